@@ -47,6 +47,7 @@ type Fault struct {
 	Err   error         // what the call returns, wrapped in an *Error; nil is success
 	Take  int           // of a Write: how many bytes it takes at most, or All
 	Delay time.Duration // how long the call takes before it has any effect
+	Full  bool          // of a Write: what it takes fills the disk, until SetRoom
 }
 
 // hits reports whether the fault changes the nth call of op.
@@ -152,6 +153,9 @@ func (f *File) Write(p []byte) (int, error) {
 	}
 	f.finish(&c, func() {
 		n := f.fit(len(given), x.Take)
+		if x.Full {
+			f.room, x.Take = int64(len(f.kernel)+n), All
+		}
 		c.From = int64(len(f.kernel))
 		f.kernel = append(f.kernel, given[:n]...)
 		c.To = int64(len(f.kernel))
@@ -232,6 +236,7 @@ func (f *File) faultLocked(op Op, n int) Fault {
 			continue
 		}
 		sum.Delay += x.Delay
+		sum.Full = sum.Full || x.Full
 		if sum.Err == nil {
 			sum.Err = x.Err
 		}
@@ -314,4 +319,11 @@ func (f *File) Count(op Op) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.started[op]
+}
+
+// Size returns how many bytes Write took so far.
+func (f *File) Size() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return int64(len(f.kernel))
 }

@@ -88,6 +88,18 @@ func TestRoomIsFilledToTheLastByteAndLifts(t *testing.T) {
 	}
 }
 
+func TestDiskFillsUpInTheMidstOfAWrite(t *testing.T) {
+	f := fault.New(fault.Fault{Op: fault.Write, First: 2, Times: 1, Take: 1, Full: true})
+	write(t, f, "ab", 2, nil)
+	write(t, f, "cd", 1, syscall.ENOSPC)
+	write(t, f, "d", 0, syscall.ENOSPC)
+	f.SetRoom(fault.Unlimited)
+	write(t, f, "d", 1, nil)
+	if got := string(f.ProcessCrash()); got != "abcd" {
+		t.Errorf("file holds %q", got)
+	}
+}
+
 func TestFailedSyncLosesItsBytesAndTheNextSucceeds(t *testing.T) {
 	f := fault.New(fault.Fault{Op: fault.Sync, First: 2, Times: 1, Err: syscall.EIO})
 	write(t, f, "aa", 2, nil)
