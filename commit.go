@@ -89,40 +89,34 @@ func (w *Writer) writeDurable(p []byte) (n int, err error) {
 	if w.policy.Sync == SyncEach {
 		return w.writeEach(p)
 	}
-	var end int64
-	if len(p) > w.block {
-		if n, end, err = w.passThrough(p); err != nil {
-			return n, err
-		}
-		w.mu.Lock()
-	} else {
-		w.mu.Lock()
-		if err := w.takeLocked(p); err != nil {
-			w.mu.Unlock()
-			return 0, err
-		}
-		n, end = len(p), w.writtenLocked()
-	}
+	w.mu.Lock()
 	defer w.mu.Unlock()
-	if n == 0 {
-		return 0, nil
+	if len(p) > w.block {
+		n, err = w.writeStraightLocked(p)
+	} else if err = w.takeLocked(p); err == nil {
+		n = len(p)
 	}
-	return n, w.commitLocked(background, end)
+	if err != nil || n == 0 {
+		return n, err
+	}
+	return n, w.commitLocked(background, w.writtenLocked())
 }
 
 // writeEach keeps other Writes out from its write to the end of its sync.
 func (w *Writer) writeEach(p []byte) (n int, err error) {
-	if err := w.enterThrough(); err != nil {
-		return 0, err
-	}
-	defer w.leaveThrough()
-	n, end, err := w.passThroughAlone(p)
-	if err != nil || n == 0 {
-		return n, err
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return n, w.commitLocked(background, end)
+	if len(p) == 0 {
+		return 0, w.refusalLocked()
+	}
+	if err := w.enterLocked(); err != nil {
+		return 0, err
+	}
+	defer w.leaveLocked()
+	if n, err = w.writeAloneLocked(p); err != nil {
+		return n, err
+	}
+	return n, w.commitLocked(background, w.writtenLocked())
 }
 
 // commitLocked returns when Durable ≥ end, as a leader or as one of a batch.
@@ -276,7 +270,8 @@ func (w *Writer) awaitJoinersLocked() {
 	c := &w.commit
 	j := &c.join
 	window := j.sync >> (joinShift + j.patience)
-	if c.joined+1 >= j.expected || window == 0 {
+	// A policy that syncs by time has promised when.
+	if c.joined+1 >= j.expected || window == 0 || w.policy.syncPeriod() > 0 {
 		return
 	}
 	if window < parkAbove {

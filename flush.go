@@ -41,7 +41,7 @@ func (w *Writer) flushStepLocked(end int64) error {
 	w.flushing = false
 	w.flushed += int64(n)
 	w.countFlushesLocked(calls)
-	w.stuck = err != nil
+	w.stuck = err != nil && w.flushed < w.writtenLocked()
 	w.restLocked()
 	w.openLocked()
 	w.idle.Broadcast()
