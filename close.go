@@ -45,7 +45,7 @@ func (w *Writer) Close() error {
 // drainLocked flushes what the ring holds and then what lanes hold, for which
 // there is room then.
 func (w *Writer) drainLocked() error {
-	for w.exclusive {
+	for w.straight.taken {
 		w.idle.Wait()
 	}
 	err := w.flushToLocked(w.writtenLocked())

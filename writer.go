@@ -66,6 +66,7 @@ type Writer struct {
 	flushing, exclusive bool
 	idle                sync.Cond
 	straight            turn
+	heldUp              int           // how many wait for exclusive to end
 	filled              time.Duration // when the last block was full
 
 	stuck      bool  // the last flush failed and its bytes are still here
@@ -318,10 +319,7 @@ func (w *Writer) Flush() error {
 	if err := w.refusalLocked(); err != nil {
 		return err
 	}
-	if err := w.mergeLanesLocked(); err != nil {
-		return err
-	}
-	return w.flushToLocked(w.writtenLocked())
+	return w.withLanesLocked(w.flushToLocked)
 }
 
 // Written returns how many bytes were accepted. A Lane's bytes count when they
