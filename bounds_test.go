@@ -62,7 +62,36 @@ func TestSyncByTimeCountsFromAByteAcceptedDuringASync(t *testing.T) {
 	}
 }
 
-// TestFlushByTimeDoesNotMakeASyncByTimeLate mixes both bounds.
+// TestSyncByTimeWaitsForNoOneToJoin lets callers share a sync first, so that a
+// group commit would expect them again.
+func TestSyncByTimeWaitsForNoOneToJoin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, f := newWriter(t, "buffer=32B,sync=10ms", fault.Fault{Op: fault.Sync, Delay: 8 * ms})
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() {
+				for range 3 {
+					put(t, w, 1)
+					if err := w.Sync(); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		group.Wait()
+		start := time.Now()
+		put(t, w, 1)
+		time.Sleep(time.Second)
+		calls := f.Calls()
+		if got := calls[len(calls)-1].Start.Sub(start); got != 10*ms {
+			t.Errorf("the sync by time started after %v, want 10ms", got)
+		}
+		w.Close()
+	})
+}
+
+// TestCloseWritesWhatLanesHoldAfterAFailureThatIsOver closes with bytes in a lane
+// that had no chance to be merged.
 func TestCloseWritesWhatLanesHoldAfterAFailureThatIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, f := newWriter(t, "buffer=1KiB,sync=never",

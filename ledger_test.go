@@ -123,26 +123,15 @@ func (l *ledger) done(c *call) {
 	l.markLocked()
 }
 
-// record returns the next record of a stream, 0 to 7. Its first byte names both
-// and is the only one with the highest bit set, so that a file can be taken apart
-// also where a failed write left a piece of a record.
+// record returns the next record of a stream.
 func (l *ledger) record(stream byte, size int) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if size == 0 {
 		return nil
 	}
-	seq := l.seqs[stream]
 	l.seqs[stream]++
-	p := make([]byte, size)
-	for i := range p {
-		p[i] = byte(seq*31+i*7+int(stream)*3) & 0x7f
-	}
-	p[0] = 0x80 | stream<<4 | byte(seq)&0x0f
-	if size > 1 {
-		p[1] = byte(seq) & 0x7f
-	}
-	return p
+	return pattern(stream, l.seqs[stream]-1, size)
 }
 
 // give hands a record to one of the methods that take bytes, from memory that is
