@@ -34,6 +34,7 @@ func (w *Writer) Close() error {
 	w.background.Wait()
 	closeErr := w.target.close()
 	w.mu.Lock()
+	w.stats.SystemCalls++
 	w.closeErr = joinDistinct(w.unreported, flushErr, syncErr, w.final, closeErr)
 	w.closed = true
 	w.flushTimer.disarm()

@@ -2,10 +2,11 @@ package holdfast
 
 import "time"
 
-// flushToLocked flushes up to end, or waits for who does.
+// flushToLocked flushes up to end at least, or waits for who does. It takes along
+// what came after: that may be due too.
 func (w *Writer) flushToLocked(end int64) error {
 	for w.flushed < end {
-		if err := w.flushStepLocked(end); err != nil {
+		if err := w.flushStepLocked(w.writtenLocked()); err != nil {
 			return err
 		}
 	}
@@ -114,7 +115,7 @@ func (w *Writer) flushDueLocked() error {
 			w.openLocked()
 			err = w.withLanesLocked(w.flushToLocked)
 		} else if full := w.fullLocked(); full > w.flushed {
-			err = w.flushToLocked(full)
+			err = w.flushStepLocked(full)
 		} else {
 			return nil
 		}

@@ -351,7 +351,7 @@ type Stats struct {
 	Writes      int64 // Writes and Enqueues that were accepted; a Lane's merge counts once
 	Flushes     int64 // writes to the file
 	Syncs       int64 // syncs of the file
-	SystemCalls int64 // Flushes, Syncs, and the calls that look after the file's name
+	SystemCalls int64 // Flushes, Syncs, Close, and the calls that look after the file's name
 	Waits       int64 // Writes that waited because memory was full
 }
 
