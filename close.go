@@ -34,6 +34,7 @@ func (w *Writer) Close() error {
 	w.background.Wait()
 	closeErr := w.target.close()
 	w.mu.Lock()
+	w.stats.SystemCalls++
 	w.closeErr = joinDistinct(w.unreported, flushErr, syncErr, w.final, closeErr)
 	w.closed = true
 	w.flushTimer.disarm()
@@ -45,7 +46,7 @@ func (w *Writer) Close() error {
 // drainLocked flushes what the ring holds and then what lanes hold, for which
 // there is room then.
 func (w *Writer) drainLocked() error {
-	for w.exclusive {
+	for w.straight.taken {
 		w.idle.Wait()
 	}
 	err := w.flushToLocked(w.writtenLocked())

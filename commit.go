@@ -49,11 +49,10 @@ func (w *Writer) Sync() error {
 	if err := w.refusalLocked(); err != nil {
 		return err
 	}
-	if err := w.mergeLanesLocked(); err != nil {
-		return err
-	}
-	return w.commitLocked(background, w.writtenLocked())
+	return w.withLanesLocked(w.syncToLocked)
 }
+
+func (w *Writer) syncToLocked(end int64) error { return w.commitLocked(background, end) }
 
 // WaitDurable waits until Durable ≥ end, with the other Writers of its group
 // commit, under every policy. If ctx ends first it returns the cause of that,
@@ -218,10 +217,7 @@ func (w *Writer) runSyncer() {
 		w.syncer.due = false
 		w.syncTimer.disarm()
 		w.openLocked()
-		err := w.mergeLanesLocked()
-		if err == nil {
-			err = w.commitLocked(background, w.writtenLocked())
-		}
+		err := w.withLanesLocked(w.syncToLocked)
 		if err != nil && w.final == nil {
 			w.syncTimer.arm() // try again in a while
 		}

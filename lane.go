@@ -174,6 +174,37 @@ func (w *Writer) mergeLanesLocked() error {
 	return nil
 }
 
+// withLanesLocked takes step up to what is written, lanes included. What can't
+// be merged at once, because memory is full or a straight write is under way,
+// does not hold up the rest.
+func (w *Writer) withLanesLocked(step func(end int64) error) error {
+	merged := w.mergeReadyLanesLocked()
+	if err := step(w.writtenLocked()); err != nil || merged {
+		return err
+	}
+	if err := w.mergeLanesLocked(); err != nil {
+		return err
+	}
+	return step(w.writtenLocked())
+}
+
+// mergeReadyLanesLocked merges the lanes that there is room for, and reports
+// whether those were all.
+func (w *Writer) mergeReadyLanesLocked() bool {
+	lanes := w.lanes
+	if len(lanes) == 0 {
+		return true
+	}
+	w.mu.Unlock()
+	defer w.mu.Lock()
+	all := true
+	for _, l := range lanes {
+		_, done := w.tryMerge(l)
+		all = all && done
+	}
+	return all
+}
+
 // merge moves what l holds into the ring, whole. No lock is held while it waits
 // for room.
 func (w *Writer) merge(l *Lane) error {

@@ -66,6 +66,7 @@ type Writer struct {
 	flushing, exclusive bool
 	idle                sync.Cond
 	straight            turn
+	heldUp              int           // how many wait for exclusive to end
 	filled              time.Duration // when the last block was full
 
 	stuck      bool  // the last flush failed and its bytes are still here
@@ -318,10 +319,7 @@ func (w *Writer) Flush() error {
 	if err := w.refusalLocked(); err != nil {
 		return err
 	}
-	if err := w.mergeLanesLocked(); err != nil {
-		return err
-	}
-	return w.flushToLocked(w.writtenLocked())
+	return w.withLanesLocked(w.flushToLocked)
 }
 
 // Written returns how many bytes were accepted. A Lane's bytes count when they
@@ -353,7 +351,7 @@ type Stats struct {
 	Writes      int64 // Writes and Enqueues that were accepted; a Lane's merge counts once
 	Flushes     int64 // writes to the file
 	Syncs       int64 // syncs of the file
-	SystemCalls int64 // Flushes, Syncs, and the calls that look after the file's name
+	SystemCalls int64 // Flushes, Syncs, Close, and the calls that look after the file's name
 	Waits       int64 // Writes that waited because memory was full
 }
 
