@@ -143,12 +143,13 @@ func (w *Writer) dropLane(l *Lane) {
 	w.openLocked()
 }
 
-// admit returns why a Lane may not accept bytes now.
+// admit waits until a Lane may accept bytes, or returns why it may not. While a
+// straight write is under way it may not: what came now would be flushed late.
 func (w *Writer) admit() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
-		if err := w.refusalLocked(); err != nil || !w.stuck {
+		if err := w.refusalLocked(); err != nil || !w.stuck && !w.exclusive {
 			return err
 		}
 		if err := w.makeRoomLocked(0); err != nil {

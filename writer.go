@@ -430,7 +430,7 @@ type deadline struct {
 
 func (d *deadline) init(period time.Duration, fire func()) {
 	if d.period = period; period > 0 {
-		d.timer = time.AfterFunc(period, fire)
+		d.timer = time.AfterFunc(math.MaxInt64, fire)
 		d.timer.Stop()
 	}
 }
