@@ -218,16 +218,28 @@ func (w *Writer) runSyncer() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for w.syncer.due && !w.isClosing && w.final == nil {
-		w.syncer.due = false
+		late := w.syncer.late
+		w.syncer.due, w.syncer.late = false, false
 		w.syncTimer.disarm()
 		w.openLocked()
-		err := w.withLanesLocked(w.syncToLocked)
+		err := w.syncDueLocked(late)
 		if err != nil && w.final == nil {
 			w.syncTimer.arm() // try again in a while
 		}
 		w.noteLocked(err)
 	}
 	w.syncer.running = false
+}
+
+// syncDueLocked flushes and syncs. If it is late because a sync was in flight, it
+// first syncs what is in the kernel, where the flusher has put what was due; to
+// flush what came since would make it later still. That is next.
+func (w *Writer) syncDueLocked(late bool) error {
+	if !late || w.flushed == w.durable {
+		return w.withLanesLocked(w.syncToLocked)
+	}
+	w.syncer.due, w.syncer.late = true, true
+	return w.syncToLocked(w.flushed)
 }
 
 // A joinWindow decides how long a leader lets others join. Without it group
