@@ -17,8 +17,10 @@ type commit struct {
 	// batch numbers the sync that will cover a byte accepted now; it grows when
 	// a leader has fixed what its sync covers. done counts the finished ones.
 	batch, done int64
-	// joined is how many wait for batch, besides its leader.
+	// joined is how many wait for batch, besides its leader, and needed how far
+	// they need it to come.
 	joined int
+	needed int64
 	// covered[b&1] is told when batch b is done, and outcome[b&1] is its error.
 	// Two of each are enough: batch b+2 starts after b is done.
 	covered [2]sync.Cond
@@ -140,7 +142,7 @@ func (w *Writer) commitLocked(ctx context.Context, end int64) error {
 			if joined == c.batch {
 				c.joined--
 			}
-			if err := w.leadLocked(); err != nil {
+			if err := w.leadLocked(end); err != nil {
 				return err
 			}
 			continue
@@ -149,6 +151,7 @@ func (w *Writer) commitLocked(ctx context.Context, end int64) error {
 		if joined != mine {
 			joined = mine
 			c.joined++
+			c.needed = max(c.needed, end)
 			c.join.arrived(c.joined)
 		}
 		c.covered[mine&1].Wait()
@@ -159,20 +162,21 @@ func (w *Writer) commitLocked(ctx context.Context, end int64) error {
 	return nil
 }
 
-// leadLocked makes one batch durable.
-func (w *Writer) leadLocked() error {
+// leadLocked makes one batch durable, up to end at least. It flushes no more than
+// the batch needs, or the sync that older bytes wait for would be late.
+func (w *Writer) leadLocked(end int64) error {
 	c := &w.commit
 	c.leading = true
 	w.awaitJoinersLocked()
 	mine := c.batch
 	c.batch++
-	size := c.joined + 1
-	c.joined = 0
-	if len(w.lanes) == 0 {
+	size, end := c.joined+1, max(c.needed, end)
+	c.joined, c.needed = 0, 0
+	if end == w.writtenLocked() && len(w.lanes) == 0 {
 		w.syncTimer.disarm()
 		w.openLocked()
 	}
-	err := w.flushToLocked(w.writtenLocked())
+	err := w.flushToLocked(end)
 	if err == nil {
 		err = w.syncLocked()
 	}
@@ -214,16 +218,28 @@ func (w *Writer) runSyncer() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for w.syncer.due && !w.isClosing && w.final == nil {
-		w.syncer.due = false
+		late := w.syncer.late
+		w.syncer.due, w.syncer.late = false, false
 		w.syncTimer.disarm()
 		w.openLocked()
-		err := w.withLanesLocked(w.syncToLocked)
+		err := w.syncDueLocked(late)
 		if err != nil && w.final == nil {
 			w.syncTimer.arm() // try again in a while
 		}
 		w.noteLocked(err)
 	}
 	w.syncer.running = false
+}
+
+// syncDueLocked flushes and syncs. If it is late because a sync was in flight, it
+// first syncs what is in the kernel, where the flusher has put what was due; to
+// flush what came since would make it later still. That is next.
+func (w *Writer) syncDueLocked(late bool) error {
+	if !late || w.flushed == w.durable {
+		return w.withLanesLocked(w.syncToLocked)
+	}
+	w.syncer.due, w.syncer.late = true, true
+	return w.syncToLocked(w.flushed)
 }
 
 // A joinWindow decides how long a leader lets others join. Without it group

@@ -399,7 +399,7 @@ func (w *Writer) noteLocked(err error) {
 func (w *Writer) due(k *worker) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	k.due = true
+	k.due, k.late = true, k.running
 	w.startLocked(k)
 }
 
@@ -409,6 +409,7 @@ type worker struct {
 	run     func()
 	running bool
 	due     bool // a deadline has passed
+	late    bool // it passed while the worker was at work
 }
 
 func (w *Writer) startLocked(k *worker) {
