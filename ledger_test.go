@@ -444,15 +444,35 @@ func (v *verdict) judgeLossAt(m mark, what string, kept int64, bound holdfast.Bo
 	}
 }
 
-// stall returns how long the flushes and the syncs in flight may hold up others.
+// stall returns how long the flushes and the syncs in flight may hold up others:
+// one, or two where one takes longer than the period, and one's own.
 func (v *verdict) stall() time.Duration {
 	var longest [3]time.Duration
-	for _, e := range v.events {
-		if e.done {
-			longest[e.Op] = max(longest[e.Op], e.End.Sub(e.Start))
-		}
+	for _, e := range v.work() {
+		longest[e.Op] = max(longest[e.Op], e.End.Sub(e.Start))
 	}
 	return 3 * (longest[fault.Write] + longest[fault.Sync])
+}
+
+// work returns what the file did, with a write that goes on where a short one
+// ended as one.
+func (v *verdict) work() (done []event) {
+	lastWrite := -1
+	for _, e := range v.events {
+		if !e.done {
+			continue
+		}
+		if e.Op == fault.Write && lastWrite >= 0 {
+			if last := &done[lastWrite]; last.To-last.From < int64(last.Len) && last.End.Equal(e.Start) {
+				last.To, last.End = e.To, e.End
+				continue
+			}
+		}
+		if done = append(done, e); e.Op == fault.Write {
+			lastWrite = len(done) - 1
+		}
+	}
+	return done
 }
 
 // failed reports whether the event is a failure that someone must hear of.
@@ -714,16 +734,22 @@ func (v *verdict) judgeDeadline(c *call, end int64, op fault.Op, deadline time.D
 }
 
 // freeFrom returns when the flush (for a sync: and the sync) has ended that is in
-// flight at a time.
+// flight at a time. A flush may take two writes, a sync goes behind a flush, and
+// where one takes longer than the period there is a second one.
 func (v *verdict) freeFrom(at time.Duration, op fault.Op) time.Duration {
-	for range 4 { // a flush may take two writes, a sync goes behind a flush
-		for _, e := range v.events {
+	work, steps := v.work(), 2
+	if op == fault.Sync {
+		steps = 4
+	}
+	for range steps {
+		free := at
+		for _, e := range work {
 			start, end := e.Start.Sub(v.birth), e.End.Sub(v.birth)
-			if e.done && (e.Op == fault.Write || op == fault.Sync) && start <= at && end > at {
-				at = end
-				break
+			if (e.Op == fault.Write || op == fault.Sync) && start <= at {
+				free = max(free, end)
 			}
 		}
+		at = free
 	}
 	return at
 }
