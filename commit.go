@@ -123,13 +123,16 @@ func (w *Writer) writeEach(p []byte) (n int, err error) {
 // commitLocked returns when Durable ≥ end, as a leader or as one of a batch.
 func (w *Writer) commitLocked(ctx context.Context, end int64) error {
 	c := &w.commit
-	// Whoever was woken to lead and has no need to wakes the next.
+	joined := int64(-1) // the batch that counts us
 	defer func() {
+		if joined == c.batch {
+			c.joined--
+		}
+		// Whoever was woken to lead and has no need to wakes the next.
 		if !c.leading {
 			c.covered[c.batch&1].Signal()
 		}
 	}()
-	joined := int64(-1)
 	for w.durable < end || w.nameless {
 		switch {
 		case w.final != nil:
@@ -141,6 +144,7 @@ func (w *Writer) commitLocked(ctx context.Context, end int64) error {
 		case !c.leading:
 			if joined == c.batch {
 				c.joined--
+				joined = -1
 			}
 			if err := w.leadLocked(end); err != nil {
 				return err
@@ -168,8 +172,13 @@ func (w *Writer) commitLocked(ctx context.Context, end int64) error {
 // takes along all that is written. Whom it does not cover joins or leads again.
 func (w *Writer) needLocked(end int64) {
 	c := &w.commit
-	if c.joined == 0 || w.policy.syncPeriod() > 0 == (end < c.needed) {
+	switch {
+	case c.joined == 0:
 		c.needed = end
+	case w.policy.syncPeriod() > 0:
+		c.needed = min(c.needed, end)
+	default:
+		c.needed = max(c.needed, end)
 	}
 }
 
