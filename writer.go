@@ -296,12 +296,13 @@ func (w *Writer) openLocked() {
 		return
 	}
 	w.wrapLocked()
-	w.limit = w.pos + min(w.freeLocked(), w.block-w.pos%w.block)
+	w.limit = w.pos + min(max(0, w.freeLocked()), w.block-w.pos%w.block)
 }
 
-// freeLocked returns how many more bytes memory may hold.
+// freeLocked returns how many more bytes memory may hold. It is negative when a
+// new Lane has taken its share from a full ring.
 func (w *Writer) freeLocked() int {
-	return max(0, w.room-int(w.writtenLocked()-w.flushed))
+	return w.room - int(w.writtenLocked()-w.flushed)
 }
 
 // readyLocked reports whether n bytes may be put now.
