@@ -715,16 +715,27 @@ func (v *verdict) judgeDeadline(c *call, end int64, op fault.Op, deadline time.D
 	}
 }
 
-// freeFrom returns when the flush (for a sync: and the sync) has ended that is in
-// flight at a time.
+// freeFrom returns when that has ended which a flush (or a sync) that is due at a
+// time may have to wait for: the flush in flight, a straight write that came
+// first, the two writes of a flush round the end of the ring; for a sync also the
+// sync in flight before and after these.
 func (v *verdict) freeFrom(at time.Duration, op fault.Op) time.Duration {
-	for range 4 { // a flush may take two writes, a sync goes behind a flush
-		for _, e := range v.events {
-			start, end := e.Start.Sub(v.birth), e.End.Sub(v.birth)
-			if e.done && (e.Op == fault.Write || op == fault.Sync) && start <= at && end > at {
-				at = end
-				break
-			}
+	free := at
+	for range 4 {
+		free = v.endOf(fault.Write, free)
+	}
+	if op == fault.Sync {
+		free = v.endOf(fault.Sync, max(free, v.endOf(fault.Sync, at)))
+	}
+	return free
+}
+
+// endOf returns when the call in flight at a time ended, or that time.
+func (v *verdict) endOf(op fault.Op, at time.Duration) time.Duration {
+	for _, e := range v.events {
+		start, end := e.Start.Sub(v.birth), e.End.Sub(v.birth)
+		if e.done && e.Op == op && start <= at && end > at {
+			return end
 		}
 	}
 	return at
