@@ -2,4 +2,4 @@ module github.com/holdfast-go/holdfast
 
 go 1.25.0
 
-require golang.org/x/sys v0.47.0
+require golang.org/x/sys v0.46.0

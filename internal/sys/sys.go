@@ -1,7 +1,4 @@
-// Package sys holds the system calls of holdfast: one small file for each
-// concept and operating system.
-//
-// What a system cannot do is an error that wraps [errors.ErrUnsupported], never
-// a pretence. The package decides nothing: which way is the right one for a
-// policy or a measurement is its callers' business.
+// Package sys holds the system calls that holdfast needs and the standard
+// library does not offer: one small file for each concept and system. What a
+// system cannot do is [errors.ErrUnsupported], never a pretence.
 package sys

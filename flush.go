@@ -1,0 +1,124 @@
+package holdfast
+
+import "time"
+
+// flushToLocked flushes up to end, or waits for who does.
+func (w *Writer) flushToLocked(end int64) error {
+	for w.flushed < end {
+		if err := w.flushStepLocked(end); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeRoomLocked does one step towards room for n bytes.
+func (w *Writer) makeRoomLocked(n int) error {
+	if w.exclusive {
+		w.idle.Wait()
+		return nil
+	}
+	return w.flushStepLocked(w.roomForLocked(n))
+}
+
+// flushStepLocked waits for the flush in flight, or is it: it hands one stretch
+// of the ring below end to the kernel, without the lock.
+func (w *Writer) flushStepLocked(end int64) error {
+	if w.flushing {
+		w.idle.Wait()
+		return nil
+	}
+	if w.sealed {
+		return ErrClosed
+	}
+	again := w.stuck
+	from := int(w.flushed % int64(len(w.buf)))
+	size := min(int(end-w.flushed), len(w.buf)-from)
+	w.flushing = true
+	w.mu.Unlock()
+	n, calls, err := w.target.write(w.buf[from : from+size])
+	w.mu.Lock()
+	w.flushing = false
+	w.flushed += int64(n)
+	w.countFlushesLocked(calls)
+	w.stuck = err != nil
+	w.restLocked()
+	w.openLocked()
+	w.idle.Broadcast()
+	if err != nil {
+		return &WriteError{Path: w.target.path, Flushed: w.flushed, Durable: w.durable, Err: err, again: again && n == 0}
+	}
+	return nil
+}
+
+func (w *Writer) countFlushesLocked(calls int) {
+	w.stats.Flushes += int64(calls)
+	w.stats.SystemCalls += int64(calls)
+}
+
+// restLocked stops the flush timer when no byte waits.
+func (w *Writer) restLocked() {
+	if w.flushed == w.writtenLocked() && len(w.lanes) == 0 {
+		w.flushTimer.disarm()
+	}
+}
+
+// fastFill tells writers that are limited by the kernel from those that are not.
+// When blocks fill faster than this, to hand one to another goroutine hides
+// nothing: the next is full before the kernel is done; and it costs a wake and
+// the transfer of the block between two cores' caches.
+const fastFill = time.Millisecond
+
+// flushFullLocked sees to it that full blocks are flushed: in the background, so
+// that no Write waits for the kernel, or right here if blocks fill fast.
+func (w *Writer) flushFullLocked() {
+	full := w.fullLocked()
+	if full <= w.flushed {
+		return
+	}
+	last := w.filled
+	w.filled = time.Since(w.began)
+	if w.flushing || w.filled-last > fastFill {
+		w.startLocked(&w.flusher)
+		return
+	}
+	// What fails here is told by the next call: these bytes are accepted.
+	w.noteLocked(w.flushStepLocked(full))
+}
+
+// runFlusher flushes full blocks, and everything when the deadline has passed,
+// until nothing is left to do.
+func (w *Writer) runFlusher() {
+	defer w.background.Done()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	err := w.flushDueLocked()
+	if err != nil {
+		w.flushTimer.arm() // try again in a while
+	}
+	w.noteLocked(err)
+	w.flusher.running = false
+}
+
+func (w *Writer) flushDueLocked() error {
+	var end int64
+	for !w.isClosing {
+		if w.flusher.due {
+			w.flusher.due = false
+			w.flushTimer.disarm()
+			w.openLocked()
+			if err := w.mergeLanesLocked(); err != nil {
+				return err
+			}
+			end = w.writtenLocked()
+		}
+		end = max(end, w.fullLocked())
+		if end <= w.flushed {
+			return nil
+		}
+		if err := w.flushStepLocked(end); err != nil {
+			return err
+		}
+	}
+	return nil
+}
