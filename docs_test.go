@@ -95,7 +95,8 @@ func TestEveryExportedNameIsDocumented(t *testing.T) {
 // comment of their own or of their group.
 func undocumented(d ast.Decl) (names []*ast.Ident) {
 	if f, ok := d.(*ast.FuncDecl); ok {
-		if f.Doc == nil && f.Name.IsExported() && exportedReceiver(f) {
+		// What Error of an error type does needs no words.
+		if f.Doc == nil && f.Name.IsExported() && f.Name.Name != "Error" && exportedReceiver(f) {
 			names = append(names, f.Name)
 		}
 		return names
@@ -321,6 +322,8 @@ func buildHoldfast(t *testing.T) string {
 	return binary
 }
 
+var outputFlag = regexp.MustCompile(`(?:-o|--output)[ =](\S+)`)
+
 // runCommands runs shown commands one after the other in one folder, so that a
 // later one finds what an earlier one wrote.
 func runCommands(t *testing.T, binary string, commands []string) {
@@ -331,6 +334,10 @@ func runCommands(t *testing.T, binary string, commands []string) {
 			continue
 		}
 		command := runnable(shown)
+		// Results are never overwritten, and each example is on its own.
+		for _, output := range outputFlag.FindAllStringSubmatch(command, -1) {
+			os.Remove(filepath.Join(dir, output[1]))
+		}
 		cmd := exec.Command("sh", "-c", command)
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))

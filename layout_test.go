@@ -37,9 +37,10 @@ var rooms = map[string]room{
 	"internal/trial":   {". internal/result internal/machine internal/sys internal/stat", "…"},
 	"internal/study":   {". internal/result internal/trial", "…"},
 	"internal/advise":  {". internal/result internal/stat", "…"},
-	"internal/report":  {". internal/result internal/stat internal/advise internal/machine", "…"},
+	"internal/chart":   {"", "…"},
+	"internal/report":  {". internal/result internal/stat internal/chart internal/advise internal/machine", "…"},
 	"cmd/holdfast": {". internal/machine internal/result internal/trial internal/study internal/advise " +
-		"internal/stat internal/report", "…"},
+		"internal/stat internal/chart internal/report", "…"},
 }
 
 // testRooms is what every room's tests may import besides: the files that fail.
