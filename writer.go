@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,9 +28,9 @@ import (
 type Writer struct {
 	// Set by New and never changed.
 	policy Policy
-	block  int  // policy.Buffer
-	inline bool // full blocks are flushed by the Write that filled them
+	block  int // policy.Buffer
 	target target
+	began  time.Time // what filled counts from
 	// through admits one Write at a time to the way past the memory. It is a
 	// channel so that Close can release those who wait.
 	through chan struct{}
@@ -68,6 +67,7 @@ type Writer struct {
 	// bytes then. idle is told when either ends.
 	flushing, exclusive bool
 	idle                sync.Cond
+	filled              time.Duration // when the last block was full
 
 	stuck      bool  // the last flush failed and its bytes are still here
 	unreported error // what failed in the background and no call has returned
@@ -84,10 +84,6 @@ type Writer struct {
 	commit commit
 	stats  Stats
 }
-
-// inlineBelow is the buffer size under which waking another goroutine to flush
-// costs more than the flush: a write(2) of 32 KiB takes some 10 µs.
-const inlineBelow = 32 * KiB
 
 // New returns a Writer that writes to f under p, beginning at the file's own
 // position. The Writer closes f in Close. It does not sync the directory that f
@@ -106,14 +102,15 @@ func New(f File, p Policy) (*Writer, error) {
 		block:   int(p.Buffer),
 		buf:     make([]byte, 2*p.Buffer),
 		room:    int(2 * p.Buffer),
-		inline:  p.Buffer < inlineBelow || runtime.GOMAXPROCS(0) == 1,
+		began:   time.Now(),
 		through: make(chan struct{}, 1),
 		closing: make(chan struct{}),
 	}
 	w.idle.L = &w.mu
 	w.commit.init(&w.mu)
 	w.flusher.run, w.syncer.run = w.runFlusher, w.runSyncer
-	w.flushTimer.init(p.FlushEvery, func() { w.due(&w.flusher) })
+	// A byte that is due for a sync must not wait in memory for the sync before.
+	w.flushTimer.init(max(0, shortest(p.FlushEvery, p.syncPeriod())), func() { w.due(&w.flusher) })
 	w.syncTimer.init(p.syncPeriod(), func() { w.due(&w.syncer) })
 	w.openLocked()
 	return w, nil
@@ -349,7 +346,9 @@ func (w *Writer) passThroughAlone(p []byte) (n int, end int64, err error) {
 		w.countFlushesLocked(calls)
 		w.skipLocked(n)
 	}
-	w.writes++
+	if err == nil || n > 0 {
+		w.writes++
+	}
 	if err != nil {
 		err = &WriteError{Path: w.target.path, Flushed: w.flushed, Durable: w.durable, Err: err}
 	}
