@@ -9,7 +9,7 @@ import (
 type Verdict string
 
 const (
-	Faster    Verdict = "faster"     // b takes less time: the interval excludes "no difference" and the floor
+	Faster    Verdict = "faster"     // b takes less time: the whole interval lies beyond the floor
 	Slower    Verdict = "slower"     // b takes more time
 	Same      Verdict = "same"       // the whole interval lies in the equivalence band
 	NotProven Verdict = "not proven" // the samples can't tell, or are too few
@@ -57,8 +57,7 @@ func (c Comparison) HasInterval() bool { return c.Confidence > 0 }
 //     lengths (their rounds are not known), or with a cost that is not positive
 //     and finite;
 //   - same, if the whole interval lies within the band, and the floor does too;
-//   - faster or slower, if the whole interval lies on that side of no difference
-//     and the estimate lies beyond the floor;
+//   - faster or slower, if the whole interval lies beyond the floor on that side;
 //   - not proven otherwise.
 func Compare(a, b []float64, floor, band float64) Comparison {
 	logs, ok := logRatios(a, b)
@@ -74,7 +73,7 @@ func Compare(a, b []float64, floor, band float64) Comparison {
 		High:       math.Exp(high),
 		Confidence: coverage,
 	}
-	c.Verdict = verdict(len(logs), centre, low, high, math.Log1p(floor), math.Log1p(band))
+	c.Verdict = verdict(len(logs), low, high, math.Log1p(floor), math.Log1p(band))
 	return c
 }
 
@@ -93,15 +92,15 @@ func Floor(a, a2 []float64) float64 {
 
 // verdict finds the word on the scale of logarithms, where faster and slower
 // are each other's mirror image. Comparisons with NaN are false: not proven.
-func verdict(pairs int, centre, low, high, floor, band float64) Verdict {
+func verdict(pairs int, low, high, floor, band float64) Verdict {
 	switch {
 	case pairs < VerdictRounds:
 		return NotProven
 	case -band <= low && high <= band && floor <= band:
 		return Same
-	case high < 0 && centre < -floor:
+	case high < -floor:
 		return Faster
-	case low > 0 && centre > floor:
+	case low > floor:
 		return Slower
 	}
 	return NotProven
