@@ -70,7 +70,7 @@ func (b *benchmark) addFlags(cmd *cobra.Command) {
 	f.Var(many("policy", &b.policies, holdfast.ParsePolicy), "policy", "measure this policy; give it again for each further one\n(default: eight usual policies)")
 	f.BoolVar(&b.quick, "quick", false, "take about 10 seconds; three rounds are too few to prove a difference")
 	f.BoolVar(&b.full, "full", false, "take about 5 minutes, with more record sizes, writers and rounds")
-	f.Var(once("number", &b.rounds, parseNumber("rounds", maxRounds)), "rounds", "run every policy this many times (default: 10)")
+	f.Var(once("number", &b.rounds, parseNumber("rounds", maxRounds)), "rounds", "run every policy this many times (default: 20, or as many\nas the time allows)")
 	f.Var(once("number", &b.seed, parseSeed), "seed", "repeat the order of an earlier run (default: a new one)")
 	f.VarP(once("file", &b.output, given), "output", "o", "keep all results in this new file (JSON Lines), for holdfast report")
 	f.Var(many("size", &b.records, parseRecord), "record", "size of a record; may be given again (default: 128B)")

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/advise"
@@ -20,8 +19,8 @@ type figures struct {
 	run      result.Run
 	rounds   int
 	groups   []group
-	floor    float64 // NaN where it was not measured
-	twin     string  // the cell that was run twice
+	floor    float64     // NaN where it was not measured
+	twin     result.Cell // the one that was run twice
 	outliers int
 	trials   int
 	doubts   []string
@@ -47,10 +46,12 @@ type row struct {
 	elapsed float64 // of a trial, nanoseconds; this and the next are medians
 	user    float64 // nanoseconds a record
 	system  float64
-	calls   float64 // system calls a record, NaN where they were not seen
+	seen    float64 // system calls a record, NaN where they were not observed
+	known   float64 // those that the Writer itself counts, likewise
 	latency result.Latency
-	costs   []float64
-	first   result.Trial // of the first whole round
+	costs   []float64 // elapsed nanoseconds a record, round by round
+
+	allocations float64 // in a trial
 }
 
 func newFigures(run result.Run) (figures, error) {
@@ -62,7 +63,7 @@ func newFigures(run result.Run) (figures, error) {
 		trials := run.Rounded(c.Name)
 		f.trials += len(trials)
 		if c.Twin != "" {
-			f.twin = c.Twin
+			f.twin = c
 			f.floor = stat.Floor(result.Costs(run.Rounded(c.Twin)), result.Costs(trials))
 			continue
 		}
@@ -81,7 +82,7 @@ func newFigures(run result.Run) (figures, error) {
 }
 
 func newRow(run result.Run, c result.Cell, trials []result.Trial) (row, error) {
-	var rates, mibs, elapsed, user, system []float64
+	var rates, mibs, elapsed, user, system, known, allocations []float64
 	for _, t := range trials {
 		n := float64(t.Records)
 		rates = append(rates, n/t.Elapsed.Seconds())
@@ -89,15 +90,17 @@ func newRow(run result.Run, c result.Cell, trials []result.Trial) (row, error) {
 		elapsed = append(elapsed, float64(t.Elapsed))
 		user = append(user, float64(t.User)/n)
 		system = append(system, float64(t.System)/n)
+		known = append(known, float64(t.Writer.SystemCalls)/n)
+		allocations = append(allocations, float64(t.Allocations))
 	}
 	latency, err := result.MergeLatency(trials, stat.Supports)
 	r := row{
 		cell: c, rate: stat.Summarize(rates), costs: result.Costs(trials),
 		mibs: median(mibs), elapsed: median(elapsed), user: median(user), system: median(system),
-		calls: math.NaN(), latency: latency, first: trials[0],
+		seen: math.NaN(), known: median(known), latency: latency, allocations: median(allocations),
 	}
 	if t, ok := run.Counted(c.Name); ok {
-		r.calls = float64(t.SystemCalls.Total) / float64(t.Records)
+		r.seen = float64(t.SystemCalls.Total) / float64(t.Records)
 	}
 	return r, err
 }
@@ -142,17 +145,17 @@ func (f figures) forAdvice() []advise.Group {
 	return groups
 }
 
-// findDoubts returns the warnings about the samples, those of one kind together.
+// findDoubts returns the warnings about the samples.
 func (f figures) findDoubts() []string {
-	var found []string
-	if f.rounds < stat.VerdictRounds {
+	if f.cautious() {
 		w := stat.Warnings(make([]float64, f.rounds))[0]
 		return []string{w.What + "; " + w.Cure}
 	}
+	var found []string
 	for _, g := range f.groups {
 		for _, r := range g.rows {
 			for _, w := range stat.Warnings(r.costs) {
-				found = append(found, fmt.Sprintf("%s, %s: %s", r.cell.Policy, plural(r.cell.Writers, "writer"), w.What))
+				found = append(found, fmt.Sprintf("%s, %s: %s; %s", r.cell.Policy, plural(r.cell.Writers, "writer"), w.What, w.Cure))
 			}
 		}
 	}
@@ -190,6 +193,6 @@ func (f figures) noise() string {
 	if math.IsNaN(f.floor) {
 		return "not measured"
 	}
-	name := strings.TrimPrefix(f.twin, "policy=")
-	return fmt.Sprintf("%.1f %%: so far apart were two runs of the same cell, %s, under two names", f.floor*100, name)
+	return fmt.Sprintf("%.1f %% between two runs of the same thing under two names (%s, %s)",
+		f.floor*100, f.twin.Policy, plural(f.twin.Writers, "writer"))
 }

@@ -3,8 +3,10 @@ package report
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/machine"
 	"github.com/holdfast-go/holdfast/internal/stat"
 )
 
@@ -42,13 +44,46 @@ func (f figures) notes() []string {
 		"noise: " + f.noise(),
 	}
 	if reason := f.run.Header.SystemCallsUnseen; reason != "" {
-		notes = append(notes, "calls: not observable here: "+reason)
+		notes = append(notes, "calls: not observable here ("+reason+"); with a * they are those that the Writer counts itself")
 	}
 	if f.outliers > 0 {
 		notes = append(notes, fmt.Sprintf("outliers: %d of %s, and they count like all others", f.outliers, plural(f.trials, "trial")))
 	}
-	for _, d := range f.doubts {
-		notes = append(notes, "doubtful: "+d)
-	}
 	return notes
+}
+
+// someDoubts is the doubts for a place that is too small for all of them.
+func (f figures) someDoubts() []string {
+	if len(f.doubts) == 0 {
+		return nil
+	}
+	line := "doubtful: " + f.doubts[0]
+	if more := len(f.doubts) - 1; more > 0 {
+		line += fmt.Sprintf(" (and %d more of the kind; the HTML report has all)", more)
+	}
+	return []string{line}
+}
+
+// calls is the system calls a record: observed, or with a mark the Writer's own.
+func (r row) calls() string {
+	if math.IsNaN(r.seen) {
+		return calls(r.known) + "*"
+	}
+	return calls(r.seen)
+}
+
+// machine says in one line what the run was on.
+func (f figures) machine() string {
+	var parts []string
+	for _, name := range []string{"CPU model", "CPUs", "virtualisation", "operating system", "kernel", "file system", "device"} {
+		fact := machine.Get(f.run.Header.Machine, name)
+		if fact.Value == machine.Unknown {
+			continue
+		}
+		if name == "CPUs" || name == "device" || name == "kernel" {
+			fact.Value = name + " " + fact.Value
+		}
+		parts = append(parts, fact.Value)
+	}
+	return strings.Join(parts, ", ")
 }

@@ -33,7 +33,10 @@ func Text(w io.Writer, run result.Run) error {
 func (f figures) textHead(b *strings.Builder) {
 	h := f.run.Header
 	fmt.Fprintf(b, "%s: %s?\n", h.Study, h.Question)
-	fmt.Fprintf(b, "%s in %s, seed %d\n", plural(f.rounds, "round"), h.Dir, h.Seed)
+	if facts := f.machine(); facts != "" {
+		b.WriteString(wrap(facts, lineWidth, indent))
+	}
+	fmt.Fprintf(b, "%s, seed %d, in %s\n", plural(f.rounds, "round"), h.Seed, h.Dir)
 	if mark := f.run.Mark(); mark != "" {
 		fmt.Fprintf(b, "not complete: %s\n", mark)
 	}
@@ -94,17 +97,17 @@ func (r row) cells() table.Row {
 	return table.Row{
 		r.cell.Policy, count(r.rate.Median), span(r.rate.Low, r.rate.High), advise.Times(r.cost), r.word(),
 		digits(r.mibs), nanoseconds(r.elapsed), nanoseconds(r.user), nanoseconds(r.system),
-		calls(r.calls), percentile(r.latency.P50), percentile(r.latency.P99),
+		r.calls(), percentile(r.latency.P50), percentile(r.latency.P99),
 	}
 }
 
 func (f figures) textNotes(b *strings.Builder) {
 	b.WriteString("\n")
-	for _, n := range f.notes() {
-		b.WriteString(wrap(n, 118, "  "))
+	for _, n := range append(f.notes(), f.someDoubts()...) {
+		b.WriteString(wrap(n, lineWidth, indent))
 	}
 	if f.advised {
-		b.WriteString("\n" + wrap(f.adviceLine(), 118, "  "))
+		b.WriteString("\n" + wrap(f.adviceLine(), lineWidth, indent))
 	}
 }
 
@@ -115,6 +118,12 @@ func (f figures) adviceLine() string {
 	}
 	return "advice: " + f.advice.Sentence
 }
+
+// Lines of prose are as wide as the table may be.
+const (
+	lineWidth = 118
+	indent    = "  "
+)
 
 // wrap breaks a line at spaces, so that it is at most width wide.
 func wrap(line string, width int, indent string) string {

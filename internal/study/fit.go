@@ -24,9 +24,17 @@ const (
 	trialLeast = 4 << 20
 	trialMost  = 64 << 20
 
-	// longest and shortest are the bounds of a trial's aim.
-	longest  = time.Second
+	// longest and shortest are the bounds of what the slowest trial of a group
+	// aims at. Short trials leave time for more rounds, and these tell more of a
+	// machine that is now quick, now slow; but trials shorter than decent are
+	// all overhead, and then fewer rounds are better.
+	longest  = 500 * time.Millisecond
+	decent   = 100 * time.Millisecond
 	shortest = 5 * time.Millisecond
+
+	// verdictRounds is the least number of rounds from which a difference can be
+	// called proven.
+	verdictRounds = 10
 )
 
 // A rate is what a probe found: a fixed part and one for each record.
@@ -82,10 +90,14 @@ func (w Workload) least(size int64) int64 {
 	return max(one, size/w.RecordBytes)
 }
 
+// checkTime is about how long the check of a byte takes, which comes on top of
+// what is in the clock.
+const checkTime = time.Nanosecond
+
 func rateOf(m result.Measurement, wall time.Duration) rate {
-	each := m.Elapsed - m.Open
+	each := m.Elapsed - m.Open + time.Duration(m.Size)*checkTime
 	return rate{
-		fixed:     wall - each,
+		fixed:     max(0, wall-each),
 		perRecord: float64(each) / float64(m.Records),
 	}
 }
@@ -100,21 +112,40 @@ type fitting struct {
 	records []int64
 }
 
-// into sets the records of each cell, so that the rounds and the round that
-// counts system calls take the time given; if the smallest trials take longer, it
-// takes rounds off, down to one.
+// into sets the records of each cell and the number of rounds, so that these and
+// the round that counts system calls take the time given. What has to give way
+// first is the length of the trials, then the rounds that no verdict needs, then
+// the trials again, and at last all rounds but one.
 func (f fitting) into(budget time.Duration) fitting {
-	aim := longest
-	for ; aim > shortest; aim = aim * 9 / 10 {
-		if f.records = f.aim(aim); f.total(f.rounds) <= budget {
-			return f
+	enough := f.rounds
+	if !f.fixed {
+		enough = min(f.rounds, verdictRounds)
+	}
+	for rounds := f.rounds; rounds >= enough; rounds-- {
+		if fit, ok := f.try(rounds, decent, budget); ok {
+			return fit
 		}
 	}
-	f.records = f.aim(shortest)
-	for !f.fixed && f.rounds > 1 && f.total(f.rounds) > budget {
-		f.rounds--
+	fit, ok := f.try(enough, shortest, budget)
+	for !ok && !f.fixed && fit.rounds > 1 {
+		fit, ok = f.try(fit.rounds-1, shortest, budget)
 	}
-	return f
+	return fit
+}
+
+// try finds the longest trials, though not shorter than least, with which the
+// rounds fit into the budget; ok is false if not even these do.
+func (f fitting) try(rounds int, least, budget time.Duration) (fit fitting, ok bool) {
+	f.rounds = rounds
+	for aim := longest; ; aim = max(least, aim*9/10) {
+		f.records = f.aim(aim)
+		if f.total(rounds) <= budget {
+			return f, true
+		}
+		if aim == least {
+			return f, false
+		}
+	}
 }
 
 func (f fitting) total(rounds int) time.Duration {

@@ -67,7 +67,7 @@ func OpenGround(parent string, allowMemory bool) (*Ground, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Ground{FileSystem: kind, dir: dir}, nil
+	return &Ground{FileSystem: kind, dir: filepath.Clean(dir)}, nil
 }
 
 // Close removes the folder and all that is in it.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/result"
@@ -86,8 +87,9 @@ func CallsUnseen() string {
 	if err == nil {
 		_, err = c.Stop()
 	}
-	if err != nil {
-		return err.Error()
+	if err == nil {
+		return ""
 	}
-	return ""
+	reason := strings.TrimPrefix(err.Error(), "system calls can't be counted: ")
+	return strings.TrimSuffix(reason, ": "+errors.ErrUnsupported.Error())
 }
