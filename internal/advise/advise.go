@@ -39,8 +39,9 @@ type Advice struct {
 
 const (
 	// dear is the cost up to which a policy that bounds what a power cut takes
-	// is recommended without a question.
-	dear = 2.0
+	// is recommended without a question. It is generous because the fastest
+	// leaves the disk's work for later, when nobody measures.
+	dear = 5.0
 
 	// cheap is the cost up to which losing nothing is recommended likewise.
 	cheap = 1.1
@@ -58,23 +59,23 @@ func Choose(groups []Group) (a Advice, ok bool) {
 	fastest := all.cheapest(func(holdfast.Policy) bool { return true })
 	durable := all.cheapest(losesNothing)
 	bounded := all.cheapest(bounds)
-	switch {
-	case durable != nil && durable.worst() <= cheap:
-		return Advice{durable.policy, durable.text() + ", loses nothing at a power cut" + all.rest(fastest, durable)}, true
-	case bounded != nil && bounded.worst() <= dear:
-		return Advice{bounded.policy, bounded.text() + all.dearer(durable)}, true
-	case bounded != nil:
-		return Advice{fastest.policy, fastest.text() + "; to lose at most " + bounded.loss() + " costs " + bounded.prices() + ": " + quote(bounded.policy) + all.dearer(durable)}, true
+	if durable != nil && (bounded == nil || durable.worst() <= bounded.worst()) {
+		bounded = durable
 	}
-	return Advice{fastest.policy, fastest.text() + all.dearer(durable)}, true
+	switch {
+	case durable != nil && durable.worst() <= max(cheap, fastest.worst()):
+		return durable.advice(rest(fastest, durable)), true
+	case bounded != nil && bounded.worst() <= max(dear, fastest.worst()):
+		return bounded.advice(rest(fastest, bounded) + dearer(bounded, durable)), true
+	case bounded != nil:
+		return fastest.advice("; to lose " + bounded.most() + " costs " + bounded.prices() + ": " + quote(bounded.policy) + dearer(bounded, durable)), true
+	}
+	return fastest.advice(""), true
 }
 
 func losesNothing(p holdfast.Policy) bool { return p.Loss().Power.None() }
 
-func bounds(p holdfast.Policy) bool {
-	power := p.Loss().Power
-	return !power.None() && power.Limited()
-}
+func bounds(p holdfast.Policy) bool { return !losesNothing(p) && p.Loss().Power.Limited() }
 
 // A candidate is a policy with its cost in every group.
 type candidate struct {
@@ -138,16 +139,17 @@ func (c *candidate) worst() float64 {
 // loss says what a power cut may take.
 func (c *candidate) loss() string { return c.policy.Loss().Power.String() }
 
-// text says what the candidate costs, and what it loses unless that is nothing.
-func (c *candidate) text() string {
-	text := quote(c.policy) + ": " + c.share()
-	if losesNothing(c.policy) {
-		return text
+// most is loss with "at most" where there is a bound.
+func (c *candidate) most() string {
+	if bounds(c.policy) {
+		return "at most " + c.loss()
 	}
-	if !c.policy.Loss().Power.Limited() {
-		return text + ", loses " + c.loss() + " at a power cut"
-	}
-	return text + ", loses at most " + c.loss() + " at a power cut"
+	return c.loss()
+}
+
+// advice recommends the candidate: its cost, its loss, and what else there is.
+func (c *candidate) advice(rest string) Advice {
+	return Advice{c.policy, quote(c.policy) + ": " + c.share() + ", loses " + c.most() + " at a power cut" + rest}
 }
 
 // share says how near the candidate comes to the fastest, where it is farthest.
@@ -195,16 +197,17 @@ func (c *candidate) where(i int) string {
 	return text
 }
 
-// dearer says what it costs to lose nothing.
-func (all candidates) dearer(durable *candidate) string {
-	if durable == nil {
+// dearer says what it costs to lose nothing, unless the one that was told of
+// before does that.
+func dearer(told, durable *candidate) string {
+	if durable == nil || told == durable {
 		return ""
 	}
 	return "; to lose nothing costs " + durable.prices() + ": " + quote(durable.policy)
 }
 
 // rest names the fastest where it is another than the chosen one.
-func (all candidates) rest(fastest, chosen *candidate) string {
+func rest(fastest, chosen *candidate) string {
 	if fastest.policy == chosen.policy {
 		return ""
 	}

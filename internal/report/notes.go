@@ -40,7 +40,7 @@ func (f figures) notes() []string {
 	notes := []string{
 		"records/s: median of the rounds and its 95 % interval. cost: time of a record against the fastest, round by round. " +
 			"elapsed: one trial, from open to close. user, system, calls: CPU time and system calls of the whole process, for each record. " +
-			"p50, p99: time of one Write.",
+			"p50, p99: time of one Write. A policy that syncs pays in its own time for the disk's work; sync=never leaves that for later.",
 		"noise: " + f.noise(),
 	}
 	if reason := f.run.Header.SystemCallsUnseen; reason != "" {

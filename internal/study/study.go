@@ -102,8 +102,8 @@ func (s Study) Prepare(ctx context.Context, g *trial.Ground, c Choice, probed fu
 	if err != nil {
 		return trial.Matrix{}, result.Plan{}, err
 	}
-	left := c.budget() - time.Since(begun)
-	fit := fitting{loads: loads, rates: rates, rounds: c.rounds(), fixed: c.Rounds > 0}.into(left)
+	left := max(0, c.budget()-time.Since(begun))
+	fit := fitting{loads: loads, rates: rates, rounds: c.rounds(), fixed: c.Rounds > 0}.into(left * 9 / 10)
 	m := trial.Matrix{Rounds: fit.rounds, Seed: c.Seed}
 	plan := result.Plan{Preset: c.Preset.Name, Rounds: fit.rounds}
 	for i, w := range loads {
@@ -115,7 +115,7 @@ func (s Study) Prepare(ctx context.Context, g *trial.Ground, c Choice, probed fu
 	}
 	plan.Estimate = m.Estimate()
 	if c.Rounds == 0 {
-		m.Limit = max(left, 0) + left/10
+		m.Limit = left * 11 / 10
 	}
 	plan.Limit = m.Limit
 	return m, plan, g.Need(plan.Room)

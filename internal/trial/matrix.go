@@ -85,10 +85,14 @@ type running struct {
 	begun   time.Time
 	trials  int
 	left    time.Duration // by the estimates
-	planned time.Duration // what the trials that are done were to take
+	timed   time.Time     // when round 1 began; counting made round 0 slower
+	planned time.Duration // what the trials that are done since were to take
 }
 
 func (r *running) round(ctx context.Context, round int) error {
+	if round == 1 {
+		r.timed, r.planned = time.Now(), 0
+	}
 	for position, i := range r.Order(round) {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -121,8 +125,8 @@ func (r *running) trial(ctx context.Context, c Cell, round, position int) error 
 
 // timeLeft corrects the estimates by how well they have held so far.
 func (r *running) timeLeft() time.Duration {
-	if r.planned == 0 {
+	if r.planned == 0 || r.timed.IsZero() {
 		return r.left
 	}
-	return time.Duration(float64(r.left) * float64(time.Since(r.begun)) / float64(r.planned))
+	return time.Duration(float64(r.left) * float64(time.Since(r.timed)) / float64(r.planned))
 }
