@@ -296,9 +296,13 @@ func (s *session) refuse(err error) error {
 }
 
 func (s *session) interrupted() error {
+	when := fmt.Sprintf("after %d of %d rounds", s.run.Rounds(), s.run.Header.Plan.Rounds)
+	if s.run.Rounds() == 0 {
+		when = "before the first round was done"
+	}
 	hint := "give -o results.jsonl to keep what is measured until then"
 	if s.file != nil {
-		hint = "holdfast report " + s.output + " shows what was measured until then"
+		hint = "what was measured until then is in " + s.output
 	}
-	return &refusal{exitInterrupted, fmt.Errorf("interrupted after %d of %d rounds", s.run.Rounds(), s.run.Header.Plan.Rounds), hint}
+	return &refusal{exitInterrupted, errors.New("interrupted " + when), hint}
 }

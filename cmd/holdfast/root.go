@@ -20,13 +20,14 @@ they are on the disk. A policy says how long they may wait, and so decides how
 fast the program writes and what a crash takes. Holdfast measures policies on
 your own disk and says which one to use.`,
 		Example: `  holdfast bench
-  holdfast bench --quick --dir /var/lib -o results.jsonl`,
+  holdfast bench --quick --dir . -o results.jsonl`,
 		Args:          knownCommand,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
+	root.SuggestionsMinimumDistance = 2
 	root.SetHelpFunc(help)
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(&cobra.Command{Use: "help [command]", Short: "show the help of a command", Hidden: true, RunE: helpCommand})
@@ -88,13 +89,10 @@ func flagError(cmd *cobra.Command, err error) error {
 	return misuse(seeHelp(cmd), "%w", err)
 }
 
-// plain returns the cause of a wrong value; the standard library's errors about
-// numbers name their function, so they are said anew.
+// plain returns the cause of a wrong value. That of a duration is the standard
+// library's, and says nothing of what to write instead.
 func plain(value *pflag.InvalidValueError) error {
-	switch kind := value.GetFlag().Value.Type(); kind {
-	case "number":
-		return fmt.Errorf("%q is not a whole number", value.GetValue())
-	case "duration":
+	if value.GetFlag().Value.Type() == "duration" {
 		return fmt.Errorf("%q is not a duration such as 30s or 2m", value.GetValue())
 	}
 	return value.Unwrap()

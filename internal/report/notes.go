@@ -80,7 +80,10 @@ func (f figures) machine() string {
 		if fact.Value == machine.Unknown {
 			continue
 		}
-		if name == "CPUs" || name == "device" || name == "kernel" {
+		switch name {
+		case "CPUs":
+			fact.Value += " CPUs"
+		case "device", "kernel":
 			fact.Value = name + " " + fact.Value
 		}
 		parts = append(parts, fact.Value)
