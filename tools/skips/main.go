@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -51,16 +52,45 @@ type event struct {
 // A key names a test, or a package where Test is empty.
 type key struct{ pkg, test string }
 
+// outputs keeps what tests that have not yet passed said, in the order in which
+// they first spoke.
+type outputs struct {
+	order []key
+	lines map[key][]string
+}
+
+func (o *outputs) add(k key, line string) {
+	if _, known := o.lines[k]; !known {
+		o.order = append(o.order, k)
+	}
+	o.lines[k] = append(o.lines[k], line)
+}
+
+func (o *outputs) drop(k key) {
+	delete(o.lines, k)
+	o.order = slices.DeleteFunc(o.order, func(other key) bool { return other == k })
+}
+
+// ofPackage returns the keys of a package's tests, and its own.
+func (o *outputs) ofPackage(pkg string) (keys []key) {
+	for _, k := range o.order {
+		if k.pkg == pkg {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
 // translate copies the packages' own lines and the output of failed tests to
 // out, and the skipped tests to skipped. A line that is no event (a linker's
 // warning, say) goes to out as it is.
 func translate(in io.Reader, out, skipped io.Writer) error {
-	outputs := map[key][]string{}
+	said := &outputs{lines: map[key][]string{}}
 	lines := bufio.NewReader(in)
 	for {
 		line, err := lines.ReadString('\n')
 		if line != "" {
-			if err := handle(line, outputs, out, skipped); err != nil {
+			if err := handle(line, said, out, skipped); err != nil {
 				return err
 			}
 		}
@@ -73,7 +103,7 @@ func translate(in io.Reader, out, skipped io.Writer) error {
 	}
 }
 
-func handle(line string, outputs map[key][]string, out, skipped io.Writer) error {
+func handle(line string, said *outputs, out, skipped io.Writer) error {
 	var e event
 	if json.Unmarshal([]byte(line), &e) != nil {
 		_, err := io.WriteString(out, line)
@@ -85,44 +115,38 @@ func handle(line string, outputs map[key][]string, out, skipped io.Writer) error
 		_, err := io.WriteString(out, e.Output)
 		return err
 	case e.Action == "output":
-		outputs[k] = append(outputs[k], e.Output)
+		said.add(k, e.Output)
 		return nil
 	case e.Test == "" && (e.Action == "pass" || e.Action == "fail" || e.Action == "skip"):
-		return closePackage(k, e.Action, outputs, out)
+		return closePackage(k, e.Action, said, out)
 	case e.Action == "skip":
-		_, err := fmt.Fprintf(skipped, "%s %s: %s\n", e.Package, e.Test, reason(outputs[k]))
-		delete(outputs, k)
+		_, err := fmt.Fprintf(skipped, "%s %s: %s\n", e.Package, e.Test, reason(said.lines[k]))
+		said.drop(k)
 		return err
 	case e.Action == "pass":
-		delete(outputs, k)
+		said.drop(k)
 	}
 	return nil
 }
 
 // closePackage shows the failed tests, and those that were running when the
 // package ended, and then what the package says itself.
-func closePackage(pkg key, action string, outputs map[key][]string, out io.Writer) error {
-	if action == "fail" {
-		for k, lines := range outputs {
-			if k.pkg == pkg.pkg && k.test != "" {
-				if _, err := io.WriteString(out, strings.Join(lines, "")); err != nil {
-					return err
-				}
-			}
+func closePackage(pkg key, action string, said *outputs, out io.Writer) error {
+	var text strings.Builder
+	for _, k := range said.ofPackage(pkg.pkg) {
+		if k != pkg && action == "fail" {
+			text.WriteString(strings.Join(said.lines[k], ""))
 		}
 	}
-	text := ""
-	for _, line := range outputs[pkg] {
+	for _, line := range said.lines[pkg] {
 		if line != "PASS\n" {
-			text += line
+			text.WriteString(line)
 		}
 	}
-	for k := range outputs {
-		if k.pkg == pkg.pkg {
-			delete(outputs, k)
-		}
+	for _, k := range said.ofPackage(pkg.pkg) {
+		said.drop(k)
 	}
-	_, err := io.WriteString(out, text)
+	_, err := io.WriteString(out, text.String())
 	return err
 }
 
