@@ -41,7 +41,7 @@ const (
 	// dear is the cost up to which a policy that bounds what a power cut takes
 	// is recommended without a question. It is generous because the fastest
 	// leaves the disk's work for later, when nobody measures.
-	dear = 5.0
+	dear = 10.0
 
 	// cheap is the cost up to which losing nothing is recommended likewise.
 	cheap = 1.1
@@ -225,8 +225,10 @@ func Times(c stat.Comparison) string {
 		return fmt.Sprintf("%.2fx", r)
 	case r < 99.95:
 		return fmt.Sprintf("%.1fx", r)
-	default:
+	case r < 9999.5:
 		return fmt.Sprintf("%.0fx", r)
+	default:
+		return fmt.Sprintf("%.0fkx", r/1000)
 	}
 }
 

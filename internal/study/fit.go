@@ -29,7 +29,7 @@ const (
 	// machine that is now quick, now slow; but trials shorter than decent are
 	// all overhead, and then fewer rounds are better.
 	longest  = 500 * time.Millisecond
-	decent   = 100 * time.Millisecond
+	decent   = 200 * time.Millisecond
 	shortest = 5 * time.Millisecond
 
 	// verdictRounds is the least number of rounds from which a difference can be
