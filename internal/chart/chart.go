@@ -136,6 +136,7 @@ func (d Dots) grid(b *strings.Builder, s scale, tall int) {
 
 func (r Row) draw(b *strings.Builder, s scale, y float64, number func(float64) string) {
 	fmt.Fprintf(b, `<text x="%d" y="%.1f">%s</text>`+"\n", margin, y-labelUp, text(r.Label))
+	fmt.Fprintf(b, `<line class="grid" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>`+"\n", margin, width-margin, y, y)
 	for _, p := range r.Points {
 		if !p.drawn() {
 			continue

@@ -99,8 +99,8 @@ func (f figures) runFacts() []machine.Fact {
 // pageHead is the head of a group's table; the page has room for more columns
 // than a terminal.
 var pageHead = []string{
-	"policy", "records/s", "95 % interval", "cost", "", "MiB/s", "records in a trial", "elapsed", "user CPU / record", "system CPU / record",
-	"system calls / record, observed", "the Writer's own count", "allocations", "Write p50", "p99", "p99.9", "longest timed",
+	"policy", "records/s", "95 % interval", "cost", "", "MiB/s", "records a trial", "elapsed", "user CPU a record", "system CPU a record",
+	"calls a record, observed", "calls by the Writer", "alloca\u00adtions a trial", "Write p50", "p99", "p99.9", "longest timed",
 }
 
 func (g group) page() pageGroup {
@@ -121,7 +121,7 @@ func (g group) page() pageGroup {
 func (f figures) charts() []template.HTML {
 	var pictures []template.HTML
 	for _, size := range f.sizes() {
-		d := chart.Dots{Title: fmt.Sprintf("records of %v a second, by policy", size), Scale: count}
+		d := chart.Dots{Title: fmt.Sprintf("records of %v a second, by policy", size), Scale: tick}
 		at := map[holdfast.Policy]int{}
 		for _, g := range f.groups {
 			if g.recordBytes != int64(size) {

@@ -35,6 +35,14 @@ func span(low, high float64) string {
 // unitOf returns the letter that ends a count's text, if it has one.
 func unitOf(text string) string { return strings.TrimLeft(text, "0123456789.") }
 
+// tick is count without zeros behind the point.
+func tick(x float64) string {
+	text := count(x)
+	unit := unitOf(text)
+	number := strings.TrimSuffix(text, unit)
+	return strings.TrimSuffix(strings.TrimSuffix(number, ".00"), ".0") + unit
+}
+
 // duration writes d with three digits and its unit: 25.0ns, 1.23ms.
 func duration(d time.Duration) string { return nanoseconds(float64(d)) }
 

@@ -42,6 +42,14 @@ func TestSpanNamesItsUnitOnce(t *testing.T) {
 	check(math.NaN(), math.NaN(), "-")
 }
 
+func TestTickHasNoEmptyDigits(t *testing.T) {
+	for x, want := range map[float64]string{1: "1", 10: "10", 1000: "1k", 1e7: "10M", 8.5e6: "8.50M", 1.05e3: "1.05k", 100: "100"} {
+		if got := tick(x); got != want {
+			t.Errorf("tick(%v) = %s, want %s", x, got, want)
+		}
+	}
+}
+
 func TestWrapBreaksAtSpaces(t *testing.T) {
 	if got, want := wrap("aaa bb cccc d", 6, "  "), "aaa bb\n  cccc\n  d\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
