@@ -201,8 +201,8 @@ func (s *session) measure(ctx context.Context, c study.Choice) (result.Run, erro
 	if err := s.create(); err != nil {
 		return s.run, err
 	}
-	s.say("plan: %d cells x %d rounds after a warm-up, order by seed %d; about %v; writes %s, at most %s at once",
-		len(matrix.Cells), plan.Rounds, c.Seed, plan.Estimate.Round(time.Second), bytesText(plan.Size), bytesText(plan.Room))
+	s.say("plan: %d cells, each once in a warm-up and in rounds 1 to %d, in an order by seed %d; about %v; writes %s, at most %s at once",
+		len(matrix.Cells), plan.Rounds, c.Seed, max(time.Second, plan.Estimate.Round(time.Second)), bytesText(plan.Size), bytesText(plan.Room))
 	rounds, err := matrix.Run(ctx, s.ground, s)
 	return s.run, errors.Join(err, s.close(end(err, rounds, plan, time.Since(begun))))
 }

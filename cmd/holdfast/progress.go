@@ -36,7 +36,7 @@ func newBar(w io.Writer, steps int) *progressbar.ProgressBar {
 		progressbar.OptionSetWriter(w),
 		progressbar.OptionSetPredictTime(false),
 		progressbar.OptionSetElapsedTime(false),
-		progressbar.OptionSetWidth(20),
+		progressbar.OptionSetWidth(10),
 		progressbar.OptionClearOnFinish(),
 		progressbar.OptionSetTheme(progressbar.ThemeASCII),
 	)
@@ -63,7 +63,9 @@ func (p *progress) begin(s trial.Step) {
 		if p.bar == nil {
 			p.bar = newBar(p.stderr, s.Trials)
 		}
-		p.bar.Describe(fmt.Sprintf("%s, %s left, %d x %v", roundText(s), leftText(s.Left), s.Cell.Writers, s.Cell.Policy))
+		// Less than 80 columns with the usual policies: a longer line can't be
+		// written over.
+		p.bar.Describe(fmt.Sprintf("round %d/%d, %s left, %d x %v", s.Round, s.Rounds, leftText(s.Left), s.Cell.Writers, s.Cell.Policy))
 		_ = p.bar.Set(s.Trial - 1)
 		return
 	}
@@ -83,7 +85,7 @@ func (p *progress) end() {
 
 func roundText(s trial.Step) string {
 	if s.Round == 0 {
-		return fmt.Sprintf("warm-up before %d rounds", s.Rounds)
+		return "warm-up"
 	}
 	return fmt.Sprintf("round %d of %d", s.Round, s.Rounds)
 }
