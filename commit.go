@@ -17,8 +17,8 @@ type commit struct {
 	// batch numbers the sync that will cover a byte accepted now; it grows when
 	// a leader has fixed what its sync covers. done counts the finished ones.
 	batch, done int64
-	// joined is how many wait for batch, besides its leader, and needed how far
-	// they need it to come.
+	// joined is how many wait for batch, besides its leader, and needed is what it
+	// must cover for the first of them, or for all: see leadLocked.
 	joined int
 	needed int64
 	// covered[b&1] is told when batch b is done, and outcome[b&1] is its error.
@@ -123,13 +123,16 @@ func (w *Writer) writeEach(p []byte) (n int, err error) {
 // commitLocked returns when Durable ≥ end, as a leader or as one of a batch.
 func (w *Writer) commitLocked(ctx context.Context, end int64) error {
 	c := &w.commit
-	// Whoever was woken to lead and has no need to wakes the next.
+	joined := int64(-1) // the batch that counts us
 	defer func() {
+		if joined == c.batch {
+			c.joined--
+		}
+		// Whoever was woken to lead and has no need to wakes the next.
 		if !c.leading {
 			c.covered[c.batch&1].Signal()
 		}
 	}()
-	joined := int64(-1)
 	for w.durable < end || w.nameless {
 		switch {
 		case w.final != nil:
@@ -141,6 +144,7 @@ func (w *Writer) commitLocked(ctx context.Context, end int64) error {
 		case !c.leading:
 			if joined == c.batch {
 				c.joined--
+				joined = -1
 			}
 			if err := w.leadLocked(end); err != nil {
 				return err
@@ -150,8 +154,8 @@ func (w *Writer) commitLocked(ctx context.Context, end int64) error {
 		mine := c.batch
 		if joined != mine {
 			joined = mine
+			w.needLocked(end)
 			c.joined++
-			c.needed = max(c.needed, end)
 			c.join.arrived(c.joined)
 		}
 		c.covered[mine&1].Wait()
@@ -162,16 +166,32 @@ func (w *Writer) commitLocked(ctx context.Context, end int64) error {
 	return nil
 }
 
-// leadLocked makes one batch durable, up to end at least. It flushes no more than
-// the batch needs, or the sync that older bytes wait for would be late.
+// needLocked counts end among what the next sync must cover. Under a policy that
+// syncs by time that is the least that anybody needs, lest bytes that are due
+// wait for the flush of newer ones; mostly it covers all the same, since a flush
+// takes along all that is written. Whom it does not cover joins or leads again.
+func (w *Writer) needLocked(end int64) {
+	c := &w.commit
+	switch {
+	case c.joined == 0:
+		c.needed = end
+	case w.policy.syncPeriod() > 0:
+		c.needed = min(c.needed, end)
+	default:
+		c.needed = max(c.needed, end)
+	}
+}
+
+// leadLocked makes one batch durable.
 func (w *Writer) leadLocked(end int64) error {
 	c := &w.commit
 	c.leading = true
 	w.awaitJoinersLocked()
 	mine := c.batch
 	c.batch++
-	size, end := c.joined+1, max(c.needed, end)
-	c.joined, c.needed = 0, 0
+	w.needLocked(end)
+	size, end := c.joined+1, c.needed
+	c.joined = 0
 	if end == w.writtenLocked() && len(w.lanes) == 0 {
 		w.syncTimer.disarm()
 		w.openLocked()
@@ -218,16 +238,31 @@ func (w *Writer) runSyncer() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for w.syncer.due && !w.isClosing && w.final == nil {
-		w.syncer.due = false
+		late := w.syncer.late
+		w.syncer.due, w.syncer.late = false, false
 		w.syncTimer.disarm()
 		w.openLocked()
-		err := w.withLanesLocked(w.syncToLocked)
+		err := w.syncDueLocked(late)
 		if err != nil && w.final == nil {
 			w.syncTimer.arm() // try again in a while
 		}
 		w.noteLocked(err)
 	}
 	w.syncer.running = false
+}
+
+// syncDueLocked flushes and syncs. If it is late because a sync was in flight, it
+// first syncs what is in the kernel, where the flusher has put what was due; to
+// flush what came since would make it later still. That is next.
+func (w *Writer) syncDueLocked(late bool) error {
+	return w.withLanesLocked(func(end int64) error {
+		if late {
+			if err := w.syncToLocked(w.flushed); err != nil {
+				return err
+			}
+		}
+		return w.syncToLocked(end)
+	})
 }
 
 // A joinWindow decides how long a leader lets others join. Without it group

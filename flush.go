@@ -109,6 +109,10 @@ func (w *Writer) runFlusher() {
 func (w *Writer) flushDueLocked() error {
 	for !w.isClosing {
 		var err error
+		if w.flushing {
+			w.idle.Wait() // what is due then is more than what is due now
+			continue
+		}
 		if w.flusher.due {
 			w.flusher.due = false
 			w.flushTimer.disarm()

@@ -145,11 +145,12 @@ func (w *Writer) dropLane(l *Lane) {
 
 // admit waits until a Lane may accept bytes, or returns why it may not. While a
 // straight write is under way it may not: what came now would be flushed late.
+// Nor while the ring holds more than it may since the Lane took its share.
 func (w *Writer) admit() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
-		if err := w.refusalLocked(); err != nil || !w.stuck && !w.exclusive {
+		if err := w.refusalLocked(); err != nil || w.readyLocked(0) {
 			return err
 		}
 		if err := w.makeRoomLocked(0); err != nil {

@@ -444,7 +444,9 @@ func (v *verdict) judgeLossAt(m mark, what string, kept int64, bound holdfast.Bo
 	}
 }
 
-// stall returns how long the flushes and the syncs in flight may hold up others.
+// stall returns how long the flushes and the syncs in flight may hold up others:
+// the flush in flight, a straight write that came first, and the two writes of a
+// flush that goes round the end of the ring; and a sync beside each.
 func (v *verdict) stall() time.Duration {
 	var longest [3]time.Duration
 	for _, e := range v.events {
@@ -452,7 +454,7 @@ func (v *verdict) stall() time.Duration {
 			longest[e.Op] = max(longest[e.Op], e.End.Sub(e.Start))
 		}
 	}
-	return 3 * (longest[fault.Write] + longest[fault.Sync])
+	return 4 * (longest[fault.Write] + longest[fault.Sync])
 }
 
 // failed reports whether the event is a failure that someone must hear of.

@@ -296,12 +296,13 @@ func (w *Writer) openLocked() {
 		return
 	}
 	w.wrapLocked()
-	w.limit = w.pos + min(w.freeLocked(), w.block-w.pos%w.block)
+	w.limit = w.pos + min(max(0, w.freeLocked()), w.block-w.pos%w.block)
 }
 
-// freeLocked returns how many more bytes memory may hold.
+// freeLocked returns how many more bytes memory may hold. It is negative when a
+// new Lane has taken its share from a full ring.
 func (w *Writer) freeLocked() int {
-	return max(0, w.room-int(w.writtenLocked()-w.flushed))
+	return w.room - int(w.writtenLocked()-w.flushed)
 }
 
 // readyLocked reports whether n bytes may be put now.
@@ -399,7 +400,7 @@ func (w *Writer) noteLocked(err error) {
 func (w *Writer) due(k *worker) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	k.due = true
+	k.due, k.late = true, k.running
 	w.startLocked(k)
 }
 
@@ -409,6 +410,7 @@ type worker struct {
 	run     func()
 	running bool
 	due     bool // a deadline has passed
+	late    bool // it passed while the worker was at work
 }
 
 func (w *Writer) startLocked(k *worker) {
