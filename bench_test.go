@@ -1,0 +1,186 @@
+package holdfast_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// BenchmarkWrite times a 40-byte Write until all is in the page cache, against
+// bufio in the same run. The flush and the close are in the clock.
+func BenchmarkWrite(b *testing.B) {
+	record := []byte("2026-01-02T03:04:05Z a log line of 40 B\n")
+	for _, goroutines := range []int{1, 2, 8, 64} {
+		run := func(name string, open func(path string) (sink, error)) {
+			b.Run(fmt.Sprintf("%s/goroutines=%d", name, goroutines), func(b *testing.B) {
+				benchmarkSink(b, record, goroutines, open)
+			})
+		}
+		for _, size := range []holdfast.Size{4 * holdfast.KiB, 64 * holdfast.KiB, 256 * holdfast.KiB} {
+			run(fmt.Sprintf("policy=%v", holdfast.Buffered(size)), openHoldfast(holdfast.Buffered(size)))
+			run(fmt.Sprintf("bufio=%v", size), openBufio(size, goroutines > 1))
+		}
+		run("lane/policy=buffer=256KiB,sync=never", openLanes(holdfast.Buffered(256*holdfast.KiB)))
+		run("policy=buffer=256KiB,flush=100ms,sync=1s", openHoldfast(holdfast.Policy{Buffer: 256 * holdfast.KiB, FlushEvery: 1e8, Sync: 1e9}))
+		run("policy=buffer=0,sync=never", openHoldfast(holdfast.Unbuffered()))
+		run("osfile", func(path string) (sink, error) { return os.Create(path) })
+	}
+}
+
+// BenchmarkDurable times a 128-byte Write that returns when it is durable,
+// against a bare loop (and a mutex around it) of write and fdatasync.
+func BenchmarkDurable(b *testing.B) {
+	record := make([]byte, 128)
+	for _, goroutines := range []int{1, 8, 64} {
+		run := func(name string, open func(path string) (sink, error)) {
+			b.Run(fmt.Sprintf("%s/goroutines=%d", name, goroutines), func(b *testing.B) {
+				benchmarkSink(b, record, goroutines, open)
+			})
+		}
+		run("policy="+holdfast.Durable().String(), openHoldfast(holdfast.Durable()))
+		run("policy="+holdfast.EachDurable().String(), openHoldfast(holdfast.EachDurable()))
+		run("fdatasync", openFdatasync)
+	}
+}
+
+type sink interface {
+	io.Writer
+	io.Closer
+}
+
+// forGoroutine is a sink that gives each goroutine a way in of its own.
+type forGoroutine interface{ writer() io.Writer }
+
+func benchmarkSink(b *testing.B, record []byte, goroutines int, open func(path string) (sink, error)) {
+	path := filepath.Join(b.TempDir(), "file")
+	s, err := open(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(record)))
+	b.ReportAllocs()
+	b.ResetTimer()
+	var wg sync.WaitGroup
+	for g := range goroutines {
+		n := b.N / goroutines
+		if g < b.N%goroutines {
+			n++
+		}
+		wg.Go(func() {
+			w := io.Writer(s)
+			if own, ok := s.(forGoroutine); ok {
+				w = own.writer()
+			}
+			for range n {
+				if _, err := w.Write(record); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+	b.StopTimer()
+	info, err := os.Stat(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if want := int64(b.N) * int64(len(record)); info.Size() != want {
+		b.Fatalf("file has %d bytes, want %d", info.Size(), want)
+	}
+	if err := os.Remove(path); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func openHoldfast(p holdfast.Policy) func(string) (sink, error) {
+	return func(path string) (sink, error) { return holdfast.Create(path, p) }
+}
+
+type lanes struct{ *holdfast.Writer }
+
+func (l lanes) writer() io.Writer { return l.Lane() }
+
+func openLanes(p holdfast.Policy) func(string) (sink, error) {
+	return func(path string) (sink, error) {
+		w, err := holdfast.Create(path, p)
+		return lanes{w}, err
+	}
+}
+
+// bufioSink is bufio on a file, behind a mutex if there is more than one writer.
+type bufioSink struct {
+	mu  sync.Mutex
+	buf *bufio.Writer
+	f   *os.File
+}
+
+func (s *bufioSink) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.Write(p)
+}
+
+func (s *bufioSink) Close() error {
+	if err := s.buf.Flush(); err != nil {
+		return err
+	}
+	return s.f.Close()
+}
+
+// bareBufio writes without the mutex.
+type bareBufio struct{ *bufioSink }
+
+func (s bareBufio) Write(p []byte) (int, error) { return s.buf.Write(p) }
+
+func openBufio(size holdfast.Size, shared bool) func(string) (sink, error) {
+	return func(path string) (sink, error) {
+		f, err := os.Create(path)
+		if err != nil {
+			return nil, err
+		}
+		s := &bufioSink{buf: bufio.NewWriterSize(f, int(size)), f: f}
+		if shared {
+			return s, nil
+		}
+		return bareBufio{s}, nil
+	}
+}
+
+// syncedFile syncs after each write, one at a time.
+type syncedFile struct {
+	mu     sync.Mutex
+	f      *os.File
+	handle *sys.Handle
+}
+
+func (s *syncedFile) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, err := s.f.Write(p)
+	if err != nil {
+		return n, err
+	}
+	return n, s.handle.Datasync()
+}
+
+func (s *syncedFile) Close() error { return s.f.Close() }
+
+func openFdatasync(path string) (sink, error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	h, err := sys.NewHandle(f)
+	return &syncedFile{f: f, handle: h}, err
+}

@@ -1,0 +1,119 @@
+package holdfast
+
+// flushToLocked flushes up to end, or waits for who does.
+func (w *Writer) flushToLocked(end int64) error {
+	for w.flushed < end {
+		if err := w.flushStepLocked(end); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeRoomLocked does one step towards room for n bytes.
+func (w *Writer) makeRoomLocked(n int) error {
+	if w.exclusive {
+		w.idle.Wait()
+		return nil
+	}
+	return w.flushStepLocked(w.roomForLocked(n))
+}
+
+// flushStepLocked waits for the flush in flight, or is it: it hands one stretch
+// of the ring below end to the kernel, without the lock.
+func (w *Writer) flushStepLocked(end int64) error {
+	if w.flushing {
+		w.idle.Wait()
+		return nil
+	}
+	if w.sealed {
+		return ErrClosed
+	}
+	again := w.stuck
+	from := int(w.flushed % int64(len(w.buf)))
+	size := min(int(end-w.flushed), len(w.buf)-from)
+	w.flushing = true
+	w.mu.Unlock()
+	n, calls, err := w.target.write(w.buf[from : from+size])
+	w.mu.Lock()
+	w.flushing = false
+	w.flushed += int64(n)
+	w.countFlushesLocked(calls)
+	w.stuck = err != nil
+	w.restLocked()
+	w.openLocked()
+	w.idle.Broadcast()
+	if err != nil {
+		return &WriteError{Path: w.target.path, Flushed: w.flushed, Durable: w.durable, Err: err, again: again && n == 0}
+	}
+	return nil
+}
+
+func (w *Writer) countFlushesLocked(calls int) {
+	w.stats.Flushes += int64(calls)
+	w.stats.SystemCalls += int64(calls)
+}
+
+// restLocked stops the flush timer when no byte waits.
+func (w *Writer) restLocked() {
+	if w.flushed == w.writtenLocked() && len(w.lanes) == 0 {
+		w.flushTimer.disarm()
+	}
+}
+
+// flushFullLocked sees to it that full blocks are flushed: here, if that is
+// cheaper than waking the flusher and nobody else is at it.
+func (w *Writer) flushFullLocked() {
+	if !w.inline || w.flushing {
+		w.startFullLocked()
+		return
+	}
+	if full := w.fullLocked(); full > w.flushed {
+		// What fails here is told by the next call: these bytes are accepted.
+		w.noteLocked(w.flushStepLocked(full))
+	}
+}
+
+// startFullLocked lets the flusher flush full blocks.
+func (w *Writer) startFullLocked() {
+	if w.fullLocked() > w.flushed {
+		w.startLocked(&w.flusher)
+	}
+}
+
+// runFlusher flushes full blocks, and everything when the deadline has passed,
+// until nothing is left to do.
+func (w *Writer) runFlusher() {
+	defer w.background.Done()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	err := w.flushDueLocked()
+	if err != nil && w.policy.FlushEvery > 0 {
+		w.flushTimer.arm() // try again in a while
+	}
+	w.noteLocked(err)
+	w.flusher.running = false
+}
+
+func (w *Writer) flushDueLocked() error {
+	var end int64
+	for !w.isClosing {
+		if w.flusher.due {
+			w.flusher.due = false
+			w.flushTimer.disarm()
+			w.openLocked()
+			if err := w.mergeLanesLocked(); err != nil {
+				return err
+			}
+			end = w.writtenLocked()
+		}
+		end = max(end, w.fullLocked())
+		if end <= w.flushed {
+			return nil
+		}
+		if err := w.flushStepLocked(end); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,9 @@
+//go:build !windows
+
+package sys
+
+import "os"
+
+// SyncDir makes the names in the open directory d durable: fsync(2), which the
+// standard asks for in addition to the file's own.
+func SyncDir(d *os.File) error { return d.Sync() }

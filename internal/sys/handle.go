@@ -1,0 +1,25 @@
+package sys
+
+import (
+	"os"
+	"syscall"
+)
+
+// A Handle makes system calls on an open file without allocating. Each method
+// may be called by one goroutine at a time; it keeps the descriptor alive while
+// it runs and fails with os.ErrClosed after the file's Close.
+type Handle struct {
+	raw syscall.RawConn
+	handleState
+}
+
+// NewHandle returns a Handle on f, which must stay open while it is used.
+func NewHandle(f *os.File) (*Handle, error) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	h := &Handle{raw: raw}
+	h.init()
+	return h, nil
+}

@@ -1,0 +1,45 @@
+package sys
+
+import "golang.org/x/sys/unix"
+
+// handleState holds the calls as values made once, so that no call allocates,
+// and their results.
+type handleState struct {
+	datasync, fstat       func(fd uintptr)
+	datasyncErr, fstatErr error
+	stat                  unix.Stat_t
+}
+
+func (h *Handle) init() {
+	h.datasync = func(fd uintptr) {
+		h.datasyncErr = ignoringEINTR(func() error { return unix.Fdatasync(int(fd)) })
+	}
+	h.fstat = func(fd uintptr) {
+		h.fstatErr = ignoringEINTR(func() error { return unix.Fstat(int(fd), &h.stat) })
+	}
+}
+
+// Datasync makes the file's bytes, and what is needed to read them back, reach
+// stable storage: fdatasync(2).
+func (h *Handle) Datasync() error {
+	if err := h.raw.Control(h.datasync); err != nil {
+		return err
+	}
+	return h.datasyncErr
+}
+
+// Links returns how many names the file has: st_nlink of fstat(2).
+func (h *Handle) Links() (uint64, error) {
+	if err := h.raw.Control(h.fstat); err != nil {
+		return 0, err
+	}
+	return uint64(h.stat.Nlink), h.fstatErr
+}
+
+func ignoringEINTR(call func() error) error {
+	for {
+		if err := call(); err != unix.EINTR {
+			return err
+		}
+	}
+}

@@ -1,0 +1,15 @@
+//go:build !linux && !darwin
+
+package sys
+
+import "errors"
+
+type handleState struct{}
+
+func (h *Handle) init() {}
+
+// Datasync is not to be had here; os.File.Sync is.
+func (h *Handle) Datasync() error { return errors.ErrUnsupported }
+
+// Links is not to be had here.
+func (h *Handle) Links() (uint64, error) { return 0, errors.ErrUnsupported }

@@ -1,0 +1,10 @@
+//go:build !race
+
+#include "textflag.h"
+
+// func storeRelease(addr *atomic.Uint32, v uint32)
+TEXT ·storeRelease(SB), NOSPLIT, $0-12
+	MOVQ addr+0(FP), AX
+	MOVL v+8(FP), CX
+	MOVL CX, (AX)
+	RET

@@ -1,0 +1,544 @@
+package holdfast
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+)
+
+// A Writer writes to a [File] under a [Policy]. Any number of goroutines may use
+// it at once: the bytes of one Write stand together in the file, and the Writes
+// of one goroutine keep their order.
+//
+// Memory is bounded by twice the policy's Buffer; when the file is slower than
+// the callers, Write waits. Otherwise no Write waits for another's flush or
+// sync, unless the policy says so (group, each) or a Write larger than the
+// buffer is on its way.
+//
+// Errors: a [WriteError] is not final, every call tries to go on at the exact
+// byte and says so while it can't; a [SyncError] is final. What failed in the
+// background is returned by the next call, whichever it is and whoever makes it.
+//
+// A Writer must be closed. It starts goroutines and timers only while bytes
+// wait, and none is left after Close.
+type Writer struct {
+	// Set by New and never changed.
+	policy Policy
+	block  int  // policy.Buffer
+	inline bool // full blocks are flushed by the Write that filled them
+	target target
+	// through admits one Write at a time to the way past the memory. It is a
+	// channel so that Close can release those who wait.
+	through chan struct{}
+	// closing is closed when Close begins.
+	closing chan struct{}
+
+	// trouble tells lanes, without the lock, that a call has something to say
+	// before it may accept bytes.
+	trouble atomic.Bool
+
+	_ [64]byte // the line below is all that a Write of a few bytes touches
+
+	mu spinlock
+	// pos is where the next byte goes in buf, limit how far Write may copy
+	// without looking at anything else; -1 makes every Write look.
+	pos, limit int
+	// buf is a ring of two blocks: the byte at offset o is at o modulo its size.
+	buf []byte
+	// lap is the offset of buf[0]: the next byte's offset is lap+pos.
+	lap    int64
+	writes int64
+
+	_ [64]byte
+
+	// All below is guarded by mu.
+
+	flushed, durable int64 // offsets; flushed ≤ lap+pos, durable ≤ flushed
+	nameless         bool  // the file's directory entry is not durable yet
+	room             int   // how many bytes memory may hold, less the lanes' share
+	lanes            []*Lane
+
+	// flushing is held by the one goroutine that is writing to the file, and
+	// exclusive by the one whose Write goes past the memory: nobody accepts
+	// bytes then. idle is told when either ends.
+	flushing, exclusive bool
+	idle                sync.Cond
+
+	stuck      bool  // the last flush failed and its bytes are still here
+	unreported error // what failed in the background and no call has returned
+	final      error // a failed sync
+
+	// Close begins, lets nothing touch the file any more, and is done.
+	isClosing, sealed, closed bool
+	closeErr                  error
+
+	flushTimer, syncTimer deadline
+	flusher, syncer       worker
+	background            sync.WaitGroup
+
+	commit commit
+	stats  Stats
+}
+
+// inlineBelow is the buffer size under which waking another goroutine to flush
+// costs more than the flush: a write(2) of 32 KiB takes some 10 µs.
+const inlineBelow = 32 * KiB
+
+// New returns a Writer that writes to f under p, beginning at the file's own
+// position. The Writer closes f in Close. It does not sync the directory that f
+// is in; [Create] and [Append] do.
+func New(f File, p Policy) (*Writer, error) {
+	if err := p.Validate(); err != nil {
+		return nil, fmt.Errorf("holdfast: %w", err)
+	}
+	t, err := newTarget(f, p)
+	if err != nil {
+		return nil, err
+	}
+	w := &Writer{
+		policy:  p,
+		target:  t,
+		block:   int(p.Buffer),
+		buf:     make([]byte, 2*p.Buffer),
+		room:    int(2 * p.Buffer),
+		inline:  p.Buffer < inlineBelow || runtime.GOMAXPROCS(0) == 1,
+		through: make(chan struct{}, 1),
+		closing: make(chan struct{}),
+	}
+	w.idle.L = &w.mu
+	w.commit.init(&w.mu)
+	w.flusher.run, w.syncer.run = w.runFlusher, w.runSyncer
+	w.flushTimer.init(p.FlushEvery, func() { w.due(&w.flusher) })
+	w.syncTimer.init(p.syncPeriod(), func() { w.due(&w.syncer) })
+	w.openLocked()
+	return w, nil
+}
+
+// Write accepts p as the policy says.
+//
+// Where the policy waits for no sync: (len(p), nil) means that p is accepted and
+// kept until it is written; (0, err) that it is not in the file. A Write larger
+// than the buffer goes straight to the kernel, and with an error n tells how
+// many of its bytes did.
+//
+// Where the policy waits (sync=group, sync=each), nil means that p is durable.
+// An error with n > 0 means that n bytes are accepted but not known to be
+// durable; do not send them to this Writer again: Sync or WaitDurable tell what
+// became of them.
+//
+// Write does not keep p.
+func (w *Writer) Write(p []byte) (n int, err error) {
+	if w.policy.acknowledgesDurable() {
+		return w.writeDurable(p)
+	}
+	w.mu.Lock()
+	if end := w.pos + len(p); end <= w.limit {
+		copy(w.buf[w.pos:], p)
+		w.pos = end
+		w.writes++
+		w.mu.Unlock()
+		return len(p), nil
+	}
+	n, _, err = w.enqueueLocked(p)
+	return n, err
+}
+
+// WriteString is Write for a string.
+func (w *Writer) WriteString(s string) (n int, err error) {
+	return w.Write(unsafe.Slice(unsafe.StringData(s), len(s)))
+}
+
+// Enqueue accepts p and returns without waiting for more, whatever the policy;
+// end is what to give to [Writer.WaitDurable]. It returns what a Write under a
+// policy that waits for no sync would: on an error, end-len(p) < Written means
+// that part of a p larger than the buffer is in the file.
+func (w *Writer) Enqueue(p []byte) (end int64, err error) {
+	w.mu.Lock()
+	if next := w.pos + len(p); next <= w.limit {
+		copy(w.buf[w.pos:], p)
+		w.pos = next
+		end = w.lap + int64(next)
+		w.writes++
+		w.mu.Unlock()
+		return end, nil
+	}
+	_, end, err = w.enqueueLocked(p)
+	return end, err
+}
+
+// readChunk is how much ReadFrom reads at once at least.
+const readChunk = 32 * KiB
+
+// ReadFrom accepts what r holds until its end, as Writes of some KiB: Writes of
+// other goroutines may come between them. Under sync=group and sync=each it
+// waits once, at the end.
+func (w *Writer) ReadFrom(r io.Reader) (n int64, err error) {
+	chunk := make([]byte, max(readChunk, min(w.policy.Buffer, 8*readChunk)))
+	for {
+		k, readErr := r.Read(chunk)
+		if k > 0 {
+			accepted, err := w.accept(chunk[:k])
+			n += int64(accepted)
+			if err != nil {
+				return n, err
+			}
+		}
+		if readErr == io.EOF {
+			break
+		}
+		if readErr != nil {
+			return n, readErr
+		}
+	}
+	if n > 0 && w.policy.acknowledgesDurable() {
+		return n, w.Sync()
+	}
+	return n, nil
+}
+
+// accept is Enqueue for those who want to know how much of p was accepted.
+func (w *Writer) accept(p []byte) (n int, err error) {
+	w.mu.Lock()
+	n, _, err = w.enqueueLocked(p)
+	return n, err
+}
+
+// enqueueLocked accepts p on the way that needs more than a copy, and unlocks.
+func (w *Writer) enqueueLocked(p []byte) (n int, end int64, err error) {
+	if len(p) > w.block {
+		w.mu.Unlock()
+		return w.passThrough(p)
+	}
+	defer w.mu.Unlock()
+	if err := w.takeLocked(p); err != nil {
+		return 0, w.writtenLocked(), err
+	}
+	end = w.writtenLocked()
+	w.flushFullLocked()
+	return len(p), end, nil
+}
+
+// takeLocked waits until memory has room for p, and copies it whole.
+func (w *Writer) takeLocked(p []byte) error {
+	for waits := int64(1); ; waits = 0 {
+		if err := w.refusalLocked(); err != nil {
+			return err
+		}
+		if w.readyLocked(len(p)) {
+			break
+		}
+		w.stats.Waits += waits
+		if err := w.makeRoomLocked(len(p)); err != nil {
+			return err
+		}
+	}
+	w.writes++
+	w.putLocked(p)
+	return nil
+}
+
+// refusalLocked returns why no call may go on, and reports a failure of the
+// background for the first and only time.
+func (w *Writer) refusalLocked() error {
+	if w.isClosing {
+		return ErrClosed
+	}
+	if err := w.unreported; err != nil {
+		w.unreported = nil
+		w.openLocked()
+		return err
+	}
+	return w.final
+}
+
+// putLocked copies p into the ring, which has room for it, and starts the clocks
+// of the policy's time bounds.
+func (w *Writer) putLocked(p []byte) {
+	if len(p) > 0 {
+		w.armLocked()
+	}
+	for len(p) > 0 {
+		n := copy(w.buf[w.pos:], p)
+		w.pos += n
+		p = p[n:]
+		w.wrapLocked()
+	}
+	w.openLocked()
+}
+
+func (w *Writer) armLocked() {
+	w.flushTimer.arm()
+	w.syncTimer.arm()
+}
+
+// wrapLocked starts the ring anew at its end.
+func (w *Writer) wrapLocked() {
+	if w.pos == len(w.buf) {
+		w.lap += int64(len(w.buf))
+		w.pos = 0
+	}
+}
+
+// openLocked works out anew how far Write may copy without looking: to the end
+// of the block or of the room, and not at all while there is something to say
+// or a clock to start.
+func (w *Writer) openLocked() {
+	trouble := w.isClosing || w.stuck || w.unreported != nil || w.final != nil
+	w.trouble.Store(trouble)
+	if trouble || w.exclusive || w.block == 0 || !w.flushTimer.running() || !w.syncTimer.running() {
+		w.limit = -1
+		return
+	}
+	w.wrapLocked()
+	w.limit = w.pos + min(w.freeLocked(), w.block-w.pos%w.block)
+}
+
+// freeLocked returns how many more bytes memory may hold.
+func (w *Writer) freeLocked() int {
+	return max(0, w.room-int(w.writtenLocked()-w.flushed))
+}
+
+// readyLocked reports whether n bytes may be put now.
+func (w *Writer) readyLocked(n int) bool {
+	return !w.stuck && !w.exclusive && n <= w.freeLocked()
+}
+
+func (w *Writer) writtenLocked() int64 { return w.lap + int64(w.pos) }
+
+// skipLocked counts n bytes as written and flushed that went past the memory,
+// which is empty.
+func (w *Writer) skipLocked(n int) {
+	written := w.writtenLocked() + int64(n)
+	w.flushed = written
+	w.pos = 0
+	if len(w.buf) > 0 {
+		w.pos = int(written % int64(len(w.buf)))
+	}
+	w.lap = written - int64(w.pos)
+}
+
+// passThrough writes p to the file from the caller's memory, behind all that was
+// accepted before it.
+func (w *Writer) passThrough(p []byte) (n int, end int64, err error) {
+	if err := w.enterThrough(); err != nil {
+		return 0, w.Written(), err
+	}
+	defer w.leaveThrough()
+	return w.passThroughAlone(p)
+}
+
+// passThroughAlone is passThrough for the one who entered.
+func (w *Writer) passThroughAlone(p []byte) (n int, end int64, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.beExclusiveLocked(); err != nil {
+		return 0, w.writtenLocked(), err
+	}
+	if len(p) > 0 {
+		w.flushing = true
+		w.mu.Unlock()
+		var calls int
+		n, calls, err = w.target.write(p)
+		w.mu.Lock()
+		w.flushing = false
+		w.countFlushesLocked(calls)
+		w.skipLocked(n)
+	}
+	w.writes++
+	if err != nil {
+		err = &WriteError{Path: w.target.path, Flushed: w.flushed, Durable: w.durable, Err: err}
+	}
+	if n > 0 && w.policy.syncPeriod() > 0 {
+		w.syncTimer.arm()
+	}
+	w.exclusive = false
+	w.openLocked()
+	w.idle.Broadcast()
+	return n, w.writtenLocked(), err
+}
+
+// beExclusiveLocked stops others from accepting bytes and flushes what they
+// accepted; on an error they may go on.
+func (w *Writer) beExclusiveLocked() error {
+	if err := w.refusalLocked(); err != nil {
+		return err
+	}
+	w.exclusive = true
+	w.openLocked()
+	var err error
+	for err == nil && (w.flushed < w.writtenLocked() || w.flushing) {
+		if err = w.flushStepLocked(w.writtenLocked()); err == nil {
+			err = w.refusalLocked()
+		}
+	}
+	if err != nil {
+		w.exclusive = false
+		w.openLocked()
+		w.idle.Broadcast()
+	}
+	return err
+}
+
+func (w *Writer) enterThrough() error {
+	select {
+	case w.through <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case w.through <- struct{}{}:
+		return nil
+	case <-w.closing:
+		return ErrClosed
+	}
+}
+
+func (w *Writer) leaveThrough() { <-w.through }
+
+// Flush hands all that was accepted before the call, by Lanes too, to the
+// kernel. On nil, Flushed is at least what Written was then.
+func (w *Writer) Flush() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.refusalLocked(); err != nil {
+		return err
+	}
+	if err := w.mergeLanesLocked(); err != nil {
+		return err
+	}
+	return w.flushToLocked(w.writtenLocked())
+}
+
+// Written returns how many bytes were accepted. A Lane's bytes count when they
+// are merged. It may be called at any time and waits for nothing.
+func (w *Writer) Written() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.writtenLocked()
+}
+
+// Flushed returns how many bytes the kernel has taken: they survive the death of
+// the process. It may be called at any time and waits for nothing.
+func (w *Writer) Flushed() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.flushed
+}
+
+// Durable returns how many bytes a sync that succeeded has covered: they survive
+// the death of the machine. It may be called at any time and waits for nothing.
+func (w *Writer) Durable() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.durable
+}
+
+// Stats counts what a Writer did since New.
+type Stats struct {
+	Writes      int64 // Writes and Enqueues that were accepted; a Lane's merge counts once
+	Flushes     int64 // writes to the file
+	Syncs       int64 // syncs of the file
+	SystemCalls int64 // Flushes, Syncs, and the calls that look after the file's name
+	Waits       int64 // Writes that waited because memory was full
+}
+
+// Stats returns the counts so far. It may be called at any time and waits for
+// nothing.
+func (w *Writer) Stats() Stats {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.stats
+	s.Writes = w.writes
+	return s
+}
+
+// roomFor says up to where the ring must be flushed before n more bytes fit.
+// Whole blocks are preferred: their writes are aligned to the page cache.
+func (w *Writer) roomForLocked(n int) int64 {
+	written := w.writtenLocked()
+	full := w.fullLocked()
+	if full > w.flushed && full+int64(w.room) >= written+int64(n) {
+		return full
+	}
+	return written
+}
+
+// fullLocked returns the offset of the end of the last full block.
+func (w *Writer) fullLocked() int64 {
+	if w.block == 0 {
+		return math.MinInt64
+	}
+	return w.writtenLocked() - int64(w.pos%w.block)
+}
+
+// noteLocked keeps what failed in the background for the next call. A failure
+// that repeats the one before has been told or is kept already; a failed sync is
+// told by every call.
+func (w *Writer) noteLocked(err error) {
+	failed, ok := err.(*WriteError)
+	if ok && !failed.again && w.unreported == nil {
+		w.unreported = err
+		w.openLocked()
+	}
+}
+
+// due lets a worker do what a deadline asks for.
+func (w *Writer) due(k *worker) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k.due = true
+	w.startLocked(k)
+}
+
+// A worker is a goroutine that runs while there is work and ends when there is
+// none, so that an idle Writer has no goroutine.
+type worker struct {
+	run     func()
+	running bool
+	due     bool // a deadline has passed
+}
+
+func (w *Writer) startLocked(k *worker) {
+	if k.running || w.isClosing {
+		return
+	}
+	k.running = true
+	w.background.Add(1)
+	go k.run()
+}
+
+// A deadline is a timer that runs only while bytes wait. The zero period needs
+// no timer and counts as running.
+type deadline struct {
+	period time.Duration
+	timer  *time.Timer
+	armed  bool
+}
+
+func (d *deadline) init(period time.Duration, fire func()) {
+	if d.period = period; period > 0 {
+		d.timer = time.AfterFunc(period, fire)
+		d.timer.Stop()
+	}
+}
+
+func (d *deadline) running() bool { return d.period == 0 || d.armed }
+
+func (d *deadline) arm() {
+	if !d.running() {
+		d.armed = true
+		d.timer.Reset(d.period)
+	}
+}
+
+func (d *deadline) disarm() {
+	if d.armed {
+		d.armed = false
+		d.timer.Stop()
+	}
+}
