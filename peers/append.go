@@ -20,7 +20,7 @@ func appending() comparison {
 		title: "Append: 40-byte records until all are in the page cache",
 		size:  40,
 		loads: []load{
-			{1, 1_500_000}, {2, 1_500_000}, {8, 1_500_000}, {64, 1_500_000},
+			{1, 2_000_000}, {2, 2_000_000}, {8, 2_000_000}, {64, 2_000_000},
 		},
 		closeTimed: true,
 		arms: append(holdfastAppenders(),

@@ -12,7 +12,7 @@ const durableSize = 128
 // durable compares what it costs to know of each record that it is on stable
 // storage before the next is written.
 func durable(full bool) comparison {
-	loads := []load{{1, 2_000}, {8, 8_000}, {64, 24_000}}
+	loads := []load{{1, 1_000}, {8, 4_000}, {64, 16_000}}
 	if full {
 		loads = append(loads, load{512, 60_000})
 	}
@@ -41,7 +41,7 @@ func windows() comparison {
 		name:  "window",
 		title: "Durable in windows: 128-byte records, each goroutine waits once for every 64",
 		size:  durableSize,
-		loads: []load{{1, 64_000}, {8, 128_000}, {64, 256_000}},
+		loads: []load{{1, 32_000}, {8, 128_000}, {64, 256_000}},
 		arms: append(holdfastWindows(),
 			arm{name: "mutex", note: "a window in one write(2) and one fdatasync(2) under a sync.Mutex", open: openSyncedWindow},
 			arm{name: "etcd-wal", note: "one Save of 64 entries", open: openEtcd(window), read: etcdRecords},

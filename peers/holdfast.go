@@ -36,9 +36,11 @@ func holdfastDurables() []arm {
 
 func holdfastWindows() []arm {
 	p := holdfast.Durable()
+	large := holdfast.Policy{Buffer: holdfast.MiB, Sync: holdfast.SyncGroup}
 	return []arm{
 		{name: baseline, note: p.String() + ", Enqueue for each record and WaitDurable for each window", open: openEnqueue(p)},
 		{name: again, note: "the same arm once more: its ratio is the noise floor", open: openEnqueue(p)},
+		{name: "holdfast-1MiB", note: large.String() + ", room for the windows of 64 goroutines, which the peers keep in memory without a limit", open: openEnqueue(large)},
 	}
 }
 

@@ -145,7 +145,7 @@ func TestCommandPrintsBenchmarkLines(t *testing.T) {
 	if err := command(t.Context(), args, &out, io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	line := regexp.MustCompile(`(?m)^BenchmarkAppend/arm=limit/goroutines=1-\d+\t150000\t[\d.]+ ns/op\t`)
+	line := regexp.MustCompile(`(?m)^BenchmarkAppend/arm=limit/goroutines=1-\d+\t200000\t[\d.]+ ns/op\t`)
 	if got := len(line.FindAllString(out.String(), -1)); got != 2 {
 		t.Errorf("%d benchmark lines, want 2:\n%s", got, &out)
 	}

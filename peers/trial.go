@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -99,8 +100,9 @@ func try(root string, c comparison, a arm, w work) (s sample) {
 		return sample{err: err}
 	}
 	defer os.RemoveAll(dir)
-	settle(root)
-	runtime.GC()
+	if err := prepare(root, w); err != nil {
+		return sample{err: err}
+	}
 	if s = clock(dir, c.closeTimed, a, w); s.err != nil {
 		return s
 	}
@@ -112,6 +114,26 @@ func try(root string, c comparison, a arm, w work) (s sample) {
 	return s
 }
 
+// prepare brings the machine into the same state before every trial: what the
+// trial before left is on the disk, the heap is collected, and the page cache
+// has as many fresh pages as the trial is about to fill. A virtual machine gives
+// free pages back to its host, and to get one again takes longer than to write
+// it: without this the times are of the host's memory.
+func prepare(root string, w work) error {
+	f, err := os.CreateTemp(root, "prepare-")
+	if err != nil {
+		return err
+	}
+	block := make([]byte, 256*kib)
+	for n := int64(0); n < w.bytes() && err == nil; n += int64(len(block)) {
+		_, err = f.Write(block)
+	}
+	err = errors.Join(err, f.Close(), os.Remove(f.Name()))
+	settle(root)
+	runtime.GC()
+	return err
+}
+
 // clock opens the arm, starts all goroutines at once and stops when the last
 // record is where the comparison wants it.
 func clock(dir string, closeTimed bool, a arm, w work) (s sample) {
@@ -120,7 +142,7 @@ func clock(dir string, closeTimed bool, a arm, w work) (s sample) {
 	if err != nil {
 		return sample{err: fmt.Errorf("open: %w", err)}
 	}
-	run := k.prepare(w)
+	run := k.muster(w)
 	s.open = time.Since(start)
 
 	start, cpu := time.Now(), cpuTime()
@@ -140,9 +162,9 @@ func clock(dir string, closeTimed bool, a arm, w work) (s sample) {
 	return s
 }
 
-// prepare starts the goroutines; they write when the function that it returns
+// muster starts the goroutines; they write when the function that it returns
 // is called, which returns the first goroutine's error when all are done.
-func (k *sink) prepare(w work) func() error {
+func (k *sink) muster(w work) func() error {
 	var ready, finished sync.WaitGroup
 	errs := make([]error, w.goroutines)
 	gate := make(chan struct{})
