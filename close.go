@@ -35,6 +35,8 @@ func (w *Writer) Close() error {
 	w.mu.Lock()
 	w.closeErr = joinDistinct(w.unreported, flushErr, syncErr, closeErr)
 	w.closed = true
+	w.flushTimer.disarm()
+	w.syncTimer.disarm()
 	w.idle.Broadcast()
 	return w.closeErr
 }
@@ -92,8 +94,6 @@ func (w *Writer) sealLocked() {
 		w.idle.Wait()
 	}
 	w.sealed = true
-	w.flushTimer.disarm()
-	w.syncTimer.disarm()
 	w.commit.wakeAll()
 }
 

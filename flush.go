@@ -88,7 +88,7 @@ func (w *Writer) runFlusher() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	err := w.flushDueLocked()
-	if err != nil && w.policy.FlushEvery > 0 {
+	if err != nil {
 		w.flushTimer.arm() // try again in a while
 	}
 	w.noteLocked(err)

@@ -11,11 +11,12 @@ import "unsafe"
 // buffer is taken from the Writer's memory until Close.
 type Lane struct {
 	w    *Writer
-	size int // 0: every Write goes to the Writer
+	size int  // 0: every Write goes to the Writer
+	done bool // the owner has called Close
 
 	mu     spinlock // taken before the Writer's
 	buf    []byte   // guarded by mu, as all below
-	closed bool
+	closed bool     // nothing will merge what comes now
 }
 
 const (
@@ -50,6 +51,9 @@ func (w *Writer) Lane() *Lane {
 
 // Write accepts p as [Writer.Write] does.
 func (l *Lane) Write(p []byte) (n int, err error) {
+	if l.done {
+		return 0, ErrClosed
+	}
 	if l.size == 0 {
 		return l.w.Write(p)
 	}
@@ -111,7 +115,8 @@ func (l *Lane) begin(p []byte) (int, error) {
 // Close merges what the Lane holds and gives its memory back. It does not flush.
 // A Lane that is not closed loses nothing: its Writer's Close covers it.
 func (l *Lane) Close() error {
-	if l.size == 0 {
+	if l.done || l.size == 0 {
+		l.done = true
 		return nil
 	}
 	if err := l.w.merge(l); err != nil {
@@ -119,10 +124,8 @@ func (l *Lane) Close() error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.closed {
-		l.closed = true
-		l.w.dropLane(l)
-	}
+	l.done, l.closed = true, true
+	l.w.dropLane(l)
 	return nil
 }
 

@@ -10,9 +10,14 @@ import (
 // where a sync.Mutex, which parks, grows five times as dear.
 type spinlock struct{ state atomic.Uint32 }
 
-// spins is how often a goroutine looks at the lock before it lets others run:
-// about what the longest holder (a copy of some KiB) takes.
-const spins = 100
+const (
+	// A goroutine that finds the lock taken looks away for minPause loop turns
+	// (some cycles each), then for twice as long, up to maxPause, about 1 µs.
+	// Looking all the time would take the lock's cache line from the holder,
+	// and a holder that keeps the line does ten Writes in the time of one.
+	minPause = 64
+	maxPause = 4096
+)
 
 func (l *spinlock) Lock() {
 	if !l.state.CompareAndSwap(0, 1) {
@@ -21,13 +26,16 @@ func (l *spinlock) Lock() {
 }
 
 func (l *spinlock) lockSlow() {
-	for i := 0; ; i++ {
+	for pause := minPause; ; pause *= 2 {
+		if pause > maxPause {
+			// The holder may have lost its thread: give it this one.
+			runtime.Gosched()
+			pause = maxPause
+		}
+		for range pause {
+		}
 		if l.state.Load() == 0 && l.state.CompareAndSwap(0, 1) {
 			return
-		}
-		// The holder may have lost its thread: give it this one.
-		if i%spins == spins-1 {
-			runtime.Gosched()
 		}
 	}
 }

@@ -71,8 +71,12 @@ func Unbuffered() Policy { return Policy{} }
 func Buffered(size Size) Policy { return Policy{Buffer: size} }
 
 // Periodic gathers 64 KiB in memory and lets no byte wait longer than every
-// before a sync that covers it starts.
+// before a sync that covers it starts. A period that is not positive gives a
+// policy that Validate refuses, not one that syncs at other times.
 func Periodic(every time.Duration) Policy {
+	if every <= 0 {
+		every = min(every, time.Duration(SyncEach)-1)
+	}
 	return Policy{Buffer: 64 * KiB, Sync: Sync(every)}
 }
 
@@ -105,7 +109,7 @@ func (p Policy) Validate() error {
 	case p.FlushEvery > 0 && p.Buffer == 0:
 		return fmt.Errorf("policy: flush=%v has nothing to flush with buffer=0; give a buffer, such as buffer=64KiB, or leave flush out", p.FlushEvery)
 	case p.Sync < SyncEach:
-		return fmt.Errorf("policy: sync=%v is negative; use never, close, group, each or a duration such as 1s", time.Duration(p.Sync))
+		return fmt.Errorf("policy: sync=%v is not a period above 0; use never, close, group, each or a duration such as 1s", time.Duration(p.Sync))
 	}
 	return nil
 }

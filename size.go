@@ -43,7 +43,7 @@ func ParseSize(s string) (Size, error) {
 	}
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n > math.MaxInt64/int64(factor) {
-		return 0, fmt.Errorf("size %q is more than 8 EiB", s)
+		return 0, fmt.Errorf("size %q is not below 8 EiB", s)
 	}
 	return Size(n) * factor, nil
 }

@@ -113,7 +113,8 @@ func New(f File, p Policy) (*Writer, error) {
 	w.idle.L = &w.mu
 	w.commit.init(&w.mu)
 	w.flusher.run, w.syncer.run = w.runFlusher, w.runSyncer
-	w.flushTimer.init(p.FlushEvery, func() { w.due(&w.flusher) })
+	// A byte that is due for a sync must not wait in memory for the sync before.
+	w.flushTimer.init(max(0, shortest(p.FlushEvery, p.syncPeriod())), func() { w.due(&w.flusher) })
 	w.syncTimer.init(p.syncPeriod(), func() { w.due(&w.syncer) })
 	w.openLocked()
 	return w, nil
@@ -349,7 +350,9 @@ func (w *Writer) passThroughAlone(p []byte) (n int, end int64, err error) {
 		w.countFlushesLocked(calls)
 		w.skipLocked(n)
 	}
-	w.writes++
+	if err == nil || n > 0 {
+		w.writes++
+	}
 	if err != nil {
 		err = &WriteError{Path: w.target.path, Flushed: w.flushed, Durable: w.durable, Err: err}
 	}
