@@ -160,12 +160,18 @@ func (o options) measure(ctx context.Context, root string, all []*block, stdout,
 		fmt.Fprintf(stdout, "goos: %s\ngoarch: %s\npkg: github.com/holdfast-go/holdfast/peers\n", runtime.GOOS, runtime.GOARCH)
 		did = func(c *cell, s sample) { writeBench(stdout, c, s) }
 	}
-	if err := run(ctx, root, all, o.rounds, o.seed, did, stderr); err != nil {
+	rounds, err := run(ctx, root, all, o.rounds, o.seed, did, stderr)
+	if rounds > 0 && !o.benchfmt {
+		writeTables(stdout, all, o.conditions(rounds))
+	}
+	if err != nil {
 		return err
 	}
-	if !o.benchfmt {
-		writeTables(stdout, all, o.conditions())
-	}
+	return failed(all)
+}
+
+// failed returns errFailed if an arm's bytes were ever wrong.
+func failed(all []*block) error {
 	for _, b := range all {
 		for _, c := range b.cells {
 			if c.failed() != nil {
@@ -201,7 +207,11 @@ func (o options) plan(root string, all []*block, stderr io.Writer) error {
 }
 
 // conditions states what the figures were taken under.
-func (o options) conditions() string {
-	return fmt.Sprintf("%d rounds in random order (`-seed %d`), %s/%s, GOMAXPROCS %d.\nVersions: %s; holdfast is the one of this folder.",
-		o.rounds, o.seed, runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), versions())
+func (o options) conditions(rounds int) string {
+	cut := ""
+	if rounds < o.rounds {
+		cut = fmt.Sprintf(", interrupted before %d more", o.rounds-rounds)
+	}
+	return fmt.Sprintf("%d rounds in random order (`-seed %d`)%s, %s/%s, GOMAXPROCS %d.\nVersions: %s; holdfast is the one of this folder.",
+		rounds, o.seed, cut, runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), versions())
 }

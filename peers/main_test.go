@@ -82,12 +82,14 @@ func TestWrongBytesDoNotCount(t *testing.T) {
 	all := blocks([]comparison{c}, regexp.MustCompile(""))
 	counted := 0
 	var talk, table bytes.Buffer
-	err := run(t.Context(), t.TempDir(), all, 2, 1, func(c *cell, _ sample) { counted++ }, &talk)
-	if err != nil {
+	if _, err := run(t.Context(), t.TempDir(), all, 2, 1, func(*cell, sample) { counted++ }, &talk); err != nil {
 		t.Fatal(err)
 	}
 	if counted != 2 {
 		t.Errorf("%d trials counted, want the 2 of the arm that is right", counted)
+	}
+	if failed(all) != errFailed {
+		t.Error("the run does not fail")
 	}
 	writeTables(&table, all, "")
 	if !strings.Contains(table.String(), "| lossy | does not count: goroutine 0 wrote 10 records, the file has 9 |") {
@@ -103,7 +105,7 @@ func TestEachRoundRunsEachArmOnce(t *testing.T) {
 	for _, seed := range []uint64{1, 1, 2} {
 		order[seed] = nil
 		did := func(c *cell, _ sample) { order[seed] = append(order[seed], c.name) }
-		if err := run(t.Context(), t.TempDir(), all, 3, seed, did, io.Discard); err != nil {
+		if _, err := run(t.Context(), t.TempDir(), all, 3, seed, did, io.Discard); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := len(order[seed]), 3*(5+4); got != want {
@@ -119,6 +121,31 @@ func TestEachRoundRunsEachArmOnce(t *testing.T) {
 				t.Errorf("%s has %d samples, want 9", c.name, len(c.samples))
 			}
 		}
+	}
+}
+
+func TestInterruptedRunKeepsItsWholeRounds(t *testing.T) {
+	c := appending()
+	c.loads = []load{{1, 10}}
+	all := blocks([]comparison{c}, regexp.MustCompile("os.File|bufio"))
+	ctx, stop := context.WithCancel(t.Context())
+	trials := 0
+	did := func(*cell, sample) {
+		if trials++; trials == 2*4+3 {
+			stop()
+		}
+	}
+	rounds, err := run(ctx, t.TempDir(), all, 5, 1, did, io.Discard)
+	if rounds != 2 || !errors.Is(err, context.Canceled) {
+		t.Fatalf("%d rounds, %v; want 2 and the interruption", rounds, err)
+	}
+	for _, c := range all[0].cells {
+		if len(c.samples) != 2 {
+			t.Errorf("%s has %d samples, want 2", c.name, len(c.samples))
+		}
+	}
+	if text := (options{rounds: 5}).conditions(rounds); !strings.Contains(text, "2 rounds") || !strings.Contains(text, "interrupted before 3 more") {
+		t.Errorf("not marked: %s", text)
 	}
 }
 

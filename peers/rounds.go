@@ -62,8 +62,9 @@ func (b *block) add(a arm, pick *regexp.Regexp) {
 }
 
 // run runs every cell once in each round, the blocks and the cells of a block in
-// a new order each time. It stops between two trials when ctx ends.
-func run(ctx context.Context, root string, all []*block, rounds int, seed uint64, did func(*cell, sample), talk io.Writer) error {
+// a new order each time. It stops between two trials when ctx ends, and then
+// forgets the round that it was in: complete is how many there are.
+func run(ctx context.Context, root string, all []*block, rounds int, seed uint64, did func(*cell, sample), talk io.Writer) (complete int, err error) {
 	order := rand.New(rand.NewPCG(seed, 0))
 	start, done := time.Now(), 0
 	for round := range rounds {
@@ -71,7 +72,8 @@ func run(ctx context.Context, root string, all []*block, rounds int, seed uint64
 			b := all[i]
 			for _, j := range order.Perm(len(b.cells)) {
 				if err := ctx.Err(); err != nil {
-					return err
+					cut(all, round)
+					return round, err
 				}
 				b.try(root, b.cells[j], did, talk)
 			}
@@ -80,7 +82,16 @@ func run(ctx context.Context, root string, all []*block, rounds int, seed uint64
 		left := time.Since(start) / time.Duration(done) * time.Duration(rounds*len(all)-done)
 		fmt.Fprintf(talk, "peers: round %d of %d done, %v left\n", round+1, rounds, left.Round(time.Second))
 	}
-	return nil
+	return rounds, nil
+}
+
+// cut drops the samples of the rounds after the first ones.
+func cut(all []*block, rounds int) {
+	for _, b := range all {
+		for _, c := range b.cells {
+			c.samples = c.samples[:min(len(c.samples), rounds)]
+		}
+	}
 }
 
 func (b *block) try(root string, c *cell, did func(*cell, sample), talk io.Writer) {

@@ -83,7 +83,7 @@ func (c *cell) median() string {
 
 func writeBlock(out io.Writer, b *block) {
 	fmt.Fprintf(out, "\n### %s\n\n", words(b.cells[0].work))
-	fmt.Fprintln(out, "| arm | time a record | min–max | records/s | time ÷ holdfast | 95 % interval | takes | CPU a record | open ms | close ms |")
+	fmt.Fprintln(out, "| arm | time a record | min–max | records/s | time ÷ holdfast | 95 % interval | than holdfast | CPU a record | open ms | close ms |")
 	fmt.Fprintln(out, "|---|--:|--:|--:|--:|--:|---|--:|--:|--:|")
 	floor, base := b.floor(), b.find(baseline)
 	for _, c := range b.cells {
