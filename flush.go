@@ -1,5 +1,7 @@
 package holdfast
 
+import "time"
+
 // flushToLocked flushes up to end, or waits for who does.
 func (w *Writer) flushToLocked(end int64) error {
 	for w.flushed < end {
@@ -61,24 +63,27 @@ func (w *Writer) restLocked() {
 	}
 }
 
-// flushFullLocked sees to it that full blocks are flushed: here, if that is
-// cheaper than waking the flusher and nobody else is at it.
+// fastFill tells writers that are limited by the kernel from those that are not.
+// When blocks fill faster than this, to hand one to another goroutine hides
+// nothing: the next is full before the kernel is done; and it costs a wake and
+// the transfer of the block between two cores' caches.
+const fastFill = time.Millisecond
+
+// flushFullLocked sees to it that full blocks are flushed: in the background, so
+// that no Write waits for the kernel, or right here if blocks fill fast.
 func (w *Writer) flushFullLocked() {
-	if !w.inline || w.flushing {
-		w.startFullLocked()
+	full := w.fullLocked()
+	if full <= w.flushed {
 		return
 	}
-	if full := w.fullLocked(); full > w.flushed {
-		// What fails here is told by the next call: these bytes are accepted.
-		w.noteLocked(w.flushStepLocked(full))
-	}
-}
-
-// startFullLocked lets the flusher flush full blocks.
-func (w *Writer) startFullLocked() {
-	if w.fullLocked() > w.flushed {
+	last := w.filled
+	w.filled = time.Since(w.began)
+	if w.flushing || w.filled-last > fastFill {
 		w.startLocked(&w.flusher)
+		return
 	}
+	// What fails here is told by the next call: these bytes are accepted.
+	w.noteLocked(w.flushStepLocked(full))
 }
 
 // runFlusher flushes full blocks, and everything when the deadline has passed,

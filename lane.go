@@ -179,10 +179,12 @@ func (w *Writer) mergeLanesLocked() error {
 func (w *Writer) merge(l *Lane) error {
 	for {
 		n, done := w.tryMerge(l)
+		w.mu.Lock()
 		if done {
+			w.flushFullLocked()
+			w.mu.Unlock()
 			return nil
 		}
-		w.mu.Lock()
 		err := w.makeRoomUnlessClosingLocked(n)
 		w.mu.Unlock()
 		if err != nil {
@@ -214,7 +216,6 @@ func (w *Writer) tryMerge(l *Lane) (n int, done bool) {
 		return len(l.buf), false
 	}
 	w.putLaneLocked(l)
-	w.startFullLocked()
 	return 0, true
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,9 +28,9 @@ import (
 type Writer struct {
 	// Set by New and never changed.
 	policy Policy
-	block  int  // policy.Buffer
-	inline bool // full blocks are flushed by the Write that filled them
+	block  int // policy.Buffer
 	target target
+	began  time.Time // what filled counts from
 	// through admits one Write at a time to the way past the memory. It is a
 	// channel so that Close can release those who wait.
 	through chan struct{}
@@ -68,6 +67,7 @@ type Writer struct {
 	// bytes then. idle is told when either ends.
 	flushing, exclusive bool
 	idle                sync.Cond
+	filled              time.Duration // when the last block was full
 
 	stuck      bool  // the last flush failed and its bytes are still here
 	unreported error // what failed in the background and no call has returned
@@ -84,10 +84,6 @@ type Writer struct {
 	commit commit
 	stats  Stats
 }
-
-// inlineBelow is the buffer size under which waking another goroutine to flush
-// costs more than the flush: a write(2) of 32 KiB takes some 10 µs.
-const inlineBelow = 32 * KiB
 
 // New returns a Writer that writes to f under p, beginning at the file's own
 // position. The Writer closes f in Close. It does not sync the directory that f
@@ -106,7 +102,7 @@ func New(f File, p Policy) (*Writer, error) {
 		block:   int(p.Buffer),
 		buf:     make([]byte, 2*p.Buffer),
 		room:    int(2 * p.Buffer),
-		inline:  p.Buffer < inlineBelow || runtime.GOMAXPROCS(0) == 1,
+		began:   time.Now(),
 		through: make(chan struct{}, 1),
 		closing: make(chan struct{}),
 	}
