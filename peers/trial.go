@@ -116,22 +116,35 @@ func try(root string, c comparison, a arm, w work) (s sample) {
 
 // prepare brings the machine into the same state before every trial: what the
 // trial before left is on the disk, the heap is collected, and the page cache
-// has as many fresh pages as the trial is about to fill. A virtual machine gives
-// free pages back to its host, and to get one again takes longer than to write
-// it: without this the times are of the host's memory.
+// finds as much memory as the trial will fill, in small pieces and in large ones.
+// A virtual machine gives free memory back to its host, and to get it again took
+// ten times as long as writing to it: without this the times are the host's.
 func prepare(root string, w work) error {
-	f, err := os.CreateTemp(root, "prepare-")
+	small, err := fill(root, w.bytes(), 64*kib)
 	if err != nil {
 		return err
 	}
-	block := make([]byte, 256*kib)
-	for n := int64(0); n < w.bytes() && err == nil; n += int64(len(block)) {
-		_, err = f.Write(block)
+	large, err := fill(root, w.bytes(), 256*kib)
+	if err = errors.Join(err, os.Remove(small)); err != nil {
+		return err
 	}
-	err = errors.Join(err, f.Close(), os.Remove(f.Name()))
+	err = os.Remove(large)
 	settle(root)
 	runtime.GC()
 	return err
+}
+
+// fill writes a new file of about size bytes, a block at a time.
+func fill(root string, size int64, block int) (name string, err error) {
+	f, err := os.CreateTemp(root, "prepare-")
+	if err != nil {
+		return "", err
+	}
+	b := make([]byte, block)
+	for n := int64(0); n < size && err == nil; n += int64(block) {
+		_, err = f.Write(b)
+	}
+	return f.Name(), errors.Join(err, f.Close())
 }
 
 // clock opens the arm, starts all goroutines at once and stops when the last
