@@ -24,6 +24,7 @@ func (w *Writer) Close() error {
 	close(w.closing)
 	w.openLocked()
 	w.idle.Broadcast()
+	w.straight.free.Broadcast()
 
 	flushErr := w.drainLocked()
 	syncErr := w.lastSyncLocked(flushErr != nil)
@@ -33,7 +34,8 @@ func (w *Writer) Close() error {
 	w.background.Wait()
 	closeErr := w.target.close()
 	w.mu.Lock()
-	w.closeErr = joinDistinct(w.unreported, flushErr, syncErr, closeErr)
+	w.stats.SystemCalls++
+	w.closeErr = joinDistinct(w.unreported, flushErr, syncErr, w.final, closeErr)
 	w.closed = true
 	w.flushTimer.disarm()
 	w.syncTimer.disarm()
@@ -44,7 +46,7 @@ func (w *Writer) Close() error {
 // drainLocked flushes what the ring holds and then what lanes hold, for which
 // there is room then.
 func (w *Writer) drainLocked() error {
-	for w.exclusive {
+	for w.straight.taken {
 		w.idle.Wait()
 	}
 	err := w.flushToLocked(w.writtenLocked())
@@ -71,8 +73,8 @@ func (w *Writer) closeLanesLocked() {
 
 // lastSyncLocked makes what was flushed durable if the policy syncs.
 func (w *Writer) lastSyncLocked(stuck bool) error {
-	if !w.policy.syncs() || w.final != nil {
-		return w.final
+	if !w.policy.syncs() {
+		return nil
 	}
 	if !stuck {
 		return w.commitLocked(background, w.writtenLocked())
@@ -81,7 +83,7 @@ func (w *Writer) lastSyncLocked(stuck bool) error {
 		w.idle.Wait()
 	}
 	if w.final != nil || w.durable == w.flushed && !w.nameless {
-		return w.final
+		return nil
 	}
 	w.commit.leading = true
 	defer func() { w.commit.leading = false }()

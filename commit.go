@@ -17,8 +17,10 @@ type commit struct {
 	// batch numbers the sync that will cover a byte accepted now; it grows when
 	// a leader has fixed what its sync covers. done counts the finished ones.
 	batch, done int64
-	// joined is how many wait for batch, besides its leader.
+	// joined is how many wait for batch, besides its leader, and needed how far
+	// they need it to come.
 	joined int
+	needed int64
 	// covered[b&1] is told when batch b is done, and outcome[b&1] is its error.
 	// Two of each are enough: batch b+2 starts after b is done.
 	covered [2]sync.Cond
@@ -49,11 +51,10 @@ func (w *Writer) Sync() error {
 	if err := w.refusalLocked(); err != nil {
 		return err
 	}
-	if err := w.mergeLanesLocked(); err != nil {
-		return err
-	}
-	return w.commitLocked(background, w.writtenLocked())
+	return w.withLanesLocked(w.syncToLocked)
 }
+
+func (w *Writer) syncToLocked(end int64) error { return w.commitLocked(background, end) }
 
 // WaitDurable waits until Durable ≥ end, with the other Writers of its group
 // commit, under every policy. If ctx ends first it returns the cause of that,
@@ -89,40 +90,34 @@ func (w *Writer) writeDurable(p []byte) (n int, err error) {
 	if w.policy.Sync == SyncEach {
 		return w.writeEach(p)
 	}
-	var end int64
-	if len(p) > w.block {
-		if n, end, err = w.passThrough(p); err != nil {
-			return n, err
-		}
-		w.mu.Lock()
-	} else {
-		w.mu.Lock()
-		if err := w.takeLocked(p); err != nil {
-			w.mu.Unlock()
-			return 0, err
-		}
-		n, end = len(p), w.writtenLocked()
-	}
+	w.mu.Lock()
 	defer w.mu.Unlock()
-	if n == 0 {
-		return 0, nil
+	if len(p) > w.block {
+		n, err = w.writeStraightLocked(p)
+	} else if err = w.takeLocked(p); err == nil {
+		n = len(p)
 	}
-	return n, w.commitLocked(background, end)
+	if err != nil || n == 0 {
+		return n, err
+	}
+	return n, w.commitLocked(background, w.writtenLocked())
 }
 
 // writeEach keeps other Writes out from its write to the end of its sync.
 func (w *Writer) writeEach(p []byte) (n int, err error) {
-	if err := w.enterThrough(); err != nil {
-		return 0, err
-	}
-	defer w.leaveThrough()
-	n, end, err := w.passThroughAlone(p)
-	if err != nil || n == 0 {
-		return n, err
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return n, w.commitLocked(background, end)
+	if len(p) == 0 {
+		return 0, w.refusalLocked()
+	}
+	if err := w.enterLocked(); err != nil {
+		return 0, err
+	}
+	defer w.leaveLocked()
+	if n, err = w.writeAloneLocked(p); err != nil {
+		return n, err
+	}
+	return n, w.commitLocked(background, w.writtenLocked())
 }
 
 // commitLocked returns when Durable ≥ end, as a leader or as one of a batch.
@@ -147,7 +142,7 @@ func (w *Writer) commitLocked(ctx context.Context, end int64) error {
 			if joined == c.batch {
 				c.joined--
 			}
-			if err := w.leadLocked(); err != nil {
+			if err := w.leadLocked(end); err != nil {
 				return err
 			}
 			continue
@@ -156,6 +151,7 @@ func (w *Writer) commitLocked(ctx context.Context, end int64) error {
 		if joined != mine {
 			joined = mine
 			c.joined++
+			c.needed = max(c.needed, end)
 			c.join.arrived(c.joined)
 		}
 		c.covered[mine&1].Wait()
@@ -166,20 +162,21 @@ func (w *Writer) commitLocked(ctx context.Context, end int64) error {
 	return nil
 }
 
-// leadLocked makes one batch durable.
-func (w *Writer) leadLocked() error {
+// leadLocked makes one batch durable, up to end at least. It flushes no more than
+// the batch needs, or the sync that older bytes wait for would be late.
+func (w *Writer) leadLocked(end int64) error {
 	c := &w.commit
 	c.leading = true
 	w.awaitJoinersLocked()
 	mine := c.batch
 	c.batch++
-	size := c.joined + 1
-	c.joined = 0
-	if len(w.lanes) == 0 {
+	size, end := c.joined+1, max(c.needed, end)
+	c.joined, c.needed = 0, 0
+	if end == w.writtenLocked() && len(w.lanes) == 0 {
 		w.syncTimer.disarm()
 		w.openLocked()
 	}
-	err := w.flushToLocked(w.writtenLocked())
+	err := w.flushToLocked(end)
 	if err == nil {
 		err = w.syncLocked()
 	}
@@ -224,10 +221,7 @@ func (w *Writer) runSyncer() {
 		w.syncer.due = false
 		w.syncTimer.disarm()
 		w.openLocked()
-		err := w.mergeLanesLocked()
-		if err == nil {
-			err = w.commitLocked(background, w.writtenLocked())
-		}
+		err := w.withLanesLocked(w.syncToLocked)
 		if err != nil && w.final == nil {
 			w.syncTimer.arm() // try again in a while
 		}
@@ -276,7 +270,8 @@ func (w *Writer) awaitJoinersLocked() {
 	c := &w.commit
 	j := &c.join
 	window := j.sync >> (joinShift + j.patience)
-	if c.joined+1 >= j.expected || window == 0 {
+	// A policy that syncs by time has promised when.
+	if c.joined+1 >= j.expected || window == 0 || w.policy.syncPeriod() > 0 {
 		return
 	}
 	if window < parkAbove {

@@ -71,11 +71,14 @@ func (t *target) write(p []byte) (n, calls int, err error) {
 			return n, calls, fmt.Errorf("file says that it wrote %d of %d bytes", k, len(p)-n)
 		}
 		n += k
-		if err == nil && k == 0 {
+		if err == nil && k > 0 {
+			continue
+		}
+		if err == nil {
 			err = io.ErrShortWrite
 		}
 		interrupted := errors.Is(err, syscall.EINTR) || errors.Is(err, io.ErrShortWrite) && k > 0
-		if err != nil && !interrupted {
+		if !interrupted {
 			return n, calls, err
 		}
 	}

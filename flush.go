@@ -2,10 +2,11 @@ package holdfast
 
 import "time"
 
-// flushToLocked flushes up to end, or waits for who does.
+// flushToLocked flushes up to end at least, or waits for who does. It takes along
+// what came after: that may be due too.
 func (w *Writer) flushToLocked(end int64) error {
 	for w.flushed < end {
-		if err := w.flushStepLocked(end); err != nil {
+		if err := w.flushStepLocked(w.writtenLocked()); err != nil {
 			return err
 		}
 	}
@@ -14,11 +15,16 @@ func (w *Writer) flushToLocked(end int64) error {
 
 // makeRoomLocked does one step towards room for n bytes.
 func (w *Writer) makeRoomLocked(n int) error {
-	if w.exclusive {
-		w.idle.Wait()
-		return nil
+	if !w.exclusive {
+		return w.flushStepLocked(w.roomForLocked(n))
 	}
-	return w.flushStepLocked(w.roomForLocked(n))
+	w.heldUp++
+	w.idle.Wait()
+	w.heldUp--
+	if w.heldUp == 0 {
+		w.idle.Broadcast()
+	}
+	return nil
 }
 
 // flushStepLocked waits for the flush in flight, or is it: it hands one stretch
@@ -41,7 +47,7 @@ func (w *Writer) flushStepLocked(end int64) error {
 	w.flushing = false
 	w.flushed += int64(n)
 	w.countFlushesLocked(calls)
-	w.stuck = err != nil
+	w.stuck = err != nil && w.flushed < w.writtenLocked()
 	w.restLocked()
 	w.openLocked()
 	w.idle.Broadcast()
@@ -101,22 +107,19 @@ func (w *Writer) runFlusher() {
 }
 
 func (w *Writer) flushDueLocked() error {
-	var end int64
 	for !w.isClosing {
+		var err error
 		if w.flusher.due {
 			w.flusher.due = false
 			w.flushTimer.disarm()
 			w.openLocked()
-			if err := w.mergeLanesLocked(); err != nil {
-				return err
-			}
-			end = w.writtenLocked()
-		}
-		end = max(end, w.fullLocked())
-		if end <= w.flushed {
+			err = w.withLanesLocked(w.flushToLocked)
+		} else if full := w.fullLocked(); full > w.flushed {
+			err = w.flushStepLocked(full)
+		} else {
 			return nil
 		}
-		if err := w.flushStepLocked(end); err != nil {
+		if err != nil {
 			return err
 		}
 	}

@@ -143,12 +143,13 @@ func (w *Writer) dropLane(l *Lane) {
 	w.openLocked()
 }
 
-// admit returns why a Lane may not accept bytes now.
+// admit waits until a Lane may accept bytes, or returns why it may not. While a
+// straight write is under way it may not: what came now would be flushed late.
 func (w *Writer) admit() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
-		if err := w.refusalLocked(); err != nil || !w.stuck {
+		if err := w.refusalLocked(); err != nil || !w.stuck && !w.exclusive {
 			return err
 		}
 		if err := w.makeRoomLocked(0); err != nil {
@@ -172,6 +173,37 @@ func (w *Writer) mergeLanesLocked() error {
 		}
 	}
 	return nil
+}
+
+// withLanesLocked takes step up to what is written, lanes included. What can't
+// be merged at once, because memory is full or a straight write is under way,
+// does not hold up the rest.
+func (w *Writer) withLanesLocked(step func(end int64) error) error {
+	merged := w.mergeReadyLanesLocked()
+	if err := step(w.writtenLocked()); err != nil || merged {
+		return err
+	}
+	if err := w.mergeLanesLocked(); err != nil {
+		return err
+	}
+	return step(w.writtenLocked())
+}
+
+// mergeReadyLanesLocked merges the lanes that there is room for, and reports
+// whether those were all.
+func (w *Writer) mergeReadyLanesLocked() bool {
+	lanes := w.lanes
+	if len(lanes) == 0 {
+		return true
+	}
+	w.mu.Unlock()
+	defer w.mu.Lock()
+	all := true
+	for _, l := range lanes {
+		_, done := w.tryMerge(l)
+		all = all && done
+	}
+	return all
 }
 
 // merge moves what l holds into the ring, whole. No lock is held while it waits

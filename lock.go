@@ -26,16 +26,21 @@ func (l *spinlock) Lock() {
 }
 
 func (l *spinlock) lockSlow() {
-	for pause := minPause; ; pause *= 2 {
-		if pause > maxPause {
+	for turns := minPause; ; turns *= 2 {
+		if turns > maxPause {
 			// The holder may have lost its thread: give it this one.
 			runtime.Gosched()
-			pause = maxPause
+			turns = maxPause
 		}
-		for range pause {
-		}
+		pause(turns)
 		if l.state.Load() == 0 && l.state.CompareAndSwap(0, 1) {
 			return
 		}
+	}
+}
+
+// pause passes some cycles, about turns of them, without touching memory.
+func pause(turns int) {
+	for range turns {
 	}
 }

@@ -1,6 +1,7 @@
 package holdfast
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -31,9 +32,6 @@ type Writer struct {
 	block  int // policy.Buffer
 	target target
 	began  time.Time // what filled counts from
-	// through admits one Write at a time to the way past the memory. It is a
-	// channel so that Close can release those who wait.
-	through chan struct{}
 	// closing is closed when Close begins.
 	closing chan struct{}
 
@@ -67,6 +65,8 @@ type Writer struct {
 	// bytes then. idle is told when either ends.
 	flushing, exclusive bool
 	idle                sync.Cond
+	straight            turn
+	heldUp              int           // how many wait for exclusive to end
 	filled              time.Duration // when the last block was full
 
 	stuck      bool  // the last flush failed and its bytes are still here
@@ -103,10 +103,9 @@ func New(f File, p Policy) (*Writer, error) {
 		buf:     make([]byte, 2*p.Buffer),
 		room:    int(2 * p.Buffer),
 		began:   time.Now(),
-		through: make(chan struct{}, 1),
 		closing: make(chan struct{}),
 	}
-	w.idle.L = &w.mu
+	w.idle.L, w.straight.free.L = &w.mu, &w.mu
 	w.commit.init(&w.mu)
 	w.flusher.run, w.syncer.run = w.runFlusher, w.runSyncer
 	// A byte that is due for a sync must not wait in memory for the sync before.
@@ -151,9 +150,9 @@ func (w *Writer) WriteString(s string) (n int, err error) {
 }
 
 // Enqueue accepts p and returns without waiting for more, whatever the policy;
-// end is what to give to [Writer.WaitDurable]. It returns what a Write under a
-// policy that waits for no sync would: on an error, end-len(p) < Written means
-// that part of a p larger than the buffer is in the file.
+// end, the offset behind p, is what to give to [Writer.WaitDurable]. On an error
+// p is not accepted, except that of a p larger than the buffer a first part may
+// be in the file, up to end.
 func (w *Writer) Enqueue(p []byte) (end int64, err error) {
 	w.mu.Lock()
 	if next := w.pos + len(p); next <= w.limit {
@@ -205,11 +204,13 @@ func (w *Writer) accept(p []byte) (n int, err error) {
 	return n, err
 }
 
-// enqueueLocked accepts p on the way that needs more than a copy, and unlocks.
+// enqueueLocked accepts p when that needs more than a copy, and unlocks.
 func (w *Writer) enqueueLocked(p []byte) (n int, end int64, err error) {
 	if len(p) > w.block {
+		n, err = w.writeStraightLocked(p)
+		end = w.writtenLocked()
 		w.mu.Unlock()
-		return w.passThrough(p)
+		return n, end, err
 	}
 	defer w.mu.Unlock()
 	if err := w.takeLocked(p); err != nil {
@@ -248,6 +249,9 @@ func (w *Writer) refusalLocked() error {
 	if err := w.unreported; err != nil {
 		w.unreported = nil
 		w.openLocked()
+		if w.final != nil {
+			err = errors.Join(err, w.final)
+		}
 		return err
 	}
 	return w.final
@@ -307,98 +311,6 @@ func (w *Writer) readyLocked(n int) bool {
 
 func (w *Writer) writtenLocked() int64 { return w.lap + int64(w.pos) }
 
-// skipLocked counts n bytes as written and flushed that went past the memory,
-// which is empty.
-func (w *Writer) skipLocked(n int) {
-	written := w.writtenLocked() + int64(n)
-	w.flushed = written
-	w.pos = 0
-	if len(w.buf) > 0 {
-		w.pos = int(written % int64(len(w.buf)))
-	}
-	w.lap = written - int64(w.pos)
-}
-
-// passThrough writes p to the file from the caller's memory, behind all that was
-// accepted before it.
-func (w *Writer) passThrough(p []byte) (n int, end int64, err error) {
-	if err := w.enterThrough(); err != nil {
-		return 0, w.Written(), err
-	}
-	defer w.leaveThrough()
-	return w.passThroughAlone(p)
-}
-
-// passThroughAlone is passThrough for the one who entered.
-func (w *Writer) passThroughAlone(p []byte) (n int, end int64, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err := w.beExclusiveLocked(); err != nil {
-		return 0, w.writtenLocked(), err
-	}
-	if len(p) > 0 {
-		w.flushing = true
-		w.mu.Unlock()
-		var calls int
-		n, calls, err = w.target.write(p)
-		w.mu.Lock()
-		w.flushing = false
-		w.countFlushesLocked(calls)
-		w.skipLocked(n)
-	}
-	if err == nil || n > 0 {
-		w.writes++
-	}
-	if err != nil {
-		err = &WriteError{Path: w.target.path, Flushed: w.flushed, Durable: w.durable, Err: err}
-	}
-	if n > 0 && w.policy.syncPeriod() > 0 {
-		w.syncTimer.arm()
-	}
-	w.exclusive = false
-	w.openLocked()
-	w.idle.Broadcast()
-	return n, w.writtenLocked(), err
-}
-
-// beExclusiveLocked stops others from accepting bytes and flushes what they
-// accepted; on an error they may go on.
-func (w *Writer) beExclusiveLocked() error {
-	if err := w.refusalLocked(); err != nil {
-		return err
-	}
-	w.exclusive = true
-	w.openLocked()
-	var err error
-	for err == nil && (w.flushed < w.writtenLocked() || w.flushing) {
-		if err = w.flushStepLocked(w.writtenLocked()); err == nil {
-			err = w.refusalLocked()
-		}
-	}
-	if err != nil {
-		w.exclusive = false
-		w.openLocked()
-		w.idle.Broadcast()
-	}
-	return err
-}
-
-func (w *Writer) enterThrough() error {
-	select {
-	case w.through <- struct{}{}:
-		return nil
-	default:
-	}
-	select {
-	case w.through <- struct{}{}:
-		return nil
-	case <-w.closing:
-		return ErrClosed
-	}
-}
-
-func (w *Writer) leaveThrough() { <-w.through }
-
 // Flush hands all that was accepted before the call, by Lanes too, to the
 // kernel. On nil, Flushed is at least what Written was then.
 func (w *Writer) Flush() error {
@@ -407,10 +319,7 @@ func (w *Writer) Flush() error {
 	if err := w.refusalLocked(); err != nil {
 		return err
 	}
-	if err := w.mergeLanesLocked(); err != nil {
-		return err
-	}
-	return w.flushToLocked(w.writtenLocked())
+	return w.withLanesLocked(w.flushToLocked)
 }
 
 // Written returns how many bytes were accepted. A Lane's bytes count when they
@@ -442,7 +351,7 @@ type Stats struct {
 	Writes      int64 // Writes and Enqueues that were accepted; a Lane's merge counts once
 	Flushes     int64 // writes to the file
 	Syncs       int64 // syncs of the file
-	SystemCalls int64 // Flushes, Syncs, and the calls that look after the file's name
+	SystemCalls int64 // Flushes, Syncs, Close, and the calls that look after the file's name
 	Waits       int64 // Writes that waited because memory was full
 }
 
@@ -521,7 +430,7 @@ type deadline struct {
 
 func (d *deadline) init(period time.Duration, fire func()) {
 	if d.period = period; period > 0 {
-		d.timer = time.AfterFunc(period, fire)
+		d.timer = time.AfterFunc(math.MaxInt64, fire)
 		d.timer.Stop()
 	}
 }

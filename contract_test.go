@@ -1,0 +1,413 @@
+package holdfast_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/fault"
+)
+
+func TestRecordsStandWholeAndInTheirOrder(t *testing.T) {
+	onEveryPolicy(t, func(s *stage) {
+		const records = 60
+		lanes := []*holdfast.Lane{s.w.Lane(), s.w.Lane()}
+		var group sync.WaitGroup
+		for stream := range byte(5) {
+			group.Go(func() {
+				for i := range records {
+					p := pattern(stream, i, 1+(i*i*7)%97)
+					var err error
+					switch {
+					case stream < 2:
+						_, err = lanes[stream].Write(p)
+					case i%3 == 0:
+						_, err = s.w.Enqueue(p)
+					case i%3 == 1:
+						_, err = s.w.WriteString(string(p))
+					default:
+						_, err = s.w.Write(p)
+					}
+					if err != nil {
+						s.Error(err)
+					}
+				}
+			})
+		}
+		group.Wait()
+		s.ok(s.w.Close())
+		s.inOrder(s.content(), records, records, records, records, records)
+		if n := s.w.Written(); n != int64(len(s.content())) {
+			s.Errorf("Written is %d, the file holds %d", n, len(s.content()))
+		}
+	})
+}
+
+func TestRecordsAroundTheBufferSize(t *testing.T) {
+	onEveryPolicy(t, func(s *stage) {
+		buffer, number := int(s.policy.Buffer), 0
+		var want []byte
+		for _, size := range []int{
+			1, buffer - 1, buffer, buffer + 1, buffer, buffer, buffer, 1, 2*buffer - 1, 1, 2 * buffer, 2*buffer + 1,
+			buffer / 2, buffer / 2, buffer/2 + 1, 1, 3*buffer + 1, buffer - 1, 2, buffer,
+		} {
+			p := pattern(1, number, max(0, size))
+			s.takes(len(p))(s.w.Write(p))
+			want = append(want, p...)
+			number++
+		}
+		s.ok(s.w.Flush())
+		s.holds(want)
+		s.ok(s.w.Close())
+		s.holds(want)
+	})
+}
+
+func TestEmptyRecordsDoNothing(t *testing.T) {
+	onEveryPolicy(t, func(s *stage) {
+		lane := s.w.Lane()
+		for range 3 {
+			s.takes(0)(s.w.Write(nil))
+			s.takes(0)(s.w.WriteString(""))
+			s.takes(0)(lane.Write([]byte{}))
+			end, err := s.w.Enqueue([]byte{})
+			s.takes(0)(int(end), err)
+			s.ok(s.w.WaitDurable(context.Background(), end))
+		}
+		if s.f != nil {
+			time.Sleep(time.Hour)
+			if n := s.f.Count(fault.Write) + s.f.Count(fault.Sync); n != 0 {
+				s.Errorf("the file got %d calls", n)
+			}
+		}
+		s.ok(s.w.Close())
+		s.holds(nil)
+	})
+}
+
+func TestWatermarksFollowWhatThePolicyPromises(t *testing.T) {
+	onEveryPolicy(t, func(s *stage) {
+		if got := s.marks(); got != "0 ≥ 0 ≥ 0" {
+			s.Errorf("a new Writer's watermarks are %s", got)
+		}
+		loss := s.policy.Loss()
+		for i := range 20 {
+			s.takes(30)(s.w.Write(pattern(0, i, 30)))
+			want := int64(30 * (i + 1))
+			if s.w.Written() != want {
+				s.Fatalf("Written is %d, want %d", s.w.Written(), want)
+			}
+			if loss.Process.None() && s.w.Flushed() != want {
+				s.Fatalf("Flushed is %d, want %d", s.w.Flushed(), want)
+			}
+			if loss.Power.None() && s.w.Durable() != want {
+				s.Fatalf("Durable is %d, want %d", s.w.Durable(), want)
+			}
+			if loss.Process.Bytes != holdfast.Unlimited && want-s.w.Flushed() > int64(loss.Process.Bytes) {
+				s.Fatalf("%s, but a process crash may lose only %v", s.marks(), loss.Process)
+			}
+		}
+		s.ok(s.w.Flush())
+		if s.w.Flushed() != 600 || len(s.content()) != 600 {
+			s.Errorf("after Flush: %s, the file holds %d", s.marks(), len(s.content()))
+		}
+		s.ok(s.w.Sync())
+		if s.w.Durable() != 600 || (s.f != nil && s.f.Stable() != 600) {
+			s.Errorf("after Sync: %s", s.marks())
+		}
+		s.takes(1)(s.w.WriteString("x"))
+		s.ok(s.w.Close())
+		if s.w.Written() != 601 || s.w.Flushed() != 601 || (s.policy.Sync != holdfast.SyncNever && s.w.Durable() != 601) {
+			s.Errorf("after Close: %s", s.marks())
+		}
+	})
+}
+
+func TestFlushAndSyncCoverLanes(t *testing.T) {
+	onEveryPolicy(t, func(s *stage) {
+		one, two := s.w.Lane(), s.w.Lane()
+		s.takes(10)(one.Write(pattern(0, 0, 10)))
+		s.takes(20)(two.WriteString(string(pattern(1, 0, 20))))
+		s.ok(s.w.Flush())
+		if len(s.content()) != 30 || s.w.Flushed() != 30 {
+			s.Errorf("after Flush: %s, the file holds %d", s.marks(), len(s.content()))
+		}
+		s.takes(10)(one.Write(pattern(0, 1, 10)))
+		s.ok(s.w.Sync())
+		if s.w.Durable() != 40 {
+			s.Errorf("after Sync: %s", s.marks())
+		}
+		s.takes(10)(one.Write(pattern(0, 2, 10)))
+		s.takes(20)(two.Write(pattern(1, 1, 20)))
+		s.ok(two.Close())
+		s.ok(two.Close())
+		s.refuses(holdfast.ErrClosed)(two.Write([]byte("x")))
+		s.refuses(holdfast.ErrClosed)(two.WriteString("x"))
+		s.ok(s.w.Close())
+		s.inOrder(s.content(), 3, 2)
+		s.refuses(holdfast.ErrClosed)(one.Write([]byte("x")))
+		s.refuses(holdfast.ErrClosed)(s.w.Lane().Write([]byte("x")))
+		s.ok(one.Close())
+	})
+}
+
+func TestLaneKeepsItsOrderForRecordsOfAllSizes(t *testing.T) {
+	onEveryPolicy(t, func(s *stage) {
+		lane, buffer := s.w.Lane(), int(s.policy.Buffer)
+		sizes := []int{1, 100, buffer / 100, buffer / 10, 1, buffer, buffer + 1, 3, 511, 512, 513, 2047, 2048, 2049, 3*buffer + 1, 5}
+		for i, size := range sizes {
+			size = max(1, size)
+			s.takes(size)(lane.Write(pattern(3, i, size)))
+		}
+		s.ok(s.w.Close())
+		s.inOrder(s.content(), 0, 0, 0, len(sizes))
+	})
+}
+
+func TestCallersSliceIsNotKept(t *testing.T) {
+	onEveryPolicy(t, func(s *stage) {
+		lane := s.w.Lane()
+		var want []byte
+		for i, size := range []int{5, 500, int(s.policy.Buffer) + 1} {
+			p := pattern(0, 2*i, size)
+			want = append(want, p...)
+			s.takes(size)(s.w.Write(p))
+			clear(p)
+			p = pattern(0, 2*i+1, size)
+			want = append(want, p...)
+			end, err := s.w.Enqueue(p)
+			s.takes(len(want))(int(end), err)
+			clear(p)
+			p = pattern(1, i, size)
+			want = append(want, p...)
+			s.takes(size)(lane.Write(p))
+			clear(p)
+			s.ok(s.w.Flush())
+		}
+		s.ok(s.w.Close())
+		s.holds(want)
+	})
+}
+
+func TestCloseSaysTheSameAgain(t *testing.T) {
+	onEveryPolicy(t, func(s *stage) {
+		s.takes(3)(s.w.Write([]byte("abc")))
+		for range 3 {
+			s.ok(s.w.Close())
+		}
+		s.holds([]byte("abc"))
+	})
+	inMemory(t, func(s *stage) {
+		s.takes(3)(s.w.Write([]byte("abc")))
+		for range 3 {
+			if err := s.w.Close(); !errors.Is(err, syscall.EIO) || strings.Count(err.Error(), "close 1") != 1 {
+				s.Errorf("Close = %v", err)
+			}
+		}
+		s.holds([]byte("abc"))
+	}, fault.Fault{Op: fault.Close, Err: syscall.EIO})
+}
+
+func TestClosesAtTheSameTimeCloseOnce(t *testing.T) {
+	onEveryPolicy(t, func(s *stage) {
+		s.takes(3)(s.w.Write([]byte("abc")))
+		var group sync.WaitGroup
+		for range 4 {
+			group.Go(func() {
+				if err := s.w.Close(); err != nil {
+					s.Error(err)
+				}
+				if n := len(s.content()); n != 3 {
+					s.Errorf("Close returned while the file holds %d bytes", n)
+				}
+			})
+		}
+		group.Wait()
+	})
+}
+
+func TestEveryMethodAfterCloseSaysSo(t *testing.T) {
+	onEveryPolicy(t, func(s *stage) {
+		lane := s.w.Lane()
+		s.takes(3)(s.w.Write([]byte("abc")))
+		s.ok(s.w.Close())
+		before := s.w.Stats()
+		for _, size := range []int{1, int(s.policy.Buffer) + 1} {
+			p := make([]byte, size)
+			s.refuses(holdfast.ErrClosed)(s.w.Write(p))
+			s.refuses(os.ErrClosed)(s.w.WriteString(string(p)))
+			s.refuses(holdfast.ErrClosed)(lane.Write(p))
+			s.refuses(holdfast.ErrClosed)(s.w.Lane().WriteString(string(p)))
+			if _, err := s.w.Enqueue(p); !errors.Is(err, holdfast.ErrClosed) {
+				s.Errorf("Enqueue = %v", err)
+			}
+			n, err := s.w.ReadFrom(bytes.NewReader(p))
+			s.refuses(holdfast.ErrClosed)(int(n), err)
+		}
+		for name, err := range map[string]error{"Flush": s.w.Flush(), "Sync": s.w.Sync()} {
+			if !errors.Is(err, holdfast.ErrClosed) {
+				s.Errorf("%s = %v", name, err)
+			}
+		}
+		s.ok(s.w.WaitDurable(context.Background(), s.w.Durable()))
+		if s.policy.Sync == holdfast.SyncNever {
+			if err := s.w.WaitDurable(context.Background(), 3); !errors.Is(err, holdfast.ErrClosed) {
+				s.Errorf("WaitDurable of what is not durable = %v", err)
+			}
+		}
+		s.ok(lane.Close())
+		s.holds([]byte("abc"))
+		if after := s.w.Stats(); after != before {
+			s.Errorf("Stats went from %+v to %+v", before, after)
+		}
+	})
+}
+
+func TestReadFromTakesAllThatIsThere(t *testing.T) {
+	onEveryPolicy(t, func(s *stage) {
+		want := pattern(0, 0, 100_000)
+		n, err := s.w.ReadFrom(bytes.NewReader(want[:70_000]))
+		s.takes(70_000)(int(n), err)
+		n, err = s.w.ReadFrom(iotest.HalfReader(iotest.DataErrReader(bytes.NewReader(want[70_000:99_000]))))
+		s.takes(29_000)(int(n), err)
+		n, err = io.Copy(s.w, struct{ io.Reader }{bytes.NewReader(want[99_000:])})
+		s.takes(1_000)(int(n), err)
+		n, err = s.w.ReadFrom(iotest.ErrReader(io.ErrUnexpectedEOF))
+		s.refuses(io.ErrUnexpectedEOF)(int(n), err)
+		n, err = s.w.ReadFrom(strings.NewReader(""))
+		s.takes(0)(int(n), err)
+		if s.policy.Loss().Power.None() && s.w.Durable() != 100_000 {
+			s.Errorf("after ReadFrom: %s", s.marks())
+		}
+		s.ok(s.w.Close())
+		s.holds(want)
+	})
+}
+
+func TestReadFromKeepsWhatCameBeforeAnError(t *testing.T) {
+	onEveryPolicy(t, func(s *stage) {
+		r := io.MultiReader(strings.NewReader("before"), iotest.ErrReader(io.ErrNoProgress))
+		n, err := s.w.ReadFrom(r)
+		if n != 6 || !errors.Is(err, io.ErrNoProgress) {
+			s.Errorf("ReadFrom = %d, %v", n, err)
+		}
+		s.ok(s.w.Close())
+		s.holds([]byte("before"))
+	})
+}
+
+func TestEnqueueTellsTheEnd(t *testing.T) {
+	onEveryPolicy(t, func(s *stage) {
+		buffer, end := int(s.policy.Buffer), int64(0)
+		for i, size := range []int{1, 10, buffer + 1, 1, max(1, buffer)} {
+			got, err := s.w.Enqueue(pattern(0, i, size))
+			s.ok(err)
+			if end += int64(size); got != end {
+				s.Fatalf("Enqueue of %d bytes = %d, want %d", size, got, end)
+			}
+		}
+		s.ok(s.w.WaitDurable(context.Background(), end))
+		if s.w.Durable() < end {
+			s.Errorf("after WaitDurable: %s", s.marks())
+		}
+		if err := s.w.WaitDurable(context.Background(), end+1); err == nil || !strings.Contains(err.Error(), "byte") {
+			s.Errorf("WaitDurable of what is not written = %v", err)
+		}
+		s.ok(s.w.Close())
+	})
+}
+
+func TestEnqueueWaitsForNoSync(t *testing.T) {
+	inMemory(t, func(s *stage) {
+		start := time.Now()
+		for i := range 100 {
+			_, err := s.w.Enqueue(pattern(0, i, 10))
+			s.ok(err)
+		}
+		if d := time.Since(start); d != 0 {
+			s.Errorf("100 Enqueues took %v", d)
+		}
+	}, fault.Fault{Op: fault.Sync, Delay: time.Second})
+}
+
+func TestWaitDurableEndsWithItsContext(t *testing.T) {
+	inMemory(t, func(s *stage) {
+		end, err := s.w.Enqueue([]byte("abc"))
+		s.ok(err)
+		ctx, cancel := context.WithTimeout(context.Background(), 300*ms)
+		defer cancel()
+		var group sync.WaitGroup
+		group.Go(func() {
+			if err := s.w.WaitDurable(context.Background(), end); err != nil {
+				s.Error(err)
+			}
+		})
+		synctest.Wait()
+		start := time.Now()
+		if err := s.w.WaitDurable(ctx, end); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 300*ms {
+			s.Errorf("WaitDurable = %v after %v", err, time.Since(start))
+		}
+		group.Wait()
+		s.ok(s.w.WaitDurable(ctx, end)) // it is durable: no need to wait
+	}, fault.Fault{Op: fault.Sync, Delay: time.Second})
+}
+
+// TestWaitDurableThatLeadsEndsWithItsContext has just one caller, who has no one
+// to leave the sync to.
+func TestWaitDurableThatLeadsEndsWithItsContext(t *testing.T) {
+	inMemory(t, func(s *stage) {
+		end, err := s.w.Enqueue([]byte("abc"))
+		s.ok(err)
+		ctx, cancel := context.WithCancelCause(context.Background())
+		mine := errors.New("mine")
+		cancel(mine)
+		if err := s.w.WaitDurable(ctx, end); !errors.Is(err, mine) && !errors.Is(err, context.Canceled) {
+			s.Errorf("WaitDurable with a cancelled context = %v", err)
+		}
+		s.ok(s.w.WaitDurable(context.Background(), end))
+	}, fault.Fault{Op: fault.Sync, Delay: time.Second})
+}
+
+func TestStatsAreTrue(t *testing.T) {
+	onEveryPolicy(t, func(s *stage) {
+		for i := range 50 {
+			s.takes(20)(s.w.Write(pattern(0, i, 20)))
+		}
+		s.ok(s.w.Sync())
+		s.ok(s.w.Close())
+		got := s.w.Stats()
+		if got.Writes != 50 {
+			s.Errorf("Writes is %d, want 50", got.Writes)
+		}
+		if s.f == nil {
+			if got.SystemCalls < got.Flushes+got.Syncs {
+				s.Errorf("SystemCalls is less than Flushes and Syncs: %+v", got)
+			}
+			return
+		}
+		flushes, syncs := int64(s.f.Count(fault.Write)), int64(s.f.Count(fault.Sync))
+		if got.Flushes != flushes || got.Syncs != syncs || got.SystemCalls != flushes+syncs+1 || got.Waits != 0 {
+			s.Errorf("Stats are %+v, the file got %d writes, %d syncs and a close", got, flushes, syncs)
+		}
+	})
+}
+
+func TestNewRefusesAPolicyThatIsNotValid(t *testing.T) {
+	f := fault.New()
+	if w, err := holdfast.New(f, holdfast.Policy{Buffer: -1}); w != nil || err == nil || !strings.Contains(err.Error(), "buffer=-1") {
+		t.Errorf("New = %v, %v", w, err)
+	}
+	if f.Count(fault.Close) != 0 {
+		t.Error("New closed the file that it refused")
+	}
+}

@@ -1,0 +1,285 @@
+package holdfast_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/fault"
+)
+
+// openers are Create and Append, for what they have in common.
+var openers = map[string]func(string, holdfast.Policy) (*holdfast.Writer, error){
+	"Create": holdfast.Create,
+	"Append": holdfast.Append,
+}
+
+func mustParse(t *testing.T, text string) holdfast.Policy {
+	t.Helper()
+	p, err := holdfast.ParsePolicy(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func holdsFile(t *testing.T, path, want string) {
+	t.Helper()
+	if got, err := os.ReadFile(path); err != nil || string(got) != want {
+		t.Errorf("%s holds %q, %v; want %q", filepath.Base(path), got, err, want)
+	}
+}
+
+func TestCreateTruncatesAndAppendKeeps(t *testing.T) {
+	for _, text := range contractPolicies {
+		t.Run(text, func(t *testing.T) {
+			path, p := filepath.Join(t.TempDir(), "file"), mustParse(t, text)
+			write := func(open string, record string) {
+				t.Helper()
+				w, err := openers[open](path, p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := w.WriteString(record); err != nil {
+					t.Fatal(err)
+				}
+				if err := w.Close(); err != nil {
+					t.Fatal(err)
+				}
+				if w.Written() != int64(len(record)) || w.Flushed() != int64(len(record)) {
+					t.Errorf("%s: offsets %d and %d count more than the Writer's %d bytes", open, w.Written(), w.Flushed(), len(record))
+				}
+			}
+			write("Append", "new ")
+			write("Append", "kept")
+			holdsFile(t, path, "new kept")
+			write("Create", "gone")
+			holdsFile(t, path, "gone")
+		})
+	}
+}
+
+func TestNewGoesOnAtTheFilesPosition(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte("0123456789"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Seek(4, io.SeekStart); err != nil {
+		t.Fatal(err)
+	}
+	w, err := holdfast.New(f, holdfast.Periodic(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, w, 0)
+	if _, err := w.WriteString("abc"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	holdsFile(t, path, "0123abc789")
+}
+
+func TestOpeningNamesWhatIsWrong(t *testing.T) {
+	dir := t.TempDir()
+	for name, open := range openers {
+		check := func(path string, want error) {
+			t.Helper()
+			w, err := open(path, holdfast.Durable())
+			var pathErr *fs.PathError
+			if w != nil || !errors.Is(err, want) || !errors.As(err, &pathErr) || !strings.HasPrefix(path, pathErr.Path) {
+				t.Errorf("%s(%q) = %v, %v; want %v", name, path, w, err, want)
+			}
+		}
+		check(filepath.Join(dir, "no", "such", "file"), fs.ErrNotExist)
+		check("", fs.ErrNotExist)
+		if w, err := open(dir, holdfast.Durable()); w != nil || err == nil || !strings.Contains(err.Error(), dir) {
+			t.Errorf("%s of a directory = %v, %v", name, w, err)
+		}
+	}
+}
+
+func TestOpeningInAReadOnlyFolderSaysSo(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := os.Create(filepath.Join(dir, "probe")); err == nil {
+		f.Close()
+		t.Skip("this user may write to a read-only folder (root, or no such permissions here)")
+	}
+	for name, open := range openers {
+		if w, err := open(filepath.Join(dir, "file"), holdfast.Durable()); w != nil || !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("%s = %v, %v", name, w, err)
+		}
+	}
+}
+
+// TestPolicyThatIsNotValidTouchesNoFile opens under a policy that is refused: an
+// existing file keeps its bytes, a new one is not made.
+func TestPolicyThatIsNotValidTouchesNoFile(t *testing.T) {
+	dir := t.TempDir()
+	old, none := filepath.Join(dir, "old"), filepath.Join(dir, "none")
+	if err := os.WriteFile(old, []byte("kept"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for name, open := range openers {
+		for _, path := range []string{old, none} {
+			if w, err := open(path, holdfast.Policy{Buffer: -1}); w != nil || err == nil || !strings.Contains(err.Error(), "buffer=-1") {
+				t.Errorf("%s = %v, %v", name, w, err)
+			}
+		}
+	}
+	holdsFile(t, old, "kept")
+	if _, err := os.Stat(none); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file was made: %v", err)
+	}
+}
+
+// TestUnlinkedFileIsNoticedWhereAPromiseIsMade removes the file while it is written.
+func TestUnlinkedFileIsNoticedWhereAPromiseIsMade(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("windows does not remove a file that is open")
+	}
+	for _, text := range contractPolicies {
+		t.Run(text, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "file")
+			w, err := holdfast.Create(path, mustParse(t, text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.Enqueue([]byte("abc")); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Sync(); err != nil {
+				t.Fatalf("Sync of a file that has its name = %v", err)
+			}
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.Enqueue([]byte("def")); err != nil {
+				t.Fatal(err)
+			}
+			err = w.Sync()
+			var failed *holdfast.SyncError
+			if !errors.Is(err, holdfast.ErrUnlinked) || !errors.As(err, &failed) || failed.Durable != 3 || failed.Path != path {
+				t.Errorf("Sync of a file without a name = %v", err)
+			}
+			if w.Durable() != 3 {
+				t.Errorf("Durable is %d, want 3", w.Durable())
+			}
+			if err := w.Close(); !errors.Is(err, holdfast.ErrUnlinked) {
+				t.Errorf("Close = %v", err)
+			}
+		})
+	}
+}
+
+// TestRenamedFileIsStillAFile moves it: its bytes can be found.
+func TestRenamedFileIsStillAFile(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("windows does not rename a file that is open")
+	}
+	dir := t.TempDir()
+	w, err := holdfast.Create(filepath.Join(dir, "a"), holdfast.Durable())
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, w, 1)
+	if err := os.Rename(filepath.Join(dir, "a"), filepath.Join(dir, "b")); err != nil {
+		t.Fatal(err)
+	}
+	put(t, w, 1)
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	holdsFile(t, filepath.Join(dir, "b"), "\x00\x00")
+}
+
+// TestErrorsNameTheFile closes the file under the Writer.
+func TestErrorsNameTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := holdfast.New(f, holdfast.Buffered(holdfast.KiB))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, w, 3)
+	f.Close()
+	var failed *holdfast.WriteError
+	if err := w.Flush(); !errors.As(err, &failed) || failed.Path != path || !strings.Contains(err.Error(), path) {
+		t.Errorf("Flush = %v", err)
+	}
+	if err := w.Close(); err == nil {
+		t.Error("Close of a file that someone else closed = nil")
+	}
+}
+
+// TestNewStartsNoTimer makes Writers with the shortest of periods: nothing runs
+// before there is a byte.
+func TestNewStartsNoTimer(t *testing.T) {
+	for _, policy := range []string{"buffer=1KiB,flush=1ns,sync=never", "buffer=1KiB,sync=1ns", "buffer=0,sync=1ns"} {
+		for range 2000 {
+			w, err := holdfast.New(fault.New(), mustParse(t, policy))
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Close()
+		}
+	}
+}
+
+// TestWriteAllocatesNothing counts allocations of each Write in steady state.
+func TestWriteAllocatesNothing(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	for _, text := range contractPolicies {
+		t.Run(text, func(t *testing.T) {
+			w, err := holdfast.Create(filepath.Join(t.TempDir(), "file"), mustParse(t, text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Close()
+			lane := w.Lane()
+			record, line := make([]byte, 40), strings.Repeat("x", 40)
+			check := func(name string, write func()) {
+				t.Helper()
+				runs := 1000
+				if w, _ := holdfast.ParsePolicy(text); w.Loss().Power.None() {
+					runs = 50
+				}
+				if n := testing.AllocsPerRun(runs, write); n != 0 {
+					t.Errorf("%s allocates %v times", name, n)
+				}
+			}
+			check("Write", func() { w.Write(record) })
+			check("WriteString", func() { w.WriteString(line) })
+			check("Enqueue", func() { w.Enqueue(record) })
+			check("Lane.Write", func() { lane.Write(record) })
+			check("Flush", func() { w.Write(record); w.Flush() })
+			check("Fprintf", func() { fmt.Fprintf(w, "x\n") })
+			if end, err := w.Enqueue(record); err == nil {
+				w.WaitDurable(context.Background(), end)
+				check("WaitDurable", func() { w.WaitDurable(context.Background(), end) })
+			}
+		})
+	}
+}

@@ -1,0 +1,427 @@
+package holdfast_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/fault"
+)
+
+var (
+	faultSeed   = flag.Uint64("fault.seed", 0, "base `seed` of the fault matrix; 0 takes a new one")
+	faultCase   = flag.String("fault.case", "", "run just this `case` of the fault matrix, as a failure prints it")
+	faultRounds = flag.Int("fault.rounds", 0, "how many workloads the fault matrix runs for each policy; 0 takes the default")
+
+	faultCases   atomic.Int64 // how many cases were run
+	faultElapsed atomic.Int64
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if *faultSeed == 0 {
+		*faultSeed = rand.Uint64N(1e9) + 1
+	}
+	code := m.Run()
+	if n := faultCases.Load(); n > 0 {
+		fmt.Printf("fault matrix: %d cases in %v, -fault.seed=%d\n", n,
+			time.Duration(faultElapsed.Load()).Round(time.Millisecond), *faultSeed)
+	}
+	os.Exit(code)
+}
+
+// faultPolicies are small, so that a short workload meets every way through a
+// Writer: records smaller than the buffer, as large, and larger; a lane that has
+// a buffer of its own (from 1 KiB); a buffer large enough to be flushed by another goroutine.
+var faultPolicies = []string{
+	"buffer=0,sync=never",
+	"buffer=16B,sync=never",
+	"buffer=100B,sync=never",
+	"buffer=1KiB,sync=never",
+	"buffer=64KiB,sync=never",
+	"buffer=32B,flush=10ms,sync=never",
+	"buffer=4KiB,flush=5ms,sync=never",
+	"buffer=0,sync=10ms",
+	"buffer=32B,sync=10ms",
+	"buffer=32B,flush=3ms,sync=10ms",
+	"buffer=1KiB,flush=10ms,sync=3ms",
+	"buffer=32KiB,flush=2ms,sync=5ms",
+	"buffer=0,sync=close",
+	"buffer=1KiB,sync=close",
+	"buffer=0,sync=group",
+	"buffer=64B,sync=group",
+	"buffer=64B,flush=5ms,sync=group",
+	"buffer=32KiB,sync=group",
+	"buffer=0,sync=each",
+	"buffer=64B,sync=each",
+}
+
+// A faultKind makes what goes wrong at the nth call of one kind.
+type faultKind struct {
+	name   string
+	op     fault.Op
+	faults func(n int, r *rand.Rand) []fault.Fault
+}
+
+const slow = 700 * time.Microsecond
+
+var faultKinds = []faultKind{
+	{name: "write-error", op: fault.Write, faults: func(n int, r *rand.Rand) []fault.Fault {
+		return []fault.Fault{{Op: fault.Write, First: n, Times: 1, Err: syscall.EIO}}
+	}},
+	{name: "write-torn", op: fault.Write, faults: func(n int, r *rand.Rand) []fault.Fault {
+		return []fault.Fault{{Op: fault.Write, First: n, Times: 1, Err: syscall.EIO, Take: 1 + r.IntN(16)}}
+	}},
+	{name: "write-whole-and-error", op: fault.Write, faults: func(n int, r *rand.Rand) []fault.Fault {
+		return []fault.Fault{{Op: fault.Write, First: n, Times: 1, Err: syscall.EIO, Take: fault.All}}
+	}},
+	{name: "write-errors", op: fault.Write, faults: func(n int, r *rand.Rand) []fault.Fault {
+		return []fault.Fault{{Op: fault.Write, First: n, Times: 2 + r.IntN(4), Err: syscall.EIO, Take: r.IntN(4)}}
+	}},
+	{name: "write-dead", op: fault.Write, faults: func(n int, r *rand.Rand) []fault.Fault {
+		return []fault.Fault{{Op: fault.Write, First: n, Err: syscall.EROFS}}
+	}},
+	{name: "write-short", op: fault.Write, faults: func(n int, r *rand.Rand) []fault.Fault {
+		return []fault.Fault{{Op: fault.Write, First: n, Times: 1, Take: 1 + r.IntN(16)}}
+	}},
+	{name: "writes-short", op: fault.Write, faults: func(n int, r *rand.Rand) []fault.Fault {
+		return []fault.Fault{{Op: fault.Write, First: n, Times: 1 + r.IntN(60), Take: 1 + r.IntN(8)}}
+	}},
+	{name: "write-nothing", op: fault.Write, faults: func(n int, r *rand.Rand) []fault.Fault {
+		return []fault.Fault{{Op: fault.Write, First: n, Times: 1}}
+	}},
+	{name: "write-interrupted", op: fault.Write, faults: func(n int, r *rand.Rand) []fault.Fault {
+		return []fault.Fault{{Op: fault.Write, First: n, Times: 1 + r.IntN(3), Err: syscall.EINTR, Take: r.IntN(3)}}
+	}},
+	{name: "disk-full", op: fault.Write, faults: func(n int, r *rand.Rand) []fault.Fault {
+		return []fault.Fault{{Op: fault.Write, First: n, Times: 1, Take: r.IntN(16), Full: true}}
+	}},
+	{name: "write-slow", op: fault.Write, faults: func(n int, r *rand.Rand) []fault.Fault {
+		return []fault.Fault{{Op: fault.Write, First: n, Take: fault.All, Delay: slow + time.Duration(r.IntN(1e7))}}
+	}},
+	{name: "write-slow-error", op: fault.Write, faults: func(n int, r *rand.Rand) []fault.Fault {
+		return []fault.Fault{
+			{Op: fault.Write, Take: fault.All, Delay: slow},
+			{Op: fault.Write, First: n, Times: 1 + r.IntN(3), Err: syscall.EIO, Take: r.IntN(8)}}
+	}},
+	{name: "write-error-sync-error", op: fault.Write, faults: func(n int, r *rand.Rand) []fault.Fault {
+		return []fault.Fault{
+			{Op: fault.Write, First: n, Times: 1 + r.IntN(3), Err: syscall.EIO, Take: r.IntN(8)},
+			{Op: fault.Sync, First: 1 + r.IntN(4), Times: 1, Err: syscall.EIO}}
+	}},
+	{name: "write-error-close-error", op: fault.Write, faults: func(n int, r *rand.Rand) []fault.Fault {
+		return []fault.Fault{
+			{Op: fault.Write, First: n, Err: syscall.EIO, Take: r.IntN(8)},
+			{Op: fault.Close, Err: syscall.EIO}}
+	}},
+	{name: "sync-error", op: fault.Sync, faults: func(n int, r *rand.Rand) []fault.Fault {
+		return []fault.Fault{{Op: fault.Sync, First: n, Times: 1, Err: syscall.EIO}}
+	}},
+	{name: "sync-slow", op: fault.Sync, faults: func(n int, r *rand.Rand) []fault.Fault {
+		return []fault.Fault{{Op: fault.Sync, First: n, Delay: slow + time.Duration(r.IntN(1e7))}}
+	}},
+	{name: "sync-slow-error", op: fault.Sync, faults: func(n int, r *rand.Rand) []fault.Fault {
+		return []fault.Fault{{Op: fault.Sync, Delay: slow}, {Op: fault.Sync, First: n, Times: 1, Err: syscall.ENOSPC}}
+	}},
+	{name: "all-slow", op: fault.Sync, faults: func(n int, r *rand.Rand) []fault.Fault {
+		return []fault.Fault{
+			{Op: fault.Write, Take: fault.All, Delay: time.Duration(r.IntN(1e7))},
+			{Op: fault.Sync, First: n, Delay: time.Duration(r.IntN(1e7))}}
+	}},
+	{name: "close-error", op: fault.Close, faults: func(n int, r *rand.Rand) []fault.Fault {
+		return []fault.Fault{{Op: fault.Close, Err: syscall.EIO, Delay: slow}}
+	}},
+	{name: "none", op: fault.Close},
+}
+
+// A faultRun is one case: a workload under a policy with one kind of fault at
+// the nth call. Its text names it. Seed and case decide the calls and the faults;
+// where goroutines run at the very same time, the scheduler decides their order.
+type faultRun struct {
+	round  int
+	kind   string
+	n      int
+	policy string
+}
+
+func (c faultRun) String() string { return fmt.Sprintf("%d/%s/%d/%s", c.round, c.kind, c.n, c.policy) }
+
+func parseFaultRun(text string) (c faultRun, err error) {
+	parts := strings.SplitN(text, "/", 4)
+	if len(parts) != 4 {
+		return c, fmt.Errorf("case %q is not round/kind/n/policy", text)
+	}
+	c.kind, c.policy = parts[1], parts[3]
+	if c.round, err = strconv.Atoi(parts[0]); err == nil {
+		c.n, err = strconv.Atoi(parts[2])
+	}
+	return c, err
+}
+
+// source returns the case's source of randomness for one purpose. The workload
+// is the same for all kinds and positions of one round.
+func (c faultRun) source(purpose string) *rand.Rand {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s/%d/%s", purpose, c.round, c.policy)
+	return rand.New(rand.NewPCG(*faultSeed, h.Sum64()))
+}
+
+// TestFaultMatrix runs every policy with every kind of fault at every call that
+// a workload of concurrent goroutines makes, and judges each by the ledger.
+func TestFaultMatrix(t *testing.T) {
+	start := time.Now()
+	defer func() { faultElapsed.Store(int64(time.Since(start))) }()
+	if *faultCase != "" {
+		c, err := parseFaultRun(*faultCase)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.check(t)
+		return
+	}
+	t.Run("policies", func(t *testing.T) {
+		for _, policy := range faultPolicies {
+			t.Run(policy, func(t *testing.T) {
+				t.Parallel()
+				runFaultRounds(t, policy)
+			})
+		}
+	})
+	t.Logf("%d cases, -fault.seed=%d", faultCases.Load(), *faultSeed)
+}
+
+// runFaultRounds runs one workload after the other without a fault to learn how
+// many calls the file gets, then with each fault at each of them.
+func runFaultRounds(t *testing.T, policy string) {
+	rounds := 4
+	if testing.Short() {
+		rounds = 1
+	}
+	if *faultRounds > 0 {
+		rounds = *faultRounds
+	}
+	for round := range rounds {
+		plain := faultRun{round: round, kind: "none", n: 1, policy: policy}
+		f := plain.check(t)
+		for _, kind := range faultKinds[:len(faultKinds)-1] {
+			for n := 1; n <= f.Count(kind.op); n++ {
+				faultRun{round: round, kind: kind.name, n: n, policy: policy}.check(t)
+			}
+		}
+	}
+}
+
+// check runs the case and prints how to run just it again if something is wrong.
+func (c faultRun) check(t *testing.T) *fault.File {
+	t.Helper()
+	faultCases.Add(1)
+	replay := fmt.Sprintf("go test -run '^TestFaultMatrix$' -fault.seed=%d -fault.case='%s' .", *faultSeed, c)
+	// A Writer that spins stops the clock of its bubble: only a real one helps.
+	hang := time.AfterFunc(2*time.Minute, func() { panic("hangs: " + replay) })
+	defer hang.Stop()
+	f, l, stopped := c.run(t)
+	problems := []string{stopped}
+	if stopped == "" {
+		problems = l.judge()
+	}
+	if len(problems) > 0 {
+		t.Errorf("%s\n%s\n%s\n", replay, strings.Join(problems[:min(len(problems), 8)], "\n"), l.story())
+	}
+	return f
+}
+
+// run returns what was written down, and why the bubble could not end, if so.
+func (c faultRun) run(t *testing.T) (f *fault.File, l *ledger, stopped string) {
+	f = c.file(t)
+	defer func() {
+		if r := recover(); r != nil {
+			stopped = fmt.Sprint(r)
+		}
+	}()
+	synctest.Test(t, func(t *testing.T) {
+		p, err := holdfast.ParsePolicy(c.policy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l, err = newLedger(p, f, *faultSeed); err != nil {
+			t.Fatal(err)
+		}
+		c.workload(l)
+	})
+	return f, l, ""
+}
+
+func (c faultRun) file(t *testing.T) *fault.File {
+	f := fault.New()
+	f.SetSector(16)
+	for _, kind := range faultKinds {
+		if kind.name != c.kind {
+			continue
+		}
+		if kind.faults != nil {
+			for _, x := range kind.faults(c.n, c.source("fault")) {
+				f.Add(x)
+			}
+		}
+		return f
+	}
+	t.Fatalf("no kind of fault is called %q", c.kind)
+	return nil
+}
+
+// workload lets goroutines use a Writer, each with its own calls, and ends with
+// calls one after the other and Close; or Close comes while they run.
+func (c faultRun) workload(l *ledger) {
+	r := c.source("workload")
+	var group sync.WaitGroup
+	if lift := time.Duration(r.IntN(3e7)); r.IntN(2) == 0 {
+		group.Go(func() { time.Sleep(lift); l.file.SetRoom(fault.Unlimited) })
+	}
+	lanes, timed := r.IntN(3), r.IntN(4) > 0
+	for i := range 1 + r.IntN(4) {
+		a := newActor(l, byte(1+i), r, timed)
+		group.Go(func() { a.run(i < lanes) })
+	}
+	if r.IntN(4) == 0 {
+		after := time.Duration(r.IntN(2e7))
+		group.Go(func() { time.Sleep(after); l.Close() })
+	}
+	group.Wait()
+	c.finale(l, r)
+}
+
+// finale makes one call after the other: what failed before is told, what can be
+// written is written, and after Close nothing is.
+func (c faultRun) finale(l *ledger, r *rand.Rand) {
+	pause := func() { time.Sleep(1) }
+	if r.IntN(2) == 0 {
+		time.Sleep(50 * time.Millisecond)
+	}
+	pause()
+	if r.IntN(2) == 0 {
+		l.Write(7, 5)
+		pause()
+	}
+	if r.IntN(3) > 0 {
+		l.file.Mend()
+		l.file.SetRoom(fault.Unlimited)
+	}
+	for range r.IntN(3) {
+		l.Flush()
+		pause()
+	}
+	if r.IntN(2) == 0 {
+		l.Sync()
+		pause()
+	}
+	if r.IntN(2) == 0 {
+		l.Write(7, 5)
+		pause()
+	}
+	l.Close()
+	time.Sleep(time.Minute)
+	l.Write(7, 3)
+	l.Enqueue(7, 3)
+	l.Flush()
+	l.Sync()
+	l.WaitDurable(context.Background(), l.w.Durable())
+	l.Close()
+}
+
+// An actor is one goroutine's calls.
+type actor struct {
+	l      *ledger
+	stream byte
+	r      *rand.Rand
+	timed  bool // pauses between its calls, so that few goroutines run at once
+	ends   int64
+}
+
+func newActor(l *ledger, stream byte, r *rand.Rand, timed bool) *actor {
+	return &actor{l: l, stream: stream, r: rand.New(rand.NewPCG(r.Uint64(), r.Uint64())), timed: timed}
+}
+
+func (a *actor) run(inLane bool) {
+	act := a.act
+	if inLane {
+		lane := a.l.w.Lane()
+		act = func() { a.actInLane(lane) }
+		defer func() {
+			if a.r.IntN(2) == 0 {
+				a.l.LaneClose(lane)
+			}
+		}()
+	}
+	for range 2 + a.r.IntN(9) {
+		if a.timed {
+			time.Sleep(time.Duration(a.r.IntN(4000))*time.Microsecond + time.Duration(a.stream))
+		}
+		act()
+	}
+}
+
+func (a *actor) actInLane(lane *holdfast.Lane) {
+	switch a.r.IntN(12) {
+	case 0:
+		a.l.LaneWriteString(lane, a.stream, a.size())
+	case 1:
+		a.l.Flush()
+	case 2:
+		a.l.Sync()
+	default:
+		a.l.LaneWrite(lane, a.stream, a.size())
+	}
+}
+
+func (a *actor) act() {
+	switch a.r.IntN(16) {
+	case 0:
+		a.l.Flush()
+	case 1:
+		a.l.Sync()
+	case 2:
+		a.l.WriteString(a.stream, a.size())
+	case 3:
+		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(a.r.IntN(3000))*time.Microsecond)
+		defer cancel()
+		a.l.WaitDurable(ctx, a.ends)
+	case 4:
+		a.l.WaitDurable(context.Background(), a.ends)
+	case 5, 6, 7:
+		if c := a.l.Enqueue(a.stream, a.size()); c.err == nil {
+			a.ends = c.offset
+		}
+	default:
+		a.l.Write(a.stream, a.size())
+	}
+}
+
+// size returns how large a record is: most are small beside the buffer, some just
+// fit or just don't, a few are larger or empty.
+func (a *actor) size() int {
+	buffer := int(a.l.policy.Buffer)
+	switch a.r.IntN(16) {
+	case 0:
+		return 0
+	case 1, 2:
+		return max(1, buffer-1+a.r.IntN(3))
+	case 3:
+		return 1 + a.r.IntN(3*buffer+8)
+	case 4, 5, 6:
+		return 1 + a.r.IntN(buffer/2+8)
+	default:
+		return 1 + a.r.IntN(min(64, buffer/3+8))
+	}
+}

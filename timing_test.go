@@ -1,0 +1,524 @@
+package holdfast_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/fault"
+)
+
+// starts returns when calls of one kind started, counted from a time.
+func starts(f *fault.File, op fault.Op, from time.Time) (at []time.Duration) {
+	for _, c := range f.Calls() {
+		if c.Op == op {
+			at = append(at, c.Start.Sub(from))
+		}
+	}
+	return at
+}
+
+func inBubble(t *testing.T, policy string, test func(t *testing.T, w *holdfast.Writer, f *fault.File), faults ...fault.Fault) {
+	t.Helper()
+	t.Run(policy, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			w, f := newWriter(t, policy, faults...)
+			test(t, w, f)
+			w.Close()
+			for _, v := range f.Violations() {
+				t.Errorf("violation: %s", v)
+			}
+			if left := goroutinesLeft(true); left != "" {
+				t.Errorf("goroutines are left:\n%s", left)
+			}
+		})
+	})
+}
+
+// TestFlushAndSyncStartWhenThePolicySays writes a byte to an idle Writer, again
+// and again, and looks at the times of the calls: none is late, none is early,
+// and none is made without need.
+func TestFlushAndSyncStartWhenThePolicySays(t *testing.T) {
+	check := func(policy string, flushes, syncs string) {
+		t.Helper()
+		for _, way := range []string{"Write", "Lane", "Enqueue"} {
+			inBubble(t, policy, func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+				lane := w.Lane()
+				for range 3 {
+					start := time.Now()
+					switch way {
+					case "Write":
+						put(t, w, 1)
+					case "Lane":
+						put(t, lane, 1)
+					default:
+						if _, err := w.Enqueue([]byte("x")); err != nil {
+							t.Fatal(err)
+						}
+					}
+					before := len(f.Calls())
+					time.Sleep(time.Hour)
+					calls := f.Calls()
+					if before > 0 && calls[before-1].Start.Equal(start) {
+						before-- // the Write itself made calls
+					}
+					gotFlushes, gotSyncs := "", ""
+					for _, c := range calls {
+						at := c.Start.Sub(start)
+						switch {
+						case at < 0:
+						case c.Op == fault.Write:
+							gotFlushes += fmt.Sprint(at, " ")
+						case c.Op == fault.Sync:
+							gotSyncs += fmt.Sprint(at, " ")
+						}
+					}
+					if gotFlushes != flushes || gotSyncs != syncs {
+						t.Errorf("%s of a byte: flushes at %q, want %q; syncs at %q, want %q", way, gotFlushes, flushes, gotSyncs, syncs)
+					}
+				}
+			})
+		}
+	}
+	check("buffer=0,sync=never", "0s ", "")
+	check("buffer=64KiB,sync=never", "", "")
+	check("buffer=64KiB,flush=10ms,sync=never", "10ms ", "")
+	check("buffer=0,sync=10ms", "0s ", "10ms ")
+	check("buffer=64KiB,sync=10ms", "10ms ", "10ms ")
+	check("buffer=64KiB,flush=10ms,sync=30ms", "10ms ", "30ms ")
+	check("buffer=64KiB,flush=30ms,sync=10ms", "10ms ", "10ms ")
+	check("buffer=64KiB,flush=10ms,sync=10ms", "10ms ", "10ms ")
+	check("buffer=64KiB,sync=close", "", "")
+	check("buffer=0,sync=close", "0s ", "")
+}
+
+// TestNoByteWaitsLongerThanItsPeriodUnderLoad writes a byte each millisecond: the
+// flush, and the sync, of each start at most one period after it, and there are
+// no more of them than one each period.
+func TestNoByteWaitsLongerThanItsPeriodUnderLoad(t *testing.T) {
+	check := func(policy string, op fault.Op, period time.Duration, most int) {
+		t.Helper()
+		inBubble(t, policy, func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+			lane, start := w.Lane(), time.Now()
+			for i := range 200 {
+				if i%2 == 0 {
+					put(t, w, 1)
+				} else {
+					put(t, lane, 1)
+				}
+				time.Sleep(ms)
+			}
+			time.Sleep(time.Second)
+			accepted := 0 // which byte, at most, the next call must cover in time
+			for _, c := range f.Calls() {
+				if c.Op != op {
+					continue
+				}
+				if late := c.Start.Sub(start.Add(time.Duration(accepted)*ms)) - period; late > 0 {
+					t.Errorf("byte %d waited %v longer than %v", accepted, late, period)
+				}
+				accepted = int(c.To)
+			}
+			if accepted != 200 {
+				t.Errorf("%d bytes are covered, want 200", accepted)
+			}
+			if n := f.Count(op); n > most {
+				t.Errorf("%d %vs for 200 ms, want at most %d", n, op, most)
+			}
+		})
+	}
+	check("buffer=64KiB,flush=10ms,sync=never", fault.Write, 10*ms, 21)
+	check("buffer=64KiB,sync=10ms", fault.Sync, 10*ms, 21)
+	check("buffer=0,sync=10ms", fault.Sync, 10*ms, 21)
+	check("buffer=64KiB,flush=10ms,sync=30ms", fault.Write, 10*ms, 28)
+	check("buffer=64KiB,flush=10ms,sync=30ms", fault.Sync, 30*ms, 8)
+	check("buffer=64KiB,flush=30ms,sync=10ms", fault.Sync, 10*ms, 21)
+	check("buffer=16B,flush=100ms,sync=never", fault.Write, 100*ms, 14)
+}
+
+// TestFlushByTimeWaitsForNoSync keeps a sync in flight: flushes by time go on
+// beside it.
+func TestFlushByTimeWaitsForNoSync(t *testing.T) {
+	for _, policy := range []string{"buffer=64KiB,flush=10ms,sync=20ms", "buffer=4KiB,flush=10ms,sync=never", "buffer=64KiB,flush=10ms,sync=group"} {
+		inBubble(t, policy, func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+			put := func() {
+				if _, err := w.Enqueue([]byte("x")); err != nil {
+					t.Error(err)
+				}
+			}
+			put()
+			go w.Sync()
+			synctest.Wait()
+			start := time.Now()
+			put()
+			time.Sleep(time.Second / 2)
+			if got := f.Size(); got != 2 {
+				t.Errorf("%d bytes are in the kernel while the sync runs, want 2", got)
+			}
+			if got := starts(f, fault.Write, start); got[len(got)-1] != 10*ms {
+				t.Errorf("flushes started at %v, want the last at 10ms", got)
+			}
+			time.Sleep(time.Minute)
+		}, fault.Fault{Op: fault.Sync, Delay: time.Second})
+	}
+}
+
+// TestIdleWriterDoesNothing leaves a Writer alone after all its periods have
+// passed: no call is made and no goroutine waits.
+func TestIdleWriterDoesNothing(t *testing.T) {
+	inMemory(t, func(s *stage) {
+		idle := func(when string) {
+			s.noGoroutines()
+			calls := len(s.f.Calls())
+			time.Sleep(24 * time.Hour)
+			if n := len(s.f.Calls()); n != calls {
+				s.Errorf("%s: %d calls in a day", when, n-calls)
+			}
+			s.noGoroutines()
+		}
+		idle("new")
+		lane := s.w.Lane()
+		idle("with a lane")
+		s.takes(3)(s.w.Write([]byte("abc")))
+		s.takes(3)(lane.Write([]byte("abc")))
+		time.Sleep(time.Minute)
+		idle("a minute after a Write")
+		s.ok(s.w.Flush())
+		s.ok(s.w.Sync())
+		idle("after Sync")
+		before := len(s.f.Calls())
+		s.ok(s.w.Flush())
+		s.ok(s.w.Sync())
+		if n := len(s.f.Calls()); n != before {
+			s.Errorf("Flush and Sync of nothing made %d calls", n-before)
+		}
+	})
+}
+
+// TestBufferedStreamTakesOneCallABuffer counts the calls for a plain stream.
+func TestBufferedStreamTakesOneCallABuffer(t *testing.T) {
+	check := func(policy string, records, size, writes, syncs int) {
+		t.Helper()
+		inBubble(t, policy, func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+			for range records {
+				put(t, w, size)
+			}
+			if err := w.Close(); err != nil {
+				t.Error(err)
+			}
+			if got := f.Count(fault.Write); got != writes {
+				t.Errorf("%d writes, want %d", got, writes)
+			}
+			if got := f.Count(fault.Sync); got != syncs {
+				t.Errorf("%d syncs, want %d", got, syncs)
+			}
+			for _, c := range f.Calls() {
+				if c.Op == fault.Write && c.To != int64(records*size) && c.To%int64(c.Len) != 0 && policy != "buffer=0,sync=never" {
+					t.Errorf("a write of %d..%d", c.From, c.To)
+				}
+			}
+		})
+	}
+	check("buffer=0,sync=never", 100, 10, 100, 0)
+	check("buffer=16B,sync=never", 100, 10, 63, 0)
+	check("buffer=1KiB,sync=never", 100, 10, 1, 0)
+	check("buffer=1KiB,sync=never", 1000, 10, 10, 0)
+	check("buffer=1KiB,sync=never", 1024, 1, 1, 0)
+	check("buffer=1KiB,sync=never", 1025, 1, 2, 0)
+	check("buffer=1KiB,sync=close", 2048, 1, 2, 1)
+	check("buffer=4KiB,sync=close", 1000, 40, 10, 1)
+	check("buffer=64KiB,sync=close", 10000, 40, 7, 1)
+	check("buffer=256KiB,sync=never", 20000, 40, 4, 0)
+	check("buffer=0,sync=close", 3, 10, 3, 1)
+	check("buffer=0,sync=each", 10, 10, 10, 10)
+	check("buffer=64KiB,sync=each", 10, 10, 10, 10)
+	check("buffer=64KiB,sync=group", 10, 10, 10, 10)
+}
+
+// TestGroupCommitSharesSyncs lets many goroutines Write at once, again and again,
+// on a slow disk: one sync is in flight, it releases all that it covers together,
+// and the next covers those who came meanwhile.
+func TestGroupCommitSharesSyncs(t *testing.T) {
+	for _, policy := range []string{"buffer=0,sync=group", "buffer=64KiB,sync=group", "buffer=64B,sync=group"} {
+		inBubble(t, policy, func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+			const goroutines, rounds, took = 32, 10, 8 * ms
+			var group sync.WaitGroup
+			var mu sync.Mutex
+			released := map[time.Time]int{}
+			start := time.Now()
+			for range goroutines {
+				group.Go(func() {
+					for range rounds {
+						put(t, w, 10)
+						mu.Lock()
+						released[time.Now()]++
+						mu.Unlock()
+					}
+				})
+			}
+			group.Wait()
+			for _, c := range f.Calls() {
+				if c.Op == fault.Sync && released[c.End] == 0 && c.To < goroutines*rounds*10 {
+					t.Errorf("the sync that ended at %v released no one", c.End.Sub(start))
+				}
+				delete(released, c.End)
+			}
+			if len(released) > 0 {
+				t.Errorf("Writes returned at %d times at which no sync ended", len(released))
+			}
+			// The first syncs cover few; then each covers all, or all but the
+			// few that a join window of a quarter of a sync misses.
+			if n := f.Count(fault.Sync); n > rounds+4 {
+				t.Errorf("%d syncs for %d rounds of %d goroutines", n, rounds, goroutines)
+			}
+			if d := time.Since(start); d > (rounds+4)*took*5/4 {
+				t.Errorf("%d rounds took %v", rounds, d)
+			}
+		}, fault.Fault{Op: fault.Sync, Delay: 8 * ms})
+	}
+}
+
+// TestWriteWaitsForAtMostTheSyncInFlightAndItsOwn has Writes come at any moment
+// of another's sync.
+func TestWriteWaitsForAtMostTheSyncInFlightAndItsOwn(t *testing.T) {
+	const took = 8 * ms
+	for _, policy := range []string{"buffer=0,sync=group", "buffer=64KiB,sync=group"} {
+		inBubble(t, policy, func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+			var group sync.WaitGroup
+			for i := range 50 {
+				group.Go(func() {
+					time.Sleep(time.Duration(i) * 700 * time.Microsecond)
+					start := time.Now()
+					put(t, w, 10)
+					if d := time.Since(start); d > 2*took+took/4 {
+						t.Errorf("Write %d took %v with a sync of %v", i, d, took)
+					}
+				})
+			}
+			group.Wait()
+		}, fault.Fault{Op: fault.Sync, Delay: took})
+	}
+}
+
+// TestLoneWriterDoesNotWaitForOthers measures one goroutine under group commit,
+// also after many have left.
+func TestLoneWriterDoesNotWaitForOthers(t *testing.T) {
+	const took = 8 * ms
+	inBubble(t, "buffer=64KiB,sync=group", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+		alone := func(n int) time.Duration {
+			start := time.Now()
+			for range n {
+				put(t, w, 10)
+			}
+			return time.Since(start)
+		}
+		if d := alone(20); d != 20*took {
+			t.Errorf("20 Writes took %v with syncs of %v", d, took)
+		}
+		var group sync.WaitGroup
+		for range 20 {
+			group.Go(func() { alone(5) })
+		}
+		group.Wait()
+		alone(20) // the Writer may need some syncs to learn that it is alone
+		if d := alone(20); d > 20*took*11/10 {
+			t.Errorf("20 Writes took %v with syncs of %v, long after others had left", d, took)
+		}
+	}, fault.Fault{Op: fault.Sync, Delay: took})
+}
+
+func TestEachWriteHasASyncOfItsOwn(t *testing.T) {
+	for _, policy := range []string{"buffer=0,sync=each", "buffer=64KiB,sync=each"} {
+		inBubble(t, policy, func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+			lane := w.Lane()
+			var group sync.WaitGroup
+			for i := range 8 {
+				group.Go(func() {
+					for range 5 {
+						if i == 0 {
+							put(t, lane, 10)
+						} else {
+							put(t, w, 10)
+						}
+					}
+				})
+			}
+			group.Wait()
+			if n := f.Count(fault.Sync); n != 40 {
+				t.Errorf("%d syncs for 40 Writes", n)
+			}
+			if n := f.Count(fault.Write); n != 40 {
+				t.Errorf("%d writes for 40 Writes", n)
+			}
+		}, fault.Fault{Op: fault.Sync, Delay: ms})
+	}
+}
+
+// TestSyncsMadeTogetherShareOne calls Sync from many goroutines at once.
+func TestSyncsMadeTogetherShareOne(t *testing.T) {
+	inMemory(t, func(s *stage) {
+		if s.policy.Loss().Power.None() {
+			s.Skip("Write has synced already")
+		}
+		s.takes(3)(s.w.Write([]byte("abc")))
+		var group sync.WaitGroup
+		for range 20 {
+			group.Go(func() {
+				if err := s.w.Sync(); err != nil {
+					s.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		if n := s.f.Count(fault.Sync); n > 2 {
+			s.Errorf("20 Syncs made %d syncs", n)
+		}
+	}, fault.Fault{Op: fault.Sync, Delay: ms})
+}
+
+// TestWriteWaitsForNoOnesFlushOrSync keeps a write of the file, and a sync, in
+// flight for an hour: who finds room in memory does not notice.
+func TestWriteWaitsForNoOnesFlushOrSync(t *testing.T) {
+	stuck := func(policy, what string, begin func(t *testing.T, w *holdfast.Writer), faults ...fault.Fault) {
+		t.Helper()
+		inBubble(t, policy, func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+			lane := w.Lane()
+			put(t, lane, 1)
+			put(t, w, 10)
+			var group sync.WaitGroup
+			group.Go(func() { begin(t, w) })
+			time.Sleep(time.Minute) // flushes and syncs by time are in flight, too
+			start := time.Now()
+			for range 10 {
+				put(t, w, 1)
+				put(t, lane, 1)
+				if _, err := w.Enqueue([]byte("x")); err != nil {
+					t.Error(err)
+				}
+			}
+			w.Stats()
+			if d := time.Since(start); d != 0 {
+				t.Errorf("with %s in flight, 30 Writes of a byte took %v", what, d)
+			}
+			group.Wait()
+		}, faults...)
+	}
+	write := fault.Fault{Op: fault.Write, First: 1, Times: 1, Take: fault.All, Delay: time.Hour}
+	sync := fault.Fault{Op: fault.Sync, First: 1, Times: 1, Delay: time.Hour}
+	flush := func(t *testing.T, w *holdfast.Writer) { w.Flush() }
+	for _, policy := range []string{
+		"buffer=4KiB,sync=never", "buffer=256KiB,sync=never", "buffer=4KiB,flush=10ms,sync=never",
+		"buffer=256KiB,flush=10ms,sync=never", "buffer=4KiB,sync=close",
+	} {
+		stuck(policy, "a Flush", flush, write)
+		stuck(policy, "a full buffer", func(t *testing.T, w *holdfast.Writer) {
+			block := int(w.Written()) // fills the buffer to the last byte
+			p, _ := holdfast.ParsePolicy(policy)
+			put(t, w, int(p.Buffer)-block)
+		}, write)
+		stuck(policy, "a Sync", func(t *testing.T, w *holdfast.Writer) { w.Sync() }, sync)
+	}
+	for _, policy := range []string{"buffer=4KiB,sync=10ms", "buffer=256KiB,sync=10ms", "buffer=256KiB,flush=3ms,sync=10ms", "buffer=0,sync=10ms"} {
+		stuck(policy, "a sync by time", func(t *testing.T, w *holdfast.Writer) {}, sync)
+	}
+	stuck("buffer=256KiB,flush=3ms,sync=10ms", "a flush by time", func(t *testing.T, w *holdfast.Writer) {}, write)
+	stuck("buffer=256KiB,sync=10ms", "a flush by time", func(t *testing.T, w *holdfast.Writer) {}, write)
+}
+
+// TestMemoryIsBounded has more written than a stalled file takes: what is
+// accepted and not in the kernel is never more than two buffers, and Writes wait.
+func TestMemoryIsBounded(t *testing.T) {
+	inMemory(t, func(s *stage) {
+		const records, size = 40, 3000
+		most := 2 * int64(s.policy.Buffer)
+		lanes := []*holdfast.Lane{s.w.Lane(), s.w.Lane()}
+		counts, mu := [4]int64{}, sync.Mutex{}
+		note := func(i int, n int) {
+			mu.Lock()
+			defer mu.Unlock()
+			counts[i] += int64(n)
+			held := counts[0] + counts[1] + counts[2] + counts[3] - s.f.Size()
+			if held > most {
+				s.Errorf("%d bytes are accepted and not in the kernel, more than %d", held, most)
+			}
+		}
+		var group sync.WaitGroup
+		for i := range 4 {
+			group.Go(func() {
+				write := s.w.Write
+				if i < 2 {
+					write = lanes[i].Write
+				}
+				for k := range records {
+					p := pattern(byte(i), k, size)
+					if i < 2 && s.policy.Loss().Power.None() {
+						s.takes(size)(s.w.Write(p))
+					} else {
+						s.takes(size)(write(p))
+					}
+					note(i, size)
+				}
+			})
+		}
+		group.Wait()
+		s.ok(s.w.Close())
+		s.inOrder(s.content(), records, records, records, records)
+		if s.policy.Buffer > 0 && s.policy.Buffer <= 64*holdfast.KiB && s.policy.Buffer > size && !s.policy.Loss().Power.None() && s.w.Stats().Waits == 0 {
+			s.Errorf("no Write waited: %+v", s.w.Stats())
+		}
+	}, fault.Fault{Op: fault.Write, Take: fault.All, Delay: time.Second})
+}
+
+// TestCloseReleasesWritesThatWait closes while Writes wait for memory: they
+// return ErrClosed, and what they were given is not in the file.
+func TestCloseReleasesWritesThatWait(t *testing.T) {
+	inMemory(t, func(s *stage) {
+		var group sync.WaitGroup
+		var mu sync.Mutex
+		accepted := [6]int{}
+		lanes := []*holdfast.Lane{s.w.Lane(), s.w.Lane()}
+		for i := range 6 {
+			group.Go(func() {
+				for k := 0; ; k++ {
+					var n int
+					var err error
+					p := pattern(byte(i), k, 1000)
+					switch i {
+					case 0, 1:
+						n, err = lanes[i].Write(p)
+					case 2:
+						if _, err = s.w.Enqueue(p); err == nil {
+							n = len(p)
+						}
+					default:
+						n, err = s.w.Write(p)
+					}
+					if n == len(p) {
+						mu.Lock()
+						accepted[i]++
+						mu.Unlock()
+					}
+					if err != nil {
+						if !errors.Is(err, holdfast.ErrClosed) || (n != 0 && n != len(p)) {
+							s.Errorf("Write = %d, %v", n, err)
+						}
+						return
+					}
+				}
+			})
+		}
+		time.Sleep(20*time.Second + 1)
+		start := time.Now()
+		s.ok(s.w.Close())
+		took := time.Since(start)
+		group.Wait()
+		if took > 20*time.Second {
+			s.Errorf("Close took %v", took)
+		}
+		s.inOrder(s.content(), accepted[:]...)
+	}, fault.Fault{Op: fault.Write, Take: fault.All, Delay: time.Second})
+}
