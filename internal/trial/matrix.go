@@ -129,7 +129,7 @@ func (r *running) timeLeft() time.Duration {
 	if r.timed.IsZero() {
 		return r.left
 	}
-	belief := r.Estimate() / 5
+	belief := r.Estimate()/5 + 1
 	held := float64(time.Since(r.timed)+belief) / float64(r.planned+belief)
 	return time.Duration(float64(r.left) * held)
 }
