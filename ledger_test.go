@@ -449,12 +449,31 @@ func (v *verdict) judgeLossAt(m mark, what string, kept int64, bound holdfast.Bo
 // flush that goes round the end of the ring; and a sync beside each.
 func (v *verdict) stall() time.Duration {
 	var longest [3]time.Duration
-	for _, e := range v.events {
-		if e.done {
-			longest[e.Op] = max(longest[e.Op], e.End.Sub(e.Start))
-		}
+	for _, e := range v.work() {
+		longest[e.Op] = max(longest[e.Op], e.End.Sub(e.Start))
 	}
 	return 4 * (longest[fault.Write] + longest[fault.Sync])
+}
+
+// work returns what the file did, with a write that goes on where a short one
+// ended as one.
+func (v *verdict) work() (done []event) {
+	lastWrite := -1
+	for _, e := range v.events {
+		if !e.done {
+			continue
+		}
+		if e.Op == fault.Write && lastWrite >= 0 {
+			if last := &done[lastWrite]; last.To-last.From < int64(last.Len) && last.End.Equal(e.Start) {
+				last.To, last.End = e.To, e.End
+				continue
+			}
+		}
+		if done = append(done, e); e.Op == fault.Write {
+			lastWrite = len(done) - 1
+		}
+	}
+	return done
 }
 
 // failed reports whether the event is a failure that someone must hear of.
@@ -715,28 +734,23 @@ func (v *verdict) judgeDeadline(c *call, end int64, op fault.Op, deadline time.D
 	}
 }
 
-// freeFrom returns when that has ended which a flush (or a sync) that is due at a
-// time may have to wait for: the flush in flight, a straight write that came
-// first, the two writes of a flush round the end of the ring; for a sync also the
-// sync in flight before and after these.
+// freeFrom returns when the flush (for a sync: and the sync) has ended that is in
+// flight at a time. A flush may take two writes, a sync goes behind a flush, and
+// where one takes longer than the period there is a second one.
 func (v *verdict) freeFrom(at time.Duration, op fault.Op) time.Duration {
-	free := at
-	for range 4 {
-		free = v.endOf(fault.Write, free)
-	}
+	work, steps := v.work(), 2
 	if op == fault.Sync {
-		free = v.endOf(fault.Sync, max(free, v.endOf(fault.Sync, at)))
+		steps = 4
 	}
-	return free
-}
-
-// endOf returns when the call in flight at a time ended, or that time.
-func (v *verdict) endOf(op fault.Op, at time.Duration) time.Duration {
-	for _, e := range v.events {
-		start, end := e.Start.Sub(v.birth), e.End.Sub(v.birth)
-		if e.done && e.Op == op && start <= at && end > at {
-			return end
+	for range steps {
+		free := at
+		for _, e := range work {
+			start, end := e.Start.Sub(v.birth), e.End.Sub(v.birth)
+			if (e.Op == fault.Write || op == fault.Sync) && start <= at {
+				free = max(free, end)
+			}
 		}
+		at = free
 	}
 	return at
 }
