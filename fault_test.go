@@ -305,7 +305,7 @@ func (c faultRun) workload(l *ledger) {
 // finale makes one call after the other: what failed before is told, what can be
 // written is written, and after Close nothing is.
 func (c faultRun) finale(l *ledger, r *rand.Rand) {
-	pause := func() { time.Sleep(1) }
+	pause := func() { time.Sleep(time.Nanosecond) }
 	if r.IntN(2) == 0 {
 		time.Sleep(50 * time.Millisecond)
 	}

@@ -25,8 +25,10 @@ type Bound struct {
 	// Bytes is the most bytes lost, or Unlimited.
 	Bytes Size
 	// Time is how long before the crash the oldest lost byte may have been
-	// accepted, not counting the one flush or sync that was in flight then (two
-	// where one takes longer than Time), or Unlimited.
+	// accepted, not counting the one flush or sync that was in flight when it was
+	// due, and its own; or Unlimited. A file that takes longer than Time for a
+	// write or a sync may add a few of these: the write in flight, a Write larger
+	// than the buffer that came first, and the syncs before and after.
 	Time time.Duration
 }
 

@@ -60,12 +60,8 @@ func TestFlushAndSyncStartWhenThePolicySays(t *testing.T) {
 							t.Fatal(err)
 						}
 					}
-					before := len(f.Calls())
 					time.Sleep(time.Hour)
 					calls := f.Calls()
-					if before > 0 && calls[before-1].Start.Equal(start) {
-						before-- // the Write itself made calls
-					}
 					gotFlushes, gotSyncs := "", ""
 					for _, c := range calls {
 						at := c.Start.Sub(start)

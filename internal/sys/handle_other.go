@@ -6,7 +6,7 @@ import "errors"
 
 type handleState struct{}
 
-func (h *Handle) init() {}
+func (h *Handle) init() { h.handleState = handleState{} }
 
 // Datasync is not to be had here; os.File.Sync is.
 func (h *Handle) Datasync() error { return errors.ErrUnsupported }

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// groupKey marks a flag that is not among those that most people need with the
+// name of the group in which the help lists it.
+const groupKey = "holdfast_group"
+
+// inGroup moves flags to a named group of the help.
+func inGroup(flags *pflag.FlagSet, group string, names ...string) {
+	for _, name := range names {
+		flags.Lookup(name).Annotations = map[string][]string{groupKey: {group}}
+	}
+}
+
+// help prints a command's help: what it does, the flags most people need, two
+// examples, the other flags in their groups.
+func help(cmd *cobra.Command, _ []string) {
+	w := cmd.OutOrStdout()
+	text := cmd.Long
+	if text == "" {
+		text = cmd.Short
+	}
+	fmt.Fprintf(w, "%s\n\nUsage:\n  %s\n", text, useLine(cmd))
+	helpCommands(w, cmd)
+	groups, order := flagGroups(cmd)
+	helpFlags(w, "Flags", groups[""])
+	if cmd.Example != "" {
+		fmt.Fprintf(w, "\nExamples:\n%s\n", cmd.Example)
+	}
+	for _, name := range order {
+		helpFlags(w, name, groups[name])
+	}
+}
+
+func useLine(cmd *cobra.Command) string {
+	if cmd.HasAvailableSubCommands() {
+		return cmd.CommandPath() + " command [flags]"
+	}
+	return cmd.UseLine()
+}
+
+func helpCommands(w io.Writer, cmd *cobra.Command) {
+	if !cmd.HasAvailableSubCommands() {
+		return
+	}
+	fmt.Fprint(w, "\nCommands:\n")
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			fmt.Fprintf(w, "  %-12s %s\n", c.Name(), c.Short)
+		}
+	}
+}
+
+// flagGroups returns the flags by group, the unnamed group being the flags that
+// most people need, and the names of the groups in the order of their flags.
+func flagGroups(cmd *cobra.Command) (groups map[string][]*pflag.Flag, order []string) {
+	groups = map[string][]*pflag.Flag{}
+	cmd.LocalFlags().SortFlags = false
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		name := ""
+		if g := f.Annotations[groupKey]; len(g) > 0 {
+			name = g[0]
+		}
+		if name != "" && groups[name] == nil {
+			order = append(order, name)
+		}
+		if f.Name != "help" && !f.Hidden {
+			groups[name] = append(groups[name], f)
+		}
+	})
+	return groups, order
+}
+
+func helpFlags(w io.Writer, title string, flags []*pflag.Flag) {
+	if len(flags) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s:\n", title)
+	for _, f := range flags {
+		lines := strings.Split(f.Usage, "\n")
+		fmt.Fprintf(w, "  %-22s %s\n", flagName(f), lines[0])
+		for _, more := range lines[1:] {
+			fmt.Fprintf(w, "  %-22s %s\n", "", more)
+		}
+	}
+}
+
+func flagName(f *pflag.Flag) string {
+	name := "    --" + f.Name
+	if f.Shorthand != "" {
+		name = "-" + f.Shorthand + ", --" + f.Name
+	}
+	if kind := f.Value.Type(); kind != "bool" {
+		name += " " + strings.ToUpper(kind)
+	}
+	return name
+}

@@ -1,0 +1,371 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/holdfast-go/holdfast/internal/result"
+)
+
+// asCommand makes the test binary be the command itself.
+const asCommand = "HOLDFAST_TEST_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+	}
+	testscript.Main(m, map[string]func(){"holdfast": main})
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Condition:           condition,
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"code":  code,
+			"mount": mount,
+			"cut":   cut,
+			"head":  head,
+			"empty": empty,
+			"alike": alike,
+		},
+	})
+}
+
+// condition answers [mounts]: whether mount(8) can mount a tmpfs here; [root]; and
+// [memory:DIR]: whether there is a folder in memory.
+func condition(name string) (bool, error) {
+	dir, isMemory := strings.CutPrefix(name, "memory:")
+	switch {
+	case isMemory:
+		info, err := os.Stat(dir)
+		return err == nil && info.IsDir() && runtime.GOOS == "linux", nil
+	case name == "mounts":
+		return canMount(), nil
+	case name == "root":
+		return os.Geteuid() == 0, nil
+	}
+	return false, errors.New("unknown condition " + name)
+}
+
+func canMount() bool {
+	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
+		return false
+	}
+	dir, err := os.MkdirTemp("", "holdfast-mount-")
+	if err != nil {
+		return false
+	}
+	defer os.Remove(dir)
+	if exec.Command("mount", "-t", "tmpfs", "-o", "size=64k", "holdfast-test", dir).Run() != nil {
+		return false
+	}
+	return exec.Command("umount", dir).Run() == nil
+}
+
+// code runs a command and wants an exit code: code 3 holdfast bench …
+func code(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code N command args...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// mount makes a folder and mounts a tmpfs on it until the script ends: mount dir
+// options.
+func mount(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: mount dir options")
+	}
+	dir := ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(dir, 0o755))
+	ts.Check(ts.Exec("mount", "-t", "tmpfs", "-o", args[1], "holdfast-test", dir))
+	ts.Defer(func() {
+		if err := exec.Command("umount", dir).Run(); err != nil {
+			ts.Logf("umount %s: %v", dir, err)
+		}
+	})
+}
+
+// cut takes bytes off the end of a file: cut file n.
+func cut(ts *testscript.TestScript, neg bool, args []string) {
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	path := ts.MkAbs(args[0])
+	info, err := os.Stat(path)
+	ts.Check(err)
+	ts.Check(os.Truncate(path, info.Size()-int64(n)))
+}
+
+// head leaves the first lines of a file: head file n.
+func head(ts *testscript.TestScript, neg bool, args []string) {
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	lines := strings.SplitAfter(ts.ReadFile(args[0]), "\n")
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Join(lines[:n], "")), 0o644))
+}
+
+// empty wants a folder with nothing in it: empty dir.
+func empty(ts *testscript.TestScript, neg bool, args []string) {
+	entries, err := os.ReadDir(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if (len(entries) == 0) == neg {
+		ts.Fatalf("%s holds %v", args[0], entries)
+	}
+}
+
+// alike wants lines of a file that begin like each other: alike file prefix n.
+func alike(ts *testscript.TestScript, neg bool, args []string) {
+	want, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	got := strings.Count("\n"+ts.ReadFile(args[0]), "\n"+args[1])
+	if (got == want) == neg {
+		ts.Fatalf("%d lines of %s begin with %s", got, args[0], args[1])
+	}
+}
+
+// A child is the command in a process of its own.
+type child struct {
+	*exec.Cmd
+	stdout bytes.Buffer
+	stderr *bufio.Reader
+	told   strings.Builder
+}
+
+func startChild(t *testing.T, args ...string) *child {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &child{Cmd: exec.Command(self, args...)}
+	c.Env = append(os.Environ(), asCommand+"=1")
+	c.Stdout = &c.stdout
+	pipe, err := c.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.stderr = bufio.NewReader(pipe)
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// until reads what the command tells until a line has the text.
+func (c *child) until(t *testing.T, text string) {
+	t.Helper()
+	for {
+		line, err := c.stderr.ReadString('\n')
+		c.told.WriteString(line)
+		if strings.Contains(line, text) {
+			return
+		}
+		if err != nil {
+			t.Fatalf("%v before %q was told:\n%s", err, text, c.told.String())
+		}
+	}
+}
+
+// exit waits for the command and returns its code.
+func (c *child) exit(t *testing.T) int {
+	t.Helper()
+	rest, err := io.ReadAll(c.stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.told.Write(rest)
+	err = c.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return c.ProcessState.ExitCode()
+}
+
+func skipWithoutSignals(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a process can't be sent an interrupt on Windows")
+	}
+}
+
+// TestInterruptLeavesTheResultsSoFarAndNothingElse interrupts when round 2 is
+// announced: then round 1 is on disk.
+func TestInterruptLeavesTheResultsSoFarAndNothingElse(t *testing.T) {
+	skipWithoutSignals(t)
+	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		t.Run(signal.String(), func(t *testing.T) {
+			dir, file := t.TempDir(), filepath.Join(t.TempDir(), "results.jsonl")
+			c := startChild(t, "bench", "--dir", dir, "--allow-tmpfs", "--time", "1s", "--rounds", "1000", "--writers", "2",
+				"--policy", "buffer=4KiB", "--policy", "sync=group", "-o", file)
+			c.until(t, "round 2 of 1000")
+			if err := c.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+			if code := c.exit(t); code != exitInterrupted {
+				t.Errorf("exit code %d:\n%s", code, c.told.String())
+			}
+			checkInterrupted(t, c, dir, file)
+		})
+	}
+}
+
+func checkInterrupted(t *testing.T, c *child, dir, file string) {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	run, err := result.Read(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if run.End == nil || run.End.State != result.Interrupted || run.Rounds() < 1 || run.Torn {
+		t.Errorf("end %+v after %d rounds, torn %v", run.End, run.Rounds(), run.Torn)
+	}
+	if !strings.Contains(c.stdout.String(), "not complete: interrupted") {
+		t.Errorf("the table is not marked:\n%s", c.stdout.String())
+	}
+	if !strings.Contains(c.told.String(), "holdfast: interrupted after ") || !strings.Contains(c.told.String(), "\nhint: ") {
+		t.Errorf("told:\n%s", c.told.String())
+	}
+	nothingIn(t, dir)
+}
+
+func nothingIn(t *testing.T, dir string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		t.Errorf("%s is left in %s", e.Name(), dir)
+	}
+}
+
+func TestInterruptWhileCalibratingLeavesNothing(t *testing.T) {
+	skipWithoutSignals(t)
+	dir, folder := t.TempDir(), t.TempDir()
+	c := startChild(t, "bench", "--dir", dir, "--allow-tmpfs", "-o", filepath.Join(folder, "results.jsonl"))
+	c.until(t, "calibrating")
+	if err := c.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code := c.exit(t); code != exitInterrupted || !strings.Contains(c.told.String(), "interrupted before the first round was done") {
+		t.Errorf("exit code %d:\n%s", code, c.told.String())
+	}
+	nothingIn(t, dir)
+	nothingIn(t, folder)
+}
+
+// help returns the help of a command.
+func helpOf(t *testing.T, args ...string) string {
+	t.Helper()
+	var stdout bytes.Buffer
+	if err := run(t.Context(), append(args, "--help"), nil, &stdout, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	return stdout.String()
+}
+
+// examples returns the command lines under "Examples:".
+func examples(help string) []string {
+	_, text, _ := strings.Cut(help, "\nExamples:\n")
+	text, _, _ = strings.Cut(text, "\n\n")
+	var lines []string
+	for line := range strings.Lines(text) {
+		lines = append(lines, strings.TrimSpace(line))
+	}
+	return lines
+}
+
+var commands = []string{"", "bench", "report", "version", "completion"}
+
+func TestHelpNamesEveryCommand(t *testing.T) {
+	all := append([]string{}, commandNames(newRoot())...)
+	for _, name := range commands[1:] {
+		found := false
+		for _, have := range all {
+			found = found || have == name
+		}
+		if !found || !strings.Contains(helpOf(t), "\n  "+name) {
+			t.Errorf("%s is not in the help", name)
+		}
+	}
+	if len(all) != len(commands)-1 {
+		t.Errorf("the commands are %v, and the tests know %v", all, commands)
+	}
+}
+
+// TestHelpOpensWithFewFlags counts the flags before the first named group.
+func TestHelpOpensWithFewFlags(t *testing.T) {
+	for _, name := range commands {
+		help := helpOf(t, strings.Fields(name)...)
+		_, flags, _ := strings.Cut(help, "\nFlags:\n")
+		flags, _, _ = strings.Cut(flags, "\n\n")
+		if n := strings.Count(flags, "--"); n > 8 {
+			t.Errorf("the help of %q opens with %d flags", name, n)
+		}
+		for line := range strings.Lines(help) {
+			if len(line) > 101 {
+				t.Errorf("the help of %q is wider than 100 columns: %s", name, line)
+			}
+		}
+	}
+}
+
+// TestEveryHelpHasTwoExamples; that they run is a test of the module's docs.
+func TestEveryHelpHasTwoExamples(t *testing.T) {
+	for _, name := range commands {
+		list := examples(helpOf(t, strings.Fields(name)...))
+		if len(list) != 2 {
+			t.Errorf("%q has %d examples", name, len(list))
+		}
+		for _, line := range list {
+			if !strings.HasPrefix(line, "holdfast ") {
+				t.Errorf("%s is not a call of holdfast", line)
+			}
+		}
+	}
+}
+
+func TestTellMapsErrorsToExitCodes(t *testing.T) {
+	check := func(err error, code int, text string) {
+		t.Helper()
+		var stderr bytes.Buffer
+		if got := tell(&stderr, err); got != code || stderr.String() != text {
+			t.Errorf("%v: code %d, %q; want %d, %q", err, got, stderr.String(), code, text)
+		}
+	}
+	check(nil, exitOK, "")
+	check(errors.New("no"), exitCannot, "holdfast: no\n")
+	check(misuse("do so", "not %d", 1), exitUsage, "holdfast: not 1\nhint: do so\n")
+	check(errors.Join(&refusal{exitNotMet, errors.New("lost"), ""}), exitNotMet, "holdfast: lost\n")
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+
+	"github.com/holdfast-go/holdfast/internal/trial"
+)
+
+// A progress tells how far the run is: one line that is written over on a
+// terminal, else a plain line for each round. It uses no colour. It writes only
+// between trials, off the clock.
+type progress struct {
+	stderr io.Writer
+	bar    *progressbar.ProgressBar // nil where it is not a terminal
+	round  int
+}
+
+func newProgress(stderr io.Writer) *progress {
+	return &progress{stderr: stderr, round: -1}
+}
+
+// isTerminal reports whether w is a terminal that can write over a line.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
+}
+
+func newBar(w io.Writer, steps int) *progressbar.ProgressBar {
+	return progressbar.NewOptions(steps,
+		progressbar.OptionSetWriter(w),
+		progressbar.OptionSetPredictTime(false),
+		progressbar.OptionSetElapsedTime(false),
+		progressbar.OptionSetWidth(10),
+		progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetTheme(progressbar.ThemeASCII),
+	)
+}
+
+// probing follows the calibration.
+func (p *progress) probing(done, all int) {
+	if !isTerminal(p.stderr) {
+		return
+	}
+	if p.bar == nil {
+		p.bar = newBar(p.stderr, all)
+	}
+	p.bar.Describe("calibrating")
+	_ = p.bar.Set(done)
+	if done+1 == all {
+		p.end()
+	}
+}
+
+// begin tells of the trial that comes.
+func (p *progress) begin(s trial.Step) {
+	if isTerminal(p.stderr) {
+		if p.bar == nil {
+			p.bar = newBar(p.stderr, s.Trials)
+		}
+		// Less than 80 columns with the usual policies: a longer line can't be
+		// written over.
+		p.bar.Describe(fmt.Sprintf("round %d/%d, %s left, %d x %v", s.Round, s.Rounds, leftText(s.Left), s.Cell.Writers, s.Cell.Policy))
+		_ = p.bar.Set(s.Trial - 1)
+		return
+	}
+	if s.Round != p.round {
+		p.round = s.Round
+		fmt.Fprintf(p.stderr, "holdfast: %s, %s left\n", roundText(s), leftText(s.Left))
+	}
+}
+
+// end takes the line away.
+func (p *progress) end() {
+	if p.bar != nil {
+		_ = p.bar.Clear()
+		p.bar = nil
+	}
+}
+
+func roundText(s trial.Step) string {
+	if s.Round == 0 {
+		return "warm-up"
+	}
+	return fmt.Sprintf("round %d of %d", s.Round, s.Rounds)
+}
+
+func leftText(d time.Duration) string { return d.Round(time.Second).String() }

@@ -1,0 +1,393 @@
+package holdfast_test
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+var update = flag.Bool("update", false, "rewrite the generated parts of README.md")
+
+// goFolders returns the folders of all modules here that hold Go code.
+func goFolders(t *testing.T) (folders []string) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && path != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
+			return filepath.SkipDir
+		}
+		if folder := filepath.Dir(path); strings.HasSuffix(path, ".go") && !slices.Contains(folders, folder) {
+			folders = append(folders, folder)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return folders
+}
+
+// parseFolder reads a folder's Go files, those of every system, without the tests.
+func parseFolder(t *testing.T, folder string) (*token.FileSet, map[string]*ast.File) {
+	t.Helper()
+	set, files := token.NewFileSet(), map[string]*ast.File{}
+	names, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(set, name, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = file
+	}
+	return set, files
+}
+
+func TestEveryPackageHasOnePackageComment(t *testing.T) {
+	for _, folder := range goFolders(t) {
+		_, files := parseFolder(t, folder)
+		var with []string
+		for name, file := range files {
+			if file.Doc != nil {
+				with = append(with, name)
+			}
+		}
+		if len(files) > 0 && len(with) != 1 {
+			slices.Sort(with)
+			t.Errorf("%s has %d package comments %v, want one", folder, len(with), with)
+		}
+	}
+}
+
+func TestEveryExportedNameIsDocumented(t *testing.T) {
+	set, files := parseFolder(t, ".")
+	for _, file := range files {
+		for _, d := range file.Decls {
+			for _, name := range undocumented(d) {
+				t.Errorf("%v: %s has no comment", set.Position(name.Pos()), name.Name)
+			}
+		}
+	}
+}
+
+// undocumented returns the exported names that a declaration leaves without a
+// comment of their own or of their group.
+func undocumented(d ast.Decl) (names []*ast.Ident) {
+	if f, ok := d.(*ast.FuncDecl); ok {
+		// What Error of an error type does needs no words.
+		if f.Doc == nil && f.Name.IsExported() && f.Name.Name != "Error" && exportedReceiver(f) {
+			names = append(names, f.Name)
+		}
+		return names
+	}
+	group := d.(*ast.GenDecl)
+	for _, s := range group.Specs {
+		switch s := s.(type) {
+		case *ast.TypeSpec:
+			if s.Doc == nil && group.Doc == nil && s.Name.IsExported() {
+				names = append(names, s.Name)
+			}
+		case *ast.ValueSpec:
+			for _, n := range s.Names {
+				if s.Doc == nil && s.Comment == nil && group.Doc == nil && n.IsExported() {
+					names = append(names, n)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// exportedReceiver reports whether users can see the type of a method. A
+// function has no such type.
+func exportedReceiver(f *ast.FuncDecl) bool {
+	if f.Recv == nil {
+		return true
+	}
+	receiver := f.Recv.List[0].Type
+	if star, ok := receiver.(*ast.StarExpr); ok {
+		receiver = star.X
+	}
+	if generic, ok := receiver.(*ast.IndexExpr); ok {
+		receiver = generic.X
+	}
+	name, ok := receiver.(*ast.Ident)
+	return !ok || name.IsExported()
+}
+
+// readme returns README.md with line feeds only.
+func readme(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(data), "\r\n", "\n")
+}
+
+// holdSection compares what stands between two markers in README.md with what
+// should, and writes it there under -update.
+func holdSection(t *testing.T, name, want string) {
+	t.Helper()
+	text := readme(t)
+	begin, end := "<!-- "+name+":begin -->\n", "<!-- "+name+":end -->"
+	before, rest, ok := strings.Cut(text, begin)
+	got, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("README.md lacks the markers %q and %q", begin, end)
+	}
+	if got == want {
+		return
+	}
+	if !*update {
+		t.Fatalf("README.md has between the markers of %q:\n%s\nwant (go test -run '%s' . -update writes it):\n%s", name, got, t.Name(), want)
+	}
+	if err := os.WriteFile("README.md", []byte(before+begin+want+end+after), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestReadmeTellsWhatEachPolicyLoses(t *testing.T) {
+	var table strings.Builder
+	table.WriteString("| named policy | its text | lost when the process crashes | lost at a power cut |\n|---|---|---|---|\n")
+	for _, named := range []struct {
+		name   string
+		policy holdfast.Policy
+	}{
+		{"Unbuffered()", holdfast.Unbuffered()},
+		{"Buffered(64 * KiB)", holdfast.Buffered(64 * holdfast.KiB)},
+		{"Periodic(time.Second)", holdfast.Periodic(time.Second)},
+		{"Durable()", holdfast.Durable()},
+		{"EachDurable()", holdfast.EachDurable()},
+	} {
+		loss := named.policy.Loss()
+		fmt.Fprintf(&table, "| `%s` | `%v` | %v | %v |\n", named.name, named.policy, loss.Process, loss.Power)
+	}
+	holdSection(t, "policies", table.String())
+}
+
+func TestReadmeShowsTheExample(t *testing.T) {
+	holdSection(t, "example", "```go\n"+exampleBody(t)+"```\n")
+}
+
+// exampleBody returns the body of Example, without the folder that it makes
+// first, up to an empty line, and without its expected output.
+func exampleBody(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile("example_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, body, ok := strings.Cut(strings.ReplaceAll(string(data), "\r\n", "\n"), "\nfunc Example() {\n")
+	body, _, ok2 := strings.Cut(body, "\n}\n")
+	_, body, ok3 := strings.Cut(body, "\n\n")
+	if !ok || !ok2 || !ok3 {
+		t.Fatal("example_test.go has no func Example with an empty line in it")
+	}
+	body, _, _ = strings.Cut(body, "\t// Output:")
+	var b strings.Builder
+	for line := range strings.Lines(strings.TrimRight(body, "\n") + "\n") {
+		b.WriteString(strings.TrimPrefix(line, "\t"))
+	}
+	return b.String()
+}
+
+// notRun are the beginnings of shown commands that no test runs, with why.
+var notRun = map[string]string{
+	"./check":    "it runs this test",
+	"go test":    "it runs this test",
+	"go get ":    "it changes the module and needs the network",
+	"go install": "it needs the network",
+	"git clone":  "it needs the network",
+	"cd ":        "each command runs in a folder of the test",
+}
+
+// quickly is put behind each shown bench: the command as it stands takes its 45 s.
+const quickly = " --rounds 1 --time 1s"
+
+func TestReadmeCommandsRun(t *testing.T) {
+	var commands []string
+	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(readme(t), -1) {
+		commands = append(commands, commandLines(block[1])...)
+	}
+	if len(commands) < 2 {
+		t.Fatalf("README.md shows %d commands in sh blocks, want two or more", len(commands))
+	}
+	runCommands(t, buildHoldfast(t), commands)
+}
+
+func TestHelpExamplesRun(t *testing.T) {
+	binary := buildHoldfast(t)
+	helps := [][]string{{"--help"}}
+	for _, name := range subcommands(t, binary) {
+		helps = append(helps, []string{name, "--help"})
+	}
+	var commands []string
+	for _, args := range helps {
+		shown := helpExamples(t, binary, args)
+		if len(shown) < 2 {
+			t.Errorf("holdfast %s shows %d examples, want two", strings.Join(args, " "), len(shown))
+		}
+		commands = append(commands, shown...)
+	}
+	runCommands(t, binary, commands)
+}
+
+// commandLines returns the commands in a block of shell, without prompts, notes
+// and empty lines.
+func commandLines(block string) (commands []string) {
+	for line := range strings.Lines(block) {
+		line, _, _ = strings.Cut(line, " #")
+		line = strings.TrimPrefix(strings.TrimSpace(line), "$ ")
+		if line != "" && !strings.HasPrefix(line, "#") {
+			commands = append(commands, line)
+		}
+	}
+	return commands
+}
+
+// subcommands asks the command's own completion for their names.
+func subcommands(t *testing.T, binary string) (names []string) {
+	t.Helper()
+	out, err := exec.Command(binary, "__complete", "").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		name, _, ok := strings.Cut(line, "\t")
+		if ok && name != "help" {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		t.Fatalf("holdfast has no commands:\n%s", out)
+	}
+	return names
+}
+
+// helpExamples returns the commands under "Examples:" of a help.
+func helpExamples(t *testing.T, binary string, args []string) (commands []string) {
+	t.Helper()
+	out, err := exec.Command(binary, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("holdfast %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	_, examples, _ := strings.Cut(string(out), "Examples:\n")
+	for line := range strings.Lines(examples) {
+		if strings.TrimSpace(line) == "" {
+			break
+		}
+		line = strings.TrimPrefix(strings.TrimSpace(line), "$ ")
+		if strings.HasPrefix(line, "holdfast") {
+			commands = append(commands, line)
+		}
+	}
+	return commands
+}
+
+// buildHoldfast builds the command into a folder of the test.
+func buildHoldfast(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("runs the command many times; not with -short")
+	}
+	if runtime.GOOS == "windows" {
+		t.Skip("the shown commands are for a Unix shell")
+	}
+	binary := filepath.Join(t.TempDir(), "holdfast")
+	if out, err := exec.Command("go", "build", "-o", binary, "./cmd/holdfast").CombinedOutput(); err != nil {
+		t.Fatalf("go build ./cmd/holdfast: %v\n%s", err, out)
+	}
+	return binary
+}
+
+var outputFlag = regexp.MustCompile(`(?:-o|--output)[ =](\S+)`)
+
+// runCommands runs shown commands one after the other in one folder, so that a
+// later one finds what an earlier one wrote.
+func runCommands(t *testing.T, binary string, commands []string) {
+	dir := t.TempDir()
+	for _, shown := range commands {
+		if why, ok := whyNotRun(shown); ok {
+			t.Logf("not run: %s: %s", shown, why)
+			continue
+		}
+		command := runnable(shown)
+		// Results are never overwritten, and each example is on its own.
+		for _, output := range outputFlag.FindAllStringSubmatch(command, -1) {
+			os.Remove(filepath.Join(dir, output[1]))
+		}
+		cmd := exec.Command("sh", "-c", command)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v\n%s", command, err, out)
+		}
+	}
+}
+
+func whyNotRun(command string) (why string, ok bool) {
+	for beginning, why := range notRun {
+		if strings.HasPrefix(command, beginning) {
+			return why, true
+		}
+	}
+	return "", false
+}
+
+// runnable turns a shown command into one that runs the binary on the PATH, in
+// the test's folder and in a short time.
+func runnable(command string) string {
+	command = strings.Replace(command, "go run ./cmd/holdfast", "holdfast", 1)
+	command = regexp.MustCompile(`--dir \S+`).ReplaceAllString(command, "--dir .")
+	if strings.HasPrefix(command, "holdfast bench") && !strings.Contains(command, "--help") {
+		// Behind the flags and before what the shell does with the output.
+		end := strings.IndexAny(command+"|", "|>")
+		command = strings.TrimSpace(command[:min(end, len(command))]) + quickly + " " + command[min(end, len(command)):]
+	}
+	return command
+}
+
+func TestRunnableKeepsWhatIsShown(t *testing.T) {
+	check := func(in, want string) {
+		t.Helper()
+		if got := strings.TrimSpace(runnable(in)); got != want {
+			t.Errorf("runnable(%q) = %q, want %q", in, got, want)
+		}
+	}
+	check("go run ./cmd/holdfast version", "holdfast version")
+	check("holdfast bench --dir /var/lib", "holdfast bench --dir ."+quickly)
+	check("holdfast bench -o a.jsonl | tail", "holdfast bench -o a.jsonl"+quickly+" | tail")
+	check("holdfast bench --help", "holdfast bench --help")
+}
+
+func TestReadmeLinksToTheLicence(t *testing.T) {
+	if _, err := os.Stat("LICENSE"); err != nil {
+		t.Error(err)
+	}
+	if !strings.Contains(readme(t), "(LICENSE)") {
+		t.Error("README.md does not link to LICENSE")
+	}
+}

@@ -1,0 +1,148 @@
+package machine
+
+import (
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// unlimited is the text of a limit that is not set.
+const unlimited = "no limit"
+
+// noMemoryLimit is what version 1 shows for no limit: the largest number of
+// whole pages in an int64. Pages are at most 64 KiB.
+const noMemoryLimit = math.MaxInt64 - 64<<10
+
+// limits returns what this process's control groups allow it.
+func (h host) limits() []Fact {
+	return []Fact{h.limit("cgroup CPU limit", "cpu"), h.limit("cgroup memory limit", "memory")}
+}
+
+// limit finds the tightest limit in the group of this process and all above it.
+func (h host) limit(name, controller string) Fact {
+	groups, _ := h.text("/proc/self/cgroup")
+	text, _ := h.text(mountinfo)
+	group, ok := findGroup(parseMounts(text), groups, controller)
+	if !ok {
+		return known(name, "", "/proc/self/cgroup", false)
+	}
+	found, least := known(name, "", group.top, false), math.Inf(1)
+	for folder := group.folder; within(folder, group.top); folder = path.Dir(folder) {
+		amount, file, ok := h.groupLimit(folder, group.version, controller)
+		if ok && (found.Value == Unknown || amount < least) {
+			least = amount
+			found = Fact{name, formatLimit(amount, controller), file}
+		}
+		if folder == group.top {
+			break
+		}
+	}
+	// The topmost group of version 2 has no limit files, because it has no limits.
+	if found.Value == Unknown && group.version == 2 {
+		return Fact{name, unlimited, group.folder + " (no limit file)"}
+	}
+	return found
+}
+
+// A group is where a controller's files for this process are.
+type group struct {
+	version int
+	top     string // mount point of the hierarchy
+	folder  string // the process's own group, top or below it
+}
+
+// findGroup joins /proc/self/cgroup (which group) with the mounts (where). A
+// controller is under version 1 or 2, never both.
+func findGroup(mounts []mount, groups, controller string) (group, bool) {
+	for line := range strings.Lines(groups) {
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(fields) == 3 && slices.Contains(strings.Split(fields[1], ","), controller) {
+			return place(mounts, 1, controller, fields[2])
+		}
+	}
+	for line := range strings.Lines(groups) {
+		if own, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
+			return place(mounts, 2, "", own)
+		}
+	}
+	return group{}, false
+}
+
+// place finds the folder of a group below the mount of its hierarchy. In a
+// container only a part of the hierarchy is mounted, and the group's name may be
+// told from outside: then the mount's top is the group.
+func place(mounts []mount, version int, controller, own string) (group, bool) {
+	for _, m := range mounts {
+		isOurs := version == 2 && m.kind == "cgroup2" ||
+			version == 1 && m.kind == "cgroup" && slices.Contains(strings.Split(m.super, ","), controller)
+		if !isOurs {
+			continue
+		}
+		folder := m.point
+		if within(own, m.root) {
+			folder = path.Join(m.point, strings.TrimPrefix(own, strings.TrimSuffix(m.root, "/")))
+		}
+		return group{version, m.point, folder}, true
+	}
+	return group{}, false
+}
+
+// groupLimit reads one group's limit, in CPUs or bytes; +Inf is none.
+func (h host) groupLimit(folder string, version int, controller string) (amount float64, file string, ok bool) {
+	switch {
+	case version == 2 && controller == "cpu":
+		file = path.Join(folder, "cpu.max")
+		text, _ := h.text(file)
+		quota, period, _ := strings.Cut(text, " ")
+		amount, ok = cpuShare(quota, period)
+	case version == 2:
+		file = path.Join(folder, "memory.max")
+		text, _ := h.text(file)
+		amount, ok = memoryAmount(text)
+	case controller == "cpu":
+		file = path.Join(folder, "cpu.cfs_quota_us")
+		quota, _ := h.text(file)
+		period, _ := h.text(path.Join(folder, "cpu.cfs_period_us"))
+		amount, ok = cpuShare(quota, period)
+	default:
+		file = path.Join(folder, "memory.limit_in_bytes")
+		text, _ := h.text(file)
+		amount, ok = memoryAmount(text)
+	}
+	return amount, file, ok
+}
+
+// cpuShare returns the CPUs that a quota gives in each period; "max" and -1 are
+// no limit.
+func cpuShare(quota, period string) (float64, bool) {
+	if quota == "max" || quota == "-1" {
+		return math.Inf(1), true
+	}
+	q, err := strconv.ParseFloat(quota, 64)
+	p, err2 := strconv.ParseFloat(period, 64)
+	return q / p, err == nil && err2 == nil && q > 0 && p > 0
+}
+
+func memoryAmount(text string) (float64, bool) {
+	if text == "max" {
+		return math.Inf(1), true
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if n >= noMemoryLimit {
+		return math.Inf(1), err == nil
+	}
+	return float64(n), err == nil && n >= 0
+}
+
+func formatLimit(amount float64, controller string) string {
+	switch {
+	case math.IsInf(amount, 1):
+		return unlimited
+	case controller == "cpu":
+		return fmt.Sprintf("%.4g CPUs", amount)
+	}
+	return formatBytes(int64(amount))
+}

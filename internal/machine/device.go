@@ -1,0 +1,125 @@
+package machine
+
+import (
+	"io/fs"
+	"path"
+	"strings"
+)
+
+// folder returns the facts about the file system and the device that hold an
+// absolute path. The first is the file system's type.
+func (h host) folder(dir string) []Fact {
+	text, _ := h.text(mountinfo)
+	m, ok := findMount(parseMounts(text), dir)
+	facts := []Fact{
+		known("file system", m.kind, mountinfo, ok),
+		known("mount point", m.place(), mountinfo, ok),
+		known("mount options", m.allOptions(), mountinfo, ok),
+	}
+	return append(facts, h.device(m)...)
+}
+
+// device returns the facts about the disk under a mount. A file system without
+// one (tmpfs, network, overlay: its upper folder may lie outside of a container's
+// view) has unknown ones.
+func (h host) device(m mount) []Fact {
+	disk, ok := h.disk(m)
+	if !ok {
+		return noDevice(m)
+	}
+	queue := path.Join(disk, "queue")
+	return []Fact{
+		{"device", h.diskName(disk), "/" + disk},
+		h.diskModel(disk),
+		h.yesNo("rotational", path.Join(queue, "rotational")),
+		h.scheduler(path.Join(queue, "scheduler")),
+		h.fact("write cache", path.Join("/", queue, "write_cache")),
+		h.yesNo("FUA", path.Join(queue, "fua")),
+	}
+}
+
+func noDevice(m mount) []Fact {
+	source := "/sys/dev/block"
+	if m.kind != "" {
+		source = m.kind + " (" + m.source + ") has no block device that can be seen"
+	}
+	var facts []Fact
+	for _, name := range []string{"device", "device model", "rotational", "I/O scheduler", "write cache", "FUA"} {
+		facts = append(facts, Fact{name, Unknown, source})
+	}
+	return facts
+}
+
+// disk returns the folder in /sys, without the leading slash, of the whole disk
+// under a mount: found by the device's number or, where a file system has only
+// an anonymous one (btrfs), by its name.
+func (h host) disk(m mount) (string, bool) {
+	folder, ok := h.follow("sys/dev/block/" + m.device)
+	if !ok && strings.HasPrefix(m.source, "/dev/") {
+		device := strings.TrimPrefix(m.source, "/")
+		if target, ok := h.follow(device); ok { // /dev/mapper/name is a link to dm-0
+			device = target
+		}
+		folder, ok = h.follow("sys/class/block/" + path.Base(device))
+	}
+	if !ok {
+		return "", false
+	}
+	if _, isPart := h.text(path.Join(folder, "partition")); isPart {
+		folder = path.Dir(folder)
+	}
+	return folder, true
+}
+
+// follow returns where a symbolic link leads.
+func (h host) follow(link string) (string, bool) {
+	target, err := fs.ReadLink(h.files, link)
+	if err != nil {
+		return "", false
+	}
+	return path.Join(path.Dir(link), target), true
+}
+
+// diskName names a disk and, for a mapped one, its own name and what it lies on.
+func (h host) diskName(disk string) string {
+	name := path.Base(disk)
+	if mapped, ok := h.text(path.Join(disk, "dm/name")); ok && mapped != "" {
+		name += " " + mapped
+	}
+	if file, ok := h.text(path.Join(disk, "loop/backing_file")); ok && file != "" {
+		name += " on " + file
+	}
+	under, _ := fs.ReadDir(h.files, path.Join(disk, "slaves"))
+	for i, entry := range under {
+		join := ", "
+		if i == 0 {
+			join = " on "
+		}
+		name += join + entry.Name()
+	}
+	return name
+}
+
+func (h host) diskModel(disk string) Fact {
+	file := path.Join(disk, "device/model")
+	model, ok := h.text(file)
+	if vendor, has := h.text(path.Join(disk, "device/vendor")); ok && has && !strings.HasPrefix(vendor, "0x") {
+		model = strings.TrimSpace(vendor + " " + model)
+	}
+	return known("device model", model, "/"+file, ok && model != "")
+}
+
+// scheduler picks the chosen one out of "none [mq-deadline] kyber".
+func (h host) scheduler(file string) Fact {
+	text, ok := h.text(file)
+	if _, after, cut := strings.Cut(text, "["); cut {
+		text, _, _ = strings.Cut(after, "]")
+	}
+	return known("I/O scheduler", text, "/"+file, ok && text != "")
+}
+
+func (h host) yesNo(name, file string) Fact {
+	text, _ := h.text(file)
+	value, ok := map[string]string{"0": "no", "1": "yes"}[text]
+	return known(name, value, "/"+file, ok)
+}

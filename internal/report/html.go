@@ -1,0 +1,172 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/advise"
+	"github.com/holdfast-go/holdfast/internal/chart"
+	"github.com/holdfast-go/holdfast/internal/machine"
+	"github.com/holdfast-go/holdfast/internal/result"
+)
+
+//go:embed page.html
+var pageText string
+
+// A page is what the template shows: texts only, made by the same functions as
+// those of the terminal's table.
+type page struct {
+	Title, Question, Mark, Advice string
+	Run                           []machine.Fact
+	Losses                        [][]string
+	Groups                        []pageGroup
+	Charts                        []template.HTML
+	Notes                         []string
+	Doubts                        []string
+	Machine                       []machine.Fact
+	Method                        []string
+}
+
+type pageGroup struct {
+	Title string
+	Head  []string
+	Rows  []pageRow
+}
+
+type pageRow struct {
+	Fastest bool
+	Cells   []string
+}
+
+// HTML writes one page that needs no other file, or returns ErrNoRound and writes
+// nothing.
+func HTML(w io.Writer, run result.Run) error {
+	f, err := newFigures(run)
+	if err != nil {
+		return err
+	}
+	t, err := template.New("page").Parse(pageText)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	if err := t.Execute(&b, f.page()); err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, b.String())
+	return err
+}
+
+func (f figures) page() page {
+	h := f.run.Header
+	p := page{
+		Title: "holdfast: " + h.Study, Question: h.Question, Mark: f.run.Mark(),
+		Run: f.runFacts(), Charts: f.charts(), Notes: f.notes(), Doubts: f.doubts, Machine: h.Machine, Method: f.method(),
+	}
+	if f.advised {
+		p.Advice = f.adviceLine()
+	}
+	for _, policy := range f.policies() {
+		loss := policy.Loss()
+		p.Losses = append(p.Losses, []string{policy.String(), loss.Process.String(), loss.Power.String()})
+	}
+	for _, g := range f.groups {
+		p.Groups = append(p.Groups, g.page())
+	}
+	return p
+}
+
+func (f figures) runFacts() []machine.Fact {
+	h := f.run.Header
+	facts := []machine.Fact{
+		{Name: "folder", Value: h.Dir},
+		{Name: "begun", Value: h.StartedAt.Format(time.RFC1123)},
+		{Name: "program", Value: h.Program},
+		{Name: "rounds", Value: fmt.Sprintf("%d of %d planned", f.rounds, h.Plan.Rounds)},
+		{Name: "seed of the order", Value: fmt.Sprint(h.Seed)},
+	}
+	if f.run.End != nil {
+		facts = append(facts, machine.Fact{Name: "took", Value: f.run.End.Elapsed.Round(time.Second).String()})
+	}
+	return facts
+}
+
+// pageHead is the head of a group's table; the page has room for more columns
+// than a terminal.
+var pageHead = []string{
+	"policy", "records/s", "95 % interval", "cost", "", "MiB/s", "records a trial", "elapsed", "user CPU a record", "system CPU a record",
+	"calls a record, observed", "calls by the Writer", "alloca\u00adtions a trial", "Write p50", "p99", "p99.9", "longest timed",
+}
+
+func (g group) page() pageGroup {
+	p := pageGroup{Title: g.title(), Head: pageHead}
+	for _, r := range g.rows {
+		p.Rows = append(p.Rows, pageRow{Fastest: r.fastest, Cells: []string{
+			r.cell.Policy.String(), count(r.rate.Median), span(r.rate.Low, r.rate.High), advise.Times(r.cost), r.word(),
+			digits(r.mibs), count(float64(r.cell.Records)), nanoseconds(r.elapsed), nanoseconds(r.user), nanoseconds(r.system),
+			calls(r.seen), calls(r.known), count(r.allocations),
+			percentile(r.latency.P50), percentile(r.latency.P99), percentile(r.latency.P999), percentile(r.latency.Max),
+		}})
+	}
+	return p
+}
+
+// charts draws a picture for each size of record: a row for each policy, a dot
+// for each number of writers.
+func (f figures) charts() []template.HTML {
+	var pictures []template.HTML
+	for _, size := range f.sizes() {
+		d := chart.Dots{Title: fmt.Sprintf("records of %v a second, by policy", size), Scale: tick}
+		at := map[holdfast.Policy]int{}
+		for _, g := range f.groups {
+			if g.recordBytes != int64(size) {
+				continue
+			}
+			d.Series = append(d.Series, fmt.Sprintf("%v records/s, %s", size, plural(g.writers, "writer")))
+			for _, r := range g.rows {
+				i, ok := at[r.cell.Policy]
+				if !ok {
+					i = len(d.Rows)
+					at[r.cell.Policy] = i
+					d.Rows = append(d.Rows, chart.Row{Label: r.cell.Policy.String()})
+				}
+				d.Rows[i].Points = append(d.Rows[i].Points, chart.Point{
+					Series: len(d.Series) - 1, Value: r.rate.Median, Low: r.rate.Low, High: r.rate.High,
+				})
+			}
+		}
+		pictures = append(pictures, d.SVG())
+	}
+	return pictures
+}
+
+// sizes returns the sizes of records, each once.
+func (f figures) sizes() []holdfast.Size {
+	var sizes []holdfast.Size
+	seen := map[int64]bool{}
+	for _, g := range f.groups {
+		if !seen[g.recordBytes] {
+			seen[g.recordBytes] = true
+			sizes = append(sizes, holdfast.Size(g.recordBytes))
+		}
+	}
+	return sizes
+}
+
+// method says how it was measured.
+func (f figures) method() []string {
+	return []string{
+		"A trial makes a new file, lets the writers append all their records as fast as Write returns, and then calls Flush, Sync (where the policy syncs by time or at close) and Close. The clock runs from the start of the first to the end of the last of these, and is the monotonic one.",
+		"Not in the clock: making the records, a garbage collection before the trial, reading the whole file back and checking every byte, removing it, and letting the file system settle. A time counts only if every record of every writer was in the file once, whole and in order.",
+		"Every round runs every cell once, in a new order drawn from the seed. A warm-up round comes first; it counts the system calls, which would slow a timed trial down, and is in no other figure.",
+		"Policies whose Write does not wait for the disk write the same number of records within a group; those whose Write waits have their own numbers, chosen so that a trial takes a similar time.",
+		"The figure is the median with its distribution-free 95 % interval. A cost is the Hodges-Lehmann estimate of the ratios of the same rounds; faster, slower and same are said only where the 95 % interval of these ratios and the noise allow it, else it is not proven. No outlier is dropped.",
+		"The times of single Writes are service times of writers that go on at once (a closed loop). Where Write waits for the disk each one is timed, else one in 31. A percentile is shown if at least ten timed Writes lie beyond it.",
+		"What a crash takes is not measured here: it is what the policy promises.",
+	}
+}

@@ -1,0 +1,146 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/holdfast-go/holdfast/internal/advise"
+	"github.com/holdfast-go/holdfast/internal/result"
+)
+
+// Text writes the run's tables and advice for a terminal of 120 columns, or
+// returns ErrNoRound and writes nothing.
+func Text(w io.Writer, run result.Run) error {
+	f, err := newFigures(run)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	f.textHead(&b)
+	f.textLosses(&b)
+	for _, g := range f.groups {
+		g.text(&b)
+	}
+	f.textNotes(&b)
+	_, err = io.WriteString(w, b.String())
+	return err
+}
+
+func (f figures) textHead(b *strings.Builder) {
+	h := f.run.Header
+	fmt.Fprintf(b, "%s: %s?\n", h.Study, h.Question)
+	if facts := f.machine(); facts != "" {
+		b.WriteString(wrap(facts, lineWidth, indent))
+	}
+	fmt.Fprintf(b, "%s, seed %d, in %s\n", plural(f.rounds, "round"), h.Seed, h.Dir)
+	if mark := f.run.Mark(); mark != "" {
+		fmt.Fprintf(b, "not complete: %s\n", mark)
+	}
+}
+
+// newTable returns a table with nothing but spaces between its columns.
+func newTable(columns ...table.ColumnConfig) table.Writer {
+	t := table.NewWriter()
+	style := table.StyleDefault
+	style.Options = table.OptionsNoBordersAndSeparators
+	style.Box.PaddingLeft, style.Box.PaddingRight = "", "  "
+	style.Format.Header = text.FormatDefault
+	t.SetStyle(style)
+	t.SuppressTrailingSpaces()
+	t.SetColumnConfigs(columns)
+	return t
+}
+
+func (f figures) textLosses(b *strings.Builder) {
+	t := newTable()
+	t.AppendHeader(table.Row{"policy", "lost at worst when the process dies", "when the machine dies (power cut)"})
+	for _, p := range f.policies() {
+		loss := p.Loss()
+		t.AppendRow(table.Row{p, loss.Process, loss.Power})
+	}
+	fmt.Fprintf(b, "\n%s\n", t.Render())
+}
+
+// Columns of the table of a group. Those of a trial and of a record are told
+// apart in the notes.
+var groupHeader = table.Row{"policy", "records/s", "95 %", "cost", "", "MiB/s", "elapsed", "user", "system", "calls", "p50", "p99"}
+
+func groupColumns() []table.ColumnConfig {
+	var columns []table.ColumnConfig
+	for n := range groupHeader {
+		align := text.AlignRight
+		if n == 0 || n == 4 {
+			align = text.AlignLeft
+		}
+		columns = append(columns, table.ColumnConfig{Number: n + 1, Align: align, AlignHeader: align})
+	}
+	return columns
+}
+
+func (g group) text(b *strings.Builder) {
+	t := newTable(groupColumns()...)
+	style := *t.Style()
+	style.Box.PaddingRight = " "
+	t.SetStyle(style)
+	t.AppendHeader(groupHeader)
+	for _, r := range g.rows {
+		t.AppendRow(r.cells())
+	}
+	fmt.Fprintf(b, "\n%s\n%s\n", g.title(), t.Render())
+}
+
+func (r row) cells() table.Row {
+	return table.Row{
+		r.cell.Policy, count(r.rate.Median), span(r.rate.Low, r.rate.High), advise.Times(r.cost), r.word(),
+		digits(r.mibs), nanoseconds(r.elapsed), nanoseconds(r.user), nanoseconds(r.system),
+		r.calls(), percentile(r.latency.P50), percentile(r.latency.P99),
+	}
+}
+
+func (f figures) textNotes(b *strings.Builder) {
+	b.WriteString("\n")
+	for _, n := range append(f.notes(), f.someDoubts()...) {
+		b.WriteString(wrap(n, lineWidth, indent))
+	}
+	if f.advised {
+		b.WriteString("\n" + wrap(f.adviceLine(), lineWidth, indent))
+	}
+}
+
+// adviceLine is the advice with a caution where nothing can be proven.
+func (f figures) adviceLine() string {
+	if f.cautious() {
+		return fmt.Sprintf("advice (a guess from %s): %s", plural(f.rounds, "round"), f.advice.Sentence)
+	}
+	return "advice: " + f.advice.Sentence
+}
+
+// Lines of prose are as wide as the table may be.
+const (
+	lineWidth = 118
+	indent    = "  "
+)
+
+// wrap breaks a line at spaces, so that it is at most width wide.
+func wrap(line string, width int, indent string) string {
+	var b strings.Builder
+	column := 0
+	for i, word := range strings.Split(line, " ") {
+		length := len([]rune(word))
+		switch {
+		case i > 0 && column+1+length > width:
+			b.WriteString("\n" + indent)
+			column = len(indent)
+		case i > 0:
+			b.WriteString(" ")
+			column++
+		}
+		b.WriteString(word)
+		column += length
+	}
+	return b.String() + "\n"
+}

@@ -1,0 +1,82 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// none stands in a cell where there is no figure.
+const none = "-"
+
+// count writes x with three digits: 123, 45.6k, 7.89M.
+func count(x float64) string {
+	if math.IsNaN(x) {
+		return none
+	}
+	for _, unit := range []string{"", "k", "M", "G"} {
+		if math.Abs(x) < 999.5 || unit == "G" {
+			return digits(x) + unit
+		}
+		x /= 1000
+	}
+	return none
+}
+
+// span is count for both ends of an interval.
+func span(low, high float64) string {
+	if math.IsNaN(low) || math.IsNaN(high) {
+		return none
+	}
+	return strings.TrimSuffix(count(low), unitOf(count(high))) + "…" + count(high)
+}
+
+// unitOf returns the letter that ends a count's text, if it has one.
+func unitOf(text string) string { return strings.TrimLeft(text, "0123456789.") }
+
+// tick is count without zeros behind the point.
+func tick(x float64) string {
+	text := count(x)
+	unit := unitOf(text)
+	number := strings.TrimSuffix(text, unit)
+	return strings.TrimSuffix(strings.TrimSuffix(number, ".00"), ".0") + unit
+}
+
+// duration writes d with three digits and its unit: 25.0ns, 1.23ms.
+func duration(d time.Duration) string { return nanoseconds(float64(d)) }
+
+func nanoseconds(x float64) string {
+	if math.IsNaN(x) {
+		return none
+	}
+	for _, unit := range []string{"ns", "µs", "ms"} {
+		if math.Abs(x) < 999.5 {
+			return digits(x) + unit
+		}
+		x /= 1000
+	}
+	return digits(x) + "s"
+}
+
+// digits writes x with three digits, or all before the point if these are more.
+func digits(x float64) string {
+	switch a := math.Abs(x); {
+	case a < 0.005:
+		return "0"
+	case a < 9.995:
+		return fmt.Sprintf("%.2f", x)
+	case a < 99.95:
+		return fmt.Sprintf("%.1f", x)
+	default:
+		return fmt.Sprintf("%.0f", x)
+	}
+}
+
+// plural writes n with its noun.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,216 @@
+package result_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/machine"
+	"github.com/holdfast-go/holdfast/internal/result"
+)
+
+// enough is a rule for percentiles: ten samples beyond them.
+func enough(n int64, p float64) bool { return float64(n)*min(p, 1-p) > 9.99 }
+
+// planted returns a run of two cells and two rounds with every field set.
+func planted(t *testing.T) result.Run {
+	t.Helper()
+	run := result.Run{Header: result.Header{
+		SchemaVersion: result.SchemaVersion, Program: "holdfast test", Study: "policy", Question: "what is it worth",
+		StartedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Dir: "/data", Seed: 42,
+		Plan:              result.Plan{Preset: "quick", Rounds: 2, Estimate: time.Second, Limit: 2 * time.Second, Size: 1 << 20, Room: 1 << 10},
+		Machine:           []machine.Fact{{Name: "CPUs", Value: "2", Source: "asked"}},
+		SystemCallsUnseen: "no tracefs",
+		Cells: []result.Cell{
+			{Name: "a", Policy: holdfast.Unbuffered(), RecordBytes: 128, Writers: 1, Records: 10, LatencyStride: 31},
+			{Name: "b", Twin: "a", Policy: holdfast.Durable(), RecordBytes: 128, Writers: 64, Records: 64, LatencyStride: 1},
+		},
+	}}
+	for round := range 3 {
+		for i, cell := range []string{"b", "a"} {
+			run.Trials = append(run.Trials, plantedTrial(t, cell, round, i+1))
+		}
+	}
+	run.End = &result.End{State: result.Complete, Rounds: 2, Elapsed: 3 * time.Second}
+	return run
+}
+
+func plantedTrial(t *testing.T, cell string, round, position int) result.Trial {
+	t.Helper()
+	h := result.NewHistogram()
+	for i := range 1000 {
+		result.Record(h, time.Duration(i+1)*time.Microsecond)
+	}
+	latency, err := result.NewLatency(h, enough)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result.Trial{Cell: cell, Round: round, Position: position, StartNs: 7, Measurement: result.Measurement{
+		Records: 10, Size: 1280, Elapsed: 15, Open: 1, Write: 2, Flush: 3, Sync: 4, Close: 5, User: 6, System: 7,
+		SystemCalls: &result.SystemCalls{Total: 3, Writes: 2, Syncs: 1},
+		Writer:      result.WriterCalls{Writes: 10, Flushes: 2, Syncs: 1, SystemCalls: 3, Waits: 4},
+		Latency:     latency, Allocations: 8, Allocated: 9,
+	}}
+}
+
+// write writes the run to a new file and returns its text.
+func write(t *testing.T, run result.Run) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "results.jsonl")
+	f, err := result.Create(path, run.Header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, trial := range run.Trials {
+		if err := f.Trial(trial); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Close(*run.End); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestReadReturnsWhatWasWritten(t *testing.T) {
+	want := planted(t)
+	got, err := result.Read(strings.NewReader(write(t, want)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("read %+v\nwant %+v", got, want)
+	}
+	if got.Mark() != "" || !got.Complete() {
+		t.Errorf("a complete run is marked %q", got.Mark())
+	}
+}
+
+func TestKeysCarryUnitsAndPolicyIsText(t *testing.T) {
+	text := write(t, planted(t))
+	for _, want := range []string{`"schema_version":1`, `"elapsed_ns":15`, `"size_bytes":1280`, `"policy":"buffer=64KiB,sync=group"`, `"user_cpu_ns":6`, `"p99_ns":`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the file lacks %s", want)
+		}
+	}
+	if strings.Contains(text, "p999_ns") {
+		t.Error("a p99.9 of 1000 samples is in the file")
+	}
+}
+
+// TestEveryPrefixIsReadable cuts the file in many places after its header.
+func TestEveryPrefixIsReadable(t *testing.T) {
+	run := planted(t)
+	text := write(t, run)
+	head := strings.Index(text, "\n") + 1
+	for cut := head; cut < len(text); cut += 7 {
+		got, err := result.Read(strings.NewReader(text[:cut]))
+		if err != nil {
+			t.Fatalf("cut at byte %d: %v", cut, err)
+		}
+		whole := strings.HasSuffix(text[:cut], "\n")
+		if got.Torn == whole {
+			t.Fatalf("cut at byte %d: torn is %v", cut, got.Torn)
+		}
+		if got.Mark() == "" || got.Complete() {
+			t.Fatalf("cut at byte %d: not marked", cut)
+		}
+		if want := strings.Count(text[head:cut], "\n"); len(got.Trials) != want {
+			t.Fatalf("cut at byte %d: %d trials, want %d", cut, len(got.Trials), want)
+		}
+	}
+}
+
+func TestOnlyWholeRoundsCount(t *testing.T) {
+	run := planted(t)
+	check := func(trials, rounds int) {
+		t.Helper()
+		run := run
+		run.Trials = run.Trials[:trials]
+		if run.Rounds() != rounds || len(run.Rounded("a")) != rounds || len(run.Rounded("b")) != rounds {
+			t.Errorf("%d trials: %d rounds, %d of a, %d of b; want %d", trials, run.Rounds(), len(run.Rounded("a")), len(run.Rounded("b")), rounds)
+		}
+	}
+	check(0, 0)
+	check(2, 0) // the warm-up
+	check(3, 0)
+	check(4, 1)
+	check(5, 1)
+	check(6, 2)
+}
+
+func TestReadRefuses(t *testing.T) {
+	good := write(t, planted(t))
+	head := good[:strings.Index(good, "\n")+1]
+	check := func(text string, line int, sentence string) {
+		t.Helper()
+		_, err := result.Read(strings.NewReader(text))
+		var format *result.FormatError
+		if !errors.As(err, &format) || format.Line != line || !strings.Contains(err.Error(), sentence) {
+			t.Errorf("%.40q…: %v; want line %d: …%s", text, err, line, sentence)
+		}
+	}
+	check("", 1, "not a results file")
+	check("\n", 1, "not a results file")
+	check("hello\n", 1, "not a results file")
+	check(`{"kind":"trial"}`+"\n", 1, "not a results file")
+	check(`{"kind":"header"}`+"\n", 1, "not a results file")
+	check(strings.Replace(good, `"schema_version":1`, `"schema_version":2`, 1), 1, "newer holdfast")
+	check(head+head, 2, "second header")
+	check(head+"{\n", 2, "unexpected end")
+	check(head+`{"kind":"trial","cell":"c"}`+"\n", 2, `"c" is not in the header`)
+	check(head+`{"kind":"trial","cell":"a"}`+"\n", 2, "0 records")
+	check(strings.Replace(good, "sync=group", "sync=later", 1), 1, `"later"`)
+}
+
+func TestReadPassesOverUnknownKindsAndKeys(t *testing.T) {
+	text := write(t, planted(t))
+	head := strings.Index(text, "\n") + 1
+	text = text[:head] + `{"kind":"weather","rain":true}` + "\n" + strings.ReplaceAll(text[head:], `"round":`, `"moon":1,"round":`)
+	run, err := result.Read(strings.NewReader(text))
+	if err != nil || len(run.Trials) != 6 {
+		t.Errorf("%d trials, %v", len(run.Trials), err)
+	}
+}
+
+func TestCreateLeavesAnExistingFileAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mine")
+	if err := os.WriteFile(path, []byte("mine"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := result.Create(path, result.Header{}); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("Create: %v", err)
+	}
+	if text, _ := os.ReadFile(path); string(text) != "mine" {
+		t.Errorf("the file holds %q", text)
+	}
+}
+
+func TestMergedLatencySupportsMore(t *testing.T) {
+	run := planted(t)
+	one, err := result.MergeLatency(run.Trials[:1], enough)
+	if err != nil || one.Count != 1000 || one.P99 == 0 || one.P999 != 0 {
+		t.Errorf("one trial: %+v, %v", one, err)
+	}
+	ten := make([]result.Trial, 0, 10)
+	for range 10 {
+		ten = append(ten, run.Trials[0])
+	}
+	all, err := result.MergeLatency(ten, enough)
+	if err != nil || all.Count != 10000 || all.P999 == 0 {
+		t.Errorf("ten trials: %+v, %v", all, err)
+	}
+	if all.P50 != one.P50 || all.Max != one.Max {
+		t.Errorf("p50 %v and %v, max %v and %v", one.P50, all.P50, one.Max, all.Max)
+	}
+}

@@ -1,0 +1,146 @@
+package stat
+
+import (
+	"math"
+	"slices"
+)
+
+// A Verdict is one of four words for b against a.
+type Verdict string
+
+const (
+	Faster    Verdict = "faster"     // b takes less time: the whole interval lies beyond the floor
+	Slower    Verdict = "slower"     // b takes more time
+	Same      Verdict = "same"       // the whole interval lies in the equivalence band
+	NotProven Verdict = "not proven" // the samples can't tell, or are too few
+)
+
+const (
+	// Band is the usual equivalence band: differences up to 5 % are the same.
+	Band = 0.05
+
+	// VerdictRounds is the least number of rounds for any verdict but NotProven.
+	VerdictRounds = 10
+)
+
+// A Comparison says how the time of b stands to the time of a.
+type Comparison struct {
+	N     int     // pairs, one a round
+	Ratio float64 // time of b / time of a: the Hodges–Lehmann estimate over the rounds, or NaN
+	Low   float64 // lower end of the ratio's interval, or NaN: see HasInterval
+	High  float64 // upper end of it
+
+	// Confidence is the coverage of Low to High: at least 0.95, or 0 where
+	// there is no interval.
+	Confidence float64
+
+	Verdict Verdict
+}
+
+// HasInterval reports whether Low, High and Confidence say anything. Fewer than
+// six pairs have no 95 % interval.
+func (c Comparison) HasInterval() bool { return c.Confidence > 0 }
+
+// Compare compares two cells by the ratios of their times in the same rounds:
+// a[i] and b[i] are the costs (elapsed time, CPU time: less is faster) of round
+// i. Pairing takes out what both cells of a round suffer alike.
+//
+// The logarithms of the ratios are taken as symmetric around their centre, which
+// holds for two cells in random order within a round unless they differ in shape.
+// The estimate is the median of their Walsh averages, the interval is that of
+// Wilcoxon's signed-rank test, so Compare(b, a) is exactly the inverse.
+//
+// The floor is the relative gap between two runs of the same code (see [Floor]),
+// the band that of [Band]; 0.05 is 5 %. The word is
+//
+//   - not proven, with fewer than [VerdictRounds] pairs, with slices of different
+//     lengths (their rounds are not known), or with a cost that is not positive
+//     and finite;
+//   - same, if the whole interval lies within the band, and the floor does too;
+//   - faster or slower, if the whole interval lies beyond the floor on that side;
+//   - not proven otherwise.
+func Compare(a, b []float64, floor, band float64) Comparison {
+	logs, ok := logRatios(a, b)
+	if !ok {
+		nan := math.NaN()
+		return Comparison{Ratio: nan, Low: nan, High: nan, Verdict: NotProven}
+	}
+	centre, low, high, coverage := hodgesLehmann(logs)
+	c := Comparison{
+		N:          len(logs),
+		Ratio:      math.Exp(centre),
+		Low:        math.Exp(low),
+		High:       math.Exp(high),
+		Confidence: coverage,
+	}
+	c.Verdict = verdict(len(logs), low, high, math.Log1p(floor), math.Log1p(band))
+	return c
+}
+
+// Floor returns the noise floor of a run: the relative gap between the costs of
+// one cell that was run under two names in every round. 0.02 says that 2 % can
+// come from nothing at all. It is NaN where [Compare] has no ratio; a floor that
+// is NaN proves nothing faster, slower or the same.
+func Floor(a, a2 []float64) float64 {
+	logs, ok := logRatios(a, a2)
+	if !ok {
+		return math.NaN()
+	}
+	centre, _, _, _ := hodgesLehmann(logs)
+	return math.Expm1(math.Abs(centre))
+}
+
+// verdict finds the word on the scale of logarithms, where faster and slower
+// are each other's mirror image. Comparisons with NaN are false: not proven.
+func verdict(pairs int, low, high, floor, band float64) Verdict {
+	switch {
+	case pairs < VerdictRounds:
+		return NotProven
+	case -band <= low && high <= band && floor <= band:
+		return Same
+	case high < -floor:
+		return Faster
+	case low > floor:
+		return Slower
+	}
+	return NotProven
+}
+
+// logRatios returns log(b/a) pair by pair, or false where a pair has none.
+func logRatios(a, b []float64) (logs []float64, ok bool) {
+	if len(a) != len(b) || len(a) == 0 {
+		return nil, false
+	}
+	for i := range a {
+		if !(a[i] > 0 && b[i] > 0) || math.IsInf(a[i], 0) || math.IsInf(b[i], 0) {
+			return nil, false
+		}
+		logs = append(logs, math.Log(b[i])-math.Log(a[i]))
+	}
+	return logs, true
+}
+
+// hodgesLehmann returns the median of the Walsh averages of x with the interval
+// of the signed-rank test; low, high are NaN and coverage 0 where x is too short.
+func hodgesLehmann(x []float64) (centre, low, high, coverage float64) {
+	averages := walshAverages(x)
+	centre, low, high = quantile(averages, 0.5), math.NaN(), math.NaN()
+	k, coverage := signedRank(len(x))
+	if k > 0 {
+		low, high = averages[k-1], averages[len(averages)-k]
+	}
+	return centre, low, high, coverage
+}
+
+// walshAverages returns, in ascending order, the means of all pairs of x, each
+// value paired with itself too: n(n+1)/2 of them.
+func walshAverages(x []float64) []float64 {
+	averages := make([]float64, 0, len(x)*(len(x)+1)/2)
+	for i := range x {
+		for j := i; j < len(x); j++ {
+			averages = append(averages, (x[i]+x[j])/2)
+		}
+	}
+	slices.Sort(averages)
+	return averages
+}

@@ -1,0 +1,15 @@
+// Package stat turns the samples of interleaved rounds into figures that can be
+// believed: a median with an interval, a comparison with one of four words, and
+// warnings with their cures.
+//
+// It assumes nothing about how samples are distributed, and drops none: an
+// outlier is counted and stays in. Where the samples are too few for a
+// statement, the statement is absent (NaN, [NotProven]) rather than weak. The
+// package knows no files, units or policies; it does no I/O, and its functions
+// may be called concurrently and leave their arguments as they are.
+//
+// Start with [Summarize] for one cell and [Compare] for two.
+package stat
+
+// confidence is the least coverage of every interval that the package gives.
+const confidence = 0.95

@@ -1,0 +1,79 @@
+package stat
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// Kendall's test of 1…10 in order: S = 45, variance 10·9·25/18 = 125, so
+// z = 44/√125 = 3.935 and p = 8.3e-5.
+func TestTrend(t *testing.T) {
+	slope, doubt := trend([]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10})
+	if !near(slope, 1) || math.Abs(doubt-8.3e-5) > 1e-6 {
+		t.Errorf("slope %v, doubt %v; want 1, 8.3e-5", slope, doubt)
+	}
+	// With ties: 18·variance = 10·9·25 - 2·(5·4·15).
+	if got := kendallVariance([]float64{1, 1, 1, 1, 1, 2, 2, 2, 2, 2}); !near(got, (2250.0-600)/18) {
+		t.Errorf("variance with ties = %v", got)
+	}
+}
+
+func TestDrift(t *testing.T) {
+	check := func(rounds []float64, shift float64, want bool) {
+		t.Helper()
+		got, ok := Drift(rounds)
+		if ok != want || want && !near(got, shift) {
+			t.Errorf("Drift(%v) = %v, %v; want %v, %v", rounds, got, ok, shift, want)
+		}
+	}
+	rising := func(n int, step float64) []float64 {
+		x := make([]float64, n)
+		for i := range x {
+			x[i] = 1 + step*float64(i-n/2)
+		}
+		return x
+	}
+	check(rising(11, 0.01), 0.1, true)
+	check(rising(11, -0.01), -0.1, true)
+	check(rising(11, 0.0049), 0, false) // a sure drift, but of less than 5 %
+	check(rising(9, 0.01), 0, false)    // too few rounds to say
+	check([]float64{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, 0, false)
+	check([]float64{1, math.NaN(), 3, 4, 5, 6, 7, 8, 9, 10, 11}, 0, false)
+}
+
+func TestNoiseIsRarelyADrift(t *testing.T) {
+	const runs = 2000
+	r := rand.New(rand.NewPCG(8, 8))
+	drifts := 0
+	for range runs {
+		if _, ok := Drift(skewed(r, 12)); ok {
+			drifts++
+		}
+	}
+	if drifts > runs*2/100 {
+		t.Errorf("%d of %d runs without a drift show one", drifts, runs)
+	}
+}
+
+func TestWarningsNameTheTroubleAndTheCure(t *testing.T) {
+	check := func(rounds []float64, words ...string) {
+		t.Helper()
+		got := Warnings(rounds)
+		if len(got) != len(words) {
+			t.Fatalf("Warnings(%v) = %v, want %d of them", rounds, got, len(words))
+		}
+		for i, w := range got {
+			if !strings.Contains(w.What, words[i]) || w.Cure == "" {
+				t.Errorf("%+v, want %q in it and a cure", w, words[i])
+			}
+		}
+	}
+	check(nil, "only 0 rounds")
+	check([]float64{1, 1, 1, 1, 1, 1, 1, 1, 1}, "only 9 rounds")
+	check([]float64{1, 1, 1, 1, 1, 1, 1, 1, 1, 1})
+	check([]float64{100, 102, 104, 106, 108, 110, 112, 114, 116, 118}, "drifted by +17 %")
+	check([]float64{1, 3, 1, 3, 1, 3, 1, 3, 1, 3}, "±50 %")
+	check([]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, "drifted", "±64 %")
+}

@@ -1,0 +1,195 @@
+package study
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/result"
+	"github.com/holdfast-go/holdfast/internal/trial"
+)
+
+const (
+	// enough is how long a probe has to take to be believed.
+	enough = 30 * time.Millisecond
+
+	// A probe of a policy that does not wait for the disk writes this much, and
+	// then up to probeMost if that took less than enough.
+	probeLeast = 2 << 20
+	probeMost  = 16 << 20
+
+	// A trial writes at most trialMost, so that the kernel has no reason to
+	// start writing back in the middle of it; and at least trialLeast, many
+	// times the usual buffers, where Writes do not wait for the disk.
+	trialLeast = 4 << 20
+	trialMost  = 64 << 20
+
+	// longest and shortest are the bounds of what the slowest trial of a group
+	// aims at. Short trials leave time for more rounds, and these tell more of a
+	// machine that is now quick, now slow; but trials shorter than decent are
+	// all overhead, and then fewer rounds are better.
+	longest  = 500 * time.Millisecond
+	decent   = 200 * time.Millisecond
+	shortest = 5 * time.Millisecond
+
+	// verdictRounds is the least number of rounds from which a difference can be
+	// called proven.
+	verdictRounds = 10
+)
+
+// A rate is what a probe found: a fixed part and one for each record.
+type rate struct {
+	fixed     time.Duration // open, garbage collection, settling
+	perRecord float64       // nanoseconds, the check included
+}
+
+func (r rate) estimate(records int64) time.Duration {
+	return r.fixed + time.Duration(r.perRecord*float64(records))
+}
+
+// calibrate finds the rate of every workload by short runs of it.
+func calibrate(ctx context.Context, g *trial.Ground, loads []Workload, probed func(done, all int)) ([]rate, error) {
+	rates := make([]rate, len(loads))
+	for i, w := range loads {
+		probed(i, len(loads))
+		r, err := w.probe(ctx, g)
+		if err != nil {
+			return nil, err
+		}
+		rates[i] = r
+	}
+	return rates, nil
+}
+
+func (w Workload) probe(ctx context.Context, g *trial.Ground) (rate, error) {
+	for records := w.least(probeLeast); ; records *= 8 {
+		if err := g.Need(room(records * w.RecordBytes)); err != nil {
+			return rate{}, err
+		}
+		begun := time.Now()
+		m, err := w.append(records, strideBuffered).Run(ctx, g, false)
+		if ctx.Err() != nil {
+			return rate{}, ctx.Err()
+		}
+		if err != nil {
+			return rate{}, err
+		}
+		if m.Elapsed >= enough || 8*m.Size > probeMost {
+			return rateOf(m, time.Since(begun)), nil
+		}
+	}
+}
+
+// least returns the number of records that make up size, or where each Write
+// waits for the disk, one for each writer.
+func (w Workload) least(size int64) int64 {
+	one := int64(w.Writers)
+	if w.durable() {
+		return one
+	}
+	return max(one, size/w.RecordBytes)
+}
+
+// checkTime is about how long the check of a byte takes, which comes on top of
+// what is in the clock.
+const checkTime = time.Nanosecond
+
+func rateOf(m result.Measurement, wall time.Duration) rate {
+	each := m.Elapsed - m.Open + time.Duration(m.Size)*checkTime
+	return rate{
+		fixed:     max(0, wall-each),
+		perRecord: float64(each) / float64(m.Records),
+	}
+}
+
+// A fitting is a matrix that has to fit into a time.
+type fitting struct {
+	loads  []Workload
+	rates  []rate
+	rounds int
+	fixed  bool // the number of rounds was asked for
+
+	records []int64
+}
+
+// into sets the records of each cell and the number of rounds, so that these and
+// the round that counts system calls take the time given. What has to give way
+// first is the length of the trials, then the rounds that no verdict needs, then
+// the trials again, and at last all rounds but one.
+func (f fitting) into(budget time.Duration) fitting {
+	enough := f.rounds
+	if !f.fixed {
+		enough = min(f.rounds, verdictRounds)
+	}
+	for rounds := f.rounds; rounds >= enough; rounds-- {
+		if fit, ok := f.try(rounds, decent, budget); ok {
+			return fit
+		}
+	}
+	fit, ok := f.try(enough, shortest, budget)
+	for !ok && !f.fixed && fit.rounds > 1 {
+		fit, ok = f.try(fit.rounds-1, shortest, budget)
+	}
+	return fit
+}
+
+// try finds the longest trials, though not shorter than least, with which the
+// rounds fit into the budget; ok is false if not even these do.
+func (f fitting) try(rounds int, least, budget time.Duration) (fit fitting, ok bool) {
+	f.rounds = rounds
+	for aim := longest; ; aim = max(least, aim*9/10) {
+		f.records = f.aim(aim)
+		if f.total(rounds) <= budget {
+			return f, true
+		}
+		if aim == least {
+			return f, false
+		}
+	}
+}
+
+func (f fitting) total(rounds int) time.Duration {
+	sum := time.Duration(0)
+	for i, n := range f.records {
+		sum += f.rates[i].estimate(n)
+	}
+	return sum * time.Duration(rounds+1)
+}
+
+// aim returns the records of each cell for trials of about the time given. Cells
+// of one record size and number of writers that do not wait for the disk write the
+// same number, that of the slowest: they are compared with each other, and some
+// of their costs come once a file. A durable cell has its own, and its twin's.
+func (f fitting) aim(t time.Duration) []int64 {
+	records := make([]int64, len(f.loads))
+	for i, w := range f.loads {
+		records[i] = f.alone(i, t)
+		for j, other := range f.loads {
+			if w.shares(other) {
+				records[i] = min(records[i], f.alone(j, t))
+			}
+		}
+	}
+	return records
+}
+
+// shares reports whether two workloads write the same number of records.
+func (w Workload) shares(other Workload) bool {
+	if w.RecordBytes != other.RecordBytes || w.Writers != other.Writers {
+		return false
+	}
+	return w.Policy == other.Policy || !w.durable() && !other.durable()
+}
+
+// alone is how many records the cell writes in the time, within the bounds; a
+// whole number for each writer.
+func (f fitting) alone(i int, t time.Duration) int64 {
+	w := f.loads[i]
+	n := int64(float64(t) / max(f.rates[i].perRecord, 1))
+	n = min(n, trialMost/w.RecordBytes)
+	n = max(n, w.least(trialLeast))
+	return max(1, n/int64(w.Writers)) * int64(w.Writers)
+}
+
+// MaxRecord is the size of the largest record that fits into a trial.
+const MaxRecord holdfast.Size = trialMost

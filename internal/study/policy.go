@@ -1,0 +1,65 @@
+package study
+
+import (
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// Policy is the study of what each policy costs here: records of one size,
+// appended to one file by one goroutine and by many.
+func Policy() Study {
+	return Study{
+		Name:      "policy",
+		Question:  "what does each policy cost on this disk, and which one is worth it",
+		Workloads: policyWorkloads,
+	}
+}
+
+// Policies are the ones that the study compares unless told otherwise: from the
+// one that keeps nothing back in memory to those that keep nothing from the disk.
+func Policies() []holdfast.Policy {
+	return []holdfast.Policy{
+		holdfast.Unbuffered(),
+		holdfast.Buffered(4 * holdfast.KiB),
+		holdfast.Buffered(64 * holdfast.KiB),
+		holdfast.Buffered(256 * holdfast.KiB),
+		{Buffer: 64 * holdfast.KiB, FlushEvery: 100 * time.Millisecond, Sync: holdfast.Sync(time.Second)},
+		{Buffer: 64 * holdfast.KiB, Sync: holdfast.SyncClose},
+		holdfast.Durable(),
+		holdfast.EachDurable(),
+	}
+}
+
+func policyWorkloads(c Choice) []Workload {
+	policies := or(c.Policies, Policies())
+	sizes, writers := []holdfast.Size{128}, []int{1, 64}
+	if c.Preset.Full {
+		sizes, writers = []holdfast.Size{128, 4 * holdfast.KiB}, []int{1, 8, 64}
+	}
+	var loads []Workload
+	for _, size := range or(c.Records, sizes) {
+		for _, n := range or(c.Writers, writers) {
+			for _, p := range policies {
+				loads = append(loads, Workload{Policy: p, RecordBytes: int64(size), Writers: n})
+			}
+		}
+	}
+	return withTwin(loads)
+}
+
+// withTwin repeats one workload of the first group under a second name: the
+// fixed buffer of 64 KiB if it is there, because most others are compared with
+// its like, else the first.
+func withTwin(loads []Workload) []Workload {
+	at := 0
+	for i, w := range loads {
+		if w.Policy == holdfast.Buffered(64*holdfast.KiB) {
+			at = i
+			break
+		}
+	}
+	twin := loads[at]
+	twin.Twin = true
+	return append(loads, twin)
+}

@@ -1,0 +1,196 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/trial"
+)
+
+func TestPolicyStudyHasEveryCellAndOneTwin(t *testing.T) {
+	check := func(c Choice, cells int) {
+		t.Helper()
+		loads := Policy().Workloads(c)
+		names, twins := map[string]bool{}, 0
+		for _, w := range loads {
+			names[w.Name()] = true
+			if w.Twin {
+				twins++
+			}
+		}
+		if len(loads) != cells || len(names) != cells || twins != 1 {
+			t.Errorf("%d cells with %d names and %d twins, want %d with one twin", len(loads), len(names), twins, cells)
+		}
+	}
+	check(Choice{Preset: Default()}, 8*2+1)
+	check(Choice{Preset: Quick()}, 8*2+1)
+	check(Choice{Preset: Full()}, 8*2*3+1)
+	one := holdfast.Durable()
+	check(Choice{Preset: Default(), Policies: []holdfast.Policy{one}, Writers: []int{1}}, 1+1)
+	check(Choice{Preset: Default(), Policies: []holdfast.Policy{one, one}, Writers: []int{1, 1}, Records: []holdfast.Size{16}}, 1+1)
+}
+
+func TestTwinIsTheSameWorkload(t *testing.T) {
+	loads := Policy().Workloads(Choice{Preset: Default()})
+	twin := loads[len(loads)-1]
+	cell := twin.cell(10, time.Second)
+	for i, w := range loads[:len(loads)-1] {
+		original := w.cell(10, time.Second)
+		if original.Name == cell.Cell.Twin {
+			if w.Policy != twin.Policy || w.Writers != twin.Writers || w.RecordBytes != twin.RecordBytes || original.LatencyStride != cell.LatencyStride {
+				t.Errorf("cell %d, %+v, has the twin %+v", i, w, twin)
+			}
+			return
+		}
+	}
+	t.Errorf("the twin of %q is not in the matrix", cell.Cell.Twin)
+}
+
+// A disk is what a probe would find on one: a made-up machine.
+type disk struct {
+	call time.Duration // one system call
+	sync time.Duration
+	mib  time.Duration // one MiB to the disk
+}
+
+// rates returns what the probes of the workloads would show.
+func (d disk) rates(loads []Workload) []rate {
+	rates := make([]rate, len(loads))
+	for i, w := range loads {
+		perRecord := 30 * time.Nanosecond
+		if w.Policy.Buffer == 0 {
+			perRecord = d.call
+		}
+		fixed := time.Millisecond + d.sync // settling
+		switch w.Policy.Sync {
+		case holdfast.SyncEach:
+			perRecord = d.sync
+		case holdfast.SyncGroup:
+			perRecord = d.sync / time.Duration(w.Writers)
+		case holdfast.SyncNever:
+		default:
+			fixed += d.sync
+			perRecord += d.mib * time.Duration(w.RecordBytes) >> 20
+		}
+		rates[i] = rate{fixed: fixed, perRecord: float64(perRecord)}
+	}
+	return rates
+}
+
+var (
+	fast   = disk{call: 700 * time.Nanosecond, sync: 50 * time.Microsecond, mib: time.Millisecond / 2}
+	slow   = disk{call: 3 * time.Microsecond, sync: 10 * time.Millisecond, mib: 20 * time.Millisecond}
+	slower = disk{call: 3 * time.Microsecond, sync: 100 * time.Millisecond, mib: 100 * time.Millisecond}
+)
+
+func fit(d disk, preset Preset, rounds int) fitting {
+	loads := Policy().Workloads(Choice{Preset: preset})
+	f := fitting{loads: loads, rates: d.rates(loads), rounds: preset.Rounds}
+	if rounds > 0 {
+		f.rounds, f.fixed = rounds, true
+	}
+	return f.into(preset.Budget)
+}
+
+func TestDefaultRunFitsIntoItsTimeWithEnoughRounds(t *testing.T) {
+	for name, d := range map[string]disk{"fast": fast, "slow": slow} {
+		f := fit(d, Default(), 0)
+		if total := f.total(f.rounds); total > Default().Budget || f.rounds < verdictRounds {
+			t.Errorf("%s disk: %d rounds in %v", name, f.rounds, total)
+		}
+	}
+	if f := fit(fast, Default(), 0); f.rounds != Default().Rounds {
+		t.Errorf("a fast disk has %d rounds", f.rounds)
+	}
+}
+
+func TestASlowDiskGetsFewerRounds(t *testing.T) {
+	f := fit(slower, Default(), 0)
+	if total := f.total(f.rounds); f.rounds < 1 || f.rounds >= verdictRounds || total > Default().Budget {
+		t.Errorf("%d rounds in %v", f.rounds, total)
+	}
+	if f := fit(disk{sync: time.Hour}, Default(), 0); f.rounds != 1 {
+		t.Errorf("a hopeless disk has %d rounds", f.rounds)
+	}
+}
+
+func TestRoundsThatWereAskedForStay(t *testing.T) {
+	if f := fit(slower, Default(), 50); f.rounds != 50 {
+		t.Errorf("%d rounds, want 50", f.rounds)
+	}
+	if f := fit(fast, Quick(), 1); f.rounds != 1 {
+		t.Errorf("%d rounds, want 1", f.rounds)
+	}
+}
+
+func TestCellsThatAreComparedWriteTheSameNumber(t *testing.T) {
+	f := fit(fast, Default(), 0)
+	for i, a := range f.loads {
+		for j, b := range f.loads {
+			if a.shares(b) && f.records[i] != f.records[j] {
+				t.Errorf("%s writes %d records, %s %d", a.Name(), f.records[i], b.Name(), f.records[j])
+			}
+		}
+		if f.records[i] < int64(a.Writers) || f.records[i]%int64(a.Writers) != 0 {
+			t.Errorf("%s: %d records", a.Name(), f.records[i])
+		}
+		if size := f.records[i] * a.RecordBytes; size > trialMost || !a.durable() && size < trialLeast*9/10 {
+			t.Errorf("%s: %d bytes a trial", a.Name(), size)
+		}
+	}
+}
+
+func TestLargestRecordsStillFit(t *testing.T) {
+	loads := Policy().Workloads(Choice{Preset: Quick(), Records: []holdfast.Size{MaxRecord}, Writers: []int{64}})
+	f := fitting{loads: loads, rates: fast.rates(loads), rounds: 1, fixed: true}.into(time.Second)
+	for i, n := range f.records {
+		if n != 64 {
+			t.Errorf("%s: %d records, want one for each writer", loads[i].Name(), n)
+		}
+	}
+}
+
+func TestPrepareOnARealDisk(t *testing.T) {
+	g, err := trial.OpenGround(t.TempDir(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	c := Choice{Preset: Quick(), Policies: []holdfast.Policy{holdfast.Buffered(4096), holdfast.Durable()}, Writers: []int{2}, Rounds: 2, Budget: time.Second, Seed: 5}
+	probes := 0
+	m, plan, err := Policy().Prepare(t.Context(), g, c, func(done, all int) {
+		if done != probes || all != 3 {
+			t.Errorf("probe %d of %d, want %d of 3", done, all, probes)
+		}
+		probes++
+	})
+	if err != nil || probes != 3 {
+		t.Fatalf("%d probes, %v", probes, err)
+	}
+	size := int64(0)
+	for _, cell := range m.Cells {
+		size += cell.Records * cell.RecordBytes * 3
+		if plan.Room < cell.Records*cell.RecordBytes {
+			t.Errorf("%s needs more than the plan's room", cell.Name)
+		}
+	}
+	if len(m.Cells) != 3 || m.Rounds != 2 || m.Seed != 5 || plan.Size != size || plan.Estimate != m.Estimate() || m.Limit != 0 {
+		t.Errorf("%+v; %+v; want %d bytes", m, plan, size)
+	}
+}
+
+func TestPrepareStopsWhenCancelled(t *testing.T) {
+	g, err := trial.OpenGround(t.TempDir(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := Policy().Prepare(ctx, g, Choice{Preset: Quick()}, func(int, int) {}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Prepare: %v", err)
+	}
+}

@@ -1,0 +1,16 @@
+package sys
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// FileSystem returns the name of the file system that holds dir, such as apfs.
+func FileSystem(dir string) (string, error) {
+	var stat unix.Statfs_t
+	if err := unix.Statfs(dir, &stat); err != nil {
+		return "", fmt.Errorf("file system of %s is not known: statfs: %w", dir, err)
+	}
+	return unix.ByteSliceToString(stat.Fstypename[:]), nil
+}

@@ -1,0 +1,74 @@
+package sys
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// told fails a test unless err is nil or says that this system has no such thing.
+func told(t *testing.T, err error) {
+	t.Helper()
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestProcessTimesGrowWithWork(t *testing.T) {
+	user, system, err := ProcessTimes()
+	told(t, err)
+	for start := time.Now(); ; {
+		user2, system2, err := ProcessTimes()
+		told(t, err)
+		if user2 < user || system2 < system {
+			t.Fatalf("went back from %v, %v to %v, %v", user, system, user2, system2)
+		}
+		if user2+system2 > user+system {
+			return
+		}
+		if time.Since(start) > time.Minute {
+			t.Fatalf("no CPU time counted while this loop ran for a minute")
+		}
+	}
+}
+
+func TestFreeSpaceIsPositive(t *testing.T) {
+	free, err := FreeSpace(t.TempDir())
+	told(t, err)
+	if free <= 0 {
+		t.Errorf("free space = %d in a folder that tests write to", free)
+	}
+}
+
+func TestFileSystemHasAName(t *testing.T) {
+	name, err := FileSystem(t.TempDir())
+	told(t, err)
+	if name == "" {
+		t.Error("the name is empty")
+	}
+}
+
+func TestFileSystemKnowsProc(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux has /proc")
+	}
+	if name, err := FileSystem("/proc"); err != nil || name != "proc" {
+		t.Errorf("FileSystem(/proc) = %q, %v; want proc", name, err)
+	}
+}
+
+func TestNoSuchFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "none")
+	if _, err := FreeSpace(dir); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("FreeSpace(%s) = %v, want ErrNotExist", dir, err)
+	}
+	if _, err := FileSystem(dir); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("FileSystem(%s) = %v, want ErrNotExist", dir, err)
+	}
+}

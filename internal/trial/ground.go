@@ -1,0 +1,115 @@
+package trial
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// A Ground is a fresh folder that is all the package's own: only its owner may
+// enter it, and every file in it has a name that was never used before. It is
+// for one goroutine.
+type Ground struct {
+	// FileSystem is the type of the file system, or "unknown".
+	FileSystem string
+
+	dir   string
+	files int
+}
+
+var (
+	// ErrNotFolder says that the place given is a file.
+	ErrNotFolder = errors.New("is a file, not a folder")
+
+	// ErrMemoryOnly refuses a file system that keeps its files in memory, where
+	// a sync does nothing and a power cut takes everything.
+	ErrMemoryOnly = errors.New("keeps its files in memory: a sync does nothing there, and no policy survives a power cut")
+)
+
+// A RoomError says that a file system has too little room.
+type RoomError struct {
+	Dir        string
+	Free, Need int64 // bytes
+}
+
+func (e *RoomError) Error() string {
+	return fmt.Sprintf("%s has %s free, and the plan needs %s at once", e.Dir, humanize.IBytes(uint64(e.Free)), humanize.IBytes(uint64(e.Need)))
+}
+
+// memoryOnly lists the file systems that live in memory.
+var memoryOnly = map[string]bool{"tmpfs": true, "ramfs": true}
+
+// OpenGround makes a fresh folder inside parent. A parent that lives in memory is
+// ErrMemoryOnly unless allowMemory is set. Close removes the folder.
+func OpenGround(parent string, allowMemory bool) (*Ground, error) {
+	info, err := os.Stat(parent)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%s %w", parent, ErrNotFolder)
+	}
+	kind, err := sys.FileSystem(parent)
+	if err != nil || kind == "" {
+		kind = "unknown"
+	}
+	if memoryOnly[kind] && !allowMemory {
+		return nil, fmt.Errorf("%s is on %s, which %w", parent, kind, ErrMemoryOnly)
+	}
+	dir, err := os.MkdirTemp(parent, "holdfast-bench-")
+	if err != nil {
+		return nil, err
+	}
+	return &Ground{FileSystem: kind, dir: filepath.Clean(dir)}, nil
+}
+
+// Close removes the folder and all that is in it.
+func (g *Ground) Close() error { return os.RemoveAll(g.dir) }
+
+// Dir returns the folder's path.
+func (g *Ground) Dir() string { return g.dir }
+
+// Need returns a *RoomError if the file system has less than size bytes free.
+// Where the system does not tell its free space, there is no error.
+func (g *Ground) Need(size int64) error {
+	free, err := sys.FreeSpace(g.dir)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("free space of %s: %w", g.dir, err)
+	}
+	if free < size {
+		return &RoomError{Dir: filepath.Dir(g.dir), Free: free, Need: size}
+	}
+	return nil
+}
+
+// fresh returns a path in the folder that does not exist and was not used before.
+func (g *Ground) fresh() (string, error) {
+	g.files++
+	path := filepath.Join(g.dir, strconv.Itoa(g.files))
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%s: %w in a folder that nobody else should write to", path, fs.ErrExist)
+	}
+	return path, nil
+}
+
+// settle makes the file system finish what the removal of the last file left to
+// do, so that the next trial's first sync does not pay for it. Where a folder
+// can't be synced, there is nothing to do.
+func (g *Ground) settle() {
+	d, err := os.Open(g.dir)
+	if err != nil {
+		return
+	}
+	_ = sys.SyncDir(d)
+	_ = d.Close()
+}

@@ -1,0 +1,130 @@
+package trial
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+)
+
+// MinRecord is the size of the smallest record: its stamp at both ends.
+const MinRecord = 2 * stampSize
+
+// A stamp is the writer's number and the record's, so that a record that is torn,
+// lost, doubled, swapped or merged with another is seen.
+const stampSize = 8
+
+// patternSize is how many bytes of different filling each writer has, at least
+// one record: little, so that it stays in the cache, and more than a file
+// system's block, so that blocks do not repeat at once.
+const patternSize = 8 << 10
+
+// A source makes the records of one writer. Making one costs two stores, so the
+// clock measures writing.
+type source struct {
+	writer  uint32
+	next    uint32
+	size    int
+	pattern []byte // whole records, with random filling
+}
+
+func newSource(writer, size int) *source {
+	slots := max(1, patternSize/size)
+	s := &source{writer: uint32(writer), size: size, pattern: make([]byte, slots*size)}
+	random := rand.New(rand.NewPCG(uint64(writer), uint64(size)))
+	for i := range s.pattern {
+		s.pattern[i] = byte(random.Uint32())
+	}
+	return s
+}
+
+// record returns the next record, which is overwritten by a later one.
+func (s *source) record() []byte {
+	slots := len(s.pattern) / s.size
+	start := int(s.next) % slots * s.size
+	r := s.pattern[start : start+s.size : start+s.size]
+	stamp := uint64(s.writer)<<32 | uint64(s.next)
+	binary.LittleEndian.PutUint64(r, stamp)
+	binary.LittleEndian.PutUint64(r[len(r)-stampSize:], ^stamp)
+	s.next++
+	return r
+}
+
+// A ContentError says where a file is not what was written to it.
+type ContentError struct {
+	Offset int64
+	Reason string
+}
+
+func (e *ContentError) Error() string {
+	return fmt.Sprintf("the file is not what was written: at byte %d %s", e.Offset, e.Reason)
+}
+
+// verify checks that the file at path holds every writer's first counts[i]
+// records once, whole, in their order, and nothing else. It returns a
+// *ContentError at the first byte that says otherwise.
+func verify(path string, size int, counts []int64) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return verifyRecords(bufio.NewReaderSize(f, 256<<10), size, counts)
+}
+
+func verifyRecords(r io.Reader, size int, counts []int64) error {
+	sources := make([]*source, len(counts))
+	for i := range sources {
+		sources[i] = newSource(i, size)
+	}
+	got := make([]byte, size)
+	for offset := int64(0); ; offset += int64(size) {
+		n, err := io.ReadFull(r, got)
+		switch {
+		case errors.Is(err, io.EOF):
+			return missing(sources, counts, offset)
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return &ContentError{offset, fmt.Sprintf("the last record has %d of %d bytes", n, size)}
+		case err != nil:
+			return fmt.Errorf("read back: %w", err)
+		}
+		if reason := check(got, sources, counts); reason != "" {
+			return &ContentError{offset, reason}
+		}
+	}
+}
+
+// check takes one record off its source and says what is wrong with it.
+func check(got []byte, sources []*source, counts []int64) string {
+	stamp := binary.LittleEndian.Uint64(got)
+	writer, number := stamp>>32, int64(uint32(stamp))
+	if writer >= uint64(len(sources)) {
+		return "no record begins"
+	}
+	s := sources[writer]
+	switch next := int64(s.next); {
+	case number < next:
+		return fmt.Sprintf("record %d of writer %d stands again or too late", number, writer)
+	case number > next:
+		return fmt.Sprintf("record %d of writer %d stands where its record %d is due", number, writer, next)
+	case number >= counts[writer]:
+		return fmt.Sprintf("record %d of writer %d was never written", number, writer)
+	}
+	if !bytes.Equal(got, s.record()) {
+		return fmt.Sprintf("record %d of writer %d has wrong bytes", number, writer)
+	}
+	return ""
+}
+
+func missing(sources []*source, counts []int64, offset int64) error {
+	for i, s := range sources {
+		if int64(s.next) != counts[i] {
+			return &ContentError{offset, fmt.Sprintf("the file ends, with %d of %d records of writer %d", s.next, counts[i], i)}
+		}
+	}
+	return nil
+}

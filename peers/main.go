@@ -1,0 +1,217 @@
+// Command peers does the same work with holdfast and with other libraries, in
+// one interleaved run, and prints how long each took.
+//
+//	go run -C peers .
+//
+// A time counts only if the file holds the right bytes: every trial is read back
+// and verified after its clock has stopped. Every round runs each arm once, in a
+// new order, so that a machine that changes its mind does so to all of them.
+//
+// Start with appending and durable for what is compared, and with clock for what
+// is timed.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+const (
+	exitFailed      = 1 // an arm's bytes were wrong
+	exitUsage       = 2
+	exitUnmeasured  = 3
+	exitInterrupted = 130
+)
+
+var errFailed = errors.New("not every arm wrote what it was given: see the table")
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := command(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintf(os.Stderr, "peers: %v\n", err)
+	}
+	os.Exit(exitCode(err))
+}
+
+func exitCode(err error) int {
+	var usage *usageError
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		return 0
+	case errors.Is(err, errFailed):
+		return exitFailed
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	}
+	return exitUnmeasured
+}
+
+// usageError is an error of the command line.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+// options is what the command line says.
+type options struct {
+	pick     *regexp.Regexp
+	rounds   int
+	seed     uint64
+	dir      string
+	benchfmt bool
+	quick    bool
+	full     bool
+}
+
+func parse(args []string, stderr io.Writer) (o options, err error) {
+	f := flag.NewFlagSet("peers", flag.ContinueOnError)
+	f.SetOutput(io.Discard) // main prints the error; the flags only when asked for
+	pick := f.String("run", "", "run only the arms whose name, such as append/arm=zap/goroutines=8, matches the `regexp`")
+	f.IntVar(&o.rounds, "rounds", 0, "how many times each arm runs (default 10, with -quick 3)")
+	f.Uint64Var(&o.seed, "seed", 0, "the seed of the order (default: from the time)")
+	f.StringVar(&o.dir, "dir", ".", "write in a new folder in `dir`, removed at the end")
+	f.BoolVar(&o.benchfmt, "benchfmt", false, "print a Go benchmark line for each trial, for benchstat, instead of tables")
+	f.BoolVar(&o.quick, "quick", false, "a tenth of the records, for a first look")
+	f.BoolVar(&o.full, "full", false, "with 512 goroutines too")
+	err = f.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		f.SetOutput(stderr)
+		f.Usage()
+		return o, err
+	}
+	if err != nil {
+		return o, &usageError{err}
+	}
+	if f.NArg() > 0 {
+		return o, &usageError{fmt.Errorf("%q is not a flag; see -help", f.Arg(0))}
+	}
+	if o.pick, err = regexp.Compile(*pick); err != nil {
+		return o, &usageError{fmt.Errorf("-run: %w", err)}
+	}
+	if o.rounds < 0 {
+		return o, &usageError{fmt.Errorf("-rounds=%d is negative; give at least 1", o.rounds)}
+	}
+	o.defaults()
+	return o, nil
+}
+
+func (o *options) defaults() {
+	if o.rounds == 0 {
+		o.rounds = 10
+		if o.quick {
+			o.rounds = 3
+		}
+	}
+	if o.seed == 0 {
+		o.seed = uint64(time.Now().UnixNano())
+	}
+}
+
+// comparisons returns all that is compared, at the size that is asked for.
+func (o options) comparisons() []comparison {
+	all := []comparison{appending(), durable(o.full), windows()}
+	if o.quick {
+		for _, c := range all {
+			for i := range c.loads {
+				c.loads[i].records /= 10
+			}
+		}
+	}
+	return all
+}
+
+// command is main without the process around it.
+func command(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	o, err := parse(args, stderr)
+	if err != nil {
+		return err
+	}
+	all := blocks(o.comparisons(), o.pick)
+	if len(all) == 0 {
+		return &usageError{fmt.Errorf("-run=%v matches no arm; names look like append/arm=zap/goroutines=8", o.pick)}
+	}
+	root, err := os.MkdirTemp(o.dir, "peers-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(root)
+	return o.measure(ctx, root, all, stdout, stderr)
+}
+
+func (o options) measure(ctx context.Context, root string, all []*block, stdout, stderr io.Writer) error {
+	if err := o.plan(root, all, stderr); err != nil {
+		return err
+	}
+	did := func(*cell, sample) {}
+	if o.benchfmt {
+		fmt.Fprintf(stdout, "goos: %s\ngoarch: %s\npkg: github.com/holdfast-go/holdfast/peers\n", runtime.GOOS, runtime.GOARCH)
+		did = func(c *cell, s sample) { writeBench(stdout, c, s) }
+	}
+	rounds, err := run(ctx, root, all, o.rounds, o.seed, did, stderr)
+	if rounds > 0 && !o.benchfmt {
+		writeTables(stdout, all, o.conditions(rounds))
+	}
+	if err != nil {
+		return err
+	}
+	return failed(all)
+}
+
+// failed returns errFailed if an arm's bytes were ever wrong.
+func failed(all []*block) error {
+	for _, b := range all {
+		for _, c := range b.cells {
+			if c.failed() != nil {
+				return errFailed
+			}
+		}
+	}
+	return nil
+}
+
+// plan tells what is about to be done and refuses what the disk has no room for.
+func (o options) plan(root string, all []*block, stderr io.Writer) error {
+	var cells int
+	var most, total int64
+	for _, b := range all {
+		for _, c := range b.cells {
+			cells++
+			most = max(most, c.work.bytes())
+			total += c.work.bytes() * int64(o.rounds)
+		}
+	}
+	fmt.Fprintf(stderr, "peers: %d arms, %d rounds, %.1f GB in files of at most %.0f MB, one at a time, in %s; seed %d\n",
+		cells, o.rounds, float64(total)/1e9, float64(most)/1e6, root, o.seed)
+	if inMemory(root) {
+		fmt.Fprintf(stderr, "peers: %s is in memory: nothing there is durable, and syncs cost nothing; choose a disk with -dir\n", root)
+	}
+	const extra = 1 << 30 // what the peers preallocate and what the file system needs
+	free, err := freeBytes(root)
+	if err == nil && free < 2*most+extra {
+		return fmt.Errorf("%s has %.1f GB free, and a trial may take %.1f GB; choose another disk with -dir", root, float64(free)/1e9, float64(2*most+extra)/1e9)
+	}
+	return nil
+}
+
+// conditions states what the figures were taken under.
+func (o options) conditions(rounds int) string {
+	cut := ""
+	if rounds < o.rounds {
+		cut = fmt.Sprintf(", interrupted before %d more", o.rounds-rounds)
+	}
+	return fmt.Sprintf("%d rounds in random order (`-seed %d`)%s, %s/%s, GOMAXPROCS %d.\nVersions: %s; holdfast is the one of this folder.",
+		rounds, o.seed, cut, runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), versions())
+}
