@@ -702,10 +702,11 @@ func (v *verdict) judgeFinalSyncError() {
 	}
 }
 
-// judgeDeadlines checks, where no call of the file failed, that each byte started
-// on its way when the policy says, or as soon as what was in flight had ended.
+// judgeDeadlines checks, where no call of the file failed and none took longer
+// than a period, that each byte started on its way when the policy says, or as
+// soon as what was in flight had ended. A slower file is judged by its losses.
 func (v *verdict) judgeDeadlines() {
-	if v.failedBefore(v.tick + 1) {
+	if v.failedBefore(v.tick+1) || v.slow() {
 		return
 	}
 	for _, c := range v.calls {
@@ -722,6 +723,16 @@ func (v *verdict) judgeDeadlines() {
 	}
 }
 
+// slow reports whether a flush or a sync took longer than a period of the policy.
+func (v *verdict) slow() bool {
+	for _, period := range []time.Duration{v.policy.FlushEvery, time.Duration(v.policy.Sync)} {
+		if period > 0 && slices.ContainsFunc(v.work(), func(e event) bool { return e.End.Sub(e.Start) > period }) {
+			return true
+		}
+	}
+	return false
+}
+
 func (v *verdict) judgeDeadline(c *call, end int64, op fault.Op, deadline time.Duration) {
 	i := slices.IndexFunc(v.events, func(e event) bool { return e.done && e.Op == op && e.To >= end })
 	if i < 0 {
@@ -735,8 +746,7 @@ func (v *verdict) judgeDeadline(c *call, end int64, op fault.Op, deadline time.D
 }
 
 // freeFrom returns when the flush (for a sync: and the sync) has ended that is in
-// flight at a time. A flush may take two writes, a sync goes behind a flush, and
-// where one takes longer than the period there is a second one.
+// flight at a time. A flush may take two writes, and a sync goes behind a flush.
 func (v *verdict) freeFrom(at time.Duration, op fault.Op) time.Duration {
 	work, steps := v.work(), 2
 	if op == fault.Sync {
