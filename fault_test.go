@@ -170,8 +170,8 @@ func parseFaultRun(text string) (c faultRun, err error) {
 	return c, err
 }
 
-// source returns the case's source of randomness for one purpose. The workload
-// is the same for all kinds and positions of one round.
+// source returns the case's source of randomness for one purpose. What goroutines
+// do is the same for all kinds and positions of one round, how it ends is not.
 func (c faultRun) source(purpose string) *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s/%d/%s", purpose, c.round, c.policy)
@@ -299,7 +299,7 @@ func (c faultRun) workload(l *ledger) {
 		group.Go(func() { time.Sleep(after); l.Close() })
 	}
 	group.Wait()
-	c.finale(l, r)
+	c.finale(l, c.source("finale/"+c.kind+"/"+strconv.Itoa(c.n)))
 }
 
 // finale makes one call after the other: what failed before is told, what can be
