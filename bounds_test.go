@@ -1,6 +1,7 @@
 package holdfast_test
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"syscall"
@@ -186,4 +187,80 @@ func TestLargeWritesDoNotHoldUpASyncByTime(t *testing.T) {
 		}
 		w.Close()
 	})
+}
+
+// TestSyncOfSomeBytesDoesNotForgetTheOthers waits for the older of two records, at
+// every place in memory: the younger one is synced in its time all the same.
+func TestSyncOfSomeBytesDoesNotForgetTheOthers(t *testing.T) {
+	for before := range 128 {
+		for _, delay := range []time.Duration{0, ms} {
+			synctest.Test(t, func(t *testing.T) {
+				w, f := newWriter(t, "buffer=32B,sync=10ms", fault.Fault{Op: fault.Write, Take: fault.All, Delay: delay})
+				for range before {
+					put(t, w, 1)
+				}
+				if err := w.Sync(); err != nil {
+					t.Fatal(err)
+				}
+				end, err := w.Enqueue(make([]byte, 10))
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(ms)
+				put(t, w, 10)
+				start := time.Now()
+				if err := w.WaitDurable(context.Background(), end); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Hour)
+				for _, c := range f.Calls() {
+					if c.Op == fault.Sync && c.To == w.Written() {
+						if late := c.Start.Sub(start) - 10*ms - 2*delay; late > 0 {
+							t.Errorf("after %d bytes, writes take %v: the sync of the younger record is %v late", before, delay, late)
+						}
+						return
+					}
+				}
+				t.Errorf("after %d bytes, writes take %v: the younger record was not synced within an hour", before, delay)
+			})
+		}
+	}
+}
+
+// TestLaneTakesNoMemoryThatIsInUse makes a lane while memory is nearly full: what
+// it accepts counts like the rest.
+func TestLaneTakesNoMemoryThatIsInUse(t *testing.T) {
+	for _, policy := range []string{"buffer=1KiB,sync=never", "buffer=4KiB,sync=never", "buffer=256KiB,sync=never"} {
+		synctest.Test(t, func(t *testing.T) {
+			w, f := newWriter(t, policy, fault.Fault{Op: fault.Write, Take: fault.All, Delay: time.Hour})
+			p, _ := holdfast.ParsePolicy(policy)
+			var mu sync.Mutex
+			accepted := int64(0)
+			write := func(to interface{ Write([]byte) (int, error) }, size int) {
+				n, err := to.Write(make([]byte, size))
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				accepted += int64(n)
+				if held := accepted - f.Size(); held > 2*int64(p.Buffer) {
+					t.Errorf("%s: %d bytes are accepted and not in the kernel", policy, held)
+				}
+			}
+			var group sync.WaitGroup
+			for range 21 {
+				group.Go(func() { write(w, int(p.Buffer)/10) })
+			}
+			synctest.Wait()
+			for range 2 {
+				lane := w.Lane()
+				for range 10 {
+					write(lane, 200)
+				}
+			}
+			group.Wait()
+			w.Close()
+		})
+	}
 }

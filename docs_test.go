@@ -391,3 +391,33 @@ func TestReadmeLinksToTheLicence(t *testing.T) {
 		t.Error("README.md does not link to LICENSE")
 	}
 }
+
+// TestDesignNamesTestsThatExist holds DESIGN.md's references: an assumption
+// without its test is a claim.
+func TestDesignNamesTestsThatExist(t *testing.T) {
+	text, err := os.ReadFile("DESIGN.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests, err := filepath.Glob("*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var source strings.Builder
+	for _, name := range tests {
+		code, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		source.Write(code)
+	}
+	names := regexp.MustCompile("`((Test|Fuzz|Benchmark)[A-Za-z0-9]+)`").FindAllStringSubmatch(string(text), -1)
+	if len(names) < 20 {
+		t.Errorf("DESIGN.md names %d tests; its assumptions are more", len(names))
+	}
+	for _, name := range names {
+		if !strings.Contains(source.String(), "func "+name[1]+"(") {
+			t.Errorf("DESIGN.md names %s, which is no test here", name[1])
+		}
+	}
+}

@@ -449,12 +449,31 @@ func (v *verdict) judgeLossAt(m mark, what string, kept int64, bound holdfast.Bo
 // flush that goes round the end of the ring; and a sync beside each.
 func (v *verdict) stall() time.Duration {
 	var longest [3]time.Duration
-	for _, e := range v.events {
-		if e.done {
-			longest[e.Op] = max(longest[e.Op], e.End.Sub(e.Start))
-		}
+	for _, e := range v.work() {
+		longest[e.Op] = max(longest[e.Op], e.End.Sub(e.Start))
 	}
 	return 4 * (longest[fault.Write] + longest[fault.Sync])
+}
+
+// work returns what the file did, with a write that goes on where a short one
+// ended as one.
+func (v *verdict) work() (done []event) {
+	lastWrite := -1
+	for _, e := range v.events {
+		if !e.done {
+			continue
+		}
+		if e.Op == fault.Write && lastWrite >= 0 {
+			if last := &done[lastWrite]; last.To-last.From < int64(last.Len) && last.End.Equal(e.Start) {
+				last.To, last.End = e.To, e.End
+				continue
+			}
+		}
+		if done = append(done, e); e.Op == fault.Write {
+			lastWrite = len(done) - 1
+		}
+	}
+	return done
 }
 
 // failed reports whether the event is a failure that someone must hear of.
@@ -683,10 +702,11 @@ func (v *verdict) judgeFinalSyncError() {
 	}
 }
 
-// judgeDeadlines checks, where no call of the file failed, that each byte started
-// on its way when the policy says, or as soon as what was in flight had ended.
+// judgeDeadlines checks, where no call of the file failed and none took longer
+// than a period, that each byte started on its way when the policy says, or as
+// soon as what was in flight had ended. A slower file is judged by its losses.
 func (v *verdict) judgeDeadlines() {
-	if v.failedBefore(v.tick + 1) {
+	if v.failedBefore(v.tick+1) || v.slow() {
 		return
 	}
 	for _, c := range v.calls {
@@ -703,6 +723,16 @@ func (v *verdict) judgeDeadlines() {
 	}
 }
 
+// slow reports whether a flush or a sync took longer than a period of the policy.
+func (v *verdict) slow() bool {
+	for _, period := range []time.Duration{v.policy.FlushEvery, time.Duration(v.policy.Sync)} {
+		if period > 0 && slices.ContainsFunc(v.work(), func(e event) bool { return e.End.Sub(e.Start) > period }) {
+			return true
+		}
+	}
+	return false
+}
+
 func (v *verdict) judgeDeadline(c *call, end int64, op fault.Op, deadline time.Duration) {
 	i := slices.IndexFunc(v.events, func(e event) bool { return e.done && e.Op == op && e.To >= end })
 	if i < 0 {
@@ -715,28 +745,22 @@ func (v *verdict) judgeDeadline(c *call, end int64, op fault.Op, deadline time.D
 	}
 }
 
-// freeFrom returns when that has ended which a flush (or a sync) that is due at a
-// time may have to wait for: the flush in flight, a straight write that came
-// first, the two writes of a flush round the end of the ring; for a sync also the
-// sync in flight before and after these.
+// freeFrom returns when the flush (for a sync: and the sync) has ended that is in
+// flight at a time. A flush may take two writes, and a sync goes behind a flush.
 func (v *verdict) freeFrom(at time.Duration, op fault.Op) time.Duration {
-	free := at
-	for range 4 {
-		free = v.endOf(fault.Write, free)
-	}
+	work, steps := v.work(), 2
 	if op == fault.Sync {
-		free = v.endOf(fault.Sync, max(free, v.endOf(fault.Sync, at)))
+		steps = 4
 	}
-	return free
-}
-
-// endOf returns when the call in flight at a time ended, or that time.
-func (v *verdict) endOf(op fault.Op, at time.Duration) time.Duration {
-	for _, e := range v.events {
-		start, end := e.Start.Sub(v.birth), e.End.Sub(v.birth)
-		if e.done && e.Op == op && start <= at && end > at {
-			return end
+	for range steps {
+		free := at
+		for _, e := range work {
+			start, end := e.Start.Sub(v.birth), e.End.Sub(v.birth)
+			if (e.Op == fault.Write || op == fault.Sync) && start <= at {
+				free = max(free, end)
+			}
 		}
+		at = free
 	}
 	return at
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -33,7 +32,7 @@ type SyscallCounter struct {
 }
 
 // StartSyscallCounter starts to count. It counts with perf_event_open(2) on the
-// tracepoint raw_syscalls:sys_enter, which takes a mounted tracefs and root (or
+// tracepoint raw_syscalls:sys_enter, which takes root (or
 // CAP_PERFMON and a readable tracefs). An error says what is missing; it wraps
 // [errors.ErrUnsupported] where this system has no such counter.
 //
@@ -90,18 +89,12 @@ func (c *SyscallCounter) close() {
 
 // tracepointID returns the number by which perf_event_open knows a tracepoint.
 func tracepointID(name string) (uint64, error) {
-	var failure error
-	for _, folder := range tracefsFolders {
-		text, err := os.ReadFile(filepath.Join(folder, "events", name, "id"))
-		if err == nil {
-			return strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
-		}
-		if failure == nil || errors.Is(err, fs.ErrPermission) {
-			failure = err
-		}
+	text, err := readTracefs("events/" + name + "/id")
+	if err == nil {
+		return strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
 	}
-	if errors.Is(failure, fs.ErrPermission) {
-		return 0, fmt.Errorf("system calls can't be counted: %w; tracefs is for root: run as root, or let it be read (mount -o remount,gid=… and mode=750)", failure)
+	if errors.Is(err, fs.ErrPermission) {
+		return 0, fmt.Errorf("system calls can't be counted: %w; tracefs is for root: run as root, or let it be read (mount -o remount,gid=… and mode=750)", err)
 	}
 	return 0, fmt.Errorf("system calls can't be counted: tracefs is not mounted on %s (as root: mount -t tracefs tracefs %[1]s): %w",
 		tracefsFolders[0], errors.ErrUnsupported)

@@ -123,10 +123,13 @@ func (r *running) trial(ctx context.Context, c Cell, round, position int) error 
 	return r.watcher.Done(result.Trial{Cell: c.Name, Round: round, Position: position, StartNs: start, Measurement: m})
 }
 
-// timeLeft corrects the estimates by how well they have held so far.
+// timeLeft corrects the estimates by how well they have held so far; at first
+// they are believed more than a few trials.
 func (r *running) timeLeft() time.Duration {
-	if r.planned == 0 || r.timed.IsZero() {
+	if r.timed.IsZero() {
 		return r.left
 	}
-	return time.Duration(float64(r.left) * float64(time.Since(r.timed)) / float64(r.planned))
+	belief := r.Estimate()/5 + 1
+	held := float64(time.Since(r.timed)+belief) / float64(r.planned+belief)
+	return time.Duration(float64(r.left) * held)
 }
