@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/internal/trial"
 )
 
 // BenchmarkWrite times a 40-byte Write until all is in the page cache, against
@@ -64,6 +65,10 @@ func benchmarkSink(b *testing.B, record []byte, goroutines int, open func(path s
 	if err != nil {
 		b.Fatal(err)
 	}
+	size := int64(b.N) * int64(len(record))
+	if err := trial.PrepareMemory(filepath.Dir(path), min(size, 256<<20)); err != nil {
+		b.Fatal(err)
+	}
 	b.SetBytes(int64(len(record)))
 	b.ReportAllocs()
 	b.ResetTimer()
@@ -95,8 +100,8 @@ func benchmarkSink(b *testing.B, record []byte, goroutines int, open func(path s
 	if err != nil {
 		b.Fatal(err)
 	}
-	if want := int64(b.N) * int64(len(record)); info.Size() != want {
-		b.Fatalf("file has %d bytes, want %d", info.Size(), want)
+	if info.Size() != size {
+		b.Fatalf("file has %d bytes, want %d", info.Size(), size)
 	}
 	if err := os.Remove(path); err != nil {
 		b.Fatal(err)

@@ -264,3 +264,21 @@ func TestLaneTakesNoMemoryThatIsInUse(t *testing.T) {
 		})
 	}
 }
+
+// TestCloseTriesToWriteWhatLanesHoldAfterAFailure has the first flush of Close
+// fail although the file took all of it: what lanes hold is still to come.
+func TestCloseTriesToWriteWhatLanesHoldAfterAFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, f := newWriter(t, "buffer=1KiB,sync=never",
+			fault.Fault{Op: fault.Write, First: 1, Times: 1, Take: fault.All, Err: syscall.EIO})
+		lane := w.Lane()
+		put(t, lane, 100)
+		put(t, w, 10)
+		if err := w.Close(); !errors.Is(err, syscall.EIO) {
+			t.Errorf("Close = %v", err)
+		}
+		if got := f.Size(); got != 110 {
+			t.Errorf("the file holds %d bytes after Close, want 110", got)
+		}
+	})
+}

@@ -27,7 +27,7 @@ func (w *Writer) Close() error {
 	w.straight.free.Broadcast()
 
 	flushErr := w.drainLocked()
-	syncErr := w.lastSyncLocked(flushErr != nil)
+	syncErr := w.lastSyncLocked()
 	w.sealLocked()
 
 	w.mu.Unlock()
@@ -51,10 +51,7 @@ func (w *Writer) drainLocked() error {
 	}
 	err := w.flushToLocked(w.writtenLocked())
 	w.closeLanesLocked()
-	if err != nil {
-		return err
-	}
-	return w.flushToLocked(w.writtenLocked())
+	return joinDistinct(err, w.flushToLocked(w.writtenLocked()))
 }
 
 // closeLanesLocked takes what lanes hold, unless the file is stuck.
@@ -72,11 +69,11 @@ func (w *Writer) closeLanesLocked() {
 }
 
 // lastSyncLocked makes what was flushed durable if the policy syncs.
-func (w *Writer) lastSyncLocked(stuck bool) error {
+func (w *Writer) lastSyncLocked() error {
 	if !w.policy.syncs() {
 		return nil
 	}
-	if !stuck {
+	if w.flushed == w.writtenLocked() {
 		return w.commitLocked(background, w.writtenLocked())
 	}
 	for w.commit.leading {

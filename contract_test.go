@@ -411,3 +411,53 @@ func TestNewRefusesAPolicyThatIsNotValid(t *testing.T) {
 		t.Error("New closed the file that it refused")
 	}
 }
+
+// writesBack is a reader that uses the Writer that reads from it.
+type writesBack struct {
+	w    *holdfast.Writer
+	left int
+}
+
+func (r *writesBack) Read(p []byte) (int, error) {
+	if r.left == 0 {
+		return 0, io.EOF
+	}
+	r.left--
+	if _, err := r.w.Write([]byte("w")); err != nil {
+		return 0, err
+	}
+	if err := r.w.Sync(); err != nil {
+		return 0, err
+	}
+	return copy(p, "r"), nil
+}
+
+func TestReadFromHoldsNothingWhileItReads(t *testing.T) {
+	onEveryPolicy(t, func(s *stage) {
+		n, err := s.w.ReadFrom(&writesBack{s.w, 3})
+		s.takes(3)(int(n), err)
+		s.ok(s.w.Close())
+		s.holds([]byte("wrwrwr"))
+	})
+}
+
+// liar is a file that says that it wrote what it did not.
+type liar struct {
+	fault.File
+	n int
+}
+
+func (f *liar) Write(p []byte) (int, error) { return f.n, nil }
+
+func TestFileThatMiscountsIsAnError(t *testing.T) {
+	for _, n := range []int{-1, 4} {
+		w, err := holdfast.New(&liar{n: n}, holdfast.Unbuffered())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if k, err := w.Write([]byte("abc")); k != 0 || err == nil {
+			t.Errorf("Write to a file that says %d of 3 = %d, %v", n, k, err)
+		}
+		w.Close()
+	}
+}

@@ -44,8 +44,8 @@ var rooms = map[string]room{
 }
 
 // testRooms is what every room's tests may import besides: the files that fail,
-// and the statistics that judge. Neither imports anything of ours.
-const testRooms = "internal/fault internal/stat"
+// the statistics that judge, and what a fair measurement needs.
+const testRooms = "internal/fault internal/stat internal/trial"
 
 // testOthers is what every room's tests may import of other people's.
 const testOthers = "golang.org/x/sys github.com/rogpeppe/go-internal"

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -10,6 +9,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/trial"
 )
 
 // A comparison is one piece of work and the arms that do it, each in its own way.
@@ -116,35 +117,12 @@ func try(root string, c comparison, a arm, w work) (s sample) {
 
 // prepare brings the machine into the same state before every trial: what the
 // trial before left is on the disk, the heap is collected, and the page cache
-// finds as much memory as the trial will fill, in small pieces and in large ones.
-// A virtual machine gives free memory back to its host, and to get it again took
-// ten times as long as writing to it: without this the times are the host's.
+// finds the memory that the trial will fill.
 func prepare(root string, w work) error {
-	small, err := fill(root, w.bytes(), 64*kib)
-	if err != nil {
-		return err
-	}
-	large, err := fill(root, w.bytes(), 256*kib)
-	if err = errors.Join(err, os.Remove(small)); err != nil {
-		return err
-	}
-	err = os.Remove(large)
+	err := trial.PrepareMemory(root, w.bytes())
 	settle(root)
 	runtime.GC()
 	return err
-}
-
-// fill writes a new file of about size bytes, a block at a time.
-func fill(root string, size int64, block int) (name string, err error) {
-	f, err := os.CreateTemp(root, "prepare-")
-	if err != nil {
-		return "", err
-	}
-	b := make([]byte, block)
-	for n := int64(0); n < size && err == nil; n += int64(block) {
-		_, err = f.Write(b)
-	}
-	return f.Name(), errors.Join(err, f.Close())
 }
 
 // clock opens the arm, starts all goroutines at once and stops when the last

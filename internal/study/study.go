@@ -110,7 +110,7 @@ func (s Study) Prepare(ctx context.Context, g *trial.Ground, c Choice, probed fu
 		cell := w.cell(fit.records[i], rates[i].estimate(fit.records[i]))
 		m.Cells = append(m.Cells, cell)
 		size := cell.Records * cell.RecordBytes
-		plan.Size += size * int64(fit.rounds+1)
+		plan.Size += size * int64(fit.rounds+1) * (1 + trial.MemoryWrites)
 		plan.Room = max(plan.Room, room(size))
 	}
 	plan.Estimate = m.Estimate()

@@ -172,7 +172,7 @@ func TestPrepareOnARealDisk(t *testing.T) {
 	}
 	size := int64(0)
 	for _, cell := range m.Cells {
-		size += cell.Records * cell.RecordBytes * 3
+		size += cell.Records * cell.RecordBytes * 3 * (1 + trial.MemoryWrites)
 		if plan.Room < cell.Records*cell.RecordBytes {
 			t.Errorf("%s needs more than the plan's room", cell.Name)
 		}

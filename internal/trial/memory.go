@@ -1,0 +1,44 @@
+package trial
+
+import (
+	"errors"
+	"os"
+)
+
+// MemoryWrites is how many bytes [PrepareMemory] writes for each that it is asked
+// for.
+const MemoryWrites = 2
+
+// PrepareMemory gives the page cache as much memory as a file of size bytes in
+// the folder will take, in small pieces and in large ones, by writing such files
+// and removing them again. A virtual machine gives free memory back to its host,
+// and to get it again takes up to ten times as long as to write to it: without
+// this a short trial measures the host.
+func PrepareMemory(folder string, size int64) error {
+	small, err := fill(folder, size, 64<<10)
+	if err != nil {
+		return err
+	}
+	large, err := fill(folder, size, 256<<10)
+	if err != nil {
+		return errors.Join(err, os.Remove(small))
+	}
+	return errors.Join(os.Remove(small), os.Remove(large))
+}
+
+// fill writes a new file of about size bytes, a block at a time. On an error no
+// file is left.
+func fill(folder string, size int64, block int) (name string, err error) {
+	f, err := os.CreateTemp(folder, "memory-")
+	if err != nil {
+		return "", err
+	}
+	b := make([]byte, min(int64(block), size))
+	for n := int64(0); n < size && err == nil; n += int64(len(b)) {
+		_, err = f.Write(b)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(f.Name()))
+	}
+	return f.Name(), nil
+}
