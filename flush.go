@@ -76,20 +76,22 @@ func (w *Writer) restLocked() {
 const fastFill = time.Millisecond
 
 // flushFullLocked sees to it that full blocks are flushed: in the background, so
-// that no Write waits for the kernel, or right here if blocks fill fast.
-func (w *Writer) flushFullLocked() {
+// that no Write waits for the kernel, or right here if blocks fill fast, which it
+// reports.
+func (w *Writer) flushFullLocked() (fast bool) {
 	full := w.fullLocked()
 	if full <= w.flushed {
-		return
+		return false
 	}
 	last := w.filled
 	w.filled = time.Since(w.began)
 	if w.flushing || w.filled-last > fastFill {
 		w.startLocked(&w.flusher)
-		return
+		return false
 	}
 	// What fails here is told by the next call: these bytes are accepted.
 	w.noteLocked(w.flushStepLocked(full))
+	return true
 }
 
 // runFlusher flushes full blocks, and everything when the deadline has passed,

@@ -10,5 +10,7 @@ import "sync/atomic"
 // compiler from moving anything past it.
 func (l *spinlock) Unlock() { storeRelease(&l.state, 0) }
 
+// storeRelease stores v after all that was stored before.
+//
 //go:noescape
 func storeRelease(addr *atomic.Uint32, v uint32)

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 	"unsafe"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // A Writer writes to a [File] under a [Policy]. Any number of goroutines may use
@@ -27,6 +29,18 @@ import (
 // A Writer must be closed. It starts goroutines and timers only while bytes
 // wait, and none is left after Close.
 type Writer struct {
+	// These and the first two words of mu are one cache line, and all that a
+	// Write of a few bytes touches; guarded by mu, as everything below but what
+	// New sets.
+	//
+	// pos is where the next byte goes in buf, limit how far Write may copy
+	// without looking at anything else; -1 makes every Write look. buf is a ring
+	// of two blocks: the byte at offset o is at o modulo its size.
+	pos, limit int
+	buf        []byte
+	writes     int64
+	mu         biasedLock
+
 	// Set by New and never changed.
 	policy Policy
 	block  int // policy.Buffer
@@ -39,22 +53,7 @@ type Writer struct {
 	// before it may accept bytes.
 	trouble atomic.Bool
 
-	_ [64]byte // the line below is all that a Write of a few bytes touches
-
-	mu spinlock
-	// pos is where the next byte goes in buf, limit how far Write may copy
-	// without looking at anything else; -1 makes every Write look.
-	pos, limit int
-	// buf is a ring of two blocks: the byte at offset o is at o modulo its size.
-	buf []byte
-	// lap is the offset of buf[0]: the next byte's offset is lap+pos.
-	lap    int64
-	writes int64
-
-	_ [64]byte
-
-	// All below is guarded by mu.
-
+	lap              int64 // the offset of buf[0]: the next byte's is lap+pos
 	flushed, durable int64 // offsets; flushed ≤ lap+pos, durable ≤ flushed
 	nameless         bool  // the file's directory entry is not durable yet
 	room             int   // how many bytes memory may hold, less the lanes' share
@@ -80,6 +79,7 @@ type Writer struct {
 	flushTimer, syncTimer deadline
 	flusher, syncer       worker
 	background            sync.WaitGroup
+	registered            bool // RegisterBarrier was called
 
 	commit commit
 	stats  Stats
@@ -105,6 +105,7 @@ func New(f File, p Policy) (*Writer, error) {
 		began:   time.Now(),
 		closing: make(chan struct{}),
 	}
+	w.mu.patience = firstPatience
 	w.idle.L, w.straight.free.L = &w.mu, &w.mu
 	w.commit.init(&w.mu)
 	w.flusher.run, w.syncer.run = w.runFlusher, w.runSyncer
@@ -132,15 +133,25 @@ func (w *Writer) Write(p []byte) (n int, err error) {
 	if w.policy.acknowledgesDurable() {
 		return w.writeDurable(p)
 	}
-	w.mu.Lock()
+	alone := w.mu.enter()
+	if alone == nil {
+		w.mu.Lock()
+	}
 	if end := w.pos + len(p); end <= w.limit {
 		copy(w.buf[w.pos:], p)
 		w.pos = end
 		w.writes++
-		w.mu.Unlock()
+		if alone != nil {
+			alone.leave()
+		} else {
+			w.mu.Unlock()
+		}
 		return len(p), nil
 	}
-	n, _, err = w.enqueueLocked(p)
+	if alone != nil {
+		w.mu.lockFrom(alone)
+	}
+	n, _, err = w.enqueueLocked(p, stackRegion())
 	return n, err
 }
 
@@ -163,7 +174,7 @@ func (w *Writer) Enqueue(p []byte) (end int64, err error) {
 		w.mu.Unlock()
 		return end, nil
 	}
-	_, end, err = w.enqueueLocked(p)
+	_, end, err = w.enqueueLocked(p, 0)
 	return end, err
 }
 
@@ -200,25 +211,46 @@ func (w *Writer) ReadFrom(r io.Reader) (n int64, err error) {
 // accept is Enqueue for those who want to know how much of p was accepted.
 func (w *Writer) accept(p []byte) (n int, err error) {
 	w.mu.Lock()
-	n, _, err = w.enqueueLocked(p)
+	n, _, err = w.enqueueLocked(p, 0)
 	return n, err
 }
 
-// enqueueLocked accepts p when that needs more than a copy, and unlocks.
-func (w *Writer) enqueueLocked(p []byte) (n int, end int64, err error) {
+// enqueueLocked accepts p when that needs more than a copy, and unlocks. If region
+// is the caller's and not 0, the caller may be lent the lock.
+func (w *Writer) enqueueLocked(p []byte, region uintptr) (n int, end int64, err error) {
+	defer w.mu.Unlock()
+	full := false
 	if len(p) > w.block {
 		n, err = w.writeStraightLocked(p)
 		end = w.writtenLocked()
-		w.mu.Unlock()
-		return n, end, err
+	} else {
+		err = w.takeLocked(p)
+		end = w.writtenLocked()
+		if err == nil {
+			n = len(p)
+			full = w.flushFullLocked()
+		}
 	}
-	defer w.mu.Unlock()
-	if err := w.takeLocked(p); err != nil {
-		return 0, w.writtenLocked(), err
+	if w.mu.lendLocked(region, full) {
+		w.registerLocked()
 	}
-	end = w.writtenLocked()
-	w.flushFullLocked()
-	return len(p), end, nil
+	return n, end, err
+}
+
+// registerLocked asks for the barrier that loans of the lock take, once.
+func (w *Writer) registerLocked() {
+	if w.registered || w.isClosing {
+		return
+	}
+	w.registered = true
+	w.background.Add(1)
+	go func() {
+		defer w.background.Done()
+		err := sys.RegisterBarrier()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.mu.barrier = err == nil
+	}()
 }
 
 // takeLocked waits until memory has room for p, and copies it whole.

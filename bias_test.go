@@ -1,0 +1,150 @@
+package holdfast
+
+import (
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// needLoans skips where the lock is never lent.
+func needLoans(t *testing.T) {
+	t.Helper()
+	if stackRegion() == 0 {
+		t.Skip("the lock is lent on linux/amd64 alone, and not under the race detector")
+	}
+	if err := sys.RegisterBarrier(); err != nil {
+		t.Skipf("membarrier: %v", err)
+	}
+}
+
+// guarded is a number behind a lock that is lent as soon as it may be.
+type guarded struct {
+	mu    biasedLock
+	n     int
+	lent  int // how often the owner entered
+	loans int
+}
+
+// add adds 1 as Write does, and asks for a loan now and then.
+func (g *guarded) add(i int) {
+	alone := g.mu.enter()
+	if alone == nil {
+		g.mu.Lock()
+	}
+	g.n++
+	switch {
+	case alone != nil && i%1000 != 0:
+		g.lent++
+		alone.leave()
+		return
+	case alone != nil:
+		g.mu.lockFrom(alone)
+	}
+	if i%100 == 0 {
+		g.mu.lendLocked(stackRegion(), true)
+		if g.mu.loan.Load() != nil {
+			g.loans++
+		}
+	}
+	g.mu.Unlock()
+}
+
+// deeper calls f from a larger stack, which moves it.
+func deeper(levels int, f func()) {
+	var frame [512]byte
+	if levels > 0 {
+		deeper(levels-1, f)
+	} else {
+		f()
+	}
+	runtime.KeepAlive(&frame)
+}
+
+// TestLoanKeepsOthersOut has goroutines take the lock and each other's loans in
+// turn, with stacks that grow, shrink and are used again: not one addition is
+// lost.
+func TestLoanKeepsOthersOut(t *testing.T) {
+	needLoans(t)
+	const goroutines, turns = 8, 200_000
+	g := guarded{}
+	g.mu.barrier, g.mu.patience = true, 1
+	var group sync.WaitGroup
+	for k := range goroutines {
+		group.Go(func() {
+			for i := 1; i <= turns; i++ {
+				switch {
+				case i%(5000+k) == 0:
+					deeper(40, func() { g.add(i) })
+				case i%20_000 == 0:
+					var child sync.WaitGroup // a goroutine on a stack that was used before
+					child.Go(func() { g.add(i) })
+					child.Wait()
+					runtime.GC()
+				default:
+					g.add(i)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if g.n != goroutines*turns {
+		t.Errorf("%d additions, want %d", g.n, goroutines*turns)
+	}
+}
+
+// TestLoanIsForOneGoroutine lends the lock and looks who gets in.
+func TestLoanIsForOneGoroutine(t *testing.T) {
+	needLoans(t)
+	g := guarded{}
+	g.mu.barrier, g.mu.patience = true, 1
+	for i := range 2000 {
+		g.add(i)
+	}
+	if g.loans == 0 || g.lent == 0 {
+		t.Fatalf("%d loans, used %d times, to a goroutine that was alone", g.loans, g.lent)
+	}
+	var group sync.WaitGroup
+	group.Go(func() {
+		if g.mu.enter() != nil {
+			t.Error("another goroutine entered on the loan")
+		}
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.mu.loan.Load() != nil {
+			t.Error("another goroutine has the lock and the loan stands")
+		}
+	})
+	group.Wait()
+}
+
+// TestOwnerInsideKeepsTheLockFromOthers holds the owner between enter and leave.
+func TestOwnerInsideKeepsTheLockFromOthers(t *testing.T) {
+	needLoans(t)
+	var mu biasedLock
+	mu.barrier, mu.patience = true, 1
+	mu.Lock()
+	mu.lendLocked(stackRegion(), true)
+	mu.Unlock()
+	alone := mu.enter()
+	if alone == nil {
+		t.Skip("this frame's stack region is not the one that was lent: no loan to test")
+	}
+	got := make(chan bool)
+	go func() {
+		mu.Lock()
+		got <- true
+		mu.Unlock()
+	}()
+	for range 1000 {
+		runtime.Gosched()
+		select {
+		case <-got:
+			t.Fatal("the lock was taken while the owner was inside")
+		default:
+		}
+	}
+	alone.leave()
+	<-got
+}
