@@ -11,6 +11,7 @@ package advise
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/holdfast-go/holdfast"
@@ -115,16 +116,26 @@ func (g Group) cost(p holdfast.Policy) (stat.Comparison, bool) {
 	return stat.Comparison{}, false
 }
 
-// cheapest returns the candidate of that kind whose cost is least in the group
-// where it is most, or nil.
+// cheapest returns the candidate of that kind that costs least over all groups,
+// or nil.
 func (all candidates) cheapest(kind func(holdfast.Policy) bool) *candidate {
 	var best *candidate
 	for i := range all {
-		if kind(all[i].policy) && (best == nil || all[i].worst() < best.worst()) {
+		if kind(all[i].policy) && (best == nil || all[i].overall() < best.overall()) {
 			best = &all[i]
 		}
 	}
 	return best
+}
+
+// overall is the geometric mean of the candidate's costs: a policy that is ten
+// times cheaper in one group is not beaten by a hair's breadth in another.
+func (c *candidate) overall() float64 {
+	logs := 0.0
+	for _, cost := range c.costs {
+		logs += math.Log(cost.Ratio)
+	}
+	return math.Exp(logs / float64(len(c.costs)))
 }
 
 // worst is the candidate's cost in the group where it costs most.

@@ -122,3 +122,16 @@ func TestAdviceCitesOnlyWhatItWasGiven(t *testing.T) {
 		}
 	}
 }
+
+// TestGroupCommitIsNotBeatenByAHair plants what one writer's noise does: a sync of
+// its own seems a little cheaper there, and is thirty times dearer for 64.
+func TestGroupCommitIsNotBeatenByAHair(t *testing.T) {
+	order := []holdfast.Policy{never, periodic, group, each}
+	a, ok := advise.Choose([]advise.Group{
+		costs(1, map[holdfast.Policy]float64{never: 1, periodic: 2.5, group: 3718, each: 3573}, order...),
+		costs(64, map[holdfast.Policy]float64{never: 1, periodic: 2.3, group: 93, each: 3053}, order...),
+	})
+	if !ok || !strings.HasSuffix(a.Sentence, "3718x with 1 writer, 93.0x with 64 writers: `buffer=64KiB,sync=group`") {
+		t.Errorf("%v: %s", ok, a.Sentence)
+	}
+}
