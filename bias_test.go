@@ -1,6 +1,8 @@
 package holdfast
 
 import (
+	"bytes"
+	"encoding/binary"
 	"runtime"
 	"sync"
 	"testing"
@@ -147,4 +149,70 @@ func TestOwnerInsideKeepsTheLockFromOthers(t *testing.T) {
 	}
 	alone.leave()
 	<-got
+}
+
+// memory is a file that keeps what it is given.
+type memory struct{ bytes.Buffer }
+
+func (m *memory) Sync() error  { return nil }
+func (m *memory) Close() error { return nil }
+
+// TestLentWriterKeepsRecordsWholeAndInOrder has one goroutine write all the time,
+// so that it is lent the lock, and another take it back by Writes and Stats.
+func TestLentWriterKeepsRecordsWholeAndInOrder(t *testing.T) {
+	needLoans(t)
+	const records, others = 1_000_000, 2_000
+	file := &memory{}
+	w, err := New(file, Buffered(4*KiB))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(who, n uint64) {
+		var record [16]byte
+		binary.LittleEndian.PutUint64(record[:], who)
+		binary.LittleEndian.PutUint64(record[8:], n)
+		if _, err := w.Write(record[:]); err != nil {
+			t.Error(err)
+		}
+	}
+	done := make(chan struct{})
+	loans := 0
+	var group sync.WaitGroup
+	group.Go(func() {
+		defer close(done)
+		for n := range uint64(records) {
+			write(0, n)
+			if w.mu.loan.Load() != nil {
+				loans++
+			}
+		}
+	})
+	group.Go(func() {
+		for n := range uint64(others) {
+			write(1, n)
+			for range 200 {
+				runtime.Gosched()
+			}
+			w.Stats()
+		}
+	})
+	<-done
+	group.Wait()
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if loans == 0 {
+		t.Error("the lock was never lent")
+	}
+	next := [2]uint64{}
+	for b := file.Bytes(); len(b) > 0; b = b[16:] {
+		who, n := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
+		if who > 1 || n != next[who] {
+			t.Fatalf("record %d of %d after %d and %d records", n, who, next[0], next[1])
+		}
+		next[who]++
+	}
+	if next != [2]uint64{records, others} {
+		t.Errorf("%d records in the file", next)
+	}
 }
