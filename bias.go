@@ -16,8 +16,8 @@ import (
 // and then looks whether the loan still stands; who takes it back ends the loan
 // and then looks whether the owner is inside. The fence that the owner lacks
 // between his store and his load the other side has the kernel put into every
-// running thread of the process (membarrier(2)): about 1 µs, once in many
-// thousand Writes. In between nothing but two plain stores and a load are paid.
+// running thread of the process (membarrier(2)): about 1 µs under the lock, once
+// in many thousand Writes. In between nothing but two plain stores and a load are paid.
 type biasedLock struct {
 	spinlock
 	loan atomic.Pointer[loan] // nil: everybody locks

@@ -52,9 +52,13 @@ func (w *Writer) flushStepLocked(end int64) error {
 	w.openLocked()
 	w.idle.Broadcast()
 	if err != nil {
-		return &WriteError{Path: w.target.path, Flushed: w.flushed, Durable: w.durable, Err: err, again: again && n == 0}
+		return w.writeErrorLocked(err, again && n == 0)
 	}
 	return nil
+}
+
+func (w *Writer) writeErrorLocked(err error, again bool) error {
+	return &WriteError{Path: w.target.path, Flushed: w.flushed, Durable: w.durable, Err: err, again: again}
 }
 
 func (w *Writer) countFlushesLocked(calls int) {

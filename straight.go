@@ -29,7 +29,7 @@ func (w *Writer) writeAloneLocked(p []byte) (n int, err error) {
 		w.syncTimer.arm()
 	}
 	if err != nil {
-		err = &WriteError{Path: w.target.path, Flushed: w.flushed, Durable: w.durable, Err: err}
+		err = w.writeErrorLocked(err, false)
 	}
 	w.giveWayLocked()
 	return n, err
