@@ -294,7 +294,7 @@ func TestReadRefuses(t *testing.T) {
 	check("hello\n", 1, "not a results file")
 	check(`{"kind":"trial"}`+"\n", 1, "not a results file")
 	check(`{"kind":"header"}`+"\n", 1, "not a results file")
-	check(strings.Replace(good, `"schema_version":2`, `"schema_version":2`, 1), 1, "newer holdfast")
+	check(strings.Replace(good, `"schema_version":2`, `"schema_version":3`, 1), 1, "newer holdfast")
 	check(head+head, 2, "second header")
 	check(head+"{\n", 2, "unexpected end")
 	check(head+`{"kind":"trial","cell":"c"}`+"\n", 2, `"c" is not in the header`)
