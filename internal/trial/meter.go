@@ -32,11 +32,11 @@ func startMeter(countCalls bool) (*meter, error) {
 		}
 		m.calls = calls
 	}
-	var err error
-	m.user, m.system, err = sys.ProcessTimes()
+	usage, err := sys.ProcessUsage()
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return nil, fmt.Errorf("cpu times: %w", err)
 	}
+	m.user, m.system = usage.User, usage.System
 	m.started = time.Now()
 	m.lapped = m.started
 	return m, nil
@@ -53,11 +53,11 @@ func (m *meter) lap() time.Duration {
 // stop ends the clock at the last lap and fills in what was measured around it.
 func (m *meter) stop(into *result.Measurement) error {
 	into.Elapsed = m.lapped.Sub(m.started)
-	user, system, err := sys.ProcessTimes()
+	usage, err := sys.ProcessUsage()
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return fmt.Errorf("cpu times: %w", err)
 	}
-	into.User, into.System = user-m.user, system-m.system
+	into.User, into.System = usage.User-m.user, usage.System-m.system
 	if err := m.stopCounting(into); err != nil {
 		return err
 	}
