@@ -136,12 +136,11 @@ func (f *Figures) add(r Row) {
 
 // compare sets the costs of the group's rows against the cheapest of them.
 func (g Group) compare(floor float64) {
-	best := 0
-	for i, r := range g.Rows {
-		if stat.Quantile(r.Costs, 0.5) < stat.Quantile(g.Rows[best].Costs, 0.5) {
-			best = i
-		}
+	var costs [][]float64
+	for _, r := range g.Rows {
+		costs = append(costs, r.Costs)
 	}
+	best := stat.Fastest(costs)
 	g.Rows[best].Fastest = true
 	for i := range g.Rows {
 		g.Rows[i].Cost = Comparison{stat.Compare(g.Rows[best].Costs, g.Rows[i].Costs, floor, stat.Band)}
