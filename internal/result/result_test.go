@@ -327,9 +327,11 @@ func TestCreateLeavesAnExistingFileAlone(t *testing.T) {
 	}
 }
 
+func ofWrite(t result.Trial) *result.Latency { return &t.Latency }
+
 func TestMergedLatencySupportsMore(t *testing.T) {
 	run := planted(t)
-	one, err := result.MergeLatency(run.Trials[:1], enough)
+	one, err := result.MergeLatency(run.Trials[:1], ofWrite, enough)
 	if err != nil || one.Count != 1000 || one.P99 == 0 || one.P999 != 0 {
 		t.Errorf("one trial: %+v, %v", one, err)
 	}
@@ -337,7 +339,7 @@ func TestMergedLatencySupportsMore(t *testing.T) {
 	for range 10 {
 		ten = append(ten, run.Trials[0])
 	}
-	all, err := result.MergeLatency(ten, enough)
+	all, err := result.MergeLatency(ten, ofWrite, enough)
 	if err != nil || all.Count != 10000 || all.P999 == 0 {
 		t.Errorf("ten trials: %+v, %v", all, err)
 	}
