@@ -29,6 +29,7 @@ func (h host) limits() []Fact {
 }
 
 // limit finds the tightest limit in the group of this process and all above it.
+// One that is there and makes no sense leaves the tightest unknown.
 func (h host) limit(name, controller string) Fact {
 	group, ok := h.group(controller)
 	if !ok {
@@ -37,6 +38,9 @@ func (h host) limit(name, controller string) Fact {
 	found, least := known(name, "", group.top, false), math.Inf(1)
 	for _, folder := range group.upwards() {
 		amount, file, ok := h.groupLimit(folder, group.version, controller)
+		if _, exists := h.text(file); exists && !ok {
+			return Fact{name, Unknown, file}
+		}
 		if ok && (found.Value == Unknown || amount < least) {
 			least = amount
 			found = Fact{name, formatLimit(amount, controller), file}
