@@ -71,9 +71,10 @@ func (h host) group(controller string) (group, bool) {
 // of them holds.
 func (g group) upwards() []string {
 	var folders []string
-	for folder := g.folder; within(folder, g.top); folder = path.Dir(folder) {
+	top := path.Clean(g.top) // path.Dir gives clean ones only: another would never be met
+	for folder := g.folder; within(folder, top); folder = path.Dir(folder) {
 		folders = append(folders, folder)
-		if folder == g.top {
+		if folder == top {
 			break
 		}
 	}

@@ -239,34 +239,44 @@ func FuzzFiles(f *testing.F) {
 	f.Add("9223372036854775807 100000\n")
 	f.Add("MemTotal: 9223372036854775807 kB\nDirty: -1 kB\n")
 	f.Add("0-1,4-3")
+	f.Add("31 23 0:28 / // rw - cgroup2 cgroup2 rw\n27 1 254:2 / / rw - ext4 /dev/vda2 rw\n0::/a/..\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		files := busy()
-		for name, old := range files {
-			if !strings.HasPrefix(old, "-> ") && !strings.HasSuffix(name, "mountinfo") && !strings.HasPrefix(text, "-> ") {
-				files[name] = text
-			}
-		}
-		for _, name := range []string{
-			"proc/cpuinfo", "proc/swaps", "sys/devices/system/cpu/online", "sys/fs/cgroup/cpu.max",
-			"sys/fs/cgroup/memory.max", "sys/fs/cgroup/io.max", "sys/fs/cgroup/cpuset.cpus.effective",
-			"sys/devices/v/block/vda/size", "sys/devices/v/block/vda/dm/uuid", "sys/devices/v/block/vda/queue/scheduler",
-			"sys/devices/system/cpu/cpufreq/policy0/scaling_min_freq", "sys/devices/system/cpu/cpufreq/policy0/scaling_max_freq",
-		} {
+		plantedEverywhere(t, text, false)
+		plantedEverywhere(t, text, true)
+	})
+}
+
+// plantedEverywhere reads everything from copies of one text, the mounts too or not.
+func plantedEverywhere(t *testing.T, text string, mountsToo bool) {
+	if strings.HasPrefix(text, "-> ") {
+		return // tree would make a link of it
+	}
+	files := busy()
+	for name, old := range files {
+		if !strings.HasPrefix(old, "-> ") && (mountsToo || name != "proc/self/mountinfo") {
 			files[name] = text
 		}
-		h := tree(files)
-		if got := reading(t, files); strings.Contains(got, ":-") {
-			t.Errorf("negative: %s", got)
+	}
+	for _, name := range []string{
+		"proc/cpuinfo", "proc/swaps", "sys/devices/system/cpu/online", "sys/fs/cgroup/cpu.max",
+		"sys/fs/cgroup/memory.max", "sys/fs/cgroup/io.max", "sys/fs/cgroup/cpuset.cpus.effective",
+		"sys/devices/v/block/vda/size", "sys/devices/v/block/vda/dm/uuid", "sys/devices/v/block/vda/queue/scheduler",
+		"sys/devices/system/cpu/cpufreq/policy0/scaling_min_freq", "sys/devices/system/cpu/cpufreq/policy0/scaling_max_freq",
+	} {
+		files[name] = text
+	}
+	h := tree(files)
+	if got := reading(t, files); strings.Contains(got, ":-") {
+		t.Errorf("negative: %s", got)
+	}
+	if d, ok := h.dirtyLimits(); ok && (d.Background < 0 || d.Throttle < 0 || d.Limit < 0) {
+		t.Errorf("negative: %+v", d)
+	}
+	for _, name := range []string{"memory", "cgroup memory limit", "cgroup CPU limit", "CPUs online", "device size"} {
+		if fact := Get(everything(h, "/home"), name); strings.HasPrefix(fact.Value, "-") {
+			t.Errorf("negative: %+v", fact)
 		}
-		if d, ok := h.dirtyLimits(); ok && (d.Background < 0 || d.Throttle < 0 || d.Limit < 0) {
-			t.Errorf("negative: %+v", d)
-		}
-		for _, name := range []string{"memory", "cgroup memory limit", "cgroup CPU limit", "CPUs online", "device size"} {
-			if fact := Get(everything(h, "/home"), name); strings.HasPrefix(fact.Value, "-") {
-				t.Errorf("negative: %+v", fact)
-			}
-		}
-	})
+	}
 }
 
 func BenchmarkRead(b *testing.B) {
