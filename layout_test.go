@@ -35,7 +35,7 @@ var rooms = map[string]room{
 	"internal/machine": {"internal/sys", ""},
 	"internal/result":  {". internal/machine", "…"},
 	"internal/trial":   {". internal/result internal/machine internal/sys internal/stat", "…"},
-	"internal/study":   {". internal/result internal/trial", "…"},
+	"internal/study":   {". internal/result internal/stat internal/trial", "…"},
 	"internal/advise":  {". internal/result internal/stat", "…"},
 	"internal/chart":   {"", "…"},
 	"internal/report":  {". internal/result internal/stat internal/chart internal/advise internal/machine", "…"},

@@ -121,12 +121,11 @@ func (f *figures) add(r row) {
 
 // compare sets the costs of the group's rows against the fastest of them.
 func (g group) compare(floor float64) {
-	best := 0
+	costs := make([][]float64, len(g.rows))
 	for i, r := range g.rows {
-		if r.rate.Median > g.rows[best].rate.Median {
-			best = i
-		}
+		costs[i] = r.costs
 	}
+	best := stat.Fastest(costs)
 	g.rows[best].fastest = true
 	for i := range g.rows {
 		g.rows[i].cost = stat.Compare(g.rows[best].costs, g.rows[i].costs, floor, stat.Band)

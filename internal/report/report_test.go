@@ -74,7 +74,7 @@ func plantedTrial(t *testing.T, c result.Cell, i, round int) result.Trial {
 		t.Fatal(err)
 	}
 	m := result.Measurement{
-		Records: c.Records, Size: c.Records * c.RecordBytes, Elapsed: elapsed, User: elapsed / 4, System: elapsed / 2,
+		Records: c.Records, Size: c.Records * c.RecordBytes, Elapsed: elapsed, Usage: result.Usage{User: elapsed / 4, System: elapsed / 2},
 		Writer: result.WriterCalls{SystemCalls: 20}, Latency: latency, Allocations: 12,
 	}
 	if round == 0 {

@@ -15,6 +15,7 @@ type kind string
 
 const (
 	kindHeader kind = "header"
+	kindResume kind = "resume"
 	kindTrial  kind = "trial"
 	kindEnd    kind = "end"
 )
@@ -40,9 +41,54 @@ func Create(path string, h Header) (*File, error) {
 	return file, nil
 }
 
+// Resume opens the file at path, which holds an unfinished run, cuts off a last
+// line that is not whole, and appends r. It returns the run as it was until then.
+// A file that is not one of results, or of another version, is left as it is.
+//
+// Nobody else may write to the file meanwhile. It is not synced before the end, as
+// in [Create].
+func Resume(path string, r Resumption) (Run, *File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return Run{}, nil, err
+	}
+	run, err := resume(f, r)
+	if err != nil {
+		return run, nil, errors.Join(err, f.Close())
+	}
+	return run, &File{file: f}, nil
+}
+
+func resume(f *os.File, r Resumption) (Run, error) {
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return Run{}, err
+	}
+	run, err := Read(bytes.NewReader(text))
+	if err != nil {
+		return run, err
+	}
+	if run.Header.SchemaVersion != SchemaVersion {
+		return run, fmt.Errorf("%w: schema_version %d, and only %d can go on", ErrOlder, run.Header.SchemaVersion, SchemaVersion)
+	}
+	whole := int64(bytes.LastIndexByte(text, '\n') + 1)
+	if err := f.Truncate(whole); err != nil {
+		return run, err
+	}
+	if _, err := f.Seek(whole, io.SeekStart); err != nil {
+		return run, err
+	}
+	return run, (&File{file: f}).line(resumption{kindResume, r})
+}
+
 type header struct {
 	Kind kind `json:"kind"`
 	Header
+}
+
+type resumption struct {
+	Kind kind `json:"kind"`
+	Resumption
 }
 
 type trial struct {
@@ -85,6 +131,7 @@ func (e *FormatError) Unwrap() error { return e.Err }
 var (
 	ErrNotResults = errors.New("is not a results file of holdfast: its first line is not a header")
 	ErrNewer      = errors.New("was written by a newer holdfast")
+	ErrOlder      = errors.New("was written by an older holdfast") // by Resume alone
 )
 
 // Read reads a results file. A last line that is not whole, or a missing end
@@ -130,6 +177,8 @@ func (r *Run) take(line []byte, first bool) error {
 	switch k.Kind {
 	case kindHeader:
 		return r.takeHeader(line, first)
+	case kindResume:
+		return r.takeResumption(line)
 	case kindTrial:
 		return r.takeTrial(line)
 	case kindEnd:
@@ -156,6 +205,16 @@ func (r *Run) takeHeader(line []byte, first bool) error {
 		return ErrNotResults
 	}
 	return json.Unmarshal(line, &r.Header)
+}
+
+// takeResumption adds a resumption, after which the end before it is none.
+func (r *Run) takeResumption(line []byte) error {
+	var v Resumption
+	if err := json.Unmarshal(line, &v); err != nil {
+		return err
+	}
+	r.Resumed, r.End = append(r.Resumed, v), nil
+	return nil
 }
 
 func (r *Run) takeTrial(line []byte) error {

@@ -9,20 +9,16 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
 )
 
-// mountTracefs tells a test's own child process to mount a tracefs for itself.
-const mountTracefs = "HOLDFAST_TEST_MOUNT_TRACEFS"
-
 // withTracefs runs a test where tracefs is mounted. Root without one runs it in
 // a child process with a mount namespace of its own, so that the machine keeps
 // the mounts it had.
 func withTracefs(t *testing.T, test func(t *testing.T)) {
-	if os.Getenv(mountTracefs) != "" {
+	if os.Getenv(ownMounts) != "" {
 		if err := unix.Mount("tracefs", tracefsFolders[0], "tracefs", 0, ""); err != nil {
 			t.Skipf("tracefs can't be mounted: %v", err)
 		}
@@ -39,22 +35,6 @@ func withTracefs(t *testing.T, test func(t *testing.T)) {
 	default:
 		t.Skip(err)
 	}
-}
-
-func runInMountNamespace(t *testing.T) {
-	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-	child.Env = append(os.Environ(), mountTracefs+"=1")
-	child.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
-	out, err := child.CombinedOutput()
-	switch {
-	case errors.Is(err, fs.ErrPermission):
-		t.Skipf("no mount namespace: %v", err)
-	case err != nil:
-		t.Fatalf("in a mount namespace: %v\n%s", err, out)
-	case strings.Contains(string(out), "--- SKIP"):
-		t.Skipf("in a mount namespace:\n%s", out)
-	}
-	t.Logf("in a mount namespace:\n%s", out)
 }
 
 func TestSyscallCounterCountsOldAndNewThreadsExactly(t *testing.T) {

@@ -7,15 +7,15 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// ProcessTimes returns the CPU time that this process has used so far, in its
-// own code and in the kernel, all threads together. Windows counts it in clock
-// ticks, commonly of 15.6 ms.
-func ProcessTimes() (user, system time.Duration, err error) {
+// ProcessUsage returns the CPU time that this process has used so far. Windows
+// keeps no count of context switches or of blocks for a process, and its page
+// faults are not told apart: all counts are 0.
+func ProcessUsage() (Usage, error) {
 	var created, ended, kernel, own windows.Filetime
 	if err := windows.GetProcessTimes(windows.CurrentProcess(), &created, &ended, &kernel, &own); err != nil {
-		return 0, 0, fmt.Errorf("CPU time is not known: GetProcessTimes: %w", err)
+		return Usage{}, fmt.Errorf("CPU time is not known: GetProcessTimes: %w", err)
 	}
-	return filetimeSpan(own), filetimeSpan(kernel), nil
+	return Usage{User: filetimeSpan(own), System: filetimeSpan(kernel)}, nil
 }
 
 // filetimeSpan reads a Filetime that is a length of time: units of 100 ns.

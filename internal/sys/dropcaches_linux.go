@@ -1,0 +1,33 @@
+package sys
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// dropCaches takes 1 (page cache), 2 (dentries and inodes) or 3 (both):
+// proc_sys_vm(5), Linux 2.6.16.
+const dropCaches = "/proc/sys/vm/drop_caches"
+
+// DropCaches writes back what is dirty (sync(2)) and drops the clean pages,
+// dentries and inodes of the whole machine, which slows everything on it for a
+// while. It takes root. What is in use, or of a file system in memory, stays.
+func DropCaches() error {
+	unix.Sync()
+	err := os.WriteFile(dropCaches, []byte("3\n"), 0)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, unix.EROFS):
+		return fmt.Errorf("caches can't be dropped: %w; /proc/sys is read-only, as in a container: do it outside", err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("caches can't be dropped: %w; run as root", err)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("caches can't be dropped: %w (%w); mount /proc, or use a kernel with CONFIG_SYSCTL", err, errors.ErrUnsupported)
+	}
+	return fmt.Errorf("caches can't be dropped: %w", err)
+}

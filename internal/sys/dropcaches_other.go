@@ -1,0 +1,14 @@
+//go:build !linux
+
+package sys
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+)
+
+// DropCaches returns an error that wraps [errors.ErrUnsupported].
+func DropCaches() error {
+	return fmt.Errorf("caches can't be dropped on %s: %w", runtime.GOOS, errors.ErrUnsupported)
+}
