@@ -3,6 +3,7 @@ package machine
 import (
 	"fmt"
 	"math"
+	"os"
 	"path"
 	"slices"
 	"strconv"
@@ -29,6 +30,7 @@ func (h host) limits() []Fact {
 }
 
 // limit finds the tightest limit in the group of this process and all above it.
+// One that is there and makes no sense leaves the tightest unknown.
 func (h host) limit(name, controller string) Fact {
 	group, ok := h.group(controller)
 	if !ok {
@@ -37,6 +39,9 @@ func (h host) limit(name, controller string) Fact {
 	found, least := known(name, "", group.top, false), math.Inf(1)
 	for _, folder := range group.upwards() {
 		amount, file, ok := h.groupLimit(folder, group.version, controller)
+		if _, exists := h.text(file); exists && !ok {
+			return Fact{name, Unknown, file}
+		}
 		if ok && (found.Value == Unknown || amount < least) {
 			least = amount
 			found = Fact{name, formatLimit(amount, controller), file}
@@ -47,6 +52,23 @@ func (h host) limit(name, controller string) Fact {
 		return Fact{name, unlimited, group.folder + " (no limit file)"}
 	}
 	return found
+}
+
+// MemoryLimit returns the bytes of memory that this process's control groups let it
+// have; ok is false where there is no limit or it is not known.
+func MemoryLimit() (limit int64, ok bool) {
+	return host{files: os.DirFS("/")}.memoryLimit()
+}
+
+func (h host) memoryLimit() (int64, bool) {
+	least := math.Inf(1)
+	group, _ := h.group("memory")
+	for _, folder := range group.upwards() {
+		if amount, _, ok := h.groupLimit(folder, group.version, "memory"); ok {
+			least = min(least, amount)
+		}
+	}
+	return int64(least), !math.IsInf(least, 1)
 }
 
 // A group is where a controller's files for this process are.
@@ -67,9 +89,10 @@ func (h host) group(controller string) (group, bool) {
 // of them holds.
 func (g group) upwards() []string {
 	var folders []string
-	for folder := g.folder; within(folder, g.top); folder = path.Dir(folder) {
+	top := path.Clean(g.top) // path.Dir gives clean ones only: another would never be met
+	for folder := g.folder; within(folder, top); folder = path.Dir(folder) {
 		folders = append(folders, folder)
-		if folder == g.top {
+		if folder == top {
 			break
 		}
 	}

@@ -278,6 +278,29 @@ func (r Run) Mark() string {
 	}
 }
 
+// LastRound returns the highest number of a round that was begun.
+func (r Run) LastRound() int {
+	last := 0
+	for _, t := range r.Trials {
+		last = max(last, t.Round)
+	}
+	return last
+}
+
+// Spent returns how long the trials took so far, with what lay between them, but
+// without the pauses before each resumption.
+func (r Run) Spent() time.Duration {
+	spent, part := time.Duration(0), time.Duration(0)
+	for _, t := range r.Trials {
+		end := t.StartNs + t.Elapsed
+		if end < part { // its clock started anew
+			spent, part = spent+part, 0
+		}
+		part = max(part, end)
+	}
+	return spent + part
+}
+
 // Rounds returns how many rounds are whole: in them every cell has its trial.
 func (r Run) Rounds() int {
 	trials := map[int]int{}
