@@ -82,14 +82,9 @@ func (r Row) syncTime() (time.Duration, bool) {
 	return 0, false
 }
 
-// clockJump is how far the time of day may go ahead or back during a run without
-// a word: what keeps it right moves it by up to 500 µs a second (RFC 5905, MAXFREQ),
-// which is a second in half an hour.
-const clockJump = time.Second
-
 // warnOfProcess tells what happened to the process that measured.
 func (f Figures) warnOfProcess() (found []Warning) {
-	if end := f.Run.End; end != nil && end.ClockJump.Abs() > clockJump {
+	if end := f.Run.End; end != nil && end.ClockJump != 0 {
 		found = append(found, newWarning("clock-jump",
 			fmt.Sprintf("the time of day went %v off the monotonic clock: somebody set it, or the machine slept", end.ClockJump.Round(time.Millisecond)),
 			"keep the machine awake, then run it again; if the clock was set no figure suffered"))
