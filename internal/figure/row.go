@@ -31,7 +31,7 @@ type Row struct {
 	Service  *Latency `json:"service_latency,omitempty"` // in an open loop: from the call to its return
 	Unserved int64    `json:"unserved_records"`          // in all trials together
 
-	Memory     holdfast.Size      `json:"buffers_bytes"`          // the most that a Writer holds in its own memory
+	Memory     holdfast.Size      `json:"buffers"`                // the most that a Writer holds in its own memory
 	Before     []result.Residency `json:"cache_before,omitempty"` // before each trial, where it is known
 	Steadiness *Steadiness        `json:"steadiness,omitempty"`
 }
