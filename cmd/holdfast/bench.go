@@ -191,19 +191,19 @@ func (s *session) measure(ctx context.Context, c study.Choice) (result.Run, erro
 	s.show = newProgress(s.stderr)
 	defer s.show.end()
 	s.say("calibrating with short runs in %s on %s", s.ground.Dir(), s.ground.FileSystem)
+	unseen := trial.CallsUnseen()
+	c.CountCalls = unseen == ""
 	matrix, plan, err := s.study.Prepare(ctx, s.ground, c, s.show.probing)
 	if err != nil {
 		return s.run, err
 	}
-	unseen := trial.CallsUnseen()
-	matrix.CountCalls = unseen == ""
 	s.run.Header = s.header(matrix, plan, unseen)
 	if err := s.create(); err != nil {
 		return s.run, err
 	}
 	s.say("plan: %d cells, each once in a warm-up and in rounds 1 to %d, in an order by seed %d; about %v; writes %s, at most %s at once",
 		len(matrix.Cells), plan.Rounds, c.Seed, max(time.Second, plan.Estimate.Round(time.Second)), bytesText(plan.Size), bytesText(plan.Room))
-	rounds, err := matrix.Run(ctx, s.ground, s)
+	rounds, _, err := matrix.Run(ctx, s.ground, s)
 	return s.run, errors.Join(err, s.close(end(err, rounds, plan, time.Since(begun))))
 }
 

@@ -29,6 +29,7 @@ func (h host) limits() []Fact {
 }
 
 // limit finds the tightest limit in the group of this process and all above it.
+// One that is there and makes no sense leaves the tightest unknown.
 func (h host) limit(name, controller string) Fact {
 	group, ok := h.group(controller)
 	if !ok {
@@ -37,6 +38,9 @@ func (h host) limit(name, controller string) Fact {
 	found, least := known(name, "", group.top, false), math.Inf(1)
 	for _, folder := range group.upwards() {
 		amount, file, ok := h.groupLimit(folder, group.version, controller)
+		if _, exists := h.text(file); exists && !ok {
+			return Fact{name, Unknown, file}
+		}
 		if ok && (found.Value == Unknown || amount < least) {
 			least = amount
 			found = Fact{name, formatLimit(amount, controller), file}
@@ -67,9 +71,10 @@ func (h host) group(controller string) (group, bool) {
 // of them holds.
 func (g group) upwards() []string {
 	var folders []string
-	for folder := g.folder; within(folder, g.top); folder = path.Dir(folder) {
+	top := path.Clean(g.top) // path.Dir gives clean ones only: another would never be met
+	for folder := g.folder; within(folder, top); folder = path.Dir(folder) {
 		folders = append(folders, folder)
-		if folder == g.top {
+		if folder == top {
 			break
 		}
 	}

@@ -76,10 +76,22 @@ func (h host) disk(m mount) (string, bool) {
 		device := strings.TrimPrefix(m.source, "/")
 		if target, ok := h.follow(device); ok { // /dev/mapper/name is a link to dm-0
 			device = target
+		} else if target, ok := h.mapped(path.Base(device)); ok {
+			device = target
 		}
 		folder, ok = h.follow("sys/class/block/" + path.Base(device))
 	}
 	return h.whole(folder), ok
+}
+
+// mapped finds a mapped device by its own name: in a container /dev may lack it.
+func (h host) mapped(name string) (string, bool) {
+	for _, file := range h.glob("/sys/class/block/dm-*/dm/name") {
+		if text, ok := h.text(file); ok && text == name {
+			return path.Dir(path.Dir(file)), true
+		}
+	}
+	return "", false
 }
 
 // whole returns the disk that a partition is a part of, else the folder itself.

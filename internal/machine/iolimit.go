@@ -31,47 +31,46 @@ func (h host) ioLimit(devices []string) Fact {
 	}
 	least := map[string]int64{}
 	for _, folder := range group.upwards() {
-		file, limits, ok := h.groupIOLimits(folder, group.version, devices)
-		if !ok {
+		file, text, exists := h.groupIOLimits(folder, group.version)
+		if !exists {
 			continue
 		}
-		if len(least) == 0 {
-			fact = Fact{name, unlimited, file}
+		before := len(least)
+		tighter, ok := tighten(least, text, devices)
+		if !ok {
+			return Fact{name, Unknown, file}
 		}
-		for key, n := range limits {
-			if old, has := least[key]; !has || n < old {
-				least[key] = n
-				fact.Source = file
-			}
+		if tighter || before == 0 {
+			fact.Source = file
 		}
 		fact.Value = formatIOLimits(least)
 	}
 	return fact
 }
 
-// groupIOLimits reads one group's limits on some devices.
-func (h host) groupIOLimits(folder string, version int, devices []string) (file string, limits map[string]int64, ok bool) {
+// groupIOLimits reads one group's limits, in the form of io.max.
+func (h host) groupIOLimits(folder string, version int) (file, text string, exists bool) {
 	if version == 2 {
 		file = path.Join(folder, "io.max")
-		text, ok := h.text(file)
-		return file, parseIOMax(text, devices), ok
+		text, exists = h.text(file)
+		return file, text, exists
 	}
 	var all strings.Builder
 	for _, t := range throttles {
-		text, has := h.text(path.Join(folder, t.file))
-		ok = ok || has
+		text, ok := h.text(path.Join(folder, t.file))
+		exists = exists || ok
 		for line := range strings.Lines(text) {
 			device, limit, _ := strings.Cut(strings.TrimSpace(line), " ")
 			fmt.Fprintf(&all, "%s %s=%s\n", device, t.key, limit)
 		}
 	}
-	return path.Join(folder, "blkio.throttle.*"), parseIOMax(all.String(), devices), ok
+	return path.Join(folder, "blkio.throttle.*"), all.String(), exists
 }
 
-// parseIOMax reads lines such as "8:16 rbps=2097152 wbps=max riops=max wiops=120"
-// and keeps the least of each key. "max" is no limit.
-func parseIOMax(text string, devices []string) map[string]int64 {
-	limits := map[string]int64{}
+// tighten lowers the least limits by lines such as
+// "8:16 rbps=2097152 wbps=max riops=max wiops=120" on some devices, and reports
+// whether any was lowered and all were understood. "max" is no limit.
+func tighten(least map[string]int64, text string, devices []string) (tighter, ok bool) {
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
 		if len(fields) == 0 || !slices.Contains(devices, fields[0]) {
@@ -80,12 +79,16 @@ func parseIOMax(text string, devices []string) map[string]int64 {
 		for _, field := range fields[1:] {
 			key, value, _ := strings.Cut(field, "=")
 			n, ok := scaled(value, 1)
-			if old, has := limits[key]; ok && (!has || n < old) {
-				limits[key] = n
+			if !ok && value != "max" {
+				return tighter, false
+			}
+			if old, has := least[key]; ok && (!has || n < old) {
+				least[key] = n
+				tighter = true
 			}
 		}
 	}
-	return limits
+	return tighter, true
 }
 
 func formatIOLimits(limits map[string]int64) string {

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"math"
 	"os"
 	"path"
 	"strconv"
@@ -73,11 +74,12 @@ func (h host) thermalFiles() []string {
 func (h host) owner(cpu, kind string) string {
 	pack, ok := h.text(path.Join(cpu, "topology/physical_package_id"))
 	core, ok2 := h.text(path.Join(cpu, "topology/core_id"))
+	die, _ := h.text(path.Join(cpu, "topology/die_id")) // a core's number is its die's own
 	switch {
 	case kind == "package" && ok:
 		return kind + " " + pack
 	case kind == "core" && ok && ok2:
-		return kind + " " + pack + " " + core
+		return kind + " " + pack + " " + die + " " + core
 	}
 	return kind + " of " + cpu
 }
@@ -225,8 +227,8 @@ func parseDevice(text string) (read, written, flushes *int64, busy *time.Duratio
 func parseLoad(text string) *float64 {
 	first, _, _ := strings.Cut(text, " ")
 	load, err := strconv.ParseFloat(first, 64)
-	// The second half refuses infinity, which JSON can't hold, and what is no number.
-	if err != nil || !(load >= 0 && load < 1e9) {
+	// JSON can't hold infinity or what is no number.
+	if err != nil || math.Signbit(load) || math.IsInf(load, 0) || math.IsNaN(load) {
 		return nil
 	}
 	return &load

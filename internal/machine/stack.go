@@ -151,7 +151,7 @@ func (h host) numbers(disk string) []string {
 	var all []string
 	for _, level := range h.levels(disk) {
 		for _, folder := range level {
-			if number, ok := h.text(path.Join(h.whole(folder), "dev")); ok {
+			if number, ok := h.text(path.Join(h.whole(folder), "dev")); ok && number != "" {
 				all = append(all, number)
 			}
 		}

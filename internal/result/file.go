@@ -22,9 +22,11 @@ const (
 
 // A File is a results file while it is written. Every line is handed to the
 // kernel whole before its method returns, so a killed program leaves all that
-// was measured. It is for one goroutine.
+// was measured. After an error the file ends with its last whole line, and may be
+// written on. It is for one goroutine.
 type File struct {
 	file *os.File
+	size int64 // of the whole lines
 }
 
 // Create makes the file at path and writes its header. An existing file is left
@@ -52,15 +54,16 @@ func Resume(path string, r Resumption) (Run, *File, error) {
 	if err != nil {
 		return Run{}, nil, err
 	}
-	run, err := resume(f, r)
+	file := &File{file: f}
+	run, err := file.resume(r)
 	if err != nil {
 		return run, nil, errors.Join(err, f.Close())
 	}
-	return run, &File{file: f}, nil
+	return run, file, nil
 }
 
-func resume(f *os.File, r Resumption) (Run, error) {
-	text, err := io.ReadAll(f)
+func (f *File) resume(r Resumption) (Run, error) {
+	text, err := io.ReadAll(f.file)
 	if err != nil {
 		return Run{}, err
 	}
@@ -71,14 +74,12 @@ func resume(f *os.File, r Resumption) (Run, error) {
 	if run.Header.SchemaVersion != SchemaVersion {
 		return run, fmt.Errorf("%w: schema_version %d, and only %d can go on", ErrOlder, run.Header.SchemaVersion, SchemaVersion)
 	}
-	whole := int64(bytes.LastIndexByte(text, '\n') + 1)
-	if err := f.Truncate(whole); err != nil {
+	f.size = int64(bytes.LastIndexByte(text, '\n') + 1)
+	_, err = f.file.Seek(f.size, io.SeekStart)
+	if err := errors.Join(f.file.Truncate(f.size), err); err != nil {
 		return run, err
 	}
-	if _, err := f.Seek(whole, io.SeekStart); err != nil {
-		return run, err
-	}
-	return run, (&File{file: f}).line(resumption{kindResume, r})
+	return run, f.line(resumption{kindResume, r})
 }
 
 type header struct {
@@ -114,8 +115,13 @@ func (f *File) line(v any) error {
 	if err != nil {
 		return fmt.Errorf("results: %w", err)
 	}
-	_, err = f.file.Write(append(text, '\n'))
-	return err
+	n, err := f.file.Write(append(text, '\n'))
+	if err != nil {
+		_, seekErr := f.file.Seek(f.size, io.SeekStart)
+		return errors.Join(err, f.file.Truncate(f.size), seekErr)
+	}
+	f.size += int64(n)
+	return nil
 }
 
 // A FormatError says which line of a results file can't be used, and why.

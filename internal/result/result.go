@@ -92,8 +92,9 @@ type Cell struct {
 	Cache Cache `json:"cache,omitempty"` // what is asked of the page cache; empty is NewFile
 
 	// Steady is a cell whose trials go on until the throughput is steady; Records
-	// is then the most.
-	Steady bool `json:"steady,omitempty"`
+	// and Longest are then the most.
+	Steady  bool          `json:"steady,omitempty"`
+	Longest time.Duration `json:"longest_ns,omitempty"`
 
 	// LatencyStride is how many Writes go by for each one that is timed.
 	LatencyStride int `json:"latency_stride"`
@@ -164,9 +165,13 @@ type Measurement struct {
 
 	Before  *Residency `json:"cache_before,omitempty"` // of the file, when the clock started
 	Samples []Sample   `json:"samples,omitempty"`      // of a steady cell
+	Steady  bool       `json:"steady,omitempty"`       // the throughput became steady
 
 	Allocations int64 `json:"allocations"`
 	Allocated   int64 `json:"allocated_bytes"`
+
+	// Activity is what the whole machine did meanwhile.
+	Activity *machine.Activity `json:"activity,omitempty"`
 }
 
 // Usage is what the kernel charged the process (getrusage(2)); what a system does
@@ -194,10 +199,14 @@ type Residency struct {
 
 // A Sample is a stretch of a long trial.
 type Sample struct {
-	At        time.Duration `json:"at_ns"` // its end, since the first Write
-	Size      int64         `json:"size_bytes"`
-	Dirty     int64         `json:"dirty_bytes"` // in the page cache, of the whole machine, at its end
-	Writeback int64         `json:"writeback_bytes"`
+	At   time.Duration `json:"at_ns"` // its end, since the first Write
+	Size int64         `json:"size_bytes"`
+
+	// Of the whole machine, at the sample's end; all are zero where the system does
+	// not tell. Writers are slowed once Dirty and Writeback together exceed Throttle.
+	Dirty     int64 `json:"dirty_bytes"` // in memory, to be written
+	Writeback int64 `json:"writeback_bytes"`
+	Throttle  int64 `json:"dirty_throttle_bytes"`
 }
 
 // SystemCalls are the calls of the whole process, as the kernel counted them.
@@ -270,6 +279,29 @@ func (r Run) Mark() string {
 	default:
 		return fmt.Sprintf("%s: %s; %s", r.End.State, r.End.Reason, done)
 	}
+}
+
+// LastRound returns the highest number of a round that was begun.
+func (r Run) LastRound() int {
+	last := 0
+	for _, t := range r.Trials {
+		last = max(last, t.Round)
+	}
+	return last
+}
+
+// Spent returns how long the trials took so far, with what lay between them, but
+// without the pauses before each resumption.
+func (r Run) Spent() time.Duration {
+	spent, part := time.Duration(0), time.Duration(0)
+	for _, t := range r.Trials {
+		end := t.StartNs + t.Elapsed
+		if end < part { // its clock started anew
+			spent, part = spent+part, 0
+		}
+		part = max(part, end)
+	}
+	return spent + part
 }
 
 // Rounds returns how many rounds are whole: in them every cell has its trial.

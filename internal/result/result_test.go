@@ -53,14 +53,16 @@ func plantedTrial(t *testing.T, cell string, round, position int) result.Trial {
 	if err != nil {
 		t.Fatal(err)
 	}
+	busy := time.Second
 	return result.Trial{Cell: cell, Round: round, Position: position, StartNs: 7, Measurement: result.Measurement{
 		Records: 10, Size: 1280, Elapsed: 15, Open: 1, Write: 2, Flush: 3, Sync: 4, Close: 5,
 		Usage:       result.Usage{User: 6, System: 7, VoluntarySwitches: 8, ForcedSwitches: 9, MinorFaults: 10, MajorFaults: 11, BlocksIn: 12, BlocksOut: 13},
 		SystemCalls: &result.SystemCalls{Total: 3, Writes: 2, Syncs: 1, Source: "tracepoints", Records: 5},
 		Before:      &result.Residency{Pages: 4, Resident: 3, Source: "asked"}, Service: &latency, Unserved: 2,
-		Samples: []result.Sample{{At: 1, Size: 2, Dirty: 3, Writeback: 4}},
-		Writer:  result.WriterCalls{Writes: 10, Flushes: 2, Syncs: 1, SystemCalls: 3, Waits: 4},
-		Latency: latency, Allocations: 8, Allocated: 9,
+		Samples:  []result.Sample{{At: 1, Size: 2, Dirty: 3, Writeback: 4, Throttle: 5}},
+		Activity: &machine.Activity{CPUBusy: &busy},
+		Writer:   result.WriterCalls{Writes: 10, Flushes: 2, Syncs: 1, SystemCalls: 3, Waits: 4},
+		Latency:  latency, Allocations: 8, Allocated: 9,
 	}}
 }
 
@@ -325,9 +327,11 @@ func TestCreateLeavesAnExistingFileAlone(t *testing.T) {
 	}
 }
 
+func ofWrite(t result.Trial) *result.Latency { return &t.Latency }
+
 func TestMergedLatencySupportsMore(t *testing.T) {
 	run := planted(t)
-	one, err := result.MergeLatency(run.Trials[:1], enough)
+	one, err := result.MergeLatency(run.Trials[:1], ofWrite, enough)
 	if err != nil || one.Count != 1000 || one.P99 == 0 || one.P999 != 0 {
 		t.Errorf("one trial: %+v, %v", one, err)
 	}
@@ -335,7 +339,7 @@ func TestMergedLatencySupportsMore(t *testing.T) {
 	for range 10 {
 		ten = append(ten, run.Trials[0])
 	}
-	all, err := result.MergeLatency(ten, enough)
+	all, err := result.MergeLatency(ten, ofWrite, enough)
 	if err != nil || all.Count != 10000 || all.P999 == 0 {
 		t.Errorf("ten trials: %+v, %v", all, err)
 	}
