@@ -31,9 +31,9 @@ type Row struct {
 	Service  *Latency `json:"service_latency,omitempty"` // in an open loop: from the call to its return
 	Unserved int64    `json:"unserved_records"`          // in all trials together
 
-	Memory holdfast.Size      `json:"buffers_bytes"`          // the most that a Writer holds in its own memory
-	Before []result.Residency `json:"cache_before,omitempty"` // before each trial, where it is known
-	Steady *Steadiness        `json:"steadiness,omitempty"`
+	Memory     holdfast.Size      `json:"buffers_bytes"`          // the most that a Writer holds in its own memory
+	Before     []result.Residency `json:"cache_before,omitempty"` // before each trial, where it is known
+	Steadiness *Steadiness        `json:"steadiness,omitempty"`
 }
 
 // Stages are the parts of a trial's elapsed time. The median of each is taken
@@ -101,7 +101,7 @@ func newRow(run result.Run, c result.Cell, trials []result.Trial) (Row, error) {
 		}
 	}
 	if c.Steady {
-		r.Steady = newSteadiness(trials)
+		r.Steadiness = newSteadiness(trials)
 	}
 	return r, r.takeLatencies(trials)
 }
