@@ -3,6 +3,7 @@ package machine
 import (
 	"fmt"
 	"math"
+	"os"
 	"path"
 	"slices"
 	"strconv"
@@ -51,6 +52,23 @@ func (h host) limit(name, controller string) Fact {
 		return Fact{name, unlimited, group.folder + " (no limit file)"}
 	}
 	return found
+}
+
+// MemoryLimit returns the bytes of memory that this process's control groups let it
+// have; ok is false where there is no limit or it is not known.
+func MemoryLimit() (limit int64, ok bool) {
+	return host{files: os.DirFS("/")}.memoryLimit()
+}
+
+func (h host) memoryLimit() (int64, bool) {
+	least := math.Inf(1)
+	group, _ := h.group("memory")
+	for _, folder := range group.upwards() {
+		if amount, _, ok := h.groupLimit(folder, group.version, "memory"); ok {
+			least = min(least, amount)
+		}
+	}
+	return int64(least), !math.IsInf(least, 1)
 }
 
 // A group is where a controller's files for this process are.

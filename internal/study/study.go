@@ -8,6 +8,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -165,6 +166,28 @@ func (s Study) Prepare(ctx context.Context, g *trial.Ground, c Choice, probed fu
 	}
 	plan.Limit = m.Limit
 	return m, plan, g.Need(plan.Room)
+}
+
+// Outline returns what Prepare would plan, without its calibration: the records of
+// a cell are 0 where that decides them, and the plan's sizes are upper bounds.
+func (s Study) Outline(c Choice) ([]result.Cell, result.Plan) {
+	var cells []trial.Cell
+	var outline []result.Cell
+	for _, w := range s.Workloads(c) {
+		cell := w.cell(0)
+		outline = append(outline, cell)
+		most := int64(trialMost)
+		if c.Steady {
+			most = cmp.Or(c.Room, DefaultRoom)
+		}
+		cell.Records = max(int64(w.Writers), most/w.RecordBytes)
+		cells = append(cells, Cell(cell, steadyTime, false))
+	}
+	_, plan := c.matrix(cells, c.rounds())
+	if !c.Steady {
+		plan.Estimate, plan.Limit = c.budget(), c.budget()
+	}
+	return outline, plan
 }
 
 // steady plans trials that end by themselves.

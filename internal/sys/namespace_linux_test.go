@@ -30,7 +30,7 @@ func inMountNamespace(t *testing.T, test func(t *testing.T)) {
 
 func runInMountNamespace(t *testing.T) {
 	t.Helper()
-	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	child := exec.Command(os.Args[0], "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.v")
 	child.Env = append(os.Environ(), ownMounts+"=1")
 	child.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 	out, err := child.CombinedOutput()

@@ -1,0 +1,369 @@
+package sys
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Remount unmounts the file system that holds dir and mounts it again as it was,
+// so that nothing of it stays in memory. It takes root. Nothing on it may be
+// open, also by others; what looks for a file there meanwhile finds none.
+//
+// It refuses, before it touches anything, what it could not bring back as it
+// was or what would keep its cache: the root file system, one without a block
+// device of its own, a bind mount, one that is mounted twice or has mounts below
+// it, and options or a propagation that mount(2) can't repeat. After an error
+// the file system is mounted, unless the error says that it is not and with
+// which command to bring it back.
+//
+// The image of a loop device is evicted too, from the file system that it lies
+// on; see [Evict]. Services that systemd binds to the mount are stopped by it.
+func Remount(dir string) error {
+	m, err := remountable(dir)
+	if err != nil {
+		return fmt.Errorf("%s can't be remounted: %w", dir, err)
+	}
+	how, err := mountAgain(m)
+	if err != nil {
+		return fmt.Errorf("%s can't be remounted: %w", m.point, err)
+	}
+	if err := how.remount(); err != nil {
+		return fmt.Errorf("%s can't be remounted: %w", m.point, err)
+	}
+	return nil
+}
+
+// remountable finds the mount that holds dir, and refuses what Remount refuses
+// by the list of mounts.
+func remountable(dir string) (mounted, error) {
+	id, err := mountID(dir)
+	if err != nil {
+		return mounted{}, err
+	}
+	all, err := mounts()
+	if err != nil {
+		return mounted{}, err
+	}
+	return pickRemountable(all, id)
+}
+
+func pickRemountable(all []mounted, id int) (mounted, error) {
+	at := slices.IndexFunc(all, func(m mounted) bool { return m.id == id })
+	if at < 0 {
+		return mounted{}, fmt.Errorf("mount %d is not in /proc/self/mountinfo", id)
+	}
+	m := all[at]
+	switch {
+	case m.point == "/":
+		return m, errors.New("it is the root file system; use a folder on another one")
+	case strings.HasPrefix(m.device, "0:"): // get_anon_bdev: no device has major number 0
+		return m, fmt.Errorf("%s has no block device of its own, so there is nothing to unmount it from: %w", m.kind, errors.ErrUnsupported)
+	case m.root != "/":
+		return m, fmt.Errorf("%s is a bind mount of the folder %s; use the file system's own mount", m.point, m.root)
+	}
+	parentShared := false
+	for _, other := range all {
+		switch {
+		case other.id == m.id:
+		case other.device == m.device:
+			return m, fmt.Errorf("%s is mounted on %s too, where its cache would stay: unmount that first", m.source, other.point)
+		case other.parent == m.id:
+			return m, fmt.Errorf("%s is mounted below it: unmount that first", other.point)
+		case other.id == m.parent:
+			parentShared = other.shared()
+		}
+	}
+	return m, m.checkPropagation(parentShared)
+}
+
+func (m mounted) shared() bool {
+	return slices.ContainsFunc(m.propagation, func(p string) bool { return strings.HasPrefix(p, "shared:") })
+}
+
+// checkPropagation refuses what a new mount would not get by itself: it is
+// shared if what it is mounted on is (mount_namespaces(7)), and else private.
+func (m mounted) checkPropagation(parentShared bool) error {
+	for _, p := range m.propagation {
+		if !strings.HasPrefix(p, "shared:") {
+			return fmt.Errorf("its propagation %s can't be repeated; mount --make-private %s first", p, m.point)
+		}
+	}
+	if m.shared() != parentShared {
+		return fmt.Errorf("it is shared with other mount namespaces and what it is mounted on is not, or the other way about, which can't be repeated; mount --make-shared or --make-private %s first", m.point)
+	}
+	return nil
+}
+
+// mountFlags are the options of a mount and of a file system that mount(2) takes
+// as flags: Linux's fs/proc_namespace.c shows them so.
+var mountFlags = map[string]uintptr{
+	"rw":          0,
+	"ro":          unix.MS_RDONLY,
+	"nosuid":      unix.MS_NOSUID,
+	"nodev":       unix.MS_NODEV,
+	"noexec":      unix.MS_NOEXEC,
+	"noatime":     unix.MS_NOATIME,
+	"nodiratime":  unix.MS_NODIRATIME,
+	"relatime":    unix.MS_RELATIME,
+	"nosymfollow": unix.MS_NOSYMFOLLOW,
+}
+
+var superFlags = map[string]uintptr{
+	"rw":       0,
+	"ro":       unix.MS_RDONLY,
+	"sync":     unix.MS_SYNCHRONOUS,
+	"dirsync":  unix.MS_DIRSYNC,
+	"mand":     unix.MS_MANDLOCK,
+	"lazytime": unix.MS_LAZYTIME,
+	"seclabel": 0, // SELinux shows it and sets it by itself
+}
+
+// A mountCall is what brings a mount back: the arguments of mount(2).
+type mountCall struct {
+	mounted
+	flags uintptr
+	data  string
+	image string // under a loop device: its file
+}
+
+// mountAgain finds out how to mount m again, and refuses if that can't be.
+func mountAgain(m mounted) (mountCall, error) {
+	how := mountCall{mounted: m}
+	if err := m.checkSource(); err != nil {
+		return how, err
+	}
+	if slices.Contains(m.options, "ro") != slices.Contains(m.super, "ro") {
+		return how, errors.New("its mount is read-only and the file system is not, or the other way about (after an error on the disk, perhaps: see dmesg), which mount(2) can't repeat")
+	}
+	for _, option := range m.options {
+		flag, ok := mountFlags[option]
+		if !ok {
+			return how, fmt.Errorf("its mount option %s can't be repeated by mount(2)", option)
+		}
+		how.flags |= flag
+	}
+	if how.flags&(unix.MS_NOATIME|unix.MS_RELATIME) == 0 {
+		how.flags |= unix.MS_STRICTATIME // which is not shown; without it, relatime: mount(2), Linux 2.6.30
+	}
+	var data []string
+	for _, option := range m.super {
+		if flag, ok := superFlags[option]; ok {
+			how.flags |= flag
+		} else {
+			data = append(data, option)
+		}
+	}
+	how.data = strings.Join(data, ",")
+	image, err := m.loopImage()
+	if err != nil {
+		return how, err
+	}
+	how.image = image
+	return how, tryOptions(m.kind, data)
+}
+
+// checkSource makes sure that the source is the mount's block device.
+func (m mounted) checkSource() error {
+	var stat unix.Stat_t
+	if err := unix.Stat(m.source, &stat); err != nil {
+		return fmt.Errorf("its device %s is not to be found: %w", m.source, err)
+	}
+	device := fmt.Sprintf("%d:%d", unix.Major(uint64(stat.Rdev)), unix.Minor(uint64(stat.Rdev)))
+	if stat.Mode&unix.S_IFMT != unix.S_IFBLK || device != m.device {
+		return fmt.Errorf("its source %s is not the block device %s", m.source, m.device)
+	}
+	return nil
+}
+
+// loopImage returns the file that a loop device stands for, or nothing.
+func (m mounted) loopImage() (string, error) {
+	name, err := os.ReadFile(filepath.Join("/sys/dev/block", m.device, "loop/backing_file"))
+	if err != nil {
+		return "", nil
+	}
+	image := strings.TrimSuffix(string(name), "\n")
+	if _, err := os.Stat(image); err != nil {
+		return "", fmt.Errorf("the image under %s, whose cache would stay, is not to be found: %w", m.source, err)
+	}
+	return image, nil
+}
+
+// tryOptions has the file system read the options without mounting anything:
+// fsopen(2) and fsconfig(2), Linux 5.2. A file system that still reads them as
+// one text takes all; older kernels try nothing.
+func tryOptions(kind string, options []string) error {
+	context, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
+	switch {
+	case errors.Is(err, unix.ENOSYS):
+		return nil
+	case errors.Is(err, unix.EPERM):
+		return fmt.Errorf("%w; run as root", err)
+	case err != nil:
+		return fmt.Errorf("%s can't be mounted by mount(2) alone: fsopen: %w", kind, err)
+	}
+	defer unix.Close(context)
+	for _, option := range options {
+		name, value, ok := strings.Cut(option, "=")
+		if ok {
+			err = unix.FsconfigSetString(context, name, value)
+		} else {
+			err = unix.FsconfigSetFlag(context, name)
+		}
+		if err != nil {
+			return fmt.Errorf("its mount option %s can't be repeated: %s says: %w", option, kind, err)
+		}
+	}
+	return nil
+}
+
+// remount unmounts and mounts again. Meanwhile it holds the device open: a loop
+// device would go with its last user.
+func (how mountCall) remount() error {
+	device, err := os.Open(how.source)
+	if err != nil {
+		return err
+	}
+	defer device.Close()
+	if err := unix.Unmount(how.point, unix.UMOUNT_NOFOLLOW); err != nil {
+		return unmountError(how.point, err)
+	}
+	emptied := how.emptyDevice(device)
+	if err := how.mount(); err != nil {
+		return err
+	}
+	return errors.Join(emptied, how.compare())
+}
+
+func unmountError(point string, err error) error {
+	switch {
+	case errors.Is(err, unix.EBUSY):
+		return fmt.Errorf("%w: some program has a file open there, or its working folder; end it (fuser -vm %s names it)", err, quoted(point))
+	case errors.Is(err, unix.EPERM):
+		return fmt.Errorf("%w; run as root", err)
+	}
+	return fmt.Errorf("umount: %w", err)
+}
+
+// emptyDevice drops what is cached of the device itself, and of a loop device's
+// image, and makes sure that the file system is gone from memory: only then is
+// the device free for an exclusive user.
+func (how mountCall) emptyDevice(device *os.File) error {
+	err := again(func() error {
+		free, err := unix.Open(how.source, unix.O_RDONLY|unix.O_EXCL|unix.O_CLOEXEC, 0)
+		if err == nil {
+			unix.Close(free)
+		}
+		return err
+	})
+	if errors.Is(err, unix.EBUSY) {
+		return fmt.Errorf("its cache stayed: %s is still mounted, in another mount namespace (a container's, or a service's), or in use", how.source)
+	}
+	if err != nil {
+		return err
+	}
+	err = onDescriptor(device, func(fd int) error { return unix.IoctlSetInt(fd, unix.BLKFLSBUF, 0) })
+	if err != nil {
+		return fmt.Errorf("the cache of %s stayed: BLKFLSBUF: %w", how.source, err)
+	}
+	if how.image == "" {
+		return nil
+	}
+	image, err := os.Open(how.image)
+	if err != nil {
+		return fmt.Errorf("the cache of the image stayed: %w", err)
+	}
+	defer image.Close()
+	return Evict(image)
+}
+
+// mount mounts it, with some patience: udev may look at the device just now.
+func (how mountCall) mount() error {
+	err := again(func() error {
+		return unix.Mount(how.source, how.point, how.kind, how.flags, how.data)
+	})
+	if err != nil {
+		return fmt.Errorf("it is not mounted any more, for mounting it again fails: %w; bring it back with: %s", err, how.command())
+	}
+	return nil
+}
+
+// again tries until there is no error, for a quarter of a second.
+func again(try func() error) error {
+	err := try()
+	for pause := time.Millisecond; err != nil && pause < 200*time.Millisecond; pause *= 2 {
+		time.Sleep(pause)
+		err = try()
+	}
+	return err
+}
+
+// compare says what is not as it was.
+func (how mountCall) compare() error {
+	id, err := mountID(how.point)
+	if err != nil {
+		return err
+	}
+	all, err := mounts()
+	if err != nil {
+		return err
+	}
+	for _, m := range all {
+		if m.id == id && m.sameAs(how.mounted) {
+			return nil
+		}
+	}
+	return fmt.Errorf("it is mounted again, but not as it was; to bring that back: umount %s && %s", quoted(how.point), how.command())
+}
+
+func (m mounted) sameAs(old mounted) bool {
+	return m.device == old.device && m.root == old.root && m.kind == old.kind && m.shared() == old.shared() &&
+		slices.Equal(m.options, old.options) && slices.Equal(m.super, old.super)
+}
+
+// command is what mounts it from a shell.
+func (how mountCall) command() string {
+	options := slices.Clone(how.options)
+	if how.flags&unix.MS_STRICTATIME != 0 {
+		options = append(options, "strictatime")
+	}
+	for _, option := range how.super {
+		if option != "seclabel" && !slices.Contains(options, option) {
+			options = append(options, option)
+		}
+	}
+	source := how.source
+	if how.image != "" {
+		options, source = append(options, how.loopOptions()...), how.image
+	}
+	return strings.Join([]string{"mount", "-t", how.kind, "-o", quoted(strings.Join(options, ",")), quoted(source), quoted(how.point)}, " ")
+}
+
+// loopOptions are those of mount(8) that make the loop device anew.
+func (how mountCall) loopOptions() []string {
+	options := []string{"loop"}
+	for _, name := range []string{"offset", "sizelimit"} {
+		value, err := os.ReadFile(filepath.Join("/sys/dev/block", how.device, "loop", name))
+		if v := strings.TrimSpace(string(value)); err == nil && v != "0" {
+			options = append(options, name+"="+v)
+		}
+	}
+	return options
+}
+
+// quoted makes one word of s for a shell.
+func quoted(s string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-,:=+@", r)
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
