@@ -172,7 +172,7 @@ func findShare(n Need, r figure.Row) Finding {
 	if !(high > 0) {
 		return unknown("CPU time is not counted here")
 	}
-	share := high * n.records(r.Cell.RecordBytes) / float64(time.Second)
+	share := high * n.Records(r.Cell.RecordBytes) / float64(time.Second)
 	return known(roundUp(int64(math.Ceil(share*100*100))), how)
 }
 

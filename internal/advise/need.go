@@ -100,6 +100,18 @@ func ParseNeed(text string) (Need, error) {
 	return n, n.validate(text)
 }
 
+// With returns n with the terms of other in place of its own, or besides them.
+func (n Need) With(other Need) (Need, error) {
+	both := slices.Clone(other)
+	for _, t := range n {
+		if _, replaced := other.Term(t.Of); !replaced {
+			both = append(both, t)
+		}
+	}
+	slices.SortFunc(both, func(a, b Term) int { return int(a.Of - b.Of) })
+	return both, both.validate(both.String())
+}
+
 // validate refuses terms that say nothing without another.
 func (n Need) validate(text string) error {
 	_, rate := n.Term(Rate)
@@ -340,8 +352,8 @@ func (t Term) exceeds(b holdfast.Bound) bool {
 	return !b.None() && (limit == holdfast.Unlimited || int64(limit) > t.Limit)
 }
 
-// records returns the need's rate in records a second, or 0.
-func (n Need) records(recordBytes int64) float64 {
+// Records returns the need's rate in records a second, or 0.
+func (n Need) Records(recordBytes int64) float64 {
 	t, ok := n.Term(Rate)
 	switch {
 	case !ok:
