@@ -183,7 +183,7 @@ func (f fitting) aim(t time.Duration) []int64 {
 
 // shares reports whether two workloads write the same number of records.
 func (w Workload) shares(other Workload) bool {
-	if w.RecordBytes != other.RecordBytes || w.Writers != other.Writers {
+	if w.RecordBytes != other.RecordBytes || w.Writers != other.Writers || w.Rate != other.Rate {
 		return false
 	}
 	return w.Policy == other.Policy || !w.durable() && !other.durable() && !w.Empty && !other.Empty

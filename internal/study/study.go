@@ -59,10 +59,13 @@ const steadyTime = time.Minute
 // Name returns the workload's name, which tells it from all others of the matrix.
 func (w Workload) Name() string {
 	name := fmt.Sprintf("policy=%v/record=%v/writers=%d", w.Policy, holdfast.Size(w.RecordBytes), w.Writers)
-	switch {
-	case w.Empty:
-		return fmt.Sprintf("empty/record=%v/writers=%d", holdfast.Size(w.RecordBytes), w.Writers)
-	case w.Twin:
+	if w.Empty {
+		name = fmt.Sprintf("empty/record=%v/writers=%d", holdfast.Size(w.RecordBytes), w.Writers)
+	}
+	if w.Rate > 0 {
+		name += fmt.Sprintf("/rate=%g", w.Rate)
+	}
+	if w.Twin {
 		name += "/again"
 	}
 	return name
