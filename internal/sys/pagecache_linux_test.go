@@ -190,7 +190,7 @@ func asUser(t *testing.T, id uint32) {
 		t.Fatal(err)
 	}
 	defer os.Remove(binary)
-	child := exec.Command(binary, "-test.run=^"+t.Name()+"$", "-test.v")
+	child := exec.Command(binary, onlyThis(t), "-test.v")
 	child.Dir = "/"
 	child.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: id, Gid: id}}
 	out, err := child.CombinedOutput()

@@ -99,6 +99,9 @@ const traceOptions = unix.PTRACE_O_TRACESYSGOOD | unix.PTRACE_O_TRACECLONE | uni
 // process that is stopped by job control can't stay stopped. In between, a
 // SIGSTOP holds it.
 func (t *tracer) seize() error {
+	if !t.inProcess(t.leader) {
+		return fmt.Errorf("system calls can't be counted: the threads of process %d are not in /proc; mount it", t.leader)
+	}
 	if _, err := t.awaitStop(); err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ const (
 // thisTest is a command that runs the test anew, alone, as the traced program.
 func thisTest(ctx context.Context, t *testing.T, arguments ...string) (cmd *exec.Cmd, out *bytes.Buffer) {
 	out = &bytes.Buffer{}
-	cmd = exec.CommandContext(ctx, os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd = exec.CommandContext(ctx, os.Args[0], onlyThis(t), "-test.v")
 	cmd.Env = append(os.Environ(), traced+"="+strings.Join(arguments, " "), tracedFile+"="+filepath.Join(t.TempDir(), "file"))
 	cmd.Stdout, cmd.Stderr = out, out
 	return cmd, out
