@@ -255,3 +255,18 @@ func TestDropCachesLeavesNothingClean(t *testing.T) {
 		t.Errorf("%+v, %v; want nothing resident", r, err)
 	}
 }
+
+func TestDropCachesNamesAReadOnlyProc(t *testing.T) {
+	inMountNamespace(t, func(t *testing.T) {
+		const dir = "/proc/sys"
+		if err := unix.Mount(dir, dir, "", unix.MS_BIND, ""); err != nil {
+			t.Skip(err)
+		}
+		if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""); err != nil {
+			t.Skip(err)
+		}
+		if err := DropCaches(); !errors.Is(err, unix.EROFS) || !strings.Contains(err.Error(), "container") {
+			t.Errorf("err = %v, want that /proc/sys is read-only", err)
+		}
+	})
+}

@@ -410,3 +410,21 @@ func TestTraceErrorNamesTheKind(t *testing.T) {
 	check("PTRACE_GET_SYSCALL_INFO", unix.EIO, errors.ErrUnsupported)
 	check("wait4", unix.EINVAL, unix.EINVAL)
 }
+
+// BenchmarkTrace measures what tracing adds to two of the cheapest calls: a byte
+// that dd reads of /dev/zero and writes to /dev/null.
+func BenchmarkTrace(b *testing.B) {
+	dd := func(b *testing.B) *exec.Cmd {
+		return exec.Command("dd", "if=/dev/zero", "of=/dev/null", "bs=1", fmt.Sprintf("count=%d", b.N))
+	}
+	b.Run("traced=no", func(b *testing.B) {
+		if err := dd(b).Run(); err != nil {
+			b.Skip(err)
+		}
+	})
+	b.Run("traced=yes", func(b *testing.B) {
+		if _, err := TraceSyscalls(dd(b)); err != nil {
+			b.Skip(err)
+		}
+	})
+}
