@@ -35,12 +35,13 @@ var rooms = map[string]room{
 	"internal/machine": {"internal/sys", ""},
 	"internal/result":  {". internal/machine", "…"},
 	"internal/trial":   {". internal/result internal/machine internal/sys internal/stat", "…"},
-	"internal/study":   {". internal/result internal/trial", "…"},
-	"internal/advise":  {". internal/result internal/stat", "…"},
+	"internal/study":   {". internal/result internal/stat internal/trial", "…"},
+	"internal/figure":  {". internal/result internal/stat internal/machine", ""},
+	"internal/advise":  {". internal/result internal/stat internal/figure", "…"},
 	"internal/chart":   {"", "…"},
-	"internal/report":  {". internal/result internal/stat internal/chart internal/advise internal/machine", "…"},
+	"internal/report":  {". internal/figure internal/result internal/stat internal/chart internal/advise internal/machine", "…"},
 	"cmd/holdfast": {". internal/machine internal/result internal/trial internal/study internal/advise " +
-		"internal/stat internal/chart internal/report", "…"},
+		"internal/stat internal/figure internal/chart internal/report", "…"},
 }
 
 // testRooms is what every room's tests may import besides: the files that fail,

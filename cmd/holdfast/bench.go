@@ -1,10 +1,8 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -12,7 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-go/holdfast"
@@ -34,6 +31,14 @@ type benchmark struct {
 	records     []holdfast.Size
 	writers     []int
 	budget      time.Duration
+	width       float64
+	rate        float64
+	cache       result.Cache
+	steady      bool
+	room        holdfast.Size
+	from        string
+	resume      string
+	dryRun      bool
 	allowTmpfs  bool
 }
 
@@ -70,15 +75,29 @@ func (b *benchmark) addFlags(cmd *cobra.Command) {
 	f.Var(many("policy", &b.policies, holdfast.ParsePolicy), "policy", "measure this policy; give it again for each further one\n(default: eight usual policies)")
 	f.BoolVar(&b.quick, "quick", false, "take about 10 seconds; three rounds are too few to prove a difference")
 	f.BoolVar(&b.full, "full", false, "take about 5 minutes, with more record sizes, writers and rounds")
-	f.Var(once("number", &b.rounds, parseNumber("rounds", maxRounds)), "rounds", "run every policy this many times (default: 20, or as many\nas the time allows)")
-	f.Var(once("number", &b.seed, parseSeed), "seed", "repeat the order of an earlier run (default: a new one)")
+	f.DurationVar(&b.budget, "time", 0, "fit the run into this time, calibration included (default: 45s;\nwith --steady 1m for each policy)")
+	f.BoolVar(&b.dryRun, "dry-run", false, "show what would be measured, and write nothing")
 	f.VarP(once("file", &b.output, given), "output", "o", "keep all results in this new file (JSON Lines), for holdfast report")
+	b.addLoadFlags(cmd)
+	f.Var(once("percent", &b.width, parseShare("width")), "width", "end when every ratio is known to ± this, or the time is up (default: 5%)")
+	f.Var(once("number", &b.rounds, parseNumber("rounds", maxRounds)), "rounds", "run every policy just this many times, however well it is known")
+	f.Var(once("number", &b.seed, parseSeed), "seed", "repeat the order of an earlier run (default: a new one)")
+	f.Var(once("file", &b.from, given), "from", "repeat the run of these results: the same policies, records, order and rounds")
+	f.Var(once("file", &b.resume, given), "resume", "go on with the run of these results, which was interrupted or killed")
+	inGroup(f, "How long, and again", "width", "rounds", "seed", "from", "resume")
+	f.BoolVar(&b.allowTmpfs, "allow-tmpfs", false, "measure a file system in memory too, where nothing is ever durable")
+	inGroup(f, "Where", "allow-tmpfs")
+}
+
+func (b *benchmark) addLoadFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
 	f.Var(many("size", &b.records, parseRecord), "record", "size of a record; may be given again (default: 128B)")
 	f.Var(many("number", &b.writers, parseNumber("writers", maxWriters)), "writers", "goroutines that write to one file; may be given again\n(default: 1 and 64)")
-	f.DurationVar(&b.budget, "time", 0, "fit the run into this time, calibration included (default: 45s)")
-	f.BoolVar(&b.allowTmpfs, "allow-tmpfs", false, "measure a file system in memory too, where nothing is ever durable")
-	inGroup(f, "The load", "record", "writers", "time")
-	inGroup(f, "Where", "allow-tmpfs")
+	f.Var(once("number", &b.rate, parseRate), "rate", "records a second that are due, such as 50k: an open loop, where the\nlatency counts from when a record was due (default: as fast as can be)")
+	f.Var(once("state", &b.cache, parseCache), "cache", "append to a file of which the page cache holds all (warm), nothing (cold),\nnothing if that can be had (try-cold), or nothing of any file (drop, and\nremount for the whole file system: root) (default: a new file)")
+	f.BoolVar(&b.steady, "steady", false, "let each policy write until its throughput is steady, and show how the\nkernel slows writers down when too much waits to be written")
+	f.Var(once("size", &b.room, holdfast.ParseSize), "room", "the largest file of --steady (default: 16GiB, at most half of what is free)")
+	inGroup(f, "The load", "record", "writers", "rate", "cache", "steady", "room")
 }
 
 // given refuses an empty text.
@@ -93,32 +112,64 @@ func given(text string) (string, error) {
 func (b *benchmark) choice(cmd *cobra.Command) (study.Choice, error) {
 	c := study.Choice{
 		Preset: study.Default(), Policies: b.policies, Records: b.records, Writers: b.writers,
-		Rounds: b.rounds, Budget: b.budget, Seed: b.seed,
+		Rounds: b.rounds, Width: b.width, Budget: b.budget, Seed: b.seed,
+		Setting: study.Setting{Rate: b.rate, Cache: b.cache, Steady: b.steady, Room: int64(b.room)},
 	}
 	switch {
-	case b.quick && b.full:
-		return c, misuse("give one of the two, or neither for a run of about 45 seconds", "--quick and --full contradict each other")
-	case cmd.Flags().Changed("time") && b.budget < time.Second:
-		return c, misuse("give at least 1s", "--time %v is too short to measure anything", b.budget)
 	case b.quick:
 		c.Preset = study.Quick()
 	case b.full:
 		c.Preset = study.Full()
 	}
-	return c, b.outputIsFree()
+	return c, errors.Join(b.contradiction(cmd), checkMemory(c), outputIsFree(b.output))
 }
 
-// outputIsFree refuses a results file that exists, or can't be made.
-func (b *benchmark) outputIsFree() error {
-	if b.output == "" {
+// contradiction refuses flags that say two things.
+func (b *benchmark) contradiction(cmd *cobra.Command) error {
+	changed := cmd.Flags().Changed
+	switch {
+	case b.quick && b.full:
+		return misuse("give one of the two, or neither for a run of about 45 seconds", "--quick and --full contradict each other")
+	case changed("time") && b.budget < time.Second:
+		return misuse("give at least 1s", "--time %v is too short to measure anything", b.budget)
+	case b.rounds > 0 && b.width > 0:
+		return misuse("give --rounds for just so many, or --width for as many as it takes", "--rounds and --width contradict each other")
+	case b.steady && (b.rate > 0 || b.width > 0 || b.quick || b.full):
+		return misuse("--steady goes with --policy, --record, --writers, --rounds, --time and --room", "--steady measures each policy in one long trial, which --rate, --width, --quick and --full contradict")
+	case b.room > 0 && !b.steady:
+		return misuse("give both, or neither", "--room is the largest file of --steady, which is missing")
+	case b.steady && b.room > 0 && b.room < minRoom:
+		return misuse("give enough to write for some seconds", "--room %v is too small for a steady state; use %v or more", b.room, minRoom)
+	}
+	return nil
+}
+
+// minRoom is less than what any disk takes in the window of a steady state.
+const minRoom = 64 * holdfast.MiB
+
+// checkMemory refuses policies that hold more in memory than this process may have.
+func checkMemory(c study.Choice) error {
+	limit, ok := machine.MemoryLimit()
+	for _, p := range c.Policies {
+		if held := p.Loss().Process.Bytes; ok && int64(held) >= limit {
+			return &refusal{exitCannot, fmt.Errorf("%v holds up to %v in memory, and the control group of this process may have %s", p, held, bytesText(limit)),
+				"give a smaller buffer, or a higher memory limit"}
+		}
+	}
+	return nil
+}
+
+// outputIsFree refuses a file that exists, or can't be made.
+func outputIsFree(output string) error {
+	if output == "" {
 		return nil
 	}
-	if _, err := os.Lstat(b.output); err == nil {
-		return misuse("choose another name, or remove it first", "-o %s: the file exists, and results are never overwritten", b.output)
+	if _, err := os.Lstat(output); err == nil {
+		return misuse("choose another name, or remove it first", "-o %s: the file exists, and results are never overwritten", output)
 	}
-	folder := filepath.Dir(b.output)
+	folder := filepath.Dir(output)
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return misuse("make the folder first, or choose another one", "-o %s: there is no folder %s", b.output, folder)
+		return misuse("make the folder first, or choose another one", "-o %s: there is no folder %s", output, folder)
 	}
 	return nil
 }
@@ -127,6 +178,13 @@ func (b *benchmark) run(cmd *cobra.Command) (err error) {
 	choice, err := b.choice(cmd)
 	if err != nil {
 		return err
+	}
+	earlier, err := b.earlier(cmd)
+	if err != nil {
+		return err
+	}
+	if b.dryRun {
+		return b.tellPlan(cmd.OutOrStdout(), choice, earlier)
 	}
 	ground, err := trial.OpenGround(b.dir, b.allowTmpfs)
 	if err != nil {
@@ -137,10 +195,17 @@ func (b *benchmark) run(cmd *cobra.Command) (err error) {
 			err = &refusal{exitCannot, closeErr, "remove " + ground.Dir() + " by hand"}
 		}
 	}()
-	s := &session{benchmark: b, study: study.Policy(), ground: ground, stderr: cmd.ErrOrStderr()}
-	run, err := s.measure(cmd.Context(), choice)
-	if run.Rounds() > 0 {
-		if printErr := report.Text(cmd.OutOrStdout(), run); err == nil && printErr != nil {
+	s := newSession(cmd.ErrOrStderr(), ground, b.dir, b.output)
+	switch ctx := cmd.Context(); {
+	case b.resume != "":
+		err = s.resume(ctx, earlier)
+	case b.from != "":
+		err = s.repeat(ctx, earlier.Header)
+	default:
+		err = s.measure(ctx, choice)
+	}
+	if s.run.Rounds() > 0 {
+		if printErr := report.Text(cmd.OutOrStdout(), s.run); err == nil && printErr != nil {
 			return printErr
 		}
 	}
@@ -171,138 +236,4 @@ func cause(err error) error {
 		return path.Err
 	}
 	return err
-}
-
-// A session is one run of bench.
-type session struct {
-	*benchmark
-	study  study.Study
-	ground *trial.Ground
-	stderr io.Writer
-	run    result.Run
-	file   *result.File // nil without -o
-	show   *progress
-}
-
-// measure plans, tells the plan, and runs it. It returns what was measured, also
-// with an error.
-func (s *session) measure(ctx context.Context, c study.Choice) (result.Run, error) {
-	begun := time.Now()
-	s.show = newProgress(s.stderr)
-	defer s.show.end()
-	s.say("calibrating with short runs in %s on %s", s.ground.Dir(), s.ground.FileSystem)
-	matrix, plan, err := s.study.Prepare(ctx, s.ground, c, s.show.probing)
-	if err != nil {
-		return s.run, err
-	}
-	unseen := trial.CallsUnseen()
-	matrix.CountCalls = unseen == ""
-	s.run.Header = s.header(matrix, plan, unseen)
-	if err := s.create(); err != nil {
-		return s.run, err
-	}
-	s.say("plan: %d cells, each once in a warm-up and in rounds 1 to %d, in an order by seed %d; about %v; writes %s, at most %s at once",
-		len(matrix.Cells), plan.Rounds, c.Seed, max(time.Second, plan.Estimate.Round(time.Second)), bytesText(plan.Size), bytesText(plan.Room))
-	rounds, err := matrix.Run(ctx, s.ground, s)
-	return s.run, errors.Join(err, s.close(end(err, rounds, plan, time.Since(begun))))
-}
-
-func (s *session) say(format string, args ...any) {
-	fmt.Fprintf(s.stderr, "holdfast: "+format+"\n", args...)
-}
-
-func bytesText(n int64) string { return humanize.IBytes(uint64(n)) }
-
-func (s *session) header(m trial.Matrix, plan result.Plan, unseen string) result.Header {
-	dir, err := filepath.Abs(s.dir)
-	if err != nil {
-		dir = s.dir
-	}
-	h := result.Header{
-		SchemaVersion: result.SchemaVersion, Program: program(),
-		Study: s.study.Name, Question: s.study.Question, StartedAt: time.Now().UTC().Truncate(time.Second),
-		Dir: dir, Seed: m.Seed, Plan: plan, Machine: machine.Read(dir), SystemCallsUnseen: unseen,
-	}
-	for _, c := range m.Cells {
-		h.Cells = append(h.Cells, c.Cell)
-	}
-	return h
-}
-
-func (s *session) create() (err error) {
-	if s.output == "" {
-		return nil
-	}
-	s.file, err = result.Create(s.output, s.run.Header)
-	if err != nil {
-		return fmt.Errorf("-o: %w", err)
-	}
-	return nil
-}
-
-// Begin and Done make the session a trial.Watcher.
-func (s *session) Begin(step trial.Step) { s.show.begin(step) }
-
-func (s *session) Done(t result.Trial) error {
-	if s.file != nil {
-		if err := s.file.Trial(t); err != nil {
-			return fmt.Errorf("-o: %w", err)
-		}
-	}
-	s.run.Trials = append(s.run.Trials, t)
-	return nil
-}
-
-// end says how the run ended.
-func end(err error, rounds int, plan result.Plan, elapsed time.Duration) result.End {
-	e := result.End{State: result.Complete, Rounds: rounds, Elapsed: elapsed}
-	switch {
-	case errors.Is(err, context.Canceled):
-		e.State = result.Interrupted
-	case err != nil:
-		e.State, e.Reason = result.Failed, err.Error()
-	case rounds < plan.Rounds:
-		e.State, e.Reason = result.OutOfTime, fmt.Sprintf("the limit of %v was reached", plan.Limit.Round(time.Second))
-	}
-	return e
-}
-
-func (s *session) close(e result.End) error {
-	s.run.End = &e
-	if s.file == nil {
-		return nil
-	}
-	if err := s.file.Close(e); err != nil {
-		return fmt.Errorf("-o: %w", err)
-	}
-	return nil
-}
-
-// refuse gives an error of the run its exit code and its hint.
-func (s *session) refuse(err error) error {
-	var content *trial.ContentError
-	var room *trial.RoomError
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, context.Canceled):
-		return s.interrupted()
-	case errors.As(err, &content):
-		return &refusal{exitNotMet, err, "this must not happen on a sound disk; please report it together with the file system and kernel"}
-	case errors.As(err, &room), errors.Is(err, syscall.ENOSPC):
-		return &refusal{exitCannot, err, hintRoom}
-	}
-	return &refusal{exitCannot, err, "the folder was removed; nothing else was touched"}
-}
-
-func (s *session) interrupted() error {
-	when := fmt.Sprintf("after %d of %d rounds", s.run.Rounds(), s.run.Header.Plan.Rounds)
-	if s.run.Rounds() == 0 {
-		when = "before the first round was done"
-	}
-	hint := "give -o results.jsonl to keep what is measured until then"
-	if s.file != nil {
-		hint = "what was measured until then is in " + s.output
-	}
-	return &refusal{exitInterrupted, errors.New("interrupted " + when), hint}
 }

@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/result"
 	"github.com/holdfast-go/holdfast/internal/study"
 	"github.com/holdfast-go/holdfast/internal/trial"
 )
@@ -82,4 +84,54 @@ func parseSeed(text string) (uint64, error) {
 		return 0, fmt.Errorf("%q is not a whole number from 0 up", text)
 	}
 	return n, nil
+}
+
+// parseShare returns a parser of percentages: 5% or 0.05.
+func parseShare(noun string) func(string) (float64, error) {
+	return func(text string) (float64, error) {
+		number, isPercent := strings.CutSuffix(strings.TrimSpace(text), "%")
+		x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		if err != nil {
+			return 0, fmt.Errorf("%q is not a share such as 5%% or 0.05", text)
+		}
+		if isPercent {
+			x /= 100
+		}
+		if !(x >= minShare && x <= 1) {
+			return 0, fmt.Errorf("a %s of %s can't be had; use 0.1%% to 100%%", noun, text)
+		}
+		return x, nil
+	}
+}
+
+// minShare is less than can be told apart on any machine.
+const minShare = 0.001
+
+// The bounds of a rate: a record in ten seconds, and more than memory takes.
+const minRate, maxRate = 0.1, 1e9
+
+// parseRate reads records a second: 50k, 200, 1.5M.
+func parseRate(text string) (float64, error) {
+	number, factor := strings.TrimSuffix(text, "/s"), 1.0
+	for suffix, f := range map[string]float64{"k": 1e3, "K": 1e3, "M": 1e6} {
+		if rest, ok := strings.CutSuffix(number, suffix); ok {
+			number, factor = rest, f
+		}
+	}
+	x, err := strconv.ParseFloat(number, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a number of records a second, such as 200, 50k or 1.5M", text)
+	}
+	if x *= factor; !(x >= minRate && x <= maxRate) {
+		return 0, fmt.Errorf("%s records a second can't be measured; use 0.1 to 1000M", text)
+	}
+	return x, nil
+}
+
+func parseCache(text string) (result.Cache, error) {
+	states := []result.Cache{result.NewFile, result.Warm, result.Cold, result.TryCold, result.Dropped, result.Remount}
+	if slices.Contains(states, result.Cache(text)) {
+		return result.Cache(text), nil
+	}
+	return "", fmt.Errorf("%q is no state of the page cache; use new, warm, cold, try-cold, drop or remount", text)
 }

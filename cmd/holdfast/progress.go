@@ -65,13 +65,13 @@ func (p *progress) begin(s trial.Step) {
 		}
 		// Less than 80 columns with the usual policies: a longer line can't be
 		// written over.
-		p.bar.Describe(fmt.Sprintf("round %d/%d, %s left, %d x %v", s.Round, s.Rounds, leftText(s.Left), s.Cell.Writers, s.Cell.Policy))
+		p.bar.Describe(fmt.Sprintf("round %d/%d, %s left, %d x %v", s.Round, s.Rounds, leftText(s), s.Cell.Writers, s.Cell.Policy))
 		_ = p.bar.Set(s.Trial - 1)
 		return
 	}
 	if s.Round != p.round {
 		p.round = s.Round
-		fmt.Fprintf(p.stderr, "holdfast: %s, %s left\n", roundText(s), leftText(s.Left))
+		fmt.Fprintf(p.stderr, "holdfast: %s, %s left\n", roundText(s), leftText(s))
 	}
 }
 
@@ -84,10 +84,20 @@ func (p *progress) end() {
 }
 
 func roundText(s trial.Step) string {
-	if s.Round == 0 {
+	switch {
+	case s.Round == 0:
 		return "warm-up"
+	case s.Open:
+		return fmt.Sprintf("round %d of about %d", s.Round, max(s.Round, s.Rounds))
 	}
 	return fmt.Sprintf("round %d of %d", s.Round, s.Rounds)
 }
 
-func leftText(d time.Duration) string { return d.Round(time.Second).String() }
+// leftText is about how long the run goes on, or at most.
+func leftText(s trial.Step) string {
+	left := s.Left.Round(time.Second).String()
+	if s.Open {
+		return "at most " + left
+	}
+	return left
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/holdfast-go/holdfast/internal/figure"
 	"github.com/holdfast-go/holdfast/internal/report"
 	"github.com/holdfast-go/holdfast/internal/result"
 )
@@ -92,8 +93,8 @@ func writePage(path string, run result.Run) error {
 // cannotReport gives an error of a report its exit code and hint.
 func cannotReport(name string, err error) error {
 	switch {
-	case errors.Is(err, report.ErrNoRound):
-		return &refusal{exitCannot, fmt.Errorf("%s: there is nothing to show: %w", name, report.ErrNoRound), "let holdfast bench run until its first round is done"}
+	case errors.Is(err, figure.ErrNoRound):
+		return &refusal{exitCannot, fmt.Errorf("%s: there is nothing to show: %w", name, figure.ErrNoRound), "let holdfast bench run until its first round is done"}
 	default:
 		return err
 	}

@@ -3,11 +3,15 @@ package machine
 import (
 	"fmt"
 	"math"
+	"os"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 )
+
+// cgroup names the control groups that this process is in: see cgroups(7).
+const cgroup = "/proc/self/cgroup"
 
 // unlimited is the text of a limit that is not set.
 const unlimited = "no limit"
@@ -18,26 +22,29 @@ const noMemoryLimit = math.MaxInt64 - 64<<10
 
 // limits returns what this process's control groups allow it.
 func (h host) limits() []Fact {
-	return []Fact{h.limit("cgroup CPU limit", "cpu"), h.limit("cgroup memory limit", "memory")}
+	return []Fact{
+		h.limit("cgroup CPU limit", "cpu"),
+		h.cpuSet(),
+		h.limit("cgroup memory limit", "memory"),
+	}
 }
 
 // limit finds the tightest limit in the group of this process and all above it.
+// One that is there and makes no sense leaves the tightest unknown.
 func (h host) limit(name, controller string) Fact {
-	groups, _ := h.text("/proc/self/cgroup")
-	text, _ := h.text(mountinfo)
-	group, ok := findGroup(parseMounts(text), groups, controller)
+	group, ok := h.group(controller)
 	if !ok {
-		return known(name, "", "/proc/self/cgroup", false)
+		return known(name, "", cgroup, false)
 	}
 	found, least := known(name, "", group.top, false), math.Inf(1)
-	for folder := group.folder; within(folder, group.top); folder = path.Dir(folder) {
+	for _, folder := range group.upwards() {
 		amount, file, ok := h.groupLimit(folder, group.version, controller)
+		if _, exists := h.text(file); exists && !ok {
+			return Fact{name, Unknown, file}
+		}
 		if ok && (found.Value == Unknown || amount < least) {
 			least = amount
 			found = Fact{name, formatLimit(amount, controller), file}
-		}
-		if folder == group.top {
-			break
 		}
 	}
 	// The topmost group of version 2 has no limit files, because it has no limits.
@@ -47,11 +54,49 @@ func (h host) limit(name, controller string) Fact {
 	return found
 }
 
+// MemoryLimit returns the bytes of memory that this process's control groups let it
+// have; ok is false where there is no limit or it is not known.
+func MemoryLimit() (limit int64, ok bool) {
+	return host{files: os.DirFS("/")}.memoryLimit()
+}
+
+func (h host) memoryLimit() (int64, bool) {
+	least := math.Inf(1)
+	group, _ := h.group("memory")
+	for _, folder := range group.upwards() {
+		if amount, _, ok := h.groupLimit(folder, group.version, "memory"); ok {
+			least = min(least, amount)
+		}
+	}
+	return int64(least), !math.IsInf(least, 1)
+}
+
 // A group is where a controller's files for this process are.
 type group struct {
 	version int
 	top     string // mount point of the hierarchy
 	folder  string // the process's own group, top or below it
+}
+
+// group finds the group of this process that a controller rules.
+func (h host) group(controller string) (group, bool) {
+	groups, _ := h.text(cgroup)
+	text, _ := h.text(mountinfo)
+	return findGroup(parseMounts(text), groups, controller)
+}
+
+// upwards returns the folders of the group and of all above it: a limit of any
+// of them holds.
+func (g group) upwards() []string {
+	var folders []string
+	top := path.Clean(g.top) // path.Dir gives clean ones only: another would never be met
+	for folder := g.folder; within(folder, top); folder = path.Dir(folder) {
+		folders = append(folders, folder)
+		if folder == top {
+			break
+		}
+	}
+	return folders
 }
 
 // findGroup joins /proc/self/cgroup (which group) with the mounts (where). A
@@ -145,4 +190,32 @@ func formatLimit(amount float64, controller string) string {
 		return fmt.Sprintf("%.4g CPUs", amount)
 	}
 	return formatBytes(int64(amount))
+}
+
+// cpuSet tells which CPUs the group may use, if they are not all that are online.
+func (h host) cpuSet() Fact {
+	const name = "cgroup CPU set"
+	group, ok := h.group("cpuset")
+	if !ok {
+		return known(name, "", cgroup, false)
+	}
+	for _, folder := range group.upwards() {
+		// What holds for the groups above is in the effective set already.
+		for _, file := range []string{"cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus"} {
+			file = path.Join(folder, file)
+			list, _ := h.text(file)
+			if n, ok := countList(list); ok {
+				return Fact{name, h.formatSet(list, n), file}
+			}
+		}
+	}
+	return known(name, "", group.top, false)
+}
+
+func (h host) formatSet(list string, n int) string {
+	online, _ := h.text(cpusOnline)
+	if all, ok := countList(online); ok && all == n {
+		return unlimited
+	}
+	return fmt.Sprintf("%s (%d CPUs)", list, n)
 }

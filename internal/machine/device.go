@@ -6,23 +6,34 @@ import (
 	"strings"
 )
 
+// sector is the unit of sizes and counts in /sys/block: see
+// Documentation/block/stat.rst of the kernel.
+const sector = 512
+
 // folder returns the facts about the file system and the device that hold an
 // absolute path. The first is the file system's type.
 func (h host) folder(dir string) []Fact {
 	text, _ := h.text(mountinfo)
-	m, ok := findMount(parseMounts(text), dir)
+	mounts := parseMounts(text)
+	m, ok := findMount(mounts, dir)
+	below := m
+	upperDir, upper, seen := h.upper(mounts, m)
+	if seen {
+		below = upper
+	}
 	facts := []Fact{
 		known("file system", m.kind, mountinfo, ok),
 		known("mount point", m.place(), mountinfo, ok),
 		known("mount options", m.allOptions(), mountinfo, ok),
+		upperFact(m, upper, upperDir, seen),
 	}
-	return append(facts, h.device(m)...)
+	return append(facts, h.device(mounts, below)...)
 }
 
 // device returns the facts about the disk under a mount. A file system without
-// one (tmpfs, network, overlay: its upper folder may lie outside of a container's
-// view) has unknown ones.
-func (h host) device(m mount) []Fact {
+// one (tmpfs, network, an overlay whose upper folder is out of sight) has unknown
+// ones.
+func (h host) device(mounts []mount, m mount) []Fact {
 	disk, ok := h.disk(m)
 	if !ok {
 		return noDevice(m)
@@ -30,11 +41,14 @@ func (h host) device(m mount) []Fact {
 	queue := path.Join(disk, "queue")
 	return []Fact{
 		{"device", h.diskName(disk), "/" + disk},
+		h.stackFact(disk, mounts),
 		h.diskModel(disk),
+		h.diskSize(path.Join("/", disk, "size")),
 		h.yesNo("rotational", path.Join(queue, "rotational")),
 		h.scheduler(path.Join(queue, "scheduler")),
 		h.fact("write cache", path.Join("/", queue, "write_cache")),
 		h.yesNo("FUA", path.Join(queue, "fua")),
+		h.ioLimit(h.numbers(disk)),
 	}
 }
 
@@ -44,7 +58,10 @@ func noDevice(m mount) []Fact {
 		source = m.kind + " (" + m.source + ") has no block device that can be seen"
 	}
 	var facts []Fact
-	for _, name := range []string{"device", "device model", "rotational", "I/O scheduler", "write cache", "FUA"} {
+	for _, name := range []string{
+		"device", "device stack", "device model", "device size", "rotational", "I/O scheduler",
+		"write cache", "FUA", "cgroup I/O limit",
+	} {
 		facts = append(facts, Fact{name, Unknown, source})
 	}
 	return facts
@@ -59,16 +76,30 @@ func (h host) disk(m mount) (string, bool) {
 		device := strings.TrimPrefix(m.source, "/")
 		if target, ok := h.follow(device); ok { // /dev/mapper/name is a link to dm-0
 			device = target
+		} else if target, ok := h.mapped(path.Base(device)); ok {
+			device = target
 		}
 		folder, ok = h.follow("sys/class/block/" + path.Base(device))
 	}
-	if !ok {
-		return "", false
+	return h.whole(folder), ok
+}
+
+// mapped finds a mapped device by its own name: in a container /dev may lack it.
+func (h host) mapped(name string) (string, bool) {
+	for _, file := range h.glob("/sys/class/block/dm-*/dm/name") {
+		if text, ok := h.text(file); ok && text == name {
+			return path.Dir(path.Dir(file)), true
+		}
 	}
+	return "", false
+}
+
+// whole returns the disk that a partition is a part of, else the folder itself.
+func (h host) whole(folder string) string {
 	if _, isPart := h.text(path.Join(folder, "partition")); isPart {
-		folder = path.Dir(folder)
+		return path.Dir(folder)
 	}
-	return folder, true
+	return folder
 }
 
 // follow returns where a symbolic link leads.
@@ -107,6 +138,13 @@ func (h host) diskModel(disk string) Fact {
 		model = strings.TrimSpace(vendor + " " + model)
 	}
 	return known("device model", model, "/"+file, ok && model != "")
+}
+
+// diskSize reads a size in sectors, which are of 512 bytes whatever the disk's are.
+func (h host) diskSize(file string) Fact {
+	text, _ := h.text(file)
+	size, ok := scaled(text, sector)
+	return known("device size", formatBytes(size), file, ok)
 }
 
 // scheduler picks the chosen one out of "none [mq-deadline] kyber".

@@ -2,7 +2,7 @@
 // files are written and what survives a crash: each fact with how it was learnt,
 // or "unknown". It changes nothing, starts no program, and does not guess.
 //
-// Start with [Read].
+// Start with [Read]; an [Observer] tells what happens while something is measured.
 package machine
 
 import (
@@ -95,18 +95,24 @@ func runtimeFacts() []Fact {
 // fileSystemFacts finds the mount that holds dir, and asks the system itself
 // where there is no list of mounts.
 func fileSystemFacts(h host, dir string) []Fact {
-	path, err := filepath.Abs(dir)
-	if err == nil {
-		path, err = filepath.EvalSymlinks(path)
-	}
-	if err != nil {
-		path = dir
-	}
-	facts := h.folder(path)
+	facts := h.folder(realPath(dir))
 	if facts[0].Value == Unknown {
 		name, err := sys.FileSystem(dir)
 		facts[0] = known(facts[0].Name, name, "statfs", err == nil && name != "")
 	}
 	free, err := sys.FreeSpace(dir)
 	return append(facts, known("free space", formatBytes(free), "statfs", err == nil))
+}
+
+// realPath returns a folder's absolute path without links, or the folder as it
+// was given if that can't be found.
+func realPath(dir string) string {
+	path, err := filepath.Abs(dir)
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
+	}
+	if err != nil {
+		return dir
+	}
+	return path
 }

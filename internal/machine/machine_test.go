@@ -66,12 +66,7 @@ func TestFactsAreTheSameForEveryFolder(t *testing.T) {
 }
 
 func TestWithoutProcEverythingIsUnknown(t *testing.T) {
-	h := tree(nil)
-	facts := append(h.processor(), h.memory()...)
-	facts = append(facts, h.limits()...)
-	facts = append(facts, h.kernel()...)
-	facts = append(facts, h.folder("/data")...)
-	facts = append(facts, h.dirtySettings()...)
+	facts := everything(tree(nil), "/data")
 	for _, f := range facts {
 		if f.Value != Unknown || f.Source == "" {
 			t.Errorf("%+v: want unknown, and what was asked", f)

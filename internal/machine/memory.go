@@ -2,7 +2,6 @@ package machine
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 )
 
@@ -12,13 +11,40 @@ func (h host) memory() []Fact {
 	return []Fact{
 		memoryFact("memory", file+" MemTotal", colonField(text, "MemTotal")),
 		memoryFact("memory available", file+" MemAvailable", colonField(text, "MemAvailable")),
+		h.swap(),
 	}
 }
 
 // memoryFact reads meminfo's "12345 kB", where kB is 1024 bytes.
 func memoryFact(name, source, value string) Fact {
-	n, err := strconv.ParseInt(strings.TrimSuffix(value, " kB"), 10, 64)
-	return known(name, formatBytes(n*1024), source, err == nil)
+	n, ok := kilobytes(value)
+	return known(name, formatBytes(n), source, ok)
+}
+
+func kilobytes(value string) (bytes int64, ok bool) {
+	return scaled(strings.TrimSuffix(value, " kB"), 1024)
+}
+
+// swap lists where memory goes when it is short; the columns are name, type and
+// size in KiB.
+func (h host) swap() Fact {
+	const name, file = "swap", "/proc/swaps"
+	text, _ := h.text(file)
+	header, rest, _ := strings.Cut(text, "\n")
+	var areas []string
+	for line := range strings.Lines(rest) {
+		columns := strings.Fields(line)
+		if len(columns) < 3 {
+			continue
+		}
+		if size, ok := kilobytes(columns[2]); ok {
+			areas = append(areas, fmt.Sprintf("%s (%s)", unescape(columns[0]), formatBytes(size)))
+		}
+	}
+	if len(areas) == 0 {
+		areas = []string{"none"}
+	}
+	return known(name, strings.Join(areas, ", "), file, strings.HasPrefix(header, "Filename"))
 }
 
 // formatBytes writes a number of bytes with one digit behind the point.

@@ -1,6 +1,8 @@
 package machine
 
 import (
+	"io/fs"
+	"path"
 	"strconv"
 	"strings"
 )
@@ -62,18 +64,18 @@ func unescape(s string) string {
 // findMount returns the mount that holds an absolute path: the one with the
 // longest point above it, and of several on one point the last, which hides the
 // others.
-func findMount(mounts []mount, path string) (found mount, ok bool) {
+func findMount(mounts []mount, file string) (found mount, ok bool) {
 	for _, m := range mounts {
-		if within(path, m.point) && len(m.point) >= len(found.point) {
+		if within(file, m.point) && len(m.point) >= len(found.point) {
 			found, ok = m, true
 		}
 	}
 	return found, ok
 }
 
-// within reports whether path is folder or lies below it.
-func within(path, folder string) bool {
-	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(folder, "/"))
+// within reports whether file is folder or lies below it.
+func within(file, folder string) bool {
+	rest, ok := strings.CutPrefix(file, strings.TrimSuffix(folder, "/"))
 	return ok && (rest == "" || rest[0] == '/')
 }
 
@@ -97,4 +99,35 @@ func (m mount) allOptions() string {
 		}
 	}
 	return strings.Join(all, ",")
+}
+
+// upper returns the upper folder of an overlay, which takes what is written, and
+// the mount that holds it. The folder's name is as it was seen by who mounted
+// the overlay: from inside a container it leads nowhere.
+func (h host) upper(mounts []mount, overlay mount) (dir string, m mount, ok bool) {
+	for option := range strings.SplitSeq(overlay.super, ",") {
+		if name, is := strings.CutPrefix(option, "upperdir="); is {
+			dir = unescape(name)
+		}
+	}
+	info, err := fs.Stat(h.files, strings.TrimPrefix(dir, "/"))
+	if err != nil || !info.IsDir() || !path.IsAbs(dir) {
+		return dir, mount{}, false
+	}
+	m, ok = findMount(mounts, dir)
+	return dir, m, ok && m.kind != overlay.kind
+}
+
+// upperFact names the file system below an overlay.
+func upperFact(m, upper mount, dir string, ok bool) Fact {
+	const name = "overlay upper file system"
+	switch {
+	case m.kind == "" || m.kind == "overlay" && dir == "":
+		return Fact{name, Unknown, mountinfo}
+	case m.kind != "overlay":
+		return Fact{name, "none", mountinfo + " (not an overlay)"}
+	case !ok:
+		return Fact{name, Unknown, "upperdir " + dir + " is out of sight"}
+	}
+	return Fact{name, upper.kind, mountinfo + " for upperdir " + dir}
 }

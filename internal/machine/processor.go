@@ -4,14 +4,26 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
-const cpuinfo = "/proc/cpuinfo"
+const (
+	cpuinfo    = "/proc/cpuinfo"
+	cpusOnline = "/sys/devices/system/cpu/online"
+)
 
 func (h host) processor() []Fact {
 	text, _ := h.text(cpuinfo)
-	return []Fact{h.processorModel(text), h.governor(), h.virtualisation(text)}
+	return []Fact{
+		h.processorModel(text),
+		h.online(),
+		h.perCPU("CPU governor", "scaling_governor"),
+		h.perCPU("CPU frequency driver", "scaling_driver"),
+		h.frequencyRange(),
+		h.boost(),
+		h.virtualisation(text),
+	}
 }
 
 // processorModel reads x86's "model name"; ARM gives numbers only.
@@ -35,22 +47,33 @@ func colonField(text, key string) string {
 	return ""
 }
 
-// governor names the CPUs' frequency governors, each once.
-func (h host) governor() Fact {
-	const pattern = "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"
-	var names []string
-	for _, file := range h.glob(pattern) {
-		if name, ok := h.text(file); ok && name != "" {
-			names = append(names, name)
+// online counts the computer's CPUs that are on; this process may be allowed fewer.
+func (h host) online() Fact {
+	list, _ := h.text(cpusOnline)
+	n, ok := countList(list)
+	return known("CPUs online", strconv.Itoa(n), cpusOnline, ok)
+}
+
+// countList counts the numbers in a list such as "0-3,8".
+func countList(list string) (n int, ok bool) {
+	for part := range strings.SplitSeq(list, ",") {
+		from, to, isRange := strings.Cut(part, "-")
+		if !isRange {
+			to = from
 		}
+		first, err := strconv.ParseUint(from, 10, 16)
+		last, err2 := strconv.ParseUint(to, 10, 16)
+		if err != nil || err2 != nil || last < first {
+			return 0, false
+		}
+		n += int(last-first) + 1
 	}
-	slices.Sort(names)
-	names = slices.Compact(names)
-	return known("CPU governor", strings.Join(names, ", "), pattern, len(names) > 0)
+	return n, true
 }
 
 // virtualisation tells a virtual machine by the CPU's hypervisor flag, and its
-// maker by DMI. Without the flag only x86 is known to be real.
+// maker by DMI. ARM has no such flag: there the maker alone can tell. Without the
+// flag only x86 is known to be real.
 func (h host) virtualisation(text string) Fact {
 	const name, dmi = "virtualisation", "/sys/class/dmi/id"
 	flags := colonField(text, "flags")
@@ -64,6 +87,11 @@ func (h host) virtualisation(text string) Fact {
 	}
 	if kind, ok := h.text("/sys/hypervisor/type"); ok && kind != "" {
 		return Fact{name, "virtual machine (" + kind + ")", "/sys/hypervisor/type"}
+	}
+	if flags == "" && slices.ContainsFunc([]string{"QEMU", "KVM", "Virtual Machine", "VMware"}, func(word string) bool {
+		return strings.Contains(maker, word)
+	}) {
+		return Fact{name, "virtual machine (" + maker + ")", dmi}
 	}
 	return known(name, "none seen", cpuinfo+" (no hypervisor flag)", flags != "")
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/advise"
 	"github.com/holdfast-go/holdfast/internal/chart"
+	"github.com/holdfast-go/holdfast/internal/figure"
 	"github.com/holdfast-go/holdfast/internal/machine"
 	"github.com/holdfast-go/holdfast/internal/result"
 )
@@ -43,10 +44,10 @@ type pageRow struct {
 	Cells   []string
 }
 
-// HTML writes one page that needs no other file, or returns ErrNoRound and writes
+// HTML writes one page that needs no other file, or returns [figure.ErrNoRound] and writes
 // nothing.
 func HTML(w io.Writer, run result.Run) error {
-	f, err := newFigures(run)
+	s, err := newSheet(run)
 	if err != nil {
 		return err
 	}
@@ -55,43 +56,51 @@ func HTML(w io.Writer, run result.Run) error {
 		return err
 	}
 	var b strings.Builder
-	if err := t.Execute(&b, f.page()); err != nil {
+	if err := t.Execute(&b, s.page()); err != nil {
 		return err
 	}
 	_, err = io.WriteString(w, b.String())
 	return err
 }
 
-func (f figures) page() page {
-	h := f.run.Header
+func (s sheet) page() page {
+	h := s.Run.Header
 	p := page{
-		Title: "holdfast: " + h.Study, Question: h.Question, Mark: f.run.Mark(),
-		Run: f.runFacts(), Charts: f.charts(), Notes: f.notes(), Doubts: f.doubts, Machine: h.Machine, Method: f.method(),
+		Title: "holdfast: " + h.Study, Question: h.Question, Mark: s.Run.Mark(),
+		Run: s.runFacts(), Charts: s.charts(), Notes: s.notes(), Doubts: s.doubts(), Machine: h.Machine, Method: s.method(),
 	}
-	if f.advised {
-		p.Advice = f.adviceLine()
+	if s.advised {
+		p.Advice = s.adviceLine()
 	}
-	for _, policy := range f.policies() {
+	for _, policy := range s.Policies() {
 		loss := policy.Loss()
 		p.Losses = append(p.Losses, []string{policy.String(), loss.Process.String(), loss.Power.String()})
 	}
-	for _, g := range f.groups {
-		p.Groups = append(p.Groups, g.page())
+	for _, g := range s.Groups {
+		p.Groups = append(p.Groups, groupPage(g))
 	}
 	return p
 }
 
-func (f figures) runFacts() []machine.Fact {
-	h := f.run.Header
+func (s sheet) doubts() []string {
+	var lines []string
+	for _, w := range s.Warnings {
+		lines = append(lines, doubt(w))
+	}
+	return lines
+}
+
+func (s sheet) runFacts() []machine.Fact {
+	h := s.Run.Header
 	facts := []machine.Fact{
 		{Name: "folder", Value: h.Dir},
 		{Name: "begun", Value: h.StartedAt.Format(time.RFC1123)},
 		{Name: "program", Value: h.Program},
-		{Name: "rounds", Value: fmt.Sprintf("%d of %d planned", f.rounds, h.Plan.Rounds)},
+		{Name: "rounds", Value: fmt.Sprintf("%d of %d planned", s.Rounds, h.Plan.Rounds)},
 		{Name: "seed of the order", Value: fmt.Sprint(h.Seed)},
 	}
-	if f.run.End != nil {
-		facts = append(facts, machine.Fact{Name: "took", Value: f.run.End.Elapsed.Round(time.Second).String()})
+	if s.Run.End != nil {
+		facts = append(facts, machine.Fact{Name: "took", Value: s.Run.End.Elapsed.Round(time.Second).String()})
 	}
 	return facts
 }
@@ -100,17 +109,17 @@ func (f figures) runFacts() []machine.Fact {
 // than a terminal.
 var pageHead = []string{
 	"policy", "records/s", "95 % interval", "cost", "", "MiB/s", "records a trial", "elapsed", "user CPU a record", "system CPU a record",
-	"calls a record, observed", "calls by the Writer", "alloca\u00adtions a trial", "Write p50", "p99", "p99.9", "longest timed",
+	"calls a record, observed", "calls by the Writer", "alloca\u00adtions a record", "Write p50", "p99", "p99.9", "longest timed",
 }
 
-func (g group) page() pageGroup {
-	p := pageGroup{Title: g.title(), Head: pageHead}
-	for _, r := range g.rows {
-		p.Rows = append(p.Rows, pageRow{Fastest: r.fastest, Cells: []string{
-			r.cell.Policy.String(), count(r.rate.Median), span(r.rate.Low, r.rate.High), advise.Times(r.cost), r.word(),
-			digits(r.mibs), count(float64(r.cell.Records)), nanoseconds(r.elapsed), nanoseconds(r.user), nanoseconds(r.system),
-			calls(r.seen), calls(r.known), count(r.allocations),
-			percentile(r.latency.P50), percentile(r.latency.P99), percentile(r.latency.P999), percentile(r.latency.Max),
+func groupPage(g figure.Group) pageGroup {
+	p := pageGroup{Title: title(g.Load), Head: pageHead}
+	for _, r := range g.Rows {
+		p.Rows = append(p.Rows, pageRow{Fastest: r.Fastest, Cells: []string{
+			r.Cell.Policy.String(), count(r.Rate.Median), span(r.Rate.Low, r.Rate.High), advise.Times(r.Cost.Comparison), word(r),
+			mebibytes(r.Throughput), count(float64(r.Cell.Records)), nanoseconds(float64(r.Elapsed)), nanoseconds(float64(r.PerRecord.User)), nanoseconds(float64(r.PerRecord.System)),
+			calls(r.Calls.Observed), calls(r.Calls.Predicted), calls(r.PerRecord.Allocations),
+			percentile(r.Latency.P50), percentile(r.Latency.P99), percentile(r.Latency.P999), percentile(r.Latency.Max),
 		}})
 	}
 	return p
@@ -118,25 +127,25 @@ func (g group) page() pageGroup {
 
 // charts draws a picture for each size of record: a row for each policy, a dot
 // for each number of writers.
-func (f figures) charts() []template.HTML {
+func (s sheet) charts() []template.HTML {
 	var pictures []template.HTML
-	for _, size := range f.sizes() {
+	for _, size := range s.sizes() {
 		d := chart.Dots{Title: fmt.Sprintf("records of %v a second, by policy", size), Scale: tick}
 		at := map[holdfast.Policy]int{}
-		for _, g := range f.groups {
-			if g.recordBytes != int64(size) {
+		for _, g := range s.Groups {
+			if g.RecordBytes != int64(size) {
 				continue
 			}
-			d.Series = append(d.Series, fmt.Sprintf("%v records/s, %s", size, plural(g.writers, "writer")))
-			for _, r := range g.rows {
-				i, ok := at[r.cell.Policy]
+			d.Series = append(d.Series, fmt.Sprintf("%v records/s, %s", size, plural(g.Writers, "writer")))
+			for _, r := range g.Rows {
+				i, ok := at[r.Cell.Policy]
 				if !ok {
 					i = len(d.Rows)
-					at[r.cell.Policy] = i
-					d.Rows = append(d.Rows, chart.Row{Label: r.cell.Policy.String()})
+					at[r.Cell.Policy] = i
+					d.Rows = append(d.Rows, chart.Row{Label: r.Cell.Policy.String()})
 				}
 				d.Rows[i].Points = append(d.Rows[i].Points, chart.Point{
-					Series: len(d.Series) - 1, Value: r.rate.Median, Low: r.rate.Low, High: r.rate.High,
+					Series: len(d.Series) - 1, Value: r.Rate.Median, Low: r.Rate.Low, High: r.Rate.High,
 				})
 			}
 		}
@@ -146,20 +155,20 @@ func (f figures) charts() []template.HTML {
 }
 
 // sizes returns the sizes of records, each once.
-func (f figures) sizes() []holdfast.Size {
+func (s sheet) sizes() []holdfast.Size {
 	var sizes []holdfast.Size
 	seen := map[int64]bool{}
-	for _, g := range f.groups {
-		if !seen[g.recordBytes] {
-			seen[g.recordBytes] = true
-			sizes = append(sizes, holdfast.Size(g.recordBytes))
+	for _, g := range s.Groups {
+		if !seen[g.RecordBytes] {
+			seen[g.RecordBytes] = true
+			sizes = append(sizes, holdfast.Size(g.RecordBytes))
 		}
 	}
 	return sizes
 }
 
 // method says how it was measured.
-func (f figures) method() []string {
+func (s sheet) method() []string {
 	return []string{
 		"A trial makes a new file, lets the writers append all their records as fast as Write returns, and then calls Flush, Sync (where the policy syncs by time or at close) and Close. The clock runs from the start of the first to the end of the last of these, and is the monotonic one.",
 		"Not in the clock: making the records, a garbage collection before the trial, reading the whole file back and checking every byte, removing it, and letting the file system settle. A time counts only if every record of every writer was in the file once, whole and in order.",

@@ -2,18 +2,17 @@ package report
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/figure"
 	"github.com/holdfast-go/holdfast/internal/machine"
-	"github.com/holdfast-go/holdfast/internal/stat"
 )
 
 // calls writes a number of system calls a record.
-func calls(x float64) string {
+func calls(x figure.Number) string {
 	switch {
-	case math.IsNaN(x):
+	case !x.Known():
 		return none
 	case x < 0.00005:
 		return "0"
@@ -32,51 +31,48 @@ func percentile(d time.Duration) string {
 	return duration(d)
 }
 
-// cautious reports whether the rounds are too few to prove anything.
-func (f figures) cautious() bool { return f.rounds < stat.VerdictRounds }
-
 // notes say how to read the tables, and what is doubtful about them.
-func (f figures) notes() []string {
+func (s sheet) notes() []string {
 	notes := []string{
 		"records/s: median of the rounds and its 95 % interval. cost: time of a record against the fastest, round by round. " +
 			"elapsed: one trial, from open to close. user, system, calls: CPU time and system calls of the whole process, for each record. " +
 			"p50, p99: time of one Write. A policy that syncs pays in its own time for the disk's work; sync=never leaves that for later.",
-		"noise: " + f.noise(),
+		"noise: " + s.noise(),
 	}
-	if reason := f.run.Header.SystemCallsUnseen; reason != "" {
+	if reason := s.Run.Header.SystemCallsUnseen; reason != "" {
 		notes = append(notes, "calls: not observable here ("+reason+"); with a * they are those that the Writer counts itself")
 	}
-	if f.outliers > 0 {
-		notes = append(notes, fmt.Sprintf("outliers: %d of %s, and they count like all others", f.outliers, plural(f.trials, "trial")))
+	if s.Outliers > 0 {
+		notes = append(notes, fmt.Sprintf("outliers: %d of %s, and they count like all others", s.Outliers, plural(s.Trials, "trial")))
 	}
 	return notes
 }
 
 // someDoubts is the doubts for a place that is too small for all of them.
-func (f figures) someDoubts() []string {
-	if len(f.doubts) == 0 {
+func (s sheet) someDoubts() []string {
+	if len(s.Warnings) == 0 {
 		return nil
 	}
-	line := "doubtful: " + f.doubts[0]
-	if more := len(f.doubts) - 1; more > 0 {
+	line := "doubtful: " + doubt(s.Warnings[0])
+	if more := len(s.Warnings) - 1; more > 0 {
 		line += fmt.Sprintf(" (and %d more of the kind; the HTML report has all)", more)
 	}
 	return []string{line}
 }
 
-// calls is the system calls a record: observed, or with a mark the Writer's own.
-func (r row) calls() string {
-	if math.IsNaN(r.seen) {
-		return calls(r.known) + "*"
+// systemCalls is those of a record: observed, or with a mark the Writer's own.
+func systemCalls(r figure.Row) string {
+	if !r.Calls.Observed.Known() {
+		return calls(r.Calls.Predicted) + "*"
 	}
-	return calls(r.seen)
+	return calls(r.Calls.Observed)
 }
 
 // machine says in one line what the run was on.
-func (f figures) machine() string {
+func (s sheet) machine() string {
 	var parts []string
 	for _, name := range []string{"CPU model", "CPUs", "virtualisation", "operating system", "kernel", "file system", "device"} {
-		fact := machine.Get(f.run.Header.Machine, name)
+		fact := machine.Get(s.Run.Header.Machine, name)
 		if fact.Value == machine.Unknown {
 			continue
 		}

@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/figure"
 	"github.com/holdfast-go/holdfast/internal/machine"
 	"github.com/holdfast-go/holdfast/internal/report"
 	"github.com/holdfast-go/holdfast/internal/result"
@@ -74,7 +75,7 @@ func plantedTrial(t *testing.T, c result.Cell, i, round int) result.Trial {
 		t.Fatal(err)
 	}
 	m := result.Measurement{
-		Records: c.Records, Size: c.Records * c.RecordBytes, Elapsed: elapsed, User: elapsed / 4, System: elapsed / 2,
+		Records: c.Records, Size: c.Records * c.RecordBytes, Elapsed: elapsed, Usage: result.Usage{User: elapsed / 4, System: elapsed / 2},
 		Writer: result.WriterCalls{SystemCalls: 20}, Latency: latency, Allocations: 12,
 	}
 	if round == 0 {
@@ -225,10 +226,10 @@ func TestNothingIsWrittenWithoutARound(t *testing.T) {
 	run := planted(t, 1)
 	run.Trials = run.Trials[:len(run.Trials)-1]
 	var b bytes.Buffer
-	if err := report.Text(&b, run); !errors.Is(err, report.ErrNoRound) || b.Len() > 0 {
+	if err := report.Text(&b, run); !errors.Is(err, figure.ErrNoRound) || b.Len() > 0 {
 		t.Errorf("Text: %v, %d bytes", err, b.Len())
 	}
-	if err := report.HTML(&b, run); !errors.Is(err, report.ErrNoRound) || b.Len() > 0 {
+	if err := report.HTML(&b, run); !errors.Is(err, figure.ErrNoRound) || b.Len() > 0 {
 		t.Errorf("HTML: %v, %d bytes", err, b.Len())
 	}
 }

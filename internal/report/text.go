@@ -9,35 +9,36 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/holdfast-go/holdfast/internal/advise"
+	"github.com/holdfast-go/holdfast/internal/figure"
 	"github.com/holdfast-go/holdfast/internal/result"
 )
 
 // Text writes the run's tables and advice for a terminal of 120 columns, or
-// returns ErrNoRound and writes nothing.
+// returns [figure.ErrNoRound] and writes nothing.
 func Text(w io.Writer, run result.Run) error {
-	f, err := newFigures(run)
+	s, err := newSheet(run)
 	if err != nil {
 		return err
 	}
 	var b strings.Builder
-	f.textHead(&b)
-	f.textLosses(&b)
-	for _, g := range f.groups {
-		g.text(&b)
+	s.textHead(&b)
+	s.textLosses(&b)
+	for _, g := range s.Groups {
+		groupText(&b, g)
 	}
-	f.textNotes(&b)
+	s.textNotes(&b)
 	_, err = io.WriteString(w, b.String())
 	return err
 }
 
-func (f figures) textHead(b *strings.Builder) {
-	h := f.run.Header
+func (s sheet) textHead(b *strings.Builder) {
+	h := s.Run.Header
 	fmt.Fprintf(b, "%s: %s?\n", h.Study, h.Question)
-	if facts := f.machine(); facts != "" {
+	if facts := s.machine(); facts != "" {
 		b.WriteString(wrap(facts, lineWidth, indent))
 	}
-	fmt.Fprintf(b, "%s, seed %d, in %s\n", plural(f.rounds, "round"), h.Seed, h.Dir)
-	if mark := f.run.Mark(); mark != "" {
+	fmt.Fprintf(b, "%s, seed %d, in %s\n", plural(s.Rounds, "round"), h.Seed, h.Dir)
+	if mark := s.Run.Mark(); mark != "" {
 		fmt.Fprintf(b, "not complete: %s\n", mark)
 	}
 }
@@ -55,10 +56,10 @@ func newTable(columns ...table.ColumnConfig) table.Writer {
 	return t
 }
 
-func (f figures) textLosses(b *strings.Builder) {
+func (s sheet) textLosses(b *strings.Builder) {
 	t := newTable()
 	t.AppendHeader(table.Row{"policy", "lost at worst when the process dies", "when the machine dies (power cut)"})
-	for _, p := range f.policies() {
+	for _, p := range s.Policies() {
 		loss := p.Loss()
 		t.AppendRow(table.Row{p, loss.Process, loss.Power})
 	}
@@ -81,42 +82,42 @@ func groupColumns() []table.ColumnConfig {
 	return columns
 }
 
-func (g group) text(b *strings.Builder) {
+func groupText(b *strings.Builder, g figure.Group) {
 	t := newTable(groupColumns()...)
 	style := *t.Style()
 	style.Box.PaddingRight = " "
 	t.SetStyle(style)
 	t.AppendHeader(groupHeader)
-	for _, r := range g.rows {
-		t.AppendRow(r.cells())
+	for _, r := range g.Rows {
+		t.AppendRow(rowCells(r))
 	}
-	fmt.Fprintf(b, "\n%s\n%s\n", g.title(), t.Render())
+	fmt.Fprintf(b, "\n%s\n%s\n", title(g.Load), t.Render())
 }
 
-func (r row) cells() table.Row {
+func rowCells(r figure.Row) table.Row {
 	return table.Row{
-		r.cell.Policy, count(r.rate.Median), span(r.rate.Low, r.rate.High), advise.Times(r.cost), r.word(),
-		digits(r.mibs), nanoseconds(r.elapsed), nanoseconds(r.user), nanoseconds(r.system),
-		r.calls(), percentile(r.latency.P50), percentile(r.latency.P99),
+		r.Cell.Policy, count(r.Rate.Median), span(r.Rate.Low, r.Rate.High), advise.Times(r.Cost.Comparison), word(r),
+		mebibytes(r.Throughput), nanoseconds(float64(r.Elapsed)), nanoseconds(float64(r.PerRecord.User)), nanoseconds(float64(r.PerRecord.System)),
+		systemCalls(r), percentile(r.Latency.P50), percentile(r.Latency.P99),
 	}
 }
 
-func (f figures) textNotes(b *strings.Builder) {
+func (s sheet) textNotes(b *strings.Builder) {
 	b.WriteString("\n")
-	for _, n := range append(f.notes(), f.someDoubts()...) {
+	for _, n := range append(s.notes(), s.someDoubts()...) {
 		b.WriteString(wrap(n, lineWidth, indent))
 	}
-	if f.advised {
-		b.WriteString("\n" + wrap(f.adviceLine(), lineWidth, indent))
+	if s.advised {
+		b.WriteString("\n" + wrap(s.adviceLine(), lineWidth, indent))
 	}
 }
 
 // adviceLine is the advice with a caution where nothing can be proven.
-func (f figures) adviceLine() string {
-	if f.cautious() {
-		return fmt.Sprintf("advice (a guess from %s): %s", plural(f.rounds, "round"), f.advice.Sentence)
+func (s sheet) adviceLine() string {
+	if s.cautious() {
+		return fmt.Sprintf("advice (a guess from %s): %s", plural(s.Rounds, "round"), s.advice.Sentence)
 	}
-	return "advice: " + f.advice.Sentence
+	return "advice: " + s.advice.Sentence
 }
 
 // Lines of prose are as wide as the table may be.

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/figure"
 )
 
 // none stands in a cell where there is no figure.
@@ -72,6 +74,9 @@ func digits(x float64) string {
 		return fmt.Sprintf("%.0f", x)
 	}
 }
+
+// mebibytes writes a number of bytes in MiB.
+func mebibytes(n figure.Number) string { return digits(float64(n) / (1 << 20)) }
 
 // plural writes n with its noun.
 func plural(n int, noun string) string {

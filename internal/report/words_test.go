@@ -3,6 +3,8 @@ package report
 import (
 	"math"
 	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/figure"
 )
 
 func TestNumbersHaveThreeDigitsAndAUnit(t *testing.T) {
@@ -60,13 +62,13 @@ func TestWrapBreaksAtSpaces(t *testing.T) {
 }
 
 func TestCallsShowSmallFractions(t *testing.T) {
-	check := func(x float64, want string) {
+	check := func(x figure.Number, want string) {
 		t.Helper()
 		if got := calls(x); got != want {
 			t.Errorf("calls(%v) = %s, want %s", x, got, want)
 		}
 	}
-	check(math.NaN(), "-")
+	check(figure.Number(math.NaN()), "-")
 	check(0.00001, "0")
 	check(0.002, "0.0020")
 	check(0.03, "0.03")

@@ -15,15 +15,18 @@ type kind string
 
 const (
 	kindHeader kind = "header"
+	kindResume kind = "resume"
 	kindTrial  kind = "trial"
 	kindEnd    kind = "end"
 )
 
 // A File is a results file while it is written. Every line is handed to the
 // kernel whole before its method returns, so a killed program leaves all that
-// was measured. It is for one goroutine.
+// was measured. After an error the file ends with its last whole line, and may be
+// written on. It is for one goroutine.
 type File struct {
 	file *os.File
+	size int64 // of the whole lines
 }
 
 // Create makes the file at path and writes its header. An existing file is left
@@ -40,9 +43,53 @@ func Create(path string, h Header) (*File, error) {
 	return file, nil
 }
 
+// Resume opens the file at path, which holds an unfinished run, cuts off a last
+// line that is not whole, and appends r. It returns the run as it was until then.
+// A file that is not one of results, or of another version, is left as it is.
+//
+// Nobody else may write to the file meanwhile. It is not synced before the end, as
+// in [Create].
+func Resume(path string, r Resumption) (Run, *File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return Run{}, nil, err
+	}
+	file := &File{file: f}
+	run, err := file.resume(r)
+	if err != nil {
+		return run, nil, errors.Join(err, f.Close())
+	}
+	return run, file, nil
+}
+
+func (f *File) resume(r Resumption) (Run, error) {
+	text, err := io.ReadAll(f.file)
+	if err != nil {
+		return Run{}, err
+	}
+	run, err := Read(bytes.NewReader(text))
+	if err != nil {
+		return run, err
+	}
+	if run.Header.SchemaVersion != SchemaVersion {
+		return run, fmt.Errorf("%w: schema_version %d, and only %d can go on", ErrOlder, run.Header.SchemaVersion, SchemaVersion)
+	}
+	f.size = int64(bytes.LastIndexByte(text, '\n') + 1)
+	_, err = f.file.Seek(f.size, io.SeekStart)
+	if err := errors.Join(f.file.Truncate(f.size), err); err != nil {
+		return run, err
+	}
+	return run, f.line(resumption{kindResume, r})
+}
+
 type header struct {
 	Kind kind `json:"kind"`
 	Header
+}
+
+type resumption struct {
+	Kind kind `json:"kind"`
+	Resumption
 }
 
 type trial struct {
@@ -68,8 +115,13 @@ func (f *File) line(v any) error {
 	if err != nil {
 		return fmt.Errorf("results: %w", err)
 	}
-	_, err = f.file.Write(append(text, '\n'))
-	return err
+	n, err := f.file.Write(append(text, '\n'))
+	if err != nil {
+		_, seekErr := f.file.Seek(f.size, io.SeekStart)
+		return errors.Join(err, f.file.Truncate(f.size), seekErr)
+	}
+	f.size += int64(n)
+	return nil
 }
 
 // A FormatError says which line of a results file can't be used, and why.
@@ -85,6 +137,7 @@ func (e *FormatError) Unwrap() error { return e.Err }
 var (
 	ErrNotResults = errors.New("is not a results file of holdfast: its first line is not a header")
 	ErrNewer      = errors.New("was written by a newer holdfast")
+	ErrOlder      = errors.New("was written by an older holdfast") // by Resume alone
 )
 
 // Read reads a results file. A last line that is not whole, or a missing end
@@ -130,6 +183,8 @@ func (r *Run) take(line []byte, first bool) error {
 	switch k.Kind {
 	case kindHeader:
 		return r.takeHeader(line, first)
+	case kindResume:
+		return r.takeResumption(line)
 	case kindTrial:
 		return r.takeTrial(line)
 	case kindEnd:
@@ -156,6 +211,16 @@ func (r *Run) takeHeader(line []byte, first bool) error {
 		return ErrNotResults
 	}
 	return json.Unmarshal(line, &r.Header)
+}
+
+// takeResumption adds a resumption, after which the end before it is none.
+func (r *Run) takeResumption(line []byte) error {
+	var v Resumption
+	if err := json.Unmarshal(line, &v); err != nil {
+		return err
+	}
+	r.Resumed, r.End = append(r.Resumed, v), nil
+	return nil
 }
 
 func (r *Run) takeTrial(line []byte) error {

@@ -58,14 +58,16 @@ func NewLatency(h *hdrhistogram.Histogram, supports func(n int64, p float64) boo
 	return l, nil
 }
 
-// MergeLatency returns the distribution over all the trials.
-func MergeLatency(trials []Trial, supports func(n int64, p float64) bool) (Latency, error) {
+// MergeLatency returns the distribution over all the trials of what of picks out
+// of each, such as its Latency; nil is nothing.
+func MergeLatency(trials []Trial, of func(Trial) *Latency, supports func(n int64, p float64) bool) (Latency, error) {
 	all := NewHistogram()
 	for _, t := range trials {
-		if t.Latency.Count == 0 {
+		part := of(t)
+		if part == nil || part.Count == 0 {
 			continue
 		}
-		h, err := hdrhistogram.Decode([]byte(t.Latency.Histogram))
+		h, err := hdrhistogram.Decode([]byte(part.Histogram))
 		if err != nil {
 			return Latency{}, fmt.Errorf("round %d of %s: decode latencies: %w", t.Round, t.Cell, err)
 		}

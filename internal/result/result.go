@@ -19,15 +19,20 @@ import (
 )
 
 // SchemaVersion is the version of the file's form. It grows when a reader of an
-// older version would misread a newer file; a new key alone does not.
-const SchemaVersion = 1
+// older version would misread a newer file; a new key alone does not. Files of
+// every older version are read.
+//
+// Version 2 brought open loops, where a latency counts from when the Write was
+// due, caches that are not warm, long runs, and runs that go on after an end.
+const SchemaVersion = 2
 
 // A Run is all that one file holds.
 type Run struct {
-	Header Header
-	Trials []Trial // in the order in which they were run
-	End    *End    // nil: the file has no end line, because the program was killed
-	Torn   bool    // the last line is not whole, and was left out
+	Header  Header
+	Resumed []Resumption // each time that the run was taken up again
+	Trials  []Trial      // in the order in which they were run
+	End     *End         // nil: the file has no end line, because the program was killed
+	Torn    bool         // the last line is not whole, and was left out
 }
 
 // A Header is the first line: what was to be run, on which machine.
@@ -47,13 +52,26 @@ type Header struct {
 	SystemCallsUnseen string `json:"system_calls_unseen,omitempty"`
 }
 
+// A Resumption says that the run was taken up again: the trials that follow are of
+// a new process, and their start_ns counts from here.
+type Resumption struct {
+	Program   string         `json:"program"`
+	StartedAt time.Time      `json:"started_at"`
+	Machine   []machine.Fact `json:"machine"`
+}
+
 // A Plan is what the header promises.
 type Plan struct {
-	Preset   string        `json:"preset"` // quick, default or full
-	Rounds   int           `json:"rounds"`
+	Preset string `json:"preset"` // quick, default or full
+	Rounds int    `json:"rounds"` // all, or with Width the fewest and about as many as fit into the time
+
+	// Width is the half-width of the intervals of all ratios at which the run
+	// ends, 0.05 for ±5 %; 0 is a run of just so many rounds.
+	Width float64 `json:"width,omitempty"`
+
 	Estimate time.Duration `json:"estimate_ns"`
-	Limit    time.Duration `json:"limit_ns"` // no round is started after it; 0 is no limit
-	Size     int64         `json:"size_bytes"`
+	Limit    time.Duration `json:"limit_ns"`   // no round is started after it; 0 is no limit
+	Size     int64         `json:"size_bytes"` // that are written in all, about
 	Room     int64         `json:"room_bytes"` // the most that is on the disk at once
 }
 
@@ -61,13 +79,50 @@ type Plan struct {
 type Cell struct {
 	Name        string          `json:"name"`
 	Twin        string          `json:"twin_of,omitempty"` // the cell that this one repeats, to learn the noise
+	Empty       bool            `json:"empty,omitempty"`   // writes nothing: what it takes is the measuring's own
 	Policy      holdfast.Policy `json:"policy"`
 	RecordBytes int64           `json:"record_bytes"`
 	Writers     int             `json:"writers"`
 	Records     int64           `json:"records"` // in one trial
 
+	// Rate is the records a second that are due, by all writers together; 0 is a
+	// closed loop, where each Write follows the one before at once.
+	Rate float64 `json:"rate_per_s,omitempty"`
+
+	Cache Cache `json:"cache,omitempty"` // what is asked of the page cache; empty is NewFile
+
+	// Steady is a cell whose trials go on until the throughput is steady; Records
+	// and Longest are then the most.
+	Steady  bool          `json:"steady,omitempty"`
+	Longest time.Duration `json:"longest_ns,omitempty"`
+
 	// LatencyStride is how many Writes go by for each one that is timed.
 	LatencyStride int `json:"latency_stride"`
+}
+
+// A Cache says which of a file's bytes the page cache shall hold before the clock
+// starts. All but NewFile append to a file that is there already.
+type Cache string
+
+const (
+	NewFile Cache = "new"      // the file is made in the trial
+	Warm    Cache = "warm"     // all of it
+	Cold    Cache = "cold"     // none of it, or there is no trial
+	TryCold Cache = "try-cold" // none of it if that can be had; the trial tells
+	Dropped Cache = "drop"     // none of it, nor anything else that the kernel can drop
+	Remount Cache = "remount"  // none of it: the file system was taken down and up again
+)
+
+// Holds reports whether a file of which r was in the page cache is in this state.
+// What is not known is in no state but TryCold.
+func (c Cache) Holds(r Residency) bool {
+	switch c {
+	case NewFile, TryCold, "":
+		return true
+	case Warm:
+		return r.Pages > 0 && r.Resident == r.Pages
+	}
+	return r.Pages > 0 && r.Resident == 0
 }
 
 // A Trial is one run of one cell.
@@ -75,7 +130,7 @@ type Trial struct {
 	Cell     string        `json:"cell"`
 	Round    int           `json:"round"`    // from 1; 0 is the round that counts system calls and warms up
 	Position int           `json:"position"` // from 1, within the round
-	StartNs  time.Duration `json:"start_ns"` // since the header's started_at, by the monotonic clock
+	StartNs  time.Duration `json:"start_ns"` // since started_at of the header or resumption, by the monotonic clock
 	Measurement
 }
 
@@ -92,24 +147,77 @@ type Measurement struct {
 	Sync    time.Duration `json:"sync_ns"`
 	Close   time.Duration `json:"close_ns"`
 
-	User   time.Duration `json:"user_cpu_ns"` // of the whole process, during the five stages
-	System time.Duration `json:"system_cpu_ns"`
+	Usage // of the whole process, during the five stages
 
 	// SystemCalls are those that the kernel counted. Counting slows each call
 	// down, so only round 0 counts, and its times are in no figure.
 	SystemCalls *SystemCalls `json:"system_calls,omitempty"`
 	Writer      WriterCalls  `json:"writer"`
 
-	Latency     Latency `json:"latency"`
-	Allocations int64   `json:"allocations"`
-	Allocated   int64   `json:"allocated_bytes"`
+	// Latency is the time of single Writes: from the call to its return, or in an
+	// open loop from when the record was due.
+	Latency Latency `json:"latency"`
+	// Service is, in an open loop only, the time from the call to its return.
+	Service *Latency `json:"service,omitempty"`
+	// Unserved is how many records of an open loop were due and not yet written
+	// when the trial gave up; each is in Latency with the time it had waited.
+	Unserved int64 `json:"unserved,omitempty"`
+
+	Before  *Residency `json:"cache_before,omitempty"` // of the file, when the clock started
+	Samples []Sample   `json:"samples,omitempty"`      // of a steady cell
+	Steady  bool       `json:"steady,omitempty"`       // the throughput became steady
+
+	Allocations int64 `json:"allocations"`
+	Allocated   int64 `json:"allocated_bytes"`
+
+	// Activity is what the whole machine did meanwhile.
+	Activity *machine.Activity `json:"activity,omitempty"`
+}
+
+// Usage is what the kernel charged the process (getrusage(2)); what a system does
+// not count is zero.
+type Usage struct {
+	User              time.Duration `json:"user_cpu_ns"`
+	System            time.Duration `json:"system_cpu_ns"`
+	VoluntarySwitches int64         `json:"voluntary_switches"`
+	ForcedSwitches    int64         `json:"involuntary_switches"`
+	MinorFaults       int64         `json:"minor_faults"`
+	MajorFaults       int64         `json:"major_faults"`
+	BlocksIn          int64         `json:"blocks_in"`  // of 512 bytes, read from a disk
+	BlocksOut         int64         `json:"blocks_out"` // of 512 bytes, dirtied to be written to a disk
+}
+
+// CPU is user and system time together.
+func (u Usage) CPU() time.Duration { return u.User + u.System }
+
+// Residency says how much of a file was in the page cache.
+type Residency struct {
+	Pages    int64  `json:"pages"`
+	Resident int64  `json:"resident_pages"`
+	Source   string `json:"source"` // the call that told, or why it is not known
+}
+
+// A Sample is a stretch of a long trial.
+type Sample struct {
+	At   time.Duration `json:"at_ns"` // its end, since the first Write
+	Size int64         `json:"size_bytes"`
+
+	// Of the whole machine, at the sample's end; all are zero where the system does
+	// not tell. Writers are slowed once Dirty and Writeback together exceed Throttle.
+	Dirty     int64 `json:"dirty_bytes"` // in memory, to be written
+	Writeback int64 `json:"writeback_bytes"`
+	Throttle  int64 `json:"dirty_throttle_bytes"`
 }
 
 // SystemCalls are the calls of the whole process, as the kernel counted them.
 type SystemCalls struct {
-	Total  int64 `json:"total"`
-	Writes int64 `json:"writes"` // write, pwrite and their like
-	Syncs  int64 `json:"syncs"`  // fsync, fdatasync and their like
+	Total  int64  `json:"total"`
+	Writes int64  `json:"writes"` // write, pwrite and their like
+	Syncs  int64  `json:"syncs"`  // fsync, fdatasync and their like
+	Source string `json:"source"` // tracepoints, or ptrace
+	// Records is how many were written while they were counted, if that was in a
+	// run of its own: 0 is all of the trial's.
+	Records int64 `json:"records,omitempty"`
 }
 
 // WriterCalls are the Writer's own counts.
@@ -121,26 +229,37 @@ type WriterCalls struct {
 	Waits       int64 `json:"waits"`
 }
 
-// An End is the last line.
+// An End is the last line, unless the run was taken up again after it.
 type End struct {
 	State   State         `json:"state"`
-	Reason  string        `json:"reason,omitempty"` // why the run is not complete
+	Reason  string        `json:"reason,omitempty"` // why the run ended, where State does not say it
 	Rounds  int           `json:"rounds"`           // whole rounds
-	Elapsed time.Duration `json:"elapsed_ns"`       // of the whole run, with checks and pauses
+	Elapsed time.Duration `json:"elapsed_ns"`       // since the start or the last resumption, with checks and pauses
+
+	// Width is the half-width of the widest interval of all ratios at the end,
+	// where the plan has a Width; 0 is not known.
+	Width float64 `json:"width,omitempty"`
+
+	// ClockJump is how far the time of day went ahead of the monotonic clock, by
+	// which all is timed: somebody set it, or the machine slept.
+	ClockJump time.Duration `json:"clock_jump_ns,omitempty"`
 }
 
 // A State says how a run ended.
 type State string
 
 const (
-	Complete    State = "complete"
-	OutOfTime   State = "out of time" // it kept its limit, with fewer rounds than planned
+	Complete    State = "complete"    // all rounds, or every interval is as narrow as was wanted
+	OutOfTime   State = "out of time" // it kept its limit
 	Interrupted State = "interrupted" // by the user
 	Failed      State = "failed"
 )
 
-// Complete reports whether the run did what its plan said.
-func (r Run) Complete() bool { return r.End != nil && r.End.State == Complete && !r.Torn }
+// Complete reports whether the run came to the end that its plan foresaw: its
+// rounds, the width that was wanted, or the end of its time.
+func (r Run) Complete() bool {
+	return r.End != nil && !r.Torn && (r.End.State == Complete || r.End.State == OutOfTime && r.Rounds() >= r.Header.Plan.Rounds)
+}
 
 // Mark says in one line what is missing from the run, or is empty.
 func (r Run) Mark() string {
@@ -150,13 +269,36 @@ func (r Run) Mark() string {
 		return "torn: the file breaks off within a line; " + done
 	case r.End == nil:
 		return "no end: the run was killed or still goes on; " + done
-	case r.End.State == Complete:
+	case r.Complete():
 		return ""
 	case r.End.Reason == "":
 		return string(r.End.State) + ": " + done
 	default:
 		return fmt.Sprintf("%s: %s; %s", r.End.State, r.End.Reason, done)
 	}
+}
+
+// LastRound returns the highest number of a round that was begun.
+func (r Run) LastRound() int {
+	last := 0
+	for _, t := range r.Trials {
+		last = max(last, t.Round)
+	}
+	return last
+}
+
+// Spent returns how long the trials took so far, with what lay between them, but
+// without the pauses before each resumption.
+func (r Run) Spent() time.Duration {
+	spent, part := time.Duration(0), time.Duration(0)
+	for _, t := range r.Trials {
+		end := t.StartNs + t.Elapsed
+		if end < part { // its clock started anew
+			spent, part = spent+part, 0
+		}
+		part = max(part, end)
+	}
+	return spent + part
 }
 
 // Rounds returns how many rounds are whole: in them every cell has its trial.

@@ -1,11 +1,13 @@
 package result_test
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,12 +26,12 @@ func planted(t *testing.T) result.Run {
 	run := result.Run{Header: result.Header{
 		SchemaVersion: result.SchemaVersion, Program: "holdfast test", Study: "policy", Question: "what is it worth",
 		StartedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Dir: "/data", Seed: 42,
-		Plan:              result.Plan{Preset: "quick", Rounds: 2, Estimate: time.Second, Limit: 2 * time.Second, Size: 1 << 20, Room: 1 << 10},
+		Plan:              result.Plan{Preset: "quick", Rounds: 2, Width: 0.05, Estimate: time.Second, Limit: 2 * time.Second, Size: 1 << 20, Room: 1 << 10},
 		Machine:           []machine.Fact{{Name: "CPUs", Value: "2", Source: "asked"}},
 		SystemCallsUnseen: "no tracefs",
 		Cells: []result.Cell{
 			{Name: "a", Policy: holdfast.Unbuffered(), RecordBytes: 128, Writers: 1, Records: 10, LatencyStride: 31},
-			{Name: "b", Twin: "a", Policy: holdfast.Durable(), RecordBytes: 128, Writers: 64, Records: 64, LatencyStride: 1},
+			{Name: "b", Twin: "a", Policy: holdfast.Durable(), RecordBytes: 128, Writers: 64, Records: 64, LatencyStride: 1, Rate: 1000, Cache: result.Cold, Steady: true},
 		},
 	}}
 	for round := range 3 {
@@ -37,7 +39,7 @@ func planted(t *testing.T) result.Run {
 			run.Trials = append(run.Trials, plantedTrial(t, cell, round, i+1))
 		}
 	}
-	run.End = &result.End{State: result.Complete, Rounds: 2, Elapsed: 3 * time.Second}
+	run.End = &result.End{State: result.Complete, Rounds: 2, Elapsed: 3 * time.Second, Width: 0.04, ClockJump: time.Hour}
 	return run
 }
 
@@ -51,11 +53,16 @@ func plantedTrial(t *testing.T, cell string, round, position int) result.Trial {
 	if err != nil {
 		t.Fatal(err)
 	}
+	busy := time.Second
 	return result.Trial{Cell: cell, Round: round, Position: position, StartNs: 7, Measurement: result.Measurement{
-		Records: 10, Size: 1280, Elapsed: 15, Open: 1, Write: 2, Flush: 3, Sync: 4, Close: 5, User: 6, System: 7,
-		SystemCalls: &result.SystemCalls{Total: 3, Writes: 2, Syncs: 1},
-		Writer:      result.WriterCalls{Writes: 10, Flushes: 2, Syncs: 1, SystemCalls: 3, Waits: 4},
-		Latency:     latency, Allocations: 8, Allocated: 9,
+		Records: 10, Size: 1280, Elapsed: 15, Open: 1, Write: 2, Flush: 3, Sync: 4, Close: 5,
+		Usage:       result.Usage{User: 6, System: 7, VoluntarySwitches: 8, ForcedSwitches: 9, MinorFaults: 10, MajorFaults: 11, BlocksIn: 12, BlocksOut: 13},
+		SystemCalls: &result.SystemCalls{Total: 3, Writes: 2, Syncs: 1, Source: "tracepoints", Records: 5},
+		Before:      &result.Residency{Pages: 4, Resident: 3, Source: "asked"}, Service: &latency, Unserved: 2,
+		Samples:  []result.Sample{{At: 1, Size: 2, Dirty: 3, Writeback: 4, Throttle: 5}},
+		Activity: &machine.Activity{CPUBusy: &busy},
+		Writer:   result.WriterCalls{Writes: 10, Flushes: 2, Syncs: 1, SystemCalls: 3, Waits: 4},
+		Latency:  latency, Allocations: 8, Allocated: 9,
 	}}
 }
 
@@ -98,7 +105,7 @@ func TestReadReturnsWhatWasWritten(t *testing.T) {
 
 func TestKeysCarryUnitsAndPolicyIsText(t *testing.T) {
 	text := write(t, planted(t))
-	for _, want := range []string{`"schema_version":1`, `"elapsed_ns":15`, `"size_bytes":1280`, `"policy":"buffer=64KiB,sync=group"`, `"user_cpu_ns":6`, `"p99_ns":`} {
+	for _, want := range []string{`"schema_version":2`, `"elapsed_ns":15`, `"size_bytes":1280`, `"policy":"buffer=64KiB,sync=group"`, `"user_cpu_ns":6`, `"p99_ns":`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the file lacks %s", want)
 		}
@@ -129,6 +136,130 @@ func TestEveryPrefixIsReadable(t *testing.T) {
 			t.Fatalf("cut at byte %d: %d trials, want %d", cut, len(got.Trials), want)
 		}
 	}
+}
+
+// TestVersionOneIsReadable reads a file that a release of version 1 has written.
+func TestVersionOneIsReadable(t *testing.T) {
+	text, err := os.ReadFile("testdata/version1.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := result.Read(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if run.Header.SchemaVersion != 1 || run.Rounds() != 2 || !run.Complete() || len(run.Trials) != 9 {
+		t.Errorf("version %d, %d rounds, %d trials, %q", run.Header.SchemaVersion, run.Rounds(), len(run.Trials), run.Mark())
+	}
+	if first := run.Trials[0]; first.System != 3978*time.Microsecond || first.SystemCalls.Syncs != 25 || first.Latency.P50 == 0 {
+		t.Errorf("the first trial is %+v", first)
+	}
+	path := filepath.Join(t.TempDir(), "results.jsonl")
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := result.Resume(path, result.Resumption{}); !errors.Is(err, result.ErrOlder) {
+		t.Errorf("Resume: %v", err)
+	}
+	if after, _ := os.ReadFile(path); !bytes.Equal(after, text) {
+		t.Error("Resume has changed a file that it refused")
+	}
+}
+
+// TestResumeGoesOnAfterEveryCut cuts a file in many places after its header, and
+// finishes it: what was whole stays, in order.
+func TestResumeGoesOnAfterEveryCut(t *testing.T) {
+	run := planted(t)
+	text := write(t, run)
+	path := filepath.Join(t.TempDir(), "results.jsonl")
+	for cut := strings.Index(text, "\n") + 1; cut <= len(text); cut += 97 {
+		if err := os.WriteFile(path, []byte(text[:cut]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		before, file, err := result.Resume(path, result.Resumption{Program: "again", StartedAt: run.Header.StartedAt})
+		if err != nil {
+			t.Fatalf("cut at byte %d: %v", cut, err)
+		}
+		if err := errors.Join(file.Trial(run.Trials[0]), file.Close(*run.End)); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := result.Read(f)
+		f.Close()
+		if err != nil || after.Torn || len(after.Resumed) != 1 || after.Resumed[0].Program != "again" || after.End == nil {
+			t.Fatalf("cut at byte %d: %+v, %v", cut, after.Resumed, err)
+		}
+		if want := append(slices.Clone(before.Trials), run.Trials[0]); !reflect.DeepEqual(after.Trials, want) {
+			t.Fatalf("cut at byte %d: %d trials, want %d", cut, len(after.Trials), len(want))
+		}
+	}
+}
+
+func TestResumptionEndsTheEnd(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "results.jsonl")
+	if err := os.WriteFile(path, []byte(write(t, planted(t))), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := result.Resume(path, result.Resumption{}); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if run, err := result.Read(f); err != nil || run.End != nil || run.Complete() || run.Mark() == "" {
+		t.Errorf("a run that goes on has the end %+v, %v", run.End, err)
+	}
+}
+
+func TestResumeLeavesOtherFilesAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mine")
+	if err := os.WriteFile(path, []byte("mine\nno line feed"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := result.Resume(path, result.Resumption{}); !errors.Is(err, result.ErrNotResults) {
+		t.Errorf("Resume: %v", err)
+	}
+	if text, _ := os.ReadFile(path); string(text) != "mine\nno line feed" {
+		t.Errorf("the file holds %q", text)
+	}
+}
+
+func TestOutOfTimeIsCompleteWithEnoughRounds(t *testing.T) {
+	check := func(rounds int, complete bool) {
+		t.Helper()
+		run := planted(t)
+		run.Header.Plan.Rounds = rounds
+		run.End.State, run.End.Reason = result.OutOfTime, "45s were up"
+		if run.Complete() != complete || (run.Mark() == "") != complete {
+			t.Errorf("2 of %d rounds: complete is %v, %q", rounds, run.Complete(), run.Mark())
+		}
+	}
+	check(2, true)
+	check(3, false)
+}
+
+func TestCacheHolds(t *testing.T) {
+	check := func(c result.Cache, pages, resident int64, want bool) {
+		t.Helper()
+		if got := c.Holds(result.Residency{Pages: pages, Resident: resident}); got != want {
+			t.Errorf("%q with %d of %d pages: %v", c, resident, pages, got)
+		}
+	}
+	check(result.Warm, 257, 257, true)
+	check(result.Warm, 257, 256, false)
+	check(result.TryCold, 257, 256, true)
+	for _, c := range []result.Cache{result.Cold, result.Dropped, result.Remount} {
+		check(c, 257, 0, true)
+		check(c, 257, 1, false)
+		check(c, 0, 0, false) // not known
+	}
+	check(result.Warm, 0, 0, false)
+	check(result.NewFile, 0, 0, true)
 }
 
 func TestOnlyWholeRoundsCount(t *testing.T) {
@@ -165,7 +296,7 @@ func TestReadRefuses(t *testing.T) {
 	check("hello\n", 1, "not a results file")
 	check(`{"kind":"trial"}`+"\n", 1, "not a results file")
 	check(`{"kind":"header"}`+"\n", 1, "not a results file")
-	check(strings.Replace(good, `"schema_version":1`, `"schema_version":2`, 1), 1, "newer holdfast")
+	check(strings.Replace(good, `"schema_version":2`, `"schema_version":3`, 1), 1, "newer holdfast")
 	check(head+head, 2, "second header")
 	check(head+"{\n", 2, "unexpected end")
 	check(head+`{"kind":"trial","cell":"c"}`+"\n", 2, `"c" is not in the header`)
@@ -196,9 +327,11 @@ func TestCreateLeavesAnExistingFileAlone(t *testing.T) {
 	}
 }
 
+func ofWrite(t result.Trial) *result.Latency { return &t.Latency }
+
 func TestMergedLatencySupportsMore(t *testing.T) {
 	run := planted(t)
-	one, err := result.MergeLatency(run.Trials[:1], enough)
+	one, err := result.MergeLatency(run.Trials[:1], ofWrite, enough)
 	if err != nil || one.Count != 1000 || one.P99 == 0 || one.P999 != 0 {
 		t.Errorf("one trial: %+v, %v", one, err)
 	}
@@ -206,7 +339,7 @@ func TestMergedLatencySupportsMore(t *testing.T) {
 	for range 10 {
 		ten = append(ten, run.Trials[0])
 	}
-	all, err := result.MergeLatency(ten, enough)
+	all, err := result.MergeLatency(ten, ofWrite, enough)
 	if err != nil || all.Count != 10000 || all.P999 == 0 {
 		t.Errorf("ten trials: %+v, %v", all, err)
 	}

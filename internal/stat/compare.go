@@ -25,8 +25,8 @@ const (
 
 // A Comparison says how the time of b stands to the time of a.
 type Comparison struct {
-	N     int     // pairs, one a round
-	Ratio float64 // time of b / time of a: the Hodges–Lehmann estimate over the rounds, or NaN
+	N     int     // pairs, one a round; of unpaired samples how many the shorter side has
+	Ratio float64 // time of b / time of a: the Hodges–Lehmann estimate, or NaN
 	Low   float64 // lower end of the ratio's interval, or NaN: see HasInterval
 	High  float64 // upper end of it
 
@@ -40,6 +40,14 @@ type Comparison struct {
 // HasInterval reports whether Low, High and Confidence say anything. Fewer than
 // six pairs have no 95 % interval.
 func (c Comparison) HasInterval() bool { return c.Confidence > 0 }
+
+// Width returns half the width of the ratio's interval on the scale of
+// logarithms, as a factor's distance from 1: 0.03 is ±3 %. It is NaN where there
+// is no interval. Width is the same for a/b as for b/a, and says nothing of which
+// of the two is faster.
+func (c Comparison) Width() float64 {
+	return math.Expm1((math.Log(c.High) - math.Log(c.Low)) / 2)
+}
 
 // Compare compares two cells by the ratios of their times in the same rounds:
 // a[i] and b[i] are the costs (elapsed time, CPU time: less is faster) of round
@@ -62,19 +70,9 @@ func (c Comparison) HasInterval() bool { return c.Confidence > 0 }
 func Compare(a, b []float64, floor, band float64) Comparison {
 	logs, ok := logRatios(a, b)
 	if !ok {
-		nan := math.NaN()
-		return Comparison{Ratio: nan, Low: nan, High: nan, Verdict: NotProven}
+		return incomparable()
 	}
-	centre, low, high, coverage := hodgesLehmann(logs)
-	c := Comparison{
-		N:          len(logs),
-		Ratio:      math.Exp(centre),
-		Low:        math.Exp(low),
-		High:       math.Exp(high),
-		Confidence: coverage,
-	}
-	c.Verdict = verdict(len(logs), low, high, math.Log1p(floor), math.Log1p(band))
-	return c
+	return hodgesLehmann(logs).comparison(len(logs), floor, band)
 }
 
 // Floor returns the noise floor of a run: the relative gap between the costs of
@@ -86,8 +84,13 @@ func Floor(a, a2 []float64) float64 {
 	if !ok {
 		return math.NaN()
 	}
-	centre, _, _, _ := hodgesLehmann(logs)
-	return math.Expm1(math.Abs(centre))
+	return math.Expm1(math.Abs(hodgesLehmann(logs).centre))
+}
+
+// incomparable is the comparison of samples that have no ratio.
+func incomparable() Comparison {
+	nan := math.NaN()
+	return Comparison{Ratio: nan, Low: nan, High: nan, Verdict: NotProven}
 }
 
 // verdict finds the word on the scale of logarithms, where faster and slower
@@ -107,29 +110,65 @@ func verdict(pairs int, low, high, floor, band float64) Verdict {
 }
 
 // logRatios returns log(b/a) pair by pair, or false where a pair has none.
-func logRatios(a, b []float64) (logs []float64, ok bool) {
+func logRatios(a, b []float64) (ratios []float64, ok bool) {
 	if len(a) != len(b) || len(a) == 0 {
 		return nil, false
 	}
-	for i := range a {
-		if !(a[i] > 0 && b[i] > 0) || math.IsInf(a[i], 0) || math.IsInf(b[i], 0) {
+	before, okA := logs(a)
+	after, okB := logs(b)
+	if !okA || !okB {
+		return nil, false
+	}
+	for i := range after {
+		after[i] -= before[i]
+	}
+	return after, true
+}
+
+// logs returns the logarithms of costs, or false where one is not positive and
+// finite.
+func logs(costs []float64) (l []float64, ok bool) {
+	for _, x := range costs {
+		if !(x > 0) || math.IsInf(x, 0) {
 			return nil, false
 		}
-		logs = append(logs, math.Log(b[i])-math.Log(a[i]))
+		l = append(l, math.Log(x))
 	}
-	return logs, true
+	return l, true
+}
+
+// An estimate is a shift of logarithms with its interval; low and high are NaN
+// and coverage is 0 where the samples are too few for one.
+type estimate struct{ centre, low, high, coverage float64 }
+
+// newEstimate takes the median of the ordered averages or differences, and the
+// k-th from either end for the interval, if there is such a k.
+func newEstimate(ordered []float64, k int, coverage float64) estimate {
+	e := estimate{quantile(ordered, 0.5), math.NaN(), math.NaN(), coverage}
+	if k > 0 {
+		e.low, e.high = ordered[k-1], ordered[len(ordered)-k]
+	}
+	return e
+}
+
+// comparison turns the shift of logarithms into a ratio and finds the word.
+func (e estimate) comparison(n int, floor, band float64) Comparison {
+	return Comparison{
+		N:          n,
+		Ratio:      math.Exp(e.centre),
+		Low:        math.Exp(e.low),
+		High:       math.Exp(e.high),
+		Confidence: e.coverage,
+		Verdict:    verdict(n, e.low, e.high, math.Log1p(floor), math.Log1p(band)),
+	}
 }
 
 // hodgesLehmann returns the median of the Walsh averages of x with the interval
-// of the signed-rank test; low, high are NaN and coverage 0 where x is too short.
-func hodgesLehmann(x []float64) (centre, low, high, coverage float64) {
-	averages := walshAverages(x)
-	centre, low, high = quantile(averages, 0.5), math.NaN(), math.NaN()
+// of the signed-rank test. It assumes that x is symmetric around its centre, and
+// that one value does not depend on the others.
+func hodgesLehmann(x []float64) estimate {
 	k, coverage := signedRank(len(x))
-	if k > 0 {
-		low, high = averages[k-1], averages[len(averages)-k]
-	}
-	return centre, low, high, coverage
+	return newEstimate(walshAverages(x), k, coverage)
 }
 
 // walshAverages returns, in ascending order, the means of all pairs of x, each

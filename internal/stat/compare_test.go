@@ -64,9 +64,9 @@ func TestHodgesLehmannOfTheTextbook(t *testing.T) {
 	for i := range x {
 		difference[i] = y[i] - x[i]
 	}
-	centre, low, high, coverage := hodgesLehmann(difference)
-	if !near(centre, -0.46) || !near(low, -0.786) || !near(high, -0.010) || !near(coverage, 1-20.0/512) {
-		t.Errorf("got %v (%v … %v, %v), want -0.46 (-0.786 … -0.010, 0.961)", centre, low, high, coverage)
+	e := hodgesLehmann(difference)
+	if !near(e.centre, -0.46) || !near(e.low, -0.786) || !near(e.high, -0.010) || !near(e.coverage, 1-20.0/512) {
+		t.Errorf("got %+v, want -0.46 (-0.786 … -0.010, 0.961)", e)
 	}
 }
 
@@ -123,6 +123,21 @@ func TestFewPairsHaveARatioWithoutAnInterval(t *testing.T) {
 	if !near(c.Ratio, 2) || c.HasInterval() || !math.IsNaN(c.Low) || !math.IsNaN(c.High) || c.N != 3 {
 		t.Errorf("got %+v, want a ratio of 2 and no interval", c)
 	}
+}
+
+func TestComparisonWidth(t *testing.T) {
+	check := func(c Comparison, want float64) {
+		t.Helper()
+		if got := c.Width(); !near(got, want) {
+			t.Errorf("width of %+v is %v, want %v", c, got, want)
+		}
+	}
+	check(Comparison{Low: 1 / 1.03, High: 1.03}, 0.03)
+	check(Comparison{Low: 2 / 1.03, High: 2 * 1.03}, 0.03)
+	check(Comparison{Low: 1, High: 1}, 0)
+	check(Compare(count(5), count(5), 0, Band), math.NaN())
+	check(Compare(nil, nil, 0, Band), math.NaN())
+	check(Comparison{}, math.NaN())
 }
 
 func TestFloorIsTheGap(t *testing.T) {

@@ -8,7 +8,8 @@
 // package knows no files, units or policies; it does no I/O, and its functions
 // may be called concurrently and leave their arguments as they are.
 //
-// Start with [Summarize] for one cell and [Compare] for two.
+// Start with [Summarize] for one cell and [Compare] for two. [Settled] says when
+// a run may end, [Steady] when a long one has come to rest.
 package stat
 
 // confidence is the least coverage of every interval that the package gives.

@@ -2,6 +2,7 @@ package stat
 
 import (
 	"math"
+	"math/big"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -85,6 +86,69 @@ func TestMedianIntervalRanks(t *testing.T) {
 	check(100, 40, 0)
 }
 
+// The critical values of the sign test, two-sided at 5 %, as every table of the
+// binomial distribution has them: the largest count that rejects, so the rank is
+// one more. R's qbinom(0.025, n, 0.5) is that rank. The coverage is computed
+// beside in whole numbers.
+func TestMedianIntervalIsThatOfTheBinomialTable(t *testing.T) {
+	ranks := map[int]int{
+		6: 1, 7: 1, 8: 1, 9: 2, 10: 2, 11: 2, 12: 3, 13: 3, 14: 3, 15: 4, 16: 4, 17: 5, 18: 5,
+		19: 5, 20: 6, 21: 6, 22: 6, 23: 7, 24: 7, 25: 8, 26: 8, 27: 8, 28: 9, 29: 9, 30: 10,
+	}
+	for n, rank := range ranks {
+		tail := new(big.Int)
+		for below := range int64(rank) {
+			tail.Add(tail, new(big.Int).Binomial(int64(n), below))
+		}
+		coverage := 1 - 2*float64(tail.Int64())/float64(int64(1)<<n)
+		s := Summarize(count(n))
+		if s.Low != float64(rank) || s.High != float64(n+1-rank) || !near(s.Confidence, coverage) {
+			t.Errorf("n = %d: %v … %v with %v; want %d … %d with %v", n, s.Low, s.High, s.Confidence, rank, n+1-rank, coverage)
+		}
+	}
+}
+
+// An outlier may be the truth. Every figure is that of all samples: dropping the
+// last one, which is spoilt, would give another.
+func TestOutliersAreCountedAndNeverDropped(t *testing.T) {
+	spoil := func(x []float64, factor float64) []float64 {
+		y := slices.Clone(x)
+		y[len(y)-1] *= factor
+		return y
+	}
+	a := []float64{1, 1.01, 1.02, 1.03, 1.04, 1.05, 1.06, 1.07, 1.08, 1.09, 1.10}
+	b := []float64{1.09, 1.08, 1.07, 1.06, 1.05, 1.04, 1.03, 1.02, 1.01, 1, 1.10}
+	n := len(a)
+	worse := spoil(a, 100)
+
+	s, rest := Summarize(worse), Summarize(worse[:n-1])
+	if s.N != n || s.Outliers != 1 || s.Median != 1.05 || s.Confidence == rest.Confidence || s.Median == rest.Median {
+		t.Errorf("%+v, without the outlier %+v", s, rest)
+	}
+	check := func(c, rest Comparison) {
+		t.Helper()
+		if c.N != n || c.Ratio == rest.Ratio || c.High <= rest.High || c.Confidence == rest.Confidence {
+			t.Errorf("%+v, without the outlier %+v", c, rest)
+		}
+	}
+	check(Compare(b, worse, 0, Band), Compare(b[:n-1], worse[:n-1], 0, Band))
+	check(CompareUnpaired(b, worse, 0, Band), CompareUnpaired(b, worse[:n-1], 0, Band))
+
+	if Floor(b, worse) == Floor(b[:n-1], worse[:n-1]) {
+		t.Error("the floor is that without the outlier")
+	}
+	if got := GeometricMeans([][]float64{worse})[n-1]; !near(got, 110) {
+		t.Errorf("the geometric mean of the outlier is %v", got)
+	}
+	with, _ := Settled([][][]float64{{b, worse}}, 0.1)
+	if without, _ := Settled([][][]float64{{b[:n-1], worse[:n-1]}}, 0.1); with <= without {
+		t.Errorf("the widest is %v with the outlier, %v without", with, without)
+	}
+	if w, _ := Steady(worse); w.Spread < 1 {
+		t.Errorf("the window's spread is %v", w.Spread)
+	}
+}
+
 func TestSummary(t *testing.T) {
 	check := func(samples []float64, want Summary) {
 		t.Helper()
@@ -132,6 +196,10 @@ func TestArgumentsStayAsTheyAre(t *testing.T) {
 	Compare(a, b, 0, Band)
 	Floor(a, b)
 	Warnings(a)
+	CompareUnpaired(a, b, 0, Band)
+	GeometricMeans([][]float64{a, b})
+	Settled([][][]float64{{a, b}}, 0.1)
+	Steady(a)
 	if !slices.Equal(a, keepA) || !slices.Equal(b, keepB) {
 		t.Error("a function sorted or changed the samples it was given")
 	}

@@ -6,10 +6,12 @@ import (
 )
 
 // A Warning tells what is doubtful about the samples, and what to do about it.
-// Both are lower-case sentences without a full stop.
+// What and Cure are lower-case sentences without a full stop, for people; their
+// words may change. Code is for programs: a word like too-few-rounds that stays.
 type Warning struct {
-	What string
-	Cure string
+	Code string `json:"code"`
+	What string `json:"what"`
+	Cure string `json:"cure"`
 }
 
 const (
@@ -19,11 +21,13 @@ const (
 )
 
 // Warnings returns what is doubtful about the samples of one cell, given in the
-// order of their rounds: too few of them, a drift over the rounds, or a wide
-// interval. It returns nil if there is nothing to say.
+// order of their rounds: too few of them (code too-few-rounds), a drift over the
+// rounds (drift), or a wide interval (wide-interval). It returns nil if there is
+// nothing to say.
 func Warnings(rounds []float64) []Warning {
 	if len(rounds) < VerdictRounds {
 		return []Warning{{
+			Code: "too-few-rounds",
 			What: fmt.Sprintf("only %d rounds: too few for a verdict", len(rounds)),
 			Cure: fmt.Sprintf("run at least %d rounds", VerdictRounds),
 		}}
@@ -31,12 +35,14 @@ func Warnings(rounds []float64) []Warning {
 	var found []Warning
 	if shift, ok := Drift(rounds); ok {
 		found = append(found, Warning{
+			Code: "drift",
 			What: fmt.Sprintf("the figures drifted by %+.0f %% from the first round to the last", shift*100),
 			Cure: "let the machine settle (other programs, heat, a filling disk, write-back of earlier files), then run it again",
 		})
 	}
 	if width := Summarize(rounds).Width(); width > wideInterval {
 		found = append(found, Warning{
+			Code: "wide-interval",
 			What: fmt.Sprintf("the median is known to ±%.0f %% only", width*100),
 			Cure: fmt.Sprintf("run about %d rounds, or quiet the machine", moreRounds(len(rounds), width)),
 		})

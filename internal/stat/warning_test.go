@@ -1,6 +1,7 @@
 package stat
 
 import (
+	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -58,22 +59,31 @@ func TestNoiseIsRarelyADrift(t *testing.T) {
 }
 
 func TestWarningsNameTheTroubleAndTheCure(t *testing.T) {
-	check := func(rounds []float64, words ...string) {
+	check := func(rounds []float64, wants ...string) {
 		t.Helper()
 		got := Warnings(rounds)
-		if len(got) != len(words) {
-			t.Fatalf("Warnings(%v) = %v, want %d of them", rounds, got, len(words))
+		if len(got) != len(wants) {
+			t.Fatalf("Warnings(%v) = %v, want %d of them", rounds, got, len(wants))
 		}
 		for i, w := range got {
-			if !strings.Contains(w.What, words[i]) || w.Cure == "" {
-				t.Errorf("%+v, want %q in it and a cure", w, words[i])
+			code, words, _ := strings.Cut(wants[i], ": ")
+			if w.Code != code || !strings.Contains(w.What, words) || w.Cure == "" {
+				t.Errorf("%+v, want code %q, %q in it, and a cure", w, code, words)
 			}
 		}
 	}
-	check(nil, "only 0 rounds")
-	check([]float64{1, 1, 1, 1, 1, 1, 1, 1, 1}, "only 9 rounds")
+	check(nil, "too-few-rounds: only 0 rounds")
+	check([]float64{1, 1, 1, 1, 1, 1, 1, 1, 1}, "too-few-rounds: only 9 rounds")
 	check([]float64{1, 1, 1, 1, 1, 1, 1, 1, 1, 1})
-	check([]float64{100, 102, 104, 106, 108, 110, 112, 114, 116, 118}, "drifted by +17 %")
-	check([]float64{1, 3, 1, 3, 1, 3, 1, 3, 1, 3}, "±50 %")
-	check([]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, "drifted", "±64 %")
+	check([]float64{100, 102, 104, 106, 108, 110, 112, 114, 116, 118}, "drift: drifted by +17 %")
+	check([]float64{1, 3, 1, 3, 1, 3, 1, 3, 1, 3}, "wide-interval: ±50 %")
+	check([]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, "drift: drifted", "wide-interval: ±64 %")
+}
+
+// Programs read warnings as JSON: its keys are a promise.
+func TestWarningAsJSON(t *testing.T) {
+	got, err := json.Marshal(Warning{Code: "drift", What: "it drifts", Cure: "anchor it"})
+	if want := `{"code":"drift","what":"it drifts","cure":"anchor it"}`; err != nil || string(got) != want {
+		t.Errorf("%s, %v; want %s", got, err, want)
+	}
 }

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -34,18 +35,24 @@ func Policies() []holdfast.Policy {
 func policyWorkloads(c Choice) []Workload {
 	policies := or(c.Policies, Policies())
 	sizes, writers := []holdfast.Size{128}, []int{1, 64}
-	if c.Preset.Full {
+	switch {
+	case c.Steady:
+		writers = []int{1}
+	case c.Preset.Full:
 		sizes, writers = []holdfast.Size{128, 4 * holdfast.KiB}, []int{1, 8, 64}
 	}
 	var loads []Workload
 	for _, size := range or(c.Records, sizes) {
 		for _, n := range or(c.Writers, writers) {
 			for _, p := range policies {
-				loads = append(loads, Workload{Policy: p, RecordBytes: int64(size), Writers: n})
+				loads = append(loads, Workload{Policy: p, RecordBytes: int64(size), Writers: n, Setting: c.Setting})
 			}
 		}
 	}
-	return withTwin(loads)
+	if c.Steady {
+		return loads
+	}
+	return withEmpty(withTwin(loads))
 }
 
 // withTwin repeats one workload of the first group under a second name: the
@@ -62,4 +69,17 @@ func withTwin(loads []Workload) []Workload {
 	twin := loads[at]
 	twin.Twin = true
 	return append(loads, twin)
+}
+
+// withEmpty adds one workload for each load that writes nothing.
+func withEmpty(loads []Workload) []Workload {
+	seen := map[string]bool{}
+	for _, w := range slices.Clone(loads) {
+		w.Twin, w.Empty, w.Policy, w.Cache = false, true, holdfast.Unbuffered(), ""
+		if !seen[w.Name()] {
+			seen[w.Name()] = true
+			loads = append(loads, w)
+		}
+	}
+	return loads
 }

@@ -8,6 +8,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/result"
+	"github.com/holdfast-go/holdfast/internal/stat"
 	"github.com/holdfast-go/holdfast/internal/trial"
 )
 
@@ -30,15 +32,37 @@ type Study struct {
 // A Workload is a cell before it is known how much of it fits in the time.
 type Workload struct {
 	Twin        bool // this one repeats the one before it, to learn the noise
+	Empty       bool // nothing is written, to learn what measuring takes
 	Policy      holdfast.Policy
 	RecordBytes int64
 	Writers     int
+	Setting
 }
+
+// A Setting is how all cells of a run are measured. The zero Setting is a closed
+// loop on new files, in trials of fixed length.
+type Setting struct {
+	Rate   float64      // records a second that are due, by all writers together
+	Cache  result.Cache // what the page cache shall hold of the file
+	Steady bool         // trials go on until the throughput is steady
+	Room   int64        // in bytes: the largest file of a steady trial; 0 is DefaultRoom
+}
+
+// DefaultRoom is how much a steady trial may write: enough to fill the memory
+// that may wait to be written on most machines (20 % of what is available, see
+// vm.dirty_ratio), so that the disk's own speed shows.
+const DefaultRoom = 16 << 30
+
+// steadyTime is how long a steady trial may take unless told otherwise.
+const steadyTime = time.Minute
 
 // Name returns the workload's name, which tells it from all others of the matrix.
 func (w Workload) Name() string {
 	name := fmt.Sprintf("policy=%v/record=%v/writers=%d", w.Policy, holdfast.Size(w.RecordBytes), w.Writers)
-	if w.Twin {
+	switch {
+	case w.Empty:
+		return fmt.Sprintf("empty/record=%v/writers=%d", holdfast.Size(w.RecordBytes), w.Writers)
+	case w.Twin:
 		name += "/again"
 	}
 	return name
@@ -46,7 +70,7 @@ func (w Workload) Name() string {
 
 // durable reports whether each Write waits for the disk.
 func (w Workload) durable() bool {
-	return w.Policy.Sync == holdfast.SyncGroup || w.Policy.Sync == holdfast.SyncEach
+	return !w.Empty && (w.Policy.Sync == holdfast.SyncGroup || w.Policy.Sync == holdfast.SyncEach)
 }
 
 // A Preset is a size of run.
@@ -54,27 +78,34 @@ type Preset struct {
 	Name   string
 	Budget time.Duration // for all, calibration included
 	Rounds int
-	Full   bool // the larger matrix
+	Width  float64 // at which the run ends, see result.Plan; 0 runs just the rounds
+	Full   bool    // the larger matrix
 }
 
 // The presets. Ten rounds are the least from which a difference can be called
-// proven; quick gives that up, the others take fewer than they say, down to ten,
-// on a slow disk.
-func Quick() Preset   { return Preset{Name: "quick", Budget: 10 * time.Second, Rounds: 3} }
-func Default() Preset { return Preset{Name: "default", Budget: 45 * time.Second, Rounds: 20} }
+// proven; quick gives that up. The others begin with the rounds that they say, or
+// with fewer, down to ten, on a slow disk, and go on until every ratio is known to
+// the width of [stat.Band] or the time is up.
+func Quick() Preset { return Preset{Name: "quick", Budget: 10 * time.Second, Rounds: 3} }
+func Default() Preset {
+	return Preset{Name: "default", Budget: 45 * time.Second, Rounds: 20, Width: stat.Band}
+}
 func Full() Preset {
-	return Preset{Name: "full", Budget: 5 * time.Minute, Rounds: 30, Full: true}
+	return Preset{Name: "full", Budget: 5 * time.Minute, Rounds: 30, Full: true, Width: stat.Band}
 }
 
 // A Choice is what the user may set; what is empty or zero is the preset's.
 type Choice struct {
-	Preset   Preset
-	Policies []holdfast.Policy
-	Records  []holdfast.Size
-	Writers  []int
-	Rounds   int
-	Budget   time.Duration
-	Seed     uint64
+	Preset     Preset
+	Policies   []holdfast.Policy
+	Records    []holdfast.Size
+	Writers    []int
+	Rounds     int     // just so many, whatever the width
+	Width      float64 // of the ratios' intervals at which the run ends
+	Budget     time.Duration
+	Seed       uint64
+	CountCalls bool // in the warm-up
+	Setting
 }
 
 func (c Choice) budget() time.Duration {
@@ -85,10 +116,24 @@ func (c Choice) budget() time.Duration {
 }
 
 func (c Choice) rounds() int {
-	if c.Rounds > 0 {
+	switch {
+	case c.Rounds > 0:
 		return c.Rounds
+	case c.Steady:
+		return 1
 	}
 	return c.Preset.Rounds
+}
+
+// width is 0 where the number of rounds is fixed.
+func (c Choice) width() float64 {
+	switch {
+	case c.Rounds > 0 || c.Steady:
+		return 0
+	case c.Width > 0:
+		return c.Width
+	}
+	return c.Preset.Width
 }
 
 // Prepare calibrates the study's cells on g with short runs, fits them into the
@@ -98,27 +143,85 @@ func (c Choice) rounds() int {
 func (s Study) Prepare(ctx context.Context, g *trial.Ground, c Choice, probed func(done, all int)) (trial.Matrix, result.Plan, error) {
 	begun := time.Now()
 	loads := s.Workloads(c)
+	if c.Steady {
+		m, plan := c.steady(g, loads)
+		return m, plan, g.Need(plan.Room)
+	}
 	rates, err := calibrate(ctx, g, loads, probed)
 	if err != nil {
 		return trial.Matrix{}, result.Plan{}, err
 	}
 	left := max(0, c.budget()-time.Since(begun))
 	fit := fitting{loads: loads, rates: rates, rounds: c.rounds(), fixed: c.Rounds > 0}.into(left * 9 / 10)
-	m := trial.Matrix{Rounds: fit.rounds, Seed: c.Seed}
-	plan := result.Plan{Preset: c.Preset.Name, Rounds: fit.rounds}
+	var cells []trial.Cell
 	for i, w := range loads {
-		cell := w.cell(fit.records[i], rates[i].estimate(fit.records[i]))
-		m.Cells = append(m.Cells, cell)
-		size := cell.Records * cell.RecordBytes
-		plan.Size += size * int64(fit.rounds+1) * (1 + trial.MemoryWrites)
-		plan.Room = max(plan.Room, room(size))
+		cells = append(cells, Cell(w.cell(fit.records[i]), rates[i].estimate(fit.records[i]), c.CountCalls))
 	}
-	plan.Estimate = m.Estimate()
+	m, plan := c.matrix(cells, fit.rounds)
 	if c.Rounds == 0 {
-		m.Limit = left * 11 / 10
+		m.Limit = left
 	}
 	plan.Limit = m.Limit
 	return m, plan, g.Need(plan.Room)
+}
+
+// Outline returns what Prepare would plan, without its calibration: the records of
+// a cell are 0 where that decides them, and the plan's sizes are upper bounds.
+func (s Study) Outline(c Choice) ([]result.Cell, result.Plan) {
+	var cells []trial.Cell
+	var outline []result.Cell
+	for _, w := range s.Workloads(c) {
+		cell := w.cell(0)
+		outline = append(outline, cell)
+		most := int64(trialMost)
+		if c.Steady {
+			most = cmp.Or(c.Room, DefaultRoom)
+		}
+		cell.Records = max(int64(w.Writers), most/w.RecordBytes)
+		cells = append(cells, Cell(cell, steadyTime, false))
+	}
+	_, plan := c.matrix(cells, c.rounds())
+	if !c.Steady {
+		plan.Estimate, plan.Limit = c.budget(), c.budget()
+	}
+	return outline, plan
+}
+
+// steady plans trials that end by themselves.
+func (c Choice) steady(g *trial.Ground, loads []Workload) (trial.Matrix, result.Plan) {
+	longest := steadyTime
+	if c.Budget > 0 {
+		longest = c.Budget / time.Duration(len(loads)*c.rounds())
+	}
+	room := int64(DefaultRoom)
+	if free, ok := g.Free(); ok {
+		room = min(room, free/2)
+	}
+	if c.Room > 0 {
+		room = c.Room
+	}
+	var cells []trial.Cell
+	for _, w := range loads {
+		cell := w.cell(max(int64(w.Writers), room/w.RecordBytes))
+		cell.Longest = longest
+		cells = append(cells, Cell(cell, longest, c.CountCalls))
+	}
+	return c.matrix(cells, c.rounds())
+}
+
+// matrix returns the cells as a matrix, and what its plan promises.
+func (c Choice) matrix(cells []trial.Cell, rounds int) (trial.Matrix, result.Plan) {
+	m := trial.Matrix{Cells: cells, Rounds: rounds, Seed: c.Seed}
+	plan := result.Plan{Preset: c.Preset.Name, Rounds: rounds, Width: c.width(), Estimate: m.Estimate()}
+	for _, cell := range cells {
+		size := cell.Records * cell.RecordBytes
+		if cell.Empty {
+			continue
+		}
+		plan.Size += (size + trial.PreparedBytes(size)) * int64(rounds+1)
+		plan.Room = max(plan.Room, room(size))
+	}
+	return m, plan
 }
 
 // room is what one trial may take on the disk: its file, what the Writer may
@@ -128,25 +231,59 @@ func room(size int64) int64 { return size + size/2 + 4<<20 }
 // strideBuffered times one Write in 31: see trial.Append.
 const strideBuffered = 31
 
-func (w Workload) cell(records int64, estimate time.Duration) trial.Cell {
-	stride := strideBuffered
-	if w.durable() {
-		stride = 1
-	}
+// cell is the workload with its number of records.
+func (w Workload) cell(records int64) result.Cell {
 	cell := result.Cell{
-		Name: w.Name(), Policy: w.Policy,
-		RecordBytes: w.RecordBytes, Writers: w.Writers, Records: records, LatencyStride: stride,
+		Name: w.Name(), Empty: w.Empty, Policy: w.Policy,
+		RecordBytes: w.RecordBytes, Writers: w.Writers, Records: records,
+		Rate: w.Rate, Cache: w.Cache, Steady: w.Steady, LatencyStride: strideBuffered,
+	}
+	if w.durable() {
+		cell.LatencyStride = 1
 	}
 	if w.Twin {
 		original := w
 		original.Twin = false
 		cell.Twin = original.Name()
 	}
-	return trial.Cell{Cell: cell, Run: w.append(records, stride).Run, Estimate: estimate}
+	return cell
 }
 
-func (w Workload) append(records int64, stride int) trial.Append {
-	return trial.Append{Policy: w.Policy, RecordBytes: w.RecordBytes, Writers: w.Writers, Records: records, Stride: stride}
+// Again returns the matrix that a header describes: the same cells with the same
+// records, the same order, rounds, width and limit.
+func Again(h result.Header, countCalls bool) trial.Matrix {
+	m := trial.Matrix{Rounds: h.Plan.Rounds, Seed: h.Seed, Limit: h.Plan.Limit}
+	each := h.Plan.Estimate / time.Duration(max(1, len(h.Cells)*(h.Plan.Rounds+1)))
+	for _, c := range h.Cells {
+		m.Cells = append(m.Cells, Cell(c, each, countCalls))
+	}
+	return m
+}
+
+// steadyWarmUp is how many records warm up a cell whose trials are long.
+func steadyWarmUp(c result.Cell) int64 {
+	w := Workload{Policy: c.Policy, RecordBytes: c.RecordBytes, Writers: c.Writers}
+	return min(c.Records, 100*w.least(probeLeast))
+}
+
+// Cell returns what runs a cell. Its warm-up counts system calls if it is to, and
+// is a short one where trials are long.
+func Cell(c result.Cell, estimate time.Duration, countCalls bool) trial.Cell {
+	a := trial.Append{
+		Policy: c.Policy, RecordBytes: c.RecordBytes, Writers: c.Writers, Records: c.Records, Stride: c.LatencyStride,
+		Rate: c.Rate, Cache: c.Cache, Empty: c.Empty, Steady: c.Steady, Longest: c.Longest,
+	}
+	run := func(ctx context.Context, g *trial.Ground, warmUp bool) (result.Measurement, error) {
+		a := a
+		if warmUp {
+			a.CountCalls = countCalls
+			if a.Steady {
+				a.Steady, a.Records = false, steadyWarmUp(c)
+			}
+		}
+		return a.Run(ctx, g)
+	}
+	return trial.Cell{Cell: c, Run: run, Estimate: estimate}
 }
 
 // or returns the choice, or the preset's where nothing was chosen; each value once.

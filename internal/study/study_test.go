@@ -3,6 +3,7 @@ package study
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -25,28 +26,29 @@ func TestPolicyStudyHasEveryCellAndOneTwin(t *testing.T) {
 			t.Errorf("%d cells with %d names and %d twins, want %d with one twin", len(loads), len(names), twins, cells)
 		}
 	}
-	check(Choice{Preset: Default()}, 8*2+1)
-	check(Choice{Preset: Quick()}, 8*2+1)
-	check(Choice{Preset: Full()}, 8*2*3+1)
+	check(Choice{Preset: Default()}, 8*2+1+2)
+	check(Choice{Preset: Quick()}, 8*2+1+2)
+	check(Choice{Preset: Full()}, 8*2*3+1+6)
 	one := holdfast.Durable()
-	check(Choice{Preset: Default(), Policies: []holdfast.Policy{one}, Writers: []int{1}}, 1+1)
-	check(Choice{Preset: Default(), Policies: []holdfast.Policy{one, one}, Writers: []int{1, 1}, Records: []holdfast.Size{16}}, 1+1)
+	check(Choice{Preset: Default(), Policies: []holdfast.Policy{one}, Writers: []int{1}}, 1+1+1)
+	check(Choice{Preset: Default(), Policies: []holdfast.Policy{one, one}, Writers: []int{1, 1}, Records: []holdfast.Size{16}}, 1+1+1)
 }
 
 func TestTwinIsTheSameWorkload(t *testing.T) {
 	loads := Policy().Workloads(Choice{Preset: Default()})
-	twin := loads[len(loads)-1]
-	cell := twin.cell(10, time.Second)
-	for i, w := range loads[:len(loads)-1] {
-		original := w.cell(10, time.Second)
-		if original.Name == cell.Cell.Twin {
+	at := slices.IndexFunc(loads, func(w Workload) bool { return w.Twin })
+	twin := loads[at]
+	cell := twin.cell(10)
+	for i, w := range loads[:at] {
+		original := w.cell(10)
+		if original.Name == cell.Twin {
 			if w.Policy != twin.Policy || w.Writers != twin.Writers || w.RecordBytes != twin.RecordBytes || original.LatencyStride != cell.LatencyStride {
 				t.Errorf("cell %d, %+v, has the twin %+v", i, w, twin)
 			}
 			return
 		}
 	}
-	t.Errorf("the twin of %q is not in the matrix", cell.Cell.Twin)
+	t.Errorf("the twin of %q is not in the matrix", cell.Twin)
 }
 
 // A disk is what a probe would find on one: a made-up machine.
@@ -162,22 +164,24 @@ func TestPrepareOnARealDisk(t *testing.T) {
 	c := Choice{Preset: Quick(), Policies: []holdfast.Policy{holdfast.Buffered(4096), holdfast.Durable()}, Writers: []int{2}, Rounds: 2, Budget: time.Second, Seed: 5}
 	probes := 0
 	m, plan, err := Policy().Prepare(t.Context(), g, c, func(done, all int) {
-		if done != probes || all != 3 {
-			t.Errorf("probe %d of %d, want %d of 3", done, all, probes)
+		if done != probes || all != 4 {
+			t.Errorf("probe %d of %d, want %d of 4", done, all, probes)
 		}
 		probes++
 	})
-	if err != nil || probes != 3 {
+	if err != nil || probes != 4 {
 		t.Fatalf("%d probes, %v", probes, err)
 	}
 	size := int64(0)
 	for _, cell := range m.Cells {
-		size += cell.Records * cell.RecordBytes * 3 * (1 + trial.MemoryWrites)
+		if one := cell.Records * cell.RecordBytes; !cell.Empty {
+			size += (one + trial.PreparedBytes(one)) * 3
+		}
 		if plan.Room < cell.Records*cell.RecordBytes {
 			t.Errorf("%s needs more than the plan's room", cell.Name)
 		}
 	}
-	if len(m.Cells) != 3 || m.Rounds != 2 || m.Seed != 5 || plan.Size != size || plan.Estimate != m.Estimate() || m.Limit != 0 {
+	if len(m.Cells) != 4 || m.Rounds != 2 || m.Seed != 5 || plan.Size != size || plan.Estimate != m.Estimate() || m.Limit != 0 {
 		t.Errorf("%+v; %+v; want %d bytes", m, plan, size)
 	}
 }

@@ -4,24 +4,20 @@ import (
 	"context"
 	"errors"
 	"os"
-	"sync"
-	"sync/atomic"
 	"time"
-
-	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/result"
-	"github.com/holdfast-go/holdfast/internal/stat"
 )
 
 // An Append is a workload: a number of writers, each a goroutine, append records
-// of one size to one new file, as fast as Write lets them.
+// of one size to one file.
 //
-// In the clock, apart and together: Open makes the file (Create); Write lasts from
-// the release of the writers until the last has its last record accepted; Flush;
-// Sync, under policies that sync by time or at close; Close. All cells do these
-// five in this order; a step that the policy has nothing to do for costs nothing.
+// In the clock, apart and together: Open makes the file, or opens it; Write lasts
+// from the release of the writers until the last has its last record accepted;
+// Flush; Sync, under policies that sync by time or at close; Close. All cells do
+// these five in this order; a step that the policy has nothing to do for costs
+// nothing.
 type Append struct {
 	Policy      holdfast.Policy
 	RecordBytes int64
@@ -32,31 +28,79 @@ type Append struct {
 	// clock costs as much as a buffered Write. It is odd, so that it does not
 	// fall into step with the filling of buffers, which are powers of two.
 	Stride int
+
+	// Rate is the records a second that are due, see [pace]; 0 lets each writer
+	// write as fast as Write lets it.
+	Rate float64
+
+	// Cache is what is asked of the page cache, empty for a new file.
+	Cache result.Cache
+
+	// Steady lets the writers write until the throughput is steady, but no more
+	// than Records and no longer than Longest; see [steadiness].
+	Steady  bool
+	Longest time.Duration
+
+	// Empty writes to nothing at all: what the trial takes is what measuring takes.
+	Empty bool
+
+	// CountCalls asks for the system calls, at the price of slower ones.
+	CountCalls bool
+
+	// Open makes what is written to; nil is a Writer under the Policy.
+	Open func(path string) (Target, error)
 }
+
+// A Target takes the records of a trial. A [holdfast.Writer] is one.
+type Target interface {
+	Write(record []byte) (int, error)
+	Flush() error
+	Sync() error
+	Close() error
+	Written() int64
+	Stats() holdfast.Stats
+}
+
+// PreparedBytes is how much is written and removed again before a trial of size
+// bytes.
+func PreparedBytes(size int64) int64 { return memoryWrites * min(size, prepareMost) }
 
 // prepareMost bounds the memory that is prepared: what a long trial takes beyond
 // it costs it little.
 const prepareMost = 64 << 20
 
-// Run runs the workload once on a new file, checks every byte of it, and removes
-// it. It stops soon after ctx is done, with ctx's error.
-func (a Append) Run(ctx context.Context, g *Ground, countCalls bool) (result.Measurement, error) {
+// Run runs the workload once on a file of its own, checks every byte of it, and
+// removes it. It stops soon after ctx is done, with ctx's error.
+func (a Append) Run(ctx context.Context, g *Ground) (result.Measurement, error) {
 	path, err := g.fresh()
 	if err != nil {
 		return result.Measurement{}, err
 	}
-	if err := PrepareMemory(g.dir, min(a.Records*a.RecordBytes, prepareMost)); err != nil {
-		return result.Measurement{}, err
-	}
-	g.settle()
-	m, err := a.measure(ctx, path, countCalls)
-	if err == nil {
-		err = verify(path, int(a.RecordBytes), a.shares())
-	}
+	m, err := a.onGround(ctx, g, path)
 	if removeErr := os.Remove(path); removeErr != nil && !errors.Is(removeErr, os.ErrNotExist) {
 		err = errors.Join(err, removeErr)
 	}
 	g.settle()
+	return m, err
+}
+
+// onGround is Run without the removal.
+func (a Append) onGround(ctx context.Context, g *Ground, path string) (result.Measurement, error) {
+	if !a.Empty {
+		if err := PrepareMemory(g.dir, min(a.Records*a.RecordBytes, prepareMost)); err != nil {
+			return result.Measurement{}, err
+		}
+		g.settle()
+	}
+	before, err := a.prepareFile(g, path)
+	if err != nil {
+		return result.Measurement{}, err
+	}
+	m, counts, err := a.measure(ctx, g, path)
+	m.Before = before
+	if err == nil && !a.Empty {
+		err = verify(path, a.head(), int(a.RecordBytes), counts)
+	}
 	return m, err
 }
 
@@ -72,33 +116,49 @@ func (a Append) shares() []int64 {
 	return shares
 }
 
-// measure is all that is in the clock, and what has to be ready before.
-func (a Append) measure(ctx context.Context, path string, countCalls bool) (result.Measurement, error) {
-	m := result.Measurement{Records: a.Records, Size: a.Records * a.RecordBytes}
-	crew := a.newCrew(ctx)
+// measure is all that is in the clock, and what has to be ready before. counts
+// says how many records each writer wrote.
+func (a Append) measure(ctx context.Context, g *Ground, path string) (m result.Measurement, counts []int64, err error) {
+	crew := a.newCrew(ctx, g)
 	defer crew.dismiss()
-	meter, err := startMeter(countCalls)
+	meter, err := startMeter(g.observer, a.CountCalls)
 	if err != nil {
-		return m, err
+		return m, nil, err
 	}
-	w, err := holdfast.Create(path, a.Policy)
+	w, err := a.open(path)
 	m.Open = meter.lap()
 	if err != nil {
-		return m, errors.Join(err, meter.stop(&m))
+		return m, nil, errors.Join(err, meter.stop(&m))
 	}
 	err = crew.write(w)
 	m.Write = meter.lap()
 	err = errors.Join(err, a.finish(w, meter, &m), meter.stop(&m))
 	if err != nil {
-		return m, err
+		return m, nil, err
 	}
 	m.Writer = result.WriterCalls(w.Stats())
-	m.Latency, err = crew.latency()
-	return m, err
+	counts = crew.counts()
+	for _, n := range counts {
+		m.Records += n
+	}
+	m.Size = m.Records * a.RecordBytes
+	return m, counts, crew.tell(&m)
+}
+
+func (a Append) open(path string) (Target, error) {
+	switch {
+	case a.Empty:
+		return nowhere{}, nil
+	case a.Open != nil:
+		return a.Open(path)
+	case a.ontoFile():
+		return holdfast.Append(path, a.Policy)
+	}
+	return holdfast.Create(path, a.Policy)
 }
 
 // finish takes the file from the last Write to its end.
-func (a Append) finish(w *holdfast.Writer, meter *meter, m *result.Measurement) error {
+func (a Append) finish(w Target, meter *meter, m *result.Measurement) error {
 	errFlush := w.Flush()
 	m.Flush = meter.lap()
 	var errSync error
@@ -109,87 +169,4 @@ func (a Append) finish(w *holdfast.Writer, meter *meter, m *result.Measurement) 
 	errClose := w.Close()
 	m.Close = meter.lap()
 	return errors.Join(errFlush, errSync, errClose)
-}
-
-// A crew is the writers of one trial, ready before the clock starts.
-type crew struct {
-	hands   []*hand
-	start   chan *holdfast.Writer // closed without a Writer if there is nothing to write
-	done    sync.WaitGroup
-	stopped atomic.Bool // by the context
-	forget  func() bool
-	ctx     context.Context
-}
-
-// A hand is one writer.
-type hand struct {
-	source *source
-	share  int64
-	stride int64
-	times  *hdrhistogram.Histogram
-	err    error
-}
-
-func (a Append) newCrew(ctx context.Context) *crew {
-	c := &crew{start: make(chan *holdfast.Writer), ctx: ctx}
-	c.forget = context.AfterFunc(ctx, func() { c.stopped.Store(true) })
-	for i, share := range a.shares() {
-		h := &hand{source: newSource(i, int(a.RecordBytes)), share: share, stride: int64(a.Stride), times: result.NewHistogram()}
-		c.hands = append(c.hands, h)
-		c.done.Go(func() {
-			if w, ok := <-c.start; ok {
-				h.err = h.write(w, &c.stopped)
-			}
-		})
-	}
-	return c
-}
-
-// write lets every hand write to w and waits for them.
-func (c *crew) write(w *holdfast.Writer) error {
-	for range c.hands {
-		c.start <- w
-	}
-	c.done.Wait()
-	errs := []error{c.ctx.Err()}
-	for _, h := range c.hands {
-		errs = append(errs, h.err)
-	}
-	return errors.Join(errs...)
-}
-
-// dismiss ends the hands that were never started.
-func (c *crew) dismiss() {
-	close(c.start)
-	c.done.Wait()
-	c.forget()
-}
-
-// latency returns the distribution of all hands' timed Writes.
-func (c *crew) latency() (result.Latency, error) {
-	all := result.NewHistogram()
-	for _, h := range c.hands {
-		all.Merge(h.times)
-	}
-	return result.NewLatency(all, stat.Supports)
-}
-
-func (h *hand) write(w *holdfast.Writer, stopped *atomic.Bool) error {
-	for i := int64(0); i < h.share && !stopped.Load(); i++ {
-		record := h.source.record()
-		timed := i%h.stride == h.stride-1
-		if !timed {
-			if _, err := w.Write(record); err != nil {
-				return err
-			}
-			continue
-		}
-		begun := time.Now()
-		_, err := w.Write(record)
-		result.Record(h.times, time.Since(begun))
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

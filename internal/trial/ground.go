@@ -10,6 +10,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/holdfast-go/holdfast/internal/machine"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
@@ -20,8 +21,9 @@ type Ground struct {
 	// FileSystem is the type of the file system, or "unknown".
 	FileSystem string
 
-	dir   string
-	files int
+	dir      string
+	files    int
+	observer *machine.Observer
 }
 
 var (
@@ -67,7 +69,7 @@ func OpenGround(parent string, allowMemory bool) (*Ground, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Ground{FileSystem: kind, dir: filepath.Clean(dir)}, nil
+	return &Ground{FileSystem: kind, dir: filepath.Clean(dir), observer: machine.Observe(dir)}, nil
 }
 
 // Close removes the folder and all that is in it.
@@ -75,6 +77,13 @@ func (g *Ground) Close() error { return os.RemoveAll(g.dir) }
 
 // Dir returns the folder's path.
 func (g *Ground) Dir() string { return g.dir }
+
+// Free returns the bytes that may still be written to the file system, where it
+// tells.
+func (g *Ground) Free() (int64, bool) {
+	free, err := sys.FreeSpace(g.dir)
+	return free, err == nil
+}
 
 // Need returns a *RoomError if the file system has less than size bytes free.
 // Where the system does not tell its free space, there is no error.

@@ -12,26 +12,36 @@ import (
 // A Cell is one thing to measure: its name and labels, and what runs it once.
 type Cell struct {
 	result.Cell
-	// Run measures the cell once on new files of g and leaves none there.
-	// countCalls asks for the system calls, at the price of slower ones.
-	Run func(ctx context.Context, g *Ground, countCalls bool) (result.Measurement, error)
+	// Run measures the cell once on files of its own on g and leaves none there.
+	// The warm-up is in no figure: it may be shorter, and count system calls.
+	Run func(ctx context.Context, g *Ground, warmUp bool) (result.Measurement, error)
 
 	Estimate time.Duration // of one Run, with its check
 }
 
 // A Matrix says what is run: randomised complete blocks. Every round runs every
 // cell once, in a new order that only the seed and the round's number decide.
-// Round 0 comes first, counts system calls and is in no figure; it is also what
-// warms the machine up.
+// Round 0 comes first, warms the machine up and is in no figure.
+//
+// It ends after Rounds of them, or, with a Settled, by the stop rule: once there
+// are enough for what is to be told, however many that takes, or at the Limit.
 type Matrix struct {
-	Cells      []Cell
-	Rounds     int
-	Seed       uint64
-	CountCalls bool // in round 0
+	Cells  []Cell
+	Rounds int
+	Seed   uint64
+
+	// Settled is asked after each whole round, of Done's trials, whether these
+	// are enough; nil is never, and then there are just Rounds.
+	Settled func() bool
 
 	// Limit is how long the run may take before it starts no further round;
 	// 0 is no limit. One round is always run.
 	Limit time.Duration
+
+	// Before is the number of the last round that was begun in an earlier part of
+	// the run, and Whole how many of its rounds are whole: the run goes on after
+	// them, with a warm-up of its own.
+	Before, Whole int
 }
 
 // Order returns the cells of a round, by their index, in the order of their run.
@@ -39,13 +49,13 @@ func (m Matrix) Order(round int) []int {
 	return rand.New(rand.NewPCG(m.Seed, uint64(round))).Perm(len(m.Cells))
 }
 
-// Estimate is how long the whole matrix takes.
+// Estimate is how long the whole matrix takes, or what is left of it.
 func (m Matrix) Estimate() time.Duration {
 	one := time.Duration(0)
 	for _, c := range m.Cells {
 		one += c.Estimate
 	}
-	return one * time.Duration(m.Rounds+1)
+	return one * time.Duration(max(1, m.Rounds-m.Whole)+1)
 }
 
 // A Step is what a watcher is told before each trial.
@@ -54,6 +64,10 @@ type Step struct {
 	Trial, Trials int // this one's number, from 1, of all
 	Cell          result.Cell
 	Left          time.Duration // estimated, this trial included
+
+	// Open says that the run may end before Rounds and go on beyond them; then
+	// Trials is how many there are at least so far, and Left the most.
+	Open bool
 }
 
 // A Watcher follows a run. An error from Done stops it.
@@ -62,20 +76,52 @@ type Watcher interface {
 	Done(result.Trial) error
 }
 
-// Run runs the matrix on g. It returns the number of whole rounds with nil, or
-// with the first error; ctx's error if it was cancelled. A run that reached its
-// limit has fewer rounds than planned, and no error.
-func (m Matrix) Run(ctx context.Context, g *Ground, w Watcher) (rounds int, err error) {
+// A Stop says why a run ended without an error.
+type Stop string
+
+const (
+	AllRounds Stop = "rounds"  // these were all that were asked for
+	IsSettled Stop = "settled" // Settled said so
+	AtLimit   Stop = "limit"
+)
+
+// Run runs the matrix on g. It returns the number of whole rounds, those of Whole
+// included, and why it stopped; or the first error, which is ctx's if it was
+// cancelled.
+func (m Matrix) Run(ctx context.Context, g *Ground, w Watcher) (rounds int, stop Stop, err error) {
 	run := &running{Matrix: m, ground: g, watcher: w, begun: time.Now(), left: m.Estimate()}
-	for round := range m.Rounds + 1 {
-		if round > 1 && m.Limit > 0 && time.Since(run.begun) > m.Limit {
-			return round - 1, nil
+	if err := run.round(ctx, 0); err != nil {
+		return m.Whole, "", err
+	}
+	for rounds = m.Whole; ; rounds++ {
+		if stop := run.stop(rounds); stop != "" {
+			return rounds, stop, nil
 		}
-		if err := run.round(ctx, round); err != nil {
-			return max(0, round-1), err
+		if err := run.round(ctx, m.Before+1+rounds-m.Whole); err != nil {
+			return rounds, "", err
 		}
 	}
-	return m.Rounds, nil
+}
+
+// stop says why no round shall follow, or is empty.
+func (r *running) stop(rounds int) Stop {
+	fresh := rounds - r.Whole
+	switch {
+	case r.Settled == nil && rounds >= r.Rounds:
+		return AllRounds
+	case r.Settled != nil && rounds > 0 && r.Settled():
+		return IsSettled
+	case fresh > 0 && r.Limit > 0 && r.overLimit(fresh):
+		return AtLimit
+	}
+	return ""
+}
+
+// overLimit reports whether one more round, as long as those so far and the
+// warm-up, would end after the limit.
+func (r *running) overLimit(rounds int) bool {
+	spent := time.Since(r.begun)
+	return spent+spent/time.Duration(rounds+1) > r.Limit
 }
 
 type running struct {
@@ -90,7 +136,7 @@ type running struct {
 }
 
 func (r *running) round(ctx context.Context, round int) error {
-	if round == 1 {
+	if round > 0 && r.timed.IsZero() {
 		r.timed, r.planned = time.Now(), 0
 	}
 	for position, i := range r.Order(round) {
@@ -107,12 +153,12 @@ func (r *running) round(ctx context.Context, round int) error {
 func (r *running) trial(ctx context.Context, c Cell, round, position int) error {
 	r.trials++
 	r.watcher.Begin(Step{
-		Round: round, Rounds: r.Rounds,
-		Trial: r.trials, Trials: (r.Rounds + 1) * len(r.Cells),
+		Round: round, Rounds: r.Rounds, Open: r.Settled != nil,
+		Trial: r.trials, Trials: max(r.trials, (r.Rounds-r.Whole+1)*len(r.Cells)),
 		Cell: c.Cell, Left: r.timeLeft(),
 	})
 	start := time.Since(r.begun)
-	m, err := c.Run(ctx, r.ground, r.CountCalls && round == 0)
+	m, err := c.Run(ctx, r.ground, round == 0)
 	if err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -126,6 +172,9 @@ func (r *running) trial(ctx context.Context, c Cell, round, position int) error 
 // timeLeft corrects the estimates by how well they have held so far; at first
 // they are believed more than a few trials.
 func (r *running) timeLeft() time.Duration {
+	if r.Settled != nil && r.Limit > 0 {
+		return max(0, r.Limit-time.Since(r.begun))
+	}
 	if r.timed.IsZero() {
 		return r.left
 	}

@@ -5,9 +5,9 @@ import (
 	"os"
 )
 
-// MemoryWrites is how many bytes [PrepareMemory] writes for each that it is asked
+// memoryWrites is how many bytes [PrepareMemory] writes for each that it is asked
 // for.
-const MemoryWrites = 2
+const memoryWrites = 2
 
 // PrepareMemory gives the page cache as much memory as a file of size bytes in
 // the folder will take, in small pieces and in large ones, by writing such files

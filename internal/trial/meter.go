@@ -7,23 +7,27 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/machine"
 	"github.com/holdfast-go/holdfast/internal/result"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// A meter measures what the whole process does between start and stop.
+// A meter measures what the whole process does between start and stop, and what
+// the machine does meanwhile.
 type meter struct {
-	started      time.Time
-	lapped       time.Time
-	user, system time.Duration
-	memory       runtime.MemStats
-	calls        *sys.SyscallCounter // nil where calls are not counted
+	started  time.Time
+	lapped   time.Time
+	usage    sys.Usage
+	memory   runtime.MemStats
+	observer *machine.Observer
+	activity machine.Activity
+	calls    *sys.SyscallCounter // nil where calls are not counted
 }
 
 // startMeter collects garbage first, so that no trial pays for the one before it.
-func startMeter(countCalls bool) (*meter, error) {
+func startMeter(o *machine.Observer, countCalls bool) (*meter, error) {
 	runtime.GC()
-	m := &meter{}
+	m := &meter{observer: o, activity: o.Read()}
 	runtime.ReadMemStats(&m.memory)
 	if countCalls {
 		calls, err := sys.StartSyscallCounter()
@@ -32,14 +36,20 @@ func startMeter(countCalls bool) (*meter, error) {
 		}
 		m.calls = calls
 	}
-	usage, err := sys.ProcessUsage()
-	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		return nil, fmt.Errorf("cpu times: %w", err)
-	}
-	m.user, m.system = usage.User, usage.System
+	var err error
+	m.usage, err = usage()
 	m.started = time.Now()
 	m.lapped = m.started
-	return m, nil
+	return m, err
+}
+
+// usage is zero where the system does not tell.
+func usage() (sys.Usage, error) {
+	u, err := sys.ProcessUsage()
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return u, fmt.Errorf("usage of the process: %w", err)
+	}
+	return u, nil
 }
 
 // lap returns the time since the last lap.
@@ -53,19 +63,33 @@ func (m *meter) lap() time.Duration {
 // stop ends the clock at the last lap and fills in what was measured around it.
 func (m *meter) stop(into *result.Measurement) error {
 	into.Elapsed = m.lapped.Sub(m.started)
-	usage, err := sys.ProcessUsage()
-	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		return fmt.Errorf("cpu times: %w", err)
+	used, err := usage()
+	if err != nil {
+		return err
 	}
-	into.User, into.System = usage.User-m.user, usage.System-m.system
+	into.Usage = usedSince(used, m.usage)
 	if err := m.stopCounting(into); err != nil {
 		return err
 	}
+	activity := m.observer.Read().Since(m.activity)
+	into.Activity = &activity
 	var after runtime.MemStats
 	runtime.ReadMemStats(&after)
 	into.Allocations = int64(after.Mallocs - m.memory.Mallocs)
 	into.Allocated = int64(after.TotalAlloc - m.memory.TotalAlloc)
 	return nil
+}
+
+func usedSince(u, before sys.Usage) result.Usage {
+	return result.Usage{
+		User: u.User - before.User, System: u.System - before.System,
+		VoluntarySwitches: u.VoluntarySwitches - before.VoluntarySwitches,
+		ForcedSwitches:    u.InvoluntarySwitches - before.InvoluntarySwitches,
+		MinorFaults:       u.MinorFaults - before.MinorFaults,
+		MajorFaults:       u.MajorFaults - before.MajorFaults,
+		BlocksIn:          u.BlocksIn - before.BlocksIn,
+		BlocksOut:         u.BlocksOut - before.BlocksOut,
+	}
 }
 
 func (m *meter) stopCounting(into *result.Measurement) error {
@@ -77,7 +101,7 @@ func (m *meter) stopCounting(into *result.Measurement) error {
 	if err != nil {
 		return fmt.Errorf("count system calls: %w", err)
 	}
-	into.SystemCalls = &result.SystemCalls{Total: counts.Total, Writes: counts.Writes, Syncs: counts.Syncs}
+	into.SystemCalls = &result.SystemCalls{Total: counts.Total, Writes: counts.Writes, Syncs: counts.Syncs, Source: "tracepoints"}
 	return nil
 }
 

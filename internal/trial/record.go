@@ -34,13 +34,24 @@ type source struct {
 
 func newSource(writer, size int) *source {
 	slots := max(1, patternSize/size)
-	s := &source{writer: uint32(writer), size: size, pattern: make([]byte, slots*size)}
-	random := rand.New(rand.NewPCG(uint64(writer), uint64(size)))
-	for i := range s.pattern {
-		s.pattern[i] = byte(random.Uint32())
-	}
-	return s
+	return &source{writer: uint32(writer), size: size, pattern: filling(uint64(writer), slots*size)}
 }
+
+// filling returns random bytes that the seed and the number of them decide.
+func filling(seed uint64, size int) []byte {
+	random := rand.New(rand.NewPCG(seed, uint64(size)))
+	b := make([]byte, size)
+	for i := range b {
+		b[i] = byte(random.Uint32())
+	}
+	return b
+}
+
+// head is what stands in a file before the first record, if it is not new.
+func head(size int64) []byte { return filling(headSeed, int(size)) }
+
+// headSeed is no writer's number.
+const headSeed = 1 << 40
 
 // record returns the next record, which is overwritten by a later one.
 func (s *source) record() []byte {
@@ -64,25 +75,43 @@ func (e *ContentError) Error() string {
 	return fmt.Sprintf("the file is not what was written: at byte %d %s", e.Offset, e.Reason)
 }
 
-// verify checks that the file at path holds every writer's first counts[i]
-// records once, whole, in their order, and nothing else. It returns a
+// verify checks that the file at path holds its head, then every writer's first
+// counts[i] records once, whole, in their order, and nothing else. It returns a
 // *ContentError at the first byte that says otherwise.
-func verify(path string, size int, counts []int64) error {
+func verify(path string, headSize int64, size int, counts []int64) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	return verifyRecords(bufio.NewReaderSize(f, 256<<10), size, counts)
+	r := bufio.NewReaderSize(f, 256<<10)
+	if err := verifyHead(r, headSize); err != nil {
+		return err
+	}
+	return verifyRecords(r, headSize, size, counts)
 }
 
-func verifyRecords(r io.Reader, size int, counts []int64) error {
+func verifyHead(r io.Reader, size int64) error {
+	got := make([]byte, size)
+	if _, err := io.ReadFull(r, got); err != nil && size > 0 {
+		return &ContentError{0, fmt.Sprintf("what stood there before is not whole: %v", err)}
+	}
+	for i, want := range head(size) {
+		if got[i] != want {
+			return &ContentError{int64(i), "what stood there before has changed"}
+		}
+	}
+	return nil
+}
+
+// verifyRecords reads records that begin at byte offset of the file.
+func verifyRecords(r io.Reader, offset int64, size int, counts []int64) error {
 	sources := make([]*source, len(counts))
 	for i := range sources {
 		sources[i] = newSource(i, size)
 	}
 	got := make([]byte, size)
-	for offset := int64(0); ; offset += int64(size) {
+	for ; ; offset += int64(size) {
 		n, err := io.ReadFull(r, got)
 		switch {
 		case errors.Is(err, io.EOF):

@@ -27,7 +27,7 @@ func TestVerifyAcceptsAnyInterleaving(t *testing.T) {
 		for _, i := range order {
 			file = append(file, r[i]...)
 		}
-		if err := verifyRecords(bytes.NewReader(file), testSize, []int64{3, 2}); err != nil {
+		if err := verifyRecords(bytes.NewReader(file), 0, testSize, []int64{3, 2}); err != nil {
 			t.Errorf("order %v: %v", order, err)
 		}
 	}
@@ -38,7 +38,7 @@ func TestVerifyCatches(t *testing.T) {
 	check := func(name, want string, harm func(r [][]byte) [][]byte) {
 		t.Helper()
 		file := bytes.Join(harm(records()), nil)
-		err := verifyRecords(bytes.NewReader(file), testSize, []int64{3, 2})
+		err := verifyRecords(bytes.NewReader(file), 0, testSize, []int64{3, 2})
 		var content *ContentError
 		if !errors.As(err, &content) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
@@ -84,7 +84,7 @@ func TestRecordOfTheSmallestAndLargestSize(t *testing.T) {
 		for range 3 {
 			file = append(file, s.record()...)
 		}
-		if err := verifyRecords(bytes.NewReader(file), size, []int64{0, 0, 0, 3}); err != nil {
+		if err := verifyRecords(bytes.NewReader(file), 0, size, []int64{0, 0, 0, 3}); err != nil {
 			t.Errorf("records of %d bytes: %v", size, err)
 		}
 	}

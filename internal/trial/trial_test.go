@@ -49,7 +49,7 @@ func TestAppendMeasuresEveryKindOfPolicy(t *testing.T) {
 					t.Fatal(err)
 				}
 				g := newGround(t)
-				m, err := Append{Policy: policy, RecordBytes: 100, Writers: writers, Records: 100, Stride: 1}.Run(t.Context(), g, false)
+				m, err := Append{Policy: policy, RecordBytes: 100, Writers: writers, Records: 100, Stride: 1}.Run(t.Context(), g)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -67,7 +67,7 @@ func TestAppendMeasuresEveryKindOfPolicy(t *testing.T) {
 }
 
 func TestLatencyIsTimedByStride(t *testing.T) {
-	m, err := Append{RecordBytes: 16, Writers: 2, Records: 2 * 100, Stride: 31}.Run(t.Context(), newGround(t), false)
+	m, err := Append{RecordBytes: 16, Writers: 2, Records: 2 * 100, Stride: 31}.Run(t.Context(), newGround(t))
 	if err != nil || m.Latency.Count != 2*3 {
 		t.Errorf("%d of 2 x 100 Writes were timed, %v", m.Latency.Count, err)
 	}
@@ -89,7 +89,7 @@ func TestCancelledTrialLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	g := newGround(t)
-	_, err := Append{RecordBytes: 16, Writers: 4, Records: 1 << 40, Stride: 31}.Run(ctx, g, false)
+	_, err := Append{RecordBytes: 16, Writers: 4, Records: 1 << 40, Stride: 31}.Run(ctx, g)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("Run: %v", err)
 	}
@@ -100,7 +100,7 @@ func TestFailedOpenLeavesNoWriterBehind(t *testing.T) {
 	g := newGround(t)
 	g.Close()
 	before := runtime.NumGoroutine()
-	if _, err := (Append{RecordBytes: 16, Writers: 64, Records: 64, Stride: 1}).Run(t.Context(), g, false); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := (Append{RecordBytes: 16, Writers: 64, Records: 64, Stride: 1}).Run(t.Context(), g); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Run: %v", err)
 	}
 	if after := runtime.NumGoroutine(); after > before {
@@ -199,7 +199,7 @@ func (r *recorder) order() map[int][]string {
 
 // idle returns a matrix of cells that take the time given.
 func idle(cells, rounds int, each time.Duration, ran func(cell string, counted bool)) Matrix {
-	m := Matrix{Rounds: rounds, Seed: 7, CountCalls: true}
+	m := Matrix{Rounds: rounds, Seed: 7}
 	for i := range cells {
 		name := fmt.Sprint("cell ", i)
 		m.Cells = append(m.Cells, Cell{
@@ -218,8 +218,8 @@ func TestEveryRoundRunsEveryCellOnceInANewOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r recorder
 		m := idle(9, 10, time.Second, func(string, bool) {})
-		if rounds, err := m.Run(t.Context(), nil, &r); rounds != 10 || err != nil {
-			t.Fatalf("%d rounds, %v", rounds, err)
+		if rounds, stop, err := m.Run(t.Context(), nil, &r); rounds != 10 || stop != AllRounds || err != nil {
+			t.Fatalf("%d rounds, %q, %v", rounds, stop, err)
 		}
 		orders := map[string]bool{}
 		for round, names := range r.order() {
@@ -268,15 +268,15 @@ func TestEveryCellComesFirstAboutEquallyOften(t *testing.T) {
 	}
 }
 
-func TestOnlyRoundZeroCounts(t *testing.T) {
+func TestOnlyRoundZeroIsAWarmUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var counted []bool
 		m := idle(2, 2, time.Second, func(_ string, c bool) { counted = append(counted, c) })
-		if _, err := m.Run(t.Context(), nil, &recorder{}); err != nil {
+		if _, _, err := m.Run(t.Context(), nil, &recorder{}); err != nil {
 			t.Fatal(err)
 		}
 		if want := []bool{true, true, false, false, false, false}; !slices.Equal(counted, want) {
-			t.Errorf("counted %v", counted)
+			t.Errorf("warm-ups: %v", counted)
 		}
 	})
 }
@@ -285,7 +285,7 @@ func TestStepsTellTheTimeLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r recorder
 		m := idle(2, 3, time.Second, func(string, bool) {})
-		if _, err := m.Run(t.Context(), nil, &r); err != nil {
+		if _, _, err := m.Run(t.Context(), nil, &r); err != nil {
 			t.Fatal(err)
 		}
 		for i, s := range r.steps {
@@ -298,20 +298,72 @@ func TestStepsTellTheTimeLeft(t *testing.T) {
 
 func TestLimitEndsAfterAWholeRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		check := func(limit time.Duration, want int) {
+		check := func(limit time.Duration, want int, why Stop) {
 			t.Helper()
 			m := idle(2, 10, time.Second, func(string, bool) {})
 			m.Limit = limit
 			var r recorder
-			rounds, err := m.Run(t.Context(), nil, &r)
-			if rounds != want || err != nil || len(r.trials) != 2*(want+1) {
-				t.Errorf("limit %v: %d rounds, %d trials, %v; want %d", limit, rounds, len(r.trials), err, want)
+			rounds, stop, err := m.Run(t.Context(), nil, &r)
+			if rounds != want || stop != why || err != nil || len(r.trials) != 2*(want+1) {
+				t.Errorf("limit %v: %d rounds, %q, %d trials, %v; want %d, %q", limit, rounds, stop, len(r.trials), err, want, why)
 			}
 		}
-		check(time.Nanosecond, 1)
-		check(8*time.Second, 4)
-		check(9*time.Second, 4)
-		check(time.Hour, 10)
+		check(time.Nanosecond, 1, AtLimit)
+		check(8*time.Second, 3, AtLimit)
+		check(9*time.Second, 3, AtLimit)
+		check(10*time.Second, 4, AtLimit)
+		check(time.Hour, 10, AllRounds)
+	})
+}
+
+// TestStopRule: rounds go on until they are settled, however many were planned,
+// or until the time is up, and the rule is asked after whole rounds only.
+func TestStopRule(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		check := func(settledAfter int, limit time.Duration, want int, why Stop) {
+			t.Helper()
+			m := idle(2, 10, time.Second, func(string, bool) {})
+			m.Limit = limit
+			var r recorder
+			m.Settled = func() bool {
+				if len(r.trials)%2 != 0 {
+					t.Errorf("asked after %d trials", len(r.trials))
+				}
+				return len(r.trials)/2-1 >= settledAfter
+			}
+			rounds, stop, err := m.Run(t.Context(), nil, &r)
+			if rounds != want || stop != why || err != nil {
+				t.Errorf("settled after %d, limit %v: %d rounds, %q, %v; want %d, %q", settledAfter, limit, rounds, stop, err, want, why)
+			}
+		}
+		check(3, time.Hour, 3, IsSettled)
+		check(40, time.Hour, 40, IsSettled)
+		check(40, 60*time.Second, 29, AtLimit)
+		check(0, time.Nanosecond, 1, IsSettled)
+	})
+}
+
+func TestRunGoesOnAfterTheRoundsOfAnEarlierPart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r recorder
+		m := idle(3, 10, time.Second, func(string, bool) {})
+		m.Whole, m.Before = 6, 7 // the seventh was interrupted
+		rounds, stop, err := m.Run(t.Context(), nil, &r)
+		if rounds != 10 || stop != AllRounds || err != nil {
+			t.Errorf("%d rounds, %q, %v", rounds, stop, err)
+		}
+		var begun []int
+		for _, trial := range r.trials {
+			if !slices.Contains(begun, trial.Round) {
+				begun = append(begun, trial.Round)
+			}
+		}
+		if !slices.Equal(begun, []int{0, 8, 9, 10, 11}) {
+			t.Errorf("ran rounds %v", begun)
+		}
+		if first := r.steps[0]; first.Trials != 5*3 || first.Left != 15*time.Second {
+			t.Errorf("the first step is %+v", first)
+		}
 	})
 }
 
@@ -324,7 +376,7 @@ func TestRunStopsWhenCancelled(t *testing.T) {
 				cancel()
 			}
 		})
-		rounds, err := m.Run(ctx, nil, &recorder{})
+		rounds, _, err := m.Run(ctx, nil, &recorder{})
 		if rounds != 1 || !errors.Is(err, context.Canceled) || ran != 5 {
 			t.Errorf("%d rounds, %d trials, %v", rounds, ran, err)
 		}
@@ -335,11 +387,11 @@ func TestRunStopsAtTheFirstError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := errors.New("disk full")
 		m := idle(2, 10, time.Second, func(string, bool) {})
-		if _, err := m.Run(t.Context(), nil, &recorder{fail: full}); !errors.Is(err, full) {
+		if _, _, err := m.Run(t.Context(), nil, &recorder{fail: full}); !errors.Is(err, full) {
 			t.Errorf("Run: %v", err)
 		}
 		m.Cells[1].Run = func(context.Context, *Ground, bool) (result.Measurement, error) { return result.Measurement{}, full }
-		_, err := m.Run(t.Context(), nil, &recorder{})
+		_, _, err := m.Run(t.Context(), nil, &recorder{})
 		if !errors.Is(err, full) || !strings.Contains(err.Error(), "cell 1, round 0") {
 			t.Errorf("Run: %v", err)
 		}

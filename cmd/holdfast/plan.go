@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/result"
+	"github.com/holdfast-go/holdfast/internal/study"
+)
+
+// tellPlan shows what would be measured, as far as that is known without the
+// calibration, and writes nothing to the disk.
+func (b *benchmark) tellPlan(w io.Writer, c study.Choice, earlier result.Run) error {
+	if info, err := os.Stat(b.dir); err != nil || !info.IsDir() {
+		return misuse("give an existing folder on the disk to measure", "--dir %s: there is no such folder", b.dir)
+	}
+	cells, plan := study.Policy().Outline(c)
+	seed := c.Seed
+	if earlier.Header.SchemaVersion > 0 {
+		cells, plan, seed = earlier.Header.Cells, earlier.Header.Plan, earlier.Header.Seed
+	}
+	var text strings.Builder
+	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "policy\trecord\twriters\trecords a trial\t")
+	for _, cell := range cells {
+		fmt.Fprintf(t, "%s\t%v\t%d\t%s\t%s\n", policyText(cell), holdfast.Size(cell.RecordBytes), cell.Writers, recordsText(cell), roleText(cell))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(text.String()) {
+		fmt.Fprintln(w, strings.TrimRight(line, " \n"))
+	}
+	_, err := fmt.Fprintf(w, "\nin %s: %s\nnothing was written: this is a plan only\n", b.dir, planText(len(cells), plan, seed))
+	return err
+}
+
+func policyText(c result.Cell) string {
+	if c.Empty {
+		return "(none)"
+	}
+	return c.Policy.String()
+}
+
+func recordsText(c result.Cell) string {
+	switch {
+	case c.Steady && c.Records == 0:
+		return "until it is steady"
+	case c.Records == 0:
+		return "by calibration"
+	}
+	return fmt.Sprint(c.Records)
+}
+
+// roleText says why a cell is there that nobody asked for.
+func roleText(c result.Cell) string {
+	switch {
+	case c.Twin != "":
+		return "the same again, to learn the noise"
+	case c.Empty:
+		return "nothing is written, to learn what measuring takes"
+	}
+	return ""
+}
+
+// planText says what a run will take. What calibration decides is an upper bound
+// before it.
+func planText(cells int, plan result.Plan, seed uint64) string {
+	rounds := fmt.Sprintf("rounds 1 to %d", plan.Rounds)
+	if plan.Width > 0 {
+		rounds = fmt.Sprintf("about %d rounds, until every ratio is known to ±%.3g %% or %v are up", plan.Rounds, plan.Width*100, plan.Limit.Round(time.Second))
+	}
+	return fmt.Sprintf("%d cells, each once in a warm-up and in %s, in an order by seed %d; about %v; writes %s, at most %s at once",
+		cells, rounds, seed, max(time.Second, plan.Estimate.Round(time.Second)), bytesText(plan.Size), bytesText(plan.Room))
+}
+
+// endText says why a run ended where it did.
+func endText(e result.End, plan result.Plan) string {
+	done := fmt.Sprintf("ended after %d rounds", e.Rounds)
+	if e.Rounds == 1 {
+		done = "ended after 1 round"
+	}
+	width := ""
+	if e.Width > 0 {
+		width = fmt.Sprintf("; the ratio that is known worst is known to ±%.1f %%", e.Width*100)
+	}
+	switch {
+	case e.State == result.OutOfTime:
+		return done + ": " + e.Reason + width
+	case e.State == result.Complete && plan.Width > 0:
+		return done + fmt.Sprintf(": every ratio is known to ±%.3g %% or better", plan.Width*100)
+	case e.State == result.Complete:
+		return done + ": all that were planned" + width
+	}
+	return done + ": " + string(e.State)
+}

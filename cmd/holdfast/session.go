@@ -1,0 +1,247 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/holdfast-go/holdfast/internal/figure"
+	"github.com/holdfast-go/holdfast/internal/machine"
+	"github.com/holdfast-go/holdfast/internal/result"
+	"github.com/holdfast-go/holdfast/internal/study"
+	"github.com/holdfast-go/holdfast/internal/trial"
+)
+
+// A session is one run on one ground: it tells the plan and the progress, keeps
+// the results, and knows at last what was measured.
+type session struct {
+	stderr io.Writer
+	study  study.Study
+	ground *trial.Ground
+	dir    string // as the user gave it
+	output string // the results file, or empty
+	quiet  string // why system calls can't be counted, or empty
+
+	run   result.Run
+	file  *result.File
+	show  *progress
+	clock clock
+}
+
+// newSession begins a session that counts system calls if it can.
+func newSession(stderr io.Writer, ground *trial.Ground, dir, output string) *session {
+	return &session{
+		stderr: stderr, study: study.Policy(), ground: ground, dir: dir, output: output,
+		quiet: trial.CallsUnseen(), show: newProgress(stderr),
+	}
+}
+
+// measure plans what is chosen, tells the plan, and runs it. What was measured is
+// in run, also with an error.
+func (s *session) measure(ctx context.Context, c study.Choice) error {
+	s.say("calibrating with short runs in %s on %s", s.ground.Dir(), s.ground.FileSystem)
+	c.CountCalls = s.quiet == ""
+	matrix, plan, err := s.study.Prepare(ctx, s.ground, c, s.show.probing)
+	s.show.end()
+	if err != nil {
+		return err
+	}
+	return s.begin(ctx, s.header(matrix, plan), matrix)
+}
+
+// repeat runs the plan of an earlier run again: the same cells with the same
+// records, in the same order.
+func (s *session) repeat(ctx context.Context, h result.Header) error {
+	matrix := study.Again(h, s.quiet == "")
+	if err := s.ground.Need(h.Plan.Room); err != nil {
+		return err
+	}
+	again := s.header(matrix, h.Plan)
+	again.Study, again.Question = h.Study, h.Question
+	return s.begin(ctx, again, matrix)
+}
+
+// begin makes the results file and runs the matrix.
+func (s *session) begin(ctx context.Context, h result.Header, m trial.Matrix) (err error) {
+	s.run.Header = h
+	if s.output != "" {
+		if s.file, err = result.Create(s.output, h); err != nil {
+			return fmt.Errorf("-o: %w", err)
+		}
+	}
+	return s.execute(ctx, m)
+}
+
+// resume goes on with the unfinished run of the output file.
+func (s *session) resume(ctx context.Context, earlier result.Run) (err error) {
+	r := result.Resumption{Program: program(), StartedAt: now(), Machine: machine.Read(s.dir)}
+	s.run, s.file, err = result.Resume(s.output, r)
+	if err != nil {
+		return fmt.Errorf("--resume: %w", err)
+	}
+	s.run.Resumed, s.run.End = append(s.run.Resumed, r), nil
+	matrix := study.Again(earlier.Header, s.quiet == "")
+	matrix.Whole, matrix.Before = earlier.Rounds(), earlier.LastRound()
+	if matrix.Limit > 0 {
+		matrix.Limit = max(1, matrix.Limit-earlier.Spent())
+	}
+	s.say("going on after %d whole rounds of %d", matrix.Whole, matrix.Rounds)
+	return s.execute(ctx, matrix)
+}
+
+// execute runs the matrix and ends the results.
+func (s *session) execute(ctx context.Context, m trial.Matrix) error {
+	plan := s.run.Header.Plan
+	if plan.Width > 0 {
+		m.Settled = func() bool { _, ok := figure.Settled(s.run, plan.Width); return ok }
+	}
+	s.say("plan: %s", planText(len(m.Cells), plan, m.Seed))
+	s.clock = startClock()
+	_, stop, err := m.Run(ctx, s.ground, s)
+	s.show.end()
+	e := s.end(stop, err)
+	s.say("%s", endText(e, plan))
+	s.run.End = &e
+	if s.file == nil {
+		return err
+	}
+	if closeErr := s.file.Close(e); closeErr != nil {
+		err = errors.Join(err, fmt.Errorf("-o: %w", closeErr))
+	}
+	return err
+}
+
+func (s *session) say(format string, args ...any) {
+	fmt.Fprintf(s.stderr, "holdfast: "+format+"\n", args...)
+}
+
+func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
+
+func (s *session) header(m trial.Matrix, plan result.Plan) result.Header {
+	dir, err := filepath.Abs(s.dir)
+	if err != nil {
+		dir = s.dir
+	}
+	h := result.Header{
+		SchemaVersion: result.SchemaVersion, Program: program(),
+		Study: s.study.Name, Question: s.study.Question, StartedAt: now(),
+		Dir: dir, Seed: m.Seed, Plan: plan, Machine: machine.Read(dir), SystemCallsUnseen: s.quiet,
+	}
+	for _, c := range m.Cells {
+		h.Cells = append(h.Cells, c.Cell)
+	}
+	return h
+}
+
+// Begin and Done make the session a trial.Watcher.
+func (s *session) Begin(step trial.Step) { s.show.begin(step) }
+
+func (s *session) Done(t result.Trial) error {
+	s.clock.look()
+	s.run.Trials = append(s.run.Trials, t)
+	if s.file == nil {
+		return nil
+	}
+	if err := s.file.Trial(t); err != nil {
+		return fmt.Errorf("-o: %w", err)
+	}
+	return nil
+}
+
+// end says how the run ended.
+func (s *session) end(stop trial.Stop, err error) result.End {
+	e := result.End{State: result.Complete, Rounds: s.run.Rounds(), Elapsed: time.Since(s.clock.begun), ClockJump: s.clock.jump}
+	plan := s.run.Header.Plan
+	if plan.Width > 0 {
+		e.Width, _ = figure.Settled(s.run, plan.Width)
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		e.State = result.Interrupted
+	case err != nil:
+		e.State, e.Reason = result.Failed, err.Error()
+	case stop == trial.AtLimit:
+		e.State, e.Reason = result.OutOfTime, fmt.Sprintf("the time of %v was up", plan.Limit.Round(time.Second))
+	}
+	return e
+}
+
+func bytesText(n int64) string { return humanize.IBytes(uint64(n)) }
+
+// A clock watches the time of day beside the monotonic clock, by which all is
+// timed.
+type clock struct {
+	begun time.Time
+	jump  time.Duration // the largest that was seen, 0 for less than jumpLeast
+}
+
+// jumpLeast is far more than a clock is ever slewed by between two looks.
+const jumpLeast = time.Second
+
+func startClock() clock { return clock{begun: time.Now()} }
+
+func (c *clock) look() {
+	t := time.Now()
+	// Round(0) takes the monotonic reading away.
+	jump := t.Round(0).Sub(c.begun.Round(0)) - t.Sub(c.begun)
+	if jump.Abs() >= jumpLeast && jump.Abs() > c.jump.Abs() {
+		c.jump = jump
+	}
+}
+
+// refuse gives an error of the run its exit code and its hint.
+func (s *session) refuse(err error) error {
+	var content *trial.ContentError
+	var room *trial.RoomError
+	var cache *trial.CacheError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.Canceled):
+		return s.interrupted()
+	case errors.As(err, &content):
+		return &refusal{exitNotMet, err, "this must not happen on a sound disk; please report it together with the file system and kernel"}
+	case errors.As(err, &cache):
+		return &refusal{exitCannot, err, hintCache}
+	case errors.As(err, &room), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return &refusal{exitCannot, err, s.kept(hintRoom)}
+	case s.groundIsGone():
+		return &refusal{exitCannot, fmt.Errorf("the folder %s vanished while it was measured: %w", s.ground.Dir(), cause(err)), s.kept("let nobody clean up there meanwhile")}
+	}
+	return &refusal{exitCannot, err, s.kept("the folder was removed; nothing else was touched")}
+}
+
+const hintCache = "--cache try-cold measures anyhow and tells how much stayed, --cache drop empties the whole page cache (root)"
+
+// kept adds to a hint where the results are.
+func (s *session) kept(hint string) string {
+	if s.file == nil || len(s.run.Trials) == 0 {
+		return hint
+	}
+	return hint + "; what was measured is in " + s.output + ", and --resume goes on"
+}
+
+func (s *session) groundIsGone() bool {
+	_, err := os.Stat(s.ground.Dir())
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+func (s *session) interrupted() error {
+	when := fmt.Sprintf("after %d of %d rounds", s.run.Rounds(), s.run.Header.Plan.Rounds)
+	if s.run.Rounds() == 0 {
+		when = "before the first round was done"
+	}
+	hint := "give -o results.jsonl to keep what is measured until then"
+	if s.file != nil {
+		hint = fmt.Sprintf("what was measured until then is in %s; holdfast bench --resume %[1]s goes on", s.output)
+	}
+	return &refusal{exitInterrupted, errors.New("interrupted " + when), hint}
+}

@@ -1,0 +1,162 @@
+// Package figure makes all figures out of a run's raw values, in one place: what
+// the table shows, the page draws, the exports hold and the advice cites is the
+// same number.
+//
+// A figure for which there are too few samples is absent, not weak. The package
+// formats nothing, reads and writes no files and keeps no clock, so the same run
+// always has the same figures.
+//
+// Start with [Of] for one run.
+package figure
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/result"
+	"github.com/holdfast-go/holdfast/internal/stat"
+)
+
+// ErrNoRound says that a run has nothing that a figure could be made of.
+var ErrNoRound = errors.New("no round is whole")
+
+// Figures are all numbers that are made out of a run. Only whole rounds are in
+// them; round 0 gives the system calls alone.
+type Figures struct {
+	Run      result.Run `json:"-"`
+	Rounds   int        `json:"rounds"`   // that are whole
+	Trials   int        `json:"trials"`   // of the cells in Groups, and their twins, in whole rounds
+	Outliers int        `json:"outliers"` // of them; they count like all others
+	Noise    Noise      `json:"noise"`
+	Harness  []Harness  `json:"harness,omitempty"`
+	Groups   []Group    `json:"groups"`
+	Warnings []Warning  `json:"warnings"`
+}
+
+// Noise is the gap between a cell and its twin: what comes from nothing at all.
+type Noise struct {
+	Floor Number      `json:"floor"`             // 0.02 is 2 %; absent where no cell has a twin
+	Twin  result.Cell `json:"-"`                 // the cell that was run twice, under its second name
+	Of    string      `json:"of_cell,omitempty"` // its first name
+}
+
+// Harness is the measuring's own cost, learnt from a cell that writes nothing. It
+// is in the figures of all other cells.
+type Harness struct {
+	Cell result.Cell `json:"cell"`
+	Time Summary     `json:"elapsed_ns_per_record"`
+	CPU  Number      `json:"cpu_ns_per_record"` // the median of the trials
+}
+
+// A Group is the cells that are compared with each other: one load, all policies.
+type Group struct {
+	Load
+	Rows []Row `json:"rows"`
+}
+
+// A Load is what a cell asks of its policy.
+type Load struct {
+	RecordBytes int64        `json:"record_bytes"`
+	Writers     int          `json:"writers"`
+	Rate        float64      `json:"rate_per_s,omitempty"` // 0 is a closed loop
+	Cache       result.Cache `json:"cache,omitempty"`
+	Steady      bool         `json:"steady,omitempty"`
+}
+
+// LoadOf returns the load of a cell.
+func LoadOf(c result.Cell) Load {
+	return Load{RecordBytes: c.RecordBytes, Writers: c.Writers, Rate: c.Rate, Cache: c.Cache, Steady: c.Steady}
+}
+
+// ByCPU reports whether the load's cells are compared by their CPU time: in an
+// open loop the rate decides how long a trial takes.
+func (l Load) ByCPU() bool { return l.Rate > 0 }
+
+// Costs returns what the load's cells are compared by, round by round: the
+// nanoseconds that a record takes, of the clock or of the CPUs (see [Load.ByCPU]).
+func (l Load) Costs(trials []result.Trial) []float64 {
+	if !l.ByCPU() {
+		return result.Costs(trials)
+	}
+	return each(trials, perRecord(func(t result.Trial) float64 { return float64(t.CPU()) }))
+}
+
+// Of makes the figures of a run, or returns ErrNoRound or what is wrong with its
+// latencies.
+func Of(run result.Run) (Figures, error) {
+	f := Figures{Run: run, Rounds: run.Rounds(), Noise: Noise{Floor: absent}}
+	if f.Rounds == 0 {
+		return f, ErrNoRound
+	}
+	for _, c := range run.Header.Cells {
+		if err := f.take(c, run.Rounded(c.Name)); err != nil {
+			return f, err
+		}
+	}
+	for i := range f.Groups {
+		f.Groups[i].compare(float64(f.Noise.Floor))
+	}
+	f.Warnings = f.warn()
+	return f, nil
+}
+
+// take adds the figures of one cell.
+func (f *Figures) take(c result.Cell, trials []result.Trial) error {
+	if c.Empty {
+		f.Harness = append(f.Harness, newHarness(c, trials))
+		return nil
+	}
+	f.Trials += len(trials)
+	if c.Twin != "" {
+		l := LoadOf(c)
+		f.Noise = Noise{Number(stat.Floor(l.Costs(f.Run.Rounded(c.Twin)), l.Costs(trials))), c, c.Twin}
+		return nil
+	}
+	r, err := newRow(f.Run, c, trials)
+	f.Outliers += r.Time.Outliers
+	f.add(r)
+	return err
+}
+
+func newHarness(c result.Cell, trials []result.Trial) Harness {
+	return Harness{c, summarize(result.Costs(trials)), median(trials, perRecord(cpu))}
+}
+
+// add puts the row into its group.
+func (f *Figures) add(r Row) {
+	load := LoadOf(r.Cell)
+	i := slices.IndexFunc(f.Groups, func(g Group) bool { return g.Load == load })
+	if i < 0 {
+		i = len(f.Groups)
+		f.Groups = append(f.Groups, Group{Load: load})
+	}
+	f.Groups[i].Rows = append(f.Groups[i].Rows, r)
+}
+
+// compare sets the costs of the group's rows against the cheapest of them.
+func (g Group) compare(floor float64) {
+	best := 0
+	for i, r := range g.Rows {
+		if stat.Quantile(r.Costs, 0.5) < stat.Quantile(g.Rows[best].Costs, 0.5) {
+			best = i
+		}
+	}
+	g.Rows[best].Fastest = true
+	for i := range g.Rows {
+		g.Rows[i].Cost = Comparison{stat.Compare(g.Rows[best].Costs, g.Rows[i].Costs, floor, stat.Band)}
+	}
+}
+
+// Policies returns the policies of the rows, each once, in their order.
+func (f Figures) Policies() []holdfast.Policy {
+	var list []holdfast.Policy
+	for _, g := range f.Groups {
+		for _, r := range g.Rows {
+			if !slices.Contains(list, r.Cell.Policy) {
+				list = append(list, r.Cell.Policy)
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,160 @@
+package machine
+
+import (
+	"io/fs"
+	"path"
+	"strings"
+)
+
+// stackFact names the devices that a write passes, from the one that holds the
+// file system down to those that lie on nothing else: each with what it is, if
+// it is more than a disk.
+func (h host) stackFact(disk string, mounts []mount) Fact {
+	var levels []string
+	for _, level := range h.levels(disk) {
+		var names []string
+		for _, folder := range level {
+			name := path.Base(folder)
+			if kind := h.layer(folder, mounts); kind != "" {
+				name += " (" + kind + ")"
+			}
+			names = append(names, name)
+		}
+		levels = append(levels, strings.Join(names, ", "))
+	}
+	source := "/" + disk + "/{slaves,dm/uuid,md/level,loop/backing_file}"
+	return Fact{"device stack", strings.Join(levels, " on "), source}
+}
+
+// levels returns the folders of a device, of those below it, of those below
+// them, and so on; each once.
+func (h host) levels(disk string) [][]string {
+	var levels [][]string
+	seen := map[string]bool{disk: true}
+	for level := []string{disk}; len(level) > 0; {
+		levels = append(levels, level)
+		var next []string
+		for _, folder := range level {
+			for _, under := range h.slaves(folder) {
+				if !seen[under] {
+					seen[under] = true
+					next = append(next, under)
+				}
+			}
+		}
+		level = next
+	}
+	return levels
+}
+
+// slaves returns the folders of the devices directly below one.
+func (h host) slaves(folder string) []string {
+	entries, _ := fs.ReadDir(h.files, path.Join(folder, "slaves"))
+	var folders []string
+	for _, entry := range entries {
+		link := "sys/class/block/" + entry.Name()
+		target, ok := h.follow(link)
+		if !ok {
+			target = link
+		}
+		folders = append(folders, target)
+	}
+	return folders
+}
+
+// layer says what a device is, if it is not a disk or a part of one.
+func (h host) layer(folder string, mounts []mount) string {
+	if uuid, ok := h.text(path.Join(folder, "dm/uuid")); ok {
+		return h.mapping(folder, uuid)
+	}
+	if level, ok := h.text(path.Join(folder, "md/level")); ok {
+		return strings.TrimSpace("md " + level)
+	}
+	if file, ok := h.text(path.Join(folder, "loop/backing_file")); ok {
+		kind := "file " + file
+		if m, ok := findMount(mounts, file); ok {
+			kind += " on " + m.kind
+		}
+		return kind
+	}
+	if name := path.Base(folder); strings.HasPrefix(name, "zram") || strings.HasPrefix(name, "ram") {
+		return inMemory
+	}
+	return ""
+}
+
+// inMemory is the layer of a disk that is made of memory.
+const inMemory = "in memory"
+
+// mappings tells who made a mapped device by the beginning of its UUID.
+var mappings = []struct{ prefix, kind string }{
+	{"CRYPT-VERITY-", "verity"},
+	{"CRYPT-", "crypt"},
+	{"LVM-", "LVM"},
+	{"mpath-", "multipath"},
+	{"part", "partition"},
+	{"DMRAID-", "raid"},
+	{"VDO-", "VDO"},
+	{"stratis-", "stratis"},
+}
+
+// mapping says what a mapped device is: /sys does not tell its table, but its
+// maker's UUID does, and a thin one or a snapshot lies on a device that is named so.
+func (h host) mapping(folder, uuid string) string {
+	if kind := lvmLayer(uuid); kind != "" {
+		return kind
+	}
+	kind := "mapped"
+	for _, m := range mappings {
+		if strings.HasPrefix(uuid, m.prefix) {
+			kind = m.kind
+			break
+		}
+	}
+	for _, under := range h.slaves(folder) {
+		below, _ := h.text(path.Join(under, "dm/uuid"))
+		switch lvmLayer(below) {
+		case thinPool:
+			return kind + " thin"
+		case snapshotStore:
+			return kind + " snapshot"
+		}
+	}
+	return kind
+}
+
+const (
+	thinPool      = "thin pool"
+	snapshotStore = "snapshot store"
+)
+
+// lvmLayer names LVM's own layers, which it marks at the end of the UUID: see
+// lv_layer in its lib/activate/dev_manager.c.
+func lvmLayer(uuid string) string {
+	switch {
+	case !strings.HasPrefix(uuid, "LVM-"):
+		return ""
+	case strings.HasSuffix(uuid, "-tpool"):
+		return thinPool
+	case strings.HasSuffix(uuid, "-cow"):
+		return snapshotStore
+	case strings.HasSuffix(uuid, "-real"):
+		return "snapshot origin"
+	case strings.HasSuffix(uuid, "-vpool"):
+		return "VDO pool"
+	}
+	return ""
+}
+
+// numbers returns major:minor of the device and of the disks below it.
+func (h host) numbers(disk string) []string {
+	var all []string
+	for _, level := range h.levels(disk) {
+		for _, folder := range level {
+			if number, ok := h.text(path.Join(h.whole(folder), "dev")); ok && number != "" {
+				all = append(all, number)
+			}
+		}
+	}
+	return all
+}

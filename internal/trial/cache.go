@@ -1,0 +1,107 @@
+package trial
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/holdfast-go/holdfast/internal/result"
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// headBytes is how long the file is that a trial appends to, unless the file is
+// new: some pages, and the last of them not full, as a log that is opened again
+// has it. To append there, the kernel has to have that page.
+const headBytes = 1<<20 + 1000
+
+// A CacheError says that the page cache is not as it was asked to be, and so
+// there is no trial.
+type CacheError struct {
+	Asked  result.Cache
+	Before result.Residency
+	Err    error // why, if a step failed
+}
+
+func (e *CacheError) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("the page cache can't be made %q: %v", e.Asked, e.Err)
+	}
+	return fmt.Sprintf("the page cache can't be made %q: %d of the file's %d pages are in it (%s)", e.Asked, e.Before.Resident, e.Before.Pages, e.Before.Source)
+}
+
+func (e *CacheError) Unwrap() error { return e.Err }
+
+// ontoFile reports whether the trial appends to a file that is there already.
+func (a Append) ontoFile() bool { return a.Cache != "" && a.Cache != result.NewFile && !a.Empty }
+
+// head returns how many bytes stand in the file before the first record.
+func (a Append) head() int64 {
+	if a.ontoFile() {
+		return headBytes
+	}
+	return 0
+}
+
+// prepareFile makes the file that the trial appends to, with the page cache as it
+// is asked to be, and returns what of it is there in the end; nil for a new file.
+func (a Append) prepareFile(g *Ground, path string) (*result.Residency, error) {
+	if !a.ontoFile() {
+		return nil, nil
+	}
+	if err := writeHead(path); err != nil {
+		return nil, err
+	}
+	if err := a.setCache(g, path); err != nil && a.Cache != result.TryCold {
+		return nil, &CacheError{Asked: a.Cache, Err: err}
+	}
+	before := residency(path)
+	if !a.Cache.Holds(before) {
+		return nil, &CacheError{Asked: a.Cache, Before: before}
+	}
+	return &before, nil
+}
+
+// setCache does what can be done for the state that is asked.
+func (a Append) setCache(g *Ground, path string) error {
+	switch a.Cache {
+	case result.Warm:
+		_, err := os.ReadFile(path)
+		return err
+	case result.Remount:
+		return sys.Remount(g.dir)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(sys.Evict(f), f.Close())
+	if err == nil && a.Cache == result.Dropped {
+		err = sys.DropCaches()
+	}
+	return err
+}
+
+// writeHead makes a file of headBytes, and waits until the disk has it: a page
+// that is not written back can't be evicted.
+func writeHead(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(head(headBytes))
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// residency asks how much of the file is in the page cache.
+func residency(path string) result.Residency {
+	f, err := os.Open(path)
+	if err != nil {
+		return result.Residency{Source: err.Error()}
+	}
+	defer f.Close()
+	r, err := sys.PageCache(f)
+	if err != nil {
+		return result.Residency{Source: err.Error()}
+	}
+	return result.Residency(r)
+}
