@@ -136,15 +136,14 @@ func (f *Figures) add(r Row) {
 
 // compare sets the costs of the group's rows against the cheapest of them.
 func (g Group) compare(floor float64) {
-	best := 0
-	for i, r := range g.Rows {
-		if stat.Quantile(r.Costs, 0.5) < stat.Quantile(g.Rows[best].Costs, 0.5) {
-			best = i
-		}
+	var cells [][]float64
+	for _, r := range g.Rows {
+		cells = append(cells, r.Costs)
 	}
-	g.Rows[best].Fastest = true
-	for i := range g.Rows {
-		g.Rows[i].Cost = Comparison{stat.Compare(g.Rows[best].Costs, g.Rows[i].Costs, floor, stat.Band)}
+	fastest, comparisons := stat.CompareGroup(cells, floor, stat.Band)
+	g.Rows[fastest].Fastest = true
+	for i, c := range comparisons {
+		g.Rows[i].Cost = Comparison{c}
 	}
 }
 
