@@ -220,7 +220,9 @@ func (w *Writer) syncLocked() error {
 	w.mu.Unlock()
 	calls, err := w.target.sync()
 	w.mu.Lock()
-	w.commit.join.took(time.Since(start))
+	took := time.Since(start)
+	w.commit.join.took(took)
+	w.stats.LongestSync = max(w.stats.LongestSync, took)
 	w.stats.Syncs++
 	w.stats.SystemCalls += int64(calls)
 	if err != nil {

@@ -327,6 +327,17 @@ func TestLoneWriterDoesNotWaitForOthers(t *testing.T) {
 	}, fault.Fault{Op: fault.Sync, Delay: took})
 }
 
+func TestStatsTellTheLongestSync(t *testing.T) {
+	inBubble(t, "buffer=64KiB,sync=group", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+		for _, longest := range []time.Duration{2 * ms, 8 * ms, 8 * ms} {
+			put(t, w, 10)
+			if got := w.Stats().LongestSync; got != longest {
+				t.Errorf("the longest sync took %v, want %v", got, longest)
+			}
+		}
+	}, fault.Fault{Op: fault.Sync, Times: 1, Delay: 2 * ms}, fault.Fault{Op: fault.Sync, First: 2, Times: 1, Delay: 8 * ms}, fault.Fault{Op: fault.Sync, First: 3, Delay: ms})
+}
+
 func TestEachWriteHasASyncOfItsOwn(t *testing.T) {
 	for _, policy := range []string{"buffer=0,sync=each", "buffer=64KiB,sync=each"} {
 		inBubble(t, policy, func(t *testing.T, w *holdfast.Writer, f *fault.File) {

@@ -386,6 +386,10 @@ type Stats struct {
 	Syncs       int64 // syncs of the file
 	SystemCalls int64 // Flushes, Syncs, Close, and the calls that look after the file's name
 	Waits       int64 // Writes that waited because memory was full
+
+	// LongestSync is the time of the longest sync so far, that of the file's
+	// directory included: what a bound by time leaves out, see [Bound].
+	LongestSync time.Duration
 }
 
 // Stats returns the counts so far. It may be called at any time and waits for

@@ -82,7 +82,7 @@ func (b *benchmark) addFlags(cmd *cobra.Command) {
 	f.Var(once("percent", &b.width, parseShare("width")), "width", "end when every ratio is known to ± this, or the time is up (default: 5%)")
 	f.Var(once("number", &b.rounds, parseNumber("rounds", maxRounds)), "rounds", "run every policy just this many times, however well it is known")
 	f.Var(once("number", &b.seed, parseSeed), "seed", "repeat the order of an earlier run (default: a new one)")
-	f.Var(once("file", &b.from, given), "from", "repeat the run of these results: the same policies, records, order and rounds")
+	f.Var(once("file", &b.from, given), "from", "repeat the run of these results: the same policies, records and order")
 	f.Var(once("file", &b.resume, given), "resume", "go on with the run of these results, which was interrupted or killed")
 	inGroup(f, "How long, and again", "width", "rounds", "seed", "from", "resume")
 	f.BoolVar(&b.allowTmpfs, "allow-tmpfs", false, "measure a file system in memory too, where nothing is ever durable")

@@ -1,12 +1,12 @@
-// Package advise turns figures into a recommendation: one sentence that names a
-// policy, what it costs and what it may lose.
+// Package advise turns figures into a recommendation: which policy, what it costs
+// and what it may lose.
 //
 // It cites only figures that it was given, and takes what a crash may cost from
-// [holdfast.Policy.Loss] alone. It does not measure, and it knows nothing about
-// the reader's needs: where two policies differ in what they promise, it tells
-// the price of the difference.
+// [holdfast.Policy.Loss] alone. It does not measure. Where the reader has stated a
+// [Need], it says which policy meets it and costs least; where not, it tells the
+// price of what the policies differ in.
 //
-// Start with [Choose].
+// Start with [Recommend] for a need, with [Choose] without one.
 package advise
 
 import (
@@ -15,22 +15,9 @@ import (
 	"strings"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/figure"
 	"github.com/holdfast-go/holdfast/internal/stat"
 )
-
-// A Group is the policies that were compared under the same load.
-type Group struct {
-	RecordBytes int64
-	Writers     int
-	Rows        []Row
-}
-
-// A Row is one policy of a group. Its cost is the time of a record against the
-// fastest of the group; the fastest costs 1.
-type Row struct {
-	Policy holdfast.Policy
-	Cost   stat.Comparison
-}
 
 // An Advice is a recommendation with its evidence.
 type Advice struct {
@@ -52,7 +39,7 @@ const (
 // nothing at a power cut if it costs next to nothing, else the cheapest that
 // bounds the loss by time, else the fastest, and says what the others cost. ok is
 // false where there is nothing to choose from.
-func Choose(groups []Group) (a Advice, ok bool) {
+func Choose(groups []figure.Group) (a Advice, ok bool) {
 	all := gather(groups)
 	if len(all) < 2 {
 		return Advice{}, false
@@ -82,21 +69,21 @@ func bounds(p holdfast.Policy) bool { return !losesNothing(p) && p.Loss().Power.
 type candidate struct {
 	policy holdfast.Policy
 	costs  []stat.Comparison
-	groups []Group
+	groups []figure.Group
 }
 
 type candidates []candidate
 
 // gather returns the policies that every group holds, in the first one's order.
-func gather(groups []Group) candidates {
+func gather(groups []figure.Group) candidates {
 	if len(groups) == 0 {
 		return nil
 	}
 	var all candidates
 	for _, row := range groups[0].Rows {
-		c := candidate{policy: row.Policy, groups: groups}
+		c := candidate{policy: row.Cell.Policy, groups: groups}
 		for _, g := range groups {
-			if cost, ok := g.cost(row.Policy); ok {
+			if cost, ok := costIn(g, row.Cell.Policy); ok {
 				c.costs = append(c.costs, cost)
 			}
 		}
@@ -107,10 +94,11 @@ func gather(groups []Group) candidates {
 	return all
 }
 
-func (g Group) cost(p holdfast.Policy) (stat.Comparison, bool) {
+// costIn returns what a policy costs in a group, against the cheapest there.
+func costIn(g figure.Group, p holdfast.Policy) (stat.Comparison, bool) {
 	for _, row := range g.Rows {
-		if row.Policy == p {
-			return row.Cost, row.Cost.Ratio > 0
+		if row.Cell.Policy == p {
+			return row.Cost.Comparison, row.Cost.Ratio > 0
 		}
 	}
 	return stat.Comparison{}, false
@@ -196,10 +184,7 @@ func (c *candidate) where(i int) string {
 		return ""
 	}
 	g := c.groups[i]
-	text := fmt.Sprintf(" with %d writers", g.Writers)
-	if g.Writers == 1 {
-		text = " with 1 writer"
-	}
+	text := " with " + writers(g.Writers)
 	for _, other := range c.groups {
 		if other.RecordBytes != g.RecordBytes {
 			return text + " of " + holdfast.Size(g.RecordBytes).String()

@@ -8,6 +8,8 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/advise"
+	"github.com/holdfast-go/holdfast/internal/figure"
+	"github.com/holdfast-go/holdfast/internal/result"
 	"github.com/holdfast-go/holdfast/internal/stat"
 )
 
@@ -27,20 +29,20 @@ func policy(text string) holdfast.Policy {
 }
 
 // costs is a group with a planted cost for each policy, in their order.
-func costs(writers int, ratios map[holdfast.Policy]float64, order ...holdfast.Policy) advise.Group {
-	g := advise.Group{RecordBytes: 128, Writers: writers}
+func costs(writers int, ratios map[holdfast.Policy]float64, order ...holdfast.Policy) figure.Group {
+	g := figure.Group{Load: figure.Load{RecordBytes: 128, Writers: writers}}
 	for _, p := range order {
 		word := stat.Slower
 		if ratios[p] <= 1 {
 			word = stat.Same
 		}
-		g.Rows = append(g.Rows, advise.Row{Policy: p, Cost: stat.Comparison{N: 10, Ratio: ratios[p], Verdict: word}})
+		g.Rows = append(g.Rows, figure.Row{Cell: result.Cell{Policy: p}, Cost: figure.Comparison{Comparison: stat.Comparison{N: 10, Ratio: ratios[p], Verdict: word}}})
 	}
 	return g
 }
 
 func TestChoose(t *testing.T) {
-	check := func(name string, groups []advise.Group, want holdfast.Policy, sentence string) {
+	check := func(name string, groups []figure.Group, want holdfast.Policy, sentence string) {
 		t.Helper()
 		a, ok := advise.Choose(groups)
 		if !ok || a.Policy != want || a.Sentence != sentence {
@@ -48,8 +50,8 @@ func TestChoose(t *testing.T) {
 		}
 	}
 	all := []holdfast.Policy{never, periodic, group, each}
-	one := func(n, p, g, e float64) []advise.Group {
-		return []advise.Group{costs(1, map[holdfast.Policy]float64{never: n, periodic: p, group: g, each: e}, all...)}
+	one := func(n, p, g, e float64) []figure.Group {
+		return []figure.Group{costs(1, map[holdfast.Policy]float64{never: n, periodic: p, group: g, each: e}, all...)}
 	}
 	check("a bound is nearly free", one(1, 1.03, 14, 15), periodic,
 		"`buffer=64KiB,flush=100ms,sync=1s`: 97 % of the fastest (cost 1.03x, slower), loses at most the last 1s + one sync at a power cut; "+
@@ -63,7 +65,7 @@ func TestChoose(t *testing.T) {
 		"`buffer=64KiB,sync=group`: 93 % of the fastest (cost 1.08x, slower), loses nothing at a power cut; the fastest, `buffer=64KiB,sync=never`, loses anything not synced")
 	check("each is the cheaper durable one", one(1, 1.01, 14, 1.08), each,
 		"`buffer=0,sync=each`: 93 % of the fastest (cost 1.08x, slower), loses nothing at a power cut; the fastest, `buffer=64KiB,sync=never`, loses anything not synced")
-	check("nothing bounds", []advise.Group{costs(1, map[holdfast.Policy]float64{never: 1, holdfast.Unbuffered(): 12}, never, holdfast.Unbuffered())}, never,
+	check("nothing bounds", []figure.Group{costs(1, map[holdfast.Policy]float64{never: 1, holdfast.Unbuffered(): 12}, never, holdfast.Unbuffered())}, never,
 		"`buffer=64KiB,sync=never`: the fastest, loses anything not synced at a power cut")
 	many := append(one(1, 1.03, 14, 15), costs(64, map[holdfast.Policy]float64{never: 1, periodic: 1.5, group: 2.1, each: 200}, all...))
 	check("two loads", many, periodic,
@@ -72,7 +74,7 @@ func TestChoose(t *testing.T) {
 }
 
 func TestChooseNeedsTwoPolicies(t *testing.T) {
-	for name, groups := range map[string][]advise.Group{
+	for name, groups := range map[string][]figure.Group{
 		"none": nil, "empty": {{}},
 		"one":              {costs(1, map[holdfast.Policy]float64{never: 1}, never)},
 		"one in each load": {costs(1, map[holdfast.Policy]float64{never: 1}, never), costs(2, map[holdfast.Policy]float64{group: 1}, group)},
@@ -83,7 +85,7 @@ func TestChooseNeedsTwoPolicies(t *testing.T) {
 	}
 }
 
-var figure = regexp.MustCompile(`[0-9.]+k?x|[0-9.]+ %`)
+var number = regexp.MustCompile(`[0-9.]+k?x|[0-9.]+ %`)
 
 // TestAdviceCitesOnlyWhatItWasGiven chooses from random figures and looks every
 // number of the sentence up in them, and every policy's loss in its Loss.
@@ -91,7 +93,7 @@ func TestAdviceCitesOnlyWhatItWasGiven(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	all := []holdfast.Policy{holdfast.Unbuffered(), never, periodic, group, each}
 	for range 2000 {
-		var groups []advise.Group
+		var groups []figure.Group
 		given := map[string]bool{}
 		for _, writers := range []int{1, 64}[:1+random.IntN(2)] {
 			ratios := map[holdfast.Policy]float64{}
@@ -101,7 +103,7 @@ func TestAdviceCitesOnlyWhatItWasGiven(t *testing.T) {
 			ratios[all[random.IntN(len(all))]] = 1
 			g := costs(writers, ratios, all...)
 			for _, r := range g.Rows {
-				given[advise.Times(r.Cost)], given[advise.Percent(r.Cost)] = true, true
+				given[advise.Times(r.Cost.Comparison)], given[advise.Percent(r.Cost.Comparison)] = true, true
 			}
 			groups = append(groups, g)
 		}
@@ -109,7 +111,7 @@ func TestAdviceCitesOnlyWhatItWasGiven(t *testing.T) {
 		if !ok {
 			t.Fatalf("no advice from %+v", groups)
 		}
-		for _, f := range figure.FindAllString(a.Sentence, -1) {
+		for _, f := range number.FindAllString(a.Sentence, -1) {
 			if !given[f] {
 				t.Fatalf("%s is not among the figures: %s", f, a.Sentence)
 			}
@@ -127,7 +129,7 @@ func TestAdviceCitesOnlyWhatItWasGiven(t *testing.T) {
 // its own seems a little cheaper there, and is thirty times dearer for 64.
 func TestGroupCommitIsNotBeatenByAHair(t *testing.T) {
 	order := []holdfast.Policy{never, periodic, group, each}
-	a, ok := advise.Choose([]advise.Group{
+	a, ok := advise.Choose([]figure.Group{
 		costs(1, map[holdfast.Policy]float64{never: 1, periodic: 2.5, group: 3718, each: 3573}, order...),
 		costs(64, map[holdfast.Policy]float64{never: 1, periodic: 2.3, group: 93, each: 3053}, order...),
 	})

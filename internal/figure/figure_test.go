@@ -184,13 +184,14 @@ func TestSteadyTrialsAreCounted(t *testing.T) {
 	c := cell("a")
 	c.Steady = true
 	run := planted(plant{cell: c, ms: []int{10, 10}})
+	run.Trials[0].Steady = true
 	for n := range 6 {
 		at := time.Duration(n+1) * time.Second
-		run.Trials[0].Samples = append(run.Trials[0].Samples, result.Sample{At: at, Size: 1000, Dirty: int64(n)})
-		run.Trials[1].Samples = append(run.Trials[1].Samples, result.Sample{At: at, Size: int64(1000 << n), Dirty: 77})
+		run.Trials[0].Samples = append(run.Trials[0].Samples, result.Sample{At: at, Size: 1000, Dirty: int64(n), Writeback: 70, Throttle: 74})
+		run.Trials[1].Samples = append(run.Trials[1].Samples, result.Sample{At: at, Size: int64(1000 << n), Dirty: 99})
 	}
-	s := of(t, run).Groups[0].Rows[0].Steady
-	if s == nil || s.Trials != 2 || s.Steady != 1 || !near(s.Throughput, 1000) || s.Dirty != 77 {
-		t.Errorf("%+v", s)
+	s := of(t, run).Groups[0].Rows[0].Steadiness
+	if want := (figure.Steadiness{Trials: 2, Steady: 1, Throughput: 1000, Samples: 12, Throttled: 1, Unwritten: 99}); s == nil || *s != want {
+		t.Errorf("%+v, want %+v", s, want)
 	}
 }

@@ -24,9 +24,31 @@ func (n Number) MarshalJSON() ([]byte, error) {
 }
 
 // A Summary is the median of one cell's rounds with its interval.
-type Summary struct{ stat.Summary }
+type Summary struct {
+	stat.Summary
+	Least, Most float64 // of the rounds
+}
 
-func summarize(samples []float64) Summary { return Summary{stat.Summarize(samples)} }
+func summarize(samples []float64) Summary {
+	return Summary{stat.Summarize(samples), stat.Quantile(samples, 0), stat.Quantile(samples, 1)}
+}
+
+// Lower returns the lower end of the interval, or the least round where there are
+// too few for an interval.
+func (s Summary) Lower() float64 {
+	if s.HasInterval() {
+		return s.Low
+	}
+	return s.Least
+}
+
+// Upper is Lower for the other end.
+func (s Summary) Upper() float64 {
+	if s.HasInterval() {
+		return s.High
+	}
+	return s.Most
+}
 
 // MarshalJSON writes null for what is absent.
 func (s Summary) MarshalJSON() ([]byte, error) {
@@ -36,8 +58,10 @@ func (s Summary) MarshalJSON() ([]byte, error) {
 		Low        Number  `json:"low"`
 		High       Number  `json:"high"`
 		Confidence float64 `json:"confidence"`
+		Least      Number  `json:"least"`
+		Most       Number  `json:"most"`
 		Outliers   int     `json:"outliers"`
-	}{s.N, Number(s.Median), Number(s.Low), Number(s.High), s.Confidence, s.Outliers})
+	}{s.N, Number(s.Median), Number(s.Low), Number(s.High), s.Confidence, Number(s.Least), Number(s.Most), s.Outliers})
 }
 
 // A Comparison is the ratio of two cells' costs with its interval and verdict.

@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"math"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -21,6 +22,8 @@ type Row struct {
 
 	Rate       Summary   `json:"records_per_s"`
 	Time       Summary   `json:"elapsed_ns_per_record"`
+	CPU        Summary   `json:"cpu_ns_per_record"`
+	Served     Summary   `json:"served_per_s"` // records, from the first Write to the last
 	Throughput Number    `json:"bytes_per_s"`
 	Elapsed    Number    `json:"elapsed_ns"` // of a trial
 	Stages     Stages    `json:"stages"`
@@ -31,9 +34,12 @@ type Row struct {
 	Service  *Latency `json:"service_latency,omitempty"` // in an open loop: from the call to its return
 	Unserved int64    `json:"unserved_records"`          // in all trials together
 
-	Memory holdfast.Size      `json:"buffers_bytes"`          // the most that a Writer holds in its own memory
-	Before []result.Residency `json:"cache_before,omitempty"` // before each trial, where it is known
-	Steady *Steadiness        `json:"steadiness,omitempty"`
+	LongestSync  time.Duration `json:"longest_sync_ns,omitempty"`  // of all trials; 0 is none, or not known
+	LongestFlush time.Duration `json:"longest_flush_ns,omitempty"` // likewise, of the flushes at the end
+
+	Memory     holdfast.Size      `json:"buffers_bytes"`          // the most that a Writer holds in its own memory
+	Before     []result.Residency `json:"cache_before,omitempty"` // before each trial, where it is known
+	Steadiness *Steadiness        `json:"steadiness,omitempty"`
 }
 
 // Stages are the parts of a trial's elapsed time. The median of each is taken
@@ -76,6 +82,7 @@ type Calls struct {
 type Latency struct {
 	Count int64         `json:"count"`
 	P50   time.Duration `json:"p50_ns,omitempty"`
+	P90   time.Duration `json:"p90_ns,omitempty"`
 	P99   time.Duration `json:"p99_ns,omitempty"`
 	P999  time.Duration `json:"p999_ns,omitempty"`
 	Max   time.Duration `json:"max_ns"` // of those that were timed
@@ -87,6 +94,8 @@ func newRow(run result.Run, c result.Cell, trials []result.Trial) (Row, error) {
 		Costs:      LoadOf(c).Costs(trials),
 		Rate:       summarize(each(trials, func(t result.Trial) float64 { return float64(t.Records) / t.Elapsed.Seconds() })),
 		Time:       summarize(result.Costs(trials)),
+		CPU:        summarize(each(trials, perRecord(cpu))),
+		Served:     summarize(each(trials, served)),
 		Throughput: median(trials, func(t result.Trial) float64 { return float64(t.Size) / t.Elapsed.Seconds() }),
 		Elapsed:    median(trials, func(t result.Trial) float64 { return float64(t.Elapsed) }),
 		Stages:     newStages(trials),
@@ -96,12 +105,14 @@ func newRow(run result.Run, c result.Cell, trials []result.Trial) (Row, error) {
 	}
 	for _, t := range trials {
 		r.Unserved += t.Unserved
+		r.LongestSync = max(r.LongestSync, t.Writer.LongestSync)
+		r.LongestFlush = max(r.LongestFlush, t.Flush)
 		if t.Before != nil {
 			r.Before = append(r.Before, *t.Before)
 		}
 	}
 	if c.Steady {
-		r.Steady = newSteadiness(trials)
+		r.Steadiness = newSteadiness(trials)
 	}
 	return r, r.takeLatencies(trials)
 }
@@ -169,7 +180,7 @@ func (r *Row) takeLatencies(trials []result.Trial) (err error) {
 
 func merge(trials []result.Trial, of func(result.Trial) *result.Latency) (Latency, error) {
 	l, err := result.MergeLatency(trials, of, stat.Supports)
-	return Latency{l.Count, l.P50, l.P99, l.P999, l.Max}, err
+	return Latency{l.Count, l.P50, l.P90, l.P99, l.P999, l.Max}, err
 }
 
 // each returns a figure of every trial.
@@ -183,6 +194,14 @@ func each(trials []result.Trial, of func(result.Trial) float64) []float64 {
 
 func median(trials []result.Trial, of func(result.Trial) float64) Number {
 	return Number(stat.Quantile(each(trials, of), 0.5))
+}
+
+// served is NaN for a trial that does not tell how long its Writes took.
+func served(t result.Trial) float64 {
+	if t.Write <= 0 {
+		return math.NaN()
+	}
+	return float64(t.Records) / t.Write.Seconds()
 }
 
 func cpu(t result.Trial) float64 { return float64(t.CPU()) }

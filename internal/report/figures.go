@@ -23,20 +23,8 @@ func newSheet(run result.Run) (sheet, error) {
 		return sheet{}, err
 	}
 	s := sheet{Figures: f}
-	s.advice, s.advised = advise.Choose(s.forAdvice())
+	s.advice, s.advised = advise.Choose(s.Groups)
 	return s, nil
-}
-
-func (s sheet) forAdvice() []advise.Group {
-	var groups []advise.Group
-	for _, g := range s.Groups {
-		a := advise.Group{RecordBytes: g.RecordBytes, Writers: g.Writers}
-		for _, r := range g.Rows {
-			a.Rows = append(a.Rows, advise.Row{Policy: r.Cell.Policy, Cost: r.Cost.Comparison})
-		}
-		groups = append(groups, a)
-	}
-	return groups
 }
 
 // doubt is a warning as one line.

@@ -12,6 +12,7 @@ import (
 type Latency struct {
 	Count int64         `json:"count"`
 	P50   time.Duration `json:"p50_ns,omitempty"`
+	P90   time.Duration `json:"p90_ns,omitempty"`
 	P99   time.Duration `json:"p99_ns,omitempty"`
 	P999  time.Duration `json:"p999_ns,omitempty"`
 	Max   time.Duration `json:"max_ns"` // of those that were timed
@@ -53,7 +54,7 @@ func NewLatency(h *hdrhistogram.Histogram, supports func(n int64, p float64) boo
 		}
 		return time.Duration(h.ValueAtPercentile(p * 100))
 	}
-	l.P50, l.P99, l.P999 = at(0.5), at(0.99), at(0.999)
+	l.P50, l.P90, l.P99, l.P999 = at(0.5), at(0.9), at(0.99), at(0.999)
 	l.Max, l.Histogram = time.Duration(h.Max()), string(text)
 	return l, nil
 }

@@ -227,6 +227,9 @@ type WriterCalls struct {
 	Syncs       int64 `json:"syncs"`
 	SystemCalls int64 `json:"system_calls"`
 	Waits       int64 `json:"waits"`
+
+	// LongestSync is the time of the longest sync; 0 is none, or not known.
+	LongestSync time.Duration `json:"longest_sync_ns,omitempty"`
 }
 
 // An End is the last line, unless the run was taken up again after it.

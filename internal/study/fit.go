@@ -75,7 +75,7 @@ func (w Workload) probe(ctx context.Context, g *trial.Ground) (rate, error) {
 			return rate{}, err
 		}
 		begun := time.Now()
-		m, err := Cell(w.cell(records), 0, false).Run(ctx, g, false)
+		m, err := Cell(w.cell(records), 0, trial.NotCounting).Run(ctx, g, false)
 		if ctx.Err() != nil {
 			return rate{}, ctx.Err()
 		}
@@ -183,7 +183,7 @@ func (f fitting) aim(t time.Duration) []int64 {
 
 // shares reports whether two workloads write the same number of records.
 func (w Workload) shares(other Workload) bool {
-	if w.RecordBytes != other.RecordBytes || w.Writers != other.Writers {
+	if w.RecordBytes != other.RecordBytes || w.Writers != other.Writers || w.Rate != other.Rate {
 		return false
 	}
 	return w.Policy == other.Policy || !w.durable() && !other.durable() && !w.Empty && !other.Empty
