@@ -190,8 +190,11 @@ func conclusion(c figure.Contrast) string {
 		overall += " (" + ratios(c.Overall) + ")"
 	}
 	overall += ": " + string(c.Overall.Verdict)
-	if !c.Regressed() {
-		return fmt.Sprintf("%s; no cell is slower by more than %.3g %%", overall, c.Threshold*100)
+	switch {
+	case !c.Regressed():
+		return fmt.Sprintf("%s; no cell is shown to be slower by more than %.3g %%", overall, c.Threshold*100)
+	case regressed == 0:
+		return fmt.Sprintf("%s, by more than %.3g %%, though no cell alone", overall, c.Threshold*100)
 	}
 	return fmt.Sprintf("%s; slower by more than %.3g %%: %d of %s", overall, c.Threshold*100, regressed, plural(len(c.Cells), "cell"))
 }
