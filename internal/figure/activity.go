@@ -143,6 +143,9 @@ func inRounds(rounds []int) string {
 		return ""
 	}
 	text := ", in rounds "
+	if len(rounds) == 1 {
+		text = ", in round "
+	}
 	for i := 0; i < len(rounds); {
 		from := i
 		for i++; i < len(rounds) && rounds[i] == rounds[i-1]+1; i++ {

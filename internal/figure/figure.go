@@ -6,7 +6,7 @@
 // formats nothing, reads and writes no files and keeps no clock, so the same run
 // always has the same figures.
 //
-// Start with [Of] for one run.
+// Start with [Of] for one run, and [Compare] for two.
 package figure
 
 import (
@@ -109,14 +109,19 @@ func (f *Figures) take(c result.Cell, trials []result.Trial) error {
 	}
 	f.Trials += len(trials)
 	if c.Twin != "" {
-		l := LoadOf(c)
-		f.Noise = Noise{Number(stat.Floor(l.Costs(f.Run.Rounded(c.Twin)), l.Costs(trials))), c, c.Twin}
+		f.Noise = Noise{floorOf(f.Run, c), c, c.Twin}
 		return nil
 	}
 	r, err := newRow(f.Run, c, trials)
 	f.Outliers += r.Time.Outliers
 	f.add(r)
 	return err
+}
+
+// floorOf is the gap between a cell and its twin.
+func floorOf(run result.Run, twin result.Cell) Number {
+	load := LoadOf(twin)
+	return Number(stat.Floor(load.Costs(run.Rounded(twin.Twin)), load.Costs(run.Rounded(twin.Name))))
 }
 
 func newHarness(c result.Cell, trials []result.Trial) Harness {

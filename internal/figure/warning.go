@@ -37,7 +37,7 @@ func (w Warning) in(rounds []int) Warning {
 // warn returns all that is doubtful: first what bears on every figure, at last
 // what bears on one cell.
 func (f Figures) warn() []Warning {
-	found := slices.Concat(f.warnOfRounds(), f.warnOfNoise(), f.warnOfPlace(), f.warnOfSync(), f.warnOfActivity(), f.warnOfProcess(), f.warnOfCalls())
+	found := slices.Concat([]Warning{}, f.warnOfRounds(), f.warnOfNoise(), f.warnOfPlace(), f.warnOfSync(), f.warnOfActivity(), f.warnOfProcess(), f.warnOfCalls())
 	for _, g := range f.Groups {
 		for _, r := range g.Rows {
 			found = append(found, f.warnOfCell(r)...)
