@@ -166,7 +166,7 @@ func (t *groupTally) check(test *testing.T, bare float64) {
 }
 
 // groupRuns is how many runs a simulation of groups has, which take longer.
-func groupRuns() int { return runs() / 5 }
+func groupRuns() int { return runs() * 3 / 20 }
 
 // One code under many names: in at most 5 % of the RUNS is any of them called
 // faster or slower than the luckiest, whatever their number.
