@@ -172,9 +172,13 @@ func findShare(n Need, r figure.Row) Finding {
 	if !(high > 0) {
 		return unknown("CPU time is not counted here")
 	}
-	share := high * n.Records(r.Cell.RecordBytes) / float64(time.Second)
-	return known(roundUp(int64(math.Ceil(share*100*100))), how)
+	share := high * n.Records(r.Cell.RecordBytes) / float64(time.Second) * 100 * 100
+	return known(roundUp(int64(math.Ceil(share*(1-floatSlack)))), how)
 }
+
+// floatSlack keeps what is a whole number but for the last bits of a float64 from
+// being rounded up to the next.
+const floatSlack = 1e-12
 
 // roundUp and roundDown leave three digits.
 func roundUp(n int64) int64 {
