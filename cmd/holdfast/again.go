@@ -15,8 +15,8 @@ import (
 // withEarlier are the flags that may be given together with --from and --resume:
 // all others are decided by the earlier run.
 var withEarlier = map[string][]string{
-	"from":   {"from", "dir", "output", "allow-tmpfs", "dry-run", "export", "emit-fio", "baseline", "save-baseline", "baseline-dir"},
-	"resume": {"resume", "allow-tmpfs", "dry-run", "export", "emit-fio", "baseline", "save-baseline", "baseline-dir"},
+	"from":   {"from", "dir", "output", "allow-tmpfs", "dry-run", "export", "emit-fio", "baseline", "save-baseline", "baseline-dir", "threshold"},
+	"resume": {"resume", "allow-tmpfs", "dry-run", "export", "emit-fio", "baseline", "save-baseline", "baseline-dir", "threshold"},
 }
 
 // earlier reads the run that --from or --resume names, and takes over its folder,

@@ -3,10 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -40,6 +42,8 @@ type benchmark struct {
 	resume      string
 	dryRun      bool
 	allowTmpfs  bool
+	export      report.Format
+	baseline    baseline
 }
 
 func newBench() *cobra.Command {
@@ -82,11 +86,14 @@ func (b *benchmark) addFlags(cmd *cobra.Command) {
 	f.Var(once("percent", &b.width, parseShare("width")), "width", "end when every ratio is known to ± this, or the time is up (default: 5%)")
 	f.Var(once("number", &b.rounds, parseNumber("rounds", maxRounds)), "rounds", "run every policy just this many times, however well it is known")
 	f.Var(once("number", &b.seed, parseSeed), "seed", "repeat the order of an earlier run (default: a new one)")
-	f.Var(once("file", &b.from, given), "from", "repeat the run of these results: the same policies, records, order and rounds")
+	f.Var(once("file", &b.from, given), "from", "repeat the run of these results: the same policies, records and order")
 	f.Var(once("file", &b.resume, given), "resume", "go on with the run of these results, which was interrupted or killed")
 	inGroup(f, "How long, and again", "width", "rounds", "seed", "from", "resume")
 	f.BoolVar(&b.allowTmpfs, "allow-tmpfs", false, "measure a file system in memory too, where nothing is ever durable")
 	inGroup(f, "Where", "allow-tmpfs")
+	exportFlag(f, &b.export, "print this instead of the table", report.Formats()...)
+	inGroup(f, "For programs", "export")
+	b.baseline.addFlags(f)
 }
 
 func (b *benchmark) addLoadFlags(cmd *cobra.Command) {
@@ -136,6 +143,10 @@ func (b *benchmark) contradiction(cmd *cobra.Command) error {
 		return misuse("give --rounds for just so many, or --width for as many as it takes", "--rounds and --width contradict each other")
 	case b.steady && (b.rate > 0 || b.width > 0 || b.quick || b.full):
 		return misuse("--steady goes with --policy, --record, --writers, --rounds, --time and --room", "--steady measures each policy in one long trial, which --rate, --width, --quick and --full contradict")
+	case b.baseline.against != "" && b.baseline.against == b.baseline.save:
+		return misuse("give two names, or leave one out", "--baseline and --save-baseline both name %s, which a regression would overwrite", b.baseline.save)
+	case b.baseline.against != "" && b.export != "" && !slices.Contains(report.ContrastFormats(), b.export):
+		return misuse("with --baseline the comparison is exported, as json or markdown; holdfast report -o results.jsonl --export exports the run", "--baseline and --export %s contradict each other", b.export)
 	case b.room > 0 && !b.steady:
 		return misuse("give both, or neither", "--room is the largest file of --steady, which is missing")
 	case b.steady && b.room > 0 && b.room < minRoom:
@@ -183,6 +194,13 @@ func (b *benchmark) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := b.baseline.prepare(); err != nil {
+		return err
+	}
+	again := b.from != ""
+	if b.baseline.against != "" && b.resume == "" && len(contradicting(cmd, "from")) == 0 {
+		again, earlier = true, b.baseline.earlier
+	}
 	if b.dryRun {
 		return b.tellPlan(cmd.OutOrStdout(), choice, earlier)
 	}
@@ -199,17 +217,42 @@ func (b *benchmark) run(cmd *cobra.Command) (err error) {
 	switch ctx := cmd.Context(); {
 	case b.resume != "":
 		err = s.resume(ctx, earlier)
-	case b.from != "":
+	case again:
 		err = s.repeat(ctx, earlier.Header)
 	default:
 		err = s.measure(ctx, choice)
 	}
+	if err == nil && b.baseline.save != "" {
+		if err := saveBaseline(b.baseline.folder, b.baseline.save, s.run); err != nil {
+			return err
+		}
+	}
 	if s.run.Rounds() > 0 {
-		if printErr := report.Text(cmd.OutOrStdout(), s.run); err == nil && printErr != nil {
+		if printErr := b.print(cmd.OutOrStdout(), s.run); err == nil && printErr != nil {
 			return printErr
 		}
 	}
 	return s.refuse(err)
+}
+
+// print writes the table of the run, or what is exported instead, and how it
+// compares with the baseline; it returns the refusal of a regression.
+func (b *benchmark) print(w io.Writer, run result.Run) error {
+	if b.baseline.against == "" {
+		return writeReport(w, run, b.export, false)
+	}
+	if b.export != "" {
+		return b.baseline.show(w, run, b.export)
+	}
+	if err := errors.Join(report.Text(w, run), newline(w)); err != nil {
+		return err
+	}
+	return b.baseline.show(w, run, "")
+}
+
+func newline(w io.Writer) error {
+	_, err := io.WriteString(w, "\n")
+	return err
 }
 
 // cannotOpen says why nothing can be measured in the folder given.

@@ -306,7 +306,7 @@ func examples(help string) []string {
 	return lines
 }
 
-var commands = []string{"", "bench", "report", "version", "completion"}
+var commands = []string{"", "bench", "advise", "report", "compare", "version", "completion"}
 
 func TestHelpNamesEveryCommand(t *testing.T) {
 	all := append([]string{}, commandNames(newRoot())...)

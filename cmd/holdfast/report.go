@@ -16,17 +16,25 @@ import (
 
 func newReport() *cobra.Command {
 	var output string
+	var format report.Format
 	cmd := &cobra.Command{
 		Use:   "report results.jsonl [flags]",
-		Short: "print the table of an earlier run again, or make a page of it",
+		Short: "print the table of an earlier run again, make a page of it, or export it",
 		Long: `Report reads the results that bench has kept with -o and prints the same table
 again. With -o it writes one HTML page instead, with a picture, the facts of the
 machine and how it was measured; the page needs no other file and no network.
 
+With --export it writes for programs instead, to stdout or to the file of -o:
+  csv       a row for each trial, with all raw values, units in the columns' names
+  json      one document: all figures, the warnings and the header
+  bench     a line for each trial as Go's benchmarks have it, for benchstat
+  markdown  tables for a pull request
+docs/results.md describes the results and what is exported.
+
 Results of a run that was interrupted or killed are shown as far as they go, and
 marked. The file - is the standard input.`,
-		Example: `  holdfast report results.jsonl
-  holdfast report results.jsonl -o report.html`,
+		Example: `  holdfast report results.jsonl -o report.html
+  holdfast report results.jsonl --export csv`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return misuse("for instance: holdfast report results.jsonl", "report takes one results file, and %d were given", len(args))
@@ -38,14 +46,26 @@ marked. The file - is the standard input.`,
 			if err != nil {
 				return err
 			}
-			if output == "" {
-				return cannotReport(args[0], report.Text(cmd.OutOrStdout(), run))
-			}
-			return cannotReport(args[0], writePage(output, run))
+			return cannotReport(args[0], writeOut(cmd.OutOrStdout(), output, func(w io.Writer) error {
+				return writeReport(w, run, format, output != "")
+			}))
 		},
 	}
-	cmd.Flags().VarP(once("file", &output, given), "output", "o", "write an HTML page to this new file instead of the table")
+	cmd.Flags().SortFlags = false
+	cmd.Flags().VarP(once("file", &output, given), "output", "o", "write an HTML page, or what is exported, to this new file")
+	exportFlag(cmd.Flags(), &format, "write for programs", report.Formats()...)
 	return cmd
+}
+
+// writeReport writes in a format; without one a page to a file, else the table.
+func writeReport(w io.Writer, run result.Run, format report.Format, toFile bool) error {
+	switch {
+	case format != "":
+		return report.Export(w, run, format)
+	case toFile:
+		return report.HTML(w, run)
+	}
+	return report.Text(w, run)
 }
 
 const hintResults = "results are made by holdfast bench -o results.jsonl"
@@ -73,21 +93,6 @@ func readRun(name string, stdin io.Reader) (result.Run, error) {
 	}
 	defer f.Close()
 	return result.Read(f)
-}
-
-// writePage makes a page in a new file; if that fails, no file is left.
-func writePage(path string, run result.Run) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if errors.Is(err, fs.ErrExist) {
-		return misuse("choose another name, or remove it first", "-o %s: the file exists, and nothing is overwritten", path)
-	}
-	if err != nil {
-		return misuse("choose a file in an existing folder that you may write to", "-o %s: %w", path, cause(err))
-	}
-	if err := errors.Join(report.HTML(f, run), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(path))
-	}
-	return nil
 }
 
 // cannotReport gives an error of a report its exit code and hint.

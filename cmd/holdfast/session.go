@@ -28,7 +28,10 @@ type session struct {
 	ground *trial.Ground
 	dir    string // as the user gave it
 	output string // the results file, or empty
-	quiet  string // why system calls can't be counted, or empty
+
+	counting trial.Counting
+	traced   map[string]*result.SystemCalls // by cell, where tracepoints can't be had
+	unseen   string                         // why system calls can't be counted at all, or empty
 
 	run   result.Run
 	file  *result.File
@@ -36,22 +39,29 @@ type session struct {
 	clock clock
 }
 
-// newSession begins a session that counts system calls if it can.
+// newSession begins a session that counts system calls by tracepoints if it can.
 func newSession(stderr io.Writer, ground *trial.Ground, dir, output string) *session {
-	return &session{
+	s := &session{
 		stderr: stderr, study: study.Policy(), ground: ground, dir: dir, output: output,
-		quiet: trial.CallsUnseen(), show: newProgress(stderr),
+		unseen: trial.TracepointsUnseen(), show: newProgress(stderr),
 	}
+	if s.unseen == "" {
+		s.counting = trial.Tracepoints
+	}
+	return s
 }
 
 // measure plans what is chosen, tells the plan, and runs it. What was measured is
 // in run, also with an error.
 func (s *session) measure(ctx context.Context, c study.Choice) error {
 	s.say("calibrating with short runs in %s on %s", s.ground.Dir(), s.ground.FileSystem)
-	c.CountCalls = s.quiet == ""
+	c.Counting = s.counting
 	matrix, plan, err := s.study.Prepare(ctx, s.ground, c, s.show.probing)
 	s.show.end()
 	if err != nil {
+		return err
+	}
+	if err := s.trace(ctx, matrix); err != nil {
 		return err
 	}
 	return s.begin(ctx, s.header(matrix, plan), matrix)
@@ -60,8 +70,8 @@ func (s *session) measure(ctx context.Context, c study.Choice) error {
 // repeat runs the plan of an earlier run again: the same cells with the same
 // records, in the same order.
 func (s *session) repeat(ctx context.Context, h result.Header) error {
-	matrix := study.Again(h, s.quiet == "")
-	if err := s.ground.Need(h.Plan.Room); err != nil {
+	matrix := study.Again(h, s.counting)
+	if err := errors.Join(s.ground.Need(h.Plan.Room), s.trace(ctx, matrix)); err != nil {
 		return err
 	}
 	again := s.header(matrix, h.Plan)
@@ -88,7 +98,7 @@ func (s *session) resume(ctx context.Context, earlier result.Run) (err error) {
 		return fmt.Errorf("--resume: %w", err)
 	}
 	s.run.Resumed, s.run.End = append(s.run.Resumed, r), nil
-	matrix := study.Again(earlier.Header, s.quiet == "")
+	matrix := study.Again(earlier.Header, s.counting)
 	matrix.Whole, matrix.Before = earlier.Rounds(), earlier.LastRound()
 	if matrix.Limit > 0 {
 		matrix.Limit = max(1, matrix.Limit-earlier.Spent())
@@ -133,7 +143,7 @@ func (s *session) header(m trial.Matrix, plan result.Plan) result.Header {
 	h := result.Header{
 		SchemaVersion: result.SchemaVersion, Program: program(),
 		Study: s.study.Name, Question: s.study.Question, StartedAt: now(),
-		Dir: dir, Seed: m.Seed, Plan: plan, Machine: machine.Read(dir), SystemCallsUnseen: s.quiet,
+		Dir: dir, Seed: m.Seed, Plan: plan, Machine: machine.Read(dir), SystemCallsUnseen: s.unseen,
 	}
 	for _, c := range m.Cells {
 		h.Cells = append(h.Cells, c.Cell)
@@ -146,6 +156,9 @@ func (s *session) Begin(step trial.Step) { s.show.begin(step) }
 
 func (s *session) Done(t result.Trial) error {
 	s.clock.look()
+	if t.Round == 0 && t.SystemCalls == nil {
+		t.SystemCalls = s.traced[t.Cell]
+	}
 	s.run.Trials = append(s.run.Trials, t)
 	if s.file == nil {
 		return nil

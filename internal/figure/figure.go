@@ -6,7 +6,7 @@
 // formats nothing, reads and writes no files and keeps no clock, so the same run
 // always has the same figures.
 //
-// Start with [Of] for one run.
+// Start with [Of] for one run, and [Compare] for two.
 package figure
 
 import (
@@ -109,14 +109,19 @@ func (f *Figures) take(c result.Cell, trials []result.Trial) error {
 	}
 	f.Trials += len(trials)
 	if c.Twin != "" {
-		l := LoadOf(c)
-		f.Noise = Noise{Number(stat.Floor(l.Costs(f.Run.Rounded(c.Twin)), l.Costs(trials))), c, c.Twin}
+		f.Noise = Noise{floorOf(f.Run, c), c, c.Twin}
 		return nil
 	}
 	r, err := newRow(f.Run, c, trials)
 	f.Outliers += r.Time.Outliers
 	f.add(r)
 	return err
+}
+
+// floorOf is the gap between a cell and its twin.
+func floorOf(run result.Run, twin result.Cell) Number {
+	load := LoadOf(twin)
+	return Number(stat.Floor(load.Costs(run.Rounded(twin.Twin)), load.Costs(run.Rounded(twin.Name))))
 }
 
 func newHarness(c result.Cell, trials []result.Trial) Harness {
@@ -136,15 +141,14 @@ func (f *Figures) add(r Row) {
 
 // compare sets the costs of the group's rows against the cheapest of them.
 func (g Group) compare(floor float64) {
-	best := 0
-	for i, r := range g.Rows {
-		if stat.Quantile(r.Costs, 0.5) < stat.Quantile(g.Rows[best].Costs, 0.5) {
-			best = i
-		}
+	var cells [][]float64
+	for _, r := range g.Rows {
+		cells = append(cells, r.Costs)
 	}
-	g.Rows[best].Fastest = true
-	for i := range g.Rows {
-		g.Rows[i].Cost = Comparison{stat.Compare(g.Rows[best].Costs, g.Rows[i].Costs, floor, stat.Band)}
+	fastest, comparisons := stat.CompareGroup(cells, floor, stat.Band)
+	g.Rows[fastest].Fastest = true
+	for i, c := range comparisons {
+		g.Rows[i].Cost = Comparison{c}
 	}
 }
 

@@ -37,7 +37,7 @@ type Row struct {
 	LongestSync  time.Duration `json:"longest_sync_ns,omitempty"`  // of all trials; 0 is none, or not known
 	LongestFlush time.Duration `json:"longest_flush_ns,omitempty"` // likewise, of the flushes at the end
 
-	Memory     holdfast.Size      `json:"buffers_bytes"`          // the most that a Writer holds in its own memory
+	Memory     holdfast.Size      `json:"buffers"`                // the most that a Writer holds in its own memory: 128KiB
 	Before     []result.Residency `json:"cache_before,omitempty"` // before each trial, where it is known
 	Steadiness *Steadiness        `json:"steadiness,omitempty"`
 }

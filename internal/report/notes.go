@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,8 +40,15 @@ func (s sheet) notes() []string {
 			"p50, p99: time of one Write. A policy that syncs pays in its own time for the disk's work; sync=never leaves that for later.",
 		"noise: " + s.noise(),
 	}
-	if reason := s.Run.Header.SystemCallsUnseen; reason != "" {
-		notes = append(notes, "calls: not observable here ("+reason+"); with a * they are those that the Writer counts itself")
+	for _, h := range s.Harness {
+		notes = append(notes, fmt.Sprintf("measuring itself takes %s a record with %s, CPU time %s, and is in all figures",
+			nanoseconds(h.Time.Median), plural(h.Cell.Writers, "writer"), nanoseconds(float64(h.CPU))))
+	}
+	if s.anyGroup(func(l figure.Load) bool { return l.ByCPU() }) {
+		notes = append(notes, "where records are due at a rate, that rate decides how long a trial takes: the cost there is CPU time, and p50 and p99 count from when a record was due")
+	}
+	if s.Run.Header.SystemCallsUnseen != "" {
+		notes = append(notes, "calls with a * are those that the Writer counts itself")
 	}
 	if s.Outliers > 0 {
 		notes = append(notes, fmt.Sprintf("outliers: %d of %s, and they count like all others", s.Outliers, plural(s.Trials, "trial")))
@@ -48,16 +56,27 @@ func (s sheet) notes() []string {
 	return notes
 }
 
-// someDoubts is the doubts for a place that is too small for all of them.
+func (s sheet) anyGroup(is func(figure.Load) bool) bool {
+	return slices.ContainsFunc(s.Groups, func(g figure.Group) bool { return is(g.Load) })
+}
+
+// someDoubts is the doubts for a place that is too small for all of them: one of
+// each kind.
 func (s sheet) someDoubts() []string {
-	if len(s.Warnings) == 0 {
-		return nil
+	var lines []string
+	first, more := map[string]int{}, map[string]int{}
+	for _, w := range s.Warnings {
+		if _, ok := first[w.Code]; ok {
+			more[w.Code]++
+			continue
+		}
+		first[w.Code] = len(lines)
+		lines = append(lines, "doubtful: "+doubt(w))
 	}
-	line := "doubtful: " + doubt(s.Warnings[0])
-	if more := len(s.Warnings) - 1; more > 0 {
-		line += fmt.Sprintf(" (and %d more of the kind; the HTML report has all)", more)
+	for code, n := range more {
+		lines[first[code]] += fmt.Sprintf(" (and %d more of the kind; the HTML report has all)", n)
 	}
-	return []string{line}
+	return lines
 }
 
 // systemCalls is those of a record: observed, or with a mark the Writer's own.

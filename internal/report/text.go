@@ -70,20 +70,8 @@ func (s sheet) textLosses(b *strings.Builder) {
 // apart in the notes.
 var groupHeader = table.Row{"policy", "records/s", "95 %", "cost", "", "MiB/s", "elapsed", "user", "system", "calls", "p50", "p99"}
 
-func groupColumns() []table.ColumnConfig {
-	var columns []table.ColumnConfig
-	for n := range groupHeader {
-		align := text.AlignRight
-		if n == 0 || n == 4 {
-			align = text.AlignLeft
-		}
-		columns = append(columns, table.ColumnConfig{Number: n + 1, Align: align, AlignHeader: align})
-	}
-	return columns
-}
-
 func groupText(b *strings.Builder, g figure.Group) {
-	t := newTable(groupColumns()...)
+	t := newTable(rightAligned(len(groupHeader), 0, 4)...)
 	style := *t.Style()
 	style.Box.PaddingRight = " "
 	t.SetStyle(style)

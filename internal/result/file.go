@@ -124,6 +124,36 @@ func (f *File) line(v any) error {
 	return nil
 }
 
+// Write writes a run as [Read] reads it. A torn line is not written again.
+func Write(w io.Writer, run Run) error {
+	e := json.NewEncoder(w)
+	if err := e.Encode(header{kindHeader, run.Header}); err != nil {
+		return err
+	}
+	resumed := run.Resumed
+	for i, t := range run.Trials {
+		// Every process begins with round 0.
+		if i > 0 && t.Round == 0 && t.Position == 1 && len(resumed) > 0 {
+			if err := e.Encode(resumption{kindResume, resumed[0]}); err != nil {
+				return err
+			}
+			resumed = resumed[1:]
+		}
+		if err := e.Encode(trial{kindTrial, t}); err != nil {
+			return err
+		}
+	}
+	for _, r := range resumed {
+		if err := e.Encode(resumption{kindResume, r}); err != nil {
+			return err
+		}
+	}
+	if run.End == nil {
+		return nil
+	}
+	return e.Encode(end{kindEnd, *run.End})
+}
+
 // A FormatError says which line of a results file can't be used, and why.
 type FormatError struct {
 	Line int // from 1

@@ -75,7 +75,7 @@ func (w Workload) probe(ctx context.Context, g *trial.Ground) (rate, error) {
 			return rate{}, err
 		}
 		begun := time.Now()
-		m, err := Cell(w.cell(records), 0, false).Run(ctx, g, false)
+		m, err := Cell(w.cell(records), 0, trial.NotCounting).Run(ctx, g, false)
 		if ctx.Err() != nil {
 			return rate{}, ctx.Err()
 		}

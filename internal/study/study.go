@@ -99,15 +99,15 @@ func Full() Preset {
 
 // A Choice is what the user may set; what is empty or zero is the preset's.
 type Choice struct {
-	Preset     Preset
-	Policies   []holdfast.Policy
-	Records    []holdfast.Size
-	Writers    []int
-	Rounds     int     // just so many, whatever the width
-	Width      float64 // of the ratios' intervals at which the run ends
-	Budget     time.Duration
-	Seed       uint64
-	CountCalls bool // in the warm-up
+	Preset   Preset
+	Policies []holdfast.Policy
+	Records  []holdfast.Size
+	Writers  []int
+	Rounds   int     // just so many, whatever the width
+	Width    float64 // of the ratios' intervals at which the run ends
+	Budget   time.Duration
+	Seed     uint64
+	Counting trial.Counting // of system calls, in the warm-up
 	Setting
 }
 
@@ -158,7 +158,7 @@ func (s Study) Prepare(ctx context.Context, g *trial.Ground, c Choice, probed fu
 	fit := fitting{loads: loads, rates: rates, rounds: c.rounds(), fixed: c.Rounds > 0}.into(left * 9 / 10)
 	var cells []trial.Cell
 	for i, w := range loads {
-		cells = append(cells, Cell(w.cell(fit.records[i]), rates[i].estimate(fit.records[i]), c.CountCalls))
+		cells = append(cells, Cell(w.cell(fit.records[i]), rates[i].estimate(fit.records[i]), c.Counting))
 	}
 	m, plan := c.matrix(cells, fit.rounds)
 	if c.Rounds == 0 {
@@ -181,7 +181,7 @@ func (s Study) Outline(c Choice) ([]result.Cell, result.Plan) {
 			most = cmp.Or(c.Room, DefaultRoom)
 		}
 		cell.Records = max(int64(w.Writers), most/w.RecordBytes)
-		cells = append(cells, Cell(cell, steadyTime, false))
+		cells = append(cells, Cell(cell, steadyTime, trial.NotCounting))
 	}
 	_, plan := c.matrix(cells, c.rounds())
 	if !c.Steady {
@@ -207,7 +207,7 @@ func (c Choice) steady(g *trial.Ground, loads []Workload) (trial.Matrix, result.
 	for _, w := range loads {
 		cell := w.cell(max(int64(w.Writers), room/w.RecordBytes))
 		cell.Longest = longest
-		cells = append(cells, Cell(cell, longest, c.CountCalls))
+		cells = append(cells, Cell(cell, longest, c.Counting))
 	}
 	return c.matrix(cells, c.rounds())
 }
@@ -254,13 +254,28 @@ func (w Workload) cell(records int64) result.Cell {
 
 // Again returns the matrix that a header describes: the same cells with the same
 // records, the same order, rounds, width and limit.
-func Again(h result.Header, countCalls bool) trial.Matrix {
+func Again(h result.Header, counting trial.Counting) trial.Matrix {
 	m := trial.Matrix{Rounds: h.Plan.Rounds, Seed: h.Seed, Limit: h.Plan.Limit}
 	each := h.Plan.Estimate / time.Duration(max(1, len(h.Cells)*(h.Plan.Rounds+1)))
 	for _, c := range h.Cells {
-		m.Cells = append(m.Cells, Cell(c, each, countCalls))
+		m.Cells = append(m.Cells, Cell(c, each, counting))
 	}
 	return m
+}
+
+// tracedRecords bounds a cell that runs under a tracer, where each system call
+// takes ten times as long.
+const tracedRecords = 20_000
+
+// Trace runs a cell once under [trial.CountByTrace], with fewer records.
+func Trace(ctx context.Context, g *trial.Ground, c result.Cell) (trial.Traced, error) {
+	c.Records = max(int64(c.Writers), min(c.Records, tracedRecords))
+	if c.Rate > 0 {
+		c.Records = max(int64(c.Writers), min(c.Records, int64(c.Rate)))
+	}
+	c.Steady = false
+	_, err := Cell(c, 0, trial.Marks).Run(ctx, g, true)
+	return trial.Traced{Cell: c.Name, Records: c.Records}, err
 }
 
 // steadyWarmUp is how many records warm up a cell whose trials are long.
@@ -271,7 +286,7 @@ func steadyWarmUp(c result.Cell) int64 {
 
 // Cell returns what runs a cell. Its warm-up counts system calls if it is to, and
 // is a short one where trials are long.
-func Cell(c result.Cell, estimate time.Duration, countCalls bool) trial.Cell {
+func Cell(c result.Cell, estimate time.Duration, counting trial.Counting) trial.Cell {
 	a := trial.Append{
 		Policy: c.Policy, RecordBytes: c.RecordBytes, Writers: c.Writers, Records: c.Records, Stride: c.LatencyStride,
 		Rate: c.Rate, Cache: c.Cache, Empty: c.Empty, Steady: c.Steady, Longest: c.Longest,
@@ -279,7 +294,7 @@ func Cell(c result.Cell, estimate time.Duration, countCalls bool) trial.Cell {
 	run := func(ctx context.Context, g *trial.Ground, warmUp bool) (result.Measurement, error) {
 		a := a
 		if warmUp {
-			a.CountCalls = countCalls
+			a.Count = counting
 			if a.Steady {
 				a.Steady, a.Records = false, steadyWarmUp(c)
 			}

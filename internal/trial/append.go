@@ -44,8 +44,7 @@ type Append struct {
 	// Empty writes to nothing at all: what the trial takes is what measuring takes.
 	Empty bool
 
-	// CountCalls asks for the system calls, at the price of slower ones.
-	CountCalls bool
+	Count Counting
 
 	// Open makes what is written to; nil is a Writer under the Policy.
 	Open func(path string) (Target, error)
@@ -121,7 +120,7 @@ func (a Append) shares() []int64 {
 func (a Append) measure(ctx context.Context, g *Ground, path string) (m result.Measurement, counts []int64, err error) {
 	crew := a.newCrew(ctx, g)
 	defer crew.dismiss()
-	meter, err := startMeter(g.observer, a.CountCalls)
+	meter, err := startMeter(g.observer, a.Count)
 	if err != nil {
 		return m, nil, err
 	}

@@ -47,7 +47,7 @@ type hand struct {
 func (a Append) newCrew(ctx context.Context, g *Ground) *crew {
 	c := &crew{begin: make(chan begin), ctx: ctx, open: a.Rate > 0}
 	if a.Steady {
-		c.steady = &steadiness{observer: g.observer, longest: a.Longest}
+		c.steady = &steadiness{memory: waiting(g.observer), longest: a.Longest}
 	}
 	c.forget = context.AfterFunc(ctx, func() { c.stopped.Store(true) })
 	for i, share := range a.shares() {

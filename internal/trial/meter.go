@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/machine"
@@ -21,20 +20,17 @@ type meter struct {
 	memory   runtime.MemStats
 	observer *machine.Observer
 	activity machine.Activity
-	calls    *sys.SyscallCounter // nil where calls are not counted
+	counting Counting
+	calls    *sys.SyscallCounter // with Tracepoints only
 }
 
 // startMeter collects garbage first, so that no trial pays for the one before it.
-func startMeter(o *machine.Observer, countCalls bool) (*meter, error) {
+func startMeter(o *machine.Observer, counting Counting) (*meter, error) {
 	runtime.GC()
-	m := &meter{observer: o, activity: o.Read()}
+	m := &meter{observer: o, activity: o.Read(), counting: counting}
 	runtime.ReadMemStats(&m.memory)
-	if countCalls {
-		calls, err := sys.StartSyscallCounter()
-		if err != nil {
-			return nil, fmt.Errorf("count system calls: %w", err)
-		}
-		m.calls = calls
+	if err := m.startCounting(); err != nil {
+		return nil, err
 	}
 	var err error
 	m.usage, err = usage()
@@ -90,30 +86,4 @@ func usedSince(u, before sys.Usage) result.Usage {
 		BlocksIn:          u.BlocksIn - before.BlocksIn,
 		BlocksOut:         u.BlocksOut - before.BlocksOut,
 	}
-}
-
-func (m *meter) stopCounting(into *result.Measurement) error {
-	if m.calls == nil {
-		return nil
-	}
-	counts, err := m.calls.Stop()
-	m.calls = nil
-	if err != nil {
-		return fmt.Errorf("count system calls: %w", err)
-	}
-	into.SystemCalls = &result.SystemCalls{Total: counts.Total, Writes: counts.Writes, Syncs: counts.Syncs, Source: "tracepoints"}
-	return nil
-}
-
-// CallsUnseen says why system calls can't be counted here, or is empty.
-func CallsUnseen() string {
-	c, err := sys.StartSyscallCounter()
-	if err == nil {
-		_, err = c.Stop()
-	}
-	if err == nil {
-		return ""
-	}
-	reason := strings.TrimPrefix(err.Error(), "system calls can't be counted: ")
-	return strings.TrimSuffix(reason, ": "+errors.ErrUnsupported.Error())
 }

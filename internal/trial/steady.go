@@ -17,8 +17,8 @@ const sampleEvery = time.Second
 // does the memory that waits to be written. A page cache that still fills up takes
 // bytes at a steady rate too; that rate ends when the kernel makes writers wait.
 type steadiness struct {
-	observer *machine.Observer
-	longest  time.Duration // 0 is no bound
+	memory  func(*result.Sample) // fills in what waits in memory to be written
+	longest time.Duration        // 0 is no bound
 	samples  []result.Sample
 	rates    []float64 // bytes of each sample
 	reached  bool
@@ -56,15 +56,22 @@ func (s *steadiness) await(w Target, begun time.Time, c *crew) {
 // take adds a sample.
 func (s *steadiness) take(at time.Duration, size int64) {
 	sample := result.Sample{At: at, Size: size}
-	activity := s.observer.Read()
-	if activity.Dirty != nil && activity.Writeback != nil {
-		sample.Dirty, sample.Writeback = *activity.Dirty, *activity.Writeback
-	}
-	if limits, ok := machine.ReadDirtyLimits(); ok {
-		sample.Throttle = limits.Throttle
-	}
+	s.memory(&sample)
 	s.samples = append(s.samples, sample)
 	s.rates = append(s.rates, float64(size))
+}
+
+// waiting returns what fills in a sample by what the machine tells.
+func waiting(o *machine.Observer) func(*result.Sample) {
+	return func(s *result.Sample) {
+		activity := o.Read()
+		if activity.Dirty != nil && activity.Writeback != nil {
+			s.Dirty, s.Writeback = *activity.Dirty, *activity.Writeback
+		}
+		if limits, ok := machine.ReadDirtyLimits(); ok {
+			s.Throttle = limits.Throttle
+		}
+	}
 }
 
 // fillLimit is how much of what was written in the window may have stayed in

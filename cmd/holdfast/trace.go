@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast/internal/result"
+	"github.com/holdfast-go/holdfast/internal/study"
+	"github.com/holdfast-go/holdfast/internal/trial"
+)
+
+// traceCommand is the command that the program runs itself as, under ptrace, to
+// count the system calls of each cell. Nothing of it is timed.
+const traceCommand = "count-system-calls"
+
+// trace counts the system calls of the matrix's cells under ptrace, if they can't
+// be counted in this process. Where that can't be done either, the run goes on
+// without, and says why.
+func (s *session) trace(ctx context.Context, m trial.Matrix) error {
+	if s.counting != trial.NotCounting {
+		return nil
+	}
+	cells, err := json.Marshal(tracedCells(m))
+	if err != nil {
+		return err
+	}
+	s.say("counting system calls under ptrace, in a run that is not timed")
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", traceCommand, "--dir", s.ground.Dir())
+	cmd.Args[0] = os.Args[0]
+	cmd.Stdin = strings.NewReader(string(cells))
+	counts, why := trial.CountByTrace(cmd)
+	if why != "" {
+		s.unseen += "; by ptrace: " + why
+		return ctx.Err()
+	}
+	s.traced, s.unseen = counts, ""
+	return nil
+}
+
+// tracedCells returns each cell once.
+func tracedCells(m trial.Matrix) (cells []result.Cell) {
+	for _, c := range m.Cells {
+		if !c.Empty && c.Twin == "" {
+			cells = append(cells, c.Cell)
+		}
+	}
+	return cells
+}
+
+func newTrace() *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use:    traceCommand,
+		Short:  "run the cells that the standard input lists once each, for bench to count their system calls",
+		Hidden: true,
+		Args:   noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var cells []result.Cell
+			if err := json.NewDecoder(cmd.InOrStdin()).Decode(&cells); err != nil {
+				return misuse("bench calls this command itself", "the standard input lists no cells: %w", err)
+			}
+			return traceCells(cmd, dir, cells)
+		},
+	}
+	cmd.Flags().Var(once("folder", &dir, given), "dir", "folder to write in")
+	return cmd
+}
+
+func traceCells(cmd *cobra.Command, dir string, cells []result.Cell) error {
+	ground, err := trial.OpenGround(dir, true)
+	if err != nil {
+		return err
+	}
+	defer ground.Close()
+	tell := json.NewEncoder(cmd.OutOrStdout())
+	for _, c := range cells {
+		traced, err := study.Trace(cmd.Context(), ground, c)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.Name, err)
+		}
+		if err := tell.Encode(traced); err != nil {
+			return err
+		}
+	}
+	return nil
+}

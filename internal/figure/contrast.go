@@ -1,0 +1,196 @@
+package figure
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/machine"
+	"github.com/holdfast-go/holdfast/internal/result"
+	"github.com/holdfast-go/holdfast/internal/stat"
+)
+
+// ErrNothingInCommon says that two runs share no cell.
+var ErrNothingInCommon = errors.New("the two have no cell in common")
+
+// A Contrast is what a run B shows beside a run A, the earlier one.
+type Contrast struct {
+	A         Side                 `json:"a"`
+	B         Side                 `json:"b"`
+	Machines  []machine.Difference `json:"machine_differences,omitempty"`
+	Threshold float64              `json:"threshold"` // 0.05 is 5 %; ratios inside are the same
+	Floor     Number               `json:"floor"`     // the larger noise of the two runs; absent where one has none
+
+	// Unpaired says why the rounds of the two are not paired, or is empty.
+	//
+	// Pairs are rounds of the same number. They ran the cells in the same order, so
+	// what a cell suffers from the one before it is in both; but hours may lie
+	// between them, so nothing that the machine did meanwhile is taken out.
+	Unpaired string `json:"unpaired_because,omitempty"`
+
+	Cells   []Change   `json:"cells"`
+	Overall Comparison `json:"overall"` // of the geometric means of all cells, B/A
+
+	OnlyA []string `json:"only_in_a,omitempty"`
+	OnlyB []string `json:"only_in_b,omitempty"`
+}
+
+// A Side is one of the two runs.
+type Side struct {
+	Name      string    `json:"name"` // as the user calls it
+	Program   string    `json:"program"`
+	StartedAt time.Time `json:"started_at"`
+	Seed      uint64    `json:"seed"`
+	Rounds    int       `json:"rounds"`
+	Missing   string    `json:"not_complete,omitempty"`
+	Floor     Number    `json:"floor"`
+
+	run result.Run
+}
+
+// NewSide names a run, or returns ErrNoRound.
+func NewSide(name string, run result.Run) (Side, error) {
+	h := run.Header
+	s := Side{Name: name, Program: h.Program, StartedAt: h.StartedAt, Seed: h.Seed, Rounds: run.Rounds(), Missing: run.Mark(), Floor: absent, run: run}
+	if s.Rounds == 0 {
+		return s, ErrNoRound
+	}
+	for _, c := range h.Cells {
+		if c.Twin != "" {
+			s.Floor = floorOf(run, c)
+		}
+	}
+	return s, nil
+}
+
+// A Change is one cell in both runs.
+type Change struct {
+	Cell result.Cell `json:"cell"` // that of B
+	Load Load        `json:"-"`
+	A    Summary     `json:"a_ns_per_record"` // of the clock, or of the CPUs in an open loop
+	B    Summary     `json:"b_ns_per_record"`
+
+	// Records is how many A wrote in a trial, where B wrote another number: what a
+	// file costs once is then spread over more of them on one side.
+	Records int64 `json:"a_records,omitempty"`
+
+	Cost      Comparison `json:"cost"` // B/A
+	Regressed bool       `json:"regressed"`
+}
+
+// Compare sets b beside a, cell by cell, or returns ErrNothingInCommon. A cell has
+// regressed if it is slower, and the whole interval of its ratio is beyond the
+// threshold. Cells that repeat others, and empty ones, are in no comparison.
+func Compare(a, b Side, threshold float64) (Contrast, error) {
+	c := Contrast{
+		A: a, B: b, Threshold: threshold, Floor: Number(math.Max(float64(a.Floor), float64(b.Floor))),
+		Machines: machine.Differences(a.run.Header.Machine, b.run.Header.Machine),
+	}
+	c.Unpaired = c.whyUnpaired()
+	var before, after [][]float64
+	for _, cell := range compared(b.run) {
+		earlier, ok := find(a.run, cell)
+		if !ok {
+			c.OnlyB = append(c.OnlyB, cell.Name)
+			continue
+		}
+		costsA, costsB := c.costs(earlier, cell)
+		before, after = append(before, costsA), append(after, costsB)
+		c.Cells = append(c.Cells, c.change(earlier, cell, costsA, costsB))
+	}
+	for _, cell := range compared(a.run) {
+		if _, ok := find(b.run, cell); !ok {
+			c.OnlyA = append(c.OnlyA, cell.Name)
+		}
+	}
+	if len(c.Cells) == 0 {
+		return c, ErrNothingInCommon
+	}
+	c.Overall = c.compare(stat.GeometricMeans(before), stat.GeometricMeans(after))
+	return c, nil
+}
+
+// Regressed reports whether a cell, or all together, got slower by more than the
+// threshold.
+func (c Contrast) Regressed() bool {
+	return c.regressed(c.Overall) || slices.ContainsFunc(c.Cells, func(change Change) bool { return change.Regressed })
+}
+
+func (c Contrast) regressed(cost Comparison) bool {
+	return cost.Verdict == stat.Slower && cost.Low > 1+c.Threshold
+}
+
+// compared returns the cells of a run that are compared.
+func compared(run result.Run) []result.Cell {
+	return slices.DeleteFunc(slices.Clone(run.Header.Cells), func(c result.Cell) bool { return c.Empty || c.Twin != "" })
+}
+
+// find returns the cell of a run that does the same as another's.
+func find(run result.Run, like result.Cell) (result.Cell, bool) {
+	for _, c := range compared(run) {
+		if c.Name == like.Name && c.Policy == like.Policy && LoadOf(c) == LoadOf(like) {
+			return c, true
+		}
+	}
+	return result.Cell{}, false
+}
+
+// whyUnpaired finds the first reason for which rounds of the same number are not
+// of the same kind.
+func (c Contrast) whyUnpaired() string {
+	a, b := c.A.run.Header, c.B.run.Header
+	switch {
+	case len(c.Machines) > 0:
+		return "the machines differ"
+	case a.Seed != b.Seed:
+		return fmt.Sprintf("the seeds differ (%d and %d), so the cells ran in another order", a.Seed, b.Seed)
+	case !slices.Equal(a.Cells, b.Cells):
+		return "the plans differ: not the same cells with the same records"
+	case a.Plan.Rounds != b.Plan.Rounds || a.Plan.Width != b.Plan.Width:
+		return "the plans differ in their rounds"
+	case len(c.pairs()) == 0:
+		return "no round is whole in both"
+	}
+	return ""
+}
+
+// pairs returns the numbers of the rounds that are whole in both runs.
+func (c Contrast) pairs() []int {
+	numbers := func(run result.Run) []int {
+		return roundsWith(run.Rounded(run.Header.Cells[0].Name), func(result.Trial) bool { return true })
+	}
+	other := numbers(c.B.run)
+	return slices.DeleteFunc(numbers(c.A.run), func(round int) bool { return !slices.Contains(other, round) })
+}
+
+// costs returns the costs of a cell in both runs, those of paired rounds side by
+// side.
+func (c Contrast) costs(earlier, cell result.Cell) (a, b []float64) {
+	before, after := c.A.run.Rounded(earlier.Name), c.B.run.Rounded(cell.Name)
+	if c.Unpaired == "" {
+		rounds := c.pairs()
+		notPaired := func(t result.Trial) bool { return !slices.Contains(rounds, t.Round) }
+		before, after = slices.DeleteFunc(before, notPaired), slices.DeleteFunc(after, notPaired)
+	}
+	load := LoadOf(cell)
+	return load.Costs(before), load.Costs(after)
+}
+
+func (c Contrast) change(earlier, cell result.Cell, a, b []float64) Change {
+	change := Change{Cell: cell, Load: LoadOf(cell), A: summarize(a), B: summarize(b), Cost: c.compare(a, b)}
+	if earlier.Records != cell.Records {
+		change.Records = earlier.Records
+	}
+	change.Regressed = c.regressed(change.Cost)
+	return change
+}
+
+func (c Contrast) compare(a, b []float64) Comparison {
+	compare := stat.Compare
+	if c.Unpaired != "" {
+		compare = stat.CompareUnpaired
+	}
+	return Comparison{compare(a, b, float64(c.Floor), c.Threshold)}
+}

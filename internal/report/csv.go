@@ -1,0 +1,160 @@
+package report
+
+import (
+	"encoding"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/result"
+)
+
+// A column is one key of the results: its path, joined by underlines, and how to
+// reach it.
+type column struct {
+	name      string
+	fields    []int // indices of fields, from the outermost struct
+	omitEmpty bool  // an empty value is left out of the results
+}
+
+// notTidy are keys whose values are no single figure.
+const notTidy = " samples hdr_histogram "
+
+// cellNames are the keys of a cell that have another name in a row, because the
+// trial's own key has that name, or none.
+var cellNames = map[string]string{"name": "", "records": "records_planned", "steady": "steady_asked"}
+
+// columnsOf returns the columns of a struct of the results, with those of the
+// structs in it.
+func columnsOf(t reflect.Type, prefix string) []column {
+	var columns []column
+	for i := range t.NumField() {
+		field := t.Field(i)
+		key, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		inner := field.Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		switch {
+		case strings.Contains(notTidy, " "+key+" ") && key != "" || key == "-":
+		case isStruct(inner):
+			below := prefix
+			if !field.Anonymous {
+				below += key + "_"
+			}
+			for _, c := range columnsOf(inner, below) {
+				c.fields = append([]int{i}, c.fields...)
+				columns = append(columns, c)
+			}
+		default:
+			columns = append(columns, column{prefix + key, []int{i}, options == "omitempty"})
+		}
+	}
+	return columns
+}
+
+var textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
+
+// isStruct reports whether a type has columns of its own, not one text.
+func isStruct(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && !t.Implements(textMarshaler)
+}
+
+// text returns the column's value in v; what the results leave out is empty.
+func (c column) text(v reflect.Value) string {
+	for _, i := range c.fields {
+		if v.Kind() == reflect.Pointer {
+			if v.IsNil() {
+				return ""
+			}
+			v = v.Elem()
+		}
+		v = v.Field(i)
+	}
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return ""
+		}
+		v = v.Elem()
+	} else if c.omitEmpty && v.IsZero() {
+		return ""
+	}
+	return fieldText(v)
+}
+
+func fieldText(v reflect.Value) string {
+	switch x := v.Interface().(type) {
+	case time.Duration:
+		return strconv.FormatInt(int64(x), 10)
+	case float64:
+		return strconv.FormatFloat(x, 'g', -1, 64)
+	default:
+		return fmt.Sprint(x)
+	}
+}
+
+// runColumns are the run's own, and whether the trial is of a whole round: only
+// those are in figures.
+var runColumns = []string{"started_at", "study", "seed", "whole_round"}
+
+// A tidyTable is the columns of every trial, with those of its cell.
+type tidyTable struct{ cell, trial []column }
+
+func newTidyTable() tidyTable {
+	var t tidyTable
+	for _, c := range columnsOf(reflect.TypeFor[result.Cell](), "") {
+		if name, ok := cellNames[c.name]; ok {
+			c.name = name
+		}
+		if c.name != "" {
+			t.cell = append(t.cell, c)
+		}
+	}
+	t.trial = columnsOf(reflect.TypeFor[result.Trial](), "")
+	return t
+}
+
+func (t tidyTable) head() []string {
+	head := append([]string{}, runColumns...)
+	for _, c := range append(append([]column{}, t.cell...), t.trial...) {
+		head = append(head, c.name)
+	}
+	return head
+}
+
+// writeCSV writes a row for each trial, in the order in which they were run.
+func writeCSV(w io.Writer, run result.Run) error {
+	table, out := newTidyTable(), csv.NewWriter(w)
+	if err := out.Write(table.head()); err != nil {
+		return err
+	}
+	cells, whole := map[string]result.Cell{}, map[int]bool{}
+	for _, c := range run.Header.Cells {
+		cells[c.Name] = c
+		for _, t := range run.Rounded(c.Name) {
+			whole[t.Round] = true
+		}
+	}
+	for _, t := range run.Trials {
+		if err := out.Write(table.row(run.Header, cells[t.Cell], t, whole[t.Round])); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+func (t tidyTable) row(h result.Header, c result.Cell, trial result.Trial, whole bool) []string {
+	row := []string{h.StartedAt.Format(time.RFC3339), h.Study, fmt.Sprint(h.Seed), fmt.Sprint(whole)}
+	for _, column := range t.cell {
+		row = append(row, column.text(reflect.ValueOf(c)))
+	}
+	for _, column := range t.trial {
+		row = append(row, column.text(reflect.ValueOf(trial)))
+	}
+	return row
+}

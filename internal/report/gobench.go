@@ -1,0 +1,98 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast-go/holdfast/internal/figure"
+	"github.com/holdfast-go/holdfast/internal/machine"
+	"github.com/holdfast-go/holdfast/internal/result"
+)
+
+// configuration is the lines "key: value" by which benchstat tells machines
+// apart. What differs from run to run of the same thing, such as the seed, is no
+// key: benchstat would not compare the two.
+func configuration(h result.Header) string {
+	system := machine.Get(h.Machine, "operating system").Value
+	goos, goarch, _ := strings.Cut(system, "/")
+	lines := [][2]string{
+		{"goos", goos}, {"goarch", goarch}, {"pkg", "github.com/holdfast-go/holdfast"},
+		{"cpu", machine.Get(h.Machine, "CPU model").Value}, {"fs", machine.Get(h.Machine, "file system").Value},
+		{"device", machine.Get(h.Machine, "device").Value}, {"kernel", machine.Get(h.Machine, "kernel").Value},
+		{"study", h.Study},
+	}
+	text := fmt.Sprintf("# %s, seed %d, begun %s\n", oneLine(h.Program), h.Seed, h.StartedAt.Format("2006-01-02T15:04:05Z07:00"))
+	for _, l := range lines {
+		if l[1] != "" && l[1] != machine.Unknown {
+			text += l[0] + ": " + oneLine(l[1]) + "\n"
+		}
+	}
+	return text
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// writeBenchmark writes the Go benchmark format: a line for each trial in a whole
+// round. The cell that repeats another and the one that writes nothing are left
+// out, as in the tables.
+func writeBenchmark(w io.Writer, run result.Run) error {
+	if run.Rounds() == 0 {
+		return figure.ErrNoRound
+	}
+	var b strings.Builder
+	b.WriteString(configuration(run.Header))
+	for _, c := range run.Header.Cells {
+		if c.Twin != "" || c.Empty {
+			continue
+		}
+		for _, t := range run.Rounded(c.Name) {
+			fmt.Fprintf(&b, "%s\t%d%s\n", benchmarkName(run.Header, c), t.Records, benchmarkValues(t))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// benchmarkName makes a name of parts /key=value, with the number of CPUs as Go
+// itself adds it.
+func benchmarkName(h result.Header, c result.Cell) string {
+	study := h.Study
+	if study != "" {
+		study = strings.ToUpper(study[:1]) + study[1:]
+	}
+	name := "Benchmark" + strings.Join(strings.Fields(study+"/"+c.Name), "_")
+	if cpus, err := strconv.Atoi(machine.Get(h.Machine, "GOMAXPROCS").Value); err == nil && cpus > 0 {
+		name += fmt.Sprintf("-%d", cpus)
+	}
+	return name
+}
+
+func benchmarkValues(t result.Trial) string {
+	n := float64(t.Records)
+	values := []struct {
+		value float64
+		unit  string
+	}{
+		{result.Costs([]result.Trial{t})[0], "ns/op"},
+		{float64(t.Size) / 1e6 / t.Elapsed.Seconds(), "MB/s"},
+		{float64(t.User) / n, "user-ns/op"},
+		{float64(t.System) / n, "sys-ns/op"},
+		{float64(t.Writer.SystemCalls) / n, "calls/op"},
+		{float64(t.Allocated) / n, "B/op"},
+		{float64(t.Allocations) / n, "allocs/op"},
+		{float64(t.Latency.P50), "p50-ns"},
+		{float64(t.Latency.P99), "p99-ns"},
+		{float64(t.Latency.P999), "p999-ns"},
+		{float64(t.Latency.Max), "max-ns"},
+	}
+	text := ""
+	for _, v := range values {
+		if strings.HasSuffix(v.unit, "-ns") && v.value == 0 {
+			continue // too few Writes were timed for it
+		}
+		text += "\t" + strconv.FormatFloat(v.value, 'g', -1, 64) + " " + v.unit
+	}
+	return text
+}
