@@ -34,10 +34,13 @@ var policies = []string{
 func (c chance) row(text string, due float64) figure.Row {
 	p := plant{policy: text, cpu: c.around(500), rate: c.around(60000), due: due, p99: c.time(8 * ms), flush: c.time(ms)}
 	if due > 0 {
-		p.rate = due * (1 - c.ExpFloat64()/50)
+		p.rate = due * (1.02 - c.ExpFloat64()/100) // its interval is ±1 %
 	}
 	if !c.one(6) {
 		p.sync = c.time(30 * ms)
+	}
+	if c.one(4) {
+		p.sync = c.time(600 * ms)
 	}
 	if c.one(50) {
 		p.cpu = 0
@@ -128,7 +131,7 @@ func meets(term advise.Term, n advise.Need, r figure.Row, slack float64) bool {
 			each = float64(r.Cell.RecordBytes)
 		}
 		if due := r.Cell.Rate; due > 0 {
-			return due*each >= limit && r.Unserved == 0 && low(r.Served) >= 0.99*due
+			return low(r.Served)*each >= limit*(1-slack) || due*each >= limit && r.Unserved == 0 && low(r.Served) >= 0.99*due
 		}
 		return low(r.Rate)*each >= limit*(1-slack)
 	case advise.P50:
@@ -148,7 +151,10 @@ func meets(term advise.Term, n advise.Need, r figure.Row, slack float64) bool {
 	if r.CPU.Confidence == 0 {
 		high = r.CPU.Most
 	}
-	return high > 0 && within(high*n.Records(r.Cell.RecordBytes)/1e9*1e4, limit+1) // one unit is 0.01 %
+	if slack < 0 {
+		limit-- // the next hundredth of a percent
+	}
+	return high > 0 && within(high*n.Records(r.Cell.RecordBytes)/1e9*1e4, limit+1e-9)
 }
 
 // A line is one of the table of all policies, read back from the words.
