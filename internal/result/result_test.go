@@ -198,6 +198,25 @@ func TestResumeGoesOnAfterEveryCut(t *testing.T) {
 	}
 }
 
+// TestResumeLeavesABrokenHeaderAlone cuts a file within its first line, up to the
+// line feed itself.
+func TestResumeLeavesABrokenHeaderAlone(t *testing.T) {
+	text := write(t, planted(t))
+	text = text[:strings.Index(text, "\n")]
+	path := filepath.Join(t.TempDir(), "results.jsonl")
+	for cut := range len(text) + 1 {
+		if err := os.WriteFile(path, []byte(text[:cut]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := result.Resume(path, result.Resumption{}); !errors.Is(err, result.ErrNotResults) {
+			t.Fatalf("cut at byte %d: %v", cut, err)
+		}
+		if after, _ := os.ReadFile(path); string(after) != text[:cut] {
+			t.Fatalf("cut at byte %d: the file holds %.40q", cut, after)
+		}
+	}
+}
+
 func TestResumptionEndsTheEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.jsonl")
 	if err := os.WriteFile(path, []byte(write(t, planted(t))), 0o644); err != nil {
