@@ -192,7 +192,7 @@ func TestPrepareOnARealDisk(t *testing.T) {
 		if one := cell.Records * cell.RecordBytes; !cell.Empty {
 			size += (one + trial.PreparedBytes(one)) * 3
 		}
-		if plan.Room < cell.Records*cell.RecordBytes {
+		if !cell.Empty && plan.Room < cell.Records*cell.RecordBytes {
 			t.Errorf("%s needs more than the plan's room", cell.Name)
 		}
 	}
