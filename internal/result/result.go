@@ -33,6 +33,7 @@ type Run struct {
 	Trials  []Trial      // in the order in which they were run
 	End     *End         // nil: the file has no end line, because the program was killed
 	Torn    bool         // the last line is not whole, and was left out
+	TornAt  int          // its number, from 1
 }
 
 // A Header is the first line: what was to be run, on which machine.
@@ -269,7 +270,7 @@ func (r Run) Mark() string {
 	done := fmt.Sprintf("%d of %d rounds are whole", r.Rounds(), r.Header.Plan.Rounds)
 	switch {
 	case r.Torn:
-		return "torn: the file breaks off within a line; " + done
+		return fmt.Sprintf("torn: the file breaks off within line %d; %s", r.TornAt, done)
 	case r.End == nil:
 		return "no end: the run was killed or still goes on; " + done
 	case r.Complete():
