@@ -148,7 +148,7 @@ func saveBaseline(folder, name string, run result.Run) error {
 	if err != nil {
 		return cannotSave(name, err)
 	}
-	err = errors.Join(result.Write(f, run), f.Sync(), f.Close())
+	err = errors.Join(result.Write(f, run), f.Chmod(0o644), f.Sync(), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), filepath.Join(folder, name+baselineExt))
 	}

@@ -173,7 +173,7 @@ func contrastNoise(c figure.Contrast) string {
 		return "noise: not measured in both runs, so no difference is proven; measure both with a holdfast that repeats a cell"
 	}
 	return fmt.Sprintf("noise: %.1f %%, the larger of the two runs (A %.1f %%, B %.1f %%), between the same thing under two names within a run. "+
-		"What changed between the runs, such as heat, a fuller disk or other programs, is not in it: to see that, run A again and compare it with itself",
+		"What changed between the runs, such as heat, a fuller disk or other programs, is not in it: to see that, repeat A and compare the two",
 		c.Floor*100, c.A.Floor*100, c.B.Floor*100)
 }
 

@@ -37,6 +37,10 @@ type pageGroup struct {
 	Title string
 	Head  []string
 	Rows  []pageRow
+
+	// Where the time of a trial goes, and what else the process used.
+	UsageHead []string
+	UsageRows []pageRow
 }
 
 type pageRow struct {
@@ -113,7 +117,7 @@ var pageHead = []string{
 }
 
 func groupPage(g figure.Group) pageGroup {
-	p := pageGroup{Title: title(g.Load), Head: pageHead}
+	p := pageGroup{Title: title(g.Load), Head: pageHead, UsageHead: pageUsageHead}
 	for _, r := range g.Rows {
 		p.Rows = append(p.Rows, pageRow{Fastest: r.Fastest, Cells: []string{
 			r.Cell.Policy.String(), count(r.Rate.Median), span(r.Rate.Low, r.Rate.High), advise.Times(r.Cost.Comparison), word(r),
@@ -121,8 +125,28 @@ func groupPage(g figure.Group) pageGroup {
 			calls(r.Calls.Observed), calls(r.Calls.Predicted), calls(r.PerRecord.Allocations),
 			percentile(r.Latency.P50), percentile(r.Latency.P99), percentile(r.Latency.P999), percentile(r.Latency.Max),
 		}})
+		p.UsageRows = append(p.UsageRows, usageRow(r))
 	}
 	return p
+}
+
+// pageUsageHead is the head of a group's second table.
+var pageUsageHead = []string{
+	"policy", "open", "write", "flush", "sync", "close", "buffers in memory", "voluntary switches a record", "involuntary switches",
+	"minor faults", "major faults", "blocks read", "blocks written", "allocated bytes a record",
+}
+
+func usageRow(r figure.Row) pageRow {
+	row := pageRow{Fastest: r.Fastest, Cells: []string{r.Cell.Policy.String()}}
+	for _, stage := range []figure.Number{r.Stages.Open, r.Stages.Write, r.Stages.Flush, r.Stages.Sync, r.Stages.Close} {
+		row.Cells = append(row.Cells, nanoseconds(float64(stage)))
+	}
+	row.Cells = append(row.Cells, r.Memory.String())
+	u := r.PerRecord
+	for _, n := range []figure.Number{u.VoluntarySwitches, u.ForcedSwitches, u.MinorFaults, u.MajorFaults, u.BlocksIn, u.BlocksOut, u.Allocated} {
+		row.Cells = append(row.Cells, calls(n))
+	}
+	return row
 }
 
 // charts draws a picture for each size of record: a row for each policy, a dot
