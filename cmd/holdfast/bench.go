@@ -204,6 +204,11 @@ func (b *benchmark) run(cmd *cobra.Command) (err error) {
 	if b.dryRun {
 		return b.tellPlan(cmd.OutOrStdout(), choice, earlier)
 	}
+	if b.resume != "" {
+		if err := clean(cmd.ErrOrStderr(), b.resume, earlier); err != nil {
+			return err
+		}
+	}
 	ground, err := trial.OpenGround(b.dir, b.allowTmpfs)
 	if err != nil {
 		return b.cannotOpen(err)
@@ -264,7 +269,7 @@ func (b *benchmark) cannotOpen(err error) error {
 		return misuse("give the folder that it is in", "--dir: %w", err)
 	case errors.Is(err, trial.ErrMemoryOnly):
 		return &refusal{exitCannot, fmt.Errorf("--dir: %w", err), "give a folder on a disk, or --allow-tmpfs to measure memory alone"}
-	case errors.Is(err, syscall.ENOSPC):
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return &refusal{exitCannot, err, hintRoom}
 	}
 	return &refusal{exitCannot, fmt.Errorf("--dir: can't make a folder in %s: %w", b.dir, cause(err)), "give a folder that you may write to"}
