@@ -104,7 +104,7 @@ func clean(stderr io.Writer, file string, run result.Run) error {
 		case errors.Is(err, trial.ErrAlive):
 			return misuse("let it end, or interrupt it first", "--resume %s: it still goes on, in %s", file, filepath.Join(run.Header.Dir, name))
 		case err != nil:
-			fmt.Fprintf(stderr, "holdfast: what the killed run made %v; remove it by hand\n", err)
+			fmt.Fprintf(stderr, "holdfast: %v; remove it by hand, if no other run has it\n", err)
 		case removed:
 			fmt.Fprintf(stderr, "holdfast: removed %s, which the killed run had left\n", filepath.Join(run.Header.Dir, name))
 		}

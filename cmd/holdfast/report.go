@@ -88,7 +88,7 @@ func readResults(name string, stdin io.Reader) (result.Run, error) {
 // hintWhole tells how to save the lines before one that can't be used.
 func hintWhole(name string, err error) string {
 	var format *result.FormatError
-	if !errors.As(err, &format) || format.Line == 1 {
+	if !errors.As(err, &format) || format.Line == 1 || name == "-" {
 		return hintResults
 	}
 	return fmt.Sprintf("the lines before it are whole: head -n %d %s > saved.jsonl keeps them, and --resume saved.jsonl goes on", format.Line-1, name)
