@@ -22,7 +22,14 @@ import (
 // asCommand makes the test binary be the command itself.
 const asCommand = "HOLDFAST_TEST_AS_COMMAND"
 
+// asHog makes the test binary be a program that takes a whole CPU.
+const asHog = "HOLDFAST_TEST_AS_HOG"
+
 func TestMain(m *testing.M) {
+	if os.Getenv(asHog) != "" {
+		for {
+		}
+	}
 	if os.Getenv(asCommand) != "" {
 		main()
 	}

@@ -116,7 +116,7 @@ func inFlight(t Term, b holdfast.Bound, longest time.Duration, noun string) Find
 const served = 0.99
 
 // findRate judges a closed loop by how much it could write, and an open one by
-// whether it wrote what was due.
+// whether it wrote what was due; where it did not, by what it wrote.
 func findRate(t Term, r figure.Row) Finding {
 	each := 1.0
 	if t.Unit == Stream {
@@ -129,9 +129,9 @@ func findRate(t Term, r figure.Row) Finding {
 	low := r.Served.Lower()
 	switch {
 	case r.Unserved > 0:
-		return known(min(round(low), t.Limit-1), fmt.Sprintf("%d records were due and not written", r.Unserved))
+		return known(round(low), fmt.Sprintf("%d records were due and not written", r.Unserved))
 	case low < served*r.Cell.Rate:
-		return known(min(round(low), t.Limit-1), lowerEnd(r.Served)+fmt.Sprintf(", of %s that were due", Records.text(int64(r.Cell.Rate))))
+		return known(round(low), lowerEnd(r.Served)+fmt.Sprintf(", of %s that were due", Records.text(int64(r.Cell.Rate))))
 	}
 	return known(t.Unit.ceiling(r.Cell.Rate*each), "written as they were due")
 }
@@ -172,9 +172,13 @@ func findShare(n Need, r figure.Row) Finding {
 	if !(high > 0) {
 		return unknown("CPU time is not counted here")
 	}
-	share := high * n.Records(r.Cell.RecordBytes) / float64(time.Second)
-	return known(roundUp(int64(math.Ceil(share*100*100))), how)
+	share := high * n.Records(r.Cell.RecordBytes) / float64(time.Second) * 100 * 100
+	return known(roundUp(int64(math.Ceil(share*(1-floatSlack)))), how)
 }
+
+// floatSlack keeps what is a whole number but for the last bits of a float64 from
+// being rounded up to the next.
+const floatSlack = 1e-12
 
 // roundUp and roundDown leave three digits.
 func roundUp(n int64) int64 {

@@ -24,7 +24,7 @@ var durable = []holdfast.Policy{holdfast.Durable(), holdfast.EachDurable()}
 // presets are in the order of the table.
 var presets = []Preset{
 	{"etcd", "etcd", Need{atMost(Loss, 0), below(P99, 10*time.Millisecond)}, Load{2300, 1}, durable},
-	{"redis-everysec", "Redis with appendfsync everysec", Need{atMost(Loss, 2*time.Second), atMost(Crash, 0)}, Load{128, 1}, []holdfast.Policy{{Sync: holdfast.Sync(time.Second)}}},
+	{"redis-everysec", "Redis with appendfsync everysec", Need{atMost(Loss, 2*time.Second)}, Load{128, 1}, []holdfast.Policy{{Sync: holdfast.Sync(time.Second)}}},
 	{"postgres-commit", "a PostgreSQL commit", Need{atMost(Loss, 0), below(P99, 10*time.Millisecond)}, Load{8192, 1}, durable},
 	{"postgres-async", "PostgreSQL with synchronous_commit=off", Need{atMost(Loss, 600*time.Millisecond)}, Load{8192, 1}, []holdfast.Policy{holdfast.Periodic(200 * time.Millisecond)}},
 	{"mongodb-journal", "MongoDB's journal", Need{atMost(Loss, 200*time.Millisecond)}, Load{128, 1}, []holdfast.Policy{holdfast.Periodic(100 * time.Millisecond)}},
@@ -80,9 +80,9 @@ func (p Preset) Verdict(r Recommendation) string {
 func (f Finding) sentence(p holdfast.Policy, record int64) string {
 	switch f.Term.Of {
 	case Loss:
-		return "a power cut takes " + f.Text()
+		return "a power cut takes " + f.most()
 	case Crash:
-		return "the end of the process takes " + f.Text()
+		return "the end of the process takes " + f.most()
 	case Rate:
 		return f.Text() + " are written"
 	case CPU, Memory:
@@ -93,6 +93,17 @@ func (f Finding) sentence(p holdfast.Policy, record int64) string {
 		kind = "a durable append"
 	}
 	return fmt.Sprintf("%v of %s of %v is %s", f.Term.Of, kind, holdfast.Size(record), f.Text())
+}
+
+// most is what is lost, in words.
+func (f Finding) most() string {
+	switch {
+	case f.State != Known || f.Value == 0:
+		return f.Text()
+	case f.Unit == Time:
+		return "at most the last " + f.Text()
+	}
+	return "at most " + f.Text()
 }
 
 // asked is the limit in words.

@@ -174,7 +174,7 @@ func (s sheet) method() []string {
 		"Not in the clock: making the records, a garbage collection before the trial, reading the whole file back and checking every byte, removing it, and letting the file system settle. A time counts only if every record of every writer was in the file once, whole and in order.",
 		"Every round runs every cell once, in a new order drawn from the seed. A warm-up round comes first; it counts the system calls, which would slow a timed trial down, and is in no other figure.",
 		"Policies whose Write does not wait for the disk write the same number of records within a group; those whose Write waits have their own numbers, chosen so that a trial takes a similar time.",
-		"The figure is the median with its distribution-free 95 % interval. A cost is the Hodges-Lehmann estimate of the ratios of the same rounds; faster, slower and same are said only where the 95 % interval of these ratios and the noise allow it, else it is not proven. No outlier is dropped.",
+		"The figure is the median with its distribution-free 95 % interval. A cost is the Hodges-Lehmann estimate of the ratios of the same rounds; faster, slower and same are said only where the interval of these ratios and the noise allow it, else it is not proven. These intervals are so wide that all of a group hold together with 95 %, whichever of its cells comes out fastest: all pairs of cells share the 5 % (Bonferroni). No outlier is dropped.",
 		"The times of single Writes are service times of writers that go on at once (a closed loop). Where Write waits for the disk each one is timed, else one in 31. A percentile is shown if at least ten timed Writes lie beyond it.",
 		"What a crash takes is not measured here: it is what the policy promises.",
 	}
