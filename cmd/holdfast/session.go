@@ -78,6 +78,7 @@ func (s *session) repeat(ctx context.Context, h result.Header) error {
 	if err := errors.Join(s.ground.Need(h.Plan.Room), s.trace(ctx, matrix)); err != nil {
 		return err
 	}
+	s.say("repeating a run in %s on %s", s.ground.Dir(), s.ground.FileSystem)
 	again := s.header(matrix, h.Plan)
 	again.Study, again.Question = h.Study, h.Question
 	return s.begin(ctx, again, matrix)
@@ -107,7 +108,7 @@ func (s *session) resume(ctx context.Context, earlier result.Run) (err error) {
 	if matrix.Limit > 0 {
 		matrix.Limit = max(1, matrix.Limit-earlier.Spent())
 	}
-	s.say("going on after %d whole rounds of %d", matrix.Whole, matrix.Rounds)
+	s.say("going on in %s on %s after %d whole rounds of %d", s.ground.Dir(), s.ground.FileSystem, matrix.Whole, matrix.Rounds)
 	return s.execute(ctx, matrix)
 }
 
