@@ -200,7 +200,8 @@ func (c *consultation) choice() (study.Choice, error) {
 	case choice.Rate > maxRate:
 		return choice, misuse("give a rate up to 1000M/s", "%v is more records a second than can be measured", c.need)
 	}
-	return choice, checkMemory(choice)
+	cells, _ := study.Advice().Outline(choice)
+	return choice, checkMemory(cells)
 }
 
 func (c *consultation) print(w io.Writer, r advise.Recommendation) error {

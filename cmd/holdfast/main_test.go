@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -198,6 +199,19 @@ func (c *child) until(t *testing.T, text string) {
 			t.Fatalf("%v before %q was told:\n%s", err, text, c.told.String())
 		}
 	}
+}
+
+// groundTold is where a run tells which folder it writes in.
+var groundTold = regexp.MustCompile(` in (\S*holdfast-bench-\d+) `)
+
+// ground returns the folder that the run has told it writes in.
+func (c *child) ground(t *testing.T) string {
+	t.Helper()
+	found := groundTold.FindStringSubmatch(c.told.String())
+	if found == nil {
+		t.Fatalf("no folder was told:\n%s", c.told.String())
+	}
+	return found[1]
 }
 
 // exit waits for the command and returns its code.

@@ -44,6 +44,7 @@ type Header struct {
 	Question      string         `json:"question"` // what the study answers
 	StartedAt     time.Time      `json:"started_at"`
 	Dir           string         `json:"dir"`
+	Folder        string         `json:"folder,omitempty"` // in Dir: the one that the run made, and removes at its end
 	Seed          uint64         `json:"seed"`
 	Plan          Plan           `json:"plan"`
 	Machine       []machine.Fact `json:"machine"`
@@ -58,6 +59,7 @@ type Header struct {
 type Resumption struct {
 	Program   string         `json:"program"`
 	StartedAt time.Time      `json:"started_at"`
+	Folder    string         `json:"folder,omitempty"` // as in the header
 	Machine   []machine.Fact `json:"machine"`
 }
 
@@ -280,6 +282,16 @@ func (r Run) Mark() string {
 	default:
 		return fmt.Sprintf("%s: %s; %s", r.End.State, r.End.Reason, done)
 	}
+}
+
+// Folders returns the names of the folders in Dir that the run has made, each time
+// that it was begun or taken up again.
+func (r Run) Folders() []string {
+	folders := []string{r.Header.Folder}
+	for _, part := range r.Resumed {
+		folders = append(folders, part.Folder)
+	}
+	return slices.DeleteFunc(folders, func(name string) bool { return name == "" })
 }
 
 // LastRound returns the highest number of a round that was begun.

@@ -25,7 +25,7 @@ func planted(t *testing.T) result.Run {
 	t.Helper()
 	run := result.Run{Header: result.Header{
 		SchemaVersion: result.SchemaVersion, Program: "holdfast test", Study: "policy", Question: "what is it worth",
-		StartedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Dir: "/data", Seed: 42,
+		StartedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Dir: "/data", Folder: "holdfast-bench-1", Seed: 42,
 		Plan:              result.Plan{Preset: "quick", Rounds: 2, Width: 0.05, Estimate: time.Second, Limit: 2 * time.Second, Size: 1 << 20, Room: 1 << 10},
 		Machine:           []machine.Fact{{Name: "CPUs", Value: "2", Source: "asked"}},
 		SystemCallsUnseen: "no tracefs",

@@ -338,6 +338,8 @@ func TestStopRule(t *testing.T) {
 		}
 		check(3, time.Hour, 3, IsSettled)
 		check(40, time.Hour, 40, IsSettled)
+		check(41, time.Hour, 43, IsSettled) // with many rounds it is not asked after each
+		check(1<<30, 0, 1000, AllRounds)
 		check(40, 60*time.Second, 29, AtLimit)
 		check(0, time.Nanosecond, 1, IsSettled)
 	})
@@ -363,6 +365,9 @@ func TestRunGoesOnAfterTheRoundsOfAnEarlierPart(t *testing.T) {
 		}
 		if first := r.steps[0]; first.Trials != 5*3 || first.Left != 15*time.Second {
 			t.Errorf("the first step is %+v", first)
+		}
+		if second, last := r.steps[3], r.steps[14]; second.Round != 7 || last.Round != 10 {
+			t.Errorf("told of rounds %d to %d", second.Round, last.Round)
 		}
 	})
 }
