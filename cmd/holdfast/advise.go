@@ -67,7 +67,7 @@ func (c *consultation) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.Var(once("need", &c.need, advise.ParseNeed), "need", "what the policy has to keep, such as 'loss<=1s,p99<10ms'")
-	f.Var(once("program", &c.program, advise.ParsePreset), "for", "is this disk fast enough for etcd, redis-everysec, postgres-commit,\npostgres-async or mongodb-journal; a term that is needed besides replaces\none of its")
+	f.Var(once("program", &c.program, advise.ParsePreset), "for", "is this disk fast enough for etcd, redis-everysec, postgres-commit,\npostgres-async or mongodb-journal; a term of the need replaces one of its")
 	f.Var(once("size", &c.record, parseRecord), "record", "size of a record (default: 128B, or what the results hold)")
 	f.Var(once("number", &c.writers, parseNumber("writers", maxWriters)), "writers", "goroutines that write to one file (default: 1, or what the results hold)")
 	f.Var(once("folder", &c.where.dir, given), "dir", "measure the disk that holds this folder (default: the current folder)")
@@ -200,7 +200,8 @@ func (c *consultation) choice() (study.Choice, error) {
 	case choice.Rate > maxRate:
 		return choice, misuse("give a rate up to 1000M/s", "%v is more records a second than can be measured", c.need)
 	}
-	return choice, checkMemory(choice)
+	cells, _ := study.Advice().Outline(choice)
+	return choice, checkMemory(cells)
 }
 
 func (c *consultation) print(w io.Writer, r advise.Recommendation) error {

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -10,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/holdfast-go/holdfast/internal/result"
+	"github.com/holdfast-go/holdfast/internal/trial"
 )
 
 // withEarlier are the flags that may be given together with --from and --resume:
@@ -29,6 +33,9 @@ func (b *benchmark) earlier(cmd *cobra.Command) (result.Run, error) {
 	if file == "" {
 		return result.Run{}, nil
 	}
+	if err := b.resumesFile(); err != nil {
+		return result.Run{}, err
+	}
 	if other := contradicting(cmd, flag); len(other) > 0 {
 		return result.Run{}, misuse("an earlier run is repeated as it was; leave them out, or plan a new run",
 			"--%s decides what is measured, which %s contradict", flag, strings.Join(other, ", "))
@@ -45,6 +52,18 @@ func (b *benchmark) earlier(cmd *cobra.Command) (result.Run, error) {
 	}
 	b.output = file
 	return run, b.canResume(run)
+}
+
+// resumesFile refuses to go on in what is no file. To open a pipe would wait for
+// its other end.
+func (b *benchmark) resumesFile() error {
+	if b.resume == "-" {
+		return misuse("name the file", "--resume -: the results go on in a file, and the standard input is none")
+	}
+	if info, err := os.Stat(b.resume); b.resume != "" && err == nil && !info.Mode().IsRegular() {
+		return misuse(hintResults, "--resume %s: the results go on in a file, and this is none", b.resume)
+	}
+	return nil
 }
 
 // contradicting lists the flags given that the earlier run decides.
@@ -68,12 +87,27 @@ func (b *benchmark) folderIsThere(file string) error {
 // into something else.
 func (b *benchmark) canResume(run result.Run) error {
 	switch {
-	case b.resume == "-":
-		return misuse("name the file", "--resume -: the results go on in a file, and the standard input is none")
 	case run.Header.SchemaVersion != result.SchemaVersion:
 		return misuse("repeat the run with --from instead", "--resume %s: %w", b.resume, result.ErrOlder)
 	case run.Complete():
 		return misuse(fmt.Sprintf("holdfast report %s shows it, and --from %[1]s repeats it", b.resume), "--resume %s: the run is complete", b.resume)
 	}
 	return b.folderIsThere(b.resume)
+}
+
+// clean removes the folders that the run left when it was killed, and tells of
+// them. A run that still goes on is refused.
+func clean(stderr io.Writer, file string, run result.Run) error {
+	for _, name := range run.Folders() {
+		removed, err := trial.RemoveLeftover(run.Header.Dir, name)
+		switch {
+		case errors.Is(err, trial.ErrAlive):
+			return misuse("let it end, or interrupt it first", "--resume %s: it still goes on, in %s", file, filepath.Join(run.Header.Dir, name))
+		case err != nil:
+			fmt.Fprintf(stderr, "holdfast: %v; remove it by hand, if no other run has it\n", err)
+		case removed:
+			fmt.Fprintf(stderr, "holdfast: removed %s, which the killed run had left\n", filepath.Join(run.Header.Dir, name))
+		}
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -128,7 +129,7 @@ func (b *benchmark) choice(cmd *cobra.Command) (study.Choice, error) {
 	case b.full:
 		c.Preset = study.Full()
 	}
-	return c, errors.Join(b.contradiction(cmd), checkMemory(c), outputIsFree(b.output))
+	return c, errors.Join(b.contradiction(cmd), outputIsFree(b.output))
 }
 
 // contradiction refuses flags that say two things.
@@ -158,13 +159,22 @@ func (b *benchmark) contradiction(cmd *cobra.Command) error {
 // minRoom is less than what any disk takes in the window of a steady state.
 const minRoom = 64 * holdfast.MiB
 
-// checkMemory refuses policies that hold more in memory than this process may have.
-func checkMemory(c study.Choice) error {
+// checkMemory refuses cells that hold more in memory than the control groups of
+// this process let it have.
+func checkMemory(cells []result.Cell) error {
 	limit, ok := machine.MemoryLimit()
-	for _, p := range c.Policies {
-		if held := p.Loss().Process.Bytes; ok && int64(held) >= limit {
-			return &refusal{exitCannot, fmt.Errorf("%v holds up to %v in memory, and the control group of this process may have %s", p, held, bytesText(limit)),
-				"give a smaller buffer, or a higher memory limit"}
+	if !ok {
+		return nil
+	}
+	return fitsMemory(cells, limit)
+}
+
+func fitsMemory(cells []result.Cell, limit int64) error {
+	for _, c := range cells {
+		held := trial.Append{Policy: c.Policy, RecordBytes: c.RecordBytes, Writers: c.Writers}.MemoryBytes()
+		if held >= limit {
+			return &refusal{exitCannot, fmt.Errorf("%s holds up to %s in memory, and the control group of this process may have %s", c.Name, bytesText(held), bytesText(limit)),
+				"give smaller buffers or records, fewer writers, or a higher memory limit"}
 		}
 	}
 	return nil
@@ -185,7 +195,7 @@ func outputIsFree(output string) error {
 	return nil
 }
 
-func (b *benchmark) run(cmd *cobra.Command) (err error) {
+func (b *benchmark) run(cmd *cobra.Command) error {
 	choice, err := b.choice(cmd)
 	if err != nil {
 		return err
@@ -201,9 +211,36 @@ func (b *benchmark) run(cmd *cobra.Command) (err error) {
 	if b.baseline.against != "" && b.resume == "" && len(contradicting(cmd, "from")) == 0 {
 		again, earlier = true, b.baseline.earlier
 	}
-	if b.dryRun {
-		return b.tellPlan(cmd.OutOrStdout(), choice, earlier)
+	cells, plan := study.Policy().Outline(choice)
+	seed := choice.Seed
+	if earlier.Header.SchemaVersion > 0 {
+		cells, plan, seed = earlier.Header.Cells, earlier.Header.Plan, earlier.Header.Seed
 	}
+	if err := checkMemory(cells); err != nil {
+		return err
+	}
+	if b.dryRun {
+		return b.tellPlan(cmd.OutOrStdout(), cells, plan, seed)
+	}
+	if b.resume != "" {
+		if err := clean(cmd.ErrOrStderr(), b.resume, earlier); err != nil {
+			return err
+		}
+	}
+	return b.onGround(cmd, func(ctx context.Context, s *session) error {
+		switch {
+		case b.resume != "":
+			return s.resume(ctx, earlier)
+		case again:
+			return s.repeat(ctx, earlier.Header)
+		}
+		return s.measure(ctx, choice)
+	})
+}
+
+// onGround runs a session on a folder of its own, and tells what it has measured,
+// also if it failed.
+func (b *benchmark) onGround(cmd *cobra.Command, measure func(context.Context, *session) error) (err error) {
 	ground, err := trial.OpenGround(b.dir, b.allowTmpfs)
 	if err != nil {
 		return b.cannotOpen(err)
@@ -214,14 +251,7 @@ func (b *benchmark) run(cmd *cobra.Command) (err error) {
 		}
 	}()
 	s := newSession(cmd.ErrOrStderr(), ground, b.dir, b.output)
-	switch ctx := cmd.Context(); {
-	case b.resume != "":
-		err = s.resume(ctx, earlier)
-	case again:
-		err = s.repeat(ctx, earlier.Header)
-	default:
-		err = s.measure(ctx, choice)
-	}
+	err = measure(cmd.Context(), s)
 	if err == nil && b.baseline.save != "" {
 		if err := saveBaseline(b.baseline.folder, b.baseline.save, s.run); err != nil {
 			return err
@@ -264,7 +294,7 @@ func (b *benchmark) cannotOpen(err error) error {
 		return misuse("give the folder that it is in", "--dir: %w", err)
 	case errors.Is(err, trial.ErrMemoryOnly):
 		return &refusal{exitCannot, fmt.Errorf("--dir: %w", err), "give a folder on a disk, or --allow-tmpfs to measure memory alone"}
-	case errors.Is(err, syscall.ENOSPC):
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return &refusal{exitCannot, err, hintRoom}
 	}
 	return &refusal{exitCannot, fmt.Errorf("--dir: can't make a folder in %s: %w", b.dir, cause(err)), "give a folder that you may write to"}

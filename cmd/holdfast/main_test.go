@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -22,7 +23,14 @@ import (
 // asCommand makes the test binary be the command itself.
 const asCommand = "HOLDFAST_TEST_AS_COMMAND"
 
+// asHog makes the test binary be a program that takes a whole CPU.
+const asHog = "HOLDFAST_TEST_AS_HOG"
+
 func TestMain(m *testing.M) {
+	if os.Getenv(asHog) != "" {
+		for {
+		}
+	}
 	if os.Getenv(asCommand) != "" {
 		main()
 	}
@@ -191,6 +199,19 @@ func (c *child) until(t *testing.T, text string) {
 			t.Fatalf("%v before %q was told:\n%s", err, text, c.told.String())
 		}
 	}
+}
+
+// groundTold is where a run tells which folder it writes in.
+var groundTold = regexp.MustCompile(` in (\S*holdfast-bench-\d+) `)
+
+// ground returns the folder that the run has told it writes in.
+func (c *child) ground(t *testing.T) string {
+	t.Helper()
+	found := groundTold.FindStringSubmatch(c.told.String())
+	if found == nil {
+		t.Fatalf("no folder was told:\n%s", c.told.String())
+	}
+	return found[1]
 }
 
 // exit waits for the command and returns its code.

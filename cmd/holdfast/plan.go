@@ -10,19 +10,13 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/result"
-	"github.com/holdfast-go/holdfast/internal/study"
 )
 
 // tellPlan shows what would be measured, as far as that is known without the
 // calibration, and writes nothing to the disk.
-func (b *benchmark) tellPlan(w io.Writer, c study.Choice, earlier result.Run) error {
+func (b *benchmark) tellPlan(w io.Writer, cells []result.Cell, plan result.Plan, seed uint64) error {
 	if info, err := os.Stat(b.dir); err != nil || !info.IsDir() {
 		return misuse("give an existing folder on the disk to measure", "--dir %s: there is no such folder", b.dir)
-	}
-	cells, plan := study.Policy().Outline(c)
-	seed := c.Seed
-	if earlier.Header.SchemaVersion > 0 {
-		cells, plan, seed = earlier.Header.Cells, earlier.Header.Plan, earlier.Header.Seed
 	}
 	var text strings.Builder
 	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)

@@ -79,13 +79,27 @@ func readResults(name string, stdin io.Reader) (result.Run, error) {
 		return run, misuse(hintResults, "there is no file %s", name)
 	case errors.Is(err, result.ErrNewer):
 		return run, misuse("use the holdfast that made it, or a newer one", "%s: %w", name, err)
+	case errors.Is(err, result.ErrNoHeader):
+		return run, misuse("remove it, and start the run again", "%s: %w", name, err)
 	}
-	return run, misuse(hintResults, "%s: %w", name, cause(err))
+	return run, misuse(hintWhole(name, err), "%s: %w", name, cause(err))
+}
+
+// hintWhole tells how to save the lines before one that can't be used.
+func hintWhole(name string, err error) string {
+	var format *result.FormatError
+	if !errors.As(err, &format) || format.Line == 1 || name == "-" {
+		return hintResults
+	}
+	return fmt.Sprintf("the lines before it are whole: head -n %d %s > saved.jsonl keeps them, and --resume saved.jsonl goes on", format.Line-1, name)
 }
 
 func readRun(name string, stdin io.Reader) (result.Run, error) {
 	if name == "-" {
 		return result.Read(stdin)
+	}
+	if info, err := os.Stat(name); err == nil && info.Mode()&os.ModeDevice != 0 {
+		return result.Run{}, errors.New("is a device")
 	}
 	f, err := os.Open(name)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -48,6 +49,9 @@ func newSession(stderr io.Writer, ground *trial.Ground, dir, output string) *ses
 	if s.unseen == "" {
 		s.counting = trial.Tracepoints
 	}
+	if others := ground.Neighbours(); len(others) > 0 {
+		s.say("beside it is %s: of a run that still goes on and disturbs this one, or left by one that was killed; then remove it", strings.Join(others, ", "))
+	}
 	return s
 }
 
@@ -74,6 +78,7 @@ func (s *session) repeat(ctx context.Context, h result.Header) error {
 	if err := errors.Join(s.ground.Need(h.Plan.Room), s.trace(ctx, matrix)); err != nil {
 		return err
 	}
+	s.say("repeating a run in %s on %s", s.ground.Dir(), s.ground.FileSystem)
 	again := s.header(matrix, h.Plan)
 	again.Study, again.Question = h.Study, h.Question
 	return s.begin(ctx, again, matrix)
@@ -92,7 +97,7 @@ func (s *session) begin(ctx context.Context, h result.Header, m trial.Matrix) (e
 
 // resume goes on with the unfinished run of the output file.
 func (s *session) resume(ctx context.Context, earlier result.Run) (err error) {
-	r := result.Resumption{Program: program(), StartedAt: now(), Machine: machine.Read(s.dir)}
+	r := result.Resumption{Program: program(), StartedAt: now(), Folder: s.ground.Name(), Machine: machine.Read(s.dir)}
 	s.run, s.file, err = result.Resume(s.output, r)
 	if err != nil {
 		return fmt.Errorf("--resume: %w", err)
@@ -103,7 +108,7 @@ func (s *session) resume(ctx context.Context, earlier result.Run) (err error) {
 	if matrix.Limit > 0 {
 		matrix.Limit = max(1, matrix.Limit-earlier.Spent())
 	}
-	s.say("going on after %d whole rounds of %d", matrix.Whole, matrix.Rounds)
+	s.say("going on in %s on %s after %d whole rounds of %d", s.ground.Dir(), s.ground.FileSystem, matrix.Whole, matrix.Rounds)
 	return s.execute(ctx, matrix)
 }
 
@@ -143,7 +148,7 @@ func (s *session) header(m trial.Matrix, plan result.Plan) result.Header {
 	h := result.Header{
 		SchemaVersion: result.SchemaVersion, Program: program(),
 		Study: s.study.Name, Question: s.study.Question, StartedAt: now(),
-		Dir: dir, Seed: m.Seed, Plan: plan, Machine: machine.Read(dir), SystemCallsUnseen: s.unseen,
+		Dir: dir, Folder: s.ground.Name(), Seed: m.Seed, Plan: plan, Machine: machine.Read(dir), SystemCallsUnseen: s.unseen,
 	}
 	for _, c := range m.Cells {
 		h.Cells = append(h.Cells, c.Cell)
@@ -204,7 +209,12 @@ func startClock() clock { return clock{begun: time.Now()} }
 func (c *clock) look() {
 	t := time.Now()
 	// Round(0) takes the monotonic reading away.
-	jump := t.Round(0).Sub(c.begun.Round(0)) - t.Sub(c.begun)
+	c.take(t.Round(0).Sub(c.begun.Round(0)), t.Sub(c.begun))
+}
+
+// take compares how far the two clocks went since the beginning.
+func (c *clock) take(day, monotonic time.Duration) {
+	jump := day - monotonic
 	if jump.Abs() >= jumpLeast && jump.Abs() > c.jump.Abs() {
 		c.jump = jump
 	}

@@ -139,7 +139,8 @@ func (f *Figures) add(r Row) {
 	f.Groups[i].Rows = append(f.Groups[i].Rows, r)
 }
 
-// compare sets the costs of the group's rows against the cheapest of them.
+// compare sets the costs of the group's rows against the cheapest of them. All its
+// intervals hold together with 95 %.
 func (g Group) compare(floor float64) {
 	var cells [][]float64
 	for _, r := range g.Rows {
@@ -150,6 +151,19 @@ func (g Group) compare(floor float64) {
 	for i, c := range comparisons {
 		g.Rows[i].Cost = Comparison{c}
 	}
+}
+
+// VerdictRounds returns the least number of rounds from which a difference can be
+// proven in every group.
+func (f Figures) VerdictRounds() int { return stat.GroupRounds(f.largest()) }
+
+// largest returns how many cells the largest group has.
+func (f Figures) largest() int {
+	cells := 0
+	for _, g := range f.Groups {
+		cells = max(cells, len(g.Rows))
+	}
+	return cells
 }
 
 // Policies returns the policies of the rows, each once, in their order.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -129,6 +130,32 @@ func TestCostIsAgainstTheFastestOfTheLoad(t *testing.T) {
 	}
 	if f.Noise.Of != "quick" || !(f.Noise.Floor > 0.005 && f.Noise.Floor < 0.015) {
 		t.Errorf("noise %+v", f.Noise)
+	}
+}
+
+// Eight cells are 28 pairs, whose intervals hold together from eleven rounds on.
+func TestALargeGroupTakesMoreRounds(t *testing.T) {
+	run := func(rounds int) figure.Figures {
+		var plants []plant
+		for i := range 8 {
+			c := cell(fmt.Sprint("cell ", i))
+			c.Policy = holdfast.Buffered(holdfast.Size(i+1) * holdfast.KiB)
+			plants = append(plants, plant{cell: c, ms: steps(100*(i+1), rounds)})
+		}
+		twin := plants[0]
+		twin.cell.Name, twin.cell.Twin = "again", plants[0].cell.Name
+		return of(t, planted(append(plants, twin)...))
+	}
+	few, enough := run(10), run(11)
+	if r := few.Groups[0].Rows[7]; few.VerdictRounds() != 11 || r.Cost.Verdict != stat.NotProven || r.Cost.HasInterval() {
+		t.Errorf("ten rounds: %+v, want %d", r.Cost, few.VerdictRounds())
+	}
+	tells := func(w figure.Warning) bool { return strings.Contains(w.Cure, "at least 11 rounds") }
+	if !slices.ContainsFunc(few.Warnings, tells) || slices.ContainsFunc(enough.Warnings, tells) {
+		t.Errorf("warnings %v, with one round more %v", few.Warnings, enough.Warnings)
+	}
+	if r := enough.Groups[0].Rows[7]; r.Cost.Verdict != stat.Slower || r.Cost.Confidence < 1-0.05/28 {
+		t.Errorf("eleven rounds: %+v", r.Cost)
 	}
 }
 

@@ -49,8 +49,8 @@ func (f Figures) warn() []Warning {
 // warnOfRounds tells of too few rounds, and of a width that was wanted and not
 // reached.
 func (f Figures) warnOfRounds() (found []Warning) {
-	if f.Rounds < stat.VerdictRounds {
-		found = append(found, Warning{Warning: stat.Warnings(make([]float64, f.Rounds))[0]})
+	if w, few := stat.TooFewRounds(f.Rounds, f.largest()); few {
+		found = append(found, Warning{Warning: w})
 	}
 	end, want := f.Run.End, f.Run.Header.Plan.Width
 	if end != nil && want > 0 && end.Width > want {

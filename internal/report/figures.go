@@ -7,7 +7,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/advise"
 	"github.com/holdfast-go/holdfast/internal/figure"
 	"github.com/holdfast-go/holdfast/internal/result"
-	"github.com/holdfast-go/holdfast/internal/stat"
 )
 
 // A sheet is the figures of a run with the advice that is drawn from them.
@@ -68,5 +67,5 @@ func (s sheet) noise() string {
 		s.Noise.Floor*100, s.Noise.Twin.Policy, plural(s.Noise.Twin.Writers, "writer"))
 }
 
-// cautious reports whether the rounds are too few to prove anything.
-func (s sheet) cautious() bool { return s.Rounds < stat.VerdictRounds }
+// cautious reports whether the rounds are too few to prove what is compared.
+func (s sheet) cautious() bool { return s.Rounds < s.VerdictRounds() }

@@ -37,6 +37,10 @@ type pageGroup struct {
 	Title string
 	Head  []string
 	Rows  []pageRow
+
+	// Where the time of a trial goes, and what else the process used.
+	UsageHead []string
+	UsageRows []pageRow
 }
 
 type pageRow struct {
@@ -113,7 +117,7 @@ var pageHead = []string{
 }
 
 func groupPage(g figure.Group) pageGroup {
-	p := pageGroup{Title: title(g.Load), Head: pageHead}
+	p := pageGroup{Title: title(g.Load), Head: pageHead, UsageHead: pageUsageHead}
 	for _, r := range g.Rows {
 		p.Rows = append(p.Rows, pageRow{Fastest: r.Fastest, Cells: []string{
 			r.Cell.Policy.String(), count(r.Rate.Median), span(r.Rate.Low, r.Rate.High), advise.Times(r.Cost.Comparison), word(r),
@@ -121,8 +125,28 @@ func groupPage(g figure.Group) pageGroup {
 			calls(r.Calls.Observed), calls(r.Calls.Predicted), calls(r.PerRecord.Allocations),
 			percentile(r.Latency.P50), percentile(r.Latency.P99), percentile(r.Latency.P999), percentile(r.Latency.Max),
 		}})
+		p.UsageRows = append(p.UsageRows, usageRow(r))
 	}
 	return p
+}
+
+// pageUsageHead is the head of a group's second table.
+var pageUsageHead = []string{
+	"policy", "open", "write", "flush", "sync", "close", "buffers in memory", "voluntary switches a record", "involuntary switches",
+	"minor faults", "major faults", "blocks read", "blocks written", "allocated bytes a record",
+}
+
+func usageRow(r figure.Row) pageRow {
+	row := pageRow{Fastest: r.Fastest, Cells: []string{r.Cell.Policy.String()}}
+	for _, stage := range []figure.Number{r.Stages.Open, r.Stages.Write, r.Stages.Flush, r.Stages.Sync, r.Stages.Close} {
+		row.Cells = append(row.Cells, nanoseconds(float64(stage)))
+	}
+	row.Cells = append(row.Cells, r.Memory.String())
+	u := r.PerRecord
+	for _, n := range []figure.Number{u.VoluntarySwitches, u.ForcedSwitches, u.MinorFaults, u.MajorFaults, u.BlocksIn, u.BlocksOut, u.Allocated} {
+		row.Cells = append(row.Cells, calls(n))
+	}
+	return row
 }
 
 // charts draws a picture for each size of record: a row for each policy, a dot
@@ -174,7 +198,7 @@ func (s sheet) method() []string {
 		"Not in the clock: making the records, a garbage collection before the trial, reading the whole file back and checking every byte, removing it, and letting the file system settle. A time counts only if every record of every writer was in the file once, whole and in order.",
 		"Every round runs every cell once, in a new order drawn from the seed. A warm-up round comes first; it counts the system calls, which would slow a timed trial down, and is in no other figure.",
 		"Policies whose Write does not wait for the disk write the same number of records within a group; those whose Write waits have their own numbers, chosen so that a trial takes a similar time.",
-		"The figure is the median with its distribution-free 95 % interval. A cost is the Hodges-Lehmann estimate of the ratios of the same rounds; faster, slower and same are said only where the 95 % interval of these ratios and the noise allow it, else it is not proven. No outlier is dropped.",
+		"The figure is the median with its distribution-free 95 % interval. A cost is the Hodges-Lehmann estimate of the ratios of the same rounds; faster, slower and same are said only where the interval of these ratios and the noise allow it, else it is not proven. These intervals are so wide that all of a group hold together with 95 %, whichever of its cells comes out fastest: all pairs of cells share the 5 % (Bonferroni). No outlier is dropped.",
 		"The times of single Writes are service times of writers that go on at once (a closed loop). Where Write waits for the disk each one is timed, else one in 31. A percentile is shown if at least ten timed Writes lie beyond it.",
 		"What a crash takes is not measured here: it is what the policy promises.",
 	}

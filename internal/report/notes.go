@@ -35,7 +35,7 @@ func percentile(d time.Duration) string {
 // notes say how to read the tables, and what is doubtful about them.
 func (s sheet) notes() []string {
 	notes := []string{
-		"records/s: median of the rounds and its 95 % interval. cost: time of a record against the fastest, round by round. " +
+		"records/s: median of the rounds and its 95 % interval. cost: time of a record against the fastest, round by round; a group's verdicts hold together with 95 %. " +
 			"elapsed: one trial, from open to close. user, system, calls: CPU time and system calls of the whole process, for each record. " +
 			"p50, p99: time of one Write. A policy that syncs pays in its own time for the disk's work; sync=never leaves that for later.",
 		"noise: " + s.noise(),

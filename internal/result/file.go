@@ -166,6 +166,8 @@ func (e *FormatError) Unwrap() error { return e.Err }
 // The reasons for which a file is refused.
 var (
 	ErrNotResults = errors.New("is not a results file of holdfast: its first line is not a header")
+	ErrNoHeader   = errors.New("breaks off within its first line, so nothing was measured yet")
+	ErrNUL        = errors.New("holds NUL bytes, as a power cut or a broken disk leaves them")
 	ErrNewer      = errors.New("was written by a newer holdfast")
 	ErrOlder      = errors.New("was written by an older holdfast") // by Resume alone
 )
@@ -173,27 +175,26 @@ var (
 // Read reads a results file. A last line that is not whole, or a missing end
 // line, is no error: the Run says so. Any other line that is not right is a
 // *FormatError.
+//
+// NUL bytes at the end are a line that is not whole: so a power cut leaves a file
+// that had grown before its bytes were on the disk.
 func Read(r io.Reader) (Run, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
 		return Run{}, err
 	}
 	var run Run
-	lines := bytes.SplitAfter(text, []byte("\n"))
-	for i, line := range lines {
-		if len(line) == 0 {
+	for i, line := range bytes.SplitAfter(text, []byte("\n")) {
+		if len(line) == 0 && i > 0 {
 			continue
 		}
 		if i > 0 && !bytes.HasSuffix(line, []byte("\n")) {
-			run.Torn = true
+			run.Torn, run.TornAt = true, i+1
 			break
 		}
 		if err := run.take(line, i == 0); err != nil {
 			return Run{}, &FormatError{Line: i + 1, Err: err}
 		}
-	}
-	if run.Header.SchemaVersion == 0 {
-		return Run{}, &FormatError{Line: 1, Err: ErrNotResults}
 	}
 	return run, nil
 }
@@ -204,10 +205,14 @@ func (r *Run) take(line []byte, first bool) error {
 		Kind kind `json:"kind"`
 	}
 	err := json.Unmarshal(line, &k)
-	if first && (err != nil || k.Kind != kindHeader) {
+	switch {
+	case first && isCutHeader(line):
+		return ErrNoHeader
+	case first && (err != nil || k.Kind != kindHeader):
 		return ErrNotResults
-	}
-	if err != nil {
+	case bytes.IndexByte(line, 0) >= 0:
+		return ErrNUL
+	case err != nil:
 		return err
 	}
 	switch k.Kind {
@@ -222,6 +227,18 @@ func (r *Run) take(line []byte, first bool) error {
 		return json.Unmarshal(line, r.End)
 	}
 	return nil
+}
+
+// isCutHeader reports whether a first line is the beginning of a header, with or
+// without NUL bytes in place of the rest.
+func isCutHeader(line []byte) bool {
+	const begins = `{"kind":"header",`
+	rest := bytes.TrimRight(line, "\x00")
+	if len(line) == 0 || bytes.HasSuffix(rest, []byte("\n")) {
+		return false
+	}
+	n := min(len(rest), len(begins))
+	return string(rest[:n]) == begins[:n]
 }
 
 func (r *Run) takeHeader(line []byte, first bool) error {

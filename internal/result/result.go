@@ -33,6 +33,7 @@ type Run struct {
 	Trials  []Trial      // in the order in which they were run
 	End     *End         // nil: the file has no end line, because the program was killed
 	Torn    bool         // the last line is not whole, and was left out
+	TornAt  int          // its number, from 1
 }
 
 // A Header is the first line: what was to be run, on which machine.
@@ -43,6 +44,7 @@ type Header struct {
 	Question      string         `json:"question"` // what the study answers
 	StartedAt     time.Time      `json:"started_at"`
 	Dir           string         `json:"dir"`
+	Folder        string         `json:"folder,omitempty"` // in Dir: the one that the run made, and removes at its end
 	Seed          uint64         `json:"seed"`
 	Plan          Plan           `json:"plan"`
 	Machine       []machine.Fact `json:"machine"`
@@ -57,6 +59,7 @@ type Header struct {
 type Resumption struct {
 	Program   string         `json:"program"`
 	StartedAt time.Time      `json:"started_at"`
+	Folder    string         `json:"folder,omitempty"` // as in the header
 	Machine   []machine.Fact `json:"machine"`
 }
 
@@ -269,7 +272,7 @@ func (r Run) Mark() string {
 	done := fmt.Sprintf("%d of %d rounds are whole", r.Rounds(), r.Header.Plan.Rounds)
 	switch {
 	case r.Torn:
-		return "torn: the file breaks off within a line; " + done
+		return fmt.Sprintf("torn: the file breaks off within line %d; %s", r.TornAt, done)
 	case r.End == nil:
 		return "no end: the run was killed or still goes on; " + done
 	case r.Complete():
@@ -279,6 +282,16 @@ func (r Run) Mark() string {
 	default:
 		return fmt.Sprintf("%s: %s; %s", r.End.State, r.End.Reason, done)
 	}
+}
+
+// Folders returns the names of the folders in Dir that the run has made, each time
+// that it was begun or taken up again.
+func (r Run) Folders() []string {
+	folders := []string{r.Header.Folder}
+	for _, part := range r.Resumed {
+		folders = append(folders, part.Folder)
+	}
+	return slices.DeleteFunc(folders, func(name string) bool { return name == "" })
 }
 
 // LastRound returns the highest number of a round that was begun.

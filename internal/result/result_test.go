@@ -25,7 +25,7 @@ func planted(t *testing.T) result.Run {
 	t.Helper()
 	run := result.Run{Header: result.Header{
 		SchemaVersion: result.SchemaVersion, Program: "holdfast test", Study: "policy", Question: "what is it worth",
-		StartedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Dir: "/data", Seed: 42,
+		StartedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Dir: "/data", Folder: "holdfast-bench-1", Seed: 42,
 		Plan:              result.Plan{Preset: "quick", Rounds: 2, Width: 0.05, Estimate: time.Second, Limit: 2 * time.Second, Size: 1 << 20, Room: 1 << 10},
 		Machine:           []machine.Fact{{Name: "CPUs", Value: "2", Source: "asked"}},
 		SystemCallsUnseen: "no tracefs",
@@ -198,6 +198,56 @@ func TestResumeGoesOnAfterEveryCut(t *testing.T) {
 	}
 }
 
+// TestResumeLeavesABrokenHeaderAlone cuts a file within its first line, up to the
+// line feed itself.
+func TestResumeLeavesABrokenHeaderAlone(t *testing.T) {
+	text := write(t, planted(t))
+	text = text[:strings.Index(text, "\n")]
+	path := filepath.Join(t.TempDir(), "results.jsonl")
+	for cut := range len(text) + 1 {
+		if err := os.WriteFile(path, []byte(text[:cut]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := result.Resume(path, result.Resumption{}); !errors.Is(err, result.ErrNotResults) && !errors.Is(err, result.ErrNoHeader) {
+			t.Fatalf("cut at byte %d: %v", cut, err)
+		}
+		if after, _ := os.ReadFile(path); string(after) != text[:cut] {
+			t.Fatalf("cut at byte %d: the file holds %.40q", cut, after)
+		}
+	}
+}
+
+// TestNULsAtTheEndAreATornLine plants what a power cut leaves of a file that had
+// grown: zeros behind the last bytes that reached the disk.
+func TestNULsAtTheEndAreATornLine(t *testing.T) {
+	text := write(t, planted(t))
+	head := strings.Index(text, "\n") + 1
+	path := filepath.Join(t.TempDir(), "results.jsonl")
+	for _, nuls := range []int{1, 511, 4096} {
+		for cut := head; cut <= len(text); cut += 97 {
+			planted := text[:cut] + strings.Repeat("\x00", nuls)
+			got, err := result.Read(strings.NewReader(planted))
+			whole := strings.Count(text[:cut], "\n")
+			if err != nil || !got.Torn || got.TornAt != whole+1 || got.Complete() {
+				t.Fatalf("%d NULs from byte %d: torn %v at line %d, want %d; %v", nuls, cut, got.Torn, got.TornAt, whole+1, err)
+			}
+			if err := os.WriteFile(path, []byte(planted), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			_, file, err := result.Resume(path, result.Resumption{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := file.Close(result.End{}); err != nil {
+				t.Fatal(err)
+			}
+			if after, _ := os.ReadFile(path); bytes.ContainsRune(after, 0) || bytes.Count(after, []byte("\n")) != whole+2 {
+				t.Fatalf("%d NULs from byte %d: %d lines after it went on", nuls, cut, bytes.Count(after, []byte("\n")))
+			}
+		}
+	}
+}
+
 func TestResumptionEndsTheEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.jsonl")
 	if err := os.WriteFile(path, []byte(write(t, planted(t))), 0o644); err != nil {
@@ -297,6 +347,11 @@ func TestReadRefuses(t *testing.T) {
 	check(`{"kind":"trial"}`+"\n", 1, "not a results file")
 	check(`{"kind":"header"}`+"\n", 1, "not a results file")
 	check(strings.Replace(good, `"schema_version":2`, `"schema_version":3`, 1), 1, "newer holdfast")
+	check(head[:len(head)-1], 1, "breaks off within its first line")
+	check(head[:len(head)/2], 1, "breaks off within its first line")
+	check("\x00\x00\x00", 1, "breaks off within its first line")
+	check(strings.Repeat("\x00", len(head))+good[len(head):], 1, "not a results file")
+	check(strings.Replace(good, `{"kind":"trial"`, strings.Repeat("\x00", 15), 1), 2, "NUL bytes")
 	check(head+head, 2, "second header")
 	check(head+"{\n", 2, "unexpected end")
 	check(head+`{"kind":"trial","cell":"c"}`+"\n", 2, `"c" is not in the header`)
@@ -345,5 +400,30 @@ func TestMergedLatencySupportsMore(t *testing.T) {
 	}
 	if all.P50 != one.P50 || all.Max != one.Max {
 		t.Errorf("p50 %v and %v, max %v and %v", one.P50, all.P50, one.Max, all.Max)
+	}
+}
+
+func TestWriteIsWhatReadReads(t *testing.T) {
+	run := planted(t)
+	again := result.Trial{Cell: run.Trials[0].Cell, Round: 0, Position: 1, Measurement: run.Trials[0].Measurement}
+	run.Trials = append(run.Trials, again, run.Trials[1])
+	run.Resumed = []result.Resumption{{Program: "second"}, {Program: "third, which did nothing"}}
+	for _, e := range []*result.End{nil, {State: result.Complete, Rounds: 1}} {
+		run.End = e
+		var b bytes.Buffer
+		if err := result.Write(&b, run); err != nil {
+			t.Fatal(err)
+		}
+		text := b.String()
+		got, err := result.Read(&b)
+		if err != nil || !reflect.DeepEqual(got, run) {
+			t.Errorf("%v: %+v, want %+v", err, got, run)
+		}
+		// The second process begins where its round 0 does.
+		lines := strings.Split(text, "\n")
+		at := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, `"second"`) })
+		if want := len(run.Trials) - 1; at != want {
+			t.Errorf("the resumption is line %d, want %d", at+1, want+1)
+		}
 	}
 }

@@ -166,7 +166,7 @@ func (t *groupTally) check(test *testing.T, bare float64) {
 }
 
 // groupRuns is how many runs a simulation of groups has, which take longer.
-func groupRuns() int { return runs() / 5 }
+func groupRuns() int { return runs() * 3 / 20 }
 
 // One code under many names: in at most 5 % of the RUNS is any of them called
 // faster or slower than the luckiest, whatever their number.
@@ -189,21 +189,23 @@ func TestSameCodeUnderManyNames(t *testing.T) {
 
 // The same where the stop rule ends the run, between ten rounds and 40: what
 // optional stopping costs the intervals (see TestSameCodeAgainstItselfUntilSettled)
-// is less than what is left by taking all pairs of a group.
+// is less than what taking all pairs of a group leaves. The worlds are counted
+// together, for these runs take long; of 600 runs in each, 0 to 1.2 % had a false
+// word.
 func TestSameCodeUnderManyNamesUntilSettled(t *testing.T) {
-	wider := []float64{2: 1, 8: 1.8, 16: 2.2} // so that some 25 to 35 rounds settle it
-	for _, w := range worlds {
-		for _, cells := range []int{2, 8, 16} {
-			t.Run(fmt.Sprintf("%s, %d cells", w.name, cells), func(t *testing.T) {
-				var sum groupTally
-				r := rand.New(rand.NewPCG(uint64(cells), 24))
-				for range groupRuns() / 4 {
+	wider := []float64{2: 1, 8: 1.8, 16: 2.2} // so that some 25 to 40 rounds settle it
+	for _, cells := range []int{2, 8, 16} {
+		t.Run(fmt.Sprintf("%d cells", cells), func(t *testing.T) {
+			var sum groupTally
+			r := rand.New(rand.NewPCG(uint64(cells), 24))
+			for range groupRuns() / 4 {
+				for _, w := range worlds {
 					all := drawn(r, w.draw, 40, cells+1)
 					sum.add(r, heads(all, settledAfter(all, wider[cells]*w.want)))
 				}
-				sum.check(t, 0.06)
-			})
-		}
+			}
+			sum.check(t, 0.06)
+		})
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/result"
+	"github.com/holdfast-go/holdfast/internal/stat"
 	"github.com/holdfast-go/holdfast/internal/trial"
 )
 
@@ -31,10 +32,6 @@ const (
 	longest  = 500 * time.Millisecond
 	decent   = 200 * time.Millisecond
 	shortest = 5 * time.Millisecond
-
-	// verdictRounds is the least number of rounds from which a difference can be
-	// called proven.
-	verdictRounds = 10
 )
 
 // A rate is what a probe found: a fixed part and one for each record.
@@ -127,7 +124,7 @@ type fitting struct {
 func (f fitting) into(budget time.Duration) fitting {
 	enough := f.rounds
 	if !f.fixed {
-		enough = min(f.rounds, verdictRounds)
+		enough = min(f.rounds, f.verdictRounds())
 	}
 	for rounds := f.rounds; rounds >= enough; rounds-- {
 		if fit, ok := f.try(rounds, decent, budget); ok {
@@ -139,6 +136,22 @@ func (f fitting) into(budget time.Duration) fitting {
 		fit, ok = f.try(fit.rounds-1, shortest, budget)
 	}
 	return fit
+}
+
+// verdictRounds is the least number of rounds from which a difference can be called
+// proven in every group of cells that are compared.
+func (f fitting) verdictRounds() int {
+	groups := map[[2]int64]int{}
+	rounds := stat.VerdictRounds
+	for _, w := range f.loads {
+		if w.Twin || w.Empty {
+			continue
+		}
+		load := [2]int64{w.RecordBytes, int64(w.Writers)}
+		groups[load]++
+		rounds = max(rounds, stat.GroupRounds(groups[load]))
+	}
+	return rounds
 }
 
 // try finds the longest trials, though not shorter than least, with which the

@@ -68,7 +68,7 @@ func (a Append) setCache(g *Ground, path string) error {
 		_, err := os.ReadFile(path)
 		return err
 	case result.Remount:
-		return sys.Remount(g.dir)
+		return g.remount()
 	}
 	f, err := os.Open(path)
 	if err != nil {

@@ -125,17 +125,19 @@ func (h *hand) work(c *crew) {
 	}
 }
 
-// write writes the hand's records one after the other: a closed loop.
+// write writes the hand's records one after the other: a closed loop. The last of
+// each stride is timed.
 func (h *hand) write(w Target, stopped *atomic.Bool) error {
-	for ; h.written < h.share && !stopped.Load(); h.written++ {
+	for untimed := h.stride - 1; h.written < h.share && !stopped.Load(); h.written++ {
 		record := h.source.record()
-		timed := h.written%h.stride == h.stride-1
-		if !timed {
+		if untimed > 0 {
+			untimed--
 			if _, err := w.Write(record); err != nil {
 				return err
 			}
 			continue
 		}
+		untimed = h.stride - 1
 		begun := time.Now()
 		_, err := w.Write(record)
 		result.Record(h.response, time.Since(begun))

@@ -22,9 +22,13 @@ type Ground struct {
 	FileSystem string
 
 	dir      string
+	lock     *os.File // the folder, locked while the run is alive; nil where that can't be had
 	files    int
 	observer *machine.Observer
 }
+
+// groundPrefix begins the name of every ground.
+const groundPrefix = "holdfast-bench-"
 
 var (
 	// ErrNotFolder says that the place given is a file.
@@ -65,18 +69,25 @@ func OpenGround(parent string, allowMemory bool) (*Ground, error) {
 	if memoryOnly[kind] && !allowMemory {
 		return nil, fmt.Errorf("%s is on %s, which %w", parent, kind, ErrMemoryOnly)
 	}
-	dir, err := os.MkdirTemp(parent, "holdfast-bench-")
+	dir, err := os.MkdirTemp(parent, groundPrefix)
 	if err != nil {
 		return nil, err
 	}
-	return &Ground{FileSystem: kind, dir: filepath.Clean(dir), observer: machine.Observe(dir)}, nil
+	g := &Ground{FileSystem: kind, dir: filepath.Clean(dir), observer: machine.Observe(dir)}
+	g.lock = lockFolder(g.dir)
+	return g, nil
 }
 
 // Close removes the folder and all that is in it.
-func (g *Ground) Close() error { return os.RemoveAll(g.dir) }
+func (g *Ground) Close() error {
+	return errors.Join(os.RemoveAll(g.dir), g.unlock())
+}
 
 // Dir returns the folder's path.
 func (g *Ground) Dir() string { return g.dir }
+
+// Name returns the folder's name in its parent.
+func (g *Ground) Name() string { return filepath.Base(g.dir) }
 
 // Free returns the bytes that may still be written to the file system, where it
 // tells.

@@ -60,7 +60,7 @@ func (m Matrix) Estimate() time.Duration {
 
 // A Step is what a watcher is told before each trial.
 type Step struct {
-	Round, Rounds int
+	Round, Rounds int // those that were left unfinished before are not counted
 	Trial, Trials int // this one's number, from 1, of all
 	Cell          result.Cell
 	Left          time.Duration // estimated, this trial included
@@ -153,7 +153,7 @@ func (r *running) round(ctx context.Context, round int) error {
 func (r *running) trial(ctx context.Context, c Cell, round, position int) error {
 	r.trials++
 	r.watcher.Begin(Step{
-		Round: round, Rounds: r.Rounds, Open: r.Settled != nil,
+		Round: max(0, round-(r.Before-r.Whole)), Rounds: r.Rounds, Open: r.Settled != nil,
 		Trial: r.trials, Trials: max(r.trials, (r.Rounds-r.Whole+1)*len(r.Cells)),
 		Cell: c.Cell, Left: r.timeLeft(),
 	})

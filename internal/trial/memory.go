@@ -42,3 +42,10 @@ func fill(folder string, size int64, block int) (name string, err error) {
 	}
 	return f.Name(), nil
 }
+
+// MemoryBytes is the most that a trial holds in the process's own memory: the
+// Writer's two buffers, and the records of each writer, which the check makes once
+// more.
+func (a Append) MemoryBytes() int64 {
+	return 2*int64(a.Policy.Buffer) + 2*int64(a.Writers)*max(a.RecordBytes, patternSize)
+}

@@ -3,6 +3,8 @@ package trial
 import (
 	"os"
 	"testing"
+
+	"github.com/holdfast-go/holdfast"
 )
 
 func TestPrepareMemoryLeavesNoFile(t *testing.T) {
@@ -19,4 +21,16 @@ func TestPrepareMemoryLeavesNoFile(t *testing.T) {
 	if err := PrepareMemory(dir+"/none", 1); err == nil {
 		t.Error("a folder that is not there is no error")
 	}
+}
+
+func TestMemoryBytesAreBuffersAndRecords(t *testing.T) {
+	check := func(a Append, want int64) {
+		t.Helper()
+		if got := a.MemoryBytes(); got != want {
+			t.Errorf("%v, %d writers of %d bytes: %d, want %d", a.Policy, a.Writers, a.RecordBytes, got, want)
+		}
+	}
+	check(Append{RecordBytes: 128, Writers: 1}, 2*patternSize)
+	check(Append{RecordBytes: 128, Writers: 64, Policy: holdfast.Buffered(holdfast.MiB)}, 2<<20+2*64*patternSize)
+	check(Append{RecordBytes: 64 << 20, Writers: 3, Policy: holdfast.Durable()}, 2*64<<10+2*3*64<<20)
 }

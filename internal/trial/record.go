@@ -29,6 +29,7 @@ type source struct {
 	writer  uint32
 	next    uint32
 	size    int
+	at      int    // where in the pattern the next record is
 	pattern []byte // whole records, with random filling
 }
 
@@ -55,9 +56,10 @@ const headSeed = 1 << 40
 
 // record returns the next record, which is overwritten by a later one.
 func (s *source) record() []byte {
-	slots := len(s.pattern) / s.size
-	start := int(s.next) % slots * s.size
-	r := s.pattern[start : start+s.size : start+s.size]
+	r := s.pattern[s.at : s.at+s.size : s.at+s.size]
+	if s.at += s.size; s.at == len(s.pattern) {
+		s.at = 0
+	}
 	stamp := uint64(s.writer)<<32 | uint64(s.next)
 	binary.LittleEndian.PutUint64(r, stamp)
 	binary.LittleEndian.PutUint64(r[len(r)-stampSize:], ^stamp)

@@ -19,9 +19,9 @@ const sampleEvery = time.Second
 type steadiness struct {
 	memory  func(*result.Sample) // fills in what waits in memory to be written
 	longest time.Duration        // 0 is no bound
-	samples  []result.Sample
-	rates    []float64 // bytes of each sample
-	reached  bool
+	samples []result.Sample
+	rates   []float64 // bytes of each sample
+	reached bool
 }
 
 // await samples until the throughput is steady or it has taken too long, and then

@@ -364,6 +364,9 @@ func TestRunGoesOnAfterTheRoundsOfAnEarlierPart(t *testing.T) {
 		if first := r.steps[0]; first.Trials != 5*3 || first.Left != 15*time.Second {
 			t.Errorf("the first step is %+v", first)
 		}
+		if second, last := r.steps[3], r.steps[14]; second.Round != 7 || last.Round != 10 {
+			t.Errorf("told of rounds %d to %d", second.Round, last.Round)
+		}
 	})
 }
 

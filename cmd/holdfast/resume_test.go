@@ -1,0 +1,279 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/report"
+	"github.com/holdfast-go/holdfast/internal/result"
+)
+
+// small are the flags of a run that takes about a second.
+func small(dir string, more ...string) []string {
+	return append([]string{"bench", "--dir", dir, "--allow-tmpfs", "--writers", "1", "--policy", "buffer=4KiB"}, more...)
+}
+
+// bench runs the command in this process, and wants it to succeed.
+func bench(t *testing.T, args ...string) (stdout, stderr string) {
+	t.Helper()
+	var out, talk bytes.Buffer
+	if err := run(t.Context(), args, nil, &out, &talk); err != nil {
+		t.Fatalf("%q: %v\n%s", args, err, talk.String())
+	}
+	return out.String(), talk.String()
+}
+
+// refusalOf runs the command in this process, and wants a refusal with a hint.
+func refusalOf(t *testing.T, args ...string) (code int, told string) {
+	t.Helper()
+	var talk bytes.Buffer
+	err := run(t.Context(), args, nil, io.Discard, &talk)
+	code = tell(&talk, err)
+	if code == exitOK || !strings.Contains(talk.String(), "\nhint: ") {
+		t.Errorf("%q: exit code %d, told:\n%s", args, code, talk.String())
+	}
+	return code, talk.String()
+}
+
+func readFile(t *testing.T, path string) result.Run {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	run, err := result.Read(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+// awaitTrial waits until the results hold a trial of the round, which is then in
+// its middle, or the file ends.
+func awaitTrial(t *testing.T, path string, round int) {
+	t.Helper()
+	for {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(text, fmt.Appendf(nil, `"round":%d,`, round)) || bytes.Contains(text, []byte(`{"kind":"end"`)) {
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
+// leftovers returns the folders of runs in dir.
+func leftovers(t *testing.T, dir string) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "holdfast-bench-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// checkFinished wants a run that is complete after some parts, with as many whole
+// rounds as were planned, and a table of these alone.
+func checkFinished(t *testing.T, path string, parts, rounds int) {
+	t.Helper()
+	run := readFile(t, path)
+	if !run.Complete() || run.End.Rounds != rounds || run.Rounds() != rounds || len(run.Resumed) != parts {
+		t.Errorf("%d parts, %d rounds, end %+v, torn %v", len(run.Resumed), run.Rounds(), run.End, run.Torn)
+	}
+	whole := run
+	whole.Trials = nil
+	perRound := map[int]map[string]int{}
+	for _, trial := range run.Trials {
+		if perRound[trial.Round] == nil {
+			perRound[trial.Round] = map[string]int{}
+		}
+		perRound[trial.Round][trial.Cell]++
+	}
+	for _, trial := range run.Trials {
+		if trial.Round == 0 || len(perRound[trial.Round]) == len(run.Header.Cells) {
+			whole.Trials = append(whole.Trials, trial)
+		}
+	}
+	for round, cells := range perRound {
+		for cell, n := range cells {
+			if round > 0 && n != 1 {
+				t.Errorf("%s ran %d times in round %d", cell, n, round)
+			}
+		}
+	}
+	var all, some bytes.Buffer
+	if err := errors.Join(report.Text(&all, run), report.Text(&some, whole)); err != nil {
+		t.Fatal(err)
+	}
+	if all.String() != some.String() || strings.Contains(all.String(), "not complete") {
+		t.Errorf("the table of all trials:\n%s\nand of those in whole rounds:\n%s", all.String(), some.String())
+	}
+	if shown, _ := bench(t, "report", path); shown != all.String() {
+		t.Errorf("report shows:\n%s", shown)
+	}
+}
+
+// TestResumeFinishesWhatWasInterruptedOrKilled ends a run in the middle of a
+// round, twice, and lets it go on.
+func TestResumeFinishesWhatWasInterruptedOrKilled(t *testing.T) {
+	skipWithoutSignals(t)
+	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGKILL} {
+		t.Run(signal.String(), func(t *testing.T) {
+			t.Parallel()
+			dir, file := t.TempDir(), filepath.Join(t.TempDir(), "results.jsonl")
+			c := startChild(t, small(dir, "--time", "2s", "--rate", "1000", "--rounds", "4", "-o", file)...)
+			c.until(t, "round 1 of 4")
+			awaitTrial(t, file, 1)
+			endBy(t, c, signal)
+			again := startChild(t, "bench", "--resume", file, "--allow-tmpfs")
+			again.until(t, "of 4, ")
+			awaitTrial(t, file, 2)
+			endBy(t, again, signal)
+			stdout, told := bench(t, "bench", "--resume", file, "--allow-tmpfs")
+			if !strings.Contains(told, "ended after 4 rounds: all that were planned") || strings.Contains(told, "round 5") || !strings.Contains(stdout, "\n4 rounds, seed ") {
+				t.Errorf("told:\n%s%s", told, stdout)
+			}
+			checkFinished(t, file, 2, 4)
+			nothingIn(t, dir)
+		})
+	}
+}
+
+// endBy sends the signal, and wants what it leaves: nothing, or after a kill one
+// folder.
+func endBy(t *testing.T, c *child, signal os.Signal) {
+	t.Helper()
+	if err := c.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+	code, left := c.exit(t), leftovers(t, filepath.Dir(c.ground(t)))
+	if killed := signal == syscall.SIGKILL; killed && len(left) != 1 || !killed && (code != exitInterrupted || len(left) != 0) {
+		t.Errorf("exit code %d, left: %q; told:\n%s", code, left, c.told.String())
+	}
+}
+
+// TestResumeRemovesOnlyItsOwnLeftover kills a run, puts something into its folder,
+// and plants a folder like it.
+func TestResumeRemovesOnlyItsOwnLeftover(t *testing.T) {
+	skipWithoutSignals(t)
+	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "results.jsonl")
+	other := filepath.Join(dir, "holdfast-bench-1")
+	if err := os.Mkdir(other, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c := startChild(t, small(dir, "--time", "1s", "--rounds", "2", "-o", file)...)
+	c.until(t, "beside it is "+other+": of a run that still goes on")
+	c.until(t, "round 1 of 2")
+	own := c.ground(t)
+	if err := errors.Join(c.Process.Kill(), os.WriteFile(filepath.Join(own, "mine"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	c.exit(t)
+	if _, told := bench(t, "bench", "--resume", file, "--allow-tmpfs"); !strings.Contains(told, own+" is left: mine in it is nothing that a run makes; remove it by hand, if no other run has it") {
+		t.Errorf("told:\n%s", told)
+	}
+	if left := leftovers(t, dir); !reflect.DeepEqual(left, []string{other, own}) && !reflect.DeepEqual(left, []string{own, other}) {
+		t.Errorf("left: %q", left)
+	}
+	checkFinished(t, file, 1, 2)
+}
+
+func TestResumeRefusesARunThatGoesOn(t *testing.T) {
+	skipWithoutSignals(t)
+	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "results.jsonl")
+	c := startChild(t, small(dir, "--time", "2s", "--rate", "1000", "--rounds", "1000", "-o", file)...)
+	c.until(t, "round 1 of 1000")
+	code, told := refusalOf(t, "bench", "--resume", file, "--allow-tmpfs")
+	if code != exitUsage || !strings.Contains(told, "--resume "+file+": it still goes on, in "+c.ground(t)) {
+		t.Errorf("exit code %d, told:\n%s", code, told)
+	}
+	if err := c.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code := c.exit(t); code != exitInterrupted || len(readFile(t, file).Resumed) != 0 {
+		t.Errorf("the run that went on ended with exit code %d:\n%s", code, c.told.String())
+	}
+	nothingIn(t, dir)
+}
+
+// TestEveryCutOfARealFile cuts a file of the command at every byte: what is whole
+// is read as it was, and nothing else is.
+func TestEveryCutOfARealFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "results.jsonl")
+	bench(t, small(t.TempDir(), "--time", "1s", "--rounds", "1", "--record", "4KiB", "-o", file)...)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := readFile(t, file)
+	head := bytes.IndexByte(text, '\n') + 1
+	for cut := range text {
+		got, err := result.Read(bytes.NewReader(text[:cut]))
+		if cut < head {
+			if !errors.Is(err, result.ErrNotResults) && !errors.Is(err, result.ErrNoHeader) {
+				t.Fatalf("cut at byte %d: %v", cut, err)
+			}
+			continue
+		}
+		lines := bytes.Count(text[:cut], []byte("\n"))
+		want := whole
+		want.Trials, want.End = whole.Trials[:lines-1], nil
+		if want.Torn = text[cut-1] != '\n'; want.Torn {
+			want.TornAt = lines + 1
+		}
+		if err != nil || len(got.Trials) != lines-1 || got.Torn != want.Torn || got.Complete() {
+			t.Fatalf("cut at byte %d: %d trials of %d, torn %v, %v", cut, len(got.Trials), lines-1, got.Torn, err)
+		}
+		if len(want.Trials) == 0 {
+			want.Trials = nil
+		}
+		if !want.Torn && !reflect.DeepEqual(got, want) {
+			t.Fatalf("cut at byte %d: read\n%+v, want\n%+v", cut, got, want)
+		}
+	}
+}
+
+// TestResumeAfterCuts lets the command go on with files that are cut, or end in
+// what a power cut leaves.
+func TestResumeAfterCuts(t *testing.T) {
+	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "results.jsonl")
+	bench(t, small(dir, "--time", "1s", "--rounds", "2", "-o", file)...)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.SplitAfter(text, []byte("\n"))
+	upTo := func(n int, more string) []byte { return append(bytes.Join(lines[:n], nil), more...) }
+	for name, left := range map[string][]byte{
+		"after the header":            upTo(1, ""),
+		"within the first trial":      upTo(1, string(lines[1][:20])),
+		"within a round":              upTo(5, ""),
+		"before the last line feed":   text[:len(text)-1],
+		"zeros after a whole line":    upTo(5, strings.Repeat("\x00", 4096)),
+		"zeros within the end's line": upTo(10, string(lines[10][:9])+strings.Repeat("\x00", 77)),
+	} {
+		if err := os.WriteFile(file, left, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		bench(t, "bench", "--resume", file, "--allow-tmpfs")
+		after, err := os.ReadFile(file)
+		kept := left[:bytes.LastIndexByte(left, '\n')+1]
+		if err != nil || !bytes.HasPrefix(after, kept) || bytes.ContainsRune(after, 0) {
+			t.Errorf("%s: what was whole has changed; %v", name, err)
+		}
+		checkFinished(t, file, 1, 2)
+	}
+	nothingIn(t, dir)
+}

@@ -1,0 +1,15 @@
+//go:build !linux && !darwin
+
+package sys
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+)
+
+// TryLock returns an error that wraps [errors.ErrUnsupported].
+func TryLock(f *os.File) (bool, error) {
+	return false, fmt.Errorf("%s can't be locked on %s: %w", f.Name(), runtime.GOOS, errors.ErrUnsupported)
+}

@@ -1,0 +1,30 @@
+//go:build linux || darwin
+
+package sys
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// TryLock takes the lock of the open file or folder f for this process, and tells
+// whether it has got it; otherwise somebody else has it. It never waits. The lock
+// ends when f is closed and when the process ends, however it ends: flock(2).
+//
+// An error that wraps [errors.ErrUnsupported] says that the file system knows no
+// such locks.
+func TryLock(f *os.File) (bool, error) {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, unix.EWOULDBLOCK):
+		return false, nil
+	case errors.Is(err, unix.EBADF), errors.Is(err, unix.EINVAL): // a folder on NFS; a special file
+		return false, fmt.Errorf("%s can't be locked: flock: %w (%w)", f.Name(), err, errors.ErrUnsupported)
+	}
+	return false, fmt.Errorf("%s can't be locked: flock: %w", f.Name(), err)
+}

@@ -1,0 +1,139 @@
+package trial
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// lockFolder opens and locks a folder, or returns nil where there are no such
+// locks.
+func lockFolder(dir string) *os.File {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil
+	}
+	if ok, err := sys.TryLock(d); !ok || err != nil {
+		_ = d.Close()
+		return nil
+	}
+	return d
+}
+
+func (g *Ground) unlock() error {
+	if g.lock == nil {
+		return nil
+	}
+	defer func() { g.lock = nil }()
+	return g.lock.Close()
+}
+
+// remount takes the file system down and up again, which nothing on it may be
+// open for: the lock is given up meanwhile.
+func (g *Ground) remount() error {
+	if err := g.unlock(); err != nil {
+		return err
+	}
+	defer func() { g.lock = lockFolder(g.dir) }()
+	return sys.Remount(g.dir)
+}
+
+// Neighbours lists the folders beside this one that have a name like it: of runs
+// that go on, or that were killed. It opens none of them.
+func (g *Ground) Neighbours() []string {
+	parent := filepath.Dir(g.dir)
+	entries, err := os.ReadDir(parent)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() && strings.HasPrefix(e.Name(), groundPrefix) && e.Name() != g.Name() {
+			names = append(names, filepath.Join(parent, e.Name()))
+		}
+	}
+	return names
+}
+
+// ErrAlive says that the run which made a ground still goes on.
+var ErrAlive = errors.New("the run that made it still goes on")
+
+// The names of a ground and of the files in it: see OpenGround, fresh and fill.
+var (
+	groundName = regexp.MustCompile(`^` + groundPrefix + `\d+$`)
+	fileName   = regexp.MustCompile(`^(memory-)?\d+$`)
+)
+
+// RemoveLeftover removes the ground of the given name in parent, which a run that
+// was killed has left there, and tells whether it was there.
+//
+// It touches nothing unless all of it proves to be such a ground: a folder, and no
+// link to one, by the names of what is in it, and unlocked, so that no run has it.
+// Where folders can't be locked nothing is proven. A run that has it is ErrAlive.
+func RemoveLeftover(parent, name string) (removed bool, err error) {
+	dir := filepath.Join(parent, name)
+	info, err := os.Lstat(dir)
+	switch {
+	case !groundName.MatchString(name):
+		return false, fmt.Errorf("%q is no name that a run gives its folder", name)
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	case !info.IsDir():
+		return false, fmt.Errorf("%s is no folder", dir)
+	}
+	if err := removeGround(dir, info); err != nil {
+		return false, fmt.Errorf("%s is left: %w", dir, err)
+	}
+	return true, nil
+}
+
+// removeGround removes the folder that info is of.
+func removeGround(dir string, info fs.FileInfo) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	d, err := root.Open(".")
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if now, err := d.Stat(); err != nil || !os.SameFile(now, info) {
+		return errors.Join(errors.New("it was exchanged for another"), err)
+	}
+	switch alone, err := sys.TryLock(d); {
+	case err != nil:
+		return err
+	case !alone:
+		return ErrAlive
+	}
+	return removeFiles(root, d)
+}
+
+// removeFiles empties a ground and removes it, if nothing else is in it.
+func removeFiles(root *os.Root, d *os.File) error {
+	entries, err := d.ReadDir(-1)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !e.Type().IsRegular() || !fileName.MatchString(e.Name()) {
+			return fmt.Errorf("%s in it is nothing that a run makes", e.Name())
+		}
+	}
+	for _, e := range entries {
+		if err := root.Remove(e.Name()); err != nil {
+			return err
+		}
+	}
+	return os.Remove(root.Name())
+}

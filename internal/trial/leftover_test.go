@@ -1,0 +1,132 @@
+package trial
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// leave makes what a run that was killed leaves in parent.
+func leave(t *testing.T, parent, name string, files ...string) string {
+	t.Helper()
+	dir := filepath.Join(parent, name)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if err := os.WriteFile(filepath.Join(dir, f), []byte(f), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// skipWithoutLocks skips where a folder can't be locked.
+func skipWithoutLocks(t *testing.T) {
+	t.Helper()
+	if d := lockFolder(t.TempDir()); d == nil {
+		t.Skip("a folder can't be locked on", runtime.GOOS)
+	} else {
+		d.Close()
+	}
+}
+
+func TestRemoveLeftoverOfAKilledRun(t *testing.T) {
+	skipWithoutLocks(t)
+	parent := t.TempDir()
+	leave(t, parent, "holdfast-bench-1", "1", "17", "memory-4095")
+	if removed, err := RemoveLeftover(parent, "holdfast-bench-1"); !removed || err != nil {
+		t.Errorf("removed: %v, %v", removed, err)
+	}
+	isEmpty(t, parent)
+	if removed, err := RemoveLeftover(parent, "holdfast-bench-1"); removed || err != nil {
+		t.Errorf("removed again: %v, %v", removed, err)
+	}
+}
+
+// TestRemoveLeftoverTouchesNothingElse plants what is no leftover, or not only.
+func TestRemoveLeftoverTouchesNothingElse(t *testing.T) {
+	skipWithoutLocks(t)
+	check := func(name, sentence string, plant func(parent string)) {
+		t.Helper()
+		parent := t.TempDir()
+		plant(parent)
+		before := listing(t, parent)
+		removed, err := RemoveLeftover(parent, name)
+		if removed || err == nil || !strings.Contains(err.Error(), sentence) {
+			t.Errorf("%s: removed: %v, %v; want …%s", name, removed, err, sentence)
+		}
+		if after := listing(t, parent); !slices.Equal(after, before) {
+			t.Errorf("%s: %q before, %q after", name, before, after)
+		}
+	}
+	folder := func(name string, files ...string) func(string) {
+		return func(parent string) { leave(t, parent, name, files...) }
+	}
+	check("holdfast-bench-1", "mine.txt in it is nothing that a run makes", folder("holdfast-bench-1", "1", "mine.txt"))
+	check("holdfast-bench-1", "1 in it is nothing that a run makes", func(parent string) {
+		leave(t, leave(t, parent, "holdfast-bench-1"), "1", "2")
+	})
+	check("mine", `"mine" is no name`, folder("mine", "1"))
+	check("holdfast-bench-1x", "is no name", folder("holdfast-bench-1x", "1"))
+	check("../holdfast-bench-1", "is no name", func(string) {})
+	check("", "is no name", func(string) {})
+	check("holdfast-bench-1", "is no folder", func(parent string) {
+		if err := os.WriteFile(filepath.Join(parent, "holdfast-bench-1"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	})
+	check("holdfast-bench-1", "is no folder", func(parent string) {
+		if err := os.Symlink(leave(t, parent, "elsewhere", "1"), filepath.Join(parent, "holdfast-bench-1")); err != nil {
+			t.Skip("no symbolic links here:", err)
+		}
+	})
+}
+
+// listing returns the paths of all that is below dir.
+func listing(t *testing.T, dir string) (paths []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		paths = append(paths, path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
+}
+
+func TestRemoveLeftoverLeavesALiveRunAlone(t *testing.T) {
+	skipWithoutLocks(t)
+	g := newGround(t)
+	path, err := g.fresh()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if removed, err := RemoveLeftover(filepath.Dir(g.Dir()), g.Name()); removed || !errors.Is(err, ErrAlive) {
+		t.Errorf("removed: %v, %v", removed, err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNeighboursAreOtherGrounds(t *testing.T) {
+	g := newGround(t)
+	parent := filepath.Dir(g.Dir())
+	other := leave(t, parent, "holdfast-bench-1")
+	leave(t, parent, "mine")
+	if err := os.WriteFile(filepath.Join(parent, "holdfast-bench-2"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := g.Neighbours(); !slices.Equal(got, []string{other}) {
+		t.Errorf("the neighbours are %q", got)
+	}
+}
