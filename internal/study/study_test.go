@@ -201,21 +201,6 @@ func TestPrepareOnARealDisk(t *testing.T) {
 	}
 }
 
-// TestCalibrationThatTakesAllTheTimeLeavesALimit plants a budget that is gone
-// before the first round: then one round is run, and not as many as it takes.
-func TestCalibrationThatTakesAllTheTimeLeavesALimit(t *testing.T) {
-	g, err := trial.OpenGround(t.TempDir(), true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
-	c := Choice{Preset: Default(), Policies: []holdfast.Policy{holdfast.Buffered(4096)}, Writers: []int{1}, Budget: 1}
-	m, plan, err := Policy().Prepare(t.Context(), g, c, func(int, int) {})
-	if err != nil || m.Limit <= 0 || plan.Limit != m.Limit {
-		t.Errorf("limits %v and %v, %v", m.Limit, plan.Limit, err)
-	}
-}
-
 func TestAdviceStudyHasEachPolicyAtTheRateAndAtFullSpeed(t *testing.T) {
 	check := func(rate float64, cells int) {
 		t.Helper()
