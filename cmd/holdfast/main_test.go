@@ -172,8 +172,14 @@ func startChild(t *testing.T, args ...string) *child {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &child{Cmd: exec.Command(self, args...)}
-	c.Env = append(os.Environ(), asCommand+"=1")
+	return startCommand(t, exec.Command(self, args...), nil)
+}
+
+// startCommand starts a call of this program's binary as the command.
+func startCommand(t *testing.T, cmd *exec.Cmd, how *syscall.SysProcAttr) *child {
+	t.Helper()
+	c := &child{Cmd: cmd}
+	c.Env, c.SysProcAttr = append(os.Environ(), asCommand+"=1"), how
 	c.Stdout = &c.stdout
 	pipe, err := c.StderrPipe()
 	if err != nil {
