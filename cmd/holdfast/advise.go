@@ -67,7 +67,7 @@ func (c *consultation) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.Var(once("need", &c.need, advise.ParseNeed), "need", "what the policy has to keep, such as 'loss<=1s,p99<10ms'")
-	f.Var(once("program", &c.program, advise.ParsePreset), "for", "is this disk fast enough for etcd, redis-everysec, postgres-commit,\npostgres-async or mongodb-journal; a term of --need replaces one of its")
+	f.Var(once("program", &c.program, advise.ParsePreset), "for", "is this disk fast enough for etcd, redis-everysec, postgres-commit,\npostgres-async or mongodb-journal; a term of the need replaces one of its")
 	f.Var(once("size", &c.record, parseRecord), "record", "size of a record (default: 128B, or what the results hold)")
 	f.Var(once("number", &c.writers, parseNumber("writers", maxWriters)), "writers", "goroutines that write to one file (default: 1, or what the results hold)")
 	f.Var(once("folder", &c.where.dir, given), "dir", "measure the disk that holds this folder (default: the current folder)")

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -117,15 +119,15 @@ func loadBaseline(folder, name string) (result.Run, error) {
 func knownBaselines(folder string) string {
 	hint := "keep one with holdfast bench --save-baseline NAME"
 	files, _ := filepath.Glob(filepath.Join(folder, "*"+baselineExt))
-	for i, file := range files {
-		join := ", "
-		if i == 0 {
-			join = "; there are "
-		}
-		name := filepath.Base(file)
-		hint += join + name[:len(name)-len(baselineExt)]
+	var names []string
+	for _, file := range files {
+		names = append(names, strings.TrimSuffix(filepath.Base(file), baselineExt))
 	}
-	return hint
+	if len(names) == 0 {
+		return hint
+	}
+	slices.Sort(names)
+	return hint + "; there are " + strings.Join(names, ", ")
 }
 
 // saveBaseline keeps a run under a name. Readers see the run that was kept before
@@ -146,7 +148,7 @@ func saveBaseline(folder, name string, run result.Run) error {
 	if err != nil {
 		return cannotSave(name, err)
 	}
-	err = errors.Join(result.Write(f, run), f.Sync(), f.Close())
+	err = errors.Join(result.Write(f, run), f.Chmod(0o644), f.Sync(), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), filepath.Join(folder, name+baselineExt))
 	}

@@ -28,7 +28,8 @@ const asHog = "HOLDFAST_TEST_AS_HOG"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asHog) != "" {
-		for {
+		for sum := 1; sum != 0; sum |= 1 {
+			sum *= 3
 		}
 	}
 	if os.Getenv(asCommand) != "" {

@@ -98,7 +98,11 @@ func Compare(a, b Side, threshold float64) (Contrast, error) {
 		}
 		costsA, costsB := c.costs(earlier, cell)
 		before, after = append(before, costsA), append(after, costsB)
-		c.Cells = append(c.Cells, c.change(earlier, cell, costsA, costsB))
+		c.Cells = append(c.Cells, newChange(earlier, cell, costsA, costsB))
+	}
+	for i, cost := range c.compare(before, after) {
+		c.Cells[i].Cost = cost
+		c.Cells[i].Regressed = c.regressed(cost)
 	}
 	for _, cell := range compared(a.run) {
 		if _, ok := find(b.run, cell); !ok {
@@ -108,7 +112,7 @@ func Compare(a, b Side, threshold float64) (Contrast, error) {
 	if len(c.Cells) == 0 {
 		return c, ErrNothingInCommon
 	}
-	c.Overall = c.compare(stat.GeometricMeans(before), stat.GeometricMeans(after))
+	c.Overall = c.compare([][]float64{stat.GeometricMeans(before)}, [][]float64{stat.GeometricMeans(after)})[0]
 	return c, nil
 }
 
@@ -178,19 +182,19 @@ func (c Contrast) costs(earlier, cell result.Cell) (a, b []float64) {
 	return load.Costs(before), load.Costs(after)
 }
 
-func (c Contrast) change(earlier, cell result.Cell, a, b []float64) Change {
-	change := Change{Cell: cell, Load: LoadOf(cell), A: summarize(a), B: summarize(b), Cost: c.compare(a, b)}
+func newChange(earlier, cell result.Cell, a, b []float64) Change {
+	change := Change{Cell: cell, Load: LoadOf(cell), A: summarize(a), B: summarize(b)}
 	if earlier.Records != cell.Records {
 		change.Records = earlier.Records
 	}
-	change.Regressed = c.regressed(change.Cost)
 	return change
 }
 
-func (c Contrast) compare(a, b []float64) Comparison {
-	compare := stat.Compare
-	if c.Unpaired != "" {
-		compare = stat.CompareUnpaired
+// compare compares cells one by one; all their intervals hold together.
+func (c Contrast) compare(a, b [][]float64) []Comparison {
+	var all []Comparison
+	for _, one := range stat.CompareRuns(a, b, c.Unpaired == "", float64(c.Floor), c.Threshold) {
+		all = append(all, Comparison{one})
 	}
-	return Comparison{compare(a, b, float64(c.Floor), c.Threshold)}
+	return all
 }

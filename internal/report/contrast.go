@@ -148,7 +148,7 @@ func changeWord(c figure.Change) string {
 
 // contrastNotes say how it was compared, and what is doubtful about that.
 func contrastNotes(c figure.Contrast) []string {
-	notes := []string{contrastMethod(c), contrastNoise(c)}
+	notes := []string{contrastMethod(c), contrastNoise(c), "the cells' verdicts hold together with 95 %; all cells count the same in the overall ratio, the geometric mean"}
 	for _, only := range []struct {
 		side  string
 		names []string
@@ -173,7 +173,7 @@ func contrastNoise(c figure.Contrast) string {
 		return "noise: not measured in both runs, so no difference is proven; measure both with a holdfast that repeats a cell"
 	}
 	return fmt.Sprintf("noise: %.1f %%, the larger of the two runs (A %.1f %%, B %.1f %%), between the same thing under two names within a run. "+
-		"What changed between the runs, such as heat, a fuller disk or other programs, is not in it: to see that, run A again and compare it with itself",
+		"What changed between the runs, such as heat, a fuller disk or other programs, is not in it: to see that, repeat A and compare the two",
 		c.Floor*100, c.A.Floor*100, c.B.Floor*100)
 }
 
@@ -190,8 +190,11 @@ func conclusion(c figure.Contrast) string {
 		overall += " (" + ratios(c.Overall) + ")"
 	}
 	overall += ": " + string(c.Overall.Verdict)
-	if !c.Regressed() {
-		return fmt.Sprintf("%s; no cell is slower by more than %.3g %%", overall, c.Threshold*100)
+	switch {
+	case !c.Regressed():
+		return fmt.Sprintf("%s; no cell is shown to be slower by more than %.3g %%", overall, c.Threshold*100)
+	case regressed == 0:
+		return fmt.Sprintf("%s, by more than %.3g %%, though no cell alone", overall, c.Threshold*100)
 	}
 	return fmt.Sprintf("%s; slower by more than %.3g %%: %d of %s", overall, c.Threshold*100, regressed, plural(len(c.Cells), "cell"))
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/figure"
 	"github.com/holdfast-go/holdfast/internal/machine"
+	"github.com/holdfast-go/holdfast/internal/result"
 )
 
 // calls writes a number of system calls a record.
@@ -47,11 +49,36 @@ func (s sheet) notes() []string {
 	if s.anyGroup(func(l figure.Load) bool { return l.ByCPU() }) {
 		notes = append(notes, "where records are due at a rate, that rate decides how long a trial takes: the cost there is CPU time, and p50 and p99 count from when a record was due")
 	}
+	notes = append(notes, s.cacheNotes()...)
 	if s.Run.Header.SystemCallsUnseen != "" {
 		notes = append(notes, "calls with a * are those that the Writer counts itself")
 	}
 	if s.Outliers > 0 {
 		notes = append(notes, fmt.Sprintf("outliers: %d of %s, and they count like all others", s.Outliers, plural(s.Trials, "trial")))
+	}
+	return notes
+}
+
+// cacheNotes say what was in the page cache before the trials of each load that
+// begins with a file.
+func (s sheet) cacheNotes() []string {
+	var notes []string
+	for _, g := range s.Groups {
+		var before []result.Residency
+		for _, r := range g.Rows {
+			before = append(before, r.Before...)
+		}
+		if len(before) == 0 {
+			continue
+		}
+		resident := func(a, b result.Residency) int { return cmp.Compare(a.Resident, b.Resident) }
+		least, most := slices.MinFunc(before, resident), slices.MaxFunc(before, resident)
+		text := fmt.Sprint(least.Resident)
+		if most.Resident > least.Resident {
+			text += fmt.Sprintf(" to %d", most.Resident)
+		}
+		notes = append(notes, fmt.Sprintf("%s: %s of the file's %d pages were in the page cache before each of %s (%s)",
+			title(g.Load), text, most.Pages, plural(len(before), "trial"), most.Source))
 	}
 	return notes
 }

@@ -402,3 +402,28 @@ func TestMergedLatencySupportsMore(t *testing.T) {
 		t.Errorf("p50 %v and %v, max %v and %v", one.P50, all.P50, one.Max, all.Max)
 	}
 }
+
+func TestWriteIsWhatReadReads(t *testing.T) {
+	run := planted(t)
+	again := result.Trial{Cell: run.Trials[0].Cell, Round: 0, Position: 1, Measurement: run.Trials[0].Measurement}
+	run.Trials = append(run.Trials, again, run.Trials[1])
+	run.Resumed = []result.Resumption{{Program: "second"}, {Program: "third, which did nothing"}}
+	for _, e := range []*result.End{nil, {State: result.Complete, Rounds: 1}} {
+		run.End = e
+		var b bytes.Buffer
+		if err := result.Write(&b, run); err != nil {
+			t.Fatal(err)
+		}
+		text := b.String()
+		got, err := result.Read(&b)
+		if err != nil || !reflect.DeepEqual(got, run) {
+			t.Errorf("%v: %+v, want %+v", err, got, run)
+		}
+		// The second process begins where its round 0 does.
+		lines := strings.Split(text, "\n")
+		at := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, `"second"`) })
+		if want := len(run.Trials) - 1; at != want {
+			t.Errorf("the resumption is line %d, want %d", at+1, want+1)
+		}
+	}
+}

@@ -8,14 +8,15 @@ import "math"
 const exactDifferences = 50 * 50
 
 // rankSum returns the largest k for which the k-th smallest and the k-th largest
-// difference between n and m samples enclose the shift with at least 95 %, and
+// difference between n and m samples enclose the shift with at least the
+// confidence asked for, and
 // that coverage; or 0, 0 if there is none.
 //
 // The shift lies below the k-th smallest difference when U (how many of the
 // differences, less the shift, are negative) is at most k-1.
-func rankSum(n, m int) (k int, coverage float64) {
+func rankSum(n, m int, confidence float64) (k int, coverage float64) {
 	if n*m > exactDifferences {
-		return rankSumNormal(n, m)
+		return rankSumNormal(n, m, confidence)
 	}
 	tail := 0.0
 	for u, p := range rankSumProbabilities(n, m) {
@@ -63,7 +64,7 @@ func mixed(without, other []float64, i, j int) []float64 {
 
 // rankSumNormal is rankSum by the normal approximation with continuity
 // correction.
-func rankSumNormal(n, m int) (k int, coverage float64) {
+func rankSumNormal(n, m int, confidence float64) (k int, coverage float64) {
 	x, y := float64(n), float64(m)
 	deviation := math.Sqrt(x * y * (x + y + 1) / 12)
 	z := math.Sqrt2 * math.Erfinv(confidence)

@@ -14,16 +14,23 @@ import "slices"
 // hotter day, a fuller disk) is in neither, and looks like a difference: runs that
 // can be paired should be, and cells of one run always.
 func CompareUnpaired(a, b []float64, floor, band float64) Comparison {
+	return compareUnpaired(a, b, floor, band, confidence)
+}
+
+// compareUnpaired is CompareUnpaired with an interval that covers the ratio with
+// at least the confidence asked for.
+func compareUnpaired(a, b []float64, floor, band, confidence float64) Comparison {
 	x, okA := logs(a)
 	y, okB := logs(b)
 	if !okA || !okB || len(x) == 0 || len(y) == 0 {
 		return incomparable()
 	}
-	return shift(x, y).comparison(min(len(x), len(y)), floor, band)
+	return shift(x, y, confidence).comparison(min(len(x), len(y)), floor, band)
 }
 
 // shift returns the Hodges–Lehmann estimate of by how much y lies above x.
-func shift(x, y []float64) estimate {
+// The interval covers that with at least the confidence asked for.
+func shift(x, y []float64, confidence float64) estimate {
 	differences := make([]float64, 0, len(x)*len(y))
 	for _, before := range x {
 		for _, after := range y {
@@ -31,6 +38,6 @@ func shift(x, y []float64) estimate {
 		}
 	}
 	slices.Sort(differences)
-	k, coverage := rankSum(len(x), len(y))
+	k, coverage := rankSum(len(x), len(y), confidence)
 	return newEstimate(differences, k, coverage)
 }

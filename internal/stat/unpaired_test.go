@@ -33,7 +33,7 @@ func TestRankSumOfTheTextbook(t *testing.T) {
 	}
 	// U of 10 and 5 samples has 8 as its critical value: the ninth of the 50
 	// differences from either end.
-	e := shift(earlier, atTerm)
+	e := shift(earlier, atTerm, confidence)
 	if !near(e.centre, 0.305) || !near(e.low, -0.15) || !near(e.high, 0.76) {
 		t.Errorf("%+v, want 0.305 (-0.15 … 0.76)", e)
 	}
@@ -44,9 +44,9 @@ func TestRankSumOfTheTextbook(t *testing.T) {
 func TestRankSumCriticalValues(t *testing.T) {
 	check := func(n, m, critical int) {
 		t.Helper()
-		k, coverage := rankSum(n, m)
-		if back, _ := rankSum(m, n); k != critical+1 || coverage < confidence || back != k {
-			t.Errorf("rankSum(%d, %d) = %d, %v, and %d turned round; want %d", n, m, k, coverage, back, critical+1)
+		k, coverage := rankSum(n, m, confidence)
+		if back, _ := rankSum(m, n, confidence); k != critical+1 || coverage < confidence || back != k {
+			t.Errorf("rankSum(%d, %d, confidence) = %d, %v, and %d turned round; want %d", n, m, k, coverage, back, critical+1)
 		}
 	}
 	check(4, 4, 0)
@@ -62,11 +62,11 @@ func TestRankSumCriticalValues(t *testing.T) {
 	check(15, 15, 64)
 	check(20, 20, 127)
 	for _, n := range []int{1, 2, 3} {
-		if k, coverage := rankSum(n, 3); k != 0 || coverage != 0 {
-			t.Errorf("rankSum(%d, 3) = %d, %v; want no interval", n, k, coverage)
+		if k, coverage := rankSum(n, 3, confidence); k != 0 || coverage != 0 {
+			t.Errorf("rankSum(%d, 3, confidence) = %d, %v; want no interval", n, k, coverage)
 		}
 	}
-	if k, coverage := rankSum(1, exactDifferences+1); k != 0 || coverage != 0 {
+	if k, coverage := rankSum(1, exactDifferences+1, confidence); k != 0 || coverage != 0 {
 		t.Errorf("rankSum of one sample and many = %d, %v; want no interval", k, coverage)
 	}
 }
@@ -93,8 +93,8 @@ func TestRankSumProbabilities(t *testing.T) {
 
 func TestNormalRankSumMeetsTheExact(t *testing.T) {
 	for _, size := range [][2]int{{50, 50}, {20, 125}, {10, 250}} {
-		exact, _ := rankSum(size[0], size[1])
-		if normal, _ := rankSumNormal(size[0], size[1]); math.Abs(float64(exact-normal)) > 6 {
+		exact, _ := rankSum(size[0], size[1], confidence)
+		if normal, _ := rankSumNormal(size[0], size[1], confidence); math.Abs(float64(exact-normal)) > 6 {
 			t.Errorf("%v: rank %d exactly, %d by the normal approximation", size, exact, normal)
 		}
 	}

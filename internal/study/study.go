@@ -162,7 +162,7 @@ func (s Study) Prepare(ctx context.Context, g *trial.Ground, c Choice, probed fu
 	}
 	m, plan := c.matrix(cells, fit.rounds)
 	if c.Rounds == 0 {
-		m.Limit = left
+		m.Limit = max(1, left) // 0 would be no limit
 	}
 	plan.Limit = m.Limit
 	return m, plan, g.Need(plan.Room)

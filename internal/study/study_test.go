@@ -201,6 +201,44 @@ func TestPrepareOnARealDisk(t *testing.T) {
 	}
 }
 
+// TestCalibrationThatTakesAllTheTimeLeavesALimit plants a budget that is gone
+// before the first round: then one round is run, and not as many as it takes.
+func TestCalibrationThatTakesAllTheTimeLeavesALimit(t *testing.T) {
+	g, err := trial.OpenGround(t.TempDir(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	c := Choice{Preset: Default(), Policies: []holdfast.Policy{holdfast.Buffered(4096)}, Writers: []int{1}, Budget: 1}
+	m, plan, err := Policy().Prepare(t.Context(), g, c, func(int, int) {})
+	if err != nil || m.Limit <= 0 || plan.Limit != m.Limit {
+		t.Errorf("limits %v and %v, %v", m.Limit, plan.Limit, err)
+	}
+}
+
+func TestAdviceStudyHasEachPolicyAtTheRateAndAtFullSpeed(t *testing.T) {
+	check := func(rate float64, cells int) {
+		t.Helper()
+		loads := Advice().Workloads(Choice{Policies: []holdfast.Policy{holdfast.Durable(), holdfast.EachDurable()}, Setting: Setting{Rate: rate}})
+		names, open := map[string]bool{}, 0
+		for _, w := range loads {
+			names[w.Name()] = true
+			if w.Rate > 0 {
+				open++
+			}
+		}
+		wantOpen := 0
+		if rate > 0 {
+			wantOpen = cells/2 + 1
+		}
+		if twin := loads[len(loads)-1]; len(loads) != cells+1 || len(names) != cells+1 || open != wantOpen || !twin.Twin || twin.Rate != rate {
+			t.Errorf("rate %v: %d cells with %d names, %d open; the last is %+v", rate, len(loads), len(names), open, twin)
+		}
+	}
+	check(0, 2)
+	check(50000, 4)
+}
+
 func TestPrepareStopsWhenCancelled(t *testing.T) {
 	g, err := trial.OpenGround(t.TempDir(), true)
 	if err != nil {

@@ -30,8 +30,8 @@ type Matrix struct {
 	Rounds int
 	Seed   uint64
 
-	// Settled is asked after each whole round, of Done's trials, whether these
-	// are enough; nil is never, and then there are just Rounds.
+	// Settled is asked after whole rounds, at first after each, of Done's trials,
+	// whether these are enough; nil is never, and then there are just Rounds.
 	Settled func() bool
 
 	// Limit is how long the run may take before it starts no further round;
@@ -89,7 +89,7 @@ const (
 // included, and why it stopped; or the first error, which is ctx's if it was
 // cancelled.
 func (m Matrix) Run(ctx context.Context, g *Ground, w Watcher) (rounds int, stop Stop, err error) {
-	run := &running{Matrix: m, ground: g, watcher: w, begun: time.Now(), left: m.Estimate()}
+	run := &running{Matrix: m, ground: g, watcher: w, begun: time.Now(), left: m.Estimate(), ask: 1}
 	if err := run.round(ctx, 0); err != nil {
 		return m.Whole, "", err
 	}
@@ -107,15 +107,23 @@ func (m Matrix) Run(ctx context.Context, g *Ground, w Watcher) (rounds int, stop
 func (r *running) stop(rounds int) Stop {
 	fresh := rounds - r.Whole
 	switch {
-	case r.Settled == nil && rounds >= r.Rounds:
+	case r.Settled == nil && rounds >= r.Rounds, r.Settled != nil && fresh >= mostRounds:
 		return AllRounds
-	case r.Settled != nil && rounds > 0 && r.Settled():
-		return IsSettled
-	case fresh > 0 && r.Limit > 0 && r.overLimit(fresh):
+	case r.Settled != nil && rounds >= r.ask:
+		if r.Settled() {
+			return IsSettled
+		}
+		r.ask = rounds + 1 + rounds/20
+	}
+	if fresh > 0 && r.Limit > 0 && r.overLimit(fresh) {
 		return AtLimit
 	}
 	return ""
 }
+
+// mostRounds ends a run that its rule never ends: by then the rule takes longer
+// than a round, and the machine changes more than the intervals narrow.
+const mostRounds = 1000
 
 // overLimit reports whether one more round, as long as those so far and the
 // warm-up, would end after the limit.
@@ -130,6 +138,7 @@ type running struct {
 	watcher Watcher
 	begun   time.Time
 	trials  int
+	ask     int           // Settled, from that many rounds on: it takes the longer the more there are
 	left    time.Duration // by the estimates
 	timed   time.Time     // when round 1 began; counting made round 0 slower
 	planned time.Duration // what the trials that are done since were to take

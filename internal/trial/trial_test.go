@@ -338,6 +338,8 @@ func TestStopRule(t *testing.T) {
 		}
 		check(3, time.Hour, 3, IsSettled)
 		check(40, time.Hour, 40, IsSettled)
+		check(41, time.Hour, 43, IsSettled) // with many rounds it is not asked after each
+		check(1<<30, 0, 1000, AllRounds)
 		check(40, 60*time.Second, 29, AtLimit)
 		check(0, time.Nanosecond, 1, IsSettled)
 	})
