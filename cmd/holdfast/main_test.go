@@ -49,6 +49,7 @@ func TestScripts(t *testing.T) {
 			"mount": mount,
 			"cut":   cut,
 			"head":  head,
+			"zero":  zero,
 			"empty": empty,
 			"alike": alike,
 		},
@@ -138,6 +139,15 @@ func head(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	lines := strings.SplitAfter(ts.ReadFile(args[0]), "\n")
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Join(lines[:n], "")), 0o644))
+}
+
+// zero makes all bytes of a line NUL, but for its line feed: zero file n.
+func zero(ts *testscript.TestScript, neg bool, args []string) {
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	lines := strings.SplitAfter(ts.ReadFile(args[0]), "\n")
+	lines[n-1] = strings.Repeat("\x00", len(lines[n-1])-1) + "\n"
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Join(lines, "")), 0o644))
 }
 
 // empty wants a folder with nothing in it: empty dir.
