@@ -159,6 +159,19 @@ func (b *benchmark) contradiction(cmd *cobra.Command) error {
 // minRoom is less than what any disk takes in the window of a steady state.
 const minRoom = 64 * holdfast.MiB
 
+// minSteady is the window of a steady state, five samples of a second, and one
+// second to fill what is empty at first.
+const minSteady = 6 * time.Second
+
+// tooShort refuses a --time in which no policy can become steady.
+func (b *benchmark) tooShort(cells []result.Cell) error {
+	if !b.steady || b.budget == 0 || cells[0].Longest >= minSteady {
+		return nil
+	}
+	return misuse(fmt.Sprintf("give at least %v, or fewer policies and rounds", minSteady*time.Duration(len(cells)*max(1, b.rounds))),
+		"--time %v is too short for %d policies to become steady: each takes %v at the least", b.budget, len(cells), minSteady)
+}
+
 // checkMemory refuses cells that hold more in memory than the control groups of
 // this process let it have.
 func checkMemory(cells []result.Cell) error {
@@ -216,7 +229,7 @@ func (b *benchmark) run(cmd *cobra.Command) error {
 	if earlier.Header.SchemaVersion > 0 {
 		cells, plan, seed = earlier.Header.Cells, earlier.Header.Plan, earlier.Header.Seed
 	}
-	if err := checkMemory(cells); err != nil {
+	if err := errors.Join(b.tooShort(cells), checkMemory(cells)); err != nil {
 		return err
 	}
 	if b.dryRun {

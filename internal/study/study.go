@@ -173,29 +173,41 @@ func (s Study) Prepare(ctx context.Context, g *trial.Ground, c Choice, probed fu
 func (s Study) Outline(c Choice) ([]result.Cell, result.Plan) {
 	var cells []trial.Cell
 	var outline []result.Cell
-	for _, w := range s.Workloads(c) {
+	loads := s.Workloads(c)
+	longest := c.steadyLongest(len(loads))
+	for _, w := range loads {
 		cell := w.cell(0)
+		if c.Steady {
+			cell.Longest = longest
+		}
 		outline = append(outline, cell)
 		most := int64(trialMost)
 		if c.Steady {
 			most = cmp.Or(c.Room, DefaultRoom)
 		}
 		cell.Records = max(int64(w.Writers), most/w.RecordBytes)
-		cells = append(cells, Cell(cell, steadyTime, trial.NotCounting))
+		cells = append(cells, Cell(cell, longest, trial.NotCounting))
 	}
 	_, plan := c.matrix(cells, c.rounds())
 	if !c.Steady {
-		plan.Estimate, plan.Limit = c.budget(), c.budget()
+		// Rounds that were asked for are run, however short the time is.
+		least := shortest * time.Duration(len(cells)*(c.Rounds+1))
+		plan.Estimate, plan.Limit = max(least, c.budget()), c.budget()
 	}
 	return outline, plan
 }
 
+// steadyLongest is how long each trial of so many steady cells may take.
+func (c Choice) steadyLongest(cells int) time.Duration {
+	if c.Budget == 0 {
+		return steadyTime
+	}
+	return c.Budget / time.Duration(cells*c.rounds())
+}
+
 // steady plans trials that end by themselves.
 func (c Choice) steady(g *trial.Ground, loads []Workload) (trial.Matrix, result.Plan) {
-	longest := steadyTime
-	if c.Budget > 0 {
-		longest = c.Budget / time.Duration(len(loads)*c.rounds())
-	}
+	longest := c.steadyLongest(len(loads))
 	room := int64(DefaultRoom)
 	if free, ok := g.Free(); ok {
 		room = min(room, free/2)
