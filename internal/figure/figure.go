@@ -141,14 +141,14 @@ func (f *Figures) add(r Row) {
 
 // compare sets the costs of the group's rows against the cheapest of them.
 func (g Group) compare(floor float64) {
-	var costs [][]float64
+	var cells [][]float64
 	for _, r := range g.Rows {
-		costs = append(costs, r.Costs)
+		cells = append(cells, r.Costs)
 	}
-	best := stat.Fastest(costs)
-	g.Rows[best].Fastest = true
-	for i := range g.Rows {
-		g.Rows[i].Cost = Comparison{stat.Compare(g.Rows[best].Costs, g.Rows[i].Costs, floor, stat.Band)}
+	fastest, comparisons := stat.CompareGroup(cells, floor, stat.Band)
+	g.Rows[fastest].Fastest = true
+	for i, c := range comparisons {
+		g.Rows[i].Cost = Comparison{c}
 	}
 }
 

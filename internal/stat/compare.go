@@ -19,7 +19,8 @@ const (
 	// Band is the usual equivalence band: differences up to 5 % are the same.
 	Band = 0.05
 
-	// VerdictRounds is the least number of rounds for any verdict but NotProven.
+	// VerdictRounds is the least number of rounds for any verdict but NotProven;
+	// large groups take more, see GroupRounds.
 	VerdictRounds = 10
 )
 
@@ -30,15 +31,15 @@ type Comparison struct {
 	Low   float64 // lower end of the ratio's interval, or NaN: see HasInterval
 	High  float64 // upper end of it
 
-	// Confidence is the coverage of Low to High: at least 0.95, or 0 where
-	// there is no interval.
+	// Confidence is the coverage of Low to High alone: at least 0.95, more in
+	// a group (see CompareGroup), or 0 where there is no interval.
 	Confidence float64
 
 	Verdict Verdict
 }
 
 // HasInterval reports whether Low, High and Confidence say anything. Fewer than
-// six pairs have no 95 % interval.
+// six pairs have no 95 % interval; for a group, see [GroupRounds].
 func (c Comparison) HasInterval() bool { return c.Confidence > 0 }
 
 // Width returns half the width of the ratio's interval on the scale of
@@ -51,7 +52,8 @@ func (c Comparison) Width() float64 {
 
 // Compare compares two cells by the ratios of their times in the same rounds:
 // a[i] and b[i] are the costs (elapsed time, CPU time: less is faster) of round
-// i. Pairing takes out what both cells of a round suffer alike.
+// i. Pairing takes out what both cells of a round suffer alike. The two were
+// chosen before they were measured; for the fastest of many see [CompareGroup].
 //
 // The logarithms of the ratios are taken as symmetric around their centre, which
 // holds for two cells in random order within a round unless they differ in shape.
@@ -68,11 +70,17 @@ func (c Comparison) Width() float64 {
 //   - faster or slower, if the whole interval lies beyond the floor on that side;
 //   - not proven otherwise.
 func Compare(a, b []float64, floor, band float64) Comparison {
+	return compare(a, b, floor, band, confidence)
+}
+
+// compare is Compare with an interval that covers the ratio with at least the
+// confidence asked for.
+func compare(a, b []float64, floor, band, confidence float64) Comparison {
 	logs, ok := logRatios(a, b)
 	if !ok {
 		return incomparable()
 	}
-	return hodgesLehmann(logs).comparison(len(logs), floor, band)
+	return hodgesLehmann(logs, confidence).comparison(len(logs), floor, band)
 }
 
 // Floor returns the noise floor of a run: the relative gap between the costs of
@@ -84,7 +92,7 @@ func Floor(a, a2 []float64) float64 {
 	if !ok {
 		return math.NaN()
 	}
-	return math.Expm1(math.Abs(hodgesLehmann(logs).centre))
+	return math.Expm1(math.Abs(hodgesLehmann(logs, confidence).centre))
 }
 
 // incomparable is the comparison of samples that have no ratio.
@@ -164,10 +172,10 @@ func (e estimate) comparison(n int, floor, band float64) Comparison {
 }
 
 // hodgesLehmann returns the median of the Walsh averages of x with the interval
-// of the signed-rank test. It assumes that x is symmetric around its centre, and
+// of the signed-rank test at the confidence asked for. It assumes that x is symmetric around its centre, and
 // that one value does not depend on the others.
-func hodgesLehmann(x []float64) estimate {
-	k, coverage := signedRank(len(x))
+func hodgesLehmann(x []float64, confidence float64) estimate {
+	k, coverage := signedRank(len(x), confidence)
 	return newEstimate(walshAverages(x), k, coverage)
 }
 

@@ -11,7 +11,7 @@ import (
 func TestSignedRankCriticalValues(t *testing.T) {
 	check := func(n, critical int) {
 		t.Helper()
-		if k, coverage := signedRank(n); k != critical+1 || coverage < confidence {
+		if k, coverage := signedRank(n, confidence); k != critical+1 || coverage < confidence {
 			t.Errorf("signedRank(%d) = %d, %v; want %d", n, k, coverage, critical+1)
 		}
 	}
@@ -29,7 +29,7 @@ func TestSignedRankCriticalValues(t *testing.T) {
 	check(40, 264)
 	check(50, 434)
 	for n := range 6 {
-		if k, coverage := signedRank(n); k != 0 || coverage != 0 {
+		if k, coverage := signedRank(n, confidence); k != 0 || coverage != 0 {
 			t.Errorf("signedRank(%d) = %d, %v; want no interval", n, k, coverage)
 		}
 	}
@@ -48,8 +48,8 @@ func TestSignedRankProbabilitiesAddUp(t *testing.T) {
 }
 
 func TestNormalApproximationMeetsTheExactRank(t *testing.T) {
-	exact, _ := signedRank(exactPairs)
-	if normal, _ := signedRankNormal(exactPairs); math.Abs(float64(exact-normal)) > 5 {
+	exact, _ := signedRank(exactPairs, confidence)
+	if normal, _ := signedRankNormal(exactPairs, confidence); math.Abs(float64(exact-normal)) > 5 {
 		t.Errorf("rank %d exactly, %d by the normal approximation", exact, normal)
 	}
 }
@@ -64,7 +64,7 @@ func TestHodgesLehmannOfTheTextbook(t *testing.T) {
 	for i := range x {
 		difference[i] = y[i] - x[i]
 	}
-	e := hodgesLehmann(difference)
+	e := hodgesLehmann(difference, confidence)
 	if !near(e.centre, -0.46) || !near(e.low, -0.786) || !near(e.high, -0.010) || !near(e.coverage, 1-20.0/512) {
 		t.Errorf("got %+v, want -0.46 (-0.786 … -0.010, 0.961)", e)
 	}

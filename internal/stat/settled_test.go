@@ -55,7 +55,7 @@ func TestSettledSeesWidthsOnly(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
 	for range 200 {
 		a, b := skewed(r, 12), skewed(r, 12)
-		if Fastest([][]float64{a, b}) != 0 {
+		if cheapest([][]float64{a, b}) != 0 {
 			a, b = b, a
 		}
 		alike, _ := Settled([][][]float64{{a, b}}, 0.1)
@@ -64,20 +64,4 @@ func TestSettledSeesWidthsOnly(t *testing.T) {
 			t.Fatalf("widest %v with a difference, %v without", apart, alike)
 		}
 	}
-}
-
-func TestFastest(t *testing.T) {
-	check := func(cells [][]float64, want int) {
-		t.Helper()
-		if got := Fastest(cells); got != want {
-			t.Errorf("Fastest(%v) = %d, want %d", cells, got, want)
-		}
-	}
-	nan := math.NaN()
-	check(nil, -1)
-	check([][]float64{{3}, {1}, {2}}, 1)
-	check([][]float64{{2}, {1}, {1}}, 1)
-	check([][]float64{{1, 1, 100}, {2, 2, 2}}, 0)
-	check([][]float64{{nan, 1}, {}, {3}, {4}}, 2)
-	check([][]float64{{nan}, {}}, 0)
 }

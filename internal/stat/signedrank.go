@@ -7,14 +7,14 @@ import "math"
 const exactPairs = 200
 
 // signedRank returns the largest k for which the k-th smallest and the k-th
-// largest Walsh average of n pairs enclose the centre with at least 95 %, and
-// that coverage; or 0, 0 if there is none.
+// largest Walsh average of n pairs enclose the centre with at least the confidence
+// asked for, and that coverage; or 0, 0 if there is none.
 //
 // The centre lies below the k-th smallest average when the signed-rank statistic
 // (the sum of the ranks with a positive sign) is at most k-1.
-func signedRank(n int) (k int, coverage float64) {
+func signedRank(n int, confidence float64) (k int, coverage float64) {
 	if n > exactPairs {
-		return signedRankNormal(n)
+		return signedRankNormal(n, confidence)
 	}
 	tail := 0.0
 	for sum, p := range signedRankProbabilities(n) {
@@ -48,7 +48,7 @@ func signedRankProbabilities(n int) []float64 {
 
 // signedRankNormal is signedRank by the normal approximation with continuity
 // correction.
-func signedRankNormal(n int) (k int, coverage float64) {
+func signedRankNormal(n int, confidence float64) (k int, coverage float64) {
 	m := float64(n)
 	mean := m * (m + 1) / 4
 	deviation := math.Sqrt(m * (m + 1) * (2*m + 1) / 24)

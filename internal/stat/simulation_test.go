@@ -220,49 +220,6 @@ func TestSameCodeAgainstItselfUntilSettled(t *testing.T) {
 	}
 }
 
-// The fastest of many cells of the same code is the luckiest of them, and the
-// others look slower for it. Of one comparison a false verdict stays below 5 % in
-// groups of eight, for the floor takes up most. Among sixteen cells under loud
-// noise it is 5.5 %; and a report of so many comparisons has at least one false
-// verdict in three runs of ten. No correction is made for their number.
-func TestSameCodeUnderManyNames(t *testing.T) {
-	for _, cells := range []int{2, 4, 8} {
-		var verdicts, wrong, wrongRuns int
-		for seed := range runs() / 2 {
-			r := rand.New(rand.NewPCG(uint64(seed), 12))
-			here := falseVerdicts(r, lognormal(0.20), cells)
-			verdicts += cells - 1
-			wrong += here
-			wrongRuns += min(here, 1)
-		}
-		t.Logf("%d cells: %.1f %% of the verdicts are false, in %.0f %% of the runs at least one",
-			cells, 100*float64(wrong)/float64(verdicts), 200*float64(wrongRuns)/float64(runs()))
-		if wrong*20 > verdicts {
-			t.Errorf("%d cells: %d of %d verdicts are false", cells, wrong, verdicts)
-		}
-	}
-}
-
-// falseVerdicts runs one code under so many names and a twin for 20 rounds, sets
-// each against the fastest, and counts what is called faster or slower.
-func falseVerdicts(r *rand.Rand, draw world, cells int) (wrong int) {
-	group := make([][]float64, cells+1)
-	for round := range 20 {
-		for i, x := range draw(r, round, len(group)) {
-			group[i] = append(group[i], x)
-		}
-	}
-	group, twin := group[:cells], group[cells]
-	floor := Floor(group[r.IntN(cells)], twin)
-	fastest := Fastest(group)
-	for _, costs := range group {
-		if v := Compare(group[fastest], costs, floor, Band).Verdict; v == Faster || v == Slower {
-			wrong++
-		}
-	}
-	return wrong
-}
-
 // A planted 10 % under 3 % of noise: found by 20 rounds, with an interval that
 // covers it, and never taken for nothing or the opposite.
 func TestPlantedTenPercent(t *testing.T) {

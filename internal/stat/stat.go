@@ -8,9 +8,11 @@
 // package knows no files, units or policies; it does no I/O, and its functions
 // may be called concurrently and leave their arguments as they are.
 //
-// Start with [Summarize] for one cell and [Compare] for two. [Settled] says when
+// Start with [Summarize] for one cell, [Compare] for two and [CompareGroup] for
+// more. [Settled] says when
 // a run may end, [Steady] when a long one has come to rest.
 package stat
 
-// confidence is the least coverage of every interval that the package gives.
+// confidence is the least coverage of every interval that the package gives, and
+// of those of a group together.
 const confidence = 0.95

@@ -25,12 +25,8 @@ const (
 // rounds (drift), or a wide interval (wide-interval). It returns nil if there is
 // nothing to say.
 func Warnings(rounds []float64) []Warning {
-	if len(rounds) < VerdictRounds {
-		return []Warning{{
-			Code: "too-few-rounds",
-			What: fmt.Sprintf("only %d rounds: too few for a verdict", len(rounds)),
-			Cure: fmt.Sprintf("run at least %d rounds", VerdictRounds),
-		}}
+	if w, few := TooFewRounds(len(rounds), 1); few {
+		return []Warning{w}
 	}
 	var found []Warning
 	if shift, ok := Drift(rounds); ok {
@@ -48,6 +44,24 @@ func Warnings(rounds []float64) []Warning {
 		})
 	}
 	return found
+}
+
+// TooFewRounds warns of fewer rounds than [GroupRounds] asks of a group of so many
+// cells (code too-few-rounds); few is false where there are enough.
+func TooFewRounds(rounds, cells int) (w Warning, few bool) {
+	least := GroupRounds(cells)
+	if rounds >= least {
+		return Warning{}, false
+	}
+	what := "too few for a verdict"
+	if least > VerdictRounds {
+		what += fmt.Sprintf(" among %d cells", cells)
+	}
+	return Warning{
+		Code: "too-few-rounds",
+		What: fmt.Sprintf("only %d rounds: %s", rounds, what),
+		Cure: fmt.Sprintf("run at least %d rounds", least),
+	}, true
 }
 
 // moreRounds estimates how many rounds narrow the interval to wideInterval: its

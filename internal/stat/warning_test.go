@@ -80,6 +80,21 @@ func TestWarningsNameTheTroubleAndTheCure(t *testing.T) {
 	check([]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, "drift: drifted", "wide-interval: ±64 %")
 }
 
+func TestTooFewRoundsSaysHowManyAGroupTakes(t *testing.T) {
+	check := func(rounds, cells int, what, cure string) {
+		t.Helper()
+		w, few := TooFewRounds(rounds, cells)
+		if few != (what != "") || w.What != what || w.Cure != cure {
+			t.Errorf("%d rounds of %d cells: %+v, %v; want %q, %q", rounds, cells, w, few, what, cure)
+		}
+	}
+	check(9, 7, "only 9 rounds: too few for a verdict", "run at least 10 rounds")
+	check(10, 7, "", "")
+	check(10, 8, "only 10 rounds: too few for a verdict among 8 cells", "run at least 11 rounds")
+	check(11, 8, "", "")
+	check(12, 16, "only 12 rounds: too few for a verdict among 16 cells", "run at least 13 rounds")
+}
+
 // Programs read warnings as JSON: its keys are a promise.
 func TestWarningAsJSON(t *testing.T) {
 	got, err := json.Marshal(Warning{Code: "drift", What: "it drifts", Cure: "anchor it"})

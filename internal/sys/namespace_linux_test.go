@@ -30,7 +30,7 @@ func inMountNamespace(t *testing.T, test func(t *testing.T)) {
 
 func runInMountNamespace(t *testing.T) {
 	t.Helper()
-	child := exec.Command(os.Args[0], "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.v")
+	child := exec.Command(os.Args[0], onlyThis(t), "-test.v")
 	child.Env = append(os.Environ(), ownMounts+"=1")
 	child.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 	out, err := child.CombinedOutput()
@@ -43,4 +43,9 @@ func runInMountNamespace(t *testing.T) {
 		t.Skipf("in a mount namespace:\n%s", out)
 	}
 	t.Logf("in a mount namespace:\n%s", out)
+}
+
+// onlyThis is the flag that runs this test alone.
+func onlyThis(t *testing.T) string {
+	return "-test.run=^" + strings.ReplaceAll(t.Name(), "/", "$/^") + "$"
 }

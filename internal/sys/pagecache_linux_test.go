@@ -190,7 +190,7 @@ func asUser(t *testing.T, id uint32) {
 		t.Fatal(err)
 	}
 	defer os.Remove(binary)
-	child := exec.Command(binary, "-test.run=^"+t.Name()+"$", "-test.v")
+	child := exec.Command(binary, onlyThis(t), "-test.v")
 	child.Dir = "/"
 	child.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: id, Gid: id}}
 	out, err := child.CombinedOutput()
@@ -254,4 +254,19 @@ func TestDropCachesLeavesNothingClean(t *testing.T) {
 	if r, err := PageCache(f); err != nil || r.Resident != 0 {
 		t.Errorf("%+v, %v; want nothing resident", r, err)
 	}
+}
+
+func TestDropCachesNamesAReadOnlyProc(t *testing.T) {
+	inMountNamespace(t, func(t *testing.T) {
+		const dir = "/proc/sys"
+		if err := unix.Mount(dir, dir, "", unix.MS_BIND, ""); err != nil {
+			t.Skip(err)
+		}
+		if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""); err != nil {
+			t.Skip(err)
+		}
+		if err := DropCaches(); !errors.Is(err, unix.EROFS) || !strings.Contains(err.Error(), "container") {
+			t.Errorf("err = %v, want that /proc/sys is read-only", err)
+		}
+	})
 }

@@ -46,9 +46,10 @@ func MarkSyscalls(begin bool) error {
 // MarkSyscalls(false): one SyscallCounts for each such pair, in order. It takes
 // no rights beyond those to debug a child. Child processes of cmd are not counted.
 //
-// Each system call stops the thread twice, which makes it some ten times
-// slower, and the Go runtime makes more or fewer calls of its own: Writes and
-// Syncs are those of an undisturbed run, Total and every time are not. Never
+// Each system call stops its thread twice, at some 20 µs more a call
+// (BenchmarkTrace: 0.2 µs a call without it, 23 with it, on a virtual machine of
+// two CPUs), and the Go runtime then makes more or fewer calls of its own: Writes
+// and Syncs are those of an undisturbed run, Total and every time are not. Never
 // trace a run that is timed.
 //
 // An error that cmd.Run would return is returned, in its own form, with the
@@ -99,6 +100,9 @@ const traceOptions = unix.PTRACE_O_TRACESYSGOOD | unix.PTRACE_O_TRACECLONE | uni
 // process that is stopped by job control can't stay stopped. In between, a
 // SIGSTOP holds it.
 func (t *tracer) seize() error {
+	if !t.inProcess(t.leader) {
+		return fmt.Errorf("system calls can't be counted: the threads of process %d are not in /proc; mount it", t.leader)
+	}
 	if _, err := t.awaitStop(); err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ const (
 // thisTest is a command that runs the test anew, alone, as the traced program.
 func thisTest(ctx context.Context, t *testing.T, arguments ...string) (cmd *exec.Cmd, out *bytes.Buffer) {
 	out = &bytes.Buffer{}
-	cmd = exec.CommandContext(ctx, os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd = exec.CommandContext(ctx, os.Args[0], onlyThis(t), "-test.v")
 	cmd.Env = append(os.Environ(), traced+"="+strings.Join(arguments, " "), tracedFile+"="+filepath.Join(t.TempDir(), "file"))
 	cmd.Stdout, cmd.Stderr = out, out
 	return cmd, out
@@ -409,4 +409,22 @@ func TestTraceErrorNamesTheKind(t *testing.T) {
 	check("PTRACE_TRACEME", unix.ENOSYS, errors.ErrUnsupported)
 	check("PTRACE_GET_SYSCALL_INFO", unix.EIO, errors.ErrUnsupported)
 	check("wait4", unix.EINVAL, unix.EINVAL)
+}
+
+// BenchmarkTrace measures what tracing adds to two of the cheapest calls: a byte
+// that dd reads of /dev/zero and writes to /dev/null.
+func BenchmarkTrace(b *testing.B) {
+	dd := func(b *testing.B) *exec.Cmd {
+		return exec.Command("dd", "if=/dev/zero", "of=/dev/null", "bs=1", fmt.Sprintf("count=%d", b.N))
+	}
+	b.Run("traced=no", func(b *testing.B) {
+		if err := dd(b).Run(); err != nil {
+			b.Skip(err)
+		}
+	})
+	b.Run("traced=yes", func(b *testing.B) {
+		if _, err := TraceSyscalls(dd(b)); err != nil {
+			b.Skip(err)
+		}
+	})
 }
