@@ -317,6 +317,9 @@ func TestCommandRefuses(t *testing.T) {
 		}
 	}
 	check(exitUsage, "-rounds=0: give at least 1", "-rounds=0")
+	check(exitUsage, "-trial=99ms: give at least 100ms", "-trial=99ms")
+	check(exitUsage, "-run: error parsing regexp", "-run=(")
+	check(exitUsage, "-run=nosuch matches no group; the groups are grow-8192, grow-2300, grow-128, overwrite", "-run=nosuch")
 	check(exitUsage, `"more" is not a flag`, "more")
 	check(exitUsage, "not defined", "-nosuch")
 	check(exitUnmeasured, "-dir: stat nosuch", "-dir=nosuch")

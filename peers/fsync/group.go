@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/trial"
@@ -59,7 +62,7 @@ const (
 
 // differences says where two arms differ by construction, whatever the disk does.
 var differences = []string{
-	"All clocks run over the operations alone: making, preparing, opening and removing the file are outside. Ours stop after a number of operations that is about a second's, or after a second; fio's after a second, in whole milliseconds; pg_test_fsync's by alarm(2).",
+	"All clocks run over the operations alone: making, preparing, opening and removing the file are outside. Ours stop after a number of operations that takes about a trial's time, or after that time; fio's after it, in whole milliseconds; pg_test_fsync's after whole seconds, by alarm(2).",
 	"`holdfast` makes one system call more than `bare` for each record, fstat(2), which looks whether the file still has a name; its first sync syncs the folder too. Both verify every byte afterwards, the loops the last block.",
 	"fio and pg_test_fsync are processes of their own without other threads; Go's runtime hands a processor to others while a system call blocks, and takes one back after it.",
 	"fio keeps its books and reads the clock between two operations (*rest*). What it calls clat is the write alone (*write*): the sync is in another section of its output (*sync*).",
@@ -83,15 +86,22 @@ func groups(tools []tool) []*group {
 	return all
 }
 
+// picked returns the groups whose name matches.
+func picked(all []*group, pick *regexp.Regexp) []*group {
+	return slices.DeleteFunc(all, func(g *group) bool { return !pick.MatchString(g.name) })
+}
+
+func names(all []*group) string {
+	var list []string
+	for _, g := range all {
+		list = append(list, g.name)
+	}
+	return strings.Join(list, ", ")
+}
+
 // dropMissing leaves out the arms of tools that are not there.
 func (g *group) dropMissing() {
-	var there []*arm
-	for _, a := range g.arms {
-		if a != nil {
-			there = append(there, a)
-		}
-	}
-	g.arms = there
+	g.arms = slices.DeleteFunc(g.arms, func(a *arm) bool { return a == nil })
 }
 
 func growing(size int, tools []tool) *group {

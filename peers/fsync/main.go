@@ -19,6 +19,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -69,14 +70,21 @@ func (e *usageError) Unwrap() error { return e.err }
 
 // options is what the command line says.
 type options struct {
+	pick   *regexp.Regexp
 	rounds int
+	length time.Duration
 	seed   uint64
 	dir    string
 }
 
+// shortest keeps fio's millisecond at 1 %.
+const shortest = 100 * time.Millisecond
+
 func parse(args []string, stderr io.Writer) (o options, err error) {
 	f := flag.NewFlagSet("fsync", flag.ContinueOnError)
 	f.SetOutput(io.Discard) // main prints the error; the flags only when asked for
+	pick := f.String("run", "", "run only the groups whose name, such as grow-8192, matches the `regexp`")
+	f.DurationVar(&o.length, "trial", time.Second, "how long a trial is; pg_test_fsync's are whole seconds")
 	f.IntVar(&o.rounds, "rounds", stat.VerdictRounds, "how many times each arm runs; fewer than 10 prove nothing")
 	f.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "the seed of the order")
 	f.StringVar(&o.dir, "dir", ".", "write in a new folder in `dir`, removed at the end")
@@ -92,6 +100,11 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		return o, &usageError{fmt.Errorf("%q is not a flag; see -help", f.Arg(0))}
 	case o.rounds < 1:
 		return o, &usageError{fmt.Errorf("-rounds=%d: give at least 1", o.rounds)}
+	case o.length < shortest:
+		return o, &usageError{fmt.Errorf("-trial=%v: give at least %v, fio counts milliseconds", o.length, shortest)}
+	}
+	if o.pick, err = regexp.Compile(*pick); err != nil {
+		return o, &usageError{fmt.Errorf("-run: %w", err)}
 	}
 	return o, nil
 }
@@ -102,19 +115,23 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) (err 
 	if err != nil {
 		return err
 	}
+	tools := findTools()
+	all := picked(groups(tools), o.pick)
+	if len(all) == 0 {
+		return &usageError{fmt.Errorf("-run=%v matches no group; the groups are %s", o.pick, names(groups(tools)))}
+	}
 	ground, err := trial.OpenGround(o.dir, false)
 	if err != nil {
 		return fmt.Errorf("-dir: %w", err)
 	}
 	defer func() { err = errors.Join(err, ground.Close()) }()
-	s := &site{ground: ground, length: time.Second}
-	tools := findTools()
+	s := &site{ground: ground, length: o.length}
 	for _, t := range tools {
 		if t.path == "" {
 			fmt.Fprintf(stderr, "fsync: %s is left out: it is not installed (Debian: apt-get install %s)\n", t.name, t.debian)
 		}
 	}
-	return o.measure(ctx, s, groups(tools), tools, stdout, stderr)
+	return o.measure(ctx, s, all, tools, stdout, stderr)
 }
 
 // room is what a trial may take: a file that grows for a second on a disk that is
@@ -139,7 +156,7 @@ func (o options) measure(ctx context.Context, s *site, all []*group, tools []too
 
 // conditions states what the figures were taken under.
 func (o options) conditions(s *site, rounds int, tools []tool) string {
-	text := fmt.Sprintf("%d rounds in random order (`-seed %d`), on %s", rounds, o.seed, s.ground.FileSystem)
+	text := fmt.Sprintf("%d rounds of trials of %v in random order (`-seed %d`), on %s", rounds, o.length, o.seed, s.ground.FileSystem)
 	if rounds < o.rounds {
 		text += fmt.Sprintf(", interrupted before %d more", o.rounds-rounds)
 	}

@@ -24,7 +24,7 @@ func pgArm(tools []tool, method string) *arm {
 	try := func(ctx context.Context, s *site) (sample, error) {
 		return s.inFolder(func(dir string) (sample, error) { return runPg(ctx, s, path, dir, method) })
 	}
-	return &arm{name: "pg_test_fsync", note: method + ", one 8 kB write, `-s 1`", try: try}
+	return &arm{name: "pg_test_fsync", note: method + ", one 8 kB write", try: try}
 }
 
 // runPg starts pg_test_fsync and ends it as soon as it has told of the method:

@@ -12,7 +12,7 @@ func writeTables(out io.Writer, all []*group) {
 	for _, g := range all {
 		g.writeTable(out)
 	}
-	fmt.Fprintf(out, "\n*slower*, *faster* and *same* (within %.0f %%) are proven over at least %d rounds, beyond the noise floor of the group.\n\nWhere arms differ by construction:\n\n", stat.Band*100, stat.VerdictRounds)
+	fmt.Fprintf(out, "\n*slower*, *faster* and *same* (within %.0f %%) are proven over at least %d rounds, beyond the noise floor of the group; *not proven* with a wide interval asks for more rounds or a quieter machine.\n\nWhere arms differ by construction:\n\n", stat.Band*100, stat.VerdictRounds)
 	for _, d := range differences {
 		fmt.Fprintf(out, "- %s\n", d)
 	}
