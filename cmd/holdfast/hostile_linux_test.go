@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -33,6 +34,7 @@ func inMountNamespace(t *testing.T, test func(t *testing.T)) {
 	if os.Geteuid() != 0 {
 		t.Skip("to mount takes root")
 	}
+	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +113,7 @@ func TestDiskFillsUpInTheMiddle(t *testing.T) {
 		check := func(filled, dir, folder, hint string) {
 			t.Helper()
 			file, filler := filepath.Join(folder, "results.jsonl"), filepath.Join(filled, "filler")
-			c := startChild(t, small(dir, "--time", "2s", "--rate", "1000", "--rounds", "4", "-o", file)...)
+			c := startChild(t, small(dir, "--time", "1s", "--rate", "1000", "--rounds", "4", "-o", file)...)
 			c.until(t, "round 2 of 4")
 			ended := make(chan struct{})
 			full := fillUp(t, filler, ended)
@@ -252,28 +254,38 @@ func TestWithoutProc(t *testing.T) {
 
 // TestOneCPU runs everything on one CPU: no writer starves.
 func TestOneCPU(t *testing.T) {
-	t.Setenv("GOMAXPROCS", "1")
-	var all, one unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &all); err != nil {
-		t.Fatal(err)
-	}
-	for cpu := range 1024 {
-		if all.IsSet(cpu) {
-			one.Set(cpu)
-			break
-		}
-	}
-	if err := unix.SchedSetaffinity(0, &one); err != nil { // of this thread, and of what it starts
-		t.Skip("no thread can be tied to a CPU:", err)
-	}
-	defer unix.SchedSetaffinity(0, &all)
+	t.Parallel()
 	dir := t.TempDir()
-	c := startChild(t, "bench", "--dir", dir, "--allow-tmpfs", "--time", "2s", "--rounds", "2", "--writers", "64",
+	cmd := exec.Command(os.Args[0], "bench", "--dir", dir, "--allow-tmpfs", "--time", "2s", "--rounds", "2", "--writers", "64",
 		"--policy", "buffer=0", "--policy", "buffer=64KiB,flush=1ms", "--policy", "sync=group")
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
+	c := startOnOneCPU(t, cmd)
 	if code := c.exit(t); code != exitOK {
 		t.Errorf("exit code %d:\n%s", code, c.told.String())
 	}
 	nothingIn(t, dir)
+}
+
+// startOnOneCPU starts the command from a thread that may run on one CPU only:
+// the child inherits that.
+func startOnOneCPU(t *testing.T, cmd *exec.Cmd) *child {
+	t.Helper()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var all, one unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &all); err != nil {
+		t.Fatal(err)
+	}
+	for cpu := 0; one.Count() == 0; cpu++ {
+		if all.IsSet(cpu) {
+			one.Set(cpu)
+		}
+	}
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
+		t.Skip("no thread can be tied to a CPU:", err)
+	}
+	defer unix.SchedSetaffinity(0, &all)
+	return startCommand(t, cmd, nil)
 }
 
 // memoryGroup makes a control group that has so many bytes, and returns the file

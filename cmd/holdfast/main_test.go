@@ -190,7 +190,7 @@ func startChild(t *testing.T, args ...string) *child {
 func startCommand(t *testing.T, cmd *exec.Cmd, how *syscall.SysProcAttr) *child {
 	t.Helper()
 	c := &child{Cmd: cmd}
-	c.Env, c.SysProcAttr = append(os.Environ(), asCommand+"=1"), how
+	c.Env, c.SysProcAttr = append(cmd.Environ(), asCommand+"=1"), how
 	c.Stdout = &c.stdout
 	pipe, err := c.StderrPipe()
 	if err != nil {

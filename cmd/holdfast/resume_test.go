@@ -168,6 +168,7 @@ func endBy(t *testing.T, c *child, signal os.Signal) {
 // and plants a folder like it.
 func TestResumeRemovesOnlyItsOwnLeftover(t *testing.T) {
 	skipWithoutSignals(t)
+	t.Parallel()
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "results.jsonl")
 	other := filepath.Join(dir, "holdfast-bench-1")
 	if err := os.Mkdir(other, 0o700); err != nil {
@@ -192,6 +193,7 @@ func TestResumeRemovesOnlyItsOwnLeftover(t *testing.T) {
 
 func TestResumeRefusesARunThatGoesOn(t *testing.T) {
 	skipWithoutSignals(t)
+	t.Parallel()
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "results.jsonl")
 	c := startChild(t, small(dir, "--time", "2s", "--rate", "1000", "--rounds", "1000", "-o", file)...)
 	c.until(t, "round 1 of 1000")
@@ -211,6 +213,7 @@ func TestResumeRefusesARunThatGoesOn(t *testing.T) {
 // TestEveryCutOfARealFile cuts a file of the command at every byte: what is whole
 // is read as it was, and nothing else is.
 func TestEveryCutOfARealFile(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "results.jsonl")
 	bench(t, small(t.TempDir(), "--time", "1s", "--rounds", "1", "--record", "4KiB", "-o", file)...)
 	text, err := os.ReadFile(file)
@@ -248,6 +251,7 @@ func TestEveryCutOfARealFile(t *testing.T) {
 // TestResumeAfterCuts lets the command go on with files that are cut, or end in
 // what a power cut leaves.
 func TestResumeAfterCuts(t *testing.T) {
+	t.Parallel()
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "results.jsonl")
 	bench(t, small(dir, "--time", "1s", "--rounds", "2", "-o", file)...)
 	text, err := os.ReadFile(file)
