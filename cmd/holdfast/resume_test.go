@@ -271,7 +271,10 @@ func TestResumeAfterCuts(t *testing.T) {
 		if err := os.WriteFile(file, left, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		bench(t, "bench", "--resume", file, "--allow-tmpfs")
+		stdout, _ := bench(t, "bench", "--resume", file, "--allow-tmpfs")
+		if shown, _ := bench(t, "report", file); shown != stdout {
+			t.Errorf("%s: the run shows\n%s\nreport shows\n%s", name, stdout, shown)
+		}
 		after, err := os.ReadFile(file)
 		kept := left[:bytes.LastIndexByte(left, '\n')+1]
 		if err != nil || !bytes.HasPrefix(after, kept) || bytes.ContainsRune(after, 0) {
