@@ -407,10 +407,20 @@ func TestNobodyCountsByPtraceWhatRootCountsByTracepoints(t *testing.T) {
 	inMountNamespace(t, func(t *testing.T) {
 		dir := t.TempDir()
 		byNobody, byRoot := filepath.Join(dir, "nobody.jsonl"), filepath.Join(dir, "root.jsonl")
-		flags := []string{"bench", "--dir", dir, "--allow-tmpfs", "--time", "1s", "--rounds", "1", "--writers", "1", "--policy", "buffer=0,sync=never"}
+		flags := []string{"bench", "--dir", dir, "--allow-tmpfs", "--time", "1s", "--rounds", "1", "--writers", "1", "--record", "4KiB", "--policy", "buffer=0,sync=never"}
 		c := asNobody(t, dir, append(flags, "-o", byNobody)...)
 		if code := c.exit(t); code != exitOK {
 			t.Fatalf("exit code %d:\n%s", code, c.told.String())
+		}
+		killed := filepath.Join(dir, "killed.jsonl")
+		if err := os.WriteFile(killed, firstLine(t, byNobody), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chown(killed, nobody, nobody); err != nil {
+			t.Fatal(err)
+		}
+		if c := asNobody(t, dir, "bench", "--resume", killed, "--allow-tmpfs"); c.exit(t) != exitOK {
+			t.Fatal(c.told.String())
 		}
 		bench(t, append(flags, "-o", byRoot)...)
 		check := func(file, source string) {
@@ -432,8 +442,19 @@ func TestNobodyCountsByPtraceWhatRootCountsByTracepoints(t *testing.T) {
 			}
 		}
 		check(byNobody, "ptrace")
+		check(killed, "ptrace")
 		check(byRoot, "tracepoints")
 	})
+}
+
+// firstLine returns the first line of a file.
+func firstLine(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text[:bytes.IndexByte(text, '\n')+1]
 }
 
 // TestNobodyIsToldWhatTakesRoot asks for what nobody may do.
@@ -450,4 +471,5 @@ func TestNobodyIsToldWhatTakesRoot(t *testing.T) {
 	}
 	check("caches can't be dropped: ", "--cache try-cold measures anyhow", "--cache", "drop")
 	check("root", "--cache try-cold measures anyhow", "--cache", "remount")
+	check("-o: open /holdfast-results.jsonl: permission denied", "give a new file in a folder that you may write to", "-o", "/holdfast-results.jsonl")
 }
