@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -136,7 +137,7 @@ func (c *consultation) check(cmd *cobra.Command, args []string) (err error) {
 			return misuse(seeHelp(cmd), "--need: %w", err)
 		}
 	}
-	return outputIsFree(c.where.output)
+	return isFree("-o", c.where.output)
 }
 
 // load is what the records are like; of the results it is what they hold, unless
@@ -185,9 +186,9 @@ func (c *consultation) choice() (study.Choice, error) {
 	if l.Writers == 0 {
 		l.Writers = 1
 	}
-	policies := c.program.Policies
-	if policies == nil {
-		policies = advise.Candidates(c.need)
+	policies := advise.Candidates(c.need)
+	if c.program.Name != "" {
+		policies = slices.DeleteFunc(slices.Clone(c.program.Policies), func(p holdfast.Policy) bool { return !c.need.Covers(p) })
 	}
 	choice := study.Choice{
 		Preset: study.Default(), Budget: c.where.budget, Seed: c.where.seed, Policies: policies,
@@ -195,6 +196,8 @@ func (c *consultation) choice() (study.Choice, error) {
 		Setting: study.Setting{Rate: c.need.Records(l.RecordBytes)},
 	}
 	switch {
+	case len(policies) == 0 && c.program.Name != "":
+		return choice, &refusal{exitNotMet, fmt.Errorf("no policy of %s can keep %v, whatever the disk", c.program.Name, c.need), "allow a larger loss, or leave out --for"}
 	case len(policies) == 0:
 		return choice, &refusal{exitNotMet, fmt.Errorf("no policy can keep %v, whatever the disk", c.need), "allow a larger loss or more memory"}
 	case choice.Rate > maxRate:

@@ -155,7 +155,7 @@ func TestResultsAreNeverWrittenOnto(t *testing.T) {
 	before := look(t, folder)
 	for _, output := range outputs {
 		code, told := refusalOf(t, small(t.TempDir(), "-o", output)...)
-		if code != exitUsage || !strings.Contains(told, "holdfast: -o "+output+": the file exists, and results are never overwritten\n") {
+		if code != exitUsage || !strings.Contains(told, "holdfast: -o "+output+": the file exists, and nothing is overwritten\n") {
 			t.Errorf("-o %s: exit code %d, told:\n%s", output, code, told)
 		}
 	}

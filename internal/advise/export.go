@@ -1,6 +1,7 @@
 package advise
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"math"
@@ -12,6 +13,7 @@ import (
 func (r Recommendation) JSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false) // loss<=1s
 	out := struct {
 		Meets bool `json:"meets"`
 		Recommendation
@@ -45,5 +47,9 @@ func (f Finding) MarshalJSON() ([]byte, error) {
 	if m := f.Margin(); !math.IsNaN(m) {
 		out["margin"] = figure.Number(m)
 	}
-	return json.Marshal(out)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(out)
+	return b.Bytes(), err
 }

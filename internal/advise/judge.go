@@ -15,7 +15,7 @@ type Judgement struct {
 	Policy   holdfast.Policy `json:"policy"`
 	Findings []Finding       `json:"findings"` // in the order of the need's terms
 	Cost     figure.Number   `json:"cost_ns_per_record"`
-	Memory   holdfast.Size   `json:"buffers_bytes"`
+	Memory   int64           `json:"buffers_bytes"`
 }
 
 // A Finding is what was found about one term. Its Value is the figure that is
@@ -51,7 +51,7 @@ func (j Judgement) Met() bool {
 
 // judge judges a policy by its row.
 func judge(n Need, r figure.Row) Judgement {
-	j := Judgement{Policy: r.Cell.Policy, Cost: r.PerRecord.CPU, Memory: r.Memory}
+	j := Judgement{Policy: r.Cell.Policy, Cost: r.PerRecord.CPU, Memory: int64(r.Memory)}
 	for _, t := range n {
 		f := find(t, n, r)
 		f.Term, f.Unit = t, t.Unit

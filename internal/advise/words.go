@@ -35,7 +35,7 @@ func (r Recommendation) Text(w io.Writer) error {
 // conditions says what the judgement holds for.
 func (r Recommendation) conditions() string {
 	h := r.figures.Run.Header
-	parts := []string{Load{r.Load.RecordBytes, r.Load.Writers}.String(), r.loop(), fmt.Sprintf("%d rounds", r.Rounds)}
+	parts := []string{Load{r.Load.RecordBytes, r.Load.Writers}.String(), r.loop(), rounds(r.Rounds)}
 	if h.Dir != "" {
 		parts = append(parts, "in "+h.Dir)
 	}
@@ -45,6 +45,13 @@ func (r Recommendation) conditions() string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+func rounds(n int) string {
+	if n == 1 {
+		return "1 round"
+	}
+	return fmt.Sprintf("%d rounds", n)
 }
 
 func (r Recommendation) loop() string {
@@ -198,7 +205,7 @@ func (r Recommendation) table(b *strings.Builder) {
 		case !j.Met():
 			verdict = "falls short in " + j.lacks()
 		}
-		fmt.Fprintf(w, "  %v\t%s\t%v\t%s\n", j.Policy, nanoseconds(j.Cost), j.Memory, verdict)
+		fmt.Fprintf(w, "  %v\t%s\t%v\t%s\n", j.Policy, nanoseconds(j.Cost), holdfast.Size(j.Memory), verdict)
 	}
 	w.Flush()
 }
@@ -207,7 +214,7 @@ func (r Recommendation) table(b *strings.Builder) {
 func (r Recommendation) cautions() []string {
 	var list []string
 	if r.Rounds < stat.VerdictRounds {
-		list = append(list, fmt.Sprintf("a guess from %d rounds; %d can tell more", r.Rounds, stat.VerdictRounds))
+		list = append(list, fmt.Sprintf("a guess from %s; %d can tell more", rounds(r.Rounds), stat.VerdictRounds))
 	}
 	if _, rate := r.Need.Term(Rate); rate && r.Load.Rate == 0 {
 		list = append(list, "these results hold no open loop at the rate: times are those of a Write at full speed; without results, advise measures at the rate")

@@ -39,8 +39,10 @@ type pageGroup struct {
 	Rows  []pageRow
 
 	// Where the time of a trial goes, and what else the process used.
-	UsageHead []string
-	UsageRows []pageRow
+	UsageHead  []string
+	SteadyHead []string // of long trials only
+	SteadyRows [][]string
+	UsageRows  []pageRow
 }
 
 type pageRow struct {
@@ -118,6 +120,9 @@ var pageHead = []string{
 
 func groupPage(g figure.Group) pageGroup {
 	p := pageGroup{Title: title(g.Load), Head: pageHead, UsageHead: pageUsageHead}
+	if g.Steady {
+		p.SteadyHead, p.SteadyRows = steadyHeader, steadyRows(g)
+	}
 	for _, r := range g.Rows {
 		p.Rows = append(p.Rows, pageRow{Fastest: r.Fastest, Cells: []string{
 			r.Cell.Policy.String(), count(r.Rate.Median), span(r.Rate.Low, r.Rate.High), advise.Times(r.Cost.Comparison), word(r),

@@ -90,7 +90,7 @@ var (
 
 func fit(d disk, preset Preset, rounds int) fitting {
 	loads := Policy().Workloads(Choice{Preset: preset})
-	f := fitting{loads: loads, rates: d.rates(loads), rounds: preset.Rounds}
+	f := fitting{loads: loads, rates: d.rates(loads), rounds: preset.Rounds, most: trialMost}
 	if rounds > 0 {
 		f.rounds, f.fixed = rounds, true
 	}
@@ -162,7 +162,7 @@ func TestCellsThatAreComparedWriteTheSameNumber(t *testing.T) {
 
 func TestLargestRecordsStillFit(t *testing.T) {
 	loads := Policy().Workloads(Choice{Preset: Quick(), Records: []holdfast.Size{MaxRecord}, Writers: []int{64}})
-	f := fitting{loads: loads, rates: fast.rates(loads), rounds: 1, fixed: true}.into(time.Second)
+	f := fitting{loads: loads, rates: fast.rates(loads), rounds: 1, fixed: true, most: trialMost}.into(time.Second)
 	for i, n := range f.records {
 		if n != 64 {
 			t.Errorf("%s: %d records, want one for each writer", loads[i].Name(), n)
@@ -198,21 +198,6 @@ func TestPrepareOnARealDisk(t *testing.T) {
 	}
 	if len(m.Cells) != 4 || m.Rounds != 2 || m.Seed != 5 || plan.Size != size || plan.Estimate != m.Estimate() || m.Limit != 0 {
 		t.Errorf("%+v; %+v; want %d bytes", m, plan, size)
-	}
-}
-
-// TestCalibrationThatTakesAllTheTimeLeavesALimit plants a budget that is gone
-// before the first round: then one round is run, and not as many as it takes.
-func TestCalibrationThatTakesAllTheTimeLeavesALimit(t *testing.T) {
-	g, err := trial.OpenGround(t.TempDir(), true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
-	c := Choice{Preset: Default(), Policies: []holdfast.Policy{holdfast.Buffered(4096)}, Writers: []int{1}, Budget: 1}
-	m, plan, err := Policy().Prepare(t.Context(), g, c, func(int, int) {})
-	if err != nil || m.Limit <= 0 || plan.Limit != m.Limit {
-		t.Errorf("limits %v and %v, %v", m.Limit, plan.Limit, err)
 	}
 }
 
