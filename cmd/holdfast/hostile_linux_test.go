@@ -193,6 +193,32 @@ func TestGroundVanishes(t *testing.T) {
 	})
 }
 
+// TestGroundThatCannotBeRemoved mounts something in it.
+func TestGroundThatCannotBeRemoved(t *testing.T) {
+	inMountNamespace(t, func(t *testing.T) {
+		check := func(interrupt bool, want int, more string) {
+			t.Helper()
+			c := startChild(t, small(t.TempDir(), "--time", "1s", "--rounds", "2")...)
+			c.until(t, "round 1 of 2")
+			busy := filepath.Join(c.ground(t), "busy")
+			if err := errors.Join(os.Mkdir(busy, 0o700), unix.Mount("holdfast-test", busy, "tmpfs", 0, "")); err != nil {
+				t.Fatal(err)
+			}
+			defer unix.Unmount(busy, unix.MNT_DETACH)
+			if interrupt {
+				if err := c.Process.Signal(os.Interrupt); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if code := c.exit(t); code != want || !strings.Contains(c.told.String(), busy+": device or resource busy") || !strings.Contains(c.told.String(), "remove "+c.ground(t)+" by hand") || !strings.Contains(c.told.String(), more) {
+				t.Errorf("exit code %d, told:\n%s", code, c.told.String())
+			}
+		}
+		check(false, exitCannot, "")
+		check(true, exitInterrupted, "holdfast: interrupted ")
+	})
+}
+
 // TestOverlay measures on a file system that lies over others.
 func TestOverlay(t *testing.T) {
 	inMountNamespace(t, func(t *testing.T) {

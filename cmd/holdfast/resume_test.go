@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"runtime"
@@ -129,7 +130,7 @@ func checkFinished(t *testing.T, path string, parts, rounds int) {
 // round, twice, and lets it go on.
 func TestResumeFinishesWhatWasInterruptedOrKilled(t *testing.T) {
 	skipWithoutSignals(t)
-	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGKILL} {
+	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGKILL} {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
 			dir, file := t.TempDir(), filepath.Join(t.TempDir(), "results.jsonl")
@@ -162,6 +163,42 @@ func endBy(t *testing.T, c *child, signal os.Signal) {
 	if killed := signal == syscall.SIGKILL; killed && len(left) != 1 || !killed && (code != exitInterrupted || len(left) != 0) {
 		t.Errorf("exit code %d, left: %q; told:\n%s", code, left, c.told.String())
 	}
+}
+
+// TestNobodyReadsItsWords closes the pipe that a run tells its progress to.
+func TestNobodyReadsItsWords(t *testing.T) {
+	skipWithoutSignals(t)
+	t.Parallel()
+	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "results.jsonl")
+	c := startChild(t, small(dir, "--time", "1s", "--rounds", "1000", "-o", file)...)
+	c.until(t, "round 1 of 1000")
+	if err := c.pipe.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Wait(); err == nil || c.ProcessState.ExitCode() != exitInterrupted {
+		t.Errorf("exit code %d, %v", c.ProcessState.ExitCode(), err)
+	}
+	if run := readFile(t, file); run.Rounds() < 1 || run.End == nil || run.End.State != result.Interrupted {
+		t.Errorf("%d rounds, end %+v", run.Rounds(), run.End)
+	}
+	nothingIn(t, dir)
+}
+
+// TestIgnoredSignalsStayIgnored sends what nohup(1) makes a program ignore.
+func TestIgnoredSignalsStayIgnored(t *testing.T) {
+	skipWithoutSignals(t)
+	t.Parallel()
+	dir := t.TempDir()
+	args := append([]string{"-c", `trap "" HUP && exec "$0" "$@"`, os.Args[0]}, small(dir, "--time", "1s", "--rounds", "2")...)
+	c := startCommand(t, exec.Command("sh", args...), nil)
+	c.until(t, "round 1 of 2")
+	if err := c.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	if code := c.exit(t); code != exitOK {
+		t.Errorf("exit code %d, told:\n%s", code, c.told.String())
+	}
+	nothingIn(t, dir)
 }
 
 // TestResumeRemovesOnlyItsOwnLeftover kills a run, puts something into its folder,
