@@ -113,7 +113,7 @@ func TestDiskFillsUpInTheMiddle(t *testing.T) {
 		check := func(filled, dir, folder, hint string) {
 			t.Helper()
 			file, filler := filepath.Join(folder, "results.jsonl"), filepath.Join(filled, "filler")
-			c := startChild(t, small(dir, "--time", "1s", "--rate", "1000", "--rounds", "4", "-o", file)...)
+			c := startChild(t, small(dir, "--time", "1s", "--rounds", "4", "-o", file)...)
 			c.until(t, "round 2 of 4")
 			ended := make(chan struct{})
 			full := fillUp(t, filler, ended)
@@ -171,7 +171,7 @@ func TestGroundVanishes(t *testing.T) {
 		check := func(name, dir string, away func(ground string) error) {
 			t.Helper()
 			file := filepath.Join(t.TempDir(), "results.jsonl")
-			c := startChild(t, small(dir, "--time", "2s", "--rate", "1000", "--rounds", "1000", "-o", file)...)
+			c := startChild(t, small(dir, "--time", "2s", "--rounds", "1000", "-o", file)...)
 			c.until(t, "round 2 of 1000")
 			if err := away(c.ground(t)); err != nil {
 				t.Fatal(err)
@@ -318,13 +318,20 @@ func startOnOneCPU(t *testing.T, cmd *exec.Cmd) *child {
 // that takes its processes.
 func memoryGroup(t *testing.T, limit int64) string {
 	t.Helper()
-	for top, file := range map[string]string{"/sys/fs/cgroup/memory": "memory.limit_in_bytes", "/sys/fs/cgroup": "memory.max"} {
-		dir := filepath.Join(top, fmt.Sprintf("holdfast-test-%d", os.Getpid()))
+	for _, file := range []string{"memory/%s/memory.limit_in_bytes", "%s/memory.max"} {
+		file = filepath.Join("/sys/fs/cgroup", fmt.Sprintf(file, fmt.Sprintf("holdfast-test-%d", os.Getpid())))
+		dir := filepath.Dir(file)
 		if os.Mkdir(dir, 0o755) != nil {
 			continue
 		}
 		t.Cleanup(func() { os.Remove(dir) })
-		if os.WriteFile(filepath.Join(dir, file), fmt.Append(nil, limit), 0) == nil {
+		// Where this is no control group, no such file has appeared.
+		f, err := os.OpenFile(file, os.O_WRONLY, 0)
+		if err != nil {
+			continue
+		}
+		_, err = fmt.Fprint(f, limit)
+		if errors.Join(err, f.Close()) == nil {
 			return filepath.Join(dir, "cgroup.procs")
 		}
 	}

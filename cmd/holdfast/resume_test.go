@@ -18,9 +18,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/result"
 )
 
-// small are the flags of a run that takes about a second.
+// small are the flags of a run that takes about a second, and most of it waits.
 func small(dir string, more ...string) []string {
-	return append([]string{"bench", "--dir", dir, "--allow-tmpfs", "--writers", "1", "--policy", "buffer=4KiB"}, more...)
+	return append([]string{"bench", "--dir", dir, "--allow-tmpfs", "--writers", "1", "--policy", "buffer=4KiB", "--rate", "1000"}, more...)
 }
 
 // bench runs the command in this process, and wants it to succeed.
@@ -134,7 +134,7 @@ func TestResumeFinishesWhatWasInterruptedOrKilled(t *testing.T) {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
 			dir, file := t.TempDir(), filepath.Join(t.TempDir(), "results.jsonl")
-			c := startChild(t, small(dir, "--time", "2s", "--rate", "1000", "--rounds", "4", "-o", file)...)
+			c := startChild(t, small(dir, "--time", "2s", "--rounds", "4", "-o", file)...)
 			c.until(t, "round 1 of 4")
 			awaitTrial(t, file, 1)
 			endBy(t, c, signal)
@@ -232,7 +232,7 @@ func TestResumeRefusesARunThatGoesOn(t *testing.T) {
 	skipWithoutSignals(t)
 	t.Parallel()
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "results.jsonl")
-	c := startChild(t, small(dir, "--time", "2s", "--rate", "1000", "--rounds", "1000", "-o", file)...)
+	c := startChild(t, small(dir, "--time", "2s", "--rounds", "1000", "-o", file)...)
 	c.until(t, "round 1 of 1000")
 	code, told := refusalOf(t, "bench", "--resume", file, "--allow-tmpfs")
 	if code != exitUsage || !strings.Contains(told, "--resume "+file+": it still goes on, in "+c.ground(t)) {
