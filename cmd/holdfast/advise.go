@@ -137,7 +137,7 @@ func (c *consultation) check(cmd *cobra.Command, args []string) (err error) {
 			return misuse(seeHelp(cmd), "--need: %w", err)
 		}
 	}
-	return outputIsFree(c.where.output)
+	return isFree("-o", c.where.output)
 }
 
 // load is what the records are like; of the results it is what they hold, unless

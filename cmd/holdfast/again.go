@@ -38,7 +38,7 @@ func (b *benchmark) earlier(cmd *cobra.Command) (result.Run, error) {
 	}
 	if other := contradicting(cmd, flag); len(other) > 0 {
 		return result.Run{}, misuse("an earlier run is repeated as it was; leave them out, or plan a new run",
-			"--%s decides what is measured, which %s contradict", flag, strings.Join(other, ", "))
+			"--%s decides what is measured, and %s can't be given with it", flag, strings.Join(other, ", "))
 	}
 	run, err := readResults(file, cmd.InOrStdin())
 	if err != nil {

@@ -14,10 +14,16 @@ import (
 	"github.com/holdfast-go/holdfast/internal/stat"
 )
 
+// A comparison is what the flags of compare say.
+type comparison struct {
+	threshold float64
+	format    report.Format
+	output    string
+	folder    string // of the baselines
+}
+
 func newCompare() *cobra.Command {
-	var output, folder string
-	var format report.Format
-	threshold := stat.Band
+	c := &comparison{threshold: stat.Band}
 	cmd := &cobra.Command{
 		Use:   "compare A.jsonl B.jsonl [flags]",
 		Short: "say what got slower or faster from one run to another",
@@ -35,42 +41,46 @@ A or B may be baseline:NAME, kept by holdfast bench --save-baseline NAME. One of
 them may be -, the standard input.`,
 		Example: `  holdfast compare before.jsonl after.jsonl
   holdfast compare baseline:main results.jsonl --threshold 10% --export markdown`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return misuse("for instance: holdfast compare before.jsonl after.jsonl", "compare takes two results files, and %d were given", len(args))
-			}
-			if args[0] == "-" && args[1] == "-" {
-				return misuse("name a file for one of them", "the standard input can't be both results")
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var sides [2]figure.Side
-			for i, name := range args {
-				side, err := readSide(name, folder, cmd.InOrStdin())
-				if err != nil {
-					return err
-				}
-				sides[i] = side
-			}
-			c, err := contrast(sides[0], sides[1], threshold)
-			if err != nil {
-				return err
-			}
-			write := func(w io.Writer) error { return report.Contrast(w, c, format) }
-			if err := writeOut(cmd.OutOrStdout(), output, write); err != nil {
-				return err
-			}
-			return regression(c)
-		},
+		Args: twoResults,
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0], args[1]) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.Var(once("percent", &threshold, parseShare("threshold")), "threshold", "the slowdown from which a cell has regressed (default: 5%)")
-	f.VarP(once("file", &output, given), "output", "o", "write to this new file instead of stdout")
-	exportFlag(f, &format, "write for programs or a pull request", report.ContrastFormats()...)
-	f.Var(once("folder", &folder, given), "baseline-dir", "the folder of the baselines (default: in the user's cache)")
+	f.Var(once("percent", &c.threshold, parseShare("threshold")), "threshold", "the slowdown from which a cell has regressed (default: 5%)")
+	f.VarP(once("file", &c.output, given), "output", "o", "write to this new file instead of stdout")
+	exportFlag(f, &c.format, "write for programs or a pull request", report.ContrastFormats()...)
+	f.Var(once("folder", &c.folder, given), "baseline-dir", "the folder of the baselines (default: in the user's cache)")
 	return cmd
+}
+
+func twoResults(_ *cobra.Command, args []string) error {
+	switch {
+	case len(args) != 2:
+		return misuse("for instance: holdfast compare before.jsonl after.jsonl", "compare takes two results files, and %d were given", len(args))
+	case args[0] == "-" && args[1] == "-":
+		return misuse("name a file for one of them", "the standard input can't be both results")
+	}
+	return nil
+}
+
+func (c *comparison) run(cmd *cobra.Command, nameA, nameB string) error {
+	a, err := readSide(nameA, c.folder, cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	b, err := readSide(nameB, c.folder, cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	both, err := contrast(a, b, c.threshold)
+	if err != nil {
+		return err
+	}
+	write := func(w io.Writer) error { return report.Contrast(w, both, c.format) }
+	if err := writeOut(cmd.OutOrStdout(), c.output, write); err != nil {
+		return err
+	}
+	return regression(both)
 }
 
 // readSide reads results that a user named.

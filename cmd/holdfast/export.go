@@ -39,18 +39,23 @@ func (e *unfitFormat) Error() string {
 	return string(e.format) + " is not a format of this command; it has " + strings.Join(e.names, ", ")
 }
 
-// writeOut writes to a new file, or with an empty path to stdout. If that fails,
-// no file is left.
+// writeOut writes to the new file of -o, or with an empty path to stdout.
 func writeOut(stdout io.Writer, path string, write func(io.Writer) error) error {
 	if path == "" {
 		return write(stdout)
 	}
+	return writeNew("-o", path, write)
+}
+
+// writeNew writes to the new file that a flag names. If that fails, no file is
+// left.
+func writeNew(flag, path string, write func(io.Writer) error) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return misuse("choose another name, or remove it first", "-o %s: the file exists, and nothing is overwritten", path)
+		return misuse("choose another name, or remove it first", "%s %s: the file exists, and nothing is overwritten", flag, path)
 	}
 	if err != nil {
-		return misuse("choose a file in an existing folder that you may write to", "-o %s: %w", path, cause(err))
+		return misuse("choose a file in an existing folder that you may write to", "%s %s: %w", flag, path, cause(err))
 	}
 	if err := errors.Join(write(f), f.Close()); err != nil {
 		return errors.Join(err, os.Remove(path))

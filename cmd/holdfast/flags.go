@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -81,7 +82,7 @@ func parseNumber(noun string, most int) func(string) (int, error) {
 func parseSeed(text string) (uint64, error) {
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%q is not a whole number from 0 up", text)
+		return 0, fmt.Errorf("%q is not a whole number from 0 to %d", text, uint64(math.MaxUint64))
 	}
 	return n, nil
 }

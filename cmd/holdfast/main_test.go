@@ -28,7 +28,8 @@ const asHog = "HOLDFAST_TEST_AS_HOG"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asHog) != "" {
-		for {
+		for sum := 1; sum != 0; sum |= 1 {
+			sum *= 3
 		}
 	}
 	if os.Getenv(asCommand) != "" {
@@ -48,6 +49,7 @@ func TestScripts(t *testing.T) {
 			"mount": mount,
 			"cut":   cut,
 			"head":  head,
+			"zero":  zero,
 			"empty": empty,
 			"alike": alike,
 		},
@@ -139,6 +141,15 @@ func head(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Join(lines[:n], "")), 0o644))
 }
 
+// zero makes all bytes of a line NUL, but for its line feed: zero file n.
+func zero(ts *testscript.TestScript, neg bool, args []string) {
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	lines := strings.SplitAfter(ts.ReadFile(args[0]), "\n")
+	lines[n-1] = strings.Repeat("\x00", len(lines[n-1])-1) + "\n"
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Join(lines, "")), 0o644))
+}
+
 // empty wants a folder with nothing in it: empty dir.
 func empty(ts *testscript.TestScript, neg bool, args []string) {
 	entries, err := os.ReadDir(ts.MkAbs(args[0]))
@@ -172,8 +183,14 @@ func startChild(t *testing.T, args ...string) *child {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &child{Cmd: exec.Command(self, args...)}
-	c.Env = append(os.Environ(), asCommand+"=1")
+	return startCommand(t, exec.Command(self, args...), nil)
+}
+
+// startCommand starts a call of this program's binary as the command.
+func startCommand(t *testing.T, cmd *exec.Cmd, how *syscall.SysProcAttr) *child {
+	t.Helper()
+	c := &child{Cmd: cmd}
+	c.Env, c.SysProcAttr = append(os.Environ(), asCommand+"=1"), how
 	c.Stdout = &c.stdout
 	pipe, err := c.StderrPipe()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 func newReport() *cobra.Command {
-	var output string
+	var output, fio string
 	var format report.Format
 	cmd := &cobra.Command{
 		Use:   "report results.jsonl [flags]",
@@ -31,6 +31,9 @@ With --export it writes for programs instead, to stdout or to the file of -o:
   markdown  tables for a pull request
 docs/results.md describes the results and what is exported.
 
+With --emit-fio it also writes a job file for fio, with what fio can't express
+said in it; with --emit-fio - it writes the job instead of the table.
+
 Results of a run that was interrupted or killed are shown as far as they go, and
 marked. The file - is the standard input.`,
 		Example: `  holdfast report results.jsonl -o report.html
@@ -42,9 +45,15 @@ marked. The file - is the standard input.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if fio == "-" && format != "" && output == "" {
+				return misuse("add -o FILE for what is exported", "--emit-fio - and --export both write to stdout")
+			}
 			run, err := readResults(args[0], cmd.InOrStdin())
 			if err != nil {
 				return err
+			}
+			if err := emitFio(cmd.OutOrStdout(), fio, run); err != nil || fio == "-" && output == "" {
+				return cannotReport(args[0], err)
 			}
 			return cannotReport(args[0], writeOut(cmd.OutOrStdout(), output, func(w io.Writer) error {
 				return writeReport(w, run, format, output != "")
@@ -54,6 +63,7 @@ marked. The file - is the standard input.`,
 	cmd.Flags().SortFlags = false
 	cmd.Flags().VarP(once("file", &output, given), "output", "o", "write an HTML page, or what is exported, to this new file")
 	exportFlag(cmd.Flags(), &format, "write for programs", report.Formats()...)
+	fioFlag(cmd.Flags(), &fio)
 	return cmd
 }
 

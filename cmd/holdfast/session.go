@@ -89,7 +89,7 @@ func (s *session) begin(ctx context.Context, h result.Header, m trial.Matrix) (e
 	s.run.Header = h
 	if s.output != "" {
 		if s.file, err = result.Create(s.output, h); err != nil {
-			return fmt.Errorf("-o: %w", err)
+			return &outputError{err}
 		}
 	}
 	return s.execute(ctx, m)
@@ -129,7 +129,7 @@ func (s *session) execute(ctx context.Context, m trial.Matrix) error {
 		return err
 	}
 	if closeErr := s.file.Close(e); closeErr != nil {
-		err = errors.Join(err, fmt.Errorf("-o: %w", closeErr))
+		err = errors.Join(err, &outputError{closeErr})
 	}
 	return err
 }
@@ -169,7 +169,7 @@ func (s *session) Done(t result.Trial) error {
 		return nil
 	}
 	if err := s.file.Trial(t); err != nil {
-		return fmt.Errorf("-o: %w", err)
+		return &outputError{err}
 	}
 	return nil
 }
@@ -220,11 +220,18 @@ func (c *clock) take(day, monotonic time.Duration) {
 	}
 }
 
+// An outputError says that the results can't be kept.
+type outputError struct{ err error }
+
+func (e *outputError) Error() string { return "-o: " + e.err.Error() }
+func (e *outputError) Unwrap() error { return e.err }
+
 // refuse gives an error of the run its exit code and its hint.
 func (s *session) refuse(err error) error {
 	var content *trial.ContentError
 	var room *trial.RoomError
 	var cache *trial.CacheError
+	var output *outputError
 	switch {
 	case err == nil:
 		return nil
@@ -234,6 +241,10 @@ func (s *session) refuse(err error) error {
 		return &refusal{exitNotMet, err, "this must not happen on a sound disk; please report it together with the file system and kernel"}
 	case errors.As(err, &cache):
 		return &refusal{exitCannot, err, hintCache}
+	case errors.As(err, &output) && len(s.run.Trials) == 0:
+		return &refusal{exitCannot, err, "give a new file in a folder that you may write to, on a disk with some room"}
+	case errors.As(err, &output):
+		return &refusal{exitCannot, err, s.kept("free some space where the results are")}
 	case errors.As(err, &room), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return &refusal{exitCannot, err, s.kept(hintRoom)}
 	case s.groundIsGone():

@@ -218,7 +218,7 @@ func TestSteadyTrialsAreCounted(t *testing.T) {
 		run.Trials[1].Samples = append(run.Trials[1].Samples, result.Sample{At: at, Size: int64(1000 << n), Dirty: 99})
 	}
 	s := of(t, run).Groups[0].Rows[0].Steadiness
-	if want := (figure.Steadiness{Trials: 2, Steady: 1, Throughput: 1000, Samples: 12, Throttled: 1, Unwritten: 99}); s == nil || *s != want {
+	if want := (figure.Steadiness{Trials: 2, Steady: 1, First: 1000, Throughput: 1000, After: 6e9, Samples: 12, Throttled: 1, Unwritten: 99}); s == nil || *s != want {
 		t.Errorf("%+v, want %+v", s, want)
 	}
 }

@@ -11,7 +11,9 @@ import (
 type Steadiness struct {
 	Trials     int    `json:"trials"`
 	Steady     int    `json:"steady_trials"`
+	First      Number `json:"first_bytes_per_s"` // in the first sample: the median of the trials
 	Throughput Number `json:"bytes_per_s"`       // in the last window: the median of the steady trials
+	After      Number `json:"until_steady_ns"`   // from the first Write: the median of the steady trials
 	Samples    int    `json:"samples"`           // of all trials
 	Throttled  int    `json:"throttled_samples"` // at whose end the kernel slowed writers down, for too much was dirty
 	Unwritten  int64  `json:"max_dirty_bytes"`   // of the whole machine, dirty or being written: the most of all samples
@@ -19,18 +21,25 @@ type Steadiness struct {
 
 func newSteadiness(trials []result.Trial) *Steadiness {
 	s := &Steadiness{Trials: len(trials)}
-	var rates []float64
+	var firsts, rates, afters []float64
 	for _, t := range trials {
+		all := throughputs(t.Samples)
+		if len(all) > 0 {
+			firsts = append(firsts, all[0])
+		}
 		if t.Steady {
 			s.Steady++
-			w, _ := stat.Steady(throughputs(t.Samples))
+		}
+		if t.Steady && len(all) > 0 {
+			w, _ := stat.Steady(all)
 			rates = append(rates, w.Mean)
+			afters = append(afters, float64(t.Samples[len(t.Samples)-1].At))
 		}
 		for _, sample := range t.Samples {
 			s.take(sample)
 		}
 	}
-	s.Throughput = Number(stat.Quantile(rates, 0.5))
+	s.First, s.Throughput, s.After = Number(stat.Quantile(firsts, 0.5)), Number(stat.Quantile(rates, 0.5)), Number(stat.Quantile(afters, 0.5))
 	return s
 }
 

@@ -63,6 +63,8 @@ func (f Figures) warnOfRounds() (found []Warning) {
 
 func (f Figures) warnOfNoise() []Warning {
 	switch floor := float64(f.Noise.Floor); {
+	case f.isSteady():
+		return nil // long trials are compared with themselves
 	case !f.Noise.Floor.Known():
 		return []Warning{newWarning("noise-unknown", "no cell was run twice, so the noise is not known and no difference is proven", "measure with a holdfast that repeats a cell")}
 	case floor > stat.Band:
@@ -71,6 +73,10 @@ func (f Figures) warnOfNoise() []Warning {
 			"quiet the machine, or run more rounds")}
 	}
 	return nil
+}
+
+func (f Figures) isSteady() bool {
+	return len(f.Groups) > 0 && !slices.ContainsFunc(f.Groups, func(g Group) bool { return !g.Steady })
 }
 
 func (f Figures) warnOfCalls() []Warning {

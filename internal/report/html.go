@@ -39,8 +39,10 @@ type pageGroup struct {
 	Rows  []pageRow
 
 	// Where the time of a trial goes, and what else the process used.
-	UsageHead []string
-	UsageRows []pageRow
+	UsageHead  []string
+	SteadyHead []string // of long trials only
+	SteadyRows [][]string
+	UsageRows  []pageRow
 }
 
 type pageRow struct {
@@ -118,6 +120,9 @@ var pageHead = []string{
 
 func groupPage(g figure.Group) pageGroup {
 	p := pageGroup{Title: title(g.Load), Head: pageHead, UsageHead: pageUsageHead}
+	if g.Steady {
+		p.SteadyHead, p.SteadyRows = steadyHeader, steadyRows(g)
+	}
 	for _, r := range g.Rows {
 		p.Rows = append(p.Rows, pageRow{Fastest: r.Fastest, Cells: []string{
 			r.Cell.Policy.String(), count(r.Rate.Median), span(r.Rate.Low, r.Rate.High), advise.Times(r.Cost.Comparison), word(r),
@@ -193,13 +198,28 @@ func (s sheet) sizes() []holdfast.Size {
 
 // method says how it was measured.
 func (s sheet) method() []string {
-	return []string{
-		"A trial makes a new file, lets the writers append all their records as fast as Write returns, and then calls Flush, Sync (where the policy syncs by time or at close) and Close. The clock runs from the start of the first to the end of the last of these, and is the monotonic one.",
+	return append(s.trialMethod(),
 		"Not in the clock: making the records, a garbage collection before the trial, reading the whole file back and checking every byte, removing it, and letting the file system settle. A time counts only if every record of every writer was in the file once, whole and in order.",
 		"Every round runs every cell once, in a new order drawn from the seed. A warm-up round comes first; it counts the system calls, which would slow a timed trial down, and is in no other figure.",
 		"Policies whose Write does not wait for the disk write the same number of records within a group; those whose Write waits have their own numbers, chosen so that a trial takes a similar time.",
-		"The figure is the median with its distribution-free 95 % interval. A cost is the Hodges-Lehmann estimate of the ratios of the same rounds; faster, slower and same are said only where the interval of these ratios and the noise allow it, else it is not proven. These intervals are so wide that all of a group hold together with 95 %, whichever of its cells comes out fastest: all pairs of cells share the 5 % (Bonferroni). No outlier is dropped.",
-		"The times of single Writes are service times of writers that go on at once (a closed loop). Where Write waits for the disk each one is timed, else one in 31. A percentile is shown if at least ten timed Writes lie beyond it.",
+		"The figure is the median with its distribution-free 95 % interval. A cost is the Hodges-Lehmann estimate of the ratios of the same rounds; faster, slower and same are said only where the 95 % interval of these ratios and the noise allow it, else it is not proven. No outlier is dropped.",
 		"What a crash takes is not measured here: it is what the policy promises.",
+	)
+}
+
+// trialMethod says what a trial does: the loads tell whether records are due at a
+// rate, whether there is a file before, and when a trial ends.
+func (s sheet) trialMethod() []string {
+	lines := []string{"A trial makes a new file, lets the writers append all their records as fast as Write returns, and then calls Flush, Sync (where the policy syncs by time or at close) and Close. The clock runs from the start of the first to the end of the last of these, and is the monotonic one."}
+	if s.anyGroup(func(l figure.Load) bool { return l.Cache != "" && l.Cache != result.NewFile }) {
+		lines = append(lines, "Where a state of the page cache was asked for, a trial appends to a file that is there already, and before the clock starts it is looked up how many of its pages are in the page cache.")
 	}
+	if s.anyGroup(func(l figure.Load) bool { return l.Steady }) {
+		lines = append(lines, "Where it goes on until it is steady, a trial ends when the throughput of the last five seconds rises or falls by no more than 10 % and spreads by no more than 20 %, and no more gathers in memory.")
+	}
+	timed := "Where Write waits for the disk each one is timed, else one in 31. A percentile is shown if at least ten timed Writes lie beyond it."
+	if s.anyGroup(func(l figure.Load) bool { return l.ByCPU() }) {
+		return append(lines, "Where records are due at a rate (an open loop), the time of a Write counts from when its record was due, so that a stall shows in all records that it delays. Else they are the times of writers that go on at once (a closed loop). "+timed)
+	}
+	return append(lines, "The times of single Writes are service times of writers that go on at once (a closed loop). "+timed)
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/figure"
 	"github.com/holdfast-go/holdfast/internal/machine"
+	"github.com/holdfast-go/holdfast/internal/result"
 )
 
 // calls writes a number of system calls a record.
@@ -36,7 +38,7 @@ func percentile(d time.Duration) string {
 func (s sheet) notes() []string {
 	notes := []string{
 		"records/s: median of the rounds and its 95 % interval. cost: time of a record against the fastest, round by round; a group's verdicts hold together with 95 %. " +
-			"elapsed: one trial, from open to close. user, system, calls: CPU time and system calls of the whole process, for each record. " +
+			"A trial is timed from open to close. user, system, calls: CPU time and system calls of the whole process, for each record; own: the calls that the Writer says it made. " +
 			"p50, p99: time of one Write. A policy that syncs pays in its own time for the disk's work; sync=never leaves that for later.",
 		"noise: " + s.noise(),
 	}
@@ -47,11 +49,36 @@ func (s sheet) notes() []string {
 	if s.anyGroup(func(l figure.Load) bool { return l.ByCPU() }) {
 		notes = append(notes, "where records are due at a rate, that rate decides how long a trial takes: the cost there is CPU time, and p50 and p99 count from when a record was due")
 	}
-	if s.Run.Header.SystemCallsUnseen != "" {
-		notes = append(notes, "calls with a * are those that the Writer counts itself")
+	notes = append(notes, s.cacheNotes()...)
+	if s.anyGroup(func(l figure.Load) bool { return l.Steady }) {
+		notes = append(notes, steadyNote)
 	}
 	if s.Outliers > 0 {
 		notes = append(notes, fmt.Sprintf("outliers: %d of %s, and they count like all others", s.Outliers, plural(s.Trials, "trial")))
+	}
+	return notes
+}
+
+// cacheNotes say what was in the page cache before the trials of each load that
+// begins with a file.
+func (s sheet) cacheNotes() []string {
+	var notes []string
+	for _, g := range s.Groups {
+		var before []result.Residency
+		for _, r := range g.Rows {
+			before = append(before, r.Before...)
+		}
+		if len(before) == 0 {
+			continue
+		}
+		resident := func(a, b result.Residency) int { return cmp.Compare(a.Resident, b.Resident) }
+		least, most := slices.MinFunc(before, resident), slices.MaxFunc(before, resident)
+		text := fmt.Sprint(least.Resident)
+		if most.Resident > least.Resident {
+			text += fmt.Sprintf(" to %d", most.Resident)
+		}
+		notes = append(notes, fmt.Sprintf("%s: %s of the file's %d pages were in the page cache before each of %s (%s)",
+			title(g.Load), text, most.Pages, plural(len(before), "trial"), most.Source))
 	}
 	return notes
 }
@@ -77,14 +104,6 @@ func (s sheet) someDoubts() []string {
 		lines[first[code]] += fmt.Sprintf(" (and %d more of the kind; the HTML report has all)", n)
 	}
 	return lines
-}
-
-// systemCalls is those of a record: observed, or with a mark the Writer's own.
-func systemCalls(r figure.Row) string {
-	if !r.Calls.Observed.Known() {
-		return calls(r.Calls.Predicted) + "*"
-	}
-	return calls(r.Calls.Observed)
 }
 
 // machine says in one line what the run was on.

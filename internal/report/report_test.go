@@ -244,13 +244,38 @@ func TestFewRoundsProveNothing(t *testing.T) {
 // TestPercentilesNeedSamples has 300 timed Writes a trial: a p99 takes 1,000.
 func TestPercentilesNeedSamples(t *testing.T) {
 	lines := func(rounds int) string {
-		return regexp.MustCompile(`(?m)^buffer=0,sync=never .* 1[0-9]{2}ms .*$`).FindString(text(t, planted(t, rounds)))
+		return regexp.MustCompile(`(?m)^buffer=0,sync=never +71\.4k .*$`).FindString(text(t, planted(t, rounds)))
 	}
 	if few := lines(3); !strings.HasSuffix(few, " -") {
 		t.Errorf("900 Writes: %s", few)
 	}
 	if many := lines(4); strings.HasSuffix(many, " -") {
 		t.Errorf("1200 Writes: %s", many)
+	}
+}
+
+// TestSteadyRunsShowHowTheyCameToRest plants a trial that begins at 4 MiB/s and
+// rests at 1.
+func TestSteadyRunsShowHowTheyCameToRest(t *testing.T) {
+	run := planted(t, 1)
+	for i := range run.Header.Cells {
+		run.Header.Cells[i].Steady = true
+	}
+	for i := range run.Trials {
+		trial := &run.Trials[i]
+		trial.Steady = true
+		for n, mib := range []int64{4, 2, 1, 1, 1, 1, 1} {
+			trial.Samples = append(trial.Samples, result.Sample{
+				At: time.Duration(n+1) * time.Second, Size: mib << 20, Dirty: 7 << 20, Throttle: 7<<20 - int64(n/6),
+			})
+		}
+	}
+	want := regexp.MustCompile(`(?m)^buffer=64KiB,sync=never +4.00 MiB/s +1.00 MiB/s +25 % +7.00s +up to 7.00 MiB +1 of 7 samples$`)
+	if got := text(t, run); !want.MatchString(got) || !strings.Contains(got, "SNIA") {
+		t.Errorf("no %v in:\n%s", want, got)
+	}
+	if site := page(t, run); !strings.Contains(site, "<td>25 %</td>") || !strings.Contains(site, "came to rest") {
+		t.Error("the page lacks the table of steady trials")
 	}
 }
 

@@ -25,6 +25,9 @@ func Text(w io.Writer, run result.Run) error {
 	s.textLosses(&b)
 	for _, g := range s.Groups {
 		groupText(&b, g)
+		if g.Steady {
+			steadyText(&b, g)
+		}
 	}
 	s.textNotes(&b)
 	_, err = io.WriteString(w, b.String())
@@ -68,7 +71,7 @@ func (s sheet) textLosses(b *strings.Builder) {
 
 // Columns of the table of a group. Those of a trial and of a record are told
 // apart in the notes.
-var groupHeader = table.Row{"policy", "records/s", "95 %", "cost", "", "MiB/s", "elapsed", "user", "system", "calls", "p50", "p99"}
+var groupHeader = table.Row{"policy", "records/s", "95 %", "cost", "", "MiB/s", "user", "system", "calls", "own", "p50", "p99"}
 
 func groupText(b *strings.Builder, g figure.Group) {
 	t := newTable(rightAligned(len(groupHeader), 0, 4)...)
@@ -85,8 +88,8 @@ func groupText(b *strings.Builder, g figure.Group) {
 func rowCells(r figure.Row) table.Row {
 	return table.Row{
 		r.Cell.Policy, count(r.Rate.Median), span(r.Rate.Low, r.Rate.High), advise.Times(r.Cost.Comparison), word(r),
-		mebibytes(r.Throughput), nanoseconds(float64(r.Elapsed)), nanoseconds(float64(r.PerRecord.User)), nanoseconds(float64(r.PerRecord.System)),
-		systemCalls(r), percentile(r.Latency.P50), percentile(r.Latency.P99),
+		mebibytes(r.Throughput), nanoseconds(float64(r.PerRecord.User)), nanoseconds(float64(r.PerRecord.System)),
+		calls(r.Calls.Observed), calls(r.Calls.Predicted), percentile(r.Latency.P50), percentile(r.Latency.P99),
 	}
 }
 

@@ -59,9 +59,16 @@ func TooFewRounds(rounds, cells int) (w Warning, few bool) {
 	}
 	return Warning{
 		Code: "too-few-rounds",
-		What: fmt.Sprintf("only %d rounds: %s", rounds, what),
+		What: fmt.Sprintf("only %s: %s", plural(rounds), what),
 		Cure: fmt.Sprintf("run at least %d rounds", least),
 	}, true
+}
+
+func plural(rounds int) string {
+	if rounds == 1 {
+		return "1 round"
+	}
+	return fmt.Sprintf("%d rounds", rounds)
 }
 
 // moreRounds estimates how many rounds narrow the interval to wideInterval: its

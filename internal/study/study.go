@@ -155,7 +155,7 @@ func (s Study) Prepare(ctx context.Context, g *trial.Ground, c Choice, probed fu
 		return trial.Matrix{}, result.Plan{}, err
 	}
 	left := max(0, c.budget()-time.Since(begun))
-	fit := fitting{loads: loads, rates: rates, rounds: c.rounds(), fixed: c.Rounds > 0}.into(left * 9 / 10)
+	fit := fitting{loads: loads, rates: rates, rounds: c.rounds(), fixed: c.Rounds > 0, most: most(g)}.into(left * 9 / 10)
 	var cells []trial.Cell
 	for i, w := range loads {
 		cells = append(cells, Cell(w.cell(fit.records[i]), rates[i].estimate(fit.records[i]), c.Counting))
@@ -173,29 +173,41 @@ func (s Study) Prepare(ctx context.Context, g *trial.Ground, c Choice, probed fu
 func (s Study) Outline(c Choice) ([]result.Cell, result.Plan) {
 	var cells []trial.Cell
 	var outline []result.Cell
-	for _, w := range s.Workloads(c) {
+	loads := s.Workloads(c)
+	longest := c.steadyLongest(len(loads))
+	for _, w := range loads {
 		cell := w.cell(0)
+		if c.Steady {
+			cell.Longest = longest
+		}
 		outline = append(outline, cell)
 		most := int64(trialMost)
 		if c.Steady {
 			most = cmp.Or(c.Room, DefaultRoom)
 		}
 		cell.Records = max(int64(w.Writers), most/w.RecordBytes)
-		cells = append(cells, Cell(cell, steadyTime, trial.NotCounting))
+		cells = append(cells, Cell(cell, longest, trial.NotCounting))
 	}
 	_, plan := c.matrix(cells, c.rounds())
 	if !c.Steady {
-		plan.Estimate, plan.Limit = c.budget(), c.budget()
+		// Rounds that were asked for are run, however short the time is.
+		least := shortest * time.Duration(len(cells)*(c.Rounds+1))
+		plan.Estimate, plan.Limit = max(least, c.budget()), c.budget()
 	}
 	return outline, plan
 }
 
+// steadyLongest is how long each trial of so many steady cells may take.
+func (c Choice) steadyLongest(cells int) time.Duration {
+	if c.Budget == 0 {
+		return steadyTime
+	}
+	return c.Budget / time.Duration(cells*c.rounds())
+}
+
 // steady plans trials that end by themselves.
 func (c Choice) steady(g *trial.Ground, loads []Workload) (trial.Matrix, result.Plan) {
-	longest := steadyTime
-	if c.Budget > 0 {
-		longest = c.Budget / time.Duration(len(loads)*c.rounds())
-	}
+	longest := c.steadyLongest(len(loads))
 	room := int64(DefaultRoom)
 	if free, ok := g.Free(); ok {
 		room = min(room, free/2)
@@ -228,8 +240,11 @@ func (c Choice) matrix(cells []trial.Cell, rounds int) (trial.Matrix, result.Pla
 }
 
 // room is what one trial may take on the disk: its file, what the Writer may
-// reserve ahead of it, and what the file system needs to keep its books.
-func room(size int64) int64 { return size + size/2 + 4<<20 }
+// reserve ahead of it, or what is written before to prepare the memory; and what
+// the file system needs to keep its books.
+func room(size int64) int64 {
+	return max(size+size/2, trial.PreparedBytes(size)) + 4<<20
+}
 
 // strideBuffered times one Write in 31: see trial.Append.
 const strideBuffered = 31

@@ -90,7 +90,7 @@ var (
 
 func fit(d disk, preset Preset, rounds int) fitting {
 	loads := Policy().Workloads(Choice{Preset: preset})
-	f := fitting{loads: loads, rates: d.rates(loads), rounds: preset.Rounds}
+	f := fitting{loads: loads, rates: d.rates(loads), rounds: preset.Rounds, most: trialMost}
 	if rounds > 0 {
 		f.rounds, f.fixed = rounds, true
 	}
@@ -162,7 +162,7 @@ func TestCellsThatAreComparedWriteTheSameNumber(t *testing.T) {
 
 func TestLargestRecordsStillFit(t *testing.T) {
 	loads := Policy().Workloads(Choice{Preset: Quick(), Records: []holdfast.Size{MaxRecord}, Writers: []int{64}})
-	f := fitting{loads: loads, rates: fast.rates(loads), rounds: 1, fixed: true}.into(time.Second)
+	f := fitting{loads: loads, rates: fast.rates(loads), rounds: 1, fixed: true, most: trialMost}.into(time.Second)
 	for i, n := range f.records {
 		if n != 64 {
 			t.Errorf("%s: %d records, want one for each writer", loads[i].Name(), n)
@@ -234,19 +234,5 @@ func TestPrepareStopsWhenCancelled(t *testing.T) {
 	cancel()
 	if _, _, err := Policy().Prepare(ctx, g, Choice{Preset: Quick()}, func(int, int) {}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Prepare: %v", err)
-	}
-}
-
-// TestTimeThatIsUpIsStillALimit: calibration may take all the time there is.
-func TestTimeThatIsUpIsStillALimit(t *testing.T) {
-	g, err := trial.OpenGround(t.TempDir(), true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
-	c := Choice{Preset: Default(), Policies: []holdfast.Policy{holdfast.Buffered(4096)}, Writers: []int{1}, Budget: time.Nanosecond}
-	m, plan, err := Policy().Prepare(t.Context(), g, c, func(int, int) {})
-	if err != nil || m.Limit <= 0 || plan.Limit != m.Limit || plan.Width == 0 {
-		t.Errorf("limit %v, plan %+v, %v", m.Limit, plan, err)
 	}
 }

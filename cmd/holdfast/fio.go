@@ -1,0 +1,28 @@
+package main
+
+import (
+	"io"
+
+	"github.com/spf13/pflag"
+
+	"github.com/holdfast-go/holdfast/internal/report"
+	"github.com/holdfast-go/holdfast/internal/result"
+)
+
+// fioFlag adds --emit-fio.
+func fioFlag(f *pflag.FlagSet, path *string) {
+	f.Var(once("file", path, given), "emit-fio", "write the fio job nearest to the best policy to this new\nfile (-: stdout), so that others can check the figures")
+}
+
+// emitFio writes the run's fio job to a new file, or for - to stdout; an empty
+// path asks for none.
+func emitFio(stdout io.Writer, path string, run result.Run) error {
+	write := func(w io.Writer) error { return report.Fio(w, run) }
+	switch path {
+	case "":
+		return nil
+	case "-":
+		return write(stdout)
+	}
+	return writeNew("--emit-fio", path, write)
+}

@@ -1,0 +1,441 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-go/holdfast/internal/machine"
+	"github.com/holdfast-go/holdfast/internal/result"
+)
+
+// ownMounts tells a test's own child process that it has a mount namespace of
+// its own.
+const ownMounts = "HOLDFAST_TEST_OWN_MOUNTS"
+
+// inMountNamespace runs a test, for root, in a child process with a mount
+// namespace of its own, so that the machine keeps the mounts it had.
+func inMountNamespace(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	if os.Getenv(ownMounts) != "" {
+		test(t)
+		return
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("to mount takes root")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := exec.Command(self, "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.v")
+	child.Env = append(os.Environ(), ownMounts+"=1")
+	child.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+	out, err := child.CombinedOutput()
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		t.Skipf("no mount namespace: %v", err)
+	case err != nil:
+		t.Fatalf("in a mount namespace: %v\n%s", err, out)
+	case strings.Contains(string(out), "--- SKIP"):
+		t.Skipf("in a mount namespace:\n%s", out)
+	}
+}
+
+// mounted mounts a file system on a new folder.
+func mounted(t *testing.T, kind, options string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("holdfast-test", dir, kind, 0, options); err != nil {
+		t.Skipf("mount %s with %s: %v", kind, options, err)
+	}
+	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+	return dir
+}
+
+// onImage mounts an ext4 of its own, of so many bytes, in an image.
+func onImage(t *testing.T, size int64) string {
+	t.Helper()
+	image, dir := filepath.Join(t.TempDir(), "image"), t.TempDir()
+	if err := errors.Join(os.WriteFile(image, nil, 0o666), os.Truncate(image, size)); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range [][]string{{"mkfs.ext4", "-q", "-F", image}, {"mount", "-o", "loop", image, dir}} {
+		if out, err := exec.Command(line[0], line[1:]...).CombinedOutput(); err != nil {
+			t.Skipf("%s: %v\n%s", line[0], err, out)
+		}
+	}
+	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+	return dir
+}
+
+// fillUp fills the file system that path is on, and whatever becomes free there,
+// until stop.
+func fillUp(t *testing.T, path string, stop <-chan struct{}) (done chan struct{}) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done = make(chan struct{})
+	go func() {
+		defer close(done)
+		defer f.Close()
+		for block := make([]byte, 64<<10); ; {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if _, err := f.Write(block); err != nil {
+				block = block[:max(1, len(block)/2)]
+			}
+		}
+	}()
+	return done
+}
+
+// TestDiskFillsUpInTheMiddle fills the measured disk, and the one of the results,
+// in round 2, and lets the run go on when there is room again.
+func TestDiskFillsUpInTheMiddle(t *testing.T) {
+	inMountNamespace(t, func(t *testing.T) {
+		check := func(filled, dir, folder, hint string) {
+			t.Helper()
+			file, filler := filepath.Join(folder, "results.jsonl"), filepath.Join(filled, "filler")
+			c := startChild(t, small(dir, "--time", "2s", "--rate", "1000", "--rounds", "4", "-o", file)...)
+			c.until(t, "round 2 of 4")
+			ended := make(chan struct{})
+			full := fillUp(t, filler, ended)
+			code := c.exit(t)
+			close(ended)
+			<-full
+			told := c.told.String()
+			if code != exitCannot || !strings.Contains(told, "no space left on device") || !strings.Contains(told, "\nhint: "+hint+"; what was measured is in "+file+", and --resume goes on") {
+				t.Errorf("exit code %d, told:\n%s", code, told)
+			}
+			if run := readFile(t, file); run.Rounds() < 1 || run.Torn || run.Complete() {
+				t.Errorf("%d rounds, torn %v, end %+v", run.Rounds(), run.Torn, run.End)
+			}
+			if left := leftovers(t, dir); len(left) > 0 {
+				t.Errorf("left: %q", left)
+			}
+			if err := os.Remove(filler); err != nil {
+				t.Fatal(err)
+			}
+			bench(t, "bench", "--resume", file, "--allow-tmpfs")
+			checkFinished(t, file, 1, 4)
+		}
+		measured, results := mounted(t, "tmpfs", "size=16m"), mounted(t, "tmpfs", "size=64k")
+		check(measured, measured, t.TempDir(), "free some space, or give a folder on another disk to --dir")
+		check(results, t.TempDir(), results, "free some space where the results are")
+	})
+}
+
+// TestTinyDisks measures on disks from one page up: that there is too little room
+// is told before anything is written.
+func TestTinyDisks(t *testing.T) {
+	inMountNamespace(t, func(t *testing.T) {
+		check := func(dir, free string) {
+			t.Helper()
+			code, told := refusalOf(t, small(dir, "--time", "1s", "--rounds", "1")...)
+			if code != exitCannot || !strings.Contains(told, free) || !strings.Contains(told, "\nhint: free some space") {
+				t.Errorf("exit code %d, told:\n%s", code, told)
+			}
+			if left := leftovers(t, dir); len(left) > 0 {
+				t.Errorf("left: %q", left)
+			}
+		}
+		for _, size := range []string{"4k", "64k", "512k", "1m"} {
+			check(mounted(t, "tmpfs", "size="+size), "free, and the plan needs")
+		}
+		check(mounted(t, "tmpfs", "size=1m,nr_inodes=1"), "no space left on device")
+		check(onImage(t, 256<<10), "free, and the plan needs")
+	})
+}
+
+// TestGroundVanishes takes the folder, or the file system under it, away from a
+// run.
+func TestGroundVanishes(t *testing.T) {
+	inMountNamespace(t, func(t *testing.T) {
+		check := func(name, dir string, away func(ground string) error) {
+			t.Helper()
+			file := filepath.Join(t.TempDir(), "results.jsonl")
+			c := startChild(t, small(dir, "--time", "2s", "--rate", "1000", "--rounds", "1000", "-o", file)...)
+			c.until(t, "round 2 of 1000")
+			if err := away(c.ground(t)); err != nil {
+				t.Fatal(err)
+			}
+			code := c.exit(t)
+			told := c.told.String()
+			if code != exitCannot || !strings.Contains(told, "the folder "+c.ground(t)+" vanished while it was measured: ") || !strings.Contains(told, "\nhint: let nobody clean up there meanwhile; what was measured is in "+file) {
+				t.Errorf("%s: exit code %d, told:\n%s", name, code, told)
+			}
+			if run := readFile(t, file); run.Rounds() < 1 || run.End == nil || run.End.State != result.Failed {
+				t.Errorf("%s: %d rounds, end %+v", name, run.Rounds(), run.End)
+			}
+		}
+		check("its own folder", t.TempDir(), os.RemoveAll)
+		check("the folder above", t.TempDir(), func(ground string) error { return os.RemoveAll(filepath.Dir(ground)) })
+		check("its folder moved", t.TempDir(), func(ground string) error { return os.Rename(ground, ground+".away") })
+		dir := mounted(t, "tmpfs", "size=64m")
+		check("its file system", dir, func(string) error { return unix.Unmount(dir, unix.MNT_DETACH) })
+	})
+}
+
+// TestOverlay measures on a file system that lies over others.
+func TestOverlay(t *testing.T) {
+	inMountNamespace(t, func(t *testing.T) {
+		parts := mounted(t, "tmpfs", "size=256m")
+		for _, name := range []string{"lower", "upper", "work"} {
+			if err := os.Mkdir(filepath.Join(parts, name), 0o777); err != nil {
+				t.Fatal(err)
+			}
+		}
+		dir := mounted(t, "overlay", fmt.Sprintf("lowerdir=%s/lower,upperdir=%[1]s/upper,workdir=%[1]s/work", parts))
+		file := filepath.Join(t.TempDir(), "results.jsonl")
+		bench(t, small(dir, "--time", "1s", "--rounds", "1", "-o", file)...)
+		if kind := fact(readFile(t, file), "file system"); !strings.HasPrefix(kind, "overlay") {
+			t.Errorf("the file system is %q", kind)
+		}
+		nothingIn(t, dir)
+	})
+}
+
+// fact returns what the results know of the machine.
+func fact(run result.Run, name string) string {
+	for _, f := range run.Header.Machine {
+		if f.Name == name {
+			return f.Value
+		}
+	}
+	return "no such fact"
+}
+
+// TestWithoutProc hides /proc and /sys: the run goes on, and says what it can't
+// know.
+func TestWithoutProc(t *testing.T) {
+	inMountNamespace(t, func(t *testing.T) {
+		dir, file := t.TempDir(), filepath.Join(t.TempDir(), "results.jsonl")
+		for _, hidden := range []string{"/sys", "/proc"} {
+			if err := unix.Mount("holdfast-test", hidden, "tmpfs", 0, ""); err != nil {
+				t.Skipf("hide %s: %v", hidden, err)
+			}
+		}
+		c := startCommand(t, exec.Command(os.Args[0], small(dir, "--time", "1s", "--rounds", "2", "-o", file)...), nil)
+		if code := c.exit(t); code != exitOK {
+			t.Fatalf("exit code %d:\n%s", code, c.told.String())
+		}
+		run := readFile(t, file)
+		for _, name := range []string{"CPU model", "memory", "kernel", "mount options", "device", "cgroup memory limit"} {
+			if got := fact(run, name); got != machine.Unknown {
+				t.Errorf("%s is %q", name, got)
+			}
+		}
+		if run.Header.SystemCallsUnseen == "" {
+			t.Error("system calls were seen")
+		}
+		if !run.Complete() || !strings.Contains(c.stdout.String(), "system calls are not observable here") {
+			t.Errorf("end %+v, the table is\n%s", run.End, c.stdout.String())
+		}
+		nothingIn(t, dir)
+	})
+}
+
+// TestOneCPU runs everything on one CPU: no writer starves.
+func TestOneCPU(t *testing.T) {
+	t.Setenv("GOMAXPROCS", "1")
+	var all, one unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &all); err != nil {
+		t.Fatal(err)
+	}
+	for cpu := range 1024 {
+		if all.IsSet(cpu) {
+			one.Set(cpu)
+			break
+		}
+	}
+	if err := unix.SchedSetaffinity(0, &one); err != nil { // of this thread, and of what it starts
+		t.Skip("no thread can be tied to a CPU:", err)
+	}
+	defer unix.SchedSetaffinity(0, &all)
+	dir := t.TempDir()
+	c := startChild(t, "bench", "--dir", dir, "--allow-tmpfs", "--time", "2s", "--rounds", "2", "--writers", "64",
+		"--policy", "buffer=0", "--policy", "buffer=64KiB,flush=1ms", "--policy", "sync=group")
+	if code := c.exit(t); code != exitOK {
+		t.Errorf("exit code %d:\n%s", code, c.told.String())
+	}
+	nothingIn(t, dir)
+}
+
+// memoryGroup makes a control group that has so many bytes, and returns the file
+// that takes its processes.
+func memoryGroup(t *testing.T, limit int64) string {
+	t.Helper()
+	for top, file := range map[string]string{"/sys/fs/cgroup/memory": "memory.limit_in_bytes", "/sys/fs/cgroup": "memory.max"} {
+		dir := filepath.Join(top, fmt.Sprintf("holdfast-test-%d", os.Getpid()))
+		if os.Mkdir(dir, 0o755) != nil {
+			continue
+		}
+		t.Cleanup(func() { os.Remove(dir) })
+		if os.WriteFile(filepath.Join(dir, file), fmt.Append(nil, limit), 0) == nil {
+			return filepath.Join(dir, "cgroup.procs")
+		}
+	}
+	t.Skip("no control group of memory can be made here")
+	return ""
+}
+
+func TestMemoryLimitBelowTheBuffers(t *testing.T) {
+	procs := memoryGroup(t, 96<<20)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	within := func(args ...string) (code int, told string) {
+		t.Helper()
+		// The shell enters the group before it becomes the command.
+		cmd := exec.Command("sh", append([]string{"-c", `echo $$ >"$0" && exec "$@"`, procs, self}, args...)...)
+		cmd.Env = append(os.Environ(), asCommand+"=1")
+		var talk bytes.Buffer
+		cmd.Stderr = &talk
+		err := cmd.Run()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		return cmd.ProcessState.ExitCode(), talk.String()
+	}
+	dir := t.TempDir()
+	check := func(want int, sentence string, args ...string) {
+		t.Helper()
+		args = append([]string{"bench", "--dir", dir, "--allow-tmpfs", "--time", "1s", "--rounds", "1"}, args...)
+		if code, told := within(args...); code != want || !strings.Contains(told, sentence) {
+			t.Errorf("%q: exit code %d, told:\n%s", args, code, told)
+		}
+		nothingIn(t, dir)
+	}
+	check(exitCannot, "policy=buffer=48MiB,sync=never/record=128B/writers=1 holds up to 96 MiB in memory, and the control group of this process may have 96 MiB", "--writers", "1", "--policy", "buffer=48MiB")
+	check(exitCannot, "record=1MiB/writers=64 holds up to 128 MiB in memory", "--record", "1MiB", "--writers", "64", "--policy", "buffer=0")
+	check(exitOK, "", "--writers", "1", "--policy", "buffer=1MiB")
+}
+
+// TestColdIsProvenInTheResults measures with every state of the cache on an ext4:
+// before each trial nothing of its file is in memory, or all.
+func TestColdIsProvenInTheResults(t *testing.T) {
+	inMountNamespace(t, func(t *testing.T) {
+		dir := onImage(t, 64<<20)
+		for _, cache := range []result.Cache{result.Warm, result.Cold, result.TryCold, result.Dropped, result.Remount} {
+			file := filepath.Join(t.TempDir(), "results.jsonl")
+			bench(t, small(dir, "--time", "1s", "--rounds", "1", "--cache", string(cache), "-o", file)...)
+			run := readFile(t, file)
+			for _, trial := range run.Trials {
+				if strings.HasPrefix(trial.Cell, "empty/") {
+					continue
+				}
+				before, want := trial.Before, int64(0)
+				if cache == result.Warm && before != nil {
+					want = before.Pages
+				}
+				if before == nil || before.Pages == 0 || before.Resident != want || before.Source == "" {
+					t.Errorf("--cache %s, %s, round %d: %+v", cache, trial.Cell, trial.Round, before)
+				}
+			}
+			if left := leftovers(t, dir); !run.Complete() || len(left) > 0 {
+				t.Errorf("--cache %s: end %+v, left: %q", cache, run.End, left)
+			}
+		}
+	})
+}
+
+// nobody is a user who may do nothing.
+const nobody = 65534
+
+// asNobody starts the command as a user without rights, in a folder of his.
+func asNobody(t *testing.T, dir string, args ...string) *child {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("to become another user takes root")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The folders that the testing package makes are its own user's alone.
+	copied := filepath.Join(t.TempDir(), "holdfast")
+	if err := os.WriteFile(copied, text, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, open := range []string{filepath.Dir(filepath.Dir(copied)), filepath.Dir(copied), copied, dir} {
+		if err := os.Chmod(open, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chown(dir, nobody, nobody); err != nil {
+		t.Fatal(err)
+	}
+	return startCommand(t, exec.Command(copied, args...), &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}})
+}
+
+// TestNobodyCountsByPtraceWhatRootCountsByTracepoints counts the system calls of a
+// policy that makes one for each record.
+func TestNobodyCountsByPtraceWhatRootCountsByTracepoints(t *testing.T) {
+	inMountNamespace(t, func(t *testing.T) {
+		dir := t.TempDir()
+		byNobody, byRoot := filepath.Join(dir, "nobody.jsonl"), filepath.Join(dir, "root.jsonl")
+		flags := []string{"bench", "--dir", dir, "--allow-tmpfs", "--time", "1s", "--rounds", "1", "--writers", "1", "--policy", "buffer=0,sync=never"}
+		c := asNobody(t, dir, append(flags, "-o", byNobody)...)
+		if code := c.exit(t); code != exitOK {
+			t.Fatalf("exit code %d:\n%s", code, c.told.String())
+		}
+		bench(t, append(flags, "-o", byRoot)...)
+		check := func(file, source string) {
+			t.Helper()
+			run := readFile(t, file)
+			if run.Header.SystemCallsUnseen != "" {
+				t.Skip("system calls are unseen:", run.Header.SystemCallsUnseen)
+			}
+			trial, ok := run.Counted(run.Header.Cells[0].Name)
+			if !ok || trial.SystemCalls.Source != source {
+				t.Fatalf("%s: counted %+v, want by %s", file, trial.SystemCalls, source)
+			}
+			calls, records := trial.SystemCalls, trial.SystemCalls.Records
+			if records == 0 {
+				records = trial.Records
+			}
+			if calls.Writes != records || calls.Syncs != 0 || calls.Total < calls.Writes {
+				t.Errorf("%s: %+v for %d records", file, calls, records)
+			}
+		}
+		check(byNobody, "ptrace")
+		check(byRoot, "tracepoints")
+	})
+}
+
+// TestNobodyIsToldWhatTakesRoot asks for what nobody may do.
+func TestNobodyIsToldWhatTakesRoot(t *testing.T) {
+	check := func(sentence, hint string, more ...string) {
+		t.Helper()
+		dir := t.TempDir()
+		args := small(dir, append(more, "--time", "1s", "--rounds", "1")...)
+		c := asNobody(t, dir, args...)
+		if code := c.exit(t); code != exitCannot || !strings.Contains(c.told.String(), sentence) || !strings.Contains(c.told.String(), "\nhint: "+hint) {
+			t.Errorf("%q: exit code %d, told:\n%s", more, code, c.told.String())
+		}
+		nothingIn(t, dir)
+	}
+	check("caches can't be dropped: ", "--cache try-cold measures anyhow", "--cache", "drop")
+	check("root", "--cache try-cold measures anyhow", "--cache", "remount")
+}

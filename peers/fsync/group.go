@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/trial"
+)
+
+// A group is one piece of work with those who do it.
+type group struct {
+	name  string
+	title string
+	arms  []*arm // the first is ours, which the others are compared with; the second is its twin
+}
+
+// An arm is one who does a group's work.
+type arm struct {
+	name string
+	note string // what it is, or how the tool was asked
+	// try does about a site's length of work on a file of its own and leaves none.
+	try     func(context.Context, *site) (sample, error)
+	samples []sample
+	err     error // of a trial; then the arm is run no more
+}
+
+// A sample is what one trial took.
+type sample struct {
+	operations int64
+	elapsed    time.Duration // of the operations alone: no opening, preparing or closing
+	write      time.Duration // of one write on average, where it is told
+	sync       time.Duration // of one sync on average, where it is told
+}
+
+// perOperation returns nanoseconds.
+func (s sample) perOperation() float64 { return float64(s.elapsed) / float64(s.operations) }
+
+// A site is where trials take place.
+type site struct {
+	ground *trial.Ground
+	length time.Duration // of a trial
+}
+
+// The file that pg_test_fsync overwrites, and so do all who are compared with it.
+const (
+	blockBytes = 8 << 10
+	fileBytes  = 16 << 20
+)
+
+const (
+	twinNote   = "the same once more: what the two differ by is the noise"
+	engineNote = "bench's engine with `buffer=0,sync=each`, one writer"
+	bareNote   = "the same engine around write(2) and fdatasync(2) alone"
+	dsyncNote  = "bench's engine around write(2) alone"
+	loopNote   = "a loop in Go"
+)
+
+// differences says where two arms differ by construction, whatever the disk does.
+var differences = []string{
+	"All clocks run over the operations alone: making, preparing, opening and removing the file are outside. Ours stop after a number of operations that is about a second's, or after a second; fio's after a second, in whole milliseconds; pg_test_fsync's by alarm(2).",
+	"`holdfast` makes one system call more than `bare` for each record, fstat(2), which looks whether the file still has a name; its first sync syncs the folder too. Both verify every byte afterwards, the loops the last block.",
+	"fio and pg_test_fsync are processes of their own without other threads; Go's runtime hands a processor to others while a system call blocks, and takes one back after it.",
+	"fio keeps its books and reads the clock between two operations (*rest*). What it calls clat is the write alone (*write*): the sync is in another section of its output (*sync*).",
+	"A file that grows has its new size in each sync; on a file system with a journal that is a commit. A file that is overwritten where it is allocated has only its bytes, so figures of *grow* and *overwrite* are no substitutes for each other.",
+	"With O_DSYNC the sync is inside of write(2), and no latency of its own. With O_DIRECT besides nothing goes through the page cache.",
+}
+
+// groups returns all that is compared with the tools that are there.
+func groups(tools []tool) []*group {
+	var all []*group
+	for _, size := range []int{blockBytes, 2300, 128} {
+		all = append(all, growing(size, tools))
+	}
+	all = append(all, overwriting(tools))
+	if runtime.GOOS == "linux" {
+		all = append(all, growingDsync(tools), overwritingDsync(tools), overwritingDirect(tools))
+	}
+	for _, g := range all {
+		g.dropMissing()
+	}
+	return all
+}
+
+// dropMissing leaves out the arms of tools that are not there.
+func (g *group) dropMissing() {
+	var there []*arm
+	for _, a := range g.arms {
+		if a != nil {
+			there = append(there, a)
+		}
+	}
+	g.arms = there
+}
+
+func growing(size int, tools []tool) *group {
+	ours := func() tryFunc { return (&engine{size: size}).try }
+	return &group{
+		name:  fmt.Sprintf("grow-%d", size),
+		title: fmt.Sprintf("write and fdatasync of %d bytes, the file grows: its size is made durable each time", size),
+		arms: []*arm{
+			{name: "holdfast", note: engineNote, try: ours()},
+			{name: "holdfast-again", note: twinNote, try: ours()},
+			{name: "bare", note: bareNote, try: (&engine{size: size, open: openBare(0, true)}).try},
+			fioArm(tools, fioGrowing(size, "--fdatasync=1")),
+		},
+	}
+}
+
+func overwriting(tools []tool) *group {
+	l := loop{sync: true}
+	return &group{
+		name:  "overwrite",
+		title: "write and fdatasync of 8192 bytes at the same place of a 16 MiB file that is allocated and synced before: no size changes",
+		arms: []*arm{
+			{name: "loop", note: loopNote, try: l.try},
+			{name: "loop-again", note: twinNote, try: l.try},
+			fioArm(tools, fioOverwriting("--fdatasync=1")),
+			pgArm(tools, "fdatasync"),
+		},
+	}
+}
+
+func growingDsync(tools []tool) *group {
+	ours := func() tryFunc { return (&engine{size: blockBytes, open: openBare(oDsync, false)}).try }
+	return &group{
+		name:  "dsync-grow",
+		title: "write of 8192 bytes with O_DSYNC, the file grows",
+		arms: []*arm{
+			{name: "bare", note: dsyncNote, try: ours()},
+			{name: "bare-again", note: twinNote, try: ours()},
+			fioArm(tools, fioGrowing(blockBytes, "--sync=dsync")),
+		},
+	}
+}
+
+func overwritingDsync(tools []tool) *group {
+	l := loop{flags: oDsync}
+	return &group{
+		name:  "dsync-overwrite",
+		title: "write of 8192 bytes with O_DSYNC at the same place of a 16 MiB file",
+		arms: []*arm{
+			{name: "loop", note: loopNote, try: l.try},
+			{name: "loop-again", note: twinNote, try: l.try},
+			fioArm(tools, fioOverwriting("--sync=dsync")),
+		},
+	}
+}
+
+func overwritingDirect(tools []tool) *group {
+	l := loop{flags: oDsync | oDirect}
+	return &group{
+		name:  "dsync-direct-overwrite",
+		title: "write of 8192 bytes with O_DSYNC and O_DIRECT at the same place of a 16 MiB file, as pg_test_fsync's open_datasync does",
+		arms: []*arm{
+			{name: "loop", note: loopNote, try: l.try},
+			{name: "loop-again", note: twinNote, try: l.try},
+			fioArm(tools, fioOverwriting("--sync=dsync", "--direct=1")),
+			pgArm(tools, "open_datasync"),
+		},
+	}
+}
