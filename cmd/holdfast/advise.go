@@ -166,11 +166,7 @@ func (c *consultation) results(cmd *cobra.Command, args []string) (run result.Ru
 	if err != nil {
 		return run, c.where.cannotOpen(err)
 	}
-	defer func() {
-		if closeErr := ground.Close(); closeErr != nil && err == nil {
-			err = &refusal{exitCannot, closeErr, "remove " + ground.Dir() + " by hand"}
-		}
-	}()
+	defer func() { err = closeGround(ground, err) }()
 	s := newSession(cmd.ErrOrStderr(), ground, c.where.dir, c.where.output)
 	s.study = study.Advice()
 	err = s.refuse(s.measure(cmd.Context(), choice))

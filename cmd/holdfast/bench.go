@@ -263,11 +263,7 @@ func (b *benchmark) onGround(cmd *cobra.Command, measure func(context.Context, *
 	if err != nil {
 		return b.cannotOpen(err)
 	}
-	defer func() {
-		if closeErr := ground.Close(); closeErr != nil && err == nil {
-			err = &refusal{exitCannot, closeErr, "remove " + ground.Dir() + " by hand"}
-		}
-	}()
+	defer func() { err = closeGround(ground, err) }()
 	s := newSession(cmd.ErrOrStderr(), ground, b.dir, b.output)
 	err = measure(cmd.Context(), s)
 	if err == nil && b.baseline.save != "" {
@@ -281,6 +277,19 @@ func (b *benchmark) onGround(cmd *cobra.Command, measure func(context.Context, *
 		}
 	}
 	return s.refuse(err)
+}
+
+// closeGround removes the ground, and adds to the error of the run that it could
+// not be.
+func closeGround(ground *trial.Ground, err error) error {
+	closeErr := ground.Close()
+	switch {
+	case closeErr == nil:
+		return err
+	case err == nil:
+		return &refusal{exitCannot, closeErr, "remove " + ground.Dir() + " by hand"}
+	}
+	return errors.Join(err, fmt.Errorf("%w; remove %s by hand", closeErr, ground.Dir()))
 }
 
 // print writes the table of the run, or what is exported instead, and how it

@@ -106,9 +106,9 @@ func plant(t *testing.T, dir, outside string) {
 // TestPlantedFilesAreUnharmed runs the command in the middle of them: to the end,
 // interrupted, and killed and taken up again.
 func TestPlantedFilesAreUnharmed(t *testing.T) {
+	t.Parallel()
 	dir, outside, folder := t.TempDir(), t.TempDir(), t.TempDir()
 	plant(t, dir, outside)
-	t.Setenv("XDG_CACHE_HOME", outside)
 	before := look(t, dir, outside)
 	file := filepath.Join(folder, "results.jsonl")
 	flags := small(dir, "--time", "1s", "--rounds", "2", "--policy", "sync=group")
