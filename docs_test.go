@@ -242,13 +242,19 @@ func TestReadmeCommandsRun(t *testing.T) {
 	runCommands(t, buildHoldfast(t), commands)
 }
 
+// madeBefore makes the files and the baseline that the examples name.
+var madeBefore = []string{
+	"holdfast bench --writers 1 --policy buffer=64KiB --policy sync=group --save-baseline main -o before.jsonl",
+	"cp before.jsonl after.jsonl",
+}
+
 func TestHelpExamplesRun(t *testing.T) {
 	binary := buildHoldfast(t)
 	helps := [][]string{{"--help"}}
 	for _, name := range subcommands(t, binary) {
 		helps = append(helps, []string{name, "--help"})
 	}
-	var commands []string
+	commands := slices.Clone(madeBefore)
 	for _, args := range helps {
 		shown := helpExamples(t, binary, args)
 		if len(shown) < 2 {
@@ -345,7 +351,8 @@ func runCommands(t *testing.T, binary string, commands []string) {
 		}
 		cmd := exec.Command("sh", "-c", command)
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))
+		// Baselines are kept in the user's cache.
+		cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CACHE_HOME="+filepath.Join(dir, "cache"), "PATH="+filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))
 		out, err := cmd.CombinedOutput()
 		if !answered(command, err) {
 			t.Errorf("%s: %v\n%s", command, err, out)
