@@ -420,6 +420,19 @@ func TestReadmeLinksToTheLicence(t *testing.T) {
 	}
 }
 
+// testFiles returns the files of all tests of the main module.
+func testFiles(t *testing.T) (names []string) {
+	t.Helper()
+	for _, pattern := range []string{"*_test.go", "internal/*/*_test.go", "cmd/*/*_test.go"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, found...)
+	}
+	return names
+}
+
 // TestDesignNamesTestsThatExist holds DESIGN.md's references: an assumption
 // without its test is a claim.
 func TestDesignNamesTestsThatExist(t *testing.T) {
@@ -427,12 +440,8 @@ func TestDesignNamesTestsThatExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tests, err := filepath.Glob("*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var source strings.Builder
-	for _, name := range tests {
+	for _, name := range testFiles(t) {
 		code, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
