@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -266,17 +267,14 @@ func (b *benchmark) onGround(cmd *cobra.Command, measure func(context.Context, *
 	defer func() { err = closeGround(ground, err) }()
 	s := newSession(cmd.ErrOrStderr(), ground, b.dir, b.output)
 	err = measure(cmd.Context(), s)
+	var saveErr, printErr error
 	if err == nil && b.baseline.save != "" {
-		if err := saveBaseline(b.baseline.folder, b.baseline.save, s.run); err != nil {
-			return err
-		}
+		saveErr = saveBaseline(b.baseline.folder, b.baseline.save, s.run)
 	}
 	if s.run.Rounds() > 0 {
-		if printErr := b.print(cmd.OutOrStdout(), s.run); err == nil && printErr != nil {
-			return printErr
-		}
+		printErr = b.print(cmd.OutOrStdout(), s.run)
 	}
-	return s.refuse(err)
+	return cmp.Or(s.refuse(err), saveErr, printErr)
 }
 
 // closeGround removes the ground, and adds to the error of the run that it could
