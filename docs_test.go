@@ -242,13 +242,19 @@ func TestReadmeCommandsRun(t *testing.T) {
 	runCommands(t, buildHoldfast(t), commands)
 }
 
+// madeBefore makes the files and the baseline that the examples name.
+var madeBefore = []string{
+	"holdfast bench --writers 1 --policy buffer=64KiB --policy sync=group --save-baseline main -o before.jsonl",
+	"cp before.jsonl after.jsonl",
+}
+
 func TestHelpExamplesRun(t *testing.T) {
 	binary := buildHoldfast(t)
 	helps := [][]string{{"--help"}}
 	for _, name := range subcommands(t, binary) {
 		helps = append(helps, []string{name, "--help"})
 	}
-	var commands []string
+	commands := slices.Clone(madeBefore)
 	for _, args := range helps {
 		shown := helpExamples(t, binary, args)
 		if len(shown) < 2 {
@@ -345,7 +351,8 @@ func runCommands(t *testing.T, binary string, commands []string) {
 		}
 		cmd := exec.Command("sh", "-c", command)
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))
+		// Baselines are kept in the user's cache.
+		cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CACHE_HOME="+filepath.Join(dir, "cache"), "PATH="+filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))
 		out, err := cmd.CombinedOutput()
 		if !answered(command, err) {
 			t.Errorf("%s: %v\n%s", command, err, out)
@@ -413,6 +420,19 @@ func TestReadmeLinksToTheLicence(t *testing.T) {
 	}
 }
 
+// testFiles returns the files of all tests of the main module.
+func testFiles(t *testing.T) (names []string) {
+	t.Helper()
+	for _, pattern := range []string{"*_test.go", "internal/*/*_test.go", "cmd/*/*_test.go"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, found...)
+	}
+	return names
+}
+
 // TestDesignNamesTestsThatExist holds DESIGN.md's references: an assumption
 // without its test is a claim.
 func TestDesignNamesTestsThatExist(t *testing.T) {
@@ -420,12 +440,8 @@ func TestDesignNamesTestsThatExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tests, err := filepath.Glob("*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var source strings.Builder
-	for _, name := range tests {
+	for _, name := range testFiles(t) {
 		code, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

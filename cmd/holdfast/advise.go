@@ -137,7 +137,7 @@ func (c *consultation) check(cmd *cobra.Command, args []string) (err error) {
 			return misuse(seeHelp(cmd), "--need: %w", err)
 		}
 	}
-	return outputIsFree(c.where.output)
+	return isFree("-o", c.where.output)
 }
 
 // load is what the records are like; of the results it is what they hold, unless
@@ -166,11 +166,7 @@ func (c *consultation) results(cmd *cobra.Command, args []string) (run result.Ru
 	if err != nil {
 		return run, c.where.cannotOpen(err)
 	}
-	defer func() {
-		if closeErr := ground.Close(); closeErr != nil && err == nil {
-			err = &refusal{exitCannot, closeErr, "remove " + ground.Dir() + " by hand"}
-		}
-	}()
+	defer func() { err = closeGround(ground, err) }()
 	s := newSession(cmd.ErrOrStderr(), ground, c.where.dir, c.where.output)
 	s.study = study.Advice()
 	err = s.refuse(s.measure(cmd.Context(), choice))

@@ -30,7 +30,7 @@ type baseline struct {
 func (b *baseline) addFlags(f *pflag.FlagSet) {
 	b.threshold = stat.Band
 	f.Var(once("name", &b.save, parseBaseline), "save-baseline", "keep the results under this name, in place of those kept before")
-	f.Var(once("name", &b.against, parseBaseline), "baseline", "compare with the results of this name; exit with 1 if a policy got slower.\nWithout flags that say what to measure, the same is measured again")
+	f.Var(once("name", &b.against, parseBaseline), "baseline", "compare with the results of this name; exit with 1 if a policy\ngot slower. Without flags that say what to measure, the same is\nmeasured again")
 	f.Var(once("percent", &b.threshold, parseShare("threshold")), "threshold", "the slowdown from which a policy has regressed (default: 5%)")
 	f.Var(once("folder", &b.folder, given), "baseline-dir", "the folder of the baselines (default: in the user's cache)")
 	inGroup(f, "Before and after", "save-baseline", "baseline", "threshold", "baseline-dir")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,6 +45,7 @@ type benchmark struct {
 	dryRun      bool
 	allowTmpfs  bool
 	export      report.Format
+	fio         string
 	baseline    baseline
 }
 
@@ -84,7 +86,7 @@ func (b *benchmark) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&b.dryRun, "dry-run", false, "show what would be measured, and write nothing")
 	f.VarP(once("file", &b.output, given), "output", "o", "keep all results in this new file (JSON Lines), for holdfast report")
 	b.addLoadFlags(cmd)
-	f.Var(once("percent", &b.width, parseShare("width")), "width", "end when every ratio is known to ± this, or the time is up (default: 5%)")
+	f.Var(once("percent", &b.width, parseShare("width")), "width", "end when every ratio is known to ± this, or the time is up\n(default: 5%)")
 	f.Var(once("number", &b.rounds, parseNumber("rounds", maxRounds)), "rounds", "run every policy just this many times, however well it is known")
 	f.Var(once("number", &b.seed, parseSeed), "seed", "repeat the order of an earlier run (default: a new one)")
 	f.Var(once("file", &b.from, given), "from", "repeat the run of these results: the same policies, records and order")
@@ -93,7 +95,8 @@ func (b *benchmark) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&b.allowTmpfs, "allow-tmpfs", false, "measure a file system in memory too, where nothing is ever durable")
 	inGroup(f, "Where", "allow-tmpfs")
 	exportFlag(f, &b.export, "print this instead of the table", report.Formats()...)
-	inGroup(f, "For programs", "export")
+	fioFlag(f, &b.fio)
+	inGroup(f, "For programs", "export", "emit-fio")
 	b.baseline.addFlags(f)
 }
 
@@ -102,9 +105,9 @@ func (b *benchmark) addLoadFlags(cmd *cobra.Command) {
 	f.Var(many("size", &b.records, parseRecord), "record", "size of a record; may be given again (default: 128B)")
 	f.Var(many("number", &b.writers, parseNumber("writers", maxWriters)), "writers", "goroutines that write to one file; may be given again\n(default: 1 and 64)")
 	f.Var(once("number", &b.rate, parseRate), "rate", "records a second that are due, such as 50k: an open loop, where the\nlatency counts from when a record was due (default: as fast as can be)")
-	f.Var(once("state", &b.cache, parseCache), "cache", "append to a file of which the page cache holds all (warm), nothing (cold),\nnothing if that can be had (try-cold), or nothing of any file (drop, and\nremount for the whole file system: root) (default: a new file)")
+	f.Var(once("state", &b.cache, parseCache), "cache", "append to a file of which the page cache holds all (warm), nothing\n(cold), nothing if that can be had (try-cold), or nothing of any\nfile (drop, and remount for the whole file system: root)\n(default: a new file)")
 	f.BoolVar(&b.steady, "steady", false, "let each policy write until its throughput is steady, and show how the\nkernel slows writers down when too much waits to be written")
-	f.Var(once("size", &b.room, holdfast.ParseSize), "room", "the largest file of --steady (default: 16GiB, at most half of what is free)")
+	f.Var(once("size", &b.room, holdfast.ParseSize), "room", "the largest file of --steady (default: 16GiB, at most half of\nwhat is free)")
 	inGroup(f, "The load", "record", "writers", "rate", "cache", "steady", "room")
 }
 
@@ -129,7 +132,7 @@ func (b *benchmark) choice(cmd *cobra.Command) (study.Choice, error) {
 	case b.full:
 		c.Preset = study.Full()
 	}
-	return c, errors.Join(b.contradiction(cmd), outputIsFree(b.output))
+	return c, errors.Join(b.contradiction(cmd), isFree("-o", b.output), isFree("--emit-fio", b.fio))
 }
 
 // contradiction refuses flags that say two things.
@@ -148,6 +151,8 @@ func (b *benchmark) contradiction(cmd *cobra.Command) error {
 		return misuse("give two names, or leave one out", "--baseline and --save-baseline both name %s, which a regression would overwrite", b.baseline.save)
 	case b.baseline.against != "" && b.export != "" && !slices.Contains(report.ContrastFormats(), b.export):
 		return misuse("with --baseline the comparison is exported, as json or markdown; holdfast report -o results.jsonl --export exports the run", "--baseline and --export %s contradict each other", b.export)
+	case b.fio == "-" && (b.export != "" || b.baseline.against != ""):
+		return misuse("give a file to --emit-fio", "--emit-fio - writes to stdout, where --export and --baseline write too")
 	case b.room > 0 && !b.steady:
 		return misuse("give both, or neither", "--room is the largest file of --steady, which is missing")
 	case b.steady && b.room > 0 && b.room < minRoom:
@@ -193,17 +198,18 @@ func fitsMemory(cells []result.Cell, limit int64) error {
 	return nil
 }
 
-// outputIsFree refuses a file that exists, or can't be made.
-func outputIsFree(output string) error {
-	if output == "" {
+// isFree refuses the file that a flag names if it exists, or can't be made. An
+// empty name is none, and - is stdout.
+func isFree(flag, path string) error {
+	if path == "" || path == "-" && flag != "-o" {
 		return nil
 	}
-	if _, err := os.Lstat(output); err == nil {
-		return misuse("choose another name, or remove it first", "-o %s: the file exists, and results are never overwritten", output)
+	if _, err := os.Lstat(path); err == nil {
+		return misuse("choose another name, or remove it first", "%s %s: the file exists, and nothing is overwritten", flag, path)
 	}
-	folder := filepath.Dir(output)
+	folder := filepath.Dir(path)
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return misuse("make the folder first, or choose another one", "-o %s: there is no folder %s", output, folder)
+		return misuse("make the folder first, or choose another one", "%s %s: there is no folder %s", flag, path, folder)
 	}
 	return nil
 }
@@ -258,29 +264,38 @@ func (b *benchmark) onGround(cmd *cobra.Command, measure func(context.Context, *
 	if err != nil {
 		return b.cannotOpen(err)
 	}
-	defer func() {
-		if closeErr := ground.Close(); closeErr != nil && err == nil {
-			err = &refusal{exitCannot, closeErr, "remove " + ground.Dir() + " by hand"}
-		}
-	}()
+	defer func() { err = closeGround(ground, err) }()
 	s := newSession(cmd.ErrOrStderr(), ground, b.dir, b.output)
 	err = measure(cmd.Context(), s)
+	var saveErr, printErr error
 	if err == nil && b.baseline.save != "" {
-		if err := saveBaseline(b.baseline.folder, b.baseline.save, s.run); err != nil {
-			return err
-		}
+		saveErr = saveBaseline(b.baseline.folder, b.baseline.save, s.run)
 	}
 	if s.run.Rounds() > 0 {
-		if printErr := b.print(cmd.OutOrStdout(), s.run); err == nil && printErr != nil {
-			return printErr
-		}
+		printErr = b.print(cmd.OutOrStdout(), s.run)
 	}
-	return s.refuse(err)
+	return cmp.Or(s.refuse(err), saveErr, printErr)
+}
+
+// closeGround removes the ground, and adds to the error of the run that it could
+// not be.
+func closeGround(ground *trial.Ground, err error) error {
+	closeErr := ground.Close()
+	switch {
+	case closeErr == nil:
+		return err
+	case err == nil:
+		return &refusal{exitCannot, closeErr, "remove " + ground.Dir() + " by hand"}
+	}
+	return errors.Join(err, fmt.Errorf("%w; remove %s by hand", closeErr, ground.Dir()))
 }
 
 // print writes the table of the run, or what is exported instead, and how it
 // compares with the baseline; it returns the refusal of a regression.
 func (b *benchmark) print(w io.Writer, run result.Run) error {
+	if err := emitFio(w, b.fio, run); err != nil || b.fio == "-" {
+		return err
+	}
 	if b.baseline.against == "" {
 		return writeReport(w, run, b.export, false)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"syscall"
 )
 
 // The exit codes.
@@ -30,10 +31,14 @@ func misuse(hint, format string, args ...any) error {
 	return &refusal{exitUsage, fmt.Errorf(format, args...), hint}
 }
 
-// tell prints what the user has to know about err and returns the exit code.
+// tell prints what the user has to know about err and returns the exit code. Who
+// has stopped reading is told nothing.
 func tell(stderr io.Writer, err error) int {
-	if err == nil {
+	switch {
+	case err == nil:
 		return exitOK
+	case errors.Is(err, syscall.EPIPE):
+		return exitInterrupted
 	}
 	fmt.Fprintf(stderr, "holdfast: %v\n", err)
 	var r *refusal

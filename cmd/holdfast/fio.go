@@ -11,7 +11,7 @@ import (
 
 // fioFlag adds --emit-fio.
 func fioFlag(f *pflag.FlagSet, path *string) {
-	f.Var(once("file", path, given), "emit-fio", "write the fio job nearest to the best policy to this new file (- is stdout),\nso that others can check the figures")
+	f.Var(once("file", path, given), "emit-fio", "write the fio job nearest to the best policy to this new\nfile (-: stdout), so that others can check the figures")
 }
 
 // emitFio writes the run's fio job to a new file, or for - to stdout; an empty

@@ -31,12 +31,13 @@ func help(cmd *cobra.Command, _ []string) {
 	fmt.Fprintf(w, "%s\n\nUsage:\n  %s\n", text, useLine(cmd))
 	helpCommands(w, cmd)
 	groups, order := flagGroups(cmd)
-	helpFlags(w, "Flags", groups[""])
+	wide := widest(groups)
+	helpFlags(w, wide, "Flags", groups[""])
 	if cmd.Example != "" {
 		fmt.Fprintf(w, "\nExamples:\n%s\n", cmd.Example)
 	}
 	for _, name := range order {
-		helpFlags(w, name, groups[name])
+		helpFlags(w, wide, name, groups[name])
 	}
 }
 
@@ -79,16 +80,27 @@ func flagGroups(cmd *cobra.Command) (groups map[string][]*pflag.Flag, order []st
 	return groups, order
 }
 
-func helpFlags(w io.Writer, title string, flags []*pflag.Flag) {
+// widest returns the length of the longest name of a flag.
+func widest(groups map[string][]*pflag.Flag) int {
+	wide := 0
+	for _, flags := range groups {
+		for _, f := range flags {
+			wide = max(wide, len(flagName(f)))
+		}
+	}
+	return wide
+}
+
+func helpFlags(w io.Writer, wide int, title string, flags []*pflag.Flag) {
 	if len(flags) == 0 {
 		return
 	}
 	fmt.Fprintf(w, "\n%s:\n", title)
 	for _, f := range flags {
 		lines := strings.Split(f.Usage, "\n")
-		fmt.Fprintf(w, "  %-22s %s\n", flagName(f), lines[0])
+		fmt.Fprintf(w, "  %-*s  %s\n", wide, flagName(f), lines[0])
 		for _, more := range lines[1:] {
-			fmt.Fprintf(w, "  %-22s %s\n", "", more)
+			fmt.Fprintf(w, "  %-*s  %s\n", wide, "", more)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -33,6 +34,7 @@ func inMountNamespace(t *testing.T, test func(t *testing.T)) {
 	if os.Geteuid() != 0 {
 		t.Skip("to mount takes root")
 	}
+	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +113,7 @@ func TestDiskFillsUpInTheMiddle(t *testing.T) {
 		check := func(filled, dir, folder, hint string) {
 			t.Helper()
 			file, filler := filepath.Join(folder, "results.jsonl"), filepath.Join(filled, "filler")
-			c := startChild(t, small(dir, "--time", "2s", "--rate", "1000", "--rounds", "4", "-o", file)...)
+			c := startChild(t, small(dir, "--time", "1s", "--rounds", "4", "-o", file)...)
 			c.until(t, "round 2 of 4")
 			ended := make(chan struct{})
 			full := fillUp(t, filler, ended)
@@ -169,7 +171,7 @@ func TestGroundVanishes(t *testing.T) {
 		check := func(name, dir string, away func(ground string) error) {
 			t.Helper()
 			file := filepath.Join(t.TempDir(), "results.jsonl")
-			c := startChild(t, small(dir, "--time", "2s", "--rate", "1000", "--rounds", "1000", "-o", file)...)
+			c := startChild(t, small(dir, "--time", "2s", "--rounds", "1000", "-o", file)...)
 			c.until(t, "round 2 of 1000")
 			if err := away(c.ground(t)); err != nil {
 				t.Fatal(err)
@@ -188,6 +190,32 @@ func TestGroundVanishes(t *testing.T) {
 		check("its folder moved", t.TempDir(), func(ground string) error { return os.Rename(ground, ground+".away") })
 		dir := mounted(t, "tmpfs", "size=64m")
 		check("its file system", dir, func(string) error { return unix.Unmount(dir, unix.MNT_DETACH) })
+	})
+}
+
+// TestGroundThatCannotBeRemoved mounts something in it.
+func TestGroundThatCannotBeRemoved(t *testing.T) {
+	inMountNamespace(t, func(t *testing.T) {
+		check := func(interrupt bool, want int, more string) {
+			t.Helper()
+			c := startChild(t, small(t.TempDir(), "--time", "1s", "--rounds", "2")...)
+			c.until(t, "round 1 of 2")
+			busy := filepath.Join(c.ground(t), "busy")
+			if err := errors.Join(os.Mkdir(busy, 0o700), unix.Mount("holdfast-test", busy, "tmpfs", 0, "")); err != nil {
+				t.Fatal(err)
+			}
+			defer unix.Unmount(busy, unix.MNT_DETACH)
+			if interrupt {
+				if err := c.Process.Signal(os.Interrupt); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if code := c.exit(t); code != want || !strings.Contains(c.told.String(), busy+": device or resource busy") || !strings.Contains(c.told.String(), "remove "+c.ground(t)+" by hand") || !strings.Contains(c.told.String(), more) {
+				t.Errorf("exit code %d, told:\n%s", code, c.told.String())
+			}
+		}
+		check(false, exitCannot, "")
+		check(true, exitInterrupted, "holdfast: interrupted ")
 	})
 }
 
@@ -252,41 +280,58 @@ func TestWithoutProc(t *testing.T) {
 
 // TestOneCPU runs everything on one CPU: no writer starves.
 func TestOneCPU(t *testing.T) {
-	t.Setenv("GOMAXPROCS", "1")
-	var all, one unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &all); err != nil {
-		t.Fatal(err)
-	}
-	for cpu := range 1024 {
-		if all.IsSet(cpu) {
-			one.Set(cpu)
-			break
-		}
-	}
-	if err := unix.SchedSetaffinity(0, &one); err != nil { // of this thread, and of what it starts
-		t.Skip("no thread can be tied to a CPU:", err)
-	}
-	defer unix.SchedSetaffinity(0, &all)
+	t.Parallel()
 	dir := t.TempDir()
-	c := startChild(t, "bench", "--dir", dir, "--allow-tmpfs", "--time", "2s", "--rounds", "2", "--writers", "64",
+	cmd := exec.Command(os.Args[0], "bench", "--dir", dir, "--allow-tmpfs", "--time", "2s", "--rounds", "2", "--writers", "64",
 		"--policy", "buffer=0", "--policy", "buffer=64KiB,flush=1ms", "--policy", "sync=group")
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
+	c := startOnOneCPU(t, cmd)
 	if code := c.exit(t); code != exitOK {
 		t.Errorf("exit code %d:\n%s", code, c.told.String())
 	}
 	nothingIn(t, dir)
 }
 
+// startOnOneCPU starts the command from a thread that may run on one CPU only:
+// the child inherits that.
+func startOnOneCPU(t *testing.T, cmd *exec.Cmd) *child {
+	t.Helper()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var all, one unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &all); err != nil {
+		t.Fatal(err)
+	}
+	for cpu := 0; one.Count() == 0; cpu++ {
+		if all.IsSet(cpu) {
+			one.Set(cpu)
+		}
+	}
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
+		t.Skip("no thread can be tied to a CPU:", err)
+	}
+	defer unix.SchedSetaffinity(0, &all)
+	return startCommand(t, cmd, nil)
+}
+
 // memoryGroup makes a control group that has so many bytes, and returns the file
 // that takes its processes.
 func memoryGroup(t *testing.T, limit int64) string {
 	t.Helper()
-	for top, file := range map[string]string{"/sys/fs/cgroup/memory": "memory.limit_in_bytes", "/sys/fs/cgroup": "memory.max"} {
-		dir := filepath.Join(top, fmt.Sprintf("holdfast-test-%d", os.Getpid()))
+	for _, file := range []string{"memory/%s/memory.limit_in_bytes", "%s/memory.max"} {
+		file = filepath.Join("/sys/fs/cgroup", fmt.Sprintf(file, fmt.Sprintf("holdfast-test-%d", os.Getpid())))
+		dir := filepath.Dir(file)
 		if os.Mkdir(dir, 0o755) != nil {
 			continue
 		}
 		t.Cleanup(func() { os.Remove(dir) })
-		if os.WriteFile(filepath.Join(dir, file), fmt.Append(nil, limit), 0) == nil {
+		// Where this is no control group, no such file has appeared.
+		f, err := os.OpenFile(file, os.O_WRONLY, 0)
+		if err != nil {
+			continue
+		}
+		_, err = fmt.Fprint(f, limit)
+		if errors.Join(err, f.Close()) == nil {
 			return filepath.Join(dir, "cgroup.procs")
 		}
 	}
@@ -395,10 +440,20 @@ func TestNobodyCountsByPtraceWhatRootCountsByTracepoints(t *testing.T) {
 	inMountNamespace(t, func(t *testing.T) {
 		dir := t.TempDir()
 		byNobody, byRoot := filepath.Join(dir, "nobody.jsonl"), filepath.Join(dir, "root.jsonl")
-		flags := []string{"bench", "--dir", dir, "--allow-tmpfs", "--time", "1s", "--rounds", "1", "--writers", "1", "--policy", "buffer=0,sync=never"}
+		flags := []string{"bench", "--dir", dir, "--allow-tmpfs", "--time", "1s", "--rounds", "1", "--writers", "1", "--record", "4KiB", "--policy", "buffer=0,sync=never"}
 		c := asNobody(t, dir, append(flags, "-o", byNobody)...)
 		if code := c.exit(t); code != exitOK {
 			t.Fatalf("exit code %d:\n%s", code, c.told.String())
+		}
+		killed := filepath.Join(dir, "killed.jsonl")
+		if err := os.WriteFile(killed, firstLine(t, byNobody), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chown(killed, nobody, nobody); err != nil {
+			t.Fatal(err)
+		}
+		if c := asNobody(t, dir, "bench", "--resume", killed, "--allow-tmpfs"); c.exit(t) != exitOK {
+			t.Fatal(c.told.String())
 		}
 		bench(t, append(flags, "-o", byRoot)...)
 		check := func(file, source string) {
@@ -420,8 +475,19 @@ func TestNobodyCountsByPtraceWhatRootCountsByTracepoints(t *testing.T) {
 			}
 		}
 		check(byNobody, "ptrace")
+		check(killed, "ptrace")
 		check(byRoot, "tracepoints")
 	})
+}
+
+// firstLine returns the first line of a file.
+func firstLine(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text[:bytes.IndexByte(text, '\n')+1]
 }
 
 // TestNobodyIsToldWhatTakesRoot asks for what nobody may do.
@@ -438,4 +504,5 @@ func TestNobodyIsToldWhatTakesRoot(t *testing.T) {
 	}
 	check("caches can't be dropped: ", "--cache try-cold measures anyhow", "--cache", "drop")
 	check("root", "--cache try-cold measures anyhow", "--cache", "remount")
+	check("-o: open /holdfast-results.jsonl: permission denied", "give a new file in a folder that you may write to", "-o", "/holdfast-results.jsonl")
 }

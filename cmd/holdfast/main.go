@@ -19,11 +19,26 @@ func main() { os.Exit(start()) }
 // and returns its exit code. The first signal ends the run in order; a second one
 // ends the process at once.
 func start() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// A pipe that nobody reads any more ends the run too. That signal stays caught:
+	// what is told to the pipe after it must not end the process before the run has
+	// cleaned up.
+	unread, forget := signal.NotifyContext(context.Background(), syscall.SIGPIPE)
+	defer forget()
+	ctx, stop := signal.NotifyContext(unread, heeded()...)
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	err := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	return tell(os.Stderr, err)
+}
+
+// heeded are the signals that end a run: a hangup too, unless nohup(1) has made
+// the process ignore it.
+func heeded() []os.Signal {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
 }
 
 // run is the whole command. What it returns carries the exit code, see tell; it

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -39,6 +40,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -173,6 +175,7 @@ func alike(ts *testscript.TestScript, neg bool, args []string) {
 type child struct {
 	*exec.Cmd
 	stdout bytes.Buffer
+	pipe   io.Closer // of stderr
 	stderr *bufio.Reader
 	told   strings.Builder
 }
@@ -190,13 +193,13 @@ func startChild(t *testing.T, args ...string) *child {
 func startCommand(t *testing.T, cmd *exec.Cmd, how *syscall.SysProcAttr) *child {
 	t.Helper()
 	c := &child{Cmd: cmd}
-	c.Env, c.SysProcAttr = append(os.Environ(), asCommand+"=1"), how
+	c.Env, c.SysProcAttr = append(cmd.Environ(), asCommand+"=1"), how
 	c.Stdout = &c.stdout
 	pipe, err := c.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.stderr = bufio.NewReader(pipe)
+	c.pipe, c.stderr = pipe, bufio.NewReader(pipe)
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -405,5 +408,6 @@ func TestTellMapsErrorsToExitCodes(t *testing.T) {
 	check(nil, exitOK, "")
 	check(errors.New("no"), exitCannot, "holdfast: no\n")
 	check(misuse("do so", "not %d", 1), exitUsage, "holdfast: not 1\nhint: do so\n")
+	check(fmt.Errorf("write: %w", syscall.EPIPE), exitInterrupted, "")
 	check(errors.Join(&refusal{exitNotMet, errors.New("lost"), ""}), exitNotMet, "holdfast: lost\n")
 }

@@ -23,6 +23,7 @@ func order(run result.Run) map[int][]string {
 // each round with every cell once, by its positions, in an order of its own that
 // the seed decides; system calls counted in the warm-up alone.
 func TestOrderOfExecutionIsAContract(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	measured := func(name string, args ...string) result.Run {
 		t.Helper()

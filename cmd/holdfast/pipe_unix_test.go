@@ -3,6 +3,8 @@
 package main
 
 import (
+	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -14,4 +16,22 @@ func pipe(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// TestEarlierResultsAreFiles gives --resume, --from and report what is none; none
+// of them waits for the other end of a pipe, or reads a device.
+func TestEarlierResultsAreFiles(t *testing.T) {
+	folder := t.TempDir()
+	check := func(sentence string, args ...string) {
+		t.Helper()
+		if code, told := refusalOf(t, args...); code != exitUsage || !strings.Contains(told, sentence) {
+			t.Errorf("%q: exit code %d, told:\n%s", args, code, told)
+		}
+	}
+	for _, none := range []string{pipe(t, filepath.Join(folder, "pipe")), "/dev/zero", folder} {
+		check("--resume "+none+": the results go on in a file, and this is none", "bench", "--resume", none)
+	}
+	check("/dev/zero: is a device", "bench", "--from", "/dev/zero")
+	check("/dev/zero: is a device", "report", "/dev/zero")
+	check("--resume -: the results go on in a file", "bench", "--resume", "-")
 }

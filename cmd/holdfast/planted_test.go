@@ -106,9 +106,9 @@ func plant(t *testing.T, dir, outside string) {
 // TestPlantedFilesAreUnharmed runs the command in the middle of them: to the end,
 // interrupted, and killed and taken up again.
 func TestPlantedFilesAreUnharmed(t *testing.T) {
+	t.Parallel()
 	dir, outside, folder := t.TempDir(), t.TempDir(), t.TempDir()
 	plant(t, dir, outside)
-	t.Setenv("XDG_CACHE_HOME", outside)
 	before := look(t, dir, outside)
 	file := filepath.Join(folder, "results.jsonl")
 	flags := small(dir, "--time", "1s", "--rounds", "2", "--policy", "sync=group")
@@ -155,32 +155,11 @@ func TestResultsAreNeverWrittenOnto(t *testing.T) {
 	before := look(t, folder)
 	for _, output := range outputs {
 		code, told := refusalOf(t, small(t.TempDir(), "-o", output)...)
-		if code != exitUsage || !strings.Contains(told, "holdfast: -o "+output+": the file exists, and results are never overwritten\n") {
+		if code != exitUsage || !strings.Contains(told, "holdfast: -o "+output+": the file exists, and nothing is overwritten\n") {
 			t.Errorf("-o %s: exit code %d, told:\n%s", output, code, told)
 		}
 	}
 	unchanged(t, before, look(t, folder))
-}
-
-// TestEarlierResultsAreFiles gives --resume, --from and report what is none; none
-// of them waits for the other end of a pipe, or reads a device.
-func TestEarlierResultsAreFiles(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("no pipe or device has a path like a file's on Windows")
-	}
-	folder := t.TempDir()
-	check := func(sentence string, args ...string) {
-		t.Helper()
-		if code, told := refusalOf(t, args...); code != exitUsage || !strings.Contains(told, sentence) {
-			t.Errorf("%q: exit code %d, told:\n%s", args, code, told)
-		}
-	}
-	for _, none := range []string{pipe(t, filepath.Join(folder, "pipe")), "/dev/zero", folder} {
-		check("--resume "+none+": the results go on in a file, and this is none", "bench", "--resume", none)
-	}
-	check("/dev/zero: is a device", "bench", "--from", "/dev/zero")
-	check("/dev/zero: is a device", "report", "/dev/zero")
-	check("--resume -: the results go on in a file", "bench", "--resume", "-")
 }
 
 // TestDryRunWritesNothing compares all that is in the folder, and when it was

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"runtime"
@@ -17,9 +18,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/result"
 )
 
-// small are the flags of a run that takes about a second.
+// small are the flags of a run that takes about a second, and most of it waits.
 func small(dir string, more ...string) []string {
-	return append([]string{"bench", "--dir", dir, "--allow-tmpfs", "--writers", "1", "--policy", "buffer=4KiB"}, more...)
+	return append([]string{"bench", "--dir", dir, "--allow-tmpfs", "--writers", "1", "--policy", "buffer=4KiB", "--rate", "1000"}, more...)
 }
 
 // bench runs the command in this process, and wants it to succeed.
@@ -129,11 +130,11 @@ func checkFinished(t *testing.T, path string, parts, rounds int) {
 // round, twice, and lets it go on.
 func TestResumeFinishesWhatWasInterruptedOrKilled(t *testing.T) {
 	skipWithoutSignals(t)
-	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGKILL} {
+	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGKILL} {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
 			dir, file := t.TempDir(), filepath.Join(t.TempDir(), "results.jsonl")
-			c := startChild(t, small(dir, "--time", "2s", "--rate", "1000", "--rounds", "4", "-o", file)...)
+			c := startChild(t, small(dir, "--time", "2s", "--rounds", "4", "-o", file)...)
 			c.until(t, "round 1 of 4")
 			awaitTrial(t, file, 1)
 			endBy(t, c, signal)
@@ -164,10 +165,47 @@ func endBy(t *testing.T, c *child, signal os.Signal) {
 	}
 }
 
+// TestNobodyReadsItsWords closes the pipe that a run tells its progress to.
+func TestNobodyReadsItsWords(t *testing.T) {
+	skipWithoutSignals(t)
+	t.Parallel()
+	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "results.jsonl")
+	c := startChild(t, small(dir, "--time", "1s", "--rounds", "1000", "-o", file)...)
+	c.until(t, "round 1 of 1000")
+	if err := c.pipe.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Wait(); err == nil || c.ProcessState.ExitCode() != exitInterrupted {
+		t.Errorf("exit code %d, %v", c.ProcessState.ExitCode(), err)
+	}
+	if run := readFile(t, file); run.Rounds() < 1 || run.End == nil || run.End.State != result.Interrupted {
+		t.Errorf("%d rounds, end %+v", run.Rounds(), run.End)
+	}
+	nothingIn(t, dir)
+}
+
+// TestIgnoredSignalsStayIgnored sends what nohup(1) makes a program ignore.
+func TestIgnoredSignalsStayIgnored(t *testing.T) {
+	skipWithoutSignals(t)
+	t.Parallel()
+	dir := t.TempDir()
+	args := append([]string{"-c", `trap "" HUP && exec "$0" "$@"`, os.Args[0]}, small(dir, "--time", "1s", "--rounds", "2")...)
+	c := startCommand(t, exec.Command("sh", args...), nil)
+	c.until(t, "round 1 of 2")
+	if err := c.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	if code := c.exit(t); code != exitOK {
+		t.Errorf("exit code %d, told:\n%s", code, c.told.String())
+	}
+	nothingIn(t, dir)
+}
+
 // TestResumeRemovesOnlyItsOwnLeftover kills a run, puts something into its folder,
 // and plants a folder like it.
 func TestResumeRemovesOnlyItsOwnLeftover(t *testing.T) {
 	skipWithoutSignals(t)
+	t.Parallel()
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "results.jsonl")
 	other := filepath.Join(dir, "holdfast-bench-1")
 	if err := os.Mkdir(other, 0o700); err != nil {
@@ -192,8 +230,9 @@ func TestResumeRemovesOnlyItsOwnLeftover(t *testing.T) {
 
 func TestResumeRefusesARunThatGoesOn(t *testing.T) {
 	skipWithoutSignals(t)
+	t.Parallel()
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "results.jsonl")
-	c := startChild(t, small(dir, "--time", "2s", "--rate", "1000", "--rounds", "1000", "-o", file)...)
+	c := startChild(t, small(dir, "--time", "2s", "--rounds", "1000", "-o", file)...)
 	c.until(t, "round 1 of 1000")
 	code, told := refusalOf(t, "bench", "--resume", file, "--allow-tmpfs")
 	if code != exitUsage || !strings.Contains(told, "--resume "+file+": it still goes on, in "+c.ground(t)) {
@@ -211,6 +250,7 @@ func TestResumeRefusesARunThatGoesOn(t *testing.T) {
 // TestEveryCutOfARealFile cuts a file of the command at every byte: what is whole
 // is read as it was, and nothing else is.
 func TestEveryCutOfARealFile(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "results.jsonl")
 	bench(t, small(t.TempDir(), "--time", "1s", "--rounds", "1", "--record", "4KiB", "-o", file)...)
 	text, err := os.ReadFile(file)
@@ -248,6 +288,7 @@ func TestEveryCutOfARealFile(t *testing.T) {
 // TestResumeAfterCuts lets the command go on with files that are cut, or end in
 // what a power cut leaves.
 func TestResumeAfterCuts(t *testing.T) {
+	t.Parallel()
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "results.jsonl")
 	bench(t, small(dir, "--time", "1s", "--rounds", "2", "-o", file)...)
 	text, err := os.ReadFile(file)
@@ -267,7 +308,10 @@ func TestResumeAfterCuts(t *testing.T) {
 		if err := os.WriteFile(file, left, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		bench(t, "bench", "--resume", file, "--allow-tmpfs")
+		stdout, _ := bench(t, "bench", "--resume", file, "--allow-tmpfs")
+		if shown, _ := bench(t, "report", file); shown != stdout {
+			t.Errorf("%s: the run shows\n%s\nreport shows\n%s", name, stdout, shown)
+		}
 		after, err := os.ReadFile(file)
 		kept := left[:bytes.LastIndexByte(left, '\n')+1]
 		if err != nil || !bytes.HasPrefix(after, kept) || bytes.ContainsRune(after, 0) {

@@ -97,13 +97,19 @@ func (s *session) begin(ctx context.Context, h result.Header, m trial.Matrix) (e
 
 // resume goes on with the unfinished run of the output file.
 func (s *session) resume(ctx context.Context, earlier result.Run) (err error) {
+	matrix := study.Again(earlier.Header, s.counting)
+	if !allCounted(earlier, matrix) {
+		if err := s.trace(ctx, matrix); err != nil {
+			return err
+		}
+	}
 	r := result.Resumption{Program: program(), StartedAt: now(), Folder: s.ground.Name(), Machine: machine.Read(s.dir)}
 	s.run, s.file, err = result.Resume(s.output, r)
 	if err != nil {
 		return fmt.Errorf("--resume: %w", err)
 	}
 	s.run.Resumed, s.run.End = append(s.run.Resumed, r), nil
-	matrix := study.Again(earlier.Header, s.counting)
+	s.run.Torn, s.run.TornAt = false, 0
 	matrix.Whole, matrix.Before = earlier.Rounds(), earlier.LastRound()
 	if matrix.Limit > 0 {
 		matrix.Limit = max(1, matrix.Limit-earlier.Spent())
@@ -250,7 +256,7 @@ func (s *session) refuse(err error) error {
 	case s.groundIsGone():
 		return &refusal{exitCannot, fmt.Errorf("the folder %s vanished while it was measured: %w", s.ground.Dir(), cause(err)), s.kept("let nobody clean up there meanwhile")}
 	}
-	return &refusal{exitCannot, err, s.kept("the folder was removed; nothing else was touched")}
+	return &refusal{exitCannot, err, s.kept("nothing was written but in a folder of its own")}
 }
 
 const hintCache = "--cache try-cold measures anyhow and tells how much stayed, --cache drop empties the whole page cache (root)"

@@ -79,7 +79,7 @@ func TestRefusalsOfARun(t *testing.T) {
 	check(&outputError{syscall.EDQUOT}, exitCannot, "give a new file")
 	check(&trial.CacheError{Asked: result.Cold}, exitCannot, hintCache)
 	check(&trial.ContentError{Offset: 7, Reason: "no record begins"}, exitNotMet, "this must not happen")
-	check(fmt.Errorf("cell, round 1: %w", syscall.EIO), exitCannot, "the folder was removed")
+	check(fmt.Errorf("cell, round 1: %w", syscall.EIO), exitCannot, "nothing was written but in a folder of its own")
 	check(context.Canceled, exitInterrupted, "give -o results.jsonl")
 	if err := (&session{ground: ground}).refuse(nil); err != nil {
 		t.Error(err)

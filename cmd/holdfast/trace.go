@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,7 +24,7 @@ const traceCommand = "count-system-calls"
 // be counted in this process. Where that can't be done either, the run goes on
 // without, and says why.
 func (s *session) trace(ctx context.Context, m trial.Matrix) error {
-	if s.counting != trial.NotCounting {
+	if s.counting != trial.NotCounting || runtime.GOOS != "linux" {
 		return nil
 	}
 	cells, err := json.Marshal(tracedCells(m))
@@ -41,6 +42,16 @@ func (s *session) trace(ctx context.Context, m trial.Matrix) error {
 	}
 	s.traced, s.unseen = counts, ""
 	return nil
+}
+
+// allCounted reports whether each cell that is traced has its counts.
+func allCounted(run result.Run, m trial.Matrix) bool {
+	for _, c := range tracedCells(m) {
+		if _, ok := run.Counted(c.Name); !ok {
+			return false
+		}
+	}
+	return true
 }
 
 // tracedCells returns each cell once.

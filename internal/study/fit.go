@@ -112,7 +112,8 @@ type fitting struct {
 	loads  []Workload
 	rates  []rate
 	rounds int
-	fixed  bool // the number of rounds was asked for
+	fixed  bool  // the number of rounds was asked for
+	most   int64 // bytes of a trial
 
 	records []int64
 }
@@ -202,12 +203,21 @@ func (w Workload) shares(other Workload) bool {
 	return w.Policy == other.Policy || !w.durable() && !other.durable() && !w.Empty && !other.Empty
 }
 
+// most is how many bytes a trial may write on g: trialMost, or on a small disk as
+// much as leaves room for what has to be beside it.
+func most(g *trial.Ground) int64 {
+	if free, ok := g.Free(); ok {
+		return min(trialMost, free/4)
+	}
+	return trialMost
+}
+
 // alone is how many records the cell writes in the time, within the bounds; a
 // whole number for each writer.
 func (f fitting) alone(i int, t time.Duration) int64 {
 	w := f.loads[i]
 	n := int64(float64(t) / max(f.rates[i].perRecord, 1))
-	n = min(n, trialMost/w.RecordBytes)
+	n = min(n, f.most/w.RecordBytes)
 	n = max(n, w.least(trialLeast))
 	return max(1, n/int64(w.Writers)) * int64(w.Writers)
 }

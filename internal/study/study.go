@@ -155,7 +155,7 @@ func (s Study) Prepare(ctx context.Context, g *trial.Ground, c Choice, probed fu
 		return trial.Matrix{}, result.Plan{}, err
 	}
 	left := max(0, c.budget()-time.Since(begun))
-	fit := fitting{loads: loads, rates: rates, rounds: c.rounds(), fixed: c.Rounds > 0}.into(left * 9 / 10)
+	fit := fitting{loads: loads, rates: rates, rounds: c.rounds(), fixed: c.Rounds > 0, most: most(g)}.into(left * 9 / 10)
 	var cells []trial.Cell
 	for i, w := range loads {
 		cells = append(cells, Cell(w.cell(fit.records[i]), rates[i].estimate(fit.records[i]), c.Counting))
@@ -240,8 +240,11 @@ func (c Choice) matrix(cells []trial.Cell, rounds int) (trial.Matrix, result.Pla
 }
 
 // room is what one trial may take on the disk: its file, what the Writer may
-// reserve ahead of it, and what the file system needs to keep its books.
-func room(size int64) int64 { return size + size/2 + 4<<20 }
+// reserve ahead of it, or what is written before to prepare the memory; and what
+// the file system needs to keep its books.
+func room(size int64) int64 {
+	return max(size+size/2, trial.PreparedBytes(size)) + 4<<20
+}
 
 // strideBuffered times one Write in 31: see trial.Append.
 const strideBuffered = 31

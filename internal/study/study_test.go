@@ -90,7 +90,7 @@ var (
 
 func fit(d disk, preset Preset, rounds int) fitting {
 	loads := Policy().Workloads(Choice{Preset: preset})
-	f := fitting{loads: loads, rates: d.rates(loads), rounds: preset.Rounds}
+	f := fitting{loads: loads, rates: d.rates(loads), rounds: preset.Rounds, most: trialMost}
 	if rounds > 0 {
 		f.rounds, f.fixed = rounds, true
 	}
@@ -162,7 +162,7 @@ func TestCellsThatAreComparedWriteTheSameNumber(t *testing.T) {
 
 func TestLargestRecordsStillFit(t *testing.T) {
 	loads := Policy().Workloads(Choice{Preset: Quick(), Records: []holdfast.Size{MaxRecord}, Writers: []int{64}})
-	f := fitting{loads: loads, rates: fast.rates(loads), rounds: 1, fixed: true}.into(time.Second)
+	f := fitting{loads: loads, rates: fast.rates(loads), rounds: 1, fixed: true, most: trialMost}.into(time.Second)
 	for i, n := range f.records {
 		if n != 64 {
 			t.Errorf("%s: %d records, want one for each writer", loads[i].Name(), n)

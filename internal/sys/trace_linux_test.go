@@ -235,18 +235,28 @@ func TestTraceLetsJobControlStop(t *testing.T) {
 	cmd, out := thisTest(t.Context(), t, "yes")
 	cmd.Stderr = nil
 	file := cmd.Env[len(cmd.Env)-1][len(tracedFile+"="):]
-	state := make(chan string, 1)
+	state, ended := make(chan string, 1), make(chan struct{})
 	cmd.Stdout = writerFunc(func(p []byte) (int, error) {
 		if bytes.Contains(p, []byte("stopping")) {
 			go func() {
 				state <- awaitAllStopped(cmd.Process.Pid)
 				os.WriteFile(file, nil, 0o666)
-				unix.Kill(cmd.Process.Pid, unix.SIGCONT)
+				// More than one: all threads may have been seen between two system
+				// calls, before the stop, which a SIGCONT that comes first does not end.
+				for again := time.NewTicker(50 * time.Millisecond); ; <-again.C {
+					select {
+					case <-ended:
+						return
+					default:
+						unix.Kill(cmd.Process.Pid, unix.SIGCONT)
+					}
+				}
 			}()
 		}
 		return out.Write(p)
 	})
 	got, err := TraceSyscalls(cmd)
+	close(ended)
 	if errors.Is(err, os.ErrPermission) || errors.Is(err, errors.ErrUnsupported) {
 		t.Skip(err)
 	}
