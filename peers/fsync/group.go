@@ -64,7 +64,7 @@ const (
 var differences = []string{
 	"All clocks run over the operations alone: making, preparing, opening and removing the file are outside. Ours stop after a number of operations that takes about a trial's time, or after that time; fio's after it, in whole milliseconds; pg_test_fsync's after whole seconds, by alarm(2).",
 	"`holdfast` makes one system call more than `bare` for each record, fstat(2), which looks whether the file still has a name; its first sync syncs the folder too. Both verify every byte afterwards, the loops the last block.",
-	"fio and pg_test_fsync are processes of their own without other threads; Go's runtime hands a processor to others while a system call blocks, and takes one back after it, which is some µs of each operation of ours (the same loop by raw system calls, which keep the processor, is as fast as theirs).",
+	"fio and pg_test_fsync are processes of their own without other threads; Go's runtime hands a processor to others while a system call blocks, and takes one back after it, which is some µs of each operation of ours (the same loop by raw system calls, which keep the processor, does not pay that).",
 	"fio keeps its books and reads the clock between two operations (*rest*). What it calls clat is the write alone (*write*): the sync is in another section of its output (*sync*).",
 	"A file that grows has its new size in each sync; on a file system with a journal that is a commit. A file that is overwritten where it is allocated has only its bytes, so figures of *grow* and *overwrite* are no substitutes for each other.",
 	"With O_DSYNC the sync is inside of write(2), and no latency of its own. With O_DIRECT besides nothing goes through the page cache.",
