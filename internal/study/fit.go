@@ -44,27 +44,37 @@ func (r rate) estimate(records int64) time.Duration {
 	return r.fixed + time.Duration(r.perRecord*float64(records))
 }
 
-// calibrate finds the rate of every workload by short runs of it.
+// calibrate finds the rate of every workload by short runs of it in a closed loop;
+// the same load is probed once.
 func calibrate(ctx context.Context, g *trial.Ground, loads []Workload, probed func(done, all int)) ([]rate, error) {
 	rates := make([]rate, len(loads))
+	known := map[Workload]rate{}
 	for i, w := range loads {
 		probed(i, len(loads))
-		if w.Rate > 0 {
-			rates[i] = rate{fixed: openFixed, perRecord: float64(time.Second) / w.Rate}
-			continue
+		closed := w
+		closed.Rate, closed.Twin = 0, false
+		r, ok := known[closed]
+		if !ok {
+			var err error
+			if r, err = closed.probe(ctx, g); err != nil {
+				return nil, err
+			}
+			known[closed] = r
 		}
-		r, err := w.probe(ctx, g)
-		if err != nil {
-			return nil, err
-		}
-		rates[i] = r
+		rates[i] = r.due(w.Rate)
 	}
 	return rates, nil
 }
 
-// openFixed is about what an open loop takes besides its records, whose time is
-// known without a probe.
-const openFixed = 20 * time.Millisecond
+// due returns the rate of the same workload with so many records due a second: what
+// can't keep up takes as long as it would, until it is given up.
+func (r rate) due(perSecond float64) rate {
+	if perSecond > 0 {
+		step := float64(time.Second) / perSecond
+		r.perRecord = min(max(step, r.perRecord), trial.Patience*step)
+	}
+	return r
+}
 
 func (w Workload) probe(ctx context.Context, g *trial.Ground) (rate, error) {
 	for records := w.least(probeLeast); ; records *= 8 {
@@ -142,15 +152,15 @@ func (f fitting) into(budget time.Duration) fitting {
 // verdictRounds is the least number of rounds from which a difference can be called
 // proven in every group of cells that are compared.
 func (f fitting) verdictRounds() int {
-	groups := map[[2]int64]int{}
+	groups := map[Workload]int{} // without what tells the cells of a group apart
 	rounds := stat.VerdictRounds
 	for _, w := range f.loads {
 		if w.Twin || w.Empty {
 			continue
 		}
-		load := [2]int64{w.RecordBytes, int64(w.Writers)}
-		groups[load]++
-		rounds = max(rounds, stat.GroupRounds(groups[load]))
+		w.Policy = holdfast.Policy{}
+		groups[w]++
+		rounds = max(rounds, stat.GroupRounds(groups[w]))
 	}
 	return rounds
 }

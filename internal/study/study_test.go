@@ -236,3 +236,18 @@ func TestPrepareStopsWhenCancelled(t *testing.T) {
 		t.Errorf("Prepare: %v", err)
 	}
 }
+
+// TestRatesOfOpenLoops: a policy that keeps up takes as long as the rate says, and
+// one that can't until it is given up.
+func TestRatesOfOpenLoops(t *testing.T) {
+	check := func(closed, perSecond, want float64) {
+		t.Helper()
+		if got := (rate{perRecord: closed}).due(perSecond).perRecord; got != want {
+			t.Errorf("%v ns a record, %v due a second: %v, want %v", closed, perSecond, got, want)
+		}
+	}
+	check(100, 0, 100)
+	check(100, 1e6, 1000)
+	check(2000, 1e6, 2000)
+	check(1e9, 1e6, 3000)
+}

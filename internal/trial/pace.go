@@ -20,8 +20,9 @@ type pace struct {
 	patience    time.Duration // since the start: then what is due stays undone
 }
 
-// patience is how many times as long as planned an open loop may take.
-const patience = 3
+// Patience is how many times as long as planned an open loop may take, before it
+// gives up what is due.
+const Patience = 3
 
 // pace returns that of one writer.
 func (a Append) pace(writer int) pace {
@@ -32,7 +33,7 @@ func (a Append) pace(writer int) pace {
 	return pace{
 		first:    time.Duration(one * float64(writer)),
 		step:     time.Duration(one * float64(a.Writers)),
-		patience: patience * time.Duration(one*float64(a.Records)),
+		patience: Patience * time.Duration(one*float64(a.Records)),
 	}
 }
 

@@ -124,7 +124,7 @@ func TestWhatIsNotServedCountsAsLate(t *testing.T) {
 		begun := time.Now()
 		m, c := drive(t, Append{RecordBytes: 16, Writers: 1, Records: 1000, Stride: 1, Rate: 100}, w)
 		took := time.Since(begun)
-		if want := patience * 10 * time.Second; took < want || took > want+time.Second {
+		if want := Patience * 10 * time.Second; took < want || took > want+time.Second {
 			t.Errorf("given up after %v, want %v", took, want)
 		}
 		if served := c.counts()[0]; served+m.Unserved != 1000 || m.Unserved < 690 || m.Unserved > 701 {
