@@ -233,8 +233,12 @@ func (r Recommendation) doubts() []string {
 	var list []string
 	for _, w := range r.figures.Warnings {
 		mine := w.Cell != nil && w.Cell.Policy == r.Shown().Policy && figure.LoadOf(*w.Cell) == r.Load
-		if r.Rounds >= stat.VerdictRounds && (w.Cell == nil || mine) {
+		switch {
+		case r.Rounds < stat.VerdictRounds:
+		case w.Cell == nil:
 			list = append(list, w.What+"; "+w.Cure)
+		case mine:
+			list = append(list, quote(w.Cell.Policy)+": "+w.What+"; "+w.Cure)
 		}
 	}
 	return list
