@@ -65,7 +65,12 @@ func (p *progress) begin(s trial.Step) {
 		}
 		// Less than 80 columns with the usual policies: a longer line can't be
 		// written over.
-		p.bar.Describe(fmt.Sprintf("round %d/%d, %s left, %d x %v", s.Round, s.Rounds, leftText(s), s.Cell.Writers, s.Cell.Policy))
+		left := s.Left.Round(time.Second).String()
+		if s.Open {
+			left = "≤" + left
+		}
+		p.bar.Describe(fmt.Sprintf("round %d/%d, %s left, %d x %v", s.Round, max(s.Round, s.Rounds), left, s.Cell.Writers, s.Cell.Policy))
+		p.bar.ChangeMax(max(s.Trials, s.Trial))
 		_ = p.bar.Set(s.Trial - 1)
 		return
 	}
