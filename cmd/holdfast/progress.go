@@ -36,7 +36,7 @@ func newBar(w io.Writer, steps int) *progressbar.ProgressBar {
 		progressbar.OptionSetWriter(w),
 		progressbar.OptionSetPredictTime(false),
 		progressbar.OptionSetElapsedTime(false),
-		progressbar.OptionSetWidth(10),
+		progressbar.OptionSetWidth(7),
 		progressbar.OptionClearOnFinish(),
 		progressbar.OptionSetTheme(progressbar.ThemeASCII),
 	)

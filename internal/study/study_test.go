@@ -251,3 +251,18 @@ func TestRatesOfOpenLoops(t *testing.T) {
 	check(2000, 1e6, 2000)
 	check(1e9, 1e6, 3000)
 }
+
+// TestTimeThatIsUpIsStillALimit: calibration may take all the time there is, and 0
+// would be no limit.
+func TestTimeThatIsUpIsStillALimit(t *testing.T) {
+	g, err := trial.OpenGround(t.TempDir(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	c := Choice{Preset: Default(), Policies: []holdfast.Policy{holdfast.Buffered(4096)}, Writers: []int{1}, Budget: time.Nanosecond}
+	m, plan, err := Policy().Prepare(t.Context(), g, c, func(int, int) {})
+	if err != nil || m.Limit <= 0 || plan.Limit != m.Limit || plan.Width == 0 {
+		t.Errorf("limit %v, plan %+v, %v", m.Limit, plan, err)
+	}
+}
