@@ -89,7 +89,7 @@ func (w Workload) probe(ctx context.Context, g *trial.Ground) (rate, error) {
 		if err != nil {
 			return rate{}, err
 		}
-		if m.Elapsed >= enough || 8*m.Size > probeMost {
+		if m.Elapsed >= enough || 8*m.Size > min(probeMost, most(g)) {
 			return rateOf(m, time.Since(begun)), nil
 		}
 	}
