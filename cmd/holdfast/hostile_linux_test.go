@@ -31,6 +31,9 @@ func inMountNamespace(t *testing.T, test func(t *testing.T)) {
 		test(t)
 		return
 	}
+	if testing.Short() {
+		t.Skip("it runs whole benches in child processes; not with -short")
+	}
 	if os.Geteuid() != 0 {
 		t.Skip("to mount takes root")
 	}

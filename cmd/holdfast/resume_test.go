@@ -250,6 +250,9 @@ func TestResumeRefusesARunThatGoesOn(t *testing.T) {
 // TestEveryCutOfARealFile cuts a file of the command at every byte: what is whole
 // is read as it was, and nothing else is.
 func TestEveryCutOfARealFile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it reads a file some ten thousand times; not with -short")
+	}
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "results.jsonl")
 	bench(t, small(t.TempDir(), "--time", "1s", "--rounds", "1", "--record", "4KiB", "-o", file)...)
@@ -288,6 +291,9 @@ func TestEveryCutOfARealFile(t *testing.T) {
 // TestResumeAfterCuts lets the command go on with files that are cut, or end in
 // what a power cut leaves.
 func TestResumeAfterCuts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs whole benches in child processes; not with -short")
+	}
 	t.Parallel()
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "results.jsonl")
 	bench(t, small(dir, "--time", "1s", "--rounds", "2", "-o", file)...)
