@@ -5,7 +5,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -13,30 +12,13 @@ import (
 	"github.com/holdfast-go/holdfast/internal/report"
 )
 
-// exportFlag adds --export with the formats that a command has.
-func exportFlag(f *pflag.FlagSet, format *report.Format, usage string, formats ...report.Format) {
+// exportFlag adds --export, which has the same formats everywhere.
+func exportFlag(f *pflag.FlagSet, format *report.Format, usage string) {
 	var names []string
-	for _, one := range formats {
+	for _, one := range report.Formats() {
 		names = append(names, string(one))
 	}
-	parse := func(text string) (report.Format, error) {
-		one, err := report.ParseFormat(text)
-		if err == nil && !slices.Contains(formats, one) {
-			err = &unfitFormat{one, names}
-		}
-		return one, err
-	}
-	f.Var(once("format", format, parse), "export", usage+": "+strings.Join(names, ", "))
-}
-
-// An unfitFormat is a format that another command has.
-type unfitFormat struct {
-	format report.Format
-	names  []string
-}
-
-func (e *unfitFormat) Error() string {
-	return string(e.format) + " is not a format of this command; it has " + strings.Join(e.names, ", ")
+	f.Var(once("format", format, report.ParseFormat), "export", usage+": "+strings.Join(names, ", "))
 }
 
 // writeOut writes to the new file of -o, or with an empty path to stdout.

@@ -62,7 +62,7 @@ marked. The file - is the standard input.`,
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().VarP(once("file", &output, given), "output", "o", "write an HTML page, or what is exported, to this new file")
-	exportFlag(cmd.Flags(), &format, "write for programs", report.Formats()...)
+	exportFlag(cmd.Flags(), &format, "write for programs")
 	fioFlag(cmd.Flags(), &fio)
 	return cmd
 }

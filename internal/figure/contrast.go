@@ -50,6 +50,9 @@ type Side struct {
 	run result.Run
 }
 
+// Results returns the run's raw values.
+func (s Side) Results() result.Run { return s.run }
+
 // NewSide names a run, or returns ErrNoRound.
 func NewSide(name string, run result.Run) (Side, error) {
 	h := run.Header

@@ -13,12 +13,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/figure"
 )
 
-// ContrastFormats returns the formats in which two runs side by side can be
-// written.
-func ContrastFormats() []Format { return []Format{JSON, Markdown} }
-
 // Contrast writes two runs side by side: as a table for the terminal, or in one of
-// [ContrastFormats].
+// [Formats].
 func Contrast(w io.Writer, c figure.Contrast, format Format) error {
 	switch format {
 	case "":
@@ -27,6 +23,10 @@ func Contrast(w io.Writer, c figure.Contrast, format Format) error {
 	case Markdown:
 		_, err := io.WriteString(w, contrastMarkdown(c))
 		return err
+	case CSV:
+		return contrastCSV(w, c)
+	case Benchmark:
+		return contrastBenchmark(w, c)
 	case JSON:
 		return encode(w, contrastDocument{"comparison", contrastVersion, c.Regressed(), c})
 	}
