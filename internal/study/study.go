@@ -256,7 +256,7 @@ func (w Workload) cell(records int64) result.Cell {
 		RecordBytes: w.RecordBytes, Writers: w.Writers, Records: records,
 		Rate: w.Rate, Cache: w.Cache, Steady: w.Steady, LatencyStride: strideBuffered,
 	}
-	if w.durable() {
+	if w.durable() || w.Rate > 0 {
 		cell.LatencyStride = 1
 	}
 	if w.Twin {

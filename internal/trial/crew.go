@@ -119,7 +119,7 @@ func (h *hand) work(c *crew) {
 	switch {
 	case !ok:
 	case c.open:
-		h.err = h.keepPace(b, &c.stopped)
+		h.err = h.keepPace(b, c)
 	default:
 		h.err = h.write(b.target, &c.stopped)
 	}

@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/result"
@@ -24,6 +23,9 @@ type pace struct {
 // gives up what is due.
 const Patience = 3
 
+// leastPatience is that of short trials, which the system may wake late.
+const leastPatience = 200 * time.Millisecond
+
 // pace returns that of one writer.
 func (a Append) pace(writer int) pace {
 	if a.Rate <= 0 {
@@ -33,7 +35,7 @@ func (a Append) pace(writer int) pace {
 	return pace{
 		first:    time.Duration(one * float64(writer)),
 		step:     time.Duration(one * float64(a.Writers)),
-		patience: Patience * time.Duration(one*float64(a.Records)),
+		patience: max(leastPatience, Patience*time.Duration(one*float64(a.Records))),
 	}
 }
 
@@ -44,9 +46,11 @@ func (p pace) due(i int64) time.Duration { return p.first + time.Duration(i)*p.s
 // It sleeps until then and never spins, which would take the CPU time that is
 // measured; so a response time holds how late the system woke the writer, some
 // 0.1 ms. The empty cell shows how much that is.
-func (h *hand) keepPace(b begin, stopped *atomic.Bool) error {
+func (h *hand) keepPace(b begin, c *crew) error {
 	h.service = result.NewHistogram()
-	for ; h.written < h.share && !stopped.Load(); h.written++ {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for ; h.written < h.share && !c.stopped.Load(); h.written++ {
 		now := time.Since(b.at)
 		due := h.pace.due(h.written)
 		if now > h.pace.patience {
@@ -54,7 +58,12 @@ func (h *hand) keepPace(b begin, stopped *atomic.Bool) error {
 			return nil
 		}
 		if now < due {
-			time.Sleep(due - now)
+			timer.Reset(due - now)
+			select {
+			case <-timer.C:
+			case <-c.ctx.Done(): // the next record may be due in an hour
+				return nil
+			}
 		}
 		begun := time.Since(b.at)
 		_, err := b.target.Write(h.source.record())

@@ -1,6 +1,8 @@
 package trial
 
 import (
+	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -132,6 +134,24 @@ func TestWhatIsNotServedCountsAsLate(t *testing.T) {
 		}
 		if m.Latency.Count != 1000 || m.Latency.P50 < 20*time.Second {
 			t.Errorf("response of %d records, p50 %v", m.Latency.Count, m.Latency.P50)
+		}
+	})
+}
+
+// TestCancelDoesNotWaitForWhatIsDue: the next record is due in days.
+func TestCancelDoesNotWaitForWhatIsDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		a := Append{RecordBytes: 16, Writers: 4, Records: 4000, Stride: 1, Rate: 0.001}
+		c := a.newCrew(ctx, &Ground{})
+		defer c.dismiss()
+		time.AfterFunc(time.Second, cancel)
+		begun := time.Now()
+		if err := c.write(&slowly{takes: func(int64) time.Duration { return 0 }}); !errors.Is(err, context.Canceled) {
+			t.Errorf("write: %v", err)
+		}
+		if took := time.Since(begun); took != time.Second {
+			t.Errorf("ended %v after its start, and was cancelled after 1s", took)
 		}
 	})
 }
