@@ -4,9 +4,8 @@ import "math"
 
 // GeometricMeans returns the geometric mean over the cells' costs, round by
 // round: one cell that stands for all of them, in which a change of any cell by
-// one part counts the same, however long that cell takes. [Compare] of two such
-// is the overall comparison of two runs whose rounds pair, [CompareUnpaired] that
-// of two others.
+// one part counts the same, however long that cell takes. [CompareRuns] of two such
+// is the overall comparison of two runs.
 //
 // It takes the geometric means before any ratio, so nothing is assumed of how the
 // cells of one round depend on each other: each round gives one sample. It

@@ -1,8 +1,9 @@
 package stat
 
 // CompareRuns compares the cells of one run with those of another: a[i] and b[i]
-// are the costs of the i-th cell, round by round, paired as in [Compare] or not as
-// in [CompareUnpaired]. It returns a comparison for each cell.
+// are the costs of the i-th cell, round by round: paired as in [Compare], or not,
+// where the runs have different seeds, plans or machines, and then the two may be
+// of different length. It returns a comparison for each cell.
 //
 // All intervals hold together with at least 95 %: they share the 5 % (Bonferroni).
 // So where nothing differs, one pair of runs in twenty has a false faster or

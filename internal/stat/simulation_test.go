@@ -269,7 +269,7 @@ func TestUnpairedRuns(t *testing.T) {
 			a, b := newSimulated(r, 1), newSimulated(r, factor)
 			a.run(r, lognormal(0.10), 12)
 			b.run(r, lognormal(0.10), 20)
-			sum.add(CompareUnpaired(a.a, b.b, 0, 0), factor)
+			sum.add(compareUnpaired(a.a, b.b, 0, 0, confidence), factor)
 		}
 		t.Logf("factor %v: %v, %.1f %% cover the truth", factor, sum.words, 100*sum.coverage())
 		if got := sum.coverage(); got < leastCover() {

@@ -132,7 +132,7 @@ func TestOutliersAreCountedAndNeverDropped(t *testing.T) {
 		}
 	}
 	check(Compare(b, worse, 0, Band), Compare(b[:n-1], worse[:n-1], 0, Band))
-	check(CompareUnpaired(b, worse, 0, Band), CompareUnpaired(b, worse[:n-1], 0, Band))
+	check(compareUnpaired(b, worse, 0, Band, confidence), compareUnpaired(b, worse[:n-1], 0, Band, confidence))
 
 	if Floor(b, worse) == Floor(b[:n-1], worse[:n-1]) {
 		t.Error("the floor is that without the outlier")
@@ -196,7 +196,7 @@ func TestArgumentsStayAsTheyAre(t *testing.T) {
 	Compare(a, b, 0, Band)
 	Floor(a, b)
 	Warnings(a)
-	CompareUnpaired(a, b, 0, Band)
+	compareUnpaired(a, b, 0, Band, confidence)
 	GeometricMeans([][]float64{a, b})
 	Settled([][][]float64{{a, b}}, 0.1)
 	Steady(a)

@@ -2,7 +2,7 @@ package stat
 
 import "slices"
 
-// CompareUnpaired compares two cells whose rounds don't belong together: they
+// compareUnpaired compares two cells whose rounds don't belong together: they
 // come from runs with different seeds, plans or machines, and may be of different
 // length. a and b are costs as in [Compare], whose words and fields these are;
 // [VerdictRounds] are asked of each side.
@@ -12,13 +12,8 @@ import "slices"
 // is the median of all differences between one of b and one of a, the interval is
 // that of Mann and Whitney's test. What all rounds of one run suffer together (a
 // hotter day, a fuller disk) is in neither, and looks like a difference: runs that
-// can be paired should be, and cells of one run always.
-func CompareUnpaired(a, b []float64, floor, band float64) Comparison {
-	return compareUnpaired(a, b, floor, band, confidence)
-}
-
-// compareUnpaired is CompareUnpaired with an interval that covers the ratio with
-// at least the confidence asked for.
+// can be paired should be, and cells of one run always. The interval covers the
+// ratio with at least the confidence asked for.
 func compareUnpaired(a, b []float64, floor, band, confidence float64) Comparison {
 	x, okA := logs(a)
 	y, okB := logs(b)

@@ -107,7 +107,7 @@ func TestUnpairedVerdicts(t *testing.T) {
 	}
 	check := func(a, b []float64, floor float64, n int, want Verdict) {
 		t.Helper()
-		if got := CompareUnpaired(a, b, floor, Band); got.Verdict != want || got.N != n {
+		if got := compareUnpaired(a, b, floor, Band, confidence); got.Verdict != want || got.N != n {
 			t.Errorf("%+v, want %d samples, %q", got, n, want)
 		}
 	}
@@ -133,13 +133,13 @@ func TestUnpairedIsBlindToOrderAndUnit(t *testing.T) {
 	r := rand.New(rand.NewPCG(10, 10))
 	for range 300 {
 		a, b := skewed(r, 4+r.IntN(12)), skewed(r, 4+r.IntN(12))
-		there, back := CompareUnpaired(a, b, 0, Band), CompareUnpaired(b, a, 0, Band)
+		there, back := compareUnpaired(a, b, 0, Band, confidence), compareUnpaired(b, a, 0, Band, confidence)
 		if !near(there.Ratio, 1/back.Ratio) || !near(there.Low, 1/back.High) || !near(there.High, 1/back.Low) {
 			t.Fatalf("%+v, swapped %+v", there, back)
 		}
 		shuffled := slices.Clone(scaled(b, 1e9))
 		r.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		if other := CompareUnpaired(scaled(a, 1e9), shuffled, 0, Band); !near(there.Ratio, other.Ratio) || !near(there.Low, other.Low) {
+		if other := compareUnpaired(scaled(a, 1e9), shuffled, 0, Band, confidence); !near(there.Ratio, other.Ratio) || !near(there.Low, other.Low) {
 			t.Fatalf("%+v, in nanoseconds and shuffled %+v", there, other)
 		}
 		if there.Low > there.Ratio || there.Ratio > there.High {

@@ -78,7 +78,7 @@ func TestMedianAndIntervalAgree(t *testing.T) {
 	}
 }
 
-// On independent samples CompareUnpaired without a floor is the same test as
+// On independent samples CompareRuns, unpaired and without a floor is the same test as
 // benchstat's, and gives the same answer every time.
 func TestUnpairedIsBenchstatsTest(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
@@ -86,7 +86,7 @@ func TestUnpairedIsBenchstatsTest(t *testing.T) {
 	for range runs {
 		a := draw(r, 10+r.IntN(11), 1000, 0.1)
 		b := draw(r, 10+r.IntN(11), 1000*(1+0.2*r.Float64()), 0.1)
-		ours, theirs := stat.CompareUnpaired(a, b, 0, 0), benchstatDiffers(a, b)
+		ours, theirs := stat.CompareRuns([][]float64{a}, [][]float64{b}, false, 0, 0)[0], benchstatDiffers(a, b)
 		if differs(ours) != theirs {
 			t.Errorf("%v\n%v\nours %+v, benchstat finds a difference: %v", a, b, ours, theirs)
 		}
