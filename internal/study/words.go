@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
+
+	"github.com/holdfast-go/holdfast/internal/stat"
 )
 
 // Texts of figures in tables; what is absent is a dash.
@@ -59,4 +61,20 @@ func whole(x float64) string {
 // percent prints a share: 99.8 %.
 func percent(share float64) string {
 	return orDash(share, fmt.Sprintf("%.3g %%", share*100))
+}
+
+// compared prints a ratio with its interval and its word: 1.9x (1.8x–2.0x), slower.
+func compared(c stat.Comparison) string {
+	if math.IsNaN(c.Ratio) {
+		return dash
+	}
+	return ratio(c).String() + ", " + string(c.Verdict)
+}
+
+// median prints a figure with its interval; a dash where nothing was measured.
+func median(s stat.Summary, text func(float64) string) string {
+	if math.IsNaN(s.Median) {
+		return dash
+	}
+	return figure(s, text).String()
 }
