@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -59,6 +60,7 @@ const (
 	mapGoroutines     = 50
 	stepsEach         = 1000
 	fileLines         = 20_000
+	usualPasses       = 10
 )
 
 // readShares are the parts of the map's operations that read, in percent.
@@ -95,23 +97,30 @@ func crews(chosen []int, published int) []crew {
 	return all
 }
 
-// steps is how many there are in all: the count that was chosen, or a thousand
-// for each goroutine.
-func (c crew) steps(chosen int64) int64 {
-	if chosen > 0 {
-		return chosen
+// A load is how much a trial does: an experiment takes a millisecond or two, which
+// says little, so it is done several times over in each trial.
+type load struct{ steps, passes int64 }
+
+// load is the count that was chosen, or as much as was published, a thousand steps
+// for each goroutine, and that as often as the preset says.
+func (c crew) load(choice Choice) load {
+	if choice.Count > 0 {
+		return load{steps: choice.Count, passes: 1}
 	}
-	return int64(c.goroutines) * stepsEach
+	passes := map[string]int64{quick: 3, full: 40}[choice.Preset.Name]
+	return load{steps: int64(c.goroutines) * stepsEach, passes: cmp.Or(passes, usualPasses)}
 }
+
+func (l load) all() int64 { return l.steps * l.passes }
 
 func locksArms(c Choice) []Arm {
 	var arms []Arm
 	for _, crew := range crews(c.Writers, counterGoroutines) {
-		arms = append(arms, crew.counterArms(crew.steps(c.Count))...)
+		arms = append(arms, crew.counterArms(crew.load(c))...)
 	}
 	for _, crew := range crews(c.Writers, mapGoroutines) {
 		for _, reads := range readShares {
-			arms = append(arms, crew.mapArms(crew.steps(c.Count), reads)...)
+			arms = append(arms, crew.mapArms(crew.load(c), reads)...)
 		}
 	}
 	lines := int64(fileLines)
@@ -121,28 +130,28 @@ func locksArms(c Choice) []Arm {
 	return append(arms, heldArm(), linesArm(fileEach, lines, false), linesArm(fileBuffered, lines, true))
 }
 
-func (c crew) counterArms(steps int64) (arms []Arm) {
+func (c crew) counterArms(l load) (arms []Arm) {
 	for _, way := range counterWays() {
 		cell := result.Cell{
 			Name: counterName(way.name) + c.suffix, Group: "counter" + c.suffix, Does: way.does,
-			Writers: c.goroutines, Records: steps,
+			Writers: c.goroutines, Records: l.all(),
 		}
 		if way.name == onlyStart {
 			cell.Group = "goroutines" + c.suffix
 		}
-		arms = append(arms, Arm{Cell: cell, Time: stepsTime(steps, way.each), Task: func() trial.Task { return way.task(c, steps) }})
+		arms = append(arms, Arm{Cell: cell, Time: stepsTime(l.all(), way.each), Task: func() trial.Task { return way.task(c, l) }})
 	}
 	return arms
 }
 
-func (c crew) mapArms(steps, reads int64) (arms []Arm) {
+func (c crew) mapArms(l load, reads int64) (arms []Arm) {
 	for _, way := range mapWays() {
-		load := mapLoad{steps: steps, keys: min(steps, mapKeys), reads: reads}
+		does := mapLoad{load: l, keys: min(l.steps, mapKeys), reads: reads}
 		cell := result.Cell{
 			Name: mapName(way.name, reads) + c.suffix, Group: fmt.Sprintf("map, %d %% reads%s", reads, c.suffix), Does: way.does,
-			Writers: c.goroutines, Records: steps,
+			Writers: c.goroutines, Records: l.all(),
 		}
-		arms = append(arms, Arm{Cell: cell, Time: stepsTime(steps, way.each), Task: func() trial.Task { return way.task(c, load) }})
+		arms = append(arms, Arm{Cell: cell, Time: stepsTime(l.all(), way.each), Task: func() trial.Task { return way.task(c, does) }})
 	}
 	return arms
 }

@@ -90,15 +90,17 @@ func idleCounter() counter {
 	return counter{total: func() int64 { return 0 }, count: func(int64) {}}
 }
 
-func (w counterWay) task(c crew, steps int64) trial.Task {
+func (w counterWay) task(c crew, l load) trial.Task {
 	shared := w.start()
 	do := func(_ context.Context, clock *trial.Clock) error {
-		c.work(steps, func(_, n int64) { shared.count(n) })
+		for range l.passes {
+			c.work(l.steps, func(_, n int64) { shared.count(n) })
+		}
 		clock.Lap(trial.Work)
-		clock.Tell(lostIncrements, float64(steps-shared.total()))
+		clock.Tell(lostIncrements, float64(l.all()-shared.total()))
 		return nil
 	}
-	return trial.Task{Do: do, Check: func(string) error { return w.check(shared.total(), steps) }}
+	return trial.Task{Do: do, Check: func(string) error { return w.check(shared.total(), l.all()) }}
 }
 
 // check allows what the way says of itself: a racy counter may be short, but has

@@ -93,7 +93,11 @@ func (m *syncMap) set(key, value int64) { m.m.Store(key, value) }
 
 // A mapLoad is what is done with a map: steps, of which reads in a hundred look a
 // key up and the others set one, evenly mixed and the same for every way.
-type mapLoad struct{ steps, keys, reads int64 }
+// Every pass does the same once more.
+type mapLoad struct {
+	load
+	keys, reads int64
+}
 
 // isRead says so of exactly reads of any hundred steps in a row.
 func (l mapLoad) isRead(step int64) bool { return step*l.reads%100 >= 100-l.reads }
@@ -127,7 +131,9 @@ func (w mapWay) task(c crew, l mapLoad) trial.Task {
 	}
 	found := new(atomic.Int64)
 	do := func(_ context.Context, clock *trial.Clock) error {
-		c.work(l.steps, func(first, n int64) { found.Add(l.run(shared, first, n)) })
+		for range l.passes {
+			c.work(l.steps, func(first, n int64) { found.Add(l.run(shared, first, n)) })
+		}
 		clock.Lap(trial.Work)
 		return nil
 	}
@@ -144,7 +150,7 @@ func (l mapLoad) check(m sharedMap, found int64) error {
 			set[l.setKey(step)] = true
 		}
 	}
-	if found != reads {
+	if reads *= l.passes; found != reads {
 		return fmt.Errorf("%d of %d reads found their key", found, reads)
 	}
 	for key := range l.keys {

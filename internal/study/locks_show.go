@@ -58,7 +58,7 @@ func cellsOf(e Evidence, group string) []result.Cell {
 func countersHere(e Evidence) Table {
 	t := Table{
 		Title: "A counter",
-		Head:  []string{"Way", "Goroutines", "Increments", "Time", "Per increment", "User CPU", "System CPU", "Lost", "Against the mutex"},
+		Head:  []string{"Way", "Goroutines", "Increments", "Time of 1000 each", "Per increment", "CPUs used", "Lost", "Against the mutex"},
 		Notes: []string{
 			"Each way starts its goroutines in the clock; \"" + onlyStart + "\" is what that takes.",
 			"The racy way is an atomic load and an atomic store, which loses increments as count++ does but is no data race; its time is not that of count++.",
@@ -82,22 +82,23 @@ func counterRow(e Evidence, c result.Cell) []string {
 	}
 	return []string{
 		strings.TrimPrefix(c.Name, counterName("")), whole(float64(c.Writers)), whole(float64(c.Records)),
-		median(e.Summary(c.Name, Elapsed), duration), median(e.Summary(c.Name, PerRecord), duration),
-		duration(e.Median(c.Name, userTime)), duration(e.Median(c.Name, systemTime)), lost, against,
+		duration(e.Median(c.Name, PerRecord) * float64(c.Writers) * stepsEach), median(e.Summary(c.Name, PerRecord), duration),
+		orDash(e.Median(c.Name, cpusUsed), digits(e.Median(c.Name, cpusUsed))), lost, against,
 	}
 }
 
 func lostShare(t result.Trial) float64 { return Value(lostIncrements)(t) / float64(t.Records) }
 
-func userTime(t result.Trial) float64   { return float64(t.User) }
-func systemTime(t result.Trial) float64 { return float64(t.System) }
+// cpusUsed is how many were at work at once, on average.
+func cpusUsed(t result.Trial) float64 { return float64(t.CPU()) / float64(t.Elapsed) }
 
 func mapsHere(e Evidence) Table {
 	t := Table{
 		Title: "A map, time of one operation",
-		Head:  []string{"Reads", "Goroutines", withMutex, withRWMutex, withSyncMap, "RWMutex against Mutex", "sync.Map against Mutex"},
+		Head:  []string{"Reads", "Goroutines", withMutex, withRWMutex, withSyncMap, "RWMutex against Mutex", "sync.Map against Mutex", "CPUs used by RWMutex"},
 		Notes: []string{
 			"Against: the time as a multiple of the Mutex's, so below 1 is faster, with a 95 % interval for each ratio alone.",
+			"CPUs used: with about 1, because there is no more or other programs have the rest, no two readers read at once.",
 			"The map has all its keys before the clock starts; a sync.Map keeps its values as interfaces, and allocates one for each write.",
 			heldHere(e),
 		},
@@ -121,6 +122,7 @@ func mapRow(e Evidence, mutex result.Cell) []string {
 	return []string{
 		reads, whole(float64(mutex.Writers)), each(withMutex), each(withRWMutex), each(withSyncMap),
 		compared(e.Ratio(name(withRWMutex), mutex.Name, PerRecord)), compared(e.Ratio(name(withSyncMap), mutex.Name, PerRecord)),
+		orDash(e.Median(name(withRWMutex), cpusUsed), digits(e.Median(name(withRWMutex), cpusUsed))),
 	}
 }
 

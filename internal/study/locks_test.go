@@ -7,7 +7,6 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/machine"
 	"github.com/holdfast-go/holdfast/internal/result"
-	"github.com/holdfast-go/holdfast/internal/trial"
 )
 
 // plantedLocks is a run of ten rounds in which the arms take these times, a
@@ -20,6 +19,7 @@ func plantedLocks(each map[string]time.Duration, values map[string]float64) Evid
 	for round := 1; round <= 10; round++ {
 		for name, d := range each {
 			m := result.Measurement{Records: 1000, Elapsed: 1000*d + time.Duration(round), Values: values}
+			m.User = m.Elapsed * 19 / 10
 			run.Trials = append(run.Trials, result.Trial{Cell: name, Round: round, Measurement: m})
 		}
 	}
@@ -58,6 +58,18 @@ func TestLocksClaimsFollowTheTimes(t *testing.T) {
 	check("locks-write-only", 1000, 1068, Holds)
 	check("locks-write-only", 1000, 1000, NotHere)
 	check("locks-write-only", 1000, 1300, NotHere)
+}
+
+// TestReadersThatHadOneCPUSayNothing: they could not have read side by side.
+func TestReadersThatHadOneCPUSayNothing(t *testing.T) {
+	c := locksClaim(t, "locks-rwmutex-95")
+	e := planted(10, func(arm string, round int, m *result.Measurement) {
+		m.Elapsed = time.Millisecond + time.Duration(round)
+		m.User = m.Elapsed
+	}, c.Arms...)
+	if f := c.Judge(e); f.Verdict != NotChecked || f.Measured == "" || !strings.Contains(f.Why, "1 at once") {
+		t.Errorf("%+v", f)
+	}
 }
 
 func TestWriteLockClaimFollowsTheReadersLetIn(t *testing.T) {
@@ -119,7 +131,7 @@ func TestAWrongCountIsNoTrial(t *testing.T) {
 
 func TestMapLoadsReadTheirShare(t *testing.T) {
 	for _, reads := range readShares {
-		l, n := mapLoad{steps: 1000, keys: 1000, reads: reads}, int64(0)
+		l, n := mapLoad{load: load{steps: 1000}, keys: 1000, reads: reads}, int64(0)
 		for step := range l.steps {
 			if l.isRead(step) {
 				n++
@@ -146,7 +158,7 @@ func (m *lossyMap) set(key, value int64) {
 }
 
 func TestALostUpdateOfAMapIsNoTrial(t *testing.T) {
-	l := mapLoad{steps: 100, keys: 100, reads: 50}
+	l := mapLoad{load: load{steps: 100, passes: 1}, keys: 100, reads: 50}
 	check := func(deaf, ok bool) {
 		t.Helper()
 		m := &lossyMap{mutexMap: mutexMap{m: map[int64]int64{}}}
@@ -162,32 +174,8 @@ func TestALostUpdateOfAMapIsNoTrial(t *testing.T) {
 	check(true, false)
 }
 
-// runLocks runs the study for real, as small as c says.
-func runLocks(t *testing.T, c Choice) Evidence {
-	t.Helper()
-	g, err := trial.OpenGround(t.TempDir(), true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
-	m, plan, missing, err := Locks().Prepare(g, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	run := result.Run{Header: result.Header{Plan: plan, Missing: missing}}
-	for _, cell := range m.Cells {
-		run.Header.Cells = append(run.Header.Cells, cell.Cell)
-		measured, err := cell.Run(t.Context(), g, false)
-		if err != nil {
-			t.Fatalf("%s: %v", cell.Name, err)
-		}
-		run.Trials = append(run.Trials, result.Trial{Cell: cell.Name, Round: 1, Measurement: measured})
-	}
-	return EvidenceOf(run)
-}
-
 func TestLocksRunsSmall(t *testing.T) {
-	e := runLocks(t, Choice{Preset: Quick(), Count: 200, Writers: []int{5, 3}, Rounds: 1})
+	e := EvidenceOf(runStudy(t, Locks(), Choice{Preset: Quick(), Count: 200, Writers: []int{5, 3}, Rounds: 1}))
 	if n := e.Median(heldLock, Value(admittedWhileHeld)); n != 0 {
 		t.Errorf("%v readers got in", n)
 	}
