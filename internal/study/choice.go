@@ -63,18 +63,19 @@ func (c Choice) ofStudy() Choice {
 
 // A Choice is what the user may set; what is empty or zero is the preset's.
 type Choice struct {
-	Preset   Preset
-	Policies []holdfast.Policy
-	Records  []holdfast.Size
-	Writers  []int
-	Buffers  []holdfast.Size // of a study's arms
-	Count    int64           // of records in a study's arms
-	Only     []string        // the arms of a study that are run, by name; nil is all
-	Rounds   int             // just so many, whatever the width
-	Width    float64         // of the ratios' intervals at which the run ends
-	Budget   time.Duration
-	Seed     uint64
-	Counting trial.Counting // of system calls, in the warm-up
+	Preset    Preset
+	Policies  []holdfast.Policy
+	Records   []holdfast.Size
+	Writers   []int
+	Buffers   []holdfast.Size // of a study's arms
+	Count     int64           // of records in a study's arms
+	Only      []string        // the arms of a study that are run, by name; nil is all
+	Rounds    int             // just so many, whatever the width
+	Width     float64         // of the ratios' intervals at which the run ends
+	Budget    time.Duration
+	Seed      uint64
+	Counting  trial.Counting // of system calls, in the warm-up
+	NeverCold string         // why no file can be made cold where the study runs; empty: it can, or it is not known yet
 	Setting
 }
 
@@ -113,13 +114,14 @@ const (
 	TakesBuffer  = "buffer"
 	TakesWriters = "writers"
 	TakesPolicy  = "policy"
+	TakesCache   = "cache"
 )
 
 // Settings returns what was chosen, as the results keep it.
 func (c Choice) Settings() map[string]string {
 	all := map[string]string{
 		TakesRecord: texts(c.Records), TakesBuffer: texts(c.Buffers), TakesWriters: texts(c.Writers), TakesPolicy: texts(c.Policies),
-		"only": strings.Join(c.Only, "\n"),
+		TakesCache: string(c.Cache), "only": strings.Join(c.Only, "\n"),
 	}
 	if c.Count > 0 {
 		all[TakesCount] = strconv.FormatInt(c.Count, 10)
@@ -154,6 +156,7 @@ func choiceOf(h result.Header) (c Choice, err error) {
 	if text := h.Settings["only"]; text != "" {
 		c.Only = strings.Split(text, "\n")
 	}
+	c.Cache = result.Cache(h.Settings[TakesCache])
 	for _, text := range parts(TakesCount) {
 		if c.Count, err = strconv.ParseInt(text, 10, 64); err != nil {
 			return c, fmt.Errorf("the results have count %q: %w", text, err)

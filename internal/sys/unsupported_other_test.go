@@ -27,5 +27,7 @@ func TestWhatOnlyLinuxHasIsUnsupported(t *testing.T) {
 	check("PageCache", err)
 	check("Evict", Evict(os.Stdin))
 	check("DropCaches", DropCaches())
+	check("MayDropCaches", MayDropCaches())
+	check("AdviseAccess", AdviseAccess(os.Stdin, Random))
 	check("Remount", Remount(t.TempDir()))
 }

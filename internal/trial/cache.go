@@ -67,6 +67,19 @@ func setCache(g *Ground, path string, asked result.Cache) (*result.Residency, er
 	return &before, nil
 }
 
+// Cold returns why the page cache can't be emptied of a file on g, as [result.Cold]
+// asks, or nil.
+func (g *Ground) Cold() error {
+	path, err := g.fresh()
+	if err != nil {
+		return err
+	}
+	if err = writeHead(path); err == nil {
+		_, err = setCache(g, path, result.Cold)
+	}
+	return errors.Join(err, os.RemoveAll(path))
+}
+
 // changeCache does what can be done for the state that is asked.
 func changeCache(g *Ground, path string, asked result.Cache) error {
 	switch asked {

@@ -107,6 +107,9 @@ func (c *Clock) TellLatency(h *hdrhistogram.Histogram) (err error) {
 // TellWriter keeps a Writer's own counts.
 func (c *Clock) TellWriter(s holdfast.Stats) { c.m.Writer = result.WriterCalls(s) }
 
+// Cached returns how much of Path's file is in the page cache now.
+func (c *Clock) Cached() result.Residency { return residency(c.Path) }
+
 // Second returns a second process of this program that is to do the work that args
 // name; see [Ground.Second]. It is killed when ctx is done.
 func (c *Clock) Second(ctx context.Context, args ...string) (*exec.Cmd, error) {
