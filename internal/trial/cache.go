@@ -3,6 +3,7 @@ package trial
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/holdfast-go/holdfast/internal/result"
@@ -84,8 +85,7 @@ func (g *Ground) Cold() error {
 func changeCache(g *Ground, path string, asked result.Cache) error {
 	switch asked {
 	case result.Warm:
-		_, err := os.ReadFile(path)
-		return err
+		return readThrough(path)
 	case result.Remount:
 		return g.remount()
 	}
@@ -98,6 +98,17 @@ func changeCache(g *Ground, path string, asked result.Cache) error {
 		err = sys.DropCaches()
 	}
 	return err
+}
+
+// readThrough reads all of the file, a block at a time: it may be larger than the
+// process should be.
+func readThrough(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	_, err = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{f}, make([]byte, 256<<10))
+	return errors.Join(err, f.Close())
 }
 
 // writeHead makes a file of headBytes, and waits until the disk has it: a page
