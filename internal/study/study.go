@@ -83,7 +83,10 @@ type Table struct {
 
 // Studies returns those that can be run by name.
 func Studies() []Study {
-	return []Study{Locks()}
+	return []Study{
+		Locks(),
+		Reading(),
+	}
 }
 
 // Find returns the study of that name.
