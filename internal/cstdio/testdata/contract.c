@@ -180,17 +180,23 @@ static void full_disk(void)
 		}
 }
 
-static void putc_on_a_full_disk(void)
+/* What a failed flush could not write stays, at any byte, and in its order. */
+static void partial_flush(void)
 {
-	struct disk d = {.room = 16};
-	DF *f = open_disk(&d, "w", 8);
-	for (size_t i = 0; i < 24; i++)
-		CHECK(dfputc(text[i], f) == text[i], "at %zu", i);
-	CHECK(dfputc(text[24], f) == DF_EOF && errno == ENOSPC, "at 24");
-	d.room = 0;
-	CHECK(dfputc(text[24], f) == text[24] && dfclose(f) == 0, "on");
-	CHECK(d.len == 25 && memcmp(d.bytes, text, 25) == 0, "%zu bytes", d.len);
-	disk_free(&d);
+	for (size_t room = 16; room < 24; room++) {
+		struct disk d = {.room = room};
+		DF *f = open_disk(&d, "w", 8);
+		for (size_t i = 0; i < 24; i++)
+			CHECK(dfputc(text[i], f) == text[i], "at %zu", i);
+		CHECK(dfputc(text[24], f) == DF_EOF && errno == ENOSPC, "room %zu", room);
+		CHECK(d.len == room && dfflush(f) == -1 && dferror(f) == ENOSPC, "%zu bytes", d.len);
+		d.room++;
+		CHECK(dfflush(f) == (room == 23 ? 0 : -1) && d.len == room + 1, "%zu bytes", d.len);
+		CHECK(dfputc(text[24], f) == text[24], "room %zu", room);
+		d.room = 0;
+		CHECK(dfclose(f) == 0 && d.len == 25 && memcmp(d.bytes, text, 25) == 0, "%zu bytes", d.len);
+		disk_free(&d);
+	}
 }
 
 static void failed_read(void)
@@ -383,7 +389,7 @@ int main(int argc, char **argv)
 	overflow();
 	wrong_way();
 	full_disk();
-	putc_on_a_full_disk();
+	partial_flush();
 	failed_read();
 	failed_close();
 	lying_calls();
