@@ -38,6 +38,7 @@ func compiler(t testing.TB) string {
 // compile compiles C files with flags into a program and returns its path.
 func compile(t testing.TB, flags []string, files ...string) (string, error) {
 	t.Helper()
+	readSources(t)
 	program := filepath.Join(t.TempDir(), "program")
 	args := append(append(append([]string{}, strict...), flags...), "-I.", "-o", program)
 	out, err := exec.Command(compiler(t), append(args, files...)...).CombinedOutput()
@@ -45,6 +46,23 @@ func compile(t testing.TB, flags []string, files ...string) (string, error) {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
 	return program, nil
+}
+
+// readSources reads all C files, for go test to know that a result hangs on them:
+// it keeps results of tests whose files have not changed, and sees no compiler's.
+func readSources(t testing.TB) {
+	t.Helper()
+	for _, pattern := range []string{"*.[ch]", "testdata/*.[ch]"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			if _, err := os.ReadFile(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 }
 
 // needsSanitizers skips where programs can't be built with them.
@@ -64,7 +82,7 @@ func needsSanitizers(t testing.TB) {
 }
 
 func TestCompilesWithoutWarnings(t *testing.T) {
-	for _, flags := range [][]string{{"-O0"}, {"-O2"}, {"-O3", "-Wpedantic", "-Wshadow", "-Wstrict-prototypes"}} {
+	for _, flags := range [][]string{{"-O0"}, {"-O3", "-Wpedantic", "-Wshadow", "-Wstrict-prototypes"}} {
 		for _, file := range []string{"df.c", "loop.c"} {
 			if _, err := compile(t, append(flags, "-c"), file); err != nil {
 				t.Errorf("%s %v: %v", file, flags, err)
@@ -74,17 +92,23 @@ func TestCompilesWithoutWarnings(t *testing.T) {
 }
 
 func TestLibraryKeepsItsContract(t *testing.T) {
-	keepsContract(t, []string{"-O2"})
+	passes(t, []string{"-O2"}, "df.c", "testdata/disk.c", "testdata/contract.c")
 }
 
 func TestLibraryKeepsItsContractUnderSanitizers(t *testing.T) {
 	needsSanitizers(t)
-	keepsContract(t, sanitized)
+	passes(t, sanitized, "df.c", "testdata/disk.c", "testdata/contract.c")
 }
 
-// keepsContract runs testdata/contract.c.
-func keepsContract(t *testing.T, flags []string) {
-	program, err := compile(t, flags, "df.c", "testdata/disk.c", "testdata/contract.c")
+func TestLoopsUnderSanitizers(t *testing.T) {
+	needsSanitizers(t)
+	passes(t, sanitized, "df.c", "loop.c", "testdata/loops.c")
+}
+
+// passes compiles a program and runs it in an empty folder; it must exit with 0.
+func passes(t *testing.T, flags []string, files ...string) {
+	t.Helper()
+	program, err := compile(t, flags, files...)
 	if err != nil {
 		t.Fatal(err)
 	}
