@@ -55,17 +55,24 @@ func (a Append) prepareFile(g *Ground, path string) (*result.Residency, error) {
 	return setCache(g, path, a.Cache)
 }
 
+// cacheTries is how often the page cache is made what is asked: the kernel may drop
+// a page meanwhile, for another program that needs memory or drops all there are.
+const cacheTries = 3
+
 // setCache makes the page cache hold what is asked of the file, and returns what
 // it holds in the end, or a *CacheError.
 func setCache(g *Ground, path string, asked result.Cache) (*result.Residency, error) {
-	if err := changeCache(g, path, asked); err != nil && asked != result.TryCold {
-		return nil, &CacheError{Asked: asked, Err: err}
+	var before result.Residency
+	for range cacheTries {
+		if err := changeCache(g, path, asked); err != nil && asked != result.TryCold {
+			return nil, &CacheError{Asked: asked, Err: err}
+		}
+		before = residency(path)
+		if asked.Holds(before) {
+			return &before, nil
+		}
 	}
-	before := residency(path)
-	if !asked.Holds(before) {
-		return nil, &CacheError{Asked: asked, Before: before}
-	}
-	return &before, nil
+	return nil, &CacheError{Asked: asked, Before: before}
 }
 
 // Cold returns why the page cache can't be emptied of a file on g, as [result.Cold]
