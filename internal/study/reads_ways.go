@@ -185,13 +185,17 @@ func readSlices(r *bufio.Reader, _ int64) (d digest, err error) {
 	}
 }
 
+// readStrings copies each line for the sum, which takes bytes: into the same ones,
+// so that what is allocated is ReadString's own.
 func readStrings(r *bufio.Reader, _ int64) (d digest, err error) {
+	var copied []byte
 	for {
 		line, err := r.ReadString('\n')
 		if err != nil {
 			return d, notEnd(err)
 		}
-		d.line([]byte(line[:len(line)-1]))
+		copied = append(copied[:0], line[:len(line)-1]...)
+		d.line(copied)
 	}
 }
 
