@@ -6,7 +6,7 @@ import "fmt"
 var more = atLeast(1)
 
 // sideBySide is how many CPUs the goroutines must have had at work on average for
-// a lock that readers share to show anything.
+// a lock that readers share to be found no better.
 const sideBySide = 1.3
 
 func locksClaims() []Claim {
@@ -50,14 +50,14 @@ func readersClaim(reads int64) Claim {
 		Says:      fmt.Sprintf("a RWMutex is 2–3x as fast as a Mutex for a read-heavy map (%d %% reads)", reads),
 		Published: "2-3x, never measured", Arms: []string{mutex, rwMutex},
 		Judge: func(e Evidence) Finding {
-			cpus, found := e.Fact("GOMAXPROCS"), ratio(e.Ratio(mutex, rwMutex, PerRecord))
-			if had := e.Median(rwMutex, cpusUsed); had < sideBySide {
-				return Finding{Measured: found.String(), Verdict: NotChecked,
-					Why: fmt.Sprintf("of %s CPUs the goroutines had %s at once, so that hardly two could read side by side: stop other programs", cpus, digits(had))}
-			}
-			return found.judge(atLeast(2), NotHere,
-				fmt.Sprintf("readers share the lock, and %s CPUs let them use it at once", cpus),
+			cpus := e.Fact("GOMAXPROCS")
+			f := ratio(e.Ratio(mutex, rwMutex, PerRecord)).judge(atLeast(2), NotHere,
+				"a reader waits for no other, not even for one that has lost its CPU",
 				fmt.Sprintf("a read lock is two atomic additions to one word that all CPUs share, and a look-up takes no longer: on %s CPUs that is no 2x", cpus))
+			if had := e.Median(rwMutex, cpusUsed); f.Verdict == NotHere && had < sideBySide {
+				f.Verdict, f.Why = NotChecked, fmt.Sprintf("of %s CPUs the goroutines had %s at once, so that hardly two could read side by side: stop other programs", cpus, digits(had))
+			}
+			return f
 		},
 	}
 }
