@@ -1,0 +1,3 @@
+package study
+
+func showLines(Evidence) Shown { return Shown{} }
