@@ -216,12 +216,29 @@ const predictedCalls = "predicted_write_calls"
 func (r lineRun) tell(c *trial.Clock, w lineSink) {
 	size := r.text.bytes(r.count)
 	c.Done(r.count, size)
-	if n, ok := r.way.calls(r.count, size); ok {
+	if n, ok := r.calls(); ok {
 		c.Tell(predictedCalls, float64(n))
 	}
 	if own, ok := w.(*holdfast.Writer); ok {
 		c.TellWriter(own.Stats())
 	}
+}
+
+// calls returns how many write calls are to be expected: a sync within the run
+// flushes what the buffer holds.
+func (r lineRun) calls() (calls int64, ok bool) {
+	if r.every == 0 {
+		return r.way.calls(r.count, r.text.bytes(r.count))
+	}
+	for done := int64(0); done < r.count; done += r.every {
+		until := min(r.count, done+r.every)
+		n, ok := r.way.calls(until-done, r.text.bytes(until)-r.text.bytes(done))
+		if !ok {
+			return 0, false
+		}
+		calls += n
+	}
+	return calls, true
 }
 
 // write writes the lines by as many goroutines as the run has.

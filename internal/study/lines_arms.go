@@ -53,11 +53,14 @@ type lineCounts struct {
 }
 
 func lineCountsOf(c Choice) lineCounts {
-	n := lineCounts{lines: 100_000, million: 1_000_000, synced: 2000, stream: 20_000, constant: 10_000, ops: 5, killed: 1000}
+	n := lineCounts{lines: 100_000, million: 300_000, synced: 2000, stream: 20_000, constant: 10_000, ops: 5, killed: 1000}
 	switch c.Preset.Name {
 	case quick:
-		n.million, n.synced, n.ops = 200_000, 500, 2
+		n.million, n.synced, n.ops = 100_000, 500, 2
+	case small:
+		n.million = 1_000_000
 	case full:
+		n.million = 1_000_000
 		n.synced, n.stream, n.ops, n.killed = 10_000, 100_000, 20, 5000
 	}
 	if c.Count > 0 {
@@ -309,7 +312,7 @@ const crashFlush = 10 * time.Millisecond
 func crashArms(atLeast int64) []Arm {
 	arm := func(name, does string, y lineWay) Arm {
 		k := lineCrash{way: y, atLeast: atLeast}
-		took := spawnTime + time.Duration(atLeast/killedLines)*killedPause
+		took := spawnTime + time.Duration(atLeast*3/2/killedLines)*killedPause
 		a := lineArm(groupCrash, name, does+", killed", atLeast, killedText.bytes(atLeast), took/time.Duration(atLeast), k.task)
 		if y.by == ours {
 			a.Policy = y.policy

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"time"
@@ -20,7 +21,7 @@ import (
 // kill destroys.
 type lineCrash struct {
 	way     lineWay
-	atLeast int64 // lines that are accepted before the kill
+	atLeast int64 // lines that are accepted before the kill, and up to as many again: where in a buffer it comes is chance
 }
 
 // What a lineCrash tells.
@@ -113,7 +114,7 @@ func (k lineCrash) kill(cmd *exec.Cmd) (known []acceptance, killed time.Time, er
 	if err := cmd.Start(); err != nil {
 		return nil, killed, err
 	}
-	block, lines := make([]byte, 4096), int64(0)
+	block, lines, until := make([]byte, 4096), int64(0), k.atLeast+rand.Int64N(k.atLeast)
 	for {
 		n, err := out.Read(block)
 		if n > 0 {
@@ -123,7 +124,7 @@ func (k lineCrash) kill(cmd *exec.Cmd) (known []acceptance, killed time.Time, er
 		if err != nil {
 			break // the process is dead
 		}
-		if lines >= k.atLeast && killed.IsZero() {
+		if lines >= until && killed.IsZero() {
 			killed = time.Now()
 			if err := cmd.Process.Kill(); err != nil {
 				return nil, killed, errors.Join(err, cmd.Wait())
