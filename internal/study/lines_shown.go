@@ -135,7 +135,7 @@ func lineBenchmarks(e Evidence) Table {
 // perOp is the time of one operation of the published benchmark.
 func perOp(t result.Trial) float64 { return PerRecord(t) * valueRecords }
 
-func callsPerOp(t result.Trial) float64 { return writeCalls(t) / float64(t.Records) * valueRecords }
+func callsPerOp(t result.Trial) float64 { return writeCalls(t) * valueRecords / float64(t.Records) }
 
 func iterations(trials []result.Trial) float64 {
 	n := int64(0)
