@@ -90,8 +90,7 @@ func (r valueRun) fill(f holdfast.File) error {
 		}
 		return errors.Join(r.values(w), w.Close())
 	case r.size > 0:
-		w := bufio.NewWriterSize(f, int(r.size))
-		return errors.Join(r.values(w), w.Flush())
+		return r.bufferedValues(f)
 	}
 	return r.values(f)
 }
@@ -101,41 +100,50 @@ type unclosed struct{ holdfast.File }
 
 func (unclosed) Close() error { return nil }
 
+// values hands each record to w in two writes.
 func (r valueRun) values(w io.Writer) error {
-	if r.kept {
-		return writeKeptValues(w)
-	}
-	return writeValues(w)
-}
-
-// writeValues makes a slice of the constant for each record. It escapes: w may
-// keep it, for all that the compiler knows.
-func writeValues(w io.Writer) error {
-	number := make([]byte, 0, 8)
+	number, tail := make([]byte, 0, 8), r.keptTail()
 	for i := range int64(valueRecords) {
 		number = strconv.AppendInt(number[:0], i, 10)
 		if _, err := w.Write(number); err != nil {
 			return err
 		}
-		if _, err := w.Write([]byte(valueTail)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func writeKeptValues(w io.Writer) error {
-	number, tail := make([]byte, 0, 8), []byte(valueTail)
-	for i := range int64(valueRecords) {
-		number = strconv.AppendInt(number[:0], i, 10)
-		if _, err := w.Write(number); err != nil {
-			return err
+		if !r.kept {
+			tail = []byte(valueTail) // escapes: w may keep it, for all that the compiler knows
 		}
 		if _, err := w.Write(tail); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// bufferedValues is values through a bufio.Writer. It is no call of values: there
+// the Writer would be one more allocation than was published.
+func (r valueRun) bufferedValues(f io.Writer) error {
+	w := bufio.NewWriterSize(f, int(r.size))
+	number, tail := make([]byte, 0, 8), r.keptTail()
+	for i := range int64(valueRecords) {
+		number = strconv.AppendInt(number[:0], i, 10)
+		if _, err := w.Write(number); err != nil {
+			return err
+		}
+		if !r.kept {
+			tail = []byte(valueTail)
+		}
+		if _, err := w.Write(tail); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
+
+// keptTail is the constant in a slice for all records, or nil.
+func (r valueRun) keptTail() []byte {
+	if !r.kept {
+		return nil
+	}
+	return []byte(valueTail)
 }
 
 // check does the operation once more, on a file that stays until it was read: the
