@@ -53,7 +53,7 @@ type lineCounts struct {
 }
 
 func lineCountsOf(c Choice) lineCounts {
-	n := lineCounts{lines: 100_000, million: 300_000, synced: 2000, stream: 20_000, constant: 10_000, ops: 5, killed: 1000}
+	n := lineCounts{lines: 100_000, million: 300_000, synced: 1000, stream: 20_000, constant: 10_000, ops: 5, killed: 1000}
 	switch c.Preset.Name {
 	case quick:
 		n.million, n.synced, n.ops = 100_000, 500, 2

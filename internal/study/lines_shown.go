@@ -220,7 +220,7 @@ func lineCostNotes(e Evidence, group string) []string {
 	case group == groupEqual && lineRan(e, equalWrite, equalFormat, equalBufio4):
 		gross, net := e.Ratio(equalWrite, equalBufio4, PerRecord), netRatio(e, equalWrite, equalBufio4)
 		return []string{
-			fmt.Sprintf("one write a line against bufio 4KiB: %v with the formatting that both do, %v without it", ratio(gross), figure(net, times)),
+			fmt.Sprintf("one write a line against bufio 4KiB: %v with the formatting that both do; without it %v", ratio(gross), orNoise(figure(net, times))),
 			"a flush by time every second has nothing to do in a run that is shorter: what it costs is its lock",
 		}
 	case group == groupMillion && lineRan(e, millionWrite):
@@ -229,6 +229,14 @@ func lineCostNotes(e Evidence, group string) []string {
 		}
 	}
 	return nil
+}
+
+// orNoise is the figure, or why there is none.
+func orNoise(m measured) string {
+	if math.IsNaN(m.value) {
+		return "the noise is larger than the rest"
+	}
+	return m.String()
 }
 
 // lineRan reports whether all the arms were run.
@@ -270,10 +278,14 @@ func netSamples(e Evidence, arm string) []float64 {
 func lineNet(e Evidence, arm string) stat.Summary { return stat.Summarize(netSamples(e, arm)) }
 
 // netRatio is how many times as long one arm takes as another, without the
-// formatting of both.
+// formatting of both; NaN where in a round nothing is left of one of them: then the
+// noise is larger than what is asked for.
 func netRatio(e Evidence, over, under string) stat.Summary {
 	net, by := netSamples(e, over), netSamples(e, under)
 	for i := range net {
+		if net[i] <= 0 || by[i] <= 0 {
+			net[i] = math.NaN()
+		}
 		net[i] /= by[i]
 	}
 	return stat.Summarize(net)

@@ -217,6 +217,22 @@ func TestLinesAreShownWithoutRoundsAndArms(t *testing.T) {
 	}
 }
 
+// TestWhatIsLeftWithoutFormatting: a round in which nothing is left makes no ratio.
+func TestWhatIsLeftWithoutFormatting(t *testing.T) {
+	check := func(write, buffered, format time.Duration, want string) {
+		t.Helper()
+		took := map[string]time.Duration{equalWrite: write, equalBufio4: buffered, equalFormat: format}
+		e := planted(10, func(arm string, _ int, m *result.Measurement) { m.Elapsed = took[arm] }, equalWrite, equalBufio4, equalFormat)
+		if got := orNoise(figure(netRatio(e, equalWrite, equalBufio4), times)); got != want {
+			t.Errorf("%v, %v and %v: %q, want %q", write, buffered, format, got, want)
+		}
+		looksRight(t, showLines(e))
+	}
+	check(1100, 200, 100, "10x")
+	check(1100, 100, 100, "the noise is larger than the rest")
+	check(1100, 90, 100, "the noise is larger than the rest")
+}
+
 // TestBenchmarksCountAsPublished holds the allocations of the published benchmark
 // to what was published, in the arm and in a Go benchmark's own count.
 func TestBenchmarksCountAsPublished(t *testing.T) {
