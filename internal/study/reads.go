@@ -46,8 +46,8 @@ const bufferingArticle = "go-efficient-buffering"
 // that, and bufio would not copy it but read it straight from the file.
 const recordSize = 64
 
-// A reading is one way to read one file.
-type reading struct {
+// A fileReading is one way to read one file.
+type fileReading struct {
 	way       string // tells it from the others of its group, of any cache
 	group     string // without the cache
 	does      string
@@ -109,7 +109,7 @@ func sizesOf(c Choice, cache result.Cache) []holdfast.Size {
 
 func readsArms(c Choice) []Arm {
 	text := newReadText(fileSize(c))
-	var all []reading
+	var all []fileReading
 	for _, cache := range []result.Cache{result.Warm, result.Cold} {
 		of := slices.Concat(
 			sweepReadings(sizesOf(c, cache), text.size), lineReadings(text.size), byteReadings(text.size),
@@ -129,7 +129,7 @@ func readsArms(c Choice) []Arm {
 
 // onlyInFull reports whether the reading is left out of the shorter runs: those
 // that say little of the state that the page cache is in.
-func (r reading) onlyInFull() bool {
+func (r fileReading) onlyInFull() bool {
 	cold := r.cache == result.Cold
 	switch r.group {
 	case "lines", "bytes":
@@ -148,7 +148,7 @@ func accessGroup(block holdfast.Size) string { return "kernel's read-ahead, " + 
 
 // arm makes the reading an arm of so many. The file is written once for all trials
 // of all arms, so each has a part of it in the plan.
-func (r reading) arm(c Choice, text *readText, arms int) Arm {
+func (r fileReading) arm(c Choice, text *readText, arms int) Arm {
 	a := Arm{
 		Cell: result.Cell{
 			Name: readName(r.way, r.cache), Group: readName(r.group, r.cache), Does: r.does,

@@ -48,11 +48,6 @@ func sizesRun(e Evidence) []holdfast.Size {
 	return sizes
 }
 
-// throughput is MiB a second.
-func throughput(t result.Trial) float64 {
-	return float64(t.Size) / (1 << 20) / t.Elapsed.Seconds()
-}
-
 func sweepTable(e Evidence) Table {
 	t := Table{Title: "MiB a second, by the size of the buffer", Head: []string{"Buffer"}}
 	for _, c := range columns() {
@@ -62,7 +57,7 @@ func sweepTable(e Evidence) Table {
 	for _, size := range sizesRun(e) {
 		row := []string{size.String()}
 		for _, c := range columns() {
-			row = append(row, median(e.Summary(readName(c.way(size), c.kept), throughput), digits))
+			row = append(row, median(e.Summary(readName(c.way(size), c.kept), mebibytes), digits))
 		}
 		against := dash
 		if four := warmBlocks(4 * holdfast.KiB); size != 4*holdfast.KiB {
@@ -120,13 +115,10 @@ func callsRow(e Evidence, c result.Cell, size holdfast.Size) []string {
 			way = "bufio, straight"
 		}
 	}
-	perByte := func(of Metric) Metric { return func(t result.Trial) float64 { return of(t) / float64(t.Size) } }
-	user := perByte(func(t result.Trial) float64 { return float64(t.User) })
-	system := perByte(func(t result.Trial) float64 { return float64(t.System) })
 	faults := e.Median(c.Name, faultsPerPage)
 	return []string{
 		size.String(), way, whole(float64(c.Records)), whole(float64(calls(c.Records, size))), whole(e.Median(c.Name, Reads)),
-		duration(e.Median(c.Name, user)), duration(e.Median(c.Name, system)), orDash(faults, digits(faults)),
+		duration(e.Median(c.Name, userTime)), duration(e.Median(c.Name, systemTime)), orDash(faults, digits(faults)),
 	}
 }
 
@@ -153,15 +145,15 @@ func waysTable(e Evidence) Table {
 			first[c.Group] = c.Name
 		}
 		t.Rows = append(t.Rows, []string{
-			c.Name, median(e.Summary(c.Name, throughput), digits), duration(e.Median(c.Name, PerRecord)), against,
+			c.Name, median(e.Summary(c.Name, mebibytes), digits), duration(e.Median(c.Name, PerRecord)), against,
 			orDash(e.Median(c.Name, cpusUsed), digits(e.Median(c.Name, cpusUsed))),
-			whole(e.Median(c.Name, allocations)), whole(e.Median(c.Name, Reads)),
+			whole(e.Median(c.Name, allAllocations)), whole(e.Median(c.Name, Reads)),
 		})
 	}
 	return t
 }
 
-func allocations(t result.Trial) float64 { return float64(t.Allocations) }
+func allAllocations(t result.Trial) float64 { return float64(t.Allocations) }
 
 // sweepPicture has a row for each size and a dot for each way.
 func sweepPicture(e Evidence) *chart.Dots {
@@ -184,7 +176,7 @@ func sweepPicture(e Evidence) *chart.Dots {
 func fastest(e Evidence, c column) (at holdfast.Size, s stat.Summary) {
 	s.Median = math.NaN()
 	for _, size := range sizesRun(e) {
-		here := e.Summary(readName(c.way(size), c.kept), throughput)
+		here := e.Summary(readName(c.way(size), c.kept), mebibytes)
 		if here.Median > s.Median || math.IsNaN(s.Median) && !math.IsNaN(here.Median) {
 			at, s = size, here
 		}

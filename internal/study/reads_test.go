@@ -113,7 +113,7 @@ func TestNothingIsColdWhereNothingCanBe(t *testing.T) {
 // TestAReadThatIsWrongIsNoTrial changes one byte of the file, and swaps two.
 func TestAReadThatIsWrongIsNoTrial(t *testing.T) {
 	text := newReadText(10_000)
-	for _, r := range []reading{lineReadings(text.size)[0], byteReadings(text.size)[3], computingReadings(text.size)[5], sweepReadings([]holdfast.Size{64}, text.size)[0]} {
+	for _, r := range []fileReading{lineReadings(text.size)[0], byteReadings(text.size)[3], computingReadings(text.size)[5], sweepReadings([]holdfast.Size{64}, text.size)[0]} {
 		check := func(spoil func([]byte), ok bool) {
 			t.Helper()
 			path := filepath.Join(t.TempDir(), "file")

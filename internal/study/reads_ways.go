@@ -19,7 +19,7 @@ import (
 type readWay func(f *os.File, n int64) (digest, error)
 
 // task reads, and compares what was seen with what was written.
-func (r reading) task(text *readText) trial.Task {
+func (r fileReading) task(text *readText) trial.Task {
 	var seen digest
 	do := func(_ context.Context, c *trial.Clock) error {
 		f, err := os.Open(c.Path)
@@ -86,10 +86,10 @@ func reads[R io.Reader](size holdfast.Size) func(r R, n int64) (digest, error) {
 const mostCalls = 200_000
 
 // sweepReadings read blocks, and records through bufio, with buffers of all sizes.
-func sweepReadings(sizes []holdfast.Size, size int64) (all []reading) {
+func sweepReadings(sizes []holdfast.Size, size int64) (all []fileReading) {
 	for _, s := range sizes {
 		n := min(size, mostCalls*int64(s))
-		all = append(all, reading{
+		all = append(all, fileReading{
 			way: blocksOf(s), group: "blocks", does: "read(2) of " + s.String(), bytes: n, each: perCall(s) + 60,
 			buffer: s, predicted: calls(n, s), run: fromFile(bare, reads[*os.File](s)),
 		})
@@ -100,7 +100,7 @@ func sweepReadings(sizes []holdfast.Size, size int64) (all []reading) {
 		}
 		each := max(s, recordSize)
 		n := min(size, mostCalls*int64(each))
-		all = append(all, reading{
+		all = append(all, fileReading{
 			way: recordsOf(s), group: "records", does: fmt.Sprintf("records of %d bytes through bufio.Reader of %v", recordSize, s),
 			bytes: n, each: perCall(each) + 300, buffer: s, predicted: calls(n, each), run: fromFile(buffered(s), reads[*bufio.Reader](recordSize)),
 		})
@@ -117,11 +117,11 @@ func perCall(size holdfast.Size) time.Duration { return 300 * 1000 / time.Durati
 const largeBuffer = 256 * holdfast.KiB
 
 // lineReadings take the file line by line. bufio has its own size, and the Reader's.
-func lineReadings(size int64) []reading {
-	line := func(way, does string, run readWay) reading {
-		return reading{way: way, group: "lines", does: does, bytes: size, each: 800, kind: byLine, run: run}
+func lineReadings(size int64) []fileReading {
+	line := func(way, does string, run readWay) fileReading {
+		return fileReading{way: way, group: "lines", does: does, bytes: size, each: 800, kind: byLine, run: run}
 	}
-	return []reading{
+	return []fileReading{
 		line(scanner, "bufio.Scanner", fromFile(scanning(0), scanLines)),
 		line(scanner+" 256KiB", "bufio.Scanner with a buffer of 256 KiB", fromFile(scanning(largeBuffer), scanLines)),
 		line("ReadSlice", "bufio.Reader.ReadSlice", fromFile(buffered(4*holdfast.KiB), readSlices)),
@@ -131,11 +131,11 @@ func lineReadings(size int64) []reading {
 }
 
 // byteReadings take the file byte by byte.
-func byteReadings(size int64) []reading {
-	one := func(way, does string, each time.Duration, run readWay) reading {
-		return reading{way: way, group: "bytes", does: does, bytes: size, each: each, kind: byByte, run: run}
+func byteReadings(size int64) []fileReading {
+	one := func(way, does string, each time.Duration, run readWay) fileReading {
+		return fileReading{way: way, group: "bytes", does: does, bytes: size, each: each, kind: byByte, run: run}
 	}
-	return []reading{
+	return []fileReading{
 		one(bufioByte, "bufio.Reader.ReadByte", 3000, fromFile(buffered(4*holdfast.KiB), readBytesOf)),
 		one(bufioByte+" 256KiB", "bufio.Reader.ReadByte with a buffer of 256 KiB", 3000, fromFile(buffered(largeBuffer), readBytesOf)),
 		one(readerByte, "holdfast.Reader.ReadByte", 2000, fromReader(holdfast.ReadOptions{}, readerBytes)),
@@ -246,7 +246,7 @@ func notEnd(err error) error {
 
 // computingReadings give blocks to a consumer, which the next block may be read
 // beside.
-func computingReadings(size int64) (all []reading) {
+func computingReadings(size int64) (all []fileReading) {
 	for _, of := range []struct {
 		name string
 		kind kind
@@ -257,7 +257,7 @@ func computingReadings(size int64) (all []reading) {
 		{"SHA-256", bySHA256, 800, func() consumer { return newSHA256() }},
 	} {
 		add := func(way, does string, run readWay) {
-			all = append(all, reading{way: of.name + ", " + way, group: of.name, does: does, bytes: size, each: of.each, kind: of.kind, run: run})
+			all = append(all, fileReading{way: of.name + ", " + way, group: of.name, does: does, bytes: size, each: of.each, kind: of.kind, run: run})
 		}
 		for _, block := range []holdfast.Size{4 * holdfast.KiB, largeBuffer} {
 			add(blocksOf(block), "read(2) and compute, in turn", fromFile(bare, consumed(block, of.make)))
@@ -317,11 +317,11 @@ func consumedBlocks(start func() consumer) func(r *holdfast.Reader, n int64) (di
 const accessMost = 4 << 20
 
 // accessReadings tell the kernel how the file is going to be read.
-func accessReadings(size int64) (all []reading) {
+func accessReadings(size int64) (all []fileReading) {
 	for _, block := range []holdfast.Size{4 * holdfast.KiB, 64 * holdfast.KiB} {
 		for _, a := range []sys.Access{sys.Normal, sys.Sequential, sys.Random} {
 			n := min(size, accessMost)
-			all = append(all, reading{
+			all = append(all, fileReading{
 				way: accessOf(block, a), group: accessGroup(block), does: "read(2) after posix_fadvise(2)",
 				bytes: n, each: 15_000, access: a, predicted: calls(n, block), run: fromFile(bare, reads[*os.File](block)),
 			})

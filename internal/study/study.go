@@ -84,6 +84,7 @@ type Table struct {
 // Studies returns those that can be run by name.
 func Studies() []Study {
 	return []Study{
+		Lines(),
 		Locks(),
 		Reading(),
 	}
