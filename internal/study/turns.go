@@ -45,22 +45,19 @@ func (d difference) measure(c *trial.Clock, stage trial.Stage, n int64) error {
 		with, without = append(with, took), append(without, bare)
 	}
 	perTurn *= each
-	cost, resolution := costOf(with, without, perTurn)
-	known := max(cost, resolution)
+	cost, below := costOf(with, without, perTurn)
 	c.Tell(bareNs, stat.Quantile(without, 0.5)/float64(perTurn))
-	c.Tell(resolutionNs, resolution)
-	c.Tell(belowResolution, indicator(cost <= resolution))
-	c.Took(stage, max(1, time.Duration(math.Round(known*float64(perTurn*turns)))))
+	c.Tell(belowResolution, indicator(below))
+	c.Took(stage, max(1, time.Duration(math.Round(cost*float64(perTurn*turns)))))
 	c.Done(int64(perTurn*turns), 0)
 	return nil
 }
 
-// What a difference tells besides: the time of the loop without the operation, the
-// least cost that it could have seen, and 1 where the cost is no more than that and
-// the time told is this bound.
+// What a difference tells besides: the time of the loop without the operation, for
+// one of it; and 1 where the cost can't be told from nothing, and the time is the
+// most that it may be.
 const (
 	bareNs          = "bare_ns"
-	resolutionNs    = "resolution_ns"
 	belowResolution = "below_resolution"
 )
 
@@ -77,18 +74,21 @@ func timed(p passage, n int) (ns float64, err error) {
 	return float64(time.Since(begun)), err
 }
 
-// costOf returns the cost of one of the operations of a turn, which may be negative
-// where there is none, and what can be told from nothing: the spread of the turns'
-// differences (the half of them lies within it), and at least the clock's tick.
-func costOf(with, without []float64, perTurn int) (cost, resolution float64) {
+// costOf returns the cost of one of the operations of a turn: the median of the
+// turns' differences. Where the interval of this median reaches down to nothing, or
+// is not known, the cost is below what these turns can see: then it is the upper end
+// of the interval, and at least the clock's tick.
+func costOf(with, without []float64, perTurn int) (cost float64, below bool) {
 	gaps := make([]float64, len(with))
 	for i := range with {
 		gaps[i] = with[i] - without[i]
 	}
 	const tick = 1 // ns
-	n := float64(perTurn)
-	cost = (stat.Quantile(with, 0.5) - stat.Quantile(without, 0.5)) / n
-	return cost, max(tick, stat.Quantile(gaps, 0.75)-stat.Quantile(gaps, 0.25)) / n
+	s, n := stat.Summarize(gaps), float64(perTurn)
+	if s.Low >= tick {
+		return s.Median / n, false
+	}
+	return max(tick, s.High, s.Median) / n, true
 }
 
 // below reports whether the arm's cost was too small to be seen in the most of its
