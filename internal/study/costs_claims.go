@@ -149,7 +149,7 @@ func judgeCallSwitches(e Evidence) Finding {
 	if f, ok := e.unmeasured(emptyRung, writeRung, threadRung); ok {
 		return f
 	}
-	if seen := e.Median(threadRung, each(voluntarySwitches)); seen < 0.5 {
+	if seen := e.Median(threadRung, each(allSwitches)); !(seen > 0.5) {
 		return Finding{Verdict: NotChecked, Why: "the system does not count all context switches"}
 	}
 	text := func(x float64) string { return digits(x) + " a call" }

@@ -50,18 +50,20 @@ func hierarchyTable(e Evidence, rungs []rung) Table {
 		},
 	}
 	for _, r := range rungs {
-		printed := dash
-		if r.level != nil {
-			printed = strings.ReplaceAll(r.level.printed, "~", "")
-			printed, _, _ = strings.Cut(printed, " (")
-		}
-		if !e.ran(r) {
-			t.Rows = append(t.Rows, []string{r.name, printed, dash, cmp.Or(e.Missing(r.name), r.method), dash})
-			continue
-		}
-		t.Rows = append(t.Rows, []string{r.name, printed, e.costText(r.name), r.method, e.within(r)})
+		t.Rows = append(t.Rows, e.hierarchyRow(r))
 	}
 	return t
+}
+
+func (e Evidence) hierarchyRow(r rung) []string {
+	published := dash
+	if r.level != nil {
+		published = duration(r.level.least) + "–" + duration(r.level.most)
+	}
+	if !e.ran(r) {
+		return []string{r.name, published, dash, cmp.Or(e.Missing(r.name), "not run"), dash}
+	}
+	return []string{r.name, published, e.costText(r.name), r.method, e.within(r)}
 }
 
 // within says whether the whole interval is in the published range; without an
@@ -176,8 +178,8 @@ func countsTable(e Evidence) Table {
 	add(faultRung, "page faults", 1, minorFaults)
 	add(emptyRung, "context switches", 0, voluntarySwitches)
 	add(writeRung, "context switches", 0, voluntarySwitches)
-	// Each way to and fro is two of the operations; both threads go to sleep in it.
-	add(threadRung, "context switches", 1, voluntarySwitches)
+	// Who wakes the other either goes to sleep at once or is put off the CPU for it.
+	add(threadRung, "context switches, forced ones too", 1, allSwitches)
 	return t
 }
 
@@ -195,6 +197,8 @@ func minorFaults(t result.Trial) float64 { return float64(t.MinorFaults) }
 // voluntarySwitches are those of threads that went to sleep: a thread whose time was
 // up was none of the operation's doing.
 func voluntarySwitches(t result.Trial) float64 { return float64(t.VoluntarySwitches) }
+
+func allSwitches(t result.Trial) float64 { return float64(t.VoluntarySwitches + t.ForcedSwitches) }
 
 // ladderPicture has the published range under each dot.
 func ladderPicture(e Evidence, rungs []rung) *chart.Dots {
