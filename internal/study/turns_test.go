@@ -1,0 +1,101 @@
+package study
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/result"
+	"github.com/holdfast-go/holdfast/internal/trial"
+)
+
+// planted returns the times of the turns: about ns, up and down by the jitter.
+func planted(ns, jitter float64) (times []float64) {
+	for i := range turns {
+		times = append(times, ns+jitter*float64(i*7%5-2))
+	}
+	return times
+}
+
+func TestCostIsWhatTheLoopTakesLonger(t *testing.T) {
+	const perTurn = 1000
+	check := func(with, without []float64, want float64, wantBelow bool) {
+		t.Helper()
+		cost, below := costOf(with, without, perTurn)
+		if math.Abs(cost-want) > 1e-9 || below != wantBelow {
+			t.Errorf("cost %v, below %v; want %v, %v", cost, below, want, wantBelow)
+		}
+	}
+	check(planted(1300, 0), planted(300, 0), 1, false)
+	check(planted(1300, 10), planted(300, 0), 1, false)
+	check(planted(300+250, 10), planted(300, 0), 0.25, false)
+
+	// The operation is the loop itself: nothing is left, and no cost below nothing.
+	check(planted(300, 0), planted(300, 0), 0.001, true)
+	check(planted(300, 20), planted(300, 0), 0.02, true)
+	check(planted(290, 0), planted(300, 0), 0.001, true)
+	check(planted(290, 20), planted(300, 0), 0.01, true)
+}
+
+func TestOneLongTurnDoesNotCount(t *testing.T) {
+	with := planted(1300, 1)
+	with[3], with[9] = 4e6, 8e6 // another process had the CPU
+	if cost, below := costOf(with, planted(300, 1), 1000); math.Abs(cost-1) > 0.01 || below {
+		t.Errorf("cost %v, below %v", cost, below)
+	}
+}
+
+// runTask runs a task once on a folder of the test's own.
+func runTask(t *testing.T, task trial.Task, records int64) result.Measurement {
+	t.Helper()
+	g, err := trial.OpenGround(t.TempDir(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	m, err := task.Run(context.Background(), g, trial.NotCounting, records, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestTheLoopItselfCostsNothing(t *testing.T) {
+	m := runTask(t, work(1_000_000, difference{with: bare, without: bare}), 1)
+	if each := PerRecord(result.Trial{Measurement: m}); !(each > 0) || math.IsInf(each, 0) || m.Records != 1_000_000 {
+		t.Errorf("%v a pass, %d records", each, m.Records)
+	}
+	if told := m.Values[belowResolution]; told != 0 && told != 1 {
+		t.Errorf("below resolution: %v", told)
+	}
+	t.Logf("a pass is told as %v of %v ns, below resolution %v", PerRecord(result.Trial{Measurement: m}), m.Values[bareNs], m.Values[belowResolution])
+}
+
+func TestADifferenceDoesWhatItSays(t *testing.T) {
+	with, without := 0, 0
+	d := difference{
+		with:    func(n int) error { with += 8 * n; return nil },
+		without: func(n int) error { without += 4 * n; return nil },
+		each:    4,
+	}
+	m := runTask(t, work(25*4*10, d), 1)
+	if with != 2*25*4*10 || without != 25*4*10 || m.Records != 25*4*10 {
+		t.Errorf("with %d, without %d, %d records", with, without, m.Records)
+	}
+}
+
+func TestTheFirstErrorEndsADifference(t *testing.T) {
+	g, err := trial.OpenGround(t.TempDir(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	calls := 0
+	fails := func(int) error { calls++; return context.Canceled }
+	for _, d := range []difference{{with: fails, without: bare}, {with: bare, without: fails}} {
+		calls = 0
+		if _, err := work(100, d).Run(context.Background(), g, trial.NotCounting, 1, 0); err == nil || calls != 1 {
+			t.Errorf("err = %v after %d calls", err, calls)
+		}
+	}
+}
