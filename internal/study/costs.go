@@ -82,8 +82,8 @@ type rung struct {
 
 // The names of the rungs.
 const (
-	loadRung     = "load, first cache"
-	memoryRung   = "load, main memory"
+	loadRung     = "load from the first cache"
+	memoryRung   = "load from main memory"
 	callRung     = "function call"
 	clockRung    = "clock reading"
 	mutexRung    = "mutex, lock and unlock"

@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/trial"
 )
 
-// bare is the loop around an operation.
+// bare is the loop around an operation; the compiler keeps it.
 func bare(n int) error {
-	for range n { //nolint:revive // the compiler keeps a loop that does nothing
+	for range n {
 	}
 	return nil
 }
@@ -110,7 +110,8 @@ func mutexTask(n int64) trial.Task {
 	with := func(n int) error {
 		for range n {
 			mu.Lock()
-			mu.Unlock() //nolint:staticcheck // nothing is guarded: the lock itself is timed
+			//lint:ignore SA2001 nothing is guarded: the lock itself is timed
+			mu.Unlock()
 		}
 		return nil
 	}
