@@ -112,22 +112,22 @@ func ladder() []rung {
 const bareLoop = "less the bare loop"
 
 func processorRungs() []rung {
-	const loads = "each load needs the last; 16 less 8 a pass"
+	const loads = "each needs the last; 16 loads less 8"
 	return []rung{
 		{name: callRung, level: &callLevel, method: "not inlined, less the same inlined", does: "calls a function that adds one", count: 1_000_000, each: 2, task: callTask},
 		{name: loadRung, level: &memoryLevel, method: loads, does: "follows a chain of loads through 16 KiB", count: 1_000_000, each: 4, task: chase(smallRing)},
 		{name: mutexRung, method: bareLoop, does: "locks and unlocks a sync.Mutex that nobody else has", count: 500_000, each: 12, task: mutexTask},
-		{name: allocRung, method: bareLoop + ", with the collector", does: "makes a value of 64 bytes on the heap", count: 250_000, each: 40, task: allocTask},
+		{name: allocRung, method: bareLoop, does: "makes a value of 64 bytes on the heap, and has the collector take it away", count: 250_000, each: 40, task: allocTask},
 		{name: clockRung, method: bareLoop, does: "reads the clock: time.Now", count: 250_000, each: 60, task: clockTask},
-		{name: copyRung, method: bareLoop, does: "copies 4096 bytes within the first cache", count: 250_000, each: 50, task: copyTask},
+		{name: copyRung, method: bareLoop, does: "copies 4096 bytes within the first cache", count: 250_000, each: 50, task: copyPageTask},
 		{name: memoryRung, level: &memoryLevel, method: loads, does: "follows a chain of loads through 256 MiB, in no order that can be foreseen", count: 50_000, each: 6000, task: chase(largeRing)},
 		{name: bufferedRung, method: "os.File under bufio, 4 KiB", does: "writes 40 bytes through a bufio.Writer of 4 KiB, flushed at the end of each turn", count: 100_000, each: 60, bytes: 4_000_000, task: recordsTask(true)},
 	}
 }
 
 func kernelRungs() []rung {
-	const twoThreads = "a byte there and back by pipes, less both calls alone"
-	cross := rung{name: crossRung, method: "half a way to and fro, GOMAXPROCS 2", does: "hands a token to a goroutine that may run on another CPU, over unbuffered channels", count: 50_000, each: 400, task: switchTask(2)}
+	const twoThreads = "pipes on one CPU, less the calls alone"
+	cross := rung{name: crossRung, method: "half a way to and fro", does: "hands a token to a goroutine that may run on another CPU, over unbuffered channels", count: 50_000, each: 400, task: switchTask(2)}
 	if runtime.NumCPU() < 2 {
 		cross.missing = "there is one CPU only"
 	}
@@ -140,7 +140,7 @@ func kernelRungs() []rung {
 	for i := range rungs {
 		rungs[i].missing = onlyLinux("measured by Linux's own calls")
 	}
-	one := rung{name: switchRung, method: "half a way to and fro, GOMAXPROCS 1", does: "hands a token to another goroutine on the one CPU, over unbuffered channels", count: 50_000, each: 250, task: switchTask(1)}
+	one := rung{name: switchRung, method: "half a way to and fro", does: "hands a token to another goroutine on the one CPU, over unbuffered channels", count: 50_000, each: 250, task: switchTask(1)}
 	return append(rungs, one, cross)
 }
 
@@ -172,8 +172,8 @@ func costsArms(c Choice) []Arm {
 	return arms
 }
 
-// settling is about what every trial takes besides.
-const settling = 10 * time.Millisecond
+// aroundTrial is about what every trial takes besides.
+const aroundTrial = 10 * time.Millisecond
 
 func (r rung) arm(c Choice) Arm {
 	n := r.count
@@ -185,7 +185,7 @@ func (r rung) arm(c Choice) Arm {
 	}
 	return Arm{
 		Cell:    result.Cell{Name: r.name, Group: r.name, Does: r.does, Writers: 1, Records: n, Cache: r.cache},
-		Missing: r.missing, Time: settling + time.Duration(n)*r.each, Bytes: r.bytes,
+		Missing: r.missing, Time: aroundTrial + time.Duration(n)*r.each, Bytes: r.bytes,
 		Task: func() trial.Task { return r.task(n) },
 	}
 }

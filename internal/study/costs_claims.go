@@ -115,7 +115,7 @@ func judgeSeek(e Evidence) Finding {
 		return f
 	}
 	m := figure(e.Summary(coldRung, PerRecord), duration)
-	if why := notCold(e.Trials(coldRung)); why != "" {
+	if why := whyNotCold(e.Trials(coldRung)); why != "" {
 		return Finding{Measured: m.String(), Verdict: NotChecked, Why: "not proven cold: " + why, Settle: "--dir A_FOLDER_ON_A_DISK"}
 	}
 	kind := "this disk"
@@ -185,7 +185,7 @@ func judgeNotTheDisk(e Evidence) Finding {
 		return f
 	}
 	least := ratio(e.Ratio(syncRung, writeRung, PerRecord))
-	if cold := ratio(e.Ratio(coldRung, writeRung, PerRecord)); notCold(e.Trials(coldRung)) == "" && cold.value < least.value {
+	if cold := ratio(e.Ratio(coldRung, writeRung, PerRecord)); whyNotCold(e.Trials(coldRung)) == "" && cold.value < least.value {
 		least = cold
 	}
 	return least.judge(atMost(1), NotHere, "what waits for the disk costs no more than a call that does not",

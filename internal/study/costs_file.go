@@ -88,7 +88,7 @@ func recordsTask(buffered bool) func(n int64) trial.Task {
 				if buffered {
 					with = bufferedRecords(f)
 				}
-				err = difference{with: with, without: bare}.measure(c, trial.Write, n)
+				err = difference{with: with, without: emptyLoop}.measure(c, trial.Write, n)
 				return errors.Join(err, f.Close())
 			},
 			Check: func(path string) error { return checkRecords(path, n) },
@@ -149,16 +149,16 @@ func readsTask(size int) func(n int64) trial.Task {
 				if err != nil {
 					return err
 				}
-				r := reading{f: f, into: make([]byte, size)}
-				err = difference{with: r.passage, without: bare}.measure(c, trial.Read, n)
+				r := warmReading{f: f, into: make([]byte, size)}
+				err = difference{with: r.passage, without: emptyLoop}.measure(c, trial.Read, n)
 				return errors.Join(err, r.check(), f.Close())
 			},
 		}
 	}
 }
 
-// A reading goes through a file by reads of one size.
-type reading struct {
+// A warmReading goes through a file by reads of one size.
+type warmReading struct {
 	f    *os.File
 	into []byte
 	at   int64 // where the next read is; the file's size is a multiple of all sizes
@@ -166,7 +166,7 @@ type reading struct {
 
 // passage makes n reads. One call more, a seek, goes back to the beginning at the
 // end of the file: of reads of 4 KiB one in a thousand.
-func (r *reading) passage(n int) error {
+func (r *warmReading) passage(n int) error {
 	for range n {
 		got, err := r.f.Read(r.into)
 		if err != nil {
@@ -186,7 +186,7 @@ func (r *reading) passage(n int) error {
 }
 
 // check looks at what the last read brought, by the number of its page.
-func (r *reading) check() error {
+func (r *warmReading) check() error {
 	if len(r.into) < pageBytes {
 		return nil
 	}

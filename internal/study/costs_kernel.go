@@ -10,11 +10,11 @@ import (
 )
 
 func emptyTask(n int64) trial.Task {
-	return work(n, difference{with: sys.EmptyCalls, without: bare})
+	return work(n, difference{with: sys.EmptyCalls, without: emptyLoop})
 }
 
 func goEmptyTask(n int64) trial.Task {
-	return work(n, difference{with: sys.EmptyScheduledCalls, without: bare})
+	return work(n, difference{with: sys.EmptyScheduledCalls, without: emptyLoop})
 }
 
 // faultPage is the least page of any system that has the rung; where pages are
@@ -94,7 +94,7 @@ func handOver(c *trial.Clock, n int64) error {
 		}
 		return nil
 	}
-	return difference{with: with, without: bare, each: 2}.measure(c, trial.Work, n)
+	return difference{with: with, without: emptyLoop, each: 2}.measure(c, trial.Work, n)
 }
 
 // threadTask has two threads on one CPU wake each other. A way to and fro is two

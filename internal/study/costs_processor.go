@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/trial"
 )
 
-// bare is the loop around an operation; the compiler keeps it.
-func bare(n int) error {
+// emptyLoop is the loop around an operation; the compiler keeps it.
+func emptyLoop(n int) error {
 	for range n {
 	}
 	return nil
@@ -115,7 +115,7 @@ func mutexTask(n int64) trial.Task {
 		}
 		return nil
 	}
-	return work(n, difference{with: with, without: bare})
+	return work(n, difference{with: with, without: emptyLoop})
 }
 
 // A shelf keeps the last value that was made, so that it is made on the heap.
@@ -134,7 +134,7 @@ func allocTask(n int64) trial.Task {
 		s.fill(n)
 		return nil
 	}
-	return work(n, difference{with: with, without: bare})
+	return work(n, difference{with: with, without: emptyLoop})
 }
 
 func clockTask(n int64) trial.Task {
@@ -146,10 +146,10 @@ func clockTask(n int64) trial.Task {
 		runtime.KeepAlive(t)
 		return nil
 	}
-	return work(n, difference{with: with, without: bare})
+	return work(n, difference{with: with, without: emptyLoop})
 }
 
-func copyTask(n int64) trial.Task {
+func copyPageTask(n int64) trial.Task {
 	from, to := make([]byte, pageBytes), make([]byte, pageBytes)
 	with := func(n int) error {
 		for range n {
@@ -157,5 +157,5 @@ func copyTask(n int64) trial.Task {
 		}
 		return nil
 	}
-	return work(n, difference{with: with, without: bare})
+	return work(n, difference{with: with, without: emptyLoop})
 }

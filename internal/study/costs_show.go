@@ -138,16 +138,16 @@ func coldNote(e Evidence) string {
 	if len(trials) == 0 {
 		return ""
 	}
-	if why := notCold(trials); why != "" {
+	if why := whyNotCold(trials); why != "" {
 		return "the cold reads are not proven cold: " + why
 	}
 	return fmt.Sprintf("before the cold reads none of the file's pages was in memory, after them %s of %s were, as many as were read; what the disk itself or a machine below this one keeps can't be seen from here",
 		whole(e.Median(coldRung, Value(residentPages))), whole(float64(trials[0].Before.Pages)))
 }
 
-// notCold says what speaks against it that each of the reads went to the disk, or is
+// whyNotCold says what speaks against it that each of the reads went to the disk, or is
 // empty.
-func notCold(trials []result.Trial) string {
+func whyNotCold(trials []result.Trial) string {
 	for _, t := range trials {
 		after, told := t.Values[residentPages]
 		switch {

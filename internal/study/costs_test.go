@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/trial"
 )
 
-// A plant is what an arm is said to have shown in every round.
-type plant struct {
+// A costsPlant is what an arm is said to have shown in every round.
+type costsPlant struct {
 	cost   float64 // ns of one operation
 	spread float64 // the rounds go from cost-spread to cost+spread
 	voluntary, forced,
@@ -28,16 +28,16 @@ type plant struct {
 	after  float64 // pages in memory after the reads
 }
 
-const plantedOperations = 1_000_000
+const costsOperations = 1_000_000
 
-func (p plant) trial(arm string, round, rounds int) result.Trial {
+func (p costsPlant) trial(arm string, round, rounds int) result.Trial {
 	cost := p.cost
 	if rounds > 1 {
 		cost += p.spread * (2*float64(round-1)/float64(rounds-1) - 1)
 	}
-	count := func(each float64) int64 { return int64(math.Round(each * plantedOperations)) }
+	count := func(each float64) int64 { return int64(math.Round(each * costsOperations)) }
 	t := result.Trial{Cell: arm, Round: round, Measurement: result.Measurement{
-		Records: plantedOperations, Elapsed: time.Duration(cost * plantedOperations),
+		Records: costsOperations, Elapsed: time.Duration(cost * costsOperations),
 		Values: map[string]float64{belowResolution: indicator(p.below), residentPages: p.after},
 		IO:     &result.IO{Writes: count(p.writes)}, Before: p.before,
 	}}
@@ -46,7 +46,7 @@ func (p plant) trial(arm string, round, rounds int) result.Trial {
 }
 
 // costsEvidence plants so many rounds.
-func costsEvidence(rounds int, plants map[string]plant, missing ...result.Missing) Evidence {
+func costsEvidence(rounds int, plants map[string]costsPlant, missing ...result.Missing) Evidence {
 	run := result.Run{Header: result.Header{Study: "costs", Missing: missing}}
 	for _, r := range ladder() {
 		p, ok := plants[r.name]
@@ -62,21 +62,21 @@ func costsEvidence(rounds int, plants map[string]plant, missing ...result.Missin
 }
 
 // asPublished is a machine of which everything that the document says is so.
-func asPublished() map[string]plant {
+func asPublished() map[string]costsPlant {
 	cold := &result.Residency{Pages: 16384, Source: "cachestat(2)"}
-	plants := map[string]plant{}
+	plants := map[string]costsPlant{}
 	for _, r := range ladder() {
-		plants[r.name] = plant{cost: 20}
+		plants[r.name] = costsPlant{cost: 20}
 		if r.level != nil {
-			plants[r.name] = plant{cost: r.level.least * 1.5, spread: r.level.least * 0.1}
+			plants[r.name] = costsPlant{cost: r.level.least * 1.5, spread: r.level.least * 0.1}
 		}
 	}
-	plants[bufferedRung] = plant{cost: 100, spread: 2, writes: bufferedCalls}
-	plants[writeRung] = plant{cost: 2000, spread: 50, writes: 1, voluntary: 1}
-	plants[emptyRung] = plant{cost: 75, spread: 5, voluntary: 1}
-	plants[threadRung] = plant{cost: 2000, spread: 50, voluntary: 0.5, forced: 0.5}
-	plants[coldRung] = plant{cost: 7e6, spread: 1e5, before: cold, after: plantedOperations}
-	plants[syncRung] = plant{cost: 1500, spread: 10}
+	plants[bufferedRung] = costsPlant{cost: 100, spread: 2, writes: bufferedCalls}
+	plants[writeRung] = costsPlant{cost: 2000, spread: 50, writes: 1, voluntary: 1}
+	plants[emptyRung] = costsPlant{cost: 75, spread: 5, voluntary: 1}
+	plants[threadRung] = costsPlant{cost: 2000, spread: 50, voluntary: 0.5, forced: 0.5}
+	plants[coldRung] = costsPlant{cost: 7e6, spread: 1e5, before: cold, after: costsOperations}
+	plants[syncRung] = costsPlant{cost: 1500, spread: 10}
 	return plants
 }
 
@@ -86,7 +86,7 @@ func TestCostsClaimsBothWays(t *testing.T) {
 		claims[c.Name] = c
 	}
 	judged := map[string]map[Verdict]bool{}
-	check := func(claim string, want Verdict, change map[string]plant) {
+	check := func(claim string, want Verdict, change map[string]costsPlant) {
 		t.Helper()
 		plants := asPublished()
 		for name, p := range change {
@@ -103,42 +103,42 @@ func TestCostsClaimsBothWays(t *testing.T) {
 		t.Logf("%s: %s: %s: %s", claim, f.Verdict, f.Measured, f.Why)
 	}
 	check("costs-memory", Holds, nil)
-	check("costs-memory", NotHere, map[string]plant{memoryRung: {cost: 95, spread: 5}})
-	check("costs-memory", NotChecked, map[string]plant{memoryRung: {cost: 10, spread: 3}})
+	check("costs-memory", NotHere, map[string]costsPlant{memoryRung: {cost: 95, spread: 5}})
+	check("costs-memory", NotChecked, map[string]costsPlant{memoryRung: {cost: 10, spread: 3}})
 	check("costs-call", Holds, nil)
-	check("costs-call", NotHere, map[string]plant{callRung: {cost: 0.7, spread: 0.1}})
-	check("costs-call", NotHere, map[string]plant{callRung: {cost: 0.7, spread: 0.1, below: true}})
-	check("costs-call", NotChecked, map[string]plant{callRung: {cost: 2, spread: 0.1, below: true}})
+	check("costs-call", NotHere, map[string]costsPlant{callRung: {cost: 0.7, spread: 0.1}})
+	check("costs-call", NotHere, map[string]costsPlant{callRung: {cost: 0.7, spread: 0.1, below: true}})
+	check("costs-call", NotChecked, map[string]costsPlant{callRung: {cost: 2, spread: 0.1, below: true}})
 	check("costs-empty", Holds, nil)
-	check("costs-empty", NotHere, map[string]plant{emptyRung: {cost: 150, spread: 5}})
-	check("costs-empty", NotChecked, map[string]plant{emptyRung: {cost: 100, spread: 20}})
+	check("costs-empty", NotHere, map[string]costsPlant{emptyRung: {cost: 150, spread: 5}})
+	check("costs-empty", NotChecked, map[string]costsPlant{emptyRung: {cost: 100, spread: 20}})
 	check("costs-io", Holds, nil)
-	check("costs-io", NotHere, map[string]plant{readByteRung: {cost: 400, spread: 5}})
-	check("costs-io", NotHere, map[string]plant{readByteRung: {cost: 1000, spread: 300}, writeRung: {cost: 7e3, spread: 5}})
-	check("costs-io", NotChecked, map[string]plant{readByteRung: {cost: 1000, spread: 300}})
+	check("costs-io", NotHere, map[string]costsPlant{readByteRung: {cost: 400, spread: 5}})
+	check("costs-io", NotHere, map[string]costsPlant{readByteRung: {cost: 1000, spread: 300}, writeRung: {cost: 7e3, spread: 5}})
+	check("costs-io", NotChecked, map[string]costsPlant{readByteRung: {cost: 1000, spread: 300}})
 
 	cold, warm := &result.Residency{Pages: 100}, &result.Residency{Pages: 100, Resident: 1}
 	check("costs-seek", Holds, nil)
-	check("costs-seek", NotHere, map[string]plant{coldRung: {cost: 9e4, spread: 1e3, before: cold}})
-	check("costs-seek", NotHere, map[string]plant{coldRung: {cost: 3e7, spread: 1e3, before: cold}})
-	check("costs-seek", NotChecked, map[string]plant{coldRung: {cost: 7e6, before: warm}})
-	check("costs-seek", NotChecked, map[string]plant{coldRung: {cost: 7e6, before: cold, after: 32 * plantedOperations}})
-	check("costs-seek", NotChecked, map[string]plant{coldRung: {cost: 7e6}})
+	check("costs-seek", NotHere, map[string]costsPlant{coldRung: {cost: 9e4, spread: 1e3, before: cold}})
+	check("costs-seek", NotHere, map[string]costsPlant{coldRung: {cost: 3e7, spread: 1e3, before: cold}})
+	check("costs-seek", NotChecked, map[string]costsPlant{coldRung: {cost: 7e6, before: warm}})
+	check("costs-seek", NotChecked, map[string]costsPlant{coldRung: {cost: 7e6, before: cold, after: 32 * costsOperations}})
+	check("costs-seek", NotChecked, map[string]costsPlant{coldRung: {cost: 7e6}})
 
-	check("costs-switch", Holds, map[string]plant{emptyRung: {cost: 1500, spread: 10}})
+	check("costs-switch", Holds, map[string]costsPlant{emptyRung: {cost: 1500, spread: 10}})
 	check("costs-switch", NotHere, nil)
-	check("costs-switch", NotChecked, map[string]plant{emptyRung: {cost: 1000, spread: 100}})
+	check("costs-switch", NotChecked, map[string]costsPlant{emptyRung: {cost: 1000, spread: 100}})
 	check("costs-call-switches", Holds, nil)
-	check("costs-call-switches", NeverSo, map[string]plant{emptyRung: {cost: 75, voluntary: 0.001}, writeRung: {cost: 2000, voluntary: 0.003, forced: 0.5}})
-	check("costs-call-switches", NotChecked, map[string]plant{emptyRung: {cost: 75, voluntary: 0.5}, writeRung: {cost: 2000, voluntary: 0.003}})
-	check("costs-call-switches", NotChecked, map[string]plant{emptyRung: {cost: 75}, writeRung: {cost: 2000}, threadRung: {cost: 2000}})
+	check("costs-call-switches", NeverSo, map[string]costsPlant{emptyRung: {cost: 75, voluntary: 0.001}, writeRung: {cost: 2000, voluntary: 0.003, forced: 0.5}})
+	check("costs-call-switches", NotChecked, map[string]costsPlant{emptyRung: {cost: 75, voluntary: 0.5}, writeRung: {cost: 2000, voluntary: 0.003}})
+	check("costs-call-switches", NotChecked, map[string]costsPlant{emptyRung: {cost: 75}, writeRung: {cost: 2000}, threadRung: {cost: 2000}})
 
 	check("costs-middle-layer", Holds, nil)
-	check("costs-middle-layer", NotHere, map[string]plant{bufferedRung: {cost: 1800, spread: 10, writes: bufferedCalls}})
-	check("costs-middle-layer", NotChecked, map[string]plant{bufferedRung: {cost: 1000, spread: 300, writes: bufferedCalls}})
+	check("costs-middle-layer", NotHere, map[string]costsPlant{bufferedRung: {cost: 1800, spread: 10, writes: bufferedCalls}})
+	check("costs-middle-layer", NotChecked, map[string]costsPlant{bufferedRung: {cost: 1000, spread: 300, writes: bufferedCalls}})
 	check("costs-not-the-disk", Holds, nil)
-	check("costs-not-the-disk", NotHere, map[string]plant{syncRung: {cost: 6e4, spread: 1e3}})
-	check("costs-not-the-disk", NotChecked, map[string]plant{syncRung: {cost: 2000, spread: 500}})
+	check("costs-not-the-disk", NotHere, map[string]costsPlant{syncRung: {cost: 6e4, spread: 1e3}})
+	check("costs-not-the-disk", NotChecked, map[string]costsPlant{syncRung: {cost: 2000, spread: 500}})
 	for name := range claims {
 		if !judged[name][Holds] || len(judged[name]) < 3 {
 			t.Errorf("%s is tested for %v only", name, judged[name])
@@ -163,7 +163,7 @@ func TestCostsClaimsWithoutTheirArms(t *testing.T) {
 
 func TestCostsClaimsNameTheirArms(t *testing.T) {
 	for _, c := range Costs().Claims {
-		plants := map[string]plant{}
+		plants := map[string]costsPlant{}
 		for _, arm := range c.Arms {
 			plants[arm] = asPublished()[arm]
 		}
@@ -175,7 +175,7 @@ func TestCostsClaimsNameTheirArms(t *testing.T) {
 }
 
 // texts are all that a study shows.
-func shownTexts(s Shown) string {
+func costsTexts(s Shown) string {
 	all := []string{s.Learnt}
 	for _, t := range s.Tables {
 		all = append(all, t.Title)
@@ -195,7 +195,7 @@ func TestCostsShowWhateverThereIs(t *testing.T) {
 	delete(some, coldRung)
 	delete(some, callRung)
 	below := asPublished()
-	below[callRung] = plant{cost: 0.1, below: true}
+	below[callRung] = costsPlant{cost: 0.1, below: true}
 	for name, e := range map[string]Evidence{
 		"all":     costsEvidence(10, asPublished()),
 		"few":     costsEvidence(3, asPublished()),
@@ -206,7 +206,7 @@ func TestCostsShowWhateverThereIs(t *testing.T) {
 		"below":   costsEvidence(10, below),
 	} {
 		shown := showCosts(e)
-		text := shownTexts(shown)
+		text := costsTexts(shown)
 		if strings.Contains(text, "NaN") || strings.Contains(text, "Inf") || strings.Contains(text, "%!") {
 			t.Errorf("%s: %s", name, text)
 		}
@@ -228,7 +228,7 @@ func TestCostsShowWhateverThereIs(t *testing.T) {
 
 func TestCostsAreInOrder(t *testing.T) {
 	plants := asPublished()
-	plants[writeRung] = plant{cost: 0.5}
+	plants[writeRung] = costsPlant{cost: 0.5}
 	rows := showCosts(costsEvidence(10, plants)).Tables[0].Rows
 	if rows[0][0] != writeRung || rows[0][4] != "no: less" || rows[len(rows)-1][0] != coldRung || rows[len(rows)-1][4] != "yes" {
 		t.Errorf("%q", rows)
@@ -238,7 +238,7 @@ func TestCostsAreInOrder(t *testing.T) {
 func TestLearntChangesWithTheFigures(t *testing.T) {
 	plants := asPublished()
 	before := showCosts(costsEvidence(10, plants)).Learnt
-	plants[writeRung] = plant{cost: 300, writes: 1}
+	plants[writeRung] = costsPlant{cost: 300, writes: 1}
 	if after := showCosts(costsEvidence(10, plants)).Learnt; before == after || !strings.Contains(before, "20x") || !strings.Contains(after, "3x") {
 		t.Errorf("%s\n%s", before, after)
 	}
@@ -278,30 +278,23 @@ func TestChaseGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
-// TestCostsForReal runs every rung once, small.
+// TestCostsForReal runs every rung, small.
 func TestCostsForReal(t *testing.T) {
-	g, err := trial.OpenGround(t.TempDir(), true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
 	procs := runtime.GOMAXPROCS(0)
-	for _, a := range costsArms(Choice{Preset: Quick(), Count: 100}) {
-		if a.Missing != "" {
-			t.Logf("%s: %s", a.Name, a.Missing)
-			continue
+	run := runStudy(t, Costs(), Choice{Preset: Quick(), Count: 100, Rounds: 1})
+	if now := runtime.GOMAXPROCS(0); now != procs {
+		t.Errorf("GOMAXPROCS was %d and is %d", procs, now)
+	}
+	if len(run.Header.Cells)+len(run.Header.Missing) != len(ladder())+1 {
+		t.Errorf("%d arms, %d missing", len(run.Header.Cells), len(run.Header.Missing))
+	}
+	for _, trial := range run.Trials {
+		if trial.Elapsed <= 0 || trial.Records < 8 || trial.Records > 200 {
+			t.Errorf("%s: %v for %d operations", trial.Cell, trial.Elapsed, trial.Records)
 		}
-		m, err := a.Task().Run(context.Background(), g, trial.NotCounting, a.Records, 0)
-		if err != nil {
-			t.Errorf("%s: %v", a.Name, err)
-			continue
-		}
-		if m.Elapsed <= 0 || m.Records < 8 || m.Records > 200 {
-			t.Errorf("%s: %v for %d operations", a.Name, m.Elapsed, m.Records)
-		}
-		if runtime.GOMAXPROCS(0) != procs {
-			t.Fatalf("%s leaves GOMAXPROCS %d", a.Name, runtime.GOMAXPROCS(0))
-		}
+	}
+	if text := costsTexts(showCosts(EvidenceOf(run))); strings.Contains(text, "NaN") || strings.Contains(text, "%!") {
+		t.Error(text)
 	}
 }
 
@@ -327,7 +320,7 @@ func TestWrongBytesFailATrialOfCosts(t *testing.T) {
 		}
 		do := task.Do
 		task.Do = func(ctx context.Context, c *trial.Clock) error {
-			return errors.Join(do(ctx, c), spoil(c.Path))
+			return errors.Join(do(ctx, c), spoilFile(c.Path))
 		}
 		g, err := trial.OpenGround(t.TempDir(), true)
 		if err != nil {
@@ -345,8 +338,8 @@ func TestWrongBytesFailATrialOfCosts(t *testing.T) {
 	check("growing", syncTask(true)(2))
 }
 
-// spoil changes the file's first byte.
-func spoil(path string) error {
+// spoilFile changes the file's first byte.
+func spoilFile(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return err

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/trial"
 )
 
-// planted returns the times of the turns: about ns, up and down by the jitter.
-func planted(ns, jitter float64) (times []float64) {
+// turnsOf returns the times of the turns: about ns, up and down by the jitter.
+func turnsOf(ns, jitter float64) (times []float64) {
 	for i := range turns {
 		times = append(times, ns+jitter*float64(i*7%5-2))
 	}
@@ -26,27 +26,27 @@ func TestCostIsWhatTheLoopTakesLonger(t *testing.T) {
 			t.Errorf("cost %v, below %v; want %v, %v", cost, below, want, wantBelow)
 		}
 	}
-	check(planted(1300, 0), planted(300, 0), 1, false)
-	check(planted(1300, 10), planted(300, 0), 1, false)
-	check(planted(300+250, 10), planted(300, 0), 0.25, false)
+	check(turnsOf(1300, 0), turnsOf(300, 0), 1, false)
+	check(turnsOf(1300, 10), turnsOf(300, 0), 1, false)
+	check(turnsOf(300+250, 10), turnsOf(300, 0), 0.25, false)
 
 	// The operation is the loop itself: nothing is left, and no cost below nothing.
-	check(planted(300, 0), planted(300, 0), 0.001, true)
-	check(planted(300, 20), planted(300, 0), 0.02, true)
-	check(planted(290, 0), planted(300, 0), 0.001, true)
-	check(planted(290, 20), planted(300, 0), 0.01, true)
+	check(turnsOf(300, 0), turnsOf(300, 0), 0.001, true)
+	check(turnsOf(300, 20), turnsOf(300, 0), 0.02, true)
+	check(turnsOf(290, 0), turnsOf(300, 0), 0.001, true)
+	check(turnsOf(290, 20), turnsOf(300, 0), 0.01, true)
 }
 
 func TestOneLongTurnDoesNotCount(t *testing.T) {
-	with := planted(1300, 1)
+	with := turnsOf(1300, 1)
 	with[3], with[9] = 4e6, 8e6 // another process had the CPU
-	if cost, below := costOf(with, planted(300, 1), 1000); math.Abs(cost-1) > 0.01 || below {
+	if cost, below := costOf(with, turnsOf(300, 1), 1000); math.Abs(cost-1) > 0.01 || below {
 		t.Errorf("cost %v, below %v", cost, below)
 	}
 }
 
-// runTask runs a task once on a folder of the test's own.
-func runTask(t *testing.T, task trial.Task, records int64) result.Measurement {
+// runOnce runs a task once on a folder of the test's own.
+func runOnce(t *testing.T, task trial.Task, records int64) result.Measurement {
 	t.Helper()
 	g, err := trial.OpenGround(t.TempDir(), true)
 	if err != nil {
@@ -61,7 +61,7 @@ func runTask(t *testing.T, task trial.Task, records int64) result.Measurement {
 }
 
 func TestTheLoopItselfCostsNothing(t *testing.T) {
-	m := runTask(t, work(1_000_000, difference{with: bare, without: bare}), 1)
+	m := runOnce(t, work(1_000_000, difference{with: emptyLoop, without: emptyLoop}), 1)
 	if each := PerRecord(result.Trial{Measurement: m}); !(each > 0) || math.IsInf(each, 0) || m.Records != 1_000_000 {
 		t.Errorf("%v a pass, %d records", each, m.Records)
 	}
@@ -78,7 +78,7 @@ func TestADifferenceDoesWhatItSays(t *testing.T) {
 		without: func(n int) error { without += 4 * n; return nil },
 		each:    4,
 	}
-	m := runTask(t, work(25*4*10, d), 1)
+	m := runOnce(t, work(25*4*10, d), 1)
 	if with != 2*25*4*10 || without != 25*4*10 || m.Records != 25*4*10 {
 		t.Errorf("with %d, without %d, %d records", with, without, m.Records)
 	}
@@ -92,7 +92,7 @@ func TestTheFirstErrorEndsADifference(t *testing.T) {
 	defer g.Close()
 	calls := 0
 	fails := func(int) error { calls++; return context.Canceled }
-	for _, d := range []difference{{with: fails, without: bare}, {with: bare, without: fails}} {
+	for _, d := range []difference{{with: fails, without: emptyLoop}, {with: emptyLoop, without: fails}} {
 		calls = 0
 		if _, err := work(100, d).Run(context.Background(), g, trial.NotCounting, 1, 0); err == nil || calls != 1 {
 			t.Errorf("err = %v after %d calls", err, calls)
