@@ -94,6 +94,7 @@ const (
 	goEmptyRung  = "empty system call, Go's way"
 	switchRung   = "goroutine switch, one CPU"
 	crossRung    = "goroutine switch, two CPUs"
+	lockedRung   = "goroutine switch, own threads"
 	threadRung   = "thread switch"
 	faultRung    = "page fault"
 	writeRung    = "write of 40 bytes"
@@ -114,34 +115,45 @@ const bareLoop = "less the bare loop"
 func processorRungs() []rung {
 	const loads = "each needs the last; 16 loads less 8"
 	return []rung{
-		{name: callRung, level: &callLevel, method: "not inlined, less the same inlined", does: "calls a function that adds one", count: 1_000_000, each: 2, task: callTask},
-		{name: loadRung, level: &memoryLevel, method: loads, does: "follows a chain of loads through 16 KiB", count: 1_000_000, each: 4, task: chase(smallRing)},
-		{name: mutexRung, method: bareLoop, does: "locks and unlocks a sync.Mutex that nobody else has", count: 500_000, each: 12, task: mutexTask},
+		{name: callRung, level: &callLevel, method: "not inlined, less the same inlined", does: "calls a function that adds one", count: 10_000_000, each: 2, task: callTask},
+		{name: loadRung, level: &memoryLevel, method: loads, does: "follows a chain of loads through 16 KiB", count: 5_000_000, each: 4, task: chase(smallRing)},
+		{name: mutexRung, method: bareLoop, does: "locks and unlocks a sync.Mutex that nobody else has", count: 1_000_000, each: 12, task: mutexTask},
 		{name: allocRung, method: bareLoop, does: "makes a value of 64 bytes on the heap, and has the collector take it away", count: 250_000, each: 40, task: allocTask},
-		{name: clockRung, method: bareLoop, does: "reads the clock: time.Now", count: 250_000, each: 60, task: clockTask},
-		{name: copyRung, method: bareLoop, does: "copies 4096 bytes within the first cache", count: 250_000, each: 50, task: copyPageTask},
-		{name: memoryRung, level: &memoryLevel, method: loads, does: "follows a chain of loads through 256 MiB, in no order that can be foreseen", count: 50_000, each: 6000, task: chase(largeRing)},
+		{name: clockRung, method: bareLoop, does: "reads the clock: time.Now", count: 300_000, each: 60, task: clockTask},
+		{name: copyRung, method: bareLoop, does: "copies 4096 bytes within the first cache", count: 500_000, each: 50, task: copyPageTask},
+		{name: memoryRung, level: &memoryLevel, method: loads, does: "follows a chain of loads through 256 MiB, in no order that can be foreseen", count: 100_000, each: 3000, task: chase(largeRing)},
 		{name: bufferedRung, method: "os.File under bufio, 4 KiB", does: "writes 40 bytes through a bufio.Writer of 4 KiB, flushed at the end of each turn", count: 100_000, each: 60, bytes: 4_000_000, task: recordsTask(true)},
 	}
 }
 
 func kernelRungs() []rung {
-	const twoThreads = "pipes on one CPU, less the calls alone"
-	cross := rung{name: crossRung, method: "half a way to and fro", does: "hands a token to a goroutine that may run on another CPU, over unbuffered channels", count: 50_000, each: 400, task: switchTask(2)}
-	if runtime.NumCPU() < 2 {
-		cross.missing = "there is one CPU only"
-	}
 	rungs := []rung{
 		{name: emptyRung, level: &emptyLevel, method: "getppid, " + bareLoop, does: "calls getppid(2) by RawSyscall", count: 200_000, each: 100, task: emptyTask},
 		{name: goEmptyRung, level: &emptyLevel, method: "by Syscall, " + bareLoop, does: "calls getppid(2) by Syscall, which tells the scheduler", count: 200_000, each: 130, task: goEmptyTask},
-		{name: faultRung, method: "first touch, less the second", does: "touches fresh memory, a page of 4 KiB at a time", count: 8_000, each: 1500, task: faultTask},
-		{name: threadRung, level: &switchLevel, method: twoThreads, does: "two threads on one CPU wake each other", count: 10_000, each: 8000, task: threadTask},
+		{name: faultRung, method: "first touch, less the second", does: "touches fresh memory, a page at a time", count: 8_000, each: 1500, task: faultTask},
+		{name: threadRung, level: &switchLevel, method: "pipes on one CPU, less the calls alone", does: "two threads on one CPU wake each other", count: 10_000, each: 8000, task: threadTask},
 	}
 	for i := range rungs {
 		rungs[i].missing = onlyLinux("measured by Linux's own calls")
 	}
-	one := rung{name: switchRung, method: "half a way to and fro", does: "hands a token to another goroutine on the one CPU, over unbuffered channels", count: 50_000, each: 250, task: switchTask(1)}
-	return append(rungs, one, cross)
+	return append(rungs, goroutineRungs()...)
+}
+
+// goroutineRungs are Go's own switches. Where there are more CPUs, its scheduler may
+// leave two goroutines that wait for each other on one of them, and mostly does:
+// only those that keep to threads of their own must wake a thread each time.
+func goroutineRungs() []rung {
+	const half = "half a way to and fro"
+	rungs := []rung{
+		{name: switchRung, method: half, does: "hands a token to another goroutine, over unbuffered channels and with GOMAXPROCS 1", count: 50_000, each: 250, task: switchTask(1, false)},
+		{name: crossRung, method: half, does: "the same with GOMAXPROCS 2: the other goroutine may run on the other CPU", count: 50_000, each: 400, task: switchTask(2, false)},
+		{name: lockedRung, method: half, does: "the same with each goroutine locked to a thread of its own", count: 5_000, each: 10_000, task: switchTask(2, true)},
+	}
+	if runtime.NumCPU() < 2 {
+		rungs[1].missing = "there is one CPU only"
+		rungs[2].missing = rungs[1].missing
+	}
+	return rungs
 }
 
 // onlyLinux is why a rung is missing elsewhere.

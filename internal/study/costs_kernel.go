@@ -3,6 +3,7 @@ package study
 import (
 	"context"
 	"errors"
+	"os"
 	"runtime"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
@@ -17,34 +18,31 @@ func goEmptyTask(n int64) trial.Task {
 	return work(n, difference{with: sys.EmptyScheduledCalls, without: emptyLoop})
 }
 
-// faultPage is the least page of any system that has the rung; where pages are
-// larger, some touches are no fault, and the faults counted tell.
-const faultPage = pageBytes
-
 // faultTask touches each page once for the fault, and a second time for what the
 // touch takes without it. As much memory is had and given back before: a virtual
 // machine's host finds the pages for it only then.
 func faultTask(n int64) trial.Task {
 	n = max(n, turns)
+	page := os.Getpagesize()
 	do := func(_ context.Context, c *trial.Clock) error {
-		memory, err := sys.MapFresh(int(n) * faultPage)
+		memory, err := sys.MapFresh(int(n) * page)
 		if err != nil {
 			return err
 		}
 		at := 0 // the first page of the turn
 		first := func(n int) error {
-			touch(memory[at : at+n*faultPage])
+			touch(memory[at:at+n*page], page)
 			return nil
 		}
 		second := func(n int) error {
-			touch(memory[at : at+n*faultPage])
-			at += n * faultPage
+			touch(memory[at:at+n*page], page)
+			at += n * page
 			return nil
 		}
 		err = difference{with: first, without: second}.measure(c, trial.Work, n)
 		return errors.Join(err, sys.Unmap(memory))
 	}
-	return trial.Task{Make: func(string) error { return backMemory(int(n) * faultPage) }, Do: do}
+	return trial.Task{Make: func(string) error { return backMemory(int(n) * page) }, Do: do}
 }
 
 func backMemory(size int) error {
@@ -52,12 +50,12 @@ func backMemory(size int) error {
 	if err != nil {
 		return err
 	}
-	touch(memory)
+	touch(memory, os.Getpagesize())
 	return sys.Unmap(memory)
 }
 
-func touch(memory []byte) {
-	for i := 0; i < len(memory); i += faultPage {
+func touch(memory []byte, page int) {
+	for i := 0; i < len(memory); i += page {
 		memory[i] = 1
 	}
 }
@@ -71,21 +69,21 @@ func withProcs(n int, do func() error) error {
 }
 
 // switchTask hands a token to and fro: each way is one switch.
-func switchTask(procs int) func(n int64) trial.Task {
+func switchTask(procs int, locked bool) func(n int64) trial.Task {
 	return func(n int64) trial.Task {
 		return trial.Task{Do: func(_ context.Context, c *trial.Clock) error {
-			return withProcs(procs, func() error { return handOver(c, n) })
+			return withProcs(procs, func() error { return handOver(c, n, locked) })
 		}}
 	}
 }
 
-func handOver(c *trial.Clock, n int64) error {
+func handOver(c *trial.Clock, n int64, locked bool) error {
 	there, back := make(chan struct{}), make(chan struct{})
-	go func() {
+	go onThread(locked, func() {
 		for range there {
 			back <- struct{}{}
 		}
-	}()
+	})
 	defer close(there)
 	with := func(n int) error {
 		for range n {
@@ -94,7 +92,20 @@ func handOver(c *trial.Clock, n int64) error {
 		}
 		return nil
 	}
-	return difference{with: with, without: emptyLoop, each: 2}.measure(c, trial.Work, n)
+	var err error
+	onThread(locked, func() {
+		err = difference{with: with, without: emptyLoop, each: 2}.measure(c, trial.Work, n)
+	})
+	return err
+}
+
+// onThread does it, locked to the goroutine's thread or not.
+func onThread(locked bool, do func()) {
+	if locked {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+	}
+	do()
 }
 
 // threadTask has two threads on one CPU wake each other. A way to and fro is two

@@ -130,6 +130,7 @@ func TestCostsClaimsBothWays(t *testing.T) {
 	check("costs-switch", NotChecked, map[string]costsPlant{emptyRung: {cost: 1000, spread: 100}})
 	check("costs-call-switches", Holds, nil)
 	check("costs-call-switches", NeverSo, map[string]costsPlant{emptyRung: {cost: 75, voluntary: 0.001}, writeRung: {cost: 2000, voluntary: 0.003, forced: 0.5}})
+	check("costs-call-switches", NotChecked, map[string]costsPlant{emptyRung: {cost: 75}})
 	check("costs-call-switches", NotChecked, map[string]costsPlant{emptyRung: {cost: 75, voluntary: 0.5}, writeRung: {cost: 2000, voluntary: 0.003}})
 	check("costs-call-switches", NotChecked, map[string]costsPlant{emptyRung: {cost: 75}, writeRung: {cost: 2000}, threadRung: {cost: 2000}})
 
