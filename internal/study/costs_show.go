@@ -45,7 +45,7 @@ func hierarchyTable(e Evidence, rungs []rung) Table {
 		Title: "The same here, in order of cost",
 		Head:  []string{"operation", "published", "measured here (95 %)", "method", "within the range?"},
 		Notes: []string{
-			"the cost of one operation; what is fast is the median of 25 turns in each trial, in which the loop with the operation is timed beside the loop without it, and the one is taken off the other",
+			fmt.Sprintf("the cost of one operation; what is fast is the median of %d turns in each trial, in which the loop with the operation is timed beside the loop without it, and the one is taken off the other", turns),
 			"the range beside the thread switch was published for the way into the kernel and back, which the empty system call is",
 		},
 	}
