@@ -277,7 +277,9 @@ func readCold(c *trial.Clock, n int64) error {
 	}
 	s := stopwatch{times: result.NewHistogram()}
 	page := make([]byte, pageBytes)
-	for _, i := range rand.Perm(coldBytes / pageBytes)[:n] {
+	// The same places in every trial, each time of a new file.
+	places := rand.New(rand.NewPCG(coldBytes, uint64(n))).Perm(coldBytes / pageBytes)[:n]
+	for _, i := range places {
 		err := s.time(func() error { _, err := f.ReadAt(page, int64(i)*pageBytes); return err })
 		if err == nil {
 			err = checkPage(page, int64(i))
