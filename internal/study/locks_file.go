@@ -31,11 +31,14 @@ func fileLine(i int64) []byte {
 
 func linesTask(lines int64, buffered bool) trial.Task {
 	var text []byte
-	for i := range lines {
-		text = append(text, fileLine(i)...)
-	}
 	return trial.Task{
-		Writes: int64(len(text)),
+		Writes: lines * int64(len(fileLine(0))),
+		Make: func(string) error {
+			for i := range lines {
+				text = append(text, fileLine(i)...)
+			}
+			return nil
+		},
 		Do: func(_ context.Context, c *trial.Clock) error {
 			f, err := os.OpenFile(c.Path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 			if err != nil {

@@ -125,11 +125,13 @@ func (l mapLoad) run(m sharedMap, first, n int64) (found int64) {
 }
 
 func (w mapWay) task(c crew, l mapLoad) trial.Task {
-	shared := w.start()
-	for key := range l.keys {
-		shared.set(key, 0)
+	shared, found := w.start(), new(atomic.Int64)
+	fill := func(string) error {
+		for key := range l.keys {
+			shared.set(key, 0)
+		}
+		return nil
 	}
-	found := new(atomic.Int64)
 	do := func(_ context.Context, clock *trial.Clock) error {
 		for range l.passes {
 			c.work(l.steps, func(first, n int64) { found.Add(l.run(shared, first, n)) })
@@ -137,7 +139,7 @@ func (w mapWay) task(c crew, l mapLoad) trial.Task {
 		clock.Lap(trial.Work)
 		return nil
 	}
-	return trial.Task{Do: do, Check: func(string) error { return l.check(shared, found.Load()) }}
+	return trial.Task{Make: fill, Do: do, Check: func(string) error { return l.check(shared, found.Load()) }}
 }
 
 // check replays the steps, and asks the map for every key.

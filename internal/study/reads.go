@@ -155,7 +155,7 @@ func (r fileReading) arm(c Choice, text *readText, arms int) Arm {
 			RecordBytes: 1, Writers: 1, Records: r.bytes, Cache: r.cache,
 		},
 		Time:  15*time.Millisecond + time.Duration(r.bytes)*r.each/1000 + time.Duration(text.size/8),
-		Bytes: text.size / int64(arms*(c.rounds()+1)) / 3,
+		Bytes: text.size / int64(arms*(c.rounds()+1)),
 		Room:  text.size,
 		Task:  func() trial.Task { return r.task(text) },
 	}
