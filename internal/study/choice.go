@@ -115,8 +115,8 @@ const (
 	TakesPolicy  = "policy"
 )
 
-// settings returns what was chosen, as the results keep it.
-func (c Choice) settings() map[string]string {
+// Settings returns what was chosen, as the results keep it.
+func (c Choice) Settings() map[string]string {
 	all := map[string]string{
 		TakesRecord: texts(c.Records), TakesBuffer: texts(c.Buffers), TakesWriters: texts(c.Writers), TakesPolicy: texts(c.Policies),
 		"only": strings.Join(c.Only, "\n"),
