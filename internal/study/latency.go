@@ -72,10 +72,10 @@ type latencyPlan struct {
 }
 
 func newLatencyPlan(c Choice) latencyPlan {
-	p := latencyPlan{record: 128, count: 100_000, durable: 1000, open: 1000, visible: 1000, killed: 800, choice: c}
+	p := latencyPlan{record: 128, count: 50_000, durable: 1000, open: 1000, visible: 1000, killed: 800, choice: c}
 	switch {
 	case c.Preset.Name == quick:
-		p.count, p.durable = 50_000, 500
+		p.durable = 500
 	case c.Preset.Full:
 		p.count, p.durable, p.open, p.visible = 500_000, 10_000, 10_000, 5000
 	}
@@ -140,11 +140,11 @@ func once(arms []Arm) []Arm {
 const settling = 30 * time.Millisecond // preparing a trial, checking and removing what it wrote
 
 func (p latencyPlan) writeArms() (arms []Arm) {
-	policies := []holdfast.Policy{
-		holdfast.Unbuffered(), holdfast.Buffered(4 * holdfast.KiB), holdfast.Buffered(64 * holdfast.KiB), holdfast.Buffered(256 * holdfast.KiB),
-		flushed(64*holdfast.KiB, 10*time.Millisecond), flushed(64*holdfast.KiB, 100*time.Millisecond), flushed(64*holdfast.KiB, time.Second),
-		holdfast.Periodic(time.Second), holdfast.Durable(),
-	}
+	policies := p.firstOf(3,
+		holdfast.Buffered(64*holdfast.KiB), flushed(64*holdfast.KiB, 10*time.Millisecond), holdfast.Durable(),
+		holdfast.Unbuffered(), holdfast.Buffered(4*holdfast.KiB), holdfast.Buffered(256*holdfast.KiB),
+		flushed(64*holdfast.KiB, 100*time.Millisecond), flushed(64*holdfast.KiB, time.Second), holdfast.Periodic(time.Second),
+	)
 	outlets := []outlet{{by: byNothing}, {by: byFile}}
 	outlets = append(outlets, p.bufios(4*holdfast.KiB, 64*holdfast.KiB)...)
 	for _, o := range append(outlets, p.writers(policies...)...) {
@@ -164,10 +164,10 @@ func (p latencyPlan) writeArms() (arms []Arm) {
 }
 
 func (p latencyPlan) openArms() (arms []Arm) {
-	policies := []holdfast.Policy{
-		holdfast.Buffered(64 * holdfast.KiB), flushed(64*holdfast.KiB, 10*time.Millisecond),
-		holdfast.Periodic(50 * time.Millisecond), holdfast.Durable(),
-	}
+	policies := p.firstOf(2,
+		holdfast.Buffered(64*holdfast.KiB), holdfast.Durable(),
+		flushed(64*holdfast.KiB, 10*time.Millisecond), holdfast.Periodic(50*time.Millisecond),
+	)
 	outlets := append([]outlet{{by: byNothing}, {by: byFile}}, p.bufios(64*holdfast.KiB)...)
 	for _, o := range append(outlets, p.writers(policies...)...) {
 		a := p.arm(inOpenLoop, o, p.open, fmt.Sprintf("%d records a second are due, one Write each", openRate))
@@ -180,10 +180,10 @@ func (p latencyPlan) openArms() (arms []Arm) {
 }
 
 func (p latencyPlan) visibleArms() (arms []Arm) {
-	policies := []holdfast.Policy{
-		holdfast.Buffered(512), holdfast.Buffered(4 * holdfast.KiB), holdfast.Buffered(64 * holdfast.KiB),
-		flushed(256*holdfast.KiB, 10*time.Millisecond), flushed(256*holdfast.KiB, 100*time.Millisecond), flushed(holdfast.MiB, time.Second),
-	}
+	policies := p.firstOf(2,
+		holdfast.Buffered(4*holdfast.KiB), flushed(256*holdfast.KiB, 10*time.Millisecond), flushed(256*holdfast.KiB, 100*time.Millisecond),
+		holdfast.Unbuffered(), holdfast.Buffered(512), holdfast.Buffered(64*holdfast.KiB), flushed(holdfast.MiB, time.Second),
+	)
 	outlets := append([]outlet{{by: byFile}}, p.bufios(4*holdfast.KiB, 64*holdfast.KiB)...)
 	outlets = append(outlets, outlet{byBufio, flushed(256*holdfast.KiB, window)})
 	for _, o := range append(outlets, p.writers(policies...)...) {
@@ -202,10 +202,9 @@ func (p latencyPlan) visibleArms() (arms []Arm) {
 }
 
 func (p latencyPlan) killedArms() (arms []Arm) {
-	policies := []holdfast.Policy{
-		holdfast.Unbuffered(), holdfast.Buffered(4 * holdfast.KiB), holdfast.Buffered(64 * holdfast.KiB),
-		flushed(256*holdfast.KiB, lossWindow), holdfast.Durable(),
-	}
+	policies := p.firstOf(1,
+		flushed(256*holdfast.KiB, lossWindow), holdfast.Unbuffered(), holdfast.Buffered(4*holdfast.KiB), holdfast.Buffered(64*holdfast.KiB), holdfast.Durable(),
+	)
 	outlets := append([]outlet{{by: byFile}}, p.bufios(4*holdfast.KiB, 64*holdfast.KiB)...)
 	outlets = append(outlets, outlet{byBufio, flushed(256*holdfast.KiB, lossWindow)})
 	for _, o := range append(outlets, p.writers(policies...)...) {
@@ -232,6 +231,14 @@ func noSharedClock() string {
 		return err.Error()
 	}
 	return ""
+}
+
+// firstOf returns the policies, or the first few, which tell most, in a quick run.
+func (p latencyPlan) firstOf(few int, policies ...holdfast.Policy) []holdfast.Policy {
+	if p.choice.Preset.Name == quick {
+		return policies[:few]
+	}
+	return policies
 }
 
 // flushed is a policy with a buffer and a flush by time.

@@ -35,14 +35,14 @@ func textOrDash(text string) string {
 }
 
 func showLatency(e Evidence) Shown {
-	said := Table{Title: "What was measured of it", Head: append(slices.Clone(latencyHead), "verdict", "why")}
+	said := Table{Title: "What was measured of it", Head: append(slices.Clone(latencyHead), "verdict")}
 	for _, c := range latencyClaims() {
 		f := c.Judge(e)
-		said.Rows = append(said.Rows, []string{c.Says, textOrDash(f.Measured), string(f.Verdict), f.Why})
+		said.Rows = append(said.Rows, []string{c.Says, textOrDash(f.Measured), string(f.Verdict)})
 	}
 	l := latencyEvidence{e}
 	return Shown{
-		Tables:  []Table{said, l.writes(), l.openLoop(), l.visible(), l.killed(), l.memory()},
+		Tables:  []Table{said, l.writes(), l.payments(), l.openLoop(), l.visible(), l.killed(), l.memory()},
 		Picture: l.picture(),
 		Learnt:  l.learnt(),
 	}
@@ -115,26 +115,38 @@ func inGroup(arm string) string {
 
 func (l latencyEvidence) writes() Table {
 	t := Table{
-		Title: "One Write at full speed, and who pays",
-		Head:  []string{"write by", "p50", "p99", "p99.9", "longest", "p50 to os.File", "p99.9 to os.File", "write calls predicted", "observed", "pays", "of the time", "CPU"},
+		Title: "One Write at full speed",
+		Head:  []string{"write by", "p50", "p99", "p99.9", "longest", "p50 to os.File", "p99.9 to os.File"},
 		Notes: []string{
 			"percentiles are of the Writes of all rounds, ratios of the rounds' own",
-			"the clock itself takes " + duration(l.clock()) + " a Write: the arm nothing, which is in all the others; the share of the time is without it",
-			"pays: as many Writes as write calls are predicted, if these are the slowest, and their share of the time of all",
+			"the clock itself takes " + duration(l.clock()) + " a Write: the arm nothing, which is in all the others",
 		},
 	}
 	return l.table(t, func(c result.Cell) []string {
-		o, all := outletOf(c), l.all(c.Name, response)
-		calls := o.calls(c.Records, c.RecordBytes)
-		row := append(quantiles(all), l.against(c, p50), l.against(c, p999), whole(float64(calls)), whole(l.Median(c.Name, Writes)))
-		return append(row, l.payers(all, calls, c.Records)...)
+		return append(quantiles(l.all(c.Name, response)), l.against(c, p50), l.against(c, p999))
+	}, inWrites, inDurable)
+}
+
+func (l latencyEvidence) payments() Table {
+	t := Table{
+		Title: "Who pays for the write calls",
+		Head:  []string{"write by", "calls predicted", "observed", "pays", "of the time", "CPU a Write"},
+		Notes: []string{
+			"pays: as many Writes as calls are predicted, if these are the slowest; and their share of the time of all, without the clock's own",
+		},
+	}
+	return l.table(t, func(c result.Cell) []string {
+		calls := outletOf(c).calls(c.Records, c.RecordBytes)
+		row := []string{whole(float64(calls)), whole(l.Median(c.Name, Writes))}
+		row = append(row, l.payers(l.all(c.Name, response), calls, c.Records)...)
+		return append(row, duration(l.Median(c.Name, func(t result.Trial) float64 { return float64(t.CPU()) / float64(t.Records) })))
 	}, inWrites, inDurable)
 }
 
 // against is the ratio of a figure to that of the plain file, with its word.
 func (l latencyEvidence) against(c result.Cell, of Metric) string {
 	const plain = inWrites + "/" + byFile
-	if c.Group != inWrites || c.Name == plain {
+	if c.Group != inWrites || c.Name == plain || outletOf(c).by == byNothing {
 		return dash
 	}
 	r := l.Ratio(c.Name, plain, of)
@@ -147,8 +159,8 @@ func (l latencyEvidence) against(c result.Cell, of Metric) string {
 // clock is what timing one Write takes.
 func (l latencyEvidence) clock() float64 { return l.Median(inWrites+"/"+byNothing, p50) }
 
-// payers says how many of the Writes make the calls, which share of the time of all
-// the slowest that many take, and what CPU.
+// payers says how many of the Writes make the calls, and which share of the time of
+// all the slowest that many take.
 func (l latencyEvidence) payers(all result.Latency, calls, records int64) []string {
 	if calls == 0 || all.Count == 0 {
 		return []string{dash, dash}
@@ -293,7 +305,7 @@ func (l latencyEvidence) most(arm, name string) float64 {
 func (l latencyEvidence) memory() Table {
 	t := Table{
 		Title: "Memory: buffers × writers",
-		Head:  []string{"buffer", "predicted", "heap", "each", "after writing", "grew"},
+		Head:  []string{"buffer", "predicted", "heap", "each", "after writing"},
 		Notes: []string{
 			fmt.Sprintf("predicted: the buffers alone; a Writer of holdfast has two. Then %d times its size goes through each, %v where it has none", passedOn, holdfast.Size(passedUnlimited)),
 		},
@@ -301,7 +313,7 @@ func (l latencyEvidence) memory() Table {
 	return l.table(t, func(c result.Cell) []string {
 		heap, after := l.Median(c.Name, Value("heap_bytes")), l.Median(c.Name, Value("heap_written_bytes"))
 		predicted := float64(c.Writers) * l.buffers(c)
-		return []string{orDash(predicted, whole(predicted)), whole(heap), whole(heap / float64(c.Writers)), whole(after), orDash(after/heap, times(after/heap))}
+		return []string{orDash(predicted, whole(predicted)), whole(heap), whole(heap / float64(c.Writers)), whole(after)}
 	}, inMemory)
 }
 
