@@ -37,7 +37,7 @@ func textOrDash(text string) string {
 func showLatency(e Evidence) Shown {
 	said := Table{Title: "What was measured of it", Head: append(slices.Clone(latencyHead), "verdict")}
 	for _, c := range latencyClaims() {
-		f := c.Judge(e)
+		f := c.Find(e)
 		said.Rows = append(said.Rows, []string{c.Says, textOrDash(f.Measured), string(f.Verdict)})
 	}
 	l := latencyEvidence{e}
