@@ -50,7 +50,9 @@ func TestLatencyVerdictsFollowTheMeasurement(t *testing.T) {
 	check("latency-sooner", value("visible_p50_ns", map[string]float64{smallSight: 3e6, largeSight: 50e6}), Holds)
 	check("latency-sooner", value("visible_p50_ns", map[string]float64{smallSight: 50e6, largeSight: 3e6}), NotHere)
 	check("latency-delays", value("visible_p50_ns", map[string]float64{plainSight: 7e4, smallSight: 3e6}), Holds)
+	check("latency-sooner", value("visible_p50_ns", map[string]float64{smallSight: 3e6, largeSight: 3e6}), NotHere)
 	check("latency-delays", value("visible_p50_ns", map[string]float64{plainSight: 7e4, smallSight: 6e4}), NotHere)
+	check("latency-delays", value("visible_p50_ns", map[string]float64{plainSight: 7e4, smallSight: 7e4}), NotHere)
 	check("latency-4096", value("heap_bytes", map[string]float64{thousand: 4_160_000}), Holds)
 	check("latency-4096", value("heap_bytes", map[string]float64{thousand: 8_256_000}), NeverSo)
 	check("latency-window", value("lost_age_ns", map[string]float64{ticked: 18e6}), Holds)
@@ -92,9 +94,9 @@ func TestLatencyVerdictsWaitForEnough(t *testing.T) {
 // changed for others, and nothing else.
 func TestLatencyVerdictFlipsWithTheArm(t *testing.T) {
 	all := newLatencyPlan(Choice{}).bufferings()
-	check := func(name string, arm buffering, want Verdict) {
+	check := func(arm buffering, size, growth Verdict) {
 		t.Helper()
-		s, claim := Latency(), latencyClaim(t, name)
+		s := Latency()
 		s.Twin = thousand
 		s.Arms = func(c Choice) []Arm {
 			arms := latencyArms(c)
@@ -102,14 +104,15 @@ func TestLatencyVerdictFlipsWithTheArm(t *testing.T) {
 			arms[i].Task = func() trial.Task { return arm.held(1000) }
 			return arms
 		}
-		run := runStudy(t, s, Choice{Preset: Audit(), Rounds: 10, Only: claim.Arms})
-		if f := claim.Find(EvidenceOf(run)); f.Verdict != want {
-			t.Errorf("%s with %s: %+v, want %q", name, arm.name, f, want)
+		e := EvidenceOf(runStudy(t, s, Choice{Preset: Audit(), Rounds: 6, Only: []string{thousand}}))
+		for name, want := range map[string]Verdict{"latency-4096": size, "latency-unlimited": growth} {
+			if f := latencyClaim(t, name).Find(e); f.Verdict != want {
+				t.Errorf("%s with %s: %+v, want %q", name, arm.name, f, want)
+			}
 		}
 	}
-	standard, unlimited, larger := all[0], all[1], all[3]
-	check("latency-4096", standard, Holds)
-	check("latency-4096", larger, NeverSo)
-	check("latency-unlimited", standard, NeverSo)
-	check("latency-unlimited", unlimited, Holds)
+	standard, unlimited, twice := all[0], all[1], all[3]
+	check(standard, Holds, NeverSo)
+	check(unlimited, NeverSo, Holds)
+	check(twice, NeverSo, NeverSo)
 }

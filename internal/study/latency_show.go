@@ -116,14 +116,16 @@ func inGroup(arm string) string {
 func (l latencyEvidence) writes() Table {
 	t := Table{
 		Title: "One Write at full speed",
-		Head:  []string{"write by", "p50", "p99", "p99.9", "longest", "p50 to os.File", "p99.9 to os.File"},
+		Head:  []string{"write by", "p50", "p99", "p99.9", "longest", "p99.9 to p50", "p50 to os.File", "p99.9 to os.File"},
 		Notes: []string{
 			"percentiles are of the Writes of all rounds, ratios of the rounds' own",
 			"the clock itself takes " + duration(l.clock()) + " a Write: the arm nothing, which is in all the others",
 		},
 	}
 	return l.table(t, func(c result.Cell) []string {
-		return append(quantiles(l.all(c.Name, response)), l.against(c, p50), l.against(c, p999))
+		all := l.all(c.Name, response)
+		uneven := percentile(all.P999) / percentile(all.P50)
+		return append(quantiles(all), orDash(uneven, times(uneven)), l.against(c, p50), l.against(c, p999))
 	}, inWrites, inDurable)
 }
 
