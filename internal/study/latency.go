@@ -31,7 +31,7 @@ func Latency() Study {
 	return Study{
 		Name:      "latency",
 		Question:  "what does buffering hide: which Write pays, and when can another process read its bytes",
-		Source:    efficientBuffering + ", " + fileExperiment,
+		Source:    efficientBuffering + ", " + fileIOExperiment,
 		Takes:     []string{TakesCount, TakesRecord, TakesBuffer, TakesPolicy},
 		Published: []Table{latencySaid()},
 		Arms:      latencyArms,
@@ -40,12 +40,6 @@ func Latency() Study {
 		Claims:    latencyClaims(),
 	}
 }
-
-// The documents that speak of latency.
-const (
-	efficientBuffering = "go-efficient-buffering"
-	fileExperiment     = "go-file-io-experiment"
-)
 
 // The groups of the latency study's arms, which begin their names.
 const (

@@ -19,7 +19,7 @@ const (
 	tickedSight = inSight + "/bufio 256KiB, flushed every 100ms"
 	largeKilled = inKilled + "/bufio 64KiB"
 	ticked      = inKilled + "/bufio 256KiB, flushed every 20ms"
-	thousand    = inMemory + "/" + bufioDefault + " ×1000"
+	thousand    = inMemory + "/" + bufioUnsized + " ×1000"
 )
 
 // oneFlush is how much longer than its interval the flush of a window may take to
@@ -49,7 +49,7 @@ func latencyClaims() []Claim {
 			Arms: []string{plainSight, smallSight}, Judge: judgeDelays,
 		},
 		{
-			Name: "latency-4096", Source: efficientBuffering + ", " + fileExperiment, Says: "by default bufio.NewWriter allocates a 4096-byte buffer", Published: "4096",
+			Name: "latency-4096", Source: efficientBuffering + ", " + fileIOExperiment, Says: "by default bufio.NewWriter allocates a 4096-byte buffer", Published: "4096",
 			Arms: []string{thousand}, Judge: judgeDefault,
 		},
 		{
@@ -57,11 +57,11 @@ func latencyClaims() []Claim {
 			Arms: []string{thousand}, Judge: judgeGrowth,
 		},
 		{
-			Name: "latency-window", Source: fileExperiment, Says: "periodic flushing bounds data loss to a time window", Published: "the interval",
+			Name: "latency-window", Source: fileIOExperiment, Says: "periodic flushing bounds data loss to a time window", Published: "the interval",
 			Arms: []string{ticked}, Judge: judgeWindow,
 		},
 		{
-			Name: "latency-window-seen", Source: fileExperiment, Says: "and so it bounds how old a record is before another process can read it", Published: "the interval",
+			Name: "latency-window-seen", Source: fileIOExperiment, Says: "and so it bounds how old a record is before another process can read it", Published: "the interval",
 			Arms: []string{tickedSight}, Judge: judgeWindowSeen,
 		},
 	}
@@ -97,7 +97,7 @@ func judgeDelays(e Evidence) Finding {
 // judgeDefault allows for what a Writer has besides its buffer.
 func judgeDefault(e Evidence) Finding {
 	each := func(t result.Trial) float64 { return math.Round(Value("heap_bytes")(t) / 1000) }
-	return figure(e.Summary(thousand, each), inBytes).judge(span{bufioBytes, bufioBytes * 1.1}, NeverSo,
+	return figure(e.Summary(thousand, each), inBytes).judge(span{bufioDefault, bufioDefault * 1.1}, NeverSo,
 		"it is what the heap grows by, with some 100 bytes of the Writer itself",
 		"the heap grows by another size")
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/trial"
 )
 
-// killRole is the work of the process that writes until it is killed.
-const killRole = "write-until-killed"
+// stampRole is the work of the process that writes until it is killed.
+const stampRole = "stamp-until-killed"
 
 // killedWrites is the task of killing a process that writes records at a rate,
 // after at least so many records and less than twice as many, and of reading what
@@ -48,7 +48,7 @@ func (o outlet) killedWrites(least, size int64) trial.Task {
 func (o outlet) kill(ctx context.Context, c *trial.Clock, after, size int64) ([]time.Duration, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	p, err := startCompanion(ctx, c, killRole, c.Path, o.by, o.policy.String(), strconv.FormatInt(size, 10))
+	p, err := startCompanion(ctx, c, stampRole, c.Path, o.by, o.policy.String(), strconv.FormatInt(size, 10))
 	if err != nil {
 		return nil, err
 	}
@@ -70,10 +70,10 @@ func (o outlet) kill(ctx context.Context, c *trial.Clock, after, size int64) ([]
 	return accepted, err
 }
 
-// writeUntilKilled is the second process: it writes records to a new file at
+// stampUntilKilled is the second process: it writes records to a new file at
 // args[0] by the outlet args[1] and args[2], of args[3] bytes each, and tells on
 // stdout when each Write returned. It ends when nobody listens any more.
-func writeUntilKilled(ctx context.Context, args []string, _ io.Reader, stdout io.Writer) error {
+func stampUntilKilled(ctx context.Context, args []string, _ io.Reader, stdout io.Writer) error {
 	if len(args) != 4 {
 		return fmt.Errorf("a writer takes a file, an outlet, its policy and the size of its records, and has %d arguments", len(args))
 	}

@@ -25,14 +25,13 @@ type buffering struct {
 }
 
 const (
-	bufioDefault = "bufio.NewWriter" // without a size
+	bufioUnsized = "bufio.NewWriter" // of bufioDefault bytes
 	bytesBuffer  = "bytes.Buffer"
-	bufioBytes   = 4096 // of bufioDefault: defaultBufSize in bufio.go
 )
 
 func (p latencyPlan) bufferings() []buffering {
 	all := []buffering{
-		{bufioDefault, holdfast.Buffered(bufioBytes), bufioBytes, func() (io.Writer, error) { return bufio.NewWriter(unread{}), nil }},
+		{bufioUnsized, holdfast.Buffered(bufioDefault), bufioDefault, func() (io.Writer, error) { return bufio.NewWriter(unread{}), nil }},
 		{bytesBuffer, holdfast.Policy{}, 0, func() (io.Writer, error) { return new(bytes.Buffer), nil }},
 	}
 	for _, o := range p.bufios(64 * holdfast.KiB) {
@@ -55,7 +54,7 @@ const (
 	// passedOn is how many times its own size goes through each buffer, and
 	// passedUnlimited how much through one that has none.
 	passedOn        = 4
-	passedUnlimited = 4 * bufioBytes
+	passedUnlimited = 4 * bufioDefault
 )
 
 func (p latencyPlan) memoryArms() (arms []Arm) {

@@ -21,7 +21,7 @@ type stamped []byte
 
 const leastStamped = 20
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+var stampTable = crc32.MakeTable(crc32.Castagnoli)
 
 func newStamped(size int64) stamped {
 	r := make(stamped, size)
@@ -36,7 +36,7 @@ func (r stamped) fill(number int64, at time.Duration) []byte {
 	binary.LittleEndian.PutUint64(r, uint64(at))
 	binary.LittleEndian.PutUint64(r[8:], uint64(number))
 	body := r[:len(r)-crc32.Size]
-	binary.LittleEndian.PutUint32(r[len(body):], crc32.Checksum(body, castagnoli))
+	binary.LittleEndian.PutUint32(r[len(body):], crc32.Checksum(body, stampTable))
 	return r
 }
 
@@ -45,7 +45,7 @@ func (r stamped) at() time.Duration { return time.Duration(binary.LittleEndian.U
 // wrong says why it is not the record of that number, or is empty.
 func (r stamped) wrong(number int64) string {
 	body := r[:len(r)-crc32.Size]
-	if binary.LittleEndian.Uint32(r[len(body):]) != crc32.Checksum(body, castagnoli) {
+	if binary.LittleEndian.Uint32(r[len(body):]) != crc32.Checksum(body, stampTable) {
 		return fmt.Sprintf("record %d has wrong bytes", number)
 	}
 	if got := int64(binary.LittleEndian.Uint64(r[8:])); got != number {

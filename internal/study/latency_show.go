@@ -20,7 +20,7 @@ var latencyHead = []string{"the documents say", "figure"}
 
 // latencySaid is what was published: of all these only one has a figure.
 func latencySaid() Table {
-	t := Table{Title: "What the documents say of latency", Source: efficientBuffering + ", " + fileExperiment, Head: latencyHead}
+	t := Table{Title: "What the documents say of latency", Source: efficientBuffering + ", " + fileIOExperiment, Head: latencyHead}
 	for _, c := range latencyClaims() {
 		t.Rows = append(t.Rows, []string{c.Says, textOrDash(c.Published)})
 	}

@@ -465,9 +465,9 @@ func TestRolesRefuseWhatTheyCantDo(t *testing.T) {
 	check(watchRole)
 	check(watchRole, path, "64")
 	check(watchRole, t.TempDir(), "-1")
-	check(killRole, path)
-	check(killRole, path, byFile, "nonsense", "64")
-	check(killRole, path, byFile, "sync=never", "8")
+	check(stampRole, path)
+	check(stampRole, path, byFile, "nonsense", "64")
+	check(stampRole, path, byFile, "sync=never", "8")
 }
 
 // TestOpenLoopGivesUpWhatIsDue: records that nobody wrote count with their wait.

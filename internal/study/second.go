@@ -14,8 +14,9 @@ type role func(ctx context.Context, args []string, stdin io.Reader, stdout io.Wr
 // roles are all of them, by the first argument that [trial.Clock.Second] is given.
 func roles() map[string]role {
 	return map[string]role{
-		watchRole: watchFile,
-		killRole:  writeUntilKilled,
+		killedWriter: writeUntilKilled,
+		watchRole:    watchFile,
+		stampRole:    stampUntilKilled,
 	}
 }
 

@@ -83,9 +83,7 @@ type Table struct {
 
 // Studies returns those that can be run by name.
 func Studies() []Study {
-	return []Study{
-		Latency(),
-	}
+	return []Study{Lines(), Latency()}
 }
 
 // Find returns the study of that name.
