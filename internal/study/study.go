@@ -83,7 +83,7 @@ type Table struct {
 
 // Studies returns those that can be run by name.
 func Studies() []Study {
-	return []Study{Lines(), Costs()}
+	return []Study{Lines(), Costs(), Latency()}
 }
 
 // Find returns the study of that name.
