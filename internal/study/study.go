@@ -83,12 +83,7 @@ type Table struct {
 
 // Studies returns those that can be run by name.
 func Studies() []Study {
-	return []Study{
-		Lines(),
-		Costs(),
-		Locks(),
-		Reading(),
-	}
+	return []Study{Lines(), Costs(), Locks(), Reading(), Latency()}
 }
 
 // Find returns the study of that name.
