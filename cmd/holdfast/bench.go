@@ -100,7 +100,7 @@ func (b *benchmark) addFlags(cmd *cobra.Command) {
 	f.Var(once("number", &b.seed, parseSeed), "seed", "repeat the order of an earlier run (default: a new one)")
 	f.Var(once("file", &b.from, given), "from", "repeat the run of these results: the same policies, records and order")
 	f.Var(once("file", &b.resume, given), "resume", "go on with the run of these results, which was interrupted or killed")
-	f.Var(once("number", &b.count, parseCount), "count", "records of a study's arms, such as 100k (default: the published number)")
+	f.Var(once("number", &b.count, parseCount), "count", "records of a study's arms, or bytes where it counts those, such as\n100k (default: the published number)")
 	f.Var(many("size", &b.buffers, parseBuffer), "buffer", "a buffer of a study's arms; may be given again")
 	inGroup(f, "Of a study", "list", "count", "buffer")
 	inGroup(f, "How long, and again", "width", "rounds", "seed", "from", "resume")
