@@ -83,7 +83,9 @@ type Table struct {
 
 // Studies returns those that can be run by name.
 func Studies() []Study {
-	return []Study{}
+	return []Study{
+		Bytes(),
+	}
 }
 
 // Find returns the study of that name.

@@ -1,0 +1,242 @@
+package study
+
+import (
+	"bufio"
+	"errors"
+	"os"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/cstdio"
+)
+
+// goFile is the way with a system call a byte in Go.
+const goFile = "go_file"
+
+// goWays are the ways to read and write a byte a call in Go.
+func goWays() []byteWay {
+	return []byteWay{
+		{
+			name: goFile, block: 1,
+			calls: map[direction]string{reading: "os.File.Read of one byte", writing: "os.File.Write of one byte"},
+			open:  openWith(fileReads),
+			over:  overWith(func(f *os.File) (writes, error) { return fileWrites(f), nil }),
+		},
+		{
+			name: "bufio", block: cBuffer,
+			calls: map[direction]string{reading: "bufio.Reader.ReadByte", writing: "bufio.Writer.WriteByte"},
+			open:  openWith(bufioReads),
+			over:  overWith(func(f *os.File) (writes, error) { return bufioWrites(f), nil }),
+		},
+		{
+			name: "holdfast_reader", block: cBuffer,
+			calls: map[direction]string{reading: "holdfast.Reader.ReadByte, 4 KiB"},
+			open:  openWith(holdfastReads),
+		},
+		{
+			name: "holdfast_range", block: cBuffer,
+			calls: map[direction]string{reading: "range over holdfast.Reader.Bytes(), 4 KiB"},
+			open:  openWith(holdfastRanges(cBuffer)),
+		},
+		{
+			name: "holdfast_default", block: 256 << 10,
+			calls: map[direction]string{reading: "range over holdfast.Reader.Bytes(), 256 KiB by itself"},
+			open:  openWith(holdfastRanges(0)),
+		},
+		{
+			name: "holdfast_writer", block: cBuffer,
+			calls: map[direction]string{writing: "holdfast.Writer.Write of one byte"},
+			over:  overWith(holdfastWrites),
+		},
+		{
+			name: "holdfast_lane", block: cBuffer,
+			calls: map[direction]string{writing: "holdfast.Lane.WriteByte"},
+			over:  overWith(laneWrites),
+		},
+	}
+}
+
+// reads are how a file is read: all n bytes, each taken into the sum.
+type reads struct {
+	all   func(n int64, sum *cstdio.Sum) (int64, error)
+	close func() error
+}
+
+// A goReader is a byteReader in Go.
+type goReader struct {
+	reads
+	sum cstdio.Sum
+}
+
+func (r *goReader) Read(n int64) (int64, error) { return r.all(n, &r.sum) }
+func (r *goReader) Sum() cstdio.Sum             { return r.sum }
+func (r *goReader) Close() error                { return r.close() }
+
+// openWith opens a file for those reads.
+func openWith(of func(*os.File) reads) func(string) (byteReader, error) {
+	return func(path string) (byteReader, error) {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		return &goReader{reads: of(f)}, nil
+	}
+}
+
+func fileReads(f *os.File) reads {
+	return reads{close: f.Close, all: func(n int64, into *cstdio.Sum) (int64, error) {
+		sum, one := *into, make([]byte, 1)
+		for i := range n {
+			if _, err := f.Read(one); err != nil {
+				*into = sum
+				return i, err
+			}
+			sum.Add(one[0])
+		}
+		*into = sum
+		return n, nil
+	}}
+}
+
+func bufioReads(f *os.File) reads {
+	r := bufio.NewReaderSize(f, cBuffer)
+	return reads{close: f.Close, all: func(n int64, into *cstdio.Sum) (int64, error) {
+		sum := *into
+		for i := range n {
+			b, err := r.ReadByte()
+			if err != nil {
+				*into = sum
+				return i, err
+			}
+			sum.Add(b)
+		}
+		*into = sum
+		return n, nil
+	}}
+}
+
+// holdfastReads are by ReadByte, with a buffer as large as the others have.
+func holdfastReads(f *os.File) reads {
+	r := holdfast.NewReader(f, holdfast.ReadOptions{Buffer: cBuffer})
+	return reads{close: r.Close, all: func(n int64, into *cstdio.Sum) (int64, error) {
+		sum := *into
+		for i := range n {
+			b, err := r.ReadByte()
+			if err != nil {
+				*into = sum
+				return i, err
+			}
+			sum.Add(b)
+		}
+		*into = sum
+		return n, nil
+	}}
+}
+
+// holdfastRanges are by the iterator; a buffer of 0 is the Reader's own choice.
+func holdfastRanges(buffer holdfast.Size) func(*os.File) reads {
+	return func(f *os.File) reads {
+		r := holdfast.NewReader(f, holdfast.ReadOptions{Buffer: buffer})
+		return reads{close: r.Close, all: func(n int64, into *cstdio.Sum) (int64, error) {
+			sum, i := *into, int64(0)
+			for b := range r.Bytes() {
+				sum.Add(b)
+				if i++; i == n {
+					break
+				}
+			}
+			*into = sum
+			return i, r.Err()
+		}}
+	}
+}
+
+// writes are how a file is written: the pattern's first n bytes.
+type writes struct {
+	all          func(n int64) (int64, error)
+	flush, close func() error
+}
+
+func (w writes) Write(n int64) (int64, error) { return w.all(n) }
+func (w writes) Flush() error                 { return w.flush() }
+func (w writes) Close() error                 { return w.close() }
+
+// overWith opens a file to write over what is in it.
+func overWith(of func(*os.File) (writes, error)) func(string) (byteWriter, error) {
+	return func(path string) (byteWriter, error) {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return nil, err
+		}
+		w, err := of(f)
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		return w, nil
+	}
+}
+
+func fileWrites(f *os.File) writes {
+	all := func(n int64) (int64, error) {
+		one := make([]byte, 1)
+		for i := range n {
+			if _, err := f.Write(one); err != nil {
+				return i, err
+			}
+			one[0] = cstdio.After(one[0])
+		}
+		return n, nil
+	}
+	return writes{all, func() error { return nil }, f.Close}
+}
+
+func bufioWrites(f *os.File) writes {
+	w := bufio.NewWriterSize(f, cBuffer)
+	all := func(n int64) (int64, error) {
+		b := byte(0)
+		for i := range n {
+			if err := w.WriteByte(b); err != nil {
+				return i, err
+			}
+			b = cstdio.After(b)
+		}
+		return n, nil
+	}
+	return writes{all, w.Flush, f.Close}
+}
+
+func holdfastWrites(f *os.File) (writes, error) {
+	w, err := holdfast.New(f, holdfast.Buffered(cBuffer))
+	if err != nil {
+		return writes{}, err
+	}
+	all := func(n int64) (int64, error) {
+		one := make([]byte, 1)
+		for i := range n {
+			if _, err := w.Write(one); err != nil {
+				return i, err
+			}
+			one[0] = cstdio.After(one[0])
+		}
+		return n, nil
+	}
+	return writes{all, w.Flush, w.Close}, nil
+}
+
+func laneWrites(f *os.File) (writes, error) {
+	w, err := holdfast.New(f, holdfast.Buffered(cBuffer))
+	if err != nil {
+		return writes{}, err
+	}
+	l := w.Lane()
+	all := func(n int64) (int64, error) {
+		b := byte(0)
+		for i := range n {
+			if err := l.WriteByte(b); err != nil {
+				return i, err
+			}
+			b = cstdio.After(b)
+		}
+		return n, nil
+	}
+	return writes{all, w.Flush, w.Close}, nil
+}
