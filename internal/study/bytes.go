@@ -1,6 +1,8 @@
 package study
 
 import (
+	"fmt"
+
 	"github.com/holdfast-go/holdfast/internal/cstdio"
 	"github.com/holdfast-go/holdfast/internal/result"
 	"github.com/holdfast-go/holdfast/internal/sys"
@@ -130,21 +132,31 @@ func inC(name string, block int64, s cstdio.Setup) byteWay {
 	s.Keep = true
 	return byteWay{
 		name: name, block: block, missing: cstdio.Missing(),
-		calls: map[direction]string{reading: s.Method.Reads() + " in C", writing: s.Method.Writes() + " in C"},
+		calls: map[direction]string{reading: s.Method.Reads(), writing: s.Method.Writes()},
 		open:  func(path string) (byteReader, error) { return cstdio.Open(path, s) },
 		over:  func(path string) (byteWriter, error) { return cstdio.Create(path, s) },
 	}
 }
 
 // setvbufWays are stdio's modes and sizes of buffer.
-func setvbufWays(sizes []int) (ways []byteWay) {
-	ways = append(ways, inC("_IONBF", 1, cstdio.Setup{Method: cstdio.Fread, Mode: cstdio.None}))
+func setvbufWays(sizes []int) []byteWay {
+	ways := []byteWay{inMode(cstdio.None.String(), 1, cstdio.Setup{Method: cstdio.Fread, Mode: cstdio.None})}
 	for _, mode := range []cstdio.Mode{cstdio.Line, cstdio.Full} {
 		for _, size := range sizes {
-			ways = append(ways, inC(vbufName(mode, size), int64(size), cstdio.Setup{Method: cstdio.Fread, Mode: mode, Buffer: size}))
+			name := fmt.Sprintf("%v,%d", mode, size)
+			ways = append(ways, inMode(name, int64(size), cstdio.Setup{Method: cstdio.Fread, Mode: mode, Buffer: size}))
 		}
 	}
 	return ways
+}
+
+// inMode is a way of stdio that says by its name what setvbuf was given.
+func inMode(name string, block int64, s cstdio.Setup) byteWay {
+	w := inC(name, block, s)
+	for d, call := range w.calls {
+		w.calls[d] = call + " after setvbuf " + name
+	}
+	return w
 }
 
 // accesses are what posix_fadvise is told of how a file is read.

@@ -63,9 +63,6 @@ func vbufSizes(c Choice) (sizes []int) {
 	return sizes
 }
 
-// vbufName is the name of the way with that mode and size.
-func vbufName(mode cstdio.Mode, size int) string { return fmt.Sprintf("%v,%d", mode, size) }
-
 // bytesOf returns how many bytes a trial reads or writes. Ways with a system call a
 // byte that the document does not have do fewer of them in a short run.
 func bytesOf(c Choice, w byteWay) int64 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/holdfast-go/holdfast/internal/result"
@@ -80,7 +81,16 @@ func byteLine(e Evidence, d direction, way string, cache result.Cache) string {
 		return notRun(e, name)
 	}
 	form := map[direction]string{reading: "Read %d bytes from test-file.txt in %s ms", writing: "Wrote %d bytes to test-file.txt in %s ms"}
-	return fmt.Sprintf(form[d], cell.Records, digits(e.Median(name, Elapsed)/1e6))
+	return fmt.Sprintf(form[d], cell.Records, plainMilliseconds(e.Median(name, Elapsed)))
+}
+
+// plainMilliseconds prints nanoseconds as the documents do where the unit stands
+// behind: 717, and 4.41 for less than 100.
+func plainMilliseconds(ns float64) string {
+	if ns >= 100e6 {
+		return strconv.FormatFloat(ns/1e6, 'f', 0, 64)
+	}
+	return digits(ns / 1e6)
 }
 
 // notRun says why an arm has no figures.
@@ -127,7 +137,7 @@ func orNothing(m measured) string {
 func waysTable(e Evidence, d direction, cache result.Cache) Table {
 	t := Table{
 		Title: fmt.Sprintf("Every way to %s, %s", d, cacheWords(cache)),
-		Head:  append([]string{"Way", "Call"}, figuresHead(d)...),
+		Head:  append([]string{"Way"}, figuresHead(d)...),
 	}
 	base := byteArm(d, noBuffering, cache)
 	if _, ok := e.Cell(base); !ok {
@@ -136,7 +146,7 @@ func waysTable(e Evidence, d direction, cache result.Cache) Table {
 	}
 	for _, w := range byteWays() {
 		if w.can(d) {
-			t.Rows = append(t.Rows, append([]string{w.name, w.calls[d]}, figuresOf(e, d, byteArm(d, w.name, cache), base)...))
+			t.Rows = append(t.Rows, append([]string{w.name}, figuresOf(e, d, byteArm(d, w.name, cache), base)...))
 		}
 	}
 	return t
@@ -148,7 +158,7 @@ func figuresHead(d direction) []string {
 	if d == writing {
 		head = append(head, "Flush")
 	}
-	return append(head, "Close", "Allocations", "Time to the first's")
+	return append(head, "Close", "Allocations", "To the first")
 }
 
 // figuresOf are the figures of an arm, the last of them against another's.
@@ -269,10 +279,10 @@ func fromDisk(t result.Trial) float64 { return float64(t.BlocksIn) * 512 }
 func dropTable(e Evidence, cache result.Cache) Table {
 	t := Table{
 		Title: "To drop or not to drop: reading, round by round", Head: []string{"Run"},
-		Notes: []string{"Pages of the file in the page cache before the clock starts and after it stops. From run to run: the median change from one run to the next."},
+		Notes: []string{"Pages are those of the file in the page cache before the clock starts and after it stops. Run to run: the median change from one run to the next."},
 	}
 	for _, p := range programs[:2] {
-		t.Head = append(t.Head, p+" "+string(cache), "pages before", "after", p+" warm", "pages before", "after")
+		t.Head = append(t.Head, p+", "+string(cache), "pages", p+", warm", "pages")
 	}
 	for round := range e.Rounds() {
 		row := []string{fmt.Sprint(round + 1)}
@@ -282,10 +292,10 @@ func dropTable(e Evidence, cache result.Cache) Table {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	spread := []string{"from run to run"}
+	spread := []string{"run to run"}
 	for _, p := range programs[:2] {
-		spread = append(spread, percent(stat.Quantile(steps(e, byteArm(reading, p, cache)), 0.5)), "", "",
-			percent(stat.Quantile(steps(e, byteArm(reading, p, result.Warm)), 0.5)), "", "")
+		spread = append(spread, percent(stat.Quantile(steps(e, byteArm(reading, p, cache)), 0.5)), "",
+			percent(stat.Quantile(steps(e, byteArm(reading, p, result.Warm)), 0.5)), "")
 	}
 	t.Rows = append(t.Rows, spread)
 	if cache == result.Cold {
@@ -298,17 +308,17 @@ func dropTable(e Evidence, cache result.Cache) Table {
 func dropCells(e Evidence, arm string, round int) []string {
 	trials := e.Trials(arm)
 	if round >= len(trials) {
-		return []string{dash, "", ""}
+		return []string{dash, ""}
 	}
 	trial := trials[round]
 	before, after := dash, dash
 	if trial.Before != nil && trial.Before.Pages > 0 {
-		before = fmt.Sprintf("%d of %d", trial.Before.Resident, trial.Before.Pages)
+		before = whole(float64(trial.Before.Resident))
 	}
 	if pages, ok := trial.Values[pagesAfter]; ok {
 		after = whole(pages)
 	}
-	return []string{milliseconds(float64(trial.Elapsed)), before, after}
+	return []string{milliseconds(float64(trial.Elapsed)), before + " → " + after}
 }
 
 // steps are by how much each run of an arm differs from the one before it: 0.1 for
@@ -325,7 +335,7 @@ func steps(e Evidence, arm string) (steps []float64) {
 func callsTable(e Evidence, cache result.Cache) Table {
 	t := Table{
 		Title: "System calls, " + cacheWords(cache),
-		Head:  []string{"Way", "Predicted", "read calls", "write calls", "All, reading", "All, writing"},
+		Head:  []string{"Way", "Reads by", "Writes by", "Predicted", "read calls", "write calls", "All, reading", "All, writing"},
 		Notes: []string{
 			"Predicted is one for each block of the way's buffer. Read and write calls are the process's by /proc/self/io, the median of the trials.",
 			"All calls are by tracepoints, in the warm-up; with open, close and what the runtime does beside.",
@@ -341,7 +351,7 @@ func callsTable(e Evidence, cache result.Cache) Table {
 			continue
 		}
 		t.Rows = append(t.Rows, []string{
-			w.name, whole(float64(w.systemCalls(cell.Records))), callsText(e, reading, read), callsText(e, writing, write),
+			w.name, w.calls[reading], w.calls[writing], whole(float64(w.systemCalls(cell.Records))), callsText(e, reading, read), callsText(e, writing, write),
 			counted(e, read), counted(e, write),
 		})
 	}
