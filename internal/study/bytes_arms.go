@@ -25,7 +25,8 @@ const (
 // bytesArms are every way from each cache, then stdio's modes and sizes on a
 // cached file, then what the kernel reads ahead.
 func bytesArms(c Choice) (arms []Arm) {
-	for _, cache := range byteCaches(c) {
+	caches := byteCaches(c)
+	for _, cache := range caches {
 		for _, d := range []direction{reading, writing} {
 			for _, w := range byteWays() {
 				arms = append(arms, w.arm(c, d, cache, string(d)+" "+string(cache))...)
@@ -34,7 +35,7 @@ func bytesArms(c Choice) (arms []Arm) {
 	}
 	for _, d := range []direction{reading, writing} {
 		for _, w := range setvbufWays(vbufSizes(c)) {
-			arms = append(arms, w.arm(c, d, result.Warm, setvbufGroup+" "+string(d))...)
+			arms = append(arms, w.arm(c, d, caches[len(caches)-1], setvbufGroup+" "+string(d))...)
 		}
 	}
 	for _, a := range accesses() {
@@ -44,9 +45,13 @@ func bytesArms(c Choice) (arms []Arm) {
 }
 
 // byteCaches are the states that a trial begins with: none of the file, and all.
-// A user may ask for another than cold.
+// A user may ask for another than cold; where the page cache can't be asked, there
+// is only what is not known.
 func byteCaches(c Choice) []result.Cache {
-	if c.Cache == "" {
+	switch {
+	case c.NeverWarm != "":
+		return []result.Cache{result.TryCold}
+	case c.Cache == "":
 		return []result.Cache{result.Cold, result.Warm}
 	}
 	return or([]result.Cache{c.Cache, result.Warm}, nil)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/holdfast-go/holdfast/internal/cstdio"
 	"github.com/holdfast-go/holdfast/internal/result"
 	"github.com/holdfast-go/holdfast/internal/stat"
 )
@@ -16,32 +17,36 @@ var programs = []string{noBuffering, libcBuffering, diyBuffering}
 
 // showBytes shows the lines of the document with our figures, then the rest.
 func showBytes(e Evidence) Shown {
-	cache := firstCache(e)
-	caches := slices.Compact([]result.Cache{cache, result.Warm})
+	caches := cachesShown(e)
+	first := caches[0]
 	var tables []Table
 	for _, c := range caches {
 		tables = append(tables, linesOfBytes(e, c), savings(e, c))
 	}
-	tables = append(tables, callsTable(e, cache))
+	tables = append(tables, callsTable(e, first))
 	for _, c := range caches {
 		tables = append(tables, waysTable(e, reading, c), waysTable(e, writing, c))
 	}
 	tables = append(tables, setvbufTable(e), readAheadTable(e))
-	if cache != result.Warm {
-		tables = append(tables, dropTable(e, cache))
+	if len(caches) == 2 {
+		tables = append(tables, dropTable(e, first))
 	}
-	return Shown{Tables: tables, Learnt: bytesLearnt(e, cache)}
+	return Shown{Tables: tables, Learnt: bytesLearnt(e, first, caches[len(caches)-1])}
 }
 
-// firstCache is the state, beside warm, that was asked for and could be had; else
-// warm.
-func firstCache(e Evidence) result.Cache {
+// cachesShown are the states from which files were read, in their order: at least
+// one.
+func cachesShown(e Evidence) (caches []result.Cache) {
 	for _, a := range e.Arms() {
-		if c, ok := strings.CutPrefix(a.Group, string(reading)+" "); ok && c != string(result.Warm) {
-			return result.Cache(c)
+		c, ok := strings.CutPrefix(a.Group, string(reading)+" ")
+		if ok && !slices.Contains(caches, result.Cache(c)) {
+			caches = append(caches, result.Cache(c))
 		}
 	}
-	return result.Warm
+	if caches == nil {
+		return []result.Cache{result.Warm}
+	}
+	return caches
 }
 
 // notCold says why no arm began with a file that is not cached, or is empty.
@@ -198,31 +203,29 @@ func against(e Evidence, arm, base string) string {
 // setvbufTable shows stdio's modes and sizes of buffer.
 func setvbufTable(e Evidence) Table {
 	t := Table{
-		Title: "stdio's modes and sizes by setvbuf, all of the file cached",
-		Head:  []string{"Mode and size", "fread ns/byte", "read calls", "fwrite ns/byte", "write calls", "fwrite to _IONBF"},
+		Title: "stdio's modes and sizes by setvbuf, one byte a call",
+		Head:  []string{"Mode and size", "fread ns/byte", "read calls", "fwrite ns/byte", "write calls", "fwrite to the first"},
 		Notes: []string{"Of 251 bytes that are written, one is a newline, at which _IOLBF writes its buffer out. The calls are for as many bytes as the trial had."},
 	}
-	for _, way := range setvbufShown(e) {
-		read, write := byteArm(reading, way, result.Warm), byteArm(writing, way, result.Warm)
+	base := ""
+	for _, a := range e.Arms() {
+		if a.Group != setvbufGroup+" "+string(reading) {
+			continue
+		}
+		way := strings.TrimPrefix(a.Name, string(reading)+"/")
+		write := string(writing) + "/" + way
+		if base == "" {
+			base = write
+		}
 		t.Rows = append(t.Rows, []string{
-			way, perByteText(e, read), callsText(e, reading, read), perByteText(e, write), callsText(e, writing, write),
-			against(e, write, byteArm(writing, "_IONBF", result.Warm)),
+			strings.TrimSuffix(way, "/"+string(a.Cache)), perByteText(e, a.Name), callsText(e, reading, a.Name),
+			perByteText(e, write), callsText(e, writing, write), against(e, write, base),
 		})
 	}
 	if len(t.Rows) == 0 {
-		t.Notes = append(t.Notes, notRun(e, byteArm(reading, "_IONBF", result.Warm)))
+		t.Rows = append(t.Rows, []string{"setvbuf", notRun(e, byteArm(reading, cstdio.None.String(), result.Warm)), "", "", "", ""})
 	}
 	return t
-}
-
-// setvbufShown are the ways of the group that were run, by their names.
-func setvbufShown(e Evidence) (ways []string) {
-	for _, a := range e.Arms() {
-		if rest, ok := strings.CutPrefix(a.Name, string(reading)+"/"); ok && strings.HasPrefix(a.Group, setvbufGroup) {
-			ways = append(ways, strings.TrimSuffix(rest, "/"+string(a.Cache)))
-		}
-	}
-	return ways
 }
 
 func perByteText(e Evidence, arm string) string {
@@ -378,7 +381,7 @@ func cacheWords(c result.Cache) string {
 }
 
 // bytesLearnt is the sentence that the figures make.
-func bytesLearnt(e Evidence, cache result.Cache) string {
+func bytesLearnt(e Evidence, cache, last result.Cache) string {
 	var parts []string
 	add := func(form string, m measured) {
 		if text := m.String(); text != "" {
@@ -391,10 +394,10 @@ func bytesLearnt(e Evidence, cache result.Cache) string {
 	add("libc's buffer of 4 KiB saves %s of the time of a read call a byte", saves(reading))
 	add("and %s of that of a write call a byte", saves(writing))
 	add("a pair of one's own takes %s of libc's time to read", ratio(e.Ratio(byteArm(reading, diyBuffering, cache), byteArm(reading, libcBuffering, cache), PerRecord)))
-	if name, ns := fastest(e, reading, result.Warm); name != "" {
-		parts = append(parts, fmt.Sprintf("%s reads a cached byte the fastest, in %s", name, duration(ns)))
+	if name, ns := fastest(e, reading, last); name != "" {
+		parts = append(parts, fmt.Sprintf("%s reads a byte the fastest, in %s", name, duration(ns)))
 	}
-	if name, ns := fastest(e, writing, result.Warm); name != "" {
+	if name, ns := fastest(e, writing, last); name != "" {
 		parts = append(parts, fmt.Sprintf("%s writes one in %s", name, duration(ns)))
 	}
 	return strings.Join(parts, ", ")

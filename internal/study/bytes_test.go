@@ -367,5 +367,7 @@ func TestCachesOfBytes(t *testing.T) {
 	check(Choice{Setting: Setting{Cache: result.Warm}}, cold, false, false)
 	check(Choice{Setting: Setting{Cache: result.Dropped}, NeverCold: "no"}, dropped, true, true)
 	check(Choice{Setting: Setting{Cache: result.Dropped}}, cold, false, false)
+	check(Choice{NeverWarm: "no"}, byteArm(reading, goFile, result.TryCold), true, false)
+	check(Choice{NeverWarm: "no"}, warm, false, false)
 	check(Choice{Setting: Setting{Cache: result.NewFile}}, byteArm(reading, goFile, result.NewFile), true, true)
 }

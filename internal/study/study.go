@@ -102,9 +102,7 @@ func Find(name string) (Study, bool) {
 // them twice. The number of rounds is fixed; a run that takes longer than its time
 // ends before, with whole rounds.
 func (s Study) Prepare(g *trial.Ground, c Choice) (trial.Matrix, result.Plan, []result.Missing, error) {
-	if err := g.Cold(); err != nil {
-		c.NeverCold = err.Error()
-	}
+	c = c.on(g)
 	m, plan, missing := s.matrix(c)
 	if len(m.Cells) == 0 {
 		return m, plan, missing, fmt.Errorf("nothing of the study %s can be run here: %s", s.Name, missing[0].Why)
