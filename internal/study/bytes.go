@@ -86,6 +86,7 @@ type byteWay struct {
 	name    string
 	calls   map[direction]string // in words
 	block   int64                // bytes that a system call takes along: 1 without a buffer
+	toEnd   bool                 // it reads on until there is no more, which takes one call
 	missing string               // why it is not to be had here, or empty
 	open    func(path string) (byteReader, error)
 	over    func(path string) (byteWriter, error) // opens a file to write over what is in it
@@ -112,7 +113,13 @@ func (w byteWay) can(d direction) bool {
 }
 
 // systemCalls predicts how many n bytes take.
-func (w byteWay) systemCalls(n int64) int64 { return (n + w.block - 1) / w.block }
+func (w byteWay) systemCalls(n int64) int64 {
+	calls := (n + w.block - 1) / w.block
+	if w.toEnd {
+		calls++
+	}
+	return calls
+}
 
 // byteWays are all of them; the first three are the document's programs.
 func byteWays() []byteWay {

@@ -33,12 +33,12 @@ func goWays() []byteWay {
 			open:  openWith(holdfastReads),
 		},
 		{
-			name: "holdfast_range", block: cBuffer,
+			name: "holdfast_range", block: cBuffer, toEnd: true,
 			calls: map[direction]string{reading: "range Reader.Bytes()"},
 			open:  openWith(holdfastRanges(cBuffer)),
 		},
 		{
-			name: "holdfast_default", block: 256 << 10,
+			name: "holdfast_default", block: 256 << 10, toEnd: true,
 			calls: map[direction]string{reading: "range Reader.Bytes(), its own buffer"},
 			open:  openWith(holdfastRanges(0)),
 		},

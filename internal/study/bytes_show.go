@@ -340,7 +340,7 @@ func callsTable(e Evidence, cache result.Cache) Table {
 		Title: "System calls, " + cacheWords(cache),
 		Head:  []string{"Way", "Reads by", "Writes by", "Predicted", "read calls", "write calls", "All, reading", "All, writing"},
 		Notes: []string{
-			"Predicted is one for each block of the way's buffer. Read and write calls are the process's by /proc/self/io, the median of the trials.",
+			"Predicted is one for each block of the way's buffer, and one more for a range, which reads on to the end. Read and write calls are the process's by /proc/self/io, the median of the trials.",
 			"All calls are by tracepoints, in the warm-up; with open, close and what the runtime does beside.",
 		},
 	}
