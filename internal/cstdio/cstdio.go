@@ -34,7 +34,6 @@ const (
 	DFread       Method = "dfread"        // dfread and dfwrite
 )
 
-// methods are in the order of the C enumeration.
 var methods = []Method{Raw, Fgetc, Getc, GetcUnlocked, Fread, DFgetc, DFread}
 
 // Methods returns all methods.
@@ -64,7 +63,7 @@ func (m Method) df() bool { return m == DFgetc || m == DFread }
 // A Mode is when a buffer is written out: setvbuf's second argument.
 type Mode int
 
-// The modes, in the order of the C enumeration.
+// The modes.
 const (
 	Full Mode = iota // _IOFBF: when it is full
 	Line             // _IOLBF: also after each newline, of which the pattern has one in 251 bytes
@@ -119,12 +118,4 @@ func (s Setup) Check() error {
 		return fmt.Errorf("%d bytes a call with %s: it takes one", s.PerCall(), s.Method)
 	}
 	return nil
-}
-
-// calls returns how many calls n bytes are.
-func (s Setup) calls(n int64) (int64, error) {
-	if n < 0 || n%int64(s.PerCall()) != 0 {
-		return 0, fmt.Errorf("%d bytes are no whole number of calls for %d bytes each", n, s.PerCall())
-	}
-	return n / int64(s.PerCall()), nil
 }

@@ -8,10 +8,18 @@ package cstdio
 import "C"
 
 import (
+	"fmt"
 	"os"
-	"slices"
 	"syscall"
 	"unsafe"
+)
+
+// What C calls the methods and the modes.
+var (
+	methodCodes = map[Method]C.enum_method{
+		Raw: C.RAW, Fgetc: C.FGETC, Getc: C.GETC, GetcUnlocked: C.GETC_UNLOCKED, Fread: C.FREAD, DFgetc: C.DFGETC, DFread: C.DFREAD,
+	}
+	modeCodes = map[Mode]C.enum_mode{Full: C.FULL, Line: C.LINE, None: C.NONE}
 )
 
 // Missing says why there is no C side, or is empty.
@@ -41,7 +49,7 @@ func open(path string, s Setup, writing C.int) (*Stream, error) {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	setup := C.struct_setup{
-		method: uint32(slices.Index(methods, s.Method)), mode: uint32(s.Mode),
+		method: methodCodes[s.Method], mode: modeCodes[s.Mode],
 		buffer: C.size_t(s.Buffer), size: C.size_t(max(1, s.Size)), count: C.size_t(max(1, s.Count)),
 	}
 	if s.Keep {
@@ -95,7 +103,11 @@ func (f *Stream) calls(op string, n int64, writing C.int) (int64, error) {
 	if f.stream.writing != writing {
 		return 0, &os.PathError{Op: op, Path: f.path, Err: syscall.EBADF}
 	}
-	return f.setup.calls(n)
+	per := int64(f.setup.PerCall())
+	if n < 0 || n%per != 0 {
+		return 0, fmt.Errorf("%s %s: %d bytes are no whole number of calls for %d bytes each", op, f.path, n, per)
+	}
+	return n / per, nil
 }
 
 // Sum returns the sum of the bytes that Read counted.

@@ -21,7 +21,7 @@ type studied struct {
 // studied returns the sheet of a study's run; ok is false for a sweep's.
 func (s sheet) studied() (studied, bool) {
 	of, ok := study.Find(s.Run.Header.Study)
-	if !ok {
+	if !ok || of.Show == nil {
 		return studied{}, false
 	}
 	return studied{sheet: s, Shown: of.Show(study.EvidenceOf(s.Run)), of: of}, true

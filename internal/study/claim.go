@@ -24,10 +24,27 @@ type Claim struct {
 
 // A Finding is what was measured of a claim, and what follows.
 type Finding struct {
-	Measured string // with its interval; empty: nothing
-	Verdict  Verdict
-	Why      string // one sentence
-	Settle   string // the command that would settle what can't be checked here; empty: none
+	Measured string  `json:"measured,omitempty"` // with its interval; empty: nothing
+	Verdict  Verdict `json:"verdict"`
+	Why      string  `json:"why"` // one sentence
+
+	// Settle are the flags of holdfast audit --claim NAME that would settle what
+	// can't be checked here; empty: nothing would, or nothing is open.
+	Settle string `json:"-"`
+}
+
+// Find judges the claim by the evidence. Where an arm that it takes was not run it
+// can't be checked.
+func (c Claim) Find(e Evidence) Finding {
+	for _, arm := range c.Arms {
+		if why := e.Missing(arm); why != "" {
+			return Finding{Verdict: NotChecked, Why: why}
+		}
+		if _, ok := e.Cell(arm); !ok {
+			return Finding{Verdict: NotChecked, Why: "no round of " + arm + " is whole", Settle: "--full"}
+		}
+	}
+	return c.Judge(e)
 }
 
 // A Verdict is one of four.
