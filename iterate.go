@@ -5,13 +5,16 @@ import "iter"
 // Bytes returns the bytes that are left, to range over: the fastest way to look
 // at each, because the loop is compiled into one over memory. It ends where the
 // source does, also by an error: ask [Reader.Err] afterwards. A loop that is left
-// early has consumed the bytes that it got. Its body must not use the Reader.
+// early has consumed the bytes that it got. Its body must not use the Reader; if
+// it panics, the bytes after it that were in memory are consumed too.
 func (r *Reader) Bytes() iter.Seq[byte] {
 	return func(yield func(byte) bool) {
 		for r.ready() {
-			for _, c := range r.view[r.pos:] {
-				r.pos++
+			unread := r.view[r.pos:]
+			r.pos = len(r.view)
+			for i, c := range unread {
 				if !yield(c) {
+					r.pos -= len(unread) - i - 1
 					return
 				}
 			}
