@@ -242,12 +242,13 @@ func (w *Writer) openLanesLocked(open, trouble bool) {
 			fence()
 		}
 	}
-	if trouble && !w.trouble {
-		for _, l := range w.lanes {
-			l.sure = atomic.LoadInt32(&l.n)
-		}
+	if trouble == w.trouble {
+		return // a store would take the line from owners who look at laneLimit
 	}
 	w.trouble = trouble
+	for _, l := range w.lanes {
+		l.sure = atomic.LoadInt32(&l.n)
+	}
 }
 
 // endLocked returns up to where l may be merged. WriteByte publishes a byte before

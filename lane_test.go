@@ -112,30 +112,33 @@ func TestCloseBesideALanesOwnerLosesNothing(t *testing.T) {
 	}
 }
 
-// TestNoTickOverlooksALanesOwner has the flush by time come again and again while
-// the owner writes some bytes, as it comes when nothing has been written for a
-// period: whatever is left in the lane then, a clock runs for it.
+// TestNoTickOverlooksALanesOwner has the flush by time come while the owner writes
+// some bytes, and find nothing else to do, so that its clock stops: for what is
+// left in the lane after that a clock runs.
 func TestNoTickOverlooksALanesOwner(t *testing.T) {
 	w, l, file := openLane(t, Policy{Buffer: 64 * KiB, FlushEvery: time.Hour, Sync: SyncNever})
 	accepted := 0
-	for range rounds() {
+	write := func() {
+		if err := l.writeNumbered(accepted); err != nil {
+			t.Error(err)
+		}
+		accepted++
+	}
+	for range 4 * rounds() {
+		write() // starts the clock
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
 		meet(func() {
 			for range 1 + rand.IntN(3) {
-				if err := l.writeNumbered(accepted); err != nil {
-					t.Error(err)
-				}
-				accepted++
+				write()
 			}
 		}, func() {
-			for range 3 {
-				w.due(&w.flusher)
-			}
+			w.flusher.due = true
+			w.background.Add(1)
+			w.runFlusher()
 		})
-		w.background.Wait()
-		w.mu.Lock()
-		held, runs := int(l.n-l.taken), w.flushTimer.running()
-		w.mu.Unlock()
-		if held > 0 && !runs {
+		if held := l.n - l.taken; held > 0 && !w.flushTimer.running() {
 			t.Fatalf("%d bytes are in the lane and no clock runs", held)
 		}
 	}
