@@ -103,13 +103,13 @@ func (l *Lane) WriteString(s string) (n int, err error) {
 
 // writeByteSlow settles what becomes of the byte that WriteByte has put.
 func (l *Lane) writeByteSlow() error {
-	end := l.n
-	at := int(end) - 1
 	if l.size == 0 {
-		l.n = 0
-		_, err := l.w.Write(l.buf[:1])
+		l.n = 0 // nobody else looks at it
+		_, err := l.writeSlow(l.buf[:1])
 		return err
 	}
+	end := l.n
+	at := int(end) - 1
 	if l.byteLimit != l.limit {
 		// The fence is not to be had: the owner brings his own.
 		atomic.StoreInt32(&l.n, end)
@@ -131,12 +131,13 @@ func (l *Lane) settle(at int) bool {
 	defer l.mu.Unlock()
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
-	if int(l.taken) > at {
-		return true
+	merged := int(l.taken) > at
+	if merged {
+		at, l.taken = 0, 0 // all was, and a byte may have filled the buffer to its end
 	}
 	atomic.StoreInt32(&l.n, int32(at))
 	l.sure = min(l.sure, int32(at))
-	return false
+	return merged
 }
 
 func (l *Lane) writeSlow(p []byte) (int, error) {
@@ -241,12 +242,13 @@ func (w *Writer) openLanesLocked(open, trouble bool) {
 			fence()
 		}
 	}
-	if trouble && !w.trouble {
-		for _, l := range w.lanes {
-			l.sure = atomic.LoadInt32(&l.n)
-		}
+	if trouble == w.trouble {
+		return // a store would take the line from owners who look at laneLimit
 	}
 	w.trouble = trouble
+	for _, l := range w.lanes {
+		l.sure = atomic.LoadInt32(&l.n)
+	}
 }
 
 // endLocked returns up to where l may be merged. WriteByte publishes a byte before
