@@ -46,11 +46,11 @@ func bytesArms(c Choice) (arms []Arm) {
 
 // byteCaches are the states that a trial begins with: none of the file, and all.
 // A user may ask for another than cold; where the page cache can't be asked, there
-// is only what is not known.
+// is only what is not known, and cold is said to be missing.
 func byteCaches(c Choice) []result.Cache {
 	switch {
 	case c.NeverWarm != "":
-		return []result.Cache{result.TryCold}
+		return or([]result.Cache{result.Cold, result.TryCold}, nil)
 	case c.Cache == "":
 		return []result.Cache{result.Cold, result.Warm}
 	}
@@ -98,6 +98,14 @@ func cacheMissing(c Choice, cache result.Cache) string {
 	return ""
 }
 
+// cacheElsewhere are the flags with which a file could be cold.
+func cacheElsewhere(c Choice, cache result.Cache) string {
+	if cache == result.Cold && c.NeverCold != "" && c.NeverWarm == "" {
+		return "--dir A_FOLDER_ON_A_DISK"
+	}
+	return ""
+}
+
 // arm is the way in one direction from one state of the page cache, if it goes
 // there.
 func (w byteWay) arm(c Choice, d direction, cache result.Cache, group string) []Arm {
@@ -105,16 +113,17 @@ func (w byteWay) arm(c Choice, d direction, cache result.Cache, group string) []
 		return nil
 	}
 	n := bytesOf(c, w)
-	missing := w.missing
+	missing, elsewhere := w.missing, ""
 	if missing == "" {
 		missing = cacheMissing(c, cache)
+		elsewhere = cacheElsewhere(c, cache)
 	}
 	return []Arm{{
 		Cell: result.Cell{
 			Name: byteArm(d, w.name, cache), Group: group, Does: w.calls[d],
 			RecordBytes: 1, Writers: 1, Records: n, Cache: cache,
 		},
-		Missing: missing, Time: w.time(d, n), Bytes: 2 * n, Room: n,
+		Missing: missing, Elsewhere: elsewhere, Time: w.time(d, n), Bytes: 2 * n, Room: n,
 		Task: func() trial.Task { return w.task(d, n, cache) },
 	}}
 }
@@ -301,7 +310,7 @@ func oneByteArm(c Choice) Arm {
 			Name: oneByte, Group: oneByte, Does: "read(2) of the first byte alone",
 			RecordBytes: 1, Writers: 1, Records: 1, Cache: result.Cold,
 		},
-		Missing: cacheMissing(c, result.Cold), Time: 20 * time.Millisecond, Bytes: bytesCount,
+		Missing: cacheMissing(c, result.Cold), Elsewhere: cacheElsewhere(c, result.Cold), Time: 20 * time.Millisecond, Bytes: bytesCount,
 		Task: func() trial.Task {
 			t := readBytes(openWith(fileReads), 1, result.Cold)
 			t.Make = patternFile(bytesCount)

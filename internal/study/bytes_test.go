@@ -64,7 +64,7 @@ func bytesClaim(t *testing.T, name string) Claim {
 func TestClaimsOfBytesOnPlantedFigures(t *testing.T) {
 	check := func(claim string, e Evidence, want Verdict) {
 		t.Helper()
-		f := bytesClaim(t, claim).Judge(e)
+		f := bytesClaim(t, claim).Find(e)
 		if f.Verdict != want || f.Why == "" || strings.Contains(f.Measured+f.Why, "NaN") {
 			t.Errorf("%s: %+v, want %s", claim, f, want)
 		}
@@ -87,6 +87,9 @@ func TestClaimsOfBytesOnPlantedFigures(t *testing.T) {
 	for _, c := range Bytes().Claims {
 		if c.Name != "bytes-fread-complete" {
 			check(c.Name, EvidenceOf(result.Run{}), NotChecked)
+			if f := c.Judge(EvidenceOf(result.Run{})); f.Verdict != NotChecked {
+				t.Errorf("%s without figures: %+v", c.Name, f)
+			}
 		}
 	}
 }
@@ -136,64 +139,30 @@ func TestDropClaimsCompareColdWithWarm(t *testing.T) {
 	wild := [10]time.Duration{2000, 3100, 2200, 2950, 2100, 4000, 2500, 3600, 2000, 3500}
 	check := func(claim string, e Evidence, want Verdict) {
 		t.Helper()
-		if f := bytesClaim(t, claim).Judge(e); f.Verdict != want {
+		if f := bytesClaim(t, claim).Find(e); f.Verdict != want {
 			t.Errorf("%s: %+v, want %s", claim, f, want)
 		}
 	}
 	check("bytes-drop-consistent", plant(cold, warm, wild, calm), NotHere)
 	check("bytes-drop-consistent", plant(cold, warm, calm, wild), Holds)
+	check("bytes-drop-consistent", plant(cold, warm, wild, wild), NotChecked)
 	check("bytes-drop-consistent", plant(cold, warm, calm, calm), Holds)
 	check("bytes-drop-differs", plant(cold, warm, wild, calm), Holds)
 	check("bytes-drop-differs", plant(cold, warm, calm, calm), NotHere)
 }
 
-// TestMissingArmsOfBytesAreSaid: a claim whose arm can't be run says so, and how
-// it would be settled.
-func TestMissingArmsOfBytesAreSaid(t *testing.T) {
-	const why = "all stays in memory"
+// TestBytesInMemoryAreSettledOnADisk: where no file can be cold, a claim says what
+// would settle it, unless it is the C side that is missing.
+func TestBytesInMemoryAreSettledOnADisk(t *testing.T) {
+	_, _, missing := Bytes().matrix(Choice{Preset: Audit(), NeverCold: "all stays in memory"})
 	for _, c := range Bytes().Claims {
-		var missing []result.Missing
-		for _, a := range c.Arms {
-			missing = append(missing, result.Missing{Cell: a, Why: why})
-		}
-		f := c.Judge(EvidenceOf(result.Run{Header: result.Header{Missing: missing}}))
-		if f.Verdict != NotChecked || f.Why != why || f.Settle != onADisk {
+		f := c.Find(EvidenceOf(result.Run{Header: result.Header{Missing: missing}}))
+		byDisk := f.Why == "all stays in memory" && strings.HasPrefix(f.Settle, "--dir ")
+		byC := cstdio.Missing() != "" && f.Why == cstdio.Missing() && f.Settle == ""
+		if f.Verdict != NotChecked || !byDisk && !byC {
 			t.Errorf("%s: %+v", c.Name, f)
 		}
 	}
-}
-
-// kept collects the trials of a run.
-type kept struct{ trials []result.Trial }
-
-func (*kept) Begin(trial.Step) {}
-func (k *kept) Done(t result.Trial) error {
-	k.trials = append(k.trials, t)
-	return nil
-}
-
-// runBytes runs a study of the kind on a folder of the test's.
-func runBytes(t *testing.T, s Study, c Choice, dir string) result.Run {
-	t.Helper()
-	g, err := trial.OpenGround(dir, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
-	m, plan, missing, err := s.Prepare(g, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	run := result.Run{Header: result.Header{Study: s.Name, Plan: plan, Missing: missing}}
-	for _, cell := range m.Cells {
-		run.Header.Cells = append(run.Header.Cells, cell.Cell)
-	}
-	var k kept
-	if _, _, err := m.Run(t.Context(), g, &k); err != nil {
-		t.Fatal(err)
-	}
-	run.Trials = k.trials
-	return run
 }
 
 // everyText is all that is shown.
@@ -218,7 +187,7 @@ func TestBytesRunForReal(t *testing.T) {
 			continue
 		}
 		c := Choice{Preset: Quick(), Count: 10007, Rounds: 2, Buffers: []holdfast.Size{1, 1000, 1000}, Seed: 3}
-		run := runBytes(t, Bytes(), c, dir)
+		run := runStudyIn(t, dir, Bytes(), c)
 		text := everyText(Bytes().Show(EvidenceOf(run)))
 		if strings.Contains(text, "NaN") || strings.Contains(text, "Inf") {
 			t.Errorf("%s: %s", dir, text)
@@ -264,8 +233,7 @@ func TestABufferThatIsNoneTurnsTheClaim(t *testing.T) {
 		}
 		return arms
 	}
-	dir := t.TempDir()
-	sound := EvidenceOf(runBytes(t, Bytes(), c, dir))
+	sound := EvidenceOf(runStudy(t, Bytes(), c))
 	if why := sound.Missing(claim.Arms[0]); why != "" {
 		t.Skip(why)
 	}
@@ -275,7 +243,7 @@ func TestABufferThatIsNoneTurnsTheClaim(t *testing.T) {
 	if f := claim.Judge(sound); f.Verdict != Holds {
 		t.Errorf("with a buffer: %+v", f)
 	}
-	if f := claim.Judge(EvidenceOf(runBytes(t, broken, c, dir))); f.Verdict != NotHere {
+	if f := claim.Judge(EvidenceOf(runStudy(t, broken, c))); f.Verdict != NotHere {
 		t.Errorf("without one: %+v", f)
 	}
 }
@@ -369,5 +337,6 @@ func TestCachesOfBytes(t *testing.T) {
 	check(Choice{Setting: Setting{Cache: result.Dropped}}, cold, false, false)
 	check(Choice{NeverWarm: "no"}, byteArm(reading, goFile, result.TryCold), true, false)
 	check(Choice{NeverWarm: "no"}, warm, false, false)
+	check(Choice{NeverWarm: "no", NeverCold: "no"}, cold, true, true)
 	check(Choice{Setting: Setting{Cache: result.NewFile}}, byteArm(reading, goFile, result.NewFile), true, true)
 }

@@ -55,8 +55,9 @@ type Arm struct {
 	// RecordBytes are what a trial does unless the task tells otherwise.
 	result.Cell
 
-	// Missing says why the arm can't be run here, or is empty.
-	Missing string
+	// Missing says why the arm can't be run here, or is empty. Elsewhere are then
+	// the flags with which it could be, such as --dir A_FOLDER_ON_A_DISK, if any.
+	Missing, Elsewhere string
 
 	Time  time.Duration // that one trial takes, about, for the plan
 	Bytes int64         // that one trial writes, about
@@ -146,7 +147,7 @@ func (s Study) present(c Choice) (arms []Arm, missing []result.Missing) {
 		switch {
 		case c.Only != nil && !slices.Contains(c.Only, a.Name):
 		case a.Missing != "":
-			missing = append(missing, result.Missing{Cell: a.Name, Why: a.Missing})
+			missing = append(missing, result.Missing{Cell: a.Name, Why: a.Missing, Elsewhere: a.Elsewhere})
 		default:
 			arms = append(arms, a)
 		}
