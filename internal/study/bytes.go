@@ -38,7 +38,7 @@ func Bytes() Study {
 		Takes:     []string{TakesCount, TakesBuffer, TakesCache},
 		Published: bytesPublished(),
 		Arms:      bytesArms,
-		Twin:      byteArm(reading, libcBuffering, result.Warm),
+		Twin:      byteArm(toRead, libcBuffering, result.Warm),
 		Show:      showBytes,
 		Claims:    bytesClaims(),
 	}
@@ -68,8 +68,8 @@ func bytesPublished() []Table {
 type direction string
 
 const (
-	reading direction = "read"
-	writing direction = "write"
+	toRead  direction = "read"
+	toWrite direction = "write"
 )
 
 // byteArm is the name of an arm.
@@ -109,7 +109,7 @@ type byteWriter interface {
 
 // can reports whether the way goes in that direction.
 func (w byteWay) can(d direction) bool {
-	return d == reading && w.open != nil || d == writing && w.over != nil
+	return d == toRead && w.open != nil || d == toWrite && w.over != nil
 }
 
 // systemCalls predicts how many n bytes take.
@@ -139,7 +139,7 @@ func inC(name string, block int64, s cstdio.Setup) byteWay {
 	s.Keep = true
 	return byteWay{
 		name: name, block: block, missing: cstdio.Missing(),
-		calls: map[direction]string{reading: s.Method.Reads(), writing: s.Method.Writes()},
+		calls: map[direction]string{toRead: s.Method.Reads(), toWrite: s.Method.Writes()},
 		open:  func(path string) (byteReader, error) { return cstdio.Open(path, s) },
 		over:  func(path string) (byteWriter, error) { return cstdio.Create(path, s) },
 	}

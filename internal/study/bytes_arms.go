@@ -27,13 +27,13 @@ const (
 func bytesArms(c Choice) (arms []Arm) {
 	caches := byteCaches(c)
 	for _, cache := range caches {
-		for _, d := range []direction{reading, writing} {
+		for _, d := range []direction{toRead, toWrite} {
 			for _, w := range byteWays() {
 				arms = append(arms, w.arm(c, d, cache, string(d)+" "+string(cache))...)
 			}
 		}
 	}
-	for _, d := range []direction{reading, writing} {
+	for _, d := range []direction{toRead, toWrite} {
 		for _, w := range setvbufWays(vbufSizes(c)) {
 			arms = append(arms, w.arm(c, d, caches[len(caches)-1], setvbufGroup+" "+string(d))...)
 		}
@@ -130,12 +130,12 @@ func (w byteWay) arm(c Choice, d direction, cache result.Cache, group string) []
 
 // time is about what a trial takes, with the making of its file and the check.
 func (w byteWay) time(d direction, n int64) time.Duration {
-	perCall := map[direction]time.Duration{reading: 300, writing: 500}[d]
+	perCall := map[direction]time.Duration{toRead: 300, toWrite: 500}[d]
 	return 25*time.Millisecond + time.Duration(n)*15 + time.Duration(w.systemCalls(n))*perCall
 }
 
 func (w byteWay) task(d direction, n int64, cache result.Cache) trial.Task {
-	if d == reading {
+	if d == toRead {
 		return readBytes(w.open, n, cache)
 	}
 	return writeBytes(w.over, n, cache)
@@ -282,7 +282,7 @@ func firstDifference(a, b []byte) int {
 
 // arm reads a file that is not cached through bufio, having told the kernel how.
 func (a access) arm(c Choice) Arm {
-	w := byteWay{name: a.name, block: cBuffer, calls: map[direction]string{reading: "bufio.Reader.ReadByte after posix_fadvise, " + a.name}}
+	w := byteWay{name: a.name, block: cBuffer, calls: map[direction]string{toRead: "bufio.Reader.ReadByte after posix_fadvise, " + a.name}}
 	w.open = func(path string) (byteReader, error) {
 		f, err := os.Open(path)
 		if err != nil {
@@ -291,9 +291,9 @@ func (a access) arm(c Choice) Arm {
 		if err := sys.AdviseAccess(f, a.Access); err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
-		return &goReader{reads: bufioReads(f)}, nil
+		return &goReader{goReads: bufioReads(f)}, nil
 	}
-	arm := w.arm(c, reading, result.Cold, readAheadGroup)[0]
+	arm := w.arm(c, toRead, result.Cold, readAheadGroup)[0]
 	arm.Name = accessArm(a.name)
 	return arm
 }

@@ -12,8 +12,8 @@ import (
 // bytesClaims are what the document says.
 func bytesClaims() []Claim {
 	claims := []Claim{
-		savingClaim("bytes-read-98", reading, "buffering reduces the time to read by 98 %", "717 ms → 14 ms", 0.975),
-		savingClaim("bytes-write-99.8", writing, "buffering reduces the time to write by 99.8 %", "19632 ms → 38 ms", 0.9975),
+		savingClaim("bytes-read-98", toRead, "buffering reduces the time to read by 98 %", "717 ms → 14 ms", 0.975),
+		savingClaim("bytes-write-99.8", toWrite, "buffering reduces the time to write by 99.8 %", "19632 ms → 38 ms", 0.9975),
 		bothWays("bytes-diy-beats-raw", "a pair of one's own outperforms no buffering", noBuffering, atMost(1),
 			"its buffer makes one system call of 4,096", "its calls cost more than the system calls that they save"),
 		bothWays("bytes-diy-near-libc", "a pair of one's own comes close to the efficiency of libc", libcBuffering, atMost(1.5),
@@ -44,13 +44,13 @@ func savingClaim(name string, d direction, says, published string, least float64
 }
 
 // byteCalls are libc's calls for one byte.
-var byteCalls = map[direction]string{reading: "an fread", writing: "an fwrite"}
+var byteCalls = map[direction]string{toRead: "an fread", toWrite: "an fwrite"}
 
 // bothWays is a claim about the time of a pair of one's own against another's, to
 // read and to write.
 func bothWays(name, says, base string, allowed span, holds, not string) Claim {
 	var arms []string
-	for _, d := range []direction{reading, writing} {
+	for _, d := range []direction{toRead, toWrite} {
 		arms = append(arms, byteArm(d, base, result.Cold), byteArm(d, diyBuffering, result.Cold))
 	}
 	judge := func(e Evidence) Finding {
@@ -59,7 +59,7 @@ func bothWays(name, says, base string, allowed span, holds, not string) Claim {
 			f.Measured = prefixed(string(d)+" ", f.Measured)
 			return f
 		}
-		return both(of(reading), of(writing))
+		return both(of(toRead), of(toWrite))
 	}
 	return Claim{Name: name, Says: says, Arms: arms, Judge: judge}
 }
@@ -91,11 +91,11 @@ const callsSlack = 16
 
 // callsClaim is that a buffer of 4 KiB makes 256 calls of 1,048,576.
 func callsClaim() Claim {
-	raw, libc := byteArm(reading, noBuffering, result.Cold), byteArm(reading, libcBuffering, result.Cold)
-	rawOut, libcOut := byteArm(writing, noBuffering, result.Cold), byteArm(writing, libcBuffering, result.Cold)
+	raw, libc := byteArm(toRead, noBuffering, result.Cold), byteArm(toRead, libcBuffering, result.Cold)
+	rawOut, libcOut := byteArm(toWrite, noBuffering, result.Cold), byteArm(toWrite, libcBuffering, result.Cold)
 	judge := func(e Evidence) Finding {
 		of := func(d direction, raw, libc string) Finding {
-			without, with := e.Summary(raw, calls(d)), e.Summary(libc, calls(d))
+			without, with := e.Summary(raw, callsIn(d)), e.Summary(libc, callsIn(d))
 			n := e.Median(raw, func(t result.Trial) float64 { return float64(t.Records) })
 			blocks := math.Ceil(n / cBuffer)
 			holds := "a call without a buffer is a system call, and with it only the one that empties or fills it"
@@ -110,7 +110,7 @@ func callsClaim() Claim {
 			f.Measured = fmt.Sprintf("%s %s against %s", d, whole(without.Median), whole(with.Median))
 			return f
 		}
-		return both(of(reading, raw, libc), of(writing, rawOut, libcOut))
+		return both(of(toRead, raw, libc), of(toWrite, rawOut, libcOut))
 	}
 	return Claim{
 		Name: "bytes-calls", Says: "one byte a call is one system call a byte, and with a buffer one a block",
@@ -134,7 +134,7 @@ func readsMoreClaim() Claim {
 
 // coldAndWarm are the arms of the two claims about dropping caches.
 func coldAndWarm() (cold, warm string) {
-	return byteArm(reading, libcBuffering, result.Cold), byteArm(reading, libcBuffering, result.Warm)
+	return byteArm(toRead, libcBuffering, result.Cold), byteArm(toRead, libcBuffering, result.Warm)
 }
 
 // cachedClaim is what the advice to drop the caches rests on.
@@ -179,7 +179,7 @@ func consistentClaim() Claim {
 func completeClaim() Claim {
 	return Claim{
 		Name: "bytes-fread-complete", Says: "the given diy_fread is already complete and a reference for diy_fwrite",
-		Arms: []string{byteArm(reading, diyBuffering, result.Cold), byteArm(writing, diyBuffering, result.Cold)},
+		Arms: []string{byteArm(toRead, diyBuffering, result.Cold), byteArm(toWrite, diyBuffering, result.Cold)},
 		Judge: func(Evidence) Finding {
 			return Finding{
 				Verdict: NeverSo,

@@ -17,53 +17,53 @@ func goWays() []byteWay {
 	return []byteWay{
 		{
 			name: goFile, block: 1,
-			calls: map[direction]string{reading: "os.File.Read", writing: "os.File.Write"},
+			calls: map[direction]string{toRead: "os.File.Read", toWrite: "os.File.Write"},
 			open:  openWith(fileReads),
-			over:  overWith(func(f *os.File) (writes, error) { return fileWrites(f), nil }),
+			over:  overWith(func(f *os.File) (goWrites, error) { return fileWrites(f), nil }),
 		},
 		{
 			name: "bufio", block: cBuffer,
-			calls: map[direction]string{reading: "bufio.ReadByte", writing: "bufio.WriteByte"},
+			calls: map[direction]string{toRead: "bufio.ReadByte", toWrite: "bufio.WriteByte"},
 			open:  openWith(bufioReads),
-			over:  overWith(func(f *os.File) (writes, error) { return bufioWrites(f), nil }),
+			over:  overWith(func(f *os.File) (goWrites, error) { return bufioWrites(f), nil }),
 		},
 		{
 			name: "holdfast_reader", block: cBuffer,
-			calls: map[direction]string{reading: "Reader.ReadByte"},
+			calls: map[direction]string{toRead: "Reader.ReadByte"},
 			open:  openWith(holdfastReads),
 		},
 		{
 			name: "holdfast_range", block: cBuffer, toEnd: true,
-			calls: map[direction]string{reading: "range Reader.Bytes()"},
+			calls: map[direction]string{toRead: "range Reader.Bytes()"},
 			open:  openWith(holdfastRanges(cBuffer)),
 		},
 		{
 			name: "holdfast_default", block: 256 << 10, toEnd: true,
-			calls: map[direction]string{reading: "range Reader.Bytes(), its own buffer"},
+			calls: map[direction]string{toRead: "range Reader.Bytes(), its own buffer"},
 			open:  openWith(holdfastRanges(0)),
 		},
 		{
 			name: "holdfast_writer", block: cBuffer,
-			calls: map[direction]string{writing: "Writer.Write"},
+			calls: map[direction]string{toWrite: "Writer.Write"},
 			over:  overWith(holdfastWrites),
 		},
 		{
 			name: "holdfast_lane", block: cBuffer,
-			calls: map[direction]string{writing: "Lane.WriteByte"},
+			calls: map[direction]string{toWrite: "Lane.WriteByte"},
 			over:  overWith(laneWrites),
 		},
 	}
 }
 
-// reads are how a file is read: its first n bytes, and what they sum up to.
-type reads struct {
+// goReads are how a file is read: its first n bytes, and what they sum up to.
+type goReads struct {
 	all   func(n int64) (cstdio.Sum, int64, error)
 	close func() error
 }
 
 // A goReader is a byteReader in Go.
 type goReader struct {
-	reads
+	goReads
 	sum cstdio.Sum
 }
 
@@ -75,36 +75,36 @@ func (r *goReader) Sum() cstdio.Sum { return r.sum }
 func (r *goReader) Close() error    { return r.close() }
 
 // openWith opens a file for those reads.
-func openWith(of func(*os.File) reads) func(string) (byteReader, error) {
+func openWith(of func(*os.File) goReads) func(string) (byteReader, error) {
 	return func(path string) (byteReader, error) {
 		f, err := os.Open(path)
 		if err != nil {
 			return nil, err
 		}
-		return &goReader{reads: of(f)}, nil
+		return &goReader{goReads: of(f)}, nil
 	}
 }
 
-func fileReads(f *os.File) reads {
-	return reads{func(n int64) (cstdio.Sum, int64, error) { return sumFile(f, n) }, f.Close}
+func fileReads(f *os.File) goReads {
+	return goReads{func(n int64) (cstdio.Sum, int64, error) { return sumFile(f, n) }, f.Close}
 }
 
-func bufioReads(f *os.File) reads {
+func bufioReads(f *os.File) goReads {
 	r := bufio.NewReaderSize(f, cBuffer)
-	return reads{func(n int64) (cstdio.Sum, int64, error) { return sumBufio(r, n) }, f.Close}
+	return goReads{func(n int64) (cstdio.Sum, int64, error) { return sumBufio(r, n) }, f.Close}
 }
 
 // holdfastReads are by ReadByte, with a buffer as large as the others have.
-func holdfastReads(f *os.File) reads {
+func holdfastReads(f *os.File) goReads {
 	r := holdfast.NewReader(f, holdfast.ReadOptions{Buffer: cBuffer})
-	return reads{func(n int64) (cstdio.Sum, int64, error) { return sumReadByte(r, n) }, r.Close}
+	return goReads{func(n int64) (cstdio.Sum, int64, error) { return sumReadByte(r, n) }, r.Close}
 }
 
 // holdfastRanges are by the iterator; a buffer of 0 is the Reader's own choice.
-func holdfastRanges(buffer holdfast.Size) func(*os.File) reads {
-	return func(f *os.File) reads {
+func holdfastRanges(buffer holdfast.Size) func(*os.File) goReads {
+	return func(f *os.File) goReads {
 		r := holdfast.NewReader(f, holdfast.ReadOptions{Buffer: buffer})
-		return reads{func(int64) (cstdio.Sum, int64, error) { return sumRange(r) }, r.Close}
+		return goReads{func(int64) (cstdio.Sum, int64, error) { return sumRange(r) }, r.Close}
 	}
 }
 
@@ -156,18 +156,18 @@ func sumRange(r *holdfast.Reader) (sum cstdio.Sum, read int64, err error) {
 	return sum, read, r.Err()
 }
 
-// writes are how a file is written: the pattern's first n bytes.
-type writes struct {
+// goWrites are how a file is written: the pattern's first n bytes.
+type goWrites struct {
 	all          func(n int64) (int64, error)
 	flush, close func() error
 }
 
-func (w writes) Write(n int64) (int64, error) { return w.all(n) }
-func (w writes) Flush() error                 { return w.flush() }
-func (w writes) Close() error                 { return w.close() }
+func (w goWrites) Write(n int64) (int64, error) { return w.all(n) }
+func (w goWrites) Flush() error                 { return w.flush() }
+func (w goWrites) Close() error                 { return w.close() }
 
 // overWith opens a file to write over what is in it.
-func overWith(of func(*os.File) (writes, error)) func(string) (byteWriter, error) {
+func overWith(of func(*os.File) (goWrites, error)) func(string) (byteWriter, error) {
 	return func(path string) (byteWriter, error) {
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
@@ -181,7 +181,7 @@ func overWith(of func(*os.File) (writes, error)) func(string) (byteWriter, error
 	}
 }
 
-func fileWrites(f *os.File) writes {
+func fileWrites(f *os.File) goWrites {
 	all := func(n int64) (int64, error) {
 		one := make([]byte, 1)
 		for i := range n {
@@ -192,10 +192,10 @@ func fileWrites(f *os.File) writes {
 		}
 		return n, nil
 	}
-	return writes{all, func() error { return nil }, f.Close}
+	return goWrites{all, func() error { return nil }, f.Close}
 }
 
-func bufioWrites(f *os.File) writes {
+func bufioWrites(f *os.File) goWrites {
 	w := bufio.NewWriterSize(f, cBuffer)
 	all := func(n int64) (int64, error) {
 		b := byte(0)
@@ -207,13 +207,13 @@ func bufioWrites(f *os.File) writes {
 		}
 		return n, nil
 	}
-	return writes{all, w.Flush, f.Close}
+	return goWrites{all, w.Flush, f.Close}
 }
 
-func holdfastWrites(f *os.File) (writes, error) {
+func holdfastWrites(f *os.File) (goWrites, error) {
 	w, err := holdfast.New(f, holdfast.Buffered(cBuffer))
 	if err != nil {
-		return writes{}, err
+		return goWrites{}, err
 	}
 	all := func(n int64) (int64, error) {
 		one := make([]byte, 1)
@@ -225,13 +225,13 @@ func holdfastWrites(f *os.File) (writes, error) {
 		}
 		return n, nil
 	}
-	return writes{all, w.Flush, w.Close}, nil
+	return goWrites{all, w.Flush, w.Close}, nil
 }
 
-func laneWrites(f *os.File) (writes, error) {
+func laneWrites(f *os.File) (goWrites, error) {
 	w, err := holdfast.New(f, holdfast.Buffered(cBuffer))
 	if err != nil {
-		return writes{}, err
+		return goWrites{}, err
 	}
 	l := w.Lane()
 	all := func(n int64) (int64, error) {
@@ -244,5 +244,5 @@ func laneWrites(f *os.File) (writes, error) {
 		}
 		return n, nil
 	}
-	return writes{all, w.Flush, w.Close}, nil
+	return goWrites{all, w.Flush, w.Close}, nil
 }

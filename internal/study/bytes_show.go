@@ -23,9 +23,9 @@ func showBytes(e Evidence) Shown {
 	for _, c := range caches {
 		tables = append(tables, linesOfBytes(e, c), savings(e, c))
 	}
-	tables = append(tables, callsTable(e, first))
+	tables = append(tables, byteCallsTable(e, first))
 	for _, c := range caches {
-		tables = append(tables, waysTable(e, reading, c), waysTable(e, writing, c))
+		tables = append(tables, byteWaysTable(e, toRead, c), byteWaysTable(e, toWrite, c))
 	}
 	tables = append(tables, setvbufTable(e), readAheadTable(e))
 	if len(caches) == 2 {
@@ -38,7 +38,7 @@ func showBytes(e Evidence) Shown {
 // one.
 func cachesShown(e Evidence) (caches []result.Cache) {
 	for _, a := range e.Arms() {
-		c, ok := strings.CutPrefix(a.Group, string(reading)+" ")
+		c, ok := strings.CutPrefix(a.Group, string(toRead)+" ")
 		if ok && !slices.Contains(caches, result.Cache(c)) {
 			caches = append(caches, result.Cache(c))
 		}
@@ -52,7 +52,7 @@ func cachesShown(e Evidence) (caches []result.Cache) {
 // notCold says why no arm began with a file that is not cached, or is empty.
 func notCold(e Evidence) string {
 	for _, c := range []result.Cache{result.Cold, result.Dropped, result.Remount, result.TryCold, result.NewFile} {
-		if why := e.Missing(byteArm(reading, goFile, c)); why != "" {
+		if why := e.Missing(byteArm(toRead, goFile, c)); why != "" {
 			return fmt.Sprintf("No figures from a cache that is %q: %s.", c, why)
 		}
 	}
@@ -73,7 +73,7 @@ func linesOfBytes(e Evidence, cache result.Cache) Table {
 		t.Notes = append(t.Notes, why)
 	}
 	for _, p := range programs {
-		t.Rows = append(t.Rows, []string{p, byteLine(e, reading, p, cache), byteLine(e, writing, p, cache)})
+		t.Rows = append(t.Rows, []string{p, byteLine(e, toRead, p, cache), byteLine(e, toWrite, p, cache)})
 	}
 	return t
 }
@@ -85,7 +85,7 @@ func byteLine(e Evidence, d direction, way string, cache result.Cache) string {
 	if !ok {
 		return notRun(e, name)
 	}
-	form := map[direction]string{reading: "Read %d bytes from test-file.txt in %s ms", writing: "Wrote %d bytes to test-file.txt in %s ms"}
+	form := map[direction]string{toRead: "Read %d bytes from test-file.txt in %s ms", toWrite: "Wrote %d bytes to test-file.txt in %s ms"}
 	return fmt.Sprintf(form[d], cell.Records, plainMilliseconds(e.Median(name, Elapsed)))
 }
 
@@ -120,7 +120,7 @@ func savings(e Evidence, cache result.Cache) Table {
 		Notes: []string{"A part of no_buffering's time, by the ratios of the same rounds, with their 95 % intervals; the last row is a ratio of times."},
 	}
 	row := func(name string, of func(d direction) measured) {
-		t.Rows = append(t.Rows, []string{name, orNothing(of(reading)), orNothing(of(writing))})
+		t.Rows = append(t.Rows, []string{name, orNothing(of(toRead)), orNothing(of(toWrite))})
 	}
 	for _, p := range programs[1:] {
 		row(p, func(d direction) measured { return saved(e, byteArm(d, p, cache), byteArm(d, noBuffering, cache)) })
@@ -138,8 +138,8 @@ func orNothing(m measured) string {
 	return dash
 }
 
-// waysTable shows every way in one direction from one state of the cache.
-func waysTable(e Evidence, d direction, cache result.Cache) Table {
+// byteWaysTable shows every way in one direction from one state of the cache.
+func byteWaysTable(e Evidence, d direction, cache result.Cache) Table {
 	t := Table{
 		Title: fmt.Sprintf("Every way to %s, %s", d, cacheWords(cache)),
 		Head:  append([]string{"Way"}, figuresHead(d)...),
@@ -160,7 +160,7 @@ func waysTable(e Evidence, d direction, cache result.Cache) Table {
 // figuresHead are the columns of figuresOf.
 func figuresHead(d direction) []string {
 	head := []string{"ns/byte", "MiB/s", "User", "System", "Loop"}
-	if d == writing {
+	if d == toWrite {
 		head = append(head, "Flush")
 	}
 	return append(head, "Close", "Allocations", "To the first")
@@ -179,7 +179,7 @@ func figuresOf(e Evidence, d direction, arm, base string) []string {
 		of(func(t result.Trial) float64 { return float64(t.System) }),
 		of(func(t result.Trial) float64 { return float64(t.Read + t.Write) }),
 	}
-	if d == writing {
+	if d == toWrite {
 		row = append(row, of(func(t result.Trial) float64 { return float64(t.Flush) }))
 	}
 	return append(row,
@@ -209,21 +209,21 @@ func setvbufTable(e Evidence) Table {
 	}
 	base := ""
 	for _, a := range e.Arms() {
-		if a.Group != setvbufGroup+" "+string(reading) {
+		if a.Group != setvbufGroup+" "+string(toRead) {
 			continue
 		}
-		way := strings.TrimPrefix(a.Name, string(reading)+"/")
-		write := string(writing) + "/" + way
+		way := strings.TrimPrefix(a.Name, string(toRead)+"/")
+		write := string(toWrite) + "/" + way
 		if base == "" {
 			base = write
 		}
 		t.Rows = append(t.Rows, []string{
-			strings.TrimSuffix(way, "/"+string(a.Cache)), perByteText(e, a.Name), callsText(e, reading, a.Name),
-			perByteText(e, write), callsText(e, writing, write), against(e, write, base),
+			strings.TrimSuffix(way, "/"+string(a.Cache)), perByteText(e, a.Name), callsText(e, toRead, a.Name),
+			perByteText(e, write), callsText(e, toWrite, write), against(e, write, base),
 		})
 	}
 	if len(t.Rows) == 0 {
-		t.Rows = append(t.Rows, []string{"setvbuf", notRun(e, byteArm(reading, cstdio.None.String(), result.Warm)), "", "", "", ""})
+		t.Rows = append(t.Rows, []string{"setvbuf", notRun(e, byteArm(toRead, cstdio.None.String(), result.Warm)), "", "", "", ""})
 	}
 	return t
 }
@@ -236,11 +236,11 @@ func perByteText(e Evidence, arm string) string {
 }
 
 // callsText are the calls that the kernel counted of an arm in its direction.
-func callsText(e Evidence, d direction, arm string) string { return whole(e.Median(arm, calls(d))) }
+func callsText(e Evidence, d direction, arm string) string { return whole(e.Median(arm, callsIn(d))) }
 
-// calls counts those of a direction.
-func calls(d direction) Metric {
-	if d == reading {
+// callsIn counts those of a direction.
+func callsIn(d direction) Metric {
+	if d == toRead {
 		return Reads
 	}
 	return Writes
@@ -290,15 +290,15 @@ func dropTable(e Evidence, cache result.Cache) Table {
 	for round := range e.Rounds() {
 		row := []string{fmt.Sprint(round + 1)}
 		for _, p := range programs[:2] {
-			row = append(row, dropCells(e, byteArm(reading, p, cache), round)...)
-			row = append(row, dropCells(e, byteArm(reading, p, result.Warm), round)...)
+			row = append(row, dropCells(e, byteArm(toRead, p, cache), round)...)
+			row = append(row, dropCells(e, byteArm(toRead, p, result.Warm), round)...)
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	spread := []string{"run to run"}
 	for _, p := range programs[:2] {
-		spread = append(spread, percent(stat.Quantile(steps(e, byteArm(reading, p, cache)), 0.5)), "",
-			percent(stat.Quantile(steps(e, byteArm(reading, p, result.Warm)), 0.5)), "")
+		spread = append(spread, percent(stat.Quantile(steps(e, byteArm(toRead, p, cache)), 0.5)), "",
+			percent(stat.Quantile(steps(e, byteArm(toRead, p, result.Warm)), 0.5)), "")
 	}
 	t.Rows = append(t.Rows, spread)
 	if cache == result.Cold {
@@ -334,8 +334,8 @@ func steps(e Evidence, arm string) (steps []float64) {
 	return steps
 }
 
-// callsTable shows the system calls, predicted and as the kernel counted them.
-func callsTable(e Evidence, cache result.Cache) Table {
+// byteCallsTable shows the system calls, predicted and as the kernel counted them.
+func byteCallsTable(e Evidence, cache result.Cache) Table {
 	t := Table{
 		Title: "System calls, " + cacheWords(cache),
 		Head:  []string{"Way", "Reads by", "Writes by", "Predicted", "read calls", "write calls", "All, reading", "All, writing"},
@@ -345,7 +345,7 @@ func callsTable(e Evidence, cache result.Cache) Table {
 		},
 	}
 	for _, w := range byteWays() {
-		read, write := byteArm(reading, w.name, cache), byteArm(writing, w.name, cache)
+		read, write := byteArm(toRead, w.name, cache), byteArm(toWrite, w.name, cache)
 		cell, ok := e.Cell(read)
 		if !ok {
 			cell, ok = e.Cell(write)
@@ -354,7 +354,7 @@ func callsTable(e Evidence, cache result.Cache) Table {
 			continue
 		}
 		t.Rows = append(t.Rows, []string{
-			w.name, w.calls[reading], w.calls[writing], whole(float64(w.systemCalls(cell.Records))), callsText(e, reading, read), callsText(e, writing, write),
+			w.name, w.calls[toRead], w.calls[toWrite], whole(float64(w.systemCalls(cell.Records))), callsText(e, toRead, read), callsText(e, toWrite, write),
 			counted(e, read), counted(e, write),
 		})
 	}
@@ -391,20 +391,20 @@ func bytesLearnt(e Evidence, cache, last result.Cache) string {
 	saves := func(d direction) measured {
 		return saved(e, byteArm(d, libcBuffering, cache), byteArm(d, noBuffering, cache))
 	}
-	add("libc's buffer of 4 KiB saves %s of the time of a read call a byte", saves(reading))
-	add("and %s of that of a write call a byte", saves(writing))
-	add("a pair of one's own takes %s of libc's time to read", ratio(e.Ratio(byteArm(reading, diyBuffering, cache), byteArm(reading, libcBuffering, cache), PerRecord)))
-	if name, ns := fastest(e, reading, last); name != "" {
+	add("libc's buffer of 4 KiB saves %s of the time of a read call a byte", saves(toRead))
+	add("and %s of that of a write call a byte", saves(toWrite))
+	add("a pair of one's own takes %s of libc's time to read", ratio(e.Ratio(byteArm(toRead, diyBuffering, cache), byteArm(toRead, libcBuffering, cache), PerRecord)))
+	if name, ns := fastestByte(e, toRead, last); name != "" {
 		parts = append(parts, fmt.Sprintf("%s reads a byte the fastest, in %s", name, duration(ns)))
 	}
-	if name, ns := fastest(e, writing, last); name != "" {
+	if name, ns := fastestByte(e, toWrite, last); name != "" {
 		parts = append(parts, fmt.Sprintf("%s writes one in %s", name, duration(ns)))
 	}
 	return strings.Join(parts, ", ")
 }
 
-// fastest is the way with the least median of those that were run.
-func fastest(e Evidence, d direction, cache result.Cache) (way string, ns float64) {
+// fastestByte is the way with the least median of those that were run.
+func fastestByte(e Evidence, d direction, cache result.Cache) (way string, ns float64) {
 	ns = math.Inf(1)
 	for _, w := range byteWays() {
 		if m := e.Median(byteArm(d, w.name, cache), PerRecord); m < ns {

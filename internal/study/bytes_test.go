@@ -23,12 +23,12 @@ type plantedBytes struct {
 }
 
 // add plants an arm with a little noise from round to round, the same for all arms.
-func (p *plantedBytes) add(arm string, perByte time.Duration, reads, writes int64, values map[string]float64) *plantedBytes {
+func (p *plantedBytes) add(arm string, perByte time.Duration, goReads, goWrites int64, values map[string]float64) *plantedBytes {
 	p.cells = append(p.cells, result.Cell{Name: arm, RecordBytes: 1, Records: bytesCount})
 	for round := 1; round <= 10; round++ {
 		m := result.Measurement{
 			Records: bytesCount, Size: bytesCount, Elapsed: bytesCount * perByte * time.Duration(100+round%3) / 100,
-			IO: &result.IO{Reads: reads, Writes: writes}, Values: values,
+			IO: &result.IO{Reads: goReads, Writes: goWrites}, Values: values,
 		}
 		p.trials = append(p.trials, result.Trial{Cell: arm, Round: round, Measurement: m})
 	}
@@ -43,7 +43,7 @@ func (p *plantedBytes) evidence() Evidence {
 // write.
 func plantWays(cache result.Cache, raw, libc, diy [2]time.Duration) *plantedBytes {
 	p := &plantedBytes{}
-	for i, d := range []direction{reading, writing} {
+	for i, d := range []direction{toRead, toWrite} {
 		p.add(byteArm(d, noBuffering, cache), raw[i], bytesCount, bytesCount, nil)
 		p.add(byteArm(d, libcBuffering, cache), libc[i], 256, 256, nil)
 		p.add(byteArm(d, diyBuffering, cache), diy[i], 256, 256, nil)
@@ -98,8 +98,8 @@ func TestCallsClaimCountsCalls(t *testing.T) {
 	check := func(libcReads, libcWrites int64, want Verdict) {
 		t.Helper()
 		p := &plantedBytes{}
-		p.add(byteArm(reading, noBuffering, result.Cold), 1, bytesCount+1, 0, nil).add(byteArm(writing, noBuffering, result.Cold), 1, 0, bytesCount, nil)
-		p.add(byteArm(reading, libcBuffering, result.Cold), 1, libcReads, 0, nil).add(byteArm(writing, libcBuffering, result.Cold), 1, 0, libcWrites, nil)
+		p.add(byteArm(toRead, noBuffering, result.Cold), 1, bytesCount+1, 0, nil).add(byteArm(toWrite, noBuffering, result.Cold), 1, 0, bytesCount, nil)
+		p.add(byteArm(toRead, libcBuffering, result.Cold), 1, libcReads, 0, nil).add(byteArm(toWrite, libcBuffering, result.Cold), 1, 0, libcWrites, nil)
 		if f := bytesClaim(t, "bytes-calls").Judge(p.evidence()); f.Verdict != want {
 			t.Errorf("%d reads, %d writes: %+v, want %s", libcReads, libcWrites, f, want)
 		}
@@ -225,7 +225,7 @@ func TestABufferThatIsNoneTurnsTheClaim(t *testing.T) {
 		arms := bytesArms(c)
 		none := inC(libcBuffering, 1, cstdio.Setup{Method: cstdio.Fread, Mode: cstdio.None})
 		for i, a := range arms {
-			for _, d := range []direction{reading, writing} {
+			for _, d := range []direction{toRead, toWrite} {
 				if a.Name == byteArm(d, libcBuffering, result.Cold) {
 					arms[i] = none.arm(c, d, result.Cold, a.Group)[0]
 				}
@@ -280,15 +280,15 @@ func TestWrongBytesAreNoTrial(t *testing.T) {
 	defer g.Close()
 	var wrong *trial.ContentError
 	for name, w := range map[string]byteReader{
-		"one byte short": &goReader{reads: reads{func(n int64) (cstdio.Sum, int64, error) { return cstdio.PatternSum(n - 1), n - 1, nil }, func() error { return nil }}},
-		"other bytes":    &goReader{reads: reads{func(n int64) (cstdio.Sum, int64, error) { return cstdio.Sum{}, n, nil }, func() error { return nil }}},
+		"one byte short": &goReader{goReads: goReads{func(n int64) (cstdio.Sum, int64, error) { return cstdio.PatternSum(n - 1), n - 1, nil }, func() error { return nil }}},
+		"other bytes":    &goReader{goReads: goReads{func(n int64) (cstdio.Sum, int64, error) { return cstdio.Sum{}, n, nil }, func() error { return nil }}},
 	} {
 		task := readBytes(func(string) (byteReader, error) { return w, nil }, 100, result.Warm)
 		if _, err := task.Run(t.Context(), g, trial.NotCounting, 100, 100); !errors.As(err, &wrong) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	lazy := writes{func(n int64) (int64, error) { return n, nil }, func() error { return nil }, func() error { return nil }}
+	lazy := goWrites{func(n int64) (int64, error) { return n, nil }, func() error { return nil }, func() error { return nil }}
 	task := writeBytes(func(string) (byteWriter, error) { return lazy, nil }, 100, result.Warm)
 	if _, err := task.Run(t.Context(), g, trial.NotCounting, 100, 100); !errors.As(err, &wrong) || wrong.Offset != 0 {
 		t.Errorf("nothing written: %v", err)
@@ -303,7 +303,7 @@ func TestEveryWayHandlesAnySize(t *testing.T) {
 	}
 	defer g.Close()
 	for _, w := range append(byteWays(), setvbufWays([]int{1, 512})...) {
-		for _, d := range []direction{reading, writing} {
+		for _, d := range []direction{toRead, toWrite} {
 			if w.missing != "" || !w.can(d) {
 				continue
 			}
@@ -326,7 +326,7 @@ func TestCachesOfBytes(t *testing.T) {
 			t.Errorf("%+v: %s at %d", c, arm, i)
 		}
 	}
-	warm, cold, dropped := byteArm(reading, goFile, result.Warm), byteArm(reading, goFile, result.Cold), byteArm(reading, goFile, result.Dropped)
+	warm, cold, dropped := byteArm(toRead, goFile, result.Warm), byteArm(toRead, goFile, result.Cold), byteArm(toRead, goFile, result.Dropped)
 	check(Choice{}, warm, true, false)
 	check(Choice{}, cold, true, false)
 	check(Choice{}, dropped, false, false)
@@ -335,8 +335,8 @@ func TestCachesOfBytes(t *testing.T) {
 	check(Choice{Setting: Setting{Cache: result.Warm}}, cold, false, false)
 	check(Choice{Setting: Setting{Cache: result.Dropped}, NeverCold: "no"}, dropped, true, true)
 	check(Choice{Setting: Setting{Cache: result.Dropped}}, cold, false, false)
-	check(Choice{NeverWarm: "no"}, byteArm(reading, goFile, result.TryCold), true, false)
+	check(Choice{NeverWarm: "no"}, byteArm(toRead, goFile, result.TryCold), true, false)
 	check(Choice{NeverWarm: "no"}, warm, false, false)
 	check(Choice{NeverWarm: "no", NeverCold: "no"}, cold, true, true)
-	check(Choice{Setting: Setting{Cache: result.NewFile}}, byteArm(reading, goFile, result.NewFile), true, true)
+	check(Choice{Setting: Setting{Cache: result.NewFile}}, byteArm(toRead, goFile, result.NewFile), true, true)
 }

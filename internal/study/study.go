@@ -84,9 +84,7 @@ type Table struct {
 
 // Studies returns those that can be run by name.
 func Studies() []Study {
-	return []Study{
-		Bytes(),
-	}
+	return []Study{Lines(), Bytes()}
 }
 
 // Find returns the study of that name.
