@@ -33,7 +33,7 @@ const bytesCount = 1 << 20
 func Bytes() Study {
 	return Study{
 		Name:      "bytes",
-		Question:  "What does it cost to read and write a file one byte a call, with and without a buffer",
+		Question:  "what does it cost to read and write a file one byte a call, with and without a buffer",
 		Source:    bufferingDrill,
 		Takes:     []string{TakesCount, TakesBuffer, TakesCache},
 		Published: bytesPublished(),

@@ -69,14 +69,15 @@ func vbufSizes(c Choice) (sizes []int) {
 }
 
 // bytesOf returns how many bytes a trial reads or writes. Ways with a system call a
-// byte that the document does not have do fewer of them in a short run.
-func bytesOf(c Choice, w byteWay) int64 {
+// byte that the document does not have do fewer of them in a short run, and an
+// audit has all of no_buffering's only from one cache.
+func bytesOf(c Choice, w byteWay, cache result.Cache) int64 {
 	n := int64(bytesCount)
 	if c.Count > 0 {
 		n = c.Count
 	}
-	part := map[string]int64{quick: 16, standard: 4}[c.Preset.Name]
-	if part == 0 || w.block >= 64 || w.name == noBuffering {
+	part := map[string]int64{quick: 16, standard: 4, small: 4}[c.Preset.Name]
+	if part == 0 || w.block >= 64 || w.name == noBuffering && (c.Preset.Name != small || cache == result.Warm) {
 		return n
 	}
 	return max(n/part, min(n, cBuffer))
@@ -112,7 +113,7 @@ func (w byteWay) arm(c Choice, d direction, cache result.Cache, group string) []
 	if !w.can(d) {
 		return nil
 	}
-	n := bytesOf(c, w)
+	n := bytesOf(c, w, cache)
 	missing, elsewhere := w.missing, ""
 	if missing == "" {
 		missing = cacheMissing(c, cache)
