@@ -7,6 +7,7 @@ import (
 	"io"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/fault"
@@ -28,6 +29,8 @@ func FuzzReader(f *testing.F) {
 		if len(program) < 5 || len(program) > 400 {
 			return
 		}
+		hang := time.AfterFunc(5*time.Second, func() { panic(fmt.Sprintf("hangs: %q", program)) })
+		defer hang.Stop()
 		m := newReadModel(program)
 		for len(m.program) > 0 && m.problem == "" {
 			m.step()
@@ -54,10 +57,13 @@ type readModel struct {
 	end     error  // what comes after it
 	block   int
 	maxLine int
-	last    byte // the byte before left, if a ReadByte consumed it
-	hasLast bool
+	last    byte // what the last ReadByte gave
 	story   string
 	problem string
+
+	// hasLast says that this call was a ReadByte that succeeded, mayUnread that
+	// the one before was.
+	hasLast, mayUnread bool
 }
 
 func newReadModel(program []byte) *readModel {
@@ -106,7 +112,7 @@ func (m *readModel) fail(format string, args ...any) {
 // take consumes n bytes.
 func (m *readModel) take(n int) []byte {
 	taken := m.left[:n]
-	m.left, m.hasLast = m.left[n:], false
+	m.left = m.left[n:]
 	return taken
 }
 
@@ -142,6 +148,7 @@ func (m *readModel) step() {
 		m.read, m.readByte, m.readByte, m.readLine, m.readLine, m.peek,
 		m.discard, m.unreadByte, m.blocks, m.bytes, m.writeTo,
 	}
+	m.mayUnread, m.hasLast = m.hasLast, false
 	call[m.next()%len(call)]()
 }
 
@@ -167,7 +174,6 @@ func (m *readModel) readByte() {
 	c, err := m.r.ReadByte()
 	m.story += fmt.Sprintf("ReadByte = %q, %v\n", c, err)
 	if len(m.left) == 0 {
-		m.hasLast = false
 		m.ended("ReadByte", err)
 		return
 	}
@@ -177,7 +183,7 @@ func (m *readModel) readByte() {
 }
 
 func (m *readModel) unreadByte() {
-	if !m.hasLast {
+	if !m.mayUnread {
 		return // it may or may not succeed
 	}
 	err := m.r.UnreadByte()
@@ -185,7 +191,7 @@ func (m *readModel) unreadByte() {
 	if err != nil {
 		m.fail("UnreadByte after ReadByte: %v", err)
 	}
-	m.left, m.hasLast = append([]byte{m.last}, m.left...), false
+	m.left = append([]byte{m.last}, m.left...)
 }
 
 func (m *readModel) readLine() {
@@ -220,7 +226,6 @@ func (m *readModel) peek() {
 	n := m.next() % (m.block + 1)
 	p, err := m.r.Peek(n)
 	m.story += fmt.Sprintf("Peek(%d) = %q, %v\n", n, p, err)
-	m.hasLast = false
 	m.same("Peek", p, m.left[:min(n, len(m.left))])
 	m.short("Peek", n, len(p), err)
 }
@@ -233,9 +238,7 @@ func (m *readModel) discard() {
 		m.fail("Discard(%d) = %d, and %d bytes were left", want, n, len(m.left))
 		return
 	}
-	if want > 0 {
-		m.take(n)
-	}
+	m.take(n)
 	m.short("Discard", want, n, err)
 }
 
