@@ -28,4 +28,9 @@ func TestWhatOnlyLinuxHasIsUnsupported(t *testing.T) {
 	check("Evict", Evict(os.Stdin))
 	check("DropCaches", DropCaches())
 	check("Remount", Remount(t.TempDir()))
+	advice, err := NewReadAdvice(os.Stdin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("ReadAdvice.DontNeed", advice.DontNeed(0, 1))
 }
