@@ -189,3 +189,84 @@ func openFdatasync(path string) (sink, error) {
 	h, err := sys.NewHandle(f)
 	return &syncedFile{f: f, handle: h}, err
 }
+
+// BenchmarkWriteByte times a byte on its way to a file that discards it, as a
+// caller's loop has it: by a Lane, by bufio, and by an append that never leaves
+// memory, which is the least that it can take. Each loop calls its writer directly:
+// by way of io.ByteWriter nothing is inlined.
+func BenchmarkWriteByte(b *testing.B) {
+	for _, policy := range []holdfast.Policy{
+		holdfast.Buffered(4 * holdfast.KiB), holdfast.Buffered(64 * holdfast.KiB), holdfast.Buffered(256 * holdfast.KiB),
+		{Buffer: 256 * holdfast.KiB, FlushEvery: 1e8, Sync: 1e9},
+	} {
+		b.Run(fmt.Sprintf("lane/policy=%v", policy), func(b *testing.B) {
+			lane := openDiscard(b, policy).Lane()
+			for i := range b.N {
+				if err := lane.WriteByte(byte(i)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	b.Run("lane.Write", func(b *testing.B) {
+		lane, record := openDiscard(b, holdfast.Buffered(256*holdfast.KiB)).Lane(), []byte{'x'}
+		for range b.N {
+			if _, err := lane.Write(record); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	for _, size := range []int{4096, 64 << 10} {
+		b.Run(fmt.Sprintf("bufio=%d", size), func(b *testing.B) {
+			w := bufio.NewWriterSize(io.Discard, size)
+			for i := range b.N {
+				if err := w.WriteByte(byte(i)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	b.Run("append", func(b *testing.B) {
+		w := &appender{buf: make([]byte, 0, 4096)}
+		for i := range b.N {
+			if err := w.WriteByte(byte(i)); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// discard is a File that keeps nothing.
+type discard struct{ io.Writer }
+
+func (discard) Sync() error  { return nil }
+func (discard) Close() error { return nil }
+
+func openDiscard(b *testing.B, p holdfast.Policy) *holdfast.Writer {
+	w, err := holdfast.New(discard{io.Discard}, p)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := w.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	return w
+}
+
+// appender starts anew when it is full.
+type appender struct{ buf []byte }
+
+func (a *appender) WriteByte(c byte) error {
+	if len(a.buf) < cap(a.buf) {
+		a.buf = append(a.buf, c)
+		return nil
+	}
+	return a.full(c)
+}
+
+func (a *appender) full(c byte) error {
+	a.buf = append(a.buf[:0], c)
+	return nil
+}

@@ -89,9 +89,7 @@ func (l *biasedLock) lockOnly() {
 
 func (l *biasedLock) takeBack(n *loan) {
 	l.loan.Store(nil)
-	if sys.Barrier() != nil {
-		panic("holdfast: membarrier failed after it was registered")
-	}
+	fence()
 	for turns := minPause; n.inside.Load() != 0; turns *= 2 {
 		pause(min(turns, maxPause))
 		if turns > maxPause {
@@ -100,6 +98,14 @@ func (l *biasedLock) takeBack(n *loan) {
 		}
 	}
 	l.endLocked(n)
+}
+
+// fence has every running thread pass a full barrier. It must have been
+// registered.
+func fence() {
+	if sys.Barrier() != nil {
+		panic("holdfast: membarrier failed after it was registered")
+	}
 }
 
 // endLocked makes the next loan wait longer, unless this one was worth it.

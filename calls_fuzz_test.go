@@ -22,8 +22,10 @@ import (
 func FuzzCalls(f *testing.F) {
 	for i := range faultPolicies {
 		p := byte(i)
-		f.Add([]byte{p, 0, 10, 0, 20, 8, 9, 31})                             // write, flush, sync, close
-		f.Add([]byte{p, 11, 10, 0, 20, 11, 30, 13, 50, 12, 8, 31, 0, 1})     // lanes, and a write after close
+		f.Add([]byte{p, 0, 10, 0, 20, 8, 9, 31})                         // write, flush, sync, close
+		f.Add([]byte{p, 11, 10, 0, 20, 11, 30, 13, 50, 12, 8, 31, 0, 1}) // lanes, and a write after close
+		f.Add([]byte{p, 18, 18, 11, 10, 18, 8, 18, 13, 50, 18, 9, 18, 12, 18, 31, 18})
+		f.Add([]byte{p, 18, 14, 5, 13, 50, 18, 18, 13, 50, 18, 14, 1, 13, 50, 18, 31})
 		f.Add([]byte{p, 14, 1, 0, 200, 1, 255, 0, 3, 13, 20, 8, 0, 9, 15})   // a failing write that is over
 		f.Add([]byte{p, 14, 8, 0, 200, 0, 3, 8, 0, 9, 13, 9, 15, 8, 9})      // a full disk that has room again
 		f.Add([]byte{p, 14, 5, 0, 200, 9, 0, 3, 8, 13, 30, 31, 31})          // a failing sync
@@ -116,6 +118,9 @@ func (m *machine) step() {
 	case 11, 16, 17:
 		m.inLanes = true
 		m.l.LaneWrite(m.lane, 1+m.lanes%6, m.size())
+	case 18, 19, 20:
+		m.inLanes = true
+		m.l.LaneWriteByte(m.lane, 1+m.lanes%6)
 	case 12:
 		m.l.LaneClose(m.lane)
 		m.lanes++

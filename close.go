@@ -60,7 +60,7 @@ func (w *Writer) closeLanesLocked() {
 		w.mu.Unlock()
 		l.mu.Lock()
 		w.mu.Lock()
-		if w.readyLocked(len(l.buf)) {
+		if held := l.heldLocked(); len(held) > 0 && w.readyLocked(len(held)) {
 			w.putLaneLocked(l)
 		}
 		l.closed = true

@@ -29,6 +29,8 @@ func TestRecordsStandWholeAndInTheirOrder(t *testing.T) {
 					p := pattern(stream, i, 1+(i*i*7)%97)
 					var err error
 					switch {
+					case stream < 2 && len(p) == 1:
+						err = lanes[stream].WriteByte(p[0])
 					case stream < 2:
 						_, err = lanes[stream].Write(p)
 					case i%3 == 0:
@@ -153,6 +155,7 @@ func TestFlushAndSyncCoverLanes(t *testing.T) {
 		s.ok(two.Close())
 		s.refuses(holdfast.ErrClosed)(two.Write([]byte("x")))
 		s.refuses(holdfast.ErrClosed)(two.WriteString("x"))
+		s.refuses(holdfast.ErrClosed)(byteWriter{two}.Write([]byte("x")))
 		s.ok(s.w.Close())
 		s.inOrder(s.content(), 3, 2)
 		s.refuses(holdfast.ErrClosed)(one.Write([]byte("x")))
@@ -171,6 +174,56 @@ func TestLaneKeepsItsOrderForRecordsOfAllSizes(t *testing.T) {
 		}
 		s.ok(s.w.Close())
 		s.inOrder(s.content(), 0, 0, 0, len(sizes))
+	})
+}
+
+// TestLaneKeepsItsOrderForBytesAndRecords has one goroutine mix all ways into its
+// lane, and others flush and sync beside it.
+func TestLaneKeepsItsOrderForBytesAndRecords(t *testing.T) {
+	onEveryPolicy(t, func(s *stage) {
+		rounds := 300
+		if s.policy.Loss().Power.None() {
+			rounds = 5
+		}
+		lane := s.w.Lane()
+		done := make(chan struct{})
+		var group sync.WaitGroup
+		group.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					if err := errors.Join(s.w.Flush(), s.w.Sync()); err != nil {
+						s.Error(err)
+					}
+					time.Sleep(ms)
+				}
+			}
+		})
+		var want []byte
+		for i := range rounds {
+			p := pattern(2, i, 1+i%23)
+			var err error
+			switch i % 3 {
+			case 0:
+				_, err = byteWriter{lane}.Write(p)
+			case 1:
+				_, err = lane.Write(p)
+			default:
+				_, err = lane.WriteString(string(p))
+			}
+			s.ok(err)
+			want = append(want, p...)
+			if i%50 == 0 {
+				time.Sleep(ms)
+			}
+		}
+		close(done)
+		group.Wait()
+		s.ok(lane.Close())
+		s.ok(s.w.Close())
+		s.holds(want)
 	})
 }
 
@@ -248,6 +301,8 @@ func TestEveryMethodAfterCloseSaysSo(t *testing.T) {
 			s.refuses(os.ErrClosed)(s.w.WriteString(string(p)))
 			s.refuses(holdfast.ErrClosed)(lane.Write(p))
 			s.refuses(holdfast.ErrClosed)(s.w.Lane().WriteString(string(p)))
+			s.refuses(holdfast.ErrClosed)(byteWriter{lane}.Write(p))
+			s.refuses(holdfast.ErrClosed)(byteWriter{s.w.Lane()}.Write(p))
 			if _, err := s.w.Enqueue(p); !errors.Is(err, holdfast.ErrClosed) {
 				s.Errorf("Enqueue = %v", err)
 			}

@@ -274,6 +274,7 @@ func TestWriteAllocatesNothing(t *testing.T) {
 			check("WriteString", func() { w.WriteString(line) })
 			check("Enqueue", func() { w.Enqueue(record) })
 			check("Lane.Write", func() { lane.Write(record) })
+			check("Lane.WriteByte", func() { lane.WriteByte('x') })
 			check("Flush", func() { w.Write(record); w.Flush() })
 			check("Fprintf", func() { fmt.Fprintf(w, "x\n") })
 			if end, err := w.Enqueue(record); err == nil {

@@ -40,6 +40,7 @@ func TestFailureInTheBackgroundIsToldByTheNextCallOnce(t *testing.T) {
 		"Sync":        func(w *holdfast.Writer, _ *holdfast.Lane) error { return w.Sync() },
 		"WaitDurable": func(w *holdfast.Writer, _ *holdfast.Lane) error { return w.WaitDurable(context.Background(), 5) },
 		"Lane.Write":  func(_ *holdfast.Writer, lane *holdfast.Lane) error { _, err := lane.Write([]byte("x")); return err },
+		"WriteByte":   func(_ *holdfast.Writer, lane *holdfast.Lane) error { return lane.WriteByte('x') },
 		"Close":       func(w *holdfast.Writer, _ *holdfast.Lane) error { return w.Close() },
 	}
 	for _, policy := range []string{"buffer=4KiB,flush=10ms,sync=never", "buffer=64KiB,sync=10ms", "buffer=64KiB,flush=10ms,sync=20ms"} {
@@ -131,6 +132,7 @@ func TestFullDiskRefusesEveryCallLosesNothingAndGoesOn(t *testing.T) {
 				if n != 0 {
 					t.Errorf("Lane.Write on a full disk took %d", n)
 				}
+				asWriteError(t, lane.WriteByte('x'), syscall.ENOSPC, 3, 0)
 				_, err = w.Enqueue([]byte("x"))
 				asWriteError(t, err, syscall.ENOSPC, 3, 0)
 				asWriteError(t, w.WaitDurable(context.Background(), 6), syscall.ENOSPC, 3, 0)
@@ -246,6 +248,7 @@ func TestFailedSyncIsFinal(t *testing.T) {
 				is("Write", n, err)
 				n, err = lane.Write(make([]byte, size))
 				is("Lane.Write", n, err)
+				is("Lane.WriteByte", 0, lane.WriteByte('x'))
 				_, err = s.w.Enqueue(make([]byte, size))
 				is("Enqueue", 0, err)
 			}

@@ -373,7 +373,9 @@ func (a *actor) run(inLane bool) {
 }
 
 func (a *actor) actInLane(lane *holdfast.Lane) {
-	switch a.r.IntN(12) {
+	switch a.r.IntN(16) {
+	case 12, 13, 14, 15:
+		a.l.LaneWriteByte(lane, a.stream)
 	case 0:
 		a.l.LaneWriteString(lane, a.stream, a.size())
 	case 1:

@@ -1,6 +1,9 @@
 package holdfast
 
-import "unsafe"
+import (
+	"sync/atomic"
+	"unsafe"
+)
 
 // A Lane is one goroutine's own way into a [Writer]: a small buffer whose whole
 // records are merged into the Writer's memory in their order, so that many
@@ -10,13 +13,36 @@ import "unsafe"
 // A Lane is for one goroutine; the Writer's methods may run beside it. Its
 // buffer is taken from the Writer's memory until Close.
 type Lane struct {
-	w    *Writer
-	size int  // 0: every Write goes to the Writer
-	done bool // the owner has called Close
+	// The owner fills buf and then publishes n, without a lock; others take what
+	// lies below n under mu. Each accepted record goes like this:
+	//
+	//	the owner                          who ends what laneLimit promises
+	//	copies the record behind n         stores 0 in laneLimit
+	//	publishes the new n                has the fence
+	//	looks at laneLimit                 looks at n
+	//
+	// As in Dekker's algorithm at least one sees the other. Either the owner saw a
+	// limit that stood: then the policy's clocks ran, no error waited to be told,
+	// and whoever ended that has seen the record, or will when he merges. Or he
+	// saw none: then the record is not accepted yet, and settle says what becomes
+	// of it. Where the owner publishes with an atomic store that is all; where he
+	// does it with a plain one, the fence between his store and his load is put in
+	// by the other side (see publish).
+	n         int32
+	limit     *int32 // the Writer's laneLimit, or never
+	byteLimit *int32 // the same for WriteByte, which can't do without the fence
+	buf       []byte // one byte longer than size: WriteByte looks when it has put the byte
+	w         *Writer
+	size      int  // how much may be held; 0: every Write goes to the Writer
+	done      bool // the owner has called Close
+	never     int32
 
 	mu     spinlock // taken before the Writer's
-	buf    []byte   // guarded by mu, as all below
+	taken  int32    // how much of buf was merged; guarded by mu, as is
 	closed bool     // nothing will merge what comes now
+	sure   int32    // what is accepted for certain; guarded by the Writer's lock, see endLocked
+
+	_ [40]byte // two owners must not write to one cache line
 }
 
 const (
@@ -29,41 +55,44 @@ const (
 	minLane       = 512
 )
 
+// laneBuffer is how long a lane's buffer is.
+func (w *Writer) laneBuffer() int { return max(minLane, w.block/lanesPerBlock) }
+
 // Lane returns a new Lane. Under sync=group and sync=each, with no buffer, or
 // when other lanes have taken all memory that lanes may have, each of its Writes
 // is the Writer's.
 func (w *Writer) Lane() *Lane {
 	l := &Lane{w: w}
+	l.limit, l.byteLimit = &l.never, &l.never
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	size := max(minLane, w.block/lanesPerBlock)
 	least := len(w.buf) - len(w.buf)/lanesShare
-	if w.policy.acknowledgesDurable() || w.isClosing || w.room-size < least {
+	if w.policy.acknowledgesDurable() || w.isClosing || w.room-w.laneBuffer() < least {
+		l.buf = make([]byte, 1)
 		return l
 	}
-	l.size, l.buf = size, make([]byte, 0, size)
-	w.room -= size
+	l.buf = make([]byte, w.laneBuffer())
+	l.size = len(l.buf) - 1
+	w.room -= len(l.buf)
 	// A new slice: who merges lanes reads the old one without the lock.
 	w.lanes = append(w.lanes[:len(w.lanes):len(w.lanes)], l)
+	if lanesWantBarrier {
+		w.registerLocked()
+	}
 	w.openLocked()
 	return l
 }
 
 // Write accepts p as [Writer.Write] does.
 func (l *Lane) Write(p []byte) (n int, err error) {
-	if l.done {
-		return 0, ErrClosed
+	at := int(l.n)
+	if end := at + len(p); end < int(atomic.LoadInt32(l.limit)) {
+		copy(l.buf[at:], p)
+		l.publish(int32(end))
+		if atomic.LoadInt32(l.limit) > 0 || l.settle(at) {
+			return len(p), nil
+		}
 	}
-	if l.size == 0 {
-		return l.w.Write(p)
-	}
-	l.mu.Lock()
-	if held := len(l.buf); held > 0 && len(p) <= l.size-held && !l.w.trouble.Load() {
-		l.buf = append(l.buf, p...)
-		l.mu.Unlock()
-		return len(p), nil
-	}
-	l.mu.Unlock()
 	return l.writeSlow(p)
 }
 
@@ -72,7 +101,52 @@ func (l *Lane) WriteString(s string) (n int, err error) {
 	return l.Write(unsafe.Slice(unsafe.StringData(s), len(s)))
 }
 
+// writeByteSlow settles what becomes of the byte that WriteByte has put.
+func (l *Lane) writeByteSlow() error {
+	if l.size == 0 {
+		l.n = 0 // nobody else looks at it
+		_, err := l.writeSlow(l.buf[:1])
+		return err
+	}
+	end := l.n
+	at := int(end) - 1
+	if l.byteLimit != l.limit {
+		// The fence is not to be had: the owner brings his own.
+		atomic.StoreInt32(&l.n, end)
+		if end < atomic.LoadInt32(l.limit) {
+			return nil
+		}
+	}
+	if l.settle(at) {
+		return nil
+	}
+	_, err := l.writeSlow(l.buf[at:end])
+	return err
+}
+
+// settle reports whether what the owner has published behind at was merged, and
+// so is accepted. If not, it takes it back: nobody will merge it any more.
+func (l *Lane) settle(at int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
+	merged := int(l.taken) > at
+	if merged {
+		at, l.taken = 0, 0 // all was, and a byte may have filled the buffer to its end
+	}
+	atomic.StoreInt32(&l.n, int32(at))
+	l.sure = min(l.sure, int32(at))
+	return merged
+}
+
 func (l *Lane) writeSlow(p []byte) (int, error) {
+	if l.done {
+		return 0, ErrClosed
+	}
+	if l.size == 0 {
+		return l.w.Write(p)
+	}
 	if err := l.w.admit(); err != nil {
 		return 0, err
 	}
@@ -90,7 +164,7 @@ func (l *Lane) writeSlow(p []byte) (int, error) {
 func (l *Lane) fits(n int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return n <= l.size-len(l.buf)
+	return l.taken == l.n || n <= l.size-int(l.n)
 }
 
 // begin puts p, which fits, into the buffer. It starts the Writer's clocks under
@@ -102,13 +176,22 @@ func (l *Lane) begin(p []byte) (int, error) {
 	if l.closed {
 		return 0, ErrClosed
 	}
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
+	at := int(l.n)
+	if l.taken == l.n {
+		at, l.taken = 0, 0
+	}
+	l.sure = int32(at + copy(l.buf[at:], p))
+	atomic.StoreInt32(&l.n, l.sure)
+	l.limit = &l.w.laneLimit
+	if !lanesWantBarrier || l.w.mu.barrier {
+		l.byteLimit = l.limit
+	}
 	if len(p) > 0 {
-		l.w.mu.Lock()
 		l.w.armLocked()
 		l.w.openLocked()
-		l.w.mu.Unlock()
 	}
-	l.buf = append(l.buf, p...)
 	return len(p), nil
 }
 
@@ -125,6 +208,7 @@ func (l *Lane) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.done, l.closed = true, true
+	l.limit, l.byteLimit = &l.never, &l.never
 	l.w.dropLane(l)
 	return nil
 }
@@ -139,8 +223,42 @@ func (w *Writer) dropLane(l *Lane) {
 		}
 	}
 	w.lanes = kept
-	w.room += l.size
+	w.room += len(l.buf)
+	l.sure = l.n
 	w.openLocked()
+}
+
+// openLanesLocked lets the owners of lanes accept records without a look at
+// anything else, or ends that and sees to it that none is overlooked that was
+// accepted so.
+func (w *Writer) openLanesLocked(open, trouble bool) {
+	limit := int32(0)
+	if open {
+		limit = int32(w.laneBuffer())
+	}
+	if limit != w.laneLimit {
+		atomic.StoreInt32(&w.laneLimit, limit)
+		if !open && w.mu.barrier {
+			fence()
+		}
+	}
+	if trouble == w.trouble {
+		return // a store would take the line from owners who look at laneLimit
+	}
+	w.trouble = trouble
+	for _, l := range w.lanes {
+		l.sure = atomic.LoadInt32(&l.n)
+	}
+}
+
+// endLocked returns up to where l may be merged. WriteByte publishes a byte before
+// it knows whether it may: while an error waits to be told, or when nothing more
+// is accepted, such a byte must not be merged, for its call is going to fail.
+func (l *Lane) endLocked() int32 {
+	if l.w.trouble || l.closed {
+		return l.sure
+	}
+	return atomic.LoadInt32(&l.n)
 }
 
 // admit waits until a Lane may accept bytes, or returns why it may not. While a
@@ -240,20 +358,27 @@ func (w *Writer) makeRoomUnlessClosingLocked(n int) error {
 func (w *Writer) tryMerge(l *Lane) (n int, done bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.buf) == 0 {
+	if l.taken == atomic.LoadInt32(&l.n) {
 		return 0, true
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.isClosing || !w.readyLocked(len(l.buf)) {
-		return len(l.buf), false
+	held := l.heldLocked()
+	if len(held) == 0 {
+		return 0, true
+	}
+	if w.isClosing || !w.readyLocked(len(held)) {
+		return len(held), false
 	}
 	w.putLaneLocked(l)
 	return 0, true
 }
 
+func (l *Lane) heldLocked() []byte { return l.buf[l.taken:l.endLocked()] }
+
 func (w *Writer) putLaneLocked(l *Lane) {
+	held := l.heldLocked()
 	w.writes++
-	w.putLocked(l.buf)
-	l.buf = l.buf[:0]
+	l.taken += int32(len(held))
+	w.putLocked(held)
 }

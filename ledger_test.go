@@ -164,6 +164,16 @@ func (l *ledger) LaneWriteString(lane *holdfast.Lane, stream byte, size int) *ca
 	return l.give("Lane.WriteString", stream, size, func(p []byte) (int, error) { return lane.WriteString(string(p)) })
 }
 
+// LaneWriteByte gives one record of a byte.
+func (l *ledger) LaneWriteByte(lane *holdfast.Lane, stream byte) *call {
+	return l.give("Lane.WriteByte", stream, 1, func(p []byte) (int, error) {
+		if err := lane.WriteByte(p[0]); err != nil {
+			return 0, err
+		}
+		return 1, nil
+	})
+}
+
 // unknown is the n of an Enqueue that failed: it does not tell how much of a
 // record larger than the buffer got into the file.
 const unknown = -1

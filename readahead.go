@@ -42,7 +42,7 @@ type loaded struct {
 }
 
 // startAhead lets a goroutine have the source until done is closed. The caller
-// may bring a block of memory of its own.
+// has the other block of memory.
 func startAhead(s *source, head, block int) *ahead {
 	// Each channel has room for both blocks, so that no send ever waits.
 	a := &ahead{full: make(chan loaded, 2), empty: make(chan []byte, 2), done: make(chan struct{})}
@@ -66,12 +66,8 @@ func startAhead(s *source, head, block int) *ahead {
 // take waits for the next block. It must not be called after an error.
 func (a *ahead) take() loaded { return <-a.full }
 
-// give hands back memory that is not used any more.
-func (a *ahead) give(mem []byte) {
-	if mem != nil {
-		a.empty <- mem
-	}
-}
+// give hands back memory that is not used any more, one block for each taken.
+func (a *ahead) give(mem []byte) { a.empty <- mem }
 
 // stop lets no other Read begin. It must be called once, and nothing given after.
 func (a *ahead) stop() {

@@ -15,8 +15,9 @@ type ReadOptions struct {
 	// file that is smaller gets a smaller one.
 	Buffer Size
 
-	// MaxLine is the longest line that ReadLine and Lines return, its ending not
-	// counted, and so what bounds their memory; 0 is 64 MiB.
+	// MaxLine is the longest line that ReadLine and Lines return, its "\n" not
+	// counted; 0 is 64 MiB. Their memory grows to some twice the longest line that
+	// there is.
 	MaxLine Size
 
 	// ReadAhead says who reads the next block.
@@ -133,7 +134,7 @@ func NewReader(r io.Reader, o ReadOptions) *Reader {
 		block:   block,
 		head:    max(1, block/4),
 		most:    int(o.Buffer),
-		maxLine: int(o.MaxLine),
+		maxLine: int(min(o.MaxLine, math.MaxInt)),
 		source:  s,
 		pace:    newPace(o.ReadAhead, s.regular),
 	}

@@ -7,6 +7,7 @@ func (r *Reader) more() error {
 		return r.err
 	}
 	if r.ahead == nil && r.pace.wantsAhead(r.source.offset, r.block) {
+		r.holdBlock()
 		r.ahead = startAhead(&r.source, r.head, r.block)
 	}
 	if r.ahead != nil {
@@ -36,12 +37,17 @@ func (r *Reader) makeRoom() {
 	switch room := cap(r.view) - len(r.view); {
 	case r.buffered() > 0 && 2*room >= r.block:
 	case r.buffered() <= r.head:
-		if r.mem == nil {
-			r.mem = make([]byte, r.head+r.block)
-		}
+		r.holdBlock()
 		r.moveBefore(r.mem)
 	default:
 		r.lengthen()
+	}
+}
+
+// holdBlock sees to it that the Reader has a block of memory of its own.
+func (r *Reader) holdBlock() {
+	if r.mem == nil {
+		r.mem = make([]byte, r.head+r.block)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -198,6 +199,18 @@ func (s *stage) ok(err error) {
 	if err != nil {
 		s.Fatal(err)
 	}
+}
+
+// A byteWriter writes byte by byte.
+type byteWriter struct{ io.ByteWriter }
+
+func (w byteWriter) Write(p []byte) (n int, err error) {
+	for n < len(p) && err == nil {
+		if err = w.WriteByte(p[n]); err == nil {
+			n++
+		}
+	}
+	return n, err
 }
 
 // pattern returns a record that tells its stream (0 to 7), its number and its

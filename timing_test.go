@@ -45,7 +45,7 @@ func inBubble(t *testing.T, policy string, test func(t *testing.T, w *holdfast.W
 func TestFlushAndSyncStartWhenThePolicySays(t *testing.T) {
 	check := func(policy string, flushes, syncs string) {
 		t.Helper()
-		for _, way := range []string{"Write", "Lane", "Enqueue"} {
+		for _, way := range []string{"Write", "Lane", "WriteByte", "Enqueue"} {
 			inBubble(t, policy, func(t *testing.T, w *holdfast.Writer, f *fault.File) {
 				lane := w.Lane()
 				for range 3 {
@@ -55,6 +55,8 @@ func TestFlushAndSyncStartWhenThePolicySays(t *testing.T) {
 						put(t, w, 1)
 					case "Lane":
 						put(t, lane, 1)
+					case "WriteByte":
+						put(t, byteWriter{lane}, 1)
 					default:
 						if _, err := w.Enqueue([]byte("x")); err != nil {
 							t.Fatal(err)
@@ -101,10 +103,13 @@ func TestNoByteWaitsLongerThanItsPeriodUnderLoad(t *testing.T) {
 		inBubble(t, policy, func(t *testing.T, w *holdfast.Writer, f *fault.File) {
 			lane, start := w.Lane(), time.Now()
 			for i := range 200 {
-				if i%2 == 0 {
+				switch i % 4 {
+				case 0:
 					put(t, w, 1)
-				} else {
+				case 1:
 					put(t, lane, 1)
+				default:
+					put(t, byteWriter{lane}, 1)
 				}
 				time.Sleep(ms)
 			}
@@ -401,13 +406,14 @@ func TestWriteWaitsForNoOnesFlushOrSync(t *testing.T) {
 			for range 10 {
 				put(t, w, 1)
 				put(t, lane, 1)
+				put(t, byteWriter{lane}, 1)
 				if _, err := w.Enqueue([]byte("x")); err != nil {
 					t.Error(err)
 				}
 			}
 			w.Stats()
 			if d := time.Since(start); d != 0 {
-				t.Errorf("with %s in flight, 30 Writes of a byte took %v", what, d)
+				t.Errorf("with %s in flight, 40 Writes of a byte took %v", what, d)
 			}
 			group.Wait()
 		}, faults...)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"sync"
-	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -49,9 +48,11 @@ type Writer struct {
 	// closing is closed when Close begins.
 	closing chan struct{}
 
-	// trouble tells lanes, without the lock, that a call has something to say
-	// before it may accept bytes.
-	trouble atomic.Bool
+	// laneLimit is to lanes what limit is to Write: how far the owner of a lane may
+	// fill it without looking at anything else, with 0 for not at all. It is read
+	// without the lock.
+	laneLimit int32
+	trouble   bool // a call has something to say before it may accept bytes
 
 	lap              int64 // the offset of buf[0]: the next byte's is lap+pos
 	flushed, durable int64 // offsets; flushed ≤ lap+pos, durable ≤ flushed
@@ -322,8 +323,9 @@ func (w *Writer) wrapLocked() {
 // or a clock to start.
 func (w *Writer) openLocked() {
 	trouble := w.isClosing || w.stuck || w.unreported != nil || w.final != nil
-	w.trouble.Store(trouble)
-	if trouble || w.exclusive || w.block == 0 || !w.flushTimer.running() || !w.syncTimer.running() {
+	open := !trouble && !w.exclusive && w.block > 0 && w.flushTimer.running() && w.syncTimer.running()
+	w.openLanesLocked(open && len(w.lanes) > 0, trouble)
+	if !open {
 		w.limit = -1
 		return
 	}

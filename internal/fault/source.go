@@ -24,7 +24,8 @@ type Source struct {
 	turns    []Turn // of the Reads to come
 	reads    int
 	inFlight int
-	ended    bool // an error was returned
+	end      error // what comes after data
+	ended    bool  // an error was returned
 	closed   bool
 	closeErr error
 	wrong    []string
@@ -33,7 +34,14 @@ type Source struct {
 // NewSource returns a source of data whose Reads take these turns, and then give
 // all that there is room for until io.EOF.
 func NewSource(data []byte, turns ...Turn) *Source {
-	return &Source{data: data, turns: turns}
+	return &Source{data: data, turns: turns, end: io.EOF}
+}
+
+// EndWith lets err come after the data, and not io.EOF.
+func (s *Source) EndWith(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.end = err
 }
 
 // FailClose lets Close return err.
@@ -56,7 +64,7 @@ func (s *Source) Read(p []byte) (int, error) {
 	}
 	n := copy(p, s.data[:room])
 	if n == 0 && turn.Take != 0 && turn.Err == nil && len(p) > 0 {
-		turn.Err = io.EOF
+		turn.Err = s.end
 	}
 	s.data = s.data[n:]
 	s.ended = s.ended || turn.Err != nil

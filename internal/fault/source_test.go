@@ -31,6 +31,18 @@ func TestSourceTakesItsTurns(t *testing.T) {
 	}
 }
 
+func TestSourceEndsWithWhatItIsTold(t *testing.T) {
+	s := fault.NewSource([]byte("ab"))
+	s.EndWith(syscall.EIO)
+	p := make([]byte, 4)
+	if n, err := s.Read(p); n != 2 || err != nil {
+		t.Errorf("Read = %d, %v; want 2", n, err)
+	}
+	if n, err := s.Read(p); n != 0 || err != syscall.EIO {
+		t.Errorf("Read = %d, %v; want 0, EIO", n, err)
+	}
+}
+
 func TestSourceRecordsWhatItsUserMustNotDo(t *testing.T) {
 	s := fault.NewSource(nil)
 	s.FailClose(syscall.EIO)

@@ -63,20 +63,36 @@ func (c Choice) ofStudy() Choice {
 
 // A Choice is what the user may set; what is empty or zero is the preset's.
 type Choice struct {
-	Preset    Preset
-	Policies  []holdfast.Policy
-	Records   []holdfast.Size
-	Writers   []int
-	Buffers   []holdfast.Size // of a study's arms
-	Count     int64           // of records in a study's arms
-	Only      []string        // the arms of a study that are run, by name; nil is all
-	Rounds    int             // just so many, whatever the width
-	Width     float64         // of the ratios' intervals at which the run ends
-	Budget    time.Duration
-	Seed      uint64
-	Counting  trial.Counting // of system calls, in the warm-up
-	NeverCold string         // why no file can be made cold where the study runs; empty: it can, or it is not known yet
+	Preset   Preset
+	Policies []holdfast.Policy
+	Records  []holdfast.Size
+	Writers  []int
+	Buffers  []holdfast.Size // of a study's arms
+	Count    int64           // of records in a study's arms
+	Only     []string        // the arms of a study that are run, by name; nil is all
+	Rounds   int             // just so many, whatever the width
+	Width    float64         // of the ratios' intervals at which the run ends
+	Budget   time.Duration
+	Seed     uint64
+	Counting trial.Counting // of system calls, in the warm-up
+
+	// Why no file can be made cold or warm where the study runs. Empty: it can, or
+	// that is not known yet.
+	NeverCold, NeverWarm string
+
 	Setting
+}
+
+// on returns the choice with what can't be had on g.
+func (c Choice) on(g *trial.Ground) Choice {
+	why := func(asked result.Cache) string {
+		if err := g.Can(asked); err != nil {
+			return err.Error()
+		}
+		return ""
+	}
+	c.NeverCold, c.NeverWarm = why(result.Cold), why(result.Warm)
+	return c
 }
 
 func (c Choice) budget() time.Duration {

@@ -36,8 +36,8 @@ type Finding struct {
 // can't be checked.
 func (c Claim) Find(e Evidence) Finding {
 	for _, arm := range c.Arms {
-		if why := e.Missing(arm); why != "" {
-			return Finding{Verdict: NotChecked, Why: why}
+		if m, ok := e.missing(arm); ok {
+			return Finding{Verdict: NotChecked, Why: m.Why, Settle: m.Elsewhere}
 		}
 		if _, ok := e.Cell(arm); !ok {
 			return Finding{Verdict: NotChecked, Why: "no round of " + arm + " is whole", Settle: "--full"}

@@ -55,8 +55,9 @@ type Arm struct {
 	// RecordBytes are what a trial does unless the task tells otherwise.
 	result.Cell
 
-	// Missing says why the arm can't be run here, or is empty.
-	Missing string
+	// Missing says why the arm can't be run here, or is empty. Elsewhere are then
+	// the flags with which it could be, such as --dir A_FOLDER_ON_A_DISK, if any.
+	Missing, Elsewhere string
 
 	Time  time.Duration // that one trial takes, about, for the plan
 	Bytes int64         // that one trial writes, about
@@ -83,7 +84,7 @@ type Table struct {
 
 // Studies returns those that can be run by name.
 func Studies() []Study {
-	return []Study{Lines(), Costs(), Locks(), Reading(), Latency()}
+	return []Study{Lines(), Bytes(), Costs(), Locks(), Reading(), Latency()}
 }
 
 // Find returns the study of that name.
@@ -100,9 +101,7 @@ func Find(name string) (Study, bool) {
 // them twice. The number of rounds is fixed; a run that takes longer than its time
 // ends before, with whole rounds.
 func (s Study) Prepare(g *trial.Ground, c Choice) (trial.Matrix, result.Plan, []result.Missing, error) {
-	if err := g.Cold(); err != nil {
-		c.NeverCold = err.Error()
-	}
+	c = c.on(g)
 	m, plan, missing := s.matrix(c)
 	if len(m.Cells) == 0 {
 		return m, plan, missing, fmt.Errorf("nothing of the study %s can be run here: %s", s.Name, missing[0].Why)
@@ -147,7 +146,7 @@ func (s Study) present(c Choice) (arms []Arm, missing []result.Missing) {
 		switch {
 		case c.Only != nil && !slices.Contains(c.Only, a.Name):
 		case a.Missing != "":
-			missing = append(missing, result.Missing{Cell: a.Name, Why: a.Missing})
+			missing = append(missing, result.Missing{Cell: a.Name, Why: a.Missing, Elsewhere: a.Elsewhere})
 		default:
 			arms = append(arms, a)
 		}

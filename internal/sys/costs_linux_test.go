@@ -111,7 +111,7 @@ func TestRandomReadsReadNothingAhead(t *testing.T) {
 	if r, err := PageCache(f); err != nil || r.Resident != 0 {
 		t.Skipf("the file stays in the page cache: %+v, %v", r, err)
 	}
-	if err := ReadRandomly(f); err != nil {
+	if err := AdviseAccess(f, Random); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.ReadAt(make([]byte, 10), 0); err != nil {
@@ -121,7 +121,7 @@ func TestRandomReadsReadNothingAhead(t *testing.T) {
 		t.Errorf("after a read of one page %+v, %v", r, err)
 	}
 	f.Close()
-	if err := ReadRandomly(f); err == nil {
+	if err := AdviseAccess(f, Random); err == nil {
 		t.Error("a closed file takes advice")
 	}
 }

@@ -7,9 +7,8 @@ import (
 
 // A ReadAdvice tells the kernel how an open file is being read, without
 // allocating: posix_fadvise(2). It is advice; a nil error promises nothing. Each
-// method may be called by one goroutine at a time, and fails with os.ErrClosed
-// after the file's Close. Where the system has no such call, every method
-// returns [errors.ErrUnsupported].
+// method may be called by one goroutine at a time, and fails after the file's
+// Close. Where the system has no such call, each returns [errors.ErrUnsupported].
 type ReadAdvice struct {
 	raw syscall.RawConn
 	readAdviceState

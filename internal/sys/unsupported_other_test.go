@@ -33,7 +33,6 @@ func TestWhatOnlyLinuxHasIsUnsupported(t *testing.T) {
 	check("EmptyCalls", EmptyCalls(1))
 	check("EmptyScheduledCalls", EmptyScheduledCalls(1))
 	check("PinThread", PinThread())
-	check("ReadRandomly", ReadRandomly(os.Stdin))
 	_, err = MapFresh(1)
 	check("MapFresh", err)
 	check("Unmap", Unmap(nil))
@@ -42,4 +41,9 @@ func TestWhatOnlyLinuxHasIsUnsupported(t *testing.T) {
 	check("Ring", bell.Ring())
 	check("Wait", bell.Wait())
 	check("Close", bell.Close())
+	advice, err := NewReadAdvice(os.Stdin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("ReadAdvice.DontNeed", advice.DontNeed(0, 1))
 }

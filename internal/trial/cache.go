@@ -75,15 +75,15 @@ func setCache(g *Ground, path string, asked result.Cache) (*result.Residency, er
 	return nil, &CacheError{Asked: asked, Before: before}
 }
 
-// Cold returns why the page cache can't be emptied of a file on g, as [result.Cold]
-// asks, or nil.
-func (g *Ground) Cold() error {
+// Can returns why the page cache can't be made to hold of a file on g what is
+// asked, or nil. It tries it.
+func (g *Ground) Can(asked result.Cache) error {
 	path, err := g.fresh()
 	if err != nil {
 		return err
 	}
 	if err = writeHead(path); err == nil {
-		_, err = setCache(g, path, result.Cold)
+		_, err = setCache(g, path, asked)
 	}
 	return errors.Join(err, os.RemoveAll(path))
 }

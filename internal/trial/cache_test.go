@@ -63,8 +63,10 @@ func TestCacheIsAsAskedBeforeTheClockStarts(t *testing.T) {
 	if os.Geteuid() == 0 {
 		check(result.Dropped, func(r result.Residency) bool { return r.Resident == 0 })
 	}
-	if err := g.Cold(); err != nil {
-		t.Errorf("a ground on a disk is not cold: %v", err)
+	for _, c := range []result.Cache{result.Cold, result.Warm} {
+		if err := g.Can(c); err != nil {
+			t.Errorf("%s on a disk: %v", c, err)
+		}
 	}
 	isEmpty(t, g.Dir())
 }
@@ -83,7 +85,7 @@ func TestColdIsRefusedWhereItCanNotBeHad(t *testing.T) {
 	if _, err := a.Run(t.Context(), g); !errors.As(err, &cold) || cold.Asked != result.Cold || cold.Before.Resident == 0 && cold.Err == nil {
 		t.Errorf("cold: %v", err)
 	}
-	if err := g.Cold(); !errors.As(err, &cold) {
+	if err := g.Can(result.Cold); !errors.As(err, &cold) {
 		t.Errorf("a ground in memory is cold: %v", err)
 	}
 	a.Cache = result.TryCold

@@ -1,0 +1,271 @@
+package holdfast
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// openLane returns a Writer to a file in memory, and a Lane of it whose owner
+// accepts records without a lock, where he ever does, from the second on.
+func openLane(t *testing.T, p Policy) (*Writer, *Lane, *memory) {
+	t.Helper()
+	file := &memory{}
+	w, err := New(file, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lanesWantBarrier && sys.RegisterBarrier() == nil {
+		w.mu.Lock()
+		w.registered, w.mu.barrier = true, true
+		w.mu.Unlock()
+	}
+	return w, w.Lane(), file
+}
+
+// rounds is how often two goroutines are let loose on each other.
+func rounds() int {
+	if testing.Short() {
+		return 500
+	}
+	return 5_000
+}
+
+// meet lets two goroutines do something at about the same time, one of them a bit
+// later than the other.
+func meet(one, other func()) {
+	var ready atomic.Int32
+	run := func(f func()) {
+		late := rand.IntN(1000)
+		ready.Add(1)
+		for turns := 0; ready.Load() < 2; turns++ {
+			if turns > maxPause {
+				runtime.Gosched()
+			}
+		}
+		pause(late)
+		f()
+	}
+	var group sync.WaitGroup
+	group.Go(func() { run(one) })
+	run(other)
+	group.Wait()
+}
+
+// numbered is what the nth byte of a file is in these tests.
+func numbered(n int) byte { return byte(n % 251) }
+
+func checkNumbered(t *testing.T, data []byte, want int) {
+	t.Helper()
+	if len(data) != want {
+		t.Fatalf("the file holds %d bytes, but %d were accepted", len(data), want)
+	}
+	for i, c := range data {
+		if c != numbered(i) {
+			t.Fatalf("byte %d of %d is %d, want %d", i, want, c, numbered(i))
+		}
+	}
+}
+
+// write gives the lane the next byte, mostly by WriteByte.
+func (l *Lane) writeNumbered(n int) error {
+	if n%5 == 3 {
+		_, err := l.Write([]byte{numbered(n)})
+		return err
+	}
+	return l.WriteByte(numbered(n))
+}
+
+// TestCloseBesideALanesOwnerLosesNothing closes while the owner writes: what he
+// was told is accepted is in the file, and nothing else.
+func TestCloseBesideALanesOwnerLosesNothing(t *testing.T) {
+	for range rounds() {
+		w, l, file := openLane(t, Buffered(64*KiB))
+		accepted := 0
+		meet(func() {
+			for {
+				if err := l.writeNumbered(accepted); err != nil {
+					if !errors.Is(err, ErrClosed) {
+						t.Error(err)
+					}
+					return
+				}
+				accepted++
+			}
+		}, func() {
+			if err := w.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		checkNumbered(t, file.Bytes(), accepted)
+		if err := l.WriteByte(0); !errors.Is(err, ErrClosed) {
+			t.Fatalf("WriteByte after Close = %v", err)
+		}
+	}
+}
+
+// TestNoTickOverlooksALanesOwner has the flush by time come while the owner writes
+// some bytes, and find nothing else to do, so that its clock stops: for what is
+// left in the lane after that a clock runs.
+func TestNoTickOverlooksALanesOwner(t *testing.T) {
+	w, l, file := openLane(t, Policy{Buffer: 64 * KiB, FlushEvery: time.Hour, Sync: SyncNever})
+	accepted := 0
+	write := func() {
+		if err := l.writeNumbered(accepted); err != nil {
+			t.Error(err)
+		}
+		accepted++
+	}
+	for range 4 * rounds() {
+		write() // starts the clock
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		meet(func() {
+			for range 1 + rand.IntN(3) {
+				write()
+			}
+		}, func() {
+			w.flusher.due = true
+			w.background.Add(1)
+			w.runFlusher()
+		})
+		if held := l.n - l.taken; held > 0 && !w.flushTimer.running() {
+			t.Fatalf("%d bytes are in the lane and no clock runs", held)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	checkNumbered(t, file.Bytes(), accepted)
+}
+
+// TestLanesOwnerIsToldOfFailuresAtOnce notes a failure while the owner writes and
+// others merge what he wrote: the first byte after that is refused, and no byte
+// that was refused is in the file.
+func TestLanesOwnerIsToldOfFailuresAtOnce(t *testing.T) {
+	w, l, file := openLane(t, Buffered(64*KiB))
+	accepted := 0
+	for round := range rounds() {
+		var noted atomic.Bool
+		meet(func() {
+			for {
+				late := noted.Load()
+				if err := l.writeNumbered(accepted); err != nil {
+					return
+				}
+				accepted++
+				if late {
+					t.Fatalf("round %d: a byte was accepted after a failure that nobody had been told", round)
+				}
+			}
+		}, func() {
+			w.mu.Lock()
+			w.noteLocked(&WriteError{Err: syscall.EIO})
+			w.mu.Unlock()
+			noted.Store(true)
+			for range 20 {
+				w.tryMerge(l)
+			}
+		})
+		if t.Failed() {
+			return
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	checkNumbered(t, file.Bytes(), accepted)
+}
+
+// TestFlushCoversWhatALanesOwnerHasSaidIsWritten flushes while the owner writes.
+func TestFlushCoversWhatALanesOwnerHasSaidIsWritten(t *testing.T) {
+	for _, flush := range []func(w *Writer) error{(*Writer).Flush, (*Writer).Sync} {
+		w, l, file := openLane(t, Buffered(64*KiB))
+		var accepted atomic.Int64
+		done := make(chan struct{})
+		var group sync.WaitGroup
+		group.Go(func() {
+			defer close(done)
+			for n := range 200 * rounds() {
+				if err := l.writeNumbered(n); err != nil {
+					t.Error(err)
+				}
+				accepted.Store(int64(n + 1))
+			}
+		})
+		for running := true; running; {
+			select {
+			case <-done:
+				running = false
+			default:
+			}
+			said := accepted.Load()
+			if err := flush(w); err != nil {
+				t.Fatal(err)
+			}
+			if got := w.Flushed(); got < said {
+				t.Fatalf("%d bytes are flushed, %d were accepted before", got, said)
+			}
+		}
+		group.Wait()
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		checkNumbered(t, file.Bytes(), int(accepted.Load()))
+	}
+}
+
+// TestLanesOwnerGoesWithoutTheLock fails where nobody ever takes the fast way.
+func TestLanesOwnerGoesWithoutTheLock(t *testing.T) {
+	w, l, file := openLane(t, Buffered(64*KiB))
+	defer w.Close()
+	if err := l.WriteByte(numbered(0)); err != nil {
+		t.Fatal(err)
+	}
+	if lanesWantBarrier && l.byteLimit != l.limit {
+		t.Skip("no membarrier: WriteByte brings a fence of its own")
+	}
+	w.mu.Lock()
+	for n := 1; n < 100; n++ {
+		if err := l.writeNumbered(n); err != nil { // would wait for ever
+			t.Fatal(err)
+		}
+	}
+	w.mu.Unlock()
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	checkNumbered(t, bytes.Clone(file.Bytes()), 100)
+}
+
+// TestLaneWithoutAFence has the kernel refuse the barrier.
+func TestLaneWithoutAFence(t *testing.T) {
+	file := &memory{}
+	w, err := New(file, Buffered(64*KiB))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.registered = true // and so is never asked for
+	l := w.Lane()
+	for n := range 5000 {
+		if err := l.writeNumbered(n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if lanesWantBarrier && l.byteLimit == l.limit {
+		t.Error("WriteByte leans on a fence that is not there")
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	checkNumbered(t, file.Bytes(), 5000)
+}
