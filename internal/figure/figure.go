@@ -161,10 +161,15 @@ func (g Group) compare(floor float64) {
 // proven in every group.
 func (f Figures) VerdictRounds() int { return stat.GroupRounds(f.largest()) }
 
-// largest returns how many cells the largest group has.
+// largest returns how many cells the largest group has. A study compares two arms
+// at a time, which it chose beforehand.
 func (f Figures) largest() int {
 	cells := 0
 	for _, g := range f.Groups {
+		if g.Group != "" {
+			cells = max(cells, min(2, len(g.Rows)))
+			continue
+		}
 		cells = max(cells, len(g.Rows))
 	}
 	return cells

@@ -47,14 +47,17 @@ func (s studied) notes() []string {
 	return notes
 }
 
-// studyText writes the tables, the picture and what was learnt.
+// text writes the tables, the picture and what was learnt.
 func (s studied) text(b *strings.Builder) {
 	s.textHead(b)
 	for _, t := range s.tables() {
-		fmt.Fprintf(b, "\n%s\n%s\n", wrapTitle(t), tableText(t).Render())
+		fmt.Fprintf(b, "\n%s\n%s\n", wrapTitle(t), narrow(tableText(t)))
 		for _, n := range t.Notes {
 			b.WriteString(wrap("  "+n, lineWidth, indent))
 		}
+	}
+	if s.Picture != nil {
+		fmt.Fprintf(b, "\n%s", s.Picture.Text(lineWidth))
 	}
 	b.WriteString("\n")
 	for _, n := range append(s.notes(), s.someDoubts()...) {
@@ -71,6 +74,19 @@ func (s studied) learnt() string {
 		return fmt.Sprintf("(from %s, a guess) %s", plural(s.Rounds, "round"), s.Learnt)
 	}
 	return s.Learnt
+}
+
+// narrow renders a table with less space between its columns where it would be
+// wider than a line.
+func narrow(t table.Writer) string {
+	wide := t.Render()
+	if first, _, _ := strings.Cut(wide, "\n"); len([]rune(first)) <= lineWidth {
+		return wide
+	}
+	style := *t.Style()
+	style.Box.PaddingRight = " "
+	t.SetStyle(style)
+	return t.Render()
 }
 
 func wrapTitle(t study.Table) string {

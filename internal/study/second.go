@@ -13,7 +13,11 @@ type role func(ctx context.Context, args []string, stdin io.Reader, stdout io.Wr
 
 // roles are all of them, by the first argument that [trial.Clock.Second] is given.
 func roles() map[string]role {
-	return map[string]role{}
+	return map[string]role{
+		killedWriter: writeUntilKilled,
+		watchRole:    watchFile,
+		stampRole:    stampUntilKilled,
+	}
 }
 
 // RunSecond does the work of a second process; args are those that an arm gave to

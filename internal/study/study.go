@@ -83,7 +83,7 @@ type Table struct {
 
 // Studies returns those that can be run by name.
 func Studies() []Study {
-	return []Study{}
+	return []Study{Lines(), Costs(), Latency()}
 }
 
 // Find returns the study of that name.
@@ -127,8 +127,9 @@ func (s Study) matrix(c Choice) (trial.Matrix, result.Plan, []result.Missing) {
 	plan := result.Plan{Preset: c.Preset.Name, Rounds: m.Rounds, Limit: m.Limit}
 	for _, a := range s.withTwin(arms) {
 		m.Cells = append(m.Cells, a.trialCell(c.Counting))
-		plan.Size += (a.Bytes + trial.PreparedBytes(a.Bytes)) * int64(m.Rounds+1)
-		plan.Room = max(plan.Room, room(max(a.Bytes, a.Room)))
+		prepared := trial.PreparedBytes(a.Task().Writes)
+		plan.Size += (a.Bytes + prepared) * int64(m.Rounds+1)
+		plan.Room = max(plan.Room, max(a.Bytes, a.Room, prepared)+4<<20) // and the file system's books
 	}
 	plan.Estimate = m.Estimate()
 	if m.Limit > 0 {

@@ -30,19 +30,22 @@ func duration(ns float64) string {
 	switch abs := math.Abs(ns); {
 	case math.IsNaN(ns):
 		return dash
-	case abs >= float64(time.Second):
+	case abs >= least(time.Second):
 		return digits(ns/1e9) + "s"
-	case abs >= float64(time.Millisecond):
+	case abs >= least(time.Millisecond):
 		return digits(ns/1e6) + "ms"
-	case abs >= float64(time.Microsecond):
+	case abs >= least(time.Microsecond):
 		return digits(ns/1e3) + "µs"
 	}
 	return digits(ns) + "ns"
 }
 
+// least is what prints as one of the unit: with three digits, 999.5ns is 1µs.
+func least(unit time.Duration) float64 { return 0.9995 * float64(unit) }
+
 // digits prints three of them, and no power of ten.
 func digits(x float64) string {
-	if math.Abs(x) >= 1000 {
+	if math.Abs(x) >= 999.5 {
 		return humanize.Comma(int64(math.Round(x)))
 	}
 	return strconv.FormatFloat(x, 'g', 3, 64)

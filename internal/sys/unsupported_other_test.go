@@ -33,4 +33,16 @@ func TestWhatOnlyLinuxHasIsUnsupported(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("ReadAdvice.DontNeed", advice.DontNeed(0, 1))
+	check("EmptyCalls", EmptyCalls(1))
+	check("EmptyScheduledCalls", EmptyScheduledCalls(1))
+	check("PinThread", PinThread())
+	check("ReadRandomly", ReadRandomly(os.Stdin))
+	_, err = MapFresh(1)
+	check("MapFresh", err)
+	check("Unmap", Unmap(nil))
+	bell, err := NewBell()
+	check("NewBell", err)
+	check("Ring", bell.Ring())
+	check("Wait", bell.Wait())
+	check("Close", bell.Close())
 }

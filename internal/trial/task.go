@@ -109,6 +109,14 @@ func (c *Clock) TellLatency(h *hdrhistogram.Histogram) (err error) {
 	return err
 }
 
+// TellService keeps, of an open loop, the times from the calls to their returns;
+// those of TellLatency are then from when the operations were due.
+func (c *Clock) TellService(h *hdrhistogram.Histogram) error {
+	l, err := result.NewLatency(h, stat.Supports)
+	c.m.Service = &l
+	return err
+}
+
 // TellWriter keeps a Writer's own counts.
 func (c *Clock) TellWriter(s holdfast.Stats) { c.m.Writer = result.WriterCalls(s) }
 
