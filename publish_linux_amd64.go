@@ -7,7 +7,9 @@ import "sync/atomic"
 // lanesWantBarrier says that WriteByte publishes with a plain store.
 const lanesWantBarrier = true
 
-// WriteByte accepts c as Write accepts a record of one byte.
+// WriteByte accepts c as Write accepts a record of one byte. nil means that c is
+// accepted, and under sync=group and sync=each durable; an error that it is not in
+// the file, except that under these policies and with no buffer it may be.
 //
 // It fits the compiler's budget for inlining to the last node, which halves its
 // time: hence the order of store and look, a loop's worth of reasons in [Lane].
