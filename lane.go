@@ -11,7 +11,9 @@ import (
 // promises holds for them, and the Writer's Flush, Sync and Close cover them.
 //
 // A Lane is for one goroutine; the Writer's methods may run beside it. Its
-// buffer is taken from the Writer's memory until Close.
+// buffer is taken from the Writer's memory until Close. It is an [io.ByteWriter],
+// which a Writer is not: a byte at a time is for a goroutine with a buffer of its
+// own.
 type Lane struct {
 	// The owner fills buf and then publishes n, without a lock; others take what
 	// lies below n under mu. Each accepted record goes like this:
@@ -27,7 +29,7 @@ type Lane struct {
 	// saw none: then the record is not accepted yet, and settle says what becomes
 	// of it. Where the owner publishes with an atomic store that is all; where he
 	// does it with a plain one, the fence between his store and his load is put in
-	// by the other side (see publish).
+	// by the other side (see lanesWantBarrier).
 	n         int32
 	limit     *int32 // the Writer's laneLimit, or never
 	byteLimit *int32 // the same for WriteByte, which can't do without the fence
