@@ -32,14 +32,15 @@ var rooms = map[string]room{
 	"internal/sys":     {"", "golang.org/x/sys"},
 	"internal/fault":   {"", ""},
 	"internal/stat":    {"", ""},
+	"internal/cstdio":  {"", ""},
 	"internal/machine": {"internal/sys", ""},
 	"internal/result":  {". internal/machine", "…"},
 	"internal/trial":   {". internal/result internal/machine internal/sys internal/stat", "…"},
-	"internal/study":   {". internal/result internal/stat internal/trial", "…"},
+	"internal/study":   {". internal/result internal/stat internal/trial internal/machine internal/chart internal/cstdio", "…"},
 	"internal/figure":  {". internal/result internal/stat internal/machine", ""},
 	"internal/advise":  {". internal/result internal/stat internal/figure", "…"},
 	"internal/chart":   {"", "…"},
-	"internal/report":  {". internal/figure internal/result internal/stat internal/chart internal/advise internal/machine", "…"},
+	"internal/report":  {". internal/figure internal/result internal/stat internal/chart internal/advise internal/machine internal/study", "…"},
 	"cmd/holdfast": {". internal/machine internal/result internal/trial internal/study internal/advise " +
 		"internal/stat internal/figure internal/chart internal/report", "…"},
 }

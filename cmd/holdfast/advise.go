@@ -168,8 +168,7 @@ func (c *consultation) results(cmd *cobra.Command, args []string) (run result.Ru
 	}
 	defer func() { err = closeGround(ground, err) }()
 	s := newSession(cmd.ErrOrStderr(), ground, c.where.dir, c.where.output)
-	s.study = study.Advice()
-	err = s.refuse(s.measure(cmd.Context(), choice))
+	err = s.refuse(s.measure(cmd.Context(), study.Advice(), choice))
 	return s.run, err
 }
 

@@ -46,13 +46,18 @@ type benchmark struct {
 	export      report.Format
 	fio         string
 	baseline    baseline
+	list        bool
+	count       int64
+	buffers     []holdfast.Size
+	named       string      // the study that is named, or empty
+	study       study.Study // of that name
 }
 
 func newBench() *cobra.Command {
 	b := &benchmark{dir: ".", seed: uint64(rand.Uint32())}
 	cmd := &cobra.Command{
-		Use:   "bench [flags]",
-		Short: "measure what each policy costs on this disk",
+		Use:   "bench [study] [flags]",
+		Short: "measure what each policy costs on this disk, or repeat a published experiment",
 		Long: `Bench writes files under several policies of buffering, flushing and syncing and
 prints what each costs on this disk: records a second, CPU time, system calls,
 the latency of a Write, and what a crash takes at worst. It ends with the policy
@@ -64,10 +69,15 @@ A policy is one line of text, such as buffer=64KiB,flush=100ms,sync=1s:
   flush   the longest that a byte waits in memory
   sync    when bytes are made to reach the disk: never, close (at the end), a
           duration (the longest that a byte waits), group (Write returns when
-          its bytes are on the disk, together with others), each (on its own)`,
+          its bytes are on the disk, together with others), each (on its own)
+
+With the name of a study it repeats a published experiment instead, and prints
+the figures that were published, then yours in the same columns; --list shows
+the studies.`,
 		Example: `  holdfast bench --quick
-  holdfast bench --dir . --policy buffer=64KiB,sync=1s --policy sync=group -o results.jsonl`,
-		Args: noArguments,
+  holdfast bench --dir . --policy buffer=64KiB,sync=1s --policy sync=group -o results.jsonl
+  holdfast bench lines --quick`,
+		Args: func(_ *cobra.Command, args []string) error { return b.nameStudy(args) },
 		RunE: func(cmd *cobra.Command, _ []string) error { return b.run(cmd) },
 	}
 	b.addFlags(cmd)
@@ -82,6 +92,7 @@ func (b *benchmark) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&b.quick, "quick", false, "take about 10 seconds; three rounds are too few to prove a difference")
 	f.BoolVar(&b.full, "full", false, "take about 5 minutes, with more record sizes, writers and rounds")
 	f.DurationVar(&b.budget, "time", 0, "fit the run into this time, calibration included (default: 45s;\nwith --steady 1m for each policy)")
+	f.BoolVar(&b.list, "list", false, "list the studies: what each asks, how long it takes, what it writes")
 	f.BoolVar(&b.dryRun, "dry-run", false, "show what would be measured, and write nothing")
 	f.VarP(once("file", &b.output, given), "output", "o", "keep all results in this new file (JSON Lines), for holdfast report")
 	b.addLoadFlags(cmd)
@@ -90,6 +101,9 @@ func (b *benchmark) addFlags(cmd *cobra.Command) {
 	f.Var(once("number", &b.seed, parseSeed), "seed", "repeat the order of an earlier run (default: a new one)")
 	f.Var(once("file", &b.from, given), "from", "repeat the run of these results: the same policies, records and order")
 	f.Var(once("file", &b.resume, given), "resume", "go on with the run of these results, which was interrupted or killed")
+	f.Var(once("number", &b.count, parseCount), "count", "records of a study's arms, such as 100k (default: the published number)")
+	f.Var(many("size", &b.buffers, parseBuffer), "buffer", "a buffer of a study's arms; may be given again")
+	inGroup(f, "Of a study", "count", "buffer")
 	inGroup(f, "How long, and again", "width", "rounds", "seed", "from", "resume")
 	f.BoolVar(&b.allowTmpfs, "allow-tmpfs", false, "measure a file system in memory too, where nothing is ever durable")
 	inGroup(f, "Where", "allow-tmpfs")
@@ -121,6 +135,7 @@ func given(text string) (string, error) {
 // choice checks the flags against each other.
 func (b *benchmark) choice(cmd *cobra.Command) (study.Choice, error) {
 	c := study.Choice{
+		Buffers: b.buffers, Count: b.count,
 		Preset: study.Default(), Policies: b.policies, Records: b.records, Writers: b.writers,
 		Rounds: b.rounds, Width: b.width, Budget: b.budget, Seed: b.seed,
 		Setting: study.Setting{Rate: b.rate, Cache: b.cache, Steady: b.steady, Room: int64(b.room)},
@@ -138,6 +153,8 @@ func (b *benchmark) choice(cmd *cobra.Command) (study.Choice, error) {
 func (b *benchmark) contradiction(cmd *cobra.Command) error {
 	changed := cmd.Flags().Changed
 	switch {
+	case b.named == "" && (b.count > 0 || len(b.buffers) > 0):
+		return misuse("name the study, as in holdfast bench lines --count 1M", "--count and --buffer are of a study, and none is named")
 	case b.quick && b.full:
 		return misuse("give one of the two, or neither for a run of about 45 seconds", "--quick and --full contradict each other")
 	case changed("time") && b.budget < time.Second:
@@ -212,6 +229,12 @@ func isFree(flag, path string) error {
 }
 
 func (b *benchmark) run(cmd *cobra.Command) error {
+	if b.list {
+		return listStudies(cmd.OutOrStdout())
+	}
+	if err := b.notOfStudy(cmd); err != nil {
+		return err
+	}
 	choice, err := b.choice(cmd)
 	if err != nil {
 		return err
@@ -224,10 +247,10 @@ func (b *benchmark) run(cmd *cobra.Command) error {
 		return err
 	}
 	again := b.from != ""
-	if b.baseline.against != "" && b.resume == "" && len(contradicting(cmd, "from")) == 0 {
+	if b.named == "" && b.baseline.against != "" && b.resume == "" && len(contradicting(cmd, "from")) == 0 {
 		again, earlier = true, b.baseline.earlier
 	}
-	cells, plan := study.Policy().Outline(choice)
+	cells, plan := b.outline(choice)
 	seed := choice.Seed
 	if earlier.Header.SchemaVersion > 0 {
 		cells, plan, seed = earlier.Header.Cells, earlier.Header.Plan, earlier.Header.Seed
@@ -250,7 +273,10 @@ func (b *benchmark) run(cmd *cobra.Command) error {
 		case again:
 			return s.repeat(ctx, earlier.Header)
 		}
-		return s.measure(ctx, choice)
+		if b.named != "" {
+			return s.study(ctx, b.study, choice)
+		}
+		return s.measure(ctx, study.Policy(), choice)
 	})
 }
 

@@ -20,9 +20,10 @@ func (b *benchmark) tellPlan(w io.Writer, cells []result.Cell, plan result.Plan,
 	}
 	var text strings.Builder
 	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "policy\trecord\twriters\trecords a trial\t")
-	for _, cell := range cells {
-		fmt.Fprintf(t, "%s\t%v\t%d\t%s\t%s\n", policyText(cell), holdfast.Size(cell.RecordBytes), cell.Writers, recordsText(cell), roleText(cell))
+	if len(cells) > 0 && cells[0].Group != "" {
+		planStudy(t, cells)
+	} else {
+		planSweep(t, cells)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -32,6 +33,24 @@ func (b *benchmark) tellPlan(w io.Writer, cells []result.Cell, plan result.Plan,
 	}
 	_, err := fmt.Fprintf(w, "\nin %s: %s\nnothing was written: this is a plan only\n", b.dir, planText(len(cells), plan, seed))
 	return err
+}
+
+func planSweep(w io.Writer, cells []result.Cell) {
+	fmt.Fprintln(w, "policy\trecord\twriters\trecords a trial\t")
+	for _, cell := range cells {
+		fmt.Fprintf(w, "%s\t%v\t%d\t%s\t%s\n", policyText(cell), holdfast.Size(cell.RecordBytes), cell.Writers, recordsText(cell), roleText(cell))
+	}
+}
+
+func planStudy(w io.Writer, cells []result.Cell) {
+	fmt.Fprintln(w, "arm\trecords a trial\t")
+	for _, cell := range cells {
+		does := cell.Does
+		if role := roleText(cell); role != "" {
+			does = role
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", cell.Name, recordsText(cell), does)
+	}
 }
 
 func policyText(c result.Cell) string {

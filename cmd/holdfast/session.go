@@ -24,11 +24,12 @@ import (
 // A session is one run on one ground: it tells the plan and the progress, keeps
 // the results, and knows at last what was measured.
 type session struct {
-	stderr io.Writer
-	study  study.Study
-	ground *trial.Ground
-	dir    string // as the user gave it
-	output string // the results file, or empty
+	stderr   io.Writer
+	name     string // of the study or sweep
+	question string
+	ground   *trial.Ground
+	dir      string // as the user gave it
+	output   string // the results file, or empty
 
 	counting trial.Counting
 	traced   map[string]*result.SystemCalls // by cell, where tracepoints can't be had
@@ -43,24 +44,26 @@ type session struct {
 // newSession begins a session that counts system calls by tracepoints if it can.
 func newSession(stderr io.Writer, ground *trial.Ground, dir, output string) *session {
 	s := &session{
-		stderr: stderr, study: study.Policy(), ground: ground, dir: dir, output: output,
+		stderr: stderr, ground: ground, dir: dir, output: output,
 		unseen: trial.TracepointsUnseen(), show: newProgress(stderr),
 	}
 	if s.unseen == "" {
 		s.counting = trial.Tracepoints
 	}
+	ground.Second = secondProcess
 	if others := ground.Neighbours(); len(others) > 0 {
 		s.say("beside it is %s: of a run that still goes on and disturbs this one, or left by one that was killed; then remove it", strings.Join(others, ", "))
 	}
 	return s
 }
 
-// measure plans what is chosen, tells the plan, and runs it. What was measured is
-// in run, also with an error.
-func (s *session) measure(ctx context.Context, c study.Choice) error {
+// measure plans a sweep of what is chosen, tells the plan, and runs it. What was
+// measured is in run, also with an error.
+func (s *session) measure(ctx context.Context, sweep study.Sweep, c study.Choice) error {
+	s.name, s.question = sweep.Name, sweep.Question
 	s.say("calibrating with short runs in %s on %s", s.ground.Dir(), s.ground.FileSystem)
 	c.Counting = s.counting
-	matrix, plan, err := s.study.Prepare(ctx, s.ground, c, s.show.probing)
+	matrix, plan, err := sweep.Prepare(ctx, s.ground, c, s.show.probing)
 	s.show.end()
 	if err != nil {
 		return err
@@ -71,17 +74,51 @@ func (s *session) measure(ctx context.Context, c study.Choice) error {
 	return s.begin(ctx, s.header(matrix, plan), matrix)
 }
 
+// study plans a study, tells the plan, and runs it.
+func (s *session) study(ctx context.Context, of study.Study, c study.Choice) error {
+	s.name, s.question = of.Name, of.Question
+	c.Counting = s.counting
+	matrix, plan, missing, err := of.Prepare(s.ground, c)
+	if err != nil {
+		return err
+	}
+	for _, m := range missing {
+		s.say("not run: %s: %s", m.Cell, m.Why)
+	}
+	h := s.header(matrix, plan)
+	h.Settings, h.Missing = c.Settings(), missing
+	return s.begin(ctx, h, matrix)
+}
+
 // repeat runs the plan of an earlier run again: the same cells with the same
 // records, in the same order.
 func (s *session) repeat(ctx context.Context, h result.Header) error {
-	matrix := study.Again(h, s.counting)
-	if err := errors.Join(s.ground.Need(h.Plan.Room), s.trace(ctx, matrix)); err != nil {
+	matrix, err := s.again(ctx, h, true)
+	if err != nil {
+		return err
+	}
+	if err := s.ground.Need(h.Plan.Room); err != nil {
 		return err
 	}
 	s.say("repeating a run in %s on %s", s.ground.Dir(), s.ground.FileSystem)
 	again := s.header(matrix, h.Plan)
-	again.Study, again.Question = h.Study, h.Question
+	again.Settings, again.Missing = h.Settings, h.Missing
 	return s.begin(ctx, again, matrix)
+}
+
+// again makes the matrix of an earlier run, and counts its system calls where that
+// takes a run of its own. A study does without: the kernel counts its reads and
+// writes in every trial.
+func (s *session) again(ctx context.Context, h result.Header, uncounted bool) (trial.Matrix, error) {
+	s.name, s.question = h.Study, h.Question
+	matrix, err := study.Again(h, s.counting)
+	if err != nil {
+		return matrix, &refusal{exitCannot, err, "use the holdfast that made the results, or run the study anew"}
+	}
+	if _, isStudy := study.Find(h.Study); isStudy || !uncounted {
+		return matrix, nil
+	}
+	return matrix, s.trace(ctx, matrix)
 }
 
 // begin makes the results file and runs the matrix.
@@ -97,11 +134,9 @@ func (s *session) begin(ctx context.Context, h result.Header, m trial.Matrix) (e
 
 // resume goes on with the unfinished run of the output file.
 func (s *session) resume(ctx context.Context, earlier result.Run) (err error) {
-	matrix := study.Again(earlier.Header, s.counting)
-	if !allCounted(earlier, matrix) {
-		if err := s.trace(ctx, matrix); err != nil {
-			return err
-		}
+	matrix, err := s.again(ctx, earlier.Header, !allCounted(earlier))
+	if err != nil {
+		return err
 	}
 	r := result.Resumption{Program: program(), StartedAt: now(), Folder: s.ground.Name(), Machine: machine.Read(s.dir)}
 	s.run, s.file, err = result.Resume(s.output, r)
@@ -153,7 +188,7 @@ func (s *session) header(m trial.Matrix, plan result.Plan) result.Header {
 	}
 	h := result.Header{
 		SchemaVersion: result.SchemaVersion, Program: program(),
-		Study: s.study.Name, Question: s.study.Question, StartedAt: now(),
+		Study: s.name, Question: s.question, StartedAt: now(),
 		Dir: dir, Folder: s.ground.Name(), Seed: m.Seed, Plan: plan, Machine: machine.Read(dir), SystemCallsUnseen: s.unseen,
 	}
 	for _, c := range m.Cells {

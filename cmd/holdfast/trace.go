@@ -27,7 +27,11 @@ func (s *session) trace(ctx context.Context, m trial.Matrix) error {
 	if s.counting != trial.NotCounting || runtime.GOOS != "linux" {
 		return nil
 	}
-	cells, err := json.Marshal(tracedCells(m))
+	var all []result.Cell
+	for _, c := range m.Cells {
+		all = append(all, c.Cell)
+	}
+	cells, err := json.Marshal(tracedCells(all))
 	if err != nil {
 		return err
 	}
@@ -45,8 +49,8 @@ func (s *session) trace(ctx context.Context, m trial.Matrix) error {
 }
 
 // allCounted reports whether each cell that is traced has its counts.
-func allCounted(run result.Run, m trial.Matrix) bool {
-	for _, c := range tracedCells(m) {
+func allCounted(run result.Run) bool {
+	for _, c := range tracedCells(run.Header.Cells) {
 		if _, ok := run.Counted(c.Name); !ok {
 			return false
 		}
@@ -55,10 +59,10 @@ func allCounted(run result.Run, m trial.Matrix) bool {
 }
 
 // tracedCells returns each cell once.
-func tracedCells(m trial.Matrix) (cells []result.Cell) {
-	for _, c := range m.Cells {
+func tracedCells(all []result.Cell) (cells []result.Cell) {
+	for _, c := range all {
 		if !c.Empty && c.Twin == "" {
-			cells = append(cells, c.Cell)
+			cells = append(cells, c)
 		}
 	}
 	return cells

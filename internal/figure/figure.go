@@ -57,6 +57,7 @@ type Group struct {
 
 // A Load is what a cell asks of its policy.
 type Load struct {
+	Group       string       `json:"group,omitempty"` // of a study's arms, which have nothing else in common
 	RecordBytes int64        `json:"record_bytes"`
 	Writers     int          `json:"writers"`
 	Rate        float64      `json:"rate_per_s,omitempty"` // 0 is a closed loop
@@ -66,6 +67,9 @@ type Load struct {
 
 // LoadOf returns the load of a cell.
 func LoadOf(c result.Cell) Load {
+	if c.Group != "" {
+		return Load{Group: c.Group}
+	}
 	return Load{RecordBytes: c.RecordBytes, Writers: c.Writers, Rate: c.Rate, Cache: c.Cache, Steady: c.Steady}
 }
 
@@ -157,21 +161,27 @@ func (g Group) compare(floor float64) {
 // proven in every group.
 func (f Figures) VerdictRounds() int { return stat.GroupRounds(f.largest()) }
 
-// largest returns how many cells the largest group has.
+// largest returns how many cells the largest group has. A study compares two arms
+// at a time, which it chose beforehand.
 func (f Figures) largest() int {
 	cells := 0
 	for _, g := range f.Groups {
+		if g.Group != "" {
+			cells = max(cells, min(2, len(g.Rows)))
+			continue
+		}
 		cells = max(cells, len(g.Rows))
 	}
 	return cells
 }
 
-// Policies returns the policies of the rows, each once, in their order.
+// Policies returns the policies of the rows, each once, in their order. The arms of
+// a study are under none.
 func (f Figures) Policies() []holdfast.Policy {
 	var list []holdfast.Policy
 	for _, g := range f.Groups {
 		for _, r := range g.Rows {
-			if !slices.Contains(list, r.Cell.Policy) {
+			if g.Group == "" && !slices.Contains(list, r.Cell.Policy) {
 				list = append(list, r.Cell.Policy)
 			}
 		}

@@ -30,6 +30,8 @@ type Row struct {
 	PerRecord  PerRecord `json:"per_record"`
 	Calls      Calls     `json:"system_calls"`
 
+	Values map[string]Number `json:"values,omitempty"` // what a study's arm tells besides, medians; units are in the names
+
 	Latency  Latency  `json:"latency"`                   // over all trials; in an open loop from when a record was due
 	Service  *Latency `json:"service_latency,omitempty"` // in an open loop: from the call to its return
 	Unserved int64    `json:"unserved_records"`          // in all trials together
@@ -50,6 +52,8 @@ type Stages struct {
 	Flush Number `json:"flush_ns"`
 	Sync  Number `json:"sync_ns"`
 	Close Number `json:"close_ns"`
+	Read  Number `json:"read_ns"`
+	Work  Number `json:"work_ns"`
 }
 
 // PerRecord is what the whole process used for a record.
@@ -102,6 +106,7 @@ func newRow(run result.Run, c result.Cell, trials []result.Trial) (Row, error) {
 		PerRecord:  newPerRecord(trials),
 		Calls:      newCalls(run, c, trials),
 		Memory:     2 * c.Policy.Buffer,
+		Values:     medianValues(trials),
 	}
 	for _, t := range trials {
 		r.Unserved += t.Unserved
@@ -117,6 +122,21 @@ func newRow(run result.Run, c result.Cell, trials []result.Trial) (Row, error) {
 	return r, r.takeLatencies(trials)
 }
 
+// medianValues are of the trials that tell them.
+func medianValues(trials []result.Trial) map[string]Number {
+	samples := map[string][]float64{}
+	for _, t := range trials {
+		for name, v := range t.Values {
+			samples[name] = append(samples[name], v)
+		}
+	}
+	values := map[string]Number{}
+	for name, list := range samples {
+		values[name] = Number(stat.Quantile(list, 0.5))
+	}
+	return values
+}
+
 func newStages(trials []result.Trial) Stages {
 	stage := func(of func(result.Trial) time.Duration) Number {
 		return median(trials, func(t result.Trial) float64 { return float64(of(t)) })
@@ -127,6 +147,8 @@ func newStages(trials []result.Trial) Stages {
 		Flush: stage(func(t result.Trial) time.Duration { return t.Flush }),
 		Sync:  stage(func(t result.Trial) time.Duration { return t.Sync }),
 		Close: stage(func(t result.Trial) time.Duration { return t.Close }),
+		Read:  stage(func(t result.Trial) time.Duration { return t.Read }),
+		Work:  stage(func(t result.Trial) time.Duration { return t.Work }),
 	}
 }
 

@@ -5,7 +5,9 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +24,7 @@ type column struct {
 }
 
 // notTidy are keys whose values are no single figure.
-const notTidy = " samples hdr_histogram "
+const notTidy = " samples hdr_histogram values "
 
 // cellNames are the keys of a cell that have another name in a row, because the
 // trial's own key has that name, or none.
@@ -101,11 +103,15 @@ func fieldText(v reflect.Value) string {
 // those are in figures.
 var runColumns = []string{"started_at", "study", "seed", "whole_round"}
 
-// A tidyTable is the columns of every trial, with those of its cell.
-type tidyTable struct{ cell, trial []column }
+// A tidyTable is the columns of every trial, with those of its cell, and at last
+// those of the values that only a study's arms tell.
+type tidyTable struct {
+	cell, trial []column
+	values      []string
+}
 
-func newTidyTable() tidyTable {
-	var t tidyTable
+func newTidyTable(trials []result.Trial) tidyTable {
+	t := tidyTable{values: valueNames(trials)}
 	for _, c := range columnsOf(reflect.TypeFor[result.Cell](), "") {
 		if name, ok := cellNames[c.name]; ok {
 			c.name = name
@@ -123,12 +129,26 @@ func (t tidyTable) head() []string {
 	for _, c := range append(append([]column{}, t.cell...), t.trial...) {
 		head = append(head, c.name)
 	}
+	for _, name := range t.values {
+		head = append(head, "value_"+name)
+	}
 	return head
+}
+
+// valueNames returns the names of all values that trials tell.
+func valueNames(trials []result.Trial) []string {
+	names := map[string]bool{}
+	for _, t := range trials {
+		for name := range t.Values {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
 }
 
 // writeCSV writes a row for each trial, in the order in which they were run.
 func writeCSV(w io.Writer, run result.Run) error {
-	table, out := newTidyTable(), csv.NewWriter(w)
+	table, out := newTidyTable(run.Trials), csv.NewWriter(w)
 	if err := out.Write(table.head()); err != nil {
 		return err
 	}
@@ -155,6 +175,13 @@ func (t tidyTable) row(h result.Header, c result.Cell, trial result.Trial, whole
 	}
 	for _, column := range t.trial {
 		row = append(row, column.text(reflect.ValueOf(trial)))
+	}
+	for _, name := range t.values {
+		text := ""
+		if v, ok := trial.Values[name]; ok {
+			text = fieldText(reflect.ValueOf(v))
+		}
+		row = append(row, text)
 	}
 	return row
 }

@@ -22,7 +22,9 @@ func newSheet(run result.Run) (sheet, error) {
 		return sheet{}, err
 	}
 	s := sheet{Figures: f}
-	s.advice, s.advised = advise.Choose(s.Groups)
+	if len(s.Policies()) > 0 {
+		s.advice, s.advised = advise.Choose(s.Groups)
+	}
 	return s, nil
 }
 
@@ -30,13 +32,24 @@ func newSheet(run result.Run) (sheet, error) {
 func doubt(w figure.Warning) string {
 	line := w.What + "; " + w.Cure
 	if w.Cell != nil {
-		line = fmt.Sprintf("%s, %s: %s", w.Cell.Policy, title(figure.LoadOf(*w.Cell)), line)
+		line = fmt.Sprintf("%s: %s", cellName(*w.Cell), line)
 	}
 	return line
 }
 
+// cellName tells a cell from all others.
+func cellName(c result.Cell) string {
+	if c.Group != "" {
+		return c.Name
+	}
+	return fmt.Sprintf("%s, %s", c.Policy, title(figure.LoadOf(c)))
+}
+
 // title tells a load from the others.
 func title(l figure.Load) string {
+	if l.Group != "" {
+		return l.Group
+	}
 	text := fmt.Sprintf("%s records, %s", holdfast.Size(l.RecordBytes), plural(l.Writers, "writer"))
 	if l.Rate > 0 {
 		text += fmt.Sprintf(", %s records/s due", count(l.Rate))
@@ -63,8 +76,11 @@ func (s sheet) noise() string {
 	if !s.Noise.Floor.Known() {
 		return "not measured"
 	}
-	return fmt.Sprintf("%.1f %% between two runs of the same thing under two names (%s, %s)",
-		s.Noise.Floor*100, s.Noise.Twin.Policy, plural(s.Noise.Twin.Writers, "writer"))
+	what := fmt.Sprintf("%s, %s", s.Noise.Twin.Policy, plural(s.Noise.Twin.Writers, "writer"))
+	if s.Noise.Twin.Group != "" {
+		what = s.Noise.Of
+	}
+	return fmt.Sprintf("%.1f %% between two runs of the same thing under two names (%s)", s.Noise.Floor*100, what)
 }
 
 // cautious reports whether the rounds are too few to prove what is compared.

@@ -94,5 +94,8 @@ func benchmarkValues(t result.Trial) string {
 		}
 		text += "\t" + strconv.FormatFloat(v.value, 'g', -1, 64) + " " + v.unit
 	}
+	for _, name := range valueNames([]result.Trial{t}) {
+		text += "\t" + strconv.FormatFloat(t.Values[name], 'g', -1, 64) + " " + name
+	}
 	return text
 }

@@ -23,6 +23,8 @@ var pageText string
 // those of the terminal's table.
 type page struct {
 	Title, Question, Mark, Advice string
+	Learnt                        string // by a study
+	Tables                        []pageTable
 	Run                           []machine.Fact
 	Losses                        [][]string
 	Groups                        []pageGroup
@@ -31,6 +33,14 @@ type page struct {
 	Doubts                        []string
 	Machine                       []machine.Fact
 	Method                        []string
+}
+
+// A pageTable is one of a study.
+type pageTable struct {
+	Title string
+	Head  []string
+	Rows  [][]string
+	Notes []string
 }
 
 type pageGroup struct {
@@ -62,7 +72,11 @@ func HTML(w io.Writer, run result.Run) error {
 		return err
 	}
 	var b strings.Builder
-	if err := t.Execute(&b, s.page()); err != nil {
+	p := s.page()
+	if of, ok := s.studied(); ok {
+		p = of.page()
+	}
+	if err := t.Execute(&b, p); err != nil {
 		return err
 	}
 	_, err = io.WriteString(w, b.String())

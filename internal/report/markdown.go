@@ -25,6 +25,11 @@ func writeMarkdown(w io.Writer, run result.Run) error {
 	if mark := run.Mark(); mark != "" {
 		fmt.Fprintf(&b, "\n**Not complete: %s**\n", mark)
 	}
+	if of, ok := s.studied(); ok {
+		of.markdown(&b)
+		_, err = io.WriteString(w, b.String())
+		return err
+	}
 	for _, g := range s.Groups {
 		fmt.Fprintf(&b, "\n#### %s\n\n%s\n", title(g.Load), groupMarkdown(g))
 	}

@@ -107,10 +107,12 @@ func (s sheet) someDoubts() []string {
 }
 
 // machine says in one line what the run was on.
-func (s sheet) machine() string {
+func (s sheet) machine() string { return machineLine(s.Run.Header.Machine) }
+
+func machineLine(facts []machine.Fact) string {
 	var parts []string
 	for _, name := range []string{"CPU model", "CPUs", "virtualisation", "operating system", "kernel", "file system", "device"} {
-		fact := machine.Get(s.Run.Header.Machine, name)
+		fact := machine.Get(facts, name)
 		if fact.Value == machine.Unknown {
 			continue
 		}

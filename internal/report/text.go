@@ -21,6 +21,11 @@ func Text(w io.Writer, run result.Run) error {
 		return err
 	}
 	var b strings.Builder
+	if of, ok := s.studied(); ok {
+		of.text(&b)
+		_, err = io.WriteString(w, b.String())
+		return err
+	}
 	s.textHead(&b)
 	s.textLosses(&b)
 	for _, g := range s.Groups {

@@ -52,6 +52,18 @@ type Header struct {
 
 	// SystemCallsUnseen says why no system calls were counted, or is empty.
 	SystemCallsUnseen string `json:"system_calls_unseen,omitempty"`
+
+	// Settings are what the user chose of a study, such as count: the cells can be
+	// made again from them.
+	Settings map[string]string `json:"settings,omitempty"`
+	// Missing are the cells of the study that can't be run here.
+	Missing []Missing `json:"missing,omitempty"`
+}
+
+// Missing is a cell that can't be run here, and why.
+type Missing struct {
+	Cell string `json:"cell"`
+	Why  string `json:"why"`
 }
 
 // A Resumption says that the run was taken up again: the trials that follow are of
@@ -80,13 +92,18 @@ type Plan struct {
 
 // A Cell is one thing that is measured, once in every round.
 type Cell struct {
-	Name        string          `json:"name"`
-	Twin        string          `json:"twin_of,omitempty"` // the cell that this one repeats, to learn the noise
-	Empty       bool            `json:"empty,omitempty"`   // writes nothing: what it takes is the measuring's own
-	Policy      holdfast.Policy `json:"policy"`
-	RecordBytes int64           `json:"record_bytes"`
-	Writers     int             `json:"writers"`
-	Records     int64           `json:"records"` // in one trial
+	Name   string          `json:"name"`
+	Twin   string          `json:"twin_of,omitempty"` // the cell that this one repeats, to learn the noise
+	Empty  bool            `json:"empty,omitempty"`   // writes nothing: what it takes is the measuring's own
+	Policy holdfast.Policy `json:"policy"`
+	// Group tells the cells of a study apart that do different work: only those of
+	// one group are compared. Empty is a cell of a sweep of policies. The policy of
+	// a cell with a group says something only if a Writer does its work.
+	Group       string `json:"group,omitempty"`
+	Does        string `json:"does,omitempty"` // what it is, in words
+	RecordBytes int64  `json:"record_bytes"`
+	Writers     int    `json:"writers"`
+	Records     int64  `json:"records"` // in one trial
 
 	// Rate is the records a second that are due, by all writers together; 0 is a
 	// closed loop, where each Write follows the one before at once.
@@ -143,19 +160,27 @@ type Measurement struct {
 	Records int64 `json:"records"`
 	Size    int64 `json:"size_bytes"`
 
-	Elapsed time.Duration `json:"elapsed_ns"` // the five stages together
+	Elapsed time.Duration `json:"elapsed_ns"` // the stages together
 	Open    time.Duration `json:"open_ns"`
 	Write   time.Duration `json:"write_ns"` // from the first Write until the last writer is done
 	Flush   time.Duration `json:"flush_ns"`
 	Sync    time.Duration `json:"sync_ns"`
 	Close   time.Duration `json:"close_ns"`
+	Read    time.Duration `json:"read_ns,omitempty"` // reading a file, in a study
+	Work    time.Duration `json:"work_ns,omitempty"` // what else a study times
+
+	// Values are what a study measures besides; their units are in their names.
+	Values map[string]float64 `json:"values,omitempty"`
 
 	Usage // of the whole process, during the five stages
 
 	// SystemCalls are those that the kernel counted. Counting slows each call
 	// down, so only round 0 counts, and its times are in no figure.
 	SystemCalls *SystemCalls `json:"system_calls,omitempty"`
-	Writer      WriterCalls  `json:"writer"`
+	// IO are the process's reads and writes in this very trial, which the kernel
+	// counts anyhow. It is missing where it does not.
+	IO     *IO         `json:"io,omitempty"`
+	Writer WriterCalls `json:"writer"`
 
 	// Latency is the time of single Writes: from the call to its return, or in an
 	// open loop from when the record was due.
@@ -221,6 +246,13 @@ type SystemCalls struct {
 	// Records is how many were written while they were counted, if that was in a
 	// run of its own: 0 is all of the trial's.
 	Records int64 `json:"records,omitempty"`
+}
+
+// IO are the calls of a process that read and write, as /proc/self/io tells them
+// (proc_pid_io(5)).
+type IO struct {
+	Reads  int64 `json:"read_calls"`
+	Writes int64 `json:"write_calls"`
 }
 
 // WriterCalls are the Writer's own counts.

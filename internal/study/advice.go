@@ -5,8 +5,8 @@ import "github.com/holdfast-go/holdfast"
 // Advice is the study of which policy meets a need: each policy at the rate that
 // is needed, where there is one, and each at full speed. The choice names the
 // policies; it is one load unless it names more.
-func Advice() Study {
-	return Study{
+func Advice() Sweep {
+	return Sweep{
 		Name:      "advice",
 		Question:  "which policy meets the need and costs least",
 		Workloads: adviceWorkloads,

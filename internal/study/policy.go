@@ -9,8 +9,8 @@ import (
 
 // Policy is the study of what each policy costs here: records of one size,
 // appended to one file by one goroutine and by many.
-func Policy() Study {
-	return Study{
+func Policy() Sweep {
+	return Sweep{
 		Name:      "policy",
 		Question:  "what does each policy cost on this disk, and which one is worth it",
 		Workloads: policyWorkloads,

@@ -1,334 +1,175 @@
 // Package study holds what can be measured: one file for each study, a question
-// with the matrix of cells that answers it.
+// with the arms that answer it, what is in the clock, and the published claims
+// that it puts to the test.
 //
-// A study decides what is run and how much of it fits in the time given; how it
-// is run is [trial]'s affair, and what the figures mean is not decided here.
+// A study decides what is run; how it is run is [trial]'s affair, and in which
+// form it is printed nobody's here. [Studies] lists those that reproduce published
+// experiments; [Policy] and [Advice] are sweeps, whose cells are one workload
+// under many policies, fitted into the time that is given.
 //
-// Start with [Policy].
+// Start with [Study]; docs/new-study.md shows how to add one.
 package study
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"time"
 
-	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/chart"
 	"github.com/holdfast-go/holdfast/internal/result"
-	"github.com/holdfast-go/holdfast/internal/stat"
 	"github.com/holdfast-go/holdfast/internal/trial"
 )
 
-// A Study is a question with its matrix.
+// A Study is one question of a published document, with what answers it.
 type Study struct {
 	Name     string
-	Question string
+	Question string // without its question mark
+	Source   string // the documents that asked it
 
-	// Workloads returns the cells without their numbers of records.
-	Workloads func(Choice) []Workload
+	// Takes are the settings that the user may choose.
+	Takes []string
+
+	// Published are the tables as they were printed there.
+	Published []Table
+
+	// Arms returns what is run, in the order of the tables. Presets change how
+	// much an arm does and which arms there are, but the time of a record must not
+	// depend on it.
+	Arms func(Choice) []Arm
+
+	// Twin names the arm that is run twice to learn the noise; empty is the first
+	// that can be run.
+	Twin string
+
+	// Show returns what was measured, in whole rounds of the arms.
+	Show func(Evidence) Shown
+
+	Claims []Claim
 }
 
-// A Workload is a cell before it is known how much of it fits in the time.
-type Workload struct {
-	Twin        bool // this one repeats the one before it, to learn the noise
-	Empty       bool // nothing is written, to learn what measuring takes
-	Policy      holdfast.Policy
-	RecordBytes int64
-	Writers     int
-	Setting
+// An Arm is one way to do a study's work.
+type Arm struct {
+	// Cell says what the arm is. Name tells it from all others of the study; Group
+	// is the same for arms that do the same work, which are compared; Records and
+	// RecordBytes are what a trial does unless the task tells otherwise.
+	result.Cell
+
+	// Missing says why the arm can't be run here, or is empty.
+	Missing string
+
+	Time  time.Duration // that one trial takes, about, for the plan
+	Bytes int64         // that one trial writes, about
+	Room  int64         // that it takes on the disk at once; 0 is Bytes
+
+	Task func() trial.Task
 }
 
-// A Setting is how all cells of a run are measured. The zero Setting is a closed
-// loop on new files, in trials of fixed length.
-type Setting struct {
-	Rate   float64      // records a second that are due, by all writers together
-	Cache  result.Cache // what the page cache shall hold of the file
-	Steady bool         // trials go on until the throughput is steady
-	Room   int64        // in bytes: the largest file of a steady trial; 0 is DefaultRoom
+// Shown is what a study shows of a run.
+type Shown struct {
+	Tables  []Table     // the published columns with our figures first, then what else was seen
+	Picture *chart.Dots // nil: none
+	Learnt  string      // one sentence
 }
 
-// DefaultRoom is how much a steady trial may write: enough to fill the memory
-// that may wait to be written on most machines (20 % of what is available, see
-// vm.dirty_ratio), so that the disk's own speed shows.
-const DefaultRoom = 16 << 30
+// A Table is texts in rows.
+type Table struct {
+	Title  string
+	Source string // of published figures: the document
+	Head   []string
+	Rows   [][]string
+	Notes  []string // what a reader must know: one sentence each
+}
 
-// steadyTime is how long a steady trial may take unless told otherwise.
-const steadyTime = time.Minute
+// Studies returns those that can be run by name.
+func Studies() []Study {
+	return []Study{Lines()}
+}
 
-// Name returns the workload's name, which tells it from all others of the matrix.
-func (w Workload) Name() string {
-	name := fmt.Sprintf("policy=%v/record=%v/writers=%d", w.Policy, holdfast.Size(w.RecordBytes), w.Writers)
-	if w.Empty {
-		name = fmt.Sprintf("empty/record=%v/writers=%d", holdfast.Size(w.RecordBytes), w.Writers)
+// Find returns the study of that name.
+func Find(name string) (Study, bool) {
+	all := Studies()
+	i := slices.IndexFunc(all, func(s Study) bool { return s.Name == name })
+	if i < 0 {
+		return Study{}, false
 	}
-	if w.Rate > 0 {
-		name += fmt.Sprintf("/rate=%g", w.Rate)
-	}
-	if w.Twin {
-		name += "/again"
-	}
-	return name
+	return all[i], true
 }
 
-// durable reports whether each Write waits for the disk.
-func (w Workload) durable() bool {
-	return !w.Empty && (w.Policy.Sync == holdfast.SyncGroup || w.Policy.Sync == holdfast.SyncEach)
-}
-
-// A Preset is a size of run.
-type Preset struct {
-	Name   string
-	Budget time.Duration // for all, calibration included
-	Rounds int
-	Width  float64 // at which the run ends, see result.Plan; 0 runs just the rounds
-	Full   bool    // the larger matrix
-}
-
-// The presets. Ten rounds are the least from which a difference can be called
-// proven; quick gives that up. The others begin with the rounds that they say, or
-// with fewer, down to ten, on a slow disk, and go on until every ratio is known to
-// the width of [stat.Band] or the time is up.
-func Quick() Preset { return Preset{Name: "quick", Budget: 10 * time.Second, Rounds: 3} }
-func Default() Preset {
-	return Preset{Name: "default", Budget: 45 * time.Second, Rounds: 20, Width: stat.Band}
-}
-func Full() Preset {
-	return Preset{Name: "full", Budget: 5 * time.Minute, Rounds: 30, Full: true, Width: stat.Band}
-}
-
-// A Choice is what the user may set; what is empty or zero is the preset's.
-type Choice struct {
-	Preset   Preset
-	Policies []holdfast.Policy
-	Records  []holdfast.Size
-	Writers  []int
-	Rounds   int     // just so many, whatever the width
-	Width    float64 // of the ratios' intervals at which the run ends
-	Budget   time.Duration
-	Seed     uint64
-	Counting trial.Counting // of system calls, in the warm-up
-	Setting
-}
-
-func (c Choice) budget() time.Duration {
-	if c.Budget > 0 {
-		return c.Budget
+// Prepare returns what is to be run on g: every arm that can be run here, one of
+// them twice. The number of rounds is fixed; a run that takes longer than its time
+// ends before, with whole rounds.
+func (s Study) Prepare(g *trial.Ground, c Choice) (trial.Matrix, result.Plan, []result.Missing, error) {
+	m, plan, missing := s.matrix(c)
+	if len(m.Cells) == 0 {
+		return m, plan, missing, fmt.Errorf("nothing of the study %s can be run here: %s", s.Name, missing[0].Why)
 	}
-	return c.Preset.Budget
+	return m, plan, missing, g.Need(plan.Room)
 }
 
-func (c Choice) rounds() int {
-	switch {
-	case c.Rounds > 0:
-		return c.Rounds
-	case c.Steady:
-		return 1
-	}
-	return c.Preset.Rounds
-}
-
-// width is 0 where the number of rounds is fixed.
-func (c Choice) width() float64 {
-	switch {
-	case c.Rounds > 0 || c.Steady:
-		return 0
-	case c.Width > 0:
-		return c.Width
-	}
-	return c.Preset.Width
-}
-
-// Prepare calibrates the study's cells on g with short runs, fits them into the
-// choice's time and returns what is to be run. Fewer rounds than the preset's are
-// planned where the disk is too slow for more; rounds that were asked for stay,
-// however long they take.
-func (s Study) Prepare(ctx context.Context, g *trial.Ground, c Choice, probed func(done, all int)) (trial.Matrix, result.Plan, error) {
-	begun := time.Now()
-	loads := s.Workloads(c)
-	if c.Steady {
-		m, plan := c.steady(g, loads)
-		return m, plan, g.Need(plan.Room)
-	}
-	rates, err := calibrate(ctx, g, loads, probed)
-	if err != nil {
-		return trial.Matrix{}, result.Plan{}, err
-	}
-	left := max(0, c.budget()-time.Since(begun))
-	fit := fitting{loads: loads, rates: rates, rounds: c.rounds(), fixed: c.Rounds > 0, most: most(g)}.into(left * 9 / 10)
-	var cells []trial.Cell
-	for i, w := range loads {
-		cells = append(cells, Cell(w.cell(fit.records[i]), rates[i].estimate(fit.records[i]), c.Counting))
-	}
-	m, plan := c.matrix(cells, fit.rounds)
-	if c.Rounds == 0 {
-		m.Limit = max(1, left) // 0 is no limit
-	}
-	plan.Limit = m.Limit
-	return m, plan, g.Need(plan.Room)
-}
-
-// Outline returns what Prepare would plan, without its calibration: the records of
-// a cell are 0 where that decides them, and the plan's sizes are upper bounds.
+// Outline returns what Prepare would run.
 func (s Study) Outline(c Choice) ([]result.Cell, result.Plan) {
-	var cells []trial.Cell
-	var outline []result.Cell
-	loads := s.Workloads(c)
-	longest := c.steadyLongest(len(loads))
-	for _, w := range loads {
-		cell := w.cell(0)
-		if c.Steady {
-			cell.Longest = longest
+	m, plan, _ := s.matrix(c)
+	var cells []result.Cell
+	for _, c := range m.Cells {
+		cells = append(cells, c.Cell)
+	}
+	return cells, plan
+}
+
+func (s Study) matrix(c Choice) (trial.Matrix, result.Plan, []result.Missing) {
+	c = c.ofStudy()
+	arms, missing := s.present(c)
+	m := trial.Matrix{Rounds: c.rounds(), Seed: c.Seed}
+	if c.Rounds == 0 {
+		m.Limit = c.budget()
+	}
+	plan := result.Plan{Preset: c.Preset.Name, Rounds: m.Rounds, Limit: m.Limit}
+	for _, a := range s.withTwin(arms) {
+		m.Cells = append(m.Cells, a.trialCell(c.Counting))
+		plan.Size += (a.Bytes + trial.PreparedBytes(a.Bytes)) * int64(m.Rounds+1)
+		plan.Room = max(plan.Room, room(max(a.Bytes, a.Room)))
+	}
+	plan.Estimate = m.Estimate()
+	if m.Limit > 0 {
+		plan.Estimate = min(plan.Estimate, m.Limit)
+	}
+	return m, plan, missing
+}
+
+// present returns the arms that can be run here, and why the others can't.
+func (s Study) present(c Choice) (arms []Arm, missing []result.Missing) {
+	for _, a := range s.Arms(c) {
+		switch {
+		case c.Only != nil && !slices.Contains(c.Only, a.Name):
+		case a.Missing != "":
+			missing = append(missing, result.Missing{Cell: a.Name, Why: a.Missing})
+		default:
+			arms = append(arms, a)
 		}
-		outline = append(outline, cell)
-		most := int64(trialMost)
-		if c.Steady {
-			most = cmp.Or(c.Room, DefaultRoom)
-		}
-		cell.Records = max(int64(w.Writers), most/w.RecordBytes)
-		cells = append(cells, Cell(cell, longest, trial.NotCounting))
 	}
-	_, plan := c.matrix(cells, c.rounds())
-	if !c.Steady {
-		// Rounds that were asked for are run, however short the time is.
-		least := shortest * time.Duration(len(cells)*(c.Rounds+1))
-		plan.Estimate, plan.Limit = max(least, c.budget()), c.budget()
-	}
-	return outline, plan
+	return arms, missing
 }
 
-// steadyLongest is how long each trial of so many steady cells may take.
-func (c Choice) steadyLongest(cells int) time.Duration {
-	if c.Budget == 0 {
-		return steadyTime
+// withTwin repeats one arm under a second name.
+func (s Study) withTwin(arms []Arm) []Arm {
+	if len(arms) == 0 {
+		return nil
 	}
-	return c.Budget / time.Duration(cells*c.rounds())
+	twin := arms[max(0, slices.IndexFunc(arms, func(a Arm) bool { return a.Name == s.Twin }))]
+	twin.Twin = twin.Name
+	twin.Name += "/again"
+	return append(slices.Clip(arms), twin)
 }
 
-// steady plans trials that end by themselves.
-func (c Choice) steady(g *trial.Ground, loads []Workload) (trial.Matrix, result.Plan) {
-	longest := c.steadyLongest(len(loads))
-	room := int64(DefaultRoom)
-	if free, ok := g.Free(); ok {
-		room = min(room, free/2)
-	}
-	if c.Room > 0 {
-		room = c.Room
-	}
-	var cells []trial.Cell
-	for _, w := range loads {
-		cell := w.cell(max(int64(w.Writers), room/w.RecordBytes))
-		cell.Longest = longest
-		cells = append(cells, Cell(cell, longest, c.Counting))
-	}
-	return c.matrix(cells, c.rounds())
-}
-
-// matrix returns the cells as a matrix, and what its plan promises.
-func (c Choice) matrix(cells []trial.Cell, rounds int) (trial.Matrix, result.Plan) {
-	m := trial.Matrix{Cells: cells, Rounds: rounds, Seed: c.Seed}
-	plan := result.Plan{Preset: c.Preset.Name, Rounds: rounds, Width: c.width(), Estimate: m.Estimate()}
-	for _, cell := range cells {
-		size := cell.Records * cell.RecordBytes
-		if cell.Empty {
-			continue
-		}
-		plan.Size += (size + trial.PreparedBytes(size)) * int64(rounds+1)
-		plan.Room = max(plan.Room, room(size))
-	}
-	return m, plan
-}
-
-// room is what one trial may take on the disk: its file, what the Writer may
-// reserve ahead of it, or what is written before to prepare the memory; and what
-// the file system needs to keep its books.
-func room(size int64) int64 {
-	return max(size+size/2, trial.PreparedBytes(size)) + 4<<20
-}
-
-// strideBuffered times one Write in 31: see trial.Append.
-const strideBuffered = 31
-
-// cell is the workload with its number of records.
-func (w Workload) cell(records int64) result.Cell {
-	cell := result.Cell{
-		Name: w.Name(), Empty: w.Empty, Policy: w.Policy,
-		RecordBytes: w.RecordBytes, Writers: w.Writers, Records: records,
-		Rate: w.Rate, Cache: w.Cache, Steady: w.Steady, LatencyStride: strideBuffered,
-	}
-	if w.durable() || w.Rate > 0 {
-		cell.LatencyStride = 1
-	}
-	if w.Twin {
-		original := w
-		original.Twin = false
-		cell.Twin = original.Name()
-	}
-	return cell
-}
-
-// Again returns the matrix that a header describes: the same cells with the same
-// records, the same order, rounds, width and limit.
-func Again(h result.Header, counting trial.Counting) trial.Matrix {
-	m := trial.Matrix{Rounds: h.Plan.Rounds, Seed: h.Seed, Limit: h.Plan.Limit}
-	each := h.Plan.Estimate / time.Duration(max(1, len(h.Cells)*(h.Plan.Rounds+1)))
-	for _, c := range h.Cells {
-		m.Cells = append(m.Cells, Cell(c, each, counting))
-	}
-	return m
-}
-
-// tracedRecords bounds a cell that runs under a tracer, where each system call
-// takes ten times as long.
-const tracedRecords = 20_000
-
-// Trace runs a cell once under [trial.CountByTrace], with fewer records.
-func Trace(ctx context.Context, g *trial.Ground, c result.Cell) (trial.Traced, error) {
-	c.Records = max(int64(c.Writers), min(c.Records, tracedRecords))
-	if c.Rate > 0 {
-		c.Records = max(int64(c.Writers), min(c.Records, int64(c.Rate)))
-	}
-	c.Steady = false
-	_, err := Cell(c, 0, trial.Marks).Run(ctx, g, true)
-	return trial.Traced{Cell: c.Name, Records: c.Records}, err
-}
-
-// steadyWarmUp is how many records warm up a cell whose trials are long.
-func steadyWarmUp(c result.Cell) int64 {
-	w := Workload{Policy: c.Policy, RecordBytes: c.RecordBytes, Writers: c.Writers}
-	return min(c.Records, 100*w.least(probeLeast))
-}
-
-// Cell returns what runs a cell. Its warm-up counts system calls if it is to, and
-// is a short one where trials are long.
-func Cell(c result.Cell, estimate time.Duration, counting trial.Counting) trial.Cell {
-	a := trial.Append{
-		Policy: c.Policy, RecordBytes: c.RecordBytes, Writers: c.Writers, Records: c.Records, Stride: c.LatencyStride,
-		Rate: c.Rate, Cache: c.Cache, Empty: c.Empty, Steady: c.Steady, Longest: c.Longest,
-	}
+// trialCell returns what runs the arm.
+func (a Arm) trialCell(counting trial.Counting) trial.Cell {
 	run := func(ctx context.Context, g *trial.Ground, warmUp bool) (result.Measurement, error) {
-		a := a
+		count := trial.NotCounting
 		if warmUp {
-			a.Count = counting
-			if a.Steady {
-				a.Steady, a.Records = false, steadyWarmUp(c)
-			}
+			count = counting
 		}
-		return a.Run(ctx, g)
+		return a.Task().Run(ctx, g, count, a.Records, a.Records*a.RecordBytes)
 	}
-	return trial.Cell{Cell: c, Run: run, Estimate: estimate}
-}
-
-// or returns the choice, or the preset's where nothing was chosen; each value once.
-func or[T comparable](chosen, preset []T) []T {
-	if len(chosen) == 0 {
-		return preset
-	}
-	var once []T
-	for _, v := range chosen {
-		if !slices.Contains(once, v) {
-			once = append(once, v)
-		}
-	}
-	return once
+	return trial.Cell{Cell: a.Cell, Run: run, Estimate: a.Time}
 }

@@ -21,6 +21,8 @@ func TestWhatOnlyLinuxHasIsUnsupported(t *testing.T) {
 	_, err = TraceSyscalls(exec.Command("none"))
 	check("TraceSyscalls", err)
 	check("MarkSyscalls", MarkSyscalls(true))
+	_, err = ReadProcessIO()
+	check("ReadProcessIO", err)
 	_, err = PageCache(os.Stdin)
 	check("PageCache", err)
 	check("Evict", Evict(os.Stdin))

@@ -51,19 +51,25 @@ func (a Append) prepareFile(g *Ground, path string) (*result.Residency, error) {
 	if err := writeHead(path); err != nil {
 		return nil, err
 	}
-	if err := a.setCache(g, path); err != nil && a.Cache != result.TryCold {
-		return nil, &CacheError{Asked: a.Cache, Err: err}
+	return setCache(g, path, a.Cache)
+}
+
+// setCache makes the page cache hold what is asked of the file, and returns what
+// it holds in the end, or a *CacheError.
+func setCache(g *Ground, path string, asked result.Cache) (*result.Residency, error) {
+	if err := changeCache(g, path, asked); err != nil && asked != result.TryCold {
+		return nil, &CacheError{Asked: asked, Err: err}
 	}
 	before := residency(path)
-	if !a.Cache.Holds(before) {
-		return nil, &CacheError{Asked: a.Cache, Before: before}
+	if !asked.Holds(before) {
+		return nil, &CacheError{Asked: asked, Before: before}
 	}
 	return &before, nil
 }
 
-// setCache does what can be done for the state that is asked.
-func (a Append) setCache(g *Ground, path string) error {
-	switch a.Cache {
+// changeCache does what can be done for the state that is asked.
+func changeCache(g *Ground, path string, asked result.Cache) error {
+	switch asked {
 	case result.Warm:
 		_, err := os.ReadFile(path)
 		return err
@@ -75,7 +81,7 @@ func (a Append) setCache(g *Ground, path string) error {
 		return err
 	}
 	err = errors.Join(sys.Evict(f), f.Close())
-	if err == nil && a.Cache == result.Dropped {
+	if err == nil && asked == result.Dropped {
 		err = sys.DropCaches()
 	}
 	return err

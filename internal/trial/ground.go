@@ -1,10 +1,12 @@
 package trial
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 
@@ -20,6 +22,11 @@ import (
 type Ground struct {
 	// FileSystem is the type of the file system, or "unknown".
 	FileSystem string
+
+	// Second returns a second process of this program, not yet started, that does
+	// the work which args name and nothing else; nil where there can be none. A
+	// study uses it to kill a writer, or to read while another process writes.
+	Second func(ctx context.Context, args ...string) *exec.Cmd
 
 	dir      string
 	lock     *os.File // the folder, locked while the run is alive; nil where that can't be had

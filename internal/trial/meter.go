@@ -18,6 +18,8 @@ type meter struct {
 	lapped   time.Time
 	usage    sys.Usage
 	memory   runtime.MemStats
+	io       sys.ProcessIO
+	ioErr    error
 	observer *machine.Observer
 	activity machine.Activity
 	counting Counting
@@ -28,6 +30,7 @@ type meter struct {
 func startMeter(o *machine.Observer, counting Counting) (*meter, error) {
 	runtime.GC()
 	m := &meter{observer: o, activity: o.Read(), counting: counting}
+	m.io, m.ioErr = sys.ReadProcessIO()
 	runtime.ReadMemStats(&m.memory)
 	if err := m.startCounting(); err != nil {
 		return nil, err
@@ -67,12 +70,16 @@ func (m *meter) stop(into *result.Measurement) error {
 	if err := m.stopCounting(into); err != nil {
 		return err
 	}
-	activity := m.observer.Read().Since(m.activity)
-	into.Activity = &activity
 	var after runtime.MemStats
 	runtime.ReadMemStats(&after)
 	into.Allocations = int64(after.Mallocs - m.memory.Mallocs)
 	into.Allocated = int64(after.TotalAlloc - m.memory.TotalAlloc)
+	if io, err := sys.ReadProcessIO(); err == nil && m.ioErr == nil {
+		// The first reading is itself a read of the second.
+		into.IO = &result.IO{Reads: io.ReadCalls - m.io.ReadCalls - 1, Writes: io.WriteCalls - m.io.WriteCalls}
+	}
+	activity := m.observer.Read().Since(m.activity)
+	into.Activity = &activity
 	return nil
 }
 

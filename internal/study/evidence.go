@@ -1,0 +1,139 @@
+package study
+
+import (
+	"math"
+	"slices"
+
+	"github.com/holdfast-go/holdfast/internal/machine"
+	"github.com/holdfast-go/holdfast/internal/result"
+	"github.com/holdfast-go/holdfast/internal/stat"
+)
+
+// Evidence is what a run of a study has shown, arm by arm. Only whole rounds are in
+// it. What was not measured is absent: NaN, or false.
+type Evidence struct {
+	run   result.Run
+	floor float64
+}
+
+// EvidenceOf reads a run.
+func EvidenceOf(run result.Run) Evidence {
+	e := Evidence{run: run, floor: math.NaN()}
+	for _, c := range run.Header.Cells {
+		if c.Twin != "" {
+			e.floor = stat.Floor(e.samples(c.Twin, PerRecord), e.samples(c.Name, PerRecord))
+		}
+	}
+	return e
+}
+
+// A Metric is a figure of one trial.
+type Metric func(result.Trial) float64
+
+// Elapsed is the time of a trial in nanoseconds.
+func Elapsed(t result.Trial) float64 { return float64(t.Elapsed) }
+
+// PerRecord is the time of one record in nanoseconds.
+func PerRecord(t result.Trial) float64 { return float64(t.Elapsed) / float64(t.Records) }
+
+// Value is what the arm told under that name.
+func Value(name string) Metric {
+	return func(t result.Trial) float64 {
+		v, ok := t.Values[name]
+		if !ok {
+			return math.NaN()
+		}
+		return v
+	}
+}
+
+// Rounds returns how many rounds are whole.
+func (e Evidence) Rounds() int { return e.run.Rounds() }
+
+// Cell returns the arm of that name, if it was run.
+func (e Evidence) Cell(arm string) (result.Cell, bool) {
+	i := slices.IndexFunc(e.run.Header.Cells, func(c result.Cell) bool { return c.Name == arm })
+	if i < 0 {
+		return result.Cell{}, false
+	}
+	return e.run.Header.Cells[i], len(e.run.Rounded(arm)) > 0
+}
+
+// Arms returns the arms that were run, but for the one that repeats another.
+func (e Evidence) Arms() (arms []result.Cell) {
+	for _, c := range e.run.Header.Cells {
+		if c.Twin == "" {
+			arms = append(arms, c)
+		}
+	}
+	return arms
+}
+
+// Missing says why an arm was not run, or is empty.
+func (e Evidence) Missing(arm string) string {
+	for _, m := range e.run.Header.Missing {
+		if m.Cell == arm {
+			return m.Why
+		}
+	}
+	return ""
+}
+
+// Trials returns the arm's trials, one for each whole round.
+func (e Evidence) Trials(arm string) []result.Trial { return e.run.Rounded(arm) }
+
+func (e Evidence) samples(arm string, of Metric) []float64 {
+	var samples []float64
+	for _, t := range e.run.Rounded(arm) {
+		samples = append(samples, of(t))
+	}
+	return samples
+}
+
+// Summary returns the median of the arm's rounds with its interval.
+func (e Evidence) Summary(arm string, of Metric) stat.Summary {
+	return stat.Summarize(e.samples(arm, of))
+}
+
+// Median is NaN for an arm that was not run.
+func (e Evidence) Median(arm string, of Metric) float64 {
+	return stat.Quantile(e.samples(arm, of), 0.5)
+}
+
+// Ratio returns how many times as large the figure of one arm is as that of
+// another, round by round: its interval is at 95 % for this one ratio.
+func (e Evidence) Ratio(over, under string, of Metric) stat.Comparison {
+	return stat.Compare(e.samples(under, of), e.samples(over, of), e.floor, stat.Band)
+}
+
+// Floor is the noise: the gap between an arm and the same arm again, 0.02 for 2 %.
+func (e Evidence) Floor() float64 { return e.floor }
+
+// Counted returns the system calls of the arm as they were counted in the warm-up,
+// and how many records it did then.
+func (e Evidence) Counted(arm string) (calls result.SystemCalls, records int64, ok bool) {
+	t, ok := e.run.Counted(arm)
+	if !ok {
+		return calls, 0, false
+	}
+	return *t.SystemCalls, t.Records, true
+}
+
+// Writes and Reads are the calls of a trial that the kernel counted; NaN where it
+// does not count.
+func Writes(t result.Trial) float64 {
+	if t.IO == nil {
+		return math.NaN()
+	}
+	return float64(t.IO.Writes)
+}
+
+func Reads(t result.Trial) float64 {
+	if t.IO == nil {
+		return math.NaN()
+	}
+	return float64(t.IO.Reads)
+}
+
+// Fact returns a fact of the machine, such as "file system", or "unknown".
+func (e Evidence) Fact(name string) string { return machine.Get(e.run.Header.Machine, name).Value }

@@ -1,0 +1,181 @@
+package study
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/result"
+)
+
+func lineClaim(t *testing.T, name string) Claim {
+	t.Helper()
+	claims := lineClaims()
+	i := slices.IndexFunc(claims, func(c Claim) bool { return c.Name == name })
+	if i < 0 {
+		t.Fatalf("there is no claim %q", name)
+	}
+	return claims[i]
+}
+
+// A plantedArm is what an arm is made to have measured, the same in each round but
+// for a wobble of a few percent.
+type plantedArm struct {
+	perRecord float64 // nanoseconds
+	wobble    float64 // of the time, from round to round
+	cpu       float64
+	writes    int64
+	values    map[string]float64
+}
+
+// judged is the claim's finding on planted arms.
+func judged(t *testing.T, name string, rounds int, arms map[string]plantedArm) Finding {
+	t.Helper()
+	var names []string
+	for arm := range arms {
+		names = append(names, arm)
+	}
+	slices.Sort(names)
+	first := names[0]
+	e := planted(rounds, func(arm string, round int, m *result.Measurement) {
+		a := arms[arm]
+		m.Records = 100_000
+		m.Elapsed = time.Duration(a.perRecord * float64(m.Records) * (1 + a.wobble*float64(round%5-2)))
+		m.User = time.Duration(a.cpu * float64(m.Records))
+		m.IO = &result.IO{Writes: a.writes}
+		m.Values = a.values
+	}, names...)
+	e.floor = 0.01
+	if _, ok := e.Cell(first); !ok && rounds > 0 {
+		t.Fatalf("%q is not in the evidence", first)
+	}
+	return lineClaim(t, name).Find(e)
+}
+
+func TestLineClaimsBothWays(t *testing.T) {
+	check := func(name string, want Verdict, arms map[string]plantedArm) {
+		t.Helper()
+		f := judged(t, name, 10, arms)
+		if f.Verdict != want {
+			t.Errorf("%s: %q (%s: %s), want %q", name, f.Verdict, f.Measured, f.Why, want)
+		}
+		if (f.Settle != "") != (want == NotChecked) {
+			t.Errorf("%s: settled by %q", name, f.Settle)
+		}
+	}
+	two := func(a string, x float64, b string, y float64) map[string]plantedArm {
+		return map[string]plantedArm{a: {perRecord: x, cpu: x, wobble: 0.01}, b: {perRecord: y, cpu: y, wobble: 0.012}}
+	}
+	published := func(slow, fast float64) map[string]plantedArm {
+		return two(publishedUnbuffered, slow, publishedBuffered, fast)
+	}
+	check("lines-20x", Holds, published(2800, 140))
+	check("lines-20x", NotHere, published(1400, 220))
+	check("lines-20x", NotHere, published(2800, 70))
+	check("lines-20x", NotChecked, map[string]plantedArm{publishedUnbuffered: {perRecord: 2800, wobble: 0.4}, publishedBuffered: {perRecord: 200}})
+
+	check("lines-call-cost", Holds, two(publishedUnbuffered, 2900, publishedFormat, 130))
+	check("lines-call-cost", NotHere, two(publishedUnbuffered, 1500, publishedFormat, 130))
+	check("lines-copy-cost", Holds, two(publishedBuffered, 270, publishedFormat, 130))
+	check("lines-copy-cost", NotHere, two(publishedBuffered, 170, publishedFormat, 130))
+
+	check("lines-bottleneck", Holds, two(equalWrite, 1500, equalSynced, 250))
+	check("lines-bottleneck", NotHere, two(equalWrite, 1500, equalSynced, 2500))
+	check("lines-16k", Holds, two(equalBufio4, 220, equalBufio16, 180))
+	check("lines-16k", NotHere, two(equalBufio4, 180, equalBufio16, 181))
+	check("lines-16k", NotHere, two(equalBufio4, 180, equalBufio16, 220))
+	check("lines-16k", NotChecked, map[string]plantedArm{equalBufio4: {perRecord: 200, wobble: 0.1}, equalBufio16: {perRecord: 195}})
+	check("lines-million", Holds, two(millionWrite, 2000, millionBufio, 200))
+	check("lines-million", NotHere, two(millionWrite, 600, millionBufio, 200))
+	check("lines-cpu", Holds, two(equalWrite, 1500, equalBufio4, 200))
+	check("lines-cpu", NotHere, two(equalWrite, 200, equalBufio4, 300))
+	check("lines-62x", Holds, two(valuesWrite, 2400, valuesBufio, 38))
+	check("lines-62x", NotHere, two(valuesWrite, 2400, valuesBufio, 100))
+
+	calls := func(arm string, n int64) map[string]plantedArm {
+		return map[string]plantedArm{arm: {perRecord: 100, writes: n}}
+	}
+	check("lines-25-50-calls", NeverSo, calls(publishedBuffered, 974))
+	check("lines-25-50-calls", Holds, calls(publishedBuffered, 31))
+	check("lines-flush-cost", NeverSo, calls(publishedBuffered, 974))
+	check("lines-flush-cost", Holds, calls(publishedBuffered, 31))
+	check("lines-10000-calls", Holds, calls(constantWrite, 10_002))
+	check("lines-10000-calls", NotHere, calls(constantWrite, 13))
+
+	told := func(arm, name string, x float64) map[string]plantedArm {
+		return map[string]plantedArm{arm: {perRecord: 100, values: map[string]float64{name: x}}}
+	}
+	check("lines-crash", Holds, told(crashBufio, lostLines, 60))
+	check("lines-crash", NotHere, told(crashBufio, lostLines, 0))
+	check("lines-crash-unbuffered", Holds, told(crashWrite, lostLines, 0))
+	check("lines-crash-unbuffered", NotHere, told(crashWrite, lostLines, 1))
+	check("lines-window", Holds, told(crashPeriodic, lostAge, 9e6))
+	check("lines-window", NotHere, told(crashPeriodic, lostAge, 9e7))
+	check("lines-forgotten-flush", Holds, told(forgottenBufio, lostBytes, 3482))
+	check("lines-forgotten-flush", NotHere, told(forgottenBufio, lostBytes, 0))
+
+	both := func(name string, plain, buffered float64) map[string]plantedArm {
+		return map[string]plantedArm{
+			valuesWrite: {perRecord: 1, values: map[string]float64{name: plain}}, valuesBufio: {perRecord: 1, values: map[string]float64{name: buffered}},
+		}
+	}
+	check("lines-bytes-op", Holds, both(bytesPerOp, 53_656, 70_104))
+	check("lines-bytes-op", NotHere, both(bytesPerOp, 53_656, 90_000))
+	check("lines-bytes-op", NotHere, both(bytesPerOp, 328, 16_775))
+	check("lines-allocs-op", Holds, both(allocsPerOp, 10_008, 10_010))
+	check("lines-allocs-op", NotHere, both(allocsPerOp, 9, 11))
+}
+
+// A writer that is killed may just have flushed: one kill of many that lost
+// something is enough.
+func TestOneLossIsALoss(t *testing.T) {
+	e := planted(10, func(_ string, round int, m *result.Measurement) {
+		m.Values = map[string]float64{lostLines: float64(round / 10)}
+	}, crashBufio)
+	if f := lineClaim(t, "lines-crash").Find(e); f.Verdict != Holds {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestFewRoundsProveNoRatio: counts are what they are, and times need rounds.
+func TestFewRoundsProveNoRatio(t *testing.T) {
+	arms := map[string]plantedArm{publishedUnbuffered: {perRecord: 2800}, publishedBuffered: {perRecord: 140, writes: 974}}
+	if f := judged(t, "lines-20x", 3, arms); f.Verdict != NotChecked || f.Settle == "" {
+		t.Errorf("three rounds: %+v", f)
+	}
+	if f := judged(t, "lines-25-50-calls", 3, arms); f.Verdict != NeverSo {
+		t.Errorf("three rounds: %+v", f)
+	}
+}
+
+// TestVerdictsFollowTheArms changes three arms, runs them, and sees the verdicts
+// turn: each is decided by a count, so one round is enough.
+func TestVerdictsFollowTheArms(t *testing.T) {
+	changed := map[string]func() Arm{
+		forgottenBufio: func() Arm {
+			return lineArm(groupForgotten, "bufio 4KiB", "with the flush", 1000, 1, time.Microsecond, forgotten{by: ours, buffer: 4096, count: 1000}.task)
+		},
+		crashBufio: func() Arm {
+			return lineArm(groupCrash, "bufio 4KiB", "without a buffer", 100, 1, time.Microsecond, lineCrash{way: lineWay{by: golang}, atLeast: 100}.task)
+		},
+		constantWrite: func() Arm {
+			return lineRun{text: lineText{format: constantLine}, count: 10_000, writers: 1, way: goBuffer(4096, 0)}.arm(groupConstant, "write", "with a buffer", time.Microsecond)
+		},
+	}
+	check := func(name string, asIs, turned Verdict) {
+		t.Helper()
+		c := lineClaim(t, name)
+		s := Lines()
+		s.Arms = func(c Choice) []Arm { return lineArms(Choice{Preset: c.Preset, Only: c.Only, Count: 2000}) }
+		if got := c.Find(EvidenceOf(runStudy(t, s, Choice{Preset: Audit(), Rounds: 1, Only: c.Arms}))); got.Verdict != asIs {
+			t.Errorf("%s: %+v, want %s", name, got, asIs)
+		}
+		s.Arms = func(Choice) []Arm { return []Arm{changed[c.Arms[0]]()} }
+		if got := c.Find(EvidenceOf(runStudy(t, s, Choice{Preset: Audit(), Rounds: 1, Only: c.Arms}))); got.Verdict != turned {
+			t.Errorf("%s with the arm changed: %+v, want %s", name, got, turned)
+		}
+	}
+	check("lines-forgotten-flush", Holds, NotHere)
+	check("lines-crash", Holds, NotHere)
+	check("lines-10000-calls", Holds, NotHere)
+}

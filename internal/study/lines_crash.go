@@ -1,0 +1,242 @@
+package study
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/trial"
+)
+
+// A lineCrash is a second process that writes lines and is killed in the middle.
+// It says on its standard output when a line was accepted: outside of what the
+// kill destroys.
+type lineCrash struct {
+	way     lineWay
+	atLeast int64 // lines that are accepted before the kill, and up to as many again: where in a buffer it comes is chance
+}
+
+// What a lineCrash tells.
+const (
+	acceptedLines = "accepted_lines"
+	lostLines     = "lost_lines"
+	lostBytes     = "lost_bytes"
+	lostAge       = "lost_age_ns" // since the oldest lost line was known to be accepted, until the kill
+)
+
+// killedWriter is the role of the process that is killed.
+const killedWriter = "lines-writer"
+
+// The killed writer is no faster than this, so that a flush by time has something
+// to do before a buffer is full: some lines at a time.
+const (
+	killedPause = time.Millisecond
+	killedLines = 20
+)
+
+var killedText = lineText{format: bufferedLine}
+
+// writeUntilKilled is the role: its arguments are the maker, the policy and the
+// path. It writes a byte to stdout for each line that was accepted.
+func writeUntilKilled(ctx context.Context, args []string, _ io.Reader, stdout io.Writer) error {
+	if len(args) != 3 {
+		return fmt.Errorf("%s takes a maker, a policy and a path, not %d arguments", killedWriter, len(args))
+	}
+	policy, err := holdfast.ParsePolicy(args[1])
+	if err != nil {
+		return err
+	}
+	w, err := lineWay{by: maker(args[0]), policy: policy}.open(args[2])
+	if err != nil {
+		return err
+	}
+	pace := time.NewTicker(killedPause)
+	defer pace.Stop()
+	var line []byte
+	for i := int64(0); ; i++ {
+		if i%killedLines == 0 {
+			select {
+			case <-pace.C:
+			case <-ctx.Done():
+				return errors.Join(ctx.Err(), w.Close())
+			}
+		}
+		line = killedText.append(line[:0], i)
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+		if _, err := stdout.Write([]byte{'+'}); err != nil {
+			return err
+		}
+	}
+}
+
+func (k lineCrash) task() trial.Task {
+	return trial.Task{Do: k.do}
+}
+
+func (k lineCrash) do(ctx context.Context, c *trial.Clock) error {
+	cmd, err := c.Second(ctx, killedWriter, string(k.way.by), k.way.policy.String(), c.Path)
+	if err != nil {
+		return err
+	}
+	known, killed, err := k.kill(cmd)
+	if err != nil {
+		return err
+	}
+	c.Lap(trial.Work)
+	return tellLoss(c, known, killed)
+}
+
+// An acceptance is how many lines were known to be accepted at a time.
+type acceptance struct {
+	lines int64
+	at    time.Time
+}
+
+// kill starts the process, kills it when it has accepted enough lines, and
+// returns what it had told and when it was killed.
+func (k lineCrash) kill(cmd *exec.Cmd) (known []acceptance, killed time.Time, err error) {
+	var talk bytes.Buffer
+	cmd.Stderr = &talk
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, killed, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, killed, err
+	}
+	block, lines, until := make([]byte, 4096), int64(0), k.atLeast+rand.Int64N(k.atLeast)
+	for {
+		n, err := out.Read(block)
+		if n > 0 {
+			lines += int64(n)
+			known = append(known, acceptance{lines, time.Now()})
+		}
+		if err != nil {
+			break // the process is dead
+		}
+		if lines >= until && killed.IsZero() {
+			killed = time.Now()
+			if err := cmd.Process.Kill(); err != nil {
+				return nil, killed, errors.Join(err, cmd.Wait())
+			}
+		}
+	}
+	if err := cmd.Wait(); err == nil || killed.IsZero() {
+		return nil, killed, fmt.Errorf("the writer ended by itself after %d lines: %w: %s", lines, err, talk.Bytes())
+	}
+	return known, killed, nil
+}
+
+// tellLoss reads the file: it must hold the first of the lines, of which the last
+// may be torn, and nothing else.
+func tellLoss(c *trial.Clock, known []acceptance, killed time.Time) error {
+	accepted := known[len(known)-1].lines
+	whole, size, err := readLines(c.Path)
+	if err != nil {
+		return err
+	}
+	lost := max(0, accepted-whole)
+	c.Done(accepted, size)
+	c.Tell(acceptedLines, float64(accepted))
+	c.Tell(lostLines, float64(lost))
+	c.Tell(lostBytes, float64(max(0, killedText.bytes(accepted)-size)))
+	if lost > 0 {
+		c.Tell(lostAge, float64(max(0, killed.Sub(knownAt(known, whole)))))
+	} else {
+		c.Tell(lostAge, 0)
+	}
+	return nil
+}
+
+// knownAt returns when line i was known to be accepted.
+func knownAt(known []acceptance, i int64) time.Time {
+	for _, k := range known {
+		if k.lines > i {
+			return k.at
+		}
+	}
+	return known[len(known)-1].at
+}
+
+// readLines returns how many whole lines the file holds, and how many bytes.
+func readLines(path string) (whole, size int64, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer f.Close()
+	in := bufio.NewReader(f)
+	var want []byte
+	for {
+		line, err := in.ReadSlice('\n')
+		want = killedText.append(want[:0], whole)
+		if !bytes.HasPrefix(want, line) {
+			return whole, size, &trial.ContentError{Offset: size, Reason: fmt.Sprintf("stands %q where line %d is due", line, whole)}
+		}
+		size += int64(len(line))
+		switch {
+		case errors.Is(err, io.EOF):
+			return whole, size, nil
+		case err != nil:
+			return whole, size, fmt.Errorf("read back: %w", err)
+		}
+		whole++
+	}
+}
+
+// A forgotten is a run that closes the file without a flush.
+type forgotten struct {
+	by     maker
+	buffer holdfast.Size
+	count  int64
+}
+
+func (r forgotten) task() trial.Task {
+	return trial.Task{Writes: killedText.bytes(r.count), Do: r.do, Check: func(path string) error {
+		_, _, err := readLines(path)
+		return err
+	}}
+}
+
+func (r forgotten) do(ctx context.Context, c *trial.Clock) error {
+	f, err := createLines(c.Path, 0)
+	if err != nil {
+		return err
+	}
+	run := lineRun{text: killedText, count: r.count, writers: 1}
+	c.Lap(trial.Open)
+	w, closing, err := r.over(f)
+	if err == nil {
+		err = run.write(ctx, w)
+	}
+	c.Lap(trial.Write)
+	err = errors.Join(err, closing())
+	c.Lap(trial.Close)
+	if err != nil {
+		return err
+	}
+	_, size, err := readLines(c.Path)
+	c.Done(r.count, killedText.bytes(r.count))
+	c.Tell(lostBytes, float64(killedText.bytes(r.count)-size))
+	return err
+}
+
+// over returns what is written to, and what closes the file: that of bufio knows
+// nothing of the buffer.
+func (r forgotten) over(f *os.File) (lineSink, func() error, error) {
+	w, err := lineWay{by: r.by, policy: holdfast.Buffered(r.buffer)}.over(f)
+	if err != nil || r.by == golang {
+		return w, f.Close, err
+	}
+	return w, w.Close, nil
+}

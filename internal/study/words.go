@@ -1,0 +1,62 @@
+package study
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/dustin/go-humanize"
+)
+
+// Texts of figures in tables; what is absent is a dash.
+
+const dash = "–"
+
+func orDash(x float64, text string) string {
+	if math.IsNaN(x) {
+		return dash
+	}
+	return text
+}
+
+// milliseconds prints nanoseconds as the documents do: 276.4ms.
+func milliseconds(ns float64) string {
+	return orDash(ns, strconv.FormatFloat(ns/1e6, 'f', 1, 64)+"ms")
+}
+
+// duration prints nanoseconds with three digits in a unit that fits: 1.23µs.
+func duration(ns float64) string {
+	switch abs := math.Abs(ns); {
+	case math.IsNaN(ns):
+		return dash
+	case abs >= float64(time.Second):
+		return digits(ns/1e9) + "s"
+	case abs >= float64(time.Millisecond):
+		return digits(ns/1e6) + "ms"
+	case abs >= float64(time.Microsecond):
+		return digits(ns/1e3) + "µs"
+	}
+	return digits(ns) + "ns"
+}
+
+// digits prints three of them, and no power of ten.
+func digits(x float64) string {
+	if math.Abs(x) >= 1000 {
+		return humanize.Comma(int64(math.Round(x)))
+	}
+	return strconv.FormatFloat(x, 'g', 3, 64)
+}
+
+// whole prints a count with commas: 23,672,792.
+func whole(x float64) string {
+	if math.IsNaN(x) {
+		return dash
+	}
+	return humanize.Comma(int64(math.Round(x)))
+}
+
+// percent prints a share: 99.8 %.
+func percent(share float64) string {
+	return orDash(share, fmt.Sprintf("%.3g %%", share*100))
+}

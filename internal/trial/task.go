@@ -1,0 +1,212 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/result"
+	"github.com/holdfast-go/holdfast/internal/stat"
+)
+
+// A Task is any work that is timed as one trial, mostly on a file of its own.
+type Task struct {
+	// Make makes the file that the work is done on, before the clock starts. Nil:
+	// there is none, or the work makes it.
+	Make func(path string) error
+
+	// Cache is what the page cache shall hold of Make's file when the clock starts;
+	// the trial fails with a *CacheError if that can't be had. Empty asks nothing.
+	Cache result.Cache
+
+	// Writes is about how many bytes of file the work writes: the kernel is made to
+	// have that much memory ready (see [PrepareMemory]).
+	Writes int64
+
+	// Do is what is timed. It tells the clock when each stage ends; what it does
+	// after the last is not in the clock. The trial's elapsed time is the sum of
+	// the stages.
+	Do func(ctx context.Context, c *Clock) error
+
+	// Check looks at the file after the clock has stopped. Nil checks nothing. What
+	// is not as it was written is a [*ContentError].
+	Check func(path string) error
+
+	// Keep leaves what the trial made until the ground is closed: where ext4 has just
+	// removed many files it takes fifty times as long to make new ones, as it does not
+	// take inodes of the last minutes again and looks for others one by one.
+	Keep bool
+}
+
+// A Stage is a part of the clock.
+type Stage int
+
+// The stages, each a key of its own in the results.
+const (
+	Open Stage = iota
+	Write
+	Flush
+	Sync
+	Close
+	Read
+	Work // what is none of the others
+)
+
+// of returns the stage's place in a measurement.
+func (s Stage) of(m *result.Measurement) *time.Duration {
+	return [...]*time.Duration{&m.Open, &m.Write, &m.Flush, &m.Sync, &m.Close, &m.Read, &m.Work}[s]
+}
+
+// A Clock is what a [Task] tells its time to. It is for the goroutine that runs Do.
+type Clock struct {
+	// Path is a place for a file of the trial's own, or for a folder of files; what
+	// is there is removed after the trial. Make's file is there.
+	Path string
+
+	ground *Ground
+	meter  *meter
+	m      *result.Measurement
+}
+
+// Start forgets the time since the last stage ended, or since Do was called: what
+// was done then is in no stage. CPU time and calls are counted all the same.
+func (c *Clock) Start() { c.meter.lap() }
+
+// Lap ends a stage: the time since the last stage ended, or since Start, is its. A
+// stage that ends more than once has the sum.
+func (c *Clock) Lap(s Stage) { *s.of(c.m) += c.meter.lap() }
+
+// Took gives a stage a time that the work has measured by itself, and starts anew.
+func (c *Clock) Took(s Stage, d time.Duration) {
+	*s.of(c.m) += d
+	c.meter.lap()
+}
+
+// Done says how much was done: the records (calls, bytes, operations) that the
+// time is divided by, and the bytes of data. Without it they are the cell's.
+func (c *Clock) Done(records, size int64) { c.m.Records, c.m.Size = records, size }
+
+// Tell keeps a value that is no time of a stage; the unit is in its name, as in
+// visible_p99_ns.
+func (c *Clock) Tell(name string, value float64) {
+	if c.m.Values == nil {
+		c.m.Values = map[string]float64{}
+	}
+	c.m.Values[name] = value
+}
+
+// TellLatency keeps the distribution of the times of single operations, which
+// [result.Record] has put into h.
+func (c *Clock) TellLatency(h *hdrhistogram.Histogram) (err error) {
+	c.m.Latency, err = result.NewLatency(h, stat.Supports)
+	return err
+}
+
+// TellWriter keeps a Writer's own counts.
+func (c *Clock) TellWriter(s holdfast.Stats) { c.m.Writer = result.WriterCalls(s) }
+
+// Second returns a second process of this program that is to do the work that args
+// name; see [Ground.Second]. It is killed when ctx is done.
+func (c *Clock) Second(ctx context.Context, args ...string) (*exec.Cmd, error) {
+	if c.ground.Second == nil {
+		return nil, fmt.Errorf("a second process: %w", errors.ErrUnsupported)
+	}
+	return c.ground.Second(ctx, args...), nil
+}
+
+// Run runs the task once on a path of its own, with the given records and bytes
+// unless Do tells others, and removes what it
+// made unless it is to be kept.
+func (t Task) Run(ctx context.Context, g *Ground, counting Counting, records, size int64) (result.Measurement, error) {
+	path, err := g.fresh()
+	if err != nil {
+		return result.Measurement{}, err
+	}
+	m := result.Measurement{Records: records, Size: size}
+	err = t.onPath(ctx, g, counting, path, &m)
+	if !t.Keep {
+		err = errors.Join(err, os.RemoveAll(path))
+	}
+	if t.Make != nil || t.Writes > 0 {
+		g.settle()
+	}
+	return m, err
+}
+
+// onPath is Run without the removal.
+func (t Task) onPath(ctx context.Context, g *Ground, counting Counting, path string, m *result.Measurement) (err error) {
+	if t.Writes > 0 {
+		if err := PrepareMemory(g.dir, min(t.Writes, prepareMost)); err != nil {
+			return err
+		}
+		g.settle()
+	}
+	if m.Before, err = t.prepare(g, path); err != nil {
+		return err
+	}
+	if err := t.time(ctx, g, counting, path, m); err != nil {
+		return err
+	}
+	if t.Check == nil {
+		return nil
+	}
+	return t.Check(path)
+}
+
+func (t Task) prepare(g *Ground, path string) (*result.Residency, error) {
+	if t.Make == nil {
+		return nil, nil
+	}
+	if err := t.Make(path); err != nil {
+		return nil, err
+	}
+	if t.Cache == "" || t.Cache == result.NewFile {
+		return nil, nil
+	}
+	return setCache(g, path, t.Cache)
+}
+
+// time is all that is in the clock.
+func (t Task) time(ctx context.Context, g *Ground, counting Counting, path string, m *result.Measurement) error {
+	meter, err := startMeter(g.observer, counting)
+	if err != nil {
+		return err
+	}
+	clock := &Clock{Path: path, ground: g, meter: meter, m: m}
+	err = errors.Join(t.Do(ctx, clock), ctx.Err(), meter.stop(m))
+	m.Elapsed = m.Open + m.Write + m.Flush + m.Sync + m.Close + m.Read + m.Work
+	return err
+}
+
+// NewFile makes a file of size bytes at path, a block at a time, each block the
+// next that fill returns, and waits until the disk has it: a page that is not
+// written back can't be evicted.
+func NewFile(path string, size int64, fill func(block []byte)) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	block := make([]byte, 256<<10)
+	for left := size; left > 0 && err == nil; left -= int64(len(block)) {
+		block = block[:min(int64(len(block)), left)]
+		fill(block)
+		_, err = f.Write(block)
+	}
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// Beside returns a path in the trial's own place: Path is then a folder, which is
+// made if it is not there.
+func (c *Clock) Beside(name string) (string, error) {
+	if err := os.Mkdir(c.Path, 0o777); err != nil && !errors.Is(err, os.ErrExist) {
+		return "", err
+	}
+	return filepath.Join(c.Path, name), nil
+}
