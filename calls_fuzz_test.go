@@ -120,7 +120,7 @@ func (m *machine) step() {
 		m.l.LaneWrite(m.lane, 1+m.lanes%6, m.size())
 	case 18, 19, 20:
 		m.inLanes = true
-		m.l.LaneWriteByte(m.lane, 1+m.lanes%6)
+		m.laneWriteByte()
 	case 12:
 		m.l.LaneClose(m.lane)
 		m.lanes++
@@ -194,6 +194,15 @@ func (m *machine) enqueue() {
 		}
 	}
 	m.took(c)
+}
+
+// laneWriteByte finds out what an error left open: no one else writes, and where
+// it is open no lane holds anything.
+func (m *machine) laneWriteByte() {
+	before := m.l.w.Written()
+	if c := m.l.LaneWriteByte(m.lane, 1+m.lanes%6); c.n == unknown {
+		c.n = int(m.l.w.Written() - before)
+	}
 }
 
 func (m *machine) wait() {

@@ -148,7 +148,10 @@ func ExampleWriter_Lane() {
 	}
 	lane := w.Lane()
 	for i := range 2 {
-		if _, err := lane.WriteString(fmt.Sprintf("event %d\n", i)); err != nil {
+		if _, err := lane.WriteString(fmt.Sprintf("event %d", i)); err != nil {
+			log.Fatal(err)
+		}
+		if err := lane.WriteByte('\n'); err != nil {
 			log.Fatal(err)
 		}
 	}

@@ -11,7 +11,9 @@ import (
 // promises holds for them, and the Writer's Flush, Sync and Close cover them.
 //
 // A Lane is for one goroutine; the Writer's methods may run beside it. Its
-// buffer is taken from the Writer's memory until Close.
+// buffer is taken from the Writer's memory until Close. It is an [io.ByteWriter],
+// which a Writer is not: a byte at a time is for a goroutine with a buffer of its
+// own.
 type Lane struct {
 	// The owner fills buf and then publishes n, without a lock; others take what
 	// lies below n under mu. Each accepted record goes like this:
@@ -27,7 +29,7 @@ type Lane struct {
 	// saw none: then the record is not accepted yet, and settle says what becomes
 	// of it. Where the owner publishes with an atomic store that is all; where he
 	// does it with a plain one, the fence between his store and his load is put in
-	// by the other side (see publish).
+	// by the other side (see lanesWantBarrier).
 	n         int32
 	limit     *int32 // the Writer's laneLimit, or never
 	byteLimit *int32 // the same for WriteByte, which can't do without the fence
@@ -124,20 +126,44 @@ func (l *Lane) writeByteSlow() error {
 	return err
 }
 
-// settle reports whether what the owner has published behind at was merged, and
-// so is accepted. If not, it takes it back: nobody will merge it any more.
+// settle decides on what the owner has published behind at, and reports whether it
+// is accepted: because it was merged meanwhile, or because nothing is in the way of
+// merging it here, which is also what makes room for WriteByte. If not, it is taken
+// back, and nobody will merge it any more.
 func (l *Lane) settle(at int) bool {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
-	merged := int(l.taken) > at
-	if merged {
-		at, l.taken = 0, 0 // all was, and a byte may have filled the buffer to its end
+	accepted := int(l.taken) > at
+	mergeable := !accepted && l.mergeableLocked()
+	if mergeable {
+		l.w.putLaneLocked(l)
+		l.admittedLocked()
+	}
+	if accepted || mergeable {
+		at, l.taken = 0, 0 // nothing is held
 	}
 	atomic.StoreInt32(&l.n, int32(at))
 	l.sure = min(l.sure, int32(at))
-	return merged
+	l.mu.Unlock()
+	if mergeable {
+		l.w.flushFullLocked()
+	}
+	return accepted || mergeable
+}
+
+func (l *Lane) mergeableLocked() bool {
+	held := int(l.n - l.taken)
+	return held > 0 && !l.w.trouble && !l.closed && l.w.readyLocked(held)
+}
+
+// admittedLocked lets the owner go by laneLimit from now on: his share of memory is
+// free.
+func (l *Lane) admittedLocked() {
+	l.limit = &l.w.laneLimit
+	if !lanesWantBarrier || l.w.mu.barrier {
+		l.byteLimit = l.limit
+	}
 }
 
 func (l *Lane) writeSlow(p []byte) (int, error) {
@@ -184,10 +210,7 @@ func (l *Lane) begin(p []byte) (int, error) {
 	}
 	l.sure = int32(at + copy(l.buf[at:], p))
 	atomic.StoreInt32(&l.n, l.sure)
-	l.limit = &l.w.laneLimit
-	if !lanesWantBarrier || l.w.mu.barrier {
-		l.byteLimit = l.limit
-	}
+	l.admittedLocked()
 	if len(p) > 0 {
 		l.w.armLocked()
 		l.w.openLocked()

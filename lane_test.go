@@ -34,9 +34,9 @@ func openLane(t *testing.T, p Policy) (*Writer, *Lane, *memory) {
 // rounds is how often two goroutines are let loose on each other.
 func rounds() int {
 	if testing.Short() {
-		return 500
+		return 200
 	}
-	return 5_000
+	return 2_000
 }
 
 // meet lets two goroutines do something at about the same time, one of them a bit
@@ -75,7 +75,7 @@ func checkNumbered(t *testing.T, data []byte, want int) {
 	}
 }
 
-// write gives the lane the next byte, mostly by WriteByte.
+// writeNumbered gives the lane the next byte, mostly by WriteByte.
 func (l *Lane) writeNumbered(n int) error {
 	if n%5 == 3 {
 		_, err := l.Write([]byte{numbered(n)})
@@ -124,7 +124,7 @@ func TestNoTickOverlooksALanesOwner(t *testing.T) {
 		}
 		accepted++
 	}
-	for range 4 * rounds() {
+	for range 10 * rounds() {
 		write() // starts the clock
 		if err := w.Flush(); err != nil {
 			t.Fatal(err)
@@ -195,7 +195,7 @@ func TestFlushCoversWhatALanesOwnerHasSaidIsWritten(t *testing.T) {
 		var group sync.WaitGroup
 		group.Go(func() {
 			defer close(done)
-			for n := range 200 * rounds() {
+			for n := range 500 * rounds() {
 				if err := l.writeNumbered(n); err != nil {
 					t.Error(err)
 				}
