@@ -102,6 +102,7 @@ func BenchmarkReadBlocks(b *testing.B) {
 	for _, o := range []holdfast.ReadOptions{
 		{},
 		{Buffer: 64 * holdfast.KiB},
+		{Buffer: 128 * holdfast.KiB},
 		{Buffer: holdfast.MiB},
 		{ReadAhead: holdfast.ReadAheadNever},
 		{ReadAhead: holdfast.ReadAheadAlways},
