@@ -225,10 +225,11 @@ var notRun = map[string]string{
 }
 
 // quickly is put behind each shown bench: the command as it stands takes its 45 s.
-// And adviseQuickly behind each advise that measures.
+// And adviseQuickly behind each advise that measures, auditQuickly behind audit.
 const (
 	quickly       = " --rounds 1 --time 1s"
 	adviseQuickly = " --time 1s"
+	auditQuickly  = " --time 1s --claim files-create"
 )
 
 func TestReadmeCommandsRun(t *testing.T) {
@@ -378,10 +379,12 @@ func runnable(command string) string {
 		return command
 	}
 	switch {
-	case strings.HasPrefix(command, "holdfast bench"):
+	case strings.HasPrefix(command, "holdfast bench") && !strings.Contains(command, "--list"):
 		// Behind the flags and before what the shell does with the output.
 		end := strings.IndexAny(command+"|", "|>")
 		command = strings.TrimSpace(command[:min(end, len(command))]) + quickly + " " + command[min(end, len(command)):]
+	case strings.HasPrefix(command, "holdfast audit") && !strings.Contains(command, "--list"):
+		command += auditQuickly
 	case strings.HasPrefix(command, "holdfast advise") && !strings.Contains(command, ".jsonl"):
 		command += adviseQuickly
 	}

@@ -38,6 +38,21 @@ func (e *SyncError) Error() string {
 // Unwrap returns what the file said.
 func (e *SyncError) Unwrap() error { return e.Err }
 
+// A ReadError says that a source could not be read on, and how far it was read.
+// All bytes before Offset were delivered before it.
+type ReadError struct {
+	Path   string // the file's name, or "" if it has none
+	Offset int64  // how many bytes the source gave the Reader before it failed
+	Err    error  // what the source said
+}
+
+func (e *ReadError) Error() string {
+	return fmt.Sprintf("holdfast: read %sat byte %d: %v", inPath(e.Path), e.Offset, e.Err)
+}
+
+// Unwrap returns what the source said.
+func (e *ReadError) Unwrap() error { return e.Err }
+
 func inPath(path string) string {
 	if path == "" {
 		return ""

@@ -13,8 +13,12 @@
 // Start with a Policy, ask its [Policy.Loss] what a crash may take, and give it
 // to [Create], [Append] or [New].
 //
+// A [Reader] reads such files, and others, from one end to the other: by bytes,
+// lines or blocks, and says at which byte an error came.
+//
 // The package decides when bytes move and nothing else: it never prints, logs,
-// or reads flags or the environment, and it starts no work for an idle Writer.
+// or reads flags or the environment, and it starts no work for an idle Writer or
+// Reader.
 package holdfast
 
 import (

@@ -36,7 +36,7 @@ var rooms = map[string]room{
 	"internal/machine": {"internal/sys", ""},
 	"internal/result":  {". internal/machine", "…"},
 	"internal/trial":   {". internal/result internal/machine internal/sys internal/stat", "…"},
-	"internal/study":   {". internal/result internal/stat internal/trial internal/machine internal/chart internal/cstdio", "…"},
+	"internal/study":   {". internal/result internal/stat internal/trial internal/machine internal/chart internal/cstdio internal/sys", "…"},
 	"internal/figure":  {". internal/result internal/stat internal/machine", ""},
 	"internal/advise":  {". internal/result internal/stat internal/figure", "…"},
 	"internal/chart":   {"", "…"},

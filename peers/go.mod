@@ -7,6 +7,7 @@ replace github.com/holdfast-go/holdfast => ../
 require (
 	github.com/cockroachdb/pebble/v2 v2.1.7
 	github.com/holdfast-go/holdfast v0.0.0
+	github.com/klauspost/readahead v1.4.0
 	go.etcd.io/etcd/server/v3 v3.7.3
 	go.etcd.io/raft/v3 v3.7.0
 	go.uber.org/zap v1.28.0

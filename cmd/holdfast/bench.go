@@ -74,9 +74,8 @@ A policy is one line of text, such as buffer=64KiB,flush=100ms,sync=1s:
 With the name of a study it repeats a published experiment instead, and prints
 the figures that were published, then yours in the same columns; --list shows
 the studies.`,
-		Example: `  holdfast bench --quick
-  holdfast bench --dir . --policy buffer=64KiB,sync=1s --policy sync=group -o results.jsonl
-  holdfast bench lines --quick`,
+		Example: `  holdfast bench lines --quick
+  holdfast bench --dir . --policy buffer=64KiB,sync=1s --policy sync=group -o results.jsonl`,
 		Args: func(_ *cobra.Command, args []string) error { return b.nameStudy(args) },
 		RunE: func(cmd *cobra.Command, _ []string) error { return b.run(cmd) },
 	}
@@ -101,9 +100,9 @@ func (b *benchmark) addFlags(cmd *cobra.Command) {
 	f.Var(once("number", &b.seed, parseSeed), "seed", "repeat the order of an earlier run (default: a new one)")
 	f.Var(once("file", &b.from, given), "from", "repeat the run of these results: the same policies, records and order")
 	f.Var(once("file", &b.resume, given), "resume", "go on with the run of these results, which was interrupted or killed")
-	f.Var(once("number", &b.count, parseCount), "count", "records of a study's arms, such as 100k (default: the published number)")
+	f.Var(once("number", &b.count, parseCount), "count", "records of a study's arms, or bytes where it counts those, such as\n100k (default: the published number)")
 	f.Var(many("size", &b.buffers, parseBuffer), "buffer", "a buffer of a study's arms; may be given again")
-	inGroup(f, "Of a study", "count", "buffer")
+	inGroup(f, "Of a study", "list", "count", "buffer")
 	inGroup(f, "How long, and again", "width", "rounds", "seed", "from", "resume")
 	f.BoolVar(&b.allowTmpfs, "allow-tmpfs", false, "measure a file system in memory too, where nothing is ever durable")
 	inGroup(f, "Where", "allow-tmpfs")

@@ -1,4 +1,5 @@
-// Package chart draws series as small pictures: SVG to be put into an HTML page.
+// Package chart draws series as small pictures: SVG to be put into an HTML page, and
+// lines of text for a terminal.
 //
 // It knows nothing of what the numbers mean. Colours and fonts come from the
 // page's style sheet by the classes that [Dots] names, so that a page can be
@@ -33,7 +34,8 @@ type Row struct {
 }
 
 // A Point is a value with its interval; Low and High are NaN where it has none. A
-// value that is not positive and finite is left out.
+// value that is not positive and finite is left out: what is left is the bar of a
+// range, from Low to High. Points that come later lie on top.
 type Point struct {
 	Series           int
 	Value, Low, High float64
@@ -77,8 +79,11 @@ func (d Dots) bounds() (low, high float64, ok bool) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, r := range d.Rows {
 		for _, p := range r.Points {
-			if p.drawn() {
-				low, high = min(low, p.Value, p.low()), max(high, p.Value, p.high())
+			if p.hasDot() {
+				low, high = min(low, p.Value), max(high, p.Value)
+			}
+			if p.hasBar() {
+				low, high = min(low, p.Low), max(high, p.High)
 			}
 		}
 	}
@@ -92,23 +97,9 @@ func (d Dots) bounds() (low, high float64, ok bool) {
 	return low, high, true
 }
 
-func (p Point) drawn() bool { return p.Value > 0 && !math.IsInf(p.Value, 0) }
+func (p Point) hasDot() bool { return p.Value > 0 && !math.IsInf(p.Value, 0) }
 
 func (p Point) hasBar() bool { return p.Low > 0 && p.High >= p.Low && !math.IsInf(p.High, 0) }
-
-func (p Point) low() float64 {
-	if p.hasBar() {
-		return p.Low
-	}
-	return p.Value
-}
-
-func (p Point) high() float64 {
-	if p.hasBar() {
-		return p.High
-	}
-	return p.Value
-}
 
 // A scale places values between the margins.
 type scale struct{ low, high float64 }
@@ -138,12 +129,11 @@ func (r Row) draw(b *strings.Builder, s scale, y float64, number func(float64) s
 	fmt.Fprintf(b, `<text x="%d" y="%.1f">%s</text>`+"\n", margin, y-labelUp, text(r.Label))
 	fmt.Fprintf(b, `<line class="grid" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>`+"\n", margin, width-margin, y, y)
 	for _, p := range r.Points {
-		if !p.drawn() {
-			continue
-		}
 		if p.hasBar() {
 			fmt.Fprintf(b, `<line class="s%d" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, p.Series, s.x(p.Low), s.x(p.High), y, y)
 		}
-		fmt.Fprintf(b, `<circle class="s%d" cx="%.1f" cy="%.1f" r="5"><title>%s</title></circle>`+"\n", p.Series, s.x(p.Value), y, text(number(p.Value)))
+		if p.hasDot() {
+			fmt.Fprintf(b, `<circle class="s%d" cx="%.1f" cy="%.1f" r="5"><title>%s</title></circle>`+"\n", p.Series, s.x(p.Value), y, text(number(p.Value)))
+		}
 	}
 }

@@ -86,6 +86,9 @@ type Setup struct {
 
 	// A call is for Count elements of Size bytes each. 0 is 1.
 	Size, Count int
+
+	// Keep is to write over what is in the file, and not to make it empty first.
+	Keep bool
 }
 
 // PerCall returns how many bytes a call is for.

@@ -104,6 +104,27 @@ func TestAllMethodsReadTheSame(t *testing.T) {
 	}
 }
 
+func TestKeepWritesOver(t *testing.T) {
+	needsC(t)
+	path := filepath.Join(t.TempDir(), "file")
+	for _, s := range everySetup() {
+		if err := os.WriteFile(path, bytes.Repeat([]byte{0xff}, 5000), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		s.Keep = true
+		if err := writeFile(path, s, 4097); err != nil {
+			t.Errorf("%v: %v", s, err)
+		}
+		got, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := append(pattern(4097), bytes.Repeat([]byte{0xff}, 903)...); !bytes.Equal(got, want) {
+			t.Errorf("%v: the %d bytes are not the pattern over what was there", s, len(got))
+		}
+	}
+}
+
 func TestPatternAndItsSum(t *testing.T) {
 	var s Sum
 	for n := range int64(1000) {

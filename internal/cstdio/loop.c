@@ -195,8 +195,9 @@ int stream_flush(struct stream *s)
 
 static int open_raw(struct stream *s, const char *path)
 {
+	int flags = s->writing ? O_WRONLY | O_CREAT | (s->setup.keep ? 0 : O_TRUNC) : O_RDONLY;
 	do
-		s->fd = open(path, (s->writing ? O_WRONLY | O_CREAT | O_TRUNC : O_RDONLY) | O_CLOEXEC, 0666);
+		s->fd = open(path, flags | O_CLOEXEC, 0666);
 	while (s->fd < 0 && errno == EINTR);
 	return s->fd < 0 ? errno : 0;
 }
@@ -204,7 +205,14 @@ static int open_raw(struct stream *s, const char *path)
 static int open_stdio(struct stream *s, const char *path)
 {
 	static const int modes[] = {[FULL] = _IOFBF, [LINE] = _IOLBF, [NONE] = _IONBF};
-	s->file = fopen(path, s->writing ? "we" : "re");
+	if (s->writing && s->setup.keep) {
+		int err = open_raw(s, path);
+		if (err != 0)
+			return err;
+		s->file = fdopen(s->fd, "w");
+	} else {
+		s->file = fopen(path, s->writing ? "we" : "re");
+	}
 	if (s->file == NULL)
 		return errno;
 	s->fd = fileno(s->file);
@@ -220,7 +228,14 @@ static int open_stdio(struct stream *s, const char *path)
 
 static int open_df(struct stream *s, const char *path)
 {
-	s->df = dfopen(path, s->writing ? "w" : "r");
+	if (s->writing && s->setup.keep) {
+		int err = open_raw(s, path);
+		if (err != 0)
+			return err;
+		s->df = dfdopen(s->fd, "w");
+	} else {
+		s->df = dfopen(path, s->writing ? "w" : "r");
+	}
 	if (s->df == NULL)
 		return errno;
 	s->fd = dffileno(s->df);

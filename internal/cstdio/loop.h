@@ -23,6 +23,7 @@ struct setup {
 	enum mode mode;
 	size_t buffer; /* 0 is the library's default */
 	size_t size, count;
+	int keep; /* writing does not make the file empty first */
 };
 
 /* A struct stream is a file open for one method. One thread at a time. */

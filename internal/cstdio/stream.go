@@ -33,7 +33,8 @@ type Stream struct {
 	stream *C.struct_stream // nil when closed
 }
 
-// Create makes a file, or makes it empty if it is there, for writing.
+// Create makes a file for writing. One that is there it makes empty, unless the
+// setup is to keep it.
 func Create(path string, s Setup) (*Stream, error) { return open(path, s, 1) }
 
 // Open opens a file for reading.
@@ -50,6 +51,9 @@ func open(path string, s Setup, writing C.int) (*Stream, error) {
 	setup := C.struct_setup{
 		method: methodCodes[s.Method], mode: modeCodes[s.Mode],
 		buffer: C.size_t(s.Buffer), size: C.size_t(max(1, s.Size)), count: C.size_t(max(1, s.Count)),
+	}
+	if s.Keep {
+		setup.keep = 1
 	}
 	f := &Stream{setup: s, path: path}
 	code := C.stream_open(&f.stream, (*C.char)(unsafe.Pointer(name)), writing, setup)

@@ -3,10 +3,13 @@
 // a Sync that returned nil covers), and fails, stalls and fills up where its
 // [Fault] values say so.
 //
-// It knows nothing of who writes to it. It is for tests and for proofs only.
+// A [Source] is read, and gives less than it is asked for, nothing, or an error.
 //
-// Start with [New]; ask [File.ProcessCrash] and [File.PowerCut] what a crash at
-// this moment leaves, and [File.Calls] and [File.Violations] how it was used.
+// It knows nothing of who uses it. It is for tests and for proofs only.
+//
+// Start with [New] or [NewSource]; ask [File.ProcessCrash] and [File.PowerCut]
+// what a crash at this moment leaves, and [File.Calls] and [File.Violations] how
+// it was used.
 // Everything is a function of the faults, the calls and the seed of the random
 // source; time is read with time.Now and passed with time.Sleep, so that under
 // testing/synctest a delay costs nothing.

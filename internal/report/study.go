@@ -56,6 +56,9 @@ func (s studied) text(b *strings.Builder) {
 			b.WriteString(wrap("  "+n, lineWidth, indent))
 		}
 	}
+	if s.Picture != nil {
+		fmt.Fprintf(b, "\n%s", s.Picture.Text(lineWidth))
+	}
 	b.WriteString("\n")
 	for _, n := range append(s.notes(), s.someDoubts()...) {
 		b.WriteString(wrap(n, lineWidth, indent))

@@ -64,6 +64,8 @@ type Header struct {
 type Missing struct {
 	Cell string `json:"cell"`
 	Why  string `json:"why"`
+	// Elsewhere are the flags with which it could be run; empty: none are known.
+	Elsewhere string `json:"elsewhere,omitempty"`
 }
 
 // A Resumption says that the run was taken up again: the trials that follow are of

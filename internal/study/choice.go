@@ -75,7 +75,24 @@ type Choice struct {
 	Budget   time.Duration
 	Seed     uint64
 	Counting trial.Counting // of system calls, in the warm-up
+
+	// Why no file can be made cold or warm where the study runs. Empty: it can, or
+	// that is not known yet.
+	NeverCold, NeverWarm string
+
 	Setting
+}
+
+// on returns the choice with what can't be had on g.
+func (c Choice) on(g *trial.Ground) Choice {
+	why := func(asked result.Cache) string {
+		if err := g.Can(asked); err != nil {
+			return err.Error()
+		}
+		return ""
+	}
+	c.NeverCold, c.NeverWarm = why(result.Cold), why(result.Warm)
+	return c
 }
 
 func (c Choice) budget() time.Duration {
@@ -113,13 +130,14 @@ const (
 	TakesBuffer  = "buffer"
 	TakesWriters = "writers"
 	TakesPolicy  = "policy"
+	TakesCache   = "cache"
 )
 
 // Settings returns what was chosen, as the results keep it.
 func (c Choice) Settings() map[string]string {
 	all := map[string]string{
 		TakesRecord: texts(c.Records), TakesBuffer: texts(c.Buffers), TakesWriters: texts(c.Writers), TakesPolicy: texts(c.Policies),
-		"only": strings.Join(c.Only, "\n"),
+		TakesCache: string(c.Cache), "only": strings.Join(c.Only, "\n"),
 	}
 	if c.Count > 0 {
 		all[TakesCount] = strconv.FormatInt(c.Count, 10)
@@ -154,6 +172,7 @@ func choiceOf(h result.Header) (c Choice, err error) {
 	if text := h.Settings["only"]; text != "" {
 		c.Only = strings.Split(text, "\n")
 	}
+	c.Cache = result.Cache(h.Settings[TakesCache])
 	for _, text := range parts(TakesCount) {
 		if c.Count, err = strconv.ParseInt(text, 10, 64); err != nil {
 			return c, fmt.Errorf("the results have count %q: %w", text, err)

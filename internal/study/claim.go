@@ -3,7 +3,6 @@ package study
 import (
 	"fmt"
 	"math"
-	"strconv"
 
 	"github.com/holdfast-go/holdfast/internal/stat"
 )
@@ -37,8 +36,8 @@ type Finding struct {
 // can't be checked.
 func (c Claim) Find(e Evidence) Finding {
 	for _, arm := range c.Arms {
-		if why := e.Missing(arm); why != "" {
-			return Finding{Verdict: NotChecked, Why: why}
+		if m, ok := e.missing(arm); ok {
+			return Finding{Verdict: NotChecked, Why: m.Why, Settle: m.Elsewhere}
 		}
 		if _, ok := e.Cell(arm); !ok {
 			return Finding{Verdict: NotChecked, Why: "no round of " + arm + " is whole", Settle: "--full"}
@@ -103,8 +102,8 @@ func figure(s stat.Summary, text func(float64) string) measured {
 	return measured{s.Median, s.Low, s.High, text}
 }
 
-// times prints a ratio: 19.3x.
-func times(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) + "x" }
+// times prints a ratio: 19.3x, 1,394x.
+func times(x float64) string { return digits(x) + "x" }
 
 func (m measured) String() string {
 	switch {

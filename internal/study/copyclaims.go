@@ -66,7 +66,9 @@ func copyArms(c Choice) []Arm {
 		arms = append(arms, Arm{
 			Cell: result.Cell{Name: syncArm(record), Group: "O_SYNC", Does: fmt.Sprintf("write(2) of %d bytes with O_SYNC", record), Records: records, RecordBytes: record},
 			Time: time.Duration(records) * 2 * time.Millisecond,
-			Task: func() trial.Task { return trial.Task{Do: writeSynced(records, record), Check: holdsZeros(records * record)} },
+			Task: func() trial.Task {
+				return trial.Task{Do: writeSynced(records, record), Check: holdsZeros(records * record)}
+			},
 		})
 	}
 	return arms

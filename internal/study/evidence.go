@@ -71,12 +71,17 @@ func (e Evidence) Arms() (arms []result.Cell) {
 
 // Missing says why an arm was not run, or is empty.
 func (e Evidence) Missing(arm string) string {
+	m, _ := e.missing(arm)
+	return m.Why
+}
+
+func (e Evidence) missing(arm string) (result.Missing, bool) {
 	for _, m := range e.run.Header.Missing {
 		if m.Cell == arm {
-			return m.Why
+			return m, true
 		}
 	}
-	return ""
+	return result.Missing{}, false
 }
 
 // Trials returns the arm's trials, one for each whole round.

@@ -154,15 +154,6 @@ func lineLossClaims() []Claim {
 				"accepted lines are not in the file")
 		},
 	}, {
-		Name: "lines-window", Source: fileIOExperiment,
-		Says: "a flush by a ticker bounds the loss to its period", Published: "1 s",
-		Arms: []string{crashPeriodic},
-		Judge: func(e Evidence) Finding {
-			return lineCount(e, crashPeriodic, Value(lostAge), duration).judge(atMost(float64(crashFlush+lineFlight)), NotHere,
-				"no lost line was older than the 10 ms of the ticker that was tested and the flush in flight; the printed ticker has a data race with the writer, no end, and drops the error",
-				"a lost line was older than the 10 ms of the ticker that was tested and the flush in flight")
-		},
-	}, {
 		Name: "lines-forgotten-flush", Source: efficientBuffering,
 		Says: "a file that is closed without a Flush lacks what the bufio.Writer still held",
 		Arms: []string{forgottenBufio},

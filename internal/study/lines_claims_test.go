@@ -109,8 +109,6 @@ func TestLineClaimsBothWays(t *testing.T) {
 	check("lines-crash", NotHere, told(crashBufio, lostLines, 0))
 	check("lines-crash-unbuffered", Holds, told(crashWrite, lostLines, 0))
 	check("lines-crash-unbuffered", NotHere, told(crashWrite, lostLines, 1))
-	check("lines-window", Holds, told(crashPeriodic, lostAge, 9e6))
-	check("lines-window", NotHere, told(crashPeriodic, lostAge, 9e7))
 	check("lines-forgotten-flush", Holds, told(forgottenBufio, lostBytes, 3482))
 	check("lines-forgotten-flush", NotHere, told(forgottenBufio, lostBytes, 0))
 

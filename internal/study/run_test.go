@@ -11,7 +11,13 @@ import (
 // runStudy runs a study for real, in a folder of the test's own.
 func runStudy(t *testing.T, s Study, c Choice) result.Run {
 	t.Helper()
-	g, err := trial.OpenGround(t.TempDir(), true)
+	return runStudyIn(t, t.TempDir(), s, c)
+}
+
+// runStudyIn runs a study in a folder that it makes in dir.
+func runStudyIn(t *testing.T, dir string, s Study, c Choice) result.Run {
+	t.Helper()
+	g, err := trial.OpenGround(dir, true)
 	if err != nil {
 		t.Fatal(err)
 	}

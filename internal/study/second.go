@@ -15,6 +15,8 @@ type role func(ctx context.Context, args []string, stdin io.Reader, stdout io.Wr
 func roles() map[string]role {
 	return map[string]role{
 		killedWriter: writeUntilKilled,
+		watchRole:    watchFile,
+		stampRole:    stampUntilKilled,
 	}
 }
 

@@ -55,8 +55,9 @@ type Arm struct {
 	// RecordBytes are what a trial does unless the task tells otherwise.
 	result.Cell
 
-	// Missing says why the arm can't be run here, or is empty.
-	Missing string
+	// Missing says why the arm can't be run here, or is empty. Elsewhere are then
+	// the flags with which it could be, such as --dir A_FOLDER_ON_A_DISK, if any.
+	Missing, Elsewhere string
 
 	Time  time.Duration // that one trial takes, about, for the plan
 	Bytes int64         // that one trial writes, about
@@ -83,7 +84,7 @@ type Table struct {
 
 // Studies returns those that can be run by name.
 func Studies() []Study {
-	return []Study{Lines()}
+	return []Study{Lines(), Bytes(), Costs(), Locks(), Reading(), Latency()}
 }
 
 // Find returns the study of that name.
@@ -100,6 +101,7 @@ func Find(name string) (Study, bool) {
 // them twice. The number of rounds is fixed; a run that takes longer than its time
 // ends before, with whole rounds.
 func (s Study) Prepare(g *trial.Ground, c Choice) (trial.Matrix, result.Plan, []result.Missing, error) {
+	c = c.on(g)
 	m, plan, missing := s.matrix(c)
 	if len(m.Cells) == 0 {
 		return m, plan, missing, fmt.Errorf("nothing of the study %s can be run here: %s", s.Name, missing[0].Why)
@@ -127,8 +129,9 @@ func (s Study) matrix(c Choice) (trial.Matrix, result.Plan, []result.Missing) {
 	plan := result.Plan{Preset: c.Preset.Name, Rounds: m.Rounds, Limit: m.Limit}
 	for _, a := range s.withTwin(arms) {
 		m.Cells = append(m.Cells, a.trialCell(c.Counting))
-		plan.Size += (a.Bytes + trial.PreparedBytes(a.Bytes)) * int64(m.Rounds+1)
-		plan.Room = max(plan.Room, room(max(a.Bytes, a.Room)))
+		prepared := trial.PreparedBytes(a.Task().Writes)
+		plan.Size += (a.Bytes + prepared) * int64(m.Rounds+1)
+		plan.Room = max(plan.Room, max(a.Bytes, a.Room, prepared)+4<<20) // and the file system's books
 	}
 	plan.Estimate = m.Estimate()
 	if m.Limit > 0 {
@@ -143,7 +146,7 @@ func (s Study) present(c Choice) (arms []Arm, missing []result.Missing) {
 		switch {
 		case c.Only != nil && !slices.Contains(c.Only, a.Name):
 		case a.Missing != "":
-			missing = append(missing, result.Missing{Cell: a.Name, Why: a.Missing})
+			missing = append(missing, result.Missing{Cell: a.Name, Why: a.Missing, Elsewhere: a.Elsewhere})
 		default:
 			arms = append(arms, a)
 		}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
+
+	"github.com/holdfast-go/holdfast/internal/stat"
 )
 
 // Texts of figures in tables; what is absent is a dash.
@@ -30,19 +32,22 @@ func duration(ns float64) string {
 	switch abs := math.Abs(ns); {
 	case math.IsNaN(ns):
 		return dash
-	case abs >= float64(time.Second):
+	case abs >= least(time.Second):
 		return digits(ns/1e9) + "s"
-	case abs >= float64(time.Millisecond):
+	case abs >= least(time.Millisecond):
 		return digits(ns/1e6) + "ms"
-	case abs >= float64(time.Microsecond):
+	case abs >= least(time.Microsecond):
 		return digits(ns/1e3) + "µs"
 	}
 	return digits(ns) + "ns"
 }
 
+// least is what prints as one of the unit: with three digits, 999.5ns is 1µs.
+func least(unit time.Duration) float64 { return 0.9995 * float64(unit) }
+
 // digits prints three of them, and no power of ten.
 func digits(x float64) string {
-	if math.Abs(x) >= 1000 {
+	if math.Abs(x) >= 999.5 {
 		return humanize.Comma(int64(math.Round(x)))
 	}
 	return strconv.FormatFloat(x, 'g', 3, 64)
@@ -59,4 +64,20 @@ func whole(x float64) string {
 // percent prints a share: 99.8 %.
 func percent(share float64) string {
 	return orDash(share, fmt.Sprintf("%.3g %%", share*100))
+}
+
+// compared prints a ratio with its interval and its word: 1.9x (1.8x–2.0x), slower.
+func compared(c stat.Comparison) string {
+	if math.IsNaN(c.Ratio) {
+		return dash
+	}
+	return ratio(c).String() + ", " + string(c.Verdict)
+}
+
+// median prints a figure with its interval; a dash where nothing was measured.
+func median(s stat.Summary, text func(float64) string) string {
+	if math.IsNaN(s.Median) {
+		return dash
+	}
+	return figure(s, text).String()
 }

@@ -27,5 +27,23 @@ func TestWhatOnlyLinuxHasIsUnsupported(t *testing.T) {
 	check("PageCache", err)
 	check("Evict", Evict(os.Stdin))
 	check("DropCaches", DropCaches())
+	check("MayDropCaches", MayDropCaches())
+	check("AdviseAccess", AdviseAccess(os.Stdin, Random))
 	check("Remount", Remount(t.TempDir()))
+	check("EmptyCalls", EmptyCalls(1))
+	check("EmptyScheduledCalls", EmptyScheduledCalls(1))
+	check("PinThread", PinThread())
+	_, err = MapFresh(1)
+	check("MapFresh", err)
+	check("Unmap", Unmap(nil))
+	bell, err := NewBell()
+	check("NewBell", err)
+	check("Ring", bell.Ring())
+	check("Wait", bell.Wait())
+	check("Close", bell.Close())
+	advice, err := NewReadAdvice(os.Stdin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("ReadAdvice.DontNeed", advice.DontNeed(0, 1))
 }

@@ -3,6 +3,7 @@ package trial
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/holdfast-go/holdfast/internal/result"
@@ -54,25 +55,44 @@ func (a Append) prepareFile(g *Ground, path string) (*result.Residency, error) {
 	return setCache(g, path, a.Cache)
 }
 
+// cacheTries is how often the page cache is made what is asked: the kernel may drop
+// a page meanwhile, for another program that needs memory or drops all there are.
+const cacheTries = 3
+
 // setCache makes the page cache hold what is asked of the file, and returns what
 // it holds in the end, or a *CacheError.
 func setCache(g *Ground, path string, asked result.Cache) (*result.Residency, error) {
-	if err := changeCache(g, path, asked); err != nil && asked != result.TryCold {
-		return nil, &CacheError{Asked: asked, Err: err}
+	var before result.Residency
+	for range cacheTries {
+		if err := changeCache(g, path, asked); err != nil && asked != result.TryCold {
+			return nil, &CacheError{Asked: asked, Err: err}
+		}
+		before = residency(path)
+		if asked.Holds(before) {
+			return &before, nil
+		}
 	}
-	before := residency(path)
-	if !asked.Holds(before) {
-		return nil, &CacheError{Asked: asked, Before: before}
+	return nil, &CacheError{Asked: asked, Before: before}
+}
+
+// Can returns why the page cache can't be made to hold of a file on g what is
+// asked, or nil. It tries it.
+func (g *Ground) Can(asked result.Cache) error {
+	path, err := g.fresh()
+	if err != nil {
+		return err
 	}
-	return &before, nil
+	if err = writeHead(path); err == nil {
+		_, err = setCache(g, path, asked)
+	}
+	return errors.Join(err, os.RemoveAll(path))
 }
 
 // changeCache does what can be done for the state that is asked.
 func changeCache(g *Ground, path string, asked result.Cache) error {
 	switch asked {
 	case result.Warm:
-		_, err := os.ReadFile(path)
-		return err
+		return readThrough(path)
 	case result.Remount:
 		return g.remount()
 	}
@@ -85,6 +105,17 @@ func changeCache(g *Ground, path string, asked result.Cache) error {
 		err = sys.DropCaches()
 	}
 	return err
+}
+
+// readThrough reads all of the file, a block at a time: it may be larger than the
+// process should be.
+func readThrough(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	_, err = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{f}, make([]byte, 256<<10))
+	return errors.Join(err, f.Close())
 }
 
 // writeHead makes a file of headBytes, and waits until the disk has it: a page

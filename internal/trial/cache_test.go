@@ -63,6 +63,11 @@ func TestCacheIsAsAskedBeforeTheClockStarts(t *testing.T) {
 	if os.Geteuid() == 0 {
 		check(result.Dropped, func(r result.Residency) bool { return r.Resident == 0 })
 	}
+	for _, c := range []result.Cache{result.Cold, result.Warm} {
+		if err := g.Can(c); err != nil {
+			t.Errorf("%s on a disk: %v", c, err)
+		}
+	}
 	isEmpty(t, g.Dir())
 }
 
@@ -79,6 +84,9 @@ func TestColdIsRefusedWhereItCanNotBeHad(t *testing.T) {
 	a.Cache = result.Cold
 	if _, err := a.Run(t.Context(), g); !errors.As(err, &cold) || cold.Asked != result.Cold || cold.Before.Resident == 0 && cold.Err == nil {
 		t.Errorf("cold: %v", err)
+	}
+	if err := g.Can(result.Cold); !errors.As(err, &cold) {
+		t.Errorf("a ground in memory is cold: %v", err)
 	}
 	a.Cache = result.TryCold
 	if m, err := a.Run(t.Context(), g); err != nil || m.Before == nil || m.Before.Resident == 0 {

@@ -44,8 +44,9 @@ func (p pace) due(i int64) time.Duration { return p.first + time.Duration(i)*p.s
 // keepPace writes each record when it is due, or as soon after as it can.
 //
 // It sleeps until then and never spins, which would take the CPU time that is
-// measured; so a response time holds how late the system woke the writer, some
-// 0.1 ms. The empty cell shows how much that is.
+// measured; so a response time holds how late the system woke the writer: up to a
+// millisecond in a process that does nothing else, whose poller counts in them
+// (epoll_wait(2)). The empty cell shows how much that is.
 func (h *hand) keepPace(b begin, c *crew) error {
 	h.service = result.NewHistogram()
 	timer := time.NewTimer(0)

@@ -109,8 +109,19 @@ func (c *Clock) TellLatency(h *hdrhistogram.Histogram) (err error) {
 	return err
 }
 
+// TellService keeps, of an open loop, the times from the calls to their returns;
+// those of TellLatency are then from when the operations were due.
+func (c *Clock) TellService(h *hdrhistogram.Histogram) error {
+	l, err := result.NewLatency(h, stat.Supports)
+	c.m.Service = &l
+	return err
+}
+
 // TellWriter keeps a Writer's own counts.
 func (c *Clock) TellWriter(s holdfast.Stats) { c.m.Writer = result.WriterCalls(s) }
+
+// Cached returns how much of Path's file is in the page cache now.
+func (c *Clock) Cached() result.Residency { return residency(c.Path) }
 
 // Second returns a second process of this program that is to do the work that args
 // name; see [Ground.Second]. It is killed when ctx is done.

@@ -54,12 +54,12 @@ static void refused(void)
 {
 	struct stream *s;
 	int64_t made;
-	struct setup setup = {DFREAD, FULL, 0, 1, 1};
+	struct setup setup = {DFREAD, FULL, 0, 1, 1, 0};
 	check(stream_open(&s, "none/file", 1, setup) == ENOENT, "no folder", setup);
 	check(stream_open(&s, ".", 0, setup) == 0, "a folder", setup);
 	check(stream_read(s, 1, &made) == EISDIR && made == 0, "read of a folder", setup);
 	check(stream_close(s) == 0, "close", setup);
-	setup = (struct setup){FGETC, FULL, 0, 2, 1};
+	setup = (struct setup){FGETC, FULL, 0, 2, 1, 0};
 	check(stream_open(&s, "file", 1, setup) == 0, "open", setup);
 	check(stream_write(s, 1, &made) == ENOTSUP && made == 0, "two bytes by fputc", setup);
 	check(stream_close(s) == 0, "close", setup);
@@ -80,10 +80,14 @@ int main(int argc, char **argv)
 						int one = method != RAW && method != FREAD && method != DFREAD;
 						if ((one && sizes[z] * count > 1) || (mode == NONE && buffers[b] > 0))
 							continue;
-						struct setup s = {(enum method)method, (enum mode)mode, buffers[b], sizes[z], count};
+						struct setup s = {(enum method)method, (enum mode)mode, buffers[b], sizes[z], count, 0};
 						int64_t calls = sizes[z] == 1 ? 5003 : 11;
 						writes(s, calls);
 						reads(s, calls);
+						if (b == 0 && z == 0 && remove("file") == 0) {
+							s.keep = 1;
+							writes(s, calls);
+						}
 					}
 	refused();
 	printf("%d wrong\n", wrong);

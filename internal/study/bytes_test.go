@@ -1,0 +1,345 @@
+package study
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/cstdio"
+	"github.com/holdfast-go/holdfast/internal/result"
+	"github.com/holdfast-go/holdfast/internal/trial"
+)
+
+// plantedBytes is a run of an audit in which each arm had its figures.
+type plantedBytes struct {
+	cells  []result.Cell
+	trials []result.Trial
+}
+
+// add plants an arm with a little noise from round to round, the same for all arms.
+func (p *plantedBytes) add(arm string, perByte time.Duration, goReads, goWrites int64, values map[string]float64) *plantedBytes {
+	p.cells = append(p.cells, result.Cell{Name: arm, RecordBytes: 1, Records: bytesCount})
+	for round := 1; round <= 10; round++ {
+		m := result.Measurement{
+			Records: bytesCount, Size: bytesCount, Elapsed: bytesCount * perByte * time.Duration(100+round%3) / 100,
+			IO: &result.IO{Reads: goReads, Writes: goWrites}, Values: values,
+		}
+		p.trials = append(p.trials, result.Trial{Cell: arm, Round: round, Measurement: m})
+	}
+	return p
+}
+
+func (p *plantedBytes) evidence() Evidence {
+	return EvidenceOf(result.Run{Header: result.Header{Cells: p.cells}, Trials: p.trials})
+}
+
+// plantWays plants the document's programs, with nanoseconds a byte to read and to
+// write.
+func plantWays(raw, libc, diy [2]time.Duration) *plantedBytes {
+	p := &plantedBytes{}
+	for _, cache := range []result.Cache{result.Cold, result.Warm} {
+		for i, d := range []direction{toRead, toWrite} {
+			p.add(byteArm(d, noBuffering, cache), raw[i], bytesCount, bytesCount, nil)
+			p.add(byteArm(d, libcBuffering, cache), libc[i], 256, 256, nil)
+			p.add(byteArm(d, diyBuffering, cache), diy[i], 256, 256, nil)
+		}
+	}
+	return p
+}
+
+func bytesClaim(t *testing.T, name string) Claim {
+	t.Helper()
+	claims := Bytes().Claims
+	i := slices.IndexFunc(claims, func(c Claim) bool { return c.Name == name })
+	if i < 0 {
+		t.Fatalf("there is no claim %s", name)
+	}
+	return claims[i]
+}
+
+func TestClaimsOfBytesOnPlantedFigures(t *testing.T) {
+	check := func(claim string, e Evidence, want Verdict) {
+		t.Helper()
+		f := bytesClaim(t, claim).Find(e)
+		if f.Verdict != want || f.Why == "" || strings.Contains(f.Measured+f.Why, "NaN") {
+			t.Errorf("%s: %+v, want %s", claim, f, want)
+		}
+	}
+	type pair = [2]time.Duration
+	published := plantWays(pair{684, 18722}, pair{13, 36}, pair{10, 30}).evidence()
+	for _, claim := range []string{"bytes-read-98", "bytes-write-99.8", "bytes-diy-beats-raw", "bytes-diy-near-libc", "bytes-calls"} {
+		check(claim, published, Holds)
+	}
+	check("bytes-fread-complete", published, NeverSo)
+
+	here := plantWays(pair{240, 370}, pair{23, 27}, pair{300, 20}).evidence()
+	for _, claim := range []string{"bytes-read-98", "bytes-write-99.8", "bytes-diy-beats-raw", "bytes-diy-near-libc"} {
+		check(claim, here, NotHere)
+	}
+	check("bytes-read-98", plantWays(pair{1000, 1}, pair{24, 1}, pair{1, 1}).evidence(), Holds)
+	check("bytes-read-98", plantWays(pair{1000, 1}, pair{26, 1}, pair{1, 1}).evidence(), NotHere)
+
+	// Nothing was measured.
+	for _, c := range Bytes().Claims {
+		if c.Name != "bytes-fread-complete" {
+			check(c.Name, EvidenceOf(result.Run{}), NotChecked)
+			if f := c.Judge(EvidenceOf(result.Run{})); f.Verdict != NotChecked {
+				t.Errorf("%s without figures: %+v", c.Name, f)
+			}
+		}
+	}
+}
+
+func TestCallsClaimCountsCalls(t *testing.T) {
+	check := func(libcReads, libcWrites int64, want Verdict) {
+		t.Helper()
+		p := &plantedBytes{}
+		p.add(byteArm(toRead, noBuffering, result.Warm), 1, bytesCount+1, 0, nil).add(byteArm(toWrite, noBuffering, result.Warm), 1, 0, bytesCount, nil)
+		p.add(byteArm(toRead, libcBuffering, result.Warm), 1, libcReads, 0, nil).add(byteArm(toWrite, libcBuffering, result.Warm), 1, 0, libcWrites, nil)
+		if f := bytesClaim(t, "bytes-calls").Judge(p.evidence()); f.Verdict != want {
+			t.Errorf("%d reads, %d writes: %+v, want %s", libcReads, libcWrites, f, want)
+		}
+	}
+	check(256, 256, Holds)
+	check(256+callsSlack, 256, Holds)
+	check(257+callsSlack, 256, NotHere)
+	check(256, 255, NotHere)
+	check(1024, 256, NotHere) // a library with a buffer of 1 KiB
+	check(256, bytesCount, NotHere)
+}
+
+func TestReadAheadClaimLooksAtTheCache(t *testing.T) {
+	check := func(cached float64, want Verdict) {
+		t.Helper()
+		p := (&plantedBytes{}).add(oneByte, 1, 1, 0, map[string]float64{bytesAfter: cached})
+		if f := bytesClaim(t, "bytes-kernel-reads-more").Judge(p.evidence()); f.Verdict != want {
+			t.Errorf("%v bytes: %+v, want %s", cached, f, want)
+		}
+	}
+	check(16384, Holds)
+	check(4096, Holds)
+	check(0, NotHere)
+}
+
+func TestDropClaimsCompareColdWithWarm(t *testing.T) {
+	cold, warm := coldAndWarm()
+	plant := func(cold, warm string, coldTimes, warmTimes [10]time.Duration) Evidence {
+		p := (&plantedBytes{}).add(cold, 1, 0, 0, nil).add(warm, 1, 0, 0, nil)
+		for i := range p.trials {
+			times := map[string][10]time.Duration{cold: coldTimes, warm: warmTimes}[p.trials[i].Cell]
+			p.trials[i].Elapsed = times[p.trials[i].Round-1]
+		}
+		return p.evidence()
+	}
+	calm := [10]time.Duration{1000, 1001, 1003, 1002, 1000, 1004, 1003, 1001, 1002, 1000}
+	wild := [10]time.Duration{2000, 3100, 2200, 2950, 2100, 4000, 2500, 3600, 2000, 3500}
+	check := func(claim string, e Evidence, want Verdict) {
+		t.Helper()
+		if f := bytesClaim(t, claim).Find(e); f.Verdict != want {
+			t.Errorf("%s: %+v, want %s", claim, f, want)
+		}
+	}
+	check("bytes-drop-consistent", plant(cold, warm, wild, calm), NotHere)
+	check("bytes-drop-consistent", plant(cold, warm, calm, wild), Holds)
+	check("bytes-drop-consistent", plant(cold, warm, wild, wild), NotChecked)
+	check("bytes-drop-consistent", plant(cold, warm, calm, calm), Holds)
+	check("bytes-drop-differs", plant(cold, warm, wild, calm), Holds)
+	check("bytes-drop-differs", plant(cold, warm, calm, calm), NotHere)
+}
+
+// TestBytesInMemoryAreSettledOnADisk: where no file can be cold, a claim says what
+// would settle it, unless it is the C side that is missing.
+func TestBytesInMemoryAreSettledOnADisk(t *testing.T) {
+	_, _, missing := Bytes().matrix(Choice{Preset: Audit(), NeverCold: "all stays in memory"})
+	for _, c := range Bytes().Claims {
+		f := c.Find(EvidenceOf(result.Run{Header: result.Header{Missing: missing}}))
+		byDisk := f.Why == "all stays in memory" && strings.HasPrefix(f.Settle, "--dir ")
+		byC := cstdio.Missing() != "" && f.Why == cstdio.Missing() && f.Settle == ""
+		needsDisk := slices.ContainsFunc(c.Arms, func(a string) bool { return !strings.HasSuffix(a, "/"+string(result.Warm)) })
+		if f.Why == "" || needsDisk && (f.Verdict != NotChecked || !byDisk && !byC) {
+			t.Errorf("%s: %+v", c.Name, f)
+		}
+	}
+}
+
+// everyText is all that is shown.
+func everyText(s Shown) string {
+	var b strings.Builder
+	b.WriteString(s.Learnt)
+	for _, t := range s.Tables {
+		b.WriteString("\n" + t.Title + "\n" + strings.Join(t.Head, "|") + "\n")
+		for _, r := range append(t.Rows, t.Notes) {
+			b.WriteString(strings.Join(r, "|") + "\n")
+		}
+	}
+	return b.String()
+}
+
+// TestBytesRunForReal runs every arm once, with a number of bytes that is no
+// multiple of any buffer.
+func TestBytesRunForReal(t *testing.T) {
+	for _, dir := range []string{t.TempDir(), "/dev/shm"} {
+		if _, err := os.Stat(dir); err != nil {
+			t.Logf("no run there: %v", err)
+			continue
+		}
+		c := Choice{Preset: Quick(), Count: 10007, Rounds: 2, Buffers: []holdfast.Size{1, 1000, 1000}, Seed: 3}
+		run := runStudyIn(t, dir, Bytes(), c)
+		text := everyText(Bytes().Show(EvidenceOf(run)))
+		if strings.Contains(text, "NaN") || strings.Contains(text, "Inf") {
+			t.Errorf("%s: %s", dir, text)
+		}
+		for _, want := range []string{"Read 10007 bytes from test-file.txt in ", "run to run"} {
+			if cstdio.Missing() == "" && dir != "/dev/shm" && !strings.Contains(text, want) {
+				t.Errorf("%s: no %q in %s", dir, want, text)
+			}
+		}
+		if why := cstdio.Missing(); why != "" && !strings.Contains(text, why) {
+			t.Errorf("%q is not said: %s", why, text)
+		}
+	}
+}
+
+// TestBytesAreShownWithoutAnyFigures: of a run that ended before its first round.
+func TestBytesAreShownWithoutAnyFigures(t *testing.T) {
+	cells, plan := Bytes().Outline(Choice{Preset: Quick()})
+	for _, header := range []result.Header{{}, {Cells: cells, Plan: plan}} {
+		if text := everyText(Bytes().Show(EvidenceOf(result.Run{Header: header}))); strings.Contains(text, "NaN") || strings.Contains(text, "Inf") {
+			t.Error(text)
+		}
+	}
+}
+
+// TestABufferThatIsNoneTurnsTheClaim breaks the arm that a claim is about.
+func TestABufferThatIsNoneTurnsTheClaim(t *testing.T) {
+	if why := cstdio.Missing(); why != "" {
+		t.Skip(why)
+	}
+	claim := bytesClaim(t, "bytes-calls")
+	c := Choice{Preset: Audit(), Count: 5000, Rounds: 10, Only: claim.Arms}
+	broken := Bytes()
+	broken.Arms = func(c Choice) []Arm {
+		arms := bytesArms(c)
+		none := inC(libcBuffering, 1, cstdio.Setup{Method: cstdio.Fread, Mode: cstdio.None})
+		for i, a := range arms {
+			for _, d := range []direction{toRead, toWrite} {
+				if a.Name == byteArm(d, libcBuffering, result.Warm) {
+					arms[i] = none.arm(c, d, result.Warm, a.Group)[0]
+				}
+			}
+		}
+		return arms
+	}
+	sound := EvidenceOf(runStudy(t, Bytes(), c))
+	if why := sound.Missing(claim.Arms[0]); why != "" {
+		t.Skip(why)
+	}
+	if math.IsNaN(sound.Median(claim.Arms[0], Reads)) {
+		t.Skip("this system does not count the calls of a process")
+	}
+	if f := claim.Judge(sound); f.Verdict != Holds {
+		t.Errorf("with a buffer: %+v", f)
+	}
+	if f := claim.Judge(EvidenceOf(runStudy(t, broken, c))); f.Verdict != NotHere {
+		t.Errorf("without one: %+v", f)
+	}
+}
+
+// TestWrongBytesAreNoTrial: a way that leaves out a byte, or turns one, fails.
+func TestWrongBytesAreNoTrial(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	check := func(content []byte, n int64, at int64) {
+		t.Helper()
+		if err := os.WriteFile(path, content, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		var wrong *trial.ContentError
+		err := isPattern(path, n)
+		if at < 0 && err != nil || at >= 0 && (!errors.As(err, &wrong) || wrong.Offset != at) {
+			t.Errorf("%d bytes of %d: %v, want one at %d", len(content), n, err, at)
+		}
+	}
+	pattern := make([]byte, 100_000)
+	cstdio.Fill(pattern, 0)
+	check(pattern, 100_000, -1)
+	check(pattern[:65_536], 65_536, -1)
+	check(nil, 0, -1)
+	check(pattern[:99_999], 100_000, 99_999)
+	check(pattern, 99_999, 100_000)
+	turned := slices.Clone(pattern)
+	turned[70_000] ^= 1
+	check(turned, 100_000, 70_000)
+
+	g, err := trial.OpenGround(t.TempDir(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	var wrong *trial.ContentError
+	for name, w := range map[string]byteReader{
+		"one byte short": &goReader{goReads: goReads{func(n int64) (cstdio.Sum, int64, error) { return cstdio.PatternSum(n - 1), n - 1, nil }, func() error { return nil }}},
+		"other bytes":    &goReader{goReads: goReads{func(n int64) (cstdio.Sum, int64, error) { return cstdio.Sum{}, n, nil }, func() error { return nil }}},
+	} {
+		task := readBytes(func(string) (byteReader, error) { return w, nil }, 100, result.Warm)
+		if _, err := task.Run(t.Context(), g, trial.NotCounting, 100, 100); !errors.As(err, &wrong) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	lazy := goWrites{func(n int64) (int64, error) { return n, nil }, func() error { return nil }, func() error { return nil }}
+	task := writeBytes(func(string) (byteWriter, error) { return lazy, nil }, 100, result.Warm)
+	if _, err := task.Run(t.Context(), g, trial.NotCounting, 100, 100); !errors.As(err, &wrong) || wrong.Offset != 0 {
+		t.Errorf("nothing written: %v", err)
+	}
+}
+
+// TestEveryWayHandlesAnySize: each way reads and writes sizes around its buffer.
+func TestEveryWayHandlesAnySize(t *testing.T) {
+	g, err := trial.OpenGround(t.TempDir(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	for _, w := range append(byteWays(), setvbufWays([]int{1, 512})...) {
+		for _, d := range []direction{toRead, toWrite} {
+			if w.missing != "" || !w.can(d) {
+				continue
+			}
+			for _, n := range []int64{1, 4095, 4096, 4097, 9973} {
+				if _, err := w.task(d, n, result.Warm).Run(t.Context(), g, trial.NotCounting, n, n); err != nil {
+					t.Errorf("%s %s, %d bytes: %v", d, w.name, n, err)
+				}
+			}
+		}
+	}
+}
+
+func TestCachesOfBytes(t *testing.T) {
+	check := func(c Choice, arm string, there bool, missing bool) {
+		t.Helper()
+		c.Preset.Name = full
+		arms := bytesArms(c)
+		i := slices.IndexFunc(arms, func(a Arm) bool { return a.Name == arm })
+		if (i >= 0) != there || i >= 0 && (arms[i].Missing != "") != missing {
+			t.Errorf("%+v: %s at %d", c, arm, i)
+		}
+	}
+	warm, cold, dropped := byteArm(toRead, goFile, result.Warm), byteArm(toRead, goFile, result.Cold), byteArm(toRead, goFile, result.Dropped)
+	check(Choice{}, warm, true, false)
+	check(Choice{}, cold, true, false)
+	check(Choice{}, dropped, false, false)
+	check(Choice{NeverCold: "no"}, cold, true, true)
+	check(Choice{NeverCold: "no"}, warm, true, false)
+	check(Choice{Setting: Setting{Cache: result.Warm}}, cold, false, false)
+	check(Choice{Setting: Setting{Cache: result.Dropped}, NeverCold: "no"}, dropped, true, true)
+	check(Choice{Setting: Setting{Cache: result.Dropped}}, cold, false, false)
+	check(Choice{NeverWarm: "no"}, byteArm(toRead, goFile, result.TryCold), true, false)
+	check(Choice{NeverWarm: "no"}, warm, false, false)
+	check(Choice{NeverWarm: "no", NeverCold: "no"}, cold, true, true)
+	check(Choice{Setting: Setting{Cache: result.NewFile}}, byteArm(toRead, goFile, result.NewFile), true, true)
+}

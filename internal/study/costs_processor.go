@@ -1,0 +1,161 @@
+package study
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/trial"
+)
+
+// emptyLoop is the loop around an operation; the compiler keeps it.
+func emptyLoop(n int) error {
+	for range n {
+	}
+	return nil
+}
+
+// work is a task without a file, whose operations are timed as a difference.
+func work(n int64, d difference) trial.Task {
+	return trial.Task{Do: func(_ context.Context, c *trial.Clock) error { return d.measure(c, trial.Work, n) }}
+}
+
+//go:noinline
+func successor(x int) int { return x + 1 }
+
+func callTask(n int64) trial.Task {
+	with := func(n int) error {
+		x := 0
+		for range n {
+			x = successor(x)
+		}
+		runtime.KeepAlive(x)
+		return nil
+	}
+	without := func(n int) error {
+		x := 0
+		for range n {
+			x++
+		}
+		runtime.KeepAlive(x)
+		return nil
+	}
+	return work(n, difference{with: with, without: without})
+}
+
+// The lines of the rings that are chased through: one that is well within any first
+// cache, and one of which hardly a part is in any cache.
+const (
+	lineBytes = 64
+	smallRing = 16 << 10 / lineBytes
+	largeRing = 256 << 20 / lineBytes
+)
+
+// A ring is a chain through memory: the first word of each line is the place of the
+// next, and all lines are passed before the first comes again. The order is that of
+// a linear congruence of full period (Hull and Dobell: lines is a power of two, the
+// multiplier 1 more than a multiple of 4, the increment odd), which is made in the
+// order of memory and followed in none that a prefetcher knows.
+type ring struct {
+	words []uint32
+	at    uint32
+}
+
+func newRing(lines uint32) *ring {
+	const word = 4
+	const multiplier, increment = 1_664_525, 1_013_904_223
+	const perLine = lineBytes / word
+	r := &ring{words: make([]uint32, lines*perLine)}
+	for i := range lines {
+		r.words[i*perLine] = (multiplier*i + increment) % lines * perLine
+	}
+	return r
+}
+
+// eight follows eight links n times, sixteen twice as many: what lies between them
+// are loads alone. A loop's counter is no overhead that could be taken off, for it
+// runs in the shadow of the loads.
+func (r *ring) eight(n int) error {
+	w, at := r.words, r.at
+	for range n {
+		at = w[w[w[w[at]]]]
+		at = w[w[w[w[at]]]]
+	}
+	r.at = at
+	return nil
+}
+
+func (r *ring) sixteen(n int) error {
+	w, at := r.words, r.at
+	for range n {
+		at = w[w[w[w[at]]]]
+		at = w[w[w[w[at]]]]
+		at = w[w[w[w[at]]]]
+		at = w[w[w[w[at]]]]
+	}
+	r.at = at
+	return nil
+}
+
+func chase(lines uint32) func(n int64) trial.Task {
+	return func(n int64) trial.Task {
+		r := newRing(lines)
+		return work(n, difference{with: r.sixteen, without: r.eight, each: 8})
+	}
+}
+
+func mutexTask(n int64) trial.Task {
+	var mu sync.Mutex
+	with := func(n int) error {
+		for range n {
+			mu.Lock()
+			//lint:ignore SA2001 nothing is guarded: the lock itself is timed
+			mu.Unlock()
+		}
+		return nil
+	}
+	return work(n, difference{with: with, without: emptyLoop})
+}
+
+// A shelf keeps the last value that was made, so that it is made on the heap.
+type shelf struct{ last *[64]byte }
+
+//go:noinline
+func (s *shelf) fill(n int) {
+	for range n {
+		s.last = new([64]byte)
+	}
+}
+
+func allocTask(n int64) trial.Task {
+	var s shelf
+	with := func(n int) error {
+		s.fill(n)
+		return nil
+	}
+	return work(n, difference{with: with, without: emptyLoop})
+}
+
+func clockTask(n int64) trial.Task {
+	with := func(n int) error {
+		var t time.Time
+		for range n {
+			t = time.Now()
+		}
+		runtime.KeepAlive(t)
+		return nil
+	}
+	return work(n, difference{with: with, without: emptyLoop})
+}
+
+func copyPageTask(n int64) trial.Task {
+	from, to := make([]byte, pageBytes), make([]byte, pageBytes)
+	with := func(n int) error {
+		for range n {
+			copy(to, from)
+		}
+		return nil
+	}
+	return work(n, difference{with: with, without: emptyLoop})
+}

@@ -1,0 +1,380 @@
+package study
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/result"
+	"github.com/holdfast-go/holdfast/internal/trial"
+)
+
+// A costsPlant is what an arm is said to have shown in every round.
+type costsPlant struct {
+	cost   float64 // ns of one operation
+	spread float64 // the rounds go from cost-spread to cost+spread
+	voluntary, forced,
+	writes float64 // of one operation
+	below  bool
+	before *result.Residency
+	after  float64 // pages in memory after the reads
+}
+
+const costsOperations = 1_000_000
+
+func (p costsPlant) trial(arm string, round, rounds int) result.Trial {
+	cost := p.cost
+	if rounds > 1 {
+		cost += p.spread * (2*float64(round-1)/float64(rounds-1) - 1)
+	}
+	count := func(each float64) int64 { return int64(math.Round(each * costsOperations)) }
+	t := result.Trial{Cell: arm, Round: round, Measurement: result.Measurement{
+		Records: costsOperations, Elapsed: time.Duration(cost * costsOperations),
+		Values: map[string]float64{belowResolution: indicator(p.below), residentPages: p.after},
+		IO:     &result.IO{Writes: count(p.writes)}, Before: p.before,
+	}}
+	t.VoluntarySwitches, t.ForcedSwitches = count(p.voluntary), count(p.forced)
+	return t
+}
+
+// costsEvidence plants so many rounds.
+func costsEvidence(rounds int, plants map[string]costsPlant, missing ...result.Missing) Evidence {
+	run := result.Run{Header: result.Header{Study: "costs", Missing: missing}}
+	for _, r := range ladder() {
+		p, ok := plants[r.name]
+		if !ok {
+			continue
+		}
+		run.Header.Cells = append(run.Header.Cells, result.Cell{Name: r.name, Group: r.name})
+		for round := 1; round <= rounds; round++ {
+			run.Trials = append(run.Trials, p.trial(r.name, round, rounds))
+		}
+	}
+	return EvidenceOf(run)
+}
+
+// asPublished is a machine of which everything that the document says is so.
+func asPublished() map[string]costsPlant {
+	cold := &result.Residency{Pages: 16384, Source: "cachestat(2)"}
+	plants := map[string]costsPlant{}
+	for _, r := range ladder() {
+		plants[r.name] = costsPlant{cost: 20}
+		if r.level != nil {
+			plants[r.name] = costsPlant{cost: r.level.least * 1.5, spread: r.level.least * 0.1}
+		}
+	}
+	plants[bufferedRung] = costsPlant{cost: 100, spread: 2, writes: bufferedCalls}
+	plants[writeRung] = costsPlant{cost: 2000, spread: 50, writes: 1, voluntary: 1}
+	plants[emptyRung] = costsPlant{cost: 75, spread: 5, voluntary: 1}
+	plants[threadRung] = costsPlant{cost: 2000, spread: 50, voluntary: 0.5, forced: 0.5}
+	plants[coldRung] = costsPlant{cost: 7e6, spread: 1e5, before: cold, after: costsOperations}
+	plants[syncRung] = costsPlant{cost: 1500, spread: 10}
+	return plants
+}
+
+func TestCostsClaimsBothWays(t *testing.T) {
+	claims := map[string]Claim{}
+	for _, c := range Costs().Claims {
+		claims[c.Name] = c
+	}
+	judged := map[string]map[Verdict]bool{}
+	check := func(claim string, want Verdict, change map[string]costsPlant) {
+		t.Helper()
+		plants := asPublished()
+		for name, p := range change {
+			plants[name] = p
+		}
+		f := claims[claim].Judge(costsEvidence(10, plants))
+		if f.Verdict != want || f.Why == "" || strings.Contains(f.Why+f.Measured, "NaN") {
+			t.Errorf("%s: %+v, want %q", claim, f, want)
+		}
+		if judged[claim] == nil {
+			judged[claim] = map[Verdict]bool{}
+		}
+		judged[claim][want] = true
+		t.Logf("%s: %s: %s: %s", claim, f.Verdict, f.Measured, f.Why)
+	}
+	check("costs-memory", Holds, nil)
+	check("costs-memory", NotHere, map[string]costsPlant{memoryRung: {cost: 95, spread: 5}})
+	check("costs-memory", NotChecked, map[string]costsPlant{memoryRung: {cost: 10, spread: 3}})
+	check("costs-call", Holds, nil)
+	check("costs-call", NotHere, map[string]costsPlant{callRung: {cost: 0.7, spread: 0.1}})
+	check("costs-call", NotHere, map[string]costsPlant{callRung: {cost: 0.7, spread: 0.1, below: true}})
+	check("costs-call", NotChecked, map[string]costsPlant{callRung: {cost: 2, spread: 0.1, below: true}})
+	check("costs-empty", Holds, nil)
+	check("costs-empty", NotHere, map[string]costsPlant{emptyRung: {cost: 150, spread: 5}})
+	check("costs-empty", NotChecked, map[string]costsPlant{emptyRung: {cost: 100, spread: 20}})
+	check("costs-io", Holds, nil)
+	check("costs-io", NotHere, map[string]costsPlant{readByteRung: {cost: 400, spread: 5}})
+	check("costs-io", NotHere, map[string]costsPlant{readByteRung: {cost: 1000, spread: 300}, writeRung: {cost: 7e3, spread: 5}})
+	check("costs-io", NotChecked, map[string]costsPlant{readByteRung: {cost: 1000, spread: 300}})
+
+	cold, warm := &result.Residency{Pages: 100}, &result.Residency{Pages: 100, Resident: 1}
+	check("costs-seek", Holds, nil)
+	check("costs-seek", NotHere, map[string]costsPlant{coldRung: {cost: 9e4, spread: 1e3, before: cold}})
+	check("costs-seek", NotHere, map[string]costsPlant{coldRung: {cost: 3e7, spread: 1e3, before: cold}})
+	check("costs-seek", NotChecked, map[string]costsPlant{coldRung: {cost: 7e6, before: warm}})
+	check("costs-seek", NotChecked, map[string]costsPlant{coldRung: {cost: 7e6, before: cold, after: 32 * costsOperations}})
+	check("costs-seek", NotChecked, map[string]costsPlant{coldRung: {cost: 7e6}})
+
+	check("costs-switch", Holds, map[string]costsPlant{emptyRung: {cost: 1500, spread: 10}})
+	check("costs-switch", NotHere, nil)
+	check("costs-switch", NotChecked, map[string]costsPlant{emptyRung: {cost: 1000, spread: 100}})
+	check("costs-call-switches", Holds, nil)
+	check("costs-call-switches", NeverSo, map[string]costsPlant{emptyRung: {cost: 75, voluntary: 0.001}, writeRung: {cost: 2000, voluntary: 0.003, forced: 0.5}})
+	check("costs-call-switches", NotChecked, map[string]costsPlant{emptyRung: {cost: 75}})
+	check("costs-call-switches", NotChecked, map[string]costsPlant{emptyRung: {cost: 75, voluntary: 0.5}, writeRung: {cost: 2000, voluntary: 0.003}})
+	check("costs-call-switches", NotChecked, map[string]costsPlant{emptyRung: {cost: 75}, writeRung: {cost: 2000}, threadRung: {cost: 2000}})
+
+	check("costs-middle-layer", Holds, nil)
+	check("costs-middle-layer", NotHere, map[string]costsPlant{bufferedRung: {cost: 1800, spread: 10, writes: bufferedCalls}})
+	check("costs-middle-layer", NotChecked, map[string]costsPlant{bufferedRung: {cost: 1000, spread: 300, writes: bufferedCalls}})
+	check("costs-not-the-disk", Holds, nil)
+	check("costs-not-the-disk", NotHere, map[string]costsPlant{syncRung: {cost: 6e4, spread: 1e3}})
+	check("costs-not-the-disk", NotChecked, map[string]costsPlant{syncRung: {cost: 2000, spread: 500}})
+	for name := range claims {
+		if !judged[name][Holds] || len(judged[name]) < 3 {
+			t.Errorf("%s is tested for %v only", name, judged[name])
+		}
+	}
+}
+
+func TestCostsClaimsWithoutTheirArms(t *testing.T) {
+	var missing []result.Missing
+	for _, r := range ladder() {
+		missing = append(missing, result.Missing{Cell: r.name, Why: "no such thing here"})
+	}
+	for _, c := range Costs().Claims {
+		if f := c.Judge(costsEvidence(10, nil, missing...)); f.Verdict != NotChecked || !strings.Contains(f.Why, "no such thing here") || f.Settle != "" {
+			t.Errorf("%s: %+v", c.Name, f)
+		}
+		if f := c.Judge(costsEvidence(3, asPublished())); f.Verdict != NotChecked {
+			t.Errorf("%s from 3 rounds: %+v", c.Name, f)
+		}
+	}
+}
+
+func TestCostsClaimsNameTheirArms(t *testing.T) {
+	for _, c := range Costs().Claims {
+		plants := map[string]costsPlant{}
+		for _, arm := range c.Arms {
+			plants[arm] = asPublished()[arm]
+		}
+		want, got := c.Judge(costsEvidence(10, asPublished())), c.Judge(costsEvidence(10, plants))
+		if got != want {
+			t.Errorf("%s: with its own arms %+v, with all %+v", c.Name, got, want)
+		}
+	}
+}
+
+// texts are all that a study shows.
+func costsTexts(s Shown) string {
+	all := []string{s.Learnt}
+	for _, t := range s.Tables {
+		all = append(all, t.Title)
+		all = append(all, t.Notes...)
+		for _, r := range append(t.Rows, t.Head) {
+			all = append(all, r...)
+		}
+	}
+	if s.Picture != nil {
+		all = append(all, s.Picture.Text(80), string(s.Picture.SVG()))
+	}
+	return strings.Join(all, "\n")
+}
+
+func TestCostsShowWhateverThereIs(t *testing.T) {
+	some := asPublished()
+	delete(some, coldRung)
+	delete(some, callRung)
+	below := asPublished()
+	below[callRung] = costsPlant{cost: 0.1, below: true}
+	for name, e := range map[string]Evidence{
+		"all":     costsEvidence(10, asPublished()),
+		"few":     costsEvidence(3, asPublished()),
+		"one":     costsEvidence(1, asPublished()),
+		"none":    costsEvidence(0, asPublished()),
+		"nothing": costsEvidence(0, nil),
+		"missing": costsEvidence(10, some, result.Missing{Cell: coldRung, Why: "there is no disk"}),
+		"below":   costsEvidence(10, below),
+	} {
+		shown := showCosts(e)
+		text := costsTexts(shown)
+		if strings.Contains(text, "NaN") || strings.Contains(text, "Inf") || strings.Contains(text, "%!") {
+			t.Errorf("%s: %s", name, text)
+		}
+		for _, table := range shown.Tables {
+			for _, r := range table.Rows {
+				if len(r) != len(table.Head) {
+					t.Errorf("%s: %s: the row %q has not the columns %q", name, table.Title, r, table.Head)
+				}
+			}
+		}
+		if has := strings.Contains(text, "there is no disk"); has != (name == "missing") {
+			t.Errorf("%s: the reason is shown: %v", name, has)
+		}
+		if has := strings.Contains(text, "< 0.1ns"); has != (name == "below") {
+			t.Errorf("%s: a bound is shown: %v", name, has)
+		}
+	}
+}
+
+func TestCostsAreInOrder(t *testing.T) {
+	plants := asPublished()
+	plants[writeRung] = costsPlant{cost: 0.5}
+	rows := showCosts(costsEvidence(10, plants)).Tables[0].Rows
+	if rows[0][0] != writeRung || rows[0][4] != "no: less" || rows[len(rows)-1][0] != coldRung || rows[len(rows)-1][4] != "yes" {
+		t.Errorf("%q", rows)
+	}
+}
+
+func TestLearntChangesWithTheFigures(t *testing.T) {
+	plants := asPublished()
+	before := showCosts(costsEvidence(10, plants)).Learnt
+	plants[writeRung] = costsPlant{cost: 300, writes: 1}
+	if after := showCosts(costsEvidence(10, plants)).Learnt; before == after || !strings.Contains(before, "20x") || !strings.Contains(after, "3x") {
+		t.Errorf("%s\n%s", before, after)
+	}
+}
+
+func TestRingPassesEveryLineOnce(t *testing.T) {
+	for _, lines := range []uint32{smallRing, 1 << 16} {
+		r, seen := newRing(lines), map[uint32]bool{}
+		strides := map[uint32]int{}
+		for at := uint32(0); !seen[at]; {
+			seen[at] = true
+			strides[r.words[at]-at]++
+			at = r.words[at]
+		}
+		if len(seen) != int(lines) {
+			t.Errorf("%d of %d lines are passed", len(seen), lines)
+		}
+		for stride, n := range strides {
+			if n > int(lines)/64 {
+				t.Errorf("of %d lines %d are followed by the one %d words on", lines, n, stride)
+			}
+		}
+	}
+}
+
+func TestChaseGoesOnWhereItWas(t *testing.T) {
+	r := newRing(smallRing)
+	if err := errors.Join(r.eight(3), r.sixteen(2)); err != nil {
+		t.Fatal(err)
+	}
+	at := uint32(0)
+	for range 8*3 + 16*2 {
+		at = r.words[at]
+	}
+	if r.at != at {
+		t.Errorf("it is at %d, want %d", r.at, at)
+	}
+}
+
+// TestCostsForReal runs every rung, small.
+func TestCostsForReal(t *testing.T) {
+	procs := runtime.GOMAXPROCS(0)
+	run := runStudy(t, Costs(), Choice{Preset: Quick(), Count: 100, Rounds: 1})
+	if now := runtime.GOMAXPROCS(0); now != procs {
+		t.Errorf("GOMAXPROCS was %d and is %d", procs, now)
+	}
+	if len(run.Header.Cells)+len(run.Header.Missing) != len(ladder())+1 {
+		t.Errorf("%d arms, %d missing", len(run.Header.Cells), len(run.Header.Missing))
+	}
+	for _, trial := range run.Trials {
+		if trial.Elapsed <= 0 || trial.Records < 8 || trial.Records > 8*turns {
+			t.Errorf("%s: %v for %d operations", trial.Cell, trial.Elapsed, trial.Records)
+		}
+	}
+	if text := costsTexts(showCosts(EvidenceOf(run))); strings.Contains(text, "NaN") || strings.Contains(text, "%!") {
+		t.Error(text)
+	}
+}
+
+func TestEveryRungsNameIsItsOwn(t *testing.T) {
+	var names []string
+	for _, r := range ladder() {
+		names = append(names, r.name)
+		if !r.disk && r.count < 10*turns || r.count < 100 || r.each <= 0 || r.does == "" || r.method == "" || r.task == nil {
+			t.Errorf("%+v", r)
+		}
+	}
+	slices.Sort(names)
+	if len(slices.Compact(slices.Clone(names))) != len(names) {
+		t.Errorf("%q", names)
+	}
+}
+
+func TestWrongBytesFailATrialOfCosts(t *testing.T) {
+	check := func(name string, task trial.Task) {
+		t.Helper()
+		if task.Check == nil {
+			t.Fatalf("%s checks nothing", name)
+		}
+		do := task.Do
+		task.Do = func(ctx context.Context, c *trial.Clock) error {
+			return errors.Join(do(ctx, c), spoilFile(c.Path))
+		}
+		g, err := trial.OpenGround(t.TempDir(), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.Close()
+		var wrong *trial.ContentError
+		if _, err := task.Run(context.Background(), g, trial.NotCounting, 1, 0); !errors.As(err, &wrong) {
+			t.Errorf("%s: err = %v", name, err)
+		}
+	}
+	check("write", recordsTask(false)(50))
+	check("buffered", recordsTask(true)(50))
+	check("sync", syncTask(false)(2))
+	check("growing", syncTask(true)(2))
+}
+
+// spoilFile changes the file's first byte.
+func spoilFile(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt([]byte{0xff}, 0)
+	return errors.Join(err, f.Close())
+}
+
+func TestPagesAreChecked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pages")
+	if err := trial.NewFile(path, 5*pageBytes, numbered()); err != nil {
+		t.Fatal(err)
+	}
+	var wrong *trial.ContentError
+	if err := checkPages(path, 5); err != nil {
+		t.Error(err)
+	}
+	for _, pages := range []int64{4, 6} {
+		if err := checkPages(path, pages); !errors.As(err, &wrong) {
+			t.Errorf("%d pages of 5: err = %v", pages, err)
+		}
+	}
+	page := make([]byte, pageBytes)
+	binary.LittleEndian.PutUint64(page, 7)
+	if err := checkPage(page, 8); !errors.As(err, &wrong) || wrong.Offset != 8*pageBytes {
+		t.Errorf("err = %v", err)
+	}
+}
+
+// The break-it check: a buffer of one record is none, and the claim falls.
+func TestMiddleLayerFallsWithoutABuffer(t *testing.T) {
+	plants := asPublished()
+	plants[bufferedRung] = plants[writeRung]
+	if f := judgeMiddleLayer(costsEvidence(10, plants)); f.Verdict != NotHere {
+		t.Errorf("%+v", f)
+	}
+}

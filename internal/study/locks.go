@@ -1,0 +1,163 @@
+package study
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/result"
+	"github.com/holdfast-go/holdfast/internal/trial"
+)
+
+// Locks is the study of the other two experiments that the file experiment is
+// called the third of: a counter that many goroutines add to, and a map that they
+// share.
+//
+// In the clock is the work from the start of the first goroutine until the last
+// has ended, so the starting of goroutines is in it for all alike; what that alone
+// takes is an arm. The maps are filled, and the lines of the file are made, before
+// it starts. The two file arms have the published clock: the writes and the last
+// flush. Counts, keys, values and bytes are checked after it.
+//
+// The counter without a lock loses increments on purpose. It is an atomic load
+// and an atomic store: another goroutine's store between the two is lost just as
+// with count++, but it is no data race by Go's memory model, so that the race
+// detector finds those that are not meant. The store is an exchange on amd64, so
+// the arm's time is no measure of what count++ takes.
+func Locks() Study {
+	return Study{
+		Name:      "locks",
+		Question:  "what do a lock for every step, a lock for readers and batches cost many goroutines",
+		Source:    fileExperiment,
+		Takes:     []string{TakesCount, TakesWriters},
+		Published: []Table{trilogy},
+		Arms:      locksArms,
+		Twin:      counterName("mutex"),
+		Show:      showLocks,
+		Claims:    locksClaims(),
+	}
+}
+
+// fileExperiment is the document's name.
+const fileExperiment = "go-file-io-experiment"
+
+// trilogy is the summary as it was printed.
+var trilogy = Table{
+	Title:  "The trilogy as published",
+	Source: fileExperiment,
+	Head:   []string{"Experiment", "Expensive Operation", "Batching Strategy", "Result"},
+	Rows: [][]string{
+		{"Atomic Counters", "Lock acquisition", "Batch updates per goroutine", "Faster"},
+		{"Mutex vs RWMutex", "Write lock contention", "Read-heavy workloads", "2-3x speedup"},
+		{"File I/O", "System calls", "Buffer in memory", "20x speedup"},
+	},
+}
+
+// What the two experiments ran: 500 goroutines that add one a thousand times each,
+// and 50 with a thousand operations on a map.
+const (
+	counterGoroutines = 500
+	mapGoroutines     = 50
+	stepsEach         = 1000
+	fileLines         = 20_000
+	usualPasses       = 10
+)
+
+// readShares are the parts of the map's operations that read, in percent.
+var readShares = []int64{0, 20, 50, 80, 90, 95, 99}
+
+// The names of the arms. Where several numbers of goroutines were chosen, those
+// after the first are in the name.
+const (
+	fileEach     = "file, one write a line"
+	fileBuffered = "file, bufio"
+	heldLock     = "rwmutex, held"
+)
+
+func counterName(way string) string { return "counter, " + way }
+
+func mapName(way string, reads int64) string { return fmt.Sprintf("map, %d %% reads, %s", reads, way) }
+
+// A crew is how many goroutines work, and how arms of it are named.
+type crew struct {
+	goroutines int
+	suffix     string
+}
+
+// crews returns those that were chosen, or the published one.
+func crews(chosen []int, published int) []crew {
+	var all []crew
+	for i, n := range or(chosen, []int{published}) {
+		c := crew{goroutines: n}
+		if i > 0 {
+			c.suffix = fmt.Sprintf(", %d goroutines", n)
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// A load is how much a trial does: an experiment takes a millisecond or two, which
+// says little, so it is done several times over in each trial.
+type load struct{ steps, passes int64 }
+
+// load is the count that was chosen, or as much as was published, a thousand steps
+// for each goroutine, and that as often as the preset says.
+func (c crew) load(choice Choice) load {
+	if choice.Count > 0 {
+		return load{steps: choice.Count, passes: 1}
+	}
+	passes := map[string]int64{quick: 3, full: 40}[choice.Preset.Name]
+	return load{steps: int64(c.goroutines) * stepsEach, passes: cmp.Or(passes, usualPasses)}
+}
+
+func (l load) all() int64 { return l.steps * l.passes }
+
+func locksArms(c Choice) []Arm {
+	var arms []Arm
+	for _, crew := range crews(c.Writers, counterGoroutines) {
+		arms = append(arms, crew.counterArms(crew.load(c))...)
+	}
+	for _, crew := range crews(c.Writers, mapGoroutines) {
+		for _, reads := range readShares {
+			arms = append(arms, crew.mapArms(crew.load(c), reads)...)
+		}
+	}
+	lines := int64(fileLines)
+	if c.Count > 0 {
+		lines = c.Count
+	}
+	return append(arms, heldArm(), linesArm(fileEach, lines, false), linesArm(fileBuffered, lines, true))
+}
+
+func (c crew) counterArms(l load) (arms []Arm) {
+	for _, way := range counterWays() {
+		cell := result.Cell{
+			Name: counterName(way.name) + c.suffix, Group: "counter" + c.suffix, Does: way.does,
+			Writers: c.goroutines, Records: l.all(),
+		}
+		if way.name == onlyStart {
+			cell.Group = "goroutines" + c.suffix
+		}
+		arms = append(arms, Arm{Cell: cell, Time: stepsTime(l.all(), way.each), Task: func() trial.Task { return way.task(c, l) }})
+	}
+	return arms
+}
+
+func (c crew) mapArms(l load, reads int64) (arms []Arm) {
+	for _, way := range mapWays() {
+		does := mapLoad{load: l, keys: min(l.steps, mapKeys), reads: reads}
+		cell := result.Cell{
+			Name: mapName(way.name, reads) + c.suffix, Group: fmt.Sprintf("map, %d %% reads%s", reads, c.suffix), Does: way.does,
+			Writers: c.goroutines, Records: l.all(),
+		}
+		arms = append(arms, Arm{Cell: cell, Time: stepsTime(l.all(), way.each), Task: func() trial.Task { return way.task(c, does) }})
+	}
+	return arms
+}
+
+// stepsTime is about what a trial takes: its steps, and what is made before and
+// checked after.
+func stepsTime(steps int64, each time.Duration) time.Duration {
+	return 5*time.Millisecond + time.Duration(steps)*each
+}

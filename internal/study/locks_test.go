@@ -1,0 +1,212 @@
+package study
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/machine"
+	"github.com/holdfast-go/holdfast/internal/result"
+)
+
+// plantedLocks is a run of ten rounds in which the arms take these times, a
+// little different in each round.
+func plantedLocks(each map[string]time.Duration, values map[string]float64) Evidence {
+	run := result.Run{Header: result.Header{Machine: []machine.Fact{{Name: "GOMAXPROCS", Value: "2"}}}}
+	for name := range each {
+		run.Header.Cells = append(run.Header.Cells, result.Cell{Name: name, Records: 1000})
+	}
+	for round := 1; round <= 10; round++ {
+		for name, d := range each {
+			m := result.Measurement{Records: 1000, Elapsed: 1000*d + time.Duration(round), Values: values}
+			m.User = m.Elapsed * 19 / 10
+			run.Trials = append(run.Trials, result.Trial{Cell: name, Round: round, Measurement: m})
+		}
+	}
+	return EvidenceOf(run)
+}
+
+func locksClaim(t *testing.T, name string) Claim {
+	t.Helper()
+	for _, c := range Locks().Claims {
+		if c.Name == name {
+			return c
+		}
+	}
+	t.Fatalf("there is no claim %q", name)
+	return Claim{}
+}
+
+func TestLocksClaimsFollowTheTimes(t *testing.T) {
+	check := func(name string, first, second time.Duration, want Verdict) {
+		t.Helper()
+		c := locksClaim(t, name)
+		got := c.Judge(plantedLocks(map[string]time.Duration{c.Arms[0]: first, c.Arms[1]: second}, nil))
+		if got.Verdict != want || got.Measured == "" || got.Why == "" {
+			t.Errorf("%s with %v and %v: %+v, want %q", name, first, second, got, want)
+		}
+	}
+	check("locks-batched", 60, 2, Holds)
+	check("locks-batched", 60, 80, NotHere)
+	check("locks-acquisition", 60, 12, Holds)
+	check("locks-acquisition", 12, 60, NotHere)
+	for _, name := range []string{"locks-rwmutex-90", "locks-rwmutex-95", "locks-rwmutex-99"} {
+		check(name, 100, 40, Holds)
+		check(name, 100, 51, NotHere)
+		check(name, 100, 120, NotHere)
+	}
+	check("locks-write-only", 1000, 1068, Holds)
+	check("locks-write-only", 1000, 1000, NotHere)
+	check("locks-write-only", 1000, 1300, NotHere)
+}
+
+// TestReadersThatHadOneCPUSayNothing: they could not have read side by side.
+func TestReadersThatHadOneCPUSayNothing(t *testing.T) {
+	c := locksClaim(t, "locks-rwmutex-95")
+	e := planted(10, func(arm string, round int, m *result.Measurement) {
+		m.Elapsed = time.Millisecond + time.Duration(round)
+		m.User = m.Elapsed
+	}, c.Arms...)
+	if f := c.Judge(e); f.Verdict != NotChecked || f.Measured == "" || !strings.Contains(f.Why, "1 at once") {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestWriteLockClaimFollowsTheReadersLetIn(t *testing.T) {
+	check := func(admitted float64, want Verdict) {
+		t.Helper()
+		e := plantedLocks(map[string]time.Duration{heldLock: 1}, map[string]float64{admittedWhileHeld: admitted})
+		if got := locksClaim(t, "locks-write-blocks").Judge(e); got.Verdict != want {
+			t.Errorf("%v readers: %+v, want %q", admitted, got, want)
+		}
+	}
+	check(0, Holds)
+	check(1, NeverSo)
+}
+
+func TestLocksClaimsOfNothing(t *testing.T) {
+	names := map[string]bool{}
+	for _, a := range Locks().Arms(Choice{}.ofStudy()) {
+		names[a.Name] = true
+	}
+	for _, c := range Locks().Claims {
+		if f := c.Judge(plantedLocks(nil, nil)); f.Verdict != NotChecked || f.Why == "" {
+			t.Errorf("%s: %+v", c.Name, f)
+		}
+		for _, arm := range c.Arms {
+			if !names[arm] {
+				t.Errorf("%s takes the arm %q, which the study has not", c.Name, arm)
+			}
+		}
+	}
+}
+
+func TestEveryWayCountsWhatItSays(t *testing.T) {
+	for _, steps := range []int64{0, 1, 9, 10, 11, 1003} {
+		for _, w := range counterWays() {
+			c := w.start()
+			crew{goroutines: 7}.work(steps, func(_, n int64) { c.count(n) })
+			if err := w.check(c.total(), steps); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+func TestAWrongCountIsNoTrial(t *testing.T) {
+	check := func(way string, total int64, ok bool) {
+		t.Helper()
+		if err := (counterWay{name: way}).check(total, 10); (err == nil) != ok {
+			t.Errorf("%s at %d of 10: %v", way, total, err)
+		}
+	}
+	check("mutex", 10, true)
+	check("mutex", 9, false)
+	check(racy, 9, true)
+	check(racy, 0, false)
+	check(racy, 11, false)
+	check(onlyStart, 0, true)
+	check(onlyStart, 1, false)
+}
+
+func TestMapLoadsReadTheirShare(t *testing.T) {
+	for _, reads := range readShares {
+		l, n := mapLoad{load: load{steps: 1000}, keys: 1000, reads: reads}, int64(0)
+		for step := range l.steps {
+			if l.isRead(step) {
+				n++
+			}
+		}
+		if n != reads*10 {
+			t.Errorf("%d of 1000 steps read, want %d %%", n, reads)
+		}
+	}
+}
+
+// lossyMap forgets what it is told once.
+type lossyMap struct {
+	mutexMap
+	deaf bool
+}
+
+func (m *lossyMap) set(key, value int64) {
+	if m.deaf {
+		m.deaf = false
+		return
+	}
+	m.mutexMap.set(key, value)
+}
+
+func TestALostUpdateOfAMapIsNoTrial(t *testing.T) {
+	l := mapLoad{load: load{steps: 100, passes: 1}, keys: 100, reads: 50}
+	check := func(deaf, ok bool) {
+		t.Helper()
+		m := &lossyMap{mutexMap: mutexMap{m: map[int64]int64{}}}
+		for key := range l.keys {
+			m.set(key, 0)
+		}
+		m.deaf = deaf
+		if err := l.check(m, l.run(m, 0, l.steps)); (err == nil) != ok {
+			t.Errorf("deaf %t: %v", deaf, err)
+		}
+	}
+	check(false, true)
+	check(true, false)
+}
+
+func TestLocksRunsSmall(t *testing.T) {
+	e := EvidenceOf(runStudy(t, Locks(), Choice{Preset: Quick(), Count: 200, Writers: []int{5, 3}, Rounds: 1}))
+	if n := e.Median(heldLock, Value(admittedWhileHeld)); n != 0 {
+		t.Errorf("%v readers got in", n)
+	}
+	shown := showLocks(e)
+	if counters, maps := len(shown.Tables[1].Rows), len(shown.Tables[2].Rows); counters != 12 || maps != 14 {
+		t.Errorf("%d counters and %d maps", counters, maps)
+	}
+	noNaN(t, shown)
+}
+
+func TestLocksShowsWhatIsMissing(t *testing.T) {
+	noNaN(t, showLocks(plantedLocks(nil, nil)))
+	noNaN(t, showLocks(plantedLocks(map[string]time.Duration{counterName("mutex"): 60, mapName(withMutex, 95): 100}, nil)))
+}
+
+// noNaN wants texts of figures, or dashes.
+func noNaN(t *testing.T, s Shown) {
+	t.Helper()
+	texts := []string{s.Learnt}
+	for _, table := range s.Tables {
+		for _, row := range table.Rows {
+			if len(row) != len(table.Head) {
+				t.Errorf("%s: %d cells under %d heads", table.Title, len(row), len(table.Head))
+			}
+			texts = append(texts, row...)
+		}
+		texts = append(texts, table.Notes...)
+	}
+	for _, text := range texts {
+		if strings.Contains(text, "NaN") || text == "" {
+			t.Errorf("%q", text)
+		}
+	}
+}

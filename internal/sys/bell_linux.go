@@ -1,0 +1,37 @@
+package sys
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Bell wakes a thread that waits for it: a pipe(2) with blocking ends, which Go's
+// poller knows nothing of, so that it is the kernel that puts one thread to sleep
+// and another one on. One byte is one ring. Any two threads may use it at once.
+type Bell struct{ ends [2]int }
+
+// NewBell returns a Bell; Close gives its two descriptors back.
+func NewBell() (*Bell, error) {
+	var b Bell
+	if err := unix.Pipe2(b.ends[:], unix.O_CLOEXEC); err != nil {
+		return nil, fmt.Errorf("pipe2: %w", err)
+	}
+	return &b, nil
+}
+
+// Ring wakes who waits, or who will.
+func (b *Bell) Ring() error {
+	var one [1]byte
+	return ignoringEINTR(func() error { _, err := unix.Write(b.ends[1], one[:]); return err })
+}
+
+// Wait blocks the thread until the Bell has been rung once more than waited for.
+func (b *Bell) Wait() error {
+	var one [1]byte
+	return ignoringEINTR(func() error { _, err := unix.Read(b.ends[0], one[:]); return err })
+}
+
+// Close must not be called while somebody waits.
+func (b *Bell) Close() error { return errors.Join(unix.Close(b.ends[0]), unix.Close(b.ends[1])) }

@@ -1,0 +1,303 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"regexp"
+	"time"
+
+	"github.com/klauspost/readahead"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/cstdio"
+)
+
+// A group is one kind of work on a warm or a cold file, with those who do it.
+type group struct {
+	name  string
+	title string
+	work  string // what the results are found by
+	cold  bool
+	arms  []*arm // the first is ours, which the others are compared with; the second is its twin
+}
+
+// An arm is one who does a group's work.
+type arm struct {
+	name    string
+	note    string
+	read    func(path string, size int) (result, error)
+	samples []time.Duration
+	err     error // of a trial; then the arm is run no more
+}
+
+// groups is all that is compared.
+func groups() (all []*group) {
+	for _, work := range []struct {
+		name, title string
+		arms        func() []*arm
+	}{
+		{"bytes", "a sum over each byte, one at a time", byteArms},
+		{"lines", "each line of some 80 bytes", lineArms},
+		{"blocks", "a checksum (CRC-32) over all", blockArms},
+	} {
+		for _, cold := range []bool{false, true} {
+			state := map[bool]string{false: "warm", true: "cold"}[cold]
+			all = append(all, &group{work.name + "/" + state, work.title + ", " + state, work.name, cold, work.arms()})
+		}
+	}
+	return all
+}
+
+// picked keeps the arms whose names match, and what they are compared with.
+func picked(all []*group, pick *regexp.Regexp) (kept []*group) {
+	for _, g := range all {
+		var some []*arm
+		any := false
+		for i, a := range g.arms {
+			match := pick.MatchString(g.name + "/" + a.name)
+			any = any || match
+			if match || i < 2 {
+				some = append(some, a)
+			}
+		}
+		if g.arms = some; any {
+			kept = append(kept, g)
+		}
+	}
+	return kept
+}
+
+const twinNote = "the same once more: what the two differ by is the noise"
+
+func byteArms() []*arm {
+	list := []*arm{
+		{name: "holdfast ReadByte", note: "Reader.ReadByte", read: withReader(holdfast.ReadOptions{}, byReadByte)},
+		{name: "holdfast ReadByte (twin)", note: twinNote, read: withReader(holdfast.ReadOptions{}, byReadByte)},
+		{name: "holdfast Bytes", note: "range over Reader.Bytes", read: withReader(holdfast.ReadOptions{}, byBytes)},
+		{name: "bufio 4KiB", note: "bufio.Reader.ReadByte", read: withFile(byteReader(4 << 10))},
+		{name: "bufio 64KiB", note: "the same with a larger buffer", read: withFile(byteReader(64 << 10))},
+		{name: "bufio 256KiB", note: "the same with one as large as ours", read: withFile(byteReader(256 << 10))},
+		{name: "mmap", note: "a loop over the mapped file", read: withMapped(sumOf)},
+	}
+	for _, m := range []cstdio.Method{cstdio.Getc, cstdio.GetcUnlocked, cstdio.DFgetc} {
+		list = append(list, &arm{name: m.Reads(), note: "in C, the loop too; a call each byte", read: inC(m)})
+	}
+	return list
+}
+
+func lineArms() []*arm {
+	return []*arm{
+		{name: "holdfast Lines", note: "range over Reader.Lines", read: withReader(holdfast.ReadOptions{}, byLines)},
+		{name: "holdfast Lines (twin)", note: twinNote, read: withReader(holdfast.ReadOptions{}, byLines)},
+		{name: "holdfast ReadLine", note: "Reader.ReadLine", read: withReader(holdfast.ReadOptions{}, byReadLine)},
+		{name: "bufio.Scanner", note: "as bufio.NewScanner makes it", read: withFile(scanLines(0))},
+		{name: "bufio.Scanner 256KiB", note: "with a buffer as large as ours", read: withFile(scanLines(256 << 10))},
+		{name: "bufio.Reader 64KiB", note: "ReadSlice", read: withFile(sliceLines)},
+		{name: "mmap", note: "bytes.IndexByte over the mapped file", read: withMapped(linesOfMapped)},
+	}
+}
+
+func blockArms() []*arm {
+	list := []*arm{
+		{name: "holdfast", note: "range over Reader.Blocks", read: withReader(holdfast.ReadOptions{}, byBlocks)},
+		{name: "holdfast (twin)", note: twinNote, read: withReader(holdfast.ReadOptions{}, byBlocks)},
+		{name: "holdfast never ahead", note: "ReadAheadNever", read: withReader(holdfast.ReadOptions{ReadAhead: holdfast.ReadAheadNever}, byBlocks)},
+		{name: "holdfast always ahead", note: "ReadAheadAlways", read: withReader(holdfast.ReadOptions{ReadAhead: holdfast.ReadAheadAlways}, byBlocks)},
+		{name: "holdfast drop-behind", note: "DropBehind; the warm file is cold behind it", read: withReader(holdfast.ReadOptions{DropBehind: true}, byBlocks)},
+		{name: "bufio 4KiB", note: "bufio.Reader, its buffer by Peek and Discard", read: withFile(peekBlocks(4 << 10))},
+		{name: "bufio 64KiB", note: "the same with a larger buffer", read: withFile(peekBlocks(64 << 10))},
+		{name: "readahead", note: "github.com/klauspost/readahead as it comes, WriteTo", read: withFile(byReadahead)},
+		{name: "mmap", note: "the mapped file at once", read: withMapped(crcOf)},
+	}
+	for _, size := range []holdfast.Size{4 * holdfast.KiB, 16 * holdfast.KiB, 64 * holdfast.KiB, 128 * holdfast.KiB, 256 * holdfast.KiB, holdfast.MiB, 4 * holdfast.MiB} {
+		list = append(list, &arm{name: fmt.Sprintf("read(2) %v", size), note: "os.File.Read in a loop", read: withFile(readBlocks(int(size)))})
+	}
+	return list
+}
+
+func withReader(o holdfast.ReadOptions, read func(*holdfast.Reader) (result, error)) func(string, int) (result, error) {
+	return func(path string, _ int) (result, error) {
+		r, err := holdfast.Open(path, o)
+		if err != nil {
+			return result{}, err
+		}
+		found, err := read(r)
+		return found, errors.Join(err, r.Close())
+	}
+}
+
+func withFile(read func(f *os.File) (result, error)) func(string, int) (result, error) {
+	return func(path string, _ int) (result, error) {
+		f, err := os.Open(path)
+		if err != nil {
+			return result{}, err
+		}
+		found, err := read(f)
+		return found, errors.Join(notEOF(err), f.Close())
+	}
+}
+
+func notEOF(err error) error {
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}
+
+func byReadByte(r *holdfast.Reader) (result, error) {
+	var s cstdio.Sum
+	for {
+		c, err := r.ReadByte()
+		if err != nil {
+			return result{s.Ones, s.Twos}, notEOF(err)
+		}
+		s.Add(c)
+	}
+}
+
+func byBytes(r *holdfast.Reader) (result, error) {
+	var s cstdio.Sum
+	for c := range r.Bytes() {
+		s.Add(c)
+	}
+	return result{s.Ones, s.Twos}, r.Err()
+}
+
+func byteReader(size int) func(f *os.File) (result, error) {
+	return func(f *os.File) (result, error) {
+		r := bufio.NewReaderSize(f, size)
+		var s cstdio.Sum
+		for {
+			c, err := r.ReadByte()
+			if err != nil {
+				return result{s.Ones, s.Twos}, err
+			}
+			s.Add(c)
+		}
+	}
+}
+
+// inC reads in C, with a buffer as large as ours.
+func inC(m cstdio.Method) func(string, int) (result, error) {
+	return func(path string, size int) (result, error) {
+		f, err := cstdio.Open(path, cstdio.Setup{Method: m, Buffer: 256 << 10})
+		if err != nil {
+			return result{}, err
+		}
+		_, err = f.Read(int64(size))
+		s := f.Sum()
+		return result{s.Ones, s.Twos}, errors.Join(err, f.Close())
+	}
+}
+
+func byLines(r *holdfast.Reader) (found result, err error) {
+	for l, err := range r.Lines() {
+		if err != nil {
+			return found, err
+		}
+		found.line(l)
+	}
+	return found, nil
+}
+
+func byReadLine(r *holdfast.Reader) (found result, err error) {
+	for {
+		l, err := r.ReadLine()
+		if err != nil {
+			return found, notEOF(err)
+		}
+		found.line(l)
+	}
+}
+
+func scanLines(size int) func(f *os.File) (result, error) {
+	return func(f *os.File) (found result, err error) {
+		s := bufio.NewScanner(f)
+		if size > 0 {
+			s.Buffer(make([]byte, size), size)
+		}
+		for s.Scan() {
+			found.line(s.Bytes())
+		}
+		return found, s.Err()
+	}
+}
+
+func sliceLines(f *os.File) (found result, err error) {
+	r := bufio.NewReaderSize(f, 64<<10)
+	for {
+		l, err := r.ReadSlice('\n')
+		if len(l) > 0 {
+			found.line(bytes.TrimSuffix(l, []byte("\n")))
+		}
+		if err != nil {
+			return found, err
+		}
+	}
+}
+
+func linesOfMapped(data []byte) (found result) {
+	for len(data) > 0 {
+		i := bytes.IndexByte(data, '\n')
+		if i < 0 {
+			i = len(data)
+		}
+		found.line(data[:i])
+		data = data[min(i+1, len(data)):]
+	}
+	return found
+}
+
+func byBlocks(r *holdfast.Reader) (result, error) {
+	var crc uint32
+	for block, err := range r.Blocks() {
+		if err != nil {
+			return result{}, err
+		}
+		crc = crc32.Update(crc, crc32.IEEETable, block)
+	}
+	return result{a: uint64(crc)}, nil
+}
+
+func peekBlocks(size int) func(f *os.File) (result, error) {
+	return func(f *os.File) (result, error) {
+		r := bufio.NewReaderSize(f, size)
+		var crc uint32
+		for {
+			_, err := r.Peek(1)
+			if err != nil {
+				return result{a: uint64(crc)}, err
+			}
+			block, _ := r.Peek(r.Buffered())
+			crc = crc32.Update(crc, crc32.IEEETable, block)
+			r.Discard(len(block))
+		}
+	}
+}
+
+func readBlocks(size int) func(f *os.File) (result, error) {
+	return func(f *os.File) (result, error) {
+		var crc uint32
+		for p := make([]byte, size); ; {
+			n, err := f.Read(p)
+			crc = crc32.Update(crc, crc32.IEEETable, p[:n])
+			if err != nil {
+				return result{a: uint64(crc)}, err
+			}
+		}
+	}
+}
+
+func byReadahead(f *os.File) (result, error) {
+	r := readahead.NewReader(f)
+	h := crc32.NewIEEE()
+	_, err := io.Copy(h, r)
+	return result{a: uint64(h.Sum32())}, errors.Join(err, r.Close())
+}
+
+func crcOf(data []byte) result { return result{a: uint64(crc32.ChecksumIEEE(data))} }

@@ -1,0 +1,157 @@
+// Command read reads the same file with holdfast's Reader, with other libraries,
+// with C's stdio and by system calls, in one interleaved run, and prints how
+// their times compare.
+//
+//	go run -C peers ./read -dir /folder/on/the/disk
+//
+// A time counts only if what was read was right, by a sum over all of it. Warm is
+// a file that was read just before; cold is one of which the kernel says, before
+// the clock starts, that no page is in its page cache. Opening and closing are in
+// the clock.
+//
+// Start with groups for what is compared.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/stat"
+)
+
+const (
+	exitFailed      = 1 // an arm read something else
+	exitUsage       = 2
+	exitUnmeasured  = 3
+	exitInterrupted = 130
+)
+
+var errFailed = errors.New("not every arm did its work: see the tables")
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := command(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintf(os.Stderr, "read: %v\n", err)
+	}
+	os.Exit(exitCode(err))
+}
+
+func exitCode(err error) int {
+	var usage *usageError
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		return 0
+	case errors.Is(err, errFailed):
+		return exitFailed
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	}
+	return exitUnmeasured
+}
+
+// usageError is an error of the command line.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+// options is what the command line says.
+type options struct {
+	pick   *regexp.Regexp
+	rounds int
+	size   holdfast.Size
+	seed   uint64
+	dir    string
+}
+
+func parse(args []string, stderr io.Writer) (o options, err error) {
+	f := flag.NewFlagSet("read", flag.ContinueOnError)
+	f.SetOutput(io.Discard) // main prints the error; the flags only when asked for
+	pick := f.String("run", "", "run only the arms whose name, such as bytes/warm/bufio 4KiB, matches the `regexp`")
+	f.IntVar(&o.rounds, "rounds", stat.VerdictRounds, "how many times each arm runs; fewer than 10 prove nothing")
+	f.TextVar(&o.size, "size", 64*holdfast.MiB, "the `size` of the file")
+	f.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "the seed of the order")
+	f.StringVar(&o.dir, "dir", ".", "make the file in a new folder in `dir`, removed at the end")
+	err = f.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		f.SetOutput(stderr)
+		f.Usage()
+		return o, err
+	case err != nil:
+		return o, &usageError{err}
+	case f.NArg() > 0:
+		return o, &usageError{fmt.Errorf("%q is not a flag; see -help", f.Arg(0))}
+	case o.rounds < 1:
+		return o, &usageError{fmt.Errorf("-rounds=%d: give at least 1", o.rounds)}
+	case o.size < 1 || o.size > holdfast.GiB:
+		return o, &usageError{fmt.Errorf("-size=%v: give at least 1 and at most %v", o.size, holdfast.GiB)}
+	}
+	if o.pick, err = regexp.Compile(*pick); err != nil {
+		return o, &usageError{fmt.Errorf("-run: %w", err)}
+	}
+	return o, nil
+}
+
+// command is main without the process around it.
+func command(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	o, err := parse(args, stderr)
+	if err != nil {
+		return err
+	}
+	all := picked(groups(), o.pick)
+	if len(all) == 0 {
+		return &usageError{fmt.Errorf("-run=%v matches no arm; names look like lines/cold/bufio.Scanner", o.pick)}
+	}
+	dir, err := os.MkdirTemp(o.dir, "peers-")
+	if err != nil {
+		return fmt.Errorf("-dir: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	s, err := newSite(dir, int(o.size))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stderr, "read: %d arms, %d rounds after a warm-up, of a file of %v in %s; seed %d\n", arms(all), o.rounds, o.size, dir, o.seed)
+	rounds, err := run(ctx, s, all, o.rounds, o.seed, stderr)
+	if rounds > 0 {
+		fmt.Fprintf(stdout, "%s\n", o.conditions(rounds))
+		writeTables(stdout, all, s.size)
+	}
+	if err != nil {
+		return err
+	}
+	return failed(all)
+}
+
+// conditions states what the figures were taken under.
+func (o options) conditions(rounds int) string {
+	text := fmt.Sprintf("A file of %v, %d rounds in random order (`-seed %d`)", o.size, rounds, o.seed)
+	if rounds < o.rounds {
+		text += fmt.Sprintf(", interrupted before %d more", o.rounds-rounds)
+	}
+	text += fmt.Sprintf("; %s/%s, %s, GOMAXPROCS %d", runtime.GOOS, runtime.GOARCH, runtime.Version(), runtime.GOMAXPROCS(0))
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			if m.Path == "github.com/klauspost/readahead" {
+				text += "; " + m.Path + " " + m.Version
+			}
+		}
+	}
+	return text + "."
+}

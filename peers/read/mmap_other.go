@@ -1,0 +1,14 @@
+//go:build !unix
+
+package main
+
+import (
+	"errors"
+	"fmt"
+)
+
+func withMapped(func(data []byte) result) func(string, int) (result, error) {
+	return func(string, int) (result, error) {
+		return result{}, fmt.Errorf("mmap: %w", errors.ErrUnsupported)
+	}
+}
