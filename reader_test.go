@@ -8,7 +8,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -724,15 +723,5 @@ func TestSteadyReadingAllocatesNothing(t *testing.T) {
 			}
 		}
 		r.Close()
-	}
-}
-
-func TestReadByteIsInlined(t *testing.T) {
-	out, err := exec.Command("go", "build", "-gcflags=-m", ".").CombinedOutput()
-	if err != nil {
-		t.Skipf("there is no compiler to ask: %v: %s", err, out)
-	}
-	if !bytes.Contains(out, []byte("can inline (*Reader).ReadByte")) {
-		t.Error("ReadByte is too large for the compiler to inline")
 	}
 }
