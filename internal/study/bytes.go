@@ -8,10 +8,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// The document that asked, and the names of its three programs.
+// The names of the document's three programs.
 const (
-	bufferingDrill = "os-course-buffering-drill"
-
 	noBuffering   = "no_buffering"   // read(2) and write(2)
 	libcBuffering = "libc_buffering" // fread and fwrite of one byte
 	diyBuffering  = "diy_buffering"  // a pair of one's own: internal/cstdio's dfread and dfwrite

@@ -19,7 +19,7 @@ func Costs() Study {
 	return Study{
 		Name:      "costs",
 		Question:  "what do a load, a call, a system call, a write and the disk cost here",
-		Source:    hierarchySource,
+		Source:    fileIOExperiment,
 		Takes:     []string{TakesCount},
 		Published: []Table{publishedHierarchy(), publishedSwitch()},
 		Arms:      costsArms,
@@ -29,10 +29,8 @@ func Costs() Study {
 	}
 }
 
-const hierarchySource = "go-file-io-experiment"
-
 func publishedHierarchy() Table {
-	t := Table{Title: "System Call Cost Hierarchy", Source: hierarchySource, Head: []string{"operation", "cost"}}
+	t := Table{Title: "System Call Cost Hierarchy", Source: fileIOExperiment, Head: []string{"operation", "cost"}}
 	for _, l := range []level{memoryLevel, callLevel, emptyLevel, ioLevel, seekLevel} {
 		t.Rows = append(t.Rows, []string{l.name, l.printed})
 	}
@@ -41,7 +39,7 @@ func publishedHierarchy() Table {
 
 func publishedSwitch() Table {
 	return Table{
-		Title: "System Call Overhead", Source: hierarchySource, Head: []string{"operation", "cost"},
+		Title: "System Call Overhead", Source: fileIOExperiment, Head: []string{"operation", "cost"},
 		Rows: [][]string{{switchLevel.name, switchLevel.printed}},
 	}
 }

@@ -13,23 +13,23 @@ func costsClaims() []Claim {
 		rangeClaim("costs-empty", "an empty system call takes 50 to 100 ns", emptyLevel, emptyRung),
 		rangeClaim("costs-io", "an I/O system call takes 1 to 5 µs", ioLevel, readByteRung, readPageRung, writeRung),
 		{
-			Name: "costs-seek", Source: hierarchySource, Says: "the disk takes 5 to 10 ms to find a place", Published: seekLevel.printed,
+			Name: "costs-seek", Source: fileIOExperiment, Says: "the disk takes 5 to 10 ms to find a place", Published: seekLevel.printed,
 			Arms: []string{coldRung}, Judge: judgeSeek,
 		},
 		{
-			Name: "costs-switch", Source: hierarchySource, Says: "the way into the kernel and back takes 1 to 3 µs", Published: switchLevel.printed,
+			Name: "costs-switch", Source: fileIOExperiment, Says: "the way into the kernel and back takes 1 to 3 µs", Published: switchLevel.printed,
 			Arms: []string{emptyRung, threadRung}, Judge: judgeSwitch,
 		},
 		{
-			Name: "costs-call-switches", Source: hierarchySource, Says: "a system call is a context switch", Published: switchLevel.name,
+			Name: "costs-call-switches", Source: fileIOExperiment, Says: "a system call is a context switch", Published: switchLevel.name,
 			Arms: []string{emptyRung, writeRung, threadRung}, Judge: judgeCallSwitches,
 		},
 		{
-			Name: "costs-middle-layer", Source: hierarchySource, Says: "buffering targets the middle layer: it makes system calls fewer",
+			Name: "costs-middle-layer", Source: fileIOExperiment, Says: "buffering targets the middle layer: it makes system calls fewer",
 			Arms: []string{writeRung, bufferedRung}, Judge: judgeMiddleLayer,
 		},
 		{
-			Name: "costs-not-the-disk", Source: hierarchySource, Says: "the most expensive operation is not the disk, it is the system call",
+			Name: "costs-not-the-disk", Source: fileIOExperiment, Says: "the most expensive operation is not the disk, it is the system call",
 			Arms: []string{writeRung, syncRung, coldRung}, Judge: judgeNotTheDisk,
 		},
 	}
@@ -38,7 +38,7 @@ func costsClaims() []Claim {
 // rangeClaim is that some operations are all within a published range.
 func rangeClaim(name, says string, l level, rungs ...string) Claim {
 	return Claim{
-		Name: name, Source: hierarchySource, Says: says, Published: l.printed, Arms: rungs,
+		Name: name, Source: fileIOExperiment, Says: says, Published: l.printed, Arms: rungs,
 		Judge: func(e Evidence) Finding { return e.judgeRange(l, rungs) },
 	}
 }

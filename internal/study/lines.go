@@ -15,12 +15,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/trial"
 )
 
-// The documents that speak of lines.
-const (
-	fileIOExperiment   = "go-file-io-experiment"
-	efficientBuffering = "go-efficient-buffering"
-)
-
 // Lines asks what a buffer between a program and its file saves when the program
 // writes line by line, and what it costs when the program dies.
 //

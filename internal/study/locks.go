@@ -28,7 +28,7 @@ func Locks() Study {
 	return Study{
 		Name:      "locks",
 		Question:  "what do a lock for every step, a lock for readers and batches cost many goroutines",
-		Source:    fileExperiment,
+		Source:    fileIOExperiment,
 		Takes:     []string{TakesCount, TakesWriters},
 		Published: []Table{trilogy},
 		Arms:      locksArms,
@@ -38,13 +38,10 @@ func Locks() Study {
 	}
 }
 
-// fileExperiment is the document's name.
-const fileExperiment = "go-file-io-experiment"
-
 // trilogy is the summary as it was printed.
 var trilogy = Table{
 	Title:  "The trilogy as published",
-	Source: fileExperiment,
+	Source: fileIOExperiment,
 	Head:   []string{"Experiment", "Expensive Operation", "Batching Strategy", "Result"},
 	Rows: [][]string{
 		{"Atomic Counters", "Lock acquisition", "Batch updates per goroutine", "Faster"},

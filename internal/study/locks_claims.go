@@ -20,7 +20,7 @@ func locksClaims() []Claim {
 func batchedClaim() Claim {
 	mutex, batched := counterName("mutex"), counterName("batched")
 	return Claim{
-		Name: "locks-batched", Source: fileExperiment, Says: "to batch updates per goroutine is faster than a lock for each",
+		Name: "locks-batched", Source: fileIOExperiment, Says: "to batch updates per goroutine is faster than a lock for each",
 		Published: "faster", Arms: []string{mutex, batched},
 		Judge: func(e Evidence) Finding {
 			return ratio(e.Ratio(mutex, batched, PerRecord)).judge(more, NotHere,
@@ -33,7 +33,7 @@ func batchedClaim() Claim {
 func acquisitionClaim() Claim {
 	mutex, atomic := counterName("mutex"), counterName("atomic")
 	return Claim{
-		Name: "locks-acquisition", Source: fileExperiment, Says: "lock acquisition is the expensive operation of a counter",
+		Name: "locks-acquisition", Source: fileIOExperiment, Says: "lock acquisition is the expensive operation of a counter",
 		Arms: []string{mutex, atomic},
 		Judge: func(e Evidence) Finding {
 			return ratio(e.Ratio(mutex, atomic, PerRecord)).judge(more, NotHere,
@@ -46,7 +46,7 @@ func acquisitionClaim() Claim {
 func readersClaim(reads int64) Claim {
 	mutex, rwMutex := mapName(withMutex, reads), mapName(withRWMutex, reads)
 	return Claim{
-		Name: fmt.Sprintf("locks-rwmutex-%d", reads), Source: fileExperiment,
+		Name: fmt.Sprintf("locks-rwmutex-%d", reads), Source: fileIOExperiment,
 		Says:      fmt.Sprintf("a RWMutex is 2–3x as fast as a Mutex for a read-heavy map (%d %% reads)", reads),
 		Published: "2-3x, never measured", Arms: []string{mutex, rwMutex},
 		Judge: func(e Evidence) Finding {
@@ -65,7 +65,7 @@ func readersClaim(reads int64) Claim {
 func writeOnlyClaim() Claim {
 	mutex, rwMutex := mapName(withMutex, 0), mapName(withRWMutex, 0)
 	return Claim{
-		Name: "locks-write-only", Source: fileExperiment, Says: "with writes only a RWMutex is a little slower than a Mutex",
+		Name: "locks-write-only", Source: fileIOExperiment, Says: "with writes only a RWMutex is a little slower than a Mutex",
 		Published: "6.8 % slower, by the program's own run", Arms: []string{mutex, rwMutex},
 		Judge: func(e Evidence) Finding {
 			return ratio(e.Ratio(rwMutex, mutex, PerRecord)).judge(about(1.068, 1.05), NotHere,
@@ -79,7 +79,7 @@ func writeOnlyClaim() Claim {
 // answer is the same on any machine.
 func writersBlockClaim() Claim {
 	return Claim{
-		Name: "locks-write-blocks", Source: fileExperiment, Says: "write locks block everything",
+		Name: "locks-write-blocks", Source: fileIOExperiment, Says: "write locks block everything",
 		Arms: []string{heldLock},
 		Judge: func(e Evidence) Finding {
 			text := func(n float64) string { return fmt.Sprintf("%s of %d readers got in", whole(n), mapGoroutines) }

@@ -30,7 +30,7 @@ func Reading() Study {
 	return Study{
 		Name:     "reads",
 		Question: "what does it cost to read a file, by the size of the buffer and the way of reading",
-		Source:   bufferingArticle,
+		Source:   efficientBuffering,
 		Takes:    []string{TakesCount, TakesBuffer},
 		Arms:     readsArms,
 		Twin:     readName(blocksOf(4*holdfast.KiB), result.Warm),
@@ -38,9 +38,6 @@ func Reading() Study {
 		Claims:   readsClaims(),
 	}
 }
-
-// bufferingArticle is the document's name.
-const bufferingArticle = "go-efficient-buffering"
 
 // recordSize is how much the records' arms take of a buffer at once: more than
 // that, and bufio would not copy it but read it straight from the file.

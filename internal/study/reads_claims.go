@@ -22,7 +22,7 @@ func readsClaims() []Claim {
 func fourClaim() Claim {
 	four, eight := warmBlocks(4*holdfast.KiB), warmBlocks(8*holdfast.KiB)
 	return Claim{
-		Name: "reads-4k", Source: bufferingArticle, Says: "reading in 4 KB increments maps efficiently onto what lies below",
+		Name: "reads-4k", Source: efficientBuffering, Says: "reading in 4 KB increments maps efficiently onto what lies below",
 		Published: "4 KB", Arms: []string{four, eight},
 		Judge: func(e Evidence) Finding {
 			return ratio(e.Ratio(four, eight, PerRecord)).judge(atMost(1), NotHere,
@@ -37,7 +37,7 @@ func fourClaim() Claim {
 func fourFaultsClaim() Claim {
 	four, less := warmBlocks(4*holdfast.KiB), warmBlocks(2*holdfast.KiB)
 	return Claim{
-		Name: "reads-4k-faults", Source: bufferingArticle, Says: "reading in 4 KB increments minimizes page faults",
+		Name: "reads-4k-faults", Source: efficientBuffering, Says: "reading in 4 KB increments minimizes page faults",
 		Arms: []string{four, less},
 		Judge: func(e Evidence) Finding {
 			saved := e.saved(less, four, faultsPerPage)
@@ -73,7 +73,7 @@ func (e Evidence) saved(than, arm string, of Metric) stat.Summary {
 func inputCallsClaim() Claim {
 	small, large := warmRecords(4*holdfast.KiB), warmRecords(32*holdfast.KiB)
 	return Claim{
-		Name: "reads-32k-calls", Source: bufferingArticle, Says: "a buffer of 32 KB for input reduces system calls further than the usual 4 KB",
+		Name: "reads-32k-calls", Source: efficientBuffering, Says: "a buffer of 32 KB for input reduces system calls further than the usual 4 KB",
 		Arms: []string{small, large},
 		Judge: func(e Evidence) Finding {
 			return ratio(e.Ratio(small, large, Reads)).judge(about(8, 1.1), NeverSo,
@@ -86,7 +86,7 @@ func inputCallsClaim() Claim {
 func inputFasterClaim() Claim {
 	small, large := warmRecords(4*holdfast.KiB), warmRecords(32*holdfast.KiB)
 	return Claim{
-		Name: "reads-32k", Source: bufferingArticle, Says: "a buffer of 32 KB for input improves throughput over the usual 4 KB",
+		Name: "reads-32k", Source: efficientBuffering, Says: "a buffer of 32 KB for input improves throughput over the usual 4 KB",
 		Arms: []string{small, large},
 		Judge: func(e Evidence) Finding {
 			return ratio(e.Ratio(small, large, PerRecord)).judge(more, NotHere,
@@ -100,7 +100,7 @@ func inputFasterClaim() Claim {
 func bufferedReadsClaim(name string, cache result.Cache, from string) Claim {
 	without, with := readName(blocksOf(recordSize), cache), readName(recordsOf(4*holdfast.KiB), cache)
 	return Claim{
-		Name: name, Source: bufferingArticle, Says: fmt.Sprintf("buffered reads show significant gains (records of %d bytes, %s)", recordSize, from),
+		Name: name, Source: efficientBuffering, Says: fmt.Sprintf("buffered reads show significant gains (records of %d bytes, %s)", recordSize, from),
 		Published: "significant", Arms: []string{without, with},
 		Judge: func(e Evidence) Finding {
 			return ratio(e.Ratio(without, with, PerRecord)).judge(atLeast(significant), NotHere,
@@ -116,7 +116,7 @@ const significant = 1.5
 func cacheSizeClaim() Claim {
 	fits, large := warmBlocks(256*holdfast.KiB), warmBlocks(holdfast.MiB)
 	return Claim{
-		Name: "reads-cpu-cache", Source: bufferingArticle, Says: "CPU cache sizes influence the optimal buffer size (1 MiB is slower than 256 KiB)",
+		Name: "reads-cpu-cache", Source: efficientBuffering, Says: "CPU cache sizes influence the optimal buffer size (1 MiB is slower than 256 KiB)",
 		Arms: []string{large, fits},
 		Judge: func(e Evidence) Finding {
 			return ratio(e.Ratio(large, fits, PerRecord)).judge(more, NotHere,
@@ -130,7 +130,7 @@ func cacheSizeClaim() Claim {
 func readAheadClaim() Claim {
 	with, without := coldAccess(sys.Normal), coldAccess(sys.Random)
 	return Claim{
-		Name: "reads-read-ahead", Source: bufferingArticle, Says: "reading in 4 KB increments aligns with kernel read-ahead",
+		Name: "reads-read-ahead", Source: efficientBuffering, Says: "reading in 4 KB increments aligns with kernel read-ahead",
 		Arms: []string{without, with},
 		Judge: func(e Evidence) Finding {
 			return ratio(e.Ratio(without, with, PerRecord)).judge(atLeast(significant), NotHere,

@@ -28,15 +28,13 @@ func filesClaims() Study {
 	return Study{
 		Name:     "files",
 		Question: "what does a small file cost, among few and among many",
-		Source:   writerSource,
+		Source:   writerBenchmarks,
 		Arms:     filesArms,
 		Claims: []Claim{
 			filesCores(), filesRetries(), filesRate(), filesRateWith(), filesBatching(), filesContention(), filesCreate(), filesLinear(), filesBackoff(), filesOldMachine(),
 		},
 	}
 }
-
-const writerSource = "go-writer-package-benchmarks"
 
 // message is the original's: 12 bytes.
 const message = "hello world\n"
@@ -166,7 +164,7 @@ func cpusOf(benchmark string) int {
 
 func filesCores() Claim {
 	return Claim{
-		Name: "files-64-cores", Source: writerSource, Says: "64 cores fully utilize the worker pool", Published: "BenchmarkWriter-2",
+		Name: "files-64-cores", Source: writerBenchmarks, Says: "64 cores fully utilize the worker pool", Published: "BenchmarkWriter-2",
 		Judge: func(Evidence) Finding { return judgeCores("BenchmarkWriter-2", 64) },
 	}
 }
@@ -185,7 +183,7 @@ func writesPerSecond(t result.Trial) float64 { return float64(t.Records) / t.Ela
 
 func filesRetries() Claim {
 	return Claim{
-		Name: "files-8x-retries", Source: writerSource, Says: "disabling retries is 8 times as fast", Published: "114 ms, 14 ms for 1000 files",
+		Name: "files-8x-retries", Source: writerBenchmarks, Says: "disabling retries is 8 times as fast", Published: "114 ms, 14 ms for 1000 files",
 		Arms: []string{retriesOn, retriesOff},
 		Judge: func(e Evidence) Finding {
 			return ratio(e.Ratio(retriesOn, retriesOff, Elapsed)).judge(about(8, 1.5), NeverSo, "so it is",
@@ -202,7 +200,7 @@ const (
 
 func filesRate() Claim {
 	return Claim{
-		Name: "files-500k", Source: writerSource, Says: "500,000 writes a second without retries", Published: "0.065 s for 5500 writes",
+		Name: "files-500k", Source: writerBenchmarks, Says: "500,000 writes a second without retries", Published: "0.065 s for 5500 writes",
 		Arms: []string{retriesOff},
 		Judge: func(e Evidence) Finding {
 			return judgeRate(figure(e.Summary(retriesOff, writesPerSecond), perSecond), publishedFiles/publishedSeconds)
@@ -221,7 +219,7 @@ func judgeRate(m measured, bySource float64) Finding {
 
 func filesRateWith() Claim {
 	return Claim{
-		Name: "files-80k", Source: writerSource, Says: "80,000 to 100,000 writes a second with retries", Published: "96 rounds of 12.46 ms for 1000 files",
+		Name: "files-80k", Source: writerBenchmarks, Says: "80,000 to 100,000 writes a second with retries", Published: "96 rounds of 12.46 ms for 1000 files",
 		Arms: []string{retriesOn},
 		Judge: func(e Evidence) Finding {
 			return figure(e.Summary(retriesOn, writesPerSecond), perSecond).judge(about(90_000, 2), NotHere, "within a factor of two", "not within a factor of two")
@@ -237,7 +235,7 @@ var batches = []struct {
 
 func filesBatching() Claim {
 	return Claim{
-		Name: "files-batching", Source: writerSource, Says: "batching scales well", Published: "17, 37, 67 µs a file in batches of 1500, 3000, 5000",
+		Name: "files-batching", Source: writerBenchmarks, Says: "batching scales well", Published: "17, 37, 67 µs a file in batches of 1500, 3000, 5000",
 		Arms: []string{filesArm(3000), filesArm(300)},
 		Judge: func(e Evidence) Finding {
 			first, last := batches[0], batches[len(batches)-1]
@@ -259,7 +257,7 @@ func judgeScaling(here measured, published float64) Finding {
 
 func filesContention() Claim {
 	return Claim{
-		Name: "files-contention", Source: writerSource, Says: "I/O contention makes files dearer the more there are", Published: "10 µs a file, then 12.5, 37, 67",
+		Name: "files-contention", Source: writerBenchmarks, Says: "I/O contention makes files dearer the more there are", Published: "10 µs a file, then 12.5, 37, 67",
 		Arms: []string{filesArm(3000), filesArm(300)},
 		Judge: func(e Evidence) Finding {
 			return ratio(e.Ratio(filesArm(3000), filesArm(300), PerRecord)).judge(atLeast(1.5), NotHere, "a file among 3000 costs that many times one among 300",
@@ -270,7 +268,7 @@ func filesContention() Claim {
 
 func filesCreate() Claim {
 	return Claim{
-		Name: "files-create", Source: writerSource, Says: "creating the files (os.CreateTemp) dominates small runs", Published: "about 10 µs a file",
+		Name: "files-create", Source: writerBenchmarks, Says: "creating the files (os.CreateTemp) dominates small runs", Published: "about 10 µs a file",
 		Arms: []string{createTemp},
 		Judge: func(e Evidence) Finding {
 			share := func(t result.Trial) float64 { return float64(t.Open) / float64(t.Elapsed) }
@@ -281,7 +279,7 @@ func filesCreate() Claim {
 
 func filesLinear() Claim {
 	return Claim{
-		Name: "files-memory", Source: writerSource, Says: "memory grows linearly with the files", Published: "4.6 KiB and 9 allocations a file",
+		Name: "files-memory", Source: writerBenchmarks, Says: "memory grows linearly with the files", Published: "4.6 KiB and 9 allocations a file",
 		Arms: []string{filesArm(3000), filesArm(300)},
 		Judge: func(e Evidence) Finding {
 			allocated := func(t result.Trial) float64 { return float64(t.Allocated) / float64(t.Records) }
@@ -292,7 +290,7 @@ func filesLinear() Claim {
 
 func filesBackoff() Claim {
 	return Claim{
-		Name: "files-backoff", Source: writerSource, Says: "the backoff is capped at 1000 ms", Published: "base 100 ms, cap 1000 ms",
+		Name: "files-backoff", Source: writerBenchmarks, Says: "the backoff is capped at 1000 ms", Published: "base 100 ms, cap 1000 ms",
 		Judge: func(Evidence) Finding {
 			return Finding{Verdict: NotChecked, Why: "it is said of that package's code, which is not run here; its pauses were seen to reach 1600 ms"}
 		},
@@ -301,7 +299,7 @@ func filesBackoff() Claim {
 
 func filesOldMachine() Claim {
 	return Claim{
-		Name: "files-40x", Source: writerSource, Says: "an EPYC of 64 cores is 40 times as fast as an i7-4510U", Published: "1.2 ms, 47 ms for 100 files",
+		Name: "files-40x", Source: writerBenchmarks, Says: "an EPYC of 64 cores is 40 times as fast as an i7-4510U", Published: "1.2 ms, 47 ms for 100 files",
 		Judge: func(Evidence) Finding {
 			return Finding{Verdict: NotChecked, Why: "it takes both machines"}
 		},

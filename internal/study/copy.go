@@ -27,15 +27,13 @@ func copyClaims() Study {
 	return Study{
 		Name:     "copy",
 		Question: "what does the size of the buffer do to a copy, on this file system",
-		Source:   tlpiSource,
+		Source:   copyBufferSizes,
 		Arms:     copyArms,
 		Claims: []Claim{
 			copyLarger(), copySlip(), copyBtrfs(), copyExt4(), copyJFS(), copyUser(), copySystem(), copySyncLarger(), copySyncByte(), copySyncAverage(),
 		},
 	}
 }
-
-const tlpiSource = "tlpi-copy-buffer-sizes"
 
 // oddBuffer is the original's slip for 16384: every write but the first of four
 // begins within a page.
@@ -187,7 +185,7 @@ func onFileSystem(name, folder string, judge func(Evidence) Finding) func(Eviden
 
 func copyLarger() Claim {
 	return Claim{
-		Name: "copy-larger", Source: tlpiSource, Says: "a bigger buffer performs better", Published: "512 B before 4096 B before 65536 B",
+		Name: "copy-larger", Source: copyBufferSizes, Says: "a bigger buffer performs better", Published: "512 B before 4096 B before 65536 B",
 		Arms: []string{copyArm(512), copyArm(4096), copyArm(65536)},
 		Judge: func(e Evidence) Finding {
 			first := ratio(e.Ratio(copyArm(512), copyArm(4096), written))
@@ -207,7 +205,7 @@ func userOf8MB(t result.Trial) float64 { return float64(t.User) / float64(t.Size
 
 func copySlip() Claim {
 	return Claim{
-		Name: "copy-user-16284", Source: tlpiSource, Says: "from 8 MB on user time is near zero for a buffer of 16284 bytes, unlike others", Published: "0 s, by a clock of 1 ms",
+		Name: "copy-user-16284", Source: copyBufferSizes, Says: "from 8 MB on user time is near zero for a buffer of 16284 bytes, unlike others", Published: "0 s, by a clock of 1 ms",
 		Arms: []string{copyArm(oddBuffer), copyArm(16384)},
 		Judge: func(e Evidence) Finding {
 			odd, even := figure(e.Summary(copyArm(oddBuffer), userOf8MB), duration), figure(e.Summary(copyArm(16384), userOf8MB), duration)
@@ -231,7 +229,7 @@ func copySlip() Claim {
 
 func copyBtrfs() Claim {
 	return Claim{
-		Name: "copy-btrfs-16284", Source: tlpiSource, Says: "btrfs takes longer with 16284 bytes than with 4096", Published: "longer",
+		Name: "copy-btrfs-16284", Source: copyBufferSizes, Says: "btrfs takes longer with 16284 bytes than with 4096", Published: "longer",
 		Arms: []string{copyArm(oddBuffer), copyArm(4096)},
 		Judge: onFileSystem("btrfs", "A_FOLDER_ON_BTRFS", func(e Evidence) Finding {
 			return ratio(e.Ratio(copyArm(oddBuffer), copyArm(4096), written)).judge(atLeast(1), NotHere, "so it does", "it takes less")
@@ -241,7 +239,7 @@ func copyBtrfs() Claim {
 
 func copyExt4() Claim {
 	return Claim{
-		Name: "copy-ext4-4096", Source: tlpiSource, Says: "ext4 peaks at 4096 bytes and gets slower with larger buffers", Published: "0.110 s at 4096, 0.133 s at 65536",
+		Name: "copy-ext4-4096", Source: copyBufferSizes, Says: "ext4 peaks at 4096 bytes and gets slower with larger buffers", Published: "0.110 s at 4096, 0.133 s at 65536",
 		Arms: []string{copyArm(65536), copyArm(4096)},
 		Judge: onFileSystem("ext4", "A_FOLDER_ON_EXT4", func(e Evidence) Finding {
 			return ratio(e.Ratio(copyArm(65536), copyArm(4096), written)).judge(atLeast(1), NotHere, "65536 bytes take longer", "65536 bytes take less than 4096")
@@ -251,7 +249,7 @@ func copyExt4() Claim {
 
 func copyJFS() Claim {
 	return Claim{
-		Name: "copy-jfs-small", Source: tlpiSource, Says: "jfs is the fastest with small buffers, btrfs the slowest", Published: "66 s, 114 s for 100 MB by single bytes",
+		Name: "copy-jfs-small", Source: copyBufferSizes, Says: "jfs is the fastest with small buffers, btrfs the slowest", Published: "66 s, 114 s for 100 MB by single bytes",
 		Judge: func(e Evidence) Finding {
 			return Finding{Verdict: NotChecked, Why: fmt.Sprintf("it takes jfs and btrfs side by side, and this folder is on %s", e.Fact("file system"))}
 		},
@@ -260,7 +258,7 @@ func copyJFS() Claim {
 
 func copyUser() Claim {
 	return Claim{
-		Name: "copy-user-negligible", Source: tlpiSource, Says: "user CPU time is negligible with buffers larger than 4096", Published: "0 to 5 of 111 to 197 ms",
+		Name: "copy-user-negligible", Source: copyBufferSizes, Says: "user CPU time is negligible with buffers larger than 4096", Published: "0 to 5 of 111 to 197 ms",
 		Arms: []string{copyArm(65536)},
 		Judge: func(e Evidence) Finding {
 			s := figure(e.Summary(copyArm(65536), userShare), percent)
@@ -271,7 +269,7 @@ func copyUser() Claim {
 
 func copySystem() Claim {
 	return Claim{
-		Name: "copy-system", Source: tlpiSource, Says: "with small buffers the time is spent in the kernel, hardly any in user space", Published: "67 s of 77 s",
+		Name: "copy-system", Source: copyBufferSizes, Says: "with small buffers the time is spent in the kernel, hardly any in user space", Published: "67 s of 77 s",
 		Arms: []string{copyArm(1)},
 		Judge: func(e Evidence) Finding {
 			system := func(t result.Trial) float64 { return 1 - userShare(t) }
@@ -283,7 +281,7 @@ func copySystem() Claim {
 
 func copySyncLarger() Claim {
 	return Claim{
-		Name: "copy-osync-larger", Source: tlpiSource, Says: "with O_SYNC too, the bigger the buffer the better",
+		Name: "copy-osync-larger", Source: copyBufferSizes, Says: "with O_SYNC too, the bigger the buffer the better",
 		Arms: []string{syncArm(1), syncArm(4096)},
 		Judge: func(e Evidence) Finding {
 			perByte := func(t result.Trial) float64 { return float64(t.Write) / float64(t.Size) }
@@ -299,7 +297,7 @@ func wholeMebibyte(size float64) Metric {
 
 func copySyncByte() Claim {
 	return Claim{
-		Name: "copy-osync-byte", Source: tlpiSource, Says: "1 MB by single bytes with O_SYNC takes 1582 s", Published: "1582 s",
+		Name: "copy-osync-byte", Source: copyBufferSizes, Says: "1 MB by single bytes with O_SYNC takes 1582 s", Published: "1582 s",
 		Arms: []string{syncArm(1)},
 		Judge: func(e Evidence) Finding {
 			s := figure(e.Summary(syncArm(1), wholeMebibyte(1)), duration)
@@ -319,7 +317,7 @@ const (
 
 func copySyncAverage() Claim {
 	return Claim{
-		Name: "copy-osync-two", Source: tlpiSource, Says: "two bytes a write take a 37th of the time of one", Published: "1582 s, 42.2 s",
+		Name: "copy-osync-two", Source: copyBufferSizes, Says: "two bytes a write take a 37th of the time of one", Published: "1582 s, 42.2 s",
 		Arms: []string{syncArm(1), syncArm(2)},
 		Judge: func(e Evidence) Finding {
 			one, two := wholeMebibyte(1), wholeMebibyte(2)
