@@ -89,20 +89,13 @@ func both(a, b Finding) Finding {
 // A callsSlack is how many calls the program makes beside, such as the runtime's.
 const callsSlack = 64
 
-// allTrials is the median of an arm's trials with the least and the most of them:
-// for what is counted, and does not vary as a time does.
-func allTrials(e Evidence, arm string, of Metric, text func(float64) string) measured {
-	samples := e.samples(arm, of)
-	return measured{e.Median(arm, of), stat.Quantile(samples, 0), stat.Quantile(samples, 1), text}
-}
-
 // callsClaim is that a buffer of 4 KiB makes 256 calls of 1,048,576.
 func callsClaim() Claim {
 	raw, libc := byteArm(toRead, noBuffering, result.Warm), byteArm(toRead, libcBuffering, result.Warm)
 	rawOut, libcOut := byteArm(toWrite, noBuffering, result.Warm), byteArm(toWrite, libcBuffering, result.Warm)
 	judge := func(e Evidence) Finding {
 		of := func(d direction, raw, libc string) Finding {
-			without, with := allTrials(e, raw, callsIn(d), whole), allTrials(e, libc, callsIn(d), whole)
+			without, with := e.allTrials(raw, callsIn(d), whole), e.allTrials(libc, callsIn(d), whole)
 			n := e.Median(raw, func(t result.Trial) float64 { return float64(t.Records) })
 			blocks := math.Ceil(n / cBuffer)
 			holds := "a call without a buffer is a system call, and with it only the one that empties or fills it"
@@ -130,7 +123,7 @@ func readsMoreClaim() Claim {
 	return Claim{
 		Name: "bytes-kernel-reads-more", Says: "the kernel reads more than requested and keeps it for later (double buffering)", Arms: []string{oneByte},
 		Judge: func(e Evidence) Finding {
-			cached := allTrials(e, oneByte, Value(bytesAfter), func(x float64) string { return whole(x) + " bytes" })
+			cached := e.allTrials(oneByte, Value(bytesAfter), func(x float64) string { return whole(x) + " bytes" })
 			holds := fmt.Sprintf("asked for one byte, it read %s from the disk and kept them in the page cache", whole(e.Median(oneByte, fromDisk)))
 			f := cached.judge(atLeast(2), NotHere, holds, "the file system keeps nothing of it in the page cache")
 			if f.Measured != "" {

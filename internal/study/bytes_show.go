@@ -120,7 +120,7 @@ func savings(e Evidence, cache result.Cache) Table {
 		Notes: []string{"A part of no_buffering's time, by the ratios of the same rounds, with their 95 % intervals; the last row is a ratio of times."},
 	}
 	row := func(name string, of func(d direction) measured) {
-		t.Rows = append(t.Rows, []string{name, orNothing(of(toRead)), orNothing(of(toWrite))})
+		t.Rows = append(t.Rows, []string{name, of(toRead).orDash(), of(toWrite).orDash()})
 	}
 	for _, p := range programs[1:] {
 		row(p, func(d direction) measured { return saved(e, byteArm(d, p, cache), byteArm(d, noBuffering, cache)) })
@@ -129,13 +129,6 @@ func savings(e Evidence, cache result.Cache) Table {
 		return ratio(e.Ratio(byteArm(d, diyBuffering, cache), byteArm(d, libcBuffering, cache), PerRecord))
 	})
 	return t
-}
-
-func orNothing(m measured) string {
-	if text := m.String(); text != "" {
-		return text
-	}
-	return dash
 }
 
 // byteWaysTable shows every way in one direction from one state of the cache.
@@ -171,10 +164,10 @@ func figuresOf(e Evidence, d direction, arm, base string) []string {
 	if _, ok := e.Cell(arm); !ok {
 		return append([]string{notRun(e, arm)}, strings.Split(strings.Repeat(" ", len(figuresHead(d))-2), " ")...)
 	}
-	of := func(f func(result.Trial) float64) string { return duration(e.Median(arm, f)) }
+	of := func(m Metric) string { return duration(e.Median(arm, m)) }
 	perByte := e.Median(arm, PerRecord)
 	row := []string{
-		figure(e.Summary(arm, PerRecord), digits).String(), digits(1e9 / perByte / (1 << 20)),
+		median(e.Summary(arm, PerRecord), digits), digits(1e9 / perByte / (1 << 20)),
 		of(func(t result.Trial) float64 { return float64(t.User) }),
 		of(func(t result.Trial) float64 { return float64(t.System) }),
 		of(func(t result.Trial) float64 { return float64(t.Read + t.Write) }),
@@ -184,7 +177,7 @@ func figuresOf(e Evidence, d direction, arm, base string) []string {
 	}
 	return append(row,
 		of(func(t result.Trial) float64 { return float64(t.Close) }),
-		whole(e.Median(arm, func(t result.Trial) float64 { return float64(t.Allocations) })),
+		whole(e.Median(arm, allocations)),
 		against(e, arm, base))
 }
 
@@ -193,11 +186,7 @@ func against(e Evidence, arm, base string) string {
 	if arm == base {
 		return "1x"
 	}
-	c := e.Ratio(arm, base, PerRecord)
-	if math.IsNaN(c.Ratio) {
-		return dash
-	}
-	return ratio(c).String() + " " + string(c.Verdict)
+	return compared(e.Ratio(arm, base, PerRecord))
 }
 
 // setvbufTable shows stdio's modes and sizes of buffer.

@@ -3,6 +3,7 @@ package study
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/holdfast-go/holdfast/internal/stat"
 )
@@ -102,9 +103,17 @@ func figure(s stat.Summary, text func(float64) string) measured {
 	return measured{s.Median, s.Low, s.High, text}
 }
 
-// times prints a ratio: 19.3x, 1,394x.
-func times(x float64) string { return digits(x) + "x" }
+// allTrials is the median of an arm's trials with the least and the most of them:
+// for what is counted, and does not vary by chance as a time does.
+func (e Evidence) allTrials(arm string, of Metric, text func(float64) string) measured {
+	samples := e.samples(arm, of)
+	if len(samples) == 0 {
+		return measured{math.NaN(), math.NaN(), math.NaN(), text}
+	}
+	return measured{e.Median(arm, of), slices.Min(samples), slices.Max(samples), text}
+}
 
+// String is empty where nothing was measured.
 func (m measured) String() string {
 	switch {
 	case math.IsNaN(m.value):

@@ -104,10 +104,10 @@ func stepsTable(e Evidence, rungs []rung) Table {
 		step, word := dash, dash
 		if i > 0 {
 			c := e.Ratio(r.name, rungs[i-1].name, PerRecord)
-			step, word = orDash(c.Ratio, ratio(c).String()), string(c.Verdict)
+			step, word = ratio(c).orDash(), string(c.Verdict)
 		}
 		all := e.Ratio(r.name, callRung, PerRecord)
-		t.Rows = append(t.Rows, []string{r.name, duration(e.height(r)), step, word, orDash(all.Ratio, digits(all.Ratio)+"x")})
+		t.Rows = append(t.Rows, []string{r.name, duration(e.height(r)), step, word, times(all.Ratio)})
 	}
 	return t
 }
@@ -186,19 +186,6 @@ func countsTable(e Evidence) Table {
 // bufferedCalls is how many write calls a record of 40 bytes needs with a buffer of
 // 4 KiB.
 const bufferedCalls = float64(len(theRecord)) / (4 << 10)
-
-// each divides a figure of a trial by its operations.
-func each(of Metric) Metric {
-	return func(t result.Trial) float64 { return of(t) / float64(t.Records) }
-}
-
-func minorFaults(t result.Trial) float64 { return float64(t.MinorFaults) }
-
-// voluntarySwitches are those of threads that went to sleep: a thread whose time was
-// up was none of the operation's doing.
-func voluntarySwitches(t result.Trial) float64 { return float64(t.VoluntarySwitches) }
-
-func allSwitches(t result.Trial) float64 { return float64(t.VoluntarySwitches + t.ForcedSwitches) }
 
 // ladderPicture has the published range under each dot.
 func ladderPicture(e Evidence, rungs []rung) *chart.Dots {

@@ -3,6 +3,7 @@ package study
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/holdfast-go/holdfast/internal/machine"
 	"github.com/holdfast-go/holdfast/internal/result"
@@ -27,26 +28,6 @@ func EvidenceOf(run result.Run) Evidence {
 	return e
 }
 
-// A Metric is a figure of one trial.
-type Metric func(result.Trial) float64
-
-// Elapsed is the time of a trial in nanoseconds.
-func Elapsed(t result.Trial) float64 { return float64(t.Elapsed) }
-
-// PerRecord is the time of one record in nanoseconds.
-func PerRecord(t result.Trial) float64 { return float64(t.Elapsed) / float64(t.Records) }
-
-// Value is what the arm told under that name.
-func Value(name string) Metric {
-	return func(t result.Trial) float64 {
-		v, ok := t.Values[name]
-		if !ok {
-			return math.NaN()
-		}
-		return v
-	}
-}
-
 // Rounds returns how many rounds are whole.
 func (e Evidence) Rounds() int { return e.run.Rounds() }
 
@@ -67,6 +48,11 @@ func (e Evidence) Arms() (arms []result.Cell) {
 		}
 	}
 	return arms
+}
+
+// inGroups returns the arms whose group begins so.
+func (e Evidence) inGroups(prefix string) []result.Cell {
+	return slices.DeleteFunc(e.Arms(), func(c result.Cell) bool { return !strings.HasPrefix(c.Group, prefix) })
 }
 
 // Missing says why an arm was not run, or is empty.
@@ -100,10 +86,9 @@ func (e Evidence) Summary(arm string, of Metric) stat.Summary {
 	return stat.Summarize(e.samples(arm, of))
 }
 
-// Median is NaN for an arm that was not run.
-func (e Evidence) Median(arm string, of Metric) float64 {
-	return stat.Quantile(e.samples(arm, of), 0.5)
-}
+// Median is that of Summary: NaN for an arm that was not run, or of which a round
+// lacks the figure.
+func (e Evidence) Median(arm string, of Metric) float64 { return e.Summary(arm, of).Median }
 
 // Ratio returns how many times as large the figure of one arm is as that of
 // another, round by round: its interval is at 95 % for this one ratio.
@@ -122,22 +107,6 @@ func (e Evidence) Counted(arm string) (calls result.SystemCalls, records int64, 
 		return calls, 0, false
 	}
 	return *t.SystemCalls, t.Records, true
-}
-
-// Writes and Reads are the calls of a trial that the kernel counted; NaN where it
-// does not count.
-func Writes(t result.Trial) float64 {
-	if t.IO == nil {
-		return math.NaN()
-	}
-	return float64(t.IO.Writes)
-}
-
-func Reads(t result.Trial) float64 {
-	if t.IO == nil {
-		return math.NaN()
-	}
-	return float64(t.IO.Reads)
 }
 
 // Fact returns a fact of the machine, such as "file system", or "unknown".

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -22,23 +23,16 @@ var latencyHead = []string{"the documents say", "figure"}
 func latencySaid() Table {
 	t := Table{Title: "What the documents say of latency", Source: efficientBuffering + ", " + fileIOExperiment, Head: latencyHead}
 	for _, c := range latencyClaims() {
-		t.Rows = append(t.Rows, []string{c.Says, textOrDash(c.Published)})
+		t.Rows = append(t.Rows, []string{c.Says, cmp.Or(c.Published, dash)})
 	}
 	return t
-}
-
-func textOrDash(text string) string {
-	if text == "" {
-		return dash
-	}
-	return text
 }
 
 func showLatency(e Evidence) Shown {
 	said := Table{Title: "What was measured of it", Head: append(slices.Clone(latencyHead), "verdict")}
 	for _, c := range latencyClaims() {
 		f := c.Find(e)
-		said.Rows = append(said.Rows, []string{c.Says, textOrDash(f.Measured), string(f.Verdict)})
+		said.Rows = append(said.Rows, []string{c.Says, cmp.Or(f.Measured, dash), string(f.Verdict)})
 	}
 	l := latencyEvidence{e}
 	return Shown{
@@ -87,30 +81,24 @@ func quantiles(d result.Latency) (texts []string) {
 	return texts
 }
 
-// of returns the arms of groups, and those of them that could not be run, by a row
-// that says so.
+// table adds a row for each arm of the groups; one that could not be run has dashes
+// and a note that says why.
 func (l latencyEvidence) table(t Table, row func(result.Cell) []string, groups ...string) Table {
 	for _, c := range l.Arms() {
 		if slices.Contains(groups, c.Group) {
-			t.Rows = append(t.Rows, append([]string{inGroup(c.Name)}, row(c)...))
+			t.Rows = append(t.Rows, append([]string{short(c.Name)}, row(c)...))
 		}
 	}
 	for _, m := range l.run.Header.Missing {
 		if group, _, _ := strings.Cut(m.Cell, "/"); slices.Contains(groups, group) {
 			none := slices.Repeat([]string{dash}, len(t.Head)-1)
-			t.Rows = append(t.Rows, append([]string{inGroup(m.Cell)}, none...))
-			if note := inGroup(m.Cell) + " was not run: " + m.Why; !slices.Contains(t.Notes, note) {
+			t.Rows = append(t.Rows, append([]string{short(m.Cell)}, none...))
+			if note := short(m.Cell) + " was not run: " + m.Why; !slices.Contains(t.Notes, note) {
 				t.Notes = append(t.Notes, note)
 			}
 		}
 	}
 	return t
-}
-
-// inGroup is an arm's name without its group.
-func inGroup(arm string) string {
-	_, name, _ := strings.Cut(arm, "/")
-	return name
 }
 
 func (l latencyEvidence) writes() Table {
@@ -125,7 +113,7 @@ func (l latencyEvidence) writes() Table {
 	return l.table(t, func(c result.Cell) []string {
 		all := l.all(c.Name, response)
 		uneven := percentile(all.P999) / percentile(all.P50)
-		return append(quantiles(all), orDash(uneven, times(uneven)), l.against(c, p50), l.against(c, p999))
+		return append(quantiles(all), times(uneven), l.against(c, p50), l.against(c, p999))
 	}, inWrites, inDurable)
 }
 
@@ -141,7 +129,7 @@ func (l latencyEvidence) payments() Table {
 		calls := outletOf(c).calls(c.Records, c.RecordBytes)
 		row := []string{whole(float64(calls)), whole(l.Median(c.Name, Writes))}
 		row = append(row, l.payers(l.all(c.Name, response), calls, c.Records)...)
-		return append(row, duration(l.Median(c.Name, func(t result.Trial) float64 { return float64(t.CPU()) / float64(t.Records) })))
+		return append(row, duration(l.Median(c.Name, cpuTime)))
 	}, inWrites, inDurable)
 }
 
@@ -151,11 +139,7 @@ func (l latencyEvidence) against(c result.Cell, of Metric) string {
 	if c.Group != inWrites || c.Name == plain || outletOf(c).by == byNothing {
 		return dash
 	}
-	r := l.Ratio(c.Name, plain, of)
-	if math.IsNaN(r.Ratio) {
-		return dash
-	}
-	return fmt.Sprintf("%s %s", ratio(r), r.Verdict)
+	return compared(l.Ratio(c.Name, plain, of))
 }
 
 // clock is what timing one Write takes.
@@ -224,9 +208,9 @@ func (l latencyEvidence) visible() Table {
 		longest := l.Summary(c.Name, Value("visible_max_ns"))
 		return []string{
 			duration(float64(o.wait(c.Records, c.RecordBytes))),
-			figure(l.Summary(c.Name, Value("visible_p50_ns")), duration).String(),
+			median(l.Summary(c.Name, Value("visible_p50_ns")), duration),
 			duration(l.Median(c.Name, Value("visible_p99_ns"))),
-			figure(longest, duration).String(),
+			median(longest, duration),
 			timeBound(o.promise()),
 			beyond(longest.Median, o.promise()),
 			whole(l.Median(c.Name, Value("visible_count"))),
@@ -238,8 +222,8 @@ func (l latencyEvidence) visible() Table {
 func (l latencyEvidence) looks(name string) float64 {
 	most := math.NaN()
 	for _, c := range l.Arms() {
-		if m := l.Median(c.Name, Value(name)); c.Group == inSight && !(m <= most) {
-			most = m
+		if c.Group == inSight {
+			most = larger(most, l.Median(c.Name, Value(name)))
 		}
 	}
 	return most
@@ -296,13 +280,7 @@ func (l latencyEvidence) killed() Table {
 }
 
 // most is the largest value of an arm's rounds.
-func (l latencyEvidence) most(arm, name string) float64 {
-	samples := l.samples(arm, Value(name))
-	if len(samples) == 0 {
-		return math.NaN()
-	}
-	return slices.Max(samples)
-}
+func (l latencyEvidence) most(arm, name string) float64 { return worst(l.Trials(arm), name) }
 
 func (l latencyEvidence) memory() Table {
 	t := Table{
@@ -315,13 +293,13 @@ func (l latencyEvidence) memory() Table {
 	return l.table(t, func(c result.Cell) []string {
 		heap, after := l.Median(c.Name, Value("heap_bytes")), l.Median(c.Name, Value("heap_written_bytes"))
 		predicted := float64(c.Writers) * l.buffers(c)
-		return []string{orDash(predicted, whole(predicted)), whole(heap), whole(heap / float64(c.Writers)), whole(after)}
+		return []string{whole(predicted), whole(heap), whole(heap / float64(c.Writers)), whole(after)}
 	}, inMemory)
 }
 
 // buffers is how much one is to take; NaN for one without limit.
 func (l latencyEvidence) buffers(c result.Cell) float64 {
-	switch name := inGroup(c.Name); {
+	switch name := short(c.Name); {
 	case strings.HasPrefix(name, bytesBuffer):
 		return math.NaN()
 	case strings.HasPrefix(name, byHoldfast):
@@ -332,7 +310,7 @@ func (l latencyEvidence) buffers(c result.Cell) float64 {
 
 // outletOf is the outlet of an arm.
 func outletOf(c result.Cell) outlet {
-	name := inGroup(c.Name)
+	name := short(c.Name)
 	for _, by := range []string{byBufio, byHoldfast, byFile} {
 		if strings.HasPrefix(name, by) {
 			return outlet{by, c.Policy}
@@ -347,7 +325,7 @@ func (l latencyEvidence) picture() *chart.Dots {
 		if c.Group != inWrites && c.Group != inDurable {
 			continue
 		}
-		r := chart.Row{Label: inGroup(c.Name)}
+		r := chart.Row{Label: short(c.Name)}
 		for i, of := range []Metric{p50, p99, p999, longestOf} {
 			s := l.Summary(c.Name, of)
 			if !math.IsNaN(s.Median) {

@@ -80,7 +80,7 @@ func TestLatencyTakesItsSettings(t *testing.T) {
 		var got []string
 		for _, a := range Latency().Arms(c) {
 			if a.Group == group {
-				got = append(got, inGroup(a.Name))
+				got = append(got, short(a.Name))
 			}
 		}
 		if !slices.Equal(got, want) {

@@ -105,7 +105,7 @@ func lineCallClaims() []Claim {
 		Says: "through a buffer of 4 KiB 100,000 lines take 25–50 system calls", Published: "25–50",
 		Arms: []string{publishedBuffered},
 		Judge: func(e Evidence) Finding {
-			return lineCount(e, publishedBuffered, writeCalls, whole).judge(span{25, 50}, NeverSo,
+			return e.allTrials(publishedBuffered, writeCalls, whole).judge(span{25, 50}, NeverSo,
 				"so few were counted", "3,988,890 bytes by 4096 at a time are 974 writes")
 		},
 	}, {
@@ -114,7 +114,7 @@ func lineCallClaims() []Claim {
 		Arms: []string{publishedBuffered},
 		Judge: func(e Evidence) Finding {
 			at28 := func(calls float64) string { return fmt.Sprintf("%.3g ms", calls*2.8e-3) }
-			return lineCount(e, publishedBuffered, writeCalls, at28).judge(about(30, 1.5), NeverSo,
+			return e.allTrials(publishedBuffered, writeCalls, at28).judge(about(30, 1.5), NeverSo,
 				"so few flushes were counted", "by the document's own 2.8 µs a flush: there are 974 of them, and each copies 4 KiB")
 		},
 	}, {
@@ -122,20 +122,10 @@ func lineCallClaims() []Claim {
 		Says: "10,000 writes without a buffer are 10,000 system calls", Published: "10,000",
 		Arms: []string{constantWrite},
 		Judge: func(e Evidence) Finding {
-			return lineCount(e, constantWrite, writeCalls, whole).judge(about(10_000, 1.01), NotHere,
+			return e.allTrials(constantWrite, writeCalls, whole).judge(about(10_000, 1.01), NotHere,
 				"a write is a call", "so many were counted")
 		},
 	}}
-}
-
-// lineCount is a count with its least and its most: where every trial has the
-// same, it needs no interval of chance.
-func lineCount(e Evidence, arm string, of Metric, text func(float64) string) measured {
-	samples := e.samples(arm, of)
-	if len(samples) == 0 {
-		return measured{math.NaN(), math.NaN(), math.NaN(), text}
-	}
-	return measured{e.Median(arm, of), slices.Min(samples), slices.Max(samples), text}
 }
 
 func lineLossClaims() []Claim {
@@ -149,7 +139,7 @@ func lineLossClaims() []Claim {
 		Says: "without a buffer a crash loses less: what was written persists at once",
 		Arms: []string{crashWrite},
 		Judge: func(e Evidence) Finding {
-			return lineCount(e, crashWrite, Value(lostLines), linesText).judge(atMost(0), NotHere,
+			return e.allTrials(crashWrite, Value(lostLines), linesText).judge(atMost(0), NotHere,
 				"a killed process loses none; a power cut would still take what the kernel has not written, for no sync was made",
 				"accepted lines are not in the file")
 		},
@@ -159,7 +149,7 @@ func lineLossClaims() []Claim {
 		Arms: []string{forgottenBufio},
 		Judge: func(e Evidence) Finding {
 			bytes := func(x float64) string { return whole(x) + " bytes" }
-			return lineCount(e, forgottenBufio, Value(lostBytes), bytes).judge(atLeast(1), NotHere,
+			return e.allTrials(forgottenBufio, Value(lostBytes), bytes).judge(atLeast(1), NotHere,
 				"the file ends where the last full buffer did", "the file has all")
 		},
 	}}
@@ -169,7 +159,7 @@ func linesText(x float64) string { return whole(x) + " lines" }
 
 // judgeCrash looks at all kills: one may come when the buffer is just empty.
 func judgeCrash(e Evidence) Finding {
-	m := lineCount(e, crashBufio, Value(lostLines), linesText)
+	m := e.allTrials(crashBufio, Value(lostLines), linesText)
 	f := Finding{Measured: m.String(), Verdict: Holds, Why: "lines that were accepted are not in the file of the killed process"}
 	switch {
 	case math.IsNaN(m.high):
@@ -209,7 +199,7 @@ func valueClaims() []Claim {
 
 // judgeBoth holds if what both arms tell is in its span, in every round.
 func judgeBoth(e Evidence, name string, without, with span) Finding {
-	plain, buffered := lineCount(e, valuesWrite, Value(name), whole), lineCount(e, valuesBufio, Value(name), whole)
+	plain, buffered := e.allTrials(valuesWrite, Value(name), whole), e.allTrials(valuesBufio, Value(name), whole)
 	f := Finding{Measured: plain.String() + " → " + buffered.String()}
 	a, b := without.place(plain.low, plain.high), with.place(buffered.low, buffered.high)
 	switch {

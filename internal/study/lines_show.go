@@ -125,7 +125,7 @@ func lineBenchmarks(e Evidence) Table {
 	}
 	if _, ok := e.Cell(valuesWrite); ok {
 		t.Notes = append(t.Notes, fmt.Sprintf("the buffer makes an operation %s as fast (published: 62.3x); write calls of one: %s and %s",
-			orDash(e.Median(valuesBufio, perOp), ratio(e.Ratio(valuesWrite, valuesBufio, perOp)).String()),
+			ratio(e.Ratio(valuesWrite, valuesBufio, perOp)).orDash(),
 			whole(e.Median(valuesWrite, callsPerOp)), whole(e.Median(valuesBufio, callsPerOp))))
 		t.Notes = append(t.Notes, `"no slice" keeps the constant in one slice: made anew for each record it escapes, and those are the 10,000 allocations`)
 	}
@@ -152,16 +152,6 @@ func writeCalls(t result.Trial) float64 {
 		return Value(predictedCalls)(t)
 	}
 	return Writes(t)
-}
-
-func userTime(t result.Trial) float64   { return float64(t.User) / float64(t.Records) }
-func systemTime(t result.Trial) float64 { return float64(t.System) / float64(t.Records) }
-func cpuTime(t result.Trial) float64    { return float64(t.CPU()) / float64(t.Records) }
-func allocations(t result.Trial) float64 {
-	return float64(t.Allocations) / float64(t.Records)
-}
-func mebibytes(t result.Trial) float64 {
-	return float64(t.Size) / (1 << 20) / t.Elapsed.Seconds()
 }
 
 // lineDoes says of each group what its arms do.
@@ -195,7 +185,7 @@ func lineCosts(e Evidence, group string) Table {
 		t.Rows = append(t.Rows, row)
 	}
 	for _, arm := range missing {
-		t.Rows = append(t.Rows, []string{short(arm), "not run: " + e.Missing(arm)})
+		t.Rows = append(t.Rows, []string{short(arm), notRun(e, arm)})
 	}
 	t.Notes = lineCostNotes(e, group)
 	return t
@@ -206,12 +196,12 @@ func lineCost(e Evidence, arm string) []string {
 	median := func(of Metric) float64 { return e.Median(arm, of) }
 	return []string{
 		short(arm), whole(float64(c.Records)), duration(median(Elapsed)),
-		orDash(median(PerRecord), figure(e.Summary(arm, PerRecord), duration).String()),
+		figure(e.Summary(arm, PerRecord), duration).orDash(),
 		duration(lineNet(e, arm).Median),
 		duration(median(userTime)), duration(median(systemTime)),
 		whole(median(Value(predictedCalls))), whole(median(Writes)),
-		orDash(median(allocations), digits(math.Round(median(allocations)*100)/100)),
-		orDash(median(mebibytes), digits(median(mebibytes))),
+		digits(math.Round(median(each(allocations))*100) / 100),
+		digits(median(mebibytes)),
 	}
 }
 
@@ -351,11 +341,17 @@ func keeps(trials []result.Trial, b holdfast.Bound) bool {
 func worst(trials []result.Trial, name string) float64 {
 	most := math.NaN()
 	for _, t := range trials {
-		if v := Value(name)(t); !(v <= most) {
-			most = v
-		}
+		most = larger(most, Value(name)(t))
 	}
 	return most
+}
+
+// larger returns the larger of two figures, or the one of them that is known.
+func larger(a, b float64) float64 {
+	if math.IsNaN(a) || b > a {
+		return b
+	}
+	return a
 }
 
 func linePicture(e Evidence) *chart.Dots {

@@ -40,19 +40,11 @@ func trilogyHere(e Evidence) Table {
 
 // speedUp says how many times as long one arm takes as the other.
 func speedUp(e Evidence, slow, fast string) string {
-	if r := ratio(e.Ratio(slow, fast, PerRecord)); !math.IsNaN(r.value) {
-		return r.String()
-	}
-	return dash
+	return ratio(e.Ratio(slow, fast, PerRecord)).orDash()
 }
 
 func onCPUs(e Evidence) string {
 	return fmt.Sprintf("Go ran goroutines on %s CPUs at once (GOMAXPROCS): locks that many share cost more, and readers gain more, where there are many.", e.Fact("GOMAXPROCS"))
-}
-
-// cellsOf returns the cells whose group begins so, in the order of the arms.
-func cellsOf(e Evidence, group string) []result.Cell {
-	return slices.DeleteFunc(e.Arms(), func(c result.Cell) bool { return !strings.HasPrefix(c.Group, group) })
 }
 
 func countersHere(e Evidence) Table {
@@ -64,7 +56,7 @@ func countersHere(e Evidence) Table {
 			"The racy way is an atomic load and an atomic store, which loses increments as count++ does but is no data race; its time is not that of count++.",
 		},
 	}
-	for _, c := range append(cellsOf(e, "counter"), cellsOf(e, "goroutines")...) {
+	for _, c := range append(e.inGroups("counter"), e.inGroups("goroutines")...) {
 		t.Rows = append(t.Rows, counterRow(e, c))
 	}
 	return t
@@ -83,14 +75,11 @@ func counterRow(e Evidence, c result.Cell) []string {
 	return []string{
 		strings.TrimPrefix(c.Name, counterName("")), whole(float64(c.Writers)), whole(float64(c.Records)),
 		duration(e.Median(c.Name, PerRecord) * float64(c.Writers) * stepsEach), median(e.Summary(c.Name, PerRecord), duration),
-		orDash(e.Median(c.Name, cpusUsed), digits(e.Median(c.Name, cpusUsed))), lost, against,
+		digits(e.Median(c.Name, cpusUsed)), lost, against,
 	}
 }
 
 func lostShare(t result.Trial) float64 { return Value(lostIncrements)(t) / float64(t.Records) }
-
-// cpusUsed is how many were at work at once, on average.
-func cpusUsed(t result.Trial) float64 { return float64(t.CPU()) / float64(t.Elapsed) }
 
 func mapsHere(e Evidence) Table {
 	t := Table{
@@ -103,7 +92,7 @@ func mapsHere(e Evidence) Table {
 			heldHere(e),
 		},
 	}
-	for _, c := range cellsOf(e, "map") {
+	for _, c := range e.inGroups("map") {
 		if strings.Contains(c.Name, " "+withMutex) {
 			t.Rows = append(t.Rows, mapRow(e, c))
 		}
@@ -122,7 +111,7 @@ func mapRow(e Evidence, mutex result.Cell) []string {
 	return []string{
 		reads, whole(float64(mutex.Writers)), each(withMutex), each(withRWMutex), each(withSyncMap),
 		compared(e.Ratio(name(withRWMutex), mutex.Name, PerRecord)), compared(e.Ratio(name(withSyncMap), mutex.Name, PerRecord)),
-		orDash(e.Median(name(withRWMutex), cpusUsed), digits(e.Median(name(withRWMutex), cpusUsed))),
+		digits(e.Median(name(withRWMutex), cpusUsed)),
 	}
 }
 

@@ -37,7 +37,7 @@ func columns() []column {
 // sizesRun are those of the sweep's arms.
 func sizesRun(e Evidence) []holdfast.Size {
 	var sizes []holdfast.Size
-	for _, c := range append(cellsOf(e, "blocks"), cellsOf(e, "records")...) {
+	for _, c := range append(e.inGroups("blocks"), e.inGroups("records")...) {
 		name, _, _ := strings.Cut(c.Name, ", ")
 		_, text, _ := strings.Cut(name, " ")
 		if size, err := holdfast.ParseSize(text); err == nil && !slices.Contains(sizes, size) {
@@ -115,10 +115,9 @@ func callsRow(e Evidence, c result.Cell, size holdfast.Size) []string {
 			way = "bufio, straight"
 		}
 	}
-	faults := e.Median(c.Name, faultsPerPage)
 	return []string{
 		size.String(), way, whole(float64(c.Records)), whole(float64(calls(c.Records, size))), whole(e.Median(c.Name, Reads)),
-		duration(e.Median(c.Name, userTime)), duration(e.Median(c.Name, systemTime)), orDash(faults, digits(faults)),
+		duration(e.Median(c.Name, userTime)), duration(e.Median(c.Name, systemTime)), digits(e.Median(c.Name, faultsPerPage)),
 	}
 }
 
@@ -146,14 +145,12 @@ func waysTable(e Evidence) Table {
 		}
 		t.Rows = append(t.Rows, []string{
 			c.Name, median(e.Summary(c.Name, mebibytes), digits), duration(e.Median(c.Name, PerRecord)), against,
-			orDash(e.Median(c.Name, cpusUsed), digits(e.Median(c.Name, cpusUsed))),
-			whole(e.Median(c.Name, allAllocations)), whole(e.Median(c.Name, Reads)),
+			digits(e.Median(c.Name, cpusUsed)),
+			whole(e.Median(c.Name, allocations)), whole(e.Median(c.Name, Reads)),
 		})
 	}
 	return t
 }
-
-func allAllocations(t result.Trial) float64 { return float64(t.Allocations) }
 
 // sweepPicture has a row for each size and a dot for each way.
 func sweepPicture(e Evidence) *chart.Dots {

@@ -102,9 +102,5 @@ func (e Evidence) costText(arm string) string {
 	if e.below(arm) {
 		return fmt.Sprintf("< %s", duration(e.Median(arm, PerRecord)))
 	}
-	m := figure(e.Summary(arm, PerRecord), duration)
-	if math.IsNaN(m.value) {
-		return dash
-	}
-	return m.String()
+	return median(e.Summary(arm, PerRecord), duration)
 }

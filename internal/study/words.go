@@ -47,11 +47,17 @@ func least(unit time.Duration) float64 { return 0.9995 * float64(unit) }
 
 // digits prints three of them, and no power of ten.
 func digits(x float64) string {
-	if math.Abs(x) >= 999.5 {
+	switch {
+	case math.IsNaN(x):
+		return dash
+	case math.Abs(x) >= 999.5:
 		return humanize.Comma(int64(math.Round(x)))
 	}
 	return strconv.FormatFloat(x, 'g', 3, 64)
 }
+
+// times prints a ratio: 19.3x, 1,394x.
+func times(x float64) string { return orDash(x, digits(x)+"x") }
 
 // whole prints a count with commas: 23,672,792.
 func whole(x float64) string {
@@ -66,18 +72,13 @@ func percent(share float64) string {
 	return orDash(share, fmt.Sprintf("%.3g %%", share*100))
 }
 
+// orDash prints a figure with its interval.
+func (m measured) orDash() string { return orDash(m.value, m.String()) }
+
 // compared prints a ratio with its interval and its word: 1.9x (1.8x–2.0x), slower.
 func compared(c stat.Comparison) string {
-	if math.IsNaN(c.Ratio) {
-		return dash
-	}
-	return ratio(c).String() + ", " + string(c.Verdict)
+	return orDash(c.Ratio, ratio(c).String()+", "+string(c.Verdict))
 }
 
-// median prints a figure with its interval; a dash where nothing was measured.
-func median(s stat.Summary, text func(float64) string) string {
-	if math.IsNaN(s.Median) {
-		return dash
-	}
-	return figure(s, text).String()
-}
+// median prints a figure with its interval.
+func median(s stat.Summary, text func(float64) string) string { return figure(s, text).orDash() }
