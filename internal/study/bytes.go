@@ -112,7 +112,7 @@ func (w byteWay) can(d direction) bool {
 
 // systemCalls predicts how many n bytes take.
 func (w byteWay) systemCalls(n int64) int64 {
-	calls := (n + w.block - 1) / w.block
+	calls := parts(n, w.block)
 	if w.toEnd {
 		calls++
 	}

@@ -39,9 +39,8 @@ func filesClaims() Study {
 // message is the original's: 12 bytes.
 const message = "hello world\n"
 
-// The room that a small file takes, and the rounds of the largest preset: the files
-// of all trials are kept until the end.
-const block, maxRounds = 4096, 21
+// block is the room that a small file takes.
+const block = 4096
 
 func filesArm(n int) string { return fmt.Sprintf("%d files", n) }
 
@@ -51,27 +50,40 @@ const (
 	createTemp = "CreateTemp apart"
 )
 
-func filesArms(Choice) []Arm {
+func filesArms(c Choice) []Arm {
 	arm := func(name string, n int, write func(path string) error) Arm {
 		return Arm{
 			Cell:  result.Cell{Name: name, Group: "files", Does: fmt.Sprintf("%d files of %d bytes by a pool of workers", n, len(message)), Records: int64(n), RecordBytes: int64(len(message))},
 			Time:  time.Duration(n) * 60 * time.Microsecond,
 			Bytes: int64(n) * block,
-			Room:  int64(n) * block * maxRounds,
 			Task:  func() trial.Task { return filesTask(n, write) },
 		}
 	}
 	plain := func(path string) error { return os.WriteFile(path, []byte(message), 0o666) }
 	retrying := func(path string) error { return retried(func() error { return plain(path) }) }
-	return []Arm{
+	arms := []Arm{
 		arm(filesArm(100), 100, plain), arm(filesArm(300), 300, plain), arm(filesArm(3000), 3000, plain),
 		arm(retriesOff, 1000, plain), arm(retriesOn, 1000, retrying),
 		{
 			Cell: result.Cell{Name: createTemp, Group: "CreateTemp", Does: "os.CreateTemp, the write and the close of 200 files, apart", Records: 200, RecordBytes: int64(len(message))},
-			Time: 20 * time.Millisecond, Bytes: 200 * block, Room: 200 * block * maxRounds,
+			Time: 20 * time.Millisecond, Bytes: 200 * block,
 			Task: func() trial.Task { return trial.Task{Keep: true, Do: createTemps} },
 		},
 	}
+	return kept(arms, c.rounds())
+}
+
+// kept gives each arm the room of all: the files of all their trials, with those of
+// the warm-up and of the arm that is run twice, stay until the end.
+func kept(arms []Arm, rounds int) []Arm {
+	all := arms[0].Bytes
+	for _, a := range arms {
+		all += a.Bytes
+	}
+	for i := range arms {
+		arms[i].Room = all * int64(rounds+1)
+	}
+	return arms
 }
 
 // retried is the published policy: attempts with a doubling pause from 100 ms.

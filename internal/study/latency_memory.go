@@ -31,18 +31,18 @@ const (
 
 func (p latencyPlan) bufferings() []buffering {
 	all := []buffering{
-		{bufioUnsized, holdfast.Buffered(bufioDefault), bufioDefault, func() (io.Writer, error) { return bufio.NewWriter(unread{}), nil }},
+		{bufioUnsized, holdfast.Buffered(bufioDefault), bufioDefault, func() (io.Writer, error) { return bufio.NewWriter(noSink{}), nil }},
 		{bytesBuffer, holdfast.Policy{}, 0, func() (io.Writer, error) { return new(bytes.Buffer), nil }},
 	}
 	for _, o := range p.bufios(64 * holdfast.KiB) {
 		size := int(o.policy.Buffer)
-		all = append(all, buffering{o.name(), o.policy, int64(size), func() (io.Writer, error) { return bufio.NewWriterSize(unread{}, size), nil }})
+		all = append(all, buffering{o.name(), o.policy, int64(size), func() (io.Writer, error) { return bufio.NewWriterSize(noSink{}, size), nil }})
 	}
 	for _, o := range p.writers(holdfast.Buffered(4*holdfast.KiB), holdfast.Buffered(64*holdfast.KiB)) {
 		if o.policy.Buffer == 0 {
 			continue
 		}
-		all = append(all, buffering{o.name(), o.policy, 2 * int64(o.policy.Buffer), func() (io.Writer, error) { return holdfast.New(unread{}, o.policy) }})
+		all = append(all, buffering{o.name(), o.policy, 2 * int64(o.policy.Buffer), func() (io.Writer, error) { return holdfast.New(noSink{}, o.policy) }})
 	}
 	return all
 }

@@ -1,13 +1,9 @@
 package study
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"sync"
-	"time"
 
 	"github.com/holdfast-go/holdfast"
 )
@@ -69,87 +65,20 @@ func (o outlet) calls(records, size int64) int64 {
 	case block < size || o.waitsForDisk():
 		return records
 	}
-	return (records*size + block - 1) / block
+	return parts(records*size, block)
 }
 
 // create makes a new file at path. Its Close flushes.
 func (o outlet) create(path string) (io.WriteCloser, error) {
 	switch o.by {
 	case byNothing:
-		return unread{}, nil
+		return noSink{}, nil
 	case byFile:
 		return os.Create(path)
 	case byHoldfast:
 		return holdfast.Create(path, o.policy)
 	case byBufio:
-		f, err := os.Create(path)
-		if err != nil {
-			return nil, err
-		}
-		return newBufioFile(f, o.policy), nil
+		return lineWay{by: golang, policy: o.policy}.open(path)
 	}
 	return nil, fmt.Errorf("nothing writes by %q", o.by)
-}
-
-// unread is a file whose bytes nobody reads.
-type unread struct{}
-
-func (unread) Write(p []byte) (int, error) { return len(p), nil }
-func (unread) Sync() error                 { return nil }
-func (unread) Close() error                { return nil }
-
-func newBufioFile(f *os.File, p holdfast.Policy) io.WriteCloser {
-	b := &bufioFile{Writer: bufio.NewWriterSize(f, int(p.Buffer)), file: f}
-	if p.FlushEvery == 0 {
-		return b
-	}
-	t := &tickingFile{bufioFile: b, stop: make(chan struct{})}
-	t.done.Go(func() { t.flushEvery(p.FlushEvery) })
-	return t
-}
-
-// A bufioFile is a file behind a bufio.Writer.
-type bufioFile struct {
-	*bufio.Writer
-	file *os.File
-}
-
-func (b *bufioFile) Close() error { return errors.Join(b.Flush(), b.file.Close()) }
-
-// A tickingFile is a bufioFile that a ticker flushes: what the published snippet
-// is, but safe beside Writes, stopped at the end, and honest about errors.
-type tickingFile struct {
-	*bufioFile
-	mu   sync.Mutex // of bufioFile
-	stop chan struct{}
-	done sync.WaitGroup
-}
-
-func (t *tickingFile) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.bufioFile.Write(p)
-}
-
-// flushEvery leaves the error of a flush to the bufio.Writer, which tells it again
-// at every call.
-func (t *tickingFile) flushEvery(period time.Duration) {
-	ticker := time.NewTicker(period)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-t.stop:
-			return
-		case <-ticker.C:
-			t.mu.Lock()
-			_ = t.Flush()
-			t.mu.Unlock()
-		}
-	}
-}
-
-func (t *tickingFile) Close() error {
-	close(t.stop)
-	t.done.Wait()
-	return t.bufioFile.Close()
 }

@@ -21,8 +21,6 @@ type stamped []byte
 
 const leastStamped = 20
 
-var stampTable = crc32.MakeTable(crc32.Castagnoli)
-
 func newStamped(size int64) stamped {
 	r := make(stamped, size)
 	for i := range r {
@@ -36,7 +34,7 @@ func (r stamped) fill(number int64, at time.Duration) []byte {
 	binary.LittleEndian.PutUint64(r, uint64(at))
 	binary.LittleEndian.PutUint64(r[8:], uint64(number))
 	body := r[:len(r)-crc32.Size]
-	binary.LittleEndian.PutUint32(r[len(body):], crc32.Checksum(body, stampTable))
+	binary.LittleEndian.PutUint32(r[len(body):], crc32.Checksum(body, castagnoli))
 	return r
 }
 
@@ -45,7 +43,7 @@ func (r stamped) at() time.Duration { return time.Duration(binary.LittleEndian.U
 // wrong says why it is not the record of that number, or is empty.
 func (r stamped) wrong(number int64) string {
 	body := r[:len(r)-crc32.Size]
-	if binary.LittleEndian.Uint32(r[len(body):]) != crc32.Checksum(body, stampTable) {
+	if binary.LittleEndian.Uint32(r[len(body):]) != crc32.Checksum(body, castagnoli) {
 		return fmt.Sprintf("record %d has wrong bytes", number)
 	}
 	if got := int64(binary.LittleEndian.Uint64(r[8:])); got != number {

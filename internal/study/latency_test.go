@@ -487,31 +487,3 @@ func TestBeatEndsWithItsContext(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-func TestTickingFileFlushesByItselfAndTellsErrors(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "file")
-	o := outlet{byBufio, flushed(holdfast.MiB, time.Millisecond)}
-	f, err := o.create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Write([]byte("x")); err != nil {
-		t.Fatal(err)
-	}
-	for size := int64(0); size == 0; { // until the ticker has done it
-		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		size = info.Size()
-	}
-	if err := f.(*tickingFile).file.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Write([]byte("y")); err != nil && !errors.Is(err, os.ErrClosed) {
-		t.Fatal(err)
-	}
-	if err := f.Close(); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("Close says %v of a flush that failed", err)
-	}
-}

@@ -297,7 +297,7 @@ func (r modeRun) task() trial.Task {
 }
 
 func (r modeRun) do(_ context.Context, c *trial.Clock) error {
-	f, err := createLines(c.Path, 0)
+	f, err := createNew(c.Path, 0)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -84,11 +83,7 @@ func (k lineCrash) task() trial.Task {
 }
 
 func (k lineCrash) do(ctx context.Context, c *trial.Clock) error {
-	cmd, err := c.Second(ctx, killedWriter, string(k.way.by), k.way.policy.String(), c.Path)
-	if err != nil {
-		return err
-	}
-	known, killed, err := k.kill(cmd)
+	known, killed, err := k.kill(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -104,37 +99,31 @@ type acceptance struct {
 
 // kill starts the process, kills it when it has accepted enough lines, and
 // returns what it had told and when it was killed.
-func (k lineCrash) kill(cmd *exec.Cmd) (known []acceptance, killed time.Time, err error) {
-	var talk bytes.Buffer
-	cmd.Stderr = &talk
-	out, err := cmd.StdoutPipe()
+func (k lineCrash) kill(ctx context.Context, c *trial.Clock) (known []acceptance, killed time.Time, err error) {
+	p, err := startCompanion(ctx, c, killedWriter, string(k.way.by), k.way.policy.String(), c.Path)
 	if err != nil {
-		return nil, killed, err
-	}
-	if err := cmd.Start(); err != nil {
 		return nil, killed, err
 	}
 	block, lines, until := make([]byte, 4096), int64(0), k.atLeast+rand.Int64N(k.atLeast)
 	for {
-		n, err := out.Read(block)
+		n, readErr := p.out.Read(block)
 		if n > 0 {
 			lines += int64(n)
 			known = append(known, acceptance{lines, time.Now()})
 		}
-		if err != nil {
-			break // the process is dead
+		if readErr != nil {
+			break // the process is dead: wait says of what
 		}
 		if lines >= until && killed.IsZero() {
 			killed = time.Now()
-			if err := cmd.Process.Kill(); err != nil {
-				return nil, killed, errors.Join(err, cmd.Wait())
-			}
+			err = p.cmd.Process.Kill()
 		}
 	}
-	if err := cmd.Wait(); err == nil || killed.IsZero() {
-		return nil, killed, fmt.Errorf("the writer ended by itself after %d lines: %w: %s", lines, err, talk.Bytes())
+	died := p.wait()
+	if err = errors.Join(err, ctx.Err()); err == nil && killed.IsZero() {
+		err = fmt.Errorf("the writer ended by itself after %d lines: %w", lines, died)
 	}
-	return known, killed, nil
+	return known, killed, err
 }
 
 // tellLoss reads the file: it must hold the first of the lines, of which the last
@@ -209,7 +198,7 @@ func (r forgotten) task() trial.Task {
 }
 
 func (r forgotten) do(ctx context.Context, c *trial.Clock) error {
-	f, err := createLines(c.Path, 0)
+	f, err := createNew(c.Path, 0)
 	if err != nil {
 		return err
 	}

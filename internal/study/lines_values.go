@@ -47,15 +47,14 @@ func (r valueRun) task() trial.Task {
 // do times the operations as a Go benchmark does: together, with the reading of
 // the memory's counts around them and not in the clock.
 func (r valueRun) do(ctx context.Context, c *trial.Clock) error {
-	folder, err := c.Beside("")
-	if err != nil {
+	if err := os.Mkdir(c.Path, 0o777); err != nil {
 		return err
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	c.Start()
 	for range r.ops {
-		if err := errors.Join(ctx.Err(), r.op(folder)); err != nil {
+		if err := errors.Join(ctx.Err(), r.op(c.Path)); err != nil {
 			return err
 		}
 	}
@@ -150,7 +149,7 @@ func (r valueRun) keptTail() []byte {
 // files of the operations are gone by then.
 func (r valueRun) check(folder string) error {
 	path := filepath.Join(folder, "check")
-	f, err := createLines(path, 0)
+	f, err := createNew(path, 0)
 	if err != nil {
 		return err
 	}

@@ -41,14 +41,15 @@ func (y lineWay) open(path string) (lineSink, error) {
 	if y.by == nowhere {
 		return noSink{}, nil
 	}
-	f, err := createLines(path, y.flag)
+	f, err := createNew(path, y.flag)
 	if err != nil {
 		return nil, err
 	}
 	return y.over(f)
 }
 
-func createLines(path string, flag int) (*os.File, error) {
+// createNew makes a file that is not there yet.
+func createNew(path string, flag int) (*os.File, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|flag, 0o666)
 }
 
@@ -83,16 +84,13 @@ func (y lineWay) calls(count, size int64) (calls int64, ok bool) {
 	return parts(size, int64(y.policy.Buffer)), true
 }
 
-// parts returns ⌈size/of⌉.
-func parts(size, of int64) int64 { return (size + of - 1) / of }
-
-// noSink takes lines and does nothing with them.
+// noSink takes bytes, as a file would, and does nothing with them.
 type noSink struct{}
 
-func (noSink) Write(line []byte) (int, error) { return len(line), nil }
-func (noSink) Flush() error                   { return nil }
-func (noSink) Sync() error                    { return nil }
-func (noSink) Close() error                   { return nil }
+func (noSink) Write(p []byte) (int, error) { return len(p), nil }
+func (noSink) Flush() error                { return nil }
+func (noSink) Sync() error                 { return nil }
+func (noSink) Close() error                { return nil }
 
 // plainSink has one write call for each line.
 type plainSink struct{ holdfast.File }

@@ -40,7 +40,7 @@ func linesTask(lines int64, buffered bool) trial.Task {
 			return nil
 		},
 		Do: func(_ context.Context, c *trial.Clock) error {
-			f, err := os.OpenFile(c.Path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+			f, err := createNew(c.Path, 0)
 			if err != nil {
 				return err
 			}

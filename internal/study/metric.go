@@ -58,6 +58,9 @@ func cpusUsed(t result.Trial) float64 { return float64(t.CPU()) / float64(t.Elap
 // mebibytes are those of a second.
 func mebibytes(t result.Trial) float64 { return float64(t.Size) / (1 << 20) / t.Elapsed.Seconds() }
 
+// parts returns ⌈size/of⌉: how many calls of that size it takes.
+func parts(size, of int64) int64 { return (size + of - 1) / of }
+
 func allocations(t result.Trial) float64 { return float64(t.Allocations) }
 
 func minorFaults(t result.Trial) float64 { return float64(t.MinorFaults) }

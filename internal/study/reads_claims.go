@@ -40,9 +40,9 @@ func fourFaultsClaim() Claim {
 		Name: "reads-4k-faults", Source: efficientBuffering, Says: "reading in 4 KB increments minimizes page faults",
 		Arms: []string{four, less},
 		Judge: func(e Evidence) Finding {
-			saved := e.saved(less, four, faultsPerPage)
+			fewer := e.differences(less, four, faultsPerPage)
 			text := func(x float64) string { return fmt.Sprintf("%.2g fewer faults a page than with 2 KiB", x) }
-			return figure(saved, text).judge(atLeast(leastFaults), NeverSo,
+			return figure(fewer, text).judge(atLeast(leastFaults), NeverSo,
 				"the process faults less often for each page of the file",
 				"read(2) copies into one buffer, the pages of which are there after the first call: how much is read at once changes no page fault")
 		},
@@ -53,16 +53,14 @@ func fourFaultsClaim() Claim {
 // part of one, beside which what the runtime itself needs is little.
 const leastFaults = 0.1
 
-const pageSize = 4096
-
 func faultsPerPage(t result.Trial) float64 {
-	return float64(t.MinorFaults+t.MajorFaults) / (float64(t.Size) / pageSize)
+	return float64(t.MinorFaults+t.MajorFaults) / (float64(t.Size) / pageBytes)
 }
 
-// saved summarizes by how much the figure of one arm is more than that of another,
-// round by round.
-func (e Evidence) saved(than, arm string, of Metric) stat.Summary {
-	from, less := e.samples(than, of), e.samples(arm, of)
+// differences summarizes by how much the figure of one arm is more than that of
+// another, round by round.
+func (e Evidence) differences(more, arm string, of Metric) stat.Summary {
+	from, less := e.samples(more, of), e.samples(arm, of)
 	differences := make([]float64, min(len(from), len(less)))
 	for i := range differences {
 		differences[i] = from[i] - less[i]

@@ -116,7 +116,7 @@ func callsRow(e Evidence, c result.Cell, size holdfast.Size) []string {
 		}
 	}
 	return []string{
-		size.String(), way, whole(float64(c.Records)), whole(float64(calls(c.Records, size))), whole(e.Median(c.Name, Reads)),
+		size.String(), way, whole(float64(c.Records)), whole(float64(parts(c.Records, int64(size)))), whole(e.Median(c.Name, Reads)),
 		duration(e.Median(c.Name, userTime)), duration(e.Median(c.Name, systemTime)), digits(e.Median(c.Name, faultsPerPage)),
 	}
 }

@@ -85,7 +85,7 @@ func TestEveryReadingSeesTheFile(t *testing.T) {
 		}
 		noNaN(t, s.Show(e))
 		c, ok := e.Cell(warmBlocks(4096))
-		calls := calls(size, 4096)
+		calls := parts(size, 4096)
 		if got := e.Median(c.Name, Reads); !ok || got == got && got < float64(calls) {
 			t.Errorf("%d bytes by 4096: %v calls, want %d", size, got, calls)
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -133,8 +132,7 @@ func (c *Clock) Second(ctx context.Context, args ...string) (*exec.Cmd, error) {
 }
 
 // Run runs the task once on a path of its own, with the given records and bytes
-// unless Do tells others, and removes what it
-// made unless it is to be kept.
+// unless Do tells others, and removes what it made unless it is to be kept.
 func (t Task) Run(ctx context.Context, g *Ground, counting Counting, records, size int64) (result.Measurement, error) {
 	path, err := g.fresh()
 	if err != nil {
@@ -211,13 +209,4 @@ func NewFile(path string, size int64, fill func(block []byte)) error {
 		_, err = f.Write(block)
 	}
 	return errors.Join(err, f.Sync(), f.Close())
-}
-
-// Beside returns a path in the trial's own place: Path is then a folder, which is
-// made if it is not there.
-func (c *Clock) Beside(name string) (string, error) {
-	if err := os.Mkdir(c.Path, 0o777); err != nil && !errors.Is(err, os.ErrExist) {
-		return "", err
-	}
-	return filepath.Join(c.Path, name), nil
 }
