@@ -53,20 +53,10 @@ func plantWays(raw, libc, diy [2]time.Duration) *plantedBytes {
 	return p
 }
 
-func bytesClaim(t *testing.T, name string) Claim {
-	t.Helper()
-	claims := Bytes().Claims
-	i := slices.IndexFunc(claims, func(c Claim) bool { return c.Name == name })
-	if i < 0 {
-		t.Fatalf("there is no claim %s", name)
-	}
-	return claims[i]
-}
-
 func TestClaimsOfBytesOnPlantedFigures(t *testing.T) {
 	check := func(claim string, e Evidence, want Verdict) {
 		t.Helper()
-		f := bytesClaim(t, claim).Find(e)
+		f := claimOf(t, Bytes(), claim).Find(e)
 		if f.Verdict != want || f.Why == "" || strings.Contains(f.Measured+f.Why, "NaN") {
 			t.Errorf("%s: %+v, want %s", claim, f, want)
 		}
@@ -102,7 +92,7 @@ func TestCallsClaimCountsCalls(t *testing.T) {
 		p := &plantedBytes{}
 		p.add(byteArm(toRead, noBuffering, result.Warm), 1, bytesCount+1, 0, nil).add(byteArm(toWrite, noBuffering, result.Warm), 1, 0, bytesCount, nil)
 		p.add(byteArm(toRead, libcBuffering, result.Warm), 1, libcReads, 0, nil).add(byteArm(toWrite, libcBuffering, result.Warm), 1, 0, libcWrites, nil)
-		if f := bytesClaim(t, "bytes-calls").Judge(p.evidence()); f.Verdict != want {
+		if f := claimOf(t, Bytes(), "bytes-calls").Judge(p.evidence()); f.Verdict != want {
 			t.Errorf("%d reads, %d writes: %+v, want %s", libcReads, libcWrites, f, want)
 		}
 	}
@@ -118,7 +108,7 @@ func TestReadAheadClaimLooksAtTheCache(t *testing.T) {
 	check := func(cached float64, want Verdict) {
 		t.Helper()
 		p := (&plantedBytes{}).add(oneByte, 1, 1, 0, map[string]float64{bytesAfter: cached})
-		if f := bytesClaim(t, "bytes-kernel-reads-more").Judge(p.evidence()); f.Verdict != want {
+		if f := claimOf(t, Bytes(), "bytes-kernel-reads-more").Judge(p.evidence()); f.Verdict != want {
 			t.Errorf("%v bytes: %+v, want %s", cached, f, want)
 		}
 	}
@@ -141,7 +131,7 @@ func TestDropClaimsCompareColdWithWarm(t *testing.T) {
 	wild := [10]time.Duration{2000, 3100, 2200, 2950, 2100, 4000, 2500, 3600, 2000, 3500}
 	check := func(claim string, e Evidence, want Verdict) {
 		t.Helper()
-		if f := bytesClaim(t, claim).Find(e); f.Verdict != want {
+		if f := claimOf(t, Bytes(), claim).Find(e); f.Verdict != want {
 			t.Errorf("%s: %+v, want %s", claim, f, want)
 		}
 	}
@@ -168,19 +158,6 @@ func TestBytesInMemoryAreSettledOnADisk(t *testing.T) {
 	}
 }
 
-// everyText is all that is shown.
-func everyText(s Shown) string {
-	var b strings.Builder
-	b.WriteString(s.Learnt)
-	for _, t := range s.Tables {
-		b.WriteString("\n" + t.Title + "\n" + strings.Join(t.Head, "|") + "\n")
-		for _, r := range append(t.Rows, t.Notes) {
-			b.WriteString(strings.Join(r, "|") + "\n")
-		}
-	}
-	return b.String()
-}
-
 // TestBytesRunForReal runs every arm once, with a number of bytes that is no
 // multiple of any buffer.
 func TestBytesRunForReal(t *testing.T) {
@@ -191,10 +168,7 @@ func TestBytesRunForReal(t *testing.T) {
 		}
 		c := Choice{Preset: Quick(), Count: 10007, Rounds: 2, Buffers: []holdfast.Size{1, 1000, 1000}, Seed: 3}
 		run := runStudyIn(t, dir, Bytes(), c)
-		text := everyText(Bytes().Show(EvidenceOf(run)))
-		if strings.Contains(text, "NaN") || strings.Contains(text, "Inf") {
-			t.Errorf("%s: %s", dir, text)
-		}
+		text := looksRight(t, Bytes().Show(EvidenceOf(run)))
 		for _, want := range []string{"Read 10007 bytes from test-file.txt in ", "run to run"} {
 			if cstdio.Missing() == "" && dir != "/dev/shm" && !strings.Contains(text, want) {
 				t.Errorf("%s: no %q in %s", dir, want, text)
@@ -210,9 +184,7 @@ func TestBytesRunForReal(t *testing.T) {
 func TestBytesAreShownWithoutAnyFigures(t *testing.T) {
 	cells, plan := Bytes().Outline(Choice{Preset: Quick()})
 	for _, header := range []result.Header{{}, {Cells: cells, Plan: plan}} {
-		if text := everyText(Bytes().Show(EvidenceOf(result.Run{Header: header}))); strings.Contains(text, "NaN") || strings.Contains(text, "Inf") {
-			t.Error(text)
-		}
+		looksRight(t, Bytes().Show(EvidenceOf(result.Run{Header: header})))
 	}
 }
 
@@ -221,7 +193,7 @@ func TestABufferThatIsNoneTurnsTheClaim(t *testing.T) {
 	if why := cstdio.Missing(); why != "" {
 		t.Skip(why)
 	}
-	claim := bytesClaim(t, "bytes-calls")
+	claim := claimOf(t, Bytes(), "bytes-calls")
 	c := Choice{Preset: Audit(), Count: 5000, Rounds: 10, Only: claim.Arms}
 	broken := Bytes()
 	broken.Arms = func(c Choice) []Arm {
@@ -276,11 +248,7 @@ func TestWrongBytesAreNoTrial(t *testing.T) {
 	turned[70_000] ^= 1
 	check(turned, 100_000, 70_000)
 
-	g, err := trial.OpenGround(t.TempDir(), true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
+	g := ground(t)
 	var wrong *trial.ContentError
 	for name, w := range map[string]byteReader{
 		"one byte short": &goReader{goReads: goReads{func(n int64) (cstdio.Sum, int64, error) { return cstdio.PatternSum(n - 1), n - 1, nil }, func() error { return nil }}},
@@ -300,11 +268,7 @@ func TestWrongBytesAreNoTrial(t *testing.T) {
 
 // TestEveryWayHandlesAnySize: each way reads and writes sizes around its buffer.
 func TestEveryWayHandlesAnySize(t *testing.T) {
-	g, err := trial.OpenGround(t.TempDir(), true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
+	g := ground(t)
 	for _, w := range append(byteWays(), setvbufWays([]int{1, 512})...) {
 		for _, d := range []direction{toRead, toWrite} {
 			if w.missing != "" || !w.can(d) {

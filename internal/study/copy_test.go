@@ -9,27 +9,10 @@ import (
 	"github.com/holdfast-go/holdfast/internal/result"
 )
 
-// verdictOf judges a claim of a study by name.
-func verdictOf(t *testing.T, s Study, claim string, e Evidence) Finding {
-	t.Helper()
-	for _, c := range s.Claims {
-		if c.Name == claim {
-			return c.Find(e)
-		}
-	}
-	t.Fatalf("%s has no claim %s", s.Name, claim)
-	return Finding{}
-}
-
 // onKind says on which file system the evidence was found.
 func onKind(e Evidence, kind string) Evidence {
 	e.run.Header.Machine = []machine.Fact{{Name: "file system", Value: kind}}
 	return e
-}
-
-// wiggle makes the rounds of a plant differ a little, as real ones do.
-func wiggle(ns float64, round int) time.Duration {
-	return time.Duration(ns * (1 + float64(round%3)/100))
 }
 
 func TestCopyClaimsFollowTheEvidence(t *testing.T) {
@@ -45,7 +28,7 @@ func TestCopyClaimsFollowTheEvidence(t *testing.T) {
 	}
 	check := func(claim string, e Evidence, want Verdict) {
 		t.Helper()
-		if f := verdictOf(t, copyClaims(), claim, e); f.Verdict != want {
+		if f := claimOf(t, copyClaims(), claim).Find(e); f.Verdict != want {
 			t.Errorf("%s: %s (%s), want %s", claim, f.Verdict, f.Measured, want)
 		}
 	}
@@ -97,7 +80,7 @@ func TestCopyClaimsOfSyncedWrites(t *testing.T) {
 	}
 	check := func(claim string, e Evidence, want Verdict) {
 		t.Helper()
-		if f := verdictOf(t, copyClaims(), claim, e); f.Verdict != want {
+		if f := claimOf(t, copyClaims(), claim).Find(e); f.Verdict != want {
 			t.Errorf("%s: %s (%s), want %s", claim, f.Verdict, f.Measured, want)
 		}
 	}

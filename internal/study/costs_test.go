@@ -175,22 +175,6 @@ func TestCostsClaimsNameTheirArms(t *testing.T) {
 	}
 }
 
-// texts are all that a study shows.
-func costsTexts(s Shown) string {
-	all := []string{s.Learnt}
-	for _, t := range s.Tables {
-		all = append(all, t.Title)
-		all = append(all, t.Notes...)
-		for _, r := range append(t.Rows, t.Head) {
-			all = append(all, r...)
-		}
-	}
-	if s.Picture != nil {
-		all = append(all, s.Picture.Text(80), string(s.Picture.SVG()))
-	}
-	return strings.Join(all, "\n")
-}
-
 func TestCostsShowWhateverThereIs(t *testing.T) {
 	some := asPublished()
 	delete(some, coldRung)
@@ -207,17 +191,8 @@ func TestCostsShowWhateverThereIs(t *testing.T) {
 		"below":   costsEvidence(10, below),
 	} {
 		shown := showCosts(e)
-		text := costsTexts(shown)
-		if strings.Contains(text, "NaN") || strings.Contains(text, "Inf") || strings.Contains(text, "%!") {
-			t.Errorf("%s: %s", name, text)
-		}
-		for _, table := range shown.Tables {
-			for _, r := range table.Rows {
-				if len(r) != len(table.Head) {
-					t.Errorf("%s: %s: the row %q has not the columns %q", name, table.Title, r, table.Head)
-				}
-			}
-		}
+		looksFilled(t, shown)
+		text := looksRight(t, shown)
 		if has := strings.Contains(text, "there is no disk"); has != (name == "missing") {
 			t.Errorf("%s: the reason is shown: %v", name, has)
 		}
@@ -294,9 +269,7 @@ func TestCostsForReal(t *testing.T) {
 			t.Errorf("%s: %v for %d operations", trial.Cell, trial.Elapsed, trial.Records)
 		}
 	}
-	if text := costsTexts(showCosts(EvidenceOf(run))); strings.Contains(text, "NaN") || strings.Contains(text, "%!") {
-		t.Error(text)
-	}
+	looksFilled(t, showCosts(EvidenceOf(run)))
 }
 
 func TestEveryRungsNameIsItsOwn(t *testing.T) {
@@ -323,11 +296,7 @@ func TestWrongBytesFailATrialOfCosts(t *testing.T) {
 		task.Do = func(ctx context.Context, c *trial.Clock) error {
 			return errors.Join(do(ctx, c), spoilFile(c.Path))
 		}
-		g, err := trial.OpenGround(t.TempDir(), true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer g.Close()
+		g := ground(t)
 		var wrong *trial.ContentError
 		if _, err := task.Run(context.Background(), g, trial.NotCounting, 1, 0); !errors.As(err, &wrong) {
 			t.Errorf("%s: err = %v", name, err)

@@ -21,7 +21,7 @@ func TestFilesClaimsFollowTheEvidence(t *testing.T) {
 	}
 	check := func(claim string, e Evidence, want Verdict) {
 		t.Helper()
-		if f := verdictOf(t, filesClaims(), claim, e); f.Verdict != want {
+		if f := claimOf(t, filesClaims(), claim).Find(e); f.Verdict != want {
 			t.Errorf("%s: %s (%s), want %s", claim, f.Verdict, f.Measured, want)
 		}
 	}

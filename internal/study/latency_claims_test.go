@@ -10,37 +10,23 @@ import (
 	"github.com/holdfast-go/holdfast/internal/trial"
 )
 
-// latencyClaim returns the claim of that name.
-func latencyClaim(t *testing.T, name string) Claim {
-	t.Helper()
-	all := latencyClaims()
-	i := slices.IndexFunc(all, func(c Claim) bool { return c.Name == name })
-	if i < 0 {
-		t.Fatalf("no claim %q", name)
-	}
-	return all[i]
-}
-
-// noise is some percent around x, by the round.
-func noise(x float64, round int) float64 { return x * (1 + 0.01*float64(round%5)) }
-
 // TestLatencyVerdictsFollowTheMeasurement plants both sides of each claim.
 func TestLatencyVerdictsFollowTheMeasurement(t *testing.T) {
 	check := func(name string, plant func(arm string, round int, m *result.Measurement), want Verdict) {
 		t.Helper()
-		c := latencyClaim(t, name)
+		c := claimOf(t, Latency(), name)
 		if f := c.Find(planted(10, plant, c.Arms...)); f.Verdict != want || f.Why == "" {
 			t.Errorf("%s: %+v, want %q", name, f, want)
 		}
 	}
 	slowest := func(times map[string]float64) func(string, int, *result.Measurement) {
 		return func(arm string, round int, m *result.Measurement) {
-			m.Latency = result.Latency{Count: 50_000, P50: 30, P99: 900, P999: time.Duration(noise(times[arm], round)), Max: time.Millisecond}
+			m.Latency = result.Latency{Count: 50_000, P50: 30, P99: 900, P999: wiggle(times[arm], round), Max: time.Millisecond}
 		}
 	}
 	value := func(name string, values map[string]float64) func(string, int, *result.Measurement) {
 		return func(arm string, round int, m *result.Measurement) {
-			m.Values = map[string]float64{name: noise(values[arm], round)}
+			m.Values = map[string]float64{name: float64(wiggle(values[arm], round))}
 		}
 	}
 	check("latency-spikes", slowest(map[string]float64{plainWrite: 9000, smallWrite: 3000}), Holds)
@@ -61,7 +47,7 @@ func TestLatencyVerdictsFollowTheMeasurement(t *testing.T) {
 	check("latency-window-seen", value("visible_max_ns", map[string]float64{tickedSight: 198e6}), NotHere)
 	grows := func(factor float64) func(string, int, *result.Measurement) {
 		return func(_ string, round int, m *result.Measurement) {
-			m.Values = map[string]float64{"heap_bytes": 4e6, "heap_written_bytes": noise(4e6*factor, round)}
+			m.Values = map[string]float64{"heap_bytes": 4e6, "heap_written_bytes": float64(wiggle(4e6*factor, round))}
 		}
 	}
 	check("latency-unlimited", grows(4), Holds)
@@ -106,7 +92,7 @@ func TestLatencyVerdictFlipsWithTheArm(t *testing.T) {
 		}
 		e := EvidenceOf(runStudy(t, s, Choice{Preset: Audit(), Rounds: 6, Only: []string{thousand}}))
 		for name, want := range map[string]Verdict{"latency-4096": size, "latency-unlimited": growth} {
-			if f := latencyClaim(t, name).Find(e); f.Verdict != want {
+			if f := claimOf(t, Latency(), name).Find(e); f.Verdict != want {
 				t.Errorf("%s with %s: %+v, want %q", name, arm.name, f, want)
 			}
 		}

@@ -36,42 +36,19 @@ func TestLatencyRunsAndShows(t *testing.T) {
 			t.Errorf("%s: %d of %d Writes were timed", a.Name, tr.Latency.Count, a.Records)
 		}
 	}
-	noBadTexts(t, Latency().Show(e))
-}
-
-// noBadTexts fails where a figure that is not there was printed.
-func noBadTexts(t *testing.T, s Shown) {
-	t.Helper()
-	for _, table := range s.Tables {
-		for _, row := range table.Rows {
-			if len(row) != len(table.Head) {
-				t.Errorf("%s: %d texts under %d heads: %q", table.Title, len(row), len(table.Head), row)
-			}
-			for i, text := range row {
-				if strings.Contains(text, "NaN") || strings.Contains(text, "Inf") || text == "" {
-					t.Errorf("%s: %q under %s", table.Title, text, table.Head[min(i, len(table.Head)-1)])
-				}
-			}
-		}
-		if text := strings.Join(table.Notes, " "); strings.Contains(text, "NaN") {
-			t.Errorf("%s: %s", table.Title, text)
-		}
-	}
-	if strings.Contains(s.Learnt, "NaN") {
-		t.Error(s.Learnt)
-	}
+	looksFilled(t, Latency().Show(e))
 }
 
 func TestLatencyShowsWhatIsMissing(t *testing.T) {
 	e := planted(3, func(string, int, *result.Measurement) {}, plainWrite)
 	e.run.Header.Missing = []result.Missing{{Cell: smallSight, Why: "no clock"}}
 	s := Latency().Show(e)
-	noBadTexts(t, s)
+	looksFilled(t, s)
 	sight := s.Tables[slices.IndexFunc(s.Tables, func(t Table) bool { return strings.HasPrefix(t.Title, "Until another") })]
 	if len(sight.Rows) != 1 || sight.Rows[0][1] != dash || !strings.Contains(strings.Join(sight.Notes, " "), "no clock") {
 		t.Errorf("%+v", sight)
 	}
-	noBadTexts(t, Latency().Show(EvidenceOf(result.Run{})))
+	looksFilled(t, Latency().Show(EvidenceOf(result.Run{})))
 }
 
 func TestLatencyTakesItsSettings(t *testing.T) {
@@ -313,21 +290,6 @@ func needSharedClock(t *testing.T) {
 	if why := noSharedClock(); why != "" {
 		t.Skip(why)
 	}
-}
-
-func ground(t *testing.T) *trial.Ground {
-	t.Helper()
-	g, err := trial.OpenGround(t.TempDir(), true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g.Second = secondTest
-	t.Cleanup(func() {
-		if err := g.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return g
 }
 
 // inTrial has a clock for do.

@@ -8,16 +8,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/result"
 )
 
-func lineClaim(t *testing.T, name string) Claim {
-	t.Helper()
-	claims := lineClaims()
-	i := slices.IndexFunc(claims, func(c Claim) bool { return c.Name == name })
-	if i < 0 {
-		t.Fatalf("there is no claim %q", name)
-	}
-	return claims[i]
-}
-
 // A plantedArm is what an arm is made to have measured, the same in each round but
 // for a wobble of a few percent.
 type plantedArm struct {
@@ -49,7 +39,7 @@ func judged(t *testing.T, name string, rounds int, arms map[string]plantedArm) F
 	if _, ok := e.Cell(first); !ok && rounds > 0 {
 		t.Fatalf("%q is not in the evidence", first)
 	}
-	return lineClaim(t, name).Find(e)
+	return claimOf(t, Lines(), name).Find(e)
 }
 
 func TestLineClaimsBothWays(t *testing.T) {
@@ -130,7 +120,7 @@ func TestOneLossIsALoss(t *testing.T) {
 	e := planted(10, func(_ string, round int, m *result.Measurement) {
 		m.Values = map[string]float64{lostLines: float64(round / 10)}
 	}, crashBufio)
-	if f := lineClaim(t, "lines-crash").Find(e); f.Verdict != Holds {
+	if f := claimOf(t, Lines(), "lines-crash").Find(e); f.Verdict != Holds {
 		t.Errorf("%+v", f)
 	}
 }
@@ -162,7 +152,7 @@ func TestVerdictsFollowTheArms(t *testing.T) {
 	}
 	check := func(name string, asIs, turned Verdict) {
 		t.Helper()
-		c := lineClaim(t, name)
+		c := claimOf(t, Lines(), name)
 		s := Lines()
 		s.Arms = func(c Choice) []Arm { return lineArms(Choice{Preset: c.Preset, Only: c.Only, Count: 2000}) }
 		if got := c.Find(EvidenceOf(runStudy(t, s, Choice{Preset: Audit(), Rounds: 1, Only: c.Arms}))); got.Verdict != asIs {

@@ -185,27 +185,6 @@ func checkCalls(t *testing.T, e Evidence, arm string) {
 	}
 }
 
-// looksRight holds what is shown to its own form: as many cells as heads, and no
-// figure that is none.
-func looksRight(t *testing.T, s Shown) {
-	t.Helper()
-	text := s.Learnt
-	for _, table := range s.Tables {
-		for _, row := range table.Rows {
-			if len(row) > len(table.Head) {
-				t.Errorf("%s: %q has more cells than %q", table.Title, row, table.Head)
-			}
-			text += "\n" + strings.Join(row, " | ")
-		}
-		text += "\n" + strings.Join(table.Notes, "\n")
-	}
-	for _, wrong := range []string{"NaN", "Inf", "%!"} {
-		if strings.Contains(text, wrong) {
-			t.Errorf("%s is shown:\n%s", wrong, text)
-		}
-	}
-}
-
 func TestLinesAreShownWithoutRoundsAndArms(t *testing.T) {
 	plant := func(_ string, _ int, m *result.Measurement) { m.Elapsed = time.Second }
 	for _, rounds := range []int{0, 1, 3, 10} {

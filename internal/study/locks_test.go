@@ -26,21 +26,10 @@ func plantedLocks(each map[string]time.Duration, values map[string]float64) Evid
 	return EvidenceOf(run)
 }
 
-func locksClaim(t *testing.T, name string) Claim {
-	t.Helper()
-	for _, c := range Locks().Claims {
-		if c.Name == name {
-			return c
-		}
-	}
-	t.Fatalf("there is no claim %q", name)
-	return Claim{}
-}
-
 func TestLocksClaimsFollowTheTimes(t *testing.T) {
 	check := func(name string, first, second time.Duration, want Verdict) {
 		t.Helper()
-		c := locksClaim(t, name)
+		c := claimOf(t, Locks(), name)
 		got := c.Judge(plantedLocks(map[string]time.Duration{c.Arms[0]: first, c.Arms[1]: second}, nil))
 		if got.Verdict != want || got.Measured == "" || got.Why == "" {
 			t.Errorf("%s with %v and %v: %+v, want %q", name, first, second, got, want)
@@ -62,7 +51,7 @@ func TestLocksClaimsFollowTheTimes(t *testing.T) {
 
 // TestReadersThatHadOneCPUSayNothing: they could not have read side by side.
 func TestReadersThatHadOneCPUSayNothing(t *testing.T) {
-	c := locksClaim(t, "locks-rwmutex-95")
+	c := claimOf(t, Locks(), "locks-rwmutex-95")
 	e := planted(10, func(arm string, round int, m *result.Measurement) {
 		m.Elapsed = time.Millisecond + time.Duration(round)
 		m.User = m.Elapsed
@@ -76,7 +65,7 @@ func TestWriteLockClaimFollowsTheReadersLetIn(t *testing.T) {
 	check := func(admitted float64, want Verdict) {
 		t.Helper()
 		e := plantedLocks(map[string]time.Duration{heldLock: 1}, map[string]float64{admittedWhileHeld: admitted})
-		if got := locksClaim(t, "locks-write-blocks").Judge(e); got.Verdict != want {
+		if got := claimOf(t, Locks(), "locks-write-blocks").Judge(e); got.Verdict != want {
 			t.Errorf("%v readers: %+v, want %q", admitted, got, want)
 		}
 	}
@@ -183,30 +172,10 @@ func TestLocksRunsSmall(t *testing.T) {
 	if counters, maps := len(shown.Tables[1].Rows), len(shown.Tables[2].Rows); counters != 12 || maps != 14 {
 		t.Errorf("%d counters and %d maps", counters, maps)
 	}
-	noNaN(t, shown)
+	looksFilled(t, shown)
 }
 
 func TestLocksShowsWhatIsMissing(t *testing.T) {
-	noNaN(t, showLocks(plantedLocks(nil, nil)))
-	noNaN(t, showLocks(plantedLocks(map[string]time.Duration{counterName("mutex"): 60, mapName(withMutex, 95): 100}, nil)))
-}
-
-// noNaN wants texts of figures, or dashes.
-func noNaN(t *testing.T, s Shown) {
-	t.Helper()
-	texts := []string{s.Learnt}
-	for _, table := range s.Tables {
-		for _, row := range table.Rows {
-			if len(row) != len(table.Head) {
-				t.Errorf("%s: %d cells under %d heads", table.Title, len(row), len(table.Head))
-			}
-			texts = append(texts, row...)
-		}
-		texts = append(texts, table.Notes...)
-	}
-	for _, text := range texts {
-		if strings.Contains(text, "NaN") || text == "" {
-			t.Errorf("%q", text)
-		}
-	}
+	looksFilled(t, showLocks(plantedLocks(nil, nil)))
+	looksFilled(t, showLocks(plantedLocks(map[string]time.Duration{counterName("mutex"): 60, mapName(withMutex, 95): 100}, nil)))
 }

@@ -83,7 +83,7 @@ func TestEveryReadingSeesTheFile(t *testing.T) {
 		if e.Rounds() != 1 {
 			t.Errorf("%d bytes: %d rounds", size, e.Rounds())
 		}
-		noNaN(t, s.Show(e))
+		looksFilled(t, s.Show(e))
 		c, ok := e.Cell(warmBlocks(4096))
 		calls := parts(size, 4096)
 		if got := e.Median(c.Name, Reads); !ok || got == got && got < float64(calls) {
@@ -93,8 +93,8 @@ func TestEveryReadingSeesTheFile(t *testing.T) {
 }
 
 func TestReadsShowsWhatIsMissing(t *testing.T) {
-	noNaN(t, showReads(planted(0, nil)))
-	noNaN(t, showReads(planted(3, func(_ string, _ int, m *result.Measurement) { m.Elapsed, m.Size = 1000, 1000 }, warmBlocks(4096), readName(scanner, result.Warm))))
+	looksFilled(t, showReads(planted(0, nil)))
+	looksFilled(t, showReads(planted(3, func(_ string, _ int, m *result.Measurement) { m.Elapsed, m.Size = 1000, 1000 }, warmBlocks(4096), readName(scanner, result.Warm))))
 }
 
 func TestNothingIsColdWhereNothingCanBe(t *testing.T) {
@@ -142,11 +142,7 @@ func TestAReadThatIsWrongIsNoTrial(t *testing.T) {
 }
 
 func TestAShortFileIsAContentError(t *testing.T) {
-	g, err := trial.OpenGround(t.TempDir(), true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
+	g := ground(t)
 	text := newReadText(10_000)
 	task := lineReadings(text.size)[0].task(text)
 	task.Make = func(path string) error { return newReadText(5_000).write(path) }

@@ -2,7 +2,10 @@ package study
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-go/holdfast/internal/result"
 	"github.com/holdfast-go/holdfast/internal/trial"
@@ -17,16 +20,7 @@ func runStudy(t *testing.T, s Study, c Choice) result.Run {
 // runStudyIn runs a study in a folder that it makes in dir.
 func runStudyIn(t *testing.T, dir string, s Study, c Choice) result.Run {
 	t.Helper()
-	g, err := trial.OpenGround(dir, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g.Second = secondTest
-	defer func() {
-		if err := g.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	g := groundIn(t, dir)
 	m, plan, missing, err := s.Prepare(g, c)
 	if err != nil {
 		t.Fatal(err)
@@ -62,4 +56,80 @@ func planted(rounds int, plant func(arm string, round int, m *result.Measurement
 		}
 	}
 	return EvidenceOf(run)
+}
+
+// wiggle makes the rounds of a plant differ a little, as real ones do.
+func wiggle(ns float64, round int) time.Duration {
+	return time.Duration(ns * (1 + float64(round%3)/100))
+}
+
+// ground is a folder of the test's own, with a second process.
+func ground(t *testing.T) *trial.Ground {
+	t.Helper()
+	return groundIn(t, t.TempDir())
+}
+
+func groundIn(t *testing.T, dir string) *trial.Ground {
+	t.Helper()
+	g, err := trial.OpenGround(dir, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Second = secondTest
+	t.Cleanup(func() {
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return g
+}
+
+// claimOf returns the study's claim of that name.
+func claimOf(t *testing.T, s Study, name string) Claim {
+	t.Helper()
+	i := slices.IndexFunc(s.Claims, func(c Claim) bool { return c.Name == name })
+	if i < 0 {
+		t.Fatalf("the study %s has no claim %q", s.Name, name)
+	}
+	return s.Claims[i]
+}
+
+// looksRight holds what is shown to its own form: no more cells than heads, and no
+// figure that is none. It returns all texts.
+func looksRight(t *testing.T, s Shown) string {
+	t.Helper()
+	texts := []string{s.Learnt}
+	for _, table := range s.Tables {
+		texts = append(texts, table.Title, strings.Join(table.Head, " | "))
+		for _, row := range table.Rows {
+			if len(row) > len(table.Head) {
+				t.Errorf("%s: %q has more cells than %q", table.Title, row, table.Head)
+			}
+			texts = append(texts, strings.Join(row, " | "))
+		}
+		texts = append(texts, table.Notes...)
+	}
+	if s.Picture != nil {
+		texts = append(texts, s.Picture.Text(80), string(s.Picture.SVG()))
+	}
+	text := strings.Join(texts, "\n")
+	for _, wrong := range []string{"NaN", "Inf", "%!"} {
+		if strings.Contains(text, wrong) {
+			t.Errorf("%s is shown:\n%s", wrong, text)
+		}
+	}
+	return text
+}
+
+// looksFilled is looksRight of tables that have a text under each head.
+func looksFilled(t *testing.T, s Shown) {
+	t.Helper()
+	looksRight(t, s)
+	for _, table := range s.Tables {
+		for _, row := range table.Rows {
+			if len(row) != len(table.Head) || slices.Contains(row, "") {
+				t.Errorf("%s: %q under %q", table.Title, row, table.Head)
+			}
+		}
+	}
 }

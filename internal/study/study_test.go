@@ -171,11 +171,7 @@ func TestLargestRecordsStillFit(t *testing.T) {
 }
 
 func TestPrepareOnARealDisk(t *testing.T) {
-	g, err := trial.OpenGround(t.TempDir(), true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
+	g := ground(t)
 	c := Choice{Preset: Quick(), Policies: []holdfast.Policy{holdfast.Buffered(4096), holdfast.Durable()}, Writers: []int{2}, Rounds: 2, Budget: time.Second, Seed: 5}
 	probes := 0
 	m, plan, err := Policy().Prepare(t.Context(), g, c, func(done, all int) {
@@ -225,11 +221,7 @@ func TestAdviceStudyHasEachPolicyAtTheRateAndAtFullSpeed(t *testing.T) {
 }
 
 func TestPrepareStopsWhenCancelled(t *testing.T) {
-	g, err := trial.OpenGround(t.TempDir(), true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
+	g := ground(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, _, err := Policy().Prepare(ctx, g, Choice{Preset: Quick()}, func(int, int) {}); !errors.Is(err, context.Canceled) {
@@ -255,11 +247,7 @@ func TestRatesOfOpenLoops(t *testing.T) {
 // TestTimeThatIsUpIsStillALimit: calibration may take all the time there is, and 0
 // would be no limit.
 func TestTimeThatIsUpIsStillALimit(t *testing.T) {
-	g, err := trial.OpenGround(t.TempDir(), true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
+	g := ground(t)
 	c := Choice{Preset: Default(), Policies: []holdfast.Policy{holdfast.Buffered(4096)}, Writers: []int{1}, Budget: time.Nanosecond}
 	m, plan, err := Policy().Prepare(t.Context(), g, c, func(int, int) {})
 	if err != nil || m.Limit <= 0 || plan.Limit != m.Limit || plan.Width == 0 {

@@ -48,11 +48,7 @@ func TestOneLongTurnDoesNotCount(t *testing.T) {
 // runOnce runs a task once on a folder of the test's own.
 func runOnce(t *testing.T, task trial.Task, records int64) result.Measurement {
 	t.Helper()
-	g, err := trial.OpenGround(t.TempDir(), true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
+	g := ground(t)
 	m, err := task.Run(context.Background(), g, trial.NotCounting, records, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -85,11 +81,7 @@ func TestADifferenceDoesWhatItSays(t *testing.T) {
 }
 
 func TestTheFirstErrorEndsADifference(t *testing.T) {
-	g, err := trial.OpenGround(t.TempDir(), true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
+	g := ground(t)
 	calls := 0
 	fails := func(int) error { calls++; return context.Canceled }
 	for _, d := range []difference{{with: fails, without: emptyLoop}, {with: emptyLoop, without: fails}} {
