@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -30,35 +31,27 @@ type costsPlant struct {
 
 const costsOperations = 1_000_000
 
-func (p costsPlant) trial(arm string, round, rounds int) result.Trial {
+func (p costsPlant) measurement(round, rounds int) result.Measurement {
 	cost := p.cost
 	if rounds > 1 {
 		cost += p.spread * (2*float64(round-1)/float64(rounds-1) - 1)
 	}
 	count := func(each float64) int64 { return int64(math.Round(each * costsOperations)) }
-	t := result.Trial{Cell: arm, Round: round, Measurement: result.Measurement{
+	return result.Measurement{
 		Records: costsOperations, Elapsed: time.Duration(cost * costsOperations),
 		Values: map[string]float64{belowResolution: indicator(p.below), residentPages: p.after},
 		IO:     &result.IO{Writes: count(p.writes)}, Before: p.before,
-	}}
-	t.VoluntarySwitches, t.ForcedSwitches = count(p.voluntary), count(p.forced)
-	return t
+		Usage: result.Usage{VoluntarySwitches: count(p.voluntary), ForcedSwitches: count(p.forced)},
+	}
 }
 
 // costsEvidence plants so many rounds.
 func costsEvidence(rounds int, plants map[string]costsPlant, missing ...result.Missing) Evidence {
-	run := result.Run{Header: result.Header{Study: "costs", Missing: missing}}
-	for _, r := range ladder() {
-		p, ok := plants[r.name]
-		if !ok {
-			continue
-		}
-		run.Header.Cells = append(run.Header.Cells, result.Cell{Name: r.name, Group: r.name})
-		for round := 1; round <= rounds; round++ {
-			run.Trials = append(run.Trials, p.trial(r.name, round, rounds))
-		}
-	}
-	return EvidenceOf(run)
+	e := planted(rounds, func(arm string, round int, m *result.Measurement) {
+		*m = plants[arm].measurement(round, rounds)
+	}, slices.Sorted(maps.Keys(plants))...)
+	e.run.Header.Missing = missing
+	return e
 }
 
 // asPublished is a machine of which everything that the document says is so.

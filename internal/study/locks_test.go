@@ -1,6 +1,8 @@
 package study
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,18 +14,12 @@ import (
 // plantedLocks is a run of ten rounds in which the arms take these times, a
 // little different in each round.
 func plantedLocks(each map[string]time.Duration, values map[string]float64) Evidence {
-	run := result.Run{Header: result.Header{Machine: []machine.Fact{{Name: "GOMAXPROCS", Value: "2"}}}}
-	for name := range each {
-		run.Header.Cells = append(run.Header.Cells, result.Cell{Name: name, Records: 1000})
-	}
-	for round := 1; round <= 10; round++ {
-		for name, d := range each {
-			m := result.Measurement{Records: 1000, Elapsed: 1000*d + time.Duration(round), Values: values}
-			m.User = m.Elapsed * 19 / 10
-			run.Trials = append(run.Trials, result.Trial{Cell: name, Round: round, Measurement: m})
-		}
-	}
-	return EvidenceOf(run)
+	e := planted(10, func(arm string, round int, m *result.Measurement) {
+		m.Records, m.Elapsed, m.Values = 1000, 1000*each[arm]+time.Duration(round), values
+		m.User = m.Elapsed * 19 / 10
+	}, slices.Sorted(maps.Keys(each))...)
+	e.run.Header.Machine = []machine.Fact{{Name: "GOMAXPROCS", Value: "2"}}
+	return e
 }
 
 func TestLocksClaimsFollowTheTimes(t *testing.T) {
