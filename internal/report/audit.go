@@ -138,7 +138,7 @@ func (a Audit) markdown(w io.Writer) error {
 	t := newTable()
 	t.AppendHeader(table.Row{"claim", "says", "published", "measured here", "verdict", "why"})
 	for _, c := range a.Claims {
-		t.AppendRow(table.Row{"`" + c.Name + "`", fmt.Sprintf("%s (%s)", markdownText(c.Says), c.Source), c.Published, c.Measured, "**" + string(c.Verdict) + "**", markdownText(c.Why)})
+		t.AppendRow(table.Row{"`" + c.Name + "`", markdownText(fmt.Sprintf("%s (%s)", c.Says, c.Source)), markdownText(c.Published), markdownText(c.Measured), "**" + string(c.Verdict) + "**", markdownText(c.Why)})
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "### holdfast: audit\n\n%s\n\n%s\n", machineLine(a.Machine), t.RenderMarkdown())

@@ -27,9 +27,9 @@ func (s sheet) studied() (studied, bool) {
 	return studied{sheet: s, Shown: of.Show(study.EvidenceOf(s.Run)), of: of}, true
 }
 
-// tables are all tables: those that were published first.
+// tables are all that have a row: those that were published first.
 func (s studied) tables() []study.Table {
-	return slices.Concat(s.of.Published, s.Tables)
+	return slices.DeleteFunc(slices.Concat(s.of.Published, s.Tables), func(t study.Table) bool { return len(t.Rows) == 0 })
 }
 
 // notes say how to read the tables, and what is not in them.
@@ -38,13 +38,32 @@ func (s studied) notes() []string {
 		"figures are medians of the rounds with their 95 % intervals, ratios are of the same rounds; what was published is given as it was printed",
 		"noise: " + s.noise(),
 	}
-	for _, m := range s.Run.Header.Missing {
-		notes = append(notes, fmt.Sprintf("not run: %s: %s", m.Cell, m.Why))
-	}
+	notes = append(notes, s.notRun()...)
 	if s.Outliers > 0 {
 		notes = append(notes, fmt.Sprintf("outliers: %d of %s, and they count like all others", s.Outliers, plural(s.Trials, "trial")))
 	}
 	return notes
+}
+
+// notRun are the reasons why arms were not run, each once.
+func (s studied) notRun() []string {
+	var reasons []string
+	arms := map[string][]string{}
+	for _, m := range s.Run.Header.Missing {
+		if arms[m.Why] == nil {
+			reasons = append(reasons, m.Why)
+		}
+		arms[m.Why] = append(arms[m.Why], m.Cell)
+	}
+	for i, why := range reasons {
+		of := arms[why]
+		text := of[0]
+		if len(of) > 1 {
+			text += fmt.Sprintf(" and %d more", len(of)-1)
+		}
+		reasons[i] = fmt.Sprintf("not run: %s: %s", text, why)
+	}
+	return reasons
 }
 
 // text writes the tables, the picture and what was learnt.
@@ -70,7 +89,7 @@ func (s studied) text(b *strings.Builder) {
 
 // learnt is the sentence with a caution where nothing can be proven.
 func (s studied) learnt() string {
-	if s.Rounds < 10 {
+	if s.Learnt != "" && s.Rounds < 10 {
 		return fmt.Sprintf("(from %s, a guess) %s", plural(s.Rounds, "round"), s.Learnt)
 	}
 	return s.Learnt

@@ -97,9 +97,6 @@ func mapsHere(e Evidence) Table {
 			t.Rows = append(t.Rows, mapRow(e, c))
 		}
 	}
-	if floor := e.Floor(); !math.IsNaN(floor) {
-		t.Notes = append(t.Notes, fmt.Sprintf("The noise floor is %s: so far apart are two runs of the same arm.", percent(floor)))
-	}
 	return t
 }
 
@@ -141,9 +138,24 @@ func mapPicture(e Evidence) *chart.Dots {
 }
 
 func locksLearnt(e Evidence) string {
+	var parts []string
+	for _, p := range []struct{ text, slow, fast, more string }{
+		{"batches made a counter %s as fast", counterName("mutex"), counterName("batched"), counterCosts(e)},
+		{"a lock that readers share made a map %s as fast at 95 %% reads", mapName(withMutex, 95), mapName(withRWMutex, 95), ""},
+		{"a buffer made a file take lines %s as fast", fileEach, fileBuffered, ""},
+	} {
+		if text := speedUp(e, p.slow, p.fast); text != dash {
+			parts = append(parts, fmt.Sprintf(p.text, text)+p.more)
+		}
+	}
+	if parts == nil {
+		return ""
+	}
+	return fmt.Sprintf("on %s CPUs %s", e.Fact("GOMAXPROCS"), strings.Join(parts, ", "))
+}
+
+// counterCosts says what an increment takes.
+func counterCosts(e Evidence) string {
 	each := func(way string) string { return duration(e.Median(counterName(way), PerRecord)) }
-	return fmt.Sprintf("On %s CPUs batches made a counter %s as fast (%s an increment, %s under a mutex for each, %s as an atomic addition), "+
-		"a lock that readers share made a map %s as fast at 95 %% reads, and a buffer made a file take lines %s as fast.",
-		e.Fact("GOMAXPROCS"), speedUp(e, counterName("mutex"), counterName("batched")), each("batched"), each("mutex"), each("atomic"),
-		speedUp(e, mapName(withMutex, 95), mapName(withRWMutex, 95)), speedUp(e, fileEach, fileBuffered))
+	return fmt.Sprintf(" (%s an increment, %s under a mutex for each, %s as an atomic addition)", each("batched"), each("mutex"), each("atomic"))
 }

@@ -69,25 +69,6 @@ func sweepTable(e Evidence) Table {
 		fmt.Sprintf("bufio gives records of %d bytes; with a buffer no larger than that it reads each from the file, and it makes none below 16.", recordSize),
 		"Each block or record is summed up in the clock; small blocks are read from the beginning of the file only.",
 	}
-	return withFloor(e, withMissing(e, t))
-}
-
-// withMissing says why arms were not run, each reason once.
-func withMissing(e Evidence, t Table) Table {
-	var reasons []string
-	for _, m := range e.run.Header.Missing {
-		if !slices.Contains(reasons, m.Why) {
-			reasons = append(reasons, m.Why)
-			t.Notes = append(t.Notes, "Not run: "+m.Cell+" and its like: "+m.Why+".")
-		}
-	}
-	return t
-}
-
-func withFloor(e Evidence, t Table) Table {
-	if floor := e.Floor(); !math.IsNaN(floor) {
-		t.Notes = append(t.Notes, fmt.Sprintf("The noise floor is %s: so far apart are two runs of the same arm.", percent(floor)))
-	}
 	return t
 }
 
@@ -198,8 +179,5 @@ func readsLearnt(e Evidence) string {
 			parts = append(parts, fmt.Sprintf(p.text, text))
 		}
 	}
-	if parts == nil {
-		return "Nothing was measured."
-	}
-	return strings.Join(parts, ", ") + "."
+	return strings.Join(parts, ", ")
 }

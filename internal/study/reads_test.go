@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -102,11 +101,6 @@ func TestNothingIsColdWhereNothingCanBe(t *testing.T) {
 		if cold := a.Cache == result.Cold; cold != (a.Missing != "") {
 			t.Errorf("%s: missing %q", a.Name, a.Missing)
 		}
-	}
-	e := planted(0, nil)
-	e.run.Header.Missing = []result.Missing{{Cell: "a", Why: "it lives in memory"}, {Cell: "b", Why: "it lives in memory"}}
-	if notes := strings.Join(sweepTable(e).Notes, "\n"); strings.Count(notes, "it lives in memory") != 1 {
-		t.Errorf("notes: %s", notes)
 	}
 }
 

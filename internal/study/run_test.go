@@ -113,6 +113,9 @@ func looksRight(t *testing.T, s Shown) string {
 		texts = append(texts, s.Picture.Text(80), string(s.Picture.SVG()))
 	}
 	text := strings.Join(texts, "\n")
+	if strings.HasSuffix(s.Learnt, ".") {
+		t.Errorf("the sentence has its full stop: %s", s.Learnt)
+	}
 	for _, wrong := range []string{"NaN", "Inf", "%!"} {
 		if strings.Contains(text, wrong) {
 			t.Errorf("%s is shown:\n%s", wrong, text)

@@ -70,7 +70,7 @@ type Arm struct {
 type Shown struct {
 	Tables  []Table     // the published columns with our figures first, then what else was seen
 	Picture *chart.Dots // nil: none
-	Learnt  string      // one sentence
+	Learnt  string      // one sentence without its full stop, made from the figures; empty if there are none
 }
 
 // A Table is texts in rows.
