@@ -115,7 +115,7 @@ func TestStudySaysWhatWasNotRun(t *testing.T) {
 	for form, want := range map[string][]string{
 		text(t, run):     {"not run: socket/write and 2 more: no TCP socket on the loopback\n", "not run: equal/write, O_DSYNC: a|b *c* <d>\n"},
 		markdown(t, run): {"- not run: socket/write and 2 more: no TCP", `a|b \*c\* <d>`},
-		page(t, run):     {"not run: socket/write and 2 more: no TCP", "a|b *c* &lt;d&gt;"},
+		page(t, run):     {"not run: socket/write and 2 more: no TCP", "not run: equal/write, O_DSYNC: a|b *c* &lt;d&gt;"},
 	} {
 		for _, w := range want {
 			if strings.Count(form, w) != 1 {

@@ -161,15 +161,16 @@ func TestBytesInMemoryAreSettledOnADisk(t *testing.T) {
 // TestBytesRunForReal runs every arm once, with a number of bytes that is no
 // multiple of any buffer.
 func TestBytesRunForReal(t *testing.T) {
+	t.Parallel()
 	for _, dir := range []string{t.TempDir(), "/dev/shm"} {
 		if _, err := os.Stat(dir); err != nil {
 			t.Logf("no run there: %v", err)
 			continue
 		}
-		c := Choice{Preset: Quick(), Count: 10007, Rounds: 2, Buffers: []holdfast.Size{1, 1000, 1000}, Seed: 3}
+		c := Choice{Preset: Quick(), Count: 5003, Rounds: 2, Buffers: []holdfast.Size{1, 1000, 1000}, Seed: 3}
 		run := runStudyIn(t, dir, Bytes(), c)
 		text := looksRight(t, Bytes().Show(EvidenceOf(run)))
-		for _, want := range []string{"Read 10007 bytes from test-file.txt in ", "run to run"} {
+		for _, want := range []string{"Read 5003 bytes from test-file.txt in ", "run to run"} {
 			if cstdio.Missing() == "" && dir != "/dev/shm" && !strings.Contains(text, want) {
 				t.Errorf("%s: no %q in %s", dir, want, text)
 			}
@@ -194,7 +195,7 @@ func TestABufferThatIsNoneTurnsTheClaim(t *testing.T) {
 		t.Skip(why)
 	}
 	claim := claimOf(t, Bytes(), "bytes-calls")
-	c := Choice{Preset: Audit(), Count: 5000, Rounds: 10, Only: claim.Arms}
+	c := Choice{Preset: Audit(), Count: 5000, Rounds: 1, Only: claim.Arms}
 	broken := Bytes()
 	broken.Arms = func(c Choice) []Arm {
 		arms := bytesArms(c)
@@ -268,6 +269,7 @@ func TestWrongBytesAreNoTrial(t *testing.T) {
 
 // TestEveryWayHandlesAnySize: each way reads and writes sizes around its buffer.
 func TestEveryWayHandlesAnySize(t *testing.T) {
+	t.Parallel()
 	g := ground(t)
 	for _, w := range append(byteWays(), setvbufWays([]int{1, 512})...) {
 		for _, d := range []direction{toRead, toWrite} {

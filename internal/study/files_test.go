@@ -65,6 +65,7 @@ func TestFilesClaimsThatTheDocumentDecides(t *testing.T) {
 }
 
 func TestFilesArmsRun(t *testing.T) {
+	t.Parallel()
 	run := runStudy(t, filesClaims(), Choice{Preset: Quick(), Rounds: 1, Seed: 1, Only: []string{filesArm(100), createTemp}})
 	e := EvidenceOf(run)
 	if got := len(e.Trials(filesArm(100))); got != 1 {

@@ -22,6 +22,7 @@ import (
 
 // TestLatencyRunsAndShows runs every arm of a quick run, with a few records.
 func TestLatencyRunsAndShows(t *testing.T) {
+	t.Parallel()
 	run := runStudy(t, Latency(), Choice{Preset: Quick(), Rounds: 1, Count: 200, Seed: 3})
 	e := EvidenceOf(run)
 	if e.Rounds() != 1 {
@@ -207,6 +208,7 @@ func TestLossIsWhatWasAcceptedAndIsNotThere(t *testing.T) {
 
 // TestKilledLossIsWithinThePromise kills real processes.
 func TestKilledLossIsWithinThePromise(t *testing.T) {
+	t.Parallel()
 	needSharedClock(t)
 	for _, o := range []outlet{
 		{by: byFile}, {byBufio, holdfast.Buffered(4 * holdfast.KiB)}, {byBufio, flushed(64*holdfast.KiB, time.Millisecond)},

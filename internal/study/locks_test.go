@@ -160,6 +160,7 @@ func TestALostUpdateOfAMapIsNoTrial(t *testing.T) {
 }
 
 func TestLocksRunsSmall(t *testing.T) {
+	t.Parallel()
 	e := EvidenceOf(runStudy(t, Locks(), Choice{Preset: Quick(), Count: 200, Writers: []int{5, 3}, Rounds: 1}))
 	if n := e.Median(heldLock, Value(admittedWhileHeld)); n != 0 {
 		t.Errorf("%v readers got in", n)

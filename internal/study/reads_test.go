@@ -76,6 +76,7 @@ func TestUncountedCallsProveNothing(t *testing.T) {
 // TestEveryReadingSeesTheFile runs all arms, with a size that is no multiple of
 // anything.
 func TestEveryReadingSeesTheFile(t *testing.T) {
+	t.Parallel()
 	for _, size := range []int64{1, 100_003} {
 		s := Reading()
 		e := EvidenceOf(runStudy(t, s, Choice{Preset: Full(), Count: size, Rounds: 1, Buffers: []holdfast.Size{1, 64, 4096, 32 << 10}}))

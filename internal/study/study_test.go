@@ -171,6 +171,7 @@ func TestLargestRecordsStillFit(t *testing.T) {
 }
 
 func TestPrepareOnARealDisk(t *testing.T) {
+	t.Parallel()
 	g := ground(t)
 	c := Choice{Preset: Quick(), Policies: []holdfast.Policy{holdfast.Buffered(4096), holdfast.Durable()}, Writers: []int{2}, Rounds: 2, Budget: time.Second, Seed: 5}
 	probes := 0
