@@ -162,7 +162,11 @@ func TestBytesInMemoryAreSettledOnADisk(t *testing.T) {
 // multiple of any buffer.
 func TestBytesRunForReal(t *testing.T) {
 	t.Parallel()
-	for _, dir := range []string{t.TempDir(), "/dev/shm"} {
+	dirs := []string{t.TempDir(), "/dev/shm"}
+	if testing.Short() {
+		dirs = dirs[:1]
+	}
+	for _, dir := range dirs {
 		if _, err := os.Stat(dir); err != nil {
 			t.Logf("no run there: %v", err)
 			continue
@@ -270,13 +274,17 @@ func TestWrongBytesAreNoTrial(t *testing.T) {
 // TestEveryWayHandlesAnySize: each way reads and writes sizes around its buffer.
 func TestEveryWayHandlesAnySize(t *testing.T) {
 	t.Parallel()
+	sizes := []int64{1, 4095, 4096, 4097, 9973}
+	if testing.Short() {
+		sizes = sizes[3:]
+	}
 	g := ground(t)
 	for _, w := range append(byteWays(), setvbufWays([]int{1, 512})...) {
 		for _, d := range []direction{toRead, toWrite} {
 			if w.missing != "" || !w.can(d) {
 				continue
 			}
-			for _, n := range []int64{1, 4095, 4096, 4097, 9973} {
+			for _, n := range sizes {
 				if _, err := w.task(d, n, result.Warm).Run(t.Context(), g, trial.NotCounting, n, n); err != nil {
 					t.Errorf("%s %s, %d bytes: %v", d, w.name, n, err)
 				}

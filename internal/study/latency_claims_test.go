@@ -79,6 +79,9 @@ func TestLatencyVerdictsWaitForEnough(t *testing.T) {
 // TestLatencyVerdictFlipsWithTheArm measures for real: the buffers of an arm are
 // changed for others, and nothing else.
 func TestLatencyVerdictFlipsWithTheArm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a thousand buffers in each of many trials take some time; what is planted turns the verdicts too")
+	}
 	all := newLatencyPlan(Choice{}).bufferings()
 	check := func(arm buffering, size, growth Verdict) {
 		t.Helper()

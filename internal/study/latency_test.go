@@ -23,7 +23,7 @@ import (
 // TestLatencyRunsAndShows runs every arm of a quick run, with a few records.
 func TestLatencyRunsAndShows(t *testing.T) {
 	t.Parallel()
-	run := runStudy(t, Latency(), Choice{Preset: Quick(), Rounds: 1, Count: 200, Seed: 3})
+	run := runStudy(t, Latency(), Choice{Preset: Quick(), Rounds: 1, Count: 100, Seed: 3})
 	e := EvidenceOf(run)
 	if e.Rounds() != 1 {
 		t.Fatalf("%d whole rounds, want 1", e.Rounds())
