@@ -82,6 +82,7 @@ func needsSanitizers(t testing.TB) {
 }
 
 func TestCompilesWithoutWarnings(t *testing.T) {
+	t.Parallel()
 	for _, flags := range [][]string{{"-O0"}, {"-O3", "-Wpedantic", "-Wshadow", "-Wstrict-prototypes"}} {
 		for _, file := range []string{"df.c", "loop.c"} {
 			if _, err := compile(t, append(flags, "-c"), file); err != nil {
@@ -92,15 +93,18 @@ func TestCompilesWithoutWarnings(t *testing.T) {
 }
 
 func TestLibraryKeepsItsContract(t *testing.T) {
+	t.Parallel()
 	passes(t, []string{"-O2"}, "df.c", "testdata/disk.c", "testdata/contract.c")
 }
 
 func TestLibraryKeepsItsContractUnderSanitizers(t *testing.T) {
+	t.Parallel()
 	needsSanitizers(t)
 	passes(t, sanitized, "df.c", "testdata/disk.c", "testdata/contract.c")
 }
 
 func TestLoopsUnderSanitizers(t *testing.T) {
+	t.Parallel()
 	needsSanitizers(t)
 	passes(t, sanitized, "df.c", "loop.c", "testdata/loops.c")
 }
@@ -240,6 +244,7 @@ func scripts() (all [][]byte) {
 }
 
 func TestDoesWhatStdioDoes(t *testing.T) {
+	t.Parallel()
 	p := newInterpreter(t)
 	for _, s := range scripts() {
 		p.same(t, s)
