@@ -65,9 +65,11 @@ func filesArms(c Choice) []Arm {
 		arm(filesArm(100), 100, plain), arm(filesArm(300), 300, plain), arm(filesArm(3000), 3000, plain),
 		arm(retriesOff, 1000, plain), arm(retriesOn, 1000, retrying),
 		{
-			Cell: result.Cell{Name: createTemp, Group: "CreateTemp", Does: "os.CreateTemp, the write and the close of 200 files, apart", Records: 200, RecordBytes: int64(len(message))},
-			Time: 20 * time.Millisecond, Bytes: 200 * block,
-			Task: func() trial.Task { return trial.Task{Keep: true, Do: createTemps} },
+			Cell: result.Cell{Name: createTemp, Group: "CreateTemp", Does: "os.CreateTemp, the write and the close of each file, apart", Records: temps, RecordBytes: int64(len(message))},
+			Time: 20 * time.Millisecond, Bytes: temps * block,
+			Task: func() trial.Task {
+				return trial.Task{Keep: true, Do: createTemps, Check: func(path string) error { return holdMessages(path, temps) }}
+			},
 		},
 	}
 	return kept(arms, c.rounds())
@@ -129,18 +131,30 @@ func inPool(ctx context.Context, n int, work func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-func holdMessages(path string, n int) error {
-	for i := range n {
-		got, err := os.ReadFile(filepath.Join(path, strconv.Itoa(i)))
+// holdMessages checks that the folder has n files and nothing else, each of them
+// with the message.
+func holdMessages(folder string, n int) error {
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	if len(files) != n {
+		return &trial.ContentError{Reason: fmt.Sprintf("stand %d files, and %d were written", len(files), n)}
+	}
+	for _, f := range files {
+		got, err := os.ReadFile(filepath.Join(folder, f.Name()))
 		if err != nil {
 			return err
 		}
 		if string(got) != message {
-			return &trial.ContentError{Reason: fmt.Sprintf("file %d holds %q", i, got)}
+			return &trial.ContentError{Reason: fmt.Sprintf("file %s holds %q", f.Name(), got)}
 		}
 	}
 	return nil
 }
+
+// temps is how many files createTemps makes.
+const temps = 200
 
 // createTemps times the three steps of the original's smallest benchmark apart.
 func createTemps(ctx context.Context, c *trial.Clock) error {
@@ -148,7 +162,7 @@ func createTemps(ctx context.Context, c *trial.Clock) error {
 		return err
 	}
 	c.Start()
-	for i := 0; i < 200 && ctx.Err() == nil; i++ {
+	for i := 0; i < temps && ctx.Err() == nil; i++ {
 		f, err := os.CreateTemp(c.Path, "message-")
 		if err != nil {
 			return err

@@ -45,17 +45,15 @@ const recordSize = 64
 
 // A fileReading is one way to read one file.
 type fileReading struct {
-	way       string // tells it from the others of its group, of any cache
-	group     string // without the cache
-	does      string
-	cache     result.Cache
-	bytes     int64         // that are read
-	each      time.Duration // that a thousand bytes take, about
-	buffer    holdfast.Size // of the sweep's arms; 0: of no size
-	predicted int64         // system calls that read; 0: not predicted
-	kind      kind
-	access    sys.Access
-	run       readWay
+	way    string // tells it from the others of its group, of any cache
+	group  string // without the cache
+	does   string
+	cache  result.Cache
+	bytes  int64         // that are read
+	each   time.Duration // that a thousand bytes take, about
+	kind   kind
+	access sys.Access
+	run    readWay
 }
 
 func readName(way string, cache result.Cache) string { return way + ", " + string(cache) }

@@ -91,7 +91,7 @@ func sweepReadings(sizes []holdfast.Size, size int64) (all []fileReading) {
 		n := min(size, mostCalls*int64(s))
 		all = append(all, fileReading{
 			way: blocksOf(s), group: "blocks", does: "read(2) of " + s.String(), bytes: n, each: perCall(s) + 60,
-			buffer: s, predicted: parts(n, int64(s)), run: fromFile(bare, reads[*os.File](s)),
+			run: fromFile(bare, reads[*os.File](s)),
 		})
 	}
 	for _, s := range sizes {
@@ -102,7 +102,7 @@ func sweepReadings(sizes []holdfast.Size, size int64) (all []fileReading) {
 		n := min(size, mostCalls*int64(each))
 		all = append(all, fileReading{
 			way: recordsOf(s), group: "records", does: fmt.Sprintf("records of %d bytes through bufio.Reader of %v", recordSize, s),
-			bytes: n, each: perCall(each) + 300, buffer: s, predicted: parts(n, int64(each)), run: fromFile(buffered(s), reads[*bufio.Reader](recordSize)),
+			bytes: n, each: perCall(each) + 300, run: fromFile(buffered(s), reads[*bufio.Reader](recordSize)),
 		})
 	}
 	return all
@@ -320,7 +320,7 @@ func accessReadings(size int64) (all []fileReading) {
 			n := min(size, accessMost)
 			all = append(all, fileReading{
 				way: accessOf(block, a), group: accessGroup(block), does: "read(2) after posix_fadvise(2)",
-				bytes: n, each: 15_000, access: a, predicted: parts(n, int64(block)), run: fromFile(bare, reads[*os.File](block)),
+				bytes: n, each: 15_000, access: a, run: fromFile(bare, reads[*os.File](block)),
 			})
 		}
 	}
