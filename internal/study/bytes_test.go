@@ -317,3 +317,16 @@ func TestCachesOfBytes(t *testing.T) {
 	check(Choice{NeverWarm: "no", NeverCold: "no"}, cold, true, true)
 	check(Choice{Setting: Setting{Cache: result.NewFile}}, byteArm(toRead, goFile, result.NewFile), true, true)
 }
+
+func TestSystemCallsOfBytesArePredicted(t *testing.T) {
+	check := func(w byteWay, n, want int64) {
+		t.Helper()
+		if got := w.systemCalls(n); got != want {
+			t.Errorf("%d bytes by %d: %d calls, want %d", n, w.block, got, want)
+		}
+	}
+	check(byteWay{block: 1}, 100, 100)
+	check(byteWay{block: 4096}, 8192, 2)
+	check(byteWay{block: 4096}, 8193, 3)
+	check(byteWay{block: 4096, toEnd: true}, 8192, 3)
+}

@@ -1,12 +1,10 @@
 package study
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"maps"
 	"math"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -277,38 +275,6 @@ func TestEveryRungsNameIsItsOwn(t *testing.T) {
 	if len(slices.Compact(slices.Clone(names))) != len(names) {
 		t.Errorf("%q", names)
 	}
-}
-
-func TestWrongBytesFailATrialOfCosts(t *testing.T) {
-	check := func(name string, task trial.Task) {
-		t.Helper()
-		if task.Check == nil {
-			t.Fatalf("%s checks nothing", name)
-		}
-		do := task.Do
-		task.Do = func(ctx context.Context, c *trial.Clock) error {
-			return errors.Join(do(ctx, c), spoilFile(c.Path))
-		}
-		g := ground(t)
-		var wrong *trial.ContentError
-		if _, err := task.Run(context.Background(), g, trial.NotCounting, 1, 0); !errors.As(err, &wrong) {
-			t.Errorf("%s: err = %v", name, err)
-		}
-	}
-	check("write", recordsTask(false)(50))
-	check("buffered", recordsTask(true)(50))
-	check("sync", syncTask(false)(2))
-	check("growing", syncTask(true)(2))
-}
-
-// spoilFile changes the file's first byte.
-func spoilFile(path string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteAt([]byte{0xff}, 0)
-	return errors.Join(err, f.Close())
 }
 
 func TestPagesAreChecked(t *testing.T) {

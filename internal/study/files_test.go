@@ -84,3 +84,16 @@ func TestFilesRetriedGivesUp(t *testing.T) {
 		t.Errorf("%d calls, err = %v", calls, err)
 	}
 }
+
+// TestFilesOfAllTrialsHaveRoom: they stay until the end.
+func TestFilesOfAllTrialsHaveRoom(t *testing.T) {
+	c := Choice{Preset: Audit(), Rounds: 30}
+	cells, plan := filesClaims().Outline(c)
+	all := int64(0)
+	for _, cell := range cells {
+		all += cell.Records * block * 31
+	}
+	if plan.Room < all {
+		t.Errorf("a plan of 30 rounds has room for %d bytes, and its files take %d", plan.Room, all)
+	}
+}

@@ -2,6 +2,7 @@ package study
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"slices"
@@ -336,6 +337,31 @@ func TestFileOfAKilledWriterIsRead(t *testing.T) {
 	check(three[:len(three)-1]+"\x00", 0, false)
 	check(three+three, 0, false)
 	check(three[1:], 0, false)
+}
+
+// TestLossIsWhatWasAcceptedAndIsNotInTheFile: five lines were told of.
+func TestLossIsWhatWasAcceptedAndIsNotInTheFile(t *testing.T) {
+	start := time.Unix(1000, 0)
+	known := []acceptance{{2, start}, {4, start.Add(time.Second)}, {5, start.Add(2 * time.Second)}}
+	check := func(lines int64, lost int64, age time.Duration) {
+		t.Helper()
+		task := trial.Task{Do: func(_ context.Context, c *trial.Clock) error {
+			if err := os.WriteFile(c.Path, made(killedText, lines), 0o600); err != nil {
+				return err
+			}
+			return tellLoss(c, known, start.Add(3*time.Second))
+		}}
+		got := runOnce(t, task, 1).Values
+		bytes := killedText.bytes(5) - killedText.bytes(5-lost)
+		if got[acceptedLines] != 5 || got[lostLines] != float64(lost) || got[lostBytes] != float64(bytes) || got[lostAge] != float64(age) {
+			t.Errorf("%d lines in the file: %v, want %d lost, the oldest for %v", lines, got, lost, age)
+		}
+	}
+	check(6, 0, 0)
+	check(5, 0, 0)
+	check(4, 1, time.Second)
+	check(3, 2, 2*time.Second)
+	check(0, 5, 3*time.Second)
 }
 
 func TestLossIsHeldToItsBound(t *testing.T) {
