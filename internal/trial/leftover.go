@@ -65,13 +65,14 @@ func (g *Ground) Neighbours() []string {
 // ErrAlive says that the run which made a ground still goes on.
 var ErrAlive = errors.New("the run that made it still goes on")
 
-// The names of a ground, of what is in it and of the files of a trial that has a
-// folder: see OpenGround, fresh, fill, Beside and os.CreateTemp.
+// The names of a ground, of what is in it, also by studies that keep a file for all
+// trials, and of the files of a trial that has a folder: see OpenGround, fresh, fill
+// and Beside.
 var (
 	groundName  = regexp.MustCompile(`^` + groundPrefix + `\d+$`)
-	fileName    = regexp.MustCompile(`^(memory-)?\d+$`)
+	fileName    = regexp.MustCompile(`^(memory-|read-by-all-)?\d+$`)
 	folderName  = regexp.MustCompile(`^\d+$`)
-	createdName = regexp.MustCompile(`^[a-z]+-\d+$`)
+	createdName = regexp.MustCompile(`^(check|[a-z]+-\d+)$`)
 )
 
 // RemoveLeftover removes the ground of the given name in parent, which a run that

@@ -43,7 +43,7 @@ func TestRemoveLeftoverOfAKilledRun(t *testing.T) {
 		t.Errorf("removed: %v, %v", removed, err)
 	}
 	isEmpty(t, parent)
-	leave(t, leave(t, parent, "holdfast-bench-1", "1"), "2", "values-3")
+	leave(t, leave(t, parent, "holdfast-bench-1", "1", "read-by-all-17"), "2", "values-3", "check")
 	if removed, err := RemoveLeftover(parent, "holdfast-bench-1"); !removed || err != nil {
 		t.Errorf("removed with a trial's folder: %v, %v", removed, err)
 	}
