@@ -1,9 +1,9 @@
 package study
 
 import (
-	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -50,7 +50,12 @@ func digits(x float64) string {
 	if math.Abs(x) >= 999.5 {
 		return humanize.Comma(int64(math.Round(x)))
 	}
-	return strconv.FormatFloat(x, 'g', 3, 64)
+	text := strconv.FormatFloat(x, 'g', 3, 64)
+	if strings.Contains(text, "e-") {
+		rounded, _ := strconv.ParseFloat(text, 64)
+		return strconv.FormatFloat(rounded, 'f', -1, 64)
+	}
+	return text
 }
 
 // whole prints a count with commas: 23,672,792.
@@ -63,7 +68,7 @@ func whole(x float64) string {
 
 // percent prints a share: 99.8 %.
 func percent(share float64) string {
-	return orDash(share, fmt.Sprintf("%.3g %%", share*100))
+	return orDash(share, digits(share*100)+" %")
 }
 
 // compared prints a ratio with its interval and its word: 1.9x (1.8x–2.0x), slower.
