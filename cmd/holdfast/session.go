@@ -82,8 +82,8 @@ func (s *session) study(ctx context.Context, of study.Study, c study.Choice) err
 	if err != nil {
 		return err
 	}
-	for _, m := range missing {
-		s.say("not run: %s: %s", m.Cell, m.Why)
+	for _, m := range study.MissingByReason(missing) {
+		s.say("not run: %s", m)
 	}
 	h := s.header(matrix, plan)
 	h.Settings, h.Missing = c.Settings(), missing
