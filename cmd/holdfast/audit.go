@@ -218,12 +218,29 @@ func (a *audit) one(cmd *cobra.Command, ground *trial.Ground, s study.Study, c s
 	}
 	session.say("%s: %s?", s.Name, s.Question)
 	err := session.study(cmd.Context(), s, c)
-	if errors.Is(err, context.Canceled) {
+	var room *trial.RoomError
+	switch {
+	case errors.Is(err, context.Canceled):
 		err = &refusal{exitInterrupted, errors.New("interrupted in the study " + s.Name), "the verdicts above are those that were reached"}
-	} else {
+	case errors.Is(err, study.ErrNoArm):
+		session.say("%v", err)
+		err = nil
+	case errors.As(err, &room) && len(session.run.Trials) == 0:
+		session.say("not run: %v", err)
+		session.run.Header.Missing = withoutRoom(c.Only, room)
+		err = nil
+	default:
 		err = session.refuse(err)
 	}
 	return session.run, err
+}
+
+// withoutRoom says of arms that there is no room for them.
+func withoutRoom(arms []string, why *trial.RoomError) (missing []result.Missing) {
+	for _, arm := range arms {
+		missing = append(missing, result.Missing{Cell: arm, Why: why.Error(), Elsewhere: "--dir A_FOLDER_WITH_ROOM"})
+	}
+	return missing
 }
 
 const resultsExt = ".jsonl"

@@ -80,6 +80,7 @@ func (s *session) study(ctx context.Context, of study.Study, c study.Choice) err
 	c.Counting = s.counting
 	matrix, plan, missing, err := of.Prepare(s.ground, c)
 	if err != nil {
+		s.run.Header.Missing = missing
 		return err
 	}
 	for _, m := range study.MissingByReason(missing) {
@@ -278,6 +279,8 @@ func (s *session) refuse(err error) error {
 		return nil
 	case errors.Is(err, context.Canceled):
 		return s.interrupted()
+	case errors.Is(err, study.ErrNoArm):
+		return &refusal{code: exitCannot, err: err}
 	case errors.As(err, &content):
 		return &refusal{exitNotMet, err, "this must not happen on a sound disk; please report it together with the file system and kernel"}
 	case errors.As(err, &cache):

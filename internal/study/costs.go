@@ -195,9 +195,13 @@ func (r rung) arm(c Choice) Arm {
 	if c.Count > 0 {
 		n = min(n, c.Count)
 	}
+	missing, elsewhere := r.missing, ""
+	if r.cache != result.NewFile && missing == "" {
+		missing, elsewhere = cacheMissing(c, result.Cold), cacheElsewhere(c, result.Cold)
+	}
 	return Arm{
 		Cell:    result.Cell{Name: r.name, Group: r.name, Does: r.does, Writers: 1, Records: n, Cache: r.cache},
-		Missing: r.missing, Time: aroundTrial + time.Duration(n)*r.each, Bytes: r.bytes,
+		Missing: missing, Elsewhere: elsewhere, Time: aroundTrial + time.Duration(n)*r.each, Bytes: r.bytes,
 		Task: func() trial.Task { return r.task(n) },
 	}
 }

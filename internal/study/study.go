@@ -12,6 +12,7 @@ package study
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -97,14 +98,17 @@ func Find(name string) (Study, bool) {
 	return all[i], true
 }
 
+// ErrNoArm says that none of the arms can be run here; the reason follows.
+var ErrNoArm = errors.New("nothing of the study can be run here")
+
 // Prepare returns what is to be run on g: every arm that can be run here, one of
-// them twice. The number of rounds is fixed; a run that takes longer than its time
+// them twice; and what can't be, also with ErrNoArm. The number of rounds is fixed; a run that takes longer than its time
 // ends before, with whole rounds.
 func (s Study) Prepare(g *trial.Ground, c Choice) (trial.Matrix, result.Plan, []result.Missing, error) {
 	c = c.on(g)
 	m, plan, missing := s.matrix(c)
 	if len(m.Cells) == 0 {
-		return m, plan, missing, fmt.Errorf("nothing of the study %s can be run here: %s", s.Name, missing[0].Why)
+		return m, plan, missing, fmt.Errorf("%w: %s: %s", ErrNoArm, s.Name, missing[0].Why)
 	}
 	return m, plan, missing, g.Need(plan.Room)
 }
