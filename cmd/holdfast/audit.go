@@ -162,6 +162,9 @@ func (a *audit) plans(studies []study.Study) (choices []study.Choice, plans []re
 }
 
 func (a *audit) tellPlan(w io.Writer) error {
+	if err := a.where.isFolder(); err != nil {
+		return err
+	}
 	studies := a.studies()
 	choices, plans := a.plans(studies)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -257,6 +260,8 @@ func (a *audit) again(cmd *cobra.Command) error {
 		run, err := readRun(filepath.Join(a.from, s.Name+resultsExt), nil)
 		if errors.Is(err, fs.ErrNotExist) {
 			run.Header.Machine = facts
+		} else if err == nil && run.Header.Study != s.Name {
+			return misuse("give the folder that -o has made", "--from: %s: the results are of %s, not of %s", filepath.Join(a.from, s.Name+resultsExt), run.Header.Study, s.Name)
 		} else if err != nil {
 			return misuse(hintResults, "--from: %s: %w", filepath.Join(a.from, s.Name+resultsExt), err)
 		} else {

@@ -116,7 +116,7 @@ func (s *session) again(ctx context.Context, h result.Header, uncounted bool) (t
 	if err != nil {
 		return matrix, &refusal{exitCannot, err, "use the holdfast that made the results, or run the study anew"}
 	}
-	if _, isStudy := study.Find(h.Study); isStudy || !uncounted {
+	if isStudy(h) || !uncounted {
 		return matrix, nil
 	}
 	return matrix, s.trace(ctx, matrix)
