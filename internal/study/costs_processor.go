@@ -2,9 +2,12 @@ package study
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/dustin/go-humanize"
 
 	"github.com/holdfast-go/holdfast/internal/trial"
 )
@@ -98,11 +101,29 @@ func (r *ring) sixteen(n int) error {
 	return nil
 }
 
+// chase makes the ring when it is run, and not for a plan: it may be large.
 func chase(lines uint32) func(n int64) trial.Task {
 	return func(n int64) trial.Task {
-		r := newRing(lines)
-		return work(n, difference{with: r.sixteen, without: r.eight, each: 8})
+		var r *ring
+		return trial.Task{
+			Make: func(string) error { r = newRing(lines); return nil },
+			Do: func(_ context.Context, c *trial.Clock) error {
+				return difference{with: r.sixteen, without: r.eight, each: 8}.measure(c, trial.Work, n)
+			},
+		}
 	}
+}
+
+// ringMemory is about what the process has while it makes the large ring: that one,
+// and the one of the trial before.
+const ringMemory = 600 << 20
+
+// noMemory says why the large ring can't be made within a limit, or is empty.
+func noMemory(limit int64, limited bool) string {
+	if !limited || limit > ringMemory {
+		return ""
+	}
+	return fmt.Sprintf("it takes up to %s of memory, and the control group of this process may have %s", humanize.IBytes(ringMemory), humanize.IBytes(uint64(limit)))
 }
 
 func mutexTask(n int64) trial.Task {
