@@ -162,6 +162,9 @@ func (a *audit) plans(studies []study.Study) (choices []study.Choice, plans []re
 }
 
 func (a *audit) tellPlan(w io.Writer) error {
+	if err := a.where.isFolder(); err != nil {
+		return err
+	}
 	studies := a.studies()
 	choices, plans := a.plans(studies)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -218,12 +221,29 @@ func (a *audit) one(cmd *cobra.Command, ground *trial.Ground, s study.Study, c s
 	}
 	session.say("%s: %s?", s.Name, s.Question)
 	err := session.study(cmd.Context(), s, c)
-	if errors.Is(err, context.Canceled) {
+	var room *trial.RoomError
+	switch {
+	case errors.Is(err, context.Canceled):
 		err = &refusal{exitInterrupted, errors.New("interrupted in the study " + s.Name), "the verdicts above are those that were reached"}
-	} else {
+	case errors.Is(err, study.ErrNoArm):
+		session.say("%v", err)
+		err = nil
+	case errors.As(err, &room) && len(session.run.Trials) == 0:
+		session.say("not run: %v", err)
+		session.run.Header.Missing = withoutRoom(c.Only, room)
+		err = nil
+	default:
 		err = session.refuse(err)
 	}
 	return session.run, err
+}
+
+// withoutRoom says of arms that there is no room for them.
+func withoutRoom(arms []string, why *trial.RoomError) (missing []result.Missing) {
+	for _, arm := range arms {
+		missing = append(missing, result.Missing{Cell: arm, Why: why.Error(), Elsewhere: "--dir A_FOLDER_WITH_ROOM"})
+	}
+	return missing
 }
 
 const resultsExt = ".jsonl"
@@ -240,6 +260,8 @@ func (a *audit) again(cmd *cobra.Command) error {
 		run, err := readRun(filepath.Join(a.from, s.Name+resultsExt), nil)
 		if errors.Is(err, fs.ErrNotExist) {
 			run.Header.Machine = facts
+		} else if err == nil && run.Header.Study != s.Name {
+			return misuse("give the folder that -o has made", "--from: %s: the results are of %s, not of %s", filepath.Join(a.from, s.Name+resultsExt), run.Header.Study, s.Name)
 		} else if err != nil {
 			return misuse(hintResults, "--from: %s: %w", filepath.Join(a.from, s.Name+resultsExt), err)
 		} else {

@@ -52,6 +52,7 @@ func TestScripts(t *testing.T) {
 			"cut":   cut,
 			"head":  head,
 			"zero":  zero,
+			"swap":  swap,
 			"empty": empty,
 			"alike": alike,
 		},
@@ -141,6 +142,11 @@ func head(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	lines := strings.SplitAfter(ts.ReadFile(args[0]), "\n")
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Join(lines[:n], "")), 0o644))
+}
+
+// swap puts a text in place of another where that is first: swap file old new.
+func swap(ts *testscript.TestScript, neg bool, args []string) {
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Replace(ts.ReadFile(args[0]), args[1], args[2], 1)), 0o644))
 }
 
 // zero makes all bytes of a line NUL, but for its line feed: zero file n.

@@ -15,8 +15,8 @@ import (
 // tellPlan shows what would be measured, as far as that is known without the
 // calibration, and writes nothing to the disk.
 func (b *benchmark) tellPlan(w io.Writer, cells []result.Cell, plan result.Plan, seed uint64) error {
-	if info, err := os.Stat(b.dir); err != nil || !info.IsDir() {
-		return misuse("give an existing folder on the disk to measure", "--dir %s: there is no such folder", b.dir)
+	if err := b.isFolder(); err != nil {
+		return err
 	}
 	var text strings.Builder
 	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -33,6 +33,14 @@ func (b *benchmark) tellPlan(w io.Writer, cells []result.Cell, plan result.Plan,
 	}
 	_, err := fmt.Fprintf(w, "\nin %s: %s\nnothing was written: this is a plan only\n", b.dir, planText(len(cells), plan, seed))
 	return err
+}
+
+// isFolder refuses a plan for a folder that is not there.
+func (b *benchmark) isFolder() error {
+	if info, err := os.Stat(b.dir); err != nil || !info.IsDir() {
+		return misuse("give an existing folder on the disk to measure", "--dir %s: there is no such folder", b.dir)
+	}
+	return nil
 }
 
 func planSweep(w io.Writer, cells []result.Cell) {

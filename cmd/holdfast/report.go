@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/figure"
 	"github.com/holdfast-go/holdfast/internal/report"
 	"github.com/holdfast-go/holdfast/internal/result"
+	"github.com/holdfast-go/holdfast/internal/study"
 )
 
 func newReport() *cobra.Command {
@@ -51,6 +52,12 @@ marked. The file - is the standard input.`,
 			run, err := readResults(args[0], cmd.InOrStdin())
 			if err != nil {
 				return err
+			}
+			if err := study.Known(run.Header); err != nil {
+				return misuse("use the holdfast that made it", "%s: %w", args[0], err)
+			}
+			if fio != "" && isStudy(run.Header) {
+				return misuse("leave it out, or give the results of a run without a study's name", "--emit-fio: fio has no job for the study %s", run.Header.Study)
 			}
 			if err := emitFio(cmd.OutOrStdout(), fio, run); err != nil || fio == "-" && output == "" {
 				return cannotReport(args[0], err)

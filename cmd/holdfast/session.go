@@ -80,10 +80,11 @@ func (s *session) study(ctx context.Context, of study.Study, c study.Choice) err
 	c.Counting = s.counting
 	matrix, plan, missing, err := of.Prepare(s.ground, c)
 	if err != nil {
+		s.run.Header.Missing = missing
 		return err
 	}
-	for _, m := range missing {
-		s.say("not run: %s: %s", m.Cell, m.Why)
+	for _, m := range study.MissingByReason(missing) {
+		s.say("not run: %s", m)
 	}
 	h := s.header(matrix, plan)
 	h.Settings, h.Missing = c.Settings(), missing
@@ -115,7 +116,7 @@ func (s *session) again(ctx context.Context, h result.Header, uncounted bool) (t
 	if err != nil {
 		return matrix, &refusal{exitCannot, err, "use the holdfast that made the results, or run the study anew"}
 	}
-	if _, isStudy := study.Find(h.Study); isStudy || !uncounted {
+	if isStudy(h) || !uncounted {
 		return matrix, nil
 	}
 	return matrix, s.trace(ctx, matrix)
@@ -278,6 +279,8 @@ func (s *session) refuse(err error) error {
 		return nil
 	case errors.Is(err, context.Canceled):
 		return s.interrupted()
+	case errors.Is(err, study.ErrNoArm):
+		return &refusal{code: exitCannot, err: err}
 	case errors.As(err, &content):
 		return &refusal{exitNotMet, err, "this must not happen on a sound disk; please report it together with the file system and kernel"}
 	case errors.As(err, &cache):

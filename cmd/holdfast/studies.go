@@ -78,6 +78,12 @@ func (b *benchmark) outline(c study.Choice) ([]result.Cell, result.Plan) {
 	return study.Policy().Outline(c)
 }
 
+// isStudy reports whether a run is of a study.
+func isStudy(h result.Header) bool {
+	_, ok := study.Find(h.Study)
+	return ok
+}
+
 // listStudies shows what can be run by name.
 func listStudies(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

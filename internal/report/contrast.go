@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/advise"
 	"github.com/holdfast-go/holdfast/internal/figure"
+	"github.com/holdfast-go/holdfast/internal/result"
 )
 
 // Contrast writes two runs side by side: as a table for the terminal, or in one of
@@ -115,16 +116,34 @@ func machinesTable(c figure.Contrast, quote string) table.Writer {
 
 func changesTable(c figure.Contrast, load figure.Load, quote string) table.Writer {
 	t := newTable(rightAligned(6, 0, 5)...)
-	t.AppendHeader(table.Row{"policy", "A", "B", "B/A", "95 %", ""})
+	t.AppendHeader(table.Row{cellHead(c, load), "A", "B", "B/A", "95 %", ""})
 	for _, change := range c.Cells {
 		if change.Load == load {
 			t.AppendRow(table.Row{
-				quote + change.Cell.Policy.String() + quote, nanoseconds(change.A.Median), nanoseconds(change.B.Median),
+				quote + changedName(change.Cell) + quote, nanoseconds(change.A.Median), nanoseconds(change.B.Median),
 				advise.Times(change.Cost.Comparison), ratios(change.Cost), changeWord(change),
 			})
 		}
 	}
 	return t
+}
+
+// changedName tells a cell from the others of its load: by its policy, or as an arm of
+// a study by its name.
+func changedName(c result.Cell) string {
+	if c.Group != "" {
+		return c.Name
+	}
+	return c.Policy.String()
+}
+
+func cellHead(c figure.Contrast, load figure.Load) string {
+	for _, change := range c.Cells {
+		if change.Load == load && change.Cell.Group != "" {
+			return "arm"
+		}
+	}
+	return "policy"
 }
 
 // ratios is the interval of a ratio.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
@@ -38,39 +39,21 @@ func (s studied) notes() []string {
 		"figures are medians of the rounds with their 95 % intervals, ratios are of the same rounds; what was published is given as it was printed",
 		"noise: " + s.noise(),
 	}
-	notes = append(notes, s.notRun()...)
+	for _, m := range study.MissingByReason(s.Run.Header.Missing) {
+		notes = append(notes, notRun+m)
+	}
 	if s.Outliers > 0 {
 		notes = append(notes, fmt.Sprintf("outliers: %d of %s, and they count like all others", s.Outliers, plural(s.Trials, "trial")))
 	}
 	return notes
 }
 
-// notRun are the reasons why arms were not run, each once.
-func (s studied) notRun() []string {
-	var reasons []string
-	arms := map[string][]string{}
-	for _, m := range s.Run.Header.Missing {
-		if arms[m.Why] == nil {
-			reasons = append(reasons, m.Why)
-		}
-		arms[m.Why] = append(arms[m.Why], m.Cell)
-	}
-	for i, why := range reasons {
-		of := arms[why]
-		text := of[0]
-		if len(of) > 1 {
-			text += fmt.Sprintf(" and %d more", len(of)-1)
-		}
-		reasons[i] = fmt.Sprintf("not run: %s: %s", text, why)
-	}
-	return reasons
-}
-
 // text writes the tables, the picture and what was learnt.
 func (s studied) text(b *strings.Builder) {
 	s.textHead(b)
 	for _, t := range s.tables() {
-		fmt.Fprintf(b, "\n%s\n%s\n", wrapTitle(t), narrow(tableText(t)))
+		t = withReasonsApart(t)
+		fmt.Fprintf(b, "\n%s\n%s\n", wrapTitle(t), narrow(t))
 		for _, n := range t.Notes {
 			b.WriteString(wrap("  "+n, lineWidth, indent))
 		}
@@ -95,17 +78,72 @@ func (s studied) learnt() string {
 	return s.Learnt
 }
 
-// narrow renders a table with less space between its columns where it would be
-// wider than a line.
-func narrow(t table.Writer) string {
-	wide := t.Render()
-	if first, _, _ := strings.Cut(wide, "\n"); len([]rune(first)) <= lineWidth {
-		return wide
+const notRun = "not run: "
+
+// withReasonsApart returns the table with the reasons why something was not run in
+// its notes, each once: in a cell they would make its column as wide.
+func withReasonsApart(t study.Table) study.Table {
+	t.Notes, t.Rows = slices.Clone(t.Notes), slices.Clone(t.Rows)
+	for i, row := range t.Rows {
+		t.Rows[i] = slices.Clone(row)
+		for j, cell := range row {
+			if !strings.HasPrefix(cell, notRun) {
+				continue
+			}
+			t.Rows[i][j] = strings.TrimSuffix(notRun, ": ")
+			if !slices.Contains(t.Notes, cell) {
+				t.Notes = append(t.Notes, cell)
+			}
+		}
 	}
-	style := *t.Style()
-	style.Box.PaddingRight = " "
-	t.SetStyle(style)
-	return t.Render()
+	return t
+}
+
+// narrow renders a table. Where it would be wider than a line there is less space
+// between its columns, and a head that is wider than its column is in lines.
+func narrow(t study.Table) string {
+	w := tableText(t)
+	for _, less := range []func(){
+		func() {
+			style := *w.Style()
+			style.Box.PaddingRight = " "
+			w.SetStyle(style)
+		},
+		func() {
+			w.ResetHeaders()
+			w.AppendHeader(rowOf(inLines(t)))
+		},
+	} {
+		if wide := w.Render(); widest(wide) <= lineWidth {
+			return wide
+		}
+		less()
+	}
+	return w.Render()
+}
+
+// inLines returns the table's heads, but for the first broken at spaces into lines
+// that are no wider than the column, if words are not.
+func inLines(t study.Table) []string {
+	heads := slices.Clone(t.Head)
+	for i := range heads[1:] {
+		width := 0
+		for _, row := range t.Rows {
+			if i+1 < len(row) {
+				width = max(width, utf8.RuneCountInString(row[i+1]))
+			}
+		}
+		heads[i+1] = strings.TrimSuffix(wrap(heads[i+1], width, ""), "\n")
+	}
+	return heads
+}
+
+func widest(text string) int {
+	most := 0
+	for line := range strings.Lines(text) {
+		most = max(most, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")))
+	}
+	return most
 }
 
 func wrapTitle(t study.Table) string {

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -19,11 +20,38 @@ func Again(h result.Header, counting trial.Counting) (trial.Matrix, error) {
 		m.Cells = cells
 		return m, err
 	}
+	if err := isSweep(h); err != nil {
+		return m, err
+	}
 	each := h.Plan.Estimate / time.Duration(max(1, len(h.Cells)*(h.Plan.Rounds+1)))
 	for _, c := range h.Cells {
 		m.Cells = append(m.Cells, Cell(c, each, counting))
 	}
 	return m, nil
+}
+
+// ErrUnknown says that results are of a study that is not known here.
+var ErrUnknown = errors.New("there is no such study")
+
+// Known returns ErrUnknown for results of a study, and of none that is known.
+func Known(h result.Header) error {
+	if _, ok := Find(h.Study); !ok && len(h.Cells) > 0 && h.Cells[0].Group != "" {
+		return fmt.Errorf("%w as %q", ErrUnknown, h.Study)
+	}
+	return nil
+}
+
+// isSweep refuses cells that no sweep has.
+func isSweep(h result.Header) error {
+	if err := Known(h); err != nil {
+		return err
+	}
+	for _, c := range h.Cells {
+		if !c.Empty && (c.RecordBytes < trial.MinRecord || c.RecordBytes > int64(MaxRecord) || c.Writers < 1 || c.Records < 0) {
+			return fmt.Errorf("%s can't be repeated with %d records of %d bytes by %d writers", c.Name, c.Records, c.RecordBytes, c.Writers)
+		}
+	}
+	return nil
 }
 
 // again finds the cells of a header among the arms.

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/machine"
 	"github.com/holdfast-go/holdfast/internal/result"
 	"github.com/holdfast-go/holdfast/internal/trial"
 )
@@ -119,7 +120,7 @@ func processorRungs() []rung {
 		{name: allocRung, method: bareLoop, does: "makes a value of 64 bytes on the heap, and has the collector take it away", count: 250_000, each: 40, task: allocTask},
 		{name: clockRung, method: bareLoop, does: "reads the clock: time.Now", count: 300_000, each: 60, task: clockTask},
 		{name: copyRung, method: bareLoop, does: "copies 4096 bytes within the first cache", count: 500_000, each: 50, task: copyPageTask},
-		{name: memoryRung, level: &memoryLevel, method: loads, does: "follows a chain of loads through 256 MiB, in no order that can be foreseen", count: 100_000, each: 3000, task: chase(largeRing)},
+		{name: memoryRung, level: &memoryLevel, method: loads, does: "follows a chain of loads through 256 MiB, in no order that can be foreseen", count: 100_000, each: 3000, missing: noMemory(machine.MemoryLimit()), task: chase(largeRing)},
 		{name: bufferedRung, method: "os.File under bufio, 4 KiB", does: "writes 40 bytes through a bufio.Writer of 4 KiB, flushed at the end of each turn", count: 100_000, each: 60, bytes: 4_000_000, task: recordsTask(true)},
 	}
 }
@@ -193,9 +194,13 @@ func (r rung) arm(c Choice) Arm {
 	if c.Count > 0 {
 		n = min(n, c.Count)
 	}
+	missing, elsewhere := r.missing, ""
+	if r.cache != result.NewFile && missing == "" {
+		missing, elsewhere = cacheMissing(c, result.Cold), cacheElsewhere(c, result.Cold)
+	}
 	return Arm{
 		Cell:    result.Cell{Name: r.name, Group: r.name, Does: r.does, Writers: 1, Records: n, Cache: r.cache},
-		Missing: r.missing, Time: aroundTrial + time.Duration(n)*r.each, Bytes: r.bytes,
+		Missing: missing, Elsewhere: elsewhere, Time: aroundTrial + time.Duration(n)*r.each, Bytes: r.bytes,
 		Task: func() trial.Task { return r.task(n) },
 	}
 }

@@ -2,9 +2,12 @@ package study
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/dustin/go-humanize"
 
 	"github.com/holdfast-go/holdfast/internal/trial"
 )
@@ -98,8 +101,7 @@ func (r *ring) sixteen(n int) error {
 	return nil
 }
 
-// chase follows a ring that Make makes: the task alone, of which a plan asks what it
-// writes, takes no memory.
+// chase makes the ring when it is run, and not for a plan: it may be large.
 func chase(lines uint32) func(n int64) trial.Task {
 	return func(n int64) trial.Task {
 		var r *ring
@@ -110,6 +112,18 @@ func chase(lines uint32) func(n int64) trial.Task {
 			},
 		}
 	}
+}
+
+// ringMemory is about what the process has while it makes the large ring: that one,
+// and the one of the trial before.
+const ringMemory = 600 << 20
+
+// noMemory says why the large ring can't be made within a limit, or is empty.
+func noMemory(limit int64, limited bool) string {
+	if !limited || limit > ringMemory {
+		return ""
+	}
+	return fmt.Sprintf("it takes up to %s of memory, and the control group of this process may have %s", humanize.IBytes(ringMemory), humanize.IBytes(uint64(limit)))
 }
 
 func mutexTask(n int64) trial.Task {

@@ -61,7 +61,7 @@ func (e Evidence) hierarchyRow(r rung) []string {
 		published = duration(r.level.least) + "–" + duration(r.level.most)
 	}
 	if !e.ran(r) {
-		return []string{r.name, published, dash, cmp.Or(e.Missing(r.name), "not run"), dash}
+		return []string{r.name, published, dash, strings.TrimSuffix("not run: "+e.Missing(r.name), ": "), dash}
 	}
 	return []string{r.name, published, e.costText(r.name), r.method, e.within(r)}
 }

@@ -306,3 +306,30 @@ func TestMiddleLayerFallsWithoutABuffer(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 }
+
+// TestAPlanTakesNoMemory: what an arm works on is made when it is run.
+func TestAPlanTakesNoMemory(t *testing.T) {
+	const most = 64 << 20
+	for _, s := range Audited() {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		s.Outline(Choice{Preset: Full()})
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > most {
+			t.Errorf("%s: a plan takes %d bytes", s.Name, took)
+		}
+	}
+}
+
+func TestTheLargeRingIsLeftOutWhereItHasNoRoom(t *testing.T) {
+	check := func(limit int64, limited, left bool) {
+		t.Helper()
+		if why := noMemory(limit, limited); (why != "") != left {
+			t.Errorf("%d, %v: %q", limit, limited, why)
+		}
+	}
+	check(0, false, false)
+	check(ringMemory+1, true, false)
+	check(ringMemory, true, true)
+	check(1, true, true)
+}

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -59,6 +60,22 @@ func (e Evidence) inGroups(prefix string) []result.Cell {
 func (e Evidence) Missing(arm string) string {
 	m, _ := e.missing(arm)
 	return m.Why
+}
+
+// MissingByReason says what was not run and why, in a sentence for each reason.
+func MissingByReason(all []result.Missing) (sentences []string) {
+	for i, m := range all {
+		same := func(other result.Missing) bool { return other.Why == m.Why }
+		if slices.ContainsFunc(all[:i], same) {
+			continue
+		}
+		arms := m.Cell
+		if others := len(all[i+1:]) - len(slices.DeleteFunc(slices.Clone(all[i+1:]), same)); others > 0 {
+			arms += fmt.Sprintf(" and %d more", others)
+		}
+		sentences = append(sentences, arms+": "+m.Why)
+	}
+	return sentences
 }
 
 func (e Evidence) missing(arm string) (result.Missing, bool) {

@@ -70,14 +70,17 @@ func lineCountsOf(c Choice) lineCounts {
 	return n
 }
 
-// What one line takes, about, for the plan.
+// What one line takes, about, for the plan; and what a trial and each of its bytes
+// take besides, of which half is out of the clock.
 const (
-	formatTime = 150 * time.Nanosecond
-	copyTime   = 50 * time.Nanosecond
-	callTime   = 900 * time.Nanosecond
-	syncTime   = 150 * time.Microsecond
-	socketTime = 6 * time.Microsecond
-	spawnTime  = 30 * time.Millisecond
+	lineTrialTime = 12 * time.Millisecond
+	lineByteTime  = 3 * time.Nanosecond
+	formatTime    = 150 * time.Nanosecond
+	copyTime      = 50 * time.Nanosecond
+	callTime      = 900 * time.Nanosecond
+	syncTime      = 150 * time.Microsecond
+	socketTime    = 6 * time.Microsecond
+	spawnTime     = 30 * time.Millisecond
 )
 
 func lineArms(c Choice) []Arm {
@@ -102,7 +105,7 @@ func lineArm(group, way, does string, count, size int64, perRecord time.Duration
 			Name: group + "/" + way, Group: group, Does: does,
 			RecordBytes: max(1, size/max(1, count)), Writers: 1, Records: count, LatencyStride: 1,
 		},
-		Time: time.Duration(count)*perRecord + time.Millisecond, Bytes: size, Task: task,
+		Time: lineTrialTime + time.Duration(count)*perRecord + time.Duration(size)*lineByteTime, Bytes: size, Task: task,
 	}
 }
 

@@ -23,7 +23,7 @@ func showLines(e Evidence) Shown {
 		switch group {
 		case groupForgotten, groupCrash:
 		default:
-			s.Tables = append(s.Tables, lineCosts(e, group))
+			s.Tables = append(s.Tables, lineTimes(e, group), lineWork(e, group))
 		}
 	}
 	s.Tables = append(s.Tables, lineForgotten(e), lineLosses(e))
@@ -165,18 +165,17 @@ var lineDoes = map[string]string{
 	groupSocket:    "into a TCP connection on the loopback, until the other end has read all",
 }
 
-var lineCostsHead = []string{
-	"Arm", "Records", "Wall", "A record", "Without formatting", "User", "System", "Calls predicted", "Observed", "Allocs", "MiB/s", "Times as fast", "Verdict",
-}
-
-// lineCosts shows all that was measured of a group's arms, for one record, and how
-// each stands to the first.
-func lineCosts(e Evidence, group string) Table {
+// lineTimes shows how long a group's arms took, and how each stands to the first.
+func lineTimes(e Evidence, group string) Table {
 	name, _, _ := strings.Cut(group, " ")
-	t := Table{Title: group + ": " + lineDoes[name], Head: lineCostsHead}
+	t := Table{
+		Title: group + ": " + lineDoes[name],
+		Head:  []string{"Arm", "Records", "Wall", "A record", "Without formatting", "MiB/s", "Times as fast", "Verdict"},
+		Notes: lineCostNotes(e, group),
+	}
 	arms, missing := armsOf(e, group)
 	for i, arm := range arms {
-		row := lineCost(e, arm)
+		row := lineTime(e, arm)
 		if i == 0 {
 			row = append(row, "1x", "")
 		} else {
@@ -187,22 +186,41 @@ func lineCosts(e Evidence, group string) Table {
 	for _, arm := range missing {
 		t.Rows = append(t.Rows, []string{short(arm), notRun(e, arm)})
 	}
-	t.Notes = lineCostNotes(e, group)
 	return t
 }
 
-func lineCost(e Evidence, arm string) []string {
+func lineTime(e Evidence, arm string) []string {
 	c, _ := e.Cell(arm)
-	median := func(of Metric) float64 { return e.Median(arm, of) }
 	return []string{
-		short(arm), whole(float64(c.Records)), duration(median(Elapsed)),
-		figure(e.Summary(arm, PerRecord), duration).orDash(),
-		duration(lineNet(e, arm).Median),
-		duration(median(userTime)), duration(median(systemTime)),
-		whole(median(Value(predictedCalls))), whole(median(Writes)),
-		digits(math.Round(median(each(allocations))*100) / 100),
-		digits(median(mebibytes)),
+		short(arm), whole(float64(c.Records)), duration(e.Median(arm, Elapsed)),
+		median(e.Summary(arm, PerRecord), duration), netText(lineNet(e, arm).Median), digits(e.Median(arm, mebibytes)),
 	}
+}
+
+// netText prints what is left of a time without the formatting.
+func netText(ns float64) string {
+	if ns < 0 {
+		return "noise" // the formatting alone took longer
+	}
+	return duration(ns)
+}
+
+// lineWork shows what a record of a group's arms took of the machine.
+func lineWork(e Evidence, group string) Table {
+	t := Table{
+		Title: group + ": what a record takes of the processor and the memory, and write calls in all",
+		Head:  []string{"Arm", "User", "System", "Calls predicted", "Calls observed", "Allocations"},
+	}
+	arms, _ := armsOf(e, group)
+	for _, arm := range arms {
+		median := func(of Metric) float64 { return e.Median(arm, of) }
+		t.Rows = append(t.Rows, []string{
+			short(arm), duration(median(userTime)), duration(median(systemTime)),
+			whole(median(Value(predictedCalls))), whole(median(Writes)),
+			digits(math.Round(median(each(allocations))*100) / 100),
+		})
+	}
+	return t
 }
 
 func lineCostNotes(e Evidence, group string) []string {

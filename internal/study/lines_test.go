@@ -213,6 +213,19 @@ func TestWhatIsLeftWithoutFormatting(t *testing.T) {
 	check(1100, 90, 100, "the noise is larger than the rest")
 }
 
+// TestNoTimeIsNegative: where the formatting alone took longer, what is left is noise.
+func TestNoTimeIsNegative(t *testing.T) {
+	took := map[string]time.Duration{equalWrite: 1100, equalBufio4: 90, equalFormat: 100}
+	e := planted(10, func(arm string, _ int, m *result.Measurement) { m.Elapsed = took[arm] }, equalWrite, equalBufio4, equalFormat)
+	var left []string
+	for _, row := range lineTimes(e, groupEqual).Rows {
+		left = append(left, row[4])
+	}
+	if want := []string{"1µs", "noise", dash}; !slices.Equal(left, want) {
+		t.Errorf("without formatting %q are left, want %q", left, want)
+	}
+}
+
 // TestBenchmarksCountAsPublished holds the allocations of the published benchmark
 // to what was published, in the arm and in a Go benchmark's own count.
 func TestBenchmarksCountAsPublished(t *testing.T) {

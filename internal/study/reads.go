@@ -155,7 +155,7 @@ func (r fileReading) arm(c Choice, text *readText, arms int) Arm {
 		Task:  func() trial.Task { return r.task(text) },
 	}
 	if r.cache == result.Cold {
-		a.Missing = c.NeverCold
+		a.Missing, a.Elsewhere = cacheMissing(c, result.Cold), cacheElsewhere(c, result.Cold)
 		a.Time += time.Duration(text.size)
 	}
 	return a

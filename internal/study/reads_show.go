@@ -76,7 +76,7 @@ func callsTable(e Evidence) Table {
 	t := Table{
 		Title: "System calls and CPU, warm",
 		Head:  []string{"Buffer", "Way", "Bytes", "Calls predicted", "Calls observed", "User CPU a byte", "System CPU a byte", "Page faults a page"},
-		Notes: []string{"Calls observed are all reads of the process during the trial, as the kernel counts them."},
+		Notes: []string{"Calls observed are all reads of the process during the trial, as the kernel counts them.", "Straight: the buffer is no larger than a record, which is read from the file without it."},
 	}
 	for _, size := range sizesRun(e) {
 		for _, arm := range []string{warmBlocks(size), warmRecords(size)} {
@@ -89,15 +89,15 @@ func callsTable(e Evidence) Table {
 }
 
 func callsRow(e Evidence, c result.Cell, size holdfast.Size) []string {
-	way := "read(2)"
+	way, each := "read(2)", size
 	if strings.HasPrefix(c.Group, "records") {
-		way, size = "bufio", max(size, recordSize)
-		if size == recordSize {
+		way, each = "bufio", max(size, recordSize)
+		if each == recordSize {
 			way = "bufio, straight"
 		}
 	}
 	return []string{
-		size.String(), way, whole(float64(c.Records)), whole(float64(parts(c.Records, int64(size)))), whole(e.Median(c.Name, Reads)),
+		size.String(), way, whole(float64(c.Records)), whole(float64(parts(c.Records, int64(each)))), whole(e.Median(c.Name, Reads)),
 		duration(e.Median(c.Name, userTime)), duration(e.Median(c.Name, systemTime)), digits(e.Median(c.Name, faultsPerPage)),
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -99,6 +100,21 @@ func TestEveryReadingSeesTheFile(t *testing.T) {
 func TestReadsShowsWhatIsMissing(t *testing.T) {
 	looksFilled(t, showReads(planted(0, nil)))
 	looksFilled(t, showReads(planted(3, func(_ string, _ int, m *result.Measurement) { m.Elapsed, m.Size = 1000, 1000 }, warmBlocks(4096), readName(scanner, result.Warm))))
+}
+
+// TestCallsAreShownByTheBufferAsked: one that is smaller than a record is no other.
+func TestCallsAreShownByTheBufferAsked(t *testing.T) {
+	e := planted(3, func(_ string, _ int, m *result.Measurement) { m.Elapsed, m.Records = 1000, 640 }, warmRecords(16), warmRecords(64))
+	for i := range e.run.Header.Cells {
+		e.run.Header.Cells[i].Group, e.run.Header.Cells[i].Records = "records, warm", 640
+	}
+	var rows []string
+	for _, row := range callsTable(e).Rows {
+		rows = append(rows, strings.Join(row[:4], " "))
+	}
+	if want := []string{"16B bufio, straight 640 10", "64B bufio, straight 640 10"}; !slices.Equal(rows, want) {
+		t.Errorf("the rows are %q, want %q", rows, want)
+	}
 }
 
 func TestNothingIsColdWhereNothingCanBe(t *testing.T) {

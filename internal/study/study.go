@@ -12,6 +12,7 @@ package study
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -97,14 +98,17 @@ func Find(name string) (Study, bool) {
 	return all[i], true
 }
 
+// ErrNoArm says that none of the arms can be run here; the reason follows.
+var ErrNoArm = errors.New("nothing of the study can be run here")
+
 // Prepare returns what is to be run on g: every arm that can be run here, one of
-// them twice. The number of rounds is fixed; a run that takes longer than its time
+// them twice; and what can't be, also with ErrNoArm. The number of rounds is fixed; a run that takes longer than its time
 // ends before, with whole rounds.
 func (s Study) Prepare(g *trial.Ground, c Choice) (trial.Matrix, result.Plan, []result.Missing, error) {
 	c = c.on(g)
 	m, plan, missing := s.matrix(c)
 	if len(m.Cells) == 0 {
-		return m, plan, missing, fmt.Errorf("nothing of the study %s can be run here: %s", s.Name, missing[0].Why)
+		return m, plan, missing, fmt.Errorf("%w: %s: %s", ErrNoArm, s.Name, missing[0].Why)
 	}
 	return m, plan, missing, g.Need(plan.Room)
 }
@@ -130,14 +134,30 @@ func (s Study) matrix(c Choice) (trial.Matrix, result.Plan, []result.Missing) {
 	for _, a := range s.withTwin(arms) {
 		m.Cells = append(m.Cells, a.trialCell(c.Counting))
 		prepared := trial.PreparedBytes(a.Task().Writes)
-		plan.Size += (a.Bytes + prepared) * int64(m.Rounds+1)
-		plan.Room = max(plan.Room, max(a.Bytes, a.Room, prepared)+4<<20) // and the file system's books
+		plan.Size += a.Bytes + prepared // of one round
+		plan.Room = max(plan.Room, a.Bytes, a.Room, prepared)
 	}
-	plan.Estimate = m.Estimate()
-	if m.Limit > 0 {
+	rounds := within(m)
+	plan.Size = max(plan.Size*rounds, plan.Room)
+	plan.Room += 4 << 20 // the file system's books
+	plan.Estimate = m.Estimate() / time.Duration(m.Rounds+1) * time.Duration(rounds)
+	if m.Limit > 0 && rounds > leastRounds {
 		plan.Estimate = min(plan.Estimate, m.Limit)
 	}
 	return m, plan, missing
+}
+
+// leastRounds are run however little time there is: the warm-up and one.
+const leastRounds = 2
+
+// within is how many rounds, the warm-up among them, are begun before the limit.
+func within(m trial.Matrix) int64 {
+	all := int64(m.Rounds + 1)
+	one := m.Estimate() / time.Duration(all)
+	if m.Limit == 0 || one == 0 {
+		return all
+	}
+	return min(all, max(leastRounds, int64((m.Limit+one-1)/one)))
 }
 
 // present returns the arms that can be run here, and why the others can't.

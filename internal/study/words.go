@@ -1,9 +1,9 @@
 package study
 
 import (
-	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -53,7 +53,12 @@ func digits(x float64) string {
 	case math.Abs(x) >= 999.5:
 		return humanize.Comma(int64(math.Round(x)))
 	}
-	return strconv.FormatFloat(x, 'g', 3, 64)
+	text := strconv.FormatFloat(x, 'g', 3, 64)
+	if strings.Contains(text, "e-") {
+		rounded, _ := strconv.ParseFloat(text, 64)
+		return strconv.FormatFloat(rounded, 'f', -1, 64)
+	}
+	return text
 }
 
 // times prints a ratio: 19.3x, 1,394x.
@@ -69,7 +74,7 @@ func whole(x float64) string {
 
 // percent prints a share: 99.8 %.
 func percent(share float64) string {
-	return orDash(share, fmt.Sprintf("%.3g %%", share*100))
+	return orDash(share, digits(share*100)+" %")
 }
 
 // orDash prints a figure with its interval.

@@ -35,4 +35,20 @@ func TestRatiosHaveNoPowerOfTen(t *testing.T) {
 	check(0.5, "0.5x")
 	check(999.7, "1,000x")
 	check(1394, "1,394x")
+	check(0.00003, "0.00003x")
+	check(-0.000012345, "-0.0000123x")
+	check(0, "0x")
+}
+
+func TestSharesHaveNoPowerOfTen(t *testing.T) {
+	check := func(share float64, want string) {
+		t.Helper()
+		if got := percent(share); got != want {
+			t.Errorf("%v is printed %s, want %s", share, got, want)
+		}
+	}
+	check(0.998, "99.8 %")
+	check(12.5, "1,250 %")
+	check(1e-7, "0.00001 %")
+	check(math.NaN(), dash)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -64,10 +65,14 @@ func (g *Ground) Neighbours() []string {
 // ErrAlive says that the run which made a ground still goes on.
 var ErrAlive = errors.New("the run that made it still goes on")
 
-// The names of a ground and of the files in it: see OpenGround, fresh and fill.
+// The names of a ground, of what is in it, also by studies that keep a file for all
+// trials, and of the files of a trial that has a folder: see OpenGround, fresh, fill
+// and Beside.
 var (
-	groundName = regexp.MustCompile(`^` + groundPrefix + `\d+$`)
-	fileName   = regexp.MustCompile(`^(memory-)?\d+$`)
+	groundName  = regexp.MustCompile(`^` + groundPrefix + `\d+$`)
+	fileName    = regexp.MustCompile(`^(memory-|read-by-all-)?\d+$`)
+	folderName  = regexp.MustCompile(`^\d+$`)
+	createdName = regexp.MustCompile(`^(check|[a-z]+-\d+)$`)
 )
 
 // RemoveLeftover removes the ground of the given name in parent, which a run that
@@ -125,15 +130,38 @@ func removeFiles(root *os.Root, d *os.File) error {
 	if err != nil {
 		return err
 	}
+	var ours []string
 	for _, e := range entries {
-		if !e.Type().IsRegular() || !fileName.MatchString(e.Name()) {
-			return fmt.Errorf("%s in it is nothing that a run makes", e.Name())
+		inside, err := made(root, e)
+		if err != nil {
+			return err
 		}
+		ours = append(append(ours, inside...), e.Name())
 	}
-	for _, e := range entries {
-		if err := root.Remove(e.Name()); err != nil {
+	for _, name := range ours {
+		if err := root.Remove(name); err != nil {
 			return err
 		}
 	}
 	return os.Remove(root.Name())
+}
+
+// made returns what is in an entry of a ground, if that is a trial's folder, and an
+// error if a run makes nothing like it.
+func made(root *os.Root, e fs.DirEntry) (inside []string, err error) {
+	switch {
+	case e.Type().IsRegular() && fileName.MatchString(e.Name()):
+		return nil, nil
+	case !e.IsDir() || !folderName.MatchString(e.Name()):
+		return nil, fmt.Errorf("%s in it is nothing that a run makes", e.Name())
+	}
+	files, err := fs.ReadDir(root.FS(), e.Name())
+	for _, f := range files {
+		name := path.Join(e.Name(), f.Name())
+		if !f.Type().IsRegular() || !createdName.MatchString(f.Name()) {
+			return nil, fmt.Errorf("%s in it is nothing that a run makes", name)
+		}
+		inside = append(inside, name)
+	}
+	return inside, err
 }

@@ -43,6 +43,11 @@ func TestRemoveLeftoverOfAKilledRun(t *testing.T) {
 		t.Errorf("removed: %v, %v", removed, err)
 	}
 	isEmpty(t, parent)
+	leave(t, leave(t, parent, "holdfast-bench-1", "1", "read-by-all-17"), "2", "values-3", "check")
+	if removed, err := RemoveLeftover(parent, "holdfast-bench-1"); !removed || err != nil {
+		t.Errorf("removed with a trial's folder: %v, %v", removed, err)
+	}
+	isEmpty(t, parent)
 	if removed, err := RemoveLeftover(parent, "holdfast-bench-1"); removed || err != nil {
 		t.Errorf("removed again: %v, %v", removed, err)
 	}
@@ -68,8 +73,14 @@ func TestRemoveLeftoverTouchesNothingElse(t *testing.T) {
 		return func(parent string) { leave(t, parent, name, files...) }
 	}
 	check("holdfast-bench-1", "mine.txt in it is nothing that a run makes", folder("holdfast-bench-1", "1", "mine.txt"))
-	check("holdfast-bench-1", "1 in it is nothing that a run makes", func(parent string) {
-		leave(t, leave(t, parent, "holdfast-bench-1"), "1", "2")
+	check("holdfast-bench-1", "1/2 in it is nothing that a run makes", func(parent string) {
+		leave(t, leave(t, parent, "holdfast-bench-1", "3"), "1", "2")
+	})
+	check("holdfast-bench-1", "memory-1 in it is nothing that a run makes", func(parent string) {
+		leave(t, leave(t, parent, "holdfast-bench-1"), "memory-1")
+	})
+	check("holdfast-bench-1", "1/values-2 in it is nothing that a run makes", func(parent string) {
+		leave(t, leave(t, leave(t, parent, "holdfast-bench-1"), "1"), "values-2", "values-3")
 	})
 	check("mine", `"mine" is no name`, folder("mine", "1"))
 	check("holdfast-bench-1x", "is no name", folder("holdfast-bench-1x", "1"))
