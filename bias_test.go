@@ -71,7 +71,8 @@ func TestLoanKeepsOthersOut(t *testing.T) {
 	needLoans(t)
 	const goroutines, turns = 8, 200_000
 	g := guarded{}
-	g.mu.barrier, g.mu.patience = true, 1
+	g.mu.patience = 1
+	g.mu.barrier.Store(true)
 	var group sync.WaitGroup
 	for k := range goroutines {
 		group.Go(func() {
@@ -100,7 +101,8 @@ func TestLoanKeepsOthersOut(t *testing.T) {
 func TestLoanIsForOneGoroutine(t *testing.T) {
 	needLoans(t)
 	g := guarded{}
-	g.mu.barrier, g.mu.patience = true, 1
+	g.mu.patience = 1
+	g.mu.barrier.Store(true)
 	for i := range 2000 {
 		g.add(i)
 	}
@@ -125,7 +127,8 @@ func TestLoanIsForOneGoroutine(t *testing.T) {
 func TestOwnerInsideKeepsTheLockFromOthers(t *testing.T) {
 	needLoans(t)
 	var mu biasedLock
-	mu.barrier, mu.patience = true, 1
+	mu.patience = 1
+	mu.barrier.Store(true)
 	mu.Lock()
 	mu.lendLocked(stackRegion(), true)
 	mu.Unlock()

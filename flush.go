@@ -89,7 +89,7 @@ func (w *Writer) flushFullLocked() (fast bool) {
 	}
 	last := w.filled
 	w.filled = time.Since(w.began)
-	if w.flushing || w.filled-last > fastFill {
+	if w.flushing || w.flusher.running || w.filled-last > fastFill {
 		w.startLocked(&w.flusher)
 		return false
 	}

@@ -79,7 +79,7 @@ func (w *Writer) Lane() *Lane {
 	// A new slice: who merges lanes reads the old one without the lock.
 	w.lanes = append(w.lanes[:len(w.lanes):len(w.lanes)], l)
 	if lanesWantBarrier {
-		w.registerLocked()
+		w.wantBarrierLocked(true)
 	}
 	w.openLocked()
 	return l
@@ -161,7 +161,7 @@ func (l *Lane) mergeableLocked() bool {
 // free.
 func (l *Lane) admittedLocked() {
 	l.limit = &l.w.laneLimit
-	if !lanesWantBarrier || l.w.mu.barrier {
+	if !lanesWantBarrier || l.w.mu.barrier.Load() {
 		l.byteLimit = l.limit
 	}
 }
@@ -261,7 +261,7 @@ func (w *Writer) openLanesLocked(open, trouble bool) {
 	}
 	if limit != w.laneLimit {
 		atomic.StoreInt32(&w.laneLimit, limit)
-		if !open && w.mu.barrier {
+		if !open && w.mu.barrier.Load() {
 			fence()
 		}
 	}

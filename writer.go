@@ -67,7 +67,8 @@ type Writer struct {
 	idle                sync.Cond
 	straight            turn
 	heldUp              int           // how many wait for exclusive to end
-	filled              time.Duration // when the last block was full
+	filled              time.Duration // when the last block was full, or the first byte came
+	tryout              int64         // the offset where the tryout ends; 0 before the first byte
 
 	stuck      bool  // the last flush failed and its bytes are still here
 	unreported error // what failed in the background and no call has returned
@@ -106,7 +107,7 @@ func New(f File, p Policy) (*Writer, error) {
 		began:   time.Now(),
 		closing: make(chan struct{}),
 	}
-	w.mu.patience = firstPatience
+	w.mu.patience = 1
 	w.idle.L, w.straight.free.L = &w.mu, &w.mu
 	w.commit.init(&w.mu)
 	w.flusher.run, w.syncer.run = w.runFlusher, w.runSyncer
@@ -229,29 +230,64 @@ func (w *Writer) enqueueLocked(p []byte, region uintptr) (n int, end int64, err 
 		end = w.writtenLocked()
 		if err == nil {
 			n = len(p)
-			full = w.flushFullLocked()
+			tried := w.tryLocked()
+			full = w.flushFullLocked() || tried
 		}
 	}
-	if w.mu.lendLocked(region, full) {
-		w.registerLocked()
+	if full && region != 0 {
+		w.wantBarrierLocked(w.filled > registerAfter)
 	}
+	w.mu.lendLocked(region, full)
 	return n, end, err
 }
 
-// registerLocked asks for the barrier that loans of the lock take, once.
-func (w *Writer) registerLocked() {
+const (
+	// tryoutSize is how many bytes tell whether they come fast from one goroutine:
+	// few against what short-lived Writers take, and so many that the loan which
+	// may follow is worth taking it back.
+	tryoutSize = 4096
+	// registerAfter keeps Writers that live less long from the first registration
+	// of the process: it takes about 12 ms, and their Close would have to wait.
+	registerAfter = time.Millisecond
+	// triedOut is behind every byte.
+	triedOut = math.MaxInt64
+)
+
+// tryLocked reports, once, that the tryout is over and was as fast as full blocks
+// must be (see fastFill).
+func (w *Writer) tryLocked() (fast bool) {
+	written := w.writtenLocked()
+	if w.tryout == triedOut || written < w.tryout || written == 0 {
+		return false
+	}
+	now := time.Since(w.began)
+	if w.tryout == 0 {
+		w.tryout, w.filled = written+tryoutSize, now
+	} else {
+		w.tryout, fast = triedOut, now-w.filled <= fastFill
+	}
+	w.openLocked()
+	return fast
+}
+
+// wantBarrierLocked looks whether the barrier that loans of the lock take can be
+// used, and if register says so asks for it, once.
+func (w *Writer) wantBarrierLocked(register bool) {
 	if w.registered || w.isClosing {
 		return
 	}
+	if sys.Barrier() == nil { // another Writer has asked
+		w.registered = true
+		w.mu.barrier.Store(true)
+		return
+	}
+	if !register {
+		return
+	}
 	w.registered = true
-	w.background.Add(1)
-	go func() {
-		defer w.background.Done()
-		err := sys.RegisterBarrier()
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.mu.barrier = err == nil
-	}()
+	w.background.Go(func() {
+		w.mu.barrier.Store(sys.RegisterBarrier() == nil)
+	})
 }
 
 // takeLocked waits until memory has room for p, and copies it whole.
@@ -330,7 +366,12 @@ func (w *Writer) openLocked() {
 		return
 	}
 	w.wrapLocked()
-	w.limit = w.pos + min(max(0, w.freeLocked()), w.block-w.pos%w.block)
+	w.limit = w.pos + min(max(0, w.freeLocked()), w.block-w.pos%w.block, w.tryLeftLocked())
+}
+
+// tryLeftLocked returns how many bytes may come before tryLocked wants to look.
+func (w *Writer) tryLeftLocked() int {
+	return int(min(max(0, w.tryout-w.writtenLocked()), math.MaxInt32))
 }
 
 // freeLocked returns how many more bytes memory may hold. It is negative when a
