@@ -38,7 +38,7 @@ func (w *Writer) flushStepLocked(end int64) error {
 		return ErrClosed
 	}
 	again := w.stuck
-	from := int(w.flushed % int64(len(w.buf)))
+	from := w.placeLocked(w.flushed)
 	size := min(int(end-w.flushed), len(w.buf)-from)
 	w.flushing = true
 	w.mu.Unlock()
@@ -46,6 +46,7 @@ func (w *Writer) flushStepLocked(end int64) error {
 	w.mu.Lock()
 	w.flushing = false
 	w.flushed += int64(n)
+	w.spillLocked()
 	w.countFlushesLocked(calls)
 	w.stuck = err != nil && w.flushed < w.writtenLocked()
 	w.restLocked()

@@ -68,7 +68,10 @@ func (w *Writer) Lane() *Lane {
 	l.limit, l.byteLimit = &l.never, &l.never
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	least := len(w.buf) - len(w.buf)/lanesShare
+	for !w.isRingLocked() && !w.policy.acknowledgesDurable() {
+		w.growLocked()
+	}
+	least := 2*w.block - 2*w.block/lanesShare
 	if w.policy.acknowledgesDurable() || w.isClosing || w.room-w.laneBuffer() < least {
 		l.buf = make([]byte, 1)
 		return l

@@ -33,8 +33,9 @@ type Writer struct {
 	// New sets.
 	//
 	// pos is where the next byte goes in buf, limit how far Write may copy
-	// without looking at anything else; -1 makes every Write look. buf is a ring
-	// of two blocks: the byte at offset o is at o modulo its size.
+	// without looking at anything else; -1 makes every Write look. buf starts as
+	// one block and some more, and becomes a ring of two blocks when that is not
+	// enough (memory.go): the byte at offset o is at o modulo the ring's size.
 	pos, limit int
 	buf        []byte
 	writes     int64
@@ -56,6 +57,7 @@ type Writer struct {
 
 	lap              int64 // the offset of buf[0]: the next byte's is lap+pos
 	flushed, durable int64 // offsets; flushed ≤ lap+pos, durable ≤ flushed
+	growing          bool  // somebody makes the ring
 	nameless         bool  // the file's directory entry is not durable yet
 	room             int   // how many bytes memory may hold, less the lanes' share
 	lanes            []*Lane
@@ -102,7 +104,7 @@ func New(f File, p Policy) (*Writer, error) {
 		policy:  p,
 		target:  t,
 		block:   int(p.Buffer),
-		buf:     make([]byte, 2*p.Buffer),
+		buf:     make([]byte, p.Buffer+p.Buffer/spillShare),
 		room:    int(2 * p.Buffer),
 		began:   time.Now(),
 		closing: make(chan struct{}),
@@ -297,7 +299,11 @@ func (w *Writer) takeLocked(p []byte) error {
 			return err
 		}
 		if w.readyLocked(len(p)) {
-			break
+			if w.holdsLocked(len(p)) {
+				break
+			}
+			w.growLocked()
+			continue
 		}
 		w.stats.Waits += waits
 		if err := w.makeRoomLocked(len(p)); err != nil {
@@ -326,8 +332,8 @@ func (w *Writer) refusalLocked() error {
 	return w.final
 }
 
-// putLocked copies p into the ring, which has room for it, and starts the clocks
-// of the policy's time bounds.
+// putLocked copies p into memory, which has room for it, and starts the clocks of
+// the policy's time bounds.
 func (w *Writer) putLocked(p []byte) {
 	if len(p) > 0 {
 		w.armLocked()
@@ -346,14 +352,6 @@ func (w *Writer) armLocked() {
 	w.syncTimer.arm()
 }
 
-// wrapLocked starts the ring anew at its end.
-func (w *Writer) wrapLocked() {
-	if w.pos == len(w.buf) {
-		w.lap += int64(len(w.buf))
-		w.pos = 0
-	}
-}
-
 // openLocked works out anew how far Write may copy without looking: to the end
 // of the block or of the room, and not at all while there is something to say
 // or a clock to start.
@@ -366,7 +364,7 @@ func (w *Writer) openLocked() {
 		return
 	}
 	w.wrapLocked()
-	w.limit = w.pos + min(max(0, w.freeLocked()), w.block-w.pos%w.block, w.tryLeftLocked())
+	w.limit = w.pos + min(max(0, w.freeLocked()), w.block-w.pos%w.block, len(w.buf)-w.pos, w.tryLeftLocked())
 }
 
 // tryLeftLocked returns how many bytes may come before tryLocked wants to look.
