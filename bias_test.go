@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
@@ -152,6 +153,31 @@ func TestOwnerInsideKeepsTheLockFromOthers(t *testing.T) {
 	}
 	alone.leave()
 	<-got
+}
+
+// TestYoungWriterIsLentTheLock writes no more than some KiB.
+func TestYoungWriterIsLentTheLock(t *testing.T) {
+	needLoans(t)
+	synctest.Test(t, func(t *testing.T) {
+		w, err := New(&memory{}, Buffered(64*KiB))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 * tryoutSize / 4 {
+			if _, err := w.Write([]byte("four")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if w.mu.loan.Load() == nil {
+			t.Errorf("no loan after %d bytes", w.pos)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if w.mu.loan.Load() != nil || w.mu.paused != nil {
+			t.Error("a loan after Close")
+		}
+	})
 }
 
 // memory is a file that keeps what it is given.

@@ -39,10 +39,10 @@ func (w *Writer) flushStepLocked(end int64) error {
 	}
 	again := w.stuck
 	from := w.placeLocked(w.flushed)
-	size := min(int(end-w.flushed), len(w.buf)-from)
+	stretch := w.buf[from : from+min(int(end-w.flushed), len(w.buf)-from)]
 	w.flushing = true
 	w.mu.Unlock()
-	n, calls, err := w.target.write(w.buf[from : from+size])
+	n, calls, err := w.target.write(stretch)
 	w.mu.Lock()
 	w.flushing = false
 	w.flushed += int64(n)
