@@ -17,20 +17,18 @@ import (
 // and then looks whether the owner is inside. The fence that the owner lacks
 // between his store and his load the other side has the kernel put into every
 // running thread of the process (membarrier(2)): 1 µs under the lock, or a dozen
-// where other threads run on a virtual machine, once in many thousand Writes. In between nothing but two plain stores and a load are paid.
+// where other threads run on a virtual machine, once in many thousand Writes. In
+// between nothing but two plain stores and a load are paid.
 type biasedLock struct {
 	spinlock
 	loan atomic.Pointer[loan] // nil: everybody locks
 
-	// barrier says that membarrier can be used. It is set once, without the lock:
-	// who is alone with a lock takes it too often for others to get in soon.
-	barrier atomic.Bool
-
 	// Guarded by the lock.
-	paused   *loan // the loan of the owner who holds the lock
-	met      bool  // somebody else was here since the last full block
-	calm     int   // blocks that filled fast since then
-	patience int   // how many of these it takes to lend
+	paused   *loan       // the loan of the owner who holds the lock
+	met      bool        // somebody else was here since the last full block
+	barrier  atomic.Bool // membarrier can be used; set once, without the lock
+	calm     int         // blocks that filled fast since then
+	patience int         // how many of these it takes to lend
 }
 
 // A loan is made for one goroutine and never to another, so that an owner who

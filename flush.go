@@ -88,9 +88,13 @@ func (w *Writer) flushFullLocked() (fast bool) {
 	if full <= w.flushed {
 		return false
 	}
+	if full == w.full {
+		w.startLocked(&w.flusher) // another look at the same block
+		return false
+	}
 	last := w.filled
-	w.filled = time.Since(w.began)
-	if w.flushing || w.flusher.running || w.filled-last > fastFill {
+	w.full, w.filled = full, time.Since(w.began)
+	if w.flushing || w.filled-last > fastFill {
 		w.startLocked(&w.flusher)
 		return false
 	}

@@ -70,6 +70,7 @@ type Writer struct {
 	straight            turn
 	heldUp              int           // how many wait for exclusive to end
 	filled              time.Duration // when the last block was full, or the first byte came
+	full                int64         // the end of that block
 	tryout              int64         // the offset where the tryout ends; 0 before the first byte
 
 	stuck      bool  // the last flush failed and its bytes are still here
@@ -288,6 +289,8 @@ func (w *Writer) wantBarrierLocked(register bool) {
 	}
 	w.registered = true
 	w.background.Go(func() {
+		// Without the lock: who is alone with it takes it too often for others to
+		// get in soon.
 		w.mu.barrier.Store(sys.RegisterBarrier() == nil)
 	})
 }
