@@ -131,8 +131,9 @@ func (l *biasedLock) endLocked(n *loan) {
 
 // lendLocked gives a paused loan back to its owner, or lends to a goroutine that
 // has been alone for long enough: to the caller, whose stack is in region.
-// fastFull says that a block has filled fast.
-func (l *biasedLock) lendLocked(region uintptr, fastFull bool) {
+// fastFull says that a block has filled fast. It reports whether that takes a
+// barrier which is not there yet.
+func (l *biasedLock) lendLocked(region uintptr, fastFull bool) (wantsBarrier bool) {
 	n := l.paused
 	l.paused = nil
 	switch {
@@ -143,17 +144,22 @@ func (l *biasedLock) lendLocked(region uintptr, fastFull bool) {
 			n.blocks++
 		}
 		l.loan.Store(n)
-		return
+		return false
 	}
 	if !fastFull {
-		return
+		return false
 	}
 	l.calm++
 	if l.met {
 		l.met, l.calm = false, 0
 	}
-	if region != 0 && l.calm >= l.patience && l.barrier.Load() {
-		l.calm = 0
-		l.loan.Store(&loan{region: region})
+	if region == 0 || l.calm < l.patience {
+		return false
 	}
+	if !l.barrier.Load() {
+		return true
+	}
+	l.calm = 0
+	l.loan.Store(&loan{region: region})
+	return false
 }

@@ -237,10 +237,10 @@ func (w *Writer) enqueueLocked(p []byte, region uintptr) (n int, end int64, err 
 			full = w.flushFullLocked() || tried
 		}
 	}
-	if full && region != 0 {
-		w.wantBarrierLocked(w.filled > registerAfter)
+	if w.mu.lendLocked(region, full) {
+		w.wantBarrierLocked(w.filled > registerAfter && w.mu.calm >= firstPatience)
+		w.mu.lendLocked(region, w.mu.barrier.Load())
 	}
-	w.mu.lendLocked(region, full)
 	return n, end, err
 }
 
@@ -250,7 +250,8 @@ const (
 	// may follow is worth taking it back.
 	tryoutSize = 4096
 	// registerAfter keeps Writers that live less long from the first registration
-	// of the process: it takes about 12 ms, and their Close would have to wait.
+	// of the process, as firstPatience does those of many goroutines: it takes about
+	// 12 ms, and their Close would have to wait.
 	registerAfter = time.Millisecond
 	// triedOut is behind every byte.
 	triedOut = math.MaxInt64
