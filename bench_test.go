@@ -2,6 +2,7 @@ package holdfast_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -49,6 +50,42 @@ func BenchmarkDurable(b *testing.B) {
 		run("policy="+holdfast.EachDurable().String(), openHoldfast(holdfast.EachDurable()))
 		run("fdatasync", openFdatasync)
 	}
+}
+
+// BenchmarkShortLived times the whole life of a file of 20,000 Writes of 4 bytes.
+func BenchmarkShortLived(b *testing.B) {
+	benchmarkLives(b, []byte("four"), 20_000, 16*holdfast.KiB)
+}
+
+// BenchmarkSmallBuffer times the whole life of a file of 100,000 lines.
+func BenchmarkSmallBuffer(b *testing.B) {
+	benchmarkLives(b, []byte("2026-01-02T03:04:05Z a log line of 40 B\n"), 100_000, 4*holdfast.KiB)
+}
+
+func benchmarkLives(b *testing.B, record []byte, records int, buffer holdfast.Size) {
+	run := func(name string, open func(path string) (sink, error)) {
+		b.Run(name, func(b *testing.B) {
+			path := filepath.Join(b.TempDir(), "file")
+			b.SetBytes(int64(records * len(record)))
+			b.ReportAllocs()
+			for b.Loop() {
+				s, err := open(path)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for range records {
+					if _, err := s.Write(record); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if err := errors.Join(s.Close(), os.Remove(path)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	run(fmt.Sprintf("policy=%v", holdfast.Buffered(buffer)), openHoldfast(holdfast.Buffered(buffer)))
+	run(fmt.Sprintf("bufio=%v", buffer), openBufio(buffer, false))
 }
 
 type sink interface {

@@ -16,18 +16,19 @@ import (
 // and then looks whether the loan still stands; who takes it back ends the loan
 // and then looks whether the owner is inside. The fence that the owner lacks
 // between his store and his load the other side has the kernel put into every
-// running thread of the process (membarrier(2)): about 1 µs under the lock, once
-// in many thousand Writes. In between nothing but two plain stores and a load are paid.
+// running thread of the process (membarrier(2)): 1 µs under the lock, or a dozen
+// where other threads run on a virtual machine, once in many thousand Writes. In
+// between nothing but two plain stores and a load are paid.
 type biasedLock struct {
 	spinlock
 	loan atomic.Pointer[loan] // nil: everybody locks
 
 	// Guarded by the lock.
-	paused   *loan // the loan of the owner who holds the lock
-	barrier  bool  // membarrier can be used
-	met      bool  // somebody else was here since the last full block
-	calm     int   // blocks that filled fast since then
-	patience int   // how many of these it takes to lend
+	paused   *loan       // the loan of the owner who holds the lock
+	met      bool        // somebody else was here since the last full block
+	barrier  atomic.Bool // membarrier can be used; set once, without the lock
+	calm     int         // blocks that filled fast since then
+	patience int         // how many of these it takes to lend
 }
 
 // A loan is made for one goroutine and never to another, so that an owner who
@@ -39,8 +40,8 @@ type loan struct {
 }
 
 const (
-	// firstPatience keeps short-lived Writers from loans: they are not worth
-	// the registration.
+	// firstPatience is that of a Writer whose loan was taken back. The first loan
+	// takes one block, or the Writer's first few KiB.
 	firstPatience = 4
 	// maxLoanPatience bounds what taking back costs where goroutines take turns.
 	maxLoanPatience = 1024
@@ -80,6 +81,17 @@ func (l *biasedLock) lockFrom(n *loan) {
 	n.leave()
 }
 
+// lockForGood is Lock for a caller after whom the lock is lent no more. An owner
+// needs no fence to give his loan back.
+func (l *biasedLock) lockForGood() {
+	if n := l.enter(); n != nil {
+		l.lockFrom(n)
+		l.paused = nil
+	} else {
+		l.Lock()
+	}
+}
+
 func (l *biasedLock) lockOnly() {
 	if !l.state.CompareAndSwap(0, 1) {
 		l.lockSlow()
@@ -111,16 +123,16 @@ func fence() {
 // endLocked makes the next loan wait longer, unless this one was worth it.
 func (l *biasedLock) endLocked(n *loan) {
 	l.met = true
-	l.patience = min(2*l.patience, maxLoanPatience)
+	l.patience = min(max(firstPatience, 2*l.patience), maxLoanPatience)
 	if n.blocks > l.patience {
 		l.patience = firstPatience
 	}
 }
 
 // lendLocked gives a paused loan back to its owner, or lends to a goroutine that
-// has been alone for long enough: to the caller, whose stack is in region. It
-// reports whether that takes a barrier which is not there yet. fastFull says that
-// a block has filled fast.
+// has been alone for long enough: to the caller, whose stack is in region.
+// fastFull says that a block has filled fast. It reports whether that takes a
+// barrier which is not there yet.
 func (l *biasedLock) lendLocked(region uintptr, fastFull bool) (wantsBarrier bool) {
 	n := l.paused
 	l.paused = nil
@@ -144,9 +156,10 @@ func (l *biasedLock) lendLocked(region uintptr, fastFull bool) (wantsBarrier boo
 	if region == 0 || l.calm < l.patience {
 		return false
 	}
-	if l.barrier {
-		l.calm = 0
-		l.loan.Store(&loan{region: region})
+	if !l.barrier.Load() {
+		return true
 	}
-	return !l.barrier
+	l.calm = 0
+	l.loan.Store(&loan{region: region})
+	return false
 }

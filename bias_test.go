@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
@@ -71,7 +72,8 @@ func TestLoanKeepsOthersOut(t *testing.T) {
 	needLoans(t)
 	const goroutines, turns = 8, 200_000
 	g := guarded{}
-	g.mu.barrier, g.mu.patience = true, 1
+	g.mu.patience = 1
+	g.mu.barrier.Store(true)
 	var group sync.WaitGroup
 	for k := range goroutines {
 		group.Go(func() {
@@ -100,7 +102,8 @@ func TestLoanKeepsOthersOut(t *testing.T) {
 func TestLoanIsForOneGoroutine(t *testing.T) {
 	needLoans(t)
 	g := guarded{}
-	g.mu.barrier, g.mu.patience = true, 1
+	g.mu.patience = 1
+	g.mu.barrier.Store(true)
 	for i := range 2000 {
 		g.add(i)
 	}
@@ -125,7 +128,8 @@ func TestLoanIsForOneGoroutine(t *testing.T) {
 func TestOwnerInsideKeepsTheLockFromOthers(t *testing.T) {
 	needLoans(t)
 	var mu biasedLock
-	mu.barrier, mu.patience = true, 1
+	mu.patience = 1
+	mu.barrier.Store(true)
 	mu.Lock()
 	mu.lendLocked(stackRegion(), true)
 	mu.Unlock()
@@ -149,6 +153,31 @@ func TestOwnerInsideKeepsTheLockFromOthers(t *testing.T) {
 	}
 	alone.leave()
 	<-got
+}
+
+// TestYoungWriterIsLentTheLock writes no more than some KiB.
+func TestYoungWriterIsLentTheLock(t *testing.T) {
+	needLoans(t)
+	synctest.Test(t, func(t *testing.T) {
+		w, err := New(&memory{}, Buffered(64*KiB))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 * tryoutSize / 4 {
+			if _, err := w.Write([]byte("four")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if w.mu.loan.Load() == nil {
+			t.Errorf("no loan after %d bytes", w.pos)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if w.mu.loan.Load() != nil || w.mu.paused != nil {
+			t.Error("a loan after Close")
+		}
+	})
 }
 
 // memory is a file that keeps what it is given.

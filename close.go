@@ -12,7 +12,7 @@ import "errors"
 // Close waits for the first and returns what it returned. Close waits for calls
 // that the kernel has not finished, however long that takes.
 func (w *Writer) Close() error {
-	w.mu.Lock()
+	w.mu.lockForGood()
 	defer w.mu.Unlock()
 	if w.isClosing {
 		for !w.closed {

@@ -38,14 +38,15 @@ func (w *Writer) flushStepLocked(end int64) error {
 		return ErrClosed
 	}
 	again := w.stuck
-	from := int(w.flushed % int64(len(w.buf)))
-	size := min(int(end-w.flushed), len(w.buf)-from)
+	from := w.placeLocked(w.flushed)
+	stretch := w.buf[from : from+min(int(end-w.flushed), len(w.buf)-from)]
 	w.flushing = true
 	w.mu.Unlock()
-	n, calls, err := w.target.write(w.buf[from : from+size])
+	n, calls, err := w.target.write(stretch)
 	w.mu.Lock()
 	w.flushing = false
 	w.flushed += int64(n)
+	w.spillLocked()
 	w.countFlushesLocked(calls)
 	w.stuck = err != nil && w.flushed < w.writtenLocked()
 	w.restLocked()
@@ -87,8 +88,12 @@ func (w *Writer) flushFullLocked() (fast bool) {
 	if full <= w.flushed {
 		return false
 	}
+	if full == w.full {
+		w.startLocked(&w.flusher) // another look at the same block
+		return false
+	}
 	last := w.filled
-	w.filled = time.Since(w.began)
+	w.full, w.filled = full, time.Since(w.began)
 	if w.flushing || w.filled-last > fastFill {
 		w.startLocked(&w.flusher)
 		return false

@@ -68,7 +68,10 @@ func (w *Writer) Lane() *Lane {
 	l.limit, l.byteLimit = &l.never, &l.never
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	least := len(w.buf) - len(w.buf)/lanesShare
+	for !w.isRingLocked() && !w.policy.acknowledgesDurable() {
+		w.growLocked()
+	}
+	least := 2*w.block - 2*w.block/lanesShare
 	if w.policy.acknowledgesDurable() || w.isClosing || w.room-w.laneBuffer() < least {
 		l.buf = make([]byte, 1)
 		return l
@@ -79,7 +82,7 @@ func (w *Writer) Lane() *Lane {
 	// A new slice: who merges lanes reads the old one without the lock.
 	w.lanes = append(w.lanes[:len(w.lanes):len(w.lanes)], l)
 	if lanesWantBarrier {
-		w.registerLocked()
+		w.wantBarrierLocked(true)
 	}
 	w.openLocked()
 	return l
@@ -161,7 +164,7 @@ func (l *Lane) mergeableLocked() bool {
 // free.
 func (l *Lane) admittedLocked() {
 	l.limit = &l.w.laneLimit
-	if !lanesWantBarrier || l.w.mu.barrier {
+	if !lanesWantBarrier || l.w.mu.barrier.Load() {
 		l.byteLimit = l.limit
 	}
 }
@@ -261,7 +264,7 @@ func (w *Writer) openLanesLocked(open, trouble bool) {
 	}
 	if limit != w.laneLimit {
 		atomic.StoreInt32(&w.laneLimit, limit)
-		if !open && w.mu.barrier {
+		if !open && w.mu.barrier.Load() {
 			fence()
 		}
 	}

@@ -25,7 +25,8 @@ func openLane(t *testing.T, p Policy) (*Writer, *Lane, *memory) {
 	}
 	if lanesWantBarrier && sys.RegisterBarrier() == nil {
 		w.mu.Lock()
-		w.registered, w.mu.barrier = true, true
+		w.registered = true
+		w.mu.barrier.Store(true)
 		w.mu.Unlock()
 	}
 	return w, w.Lane(), file

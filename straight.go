@@ -76,11 +76,7 @@ func (w *Writer) giveWayLocked() {
 func (w *Writer) skipLocked(n int) {
 	written := w.writtenLocked() + int64(n)
 	w.flushed = written
-	w.pos = 0
-	if w.block > 0 {
-		w.pos = int(written % int64(len(w.buf)))
-	}
-	w.lap = written - int64(w.pos)
+	w.moveLocked(written)
 }
 
 // A turn admits one goroutine at a time. Like sync.Mutex it lets a goroutine that

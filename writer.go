@@ -33,8 +33,9 @@ type Writer struct {
 	// New sets.
 	//
 	// pos is where the next byte goes in buf, limit how far Write may copy
-	// without looking at anything else; -1 makes every Write look. buf is a ring
-	// of two blocks: the byte at offset o is at o modulo its size.
+	// without looking at anything else; -1 makes every Write look. buf starts as
+	// one block and some more, and becomes a ring of two blocks when that is not
+	// enough (memory.go): the byte at offset o is at o modulo the ring's size.
 	pos, limit int
 	buf        []byte
 	writes     int64
@@ -56,6 +57,7 @@ type Writer struct {
 
 	lap              int64 // the offset of buf[0]: the next byte's is lap+pos
 	flushed, durable int64 // offsets; flushed ≤ lap+pos, durable ≤ flushed
+	growing          bool  // somebody makes the ring
 	nameless         bool  // the file's directory entry is not durable yet
 	room             int   // how many bytes memory may hold, less the lanes' share
 	lanes            []*Lane
@@ -67,7 +69,9 @@ type Writer struct {
 	idle                sync.Cond
 	straight            turn
 	heldUp              int           // how many wait for exclusive to end
-	filled              time.Duration // when the last block was full
+	filled              time.Duration // when the last block was full, or the first byte came
+	full                int64         // the end of that block
+	tryout              int64         // the offset where the tryout ends; 0 before the first byte
 
 	stuck      bool  // the last flush failed and its bytes are still here
 	unreported error // what failed in the background and no call has returned
@@ -101,12 +105,12 @@ func New(f File, p Policy) (*Writer, error) {
 		policy:  p,
 		target:  t,
 		block:   int(p.Buffer),
-		buf:     make([]byte, 2*p.Buffer),
+		buf:     make([]byte, p.Buffer+p.Buffer/spillShare),
 		room:    int(2 * p.Buffer),
 		began:   time.Now(),
 		closing: make(chan struct{}),
 	}
-	w.mu.patience = firstPatience
+	w.mu.patience = 1
 	w.idle.L, w.straight.free.L = &w.mu, &w.mu
 	w.commit.init(&w.mu)
 	w.flusher.run, w.syncer.run = w.runFlusher, w.runSyncer
@@ -229,29 +233,67 @@ func (w *Writer) enqueueLocked(p []byte, region uintptr) (n int, end int64, err 
 		end = w.writtenLocked()
 		if err == nil {
 			n = len(p)
-			full = w.flushFullLocked()
+			tried := w.tryLocked()
+			full = w.flushFullLocked() || tried
 		}
 	}
 	if w.mu.lendLocked(region, full) {
-		w.registerLocked()
+		w.wantBarrierLocked(w.filled > registerAfter && w.mu.calm >= firstPatience)
+		w.mu.lendLocked(region, w.mu.barrier.Load())
 	}
 	return n, end, err
 }
 
-// registerLocked asks for the barrier that loans of the lock take, once.
-func (w *Writer) registerLocked() {
+const (
+	// tryoutSize is how many bytes tell whether they come fast from one goroutine:
+	// few against what short-lived Writers take, and so many that the loan which
+	// may follow is worth taking it back.
+	tryoutSize = 4096
+	// registerAfter keeps Writers that live less long from the first registration
+	// of the process, as firstPatience does those of many goroutines: it takes about
+	// 12 ms, and their Close would have to wait.
+	registerAfter = time.Millisecond
+	// triedOut is behind every byte.
+	triedOut = math.MaxInt64
+)
+
+// tryLocked reports, once, that the tryout is over and was as fast as full blocks
+// must be (see fastFill).
+func (w *Writer) tryLocked() (fast bool) {
+	written := w.writtenLocked()
+	if w.tryout == triedOut || written < w.tryout || written == 0 {
+		return false
+	}
+	now := time.Since(w.began)
+	if w.tryout == 0 {
+		w.tryout, w.filled = written+tryoutSize, now
+	} else {
+		w.tryout, fast = triedOut, now-w.filled <= fastFill
+	}
+	w.openLocked()
+	return fast
+}
+
+// wantBarrierLocked looks whether the barrier that loans of the lock take can be
+// used, and if register says so asks for it, once.
+func (w *Writer) wantBarrierLocked(register bool) {
 	if w.registered || w.isClosing {
 		return
 	}
+	if sys.Barrier() == nil { // another Writer has asked
+		w.registered = true
+		w.mu.barrier.Store(true)
+		return
+	}
+	if !register {
+		return
+	}
 	w.registered = true
-	w.background.Add(1)
-	go func() {
-		defer w.background.Done()
-		err := sys.RegisterBarrier()
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.mu.barrier = err == nil
-	}()
+	w.background.Go(func() {
+		// Without the lock: who is alone with it takes it too often for others to
+		// get in soon.
+		w.mu.barrier.Store(sys.RegisterBarrier() == nil)
+	})
 }
 
 // takeLocked waits until memory has room for p, and copies it whole.
@@ -261,7 +303,11 @@ func (w *Writer) takeLocked(p []byte) error {
 			return err
 		}
 		if w.readyLocked(len(p)) {
-			break
+			if w.holdsLocked(len(p)) {
+				break
+			}
+			w.growLocked()
+			continue
 		}
 		w.stats.Waits += waits
 		if err := w.makeRoomLocked(len(p)); err != nil {
@@ -290,8 +336,8 @@ func (w *Writer) refusalLocked() error {
 	return w.final
 }
 
-// putLocked copies p into the ring, which has room for it, and starts the clocks
-// of the policy's time bounds.
+// putLocked copies p into memory, which has room for it, and starts the clocks of
+// the policy's time bounds.
 func (w *Writer) putLocked(p []byte) {
 	if len(p) > 0 {
 		w.armLocked()
@@ -310,14 +356,6 @@ func (w *Writer) armLocked() {
 	w.syncTimer.arm()
 }
 
-// wrapLocked starts the ring anew at its end.
-func (w *Writer) wrapLocked() {
-	if w.pos == len(w.buf) {
-		w.lap += int64(len(w.buf))
-		w.pos = 0
-	}
-}
-
 // openLocked works out anew how far Write may copy without looking: to the end
 // of the block or of the room, and not at all while there is something to say
 // or a clock to start.
@@ -330,7 +368,12 @@ func (w *Writer) openLocked() {
 		return
 	}
 	w.wrapLocked()
-	w.limit = w.pos + min(max(0, w.freeLocked()), w.block-w.pos%w.block)
+	w.limit = w.pos + min(max(0, w.freeLocked()), w.block-w.pos%w.block, len(w.buf)-w.pos, w.tryLeftLocked())
+}
+
+// tryLeftLocked returns how many bytes may come before tryLocked wants to look.
+func (w *Writer) tryLeftLocked() int {
+	return int(min(max(0, w.tryout-w.writtenLocked()), math.MaxInt32))
 }
 
 // freeLocked returns how many more bytes memory may hold. It is negative when a

@@ -8,15 +8,23 @@ const (
 	membarrierRegisterPrivate = 1 << 4
 )
 
-// RegisterBarrier lets this process use [Barrier]. The first time takes some ms.
-func RegisterBarrier() error { return membarrier(membarrierRegisterPrivate) }
+// RegisterBarrier lets this process use [Barrier]. The first time takes some ms, in
+// which Go's scheduler may use the processor otherwise.
+func RegisterBarrier() error {
+	_, _, errno := unix.Syscall(unix.SYS_MEMBARRIER, membarrierRegisterPrivate, 0, 0)
+	return membarrierError(errno)
+}
 
 // Barrier has every thread of this process that runs pass a full memory barrier
-// before it returns. It must have been registered.
-func Barrier() error { return membarrier(membarrierPrivate) }
+// before it returns. It fails, and costs little, as long as this process has not
+// registered.
+func Barrier() error {
+	_, _, errno := unix.RawSyscall(unix.SYS_MEMBARRIER, membarrierPrivate, 0, 0)
+	return membarrierError(errno)
+}
 
-func membarrier(command uintptr) error {
-	if _, _, errno := unix.RawSyscall(unix.SYS_MEMBARRIER, command, 0, 0); errno != 0 {
+func membarrierError(errno unix.Errno) error {
+	if errno != 0 {
 		return errno
 	}
 	return nil

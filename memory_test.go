@@ -1,0 +1,147 @@
+package holdfast
+
+import (
+	"bytes"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// slowFile takes a second for each write while it is slow.
+type slowFile struct {
+	memory
+	slow bool
+}
+
+func (f *slowFile) Write(p []byte) (int, error) {
+	if f.slow {
+		time.Sleep(time.Second)
+	}
+	return f.memory.Write(p)
+}
+
+// numberedBytes returns n bytes of a stream, from this offset on.
+func numberedBytes(at, n int) []byte {
+	p := make([]byte, n)
+	for i := range p {
+		p[i] = numbered(at + i)
+	}
+	return p
+}
+
+// TestWriterAloneNeedsOneBlock writes fast from one goroutine: the second block is
+// made only for records that may be longer than the spill.
+func TestWriterAloneNeedsOneBlock(t *testing.T) {
+	check := func(block Size, record int, ring bool) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			file := &memory{}
+			w, err := New(file, Buffered(block))
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := 0
+			for at < 20*int(block) {
+				if _, err := w.Write(numberedBytes(at, record)); err != nil {
+					t.Fatal(err)
+				}
+				at += record
+			}
+			if w.isRingLocked() != ring {
+				t.Errorf("buffer=%v, records of %d bytes: memory of %d bytes", block, record, len(w.buf))
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(file.Bytes(), numberedBytes(0, at)) {
+				t.Errorf("buffer=%v, records of %d bytes: the file has other bytes", block, record)
+			}
+		})
+	}
+	check(4*KiB, 1, false)
+	check(4*KiB, 40, false)
+	check(64*KiB, 3000, false)
+	check(4*KiB, 3000, true) // does not always fit behind a block
+	check(4*KiB, 4096, true)
+	check(7, 1, true) // no spill
+	check(7, 3, true)
+}
+
+// TestMemoryGrowsUnderAFlush has more written than one block takes while a flush is
+// under way, after any number of blocks and of bytes behind them.
+func TestMemoryGrowsUnderAFlush(t *testing.T) {
+	check := func(before int) {
+		synctest.Test(t, func(t *testing.T) {
+			file := &slowFile{}
+			w, err := New(file, Buffered(64))
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := 0
+			put := func(n, record int) {
+				for end := at + n; at < end; {
+					k, err := w.Write(numberedBytes(at, min(record, end-at)))
+					if err != nil {
+						t.Error(err)
+					}
+					at += k
+				}
+			}
+			put(before, 4)
+			file.slow = true
+			var group sync.WaitGroup
+			group.Go(func() {
+				if err := w.Flush(); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+			start := time.Now()
+			put(60, 5)
+			if d := time.Since(start); d != 0 {
+				t.Errorf("after %d bytes, 60 bytes during a flush took %v", before, d)
+			}
+			put(300, 17)
+			group.Wait()
+			if err := w.Close(); err != nil {
+				t.Error(err)
+			}
+			if !bytes.Equal(file.Bytes(), numberedBytes(0, at)) {
+				t.Errorf("after %d bytes: the file has other bytes", before)
+			}
+		})
+	}
+	for before := range 300 {
+		check(before)
+	}
+}
+
+// TestManyGrowOnce has many goroutines come upon a full block at once.
+func TestManyGrowOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := &slowFile{slow: true}
+		w, err := New(file, Buffered(1*KiB))
+		if err != nil {
+			t.Fatal(err)
+		}
+		record := bytes.Repeat([]byte{'x'}, 30)
+		var group sync.WaitGroup
+		for range 64 {
+			group.Go(func() {
+				for range 100 {
+					if _, err := w.Write(record); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		group.Wait()
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+		if want := 64 * 100 * len(record); file.Len() != want {
+			t.Errorf("%d bytes in the file, want %d", file.Len(), want)
+		}
+	})
+}
