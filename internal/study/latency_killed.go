@@ -65,7 +65,7 @@ func (o outlet) kill(ctx context.Context, c *trial.Clock, after, size int64) ([]
 	}
 	died := p.wait()
 	if err = errors.Join(err, ctx.Err()); err == nil && int64(len(accepted)) < after {
-		err = fmt.Errorf("the writing process ended by itself after %d of %d records: %w", len(accepted), after, died)
+		err = fmt.Errorf("the writing process ended by itself after %d of %d records: %v", len(accepted), after, died)
 	}
 	return accepted, err
 }

@@ -121,7 +121,7 @@ func (k lineCrash) kill(ctx context.Context, c *trial.Clock) (known []acceptance
 	}
 	died := p.wait()
 	if err = errors.Join(err, ctx.Err()); err == nil && killed.IsZero() {
-		err = fmt.Errorf("the writer ended by itself after %d lines: %w", lines, died)
+		err = fmt.Errorf("the writer ended by itself after %d lines: %v", lines, died)
 	}
 	return known, killed, err
 }
