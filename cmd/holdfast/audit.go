@@ -45,7 +45,7 @@ it holds here: the claim, the figure that was published, the one measured here
 with its interval, a verdict, and why. A claim that can't be checked here names
 what is missing and the command that would settle it.
 
-It takes some minutes, writes only in a new folder of its own, and removes that
+It takes about two minutes, writes only in a new folder of its own, and removes that
 folder at the end.`,
 		Example: `  holdfast audit
   holdfast audit --list`,
@@ -63,7 +63,7 @@ func (a *audit) addFlags(cmd *cobra.Command) {
 	f.Var(many("name", &a.claims, parseClaim), "claim", "test this claim alone; give it again for each further one")
 	f.BoolVar(&a.list, "list", false, "list the claims, and measure nothing")
 	f.BoolVar(&a.full, "full", false, "more rounds and larger arms, in up to an hour")
-	f.DurationVar(&a.where.budget, "time", 0, "fit all studies into this time (default: about four minutes)")
+	f.DurationVar(&a.where.budget, "time", 0, "fit all studies into this time (default: about two minutes)")
 	f.BoolVar(&a.dryRun, "dry-run", false, "show what would be run, and write nothing")
 	f.VarP(once("folder", &a.folder, given), "output", "o", "keep the results of each study in this new folder (JSON Lines)")
 	exportFlag(f, &a.export, "print this instead of the table")

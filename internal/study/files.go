@@ -287,7 +287,7 @@ func filesContention() Claim {
 		Arms: []string{filesArm(3000), filesArm(300)},
 		Judge: func(e Evidence) Finding {
 			return ratio(e.Ratio(filesArm(3000), filesArm(300), PerRecord)).judge(atLeast(1.5), NotHere, "a file among 3000 costs that many times one among 300",
-				"a file among 3000 costs what one among 300 does, so it was not the files: 65 % of that program's CPU time was a linear search of its own pool")
+				"a file among 3000 costs about what one among 300 does, so it was not the files: 65 % of that program's CPU time was a linear search of its own pool")
 		},
 	}
 }
