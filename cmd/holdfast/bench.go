@@ -254,7 +254,7 @@ func (b *benchmark) run(cmd *cobra.Command) error {
 	if earlier.Header.SchemaVersion > 0 {
 		cells, plan, seed = earlier.Header.Cells, earlier.Header.Plan, earlier.Header.Seed
 	}
-	if err := errors.Join(b.tooShort(cells), checkMemory(cells)); err != nil {
+	if err := errors.Join(b.checkStudy(cmd, choice), b.tooShort(cells), checkMemory(cells)); err != nil {
 		return err
 	}
 	if b.dryRun {

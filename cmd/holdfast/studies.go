@@ -70,6 +70,19 @@ func (b *benchmark) notOfStudy(cmd *cobra.Command) error {
 	return misuse(hint, "the study %s does not take %s", b.named, strings.Join(wrong, ", "))
 }
 
+// checkStudy refuses a choice of which nothing can run: by its own flags, or because
+// this build or system has no arm at all.
+func (b *benchmark) checkStudy(cmd *cobra.Command, c study.Choice) error {
+	if b.named == "" {
+		return nil
+	}
+	err := b.study.Check(c)
+	if err != nil && slices.ContainsFunc(b.study.Takes, cmd.Flags().Changed) {
+		return misuse("the study's own flags decide what its arms do; leave them out for the published numbers", "%w", err)
+	}
+	return err
+}
+
 // outline is what would be run, as far as that is known before.
 func (b *benchmark) outline(c study.Choice) ([]result.Cell, result.Plan) {
 	if b.named != "" {

@@ -107,10 +107,23 @@ var ErrNoArm = errors.New("nothing of the study can be run here")
 func (s Study) Prepare(g *trial.Ground, c Choice) (trial.Matrix, result.Plan, []result.Missing, error) {
 	c = c.on(g)
 	m, plan, missing := s.matrix(c)
-	if len(m.Cells) == 0 {
-		return m, plan, missing, fmt.Errorf("%w: %s: %s", ErrNoArm, s.Name, missing[0].Why)
+	if err := s.nothing(m, missing); err != nil {
+		return m, plan, missing, err
 	}
 	return m, plan, missing, g.Need(plan.Room)
+}
+
+// Check returns ErrNoArm where nothing of what is chosen could run on any ground.
+func (s Study) Check(c Choice) error {
+	m, _, missing := s.matrix(c)
+	return s.nothing(m, missing)
+}
+
+func (s Study) nothing(m trial.Matrix, missing []result.Missing) error {
+	if len(m.Cells) > 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s: %s", ErrNoArm, s.Name, missing[0].Why)
 }
 
 // Outline returns what Prepare would run.
