@@ -18,52 +18,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"regexp"
 	"runtime"
-	"syscall"
 	"time"
+
+	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
-const (
-	exitFailed      = 1 // an arm's bytes were wrong
-	exitUsage       = 2
-	exitUnmeasured  = 3
-	exitInterrupted = 130
-)
-
-var errFailed = errors.New("not every arm wrote what it was given: see the table")
-
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := command(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintf(os.Stderr, "peers: %v\n", err)
-	}
-	os.Exit(exitCode(err))
-}
-
-func exitCode(err error) int {
-	var usage *usageError
-	switch {
-	case err == nil, errors.Is(err, flag.ErrHelp):
-		return 0
-	case errors.Is(err, errFailed):
-		return exitFailed
-	case errors.As(err, &usage):
-		return exitUsage
-	case errors.Is(err, context.Canceled):
-		return exitInterrupted
-	}
-	return exitUnmeasured
-}
-
-// usageError is an error of the command line.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
+func main() { command.Main("peers", runCommand) }
 
 // options is what the command line says.
 type options struct {
@@ -93,16 +55,16 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		return o, err
 	}
 	if err != nil {
-		return o, &usageError{err}
+		return o, &command.UsageError{Err: err}
 	}
 	if f.NArg() > 0 {
-		return o, &usageError{fmt.Errorf("%q is not a flag; see -help", f.Arg(0))}
+		return o, &command.UsageError{Err: fmt.Errorf("%q is not a flag; see -help", f.Arg(0))}
 	}
 	if o.pick, err = regexp.Compile(*pick); err != nil {
-		return o, &usageError{fmt.Errorf("-run: %w", err)}
+		return o, &command.UsageError{Err: fmt.Errorf("-run: %w", err)}
 	}
 	if o.rounds < 0 {
-		return o, &usageError{fmt.Errorf("-rounds=%d is negative; give at least 1", o.rounds)}
+		return o, &command.UsageError{Err: fmt.Errorf("-rounds=%d is negative; give at least 1", o.rounds)}
 	}
 	o.defaults()
 	return o, nil
@@ -133,15 +95,15 @@ func (o options) comparisons() []comparison {
 	return all
 }
 
-// command is main without the process around it.
-func command(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+// runCommand is main without the process around it.
+func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	o, err := parse(args, stderr)
 	if err != nil {
 		return err
 	}
 	all := blocks(o.comparisons(), o.pick)
 	if len(all) == 0 {
-		return &usageError{fmt.Errorf("-run=%v matches no arm; names look like append/arm=zap/goroutines=8", o.pick)}
+		return &command.UsageError{Err: fmt.Errorf("-run=%v matches no arm; names look like append/arm=zap/goroutines=8", o.pick)}
 	}
 	root, err := os.MkdirTemp(o.dir, "peers-")
 	if err != nil {
@@ -170,12 +132,12 @@ func (o options) measure(ctx context.Context, root string, all []*block, stdout,
 	return failed(all)
 }
 
-// failed returns errFailed if an arm's bytes were ever wrong.
+// failed returns command.ErrFailed if an arm's bytes were ever wrong.
 func failed(all []*block) error {
 	for _, b := range all {
 		for _, c := range b.cells {
 			if c.failed() != nil {
-				return errFailed
+				return command.ErrFailed
 			}
 		}
 	}

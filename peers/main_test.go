@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
 // TestEveryArmWritesWhatItIsGiven runs each arm of each comparison with a few
@@ -88,7 +90,7 @@ func TestWrongBytesDoNotCount(t *testing.T) {
 	if counted != 2 {
 		t.Errorf("%d trials counted, want the 2 of the arm that is right", counted)
 	}
-	if failed(all) != errFailed {
+	if failed(all) != command.ErrFailed {
 		t.Error("the run does not fail")
 	}
 	writeTables(&table, all, "")
@@ -153,7 +155,7 @@ func TestCommandPrintsTables(t *testing.T) {
 	dir := t.TempDir()
 	var out, talk bytes.Buffer
 	args := []string{"-quick", "-rounds=1", "-dir", dir, "-seed=7", "-run=append/arm=(holdfast|limit|bufio-4KiB)/goroutines=1$"}
-	if err := command(t.Context(), args, &out, &talk); err != nil {
+	if err := runCommand(t.Context(), args, &out, &talk); err != nil {
 		t.Fatal(err, &talk)
 	}
 	for _, want := range []string{"-seed 7", "github.com/cockroachdb/pebble/v2 v", "go.uber.org/zap v", "| holdfast |", "| limit |", "`limit`: no sink"} {
@@ -169,7 +171,7 @@ func TestCommandPrintsTables(t *testing.T) {
 func TestCommandPrintsBenchmarkLines(t *testing.T) {
 	var out bytes.Buffer
 	args := []string{"-quick", "-rounds=2", "-dir", t.TempDir(), "-benchfmt", "-run=append/arm=limit/"}
-	if err := command(t.Context(), args, &out, io.Discard); err != nil {
+	if err := runCommand(t.Context(), args, &out, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	line := regexp.MustCompile(`(?m)^BenchmarkAppend/arm=limit/goroutines=1-\d+\t200000\t[\d.]+ ns/op\t`)
@@ -183,22 +185,22 @@ func TestCommandRefuses(t *testing.T) {
 	stop()
 	check := func(ctx context.Context, code int, want string, args ...string) {
 		t.Helper()
-		err := command(ctx, args, io.Discard, io.Discard)
-		if err == nil || !strings.Contains(err.Error(), want) || exitCode(err) != code {
-			t.Errorf("%q: got %v (exit %d), want %q (exit %d)", args, err, exitCode(err), want, code)
+		err := runCommand(ctx, args, io.Discard, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), want) || command.ExitCode(err) != code {
+			t.Errorf("%q: got %v (exit %d), want %q (exit %d)", args, err, command.ExitCode(err), want, code)
 		}
 	}
-	check(t.Context(), exitUsage, "matches no arm", "-run=nosuch")
-	check(t.Context(), exitUsage, "-run:", "-run=(")
-	check(t.Context(), exitUsage, "-rounds=-1 is negative", "-rounds=-1")
-	check(t.Context(), exitUsage, `"more" is not a flag`, "more")
-	check(t.Context(), exitUsage, "not defined", "-nosuch")
-	check(t.Context(), exitUnmeasured, "no such file or directory", "-dir=nosuch")
-	check(stopped, exitInterrupted, "canceled", "-run=limit", "-dir", t.TempDir())
-	if code := exitCode(errFailed); code != exitFailed {
+	check(t.Context(), command.ExitUsage, "matches no arm", "-run=nosuch")
+	check(t.Context(), command.ExitUsage, "-run:", "-run=(")
+	check(t.Context(), command.ExitUsage, "-rounds=-1 is negative", "-rounds=-1")
+	check(t.Context(), command.ExitUsage, `"more" is not a flag`, "more")
+	check(t.Context(), command.ExitUsage, "not defined", "-nosuch")
+	check(t.Context(), command.ExitUnmeasured, "no such file or directory", "-dir=nosuch")
+	check(stopped, command.ExitInterrupted, "canceled", "-run=limit", "-dir", t.TempDir())
+	if code := command.ExitCode(command.ErrFailed); code != command.ExitFailed {
 		t.Errorf("wrong bytes exit with %d", code)
 	}
-	if err := command(t.Context(), []string{"-help"}, io.Discard, io.Discard); exitCode(err) != 0 {
+	if err := runCommand(t.Context(), []string{"-help"}, io.Discard, io.Discard); command.ExitCode(err) != 0 {
 		t.Errorf("-help: %v", errors.Unwrap(err))
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/trial"
+	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
 // newSite returns one of short trials.
@@ -203,7 +204,7 @@ func TestFailedArmIsRunNoMoreAndShown(t *testing.T) {
 		t.Fatalf("%v, %d calls, want 1", err, calls)
 	}
 	writeTables(&out, all)
-	if !strings.Contains(out.String(), "| theirs | does not count: broke / down |") || failed(all) != errFailed {
+	if !strings.Contains(out.String(), "| theirs | does not count: broke / down |") || failed(all) != command.ErrFailed {
 		t.Errorf("not told: %v\n%s", failed(all), &out)
 	}
 	if !strings.Contains(out.String(), "| theirs | 1000000 | 1000000–1000000 | 1.000 | 1.000–1.000 | same |") {
@@ -311,22 +312,22 @@ func TestToolsWork(t *testing.T) {
 func TestCommandRefuses(t *testing.T) {
 	check := func(code int, want string, args ...string) {
 		t.Helper()
-		err := command(t.Context(), args, io.Discard, io.Discard)
-		if err == nil || !strings.Contains(err.Error(), want) || exitCode(err) != code {
-			t.Errorf("%q: got %v (exit %d), want %q (exit %d)", args, err, exitCode(err), want, code)
+		err := runCommand(t.Context(), args, io.Discard, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), want) || command.ExitCode(err) != code {
+			t.Errorf("%q: got %v (exit %d), want %q (exit %d)", args, err, command.ExitCode(err), want, code)
 		}
 	}
-	check(exitUsage, "-rounds=0: give at least 1", "-rounds=0")
-	check(exitUsage, "-trial=99ms: give at least 100ms", "-trial=99ms")
-	check(exitUsage, "-run: error parsing regexp", "-run=(")
-	check(exitUsage, "-run=nosuch matches no group; the groups are grow-8192, grow-2300, grow-128, overwrite", "-run=nosuch")
-	check(exitUsage, `"more" is not a flag`, "more")
-	check(exitUsage, "not defined", "-nosuch")
-	check(exitUnmeasured, "-dir: stat nosuch", "-dir=nosuch")
-	if err := command(t.Context(), []string{"-help"}, io.Discard, io.Discard); exitCode(err) != 0 {
+	check(command.ExitUsage, "-rounds=0: give at least 1", "-rounds=0")
+	check(command.ExitUsage, "-trial=99ms: give at least 100ms", "-trial=99ms")
+	check(command.ExitUsage, "-run: error parsing regexp", "-run=(")
+	check(command.ExitUsage, "-run=nosuch matches no group; the groups are grow-8192, grow-2300, grow-128, overwrite", "-run=nosuch")
+	check(command.ExitUsage, `"more" is not a flag`, "more")
+	check(command.ExitUsage, "not defined", "-nosuch")
+	check(command.ExitUnmeasured, "-dir: stat nosuch", "-dir=nosuch")
+	if err := runCommand(t.Context(), []string{"-help"}, io.Discard, io.Discard); command.ExitCode(err) != 0 {
 		t.Errorf("-help: %v", err)
 	}
-	if exitCode(errFailed) != exitFailed || exitCode(context.Canceled) != exitInterrupted {
+	if command.ExitCode(command.ErrFailed) != command.ExitFailed || command.ExitCode(context.Canceled) != command.ExitInterrupted {
 		t.Error("exit codes")
 	}
 }

@@ -17,56 +17,16 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"regexp"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/stat"
 	"github.com/holdfast-go/holdfast/internal/trial"
+	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
-const (
-	exitFailed      = 1 // an arm did not do its work
-	exitUsage       = 2
-	exitUnmeasured  = 3
-	exitInterrupted = 130
-)
-
-var errFailed = errors.New("not every arm did its work: see the tables")
-
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := command(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintf(os.Stderr, "fsync: %v\n", err)
-	}
-	os.Exit(exitCode(err))
-}
-
-func exitCode(err error) int {
-	var usage *usageError
-	switch {
-	case err == nil, errors.Is(err, flag.ErrHelp):
-		return 0
-	case errors.Is(err, errFailed):
-		return exitFailed
-	case errors.As(err, &usage):
-		return exitUsage
-	case errors.Is(err, context.Canceled):
-		return exitInterrupted
-	}
-	return exitUnmeasured
-}
-
-// usageError is an error of the command line.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
+func main() { command.Main("fsync", runCommand) }
 
 // options is what the command line says.
 type options struct {
@@ -95,22 +55,22 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		f.Usage()
 		return o, err
 	case err != nil:
-		return o, &usageError{err}
+		return o, &command.UsageError{Err: err}
 	case f.NArg() > 0:
-		return o, &usageError{fmt.Errorf("%q is not a flag; see -help", f.Arg(0))}
+		return o, &command.UsageError{Err: fmt.Errorf("%q is not a flag; see -help", f.Arg(0))}
 	case o.rounds < 1:
-		return o, &usageError{fmt.Errorf("-rounds=%d: give at least 1", o.rounds)}
+		return o, &command.UsageError{Err: fmt.Errorf("-rounds=%d: give at least 1", o.rounds)}
 	case o.length < shortest:
-		return o, &usageError{fmt.Errorf("-trial=%v: give at least %v, fio counts milliseconds", o.length, shortest)}
+		return o, &command.UsageError{Err: fmt.Errorf("-trial=%v: give at least %v, fio counts milliseconds", o.length, shortest)}
 	}
 	if o.pick, err = regexp.Compile(*pick); err != nil {
-		return o, &usageError{fmt.Errorf("-run: %w", err)}
+		return o, &command.UsageError{Err: fmt.Errorf("-run: %w", err)}
 	}
 	return o, nil
 }
 
-// command is main without the process around it.
-func command(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
+// runCommand is main without the process around it.
+func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	o, err := parse(args, stderr)
 	if err != nil {
 		return err
@@ -118,7 +78,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) (err 
 	tools := findTools()
 	all := picked(groups(tools), o.pick)
 	if len(all) == 0 {
-		return &usageError{fmt.Errorf("-run=%v matches no group; the groups are %s", o.pick, names(groups(tools)))}
+		return &command.UsageError{Err: fmt.Errorf("-run=%v matches no group; the groups are %s", o.pick, names(groups(tools)))}
 	}
 	ground, err := trial.OpenGround(o.dir, false)
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"time"
+
+	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
 func arms(all []*group) (n int) {
@@ -64,12 +66,12 @@ func cut(all []*group, rounds int) {
 	}
 }
 
-// failed returns errFailed if an arm did not do its work.
+// failed returns command.ErrFailed if an arm did not do its work.
 func failed(all []*group) error {
 	for _, g := range all {
 		for _, a := range g.arms {
 			if a.err != nil {
-				return errFailed
+				return command.ErrFailed
 			}
 		}
 	}

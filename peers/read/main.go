@@ -19,56 +19,17 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"regexp"
 	"runtime"
 	"runtime/debug"
-	"syscall"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/stat"
+	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
-const (
-	exitFailed      = 1 // an arm read something else
-	exitUsage       = 2
-	exitUnmeasured  = 3
-	exitInterrupted = 130
-)
-
-var errFailed = errors.New("not every arm did its work: see the tables")
-
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := command(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintf(os.Stderr, "read: %v\n", err)
-	}
-	os.Exit(exitCode(err))
-}
-
-func exitCode(err error) int {
-	var usage *usageError
-	switch {
-	case err == nil, errors.Is(err, flag.ErrHelp):
-		return 0
-	case errors.Is(err, errFailed):
-		return exitFailed
-	case errors.As(err, &usage):
-		return exitUsage
-	case errors.Is(err, context.Canceled):
-		return exitInterrupted
-	}
-	return exitUnmeasured
-}
-
-// usageError is an error of the command line.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
+func main() { command.Main("read", runCommand) }
 
 // options is what the command line says.
 type options struct {
@@ -94,29 +55,29 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		f.Usage()
 		return o, err
 	case err != nil:
-		return o, &usageError{err}
+		return o, &command.UsageError{Err: err}
 	case f.NArg() > 0:
-		return o, &usageError{fmt.Errorf("%q is not a flag; see -help", f.Arg(0))}
+		return o, &command.UsageError{Err: fmt.Errorf("%q is not a flag; see -help", f.Arg(0))}
 	case o.rounds < 1:
-		return o, &usageError{fmt.Errorf("-rounds=%d: give at least 1", o.rounds)}
+		return o, &command.UsageError{Err: fmt.Errorf("-rounds=%d: give at least 1", o.rounds)}
 	case o.size < 1 || o.size > holdfast.GiB:
-		return o, &usageError{fmt.Errorf("-size=%v: give at least 1 and at most %v", o.size, holdfast.GiB)}
+		return o, &command.UsageError{Err: fmt.Errorf("-size=%v: give at least 1 and at most %v", o.size, holdfast.GiB)}
 	}
 	if o.pick, err = regexp.Compile(*pick); err != nil {
-		return o, &usageError{fmt.Errorf("-run: %w", err)}
+		return o, &command.UsageError{Err: fmt.Errorf("-run: %w", err)}
 	}
 	return o, nil
 }
 
-// command is main without the process around it.
-func command(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+// runCommand is main without the process around it.
+func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	o, err := parse(args, stderr)
 	if err != nil {
 		return err
 	}
 	all := picked(groups(), o.pick)
 	if len(all) == 0 {
-		return &usageError{fmt.Errorf("-run=%v matches no arm; names look like lines/cold/bufio.Scanner", o.pick)}
+		return &command.UsageError{Err: fmt.Errorf("-run=%v matches no arm; names look like lines/cold/bufio.Scanner", o.pick)}
 	}
 	dir, err := os.MkdirTemp(o.dir, "peers-")
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
 // TestEveryArmReadsWhatTheFileHolds runs each arm once on a file whose size is no
@@ -50,7 +52,7 @@ func TestWrongResultDoesNotCount(t *testing.T) {
 func TestCommandPrintsATableOfThePickedArms(t *testing.T) {
 	dir := t.TempDir()
 	var out, talk bytes.Buffer
-	err := command(context.Background(), []string{"-dir", dir, "-rounds", "1", "-size", "100KiB", "-run", "lines/warm/bufio.Scanner$"}, &out, &talk)
+	err := runCommand(context.Background(), []string{"-dir", dir, "-rounds", "1", "-size", "100KiB", "-run", "lines/warm/bufio.Scanner$"}, &out, &talk)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,9 +72,9 @@ func TestCommandPrintsATableOfThePickedArms(t *testing.T) {
 func TestCommandRefuses(t *testing.T) {
 	check := func(want string, args ...string) {
 		t.Helper()
-		err := command(context.Background(), args, &bytes.Buffer{}, &bytes.Buffer{})
-		if err == nil || !strings.Contains(err.Error(), want) || exitCode(err) != exitUsage {
-			t.Errorf("%q: %v (exit %d), want %q", args, err, exitCode(err), want)
+		err := runCommand(context.Background(), args, &bytes.Buffer{}, &bytes.Buffer{})
+		if err == nil || !strings.Contains(err.Error(), want) || command.ExitCode(err) != command.ExitUsage {
+			t.Errorf("%q: %v (exit %d), want %q", args, err, command.ExitCode(err), want)
 		}
 	}
 	check("matches no arm", "-run", "nobody")

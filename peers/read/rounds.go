@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"time"
+
+	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
 func arms(all []*group) (n int) {
@@ -78,12 +80,12 @@ func cut(all []*group, rounds int) {
 	}
 }
 
-// failed returns errFailed if an arm did not do its work, unless it can't here.
+// failed returns command.ErrFailed if an arm did not do its work, unless it can't here.
 func failed(all []*group) error {
 	for _, g := range all {
 		for _, a := range g.arms {
 			if a.err != nil && !errors.Is(a.err, errors.ErrUnsupported) {
-				return errFailed
+				return command.ErrFailed
 			}
 		}
 	}
