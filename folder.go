@@ -1,0 +1,135 @@
+package holdfast
+
+import (
+	"os"
+	"strings"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// A folder is an open folder, kept by handles under its path.
+type folder struct {
+	handle
+	path   string
+	is     sys.Stat
+	looked int64 // the era in which it was last the folder that its path names; guarded by handles.mu
+	// syncsAll says that disk.SyncAll can be relied on there.
+	syncsAll bool
+}
+
+// splitPath takes a path apart into its folder, "." if it names none, and its last
+// element, which is empty where the path names a folder.
+func splitPath(path string) (folder, base string) {
+	i := strings.LastIndexByte(path, '/')
+	if os.PathSeparator != '/' {
+		i = max(i, strings.LastIndexByte(path, os.PathSeparator))
+	}
+	switch {
+	case i < 0:
+		return ".", path
+	case i == 0:
+		return path[:1], path[1:]
+	}
+	return path[:i], path[i+1:]
+}
+
+// useFolder returns the open folder of this path; it is in use until rest. A
+// folder that was kept from an earlier era is looked up by its path again, in
+// case that it was moved and another is there.
+func (h *handles) useFolder(path string, era int64) (*folder, error) {
+	if d := h.findFolder(path); d != nil {
+		if h.stillThere(d, era) {
+			return d, nil
+		}
+		h.forgetFolder(d)
+		h.rest(&d.handle)
+	}
+	h.reserve()
+	d, err := openFolder(h.disk, strings.Clone(path))
+	if err != nil {
+		h.release()
+		return nil, err
+	}
+	d.drop = func() { h.dropFolder(d) }
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.stats.misses++
+	d.users, d.looked = 1, era
+	if other := h.folders[d.path]; other != nil && !other.gone { // somebody was faster: this one serves once
+		d.gone = true
+	} else {
+		h.folders[d.path] = d
+	}
+	return d, nil
+}
+
+func openFolder(disk disk, path string) (*folder, error) {
+	name, err := sys.NewName(path)
+	if err != nil {
+		return nil, err
+	}
+	fd, err := disk.OpenFolder(name)
+	if err != nil {
+		return nil, err
+	}
+	is, err := disk.StatFD(fd)
+	if err != nil {
+		disk.Close(fd)
+		return nil, err
+	}
+	return &folder{handle: handle{fd: fd}, path: path, is: is, syncsAll: disk.SyncsAll(fd)}, nil
+}
+
+func (h *handles) findFolder(path string) *folder {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	d := h.folders[path]
+	if d == nil || d.gone {
+		return nil
+	}
+	h.stats.hits++
+	h.useLocked(&d.handle)
+	return d
+}
+
+// stillThere reports whether the folder's path names it in this era.
+func (h *handles) stillThere(d *folder, era int64) bool {
+	h.mu.Lock()
+	looked := d.looked >= era
+	h.mu.Unlock()
+	if looked {
+		return true
+	}
+	name, _ := sys.NewName(d.path)
+	is, err := h.disk.StatPath(name)
+	if err != nil || is.Device != d.is.Device || is.Inode != d.is.Inode || is.Links == 0 {
+		return false
+	}
+	h.mu.Lock()
+	d.looked = max(d.looked, era)
+	h.mu.Unlock()
+	return true
+}
+
+// forgetFolder lets nobody find the folder any more.
+func (h *handles) forgetFolder(d *folder) {
+	h.mu.Lock()
+	h.forgetFolderLocked(d)
+	h.mu.Unlock()
+}
+
+func (h *handles) forgetFolderLocked(d *folder) {
+	d.gone = true
+	if h.folders[d.path] == d {
+		delete(h.folders, d.path)
+	}
+}
+
+// dropFolder closes a folder that nobody uses.
+func (h *handles) dropFolder(d *folder) {
+	h.mu.Lock()
+	h.forgetFolderLocked(d)
+	h.mu.Unlock()
+	h.disk.Close(d.fd) // nothing was written to it
+	h.release()
+}

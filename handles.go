@@ -1,0 +1,181 @@
+package holdfast
+
+import (
+	"context"
+	"sync"
+)
+
+// handles is all descriptors that a Files has open: never more than its limit.
+// Those that are kept for later, folders and files that are appended to, are in
+// use or idle. When the limit is reached the one that has been idle for longest is
+// closed; one in use never is.
+//
+// Whoever works on a file takes a turn first, and then needs no more than
+// perTurn descriptors at once. There are only as many turns as that leaves room
+// for, so who has one waits for no other's turn to end, only for a close.
+type handles struct {
+	disk  disk
+	limit int
+
+	mu      sync.Mutex
+	open    int // descriptors open, being opened or being closed
+	idle    idleList
+	folders map[string]*folder
+	waiting int           // how many wait for a descriptor to be closed
+	closed  chan struct{} // is closed and made anew when one was
+
+	turns chan struct{}
+	stats handleStats // guarded by mu
+}
+
+// perTurn is what one turn needs at once: a folder and a file in it.
+const perTurn = 2
+
+// witnesses is how many descriptors are set aside for batches, which keep one open
+// on the file system until it is synced as a whole.
+const witnesses = 2
+
+// leastHandles is what one turn and a batch beside it need.
+const leastHandles = perTurn + witnesses
+
+type handleStats struct{ hits, misses, evictions int64 }
+
+// A handle is a descriptor that is kept open.
+type handle struct {
+	fd    int
+	users int  // 0: it is in the list of the idle ones
+	gone  bool // nobody may take it any more: its last user drops it
+	// drop does what has to be done before its descriptor can be spared, and closes
+	// it. The handle is in no list then. It is called without any lock.
+	drop         func()
+	newer, older *handle // in the list of the idle ones
+}
+
+func (h *handles) init(d disk, limit int) {
+	h.disk, h.limit = d, limit
+	h.folders = map[string]*folder{}
+	h.closed = make(chan struct{})
+	h.turns = make(chan struct{}, (limit-witnesses)/perTurn)
+}
+
+// begin takes a turn, or returns the cause why ctx ended.
+func (h *handles) begin(ctx context.Context) error {
+	select {
+	case h.turns <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case h.turns <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (h *handles) end() { <-h.turns }
+
+// reserve gets the right to open one more descriptor. It may close an idle one for that. Who has it
+// opens one, and gives the right back by release when that is closed, or could not be opened.
+func (h *handles) reserve() {
+	h.mu.Lock()
+	for h.open >= h.limit {
+		if !h.evictLocked() {
+			h.awaitCloseLocked()
+		}
+	}
+	h.open++
+	h.mu.Unlock()
+}
+
+// release is told that a descriptor was closed.
+func (h *handles) release() {
+	h.mu.Lock()
+	h.open--
+	if h.waiting > 0 {
+		close(h.closed)
+		h.closed = make(chan struct{})
+	}
+	h.mu.Unlock()
+}
+
+func (h *handles) awaitCloseLocked() {
+	h.waiting++
+	closed := h.closed
+	h.mu.Unlock()
+	<-closed
+	h.mu.Lock()
+	h.waiting--
+}
+
+// spare closes the descriptor that has been idle for longest, and reports whether there was
+// one: for those whom the process's or the system's limit stops below ours.
+func (h *handles) spare() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.evictLocked()
+}
+
+// evictLocked closes the oldest idle descriptor, without the lock meanwhile.
+func (h *handles) evictLocked() bool {
+	x := h.idle.oldest
+	if x == nil {
+		return false
+	}
+	h.idle.remove(x)
+	x.gone = true
+	h.stats.evictions++
+	h.mu.Unlock()
+	x.drop()
+	h.mu.Lock()
+	return true
+}
+
+// useLocked takes a handle that is kept, and not gone: it is not closed until rest.
+func (h *handles) useLocked(x *handle) {
+	if x.users == 0 {
+		h.idle.remove(x)
+	}
+	x.users++
+}
+
+// rest ends a use. After the last one the handle is idle, or dropped if it is gone.
+func (h *handles) rest(x *handle) {
+	h.mu.Lock()
+	x.users--
+	last := x.users == 0
+	if last && !x.gone {
+		h.idle.add(x)
+	}
+	h.mu.Unlock()
+	if last && x.gone {
+		x.drop()
+	}
+}
+
+// An idleList has the handles in the order in which they became idle.
+type idleList struct{ oldest, newest *handle }
+
+func (l *idleList) add(x *handle) {
+	x.older, x.newer = l.newest, nil
+	if l.newest != nil {
+		l.newest.newer = x
+	} else {
+		l.oldest = x
+	}
+	l.newest = x
+}
+
+func (l *idleList) remove(x *handle) {
+	if x.newer != nil {
+		x.newer.older = x.older
+	} else {
+		l.newest = x.older
+	}
+	if x.older != nil {
+		x.older.newer = x.newer
+	} else {
+		l.oldest = x.newer
+	}
+	x.newer, x.older = nil, nil
+}

@@ -1,0 +1,37 @@
+package sys
+
+import (
+	"errors"
+	"strings"
+)
+
+// A Name is a path as the kernel takes it, with a zero byte behind it, so that a
+// call needs no copy. The zero Name is none.
+type Name string
+
+// NewName refuses what can be no file's name.
+func NewName(path string) (Name, error) {
+	if path == "" {
+		return "", errors.New("a file has no name")
+	}
+	if i := strings.IndexByte(path, 0); i >= 0 {
+		return "", errors.New("a file's name holds a zero byte")
+	}
+	return Name(path + "\x00"), nil
+}
+
+// String returns the path without the zero byte.
+func (n Name) String() string {
+	if n == "" {
+		return ""
+	}
+	return string(n[:len(n)-1])
+}
+
+// A Stat is what Files wants to know of a file: see inode(7).
+type Stat struct {
+	Device, Inode, Links uint64 // Device and Inode are 0 where the system does not tell
+	Mode                 uint32 // permissions and kind, as in st_mode
+	UID, GID             uint32
+	Size                 int64
+}

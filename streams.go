@@ -1,0 +1,6 @@
+package holdfast
+
+// streams is the files that are appended to.
+type streams struct{}
+
+type fileCounts struct{}
