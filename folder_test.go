@@ -159,3 +159,25 @@ func TestWhoOpensAFolderSecondClosesItsOwn(t *testing.T) {
 		}
 	})
 }
+
+func TestAFolderThatIsBeingClosedIsNotGivenOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, disk, dir := newHandles(t, 4, "a")
+		old := useIn(t, h, 1, dir, "a")
+		drop, hold := old.drop, make(chan struct{})
+		old.drop = func() {
+			<-hold
+			drop()
+		}
+		h.rest(&old.handle)
+		go h.spare()
+		synctest.Wait()
+		now := useIn(t, h, 1, dir, "a")
+		defer h.rest(&now.handle)
+		close(hold)
+		synctest.Wait()
+		if now == old || len(disk.open) != 1 || h.folders[now.path] != now {
+			t.Errorf("the same: %v; %v open, %v kept", now == old, disk.open, h.folders)
+		}
+	})
+}

@@ -279,7 +279,7 @@ func TestAFolderUsedTwiceIsIdleAfterTheLastUse(t *testing.T) {
 }
 
 func TestReserveWaitsUntilThereIsRoom(t *testing.T) {
-	check := func(name string, room func(h *handles, inUse *folder)) {
+	check := func(name string, room func(h *handles, inUse *handle)) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h, _, dir := newHandles(t, 4, "a")
@@ -298,20 +298,19 @@ func TestReserveWaitsUntilThereIsRoom(t *testing.T) {
 					t.Error("a fifth descriptor")
 				default:
 				}
-				room(h, inUse)
+				room(h, &inUse.handle)
 				<-has
+				if inUse.users > 0 {
+					h.rest(&inUse.handle)
+				}
 				for h.open > len(h.folders) {
 					h.release()
 				}
 			})
 		})
 	}
-	check("closed", func(h *handles, inUse *folder) {
-		h.release()
-		synctest.Wait()
-		h.rest(&inUse.handle)
-	})
-	check("idle", func(h *handles, inUse *folder) { h.rest(&inUse.handle) })
+	check("closed", func(h *handles, _ *handle) { h.release() })
+	check("idle", (*handles).rest)
 }
 
 func TestATurnEndsItsWaitWithTheContext(t *testing.T) {
