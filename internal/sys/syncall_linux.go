@@ -21,8 +21,8 @@ import (
 // with a flush of the drive, but not everywhere; the fsync of the folder closes
 // these gaps (fs/sync.c and the file systems' super.c and fsync.c):
 //
-//   - ext2 keeps all but the bytes in the device's cache, and its sync_fs sends no
-//     flush. Its fsync does, for a clean folder too.
+//   - ext2 keeps all but the bytes in the device's cache, which is written last, and
+//     sends no flush behind that. Its fsync does, for a clean folder too.
 //   - ext4 without a journal, as which it also serves ext2, flushes in sync_fs and
 //     writes the device's cache behind that. Its fsync flushes again.
 //   - ext4 with a journal waits for the commit of everything so far, and sees to it
