@@ -21,8 +21,8 @@ type handles struct {
 	open    int // descriptors open, being opened or being closed
 	idle    idleList
 	folders map[string]*folder
-	waiting int           // how many wait for a descriptor that is closed, or idle
-	room    chan struct{} // is closed, and made anew, when there is one
+	waiting int           // how many wait for a descriptor to be closed
+	closed  chan struct{} // is closed and made anew when one was
 
 	turns chan struct{}
 	stats handleStats // guarded by mu
@@ -54,7 +54,7 @@ type handle struct {
 func (h *handles) init(d disk, limit int) {
 	h.disk, h.limit = d, limit
 	h.folders = map[string]*folder{}
-	h.room = make(chan struct{})
+	h.closed = make(chan struct{})
 	h.turns = make(chan struct{}, (limit-witnesses)/perTurn)
 }
 
@@ -81,7 +81,7 @@ func (h *handles) reserve() {
 	h.mu.Lock()
 	for h.open >= h.limit {
 		if !h.evictLocked() {
-			h.awaitRoomLocked()
+			h.awaitCloseLocked()
 		}
 	}
 	h.open++
@@ -92,25 +92,25 @@ func (h *handles) reserve() {
 func (h *handles) release() {
 	h.mu.Lock()
 	h.open--
-	h.wakeLocked()
+	h.tellLocked()
 	h.mu.Unlock()
 }
 
-func (h *handles) awaitRoomLocked() {
+// tellLocked tells those who wait for a descriptor to look again.
+func (h *handles) tellLocked() {
+	if h.waiting > 0 {
+		close(h.closed)
+		h.closed = make(chan struct{})
+	}
+}
+
+func (h *handles) awaitCloseLocked() {
 	h.waiting++
-	room := h.room
+	closed := h.closed
 	h.mu.Unlock()
-	<-room
+	<-closed
 	h.mu.Lock()
 	h.waiting--
-}
-
-// wakeLocked has all who wait for room look again.
-func (h *handles) wakeLocked() {
-	if h.waiting > 0 {
-		close(h.room)
-		h.room = make(chan struct{})
-	}
 }
 
 // spare closes the descriptor that has been idle for longest, and reports whether there was
@@ -162,10 +162,10 @@ func (h *handles) useLocked(x *handle) {
 func (h *handles) rest(x *handle) {
 	h.mu.Lock()
 	x.users--
-	last, gone := x.users == 0, x.gone // once it is idle another may drop it
+	last, gone := x.users == 0, x.gone // once it is idle anybody may evict it
 	if last && !gone {
 		h.idle.add(x)
-		h.wakeLocked()
+		h.tellLocked() // it may have been in use by one without a turn
 	}
 	h.mu.Unlock()
 	if last && gone {
