@@ -121,7 +121,7 @@ func (h *handles) spare() bool {
 	return h.evictLocked()
 }
 
-// evictLocked closes the descriptor that has been idle for longest, if there is one.
+// evictLocked closes the oldest idle descriptor, without the lock meanwhile.
 func (h *handles) evictLocked() bool {
 	if h.idle.oldest == nil {
 		return false
@@ -131,7 +131,7 @@ func (h *handles) evictLocked() bool {
 	return true
 }
 
-// dropOldestLocked gives the lock up meanwhile.
+// dropOldestLocked closes it. There must be one.
 func (h *handles) dropOldestLocked() {
 	x := h.idle.oldest
 	h.idle.remove(x)
