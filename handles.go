@@ -92,11 +92,16 @@ func (h *handles) reserve() {
 func (h *handles) release() {
 	h.mu.Lock()
 	h.open--
+	h.tellLocked()
+	h.mu.Unlock()
+}
+
+// tellLocked tells those who wait for a descriptor to look again.
+func (h *handles) tellLocked() {
 	if h.waiting > 0 {
 		close(h.closed)
 		h.closed = make(chan struct{})
 	}
-	h.mu.Unlock()
 }
 
 func (h *handles) awaitCloseLocked() {
@@ -118,17 +123,31 @@ func (h *handles) spare() bool {
 
 // evictLocked closes the oldest idle descriptor, without the lock meanwhile.
 func (h *handles) evictLocked() bool {
-	x := h.idle.oldest
-	if x == nil {
+	if h.idle.oldest == nil {
 		return false
 	}
+	h.stats.evictions++
+	h.dropOldestLocked()
+	return true
+}
+
+// dropOldestLocked closes it. There must be one.
+func (h *handles) dropOldestLocked() {
+	x := h.idle.oldest
 	h.idle.remove(x)
 	x.gone = true
-	h.stats.evictions++
 	h.mu.Unlock()
 	x.drop()
 	h.mu.Lock()
-	return true
+}
+
+// closeAll closes what is idle: everything, once nobody works any more.
+func (h *handles) closeAll() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for h.idle.oldest != nil {
+		h.dropOldestLocked()
+	}
 }
 
 // useLocked takes a handle that is kept, and not gone: it is not closed until rest.
@@ -143,12 +162,13 @@ func (h *handles) useLocked(x *handle) {
 func (h *handles) rest(x *handle) {
 	h.mu.Lock()
 	x.users--
-	last := x.users == 0
-	if last && !x.gone {
+	last, gone := x.users == 0, x.gone // once it is idle anybody may evict it
+	if last && !gone {
 		h.idle.add(x)
+		h.tellLocked() // it may have been in use by one without a turn
 	}
 	h.mu.Unlock()
-	if last && x.gone {
+	if last && gone {
 		x.drop()
 	}
 }

@@ -26,7 +26,7 @@ func (d *Disk) SetDescriptors(n int) {
 func (d *Disk) SetCap(n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.cap = n
+	d.promised = n
 }
 
 // Open returns how many descriptors are open, being opened or being closed.
@@ -140,18 +140,32 @@ func (d *Disk) Link(old, name string) error {
 	return d.plant("link", name, func(folder *inode) *inode { return of.file })
 }
 
-// plant puts what make returns under a new name, and this on the disk.
-func (d *Disk) plant(what, name string, make func(folder *inode) *inode) error {
+// Lose has the kernel fail to write a file back that nobody syncs: what is not on
+// the disk yet never gets there. Whoever has it open, and SyncAll on a descriptor that was open,
+// is told err once; who opens it from now on is not.
+func (d *Disk) Lose(name string, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if at, found := d.findLocked(d.root, name, true); found == nil && at.file.is(kindFile) {
+		at.file.loseLocked(at.file.newest(), err)
+	}
+}
+
+// plant puts what create returns under a new name, and this on the disk.
+func (d *Disk) plant(what, name string, create func(folder *inode) *inode) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	at, err := d.findLocked(d.root, name, false)
-	if err == nil && at.file != nil {
+	switch {
+	case err == nil && at.file != nil:
 		err = syscall.EEXIST
+	case err == nil && at.folder.links == 0:
+		err = syscall.ENOENT
 	}
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", what, name, err)
 	}
-	file := make(at.folder)
+	file := create(at.folder)
 	if !file.is(kindFolder) && file.device != at.folder.device {
 		return fmt.Errorf("%s %s: %w", what, name, syscall.EXDEV)
 	}
