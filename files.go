@@ -31,10 +31,10 @@ type Files struct {
 	watches chan struct{} // one for each witness that a batch may have
 	slots   sync.Pool     // of *[lookAhead]whole, which a WriteAll fills
 
-	mu      sync.Mutex
-	closing bool
-	calls   sync.WaitGroup // calls under way, which Close waits for
-	closed  chan struct{}  // closed at the end of Close
+	mu       sync.Mutex
+	closing  bool
+	calls    sync.WaitGroup // calls under way, which Close waits for
+	closed   chan struct{}  // closed at the end of Close
 	closeErr error
 }
 
