@@ -22,8 +22,7 @@ type Files struct {
 	options FilesOptions // with every default filled in
 	disk    disk
 	handles handles
-	retries atomic.Int64 // calls that were made again after a pause
-	turns   turnstile    // who writes to which file
+	turns   turnstile // who writes to which file
 	streams streams
 	era     atomic.Int64  // grows with each Write and WriteAll: see useFolder
 	retries atomic.Int64  // calls made again after a pause
