@@ -59,6 +59,7 @@ type place struct {
 	is      sys.Stat
 	device  *device
 	listed  bool  // among those that are to be synced
+	losses  int   // syncs of it that had failed before
 	givenUp bool  // before the sync
 	err     error // of the sync
 }
@@ -96,7 +97,7 @@ func (b *batch) mannerIn(d *folder) manner {
 	p := &b.part
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	x := p.placeLocked(d).device
+	x := b.placeLocked(d).device
 	if !x.together && x.files >= x.decideAt {
 		x.decideAt = x.files + decideEvery
 		x.together = d.syncsAll && !x.failed && b.decide(x, d.path)
@@ -163,10 +164,12 @@ func (b *batch) closeWitnesses() {
 	}
 }
 
-func (p *part) placeLocked(d *folder) *place {
+// placeLocked returns the place for a folder, before it is given a name.
+func (b *batch) placeLocked(d *folder) *place {
+	p := &b.part
 	at := p.places[d.path]
 	if at == nil || at.is.Inode != d.is.Inode || at.is.Device != d.is.Device {
-		at = &place{path: d.path, is: d.is, device: p.deviceLocked(d.is.Device)}
+		at = &place{path: d.path, is: d.is, device: p.deviceLocked(d.is.Device), losses: b.files.handles.losses(d)}
 		p.places[d.path] = at
 	}
 	return at
@@ -187,14 +190,14 @@ func (p *part) deviceLocked(id uint64) *device {
 func (b *batch) written(r *FileResult, d *folder, m manner) {
 	p := &b.part
 	p.mu.Lock()
-	p.written = append(p.written, pending{r, p.placeLocked(d), m == together})
+	p.written = append(p.written, pending{r, b.placeLocked(d), m == together})
 	p.mu.Unlock()
 }
 
 // renameLater is told that a temporary file is written and closed.
 func (b *batch) renameLater(r *replacement, d *folder, m manner) {
 	b.part.mu.Lock()
-	r.place, r.together = b.part.placeLocked(d), m == together
+	r.place, r.together = b.placeLocked(d), m == together
 	b.part.mu.Unlock()
 }
 
@@ -268,7 +271,7 @@ func (b *batch) renameIn(r *replacement) error {
 		return err
 	}
 	defer b.files.handles.rest(&d.handle)
-	t := b.files.newTries()
+	t := b.files.tries()
 	return b.files.rename(b.ctx, &t, d, r.temporary, r.base, r.old)
 }
 
@@ -402,5 +405,5 @@ func (b *batch) syncPlace(at *place) error {
 	if d.is.Inode != at.is.Inode || d.is.Device != at.is.Device {
 		return errFolderMoved
 	}
-	return b.files.sync(d.fd)
+	return b.files.syncFolder(d, at.losses)
 }

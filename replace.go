@@ -101,6 +101,7 @@ func (s *scribe) follow(base *sys.Name) error {
 	}
 	*base = name.base
 	s.manner = s.files.mannerIn(s.batch, s.folder)
+	s.losses = s.files.handles.losses(s.folder)
 	return nil
 }
 
