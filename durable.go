@@ -249,11 +249,12 @@ func (b *batch) rename(r *replacement) {
 		op, err = opRename, b.files.turns.await(b.ctx, &r.ticket)
 	}
 	if err == nil {
-		err = b.renameIn(r)
-	} else {
-		b.removeTemporary(r)
+		err = b.inPlace(r.place, func(d *folder, t *tries) error {
+			return b.files.rename(b.ctx, t, d, r.temporary, r.base, r.old)
+		})
 	}
 	if err != nil {
+		b.removeTemporary(r)
 		r.result.Bytes = 0
 		fail(r.result, op, err, OutcomeUntouched)
 		return
@@ -262,28 +263,31 @@ func (b *batch) rename(r *replacement) {
 	b.part.written = append(b.part.written, pending{result: r.result, place: r.place})
 }
 
-// renameIn opens the folder, if it was closed meanwhile, and renames the file there.
-func (b *batch) renameIn(r *replacement) error {
-	b.files.handles.begin(context.WithoutCancel(b.ctx)) // it does not fail
-	defer b.files.handles.end()
-	d, err := b.files.handles.useFolder(r.place.path, b.era)
-	if err != nil {
+// inPlace calls do with a folder of the batch open. It goes on when ctx has ended:
+// do asks for that.
+func (b *batch) inPlace(at *place, do func(d *folder, t *tries) error) error {
+	f, ctx := b.files, context.WithoutCancel(b.ctx)
+	if err := f.handles.begin(ctx); err != nil {
 		return err
 	}
-	defer b.files.handles.rest(&d.handle)
-	t := b.files.tries()
-	return b.files.rename(b.ctx, &t, d, r.temporary, r.base, r.old)
+	defer f.handles.end()
+	for t := f.tries(); ; {
+		d, err := f.handles.useFolder(at.path, b.era)
+		if err == nil {
+			defer f.handles.rest(&d.handle)
+			t.progress()
+			return do(d, &t)
+		}
+		if !t.again(b.ctx, opOpen, &err) {
+			return err
+		}
+	}
 }
 
-// removeTemporary removes a file that is not to be renamed. If it can't, nothing
-// else depends on it.
+// removeTemporary removes a file that is not to be renamed. It stays if its folder
+// can't be opened any more, or does not let us.
 func (b *batch) removeTemporary(r *replacement) {
-	b.files.handles.begin(context.WithoutCancel(b.ctx)) // it does not fail
-	defer b.files.handles.end()
-	if d, err := b.files.handles.useFolder(r.place.path, b.era); err == nil {
-		b.files.disk.Remove(d.fd, r.temporary)
-		b.files.handles.rest(&d.handle)
-	}
+	b.inPlace(r.place, func(d *folder, _ *tries) error { return b.files.disk.Remove(d.fd, r.temporary) })
 }
 
 // settle says what became of a file of which all syncs were made.
@@ -395,15 +399,10 @@ func (b *batch) syncPlace(at *place) error {
 		at.givenUp = true
 		return context.Cause(b.ctx)
 	}
-	b.files.handles.begin(context.WithoutCancel(b.ctx)) // it does not fail
-	defer b.files.handles.end()
-	d, err := b.files.handles.useFolder(at.path, b.era)
-	if err != nil {
-		return err
-	}
-	defer b.files.handles.rest(&d.handle)
-	if d.is.Inode != at.is.Inode || d.is.Device != at.is.Device {
-		return errFolderMoved
-	}
-	return b.files.syncFolder(d, at.losses)
+	return b.inPlace(at, func(d *folder, _ *tries) error {
+		if d.is.Inode != at.is.Inode || d.is.Device != at.is.Device {
+			return errFolderMoved
+		}
+		return b.files.syncFolder(d, at.losses)
+	})
 }

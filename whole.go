@@ -231,12 +231,14 @@ func (s *scribe) writeInPlace() {
 		return
 	}
 	is, err := s.look(fd)
-	if err == nil {
-		err = refuseKind(is)
-	}
 	if err != nil {
+		s.files.disk.Close(fd)                  // nothing was written to it
+		s.undo(is, opStat, err, OutcomePartial) // it may have been made
+		return
+	}
+	if err := refuseKind(is); err != nil {
 		s.files.disk.Close(fd) // nothing was written to it
-		s.undo(is, opStat, err, OutcomeUntouched)
+		s.refuse(opOpen, err)
 		return
 	}
 	op, err := s.fill(fd, is)
