@@ -39,6 +39,8 @@ func (f *Files) Append(ctx context.Context, path string, data []byte) error {
 	if err != nil {
 		return appendError(path, opOpen, err)
 	}
+	t.calls++
+	defer t.doneLocked()
 	defer t.restLocked(s)
 	return t.appendLocked(ctx, s, data)
 }
@@ -80,11 +82,10 @@ func (t *streams) takeLocked(ctx context.Context, s *stream, data []byte) error 
 		case s.exclusive:
 			err = t.awaitLocked(ctx, &s.changed)
 		case s.wait != nil && int64(len(s.wait.bytes)+len(data)) > t.memory.largest:
-			// A failure is the stream's, and refuses data in the next round.
 			if s.busy {
 				err = t.awaitLocked(ctx, &s.changed)
-			} else if t.flushStepLocked(ctx, s); s.failed == nil {
-				err = context.Cause(ctx)
+			} else if err := t.flushStepLocked(ctx, s); err != nil {
+				return refused(err)
 			}
 		case t.putLocked(s, data):
 			t.acceptedLocked(s)
@@ -173,8 +174,8 @@ func (t *streams) clearWayLocked(ctx context.Context, s *stream) error {
 		case s.busy:
 			err = t.awaitLocked(ctx, &s.changed)
 		case s.waitsLocked() > 0:
-			if t.flushStepLocked(ctx, s); s.failed == nil {
-				err = context.Cause(ctx)
+			if err := t.flushStepLocked(ctx, s); err != nil {
+				return refused(err)
 			}
 		default:
 			return nil

@@ -22,8 +22,7 @@ type Files struct {
 	options FilesOptions // with every default filled in
 	disk    disk
 	handles handles
-	retries atomic.Int64 // calls that were made again after a pause
-	turns   turnstile    // who writes to which file
+	turns   turnstile // who writes to which file
 	streams streams
 	era     atomic.Int64  // grows with each Write and WriteAll: see useFolder
 	retries atomic.Int64  // calls made again after a pause
@@ -31,10 +30,10 @@ type Files struct {
 	watches chan struct{} // one for each witness that a batch may have
 	slots   sync.Pool     // of *[lookAhead]whole, which a WriteAll fills
 
-	mu      sync.Mutex
-	closing bool
-	calls   sync.WaitGroup // calls under way, which Close waits for
-	closed  chan struct{}  // closed at the end of Close
+	mu       sync.Mutex
+	closing  bool
+	calls    sync.WaitGroup // calls under way, which Close waits for
+	closed   chan struct{}  // closed at the end of Close
 	closeErr error
 }
 
@@ -56,6 +55,7 @@ func newFiles(d disk, options FilesOptions) *Files {
 	f.disk = d
 	f.handles.init(d, f.options.Handles)
 	f.watches = make(chan struct{}, witnesses)
+	f.streams.init(f)
 	return f
 }
 

@@ -120,7 +120,7 @@ func (t *streams) growLocked(s *stream, n int) bool {
 func (t *streams) makeRoomLocked(ctx context.Context) error {
 	t.counts.waits++
 	if s := t.waiting.idleLocked(); s != nil {
-		t.flushStepLocked(ctx, s) // if it fails, the stream tells it, and is no more among the waiting
+		t.flushBehindLocked(ctx, s) // if it fails, the stream tells it, and is no more among the waiting
 		return context.Cause(ctx)
 	}
 	if t.flights > 0 {
@@ -130,7 +130,7 @@ func (t *streams) makeRoomLocked(ctx context.Context) error {
 	if s == nil {
 		return nil
 	}
-	if err := t.flushStepLocked(ctx, s); err != nil {
+	if err := t.flushBehindLocked(ctx, s); err != nil {
 		return fmt.Errorf("the memory for %d bytes is full, and those that wait can't be written; see the first: %w", t.memory.limit, err)
 	}
 	return nil
