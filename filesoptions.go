@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"runtime"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // FilesOptions says how a [Files] works. The zero FilesOptions is safe and useful:
@@ -138,7 +140,7 @@ func (r Retry) validate() error {
 func (o FilesOptions) withDefaults() FilesOptions {
 	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	if o.Handles == 0 {
-		o.Handles = defaultHandles(0, false)
+		o.Handles = defaultHandles(sys.DescriptorLimit())
 	}
 	o.Memory = cmp.Or(o.Memory, max(defaultMemory, o.Policy.Buffer))
 	o.Perm = cmp.Or(o.Perm, defaultPerm)
@@ -161,10 +163,13 @@ func (r Retry) withDefaults() Retry {
 	return r
 }
 
+// specialBits are those above the permissions, in their order from 01000.
+var specialBits = [...]fs.FileMode{fs.ModeSticky, fs.ModeSetgid, fs.ModeSetuid}
+
 // unixPerm returns permissions as open(2) takes them.
 func unixPerm(m fs.FileMode) uint32 {
 	bits := uint32(m.Perm())
-	for i, special := range [...]fs.FileMode{fs.ModeSticky, fs.ModeSetgid, fs.ModeSetuid} {
+	for i, special := range specialBits {
 		if m&special != 0 {
 			bits |= 0o1000 << i
 		}

@@ -1,10 +1,10 @@
 package holdfast
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"math/rand/v2"
-	"os"
 	"strconv"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
@@ -16,11 +16,11 @@ import (
 type replacement struct {
 	ticket    ticket
 	result    *FileResult
-	folder    string   // where it is: not that of the result's path if that is a symbolic link
+	place     *place   // where it is: not in the folder of the result's path if that is a symbolic link
 	base      sys.Name // what it is to be named
 	temporary sys.Name // how it is named; "" if it could not be written, or is gone
 	old       sys.Stat // the file that it replaces, if there is one
-	together  bool     // it is synced with all of its disk
+	together  bool     // it is synced with all of its device
 }
 
 // temporaryPrefix is how the names of temporary files begin: hidden, and telling
@@ -48,9 +48,9 @@ func (s *scribe) replace() {
 		s.refuse(op, err)
 		return
 	}
-	if s.later != nil && s.manner != alone && s.manner != unsynced {
-		*s.later = replacement{ticket: s.later.ticket, result: s.result, folder: s.folder.path, base: base,
-			temporary: temporary, old: old, together: s.manner == together}
+	if s.later != nil {
+		s.batch.renameLater(s.later, s.folder, s.manner)
+		s.later.base, s.later.temporary, s.later.old = base, temporary, old
 		return
 	}
 	s.renameNow(temporary, base, old)
@@ -95,10 +95,8 @@ func (s *scribe) follow(base *sys.Name) error {
 	if err != nil {
 		return err
 	}
-	link := s.folder
-	s.files.handles.rest(&link.handle)
+	s.leaveFolder() // a turn is for one folder
 	if err := s.enterFolder(name.folder); err != nil {
-		s.folder = s.retake(link)
 		return err
 	}
 	*base = name.base
@@ -183,13 +181,6 @@ func (s *scribe) likeOld(fd int, old sys.Stat, perm uint32) (op fileOp, err erro
 // renameNow renames the temporary file, and makes its name durable if its manner
 // is that.
 func (s *scribe) renameNow(temporary, base sys.Name, old sys.Stat) {
-	if s.later != nil { // it was not waited for yet
-		if err := s.files.turns.await(s.ctx, s.turn()); err != nil {
-			s.files.disk.Remove(s.folder.fd, temporary)
-			s.refuse(opRename, err)
-			return
-		}
-	}
 	if err := s.files.rename(s.ctx, &s.tries, s.folder, temporary, base, old); err != nil {
 		s.refuse(opRename, err)
 		return
@@ -218,5 +209,3 @@ func (f *Files) rename(ctx context.Context, t *tries, in *folder, temporary, bas
 	}
 	return nil
 }
-
-var _ = os.O_EXCL

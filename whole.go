@@ -23,6 +23,7 @@ type whole struct {
 	ticket ticket
 	later  *replacement // what it leaves for its batch to do, if it leaves a rename
 	result *FileResult
+	next   *whole // in its batch
 }
 
 // turn returns the file's place in the queue of its path.
@@ -119,13 +120,17 @@ const (
 func (s *scribe) write(w *whole) {
 	began := time.Now()
 	s.whole = w
-	s.tries = tries{retry: s.files.options.Retry, handles: &s.files.handles, retries: &s.files.retries}
+	s.tries = s.files.newTries()
 	s.try()
 	w.result.Elapsed = time.Since(began)
 	if w.later == nil || w.later.temporary == "" {
 		s.files.turns.leave(w.turn())
 	}
-	s.whole, s.folder = nil, nil
+	s.whole = nil
+}
+
+func (f *Files) newTries() tries {
+	return tries{retry: f.options.Retry, handles: &f.handles, retries: &f.retries}
 }
 
 // try writes the file when those before it in its queue have left, but for a
@@ -178,7 +183,14 @@ func (s *scribe) inFolder() {
 	} else {
 		s.writeInPlace()
 	}
-	s.files.handles.rest(&s.folder.handle)
+	s.leaveFolder()
+}
+
+func (s *scribe) leaveFolder() {
+	if s.folder != nil {
+		s.files.handles.rest(&s.folder.handle)
+		s.folder = nil
+	}
 }
 
 // enterFolder gets hold of an open folder, which may be made for it.
@@ -382,7 +394,7 @@ func (s *scribe) syncAndClose(fd int) (op fileOp, err error) {
 	return opClose, s.files.disk.Close(fd)
 }
 
-// sync syncs a file or a folder. It is not tried again, but when a signal came before it.
+// sync syncs a file or a folder, once whatever comes of it.
 func (f *Files) sync(fd int) error {
 	f.whole.syncs.Add(1)
 	return f.disk.Sync(fd)
