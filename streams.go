@@ -237,3 +237,13 @@ func (q *streamQueue) idleLocked() *stream {
 	}
 	return s
 }
+
+// tell adds what the streams count.
+func (t *streams) tell(s *FilesStats) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s.Flushes += t.counts.flushes
+	s.Syncs += t.counts.syncs
+	s.Waits += t.counts.waits
+	s.Streams, s.Memory = len(t.paths), t.memory.used
+}
