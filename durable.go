@@ -403,6 +403,6 @@ func (b *batch) syncPlace(at *place) error {
 		if d.is.Inode != at.is.Inode || d.is.Device != at.is.Device {
 			return errFolderMoved
 		}
-		return b.files.syncFolder(d, at.losses)
+		return b.files.syncNamesIn(d, at.losses)
 	})
 }

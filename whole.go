@@ -403,10 +403,10 @@ func (f *Files) sync(fd int) error {
 
 var errFolderLost = errors.New("another sync of the folder failed meanwhile")
 
-// syncFolder makes the names in a folder durable that came when so many syncs of it
+// syncNamesIn makes the names in a folder durable that came when so many syncs of it
 // had failed. After another failure it can't be told whose names were lost, and the
 // descriptor is not synced again.
-func (f *Files) syncFolder(d *folder, losses int) error {
+func (f *Files) syncNamesIn(d *folder, losses int) error {
 	err := f.sync(d.fd)
 	if err != nil {
 		f.handles.lost(d)
@@ -420,7 +420,7 @@ func (f *Files) syncFolder(d *folder, losses int) error {
 
 // syncName makes the file's name durable, and with it the file.
 func (s *scribe) syncName() {
-	if err := s.files.syncFolder(s.folder, s.losses); err != nil {
+	if err := s.files.syncNamesIn(s.folder, s.losses); err != nil {
 		fail(s.result, opSync, err, OutcomeUncertain)
 		return
 	}
