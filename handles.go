@@ -123,6 +123,13 @@ func (h *handles) spare() bool {
 	return h.evictLocked()
 }
 
+// canSpare reports whether a descriptor is idle.
+func (h *handles) canSpare() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.idle.oldest != nil
+}
+
 // evictLocked closes the oldest idle descriptor, without the lock meanwhile.
 func (h *handles) evictLocked() bool {
 	x := h.idle.oldest

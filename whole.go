@@ -99,11 +99,12 @@ type scribe struct {
 
 	// Of the file under way:
 	*whole
-	folder *folder
-	manner manner
-	losses int // of the folder, before the file had its name there
-	tries  tries
-	ident  ticket // in the queue of the device and inode
+	folder          *folder
+	manner          manner
+	losses          int // of the folder, before the file had its name there
+	tries           tries
+	narrow, starved bool   // see onceInNarrow
+	ident           ticket // in the queue of the device and inode
 }
 
 // A manner is how a file is made durable.
@@ -120,6 +121,7 @@ const (
 // to the batch to rename it.
 func (s *scribe) write(w *whole) {
 	began := time.Now()
+	s.files.whole.files.Add(1)
 	s.whole = w
 	s.tries = s.files.tries()
 	s.try()
@@ -149,18 +151,51 @@ func (s *scribe) try() {
 			return
 		}
 	}
+	s.narrow, s.starved = false, false
+	s.once()
+	if s.starved {
+		s.onceInNarrow()
+	}
+}
+
+// once writes the file, in a turn.
+func (s *scribe) once() {
 	if err := s.files.handles.begin(s.ctx); err != nil {
 		s.refuse(opOpen, err)
 		return
 	}
 	defer s.files.handles.end()
-	s.files.whole.files.Add(1)
 	s.result.Attempts = 1
 	s.inFolder()
 	s.result.Attempts = int32(s.tries.attempts())
 	if e, ok := s.result.Err.(*FileError); ok {
 		e.Attempts = s.tries.attempts()
 	}
+}
+
+// onceInNarrow writes a file for which the process, or the system, had no descriptor
+// left below our own limit. Those to whom that happens have given back what they
+// had, and go on one after the other, so that they do not keep each other from a
+// second one.
+func (s *scribe) onceInNarrow() {
+	select {
+	case s.files.narrow <- struct{}{}:
+	case <-s.ctx.Done():
+		s.result.Attempts = 0
+		s.refuse(opOpen, context.Cause(s.ctx))
+		return
+	}
+	defer func() { <-s.files.narrow }()
+	s.narrow = true
+	*s.result = FileResult{Path: s.result.Path}
+	s.once()
+}
+
+// starves reports whether an error says that there is no descriptor left, and none
+// of ours can be spared, for the first time.
+func (s *scribe) starves(err error) bool {
+	s.starved = !s.narrow && remedyFor(opOpen, err) == afterSpare && !s.files.handles.canSpare()
+	return s.starved
 }
 
 // refuse says that the file was not begun, or is again as it was.
@@ -206,7 +241,7 @@ func (s *scribe) enterFolder(path string) (err error) {
 				return err
 			}
 			made = true
-		case !s.tries.again(s.ctx, opOpen, &err):
+		case s.starves(err) || !s.tries.again(s.ctx, opOpen, &err):
 			return err
 		}
 	}
@@ -254,7 +289,7 @@ func (s *scribe) writeInPlace() {
 func (s *scribe) open(name sys.Name, perm uint32) (fd int, err error) {
 	for {
 		fd, err = s.files.disk.OpenFile(s.folder.fd, name, s.mode.flags(), perm)
-		if err == nil || !s.tries.again(s.ctx, opOpen, &err) {
+		if err == nil || s.starves(err) || !s.tries.again(s.ctx, opOpen, &err) {
 			s.tries.progress()
 			return fd, err
 		}
