@@ -24,6 +24,7 @@ type FilesStats struct {
 func (f *Files) Stats() FilesStats {
 	s := FilesStats{Retries: f.retries.Load(), Files: f.whole.files.Load(), Syncs: f.whole.syncs.Load()}
 	f.handles.tell(&s)
+	f.streams.tell(&s)
 	return s
 }
 
