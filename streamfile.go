@@ -12,9 +12,9 @@ import (
 // A streamFile is the open file of a stream.
 type streamFile struct {
 	handle
-	stream *stream
-	key    turnKey // the file that it is, or zero where the system does not tell
-	syncsAll bool  // disk.SyncAll can be relied on there
+	stream   *stream
+	key      turnKey // the file that it is, or zero where the system does not tell
+	syncsAll bool    // disk.SyncAll can be relied on there
 	// witnessed says that the witness was open before anything was written here.
 	witnessed bool
 	// replaced says that the name has become another file's by our own doing: that this
