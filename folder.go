@@ -153,3 +153,24 @@ func (h *handles) dropFolder(d *folder) {
 	h.disk.Close(d.fd) // nothing was written to it
 	h.release()
 }
+
+// lost is told that a sync of the folder failed. Its descriptor is not used again.
+func (h *handles) lost(d *folder) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.lostNames == nil {
+		h.lostNames = map[turnKey]int{}
+	}
+	h.lostNames[turnKey{device: d.is.Device, inode: d.is.Inode}]++
+	h.forgetFolderLocked(d)
+}
+
+// losses returns how many syncs of the folder have failed.
+func (h *handles) losses(d *folder) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.lostNames == nil {
+		return 0
+	}
+	return h.lostNames[turnKey{device: d.is.Device, inode: d.is.Inode}]
+}

@@ -21,8 +21,10 @@ type handles struct {
 	open    int // descriptors open, being opened or being closed
 	idle    idleList
 	folders map[string]*folder
-	waiting int           // how many wait for a descriptor to be closed, or idle
-	closed  chan struct{} // is closed and made anew when one was
+	// lostNames is how many syncs of a folder failed, by its device and inode.
+	lostNames map[turnKey]int
+	waiting   int           // how many wait for a descriptor to be closed, or idle
+	closed    chan struct{} // is closed and made anew when one was
 
 	turns chan struct{}
 	stats handleStats // guarded by mu
