@@ -132,17 +132,31 @@ func (h *handles) canSpare() bool {
 
 // evictLocked closes the oldest idle descriptor, without the lock meanwhile.
 func (h *handles) evictLocked() bool {
-	x := h.idle.oldest
-	if x == nil {
+	if h.idle.oldest == nil {
 		return false
 	}
+	h.stats.evictions++
+	h.dropOldestLocked()
+	return true
+}
+
+// dropOldestLocked closes it. There must be one.
+func (h *handles) dropOldestLocked() {
+	x := h.idle.oldest
 	h.idle.remove(x)
 	x.gone = true
-	h.stats.evictions++
 	h.mu.Unlock()
 	x.drop()
 	h.mu.Lock()
-	return true
+}
+
+// closeAll closes what is idle: everything, once nobody works any more.
+func (h *handles) closeAll() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for h.idle.oldest != nil {
+		h.dropOldestLocked()
+	}
 }
 
 // useLocked takes a handle that is kept, and not gone: it is not closed until rest.
