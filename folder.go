@@ -15,6 +15,26 @@ type folder struct {
 	looked int64 // the era in which it was last the folder that its path names; guarded by handles.mu
 	// syncsAll says that disk.SyncAll can be relied on there.
 	syncsAll bool
+	// made is how the last temporary file was found that was made there with the permissions asked; guarded by handles.mu.
+	made  sys.Stat
+	asked uint32
+}
+
+// madeIn returns how a file is found that is made in this folder with these
+// permissions, or the zero Stat if none was made yet.
+func (h *handles) madeIn(d *folder, asked uint32) sys.Stat {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if d.asked != asked {
+		return sys.Stat{}
+	}
+	return d.made
+}
+
+func (h *handles) setMadeIn(d *folder, asked uint32, made sys.Stat) {
+	h.mu.Lock()
+	d.asked, d.made = asked, made
+	h.mu.Unlock()
 }
 
 // splitPath takes a path apart into its folder, "." if it names none, and its last
@@ -139,4 +159,25 @@ func (h *handles) dropFolder(d *folder) {
 	h.mu.Unlock()
 	h.disk.Close(d.fd) // nothing was written to it
 	h.release()
+}
+
+// lost is told that a sync of the folder failed. Its descriptor is not used again.
+func (h *handles) lost(d *folder) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.lostNames == nil {
+		h.lostNames = map[turnKey]int{}
+	}
+	h.lostNames[turnKey{device: d.is.Device, inode: d.is.Inode}]++
+	h.forgetFolderLocked(d)
+}
+
+// losses returns how many syncs of the folder have failed.
+func (h *handles) losses(d *folder) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.lostNames == nil {
+		return 0
+	}
+	return h.lostNames[turnKey{device: d.is.Device, inode: d.is.Inode}]
 }

@@ -21,8 +21,10 @@ type handles struct {
 	open    int // descriptors open, being opened or being closed
 	idle    idleList
 	folders map[string]*folder
-	waiting int           // how many wait for a descriptor to be closed
-	closed  chan struct{} // is closed and made anew when one was
+	// lostNames is how many syncs of a folder failed, by its device and inode.
+	lostNames map[turnKey]int
+	waiting   int           // how many wait for a descriptor to be closed, or idle
+	closed    chan struct{} // is closed and made anew when one was
 
 	turns chan struct{}
 	stats handleStats // guarded by mu
@@ -119,6 +121,13 @@ func (h *handles) spare() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.evictLocked()
+}
+
+// canSpare reports whether a descriptor is idle.
+func (h *handles) canSpare() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.idle.oldest != nil
 }
 
 // evictLocked closes the oldest idle descriptor, without the lock meanwhile.
