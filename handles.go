@@ -12,7 +12,8 @@ import (
 //
 // Whoever works on a file takes a turn first, and then needs no more than
 // perTurn descriptors at once. There are only as many turns as that leaves room
-// for, so who has one waits for no other's turn to end, only for a close.
+// for, so who has one waits for no other's turn to end, only for a close. Open files
+// are also used without a turn, to sync them, by who waits for the disk alone.
 type handles struct {
 	disk  disk
 	limit int
