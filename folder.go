@@ -107,17 +107,13 @@ func (h *handles) findFolder(path string) *folder {
 	if d == nil || d.gone {
 		return nil
 	}
-	h.stats.hits++
 	h.useLocked(&d.handle)
 	return d
 }
 
 // stillThere reports whether the folder's path names it in this era.
 func (h *handles) stillThere(d *folder, era int64) bool {
-	h.mu.Lock()
-	looked := d.looked >= era
-	h.mu.Unlock()
-	if looked {
+	if h.hit(d, era) {
 		return true
 	}
 	name, _ := sys.NewName(d.path)
@@ -128,6 +124,17 @@ func (h *handles) stillThere(d *folder, era int64) bool {
 	h.mu.Lock()
 	d.looked = max(d.looked, era)
 	h.mu.Unlock()
+	return h.hit(d, era)
+}
+
+// hit counts that a kept folder serves again, if it was looked up in this era.
+func (h *handles) hit(d *folder, era int64) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if d.looked < era {
+		return false
+	}
+	h.stats.hits++
 	return true
 }
 
