@@ -41,7 +41,7 @@ func TestKilledProcessLosesNoMoreThanItsPolicy(t *testing.T) {
 	} {
 		t.Run(p.String(), func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "file")
-			acknowledged := killWhileWriting(t, path, p, 300)
+			acknowledged := killAfter(t, 300, killedWriter, path, p)
 			got, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
@@ -59,16 +59,18 @@ func TestKilledProcessLosesNoMoreThanItsPolicy(t *testing.T) {
 	}
 }
 
-// killWhileWriting returns how many records the process acknowledged; it is
-// killed after at least that many.
-func killWhileWriting(t *testing.T, path string, p holdfast.Policy, atLeast int64) int64 {
+// killAfter runs the test again, as a process that is told what to do by the
+// environment variable role, kills it when it has acknowledged so many records, and
+// returns how many it did acknowledge.
+func killAfter(t *testing.T, atLeast int64, role, path string, p holdfast.Policy) int64 {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(exe, "-test.run=^TestKilledProcessLosesNoMoreThanItsPolicy$")
-	cmd.Env = append(os.Environ(), killedWriter+"="+path+"\n"+p.String())
+	test, _, _ := strings.Cut(t.Name(), "/")
+	cmd := exec.Command(exe, "-test.run=^"+test+"$")
+	cmd.Env = append(os.Environ(), role+"="+path+"\n"+p.String())
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
