@@ -532,8 +532,10 @@ var errFolderLost = errors.New("another sync of the folder failed meanwhile")
 // had failed. After another failure it can't be told whose names were lost, and the
 // descriptor is not synced again.
 func (f *Files) syncNamesIn(d *folder, losses int) error {
-	err := f.sync(d.fd)
-	if err != nil {
+	if f.handles.losses(d) != losses {
+		return errFolderLost
+	}
+	if err := f.sync(d.fd); err != nil {
 		f.handles.lost(d)
 		return err
 	}
