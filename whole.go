@@ -418,6 +418,11 @@ func (s *scribe) fill(fd int, is sys.Stat) (op fileOp, err error) {
 	if err := s.awaitIdent(is); err != nil {
 		return opOpen, err
 	}
+	if s.mode == ModeTruncate && is.Size == 0 {
+		if is, err = s.look(fd); err != nil { // others may have written to it meanwhile
+			return opStat, err
+		}
+	}
 	if s.mode == ModeTruncate && is.Size > 0 {
 		if err := s.truncate(fd); err != nil {
 			return opTruncate, err
