@@ -16,7 +16,7 @@ import (
 
 // fileOps is all calls that may fail.
 var fileOps = []fileOp{
-	opOpen, opWrite, opTruncate, opSync, opClose, opRename, opRemove, opStat, opMkdir, opChmod, opChown, opResolve,
+	opOpen, opWrite, opTruncate, opSync, opClose, opRename, opStat, opMkdir, opChmod, opChown, opResolve,
 }
 
 func TestErrorIsAnsweredAsItsCallAllows(t *testing.T) {
