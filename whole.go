@@ -318,8 +318,7 @@ func (s *scribe) writeFresh(fd int) {
 
 // writeExisting fills a file that may have been there before.
 func (s *scribe) writeExisting(fd int) {
-	s.files.fresh.Lock() // whoever made it, by another path, is known by it now
-	s.files.fresh.Unlock()
+	s.files.awaitFresh()
 	is, err := s.look(fd)
 	if err != nil {
 		s.end(fd, is, opStat, err)
@@ -334,6 +333,13 @@ func (s *scribe) writeExisting(fd int) {
 	op, err := s.fill(fd, is)
 	s.leaveIdent(is)
 	s.end(fd, is, op, err)
+}
+
+// awaitFresh waits until those who are making files have written them, or can be
+// met in the queue of the file.
+func (f *Files) awaitFresh() {
+	f.fresh.Lock()
+	defer f.fresh.Unlock()
 }
 
 // end says what became of a file that is written, or was to be.
