@@ -318,8 +318,7 @@ func (s *scribe) writeFresh(fd int) {
 
 // writeExisting fills a file that may have been there before.
 func (s *scribe) writeExisting(fd int) {
-	s.files.fresh.Lock() // whoever made it, by another path, is known by it now
-	s.files.fresh.Unlock()
+	s.files.awaitFresh()
 	is, err := s.look(fd)
 	if err != nil {
 		s.end(fd, is, opStat, err)
@@ -334,6 +333,13 @@ func (s *scribe) writeExisting(fd int) {
 	op, err := s.fill(fd, is)
 	s.leaveIdent(is)
 	s.end(fd, is, op, err)
+}
+
+// awaitFresh waits until those who are making files have written them, or can be
+// met in the queue of the file.
+func (f *Files) awaitFresh() {
+	f.fresh.Lock()
+	defer f.fresh.Unlock()
 }
 
 // end says what became of a file that is written, or was to be.
@@ -417,6 +423,11 @@ func (s *scribe) leaveIdent(is sys.Stat) {
 func (s *scribe) fill(fd int, is sys.Stat) (op fileOp, err error) {
 	if err := s.awaitIdent(is); err != nil {
 		return opOpen, err
+	}
+	if s.mode == ModeTruncate && is.Size == 0 {
+		if is, err = s.look(fd); err != nil { // others may have written to it meanwhile
+			return opStat, err
+		}
 	}
 	if s.mode == ModeTruncate && is.Size > 0 {
 		if err := s.truncate(fd); err != nil {
@@ -532,8 +543,10 @@ var errFolderLost = errors.New("another sync of the folder failed meanwhile")
 // had failed. After another failure it can't be told whose names were lost, and the
 // descriptor is not synced again.
 func (f *Files) syncNamesIn(d *folder, losses int) error {
-	err := f.sync(d.fd)
-	if err != nil {
+	if f.handles.losses(d) != losses {
+		return errFolderLost
+	}
+	if err := f.sync(d.fd); err != nil {
 		f.handles.lost(d)
 		return err
 	}
