@@ -50,6 +50,9 @@ func TestWrongBytesAreNoTrialOfAnyStudy(t *testing.T) {
 	for _, w := range []fileWay{loopWay(), poolWay(sixtyFour), filesWay(), namesWay(one), retriesOffWay(), batchesWay()} {
 		check(w.name, w.task(3, 2))
 	}
+	for _, w := range openWays() {
+		check(w.name, w.task(3, 2))
+	}
 	lines := appendLoad{files: 3, lines: 5}
 	for _, a := range slices.Concat(apartArms(3), durableArms(3), replaceArms(3), lines.arms()) {
 		check(a.Name, a.Task())

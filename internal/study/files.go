@@ -48,7 +48,7 @@ const (
 // A filesPlan says how many files the arms of a preset make.
 type filesPlan struct {
 	sizes   []int // by the ways that are compared at each size
-	retries []int // also without retries
+	retries []int // also without retries, and into files that are open
 	batched []int // also in batches
 	workers int   // files for each number of workers
 	durable int
@@ -98,6 +98,9 @@ func filesArms(c Choice) []Arm {
 	}
 	for _, n := range p.retries {
 		add(n, retriesOffWay())
+		for _, w := range openWays() {
+			arms = append(arms, w.arm(n))
+		}
 	}
 	add(p.workers, loopWay(), poolWay(sixtyFour), poolWay(perFile), namesWay(one), namesWay(sixtyFour), namesWay(perFile))
 	for _, n := range p.batched {

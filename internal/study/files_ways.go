@@ -250,7 +250,10 @@ func (w fileWay) task(n, passes int) trial.Task {
 
 // holdMessages checks that the folder has n files and nothing else, each of them
 // with the message.
-func holdMessages(folder string, n int) error {
+func holdMessages(folder string, n int) error { return holdTexts(folder, n, message) }
+
+// holdTexts is holdMessages of any text.
+func holdTexts(folder string, n int, want string) error {
 	files, err := os.ReadDir(folder)
 	if err != nil {
 		return err
@@ -263,7 +266,7 @@ func holdMessages(folder string, n int) error {
 		if err != nil {
 			return err
 		}
-		if string(got) != message {
+		if string(got) != want {
 			return &trial.ContentError{Reason: fmt.Sprintf("file %s holds %q", f.Name(), got)}
 		}
 	}
