@@ -2,6 +2,7 @@ package study
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/result"
@@ -54,13 +55,14 @@ type filesPlan struct {
 	durable int
 	apart   int
 	append  appendLoad
+	least   int // files of a trial: few take too little time, and are made several times over
 }
 
 // filesPlanOf is the plan of a preset, or of a count. A file takes the same time in each.
 func filesPlanOf(c Choice) filesPlan {
 	p := filesPlan{
 		sizes: []int{2, 25, 100, 300, 1000, 3000}, retries: []int{100, 300, 1000}, batched: []int{5000},
-		workers: 1000, durable: 200, apart: temps, append: appendLoad{files: 400, lines: 25},
+		workers: 1000, durable: 200, apart: temps, append: appendLoad{files: 400, lines: 25}, least: 300,
 	}
 	switch {
 	case c.Count > 0:
@@ -78,11 +80,11 @@ func filesPlanOf(c Choice) filesPlan {
 	return p
 }
 
+// passes is how often a trial makes n files.
+func (p filesPlan) passes(n int) int { return max(1, p.least/n) }
+
 // mostFiles is the most that a chosen count can be.
 const mostFiles = 100_000
-
-// leastPerTrial is how many files a trial makes at least: a few take too little time.
-const leastPerTrial = 300
 
 // filesArms has each arm once: where it says the same of two questions it is of both.
 func filesArms(c Choice) []Arm {
@@ -90,7 +92,7 @@ func filesArms(c Choice) []Arm {
 	arms := publishedOps()
 	add := func(n int, ways ...fileWay) {
 		for _, w := range ways {
-			arms = append(arms, w.arm(n))
+			arms = append(arms, w.arm(n, p.passes(n)))
 		}
 	}
 	for _, n := range p.sizes {
@@ -99,7 +101,7 @@ func filesArms(c Choice) []Arm {
 	for _, n := range p.retries {
 		add(n, retriesOffWay())
 		for _, w := range openWays() {
-			arms = append(arms, w.arm(n))
+			arms = append(arms, w.arm(n, p.passes(n)))
 		}
 	}
 	add(p.workers, loopWay(), poolWay(sixtyFour), poolWay(perFile), namesWay(one), namesWay(sixtyFour), namesWay(perFile))
@@ -110,7 +112,7 @@ func filesArms(c Choice) []Arm {
 	arms = append(arms, durableArms(p.durable)...)
 	arms = append(arms, replaceArms(p.durable)...)
 	arms = append(arms, p.append.arms()...)
-	return kept(onceEach(arms), c.rounds())
+	return kept(onceEach(arms), c)
 }
 
 // onceEach leaves out arms of a name that another has.
@@ -126,18 +128,21 @@ func onceEach(arms []Arm) []Arm {
 	return once
 }
 
-// kept gives each arm the room of all: the files of all their trials, with those of
-// the warm-up and of the arm that is run twice, stay until the end.
-func kept(arms []Arm, rounds int) []Arm {
-	all := int64(0)
+// kept gives each arm the room of all that are run: the files of all their trials,
+// with those of the warm-up and of the arm that is run twice, stay until the end.
+func kept(arms []Arm, c Choice) []Arm {
+	all, twin := int64(0), int64(0)
 	for _, a := range arms {
+		if c.Only != nil && !slices.Contains(c.Only, a.Name) {
+			continue
+		}
 		all += a.Bytes
-		if a.Name == retriesOn {
-			all += a.Bytes
+		if twin == 0 || a.Name == retriesOn {
+			twin = a.Bytes
 		}
 	}
 	for i := range arms {
-		arms[i].Room = all * int64(rounds+1)
+		arms[i].Room = (all + twin) * int64(c.rounds()+1)
 	}
 	return arms
 }

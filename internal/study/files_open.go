@@ -98,8 +98,7 @@ func (a appendedFiles) write(i int) error {
 	return a.Append(context.Background(), a.paths[i], a.data)
 }
 
-func (w openWay) arm(n int) Arm {
-	passes := max(1, leastPerTrial/n)
+func (w openWay) arm(n, passes int) Arm {
 	return Arm{
 		Cell:  filesCell(filesArm(n, w.name), fmt.Sprintf("%d open files", n), w.does, n*passes),
 		Time:  madeTime(n*passes, 35*time.Microsecond),

@@ -204,10 +204,9 @@ func (w writeAll) check(all []*holdfast.Results) error {
 	return nil
 }
 
-// arm makes n files, and so many batches of them that a trial is no shorter than it
-// can be told.
-func (w fileWay) arm(n int) Arm {
-	return w.named(filesArm(n, w.name), fmt.Sprintf("%d files", n), n, max(1, leastPerTrial/n))
+// arm makes n files, each time in a folder of their own.
+func (w fileWay) arm(n, passes int) Arm {
+	return w.named(filesArm(n, w.name), fmt.Sprintf("%d files", n), n, passes)
 }
 
 // named makes n files, so many times over.
