@@ -47,7 +47,7 @@ func TestWrongBytesAreNoTrialOfAnyStudy(t *testing.T) {
 	check("copy", copyTask(5000, 512))
 	check("O_SYNC", armTask(t, copyClaims(), syncArm(2)))
 	check("CreateTemp", armTask(t, Files(), createTemp))
-	for _, w := range []fileWay{loopWay(), poolWay(sixtyFour), filesWay(), namesWay(one), retriesOffWay(), batchesWay()} {
+	for _, w := range []fileWay{loopWay(), poolWay(sixtyFour), filesWay(), namesWay(oneWorker), retriesOffWay(), batchesWay()} {
 		check(w.name, w.task(3, 2))
 	}
 	for _, w := range openWays() {

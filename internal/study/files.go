@@ -104,7 +104,7 @@ func filesArms(c Choice) []Arm {
 			arms = append(arms, w.arm(n, p.passes(n)))
 		}
 	}
-	add(p.workers, loopWay(), poolWay(sixtyFour), poolWay(perFile), namesWay(one), namesWay(sixtyFour), namesWay(perFile))
+	add(p.workers, loopWay(), poolWay(sixtyFour), poolWay(perFile), namesWay(oneWorker), namesWay(sixtyFour), namesWay(perFile))
 	for _, n := range p.batched {
 		add(n, filesWay(), batchesWay())
 	}

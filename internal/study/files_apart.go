@@ -29,9 +29,9 @@ const (
 // temps is how many files the arms make whose steps are timed apart.
 const temps = 200
 
-// ops is how many of the published operations a trial has. They remove their files,
+// opsEach is how many of the published operations a trial has. They remove their files,
 // which makes later ones dearer: there are few.
-const ops = 10
+const opsEach = 10
 
 // aFile is the stage of making, writing and closing a file, where these are one.
 const aFile = trial.Write
@@ -121,9 +121,9 @@ func filesTimes(ctx context.Context, c *trial.Clock, b batch) error {
 func publishedOps() []Arm {
 	arm := func(name, does string, write func(context.Context, []*os.File) error) Arm {
 		return Arm{
-			Cell:  filesCell(name, "2 temporary files", does, 2*ops),
-			Time:  madeTime(2*ops, 40*time.Microsecond),
-			Bytes: 2 * ops * block,
+			Cell:  filesCell(name, "2 temporary files", does, 2*opsEach),
+			Time:  madeTime(2*opsEach, 40*time.Microsecond),
+			Bytes: 2 * opsEach * block,
 			Task:  func() trial.Task { return publishedOp(write).task() },
 		}
 	}
@@ -163,7 +163,7 @@ func (write publishedOp) task() trial.Task {
 		Keep: true,
 		Make: func(path string) error { return os.Mkdir(path, 0o777) },
 		Do: func(ctx context.Context, c *trial.Clock) error {
-			for range ops {
+			for range opsEach {
 				if err := write.once(ctx, c.Path, true); err != nil {
 					return err
 				}

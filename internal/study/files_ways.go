@@ -74,7 +74,7 @@ type workerRule struct {
 }
 
 var (
-	one       = workerRule{"1 worker", func(int) int { return 1 }}
+	oneWorker = workerRule{"1 worker", func(int) int { return 1 }}
 	perCPU    = workerRule{"a worker a CPU", func(int) int { return runtime.GOMAXPROCS(0) }}
 	sixtyFour = workerRule{"64 workers", func(int) int { return 64 }}
 	perFile   = workerRule{"a worker a file", func(files int) int { return files }}
