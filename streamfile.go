@@ -12,10 +12,10 @@ import (
 // A streamFile is the open file of a stream.
 type streamFile struct {
 	handle
-	stream *stream
-	key    turnKey // the file that it is, or zero where the system does not tell
-	// witnessed says that the witness was open before anything was written here.
-	witnessed bool
+	stream   *stream
+	key      turnKey // the file that it is, or zero where the system does not tell
+	syncsAll bool    // disk.SyncAll can be relied on there
+	witness  int     // the number of the one that was open before anything was written here, or 0
 	// replaced says that the name has become another file's by our own doing: that this
 	// one has lost its last name is no failure. Guarded by streams.mu.
 	replaced bool
@@ -53,6 +53,7 @@ func (t *streams) open(ctx context.Context, s *stream) (*streamFile, fileOp, err
 		return nil, op, err
 	}
 	defer f.handles.rest(&d.handle)
+	site := nameSite{turnKey{device: d.is.Device, inode: d.is.Inode}, f.handles.losses(d)}
 	f.handles.reserve()
 	fd, err := f.disk.OpenFile(d.fd, s.name.base, os.O_WRONLY|os.O_APPEND|os.O_CREATE, uint32(f.options.Perm))
 	if err != nil {
@@ -73,15 +74,21 @@ func (t *streams) open(ctx context.Context, s *stream) (*streamFile, fileOp, err
 	if is.Inode != 0 {
 		x.key = turnKey{device: is.Device, inode: is.Inode}
 	}
-	x.witnessed = t.watch(d, is)
-	t.keep(x)
+	x.syncsAll = d.syncsAll && is.Device == d.is.Device
+	x.witness = t.watch(d, is)
+	t.keep(x, site)
 	return x, "", nil
 }
 
 var errAppendTo = errors.New("it is no regular file; append only to regular ones")
 
 // keep lets the file be found.
-func (t *streams) keep(x *streamFile) {
+func (t *streams) keep(x *streamFile, site nameSite) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := x.stream; s.named == (nameSite{}) || !s.nameless {
+		s.named = site
+	}
 	h := &t.files.handles
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -113,6 +120,9 @@ func (t *streams) dropFile(x *streamFile) {
 	s := x.stream
 	t.mu.Lock()
 	t.forgetFileLocked(x)
+	if !t.policy.syncs() {
+		t.leaveLocked(x)
+	}
 	if err != nil && s.unreported == nil {
 		s.unreported = &FileError{Path: s.name.path, Op: string(opClose), Attempts: 1, Outcome: OutcomeUncertain,
 			Err: fmt.Errorf("its bytes may be lost: %w", err)}
