@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -83,8 +84,17 @@ func filesPlanOf(c Choice) filesPlan {
 // passes is how often a trial makes n files.
 func (p filesPlan) passes(n int) int { return max(1, p.least/n) }
 
-// mostFiles is the most that a chosen count can be.
-const mostFiles = 100_000
+// mostFiles is the most that can be chosen: a worker for each file takes a thread for
+// each, and Go allows a program 10,000.
+const mostFiles = 5000
+
+// tooMany says why so many files are not run, or is empty.
+func tooMany(c Choice) string {
+	if c.Count <= mostFiles {
+		return ""
+	}
+	return fmt.Sprintf("%d files are more than the %d that can have a worker each", c.Count, mostFiles)
+}
 
 // filesArms has each arm once: where it says the same of two questions it is of both.
 func filesArms(c Choice) []Arm {
@@ -129,7 +139,8 @@ func onceEach(arms []Arm) []Arm {
 }
 
 // kept gives each arm the room of all that are run: the files of all their trials,
-// with those of the warm-up and of the arm that is run twice, stay until the end.
+// with those of the warm-up and of the arm that is run twice, stay until the end. It
+// marks those that are not run because there are too many files.
 func kept(arms []Arm, c Choice) []Arm {
 	all, twin := int64(0), int64(0)
 	for _, a := range arms {
@@ -143,6 +154,7 @@ func kept(arms []Arm, c Choice) []Arm {
 	}
 	for i := range arms {
 		arms[i].Room = (all + twin) * int64(c.rounds()+1)
+		arms[i].Missing = cmp.Or(tooMany(c), arms[i].Missing)
 	}
 	return arms
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/trial"
 )
 
@@ -80,9 +81,19 @@ type appendedFiles struct {
 	data  []byte
 }
 
-// openThroughFiles leaves room for the folder and for what else a Files sets aside.
+// besides is how many descriptors there are room for with those of the files: the
+// folder's, and what else a Files and the program have open.
+const besides = 16
+
+// noDescriptors says why n files can't be open at once, or is empty.
+func noDescriptors(n int) string {
+	if limit, ok := sys.DescriptorLimit(); ok && n+2*besides > limit {
+		return fmt.Sprintf("%d files can't be open at once: this process may open %d (ulimit -n)", n, limit)
+	}
+	return ""
+}
+
 func openThroughFiles(b batch) (openBatch, error) {
-	const besides = 16
 	f, err := holdfast.NewFiles(holdfast.FilesOptions{Handles: len(b.paths) + besides})
 	if err != nil {
 		return nil, err
@@ -104,6 +115,8 @@ func (w openWay) arm(n, passes int) Arm {
 		Time:  madeTime(n*passes, 35*time.Microsecond),
 		Bytes: int64(n*passes) * block,
 		Task:  func() trial.Task { return w.task(n, passes) },
+
+		Missing: noDescriptors(n),
 	}
 }
 

@@ -226,6 +226,20 @@ func TestFilesIsDoneInItsTime(t *testing.T) {
 	check(Choice{Preset: Audit(), Only: Files().ClaimedArms()}, 12*time.Second)
 }
 
+// TestTooManyFilesAreNotRun: with a worker for each they would end the program.
+func TestTooManyFilesAreNotRun(t *testing.T) {
+	check := func(count int64, ok bool) {
+		t.Helper()
+		if err := Files().Check(Choice{Preset: Quick(), Count: count}); errors.Is(err, ErrNoArm) == ok || (err == nil) != ok {
+			t.Errorf("%d files: %v", count, err)
+		}
+	}
+	check(1, true)
+	check(mostFiles, true)
+	check(mostFiles+1, false)
+	check(1e9, false)
+}
+
 func TestFullHasAllPublishedSizes(t *testing.T) {
 	p := filesPlanOf(Choice{Preset: Full()})
 	for _, published := range publishedRuns {
