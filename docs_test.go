@@ -436,13 +436,9 @@ func testFiles(t *testing.T) (names []string) {
 	return names
 }
 
-// TestDesignNamesTestsThatExist holds DESIGN.md's references: an assumption
-// without its test is a claim.
+// TestDesignNamesTestsThatExist holds the references of DESIGN.md, and those of the
+// studies' traps: an assumption without its test is a claim.
 func TestDesignNamesTestsThatExist(t *testing.T) {
-	text, err := os.ReadFile("DESIGN.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var source strings.Builder
 	for _, name := range testFiles(t) {
 		code, err := os.ReadFile(name)
@@ -451,13 +447,19 @@ func TestDesignNamesTestsThatExist(t *testing.T) {
 		}
 		source.Write(code)
 	}
-	names := regexp.MustCompile("`((Test|Fuzz|Benchmark)[A-Za-z0-9]+)`").FindAllStringSubmatch(string(text), -1)
-	if len(names) < 20 {
-		t.Errorf("DESIGN.md names %d tests; its assumptions are more", len(names))
-	}
-	for _, name := range names {
-		if !strings.Contains(source.String(), "func "+name[1]+"(") {
-			t.Errorf("DESIGN.md names %s, which is no test here", name[1])
+	for document, least := range map[string]int{"DESIGN.md": 20, "docs/studies.md": 8} {
+		text, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := regexp.MustCompile("`((Test|Fuzz|Benchmark)[A-Za-z0-9]+)`").FindAllStringSubmatch(string(text), -1)
+		if len(names) < least {
+			t.Errorf("%s names %d tests; its assumptions are more", document, len(names))
+		}
+		for _, name := range names {
+			if !strings.Contains(source.String(), "func "+name[1]+"(") {
+				t.Errorf("%s names %s, which is no test here", document, name[1])
+			}
 		}
 	}
 }

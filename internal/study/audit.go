@@ -27,7 +27,7 @@ func Audited() []Study { return slices.Concat(Studies(), claimsAlone()) }
 
 // claimsAlone are studies of which there are claims and the arms that these take,
 // and no tables.
-func claimsAlone() []Study { return []Study{filesClaims(), copyClaims()} }
+func claimsAlone() []Study { return []Study{copyClaims()} }
 
 // ClaimNames lists the claims of all studies.
 func ClaimNames() []string {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
@@ -45,8 +46,17 @@ func TestWrongBytesAreNoTrialOfAnyStudy(t *testing.T) {
 	}
 	check("copy", copyTask(5000, 512))
 	check("O_SYNC", armTask(t, copyClaims(), syncArm(2)))
-	check("files", filesTask(3, func(path string) error { return os.WriteFile(path, []byte(message), 0o666) }))
-	check("CreateTemp", armTask(t, filesClaims(), createTemp))
+	check("CreateTemp", armTask(t, Files(), createTemp))
+	for _, w := range []fileWay{loopWay(), poolWay(sixtyFour), filesWay(), namesWay(oneWorker), retriesOffWay(), batchesWay()} {
+		check(w.name, w.task(3, 2))
+	}
+	for _, w := range openWays() {
+		check(w.name, w.task(3, 2))
+	}
+	lines := appendLoad{files: 3, lines: 5}
+	for _, a := range slices.Concat(apartArms(3), durableArms(3), replaceArms(3), lines.arms()) {
+		check(a.Name, a.Task())
+	}
 }
 
 // armTask is the task of the study's arm of that name.

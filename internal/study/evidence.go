@@ -41,6 +41,14 @@ func (e Evidence) Cell(arm string) (result.Cell, bool) {
 	return e.run.Header.Cells[i], len(e.run.Rounded(arm)) > 0
 }
 
+// have reports whether all these arms were run.
+func (e Evidence) have(arms ...string) bool {
+	return !slices.ContainsFunc(arms, func(arm string) bool {
+		_, ok := e.Cell(arm)
+		return !ok
+	})
+}
+
 // Arms returns the arms that were run, but for the one that repeats another.
 func (e Evidence) Arms() (arms []result.Cell) {
 	for _, c := range e.run.Header.Cells {

@@ -225,13 +225,13 @@ func lineWork(e Evidence, group string) Table {
 
 func lineCostNotes(e Evidence, group string) []string {
 	switch {
-	case group == groupEqual && lineRan(e, equalWrite, equalFormat, equalBufio4):
+	case group == groupEqual && e.have(equalWrite, equalFormat, equalBufio4):
 		gross, net := e.Ratio(equalWrite, equalBufio4, PerRecord), netRatio(e, equalWrite, equalBufio4)
 		return []string{
 			fmt.Sprintf("one write a line against bufio 4KiB: %v with the formatting that both do; without it %v", ratio(gross), orNoise(figure(net, times))),
 			"a flush by time every second has nothing to do in a run that is shorter: what it costs is its lock",
 		}
-	case group == groupMillion && lineRan(e, millionWrite):
+	case group == groupMillion && e.have(millionWrite):
 		if c, _ := e.Cell(millionWrite); c.Records < 1_000_000 {
 			return []string{fmt.Sprintf("%s lines in this preset; --full writes 1,000,000, and a line takes the same time", whole(float64(c.Records)))}
 		}
@@ -247,14 +247,6 @@ func orNoise(m measured) string {
 	return m.String()
 }
 
-// lineRan reports whether all the arms were run.
-func lineRan(e Evidence, arms ...string) bool {
-	return !slices.ContainsFunc(arms, func(arm string) bool {
-		_, ok := e.Cell(arm)
-		return !ok
-	})
-}
-
 // formatOf is the arm that shows what the formatting of another takes, or empty.
 func formatOf(e Evidence, arm string) string {
 	group, _, _ := strings.Cut(arm, "/")
@@ -262,7 +254,7 @@ func formatOf(e Evidence, arm string) string {
 	case groupMillion, groupPipe, groupSocket:
 		group = groupEqual
 	}
-	if format := group + "/format"; format != arm && lineRan(e, format) {
+	if format := group + "/format"; format != arm && e.have(format) {
 		return format
 	}
 	return ""
@@ -393,15 +385,15 @@ func linePicture(e Evidence) *chart.Dots {
 // lineLearnt says what there is to say of the arms that were run.
 func lineLearnt(e Evidence) string {
 	var parts []string
-	if lineRan(e, publishedUnbuffered, publishedBuffered) {
+	if e.have(publishedUnbuffered, publishedBuffered) {
 		parts = append(parts, fmt.Sprintf("one write a line takes %v as long as a bufio.Writer, where %s was published",
 			ratio(e.Ratio(publishedUnbuffered, publishedBuffered, Elapsed)), "~20x"))
 	}
-	if lineRan(e, equalBufio4, equalFormat) {
+	if e.have(equalBufio4, equalFormat) {
 		share := e.Median(equalFormat, PerRecord) / e.Median(equalBufio4, PerRecord)
 		parts = append(parts, fmt.Sprintf("%s of a buffered line's time is its formatting", percent(share)))
 	}
-	if lineRan(e, crashWrite, crashBufio) {
+	if e.have(crashWrite, crashBufio) {
 		parts = append(parts, fmt.Sprintf("a kill took up to %s accepted lines of the buffer and %s of the writer without one",
 			whole(worst(e.Trials(crashBufio), lostLines)), whole(worst(e.Trials(crashWrite), lostLines))))
 	}

@@ -70,3 +70,5 @@ func minorFaults(t result.Trial) float64 { return float64(t.MinorFaults) }
 func voluntarySwitches(t result.Trial) float64 { return float64(t.VoluntarySwitches) }
 
 func allSwitches(t result.Trial) float64 { return float64(t.VoluntarySwitches + t.ForcedSwitches) }
+
+func allocated(t result.Trial) float64 { return float64(t.Allocated) }

@@ -85,7 +85,7 @@ type Table struct {
 
 // Studies returns those that can be run by name.
 func Studies() []Study {
-	return []Study{Lines(), Bytes(), Costs(), Locks(), Reading(), Latency()}
+	return []Study{Lines(), Bytes(), Costs(), Locks(), Reading(), Latency(), Files()}
 }
 
 // Find returns the study of that name.

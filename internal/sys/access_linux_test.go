@@ -34,7 +34,17 @@ func TestRandomAccessReadsNoPageAhead(t *testing.T) {
 		return r.Resident
 	}
 	random, normal, sequential := read(Random), read(Normal), read(Sequential)
-	if random < 1 || random > normal || normal > sequential {
+	if random != 1 || random > normal || normal > sequential {
 		t.Errorf("%d pages after a byte read at random, %d normally, %d in sequence", random, normal, sequential)
+	}
+}
+
+func TestClosedFileTakesNoAdvice(t *testing.T) {
+	f := newFile(t, filepath.Join(t.TempDir(), "file"), 1)
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := AdviseAccess(f, Random); err == nil {
+		t.Error("a closed file takes advice")
 	}
 }

@@ -2,7 +2,6 @@ package sys
 
 import (
 	"os"
-	"path/filepath"
 	"runtime"
 	"testing"
 
@@ -100,29 +99,6 @@ func TestPinnedThreadMayRunOnOneCPU(t *testing.T) {
 	}()
 	if p := <-found; p.err != nil || p.cpus != 1 {
 		t.Errorf("%d CPUs, %v", p.cpus, p.err)
-	}
-}
-
-func TestRandomReadsReadNothingAhead(t *testing.T) {
-	f := newFile(t, filepath.Join(onDisk(t), "file"), 64*os.Getpagesize())
-	if err := Evict(f); err != nil {
-		t.Fatal(err)
-	}
-	if r, err := PageCache(f); err != nil || r.Resident != 0 {
-		t.Skipf("the file stays in the page cache: %+v, %v", r, err)
-	}
-	if err := AdviseAccess(f, Random); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.ReadAt(make([]byte, 10), 0); err != nil {
-		t.Fatal(err)
-	}
-	if r, err := PageCache(f); err != nil || r.Resident != 1 {
-		t.Errorf("after a read of one page %+v, %v", r, err)
-	}
-	f.Close()
-	if err := AdviseAccess(f, Random); err == nil {
-		t.Error("a closed file takes advice")
 	}
 }
 
