@@ -23,7 +23,8 @@ type Files struct {
 	options FilesOptions // with every default filled in
 	disk    disk
 	handles handles
-	turns   turnstile // who writes to which file
+	retries atomic.Int64 // calls that were made again after a pause
+	turns   turnstile    // who writes to which file
 	streams streams
 	era     atomic.Int64 // grows with each Write and WriteAll: see useFolder
 	counts  fileCounts
