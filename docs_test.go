@@ -243,10 +243,14 @@ func TestReadmeCommandsRun(t *testing.T) {
 	runCommands(t, buildHoldfast(t), commands)
 }
 
+// eventsMade makes the lines that the examples of write read.
+const eventsMade = `printf '{"user":{"id":1}}\n{"user":{"id":2}}\n' > events.jsonl`
+
 // madeBefore makes the files and the baseline that the examples name.
 var madeBefore = []string{
 	"holdfast bench --writers 1 --policy buffer=64KiB --policy sync=group --save-baseline main -o before.jsonl",
 	"cp before.jsonl after.jsonl",
+	eventsMade,
 }
 
 func TestHelpExamplesRun(t *testing.T) {

@@ -43,14 +43,24 @@ func (in *intake) run(input io.Reader) {
 		if err != nil {
 			err = closed(r, err)
 		}
-		select {
-		case in.blocks <- block{b[:n], err}:
-		case <-in.gone:
+		if !in.pass(block{b[:n], err}) || err != nil {
 			return
 		}
-		if err != nil {
-			return
-		}
+	}
+}
+
+// pass hands a block on, unless nobody takes it and there is no room for it.
+func (in *intake) pass(b block) bool {
+	select {
+	case in.blocks <- b:
+		return true
+	default:
+	}
+	select {
+	case in.blocks <- b:
+		return true
+	case <-in.gone:
+		return false
 	}
 }
 

@@ -59,6 +59,7 @@ func (s *spread) run(ctx context.Context, in *intake) {
 		}
 	}
 	close(in.gone)
+	s.totals.Cut = s.splitter.held()
 	s.flush()
 }
 

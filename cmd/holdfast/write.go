@@ -55,8 +55,8 @@ with the others; the exit code is then 1. Lines stay as they are; a last one wit
 line feed gets one. The first SIGINT or SIGTERM ends the reading: all lines that
 were read are then put in place, and the exit code is 130. A second one ends it at
 once.`,
-		Example: `  printf '{"app":"web"}\n{"app":"api"}\n' | holdfast write --out 'logs/{app}.jsonl'
-  seq 1000 | holdfast write --out 'parts/{%8}.txt' --policy buffer=64KiB,sync=1s`,
+		Example: `  holdfast write --out 'logs/{user.id}.jsonl' --policy buffer=64KiB,sync=1s < events.jsonl
+  holdfast write --out 'notes/{line}.json' --split --mode replace < events.jsonl`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return d.run(cmd) },
 	}
@@ -238,7 +238,7 @@ func (s *spread) failedHint() string {
 	if f[missing]+f[notJSON]+f[noValue] > 0 && s.otherwise == "" {
 		return "--else FILE takes the lines that have no such field"
 	}
-	return "all other lines are in place"
+	return "all other lines are in place; give these again when what is told above is mended"
 }
 
 func interruptedHint(t *totals, input io.Reader) string {
