@@ -18,7 +18,8 @@ type pile struct {
 	data    []byte
 	numbers []int64 // of the lines
 	isElse  bool    // it is the file for lines that have no other
-	err     error
+	taken   int     // bytes that the library has accepted
+	err     error   // why not all, or that all is perhaps not durable
 }
 
 const (

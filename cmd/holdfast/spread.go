@@ -35,8 +35,8 @@ type spread struct {
 	others   *pile // of this batch, or nil
 
 	seed   maphash.Seed
-	paths  map[uint64]struct{} // of the files, by their hashes
-	failed map[string]bool     // files that were told of
+	paths  map[uint64]tally // by the hashes of their names
+	failed map[string]bool  // files that were told of
 	totals totals
 	show   *pulse
 	halt   atomic.Bool // no further file of this batch is begun
@@ -211,15 +211,35 @@ func (s *spread) appendAll(piles []*pile) {
 	group.Wait()
 }
 
+// append gives a pile to the library: twice if it is refused, because the first
+// refusal may be for a failure of the background that has passed.
 func (s *spread) append(p *pile) {
 	if s.halt.Load() {
 		p.err = errHalted
 		return
 	}
-	p.err = s.files.Append(context.Background(), p.path, p.data)
-	if errors.Is(p.err, holdfast.ErrTemporary) {
+	for range 2 {
+		p.err = s.files.Append(context.Background(), p.path, p.data[p.taken:])
+		if p.err == nil {
+			p.taken = len(p.data)
+			return
+		}
+		var file *holdfast.FileError
+		if errors.As(p.err, &file) {
+			p.taken += int(file.Offset)
+		}
+		if p.taken == len(p.data) {
+			break
+		}
+	}
+	if isGeneral(p.err) {
 		s.halt.Store(true)
 	}
+}
+
+// isGeneral reports whether an error would hit other files too, as a full disk does.
+func isGeneral(err error) bool {
+	return errors.Is(err, holdfast.ErrTemporary) || errors.Is(err, os.ErrClosed)
 }
 
 // writeAll makes the piles files of their own. It begins no more of them once one
@@ -236,8 +256,10 @@ func (s *spread) writeAll() {
 			return
 		}
 		for i, result := range results.All() {
-			rest[i].err = result.Err
-			if errors.Is(result.Err, holdfast.ErrTemporary) {
+			if rest[i].err = result.Err; result.Err == nil {
+				rest[i].taken = len(rest[i].data)
+			}
+			if isGeneral(result.Err) {
 				s.halt.Store(true)
 			}
 		}
@@ -266,25 +288,36 @@ const manyRetries = 30
 
 // judge counts what came of a pile.
 func (s *spread) judge(p *pile) {
-	written := len(p.data)
-	var file *holdfast.FileError
-	switch {
-	case p.err == nil:
-	case errors.As(p.err, &file) && file.Outcome == holdfast.OutcomeUncertain:
-		written = 0
+	if p.err != nil && s.isUncertain(p) {
 		s.lose(p, uncertain, 0)
-	case file != nil && !s.batch.apart:
-		written = int(file.Offset)
-		s.lose(p, refused, bytes.Count(p.data[:written], []byte("\n")))
-	default:
-		written = 0
-		s.lose(p, refused, 0)
+		s.count(p, tally{doubtful: int64(len(p.numbers)), doubtfulBytes: int64(p.taken)})
+		return
 	}
-	lines := bytes.Count(p.data[:written], []byte("\n"))
-	if lines > 0 {
-		s.paths[maphash.String(s.seed, p.path)] = struct{}{}
+	lines := len(p.numbers)
+	if p.err != nil {
+		lines = bytes.Count(p.data[:p.taken], []byte("\n"))
+		s.lose(p, refused, lines)
 	}
-	s.totals.add(p.isElse, lines, written)
+	if p.taken > 0 {
+		s.count(p, tally{lines: int64(lines), bytes: int64(p.taken)})
+		s.totals.add(p.isElse, lines, p.taken)
+	}
+}
+
+func (s *spread) isUncertain(p *pile) bool {
+	var file *holdfast.FileError
+	return errors.As(p.err, &file) && file.Outcome == holdfast.OutcomeUncertain
+}
+
+// A tally is what a file has accepted, and of what it isn't known whether it is
+// durable.
+type tally struct{ lines, bytes, doubtful, doubtfulBytes int64 }
+
+// count adds to what a file has accepted.
+func (s *spread) count(p *pile, more tally) {
+	name := maphash.String(s.seed, p.path)
+	t := s.paths[name]
+	s.paths[name] = tally{t.lines + more.lines, t.bytes + more.bytes, t.doubtful + more.doubtful, t.doubtfulBytes + more.doubtfulBytes}
 	s.totals.Files = len(s.paths)
 }
 
@@ -296,7 +329,7 @@ func (s *spread) lose(p *pile, kind lineErrorKind, from int) {
 	if len(lost) > 0 && (s.totals.FirstLost == 0 || lost[0] < s.totals.FirstLost) {
 		s.totals.FirstLost = lost[0]
 	}
-	if s.stop == nil && (errors.Is(p.err, holdfast.ErrTemporary) || errors.Is(p.err, os.ErrClosed)) {
+	if s.stop == nil && isGeneral(p.err) {
 		s.stop = p.err
 	}
 	if errors.Is(p.err, errHalted) || s.failed[p.path] {
@@ -320,18 +353,77 @@ func fromLine(lost []int64) string {
 	return fmt.Sprintf(" (%d lines from line %d on)", len(lost), lost[0])
 }
 
-// close ends the files, and tells of each that failed at last.
+// close ends the files, and tells once of each that failed at last.
 func (s *spread) close() {
+	var paths []string
+	last := map[string]error{}
 	for _, err := range leaves(s.files.Close()) {
 		var file *holdfast.FileError
-		if errors.As(err, &file) && s.failed[file.Path] {
-			continue
+		path := ""
+		if errors.As(err, &file) {
+			path = file.Path
+			s.takeBack(path, file.Lost)
 		}
-		s.totals.FailedFiles++
+		if last[path] == nil {
+			paths = append(paths, path)
+		}
+		if last[path] == nil || file != nil && file.Lost > 0 {
+			last[path] = err
+		}
+	}
+	for _, path := range paths {
 		s.totals.FailedLate++
-		s.show.failure("%s", plainText(err))
+		if !s.failed[path] {
+			s.totals.FailedFiles++
+		}
+		s.show.failure("%s", plainText(last[path]))
 	}
 	s.totals.Stats = s.files.Stats()
+}
+
+// takeBack counts bytes that were accepted, and then could not be written. What was
+// in doubt is so no longer.
+func (s *spread) takeBack(path string, lost int64) {
+	if lost == 0 {
+		return
+	}
+	t := s.paths[maphash.String(s.seed, path)]
+	there, err := linesAtEnd(path, t.bytes+t.doubtfulBytes-lost)
+	if err != nil { // then there is none, as far as anybody can tell
+		there = 0
+	}
+	lines := int(t.lines + t.doubtful - there)
+	doubtful := min(lines, int(t.doubtful))
+	s.totals.Failures.add(refused, lines)
+	s.totals.Failures.add(uncertain, -doubtful)
+	s.totals.add(path == s.otherwise, doubtful-lines, -max(0, int(lost-t.doubtfulBytes)))
+	s.totals.LostBytes += lost
+	if there == 0 {
+		s.totals.Files--
+	}
+}
+
+// linesAtEnd counts the lines that end in the last n bytes of a file.
+func linesAtEnd(path string, n int64) (lines int64, err error) {
+	if n <= 0 {
+		return 0, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	if _, err := f.Seek(-n, io.SeekEnd); err != nil {
+		return 0, err
+	}
+	r := holdfast.NewReader(f, holdfast.ReadOptions{})
+	for block, err := range r.Blocks() {
+		if err != nil {
+			return 0, err
+		}
+		lines += int64(bytes.Count(block, []byte("\n")))
+	}
+	return lines, nil
 }
 
 // leaves returns the errors that were joined.

@@ -23,7 +23,8 @@ type totals struct {
 	Else        int64               `json:"else_lines"`
 	Failures    lineFailures        `json:"failures"`
 	FirstLost   int64               `json:"first_lost_line,omitempty"` // that a file has not taken
-	Cut         int                 `json:"cut_bytes,omitempty"`       // read of a line whose end did not come
+	LostBytes   int64               `json:"lost_bytes"`                // that were accepted, and could not be written at the end
+	Cut         int                 `json:"cut_bytes"`                 // read of a line whose end did not come
 	FailedFiles int                 `json:"failed_files"`
 	FailedLate  int                 `json:"-"` // of these at the end
 	Policy      holdfast.Policy     `json:"policy"`
@@ -110,6 +111,9 @@ func (t *totals) print(w io.Writer, isSplit bool) error {
 	}
 	if t.FailedFiles > 0 {
 		fmt.Fprintf(&b, "failed: %s\n", countText(int64(t.FailedFiles), "file"))
+	}
+	if t.LostBytes > 0 {
+		fmt.Fprintf(&b, "lost at the end: %s that had been taken\n", countText(t.LostBytes, "byte"))
 	}
 	fmt.Fprintf(&b, "durable: %s\n", t.durableText())
 	if !isSplit {

@@ -170,7 +170,7 @@ func (d *distribution) run(cmd *cobra.Command) error {
 func (d *distribution) spread(files *holdfast.Files, show *pulse) *spread {
 	s := &spread{
 		files: files, pattern: d.out, mode: d.mode, otherwise: d.otherwise, workers: d.appenders(), show: show,
-		seed: maphash.MakeSeed(), paths: map[uint64]struct{}{}, failed: map[string]bool{},
+		seed: maphash.MakeSeed(), paths: map[uint64]tally{}, failed: map[string]bool{},
 	}
 	if d.otherwise != "" {
 		s.otherwise = filepath.Clean(d.otherwise)
@@ -223,10 +223,10 @@ func (s *spread) refusal(input io.Reader) error {
 			fmt.Sprintf("%s that were read are not written, the first is line %d; make room, and give these and the rest again", countText(t.Failures.sum(), "line"), t.FirstLost)}
 	case s.stop != nil:
 		return s.stop
-	case t.FailedLate > 0:
-		return &refusal{exitNotMet, fmt.Errorf("%s could not be ended as the policy says", countText(int64(t.FailedLate), "file")), "each was named above: its last lines may be missing"}
-	case t.failed():
+	case t.Failures.sum() > 0:
 		return &refusal{exitNotMet, fmt.Errorf("%d of %s were not written", t.Failures.sum(), countText(t.Lines, "line")), s.failedHint()}
+	case t.failed():
+		return &refusal{exitNotMet, fmt.Errorf("%s could not be ended as the policy says", countText(int64(t.FailedFiles), "file")), "what is told of each above says what may be missing"}
 	case t.End == endInterrupted:
 		return &refusal{exitInterrupted, fmt.Errorf("interrupted after line %d", t.Lines), interruptedHint(t, input)}
 	}
@@ -237,6 +237,9 @@ func (s *spread) failedHint() string {
 	f := &s.totals.Failures
 	if f[missing]+f[notJSON]+f[noValue] > 0 && s.otherwise == "" {
 		return "--else FILE takes the lines that have no such field"
+	}
+	if s.totals.FailedLate > 0 {
+		return "what is told of each file above says what may be missing"
 	}
 	return "all other lines are in place; give these again when what is told above is mended"
 }
