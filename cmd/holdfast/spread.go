@@ -272,11 +272,8 @@ func (s *spread) writeAll() {
 func (s *spread) wholeFiles(piles []*pile) iter.Seq[holdfast.FileWrite] {
 	return func(yield func(holdfast.FileWrite) bool) {
 		retries := s.files.Stats().Retries
-		for i, p := range piles {
-			if i%64 == 63 && s.files.Stats().Retries > retries+manyRetries {
-				return
-			}
-			if !yield(holdfast.FileWrite{Path: p.path, Data: p.data, Mode: s.mode}) {
+		for _, p := range piles {
+			if !yield(holdfast.FileWrite{Path: p.path, Data: p.data, Mode: s.mode}) || s.files.Stats().Retries > retries+manyRetries {
 				return
 			}
 		}
@@ -284,7 +281,7 @@ func (s *spread) wholeFiles(piles []*pile) iter.Seq[holdfast.FileWrite] {
 }
 
 // manyRetries is more than a batch has where causes pass.
-const manyRetries = 30
+const manyRetries = 5
 
 // judge counts what came of a pile.
 func (s *spread) judge(p *pile) {
@@ -339,15 +336,18 @@ func (s *spread) lose(p *pile, kind lineErrorKind, from int) {
 		s.failed[p.path] = true
 	}
 	s.totals.FailedFiles++
-	s.show.failure("%s%s", plainText(p.err), fromLine(lost))
+	s.show.failure("%s%s", plainText(p.err), p.fromLine(lost))
 }
 
-// fromLine says which lines an error is of.
-func fromLine(lost []int64) string {
-	switch len(lost) {
-	case 0:
+// fromLine says which lines an error is of, and where the file ends now.
+func (p *pile) fromLine(lost []int64) string {
+	cut := p.taken - bytes.LastIndexByte(p.data[:p.taken], '\n') - 1
+	switch {
+	case len(lost) == 0:
 		return ""
-	case 1:
+	case cut > 0:
+		return fmt.Sprintf(" (%s from line %d on, of which %s are in the file)", countText(int64(len(lost)), "line"), lost[0], countText(int64(cut), "byte"))
+	case len(lost) == 1:
 		return fmt.Sprintf(" (line %d)", lost[0])
 	}
 	return fmt.Sprintf(" (%d lines from line %d on)", len(lost), lost[0])
