@@ -28,7 +28,7 @@ type Files struct {
 	retries atomic.Int64  // calls made again after a pause
 	whole   wholeCounts   // of Write and WriteAll
 	watches chan struct{} // one for each witness that a batch may have
-	slots   sync.Pool     // of *[lookAhead]whole, which a WriteAll fills
+	slots   sync.Pool     // of *[slotBlock]whole, which a WriteAll fills
 
 	mu       sync.Mutex
 	closing  bool

@@ -12,7 +12,8 @@ import (
 //
 // Whoever works on a file takes a turn first, and then needs no more than
 // perTurn descriptors at once. There are only as many turns as that leaves room
-// for, so who has one waits for no other's turn to end, only for a close.
+// for, so who has one waits for no other's turn to end, only for a close. Open files
+// are also used without a turn, to sync them, by who waits for the disk alone.
 type handles struct {
 	disk  disk
 	limit int
@@ -21,8 +22,10 @@ type handles struct {
 	open    int // descriptors open, being opened or being closed
 	idle    idleList
 	folders map[string]*folder
-	waiting int           // how many wait for a descriptor to be closed, or idle
-	closed  chan struct{} // is closed and made anew when one was
+	// lostNames is how many syncs of a folder failed, by its device and inode.
+	lostNames map[turnKey]int
+	waiting   int           // how many wait for a descriptor that is closed, or idle
+	room      chan struct{} // is closed, and made anew, when there is one
 
 	turns chan struct{}
 	stats handleStats // guarded by mu
@@ -54,7 +57,7 @@ type handle struct {
 func (h *handles) init(d disk, limit int) {
 	h.disk, h.limit = d, limit
 	h.folders = map[string]*folder{}
-	h.closed = make(chan struct{})
+	h.room = make(chan struct{})
 	h.turns = make(chan struct{}, (limit-witnesses)/perTurn)
 }
 
@@ -81,7 +84,7 @@ func (h *handles) reserve() {
 	h.mu.Lock()
 	for h.open >= h.limit {
 		if !h.evictLocked() {
-			h.awaitCloseLocked()
+			h.awaitRoomLocked()
 		}
 	}
 	h.open++
@@ -92,25 +95,25 @@ func (h *handles) reserve() {
 func (h *handles) release() {
 	h.mu.Lock()
 	h.open--
-	h.tellLocked()
+	h.wakeLocked()
 	h.mu.Unlock()
 }
 
-// tellLocked tells those who wait for a descriptor to look again.
-func (h *handles) tellLocked() {
-	if h.waiting > 0 {
-		close(h.closed)
-		h.closed = make(chan struct{})
-	}
-}
-
-func (h *handles) awaitCloseLocked() {
+func (h *handles) awaitRoomLocked() {
 	h.waiting++
-	closed := h.closed
+	room := h.room
 	h.mu.Unlock()
-	<-closed
+	<-room
 	h.mu.Lock()
 	h.waiting--
+}
+
+// wakeLocked has all who wait for room look again.
+func (h *handles) wakeLocked() {
+	if h.waiting > 0 {
+		close(h.room)
+		h.room = make(chan struct{})
+	}
 }
 
 // spare closes the descriptor that has been idle for longest, and reports whether there was
@@ -121,19 +124,33 @@ func (h *handles) spare() bool {
 	return h.evictLocked()
 }
 
-// evictLocked closes the oldest idle descriptor, without the lock meanwhile.
+// evictLocked closes the descriptor that has been idle for longest, if there is one.
 func (h *handles) evictLocked() bool {
-	x := h.idle.oldest
-	if x == nil {
+	if h.idle.oldest == nil {
 		return false
 	}
+	h.stats.evictions++
+	h.dropOldestLocked()
+	return true
+}
+
+// dropOldestLocked gives the lock up meanwhile.
+func (h *handles) dropOldestLocked() {
+	x := h.idle.oldest
 	h.idle.remove(x)
 	x.gone = true
-	h.stats.evictions++
 	h.mu.Unlock()
 	x.drop()
 	h.mu.Lock()
-	return true
+}
+
+// closeAll closes what is idle: everything, once nobody works any more.
+func (h *handles) closeAll() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for h.idle.oldest != nil {
+		h.dropOldestLocked()
+	}
 }
 
 // useLocked takes a handle that is kept, and not gone: it is not closed until rest.
@@ -148,10 +165,10 @@ func (h *handles) useLocked(x *handle) {
 func (h *handles) rest(x *handle) {
 	h.mu.Lock()
 	x.users--
-	last, gone := x.users == 0, x.gone // once it is idle anybody may evict it
+	last, gone := x.users == 0, x.gone // once it is idle another may drop it
 	if last && !gone {
 		h.idle.add(x)
-		h.tellLocked() // it may have been in use by one without a turn
+		h.wakeLocked()
 	}
 	h.mu.Unlock()
 	if last && gone {

@@ -35,7 +35,7 @@ func (w *whole) turn() *ticket {
 }
 
 // wholeCounts counts what Write and WriteAll have done.
-type wholeCounts struct{ files, syncs, inFlight atomic.Int64 }
+type wholeCounts struct{ files, syncs atomic.Int64 }
 
 // Write writes one file as a whole, as the mode says, in the caller's goroutine. It
 // returns the result, and the result's Err again.
@@ -101,6 +101,7 @@ type scribe struct {
 	*whole
 	folder *folder
 	manner manner
+	losses int // of the folder, before the file had its name there
 	tries  tries
 	ident  ticket // in the queue of the device and inode
 }
@@ -120,17 +121,13 @@ const (
 func (s *scribe) write(w *whole) {
 	began := time.Now()
 	s.whole = w
-	s.tries = s.files.newTries()
+	s.tries = s.files.tries()
 	s.try()
 	w.result.Elapsed = time.Since(began)
 	if w.later == nil || w.later.temporary == "" {
 		s.files.turns.leave(w.turn())
 	}
 	s.whole = nil
-}
-
-func (f *Files) newTries() tries {
-	return tries{retry: f.options.Retry, handles: &f.handles, retries: &f.retries}
 }
 
 // try writes the file when those before it in its queue have left, but for a
@@ -157,6 +154,7 @@ func (s *scribe) try() {
 		return
 	}
 	defer s.files.handles.end()
+	s.files.whole.files.Add(1)
 	s.result.Attempts = 1
 	s.inFolder()
 	s.result.Attempts = int32(s.tries.attempts())
@@ -178,6 +176,7 @@ func (s *scribe) inFolder() {
 		return
 	}
 	s.manner = s.files.mannerIn(s.batch, s.folder)
+	s.losses = s.files.handles.losses(s.folder)
 	if s.mode == ModeReplace {
 		s.replace()
 	} else {
@@ -232,12 +231,14 @@ func (s *scribe) writeInPlace() {
 		return
 	}
 	is, err := s.look(fd)
-	if err == nil {
-		err = refuseKind(is)
-	}
 	if err != nil {
+		s.files.disk.Close(fd)                  // nothing was written to it
+		s.undo(is, opStat, err, OutcomePartial) // it may have been made
+		return
+	}
+	if err := refuseKind(is); err != nil {
 		s.files.disk.Close(fd) // nothing was written to it
-		s.undo(is, opStat, err, OutcomeUntouched)
+		s.refuse(opOpen, err)
 		return
 	}
 	op, err := s.fill(fd, is)
@@ -400,9 +401,26 @@ func (f *Files) sync(fd int) error {
 	return f.disk.Sync(fd)
 }
 
+var errFolderLost = errors.New("another sync of the folder failed meanwhile")
+
+// syncNamesIn makes the names in a folder durable that came when so many syncs of it
+// had failed. After another failure it can't be told whose names were lost, and the
+// descriptor is not synced again.
+func (f *Files) syncNamesIn(d *folder, losses int) error {
+	err := f.sync(d.fd)
+	if err != nil {
+		f.handles.lost(d)
+		return err
+	}
+	if f.handles.losses(d) != losses {
+		return errFolderLost
+	}
+	return nil
+}
+
 // syncName makes the file's name durable, and with it the file.
 func (s *scribe) syncName() {
-	if err := s.files.sync(s.folder.fd); err != nil {
+	if err := s.files.syncNamesIn(s.folder, s.losses); err != nil {
 		fail(s.result, opSync, err, OutcomeUncertain)
 		return
 	}
