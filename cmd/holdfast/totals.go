@@ -115,12 +115,14 @@ func (t *totals) print(w io.Writer, isSplit bool) error {
 	if t.LostBytes > 0 {
 		fmt.Fprintf(&b, "lost at the end: %s that had been taken\n", countText(t.LostBytes, "byte"))
 	}
-	fmt.Fprintf(&b, "durable: %s\n", t.durableText())
-	if !isSplit {
+	if t.Written > 0 {
+		fmt.Fprintf(&b, "durable: %s\n", t.durableText())
+	}
+	if t.Written > 0 && !isSplit {
 		loss := t.Policy.Loss()
 		fmt.Fprintf(&b, "policy: %v; while it ran, the end of the process would have taken: %v; a power cut: %v\n", t.Policy, loss.Process, loss.Power)
 	}
-	fmt.Fprintf(&b, "closed to make room: %s; tried again: %s\n", countText(t.Stats.Evictions, "file"), countText(t.Stats.Retries, "call"))
+	fmt.Fprintf(&b, "calls that were made again: %s; idle files and folders that were closed: %s\n", humanize.Comma(t.Stats.Retries), humanize.Comma(t.Stats.Evictions))
 	_, err := io.WriteString(w, b.String())
 	return err
 }

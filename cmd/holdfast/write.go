@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -76,7 +77,7 @@ func (d *distribution) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&d.folders, "folders", true, "make folders that are missing; with =false their lines fail")
 	f.BoolVar(&d.quiet, "quiet", false, "tell failures only: neither progress nor totals")
 	f.Var(once("number", &d.handles, parseCountOf("handles", 4, 1<<20)), "handles", "open at most so many files and folders at a time (default: a quarter of\nwhat the process may open, at most 1024)")
-	f.Var(once("size", &d.memory, holdfast.ParseSize), "memory", "let at most so many bytes wait in memory, over all files (default: 64MiB)")
+	f.Var(once("size", &d.memory, parseMemory), "memory", "let at most so many bytes wait in memory, over all files (default: 64MiB)")
 	f.Var(once("number", &d.workers, parseCountOf("workers", 1, 1024)), "workers", "write so many files at a time (default: the number of CPUs)")
 	f.Var(once("number", &d.retries, parseCountOf("retries", 0, 1000)), "retries", "try again so often what may pass, such as a full disk (default: 3)")
 	inGroup(f, "Bounds", "handles", "memory", "workers", "retries")
@@ -107,6 +108,15 @@ func parseCountOf(noun string, least, most int) func(string) (int, error) {
 		}
 		return n, nil
 	}
+}
+
+// parseMemory reads a size that is not 0, which would stand for the default.
+func parseMemory(text string) (holdfast.Size, error) {
+	size, err := holdfast.ParseSize(text)
+	if err == nil && size == 0 {
+		return 0, errors.New("lines need some memory to wait in; use for instance 1MiB")
+	}
+	return size, err
 }
 
 // check refuses flags that are missing, or that contradict each other.
@@ -164,7 +174,11 @@ func (d *distribution) run(cmd *cobra.Command) error {
 	s.close()
 	s.totals.Elapsed = time.Since(show.begun)
 	show.stop()
-	return cmp.Or(d.print(cmd.OutOrStdout(), &s.totals), s.refusal(input))
+	why := s.refusal(input)
+	if isRefusal(why, exitCannot) {
+		return why
+	}
+	return cmp.Or(d.print(cmd.OutOrStdout(), &s.totals), why)
 }
 
 func (d *distribution) spread(files *holdfast.Files, show *pulse) *spread {
@@ -224,13 +238,19 @@ func (s *spread) refusal(input io.Reader) error {
 	case s.stop != nil:
 		return s.stop
 	case t.Failures.sum() > 0:
-		return &refusal{exitNotMet, fmt.Errorf("%d of %s were not written", t.Failures.sum(), countText(t.Lines, "line")), s.failedHint()}
+		return &refusal{exitNotMet, fmt.Errorf("%s of %s lines were not written", humanize.Comma(t.Failures.sum()), humanize.Comma(t.Lines)), s.failedHint()}
 	case t.failed():
 		return &refusal{exitNotMet, fmt.Errorf("%s could not be ended as the policy says", countText(int64(t.FailedFiles), "file")), "what is told of each above says what may be missing"}
 	case t.End == endInterrupted:
 		return &refusal{exitInterrupted, fmt.Errorf("interrupted after line %d", t.Lines), interruptedHint(t, input)}
 	}
 	return nil
+}
+
+// isRefusal reports whether an error has this exit code.
+func isRefusal(err error, code int) bool {
+	var r *refusal
+	return errors.As(err, &r) && r.code == code
 }
 
 func (s *spread) failedHint() string {
