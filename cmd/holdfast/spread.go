@@ -379,6 +379,10 @@ func (s *spread) close() {
 		s.show.failure("%s", plainText(last[path]))
 	}
 	s.totals.Stats = s.files.Stats()
+	s.totals.Durable = s.policy.Sync != holdfast.SyncNever && s.totals.FailedFiles == 0
+	if s.stop != nil {
+		s.totals.End = endStopped
+	}
 }
 
 // takeBack counts bytes that were accepted, and then could not be written. What was

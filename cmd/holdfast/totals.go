@@ -14,23 +14,24 @@ import (
 
 // Totals is what a run of write has done.
 type totals struct {
-	Kind        string              `json:"kind"` // write
-	End         endKind             `json:"end"`
-	Lines       int64               `json:"lines"` // that were read
-	Written     int64               `json:"written_lines"`
-	Bytes       int64               `json:"written_bytes"`
-	Files       int                 `json:"files"` // that lines went to, that of the other lines too
-	Else        int64               `json:"else_lines"`
-	Failures    lineFailures        `json:"failures"`
-	FirstLost   int64               `json:"first_lost_line,omitempty"` // that a file has not taken
-	LostBytes   int64               `json:"lost_bytes"`                // that were accepted, and could not be written at the end
-	Cut         int                 `json:"cut_bytes"`                 // read of a line whose end did not come
-	FailedFiles int                 `json:"failed_files"`
-	FailedLate  int                 `json:"-"` // of these at the end
-	Policy      holdfast.Policy     `json:"policy"`
-	Durable     bool                `json:"durable"`
-	Elapsed     time.Duration       `json:"elapsed_ns"`
-	Stats       holdfast.FilesStats `json:"stats"`
+	Kind        string          `json:"kind"` // write
+	End         endKind         `json:"end"`
+	Lines       int64           `json:"lines"` // that were read
+	Written     int64           `json:"written_lines"`
+	Bytes       int64           `json:"written_bytes"`
+	Files       int             `json:"files"` // that lines went to, that of the other lines too
+	Else        int64           `json:"else_lines"`
+	Failures    lineFailures    `json:"failures"`
+	FirstLost   int64           `json:"first_lost_line,omitempty"` // that a file has not taken
+	LostBytes   int64           `json:"lost_bytes"`                // that were accepted, and could not be written at the end
+	Cut         int             `json:"cut_bytes"`                 // read of a line whose end did not come
+	FailedFiles int             `json:"failed_files"`
+	FailedLate  int             `json:"-"` // of these at the end
+	Policy      holdfast.Policy `json:"policy"`
+	// Durable says that all of it is on stable storage.
+	Durable bool                `json:"durable"`
+	Elapsed time.Duration       `json:"elapsed_ns"`
+	Stats   holdfast.FilesStats `json:"stats"`
 }
 
 // An endKind says why a run ended.

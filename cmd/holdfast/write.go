@@ -183,7 +183,7 @@ func (d *distribution) run(cmd *cobra.Command) error {
 
 func (d *distribution) spread(files *holdfast.Files, show *pulse) *spread {
 	s := &spread{
-		files: files, pattern: d.out, mode: d.mode, otherwise: d.otherwise, workers: d.appenders(), show: show,
+		files: files, policy: d.policy, pattern: d.out, mode: d.mode, otherwise: d.otherwise, workers: d.appenders(), show: show,
 		seed: maphash.MakeSeed(), paths: map[uint64]tally{}, failed: map[string]bool{},
 	}
 	if d.otherwise != "" {
