@@ -192,8 +192,6 @@ func (t *streams) writeStraightLocked(ctx context.Context, s *stream, data []byt
 	t.mu.Lock()
 	s.busy, s.exclusive = false, false
 	t.counts.flushes++
-	s.accepted += int64(n)
-	s.flushed += int64(n)
 	s.changed.tellLocked()
 	if fail == nil {
 		return n, nil

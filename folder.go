@@ -176,8 +176,12 @@ func (h *handles) lost(d *folder) {
 func (h *handles) losses(d *folder) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.lostNames == nil {
-		return 0
-	}
 	return h.lostNames[turnKey{device: d.is.Device, inode: d.is.Inode}]
+}
+
+// lossesOf is losses for a folder that may be closed.
+func (h *handles) lossesOf(folder turnKey) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.lostNames[folder]
 }

@@ -15,8 +15,7 @@ type streamFile struct {
 	stream   *stream
 	key      turnKey // the file that it is, or zero where the system does not tell
 	syncsAll bool    // disk.SyncAll can be relied on there
-	// witnessed says that the witness was open before anything was written here.
-	witnessed bool
+	witness  int     // the number of the one that was open before anything was written here, or 0
 	// replaced says that the name has become another file's by our own doing: that this
 	// one has lost its last name is no failure. Guarded by streams.mu.
 	replaced bool
@@ -54,6 +53,7 @@ func (t *streams) open(ctx context.Context, s *stream) (*streamFile, fileOp, err
 		return nil, op, err
 	}
 	defer f.handles.rest(&d.handle)
+	site := nameSite{turnKey{device: d.is.Device, inode: d.is.Inode}, f.handles.losses(d)}
 	f.handles.reserve()
 	fd, err := f.disk.OpenFile(d.fd, s.name.base, os.O_WRONLY|os.O_APPEND|os.O_CREATE, uint32(f.options.Perm))
 	if err != nil {
@@ -75,15 +75,20 @@ func (t *streams) open(ctx context.Context, s *stream) (*streamFile, fileOp, err
 		x.key = turnKey{device: is.Device, inode: is.Inode}
 	}
 	x.syncsAll = d.syncsAll && is.Device == d.is.Device
-	x.witnessed = t.watch(d, is)
-	t.keep(x)
+	x.witness = t.watch(d, is)
+	t.keep(x, site)
 	return x, "", nil
 }
 
 var errAppendTo = errors.New("it is no regular file; append only to regular ones")
 
 // keep lets the file be found.
-func (t *streams) keep(x *streamFile) {
+func (t *streams) keep(x *streamFile, site nameSite) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := x.stream; s.named == (nameSite{}) || !s.nameless {
+		s.named = site
+	}
 	h := &t.files.handles
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -177,7 +177,7 @@ func (t *streams) writeAll(ctx context.Context, fd int, p []byte, tries *tries) 
 		if err == nil && k == 0 {
 			err = io.ErrShortWrite
 		}
-		if err != nil && (n == 0 || !tries.again(ctx, opWrite, &err)) {
+		if err != nil && n < len(p) && (n == 0 || !tries.again(ctx, opWrite, &err)) {
 			return n, opWrite, err
 		}
 	}

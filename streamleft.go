@@ -10,6 +10,8 @@ import (
 type leftover struct {
 	folder   string // of one of them
 	syncsAll bool
+	count    int   // of the files
+	failed   error // of the sync: final
 }
 
 var errLeft = errors.New("files there were closed to make room before they were synced; use sync=close to have them synced first")
@@ -22,39 +24,58 @@ func (t *streams) leaveLocked(x *streamFile) {
 		return
 	}
 	s.durable, s.nameless = s.flushed, true
-	t.left[x.key.device] = leftover{s.name.folder, x.syncsAll}
+	l := t.left[x.key.device]
+	t.left[x.key.device] = leftover{s.name.folder, x.syncsAll, l.count + 1, l.failed}
 }
 
 // syncLeftLocked syncs the file systems on which files were left.
 func (t *streams) syncLeftLocked(ctx context.Context) error {
 	var errs []error
 	for device, l := range t.left {
-		t.mu.Unlock()
-		op, err := t.syncLeft(ctx, l)
-		t.mu.Lock()
-		if err == nil {
-			delete(t.left, device)
-			t.counts.syncs++
-			continue
+		if l.failed == nil {
+			t.mu.Unlock()
+			err := t.syncLeft(ctx, device, l)
+			t.mu.Lock()
+			if err == nil && t.left[device] == l {
+				delete(t.left, device)
+			}
+			errs = append(errs, err)
 		}
-		errs = append(errs, &FileError{Path: l.folder, Op: string(op), Attempts: 1, Outcome: OutcomeUncertain, Err: err})
+		errs = append(errs, t.left[device].failed)
 	}
 	return joinAll(errs...)
 }
 
-func (t *streams) syncLeft(ctx context.Context, l leftover) (fileOp, error) {
+func (t *streams) syncLeft(ctx context.Context, device uint64, l leftover) error {
+	failure := func(op fileOp, err error) error {
+		return &FileError{Path: l.folder, Op: string(op), Attempts: 1, Outcome: OutcomeUncertain, Err: err}
+	}
 	if !l.syncsAll {
-		return opSync, errLeft
+		return failure(opSync, errLeft)
 	}
 	h := &t.files.handles
 	if err := h.begin(ctx); err != nil {
-		return opWait, err
+		return failure(opWait, err)
 	}
 	defer h.end()
-	d, err := h.useFolder(l.folder, t.files.era.Add(1))
+	d, err := t.findFolder(ctx, l.folder)
 	if err != nil {
-		return opOpen, err
+		return failure(opOpen, err)
 	}
 	defer h.rest(&d.handle)
-	return opSync, t.files.disk.SyncAll(d.fd)
+	t.witness.use.Lock() // who is second must not be told that all is well
+	defer t.witness.use.Unlock()
+	err = t.files.disk.SyncAll(d.fd)
+	if err != nil {
+		h.lost(d)
+		err = failure(opSync, err)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.counts.syncs++
+	if now := t.left[device]; err != nil {
+		now.failed = err
+		t.left[device] = now
+	}
+	return nil
 }

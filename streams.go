@@ -37,7 +37,7 @@ type streams struct {
 	witness streamWitness
 	// names is the folders of files which were forgotten before their names were
 	// durable, and unreported what failed of paths that nobody may name again.
-	names      map[string]struct{}
+	names      map[string]forgottenNames
 	unreported []error
 	left       map[uint64]leftover // by device, under sync=never
 
@@ -56,7 +56,7 @@ func (t *streams) init(f *Files) {
 	t.files, t.policy = f, f.options.Policy
 	t.paths = map[string]*stream{}
 	t.byFile = map[turnKey][]*streamFile{}
-	t.names = map[string]struct{}{}
+	t.names = map[string]forgottenNames{}
 	t.left = map[uint64]leftover{}
 	t.memory.init(int64(t.policy.Buffer), int64(f.options.Memory))
 	t.due.init(t)
@@ -79,8 +79,10 @@ type stream struct {
 	exclusive bool // who is busy writes past the memory: nobody may put bytes
 	syncs     bool // somebody syncs the file
 	nameless  bool // the name is not known to be durable
-	users     int  // how many calls hold the stream without the lock
-	changed   signal
+	// named is where it was first given to a file, or found. The zero nameSite is none.
+	named   nameSite
+	users   int // how many calls hold the stream without the lock
+	changed signal
 
 	failed     error // the last flush's; nil when it worked
 	unreported error // what failed in the background, if no call has told it
@@ -137,8 +139,8 @@ func (t *streams) tidyLocked(s *stream) {
 	if t.openFile(s) != nil || t.paths[s.name.path] != s {
 		return
 	}
-	if s.nameless && t.policy.syncs() && s.accepted > 0 {
-		t.names[s.name.folder] = struct{}{}
+	if s.nameless && t.policy.syncs() && s.named != (nameSite{}) {
+		t.names[s.name.folder] = forgottenNames{s.named, t.names[s.name.folder].count + 1}
 	}
 	delete(t.paths, s.name.path)
 }

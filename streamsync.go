@@ -2,7 +2,6 @@ package holdfast
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -159,7 +158,7 @@ func (t *streams) settleLocked(duties []duty) {
 		s.syncs = false
 		if d.err == nil || d.file.replaced && d.err == ErrUnlinked {
 			s.durable = max(s.durable, d.covers)
-			s.nameless = s.nameless && !d.together
+			s.nameless = s.nameless && !(d.together && t.files.handles.lossesOf(s.named.folder) == s.named.losses)
 		} else if s.final == nil {
 			s.final = syncFailed(s, d.err)
 		}
@@ -248,70 +247,4 @@ func (t *streams) openFilesLocked() []*stream {
 		}
 	}
 	return all
-}
-
-// syncNamesLocked makes the names of the streams' files durable, and those that were
-// forgotten before. Each folder is synced once.
-func (t *streams) syncNamesLocked(ctx context.Context, goals []goal) error {
-	folders := map[string][]*stream{}
-	for path := range t.names {
-		folders[path] = nil
-	}
-	clear(t.names)
-	for _, g := range goals {
-		s := g.stream
-		if s.nameless && s.final == nil && s.durable > 0 {
-			folders[s.name.folder] = append(folders[s.name.folder], s)
-		}
-	}
-	var errs []error
-	for path, all := range folders {
-		t.mu.Unlock()
-		err := t.syncFolder(ctx, path)
-		t.mu.Lock()
-		errs = append(errs, t.namedLocked(path, all, err))
-	}
-	return joinAll(errs...)
-}
-
-// syncFolder makes the names in a folder durable, in a turn.
-func (t *streams) syncFolder(ctx context.Context, path string) error {
-	h := &t.files.handles
-	if err := h.begin(ctx); err != nil {
-		return ended{err}
-	}
-	defer h.end()
-	d, err := h.useFolder(path, t.files.era.Add(1))
-	if err != nil {
-		return err
-	}
-	defer h.rest(&d.handle)
-	return t.files.disk.Sync(d.fd)
-}
-
-// ended is the cause why a context ended, where other errors are the disk's.
-type ended struct{ error }
-
-func (e ended) Unwrap() error { return e.error }
-
-// namedLocked is told what came of the sync of a folder for these streams' names.
-func (t *streams) namedLocked(path string, all []*stream, err error) error {
-	t.counts.syncs++
-	var end ended
-	if errors.As(err, &end) {
-		t.names[path] = struct{}{}
-		return &FileError{Path: path, Op: string(opWait), Err: end.error}
-	}
-	for _, s := range all {
-		switch {
-		case err == nil:
-			s.nameless = false
-		case s.final == nil:
-			s.final = syncFailed(s, fmt.Errorf("its folder: %w", err))
-		}
-	}
-	if err != nil && len(all) == 0 {
-		t.unreported = append(t.unreported, &FileError{Path: path, Op: string(opSync), Attempts: 1, Outcome: OutcomeUncertain, Err: err})
-	}
-	return nil
 }

@@ -1,0 +1,118 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// A nameSite is the folder that a file's name is in, and how many syncs of it had
+// failed before: after another one it can't be told whether the name was lost.
+type nameSite struct {
+	folder turnKey
+	losses int
+}
+
+// forgottenNames is the names in one folder of files that were forgotten before these
+// were durable.
+type forgottenNames struct {
+	nameSite
+	count int
+}
+
+// syncNamesLocked makes the names of the streams' files durable, and those that were
+// forgotten before. Each folder is synced once. It returns an error only if ctx ended.
+func (t *streams) syncNamesLocked(ctx context.Context, goals []goal) error {
+	folders := map[string][]*stream{}
+	for path := range t.names {
+		folders[path] = nil
+	}
+	for _, g := range goals {
+		s := g.stream
+		if s.nameless && s.final == nil && s.durable > 0 {
+			folders[s.name.folder] = append(folders[s.name.folder], s)
+		}
+	}
+	for path, all := range folders {
+		forgotten, some := t.names[path]
+		t.mu.Unlock()
+		site, err := t.syncFolder(ctx, path)
+		t.mu.Lock()
+		if end := (ended{}); errors.As(err, &end) {
+			return appendError(path, opWait, end.error)
+		}
+		if t.names[path] == forgotten {
+			delete(t.names, path)
+		}
+		if why := nameFailure(site, forgotten.nameSite, err); some && why != nil {
+			t.unreported = append(t.unreported,
+				&FileError{Path: path, Op: string(opSync), Attempts: 1, Outcome: OutcomeUncertain, Err: why})
+		}
+		t.namedLocked(all, site, err)
+	}
+	return nil
+}
+
+// namedLocked is told what came of the sync of a folder for these streams' names.
+func (t *streams) namedLocked(all []*stream, site nameSite, err error) {
+	for _, s := range all {
+		why := nameFailure(site, s.named, err)
+		switch {
+		case why == nil:
+			s.nameless = false
+		case s.final == nil:
+			s.final = syncFailed(s, fmt.Errorf("its folder: %w", why))
+		}
+		s.changed.tellLocked()
+	}
+}
+
+// nameFailure returns why a name is not durable after a sync of its folder.
+func nameFailure(synced, named nameSite, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case synced.folder != named.folder:
+		return errFolderMoved
+	case synced.losses != named.losses:
+		return errFolderLost
+	}
+	return nil
+}
+
+// syncFolder makes the names in a folder durable, in a turn.
+func (t *streams) syncFolder(ctx context.Context, path string) (nameSite, error) {
+	f := t.files
+	if err := f.handles.begin(ctx); err != nil {
+		return nameSite{}, ended{err}
+	}
+	defer f.handles.end()
+	d, err := t.findFolder(ctx, path)
+	if err != nil {
+		return nameSite{}, err
+	}
+	defer f.handles.rest(&d.handle)
+	if err := f.sync(d.fd); err != nil {
+		f.handles.lost(d)
+		return nameSite{}, err
+	}
+	return nameSite{turnKey{device: d.is.Device, inode: d.is.Inode}, f.handles.losses(d)}, nil
+}
+
+// findFolder opens a folder that should be there, with retries: to give up is final.
+func (t *streams) findFolder(ctx context.Context, path string) (*folder, error) {
+	for tries := t.files.tries(); ; {
+		d, err := t.files.handles.useFolder(path, t.files.era.Add(1))
+		if err == nil || !tries.again(ctx, opOpen, &err) {
+			return d, err
+		}
+		if ctx.Err() != nil {
+			return nil, ended{context.Cause(ctx)}
+		}
+	}
+}
+
+// ended is the cause why a context ended, where other errors are the disk's.
+type ended struct{ error }
+
+func (e ended) Unwrap() error { return e.error }
