@@ -33,6 +33,7 @@ type spread struct {
 	path     []byte
 	batch    batch
 	others   *pile // of this batch, or nil
+	flushed  int64 // the number of the last line of the batch before
 
 	seed   maphash.Seed
 	paths  map[uint64]tally // by the hashes of their names
@@ -161,9 +162,10 @@ func (s *spread) refuse(err error) {
 
 // flush gives the batch to the library, and tells what came of it.
 func (s *spread) flush() {
-	if len(s.batch.piles) == 0 && s.others == nil {
+	if s.batch.last == s.flushed {
 		return
 	}
+	s.flushed = s.batch.last
 	if s.batch.apart {
 		s.writeAll()
 	} else {
@@ -188,9 +190,15 @@ func (s *spread) acknowledge() {
 		return
 	}
 	if _, err := fmt.Fprintln(s.ack, s.batch.last); err != nil {
-		s.stop = err
+		s.stop = &outputFailure{err}
 	}
 }
+
+// An outputFailure says that what is told on stdout did not get there.
+type outputFailure struct{ err error }
+
+func (e *outputFailure) Error() string { return "standard output: " + plainText(e.err) }
+func (e *outputFailure) Unwrap() error { return e.err }
 
 // errHalted is why a pile was not tried.
 var errHalted = errors.New("nothing more was written")

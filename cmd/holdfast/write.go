@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -142,7 +141,7 @@ func (d *distribution) check(cmd *cobra.Command) error {
 
 // waits reports whether a call returns only when its lines are durable.
 func (d *distribution) waits() bool {
-	return d.policy.Sync == holdfast.SyncGroup || d.policy.Sync == holdfast.SyncEach || d.split && d.policy.Sync != holdfast.SyncNever
+	return d.policy.Sync == holdfast.SyncGroup || d.policy.Sync == holdfast.SyncEach
 }
 
 func (d *distribution) options() holdfast.FilesOptions {
@@ -178,7 +177,10 @@ func (d *distribution) run(cmd *cobra.Command) error {
 	if isRefusal(why, exitCannot) {
 		return why
 	}
-	return cmp.Or(d.print(cmd.OutOrStdout(), &s.totals), why)
+	if err := d.print(cmd.OutOrStdout(), &s.totals); err != nil && why == nil {
+		return &refusal{exitNotMet, &outputFailure{err}, "all lines are in place, only the totals are not told"}
+	}
+	return why
 }
 
 func (d *distribution) spread(files *holdfast.Files, show *pulse) *spread {
@@ -236,13 +238,13 @@ func (s *spread) refusal(input io.Reader) error {
 		return &refusal{exitNotMet, fmt.Errorf("stopped at line %d: %s", t.Lines, plainText(s.stop)),
 			fmt.Sprintf("%s that were read are not written, the first is line %d; make room, and give these and the rest again", countText(t.Failures.sum(), "line"), t.FirstLost)}
 	case s.stop != nil:
-		return s.stop
+		return &refusal{exitNotMet, s.stop, fmt.Sprintf("the lines up to line %d are in place", t.Lines)}
 	case t.Failures.sum() > 0:
 		return &refusal{exitNotMet, fmt.Errorf("%s of %s lines were not written", humanize.Comma(t.Failures.sum()), humanize.Comma(t.Lines)), s.failedHint()}
 	case t.failed():
 		return &refusal{exitNotMet, fmt.Errorf("%s could not be ended as the policy says", countText(int64(t.FailedFiles), "file")), "what is told of each above says what may be missing"}
 	case t.End == endInterrupted:
-		return &refusal{exitInterrupted, fmt.Errorf("interrupted after line %d", t.Lines), interruptedHint(t, input)}
+		return &refusal{exitInterrupted, fmt.Errorf("interrupted after line %d", t.Lines), s.interruptedHint(input)}
 	}
 	return nil
 }
@@ -264,10 +266,11 @@ func (s *spread) failedHint() string {
 	return "all other lines are in place; give these again when what is told above is mended"
 }
 
-func interruptedHint(t *totals, input io.Reader) string {
+// interruptedHint says how to go on, unless the numbers of the lines would be others.
+func (s *spread) interruptedHint(input io.Reader) string {
 	hint := "all lines until then are in place"
-	if f, ok := input.(*os.File); ok && isRegular(f) {
-		hint += fmt.Sprintf("; tail -n +%d of the same file has the rest", t.Lines+1)
+	if f, ok := input.(*os.File); ok && isRegular(f) && !s.pattern.has(lineNumber) {
+		hint += fmt.Sprintf("; tail -n +%d of the same file has the rest", s.totals.Lines+1)
 	}
 	return hint
 }
