@@ -233,20 +233,42 @@ const (
 )
 
 func TestReadmeCommandsRun(t *testing.T) {
-	var commands []string
-	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(readme(t), -1) {
-		commands = append(commands, commandLines(block[1])...)
-	}
+	commands := shownCommands(readme(t))
 	if len(commands) < 2 {
 		t.Fatalf("README.md shows %d commands in sh blocks, want two or more", len(commands))
 	}
-	runCommands(t, buildHoldfast(t), commands)
+	runCommands(t, buildHoldfast(t), append([]string{eventsMade}, commands...))
 }
+
+// TestCommandsOfWriteRun runs what docs/write.md shows.
+func TestCommandsOfWriteRun(t *testing.T) {
+	text, err := os.ReadFile("docs/write.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := shownCommands(string(text))
+	if len(commands) < 2 {
+		t.Fatalf("docs/write.md shows %d commands in sh blocks, want two or more", len(commands))
+	}
+	runCommands(t, buildHoldfast(t), append([]string{eventsMade}, commands...))
+}
+
+// shownCommands returns the commands in the sh blocks of a page.
+func shownCommands(page string) (commands []string) {
+	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(page, -1) {
+		commands = append(commands, commandLines(block[1])...)
+	}
+	return commands
+}
+
+// eventsMade makes the lines that the examples of write read.
+const eventsMade = `printf '{"level":"info","user":{"id":1}}\n{"level":"info","user":{"id":2}}\n' > events.jsonl`
 
 // madeBefore makes the files and the baseline that the examples name.
 var madeBefore = []string{
 	"holdfast bench --writers 1 --policy buffer=64KiB --policy sync=group --save-baseline main -o before.jsonl",
 	"cp before.jsonl after.jsonl",
+	eventsMade,
 }
 
 func TestHelpExamplesRun(t *testing.T) {

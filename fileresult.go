@@ -88,6 +88,7 @@ type FileError struct {
 	Attempts int     // how often it was tried
 	Outcome  Outcome // what became of the file, or of this call's data
 	Err      error   // what the system said
+	Lost     int64   // how many of the last bytes that earlier calls gave and Append accepted are not in the file, and never will be: told by Close
 }
 
 func (e *FileError) Error() string {

@@ -191,7 +191,7 @@ func (t *streams) lostLocked(goals []goal) error {
 			continue
 		}
 		lost := *failed
-		lost.Outcome = OutcomePartial
+		lost.Outcome, lost.Lost = OutcomePartial, s.waitsLocked()
 		lost.Err = fmt.Errorf("the last %d bytes accepted are lost: %w", s.waitsLocked(), failed.Err)
 		errs = append(errs, &lost)
 	}
