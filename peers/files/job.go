@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -99,9 +98,11 @@ func (s *site) verify() error {
 		return fmt.Errorf("%d files are in the folder, not %d", len(found), s.Files)
 	}
 	for i, path := range s.paths {
-		err = errors.Join(err, s.verifyFile(i, path))
+		if err := s.verifyFile(i, path); err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 func (s *site) verifyFile(i int, path string) error {
