@@ -43,3 +43,5 @@ type disk interface {
 	// Resolve follows the symbolic links of a path to a file, which may be missing at its end.
 	Resolve(path string) (string, error)
 }
+
+var _ disk = sys.Disk{}

@@ -1,9 +1,8 @@
 package holdfast
 
 import (
-	"context"
 	"fmt"
-	"iter"
+	"os"
 	"sync"
 	"sync/atomic"
 
@@ -25,20 +24,75 @@ type Files struct {
 	handles handles
 	turns   turnstile // who writes to which file
 	streams streams
-	era     atomic.Int64 // grows with each Write and WriteAll: see useFolder
-	counts  fileCounts
+	era     atomic.Int64  // grows with each Write and WriteAll: see useFolder
+	retries atomic.Int64  // calls made again after a pause
+	whole   wholeCounts   // of Write and WriteAll
+	watches chan struct{} // one for each witness that a batch may have
+	slots   sync.Pool     // of *[lookAhead]whole, which a WriteAll fills
 
-	mu      sync.Mutex
-	closing bool
-	calls   sync.WaitGroup // calls under way, which Close waits for
+	mu       sync.Mutex
+	closing  bool
+	calls    sync.WaitGroup // calls under way, which Close waits for
+	closed   chan struct{}  // closed at the end of Close
+	closeErr error
 }
 
-// A FileWrite is a file that [Files.WriteAll] is to write.
-type FileWrite struct {
-	Path string // where; or Name, if the path was prepared
-	Name Name
-	Data []byte // all of the file, or what is to be appended
-	Mode Mode
+// errFilesClosed is what every call gets after Close.
+var errFilesClosed = fmt.Errorf("holdfast: the Files was closed: %w", os.ErrClosed)
+
+// NewFiles returns a Files, or an error that names the option which can't be kept.
+// It opens nothing.
+func NewFiles(options FilesOptions) (*Files, error) {
+	if err := options.Validate(); err != nil {
+		return nil, err
+	}
+	return newFiles(sys.Disk{}, options), nil
+}
+
+// newFiles returns a Files on a disk, under options that are valid.
+func newFiles(d disk, options FilesOptions) *Files {
+	f := &Files{options: options.withDefaults(), closed: make(chan struct{})}
+	f.disk = d
+	f.handles.init(d, f.options.Handles)
+	f.watches = make(chan struct{}, witnesses)
+	return f
+}
+
+// enter begins a call, which leave ends; it fails after Close.
+func (f *Files) enter() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closing {
+		return errFilesClosed
+	}
+	f.calls.Add(1)
+	return nil
+}
+
+func (f *Files) leave() { f.calls.Done() }
+
+// Close refuses new calls with an error that is os.ErrClosed, waits for those
+// under way, flushes all that was appended, syncs it unless the policy is
+// sync=never, and closes every descriptor, whatever the steps before came to. It
+// returns every failure of these that no call has returned yet. Another Close waits
+// for the first and returns what it returned. It must not be called by an iterator
+// that a WriteAll runs, for which it would wait.
+func (f *Files) Close() error {
+	f.mu.Lock()
+	if f.closing {
+		f.mu.Unlock()
+		<-f.closed
+		return f.closeErr
+	}
+	f.closing = true
+	f.mu.Unlock()
+
+	f.calls.Wait()
+	f.closeErr = f.streams.close()
+	for f.handles.spare() {
+	}
+	close(f.closed)
+	return f.closeErr
 }
 
 // A Name is a path that was prepared by [NewName], so that to write it takes no
@@ -61,5 +115,3 @@ func NewName(path string) (Name, error) {
 
 // String returns the path.
 func (n Name) String() string { return n.path }
-
-var _ = func(f *Files, ctx context.Context, all iter.Seq[FileWrite]) {}

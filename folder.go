@@ -15,6 +15,26 @@ type folder struct {
 	looked int64 // the era in which it was last the folder that its path names; guarded by handles.mu
 	// syncsAll says that disk.SyncAll can be relied on there.
 	syncsAll bool
+	// made is how the last temporary file was found that was made there with the permissions asked; guarded by handles.mu.
+	made  sys.Stat
+	asked uint32
+}
+
+// madeIn returns how a file is found that is made in this folder with these
+// permissions, or the zero Stat if none was made yet.
+func (h *handles) madeIn(d *folder, asked uint32) sys.Stat {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if d.asked != asked {
+		return sys.Stat{}
+	}
+	return d.made
+}
+
+func (h *handles) setMadeIn(d *folder, asked uint32, made sys.Stat) {
+	h.mu.Lock()
+	d.asked, d.made = asked, made
+	h.mu.Unlock()
 }
 
 // splitPath takes a path apart into its folder, "." if it names none, and its last

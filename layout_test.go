@@ -30,7 +30,7 @@ type room struct {
 var rooms = map[string]room{
 	".":                {"internal/sys", "golang.org/x/sys"},
 	"internal/sys":     {"", "golang.org/x/sys"},
-	"internal/fault":   {"", ""},
+	"internal/fault":   {"internal/sys", ""},
 	"internal/stat":    {"", ""},
 	"internal/cstdio":  {"", ""},
 	"internal/machine": {"internal/sys", ""},

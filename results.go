@@ -1,6 +1,9 @@
 package holdfast
 
-import "iter"
+import (
+	"errors"
+	"iter"
+)
 
 // Results says what happened to each file of a [Files.WriteAll], in the order in
 // which they were given.
@@ -47,4 +50,16 @@ func (r *Results) All() iter.Seq2[int, FileResult] {
 			}
 		}
 	}
+}
+
+// Err returns the errors of all files that have one, joined in the order of
+// submission, or nil.
+func (r *Results) Err() error {
+	var errs []error
+	for _, result := range r.All() {
+		if result.Err != nil {
+			errs = append(errs, result.Err)
+		}
+	}
+	return errors.Join(errs...)
 }

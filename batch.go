@@ -1,0 +1,278 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"sync"
+)
+
+// lookAhead is how many files a WriteAll has taken from its iterator and not
+// finished, at most; and lookAheadBytes is how many bytes these hold, unless one
+// file holds more.
+const (
+	lookAhead      = 128
+	lookAheadBytes = 8 << 20
+)
+
+// waiters is how many files are written at once where each is synced by itself:
+// they wait for the disk and share its commits.
+const waiters = 64
+
+// A FileWrite is a file that [Files.WriteAll] is to write.
+type FileWrite struct {
+	Path string // where; or Name, if the path was prepared
+	Name Name
+	Data []byte // all of the file, or what is to be appended; it may not change until WriteAll returns
+	Mode Mode
+}
+
+// WriteAll writes the files that an iterator gives, each as [Files.Write] does, by
+// several goroutines. The iterator runs in the caller's goroutine and is not asked
+// for more while 128 files, or files with 8 MiB, wait. The results are in its order;
+// the error joins theirs, and the cause if ctx ended. If it is nil every file is
+// written and, if the policy's Sync is not never, durable with its name.
+//
+// Files are finished in any order, but those of one path in the order in which they
+// were given. Under sync=close, sync=group and a period all files are made durable
+// together, at the end and whenever 4096 files or 256 MiB have come together, which
+// is many times faster than one by one; ModeReplace renames its files then. If the
+// sync of a file system fails all files of that part on it are uncertain, but
+// replaced ones, of which the old ones stay.
+//
+// If ctx ends, WriteAll asks for no more files and returns after the system calls
+// under way. What was not begun is untouched; what was written and not yet made
+// durable is told as written, with an error. If the iterator panics, the files that
+// it gave before are finished or left as if ctx had ended. Any number of goroutines
+// may call WriteAll.
+func (f *Files) WriteAll(ctx context.Context, files iter.Seq[FileWrite]) (*Results, error) {
+	if err := f.enter(); err != nil {
+		return &Results{}, err
+	}
+	defer f.leave()
+	b := newBatch(ctx, f)
+	defer b.end()
+	for file := range files {
+		if !b.give(file) {
+			break
+		}
+	}
+	b.step()
+	return b.results, b.err()
+}
+
+// err joins the failed files' errors and the cause that stopped the batch.
+func (b *batch) err() error {
+	if b.stopped != nil {
+		return errors.Join(b.stopped, b.results.Err())
+	}
+	return b.results.Err()
+}
+
+// A batch is a WriteAll under way. The goroutine that called it gives files to
+// workers, and makes what they wrote durable in steps while they rest.
+type batch struct {
+	files   *Files
+	ctx     context.Context
+	era     int64
+	results *Results
+	stopped error // the cause why ctx ended, if that left anything undone
+	slots   *[lookAhead]whole
+	used    int  // how many slots were ever used
+	part    part // since the last step
+	workers sync.WaitGroup
+
+	mu      sync.Mutex
+	work    sync.Cond // workers wait for files
+	room    sync.Cond // the giver waits for room, or for all to be finished
+	free    *whole    // slots that are free again
+	oldest  *whole    // the queue of the files that no worker has
+	newest  *whole
+	given   int  // files given and not finished
+	bytes   int  // of these
+	started int  // workers
+	idle    int  // workers that wait and were not woken
+	enough  int  // the giver waits until no more than so many are given; -1 if it does not
+	ended   bool // no more will come
+}
+
+func newBatch(ctx context.Context, f *Files) *batch {
+	b := &batch{files: f, ctx: ctx, era: f.era.Add(1), results: &Results{}, enough: -1}
+	b.work.L, b.room.L = &b.mu, &b.mu
+	b.part.init(f.options.Policy.Sync)
+	b.slots, _ = f.slots.Get().(*[lookAhead]whole)
+	if b.slots == nil {
+		b.slots = new([lookAhead]whole)
+	}
+	return b
+}
+
+// end lets the workers end, with what the iterator left undone if it panicked.
+func (b *batch) end() {
+	b.mu.Lock()
+	b.ended = true
+	b.work.Broadcast()
+	b.mu.Unlock()
+	b.workers.Wait()
+	b.abandon(errIteratorEnded)
+	b.closeWitnesses()
+	clear(b.slots[:b.used])
+	b.files.slots.Put(b.slots)
+}
+
+var errIteratorEnded = errors.New("the iterator did not end as it should")
+
+// give hands a file to the workers, or waits for room first. It reports whether
+// more may be given.
+func (b *batch) give(file FileWrite) bool {
+	if b.part.full() {
+		b.step()
+	}
+	w := b.slot(len(file.Data))
+	w.result = b.results.add()
+	if w.prepare(file) {
+		b.part.add(len(w.data))
+		b.queueUp(w)
+		b.push(w)
+	} else {
+		b.putBack(w)
+	}
+	if b.ctx.Err() != nil {
+		b.stopped = context.Cause(b.ctx)
+	}
+	return b.stopped == nil
+}
+
+// queueUp takes the file's place in the queue of its path.
+//
+// A file that has to wait for others may wait for another batch's renames, and that
+// one for ours. So ours are done first: a batch waits only for what was queued
+// before all that it has not finished, and no two wait for each other.
+func (b *batch) queueUp(w *whole) {
+	if w.mode == ModeReplace && b.part.inSteps {
+		w.later = &replacement{result: w.result}
+		b.part.renames = append(b.part.renames, w.later)
+	}
+	b.files.turns.queue(turnKey{path: w.name.path}, w.turn())
+	if w.later == nil && w.ticket.first != nil && len(b.part.renames) > 0 {
+		b.step()
+	}
+}
+
+// slot returns room for a file of so many bytes.
+func (b *batch) slot(bytes int) *whole {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.given == lookAhead || b.given > 0 && b.bytes+bytes > lookAheadBytes {
+		b.awaitLocked(b.given / 2)
+	}
+	w := b.free
+	if w == nil {
+		w = &b.slots[b.used]
+		b.used++
+		return w
+	}
+	b.free, w.next = w.next, nil
+	return w
+}
+
+// awaitLocked waits until no more than so many files are given and not finished.
+func (b *batch) awaitLocked(enough int) {
+	for b.given > enough {
+		b.enough = enough
+		b.room.Wait()
+	}
+	b.enough = -1
+}
+
+// putBack gives a slot back that was not used.
+func (b *batch) putBack(w *whole) {
+	b.mu.Lock()
+	b.putBackLocked(w)
+	b.mu.Unlock()
+}
+
+func (b *batch) putBackLocked(w *whole) {
+	*w = whole{next: b.free}
+	b.free = w
+}
+
+// push queues a file for the workers, and has one work on it.
+func (b *batch) push(w *whole) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.newest == nil {
+		b.oldest = w
+	} else {
+		b.newest.next = w
+	}
+	b.newest = w
+	b.given++
+	b.bytes += len(w.data)
+	switch {
+	case b.idle > 0:
+		b.idle--
+		b.work.Signal()
+	case b.started < b.mostWorkersLocked():
+		b.started++
+		b.workers.Add(1)
+		go b.run()
+	}
+}
+
+// mostWorkersLocked returns how many workers there may be. Those who wait for the
+// disk need no processor.
+func (b *batch) mostWorkersLocked() int {
+	if b.files.options.Policy.Sync == SyncEach || b.part.waits.Load() {
+		return max(waiters, b.files.options.Workers)
+	}
+	return b.files.options.Workers
+}
+
+// run is a worker.
+func (b *batch) run() {
+	defer b.workers.Done()
+	s := &scribe{files: b.files, ctx: b.ctx, era: b.era, batch: b}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for w := b.takeLocked(); w != nil; w = b.takeLocked() {
+		b.mu.Unlock()
+		s.write(w)
+		b.mu.Lock()
+		b.finishedLocked(w)
+	}
+}
+
+// takeLocked waits for a file. It returns nil when there will be none.
+func (b *batch) takeLocked() *whole {
+	for b.oldest == nil {
+		if b.ended {
+			return nil
+		}
+		b.idle++
+		b.work.Wait()
+	}
+	w := b.oldest
+	b.oldest, w.next = w.next, nil
+	if b.oldest == nil {
+		b.newest = nil
+	}
+	return w
+}
+
+// finishedLocked is told that a file was written, or could not be.
+func (b *batch) finishedLocked(w *whole) {
+	b.given--
+	b.bytes -= len(w.data)
+	b.putBackLocked(w)
+	if b.given <= b.enough {
+		b.room.Signal()
+	}
+}
+
+// drain waits until no worker has anything to do.
+func (b *batch) drain() {
+	b.mu.Lock()
+	b.awaitLocked(0)
+	b.mu.Unlock()
+}

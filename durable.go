@@ -1,0 +1,406 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// A durable step of a batch is made when so many files, or bytes, have come together.
+const (
+	mostPerStep      = 4096
+	mostBytesPerStep = 256 << 20
+)
+
+// Whether to sync a file system as a whole. That takes along what other programs
+// have left to be written there; a file that is synced by itself costs more. It is
+// known what waits to be written, and how many files of the batch there were. It is
+// guessed that there will be as many again.
+const (
+	freeDirty    = 4 << 20  // so many bytes are written while few files are synced
+	dirtyPerFile = 48 << 10 // what the disk writes in the time that one file is cheaper: 48 µs at 1 GB/s
+	decideEvery  = 32       // files, as long as they are synced by themselves
+	fewFolders   = 4        // are synced one by one after renames, at one commit each
+)
+
+// worthSyncAll reports whether to sync the file system as a whole from here on.
+func worthSyncAll(files int, dirty int64) bool {
+	return dirty <= freeDirty+int64(files)*dirtyPerFile
+}
+
+// A part is the files of a batch since its last durable step.
+type part struct {
+	inSteps bool // there are such steps
+	files   int
+	bytes   int64
+	renames []*replacement // in the order in which they were given
+	waits   atomic.Bool    // a file was synced by itself
+
+	mu      sync.Mutex
+	written []pending
+	places  map[string]*place
+	devices []*device
+}
+
+// A pending file is written, and waits to be durable.
+type pending struct {
+	result   *FileResult
+	place    *place
+	together bool
+}
+
+// A place is a folder with names that are not durable yet. It may have been closed
+// meanwhile: any descriptor of it syncs them.
+type place struct {
+	path    string
+	is      sys.Stat
+	device  *device
+	listed  bool  // among those that are to be synced
+	givenUp bool  // before the sync
+	err     error // of the sync
+}
+
+// A device is a file system.
+type device struct {
+	id       uint64
+	files    int // of this batch
+	decideAt int // when there are so many of them it is decided again whether to sync all
+	together bool
+	failed   bool  // as a whole it is not synced any more
+	witness  int   // a folder there, open since before the first byte that it is to sync; -1 if there is none
+	err      error // of the sync of all
+}
+
+func (p *part) init(s Sync) {
+	p.inSteps = s != SyncNever && s != SyncEach
+	if p.inSteps {
+		p.places = map[string]*place{}
+	}
+}
+
+func (p *part) full() bool {
+	return p.inSteps && (p.files >= mostPerStep || p.bytes >= mostBytesPerStep)
+}
+
+func (p *part) add(bytes int) {
+	p.files++
+	p.bytes += int64(bytes)
+}
+
+// mannerIn says how a file of this folder is made durable. It is told before its
+// first byte is written.
+func (b *batch) mannerIn(d *folder) manner {
+	p := &b.part
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	x := p.placeLocked(d).device
+	if !x.together && x.files >= x.decideAt {
+		x.decideAt = x.files + decideEvery
+		x.together = d.syncsAll && !x.failed && b.decide(x, d.path)
+	}
+	x.files++
+	if x.together {
+		return together
+	}
+	p.waits.Store(true)
+	return file
+}
+
+// decide reports whether to sync the device as a whole, which takes a witness: the
+// kernel reports to a descriptor what failed since it was opened.
+func (b *batch) decide(x *device, path string) bool {
+	dirty, ok := b.files.disk.Dirty()
+	if !ok || !worthSyncAll(x.files, dirty) {
+		return false
+	}
+	if x.witness < 0 {
+		x.witness = b.files.openWitness(path, x.id)
+	}
+	return x.witness >= 0
+}
+
+// openWitness opens a folder of a device. It returns -1 if that can't be, or if as
+// many are open as are set aside.
+func (f *Files) openWitness(path string, device uint64) int {
+	select {
+	case f.watches <- struct{}{}:
+	default:
+		return -1
+	}
+	f.handles.reserve()
+	fd := -1
+	if name, err := sys.NewName(path); err == nil {
+		if fd, err = f.disk.OpenFolder(name); err != nil {
+			fd = -1
+		}
+	}
+	if fd >= 0 {
+		if is, err := f.disk.StatFD(fd); err == nil && is.Device == device {
+			return fd
+		}
+	}
+	f.closeWitness(fd)
+	return -1
+}
+
+func (f *Files) closeWitness(fd int) {
+	if fd >= 0 {
+		f.disk.Close(fd) // nothing was written to it
+	}
+	f.handles.release()
+	<-f.watches
+}
+
+func (b *batch) closeWitnesses() {
+	for _, x := range b.part.devices {
+		if x.witness >= 0 {
+			b.files.closeWitness(x.witness)
+			x.witness = -1
+		}
+	}
+}
+
+func (p *part) placeLocked(d *folder) *place {
+	at := p.places[d.path]
+	if at == nil || at.is.Inode != d.is.Inode || at.is.Device != d.is.Device {
+		at = &place{path: d.path, is: d.is, device: p.deviceLocked(d.is.Device)}
+		p.places[d.path] = at
+	}
+	return at
+}
+
+func (p *part) deviceLocked(id uint64) *device {
+	for _, x := range p.devices {
+		if x.id == id {
+			return x
+		}
+	}
+	x := &device{id: id, witness: -1}
+	p.devices = append(p.devices, x)
+	return x
+}
+
+// written is told that a file is written and closed.
+func (b *batch) written(r *FileResult, d *folder, m manner) {
+	p := &b.part
+	p.mu.Lock()
+	p.written = append(p.written, pending{r, p.placeLocked(d), m == together})
+	p.mu.Unlock()
+}
+
+// renameLater is told that a temporary file is written and closed.
+func (b *batch) renameLater(r *replacement, d *folder, m manner) {
+	b.part.mu.Lock()
+	r.place, r.together = b.part.placeLocked(d), m == together
+	b.part.mu.Unlock()
+}
+
+// step makes all files durable that were given so far.
+func (b *batch) step() {
+	b.drain()
+	p := &b.part
+	if b.ctx.Err() != nil && len(p.written)+len(p.renames) > 0 {
+		b.abandon(context.Cause(b.ctx))
+	}
+	b.syncDevices()
+	for _, r := range p.renames {
+		b.rename(r)
+	}
+	b.syncNames()
+	for _, x := range p.written {
+		x.settle()
+	}
+	p.reset()
+}
+
+// syncDevices syncs the file systems that are to be synced as a whole.
+func (b *batch) syncDevices() {
+	for _, x := range b.part.devices {
+		if x.together && len(b.part.written)+len(b.part.renames) > 0 {
+			b.syncDevice(x)
+		}
+	}
+}
+
+func (b *batch) syncDevice(x *device) {
+	b.files.whole.syncs.Add(1)
+	if x.err = b.files.disk.SyncAll(x.witness); x.err != nil {
+		x.failed = true
+	}
+}
+
+// rename does what a replaced file has left to be done.
+func (b *batch) rename(r *replacement) {
+	if r.temporary == "" {
+		return
+	}
+	defer b.files.turns.leave(&r.ticket)
+	op, err := opSync, error(nil)
+	if r.together {
+		err = r.place.device.err
+	}
+	if err == nil {
+		op, err = opRename, b.files.turns.await(b.ctx, &r.ticket)
+	}
+	if err == nil {
+		err = b.renameIn(r)
+	} else {
+		b.removeTemporary(r)
+	}
+	if err != nil {
+		r.result.Bytes = 0
+		fail(r.result, op, err, OutcomeUntouched)
+		return
+	}
+	r.result.Outcome = OutcomeWritten
+	b.part.written = append(b.part.written, pending{result: r.result, place: r.place})
+}
+
+// renameIn opens the folder, if it was closed meanwhile, and renames the file there.
+func (b *batch) renameIn(r *replacement) error {
+	b.files.handles.begin(context.WithoutCancel(b.ctx)) // it does not fail
+	defer b.files.handles.end()
+	d, err := b.files.handles.useFolder(r.place.path, b.era)
+	if err != nil {
+		return err
+	}
+	defer b.files.handles.rest(&d.handle)
+	t := b.files.newTries()
+	return b.files.rename(b.ctx, &t, d, r.temporary, r.base, r.old)
+}
+
+// removeTemporary removes a file that is not to be renamed. If it can't, nothing
+// else depends on it.
+func (b *batch) removeTemporary(r *replacement) {
+	b.files.handles.begin(context.WithoutCancel(b.ctx)) // it does not fail
+	defer b.files.handles.end()
+	if d, err := b.files.handles.useFolder(r.place.path, b.era); err == nil {
+		b.files.disk.Remove(d.fd, r.temporary)
+		b.files.handles.rest(&d.handle)
+	}
+}
+
+// settle says what became of a file of which all syncs were made.
+func (x pending) settle() {
+	err := x.place.err
+	if x.together {
+		err = x.place.device.err
+	}
+	switch {
+	case err == nil:
+		x.result.Outcome = OutcomeDurable
+	case x.place.givenUp && !x.together:
+		fail(x.result, opSync, err, OutcomeWritten)
+	default:
+		fail(x.result, opSync, err, OutcomeUncertain)
+	}
+}
+
+// abandon leaves the files as they are, and removes the temporary ones.
+func (b *batch) abandon(cause error) {
+	p := &b.part
+	for _, r := range p.renames {
+		if r.temporary != "" {
+			b.removeTemporary(r)
+			r.result.Bytes = 0
+			fail(r.result, opRename, cause, OutcomeUntouched)
+			b.files.turns.leave(&r.ticket)
+		}
+	}
+	for _, x := range p.written {
+		fail(x.result, opSync, cause, OutcomeWritten)
+	}
+	p.reset()
+}
+
+// reset begins the next part.
+func (p *part) reset() {
+	p.files, p.bytes = 0, 0
+	clear(p.renames)
+	clear(p.written)
+	clear(p.places)
+	p.renames, p.written = p.renames[:0], p.written[:0]
+	p.waits.Store(false)
+	for _, x := range p.devices {
+		x.together, x.decideAt, x.err = false, 0, nil
+	}
+}
+
+// syncNames syncs the folders that have names of files that were synced by
+// themselves, or names that came later than the sync of all: many of one device by
+// another sync of all.
+func (b *batch) syncNames() {
+	places := b.part.placesToSync()
+	of := map[*device]int{}
+	for _, at := range places {
+		of[at.device]++
+	}
+	for x, folders := range of {
+		if x.together && x.err == nil && folders > fewFolders && b.ctx.Err() == nil {
+			b.syncDevice(x)
+			places = settleAll(places, x)
+		}
+	}
+	b.syncPlaces(places)
+}
+
+// settleAll tells the places of a device how its sync went, and returns the others.
+func settleAll(places []*place, on *device) (others []*place) {
+	for _, at := range places {
+		if at.device == on {
+			at.err = on.err
+		} else {
+			others = append(others, at)
+		}
+	}
+	return others
+}
+
+// placesToSync returns the folders that are to be synced, each once.
+func (p *part) placesToSync() (places []*place) {
+	for _, x := range p.written {
+		if !x.together && !x.place.listed {
+			x.place.listed = true
+			places = append(places, x.place)
+		}
+	}
+	return places
+}
+
+// syncPlaces syncs the folders, some at once, for they wait for the disk.
+func (b *batch) syncPlaces(places []*place) {
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range min(waiters, len(places)) {
+		all.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(places)); i = next.Add(1) - 1 {
+				places[i].err = b.syncPlace(places[i])
+			}
+		})
+	}
+	all.Wait()
+}
+
+var errFolderMoved = errors.New("the folder was moved away meanwhile, and its names could not be synced")
+
+// syncPlace syncs a folder, which may have been closed meanwhile.
+func (b *batch) syncPlace(at *place) error {
+	if b.ctx.Err() != nil {
+		at.givenUp = true
+		return context.Cause(b.ctx)
+	}
+	b.files.handles.begin(context.WithoutCancel(b.ctx)) // it does not fail
+	defer b.files.handles.end()
+	d, err := b.files.handles.useFolder(at.path, b.era)
+	if err != nil {
+		return err
+	}
+	defer b.files.handles.rest(&d.handle)
+	if d.is.Inode != at.is.Inode || d.is.Device != at.is.Device {
+		return errFolderMoved
+	}
+	return b.files.sync(d.fd)
+}

@@ -1,0 +1,321 @@
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A DiskOp is one of the calls that a [Disk] takes.
+type DiskOp int
+
+// The calls. AnyDiskOp is for a [DiskFault] that hits all of them.
+const (
+	AnyDiskOp DiskOp = iota - 1
+	DiskOpenFolder
+	DiskOpen
+	DiskWrite
+	DiskTruncate
+	DiskSync
+	DiskDatasync
+	DiskSyncAll
+	DiskClose
+	DiskRename
+	DiskRemove
+	DiskStat
+	DiskStatFD
+	DiskStatPath
+	DiskChmod
+	DiskChown
+	DiskMkdir
+	DiskResolve
+	diskOps // how many there are
+)
+
+var diskOpNames = [diskOps]string{
+	"openfolder", "open", "write", "truncate", "sync", "datasync", "syncall", "close", "rename", "remove",
+	"stat", "statfd", "statpath", "chmod", "chown", "mkdir", "resolve",
+}
+
+// String returns the name of the call.
+func (op DiskOp) String() string {
+	if op == AnyDiskOp {
+		return "any"
+	}
+	return diskOpNames[op]
+}
+
+// DiskOps returns all calls, for tests that let each of them fail.
+func DiskOps() []DiskOp {
+	var all []DiskOp
+	for op := range diskOps {
+		all = append(all, op)
+	}
+	return all
+}
+
+// A DiskFault changes what some calls do. A call that it fails has no effect, but
+// a Write takes Take bytes all the same, a Sync loses what it covers, and a Close
+// closes. As with [Fault], a Write takes nothing unless Take says so.
+type DiskFault struct {
+	Op DiskOp
+	// Path is a glob as in path.Match, of the path that the call names or that its
+	// descriptor was opened by; "" is any. One without a slash is of the last element.
+	Path  string
+	First int           // the first call that it hits, of those that match since Add, from 1; 0 is 1
+	Times int           // how many calls in a row it hits; 0 is all that follow
+	Err   error         // what the call returns, wrapped in a *DiskError; nil is success
+	Take  int           // of a Write: how many bytes it takes at most, or All
+	Delay time.Duration // how long the call takes before it has any effect
+}
+
+// An armedFault is a fault and how many calls matched it so far.
+type armedFault struct {
+	DiskFault
+	seen int
+}
+
+// matches reports whether a fault or a denial for pattern is meant for p.
+func matches(pattern, p string) bool {
+	if pattern == "" {
+		return true
+	}
+	if !strings.Contains(pattern, "/") {
+		p = path.Base(p)
+	} else {
+		pattern = path.Join("/", pattern)
+	}
+	ok, err := path.Match(pattern, p)
+	return ok && err == nil
+}
+
+// hits counts a call that matches, and reports whether the fault changes it.
+func (x *armedFault) hits(c DiskCall) bool {
+	if x.Op != AnyDiskOp && x.Op != c.Op {
+		return false
+	}
+	if !matches(x.Path, c.Path) && (c.To == "" || !matches(x.Path, c.To)) {
+		return false
+	}
+	x.seen++
+	first := max(1, x.First)
+	return x.seen >= first && (x.Times == 0 || x.seen < first+x.Times)
+}
+
+// A DiskCall is one call as the disk saw it. Paths are absolute.
+type DiskCall struct {
+	Op         DiskOp
+	N          int    // its number among those of its kind, from 1
+	FD         int    // the descriptor that it was given or returned; -1 is none
+	Path, To   string // To: of a Rename
+	Len        int    // Write: how many bytes it was given
+	Bytes      int    // Write: how many it took
+	Start, End time.Time
+	Err        error
+}
+
+// A DiskError is what a failed call returns: a value of its own for each call, so
+// that a test can ask whether just this failure was reported.
+type DiskError struct {
+	Op   DiskOp
+	N    int
+	Path string
+	Err  error
+}
+
+func (e *DiskError) Error() string { return fmt.Sprintf("%v %d of %s: %v", e.Op, e.N, e.Path, e.Err) }
+func (e *DiskError) Unwrap() error { return e.Err }
+
+// A Disk is file systems in memory, with the calls that they take of a process.
+// It has two levels, the kernel (what the calls did) and the disk (what survives:
+// see [Disk.PowerCut]), and it fails, stalls and fills up where it is told to.
+//
+// The working folder is the root. Permissions are kept, with a umask of 022, and
+// not judged: use [Disk.Deny]. A descriptor's number is never used again.
+//
+// Any goroutine may call any method at any time; what a user of files must not do
+// is recorded as a violation.
+type Disk struct {
+	mu       sync.Mutex
+	root     *inode
+	devices  []*device
+	inodes   uint64 // how many were made
+	open     map[int]*descriptor
+	lastFD   int
+	limit    int // of descriptors; 0 is none
+	cap      int // of descriptors; 0 is none
+	reserved int // descriptors open and being opened
+	mostOpen int
+	room     int64
+	used     int64 // bytes of all files that have a name or a descriptor
+	foreign  int64 // dirty bytes of other programs; less than 0: not known
+	sector   int64
+	faults   []*armedFault
+	denied   []denial
+	started  [diskOps]int
+	calls    []DiskCall
+	wrong    []string
+	watch    func(DiskCall)
+}
+
+// A denial is an error for all calls that name a path.
+type denial struct {
+	pattern string
+	err     error
+}
+
+// NewDisk returns a disk with an empty root folder and unlimited room that has
+// these faults.
+func NewDisk(faults ...DiskFault) *Disk {
+	d := &Disk{open: map[int]*descriptor{}, lastFD: 2, room: Unlimited, sector: 512}
+	d.root = d.newDeviceLocked()
+	d.root.up = d.root
+	for _, x := range faults {
+		d.Add(x)
+	}
+	return d
+}
+
+// Add adds a fault. The calls it counts are those from now on.
+func (d *Disk) Add(x DiskFault) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.faults = append(d.faults, &armedFault{DiskFault: x})
+}
+
+// Mend takes away all faults and denials. Calls in flight keep theirs.
+func (d *Disk) Mend() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.faults, d.denied = nil, nil
+}
+
+// Deny has all calls that name a path, but Stat, StatPath and Resolve, return err if the path
+// matches a glob as in [DiskFault]; nil allows them again.
+func (d *Disk) Deny(glob string, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.denied = slices.DeleteFunc(d.denied, func(x denial) bool { return x.pattern == glob })
+	if err != nil {
+		d.denied = append(d.denied, denial{glob, err})
+	}
+}
+
+// Watch has fn called when a call starts (with End zero, before it has any
+// effect) and again when its effect is there, before it returns. fn may call
+// any method of the disk, and is not called for the calls of other goroutines
+// only if it ends.
+func (d *Disk) Watch(fn func(DiskCall)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.watch = fn
+}
+
+// Calls returns the calls that have had their effect, in that order.
+func (d *Disk) Calls() []DiskCall {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.calls)
+}
+
+// Count returns how many calls of a kind, or AnyDiskOp, were started.
+func (d *Disk) Count(op DiskOp) (n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for o, started := range d.started {
+		if op == AnyDiskOp || op == DiskOp(o) {
+			n += started
+		}
+	}
+	return n
+}
+
+// Violations returns what the disk's user did and must not do: a call on a closed
+// descriptor, or beside its Close, a second sync of a descriptor whose sync
+// failed, a Write of nothing, two Writes to one file at once, by whatever
+// descriptors, a change to the bytes of a Write in flight, more descriptors than
+// SetCap says.
+func (d *Disk) Violations() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.wrong)
+}
+
+func (d *Disk) violationLocked(c DiskCall, format string, args ...any) {
+	d.wrong = append(d.wrong, fmt.Sprintf("%v %d of %s: ", c.Op, c.N, c.Path)+fmt.Sprintf(format, args...))
+}
+
+// do makes one call: it counts it in, judges it by before, takes the time that its faults say, and
+// lets it have its effect. Both are called with the lock. If before fails, that is all.
+func (d *Disk) do(c *DiskCall, before func() error, effect func(x DiskFault) error) error {
+	d.mu.Lock()
+	d.started[c.Op]++
+	c.N, c.Start = d.started[c.Op], time.Now()
+	err := before()
+	x := d.faultLocked(*c)
+	watch := d.watch
+	d.mu.Unlock()
+	if watch != nil {
+		watch(*c)
+	}
+	if x.Delay > 0 {
+		time.Sleep(x.Delay)
+	}
+	d.mu.Lock()
+	if err == nil {
+		err = effect(x)
+	}
+	if err != nil {
+		c.Err = &DiskError{Op: c.Op, N: c.N, Path: c.Path, Err: cause(err)}
+	}
+	c.End = time.Now()
+	d.calls = append(d.calls, *c)
+	d.mu.Unlock()
+	if watch != nil {
+		watch(*c)
+	}
+	return c.Err
+}
+
+// cause takes an error out of that of another call, which it was reported to first.
+func cause(err error) error {
+	if of := (*DiskError)(nil); errors.As(err, &of) {
+		return of.Err
+	}
+	return err
+}
+
+// faultLocked joins the faults that hit a call: delays add up, the first error
+// and the smallest take win.
+func (d *Disk) faultLocked(c DiskCall) DiskFault {
+	sum := DiskFault{Take: All}
+	for _, x := range d.faults {
+		if !x.hits(c) {
+			continue
+		}
+		sum.Delay += x.Delay
+		if sum.Err == nil {
+			sum.Err = x.Err
+		}
+		if x.Take != All && (sum.Take == All || x.Take < sum.Take) {
+			sum.Take = x.Take
+		}
+	}
+	return sum
+}
+
+// deniedLocked returns the error that one of these paths is denied with.
+func (d *Disk) deniedLocked(paths ...string) error {
+	for _, x := range d.denied {
+		for _, p := range paths {
+			if matches(x.pattern, p) {
+				return x.err
+			}
+		}
+	}
+	return nil
+}

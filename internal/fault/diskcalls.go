@@ -1,0 +1,550 @@
+package fault
+
+import (
+	"bytes"
+	"os"
+	"path"
+	"syscall"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// A descriptor is an open file or folder.
+type descriptor struct {
+	file       *inode
+	path       string
+	flag       int
+	offset     int64
+	inFlight   int // Writes and syncs
+	syncFailed bool
+	heard      int // how many losses of the file, and of its device, it need not be told
+	heardAll   int
+}
+
+// descriptorLocked looks the descriptor of a call up.
+func (d *Disk) descriptorLocked(c *DiskCall) (*descriptor, error) {
+	o := d.open[c.FD]
+	if o == nil {
+		d.violationLocked(*c, "descriptor %d is not open", c.FD)
+		return nil, syscall.EBADF
+	}
+	c.Path = o.path
+	return o, nil
+}
+
+// onDescriptor makes a call on an open file or folder. Where before is not nil it
+// judges the call when it starts.
+func (d *Disk) onDescriptor(c *DiskCall, before, effect func(o *descriptor, x DiskFault) error) error {
+	var o *descriptor
+	start := func() (err error) {
+		if o, err = d.descriptorLocked(c); err == nil && before != nil {
+			err = before(o, DiskFault{})
+		}
+		return err
+	}
+	return d.do(c, start, func(x DiskFault) error { return effect(o, x) })
+}
+
+// unless fails a call whose fault says so, and else lets it have its effect.
+func unless(effect func(o *descriptor) error) func(*descriptor, DiskFault) error {
+	return func(o *descriptor, x DiskFault) error {
+		if x.Err != nil {
+			return x.Err
+		}
+		return effect(o)
+	}
+}
+
+// inFolder makes a call that names a file of an open folder; to is the other name of
+// a Rename. The paths may be denied.
+func (d *Disk) inFolder(c *DiskCall, folder int, name, to string, effect func(folder *inode) error) error {
+	var o *descriptor
+	before := func() error {
+		c.FD, c.Path = folder, path.Join("/", name)
+		var err error
+		if o, err = d.descriptorLocked(c); err != nil {
+			return err
+		}
+		c.Path = absolute(o.path, name)
+		if c.Op == DiskRename {
+			c.To = absolute(o.path, to)
+		}
+		return nil
+	}
+	return d.do(c, before, func(x DiskFault) error {
+		switch {
+		case x.Err != nil:
+			return x.Err
+		case !o.file.is(kindFolder):
+			return syscall.ENOTDIR
+		}
+		if err := d.deniedLocked(c.Path, c.To); err != nil && c.Op != DiskStat {
+			return err
+		}
+		return effect(o.file)
+	})
+}
+
+// absolute returns a name's path.
+func absolute(folder, name string) string {
+	if path.IsAbs(name) {
+		return path.Clean(name)
+	}
+	return path.Join("/", folder, name)
+}
+
+// byPath makes a call that names a path.
+func (d *Disk) byPath(c *DiskCall, effect func() error) error {
+	c.Path = absolute("/", c.Path)
+	c.FD = -1
+	return d.do(c, func() error { return nil }, func(x DiskFault) error {
+		if x.Err != nil {
+			return x.Err
+		}
+		if err := d.deniedLocked(c.Path); err != nil && (c.Op == DiskOpenFolder || c.Op == DiskMkdir) {
+			return err
+		}
+		return effect()
+	})
+}
+
+// reserveLocked counts a descriptor that is about to be opened.
+func (d *Disk) reserveLocked(c DiskCall) error {
+	if d.limit > 0 && d.reserved >= d.limit {
+		return syscall.EMFILE
+	}
+	d.reserved++
+	d.mostOpen = max(d.mostOpen, d.reserved)
+	if d.cap > 0 && d.reserved > d.cap {
+		d.violationLocked(c, "%d descriptors, of %d", d.reserved, d.cap)
+	}
+	return nil
+}
+
+// opening makes a call that returns a descriptor, which counts from its start.
+func (d *Disk) opening(c *DiskCall, make func(c *DiskCall) error) (fd int, err error) {
+	d.mu.Lock()
+	full := d.reserveLocked(*c)
+	d.mu.Unlock()
+	c.Err = full
+	err = make(c)
+	if full == nil && err != nil {
+		d.mu.Lock()
+		d.reserved--
+		d.mu.Unlock()
+	}
+	if err != nil {
+		return -1, err
+	}
+	return c.FD, nil
+}
+
+func (d *Disk) openLocked(c *DiskCall, f *inode, flag int) {
+	d.lastFD++
+	c.FD = d.lastFD
+	f.users++
+	d.open[c.FD] = &descriptor{file: f, path: c.Path, flag: flag, heard: f.lost.times, heardAll: f.device.lost.times}
+}
+
+// OpenFolder opens a folder.
+func (d *Disk) OpenFolder(name sys.Name) (fd int, err error) {
+	c := &DiskCall{Op: DiskOpenFolder, Path: name.String()}
+	return d.opening(c, func(c *DiskCall) error {
+		full := c.Err
+		return d.byPath(c, func() error {
+			if full != nil {
+				return full
+			}
+			at, err := d.findLocked(d.root, name.String(), true)
+			switch {
+			case err != nil:
+				return err
+			case at.file == nil:
+				return syscall.ENOENT
+			case !at.file.is(kindFolder):
+				return syscall.ENOTDIR
+			}
+			d.openLocked(c, at.file, os.O_RDONLY)
+			return nil
+		})
+	})
+}
+
+// OpenFile opens a file of a folder with flags of package os; it follows symbolic
+// links. A new file has these permissions but those of umask 022.
+func (d *Disk) OpenFile(folder int, name sys.Name, flag int, perm uint32) (fd int, err error) {
+	c := &DiskCall{Op: DiskOpen}
+	return d.opening(c, func(c *DiskCall) error {
+		full := c.Err
+		return d.inFolder(c, folder, name.String(), "", func(in *inode) error {
+			if full != nil {
+				return full
+			}
+			f, err := d.openFileLocked(in, name.String(), flag, perm)
+			if err != nil {
+				return err
+			}
+			if flag&os.O_TRUNC != 0 && len(f.bytes) > 0 {
+				d.changeLocked(f, change{resize: true})
+			}
+			d.openLocked(c, f, flag)
+			return nil
+		})
+	})
+}
+
+func (d *Disk) openFileLocked(in *inode, name string, flag int, perm uint32) (*inode, error) {
+	exclusive := flag&os.O_CREATE != 0 && flag&os.O_EXCL != 0
+	at, err := d.findLocked(in, name, !exclusive)
+	switch {
+	case err != nil:
+		return nil, err
+	case at.file == nil && (flag&os.O_CREATE == 0 || at.folder.links == 0):
+		return nil, syscall.ENOENT
+	case at.file == nil:
+		f := d.newInodeLocked(at.folder.device, kindFile|perm&permBits&^umask)
+		d.nameLocked(edit{at.folder, at.name, f})
+		return f, nil
+	case exclusive:
+		return nil, syscall.EEXIST
+	case at.file.is(kindFolder):
+		return nil, syscall.EISDIR
+	}
+	return at.file, nil
+}
+
+// Write writes at the descriptor's offset, or at the file's end. It takes what
+// there is room for, and only if that is nothing returns ENOSPC.
+func (d *Disk) Write(fd int, p []byte) (int, error) {
+	given := bytes.Clone(p)
+	c := &DiskCall{Op: DiskWrite, FD: fd, Len: len(p)}
+	err := d.onDescriptor(c, func(o *descriptor, _ DiskFault) error {
+		if !o.file.is(kindFile) || o.flag&(os.O_WRONLY|os.O_RDWR) == 0 {
+			return syscall.EBADF
+		}
+		if len(p) == 0 {
+			d.violationLocked(*c, "no bytes")
+		}
+		if o.file.writing > 0 {
+			d.violationLocked(*c, "another write to the file is in flight")
+		}
+		o.file.writing++
+		o.inFlight++
+		return nil
+	}, func(o *descriptor, x DiskFault) error {
+		o.file.writing--
+		o.inFlight--
+		if !bytes.Equal(given, p) {
+			d.violationLocked(*c, "its bytes changed while it was in flight")
+		}
+		at := o.offset
+		if o.flag&os.O_APPEND != 0 {
+			at = int64(len(o.file.bytes))
+		}
+		c.Bytes = d.takeLocked(o.file, at, given, x.Take)
+		o.offset = at + int64(c.Bytes)
+		if x.Err == nil && c.Bytes == 0 && x.Take != 0 && len(given) > 0 {
+			return syscall.ENOSPC
+		}
+		return x.Err
+	})
+	return c.Bytes, err
+}
+
+// takeLocked writes as much of p as there is room for and take lets it.
+func (d *Disk) takeLocked(f *inode, at int64, p []byte, take int) int {
+	n := int64(len(p))
+	if take != All {
+		n = min(n, int64(take))
+	}
+	if d.room != Unlimited {
+		n = max(0, min(n, int64(len(f.bytes))+d.room-d.used-at))
+	}
+	if n > 0 {
+		d.changeLocked(f, change{at: at, data: p[:n:n]})
+	}
+	return int(n)
+}
+
+// Truncate cuts a file, or fills it up with zeros.
+func (d *Disk) Truncate(fd int, size int64) error {
+	return d.onDescriptor(&DiskCall{Op: DiskTruncate, FD: fd}, nil, unless(func(o *descriptor) error {
+		if !o.file.is(kindFile) || o.flag&(os.O_WRONLY|os.O_RDWR) == 0 || size < 0 {
+			return syscall.EINVAL
+		}
+		d.changeLocked(o.file, change{resize: true, at: size})
+		return nil
+	}))
+}
+
+// Sync brings what was done to a file's bytes, or to a folder's names, before it
+// started to the disk. If it fails, a file's bytes are lost, though the kernel
+// shows them and the next Sync returns nil. If bytes were lost by another call
+// since the descriptor was opened, it reports that, once. Names are not lost: a
+// later Sync brings them to the disk.
+func (d *Disk) Sync(fd int) error { return d.sync(DiskSync, fd) }
+
+// Datasync is the same as Sync here.
+func (d *Disk) Datasync(fd int) error { return d.sync(DiskDatasync, fd) }
+
+func (d *Disk) sync(op DiskOp, fd int) error {
+	var below, names int
+	return d.syncing(&DiskCall{Op: op, FD: fd}, func(o *descriptor) {
+		below, names = o.file.newest(), o.file.device.nameOps
+	}, func(o *descriptor, err error) error {
+		f := o.file
+		if err != nil {
+			f.loseLocked(below, err)
+		} else if f.lost.times > o.heard {
+			err = f.lost.err
+		}
+		o.heard = f.lost.times
+		switch {
+		case f.is(kindFolder) && err == nil:
+			f.device.settleNamesLocked(f, names)
+		case f.is(kindFile):
+			d.settleUnlessLost(f, below, err)
+		}
+		return err
+	})
+}
+
+// settleUnlessLost leaves what a failed sync covered to a later one: of lost bytes
+// no more than the size is left.
+func (d *Disk) settleUnlessLost(f *inode, below int, err error) {
+	if err == nil {
+		f.settleLocked(below)
+	}
+}
+
+// SyncAll brings all that was done to the file system of a descriptor before it
+// started to the disk. If it fails, the bytes are lost as by Sync. If bytes of any
+// file were lost by another call since the descriptor was opened, it reports that,
+// once.
+func (d *Disk) SyncAll(fd int) error {
+	below := map[*inode]int{}
+	var names int
+	return d.syncing(&DiskCall{Op: DiskSyncAll, FD: fd}, func(o *descriptor) {
+		names = o.file.device.nameOps
+		for f := range o.file.device.dirty {
+			below[f] = f.newest()
+		}
+	}, func(o *descriptor, err error) error {
+		v := o.file.device
+		for f, n := range below {
+			if err != nil {
+				f.loseLocked(n, err)
+			} else {
+				f.settleLocked(n)
+			}
+		}
+		if err == nil {
+			v.settleNamesLocked(nil, names)
+			if v.lost.times > o.heardAll {
+				err = v.lost.err
+			}
+		}
+		o.heardAll = v.lost.times
+		return err
+	})
+}
+
+// syncing makes a call that syncs: start notes what it covers.
+func (d *Disk) syncing(c *DiskCall, start func(o *descriptor), end func(o *descriptor, err error) error) error {
+	return d.onDescriptor(c, func(o *descriptor, _ DiskFault) error {
+		if o.syncFailed {
+			d.violationLocked(*c, "a sync of the descriptor failed before")
+		}
+		o.inFlight++
+		start(o)
+		return nil
+	}, func(o *descriptor, x DiskFault) error {
+		o.inFlight--
+		err := end(o, x.Err)
+		o.syncFailed = o.syncFailed || err != nil
+		return err
+	})
+}
+
+// SyncsAll reports what SetSyncsAll said for the file system of a descriptor: at
+// first true.
+func (d *Disk) SyncsAll(fd int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	o := d.open[fd]
+	return o != nil && o.file.device.syncsAll
+}
+
+// Dirty returns how many bytes are not on the disk, with those of SetDirty.
+func (d *Disk) Dirty() (n int64, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.foreign < 0 {
+		return 0, false
+	}
+	for _, v := range d.devices {
+		for f := range v.dirty {
+			for _, c := range f.changes {
+				n += int64(len(c.data))
+			}
+		}
+	}
+	return n + d.foreign, true
+}
+
+// Close closes the descriptor, also when it fails.
+func (d *Disk) Close(fd int) error {
+	c := &DiskCall{Op: DiskClose, FD: fd}
+	return d.onDescriptor(c, func(o *descriptor, _ DiskFault) error {
+		if o.inFlight > 0 {
+			d.violationLocked(*c, "%d calls on the descriptor are in flight", o.inFlight)
+		}
+		delete(d.open, fd)
+		return nil
+	}, func(o *descriptor, x DiskFault) error {
+		d.reserved--
+		o.file.users--
+		d.forgetLocked(o.file)
+		return x.Err
+	})
+}
+
+// Rename lets a name of the folder be another, which it replaces.
+func (d *Disk) Rename(folder int, from, to sys.Name) error {
+	return d.inFolder(&DiskCall{Op: DiskRename}, folder, from.String(), to.String(), func(in *inode) error {
+		return d.renameLocked(in, from.String(), to.String())
+	})
+}
+
+func (d *Disk) renameLocked(in *inode, from, to string) error {
+	source, err := d.findLocked(in, from, false)
+	if err != nil {
+		return err
+	}
+	target, err := d.findLocked(in, to, false)
+	switch {
+	case err != nil:
+		return err
+	case source.file == nil || target.folder.links == 0:
+		return syscall.ENOENT
+	case source.name == "" || target.name == "":
+		return syscall.EBUSY
+	case source.file.device != target.folder.device || source.folder.device != target.folder.device:
+		return syscall.EXDEV
+	case source.file == target.file:
+		return nil // as POSIX wants it: two links stay two links
+	case target.file.is(kindFolder) && !source.file.is(kindFolder):
+		return syscall.EISDIR
+	case target.file.is(kindFolder) && len(target.file.names) > 0:
+		return syscall.ENOTEMPTY
+	case target.file != nil && !target.file.is(kindFolder) && source.file.is(kindFolder):
+		return syscall.ENOTDIR
+	}
+	d.nameLocked(edit{source.folder, source.name, nil}, edit{target.folder, target.name, source.file})
+	return nil
+}
+
+// Remove takes a file's or a symbolic link's name away.
+func (d *Disk) Remove(folder int, name sys.Name) error {
+	return d.inFolder(&DiskCall{Op: DiskRemove}, folder, name.String(), "", func(in *inode) error {
+		at, err := d.findLocked(in, name.String(), false)
+		switch {
+		case err != nil:
+			return err
+		case at.file == nil:
+			return syscall.ENOENT
+		case at.file.is(kindFolder):
+			return syscall.EISDIR
+		}
+		d.nameLocked(edit{at.folder, at.name, nil})
+		return nil
+	})
+}
+
+// Stat says what a name of a folder is; of a symbolic link, that it is one.
+func (d *Disk) Stat(folder int, name sys.Name) (s sys.Stat, err error) {
+	err = d.inFolder(&DiskCall{Op: DiskStat}, folder, name.String(), "", func(in *inode) (err error) {
+		s, err = d.statLocked(in, name.String(), false)
+		return err
+	})
+	return s, err
+}
+
+// StatPath says what a path is; it follows symbolic links.
+func (d *Disk) StatPath(name sys.Name) (s sys.Stat, err error) {
+	err = d.byPath(&DiskCall{Op: DiskStatPath, Path: name.String()}, func() (err error) {
+		s, err = d.statLocked(d.root, name.String(), true)
+		return err
+	})
+	return s, err
+}
+
+func (d *Disk) statLocked(in *inode, name string, follow bool) (sys.Stat, error) {
+	at, err := d.findLocked(in, name, follow)
+	if err != nil {
+		return sys.Stat{}, err
+	}
+	if at.file == nil {
+		return sys.Stat{}, syscall.ENOENT
+	}
+	return at.file.stat(), nil
+}
+
+// StatFD says what an open file or folder is.
+func (d *Disk) StatFD(fd int) (s sys.Stat, err error) {
+	err = d.onDescriptor(&DiskCall{Op: DiskStatFD, FD: fd}, nil, unless(func(o *descriptor) error {
+		s = o.file.stat()
+		return nil
+	}))
+	return s, err
+}
+
+// Chmod sets permissions. What a crash leaves of them is not modelled.
+func (d *Disk) Chmod(fd int, perm uint32) error {
+	return d.onDescriptor(&DiskCall{Op: DiskChmod, FD: fd}, nil, unless(func(o *descriptor) error {
+		o.file.mode = o.file.mode&^permBits | perm&permBits
+		return nil
+	}))
+}
+
+// Chown sets the owner and the group. What a crash leaves of them is not modelled.
+func (d *Disk) Chown(fd int, uid, gid uint32) error {
+	return d.onDescriptor(&DiskCall{Op: DiskChown, FD: fd}, nil, unless(func(o *descriptor) error {
+		o.file.uid, o.file.gid = uid, gid
+		return nil
+	}))
+}
+
+// Mkdir makes a folder, with these permissions but those of umask 022.
+func (d *Disk) Mkdir(name sys.Name, perm uint32) error {
+	return d.byPath(&DiskCall{Op: DiskMkdir, Path: name.String()}, func() error {
+		at, err := d.findLocked(d.root, name.String(), false)
+		switch {
+		case err != nil:
+			return err
+		case at.file != nil:
+			return syscall.EEXIST
+		case at.folder.links == 0:
+			return syscall.ENOENT
+		}
+		d.nameLocked(edit{at.folder, at.name, d.newInodeLocked(at.folder.device, kindFolder|perm&permBits&^umask)})
+		return nil
+	})
+}
+
+// Resolve follows the symbolic links of a path to a file, which may be missing at
+// its end. What it returns begins with a slash if the path does.
+func (d *Disk) Resolve(name string) (resolved string, err error) {
+	err = d.byPath(&DiskCall{Op: DiskResolve, Path: name}, func() error {
+		at, err := d.findLocked(d.root, name, true)
+		if err != nil {
+			return err
+		}
+		resolved = d.pathLocked(at)
+		if !path.IsAbs(name) && len(resolved) > 1 {
+			resolved = resolved[1:]
+		}
+		return nil
+	})
+	return resolved, err
+}

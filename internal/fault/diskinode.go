@@ -1,0 +1,333 @@
+package fault
+
+import (
+	"syscall"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// The kinds of inodes, as in st_mode, and its permissions.
+const (
+	kindFolder = 0o040000
+	kindFile   = 0o100000
+	kindLink   = 0o120000
+	permBits   = 0o7777
+	umask      = 0o022
+	user       = 1000 // who makes files, and its group
+)
+
+// A device is a file system.
+type device struct {
+	number   uint64
+	top      *inode
+	syncsAll bool
+	dirty    map[*inode]bool // files that have changes
+	log      []*nameOp       // what was done to names and is not on the disk yet, in order
+	nameOps  int             // how many there were
+	lost     loss
+}
+
+// An inode is a file, a folder or a symbolic link.
+type inode struct {
+	device   *device
+	number   uint64
+	mode     uint32
+	uid, gid uint32
+	links    uint64 // of a folder 2, or 0 if it was removed
+	users    int    // descriptors
+	target   string // of a symbolic link
+
+	// Of a file: the kernel's bytes, those on the disk, and what leads from these to
+	// those. A change keeps its number, counted from 0, when others before it are gone.
+	bytes   []byte
+	stable  []byte
+	changes []change
+	settled int // how many changes are on the disk
+	writing int // Writes in flight
+	lost    loss
+
+	// Of a folder: the kernel's names, and those on the disk.
+	up     *inode
+	names  map[string]*inode
+	onDisk map[string]*inode
+}
+
+// A loss is how often a file or a device lost bytes, and why at last. Who had it
+// open then is told once (Linux: errseq_t).
+type loss struct {
+	times int
+	err   error
+}
+
+// A change is a write to a file, or a new size of it.
+type change struct {
+	resize bool
+	at     int64 // the offset, or the new size
+	data   []byte
+	lost   bool // a sync of it failed: the size may reach the disk, the bytes never do
+}
+
+// whole applies all of a change to a file's bytes.
+func (c change) whole(image []byte) []byte {
+	if c.resize {
+		return resized(image, c.at)
+	}
+	image = resized(image, max(int64(len(image)), c.at+int64(len(c.data))))
+	if !c.lost {
+		copy(image[c.at:], c.data)
+	}
+	return image
+}
+
+// resized cuts b or fills it up with zeros.
+func resized(b []byte, size int64) []byte {
+	if size <= int64(len(b)) {
+		return b[:size]
+	}
+	return append(b, make([]byte, size-int64(len(b)))...)
+}
+
+func (f *inode) is(kind uint32) bool { return f != nil && f.mode&^permBits == kind }
+
+func (f *inode) stat() sys.Stat {
+	s := sys.Stat{Device: f.device.number, Inode: f.number, Links: f.links, Mode: f.mode, UID: f.uid, GID: f.gid}
+	switch {
+	case f.is(kindFile):
+		s.Size = int64(len(f.bytes))
+	case f.is(kindLink):
+		s.Size = int64(len(f.target))
+	}
+	return s
+}
+
+func (d *Disk) newDeviceLocked() (top *inode) {
+	v := &device{number: uint64(len(d.devices) + 1), syncsAll: true, dirty: map[*inode]bool{}}
+	d.devices = append(d.devices, v)
+	v.top = d.newInodeLocked(v, kindFolder|0o755)
+	return v.top
+}
+
+func (d *Disk) newInodeLocked(v *device, mode uint32) *inode {
+	d.inodes++
+	f := &inode{device: v, number: d.inodes, mode: mode, uid: user, gid: user}
+	if f.is(kindFolder) {
+		f.links, f.names, f.onDisk = 2, map[string]*inode{}, map[string]*inode{}
+	}
+	return f
+}
+
+// changeLocked makes a change in the kernel.
+func (d *Disk) changeLocked(f *inode, c change) {
+	size := len(f.bytes)
+	f.bytes = c.whole(f.bytes)
+	d.used += int64(len(f.bytes) - size)
+	f.changes = append(f.changes, c)
+	f.device.dirty[f] = true
+}
+
+// newest is the number that the next change will have.
+func (f *inode) newest() int { return f.settled + len(f.changes) }
+
+// settleLocked brings the changes below a number to the disk.
+func (f *inode) settleLocked(below int) {
+	n := max(0, below-f.settled)
+	for _, c := range f.changes[:n] {
+		f.stable = c.whole(f.stable)
+	}
+	f.changes = f.changes[n:]
+	f.settled += n
+	if len(f.changes) == 0 {
+		delete(f.device.dirty, f)
+	}
+}
+
+// loseLocked loses the bytes of the changes below a number, if there are any.
+func (f *inode) loseLocked(below int, err error) {
+	lost := false
+	for i := range f.changes[:max(0, below-f.settled)] {
+		if c := &f.changes[i]; !c.resize && !c.lost {
+			c.lost, lost = true, true
+		}
+	}
+	if lost {
+		f.lost = loss{f.lost.times + 1, err}
+		f.device.lost = loss{f.device.lost.times + 1, err}
+	}
+}
+
+// forgetLocked gives the bytes of a file free that has neither a name nor a descriptor.
+func (d *Disk) forgetLocked(f *inode) {
+	if f.is(kindFile) && f.links == 0 && f.users == 0 {
+		d.used -= int64(len(f.bytes))
+	}
+}
+
+// A nameOp is what one call does to names: all of it is on the disk, or nothing.
+type nameOp struct {
+	number int // counted from 1, of its device
+	edits  []edit
+}
+
+// An edit lets a name of a folder be a file's, or nobody's.
+type edit struct {
+	folder *inode
+	name   string
+	file   *inode
+}
+
+// nameLocked edits names in the kernel.
+func (d *Disk) nameLocked(edits ...edit) *nameOp {
+	var unnamed []*inode
+	for _, e := range edits {
+		if old := e.folder.names[e.name]; old != nil {
+			delete(e.folder.names, e.name)
+			unnamed = append(unnamed, old)
+			old.links--
+		}
+	}
+	for _, e := range edits {
+		if e.file == nil {
+			continue
+		}
+		e.folder.names[e.name] = e.file
+		e.file.links++
+		if e.file.is(kindFolder) {
+			e.file.up, e.file.links = e.folder, 2
+		}
+	}
+	for _, old := range unnamed {
+		if old.is(kindFolder) && old.links == 1 {
+			old.links = 0
+		}
+		d.forgetLocked(old)
+	}
+	v := edits[0].folder.device
+	v.nameOps++
+	op := &nameOp{number: v.nameOps, edits: edits}
+	v.log = append(v.log, op)
+	return op
+}
+
+// onto applies the op to the names on a disk.
+func (op *nameOp) onto(names func(folder *inode) map[string]*inode) {
+	for _, e := range op.edits {
+		if e.file == nil {
+			delete(names(e.folder), e.name)
+		} else {
+			names(e.folder)[e.name] = e.file
+		}
+	}
+}
+
+// settleNamesLocked brings the names of a folder, or of the whole device if it is nil, to the disk,
+// as far as the ops up to a number say, and with them those that they build on.
+func (v *device) settleNamesLocked(folder *inode, upTo int) {
+	var settle, keep []*nameOp
+	with := map[*inode]bool{folder: true}
+	for i := len(v.log) - 1; i >= 0; i-- { // from the newest on: it takes along what is older
+		op := v.log[i]
+		touches := folder == nil
+		for _, e := range op.edits {
+			touches = touches || with[e.folder]
+		}
+		if !touches || op.number > upTo {
+			keep = append(keep, op)
+			continue
+		}
+		settle = append(settle, op)
+		for _, e := range op.edits {
+			with[e.folder] = true
+		}
+	}
+	for i := len(settle) - 1; i >= 0; i-- {
+		settle[i].onto(func(folder *inode) map[string]*inode { return folder.onDisk })
+	}
+	v.log = v.log[:0]
+	for i := len(keep) - 1; i >= 0; i-- {
+		v.log = append(v.log, keep[i])
+	}
+}
+
+// A place is where a path leads: to a name of a folder, and what it names, nil if
+// nothing. The name is empty where the path ends with no name, but at a folder.
+type place struct {
+	folder *inode
+	name   string
+	file   *inode
+}
+
+// mostLinks is how many symbolic links a path may lead through: Linux's.
+const mostLinks = 40
+
+// findLocked follows a path from a folder, and, if follow says so, the symbolic link
+// that its last element may be.
+func (d *Disk) findLocked(from *inode, p string, follow bool) (place, error) {
+	links := 0
+	return d.walkLocked(from, p, follow, &links)
+}
+
+func (d *Disk) walkLocked(from *inode, p string, follow bool, links *int) (place, error) {
+	if p == "" {
+		return place{}, syscall.ENOENT
+	}
+	if p[0] == '/' {
+		from = d.root
+	}
+	at := place{folder: from, file: from}
+	for len(p) > 0 {
+		var element string
+		element, p = firstElement(p)
+		switch {
+		case element == "" || element == ".":
+			continue
+		case at.file == nil:
+			return place{}, syscall.ENOENT
+		case !at.file.is(kindFolder):
+			return place{}, syscall.ENOTDIR
+		case element == "..":
+			at = place{folder: at.file.up, file: at.file.up}
+			continue
+		}
+		here := at.file
+		at = place{here, element, here.names[element]}
+		if at.file.is(kindLink) && (follow || p != "") {
+			if *links++; *links > mostLinks {
+				return place{}, syscall.ELOOP
+			}
+			var err error
+			if at, err = d.walkLocked(here, at.file.target, true, links); err != nil {
+				return place{}, err
+			}
+		}
+	}
+	return at, nil
+}
+
+// firstElement takes the first element off a path.
+func firstElement(p string) (element, rest string) {
+	for i := range len(p) {
+		if p[i] == '/' {
+			return p[:i], p[i+1:]
+		}
+	}
+	return p, ""
+}
+
+// pathLocked returns the path of a place.
+func (d *Disk) pathLocked(at place) string {
+	p := at.name
+	for f := at.folder; f != d.root; f = f.up {
+		for name, file := range f.up.names {
+			if file == f {
+				p = name + "/" + p
+			}
+		}
+		if f.links == 0 || f.up == f {
+			break
+		}
+	}
+	if at.name == "" && len(p) > 1 {
+		p = p[:len(p)-1]
+	}
+	return "/" + p
+}

@@ -1,0 +1,220 @@
+package fault
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// The methods here are for tests. They are no calls: no fault hits them and nobody
+// counts them. What is made, by Mount, MkdirAll, WriteFile, Link and Symlink, is on the disk at
+// once, and with it all other names of its folder; what is moved or removed is not.
+
+// SetDescriptors sets how many descriptors the system gives: EMFILE beyond. 0 is no
+// limit.
+func (d *Disk) SetDescriptors(n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.limit = n
+}
+
+// SetCap sets how many descriptors the disk's user promised to have at most, those
+// that are being opened included: more are a violation. 0 is no promise.
+func (d *Disk) SetCap(n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.cap = n
+}
+
+// Open returns how many descriptors are open, being opened or being closed.
+func (d *Disk) Open() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.reserved
+}
+
+// MostOpen returns how many descriptors there were at most.
+func (d *Disk) MostOpen() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.mostOpen
+}
+
+// SetRoom sets how many bytes all files together may hold, or Unlimited.
+func (d *Disk) SetRoom(n int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.room = n
+}
+
+// Used returns how many bytes the files hold that have a name or a descriptor.
+func (d *Disk) Used() int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.used
+}
+
+// SetSector sets how many bytes reach the disk as one: 512 unless set.
+func (d *Disk) SetSector(n int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.sector = n
+}
+
+// SetDirty sets how many bytes of other programs Dirty adds; less than 0 lets it
+// say that it does not know.
+func (d *Disk) SetDirty(n int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.foreign = n
+}
+
+// SetSyncsAll sets what SyncsAll says for the file system that a path is on.
+func (d *Disk) SetSyncsAll(name string, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if at, err := d.findLocked(d.root, name, true); err == nil && at.file != nil {
+		at.file.device.syncsAll = ok
+	}
+}
+
+// Mount makes a folder, with those above it, that is a file system of its own.
+func (d *Disk) Mount(name string) error {
+	if err := d.MkdirAll(path.Dir(absolute("/", name))); err != nil {
+		return err
+	}
+	return d.plant("mount", name, func(folder *inode) *inode { return d.newDeviceLocked() })
+}
+
+// MkdirAll makes a folder and those above it that are missing.
+func (d *Disk) MkdirAll(name string) error {
+	p := ""
+	for element := range strings.SplitSeq(strings.Trim(absolute("/", name), "/"), "/") {
+		p += "/" + element
+		d.mu.Lock()
+		at, err := d.findLocked(d.root, p, true)
+		d.mu.Unlock()
+		if err == nil && at.file.is(kindFolder) {
+			continue
+		}
+		err = d.plant("mkdir", p, func(folder *inode) *inode {
+			return d.newInodeLocked(folder.device, kindFolder|0o755)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WriteFile makes a new file with these bytes.
+func (d *Disk) WriteFile(name string, data []byte, perm uint32) error {
+	return d.plant("write", name, func(folder *inode) *inode {
+		f := d.newInodeLocked(folder.device, kindFile|perm&permBits)
+		d.changeLocked(f, change{data: bytes.Clone(data)})
+		f.settleLocked(f.newest())
+		return f
+	})
+}
+
+// Symlink makes a symbolic link.
+func (d *Disk) Symlink(target, name string) error {
+	return d.plant("symlink", name, func(folder *inode) *inode {
+		f := d.newInodeLocked(folder.device, kindLink|0o777)
+		f.target = target
+		return f
+	})
+}
+
+// Link makes another name for a file.
+func (d *Disk) Link(old, name string) error {
+	d.mu.Lock()
+	of, err := d.findLocked(d.root, old, false)
+	d.mu.Unlock()
+	if err != nil || of.file == nil || of.file.is(kindFolder) {
+		return fmt.Errorf("link %s: it is no file", old)
+	}
+	return d.plant("link", name, func(folder *inode) *inode { return of.file })
+}
+
+// plant puts what make returns under a new name, and this on the disk.
+func (d *Disk) plant(what, name string, make func(folder *inode) *inode) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	at, err := d.findLocked(d.root, name, false)
+	if err == nil && at.file != nil {
+		err = syscall.EEXIST
+	}
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", what, name, err)
+	}
+	file := make(at.folder)
+	if !file.is(kindFolder) && file.device != at.folder.device {
+		return fmt.Errorf("%s %s: %w", what, name, syscall.EXDEV)
+	}
+	d.nameLocked(edit{at.folder, at.name, file})
+	at.folder.device.settleNamesLocked(at.folder, at.folder.device.nameOps)
+	return nil
+}
+
+// Move renames a file or a folder, also one that is open.
+func (d *Disk) Move(old, name string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.renameLocked(d.root, old, name); err != nil {
+		return fmt.Errorf("move %s to %s: %w", old, name, err)
+	}
+	return nil
+}
+
+// RemoveAll removes a file or a folder with all that is in it, also what is open.
+func (d *Disk) RemoveAll(name string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	at, err := d.findLocked(d.root, name, false)
+	if err == nil && (at.file == nil || at.name == "") {
+		err = syscall.ENOENT
+	}
+	if err != nil {
+		return fmt.Errorf("remove %s: %w", name, err)
+	}
+	d.removeLocked(at)
+	return nil
+}
+
+func (d *Disk) removeLocked(at place) {
+	for _, name := range sortedNames(at.file.names) {
+		d.removeLocked(place{at.file, name, at.file.names[name]})
+	}
+	d.nameLocked(edit{at.folder, at.name, nil})
+}
+
+// sortedNames returns the keys in their order.
+func sortedNames(names map[string]*inode) []string {
+	var all []string
+	for name := range names {
+		all = append(all, name)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// ReadFile returns what the kernel shows of a file.
+func (d *Disk) ReadFile(name string) ([]byte, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	at, err := d.findLocked(d.root, name, true)
+	if err == nil && at.file == nil {
+		err = syscall.ENOENT
+	}
+	if err == nil && !at.file.is(kindFile) {
+		err = syscall.EISDIR
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	return bytes.Clone(at.file.bytes), nil
+}

@@ -1,0 +1,147 @@
+package sys
+
+import (
+	"os"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Disk makes the system calls that write files, each once: an interrupted call
+// (EINTR) and a short write are the caller's to go on with. It has no state; any
+// goroutine may call any method. Errors are what the kernel said, a
+// [syscall.Errno]. No call allocates, but SyncAll, SyncsAll and Resolve may.
+//
+// Package os is not used because it makes up to five further system calls for
+// each file that it opens, for the poller, and allocates.
+type Disk struct{}
+
+// pointer returns where the kernel finds the path. The zero Name is the empty
+// path, which the kernel knows no file by.
+func (n Name) pointer() *byte {
+	if n == "" {
+		return unsafe.StringData("\x00")
+	}
+	return unsafe.StringData(string(n))
+}
+
+func errnoError(e syscall.Errno) error {
+	if e != 0 {
+		return e
+	}
+	return nil
+}
+
+// atCwd is the folder for a path that is no name of an open folder.
+const atCwd = unix.AT_FDCWD
+
+func openat(folder int, name Name, flag int, perm uint32) (int, error) {
+	fd, _, e := syscall.Syscall6(unix.SYS_OPENAT, uintptr(folder), uintptr(unsafe.Pointer(name.pointer())),
+		uintptr(flag|unix.O_CLOEXEC|unix.O_NOCTTY|unix.O_LARGEFILE), uintptr(perm), 0, 0)
+	if e != 0 {
+		return -1, e
+	}
+	return int(fd), nil
+}
+
+// OpenFolder opens a folder for the calls that take one, and for Sync and SyncAll.
+func (Disk) OpenFolder(path Name) (fd int, err error) {
+	return openat(atCwd, path, os.O_RDONLY|unix.O_DIRECTORY, 0)
+}
+
+// OpenFile opens a file of a folder for writing, with flags of package os and the
+// permissions of a new one before umask. It waits for nobody: a pipe that nobody
+// reads is ENXIO, and a full one EAGAIN when it is written to. With files of a
+// disk O_NONBLOCK changes nothing.
+func (Disk) OpenFile(folder int, name Name, flag int, perm uint32) (fd int, err error) {
+	return openat(folder, name, flag|unix.O_NONBLOCK, perm)
+}
+
+// Write writes what the kernel takes of p in one call.
+func (Disk) Write(fd int, p []byte) (n int, err error) {
+	r, _, e := syscall.Syscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)))
+	if e != 0 {
+		return 0, e
+	}
+	return int(r), nil
+}
+
+// Truncate sets a file's size.
+func (Disk) Truncate(fd int, size int64) error { return syscall.Ftruncate(fd, size) }
+
+// Sync makes a file's bytes, or a folder's names, durable: fsync(2).
+func (Disk) Sync(fd int) error { return syscall.Fsync(fd) }
+
+// Datasync makes a file's bytes durable, and of the rest what it takes to read
+// them: fdatasync(2).
+func (Disk) Datasync(fd int) error { return syscall.Fdatasync(fd) }
+
+// Close closes a descriptor. Linux has given the number away even when it says
+// that it was interrupted, so a second close could hit somebody else's file.
+func (Disk) Close(fd int) error {
+	if _, _, e := syscall.Syscall(unix.SYS_CLOSE, uintptr(fd), 0, 0); e != unix.EINTR {
+		return errnoError(e)
+	}
+	return nil
+}
+
+// Rename gives a file of a folder another name there, at which it replaces what
+// there is. (renameat2(2), because newer processors have no renameat.)
+func (Disk) Rename(folder int, from, to Name) error {
+	_, _, e := syscall.Syscall6(unix.SYS_RENAMEAT2, uintptr(folder), uintptr(unsafe.Pointer(from.pointer())),
+		uintptr(folder), uintptr(unsafe.Pointer(to.pointer())), 0, 0)
+	return errnoError(e)
+}
+
+// Remove removes a file's name from a folder.
+func (Disk) Remove(folder int, name Name) error {
+	_, _, e := syscall.Syscall(unix.SYS_UNLINKAT, uintptr(folder), uintptr(unsafe.Pointer(name.pointer())), 0)
+	return errnoError(e)
+}
+
+// Stat says what a name of a folder is; of a symbolic link, that it is one.
+func (Disk) Stat(folder int, name Name) (Stat, error) {
+	var s unix.Stat_t
+	err := fstatat(folder, name, &s, unix.AT_SYMLINK_NOFOLLOW)
+	return newStat(&s), err
+}
+
+// StatPath says what a path is; it follows symbolic links.
+func (Disk) StatPath(path Name) (Stat, error) {
+	var s unix.Stat_t
+	err := fstatat(atCwd, path, &s, 0)
+	return newStat(&s), err
+}
+
+// StatFD says what an open file or folder is.
+func (Disk) StatFD(fd int) (Stat, error) {
+	var s unix.Stat_t
+	err := unix.Fstat(fd, &s)
+	return newStat(&s), err
+}
+
+func newStat(s *unix.Stat_t) Stat {
+	return Stat{
+		Device: uint64(s.Dev),
+		Inode:  s.Ino,
+		Links:  uint64(s.Nlink),
+		Mode:   s.Mode,
+		UID:    s.Uid,
+		GID:    s.Gid,
+		Size:   s.Size,
+	}
+}
+
+// Chmod sets a file's permissions; umask does not count.
+func (Disk) Chmod(fd int, perm uint32) error { return syscall.Fchmod(fd, perm) }
+
+// Chown sets whose a file is.
+func (Disk) Chown(fd int, uid, gid uint32) error { return syscall.Fchown(fd, int(uid), int(gid)) }
+
+// Mkdir makes a folder, with these permissions before umask.
+func (Disk) Mkdir(path Name, perm uint32) error {
+	folder := atCwd // a variable: the constant does not fit
+	_, _, e := syscall.Syscall(unix.SYS_MKDIRAT, uintptr(folder), uintptr(unsafe.Pointer(path.pointer())), uintptr(perm))
+	return errnoError(e)
+}

@@ -1,0 +1,171 @@
+package sys
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestDiskAllocatesNothing(t *testing.T) {
+	d, dir := Disk{}, t.TempDir()
+	folder := openFolder(t, dir)
+	file, missing, data := newName(t, "file"), newName(t, "missing"), []byte("Hello, world")
+	path := newName(t, dir)
+	check := func(name string, call func() error) {
+		t.Helper()
+		var failed error
+		if n := testing.AllocsPerRun(100, func() {
+			if err := call(); err != nil {
+				failed = err
+			}
+		}); n != 0 || failed != nil {
+			t.Errorf("%s: %v allocations, %v", name, n, failed)
+		}
+	}
+	check("open, write, close", func() error {
+		fd, err := d.OpenFile(folder, file, create|os.O_APPEND, 0o666)
+		if err != nil {
+			return err
+		}
+		if _, err := d.StatFD(fd); err != nil {
+			return err
+		}
+		if _, err := d.Write(fd, data); err != nil {
+			return err
+		}
+		return d.Close(fd)
+	})
+	check("open a folder", func() error {
+		fd, err := d.OpenFolder(path)
+		if err != nil {
+			return err
+		}
+		return d.Close(fd)
+	})
+	check("stat", func() error { _, err := d.Stat(folder, file); return err })
+	check("stat path", func() error { _, err := d.StatPath(path); return err })
+	check("rename", func() error { return d.Rename(folder, file, file) })
+	check("a failed call", func() error {
+		if err := d.Remove(folder, missing); err != syscall.ENOENT {
+			return err
+		}
+		return nil
+	})
+}
+
+func TestDiskDescriptorsEndWithTheProgram(t *testing.T) {
+	folder := openFolder(t, t.TempDir())
+	fd := openFile(t, folder, "file", create, 0o666)
+	defer Disk{}.Close(fd)
+	for _, fd := range []int{folder, fd} {
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC == 0 {
+			t.Error("it would be inherited: ", flags, err)
+		}
+	}
+}
+
+func TestDiskDoesNotWaitForAPipe(t *testing.T) {
+	dir, d := t.TempDir(), Disk{}
+	folder := openFolder(t, dir)
+	told(t, unix.Mkfifo(filepath.Join(dir, "pipe"), 0o666))
+	if fd, err := d.OpenFile(folder, newName(t, "pipe"), os.O_WRONLY|os.O_APPEND, 0); err != unix.ENXIO {
+		t.Errorf("nobody reads: %d, %v, want ENXIO", fd, err)
+	}
+	reader, err := os.OpenFile(filepath.Join(dir, "pipe"), os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	fd := openFile(t, folder, "pipe", os.O_WRONLY, 0)
+	defer d.Close(fd)
+	for range 1 << 20 {
+		if _, err = d.Write(fd, make([]byte, 1<<16)); err != nil {
+			break
+		}
+	}
+	if err != unix.EAGAIN {
+		t.Errorf("a full pipe: %v, want EAGAIN", err)
+	}
+}
+
+func TestDiskPermissionsAreBeforeUmask(t *testing.T) {
+	old := unix.Umask(0o027)
+	defer unix.Umask(old)
+	dir, d := t.TempDir(), Disk{}
+	fd := openFile(t, openFolder(t, dir), "file", create, 0o666)
+	defer d.Close(fd)
+	if s, err := d.StatFD(fd); err != nil || s.Mode != unix.S_IFREG|0o640 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	told(t, d.Mkdir(newName(t, filepath.Join(dir, "sub")), 0o777))
+	if s, err := d.StatPath(newName(t, filepath.Join(dir, "sub"))); err != nil || s.Mode != unix.S_IFDIR|0o750 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+func TestDiskKnowsNoEmptyPath(t *testing.T) {
+	d := Disk{}
+	if _, err := d.OpenFolder(""); err != unix.ENOENT {
+		t.Error(err)
+	}
+	if err := d.Mkdir("", 0o777); err != unix.ENOENT {
+		t.Error(err)
+	}
+}
+
+func TestSyncAllIsReliedOnWhereItIsKnown(t *testing.T) {
+	check := func(dir string) {
+		name, err := FileSystem(dir)
+		if err != nil {
+			t.Log(err)
+			return
+		}
+		known := map[string]bool{"ext2/ext3/ext4": true, "xfs": true, "btrfs": true, "f2fs": true}[name]
+		if got := (Disk{}).SyncsAll(openFolder(t, dir)); got != (known && syncfsReports()) {
+			t.Errorf("%s on %s: %v", dir, name, got)
+		}
+	}
+	check(t.TempDir())
+	check("/proc")
+	if (Disk{}).SyncsAll(-1) {
+		t.Error("of no descriptor")
+	}
+}
+
+func TestReleaseAtLeast(t *testing.T) {
+	check := func(release string, want bool) {
+		t.Helper()
+		if got := releaseAtLeast(release, 5, 8); got != want {
+			t.Errorf("%q: %v", release, got)
+		}
+	}
+	check("5.8", true)
+	check("5.8.0-rc1", true)
+	check("5.7.19", false)
+	check("5.10.0-18-amd64", true)
+	check("6.1+", true)
+	check("4.19.0", false)
+	check("10.0", true)
+	check("", false)
+	check("linux", false)
+}
+
+func TestDirtyIsWhatMeminfoSays(t *testing.T) {
+	const text = "MemTotal: 9 kB\nDirty:   384 kB\nWriteback:   2 kB\nWritebackTmp:  7 kB\nOdd: 5\n"
+	check := func(key string, want int64, known bool) {
+		t.Helper()
+		if got, ok := meminfoBytes([]byte(text), key); got != want && known || ok != known {
+			t.Errorf("%s %d, %v", key, got, ok)
+		}
+	}
+	check("Dirty:", 384<<10, true)
+	check("Writeback:", 2<<10, true)
+	check("Odd:", 0, false)
+	check("None:", 0, false)
+	if n, ok := (Disk{}).Dirty(); !ok || n < 0 {
+		t.Error(n, ok)
+	}
+}

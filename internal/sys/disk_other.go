@@ -1,0 +1,248 @@
+//go:build !linux
+
+package sys
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+)
+
+// A Disk makes the system calls that write files, by package os. It has no state of
+// its own; any goroutine may call any method. Errors are what the system said.
+// The calls that take a folder go by the path under which it was opened.
+type Disk struct{}
+
+// opened is this process's open files by the numbers that stand for them, as the
+// kernel has such a table for each process.
+var opened = struct {
+	mu    sync.Mutex
+	files map[int]*os.File
+	last  int
+}{files: map[int]*os.File{}}
+
+func open(path string, flag int, perm uint32) (int, error) {
+	f, err := os.OpenFile(path, flag, fileMode(perm))
+	if err != nil {
+		return -1, plainError(err)
+	}
+	opened.mu.Lock()
+	defer opened.mu.Unlock()
+	opened.last++
+	opened.files[opened.last] = f
+	return opened.last, nil
+}
+
+func fileOf(fd int) (*os.File, error) {
+	opened.mu.Lock()
+	defer opened.mu.Unlock()
+	if f := opened.files[fd]; f != nil {
+		return f, nil
+	}
+	return nil, os.ErrClosed
+}
+
+// onFile makes a call on an open file.
+func onFile(fd int, call func(*os.File) error) error {
+	f, err := fileOf(fd)
+	if err != nil {
+		return err
+	}
+	return plainError(call(f))
+}
+
+// inFolder makes a call on the path of a folder's file.
+func inFolder(folder int, name Name, call func(path string) error) error {
+	return onFile(folder, func(f *os.File) error {
+		return call(filepath.Join(f.Name(), name.String()))
+	})
+}
+
+// OpenFolder opens a folder for the calls that take one, and for Sync.
+func (d Disk) OpenFolder(path Name) (fd int, err error) {
+	fd, err = open(path.String(), os.O_RDONLY, 0)
+	if err != nil {
+		return -1, err
+	}
+	is, err := d.StatFD(fd)
+	if err == nil && is.Mode&kindMask != kindFolder {
+		err = syscall.ENOTDIR
+	}
+	if err != nil {
+		d.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// OpenFile opens a file of a folder for writing, with flags of package os and the
+// permissions of a new one before umask. It does not wait for who reads a pipe.
+func (Disk) OpenFile(folder int, name Name, flag int, perm uint32) (fd int, err error) {
+	err = inFolder(folder, name, func(path string) (err error) {
+		fd, err = open(path, flag|waitForNobody, perm)
+		return err
+	})
+	if err != nil {
+		return -1, err
+	}
+	return fd, nil
+}
+
+// Write writes p.
+func (Disk) Write(fd int, p []byte) (n int, err error) {
+	err = onFile(fd, func(f *os.File) (err error) {
+		n, err = f.Write(p)
+		return err
+	})
+	return n, err
+}
+
+// Truncate sets a file's size.
+func (Disk) Truncate(fd int, size int64) error {
+	return onFile(fd, func(f *os.File) error { return f.Truncate(size) })
+}
+
+// Sync makes a file's bytes, or a folder's names, durable. Where the system can't
+// sync folders there is nothing to do: see [SyncDir].
+func (Disk) Sync(fd int) error {
+	return onFile(fd, func(f *os.File) error {
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		if !info.IsDir() {
+			return f.Sync()
+		}
+		if err := SyncDir(f); !errors.Is(err, errors.ErrUnsupported) {
+			return err
+		}
+		return nil
+	})
+}
+
+// Datasync is Sync: see [Handle.Datasync].
+func (d Disk) Datasync(fd int) error { return d.Sync(fd) }
+
+// SyncAll is not to be had.
+func (Disk) SyncAll(int) error { return errors.ErrUnsupported }
+
+// SyncsAll returns false.
+func (Disk) SyncsAll(int) bool { return false }
+
+// Dirty is not known.
+func (Disk) Dirty() (bytes int64, ok bool) { return 0, false }
+
+// Close closes a descriptor.
+func (Disk) Close(fd int) error {
+	f, err := fileOf(fd)
+	if err != nil {
+		return err
+	}
+	opened.mu.Lock()
+	delete(opened.files, fd)
+	opened.mu.Unlock()
+	return plainError(f.Close())
+}
+
+// Rename gives a file of a folder another name there, at which it replaces what
+// there is.
+func (Disk) Rename(folder int, from, to Name) error {
+	return inFolder(folder, from, func(path string) error {
+		return os.Rename(path, filepath.Join(filepath.Dir(path), to.String()))
+	})
+}
+
+// Remove removes a file's name from a folder.
+func (Disk) Remove(folder int, name Name) error { return inFolder(folder, name, os.Remove) }
+
+// Stat says what a name of a folder is; of a symbolic link, that it is one.
+func (Disk) Stat(folder int, name Name) (s Stat, err error) {
+	err = inFolder(folder, name, func(path string) error {
+		s, err = statOf(os.Lstat(path))
+		return err
+	})
+	return s, err
+}
+
+// StatPath says what a path is; it follows symbolic links.
+func (Disk) StatPath(path Name) (Stat, error) { return statOf(os.Stat(path.String())) }
+
+// StatFD says what an open file or folder is.
+func (Disk) StatFD(fd int) (s Stat, err error) {
+	err = onFile(fd, func(f *os.File) error {
+		s, err = statOf(f.Stat())
+		return err
+	})
+	return s, err
+}
+
+func statOf(info fs.FileInfo, err error) (Stat, error) {
+	if err != nil {
+		return Stat{}, plainError(err)
+	}
+	s := Stat{Links: 1, Mode: statMode(info.Mode()), Size: info.Size()}
+	addIdentity(&s, info)
+	return s, nil
+}
+
+// Chmod sets a file's permissions, as far as the system has them.
+func (Disk) Chmod(fd int, perm uint32) error {
+	return onFile(fd, func(f *os.File) error { return f.Chmod(fileMode(perm)) })
+}
+
+// Chown sets whose a file is; where the system has no owners, it does nothing.
+func (Disk) Chown(fd int, uid, gid uint32) error {
+	return onFile(fd, func(f *os.File) error { return chown(f, int(uid), int(gid)) })
+}
+
+// Mkdir makes a folder, with these permissions before umask.
+func (Disk) Mkdir(path Name, perm uint32) error {
+	return plainError(os.Mkdir(path.String(), fileMode(perm)))
+}
+
+// What st_mode holds beside the nine permissions, as in inode(7).
+const (
+	setUser, setGroup, sticky = 0o4000, 0o2000, 0o1000
+
+	kindMask   = 0o170000
+	kindFolder = 0o040000
+)
+
+func fileMode(mode uint32) fs.FileMode {
+	m := fs.FileMode(mode).Perm()
+	for bit, is := range map[uint32]fs.FileMode{setUser: fs.ModeSetuid, setGroup: fs.ModeSetgid, sticky: fs.ModeSticky} {
+		if mode&bit != 0 {
+			m |= is
+		}
+	}
+	return m
+}
+
+func statMode(m fs.FileMode) uint32 {
+	mode := uint32(m.Perm())
+	for bit, is := range map[uint32]fs.FileMode{setUser: fs.ModeSetuid, setGroup: fs.ModeSetgid, sticky: fs.ModeSticky} {
+		if m&is != 0 {
+			mode |= bit
+		}
+	}
+	switch {
+	case m.IsRegular():
+		return mode | 0o100000
+	case m.IsDir():
+		return mode | kindFolder
+	case m&fs.ModeSymlink != 0:
+		return mode | 0o120000
+	case m&fs.ModeNamedPipe != 0:
+		return mode | 0o010000
+	case m&fs.ModeSocket != 0:
+		return mode | 0o140000
+	case m&fs.ModeCharDevice != 0:
+		return mode | 0o020000
+	case m&fs.ModeDevice != 0:
+		return mode | 0o060000
+	}
+	return mode
+}

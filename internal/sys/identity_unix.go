@@ -1,0 +1,21 @@
+//go:build unix && !linux
+
+package sys
+
+import (
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+const waitForNobody = syscall.O_NONBLOCK | syscall.O_NOCTTY
+
+// addIdentity says which file it is, how many names it has and whose it is.
+func addIdentity(s *Stat, info fs.FileInfo) {
+	if is, ok := info.Sys().(*syscall.Stat_t); ok {
+		s.Device, s.Inode, s.Links = uint64(is.Dev), uint64(is.Ino), uint64(is.Nlink)
+		s.UID, s.GID = is.Uid, is.Gid
+	}
+}
+
+func chown(f *os.File, uid, gid int) error { return f.Chown(uid, gid) }

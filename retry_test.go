@@ -1,0 +1,275 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// fileOps is all calls that may fail.
+var fileOps = []fileOp{
+	opOpen, opWrite, opTruncate, opSync, opClose, opRename, opRemove, opStat, opMkdir, opChmod, opChown, opResolve,
+}
+
+func TestErrorIsAnsweredAsItsCallAllows(t *testing.T) {
+	never := []syscall.Errno{
+		syscall.ENOENT, syscall.EEXIST, syscall.EACCES, syscall.EPERM, syscall.EROFS, syscall.EISDIR, syscall.ENOTDIR,
+		syscall.ENAMETOOLONG, syscall.ELOOP, syscall.EFBIG, syscall.EINVAL, syscall.ENXIO, syscall.ESTALE,
+		syscall.ENODEV, syscall.EPIPE, syscall.EBADF, syscall.EXDEV, syscall.ENOTEMPTY, syscall.EMLINK, syscall.ENOSYS,
+	}
+	check := func(errno syscall.Errno, want func(fileOp) remedy) {
+		t.Helper()
+		for _, op := range fileOps {
+			expect := want(op)
+			if op == opSync || op == opClose {
+				expect = giveUp
+			}
+			for _, err := range []error{errno, &os.PathError{Op: "open", Path: "a", Err: errno}, errors.Join(errno, context.Canceled)} {
+				if got := remedyFor(op, err); got != expect {
+					t.Errorf("remedyFor(%s, %#v) = %d, want %d", op, err, got, expect)
+				}
+				e := &FileError{Op: string(op), Err: err}
+				if got := errors.Is(e, ErrTemporary); got != (expect != giveUp) {
+					t.Errorf("errors.Is(%s %v, ErrTemporary) = %t", op, errno, got)
+				}
+				if !errors.Is(e, errno) {
+					t.Errorf("%s: errors.Is does not find %v", op, errno)
+				}
+			}
+		}
+	}
+	always := func(r remedy) func(fileOp) remedy { return func(fileOp) remedy { return r } }
+	asked := func(op fileOp) remedy {
+		if op == opOpen || op == opStat || op == opResolve {
+			return afterPause
+		}
+		return giveUp
+	}
+	check(syscall.EINTR, always(atOnce))
+	check(syscall.EMFILE, always(afterSpare))
+	check(syscall.ENFILE, always(afterSpare))
+	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.ENOMEM, syscall.ENOBUFS, syscall.EAGAIN} {
+		check(errno, always(afterPause))
+	}
+	check(syscall.EBUSY, func(op fileOp) remedy {
+		if op == opWrite {
+			return giveUp
+		}
+		return afterPause
+	})
+	check(syscall.EIO, asked)
+	check(syscall.ETIMEDOUT, asked)
+	for _, errno := range never {
+		check(errno, always(giveUp))
+	}
+	for _, err := range []error{io.ErrShortWrite, context.Canceled, context.DeadlineExceeded, errors.New("else"), nil} {
+		for _, op := range fileOps {
+			if remedyFor(op, err) != giveUp {
+				t.Errorf("%s: %v is tried again", op, err)
+			}
+		}
+	}
+}
+
+func TestOnlyAFileErrorIsTemporary(t *testing.T) {
+	if errors.Is(syscall.ENOSPC, ErrTemporary) {
+		t.Error("an errno knows nothing of ErrTemporary")
+	}
+	wrapped := fmt.Errorf("export: %w", &FileError{Op: "write", Err: syscall.ENOSPC})
+	if !errors.Is(wrapped, ErrTemporary) || errors.Is(wrapped, ErrClosed) {
+		t.Error("a wrapped FileError lost what it is")
+	}
+}
+
+func TestPauseStaysBetweenHalfAndAllOfItsBound(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 7))
+	for range 10000 {
+		r := Retry{Base: time.Duration(1 + random.Int64N(int64(time.Second)))}
+		r.Cap = r.Base + time.Duration(random.Int64N(int64(time.Hour)))
+		if random.IntN(10) == 0 {
+			r = Retry{Base: math.MaxInt64 - time.Duration(random.IntN(2)), Cap: math.MaxInt64}
+		}
+		n := random.IntN(100)
+		bound := time.Duration(math.MaxInt64)
+		if n < 62 && r.Base <= bound>>n {
+			bound = r.Base << n
+		}
+		bound = min(bound, r.Cap)
+		if got := r.pause(n); got > bound || got < bound-bound/2 {
+			t.Fatalf("%+v.pause(%d) = %v, want more than half of %v and no more than it", r, n, got, bound)
+		}
+	}
+}
+
+func TestPausesDiffer(t *testing.T) {
+	r := Retry{}.withDefaults()
+	seen := map[time.Duration]bool{}
+	for range 100 {
+		seen[r.pause(0)] = true
+	}
+	if len(seen) < 50 {
+		t.Errorf("100 pauses had %d lengths; those whom one disk stopped would all come back at once", len(seen))
+	}
+}
+
+// made makes a call that fails with these errors, then succeeds.
+func made(ctx context.Context, tr *tries, op fileOp, failures ...error) (calls int, err error) {
+	for {
+		calls++
+		err = nil
+		if calls <= len(failures) {
+			err = failures[calls-1]
+		}
+		if err == nil || !tr.again(ctx, op, &err) {
+			return calls, err
+		}
+	}
+}
+
+func repeated(err error, n int) []error {
+	all := make([]error, n)
+	for i := range all {
+		all[i] = err
+	}
+	return all
+}
+
+func TestCallIsMadeAgainAfterGrowingPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &Files{options: FilesOptions{Retry: Retry{Attempts: 8}}.withDefaults()}
+		tr, begin := f.tries(), time.Now()
+		calls, err := made(t.Context(), &tr, opOpen, repeated(syscall.ENOSPC, 7)...)
+		if calls != 8 || err != nil || tr.attempts() != 8 || f.retries.Load() != 7 {
+			t.Errorf("%d calls, %v, %d attempts, %d retries", calls, err, tr.attempts(), f.retries.Load())
+		}
+		// 0.1 + 0.2 + 0.4 + 0.8 + 3 of the cap, or more than half of that.
+		if d := time.Since(begin); d > 4500*time.Millisecond || d <= 2250*time.Millisecond {
+			t.Errorf("the pauses took %v", d)
+		}
+	})
+}
+
+func TestAttemptsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := tries{retry: Retry{Attempts: 3}.withDefaults()}
+		calls, err := made(t.Context(), &tr, opWrite, repeated(syscall.ENOSPC, 100)...)
+		if calls != 3 || err != syscall.ENOSPC || tr.attempts() != 3 {
+			t.Errorf("%d calls, %v, %d attempts", calls, err, tr.attempts())
+		}
+		tr.progress()
+		calls, err = made(t.Context(), &tr, opWrite, syscall.EDQUOT, syscall.EDQUOT)
+		if calls != 3 || err != nil || tr.attempts() != 5 {
+			t.Errorf("after progress: %d calls, %v, %d attempts", calls, err, tr.attempts())
+		}
+	})
+}
+
+func TestOneAttemptMakesNoPauseAndKeepsTheCause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		tr := tries{retry: Retry{Attempts: 1}.withDefaults()}
+		calls, err := made(t.Context(), &tr, opOpen, syscall.ENOSPC)
+		if calls != 1 || err != syscall.ENOSPC || tr.attempts() != 1 || time.Since(begin) != 0 {
+			t.Errorf("%d calls, %v, %d attempts, %v", calls, err, tr.attempts(), time.Since(begin))
+		}
+		// What costs nobody a pause is no retry.
+		calls, err = made(t.Context(), &tr, opOpen, syscall.EINTR, syscall.EINTR)
+		if calls != 3 || err != nil || tr.attempts() != 1 {
+			t.Errorf("interrupted: %d calls, %v, %d attempts", calls, err, tr.attempts())
+		}
+	})
+}
+
+func TestPermanentErrorIsNotTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		tr := tries{retry: Retry{}.withDefaults()}
+		calls, err := made(t.Context(), &tr, opWrite, repeated(syscall.EIO, 3)...)
+		if calls != 1 || err != syscall.EIO || time.Since(begin) != 0 {
+			t.Errorf("%d calls, %v, %v", calls, err, time.Since(begin))
+		}
+	})
+}
+
+func TestSignalsThatNeverEndAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := tries{retry: Retry{Attempts: 2}.withDefaults()}
+		calls, err := made(t.Context(), &tr, opWrite, repeated(syscall.EINTR, 1e6)...)
+		if want := 2 * (mostAtOnce + 1); calls != want || err != syscall.EINTR {
+			t.Errorf("%d calls, %v; want %d", calls, err, want)
+		}
+	})
+}
+
+func TestIdleDescriptorIsSparedBeforeAnyPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &Files{options: FilesOptions{Retry: Retry{Attempts: 2}}.withDefaults()}
+		closed := 0
+		for range 2 {
+			f.handles.idle.add(&handle{drop: func() { closed++ }})
+		}
+		tr, begin := f.tries(), time.Now()
+		if calls, err := made(t.Context(), &tr, opOpen, syscall.EMFILE, syscall.ENFILE); calls != 3 || err != nil {
+			t.Errorf("%d calls, %v", calls, err)
+		}
+		if closed != 2 || time.Since(begin) != 0 || tr.attempts() != 1 {
+			t.Errorf("%d spared, after %v, %d attempts", closed, time.Since(begin), tr.attempts())
+		}
+		if calls, err := made(t.Context(), &tr, opOpen, syscall.EMFILE, syscall.EMFILE); calls != 2 || err != syscall.EMFILE {
+			t.Errorf("with none to spare: %d calls, %v", calls, err)
+		}
+		if time.Since(begin) == 0 || tr.attempts() != 2 {
+			t.Errorf("with none to spare: paused %v, %d attempts", time.Since(begin), tr.attempts())
+		}
+	})
+}
+
+func TestCancelEndsAPauseAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cause := errors.New("the service stops")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		tr, begin := tries{retry: Retry{Attempts: 9, Base: time.Hour, Cap: time.Hour}}, time.Now()
+		time.AfterFunc(time.Minute, func() { cancel(cause) })
+		calls, err := made(ctx, &tr, opOpen, repeated(syscall.ENOSPC, 9)...)
+		if calls != 1 || !errors.Is(err, syscall.ENOSPC) || !errors.Is(err, cause) || time.Since(begin) != time.Minute {
+			t.Errorf("%d calls, %v after %v", calls, err, time.Since(begin))
+		}
+		for _, failure := range []error{syscall.ENOSPC, syscall.EINTR, syscall.EMFILE} {
+			if calls, err := made(ctx, &tr, opOpen, failure); calls != 1 || !errors.Is(err, failure) || !errors.Is(err, cause) {
+				t.Errorf("after the cancel: %d calls, %v", calls, err)
+			}
+		}
+		if calls, err := made(ctx, &tr, opOpen, syscall.ENOENT); calls != 1 || err != syscall.ENOENT {
+			t.Errorf("a permanent error has nothing to do with the cancel: %d calls, %v", calls, err)
+		}
+	})
+}
+
+func TestTriesTakeNoMemoryUnlessTheyFail(t *testing.T) {
+	f := &Files{options: FilesOptions{}.withDefaults()}
+	ctx, n := t.Context(), 0
+	got := testing.AllocsPerRun(100, func() {
+		tr := f.tries()
+		for {
+			n++
+			var err error
+			if n%2 == 0 {
+				err = syscall.EINTR
+			}
+			if err == nil || !tr.again(ctx, opOpen, &err) {
+				break
+			}
+		}
+	})
+	if got != 0 {
+		t.Errorf("%v allocations", got)
+	}
+}

@@ -1,0 +1,422 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// A whole is a file that is to be written as a whole, and its place in the queue of
+// its path.
+type whole struct {
+	name   Name
+	data   []byte
+	mode   Mode
+	ticket ticket
+	later  *replacement // what it leaves for its batch to do, if it leaves a rename
+	result *FileResult
+	next   *whole // in its batch
+}
+
+// turn returns the file's place in the queue of its path.
+func (w *whole) turn() *ticket {
+	if w.later != nil {
+		return &w.later.ticket
+	}
+	return &w.ticket
+}
+
+// wholeCounts counts what Write and WriteAll have done.
+type wholeCounts struct{ files, syncs, inFlight atomic.Int64 }
+
+// Write writes one file as a whole, as the mode says, in the caller's goroutine. It
+// returns the result, and the result's Err again.
+//
+// If Err is nil all of data is in the file of that name, and durable, with its name,
+// if the policy's Sync is not never. Else the Outcome says what is known. A file
+// that ModeCreate could not write whole is removed again, and untouched if that
+// succeeds. ModeTruncate and ModeAppend may leave it partial. ModeReplace leaves
+// the old file whole, unless its folder's sync fails: then it is uncertain which of
+// the two a crash leaves.
+//
+// Only regular files are written; a pipe or a device is refused, and never waited
+// for. Any number of goroutines may call Write. Calls with the same path are done in
+// their order. Write waits for these, for a descriptor, for the pauses of
+// [FilesOptions].Retry, and for the disk. If ctx ends it returns after the system
+// call under way.
+func (f *Files) Write(ctx context.Context, path string, data []byte, mode Mode) (FileResult, error) {
+	w := &whole{data: data, mode: mode, result: &FileResult{Path: path}}
+	if err := f.enter(); err != nil {
+		fail(w.result, opOpen, err, OutcomeUntouched)
+		return *w.result, w.result.Err
+	}
+	defer f.leave()
+	if w.prepare(FileWrite{Path: path, Data: data, Mode: mode}) {
+		f.turns.queue(turnKey{path: w.name.path}, &w.ticket)
+		s := scribe{files: f, ctx: ctx, era: f.era.Add(1)}
+		s.write(w)
+	}
+	return *w.result, w.result.Err
+}
+
+// prepare fills in what is to be written, or the result if that can't be.
+func (w *whole) prepare(given FileWrite) bool {
+	w.name, w.data, w.mode = given.Name, given.Data, given.Mode
+	w.result.Path = given.Name.path
+	err := given.Mode.Validate()
+	if w.name.base == "" {
+		w.result.Path = given.Path
+		if err == nil {
+			w.name, err = NewName(given.Path)
+		}
+	}
+	if err != nil {
+		fail(w.result, opOpen, err, OutcomeUntouched)
+	}
+	return err == nil
+}
+
+// fail puts an error into a result.
+func fail(r *FileResult, op fileOp, err error, became Outcome) {
+	r.Outcome = became
+	r.Err = &FileError{Path: r.Path, Op: string(op), Offset: r.Bytes, Attempts: int(r.Attempts), Outcome: became, Err: err}
+}
+
+// A scribe writes whole files, one at a time, for Write or for a batch.
+type scribe struct {
+	files *Files
+	ctx   context.Context
+	era   int64
+	batch *batch // nil for a Write
+
+	// Of the file under way:
+	*whole
+	folder *folder
+	manner manner
+	tries  tries
+	ident  ticket // in the queue of the device and inode
+}
+
+// A manner is how a file is made durable.
+type manner int8
+
+const (
+	unsynced manner = iota
+	alone           // it is synced, and then its folder, before the next
+	file            // it is synced, and its folder with those of the whole batch
+	together        // it is synced with all that is on its disk, at the end of the batch
+)
+
+// write writes the file, fills in its result and leaves its queue, unless it is left
+// to the batch to rename it.
+func (s *scribe) write(w *whole) {
+	began := time.Now()
+	s.whole = w
+	s.tries = s.files.newTries()
+	s.try()
+	w.result.Elapsed = time.Since(began)
+	if w.later == nil || w.later.temporary == "" {
+		s.files.turns.leave(w.turn())
+	}
+	s.whole = nil
+}
+
+func (f *Files) newTries() tries {
+	return tries{retry: f.options.Retry, handles: &f.handles, retries: &f.retries}
+}
+
+// try writes the file when those before it in its queue have left, but for a
+// replacement, which is written beside them and renamed in its turn.
+func (s *scribe) try() {
+	if s.later == nil {
+		if err := s.files.turns.await(s.ctx, s.turn()); err != nil {
+			s.refuse(opOpen, err)
+			return
+		}
+	}
+	if s.ctx.Err() != nil {
+		s.refuse(opOpen, context.Cause(s.ctx))
+		return
+	}
+	if s.files.streams.any() {
+		if err := s.files.streams.settle(s.ctx, s.name.path); err != nil {
+			s.refuse(opWrite, err)
+			return
+		}
+	}
+	if err := s.files.handles.begin(s.ctx); err != nil {
+		s.refuse(opOpen, err)
+		return
+	}
+	defer s.files.handles.end()
+	s.result.Attempts = 1
+	s.inFolder()
+	s.result.Attempts = int32(s.tries.attempts())
+	if e, ok := s.result.Err.(*FileError); ok {
+		e.Attempts = s.tries.attempts()
+	}
+}
+
+// refuse says that the file was not begun, or is again as it was.
+func (s *scribe) refuse(op fileOp, err error) {
+	s.result.Bytes = 0
+	fail(s.result, op, err, OutcomeUntouched)
+}
+
+// inFolder writes the file with its folder open.
+func (s *scribe) inFolder() {
+	if err := s.enterFolder(s.name.folder); err != nil {
+		s.refuse(opOpen, err)
+		return
+	}
+	s.manner = s.files.mannerIn(s.batch, s.folder)
+	if s.mode == ModeReplace {
+		s.replace()
+	} else {
+		s.writeInPlace()
+	}
+	s.leaveFolder()
+}
+
+func (s *scribe) leaveFolder() {
+	if s.folder != nil {
+		s.files.handles.rest(&s.folder.handle)
+		s.folder = nil
+	}
+}
+
+// enterFolder gets hold of an open folder, which may be made for it.
+func (s *scribe) enterFolder(path string) (err error) {
+	made := false
+	for {
+		s.folder, err = s.files.handles.useFolder(path, s.era)
+		switch {
+		case err == nil:
+			s.tries.progress()
+			return nil
+		case errors.Is(err, fs.ErrNotExist) && s.files.options.Folders && !made:
+			if err = s.files.makeFolders(s.ctx, path); err != nil {
+				return err
+			}
+			made = true
+		case !s.tries.again(s.ctx, opOpen, &err):
+			return err
+		}
+	}
+}
+
+// flags returns how the file is opened. ModeTruncate empties it later, when nobody
+// else writes to it.
+func (m Mode) flags() int {
+	if m == ModeCreate || m == ModeReplace {
+		return os.O_WRONLY | os.O_APPEND | os.O_CREATE | os.O_EXCL
+	}
+	return os.O_WRONLY | os.O_APPEND | os.O_CREATE
+}
+
+// writeInPlace writes the file under its own name.
+func (s *scribe) writeInPlace() {
+	s.files.handles.reserve()
+	defer s.files.handles.release()
+	fd, err := s.open(s.name.base, unixPerm(s.files.options.Perm))
+	if err != nil {
+		s.refuse(opOpen, asRefusal(err))
+		return
+	}
+	is, err := s.look(fd)
+	if err == nil {
+		err = refuseKind(is)
+	}
+	if err != nil {
+		s.files.disk.Close(fd) // nothing was written to it
+		s.undo(is, opStat, err, OutcomeUntouched)
+		return
+	}
+	op, err := s.fill(fd, is)
+	if err != nil {
+		s.files.disk.Close(fd) // what the error says is not made better by it
+		s.undo(is, op, err, s.leftAs(is))
+		return
+	}
+	s.finish(fd)
+}
+
+// open opens or makes a file of the folder.
+func (s *scribe) open(name sys.Name, perm uint32) (fd int, err error) {
+	for {
+		fd, err = s.files.disk.OpenFile(s.folder.fd, name, s.mode.flags(), perm)
+		if err == nil || !s.tries.again(s.ctx, opOpen, &err) {
+			s.tries.progress()
+			return fd, err
+		}
+	}
+}
+
+func (s *scribe) look(fd int) (is sys.Stat, err error) {
+	for {
+		is, err = s.files.disk.StatFD(fd)
+		if err == nil || !s.tries.again(s.ctx, opStat, &err) {
+			s.tries.progress()
+			return is, err
+		}
+	}
+}
+
+// The kinds of files in st_mode.
+const (
+	kindMask    = 0o170000
+	kindRegular = 0o100000
+	kindLink    = 0o120000
+	permMask    = 0o7777
+)
+
+var errNotRegular = errors.New("it is no regular file; write whole files only to regular ones")
+
+func refuseKind(is sys.Stat) error {
+	if is.Mode&kindMask != kindRegular {
+		return errNotRegular
+	}
+	return nil
+}
+
+// asRefusal says why a pipe that nobody reads, or a device that is not there, can't be opened.
+func asRefusal(err error) error {
+	if errors.Is(err, syscall.ENXIO) {
+		return fmt.Errorf("%w (%w)", errNotRegular, err)
+	}
+	return err
+}
+
+// fill writes the bytes when nobody else writes to the file. It returns what failed.
+func (s *scribe) fill(fd int, is sys.Stat) (op fileOp, err error) {
+	if is.Inode != 0 {
+		s.files.turns.queue(turnKey{device: is.Device, inode: is.Inode}, &s.ident)
+		defer s.files.turns.leave(&s.ident)
+		if err := s.files.turns.await(s.ctx, &s.ident); err != nil {
+			return opOpen, err
+		}
+	}
+	if s.mode == ModeTruncate && is.Size > 0 {
+		if err := s.truncate(fd); err != nil {
+			return opTruncate, err
+		}
+	}
+	return opWrite, s.writeBytes(fd)
+}
+
+func (s *scribe) truncate(fd int) error {
+	for {
+		err := s.files.disk.Truncate(fd, 0)
+		if err == nil || !s.tries.again(s.ctx, opTruncate, &err) {
+			s.tries.progress()
+			if err == nil {
+				s.result.Outcome = OutcomePartial
+			}
+			return err
+		}
+	}
+}
+
+// writeBytes writes the data, from the byte on where a write before it ended.
+func (s *scribe) writeBytes(fd int) error {
+	for rest := s.data; len(rest) > 0; {
+		n, err := s.files.disk.Write(fd, rest)
+		if n > 0 {
+			rest = rest[n:]
+			s.result.Bytes += int64(n)
+			s.tries.progress()
+		}
+		if err == nil && n == 0 {
+			err = io.ErrShortWrite
+		}
+		if err != nil && !s.tries.again(s.ctx, opWrite, &err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// leftAs says what became of a file of which not all was written.
+func (s *scribe) leftAs(was sys.Stat) Outcome {
+	if s.result.Bytes == 0 && was.Size > 0 && s.result.Outcome != OutcomePartial {
+		return OutcomeUntouched
+	}
+	return OutcomePartial
+}
+
+// undo removes a file that ModeCreate has made, if it still is that one, so that
+// nobody takes a part for the whole, and says what became of it.
+func (s *scribe) undo(is sys.Stat, op fileOp, err error, became Outcome) {
+	if s.mode == ModeCreate {
+		now, statErr := s.files.disk.Stat(s.folder.fd, s.name.base)
+		same := statErr == nil && now.Device == is.Device && now.Inode == is.Inode
+		if same && s.files.disk.Remove(s.folder.fd, s.name.base) == nil {
+			s.refuse(op, err)
+			return
+		}
+		became = OutcomePartial
+	}
+	fail(s.result, op, err, became)
+}
+
+// finish syncs and closes a file that was written, and says what became of it.
+func (s *scribe) finish(fd int) {
+	op, err := s.syncAndClose(fd)
+	switch {
+	case err != nil:
+		fail(s.result, op, err, OutcomeUncertain)
+	case s.manner == unsynced:
+		s.result.Outcome = OutcomeWritten
+	case s.manner == alone:
+		s.syncName()
+	default:
+		s.result.Outcome = OutcomeWritten
+		s.batch.written(s.result, s.folder, s.manner)
+	}
+}
+
+// syncAndClose syncs a file, if it is to be synced by itself, and closes it.
+func (s *scribe) syncAndClose(fd int) (op fileOp, err error) {
+	if s.manner == alone || s.manner == file {
+		if err := s.files.sync(fd); err != nil {
+			s.files.disk.Close(fd) // a failed sync is final
+			return opSync, err
+		}
+	}
+	return opClose, s.files.disk.Close(fd)
+}
+
+// sync syncs a file or a folder, once whatever comes of it.
+func (f *Files) sync(fd int) error {
+	f.whole.syncs.Add(1)
+	return f.disk.Sync(fd)
+}
+
+// syncName makes the file's name durable, and with it the file.
+func (s *scribe) syncName() {
+	if err := s.files.sync(s.folder.fd); err != nil {
+		fail(s.result, opSync, err, OutcomeUncertain)
+		return
+	}
+	s.result.Outcome = OutcomeDurable
+}
+
+// mannerIn says how a file of this folder is made durable.
+func (f *Files) mannerIn(b *batch, d *folder) manner {
+	switch sync := f.options.Policy.Sync; {
+	case sync == SyncNever:
+		return unsynced
+	case sync == SyncEach, b == nil:
+		return alone
+	default:
+		return b.mannerIn(d)
+	}
+}
