@@ -73,16 +73,16 @@ func (f *fault) run(ctx context.Context, dir string, p *peer) (s standing, err e
 	return s, err
 }
 
-// Of a peer that makes no progress.
+// How long a peer may take, and how long the disk is full.
 const (
-	hangs   = 20 * time.Second
+	longest = 20 * time.Second
 	fullFor = 250 * time.Millisecond
 )
 
-// watch runs the peer, lifts the fault, and kills what hangs.
+// watch runs the peer, lifts the fault, and kills what longest.
 func (f *fault) watch(ctx context.Context, dir string, p *peer, lift func() error) (s standing, err error) {
 	s.peer = p
-	limited, cancel := context.WithTimeout(ctx, hangs)
+	limited, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
 	cmd, err := trialOrder{Fault: f.name, Peer: p.name, Dir: dir}.child(limited)
 	if err != nil {
@@ -93,7 +93,7 @@ func (f *fault) watch(ctx context.Context, dir string, p *peer, lift func() erro
 	case ctx.Err() != nil:
 		return s, ctx.Err()
 	case limited.Err() != nil:
-		s.fate = fmt.Sprintf("hung: killed after %v", hangs)
+		s.fate = fmt.Sprintf("not done after %v: killed", longest)
 	case errors.As(err, new(*exec.ExitError)):
 		s.fate = fmt.Sprintf("died: %s", firstLine(said))
 	case err != nil:
