@@ -1,6 +1,7 @@
 package holdfast
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 )
@@ -39,6 +40,14 @@ func (o Outcome) String() string {
 	return outcomeNames[o]
 }
 
+// MarshalText returns the outcome's name.
+func (o Outcome) MarshalText() ([]byte, error) {
+	if o < 0 || int(o) >= len(outcomeNames) {
+		return nil, fmt.Errorf("outcome %d is none", int(o))
+	}
+	return []byte(o.String()), nil
+}
+
 // A FileResult says what happened to one file.
 type FileResult struct {
 	Path     string
@@ -47,6 +56,28 @@ type FileResult struct {
 	Err      error         // nil, or a *FileError
 	Attempts int32         // how often it was tried; 0 if it was never begun
 	Outcome  Outcome
+}
+
+// Durable reports whether the file's bytes and its name survive the death of the
+// machine.
+func (r FileResult) Durable() bool { return r.Outcome == OutcomeDurable }
+
+// MarshalJSON writes an object with the keys path, size_bytes, elapsed_ns, attempts,
+// outcome, durable and, if it failed, error.
+func (r FileResult) MarshalJSON() ([]byte, error) {
+	text := ""
+	if r.Err != nil {
+		text = r.Err.Error()
+	}
+	return json.Marshal(struct {
+		Path     string  `json:"path"`
+		Bytes    int64   `json:"size_bytes"`
+		Elapsed  int64   `json:"elapsed_ns"`
+		Attempts int32   `json:"attempts"`
+		Outcome  Outcome `json:"outcome"`
+		Durable  bool    `json:"durable"`
+		Err      string  `json:"error,omitempty"`
+	}{r.Path, r.Bytes, r.Elapsed.Nanoseconds(), r.Attempts, r.Outcome, r.Durable(), text})
 }
 
 // A FileError says what failed, of which file, and where.

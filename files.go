@@ -55,6 +55,7 @@ func newFiles(d disk, options FilesOptions) *Files {
 	f.disk = d
 	f.handles.init(d, f.options.Handles)
 	f.watches = make(chan struct{}, witnesses)
+	f.streams.init(f)
 	return f
 }
 

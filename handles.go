@@ -21,7 +21,7 @@ type handles struct {
 	open    int // descriptors open, being opened or being closed
 	idle    idleList
 	folders map[string]*folder
-	waiting int           // how many wait for a descriptor to be closed
+	waiting int           // how many wait for a descriptor to be closed, or idle
 	closed  chan struct{} // is closed and made anew when one was
 
 	turns chan struct{}
@@ -92,11 +92,16 @@ func (h *handles) reserve() {
 func (h *handles) release() {
 	h.mu.Lock()
 	h.open--
+	h.tellLocked()
+	h.mu.Unlock()
+}
+
+// tellLocked tells those who wait for a descriptor to look again.
+func (h *handles) tellLocked() {
 	if h.waiting > 0 {
 		close(h.closed)
 		h.closed = make(chan struct{})
 	}
-	h.mu.Unlock()
 }
 
 func (h *handles) awaitCloseLocked() {
@@ -143,12 +148,13 @@ func (h *handles) useLocked(x *handle) {
 func (h *handles) rest(x *handle) {
 	h.mu.Lock()
 	x.users--
-	last := x.users == 0
-	if last && !x.gone {
+	last, gone := x.users == 0, x.gone // once it is idle anybody may evict it
+	if last && !gone {
 		h.idle.add(x)
+		h.tellLocked() // it may have been in use by one without a turn
 	}
 	h.mu.Unlock()
-	if last && x.gone {
+	if last && gone {
 		x.drop()
 	}
 }

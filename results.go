@@ -1,8 +1,10 @@
 package holdfast
 
 import (
+	"encoding/json"
 	"errors"
 	"iter"
+	"math/bits"
 )
 
 // Results says what happened to each file of a [Files.WriteAll], in the order in
@@ -52,14 +54,81 @@ func (r *Results) All() iter.Seq2[int, FileResult] {
 	}
 }
 
-// Err returns the errors of all files that have one, joined in the order of
-// submission, or nil.
+// At returns the result of the ith file that was given, from 0 on. As with a slice
+// it panics if there is none.
+func (r *Results) At(i int) FileResult {
+	// The chunks before the first of the longest hold first·(2^n - 1) results.
+	n := bits.Len(uint(i/firstResults+1)) - 1
+	if n < growingChunks {
+		return r.chunks[n][i-firstResults*(1<<n-1)]
+	}
+	i -= mostResults - firstResults
+	return r.chunks[growingChunks+i/mostResults][i%mostResults]
+}
+
+// growingChunks is how many chunks are shorter than mostResults.
+const growingChunks = 6
+
+// FileTotals sums up what happened to all files. Files is the sum of the five
+// outcomes.
+type FileTotals struct {
+	Files     int   `json:"files"`
+	Durable   int   `json:"durable"`
+	Written   int   `json:"written"` // and not known to be durable
+	Partial   int   `json:"partial"`
+	Untouched int   `json:"untouched"`
+	Uncertain int   `json:"uncertain"`
+	Failed    int   `json:"failed"` // files with an error, whatever the outcome
+	Bytes     int64 `json:"size_bytes"`
+	Attempts  int64 `json:"attempts"`
+}
+
+// Totals sums up the results.
+func (r *Results) Totals() (t FileTotals) {
+	for _, result := range r.All() {
+		t.add(result)
+	}
+	return t
+}
+
+func (t *FileTotals) add(r FileResult) {
+	t.Files++
+	t.Bytes += r.Bytes
+	t.Attempts += int64(r.Attempts)
+	if r.Err != nil {
+		t.Failed++
+	}
+	switch r.Outcome {
+	case OutcomeDurable:
+		t.Durable++
+	case OutcomeWritten:
+		t.Written++
+	case OutcomePartial:
+		t.Partial++
+	case OutcomeUntouched:
+		t.Untouched++
+	default:
+		t.Uncertain++
+	}
+}
+
+// Err joins the errors of all files that failed, in the order of submission. It is
+// nil if none did.
 func (r *Results) Err() error {
-	var errs []error
+	var all []error
 	for _, result := range r.All() {
 		if result.Err != nil {
-			errs = append(errs, result.Err)
+			all = append(all, result.Err)
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(all...)
+}
+
+// MarshalJSON writes an array of the results, each as [FileResult.MarshalJSON] does.
+func (r *Results) MarshalJSON() ([]byte, error) {
+	all := make([]FileResult, 0, r.len)
+	for _, result := range r.All() {
+		all = append(all, result)
+	}
+	return json.Marshal(all)
 }

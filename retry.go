@@ -17,7 +17,8 @@ var ErrTemporary = errors.New("holdfast: the cause may pass")
 
 // Is reports whether target is [ErrTemporary] and the cause may pass.
 func (e *FileError) Is(target error) bool {
-	return target == ErrTemporary && remedyFor(fileOp(e.Op), e.Err) != giveUp
+	// What another FileError says of its own call is asked of that one.
+	return target == ErrTemporary && !errors.As(e.Err, new(*FileError)) && remedyFor(fileOp(e.Op), e.Err) != giveUp
 }
 
 // A fileOp is a call of a disk, by the name that a [FileError] has for it.

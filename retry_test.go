@@ -87,6 +87,12 @@ func TestOnlyAFileErrorIsTemporary(t *testing.T) {
 	if !errors.Is(wrapped, ErrTemporary) || errors.Is(wrapped, ErrClosed) {
 		t.Error("a wrapped FileError lost what it is")
 	}
+	for _, inner := range []FileError{{Op: "sync", Err: syscall.ENOSPC}, {Op: "write", Err: syscall.ENOSPC}} {
+		outer := &FileError{Op: "wait", Err: fmt.Errorf("no memory; see the first: %w", &inner)}
+		if got, want := errors.Is(outer, ErrTemporary), inner.Op != "sync"; got != want {
+			t.Errorf("%v: errors.Is(…, ErrTemporary) = %t", outer, got)
+		}
+	}
 }
 
 func TestPauseStaysBetweenHalfAndAllOfItsBound(t *testing.T) {

@@ -1,7 +1,6 @@
 package fault
 
 import (
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -194,8 +193,8 @@ func (d *Disk) Mend() {
 	d.faults, d.denied = nil, nil
 }
 
-// Deny has all calls that name a path, but Stat, StatPath and Resolve, return err if the path
-// matches a glob as in [DiskFault]; nil allows them again.
+// Deny has all calls that name a path, but Stat, StatPath and Resolve, return err
+// if the path matches a glob as in [DiskFault]; nil allows them again.
 func (d *Disk) Deny(glob string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -207,8 +206,7 @@ func (d *Disk) Deny(glob string, err error) {
 
 // Watch has fn called when a call starts (with End zero, before it has any
 // effect) and again when its effect is there, before it returns. fn may call
-// any method of the disk, and is not called for the calls of other goroutines
-// only if it ends.
+// any method of the disk; if it makes calls, it is called for these too.
 func (d *Disk) Watch(fn func(DiskCall)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -249,19 +247,21 @@ func (d *Disk) violationLocked(c DiskCall, format string, args ...any) {
 	d.wrong = append(d.wrong, fmt.Sprintf("%v %d of %s: ", c.Op, c.N, c.Path)+fmt.Sprintf(format, args...))
 }
 
-// do makes one call: it counts it in, judges it by before, takes the time that its faults say, and
-// lets it have its effect. Both are called with the lock. If before fails, that is all.
+// do makes one call: it counts it in, judges it by before, takes the time that its
+// faults say, and lets it have its effect. Both are called with the lock. If before
+// fails, that is all.
 func (d *Disk) do(c *DiskCall, before func() error, effect func(x DiskFault) error) error {
 	d.mu.Lock()
 	d.started[c.Op]++
 	c.N, c.Start = d.started[c.Op], time.Now()
 	err := before()
-	x := d.faultLocked(*c)
-	watch := d.watch
-	d.mu.Unlock()
-	if watch != nil {
-		watch(*c)
+	opens := err == nil && (c.Op == DiskOpen || c.Op == DiskOpenFolder)
+	if opens {
+		err = d.reserveLocked(*c)
+		opens = err == nil
 	}
+	x := d.faultLocked(*c)
+	d.unlockAndTell(*c)
 	if x.Delay > 0 {
 		time.Sleep(x.Delay)
 	}
@@ -269,24 +269,30 @@ func (d *Disk) do(c *DiskCall, before func() error, effect func(x DiskFault) err
 	if err == nil {
 		err = effect(x)
 	}
-	if err != nil {
-		c.Err = &DiskError{Op: c.Op, N: c.N, Path: c.Path, Err: cause(err)}
+	if opens && err != nil {
+		d.reserved--
 	}
+	c.Err = wrapDisk(*c, err)
 	c.End = time.Now()
 	d.calls = append(d.calls, *c)
-	d.mu.Unlock()
-	if watch != nil {
-		watch(*c)
-	}
+	d.unlockAndTell(*c)
 	return c.Err
 }
 
-// cause takes an error out of that of another call, which it was reported to first.
-func cause(err error) error {
-	if of := (*DiskError)(nil); errors.As(err, &of) {
-		return of.Err
+// unlockAndTell tells who watches, without the lock.
+func (d *Disk) unlockAndTell(c DiskCall) {
+	watch := d.watch
+	d.mu.Unlock()
+	if watch != nil {
+		watch(c)
 	}
-	return err
+}
+
+func wrapDisk(c DiskCall, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &DiskError{Op: c.Op, N: c.N, Path: c.Path, Err: err}
 }
 
 // faultLocked joins the faults that hit a call: delays add up, the first error

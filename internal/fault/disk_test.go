@@ -71,17 +71,24 @@ func TestOpenFlagsDoWhatTheySay(t *testing.T) {
 	check("old", os.O_WRONLY, "x", "xbcd")
 	check("old", os.O_WRONLY|os.O_TRUNC, "y", "y")
 	check("new", os.O_WRONLY|os.O_CREATE|os.O_EXCL, "n", "n")
-	fails := func(base string, flag int, want error) {
+	refused := func(base string, flag int, want error) {
 		t.Helper()
 		if fd, err := d.OpenFile(root, name(base), flag, 0o666); fd != -1 || !errors.Is(err, want) {
 			t.Errorf("OpenFile(%s) = %d, %v; want %v", base, fd, err, want)
 		}
 	}
-	fails("new", os.O_WRONLY|os.O_CREATE|os.O_EXCL, syscall.EEXIST)
-	fails("none", os.O_WRONLY, syscall.ENOENT)
-	fails(".", os.O_WRONLY, syscall.EISDIR)
+	refused("new", os.O_WRONLY|os.O_CREATE|os.O_EXCL, syscall.EEXIST)
+	refused("none", os.O_WRONLY, syscall.ENOENT)
+	refused(".", os.O_WRONLY, syscall.EISDIR)
 	must(t, d.Close(root))
 	if n := d.Open(); n != 0 || d.MostOpen() != 2 || len(d.Violations()) != 0 {
 		t.Errorf("%d open, %d at most, violations %q", n, d.MostOpen(), d.Violations())
+	}
+}
+
+func fails(t *testing.T, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("err = %v, want %v", err, want)
 	}
 }

@@ -121,24 +121,6 @@ func (d *Disk) reserveLocked(c DiskCall) error {
 	return nil
 }
 
-// opening makes a call that returns a descriptor, which counts from its start.
-func (d *Disk) opening(c *DiskCall, make func(c *DiskCall) error) (fd int, err error) {
-	d.mu.Lock()
-	full := d.reserveLocked(*c)
-	d.mu.Unlock()
-	c.Err = full
-	err = make(c)
-	if full == nil && err != nil {
-		d.mu.Lock()
-		d.reserved--
-		d.mu.Unlock()
-	}
-	if err != nil {
-		return -1, err
-	}
-	return c.FD, nil
-}
-
 func (d *Disk) openLocked(c *DiskCall, f *inode, flag int) {
 	d.lastFD++
 	c.FD = d.lastFD
@@ -146,51 +128,47 @@ func (d *Disk) openLocked(c *DiskCall, f *inode, flag int) {
 	d.open[c.FD] = &descriptor{file: f, path: c.Path, flag: flag, heard: f.lost.times, heardAll: f.device.lost.times}
 }
 
+// opened is what a call that opens returns.
+func opened(c *DiskCall, err error) (int, error) {
+	if err != nil {
+		return -1, err
+	}
+	return c.FD, nil
+}
+
 // OpenFolder opens a folder.
 func (d *Disk) OpenFolder(name sys.Name) (fd int, err error) {
 	c := &DiskCall{Op: DiskOpenFolder, Path: name.String()}
-	return d.opening(c, func(c *DiskCall) error {
-		full := c.Err
-		return d.byPath(c, func() error {
-			if full != nil {
-				return full
-			}
-			at, err := d.findLocked(d.root, name.String(), true)
-			switch {
-			case err != nil:
-				return err
-			case at.file == nil:
-				return syscall.ENOENT
-			case !at.file.is(kindFolder):
-				return syscall.ENOTDIR
-			}
-			d.openLocked(c, at.file, os.O_RDONLY)
-			return nil
-		})
-	})
+	return opened(c, d.byPath(c, func() error {
+		at, err := d.findLocked(d.root, name.String(), true)
+		switch {
+		case err != nil:
+			return err
+		case at.file == nil:
+			return syscall.ENOENT
+		case !at.file.is(kindFolder):
+			return syscall.ENOTDIR
+		}
+		d.openLocked(c, at.file, os.O_RDONLY)
+		return nil
+	}))
 }
 
 // OpenFile opens a file of a folder with flags of package os; it follows symbolic
 // links. A new file has these permissions but those of umask 022.
 func (d *Disk) OpenFile(folder int, name sys.Name, flag int, perm uint32) (fd int, err error) {
 	c := &DiskCall{Op: DiskOpen}
-	return d.opening(c, func(c *DiskCall) error {
-		full := c.Err
-		return d.inFolder(c, folder, name.String(), "", func(in *inode) error {
-			if full != nil {
-				return full
-			}
-			f, err := d.openFileLocked(in, name.String(), flag, perm)
-			if err != nil {
-				return err
-			}
-			if flag&os.O_TRUNC != 0 && len(f.bytes) > 0 {
-				d.changeLocked(f, change{resize: true})
-			}
-			d.openLocked(c, f, flag)
-			return nil
-		})
-	})
+	return opened(c, d.inFolder(c, folder, name.String(), "", func(in *inode) error {
+		f, err := d.openFileLocked(in, name.String(), flag, perm)
+		if err != nil {
+			return err
+		}
+		if flag&os.O_TRUNC != 0 && len(f.bytes) > 0 {
+			d.changeLocked(f, change{resize: true})
+		}
+		d.openLocked(c, f, flag)
+		return nil
+	}))
 }
 
 func (d *Disk) openFileLocked(in *inode, name string, flag int, perm uint32) (*inode, error) {
@@ -299,22 +277,13 @@ func (d *Disk) sync(op DiskOp, fd int) error {
 			err = f.lost.err
 		}
 		o.heard = f.lost.times
-		switch {
-		case f.is(kindFolder) && err == nil:
+		if err == nil && f.is(kindFolder) {
 			f.device.settleNamesLocked(f, names)
-		case f.is(kindFile):
-			d.settleUnlessLost(f, below, err)
+		} else if err == nil {
+			f.settleLocked(below)
 		}
 		return err
 	})
-}
-
-// settleUnlessLost leaves what a failed sync covered to a later one: of lost bytes
-// no more than the size is left.
-func (d *Disk) settleUnlessLost(f *inode, below int, err error) {
-	if err == nil {
-		f.settleLocked(below)
-	}
 }
 
 // SyncAll brings all that was done to the file system of a descriptor before it
@@ -429,6 +398,8 @@ func (d *Disk) renameLocked(in *inode, from, to string) error {
 		return syscall.ENOENT
 	case source.name == "" || target.name == "":
 		return syscall.EBUSY
+	case source.file.is(kindFolder) && target.folder.within(source.file):
+		return syscall.EINVAL
 	case source.file.device != target.folder.device || source.folder.device != target.folder.device:
 		return syscall.EXDEV
 	case source.file == target.file:

@@ -89,6 +89,16 @@ func resized(b []byte, size int64) []byte {
 
 func (f *inode) is(kind uint32) bool { return f != nil && f.mode&^permBits == kind }
 
+// within reports whether a folder is another or in it.
+func (f *inode) within(other *inode) bool {
+	for ; f != other; f = f.up {
+		if f.up == f || f.up == nil {
+			return false
+		}
+	}
+	return true
+}
+
 func (f *inode) stat() sys.Stat {
 	s := sys.Stat{Device: f.device.number, Inode: f.number, Links: f.links, Mode: f.mode, UID: f.uid, GID: f.gid}
 	switch {

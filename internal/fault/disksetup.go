@@ -140,13 +140,27 @@ func (d *Disk) Link(old, name string) error {
 	return d.plant("link", name, func(folder *inode) *inode { return of.file })
 }
 
+// Lose has the kernel fail to write a file back that nobody syncs: what is not on
+// the disk yet never gets there. Whoever has it open, and SyncAll on a descriptor that was open,
+// is told err once; who opens it from now on is not.
+func (d *Disk) Lose(name string, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if at, found := d.findLocked(d.root, name, true); found == nil && at.file.is(kindFile) {
+		at.file.loseLocked(at.file.newest(), err)
+	}
+}
+
 // plant puts what make returns under a new name, and this on the disk.
 func (d *Disk) plant(what, name string, make func(folder *inode) *inode) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	at, err := d.findLocked(d.root, name, false)
-	if err == nil && at.file != nil {
+	switch {
+	case err == nil && at.file != nil:
 		err = syscall.EEXIST
+	case err == nil && at.folder.links == 0:
+		err = syscall.ENOENT
 	}
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", what, name, err)

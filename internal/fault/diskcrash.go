@@ -1,0 +1,179 @@
+package fault
+
+import (
+	"bytes"
+	"maps"
+	"math/rand/v2"
+)
+
+// An Image is what a crash leaves, by absolute paths. A file with two names has the same bytes under both.
+type Image struct {
+	Files   map[string][]byte
+	Folders map[string]bool   // the root is "/"
+	Links   map[string]string // the targets of symbolic links
+}
+
+// File returns a file's bytes. Its path may be relative.
+func (m *Image) File(name string) (data []byte, ok bool) {
+	data, ok = m.Files[absolute("/", name)]
+	return data, ok
+}
+
+// ProcessCrash returns what is there if the process dies now: all that its calls
+// did. Of calls in flight it holds nothing.
+func (d *Disk) ProcessCrash() *Image {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.imageLocked(
+		func(folder *inode) map[string]*inode { return folder.names },
+		func(f *inode) []byte { return bytes.Clone(f.bytes) })
+}
+
+// PowerCut returns one thing that may be there if the machine dies now. By these rules:
+//
+// A file's bytes are there as a Sync or Datasync of the file, or a SyncAll of its
+// file system, found them that returned nil. Of what was done since, nothing may be there, or all, or
+// the size and zeros, or, up to some moment, an arbitrary choice of sectors with zeros or the file's end where
+// one is missing. Bytes that a failed sync lost are zeros, or what they were to replace.
+//
+// A folder's names are there as a Sync of the folder, or a SyncAll, found them that
+// returned nil: to sync a file is not enough, nor is it for the name of a new folder
+// to sync what is in it. Of the calls since, each is there or not, by an arbitrary
+// choice, with those before it that were about the same file. A Rename is there as a whole or not at
+// all. A name may be there and the file's bytes not.
+func (d *Disk) PowerCut(r *rand.Rand) *Image {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	names := map[*inode]map[string]*inode{}
+	namesOf := func(folder *inode) map[string]*inode {
+		if names[folder] == nil {
+			names[folder] = maps.Clone(folder.onDisk)
+		}
+		return names[folder]
+	}
+	for _, v := range d.devices {
+		for _, op := range survivors(v.log, r) {
+			op.onto(namesOf)
+		}
+	}
+	return d.imageLocked(namesOf, func(f *inode) []byte { return f.afterPowerCut(d.sector, r) })
+}
+
+// survivors returns which ops a power cut leaves: none, all, the first of them, or
+// some with those before them that they build on.
+func survivors(log []*nameOp, r *rand.Rand) []*nameOp {
+	switch r.IntN(5) {
+	case 0:
+		return nil
+	case 1:
+		return log
+	case 2:
+		return log[:r.IntN(len(log)+1)]
+	}
+	there := make([]bool, len(log))
+	with := map[*inode]bool{}
+	for i := len(log) - 1; i >= 0; i-- {
+		there[i] = r.IntN(2) == 0
+		for _, e := range log[i].edits {
+			there[i] = there[i] || e.file != nil && with[e.file]
+		}
+		for _, e := range log[i].edits {
+			with[e.file] = with[e.file] || there[i]
+		}
+	}
+	var some []*nameOp
+	for i, op := range log {
+		if there[i] {
+			some = append(some, op)
+		}
+	}
+	return some
+}
+
+// imageLocked walks through these names, always in the same order.
+func (d *Disk) imageLocked(names func(folder *inode) map[string]*inode, data func(f *inode) []byte) *Image {
+	m := &Image{Files: map[string][]byte{}, Folders: map[string]bool{}, Links: map[string]string{}}
+	seen := map[*inode][]byte{}
+	var walk func(p string, f *inode)
+	walk = func(p string, f *inode) {
+		switch {
+		case f.is(kindLink):
+			m.Links[p] = f.target
+		case f.is(kindFile):
+			if _, again := seen[f]; !again {
+				seen[f] = data(f)
+			}
+			m.Files[p] = seen[f]
+		default:
+			m.Folders[p] = true
+			inside := names(f)
+			for _, name := range sortedNames(inside) {
+				walk(absolute(p, name), inside[name])
+			}
+		}
+	}
+	walk("/", d.root)
+	return m
+}
+
+// afterPowerCut returns one thing that the file may hold.
+func (f *inode) afterPowerCut(sector int64, r *rand.Rand) []byte {
+	image := append([]byte{}, f.stable...)
+	switch r.IntN(5) {
+	case 0:
+		return image
+	case 1:
+		for _, c := range f.changes {
+			image = c.whole(image)
+		}
+		return image
+	case 2:
+		for _, c := range f.changes {
+			c.lost = true
+			image = c.whole(image)
+		}
+		return image
+	}
+	for _, c := range merged(f.changes[:r.IntN(len(f.changes)+1)]) {
+		image = c.scattered(image, sector, r)
+	}
+	return image
+}
+
+// merged makes one change of writes that follow upon each other, so that what
+// shares a sector shares its fate.
+func merged(changes []change) (all []change) {
+	for _, c := range changes {
+		if n := len(all); n > 0 {
+			last := &all[n-1]
+			if !c.resize && !last.resize && c.lost == last.lost && c.at == last.at+int64(len(last.data)) {
+				last.data = append(bytes.Clone(last.data), c.data...)
+				continue
+			}
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// scattered applies some of the sectors of a write to a file's bytes.
+func (c change) scattered(image []byte, sector int64, r *rand.Rand) []byte {
+	if c.resize {
+		return c.whole(image)
+	}
+	end := c.at + int64(len(c.data))
+	for from := c.at; from < end; {
+		to := min(end, (from/sector+1)*sector)
+		part := change{at: from, data: c.data[from-c.at : to-c.at], lost: c.lost}
+		switch r.IntN(3) {
+		case 0: // present
+			image = part.whole(image)
+		case 1: // the length is there, the bytes are not
+			part.lost = true
+			image = part.whole(image)
+		default: // absent: a hole, if the file goes on behind it
+		}
+		from = to
+	}
+	return image
+}

@@ -1,0 +1,111 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// folderPerm is what new folders may be used for, before umask.
+const folderPerm = 0o777
+
+// makeFolders makes a folder and those above it that are missing. If the policy
+// syncs, their names are durable when it returns. The caller has a turn, and
+// room in it for one more descriptor.
+func (f *Files) makeFolders(ctx context.Context, path string) error {
+	missing, err := f.missingFolders(ctx, path)
+	if err != nil {
+		return err
+	}
+	for i := len(missing) - 1; i >= 0; i-- {
+		if err := f.makeFolder(ctx, missing[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// missingFolders returns which of path and the folders above it are not there, the
+// lowest first.
+func (f *Files) missingFolders(ctx context.Context, path string) ([]string, error) {
+	var missing []string
+	for path != "" {
+		_, err := f.statFolder(ctx, path)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		missing = append(missing, path)
+		path = folderAbove(path)
+	}
+	return missing, nil
+}
+
+// folderAbove returns the path of the folder that a folder's path is in.
+func folderAbove(path string) string {
+	above, _ := splitPath(strings.TrimRight(path, `/`+string(os.PathSeparator)))
+	if above == path {
+		return ""
+	}
+	return above
+}
+
+func (f *Files) statFolder(ctx context.Context, path string) (sys.Stat, error) {
+	name, err := sys.NewName(path)
+	if err != nil {
+		return sys.Stat{}, err
+	}
+	for t := f.tries(); ; {
+		is, err := f.disk.StatPath(name)
+		if err == nil || !t.again(ctx, opStat, &err) {
+			return is, err
+		}
+	}
+}
+
+// makeFolder makes one folder, unless somebody else has meanwhile.
+func (f *Files) makeFolder(ctx context.Context, path string) error {
+	name, err := sys.NewName(path)
+	if err != nil {
+		return err
+	}
+	for t := f.tries(); ; {
+		err = f.disk.Mkdir(name, folderPerm)
+		if err == nil || !t.again(ctx, opMkdir, &err) {
+			break
+		}
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) || !f.options.Policy.syncs() {
+		return ignoreExist(err)
+	}
+	return f.syncFolder(folderAbove(path))
+}
+
+func ignoreExist(err error) error {
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}
+
+// syncFolder makes the names in a folder durable, on a descriptor of its own.
+func (f *Files) syncFolder(path string) error {
+	name, err := sys.NewName(path)
+	if err != nil {
+		return err
+	}
+	f.handles.reserve()
+	defer f.handles.release()
+	fd, err := f.disk.OpenFolder(name)
+	if err != nil {
+		return err
+	}
+	defer f.disk.Close(fd)
+	return f.disk.Sync(fd)
+}

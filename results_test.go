@@ -1,0 +1,160 @@
+package holdfast
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// someResults returns n results of all outcomes, every third with an error.
+func someResults(n int, r *rand.Rand) *Results {
+	all := &Results{}
+	for i := range n {
+		result := all.add()
+		*result = FileResult{Path: strconv.Itoa(i), Bytes: r.Int64N(100), Attempts: r.Int32N(5), Outcome: Outcome(r.IntN(len(outcomeNames)))}
+		if i%3 == 0 {
+			result.Err = &FileError{Path: result.Path, Op: "open", Err: syscall.ENOSPC}
+		}
+	}
+	return all
+}
+
+func TestResultsStandInTheOrderOfSubmission(t *testing.T) {
+	for _, n := range []int{0, 1, 15, 16, 17, 47, 48, 49, 1007, 1008, 1009, 2031, 2032, 2033, 10000} {
+		all := someResults(n, rand.New(rand.NewPCG(1, 1)))
+		if all.Len() != n {
+			t.Fatalf("Len() = %d, want %d", all.Len(), n)
+		}
+		for i := range n {
+			if got := all.At(i).Path; got != strconv.Itoa(i) {
+				t.Fatalf("of %d: At(%d) is that of %s", n, i, got)
+			}
+		}
+		next := 0
+		for i, result := range all.All() {
+			if i != next || result.Path != strconv.Itoa(i) {
+				t.Fatalf("of %d: All gave %d, %s for %d", n, i, result.Path, next)
+			}
+			next++
+		}
+		if next != n {
+			t.Errorf("All gave %d of %d", next, n)
+		}
+	}
+}
+
+func TestAResultThatIsNotThereIsAPanic(t *testing.T) {
+	for _, n := range []int{0, 16, 20, 1008, 3000} {
+		for _, i := range []int{-1, -17, -5000, n, n + 1, n + 5000} {
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("of %d: At(%d) gave a result", n, i)
+					}
+				}()
+				someResults(n, rand.New(rand.NewPCG(1, 1))).At(i)
+			}()
+		}
+	}
+}
+
+func TestResultStaysWhereItIs(t *testing.T) {
+	all := &Results{}
+	first := all.add()
+	for range 5000 {
+		all.add()
+	}
+	first.Path = "late"
+	if all.At(0).Path != "late" {
+		t.Error("the first result moved")
+	}
+}
+
+func TestAllStopsWhenAsked(t *testing.T) {
+	for range someResults(40, rand.New(rand.NewPCG(1, 1))).All() {
+		break
+	}
+}
+
+func TestTotalsAddUp(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 300 {
+		all := someResults(r.IntN(200), r)
+		got := all.Totals()
+		if sum := got.Durable + got.Written + got.Partial + got.Untouched + got.Uncertain; got.Files != all.Len() || sum != got.Files {
+			t.Fatalf("%d files: %+v", all.Len(), got)
+		}
+		var want FileTotals
+		of := map[Outcome]int{}
+		for _, result := range all.All() {
+			of[result.Outcome]++
+			want.Bytes += result.Bytes
+			want.Attempts += int64(result.Attempts)
+			if result.Err != nil {
+				want.Failed++
+			}
+		}
+		want.Files, want.Durable, want.Written = all.Len(), of[OutcomeDurable], of[OutcomeWritten]
+		want.Partial, want.Untouched, want.Uncertain = of[OutcomePartial], of[OutcomeUntouched], of[OutcomeUncertain]
+		if got != want {
+			t.Fatalf("%+v, want %+v", got, want)
+		}
+	}
+}
+
+func TestErrorsAreJoinedInOrder(t *testing.T) {
+	all := &Results{}
+	if err := all.Err(); err != nil {
+		t.Errorf("no files: %v", err)
+	}
+	all.add().Path = "fine"
+	if err := all.Err(); err != nil {
+		t.Errorf("all is well: %v", err)
+	}
+	all.add().Err = &FileError{Path: "b", Op: "open", Err: syscall.EACCES}
+	all.add().Path = "fine too"
+	all.add().Err = &FileError{Path: "a", Op: "write", Offset: 5, Err: syscall.ENOSPC}
+	err := all.Err()
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) != 2 || !strings.HasPrefix(lines[0], "holdfast: open b: ") || !strings.HasPrefix(lines[1], "holdfast: write a at byte 5: ") {
+		t.Errorf("%q", err)
+	}
+	var file *FileError
+	if !errors.Is(err, fs.ErrPermission) || !errors.Is(err, ErrTemporary) || !errors.As(err, &file) || file.Path != "b" {
+		t.Errorf("%v does not tell what its parts do", err)
+	}
+}
+
+func TestResultsAreAJSONArray(t *testing.T) {
+	all := &Results{}
+	check := func(want string) {
+		t.Helper()
+		if got, err := json.Marshal(all); err != nil || string(got) != want {
+			t.Errorf("%s, %v; want %s", got, err, want)
+		}
+	}
+	check(`[]`)
+	*all.add() = FileResult{Path: "a", Bytes: 12, Elapsed: 3 * time.Microsecond, Attempts: 1, Outcome: OutcomeDurable}
+	*all.add() = FileResult{Path: "b", Err: &FileError{Path: "b", Op: "open", Err: errors.New("no")}}
+	check(`[{"path":"a","size_bytes":12,"elapsed_ns":3000,"attempts":1,"outcome":"durable","durable":true},` +
+		`{"path":"b","size_bytes":0,"elapsed_ns":0,"attempts":0,"outcome":"untouched","durable":false,"error":"holdfast: open b: no"}]`)
+}
+
+func TestOutcomeIsText(t *testing.T) {
+	for o, name := range outcomeNames {
+		if text, err := Outcome(o).MarshalText(); err != nil || string(text) != name || Outcome(o).String() != name {
+			t.Errorf("%d: %s, %v", o, text, err)
+		}
+	}
+	for _, o := range []Outcome{-1, Outcome(len(outcomeNames))} {
+		if text, err := o.MarshalText(); err == nil || !strings.HasPrefix(o.String(), "Outcome(") {
+			t.Errorf("%d: %s, %s", o, o, text)
+		}
+	}
+}
