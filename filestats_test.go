@@ -25,6 +25,24 @@ func TestStatsTellTheStateOfTheHandles(t *testing.T) {
 	}
 }
 
+func TestStatsCountWholeFilesAndTheirSyncs(t *testing.T) {
+	f, err := NewFiles(FilesOptions{Policy: EachDurable()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b"} {
+		if _, err := f.Write(t.Context(), dir+"/"+name, []byte("x"), ModeCreate); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Two files, and their folder after each.
+	if got, want := f.Stats(), (FilesStats{Files: 2, Syncs: 4, Hits: 1, Misses: 1, Open: 1}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
 func TestStatsHaveAKeyForEachCount(t *testing.T) {
 	text, err := json.Marshal(FilesStats{})
 	if err != nil {

@@ -35,7 +35,7 @@ func (w *whole) turn() *ticket {
 }
 
 // wholeCounts counts what Write and WriteAll have done.
-type wholeCounts struct{ files, syncs, inFlight atomic.Int64 }
+type wholeCounts struct{ files, syncs atomic.Int64 }
 
 // Write writes one file as a whole, as the mode says, in the caller's goroutine. It
 // returns the result, and the result's Err again.
@@ -157,6 +157,7 @@ func (s *scribe) try() {
 		return
 	}
 	defer s.files.handles.end()
+	s.files.whole.files.Add(1)
 	s.result.Attempts = 1
 	s.inFolder()
 	s.result.Attempts = int32(s.tries.attempts())
