@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/trial"
 )
 
@@ -31,7 +32,8 @@ type trialOrder struct {
 // A sample is what one trial took. It counts only if Err is empty.
 type sample struct {
 	Elapsed     time.Duration
-	Units       int // files, or lines
+	CPU         time.Duration // user and system, of the whole process
+	Units       int           // files, or lines
 	Bytes       uint64
 	Allocs      uint64
 	Err         string
@@ -111,10 +113,6 @@ func firstLine(text string) string {
 	return line
 }
 
-// atLeast is how many files a sample is made of: one folder with 2 files tells
-// more of the clock than of the files.
-const atLeast = 500
-
 // timed runs the arm in as many fresh folders as make a sample, after one that
 // does not count.
 func (t trialOrder) timed() (s sample) {
@@ -122,11 +120,7 @@ func (t trialOrder) timed() (s sample) {
 	if a == nil {
 		return sample{Err: fmt.Sprintf("%s/%s: there is no such arm", t.Group, t.Arm)}
 	}
-	j := g.job
-	if a.part > 0 {
-		j.Lines /= a.part
-	}
-	if err := t.repeat(j, a, &s); err != nil {
+	if err := t.repeat(g.job.of(a), a, &s); err != nil {
 		return sample{Err: err.Error(), Unsupported: errors.Is(err, errors.ErrUnsupported)}
 	}
 	return s
@@ -139,7 +133,7 @@ func (t trialOrder) repeat(j job, a *arm, s *sample) error {
 	if err := a.clock(filepath.Join(t.Dir, "warm"), j.small(), &sample{}); err != nil {
 		return err
 	}
-	for i := range max(1, atLeast/j.units()) {
+	for i := range j.folders() {
 		if err := a.clock(filepath.Join(t.Dir, fmt.Sprintf("%03d", i)), j, s); err != nil {
 			return err
 		}
@@ -167,9 +161,10 @@ func (a *arm) clock(dir string, j job, sum *sample) error {
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	begun := time.Now()
+	begun, cpu := time.Now(), cpuTime()
 	err = write()
 	sum.Elapsed += time.Since(begun)
+	sum.CPU += cpuTime() - cpu
 	runtime.ReadMemStats(&after)
 	sum.Bytes += after.TotalAlloc - before.TotalAlloc
 	sum.Allocs += after.Mallocs - before.Mallocs
@@ -178,6 +173,15 @@ func (a *arm) clock(dir string, j job, sum *sample) error {
 		return err
 	}
 	return s.verify()
+}
+
+// cpuTime is what this process has used, or 0 where the system does not tell.
+func cpuTime() time.Duration {
+	used, err := sys.ProcessUsage()
+	if err != nil {
+		return 0
+	}
+	return used.User + used.System
 }
 
 func find(all []*group, name, of string) (*group, *arm) {

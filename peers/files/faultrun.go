@@ -167,6 +167,7 @@ func (f *fault) writeTable(out io.Writer, all []standing) {
 	for _, s := range all {
 		fmt.Fprintf(out, "- `%s`: %s.\n", s.peer.name, s.peer.note)
 	}
+	fmt.Fprintf(out, "\n%s\n", leftOut)
 }
 
 func (s *standing) columns(f *fault) []string {

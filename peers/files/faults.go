@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"time"
 )
 
@@ -29,6 +30,7 @@ type fault struct {
 	descriptors uint64 // the limit, if it is not 0
 	asNobody    bool
 	full        bool // the disk is full for a while
+	anew        bool // files are written that are there already
 	// act is what the peer does with the items; nil is to write them once.
 	act func(p *peer, items []item) (errs []error, err error)
 	// want is what the files are to hold at the end where that is not the items.
@@ -84,7 +86,7 @@ func faults() []*fault {
 		{
 			name: "twice", title: "200 files, each given twice in one batch, first with 64 KiB and then with 20 bytes",
 			tell:  "Does the later one win? A file that is wrong holds the earlier bytes, or of both.",
-			items: doubled, want: made(200, 20),
+			items: doubled, anew: true, want: made(200, 20),
 		},
 	}
 }
@@ -100,7 +102,8 @@ func pickedFaults(pick *regexp.Regexp) (kept []*fault) {
 
 func (f *fault) peers(pick *regexp.Regexp) (kept []*peer) {
 	for _, p := range peers() {
-		if pick.MatchString("faults/" + f.name + "/" + p.name) {
+		meets := p.in == nil || slices.Contains(p.in, f.name)
+		if meets && pick.MatchString("faults/"+f.name+"/"+p.name) {
 			kept = append(kept, p)
 		}
 	}
@@ -248,6 +251,9 @@ func (f *fault) enter(dir string) (err error) {
 func (f *fault) meet(p *peer, items []item) ([]error, error) {
 	if f.act != nil {
 		return f.act(p, items)
+	}
+	if f.anew && p.appends {
+		return nil, &unsupported{"only appends"}
 	}
 	w, err := p.open()
 	if err != nil {

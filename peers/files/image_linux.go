@@ -19,19 +19,25 @@ var makers = map[string]struct {
 	program, debian string
 	args            []string
 }{
-	"ext4":  {"mkfs.ext4", "e2fsprogs", []string{"-q", "-F", "-i", "4096"}}, // an inode for each small file
+	"ext4":  {"mkfs.ext4", "e2fsprogs", []string{"-q", "-F", "-i", "4096", "-E", "lazy_itable_init=0,lazy_journal_init=0"}}, // an inode for each small file, and no work left for later
 	"xfs":   {"mkfs.xfs", "xfsprogs", []string{"-q", "-f"}},
 	"btrfs": {"mkfs.btrfs", "btrfs-progs", []string{"-q", "-f"}},
 }
 
-// imageBytes is the size of an image, of which only what is written takes room.
-const imageBytes = 2 << 30
+// smallest is the least size of an image, of which only what is written takes room.
+const smallest = 2 << 30
 
 // An image is a place on a file system of its own, new for each round.
-type image struct{ kind, dir string }
+type image struct {
+	kind, dir string
+	room      int64 // what a round takes
+}
+
+// size leaves room for what the file system needs itself.
+func (i *image) size() int64 { return max(smallest, 2*i.room) }
 
 func (i *image) String() string {
-	return fmt.Sprintf("%s in an image of %d GiB on %s, new for each round", i.kind, imageBytes>>30, fileSystemOf(i.dir))
+	return fmt.Sprintf("%s in an image of %.3g GiB on %s, new for each round", i.kind, float64(i.size())/(1<<30), fileSystemOf(i.dir))
 }
 
 func (i *image) can() error {
@@ -70,7 +76,7 @@ func (i *image) create(file string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Truncate(imageBytes), f.Close())
+	return errors.Join(f.Truncate(i.size()), f.Close())
 }
 
 func call(name string, args ...string) error {

@@ -9,7 +9,10 @@ import (
 
 var makers = map[string]struct{}{"ext4": {}, "xfs": {}, "btrfs": {}}
 
-type image struct{ kind, dir string }
+type image struct {
+	kind, dir string
+	room      int64
+}
 
 func (i *image) String() string { return i.kind + " in an image" }
 func (i *image) can() error     { return errors.New("images are for Linux") }

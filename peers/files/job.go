@@ -18,8 +18,21 @@ type job struct {
 	There bool // the files are there before the clock starts, with other bytes
 }
 
+// atLeast is how many files a sample is made of: one folder with 2 files tells
+// more of the clock than of the files.
+const atLeast = 500
+
+// folders is in how many fresh folders a trial does the job.
+func (j job) folders() int { return max(1, atLeast/j.units()) }
+
+// of is the part of the job that an arm does.
+func (j job) of(a *arm) job {
+	j.Lines /= max(1, a.part)
+	return j
+}
+
 func (j job) units() int   { return max(j.Files, j.Lines) }
-func (j job) handles() int { return j.Files / 10 }
+func (j job) handles() int { return max(4, j.Files/10) }
 
 // room is how much of the disk a trial may take.
 func (j job) room() int64 {

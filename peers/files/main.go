@@ -7,8 +7,9 @@
 // A time counts only if every file was right: all are read back, and counted,
 // after the clock has stopped. Every trial is a process of its own in a fresh
 // folder, so that none pays for what another left in its heap. Nothing is removed
-// before the end: a file system that was told to remove many files makes the next
-// ones more slowly.
+// before the end: after ext4 has removed many files it makes new ones up to twenty
+// times as slowly, for some five minutes. So wait that long between two runs in one
+// file system, or use -fs, which makes a new one for each round.
 //
 // Start with groups for what is compared, and with faults for what goes wrong.
 package main
@@ -28,6 +29,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/stat"
+	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
@@ -107,13 +109,40 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		return fmt.Errorf("-dir: %w", err)
 	}
 	defer os.RemoveAll(dir)
+	if err := o.plan(dir); err != nil {
+		return err
+	}
 	if len(o.fileSystems) == 0 {
 		err = o.measure(ctx, &folder{dir: dir}, stdout, stderr)
 	}
 	for _, kind := range o.fileSystems {
-		err = errors.Join(err, o.measure(ctx, &image{kind: kind, dir: dir}, stdout, stderr))
+		err = errors.Join(err, o.measure(ctx, &image{kind, dir, o.room()}, stdout, stderr))
 	}
 	return errors.Join(err, o.faults(ctx, dir, stdout, stderr))
+}
+
+// room is what the trials of a round leave on the disk.
+func (o options) room() (bytes int64) {
+	for _, g := range picked(groups(o.sizes), o.pick) {
+		for _, a := range g.arms {
+			bytes += g.job.of(a).room() * int64(g.job.folders())
+		}
+	}
+	return bytes
+}
+
+// plan refuses what the disk has no room for: nothing is removed before the end.
+func (o options) plan(dir string) error {
+	const extra = 1 << 30
+	need := o.room()*int64(o.rounds) + extra
+	if len(o.fileSystems) > 0 {
+		need = 2*o.room() + extra
+	}
+	free, err := sys.FreeSpace(dir)
+	if err == nil && free < need {
+		return fmt.Errorf("-dir: %.1f GB are free, and the run may take %.1f GB; choose another disk, fewer -rounds or less by -run", float64(free)/1e9, float64(need)/1e9)
+	}
+	return nil // where the free room is not known, the run finds out
 }
 
 // measure runs all that is timed in one place, and prints it.

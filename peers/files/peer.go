@@ -31,9 +31,12 @@ func stateless(write func(ctx context.Context, items iter.Seq[item]) []error) fu
 type peer struct {
 	name string
 	note string
-	// cancels says that its write heeds the context.
-	cancels bool
-	open    func() (writer, error)
+	// in are the faults that it meets; nil is all of them.
+	in []string
+	// cancels says that its write heeds the context, and appends that it adds to a
+	// file and can't write it anew.
+	cancels, appends bool
+	open             func() (writer, error)
 	// keep opens a handle for each file that stays open; nil where there is no such
 	// thing. What it returns writes the first line through the handles, then the
 	// items as whole files, then the last line through the handles.
@@ -44,14 +47,14 @@ func peers() []*peer {
 	once := holdfast.FilesOptions{Retry: holdfast.Retry{Attempts: 1}}
 	return []*peer{
 		{name: "holdfast", note: "WriteAll, truncate; Append for handles", cancels: true, open: truncateAll(holdfast.FilesOptions{}), keep: keepFiles},
-		{name: "holdfast no retries", note: "the same with Retry.Attempts 1", cancels: true, open: truncateAll(once), keep: keepFiles},
-		{name: "holdfast Append", note: "Append and Close, where files are new", open: stateless(appendAll)},
+		{name: "holdfast no retries", note: "the same with Retry.Attempts 1", in: []string{"full"}, cancels: true, open: truncateAll(once), keep: keepFiles},
+		{name: "holdfast Append", note: "Append for each file, then Close", in: []string{"descriptors", "denied", "full"}, open: stateless(appendAll)},
 		{name: "os.WriteFile", note: "one after the other; the context is asked before each, and handles are package os's", cancels: true, open: stateless(oneAfterAnother(osWrite)), keep: keepOS},
 		{name: "errgroup 64", note: "os.WriteFile, limited to 64, a context of the group", cancels: true, open: stateless(groupOf(64))},
 		{name: "errgroup", note: "os.WriteFile, no limit, every error kept", open: stateless(unlimited)},
 		{name: "renameio", note: "WriteFile, one after the other", cancels: true, open: stateless(oneAfterAnother(renameioWrite))},
 		{name: "atomic", note: "WriteFile, one after the other", cancels: true, open: stateless(oneAfterAnother(atomicWrite))},
-		{name: "lumberjack", note: "a Logger for each file; whole files by os.WriteFile", open: stateless(loggers), keep: keepLoggers},
+		{name: "lumberjack", note: "a Logger for each file; whole files by os.WriteFile", appends: true, open: stateless(loggers), keep: keepLoggers},
 	}
 }
 
@@ -105,9 +108,7 @@ func appendAll(ctx context.Context, items iter.Seq[item]) (errs []error) {
 			errs = append(errs, err)
 		}
 	}
-	if err := f.Close(); err != nil {
-		errs = append(errs, err)
-	}
+	teller(&errs)(f.Close())
 	return errs
 }
 
@@ -132,9 +133,14 @@ func keepFiles(items []item) (func(first, last []byte) []error, error) {
 	}, nil
 }
 
+// teller counts each error of those that were joined.
 func teller(errs *[]error) func(error) {
 	return func(err error) {
-		if err != nil {
+		if joined, ok := err.(interface{ Unwrap() []error }); ok {
+			for _, e := range joined.Unwrap() {
+				teller(errs)(e)
+			}
+		} else if err != nil {
 			*errs = append(*errs, err)
 		}
 	}

@@ -24,7 +24,7 @@ func writeTables(out io.Writer, all []*group) {
 		g.writeTable(out)
 	}
 	writeFlatness(out, all)
-	fmt.Fprintf(out, "\n*slower*, *faster* and *same* (within %.0f %%) are proven over at least %d rounds, beyond the noise floor of the group; *not proven* with a wide interval asks for more rounds or a quieter machine. Memory is what Go's runtime allocated while the clock ran; C's is not in it.\n", stat.Band*100, stat.VerdictRounds)
+	fmt.Fprintf(out, "\n*slower*, *faster* and *same* (within %.0f %%) are proven over at least %d rounds, beyond the noise floor of the group; *not proven* with a wide interval asks for more rounds or a quieter machine. CPU is that of the whole process, all threads together. Memory is what Go's runtime allocated while the clock ran; C's is not in it.\n", stat.Band*100, stat.VerdictRounds)
 }
 
 func (j job) unit() string {
@@ -36,7 +36,7 @@ func (j job) unit() string {
 
 func (g *group) writeTable(out io.Writer) {
 	fmt.Fprintf(out, "\n## %s: %s\n\nIn the clock: %s%s\n\n", g.name, g.title, strings.ToLower(g.clock[:1]), g.clock[1:])
-	fmt.Fprintf(out, "| arm | µs/%[1]s | 95 %% | time ÷ %[2]s | 95 %% | than ours | B/%[1]s | allocs/%[1]s |\n|---|--:|--:|--:|--:|---|--:|--:|\n", g.job.unit(), g.arms[0].name)
+	fmt.Fprintf(out, "| arm | µs/%[1]s | 95 %% | time ÷ %[2]s | 95 %% | than ours | CPU µs/%[1]s | B/%[1]s | allocs/%[1]s |\n|---|--:|--:|--:|--:|---|--:|--:|--:|\n", g.job.unit(), g.arms[0].name)
 	for _, a := range g.arms {
 		fmt.Fprintf(out, "| %s | %s |\n", a.name, strings.Join(g.columns(a), " | "))
 	}
@@ -59,7 +59,7 @@ func percent(x float64) string {
 // columns are those of an arm's row.
 func (g *group) columns(a *arm) []string {
 	if a.err != nil {
-		return []string{"does not count: " + inCell(a.err.Error()), "", "", "", "", "", ""}
+		return []string{"does not count: " + inCell(a.err.Error()), "", "", "", "", "", "", ""}
 	}
 	cost := stat.Summarize(a.each(sample.micros))
 	row := []string{fmt.Sprintf("%.3g", cost.Median), ""}
@@ -68,6 +68,7 @@ func (g *group) columns(a *arm) []string {
 	}
 	row = append(row, g.compared(a)...)
 	return append(row,
+		fmt.Sprintf("%.3g", stat.Summarize(a.each(sample.cpu)).Median),
 		fmt.Sprintf("%.0f", stat.Summarize(a.each(sample.bytes)).Median),
 		fmt.Sprintf("%.2f", stat.Summarize(a.each(sample.allocs)).Median))
 }
@@ -86,6 +87,7 @@ func (g *group) compared(a *arm) []string {
 }
 
 func (s sample) micros() float64 { return float64(s.Elapsed) / 1e3 / float64(s.Units) }
+func (s sample) cpu() float64    { return float64(s.CPU) / 1e3 / float64(s.Units) }
 func (s sample) bytes() float64  { return float64(s.Bytes) / float64(s.Units) }
 func (s sample) allocs() float64 { return float64(s.Allocs) / float64(s.Units) }
 
