@@ -79,9 +79,9 @@ func faults() []*fault {
 			items: made(100, 10), act: truncate, want: truncated,
 		},
 		{
-			name: "cancel", title: "1000 files, cancelled after 500 were handed over; then all of them again",
+			name: "cancel", title: "400 files, cancelled after 200 were handed over; then all of them again",
 			tell:  "Is the cancellation told, and can it be used again?",
-			items: made(1000, 10), act: cancelAndAgain,
+			items: made(400, 10), act: cancelAndAgain,
 		},
 		{
 			name: "twice", title: "200 files, each given twice in one batch, first with 64 KiB and then with 20 bytes",

@@ -12,18 +12,12 @@ import (
 // A job is what a trial writes: so many files of one size, or so many lines of one
 // size in turn to so many files.
 type job struct {
-	Files int
-	Lines int  // 0: each file is written once
-	Size  int  // bytes of a file, or of a line
-	There bool // the files are there before the clock starts, with other bytes
+	Files   int
+	Lines   int  // 0: each file is written once
+	Size    int  // bytes of a file, or of a line
+	Folders int  // in how many fresh folders a trial does it; 0 is one
+	There   bool // the files are there before the clock starts, with other bytes
 }
-
-// atLeast is how many files a sample is made of: one folder with 2 files tells
-// more of the clock than of the files.
-const atLeast = 500
-
-// folders is in how many fresh folders a trial does the job.
-func (j job) folders() int { return max(1, atLeast/j.units()) }
 
 // of is the part of the job that an arm does.
 func (j job) of(a *arm) job {
@@ -34,10 +28,13 @@ func (j job) of(a *arm) job {
 func (j job) units() int   { return max(j.Files, j.Lines) }
 func (j job) handles() int { return max(4, j.Files/10) }
 
+// folders is in how many a trial does it.
+func (j job) folders() int { return max(1, j.Folders) }
+
 // room is how much of the disk a trial may take.
 func (j job) room() int64 {
 	const block = 4096
-	return int64(j.Files)*block + int64(j.Lines)*int64(j.Size)
+	return int64(j.folders()) * (int64(j.Files)*block + int64(j.Lines)*int64(j.Size))
 }
 
 // A site is the fresh folder of a trial, and what is to be in it at the end.

@@ -125,7 +125,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 func (o options) room() (bytes int64) {
 	for _, g := range picked(groups(o.sizes), o.pick) {
 		for _, a := range g.arms {
-			bytes += g.job.of(a).room() * int64(g.job.folders())
+			bytes += g.job.of(a).room()
 		}
 	}
 	return bytes
