@@ -1,8 +1,6 @@
 package holdfast
 
-import (
-	"context"
-)
+import "context"
 
 // Append adds data to the end of the file at path, which is made if it is not
 // there, as the policy says.
@@ -24,6 +22,9 @@ import (
 // as the policy says; the end of ctx ends the wait. It does not keep data. Any
 // number of goroutines may call it.
 func (f *Files) Append(ctx context.Context, path string, data []byte) error {
+	if ctx.Err() != nil {
+		return appendError(path, opWait, context.Cause(ctx))
+	}
 	t := &f.streams
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -31,9 +32,6 @@ func (f *Files) Append(ctx context.Context, path string, data []byte) error {
 		s.wait.bytes = append(s.wait.bytes, data...)
 		s.accepted += int64(len(data))
 		return nil
-	}
-	if ctx.Err() != nil {
-		return appendError(path, opWait, context.Cause(ctx))
 	}
 	s, err := t.useLocked(path)
 	if err != nil {

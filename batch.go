@@ -8,12 +8,16 @@ import (
 )
 
 // lookAhead is how many files a WriteAll has taken from its iterator and not
-// finished, at most; and lookAheadBytes is how many bytes these hold, unless one
-// file holds more.
+// finished, at most, for each worker that there may be; and lookAheadBytes is how
+// many bytes these hold, unless one file holds more.
 const (
-	lookAhead      = 128
+	lookAhead      = 16
+	mostAhead      = 128
 	lookAheadBytes = 8 << 20
 )
+
+// slotBlock is how many slots are made at once, one for each file that is ahead.
+const slotBlock = 32
 
 // waiters is how many files are written at once where each is synced by itself:
 // they wait for the disk and share its commits.
@@ -29,7 +33,7 @@ type FileWrite struct {
 
 // WriteAll writes the files that an iterator gives, each as [Files.Write] does, by
 // several goroutines. The iterator runs in the caller's goroutine and is not asked
-// for more while 128 files, or files with 8 MiB, wait. The results are in its order;
+// for more while 16 files for each worker, or 128 files, or files with 8 MiB, wait. The results are in its order;
 // the error joins theirs, and the cause if ctx ended. If it is nil every file is
 // written and, if the policy's Sync is not never, durable with its name.
 //
@@ -77,7 +81,7 @@ type batch struct {
 	era     int64
 	results *Results
 	stopped error // the cause why ctx ended, if that left anything undone
-	slots   *[lookAhead]whole
+	slots   []*[slotBlock]whole
 	used    int  // how many slots were ever used
 	part    part // since the last step
 	workers sync.WaitGroup
@@ -100,10 +104,6 @@ func newBatch(ctx context.Context, f *Files) *batch {
 	b := &batch{files: f, ctx: ctx, era: f.era.Add(1), results: &Results{}, enough: -1}
 	b.work.L, b.room.L = &b.mu, &b.mu
 	b.part.init(f.options.Policy.Sync)
-	b.slots, _ = f.slots.Get().(*[lookAhead]whole)
-	if b.slots == nil {
-		b.slots = new([lookAhead]whole)
-	}
 	return b
 }
 
@@ -116,8 +116,10 @@ func (b *batch) end() {
 	b.workers.Wait()
 	b.abandon(errIteratorEnded)
 	b.closeWitnesses()
-	clear(b.slots[:b.used])
-	b.files.slots.Put(b.slots)
+	for _, block := range b.slots {
+		clear(block[:])
+		b.files.slots.Put(block)
+	}
 }
 
 var errIteratorEnded = errors.New("the iterator did not end as it should")
@@ -163,17 +165,29 @@ func (b *batch) queueUp(w *whole) {
 func (b *batch) slot(bytes int) *whole {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for b.given == lookAhead || b.given > 0 && b.bytes+bytes > lookAheadBytes {
+	for b.given == min(lookAhead*b.mostWorkersLocked(), mostAhead) || b.given > 0 && b.bytes+bytes > lookAheadBytes {
 		b.awaitLocked(b.given / 2)
 	}
-	w := b.free
-	if w == nil {
-		w = &b.slots[b.used]
-		b.used++
-		return w
+	if b.free == nil {
+		return b.freshLocked()
 	}
+	w := b.free
 	b.free, w.next = w.next, nil
 	return w
+}
+
+// freshLocked returns a slot that was not used in this batch.
+func (b *batch) freshLocked() *whole {
+	i := b.used % slotBlock
+	if i == 0 {
+		block, _ := b.files.slots.Get().(*[slotBlock]whole)
+		if block == nil {
+			block = new([slotBlock]whole)
+		}
+		b.slots = append(b.slots, block)
+	}
+	b.used++
+	return &b.slots[len(b.slots)-1][i]
 }
 
 // awaitLocked waits until no more than so many files are given and not finished.

@@ -59,6 +59,7 @@ type place struct {
 	is      sys.Stat
 	device  *device
 	listed  bool  // among those that are to be synced
+	losses  int   // syncs of it that had failed before
 	givenUp bool  // before the sync
 	err     error // of the sync
 }
@@ -96,7 +97,7 @@ func (b *batch) mannerIn(d *folder) manner {
 	p := &b.part
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	x := p.placeLocked(d).device
+	x := b.placeLocked(d).device
 	if !x.together && x.files >= x.decideAt {
 		x.decideAt = x.files + decideEvery
 		x.together = d.syncsAll && !x.failed && b.decide(x, d.path)
@@ -163,10 +164,12 @@ func (b *batch) closeWitnesses() {
 	}
 }
 
-func (p *part) placeLocked(d *folder) *place {
+// placeLocked returns the place for a folder, before it is given a name.
+func (b *batch) placeLocked(d *folder) *place {
+	p := &b.part
 	at := p.places[d.path]
 	if at == nil || at.is.Inode != d.is.Inode || at.is.Device != d.is.Device {
-		at = &place{path: d.path, is: d.is, device: p.deviceLocked(d.is.Device)}
+		at = &place{path: d.path, is: d.is, device: p.deviceLocked(d.is.Device), losses: b.files.handles.losses(d)}
 		p.places[d.path] = at
 	}
 	return at
@@ -187,14 +190,14 @@ func (p *part) deviceLocked(id uint64) *device {
 func (b *batch) written(r *FileResult, d *folder, m manner) {
 	p := &b.part
 	p.mu.Lock()
-	p.written = append(p.written, pending{r, p.placeLocked(d), m == together})
+	p.written = append(p.written, pending{r, b.placeLocked(d), m == together})
 	p.mu.Unlock()
 }
 
 // renameLater is told that a temporary file is written and closed.
 func (b *batch) renameLater(r *replacement, d *folder, m manner) {
 	b.part.mu.Lock()
-	r.place, r.together = b.part.placeLocked(d), m == together
+	r.place, r.together = b.placeLocked(d), m == together
 	b.part.mu.Unlock()
 }
 
@@ -246,11 +249,12 @@ func (b *batch) rename(r *replacement) {
 		op, err = opRename, b.files.turns.await(b.ctx, &r.ticket)
 	}
 	if err == nil {
-		err = b.renameIn(r)
-	} else {
-		b.removeTemporary(r)
+		err = b.inPlace(r.place, func(d *folder, t *tries) error {
+			return b.files.rename(b.ctx, t, d, r.temporary, r.base, r.old)
+		})
 	}
 	if err != nil {
+		b.removeTemporary(r)
 		r.result.Bytes = 0
 		fail(r.result, op, err, OutcomeUntouched)
 		return
@@ -259,28 +263,31 @@ func (b *batch) rename(r *replacement) {
 	b.part.written = append(b.part.written, pending{result: r.result, place: r.place})
 }
 
-// renameIn opens the folder, if it was closed meanwhile, and renames the file there.
-func (b *batch) renameIn(r *replacement) error {
-	b.files.handles.begin(context.WithoutCancel(b.ctx)) // it does not fail
-	defer b.files.handles.end()
-	d, err := b.files.handles.useFolder(r.place.path, b.era)
-	if err != nil {
+// inPlace calls do with a folder of the batch open. It goes on when ctx has ended:
+// do asks for that.
+func (b *batch) inPlace(at *place, do func(d *folder, t *tries) error) error {
+	f, ctx := b.files, context.WithoutCancel(b.ctx)
+	if err := f.handles.begin(ctx); err != nil {
 		return err
 	}
-	defer b.files.handles.rest(&d.handle)
-	t := b.files.newTries()
-	return b.files.rename(b.ctx, &t, d, r.temporary, r.base, r.old)
+	defer f.handles.end()
+	for t := f.tries(); ; {
+		d, err := f.handles.useFolder(at.path, b.era)
+		if err == nil {
+			defer f.handles.rest(&d.handle)
+			t.progress()
+			return do(d, &t)
+		}
+		if !t.again(b.ctx, opOpen, &err) {
+			return err
+		}
+	}
 }
 
-// removeTemporary removes a file that is not to be renamed. If it can't, nothing
-// else depends on it.
+// removeTemporary removes a file that is not to be renamed. It stays if its folder
+// can't be opened any more, or does not let us.
 func (b *batch) removeTemporary(r *replacement) {
-	b.files.handles.begin(context.WithoutCancel(b.ctx)) // it does not fail
-	defer b.files.handles.end()
-	if d, err := b.files.handles.useFolder(r.place.path, b.era); err == nil {
-		b.files.disk.Remove(d.fd, r.temporary)
-		b.files.handles.rest(&d.handle)
-	}
+	b.inPlace(r.place, func(d *folder, _ *tries) error { return b.files.disk.Remove(d.fd, r.temporary) })
 }
 
 // settle says what became of a file of which all syncs were made.
@@ -392,15 +399,10 @@ func (b *batch) syncPlace(at *place) error {
 		at.givenUp = true
 		return context.Cause(b.ctx)
 	}
-	b.files.handles.begin(context.WithoutCancel(b.ctx)) // it does not fail
-	defer b.files.handles.end()
-	d, err := b.files.handles.useFolder(at.path, b.era)
-	if err != nil {
-		return err
-	}
-	defer b.files.handles.rest(&d.handle)
-	if d.is.Inode != at.is.Inode || d.is.Device != at.is.Device {
-		return errFolderMoved
-	}
-	return b.files.sync(d.fd)
+	return b.inPlace(at, func(d *folder, _ *tries) error {
+		if d.is.Inode != at.is.Inode || d.is.Device != at.is.Device {
+			return errFolderMoved
+		}
+		return b.files.syncNamesIn(d, at.losses)
+	})
 }

@@ -28,7 +28,8 @@ type Files struct {
 	retries atomic.Int64  // calls made again after a pause
 	whole   wholeCounts   // of Write and WriteAll
 	watches chan struct{} // one for each witness that a batch may have
-	slots   sync.Pool     // of *[lookAhead]whole, which a WriteAll fills
+	narrow  chan struct{} // held by the one file that goes on without descriptors to spare
+	slots   sync.Pool     // of *[slotBlock]whole, which a WriteAll fills
 
 	mu       sync.Mutex
 	closing  bool
@@ -55,6 +56,7 @@ func newFiles(d disk, options FilesOptions) *Files {
 	f.disk = d
 	f.handles.init(d, f.options.Handles)
 	f.watches = make(chan struct{}, witnesses)
+	f.narrow = make(chan struct{}, 1)
 	f.streams.init(f)
 	return f
 }

@@ -22,7 +22,7 @@ type FilesStats struct {
 // goroutine, also after Close, and waits for no disk. The counts are read one after
 // the other, so that they may differ by what happens meanwhile.
 func (f *Files) Stats() FilesStats {
-	s := FilesStats{Retries: f.retries.Load(), Files: f.whole.files.Load(), Syncs: f.whole.syncs.Load()}
+	s := FilesStats{Files: f.whole.files.Load(), Syncs: f.whole.syncs.Load(), Retries: f.retries.Load()}
 	f.handles.tell(&s)
 	f.streams.tell(&s)
 	return s

@@ -107,17 +107,13 @@ func (h *handles) findFolder(path string) *folder {
 	if d == nil || d.gone {
 		return nil
 	}
-	h.stats.hits++
 	h.useLocked(&d.handle)
 	return d
 }
 
 // stillThere reports whether the folder's path names it in this era.
 func (h *handles) stillThere(d *folder, era int64) bool {
-	h.mu.Lock()
-	looked := d.looked >= era
-	h.mu.Unlock()
-	if looked {
+	if h.hit(d, era) {
 		return true
 	}
 	name, _ := sys.NewName(d.path)
@@ -128,6 +124,17 @@ func (h *handles) stillThere(d *folder, era int64) bool {
 	h.mu.Lock()
 	d.looked = max(d.looked, era)
 	h.mu.Unlock()
+	return h.hit(d, era)
+}
+
+// hit counts that a kept folder serves again, if it was looked up in this era.
+func (h *handles) hit(d *folder, era int64) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if d.looked < era {
+		return false
+	}
+	h.stats.hits++
 	return true
 }
 
@@ -152,4 +159,25 @@ func (h *handles) dropFolder(d *folder) {
 	h.mu.Unlock()
 	h.disk.Close(d.fd) // nothing was written to it
 	h.release()
+}
+
+// lost is told that a sync of the folder failed. Its descriptor is not used again.
+func (h *handles) lost(d *folder) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.lostNames == nil {
+		h.lostNames = map[turnKey]int{}
+	}
+	h.lostNames[turnKey{device: d.is.Device, inode: d.is.Inode}]++
+	h.forgetFolderLocked(d)
+}
+
+// losses returns how many syncs of the folder have failed.
+func (h *handles) losses(d *folder) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.lostNames == nil {
+		return 0
+	}
+	return h.lostNames[turnKey{device: d.is.Device, inode: d.is.Inode}]
 }

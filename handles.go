@@ -21,8 +21,10 @@ type handles struct {
 	open    int // descriptors open, being opened or being closed
 	idle    idleList
 	folders map[string]*folder
-	waiting int           // how many wait for a descriptor to be closed, or idle
-	closed  chan struct{} // is closed and made anew when one was
+	// lostNames is how many syncs of a folder failed, by its device and inode.
+	lostNames map[turnKey]int
+	waiting   int           // how many wait for a descriptor to be closed, or idle
+	closed    chan struct{} // is closed and made anew when one was
 
 	turns chan struct{}
 	stats handleStats // guarded by mu
@@ -121,19 +123,40 @@ func (h *handles) spare() bool {
 	return h.evictLocked()
 }
 
+// canSpare reports whether a descriptor is idle.
+func (h *handles) canSpare() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.idle.oldest != nil
+}
+
 // evictLocked closes the oldest idle descriptor, without the lock meanwhile.
 func (h *handles) evictLocked() bool {
-	x := h.idle.oldest
-	if x == nil {
+	if h.idle.oldest == nil {
 		return false
 	}
+	h.stats.evictions++
+	h.dropOldestLocked()
+	return true
+}
+
+// dropOldestLocked closes it. There must be one.
+func (h *handles) dropOldestLocked() {
+	x := h.idle.oldest
 	h.idle.remove(x)
 	x.gone = true
-	h.stats.evictions++
 	h.mu.Unlock()
 	x.drop()
 	h.mu.Lock()
-	return true
+}
+
+// closeAll closes what is idle: everything, once nobody works any more.
+func (h *handles) closeAll() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for h.idle.oldest != nil {
+		h.dropOldestLocked()
+	}
 }
 
 // useLocked takes a handle that is kept, and not gone: it is not closed until rest.

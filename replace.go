@@ -101,6 +101,7 @@ func (s *scribe) follow(base *sys.Name) error {
 	}
 	*base = name.base
 	s.manner = s.files.mannerIn(s.batch, s.folder)
+	s.losses = s.files.handles.losses(s.folder)
 	return nil
 }
 
@@ -182,6 +183,7 @@ func (s *scribe) likeOld(fd int, old sys.Stat, perm uint32) (op fileOp, err erro
 // is that.
 func (s *scribe) renameNow(temporary, base sys.Name, old sys.Stat) {
 	if err := s.files.rename(s.ctx, &s.tries, s.folder, temporary, base, old); err != nil {
+		s.files.disk.Remove(s.folder.fd, temporary) // what failed first is what is told
 		s.refuse(opRename, err)
 		return
 	}
@@ -191,7 +193,7 @@ func (s *scribe) renameNow(temporary, base sys.Name, old sys.Stat) {
 	}
 }
 
-// rename puts a temporary file in the place of the old one, or removes it.
+// rename puts a temporary file in the place of the old one.
 func (f *Files) rename(ctx context.Context, t *tries, in *folder, temporary, base sys.Name, old sys.Stat) error {
 	for {
 		err := f.disk.Rename(in.fd, temporary, base)
@@ -199,7 +201,6 @@ func (f *Files) rename(ctx context.Context, t *tries, in *folder, temporary, bas
 			break
 		}
 		if !t.again(ctx, opRename, &err) {
-			f.disk.Remove(in.fd, temporary) // what failed first is what is told
 			return err
 		}
 	}

@@ -20,8 +20,10 @@ func (f *Files) Flush(ctx context.Context) error {
 // and no call has told. A failed sync is final for its path, and told by every call.
 // Any number of goroutines may call it.
 //
-// Under sync=never, files that were closed to make room for others are out of its
-// reach: give a policy of sync=close to have them synced before.
+// Under sync=never, files that were closed to make room for others are synced with
+// the whole file system that they are on, which does not tell every failure before, and
+// where the system can't do that it is an error: use a policy of sync=close to have them
+// synced when they are closed.
 func (f *Files) Sync(ctx context.Context) error {
 	return f.streams.forAll(ctx, f.streams.makeDurableLocked)
 }
@@ -39,7 +41,7 @@ func (t *streams) forAll(ctx context.Context, step func(context.Context, []goal)
 	err := step(ctx, goals)
 	t.restGoalsLocked(goals)
 	t.doneLocked()
-	return joinDistinct(told, err)
+	return joinAll(told, err)
 }
 
 // tellLocked returns what has failed in the background and no call has told.
@@ -51,7 +53,7 @@ func (t *streams) tellLocked(goals []goal) error {
 		g.stream.unreported = nil
 		errs = append(errs, g.stream.final)
 	}
-	return joinDistinct(errs...)
+	return joinAll(errs...)
 }
 
 // Release hands what was accepted for a path to the kernel, makes it durable unless
@@ -75,7 +77,7 @@ func (f *Files) Release(ctx context.Context, path string) error {
 	defer t.restLocked(s)
 	goals := []goal{{s, s.accepted}}
 	told := t.tellLocked(goals)
-	return joinDistinct(told, t.settleStreamLocked(ctx, goals, true))
+	return joinAll(told, t.settleStreamLocked(ctx, goals, true))
 }
 
 // settleStreamLocked flushes a stream, and syncs it if that is the policy's; then it
@@ -140,15 +142,14 @@ func (t *streams) close() error {
 	if t.policy.syncs() {
 		step = t.makeDurableLocked
 	}
-	err := step(background, goals)
+	step(background, goals) // what fails is the streams'
 	t.shutAllLocked(goals)
-	closed := t.tellLocked(goals)
-	lost := t.lostLocked(goals)
+	told = joinAll(told, t.lostLocked(goals), t.tellLocked(goals))
 	t.restGoalsLocked(goals)
 	t.mu.Unlock()
 	t.closeWitness()
 	t.mu.Lock()
-	return joinDistinct(told, err, lost, closed)
+	return told
 }
 
 // stopLocked lets no call begin, and returns when none is under way.
@@ -194,5 +195,19 @@ func (t *streams) lostLocked(goals []goal) error {
 		lost.Err = fmt.Errorf("the last %d bytes accepted are lost: %w", s.waitsLocked(), failed.Err)
 		errs = append(errs, &lost)
 	}
-	return joinDistinct(errs...)
+	return joinAll(errs...)
+}
+
+// joinAll joins errors, and those that are joined in them, without saying the same
+// thing twice.
+func joinAll(errs ...error) error {
+	var flat []error
+	for _, err := range errs {
+		if joined, ok := err.(interface{ Unwrap() []error }); ok {
+			flat = append(flat, joined.Unwrap()...)
+		} else {
+			flat = append(flat, err)
+		}
+	}
+	return joinDistinct(flat...)
 }

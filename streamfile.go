@@ -12,8 +12,9 @@ import (
 // A streamFile is the open file of a stream.
 type streamFile struct {
 	handle
-	stream *stream
-	key    turnKey // the file that it is, or zero where the system does not tell
+	stream   *stream
+	key      turnKey // the file that it is, or zero where the system does not tell
+	syncsAll bool    // disk.SyncAll can be relied on there
 	// witnessed says that the witness was open before anything was written here.
 	witnessed bool
 	// replaced says that the name has become another file's by our own doing: that this
@@ -73,6 +74,7 @@ func (t *streams) open(ctx context.Context, s *stream) (*streamFile, fileOp, err
 	if is.Inode != 0 {
 		x.key = turnKey{device: is.Device, inode: is.Inode}
 	}
+	x.syncsAll = d.syncsAll && is.Device == d.is.Device
 	x.witnessed = t.watch(d, is)
 	t.keep(x)
 	return x, "", nil
@@ -113,6 +115,9 @@ func (t *streams) dropFile(x *streamFile) {
 	s := x.stream
 	t.mu.Lock()
 	t.forgetFileLocked(x)
+	if !t.policy.syncs() {
+		t.leaveLocked(x)
+	}
 	if err != nil && s.unreported == nil {
 		s.unreported = &FileError{Path: s.name.path, Op: string(opClose), Attempts: 1, Outcome: OutcomeUncertain,
 			Err: fmt.Errorf("its bytes may be lost: %w", err)}

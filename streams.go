@@ -39,6 +39,7 @@ type streams struct {
 	// durable, and unreported what failed of paths that nobody may name again.
 	names      map[string]struct{}
 	unreported []error
+	left       map[uint64]leftover // by device, under sync=never
 
 	counts streamCounts
 
@@ -56,6 +57,7 @@ func (t *streams) init(f *Files) {
 	t.paths = map[string]*stream{}
 	t.byFile = map[turnKey][]*streamFile{}
 	t.names = map[string]struct{}{}
+	t.left = map[uint64]leftover{}
 	t.memory.init(int64(t.policy.Buffer), int64(f.options.Memory))
 	t.due.init(t)
 	t.syncTimer.init(t.policy.syncPeriod(), t.syncDue)

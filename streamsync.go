@@ -23,7 +23,6 @@ type duty struct {
 	stream *stream
 	file   *streamFile // in use
 	covers int64       // the stream's bytes that are durable if it works
-	bytes  int64       // how many of them are not yet
 	// together says that it was synced with its whole file system.
 	together bool
 	err      error
@@ -58,7 +57,7 @@ func (t *streams) flushAllLocked(ctx context.Context, goals []goal) error {
 		errs[i] = t.flushLocked(ctx, g.stream, g.end)
 	})
 	t.mu.Lock()
-	return joinDistinct(errs...)
+	return joinAll(errs...)
 }
 
 // inParallel calls do for each number below n, from at most most goroutines.
@@ -91,7 +90,7 @@ func (t *streams) makeDurableLocked(ctx context.Context, goals []goal) error {
 	}
 	err := t.syncAllLocked(ctx, goals)
 	if err == nil {
-		err = t.syncNamesLocked(ctx, goals)
+		err = joinAll(t.syncNamesLocked(ctx, goals), t.syncLeftLocked(ctx))
 	}
 	var finals []error
 	for _, g := range goals {
@@ -99,7 +98,7 @@ func (t *streams) makeDurableLocked(ctx context.Context, goals []goal) error {
 			finals = append(finals, g.stream.final)
 		}
 	}
-	return joinDistinct(flushErr, err, joinDistinct(finals...))
+	return joinAll(flushErr, err, joinAll(finals...))
 }
 
 // syncAllLocked syncs what is flushed of the streams. It returns an error only if ctx
@@ -148,7 +147,7 @@ func (t *streams) claimLocked(s *stream) (duty, bool) {
 	}
 	h.useLocked(&x.handle)
 	s.syncs = true
-	return duty{stream: s, file: x, covers: s.flushed, bytes: s.flushed - s.durable}, true
+	return duty{stream: s, file: x, covers: s.flushed}, true
 }
 
 // settleLocked ends duties: what they cover is durable, or the stream has failed for
@@ -222,7 +221,7 @@ func (t *streams) syncDropped(x *streamFile) {
 		return
 	}
 	s.syncs = true
-	duties := []duty{{stream: s, file: x, covers: s.flushed, bytes: s.flushed - s.durable}}
+	duties := []duty{{stream: s, file: x, covers: s.flushed}}
 	for _, other := range t.openFilesLocked() {
 		if other.final == nil && other.durable < other.flushed {
 			if d, ok := t.claimLocked(other); ok {
@@ -272,7 +271,7 @@ func (t *streams) syncNamesLocked(ctx context.Context, goals []goal) error {
 		t.mu.Lock()
 		errs = append(errs, t.namedLocked(path, all, err))
 	}
-	return joinDistinct(errs...)
+	return joinAll(errs...)
 }
 
 // syncFolder makes the names in a folder durable, in a turn.

@@ -2,14 +2,9 @@ package holdfast
 
 import "github.com/holdfast-go/holdfast/internal/sys"
 
-const (
-	// leastTogether is from how many files on one sync of their whole file system is
-	// the cheaper step.
-	leastTogether = 8
-	// dirtyEach is how many bytes of others such a step may take along for each file:
-	// about what a disk writes in the time that it saves.
-	dirtyEach = 64 << 10
-)
+// leastTogether is from how many files on one sync of their whole file system is
+// the cheaper step: below, the syncs of the files share one commit just as well.
+const leastTogether = 8
 
 // A streamWitness is a descriptor of one file system, opened before anything was
 // written there: SyncAll on it tells every failure since. There is one, of the file
@@ -33,37 +28,14 @@ func (t *streams) watch(d *folder, is sys.Stat) bool {
 	w.wanted = true
 	known := w.open && w.device == is.Device
 	t.mu.Unlock()
-	return known || first && t.openWitness(d)
-}
-
-func (t *streams) openWitness(d *folder) bool {
-	f := t.files
-	select {
-	case f.watches <- struct{}{}: // one of the descriptors set aside for this
-	default:
-		return t.noWitness()
+	if !first {
+		return known
 	}
-	name, _ := sys.NewName(d.path)
-	f.handles.reserve()
-	fd, err := f.disk.OpenFolder(name)
-	if err != nil {
-		f.handles.release()
-		<-f.watches
-		return t.noWitness()
-	}
-	is, err := f.disk.StatFD(fd)
+	fd := t.files.openWitness(d.path, is.Device)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.witness.open, t.witness.fd, t.witness.device = true, fd, is.Device
-	return err == nil && is.Device == d.is.Device
-}
-
-// noWitness lets the next who wants one try.
-func (t *streams) noWitness() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.witness.wanted = false
-	return false
+	*w = streamWitness{wanted: fd >= 0, open: fd >= 0, fd: fd, device: is.Device}
+	return w.open
 }
 
 // closeWitness is called when nothing is left to be synced.
@@ -73,9 +45,7 @@ func (t *streams) closeWitness() {
 	t.witness = streamWitness{}
 	t.mu.Unlock()
 	if w.open {
-		t.files.disk.Close(w.fd) // nothing was written to it
-		t.files.handles.release()
-		<-t.files.watches
+		t.files.closeWitness(w.fd)
 	}
 }
 
@@ -86,23 +56,27 @@ func (t *streams) syncTogether(duties []duty) bool {
 	t.mu.Lock()
 	w := t.witness
 	t.mu.Unlock()
-	n, bytes := 0, int64(0)
+	if !w.open {
+		return false
+	}
+	n := 0
 	for _, d := range duties {
-		if d.file.witnessed && d.file.key.device == w.device {
+		if d.file.on(w.device) {
 			n++
-			bytes += d.bytes
 		}
 	}
-	if !w.open || n < leastTogether {
+	if n < leastTogether {
 		return false
 	}
 	dirty, ok := t.files.disk.Dirty()
-	if !ok || dirty > bytes+int64(n)*dirtyEach || t.files.disk.SyncAll(w.fd) != nil {
+	if !ok || !worthSyncAll(n, dirty) || t.files.disk.SyncAll(w.fd) != nil {
 		return false
 	}
 	for i := range duties {
-		d := &duties[i]
-		d.together = d.file.witnessed && d.file.key.device == w.device
+		duties[i].together = duties[i].file.on(w.device)
 	}
 	return true
 }
+
+// on reports whether the witness of this device answers for the file.
+func (x *streamFile) on(device uint64) bool { return x.witnessed && x.key.device == device }

@@ -62,6 +62,7 @@ func (t *turnstile) leave(mine *ticket) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before, after := mine.before, mine.after
+	mine.before, mine.after = nil, nil // who keeps the ticket keeps no other
 	if before != nil {
 		before.after = after
 	}

@@ -99,10 +99,12 @@ type scribe struct {
 
 	// Of the file under way:
 	*whole
-	folder *folder
-	manner manner
-	tries  tries
-	ident  ticket // in the queue of the device and inode
+	folder          *folder
+	manner          manner
+	losses          int // of the folder, before the file had its name there
+	tries           tries
+	narrow, starved bool   // see onceInNarrow
+	ident           ticket // in the queue of the device and inode
 }
 
 // A manner is how a file is made durable.
@@ -119,18 +121,15 @@ const (
 // to the batch to rename it.
 func (s *scribe) write(w *whole) {
 	began := time.Now()
+	s.files.whole.files.Add(1)
 	s.whole = w
-	s.tries = s.files.newTries()
+	s.tries = s.files.tries()
 	s.try()
 	w.result.Elapsed = time.Since(began)
 	if w.later == nil || w.later.temporary == "" {
 		s.files.turns.leave(w.turn())
 	}
 	s.whole = nil
-}
-
-func (f *Files) newTries() tries {
-	return tries{retry: f.options.Retry, handles: &f.handles, retries: &f.retries}
 }
 
 // try writes the file when those before it in its queue have left, but for a
@@ -152,18 +151,51 @@ func (s *scribe) try() {
 			return
 		}
 	}
+	s.narrow, s.starved = false, false
+	s.once()
+	if s.starved {
+		s.onceInNarrow()
+	}
+}
+
+// once writes the file, in a turn.
+func (s *scribe) once() {
 	if err := s.files.handles.begin(s.ctx); err != nil {
 		s.refuse(opOpen, err)
 		return
 	}
 	defer s.files.handles.end()
-	s.files.whole.files.Add(1)
 	s.result.Attempts = 1
 	s.inFolder()
 	s.result.Attempts = int32(s.tries.attempts())
 	if e, ok := s.result.Err.(*FileError); ok {
 		e.Attempts = s.tries.attempts()
 	}
+}
+
+// onceInNarrow writes a file for which the process, or the system, had no descriptor
+// left below our own limit. Those to whom that happens have given back what they
+// had, and go on one after the other, so that they do not keep each other from a
+// second one.
+func (s *scribe) onceInNarrow() {
+	select {
+	case s.files.narrow <- struct{}{}:
+	case <-s.ctx.Done():
+		s.result.Attempts = 0
+		s.refuse(opOpen, context.Cause(s.ctx))
+		return
+	}
+	defer func() { <-s.files.narrow }()
+	s.narrow = true
+	*s.result = FileResult{Path: s.result.Path}
+	s.once()
+}
+
+// starves reports whether an error says that there is no descriptor left, and none
+// of ours can be spared, for the first time.
+func (s *scribe) starves(err error) bool {
+	s.starved = !s.narrow && remedyFor(opOpen, err) == afterSpare && !s.files.handles.canSpare()
+	return s.starved
 }
 
 // refuse says that the file was not begun, or is again as it was.
@@ -179,6 +211,7 @@ func (s *scribe) inFolder() {
 		return
 	}
 	s.manner = s.files.mannerIn(s.batch, s.folder)
+	s.losses = s.files.handles.losses(s.folder)
 	if s.mode == ModeReplace {
 		s.replace()
 	} else {
@@ -208,7 +241,7 @@ func (s *scribe) enterFolder(path string) (err error) {
 				return err
 			}
 			made = true
-		case !s.tries.again(s.ctx, opOpen, &err):
+		case s.starves(err) || !s.tries.again(s.ctx, opOpen, &err):
 			return err
 		}
 	}
@@ -233,12 +266,14 @@ func (s *scribe) writeInPlace() {
 		return
 	}
 	is, err := s.look(fd)
-	if err == nil {
-		err = refuseKind(is)
-	}
 	if err != nil {
+		s.files.disk.Close(fd)                  // nothing was written to it
+		s.undo(is, opStat, err, OutcomePartial) // it may have been made
+		return
+	}
+	if err := refuseKind(is); err != nil {
 		s.files.disk.Close(fd) // nothing was written to it
-		s.undo(is, opStat, err, OutcomeUntouched)
+		s.refuse(opOpen, err)
 		return
 	}
 	op, err := s.fill(fd, is)
@@ -254,7 +289,7 @@ func (s *scribe) writeInPlace() {
 func (s *scribe) open(name sys.Name, perm uint32) (fd int, err error) {
 	for {
 		fd, err = s.files.disk.OpenFile(s.folder.fd, name, s.mode.flags(), perm)
-		if err == nil || !s.tries.again(s.ctx, opOpen, &err) {
+		if err == nil || s.starves(err) || !s.tries.again(s.ctx, opOpen, &err) {
 			s.tries.progress()
 			return fd, err
 		}
@@ -401,9 +436,26 @@ func (f *Files) sync(fd int) error {
 	return f.disk.Sync(fd)
 }
 
+var errFolderLost = errors.New("another sync of the folder failed meanwhile")
+
+// syncNamesIn makes the names in a folder durable that came when so many syncs of it
+// had failed. After another failure it can't be told whose names were lost, and the
+// descriptor is not synced again.
+func (f *Files) syncNamesIn(d *folder, losses int) error {
+	err := f.sync(d.fd)
+	if err != nil {
+		f.handles.lost(d)
+		return err
+	}
+	if f.handles.losses(d) != losses {
+		return errFolderLost
+	}
+	return nil
+}
+
 // syncName makes the file's name durable, and with it the file.
 func (s *scribe) syncName() {
-	if err := s.files.sync(s.folder.fd); err != nil {
+	if err := s.files.syncNamesIn(s.folder, s.losses); err != nil {
 		fail(s.result, opSync, err, OutcomeUncertain)
 		return
 	}

@@ -139,26 +139,26 @@ func (e *DiskError) Unwrap() error { return e.Err }
 // Any goroutine may call any method at any time; what a user of files must not do
 // is recorded as a violation.
 type Disk struct {
-	mu       sync.Mutex
-	root     *inode
-	devices  []*device
-	inodes   uint64 // how many were made
-	open     map[int]*descriptor
-	lastFD   int
-	limit    int // of descriptors; 0 is none
-	cap      int // of descriptors; 0 is none
-	reserved int // descriptors open and being opened
-	mostOpen int
-	room     int64
-	used     int64 // bytes of all files that have a name or a descriptor
-	foreign  int64 // dirty bytes of other programs; less than 0: not known
-	sector   int64
-	faults   []*armedFault
-	denied   []denial
-	started  [diskOps]int
-	calls    []DiskCall
-	wrong    []string
-	watch    func(DiskCall)
+	mu          sync.Mutex
+	root        *inode
+	devices     []*device
+	inodes      uint64              // how many were made
+	descriptors map[int]*descriptor // all there ever were
+	lastFD      int
+	limit       int // of descriptors; 0 is none
+	promised    int // of descriptors; 0 is none
+	reserved    int // descriptors open and being opened
+	mostOpen    int
+	room        int64
+	used        int64 // bytes of all files that have a name or a descriptor
+	foreign     int64 // dirty bytes of other programs; less than 0: not known
+	sector      int64
+	faults      []*armedFault
+	denied      []denial
+	started     [diskOps]int
+	calls       []DiskCall
+	wrong       []string
+	watch       func(DiskCall)
 }
 
 // A denial is an error for all calls that name a path.
@@ -170,7 +170,7 @@ type denial struct {
 // NewDisk returns a disk with an empty root folder and unlimited room that has
 // these faults.
 func NewDisk(faults ...DiskFault) *Disk {
-	d := &Disk{open: map[int]*descriptor{}, lastFD: 2, room: Unlimited, sector: 512}
+	d := &Disk{descriptors: map[int]*descriptor{}, lastFD: 2, room: Unlimited, sector: 512}
 	d.root = d.newDeviceLocked()
 	d.root.up = d.root
 	for _, x := range faults {

@@ -17,18 +17,23 @@ type descriptor struct {
 	offset     int64
 	inFlight   int // Writes and syncs
 	syncFailed bool
+	closed     bool
 	heard      int // how many losses of the file, and of its device, it need not be told
 	heardAll   int
 }
 
 // descriptorLocked looks the descriptor of a call up.
 func (d *Disk) descriptorLocked(c *DiskCall) (*descriptor, error) {
-	o := d.open[c.FD]
+	o := d.descriptors[c.FD]
 	if o == nil {
-		d.violationLocked(*c, "descriptor %d is not open", c.FD)
+		d.violationLocked(*c, "descriptor %d was never open", c.FD)
 		return nil, syscall.EBADF
 	}
 	c.Path = o.path
+	if o.closed {
+		d.violationLocked(*c, "descriptor %d is closed", c.FD)
+		return nil, syscall.EBADF
+	}
 	return o, nil
 }
 
@@ -115,8 +120,8 @@ func (d *Disk) reserveLocked(c DiskCall) error {
 	}
 	d.reserved++
 	d.mostOpen = max(d.mostOpen, d.reserved)
-	if d.cap > 0 && d.reserved > d.cap {
-		d.violationLocked(c, "%d descriptors, of %d", d.reserved, d.cap)
+	if d.promised > 0 && d.reserved > d.promised {
+		d.violationLocked(c, "%d descriptors, of %d", d.reserved, d.promised)
 	}
 	return nil
 }
@@ -125,7 +130,8 @@ func (d *Disk) openLocked(c *DiskCall, f *inode, flag int) {
 	d.lastFD++
 	c.FD = d.lastFD
 	f.users++
-	d.open[c.FD] = &descriptor{file: f, path: c.Path, flag: flag, heard: f.lost.times, heardAll: f.device.lost.times}
+	d.descriptors[c.FD] = &descriptor{file: f, path: c.Path, flag: flag,
+		heard: f.lost.times, heardAll: f.device.lost.times}
 }
 
 // opened is what a call that opens returns.
@@ -340,8 +346,8 @@ func (d *Disk) syncing(c *DiskCall, start func(o *descriptor), end func(o *descr
 func (d *Disk) SyncsAll(fd int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	o := d.open[fd]
-	return o != nil && o.file.device.syncsAll
+	o := d.descriptors[fd]
+	return o != nil && !o.closed && o.file.device.syncsAll
 }
 
 // Dirty returns how many bytes are not on the disk, with those of SetDirty.
@@ -368,7 +374,7 @@ func (d *Disk) Close(fd int) error {
 		if o.inFlight > 0 {
 			d.violationLocked(*c, "%d calls on the descriptor are in flight", o.inFlight)
 		}
-		delete(d.open, fd)
+		o.closed = true
 		return nil
 	}, func(o *descriptor, x DiskFault) error {
 		d.reserved--
@@ -394,14 +400,18 @@ func (d *Disk) renameLocked(in *inode, from, to string) error {
 	switch {
 	case err != nil:
 		return err
-	case source.file == nil || target.folder.links == 0:
-		return syscall.ENOENT
+	case source.folder.device != target.folder.device:
+		return syscall.EXDEV
 	case source.name == "" || target.name == "":
 		return syscall.EBUSY
+	case source.file == nil || target.folder.links == 0:
+		return syscall.ENOENT
+	case source.file.device != target.folder.device: // what is mounted there
+		return syscall.EXDEV
 	case source.file.is(kindFolder) && target.folder.within(source.file):
 		return syscall.EINVAL
-	case source.file.device != target.folder.device || source.folder.device != target.folder.device:
-		return syscall.EXDEV
+	case target.file.is(kindFolder) && source.folder.within(target.file):
+		return syscall.ENOTEMPTY
 	case source.file == target.file:
 		return nil // as POSIX wants it: two links stay two links
 	case target.file.is(kindFolder) && !source.file.is(kindFolder):

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"maps"
 	"math/rand/v2"
+	"slices"
 )
 
 // An Image is what a crash leaves, by absolute paths. A file with two names has the same bytes under both.
@@ -147,10 +148,11 @@ func merged(changes []change) (all []change) {
 		if n := len(all); n > 0 {
 			last := &all[n-1]
 			if !c.resize && !last.resize && c.lost == last.lost && c.at == last.at+int64(len(last.data)) {
-				last.data = append(bytes.Clone(last.data), c.data...)
+				last.data = append(last.data, c.data...)
 				continue
 			}
 		}
+		c.data = slices.Clip(c.data) // which has to be copied to grow
 		all = append(all, c)
 	}
 	return all

@@ -234,6 +234,21 @@ func TestRenameIsThereAsAWholeOrNot(t *testing.T) {
 	leaves(t, d, "f.tmp", "-")
 }
 
+func TestFileRenamedTwiceIsThereUnderOneOfItsNames(t *testing.T) {
+	d := fault.NewDisk()
+	root, _ := durable(t, d, "f", "")
+	must(t, d.Rename(root, name("f"), name("g")))
+	must(t, d.Rename(root, name("g"), name("h")))
+	seen := map[string]bool{}
+	for seed := range uint64(100) {
+		m := d.PowerCut(rand.New(rand.NewPCG(seed, 0)))
+		seen[strings.Join(slices.Sorted(maps.Keys(m.Files)), " ")] = true
+	}
+	if got := slices.Sorted(maps.Keys(seen)); !slices.Equal(got, []string{"/f", "/g", "/h"}) {
+		t.Errorf("power cuts leave %q", got)
+	}
+}
+
 // The trap of a replace that syncs the folder, and the file never.
 func TestRenamedFileMayBeThereWithoutItsBytes(t *testing.T) {
 	d := fault.NewDisk()
@@ -242,6 +257,20 @@ func TestRenamedFileMayBeThereWithoutItsBytes(t *testing.T) {
 	must(t, d.Rename(root, name("f.tmp"), name("f")))
 	must(t, d.Sync(root))
 	leaves(t, d, "f", "", "000", "new")
+}
+
+func TestTwoNamesOfAFileShowTheSameBytes(t *testing.T) {
+	d := fault.NewDisk()
+	d.SetSector(1)
+	_, fd := durable(t, d, "f", "")
+	must(t, d.Link("f", "g"))
+	put(t, d, fd, "0123456789")
+	for seed := range uint64(100) {
+		m := d.PowerCut(rand.New(rand.NewPCG(seed, 0)))
+		if f, g := string(m.Files["/f"]), string(m.Files["/g"]); f != g {
+			t.Fatalf("seed %d: %q and %q", seed, f, g)
+		}
+	}
 }
 
 func TestMoveBetweenFoldersIsSyncedByEither(t *testing.T) {

@@ -3,13 +3,16 @@
 // a Sync that returned nil covers), and fails, stalls and fills up where its
 // [Fault] values say so.
 //
+// A [Disk] is whole file systems of such files, with folders and links, and takes
+// the system calls of who writes many files.
+//
 // A [Source] is read, and gives less than it is asked for, nothing, or an error.
 //
 // It knows nothing of who uses it. It is for tests and for proofs only.
 //
-// Start with [New] or [NewSource]; ask [File.ProcessCrash] and [File.PowerCut]
-// what a crash at this moment leaves, and [File.Calls] and [File.Violations] how
-// it was used.
+// Start with [New], [NewDisk] or [NewSource]; ask [File.ProcessCrash] and
+// [File.PowerCut], or those of a Disk, what a crash at this moment leaves, and
+// [File.Calls] and [File.Violations] how it was used.
 // Everything is a function of the faults, the calls and the seed of the random
 // source; time is read with time.Now and passed with time.Sleep, so that under
 // testing/synctest a delay costs nothing.

@@ -138,14 +138,14 @@ func TestSyncAllIsReliedOnWhereItIsKnown(t *testing.T) {
 func TestReleaseAtLeast(t *testing.T) {
 	check := func(release string, want bool) {
 		t.Helper()
-		if got := releaseAtLeast(release, 5, 8); got != want {
+		if got := releaseAtLeast(release, 5, 17); got != want {
 			t.Errorf("%q: %v", release, got)
 		}
 	}
-	check("5.8", true)
-	check("5.8.0-rc1", true)
-	check("5.7.19", false)
-	check("5.10.0-18-amd64", true)
+	check("5.17", true)
+	check("5.17.0-rc1", true)
+	check("5.16.20", false)
+	check("5.20.0-18-amd64", true)
 	check("6.1+", true)
 	check("4.19.0", false)
 	check("10.0", true)

@@ -21,21 +21,20 @@ import (
 // with a flush of the drive, but not everywhere; the fsync of the folder closes
 // these gaps (fs/sync.c and the file systems' super.c and fsync.c):
 //
-//   - ext2 keeps all but the bytes in the device's cache, and its sync_fs sends no
-//     flush. Its fsync does, for a clean folder too (generic_file_fsync).
+//   - ext2 keeps all but the bytes in the device's cache, which is written last, and
+//     sends no flush behind that. Its fsync does, for a clean folder too.
 //   - ext4 without a journal, as which it also serves ext2, flushes in sync_fs and
 //     writes the device's cache behind that. Its fsync flushes again.
 //   - ext4 with a journal waits for the commit of everything so far, and sees to it
-//     that a flush came after the bytes. Here fsync is one flush too many.
+//     that a flush came after the bytes. Its fsync then finds nothing to do.
 //   - xfs logs a file's growth, and that its blocks were written, when they were. It
 //     forces the log, with a flush before the log's own write. What was overwritten
-//     in place has no such entry; Files overwrites nothing.
+//     in place has no such entry, and its fsync of a folder flushes nothing either;
+//     Files overwrites nothing.
 //   - btrfs ends the writing of any bytes in a transaction, and commits the last one
-//     by flushing all devices before the super block and after.
-//   - f2fs writes a checkpoint between two flushes. If it could write none earlier
-//     its sync_fs says nothing; its fsync then says EIO.
-//   - Before Linux 5.17 the kernel lost the error of sync_fs for all of them. A
-//     journal or log that could not be written is shut down, and its fsync says so.
+//     with flushes of all devices before the super block.
+//   - f2fs writes a checkpoint with flushes. If it could write none earlier its
+//     sync_fs says nothing (f2fs_cp_error); its fsync then says EIO.
 func (Disk) SyncAll(fd int) error {
 	if err := unix.Syncfs(fd); err != nil {
 		return err
@@ -44,9 +43,10 @@ func (Disk) SyncAll(fd int) error {
 }
 
 // SyncsAll reports whether SyncAll does where fd is what it says. That is known of
-// these file systems, on Linux 5.8 and later: since then syncfs(2) reports the
+// these file systems, on Linux 5.17 and later. Since 5.8 syncfs(2) reports the
 // failed writes of files that were closed meanwhile (s_wb_err in struct
-// super_block).
+// super_block); before 5.17 it lost the error of sync_fs, and the fsync of a folder
+// that is clean finds out about that on none of them but f2fs.
 func (Disk) SyncsAll(fd int) bool {
 	var s unix.Statfs_t
 	if !syncfsReports() || unix.Fstatfs(fd, &s) != nil {
@@ -62,7 +62,7 @@ func (Disk) SyncsAll(fd int) bool {
 
 var syncfsReports = sync.OnceValue(func() bool {
 	var u unix.Utsname
-	return unix.Uname(&u) == nil && releaseAtLeast(unix.ByteSliceToString(u.Release[:]), 5, 8)
+	return unix.Uname(&u) == nil && releaseAtLeast(unix.ByteSliceToString(u.Release[:]), 5, 17)
 })
 
 // releaseAtLeast reads a kernel's release, such as 6.1.0-18-amd64.
