@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
@@ -137,6 +138,17 @@ func TestCommandRefuses(t *testing.T) {
 	check("is not a flag", "file")
 	check("-run:", "-run", "(")
 	check("is not ext4, xfs or btrfs", "-fs", "ext4,ntfs")
+}
+
+func TestRunThatWouldFillTheDiskIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := sys.FreeSpace(dir); err != nil {
+		t.Skipf("the free room is not known here: %v", err)
+	}
+	err := runCommand(context.Background(), []string{"-dir", dir, "-run", "create/5000", "-rounds", "100000000"}, &bytes.Buffer{}, &bytes.Buffer{})
+	if err == nil || !strings.Contains(err.Error(), "fewer -rounds") || command.ExitCode(err) != command.ExitUnmeasured {
+		t.Errorf("%v (exit %d)", err, command.ExitCode(err))
+	}
 }
 
 func TestPickedKeepsWhatItIsComparedWith(t *testing.T) {

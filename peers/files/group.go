@@ -65,13 +65,17 @@ const published = leftOut + " Its documents tell 12.5 µs, 4.6 KiB and 9 allocat
 const atLeast = 500
 
 func creating(n int, quick bool) *group {
-	folders := max(1, atLeast/n)
+	folders, often := max(1, atLeast/n), ""
 	if quick {
 		folders = 1
 	}
+	if folders > 1 {
+		often = fmt.Sprintf(", %d times a sample", folders)
+	}
+
 	return &group{
 		name:  fmt.Sprintf("create/%d", n),
-		title: fmt.Sprintf("%d new files of 12 bytes in a fresh folder, %d times a sample", n, folders),
+		title: fmt.Sprintf("%d new files of 12 bytes in a fresh folder%s", n, often),
 		clock: "From nothing until every file is written and closed; holdfast's NewFiles and Close too. Not in it: the making of paths, prepared names and bytes. Nothing is synced.",
 		job:   job{Files: n, Size: 12, Folders: folders},
 		arms: []*arm{

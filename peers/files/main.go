@@ -156,6 +156,9 @@ func (o options) measure(ctx context.Context, on place, stdout, stderr io.Writer
 		return nil
 	}
 	fmt.Fprintf(stderr, "files: %d arms, %d rounds, on %v; seed %d\n", arms(all), o.rounds, on, o.seed)
+	if on.String() == "tmpfs" {
+		fmt.Fprintln(stderr, "files: tmpfs is in memory: nothing there is durable, and syncs cost nothing; choose a disk with -dir")
+	}
 	rounds, err := o.run(ctx, on, all, stderr)
 	if rounds > 0 {
 		fmt.Fprintf(stdout, "\n%s\n", o.conditions(on, rounds))
