@@ -433,3 +433,33 @@ func TestWrongPathsAndModesAreRefused(t *testing.T) {
 		t.Errorf("%+v, %v", results.Totals(), err)
 	}
 }
+
+func TestNewFileWithTwoPathsHoldsOneOfTheirDatas(t *testing.T) {
+	for _, take := range []int{3, fault.All} {
+		d := fault.NewDisk(fault.DiskFault{Op: fault.DiskWrite, Take: take})
+		d.MkdirAll("a")
+		f := newFiles(d, FilesOptions{Workers: 8})
+		var files []FileWrite
+		for i := range 400 {
+			path := fmt.Sprintf([]string{"a/%d", "a/../a/%d", "soft%d", "./a/%d"}[i%4], i/4)
+			if i%4 == 0 {
+				d.Symlink(fmt.Sprintf("a/%d", i/4), fmt.Sprintf("soft%d", i/4))
+			}
+			files = append(files, FileWrite{Path: path, Data: fmt.Appendf(nil, "<%07d>", i), Mode: ModeTruncate})
+		}
+		if _, err := f.WriteAll(context.Background(), one(files...)); err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+		for i := range 100 {
+			var n int
+			data, _ := d.ReadFile(fmt.Sprintf("a/%d", i))
+			if _, err := fmt.Sscanf(string(data), "<%07d>", &n); err != nil || len(data) != 9 || n/4 != i {
+				t.Errorf("a/%d holds %q", i, data)
+			}
+		}
+		if wrong := d.Violations(); len(wrong) > 0 {
+			t.Error(wrong)
+		}
+	}
+}

@@ -28,6 +28,7 @@ type Files struct {
 	retries atomic.Int64  // calls made again after a pause
 	whole   wholeCounts   // of Write and WriteAll
 	watches chan struct{} // one for each witness that a batch may have
+	fresh   sync.RWMutex  // read-held by who makes a file and has not written it: see openFresh
 	narrow  chan struct{} // held by the one file that goes on without descriptors to spare
 	slots   sync.Pool     // of *[slotBlock]whole, which a WriteAll fills
 
