@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"math"
 	"os"
 	"sync"
 
@@ -213,10 +212,6 @@ func keepOS(items []item) (func(first, last []byte) []error, error) {
 		}
 		return errs
 	}, nil
-}
-
-func newLogger(path string) *lumberjack.Logger {
-	return &lumberjack.Logger{Filename: path, MaxSize: math.MaxInt32}
 }
 
 func loggers(_ context.Context, items iter.Seq[item]) (errs []error) {

@@ -115,6 +115,11 @@ func appendOnce(path string, data []byte) error {
 // ourDescriptors is more than a Go process needs beside the files it works on.
 const ourDescriptors = 64
 
+// newLogger returns one that never rotates, its MaxSize being out of reach.
+func newLogger(path string) *lumberjack.Logger {
+	return &lumberjack.Logger{Filename: path, MaxSize: math.MaxInt32}
+}
+
 // openLoggers gives each file a Logger.
 func openLoggers(s *site) (func() error, error) {
 	if err := raiseDescriptors(uint64(s.Files + ourDescriptors)); err != nil {
@@ -123,7 +128,7 @@ func openLoggers(s *site) (func() error, error) {
 	return func() error {
 		loggers := make([]*lumberjack.Logger, s.Files)
 		for i, path := range s.paths {
-			loggers[i] = &lumberjack.Logger{Filename: path, MaxSize: math.MaxInt32}
+			loggers[i] = newLogger(path)
 		}
 		for line := range s.Lines {
 			if _, err := loggers[line%s.Files].Write(s.number(line)); err != nil {
