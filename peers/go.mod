@@ -6,11 +6,14 @@ replace github.com/holdfast-go/holdfast => ../
 
 require (
 	github.com/cockroachdb/pebble/v2 v2.1.7
+	github.com/google/renameio/v2 v2.0.2
 	github.com/holdfast-go/holdfast v0.0.0
 	github.com/klauspost/readahead v1.4.0
+	github.com/natefinch/atomic v1.0.1
 	go.etcd.io/etcd/server/v3 v3.7.3
 	go.etcd.io/raft/v3 v3.7.0
 	go.uber.org/zap v1.28.0
+	golang.org/x/sync v0.24.0
 	golang.org/x/sys v0.49.0
 	gopkg.in/natefinch/lumberjack.v2 v2.2.1
 )

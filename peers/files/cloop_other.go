@@ -1,0 +1,14 @@
+//go:build !cgo || !unix
+
+package main
+
+import (
+	"errors"
+	"fmt"
+)
+
+func loopInC(bool) func(s *site) (func() error, error) {
+	return func(*site) (func() error, error) {
+		return nil, fmt.Errorf("this program was built without a C compiler: %w", errors.ErrUnsupported)
+	}
+}

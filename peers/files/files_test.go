@@ -1,0 +1,169 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/peers/internal/command"
+)
+
+// TestMain lets the test binary be the process that a trial is.
+func TestMain(m *testing.M) {
+	if isChild(os.Args) {
+		os.Exit(childMain(os.Args[2], os.Stdout))
+	}
+	os.Exit(m.Run())
+}
+
+// TestEveryArmWritesWhatItIsTo runs each arm on a small job of its group's kind.
+func TestEveryArmWritesWhatItIsTo(t *testing.T) {
+	t.Parallel()
+	for _, g := range groups(sizes{Quick: true}) {
+		for _, a := range g.arms {
+			t.Run(g.name+"/"+a.name, func(t *testing.T) {
+				j := g.job.small()
+				j.Files = min(j.Files, 20)
+				j.Lines = min(j.Lines, 50) // the last round is not whole
+				var s sample
+				err := a.clock(filepath.Join(t.TempDir(), "new"), j, &s)
+				if errors.Is(err, errors.ErrUnsupported) {
+					t.Skip(err)
+				}
+				if err != nil || s.Elapsed <= 0 || s.Units != j.units() {
+					t.Errorf("%+v, %v", s, err)
+				}
+			})
+		}
+	}
+}
+
+func TestWrongFilesDoNotCount(t *testing.T) {
+	whole, lines := job{Files: 3, Size: 12}, job{Files: 3, Lines: 7, Size: 20}
+	check := func(name string, j job, spoil func(s *site) error, want string) {
+		t.Helper()
+		right := inTurn(osWrite)
+		if j.Lines > 0 {
+			right = openAppendClose
+		}
+		a := &arm{name: name, ready: now(func(s *site) error { return errors.Join(right(s), spoil(s)) })}
+		err := a.clock(filepath.Join(t.TempDir(), "new"), j, &sample{})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+	flip := func(s *site) error {
+		data, err := os.ReadFile(s.paths[1])
+		data[len(data)-2] ^= 1
+		return errors.Join(err, os.WriteFile(s.paths[1], data, 0o666))
+	}
+	check("nothing", whole, func(*site) error { return nil }, "")
+	check("nothing", lines, func(*site) error { return nil }, "")
+	check("flip", whole, flip, "file 1 holds")
+	check("flip", lines, flip, "file 1 holds")
+	check("lost", whole, func(s *site) error { return os.Remove(s.paths[2]) }, "2 files are in the folder, not 3")
+	check("one more", whole, func(s *site) error { return os.WriteFile(s.paths[2]+"x", nil, 0o666) }, "4 files are in the folder, not 3")
+	check("short", whole, func(s *site) error { return os.Truncate(s.paths[0], 11) }, "file 0 holds")
+	check("short", lines, func(s *site) error { return os.Truncate(s.paths[0], 59) }, "where line 6 is to be")
+	check("long", lines, func(s *site) error { return appendOnce(s.paths[0], []byte("x")) }, "1 bytes too many")
+	check("swapped", whole, func(s *site) error {
+		return errors.Join(os.Rename(s.paths[0], s.dir+"/x"), os.Rename(s.paths[1], s.paths[0]), os.Rename(s.dir+"/x", s.paths[1]))
+	}, "file 0 holds")
+}
+
+func runQuick(t *testing.T, args ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	var out, talk bytes.Buffer
+	if err := runCommand(context.Background(), append([]string{"-dir", dir, "-quick", "-rounds", "1"}, args...), &out, &talk); err != nil {
+		t.Fatalf("%v\n%s%s", err, &out, &talk)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("it left %v, %v", left, err)
+	}
+	return out.String()
+}
+
+func TestCommandPrintsTablesOfThePickedArms(t *testing.T) {
+	t.Parallel()
+	out := runQuick(t, "-run", "create/(100|500)/os.WriteFile$")
+	for _, want := range []string{"## create/100: 100 new files", "| holdfast (twin) |", "| os.WriteFile |", "Noise floor", "1 rounds in random order", "µs a file as there are more", "last ÷ first"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the output lacks %q:\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "errgroup CPUs |") || strings.Contains(out, "does not count") || strings.Contains(out, "durable") {
+		t.Errorf("the output has what was not picked, or an arm failed:\n%s", out)
+	}
+}
+
+func TestFaultsAreToldInATable(t *testing.T) {
+	t.Parallel()
+	out := runQuick(t, "-run", "faults/(denied|twice|cancel)/(os.WriteFile|holdfast$)")
+	for _, want := range []string{
+		"## faults/denied", "| os.WriteFile | 998 | 0 | 0 | 2, 2 of 2 paths |", "| holdfast | 998 | 0 | 0 | 2, 2 of 2 paths |",
+		"| holdfast | 200 | 0 | 0 | 0 |", "| holdfast | 400 | 0 | 0 |",
+	} {
+		if runtime.GOOS != "windows" && !strings.Contains(out, want) {
+			t.Errorf("the output lacks %q:\n%s", want, out)
+		}
+	}
+}
+
+func TestPeerThatDiesIsTold(t *testing.T) {
+	f, _ := findFault("twice", "os.WriteFile")
+	s, err := f.watch(context.Background(), t.TempDir(), &peer{name: "nobody"}, func() error { return nil })
+	if err != nil || !strings.Contains(s.fate, "died") || !strings.Contains(s.fate, "there is no such thing") {
+		t.Errorf("fate %q, %v", s.fate, err)
+	}
+}
+
+func TestCommandRefuses(t *testing.T) {
+	check := func(want string, args ...string) {
+		t.Helper()
+		err := runCommand(context.Background(), args, &bytes.Buffer{}, &bytes.Buffer{})
+		if err == nil || !strings.Contains(err.Error(), want) || command.ExitCode(err) != command.ExitUsage {
+			t.Errorf("%q: %v (exit %d), want %q", args, err, command.ExitCode(err), want)
+		}
+	}
+	check("matches no arm", "-run", "nobody")
+	check("give at least 1", "-rounds", "-1")
+	check("is not a flag", "file")
+	check("-run:", "-run", "(")
+	check("is not ext4, xfs or btrfs", "-fs", "ext4,ntfs")
+}
+
+func TestRunThatWouldFillTheDiskIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := sys.FreeSpace(dir); err != nil {
+		t.Skipf("the free room is not known here: %v", err)
+	}
+	err := runCommand(context.Background(), []string{"-dir", dir, "-run", "create/5000", "-rounds", "100000000"}, &bytes.Buffer{}, &bytes.Buffer{})
+	if err == nil || !strings.Contains(err.Error(), "fewer -rounds") || command.ExitCode(err) != command.ExitUnmeasured {
+		t.Errorf("%v (exit %d)", err, command.ExitCode(err))
+	}
+}
+
+func TestPickedKeepsWhatItIsComparedWith(t *testing.T) {
+	kept := picked(groups(sizes{Full: true}), regexp.MustCompile("create/50000/C loop"))
+	if len(kept) != 1 || len(kept[0].arms) != 3 || kept[0].arms[2].name != "C loop" {
+		t.Errorf("kept %+v", kept)
+	}
+}
+
+func TestInterruptedRunKeepsWholeRounds(t *testing.T) {
+	g := &group{arms: []*arm{{samples: make([]sample, 3)}, {samples: make([]sample, 2)}}}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	rounds, err := options{rounds: 5}.run(ctx, &folder{t.TempDir()}, []*group{g}, &bytes.Buffer{})
+	if rounds != 0 || !errors.Is(err, context.Canceled) || len(g.arms[0].samples) != 0 {
+		t.Errorf("run = %d, %v with %d samples; want 0, canceled, none", rounds, err, len(g.arms[0].samples))
+	}
+}

@@ -1,0 +1,197 @@
+// Command files writes many files with holdfast's Files, with other libraries and
+// with a bare loop in C, in one interleaved run, and prints how their times
+// compare, and what each makes of faults.
+//
+//	go run -C peers ./files -dir /folder/on/the/disk
+//
+// A time counts only if every file was right: all are read back, and counted,
+// after the clock has stopped. Every trial is a process of its own in a fresh
+// folder, so that none pays for what another left in its heap. Nothing is removed
+// before the end: after ext4 has removed many files it makes new ones up to twenty
+// times as slowly, for some five minutes. So wait that long between two runs in one
+// file system, or use -fs, which makes a new one for each round.
+//
+// Start with groups for what is compared, and with faults for what goes wrong.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/stat"
+	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/peers/internal/command"
+)
+
+func main() {
+	if isChild(os.Args) {
+		os.Exit(childMain(os.Args[2], os.Stdout))
+	}
+	command.Main("files", runCommand)
+}
+
+// options is what the command line says.
+type options struct {
+	pick        *regexp.Regexp
+	rounds      int
+	seed        uint64
+	dir         string
+	sizes       sizes
+	fileSystems []string
+}
+
+func parse(args []string, stderr io.Writer) (o options, err error) {
+	f := flag.NewFlagSet("files", flag.ContinueOnError)
+	f.SetOutput(io.Discard) // main prints the error; the flags only when asked for
+	pick := f.String("run", "", "run only the arms whose name, such as create/1000/os.WriteFile, matches the `regexp`")
+	f.IntVar(&o.rounds, "rounds", 0, "how many times each arm runs; fewer than 10 prove nothing (default 10, with -quick 3)")
+	f.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "the seed of the order")
+	f.StringVar(&o.dir, "dir", ".", "write in a new folder in `dir`, removed at the end")
+	f.BoolVar(&o.sizes.Quick, "quick", false, "fewer and smaller groups, for a first look")
+	f.BoolVar(&o.sizes.Full, "full", false, "with 50,000 files too")
+	on := f.String("fs", "", "run on new file systems of these `kinds`, such as ext4,xfs,btrfs, each in an image in -dir; for root, on Linux")
+	err = f.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		f.SetOutput(stderr)
+		f.Usage()
+		return o, err
+	case err != nil:
+		return o, &command.UsageError{Err: err}
+	case f.NArg() > 0:
+		return o, &command.UsageError{Err: fmt.Errorf("%q is not a flag; see -help", f.Arg(0))}
+	case o.rounds < 0:
+		return o, &command.UsageError{Err: fmt.Errorf("-rounds=%d is negative; give at least 1", o.rounds)}
+	}
+	if o.pick, err = regexp.Compile(*pick); err != nil {
+		return o, &command.UsageError{Err: fmt.Errorf("-run: %w", err)}
+	}
+	if o.rounds == 0 {
+		o.rounds = map[bool]int{false: stat.VerdictRounds, true: 3}[o.sizes.Quick]
+	}
+	return o, o.parseFileSystems(*on)
+}
+
+func (o *options) parseFileSystems(list string) error {
+	if list == "" {
+		return nil
+	}
+	o.fileSystems = strings.Split(list, ",")
+	for _, kind := range o.fileSystems {
+		if _, known := makers[kind]; !known {
+			return &command.UsageError{Err: fmt.Errorf("-fs: %q is not ext4, xfs or btrfs", kind)}
+		}
+	}
+	return nil
+}
+
+// runCommand is main without the process around it.
+func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	o, err := parse(args, stderr)
+	if err != nil {
+		return err
+	}
+	if len(picked(groups(o.sizes), o.pick))+len(pickedFaults(o.pick)) == 0 {
+		return &command.UsageError{Err: fmt.Errorf("-run=%v matches no arm; names look like create/1000/os.WriteFile or faults/descriptors/lumberjack", o.pick)}
+	}
+	dir, err := os.MkdirTemp(o.dir, "peers-")
+	if err != nil {
+		return fmt.Errorf("-dir: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	if err := o.plan(dir); err != nil {
+		return err
+	}
+	if len(o.fileSystems) == 0 {
+		err = o.measure(ctx, &folder{dir: dir}, stdout, stderr)
+	}
+	for _, kind := range o.fileSystems {
+		err = errors.Join(err, o.measure(ctx, &image{kind, dir, o.room()}, stdout, stderr))
+	}
+	return errors.Join(err, o.faults(ctx, dir, stdout, stderr))
+}
+
+// room is what the trials of a round leave on the disk.
+func (o options) room() (bytes int64) {
+	for _, g := range picked(groups(o.sizes), o.pick) {
+		for _, a := range g.arms {
+			bytes += g.job.of(a).room()
+		}
+	}
+	return bytes
+}
+
+// plan refuses what the disk has no room for: nothing is removed before the end.
+func (o options) plan(dir string) error {
+	const extra = 1 << 30
+	need := o.room()*int64(o.rounds) + extra
+	if len(o.fileSystems) > 0 {
+		need = 2*o.room() + extra
+	}
+	free, err := sys.FreeSpace(dir)
+	if err == nil && free < need {
+		return fmt.Errorf("-dir: %.1f GB are free, and the run may take %.1f GB; choose another disk, fewer -rounds or less by -run", float64(free)/1e9, float64(need)/1e9)
+	}
+	return nil // where the free room is not known, the run finds out
+}
+
+// measure runs all that is timed in one place, and prints it.
+func (o options) measure(ctx context.Context, on place, stdout, stderr io.Writer) error {
+	all := picked(groups(o.sizes), o.pick)
+	if len(all) == 0 {
+		return nil
+	}
+	if err := on.can(); err != nil {
+		fmt.Fprintf(stdout, "\nNot measured on %v: %v.\n", on, err)
+		return nil
+	}
+	fmt.Fprintf(stderr, "files: %d arms, %d rounds, on %v; seed %d\n", arms(all), o.rounds, on, o.seed)
+	if on.String() == "tmpfs" {
+		fmt.Fprintln(stderr, "files: tmpfs is in memory: nothing there is durable, and syncs cost nothing; choose a disk with -dir")
+	}
+	rounds, err := o.run(ctx, on, all, stderr)
+	if rounds > 0 {
+		fmt.Fprintf(stdout, "\n%s\n", o.conditions(on, rounds))
+		writeTables(stdout, all)
+	}
+	if err != nil {
+		return err
+	}
+	return failed(all)
+}
+
+// conditions states what the figures were taken under.
+func (o options) conditions(on place, rounds int) string {
+	text := fmt.Sprintf("%d rounds in random order (`-seed %d`)", rounds, o.seed)
+	if rounds < o.rounds {
+		text += fmt.Sprintf(", interrupted before %d more", o.rounds-rounds)
+	}
+	return text + fmt.Sprintf(", each trial a process of its own, on %v; %s/%s, %s, GOMAXPROCS %d.\nVersions: %s; holdfast is the one of this folder.",
+		on, runtime.GOOS, runtime.GOARCH, runtime.Version(), runtime.GOMAXPROCS(0), versions())
+}
+
+var compared = []string{"github.com/google/renameio/v2", "github.com/natefinch/atomic", "golang.org/x/sync", "gopkg.in/natefinch/lumberjack.v2"}
+
+func versions() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "not known"
+	}
+	var list []string
+	for _, m := range info.Deps {
+		if slices.Contains(compared, m.Path) {
+			list = append(list, m.Path+" "+m.Version)
+		}
+	}
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,52 @@
+//go:build unix
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// settle writes out what earlier trials left, so that no arm pays for the one
+// before it.
+func settle(string) { unix.Sync() }
+
+// raiseDescriptors lets this process open at least so many files.
+func raiseDescriptors(need uint64) error {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return err
+	}
+	if limit.Cur >= need {
+		return nil
+	}
+	limit.Cur, limit.Max = need, max(limit.Max, need)
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return &unsupported{fmt.Sprintf("%d descriptors are not to be had here: %v", need, err)}
+	}
+	return nil
+}
+
+// limitDescriptors lets this process open no more than so many files.
+func limitDescriptors(most uint64) error {
+	return unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: most, Max: most})
+}
+
+// nobody is a user who owns nothing.
+const nobody = 65534
+
+// dropRoot makes this process another user's, whom permissions bind. The folder
+// becomes that user's.
+func dropRoot(folder string) error {
+	if os.Getuid() != 0 {
+		return nil
+	}
+	if err := os.Chown(folder, nobody, nobody); err != nil {
+		return err
+	}
+	return errors.Join(syscall.Setgroups(nil), syscall.Setgid(nobody), syscall.Setuid(nobody))
+}
