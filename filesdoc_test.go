@@ -27,11 +27,11 @@ import (
 
 // What docs/files.md shows stands here, so that it is compiled and run.
 
-// export writes a file for each report and says which could not be written.
-func export(ctx context.Context, folder string, reports map[string][]byte) error {
+// export writes a file for each report. The error joins those of all files that failed.
+func export(ctx context.Context, folder string, reports map[string][]byte) (holdfast.FileTotals, error) {
 	files, err := holdfast.NewFiles(holdfast.FilesOptions{Policy: holdfast.Durable(), Folders: true})
 	if err != nil {
-		return err
+		return holdfast.FileTotals{}, err
 	}
 	defer files.Close() // nothing was appended: there is nothing for it to tell
 
@@ -42,9 +42,7 @@ func export(ctx context.Context, folder string, reports map[string][]byte) error
 			}
 		}
 	})
-	totals := results.Totals()
-	fmt.Printf("%d of %d files are durable, with %d bytes\n", totals.Durable, totals.Files, totals.Bytes)
-	return err // of every file that failed, joined
+	return results.Totals(), err
 }
 
 // whatToDo classifies the error of a Write without a look at its text.
@@ -218,8 +216,9 @@ func plainYAML(text string) map[string]any {
 func TestShownExportReplacesFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	for _, text := range []string{"one", "two"} {
-		if err := export(t.Context(), dir, map[string][]byte{"a": []byte(text), "b": []byte(text)}); err != nil {
-			t.Fatal(err)
+		totals, err := export(t.Context(), dir, map[string][]byte{"a": []byte(text), "b": []byte(text)})
+		if want := (holdfast.FileTotals{Files: 2, Durable: 2, Bytes: 6, Attempts: 2}); err != nil || totals != want {
+			t.Errorf("%+v, %v; want %+v", totals, err, want)
 		}
 		for _, name := range []string{"a", "b"} {
 			if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != text {

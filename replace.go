@@ -87,7 +87,11 @@ func (s *scribe) stat(base sys.Name) (is sys.Stat, err error) {
 
 // follow goes to the folder to which the path's symbolic links lead.
 func (s *scribe) follow(base *sys.Name) error {
-	target, err := s.files.disk.Resolve(s.name.path)
+	var target string
+	err := s.tries.insist(s.ctx, opResolve, func() (err error) {
+		target, err = s.files.disk.Resolve(s.name.path)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -135,7 +139,7 @@ func (s *scribe) writeTemporary(old sys.Stat) (name sys.Name, op fileOp, err err
 func (s *scribe) openTemporary(perm uint32) (fd int, name sys.Name, err error) {
 	for range 100 {
 		name = temporaryName()
-		fd, err = s.open(name, perm)
+		fd, err = s.open(name, freshFlags, perm)
 		if !errors.Is(err, fs.ErrExist) {
 			break
 		}
@@ -165,14 +169,14 @@ func (s *scribe) likeOld(fd int, old sys.Stat, perm uint32) (op fileOp, err erro
 	}
 	chowned := made.UID != old.UID || made.GID != old.GID
 	if chowned {
-		err := s.files.disk.Chown(fd, old.UID, old.GID)
+		err := s.tries.insist(s.ctx, opChown, func() error { return s.files.disk.Chown(fd, old.UID, old.GID) })
 		if err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, errors.ErrUnsupported) {
 			return opChown, err
 		}
 	}
 	// A change of owner may take the setuid bits away.
 	if made.Mode&permMask != perm || chowned && perm&^0o777 != 0 {
-		if err := s.files.disk.Chmod(fd, perm); err != nil {
+		if err := s.tries.insist(s.ctx, opChmod, func() error { return s.files.disk.Chmod(fd, perm) }); err != nil {
 			return opChmod, err
 		}
 	}

@@ -31,7 +31,6 @@ const (
 	opSync     fileOp = "sync"
 	opClose    fileOp = "close"
 	opRename   fileOp = "rename"
-	opRemove   fileOp = "remove"
 	opStat     fileOp = "stat"
 	opMkdir    fileOp = "mkdir"
 	opChmod    fileOp = "chmod"
@@ -155,6 +154,17 @@ func (t *tries) again(ctx context.Context, op fileOp, err *error) bool {
 		return true
 	}
 	return t.pause(ctx, err)
+}
+
+// insist makes a call of op as often as it takes. It is for calls that are rare.
+func (t *tries) insist(ctx context.Context, op fileOp, call func() error) error {
+	for {
+		err := call()
+		if err == nil || !t.again(ctx, op, &err) {
+			t.progress()
+			return err
+		}
+	}
 }
 
 // pause waits before the next attempt, if there is one left.

@@ -16,7 +16,7 @@ import (
 
 // fileOps is all calls that may fail.
 var fileOps = []fileOp{
-	opOpen, opWrite, opTruncate, opSync, opClose, opRename, opRemove, opStat, opMkdir, opChmod, opChown, opResolve,
+	opOpen, opWrite, opTruncate, opSync, opClose, opRename, opStat, opMkdir, opChmod, opChown, opResolve,
 }
 
 func TestErrorIsAnsweredAsItsCallAllows(t *testing.T) {
@@ -109,8 +109,18 @@ func TestPauseStaysBetweenHalfAndAllOfItsBound(t *testing.T) {
 			bound = r.Base << n
 		}
 		bound = min(bound, r.Cap)
-		if got := r.pause(n); got > bound || got < bound-bound/2 {
+		if got := r.pause(n); got > bound || got <= bound/2 {
 			t.Fatalf("%+v.pause(%d) = %v, want more than half of %v and no more than it", r, n, got, bound)
+		}
+	}
+	for bound := range time.Duration(10) {
+		for range 100 {
+			if got := (Retry{Base: bound, Cap: bound}).pause(0); got > bound || got <= bound/2 && bound > 0 {
+				t.Fatalf("a pause of %d ns became %d", bound, got)
+			}
+			if got := (Retry{Base: time.Hour, Cap: bound}).pause(3); got > bound {
+				t.Fatalf("a cap of %d ns became %d", bound, got)
+			}
 		}
 	}
 }

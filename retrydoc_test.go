@@ -23,7 +23,7 @@ var errnoNames = map[string]syscall.Errno{
 var retryColumns = [][]fileOp{
 	{opOpen, opStat, opResolve},
 	{opWrite},
-	{opTruncate, opRename, opRemove, opMkdir, opChmod, opChown},
+	{opTruncate, opRename, opMkdir, opChmod, opChown},
 	{opSync, opClose},
 }
 

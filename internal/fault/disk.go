@@ -146,7 +146,7 @@ type Disk struct {
 	descriptors map[int]*descriptor // all there ever were
 	lastFD      int
 	limit       int // of descriptors; 0 is none
-	cap         int // of descriptors; 0 is none
+	promised    int // of descriptors; 0 is none
 	reserved    int // descriptors open and being opened
 	mostOpen    int
 	room        int64

@@ -120,8 +120,8 @@ func (d *Disk) reserveLocked(c DiskCall) error {
 	}
 	d.reserved++
 	d.mostOpen = max(d.mostOpen, d.reserved)
-	if d.cap > 0 && d.reserved > d.cap {
-		d.violationLocked(c, "%d descriptors, of %d", d.reserved, d.cap)
+	if d.promised > 0 && d.reserved > d.promised {
+		d.violationLocked(c, "%d descriptors, of %d", d.reserved, d.promised)
 	}
 	return nil
 }
@@ -400,14 +400,18 @@ func (d *Disk) renameLocked(in *inode, from, to string) error {
 	switch {
 	case err != nil:
 		return err
-	case source.file == nil || target.folder.links == 0:
-		return syscall.ENOENT
+	case source.folder.device != target.folder.device:
+		return syscall.EXDEV
 	case source.name == "" || target.name == "":
 		return syscall.EBUSY
+	case source.file == nil || target.folder.links == 0:
+		return syscall.ENOENT
+	case source.file.device != target.folder.device: // what is mounted there
+		return syscall.EXDEV
 	case source.file.is(kindFolder) && target.folder.within(source.file):
 		return syscall.EINVAL
-	case source.file.device != target.folder.device || source.folder.device != target.folder.device:
-		return syscall.EXDEV
+	case target.file.is(kindFolder) && source.folder.within(target.file):
+		return syscall.ENOTEMPTY
 	case source.file == target.file:
 		return nil // as POSIX wants it: two links stay two links
 	case target.file.is(kindFolder) && !source.file.is(kindFolder):

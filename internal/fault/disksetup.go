@@ -26,7 +26,7 @@ func (d *Disk) SetDescriptors(n int) {
 func (d *Disk) SetCap(n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.cap = n
+	d.promised = n
 }
 
 // Open returns how many descriptors are open, being opened or being closed.
@@ -151,8 +151,8 @@ func (d *Disk) Lose(name string, err error) {
 	}
 }
 
-// plant puts what make returns under a new name, and this on the disk.
-func (d *Disk) plant(what, name string, make func(folder *inode) *inode) error {
+// plant puts what create returns under a new name, and this on the disk.
+func (d *Disk) plant(what, name string, create func(folder *inode) *inode) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	at, err := d.findLocked(d.root, name, false)
@@ -165,7 +165,7 @@ func (d *Disk) plant(what, name string, make func(folder *inode) *inode) error {
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", what, name, err)
 	}
-	file := make(at.folder)
+	file := create(at.folder)
 	if !file.is(kindFolder) && file.device != at.folder.device {
 		return fmt.Errorf("%s %s: %w", what, name, syscall.EXDEV)
 	}
