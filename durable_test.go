@@ -286,3 +286,27 @@ func TestWholeFilesAndAppendsOfOnePathKeepTheirOrder(t *testing.T) {
 		}
 	}
 }
+
+func TestFileInFolderThatAnotherMakesIsDurableWithIt(t *testing.T) {
+	for _, all := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			d := fault.NewDisk(fault.DiskFault{Op: fault.DiskSync, Path: "/", Delay: time.Second})
+			d.SetSyncsAll("/", all)
+			f := newFiles(d, FilesOptions{Policy: Policy{Sync: SyncGroup}, Folders: true})
+			defer f.Close()
+			go f.Write(context.Background(), "a/one", []byte("x"), ModeCreate)
+			synctest.Wait() // the folder is there, and its name not durable
+			if d.Count(fault.DiskMkdir) != 1 {
+				t.Fatal("the folder is not there")
+			}
+			if _, err := f.Write(context.Background(), "a/two", []byte("y"), ModeCreate); err != nil {
+				t.Error(err)
+			}
+			for seed := range uint64(20) {
+				if data, _ := d.PowerCut(rand.New(rand.NewPCG(seed, 4))).File("a/two"); string(data) != "y" {
+					t.Fatalf("after a power cut it holds %q", data)
+				}
+			}
+		})
+	}
+}

@@ -206,6 +206,7 @@ func (s *scribe) refuse(op fileOp, err error) {
 
 // inFolder writes the file with its folder open.
 func (s *scribe) inFolder() {
+	defer s.leaveFolder()
 	if err := s.enterFolder(s.name.folder); err != nil {
 		s.refuse(opOpen, err)
 		return
@@ -217,7 +218,6 @@ func (s *scribe) inFolder() {
 	} else {
 		s.writeInPlace()
 	}
-	s.leaveFolder()
 }
 
 func (s *scribe) leaveFolder() {
@@ -235,7 +235,7 @@ func (s *scribe) enterFolder(path string) (err error) {
 		switch {
 		case err == nil:
 			s.tries.progress()
-			return nil
+			return s.files.awaitFolders(s.ctx)
 		case errors.Is(err, fs.ErrNotExist) && s.files.options.Folders && !made:
 			if err = s.files.makeFolders(s.ctx, path); err != nil {
 				return err

@@ -157,6 +157,8 @@ func FuzzPattern(f *testing.F) {
 			f.Add(text, values[i]+"\n"+values[len(values)-1-i], values[(i+1)%len(values)]+"\n"+values[len(values)/2])
 		}
 	}
+	f.Add("{a}-{b}", "x-y\nz", "x\ny-z")
+	f.Add("{a}, {b}", "x, y\nz", "x\ny, z")
 	f.Add("{a}-{b}", strings.Repeat("a", 300), strings.Repeat("a", 300)+"\nb")
 	f.Fuzz(func(t *testing.T, text, one, other string) {
 		p, err := parsePattern(text)

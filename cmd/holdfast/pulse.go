@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/holdfast-go/holdfast"
 )
 
@@ -36,11 +34,14 @@ const (
 )
 
 func newPulse(stderr io.Writer, quiet bool, files *holdfast.Files) *pulse {
-	p := &pulse{stderr: stderr, quiet: quiet, isTerminal: isTerminal(stderr), files: files, begun: time.Now(), end: make(chan struct{})}
-	if !quiet {
+	return &pulse{stderr: stderr, quiet: quiet, isTerminal: isTerminal(stderr), files: files, begun: time.Now(), end: make(chan struct{})}
+}
+
+// start tells of progress from now on, unless it is to be quiet.
+func (p *pulse) start() {
+	if !p.quiet {
 		p.ended.Go(p.beat)
 	}
-	return p
 }
 
 func (p *pulse) beat() {
@@ -72,8 +73,8 @@ func (p *pulse) tell() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	rate := float64(p.seen.Bytes) / time.Since(p.begun).Seconds()
-	text := fmt.Sprintf("holdfast: %s lines, %s/s, %s files, %d handles",
-		humanize.Comma(p.seen.Lines), bytesText(int64(rate)), humanize.Comma(int64(p.seen.Files)), handles)
+	text := fmt.Sprintf("holdfast: %s, %s/s, %s, %s",
+		countText(p.seen.Lines, "line"), bytesText(int64(rate)), countText(int64(p.seen.Files), "file"), countText(int64(handles), "handle"))
 	if !p.isTerminal {
 		fmt.Fprintln(p.stderr, text)
 		return

@@ -167,6 +167,8 @@ func (d *distribution) run(cmd *cobra.Command) error {
 	input := cmd.InOrStdin()
 	if isKeyboard(input) {
 		show.say("reading lines from the terminal; end them with %s", endOfInput())
+	} else {
+		show.start()
 	}
 	s.totals = totals{Kind: "write", End: endComplete, Policy: d.policy}
 	s.run(cmd.Context(), newIntake(input))

@@ -11,11 +11,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 )
@@ -36,8 +38,8 @@ func numbered(w io.WriteCloser, enough int64, told chan<- struct{}) {
 }
 
 // writer starts holdfast write in a folder, with numbered lines as its input, and
-// returns a channel that tells when it has read a MiB of them.
-func writer(t *testing.T, folder string, args ...string) (c *child, hasRead <-chan struct{}) {
+// returns a channel that tells when it has read so many bytes of them.
+func writer(t *testing.T, folder string, enough int64, args ...string) (c *child, hasRead <-chan struct{}) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -54,7 +56,7 @@ func writer(t *testing.T, folder string, args ...string) (c *child, hasRead <-ch
 	r.Close()
 	const pipeHolds = 64 << 10
 	told := make(chan struct{})
-	go numbered(w, 1<<20+pipeHolds, told)
+	go numbered(w, enough+pipeHolds, told)
 	return c, told
 }
 
@@ -97,10 +99,10 @@ func checkNumbered(t *testing.T, folder string, last, most int64, cutAllowed boo
 // can: what the totals say was read is there, and nothing else.
 func TestSignalLeavesEveryLineThatWasRead(t *testing.T) {
 	skipWithoutSignals(t)
-	check := func(signal os.Signal, args ...string) {
+	check := func(signal os.Signal, enough int64, args ...string) {
 		t.Helper()
 		folder := t.TempDir()
-		c, hasRead := writer(t, folder, append(args, "--json")...)
+		c, hasRead := writer(t, folder, enough, append(args, "--json")...)
 		<-hasRead
 		if err := c.Process.Signal(signal); err != nil {
 			t.Fatal(err)
@@ -121,10 +123,10 @@ func TestSignalLeavesEveryLineThatWasRead(t *testing.T) {
 		}
 		checkNumbered(t, folder, totals.Lines, totals.Lines, false)
 	}
-	check(syscall.SIGTERM, "--out", "{%7}")
-	check(os.Interrupt, "--out", "all", "--policy", "buffer=1MiB,sync=never")
-	check(syscall.SIGTERM, "--out", "{%3}", "--policy", "sync=group")
-	check(syscall.SIGTERM, "--out", "{line}", "--split", "--policy", "sync=never")
+	check(syscall.SIGTERM, 1<<20, "--out", "{%7}")
+	check(os.Interrupt, 1<<20, "--out", "all", "--policy", "buffer=1MiB,sync=never")
+	check(syscall.SIGTERM, 1<<20, "--out", "{%3}", "--policy", "sync=group")
+	check(syscall.SIGTERM, 150<<10, "--out", "{line}", "--split", "--policy", "sync=never")
 }
 
 // TestKilledWriteHasWhatItAcknowledged kills write with no chance to do anything: all
@@ -163,6 +165,68 @@ func TestKilledWriteHasWhatItAcknowledged(t *testing.T) {
 		t.Fatalf("%v after %d lines were acknowledged", err, last)
 	}
 	checkNumbered(t, folder, last, 1<<62, true)
+}
+
+// TestEachLineOfASlowSenderIsHandedOnAtOnce sends a line only when the one before it
+// was acknowledged.
+func TestEachLineOfASlowSenderIsHandedOnAtOnce(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x")
+	input, send := io.Pipe()
+	acks, output := io.Pipe()
+	done := make(chan error)
+	go func() {
+		done <- run(t.Context(), []string{"write", "--out", file, "--policy", "sync=group", "--ack", "--quiet"}, input, output, io.Discard)
+	}()
+	read := bufio.NewScanner(acks)
+	for i := 1; i <= 3; i++ {
+		fmt.Fprintf(send, "line %d\n", i)
+		if !read.Scan() || read.Text() != strconv.Itoa(i) {
+			t.Fatalf("%q is acknowledged, want line %d", read.Text(), i)
+		}
+	}
+	send.Close()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// spreadTo returns a spread whose lines all go to one file.
+func spreadTo(t *testing.T, file string, policy holdfast.Policy, stderr io.Writer) *spread {
+	t.Helper()
+	d := &distribution{policy: policy}
+	if err := d.setOut(file); err != nil {
+		t.Fatal(err)
+	}
+	files, err := holdfast.NewFiles(d.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.spread(files, newPulse(stderr, true, files))
+}
+
+// TestFailureThatHasPassedCostsNoLine lets a flush in the background fail, makes the
+// folder that it missed, and goes on.
+func TestFailureThatHasPassedCostsNoLine(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "later")
+	file := filepath.Join(folder, "x")
+	s := spreadTo(t, file, holdfast.Policy{Buffer: 4096, FlushEvery: time.Millisecond}, io.Discard)
+	s.splitter.each = s.take
+	s.splitter.take([]byte("one\n"))
+	s.flush()
+	for s.files.Stats().Flushes == 0 {
+		runtime.Gosched()
+	}
+	if err := os.Mkdir(folder, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	s.splitter.take([]byte("two\n"))
+	s.flush()
+	s.close()
+	s.show.stop()
+	got, err := os.ReadFile(file)
+	if string(got) != "one\ntwo\n" || err != nil || s.totals.failed() || s.totals.Written != 2 {
+		t.Errorf("the file holds %q, %v; totals %+v", got, err, s.totals)
+	}
 }
 
 // A source gives lines, and ends ctx when it is asked for more: by then they were
@@ -224,16 +288,8 @@ func TestInputThatBreaksOffIsToldWithItsLine(t *testing.T) {
 // TestLineThatIsTooLongCostsOnlyItself lets write have lines of up to 100 bytes.
 func TestLineThatIsTooLongCostsOnlyItself(t *testing.T) {
 	folder := t.TempDir()
-	d := &distribution{policy: holdfast.Buffered(64 * holdfast.KiB)}
-	if err := d.setOut(filepath.Join(folder, "x")); err != nil {
-		t.Fatal(err)
-	}
-	files, err := holdfast.NewFiles(d.options())
-	if err != nil {
-		t.Fatal(err)
-	}
 	var stderr bytes.Buffer
-	s := d.spread(files, newPulse(&stderr, true, files))
+	s := spreadTo(t, filepath.Join(folder, "x"), holdfast.Buffered(64*holdfast.KiB), &stderr)
 	s.splitter.most = 100
 	s.run(t.Context(), newIntake(strings.NewReader("short\n"+strings.Repeat("a", 100)+"\n"+strings.Repeat("b", 99)+"\n")))
 	s.close()
