@@ -11,7 +11,7 @@ import (
 // finished, at most, for each worker that there may be; and lookAheadBytes is how
 // many bytes these hold, unless one file holds more.
 const (
-	lookAhead      = 16
+	lookAhead      = 32
 	mostAhead      = 128
 	lookAheadBytes = 8 << 20
 )
@@ -33,7 +33,7 @@ type FileWrite struct {
 
 // WriteAll writes the files that an iterator gives, each as [Files.Write] does, by
 // several goroutines. The iterator runs in the caller's goroutine and is not asked
-// for more while 16 files for each worker, or 128 files, or files with 8 MiB, wait. The results are in its order;
+// for more while 32 files for each worker, or 128 files, or files with 8 MiB, wait. The results are in its order;
 // the error joins theirs, and the cause if ctx ended. If it is nil every file is
 // written and, if the policy's Sync is not never, durable with its name.
 //

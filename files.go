@@ -28,6 +28,10 @@ type Files struct {
 	retries atomic.Int64  // calls made again after a pause
 	whole   wholeCounts   // of Write and WriteAll
 	watches chan struct{} // one for each witness that a batch may have
+	makers  atomic.Int64  // how many make folders, or wait for that
+	making  chan struct{} // held by the one who does
+	fresh   sync.RWMutex  // read-held by who makes a file and has not written it: see openFresh
+	narrow  chan struct{} // held by the one file that goes on without descriptors to spare
 	slots   sync.Pool     // of *[slotBlock]whole, which a WriteAll fills
 
 	mu       sync.Mutex
@@ -55,6 +59,8 @@ func newFiles(d disk, options FilesOptions) *Files {
 	f.disk = d
 	f.handles.init(d, f.options.Handles)
 	f.watches = make(chan struct{}, witnesses)
+	f.narrow = make(chan struct{}, 1)
+	f.making = make(chan struct{}, 1)
 	f.streams.init(f)
 	return f
 }

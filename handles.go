@@ -124,6 +124,13 @@ func (h *handles) spare() bool {
 	return h.evictLocked()
 }
 
+// canSpare reports whether a descriptor is idle.
+func (h *handles) canSpare() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.idle.oldest != nil
+}
+
 // evictLocked closes the descriptor that has been idle for longest, if there is one.
 func (h *handles) evictLocked() bool {
 	if h.idle.oldest == nil {

@@ -17,6 +17,14 @@ const folderPerm = 0o777
 // syncs, their names are durable when it returns. The caller has a turn, and
 // room in it for one more descriptor.
 func (f *Files) makeFolders(ctx context.Context, path string) error {
+	f.makers.Add(1)
+	defer f.makers.Add(-1)
+	select {
+	case f.making <- struct{}{}:
+		defer func() { <-f.making }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	missing, err := f.missingFolders(ctx, path)
 	if err != nil {
 		return err
@@ -27,6 +35,21 @@ func (f *Files) makeFolders(ctx context.Context, path string) error {
 		}
 	}
 	return nil
+}
+
+// awaitFolders waits for those who make folders, one of which may be just the
+// caller's, open already and not durable yet.
+func (f *Files) awaitFolders(ctx context.Context) error {
+	if f.makers.Load() == 0 || !f.options.Policy.syncs() {
+		return nil
+	}
+	select {
+	case f.making <- struct{}{}:
+		<-f.making
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // missingFolders returns which of path and the folders above it are not there, the

@@ -139,7 +139,7 @@ func (s *scribe) writeTemporary(old sys.Stat) (name sys.Name, op fileOp, err err
 func (s *scribe) openTemporary(perm uint32) (fd int, name sys.Name, err error) {
 	for range 100 {
 		name = temporaryName()
-		fd, err = s.open(name, perm)
+		fd, err = s.open(name, freshFlags, perm)
 		if !errors.Is(err, fs.ErrExist) {
 			break
 		}

@@ -67,28 +67,29 @@ func (f *Files) Release(ctx context.Context, path string) error {
 	if t.closing {
 		return appendError(path, opAppend, errFilesClosed)
 	}
-	s := t.paths[path]
-	if s == nil {
+	// The path may be forgotten, and its name not be durable yet.
+	s, err := t.useLocked(path)
+	if err != nil {
 		return nil
 	}
 	t.calls++
-	s.users++
 	defer t.doneLocked()
 	defer t.restLocked(s)
 	goals := []goal{{s, s.accepted}}
 	told := t.tellLocked(goals)
-	return joinAll(told, t.settleStreamLocked(ctx, goals, true))
+	err = t.settleStreamLocked(ctx, goals)
+	return joinAll(told, err, t.tellLocked(goals))
 }
 
-// settleStreamLocked flushes a stream, and syncs it if that is the policy's; then it
-// may close its file.
-func (t *streams) settleStreamLocked(ctx context.Context, goals []goal, shut bool) error {
+// settleStreamLocked flushes a stream, syncs it if that is the policy's, and closes its
+// file.
+func (t *streams) settleStreamLocked(ctx context.Context, goals []goal) error {
 	step := t.flushAllLocked
 	if t.policy.syncs() {
 		step = t.makeDurableLocked
 	}
 	err := step(ctx, goals)
-	if x := t.openFile(goals[0].stream); shut && x != nil {
+	if x := t.openFile(goals[0].stream); x != nil {
 		t.mu.Unlock()
 		t.letGo(x)
 		<-x.dropped

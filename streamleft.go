@@ -10,7 +10,7 @@ import (
 type leftover struct {
 	folder   string // of one of them
 	syncsAll bool
-	count    int   // of the files
+	count    int   // of all files left so far, at the last one
 	failed   error // of the sync: final
 }
 
@@ -24,8 +24,9 @@ func (t *streams) leaveLocked(x *streamFile) {
 		return
 	}
 	s.durable, s.nameless = s.flushed, true
-	l := t.left[x.key.device]
-	t.left[x.key.device] = leftover{s.name.folder, x.syncsAll, l.count + 1, l.failed}
+	t.forgotten++
+	failed := t.left[x.key.device].failed
+	t.left[x.key.device] = leftover{s.name.folder, x.syncsAll, t.forgotten, failed}
 }
 
 // syncLeftLocked syncs the file systems on which files were left.
@@ -63,8 +64,8 @@ func (t *streams) syncLeft(ctx context.Context, device uint64, l leftover) error
 		return failure(opOpen, err)
 	}
 	defer h.rest(&d.handle)
-	t.witness.use.Lock() // who is second must not be told that all is well
-	defer t.witness.use.Unlock()
+	t.witness.use <- struct{}{} // who is second must not be told that all is well
+	defer func() { <-t.witness.use }()
 	err = t.files.disk.SyncAll(d.fd)
 	if err != nil {
 		h.lost(d)

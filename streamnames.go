@@ -17,7 +17,7 @@ type nameSite struct {
 // were durable.
 type forgottenNames struct {
 	nameSite
-	count int
+	upTo int // the number of the last of them
 }
 
 // syncNamesLocked makes the names of the streams' files durable, and those that were

@@ -38,6 +38,7 @@ type streams struct {
 	// names is the folders of files which were forgotten before their names were
 	// durable, and unreported what failed of paths that nobody may name again.
 	names      map[string]forgottenNames
+	forgotten  int // how many such files there were
 	unreported []error
 	left       map[uint64]leftover // by device, under sync=never
 
@@ -62,6 +63,7 @@ func (t *streams) init(f *Files) {
 	t.due.init(t)
 	t.syncTimer.init(t.policy.syncPeriod(), t.syncDue)
 	t.commit.init()
+	t.witness.use = make(chan struct{}, 1)
 }
 
 // A stream is one path that is appended to. All is guarded by streams.mu, except
@@ -140,7 +142,12 @@ func (t *streams) tidyLocked(s *stream) {
 		return
 	}
 	if s.nameless && t.policy.syncs() && s.named != (nameSite{}) {
-		t.names[s.name.folder] = forgottenNames{s.named, t.names[s.name.folder].count + 1}
+		site := s.named
+		if old, ok := t.names[s.name.folder]; ok {
+			site = old.nameSite // what was lost since then may be any of them
+		}
+		t.forgotten++
+		t.names[s.name.folder] = forgottenNames{site, t.forgotten}
 	}
 	delete(t.paths, s.name.path)
 }

@@ -1,10 +1,6 @@
 package holdfast
 
-import (
-	"sync"
-
-	"github.com/holdfast-go/holdfast/internal/sys"
-)
+import "github.com/holdfast-go/holdfast/internal/sys"
 
 // leastTogether is from how many files on one sync of their whole file system is
 // the cheaper step: below, the syncs of the files share one commit just as well.
@@ -23,7 +19,7 @@ type streamWitness struct {
 	open   bool
 	fd     int
 	device uint64
-	use    sync.Mutex // held while it syncs; no turn is waited for with it
+	use    chan struct{} // holds a value while somebody syncs with it; he waits for no turn
 }
 
 // watch sees to it that there is a witness, if that may be of use, and returns the
@@ -66,8 +62,8 @@ func (t *streams) closeWitness() {
 // that is cheaper, and reports whether it did.
 func (t *streams) syncTogether(duties []duty) bool {
 	w := &t.witness
-	w.use.Lock()
-	defer w.use.Unlock()
+	w.use <- struct{}{}
+	defer func() { <-w.use }()
 	t.mu.Lock()
 	open, fd, number := w.open, w.fd, w.number
 	t.mu.Unlock()

@@ -99,11 +99,12 @@ type scribe struct {
 
 	// Of the file under way:
 	*whole
-	folder *folder
-	manner manner
-	losses int // of the folder, before the file had its name there
-	tries  tries
-	ident  ticket // in the queue of the device and inode
+	folder          *folder
+	manner          manner
+	losses          int // of the folder, before the file had its name there
+	tries           tries
+	narrow, starved bool   // see onceInNarrow
+	ident           ticket // in the queue of the device and inode
 }
 
 // A manner is how a file is made durable.
@@ -120,6 +121,7 @@ const (
 // to the batch to rename it.
 func (s *scribe) write(w *whole) {
 	began := time.Now()
+	s.files.whole.files.Add(1)
 	s.whole = w
 	s.tries = s.files.tries()
 	s.try()
@@ -149,18 +151,51 @@ func (s *scribe) try() {
 			return
 		}
 	}
+	s.narrow, s.starved = false, false
+	s.once()
+	if s.starved {
+		s.onceInNarrow()
+	}
+}
+
+// once writes the file, in a turn.
+func (s *scribe) once() {
 	if err := s.files.handles.begin(s.ctx); err != nil {
 		s.refuse(opOpen, err)
 		return
 	}
 	defer s.files.handles.end()
-	s.files.whole.files.Add(1)
 	s.result.Attempts = 1
 	s.inFolder()
 	s.result.Attempts = int32(s.tries.attempts())
 	if e, ok := s.result.Err.(*FileError); ok {
 		e.Attempts = s.tries.attempts()
 	}
+}
+
+// onceInNarrow writes a file for which the process, or the system, had no descriptor
+// left below our own limit. Those to whom that happens have given back what they
+// had, and go on one after the other, so that they do not keep each other from a
+// second one.
+func (s *scribe) onceInNarrow() {
+	select {
+	case s.files.narrow <- struct{}{}:
+	case <-s.ctx.Done():
+		s.result.Attempts = 0
+		s.refuse(opOpen, context.Cause(s.ctx))
+		return
+	}
+	defer func() { <-s.files.narrow }()
+	s.narrow = true
+	*s.result = FileResult{Path: s.result.Path}
+	s.once()
+}
+
+// starves reports whether an error says that there is no descriptor left, and none
+// of ours can be spared, for the first time.
+func (s *scribe) starves(err error) bool {
+	s.starved = !s.narrow && remedyFor(opOpen, err) == afterSpare && !s.files.handles.canSpare()
+	return s.starved
 }
 
 // refuse says that the file was not begun, or is again as it was.
@@ -171,6 +206,7 @@ func (s *scribe) refuse(op fileOp, err error) {
 
 // inFolder writes the file with its folder open.
 func (s *scribe) inFolder() {
+	defer s.leaveFolder()
 	if err := s.enterFolder(s.name.folder); err != nil {
 		s.refuse(opOpen, err)
 		return
@@ -182,7 +218,6 @@ func (s *scribe) inFolder() {
 	} else {
 		s.writeInPlace()
 	}
-	s.leaveFolder()
 }
 
 func (s *scribe) leaveFolder() {
@@ -200,40 +235,93 @@ func (s *scribe) enterFolder(path string) (err error) {
 		switch {
 		case err == nil:
 			s.tries.progress()
-			return nil
+			return s.files.awaitFolders(s.ctx)
 		case errors.Is(err, fs.ErrNotExist) && s.files.options.Folders && !made:
 			if err = s.files.makeFolders(s.ctx, path); err != nil {
 				return err
 			}
 			made = true
-		case !s.tries.again(s.ctx, opOpen, &err):
+		case s.starves(err) || !s.tries.again(s.ctx, opOpen, &err):
 			return err
 		}
 	}
 }
 
-// flags returns how the file is opened. ModeTruncate empties it later, when nobody
-// else writes to it.
-func (m Mode) flags() int {
-	if m == ModeCreate || m == ModeReplace {
-		return os.O_WRONLY | os.O_APPEND | os.O_CREATE | os.O_EXCL
-	}
-	return os.O_WRONLY | os.O_APPEND | os.O_CREATE
-}
+// Files are opened so that each write goes to their end, whoever else writes. One
+// that is to be emptied is so when nobody else writes to it, not when it is opened.
+const (
+	openFlags  = os.O_WRONLY | os.O_APPEND | os.O_CREATE
+	freshFlags = openFlags | os.O_EXCL
+)
 
 // writeInPlace writes the file under its own name.
 func (s *scribe) writeInPlace() {
 	s.files.handles.reserve()
 	defer s.files.handles.release()
-	fd, err := s.open(s.name.base, unixPerm(s.files.options.Perm))
-	if err != nil {
-		s.refuse(opOpen, asRefusal(err))
+	perm := unixPerm(s.files.options.Perm)
+	fd, err := -1, error(fs.ErrExist)
+	if s.mode != ModeAppend {
+		if fd, err = s.openFresh(perm); err == nil {
+			s.writeFresh(fd)
+			return
+		}
+	}
+	if s.mode != ModeCreate && errors.Is(err, fs.ErrExist) {
+		if fd, err = s.open(s.name.base, openFlags, perm); err == nil {
+			s.writeExisting(fd)
+			return
+		}
+	}
+	s.refuse(opOpen, asRefusal(err))
+}
+
+// openFresh makes a file that is not there, and then holds files.fresh. Such a file
+// is empty, regular and has one name, and need not be looked at. That saves more than
+// the call: Linux gives a file that was looked at a time of its own at the next write.
+func (s *scribe) openFresh(perm uint32) (fd int, err error) {
+	for {
+		s.files.fresh.RLock()
+		fd, err = s.files.disk.OpenFile(s.folder.fd, s.name.base, freshFlags, perm)
+		if err == nil {
+			s.tries.progress()
+			return fd, nil
+		}
+		s.files.fresh.RUnlock()
+		if s.starves(err) || !s.tries.again(s.ctx, opOpen, &err) {
+			s.tries.progress()
+			return fd, err
+		}
+	}
+}
+
+// writeFresh fills a file that openFresh has made. Who opens it by another path waits
+// until files.fresh is let go, and that is when all is written, by one call, or when
+// there is a place in the queue of those who write to it.
+func (s *scribe) writeFresh(fd int) {
+	err := s.writeOnce(fd)
+	if err == nil && s.unwritten() == 0 {
+		s.files.fresh.RUnlock()
+		s.finish(fd)
 		return
 	}
+	is, _ := s.files.disk.StatFD(fd) // if it can't be looked at nobody else can either
+	s.queueIdent(is)
+	s.files.fresh.RUnlock()
+	if err == nil || s.tries.again(s.ctx, opWrite, &err) {
+		if err = s.awaitIdent(is); err == nil {
+			err = s.writeBytes(fd)
+		}
+	}
+	s.leaveIdent(is)
+	s.end(fd, is, opWrite, err)
+}
+
+// writeExisting fills a file that may have been there before.
+func (s *scribe) writeExisting(fd int) {
+	s.files.awaitFresh()
 	is, err := s.look(fd)
 	if err != nil {
-		s.files.disk.Close(fd)                  // nothing was written to it
-		s.undo(is, opStat, err, OutcomePartial) // it may have been made
+		s.end(fd, is, opStat, err)
 		return
 	}
 	if err := refuseKind(is); err != nil {
@@ -241,20 +329,34 @@ func (s *scribe) writeInPlace() {
 		s.refuse(opOpen, err)
 		return
 	}
+	s.queueIdent(is)
 	op, err := s.fill(fd, is)
-	if err != nil {
-		s.files.disk.Close(fd) // what the error says is not made better by it
-		s.undo(is, op, err, s.leftAs(is))
+	s.leaveIdent(is)
+	s.end(fd, is, op, err)
+}
+
+// awaitFresh waits until those who are making files have written them, or can be
+// met in the queue of the file.
+func (f *Files) awaitFresh() {
+	f.fresh.Lock()
+	defer f.fresh.Unlock()
+}
+
+// end says what became of a file that is written, or was to be.
+func (s *scribe) end(fd int, is sys.Stat, op fileOp, err error) {
+	if err == nil {
+		s.finish(fd)
 		return
 	}
-	s.finish(fd)
+	s.files.disk.Close(fd) // what the error says is not made better by it
+	s.undo(is, op, err)
 }
 
 // open opens or makes a file of the folder.
-func (s *scribe) open(name sys.Name, perm uint32) (fd int, err error) {
+func (s *scribe) open(name sys.Name, flags int, perm uint32) (fd int, err error) {
 	for {
-		fd, err = s.files.disk.OpenFile(s.folder.fd, name, s.mode.flags(), perm)
-		if err == nil || !s.tries.again(s.ctx, opOpen, &err) {
+		fd, err = s.files.disk.OpenFile(s.folder.fd, name, flags, perm)
+		if err == nil || s.starves(err) || !s.tries.again(s.ctx, opOpen, &err) {
 			s.tries.progress()
 			return fd, err
 		}
@@ -296,13 +398,35 @@ func asRefusal(err error) error {
 	return err
 }
 
-// fill writes the bytes when nobody else writes to the file. It returns what failed.
-func (s *scribe) fill(fd int, is sys.Stat) (op fileOp, err error) {
+// queueIdent takes a place in the queue of those who write to a file, by whatever
+// path, unless the system does not tell which file it is.
+func (s *scribe) queueIdent(is sys.Stat) {
 	if is.Inode != 0 {
 		s.files.turns.queue(turnKey{device: is.Device, inode: is.Inode}, &s.ident)
-		defer s.files.turns.leave(&s.ident)
-		if err := s.files.turns.await(s.ctx, &s.ident); err != nil {
-			return opOpen, err
+	}
+}
+
+func (s *scribe) awaitIdent(is sys.Stat) error {
+	if is.Inode == 0 {
+		return nil
+	}
+	return s.files.turns.await(s.ctx, &s.ident)
+}
+
+func (s *scribe) leaveIdent(is sys.Stat) {
+	if is.Inode != 0 {
+		s.files.turns.leave(&s.ident)
+	}
+}
+
+// fill writes the bytes when nobody else writes to the file. It returns what failed.
+func (s *scribe) fill(fd int, is sys.Stat) (op fileOp, err error) {
+	if err := s.awaitIdent(is); err != nil {
+		return opOpen, err
+	}
+	if s.mode == ModeTruncate && is.Size == 0 {
+		if is, err = s.look(fd); err != nil { // others may have written to it meanwhile
+			return opStat, err
 		}
 	}
 	if s.mode == ModeTruncate && is.Size > 0 {
@@ -326,26 +450,37 @@ func (s *scribe) truncate(fd int) error {
 	}
 }
 
+// unwritten returns how many bytes of the data are not written.
+func (s *scribe) unwritten() int { return len(s.data) - int(s.result.Bytes) }
+
 // writeBytes writes the data, from the byte on where a write before it ended.
 func (s *scribe) writeBytes(fd int) error {
-	for rest := s.data; len(rest) > 0; {
-		n, err := s.files.disk.Write(fd, rest)
-		if n > 0 {
-			rest = rest[n:]
-			s.result.Bytes += int64(n)
-			s.tries.progress()
-		}
-		if err == nil && n == 0 {
-			err = io.ErrShortWrite
-		}
-		if err != nil && !s.tries.again(s.ctx, opWrite, &err) {
+	for s.unwritten() > 0 {
+		if err := s.writeOnce(fd); err != nil && !s.tries.again(s.ctx, opWrite, &err) {
 			return err
 		}
 	}
 	return nil
 }
 
-// leftAs says what became of a file of which not all was written.
+// writeOnce writes what the system takes of the data in one call.
+func (s *scribe) writeOnce(fd int) error {
+	if s.unwritten() == 0 {
+		return nil
+	}
+	n, err := s.files.disk.Write(fd, s.data[s.result.Bytes:])
+	if n > 0 {
+		s.result.Bytes += int64(n)
+		s.tries.progress()
+	}
+	if n == 0 && err == nil {
+		err = io.ErrShortWrite
+	}
+	return err
+}
+
+// leftAs says what became of a file of which not all was written. If it was empty
+// it can't be told from one that was made.
 func (s *scribe) leftAs(was sys.Stat) Outcome {
 	if s.result.Bytes == 0 && was.Size > 0 && s.result.Outcome != OutcomePartial {
 		return OutcomeUntouched
@@ -355,7 +490,8 @@ func (s *scribe) leftAs(was sys.Stat) Outcome {
 
 // undo removes a file that ModeCreate has made, if it still is that one, so that
 // nobody takes a part for the whole, and says what became of it.
-func (s *scribe) undo(is sys.Stat, op fileOp, err error, became Outcome) {
+func (s *scribe) undo(is sys.Stat, op fileOp, err error) {
+	became := s.leftAs(is)
 	if s.mode == ModeCreate {
 		now, statErr := s.files.disk.Stat(s.folder.fd, s.name.base)
 		same := statErr == nil && now.Device == is.Device && now.Inode == is.Inode
@@ -407,8 +543,10 @@ var errFolderLost = errors.New("another sync of the folder failed meanwhile")
 // had failed. After another failure it can't be told whose names were lost, and the
 // descriptor is not synced again.
 func (f *Files) syncNamesIn(d *folder, losses int) error {
-	err := f.sync(d.fd)
-	if err != nil {
+	if f.handles.losses(d) != losses {
+		return errFolderLost
+	}
+	if err := f.sync(d.fd); err != nil {
 		f.handles.lost(d)
 		return err
 	}
