@@ -609,3 +609,36 @@ func TestNothingIsLeftAfterClose(t *testing.T) {
 		}
 	})
 }
+
+func TestFolderWhoseNameMayBeLostTakesNothing(t *testing.T) {
+	disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskSync, Path: "/", Times: 1, Err: syscall.EIO})
+	f := onDisk(t, disk, FilesOptions{Policy: EachDurable(), Folders: true})
+	for _, path := range []string{"/x/log", "/x/log", "/x/y/other"} {
+		failureOf(t, f.Append(noContext, path, []byte("x")), path, syscall.EIO)
+	}
+	mustAppend(t, f, "/z/log", "durable")
+}
+
+func TestCrashOfTheProcessLosesNoMoreThanThePolicySays(t *testing.T) {
+	for _, p := range appendPolicies() {
+		disk := fault.NewDisk()
+		f := onDisk(t, disk, FilesOptions{Policy: p, Memory: 8 * KiB, Handles: 8})
+		accepted := map[string]int{}
+		for i := range 500 {
+			path := fmt.Sprint("/", i%7)
+			data := make([]byte, i*i%900)
+			mustAppend(t, f, path, string(data))
+			accepted[path] += len(data)
+			if i%10 != 0 {
+				continue
+			}
+			image := disk.ProcessCrash()
+			for path, n := range accepted {
+				got, _ := image.File(path)
+				if lost := n - len(got); lost > int(p.Loss().Process.Bytes) {
+					t.Fatalf("%v: of %s %d bytes are lost", p, path, lost)
+				}
+			}
+		}
+	}
+}

@@ -24,7 +24,7 @@ type Files struct {
 	handles handles
 	turns   turnstile // who writes to which file
 	streams streams
-	era     atomic.Int64  // grows with each Write and WriteAll: see useFolder
+	era     atomic.Int64  // grows with each Write and WriteAll, and each file opened to append: see useFolder
 	retries atomic.Int64  // calls made again after a pause
 	whole   wholeCounts   // of Write and WriteAll
 	watches chan struct{} // one for each witness that a batch may have
@@ -34,11 +34,13 @@ type Files struct {
 	narrow  chan struct{} // held by the one file that goes on without descriptors to spare
 	slots   sync.Pool     // of *[slotBlock]whole, which a WriteAll fills
 
-	mu       sync.Mutex
-	closing  bool
-	calls    sync.WaitGroup // calls under way, which Close waits for
-	closed   chan struct{}  // closed at the end of Close
-	closeErr error
+	mu      sync.Mutex
+	closing bool
+	// lostFolders is why the names of folders that were made may be lost, by their paths.
+	lostFolders map[string]error
+	calls       sync.WaitGroup // calls under way, which Close waits for
+	closed      chan struct{}  // closed at the end of Close
+	closeErr    error
 }
 
 // errFilesClosed is what every call gets after Close.

@@ -3,6 +3,7 @@ package holdfast
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -72,7 +73,7 @@ func (f *Files) missingFolders(ctx context.Context, path string) ([]string, erro
 
 // folderAbove returns the path of the folder that a folder's path is in.
 func folderAbove(path string) string {
-	above, _ := splitPath(strings.TrimRight(path, `/`+string(os.PathSeparator)))
+	above, _ := splitPath(strings.TrimRightFunc(path, func(r rune) bool { return r == '/' || r == os.PathSeparator }))
 	if above == path {
 		return ""
 	}
@@ -107,7 +108,34 @@ func (f *Files) makeFolder(ctx context.Context, path string) error {
 	if err != nil && !errors.Is(err, fs.ErrExist) || !f.options.Policy.syncs() {
 		return ignoreExist(err)
 	}
-	return f.syncFolder(folderAbove(path))
+	err = f.syncFolder(folderAbove(path))
+	if err != nil {
+		f.loseFolder(path, err)
+	}
+	return err
+}
+
+// loseFolder is told that a new folder's name may be lost: the sync of the folder above
+// failed, and another would say nothing of it.
+func (f *Files) loseFolder(path string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.lostFolders == nil {
+		f.lostFolders = map[string]error{}
+	}
+	f.lostFolders[path] = fmt.Errorf("the folder %s was made, and then the sync of its name failed: %w", path, err)
+}
+
+// lostFolder returns why nothing in a folder can be made durable, if that is so.
+func (f *Files) lostFolder(path string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for ; len(f.lostFolders) > 0 && path != ""; path = folderAbove(path) {
+		if err := f.lostFolders[path]; err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func ignoreExist(err error) error {

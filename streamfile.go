@@ -102,14 +102,27 @@ func (t *streams) useFolder(ctx context.Context, path string) (*folder, fileOp, 
 	f := t.files
 	// A folder that was moved since must not get the file: look each time.
 	d, err := f.handles.useFolder(path, f.era.Add(1))
-	if err == nil || !f.options.Folders || !errors.Is(err, fs.ErrNotExist) {
+	if !f.options.Folders {
 		return d, opOpen, err
 	}
-	if err := f.makeFolders(ctx, path); err != nil {
-		return nil, opMkdir, err
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := f.makeFolders(ctx, path); err != nil {
+			return nil, opMkdir, err
+		}
+		d, err = f.handles.useFolder(path, f.era.Add(1))
 	}
-	d, err = f.handles.useFolder(path, f.era.Add(1))
-	return d, opOpen, err
+	if err != nil {
+		return nil, opOpen, err
+	}
+	op := opWait // somebody else may have just made it
+	if err = f.awaitFolders(ctx); err == nil {
+		op, err = opMkdir, f.lostFolder(path)
+	}
+	if err != nil {
+		f.handles.rest(&d.handle)
+		return nil, op, err
+	}
+	return d, "", nil
 }
 
 // dropFile closes a file that nobody uses, after it has synced what was written to

@@ -8,6 +8,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/result"
 )
@@ -96,8 +98,12 @@ func planText(cells int, plan result.Plan, seed uint64) string {
 	if plan.Width > 0 {
 		rounds = fmt.Sprintf("about %d rounds, until every ratio is known to ±%.3g %% or %v are up", plan.Rounds, plan.Width*100, plan.Limit.Round(time.Second))
 	}
-	return fmt.Sprintf("%d cells, each once in a warm-up and in %s, in an order by seed %d; about %v; writes %s, at most %s at once",
-		cells, rounds, seed, max(time.Second, plan.Estimate.Round(time.Second)), bytesText(plan.Size), bytesText(plan.Room))
+	files := ""
+	if plan.Files > 0 {
+		files = fmt.Sprintf(", in %s files", humanize.Comma(plan.Files))
+	}
+	return fmt.Sprintf("%d cells, each once in a warm-up and in %s, in an order by seed %d; about %v; writes %s, at most %s at once%s",
+		cells, rounds, seed, max(time.Second, plan.Estimate.Round(time.Second)), bytesText(plan.Size), bytesText(plan.Room), files)
 }
 
 // endText says why a run ended where it did.

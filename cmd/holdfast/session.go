@@ -98,7 +98,7 @@ func (s *session) repeat(ctx context.Context, h result.Header) error {
 	if err != nil {
 		return err
 	}
-	if err := s.ground.Need(h.Plan.Room); err != nil {
+	if err := errors.Join(s.ground.Need(h.Plan.Room), s.ground.NeedFiles(h.Plan.Files)); err != nil {
 		return err
 	}
 	s.say("repeating a run in %s on %s", s.ground.Dir(), s.ground.FileSystem)

@@ -87,9 +87,10 @@ type Plan struct {
 	Width float64 `json:"width,omitempty"`
 
 	Estimate time.Duration `json:"estimate_ns"`
-	Limit    time.Duration `json:"limit_ns"`   // no round is started after it; 0 is no limit
-	Size     int64         `json:"size_bytes"` // that are written in all, about
-	Room     int64         `json:"room_bytes"` // the most that is on the disk at once
+	Limit    time.Duration `json:"limit_ns"`        // no round is started after it; 0 is no limit
+	Size     int64         `json:"size_bytes"`      // that are written in all, about
+	Room     int64         `json:"room_bytes"`      // the most that is on the disk at once
+	Files    int64         `json:"files,omitempty"` // that are made and stay until the end, where there are many
 }
 
 // A Cell is one thing that is measured, once in every round.

@@ -124,6 +124,7 @@ func publishedOps() []Arm {
 			Cell:  filesCell(name, "2 temporary files", does, 2*opsEach),
 			Time:  madeTime(2*opsEach, 40*time.Microsecond),
 			Bytes: 2 * opsEach * block,
+			Files: 2,
 			Task:  func() trial.Task { return publishedOp(write).task() },
 		}
 	}

@@ -49,7 +49,7 @@ func (l appendLoad) arms() []Arm {
 		cell := filesCell(name, "lines", does, l.all())
 		cell.RecordBytes = appendLine
 		return Arm{
-			Cell: cell, Time: madeTime(l.files, 0) + time.Duration(l.all())*each, Bytes: int64(l.files) * block,
+			Cell: cell, Time: madeTime(l.files, 0) + time.Duration(l.all())*each, Bytes: int64(l.files) * block, Files: int64(l.files),
 			Task: func() trial.Task { return l.task(do) },
 		}
 	}

@@ -67,7 +67,7 @@ func armsOfDurable(group string, n int, ways ...durableWay) (arms []Arm) {
 		a.Time = madeTime(n, 250*time.Microsecond) + 30*time.Millisecond
 		a.Task = func() trial.Task { return w.task(n) }
 		if w.replace {
-			a.Bytes *= 2
+			a.Bytes, a.Files = 2*a.Bytes, 2*a.Files
 		}
 		arms = append(arms, a)
 	}

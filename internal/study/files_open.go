@@ -114,6 +114,7 @@ func (w openWay) arm(n, passes int) Arm {
 		Cell:  filesCell(filesArm(n, w.name), fmt.Sprintf("%d open files", n), w.does, n*passes),
 		Time:  madeTime(n*passes, 35*time.Microsecond),
 		Bytes: int64(n*passes) * block,
+		Files: int64(n * passes),
 		Task:  func() trial.Task { return w.task(n, passes) },
 
 		Missing: noDescriptors(n),

@@ -208,6 +208,9 @@ func TestFilesOfAllTrialsHaveRoom(t *testing.T) {
 				all += cell.Records * block * int64(plan.Rounds+1)
 			}
 		}
+		if plan.Files < all/block || plan.Files > all/block*5/4 {
+			t.Errorf("a plan of %d rounds makes %d files, and is said to make %d", plan.Rounds, all/block, plan.Files)
+		}
 		if plan.Room < all || plan.Room > all*5/4 {
 			t.Errorf("a plan of %d rounds has room for %d bytes, and its files take about %d", plan.Rounds, plan.Room, all)
 		}

@@ -215,6 +215,7 @@ func (w fileWay) named(name, group string, n, passes int) Arm {
 		Cell:  filesCell(name, group, w.does, n*passes),
 		Time:  madeTime(n*passes, 35*time.Microsecond),
 		Bytes: int64(n*passes) * block,
+		Files: int64(n * passes),
 		Task:  func() trial.Task { return w.task(n, passes) },
 	}
 }

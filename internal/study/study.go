@@ -63,6 +63,7 @@ type Arm struct {
 	Time  time.Duration // that one trial takes, about, for the plan
 	Bytes int64         // that one trial writes, about
 	Room  int64         // that it takes on the disk at once; 0 is Bytes
+	Files int64         // that one trial makes and that stay until the end of the run, if they are many
 
 	Task func() trial.Task
 }
@@ -110,7 +111,7 @@ func (s Study) Prepare(g *trial.Ground, c Choice) (trial.Matrix, result.Plan, []
 	if err := s.nothing(m, missing); err != nil {
 		return m, plan, missing, err
 	}
-	return m, plan, missing, g.Need(plan.Room)
+	return m, plan, missing, errors.Join(g.Need(plan.Room), g.NeedFiles(plan.Files))
 }
 
 // Check returns ErrNoArm where nothing of what is chosen could run on any ground.
@@ -148,6 +149,7 @@ func (s Study) matrix(c Choice) (trial.Matrix, result.Plan, []result.Missing) {
 		m.Cells = append(m.Cells, a.trialCell(c.Counting))
 		prepared := trial.PreparedBytes(a.Task().Writes)
 		plan.Size += a.Bytes + prepared // of one round
+		plan.Files += a.Files * int64(m.Rounds+1)
 		plan.Room = max(plan.Room, a.Bytes, a.Room, prepared)
 	}
 	rounds := within(m)

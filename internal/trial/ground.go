@@ -50,9 +50,13 @@ var (
 type RoomError struct {
 	Dir        string
 	Free, Need int64 // bytes
+	Files      bool  // Free and Need are files, and not bytes
 }
 
 func (e *RoomError) Error() string {
+	if e.Files {
+		return fmt.Sprintf("%s has room for %s more files, and the plan makes %s", e.Dir, humanize.Comma(e.Free), humanize.Comma(e.Need))
+	}
 	return fmt.Sprintf("%s has %s free, and the plan needs %s at once", e.Dir, humanize.IBytes(uint64(e.Free)), humanize.IBytes(uint64(e.Need)))
 }
 
@@ -117,6 +121,19 @@ func (g *Ground) Need(size int64) error {
 		return &RoomError{Dir: filepath.Dir(g.dir), Free: free, Need: size}
 	}
 	return nil
+}
+
+// NeedFiles returns a *RoomError if the file system has room for less than n more
+// files. Where that is not known, or not fixed, there is no error.
+func (g *Ground) NeedFiles(n int64) error {
+	free, err := sys.FreeFiles(g.dir)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	if err == nil && free < n {
+		err = &RoomError{Dir: filepath.Dir(g.dir), Free: free, Need: n, Files: true}
+	}
+	return err
 }
 
 // fresh returns a path in the folder that does not exist and was not used before.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/result"
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 func newGround(t *testing.T) *Ground {
@@ -158,6 +160,16 @@ func TestGroundRefuses(t *testing.T) {
 	}
 	if err := newGround(t).Need(1); err != nil {
 		t.Errorf("need of a byte: %v", err)
+	}
+	if err := newGround(t).NeedFiles(1); err != nil {
+		t.Errorf("need of a file: %v", err)
+	}
+	free, err := sys.FreeFiles(t.TempDir())
+	if errors.Is(err, errors.ErrUnsupported) {
+		return
+	}
+	if err := newGround(t).NeedFiles(math.MaxInt64); !errors.As(err, &room) || !room.Files || room.Need != math.MaxInt64 {
+		t.Errorf("need of so many files, with room for %d: %v", free, err)
 	}
 }
 
