@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -461,5 +462,34 @@ func TestNewFileWithTwoPathsHoldsOneOfTheirDatas(t *testing.T) {
 		if wrong := d.Violations(); len(wrong) > 0 {
 			t.Error(wrong)
 		}
+	}
+}
+
+func TestNewFileIsWrittenBeforeAnotherPathFindsItEmpty(t *testing.T) {
+	d := fault.NewDisk()
+	d.MkdirAll("a")
+	f := newFiles(d, FilesOptions{})
+	begun := make(chan struct{})
+	var first atomic.Bool
+	d.Watch(func(c fault.DiskCall) {
+		if c.Op != fault.DiskWrite || !c.End.IsZero() || !first.CompareAndSwap(false, true) {
+			return
+		}
+		close(begun)
+		for d.Count(fault.DiskOpen) < 3 { // the other has found that it is there, and opened it
+			runtime.Gosched()
+		}
+		for range 10_000 { // time enough for one who does not wait
+			runtime.Gosched()
+		}
+	})
+	var both sync.WaitGroup
+	both.Go(func() { f.Write(context.Background(), "a/file", []byte("first"), ModeTruncate) })
+	<-begun
+	both.Go(func() { f.Write(context.Background(), "a/../a/file", []byte("second"), ModeTruncate) })
+	both.Wait()
+	f.Close()
+	if data, _ := d.ReadFile("a/file"); string(data) != "second" || len(d.Violations()) > 0 {
+		t.Errorf("%q, %v", data, d.Violations())
 	}
 }
