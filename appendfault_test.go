@@ -102,7 +102,11 @@ func TestIdlePathsAreForgotten(t *testing.T) {
 }
 
 func TestNamesOfOneFileDoNotMixTheirBytes(t *testing.T) {
-	disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskWrite, Take: 7})
+	synctest.Test(t, appendByFourNames)
+}
+
+func appendByFourNames(t *testing.T) {
+	disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskWrite, Take: 7, Delay: time.Millisecond})
 	for _, err := range []error{
 		disk.MkdirAll("/a"), disk.WriteFile("/file", nil, 0o666), disk.Link("/file", "/hard"), disk.Symlink("file", "/soft"),
 	} {
@@ -641,4 +645,30 @@ func TestCrashOfTheProcessLosesNoMoreThanThePolicySays(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestWitnessOfAFailureIsNotAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskSyncAll, Delay: 10 * time.Millisecond},
+			fault.DiskFault{Op: fault.DiskDatasync, Path: "0", Delay: 10 * time.Millisecond, Times: 1})
+		disk.SetSyncsAll("/", true)
+		f := onDisk(t, disk, FilesOptions{Policy: Durable(), Handles: 64})
+		var all sync.WaitGroup
+		step := func() {
+			for i := range 12 {
+				all.Go(func() { f.Append(noContext, fmt.Sprint("/", i), []byte("x")) })
+			}
+		}
+		step() // the first is synced by itself, the others together from 10 to 20 ms
+		time.Sleep(13 * time.Millisecond)
+		step()
+		all.Go(func() { failureOf(t, f.Append(noContext, "/lost", []byte("x")), "/lost", syscall.EIO) })
+		synctest.Wait()
+		f.Flush(noContext) // so that it is in the kernel before it is its turn
+		disk.Lose("/lost", syscall.EIO)
+		all.Wait()
+		if disk.Count(fault.DiskSyncAll) == 0 {
+			t.Error("nothing was synced together")
+		}
+	})
 }
