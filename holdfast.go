@@ -16,9 +16,13 @@
 // A [Reader] reads such files, and others, from one end to the other: by bytes,
 // lines or blocks, and says at which byte an error came.
 //
+// A [Files] writes many files at once: it appends to any number of paths through
+// few descriptors and a bounded memory, and writes whole files, one or thousands,
+// that are durable together.
+//
 // The package decides when bytes move and nothing else: it never prints, logs,
-// or reads flags or the environment, and it starts no work for an idle Writer or
-// Reader.
+// or reads flags or the environment, and it starts no work for an idle Writer,
+// Reader or Files.
 package holdfast
 
 import (

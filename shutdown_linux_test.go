@@ -1,0 +1,163 @@
+package holdfast_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// stoppedFileSystem makes TestDurableFilesSurviveTheStopOfTheirFileSystem be the
+// process that mounts one: the name of its kind.
+const stoppedFileSystem = "HOLDFAST_TEST_STOPPED_FILE_SYSTEM"
+
+// TestDurableFilesSurviveTheStopOfTheirFileSystem has a real file system stop at once,
+// without writing its journal or any page (FS_IOC_SHUTDOWN), and looks at what is there
+// after it was mounted again: what the device had been given. It is a power cut but
+// for the device's own cache. The process that mounts has a mount namespace of its
+// own, so that nothing stays mounted whatever becomes of it.
+func TestDurableFilesSurviveTheStopOfTheirFileSystem(t *testing.T) {
+	if kind, ok := os.LookupEnv(stoppedFileSystem); ok {
+		stopFileSystem(t, kind)
+		return
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("to mount a file system takes root")
+	}
+	for _, kind := range []string{"ext4", "xfs"} {
+		t.Run(kind, func(t *testing.T) {
+			if _, err := exec.LookPath("mkfs." + kind); err != nil {
+				t.Skipf("there is no mkfs.%s: %v", kind, err)
+			}
+			cmd := exec.Command(os.Args[0], "-test.run=^TestDurableFilesSurviveTheStopOfTheirFileSystem$")
+			cmd.Env = append(os.Environ(), stoppedFileSystem+"="+kind)
+			cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+			out, err := cmd.CombinedOutput()
+			if reason, ok := strings.CutPrefix(string(out), "skip: "); ok {
+				t.Skip(reason)
+			}
+			if err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// A stopped is a file system in an image, which the test stops.
+type stopped struct {
+	t            *testing.T
+	image, point string
+}
+
+func stopFileSystem(t *testing.T, kind string) {
+	s := &stopped{t, filepath.Join(t.TempDir(), "image"), t.TempDir()}
+	s.run("truncate", "-s", "320M", s.image) // xfs wants 300
+	s.run("mkfs."+kind, "-q", s.image)
+	if out, err := s.mount(); err != nil {
+		fmt.Printf("skip: a loop device can't be mounted here: %v: %s", err, out)
+		os.Exit(0)
+	}
+	defer s.run("umount", s.point)
+
+	for _, durable := range []holdfast.Policy{holdfast.Durable(), holdfast.EachDurable(), {Sync: holdfast.SyncClose}} {
+		for _, mode := range []holdfast.Mode{holdfast.ModeCreate, holdfast.ModeReplace} {
+			folder := filepath.Join(s.point, fmt.Sprintf("%v,%v", durable, mode))
+			s.after(func() { s.writeAll(durable, folder, mode) })
+			s.holds(folder, killedPaths)
+		}
+	}
+	folder := filepath.Join(s.point, "streams")
+	s.after(func() { s.appendAll(holdfast.Durable(), folder) })
+	s.holds(folder, killedPaths)
+
+	// That the file system forgets what was not synced shows that it was stopped.
+	folder = filepath.Join(s.point, "never")
+	s.after(func() { s.writeAll(holdfast.Unbuffered(), folder, holdfast.ModeCreate) })
+	s.holds(folder, 0)
+}
+
+func (s *stopped) run(name string, args ...string) {
+	s.t.Helper()
+	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		s.t.Fatalf("%s %q: %v: %s", name, args, err, out)
+	}
+}
+
+func (s *stopped) mount() ([]byte, error) {
+	return exec.Command("mount", "-o", "loop", s.image, s.point).CombinedOutput()
+}
+
+// after stops the file system after do, and mounts it again.
+func (s *stopped) after(do func()) {
+	s.t.Helper()
+	do()
+	d, err := os.Open(s.point)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	// FS_IOC_SHUTDOWN, with FS_SHUTDOWN_FLAGS_NOLOGFLUSH.
+	if err := unix.IoctlSetPointerInt(int(d.Fd()), 0x8004587d, 2); err != nil {
+		s.t.Fatal(err)
+	}
+	d.Close()
+	s.run("umount", s.point)
+	if out, err := s.mount(); err != nil {
+		s.t.Fatalf("%v: %s", err, out)
+	}
+}
+
+func (s *stopped) files(p holdfast.Policy) *holdfast.Files {
+	f, err := holdfast.NewFiles(holdfast.FilesOptions{Policy: p, Handles: 16, Folders: true})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return f
+}
+
+func (s *stopped) writeAll(p holdfast.Policy, folder string, mode holdfast.Mode) {
+	s.t.Helper()
+	f := s.files(p)
+	defer f.Close()
+	if _, err := f.WriteAll(context.Background(), func(yield func(holdfast.FileWrite) bool) {
+		for i := range killedPaths {
+			if !yield(holdfast.FileWrite{Path: pathIn(folder, i), Data: killedContent(uint64(i)), Mode: mode}) {
+				return
+			}
+		}
+	}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *stopped) appendAll(p holdfast.Policy, folder string) {
+	s.t.Helper()
+	f := s.files(p)
+	defer f.Close()
+	for i := range killedPaths {
+		if err := f.Append(context.Background(), pathIn(folder, i), killedContent(uint64(i))); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// holds checks that so many files are there, each with all its bytes.
+func (s *stopped) holds(folder string, want int) {
+	s.t.Helper()
+	whole := 0
+	for i := range killedPaths {
+		if string(contentOf(s.t, pathIn(folder, i))) == string(killedContent(uint64(i))) {
+			whole++
+		}
+	}
+	if whole != want {
+		s.t.Errorf("%s: %d of %d files are whole, want %d", filepath.Base(folder), whole, killedPaths, want)
+	}
+}
