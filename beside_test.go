@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -243,4 +245,88 @@ func TestEndedContextEndsTheWaitForAFileThatIsClosed(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestNameThatCannotBeLookedForAtOnceIsNoFailedSync(t *testing.T) {
+	for _, cause := range []error{syscall.EINTR, syscall.ENOMEM} {
+		synctest.Test(t, func(t *testing.T) {
+			disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskStatFD, Path: "log", First: 2, Times: 2, Err: cause})
+			f := onDisk(t, disk, FilesOptions{Policy: EachDurable()})
+			mustAppend(t, f, "/log", "durable")
+			mustAppend(t, f, "/log", " too")
+		})
+	}
+}
+
+func TestNothingIsKeptOfManyPaths(t *testing.T) {
+	const paths = 20_000
+	for _, p := range []Policy{Buffered(KiB), {Buffer: KiB, Sync: SyncClose}, Durable()} {
+		disk := fault.NewDisk()
+		f := newFiles(disk, FilesOptions{Policy: p, Handles: 8, Memory: 16 * KiB})
+		for i := range paths {
+			mustAppend(t, f, "/"+strconv.Itoa(i), "x")
+			if i%3 == 0 {
+				f.Release(noContext, "/"+strconv.Itoa(i))
+			}
+		}
+		if err := f.Sync(noContext); err != nil {
+			t.Fatal(err)
+		}
+		s, h := &f.streams, &f.handles
+		kept := map[string]int{
+			"streams": len(s.paths), "names": len(s.names), "left": len(s.left), "open files": len(s.byFile),
+			"folders": len(h.folders), "lost names": len(h.lostNames), "queues": len(f.turns.last), "made": len(f.fresh.sealed),
+		}
+		for what, n := range kept {
+			if n > 16 {
+				t.Errorf("%v: %d %s are kept", p, n, what)
+			}
+		}
+		if m := &s.memory; m.used+m.spare > m.limit || m.used < 0 || m.spare < 0 {
+			t.Errorf("%v: %d bytes in use and %d spare, of %d", p, m.used, m.spare, m.limit)
+		}
+		f.Close()
+	}
+}
+
+func TestManyStuckPathsTakeNoMoreMemoryThanThereIs(t *testing.T) {
+	disk := fault.NewDisk()
+	disk.Deny("/*", syscall.EROFS)
+	f := newFiles(disk, FilesOptions{Policy: Buffered(4 * KiB), Memory: 4 * KiB, Retry: once})
+	accepted := 0
+	for i := range 10_000 {
+		if f.Append(noContext, "/"+strconv.Itoa(i), []byte("x")) == nil {
+			accepted++
+		}
+	}
+	if s := f.Stats(); s.Memory > 4<<10 || s.Streams != accepted || accepted == 0 {
+		t.Errorf("%d accepted: %+v", accepted, s)
+	}
+	lost := int64(0)
+	for _, err := range f.Close().(interface{ Unwrap() []error }).Unwrap() {
+		if failed := (*FileError)(nil); errors.As(err, &failed) {
+			lost += failed.Lost
+		}
+	}
+	if lost != int64(accepted) {
+		t.Errorf("Close tells that %d bytes are lost, of %d", lost, accepted)
+	}
+}
+
+func TestPathTakesAllMemoryThereIs(t *testing.T) {
+	disk := fault.NewDisk()
+	f := onDisk(t, disk, FilesOptions{Policy: Buffered(4 * KiB), Memory: 4 * KiB})
+	want := ""
+	for i := range 300 {
+		data := strings.Repeat("x", i*37%5000)
+		mustAppend(t, f, "/one", data)
+		want += data
+		if m := &f.streams.memory; m.used+m.spare > m.limit {
+			t.Fatalf("%d bytes in use and %d spare, of %d", m.used, m.spare, m.limit)
+		}
+	}
+	if err := f.Flush(noContext); err != nil {
+		t.Fatal(err)
+	}
+	wantOnDisk(t, disk, "/one", want)
 }
