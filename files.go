@@ -30,7 +30,8 @@ type Files struct {
 	watches chan struct{} // one for each witness that a batch may have
 	makers  atomic.Int64  // how many make folders, or wait for that
 	making  chan struct{} // held by the one who does
-	fresh   sync.RWMutex  // read-held by who makes a file and has not written it: see openFresh
+	fresh   freshFiles    // made and not written yet: see openFresh
+	undone  atomic.Int64  // how many files were made and removed again
 	narrow  chan struct{} // held by the one file that goes on without descriptors to spare
 	spare   spares        // memory of calls that have ended
 

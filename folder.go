@@ -2,6 +2,7 @@ package holdfast
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
@@ -40,15 +41,18 @@ func (h *handles) setMadeIn(d *folder, asked uint32, made sys.Stat) {
 // splitPath takes a path apart into its folder, "." if it names none, and its last
 // element, which is empty where the path names a folder.
 func splitPath(path string) (folder, base string) {
+	volume := len(filepath.VolumeName(path)) // 0 but on Windows
 	i := strings.LastIndexByte(path, '/')
 	if os.PathSeparator != '/' {
 		i = max(i, strings.LastIndexByte(path, os.PathSeparator))
 	}
 	switch {
+	case i < volume && volume > 0: // of the working folder there
+		return path[:volume], path[volume:]
 	case i < 0:
 		return ".", path
-	case i == 0:
-		return path[:1], path[1:]
+	case i == volume:
+		return path[:i+1], path[i+1:]
 	}
 	return path[:i], path[i+1:]
 }

@@ -170,6 +170,13 @@ func (h *handles) useLocked(x *handle) {
 	x.users++
 }
 
+// isGone reports whether nobody may take a handle any more.
+func (h *handles) isGone(x *handle) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return x.gone
+}
+
 // rest ends a use. After the last one the handle is idle, or dropped if it is gone.
 func (h *handles) rest(x *handle) {
 	h.mu.Lock()

@@ -30,27 +30,29 @@ func (s *scribe) writeInPlace() {
 			return
 		}
 	}
-	if s.mode != ModeCreate && errors.Is(err, fs.ErrExist) {
-		if fd, err = s.open(s.name.base, openFlags, perm); err == nil {
-			s.writeExisting(fd)
+	for s.mode != ModeCreate && errors.Is(err, fs.ErrExist) {
+		undone := s.files.undone.Load()
+		if fd, err = s.open(s.name.base, openFlags, perm); err == nil && s.writeExisting(fd, undone) {
 			return
+		} else if err == nil {
+			err = fs.ErrExist
 		}
 	}
 	s.refuse(opOpen, asRefusal(err))
 }
 
-// openFresh makes a file that is not there, and then holds files.fresh. Such a file
+// openFresh makes a file that is not there, and then is counted in files.fresh. Such a file
 // is empty, regular and has one name, and need not be looked at. That saves more than
 // the call: Linux gives a file that was looked at a time of its own at the next write.
 func (s *scribe) openFresh(perm uint32) (fd int, err error) {
 	for {
-		s.files.fresh.RLock()
+		s.fresh = s.files.fresh.enter()
 		fd, err = s.files.disk.OpenFile(s.folder.fd, s.name.base, freshFlags, perm)
 		if err == nil {
 			s.tries.progress()
 			return fd, nil
 		}
-		s.files.fresh.RUnlock()
+		s.files.fresh.leave(s.fresh)
 		if s.starves(err) || !s.tries.again(s.ctx, opOpen, &err) {
 			s.tries.progress()
 			return fd, err
@@ -59,61 +61,77 @@ func (s *scribe) openFresh(perm uint32) (fd int, err error) {
 }
 
 // writeFresh fills a file that openFresh has made. Who opens it by another path waits
-// until files.fresh is let go, and that is when all is written, by one call, or when
+// until it is no more in files.fresh, and that is when all is written, by one call, or when
 // there is a place in the queue of those who write to it.
 func (s *scribe) writeFresh(fd int) {
 	err := s.writeOnce(fd)
 	if err == nil && s.unwritten() == 0 {
-		s.files.fresh.RUnlock()
+		s.files.fresh.leave(s.fresh)
 		s.finish(fd)
 		return
 	}
 	is, _ := s.files.disk.StatFD(fd) // if it can't be looked at nobody else can either
 	s.queueIdent(is)
-	s.files.fresh.RUnlock()
-	if err == nil || s.tries.again(s.ctx, opWrite, &err) {
-		if err = s.awaitIdent(is); err == nil {
-			err = s.writeBytes(fd)
-		}
+	s.files.fresh.leave(s.fresh)
+	first := s.awaitIdent(is)
+	if first == nil && (err == nil || s.tries.again(s.ctx, opWrite, &err)) {
+		err = s.writeBytes(fd)
 	}
-	s.leaveIdent(is)
-	s.end(fd, is, opWrite, err)
+	if err == nil {
+		err = first
+	}
+	s.end(fd, is, opWrite, err, first == nil)
 }
 
-// writeExisting fills a file that may have been there before.
-func (s *scribe) writeExisting(fd int) {
-	s.files.awaitFresh()
-	is, err := s.look(fd)
+// writeExisting fills a file that may have been there before. It returns false if who
+// made it has removed it again: undone is how often that was done before it was opened.
+func (s *scribe) writeExisting(fd int, undone int64) bool {
+	is, err := s.lookAtExisting(fd)
 	if err != nil {
-		s.end(fd, is, opStat, err)
-		return
+		s.end(fd, sys.Stat{}, opStat, err, false)
+		return true
 	}
 	if err := refuseKind(is); err != nil {
 		s.files.disk.Close(fd) // nothing was written to it
 		s.refuse(opOpen, err)
-		return
+		return true
 	}
 	s.queueIdent(is)
+	if err := s.awaitIdent(is); err != nil {
+		s.end(fd, is, opOpen, err, false)
+		return true
+	}
+	if s.files.undone.Load() != undone {
+		if now, err := s.look(fd); err == nil && now.Links == 0 {
+			s.leaveIdent(is)
+			s.files.disk.Close(fd)
+			return false
+		}
+	}
 	op, err := s.fill(fd, is)
-	s.leaveIdent(is)
-	s.end(fd, is, op, err)
+	s.end(fd, is, op, err, true)
+	return true
 }
 
-// awaitFresh waits until those who are making files have written them, or can be
-// met in the queue of the file.
-func (f *Files) awaitFresh() {
-	f.fresh.Lock()
-	defer f.fresh.Unlock()
+// lookAtExisting looks at a file when those that were being made are written.
+func (s *scribe) lookAtExisting(fd int) (is sys.Stat, err error) {
+	if err := s.files.fresh.await(s.ctx); err != nil {
+		return is, err
+	}
+	return s.look(fd)
 }
 
-// end says what became of a file that is written, or was to be.
-func (s *scribe) end(fd int, is sys.Stat, op fileOp, err error) {
+// end says what became of a file that is written, or was to be, and leaves its queue.
+// If first, the caller had the first place.
+func (s *scribe) end(fd int, is sys.Stat, op fileOp, err error, first bool) {
 	if err == nil {
+		s.leaveIdent(is)
 		s.finish(fd)
 		return
 	}
 	s.files.disk.Close(fd) // what the error says is not made better by it
-	s.undo(is, op, err)
+	s.undo(is, op, err, first)
+	s.leaveIdent(is)
 }
 
 // open opens or makes a file of the folder.
@@ -185,9 +203,6 @@ func (s *scribe) leaveIdent(is sys.Stat) {
 
 // fill writes the bytes when nobody else writes to the file. It returns what failed.
 func (s *scribe) fill(fd int, is sys.Stat) (op fileOp, err error) {
-	if err := s.awaitIdent(is); err != nil {
-		return opOpen, err
-	}
 	if s.mode == ModeTruncate && is.Size == 0 {
 		if is, err = s.look(fd); err != nil { // others may have written to it meanwhile
 			return opStat, err
@@ -253,13 +268,16 @@ func (s *scribe) leftAs(was sys.Stat) Outcome {
 }
 
 // undo removes a file that ModeCreate has made, if it still is that one, so that
-// nobody takes a part for the whole, and says what became of it.
-func (s *scribe) undo(is sys.Stat, op fileOp, err error) {
+// nobody takes a part for the whole, and says what became of it. A file to which
+// others have written, or are about to, stays.
+func (s *scribe) undo(is sys.Stat, op fileOp, err error, first bool) {
 	became := s.leftAs(is)
 	if s.mode == ModeCreate {
 		now, statErr := s.files.disk.Stat(s.folder.fd, s.name.base)
-		same := statErr == nil && now.Device == is.Device && now.Inode == is.Inode
-		if same && s.files.disk.Remove(s.folder.fd, s.name.base) == nil {
+		same := statErr == nil && now.Device == is.Device && now.Inode == is.Inode && now.Size == s.result.Bytes
+		if first && same && s.files.disk.Remove(s.folder.fd, s.name.base) == nil {
+			s.files.undone.Add(1)
+			s.files.streams.stale(is.Device, is.Inode)
 			s.refuse(op, err)
 			return
 		}

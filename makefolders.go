@@ -39,18 +39,21 @@ func (f *Files) makeFolders(ctx context.Context, path string) error {
 }
 
 // awaitFolders waits for those who make folders, one of which may be just the
-// caller's, open already and not durable yet.
-func (f *Files) awaitFolders(ctx context.Context) error {
-	if f.makers.Load() == 0 || !f.options.Policy.syncs() {
-		return nil
+// caller's at path, open already and not durable yet. It returns why nothing in there
+// can be made durable, if that is so.
+func (f *Files) awaitFolders(ctx context.Context, path string) (op fileOp, err error) {
+	if !f.options.Folders || !f.options.Policy.syncs() {
+		return "", nil
 	}
-	select {
-	case f.making <- struct{}{}:
-		<-f.making
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	if f.makers.Load() > 0 {
+		select {
+		case f.making <- struct{}{}:
+			<-f.making
+		case <-ctx.Done():
+			return opWait, context.Cause(ctx)
+		}
 	}
+	return opMkdir, f.lostFolder(path)
 }
 
 // missingFolders returns which of path and the folders above it are not there, the
@@ -95,24 +98,47 @@ func (f *Files) statFolder(ctx context.Context, path string) (sys.Stat, error) {
 
 // makeFolder makes one folder, unless somebody else has meanwhile.
 func (f *Files) makeFolder(ctx context.Context, path string) error {
+	if !f.options.Policy.syncs() {
+		return f.mkdir(ctx, path)
+	}
+	// It is opened first: once the folder is made only its sync may fail.
+	f.handles.reserve()
+	defer f.handles.release()
+	fd, err := f.openAbove(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer f.disk.Close(fd)
+	if err := f.mkdir(ctx, path); err != nil {
+		return err
+	}
+	if err = f.disk.Sync(fd); err != nil {
+		f.loseFolder(path, err)
+	}
+	return err
+}
+
+func (f *Files) mkdir(ctx context.Context, path string) error {
 	name, err := sys.NewName(path)
 	if err != nil {
 		return err
 	}
-	for t := f.tries(); ; {
-		err = f.disk.Mkdir(name, folderPerm)
-		if err == nil || !t.again(ctx, opMkdir, &err) {
-			break
-		}
-	}
-	if err != nil && !errors.Is(err, fs.ErrExist) || !f.options.Policy.syncs() {
-		return ignoreExist(err)
-	}
-	err = f.syncFolder(folderAbove(path))
+	t := f.tries()
+	return ignoreExist(t.insist(ctx, opMkdir, func() error { return f.disk.Mkdir(name, folderPerm) }))
+}
+
+// openAbove opens the folder that a folder's path is in.
+func (f *Files) openAbove(ctx context.Context, path string) (fd int, err error) {
+	name, err := sys.NewName(folderAbove(path))
 	if err != nil {
-		f.loseFolder(path, err)
+		return -1, err
 	}
-	return err
+	t := f.tries()
+	err = t.insist(ctx, opOpen, func() (err error) {
+		fd, err = f.disk.OpenFolder(name)
+		return err
+	})
+	return fd, err
 }
 
 // loseFolder is told that a new folder's name may be lost: the sync of the folder above
@@ -143,20 +169,4 @@ func ignoreExist(err error) error {
 		return nil
 	}
 	return err
-}
-
-// syncFolder makes the names in a folder durable, on a descriptor of its own.
-func (f *Files) syncFolder(path string) error {
-	name, err := sys.NewName(path)
-	if err != nil {
-		return err
-	}
-	f.handles.reserve()
-	defer f.handles.release()
-	fd, err := f.disk.OpenFolder(name)
-	if err != nil {
-		return err
-	}
-	defer f.disk.Close(fd)
-	return f.disk.Sync(fd)
 }

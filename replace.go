@@ -38,9 +38,9 @@ func temporaryName() sys.Name {
 // leaves that to the batch. On every error up to that the temporary is removed.
 func (s *scribe) replace() {
 	base := s.name.base
-	old, err := s.lookUp(&base)
+	old, op, err := s.lookUp(&base)
 	if err != nil {
-		s.refuse(opStat, err)
+		s.refuse(op, err)
 		return
 	}
 	temporary, op, err := s.writeTemporary(old)
@@ -58,21 +58,21 @@ func (s *scribe) replace() {
 
 // lookUp looks the old file up, of which the zero Stat says that there is none. It
 // follows a symbolic link: s.folder and base are then where it leads.
-func (s *scribe) lookUp(base *sys.Name) (sys.Stat, error) {
-	old, err := s.stat(*base)
+func (s *scribe) lookUp(base *sys.Name) (old sys.Stat, op fileOp, err error) {
+	old, err = s.stat(*base)
 	if err == nil && old.Mode&kindMask == kindLink {
-		if err := s.follow(base); err != nil {
-			return old, err
+		if op, err := s.follow(base); err != nil {
+			return old, op, err
 		}
 		old, err = s.stat(*base)
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return sys.Stat{}, nil
+		return sys.Stat{}, "", nil
 	case err != nil:
-		return old, err
+		return old, opStat, err
 	}
-	return old, refuseKind(old)
+	return old, opStat, refuseKind(old)
 }
 
 func (s *scribe) stat(base sys.Name) (is sys.Stat, err error) {
@@ -86,27 +86,27 @@ func (s *scribe) stat(base sys.Name) (is sys.Stat, err error) {
 }
 
 // follow goes to the folder to which the path's symbolic links lead.
-func (s *scribe) follow(base *sys.Name) error {
+func (s *scribe) follow(base *sys.Name) (op fileOp, err error) {
 	var target string
-	err := s.tries.insist(s.ctx, opResolve, func() (err error) {
+	err = s.tries.insist(s.ctx, opResolve, func() (err error) {
 		target, err = s.files.disk.Resolve(s.name.path)
 		return err
 	})
 	if err != nil {
-		return err
+		return opResolve, err
 	}
 	name, err := NewName(target)
 	if err != nil {
-		return err
+		return opResolve, err
 	}
 	s.leaveFolder() // a turn is for one folder
-	if err := s.enterFolder(name.folder); err != nil {
-		return err
+	if op, err := s.enterFolder(name.folder); err != nil {
+		return op, err
 	}
 	*base = name.base
 	s.manner = s.files.mannerIn(s.batch, s.folder)
 	s.losses = s.files.handles.losses(s.folder)
-	return nil
+	return "", nil
 }
 
 // writeTemporary makes a file with the old one's permissions and owner, and

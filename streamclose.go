@@ -90,10 +90,7 @@ func (t *streams) settleStreamLocked(ctx context.Context, goals []goal) error {
 	}
 	err := step(ctx, goals)
 	if x := t.openFile(goals[0].stream); x != nil {
-		t.mu.Unlock()
-		t.letGo(x)
-		<-x.dropped
-		t.mu.Lock()
+		err = joinAll(err, t.shutLocked(ctx, x))
 	}
 	return err
 }
@@ -114,10 +111,18 @@ func (t *streams) settle(ctx context.Context, path string) error {
 		return err
 	}
 	if x := t.openFile(s); x != nil && x.key == (turnKey{}) {
-		t.mu.Unlock()
-		t.letGo(x)
-		<-x.dropped
-		t.mu.Lock()
+		return t.shutLocked(ctx, x)
+	}
+	return nil
+}
+
+// shutLocked closes a file, and waits for that without the lock.
+func (t *streams) shutLocked(ctx context.Context, x *streamFile) error {
+	t.mu.Unlock()
+	defer t.mu.Lock()
+	t.letGo(x)
+	if err := x.awaitDrop(ctx); err != nil {
+		return appendError(x.stream.name.path, opWait, err)
 	}
 	return nil
 }
@@ -172,12 +177,9 @@ func (t *streams) stopLocked() {
 
 // shutAllLocked closes the streams' files.
 func (t *streams) shutAllLocked(goals []goal) {
-	t.mu.Unlock()
-	defer t.mu.Lock()
 	for _, g := range goals {
 		if x := t.openFile(g.stream); x != nil {
-			t.letGo(x)
-			<-x.dropped
+			t.shutLocked(background, x)
 		}
 	}
 }

@@ -93,12 +93,11 @@ func (t *streams) joinLocked(ctx context.Context, s *stream) error {
 // addLocked counts one more append, of this stream.
 func (b *streamBatch) addLocked(s *stream) {
 	b.joined++
-	for i, g := range b.goals {
-		if g.stream == s {
-			b.goals[i].end = s.accepted
-			return
-		}
+	if s.batch == b {
+		b.goals[s.goal].end = s.accepted
+		return
 	}
+	s.batch, s.goal = b, len(b.goals)
 	s.users++
 	b.goals = append(b.goals, goal{s, s.accepted})
 }

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // A streamFile is the open file of a stream.
@@ -15,6 +17,7 @@ type streamFile struct {
 	stream   *stream
 	key      turnKey // the file that it is, or zero where the system does not tell
 	syncsAll bool    // disk.SyncAll can be relied on there
+	stales   int64   // streams.stales when it was opened
 	witness  int     // the number of the one that was open before anything was written here, or 0
 	// replaced says that the name has become another file's by our own doing: that this
 	// one has lost its last name is no failure. Guarded by streams.mu.
@@ -36,12 +39,30 @@ func (t *streams) useFile(ctx context.Context, s *stream) (*streamFile, fileOp, 
 		h.mu.Unlock()
 		switch {
 		case x == nil:
-			return t.open(ctx, s)
+			x, op, err := t.open(ctx, s)
+			if err != nil || t.leadsTo(s, x) {
+				return x, op, err
+			}
+			t.letGo(x)
+			h.rest(&x.handle)
+			continue
 		case !x.gone:
 			return x, "", nil
 		}
-		// Who drops it waits for nothing but the disk.
-		<-x.dropped
+		if err := x.awaitDrop(ctx); err != nil {
+			return nil, opWait, err
+		}
+	}
+}
+
+// awaitDrop waits until a file that is gone is closed. Who drops it waits for nothing
+// but the disk.
+func (x *streamFile) awaitDrop(ctx context.Context) error {
+	select {
+	case <-x.dropped:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 
@@ -54,40 +75,65 @@ func (t *streams) open(ctx context.Context, s *stream) (*streamFile, fileOp, err
 	}
 	defer f.handles.rest(&d.handle)
 	site := nameSite{turnKey{device: d.is.Device, inode: d.is.Inode}, f.handles.losses(d)}
+	stales := t.stales.Load()
 	f.handles.reserve()
 	fd, err := f.disk.OpenFile(d.fd, s.name.base, os.O_WRONLY|os.O_APPEND|os.O_CREATE, uint32(f.options.Perm))
 	if err != nil {
 		f.handles.release()
 		return nil, opOpen, err
 	}
-	is, err := f.disk.StatFD(fd)
+	op, is, err := opWait, sys.Stat{}, f.fresh.await(ctx)
+	if err == nil {
+		op = opOpen
+		is, err = f.disk.StatFD(fd)
+	}
 	if err == nil && is.Mode&kindMask != kindRegular {
 		err = errAppendTo
 	}
 	if err != nil {
 		f.disk.Close(fd)
 		f.handles.release()
-		return nil, opOpen, err
+		return nil, op, err
 	}
-	x := &streamFile{handle: handle{fd: fd, users: 1}, stream: s, dropped: make(chan struct{})}
+	x := &streamFile{handle: handle{fd: fd, users: 1}, stream: s, stales: stales, dropped: make(chan struct{})}
 	x.drop = func() { t.dropFile(x) }
 	if is.Inode != 0 {
 		x.key = turnKey{device: is.Device, inode: is.Inode}
 	}
 	x.syncsAll = d.syncsAll && is.Device == d.is.Device
 	x.witness = t.watch(d, is)
-	t.keep(x, site)
+	t.keep(x, site, is.Size == 0)
 	return x, "", nil
 }
 
 var errAppendTo = errors.New("it is no regular file; append only to regular ones")
 
-// keep lets the file be found.
-func (t *streams) keep(x *streamFile, site nameSite) {
+// leadsTo reports whether the stream's path leads to a file that was just opened: it
+// may have been replaced, or removed, before it was kept.
+func (t *streams) leadsTo(s *stream, x *streamFile) bool {
+	if t.stales.Load() == x.stales || x.key == (turnKey{}) {
+		return true
+	}
+	name, err := sys.NewName(s.name.path)
+	if err != nil {
+		return true
+	}
+	is, err := t.files.disk.StatPath(name)
+	return err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && x.key == turnKey{device: is.Device, inode: is.Inode}
+}
+
+// keep lets the file be found. If it is another than the stream had, its name is
+// another too; one that is empty may be new and have the old one's number.
+func (t *streams) keep(x *streamFile, site nameSite, empty bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if s := x.stream; s.named == (nameSite{}) || !s.nameless {
+	s := x.stream
+	if s.named == (nameSite{}) || !s.nameless {
 		s.named = site
+	}
+	if empty || s.last != x.key || x.key == (turnKey{}) {
+		s.nameless, s.last = true, x.key
+		s.births++
 	}
 	h := &t.files.handles
 	h.mu.Lock()
@@ -114,11 +160,7 @@ func (t *streams) useFolder(ctx context.Context, path string) (*folder, fileOp, 
 	if err != nil {
 		return nil, opOpen, err
 	}
-	op := opWait // somebody else may have just made it
-	if err = f.awaitFolders(ctx); err == nil {
-		op, err = opMkdir, f.lostFolder(path)
-	}
-	if err != nil {
+	if op, err := f.awaitFolders(ctx, path); err != nil { // somebody else may have just made it
 		f.handles.rest(&d.handle)
 		return nil, op, err
 	}
@@ -179,6 +221,7 @@ func (t *streams) letGo(x *streamFile) {
 // appends to that name opens the new file then.
 func (t *streams) stale(device, inode uint64) {
 	h := &t.files.handles
+	t.stales.Add(1)
 	t.mu.Lock()
 	h.mu.Lock()
 	same := slices.Clone(t.byFile[turnKey{device: device, inode: inode}])

@@ -2,6 +2,7 @@ package holdfast
 
 import (
 	"context"
+	"errors"
 	"io"
 	"time"
 )
@@ -135,6 +136,9 @@ func (t *streams) write(ctx context.Context, s *stream, p []byte, once bool) (n 
 		if err == nil {
 			return n, nil
 		}
+		if err == errGone {
+			continue
+		}
 		if n > 0 || !tries.again(ctx, op, &err) {
 			return n, &FileError{Path: s.name.path, Op: string(op), Attempts: tries.attempts(), Outcome: OutcomeUncertain, Err: err}
 		}
@@ -164,8 +168,14 @@ func (t *streams) writeOnce(ctx context.Context, s *stream, p []byte, tries *tri
 			return 0, opWait, err
 		}
 	}
+	if t.files.handles.isGone(&x.handle) {
+		return 0, opOpen, errGone
+	}
 	return t.writeAll(ctx, x.fd, p, tries)
 }
+
+// errGone is that a file has to be opened anew: its name may be another file's by now.
+var errGone = errors.New("the file is being closed")
 
 func (t *streams) writeAll(ctx context.Context, fd int, p []byte, tries *tries) (n int, op fileOp, err error) {
 	for n < len(p) {

@@ -20,17 +20,23 @@ type forgottenNames struct {
 	upTo int // the number of the last of them
 }
 
+// A naming is a name that is to be made durable, and of which of the stream's files.
+type naming struct {
+	stream *stream
+	births int
+}
+
 // syncNamesLocked makes the names of the streams' files durable, and those that were
 // forgotten before. Each folder is synced once. It returns an error only if ctx ended.
 func (t *streams) syncNamesLocked(ctx context.Context, goals []goal) error {
-	folders := map[string][]*stream{}
+	folders := map[string][]naming{}
 	for path := range t.names {
 		folders[path] = nil
 	}
 	for _, g := range goals {
 		s := g.stream
 		if s.nameless && s.final == nil && s.durable > 0 {
-			folders[s.name.folder] = append(folders[s.name.folder], s)
+			folders[s.name.folder] = append(folders[s.name.folder], naming{s, s.births})
 		}
 	}
 	for path, all := range folders {
@@ -54,12 +60,13 @@ func (t *streams) syncNamesLocked(ctx context.Context, goals []goal) error {
 }
 
 // namedLocked is told what came of the sync of a folder for these streams' names.
-func (t *streams) namedLocked(all []*stream, site nameSite, err error) {
-	for _, s := range all {
+func (t *streams) namedLocked(all []naming, site nameSite, err error) {
+	for _, n := range all {
+		s := n.stream
 		why := nameFailure(site, s.named, err)
 		switch {
 		case why == nil:
-			s.nameless = false
+			s.nameless = s.births != n.births
 		case s.final == nil:
 			s.final = syncFailed(s, fmt.Errorf("its folder: %w", why))
 		}

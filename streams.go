@@ -3,6 +3,7 @@ package holdfast
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -43,6 +44,7 @@ type streams struct {
 	left       map[uint64]leftover // by device, under sync=never
 
 	counts streamCounts
+	stales atomic.Int64 // how often stale was called
 
 	// byFile is the open files, by what they are. Guarded by handles.mu.
 	byFile map[turnKey][]*streamFile
@@ -83,7 +85,9 @@ type stream struct {
 	nameless  bool // the name is not known to be durable
 	// named is where it was first given to a file, or found. The zero nameSite is none.
 	named   nameSite
-	users   int // how many calls hold the stream without the lock
+	last    turnKey // the file that it was last given to, or found at
+	births  int     // how many such files there were
+	users   int     // how many calls hold the stream without the lock
 	changed signal
 
 	failed     error // the last flush's; nil when it worked
@@ -92,6 +96,10 @@ type stream struct {
 
 	file   *streamFile // its open file, or nil; guarded by handles.mu
 	ticket ticket      // of who is busy
+
+	// The last batch that it joined, and its place there.
+	batch *streamBatch
+	goal  int
 
 	// Its place in a queue.
 	queue        *streamQueue

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // mostSyncs is how many files are synced at once: they wait for the disk, and share
@@ -203,7 +205,12 @@ func (t *streams) syncFiles(duties []duty) {
 // lookForName says if a file that was synced has lost its last name: nothing will
 // find it after a crash.
 func (t *streams) lookForName(x *streamFile) error {
-	is, err := t.files.disk.StatFD(x.fd)
+	var is sys.Stat
+	tries := t.files.tries()
+	err := tries.insist(background, opStat, func() (err error) {
+		is, err = t.files.disk.StatFD(x.fd)
+		return err
+	})
 	if err == nil && is.Links == 0 {
 		return ErrUnlinked
 	}

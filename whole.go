@@ -106,6 +106,7 @@ type scribe struct {
 	tries           tries
 	narrow, starved bool   // see onceInNarrow
 	ident           ticket // in the queue of the device and inode
+	fresh           *freshGroup
 }
 
 // A manner is how a file is made durable.
@@ -208,8 +209,8 @@ func (s *scribe) refuse(op fileOp, err error) {
 // inFolder writes the file with its folder open.
 func (s *scribe) inFolder() {
 	defer s.leaveFolder()
-	if err := s.enterFolder(s.name.folder); err != nil {
-		s.refuse(opOpen, err)
+	if op, err := s.enterFolder(s.name.folder); err != nil {
+		s.refuse(op, err)
 		return
 	}
 	s.manner = s.files.mannerIn(s.batch, s.folder)
@@ -229,21 +230,21 @@ func (s *scribe) leaveFolder() {
 }
 
 // enterFolder gets hold of an open folder, which may be made for it.
-func (s *scribe) enterFolder(path string) (err error) {
+func (s *scribe) enterFolder(path string) (op fileOp, err error) {
 	made := false
 	for {
 		s.folder, err = s.files.handles.useFolder(path, s.era)
 		switch {
 		case err == nil:
 			s.tries.progress()
-			return s.files.awaitFolders(s.ctx)
+			return s.files.awaitFolders(s.ctx, path)
 		case errors.Is(err, fs.ErrNotExist) && s.files.options.Folders && !made:
 			if err = s.files.makeFolders(s.ctx, path); err != nil {
-				return err
+				return opMkdir, err
 			}
 			made = true
 		case s.starves(err) || !s.tries.again(s.ctx, opOpen, &err):
-			return err
+			return opOpen, err
 		}
 	}
 }

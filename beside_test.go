@@ -1,0 +1,332 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/fault"
+)
+
+// afterPowerCuts checks that whatever a power cut may leave has this at the path.
+func afterPowerCuts(t *testing.T, disk *fault.Disk, path, want string) {
+	t.Helper()
+	for seed := range uint64(20) {
+		if got, ok := disk.PowerCut(rand.New(rand.NewPCG(seed, 4))).File(path); !ok || string(got) != want {
+			t.Fatalf("after a power cut %s holds %q (there: %v), want %q", path, got, ok, want)
+		}
+	}
+}
+
+func TestWholeFileIsNotDurableInFolderWhoseNameMayBeLost(t *testing.T) {
+	for _, s := range []Sync{SyncEach, SyncGroup} {
+		for _, all := range []bool{true, false} {
+			disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskSync, Path: "/", Times: 1, Err: syscall.EIO})
+			disk.SetSyncsAll("/", all)
+			f := onDisk(t, disk, FilesOptions{Policy: Policy{Sync: s}, Folders: true})
+			for _, path := range []string{"/x/one", "/x/two", "/x/y/other"} {
+				for _, mode := range []Mode{ModeTruncate, ModeReplace} {
+					if r, err := f.Write(noContext, path, []byte("x"), mode); !errors.Is(err, syscall.EIO) || r.Outcome == OutcomeDurable {
+						t.Errorf("%v %v: %v, %v", path, mode, r.Outcome, err)
+					}
+					results, _ := f.WriteAll(noContext, one(FileWrite{Path: path, Data: []byte("x"), Mode: mode}))
+					if r := results.At(0); r.Outcome == OutcomeDurable {
+						t.Errorf("%v %v: durable in a batch", path, mode)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestFolderThatCannotBeOpenedForItsSyncIsTriedAgain(t *testing.T) {
+	for _, cause := range []error{syscall.EINTR, syscall.EMFILE, syscall.ENOMEM} {
+		synctest.Test(t, func(t *testing.T) {
+			disk := fault.NewDisk()
+			// Its second opening: the first finds that the folder is missing.
+			disk.Add(fault.DiskFault{Op: fault.DiskOpenFolder, Path: "/", Times: 2, Err: cause})
+			f := onDisk(t, disk, FilesOptions{Policy: EachDurable(), Folders: true})
+			mustAppend(t, f, "/x/log", "durable")
+			afterPowerCuts(t, disk, "/x/log", "durable")
+		})
+	}
+}
+
+// A new file whose first write was cut short is not all written when another opens it.
+func TestAppendDoesNotMixWithANewFile(t *testing.T) {
+	for _, path := range []string{"/a/file", "/a/../a/file"} {
+		synctest.Test(t, func(t *testing.T) {
+			disk := fault.NewDisk(
+				fault.DiskFault{Op: fault.DiskWrite, Path: "file", Take: 3, Times: 1, Delay: 2 * time.Second},
+				fault.DiskFault{Op: fault.DiskWrite, Path: "file", Take: fault.All, First: 2, Delay: 2 * time.Second})
+			disk.MkdirAll("a")
+			f := onDisk(t, disk, FilesOptions{Policy: Unbuffered()})
+			var both sync.WaitGroup
+			both.Go(func() { f.Write(noContext, "/a/file", []byte("whole\n"), ModeCreate) })
+			time.Sleep(time.Second)
+			both.Go(func() { f.Append(noContext, path, []byte("line\n")) })
+			both.Wait()
+			wantOnDisk(t, disk, "/a/file", "whole\nline\n")
+		})
+	}
+}
+
+// The file is replaced after the append has opened it and before it is known.
+func TestAppendOpensNoFileThatIsJustReplaced(t *testing.T) {
+	for _, p := range appendPolicies() {
+		synctest.Test(t, func(t *testing.T) {
+			disk := fault.NewDisk()
+			disk.WriteFile("/log", []byte("old"), 0o644)
+			f := onDisk(t, disk, FilesOptions{Policy: p})
+			disk.Add(fault.DiskFault{Op: fault.DiskStatFD, Path: "log", Times: 1, Delay: time.Hour})
+			var beside sync.WaitGroup
+			beside.Go(func() { f.Append(noContext, "/log", []byte("first ")); f.Flush(noContext) })
+			time.Sleep(time.Minute)
+			disk.Symlink("/log", "/alias") // whose write does not wait for the append's path
+			if _, err := f.Write(noContext, "/alias", []byte("new "), ModeReplace); err != nil {
+				t.Fatal(err)
+			}
+			beside.Wait()
+			mustAppend(t, f, "/log", "second")
+			if err := f.Close(); err != nil {
+				t.Error(p, err)
+			}
+			if got, _ := disk.ReadFile("/log"); string(got) != "new second" && string(got) != "new first second" {
+				t.Errorf("%v: it holds %q", p, got)
+			}
+		})
+	}
+}
+
+// A whole file that was made and could not be written is removed; what was appended
+// to it meanwhile must not go with it.
+func TestRemovalOfAFailedFileTakesNoAppendedBytes(t *testing.T) {
+	for _, p := range appendPolicies() {
+		for _, path := range []string{"/a/file", "/a/../a/file"} {
+			synctest.Test(t, func(t *testing.T) {
+				disk := fault.NewDisk(
+					fault.DiskFault{Op: fault.DiskWrite, Path: "file", Times: 1, Take: 3, Delay: time.Second},
+					fault.DiskFault{Op: fault.DiskWrite, Path: "file", First: 2, Times: 1, Err: syscall.EIO, Delay: time.Second},
+					fault.DiskFault{Op: fault.DiskStat, Path: "file", Delay: time.Hour})
+				disk.MkdirAll("a")
+				f := onDisk(t, disk, FilesOptions{Policy: p})
+				var beside sync.WaitGroup
+				var r FileResult
+				beside.Go(func() { r, _ = f.Write(noContext, "/a/file", []byte("whole\n"), ModeCreate) })
+				time.Sleep(100 * time.Millisecond)
+				mustAppend(t, f, path, "line\n")
+				if err := f.Sync(noContext); err != nil {
+					t.Error(err)
+				}
+				beside.Wait()
+				if err := f.Close(); err != nil {
+					t.Error(p, err)
+				}
+				want := "line\n"
+				if r.Outcome != OutcomeUntouched {
+					want = "wholine\n"
+				}
+				wantOnDisk(t, disk, "/a/file", want)
+			})
+		}
+	}
+}
+
+func TestRemovalOfAFailedFileTakesNoBytesOfAnotherPath(t *testing.T) {
+	for _, mode := range []Mode{ModeAppend, ModeTruncate} {
+		synctest.Test(t, func(t *testing.T) {
+			disk := fault.NewDisk(
+				fault.DiskFault{Op: fault.DiskWrite, Path: "file", Times: 1, Take: 3, Delay: time.Second},
+				fault.DiskFault{Op: fault.DiskWrite, Path: "file", First: 2, Times: 1, Err: syscall.EIO, Delay: time.Second})
+			disk.MkdirAll("a")
+			f := onDisk(t, disk, FilesOptions{Policy: Policy{Sync: SyncEach}})
+			var beside sync.WaitGroup
+			beside.Go(func() { f.Write(noContext, "/a/file", []byte("whole"), ModeCreate) })
+			time.Sleep(100 * time.Millisecond)
+			if r, err := f.Write(noContext, "/a/../a/file", []byte("other"), mode); err != nil || r.Outcome != OutcomeDurable {
+				t.Error(r, err)
+			}
+			beside.Wait()
+			afterPowerCuts(t, disk, "/a/file", "other")
+		})
+	}
+}
+
+// Log rotation while others append: the stream goes on, and its new file's name is
+// another that has to be durable.
+func TestNameOfTheFileAfterARotationIsDurable(t *testing.T) {
+	for _, p := range []Policy{Durable(), EachDurable()} {
+		synctest.Test(t, func(t *testing.T) {
+			disk := fault.NewDisk()
+			f := onDisk(t, disk, FilesOptions{Policy: p})
+			mustAppend(t, f, "/log", "old")
+			disk.Move("/log", "/log.1")
+			disk.Add(fault.DiskFault{Op: fault.DiskClose, Path: "log*", Times: 1, Delay: time.Second})
+			var beside sync.WaitGroup
+			beside.Go(func() { f.Release(noContext, "/log") })
+			synctest.Wait() // it closes the file, and has the stream
+			mustAppend(t, f, "/log", "new")
+			afterPowerCuts(t, disk, "/log", "new")
+			beside.Wait()
+		})
+	}
+}
+
+func TestEndedContextEndsTheWaitForANewFile(t *testing.T) {
+	calls := map[string]func(f *Files, ctx context.Context) error{
+		"write": func(f *Files, ctx context.Context) error {
+			_, err := f.Write(ctx, "/mine", []byte("x"), ModeAppend)
+			return err
+		},
+		"make": func(f *Files, ctx context.Context) error {
+			go f.Write(ctx, "/other", []byte("x"), ModeAppend)
+			time.Sleep(time.Millisecond)
+			_, err := f.Write(ctx, "/new", []byte("x"), ModeCreate)
+			return err
+		},
+		"append": func(f *Files, ctx context.Context) error { return f.Append(ctx, "/mine", []byte("x")) },
+	}
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskWrite, Path: "slow", Take: fault.All, Delay: time.Hour})
+				disk.WriteFile("/mine", nil, 0o644)
+				disk.WriteFile("/other", nil, 0o644)
+				f := onDisk(t, disk, FilesOptions{Policy: Unbuffered()})
+				var beside sync.WaitGroup
+				beside.Go(func() { f.Write(noContext, "/slow", []byte("x"), ModeCreate) })
+				synctest.Wait()
+				ctx, cancel := context.WithTimeout(noContext, time.Second)
+				defer cancel()
+				began := time.Now()
+				err := call(f, ctx)
+				if took := time.Since(began); took > 2*time.Second {
+					t.Errorf("it took %v and returned %v", took, err)
+				}
+				if name == "make" && err != nil {
+					t.Error(err)
+				}
+				beside.Wait()
+			})
+		})
+	}
+}
+
+// Another's sync of a file that is being closed is no system call of ours.
+func TestEndedContextEndsTheWaitForAFileThatIsClosed(t *testing.T) {
+	calls := map[string]func(f *Files, ctx context.Context) error{
+		"append":  func(f *Files, ctx context.Context) error { return f.Append(ctx, "/log", []byte("xy")) },
+		"release": func(f *Files, ctx context.Context) error { return f.Release(ctx, "/log") },
+	}
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskClose, Path: "log", Delay: time.Hour})
+				f := onDisk(t, disk, FilesOptions{Policy: Policy{Buffer: 1}})
+				mustAppend(t, f, "/log", "xy")
+				var beside sync.WaitGroup
+				beside.Go(func() { f.Release(noContext, "/log") })
+				synctest.Wait()
+				ctx, cancel := context.WithTimeout(noContext, time.Second)
+				defer cancel()
+				began := time.Now()
+				err := call(f, ctx)
+				if took := time.Since(began); took > 2*time.Second {
+					t.Errorf("it took %v and returned %v", took, err)
+				}
+				beside.Wait()
+			})
+		})
+	}
+}
+
+func TestNameThatCannotBeLookedForAtOnceIsNoFailedSync(t *testing.T) {
+	for _, cause := range []error{syscall.EINTR, syscall.ENOMEM} {
+		synctest.Test(t, func(t *testing.T) {
+			disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskStatFD, Path: "log", First: 2, Times: 2, Err: cause})
+			f := onDisk(t, disk, FilesOptions{Policy: EachDurable()})
+			mustAppend(t, f, "/log", "durable")
+			mustAppend(t, f, "/log", " too")
+		})
+	}
+}
+
+func TestNothingIsKeptOfManyPaths(t *testing.T) {
+	const paths = 20_000
+	for _, p := range []Policy{Buffered(KiB), {Buffer: KiB, Sync: SyncClose}, Durable()} {
+		disk := fault.NewDisk()
+		f := newFiles(disk, FilesOptions{Policy: p, Handles: 8, Memory: 16 * KiB})
+		for i := range paths {
+			mustAppend(t, f, "/"+strconv.Itoa(i), "x")
+			if i%3 == 0 {
+				f.Release(noContext, "/"+strconv.Itoa(i))
+			}
+		}
+		if err := f.Sync(noContext); err != nil {
+			t.Fatal(err)
+		}
+		s, h := &f.streams, &f.handles
+		kept := map[string]int{
+			"streams": len(s.paths), "names": len(s.names), "left": len(s.left), "open files": len(s.byFile),
+			"folders": len(h.folders), "lost names": len(h.lostNames), "queues": len(f.turns.last), "made": len(f.fresh.sealed),
+		}
+		for what, n := range kept {
+			if n > 16 {
+				t.Errorf("%v: %d %s are kept", p, n, what)
+			}
+		}
+		if m := &s.memory; m.used+m.spare > m.limit || m.used < 0 || m.spare < 0 {
+			t.Errorf("%v: %d bytes in use and %d spare, of %d", p, m.used, m.spare, m.limit)
+		}
+		f.Close()
+	}
+}
+
+func TestManyStuckPathsTakeNoMoreMemoryThanThereIs(t *testing.T) {
+	disk := fault.NewDisk()
+	disk.Deny("/*", syscall.EROFS)
+	f := newFiles(disk, FilesOptions{Policy: Buffered(4 * KiB), Memory: 4 * KiB, Retry: once})
+	accepted := 0
+	for i := range 10_000 {
+		if f.Append(noContext, "/"+strconv.Itoa(i), []byte("x")) == nil {
+			accepted++
+		}
+	}
+	if s := f.Stats(); s.Memory > 4<<10 || s.Streams != accepted || accepted == 0 {
+		t.Errorf("%d accepted: %+v", accepted, s)
+	}
+	lost := int64(0)
+	for _, err := range f.Close().(interface{ Unwrap() []error }).Unwrap() {
+		if failed := (*FileError)(nil); errors.As(err, &failed) {
+			lost += failed.Lost
+		}
+	}
+	if lost != int64(accepted) {
+		t.Errorf("Close tells that %d bytes are lost, of %d", lost, accepted)
+	}
+}
+
+func TestPathTakesAllMemoryThereIs(t *testing.T) {
+	disk := fault.NewDisk()
+	f := onDisk(t, disk, FilesOptions{Policy: Buffered(4 * KiB), Memory: 4 * KiB})
+	want := ""
+	for i := range 300 {
+		data := strings.Repeat("x", i*37%5000)
+		mustAppend(t, f, "/one", data)
+		want += data
+		if m := &f.streams.memory; m.used+m.spare > m.limit {
+			t.Fatalf("%d bytes in use and %d spare, of %d", m.used, m.spare, m.limit)
+		}
+	}
+	if err := f.Flush(noContext); err != nil {
+		t.Fatal(err)
+	}
+	wantOnDisk(t, disk, "/one", want)
+}
