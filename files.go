@@ -98,8 +98,7 @@ func (f *Files) Close() error {
 
 	f.calls.Wait()
 	f.closeErr = f.streams.close()
-	for f.handles.spare() {
-	}
+	f.handles.closeAll()
 	close(f.closed)
 	return f.closeErr
 }
