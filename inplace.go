@@ -274,7 +274,7 @@ func (s *scribe) undo(is sys.Stat, op fileOp, err error, first bool) {
 	became := s.leftAs(is)
 	if s.mode == ModeCreate {
 		now, statErr := s.files.disk.Stat(s.folder.fd, s.name.base)
-		same := statErr == nil && now.Device == is.Device && now.Inode == is.Inode && now.Size == s.result.Bytes
+		same := statErr == nil && now.Device == is.Device && now.Inode == is.Inode && now.Size == s.result.bytes
 		if first && same && s.files.disk.Remove(s.folder.fd, s.name.base) == nil {
 			s.files.undone.Add(1)
 			s.files.streams.stale(is.Device, is.Inode)
