@@ -213,7 +213,7 @@ func (b *batch) queueUp(w *whole) {
 func (b *batch) slot(bytes int) *whole {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for b.given == min(lookAhead*b.mostWorkersLocked(), mostAhead) || b.given > 0 && b.bytes+bytes > lookAheadBytes {
+	for b.fullLocked(bytes) {
 		b.awaitLocked(b.given / 2)
 	}
 	if b.free == nil {
@@ -222,6 +222,12 @@ func (b *batch) slot(bytes int) *whole {
 	w := b.free
 	b.free, w.next = w.next, nil
 	return w
+}
+
+// fullLocked reports whether there is no room for a file of so many bytes.
+func (b *batch) fullLocked(bytes int) bool {
+	return b.given == min(lookAhead*b.mostWorkersLocked(), mostAhead) ||
+		b.given > 0 && b.bytes+bytes > lookAheadBytes
 }
 
 func (b *batch) addSlotsLocked() {

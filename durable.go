@@ -21,7 +21,7 @@ const (
 // guessed that there will be as many again.
 const (
 	freeDirty    = 4 << 20  // so many bytes are written while few files are synced
-	dirtyPerFile = 48 << 10 // what the disk writes in the time that one file is cheaper: 48 µs at 1 GB/s
+	dirtyPerFile = 48 << 10 // what 1 GB/s writes in the time by which one file is cheaper: 48 µs
 	decideEvery  = 32       // files, as long as they are synced by themselves
 	fewFolders   = 4        // are synced one by one after renames, at one commit each
 )
@@ -71,7 +71,7 @@ type device struct {
 	decideAt int // when there are so many of them it is decided again whether to sync all
 	together bool
 	failed   bool  // as a whole it is not synced any more
-	witness  int   // a folder there, open since before the first byte that it is to sync; -1 if there is none
+	witness  int   // a folder there, open before the first byte that it is to sync; -1: none
 	err      error // of the sync of all
 }
 
@@ -169,7 +169,8 @@ func (b *batch) placeLocked(d *folder) *place {
 	p := &b.part
 	at := p.places[d.path]
 	if at == nil || at.is.Inode != d.is.Inode || at.is.Device != d.is.Device {
-		at = &place{path: d.path, is: d.is, device: p.deviceLocked(d.is.Device), losses: b.files.handles.losses(d)}
+		at = &place{path: d.path, is: d.is, losses: b.files.handles.losses(d)}
+		at.device = p.deviceLocked(d.is.Device)
 		p.places[d.path] = at
 	}
 	return at
@@ -287,7 +288,9 @@ func (b *batch) inPlace(at *place, do func(d *folder, t *tries) error) error {
 // removeTemporary removes a file that is not to be renamed. It stays if its folder
 // can't be opened any more, or does not let us.
 func (b *batch) removeTemporary(r *replacement) {
-	b.inPlace(r.place, func(d *folder, _ *tries) error { return b.files.disk.Remove(d.fd, r.temporary) })
+	b.inPlace(r.place, func(d *folder, _ *tries) error {
+		return b.files.disk.Remove(d.fd, r.temporary)
+	})
 }
 
 // settle says what became of a file of which all syncs were made.
@@ -392,6 +395,9 @@ func (p *part) placesToSync() (places []*place) {
 
 // syncPlaces syncs the folders, some at once, for they wait for the disk.
 func (b *batch) syncPlaces(places []*place) {
+	if len(places) == 0 {
+		return // and take no memory
+	}
 	var next atomic.Int64
 	var all sync.WaitGroup
 	for range min(waiters, len(places)) {
@@ -404,7 +410,7 @@ func (b *batch) syncPlaces(places []*place) {
 	all.Wait()
 }
 
-var errFolderMoved = errors.New("the folder was moved away meanwhile, and its names could not be synced")
+var errFolderMoved = errors.New("the folder was moved away meanwhile; its names are not synced")
 
 // syncPlace syncs a folder, which may have been closed meanwhile.
 func (b *batch) syncPlace(at *place) error {

@@ -57,7 +57,7 @@ func TestFilesAllocateLittle(t *testing.T) {
 		}
 	}
 	check("prepared", n, true, holdfast.ModeTruncate, 1, 64)
-	check("a hundred", 100, true, holdfast.ModeTruncate, 1, 80)
+	check("a hundred", 100, true, holdfast.ModeTruncate, 1, 64)
 	check("some", 25, true, holdfast.ModeTruncate, 3, 256)
 	check("paths", 500, false, holdfast.ModeTruncate, 3, 256)
 	check("replaced", 500, true, holdfast.ModeReplace, 3, 256)

@@ -16,7 +16,7 @@ import (
 type replacement struct {
 	ticket    ticket
 	result    *record
-	place     *place   // where it is: not in the folder of the result's path if that is a symbolic link
+	place     *place   // where it is: if the result's path is a symbolic link, where that leads
 	base      sys.Name // what it is to be named
 	temporary sys.Name // how it is named; "" if it could not be written, or is gone
 	old       sys.Stat // the file that it replaces, if there is one
@@ -31,7 +31,8 @@ const temporaryPrefix = ".holdfast-"
 // name of the file to be replaced, which may be as long as a name can be.
 func temporaryName() sys.Name {
 	var b [len(temporaryPrefix) + 14]byte
-	return sys.Name(append(strconv.AppendUint(append(b[:0], temporaryPrefix...), rand.Uint64(), 36), 0))
+	name := strconv.AppendUint(append(b[:0], temporaryPrefix...), rand.Uint64(), 36)
+	return sys.Name(append(name, 0))
 }
 
 // replace writes a temporary file in the folder of the old one, and renames it or

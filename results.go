@@ -15,9 +15,12 @@ type Results struct {
 	len    int
 }
 
+// The chunks hold 7, 14, 28 … 896 records, and then 1024 each. Powers of two would
+// take more memory: the allocator's own few bytes would not fit in behind them.
 const (
-	firstResults = 8
-	mostResults  = 1024
+	firstResults  = 7
+	growingChunks = 8
+	mostResults   = 1024
 )
 
 // add returns room for one more result, which stays where it is.
@@ -92,17 +95,14 @@ func (r *Results) All() iter.Seq2[int, FileResult] {
 // At returns the result of the ith file that was given, from 0 on. As with a slice
 // it panics if there is none.
 func (r *Results) At(i int) FileResult {
-	// The chunks before the first of the longest hold first·(2^n - 1) results.
+	// The n shortest chunks hold first·(2^n - 1) results.
 	n := bits.Len(uint(i/firstResults+1)) - 1
 	if n < growingChunks {
 		return r.chunks[n][i-firstResults*(1<<n-1)].result()
 	}
-	i -= mostResults - firstResults
+	i -= firstResults * (1<<growingChunks - 1)
 	return r.chunks[growingChunks+i/mostResults][i%mostResults].result()
 }
-
-// growingChunks is how many chunks are shorter than mostResults.
-const growingChunks = 7
 
 // FileTotals sums up what happened to all files. Files is the sum of the five
 // outcomes.
