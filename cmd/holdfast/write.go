@@ -233,9 +233,8 @@ func (s *spread) refusal(input io.Reader) error {
 		return &refusal{exitCannot, unread, "give it lines on standard input, as in holdfast write … < events.jsonl"}
 	case unread != nil:
 		return &refusal{exitNotMet, unread, fmt.Sprintf("the lines before are in place; give the rest from line %d on again", t.Lines+1)}
-	case s.stop != nil && t.FirstLost > 0:
-		return &refusal{exitNotMet, fmt.Errorf("stopped at line %d: %s", t.Lines, plainText(s.stop)),
-			fmt.Sprintf("%s that were read are not written, the first is line %d; make room, and give these and the rest again", countText(t.Failures.sum(), "line"), t.FirstLost)}
+	case s.stop != nil && t.Failures[refused]+t.Failures[uncertain] > 0:
+		return &refusal{exitNotMet, fmt.Errorf("stopped at line %d: %s", t.Lines, plainText(s.stop)), s.stoppedHint()}
 	case s.stop != nil:
 		return &refusal{exitNotMet, s.stop, fmt.Sprintf("the lines up to line %d are in place", t.Lines)}
 	case t.Failures.sum() > 0:
@@ -252,6 +251,15 @@ func (s *spread) refusal(input io.Reader) error {
 func isRefusal(err error, code int) bool {
 	var r *refusal
 	return errors.As(err, &r) && r.code == code
+}
+
+// stoppedHint says what to give again.
+func (s *spread) stoppedHint() string {
+	lines := countText(s.totals.Failures.sum(), "line")
+	if s.totals.FirstLost == 0 {
+		return lines + " that were read are not written; make room, and give again those of the files that failed, and the rest"
+	}
+	return fmt.Sprintf("%s that were read are not written, the first is line %d; make room, and give these and the rest again", lines, s.totals.FirstLost)
 }
 
 func (s *spread) failedHint() string {
