@@ -67,13 +67,19 @@ const (
 
 // parseNumber returns a parser of whole numbers from 1 to most.
 func parseNumber(noun string, most int) func(string) (int, error) {
+	return parseBetween(1, most, noun+" can't be measured")
+}
+
+// parseBetween returns a parser of whole numbers, which says of others what they
+// can't be.
+func parseBetween(least, most int, cannot string) func(string) (int, error) {
 	return func(text string) (int, error) {
 		n, err := strconv.Atoi(text)
 		if err != nil {
 			return 0, fmt.Errorf("%q is not a whole number", text)
 		}
-		if n < 1 || n > most {
-			return 0, fmt.Errorf("%d %s can't be measured; use 1 to %d", n, noun, most)
+		if n < least || n > most {
+			return 0, fmt.Errorf("%d %s; use %d to %d", n, cannot, least, most)
 		}
 		return n, nil
 	}

@@ -417,6 +417,7 @@ func (s *spread) takeBack(path string, lost int64) {
 	s.totals.Failures.add(uncertain, -doubtful)
 	s.totals.add(path == s.otherwise, doubtful-lines, -max(0, int(lost-t.doubtfulBytes)))
 	s.totals.LostBytes += lost
+	s.totals.FirstLost = 0 // of these lines nobody knows the numbers
 	if there == 0 {
 		s.totals.Files--
 	}

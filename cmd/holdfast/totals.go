@@ -22,7 +22,7 @@ type totals struct {
 	Files       int             `json:"files"` // that lines went to, that of the other lines too
 	Else        int64           `json:"else_lines"`
 	Failures    lineFailures    `json:"failures"`
-	FirstLost   int64           `json:"first_lost_line,omitempty"` // that a file has not taken
+	FirstLost   int64           `json:"first_lost_line,omitempty"` // that a file has not taken, if no bytes were lost
 	LostBytes   int64           `json:"lost_bytes"`                // that were accepted, and could not be written at the end
 	Cut         int             `json:"cut_bytes"`                 // read of a line whose end did not come
 	FailedFiles int             `json:"failed_files"`

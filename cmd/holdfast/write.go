@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
-	"strconv"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -75,10 +74,10 @@ func (d *distribution) addFlags(cmd *cobra.Command) {
 	f.Var(once("mode", &d.mode, parseMode), "mode", "what is done with a whole file that is there: create (fail, the\ndefault), truncate, append or replace")
 	f.BoolVar(&d.folders, "folders", true, "make folders that are missing; with =false their lines fail")
 	f.BoolVar(&d.quiet, "quiet", false, "tell failures only: neither progress nor totals")
-	f.Var(once("number", &d.handles, parseCountOf("handles", 4, 1<<20)), "handles", "open at most so many files and folders at a time (default: a quarter of\nwhat the process may open, at most 1024)")
+	f.Var(once("number", &d.handles, parseBetween(4, 1<<20, "handles can't be")), "handles", "open at most so many files and folders at a time (default: a quarter of\nwhat the process may open, at most 1024)")
 	f.Var(once("size", &d.memory, parseMemory), "memory", "let at most so many bytes wait in memory, over all files (default: 64MiB)")
-	f.Var(once("number", &d.workers, parseCountOf("workers", 1, 1024)), "workers", "write so many files at a time (default: the number of CPUs)")
-	f.Var(once("number", &d.retries, parseCountOf("retries", 0, 1000)), "retries", "try again so often what may pass, such as a full disk (default: 3)")
+	f.Var(once("number", &d.workers, parseBetween(1, 1024, "workers can't be")), "workers", "write so many files at a time (default: the number of CPUs)")
+	f.Var(once("number", &d.retries, parseBetween(0, 1000, "retries can't be")), "retries", "try again so often what may pass, such as a full disk (default: 3)")
 	inGroup(f, "Bounds", "handles", "memory", "workers", "retries")
 	f.BoolVar(&d.json, "json", false, "print the totals as one JSON object")
 	f.BoolVar(&d.ack, "ack", false, "print, as it goes on, up to which line all is durable or was told to have\nfailed: needs sync=group or sync=each")
@@ -93,20 +92,6 @@ func (d *distribution) setOut(text string) (err error) {
 func parseMode(text string) (m holdfast.Mode, err error) {
 	err = m.UnmarshalText([]byte(text))
 	return m, err
-}
-
-// parseCountOf returns a parser of whole numbers between bounds.
-func parseCountOf(noun string, least, most int) func(string) (int, error) {
-	return func(text string) (int, error) {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			return 0, fmt.Errorf("%q is not a whole number", text)
-		}
-		if n < least || n > most {
-			return 0, fmt.Errorf("%d %s can't be; use %d to %d", n, noun, least, most)
-		}
-		return n, nil
-	}
 }
 
 // parseMemory reads a size that is not 0, which would stand for the default.
@@ -204,7 +189,7 @@ const mostWaiting = 64
 // one where a call only copies.
 func (d *distribution) appenders() int {
 	switch {
-	case d.policy.Sync == holdfast.SyncGroup || d.policy.Sync == holdfast.SyncEach:
+	case d.waits():
 		return mostWaiting
 	case d.policy.Buffer > 0:
 		return 1
@@ -233,9 +218,8 @@ func (s *spread) refusal(input io.Reader) error {
 		return &refusal{exitCannot, unread, "give it lines on standard input, as in holdfast write … < events.jsonl"}
 	case unread != nil:
 		return &refusal{exitNotMet, unread, fmt.Sprintf("the lines before are in place; give the rest from line %d on again", t.Lines+1)}
-	case s.stop != nil && t.FirstLost > 0:
-		return &refusal{exitNotMet, fmt.Errorf("stopped at line %d: %s", t.Lines, plainText(s.stop)),
-			fmt.Sprintf("%s that were read are not written, the first is line %d; make room, and give these and the rest again", countText(t.Failures.sum(), "line"), t.FirstLost)}
+	case s.stop != nil && t.Failures[refused]+t.Failures[uncertain] > 0:
+		return &refusal{exitNotMet, fmt.Errorf("stopped at line %d: %s", t.Lines, plainText(s.stop)), s.stoppedHint()}
 	case s.stop != nil:
 		return &refusal{exitNotMet, s.stop, fmt.Sprintf("the lines up to line %d are in place", t.Lines)}
 	case t.Failures.sum() > 0:
@@ -252,6 +236,15 @@ func (s *spread) refusal(input io.Reader) error {
 func isRefusal(err error, code int) bool {
 	var r *refusal
 	return errors.As(err, &r) && r.code == code
+}
+
+// stoppedHint says what to give again.
+func (s *spread) stoppedHint() string {
+	lines := countText(s.totals.Failures.sum(), "line")
+	if s.totals.FirstLost == 0 {
+		return lines + " that were read are not written; make room, and give again those of the files that failed, and the rest"
+	}
+	return fmt.Sprintf("%s that were read are not written, the first is line %d; make room, and give these and the rest again", lines, s.totals.FirstLost)
 }
 
 func (s *spread) failedHint() string {
