@@ -330,3 +330,47 @@ func TestPathTakesAllMemoryThereIs(t *testing.T) {
 	}
 	wantOnDisk(t, disk, "/one", want)
 }
+
+func TestFolderThatCannotBeOpenedToSyncItIsNotFinal(t *testing.T) {
+	for _, p := range []Policy{Durable(), EachDurable(), {Sync: SyncClose}} {
+		synctest.Test(t, func(t *testing.T) {
+			disk := fault.NewDisk()
+			f := onDisk(t, disk, FilesOptions{Policy: p, Retry: once})
+			disk.WriteFile("/log", nil, 0o644)
+			disk.Add(fault.DiskFault{Op: fault.DiskDatasync, Delay: time.Minute})
+			var beside sync.WaitGroup
+			beside.Go(func() {
+				err := f.Append(noContext, "/log", []byte("one "))
+				if p.Sync == SyncClose {
+					err = f.Sync(noContext)
+				}
+				if !errors.Is(err, syscall.EMFILE) {
+					t.Errorf("%v: %v", p, err)
+				}
+			})
+			time.Sleep(time.Second)
+			disk.Add(fault.DiskFault{Op: fault.DiskStatPath, Path: "/", Err: syscall.EMFILE})
+			disk.Add(fault.DiskFault{Op: fault.DiskOpenFolder, Path: "/", Err: syscall.EMFILE})
+			beside.Wait()
+			disk.Mend()
+			if err := f.Append(noContext, "/log", []byte("two")); err != nil {
+				t.Error(p, err)
+			}
+			if err := f.Close(); err != nil {
+				t.Error(p, err)
+			}
+			afterPowerCuts(t, disk, "/log", "one two")
+		})
+	}
+}
+
+func TestCloseTellsOfNamesThatCouldNotBeSynced(t *testing.T) {
+	disk := fault.NewDisk()
+	f := onDisk(t, disk, FilesOptions{Policy: Policy{Sync: SyncClose}, Retry: once})
+	mustAppend(t, f, "/log", "x")
+	disk.Add(fault.DiskFault{Op: fault.DiskStatPath, Path: "/", Err: syscall.EMFILE})
+	disk.Add(fault.DiskFault{Op: fault.DiskOpenFolder, Path: "/", Err: syscall.EMFILE})
+	if err := f.Close(); !errors.Is(err, syscall.EMFILE) {
+		t.Error(err)
+	}
+}

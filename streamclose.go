@@ -148,7 +148,10 @@ func (t *streams) close() error {
 	if t.policy.syncs() {
 		step = t.makeDurableLocked
 	}
-	step(background, goals) // what fails is the streams'
+	step(background, goals) // what fails is the streams', but for names
+	if t.policy.syncs() {
+		told = joinAll(told, t.syncNamesLocked(background, goals))
+	}
 	t.shutAllLocked(goals)
 	told = joinAll(told, t.lostLocked(goals), t.tellLocked(goals))
 	t.restGoalsLocked(goals)
