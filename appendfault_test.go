@@ -417,6 +417,24 @@ func TestMemoryOfStuckPathsIsAnErrorThatNamesOne(t *testing.T) {
 	}
 }
 
+// While the streams that fill the memory are tried again behind one another's back, one
+// is under way at any time: who waits for the end of all would wait for ever.
+func TestMemoryOfStuckPathsIsAnErrorWhileTheyAreTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskWrite, Path: "stuck?", Err: syscall.EROFS, Delay: 2 * time.Second})
+		policy := Policy{Buffer: KiB, FlushEvery: time.Second}
+		f := onDisk(t, disk, FilesOptions{Policy: policy, Memory: 2 * KiB, Workers: 2, Retry: once})
+		for i := range 4 {
+			mustAppend(t, f, fmt.Sprint("/stuck", i), "kept")
+		}
+		time.Sleep(10 * time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		failureOf(t, f.Append(ctx, "/other", []byte("x")), "/other", syscall.EROFS)
+		f.Close()
+	})
+}
+
 func TestEvictedFilesAreSyncedFirst(t *testing.T) {
 	disk := fault.NewDisk()
 	f := onDisk(t, disk, FilesOptions{Policy: Policy{Buffer: 64, Sync: SyncClose}, Handles: 8})

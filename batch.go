@@ -16,8 +16,12 @@ const (
 	lookAheadBytes = 8 << 20
 )
 
-// slotBlock is how many slots are made at once, one for each file that is ahead.
-const slotBlock = 32
+// Slots, one for each file that is ahead, are made in blocks: as many as there are,
+// but within these.
+const (
+	fewestSlots = 4
+	mostSlots   = 32
+)
 
 // waiters is how many files are written at once where each is synced by itself:
 // they wait for the disk and share its commits.
@@ -33,9 +37,13 @@ type FileWrite struct {
 
 // WriteAll writes the files that an iterator gives, each as [Files.Write] does, by
 // several goroutines. The iterator runs in the caller's goroutine and is not asked
-// for more while 32 files for each worker, or 128 files, or files with 8 MiB, wait. The results are in its order;
-// the error joins theirs, and the cause if ctx ended. If it is nil every file is
-// written and, if the policy's Sync is not never, durable with its name.
+// for more while 32 files for each worker, or 128 files, or files with 8 MiB, wait.
+// The results are in its order; the error joins theirs, and the cause if ctx ended.
+// If it is nil every file is written and, if the policy's Sync is not never, durable
+// with its name.
+//
+// The first file is not begun before the iterator has given the second one or has
+// ended: an only file is written as Write does it, which is cheaper for one.
 //
 // Files are finished in any order, but those of one path in the order in which they
 // were given. Under sync=close, sync=group and a period all files are made durable
@@ -61,7 +69,11 @@ func (f *Files) WriteAll(ctx context.Context, files iter.Seq[FileWrite]) (*Resul
 			break
 		}
 	}
-	b.step()
+	if b.first != nil {
+		b.writeOnly(b.first)
+	} else {
+		b.step()
+	}
 	return b.results, b.err()
 }
 
@@ -74,52 +86,68 @@ func (b *batch) err() error {
 }
 
 // A batch is a WriteAll under way. The goroutine that called it gives files to
-// workers, and makes what they wrote durable in steps while they rest.
+// workers, writes with them when there will be none to give for a while, and makes
+// what they wrote durable in steps while they rest.
 type batch struct {
 	files   *Files
 	ctx     context.Context
 	era     int64
 	results *Results
-	stopped error // the cause why ctx ended, if that left anything undone
-	slots   []*[slotBlock]whole
-	used    int  // how many slots were ever used
-	part    part // since the last step
+	stopped error  // the cause why ctx ended, if that left anything undone
+	first   *whole // until there is another or no other
+	made    int    // how many slots there are
+	part    part   // since the last step
 	workers sync.WaitGroup
+	next    *batch // among the spare ones
 
 	mu      sync.Mutex
 	work    sync.Cond // workers wait for files
 	room    sync.Cond // the giver waits for room, or for all to be finished
-	free    *whole    // slots that are free again
+	free    *whole    // slots that hold no file
 	oldest  *whole    // the queue of the files that no worker has
 	newest  *whole
+	queued  int  // how many these are
 	given   int  // files given and not finished
 	bytes   int  // of these
 	started int  // workers
 	idle    int  // workers that wait and were not woken
+	coming  int  // workers that were started or woken and have not yet looked for a file
 	enough  int  // the giver waits until no more than so many are given; -1 if it does not
 	ended   bool // no more will come
 }
 
 func newBatch(ctx context.Context, f *Files) *batch {
-	b := &batch{files: f, ctx: ctx, era: f.era.Add(1), results: &Results{}, enough: -1}
+	b := f.spare.takeBatch()
+	b.files, b.ctx, b.era = f, ctx, f.era.Add(1)
+	b.results = &Results{}
 	b.work.L, b.room.L = &b.mu, &b.mu
+	b.enough = -1
 	b.part.init(f.options.Policy.Sync)
 	return b
 }
 
-// end lets the workers end, with what the iterator left undone if it panicked.
+// end lets the workers end, with what the iterator left undone if it panicked, and
+// leaves the batch's memory to the next one.
 func (b *batch) end() {
 	b.mu.Lock()
 	b.ended = true
 	b.work.Broadcast()
 	b.mu.Unlock()
 	b.workers.Wait()
+	if b.first != nil { // it was never begun
+		b.putBack(b.first)
+	}
 	b.abandon(errIteratorEnded)
 	b.closeWitnesses()
-	for _, block := range b.slots {
-		clear(block[:])
-		b.files.slots.Put(block)
-	}
+	b.clear()
+	b.files.spare.giveBatch(b)
+}
+
+// clear makes the batch like a new one, but for its memory. All slots are free.
+func (b *batch) clear() {
+	b.ctx, b.results, b.stopped, b.first = nil, nil, nil, nil
+	b.started, b.idle, b.coming, b.ended = 0, 0, 0, false
+	b.part.clear()
 }
 
 var errIteratorEnded = errors.New("the iterator did not end as it should")
@@ -127,22 +155,42 @@ var errIteratorEnded = errors.New("the iterator did not end as it should")
 // give hands a file to the workers, or waits for room first. It reports whether
 // more may be given.
 func (b *batch) give(file FileWrite) bool {
-	if b.part.full() {
-		b.step()
+	if w := b.first; w != nil {
+		b.first = nil
+		b.submit(w)
 	}
 	w := b.slot(len(file.Data))
 	w.result = b.results.add()
-	if w.prepare(file) {
-		b.part.add(len(w.data))
-		b.queueUp(w)
-		b.push(w)
-	} else {
+	switch {
+	case !w.prepare(file):
 		b.putBack(w)
+	case b.results.Len() == 1:
+		b.first = w
+	default:
+		b.submit(w)
 	}
 	if b.ctx.Err() != nil {
 		b.stopped = context.Cause(b.ctx)
 	}
 	return b.stopped == nil
+}
+
+// submit takes a file into the present part, or the next one if that is full.
+func (b *batch) submit(w *whole) {
+	if b.part.full() {
+		b.step()
+	}
+	b.part.add(len(w.data))
+	b.queueUp(w)
+	b.push(w)
+}
+
+// writeOnly writes a file that has no other with which it could be made durable.
+func (b *batch) writeOnly(w *whole) {
+	s := b.files.spare.takeScribe()
+	s.files, s.ctx, s.era = b.files, b.ctx, b.era
+	s.writeAlone(w)
+	b.files.spare.giveScribe(s)
 }
 
 // queueUp takes the file's place in the queue of its path.
@@ -169,25 +217,19 @@ func (b *batch) slot(bytes int) *whole {
 		b.awaitLocked(b.given / 2)
 	}
 	if b.free == nil {
-		return b.freshLocked()
+		b.addSlotsLocked()
 	}
 	w := b.free
 	b.free, w.next = w.next, nil
 	return w
 }
 
-// freshLocked returns a slot that was not used in this batch.
-func (b *batch) freshLocked() *whole {
-	i := b.used % slotBlock
-	if i == 0 {
-		block, _ := b.files.slots.Get().(*[slotBlock]whole)
-		if block == nil {
-			block = new([slotBlock]whole)
-		}
-		b.slots = append(b.slots, block)
+func (b *batch) addSlotsLocked() {
+	block := make([]whole, min(max(b.made, fewestSlots), mostSlots))
+	for i := range block {
+		b.putBackLocked(&block[i])
 	}
-	b.used++
-	return &b.slots[len(b.slots)-1][i]
+	b.made += len(block)
 }
 
 // awaitLocked waits until no more than so many files are given and not finished.
@@ -211,7 +253,9 @@ func (b *batch) putBackLocked(w *whole) {
 	b.free = w
 }
 
-// push queues a file for the workers, and has one work on it.
+// push queues a file for the workers, and sees that one will work on it. To start
+// one more for a single file is not worth it: a worker may be done with its own
+// sooner, or the giver write it.
 func (b *batch) push(w *whole) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -221,14 +265,17 @@ func (b *batch) push(w *whole) {
 		b.newest.next = w
 	}
 	b.newest = w
+	b.queued++
 	b.given++
 	b.bytes += len(w.data)
 	switch {
 	case b.idle > 0:
 		b.idle--
+		b.coming++
 		b.work.Signal()
-	case b.started < b.mostWorkersLocked():
+	case b.started == 0, b.queued-b.coming > 1 && b.started < b.mostWorkersLocked():
 		b.started++
+		b.coming++
 		b.workers.Add(1)
 		go b.run()
 	}
@@ -246,31 +293,43 @@ func (b *batch) mostWorkersLocked() int {
 // run is a worker.
 func (b *batch) run() {
 	defer b.workers.Done()
-	s := &scribe{files: b.files, ctx: b.ctx, era: b.era, batch: b}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for w := b.takeLocked(); w != nil; w = b.takeLocked() {
+	for {
+		b.coming--
+		b.workLocked()
+		if b.ended {
+			return
+		}
+		b.idle++
+		b.work.Wait()
+	}
+}
+
+// workLocked writes the files of the queue until there are no more.
+func (b *batch) workLocked() {
+	if b.oldest == nil {
+		return
+	}
+	s := b.files.spare.takeScribe()
+	s.files, s.ctx, s.era, s.batch = b.files, b.ctx, b.era, b
+	for b.oldest != nil {
+		w := b.takeLocked()
 		b.mu.Unlock()
 		s.write(w)
 		b.mu.Lock()
 		b.finishedLocked(w)
 	}
+	b.files.spare.giveScribe(s)
 }
 
-// takeLocked waits for a file. It returns nil when there will be none.
 func (b *batch) takeLocked() *whole {
-	for b.oldest == nil {
-		if b.ended {
-			return nil
-		}
-		b.idle++
-		b.work.Wait()
-	}
 	w := b.oldest
 	b.oldest, w.next = w.next, nil
 	if b.oldest == nil {
 		b.newest = nil
 	}
+	b.queued--
 	return w
 }
 
@@ -284,9 +343,13 @@ func (b *batch) finishedLocked(w *whole) {
 	}
 }
 
-// drain waits until no worker has anything to do.
+// drain waits until no worker has anything to do. It is one of them if there may be
+// more than there are.
 func (b *batch) drain() {
 	b.mu.Lock()
+	if b.started < b.mostWorkersLocked() {
+		b.workLocked()
+	}
 	b.awaitLocked(0)
 	b.mu.Unlock()
 }

@@ -425,6 +425,20 @@ func TestCloseWaitsForBatches(t *testing.T) {
 	})
 }
 
+// Nothing makes room for another file at the end.
+func TestWhatCloseClosesIsNoEviction(t *testing.T) {
+	f := newFiles(fault.NewDisk(), FilesOptions{})
+	if err := f.Append(context.Background(), "a", []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s := f.Stats(); s.Evictions != 0 || s.Open != 0 {
+		t.Errorf("%d evictions, %d open", s.Evictions, s.Open)
+	}
+}
+
 func TestWrongPathsAndModesAreRefused(t *testing.T) {
 	f := newFiles(fault.NewDisk(), FilesOptions{})
 	defer f.Close()

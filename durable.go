@@ -47,7 +47,7 @@ type part struct {
 
 // A pending file is written, and waits to be durable.
 type pending struct {
-	result   *FileResult
+	result   *record
 	place    *place
 	together bool
 }
@@ -77,7 +77,7 @@ type device struct {
 
 func (p *part) init(s Sync) {
 	p.inSteps = s != SyncNever && s != SyncEach
-	if p.inSteps {
+	if p.inSteps && p.places == nil {
 		p.places = map[string]*place{}
 	}
 }
@@ -187,7 +187,7 @@ func (p *part) deviceLocked(id uint64) *device {
 }
 
 // written is told that a file is written and closed.
-func (b *batch) written(r *FileResult, d *folder, m manner) {
+func (b *batch) written(r *record, d *folder, m manner) {
 	p := &b.part
 	p.mu.Lock()
 	p.written = append(p.written, pending{r, b.placeLocked(d), m == together})
@@ -255,11 +255,11 @@ func (b *batch) rename(r *replacement) {
 	}
 	if err != nil {
 		b.removeTemporary(r)
-		r.result.Bytes = 0
-		fail(r.result, op, err, OutcomeUntouched)
+		r.result.bytes = 0
+		r.result.fail(op, err, OutcomeUntouched)
 		return
 	}
-	r.result.Outcome = OutcomeWritten
+	r.result.outcome = OutcomeWritten
 	b.part.written = append(b.part.written, pending{result: r.result, place: r.place})
 }
 
@@ -298,11 +298,11 @@ func (x pending) settle() {
 	}
 	switch {
 	case err == nil:
-		x.result.Outcome = OutcomeDurable
+		x.result.outcome = OutcomeDurable
 	case x.place.givenUp && !x.together:
-		fail(x.result, opSync, err, OutcomeWritten)
+		x.result.fail(opSync, err, OutcomeWritten)
 	default:
-		fail(x.result, opSync, err, OutcomeUncertain)
+		x.result.fail(opSync, err, OutcomeUncertain)
 	}
 }
 
@@ -312,13 +312,13 @@ func (b *batch) abandon(cause error) {
 	for _, r := range p.renames {
 		if r.temporary != "" {
 			b.removeTemporary(r)
-			r.result.Bytes = 0
-			fail(r.result, opRename, cause, OutcomeUntouched)
+			r.result.bytes = 0
+			r.result.fail(opRename, cause, OutcomeUntouched)
 			b.files.turns.leave(&r.ticket)
 		}
 	}
 	for _, x := range p.written {
-		fail(x.result, opSync, cause, OutcomeWritten)
+		x.result.fail(opSync, cause, OutcomeWritten)
 	}
 	p.reset()
 }
@@ -333,6 +333,19 @@ func (p *part) reset() {
 	p.waits.Store(false)
 	for _, x := range p.devices {
 		x.together, x.decideAt, x.err = false, 0, nil
+	}
+}
+
+// mostKept is how many files, or folders, a part has memory for that it leaves to
+// the next batch.
+const mostKept = 1024
+
+// clear makes the part like a new one, but for its memory.
+func (p *part) clear() {
+	p.reset()
+	p.devices = nil
+	if max(cap(p.written), cap(p.renames)) > mostKept {
+		p.written, p.renames, p.places = nil, nil, nil
 	}
 }
 

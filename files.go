@@ -33,14 +33,14 @@ type Files struct {
 	fresh   freshFiles    // made and not written yet: see openFresh
 	undone  atomic.Int64  // how many files were made and removed again
 	narrow  chan struct{} // held by the one file that goes on without descriptors to spare
-	slots   sync.Pool     // of *[slotBlock]whole, which a WriteAll fills
+	spare   spares        // memory of calls that have ended
 
 	mu      sync.Mutex
 	closing bool
 	// lostFolders is why the names of folders that were made may be lost, by their paths.
 	lostFolders map[string]error
 	calls       sync.WaitGroup // calls under way, which Close waits for
-	closed      chan struct{}  // closed at the end of Close
+	close       sync.Once
 	closeErr    error
 }
 
@@ -58,8 +58,7 @@ func NewFiles(options FilesOptions) (*Files, error) {
 
 // newFiles returns a Files on a disk, under options that are valid.
 func newFiles(d disk, options FilesOptions) *Files {
-	f := &Files{options: options.withDefaults(), closed: make(chan struct{})}
-	f.disk = d
+	f := &Files{options: options.withDefaults(), disk: d}
 	f.handles.init(d, f.options.Handles)
 	f.watches = make(chan struct{}, witnesses)
 	f.narrow = make(chan struct{}, 1)
@@ -88,20 +87,14 @@ func (f *Files) leave() { f.calls.Done() }
 // for the first and returns what it returned. It must not be called by an iterator
 // that a WriteAll runs, for which it would wait.
 func (f *Files) Close() error {
-	f.mu.Lock()
-	if f.closing {
+	f.close.Do(func() {
+		f.mu.Lock()
+		f.closing = true
 		f.mu.Unlock()
-		<-f.closed
-		return f.closeErr
-	}
-	f.closing = true
-	f.mu.Unlock()
-
-	f.calls.Wait()
-	f.closeErr = f.streams.close()
-	for f.handles.spare() {
-	}
-	close(f.closed)
+		f.calls.Wait()
+		f.closeErr = f.streams.close()
+		f.handles.closeAll()
+	})
 	return f.closeErr
 }
 

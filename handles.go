@@ -25,7 +25,7 @@ type handles struct {
 	// lostNames is how many syncs of a folder failed, by its device and inode.
 	lostNames map[turnKey]int
 	waiting   int           // how many wait for a descriptor that is closed, or idle
-	room      chan struct{} // is closed, and made anew, when there is one
+	room      chan struct{} // is closed when there is one; nil if nobody waits
 
 	turns chan struct{}
 	stats handleStats // guarded by mu
@@ -57,7 +57,6 @@ type handle struct {
 func (h *handles) init(d disk, limit int) {
 	h.disk, h.limit = d, limit
 	h.folders = map[string]*folder{}
-	h.room = make(chan struct{})
 	h.turns = make(chan struct{}, (limit-witnesses)/perTurn)
 }
 
@@ -101,6 +100,9 @@ func (h *handles) release() {
 
 func (h *handles) awaitRoomLocked() {
 	h.waiting++
+	if h.room == nil {
+		h.room = make(chan struct{})
+	}
 	room := h.room
 	h.mu.Unlock()
 	<-room
@@ -110,9 +112,9 @@ func (h *handles) awaitRoomLocked() {
 
 // wakeLocked has all who wait for room look again.
 func (h *handles) wakeLocked() {
-	if h.waiting > 0 {
+	if h.room != nil {
 		close(h.room)
-		h.room = make(chan struct{})
+		h.room = nil
 	}
 }
 

@@ -222,7 +222,7 @@ func (s *scribe) truncate(fd int) error {
 		if err == nil || !s.tries.again(s.ctx, opTruncate, &err) {
 			s.tries.progress()
 			if err == nil {
-				s.result.Outcome = OutcomePartial
+				s.result.outcome = OutcomePartial
 			}
 			return err
 		}
@@ -230,7 +230,7 @@ func (s *scribe) truncate(fd int) error {
 }
 
 // unwritten returns how many bytes of the data are not written.
-func (s *scribe) unwritten() int { return len(s.data) - int(s.result.Bytes) }
+func (s *scribe) unwritten() int { return len(s.data) - int(s.result.bytes) }
 
 // writeBytes writes the data, from the byte on where a write before it ended.
 func (s *scribe) writeBytes(fd int) error {
@@ -247,9 +247,9 @@ func (s *scribe) writeOnce(fd int) error {
 	if s.unwritten() == 0 {
 		return nil
 	}
-	n, err := s.files.disk.Write(fd, s.data[s.result.Bytes:])
+	n, err := s.files.disk.Write(fd, s.data[s.result.bytes:])
 	if n > 0 {
-		s.result.Bytes += int64(n)
+		s.result.bytes += int64(n)
 		s.tries.progress()
 	}
 	if n == 0 && err == nil {
@@ -261,7 +261,7 @@ func (s *scribe) writeOnce(fd int) error {
 // leftAs says what became of a file of which not all was written. If it was empty
 // it can't be told from one that was made.
 func (s *scribe) leftAs(was sys.Stat) Outcome {
-	if s.result.Bytes == 0 && was.Size > 0 && s.result.Outcome != OutcomePartial {
+	if s.result.bytes == 0 && was.Size > 0 && s.result.outcome != OutcomePartial {
 		return OutcomeUntouched
 	}
 	return OutcomePartial
@@ -274,7 +274,7 @@ func (s *scribe) undo(is sys.Stat, op fileOp, err error, first bool) {
 	became := s.leftAs(is)
 	if s.mode == ModeCreate {
 		now, statErr := s.files.disk.Stat(s.folder.fd, s.name.base)
-		same := statErr == nil && now.Device == is.Device && now.Inode == is.Inode && now.Size == s.result.Bytes
+		same := statErr == nil && now.Device == is.Device && now.Inode == is.Inode && now.Size == s.result.bytes
 		if first && same && s.files.disk.Remove(s.folder.fd, s.name.base) == nil {
 			s.files.undone.Add(1)
 			s.files.streams.stale(is.Device, is.Inode)
@@ -283,5 +283,5 @@ func (s *scribe) undo(is sys.Stat, op fileOp, err error, first bool) {
 		}
 		became = OutcomePartial
 	}
-	fail(s.result, op, err, became)
+	s.result.fail(op, err, became)
 }

@@ -15,7 +15,7 @@ import (
 // of its path have left.
 type replacement struct {
 	ticket    ticket
-	result    *FileResult
+	result    *record
 	place     *place   // where it is: not in the folder of the result's path if that is a symbolic link
 	base      sys.Name // what it is to be named
 	temporary sys.Name // how it is named; "" if it could not be written, or is gone
@@ -191,7 +191,7 @@ func (s *scribe) renameNow(temporary, base sys.Name, old sys.Stat) {
 		s.refuse(opRename, err)
 		return
 	}
-	s.result.Outcome = OutcomeWritten
+	s.result.outcome = OutcomeWritten
 	if s.manner == alone {
 		s.syncName()
 	}

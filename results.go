@@ -5,35 +5,70 @@ import (
 	"errors"
 	"iter"
 	"math/bits"
+	"time"
 )
 
 // Results says what happened to each file of a [Files.WriteAll], in the order in
 // which they were given.
 type Results struct {
-	chunks [][]FileResult // of growing lengths: none is copied to make room
+	chunks [][]record // of growing lengths: none is copied to make room
 	len    int
 }
 
 const (
-	firstResults = 16
+	firstResults = 8
 	mostResults  = 1024
 )
 
 // add returns room for one more result, which stays where it is.
-func (r *Results) add() *FileResult {
+func (r *Results) add() *record {
 	last := len(r.chunks) - 1
 	if last < 0 || len(r.chunks[last]) == cap(r.chunks[last]) {
 		size := firstResults
 		if last >= 0 {
 			size = min(2*cap(r.chunks[last]), mostResults)
 		}
-		r.chunks = append(r.chunks, make([]FileResult, 0, size))
+		r.chunks = append(r.chunks, make([]record, 0, size))
 		last++
 	}
 	chunk := &r.chunks[last]
 	*chunk = (*chunk)[:len(*chunk)+1]
 	r.len++
 	return &(*chunk)[len(*chunk)-1]
+}
+
+// A record is a FileResult in the making, which takes less memory.
+type record struct {
+	path     string
+	bytes    int64
+	elapsed  time.Duration
+	err      *FileError
+	attempts int32
+	outcome  Outcome
+}
+
+// fail puts an error into the record.
+func (r *record) fail(op fileOp, err error, became Outcome) {
+	r.outcome = became
+	r.err = &FileError{
+		Path: r.path, Op: string(op), Offset: r.bytes, Attempts: int(r.attempts), Outcome: became, Err: err,
+	}
+}
+
+func (r *record) result() FileResult {
+	full := FileResult{
+		Path: r.path, Bytes: r.bytes, Elapsed: r.elapsed, Attempts: r.attempts, Outcome: r.outcome,
+	}
+	if r.err != nil {
+		full.Err = r.err
+	}
+	return full
+}
+
+// told returns the result as Write does.
+func (r *record) told() (FileResult, error) {
+	full := r.result()
+	return full, full.Err
 }
 
 // Len returns how many files there are.
@@ -44,8 +79,8 @@ func (r *Results) All() iter.Seq2[int, FileResult] {
 	return func(yield func(int, FileResult) bool) {
 		i := 0
 		for _, chunk := range r.chunks {
-			for _, result := range chunk {
-				if !yield(i, result) {
+			for k := range chunk {
+				if !yield(i, chunk[k].result()) {
 					return
 				}
 				i++
@@ -60,14 +95,14 @@ func (r *Results) At(i int) FileResult {
 	// The chunks before the first of the longest hold first·(2^n - 1) results.
 	n := bits.Len(uint(i/firstResults+1)) - 1
 	if n < growingChunks {
-		return r.chunks[n][i-firstResults*(1<<n-1)]
+		return r.chunks[n][i-firstResults*(1<<n-1)].result()
 	}
 	i -= mostResults - firstResults
-	return r.chunks[growingChunks+i/mostResults][i%mostResults]
+	return r.chunks[growingChunks+i/mostResults][i%mostResults].result()
 }
 
 // growingChunks is how many chunks are shorter than mostResults.
-const growingChunks = 6
+const growingChunks = 7
 
 // FileTotals sums up what happened to all files. Files is the sum of the five
 // outcomes.
@@ -116,9 +151,11 @@ func (t *FileTotals) add(r FileResult) {
 // nil if none did.
 func (r *Results) Err() error {
 	var all []error
-	for _, result := range r.All() {
-		if result.Err != nil {
-			all = append(all, result.Err)
+	for _, chunk := range r.chunks {
+		for i := range chunk {
+			if err := chunk[i].err; err != nil {
+				all = append(all, err)
+			}
 		}
 	}
 	return errors.Join(all...)

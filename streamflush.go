@@ -49,11 +49,15 @@ func (t *streams) flushStepLocked(ctx context.Context, s *stream) error {
 	// failures that pass are of a disk that is full for all.
 	once := t.stuck.oldest != nil
 	since := t.takeFlightLocked(s)
-	t.flights++
+	hopes := 0
+	if s.failed == nil {
+		hopes = 1
+	}
+	t.flights, t.hopes = t.flights+1, t.hopes+hopes
 	t.mu.Unlock()
 	_, fail := t.write(ctx, s, s.flight.bytes[s.begun:], once)
 	t.mu.Lock()
-	t.flights--
+	t.flights, t.hopes = t.flights-1, t.hopes-hopes
 	s.busy = false
 	t.counts.flushes++
 	if s.begun == len(s.flight.bytes) {

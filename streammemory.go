@@ -116,22 +116,23 @@ func (t *streams) growLocked(s *stream, n int) bool {
 
 // makeRoomLocked does one step towards free memory: it flushes the stream whose
 // bytes have waited longest, or waits for a flush under way. If all memory is held
-// by streams that can't be flushed it says so.
+// by streams that can't be flushed it says so, even if others try them again: one of
+// them is on its way all the time.
 func (t *streams) makeRoomLocked(ctx context.Context) error {
 	t.counts.waits++
 	if s := t.waiting.idleLocked(); s != nil {
 		t.flushBehindLocked(ctx, s) // if it fails, the stream tells it, and is no more among the waiting
 		return context.Cause(ctx)
 	}
-	if t.flights > 0 {
+	s := t.stuck.idleLocked()
+	if t.hopes > 0 || t.flights > 0 && s == nil {
 		return t.awaitLocked(ctx, &t.ended)
 	}
-	s := t.stuck.idleLocked()
 	if s == nil {
 		return nil
 	}
 	if err := t.flushBehindLocked(ctx, s); err != nil {
-		return fmt.Errorf("the memory for %d bytes is full, and those that wait can't be written; see the first: %w", t.memory.limit, err)
+		return fmt.Errorf("the memory of %v is full, and what waits can't be written; see the first: %w", Size(t.memory.limit), err)
 	}
 	return nil
 }

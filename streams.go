@@ -23,6 +23,7 @@ type streams struct {
 	waiting streamQueue // have bytes to flush that nobody is flushing, by the age of the oldest
 	stuck   streamQueue // their last flush failed; by the time of that
 	flights int         // how many streams are being flushed
+	hopes   int         // how many of these whose last flush has not failed
 	calls   int         // how many are under way that look at more than memory
 	closing bool
 	// ended is closed, and made anew, when a flush ended: memory may be free then.

@@ -16,7 +16,7 @@ type whole struct {
 	mode   Mode
 	ticket ticket
 	later  *replacement // what it leaves for its batch to do, if it leaves a rename
-	result *FileResult
+	result *record
 	next   *whole // in its batch
 }
 
@@ -47,41 +47,44 @@ type wholeCounts struct{ files, syncs atomic.Int64 }
 // [FilesOptions].Retry, and for the disk. If ctx ends it returns after the system
 // call under way.
 func (f *Files) Write(ctx context.Context, path string, data []byte, mode Mode) (FileResult, error) {
-	w := &whole{data: data, mode: mode, result: &FileResult{Path: path}}
+	s := f.spare.takeScribe()
+	defer f.spare.giveScribe(s)
+	w := &s.own
+	w.result = &s.ownResult
 	if err := f.enter(); err != nil {
-		fail(w.result, opOpen, err, OutcomeUntouched)
-		return *w.result, w.result.Err
+		w.result.path = path
+		w.result.fail(opOpen, err, OutcomeUntouched)
+		return w.result.told()
 	}
 	defer f.leave()
 	if w.prepare(FileWrite{Path: path, Data: data, Mode: mode}) {
-		f.turns.queue(turnKey{path: w.name.path}, &w.ticket)
-		s := scribe{files: f, ctx: ctx, era: f.era.Add(1)}
-		s.write(w)
+		s.files, s.ctx, s.era = f, ctx, f.era.Add(1)
+		s.writeAlone(w)
 	}
-	return *w.result, w.result.Err
+	return w.result.told()
+}
+
+// writeAlone writes a file that belongs to no batch, or to one that has no other.
+func (s *scribe) writeAlone(w *whole) {
+	s.files.turns.queue(turnKey{path: w.name.path}, &w.ticket)
+	s.write(w)
 }
 
 // prepare fills in what is to be written, or the result if that can't be.
 func (w *whole) prepare(given FileWrite) bool {
 	w.name, w.data, w.mode = given.Name, given.Data, given.Mode
-	w.result.Path = given.Name.path
+	w.result.path = given.Name.path
 	err := given.Mode.Validate()
 	if w.name.base == "" {
-		w.result.Path = given.Path
+		w.result.path = given.Path
 		if err == nil {
 			w.name, err = NewName(given.Path)
 		}
 	}
 	if err != nil {
-		fail(w.result, opOpen, err, OutcomeUntouched)
+		w.result.fail(opOpen, err, OutcomeUntouched)
 	}
 	return err == nil
-}
-
-// fail puts an error into a result.
-func fail(r *FileResult, op fileOp, err error, became Outcome) {
-	r.Outcome = became
-	r.Err = &FileError{Path: r.Path, Op: string(op), Offset: r.Bytes, Attempts: int(r.Attempts), Outcome: became, Err: err}
 }
 
 // A scribe writes whole files, one at a time, for Write or for a batch.
@@ -90,6 +93,10 @@ type scribe struct {
 	ctx   context.Context
 	era   int64
 	batch *batch // nil for a Write
+
+	own       whole // what a Write writes
+	ownResult record
+	next      *scribe // among the spare ones
 
 	// Of the file under way:
 	*whole
@@ -120,7 +127,7 @@ func (s *scribe) write(w *whole) {
 	s.whole = w
 	s.tries = s.files.tries()
 	s.try()
-	w.result.Elapsed = time.Since(began)
+	w.result.elapsed = time.Since(began)
 	if w.later == nil || w.later.temporary == "" {
 		s.files.turns.leave(w.turn())
 	}
@@ -160,10 +167,10 @@ func (s *scribe) once() {
 		return
 	}
 	defer s.files.handles.end()
-	s.result.Attempts = 1
+	s.result.attempts = 1
 	s.inFolder()
-	s.result.Attempts = int32(s.tries.attempts())
-	if e, ok := s.result.Err.(*FileError); ok {
+	s.result.attempts = int32(s.tries.attempts())
+	if e := s.result.err; e != nil {
 		e.Attempts = s.tries.attempts()
 	}
 }
@@ -176,13 +183,13 @@ func (s *scribe) onceInNarrow() {
 	select {
 	case s.files.narrow <- struct{}{}:
 	case <-s.ctx.Done():
-		s.result.Attempts = 0
+		s.result.attempts = 0
 		s.refuse(opOpen, context.Cause(s.ctx))
 		return
 	}
 	defer func() { <-s.files.narrow }()
 	s.narrow = true
-	*s.result = FileResult{Path: s.result.Path}
+	*s.result = record{path: s.result.path}
 	s.once()
 }
 
@@ -195,8 +202,8 @@ func (s *scribe) starves(err error) bool {
 
 // refuse says that the file was not begun, or is again as it was.
 func (s *scribe) refuse(op fileOp, err error) {
-	s.result.Bytes = 0
-	fail(s.result, op, err, OutcomeUntouched)
+	s.result.bytes = 0
+	s.result.fail(op, err, OutcomeUntouched)
 }
 
 // inFolder writes the file with its folder open.
@@ -247,13 +254,13 @@ func (s *scribe) finish(fd int) {
 	op, err := s.syncAndClose(fd)
 	switch {
 	case err != nil:
-		fail(s.result, op, err, OutcomeUncertain)
+		s.result.fail(op, err, OutcomeUncertain)
 	case s.manner == unsynced:
-		s.result.Outcome = OutcomeWritten
+		s.result.outcome = OutcomeWritten
 	case s.manner == alone:
 		s.syncName()
 	default:
-		s.result.Outcome = OutcomeWritten
+		s.result.outcome = OutcomeWritten
 		s.batch.written(s.result, s.folder, s.manner)
 	}
 }
@@ -297,10 +304,10 @@ func (f *Files) syncNamesIn(d *folder, losses int) error {
 // syncName makes the file's name durable, and with it the file.
 func (s *scribe) syncName() {
 	if err := s.files.syncNamesIn(s.folder, s.losses); err != nil {
-		fail(s.result, opSync, err, OutcomeUncertain)
+		s.result.fail(opSync, err, OutcomeUncertain)
 		return
 	}
-	s.result.Outcome = OutcomeDurable
+	s.result.outcome = OutcomeDurable
 }
 
 // mannerIn says how a file of this folder is made durable.

@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -147,15 +148,11 @@ func elementsOf(parts []part) []element {
 // check refuses what can't be a file's path, or would let values escape, and finds
 // out where the values of each placeholder end.
 func (p *pattern) check() error {
-	last := p.elements[len(p.elements)-1]
 	if p.text == "" {
-		return fmt.Errorf("a name is missing; use for instance 'logs/{name}.jsonl'")
+		return errors.New("a name is missing; use for instance 'logs/{name}.jsonl'")
 	}
-	if len(last) == 0 || last.is(".") || last.is("..") {
-		return fmt.Errorf("it names a folder; end it with a file's name")
-	}
-	if p.text == "-" {
-		return fmt.Errorf("only files are written; use ./- for a file of that name")
+	if err := checkFile(p.text); err != nil {
+		return err
 	}
 	varies := false
 	for _, e := range p.elements {
@@ -168,6 +165,40 @@ func (p *pattern) check() error {
 		}
 	}
 	return nil
+}
+
+// checkFile refuses what can't be the path of a file.
+func checkFile(path string) error {
+	switch path[strings.LastIndexByte(filepath.ToSlash(path), '/')+1:] {
+	case "", ".", "..":
+		return errors.New("it names a folder; end it with a file's name")
+	}
+	if path == "-" {
+		return errors.New("only files are written; use ./- for a file of that name")
+	}
+	return nil
+}
+
+// parseElse reads the file for lines that have no other.
+func parseElse(text string) (string, error) {
+	if text == "" {
+		return "", errors.New("a name is missing; leave --else out, and such lines are told and not written")
+	}
+	if err := checkFile(text); err != nil {
+		return "", fmt.Errorf("%q: %w", text, err)
+	}
+	return filepath.Clean(text), nil
+}
+
+// parseSeparator reads what separates columns.
+func parseSeparator(text string) (string, error) {
+	switch {
+	case text == "":
+		return "", errors.New("nothing can't separate columns; leave --separator out for white space")
+	case strings.Contains(text, "\n"):
+		return "", fmt.Errorf("%q can't separate columns: a line feed ends the line; leave it out", text)
+	}
+	return text, nil
 }
 
 func (e element) is(name string) bool {

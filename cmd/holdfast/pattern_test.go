@@ -206,3 +206,12 @@ func checkInside(t *testing.T, p *pattern, path string) {
 		}
 	}
 }
+
+func TestLineFeedIsNoSeparator(t *testing.T) {
+	if _, err := parseSeparator("a\n"); err == nil {
+		t.Error("no column of a line holds one")
+	}
+	if text, err := parseSeparator("::"); text != "::" || err != nil {
+		t.Errorf("%q, %v", text, err)
+	}
+}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -25,6 +27,7 @@ type spread struct {
 	pattern   pattern
 	mode      holdfast.Mode // of whole files
 	otherwise string        // the file for lines that have no other, or empty
+	folders   bool          // those that are missing are made
 	workers   int
 	ack       io.Writer // told up to which line all is durable, or nil
 
@@ -38,6 +41,7 @@ type spread struct {
 	seed   maphash.Seed
 	paths  map[uint64]tally // by the hashes of their names
 	failed map[string]bool  // files that were told of
+	first  error            // the failure of the first of these
 	totals totals
 	show   *pulse
 	halt   atomic.Bool // no further file of this batch is begun
@@ -344,6 +348,7 @@ func (s *spread) lose(p *pile, kind lineErrorKind, from int) {
 		s.failed[p.path] = true
 	}
 	s.totals.FailedFiles++
+	s.first = cmp.Or(s.first, p.err)
 	s.show.failure("%s%s", plainText(p.err), p.fromLine(lost))
 }
 
@@ -358,7 +363,7 @@ func (p *pile) fromLine(lost []int64) string {
 	case len(lost) == 1:
 		return fmt.Sprintf(" (line %d)", lost[0])
 	}
-	return fmt.Sprintf(" (%d lines from line %d on)", len(lost), lost[0])
+	return fmt.Sprintf(" (%s from line %d on)", countText(int64(len(lost)), "line"), lost[0])
 }
 
 // close ends the files, and tells once of each that failed at last.
@@ -379,8 +384,10 @@ func (s *spread) close() {
 			last[path] = err
 		}
 	}
+	slices.Sort(paths)
 	for _, path := range paths {
 		s.totals.FailedLate++
+		s.first = cmp.Or(s.first, last[path])
 		if !s.failed[path] {
 			s.totals.FailedFiles++
 		}

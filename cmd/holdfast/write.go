@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
+	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"time"
@@ -69,8 +69,8 @@ func (d *distribution) addFlags(cmd *cobra.Command) {
 	f.SortFlags = false
 	f.Var(flagValue{"pattern", d.setOut, func() string { return d.out.text }}, "out", "the file of each line, such as 'logs/{user.id}.jsonl'")
 	f.Var(once("policy", &d.policy, holdfast.ParsePolicy), "policy", "when lines reach the kernel and the disk (default: buffer=64KiB,sync=1s,\nwhich loses at most the last second)")
-	f.Var(once("text", &d.separator, given), "separator", "what separates columns (default: any white space)")
-	f.Var(once("file", &d.otherwise, given), "else", "append lines to this file that have no such field, or are not JSON")
+	f.Var(once("text", &d.separator, parseSeparator), "separator", "what separates columns (default: any white space)")
+	f.Var(once("file", &d.otherwise, parseElse), "else", "append lines to this file that have no such field, or are not JSON")
 	f.BoolVar(&d.split, "split", false, "make each line a file of its own")
 	f.Var(once("mode", &d.mode, parseMode), "mode", "what is done with a whole file that is there: create (fail, the\ndefault), truncate, append or replace")
 	f.BoolVar(&d.folders, "folders", true, "make folders that are missing; with =false their lines fail")
@@ -187,11 +187,8 @@ func (d *distribution) run(cmd *cobra.Command) error {
 
 func (d *distribution) spread(files *holdfast.Files, show *pulse) *spread {
 	s := &spread{
-		files: files, policy: d.policy, pattern: d.out, mode: d.mode, otherwise: d.otherwise, workers: d.appenders(), show: show,
+		files: files, policy: d.policy, pattern: d.out, mode: d.mode, otherwise: d.otherwise, folders: d.folders, workers: d.appenders(), show: show,
 		seed: maphash.MakeSeed(), paths: map[uint64]tally{}, failed: map[string]bool{},
-	}
-	if d.otherwise != "" {
-		s.otherwise = filepath.Clean(d.otherwise)
 	}
 	s.line.separator = []byte(d.separator)
 	s.splitter.most = maxLine
@@ -242,7 +239,7 @@ func (s *spread) refusal(input io.Reader) error {
 	case s.stop != nil:
 		return &refusal{exitNotMet, s.stop, fmt.Sprintf("the lines up to line %d are in place", t.Lines)}
 	case t.Failures.sum() > 0:
-		return &refusal{exitNotMet, fmt.Errorf("%s of %s lines were not written", humanize.Comma(t.Failures.sum()), humanize.Comma(t.Lines)), s.failedHint()}
+		return &refusal{exitNotMet, notWritten(t), s.failedHint()}
 	case t.failed():
 		return &refusal{exitNotMet, fmt.Errorf("%s could not be ended as the policy says", countText(int64(t.FailedFiles), "file")), "what is told of each above says what may be missing"}
 	case t.End == endInterrupted:
@@ -262,10 +259,25 @@ func (s *spread) failedHint() string {
 	if f[missing]+f[notJSON]+f[noValue] > 0 && s.otherwise == "" {
 		return "--else FILE takes the lines that have no such field"
 	}
-	if s.totals.FailedLate > 0 {
+	switch {
+	case errors.Is(s.first, fs.ErrExist):
+		return "--mode truncate or --mode replace writes files anew that are there"
+	case errors.Is(s.first, fs.ErrNotExist) && !s.folders:
+		return "without --folders=false folders that are missing are made"
+	case s.totals.FailedLate > 0:
 		return "what is told of each file above says what may be missing"
+	case s.totals.Written == 0:
+		return "give the lines again when what is told above is mended"
 	}
 	return "all other lines are in place; give these again when what is told above is mended"
+}
+
+func notWritten(t *totals) error {
+	n, verb := t.Failures.sum(), "were"
+	if n == 1 {
+		verb = "was"
+	}
+	return fmt.Errorf("%s of %s %s not written", humanize.Comma(n), countText(t.Lines, "line"), verb)
 }
 
 // interruptedHint says how to go on, unless the numbers of the lines would be others.
