@@ -374,3 +374,27 @@ func TestCloseTellsOfNamesThatCouldNotBeSynced(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The whole file has passed the stream's bytes when these are cut in two.
+func TestWholeFileDoesNotStandInTheMiddleOfAnAppend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := fault.NewDisk(
+			fault.DiskFault{Op: fault.DiskWrite, Path: "log", Times: 1, Take: 3, Delay: time.Second, Err: syscall.ENOSPC})
+		disk.WriteFile("/log", []byte("old "), 0o644)
+		disk.Add(fault.DiskFault{Op: fault.DiskWrite, Path: "log", Times: 1, First: 2, Err: syscall.EIO})
+		disk.Add(fault.DiskFault{Op: fault.DiskOpen, Path: "log", Times: 1, Delay: time.Millisecond})
+		f := onDisk(t, disk, FilesOptions{Policy: Buffered(KiB), Retry: once})
+		var beside sync.WaitGroup
+		beside.Go(func() { f.Write(noContext, "/log", []byte("whole "), ModeAppend) })
+		mustAppend(t, f, "/log", "appended ")
+		f.Flush(noContext)
+		beside.Wait()
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+		got, _ := disk.ReadFile("/log")
+		if !strings.Contains(string(got), "appended ") {
+			t.Errorf("%q", got)
+		}
+	})
+}
