@@ -42,15 +42,14 @@ type FileWrite struct {
 // If it is nil every file is written and, if the policy's Sync is not never, durable
 // with its name.
 //
-// The first file is not begun before the iterator has given the second one or has
-// ended: an only file is written as Write does it, which is cheaper for one.
-//
 // Files are finished in any order, but those of one path in the order in which they
 // were given. Under sync=close, sync=group and a period all files are made durable
 // together, at the end and whenever 4096 files or 256 MiB have come together, which
-// is many times faster than one by one; ModeReplace renames its files then. If the
-// sync of a file system fails all files of that part on it are uncertain, but
-// replaced ones, of which the old ones stay.
+// is many times faster than one by one; ModeReplace renames its files then. An only
+// file is synced by itself, which is cheaper for one: so the first one is not begun
+// before there is a second or the iterator has ended. If the sync of a file system
+// fails all files of that part on it are uncertain, but replaced ones, of which the
+// old ones stay.
 //
 // If ctx ends, WriteAll asks for no more files and returns after the system calls
 // under way. What was not begun is untouched; what was written and not yet made
@@ -164,7 +163,7 @@ func (b *batch) give(file FileWrite) bool {
 	switch {
 	case !w.prepare(file):
 		b.putBack(w)
-	case b.results.Len() == 1:
+	case b.part.inSteps && b.results.Len() == 1:
 		b.first = w
 	default:
 		b.submit(w)

@@ -330,3 +330,71 @@ func TestPathTakesAllMemoryThereIs(t *testing.T) {
 	}
 	wantOnDisk(t, disk, "/one", want)
 }
+
+func TestFolderThatCannotBeOpenedToSyncItIsNotFinal(t *testing.T) {
+	for _, p := range []Policy{Durable(), EachDurable(), {Sync: SyncClose}} {
+		synctest.Test(t, func(t *testing.T) {
+			disk := fault.NewDisk()
+			f := onDisk(t, disk, FilesOptions{Policy: p, Retry: once})
+			disk.WriteFile("/log", nil, 0o644)
+			disk.Add(fault.DiskFault{Op: fault.DiskDatasync, Delay: time.Minute})
+			var beside sync.WaitGroup
+			beside.Go(func() {
+				err := f.Append(noContext, "/log", []byte("one "))
+				if p.Sync == SyncClose {
+					err = f.Sync(noContext)
+				}
+				if !errors.Is(err, syscall.EMFILE) {
+					t.Errorf("%v: %v", p, err)
+				}
+			})
+			time.Sleep(time.Second)
+			disk.Add(fault.DiskFault{Op: fault.DiskStatPath, Path: "/", Err: syscall.EMFILE})
+			disk.Add(fault.DiskFault{Op: fault.DiskOpenFolder, Path: "/", Err: syscall.EMFILE})
+			beside.Wait()
+			disk.Mend()
+			if err := f.Append(noContext, "/log", []byte("two")); err != nil {
+				t.Error(p, err)
+			}
+			if err := f.Close(); err != nil {
+				t.Error(p, err)
+			}
+			afterPowerCuts(t, disk, "/log", "one two")
+		})
+	}
+}
+
+func TestCloseTellsOfNamesThatCouldNotBeSynced(t *testing.T) {
+	disk := fault.NewDisk()
+	f := onDisk(t, disk, FilesOptions{Policy: Policy{Sync: SyncClose}, Retry: once})
+	mustAppend(t, f, "/log", "x")
+	disk.Add(fault.DiskFault{Op: fault.DiskStatPath, Path: "/", Err: syscall.EMFILE})
+	disk.Add(fault.DiskFault{Op: fault.DiskOpenFolder, Path: "/", Err: syscall.EMFILE})
+	if err := f.Close(); !errors.Is(err, syscall.EMFILE) {
+		t.Error(err)
+	}
+}
+
+// The whole file has passed the stream's bytes when these are cut in two.
+func TestWholeFileDoesNotStandInTheMiddleOfAnAppend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := fault.NewDisk(
+			fault.DiskFault{Op: fault.DiskWrite, Path: "log", Times: 1, Take: 3, Delay: time.Second, Err: syscall.ENOSPC})
+		disk.WriteFile("/log", []byte("old "), 0o644)
+		disk.Add(fault.DiskFault{Op: fault.DiskWrite, Path: "log", Times: 1, First: 2, Err: syscall.EIO})
+		disk.Add(fault.DiskFault{Op: fault.DiskOpen, Path: "log", Times: 1, Delay: time.Millisecond})
+		f := onDisk(t, disk, FilesOptions{Policy: Buffered(KiB), Retry: once})
+		var beside sync.WaitGroup
+		beside.Go(func() { f.Write(noContext, "/log", []byte("whole "), ModeAppend) })
+		mustAppend(t, f, "/log", "appended ")
+		f.Flush(noContext)
+		beside.Wait()
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+		got, _ := disk.ReadFile("/log")
+		if !strings.Contains(string(got), "appended ") {
+			t.Errorf("%q", got)
+		}
+	})
+}

@@ -117,7 +117,7 @@ func TestOnlyFileOfABatchIsSyncedByItself(t *testing.T) {
 
 func TestFirstFileIsNotBegunBeforeTheSecondIsGiven(t *testing.T) {
 	d := fault.NewDisk()
-	f := newFiles(d, FilesOptions{})
+	f := newFiles(d, FilesOptions{Policy: Policy{Sync: SyncGroup}})
 	defer f.Close()
 	_, err := f.WriteAll(context.Background(), func(yield func(FileWrite) bool) {
 		yield(FileWrite{Path: "x", Data: []byte("batch"), Mode: ModeAppend})
@@ -133,7 +133,7 @@ func TestFirstFileIsNotBegunBeforeTheSecondIsGiven(t *testing.T) {
 
 func TestFirstFileIsUntouchedIfTheIteratorPanics(t *testing.T) {
 	d := fault.NewDisk()
-	f := newFiles(d, FilesOptions{})
+	f := newFiles(d, FilesOptions{Policy: Policy{Sync: SyncGroup}})
 	for range 2 { // the second uses the memory of the first
 		func() {
 			defer func() { recover() }()

@@ -108,7 +108,10 @@ func (s *scribe) writeExisting(fd int, undone int64) bool {
 			return false
 		}
 	}
-	op, err := s.fill(fd, is)
+	op, err := opWrite, s.files.streams.torn(s.name.path)
+	if err == nil {
+		op, err = s.fill(fd, is)
+	}
 	s.end(fd, is, op, err, true)
 	return true
 }

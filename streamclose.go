@@ -116,6 +116,17 @@ func (t *streams) settle(ctx context.Context, path string) error {
 	return nil
 }
 
+// torn returns the failure that has left a path's bytes in the file in parts: what
+// comes between would stand in the middle of a call's.
+func (t *streams) torn(path string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.paths[path]; s != nil && s.begun > 0 {
+		return s.failed
+	}
+	return nil
+}
+
 // shutLocked closes a file, and waits for that without the lock.
 func (t *streams) shutLocked(ctx context.Context, x *streamFile) error {
 	t.mu.Unlock()
@@ -148,7 +159,10 @@ func (t *streams) close() error {
 	if t.policy.syncs() {
 		step = t.makeDurableLocked
 	}
-	step(background, goals) // what fails is the streams'
+	step(background, goals) // what fails is the streams', but for names
+	if t.policy.syncs() {
+		told = joinAll(told, t.syncNamesLocked(background, goals))
+	}
 	t.shutAllLocked(goals)
 	told = joinAll(told, t.lostLocked(goals), t.tellLocked(goals))
 	t.restGoalsLocked(goals)

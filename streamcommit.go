@@ -49,6 +49,8 @@ func (t *streams) commitLocked(ctx context.Context, s *stream, n int64) error {
 		return notDurable(s.final, n)
 	case s.failed != nil:
 		return notDurable(s.failed, n)
+	case s.durable >= end && s.unnamed != nil:
+		return &FileError{Path: s.name.path, Op: string(opOpen), Offset: n, Outcome: OutcomeUncertain, Err: s.unnamed}
 	}
 	return &FileError{Path: s.name.path, Op: string(opWait), Offset: n, Outcome: OutcomeUncertain, Err: causeOf(ctx)}
 }
@@ -128,6 +130,7 @@ func (t *streams) step(b *streamBatch) {
 	c.sync = time.Since(start)
 	c.expected = b.joined + c.next.joined
 	t.restGoalsLocked(b.goals)
+	b.goals = nil // streams remember the batch
 	t.mu.Unlock()
 	close(b.done)
 	c.lead <- struct{}{}

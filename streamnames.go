@@ -27,7 +27,8 @@ type naming struct {
 }
 
 // syncNamesLocked makes the names of the streams' files durable, and those that were
-// forgotten before. Each folder is synced once. It returns an error only if ctx ended.
+// forgotten before. Each folder is synced once. It returns an error if ctx ended, or a
+// folder could not be opened for a cause that may pass: then nothing is lost yet.
 func (t *streams) syncNamesLocked(ctx context.Context, goals []goal) error {
 	folders := map[string][]naming{}
 	for path := range t.names {
@@ -39,6 +40,7 @@ func (t *streams) syncNamesLocked(ctx context.Context, goals []goal) error {
 			folders[s.name.folder] = append(folders[s.name.folder], naming{s, s.births})
 		}
 	}
+	var errs []error
 	for path, all := range folders {
 		forgotten, some := t.names[path]
 		t.mu.Unlock()
@@ -46,6 +48,10 @@ func (t *streams) syncNamesLocked(ctx context.Context, goals []goal) error {
 		t.mu.Lock()
 		if end := (ended{}); errors.As(err, &end) {
 			return appendError(path, opWait, end.error)
+		}
+		if later := (unopened{}); errors.As(err, &later) {
+			errs = append(errs, t.unopenedLocked(path, all, later.error))
+			continue
 		}
 		if t.names[path] == forgotten {
 			delete(t.names, path)
@@ -56,7 +62,17 @@ func (t *streams) syncNamesLocked(ctx context.Context, goals []goal) error {
 		}
 		t.namedLocked(all, site, err)
 	}
-	return nil
+	return joinAll(errs...)
+}
+
+// unopenedLocked is told that a folder could not be opened to sync it: those names are
+// not durable, and the next call tries again.
+func (t *streams) unopenedLocked(path string, all []naming, err error) error {
+	err = &FileError{Path: path, Op: string(opOpen), Attempts: t.files.options.Retry.Attempts, Outcome: OutcomeUncertain, Err: err}
+	for _, n := range all {
+		n.stream.unnamed = err
+	}
+	return err
 }
 
 // namedLocked is told what came of the sync of a folder for these streams' names.
@@ -66,7 +82,7 @@ func (t *streams) namedLocked(all []naming, site nameSite, err error) {
 		why := nameFailure(site, s.named, err)
 		switch {
 		case why == nil:
-			s.nameless = s.births != n.births
+			s.nameless, s.unnamed = s.births != n.births, nil
 		case s.final == nil:
 			s.final = syncFailed(s, fmt.Errorf("its folder: %w", why))
 		}
@@ -95,6 +111,9 @@ func (t *streams) syncFolder(ctx context.Context, path string) (nameSite, error)
 	}
 	defer f.handles.end()
 	d, err := t.findFolder(ctx, path)
+	if err != nil && remedyFor(opOpen, err) != giveUp {
+		return nameSite{}, unopened{err}
+	}
 	if err != nil {
 		return nameSite{}, err
 	}
@@ -106,7 +125,7 @@ func (t *streams) syncFolder(ctx context.Context, path string) (nameSite, error)
 	return nameSite{turnKey{device: d.is.Device, inode: d.is.Inode}, f.handles.losses(d)}, nil
 }
 
-// findFolder opens a folder that should be there, with retries: to give up is final.
+// findFolder opens a folder that should be there, with retries.
 func (t *streams) findFolder(ctx context.Context, path string) (*folder, error) {
 	for tries := t.files.tries(); ; {
 		d, err := t.files.handles.useFolder(path, t.files.era.Add(1))
@@ -118,6 +137,11 @@ func (t *streams) findFolder(ctx context.Context, path string) (*folder, error) 
 		}
 	}
 }
+
+// unopened is why a folder could not be opened, for a cause that may pass.
+type unopened struct{ error }
+
+func (e unopened) Unwrap() error { return e.error }
 
 // ended is the cause why a context ended, where other errors are the disk's.
 type ended struct{ error }

@@ -94,6 +94,7 @@ type stream struct {
 	failed     error // the last flush's; nil when it worked
 	unreported error // what failed in the background, if no call has told it
 	final      error // a failed sync
+	unnamed    error // why the name could not be synced at last; nil when it was tried
 
 	file   *streamFile // its open file, or nil; guarded by handles.mu
 	ticket ticket      // of who is busy

@@ -37,7 +37,7 @@ type wholeCounts struct{ files, syncs atomic.Int64 }
 // If Err is nil all of data is in the file of that name, and durable, with its name,
 // if the policy's Sync is not never. Else the Outcome says what is known. A file
 // that ModeCreate could not write whole is removed again, and untouched if that
-// succeeds. ModeTruncate and ModeAppend may leave it partial. ModeReplace leaves
+// succeeds; one that others have added to stays, and is partial. ModeTruncate and ModeAppend may leave it partial. ModeReplace leaves
 // the old file whole, unless its folder's sync fails: then it is uncertain which of
 // the two a crash leaves.
 //
