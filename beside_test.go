@@ -381,11 +381,11 @@ func TestWholeFileDoesNotStandInTheMiddleOfAnAppend(t *testing.T) {
 		disk := fault.NewDisk(
 			fault.DiskFault{Op: fault.DiskWrite, Path: "log", Times: 1, Take: 3, Delay: time.Second, Err: syscall.ENOSPC})
 		disk.WriteFile("/log", []byte("old "), 0o644)
-		disk.Add(fault.DiskFault{Op: fault.DiskWrite, Path: "log", Times: 1, First: 2, Err: syscall.EIO})
 		disk.Add(fault.DiskFault{Op: fault.DiskOpen, Path: "log", Times: 1, Delay: time.Millisecond})
 		f := onDisk(t, disk, FilesOptions{Policy: Buffered(KiB), Retry: once})
 		var beside sync.WaitGroup
 		beside.Go(func() { f.Write(noContext, "/log", []byte("whole "), ModeAppend) })
+		synctest.Wait() // it opens the file
 		mustAppend(t, f, "/log", "appended ")
 		f.Flush(noContext)
 		beside.Wait()
