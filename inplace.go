@@ -24,7 +24,7 @@ func (s *scribe) writeInPlace() {
 	defer s.files.handles.release()
 	perm := unixPerm(s.files.options.Perm)
 	fd, err := -1, error(fs.ErrExist)
-	if s.mode != ModeAppend {
+	if s.mode == ModeCreate || s.mode == ModeTruncate && !s.old {
 		if fd, err = s.openFresh(perm); err == nil {
 			s.writeFresh(fd)
 			return
@@ -96,6 +96,7 @@ func (s *scribe) writeExisting(fd int, undone int64) bool {
 		s.refuse(opOpen, err)
 		return true
 	}
+	s.old = is.Size > 0
 	s.queueIdent(is)
 	if err := s.awaitIdent(is); err != nil {
 		s.end(fd, is, opOpen, err, false)

@@ -38,22 +38,40 @@ func (f *Files) makeFolders(ctx context.Context, path string) error {
 	return nil
 }
 
-// awaitFolders waits for those who make folders, one of which may be just the
-// caller's at path, open already and not durable yet. It returns why nothing in there
-// can be made durable, if that is so.
-func (f *Files) awaitFolders(ctx context.Context, path string) (op fileOp, err error) {
+// settled returns a folder that is open and in use again when those are done who make
+// folders, one of which may be just this: then its name is durable. It returns why
+// nothing in there can be made durable, if that is so, and the folder is not in use then.
+func (f *Files) settled(ctx context.Context, d *folder, era int64) (*folder, fileOp, error) {
 	if !f.options.Folders || !f.options.Policy.syncs() {
-		return "", nil
+		return d, "", nil
 	}
+	path := d.path
 	if f.makers.Load() > 0 {
-		select {
-		case f.making <- struct{}{}:
-			<-f.making
-		case <-ctx.Done():
-			return opWait, context.Cause(ctx)
+		f.handles.rest(&d.handle) // who makes one may need this descriptor
+		if err := f.awaitMakers(ctx); err != nil {
+			return nil, opWait, err
+		}
+		var err error
+		if d, err = f.handles.useFolder(path, era); err != nil {
+			return nil, opOpen, err
 		}
 	}
-	return opMkdir, f.lostFolder(path)
+	if err := f.lostFolder(path); err != nil {
+		f.handles.rest(&d.handle)
+		return nil, opMkdir, err
+	}
+	return d, "", nil
+}
+
+// awaitMakers waits until those who are making folders have made them.
+func (f *Files) awaitMakers(ctx context.Context) error {
+	select {
+	case f.making <- struct{}{}:
+		<-f.making
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // missingFolders returns which of path and the folders above it are not there, the

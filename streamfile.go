@@ -160,11 +160,7 @@ func (t *streams) useFolder(ctx context.Context, path string) (*folder, fileOp, 
 	if err != nil {
 		return nil, opOpen, err
 	}
-	if op, err := f.awaitFolders(ctx, path); err != nil { // somebody else may have just made it
-		f.handles.rest(&d.handle)
-		return nil, op, err
-	}
-	return d, "", nil
+	return f.settled(ctx, d, f.era.Add(1)) // somebody else may have just made it
 }
 
 // dropFile closes a file that nobody uses, after it has synced what was written to

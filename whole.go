@@ -107,6 +107,8 @@ type scribe struct {
 	narrow, starved bool   // see onceInNarrow
 	ident           ticket // in the queue of the device and inode
 	fresh           *freshGroup
+
+	old bool // the last file was there before: so may be the next
 }
 
 // A manner is how a file is made durable.
@@ -233,13 +235,19 @@ func (s *scribe) leaveFolder() {
 func (s *scribe) enterFolder(path string) (op fileOp, err error) {
 	made := false
 	for {
-		s.folder, err = s.files.handles.useFolder(path, s.era)
+		op = opOpen
+		if s.folder, err = s.files.handles.useFolder(path, s.era); err == nil {
+			s.folder, op, err = s.files.settled(s.ctx, s.folder, s.era)
+		}
 		switch {
 		case err == nil:
 			s.tries.progress()
-			return s.files.awaitFolders(s.ctx, path)
+			return op, nil
+		case op != opOpen:
+			return op, err
 		case errors.Is(err, fs.ErrNotExist) && s.files.options.Folders && !made:
 			if err = s.files.makeFolders(s.ctx, path); err != nil {
+				s.starves(err)
 				return opMkdir, err
 			}
 			made = true
