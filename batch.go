@@ -258,6 +258,11 @@ func (b *batch) putBackLocked(w *whole) {
 	b.free = w
 }
 
+// fewFiles is how many files the giver writes itself before it starts a worker, unless
+// they wait for the disk: many batches are no longer, and to wake another thread takes as
+// long as to write some files.
+const fewFiles = 4
+
 // push queues a file for the workers, and sees that one will work on it. To start
 // one more for a single file is not worth it: a worker may be done with its own
 // sooner, or the giver write it.
@@ -274,6 +279,8 @@ func (b *batch) push(w *whole) {
 	b.given++
 	b.bytes += len(w.data)
 	switch {
+	case b.results.Len() <= fewFiles && b.started == 0 && !b.waitsLocked():
+		b.workLocked()
 	case b.idle > 0:
 		b.idle--
 		b.coming++
@@ -286,10 +293,15 @@ func (b *batch) push(w *whole) {
 	}
 }
 
+// waitsLocked reports whether files are synced by themselves.
+func (b *batch) waitsLocked() bool {
+	return b.files.options.Policy.Sync == SyncEach || b.part.waits.Load()
+}
+
 // mostWorkersLocked returns how many workers there may be. Those who wait for the
 // disk need no processor.
 func (b *batch) mostWorkersLocked() int {
-	if b.files.options.Policy.Sync == SyncEach || b.part.waits.Load() {
+	if b.waitsLocked() {
 		return max(waiters, b.files.options.Workers)
 	}
 	return b.files.options.Workers
