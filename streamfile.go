@@ -32,7 +32,8 @@ func (t *streams) useFile(ctx context.Context, s *stream) (*streamFile, fileOp, 
 	for {
 		h.mu.Lock()
 		x := s.file
-		if x != nil && !x.gone {
+		kept := x != nil && !x.gone // once in use it may be let go, and is ours all the same
+		if kept {
 			h.stats.hits++
 			h.useLocked(&x.handle)
 		}
@@ -46,7 +47,7 @@ func (t *streams) useFile(ctx context.Context, s *stream) (*streamFile, fileOp, 
 			t.letGo(x)
 			h.rest(&x.handle)
 			continue
-		case !x.gone:
+		case kept:
 			return x, "", nil
 		}
 		if err := x.awaitDrop(ctx); err != nil {
