@@ -97,7 +97,6 @@ type batch struct {
 	made    int    // how many slots there are
 	part    part   // since the last step
 	workers sync.WaitGroup
-	next    *batch // among the spare ones
 
 	mu      sync.Mutex
 	work    sync.Cond // workers wait for files
@@ -116,7 +115,7 @@ type batch struct {
 }
 
 func newBatch(ctx context.Context, f *Files) *batch {
-	b := f.spare.takeBatch()
+	b := f.spareBatches.take()
 	b.files, b.ctx, b.era = f, ctx, f.era.Add(1)
 	b.results = &Results{}
 	b.work.L, b.room.L = &b.mu, &b.mu
@@ -139,7 +138,7 @@ func (b *batch) end() {
 	b.abandon(errIteratorEnded)
 	b.closeWitnesses()
 	b.clear()
-	b.files.spare.giveBatch(b)
+	b.files.spareBatches.give(b, mostSpareBatches)
 }
 
 // clear makes the batch like a new one, but for its memory. All slots are free.
@@ -186,10 +185,10 @@ func (b *batch) submit(w *whole) {
 
 // writeOnly writes a file that has no other with which it could be made durable.
 func (b *batch) writeOnly(w *whole) {
-	s := b.files.spare.takeScribe()
+	s := b.files.spareScribes.take()
 	s.files, s.ctx, s.era = b.files, b.ctx, b.era
 	s.writeAlone(w)
-	b.files.spare.giveScribe(s)
+	b.files.giveScribe(s)
 }
 
 // queueUp takes the file's place in the queue of its path.
@@ -328,7 +327,7 @@ func (b *batch) workLocked() {
 	if b.oldest == nil {
 		return
 	}
-	s := b.files.spare.takeScribe()
+	s := b.files.spareScribes.take()
 	s.files, s.ctx, s.era, s.batch = b.files, b.ctx, b.era, b
 	for b.oldest != nil {
 		w := b.takeLocked()
@@ -337,7 +336,7 @@ func (b *batch) workLocked() {
 		b.mu.Lock()
 		b.finishedLocked(w)
 	}
-	b.files.spare.giveScribe(s)
+	b.files.giveScribe(s)
 }
 
 func (b *batch) takeLocked() *whole {

@@ -19,21 +19,22 @@ import (
 // A Files must be closed. It starts goroutines and timers only while bytes wait,
 // and none is left after Close.
 type Files struct {
-	options FilesOptions // with every default filled in
-	disk    disk
-	handles handles
-	turns   turnstile // who writes to which file
-	streams streams
-	era     atomic.Int64  // grows with each Write and WriteAll, and each file opened to append: see useFolder
-	retries atomic.Int64  // calls made again after a pause
-	whole   wholeCounts   // of Write and WriteAll
-	watches chan struct{} // one for each witness that a batch may have
-	makers  atomic.Int64  // how many make folders, or wait for that
-	making  chan struct{} // held by the one who does
-	fresh   freshFiles    // made and not written yet: see openFresh
-	undone  atomic.Int64  // how many files were made and removed again
-	narrow  chan struct{} // held by the one file that goes on without descriptors to spare
-	spare   spares        // memory of calls that have ended
+	options      FilesOptions // with every default filled in
+	disk         disk
+	handles      handles
+	turns        turnstile // who writes to which file
+	streams      streams
+	era          atomic.Int64  // grows with each Write and WriteAll, and each file opened to append: see useFolder
+	retries      atomic.Int64  // calls made again after a pause
+	whole        wholeCounts   // of Write and WriteAll
+	watches      chan struct{} // one for each witness that a batch may have
+	makers       atomic.Int64  // how many make folders, or wait for that
+	making       chan struct{} // held by the one who does
+	fresh        freshFiles    // made and not written yet: see openFresh
+	undone       atomic.Int64  // how many files were made and removed again
+	narrow       chan struct{} // held by the one file that goes on without descriptors to spare
+	spareScribes spares[scribe]
+	spareBatches spares[batch]
 
 	mu      sync.Mutex
 	closing bool

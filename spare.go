@@ -2,62 +2,36 @@ package holdfast
 
 import "sync"
 
-// spares is memory that calls have left for those to come: what a Write or a worker
-// takes, and what a WriteAll takes. It holds nothing of theirs, neither names nor data.
-type spares struct {
-	mu      sync.Mutex
-	scribes *scribe
-	batches *batch
-	// How many there are.
-	idleScribes, idleBatches int
+// spares is memory that calls have left for those to come. It holds nothing of
+// theirs, neither names nor data: who gives a value back has cleared it.
+type spares[T any] struct {
+	mu   sync.Mutex
+	idle []*T
 }
 
 // Of more calls at once than this the memory is left to the collector.
 const (
-	mostSpareScribes = 64
-	mostSpareBatches = 8
+	mostSpareScribes = 64 // what a Write or a worker takes
+	mostSpareBatches = 8  // what a WriteAll takes
 )
 
-func (p *spares) takeScribe() *scribe {
+func (p *spares[T]) take() *T {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := p.scribes
-	if s == nil {
-		return &scribe{}
+	last := len(p.idle) - 1
+	if last < 0 {
+		return new(T)
 	}
-	p.scribes, s.next = s.next, nil
-	p.idleScribes--
-	return s
+	x := p.idle[last]
+	p.idle = p.idle[:last]
+	return x
 }
 
-func (p *spares) giveScribe(s *scribe) {
-	*s = scribe{}
+// give keeps a value unless there are most of them.
+func (p *spares[T]) give(x *T, most int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.idleScribes < mostSpareScribes {
-		s.next, p.scribes = p.scribes, s
-		p.idleScribes++
-	}
-}
-
-func (p *spares) takeBatch() *batch {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	b := p.batches
-	if b == nil {
-		return &batch{}
-	}
-	p.batches, b.next = b.next, nil
-	p.idleBatches--
-	return b
-}
-
-// giveBatch takes a batch back that was cleared.
-func (p *spares) giveBatch(b *batch) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.idleBatches < mostSpareBatches {
-		b.next, p.batches = p.batches, b
-		p.idleBatches++
+	if len(p.idle) < most {
+		p.idle = append(p.idle, x)
 	}
 }

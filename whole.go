@@ -47,8 +47,8 @@ type wholeCounts struct{ files, syncs atomic.Int64 }
 // [FilesOptions].Retry, and for the disk. If ctx ends it returns after the system
 // call under way.
 func (f *Files) Write(ctx context.Context, path string, data []byte, mode Mode) (FileResult, error) {
-	s := f.spare.takeScribe()
-	defer f.spare.giveScribe(s)
+	s := f.spareScribes.take()
+	defer f.giveScribe(s)
 	w := &s.own
 	w.result = &s.ownResult
 	if err := f.enter(); err != nil {
@@ -96,7 +96,6 @@ type scribe struct {
 
 	own       whole // what a Write writes
 	ownResult record
-	next      *scribe // among the spare ones
 
 	// Of the file under way:
 	*whole
@@ -120,6 +119,12 @@ const (
 	file            // it is synced, and its folder with those of the whole batch
 	together        // it is synced with all that is on its disk, at the end of the batch
 )
+
+// giveScribe leaves a scribe's memory to the next.
+func (f *Files) giveScribe(s *scribe) {
+	*s = scribe{}
+	f.spareScribes.give(s, mostSpareScribes)
+}
 
 // write writes the file, fills in its result and leaves its queue, unless it is left
 // to the batch to rename it.

@@ -13,7 +13,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -40,7 +39,6 @@ type options struct {
 
 func parse(args []string, stderr io.Writer) (o options, err error) {
 	f := flag.NewFlagSet("peers", flag.ContinueOnError)
-	f.SetOutput(io.Discard) // main prints the error; the flags only when asked for
 	pick := f.String("run", "", "run only the arms whose name, such as append/arm=zap/goroutines=8, matches the `regexp`")
 	f.IntVar(&o.rounds, "rounds", 0, "how many times each arm runs (default 10, with -quick 3)")
 	f.Uint64Var(&o.seed, "seed", 0, "the seed of the order (default: from the time)")
@@ -48,17 +46,8 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	f.BoolVar(&o.benchfmt, "benchfmt", false, "print a Go benchmark line for each trial, for benchstat, instead of tables")
 	f.BoolVar(&o.quick, "quick", false, "a tenth of the records, for a first look")
 	f.BoolVar(&o.full, "full", false, "with 512 goroutines too")
-	err = f.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		f.SetOutput(stderr)
-		f.Usage()
+	if err := command.Parse(f, args, stderr); err != nil {
 		return o, err
-	}
-	if err != nil {
-		return o, &command.UsageError{Err: err}
-	}
-	if f.NArg() > 0 {
-		return o, &command.UsageError{Err: fmt.Errorf("%q is not a flag; see -help", f.Arg(0))}
 	}
 	if o.pick, err = regexp.Compile(*pick); err != nil {
 		return o, &command.UsageError{Err: fmt.Errorf("-run: %w", err)}

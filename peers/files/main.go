@@ -52,7 +52,6 @@ type options struct {
 
 func parse(args []string, stderr io.Writer) (o options, err error) {
 	f := flag.NewFlagSet("files", flag.ContinueOnError)
-	f.SetOutput(io.Discard) // main prints the error; the flags only when asked for
 	pick := f.String("run", "", "run only the arms whose name, such as create/1000/os.WriteFile, matches the `regexp`")
 	f.IntVar(&o.rounds, "rounds", 0, "how many times each arm runs; fewer than 10 prove nothing (default 10, with -quick 3)")
 	f.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "the seed of the order")
@@ -60,16 +59,10 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	f.BoolVar(&o.sizes.Quick, "quick", false, "fewer and smaller groups, for a first look")
 	f.BoolVar(&o.sizes.Full, "full", false, "with 50,000 files too")
 	on := f.String("fs", "", "run on new file systems of these `kinds`, such as ext4,xfs,btrfs, each in an image in -dir; for root, on Linux")
-	err = f.Parse(args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		f.SetOutput(stderr)
-		f.Usage()
+	if err := command.Parse(f, args, stderr); err != nil {
 		return o, err
-	case err != nil:
-		return o, &command.UsageError{Err: err}
-	case f.NArg() > 0:
-		return o, &command.UsageError{Err: fmt.Errorf("%q is not a flag; see -help", f.Arg(0))}
+	}
+	switch {
 	case o.rounds < 0:
 		return o, &command.UsageError{Err: fmt.Errorf("-rounds=%d is negative; give at least 1", o.rounds)}
 	}

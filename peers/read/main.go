@@ -14,7 +14,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -42,22 +41,15 @@ type options struct {
 
 func parse(args []string, stderr io.Writer) (o options, err error) {
 	f := flag.NewFlagSet("read", flag.ContinueOnError)
-	f.SetOutput(io.Discard) // main prints the error; the flags only when asked for
 	pick := f.String("run", "", "run only the arms whose name, such as bytes/warm/bufio 4KiB, matches the `regexp`")
 	f.IntVar(&o.rounds, "rounds", stat.VerdictRounds, "how many times each arm runs; fewer than 10 prove nothing")
 	f.TextVar(&o.size, "size", 64*holdfast.MiB, "the `size` of the file")
 	f.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "the seed of the order")
 	f.StringVar(&o.dir, "dir", ".", "make the file in a new folder in `dir`, removed at the end")
-	err = f.Parse(args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		f.SetOutput(stderr)
-		f.Usage()
+	if err := command.Parse(f, args, stderr); err != nil {
 		return o, err
-	case err != nil:
-		return o, &command.UsageError{Err: err}
-	case f.NArg() > 0:
-		return o, &command.UsageError{Err: fmt.Errorf("%q is not a flag; see -help", f.Arg(0))}
+	}
+	switch {
 	case o.rounds < 1:
 		return o, &command.UsageError{Err: fmt.Errorf("-rounds=%d: give at least 1", o.rounds)}
 	case o.size < 1 || o.size > holdfast.GiB:

@@ -59,3 +59,21 @@ func ExitCode(err error) int {
 	}
 	return ExitUnmeasured
 }
+
+// Parse reads a command's flags. It prints them if they are asked for, and nothing else:
+// [Main] prints the error.
+func Parse(f *flag.FlagSet, args []string, stderr io.Writer) error {
+	f.SetOutput(io.Discard)
+	err := f.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		f.SetOutput(stderr)
+		f.Usage()
+		return err
+	case err != nil:
+		return &UsageError{Err: err}
+	case f.NArg() > 0:
+		return &UsageError{Err: fmt.Errorf("%q is not a flag; see -help", f.Arg(0))}
+	}
+	return nil
+}
