@@ -36,13 +36,17 @@ var rooms = map[string]room{
 	"internal/machine": {"internal/sys", ""},
 	"internal/result":  {". internal/machine", "…"},
 	"internal/trial":   {". internal/result internal/machine internal/sys internal/stat", "…"},
-	"internal/study":   {". internal/result internal/stat internal/trial internal/machine internal/chart internal/cstdio internal/sys", "…"},
+	"internal/volume":  {"internal/sys", "…"},
+	"internal/uml":     {"internal/sys internal/volume", "…"},
+	"internal/timing":  {"", ""},
+	"internal/panel":   {"internal/timing", "…"},
+	"internal/study":   {". internal/result internal/stat internal/trial internal/machine internal/chart internal/cstdio internal/sys internal/timing", "…"},
 	"internal/figure":  {". internal/result internal/stat internal/machine", ""},
 	"internal/advise":  {". internal/result internal/stat internal/figure", "…"},
 	"internal/chart":   {"", "…"},
 	"internal/report":  {". internal/figure internal/result internal/stat internal/chart internal/advise internal/machine internal/study", "…"},
 	"cmd/holdfast": {". internal/machine internal/result internal/trial internal/study internal/advise " +
-		"internal/stat internal/figure internal/chart internal/report", "…"},
+		"internal/stat internal/figure internal/chart internal/report internal/volume internal/uml internal/timing internal/panel internal/sys", "…"},
 }
 
 // testRooms is what every room's tests may import besides: the files that fail,

@@ -105,8 +105,12 @@ type Cell struct {
 	Group       string `json:"group,omitempty"`
 	Does        string `json:"does,omitempty"` // what it is, in words
 	RecordBytes int64  `json:"record_bytes"`
-	Writers     int    `json:"writers"`
-	Records     int64  `json:"records"` // in one trial
+	// FileSystem is that on which the cell was run, such as xfs, where the run made
+	// file systems of its own; the cell's name then begins with it: see [Run.On].
+	// Empty is that of the header's Dir.
+	FileSystem string `json:"file_system,omitempty"`
+	Writers    int    `json:"writers"`
+	Records    int64  `json:"records"` // in one trial
 
 	// Rate is the records a second that are due, by all writers together; 0 is a
 	// closed loop, where each Write follows the one before at once.

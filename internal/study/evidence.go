@@ -14,8 +14,22 @@ import (
 // Evidence is what a run of a study has shown, arm by arm. Only whole rounds are in
 // it. What was not measured is absent: NaN, or false.
 type Evidence struct {
+	// FileSystem is the one of a run on several that this is of, or empty.
+	FileSystem string
+
 	run   result.Run
 	floor float64
+}
+
+// EvidenceOn reads what a run on several file systems has shown of each, in the order
+// of its cells.
+func EvidenceOn(run result.Run) (all []Evidence) {
+	for _, name := range run.FileSystems() {
+		e := EvidenceOf(run.On(name))
+		e.FileSystem = name
+		all = append(all, e)
+	}
+	return all
 }
 
 // EvidenceOf reads a run.
@@ -135,4 +149,10 @@ func (e Evidence) Counted(arm string) (calls result.SystemCalls, records int64, 
 }
 
 // Fact returns a fact of the machine, such as "file system", or "unknown".
-func (e Evidence) Fact(name string) string { return machine.Get(e.run.Header.Machine, name).Value }
+func (e Evidence) Fact(name string) string {
+	if name == "file system" && e.FileSystem != "" {
+		kind, _, _ := strings.Cut(e.FileSystem, "-") // ext4-writeback is an ext4
+		return kind
+	}
+	return machine.Get(e.run.Header.Machine, name).Value
+}

@@ -46,6 +46,11 @@ type Study struct {
 	// Show returns what was measured, in whole rounds of the arms.
 	Show func(Evidence) Shown
 
+	// Across returns what a run on several file systems shows of them all together,
+	// one Evidence for each, in the order in which they were given; nil shows nothing
+	// but each by itself.
+	Across func([]Evidence) Shown
+
 	Claims []Claim
 }
 
