@@ -17,16 +17,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// What a volume has: a folder with these in it.
-const (
-	prefix     = "holdfast-volume-"
-	markerName = "volume.json"
-	imageName  = "image"
-	mountName  = "mount"
-)
-
-func imageIn(folder string) string { return filepath.Join(folder, imageName) }
-
 // A marker is written into a volume's folder first, and locked while it is in use.
 type marker struct {
 	Kind    string    `json:"kind"`
@@ -69,7 +59,7 @@ func claim(parent string, k Kind) (folder string, lock *os.File, err error) {
 		if err == nil {
 			return folder, lock, nil
 		}
-		_ = os.Remove(filepath.Join(folder, markerName))
+		_ = os.Remove(markerIn(folder))
 		_ = os.Remove(folder)
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrAlive) {
 			break // else it was taken for a leftover before it was locked
@@ -79,7 +69,7 @@ func claim(parent string, k Kind) (folder string, lock *os.File, err error) {
 }
 
 func mark(folder string, k Kind) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(folder, markerName), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := os.OpenFile(markerIn(folder), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
 	}

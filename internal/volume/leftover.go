@@ -5,6 +5,18 @@ import (
 	"time"
 )
 
+// What a volume has: a folder with these in it.
+const (
+	prefix     = "holdfast-volume-"
+	markerName = "volume.json"
+	imageName  = "image"
+	mountName  = "mount"
+)
+
+func markerIn(folder string) string { return filepath.Join(folder, markerName) }
+func imageIn(folder string) string  { return filepath.Join(folder, imageName) }
+func mountIn(folder string) string  { return filepath.Join(folder, mountName) }
+
 // A Leftover is what a process that was killed has left of a volume.
 type Leftover struct {
 	Folder  string
@@ -14,5 +26,3 @@ type Leftover struct {
 	Mounted bool
 	Bytes   int64 // what its image takes
 }
-
-func mountIn(folder string) string { return filepath.Join(folder, "mount") }

@@ -16,7 +16,7 @@ import (
 func Leftovers(parents ...string) ([]Leftover, error) {
 	folders := map[string]bool{}
 	for _, parent := range parents {
-		parent, err := filepath.Abs(parent)
+		parent, err := resolved(parent)
 		if err != nil {
 			return nil, err
 		}
@@ -75,17 +75,10 @@ func leftoversOf(folders []string) []Leftover {
 // the lock of its marker. There is none in a folder whose maker was killed at once.
 func inspect(folder string) (l Leftover, lock *os.File, err error) {
 	l = Leftover{Folder: folder}
-	info, err := os.Lstat(folder)
-	switch {
-	case err != nil:
-		return l, nil, err
-	case !info.IsDir() || !ourName(filepath.Base(folder)):
-		return l, nil, fmt.Errorf("%s is no folder of a volume", folder)
-	}
 	if err := onlyOurs(folder); err != nil {
 		return l, nil, err
 	}
-	lock, err = os.OpenFile(filepath.Join(folder, markerName), os.O_RDWR|syscall.O_NOFOLLOW, 0)
+	lock, err = os.OpenFile(markerIn(folder), os.O_RDWR|syscall.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return l, nil, empty(folder)
 	}
@@ -121,8 +114,28 @@ func (l *Leftover) read(lock *os.File) error {
 	return err
 }
 
-// onlyOurs makes sure that in a folder is nothing but what a volume has.
+// resolved returns the name that the kernel knows a file by: without links.
+func resolved(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(path)
+}
+
+// onlyOurs makes sure that a folder has the name of a volume's, is no link to one,
+// and has nothing in it but what a volume has.
 func onlyOurs(folder string) error {
+	if !ourName(filepath.Base(folder)) {
+		return fmt.Errorf("%s is no name that a volume gives its folder", filepath.Base(folder))
+	}
+	info, err := os.Lstat(folder)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s is no folder", folder)
+	}
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return err
@@ -166,13 +179,18 @@ func removeLeftovers(parent string) []string {
 // is mounted there. A process that still has it is [ErrAlive]; one that has a file
 // open there is named.
 func RemoveLeftover(folder string) error {
+	folder, err := resolved(folder)
+	if err != nil {
+		return err
+	}
 	_, lock, err := inspect(folder)
 	if err != nil {
 		return err
 	}
-	if lock != nil {
-		defer lock.Close()
+	if lock == nil { // it is empty, or has got a maker in this moment
+		return os.Remove(folder)
 	}
+	defer lock.Close()
 	return removeAll(folder)
 }
 
@@ -185,7 +203,7 @@ func removeAll(folder string) error {
 	if err := detach(imageIn(folder)); err != nil {
 		return err
 	}
-	for _, path := range []string{mountIn(folder), imageIn(folder), filepath.Join(folder, markerName), folder} {
+	for _, path := range []string{mountIn(folder), imageIn(folder), markerIn(folder), folder} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

@@ -18,9 +18,9 @@ type loop struct {
 	direct bool // whether the image is read and written past the page cache
 }
 
-// attach makes a loop device of the image, past the image's page cache where its
-// file system can.
-func attach(image string) (*loop, error) {
+// attach makes a loop device of the image, with sectors of that size and past the
+// image's page cache; or with small ones and through it, if that is 0.
+func attach(image string, sectors uint32) (*loop, error) {
 	backing, err := os.OpenFile(image, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func attach(image string) (*loop, error) {
 	defer control.Close()
 	var l *loop
 	err = patiently(func() error {
-		l, err = attachFree(control, backing)
+		l, err = attachFree(control, backing, sectors)
 		return err
 	}, unix.EBUSY) // another took the free device first
 	if err != nil {
@@ -43,7 +43,7 @@ func attach(image string) (*loop, error) {
 }
 
 // attachFree takes the next free device.
-func attachFree(control, backing *os.File) (*loop, error) {
+func attachFree(control, backing *os.File, sectors uint32) (*loop, error) {
 	n, err := unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE)
 	if err != nil {
 		return nil, fmt.Errorf("LOOP_CTL_GET_FREE: %w", err)
@@ -52,7 +52,7 @@ func attachFree(control, backing *os.File) (*loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := configure(device, backing)
+	l, err := configure(device, backing, sectors)
 	if err != nil {
 		return nil, errors.Join(err, device.Close())
 	}
@@ -60,17 +60,16 @@ func attachFree(control, backing *os.File) (*loop, error) {
 }
 
 // configure ties a free device to the image: LOOP_CONFIGURE, Linux 5.8.
-func configure(device, backing *os.File) (*loop, error) {
-	align := directAlignment(backing.Name())
+func configure(device, backing *os.File, sectors uint32) (*loop, error) {
 	config := unix.LoopConfig{Fd: uint32(backing.Fd())}
 	config.Info.Flags = unix.LO_FLAGS_AUTOCLEAR
-	if align > 0 {
+	if sectors > 0 {
 		config.Info.Flags |= unix.LO_FLAGS_DIRECT_IO
-		config.Size = align
+		config.Size = sectors
 	}
 	copy(config.Info.File_name[:unix.LO_NAME_SIZE-1], backing.Name())
 	err := unix.IoctlLoopConfigure(int(device.Fd()), &config)
-	if errors.Is(err, unix.EINVAL) && align > 0 {
+	if errors.Is(err, unix.EINVAL) && sectors > 0 {
 		config.Info.Flags, config.Size = unix.LO_FLAGS_AUTOCLEAR, 0
 		err = unix.IoctlLoopConfigure(int(device.Fd()), &config)
 	}

@@ -25,7 +25,7 @@ func unmountAll(folder string) error {
 		}
 		err = patiently(func() error { return unix.Unmount(point, unix.UMOUNT_NOFOLLOW) }, unix.EBUSY)
 		if errors.Is(err, unix.EBUSY) {
-			return fmt.Errorf("%s can't be unmounted: %s; end that and run holdfast volumes --clean", point, users(point))
+			return fmt.Errorf("%s can't be unmounted: %s; end that and run holdfast volumes --clean %s", point, users(point), filepath.Dir(folder))
 		}
 		if err != nil {
 			return fmt.Errorf("umount %s: %w", point, err)
@@ -78,8 +78,14 @@ func unescaped(s string) string {
 
 // users says which programs have something open below a folder.
 func users(dir string) string {
-	processes, _ := filepath.Glob("/proc/[0-9]*")
 	var all []string
+	mounted, _ := mounts()
+	for _, m := range mounted {
+		if strings.HasPrefix(m.point, dir+"/") {
+			all = append(all, "the mount "+m.point)
+		}
+	}
+	processes, _ := filepath.Glob("/proc/[0-9]*")
 	for _, process := range processes {
 		if uses(process, dir) {
 			name, _ := os.ReadFile(filepath.Join(process, "comm"))

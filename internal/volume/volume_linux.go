@@ -28,7 +28,7 @@ func Make(ctx context.Context, parent string, k Kind, size int64) (*Volume, erro
 	if err := k.Can(); err != nil {
 		return nil, err
 	}
-	parent, err := filepath.Abs(parent)
+	parent, err := resolved(parent)
 	if err != nil {
 		return nil, err
 	}
@@ -41,10 +41,16 @@ func Make(ctx context.Context, parent string, k Kind, size int64) (*Volume, erro
 		return nil, err
 	}
 	v := &Volume{kind: k, size: size, folder: folder, lock: lock, removed: removed}
-	if err := v.make(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s can't be made in %s: %w", k.Name, parent, err), v.remove())
+	err = v.make(ctx)
+	switch {
+	case err == nil:
+		return v, nil
+	case errors.Is(err, unix.EPERM):
+		err = &MissingError{Kind: k.Name, Why: fmt.Sprintf("this process may not: %v (is it in a container?)", err), Root: true}
+	default:
+		err = fmt.Errorf("%s can't be made in %s: %w", k.Name, parent, err)
 	}
-	return v, nil
+	return nil, errors.Join(err, v.remove())
 }
 
 // fits checks the size against the kind's least and the free room.
@@ -91,7 +97,7 @@ func (v *Volume) make(ctx context.Context) error {
 	if err := v.makeImage(ctx); err != nil {
 		return err
 	}
-	loop, err := attach(imageIn(v.folder))
+	loop, err := attach(imageIn(v.folder), v.kind.sectors(imageIn(v.folder)))
 	if err != nil {
 		return err
 	}
@@ -112,16 +118,26 @@ func (v *Volume) makeImage(ctx context.Context) error {
 	if err := errors.Join(f.Truncate(v.size), f.Close()); err != nil {
 		return err
 	}
-	args := slices.Concat(v.kind.Make, sectorsOf(v.kind, image), []string{image})
+	args := slices.Concat(v.kind.Make, v.kind.sectorFlags(image), []string{image})
 	_, err = hostHere().run(ctx, v.kind.Program, args...)
 	return err
 }
 
-// sectorsOf is what mkfs has to be told if the loop device will have larger sectors
+// sectors is how large the sectors of the loop device are to be, so that it can read
+// and write the image past the page cache; 0 if it can't.
+func (k Kind) sectors(image string) uint32 {
+	align := directAlignment(image)
+	if k.Type == "bfs" && align > 512 { // which knows no others
+		return 0
+	}
+	return align
+}
+
+// sectorFlags is what mkfs has to be told if the loop device will have larger sectors
 // than it finds by itself in a file.
-func sectorsOf(k Kind, image string) []string {
-	if align := directAlignment(image); k.Type == "xfs" && align > 512 {
-		return []string{"-s", fmt.Sprint("size=", align)}
+func (k Kind) sectorFlags(image string) []string {
+	if size := k.sectors(image); k.Type == "xfs" && size > 512 {
+		return []string{"-s", fmt.Sprint("size=", size)}
 	}
 	return nil
 }
