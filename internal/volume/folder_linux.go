@@ -139,7 +139,7 @@ func (m marker) alive() bool {
 // readMarker reads a marker. One that is empty was not yet written.
 func readMarker(f *os.File) (marker, error) {
 	var m marker
-	text, err := io.ReadAll(io.LimitReader(f, 1<<16))
+	text, err := io.ReadAll(io.NewSectionReader(f, 0, 1<<16))
 	if err != nil || len(text) == 0 {
 		return m, err
 	}

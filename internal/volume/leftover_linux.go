@@ -94,6 +94,9 @@ func inspect(folder string) (l Leftover, lock *os.File, err error) {
 // read fills in what the marker says, once it is locked.
 func (l *Leftover) read(lock *os.File) error {
 	locked, err := takeLock(lock)
+	if errors.Is(err, ErrAlive) {
+		locked, err = l.outlast(lock)
+	}
 	if err != nil {
 		return err
 	}
@@ -112,6 +115,23 @@ func (l *Leftover) read(lock *os.File) error {
 	}
 	_, l.Mounted, err = mountedOn(mountIn(l.Folder))
 	return err
+}
+
+// outlast waits a moment for the lock if its process is dead: one that it was about to
+// start when it was killed shares the lock until it runs its program.
+func (l *Leftover) outlast(lock *os.File) (locked bool, err error) {
+	m, err := readMarker(lock)
+	if err != nil {
+		return false, err
+	}
+	if m.Process == 0 || m.alive() {
+		return false, ErrAlive
+	}
+	err = patiently(func() error {
+		locked, err = takeLock(lock)
+		return err
+	}, ErrAlive, patience/8)
+	return locked, err
 }
 
 // resolved returns the name that the kernel knows a file by: without links.
@@ -197,7 +217,7 @@ func RemoveLeftover(folder string) error {
 // removeAll unmounts and removes a volume. The marker goes last, so that what is left
 // of a removal that was killed is a leftover too.
 func removeAll(folder string) error {
-	if err := unmountAll(folder); err != nil {
+	if err := unmountAll(folder, patience); err != nil {
 		return err
 	}
 	if err := detach(imageIn(folder)); err != nil {

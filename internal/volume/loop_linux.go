@@ -35,7 +35,7 @@ func attach(image string, sectors uint32) (*loop, error) {
 	err = patiently(func() error {
 		l, err = attachFree(control, backing, sectors)
 		return err
-	}, unix.EBUSY) // another took the free device first
+	}, unix.EBUSY, patience) // another took the free device first
 	if err != nil {
 		return nil, fmt.Errorf("there is no loop device: %w", err)
 	}
@@ -136,7 +136,7 @@ func detach(image string) error {
 			return fmt.Errorf("%s still has %s: %w", left[0], image, unix.EBUSY)
 		}
 		return nil
-	}, unix.EBUSY)
+	}, unix.EBUSY, patience)
 }
 
 // clearLoop frees a device if it has the image, which it may have lost meanwhile.
@@ -156,11 +156,14 @@ func clearLoop(device, image string) error {
 	return nil
 }
 
-// patiently tries again while the error is what, for about four seconds: a program
-// that looks at every new device or mount is gone by then.
-func patiently(try func() error, what error) error {
+// patience is how long programs may take that look at every new device or mount.
+const patience = 4 * time.Second
+
+// patiently tries again while the error is what, with pauses that double up to about
+// so long in all.
+func patiently(try func() error, what error, long time.Duration) error {
 	err := try()
-	for pause := time.Millisecond; errors.Is(err, what) && pause < 3*time.Second; pause *= 2 {
+	for pause := time.Millisecond; errors.Is(err, what) && pause < long/2; pause *= 2 {
 		time.Sleep(pause)
 		err = try()
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -148,7 +149,7 @@ const mountFlags = unix.MS_NOSUID | unix.MS_NODEV
 func (v *Volume) mount() error {
 	err := patiently(func() error {
 		return unix.Mount(v.device, v.Dir(), v.kind.Type, mountFlags, v.kind.Options)
-	}, unix.EBUSY)
+	}, unix.EBUSY, patience)
 	if err != nil {
 		return fmt.Errorf("mount -t %s -o %q %s: %w", v.kind.Type, v.kind.Options, v.device, err)
 	}
@@ -220,7 +221,9 @@ func (v *Volume) Close() error {
 }
 
 // unmount does nothing if it is not mounted.
-func (v *Volume) unmount() error { return unmountAll(v.folder) }
+func (v *Volume) unmount() error { return v.unmountWithin(patience) }
+
+func (v *Volume) unmountWithin(patience time.Duration) error { return unmountAll(v.folder, patience) }
 
 func (v *Volume) check() error {
 	if v.kind.Check == nil {
