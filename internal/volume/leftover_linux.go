@@ -4,17 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
 )
 
-// Leftovers returns what killed processes have left of volumes in these folders, and
-// wherever one is still mounted or has a loop device. It changes nothing.
+// Leftovers returns what killed processes have left of volumes in these folders; with
+// no folders, wherever one is still mounted or has a loop device. They are in the order
+// of their names. It changes nothing. What this user may not look at is an error beside
+// the others.
 func Leftovers(parents ...string) ([]Leftover, error) {
-	folders := map[string]bool{}
+	var folders []string
 	for _, parent := range parents {
 		parent, err := resolved(parent)
 		if err != nil {
@@ -24,21 +25,32 @@ func Leftovers(parents ...string) ([]Leftover, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, folder := range beside {
-			folders[folder] = true
+		folders = append(folders, beside...)
+	}
+	if len(parents) == 0 {
+		var err error
+		if folders, err = attached(); err != nil {
+			return nil, err
 		}
 	}
+	slices.Sort(folders)
+	return leftoversOf(slices.Compact(folders))
+}
+
+// attached returns the folders of all mounts and of all loop devices' images.
+func attached() ([]string, error) {
 	all, err := mounts()
 	if err != nil {
 		return nil, err
 	}
+	var folders []string
 	for _, m := range all {
-		folders[filepath.Dir(m.point)] = true
+		folders = append(folders, filepath.Dir(m.point))
 	}
 	for _, image := range loops() {
-		folders[filepath.Dir(image)] = true
+		folders = append(folders, filepath.Dir(image))
 	}
-	return leftoversOf(slices.Sorted(maps.Keys(folders))), nil
+	return folders, nil
 }
 
 // foldersIn returns the folders that have the name of a volume's.
@@ -56,10 +68,14 @@ func foldersIn(parent string) ([]string, error) {
 	return folders, nil
 }
 
-func leftoversOf(folders []string) []Leftover {
+func leftoversOf(folders []string) ([]Leftover, error) {
 	var all []Leftover
+	var hidden []error
 	for _, folder := range folders {
 		l, lock, err := inspect(folder)
+		if errors.Is(err, fs.ErrPermission) {
+			hidden = append(hidden, err)
+		}
 		if err != nil {
 			continue // in use, or none of ours
 		}
@@ -68,7 +84,7 @@ func leftoversOf(folders []string) []Leftover {
 		}
 		all = append(all, l)
 	}
-	return all
+	return all, errors.Join(hidden...)
 }
 
 // inspect makes sure that a folder is a volume's that nobody has any more, and takes

@@ -214,7 +214,7 @@ func TestNextStartRemovesWhatAKillAtAnyMomentLeft(t *testing.T) {
 	t.Log(left, "of 30 kills left something")
 }
 
-func TestLeftoverOfALivingProcessIsNotTouched(t *testing.T) {
+func TestVolumeOfALivingProcessIsNoLeftover(t *testing.T) {
 	parent := t.TempDir()
 	v := mustMake(t, parent, "ext2")
 	if err := RemoveLeftover(v.folder); !errors.Is(err, ErrAlive) {
