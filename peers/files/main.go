@@ -109,7 +109,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		err = o.measure(ctx, &folder{dir: dir}, stdout, stderr)
 	}
 	for _, kind := range o.fileSystems {
-		err = errors.Join(err, o.measure(ctx, &image{kind, dir, o.room()}, stdout, stderr))
+		err = errors.Join(err, o.measure(ctx, &image{kind, o.dir, o.room()}, stdout, stderr))
 	}
 	return errors.Join(err, o.faults(ctx, dir, stdout, stderr))
 }
