@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -232,10 +233,32 @@ func (v *Volume) check() error {
 	image := imageIn(v.folder)
 	args := append(slices.Clone(v.kind.Check[1:]), image)
 	out, err := hostHere().run(context.Background(), v.kind.Check[0], args...)
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		return &DamageError{Kind: v.kind.Name, Found: v.kind.Check[0] + ": " + strings.ReplaceAll(out, image, v.kind.Name)}
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.Exited() {
+		return &DamageError{Kind: v.kind.Name, Found: v.kind.Check[0] + ": " + findings(strings.ReplaceAll(out, image, v.kind.Name))}
 	}
 	return err
+}
+
+// progress is what checks print as they go, and not what they find. xfs_repair(8) says
+// of every image on another file system that it doesn't know the sectors below it.
+var progress = regexp.MustCompile(`^(Phase \d|- |Pass \d|e2fsck \d|Opening |Checking |UUID|\[\d/\d\]|` +
+	`Cannot get host filesystem geometry|Repair may fail if there is a sector size|the image and the host filesystem|$)`)
+
+// findings is the first few lines of what a check found.
+func findings(output string) string {
+	const most = 4
+	var found []string
+	for line := range strings.Lines(output) {
+		line = strings.TrimSpace(line)
+		switch {
+		case progress.MatchString(line):
+		case len(found) == most:
+			return strings.Join(found, "; ") + "; and more"
+		default:
+			found = append(found, line)
+		}
+	}
+	return strings.Join(found, "; ")
 }
 
 // remove removes all of it, mounted or not.
@@ -248,7 +271,8 @@ func (v *Volume) remove() error {
 	return err
 }
 
-// run runs a program that ends with this process, and returns what it printed.
+// run runs a program that ends with this process, but not by the Ctrl-C that ends
+// this one in order, and returns what it printed.
 func (h host) run(ctx context.Context, name string, args ...string) (string, error) {
 	path, err := h.find(name)
 	if err != nil {
@@ -258,7 +282,7 @@ func (h host) run(ctx context.Context, name string, args ...string) (string, err
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
 	out, err := cmd.CombinedOutput()
 	text := strings.TrimSpace(string(out))

@@ -312,9 +312,10 @@ func TestCloseTellsDamage(t *testing.T) {
 				t.Fatal(err)
 			}
 			var damage *DamageError
-			if err := v.Close(); !errors.As(err, &damage) || damage.Kind != name || len(damage.Found) < 20 {
+			if err := v.Close(); !errors.As(err, &damage) || damage.Kind != name || len(damage.Found) < 20 || strings.Contains(damage.Found, "\n") {
 				t.Errorf("Close of a damaged one: %v", err)
 			}
+			t.Log(damage)
 			nothingLeft(t, parent)
 		})
 	}
