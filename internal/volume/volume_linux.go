@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -234,7 +235,7 @@ func (v *Volume) check() error {
 	args := append(slices.Clone(v.kind.Check[1:]), image)
 	out, err := hostHere().run(context.Background(), v.kind.Check[0], args...)
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.Exited() {
-		return &DamageError{Kind: v.kind.Name, Found: v.kind.Check[0] + ": " + findings(strings.ReplaceAll(out, image, v.kind.Name))}
+		return &DamageError{Kind: v.kind.Name, Found: v.kind.Check[0] + ": " + cmp.Or(findings(strings.ReplaceAll(out, image, v.kind.Name)), exit.Error())}
 	}
 	return err
 }

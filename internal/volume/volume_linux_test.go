@@ -122,10 +122,13 @@ func isMounted(t *testing.T, v *Volume) {
 	if m, ok, err := mountedOn(v.Dir()); !ok || err != nil || m.kind != k.Type {
 		t.Errorf("mounted is %+v, %v, want %s", m, err, k.Type)
 	}
+	name := filepath.Base(v.Device())
+	if free, err := os.ReadFile(filepath.Join("/sys/block", name, "loop/autoclear")); v.Device() != "" && string(free) != "1\n" {
+		t.Errorf("the loop device would outlive the process: autoclear is %q, %v", free, err)
+	}
 	if !strings.HasPrefix(k.Type, "ext") {
 		return
 	}
-	name := filepath.Base(v.Device())
 	options, err := os.ReadFile(filepath.Join("/proc/fs/ext4", name, "options"))
 	if err != nil && k.Type != "ext2" {
 		t.Error(err)
