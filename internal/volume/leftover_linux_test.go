@@ -40,7 +40,7 @@ func TestNextStartRemovesWhatAKilledProcessLeft(t *testing.T) {
 				if err := kind(t, name).Can(); err != nil {
 					t.Skip(err)
 				}
-				parent := t.TempDir()
+				parent := ground(t)
 				killAt(t, step, name, parent)
 				isLeft(t, parent, step == "mount")
 				next := mustMake(t, parent, "tmpfs")
@@ -176,7 +176,7 @@ func TestNextStartRemovesWhatAKillAtAnyMomentLeft(t *testing.T) {
 	if err := kind(t, "ext4").Can(); err != nil {
 		t.Skip(err)
 	}
-	parent := t.TempDir()
+	parent := ground(t)
 	left := 0
 	for range 30 {
 		func() {
@@ -215,7 +215,7 @@ func TestNextStartRemovesWhatAKillAtAnyMomentLeft(t *testing.T) {
 }
 
 func TestVolumeOfALivingProcessIsNoLeftover(t *testing.T) {
-	parent := t.TempDir()
+	parent := ground(t)
 	v := mustMake(t, parent, "ext2")
 	if err := RemoveLeftover(v.folder); !errors.Is(err, ErrAlive) {
 		t.Errorf("removing a volume in use: %v", err)
@@ -250,7 +250,7 @@ func TestFolderThatIsNoLeftoverIsNotTouched(t *testing.T) {
 	ours := folderName(7)
 	check := func(why, name, sentence string, files map[string]string) {
 		t.Helper()
-		parent := t.TempDir()
+		parent := ground(t)
 		folder := plant(t, parent, name, files)
 		if err := RemoveLeftover(folder); err == nil || !strings.Contains(err.Error(), sentence) {
 			t.Errorf("%s: %v, want %q", why, err, sentence)
@@ -274,8 +274,46 @@ func TestFolderThatIsNoLeftoverIsNotTouched(t *testing.T) {
 	check("a user's name", "images", "no name", map[string]string{markerName: deadMarker, imageName: "mine"})
 }
 
-func TestLinkToALeftoverIsNotFollowed(t *testing.T) {
+// hold takes the lock of a planted marker.
+func hold(t *testing.T, folder string) *os.File {
+	t.Helper()
+	f, err := os.Open(markerIn(folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	if _, err := takeLock(f); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// TestMarkerThatIsLockedIsNotTouched has a marker of a process that is not to be seen,
+// as one in another container.
+func TestMarkerThatIsLockedIsNotTouched(t *testing.T) {
+	folder := plant(t, t.TempDir(), folderName(7), map[string]string{markerName: deadMarker, imageName: "an image"})
+	hold(t, folder)
+	if err := RemoveLeftover(folder); !errors.Is(err, ErrAlive) {
+		t.Errorf("removing it: %v", err)
+	}
+	if _, err := os.Stat(imageIn(folder)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLockThatADeadProcessStillSharesIsOutlasted(t *testing.T) {
 	parent := t.TempDir()
+	folder := plant(t, parent, folderName(7), map[string]string{markerName: deadMarker})
+	lock := hold(t, folder)
+	time.AfterFunc(20*time.Millisecond, func() { lock.Close() })
+	if err := RemoveLeftover(folder); err != nil {
+		t.Error(err)
+	}
+	nothingLeft(t, parent)
+}
+
+func TestLinkToALeftoverIsNotFollowed(t *testing.T) {
+	parent := ground(t)
 	folder := plant(t, t.TempDir(), "mine", map[string]string{markerName: deadMarker, imageName: "mine"})
 	if err := os.Symlink(folder, filepath.Join(parent, folderName(7))); err != nil {
 		t.Fatal(err)

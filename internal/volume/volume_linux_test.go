@@ -41,6 +41,20 @@ func mustMake(t testing.TB, parent, name string) *Volume {
 	return v
 }
 
+// ground is a folder below which nothing stays mounted, also if a test fails.
+func ground(t testing.TB) string {
+	dir := t.TempDir()
+	t.Cleanup(func() {
+		all, _ := mounts()
+		for _, m := range all {
+			if strings.HasPrefix(m.point, dir+"/") {
+				_ = unix.Unmount(m.point, unix.MNT_DETACH)
+			}
+		}
+	})
+	return dir
+}
+
 // nothingLeft checks that below a folder is no image, no mount and no loop device.
 func nothingLeft(t testing.TB, parent string) {
 	t.Helper()
@@ -67,7 +81,7 @@ func nothingLeft(t testing.TB, parent string) {
 func TestVolumeKeepsAFileOverARemountAndLeavesNothing(t *testing.T) {
 	for _, k := range Kinds() {
 		t.Run(k.Name, func(t *testing.T) {
-			parent := t.TempDir()
+			parent := ground(t)
 			v := mustMake(t, parent, k.Name)
 			if v.Kind().Name != k.Name || v.Size() != small(k) {
 				t.Errorf("it is %s with %d bytes", v.Kind().Name, v.Size())
@@ -143,7 +157,7 @@ func isMounted(t *testing.T, v *Volume) {
 }
 
 func TestVolumeInAFolderBehindALink(t *testing.T) {
-	parent := t.TempDir()
+	parent := ground(t)
 	link := filepath.Join(t.TempDir(), "a link")
 	if err := os.Symlink(parent, link); err != nil {
 		t.Fatal(err)
@@ -159,12 +173,25 @@ func TestVolumeInAFolderBehindALink(t *testing.T) {
 }
 
 func TestLoopDeviceGoesPastThePageCacheOfTheImage(t *testing.T) {
-	v := mustMake(t, t.TempDir(), "ext4")
+	v := mustMake(t, ground(t), "ext4")
+	var stat unix.Statx_t
+	err := unix.Statx(unix.AT_FDCWD, imageIn(v.folder), 0, unix.STATX_DIOALIGN, &stat)
+	if err != nil || stat.Dio_offset_align == 0 {
+		t.Skip("the file system of the image has no direct I/O, or the kernel doesn't tell")
+	}
 	if !v.DirectIO() {
-		t.Skip("the loop device has no direct I/O here")
+		t.Fatal("the loop device has no direct I/O")
 	}
 	if err := v.Remount(t.Context()); err != nil { // drops what mkfs has left there
 		t.Fatal(err)
+	}
+	image, err := os.Open(imageIn(v.folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer image.Close()
+	if r, err := sys.PageCache(image); err != nil || r.Resident != 0 {
+		t.Errorf("after the remount, the page cache of the image has %+v, %v", r, err)
 	}
 	f, err := os.Create(filepath.Join(v.Dir(), "file"))
 	if err != nil {
@@ -174,11 +201,6 @@ func TestLoopDeviceGoesPastThePageCacheOfTheImage(t *testing.T) {
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		t.Fatal(err)
 	}
-	image, err := os.Open(imageIn(v.folder))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer image.Close()
 	if r, err := sys.PageCache(image); err != nil || r.Resident > mebibyte {
 		t.Errorf("after 8 MiB were written, the page cache of the image has %+v, %v", r, err)
 	}
@@ -186,7 +208,7 @@ func TestLoopDeviceGoesPastThePageCacheOfTheImage(t *testing.T) {
 
 func TestMakeRefusesWhatHasNoRoom(t *testing.T) {
 	for _, name := range []string{"ext4", "tmpfs"} {
-		k, parent := kind(t, name), t.TempDir()
+		k, parent := kind(t, name), ground(t)
 		if err := k.Can(); err != nil {
 			t.Skip(err)
 		}
@@ -203,7 +225,7 @@ func TestMakeRefusesWhatHasNoRoom(t *testing.T) {
 }
 
 func TestMakeThatFailsLeavesNothing(t *testing.T) {
-	k, parent := kind(t, "ext4"), t.TempDir()
+	k, parent := kind(t, "ext4"), ground(t)
 	if err := k.Can(); err != nil {
 		t.Skip(err)
 	}
@@ -298,7 +320,7 @@ func TestCloseTellsDamage(t *testing.T) {
 		"btrfs": 64 << 10, // the superblock
 	} {
 		t.Run(name, func(t *testing.T) {
-			parent := t.TempDir()
+			parent := ground(t)
 			v := mustMake(t, parent, name)
 			if err := v.unmount(); err != nil {
 				t.Fatal(err)
@@ -325,7 +347,7 @@ func TestCloseTellsDamage(t *testing.T) {
 }
 
 func TestCloseNamesWhoUsesTheVolumeAndMayBeCalledAgain(t *testing.T) {
-	parent := t.TempDir()
+	parent := ground(t)
 	v := mustMake(t, parent, "ext2")
 	f, err := os.Create(filepath.Join(v.Dir(), "open"))
 	if err != nil {
