@@ -30,7 +30,7 @@ A run that was killed can't remove them. Volumes lists what is left of such runs
 the given folders; if none is given, in the current one and wherever one is still
 mounted. A volume in use, and what no run has made, is never touched.`,
 		Example: `  holdfast volumes
-  holdfast volumes --clean /var/tmp`,
+  holdfast volumes --clean .`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := areFolders(args); err != nil {
 				return err
