@@ -164,7 +164,7 @@ func cleanVolumes(ctx context.Context, w io.Writer, folders []string) error {
 
 func leftoverText(l volume.Leftover) string {
 	if l.Kind == "" {
-		return l.Folder + " (empty)"
+		return l.Folder + " (just begun)"
 	}
 	text := fmt.Sprintf("%s (%s, %s", l.Folder, l.Kind, bytesText(l.Bytes))
 	if l.Mounted {

@@ -17,6 +17,16 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
+// What a volume has: a folder with the prefix, with these in it, and mountName.
+const (
+	prefix     = "holdfast-volume-"
+	markerName = "volume.json"
+	imageName  = "image"
+)
+
+func markerIn(folder string) string { return filepath.Join(folder, markerName) }
+func imageIn(folder string) string  { return filepath.Join(folder, imageName) }
+
 // A marker is written into a volume's folder first, and locked while it is in use.
 type marker struct {
 	Kind    string    `json:"kind"`
@@ -93,8 +103,10 @@ func writeMarker(f *os.File, folder string, k Kind) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(append(text, '\n'))
-	return err
+	if _, err := f.Write(append(text, '\n')); err != nil {
+		return err
+	}
+	return f.Sync() // so that what a power cut leaves is known too
 }
 
 // takeLock returns ErrAlive if another has the lock. Where there are no such locks,
