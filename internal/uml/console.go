@@ -3,7 +3,6 @@ package uml
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 )
@@ -11,11 +10,11 @@ import (
 // A console keeps the end of what the guest's kernel and its init have told, and
 // hands every line on. It is for one goroutine.
 type console struct {
-	next  io.Writer // or nil
-	part  []byte    // of a line
-	lines []string  // the last
-	panic string    // what the kernel said of its end
-	cause string    // what the program said of its own, before
+	next  func(line string) // or nil
+	part  []byte            // of a line
+	lines []string          // the last
+	panic string            // what the kernel said of its end
+	cause string            // what the program said of its own, before
 }
 
 // consoleLines are enough for a kernel's last words and for the program's before.
@@ -37,7 +36,7 @@ func (c *console) Write(p []byte) (int, error) {
 
 func (c *console) take(line string) {
 	if c.next != nil {
-		fmt.Fprintln(c.next, line)
+		c.next(line)
 	}
 	if len(c.lines) == consoleLines {
 		c.lines = slices.Delete(c.lines, 0, 1)

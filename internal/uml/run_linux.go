@@ -67,10 +67,7 @@ func (k Kernel) boot(ctx context.Context, g Guest, boot string) error {
 	if err != nil {
 		return err
 	}
-	told := &console{}
-	if g.Console != nil {
-		told.next = lineWriter(g.Console)
-	}
+	told := &console{next: g.Console}
 	runErr := k.process(limited, g, boot, memory, told)
 	switch {
 	case ctx.Err() != nil:
@@ -147,11 +144,4 @@ func memoryFolder(boot string, size int64) (string, error) {
 	}
 	return "", fmt.Errorf("User-Mode Linux needs %d MiB for its memory in a file that may be executed, and neither /dev/shm nor %s nor %s has it (mounted noexec, or full)",
 		(size+gap)>>20, filepath.Dir(boot), os.TempDir())
-}
-
-type lineWriter func(line string)
-
-func (w lineWriter) Write(p []byte) (int, error) {
-	w(string(p[:max(0, len(p)-1)]))
-	return len(p), nil
 }
