@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -94,7 +93,7 @@ func (v *Volume) make(ctx context.Context) error {
 	if v.kind.Type == "tmpfs" {
 		return v.mountMemory()
 	}
-	if err := v.makeImage(ctx); err != nil {
+	if err := v.kind.makeImage(ctx, imageIn(v.folder), v.size); err != nil {
 		return err
 	}
 	loop, err := attach(imageIn(v.folder), v.kind.sectors(imageIn(v.folder)))
@@ -107,20 +106,6 @@ func (v *Volume) make(ctx context.Context) error {
 		return err
 	}
 	return v.mount()
-}
-
-func (v *Volume) makeImage(ctx context.Context) error {
-	image := imageIn(v.folder)
-	f, err := os.OpenFile(image, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(f.Truncate(v.size), f.Close()); err != nil {
-		return err
-	}
-	args := slices.Concat(v.kind.Make, v.kind.sectorFlags(image), []string{image})
-	_, err = hostHere().run(ctx, v.kind.Program, args...)
-	return err
 }
 
 // sectors is how large the sectors of the loop device are to be, so that it can read
@@ -223,16 +208,7 @@ func (v *Volume) Close() error {
 func (v *Volume) unmount() error { return unmountAll(v.folder) }
 
 func (v *Volume) check() error {
-	if v.kind.Check == nil {
-		return nil
-	}
-	image := imageIn(v.folder)
-	args := append(slices.Clone(v.kind.Check[1:]), image)
-	out, err := hostHere().run(context.Background(), v.kind.Check[0], args...)
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		return &DamageError{Kind: v.kind.Name, Found: v.kind.Check[0] + ": " + strings.ReplaceAll(out, image, v.kind.Name)}
-	}
-	return err
+	return v.kind.CheckImage(context.Background(), imageIn(v.folder))
 }
 
 // remove removes all of it, mounted or not.
