@@ -76,6 +76,10 @@ type Choice struct {
 	Seed     uint64
 	Counting trial.Counting // of system calls, in the warm-up
 
+	// FileSystems are those that the run makes for itself, by name; nil is none. Each
+	// arm is asked for once for all of them.
+	FileSystems []string
+
 	// Why no file can be made cold or warm where the study runs. Empty: it can, or
 	// that is not known yet.
 	NeverCold, NeverWarm string
@@ -133,12 +137,16 @@ const (
 	TakesCache   = "cache"
 )
 
+// SetFileSystems is the setting that lists the file systems of a run that made some.
+const SetFileSystems = "fs"
+
 // Settings returns what was chosen, as the results keep it.
 func (c Choice) Settings() map[string]string {
 	all := map[string]string{
 		TakesRecord: texts(c.Records), TakesBuffer: texts(c.Buffers), TakesWriters: texts(c.Writers), TakesPolicy: texts(c.Policies),
 		TakesCache: string(c.Cache), "only": strings.Join(c.Only, "\n"),
 	}
+	all[SetFileSystems] = strings.Join(c.FileSystems, between)
 	if c.Count > 0 {
 		all[TakesCount] = strconv.FormatInt(c.Count, 10)
 	}
@@ -173,6 +181,7 @@ func choiceOf(h result.Header) (c Choice, err error) {
 		c.Only = strings.Split(text, "\n")
 	}
 	c.Cache = result.Cache(h.Settings[TakesCache])
+	c.FileSystems = parts(SetFileSystems)
 	for _, text := range parts(TakesCount) {
 		if c.Count, err = strconv.ParseInt(text, 10, 64); err != nil {
 			return c, fmt.Errorf("the results have count %q: %w", text, err)

@@ -229,7 +229,7 @@ func copySlip() Claim {
 
 func copyBtrfs() Claim {
 	return Claim{
-		Name: "copy-btrfs-16284", Source: copyBufferSizes, Says: "btrfs takes longer with 16284 bytes than with 4096", Published: "longer",
+		Name: "copy-btrfs-16284", Source: copyBufferSizes, Says: "btrfs takes longer with 16284 bytes than with 4096", Published: "longer", Of: "btrfs",
 		Arms: []string{copyArm(oddBuffer), copyArm(4096)},
 		Judge: onFileSystem("btrfs", "A_FOLDER_ON_BTRFS", func(e Evidence) Finding {
 			return ratio(e.Ratio(copyArm(oddBuffer), copyArm(4096), written)).judge(atLeast(1), NotHere, "so it does", "it takes less")
@@ -239,7 +239,7 @@ func copyBtrfs() Claim {
 
 func copyExt4() Claim {
 	return Claim{
-		Name: "copy-ext4-4096", Source: copyBufferSizes, Says: "ext4 peaks at 4096 bytes and gets slower with larger buffers", Published: "0.110 s at 4096, 0.133 s at 65536",
+		Name: "copy-ext4-4096", Source: copyBufferSizes, Says: "ext4 peaks at 4096 bytes and gets slower with larger buffers", Published: "0.110 s at 4096, 0.133 s at 65536", Of: "ext4",
 		Arms: []string{copyArm(65536), copyArm(4096)},
 		Judge: onFileSystem("ext4", "A_FOLDER_ON_EXT4", func(e Evidence) Finding {
 			return ratio(e.Ratio(copyArm(65536), copyArm(4096), written)).judge(atLeast(1), NotHere, "65536 bytes take longer", "65536 bytes take less than 4096")

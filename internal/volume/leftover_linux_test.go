@@ -150,7 +150,7 @@ func makeUntil(step, parent string, k Kind) error {
 		return err
 	}
 	v := &Volume{kind: k, size: small(k), folder: folder, lock: lock}
-	if err := errors.Join(os.Mkdir(v.Dir(), 0o755), v.makeImage(context.Background())); err != nil {
+	if err := errors.Join(os.Mkdir(v.Dir(), 0o755), k.makeImage(context.Background(), imageIn(folder), v.size)); err != nil {
 		return err
 	}
 	_, err = attach(imageIn(folder), k.sectors(imageIn(folder)))

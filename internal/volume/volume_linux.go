@@ -1,16 +1,13 @@
 package volume
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -97,7 +94,7 @@ func (v *Volume) make(ctx context.Context) error {
 	if v.kind.Type == "tmpfs" {
 		return v.mountMemory()
 	}
-	if err := v.makeImage(ctx); err != nil {
+	if err := v.kind.makeImage(ctx, imageIn(v.folder), v.size); err != nil {
 		return err
 	}
 	loop, err := attach(imageIn(v.folder), v.kind.sectors(imageIn(v.folder)))
@@ -110,20 +107,6 @@ func (v *Volume) make(ctx context.Context) error {
 		return err
 	}
 	return v.mount()
-}
-
-func (v *Volume) makeImage(ctx context.Context) error {
-	image := imageIn(v.folder)
-	f, err := os.OpenFile(image, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(f.Truncate(v.size), f.Close()); err != nil {
-		return err
-	}
-	args := slices.Concat(v.kind.Make, v.kind.sectorFlags(image), []string{image})
-	_, err = hostHere().run(ctx, v.kind.Program, args...)
-	return err
 }
 
 // sectors is how large the sectors of the loop device are to be, so that it can read
@@ -220,38 +203,7 @@ func (v *Volume) unmount() error { return v.unmountWithin(patience) }
 func (v *Volume) unmountWithin(patience time.Duration) error { return unmountAll(v.folder, patience) }
 
 func (v *Volume) check() error {
-	if v.kind.Check == nil {
-		return nil
-	}
-	image := imageIn(v.folder)
-	args := append(slices.Clone(v.kind.Check[1:]), image)
-	out, err := hostHere().run(context.Background(), v.kind.Check[0], args...)
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.Exited() {
-		return &DamageError{Kind: v.kind.Name, Found: v.kind.Check[0] + ": " + cmp.Or(findings(strings.ReplaceAll(out, image, v.kind.Name)), exit.Error())}
-	}
-	return err
-}
-
-// progress is what checks print as they go, and not what they find. xfs_repair(8) says
-// of every image on another file system that it doesn't know the sectors below it.
-var progress = regexp.MustCompile(`^(Phase \d|- |Pass \d|e2fsck \d|Opening |Checking |UUID|\[\d/\d\]|` +
-	`Cannot get host filesystem geometry|Repair may fail if there is a sector size|the image and the host filesystem|$)`)
-
-// findings is the first few lines of what a check found.
-func findings(output string) string {
-	const most = 4
-	var found []string
-	for line := range strings.Lines(output) {
-		line = strings.TrimSpace(line)
-		switch {
-		case progress.MatchString(line):
-		case len(found) == most:
-			return strings.Join(found, "; ") + "; and more"
-		default:
-			found = append(found, line)
-		}
-	}
-	return strings.Join(found, "; ")
+	return v.kind.CheckImage(context.Background(), imageIn(v.folder))
 }
 
 // remove removes all of it, mounted or not.
