@@ -43,7 +43,26 @@ func newSeveral(run result.Run) (several, error) {
 		}
 		s.parts = append(s.parts, p)
 	}
+	noteOnce(s.parts)
 	return s, nil
+}
+
+// noteOnce takes the notes off tables that an earlier part has already.
+func noteOnce(parts []part) {
+	told := map[string]bool{}
+	for _, p := range parts {
+		if p.shown == nil {
+			continue
+		}
+		var now []string
+		for i, t := range p.shown.Tables {
+			p.shown.Tables[i].Notes = slices.DeleteFunc(slices.Clone(t.Notes), func(n string) bool { return told[n] })
+			now = append(now, p.shown.Tables[i].Notes...)
+		}
+		for _, n := range now {
+			told[n] = true
+		}
+	}
 }
 
 func newPart(whole sheet, e study.Evidence) (part, error) {
@@ -51,9 +70,12 @@ func newPart(whole sheet, e study.Evidence) (part, error) {
 	if err != nil {
 		return part{}, err
 	}
-	s.Warnings = slices.DeleteFunc(s.Warnings, func(w figure.Warning) bool { return w.Cell != nil || whole.warnsOf(w.Code) })
 	p := part{sheet: s, name: e.FileSystem}
 	p.made, _ = whole.Run.Header.Made(e.FileSystem)
+	p.Warnings = slices.DeleteFunc(p.Warnings, func(w figure.Warning) bool {
+		isImage := w.Code == "stacked-device" && p.made.How != ""
+		return w.Cell != nil || isImage || whole.warnsOf(w.Code)
+	})
 	if of, ok := s.studiedBy(e); ok {
 		p.shown = &of
 	}

@@ -51,15 +51,19 @@ func tableAcross(all []Evidence) Table {
 	for _, e := range all[1:] {
 		t.Head = append(t.Head, e.FileSystem, "against "+first.FileSystem)
 	}
+	words := compared
+	if len(all) > 2 {
+		words = withWord // there is no room for so many intervals
+	}
 	for _, arm := range armsAcross(all) {
 		row := []string{label(arm), duration(first.Median(arm.Name, PerRecord))}
 		for _, e := range all[1:] {
-			row = append(row, duration(e.Median(arm.Name, PerRecord)), comparedAcross(first, e, arm.Name))
+			row = append(row, duration(e.Median(arm.Name, PerRecord)), words(e.Beside(first, arm.Name, PerRecord)))
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	if len(all) > 1 {
-		t.Notes = append(t.Notes, "a ratio is of the same rounds, with its 95 % interval for this one ratio; beyond the noise of both file systems it has a word")
+		t.Notes = append(t.Notes, "a ratio is of the same rounds; the word is said of its 95 % interval, which is for this one ratio, and of the noise of both file systems")
 	}
 	return t
 }
@@ -99,8 +103,9 @@ func (e Evidence) Beside(other Evidence, arm string, of Metric) stat.Comparison 
 	return stat.Compare(other.samples(arm, of), e.samples(arm, of), math.Max(e.floor, other.floor), stat.Band)
 }
 
-func comparedAcross(first, e Evidence, arm string) string {
-	return compared(e.Beside(first, arm, PerRecord))
+// withWord prints a ratio with its word: 1.9x, slower.
+func withWord(c stat.Comparison) string {
+	return orDash(c.Ratio, times(c.Ratio)+", "+string(c.Verdict))
 }
 
 // learntBeside says which file system was the fastest, in how many of the arms.
