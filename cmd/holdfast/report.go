@@ -16,7 +16,7 @@ import (
 )
 
 func newReport() *cobra.Command {
-	var output, fio string
+	var output, fio, folder string
 	var format report.Format
 	cmd := &cobra.Command{
 		Use:   "report results.jsonl [flags]",
@@ -59,6 +59,9 @@ marked. The file - is the standard input.`,
 			if fio != "" && isStudy(run.Header) {
 				return misuse("leave it out, or give the results of a run without a study's name", "--emit-fio: fio has no job for the study %s", run.Header.Study)
 			}
+			if err := writeTimings(folder, run); err != nil {
+				return err
+			}
 			if err := emitFio(cmd.OutOrStdout(), fio, run); err != nil || fio == "-" && output == "" {
 				return cannotReport(args[0], err)
 			}
@@ -70,6 +73,7 @@ marked. The file - is the standard input.`,
 	cmd.Flags().SortFlags = false
 	cmd.Flags().VarP(once("file", &output, given), "output", "o", "write an HTML page, or what is exported, to this new file")
 	exportFlag(cmd.Flags(), &format, "write for programs")
+	cmd.Flags().Var(once("folder", &folder, given), "csv", csvHelp)
 	fioFlag(cmd.Flags(), &fio)
 	return cmd
 }

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-go/holdfast/internal/result"
+	"github.com/holdfast-go/holdfast/internal/study"
+	"github.com/holdfast-go/holdfast/internal/timing"
+)
+
+// A timingFile is one file of --csv.
+type timingFile struct {
+	name  string
+	write func(io.Writer) error
+}
+
+// writeTimings writes the times of a run of the study copy in the forms in which the
+// experiment was published, into a new folder. It does nothing without a folder.
+func writeTimings(folder string, run result.Run) error {
+	if folder == "" {
+		return nil
+	}
+	rows := study.Timings(run)
+	if len(rows) == 0 {
+		return misuse("it is of results of holdfast bench copy, with a whole round", "--csv: these results have no times by buffer size")
+	}
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		return misuse("choose a folder that you may make", "--csv %s: %w", folder, cause(err))
+	}
+	for _, f := range timingFiles(rows, study.Iterations(run)) {
+		if err := writeNew("--csv", filepath.Join(folder, f.name), f.write); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// timingFiles are those of the run: for each file system what was published of one, all
+// rows in one table, which alone says what is predicted, and a line for each run.
+func timingFiles(rows []timing.Row, iterations []string) []timingFile {
+	files := []timingFile{
+		table("timings.csv", timing.Whole, rows),
+		{"iterations.txt", func(w io.Writer) error {
+			_, err := io.WriteString(w, strings.Join(iterations, "\n")+"\n")
+			return err
+		}},
+	}
+	const whole = 100 << 20 // of part C
+	for _, system := range systems(rows) {
+		of := func(form timing.Form, more func(timing.Row) bool) []timing.Row {
+			return slices.DeleteFunc(slices.Clone(rows), func(r timing.Row) bool {
+				return r.FileSystem != system || r.Form != form || !more(r)
+			})
+		}
+		any := func(timing.Row) bool { return true }
+		for _, f := range []struct {
+			name   string
+			layout timing.Layout
+			rows   []timing.Row
+		}{
+			{timing.FileName(system), timing.Averages, of(timing.Copy, func(r timing.Row) bool { return r.FileSize == whole })},
+			{system + "_time_per_buffer_and_file_sizes.csv", timing.Sizes, of(timing.Copy, func(r timing.Row) bool { return r.FileSize != whole })},
+			{system + "_time_per_buffer_O_SYNC.csv", timing.Averages, of(timing.Synced, any)},
+			{timing.FileName(system + "_write"), timing.Script, of(timing.Write, any)},
+		} {
+			if len(f.rows) > 0 {
+				files = append(files, table(f.name, f.layout, f.rows))
+			}
+		}
+	}
+	return files
+}
+
+func table(name string, l timing.Layout, rows []timing.Row) timingFile {
+	return timingFile{name, func(w io.Writer) error { return timing.WriteCSV(w, l, rows) }}
+}
+
+func systems(rows []timing.Row) (names []string) {
+	for _, r := range rows {
+		if !slices.Contains(names, r.FileSystem) {
+			names = append(names, r.FileSystem)
+		}
+	}
+	return names
+}
+
+// csvHelp says what --csv writes.
+const csvHelp = "also write the times of the study copy into this new folder,\nas they were published: ext4_results.csv and alike"
