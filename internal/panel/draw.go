@@ -55,25 +55,42 @@ func (p Panel) axes() *plot.Plot {
 	grid.Vertical.Width, grid.Horizontal = 0, draw.LineStyle{Color: color.Gray{0xcc}, Width: 0.5}
 	a.Add(grid)
 	for i, s := range p.series {
-		a.Add(drawn{s, p.look(i), p.dots()})
+		a.Add(drawn{s, p.look(i), p.form})
 	}
 	return a
 }
 
 func (p Panel) dots() bool { return p.form.by == byBuffer }
 
-func (p Panel) look(i int) look { return lookOf(i, p.dots()) }
+func (p Panel) look(i int) look {
+	l := lookOf(i, p.dots())
+	if p.form.by == byTime { // the system's time and all of it are nearly the same: one is drawn on the other
+		switch p.series[i].name {
+		case nameSystem:
+			l.color, l.dash, l.width, l.size = color.RGBA{0xe2, 0xa0, 0x58, 0xff}, nil, 3.2, 1.5
+		case nameTotal:
+			l.size = 0.7
+		}
+	}
+	return l
+}
+
+// manyNames is how many categories have room for their names side by side.
+const manyNames = 8
 
 // setX puts the categories on the axis. Where they are many they are turned, so
 // that none touches its neighbour.
 func (p Panel) setX(x *plot.Axis) {
 	var ticks []plot.Tick
 	for i, name := range p.x {
+		if len(p.x) > manyNames {
+			name += "  " // away from its tick, along the turned line
+		}
 		ticks = append(ticks, plot.Tick{Value: float64(i), Label: name})
 	}
 	x.Tick.Marker = plot.ConstantTicks(ticks)
 	x.Min, x.Max = -0.5, float64(len(p.x))-0.5
-	if len(p.x) > 8 {
+	if len(p.x) > manyNames {
 		x.Tick.Label.Rotation, x.Tick.Label.XAlign, x.Tick.Label.YAlign = math.Pi/4, draw.XRight, draw.YCenter
 	}
 }
@@ -82,7 +99,6 @@ func (p Panel) setY(y *plot.Axis) {
 	low, high := bounds(p.series)
 	var ticks []plot.Tick
 	if p.form.logarithmic {
-		y.Scale = plot.LogScale{}
 		y.Min, y.Max, ticks = logarithmic(low, high)
 	} else {
 		y.Min = 0
@@ -100,7 +116,7 @@ func (p Panel) legend(axes *plot.Plot) plot.Legend {
 	}
 	l.TextStyle.Handler = axes.TextHandler
 	for i, s := range p.series {
-		l.Add(s.name, drawn{s, p.look(i), p.dots()})
+		l.Add(s.name, drawn{s, p.look(i), p.form})
 	}
 	return l
 }
@@ -137,7 +153,17 @@ func wrap(notes []string, fits func(string) bool) (lines []string) {
 type drawn struct {
 	series
 	look
-	dots bool
+	form form
+}
+
+func (d drawn) dots() bool { return d.form.by == byBuffer }
+
+// value is where a time stands on the axis.
+func (d drawn) value(seconds float64) float64 {
+	if d.form.logarithmic {
+		return math.Log10(seconds)
+	}
+	return seconds
 }
 
 // Plot draws the line, broken where a category has no value, and the marks over
@@ -146,14 +172,14 @@ func (d drawn) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
 	var points []vg.Point
 	for _, p := range d.points {
-		points = append(points, vg.Point{X: x(p.x), Y: y(p.y)})
+		points = append(points, vg.Point{X: x(p.x), Y: y(d.value(p.y))})
 	}
 	for i := range points {
-		if !d.dots && i > 0 && d.points[i].x-d.points[i-1].x == 1 {
+		if !d.dots() && i > 0 && d.points[i].x-d.points[i-1].x == 1 {
 			continue
 		}
 		end := i + 1
-		for !d.dots && end < len(points) && d.points[end].x-d.points[end-1].x == 1 {
+		for !d.dots() && end < len(points) && d.points[end].x-d.points[end-1].x == 1 {
 			end++
 		}
 		if end-i > 1 {
@@ -168,7 +194,7 @@ func (d drawn) Plot(c draw.Canvas, p *plot.Plot) {
 // Thumbnail draws the sample of the legend.
 func (d drawn) Thumbnail(c *draw.Canvas) {
 	middle := c.Center()
-	if !d.dots {
+	if !d.dots() {
 		c.StrokeLine2(d.line(), c.Min.X, middle.Y, c.Max.X, middle.Y)
 	}
 	d.draw(c, middle, false)

@@ -2,6 +2,8 @@ package panel
 
 import (
 	"bytes"
+	"fmt"
+	"html"
 
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
@@ -9,8 +11,8 @@ import (
 
 const dpi = 150 // of a PNG
 
-// SVG returns the panel as a document. It names fonts that are as wide as the one it was
-// laid out with, and has none in it.
+// SVG returns the panel as a document. It has no fonts in it, and names those that are
+// as wide as the one that it was laid out with.
 func (p Panel) SVG() ([]byte, error) {
 	canvas := vgsvg.New(width, height)
 	p.draw(canvas)
@@ -18,7 +20,10 @@ func (p Panel) SVG() ([]byte, error) {
 	if _, err := canvas.WriteTo(&b); err != nil {
 		return nil, err
 	}
-	return bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans;"), []byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;")), nil
+	const repeated = "font-family:Liberation Sans;font-variant:normal;font-weight:normal;font-style:normal;"
+	svg := bytes.ReplaceAll(b.Bytes(), []byte(repeated), nil)
+	root := fmt.Sprintf(`<svg role="img" aria-label="%s" font-family="Liberation Sans,Arial,Helvetica,sans-serif"`, html.EscapeString(p.Title))
+	return bytes.Replace(svg, []byte("<svg"), []byte(root), 1), nil
 }
 
 // PNG returns the panel as an image.

@@ -35,6 +35,14 @@ const (
 	groupWrite  = "A file written, by file system"
 )
 
+// The series of [byTime].
+const (
+	nameElapsed = "Elapsed Time (s)"
+	nameUser    = "User CPU Time (s)"
+	nameSystem  = "System CPU Time (s)"
+	nameTotal   = "Total CPU Time (s)"
+)
+
 // published are the panels of the published repetition of TLPI's exercises 13-1
 // and 13-2: their titles, axes and ranges. The axes of time of exercise 13-2 had no
 // names; here they have those of 13-1.

@@ -25,7 +25,7 @@ func linear(high float64) (end float64, ticks []plot.Tick) {
 		high = 1
 	}
 	step := roundUp(high/5, 1, 2, 2.5, 5)
-	digits := max(0, -int(math.Floor(math.Log10(step)*(1+1e-12))))
+	digits := max(0, -int(math.Floor(math.Log10(step)+1e-9)))
 	if step*math.Pow10(digits) != math.Trunc(step*math.Pow10(digits)) {
 		digits++ // 2.5
 	}
@@ -38,7 +38,9 @@ func linear(high float64) (end float64, ticks []plot.Tick) {
 }
 
 // logarithmic returns the ends of an axis that encloses low and high, both more
-// than 0, and its marks: powers of ten, and 2 and 5 of them if they are few.
+// than 0, and its marks: powers of ten, and 2 and 5 of them if they are few. All of
+// it is given as powers of ten, for a linear axis: the library lays out the name of a
+// logarithmic one as if it stood elsewhere.
 func logarithmic(low, high float64) (begin, end float64, ticks []plot.Tick) {
 	begin, end = 1/roundUp(1/low, 1, 2, 5), roundUp(high, 1, 2, 5)
 	if begin >= end {
@@ -51,14 +53,14 @@ func logarithmic(low, high float64) (begin, end float64, ticks []plot.Tick) {
 			if err != nil || value < begin*(1-1e-9) || value > end*(1+1e-9) {
 				continue
 			}
-			t := plot.Tick{Value: value}
+			t := plot.Tick{Value: math.Log10(value)}
 			if digit == 1 || few && (digit == 2 || digit == 5) {
 				t.Label = strconv.FormatFloat(value, 'f', -1, 64)
 			}
 			ticks = append(ticks, t)
 		}
 	}
-	return begin, end, ticks
+	return math.Log10(begin), math.Log10(end), ticks
 }
 
 // roundUp returns the least of the multiples of a power of ten that is not less

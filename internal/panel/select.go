@@ -43,12 +43,15 @@ func (f form) panels(rows []timing.Row) (panels []Panel, why string) {
 // rows returns those that the panel is of.
 func (f form) rows(rows []timing.Row) []timing.Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r timing.Row) bool {
-		return r.Form != f.of || r.Buffer < f.low || f.high > 0 && r.Buffer > f.high
+		return r.Form != f.of || f.by == byFileSize && r.FileSize == 0 || r.Buffer < f.low || f.high > 0 && r.Buffer > f.high
 	})
 }
 
 func (f form) without() string {
 	what := map[timing.Form]string{timing.Copy: "a copy", timing.Synced: "a copy with O_SYNC", timing.Write: "writing alone"}[f.of]
+	if f.by == byFileSize {
+		what += " that tell the size of the file"
+	}
 	if f.high > 0 {
 		return fmt.Sprintf("there are no rows of %s with buffers from %d to %d", what, f.low, f.high)
 	}
@@ -189,10 +192,10 @@ func (f form) series(rows []timing.Row, lost *lost) (x []string, all []series) {
 			all = f.add(all, label(fs), filter(rows, func(r timing.Row) bool { return r.FileSystem == fs }), at, f.value, lost)
 		}
 	case byTime:
-		all = f.add(all, "Elapsed Time (s)", rows, at, elapsed, lost)
-		all = f.add(all, "User CPU Time (s)", rows, at, user, lost)
-		all = f.add(all, "System CPU Time (s)", rows, at, system, lost)
-		all = f.add(all, "Total CPU Time (s)", rows, at, total, lost)
+		all = f.add(all, nameElapsed, rows, at, elapsed, lost)
+		all = f.add(all, nameUser, rows, at, user, lost)
+		all = f.add(all, nameSystem, rows, at, system, lost)
+		all = f.add(all, nameTotal, rows, at, total, lost)
 	}
 	return x, all
 }
@@ -242,8 +245,8 @@ func sizeName(size int64) string {
 
 // notes tells what the picture alone does not.
 func (f form) notes(p part, all []series, lost lost) (notes []string) {
-	add := func(if_ bool, format string, args ...any) {
-		if if_ {
+	add := func(so bool, format string, args ...any) {
+		if so {
 			notes = append(notes, fmt.Sprintf(format, args...))
 		}
 	}

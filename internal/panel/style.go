@@ -15,6 +15,8 @@ type look struct {
 	dash  []vg.Length // nil: solid
 	mark  int         // of shapes
 	tone  int         // of the inside of a mark: 0 the colour itself, 1 light
+	width vg.Length   // of the line
+	size  vg.Length   // of the mark, 1 is usual
 }
 
 // looks is how many series of a panel can be told apart without colour: lines by
@@ -28,7 +30,7 @@ func lookOf(i int, dots bool) look {
 		{0x6b, 0x4a, 0x2b, 0xff}, {0x0e, 0x76, 0x80, 0xff}, {0xb0, 0x30, 0x7a, 0xff},
 	}
 	dashes := [][]vg.Length{nil, {7, 3}, {2, 2}, {8, 2, 2, 2}, {12, 4}, {5, 2, 1, 2, 1, 2}, {1, 3}, {12, 2, 4, 2}}
-	l := look{color: inks[i%len(inks)], dash: dashes[i%len(dashes)], mark: i % shapes}
+	l := look{color: inks[i%len(inks)], dash: dashes[i%len(dashes)], mark: i % shapes, width: 1.1, size: 1}
 	if dots {
 		l.dash, l.tone = nil, i/shapes%2
 	}
@@ -103,23 +105,33 @@ func (l look) inside(predicted bool) color.Color {
 
 // draw draws the mark of a point.
 func (l look) draw(c *draw.Canvas, at vg.Point, predicted bool) {
-	var path vg.Path
-	if unit := corners(l.mark); unit == nil {
-		path.Move(vg.Point{X: at.X + radius*0.9, Y: at.Y})
-		path.Arc(at, radius*0.9, 0, 2*math.Pi)
-	} else {
-		path.Move(at.Add(unit[0].Scale(radius * 1.1)))
-		for _, p := range unit[1:] {
-			path.Line(at.Add(p.Scale(radius * 1.1)))
-		}
-	}
-	path.Close()
+	path := l.outline(at)
 	c.SetColor(l.inside(predicted))
 	c.Fill(path)
 	c.SetLineStyle(draw.LineStyle{Color: l.color, Width: 0.8})
 	c.Stroke(path)
 }
 
+// outline is the mark's at a place. The circle is a little smaller, to look as large.
+func (l look) outline(at vg.Point) (path vg.Path) {
+	unit := corners(l.mark)
+	if unit == nil {
+		r := 0.9 * radius * l.size
+		path.Move(vg.Point{X: at.X + r, Y: at.Y})
+		path.Arc(at, r, 0, 2*math.Pi)
+	}
+	for i, p := range unit {
+		corner := at.Add(p.Scale(1.1 * radius * l.size))
+		if i == 0 {
+			path.Move(corner)
+		} else {
+			path.Line(corner)
+		}
+	}
+	path.Close()
+	return path
+}
+
 func (l look) line() draw.LineStyle {
-	return draw.LineStyle{Color: l.color, Width: 1.1, Dashes: l.dash}
+	return draw.LineStyle{Color: l.color, Width: l.width, Dashes: l.dash}
 }
