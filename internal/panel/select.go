@@ -20,11 +20,11 @@ func InUML(fileSystem string) bool { return strings.HasPrefix(fileSystem, umlPre
 
 // panels returns the panels of the form, or why there is none.
 func (f form) panels(rows []timing.Row) (panels []Panel, why string) {
-	rows = f.rows(rows)
-	if len(rows) == 0 {
-		return nil, f.without()
+	of := f.rows(rows)
+	if len(of) == 0 {
+		return nil, f.without(rows)
 	}
-	parts := f.parts(rows)
+	parts := f.parts(of)
 	for _, p := range parts {
 		panel, ok := f.panel(p, len(parts))
 		if ok {
@@ -47,12 +47,13 @@ func (f form) rows(rows []timing.Row) []timing.Row {
 	})
 }
 
-func (f form) without() string {
+// without says that none of the rows is for the panel.
+func (f form) without(rows []timing.Row) string {
 	what := map[timing.Form]string{timing.Copy: "a copy", timing.Synced: "a copy with O_SYNC", timing.Write: "writing alone"}[f.of]
 	if f.by == byFileSize {
 		what += " that tell the size of the file"
 	}
-	if f.high > 0 {
+	if f.high > 0 && slices.ContainsFunc(rows, func(r timing.Row) bool { return r.Form == f.of }) {
 		return fmt.Sprintf("there are no rows of %s with buffers from %d to %d", what, f.low, f.high)
 	}
 	return "there are no rows of " + what
