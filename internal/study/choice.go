@@ -69,12 +69,17 @@ type Choice struct {
 	Writers  []int
 	Buffers  []holdfast.Size // of a study's arms
 	Count    int64           // of records in a study's arms
+	Parts    []Part          // of a study that has parts; none are the preset's
 	Only     []string        // the arms of a study that are run, by name; nil is all
 	Rounds   int             // just so many, whatever the width
 	Width    float64         // of the ratios' intervals at which the run ends
 	Budget   time.Duration
 	Seed     uint64
 	Counting trial.Counting // of system calls, in the warm-up
+
+	// Volumes is on how many file systems every arm is run, which share the time; 0 is
+	// one.
+	Volumes int
 
 	// Why no file can be made cold or warm where the study runs. Empty: it can, or
 	// that is not known yet.
@@ -131,13 +136,14 @@ const (
 	TakesWriters = "writers"
 	TakesPolicy  = "policy"
 	TakesCache   = "cache"
+	TakesPart    = "part"
 )
 
 // Settings returns what was chosen, as the results keep it.
 func (c Choice) Settings() map[string]string {
 	all := map[string]string{
 		TakesRecord: texts(c.Records), TakesBuffer: texts(c.Buffers), TakesWriters: texts(c.Writers), TakesPolicy: texts(c.Policies),
-		TakesCache: string(c.Cache), "only": strings.Join(c.Only, "\n"),
+		TakesCache: string(c.Cache), TakesPart: texts(c.Parts), "only": strings.Join(c.Only, "\n"),
 	}
 	if c.Count > 0 {
 		all[TakesCount] = strconv.FormatInt(c.Count, 10)
@@ -173,6 +179,10 @@ func choiceOf(h result.Header) (c Choice, err error) {
 		c.Only = strings.Split(text, "\n")
 	}
 	c.Cache = result.Cache(h.Settings[TakesCache])
+	c.Volumes = len(result.Run{Header: h}.FileSystems())
+	if c.Parts, err = parsed(parts(TakesPart), ParsePart); err != nil {
+		return c, err
+	}
 	for _, text := range parts(TakesCount) {
 		if c.Count, err = strconv.ParseInt(text, 10, 64); err != nil {
 			return c, fmt.Errorf("the results have count %q: %w", text, err)
