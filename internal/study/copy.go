@@ -72,7 +72,7 @@ type copyCell struct {
 
 const (
 	beforeSize = ", "
-	byBuffer = " by "
+	byBuffer   = " by "
 )
 
 func (c copyCell) name() string {

@@ -187,4 +187,3 @@ func perPoint(t result.Trial) float64 { return float64(t.Elapsed) / float64(t.Re
 
 // pointSync is that of the syncs alone, for a point.
 func pointSync(t result.Trial) float64 { return float64(t.Sync) / float64(t.Records) }
-
