@@ -85,6 +85,9 @@ type Choice struct {
 	// that is not known yet.
 	NeverCold, NeverWarm string
 
+	// NeverReflink says likewise why no two files can share their bytes there.
+	NeverReflink string
+
 	Setting
 }
 
@@ -97,6 +100,7 @@ func (c Choice) on(g *trial.Ground) Choice {
 		return ""
 	}
 	c.NeverCold, c.NeverWarm = why(result.Cold), why(result.Warm)
+	c.NeverReflink = noReflink(g)
 	return c
 }
 
