@@ -35,8 +35,8 @@ func (k Kind) MakeImage(ctx context.Context, image string, size int64) error {
 	if err := k.CanMake(); err != nil {
 		return err
 	}
-	if size < k.Least {
-		return fmt.Errorf("%s can't have %d bytes; the least is %d MiB", k.Name, size, k.Least/mebibyte)
+	if err := k.enough(size); err != nil {
+		return err
 	}
 	err := k.makeImage(ctx, image, size)
 	if err != nil && !errors.Is(err, os.ErrExist) {

@@ -55,8 +55,8 @@ func Make(ctx context.Context, parent string, k Kind, size int64) (*Volume, erro
 
 // fits checks the size against the kind's least and the free room.
 func (k Kind) fits(parent string, size int64) error {
-	if size < k.Least {
-		return fmt.Errorf("%s can't have %d bytes; the least is %d MiB", k.Name, size, k.Least/mebibyte)
+	if err := k.enough(size); err != nil {
+		return err
 	}
 	room := sys.FreeSpace
 	if k.Type == "tmpfs" {
@@ -68,6 +68,14 @@ func (k Kind) fits(parent string, size int64) error {
 	}
 	if size > free {
 		return &RoomError{Kind: k.Name, Dir: parent, Need: size, Free: free}
+	}
+	return nil
+}
+
+// enough refuses a size that is less than Least.
+func (k Kind) enough(size int64) error {
+	if size < k.Least {
+		return fmt.Errorf("%s can't have %d bytes; the least is %d MiB", k.Name, size, k.Least/mebibyte)
 	}
 	return nil
 }
