@@ -76,7 +76,7 @@ Random bytes can't be compressed, and no eight of them come twice. The seed that
 is told at the end makes the same bytes again, on any machine. A file of - is
 standard output, where nothing is synced.`,
 		Example: `  holdfast gen source 100MB
-  holdfast gen copy.bin 10MiB --kind text --seed 1 --force`,
+  holdfast gen words.txt 10MiB --kind text --seed 1 --force`,
 		Args: genArguments,
 		RunE: func(cmd *cobra.Command, args []string) error { return g.run(cmd, args[0], args[1]) },
 	}
