@@ -119,8 +119,11 @@ func copyArguments(cmd *cobra.Command, args []string) error {
 		return misuse(hint, "copy needs a destination too, and only %q was given", args[0])
 	}
 	for _, arg := range args {
-		if arg == "" {
+		switch arg {
+		case "":
 			return misuse(hint, "one of the names is empty")
+		case "-":
+			return misuse("use ./- for a file of that name", "-: only files and folders are copied")
 		}
 	}
 	return nil
