@@ -97,16 +97,10 @@ func (d devices) settle() {
 	}
 }
 
-// A wholeDisk is the calls that sync a file system as a whole.
-type wholeDisk interface {
-	SyncAll(fd int) error
-	Dirty() (bytes int64, ok bool)
-}
-
 // takes counts one more file, and reports whether it is to be synced with all of the
 // device. That is told before the file's first byte is written: open is asked for a
 // witness then, to which the kernel reports what failed since it was opened.
-func (x *device) takes(disk wholeDisk, syncsAll bool, open func() (fd int)) bool {
+func (x *device) takes(disk disk, syncsAll bool, open func() (fd int)) bool {
 	if !x.together && x.files >= x.decideAt {
 		x.decideAt = x.files + decideEvery
 		x.together = syncsAll && !x.failed && x.decide(disk, open)
@@ -115,7 +109,7 @@ func (x *device) takes(disk wholeDisk, syncsAll bool, open func() (fd int)) bool
 	return x.together
 }
 
-func (x *device) decide(disk wholeDisk, open func() (fd int)) bool {
+func (x *device) decide(disk disk, open func() (fd int)) bool {
 	dirty, ok := disk.Dirty()
 	if !ok || !worthSyncAll(x.files, dirty) {
 		return false
@@ -126,11 +120,10 @@ func (x *device) decide(disk wholeDisk, open func() (fd int)) bool {
 	return x.witness >= 0
 }
 
-// sync syncs the device as a whole.
-func (x *device) sync(disk wholeDisk) {
-	if x.err = disk.SyncAll(x.witness); x.err != nil {
-		x.failed = true
-	}
+// synced is told what the sync of the whole device said.
+func (x *device) synced(err error) {
+	x.err = err
+	x.failed = x.failed || err != nil
 }
 
 func (p *part) init(s Sync) {
@@ -260,7 +253,7 @@ func (b *batch) syncDevices() {
 
 func (b *batch) syncDevice(x *device) {
 	b.files.whole.syncs.Add(1)
-	x.sync(b.files.disk)
+	x.synced(b.files.disk.SyncAll(x.witness))
 }
 
 // rename does what a replaced file has left to be done.
