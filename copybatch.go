@@ -65,7 +65,7 @@ func (b *copyBatch) takes(n *copyNode, to *handle) (sync bool) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	id := n.sides[destination].is.device
+	id := n.sides[atDestination].is.device
 	syncs, known := b.syncs[id]
 	if !known {
 		syncs = b.t.disk.SyncsAll(to.fd)
@@ -151,7 +151,6 @@ func (b *copyBatch) alone(p copyPending) {
 		}
 		p.durable(opSync, errors.Join(err, b.lossAbove(p.node)))
 	}
-	b.verify(&p)
 	b.t.tell(p)
 }
 
@@ -177,10 +176,8 @@ func (b *copyBatch) full() bool {
 	return b.part.files >= mostPerStep || b.part.bytes >= mostBytesPerStep
 }
 
-// finish makes all durable that was copied, and closes what it needed for that.
-func (b *copyBatch) finish() {
-	for b.step() {
-	}
+// end closes what the steps needed.
+func (b *copyBatch) end() {
 	for _, x := range b.devices {
 		if x.witness >= 0 {
 			b.t.disk.Close(x.witness)
@@ -225,20 +222,21 @@ func (b *copyBatch) take() copyPart {
 	}
 	for i := range part.pending {
 		if p := &part.pending[i]; p.together {
-			p.whole = b.devices.of(p.node.sides[destination].is.device)
+			p.whole = b.devices.of(p.node.sides[atDestination].is.device)
 		}
 	}
 	b.devices.settle()
 	return part
 }
 
-// takeFolders takes the folders to the part that had waited for its renames alone.
+// takeFolders takes what had waited for the renames of the part alone: folders, and
+// other links to its files.
 func (b *copyBatch) takeFolders(part *copyPart) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	rest := b.part.pending[:0]
 	for _, p := range b.part.pending {
-		if p.kind == folderCopy {
+		if !p.renames {
 			part.pending = append(part.pending, p)
 		} else {
 			rest = append(rest, p)
@@ -307,11 +305,11 @@ func (b *copyBatch) rename(part copyPart) (any bool) {
 func (b *copyBatch) syncNames(part copyPart, whole map[uint64]error) {
 	on := map[uint64]int{}
 	for _, n := range part.places {
-		on[n.sides[destination].is.device]++
+		on[n.sides[atDestination].is.device]++
 	}
 	var rest []*copyNode
 	for _, n := range part.places {
-		id := n.sides[destination].is.device
+		id := n.sides[atDestination].is.device
 		err, done := whole[id]
 		if x := b.ofMany(id, on[id]); !done && x != nil {
 			err, done = b.syncDevice(x), true
@@ -352,7 +350,7 @@ func (b *copyBatch) told(n *copyNode, err error) {
 
 // syncPlace syncs a node's destination.
 func (b *copyBatch) syncPlace(n *copyNode) error {
-	h, err := b.t.use(n, destination)
+	h, err := b.t.use(n, atDestination)
 	if err != nil {
 		return err
 	}
@@ -381,7 +379,7 @@ func (b *copyBatch) lossAbove(n *copyNode) error {
 
 // settle tells what became of the copies of a part.
 func (b *copyBatch) settle(part copyPart) {
-	b.t.parallel(len(part.pending), func(i int) {
+	for i := range part.pending {
 		p := &part.pending[i]
 		switch {
 		case p.err != nil && p.renames:
@@ -391,8 +389,7 @@ func (b *copyBatch) settle(part copyPart) {
 		default:
 			p.durable(opSync, b.lossOf(p))
 		}
-		b.verify(p)
-	})
+	}
 	b.release(part)
 }
 
@@ -410,7 +407,7 @@ func (b *copyBatch) release(part copyPart) {
 	}
 	for _, n := range part.places {
 		if n.left.Load() == 0 && !b.waitsFor(n) {
-			b.t.leave(n, destination)
+			b.t.leave(n, atDestination)
 		}
 	}
 }

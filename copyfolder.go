@@ -57,7 +57,7 @@ func copyErrorOf(from, to string, err error) *CopyError {
 
 // failed is the result of a folder that could not be copied.
 func (t *copyTree) failed(n *copyNode, err error) CopyResult {
-	from, to := n.path(source), n.path(destination)
+	from, to := n.path(atSource), n.path(atDestination)
 	return CopyResult{Source: from, Destination: to, Elapsed: time.Since(n.began), Err: copyErrorOf(from, to, err)}
 }
 
@@ -68,7 +68,7 @@ func (t *copyTree) insist(op fileOp, call func() error) error {
 }
 
 // open opens both folders of a node, and makes the destination if it is not there. It
-// returns the source, in use.
+// returns the atSource, in use.
 func (t *copyTree) open(n *copyNode) (*handle, error) {
 	from, err := t.openSource(n)
 	if err != nil {
@@ -76,14 +76,14 @@ func (t *copyTree) open(n *copyNode) (*handle, error) {
 	}
 	if err := t.openDestination(n); err != nil {
 		t.handles.rest(from)
-		t.leave(n, source)
+		t.leave(n, atSource)
 		return nil, err
 	}
 	return from, nil
 }
 
 func (t *copyTree) openSource(n *copyNode) (*handle, error) {
-	fd, err := t.openAgain(n, source)
+	fd, err := t.openAgain(n, atSource)
 	if err != nil {
 		return nil, copyFailure(opOpen, err)
 	}
@@ -91,7 +91,7 @@ func (t *copyTree) openSource(n *copyNode) (*handle, error) {
 		t.closeFolder(fd)
 		return nil, err
 	}
-	return t.keep(&n.sides[source], fd), nil
+	return t.keep(&n.sides[atSource], fd), nil
 }
 
 func (t *copyTree) look(n *copyNode, fd int) (err error) {
@@ -102,7 +102,7 @@ func (t *copyTree) look(n *copyNode, fd int) (err error) {
 		return copyFailure(opStat, err)
 	}
 	id := idOf(n.is)
-	n.sides[source].is = id
+	n.sides[atSource].is = id
 	if t.avoid.has(id) || n.root.above[id] {
 		return copyFailure(opRefuse, errIntoItself)
 	}
@@ -112,12 +112,12 @@ func (t *copyTree) look(n *copyNode, fd int) (err error) {
 var errIntoItself = errors.New("the destination is in this folder, and would be copied into itself; name one that is elsewhere")
 
 func (t *copyTree) openDestination(n *copyNode) error {
-	above, err := t.use(n.above, destination)
+	above, err := t.use(n.above, atDestination)
 	if err != nil {
 		return copyFailure(opOpen, err)
 	}
 	defer t.handles.rest(above)
-	name := n.names[destination]
+	name := n.names[atDestination]
 	err = t.insist(opMkdir, func() error { return t.disk.MkdirIn(above.fd, name, folderUse) })
 	n.made = err == nil
 	if err != nil && !errors.Is(err, fs.ErrExist) {
@@ -132,7 +132,7 @@ func (t *copyTree) openDestination(n *copyNode) error {
 		t.closeFolder(fd)
 		return copyFailure(opStat, err)
 	}
-	n.sides[destination].is, n.has = idOf(is), is.Mode&permMask
+	n.sides[atDestination].is, n.has = idOf(is), is.Mode&permMask
 	if idOf(is) == idOf(n.is) {
 		t.closeFolder(fd)
 		return copyFailure(opRefuse, errSameFolder)
@@ -140,7 +140,7 @@ func (t *copyTree) openDestination(n *copyNode) error {
 	if n.root.job.node == n {
 		t.avoid.add(idOf(is))
 	}
-	t.handles.rest(t.keep(&n.sides[destination], fd))
+	t.handles.rest(t.keep(&n.sides[atDestination], fd))
 	if n.made {
 		t.batch.named(n.above)
 	}
@@ -190,14 +190,14 @@ func (t *copyTree) done(n *copyNode) {
 }
 
 func (t *copyTree) finish(n *copyNode) {
-	if n.sides[destination].is != (fileID{}) && !n.lender {
+	if n.sides[atDestination].is != (fileID{}) && !n.lender {
 		t.finishFolder(n)
 	}
-	t.openAbove(n, source)
-	t.leave(n, source)
-	t.openAbove(n, destination)
+	t.openAbove(n, atSource)
+	t.leave(n, atSource)
+	t.openAbove(n, atDestination)
 	if !t.batch.waitsFor(n) {
-		t.leave(n, destination)
+		t.leave(n, atDestination)
 	}
 }
 
@@ -211,14 +211,14 @@ func (t *copyTree) finishFolder(n *copyNode) {
 		return
 	}
 	t.batch.folder(n, CopyResult{
-		Source: n.path(source), Destination: n.path(destination),
+		Source: n.path(atSource), Destination: n.path(atDestination),
 		Elapsed: time.Since(n.began), Outcome: OutcomeWritten,
 	})
 }
 
 // likeSource gives the destination what its source is like beside its names.
 func (t *copyTree) likeSource(n *copyNode) error {
-	h, err := t.use(n, destination)
+	h, err := t.use(n, atDestination)
 	if err != nil {
 		return copyFailure(opOpen, err)
 	}
@@ -245,10 +245,29 @@ func (t *copyTree) archiveFolder(n *copyNode, to *handle) error {
 	if err := t.insist(opChown, func() error { return t.disk.Chown(to.fd, n.is.UID, n.is.GID) }); err != nil {
 		return copyFailure(opChown, err)
 	}
-	from, err := t.use(n, source)
+	from, err := t.use(n, atSource)
 	if err != nil {
 		return copyFailure(opOpen, err)
 	}
 	defer t.handles.rest(from)
-	return copyFailure(opXattrs, t.copyXattrs(to.fd, from.fd))
+	return copyFailure(opXattrs, t.copyAttributes(to.fd, from.fd))
+}
+
+// copyAttributes gives a file the extended attributes of another, with its access
+// control lists. Those that only the system may set are left out.
+func (t *copyTree) copyAttributes(to, from int) error {
+	names, err := t.disk.Attributes(from)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	for _, name := range names {
+		value, err := t.disk.Attribute(from, name)
+		if err == nil {
+			err = t.disk.SetAttribute(to, name, value)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return err
 }

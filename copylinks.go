@@ -3,6 +3,7 @@ package holdfast
 import (
 	"errors"
 	"io/fs"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -19,13 +20,13 @@ type copyName struct {
 }
 
 func (c *copyName) spots() (to, from copySpot) {
-	return copySpot{c.to.fd, c.as, c.n.pathOf(destination, c.as)},
-		copySpot{c.from.fd, c.e.Name, c.n.pathOf(source, c.e.Name)}
+	return copySpot{c.to.fd, c.as, c.n.pathOf(atDestination, c.as)},
+		copySpot{c.from.fd, c.e.Name, c.n.pathOf(atSource, c.e.Name)}
 }
 
 // result begins the result of a name that is no file.
 func (c *copyName) result() CopyResult {
-	return CopyResult{Source: c.n.pathOf(source, c.e.Name), Destination: c.n.pathOf(destination, c.as)}
+	return CopyResult{Source: c.n.pathOf(atSource, c.e.Name), Destination: c.n.pathOf(atDestination, c.as)}
 }
 
 // copyName copies what a name is.
@@ -94,7 +95,7 @@ func (t *copyTree) copyBytes(c copyName, link *hardLink) {
 
 // publish gives a copy its name, for which its folder may have to be opened again.
 func (t *copyTree) publish(p *copyPending) error {
-	h, err := t.use(p.node, destination)
+	h, err := t.use(p.node, atDestination)
 	if err != nil {
 		return err
 	}
@@ -109,7 +110,7 @@ func (t *copyTree) publish(p *copyPending) error {
 
 // discard removes a copy that is not to get its name.
 func (t *copyTree) discard(p *copyPending) {
-	h, err := t.use(p.node, destination)
+	h, err := t.use(p.node, atDestination)
 	if err != nil {
 		return // it stays
 	}
@@ -218,9 +219,9 @@ type hardLink struct {
 }
 
 type waitingLink struct {
-	n    *copyNode
-	e    sys.FolderEntry
-	as   sys.Name
+	n  *copyNode
+	e  sys.FolderEntry
+	as sys.Name
 }
 
 // meet returns the file that a name is of, and whether it is the first one. Where the
@@ -235,7 +236,7 @@ func (l *hardLinks) meet(is sys.Stat, c copyName) (link *hardLink, first bool) {
 			l.files = map[fileID]*hardLink{}
 		}
 		// Its name outlives what was read with it.
-		link = &hardLink{id: id, left: is.Links - 1, node: c.n, name: c.as}
+		link = &hardLink{id: id, left: is.Links - 1, node: c.n, name: sys.Name(strings.Clone(string(c.as)))}
 		l.files[id] = link
 		return link, true
 	}
@@ -277,7 +278,7 @@ func (t *copyTree) linked(link *hardLink, ok bool) {
 func (t *copyTree) makeWaiting(link *hardLink, w waitingLink) {
 	c := copyName{n: w.n, e: w.e, as: w.as}
 	var err error
-	if c.to, err = t.use(w.n, destination); err != nil {
+	if c.to, err = t.use(w.n, atDestination); err != nil {
 		r := c.result()
 		r.Err = copyErrorOf(r.Source, r.Destination, copyFailure(opOpen, err))
 		t.tell(copyPending{kind: linkCopy, result: r})
@@ -303,7 +304,7 @@ func (t *copyTree) linkTo(link *hardLink, c copyName) {
 }
 
 func (t *copyTree) makeHardLink(link *hardLink, c copyName) error {
-	first, err := t.use(link.node, destination)
+	first, err := t.use(link.node, atDestination)
 	if err != nil {
 		return copyFailure(opOpen, err)
 	}

@@ -17,7 +17,7 @@ func idOf(is sys.Stat) fileID { return fileID{is.Device, is.Inode} }
 // A copyNode is a folder that is being copied. What it knows of the two folders is
 // there when its names are read. They may be closed meanwhile, and opened again.
 type copyNode struct {
-	above *copyNode // nil for one that is opened by its path
+	above *copyNode   // nil for one that is opened by its path
 	names [2]sys.Name // in the one above
 	sides [2]copySide
 	root  *copyRoot // nil for one that lends its names to several
@@ -46,8 +46,8 @@ type copyNode struct {
 type end int
 
 const (
-	source end = iota
-	destination
+	atSource end = iota
+	atDestination
 )
 
 type copySide struct {
@@ -102,7 +102,6 @@ func (n *copyNode) path(at end) string {
 
 // pathOf returns the path of a name in the folder.
 func (n *copyNode) pathOf(at end, name sys.Name) string { return joinPath(n.path(at), name.String()) }
-
 
 var errFolderReplaced = errors.New("the folder was moved away meanwhile, and another is in its place")
 

@@ -3,6 +3,7 @@ package holdfast
 import (
 	"cmp"
 	"context"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -16,7 +17,7 @@ import (
 type copyTree struct {
 	ctx     context.Context
 	o       CopyOptions
-	disk    copyTreeDisk
+	disk    copyDisk
 	copier  *copier
 	handles handles
 	batch   copyBatch
@@ -31,17 +32,12 @@ type copyTree struct {
 	stack   []copyJob
 	roots   []*copyRoot // not begun
 	all     sync.WaitGroup
-	busy    int         // workers that have a job, or look for the first
+	busy    int // workers that have a job, or look for the first
 	workers int
 	parked  int // readers that wait in the stack with their folder open
 
 	hungry atomic.Int32 // workers that have no job
 	spare  sync.Pool    // of *folderReader
-}
-
-type copyTreeDisk interface {
-	copyDisk
-	copyFolderCalls
 }
 
 // A copyJob is a folder that is to be opened, one that is to be read on, or some
@@ -73,9 +69,11 @@ type folderReader struct {
 // run copies all roots.
 func (t *copyTree) run() {
 	t.wake.L = &t.mu
-	t.moreWorkers(t.o.workers())
-	t.all.Wait()
-	t.batch.finish()
+	for again := true; again; again = t.batch.step() { // whose renames may leave something to do
+		t.moreWorkers(t.o.workers())
+		t.all.Wait()
+	}
+	t.batch.end()
 	t.handles.closeAll()
 }
 
@@ -121,6 +119,7 @@ func (t *copyTree) next() (copyJob, bool) {
 		}
 		if t.busy == 0 {
 			t.wake.Broadcast()
+			t.workers--
 			return copyJob{}, false
 		}
 		t.hungry.Add(1)
@@ -272,13 +271,13 @@ func (t *copyTree) copyNames(n *copyNode, names []sys.FolderEntry, as sys.Name) 
 	if len(names) == 0 {
 		return
 	}
-	from, err := t.use(n, source)
+	from, err := t.use(n, atSource)
 	if err != nil {
 		t.lose(n, copyFailure(opOpen, err))
 		return
 	}
 	defer t.handles.rest(from)
-	to, err := t.use(n, destination)
+	to, err := t.use(n, atDestination)
 	if err != nil {
 		t.lose(n, copyFailure(opOpen, err))
 		return
@@ -327,3 +326,32 @@ func (t *copyTree) lose(n *copyNode, err error) {
 	n.cut.Store(true)
 	t.report.folder(t.failed(n, err))
 }
+
+// tell tells a result that is not going to change any more.
+func (t *copyTree) tell(p copyPending) { t.report.told(p.kind, p.result) }
+
+// copyTrees copies what the pairs name.
+func copyTrees(ctx context.Context, disk copyDisk, pairs iter.Seq2[string, string], o CopyOptions) (CopyTotals, error) {
+	t := &copyTree{ctx: ctx, o: o, disk: disk, copier: &copier{disk: disk, o: o}}
+	t.handles.init(disk, copyHandles)
+	t.batch.init(t)
+	t.report.init(t)
+	look := copyPairs{t: t, taken: map[takenName]string{}, need: map[uint64]*roomNeed{}}
+	look.look(pairs)
+	if err := look.room(); err != nil {
+		t.report.fail(err)
+		t.roots = nil
+	}
+	if t.stopped() {
+		t.roots = nil
+	}
+	end := t.progress()
+	t.run()
+	end()
+	return t.report.totals, t.report.err(context.Cause(ctx))
+}
+
+// copyHandles is how many folders are open at a time: those that a worker uses, six at
+// most for each that there may be, those of readers that wait, and some that are
+// likely to be used again.
+const copyHandles = 6*max(waiters, maxWorkers) + mostParked + 64
