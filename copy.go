@@ -3,6 +3,8 @@ package holdfast
 import (
 	"context"
 	"iter"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // Copy copies the regular file src to the file dst, with its permissions and times.
@@ -13,5 +15,8 @@ func Copy(ctx context.Context, dst, src string, o CopyOptions) (CopyResult, erro
 // CopyAll copies files, and folders with all that is in them, from the second of each
 // pair to the first.
 func CopyAll(ctx context.Context, pairs iter.Seq2[string, string], o CopyOptions) (CopyTotals, error) {
-	panic("not yet")
+	if err := o.Validate(); err != nil {
+		return CopyTotals{}, err
+	}
+	return copyTrees(ctx, sys.Disk{}, pairs, o)
 }
