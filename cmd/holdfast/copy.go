@@ -164,7 +164,10 @@ func (c *copying) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	show := newCopyShow(c, cmd.OutOrStdout(), cmd.ErrOrStderr())
-	c.options.Each, c.options.Progress = show.each, show.progress
+	c.options.Each = show.each
+	if show.meter.isOn() { // what nobody sees is not counted ahead
+		c.options.Progress = show.progress
+	}
 	began := time.Now()
 	totals, err := holdfast.CopyAll(cmd.Context(), plan.pairs(), c.options)
 	totals.Elapsed = time.Since(began)
@@ -172,22 +175,27 @@ func (c *copying) run(cmd *cobra.Command, args []string) error {
 	if printErr := show.print(totals, err); printErr != nil && err == nil {
 		return &refusal{exitNotMet, &outputFailure{printErr}, "all is copied, only that is not told"}
 	}
-	return c.refusal(totals, err)
+	return c.refusal(totals, show.held, err)
 }
 
-// refusal gives what CopyAll has returned its exit code and its hint.
-func (c *copying) refusal(t holdfast.CopyTotals, err error) error {
+// refusal gives what CopyAll has returned its exit code and its hint. Failed is the
+// only failure, if it was not told.
+func (c *copying) refusal(t holdfast.CopyTotals, failed, err error) error {
+	not := t.Failed + t.Refused
 	switch {
-	case err == nil && t.Refused > 0:
-		return &refusal{exitNotMet, fmt.Errorf("%s not copied", wereText(t.Refused)), "pipes, devices and sockets have no bytes to copy"}
 	case err == nil:
 		return nil
 	case errors.Is(err, context.Canceled):
 		return &refusal{exitInterrupted, fmt.Errorf("interrupted after %s, %s", countText(int64(t.Files), "file"), bytesText(t.Size)), c.interruptedHint()}
+	case not == 0 && failed == nil:
+		sentence, hint, _ := strings.Cut(plainText(err), "; ")
+		return &refusal{exitCannot, errors.New(sentence), hint}
+	case failed != nil:
+		return &refusal{exitNotMet, copyError{failed}, c.failedHint(t, failed)}
 	case c.options.KeepGoing:
-		return &refusal{exitNotMet, fmt.Errorf("%s not copied", wereText(t.Failed+t.Refused)), "all others are; give the same again when what is told above is mended"}
+		return &refusal{exitNotMet, fmt.Errorf("%s not copied", wereText(not)), "all others are; give the same again when what is told above is mended"}
 	}
-	return &refusal{exitNotMet, copyError{err}, c.failedHint(err)}
+	return &refusal{exitNotMet, fmt.Errorf("%s not copied", wereText(not)), c.failedHint(t, err)}
 }
 
 // wereText is "1 was", "2 were".
@@ -205,11 +213,13 @@ func (c *copying) interruptedHint() string {
 	return "what was copied is whole, and nothing half is left; with --resume a large file goes on where it was interrupted"
 }
 
-func (c *copying) failedHint(err error) string {
+func (c *copying) failedHint(t holdfast.CopyTotals, err error) string {
 	hint := diskHint(err)
 	switch {
 	case hint != "":
 		return "no half file is left; " + hint
+	case t.Failed == 0:
+		return "all others are copied"
 	case errors.Is(err, errors.ErrUnsupported) && c.options.Method != holdfast.MethodAuto:
 		return "leave --method out, and what works here is taken"
 	}

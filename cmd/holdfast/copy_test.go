@@ -68,25 +68,27 @@ func namesIn(t *testing.T, folder string) (names []string) {
 }
 
 func TestCopyRefusalsHaveTheirExitCodes(t *testing.T) {
-	check := func(c copying, totals holdfast.CopyTotals, err error, code int, sentence, hint string) {
+	check := func(c copying, totals holdfast.CopyTotals, held, err error, code int, sentence, hint string) {
 		t.Helper()
 		var told bytes.Buffer
-		if got := tell(&told, c.refusal(totals, err)); got != code || told.String() != "holdfast: "+sentence+"\nhint: "+hint+"\n" {
+		if got := tell(&told, c.refusal(totals, held, err)); got != code || told.String() != "holdfast: "+sentence+"\nhint: "+hint+"\n" {
 			t.Errorf("exit code %d, %q", got, told.String())
 		}
 	}
 	var none holdfast.CopyTotals
 	failed := &holdfast.CopyError{Op: "read", Source: "a", Destination: "b", Offset: 512, Err: syscall.EIO}
 	goesOn := copying{options: holdfast.CopyOptions{KeepGoing: true}}
-	check(copying{}, none, failed, exitNotMet, "copy a to b: read at byte 512: "+syscall.EIO.Error(),
+	check(copying{}, holdfast.CopyTotals{Failed: 1}, failed, errors.Join(failed), exitNotMet, "copy a to b: read at byte 512: "+syscall.EIO.Error(),
 		"no half file is left; the disk failed: the kernel's log (dmesg) says why")
-	check(goesOn, holdfast.CopyTotals{Failed: 1, Refused: 1}, failed, exitNotMet, "2 were not copied", "all others are; give the same again when what is told above is mended")
-	check(copying{}, holdfast.CopyTotals{Refused: 1}, nil, exitNotMet, "1 was not copied", "pipes, devices and sockets have no bytes to copy")
-	check(copying{}, holdfast.CopyTotals{Files: 3, Size: 5 << 20}, context.Canceled, exitInterrupted, "interrupted after 3 files, 5.0 MiB",
+	check(goesOn, holdfast.CopyTotals{Failed: 1, Refused: 1}, nil, failed, exitNotMet, "2 were not copied", "all others are; give the same again when what is told above is mended")
+	check(copying{}, holdfast.CopyTotals{Failed: 2}, nil, errors.Join(failed, failed), exitNotMet, "2 were not copied",
+		"no half file is left; the disk failed: the kernel's log (dmesg) says why")
+	check(copying{}, none, nil, errors.New("no room; make some"), exitCannot, "no room", "make some")
+	check(copying{}, holdfast.CopyTotals{Files: 3, Size: 5 << 20}, nil, context.Canceled, exitInterrupted, "interrupted after 3 files, 5.0 MiB",
 		"what was copied is whole, and nothing half is left; with --resume a large file goes on where it was interrupted")
-	check(copying{options: holdfast.CopyOptions{Resume: true}}, none, context.Canceled, exitInterrupted, "interrupted after 0 files, 0 B",
+	check(copying{options: holdfast.CopyOptions{Resume: true}}, none, nil, context.Canceled, exitInterrupted, "interrupted after 0 files, 0 B",
 		"what was copied is whole, no other name has changed, and the same call goes on with the large file that was under way")
-	check(copying{options: holdfast.CopyOptions{Method: holdfast.MethodReflink}}, none, errors.Join(errors.ErrUnsupported), exitNotMet,
+	check(copying{options: holdfast.CopyOptions{Method: holdfast.MethodReflink}}, holdfast.CopyTotals{Failed: 1}, errors.ErrUnsupported, errors.ErrUnsupported, exitNotMet,
 		errors.ErrUnsupported.Error(), "leave --method out, and what works here is taken")
 }
 
@@ -100,6 +102,11 @@ func TestCopyTellsTheFirstFailures(t *testing.T) {
 	s.each(holdfast.CopyResult{Err: &holdfast.CopyError{Op: "read", Offset: -1, Err: context.Canceled}})
 	if got := strings.Count(stderr.String(), "holdfast: copy a to b: open: "+syscall.EACCES.Error()+"\n"); got != mostFailures {
 		t.Errorf("%d failures are told:\n%s", got, stderr.String())
+	}
+	s = newCopyShow(&copying{}, io.Discard, &stderr)
+	s.each(holdfast.CopyResult{Err: syscall.EIO})
+	if s.held != syscall.EIO || strings.Contains(stderr.String(), syscall.EIO.Error()) {
+		t.Errorf("the only failure is told twice: %v", s.held)
 	}
 	if !strings.HasSuffix(stderr.String(), "holdfast: further failures are counted\n") {
 		t.Errorf("told:\n%s", stderr.String())

@@ -21,6 +21,7 @@ type copyShow struct {
 	stdout, stderr io.Writer
 	meter          *meter
 	failures       int
+	held           error // the first failure, if it was not told
 	undurable      int   // files that were copied, and may be gone after a power cut
 	holes          int64 // bytes that were not moved and take no room
 	broken         error // of standard output
@@ -33,7 +34,7 @@ func newCopyShow(c *copying, stdout, stderr io.Writer) *copyShow {
 // each is told of every file, link and folder.
 func (s *copyShow) each(r holdfast.CopyResult) {
 	if r.Err != nil {
-		s.failed(r)
+		s.failed(r.Err)
 	} else {
 		s.count(r)
 	}
@@ -63,20 +64,33 @@ func (s *copyShow) keep(err error) {
 	}
 }
 
-// failed tells one of the first failures at once, where others follow. What ends the
-// copy is told at its end.
-func (s *copyShow) failed(r holdfast.CopyResult) {
-	if !s.options.KeepGoing || errors.Is(r.Err, context.Canceled) {
+// failed tells one of the first failures at once. The first one is held where it is
+// likely to be the only one, and then ends the command.
+func (s *copyShow) failed(err error) {
+	if errors.Is(err, context.Canceled) {
 		return
 	}
-	if s.failures++; s.failures > mostFailures {
+	s.failures++
+	if s.failures == 1 && !s.options.KeepGoing {
+		s.held = err
 		return
 	}
-	s.meter.clear()
-	fmt.Fprintf(s.stderr, "holdfast: %s\n", plainText(r.Err))
+	if s.held != nil {
+		s.tell(s.held)
+		s.held = nil
+	}
+	if s.failures > mostFailures {
+		return
+	}
+	s.tell(err)
 	if s.failures == mostFailures {
 		fmt.Fprintln(s.stderr, "holdfast: further failures are counted")
 	}
+}
+
+func (s *copyShow) tell(err error) {
+	s.meter.clear()
+	fmt.Fprintf(s.stderr, "holdfast: %s\n", plainText(err))
 }
 
 func (s *copyShow) progress(p holdfast.CopyProgress) {

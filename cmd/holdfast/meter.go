@@ -38,6 +38,9 @@ func newMeter(stderr io.Writer, bytes int64, quiet bool) *meter {
 	return &meter{bar: bar, began: time.Now()}
 }
 
+// isOn reports whether anybody sees it.
+func (m *meter) isOn() bool { return m.bar != nil }
+
 // set tells that so many bytes are done, and guesses how long the others take.
 func (m *meter) set(done int64) {
 	if m.bar == nil || time.Since(m.told) < meterEvery {
