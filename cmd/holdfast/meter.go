@@ -14,6 +14,7 @@ type meter struct {
 	bar   *progressbar.ProgressBar // nil: it tells nothing
 	began time.Time
 	told  time.Time
+	text  string // that stands before the bar
 }
 
 // meterEvery is how often it tells something new.
@@ -65,9 +66,15 @@ func (m *meter) tell(done, total int64, left time.Duration, stands bool) {
 	if left > 0 && stands {
 		text = fmt.Sprintf("%v left", max(time.Second, left.Round(time.Second)))
 	}
-	m.bar.Describe(text)
-	m.bar.ChangeMax64(total)
-	_ = m.bar.Set64(done)
+	// Each of these draws the line.
+	if total != m.bar.GetMax64() {
+		m.bar.ChangeMax64(total)
+	}
+	_ = m.bar.Set64(min(done, total))
+	if text != m.text {
+		m.bar.Describe(text)
+		m.text = text
+	}
 }
 
 // clear takes the line away until more is told.
