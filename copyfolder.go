@@ -103,7 +103,7 @@ func (t *copyTree) look(n *copyNode, fd int) (err error) {
 	}
 	id := idOf(n.is)
 	n.sides[atSource].is = id
-	if t.avoid.has(id) || n.root.above[id] {
+	if t.avoid.has(id) || n.root.above[id] && id != (fileID{}) {
 		return copyFailure(opRefuse, errIntoItself)
 	}
 	return nil
@@ -133,7 +133,7 @@ func (t *copyTree) openDestination(n *copyNode) error {
 		return copyFailure(opStat, err)
 	}
 	n.sides[atDestination].is, n.has = idOf(is), is.Mode&permMask
-	if idOf(is) == idOf(n.is) {
+	if idOf(is).is(idOf(n.is)) {
 		t.closeFolder(fd)
 		return copyFailure(opRefuse, errSameFolder)
 	}
@@ -141,6 +141,7 @@ func (t *copyTree) openDestination(n *copyNode) error {
 		t.avoid.add(idOf(is))
 	}
 	t.handles.rest(t.keep(&n.sides[atDestination], fd))
+	n.filled = true
 	if n.made {
 		t.batch.named(n.above)
 	}
@@ -190,7 +191,7 @@ func (t *copyTree) done(n *copyNode) {
 }
 
 func (t *copyTree) finish(n *copyNode) {
-	if n.sides[atDestination].is != (fileID{}) && !n.lender {
+	if n.filled {
 		t.finishFolder(n)
 	}
 	t.openAbove(n, atSource)

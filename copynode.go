@@ -14,6 +14,9 @@ type fileID struct{ device, inode uint64 }
 
 func idOf(is sys.Stat) fileID { return fileID{is.Device, is.Inode} }
 
+// is reports whether two files are known to be one. Some systems don't tell.
+func (id fileID) is(other fileID) bool { return id == other && id != fileID{} }
+
 // A copyNode is a folder that is being copied. What it knows of the two folders is
 // there when its names are read. They may be closed meanwhile, and opened again.
 type copyNode struct {
@@ -24,6 +27,7 @@ type copyNode struct {
 
 	// lender: only single files are copied from the one folder to the other.
 	lender bool
+	filled bool     // both folders were opened
 	made   bool     // the destination was made by this call
 	is     sys.Stat // the source
 	has    uint32   // permissions that the destination has until its names are there

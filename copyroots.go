@@ -37,7 +37,7 @@ func (a *avoided) add(id fileID) {
 func (a *avoided) has(id fileID) bool {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
-	return a.ids[id]
+	return a.ids[id] && id != fileID{}
 }
 
 // copyPairs looks at the pairs, before anything is written.
@@ -52,6 +52,7 @@ type copyPairs struct {
 // A takenName is where a pair's destination is.
 type takenName struct {
 	in   fileID
+	path string // of the folder, where the system does not tell which it is
 	name sys.Name
 }
 
@@ -207,7 +208,7 @@ func (p *copyPairs) above(n *copyNode) (map[fileID]bool, error) {
 			return chain, nil // what can't be seen is left to be found on the way down
 		}
 		is, err := p.t.disk.StatFD(up)
-		if err != nil || idOf(is) == last {
+		if err != nil || idOf(is) == last || last == (fileID{}) {
 			p.t.closeFolder(up)
 			return chain, nil
 		}
@@ -219,8 +220,8 @@ func (p *copyPairs) above(n *copyNode) (map[fileID]bool, error) {
 // fits reports whether what is there can be the destination.
 func (p *copyPairs) fits(lender *copyNode, is sys.Stat, to string, name sys.Name) error {
 	isFolder := is.Mode&kindMask == kindFolder
-	if isFolder && p.chain[idOf(is)] {
-		if name.String() == "." && lender.sides[atDestination].is == idOf(is) {
+	if isFolder && p.chain[idOf(is)] && idOf(is) != (fileID{}) {
+		if name.String() == "." && lender.sides[atDestination].is.is(idOf(is)) {
 			return copyFailure(opRefuse, errSameFolder)
 		}
 		return copyFailure(opRefuse, errIntoItself)
@@ -239,9 +240,9 @@ func (p *copyPairs) fits(lender *copyNode, is sys.Stat, to string, name sys.Name
 		return copyFailure(opRefuse, fmt.Errorf("%s is where the folder must be; remove it, or name another destination", kindName(there.Mode)))
 	case !isFolder && there.Mode&kindMask == kindFolder:
 		return copyFailure(opRefuse, errFolderThere)
-	case isFolder && idOf(there) == idOf(is):
+	case isFolder && idOf(there).is(idOf(is)):
 		return copyFailure(opRefuse, errSameFolder)
-	case idOf(there) == idOf(is):
+	case idOf(there).is(idOf(is)):
 		return copyFailure(opRefuse, errors.New("source and destination are one file; name another destination"))
 	}
 	if isFolder {
@@ -252,7 +253,10 @@ func (p *copyPairs) fits(lender *copyNode, is sys.Stat, to string, name sys.Name
 
 // take refuses a destination that another source has.
 func (p *copyPairs) take(lender *copyNode, name sys.Name, src string) error {
-	at := takenName{lender.sides[atDestination].is, name}
+	at := takenName{in: lender.sides[atDestination].is, name: name}
+	if at.in == (fileID{}) {
+		at.path = lender.sides[atDestination].path
+	}
 	if other, ok := p.taken[at]; ok {
 		return copyFailure(opRefuse, fmt.Errorf("%s is copied there already; give each source its own destination", other))
 	}

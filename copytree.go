@@ -36,6 +36,8 @@ type copyTree struct {
 	workers int
 	parked  int // readers that wait in the stack with their folder open
 
+	most, mostParked int // how many workers, and such readers, there may be
+
 	hungry atomic.Int32 // workers that have no job
 	spare  sync.Pool    // of *folderReader
 }
@@ -81,7 +83,7 @@ func (t *copyTree) run() {
 func (t *copyTree) moreWorkers(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for ; t.workers < n; t.workers++ {
+	for ; t.workers < min(n, t.most); t.workers++ {
 		t.busy++
 		t.all.Go(t.work)
 	}
@@ -231,7 +233,7 @@ func (t *copyTree) apart(r *folderReader) (files []sys.FolderEntry) {
 // too many stay open for that it returns false.
 func (t *copyTree) park(r *folderReader) bool {
 	t.mu.Lock()
-	if t.parked >= mostParked {
+	if t.parked >= t.mostParked {
 		t.mu.Unlock()
 		return false
 	}
@@ -333,7 +335,7 @@ func (t *copyTree) tell(p copyPending) { t.report.told(p.kind, p.result) }
 // copyTrees copies what the pairs name.
 func copyTrees(ctx context.Context, disk copyDisk, pairs iter.Seq2[string, string], o CopyOptions) (CopyTotals, error) {
 	t := &copyTree{ctx: ctx, o: o, disk: disk, copier: &copier{disk: disk, o: o}}
-	t.handles.init(disk, copyHandles)
+	t.bound(sys.DescriptorLimit())
 	t.batch.init(t)
 	t.report.init(t)
 	look := copyPairs{t: t, taken: map[takenName]string{}, need: map[uint64]*roomNeed{}}
@@ -351,7 +353,21 @@ func copyTrees(ctx context.Context, disk copyDisk, pairs iter.Seq2[string, strin
 	return t.report.totals, t.report.err(context.Cause(ctx))
 }
 
-// copyHandles is how many folders are open at a time: those that a worker uses, six at
-// most for each that there may be, those of readers that wait, and some that are
-// likely to be used again.
-const copyHandles = 6*max(waiters, maxWorkers) + mostParked + 64
+// What a worker needs at once: two folders, those above them, the folder of another
+// link, and one that is just opened; two files and a pipe.
+const (
+	foldersPerWorker = 6
+	filesPerWorker   = 4
+)
+
+// bound says how many descriptors there may be, a half of the process's, and from that
+// how many workers. Folders that are likely to be used again stay open beside theirs.
+func (t *copyTree) bound(limit int, known bool) {
+	if !known {
+		limit = 1024
+	}
+	most := max(1, limit/2/(foldersPerWorker+filesPerWorker+1))
+	t.most = min(most, max(waiters, t.o.workers()))
+	t.mostParked = min(t.most, mostParked)
+	t.handles.init(t.disk, foldersPerWorker*t.most+t.mostParked+leastHandles)
+}

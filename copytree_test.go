@@ -267,3 +267,203 @@ func TestTreesAreTheSameWhenTheyAreCopied(t *testing.T) {
 var _ = errors.Is
 var _ = syscall.EIO
 var _ = time.Now
+
+func mustWrite(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// namesIn returns how many names are below a folder, and itself.
+func namesIn(folder string) (n int) {
+	filepath.WalkDir(folder, func(string, fs.DirEntry, error) error { n++; return nil })
+	return n
+}
+
+func TestCopyAllRefusesWhatWouldEndInItself(t *testing.T) {
+	folder := t.TempDir()
+	from := folder + "/from"
+	mustWrite(t, from+"/sub/file", "text")
+	mustWrite(t, folder+"/file", "text")
+	mustWrite(t, folder+"/other/file", "text")
+	if err := os.Symlink(from+"/sub", folder+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	before := namesIn(folder)
+	check := func(want string, names ...string) {
+		t.Helper()
+		for i := range names {
+			names[i] = folder + "/" + names[i]
+		}
+		totals, err := holdfast.CopyAll(context.Background(), pairs(names...), holdfast.CopyOptions{})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: err = %v, want %q", names, err, want)
+		}
+		if totals.Failed != 1 || namesIn(folder) != before {
+			t.Errorf("%q: %+v, and %d names are there, want %d", names, totals, namesIn(folder), before)
+		}
+	}
+	check("copied into itself", "from/new", "from")
+	check("copied into itself", "from/sub/new", "from")
+	check("copied into itself", "from/sub", "from")
+	check("copied into itself", "link/new", "from")
+	check("copied into itself", "link", "from")
+	check("are one folder", "from", "from")
+	check("are one folder", "from/", "from/.")
+	check("are one folder", "link", "from/sub")
+	check("are one file", "file", "file")
+	check("a file is where the folder must be", "file", "from")
+	check("a folder is where the file must be", "other", "file")
+	check("no such file", "new", "missing")
+	check("no such file", "missing/new", "from")
+}
+
+func TestCopyAllRefusesTheSecondOfOneDestination(t *testing.T) {
+	folder := t.TempDir()
+	mustWrite(t, folder+"/a", "first")
+	mustWrite(t, folder+"/b", "second")
+	mustWrite(t, folder+"/to/old", "")
+	totals, err := holdfast.CopyAll(context.Background(),
+		pairs(folder+"/to/x", folder+"/a", folder+"/to/../to/x", folder+"/b"), holdfast.CopyOptions{KeepGoing: true})
+	if err == nil || !strings.Contains(err.Error(), folder+"/a is copied there already") || totals.Files != 1 || totals.Failed != 1 {
+		t.Errorf("%+v, %v", totals, err)
+	}
+	if text, _ := os.ReadFile(folder + "/to/x"); string(text) != "first" {
+		t.Errorf("it holds %q", text)
+	}
+}
+
+func TestSpecialFilesAreRefusedAndTheRestIsCopied(t *testing.T) {
+	folder := t.TempDir()
+	mustWrite(t, folder+"/from/a", "a")
+	mustWrite(t, folder+"/from/z/z", "z")
+	if err := unix.Mkfifo(folder+"/from/pipe", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var refused []string
+	totals, err := holdfast.CopyAll(context.Background(), pairs(folder+"/to", folder+"/from"), holdfast.CopyOptions{
+		Each: func(r holdfast.CopyResult) {
+			if r.Err != nil {
+				refused = append(refused, r.Source)
+			}
+		},
+	})
+	if totals.Refused != 1 || totals.Failed != 0 || totals.Files != 2 || len(refused) != 1 || refused[0] != folder+"/from/pipe" {
+		t.Errorf("%+v, refused %q", totals, refused)
+	}
+	var failed *holdfast.CopyError
+	if !errors.As(err, &failed) || failed.Op != "refuse" || !strings.Contains(err.Error(), "a named pipe") {
+		t.Errorf("err = %v", err)
+	}
+}
+
+func TestFoldersAreMergedAndLinksReplaced(t *testing.T) {
+	folder := t.TempDir()
+	mustWrite(t, folder+"/from/both/new", "new")
+	mustWrite(t, folder+"/from/file", "new")
+	mustWrite(t, folder+"/to/both/old", "old")
+	mustWrite(t, folder+"/to/file", "old")
+	mustWrite(t, folder+"/elsewhere", "elsewhere")
+	for _, link := range [][2]string{{"new", "from/link"}, {"old", "to/link"}, {"from", "src"}} {
+		if err := os.Symlink(link[0], folder+"/"+link[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	copyAll(t, holdfast.CopyOptions{}, folder+"/to", folder+"/src")
+	for name, want := range map[string]string{"both/new": "new", "both/old": "old", "file": "new"} {
+		if text, err := os.ReadFile(folder + "/to/" + name); string(text) != want {
+			t.Errorf("%s holds %q, want %q: %v", name, text, want, err)
+		}
+	}
+	if to, _ := os.Readlink(folder + "/to/link"); to != "new" {
+		t.Errorf("the link leads to %q", to)
+	}
+}
+
+func TestAFolderIsNotMergedIntoALinkOrAFile(t *testing.T) {
+	folder := t.TempDir()
+	mustWrite(t, folder+"/from/a/file", "new")
+	mustWrite(t, folder+"/from/b/file", "new")
+	mustWrite(t, folder+"/from/c", "new")
+	mustWrite(t, folder+"/to/b", "old")
+	mustWrite(t, folder+"/to/c/file", "old")
+	mustWrite(t, folder+"/elsewhere/old", "old")
+	if err := os.Symlink("../elsewhere", folder+"/to/a"); err != nil {
+		t.Fatal(err)
+	}
+	totals, err := holdfast.CopyAll(context.Background(), pairs(folder+"/to", folder+"/from"), holdfast.CopyOptions{KeepGoing: true})
+	if totals.Failed != 3 || err == nil {
+		t.Errorf("%+v, %v", totals, err)
+	}
+	for _, want := range []string{"a symbolic link is where the folder must be", "a file is where the folder must be"} {
+		if !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("err = %v, want %q", err, want)
+		}
+	}
+	if namesIn(folder+"/elsewhere") != 2 {
+		t.Error("something was written where the link leads")
+	}
+}
+
+func TestDeepAndWideTreesTakeFewDescriptors(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it makes ten thousand files")
+	}
+	folder := t.TempDir()
+	const levels, wide = 1000, 5000
+	name := strings.Repeat("deep", 10)
+	at, err := unix.Open(folder, unix.O_DIRECTORY, 0)
+	for i := 0; i < levels && err == nil; i++ {
+		if i == 0 {
+			err = unix.Mkdirat(at, "from", 0o755)
+			name = "from"
+		} else {
+			name = strings.Repeat("deep", 10)
+			err = unix.Mkdirat(at, name, 0o755)
+		}
+		if err == nil {
+			var fd int
+			fd, err = unix.Openat(at, name, unix.O_DIRECTORY, 0)
+			unix.Close(at)
+			at = fd
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(at)
+	fd, err := unix.Openat(at, "bottom", unix.O_CREAT|unix.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unix.Close(fd)
+	for i := range wide {
+		if err := os.Mkdir(fmt.Sprintf("%s/from/%d", folder, i), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, workers := range []int{1, 4} {
+		to := fmt.Sprintf("%s/to%d", folder, workers)
+		most := 0
+		o := holdfast.CopyOptions{Workers: workers}
+		told := 0
+		o.Each = func(holdfast.CopyResult) {
+			if told++; told%100 == 0 {
+				if fds, err := os.ReadDir("/proc/self/fd"); err == nil {
+					most = max(most, len(fds))
+				}
+			}
+		}
+		totals := copyAll(t, o, to, folder+"/from")
+		if totals.Folders != levels+wide || totals.Files != 1 {
+			t.Errorf("%+v", totals)
+		}
+		if most > 600 {
+			t.Errorf("%d descriptors were open", most)
+		}
+	}
+}
