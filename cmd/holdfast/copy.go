@@ -226,8 +226,8 @@ func (c *copying) failedHint(t holdfast.CopyTotals, err error) string {
 	return "no half file is left; --keep-going copies the others"
 }
 
-// A copyError is an error without what the command's name says already.
+// A copyError is an error in the words of copyErrorText.
 type copyError struct{ error }
 
-func (e copyError) Error() string { return plainText(e.error) }
+func (e copyError) Error() string { return copyErrorText(e.error) }
 func (e copyError) Unwrap() error { return e.error }

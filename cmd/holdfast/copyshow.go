@@ -90,7 +90,7 @@ func (s *copyShow) failed(err error) {
 
 func (s *copyShow) tell(err error) {
 	s.meter.clear()
-	fmt.Fprintf(s.stderr, "holdfast: %s\n", plainText(err))
+	fmt.Fprintf(s.stderr, "holdfast: %s\n", copyErrorText(err))
 }
 
 func (s *copyShow) progress(p holdfast.CopyProgress) {
@@ -120,12 +120,26 @@ type copyLine struct {
 func newCopyLine(r holdfast.CopyResult) copyLine {
 	text := ""
 	if r.Err != nil {
-		text = plainText(r.Err)
+		text = copyErrorText(r.Err)
 	}
 	return copyLine{
-		"copy", r.Source, r.Destination, r.Size, r.Copied, r.Resumed, r.Method.String(), r.Elapsed,
+		"copy", plainPath(r.Source), plainPath(r.Destination), r.Size, r.Copied, r.Resumed, r.Method.String(), r.Elapsed,
 		r.Outcome, r.Durable, r.Verified, r.Changed, text,
 	}
+}
+
+// plainPath is a path as people write it.
+func plainPath(path string) string { return strings.TrimPrefix(path, "./") }
+
+// copyErrorText is an error with plain paths.
+func copyErrorText(err error) string {
+	var failure *holdfast.CopyError
+	if !errors.As(err, &failure) {
+		return plainText(err)
+	}
+	shown := *failure
+	shown.Source, shown.Destination = plainPath(shown.Source), plainPath(shown.Destination)
+	return shown.Error()
 }
 
 // copyLineText is a result as a line for people.
@@ -148,7 +162,7 @@ func copyLineText(r holdfast.CopyResult) string {
 			how = append(how, is.text)
 		}
 	}
-	line := r.Source + " -> " + r.Destination
+	line := plainPath(r.Source) + " -> " + plainPath(r.Destination)
 	if len(how) > 0 {
 		line += ": " + strings.Join(how, ", ")
 	}
@@ -160,7 +174,7 @@ func (s *copyShow) print(t holdfast.CopyTotals, err error) error {
 	switch {
 	case s.json:
 		s.keep(json.NewEncoder(s.stdout).Encode(s.totalsLine(t, err)))
-	case !s.quiet:
+	case !s.quiet && (err == nil || t.Files+t.Folders+t.Links+t.Failed+t.Refused > 0):
 		_, err := io.WriteString(s.stdout, s.totalsText(t))
 		s.keep(err)
 	}
