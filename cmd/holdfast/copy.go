@@ -51,8 +51,9 @@ func newCopy() *cobra.Command {
 		Use:   "copy source… destination [flags]",
 		Short: "copy files and folders by the fastest way that the kernel offers",
 		Long: `Copy copies files, and folders with all that is in them, with their permissions,
-times and holes. For each file it takes the first that works here of reflink,
-copy_file_range, sendfile, splice, and read and write, and tells which it was.
+times and holes. For each file it takes the fastest way that works here: a reflink,
+which shares the bytes, a copy inside a file server, or large reads and writes into
+room that is allocated before; and tells which it was.
 
 If the destination is a folder that is there, sources go into it under their own
 names, a folder too; what it holds under other names stays. Else the only source is
@@ -79,7 +80,7 @@ func (c *copying) addFlags(cmd *cobra.Command) {
 	f.BoolVarP(&c.options.Archive, "archive", "a", false, "keep owners, extended attributes, access control lists and hard links too")
 	f.Var(once("policy", &c.policy, parseCopyPolicy), "policy", "how durable: sync=never (the default), sync=close (all, at the end),\nsync=each (file by file), or atomic (synced, then renamed, file by file)")
 	f.BoolVar(&c.options.Verify, "verify", false, "read each copy back from the disk, past the page cache, and compare")
-	f.BoolVar(&c.options.Resume, "resume", false, "keep the beginning of a large file when interrupted, and go on with one\nthat is proven equal")
+	f.BoolVar(&c.options.Resume, "resume", false, "keep what an interrupted copy made of a file of 1 MiB or more, and go on\nwith what is proven to equal the source's beginning")
 	f.BoolVar(&c.options.KeepGoing, "keep-going", false, "copy the others where one fails; the exit code is then 1")
 	f.BoolVarP(&c.verbose, "verbose", "v", false, "print a line for each file")
 	f.BoolVar(&c.quiet, "quiet", false, "tell failures only: neither progress nor totals")

@@ -6,7 +6,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
@@ -87,17 +86,25 @@ func isFolder(path string) bool {
 
 // checkParent wants the folder of a destination to be there.
 func checkParent(destination string) error {
-	folder := filepath.Dir(strings.TrimRight(destination, string(os.PathSeparator)+"/"))
+	folder := filepath.Dir(trimSlashes(destination))
 	if !isFolder(folder) {
 		return misuse("make it first, with mkdir -p", "copy to %s: there is no folder %s", destination, folder)
 	}
 	return nil
 }
 
+// trimSlashes takes away what a path ends in to say that it is a folder.
+func trimSlashes(path string) string {
+	for path != "" && os.IsPathSeparator(path[len(path)-1]) {
+		path = path[:len(path)-1]
+	}
+	return path
+}
+
 // nameIn is where a source goes in a folder. The name of a folder that is given as .. or
 // a/.. is the one that it has where it lies; what ends in /. is the contents alone.
 func nameIn(folder, source string) (string, error) {
-	trimmed := strings.TrimRight(source, string(os.PathSeparator)+"/")
+	trimmed := trimSlashes(source)
 	name := filepath.Base(trimmed)
 	switch {
 	case trimmed == "":
