@@ -7,11 +7,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// Copy copies the regular file src to the file dst, with its permissions and times.
-func Copy(ctx context.Context, dst, src string, o CopyOptions) (CopyResult, error) {
-	panic("not yet")
-}
-
 // CopyAll copies files, and folders with all that is in them, from the second of each
 // pair to the first.
 func CopyAll(ctx context.Context, pairs iter.Seq2[string, string], o CopyOptions) (CopyTotals, error) {

@@ -21,6 +21,9 @@ type copyFileCalls interface {
 	// Allocate gives a range of a file its room on the disk, without writing it; grow
 	// lets the file's size grow with it.
 	Allocate(fd int, at, n int64, grow bool) error
+	// AllocatesFaster reports whether fd's file system writes faster into room that it
+	// has given before.
+	AllocatesFaster(fd int) bool
 
 	// Clone makes a file share all bytes of another: FICLONE.
 	Clone(to, from int) error

@@ -92,6 +92,9 @@ func (Disk) Free(fd int) (free int64, err error) {
 // CopiesRanges returns false.
 func (Disk) CopiesRanges(int) bool { return false }
 
+// AllocatesFaster returns false.
+func (Disk) AllocatesFaster(int) bool { return false }
+
 // The calls that follow are not to be had here.
 
 // Allocate returns [errors.ErrUnsupported].
