@@ -13,7 +13,7 @@ import (
 type copyBatch struct {
 	t       *copyTree
 	each    bool // by itself
-	inSteps bool
+	inSteps bool // many together; with Verify also where nothing else asks for it
 
 	stepping sync.Mutex // one step at a time
 
@@ -40,8 +40,9 @@ type copyPending struct {
 	self     *copyNode // if it is a folder
 	together bool      // its bytes are synced with all of the device
 
-	name    sys.Name
-	made    *madeCopy // that is to be renamed, or compared
+	name    sys.Name  // of a file, in the destination
+	from    sys.Name  // and in the source
+	made    *madeCopy // that is to be renamed
 	renames bool
 	link    *hardLink // that waits until the copy has its name
 	whole   *device   // that its bytes are synced with
@@ -53,7 +54,7 @@ func (b *copyBatch) init(t *copyTree) {
 	b.t = t
 	s := t.o.Policy.Sync
 	b.each = s == SyncEach
-	b.inSteps = !b.each && (s != SyncNever || t.o.Atomic)
+	b.inSteps = !b.each && (s != SyncNever || t.o.Atomic || t.o.Verify)
 	b.syncs = map[uint64]bool{}
 }
 
@@ -390,7 +391,35 @@ func (b *copyBatch) settle(part copyPart) {
 			p.durable(opSync, b.lossOf(p))
 		}
 	}
+	if b.t.o.Verify {
+		abreast(b.t.o.workers(), len(part.pending), func(i int) { b.verify(&part.pending[i]) })
+	}
 	b.release(part)
+}
+
+// verify compares a file with its source, past the page cache.
+func (b *copyBatch) verify(p *copyPending) {
+	if p.kind != fileCopy || p.result.Err != nil || p.result.Verified {
+		return
+	}
+	if err := b.compare(p); err != nil {
+		p.result.Err = err
+	}
+}
+
+func (b *copyBatch) compare(p *copyPending) error {
+	r := &p.result
+	from, err := b.t.use(p.node, atSource)
+	if err != nil {
+		return copyErrorOf(r.Source, r.Destination, copyFailure(opOpen, err))
+	}
+	defer b.t.handles.rest(from)
+	to, err := b.t.use(p.node, atDestination)
+	if err != nil {
+		return copyErrorOf(r.Source, r.Destination, copyFailure(opOpen, err))
+	}
+	defer b.t.handles.rest(to)
+	return b.t.copier.verifyLater(b.t.ctx, copySpot{to.fd, p.name, r.Destination}, copySpot{from.fd, p.from, r.Source}, r)
 }
 
 func (b *copyBatch) lossOf(p *copyPending) error {

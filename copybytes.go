@@ -38,7 +38,7 @@ type mover struct {
 }
 
 // copyBytes makes the copy hold what the source does, from j.done on.
-func (j *oneCopy) copyBytes() error {
+func (j *copyJob) copyBytes() error {
 	defer j.endMoving()
 	j.moving.at = -1
 	if j.was.Size > smallCopy || j.o.Method == MethodReflink {
@@ -58,7 +58,7 @@ func (j *oneCopy) copyBytes() error {
 }
 
 // dataBytes is at most what the source holds without its holes, as far as is known.
-func (j *oneCopy) dataBytes() int64 {
+func (j *copyJob) dataBytes() int64 {
 	if j.was.Blocks < 0 {
 		return j.was.Size
 	}
@@ -70,7 +70,7 @@ func (j *oneCopy) dataBytes() int64 {
 // of the other file, in smaller steps than a large write. They were slower on every file
 // system measured, and are taken only when asked for; but copy_file_range is taken where
 // the bytes then stay at the other end of a network.
-func (j *oneCopy) firstMethod() CopyMethod {
+func (j *copyJob) firstMethod() CopyMethod {
 	switch {
 	case j.o.Method != MethodAuto:
 		return j.o.Method
@@ -81,7 +81,7 @@ func (j *oneCopy) firstMethod() CopyMethod {
 }
 
 // endMoving gives back what the moving took, and says how it was done.
-func (j *oneCopy) endMoving() {
+func (j *copyJob) endMoving() {
 	j.closePipe()
 	if b := j.moving.buffer; len(b) == copyBuffer {
 		j.buffers.Put(&b)
@@ -95,7 +95,7 @@ func (j *oneCopy) endMoving() {
 }
 
 // clone shares the source's bytes. If it can't be done the other ways are to be tried.
-func (j *oneCopy) clone() (cloned bool, err error) {
+func (j *copyJob) clone() (cloned bool, err error) {
 	if j.done > 0 || j.o.Method != MethodAuto && j.o.Method != MethodReflink {
 		return false, nil
 	}
@@ -114,7 +114,7 @@ func (j *oneCopy) clone() (cloned bool, err error) {
 }
 
 // cutClone leaves of a source that has grown before it was cloned what it was.
-func (j *oneCopy) cutClone() error {
+func (j *copyJob) cutClone() error {
 	now, err := j.stat(j.out)
 	if err != nil {
 		return j.failed("stat", -1, err)
@@ -128,19 +128,19 @@ func (j *oneCopy) cutClone() error {
 	return nil
 }
 
-func (j *oneCopy) truncate(size int64) error {
+func (j *copyJob) truncate(size int64) error {
 	if err := uninterrupted(func() error { return j.disk.Truncate(j.out, size) }); err != nil {
 		return j.failed("truncate", size, err)
 	}
 	return nil
 }
 
-func (j *oneCopy) cannotForced(at int64, err error) error {
+func (j *copyJob) cannotForced(at int64, err error) error {
 	return j.failed(j.o.Method.String(), at, errors.Join(errors.New("these files can't be copied that way; use MethodAuto"), err))
 }
 
 // progress says that the copy is good up to a byte.
-func (j *oneCopy) progress(to int64) {
+func (j *copyJob) progress(to int64) {
 	if j.copier.moved != nil && to > j.done {
 		j.copier.moved(to - j.done)
 	}
@@ -148,7 +148,7 @@ func (j *oneCopy) progress(to int64) {
 }
 
 // move copies a range of data. It ends early where the source does.
-func (j *oneCopy) move(r sys.Range) (whole bool, err error) {
+func (j *copyJob) move(r sys.Range) (whole bool, err error) {
 	j.progress(r.At)
 	for j.done < r.End {
 		if err := j.stopped(); err != nil {
@@ -177,7 +177,7 @@ func (j *oneCopy) move(r sys.Range) (whole bool, err error) {
 // fallBack goes on with read and write, if the method was not asked for. The kernel's
 // ways copy nothing of files that are made when they are read, such as those of /proc,
 // whatever the size that these have.
-func (j *oneCopy) fallBack(err error) error {
+func (j *copyJob) fallBack(err error) error {
 	if j.o.Method == MethodAuto {
 		j.moving.method = MethodReadWrite
 		return nil
@@ -194,7 +194,7 @@ func (j *oneCopy) fallBack(err error) error {
 }
 
 // step moves up to n bytes. If it fails it says on which call.
-func (j *oneCopy) step(at, n int64) (moved int, op string, err error) {
+func (j *copyJob) step(at, n int64) (moved int, op string, err error) {
 	piece := int(min(n, copyPiece))
 	switch j.moving.method {
 	case MethodCopyRange:
@@ -209,7 +209,7 @@ func (j *oneCopy) step(at, n int64) (moved int, op string, err error) {
 	return moved, j.moving.method.String(), err
 }
 
-func (j *oneCopy) sendFile(at int64, n int) (int, error) {
+func (j *copyJob) sendFile(at int64, n int) (int, error) {
 	if j.moving.at != at {
 		if err := j.disk.SeekTo(j.out, at); err != nil {
 			return 0, err
@@ -221,7 +221,7 @@ func (j *oneCopy) sendFile(at int64, n int) (int, error) {
 }
 
 // splice moves what a pipe takes. If not all of that gets out of it again, it is given up.
-func (j *oneCopy) splice(at int64, n int) (moved int, err error) {
+func (j *copyJob) splice(at int64, n int) (moved int, err error) {
 	if !j.moving.piped {
 		if j.moving.r, j.moving.w, err = j.disk.Pipe(); err != nil {
 			return 0, err
@@ -243,7 +243,7 @@ func (j *oneCopy) splice(at int64, n int) (moved int, err error) {
 	return moved, err
 }
 
-func (j *oneCopy) closePipe() {
+func (j *copyJob) closePipe() {
 	if j.moving.piped {
 		j.disk.Close(j.moving.r) // what is in it is not needed
 		j.disk.Close(j.moving.w)
@@ -252,7 +252,7 @@ func (j *oneCopy) closePipe() {
 }
 
 // readWrite reads a buffer and writes it.
-func (j *oneCopy) readWrite(at, n int64) (moved int, op string, err error) {
+func (j *copyJob) readWrite(at, n int64) (moved int, op string, err error) {
 	b := j.buffer()
 	got, err := j.disk.ReadAt(j.in, b[:min(n, int64(len(b)))], at)
 	if err != nil {
@@ -263,7 +263,7 @@ func (j *oneCopy) readWrite(at, n int64) (moved int, op string, err error) {
 }
 
 // writeAll writes all of b, or says how much it has written.
-func (j *oneCopy) writeAll(b []byte, at int64, written *int) error {
+func (j *copyJob) writeAll(b []byte, at int64, written *int) error {
 	for *written < len(b) {
 		n, err := j.disk.WriteAt(j.out, b[*written:], at+int64(*written))
 		*written += n
@@ -279,7 +279,7 @@ func (j *oneCopy) writeAll(b []byte, at int64, written *int) error {
 
 // buffer returns the memory to copy through: what the policy says; for small files what
 // they need; else it is used again for the next file.
-func (j *oneCopy) buffer() []byte {
+func (j *copyJob) buffer() []byte {
 	if j.moving.buffer != nil {
 		return j.moving.buffer
 	}
@@ -309,7 +309,7 @@ func bufferFor(size int64) int64 {
 }
 
 // copyUnsized copies a file that says it is empty until it ends: files of /proc do.
-func (j *oneCopy) copyUnsized() error {
+func (j *copyJob) copyUnsized() error {
 	for whole := true; whole; {
 		var err error
 		if whole, err = j.move(sys.Range{At: j.done, End: j.done + copyPiece}); err != nil {

@@ -32,6 +32,10 @@ type copier struct {
 	moved func(n int64)
 
 	buffers sync.Pool // of *[]byte
+
+	// batch: the files are those of CopyAll, which syncs and verifies them later if write
+	// is not told to sync, and replaces symbolic links rather than follow them.
+	batch bool
 }
 
 // A madeCopy is a file that was written and may have to get its name yet.
@@ -48,8 +52,8 @@ type madeCopy struct {
 	synced    bool
 }
 
-// A oneCopy copies one file.
-type oneCopy struct {
+// A copyJob copies one file.
+type copyJob struct {
 	*copier
 	ctx      context.Context
 	to, from copySpot
@@ -72,14 +76,14 @@ type oneCopy struct {
 // the options say that it may be resumed.
 func (c *copier) write(ctx context.Context, to, from copySpot, sync bool) (made madeCopy, r CopyResult) {
 	began := time.Now()
-	j := oneCopy{copier: c, ctx: ctx, to: to, from: from, sync: sync || c.o.Atomic || c.o.Verify, in: -1, out: -1}
+	j := copyJob{copier: c, ctx: ctx, to: to, from: from, sync: sync || !c.batch && (c.o.Atomic || c.o.Verify), in: -1, out: -1}
 	j.r = CopyResult{Source: from.path, Destination: to.path}
 	j.r.Err = j.run()
 	j.r.Elapsed = time.Since(began)
 	return j.made, j.r
 }
 
-func (j *oneCopy) run() error {
+func (j *copyJob) run() error {
 	if err := j.openSource(); err != nil {
 		return err
 	}
@@ -101,7 +105,7 @@ func (j *oneCopy) run() error {
 }
 
 // fill makes an open file the source's copy.
-func (j *oneCopy) fill() error {
+func (j *copyJob) fill() error {
 	steps := []func() error{j.resume, j.copyBytes, j.lookAgain, j.keepAttributes, j.syncFile, j.verify}
 	for _, step := range steps {
 		if err := j.stopped(); err != nil {
@@ -115,7 +119,7 @@ func (j *oneCopy) fill() error {
 }
 
 // undo removes what was made of a copy that failed, or leaves it to be resumed.
-func (j *oneCopy) undo(err error) error {
+func (j *copyJob) undo(err error) error {
 	if j.made.partial && j.done > 0 {
 		return err
 	}
@@ -139,16 +143,16 @@ func alsoLeft(err, failed error) error {
 }
 
 // failed says what failed, at a byte of the file or, at -1, as a whole.
-func (j *oneCopy) failed(op string, at int64, err error) error {
+func (j *copyJob) failed(op string, at int64, err error) error {
 	return &CopyError{Op: op, Source: j.from.path, Destination: j.to.path, Offset: at, Err: err}
 }
 
-func (j *oneCopy) refused(format string, args ...any) error {
+func (j *copyJob) refused(format string, args ...any) error {
 	return j.failed("refuse", -1, fmt.Errorf(format, args...))
 }
 
 // stopped returns an error if the copying is to stop.
-func (j *oneCopy) stopped() error {
+func (j *copyJob) stopped() error {
 	if j.ctx.Err() != nil {
 		return j.failed("stop", j.done, context.Cause(j.ctx))
 	}
@@ -157,7 +161,7 @@ func (j *oneCopy) stopped() error {
 
 // lookAgain looks whether the source is still what it was, and sets the copy's size to
 // the one that it was made of.
-func (j *oneCopy) lookAgain() error {
+func (j *copyJob) lookAgain() error {
 	now, err := j.stat(j.in)
 	if err != nil {
 		return j.failed("stat", -1, err)
@@ -171,7 +175,7 @@ func (j *oneCopy) lookAgain() error {
 	return nil
 }
 
-func (j *oneCopy) syncFile() error {
+func (j *copyJob) syncFile() error {
 	if !j.sync {
 		return nil
 	}

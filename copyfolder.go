@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	kindFolder = 0o040000
+	kindFolder = kindDirectory
 	folderUse  = 0o700  // what a folder may be used for while it is filled
 	allowed    = 0o777  // the permissions that are always kept
 	setGroup   = 0o2000 // new names get the folder's group
@@ -24,7 +24,6 @@ const (
 	opSymlink    fileOp = "symlink"
 	opLink       fileOp = "link"
 	opTimes      fileOp = "utimens"
-	opXattrs     fileOp = "xattr"
 	opRefuse     fileOp = "refuse"
 )
 
@@ -49,7 +48,10 @@ func copyFailure(op fileOp, err error) error {
 func copyErrorOf(from, to string, err error) *CopyError {
 	e := &CopyError{Op: string(opOpen), Source: from, Destination: to, Offset: -1, Err: err}
 	var failed *opError
-	if errors.As(err, &failed) {
+	var told *CopyError
+	if errors.As(err, &told) {
+		e.Op, e.Offset, e.Err = told.Op, told.Offset, told.Err
+	} else if errors.As(err, &failed) {
 		e.Op, e.Err = string(failed.op), failed.err
 	}
 	return e
@@ -243,32 +245,15 @@ func (t *copyTree) likeSource(n *copyNode) error {
 
 // archiveFolder gives a folder the owner and the extended attributes of its source.
 func (t *copyTree) archiveFolder(n *copyNode, to *handle) error {
-	if err := t.insist(opChown, func() error { return t.disk.Chown(to.fd, n.is.UID, n.is.GID) }); err != nil {
-		return copyFailure(opChown, err)
-	}
 	from, err := t.use(n, atSource)
 	if err != nil {
 		return copyFailure(opOpen, err)
 	}
 	defer t.handles.rest(from)
-	return copyFailure(opXattrs, t.copyAttributes(to.fd, from.fd))
-}
-
-// copyAttributes gives a file the extended attributes of another, with its access
-// control lists. Those that only the system may set are left out.
-func (t *copyTree) copyAttributes(to, from int) error {
-	names, err := t.disk.Attributes(from)
-	if errors.Is(err, errors.ErrUnsupported) {
-		return nil
+	j := copyJob{copier: t.copier, in: from.fd, out: to.fd}
+	j.was.Stat = n.is
+	if j.has.Stat, err = t.disk.StatFD(to.fd); err != nil {
+		return copyFailure(opStat, err)
 	}
-	for _, name := range names {
-		value, err := t.disk.Attribute(from, name)
-		if err == nil {
-			err = t.disk.SetAttribute(to, name, value)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	return err
+	return j.keepOwner()
 }

@@ -9,7 +9,7 @@ import (
 
 // copyData copies the ranges that hold data, leaves holes as holes, and gives the copy
 // room where the source has room that was never written.
-func (j *oneCopy) copyData() error {
+func (j *copyJob) copyData() error {
 	hole, sparse, err := j.firstHole()
 	if err != nil {
 		return err
@@ -28,7 +28,7 @@ func (j *oneCopy) copyData() error {
 
 // firstHole says whether there is a hole to keep. Of a small file that has as many
 // blocks as bytes it is not asked.
-func (j *oneCopy) firstHole() (at int64, sparse bool, err error) {
+func (j *copyJob) firstHole() (at int64, sparse bool, err error) {
 	size := j.was.Size
 	if size == 0 || size <= smallCopy && (j.was.Blocks < 0 || j.was.Blocks*512 >= size) {
 		return size, false, nil
@@ -45,7 +45,7 @@ func (j *oneCopy) firstHole() (at int64, sparse bool, err error) {
 	return size, at < size, nil
 }
 
-func (j *oneCopy) seek(call func(int, int64) (int64, error), at int64) (found int64, err error) {
+func (j *copyJob) seek(call func(int, int64) (int64, error), at int64) (found int64, err error) {
 	err = uninterrupted(func() (err error) {
 		found, err = call(j.in, at)
 		return err
@@ -54,7 +54,7 @@ func (j *oneCopy) seek(call func(int, int64) (int64, error), at int64) (found in
 }
 
 // copySparse copies the data and sets j.done to the end of the file, if it is that far.
-func (j *oneCopy) copySparse() error {
+func (j *copyJob) copySparse() error {
 	room, err := j.unwritten()
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (j *oneCopy) copySparse() error {
 
 // nextData returns the next range of data from at on, which is empty and at the end of
 // the file if there is none.
-func (j *oneCopy) nextData(at int64) (sys.Range, error) {
+func (j *copyJob) nextData(at int64) (sys.Range, error) {
 	size := j.was.Size
 	begin, err := j.seek(j.disk.SeekData, at)
 	if errors.Is(err, syscall.ENXIO) {
@@ -101,7 +101,7 @@ func (j *oneCopy) nextData(at int64) (sys.Range, error) {
 
 // unwritten returns where the source has room that was never written. Where the system
 // does not tell, such ranges become holes.
-func (j *oneCopy) unwritten() (all []sys.Range, err error) {
+func (j *copyJob) unwritten() (all []sys.Range, err error) {
 	for next := j.done; next >= 0 && next < j.was.Size; {
 		err := uninterrupted(func() (err error) {
 			all, next, err = j.disk.Unwritten(j.in, next, all)
@@ -118,7 +118,7 @@ func (j *oneCopy) unwritten() (all []sys.Range, err error) {
 }
 
 // allocateIn gives the copy the room that the source has in a range without data.
-func (j *oneCopy) allocateIn(room []sys.Range, hole sys.Range) error {
+func (j *copyJob) allocateIn(room []sys.Range, hole sys.Range) error {
 	for _, r := range room {
 		if r = cutRange(r, hole); r.At < r.End {
 			if err := j.allocate(r, false); err != nil {
@@ -129,7 +129,7 @@ func (j *oneCopy) allocateIn(room []sys.Range, hole sys.Range) error {
 	return nil
 }
 
-func (j *oneCopy) allocate(r sys.Range, grow bool) error {
+func (j *copyJob) allocate(r sys.Range, grow bool) error {
 	err := uninterrupted(func() error { return j.disk.Allocate(j.out, r.At, r.End-r.At, grow) })
 	if err != nil && !cannot(err) {
 		return j.failed("allocate", r.At, err)
@@ -140,7 +140,7 @@ func (j *oneCopy) allocate(r sys.Range, grow bool) error {
 // copyRange copies a range of data, for which the room is allocated before if it is
 // faster so. What is there of a copy that may be resumed must have been written: its
 // size does not grow before.
-func (j *oneCopy) copyRange(r sys.Range) error {
+func (j *copyJob) copyRange(r sys.Range) error {
 	if n := r.End - r.At; n >= worthAllocating && j.disk.AllocatesFaster(j.out) {
 		if err := j.allocate(r, !j.resumes()); err != nil {
 			return err
@@ -154,4 +154,4 @@ func (j *oneCopy) copyRange(r sys.Range) error {
 }
 
 // endSparse gives the copy the source's size, which ends it with a hole if that does.
-func (j *oneCopy) endSparse() error { return j.truncate(j.was.Size) }
+func (j *copyJob) endSparse() error { return j.truncate(j.was.Size) }

@@ -12,7 +12,7 @@ import (
 //
 // Without Archive the copy is a file of who makes it. With the setuid and setgid bits
 // it would run as that user or group, which nobody has asked for.
-func (j *oneCopy) keepAttributes() error {
+func (j *copyJob) keepAttributes() error {
 	perm := j.was.Mode & 0o777
 	if j.o.Archive {
 		perm = j.was.Mode & permMask
@@ -33,7 +33,7 @@ func (j *oneCopy) keepAttributes() error {
 }
 
 // keepOwner keeps the owner and the extended attributes.
-func (j *oneCopy) keepOwner() error {
+func (j *copyJob) keepOwner() error {
 	if j.has.UID != j.was.UID || j.has.GID != j.was.GID {
 		if err := uninterrupted(func() error { return j.disk.Chown(j.out, j.was.UID, j.was.GID) }); err != nil {
 			return j.failed("chown", -1, fmt.Errorf("owner %d and group %d can't be kept: %w", j.was.UID, j.was.GID, err))
@@ -56,7 +56,7 @@ func (j *oneCopy) keepOwner() error {
 	return nil
 }
 
-func (j *oneCopy) keepAttribute(name string) error {
+func (j *copyJob) keepAttribute(name string) error {
 	value, err := j.disk.Attribute(j.in, name)
 	if err != nil {
 		return err

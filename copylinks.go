@@ -71,7 +71,7 @@ func (t *copyTree) copyBytes(c copyName, link *hardLink) {
 		t.moreWorkers(waiters)
 	}
 	made, r := t.copier.write(t.ctx, to, from, sync)
-	p := copyPending{kind: fileCopy, result: r, node: c.n, together: t.batch.inSteps && !sync, name: c.as, link: link}
+	p := copyPending{kind: fileCopy, result: r, node: c.n, together: t.batch.inSteps && !sync, name: c.as, from: c.e.Name, link: link}
 	if r.Err != nil {
 		t.linked(link, false)
 		t.tell(p)
@@ -83,6 +83,7 @@ func (t *copyTree) copyBytes(c copyName, link *hardLink) {
 		return
 	}
 	if err := t.copier.publish(&made); err != nil {
+		t.copier.discard(&made) // what failed first is what is told
 		p.fail(opRename, err, OutcomeUntouched)
 		t.linked(link, false)
 		t.tell(p)
@@ -102,6 +103,7 @@ func (t *copyTree) publish(p *copyPending) error {
 	defer t.handles.rest(h)
 	p.made.folder = h.fd
 	if err := t.copier.publish(p.made); err != nil {
+		t.copier.discard(p.made) // what failed first is what is told
 		return err
 	}
 	p.result.Outcome = OutcomeWritten
@@ -270,7 +272,7 @@ func (t *copyTree) linked(link *hardLink, ok bool) {
 			t.makeWaiting(link, w)
 			t.done(w.n)
 		} else {
-			t.push(copyJob{node: w.n, names: []sys.FolderEntry{w.e}, as: w.as})
+			t.push(treeJob{node: w.n, names: []sys.FolderEntry{w.e}, as: w.as})
 		}
 	}
 }

@@ -96,7 +96,7 @@ func (c *copier) spots(r *CopyResult) (to, from copySpot, err error) {
 
 // lookFirst refuses special files before they are opened: that may start something.
 func (c *copier) lookFirst(r *CopyResult, from copySpot) error {
-	j := oneCopy{copier: c, to: copySpot{path: r.Destination}, from: from}
+	j := copyJob{copier: c, to: copySpot{path: r.Destination}, from: from}
 	is, err := c.disk.StatPath(from.name)
 	if err != nil {
 		return j.failed("open", -1, err)

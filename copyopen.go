@@ -10,7 +10,7 @@ import (
 )
 
 // openSource opens the source and looks what it is.
-func (j *oneCopy) openSource() error {
+func (j *copyJob) openSource() error {
 	if err := j.stopped(); err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ var kindNames = map[uint32]string{
 	kindLink: "a symbolic link", kindDirectory: "a folder",
 }
 
-func (j *oneCopy) refuseSource(is sys.Stat) error {
+func (j *copyJob) refuseSource(is sys.Stat) error {
 	switch kind := is.Mode & kindMask; kind {
 	case kindRegular:
 		return nil
@@ -52,7 +52,7 @@ func (j *oneCopy) refuseSource(is sys.Stat) error {
 
 // openDestination makes the file to be written: under its own name, or a temporary one
 // where there is a file already or the options ask for it.
-func (j *oneCopy) openDestination() error {
+func (j *copyJob) openDestination() error {
 	j.made = madeCopy{folder: j.to.folder, name: j.to.name}
 	if !j.o.Atomic && !j.resumes() {
 		err := j.create(j.made.name)
@@ -74,7 +74,7 @@ func (j *oneCopy) openDestination() error {
 
 // create makes a file that only we have. With Archive and Resume nobody else may read it
 // before it has its owner and is whole.
-func (j *oneCopy) create(name sys.Name) error {
+func (j *copyJob) create(name sys.Name) error {
 	perm := j.was.Mode & 0o777
 	if j.o.Archive || j.resumes() {
 		perm = 0o600
@@ -86,7 +86,7 @@ func (j *oneCopy) create(name sys.Name) error {
 }
 
 // opened looks what the new file is like.
-func (j *oneCopy) opened(err error) error {
+func (j *copyJob) opened(err error) error {
 	if err != nil {
 		return j.failed("open", -1, err)
 	}
@@ -98,9 +98,13 @@ func (j *oneCopy) opened(err error) error {
 }
 
 // lookUp looks what is at the destination, and follows a symbolic link.
-func (j *oneCopy) lookUp() error {
+func (j *copyJob) lookUp() error {
 	old, err := j.statAs(j.made.name)
 	if err == nil && old.Mode&kindMask == kindLink {
+		if j.batch {
+			j.made.replaces = true
+			return nil
+		}
 		if err := j.follow(); err != nil {
 			return err
 		}
@@ -125,7 +129,7 @@ func (j *oneCopy) lookUp() error {
 }
 
 // statAs says what a name in the destination's folder is.
-func (j *oneCopy) statAs(name sys.Name) (is sys.Stat, err error) {
+func (j *copyJob) statAs(name sys.Name) (is sys.Stat, err error) {
 	err = uninterrupted(func() (err error) {
 		is, err = j.disk.Stat(j.made.folder, name)
 		return err
@@ -134,7 +138,7 @@ func (j *oneCopy) statAs(name sys.Name) (is sys.Stat, err error) {
 }
 
 // follow goes to where the destination's symbolic links lead.
-func (j *oneCopy) follow() error {
+func (j *copyJob) follow() error {
 	target, err := j.disk.Resolve(j.to.path)
 	if err == nil {
 		j.made.name, err = sys.NewName(target)
@@ -153,7 +157,7 @@ func beside(name, base sys.Name) sys.Name {
 }
 
 // openTemporary makes a file under a name that no other has.
-func (j *oneCopy) openTemporary() (err error) {
+func (j *copyJob) openTemporary() (err error) {
 	for range 100 {
 		j.made.temporary = beside(j.made.name, temporaryName())
 		if err = j.create(j.made.temporary); !errors.Is(err, fs.ErrExist) {
@@ -164,7 +168,7 @@ func (j *oneCopy) openTemporary() (err error) {
 }
 
 // roomFor refuses what does not fit on the disk, if it is large.
-func (j *oneCopy) roomFor(bytes int64) error {
+func (j *copyJob) roomFor(bytes int64) error {
 	if bytes < worthLooking {
 		return nil
 	}

@@ -23,7 +23,7 @@ const (
 )
 
 // resumes reports whether an interrupted copy is kept.
-func (j *oneCopy) resumes() bool { return j.o.Resume && j.was.Size >= resumeFrom }
+func (j *copyJob) resumes() bool { return j.o.Resume && j.was.Size >= resumeFrom }
 
 // partialName returns the name of an unfinished copy: hidden, and found again by the
 // name of what it is to be.
@@ -39,7 +39,7 @@ func partialName(name sys.Name) sys.Name {
 }
 
 // openPartial opens what an interrupted copy has left, or makes it.
-func (j *oneCopy) openPartial() error {
+func (j *copyJob) openPartial() error {
 	j.made.temporary, j.made.partial = partialName(j.made.name), true
 	err := j.create(j.made.temporary)
 	switch {
@@ -63,7 +63,7 @@ func (j *oneCopy) openPartial() error {
 
 // lockPartial keeps other copies from the file, where the file system has locks. Another
 // one may have finished it and given it its name since it was opened.
-func (j *oneCopy) lockPartial() error {
+func (j *copyJob) lockPartial() error {
 	err := uninterrupted(func() error { return j.disk.Lock(j.out) })
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return j.failed("lock", -1, fmt.Errorf("another copy is at work on %s; wait for it: %w", filepath.Base(j.made.temporary.String()), err))
@@ -82,7 +82,7 @@ var errReplaced = errors.New("another copy has finished it or put another in its
 
 // openOld opens what is there under the name of a partial copy, if it can be one: a
 // regular file of one name.
-func (j *oneCopy) openOld() error {
+func (j *copyJob) openOld() error {
 	name := j.made.temporary
 	is, err := j.statAs(name)
 	if err != nil {
@@ -109,13 +109,13 @@ func (j *oneCopy) openOld() error {
 	return nil
 }
 
-func (j *oneCopy) notOurs(why string) error {
+func (j *copyJob) notOurs(why string) error {
 	return j.refused("%s, in the folder of the destination, %s; move it away, or leave Resume out", filepath.Base(j.made.temporary.String()), why)
 }
 
 // resume proves how much of what an earlier copy has left is the source's beginning,
 // and cuts off the rest.
-func (j *oneCopy) resume() error {
+func (j *copyJob) resume() error {
 	if !j.made.partial || j.has.Size == 0 {
 		return nil
 	}

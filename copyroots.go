@@ -14,7 +14,7 @@ import (
 
 // A copyRoot is a pair that was given.
 type copyRoot struct {
-	job   copyJob
+	job   treeJob
 	above map[fileID]bool // the folders that its destination is in
 	size  int64           // of a file
 }
@@ -269,7 +269,7 @@ func (p *copyPairs) newRoot(lender *copyNode, is sys.Stat, from, to sys.Name) *c
 	if is.Mode&kindMask != kindFolder {
 		lender.left.Add(1)
 		root.size = is.Size
-		root.job = copyJob{node: lender, names: []sys.FolderEntry{{Name: from, Inode: is.Inode, Kind: kindRegular}}, as: to}
+		root.job = treeJob{node: lender, names: []sys.FolderEntry{{Name: from, Inode: is.Inode, Kind: kindRegular}}, as: to}
 		p.needs(lender, is)
 		return root
 	}
@@ -281,7 +281,7 @@ func (p *copyPairs) newRoot(lender *copyNode, is sys.Stat, from, to sys.Name) *c
 			n.sides[at].path = joinPath(n.sides[at].path, name)
 		}
 	}
-	root.job = copyJob{node: n}
+	root.job = treeJob{node: n}
 	return root
 }
 

@@ -29,7 +29,7 @@ type copyTree struct {
 
 	mu      sync.Mutex
 	wake    sync.Cond
-	stack   []copyJob
+	stack   []treeJob
 	roots   []*copyRoot // not begun
 	all     sync.WaitGroup
 	busy    int // workers that have a job, or look for the first
@@ -42,9 +42,9 @@ type copyTree struct {
 	spare  sync.Pool    // of *folderReader
 }
 
-// A copyJob is a folder that is to be opened, one that is to be read on, or some
+// A treeJob is a folder that is to be opened, one that is to be read on, or some
 // names of one.
-type copyJob struct {
+type treeJob struct {
 	node   *copyNode
 	reader *folderReader
 	names  []sys.FolderEntry
@@ -101,14 +101,14 @@ func (t *copyTree) work() {
 }
 
 // next returns what to do next, or false when there is nothing left.
-func (t *copyTree) next() (copyJob, bool) {
+func (t *copyTree) next() (treeJob, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.busy--
 	for {
 		if n := len(t.stack); n > 0 {
 			j := t.stack[n-1]
-			t.stack[n-1] = copyJob{}
+			t.stack[n-1] = treeJob{}
 			t.stack = t.stack[:n-1]
 			t.busy++
 			return j, true
@@ -122,7 +122,7 @@ func (t *copyTree) next() (copyJob, bool) {
 		if t.busy == 0 {
 			t.wake.Broadcast()
 			t.workers--
-			return copyJob{}, false
+			return treeJob{}, false
 		}
 		t.hungry.Add(1)
 		t.wake.Wait()
@@ -131,7 +131,7 @@ func (t *copyTree) next() (copyJob, bool) {
 }
 
 // push leaves jobs to who comes first.
-func (t *copyTree) push(jobs ...copyJob) {
+func (t *copyTree) push(jobs ...treeJob) {
 	t.mu.Lock()
 	t.stack = append(t.stack, jobs...)
 	t.mu.Unlock()
@@ -140,7 +140,7 @@ func (t *copyTree) push(jobs ...copyJob) {
 	}
 }
 
-func (t *copyTree) do(j copyJob) {
+func (t *copyTree) do(j treeJob) {
 	switch {
 	case j.reader != nil:
 		t.mu.Lock()
@@ -239,16 +239,16 @@ func (t *copyTree) park(r *folderReader) bool {
 	}
 	t.parked++
 	t.mu.Unlock()
-	jobs := append(make([]copyJob, 0, len(r.kids)+1), copyJob{node: r.node, reader: r})
+	jobs := append(make([]treeJob, 0, len(r.kids)+1), treeJob{node: r.node, reader: r})
 	kids := r.kids
 	r.kids = nil // another may have the reader as soon as it is pushed
 	t.push(t.kidJobs(jobs, r.node, kids)...)
 	return true
 }
 
-func (t *copyTree) kidJobs(jobs []copyJob, n *copyNode, kids []sys.Name) []copyJob {
+func (t *copyTree) kidJobs(jobs []treeJob, n *copyNode, kids []sys.Name) []treeJob {
 	for _, name := range kids {
-		jobs = append(jobs, copyJob{node: newCopyNode(n, name)})
+		jobs = append(jobs, treeJob{node: newCopyNode(n, name)})
 	}
 	return jobs
 }
@@ -309,14 +309,14 @@ func (t *copyTree) copyNames(n *copyNode, names []sys.FolderEntry, as sys.Name) 
 
 // give gives the last of the names away, in gifts, and returns the others.
 func (t *copyTree) give(n *copyNode, names []sys.FolderEntry, i int) []sys.FolderEntry {
-	var jobs []copyJob
+	var jobs []treeJob
 	for range t.hungry.Load() {
 		rest := len(names) - namesPerGift
 		if rest <= i {
 			break
 		}
 		n.left.Add(1)
-		jobs = append(jobs, copyJob{node: n, names: slices.Clone(names[rest:])})
+		jobs = append(jobs, treeJob{node: n, names: slices.Clone(names[rest:])})
 		names = names[:rest]
 	}
 	t.push(jobs...)
@@ -334,7 +334,7 @@ func (t *copyTree) tell(p copyPending) { t.report.told(p.kind, p.result) }
 
 // copyTrees copies what the pairs name.
 func copyTrees(ctx context.Context, disk copyDisk, pairs iter.Seq2[string, string], o CopyOptions) (CopyTotals, error) {
-	t := &copyTree{ctx: ctx, o: o, disk: disk, copier: &copier{disk: disk, o: o}}
+	t := &copyTree{ctx: ctx, o: o, disk: disk, copier: &copier{disk: disk, o: o, batch: true}}
 	t.bound(sys.DescriptorLimit())
 	t.batch.init(t)
 	t.report.init(t)

@@ -2,6 +2,7 @@ package holdfast
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 )
@@ -11,8 +12,8 @@ import (
 const evictTries = 3
 
 // verify reads the copy back from the disk, and the source again, and compares them.
-func (j *oneCopy) verify() error {
-	if !j.o.Verify {
+func (j *copyJob) verify() error {
+	if !j.o.Verify || !j.sync {
 		return nil
 	}
 	j.made.partial = false // a copy that was found wrong is not gone on with
@@ -33,7 +34,7 @@ func (j *oneCopy) verify() error {
 }
 
 // evict proves that nothing of the copy is in the page cache.
-func (j *oneCopy) evict() error {
+func (j *copyJob) evict() error {
 	var left int64
 	for range evictTries {
 		if err := uninterrupted(func() error { return j.disk.Evict(j.out) }); err != nil {
@@ -52,7 +53,7 @@ func (j *oneCopy) evict() error {
 
 // firstDifference compares the beginnings of source and copy. It returns -1 if they are
 // equal.
-func (j *oneCopy) firstDifference(size int64) (int64, error) {
+func (j *copyJob) firstDifference(size int64) (int64, error) {
 	source, copied := make([]byte, copyBuffer), make([]byte, copyBuffer)
 	for at := int64(0); at < size; {
 		if j.ctx.Err() != nil {
@@ -89,7 +90,7 @@ func differAt(a, b []byte) int {
 }
 
 // readFull reads until p is full or the file ends.
-func (j *oneCopy) readFull(fd int, p []byte, at int64) (got int, err error) {
+func (j *copyJob) readFull(fd int, p []byte, at int64) (got int, err error) {
 	for got < len(p) {
 		var n int
 		err := uninterrupted(func() (err error) {
@@ -102,4 +103,24 @@ func (j *oneCopy) readFull(fd int, p []byte, at int64) (got int, err error) {
 		got += n
 	}
 	return got, nil
+}
+
+// verifyLater is verify for a copy that was closed, and made durable since.
+func (c *copier) verifyLater(ctx context.Context, to, from copySpot, r *CopyResult) error {
+	j := &copyJob{copier: c, ctx: ctx, to: to, from: from, sync: true, r: *r, done: r.Size}
+	if err := j.openSource(); err != nil {
+		return err
+	}
+	defer j.disk.Close(j.in) // it was only read
+	err := uninterrupted(func() (err error) {
+		j.out, err = j.disk.OpenSource(to.folder, to.name)
+		return err
+	})
+	if err != nil {
+		return j.failed("open", -1, err)
+	}
+	defer j.disk.Close(j.out) // it was only read
+	err = j.verify()
+	r.Verified = j.r.Verified
+	return err
 }

@@ -15,8 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// stoppedFileSystem makes TestDurableFilesSurviveTheStopOfTheirFileSystem be the
-// process that mounts one: the name of its kind.
+// stoppedFileSystem makes a test be the process that mounts one: the name of its kind.
 const stoppedFileSystem = "HOLDFAST_TEST_STOPPED_FILE_SYSTEM"
 
 // TestDurableFilesSurviveTheStopOfTheirFileSystem has a real file system stop at once,
@@ -25,8 +24,14 @@ const stoppedFileSystem = "HOLDFAST_TEST_STOPPED_FILE_SYSTEM"
 // for the device's own cache. The process that mounts has a mount namespace of its
 // own, so that nothing stays mounted whatever becomes of it.
 func TestDurableFilesSurviveTheStopOfTheirFileSystem(t *testing.T) {
+	onFileSystemsToStop(t, func(s *stopped) { s.stopWhileFilesAreDurable() })
+}
+
+// onFileSystemsToStop runs a test on file systems that it may stop, each in a process
+// of its own, which runs the same test.
+func onFileSystemsToStop(t *testing.T, test func(s *stopped)) {
 	if kind, ok := os.LookupEnv(stoppedFileSystem); ok {
-		stopFileSystem(t, kind)
+		stopFileSystem(t, kind, test)
 		return
 	}
 	if os.Geteuid() != 0 {
@@ -37,7 +42,7 @@ func TestDurableFilesSurviveTheStopOfTheirFileSystem(t *testing.T) {
 			if _, err := exec.LookPath("mkfs." + kind); err != nil {
 				t.Skipf("there is no mkfs.%s: %v", kind, err)
 			}
-			cmd := exec.Command(os.Args[0], "-test.run=^TestDurableFilesSurviveTheStopOfTheirFileSystem$")
+			cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()[:strings.LastIndexByte(t.Name(), '/')]+"$")
 			cmd.Env = append(os.Environ(), stoppedFileSystem+"="+kind)
 			cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 			out, err := cmd.CombinedOutput()
@@ -57,7 +62,7 @@ type stopped struct {
 	image, point string
 }
 
-func stopFileSystem(t *testing.T, kind string) {
+func stopFileSystem(t *testing.T, kind string, test func(s *stopped)) {
 	s := &stopped{t, filepath.Join(t.TempDir(), "image"), t.TempDir()}
 	s.run("truncate", "-s", "320M", s.image) // xfs wants 300
 	s.run("mkfs."+kind, "-q", s.image)
@@ -67,7 +72,10 @@ func stopFileSystem(t *testing.T, kind string) {
 	}
 	defer s.run("umount", s.point)
 	s.run("sync") // with little left to be written, batches are synced as a whole
+	test(s)
+}
 
+func (s *stopped) stopWhileFilesAreDurable() {
 	for _, durable := range []holdfast.Policy{holdfast.Durable(), holdfast.EachDurable(), {Sync: holdfast.SyncClose}} {
 		for _, mode := range []holdfast.Mode{holdfast.ModeCreate, holdfast.ModeReplace} {
 			folder := filepath.Join(s.point, fmt.Sprintf("%v,%v", durable, mode))
@@ -100,6 +108,13 @@ func (s *stopped) mount() ([]byte, error) {
 func (s *stopped) after(do func()) {
 	s.t.Helper()
 	do()
+	s.stop()
+	s.again()
+}
+
+// stop has the file system stop.
+func (s *stopped) stop() {
+	s.t.Helper()
 	d, err := os.Open(s.point)
 	if err != nil {
 		s.t.Fatal(err)
@@ -109,6 +124,11 @@ func (s *stopped) after(do func()) {
 		s.t.Fatal(err)
 	}
 	d.Close()
+}
+
+// again mounts the file system again after it was stopped.
+func (s *stopped) again() {
+	s.t.Helper()
 	s.run("umount", s.point)
 	if out, err := s.mount(); err != nil {
 		s.t.Fatalf("%v: %s", err, out)
