@@ -166,7 +166,7 @@ func TestCopyKeepsBytesHolesAndRoom(t *testing.T) {
 		if !reflect.DeepEqual(got, before) && result.Size > smallCopy {
 			t.Errorf("data at %v, want %v", got, before)
 		}
-		if got, want := blocksOf(t, dst), blocksOf(t, src); result.Size > smallCopy && (got-want > 64 || want-got > 64) { // the map of the file takes some
+		if got, want := blocksOf(t, dst), blocksOf(t, src); result.Size > smallCopy && result.Method != MethodReflink && (got-want > 2048 || want-got > 64) { // the map of the file takes some, and xfs allocates ahead
 			t.Errorf("%d blocks, want %d", got, want)
 		}
 		if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
@@ -318,7 +318,7 @@ func TestVerifyReadsBack(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	d := &wrongDisk{Disk: sys.Disk{}, at: 1<<20 + 5}
-	r, err = copyOne(t.Context(), d, dst, src, CopyOptions{Verify: true})
+	r, err = copyOne(t.Context(), d, dst, src, CopyOptions{Verify: true, Method: MethodReadWrite})
 	var e *CopyError
 	if !errors.As(err, &e) || e.Op != "verify" || e.Offset != d.at || r.Verified {
 		t.Fatalf("%+v", r)
@@ -354,7 +354,7 @@ func TestCopyTellsThatTheSourceChanged(t *testing.T) {
 			}
 			return nil
 		}}
-		return copyOne(context.Background(), d, dst, src, CopyOptions{})
+		return copyOne(context.Background(), d, dst, src, CopyOptions{Method: MethodReadWrite})
 	}
 	if r, err := run(func() {}); err != nil || r.Changed {
 		t.Errorf("unchanged: %+v", r)
