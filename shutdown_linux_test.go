@@ -17,8 +17,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/volume"
 )
 
-// stoppedFileSystem makes TestDurableFilesSurviveTheStopOfTheirFileSystem be the
-// process that mounts one: the name of its kind.
+// stoppedFileSystem makes a test be the process that mounts one: the name of its kind.
 const stoppedFileSystem = "HOLDFAST_TEST_STOPPED_FILE_SYSTEM"
 
 // TestDurableFilesSurviveTheStopOfTheirFileSystem has a real file system stop at once,
@@ -27,8 +26,14 @@ const stoppedFileSystem = "HOLDFAST_TEST_STOPPED_FILE_SYSTEM"
 // for the device's own cache. The process that mounts has a mount namespace of its
 // own, so that nothing stays mounted whatever becomes of it.
 func TestDurableFilesSurviveTheStopOfTheirFileSystem(t *testing.T) {
+	onFileSystemsToStop(t, func(s *stopped) { s.stopWhileFilesAreDurable() })
+}
+
+// onFileSystemsToStop runs a test on file systems that it may stop, each in a process
+// of its own, which runs the same test.
+func onFileSystemsToStop(t *testing.T, test func(s *stopped)) {
 	if kind, ok := os.LookupEnv(stoppedFileSystem); ok {
-		stopFileSystem(t, kind)
+		stopFileSystem(t, kind, test)
 		return
 	}
 	for _, kind := range []string{"ext4", "xfs"} {
@@ -36,7 +41,7 @@ func TestDurableFilesSurviveTheStopOfTheirFileSystem(t *testing.T) {
 			if err := volumeKind(t, kind).Can(); err != nil {
 				t.Skip(err)
 			}
-			cmd := exec.Command(os.Args[0], "-test.run=^TestDurableFilesSurviveTheStopOfTheirFileSystem$")
+			cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()[:strings.LastIndexByte(t.Name(), '/')]+"$")
 			cmd.Env = append(os.Environ(), stoppedFileSystem+"="+kind)
 			cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 			out, err := cmd.CombinedOutput()
@@ -65,7 +70,7 @@ type stopped struct {
 	*volume.Volume
 }
 
-func stopFileSystem(t *testing.T, kind string) {
+func stopFileSystem(t *testing.T, kind string, test func(s *stopped)) {
 	v, err := volume.Make(t.Context(), t.TempDir(), volumeKind(t, kind), 320<<20)
 	if missing := (*volume.MissingError)(nil); errors.As(err, &missing) {
 		fmt.Printf("skip: %v", err)
@@ -81,7 +86,10 @@ func stopFileSystem(t *testing.T, kind string) {
 		}
 	}()
 	unix.Sync() // with little left to be written, batches are synced as a whole
+	test(s)
+}
 
+func (s *stopped) stopWhileFilesAreDurable() {
 	for _, durable := range []holdfast.Policy{holdfast.Durable(), holdfast.EachDurable(), {Sync: holdfast.SyncClose}} {
 		for _, mode := range []holdfast.Mode{holdfast.ModeCreate, holdfast.ModeReplace} {
 			folder := filepath.Join(s.Dir(), fmt.Sprintf("%v,%v", durable, mode))
@@ -103,6 +111,13 @@ func stopFileSystem(t *testing.T, kind string) {
 func (s *stopped) after(do func()) {
 	s.t.Helper()
 	do()
+	s.stop()
+	s.again()
+}
+
+// stop has the file system stop.
+func (s *stopped) stop() {
+	s.t.Helper()
 	d, err := os.Open(s.Dir())
 	if err != nil {
 		s.t.Fatal(err)
@@ -112,6 +127,11 @@ func (s *stopped) after(do func()) {
 		s.t.Fatal(err)
 	}
 	d.Close()
+}
+
+// again mounts the file system again after it was stopped.
+func (s *stopped) again() {
+	s.t.Helper()
 	if err := s.Remount(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
