@@ -1,0 +1,137 @@
+// Command copy copies the same files with holdfast, with package io and os, and with
+// cp, dd, cat and rsync, in one interleaved run, and prints how their times compare.
+//
+//	go run -C peers ./copy -fs ext4,xfs,btrfs
+//
+// A time counts only if every copy was right: all are read back after the clock has
+// stopped, and a copy of a file with holes must not take more room than three times
+// its data. The page cache is brought into the state that is asked for before every
+// trial, warm or cold, and asked whether it is (cachestat(2), mincore(2)). Every trial
+// is a process of its own; of a program its start is in the clock, and there is an arm
+// of holdfast that pays for its start too.
+//
+// Start with jobs for what is copied, and with arms for who copies.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/stat"
+	"github.com/holdfast-go/holdfast/internal/volume"
+	"github.com/holdfast-go/holdfast/peers/internal/command"
+)
+
+func main() {
+	if len(os.Args) == 3 && os.Args[1] == childWord {
+		os.Exit(childMain(os.Args[2], os.Stdout))
+	}
+	command.Main("copy", runCommand)
+}
+
+// options is what the command line says.
+type options struct {
+	pick   *regexp.Regexp
+	rounds int
+	seed   uint64
+	dir    string
+	quick  bool
+	kinds  []volume.Kind
+	states []state
+}
+
+func parse(args []string, stderr io.Writer) (o options, err error) {
+	f := flag.NewFlagSet("copy", flag.ContinueOnError)
+	pick := f.String("run", "", "run only the arms whose name, such as 256MiB/warm/cp, matches the `regexp`")
+	f.IntVar(&o.rounds, "rounds", 0, "how many times each arm runs; fewer than 10 prove nothing (default 10, with -quick 3)")
+	f.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "the seed of the order")
+	f.StringVar(&o.dir, "dir", ".", "work in a new folder in `dir`, removed at the end")
+	f.BoolVar(&o.quick, "quick", false, "smaller files and fewer of them, for a first look")
+	on := f.String("fs", "", "run on new file systems of these `kinds`, such as ext4,xfs,btrfs, each in an image in -dir; for root, on Linux")
+	cache := f.String("cache", "warm,cold", "what the page cache holds of the sources: `warm`, cold, or both")
+	if err := command.Parse(f, args, stderr); err != nil {
+		return o, err
+	}
+	if o.rounds < 0 {
+		return o, usage("-rounds=%d is negative; give at least 1", o.rounds)
+	}
+	if o.pick, err = regexp.Compile(*pick); err != nil {
+		return o, usage("-run: %w", err)
+	}
+	if o.rounds == 0 {
+		o.rounds = map[bool]int{false: stat.VerdictRounds, true: 3}[o.quick]
+	}
+	if *on != "" {
+		if o.kinds, err = volume.Parse(*on); err != nil {
+			return o, usage("-fs: %w", err)
+		}
+	}
+	o.states, err = parseStates(*cache)
+	return o, err
+}
+
+func usage(format string, args ...any) error {
+	return &command.UsageError{Err: fmt.Errorf(format, args...)}
+}
+
+func parseStates(text string) (states []state, err error) {
+	for word := range strings.SplitSeq(text, ",") {
+		if s := state(word); s != warm && s != cold {
+			return nil, usage("-cache: %q is not warm or cold", word)
+		}
+		states = append(states, state(word))
+	}
+	return states, nil
+}
+
+// runCommand is main without the process around it.
+func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	o, err := parse(args, stderr)
+	if err != nil {
+		return err
+	}
+	if len(o.races()) == 0 {
+		return usage("-run=%v matches no arm; names look like 256MiB/warm/cp", o.pick)
+	}
+	if len(o.kinds) == 0 {
+		return o.measure(ctx, &folder{o.dir}, stdout, stderr)
+	}
+	for _, k := range o.kinds {
+		err = errors.Join(err, o.measure(ctx, &image{kind: k, parent: o.dir, room: o.room()}, stdout, stderr))
+	}
+	return err
+}
+
+// measure runs all that is timed in one place, and prints it.
+func (o options) measure(ctx context.Context, on place, stdout, stderr io.Writer) error {
+	if err := on.can(); err != nil {
+		fmt.Fprintf(stdout, "\nNot measured on %v: %v.\n", on, err)
+		return nil
+	}
+	all := o.races()
+	fmt.Fprintf(stderr, "copy: %d races, %d rounds, on %v; seed %d\n", len(all), o.rounds, on, o.seed)
+	rounds, err := o.run(ctx, on, all, stderr)
+	if rounds > 0 {
+		fmt.Fprintf(stdout, "\n%s\n", o.conditions(ctx, on, rounds))
+		writeTables(stdout, all)
+	}
+	return errors.Join(err, failed(all))
+}
+
+// conditions states what the figures were taken under.
+func (o options) conditions(ctx context.Context, on place, rounds int) string {
+	text := fmt.Sprintf("%d rounds in random order (`-seed %d`)", rounds, o.seed)
+	if rounds < o.rounds {
+		text += fmt.Sprintf(", interrupted before %d more", o.rounds-rounds)
+	}
+	return text + fmt.Sprintf(", each trial a process of its own, on %v; %s/%s, %s, GOMAXPROCS %d.\nVersions: %s; holdfast is the one of this folder.",
+		on, runtime.GOOS, runtime.GOARCH, runtime.Version(), runtime.GOMAXPROCS(0), strings.Join(versions(ctx), ", "))
+}
