@@ -243,7 +243,7 @@ func (c *copyCase) judge(t *testing.T, r CopyResult) {
 func copyCases(t *testing.T, do func(t *testing.T, c *copyCase)) {
 	for _, c := range []copyCase{
 		{}, {old: true}, {o: CopyOptions{Atomic: true}}, {o: CopyOptions{Policy: Policy{Sync: SyncEach}}, old: true},
-		{o: CopyOptions{Resume: true}}, {o: CopyOptions{Method: MethodSplice}}, {o: CopyOptions{Method: MethodSendfile}},
+		{o: CopyOptions{Resume: true}}, {o: CopyOptions{Method: MethodReadWrite}}, {o: CopyOptions{Method: MethodSendfile}},
 		{o: CopyOptions{Method: MethodCopyRange}},
 	} {
 		o := c.o
@@ -362,7 +362,7 @@ func TestResumeGoesOnWhereItIsProven(t *testing.T) {
 
 func TestAtomicCopySyncsRenamesAndSyncs(t *testing.T) {
 	for _, old := range []bool{false, true} {
-		c := newCopyCase(t, CopyOptions{Atomic: true}, old)
+		c := newCopyCase(t, CopyOptions{Atomic: true, Method: MethodReadWrite}, old)
 		d, r, err := c.run(t, t.Context(), func(int, string) error { return nil })
 		if err != nil || !r.Durable || r.Outcome != OutcomeDurable {
 			t.Fatalf("%+v", r)
