@@ -143,8 +143,9 @@ func (d *stepDisk) Truncate(fd int, size int64) error {
 	return d.plain("Truncate", func() error { return d.Disk.Truncate(fd, size) })
 }
 
+// Sync does nothing else: what it does is not seen before the power is cut.
 func (d *stepDisk) Sync(fd int) error {
-	return d.plain("Sync", func() error { return d.Disk.Sync(fd) })
+	return d.plain("Sync", func() error { return nil })
 }
 
 func (d *stepDisk) Rename(folder int, from, to sys.Name) error {
@@ -190,7 +191,7 @@ func (c *copyCase) in(name string) string { return filepath.Join(c.dir, name) }
 func newCopyCase(t *testing.T, o CopyOptions, old bool) *copyCase {
 	t.Helper()
 	c := &copyCase{o: o, old: old, dir: t.TempDir()}
-	h := holed{size: 3<<20 + 77, pieces: []piece{{sys.Range{At: 0, End: 1<<20 + 1<<18 + 5}, false}, {sys.Range{At: 2 << 20, End: 2<<20 + 1<<17}, false}}}
+	h := holed{size: 1<<20 + 1<<18 + 77, pieces: []piece{{sys.Range{At: 0, End: 1<<20 + 5}, false}, {sys.Range{At: 1<<20 + 1<<16, End: 1<<20 + 1<<17}, false}}}
 	h.make(t, c.in("src"), rand.New(rand.NewPCG(1, 2)))
 	var err error
 	c.content, err = os.ReadFile(c.in("src"))
