@@ -354,8 +354,15 @@ func TestLineIsBrokenWhereAValueIsMissing(t *testing.T) {
 	}
 	panels, _ := All(rows)
 	p := find(t, panels, "time-by-buffer-with-o-sync")
-	if got := strings.Count(svgOf(t, p), `stroke-width:1.1" />`); got != 2+1 {
-		t.Errorf("%d solid lines, want the two parts and that of the legend", got)
+	lines, corners := 0, 0
+	for _, element := range strings.Split(svgOf(t, p), "\n") {
+		if strings.HasSuffix(element, `stroke-width:1.1" />`) {
+			lines++
+			corners += strings.Count(element, "L")
+		}
+	}
+	if lines != 2+1 || corners != lines {
+		t.Errorf("%d solid lines with %d pieces, want the two parts and that of the legend, of one piece each", lines, corners)
 	}
 }
 
