@@ -50,8 +50,9 @@ var rooms = map[string]room{
 }
 
 // testRooms is what every room's tests may import besides: the files that fail,
-// the statistics that judge, and what a fair measurement needs.
-const testRooms = "internal/fault internal/stat internal/trial"
+// the statistics that judge, what a fair measurement needs, and file systems of a
+// test's own.
+const testRooms = "internal/fault internal/stat internal/trial internal/volume"
 
 // testOthers is what every room's tests may import of other people's.
 const testOthers = "golang.org/x/sys github.com/rogpeppe/go-internal"

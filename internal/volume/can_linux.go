@@ -24,10 +24,20 @@ type host struct {
 func hostHere() host {
 	return host{
 		path: os.Getenv("PATH") + ":/usr/local/sbin:/usr/sbin:/sbin",
-		root: os.Geteuid() == 0,
+		root: mayMount(),
 		loop: "/dev/loop-control",
 		has:  kernelHas,
 	}
+}
+
+// mayMount tells whether this process has root's right to mount, which it may lack
+// in a container: fsopen(2).
+func mayMount() bool {
+	fd, err := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC)
+	if err == nil {
+		unix.Close(fd)
+	}
+	return os.Geteuid() == 0 && !errors.Is(err, unix.EPERM)
 }
 
 // find looks a program up.

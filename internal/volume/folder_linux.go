@@ -17,15 +17,15 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// What a volume has: a folder with these in it.
+// What a volume has: a folder with the prefix, with these in it, and mountName.
 const (
 	prefix     = "holdfast-volume-"
 	markerName = "volume.json"
 	imageName  = "image"
-	mountName  = "mount"
 )
 
-func imageIn(folder string) string { return filepath.Join(folder, imageName) }
+func markerIn(folder string) string { return filepath.Join(folder, markerName) }
+func imageIn(folder string) string  { return filepath.Join(folder, imageName) }
 
 // A marker is written into a volume's folder first, and locked while it is in use.
 type marker struct {
@@ -69,7 +69,7 @@ func claim(parent string, k Kind) (folder string, lock *os.File, err error) {
 		if err == nil {
 			return folder, lock, nil
 		}
-		_ = os.Remove(filepath.Join(folder, markerName))
+		_ = os.Remove(markerIn(folder))
 		_ = os.Remove(folder)
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrAlive) {
 			break // else it was taken for a leftover before it was locked
@@ -79,7 +79,7 @@ func claim(parent string, k Kind) (folder string, lock *os.File, err error) {
 }
 
 func mark(folder string, k Kind) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(folder, markerName), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := os.OpenFile(markerIn(folder), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -103,8 +103,10 @@ func writeMarker(f *os.File, folder string, k Kind) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(append(text, '\n'))
-	return err
+	if _, err := f.Write(append(text, '\n')); err != nil {
+		return err
+	}
+	return f.Sync() // so that what a power cut leaves is known too
 }
 
 // takeLock returns ErrAlive if another has the lock. Where there are no such locks,
@@ -149,7 +151,7 @@ func (m marker) alive() bool {
 // readMarker reads a marker. One that is empty was not yet written.
 func readMarker(f *os.File) (marker, error) {
 	var m marker
-	text, err := io.ReadAll(io.LimitReader(f, 1<<16))
+	text, err := io.ReadAll(io.NewSectionReader(f, 0, 1<<16))
 	if err != nil || len(text) == 0 {
 		return m, err
 	}

@@ -47,7 +47,7 @@ func Kinds() []Kind {
 		ext("ext4-journal", "ext4", "data=journal"),
 		ext("ext4-nojournal", "ext4", "", "-O", "^has_journal"),
 		{Name: "xfs", Type: "xfs", Program: "mkfs.xfs", Debian: "xfsprogs",
-			Make: []string{"-q", "-f"}, Check: []string{"xfs_repair", "-n"},
+			Make: []string{"-q", "-f"}, Check: []string{"xfs_repair", "-n", "-f"},
 			Least: 300 * mebibyte}, // mkfs.xfs(8), since 5.19
 		{Name: "btrfs", Type: "btrfs", Program: "mkfs.btrfs", Debian: "btrfs-progs",
 			Make: []string{"-q", "-f"}, Check: []string{"btrfs", "check", "--readonly"},

@@ -1,9 +1,6 @@
 package volume
 
-import (
-	"path/filepath"
-	"time"
-)
+import "time"
 
 // A Leftover is what a process that was killed has left of a volume.
 type Leftover struct {
@@ -14,5 +11,3 @@ type Leftover struct {
 	Mounted bool
 	Bytes   int64 // what its image takes
 }
-
-func mountIn(folder string) string { return filepath.Join(folder, "mount") }

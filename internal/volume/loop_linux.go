@@ -18,9 +18,9 @@ type loop struct {
 	direct bool // whether the image is read and written past the page cache
 }
 
-// attach makes a loop device of the image, past the image's page cache where its
-// file system can.
-func attach(image string) (*loop, error) {
+// attach makes a loop device of the image, with sectors of that size and past the
+// image's page cache; or with small ones and through it, if that is 0.
+func attach(image string, sectors uint32) (*loop, error) {
 	backing, err := os.OpenFile(image, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
@@ -33,9 +33,9 @@ func attach(image string) (*loop, error) {
 	defer control.Close()
 	var l *loop
 	err = patiently(func() error {
-		l, err = attachFree(control, backing)
+		l, err = attachFree(control, backing, sectors)
 		return err
-	}, unix.EBUSY) // another took the free device first
+	}, unix.EBUSY, patience) // another took the free device first
 	if err != nil {
 		return nil, fmt.Errorf("there is no loop device: %w", err)
 	}
@@ -43,7 +43,7 @@ func attach(image string) (*loop, error) {
 }
 
 // attachFree takes the next free device.
-func attachFree(control, backing *os.File) (*loop, error) {
+func attachFree(control, backing *os.File, sectors uint32) (*loop, error) {
 	n, err := unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE)
 	if err != nil {
 		return nil, fmt.Errorf("LOOP_CTL_GET_FREE: %w", err)
@@ -52,7 +52,7 @@ func attachFree(control, backing *os.File) (*loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := configure(device, backing)
+	l, err := configure(device, backing, sectors)
 	if err != nil {
 		return nil, errors.Join(err, device.Close())
 	}
@@ -60,17 +60,16 @@ func attachFree(control, backing *os.File) (*loop, error) {
 }
 
 // configure ties a free device to the image: LOOP_CONFIGURE, Linux 5.8.
-func configure(device, backing *os.File) (*loop, error) {
-	align := directAlignment(backing.Name())
+func configure(device, backing *os.File, sectors uint32) (*loop, error) {
 	config := unix.LoopConfig{Fd: uint32(backing.Fd())}
 	config.Info.Flags = unix.LO_FLAGS_AUTOCLEAR
-	if align > 0 {
+	if sectors > 0 {
 		config.Info.Flags |= unix.LO_FLAGS_DIRECT_IO
-		config.Size = align
+		config.Size = sectors
 	}
 	copy(config.Info.File_name[:unix.LO_NAME_SIZE-1], backing.Name())
 	err := unix.IoctlLoopConfigure(int(device.Fd()), &config)
-	if errors.Is(err, unix.EINVAL) && align > 0 {
+	if errors.Is(err, unix.EINVAL) && sectors > 0 {
 		config.Info.Flags, config.Size = unix.LO_FLAGS_AUTOCLEAR, 0
 		err = unix.IoctlLoopConfigure(int(device.Fd()), &config)
 	}
@@ -137,7 +136,7 @@ func detach(image string) error {
 			return fmt.Errorf("%s still has %s: %w", left[0], image, unix.EBUSY)
 		}
 		return nil
-	}, unix.EBUSY)
+	}, unix.EBUSY, patience)
 }
 
 // clearLoop frees a device if it has the image, which it may have lost meanwhile.
@@ -157,11 +156,14 @@ func clearLoop(device, image string) error {
 	return nil
 }
 
-// patiently tries again while the error is what, for about four seconds: a program
-// that looks at every new device or mount is gone by then.
-func patiently(try func() error, what error) error {
+// patience is how long programs may take that look at every new device or mount.
+const patience = 4 * time.Second
+
+// patiently tries again while the error is what, with pauses that double up to about
+// so long in all.
+func patiently(try func() error, what error, long time.Duration) error {
 	err := try()
-	for pause := time.Millisecond; errors.Is(err, what) && pause < 3*time.Second; pause *= 2 {
+	for pause := time.Millisecond; errors.Is(err, what) && pause < long/2; pause *= 2 {
 		time.Sleep(pause)
 		err = try()
 	}

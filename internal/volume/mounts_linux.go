@@ -7,13 +7,14 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // unmountAll unmounts what is mounted in a volume's folder, if all of it is the
 // volume's.
-func unmountAll(folder string) error {
+func unmountAll(folder string, patience time.Duration) error {
 	point := mountIn(folder)
 	for {
 		m, ok, err := mountedOn(point)
@@ -23,9 +24,9 @@ func unmountAll(folder string) error {
 		if !m.of(folder) {
 			return fmt.Errorf("on %s is %s from %s, which no volume has mounted there; unmount it first", point, m.kind, m.source)
 		}
-		err = patiently(func() error { return unix.Unmount(point, unix.UMOUNT_NOFOLLOW) }, unix.EBUSY)
+		err = patiently(func() error { return unix.Unmount(point, unix.UMOUNT_NOFOLLOW) }, unix.EBUSY, patience)
 		if errors.Is(err, unix.EBUSY) {
-			return fmt.Errorf("%s can't be unmounted: %s; end that and run holdfast volumes --clean", point, users(point))
+			return fmt.Errorf("umount %s: %w: %s; end that and run: holdfast volumes --clean %s", point, err, users(point), filepath.Dir(folder))
 		}
 		if err != nil {
 			return fmt.Errorf("umount %s: %w", point, err)
@@ -78,8 +79,14 @@ func unescaped(s string) string {
 
 // users says which programs have something open below a folder.
 func users(dir string) string {
-	processes, _ := filepath.Glob("/proc/[0-9]*")
 	var all []string
+	mounted, _ := mounts()
+	for _, m := range mounted {
+		if strings.HasPrefix(m.point, dir+"/") {
+			all = append(all, "the mount "+m.point)
+		}
+	}
+	processes, _ := filepath.Glob("/proc/[0-9]*")
 	for _, process := range processes {
 		if uses(process, dir) {
 			name, _ := os.ReadFile(filepath.Join(process, "comm"))

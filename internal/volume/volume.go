@@ -11,7 +11,10 @@
 // Start with [Parse] and [Make].
 package volume
 
-import "os"
+import (
+	"os"
+	"path/filepath"
+)
 
 // A Volume is a mounted file system of its own, in an image file.
 //
@@ -33,6 +36,11 @@ func (v *Volume) Kind() Kind { return v.kind }
 // Dir returns the folder where it is mounted.
 func (v *Volume) Dir() string { return mountIn(v.folder) }
 
+// mountName is where a volume is mounted, in its folder.
+const mountName = "mount"
+
+func mountIn(folder string) string { return filepath.Join(folder, mountName) }
+
 // Device returns the loop device, such as /dev/loop3, or nothing for a tmpfs.
 func (v *Volume) Device() string { return v.device }
 
@@ -46,3 +54,15 @@ func (v *Volume) DirectIO() bool { return v.direct }
 
 // Removed returns the folders of leftovers that Make removed first.
 func (v *Volume) Removed() []string { return v.removed }
+
+// Close unmounts it, lets the file system's own program check it, and removes all of
+// it. What the check has found is a [*DamageError], as is a file system that was
+// stopped (FS_IOC_SHUTDOWN) and not remounted since. If it can't be unmounted, the
+// error names who uses it, the folder stays, and Close may be called again. Once
+// removed, it is nil. It waits for other programs some seconds, and for the check.
+func (v *Volume) Close() error {
+	if v.lock == nil {
+		return nil
+	}
+	return v.close()
+}

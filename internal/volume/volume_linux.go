@@ -8,9 +8,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -28,7 +28,7 @@ func Make(ctx context.Context, parent string, k Kind, size int64) (*Volume, erro
 	if err := k.Can(); err != nil {
 		return nil, err
 	}
-	parent, err := filepath.Abs(parent)
+	parent, err := resolved(parent)
 	if err != nil {
 		return nil, err
 	}
@@ -41,10 +41,16 @@ func Make(ctx context.Context, parent string, k Kind, size int64) (*Volume, erro
 		return nil, err
 	}
 	v := &Volume{kind: k, size: size, folder: folder, lock: lock, removed: removed}
-	if err := v.make(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s can't be made in %s: %w", k.Name, parent, err), v.remove())
+	err = v.make(ctx)
+	switch {
+	case err == nil:
+		return v, nil
+	case errors.Is(err, unix.EPERM):
+		err = &MissingError{Kind: k.Name, Why: fmt.Sprintf("this process may not: %v (is it in a container?)", err), Root: true}
+	default:
+		err = fmt.Errorf("%s can't be made in %s: %w", k.Name, parent, err)
 	}
-	return v, nil
+	return nil, errors.Join(err, v.remove())
 }
 
 // fits checks the size against the kind's least and the free room.
@@ -88,10 +94,10 @@ func (v *Volume) make(ctx context.Context) error {
 	if v.kind.Type == "tmpfs" {
 		return v.mountMemory()
 	}
-	if err := v.makeImage(ctx); err != nil {
+	if err := v.kind.makeImage(ctx, imageIn(v.folder), v.size); err != nil {
 		return err
 	}
-	loop, err := attach(imageIn(v.folder))
+	loop, err := attach(imageIn(v.folder), v.kind.sectors(imageIn(v.folder)))
 	if err != nil {
 		return err
 	}
@@ -103,25 +109,21 @@ func (v *Volume) make(ctx context.Context) error {
 	return v.mount()
 }
 
-func (v *Volume) makeImage(ctx context.Context) error {
-	image := imageIn(v.folder)
-	f, err := os.OpenFile(image, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
+// sectors is how large the sectors of the loop device are to be, so that it can read
+// and write the image past the page cache; 0 if it can't.
+func (k Kind) sectors(image string) uint32 {
+	align := directAlignment(image)
+	if k.Type == "bfs" && align > 512 { // which knows no others
+		return 0
 	}
-	if err := errors.Join(f.Truncate(v.size), f.Close()); err != nil {
-		return err
-	}
-	args := slices.Concat(v.kind.Make, sectorsOf(v.kind, image), []string{image})
-	_, err = hostHere().run(ctx, v.kind.Program, args...)
-	return err
+	return align
 }
 
-// sectorsOf is what mkfs has to be told if the loop device will have larger sectors
+// sectorFlags is what mkfs has to be told if the loop device will have larger sectors
 // than it finds by itself in a file.
-func sectorsOf(k Kind, image string) []string {
-	if align := directAlignment(image); k.Type == "xfs" && align > 512 {
-		return []string{"-s", fmt.Sprint("size=", align)}
+func (k Kind) sectorFlags(image string) []string {
+	if size := k.sectors(image); k.Type == "xfs" && size > 512 {
+		return []string{"-s", fmt.Sprint("size=", size)}
 	}
 	return nil
 }
@@ -132,7 +134,7 @@ const mountFlags = unix.MS_NOSUID | unix.MS_NODEV
 func (v *Volume) mount() error {
 	err := patiently(func() error {
 		return unix.Mount(v.device, v.Dir(), v.kind.Type, mountFlags, v.kind.Options)
-	}, unix.EBUSY)
+	}, unix.EBUSY, patience)
 	if err != nil {
 		return fmt.Errorf("mount -t %s -o %q %s: %w", v.kind.Type, v.kind.Options, v.device, err)
 	}
@@ -188,15 +190,7 @@ func (v *Volume) evict(device *os.File) error {
 	return sys.Evict(image)
 }
 
-// Close unmounts it, lets the file system's own program check it, and removes all of
-// it. What the check has found is a [*DamageError], as is a file system that was
-// stopped (FS_IOC_SHUTDOWN) and not remounted since. If it can't be unmounted, the
-// error names who uses it, the folder stays, and Close may be called again. Once
-// removed, it is nil. It waits for other programs some seconds, and for the check.
-func (v *Volume) Close() error {
-	if v.lock == nil {
-		return nil
-	}
+func (v *Volume) close() error {
 	if err := v.unmount(); err != nil {
 		return err
 	}
@@ -204,19 +198,12 @@ func (v *Volume) Close() error {
 }
 
 // unmount does nothing if it is not mounted.
-func (v *Volume) unmount() error { return unmountAll(v.folder) }
+func (v *Volume) unmount() error { return v.unmountWithin(patience) }
+
+func (v *Volume) unmountWithin(patience time.Duration) error { return unmountAll(v.folder, patience) }
 
 func (v *Volume) check() error {
-	if v.kind.Check == nil {
-		return nil
-	}
-	image := imageIn(v.folder)
-	args := append(slices.Clone(v.kind.Check[1:]), image)
-	out, err := hostHere().run(context.Background(), v.kind.Check[0], args...)
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		return &DamageError{Kind: v.kind.Name, Found: v.kind.Check[0] + ": " + strings.ReplaceAll(out, image, v.kind.Name)}
-	}
-	return err
+	return v.kind.CheckImage(context.Background(), imageIn(v.folder))
 }
 
 // remove removes all of it, mounted or not.
@@ -229,7 +216,8 @@ func (v *Volume) remove() error {
 	return err
 }
 
-// run runs a program that ends with this process, and returns what it printed.
+// run runs a program that ends with this process, but not by the Ctrl-C that ends
+// this one in order, and returns what it printed.
 func (h host) run(ctx context.Context, name string, args ...string) (string, error) {
 	path, err := h.find(name)
 	if err != nil {
@@ -239,7 +227,7 @@ func (h host) run(ctx context.Context, name string, args ...string) (string, err
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
 	out, err := cmd.CombinedOutput()
 	text := strings.TrimSpace(string(out))

@@ -26,8 +26,7 @@ func Make(ctx context.Context, parent string, k Kind, size int64) (*Volume, erro
 // Remount returns an error that wraps [errors.ErrUnsupported].
 func (v *Volume) Remount(ctx context.Context) error { return elsewhere() }
 
-// Close returns nil: there is none to close.
-func (v *Volume) Close() error { return nil }
+func (v *Volume) close() error { return elsewhere() }
 
 // Leftovers returns none.
 func Leftovers(parents ...string) ([]Leftover, error) { return nil, nil }
