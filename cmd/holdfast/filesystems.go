@@ -283,7 +283,7 @@ func (m *made) close(err error) error {
 	case errors.As(closeErr, &damage):
 		return &refusal{exitNotMet, closeErr, "this must not happen on a sound disk; please report it together with the kernel"}
 	}
-	return &refusal{exitCannot, closeErr, "end what uses it; the next run with --fs in this folder removes what is left"}
+	return &refusal{exitCannot, closeErr, "end what uses it; holdfast volumes --clean then removes what is left"}
 }
 
 // grounds are those that the run's cells are on.

@@ -226,13 +226,22 @@ func TestSteadyTrialsAreCounted(t *testing.T) {
 // TestEachFileSystemHasItsOwnNoise: a difference that is beyond the noise of one may be
 // within that of the other, and the run's is the larger.
 func TestEachFileSystemHasItsOwnNoise(t *testing.T) {
-	on := func(fileSystem string, twinMs int) []plant {
-		twin := cell("a/again")
+	for _, group := range []string{"", "copy"} {
+		checkNoise(t, group)
+	}
+}
+
+// checkNoise plants the cells of a sweep, or the arms of a group.
+func checkNoise(t *testing.T, group string) {
+	t.Helper()
+	on := func(fileSystem string, twinMs int) (plants []plant) {
+		a, b, twin := cell("a"), cell("b"), cell("a/again")
 		twin.Twin = "a"
-		return []plant{
-			{cell: cell("a").Placed(fileSystem), ms: steps(100, 12)}, {cell: cell("b").Placed(fileSystem), ms: steps(120, 12)},
-			{cell: twin.Placed(fileSystem), ms: steps(twinMs, 12)},
+		for i, c := range []result.Cell{a, b, twin} {
+			c.Group = group
+			plants = append(plants, plant{cell: c.Placed(fileSystem), ms: steps([]int{100, 120, twinMs}[i], 12)})
 		}
+		return plants
 	}
 	f := of(t, planted(append(on("ext4", 100), on("xfs", 130)...)...))
 	if len(f.Groups) != 2 || f.Groups[0].FileSystem != "ext4" || f.Groups[1].FileSystem != "xfs" {

@@ -137,3 +137,17 @@ func TestEmptyCellTouchesNoFile(t *testing.T) {
 	}
 	isEmpty(t, g.Dir())
 }
+
+// TestGroundIsRemountedByWhoeverMountedIt, not by what is known of its mount alone.
+func TestGroundIsRemountedByWhoeverMountedIt(t *testing.T) {
+	g, err := OpenGround(t.TempDir(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	fails := errors.New("it is busy")
+	g.Remount = func() error { return fails }
+	if err := g.Can(result.Remount); !errors.Is(err, fails) {
+		t.Errorf("%v, want %v", err, fails)
+	}
+}
