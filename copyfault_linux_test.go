@@ -143,8 +143,9 @@ func (d *stepDisk) Truncate(fd int, size int64) error {
 	return d.plain("Truncate", func() error { return d.Disk.Truncate(fd, size) })
 }
 
+// Sync does nothing else: what it does is not seen before the power is cut.
 func (d *stepDisk) Sync(fd int) error {
-	return d.plain("Sync", func() error { return d.Disk.Sync(fd) })
+	return d.plain("Sync", func() error { return nil })
 }
 
 func (d *stepDisk) Rename(folder int, from, to sys.Name) error {
@@ -190,7 +191,7 @@ func (c *copyCase) in(name string) string { return filepath.Join(c.dir, name) }
 func newCopyCase(t *testing.T, o CopyOptions, old bool) *copyCase {
 	t.Helper()
 	c := &copyCase{o: o, old: old, dir: t.TempDir()}
-	h := holed{size: 3<<20 + 77, pieces: []piece{{sys.Range{At: 0, End: 1<<20 + 1<<18 + 5}, false}, {sys.Range{At: 2 << 20, End: 2<<20 + 1<<17}, false}}}
+	h := holed{size: 1<<20 + 1<<18 + 77, pieces: []piece{{sys.Range{At: 0, End: 1<<20 + 5}, false}, {sys.Range{At: 1<<20 + 1<<16, End: 1<<20 + 1<<17}, false}}}
 	h.make(t, c.in("src"), rand.New(rand.NewPCG(1, 2)))
 	var err error
 	c.content, err = os.ReadFile(c.in("src"))
@@ -243,7 +244,7 @@ func (c *copyCase) judge(t *testing.T, r CopyResult) {
 func copyCases(t *testing.T, do func(t *testing.T, c *copyCase)) {
 	for _, c := range []copyCase{
 		{}, {old: true}, {o: CopyOptions{Atomic: true}}, {o: CopyOptions{Policy: Policy{Sync: SyncEach}}, old: true},
-		{o: CopyOptions{Resume: true}}, {o: CopyOptions{Method: MethodSplice}}, {o: CopyOptions{Method: MethodSendfile}},
+		{o: CopyOptions{Resume: true}}, {o: CopyOptions{Method: MethodReadWrite}}, {o: CopyOptions{Method: MethodSendfile}},
 		{o: CopyOptions{Method: MethodCopyRange}},
 	} {
 		o := c.o
@@ -362,7 +363,7 @@ func TestResumeGoesOnWhereItIsProven(t *testing.T) {
 
 func TestAtomicCopySyncsRenamesAndSyncs(t *testing.T) {
 	for _, old := range []bool{false, true} {
-		c := newCopyCase(t, CopyOptions{Atomic: true}, old)
+		c := newCopyCase(t, CopyOptions{Atomic: true, Method: MethodReadWrite}, old)
 		d, r, err := c.run(t, t.Context(), func(int, string) error { return nil })
 		if err != nil || !r.Durable || r.Outcome != OutcomeDurable {
 			t.Fatalf("%+v", r)

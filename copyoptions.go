@@ -54,7 +54,10 @@ type CopyOptions struct {
 // A CopyMethod is how a file's bytes get from one file to another.
 type CopyMethod int
 
-// The methods, in the order in which [MethodAuto] tries them.
+// The methods. [MethodAuto] shares the bytes if it can; else it lets the server of a
+// network file system copy them, or splices them, and reads and writes what the kernel
+// can't splice. It reads and writes files of up to 64 KiB, which takes less than to look
+// for another way. Sendfile is taken only if it is asked for.
 const (
 	MethodAuto      CopyMethod = iota
 	MethodReflink              // FICLONE, ioctl_ficlone(2): both files share the bytes on the disk
