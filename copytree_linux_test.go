@@ -253,7 +253,7 @@ func TestTreesAreTheSameWhenTheyAreCopied(t *testing.T) {
 					if seed == 0 {
 						folder = t.TempDir()
 					}
-					x := randomTree(t, rand.New(rand.NewPCG(seed, 5)), folder+"/from", 80)
+					x := randomTree(t, rand.New(rand.NewPCG(seed+1, 5)), folder+"/from", 80)
 					told := 0
 					o.Each = func(r holdfast.CopyResult) {
 						told++
