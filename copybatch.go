@@ -58,6 +58,11 @@ func (b *copyBatch) init(t *copyTree) {
 	b.syncs = map[uint64]bool{}
 }
 
+// only is told that there is but one file: to sync it by itself is cheaper.
+func (b *copyBatch) only() {
+	b.each, b.inSteps = b.each || b.inSteps, false
+}
+
 // takes reports whether a file in a node's destination is to be synced by who writes
 // it. It is told before the file's first byte is written.
 func (b *copyBatch) takes(n *copyNode, to *handle) (sync bool) {
@@ -87,11 +92,7 @@ func (b *copyBatch) openWitness(folder *handle) int {
 func (b *copyBatch) named(n *copyNode) {
 	switch {
 	case b.each:
-		if err := b.syncPlace(n); err != nil {
-			b.mu.Lock()
-			n.err = err
-			b.mu.Unlock()
-		}
+		b.syncPlace(n) // what it says is kept with the place
 	case b.inSteps:
 		b.mu.Lock()
 		b.namedLocked(n)
@@ -343,7 +344,6 @@ func (b *copyBatch) ofMany(id uint64, places int) *device {
 func (b *copyBatch) told(n *copyNode, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	n.err = err
 	if err != nil {
 		n.lost, b.lost = err, true
 	}

@@ -42,8 +42,7 @@ type copyNode struct {
 
 	// Of the names in the destination; guarded by copyBatch.mu.
 	listed bool  // they are to be synced
-	err    error // of the last sync
-	lost   error // of any sync: what it covered may be gone
+	lost   error // of a sync: what it covered may be gone
 }
 
 // An end is one of the two folders of a copyNode.

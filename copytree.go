@@ -347,6 +347,9 @@ func copyTrees(ctx context.Context, disk copyDisk, pairs iter.Seq2[string, strin
 	if t.stopped() {
 		t.roots = nil
 	}
+	if len(t.roots) == 1 && t.roots[0].job.names != nil {
+		t.batch.only()
+	}
 	end := t.progress()
 	t.run()
 	end()
