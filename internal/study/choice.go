@@ -83,6 +83,8 @@ type Choice struct {
 	// Why no file can be made cold or warm where the study runs. Empty: it can, or
 	// that is not known yet.
 	NeverCold, NeverWarm string
+	// NeverSync says likewise why no file can be synced.
+	NeverSync string
 
 	Setting
 }
@@ -96,6 +98,9 @@ func (c Choice) on(g *trial.Ground) Choice {
 		return ""
 	}
 	c.NeverCold, c.NeverWarm = why(result.Cold), why(result.Warm)
+	if err := g.CanSync(); err != nil {
+		c.NeverSync = err.Error()
+	}
 	return c
 }
 

@@ -206,9 +206,9 @@ func TestNothingIsLeftOfACancelledGuest(t *testing.T) {
 
 func TestGuestThatHangsIsEndedAtItsLimit(t *testing.T) {
 	k, dir := kernel(t), t.TempDir()
-	err := k.Run(t.Context(), Guest{Command: guestWord, Share: dir, Limit: time.Second / 2, Task: task(t, chore{Does: "hang"})})
+	err := k.Run(t.Context(), Guest{Command: guestWord, Share: dir, Limit: time.Second / 2, Silence: time.Hour, Task: task(t, chore{Does: "hang"})})
 	var crash *CrashError
-	if !errors.As(err, &crash) || !strings.Contains(crash.Why, "had not ended after 500ms") {
+	if !errors.As(err, &crash) || !strings.HasSuffix(crash.Why, "or had not ended after 500ms, and was killed") {
 		t.Errorf("got %v, want the limit", err)
 	}
 	if left := processesIn(t, dir); len(left) > 0 {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -33,6 +34,9 @@ func Enter() (*Machine, error) {
 		return m, m.Leave(err)
 	}
 	m.Task = o.Task
+	if o.Beat > 0 {
+		go tellLife(o.Beat)
+	}
 	// The boot folder comes first: it is where an error can be told.
 	if err := mount("none", m.boot, "hostfs", o.Boot); err != nil {
 		return m, m.Leave(err)
@@ -41,6 +45,13 @@ func Enter() (*Machine, error) {
 		return m, m.Leave(err)
 	}
 	return m, nil
+}
+
+// tellLife goes on until the machine ends.
+func tellLife(every time.Duration) {
+	for range time.Tick(every) {
+		fmt.Println(beat)
+	}
 }
 
 func (m *Machine) furnish(o order) error {

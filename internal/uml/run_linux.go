@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 
@@ -49,7 +50,7 @@ func (k Kernel) prepare(g Guest, boot, share string) error {
 	if err != nil {
 		return err
 	}
-	files, err := k.contents(order{Boot: boot, Share: share, Task: g.Task}, modules)
+	files, err := k.contents(order{Boot: boot, Share: share, Task: g.Task, Beat: g.Silence / beatsPer}, modules)
 	if err != nil {
 		return err
 	}
@@ -58,22 +59,27 @@ func (k Kernel) prepare(g Guest, boot, share string) error {
 
 // boot runs the kernel in its boot folder.
 func (k Kernel) boot(ctx context.Context, g Guest, boot string) error {
-	limited, stop := ctx, func() {}
-	if g.Limit > 0 {
-		limited, stop = context.WithTimeout(ctx, g.Limit)
-	}
+	limited, stop := context.WithCancel(ctx)
 	defer stop()
+	if g.Limit > 0 {
+		defer time.AfterFunc(g.Limit, stop).Stop()
+	}
 	memory, err := memoryFolder(boot, max(g.Memory, defaultMemory))
 	if err != nil {
 		return err
 	}
 	told := &console{next: g.Console}
+	if g.Silence > 0 {
+		silent := time.AfterFunc(g.Silence, stop)
+		defer silent.Stop()
+		told.heard = func() { silent.Reset(g.Silence) }
+	}
 	runErr := k.process(limited, g, boot, memory, told)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case limited.Err() != nil:
-		return &CrashError{fmt.Sprintf("the guest had not ended after %v, and was killed", g.Limit), told.lines}
+		return &CrashError{g.overdue(), told.lines}
 	}
 	return ending(boot, told, runErr)
 }
@@ -94,6 +100,18 @@ func ending(boot string, told *console, runErr error) error {
 		return &GuestError{o.Err}
 	}
 	return nil
+}
+
+// overdue says why a guest was killed that nobody has cancelled.
+func (g Guest) overdue() string {
+	var why []string
+	if g.Silence > 0 {
+		why = append(why, fmt.Sprintf("gave no sign of life for %v", g.Silence))
+	}
+	if g.Limit > 0 {
+		why = append(why, fmt.Sprintf("had not ended after %v", g.Limit))
+	}
+	return "the guest " + strings.Join(why, ", or ") + ", and was killed"
 }
 
 // process runs the kernel and all its helpers as one group of processes, none of
