@@ -153,14 +153,18 @@ func AgainOn(h result.Header, counting trial.Counting, sites []Site) (trial.Matr
 
 // JudgeOn puts the study's claims to the test of a run on several file systems, on each
 // of them. A claim of one file system is judged there alone, or where it is not among
-// them, once.
+// them, once. Of another run it is Judge.
 func (s Study) JudgeOn(run result.Run) []Judged {
+	on := EvidenceOn(run)
+	if len(on) == 0 {
+		return s.Judge(run)
+	}
 	var all []Judged
 	for _, c := range s.Claims {
 		only := s
 		only.Claims = []Claim{c}
 		var some, elsewhere []Judged
-		for _, e := range EvidenceOn(run) {
+		for _, e := range on {
 			found := only.judge(e)[0]
 			found.FileSystem = e.FileSystem
 			if c.Of != "" && c.Of != e.Fact("file system") {
