@@ -34,9 +34,6 @@ func (b *benchmark) installMissing(cmd *cobra.Command) error {
 	if !b.install {
 		return nil
 	}
-	if len(b.fs) == 0 && b.kernel == "" {
-		return misuse("give --fs or --kernel uml with it, or leave it out", "--install gets what --fs and --kernel need, and neither is given")
-	}
 	packages := b.missingPackages(cmd.Context())
 	if len(packages) == 0 {
 		return nil

@@ -71,7 +71,7 @@ func parseKernel(text string) (string, error) {
 type userMode struct {
 	*benchmark
 	kernel  uml.Kernel
-	list    []order // inside
+	list    []ordered // inside
 	missing []result.Missing
 	outside orders // empty: the folder's own file system
 	session *session
@@ -79,9 +79,6 @@ type userMode struct {
 
 // inUserMode runs what is chosen inside and outside, and tells both as one run.
 func (b *benchmark) inUserMode(cmd *cobra.Command, c study.Choice) (err error) {
-	if b.from != "" || b.resume != "" {
-		return misuse("run it anew", "a run with --kernel %s can't be repeated or gone on with", b.kernel)
-	}
 	u, err := b.orderInside(cmd.Context(), &c)
 	if err != nil {
 		return err
@@ -131,9 +128,9 @@ func (b *benchmark) orderInside(ctx context.Context, c *study.Choice) (*userMode
 	}
 	_, plan := b.outline(*c)
 	for _, k := range kinds {
-		one := newOrder(k, plan)
+		one := orderOf(k, plan)
 		if one.kind.Name == besideKind && k.Can() == nil {
-			u.outside.list = []order{one}
+			u.outside.list = []ordered{one}
 		}
 		one.kind.Name = insidePrefix + k.Name
 		u.list = append(u.list, one)

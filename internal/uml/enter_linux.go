@@ -68,7 +68,23 @@ func (m *Machine) furnish(o order) error {
 			return err
 		}
 	}
-	return os.Setenv("TMPDIR", "/tmp")
+	return errors.Join(loopbackUp(), os.Setenv("TMPDIR", "/tmp"))
+}
+
+// loopbackUp lets the guest speak with itself; the kernel gives the interface its
+// address (netdevice(7)).
+func loopbackUp() error {
+	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(socket)
+	up, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	up.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	return unix.IoctlIfreq(socket, unix.SIOCSIFFLAGS, up)
 }
 
 // Leave tells outside how the program has ended, and ends the machine: it returns
