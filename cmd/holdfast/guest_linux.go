@@ -108,19 +108,20 @@ func (g *guest) measure(ctx context.Context) error {
 		return errors.Join(err, g.run(ctx, matrix, plan, nil, err))
 	}
 	s.name, s.question = of.Name, of.Question
-	g.Choice.Budget = g.slower(g.Choice.Budget)
+	// What an arm does in its time is planned by what a call takes outside.
+	g.Choice.Budget = time.Duration(float64(g.Choice.Budget) / g.factor())
 	matrix, plan, missing, err := of.PrepareOn(s.made.sites, g.Choice)
 	matrix.Limit, plan.Limit = g.Limit, g.Limit
+	plan.Estimate = time.Duration(float64(plan.Estimate) * g.factor())
 	return errors.Join(err, g.run(ctx, matrix, plan, missing, err))
 }
 
-// slower is the time that work which takes t inside would take outside: arms are
-// planned by what they take there.
-func (g *guest) slower(t time.Duration) time.Duration {
+// factor is how many times as long as outside a system call takes.
+func (g *guest) factor() float64 {
 	if g.call <= g.Call || g.Call == 0 {
-		return t
+		return 1
 	}
-	return time.Duration(float64(t) * float64(g.Call) / float64(g.call))
+	return float64(g.call) / float64(g.Call)
 }
 
 // run runs a matrix that was prepared without an error.

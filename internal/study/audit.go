@@ -24,13 +24,8 @@ type Judged struct {
 }
 
 // Audited returns the studies whose claims are put to the test, in the order of
-// the audit's table: those that can be run by name, and those of documents whose
-// claims alone are here.
-func Audited() []Study { return slices.Concat(Studies(), claimsAlone()) }
-
-// claimsAlone are studies of which there are claims and the arms that these take,
-// and no tables.
-func claimsAlone() []Study { return []Study{copyClaims()} }
+// the audit's table.
+func Audited() []Study { return Studies() }
 
 // ClaimNames lists the claims of all studies.
 func ClaimNames() []string {

@@ -69,6 +69,7 @@ type Choice struct {
 	Writers  []int
 	Buffers  []holdfast.Size // of a study's arms
 	Count    int64           // of records in a study's arms
+	Parts    []Part          // of a study that has parts; none are the preset's
 	Only     []string        // the arms of a study that are run, by name; nil is all
 	Rounds   int             // just so many, whatever the width
 	Width    float64         // of the ratios' intervals at which the run ends
@@ -140,6 +141,7 @@ const (
 	TakesWriters = "writers"
 	TakesPolicy  = "policy"
 	TakesCache   = "cache"
+	TakesPart    = "part"
 )
 
 // SetFileSystems is the setting that lists the file systems of a run that made some.
@@ -149,7 +151,7 @@ const SetFileSystems = "fs"
 func (c Choice) Settings() map[string]string {
 	all := map[string]string{
 		TakesRecord: texts(c.Records), TakesBuffer: texts(c.Buffers), TakesWriters: texts(c.Writers), TakesPolicy: texts(c.Policies),
-		TakesCache: string(c.Cache), "only": strings.Join(c.Only, "\n"),
+		TakesCache: string(c.Cache), TakesPart: texts(c.Parts), "only": strings.Join(c.Only, "\n"),
 	}
 	all[SetFileSystems] = strings.Join(c.FileSystems, between)
 	if c.Count > 0 {
@@ -187,6 +189,9 @@ func choiceOf(h result.Header) (c Choice, err error) {
 	}
 	c.Cache = result.Cache(h.Settings[TakesCache])
 	c.FileSystems = parts(SetFileSystems)
+	if c.Parts, err = parsed(parts(TakesPart), ParsePart); err != nil {
+		return c, err
+	}
 	for _, text := range parts(TakesCount) {
 		if c.Count, err = strconv.ParseInt(text, 10, 64); err != nil {
 			return c, fmt.Errorf("the results have count %q: %w", text, err)

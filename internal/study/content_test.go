@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/timing"
 	"github.com/holdfast-go/holdfast/internal/trial"
 )
 
@@ -44,8 +45,11 @@ func TestWrongBytesAreNoTrialOfAnyStudy(t *testing.T) {
 	if noSharedClock() == "" {
 		check("watched Writes", outlet{by: byFile}.watchedWrites(20, 64))
 	}
-	check("copy", copyTask(5000, 512))
-	check("O_SYNC", armTask(t, copyClaims(), syncArm(2)))
+	source := newCopySource(1)
+	check("copy", copyCell{timing.Copy, 5000, 512}.task(Choice{}, 5000, source))
+	check("write", copyCell{timing.EachData, 5000, 512}.task(Choice{}, 5000, source))
+	check("O_SYNC", armTask(t, Copying(), syncArm(2)))
+	check("stream", pointWays()[3].arm(inWriter, "", openOurs).Task())
 	check("CreateTemp", armTask(t, Files(), createTemp))
 	for _, w := range []fileWay{loopWay(), poolWay(sixtyFour), filesWay(), namesWay(oneWorker), retriesOffWay(), batchesWay()} {
 		check(w.name, w.task(3, 2))

@@ -95,7 +95,7 @@ type Table struct {
 
 // Studies returns those that can be run by name.
 func Studies() []Study {
-	return []Study{Lines(), Bytes(), Costs(), Locks(), Reading(), Latency(), Files()}
+	return []Study{Lines(), Bytes(), Costs(), Locks(), Reading(), Latency(), Files(), Copying()}
 }
 
 // Find returns the study of that name.

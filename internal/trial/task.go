@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -24,6 +25,10 @@ type Task struct {
 	// Cache is what the page cache shall hold of Make's file when the clock starts;
 	// the trial fails with a *CacheError if that can't be had. Empty asks nothing.
 	Cache result.Cache
+
+	// Within names the file that Cache speaks of where Make makes a folder. Empty is
+	// what Make makes.
+	Within string
 
 	// Writes is about how many bytes of file the work writes: the kernel is made to
 	// have that much memory ready (see [PrepareMemory]).
@@ -179,7 +184,7 @@ func (t Task) prepare(g *Ground, path string) (*result.Residency, error) {
 	if t.Cache == "" || t.Cache == result.NewFile {
 		return nil, nil
 	}
-	return setCache(g, path, t.Cache)
+	return setCache(g, filepath.Join(path, t.Within), t.Cache)
 }
 
 // time is all that is in the clock.

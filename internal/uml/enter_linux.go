@@ -68,7 +68,7 @@ func (m *Machine) furnish(o order) error {
 			return err
 		}
 	}
-	return errors.Join(loopbackUp(), os.Setenv("TMPDIR", "/tmp"))
+	return errors.Join(loopbackUp(), os.Setenv("TMPDIR", "/tmp"), os.Setenv("TERM", "dumb"))
 }
 
 // loopbackUp lets the guest speak with itself; the kernel gives the interface its
