@@ -112,7 +112,6 @@ func (g *guest) measure(ctx context.Context) error {
 	g.Choice.Budget = time.Duration(float64(g.Choice.Budget) / g.factor())
 	matrix, plan, missing, err := of.PrepareOn(s.made.sites, g.Choice)
 	matrix.Limit, plan.Limit = g.Limit, g.Limit
-	plan.Estimate = time.Duration(float64(plan.Estimate) * g.factor())
 	return errors.Join(err, g.run(ctx, matrix, plan, missing, err))
 }
 

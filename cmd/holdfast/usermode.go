@@ -176,7 +176,10 @@ func (u *userMode) run(ctx context.Context, c study.Choice) (result.Run, error) 
 	if err != nil {
 		return inside, err
 	}
-	outside, err := u.runOutside(ctx, c, inside.Rounds())
+	// The same time for a trial outside makes the same arms of the same sizes.
+	rounds := max(1, inside.Rounds())
+	c.Budget = c.Budget / time.Duration(len(u.list)) * time.Duration(rounds+1) / time.Duration(inside.Header.Plan.Rounds+1)
+	outside, err := u.runOutside(ctx, c, rounds)
 	if err != nil {
 		return outside, err
 	}
@@ -281,7 +284,7 @@ func (u *userMode) check(ctx context.Context, dir string) (err error) {
 // runOutside runs the same arms with the kernel that runs here, for so many rounds.
 func (u *userMode) runOutside(ctx context.Context, c study.Choice, rounds int) (run result.Run, err error) {
 	s := u.session
-	c.Rounds, c.Width, c.FileSystems = max(1, rounds), 0, nil
+	c.Rounds, c.Width, c.FileSystems = rounds, 0, nil
 	if len(u.outside.list) > 0 {
 		c.FileSystems = []string{besideKind}
 	} else {

@@ -15,10 +15,15 @@ import (
 // its study makes of it, or else the time of a record of every cell on each.
 func AcrossOf(run result.Run) Shown {
 	all := EvidenceOn(run)
+	shown := across
 	if s, ok := Find(run.Header.Study); ok && s.Across != nil {
-		return s.Across(all)
+		shown = s.Across
 	}
-	return across(all)
+	together := shown(all)
+	if t, ok := insideAndOut(all); ok {
+		together.Tables = append(together.Tables, t)
+	}
+	return together
 }
 
 // across has a table of the file systems of this kernel and, apart, one of those of
