@@ -301,7 +301,8 @@ func (u *userMode) runOutside(ctx context.Context, c study.Choice, rounds int) (
 	}
 	run = s.run
 	if s.made == nil {
-		run = run.As(result.FileSystem{Name: s.ground.FileSystem, How: "the file system of the folder itself", Machine: []machine.Fact{}})
+		name := machine.Get(run.Header.Machine, "file system").Value
+		run = run.As(result.FileSystem{Name: cmp.Or(name, s.ground.FileSystem), How: "the file system of the folder itself", Machine: []machine.Fact{}})
 	}
 	return run, err
 }

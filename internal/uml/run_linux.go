@@ -131,11 +131,37 @@ func (k Kernel) process(ctx context.Context, g Guest, boot, memory string, told 
 	if err := cmd.Start(); err != nil {
 		return err
 	}
+	release, err := keepWatch(cmd.Process.Pid)
+	if err != nil {
+		return errors.Join(err, killGroup(cmd.Process.Pid), cmd.Wait())
+	}
+	defer release()
 	// A kernel that panics aborts: its core would be as large as its memory.
 	_ = unix.Prlimit(cmd.Process.Pid, unix.RLIMIT_CORE, &unix.Rlimit{}, nil)
-	err := cmd.Wait()
+	err = cmd.Wait()
 	_ = killGroup(cmd.Process.Pid)
 	return err
+}
+
+// keepWatch starts a shell that kills the group when this program ends without having
+// called release: the kernel's helpers would outlive both it and the kernel. The
+// shell waits for the end of a pipe that nobody else has.
+func keepWatch(group int) (release func(), err error) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command("/bin/sh", "-c", `read -r _; kill -s KILL -- "-$1"`, "sh", fmt.Sprint(group))
+	cmd.Stdin = read
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := errors.Join(cmd.Start(), read.Close()); err != nil {
+		return nil, errors.Join(err, write.Close())
+	}
+	return func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		_ = write.Close()
+	}, nil
 }
 
 func killGroup(leader int) error {
