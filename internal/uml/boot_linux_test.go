@@ -106,8 +106,11 @@ func writeOn(m *Machine, kind string) error {
 	return errors.Join(err, os.WriteFile(filepath.Join(m.Share, kind+".told"), []byte(told), 0o644))
 }
 
+// kernel is the one that is installed. The test runs beside others: most of it is
+// waiting for a boot.
 func kernel(t *testing.T) Kernel {
 	t.Helper()
+	t.Parallel()
 	k, err := Find(t.Context())
 	var missing *MissingError
 	if errors.As(err, &missing) {
