@@ -27,7 +27,8 @@ func AcrossOf(run result.Run) Shown {
 }
 
 // across has a table of the file systems of this kernel and, apart, one of those of
-// a kernel in a process, whose times are not to be compared with the others.
+// a kernel in a process, whose times are not to be compared with the others. One alone
+// has nothing beside it.
 func across(all []Evidence) Shown {
 	var here, inProcess []Evidence
 	for _, e := range all {
@@ -39,7 +40,7 @@ func across(all []Evidence) Shown {
 	}
 	var shown Shown
 	for _, some := range [][]Evidence{here, inProcess} {
-		if len(some) > 0 {
+		if len(some) > 1 {
 			shown.Tables = append(shown.Tables, tableAcross(some))
 		}
 	}
@@ -67,9 +68,7 @@ func tableAcross(all []Evidence) Table {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	if len(all) > 1 {
-		t.Notes = append(t.Notes, "a ratio is of the same rounds; the word is said of its 95 % interval, which is for this one ratio, and of the noise of both file systems")
-	}
+	t.Notes = append(t.Notes, "a ratio is of the same rounds; the word is said of its 95 % interval, which is for this one ratio, and of the noise of both file systems")
 	return t
 }
 
