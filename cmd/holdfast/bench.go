@@ -50,6 +50,7 @@ type benchmark struct {
 	list        bool
 	count       int64
 	buffers     []holdfast.Size
+	parts       []study.Part
 	kernel      string        // in which to run; empty: the one that runs here
 	install     bool          // what fs and kernel need
 	fs          []volume.Kind // made for the run; nil: it is on that of dir
@@ -106,7 +107,8 @@ func (b *benchmark) addFlags(cmd *cobra.Command) {
 	f.Var(once("file", &b.resume, given), "resume", "go on with the run of these results, which was interrupted or killed")
 	f.Var(once("number", &b.count, parseCount), "count", "records of a study's arms, or bytes where it counts those, such as\n100k (default: the published number)")
 	f.Var(many("size", &b.buffers, parseBuffer), "buffer", "a buffer of a study's arms; may be given again")
-	inGroup(f, "Of a study", "list", "count", "buffer")
+	f.Var(list("parts", &b.parts, study.ParsePart), "part", "run these parts of a study alone, such as A,C")
+	inGroup(f, "Of a study", "list", "count", "buffer", "part")
 	inGroup(f, "How long, and again", "width", "rounds", "seed", "from", "resume")
 	fileSystemsFlag(f, &b.fs)
 	f.BoolVar(&b.allowTmpfs, "allow-tmpfs", false, "measure a file system in memory too, where nothing is ever durable")
@@ -141,7 +143,7 @@ func given(text string) (string, error) {
 // choice checks the flags against each other.
 func (b *benchmark) choice(cmd *cobra.Command) (study.Choice, error) {
 	c := study.Choice{
-		Buffers: b.buffers, Count: b.count,
+		Buffers: b.buffers, Count: b.count, Parts: b.parts,
 		Preset: study.Default(), Policies: b.policies, Records: b.records, Writers: b.writers,
 		Rounds: b.rounds, Width: b.width, Budget: b.budget, Seed: b.seed,
 		Setting:     study.Setting{Rate: b.rate, Cache: b.cache, Steady: b.steady, Room: int64(b.room)},
@@ -160,8 +162,8 @@ func (b *benchmark) choice(cmd *cobra.Command) (study.Choice, error) {
 func (b *benchmark) contradiction(cmd *cobra.Command) error {
 	changed := cmd.Flags().Changed
 	switch {
-	case b.named == "" && (b.count > 0 || len(b.buffers) > 0):
-		return misuse("name the study, as in holdfast bench lines --count 1M", "--count and --buffer are of a study, and none is named")
+	case b.named == "" && (b.count > 0 || len(b.buffers) > 0 || len(b.parts) > 0):
+		return misuse("name the study, as in holdfast bench lines --count 1M", "--count, --buffer and --part are of a study, and none is named")
 	case b.quick && b.full:
 		return misuse("give one of the two, or neither for a run of about 45 seconds", "--quick and --full contradict each other")
 	case changed("time") && b.budget < time.Second:

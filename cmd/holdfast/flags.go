@@ -36,6 +36,22 @@ func many[T any](kind string, values *[]T, parse func(string) (T, error)) flagVa
 	return flagValue{kind, set, func() string { return strings.Trim(fmt.Sprint(*values), "[]") }}
 }
 
+// list is a flag of several values with commas between them, which may be given more
+// than once.
+func list[T any](kind string, values *[]T, parse func(string) (T, error)) flagValue {
+	f := many(kind, values, parse)
+	one := f.set
+	f.set = func(text string) error {
+		for _, part := range strings.Split(text, ",") {
+			if err := one(strings.TrimSpace(part)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return f
+}
+
 // once is a flag of which the last counts.
 func once[T any](kind string, value *T, parse func(string) (T, error)) flagValue {
 	set := func(text string) error {

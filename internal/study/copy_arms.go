@@ -28,7 +28,23 @@ func copyArms(c Choice) []Arm {
 	for _, cell := range cells {
 		arms = append(arms, cell.arm(c, cell.fits(level), source))
 	}
+	room := sourcesRoom(cells, level)
+	for i := range arms {
+		arms[i].Room = room + arms[i].Bytes
+	}
 	return append(arms, stdioArms(c)...)
+}
+
+// sourcesRoom is what the sources take, of which there is one for each length.
+func sourcesRoom(cells []copyCell, level time.Duration) (room int64) {
+	made := map[int64]bool{}
+	for _, c := range cells {
+		if n := c.fits(level); !c.form.Writes() && !made[n] {
+			made[n] = true
+			room += n
+		}
+	}
+	return room
 }
 
 // claimedCells are those that the claims take.
@@ -71,11 +87,8 @@ func (c copyCell) does(n int64) string {
 func (c copyCell) arm(choice Choice, n int64, source *copySource) Arm {
 	a := Arm{
 		Cell: result.Cell{Name: c.name(), Group: c.group(), Does: c.does(n), Records: n, RecordBytes: 1, Writers: 1, Cache: c.cache(choice)},
-		Time: c.time(n), Bytes: n, Room: 2 * n,
+		Time: c.time(n), Bytes: n,
 		Task: func() trial.Task { return c.task(choice, n, source) },
-	}
-	if c.form.Writes() {
-		a.Room = n
 	}
 	if (c.form == timing.DSynced || c.form == timing.WriteData) && openDataSync == 0 {
 		a.Missing = "there is no O_DSYNC on this system"

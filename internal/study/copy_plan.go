@@ -1,6 +1,7 @@
 package study
 
 import (
+	"math/bits"
 	"slices"
 	"time"
 
@@ -30,19 +31,19 @@ func (c copyCell) time(n int64) time.Duration {
 	return nominalStart + time.Duration(n*nominalBytes) + time.Duration(calls)*each
 }
 
-// fits returns how much of the whole a trial can copy in the time: a whole number of
-// buffers, and of pages if it is more than some, but at least fewest of them.
+// fits returns how much of the whole a trial can copy in the time, in three binary
+// digits, so that cells of about the same length read the same source; but at least
+// fewest buffers.
 func (c copyCell) fits(t time.Duration) int64 {
 	if c.time(c.size) <= t {
 		return c.size
 	}
 	perByte := float64(c.time(c.size)-nominalStart) / float64(c.size)
 	n := int64(float64(max(0, t-nominalStart)) / perByte)
-	step := c.buffer
-	if pages := int64(64 << 10); n > pages && pages%step == 0 {
-		step = pages
+	if low := bits.Len64(uint64(n)) - 3; low > 0 {
+		n = n >> low << low
 	}
-	return min(c.size, max(n/step*step, fewestBuffers*c.buffer))
+	return min(c.size, max(n, fewestBuffers*c.buffer))
 }
 
 // fewestBuffers is the least that a trial copies: half of them are its steady part.
@@ -68,15 +69,16 @@ func shared(cells []copyCell, round time.Duration) (level time.Duration) {
 	return low
 }
 
-// copyRound is how long a round of the choice may take. An audit has many studies to
-// run, and takes little of what it could.
+// copyRound is how long a round of the choice may take, with some of the time left for a
+// machine that is slower than the plan takes it to be. An audit has many studies to run,
+// and takes little of what it could.
 func copyRound(c Choice) time.Duration {
 	budget := c.budget()
 	if c.Preset.Name == small && c.Budget == 0 {
 		budget = auditTime
 	}
 	rounds := c.rounds() + 1 // a warm-up comes first
-	return budget * 19 / 20 / time.Duration(rounds)
+	return budget * 7 / 10 / time.Duration(rounds)
 }
 
 const auditTime = 12 * time.Second

@@ -1,0 +1,466 @@
+package study
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/machine"
+	"github.com/holdfast-go/holdfast/internal/result"
+	"github.com/holdfast-go/holdfast/internal/timing"
+	"github.com/holdfast-go/holdfast/internal/trial"
+)
+
+// onKind says on which file system the evidence was found.
+func onKind(e Evidence, kind string) Evidence {
+	e.run.Header.Machine = []machine.Fact{{Name: "file system", Value: kind}}
+	return e
+}
+
+func TestCopyClaimsFollowTheEvidence(t *testing.T) {
+	arms := []string{copyArm(1), copyArm(512), copyArm(4096), copyArm(oddBuffer), copyArm(16384), copyArm(65536)}
+	// plant gives each buffer a time and a user time of a copy of 8 MB.
+	plant := func(times, user map[string]float64) Evidence {
+		return planted(10, func(arm string, round int, m *result.Measurement) {
+			m.Records, m.Size = 8e6, 8e6
+			m.Write = wiggle(times[arm], round)
+			m.User, m.System = time.Duration(user[arm]), time.Second
+			m.Elapsed = m.Write
+		}, arms...)
+	}
+	check := func(claim string, e Evidence, want Verdict) {
+		t.Helper()
+		if f := claimOf(t, Copying(), claim).Find(e); f.Verdict != want {
+			t.Errorf("%s: %s (%s), want %s", claim, f.Verdict, f.Measured, want)
+		}
+	}
+	falling := plant(map[string]float64{copyArm(1): 1e9, copyArm(512): 9e7, copyArm(4096): 3e7, copyArm(oddBuffer): 2.5e7, copyArm(16384): 2e7, copyArm(65536): 1e7}, nil)
+	peak := plant(map[string]float64{copyArm(1): 1e9, copyArm(512): 9e7, copyArm(4096): 1e7, copyArm(oddBuffer): 2e7, copyArm(16384): 2e7, copyArm(65536): 2e7}, nil)
+	check("copy-larger", falling, Holds)
+	check("copy-larger", peak, NotHere)
+	check("copy-ext4-4096", onKind(falling, "ext4"), NotHere)
+	check("copy-ext4-4096", onKind(peak, "ext4"), Holds)
+	check("copy-ext4-4096", onKind(peak, "xfs"), NotChecked)
+	check("copy-btrfs-16284", onKind(falling, "btrfs"), NotHere)
+	check("copy-btrfs-16284", onKind(peak, "btrfs"), Holds)
+	check("copy-btrfs-16284", onKind(peak, "ext4"), NotChecked)
+	check("copy-jfs-small", onKind(peak, "ext4"), NotChecked)
+
+	user := func(odd, even, large, single float64) Evidence {
+		return plant(nil, map[string]float64{copyArm(oddBuffer): odd, copyArm(16384): even, copyArm(65536): large, copyArm(1): single})
+	}
+	check("copy-user-16284", user(2e5, 3e5, 0, 0), NeverSo)
+	check("copy-user-16284", user(2e5, 3e6, 0, 0), Holds)
+	check("copy-user-16284", user(3e6, 3e6, 0, 0), NotHere)
+	check("copy-user-negligible", user(0, 0, 2e7, 0), Holds)
+	check("copy-user-negligible", user(0, 0, 5e8, 0), NotHere)
+	check("copy-system", user(0, 0, 0, 2e8), Holds)
+	check("copy-system", user(0, 0, 0, 3e9), NotHere)
+}
+
+func TestClaimOfAnotherFileSystemNamesTheCommand(t *testing.T) {
+	for _, j := range Copying().Claiming([]string{"copy-btrfs-16284"}).Judge(onKind(planted(10, func(_ string, round int, m *result.Measurement) {
+		m.Write = wiggle(1e6, round)
+	}, copyArm(oddBuffer), copyArm(4096)), "ext4").run) {
+		if j.Command != "holdfast audit --claim copy-btrfs-16284 --dir A_FOLDER_ON_BTRFS" || !strings.Contains(j.Why, "ext4") {
+			t.Errorf("%+v", j)
+		}
+	}
+}
+
+func TestCopyClaimsOfSyncedWrites(t *testing.T) {
+	arms := []string{syncArm(1), syncArm(2), syncArm(4096)}
+	plant := func(one, two, page float64) Evidence {
+		return planted(10, func(arm string, round int, m *result.Measurement) {
+			c, _ := copyCellOf(result.Cell{Name: arm})
+			ns := map[string]float64{syncArm(1): one, syncArm(2): two, syncArm(4096): page}[arm]
+			m.Records, m.Size = 100*c.buffer, 100*c.buffer
+			m.Write = wiggle(ns*100, round)
+			m.Elapsed = m.Write
+			m.Values = map[string]float64{wholeBytes: syncSize, tailBytes: float64(m.Size) / 2, tailNs: float64(m.Write) / 2}
+		}, arms...)
+	}
+	check := func(claim string, e Evidence, want Verdict) {
+		t.Helper()
+		if f := claimOf(t, Copying(), claim).Find(e); f.Verdict != want {
+			t.Errorf("%s: %s (%s), want %s", claim, f.Verdict, f.Measured, want)
+		}
+	}
+	same := plant(1.5e6, 1.5e6, 1.6e6) // the original's disk: 1573 s for a mebibyte
+	check("copy-osync-larger", same, Holds)
+	check("copy-osync-larger", plant(1e3, 1e3, 4e6), NotHere)
+	check("copy-osync-byte", same, Holds)
+	check("copy-osync-byte", plant(1e5, 1e5, 1e5), NotHere)
+	check("copy-osync-two", same, NeverSo)
+	check("copy-osync-two", plant(1.5e6, 1.5e6/19, 1.6e6), Holds)
+}
+
+func TestACopyMakesACallForEachBuffer(t *testing.T) {
+	const size = 1 << 20
+	m := runOnce(t, copyCell{timing.Copy, size, oddBuffer}.task(Choice{}, size, newCopySource(1)), size)
+	// Each buffer is read once and written once, and the end is read.
+	if calls := int64(size)/oddBuffer + 1; m.IO != nil && (m.IO.Writes < calls || m.IO.Reads < calls+1 || m.IO.Writes > calls+10) {
+		t.Errorf("%d reads and %d writes of a copy that takes %d each", m.IO.Reads, m.IO.Writes, calls)
+	}
+	if m.Values[wholeBytes] != size || m.Values[tailBytes] < size/2 || m.Values[tailNs] <= 0 || m.Size != size {
+		t.Errorf("a copy of %d bytes told %v", m.Size, m.Values)
+	}
+}
+
+// TestEveryFormCopiesAndWritesWhatItShould runs all forms with sizes that are no
+// multiple of the buffer.
+func TestEveryFormCopiesAndWritesWhatItShould(t *testing.T) {
+	t.Parallel()
+	source := newCopySource(7)
+	g := ground(t)
+	for _, form := range timing.Forms() {
+		for _, c := range []copyCell{{form, 1000, 1}, {form, 10_007, 4096}, {form, 100, 4096}} {
+			if _, err := c.task(Choice{}, c.size, source).Run(t.Context(), g, trial.NotCounting, c.size, c.size); err != nil {
+				t.Errorf("%s: %v", c.name(), err)
+			}
+		}
+	}
+}
+
+func TestSourceIsOfTheSeed(t *testing.T) {
+	one, two := newCopySource(1), newCopySource(2)
+	if bytes.Equal(one.block(100), two.block(100)) || !bytes.Equal(one.block(100), newCopySource(1).block(100)) {
+		t.Error("the bytes of a source do not follow its seed")
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"1", "2"} {
+		if err := one.make(filepath.Join(dir, name), 5000); err != nil {
+			t.Fatal(err)
+		}
+		if err := holdsSum(filepath.Join(dir, name, copyFrom), one.sum(5000)); err != nil {
+			t.Errorf("the source of trial %s: %v", name, err)
+		}
+	}
+}
+
+func TestACancelledCopyEndsWithinIt(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	calls := 0
+	from := readerFunc(func(p []byte) (int, error) {
+		if calls++; calls == 1000 {
+			cancel()
+		}
+		return 1, nil
+	})
+	if _, err := copyLoop(ctx, io.Discard, from, make([]byte, 1), math.MaxInt64); !errors.Is(err, context.Canceled) || calls > 1000+everyCalls {
+		t.Errorf("%v after %d calls", err, calls)
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+func TestNamesOfCellsAreReadBack(t *testing.T) {
+	for _, form := range timing.Forms() {
+		for _, b := range allBuffers() {
+			c := copyCell{form, wholeSize, b}
+			if got, ok := copyCellOf(result.Cell{Name: c.name()}); !ok || got != c {
+				t.Errorf("%q is read as %+v, %t", c.name(), got, ok)
+			}
+		}
+	}
+	for _, other := range []string{"stdio, fflush", "copy", "copy, 1MiB", "copy, x by 1B", "paste, 1MiB by 1B"} {
+		if c, ok := copyCellOf(result.Cell{Name: other}); ok {
+			t.Errorf("%q is read as %+v", other, c)
+		}
+	}
+}
+
+// TestAPlanFitsIntoItsTimeAndLeavesNothingOut: what is too long is made shorter.
+func TestAPlanFitsIntoItsTimeAndLeavesNothingOut(t *testing.T) {
+	check := func(c Choice, cells int) {
+		t.Helper()
+		arms, all, shortened := copyArms(c.ofStudy()), time.Duration(0), 0
+		for _, a := range arms {
+			all += a.Time
+			if cell, ok := copyCellOf(a.Cell); ok && a.Records < cell.size {
+				shortened++
+			}
+		}
+		if limit := c.ofStudy().budget() / time.Duration(c.ofStudy().rounds()+1); all > limit {
+			t.Errorf("%+v: a round of %v in %v", c.Parts, all, limit)
+		}
+		if len(arms) != cells || shortened == 0 {
+			t.Errorf("%+v: %d cells, of which %d are shorter, want %d cells", c.Parts, len(arms), shortened, cells)
+		}
+	}
+	buffers := len(allBuffers())
+	check(Choice{Preset: Full(), Parts: []Part{PartA}}, 7*buffers)
+	check(Choice{Preset: Quick(), Parts: []Part{PartC}}, buffers)
+	check(Choice{Preset: Default(), Budget: 10 * time.Minute, Parts: []Part{PartC}}, buffers)
+	check(Choice{Preset: Default(), Budget: 2 * time.Minute, Parts: []Part{PartC}}, buffers)
+	check(Choice{Preset: Full(), Parts: []Part{PartB}}, 3*buffers)
+	check(Choice{Preset: Full(), Parts: []Part{PartWrite}}, 5*buffers)
+	check(Choice{Preset: Full(), Parts: []Part{PartA, PartC}}, 7*buffers) // 100 MiB are of both, and run once
+	check(Choice{Preset: Default(), Buffers: []holdfast.Size{1, 3}, Parts: []Part{PartC}}, 2)
+}
+
+func TestAWholePlanIsNotShortened(t *testing.T) {
+	for _, a := range copyArms(Choice{Preset: Full(), Budget: 100 * time.Hour, Parts: []Part{PartC}}.ofStudy()) {
+		if a.Records != wholeSize {
+			t.Errorf("%s copies %d bytes", a.Name, a.Records)
+		}
+	}
+}
+
+// TestPartsAreRepeated: a run's own settings make the same cells again.
+func TestPartsAreRepeated(t *testing.T) {
+	s, c := Copying(), Choice{Preset: Quick(), Rounds: 1, Seed: 3, Parts: []Part{PartB, PartSync}, Buffers: []holdfast.Size{4096}}
+	h := result.Header{Study: s.Name, Seed: 3, Settings: c.Settings()}
+	h.Cells, h.Plan = s.Outline(c)
+	if m, err := Again(h, trial.NotCounting); err != nil || len(m.Cells) != len(h.Cells) {
+		t.Errorf("%d of %d cells again: %v", len(m.Cells), len(h.Cells), err)
+	}
+	if _, err := ParsePart("D"); err == nil {
+		t.Error("there is a part D")
+	}
+}
+
+// slope plants a copy of so many bytes with a fixed cost, a first half that is slow at
+// its beginning, and a steady time of a byte.
+func slope(m *result.Measurement, bytes, whole int64, fixed, first time.Duration, perByte float64) {
+	m.Records, m.Size, m.Open = bytes, bytes, fixed
+	tail := bytes / 2
+	m.Write = first + time.Duration(perByte*float64(bytes))
+	m.Elapsed = m.Open + m.Write
+	m.User, m.System = m.Elapsed/4, m.Elapsed-m.Elapsed/4
+	m.Values = map[string]float64{wholeBytes: float64(whole), tailBytes: float64(tail), tailNs: perByte * float64(tail)}
+}
+
+func TestPredictionCountsFixedCostsOnce(t *testing.T) {
+	trialOf := func(bytes int64) result.Trial {
+		var m result.Measurement
+		slope(&m, bytes, wholeSize, 30*time.Millisecond, 20*time.Millisecond, 100)
+		return result.Trial{Measurement: m}
+	}
+	want := wholeElapsed(trialOf(wholeSize))
+	for _, bytes := range []int64{1000, 1 << 20, wholeSize} {
+		if got := wholeElapsed(trialOf(bytes)); math.Abs(got/want-1) > 1e-9 {
+			t.Errorf("predicted from %d bytes: %v, want %v", bytes, got, want)
+		}
+	}
+	if got := stretch(trialOf(wholeSize)); got != 1 {
+		t.Errorf("the whole is stretched %v times", got)
+	}
+	if got := stretch(result.Trial{Measurement: result.Measurement{Elapsed: 1, Size: 1}}); got != 1 {
+		t.Errorf("a trial that tells nothing is stretched %v times", got)
+	}
+}
+
+// planCells is a planted run of 100 MiB on one file system, each cell with the time of a
+// byte that perByte gives it.
+func planCopies(rounds int, bytes int64, perByte func(c copyCell) float64, cells ...copyCell) Evidence {
+	var names []string
+	for _, c := range cells {
+		names = append(names, c.name())
+	}
+	e := planted(rounds, func(arm string, round int, m *result.Measurement) {
+		c, _ := copyCellOf(result.Cell{Name: arm})
+		slope(m, min(bytes, c.size), c.size, 0, 0, perByte(c)*(1+float64(round%3)/1000))
+		m.IO = &result.IO{Reads: 1, Writes: 1}
+		m.Before = &result.Residency{Pages: 10, Source: "cachestat(2)"}
+	}, names...)
+	for i, c := range cells {
+		e.run.Header.Cells[i].Records, e.run.Header.Cells[i].Group = min(bytes, c.size), c.group()
+	}
+	e.run.Header.Study, e.floor = Copying().Name, 0.001
+	return e
+}
+
+// falling is a time of a byte that a call for each buffer adds to.
+func falling(c copyCell) float64 { return 0.5 + 500/float64(c.buffer) }
+
+func copiesOf(size int64, form timing.Form) (cells []copyCell) {
+	for _, b := range allBuffers() {
+		cells = append(cells, copyCell{form, size, b})
+	}
+	return cells
+}
+
+func TestTimingsAreOfTheWhole(t *testing.T) {
+	e := onKind(planCopies(10, 1<<20, falling, slices.Concat(copiesOf(wholeSize, timing.Copy), copiesOf(1<<20, timing.Copy), copiesOf(writeSize, timing.Write))...), "xfs")
+	rows := Timings(e.run)
+	if len(rows) != 3*len(allBuffers()) {
+		t.Fatalf("%d rows", len(rows))
+	}
+	for _, r := range rows {
+		want := falling(copyCell{buffer: int64(r.Buffer)}) * float64(r.FileSize) / 1e9
+		if r.FileSystem != "xfs" || math.Abs(r.Elapsed/want-1) > 0.01 || r.Predicted != (r.FileSize > 1<<20) {
+			t.Errorf("%+v, want %v s", r, want)
+		}
+		if math.Abs(r.User/r.CPU-0.25) > 0.01 || math.Abs(r.User+r.System-r.CPU) > 3e-9 {
+			t.Errorf("CPU time of %+v", r)
+		}
+	}
+	if rows[0].FileSize != 1<<20 || rows[len(rows)-1].Form != timing.Write {
+		t.Errorf("the first is %+v, the last %+v", rows[0], rows[len(rows)-1])
+	}
+	e.run.Header.Study = "lines"
+	if rows := Timings(e.run); rows != nil {
+		t.Errorf("lines has timings: %v", rows)
+	}
+}
+
+func TestCopiesAreShownBesideWhatWasPublished(t *testing.T) {
+	e := onKind(planCopies(10, 1<<20, falling, slices.Concat(copiesOf(wholeSize, timing.Copy), copiesOf(8<<20, timing.Copy), copiesOf(syncSize, timing.Synced))...), "ext4")
+	s := showCopies(e)
+	text := looksRight(t, s)
+	for _, want := range []string{
+		"4096 | ", "74.3026", "107.43", "1582.07", "predicted, from 1MiB", "measured", "7.8147",
+		"of the published O_SYNC only the row of one byte", "cold: before each of the 170 trials", "published, jfs | 1 over 14 buffers: the same",
+		"is the best buffer the largest | yes, 1MiB", "how much of the CPU time is the kernel's | 1B 75 %",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not shown in\n%s", want, text)
+		}
+	}
+	if !strings.Contains(s.Learnt, "(predicted) with 1B") || !strings.Contains(s.Learnt, ". ") {
+		t.Errorf("learnt: %s", s.Learnt)
+	}
+	looksRight(t, showCopies(planted(0, nil)))
+}
+
+func TestWhatStandsOutIsFoundByRule(t *testing.T) {
+	check := func(perByte func(copyCell) float64, asked, want string) {
+		t.Helper()
+		for _, row := range standsOutTable(onKind(planCopies(10, 1<<20, perByte, copiesOf(wholeSize, timing.Copy)...), "ext4")).Rows {
+			if strings.HasPrefix(row[0], asked) && !strings.HasPrefix(row[1], want) {
+				t.Errorf("%s: %q, want %q", row[0], row[1], want)
+			}
+		}
+	}
+	slowOdd := func(c copyCell) float64 {
+		if c.buffer == oddBuffer {
+			return 3
+		}
+		return 1
+	}
+	peak := func(c copyCell) float64 {
+		if c.buffer == 4096 {
+			return 1
+		}
+		return 2
+	}
+	const straddle, best = "does a buffer that straddles", "is the best buffer the largest"
+	check(slowOdd, straddle, "it does: 3x")
+	check(func(copyCell) float64 { return 1 }, straddle, "no:")
+	check(peak, best, "4KiB is, and 1MiB takes 2x")
+	check(falling, best, "yes, 1MiB")
+}
+
+func TestIterationsReadAsPublished(t *testing.T) {
+	c := copyCell{timing.Copy, wholeSize, 4096}
+	e := onKind(planted(1, func(_ string, _ int, m *result.Measurement) {
+		m.Elapsed, m.User, m.System = 76508*time.Millisecond, 9110*time.Millisecond, 67353*time.Millisecond
+	}, c.name()), "ext2")
+	e.run.Header.Study, e.run.Header.Cells[0].Records = Copying().Name, wholeSize
+	want := []string{
+		"Measuring copy of 100MiB for BUF_SIZE=4096 on ext2...",
+		"    Iteration 1 results: Elapsed=76.508s, Total CPU=76.463s, User CPU=9.11s, System CPU=67.353s",
+	}
+	if got := Iterations(e.run); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
+// several is a planted run on several file systems, of which each takes so many times
+// as long as the first.
+func several(t *testing.T, factors map[string]float64, cells ...copyCell) result.Run {
+	t.Helper()
+	var all []Evidence
+	for _, name := range slices.Sorted(maps.Keys(factors)) {
+		e := planCopies(10, 1<<20, func(c copyCell) float64 { return falling(c) * factors[name] }, cells...)
+		e.FileSystem = name
+		all = append(all, e)
+	}
+	run := together(all)
+	run.Header.Study = Copying().Name
+	return run
+}
+
+func TestSeveralFileSystemsAreRanked(t *testing.T) {
+	run := several(t, map[string]float64{"ext4": 1, "jfs": 0.5, "btrfs": 2, "xfs": 1, "uml-bfs": 9, "uml-jfs": 7}, copiesOf(wholeSize, timing.Copy)...)
+	s := acrossCopies(EvidenceOn(run))
+	text := looksRight(t, s)
+	for _, want := range []string{
+		"4096 | jfs < ext4 = xfs < btrfs; uml-jfs < uml-bfs | btrfs < ext4 < bfs < jfs < ext2 < xfs",
+		"copy of 100MiB | ext4 | jfs | 1 over 17 buffers: the same",
+		"jfs is the fastest with small buffers, btrfs the slowest | 66 s, 114 s for 100 MB by single bytes | 2x", "to jfs | holds",
+		"~", "trends agree with a rank correlation of 1",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not shown in\n%s", want, text)
+		}
+	}
+	rows := Timings(run)
+	if systems := systemsIn(rows); len(rows) != 6*len(allBuffers()) || !slices.Equal(systems, run.FileSystems()) {
+		t.Errorf("%d rows of %q", len(rows), systems)
+	}
+	looksRight(t, acrossCopies(nil))
+}
+
+func TestClaimsOfSeveralFileSystemsFollowTheRun(t *testing.T) {
+	cells := []copyCell{{timing.Copy, wholeSize, 1}, {timing.Copy, wholeSize, 4096}, {timing.Write, writeSize, 1}, {timing.Write, writeSize, 4096}}
+	check := func(claim string, factors map[string]float64, want Verdict) {
+		t.Helper()
+		f := claimOf(t, Copying(), claim).Find(EvidenceOf(several(t, factors, cells...)))
+		if f.Verdict != want || f.Why == "" {
+			t.Errorf("%s on %v: %+v, want %s", claim, factors, f, want)
+		}
+	}
+	as := map[string]float64{"jfs": 1, "ext4": 2, "btrfs": 4, "xfs": 3}
+	not := map[string]float64{"jfs": 4, "ext4": 2, "btrfs": 1, "xfs": 3}
+	for _, claim := range []string{"copy-jfs-small", "copy-write-jfs-small"} {
+		check(claim, as, Holds)
+		check(claim, not, NotHere)
+		check(claim, map[string]float64{"jfs": 1, "ext4": 2}, NotChecked)
+		check(claim, map[string]float64{"jfs": 1, "ext4": 2, "btrfs": 2}, NotHere) // a tie is not the slowest
+	}
+	check("copy-ext4-btrfs-system", map[string]float64{"jfs": 3, "ext4": 1, "btrfs": 1.5, "xfs": 2}, Holds)
+	check("copy-ext4-btrfs-system", as, NotHere)
+	check("copy-user-alike", map[string]float64{"jfs": 1, "ext4": 1.1, "btrfs": 1, "xfs": 1}, Holds)
+	check("copy-user-alike", as, NotHere)
+	check("copy-write-ext4-4096", as, NeverSo)
+	check("copy-jfs-small", map[string]float64{"uml-jfs": 1, "ext4": 0.1, "uml-ext4": 2, "uml-btrfs": 4}, Holds)
+}
+
+func TestStreamIsBehindUnlessItIsFlushed(t *testing.T) {
+	t.Parallel()
+	s := Copying()
+	e := EvidenceOf(runStudy(t, s, Choice{Preset: Quick(), Rounds: 1, Seed: 1, Parts: []Part{PartSync}}))
+	for _, w := range pointWays() {
+		for _, stream := range []string{inStdio, inWriter} {
+			if arm := pointArm(stream, w); e.have(arm) {
+				if behind := e.Median(arm, Value(behindBytes)); (behind > 0) == w.flush {
+					t.Errorf("%s: %v bytes are behind", arm, behind)
+				}
+			}
+		}
+	}
+	looksRight(t, s.Show(e))
+}
+
+func TestCopyRunsForReal(t *testing.T) {
+	t.Parallel()
+	s := Copying()
+	run := runStudy(t, s, Choice{Preset: Quick(), Rounds: 1, Seed: 1, Budget: time.Second, Buffers: []holdfast.Size{1, 4096}})
+	looksRight(t, s.Show(EvidenceOf(run)))
+	if rows := Timings(run); len(rows) == 0 || slices.ContainsFunc(rows, func(r timing.Row) bool { return !(r.Elapsed > 0) }) {
+		t.Errorf("the timings are %v", rows)
+	}
+}
