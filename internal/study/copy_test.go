@@ -131,6 +131,13 @@ func TestEveryFormCopiesAndWritesWhatItShould(t *testing.T) {
 	}
 }
 
+// TestNamesFitIntoABfs holds the longest name of a source to what bfs_fs.h allows.
+func TestNamesFitIntoABfs(t *testing.T) {
+	if name := sourceName(math.MaxInt64); len(name) > 14 {
+		t.Errorf("%s is too long", name)
+	}
+}
+
 func TestSourceIsOfTheSeed(t *testing.T) {
 	one, two := newCopySource(1), newCopySource(2)
 	if bytes.Equal(one.block(100), two.block(100)) || !bytes.Equal(one.block(100), newCopySource(1).block(100)) {
@@ -141,7 +148,7 @@ func TestSourceIsOfTheSeed(t *testing.T) {
 		if err := one.make(filepath.Join(dir, name), 5000); err != nil {
 			t.Fatal(err)
 		}
-		if err := holdsSum(filepath.Join(dir, name, copyFrom), one.sum(5000)); err != nil {
+		if err := holdsSum(sourceOf(filepath.Join(dir, name), 5000), one.sum(5000)); err != nil {
 			t.Errorf("the source of trial %s: %v", name, err)
 		}
 	}
