@@ -108,8 +108,7 @@ func (g *guest) measure(ctx context.Context) error {
 		return errors.Join(err, g.run(ctx, matrix, plan, nil, err))
 	}
 	s.name, s.question = of.Name, of.Question
-	// What an arm does in its time is planned by what a call takes outside.
-	g.Choice.Budget = time.Duration(float64(g.Choice.Budget) / g.factor())
+	g.Choice.Budget = g.planned(of)
 	matrix, plan, missing, err := of.PrepareOn(s.made.sites, g.Choice)
 	matrix.Limit, plan.Limit = g.Limit, g.Limit
 	return errors.Join(err, g.run(ctx, matrix, plan, missing, err))
@@ -121,6 +120,19 @@ func (g *guest) factor() float64 {
 		return 1
 	}
 	return float64(g.call) / float64(g.Call)
+}
+
+// planned is the time by which arms are planned that are as much slower inside as a
+// system call is: they know what one takes outside. What a trial takes before and
+// after, of which little is system calls, is as long on both sides.
+func (g *guest) planned(of study.Study) time.Duration {
+	const around = 20 * time.Millisecond
+	cells, plan := of.Outline(g.Choice)
+	fixed := around * time.Duration(len(cells)*len(g.Sites)*(plan.Rounds+1))
+	if g.Choice.Budget <= fixed {
+		return g.Choice.Budget
+	}
+	return fixed + time.Duration(float64(g.Choice.Budget-fixed)/g.factor())
 }
 
 // run runs a matrix that was prepared without an error.
