@@ -126,7 +126,7 @@ func (g *guest) factor() float64 {
 // system call is: they know what one takes outside. What a trial takes before and
 // after, of which little is system calls, is as long on both sides.
 func (g *guest) planned(of study.Study) time.Duration {
-	const around = 20 * time.Millisecond
+	const around = 22 * time.Millisecond // what the study copy takes it to be, with its reserve
 	cells, plan := of.Outline(g.Choice)
 	fixed := around * time.Duration(len(cells)*len(g.Sites)*(plan.Rounds+1))
 	if g.Choice.Budget <= fixed {
