@@ -51,6 +51,8 @@ type benchmark struct {
 	count       int64
 	buffers     []holdfast.Size
 	parts       []study.Part
+	kernel      string        // in which to run; empty: the one that runs here
+	install     bool          // what fs and kernel need
 	fs          []volume.Kind // made for the run; nil: it is on that of dir
 	named       string        // the study that is named, or empty
 	study       study.Study   // of that name
@@ -110,7 +112,9 @@ func (b *benchmark) addFlags(cmd *cobra.Command) {
 	inGroup(f, "How long, and again", "width", "rounds", "seed", "from", "resume")
 	fileSystemsFlag(f, &b.fs)
 	f.BoolVar(&b.allowTmpfs, "allow-tmpfs", false, "measure a file system in memory too, where nothing is ever durable")
-	inGroup(f, "Where", "fs", "allow-tmpfs")
+	f.Var(once("name", &b.kernel, parseKernel), "kernel", "run it inside User-Mode Linux (uml), which has more file systems and\nneeds no root; its times compare only with each other")
+	f.BoolVar(&b.install, "install", false, "install the Debian packages that --fs and --kernel need (root)")
+	inGroup(f, "Where", "fs", "kernel", "install", "allow-tmpfs")
 	exportFlag(f, &b.export, "print this instead of the table")
 	fioFlag(f, &b.fio)
 	inGroup(f, "For programs", "export", "emit-fio")
@@ -174,6 +178,10 @@ func (b *benchmark) contradiction(cmd *cobra.Command) error {
 		return misuse("give a file to --emit-fio", "--emit-fio - writes to stdout, where --export and --baseline write too")
 	case b.fio != "" && len(b.fs) > 0:
 		return misuse("leave one out", "--emit-fio has a job for one file system, and --fs makes its own")
+	case b.kernel != "" && (b.from != "" || b.resume != "" || b.fio != "" || changed("baseline") || changed("save-baseline")):
+		return misuse("leave it out", "a run with --kernel %s is of two kernels, and can't be repeated, gone on with or compared", b.kernel)
+	case b.install && len(b.fs) == 0 && b.kernel == "":
+		return misuse("give one of them, or leave it out", "--install gets what --fs and --kernel need, and neither is given")
 	case b.room > 0 && !b.steady:
 		return misuse("give both, or neither", "--room is the largest file of --steady, which is missing")
 	case b.steady && b.room > 0 && b.room < minRoom:
@@ -252,6 +260,12 @@ func (b *benchmark) run(cmd *cobra.Command) error {
 	}
 	if err := b.baseline.prepare(); err != nil {
 		return err
+	}
+	if err := b.installMissing(cmd); err != nil {
+		return err
+	}
+	if b.kernel != "" {
+		return b.inUserMode(cmd, choice)
 	}
 	again := b.from != ""
 	if b.named == "" && b.baseline.against != "" && b.resume == "" && len(contradicting(cmd, "from")) == 0 {

@@ -36,6 +36,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		main()
 	}
+	if len(os.Args) == 2 && os.Args[1] == guestCommand && os.Getpid() == 1 {
+		main() // in User-Mode Linux
+	}
 	testscript.Main(m, map[string]func(){"holdfast": main})
 }
 
@@ -59,14 +62,17 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// condition answers [mounts]: whether mount(8) can mount a tmpfs here; [root]; and
-// [memory:DIR]: whether there is a folder in memory.
+// condition answers [mounts]: whether mount(8) can mount a tmpfs here; [root]; [race]:
+// whether this is a program with the race detector, which does not start in User-Mode
+// Linux; and [memory:DIR]: whether there is a folder in memory.
 func condition(name string) (bool, error) {
 	dir, isMemory := strings.CutPrefix(name, "memory:")
 	switch {
 	case isMemory:
 		info, err := os.Stat(dir)
 		return err == nil && info.IsDir() && runtime.GOOS == "linux", nil
+	case name == "race":
+		return raceEnabled, nil
 	case name == "mounts":
 		return canMount(), nil
 	case name == "root":

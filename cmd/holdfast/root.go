@@ -32,6 +32,7 @@ your own disk and says which one to use.`,
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(&cobra.Command{Use: "help [command]", Short: "show the help of a command", Hidden: true, RunE: helpCommand})
 	root.AddCommand(newBench(), newAdvise(), newReport(), newCompare(), newAudit(), newWrite(), newGen(), newCopy(), newTrace(), newSecond(), newVolumes(), newVersion(), newCompletion())
+	root.AddCommand(guestCommands()...)
 	return root
 }
 

@@ -14,18 +14,35 @@ import (
 // AcrossOf returns what a run on several file systems shows of them all together: what
 // its study makes of it, or else the time of a record of every cell on each.
 func AcrossOf(run result.Run) Shown {
-	all := EvidenceOn(run)
+	shown := across
 	if s, ok := Find(run.Header.Study); ok && s.Across != nil {
-		return s.Across(all)
+		shown = s.Across
 	}
-	return across(all)
+	all := EvidenceOn(run)
+	here, inProcess := byKernel(all)
+	if len(inProcess) == 0 {
+		return shown(here)
+	}
+	one := shown(inProcess)
+	for i, t := range one.Tables {
+		one.Tables[i].Title = "in User-Mode Linux: " + t.Title
+	}
+	if len(here) > 0 {
+		outside := shown(here)
+		one.Tables = append(outside.Tables, one.Tables...)
+	}
+	if t, ok := insideAndOut(all); ok {
+		one.Tables = append(one.Tables, t)
+	}
+	if one.Learnt != "" {
+		one.Learnt = "in User-Mode Linux " + one.Learnt
+	}
+	return one
 }
 
-// across has a table of the file systems of this kernel and, apart, one of those of
-// a kernel in a process, whose times are not to be compared with the others. One alone
-// has nothing beside it.
-func across(all []Evidence) Shown {
-	var here, inProcess []Evidence
+// byKernel parts the file systems of this kernel from those of a kernel in a process,
+// whose times are not to be compared with the others.
+func byKernel(all []Evidence) (here, inProcess []Evidence) {
 	for _, e := range all {
 		if isUserMode(e.FileSystem) {
 			inProcess = append(inProcess, e)
@@ -33,16 +50,16 @@ func across(all []Evidence) Shown {
 			here = append(here, e)
 		}
 	}
-	var shown Shown
-	for _, some := range [][]Evidence{here, inProcess} {
-		if len(some) > 1 {
-			shown.Tables = append(shown.Tables, tableAcross(some))
-		}
+	return here, inProcess
+}
+
+// across is the time of a record of every cell, side by side. One alone has nothing
+// beside it.
+func across(all []Evidence) Shown {
+	if len(all) < 2 {
+		return Shown{}
 	}
-	if len(here) > 1 {
-		shown.Learnt = learntBeside(here)
-	}
-	return shown
+	return Shown{Tables: []Table{tableAcross(all)}, Learnt: learntBeside(all)}
 }
 
 // tableAcross is the time of a record of every arm, on each of the file systems.

@@ -84,6 +84,8 @@ type Choice struct {
 	// Why no file can be made cold or warm where the study runs. Empty: it can, or
 	// that is not known yet.
 	NeverCold, NeverWarm string
+	// NeverSync says likewise why no file can be synced.
+	NeverSync string
 
 	// NeverReflink says likewise why no two files can share their bytes there.
 	NeverReflink string
@@ -101,6 +103,9 @@ func (c Choice) on(g *trial.Ground) Choice {
 	}
 	c.NeverCold, c.NeverWarm = why(result.Cold), why(result.Warm)
 	c.NeverReflink = noReflink(g)
+	if err := g.CanSync(); err != nil {
+		c.NeverSync = err.Error()
+	}
 	return c
 }
 

@@ -33,6 +33,7 @@ func Copying() Study {
 		Published: copyPublished(),
 		Arms:      copyArms,
 		Twin:      copyArm(4096),
+		Flat:      true,
 		Show:      showCopies,
 		Across:    acrossCopies,
 		Claims:    copyClaims(),

@@ -93,8 +93,14 @@ func (c copyCell) arm(choice Choice, n int64, source *copySource) Arm {
 	if (c.form == timing.DSynced || c.form == timing.WriteData) && openDataSync == 0 {
 		a.Missing = "there is no O_DSYNC on this system"
 	}
+	if c.syncs() && choice.NeverSync != "" {
+		a.Missing = "no file can be synced there: " + choice.NeverSync
+	}
 	return a
 }
+
+// syncs reports whether the form waits for the disk.
+func (c copyCell) syncs() bool { return c.form != timing.Copy && c.form != timing.Write }
 
 // cache is the state of the source: cold where that can be had. What is only written
 // has none.

@@ -78,7 +78,7 @@ func copyRound(c Choice) time.Duration {
 		budget = auditTime
 	}
 	rounds := c.rounds() + 1 // a warm-up comes first
-	return budget * 7 / 10 / time.Duration(rounds*max(1, len(c.FileSystems)))
+	return budget * 7 / 10 / time.Duration(rounds)
 }
 
 const auditTime = 12 * time.Second

@@ -10,12 +10,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/holdfast-go/holdfast/internal/trial"
 )
 
 // A copySource is what is copied: random bytes, the same for a seed, in a file for each
-// size that all trials read through links of their own.
+// size that all trials read.
 type copySource struct {
 	seed  [32]byte
 	salt  maphash.Seed
@@ -28,24 +29,23 @@ func newCopySource(seed uint64) *copySource {
 	return s
 }
 
-// make makes a folder with a link to the source of that size, which the first trial
-// writes. Where there are no links, it is written anew.
+// sourceName is the name of the source of that size, from which the trials read: beside
+// the path of a trial, for a bfs has no folders, and of at most 14 bytes for the same
+// reason.
+func sourceName(size int64) string { return "s" + strconv.FormatInt(size, 36) }
+
+// sourceOf is where a trial at path finds its source.
+func sourceOf(path string, size int64) string {
+	return filepath.Join(filepath.Dir(path), sourceName(size))
+}
+
+// make makes the source of that size beside path, if it is not there yet.
 func (s *copySource) make(path string, size int64) error {
-	if err := os.Mkdir(path, 0o777); err != nil {
-		return err
+	err := s.write(sourceOf(path, size), size)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
 	}
-	shared, own := filepath.Join(filepath.Dir(path), fmt.Sprintf("read-by-all-%d", size)), filepath.Join(path, copyFrom)
-	err := os.Link(shared, own)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := s.write(shared, size); err != nil {
-			return err
-		}
-		err = os.Link(shared, own)
-	}
-	if err != nil {
-		return s.write(own, size)
-	}
-	return nil
+	return err
 }
 
 func (s *copySource) write(path string, size int64) error {

@@ -2,6 +2,7 @@ package study
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +63,11 @@ func stdioArms(c Choice) (arms []Arm) {
 		return nil
 	}
 	for _, w := range pointWays() {
-		arms = append(arms, w.arm(inStdio, cstdio.Missing(), openC), w.arm(inWriter, "", openOurs))
+		never := ""
+		if w.sync && c.NeverSync != "" {
+			never = "no file can be synced there: " + c.NeverSync
+		}
+		arms = append(arms, w.arm(inStdio, cmp.Or(cstdio.Missing(), never), openC), w.arm(inWriter, never, openOurs))
 	}
 	return arms
 }

@@ -14,26 +14,20 @@ import (
 	"github.com/holdfast-go/holdfast/internal/trial"
 )
 
-// The names of the source and of what is written, in a folder of the trial's.
-const (
-	copyFrom = "from-1"
-	copyTo   = "to-1"
-)
-
 // task copies or writes n bytes.
 func (c copyCell) task(choice Choice, n int64, source *copySource) trial.Task {
 	t := trial.Task{
 		Make:   func(path string) error { return source.make(path, n) },
-		Within: copyFrom, Cache: c.cache(choice),
+		Within: filepath.Join("..", sourceName(n)), Cache: c.cache(choice),
 		Writes: n,
 		Do:     func(ctx context.Context, clock *trial.Clock) error { return c.copy(ctx, clock, n) },
-		Check:  func(path string) error { return holdsSum(filepath.Join(path, copyTo), source.sum(n)) },
+		Check:  func(path string) error { return holdsSum(path, source.sum(n)) },
 	}
 	if c.form.Writes() {
 		block := source.block(c.buffer)
-		t.Make = func(path string) error { return os.Mkdir(path, 0o777) }
+		t.Make = nil
 		t.Do = func(ctx context.Context, clock *trial.Clock) error { return c.write(ctx, clock, n, block) }
-		t.Check = func(path string) error { return holdsSum(filepath.Join(path, copyTo), repeatedSum(block, n)) }
+		t.Check = func(path string) error { return holdsSum(path, repeatedSum(block, n)) }
 	}
 	return t
 }
@@ -42,7 +36,7 @@ func (c copyCell) task(choice Choice, n int64, source *copySource) trial.Task {
 func (c copyCell) copy(ctx context.Context, clock *trial.Clock, n int64) error {
 	b := make([]byte, c.buffer)
 	clock.Start()
-	from, err := os.Open(filepath.Join(clock.Path, copyFrom))
+	from, err := os.Open(sourceOf(clock.Path, n))
 	if err != nil {
 		return err
 	}
@@ -93,7 +87,7 @@ func (c copyCell) each(to *os.File) func() error {
 }
 
 // create makes the file that is written to, by the form.
-func (c copyCell) create(folder string) (*os.File, error) {
+func (c copyCell) create(path string) (*os.File, error) {
 	flags := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	switch c.form {
 	case timing.Synced, timing.WriteSync:
@@ -101,7 +95,7 @@ func (c copyCell) create(folder string) (*os.File, error) {
 	case timing.DSynced, timing.WriteData:
 		flags |= openDataSync
 	}
-	return os.OpenFile(filepath.Join(folder, copyTo), flags, 0o666)
+	return os.OpenFile(path, flags, 0o666)
 }
 
 // loop copies n bytes in two parts, which are one to the clock, and tells what the

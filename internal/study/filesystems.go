@@ -22,8 +22,8 @@ type Site struct {
 	Ground     *trial.Ground
 }
 
-// placed is what one file system has of a run on several.
-type placed struct {
+// onSite is what one file system has of a run on several.
+type onSite struct {
 	site    Site
 	matrix  trial.Matrix
 	plan    result.Plan
@@ -35,7 +35,7 @@ type placed struct {
 // run is missing, the others are run; ErrNoArm is all of them. A limit of the preset's
 // is one for each file system, and one that was chosen is for all of them together.
 func (s Study) PrepareOn(sites []Site, c Choice) (trial.Matrix, result.Plan, []result.Missing, error) {
-	var all []placed
+	var all []onSite
 	var missing []result.Missing
 	for _, site := range sites {
 		m, plan, without, err := s.Prepare(site.Ground, c.share(len(sites)))
@@ -46,12 +46,12 @@ func (s Study) PrepareOn(sites []Site, c Choice) (trial.Matrix, result.Plan, []r
 		if err != nil {
 			return m, plan, without, fmt.Errorf("%s: %w", site.FileSystem, err)
 		}
-		all = append(all, placed{site, m, plan, without})
+		all = append(all, onSite{site, m, plan, without})
 	}
 	if len(all) == 0 {
 		return trial.Matrix{}, result.Plan{}, missing, fmt.Errorf("%w: %s", ErrNoArm, missing[0].Why)
 	}
-	m, plan, without := together(all)
+	m, plan, without := inOneOrder(all)
 	return m, plan, append(missing, without...), nil
 }
 
@@ -73,15 +73,15 @@ func (c Choice) share(n int) Choice {
 // fits into the time of a trial on one need not on another, and runs all cells in one
 // order. The rounds are those of the file system that has the fewest.
 func (s Sweep) PrepareOn(ctx context.Context, sites []Site, c Choice, probed func(done, all int)) (trial.Matrix, result.Plan, error) {
-	var all []placed
+	var all []onSite
 	for _, site := range sites {
 		m, plan, err := s.Prepare(ctx, site.Ground, c.share(len(sites)), probed)
 		if err != nil {
 			return m, plan, fmt.Errorf("%s: %w", site.FileSystem, err)
 		}
-		all = append(all, placed{site: site, matrix: m, plan: plan})
+		all = append(all, onSite{site: site, matrix: m, plan: plan})
 	}
-	m, plan, _ := together(all)
+	m, plan, _ := inOneOrder(all)
 	return m, plan, nil
 }
 
@@ -90,8 +90,8 @@ func (s Sweep) OutlineOn(c Choice) ([]result.Cell, result.Plan) {
 	return s.Outline(c.share(len(c.FileSystems)))
 }
 
-// together makes one matrix of those of several file systems, and adds their plans up.
-func together(all []placed) (m trial.Matrix, plan result.Plan, missing []result.Missing) {
+// inOneOrder makes one matrix of those of several file systems, and adds their plans up.
+func inOneOrder(all []onSite) (m trial.Matrix, plan result.Plan, missing []result.Missing) {
 	m, plan = all[0].matrix, all[0].plan
 	m.Cells = nil
 	for _, p := range all {

@@ -39,6 +39,10 @@ type Study struct {
 	// depend on it.
 	Arms func(Choice) []Arm
 
+	// Flat says that the arms make no folders, and no file names of more than 14 bytes:
+	// they can be run on a bfs, which has neither.
+	Flat bool
+
 	// Twin names the arm that is run twice to learn the noise; empty is the first
 	// that can be run.
 	Twin string

@@ -114,21 +114,21 @@ func (w zeroWay) arm(name, group string, size int64) Arm {
 func (w zeroWay) fileTask(size int64, source *zeroSource) trial.Task {
 	return trial.Task{
 		Make:   func(path string) error { return source.make(path, size) },
-		Within: copyFrom, Cache: result.Warm,
+		Within: filepath.Join("..", sourceName(size)), Cache: result.Warm,
 		Writes: size,
 		Do:     func(ctx context.Context, c *trial.Clock) error { return w.toFile(ctx, c, size) },
-		Check:  func(path string) error { return holdsSum(filepath.Join(path, copyTo), source.sum(size)) },
+		Check:  func(path string) error { return holdsSum(path, source.sum(size)) },
 	}
 }
 
 func (w zeroWay) toFile(ctx context.Context, c *trial.Clock, size int64) error {
 	c.Start()
 	used := startUsage()
-	from, err := os.Open(filepath.Join(c.Path, copyFrom))
+	from, err := os.Open(sourceOf(c.Path, size))
 	if err != nil {
 		return err
 	}
-	to, err := os.Create(filepath.Join(c.Path, copyTo))
+	to, err := os.Create(c.Path)
 	if err != nil {
 		return errors.Join(err, from.Close())
 	}

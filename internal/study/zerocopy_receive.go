@@ -65,7 +65,7 @@ type receipt struct {
 func (w zeroWay) socketTask(size int64, source *zeroSource) trial.Task {
 	return trial.Task{
 		Make:   func(path string) error { return source.make(path, size) },
-		Within: copyFrom, Cache: result.Warm,
+		Within: filepath.Join("..", sourceName(size)), Cache: result.Warm,
 		Do: func(ctx context.Context, c *trial.Clock) error {
 			got, err := w.send(ctx, c, size)
 			if err != nil {
@@ -135,7 +135,7 @@ func (w zeroWay) sendTo(ctx context.Context, c *trial.Clock, out *json.Decoder, 
 	}
 	c.Start()
 	used := startUsage()
-	from, err := os.Open(filepath.Join(c.Path, copyFrom))
+	from, err := os.Open(sourceOf(c.Path, size))
 	if err != nil {
 		return errors.Join(err, to.Close())
 	}

@@ -1,6 +1,7 @@
 package sys
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -27,7 +28,11 @@ func Evict(f *os.File) error {
 // evict stops early once nothing is resident; where that is not known, it tries
 // as often as it may.
 func evict(fd int) error {
-	if err := ignoringEINTR(func() error { return unix.Fdatasync(fd) }); err != nil {
+	err := ignoringEINTR(func() error { return unix.Fdatasync(fd) })
+	if errors.Is(err, unix.EINVAL) { // a file system that has none, such as bfs
+		err = ignoringEINTR(func() error { return unix.Syncfs(fd) })
+	}
+	if err != nil {
 		return fmt.Errorf("fdatasync: %w", err)
 	}
 	for range evictTries {

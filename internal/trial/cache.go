@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 
 	"github.com/holdfast-go/holdfast/internal/result"
 	"github.com/holdfast-go/holdfast/internal/sys"
@@ -126,7 +127,35 @@ func writeHead(path string) error {
 		return err
 	}
 	_, err = f.Write(head(headBytes))
-	return errors.Join(err, f.Sync(), f.Close())
+	return errors.Join(err, written(f), f.Close())
+}
+
+// written waits until the disk has the file, on a file system without an fsync, such
+// as bfs, by way of all of it.
+func written(f *os.File) error {
+	err := f.Sync()
+	if !errors.Is(err, syscall.EINVAL) {
+		return err
+	}
+	// SyncAll ends with an fsync of the file itself.
+	if err = (sys.Disk{}).SyncAll(int(f.Fd())); errors.Is(err, syscall.EINVAL) {
+		return nil
+	}
+	return err
+}
+
+// CanSync returns why a file on g can't be synced, or nil. It tries it: fsync(2) has
+// EINVAL for a file system that has none.
+func (g *Ground) CanSync() error {
+	path, err := g.fresh()
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close(), os.Remove(path))
 }
 
 // residency asks how much of the file is in the page cache.

@@ -34,6 +34,7 @@ type Ground struct {
 	Remount func() error
 
 	dir      string
+	whole    bool     // dir was there before and stays
 	lock     *os.File // the folder, locked while the run is alive; nil where that can't be had
 	files    int
 	observer *machine.Observer
@@ -94,9 +95,37 @@ func OpenGround(parent string, allowMemory bool) (*Ground, error) {
 	return g, nil
 }
 
+// OpenWhole takes all of an empty folder that is a file system of its own: one such as
+// bfs has no others. Close empties it and leaves it.
+func OpenWhole(dir string) (*Ground, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	if len(entries) > 0 {
+		return nil, fmt.Errorf("%s is not empty: %w", dir, fs.ErrExist)
+	}
+	kind, err := sys.FileSystem(dir)
+	if err != nil || kind == "" {
+		kind = "unknown"
+	}
+	return &Ground{FileSystem: kind, dir: filepath.Clean(dir), whole: true, observer: machine.Observe(dir)}, nil
+}
+
 // Close removes the folder and all that is in it.
 func (g *Ground) Close() error {
+	if g.whole {
+		return g.empty()
+	}
 	return errors.Join(os.RemoveAll(g.dir), g.unlock())
+}
+
+func (g *Ground) empty() error {
+	entries, err := os.ReadDir(g.dir)
+	for _, e := range entries {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(g.dir, e.Name())))
+	}
+	return err
 }
 
 // Dir returns the folder's path.

@@ -23,13 +23,15 @@ func PrepareMemory(folder string, size int64) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(small))
 	}
-	return errors.Join(os.Remove(small), os.Remove(large))
+	// The last first: a bfs has the room of any other file again only when it is
+	// mounted anew.
+	return errors.Join(os.Remove(large), os.Remove(small))
 }
 
 // fill writes a new file of about size bytes, a block at a time. On an error no
 // file is left.
 func fill(folder string, size int64, block int) (name string, err error) {
-	f, err := os.CreateTemp(folder, "memory-")
+	f, err := os.CreateTemp(folder, "m-") // a bfs takes 14 characters
 	if err != nil {
 		return "", err
 	}

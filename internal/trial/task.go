@@ -213,5 +213,5 @@ func NewFile(path string, size int64, fill func(block []byte)) error {
 		fill(block)
 		_, err = f.Write(block)
 	}
-	return errors.Join(err, f.Sync(), f.Close())
+	return errors.Join(err, written(f), f.Close())
 }

@@ -1,6 +1,7 @@
 package uml
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -17,8 +19,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// guestWord makes the test's own program the guest's.
-const guestWord = "guest-of-a-test"
+// guestWord makes the test's own program the guest's, and hostWord one that boots a
+// guest which hangs.
+const (
+	guestWord = "guest-of-a-test"
+	hostWord  = "host-of-a-test"
+)
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == guestWord {
@@ -30,7 +36,24 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	if len(os.Args) > 2 && os.Args[1] == hostWord {
+		fmt.Fprintln(os.Stderr, host(os.Args[2]))
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
+}
+
+// host boots a guest that hangs.
+func host(dir string) error {
+	k, err := Find(context.Background())
+	if err != nil {
+		return err
+	}
+	chore, err := json.Marshal(chore{Does: "hang"})
+	if err != nil {
+		return err
+	}
+	return k.Run(context.Background(), Guest{Command: guestWord, Share: dir, Task: chore, Console: func(line string) { fmt.Println(line) }})
 }
 
 // A chore is what a guest of a test does.
@@ -83,8 +106,11 @@ func writeOn(m *Machine, kind string) error {
 	return errors.Join(err, os.WriteFile(filepath.Join(m.Share, kind+".told"), []byte(told), 0o644))
 }
 
+// kernel is the one that is installed. The test runs beside others: most of it is
+// waiting for a boot.
 func kernel(t *testing.T) Kernel {
 	t.Helper()
+	t.Parallel()
 	k, err := Find(t.Context())
 	var missing *MissingError
 	if errors.As(err, &missing) {
@@ -206,10 +232,41 @@ func TestNothingIsLeftOfACancelledGuest(t *testing.T) {
 
 func TestGuestThatHangsIsEndedAtItsLimit(t *testing.T) {
 	k, dir := kernel(t), t.TempDir()
-	err := k.Run(t.Context(), Guest{Command: guestWord, Share: dir, Limit: time.Second / 2, Task: task(t, chore{Does: "hang"})})
+	err := k.Run(t.Context(), Guest{Command: guestWord, Share: dir, Limit: time.Second / 2, Silence: time.Hour, Task: task(t, chore{Does: "hang"})})
 	var crash *CrashError
-	if !errors.As(err, &crash) || !strings.Contains(crash.Why, "had not ended after 500ms") {
+	if !errors.As(err, &crash) || !strings.HasSuffix(crash.Why, "or had not ended after 500ms, and was killed") {
 		t.Errorf("got %v, want the limit", err)
+	}
+	if left := processesIn(t, dir); len(left) > 0 {
+		t.Errorf("these are left: %v", left)
+	}
+}
+
+func TestNoProcessIsLeftOfAGuestWhoseProgramIsKilled(t *testing.T) {
+	kernel(t)
+	dir := t.TempDir()
+	cmd := exec.Command("/proc/self/exe", hostWord, dir)
+	told, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(told)
+	for lines.Scan() && lines.Text() != "hanging" {
+	}
+	if len(processesIn(t, dir)) < 2 {
+		t.Error("the guest has no helpers, of which none could be left")
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	// The shell that kills them comes a moment later.
+	deadline := time.Now().Add(10 * time.Second)
+	for len(processesIn(t, dir)) > 0 && time.Now().Before(deadline) {
+		runtime.Gosched()
 	}
 	if left := processesIn(t, dir); len(left) > 0 {
 		t.Errorf("these are left: %v", left)

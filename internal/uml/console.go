@@ -11,6 +11,7 @@ import (
 // hands every line on. It is for one goroutine.
 type console struct {
 	next  func(line string) // or nil
+	heard func()            // is called with each line, or nil
 	part  []byte            // of a line
 	lines []string          // the last
 	panic string            // what the kernel said of its end
@@ -35,6 +36,12 @@ func (c *console) Write(p []byte) (int, error) {
 }
 
 func (c *console) take(line string) {
+	if c.heard != nil {
+		c.heard()
+	}
+	if line == beat {
+		return
+	}
 	if c.next != nil {
 		c.next(line)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -33,6 +34,9 @@ func Enter() (*Machine, error) {
 		return m, m.Leave(err)
 	}
 	m.Task = o.Task
+	if o.Beat > 0 {
+		go tellLife(o.Beat)
+	}
 	// The boot folder comes first: it is where an error can be told.
 	if err := mount("none", m.boot, "hostfs", o.Boot); err != nil {
 		return m, m.Leave(err)
@@ -41,6 +45,13 @@ func Enter() (*Machine, error) {
 		return m, m.Leave(err)
 	}
 	return m, nil
+}
+
+// tellLife goes on until the machine ends.
+func tellLife(every time.Duration) {
+	for range time.Tick(every) {
+		fmt.Println(beat)
+	}
 }
 
 func (m *Machine) furnish(o order) error {
@@ -57,7 +68,23 @@ func (m *Machine) furnish(o order) error {
 			return err
 		}
 	}
-	return os.Setenv("TMPDIR", "/tmp")
+	return errors.Join(loopbackUp(), os.Setenv("TMPDIR", "/tmp"), os.Setenv("TERM", "dumb"))
+}
+
+// loopbackUp lets the guest speak with itself; the kernel gives the interface its
+// address (netdevice(7)).
+func loopbackUp() error {
+	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(socket)
+	up, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	up.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	return unix.IoctlIfreq(socket, unix.SIOCSIFFLAGS, up)
 }
 
 // Leave tells outside how the program has ended, and ends the machine: it returns

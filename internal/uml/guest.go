@@ -14,6 +14,7 @@ type Guest struct {
 	Memory  int64         // bytes; 0 is 512 MiB
 	Share   string        // a folder outside that the guest may read and write
 	Limit   time.Duration // after which the guest is killed; 0 is never
+	Silence time.Duration // after which a guest that tells nothing is killed; 0 is never. It has its program tell that it lives.
 	Console func(line string)
 }
 
@@ -34,6 +35,12 @@ func (e *CrashError) Error() string { return "User-Mode Linux: " + e.Why }
 type outcome struct {
 	Err string `json:"err,omitempty"`
 }
+
+// A beat is the line by which the program inside tells that it lives.
+const beat = "uml: alive"
+
+// beatsPer is how often it does so in the time that it may be silent.
+const beatsPer = 6
 
 // Names in the boot folder.
 const (

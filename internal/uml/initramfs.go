@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"time"
 
 	"github.com/cavaliergopher/cpio"
 )
@@ -30,10 +31,11 @@ type packed struct {
 
 // An order is what the guest is told.
 type order struct {
-	Boot    string   `json:"boot"`  // the folder outside where the guest tells how it ended
-	Share   string   `json:"share"` // the folder outside that the guest may use
-	Modules []string `json:"modules,omitempty"`
-	Task    []byte   `json:"task,omitempty"`
+	Boot    string        `json:"boot"`  // the folder outside where the guest tells how it ended
+	Share   string        `json:"share"` // the folder outside that the guest may use
+	Modules []string      `json:"modules,omitempty"`
+	Task    []byte        `json:"task,omitempty"`
+	Beat    time.Duration `json:"beat_ns,omitempty"` // between two signs of life; 0 is none
 }
 
 // contents lists what the guest's root holds.

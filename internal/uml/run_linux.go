@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 
@@ -49,7 +50,7 @@ func (k Kernel) prepare(g Guest, boot, share string) error {
 	if err != nil {
 		return err
 	}
-	files, err := k.contents(order{Boot: boot, Share: share, Task: g.Task}, modules)
+	files, err := k.contents(order{Boot: boot, Share: share, Task: g.Task, Beat: g.Silence / beatsPer}, modules)
 	if err != nil {
 		return err
 	}
@@ -58,22 +59,27 @@ func (k Kernel) prepare(g Guest, boot, share string) error {
 
 // boot runs the kernel in its boot folder.
 func (k Kernel) boot(ctx context.Context, g Guest, boot string) error {
-	limited, stop := ctx, func() {}
-	if g.Limit > 0 {
-		limited, stop = context.WithTimeout(ctx, g.Limit)
-	}
+	limited, stop := context.WithCancel(ctx)
 	defer stop()
+	if g.Limit > 0 {
+		defer time.AfterFunc(g.Limit, stop).Stop()
+	}
 	memory, err := memoryFolder(boot, max(g.Memory, defaultMemory))
 	if err != nil {
 		return err
 	}
 	told := &console{next: g.Console}
+	if g.Silence > 0 {
+		silent := time.AfterFunc(g.Silence, stop)
+		defer silent.Stop()
+		told.heard = func() { silent.Reset(g.Silence) }
+	}
 	runErr := k.process(limited, g, boot, memory, told)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case limited.Err() != nil:
-		return &CrashError{fmt.Sprintf("the guest had not ended after %v, and was killed", g.Limit), told.lines}
+		return &CrashError{g.overdue(), told.lines}
 	}
 	return ending(boot, told, runErr)
 }
@@ -96,6 +102,18 @@ func ending(boot string, told *console, runErr error) error {
 	return nil
 }
 
+// overdue says why a guest was killed that nobody has cancelled.
+func (g Guest) overdue() string {
+	var why []string
+	if g.Silence > 0 {
+		why = append(why, fmt.Sprintf("gave no sign of life for %v", g.Silence))
+	}
+	if g.Limit > 0 {
+		why = append(why, fmt.Sprintf("had not ended after %v", g.Limit))
+	}
+	return "the guest " + strings.Join(why, ", or ") + ", and was killed"
+}
+
 // process runs the kernel and all its helpers as one group of processes, none of
 // which is left when it returns, nor when this program is killed.
 func (k Kernel) process(ctx context.Context, g Guest, boot, memory string, told io.Writer) error {
@@ -113,11 +131,37 @@ func (k Kernel) process(ctx context.Context, g Guest, boot, memory string, told 
 	if err := cmd.Start(); err != nil {
 		return err
 	}
+	release, err := keepWatch(cmd.Process.Pid)
+	if err != nil {
+		return errors.Join(err, killGroup(cmd.Process.Pid), cmd.Wait())
+	}
+	defer release()
 	// A kernel that panics aborts: its core would be as large as its memory.
 	_ = unix.Prlimit(cmd.Process.Pid, unix.RLIMIT_CORE, &unix.Rlimit{}, nil)
-	err := cmd.Wait()
+	err = cmd.Wait()
 	_ = killGroup(cmd.Process.Pid)
 	return err
+}
+
+// keepWatch starts a shell that kills the group when this program ends without having
+// called release: the kernel's helpers would outlive both it and the kernel. The
+// shell waits for the end of a pipe that nobody else has.
+func keepWatch(group int) (release func(), err error) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command("/bin/sh", "-c", `read -r _; kill -s KILL -- "-$1"`, "sh", fmt.Sprint(group))
+	cmd.Stdin = read
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := errors.Join(cmd.Start(), read.Close()); err != nil {
+		return nil, errors.Join(err, write.Close())
+	}
+	return func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		_ = write.Close()
+	}, nil
 }
 
 func killGroup(leader int) error {
