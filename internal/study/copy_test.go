@@ -204,6 +204,7 @@ func TestAPlanFitsIntoItsTimeAndLeavesNothingOut(t *testing.T) {
 	check(Choice{Preset: Quick(), Parts: []Part{PartC}}, buffers)
 	check(Choice{Preset: Default(), Budget: 10 * time.Minute, Parts: []Part{PartC}}, buffers)
 	check(Choice{Preset: Default(), Budget: 10 * time.Minute, Parts: []Part{PartC}, Volumes: 5}, buffers)
+	check(Choice{Preset: Quick(), Volumes: 3}, buffers)
 	check(Choice{Preset: Full(), Parts: []Part{PartB}}, 3*buffers)
 	check(Choice{Preset: Full(), Parts: []Part{PartWrite}}, 5*buffers)
 	check(Choice{Preset: Full(), Parts: []Part{PartA, PartC}}, 7*buffers) // 100 MiB are of both, and run once
