@@ -3,15 +3,15 @@ package holdfast
 import (
 	"context"
 	"iter"
-)
 
-// Copy copies the regular file src to the file dst, with its permissions and times.
-func Copy(ctx context.Context, dst, src string, o CopyOptions) (CopyResult, error) {
-	panic("not yet")
-}
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
 
 // CopyAll copies files, and folders with all that is in them, from the second of each
 // pair to the first.
 func CopyAll(ctx context.Context, pairs iter.Seq2[string, string], o CopyOptions) (CopyTotals, error) {
-	panic("not yet")
+	if err := o.Validate(); err != nil {
+		return CopyTotals{}, err
+	}
+	return copyTrees(ctx, sys.Disk{}, pairs, o)
 }

@@ -240,17 +240,19 @@ func TestReadmeCommandsRun(t *testing.T) {
 	runCommands(t, buildHoldfast(t), append([]string{eventsMade}, commands...))
 }
 
-// TestCommandsOfWriteRun runs what docs/write.md shows.
-func TestCommandsOfWriteRun(t *testing.T) {
-	text, err := os.ReadFile("docs/write.md")
-	if err != nil {
-		t.Fatal(err)
+// TestCommandsOfPagesRun runs what the pages of the commands show.
+func TestCommandsOfPagesRun(t *testing.T) {
+	for _, page := range []string{"docs/write.md", "docs/copy.md"} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		commands := shownCommands(string(text))
+		if len(commands) < 2 {
+			t.Fatalf("%s shows %d commands in sh blocks, want two or more", page, len(commands))
+		}
+		runCommands(t, buildHoldfast(t), append([]string{eventsMade, photosMade}, commands...))
 	}
-	commands := shownCommands(string(text))
-	if len(commands) < 2 {
-		t.Fatalf("docs/write.md shows %d commands in sh blocks, want two or more", len(commands))
-	}
-	runCommands(t, buildHoldfast(t), append([]string{eventsMade}, commands...))
 }
 
 // shownCommands returns the commands in the sh blocks of a page.
@@ -264,11 +266,15 @@ func shownCommands(page string) (commands []string) {
 // eventsMade makes the lines that the examples of write read.
 const eventsMade = `printf '{"level":"info","user":{"id":1}}\n{"level":"info","user":{"id":2}}\n' > events.jsonl`
 
+// photosMade makes the folders that the examples of copy name.
+const photosMade = "mkdir -p photos/old backup && touch photos/old/1.jpg"
+
 // madeBefore makes the files and the baseline that the examples name.
 var madeBefore = []string{
 	"holdfast bench --writers 1 --policy buffer=64KiB --policy sync=group --save-baseline main -o before.jsonl",
 	"cp before.jsonl after.jsonl",
 	eventsMade,
+	photosMade,
 }
 
 func TestHelpExamplesRun(t *testing.T) {

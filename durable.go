@@ -42,7 +42,7 @@ type part struct {
 	mu      sync.Mutex
 	written []pending
 	places  map[string]*place
-	devices []*device
+	devices devices
 }
 
 // A pending file is written, and waits to be durable.
@@ -75,6 +75,57 @@ type device struct {
 	err      error // of the sync of all
 }
 
+// devices is the file systems of a batch.
+type devices []*device
+
+// of returns the device with this number.
+func (d *devices) of(id uint64) *device {
+	for _, x := range *d {
+		if x.id == id {
+			return x
+		}
+	}
+	x := &device{id: id, witness: -1}
+	*d = append(*d, x)
+	return x
+}
+
+// settle begins the next part.
+func (d devices) settle() {
+	for _, x := range d {
+		x.together, x.decideAt, x.err = false, 0, nil
+	}
+}
+
+// takes counts one more file, and reports whether it is to be synced with all of the
+// device. That is told before the file's first byte is written: open is asked for a
+// witness then, to which the kernel reports what failed since it was opened.
+func (x *device) takes(disk disk, syncsAll bool, open func() (fd int)) bool {
+	if !x.together && x.files >= x.decideAt {
+		x.decideAt = x.files + decideEvery
+		x.together = syncsAll && !x.failed && x.decide(disk, open)
+	}
+	x.files++
+	return x.together
+}
+
+func (x *device) decide(disk disk, open func() (fd int)) bool {
+	dirty, ok := disk.Dirty()
+	if !ok || !worthSyncAll(x.files, dirty) {
+		return false
+	}
+	if x.witness < 0 {
+		x.witness = open()
+	}
+	return x.witness >= 0
+}
+
+// synced is told what the sync of the whole device said.
+func (x *device) synced(err error) {
+	x.err = err
+	x.failed = x.failed || err != nil
+}
+
 func (p *part) init(s Sync) {
 	p.inSteps = s != SyncNever && s != SyncEach
 	if p.inSteps && p.places == nil {
@@ -98,29 +149,11 @@ func (b *batch) mannerIn(d *folder) manner {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	x := b.placeLocked(d).device
-	if !x.together && x.files >= x.decideAt {
-		x.decideAt = x.files + decideEvery
-		x.together = d.syncsAll && !x.failed && b.decide(x, d.path)
-	}
-	x.files++
-	if x.together {
+	if x.takes(b.files.disk, d.syncsAll, func() int { return b.files.openWitness(d.path, x.id) }) {
 		return together
 	}
 	p.waits.Store(true)
 	return file
-}
-
-// decide reports whether to sync the device as a whole, which takes a witness: the
-// kernel reports to a descriptor what failed since it was opened.
-func (b *batch) decide(x *device, path string) bool {
-	dirty, ok := b.files.disk.Dirty()
-	if !ok || !worthSyncAll(x.files, dirty) {
-		return false
-	}
-	if x.witness < 0 {
-		x.witness = b.files.openWitness(path, x.id)
-	}
-	return x.witness >= 0
 }
 
 // openWitness opens a folder of a device. It returns -1 if that can't be, or if as
@@ -170,21 +203,10 @@ func (b *batch) placeLocked(d *folder) *place {
 	at := p.places[d.path]
 	if at == nil || at.is.Inode != d.is.Inode || at.is.Device != d.is.Device {
 		at = &place{path: d.path, is: d.is, losses: b.files.handles.losses(d)}
-		at.device = p.deviceLocked(d.is.Device)
+		at.device = p.devices.of(d.is.Device)
 		p.places[d.path] = at
 	}
 	return at
-}
-
-func (p *part) deviceLocked(id uint64) *device {
-	for _, x := range p.devices {
-		if x.id == id {
-			return x
-		}
-	}
-	x := &device{id: id, witness: -1}
-	p.devices = append(p.devices, x)
-	return x
 }
 
 // written is told that a file is written and closed.
@@ -231,9 +253,7 @@ func (b *batch) syncDevices() {
 
 func (b *batch) syncDevice(x *device) {
 	b.files.whole.syncs.Add(1)
-	if x.err = b.files.disk.SyncAll(x.witness); x.err != nil {
-		x.failed = true
-	}
+	x.synced(b.files.disk.SyncAll(x.witness))
 }
 
 // rename does what a replaced file has left to be done.
@@ -334,9 +354,7 @@ func (p *part) reset() {
 	clear(p.places)
 	p.renames, p.written = p.renames[:0], p.written[:0]
 	p.waits.Store(false)
-	for _, x := range p.devices {
-		x.together, x.decideAt, x.err = false, 0, nil
-	}
+	p.devices.settle()
 }
 
 // mostKept is how many files, or folders, a part has memory for that it leaves to
@@ -395,15 +413,19 @@ func (p *part) placesToSync() (places []*place) {
 
 // syncPlaces syncs the folders, some at once, for they wait for the disk.
 func (b *batch) syncPlaces(places []*place) {
-	if len(places) == 0 {
-		return // and take no memory
+	if len(places) > 0 { // else it takes no memory
+		abreast(waiters, len(places), func(i int) { places[i].err = b.syncPlace(places[i]) })
 	}
+}
+
+// abreast calls do with each number below n, and with some of them at the same time.
+func abreast(some, n int, do func(i int)) {
 	var next atomic.Int64
 	var all sync.WaitGroup
-	for range min(waiters, len(places)) {
+	for range min(some, n) {
 		all.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(places)); i = next.Add(1) - 1 {
-				places[i].err = b.syncPlace(places[i])
+			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+				do(int(i))
 			}
 		})
 	}

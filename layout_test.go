@@ -36,6 +36,7 @@ var rooms = map[string]room{
 	"internal/machine": {"internal/sys", ""},
 	"internal/result":  {". internal/machine", "…"},
 	"internal/trial":   {". internal/result internal/machine internal/sys internal/stat", "…"},
+	"internal/filler":  {"", ""},
 	"internal/volume":  {"internal/sys", "…"},
 	"internal/uml":     {"internal/sys internal/volume", "…"},
 	"internal/timing":  {"", ""},
@@ -46,12 +47,13 @@ var rooms = map[string]room{
 	"internal/chart":   {"", "…"},
 	"internal/report":  {". internal/figure internal/result internal/stat internal/chart internal/advise internal/machine internal/study", "…"},
 	"cmd/holdfast": {". internal/machine internal/result internal/trial internal/study internal/advise " +
-		"internal/stat internal/figure internal/chart internal/report internal/volume internal/uml internal/timing internal/panel internal/sys", "…"},
+		"internal/stat internal/figure internal/chart internal/report internal/volume internal/uml internal/timing internal/panel internal/filler internal/sys", "…"},
 }
 
 // testRooms is what every room's tests may import besides: the files that fail,
-// the statistics that judge, and what a fair measurement needs.
-const testRooms = "internal/fault internal/stat internal/trial"
+// the statistics that judge, what a fair measurement needs, and file systems of a
+// test's own.
+const testRooms = "internal/fault internal/stat internal/trial internal/volume"
 
 // testOthers is what every room's tests may import of other people's.
 const testOthers = "golang.org/x/sys github.com/rogpeppe/go-internal"

@@ -2,6 +2,7 @@ package holdfast_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/volume"
 )
 
-// stoppedFileSystem makes TestDurableFilesSurviveTheStopOfTheirFileSystem be the
-// process that mounts one: the name of its kind.
+// stoppedFileSystem makes a test be the process that mounts one: the name of its kind.
 const stoppedFileSystem = "HOLDFAST_TEST_STOPPED_FILE_SYSTEM"
 
 // TestDurableFilesSurviveTheStopOfTheirFileSystem has a real file system stop at once,
@@ -25,19 +26,22 @@ const stoppedFileSystem = "HOLDFAST_TEST_STOPPED_FILE_SYSTEM"
 // for the device's own cache. The process that mounts has a mount namespace of its
 // own, so that nothing stays mounted whatever becomes of it.
 func TestDurableFilesSurviveTheStopOfTheirFileSystem(t *testing.T) {
+	onFileSystemsToStop(t, func(s *stopped) { s.stopWhileFilesAreDurable() })
+}
+
+// onFileSystemsToStop runs a test on file systems that it may stop, each in a process
+// of its own, which runs the same test.
+func onFileSystemsToStop(t *testing.T, test func(s *stopped)) {
 	if kind, ok := os.LookupEnv(stoppedFileSystem); ok {
-		stopFileSystem(t, kind)
+		stopFileSystem(t, kind, test)
 		return
-	}
-	if os.Geteuid() != 0 {
-		t.Skip("to mount a file system takes root")
 	}
 	for _, kind := range []string{"ext4", "xfs"} {
 		t.Run(kind, func(t *testing.T) {
-			if _, err := exec.LookPath("mkfs." + kind); err != nil {
-				t.Skipf("there is no mkfs.%s: %v", kind, err)
+			if err := volumeKind(t, kind).Can(); err != nil {
+				t.Skip(err)
 			}
-			cmd := exec.Command(os.Args[0], "-test.run=^TestDurableFilesSurviveTheStopOfTheirFileSystem$")
+			cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()[:strings.LastIndexByte(t.Name(), '/')]+"$")
 			cmd.Env = append(os.Environ(), stoppedFileSystem+"="+kind)
 			cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 			out, err := cmd.CombinedOutput()
@@ -51,56 +55,70 @@ func TestDurableFilesSurviveTheStopOfTheirFileSystem(t *testing.T) {
 	}
 }
 
-// A stopped is a file system in an image, which the test stops.
-type stopped struct {
-	t            *testing.T
-	image, point string
+func volumeKind(t *testing.T, name string) volume.Kind {
+	t.Helper()
+	kinds, err := volume.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kinds[0]
 }
 
-func stopFileSystem(t *testing.T, kind string) {
-	s := &stopped{t, filepath.Join(t.TempDir(), "image"), t.TempDir()}
-	s.run("truncate", "-s", "320M", s.image) // xfs wants 300
-	s.run("mkfs."+kind, "-q", s.image)
-	if out, err := s.mount(); err != nil {
-		fmt.Printf("skip: a loop device can't be mounted here: %v: %s", err, out)
+// A stopped is a file system of its own, which the test stops.
+type stopped struct {
+	t *testing.T
+	*volume.Volume
+}
+
+func stopFileSystem(t *testing.T, kind string, test func(s *stopped)) {
+	v, err := volume.Make(t.Context(), t.TempDir(), volumeKind(t, kind), 320<<20)
+	if missing := (*volume.MissingError)(nil); errors.As(err, &missing) {
+		fmt.Printf("skip: %v", err)
 		os.Exit(0)
 	}
-	defer s.run("umount", s.point)
-	s.run("sync") // with little left to be written, batches are synced as a whole
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stopped{t, v}
+	defer func() { // which also checks that the journal has left nothing undone
+		if err := v.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	unix.Sync() // with little left to be written, batches are synced as a whole
+	test(s)
+}
 
+func (s *stopped) stopWhileFilesAreDurable() {
 	for _, durable := range []holdfast.Policy{holdfast.Durable(), holdfast.EachDurable(), {Sync: holdfast.SyncClose}} {
 		for _, mode := range []holdfast.Mode{holdfast.ModeCreate, holdfast.ModeReplace} {
-			folder := filepath.Join(s.point, fmt.Sprintf("%v,%v", durable, mode))
+			folder := filepath.Join(s.Dir(), fmt.Sprintf("%v,%v", durable, mode))
 			s.after(func() { s.writeAll(durable, folder, mode) })
 			s.holds(folder, killedPaths)
 		}
 	}
-	folder := filepath.Join(s.point, "streams")
+	folder := filepath.Join(s.Dir(), "streams")
 	s.after(func() { s.appendAll(holdfast.Durable(), folder) })
 	s.holds(folder, killedPaths)
 
 	// That the file system forgets what was not synced shows that it was stopped.
-	folder = filepath.Join(s.point, "never")
+	folder = filepath.Join(s.Dir(), "never")
 	s.after(func() { s.writeAll(holdfast.Unbuffered(), folder, holdfast.ModeCreate) })
 	s.holds(folder, 0)
-}
-
-func (s *stopped) run(name string, args ...string) {
-	s.t.Helper()
-	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
-		s.t.Fatalf("%s %q: %v: %s", name, args, err, out)
-	}
-}
-
-func (s *stopped) mount() ([]byte, error) {
-	return exec.Command("mount", "-o", "loop", s.image, s.point).CombinedOutput()
 }
 
 // after stops the file system after do, and mounts it again.
 func (s *stopped) after(do func()) {
 	s.t.Helper()
 	do()
-	d, err := os.Open(s.point)
+	s.stop()
+	s.again()
+}
+
+// stop has the file system stop.
+func (s *stopped) stop() {
+	s.t.Helper()
+	d, err := os.Open(s.Dir())
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -109,9 +127,13 @@ func (s *stopped) after(do func()) {
 		s.t.Fatal(err)
 	}
 	d.Close()
-	s.run("umount", s.point)
-	if out, err := s.mount(); err != nil {
-		s.t.Fatalf("%v: %s", err, out)
+}
+
+// again mounts the file system again after it was stopped.
+func (s *stopped) again() {
+	s.t.Helper()
+	if err := s.Remount(s.t.Context()); err != nil {
+		s.t.Fatal(err)
 	}
 }
 

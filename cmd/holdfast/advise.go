@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -95,6 +96,9 @@ func (c *consultation) run(cmd *cobra.Command, args []string) error {
 	run, err := c.results(cmd, args)
 	if err != nil {
 		return err
+	}
+	if made := run.FileSystems(); len(made) > 0 {
+		return misuse("holdfast report on them has the advice for each; or measure one of them with --dir", "%s: the results are of several file systems (%s), and a policy is chosen for one", c.source(args), strings.Join(made, ", "))
 	}
 	figures, err := figure.Of(run)
 	if err != nil {

@@ -69,8 +69,9 @@ func (a *audit) addFlags(cmd *cobra.Command) {
 	exportFlag(f, &a.export, "print this instead of the table")
 	f.Var(once("folder", &a.from, given), "from", "judge the results that an earlier audit has kept with -o")
 	f.Var(once("number", &a.where.seed, parseSeed), "seed", "repeat the order of an earlier run (default: a new one)")
+	fileSystemsFlag(f, &a.where.fs)
 	f.BoolVar(&a.where.allowTmpfs, "allow-tmpfs", false, "measure a file system in memory too, where nothing is ever durable")
-	inGroup(f, "How to measure", "from", "seed", "allow-tmpfs")
+	inGroup(f, "How to measure", "from", "seed", "fs", "allow-tmpfs")
 }
 
 func parseClaim(name string) (string, error) {
@@ -99,7 +100,7 @@ func (a *audit) check(cmd *cobra.Command) error {
 		return misuse("give at least 1s", "--time %v is too short to measure anything", a.where.budget)
 	case a.export == report.Benchmark:
 		return misuse("use csv, json or markdown; holdfast report on a study's results has benchmark lines", "--export bench: a verdict is no benchmark")
-	case a.from != "" && (changed("dir") || a.full || a.folder != "" || changed("time") || a.dryRun || changed("seed")):
+	case a.from != "" && (changed("dir") || changed("fs") || a.full || a.folder != "" || changed("time") || a.dryRun || changed("seed")):
 		return misuse("it goes with --claim and --export", "--from judges what is measured already, which the other flags contradict")
 	case a.folder != "":
 		return isFree("-o", a.folder)
@@ -135,7 +136,7 @@ func (a *audit) listClaims(w io.Writer) error {
 
 // choice is what is run of a study.
 func (a *audit) choice(s study.Study) study.Choice {
-	c := study.Choice{Preset: study.Audit(), Seed: a.where.seed, Only: s.ClaimedArms()}
+	c := study.Choice{Preset: study.Audit(), Seed: a.where.seed, Only: s.ClaimedArms(), FileSystems: kindNames(a.where.fs)}
 	if a.full {
 		c.Preset = study.Full()
 	}
@@ -148,7 +149,7 @@ func (a *audit) plans(studies []study.Study) (choices []study.Choice, plans []re
 	all := time.Duration(0)
 	for _, s := range studies {
 		c := a.choice(s)
-		_, plan := s.Outline(c)
+		plan := a.outline(s, c)
 		choices, plans, all = append(choices, c), append(plans, plan), all+plan.Estimate
 	}
 	if a.where.budget == 0 || all == 0 {
@@ -156,13 +157,47 @@ func (a *audit) plans(studies []study.Study) (choices []study.Choice, plans []re
 	}
 	for i := range plans {
 		choices[i].Budget = max(1, time.Duration(float64(a.where.budget)*float64(plans[i].Estimate)/float64(all)))
-		_, plans[i] = studies[i].Outline(choices[i])
+		plans[i] = a.outline(studies[i], choices[i])
 	}
 	return choices, plans
 }
 
+// outline is the plan of a study on all file systems together.
+func (a *audit) outline(s study.Study, c study.Choice) result.Plan {
+	_, each := s.OutlineOn(c)
+	plan := each
+	for range max(0, len(c.FileSystems)-1) {
+		plan = study.Sum(plan, each)
+	}
+	return plan
+}
+
+// order orders what --fs names, and takes what can't be made out of it: large enough
+// for the files of all studies, which some keep until the end.
+func (a *audit) order() (orders, error) {
+	o, err := a.where.possible()
+	if err != nil || len(o.list) == 0 {
+		return o, err
+	}
+	a.where.fs = nil
+	var all result.Plan
+	for _, s := range a.studies() {
+		_, plan := s.Outline(a.choice(s))
+		all = study.Sum(all, plan)
+	}
+	for i, one := range o.list {
+		o.list[i] = orderOf(one.kind, all)
+		a.where.fs = append(a.where.fs, one.kind)
+	}
+	return o, nil
+}
+
 func (a *audit) tellPlan(w io.Writer) error {
 	if err := a.where.isFolder(); err != nil {
+		return err
+	}
+	o, err := a.order()
+	if err != nil {
 		return err
 	}
 	studies := a.studies()
@@ -177,18 +212,35 @@ func (a *audit) tellPlan(w io.Writer) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\nin %s: about %v; nothing was written: this is a plan only\n", a.where.dir, all.Round(time.Second))
+	where := a.where.dir
+	if len(o.list) > 0 {
+		where += o.text()
+	}
+	for _, m := range o.missing {
+		fmt.Fprintf(w, "\nnot run: %s: %s\n", m.Cell, m.Why)
+	}
+	_, err = fmt.Fprintf(w, "\nin %s: about %v; nothing was written: this is a plan only\n", where, all.Round(time.Second))
 	return err
 }
 
 // measure runs the studies one after the other, and tells what was found also if
 // one of them failed.
 func (a *audit) measure(cmd *cobra.Command) (err error) {
+	o, err := a.order()
+	if err != nil {
+		return err
+	}
 	ground, err := trial.OpenGround(a.where.dir, a.where.allowTmpfs)
 	if err != nil {
 		return a.where.cannotOpen(err)
 	}
 	defer func() { err = closeGround(ground, err) }()
+	s := newSession(cmd.ErrOrStderr(), ground, a.where.dir, "")
+	made, err := o.make(cmd.Context(), s)
+	defer func() { err = made.close(err) }()
+	if err != nil {
+		return s.refuse(err)
+	}
 	if a.folder != "" {
 		if err := os.Mkdir(a.folder, 0o755); err != nil {
 			return misuse("choose a folder that you may make", "-o: %w", err)
@@ -198,8 +250,8 @@ func (a *audit) measure(cmd *cobra.Command) (err error) {
 	choices, _ := a.plans(studies)
 	var judged []study.Judged
 	for i, s := range studies {
-		run, runErr := a.one(cmd, ground, s, choices[i])
-		judged = append(judged, s.Judge(run)...)
+		run, runErr := a.one(cmd, ground, made, s, choices[i])
+		judged = append(judged, s.JudgeOn(run)...)
 		if runErr != nil {
 			err = runErr
 			break
@@ -210,12 +262,13 @@ func (a *audit) measure(cmd *cobra.Command) (err error) {
 
 // one runs what the claims of a study take; where they take nothing there is a
 // header alone.
-func (a *audit) one(cmd *cobra.Command, ground *trial.Ground, s study.Study, c study.Choice) (result.Run, error) {
+func (a *audit) one(cmd *cobra.Command, ground *trial.Ground, made *made, s study.Study, c study.Choice) (result.Run, error) {
 	output := ""
 	if a.folder != "" {
 		output = filepath.Join(a.folder, s.Name+resultsExt)
 	}
 	session := newSession(cmd.ErrOrStderr(), ground, a.where.dir, output)
+	session.made = made
 	if len(c.Only) == 0 {
 		return result.Run{Header: result.Header{Machine: machine.Read(a.where.dir)}}, nil
 	}
@@ -267,7 +320,7 @@ func (a *audit) again(cmd *cobra.Command) error {
 		} else {
 			dir, facts = run.Header.Dir, run.Header.Machine
 		}
-		judged = append(judged, s.Judge(run)...)
+		judged = append(judged, s.JudgeOn(run)...)
 	}
 	if facts == nil {
 		return misuse("give the folder that -o has made", "--from %s: there are no results of %s", a.from, strings.Join(a.names(), ", "))

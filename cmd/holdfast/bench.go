@@ -21,6 +21,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/result"
 	"github.com/holdfast-go/holdfast/internal/study"
 	"github.com/holdfast-go/holdfast/internal/trial"
+	"github.com/holdfast-go/holdfast/internal/volume"
 )
 
 // A benchmark is what the flags of bench say.
@@ -50,8 +51,9 @@ type benchmark struct {
 	count       int64
 	buffers     []holdfast.Size
 	parts       []study.Part
-	named       string      // the study that is named, or empty
-	study       study.Study // of that name
+	fs          []volume.Kind // made for the run; nil: it is on that of dir
+	named       string        // the study that is named, or empty
+	study       study.Study   // of that name
 }
 
 func newBench() *cobra.Command {
@@ -106,8 +108,9 @@ func (b *benchmark) addFlags(cmd *cobra.Command) {
 	f.Var(list("parts", &b.parts, study.ParsePart), "part", "run these parts of a study alone, such as A,C")
 	inGroup(f, "Of a study", "list", "count", "buffer", "part")
 	inGroup(f, "How long, and again", "width", "rounds", "seed", "from", "resume")
+	fileSystemsFlag(f, &b.fs)
 	f.BoolVar(&b.allowTmpfs, "allow-tmpfs", false, "measure a file system in memory too, where nothing is ever durable")
-	inGroup(f, "Where", "allow-tmpfs")
+	inGroup(f, "Where", "fs", "allow-tmpfs")
 	exportFlag(f, &b.export, "print this instead of the table")
 	fioFlag(f, &b.fio)
 	inGroup(f, "For programs", "export", "emit-fio")
@@ -139,7 +142,8 @@ func (b *benchmark) choice(cmd *cobra.Command) (study.Choice, error) {
 		Buffers: b.buffers, Count: b.count, Parts: b.parts,
 		Preset: study.Default(), Policies: b.policies, Records: b.records, Writers: b.writers,
 		Rounds: b.rounds, Width: b.width, Budget: b.budget, Seed: b.seed,
-		Setting: study.Setting{Rate: b.rate, Cache: b.cache, Steady: b.steady, Room: int64(b.room)},
+		Setting:     study.Setting{Rate: b.rate, Cache: b.cache, Steady: b.steady, Room: int64(b.room)},
+		FileSystems: kindNames(b.fs),
 	}
 	switch {
 	case b.quick:
@@ -168,6 +172,8 @@ func (b *benchmark) contradiction(cmd *cobra.Command) error {
 		return misuse("give two names, or leave one out", "--baseline and --save-baseline both name %s, which a regression would overwrite", b.baseline.save)
 	case b.fio == "-" && (b.export != "" || b.baseline.against != ""):
 		return misuse("give a file to --emit-fio", "--emit-fio - writes to stdout, where --export and --baseline write too")
+	case b.fio != "" && len(b.fs) > 0:
+		return misuse("leave one out", "--emit-fio has a job for one file system, and --fs makes its own")
 	case b.room > 0 && !b.steady:
 		return misuse("give both, or neither", "--room is the largest file of --steady, which is missing")
 	case b.steady && b.room > 0 && b.room < minRoom:
@@ -188,7 +194,7 @@ func (b *benchmark) tooShort(cells []result.Cell) error {
 	if !b.steady || b.budget == 0 || cells[0].Longest >= minSteady {
 		return nil
 	}
-	return misuse(fmt.Sprintf("give at least %v, or fewer policies and rounds", minSteady*time.Duration(len(cells)*max(1, b.rounds))),
+	return misuse(fmt.Sprintf("give at least %v, or fewer policies and rounds", minSteady*time.Duration(len(cells)*max(1, b.rounds)*max(1, len(b.fs)))),
 		"--time %v is too short for %d policies to become steady: each takes %v at the least", b.budget, len(cells), minSteady)
 }
 
@@ -251,6 +257,10 @@ func (b *benchmark) run(cmd *cobra.Command) error {
 	if b.named == "" && b.baseline.against != "" && b.resume == "" && len(contradicting(cmd, "from")) == 0 {
 		again, earlier = true, b.baseline.earlier
 	}
+	orders, err := b.order(&choice, earlier.Header, again || b.resume != "")
+	if err != nil {
+		return err
+	}
 	cells, plan := b.outline(choice)
 	seed := choice.Seed
 	if earlier.Header.SchemaVersion > 0 {
@@ -260,14 +270,14 @@ func (b *benchmark) run(cmd *cobra.Command) error {
 		return err
 	}
 	if b.dryRun {
-		return b.tellPlan(cmd.OutOrStdout(), cells, plan, seed)
+		return b.tellPlan(cmd.OutOrStdout(), cells, plan, seed, orders)
 	}
 	if b.resume != "" {
 		if err := clean(cmd.ErrOrStderr(), b.resume, earlier); err != nil {
 			return err
 		}
 	}
-	return b.onGround(cmd, func(ctx context.Context, s *session) error {
+	return b.onGround(cmd, orders, func(ctx context.Context, s *session) error {
 		switch {
 		case b.resume != "":
 			return s.resume(ctx, earlier)
@@ -281,16 +291,20 @@ func (b *benchmark) run(cmd *cobra.Command) error {
 	})
 }
 
-// onGround runs a session on a folder of its own, and tells what it has measured,
-// also if it failed.
-func (b *benchmark) onGround(cmd *cobra.Command, measure func(context.Context, *session) error) (err error) {
+// onGround runs a session on a folder of its own, with the file systems that it has
+// ordered, and tells what it has measured, also if it failed.
+func (b *benchmark) onGround(cmd *cobra.Command, o orders, measure func(context.Context, *session) error) (err error) {
 	ground, err := trial.OpenGround(b.dir, b.allowTmpfs)
 	if err != nil {
 		return b.cannotOpen(err)
 	}
 	defer func() { err = closeGround(ground, err) }()
 	s := newSession(cmd.ErrOrStderr(), ground, b.dir, b.output)
-	err = measure(cmd.Context(), s)
+	s.made, err = o.make(cmd.Context(), s)
+	defer func() { err = s.made.close(err) }()
+	if err == nil {
+		err = measure(cmd.Context(), s)
+	}
 	var saveErr, printErr error
 	if err == nil && b.baseline.save != "" {
 		saveErr = saveBaseline(b.baseline.folder, b.baseline.save, s.run)

@@ -16,7 +16,7 @@ import (
 
 // tellPlan shows what would be measured, as far as that is known without the
 // calibration, and writes nothing to the disk.
-func (b *benchmark) tellPlan(w io.Writer, cells []result.Cell, plan result.Plan, seed uint64) error {
+func (b *benchmark) tellPlan(w io.Writer, cells []result.Cell, plan result.Plan, seed uint64, o orders) error {
 	if err := b.isFolder(); err != nil {
 		return err
 	}
@@ -33,7 +33,17 @@ func (b *benchmark) tellPlan(w io.Writer, cells []result.Cell, plan result.Plan,
 	for line := range strings.Lines(text.String()) {
 		fmt.Fprintln(w, strings.TrimRight(line, " \n"))
 	}
-	_, err := fmt.Fprintf(w, "\nin %s: %s\nnothing was written: this is a plan only\n", b.dir, planText(len(cells), plan, seed))
+	for _, m := range o.missing {
+		fmt.Fprintf(w, "\nnot run: %s: %s\n", m.Cell, m.Why)
+	}
+	number, where := len(cells), b.dir
+	if len(o.list) > 0 {
+		where += o.text()
+		if !o.again {
+			number, plan = number*len(o.list), o.all(plan)
+		}
+	}
+	_, err := fmt.Fprintf(w, "\nin %s: %s\nnothing was written: this is a plan only\n", where, planText(number, plan, seed))
 	return err
 }
 

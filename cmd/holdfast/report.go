@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +17,7 @@ import (
 )
 
 func newReport() *cobra.Command {
-	var output, fio, folder string
+	var output, fio, folder, figures string
 	var format report.Format
 	cmd := &cobra.Command{
 		Use:   "report results.jsonl [flags]",
@@ -35,17 +36,33 @@ docs/results.md describes the results and what is exported.
 With --emit-fio it also writes a job file for fio, with what fio can't express
 said in it; with --emit-fio - it writes the job instead of the table.
 
+With --figures it draws instead: the published pictures of a run of the study
+copy, as SVG and PNG with a page of all, into a folder. It also draws them from
+CSV files such as ext4_results.csv, several at once; docs/figures.md has more.
+
 Results of a run that was interrupted or killed are shown as far as they go, and
 marked. The file - is the standard input.`,
 		Example: `  holdfast report results.jsonl -o report.html
   holdfast report results.jsonl --export csv`,
 		Args: func(cmd *cobra.Command, args []string) error {
+			if figures != "" && len(args) > 0 {
+				return nil
+			}
+			if i := slices.IndexFunc(args, isCSV); i >= 0 {
+				return misuse("add --figures FOLDER to draw it", "report prints results of holdfast, and %s is a table of times", args[i])
+			}
 			if len(args) != 1 {
 				return misuse("for instance: holdfast report results.jsonl", "report takes one results file, and %d were given", len(args))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if figures != "" {
+				if output != "" || format != "" || fio != "" {
+					return misuse("draw by a command of its own", "--figures draws into a folder, and -o, --export and --emit-fio write something else")
+				}
+				return drawFigures(cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr(), figures, args)
+			}
 			if fio == "-" && format != "" && output == "" {
 				return misuse("add -o FILE for what is exported", "--emit-fio - and --export both write to stdout")
 			}
@@ -75,6 +92,7 @@ marked. The file - is the standard input.`,
 	exportFlag(cmd.Flags(), &format, "write for programs")
 	cmd.Flags().Var(once("folder", &folder, given), "csv", csvHelp)
 	fioFlag(cmd.Flags(), &fio)
+	cmd.Flags().Var(once("folder", &figures, given), "figures", "draw the pictures of the study copy in this folder")
 	return cmd
 }
 

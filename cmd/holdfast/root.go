@@ -31,7 +31,7 @@ your own disk and says which one to use.`,
 	root.SetHelpFunc(help)
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(&cobra.Command{Use: "help [command]", Short: "show the help of a command", Hidden: true, RunE: helpCommand})
-	root.AddCommand(newBench(), newAdvise(), newReport(), newCompare(), newAudit(), newWrite(), newTrace(), newSecond(), newVersion(), newCompletion())
+	root.AddCommand(newBench(), newAdvise(), newReport(), newCompare(), newAudit(), newWrite(), newGen(), newCopy(), newTrace(), newSecond(), newVolumes(), newVersion(), newCompletion())
 	return root
 }
 

@@ -30,6 +30,7 @@ type session struct {
 	ground   *trial.Ground
 	dir      string // as the user gave it
 	output   string // the results file, or empty
+	made     *made  // file systems of the run's own; nil: it is on ground
 
 	counting trial.Counting
 	traced   map[string]*result.SystemCalls // by cell, where tracepoints can't be had
@@ -61,9 +62,9 @@ func newSession(stderr io.Writer, ground *trial.Ground, dir, output string) *ses
 // measured is in run, also with an error.
 func (s *session) measure(ctx context.Context, sweep study.Sweep, c study.Choice) error {
 	s.name, s.question = sweep.Name, sweep.Question
-	s.say("calibrating with short runs in %s on %s", s.ground.Dir(), s.ground.FileSystem)
+	s.say("calibrating with short runs in %s on %s", s.ground.Dir(), s.fileSystem())
 	c.Counting = s.counting
-	matrix, plan, err := sweep.Prepare(ctx, s.ground, c, s.show.probing)
+	matrix, plan, err := s.prepareSweep(ctx, sweep, c)
 	s.show.end()
 	if err != nil {
 		return err
@@ -71,24 +72,56 @@ func (s *session) measure(ctx context.Context, sweep study.Sweep, c study.Choice
 	if err := s.trace(ctx, matrix); err != nil {
 		return err
 	}
-	return s.begin(ctx, s.header(matrix, plan), matrix)
+	h := s.header(matrix, plan)
+	if s.made != nil {
+		h.Settings, h.Missing = c.Settings(), s.made.missing
+	}
+	s.sayMissing(h.Missing)
+	return s.begin(ctx, h, matrix)
+}
+
+func (s *session) prepareSweep(ctx context.Context, sweep study.Sweep, c study.Choice) (trial.Matrix, result.Plan, error) {
+	if s.made != nil {
+		return sweep.PrepareOn(ctx, s.made.sites, c, s.show.probing)
+	}
+	return sweep.Prepare(ctx, s.ground, c, s.show.probing)
 }
 
 // study plans a study, tells the plan, and runs it.
 func (s *session) study(ctx context.Context, of study.Study, c study.Choice) error {
 	s.name, s.question = of.Name, of.Question
 	c.Counting = s.counting
-	matrix, plan, missing, err := of.Prepare(s.ground, c)
+	matrix, plan, missing, err := s.prepareStudy(of, c)
 	if err != nil {
 		s.run.Header.Missing = missing
 		return err
 	}
-	for _, m := range study.MissingByReason(missing) {
-		s.say("not run: %s", m)
-	}
+	s.sayMissing(missing)
 	h := s.header(matrix, plan)
 	h.Settings, h.Missing = c.Settings(), missing
 	return s.begin(ctx, h, matrix)
+}
+
+func (s *session) sayMissing(missing []result.Missing) {
+	for _, m := range study.MissingByReason(missing) {
+		s.say("not run: %s", m)
+	}
+}
+
+func (s *session) prepareStudy(of study.Study, c study.Choice) (trial.Matrix, result.Plan, []result.Missing, error) {
+	if s.made == nil {
+		return of.Prepare(s.ground, c)
+	}
+	m, plan, missing, err := of.PrepareOn(s.made.sites, c)
+	return m, plan, append(missing, s.made.missing...), err
+}
+
+// fileSystem names what the run is on.
+func (s *session) fileSystem() string {
+	if s.made != nil {
+		return s.made.names()
+	}
+	return s.ground.FileSystem
 }
 
 // repeat runs the plan of an earlier run again: the same cells with the same
@@ -98,10 +131,13 @@ func (s *session) repeat(ctx context.Context, h result.Header) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(s.ground.Need(h.Plan.Room), s.ground.NeedFiles(h.Plan.Files)); err != nil {
+	if s.made == nil { // else they are as large as they were
+		err = errors.Join(s.ground.Need(h.Plan.Room), s.ground.NeedFiles(h.Plan.Files))
+	}
+	if err != nil {
 		return err
 	}
-	s.say("repeating a run in %s on %s", s.ground.Dir(), s.ground.FileSystem)
+	s.say("repeating a run in %s on %s", s.ground.Dir(), s.fileSystem())
 	again := s.header(matrix, h.Plan)
 	again.Settings, again.Missing = h.Settings, h.Missing
 	return s.begin(ctx, again, matrix)
@@ -112,7 +148,7 @@ func (s *session) repeat(ctx context.Context, h result.Header) error {
 // writes in every trial.
 func (s *session) again(ctx context.Context, h result.Header, uncounted bool) (trial.Matrix, error) {
 	s.name, s.question = h.Study, h.Question
-	matrix, err := study.Again(h, s.counting)
+	matrix, err := s.matrixAgain(h)
 	if err != nil {
 		return matrix, &refusal{exitCannot, err, "use the holdfast that made the results, or run the study anew"}
 	}
@@ -120,6 +156,13 @@ func (s *session) again(ctx context.Context, h result.Header, uncounted bool) (t
 		return matrix, nil
 	}
 	return matrix, s.trace(ctx, matrix)
+}
+
+func (s *session) matrixAgain(h result.Header) (trial.Matrix, error) {
+	if s.made != nil {
+		return study.AgainOn(h, s.counting, s.made.sites)
+	}
+	return study.Again(h, s.counting)
 }
 
 // begin makes the results file and runs the matrix.
@@ -150,7 +193,7 @@ func (s *session) resume(ctx context.Context, earlier result.Run) (err error) {
 	if matrix.Limit > 0 {
 		matrix.Limit = max(1, matrix.Limit-earlier.Spent())
 	}
-	s.say("going on in %s on %s after %d whole rounds of %d", s.ground.Dir(), s.ground.FileSystem, matrix.Whole, matrix.Rounds)
+	s.say("going on in %s on %s after %d whole rounds of %d", s.ground.Dir(), s.fileSystem(), matrix.Whole, matrix.Rounds)
 	return s.execute(ctx, matrix)
 }
 
@@ -194,6 +237,9 @@ func (s *session) header(m trial.Matrix, plan result.Plan) result.Header {
 	}
 	for _, c := range m.Cells {
 		h.Cells = append(h.Cells, c.Cell)
+	}
+	if s.made != nil {
+		h.FileSystems = s.made.described(h.Machine)
 	}
 	return h
 }
@@ -274,9 +320,12 @@ func (s *session) refuse(err error) error {
 	var room *trial.RoomError
 	var cache *trial.CacheError
 	var output *outputError
+	var refused *refusal
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &refused):
+		return err
 	case errors.Is(err, context.Canceled):
 		return s.interrupted()
 	case errors.Is(err, study.ErrNoArm):

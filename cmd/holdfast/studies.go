@@ -44,7 +44,7 @@ func studyNames() []string {
 }
 
 // ofEveryStudy are the flags that go with any study; what else one takes it says.
-var ofEveryStudy = []string{"dir", "quick", "full", "time", "dry-run", "output", "rounds", "seed", "allow-tmpfs", "export", "save-baseline", "baseline-dir"}
+var ofEveryStudy = []string{"dir", "quick", "full", "time", "dry-run", "output", "rounds", "seed", "fs", "allow-tmpfs", "export", "save-baseline", "baseline-dir"}
 
 // notOfStudy refuses flags that the study named does not take.
 func (b *benchmark) notOfStudy(cmd *cobra.Command) error {
@@ -83,12 +83,13 @@ func (b *benchmark) checkStudy(cmd *cobra.Command, c study.Choice) error {
 	return err
 }
 
-// outline is what would be run, as far as that is known before.
+// outline is what would be run, as far as that is known before; of several file
+// systems what would be on each.
 func (b *benchmark) outline(c study.Choice) ([]result.Cell, result.Plan) {
 	if b.named != "" {
-		return b.study.Outline(c)
+		return b.study.OutlineOn(c)
 	}
-	return study.Policy().Outline(c)
+	return study.Policy().OutlineOn(c)
 }
 
 // isStudy reports whether a run is of a study.

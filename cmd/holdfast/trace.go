@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"runtime"
@@ -27,25 +28,41 @@ func (s *session) trace(ctx context.Context, m trial.Matrix) error {
 	if s.counting != trial.NotCounting || runtime.GOOS != "linux" {
 		return nil
 	}
+	s.say("counting system calls under ptrace, in a run that is not timed")
+	counts := map[string]*result.SystemCalls{}
+	for _, g := range s.grounds() {
+		some, err := s.traceOn(ctx, g, m)
+		if err != nil || some == nil {
+			return err
+		}
+		maps.Copy(counts, some)
+	}
+	s.traced, s.unseen = counts, ""
+	return nil
+}
+
+// traceOn counts those of the cells that are on the file system of a site. Nil are
+// none, and s.unseen says why.
+func (s *session) traceOn(ctx context.Context, g study.Site, m trial.Matrix) (map[string]*result.SystemCalls, error) {
 	var all []result.Cell
 	for _, c := range m.Cells {
-		all = append(all, c.Cell)
+		if c.FileSystem == g.FileSystem {
+			all = append(all, c.Cell)
+		}
 	}
 	cells, err := json.Marshal(tracedCells(all))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.say("counting system calls under ptrace, in a run that is not timed")
-	cmd := exec.CommandContext(ctx, "/proc/self/exe", traceCommand, "--dir", s.ground.Dir())
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", traceCommand, "--dir", g.Ground.Dir())
 	cmd.Args[0] = os.Args[0]
 	cmd.Stdin = strings.NewReader(string(cells))
 	counts, why := trial.CountByTrace(cmd)
 	if why != "" {
 		s.unseen += "; by ptrace: " + why
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
-	s.traced, s.unseen = counts, ""
-	return nil
+	return counts, nil
 }
 
 // allCounted reports whether each cell that is traced has its counts.

@@ -62,10 +62,18 @@ func NewSide(name string, run result.Run) (Side, error) {
 	}
 	for _, c := range h.Cells {
 		if c.Twin != "" {
-			s.Floor = floorOf(run, c)
+			s.Floor = Number(math.Max(float64(floorOf(run, c)), heard(s.Floor)))
 		}
 	}
 	return s, nil
+}
+
+// heard is the noise that other twins have shown already.
+func heard(floor Number) float64 {
+	if !floor.Known() {
+		return 0
+	}
+	return float64(floor)
 }
 
 // A Change is one cell in both runs.

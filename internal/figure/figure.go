@@ -32,9 +32,13 @@ type Figures struct {
 	Harness  []Harness  `json:"harness,omitempty"`
 	Groups   []Group    `json:"groups"`
 	Warnings []Warning  `json:"warnings"`
+
+	floors map[string]Number // the noise of each file system that the run made for itself
 }
 
-// Noise is the gap between a cell and its twin: what comes from nothing at all.
+// Noise is the gap between a cell and its twin: what comes from nothing at all. Of a run
+// on several file systems, each of which has its own, it is the largest; absent if one
+// has none.
 type Noise struct {
 	Floor Number      `json:"floor"`             // 0.02 is 2 %; absent where no cell has a twin
 	Twin  result.Cell `json:"-"`                 // the cell that was run twice, under its second name
@@ -57,7 +61,8 @@ type Group struct {
 
 // A Load is what a cell asks of its policy.
 type Load struct {
-	Group       string       `json:"group,omitempty"` // of a study's arms, which have nothing else in common
+	FileSystem  string       `json:"file_system,omitempty"` // of a run that made some; else empty
+	Group       string       `json:"group,omitempty"`       // of a study's arms, which have nothing else in common
 	RecordBytes int64        `json:"record_bytes"`
 	Writers     int          `json:"writers"`
 	Rate        float64      `json:"rate_per_s,omitempty"` // 0 is a closed loop
@@ -68,9 +73,9 @@ type Load struct {
 // LoadOf returns the load of a cell.
 func LoadOf(c result.Cell) Load {
 	if c.Group != "" {
-		return Load{Group: c.Group}
+		return Load{Group: c.Group, FileSystem: c.FileSystem}
 	}
-	return Load{RecordBytes: c.RecordBytes, Writers: c.Writers, Rate: c.Rate, Cache: c.Cache, Steady: c.Steady}
+	return Load{FileSystem: c.FileSystem, RecordBytes: c.RecordBytes, Writers: c.Writers, Rate: c.Rate, Cache: c.Cache, Steady: c.Steady}
 }
 
 // ByCPU reports whether the load's cells are compared by their CPU time: in an
@@ -89,7 +94,7 @@ func (l Load) Costs(trials []result.Trial) []float64 {
 // Of makes the figures of a run, or returns ErrNoRound or what is wrong with its
 // latencies.
 func Of(run result.Run) (Figures, error) {
-	f := Figures{Run: run, Rounds: run.Rounds(), Noise: Noise{Floor: absent}}
+	f := Figures{Run: run, Rounds: run.Rounds(), Noise: Noise{Floor: absent}, floors: map[string]Number{}}
 	if f.Rounds == 0 {
 		return f, ErrNoRound
 	}
@@ -99,7 +104,7 @@ func Of(run result.Run) (Figures, error) {
 		}
 	}
 	for i := range f.Groups {
-		f.Groups[i].compare(float64(f.Noise.Floor))
+		f.Groups[i].compare(f.floorOn(f.Groups[i].FileSystem))
 	}
 	f.Warnings = f.warn()
 	return f, nil
@@ -113,13 +118,30 @@ func (f *Figures) take(c result.Cell, trials []result.Trial) error {
 	}
 	f.Trials += len(trials)
 	if c.Twin != "" {
-		f.Noise = Noise{floorOf(f.Run, c), c, c.Twin}
+		f.hear(c)
 		return nil
 	}
 	r, err := newRow(f.Run, c, trials)
 	f.Outliers += r.Time.Outliers
 	f.add(r)
 	return err
+}
+
+// hear takes the noise that a twin shows of its file system.
+func (f *Figures) hear(twin result.Cell) {
+	floor := floorOf(f.Run, twin)
+	if len(f.floors) == 0 || !floor.Known() || floor > f.Noise.Floor {
+		f.Noise = Noise{floor, twin, twin.Twin}
+	}
+	f.floors[twin.FileSystem] = floor
+}
+
+// floorOn is the noise on a file system: NaN where it is not known.
+func (f Figures) floorOn(fileSystem string) float64 {
+	if floor, ok := f.floors[fileSystem]; ok {
+		return float64(floor)
+	}
+	return float64(absent)
 }
 
 // floorOf is the gap between a cell and its twin.

@@ -222,3 +222,28 @@ func TestSteadyTrialsAreCounted(t *testing.T) {
 		t.Errorf("%+v, want %+v", s, want)
 	}
 }
+
+// TestEachFileSystemHasItsOwnNoise: a difference that is beyond the noise of one may be
+// within that of the other, and the run's is the larger.
+func TestEachFileSystemHasItsOwnNoise(t *testing.T) {
+	on := func(fileSystem string, twinMs int) []plant {
+		twin := cell("a/again")
+		twin.Twin = "a"
+		return []plant{
+			{cell: cell("a").Placed(fileSystem), ms: steps(100, 12)}, {cell: cell("b").Placed(fileSystem), ms: steps(120, 12)},
+			{cell: twin.Placed(fileSystem), ms: steps(twinMs, 12)},
+		}
+	}
+	f := of(t, planted(append(on("ext4", 100), on("xfs", 130)...)...))
+	if len(f.Groups) != 2 || f.Groups[0].FileSystem != "ext4" || f.Groups[1].FileSystem != "xfs" {
+		t.Fatalf("the groups are %+v", f.Groups)
+	}
+	for i, want := range []stat.Verdict{stat.Slower, stat.NotProven} {
+		if got := f.Groups[i].Rows[1].Cost.Verdict; got != want {
+			t.Errorf("on %s it is %q, want %q", f.Groups[i].FileSystem, got, want)
+		}
+	}
+	if floor := float64(f.Noise.Floor); floor < 0.25 || floor > 0.35 || f.Noise.Of != "xfs: a" {
+		t.Errorf("the noise is %v, of %s", floor, f.Noise.Of)
+	}
+}

@@ -76,7 +76,7 @@ func (a Audit) text(w io.Writer) error {
 			t.AppendRow(table.Row{"\n" + c.Study})
 		}
 		t.AppendRow(table.Row{
-			fmt.Sprintf("%s: %s (%s)", c.Name, c.Says, c.Source), orNone(c.Published), orNone(c.Measured), fmt.Sprintf("%s: %s", c.Verdict, c.Why),
+			fmt.Sprintf("%s: %s (%s)", c.Name, c.Says, c.Source) + judgedOn(c), orNone(c.Published), orNone(c.Measured), fmt.Sprintf("%s: %s", c.Verdict, c.Why),
 		})
 	}
 	var b strings.Builder
@@ -107,6 +107,14 @@ func (a Audit) notes() []string {
 	return notes
 }
 
+// judgedOn names the file system that a claim was judged on, of an audit on several.
+func judgedOn(c study.Judged) string {
+	if c.FileSystem == "" {
+		return ""
+	}
+	return ", on " + c.FileSystem
+}
+
 func orNone(text string) string {
 	if text == "" {
 		return none
@@ -114,10 +122,10 @@ func orNone(text string) string {
 	return text
 }
 
-var auditHead = []string{"study", "claim", "source", "says", "published", "measured", "verdict", "why", "command"}
+var auditHead = []string{"study", "claim", "source", "says", "published", "measured", "verdict", "why", "command", "file_system"}
 
 func auditRow(c study.Judged) []string {
-	return []string{c.Study, c.Name, c.Source, c.Says, c.Published, c.Measured, string(c.Verdict), c.Why, c.Command}
+	return []string{c.Study, c.Name, c.Source, c.Says, c.Published, c.Measured, string(c.Verdict), c.Why, c.Command, c.FileSystem}
 }
 
 func (a Audit) csv(w io.Writer) error {
@@ -138,7 +146,7 @@ func (a Audit) markdown(w io.Writer) error {
 	t := newTable()
 	t.AppendHeader(table.Row{"claim", "says", "published", "measured here", "verdict", "why"})
 	for _, c := range a.Claims {
-		t.AppendRow(table.Row{"`" + c.Name + "`", markdownText(fmt.Sprintf("%s (%s)", c.Says, c.Source)), markdownText(c.Published), markdownText(c.Measured), "**" + string(c.Verdict) + "**", markdownText(c.Why)})
+		t.AppendRow(table.Row{"`" + c.Name + "`", markdownText(fmt.Sprintf("%s (%s)", c.Says, c.Source) + judgedOn(c)), markdownText(c.Published), markdownText(c.Measured), "**" + string(c.Verdict) + "**", markdownText(c.Why)})
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "### holdfast: audit\n\n%s\n\n%s\n", machineLine(a.Machine), t.RenderMarkdown())

@@ -22,7 +22,7 @@ func newSheet(run result.Run) (sheet, error) {
 		return sheet{}, err
 	}
 	s := sheet{Figures: f}
-	if len(s.Policies()) > 0 {
+	if len(s.Policies()) > 0 && len(run.FileSystems()) == 0 {
 		s.advice, s.advised = advise.Choose(s.Groups)
 	}
 	return s, nil
@@ -47,6 +47,10 @@ func cellName(c result.Cell) string {
 
 // title tells a load from the others.
 func title(l figure.Load) string {
+	if on := l.FileSystem; on != "" {
+		l.FileSystem = ""
+		return result.Named(on, title(l))
+	}
 	if l.Group != "" {
 		return l.Group
 	}

@@ -25,6 +25,9 @@ func configuration(h result.Header) string {
 	}
 	text := fmt.Sprintf("# %s, seed %d, begun %s\n", oneLine(h.Program), h.Seed, h.StartedAt.Format("2006-01-02T15:04:05Z07:00"))
 	for _, l := range lines {
+		if own := l[0] == "fs" || l[0] == "device"; own && len(h.FileSystems) > 0 {
+			continue // each cell's name has its file system
+		}
 		if l[1] != "" && l[1] != machine.Unknown {
 			text += l[0] + ": " + oneLine(l[1]) + "\n"
 		}

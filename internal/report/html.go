@@ -28,6 +28,7 @@ type page struct {
 	Run                           []machine.Fact
 	Losses                        [][]string
 	Groups                        []pageGroup
+	Parts                         []pagePart // of a run on several file systems: each, and all together
 	Charts                        []template.HTML
 	Notes                         []string
 	Doubts                        []string
@@ -41,6 +42,17 @@ type pageTable struct {
 	Head  []string
 	Rows  [][]string
 	Notes []string
+}
+
+// A pagePart is what a run on several file systems shows of one of them.
+type pagePart struct {
+	Title, How     string
+	Advice, Learnt string
+	Tables         []pageTable
+	Charts         []template.HTML
+	Groups         []pageGroup
+	Notes          []string
+	Machine        []machine.Fact // what is other there than on the host
 }
 
 type pageGroup struct {
@@ -63,7 +75,7 @@ type pageRow struct {
 // HTML writes one page that needs no other file, or returns [figure.ErrNoRound] and writes
 // nothing.
 func HTML(w io.Writer, run result.Run) error {
-	s, err := newSheet(run)
+	p, err := newPage(run)
 	if err != nil {
 		return err
 	}
@@ -72,15 +84,29 @@ func HTML(w io.Writer, run result.Run) error {
 		return err
 	}
 	var b strings.Builder
-	p := s.page()
-	if of, ok := s.studied(); ok {
-		p = of.page()
-	}
 	if err := t.Execute(&b, p); err != nil {
 		return err
 	}
 	_, err = io.WriteString(w, b.String())
 	return err
+}
+
+func newPage(run result.Run) (page, error) {
+	if len(run.FileSystems()) > 0 {
+		s, err := newSeveral(run)
+		if err != nil {
+			return page{}, err
+		}
+		return s.page(), nil
+	}
+	s, err := newSheet(run)
+	if err != nil {
+		return page{}, err
+	}
+	if of, ok := s.studied(); ok {
+		return of.page(), nil
+	}
+	return s.page(), nil
 }
 
 func (s sheet) page() page {
@@ -92,14 +118,19 @@ func (s sheet) page() page {
 	if s.advised {
 		p.Advice = s.adviceLine()
 	}
-	for _, policy := range s.Policies() {
-		loss := policy.Loss()
-		p.Losses = append(p.Losses, []string{policy.String(), loss.Process.String(), loss.Power.String()})
-	}
+	p.Losses = s.pageLosses()
 	for _, g := range s.Groups {
 		p.Groups = append(p.Groups, groupPage(g))
 	}
 	return p
+}
+
+func (s sheet) pageLosses() (losses [][]string) {
+	for _, policy := range s.Policies() {
+		loss := policy.Loss()
+		losses = append(losses, []string{policy.String(), loss.Process.String(), loss.Power.String()})
+	}
+	return losses
 }
 
 func (s sheet) doubts() []string {

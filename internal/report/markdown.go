@@ -25,6 +25,9 @@ func writeMarkdown(w io.Writer, run result.Run) error {
 	if mark := run.Mark(); mark != "" {
 		fmt.Fprintf(&b, "\n**Not complete: %s**\n", mark)
 	}
+	if len(run.FileSystems()) > 0 {
+		return severalMarkdown(w, b.String(), run)
+	}
 	if of, ok := s.studied(); ok {
 		of.markdown(&b)
 		_, err = io.WriteString(w, b.String())

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
+	"github.com/holdfast-go/holdfast/internal/chart"
 	"github.com/holdfast-go/holdfast/internal/study"
 )
 
@@ -21,24 +22,34 @@ type studied struct {
 
 // studied returns the sheet of a study's run; ok is false for a sweep's.
 func (s sheet) studied() (studied, bool) {
+	return s.studiedBy(study.EvidenceOf(s.Run))
+}
+
+// studiedBy is studied with what the run, or a part of it, has shown.
+func (s sheet) studiedBy(e study.Evidence) (studied, bool) {
 	of, ok := study.Find(s.Run.Header.Study)
 	if !ok || of.Show == nil {
 		return studied{}, false
 	}
-	return studied{sheet: s, Shown: of.Show(study.EvidenceOf(s.Run)), of: of}, true
+	return studied{sheet: s, Shown: of.Show(e), of: of}, true
 }
 
 // tables are all that have a row: those that were published first.
-func (s studied) tables() []study.Table {
-	return slices.DeleteFunc(slices.Concat(s.of.Published, s.Tables), func(t study.Table) bool { return len(t.Rows) == 0 })
+func (s studied) tables() []study.Table { return withRows(slices.Concat(s.of.Published, s.Tables)) }
+
+func withRows(tables []study.Table) []study.Table {
+	return slices.DeleteFunc(slices.Clone(tables), func(t study.Table) bool { return len(t.Rows) == 0 })
 }
 
+// readStudy says how to read the tables of a study.
+const readStudy = "figures are medians of the rounds with their 95 % intervals, ratios are of the same rounds; what was published is given as it was printed"
+
 // notes say how to read the tables, and what is not in them.
-func (s studied) notes() []string {
-	notes := []string{
-		"figures are medians of the rounds with their 95 % intervals, ratios are of the same rounds; what was published is given as it was printed",
-		"noise: " + s.noise(),
-	}
+func (s studied) notes() []string { return append([]string{readStudy}, s.ownNotes()...) }
+
+// ownNotes are of this run alone.
+func (s studied) ownNotes() []string {
+	notes := []string{"noise: " + s.noise()}
 	for _, m := range study.MissingByReason(s.Run.Header.Missing) {
 		notes = append(notes, notRun+m)
 	}
@@ -51,16 +62,7 @@ func (s studied) notes() []string {
 // text writes the tables, the picture and what was learnt.
 func (s studied) text(b *strings.Builder) {
 	s.textHead(b)
-	for _, t := range s.tables() {
-		t = withReasonsApart(t)
-		fmt.Fprintf(b, "\n%s\n%s\n", wrapTitle(t), narrow(t))
-		for _, n := range t.Notes {
-			b.WriteString(wrap("  "+n, lineWidth, indent))
-		}
-	}
-	if s.Picture != nil {
-		fmt.Fprintf(b, "\n%s", s.Picture.Text(lineWidth))
-	}
+	shownText(b, s.tables(), s.Picture)
 	b.WriteString("\n")
 	for _, n := range append(s.notes(), s.someDoubts()...) {
 		b.WriteString(wrap(n, lineWidth, indent))
@@ -70,12 +72,28 @@ func (s studied) text(b *strings.Builder) {
 	}
 }
 
-// learnt is the sentence with a caution where nothing can be proven.
-func (s studied) learnt() string {
-	if s.Learnt != "" && s.Rounds < 10 {
-		return fmt.Sprintf("(from %s, a guess) %s", plural(s.Rounds, "round"), s.Learnt)
+func shownText(b *strings.Builder, tables []study.Table, picture *chart.Dots) {
+	for _, t := range tables {
+		t = withReasonsApart(t)
+		fmt.Fprintf(b, "\n%s\n%s\n", wrapTitle(t), narrow(t))
+		for _, n := range t.Notes {
+			b.WriteString(wrap("  "+n, lineWidth, indent))
+		}
 	}
-	return s.Learnt
+	if picture != nil {
+		fmt.Fprintf(b, "\n%s", picture.Text(lineWidth))
+	}
+}
+
+// learnt is the sentence with a caution where nothing can be proven.
+func (s studied) learnt() string { return s.guarded(s.Learnt) }
+
+// guarded is a sentence that was learnt, with a caution where nothing can be proven.
+func (s sheet) guarded(learnt string) string {
+	if learnt != "" && s.Rounds < 10 {
+		return fmt.Sprintf("(from %s, a guess) %s", plural(s.Rounds, "round"), learnt)
+	}
+	return learnt
 }
 
 const notRun = "not run: "
@@ -194,21 +212,26 @@ func rowOf(texts []string) table.Row {
 
 // markdown writes the same as text.
 func (s studied) markdown(b *strings.Builder) {
-	for _, t := range s.tables() {
-		fmt.Fprintf(b, "\n#### %s\n\n%s\n", markdownText(tableTitle(t)), tableText(t).RenderMarkdown())
-		if len(t.Notes) > 0 {
-			b.WriteString("\n")
-		}
-		for _, n := range t.Notes {
-			fmt.Fprintf(b, "- %s\n", markdownText(n))
-		}
-	}
+	tablesMarkdown(b, "####", s.tables())
 	b.WriteString("\n")
 	for _, line := range append(s.notes(), s.doubtLines()...) {
 		fmt.Fprintf(b, "- %s\n", markdownText(line))
 	}
 	if s.Learnt != "" {
 		fmt.Fprintf(b, "\n**Learnt:** %s\n", markdownText(s.learnt()))
+	}
+}
+
+// tablesMarkdown writes tables under headings of a level.
+func tablesMarkdown(b *strings.Builder, level string, tables []study.Table) {
+	for _, t := range tables {
+		fmt.Fprintf(b, "\n%s %s\n\n%s\n", level, markdownText(tableTitle(t)), tableText(t).RenderMarkdown())
+		if len(t.Notes) > 0 {
+			b.WriteString("\n")
+		}
+		for _, n := range t.Notes {
+			fmt.Fprintf(b, "- %s\n", markdownText(n))
+		}
 	}
 }
 
@@ -219,13 +242,18 @@ func (s studied) page() page {
 		Title: "holdfast: " + h.Study, Question: h.Question, Mark: s.Run.Mark(), Learnt: s.learnt(),
 		Run: s.runFacts(), Notes: s.notes(), Doubts: s.doubts(), Machine: h.Machine, Method: studyMethod(),
 	}
-	for _, t := range s.tables() {
-		p.Tables = append(p.Tables, pageTable{tableTitle(t), t.Head, t.Rows, t.Notes})
-	}
+	p.Tables = pageTables(s.tables())
 	if s.Picture != nil {
 		p.Charts = append(p.Charts, s.Picture.SVG())
 	}
 	return p
+}
+
+func pageTables(tables []study.Table) (all []pageTable) {
+	for _, t := range tables {
+		all = append(all, pageTable{tableTitle(t), t.Head, t.Rows, t.Notes})
+	}
+	return all
 }
 
 // studyMethod says how the arms of a study are measured.

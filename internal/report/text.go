@@ -16,6 +16,9 @@ import (
 // Text writes the run's tables and advice for a terminal of 120 columns, or
 // returns [figure.ErrNoRound] and writes nothing.
 func Text(w io.Writer, run result.Run) error {
+	if len(run.FileSystems()) > 0 {
+		return severalText(w, run)
+	}
 	s, err := newSheet(run)
 	if err != nil {
 		return err
@@ -28,15 +31,19 @@ func Text(w io.Writer, run result.Run) error {
 	}
 	s.textHead(&b)
 	s.textLosses(&b)
-	for _, g := range s.Groups {
-		groupText(&b, g)
-		if g.Steady {
-			steadyText(&b, g)
-		}
-	}
+	s.textGroups(&b)
 	s.textNotes(&b)
 	_, err = io.WriteString(w, b.String())
 	return err
+}
+
+func (s sheet) textGroups(b *strings.Builder) {
+	for _, g := range s.Groups {
+		groupText(b, g)
+		if g.Steady {
+			steadyText(b, g)
+		}
+	}
 }
 
 func (s sheet) textHead(b *strings.Builder) {

@@ -56,8 +56,11 @@ type Header struct {
 	// Settings are what the user chose of a study, such as count: the cells can be
 	// made again from them.
 	Settings map[string]string `json:"settings,omitempty"`
-	// Missing are the cells of the study that can't be run here.
+	// Missing are the cells of the study that can't be run here, and by their names
+	// the file systems that could not be made.
 	Missing []Missing `json:"missing,omitempty"`
+	// FileSystems are those that the run made for itself.
+	FileSystems []FileSystem `json:"file_systems,omitempty"`
 }
 
 // Missing is a cell that can't be run here, and why.

@@ -15,6 +15,9 @@ type Judged struct {
 	Published string `json:"published,omitempty"`
 	Finding
 
+	// FileSystem is the one that it was judged on, of an audit on several.
+	FileSystem string `json:"file_system,omitempty"`
+
 	// Command would settle what can't be checked here; empty: none would, or
 	// nothing is open.
 	Command string `json:"command,omitempty"`
@@ -60,8 +63,9 @@ func (s Study) ClaimedArms() []string {
 
 // Judge puts the study's claims to the test of a run. One that needed no run has
 // nothing but a header.
-func (s Study) Judge(run result.Run) []Judged {
-	e := EvidenceOf(run)
+func (s Study) Judge(run result.Run) []Judged { return s.judge(EvidenceOf(run)) }
+
+func (s Study) judge(e Evidence) []Judged {
 	var all []Judged
 	for _, c := range s.Claims {
 		j := Judged{Study: s.Name, Name: c.Name, Source: c.Source, Says: c.Says, Published: c.Published, Finding: c.Find(e)}

@@ -77,13 +77,16 @@ type Choice struct {
 	Seed     uint64
 	Counting trial.Counting // of system calls, in the warm-up
 
-	// Volumes is on how many file systems every arm is run, which share the time; 0 is
-	// one.
-	Volumes int
+	// FileSystems are those that the run makes for itself, by name; nil is none. Each
+	// arm is asked for once for all of them.
+	FileSystems []string
 
 	// Why no file can be made cold or warm where the study runs. Empty: it can, or
 	// that is not known yet.
 	NeverCold, NeverWarm string
+
+	// NeverReflink says likewise why no two files can share their bytes there.
+	NeverReflink string
 
 	Setting
 }
@@ -97,6 +100,7 @@ func (c Choice) on(g *trial.Ground) Choice {
 		return ""
 	}
 	c.NeverCold, c.NeverWarm = why(result.Cold), why(result.Warm)
+	c.NeverReflink = noReflink(g)
 	return c
 }
 
@@ -139,11 +143,22 @@ const (
 	TakesPart    = "part"
 )
 
+// SetFileSystems is the setting that lists the file systems of a run that made some.
+const SetFileSystems = "fs"
+
+// setTime is the setting of the time that was chosen, which a plan may follow though
+// its rounds are fixed.
+const setTime = "time"
+
 // Settings returns what was chosen, as the results keep it.
 func (c Choice) Settings() map[string]string {
 	all := map[string]string{
 		TakesRecord: texts(c.Records), TakesBuffer: texts(c.Buffers), TakesWriters: texts(c.Writers), TakesPolicy: texts(c.Policies),
 		TakesCache: string(c.Cache), TakesPart: texts(c.Parts), "only": strings.Join(c.Only, "\n"),
+	}
+	all[SetFileSystems] = strings.Join(c.FileSystems, between)
+	if c.Budget > 0 {
+		all[setTime] = c.Budget.String()
 	}
 	if c.Count > 0 {
 		all[TakesCount] = strconv.FormatInt(c.Count, 10)
@@ -179,7 +194,13 @@ func choiceOf(h result.Header) (c Choice, err error) {
 		c.Only = strings.Split(text, "\n")
 	}
 	c.Cache = result.Cache(h.Settings[TakesCache])
-	c.Volumes = len(result.Run{Header: h}.FileSystems())
+	c.FileSystems = parts(SetFileSystems)
+	if text := h.Settings[setTime]; text != "" {
+		if c.Budget, err = time.ParseDuration(text); err != nil {
+			return c, fmt.Errorf("the results have time %q: %w", text, err)
+		}
+	}
+	c = c.share(len(c.FileSystems))
 	if c.Parts, err = parsed(parts(TakesPart), ParsePart); err != nil {
 		return c, err
 	}

@@ -15,6 +15,7 @@ type Claim struct {
 	Source    string   // the document
 	Says      string   // what it says, in a few words
 	Published string   // its figure; empty: none
+	Of        string   // the file system of which alone it is said, such as btrfs; empty: of any
 	Arms      []string // the arms whose figures it takes; the audit runs no others
 
 	// Judge says what the evidence says of it. It is a function of the evidence and

@@ -177,7 +177,7 @@ func acrossClaims(all []Evidence) Table {
 	if len(all) == 0 {
 		return t
 	}
-	together := Evidence{run: together(all)}
+	together := Evidence{run: readTogether(all)}
 	for _, c := range copyClaimsAcross() {
 		f := c.Judge(together)
 		t.Rows = append(t.Rows, []string{c.Says, c.Published, cmp.Or(f.Measured, dash), string(f.Verdict), f.Why})
@@ -185,8 +185,8 @@ func acrossClaims(all []Evidence) Table {
 	return t
 }
 
-// together is the run that the evidence is of the parts of.
-func together(all []Evidence) (run result.Run) {
+// readTogether is the run that the evidence is of the parts of.
+func readTogether(all []Evidence) (run result.Run) {
 	for _, e := range all {
 		for _, c := range e.run.Header.Cells {
 			c.Name, c.FileSystem = result.Named(e.FileSystem, c.Name), e.FileSystem

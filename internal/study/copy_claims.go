@@ -80,7 +80,7 @@ const btrfsFolder = "A_FOLDER_ON_BTRFS"
 
 func copyBtrfs() Claim {
 	return Claim{
-		Name: "copy-btrfs-16284", Source: copyBufferSizes, Says: "btrfs takes longer with 16284 bytes than with 4096", Published: "0.341 s, 0.0786 s",
+		Name: "copy-btrfs-16284", Source: copyBufferSizes, Says: "btrfs takes longer with 16284 bytes than with 4096", Published: "0.341 s, 0.0786 s", Of: "btrfs",
 		Arms: []string{copyArm(oddBuffer), copyArm(4096)},
 		Judge: onFileSystem("btrfs", btrfsFolder, func(e Evidence) Finding {
 			return ratio(e.Ratio(copyArm(oddBuffer), copyArm(4096), written)).judge(atLeast(1), NotHere, "so it does", "it takes less")
@@ -90,7 +90,7 @@ func copyBtrfs() Claim {
 
 func copyBtrfsCPU() Claim {
 	return Claim{
-		Name: "copy-btrfs-16284-cpu", Source: copyBufferSizes, Says: "what btrfs takes longer with 16284 bytes is not CPU time", Published: "0.0578 s, 0.068 s at 4096",
+		Name: "copy-btrfs-16284-cpu", Source: copyBufferSizes, Says: "what btrfs takes longer with 16284 bytes is not CPU time", Published: "0.0578 s, 0.068 s at 4096", Of: "btrfs",
 		Arms: []string{copyArm(oddBuffer), copyArm(4096)},
 		Judge: onFileSystem("btrfs", btrfsFolder, func(e Evidence) Finding {
 			return ratio(e.Ratio(copyArm(oddBuffer), copyArm(4096), cpuTime)).judge(atMost(1), NotHere, "a byte takes no more CPU time than with 4096", "a byte takes more CPU time than with 4096")
@@ -100,7 +100,7 @@ func copyBtrfsCPU() Claim {
 
 func copyExt4() Claim {
 	return Claim{
-		Name: "copy-ext4-4096", Source: copyBufferSizes, Says: "ext4 peaks at 4096 bytes and gets slower with larger buffers", Published: "0.110 s at 4096, 0.133 s at 65536",
+		Name: "copy-ext4-4096", Source: copyBufferSizes, Says: "ext4 peaks at 4096 bytes and gets slower with larger buffers", Published: "0.110 s at 4096, 0.133 s at 65536", Of: "ext4",
 		Arms: []string{copyArm(65536), copyArm(4096)},
 		Judge: onFileSystem("ext4", "A_FOLDER_ON_EXT4", func(e Evidence) Finding {
 			return ratio(e.Ratio(copyArm(65536), copyArm(4096), written)).judge(atLeast(1), NotHere, "65536 bytes take longer", "65536 bytes take less than 4096")

@@ -69,16 +69,16 @@ func shared(cells []copyCell, round time.Duration) (level time.Duration) {
 	return low
 }
 
-// copyRound is how long a round of the choice may take, with half of the time left for a
+// copyRound is how long a round of the choice may take on one file system, with half of the time left for a
 // machine that is slower, or busier, than the plan takes it to be. An audit has many studies to run,
 // and takes little of what it could.
 func copyRound(c Choice) time.Duration {
 	budget := c.budget()
-	if c.Preset.Name == small && c.Budget == 0 {
-		budget = auditTime
+	if c.Preset.Name == small {
+		budget = min(budget, auditTime)
 	}
 	rounds := c.rounds() + 1 // a warm-up comes first
-	return budget / 2 / time.Duration(rounds*max(1, c.Volumes))
+	return budget / 2 / time.Duration(rounds)
 }
 
 const auditTime = 12 * time.Second
@@ -102,7 +102,7 @@ func (p Part) runs(c Choice) bool {
 	switch {
 	case len(c.Parts) > 0:
 		return slices.Contains(c.Parts, p)
-	case c.Volumes > 1 && !c.Preset.Full:
+	case len(c.FileSystems) > 1 && !c.Preset.Full:
 		return p == PartC
 	}
 	return true

@@ -10,21 +10,21 @@ import (
 	"github.com/holdfast-go/holdfast/internal/timing"
 )
 
-// A placed file system has its time of one cell.
-type placed struct {
+// A ranked file system has its time of one cell.
+type ranked struct {
 	name    string
 	elapsed stat.Summary
 }
 
 // ranking returns the file systems that have measured the cell, the fastest first.
-func ranking(all []Evidence, c copyCell) []placed {
-	var order []placed
+func ranking(all []Evidence, c copyCell) []ranked {
+	var order []ranked
 	for _, e := range all {
 		if s := e.Summary(c.name(), wholeElapsed); e.have(c.name()) && !math.IsNaN(s.Median) {
-			order = append(order, placed{e.place(), s})
+			order = append(order, ranked{e.place(), s})
 		}
 	}
-	slices.SortFunc(order, func(a, b placed) int {
+	slices.SortFunc(order, func(a, b ranked) int {
 		return cmp.Or(cmp.Compare(a.elapsed.Median, b.elapsed.Median), strings.Compare(a.name, b.name))
 	})
 	return order
@@ -32,7 +32,7 @@ func ranking(all []Evidence, c copyCell) []placed {
 
 // rankText joins the names: "=" stands between two neighbours whose intervals overlap, or
 // of which one has none, and "<" between those that differ.
-func rankText(order []placed) string {
+func rankText(order []ranked) string {
 	var b strings.Builder
 	for i, p := range order {
 		if i > 0 {

@@ -192,7 +192,7 @@ func TestAPlanFitsIntoItsTimeAndLeavesNothingOut(t *testing.T) {
 				shortened++
 			}
 		}
-		if limit := c.ofStudy().budget() / time.Duration((c.ofStudy().rounds()+1)*max(1, c.Volumes)); all > limit {
+		if limit := c.ofStudy().budget() / time.Duration(c.ofStudy().rounds()+1); all > limit {
 			t.Errorf("%+v: a round of %v in %v", c.Parts, all, limit)
 		}
 		if len(arms) != cells || shortened == 0 {
@@ -203,8 +203,8 @@ func TestAPlanFitsIntoItsTimeAndLeavesNothingOut(t *testing.T) {
 	check(Choice{Preset: Full(), Parts: []Part{PartA}}, 7*buffers)
 	check(Choice{Preset: Quick(), Parts: []Part{PartC}}, buffers)
 	check(Choice{Preset: Default(), Budget: 10 * time.Minute, Parts: []Part{PartC}}, buffers)
-	check(Choice{Preset: Default(), Budget: 10 * time.Minute, Parts: []Part{PartC}, Volumes: 5}, buffers)
-	check(Choice{Preset: Quick(), Volumes: 3}, buffers)
+	check(Choice{Preset: Default(), Budget: 10 * time.Minute, Parts: []Part{PartC}, FileSystems: []string{"ext2", "ext3", "ext4", "xfs", "btrfs"}}, buffers)
+	check(Choice{Preset: Quick(), FileSystems: []string{"ext4", "xfs", "btrfs"}}, buffers)
 	check(Choice{Preset: Full(), Parts: []Part{PartB}}, 3*buffers)
 	check(Choice{Preset: Full(), Parts: []Part{PartWrite}}, 5*buffers)
 	check(Choice{Preset: Full(), Parts: []Part{PartA, PartC}}, 7*buffers) // 100 MiB are of both, and run once
@@ -221,11 +221,18 @@ func TestAWholePlanIsNotShortened(t *testing.T) {
 
 // TestPartsAreRepeated: a run's own settings make the same cells again.
 func TestPartsAreRepeated(t *testing.T) {
-	s, c := Copying(), Choice{Preset: Quick(), Rounds: 1, Seed: 3, Parts: []Part{PartB, PartSync}, Buffers: []holdfast.Size{4096}}
-	h := result.Header{Study: s.Name, Seed: 3, Settings: c.Settings()}
-	h.Cells, h.Plan = s.Outline(c)
-	if m, err := Again(h, trial.NotCounting); err != nil || len(m.Cells) != len(h.Cells) {
-		t.Errorf("%d of %d cells again: %v", len(m.Cells), len(h.Cells), err)
+	s := Copying()
+	for _, c := range []Choice{
+		{Preset: Quick(), Rounds: 1, Seed: 3, Budget: 7 * time.Second, Parts: []Part{PartC, PartSync}},
+		{Preset: Quick(), Seed: 3, Buffers: []holdfast.Size{1, 4096}},
+		{Preset: Default(), Seed: 3, Budget: 20 * time.Second},
+		{Preset: Audit(), Seed: 3},
+	} {
+		h := result.Header{Study: s.Name, Seed: 3, Settings: c.Settings()}
+		h.Cells, h.Plan = s.Outline(c)
+		if m, err := Again(h, trial.NotCounting); err != nil || len(m.Cells) != len(h.Cells) {
+			t.Errorf("%d of %d cells again: %v", len(m.Cells), len(h.Cells), err)
+		}
 	}
 	if _, err := ParsePart("D"); err == nil {
 		t.Error("there is a part D")
@@ -389,7 +396,7 @@ func several(t *testing.T, factors map[string]float64, cells ...copyCell) result
 		e.FileSystem = name
 		all = append(all, e)
 	}
-	run := together(all)
+	run := readTogether(all)
 	run.Header.Study = Copying().Name
 	return run
 }

@@ -151,7 +151,7 @@ func (e Evidence) Counted(arm string) (calls result.SystemCalls, records int64, 
 // Fact returns a fact of the machine, such as "file system", or "unknown".
 func (e Evidence) Fact(name string) string {
 	if name == "file system" && e.FileSystem != "" {
-		kind, _, _ := strings.Cut(e.FileSystem, "-") // ext4-writeback is an ext4
+		kind, _, _ := strings.Cut(strings.TrimPrefix(e.FileSystem, userModeLinux), "-") // ext4-writeback is an ext4
 		return kind
 	}
 	return machine.Get(e.run.Header.Machine, name).Value

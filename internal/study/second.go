@@ -17,6 +17,7 @@ func roles() map[string]role {
 		killedWriter: writeUntilKilled,
 		watchRole:    watchFile,
 		stampRole:    stampUntilKilled,
+		receiveRole:  receive,
 	}
 }
 

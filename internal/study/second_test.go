@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 // secondTest is a [trial.Ground]'s Second.
 func secondTest(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
-	cmd.Env = append(os.Environ(), asSecond+"=1")
+	cmd.Env = append(os.Environ(), asSecond+"=1", "GORACE=atexit_sleep_ms=0") // else it sleeps for a second when it ends
 	return cmd
 }
 

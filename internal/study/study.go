@@ -91,7 +91,7 @@ type Table struct {
 
 // Studies returns those that can be run by name.
 func Studies() []Study {
-	return []Study{Lines(), Bytes(), Costs(), Locks(), Reading(), Latency(), Files(), Copying()}
+	return []Study{Lines(), Bytes(), Costs(), Locks(), Reading(), Latency(), Files(), Copying(), ZeroCopy()}
 }
 
 // Find returns the study of that name.

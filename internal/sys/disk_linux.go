@@ -34,7 +34,7 @@ func errnoError(e syscall.Errno) error {
 }
 
 // atCwd is the folder for a path that is no name of an open folder.
-const atCwd = unix.AT_FDCWD
+const atCwd = AtCwd
 
 func openat(folder int, name Name, flag int, perm uint32) (int, error) {
 	fd, _, e := syscall.Syscall6(unix.SYS_OPENAT, uintptr(folder), uintptr(unsafe.Pointer(name.pointer())),

@@ -56,6 +56,9 @@ func onFile(fd int, call func(*os.File) error) error {
 
 // inFolder makes a call on the path of a folder's file.
 func inFolder(folder int, name Name, call func(path string) error) error {
+	if folder == AtCwd {
+		return plainError(call(name.String()))
+	}
 	return onFile(folder, func(f *os.File) error {
 		return call(filepath.Join(f.Name(), name.String()))
 	})

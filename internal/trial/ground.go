@@ -28,6 +28,11 @@ type Ground struct {
 	// study uses it to kill a writer, or to read while another process writes.
 	Second func(ctx context.Context, args ...string) *exec.Cmd
 
+	// Remount takes the file system down and up again, so that nothing of it stays in
+	// memory, with nothing on it open; nil is [sys.Remount]. Whoever has mounted it may
+	// know better how.
+	Remount func() error
+
 	dir      string
 	lock     *os.File // the folder, locked while the run is alive; nil where that can't be had
 	files    int

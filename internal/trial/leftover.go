@@ -42,6 +42,9 @@ func (g *Ground) remount() error {
 		return err
 	}
 	defer func() { g.lock = lockFolder(g.dir) }()
+	if g.Remount != nil {
+		return g.Remount()
+	}
 	return sys.Remount(g.dir)
 }
 

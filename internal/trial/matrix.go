@@ -19,6 +19,16 @@ type Cell struct {
 	Estimate time.Duration // of one Run, with its check
 }
 
+// On returns the cell run on ground, whichever ground the matrix is run on. It may be
+// called before the matrix is run; the ground stays the caller's to close.
+func (c Cell) On(ground *Ground) Cell {
+	run := c.Run
+	c.Run = func(ctx context.Context, _ *Ground, warmUp bool) (result.Measurement, error) {
+		return run(ctx, ground, warmUp)
+	}
+	return c
+}
+
 // A Matrix says what is run: randomised complete blocks. Every round runs every
 // cell once, in a new order that only the seed and the round's number decide.
 // Round 0 comes first, warms the machine up and is in no figure.

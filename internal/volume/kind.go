@@ -1,12 +1,19 @@
 package volume
 
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
 // A Kind is a file system with its options, by its name: ext2, ext3, ext4 (data
 // ordered), ext4-writeback, ext4-journal, ext4-nojournal, xfs, btrfs, f2fs, jfs, bfs
 // or tmpfs.
 type Kind struct {
 	Name string
 	Type string // as mount(8) calls it, such as ext4
-	// Program makes it, and Debian is the package that has that program.
+	// Program makes it, and Debian is the package that has that program; both are
+	// empty for tmpfs, which nothing has to make.
 	Program, Debian string
 	Make            []string // arguments of Program, before the image's name
 	Check           []string // the program that checks it, with its arguments before the image's name; nil: there is none
@@ -14,30 +21,85 @@ type Kind struct {
 	Least           int64    // bytes of the smallest image
 }
 
-// Kinds returns all that are known, whether or not they can be made here.
-func Kinds() []Kind { panic("not yet") }
+const mebibyte = 1 << 20
 
-// Parse reads names between commas, such as ext4,xfs; it returns each once.
-func Parse(text string) ([]Kind, error) { panic("not yet") }
+// extended is what all of ext2 to ext4 are made with: no work that the kernel would
+// do later, in the middle of a measurement (mke2fs(8)); an inode for each 4 KiB, for
+// many small files; and pages' blocks, which small images would not get.
+var extended = []string{"-q", "-F", "-b", "4096", "-i", "4096", "-E", "lazy_itable_init=0,lazy_journal_init=0"}
 
-// Can returns nil if the file system can be made and mounted here, or a
-// [*MissingError].
-func (k Kind) Can() error { panic("not yet") }
-
-// A MissingError says why a file system can't be had here.
-type MissingError struct {
-	Kind    string
-	Why     string // one clause, such as "this kernel has no jfs"
-	Package string // of Debian, which would help; or empty
-	Root    bool   // only root can
-	Kernel  bool   // the kernel has no driver: User-Mode Linux may have one
+func ext(name, version, options string, more ...string) Kind {
+	return Kind{
+		Name: name, Type: version, Program: "mkfs." + version, Debian: "e2fsprogs",
+		Make: slices.Concat(extended, more), Check: []string{"e2fsck", "-f", "-n"},
+		Options: options, Least: 16 * mebibyte,
+	}
 }
 
-func (e *MissingError) Error() string { return e.Kind + ": " + e.Why }
-
-// A DamageError says what the check of a file system found when it was taken down.
-type DamageError struct {
-	Kind, Found string
+// Kinds returns all that are known, whether or not they can be made here. The caller
+// owns the result.
+func Kinds() []Kind {
+	return []Kind{
+		ext("ext2", "ext2", ""),
+		ext("ext3", "ext3", "data=ordered"),
+		ext("ext4", "ext4", "data=ordered"),
+		ext("ext4-writeback", "ext4", "data=writeback"),
+		ext("ext4-journal", "ext4", "data=journal"),
+		ext("ext4-nojournal", "ext4", "", "-O", "^has_journal"),
+		{Name: "xfs", Type: "xfs", Program: "mkfs.xfs", Debian: "xfsprogs",
+			Make: []string{"-q", "-f"}, Check: []string{"xfs_repair", "-n", "-f"},
+			Least: 300 * mebibyte}, // mkfs.xfs(8), since 5.19
+		{Name: "btrfs", Type: "btrfs", Program: "mkfs.btrfs", Debian: "btrfs-progs",
+			Make: []string{"-q", "-f"}, Check: []string{"btrfs", "check", "--readonly"},
+			Least: 112 * mebibyte}, // mkfs.btrfs(8) says 109 MiB, with metadata kept twice
+		{Name: "f2fs", Type: "f2fs", Program: "mkfs.f2fs", Debian: "f2fs-tools",
+			Make: []string{"-q", "-f"}, Check: []string{"fsck.f2fs", "--dry-run"},
+			Least: 64 * mebibyte},
+		{Name: "jfs", Type: "jfs", Program: "mkfs.jfs", Debian: "jfsutils",
+			Make: []string{"-q"}, Check: []string{"fsck.jfs", "-n", "-f"},
+			Least: 16 * mebibyte},
+		{Name: "bfs", Type: "bfs", Program: "mkfs.bfs", Debian: "util-linux",
+			Least: mebibyte},
+		{Name: "tmpfs", Type: "tmpfs", Least: mebibyte},
+	}
 }
 
-func (e *DamageError) Error() string { return "the " + e.Kind + " is damaged: " + e.Found }
+// Parse reads names between commas, such as ext4,xfs; it returns each once, in the
+// order of the text. An error names what it doesn't know, and what there is.
+func Parse(text string) ([]Kind, error) {
+	known := Kinds()
+	var kinds []Kind
+	for name := range strings.SplitSeq(text, ",") {
+		name = strings.TrimSpace(name)
+		at := slices.IndexFunc(known, func(k Kind) bool { return k.Name == name })
+		if at < 0 {
+			return nil, fmt.Errorf("%q is no file system that can be made; there are %s", name, strings.Join(names(known), ", "))
+		}
+		if !slices.ContainsFunc(kinds, func(k Kind) bool { return k.Name == name }) {
+			kinds = append(kinds, known[at])
+		}
+	}
+	return kinds, nil
+}
+
+func names(kinds []Kind) []string {
+	var all []string
+	for _, k := range kinds {
+		all = append(all, k.Name)
+	}
+	return all
+}
+
+// SizeFor returns how many bytes an image needs that is to hold so many files with
+// so many bytes in all: also for journals, tables, a copy of the metadata, and some
+// air, for a file system that is nearly full is slow. It is never less than Least.
+func (k Kind) SizeFor(data, files int64) int64 {
+	const journals = 256 * mebibyte // mke2fs gives 64 GiB so much, mkfs.xfs 64 MiB
+	const entry = 8 << 10           // a file's last block, its inode, its name
+	if k.Type == "tmpfs" {
+		return max(k.Least, roundUp(data+files*entry))
+	}
+	return max(k.Least, roundUp(data+data/4+files*entry+journals))
+}
+
+func roundUp(n int64) int64 { return (n + mebibyte - 1) / mebibyte * mebibyte }

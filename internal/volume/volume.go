@@ -2,35 +2,67 @@
 // mount with chosen options; and takes all of it away again, also what a killed
 // program has left.
 //
+// All that a volume has lies in a new folder holdfast-volume-…: a marker that says
+// who made what and that is locked while the volume is in use, the image, and the
+// folder where it is mounted. What a process leaves that gets no chance to close its
+// volumes is a [Leftover]: it is known by its name and marker and by the lock that
+// nobody holds, and the next Make beside it removes it.
+//
 // Start with [Parse] and [Make].
 package volume
 
-import "context"
+import (
+	"os"
+	"path/filepath"
+)
 
 // A Volume is a mounted file system of its own, in an image file.
+//
+// Use defer to close it: then it goes in a panic too. A program that is to leave
+// nothing after a signal has the signal end its context and returns.
 type Volume struct {
-	kind   Kind
-	dir    string // where it is mounted
-	folder string // that holds the image and dir; removed by Close
-	device string // such as /dev/loop3; empty for tmpfs
+	kind    Kind
+	size    int64
+	folder  string   // that holds the rest; removed by Close
+	lock    *os.File // the marker
+	device  string   // such as /dev/loop3; empty for tmpfs
+	direct  bool
+	removed []string
 }
 
 // Kind returns what file system it is.
 func (v *Volume) Kind() Kind { return v.kind }
 
 // Dir returns the folder where it is mounted.
-func (v *Volume) Dir() string { return v.dir }
+func (v *Volume) Dir() string { return mountIn(v.folder) }
 
-// Make makes a file system of size bytes in an image in a new folder of parent, and
-// mounts it. An error of what is missing is a [*MissingError]. Nothing is left of a
-// Make that failed.
-func Make(ctx context.Context, parent string, k Kind, size int64) (*Volume, error) {
-	panic("not yet")
-}
+// mountName is where a volume is mounted, in its folder.
+const mountName = "mount"
 
-// Remount unmounts it and mounts it again: nothing of it is in the page cache then.
-func (v *Volume) Remount(ctx context.Context) error { panic("not yet") }
+func mountIn(folder string) string { return filepath.Join(folder, mountName) }
+
+// Device returns the loop device, such as /dev/loop3, or nothing for a tmpfs.
+func (v *Volume) Device() string { return v.device }
+
+// Size returns the bytes of the image, or the limit of a tmpfs.
+func (v *Volume) Size() int64 { return v.size }
+
+// DirectIO tells whether the loop device reads and writes the image past the page
+// cache. If not, the image's own pages make reads warm that should be cold, and
+// what is to be written is in memory twice.
+func (v *Volume) DirectIO() bool { return v.direct }
+
+// Removed returns the folders of leftovers that Make removed first.
+func (v *Volume) Removed() []string { return v.removed }
 
 // Close unmounts it, lets the file system's own program check it, and removes all of
-// it. What the check has found is a [*DamageError].
-func (v *Volume) Close() error { panic("not yet") }
+// it. What the check has found is a [*DamageError], as is a file system that was
+// stopped (FS_IOC_SHUTDOWN) and not remounted since. If it can't be unmounted, the
+// error names who uses it, the folder stays, and Close may be called again. Once
+// removed, it is nil. It waits for other programs some seconds, and for the check.
+func (v *Volume) Close() error {
+	if v.lock == nil {
+		return nil
+	}
+	return v.close()
+}

@@ -137,7 +137,7 @@ func TestCommandRefuses(t *testing.T) {
 	check("give at least 1", "-rounds", "-1")
 	check("is not a flag", "file")
 	check("-run:", "-run", "(")
-	check("is not ext4, xfs or btrfs", "-fs", "ext4,ntfs")
+	check("is no file system that can be made; there are ext2", "-fs", "ext4,ntfs")
 }
 
 func TestRunThatWouldFillTheDiskIsRefused(t *testing.T) {

@@ -30,6 +30,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/stat"
 	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/internal/volume"
 	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
@@ -47,7 +48,7 @@ type options struct {
 	seed        uint64
 	dir         string
 	sizes       sizes
-	fileSystems []string
+	fileSystems []volume.Kind
 }
 
 func parse(args []string, stderr io.Writer) (o options, err error) {
@@ -79,12 +80,11 @@ func (o *options) parseFileSystems(list string) error {
 	if list == "" {
 		return nil
 	}
-	o.fileSystems = strings.Split(list, ",")
-	for _, kind := range o.fileSystems {
-		if _, known := makers[kind]; !known {
-			return &command.UsageError{Err: fmt.Errorf("-fs: %q is not ext4, xfs or btrfs", kind)}
-		}
+	kinds, err := volume.Parse(list)
+	if err != nil {
+		return &command.UsageError{Err: fmt.Errorf("-fs: %w", err)}
 	}
+	o.fileSystems = kinds
 	return nil
 }
 
@@ -109,7 +109,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		err = o.measure(ctx, &folder{dir: dir}, stdout, stderr)
 	}
 	for _, kind := range o.fileSystems {
-		err = errors.Join(err, o.measure(ctx, &image{kind, dir, o.room()}, stdout, stderr))
+		err = errors.Join(err, o.measure(ctx, &image{kind, o.dir, o.room()}, stdout, stderr))
 	}
 	return errors.Join(err, o.faults(ctx, dir, stdout, stderr))
 }

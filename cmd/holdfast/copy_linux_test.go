@@ -1,0 +1,67 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// awaitWrites waits until a process has made so many writes.
+func awaitWrites(t *testing.T, process int, writes int) {
+	t.Helper()
+	for made := 0; made < writes; {
+		counts, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", process))
+		if err != nil {
+			t.Skipf("the kernel doesn't count a process's writes: %v", err)
+		}
+		_, text, _ := strings.Cut(string(counts), "syscw: ")
+		if _, err := fmt.Sscan(text, &made); err != nil {
+			t.Fatalf("%v in:\n%s", err, counts)
+		}
+	}
+}
+
+// TestResumedCopyGoesOnWhereItWasInterrupted interrupts a copy that moves a byte a call
+// behind the first bytes, and gives the same again.
+func TestResumedCopyGoesOnWhereItWasInterrupted(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	source, file := filepath.Join(folder, "source"), filepath.Join(folder, "x")
+	if err := run(t.Context(), []string{"gen", source, "32MiB", "--quiet", "--policy", "sync=never"}, nil, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	c := startChild(t, "copy", source, file, "--resume", "--method", "readwrite", "--buffer", "1B")
+	const before = 10_000
+	awaitWrites(t, c.Process.Pid, before+1000)
+	if err := c.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if code := c.exit(t); code != exitInterrupted || !strings.Contains(c.told.String(), "\nhint: what was copied is whole, no other name has changed, and the same call goes on ") {
+		t.Fatalf("exit code %d:\n%s", code, c.told.String())
+	}
+	if got := strings.Join(namesIn(t, folder), " "); got != ".x.holdfast-partial source" {
+		t.Fatalf("what is left: %s", got)
+	}
+	c = startChild(t, "copy", source, file, "--resume", "--json")
+	if code := c.exit(t); code != exitOK {
+		t.Fatalf("exit code %d:\n%s", code, c.told.String())
+	}
+	var line struct {
+		Resumed int64 `json:"resumed_bytes"`
+		Copied  int64 `json:"copied_bytes"`
+	}
+	if err := json.NewDecoder(&c.stdout).Decode(&line); err != nil || line.Resumed < before || line.Resumed+line.Copied != 32<<20 {
+		t.Errorf("%v, %+v", err, line)
+	}
+	if out, err := exec.Command("cmp", source, file).CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	if got := strings.Join(namesIn(t, folder), " "); got != "source x" {
+		t.Errorf("what is left: %s", got)
+	}
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// A copyPlan says where each source goes.
+type copyPlan []struct{ destination, source string }
+
+func (p copyPlan) pairs() iter.Seq2[string, string] {
+	return func(yield func(destination, source string) bool) {
+		for _, pair := range p {
+			if !yield(pair.destination, pair.source) {
+				return
+			}
+		}
+	}
+}
+
+// planCopy finds where the sources go, and refuses what can be seen to be wrong
+// before anything is touched.
+// With keepGoing a missing source is left to be told among the other failures.
+func planCopy(sources []string, destination string, keepGoing bool) (plan copyPlan, err error) {
+	into, err := goesInto(sources, destination)
+	if err != nil {
+		return nil, err
+	}
+	taken := map[string]string{}
+	for _, source := range sources {
+		target := destination
+		if into {
+			if target, err = nameIn(destination, source); err != nil {
+				return nil, err
+			}
+		}
+		key := filepath.Clean(target)
+		if other, ok := taken[key]; ok {
+			return nil, misuse("copy them to folders of their own", "%s and %s would both be %s", other, source, target)
+		}
+		taken[key] = source
+		info, err := os.Stat(source)
+		switch {
+		case err != nil && !(keepGoing && len(sources) > 1):
+			return nil, misuse("nothing was copied; leave it out, or --keep-going copies the others", "copy %s: %w", source, cause(err))
+		case err == nil:
+			if err := checkPair(target, source, info); err != nil {
+				return nil, err
+			}
+		}
+		plan = append(plan, struct{ destination, source string }{target, source})
+	}
+	return plan, nil
+}
+
+// goesInto reports whether sources go into the destination, under their names.
+func goesInto(sources []string, destination string) (bool, error) {
+	info, err := os.Stat(destination)
+	isSlashed := os.IsPathSeparator(destination[len(destination)-1])
+	switch {
+	case err == nil && info.IsDir():
+		return true, nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return false, misuse("give another destination", "copy to %s: %w", destination, cause(err))
+	case len(sources) > 1 && err == nil:
+		return false, misuse("give a folder that is there as the last argument", "%d sources can't be copied to the file %s", len(sources), destination)
+	case len(sources) > 1:
+		return false, misuse("make it first, with mkdir -p", "%d sources need a folder, and %s is not there", len(sources), destination)
+	case isSlashed && err == nil:
+		return false, misuse("leave the slash out", "%s is a file", destination)
+	case isSlashed && !isFolder(sources[0]):
+		return false, misuse("make it first, with mkdir -p, or leave the slash out", "there is no folder %s", destination)
+	}
+	return false, checkParent(destination)
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// checkParent wants the folder of a destination to be there.
+func checkParent(destination string) error {
+	folder := filepath.Dir(trimSlashes(destination))
+	if !isFolder(folder) {
+		return misuse("make it first, with mkdir -p", "copy to %s: there is no folder %s", destination, folder)
+	}
+	return nil
+}
+
+// trimSlashes takes away what a path ends in to say that it is a folder.
+func trimSlashes(path string) string {
+	for path != "" && os.IsPathSeparator(path[len(path)-1]) {
+		path = path[:len(path)-1]
+	}
+	return path
+}
+
+// nameIn is where a source goes in a folder. The name of a folder that is given as .. or
+// a/.. is the one that it has where it lies; what ends in /. is the contents alone.
+func nameIn(folder, source string) (string, error) {
+	trimmed := trimSlashes(source)
+	name := filepath.Base(trimmed)
+	switch {
+	case trimmed == "":
+		return "", misuse("give a destination that is not there yet", "%s has no name to be copied to in %s", source, folder)
+	case name == ".":
+		return folder, nil
+	case name != "..":
+		return filepath.Join(folder, name), nil
+	}
+	real, err := filepath.EvalSymlinks(source)
+	if err == nil {
+		real, err = filepath.Abs(real)
+	}
+	if err != nil {
+		return "", misuse("give it by its name", "copy %s: %w", source, cause(err))
+	}
+	return nameIn(folder, real)
+}
+
+// checkPair refuses a source that is its own destination, a folder that would be copied
+// into itself, and folders and files in place of each other.
+func checkPair(target, source string, info fs.FileInfo) error {
+	to, err := os.Stat(target)
+	switch {
+	case err == nil && os.SameFile(to, info):
+		return misuse("give another destination", "%s and %s are the same %s", source, target, kindText(info))
+	case err == nil && to.IsDir() != info.IsDir():
+		return misuse("move it away first, or give another destination", "%s is a %s, and %s is a %s", source, kindText(info), target, kindText(to))
+	case err == nil && !to.IsDir() && !to.Mode().IsRegular():
+		return misuse("give another destination", "%s is a %s, and only files are replaced", target, kindText(to))
+	case !info.IsDir():
+		return checkKind(source, info)
+	}
+	inside, err := isInside(target, info)
+	if err != nil {
+		return misuse("give another destination", "copy to %s: %w", target, cause(err))
+	}
+	if inside {
+		return misuse("give a destination outside of it", "%s lies in %s, which would be copied into itself", target, source)
+	}
+	return nil
+}
+
+func checkKind(source string, info fs.FileInfo) error {
+	if info.Mode().IsRegular() {
+		return nil
+	}
+	return misuse("only files, links and folders are copied", "%s is a %s", source, kindText(info))
+}
+
+func kindText(info fs.FileInfo) string {
+	switch mode := info.Mode(); {
+	case mode.IsDir():
+		return "folder"
+	case mode.IsRegular():
+		return "file"
+	case mode&fs.ModeNamedPipe != 0:
+		return "pipe"
+	case mode&fs.ModeSocket != 0:
+		return "socket"
+	}
+	return "device"
+}
+
+// isInside reports whether a path lies in a folder, by whatever links and names.
+func isInside(path string, folder fs.FileInfo) (bool, error) {
+	at, err := sys.Disk{}.Resolve(path)
+	if err != nil {
+		return false, err
+	}
+	if at, err = filepath.Abs(at); err != nil {
+		return false, err
+	}
+	// The part of it that is there, without links: then above it is what its path says.
+	real, err := filepath.EvalSymlinks(at)
+	for errors.Is(err, fs.ErrNotExist) && filepath.Dir(at) != at {
+		at = filepath.Dir(at)
+		real, err = filepath.EvalSymlinks(at)
+	}
+	if err != nil {
+		return false, err
+	}
+	for {
+		info, err := os.Stat(real)
+		if err != nil {
+			return false, err
+		}
+		if os.SameFile(info, folder) {
+			return true, nil
+		}
+		above := filepath.Dir(real)
+		if above == real {
+			return false, nil
+		}
+		real = above
+	}
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast/internal/volume"
+)
+
+func newVolumes() *cobra.Command {
+	var clean bool
+	cmd := &cobra.Command{
+		Use:   "volumes [folder...] [flags]",
+		Short: "list the file systems that can be made here, and what killed runs have left of some",
+		Long: `Volumes lists the file systems that a run can be had on with --fs, whether each can
+be made here, and if not, what is missing. Making one takes root: an image file, a
+loop device and a mount, all in a new folder of the run's own, and removed at its end.
+
+A run that was killed can't remove them. Volumes lists what is left of such runs in
+the given folders; if none is given, in the current one and wherever one is still
+mounted. A volume in use, and what no run has made, is never touched.`,
+		Example: `  holdfast volumes
+  holdfast volumes --clean .`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := areFolders(args); err != nil {
+				return err
+			}
+			if clean {
+				return cleanVolumes(cmd.Context(), cmd.OutOrStdout(), args)
+			}
+			return listVolumes(cmd.OutOrStdout(), args)
+		},
+	}
+	cmd.Flags().BoolVar(&clean, "clean", false, "unmount and remove what killed runs have left; the next run beside it does so too")
+	return cmd
+}
+
+func listVolumes(w io.Writer, folders []string) error {
+	if err := listKinds(w); err != nil {
+		return err
+	}
+	left, err := leftVolumes(folders)
+	if len(left) == 0 && err == nil {
+		_, err := fmt.Fprintf(w, "\nLeft of killed runs: nothing %s.\n", whereText(folders))
+		return err
+	}
+	if len(left) > 0 {
+		fmt.Fprint(w, "\nLeft of killed runs, for holdfast volumes --clean to remove:\n")
+	}
+	for _, l := range left {
+		fmt.Fprintf(w, "  %s\n", leftoverText(l))
+	}
+	return cannotClean(err)
+}
+
+// listKinds prints a table of what can be made, and what would help against what is
+// missing.
+func listKinds(w io.Writer) error {
+	var hints []string
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "file system\there\tat least\tpackage\twhat is missing")
+	for _, k := range volume.Kinds() {
+		cells := []string{k.Name, "yes", bytesText(k.Least), cmp.Or(k.Debian, "-")}
+		var missing *volume.MissingError
+		if errors.As(k.Can(), &missing) {
+			cells[1] = "no"
+			cells = append(cells, missing.Why)
+			if hint := missing.Hint(); !slices.Contains(hints, hint) {
+				hints = append(hints, hint)
+			}
+		}
+		fmt.Fprintln(t, strings.Join(cells, "\t"))
+	}
+	if err := t.Flush(); err != nil || hints == nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\nWhat would help:\n  %s\n", strings.Join(hints, "\n  "))
+	return err
+}
+
+// areFolders refuses names of anything else.
+func areFolders(names []string) error {
+	const hint = "name folders in which runs made their images"
+	for _, name := range names {
+		info, err := os.Stat(name)
+		if err != nil {
+			return misuse(hint, "%w", err)
+		}
+		if !info.IsDir() {
+			return misuse(hint, "%s is no folder", name)
+		}
+	}
+	return nil
+}
+
+// leftVolumes lists those in the folders, or if there are none, in the current one and
+// those that are mounted.
+func leftVolumes(folders []string) ([]volume.Leftover, error) {
+	if len(folders) > 0 {
+		return volume.Leftovers(folders...)
+	}
+	left, err := volume.Leftovers(".")
+	attached, err2 := volume.Leftovers()
+	for _, l := range attached {
+		if !slices.ContainsFunc(left, func(have volume.Leftover) bool { return have.Folder == l.Folder }) {
+			left = append(left, l)
+		}
+	}
+	return left, errors.Join(err, err2)
+}
+
+func whereText(folders []string) string {
+	if len(folders) == 0 {
+		return "in this folder, and nothing mounted"
+	}
+	return "in " + strings.Join(folders, ", ")
+}
+
+// cannotClean is an error with what the user can do.
+func cannotClean(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrPermission): // of mount(2) too
+		return &refusal{exitCannot, err, "run as root, as the run was"}
+	}
+	return &refusal{exitCannot, err, ""}
+}
+
+// cleanVolumes removes what it can and tells each. It stops between two.
+func cleanVolumes(ctx context.Context, w io.Writer, folders []string) error {
+	left, err := leftVolumes(folders)
+	failed := []error{err}
+	removed := 0
+	for _, l := range left {
+		if ctx.Err() != nil {
+			return &refusal{exitInterrupted, errors.New("interrupted before all was removed"), "run it again"}
+		}
+		switch err := volume.RemoveLeftover(l.Folder); {
+		case errors.Is(err, volume.ErrAlive), errors.Is(err, fs.ErrNotExist): // meanwhile
+		case err != nil:
+			failed = append(failed, err)
+		default:
+			removed++
+			fmt.Fprintf(w, "removed %s\n", leftoverText(l))
+		}
+	}
+	if err := errors.Join(failed...); err != nil || removed > 0 {
+		return cannotClean(err)
+	}
+	_, err = fmt.Fprintf(w, "nothing is left of killed runs %s\n", whereText(folders))
+	return err
+}
+
+func leftoverText(l volume.Leftover) string {
+	if l.Kind == "" {
+		return l.Folder + " (just begun)"
+	}
+	text := fmt.Sprintf("%s (%s, %s", l.Folder, l.Kind, bytesText(l.Bytes))
+	if l.Mounted {
+		text += ", mounted"
+	}
+	return text + fmt.Sprintf(", of process %d on %s)", l.Process, l.Made.Local().Format("2 January 15:04"))
+}

@@ -1,0 +1,391 @@
+package holdfast
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// A stepDisk is the disk, and tells of each call before it is made. What before returns
+// is the call's error; errShort makes the call move only a part.
+type stepDisk struct {
+	sys.Disk
+	before func(n int, op string) error
+	calls  []string
+	open   map[int]bool
+}
+
+var errShort = errors.New("short")
+
+func (d *stepDisk) step(op string) error {
+	d.calls = append(d.calls, op)
+	return d.before(len(d.calls), op)
+}
+
+func (d *stepDisk) opened(fd int, err error) (int, error) {
+	if err == nil {
+		if d.open == nil {
+			d.open = map[int]bool{}
+		}
+		d.open[fd] = true
+	}
+	return fd, err
+}
+
+func (d *stepDisk) short(op string, n int, call func(n int) (int, error)) (int, error) {
+	switch err := d.step(op); {
+	case err == errShort:
+		return call((n + 1) / 2)
+	case err != nil:
+		return 0, err
+	}
+	return call(n)
+}
+
+func (d *stepDisk) plain(op string, call func() error) error {
+	if err := d.step(op); err != nil && err != errShort {
+		return err
+	}
+	return call()
+}
+
+func (d *stepDisk) OpenFolder(path sys.Name) (int, error) {
+	if err := d.step("OpenFolder"); err != nil && err != errShort {
+		return -1, err
+	}
+	return d.opened(d.Disk.OpenFolder(path))
+}
+
+func (d *stepDisk) OpenFile(folder int, name sys.Name, flag int, perm uint32) (int, error) {
+	if err := d.step("OpenFile"); err != nil && err != errShort {
+		return -1, err
+	}
+	return d.opened(d.Disk.OpenFile(folder, name, flag, perm))
+}
+
+func (d *stepDisk) OpenSource(folder int, name sys.Name) (int, error) {
+	if err := d.step("OpenSource"); err != nil && err != errShort {
+		return -1, err
+	}
+	return d.opened(d.Disk.OpenSource(folder, name))
+}
+
+func (d *stepDisk) Pipe() (r, w int, err error) {
+	if err := d.step("Pipe"); err != nil && err != errShort {
+		return -1, -1, err
+	}
+	r, w, err = d.Disk.Pipe()
+	d.opened(r, err)
+	d.opened(w, err)
+	return r, w, err
+}
+
+// Close closes, whatever is told: so does the kernel.
+func (d *stepDisk) Close(fd int) error {
+	err := d.step("Close")
+	delete(d.open, fd)
+	if failed := d.Disk.Close(fd); err == nil || err == errShort || err == syscall.EINTR {
+		return failed
+	}
+	return err
+}
+
+func (d *stepDisk) StatFile(fd int) (is sys.FileStat, err error) {
+	err = d.plain("StatFile", func() (err error) { is, err = d.Disk.StatFile(fd); return err })
+	return is, err
+}
+
+func (d *stepDisk) Stat(folder int, name sys.Name) (is sys.Stat, err error) {
+	err = d.plain("Stat", func() (err error) { is, err = d.Disk.Stat(folder, name); return err })
+	return is, err
+}
+
+func (d *stepDisk) ReadAt(fd int, p []byte, at int64) (int, error) {
+	return d.short("ReadAt", len(p), func(n int) (int, error) { return d.Disk.ReadAt(fd, p[:n], at) })
+}
+
+func (d *stepDisk) WriteAt(fd int, p []byte, at int64) (int, error) {
+	return d.short("WriteAt", len(p), func(n int) (int, error) { return d.Disk.WriteAt(fd, p[:n], at) })
+}
+
+func (d *stepDisk) CopyRange(to, from int, at int64, n int) (int, error) {
+	return d.short("CopyRange", n, func(n int) (int, error) { return d.Disk.CopyRange(to, from, at, n) })
+}
+
+func (d *stepDisk) SendFile(to, from int, at int64, n int) (int, error) {
+	return d.short("SendFile", n, func(n int) (int, error) { return d.Disk.SendFile(to, from, at, n) })
+}
+
+func (d *stepDisk) Splice(to int, toAt int64, from int, fromAt int64, n int) (int, error) {
+	return d.short("Splice", n, func(n int) (int, error) { return d.Disk.Splice(to, toAt, from, fromAt, n) })
+}
+
+func (d *stepDisk) Allocate(fd int, at, n int64, grow bool) error {
+	return d.plain("Allocate", func() error { return d.Disk.Allocate(fd, at, n, grow) })
+}
+
+func (d *stepDisk) Clone(to, from int) error {
+	return d.plain("Clone", func() error { return d.Disk.Clone(to, from) })
+}
+
+func (d *stepDisk) Truncate(fd int, size int64) error {
+	return d.plain("Truncate", func() error { return d.Disk.Truncate(fd, size) })
+}
+
+func (d *stepDisk) Sync(fd int) error {
+	return d.plain("Sync", func() error { return d.Disk.Sync(fd) })
+}
+
+func (d *stepDisk) Rename(folder int, from, to sys.Name) error {
+	return d.plain("Rename", func() error { return d.Disk.Rename(folder, from, to) })
+}
+
+func (d *stepDisk) RenameNew(folder int, from, to sys.Name) error {
+	return d.plain("RenameNew", func() error { return d.Disk.RenameNew(folder, from, to) })
+}
+
+func (d *stepDisk) Chmod(fd int, perm uint32) error {
+	return d.plain("Chmod", func() error { return d.Disk.Chmod(fd, perm) })
+}
+
+func (d *stepDisk) SetTimes(fd int, a, m time.Time) error {
+	return d.plain("SetTimes", func() error { return d.Disk.SetTimes(fd, a, m) })
+}
+
+func (d *stepDisk) SeekTo(fd int, at int64) error {
+	return d.plain("SeekTo", func() error { return d.Disk.SeekTo(fd, at) })
+}
+
+func (d *stepDisk) SeekData(fd int, at int64) (found int64, err error) {
+	err = d.plain("SeekData", func() (err error) { found, err = d.Disk.SeekData(fd, at); return err })
+	return found, err
+}
+
+func (d *stepDisk) SeekHole(fd int, at int64) (found int64, err error) {
+	err = d.plain("SeekHole", func() (err error) { found, err = d.Disk.SeekHole(fd, at); return err })
+	return found, err
+}
+
+// A copyCase is a copy under faults: into a folder with or without an old file.
+type copyCase struct {
+	o       CopyOptions
+	old     bool
+	dir     string
+	content []byte
+}
+
+func (c *copyCase) in(name string) string { return filepath.Join(c.dir, name) }
+
+func newCopyCase(t *testing.T, o CopyOptions, old bool) *copyCase {
+	t.Helper()
+	c := &copyCase{o: o, old: old, dir: t.TempDir()}
+	h := holed{size: 3<<20 + 77, pieces: []piece{{sys.Range{At: 0, End: 1<<20 + 1<<18 + 5}, false}, {sys.Range{At: 2 << 20, End: 2<<20 + 1<<17}, false}}}
+	h.make(t, c.in("src"), rand.New(rand.NewPCG(1, 2)))
+	var err error
+	c.content, err = os.ReadFile(c.in("src"))
+	told(t, err)
+	return c
+}
+
+// run copies with a disk that tells of its calls.
+func (c *copyCase) run(t *testing.T, ctx context.Context, before func(n int, op string) error) (d *stepDisk, r CopyResult, err error) {
+	t.Helper()
+	os.Remove(c.in("dst"))
+	if c.old {
+		told(t, os.WriteFile(c.in("dst"), []byte("old"), 0o600))
+	}
+	d = &stepDisk{before: before}
+	r, err = copyOne(ctx, d, c.in("dst"), c.in("src"), c.o)
+	if len(d.open) > 0 {
+		t.Errorf("%v are left open", d.open)
+	}
+	return d, r, err
+}
+
+// judge holds what is there against what the result says.
+func (c *copyCase) judge(t *testing.T, r CopyResult) {
+	t.Helper()
+	got, err := os.ReadFile(c.in("dst"))
+	switch {
+	case r.Err == nil || r.Outcome == OutcomeUncertain:
+		if err != nil || !bytes.Equal(got, c.content) {
+			t.Errorf("%+v: %d bytes, %v", r, len(got), err)
+		}
+	case r.Outcome != OutcomeUntouched:
+		t.Errorf("%+v", r)
+	case c.old && string(got) != "old", !c.old && !errors.Is(err, os.ErrNotExist):
+		t.Errorf("%+v: %d bytes, %v", r, len(got), err)
+	}
+	var e *CopyError
+	if r.Err != nil && (!errors.As(r.Err, &e) || e.Op == "" || e.Source != c.in("src") || e.Destination != c.in("dst")) {
+		t.Errorf("%v", r.Err)
+	}
+	partials, _ := filepath.Glob(c.in(".*"))
+	for _, p := range partials {
+		if r.Err == nil || !c.o.Resume || !strings.HasSuffix(p, partialSuffix) {
+			t.Errorf("%v: %s is left", r.Err, p)
+		}
+	}
+}
+
+// copyCases calls with every kind of copy.
+func copyCases(t *testing.T, do func(t *testing.T, c *copyCase)) {
+	for _, c := range []copyCase{
+		{}, {old: true}, {o: CopyOptions{Atomic: true}}, {o: CopyOptions{Policy: Policy{Sync: SyncEach}}, old: true},
+		{o: CopyOptions{Resume: true}}, {o: CopyOptions{Method: MethodSplice}}, {o: CopyOptions{Method: MethodSendfile}},
+		{o: CopyOptions{Method: MethodCopyRange}},
+	} {
+		o := c.o
+		t.Run(fmt.Sprintf("%v atomic %v resume %v sync %v old %v", o.Method, o.Atomic, o.Resume, o.Policy.Sync, c.old), func(t *testing.T) {
+			t.Parallel()
+			do(t, newCopyCase(t, o, c.old))
+		})
+	}
+}
+
+func TestEveryFailureOfACopyIsToldAndCleaned(t *testing.T) {
+	copyCases(t, func(t *testing.T, c *copyCase) {
+		whole, _, err := c.run(t, t.Context(), func(int, string) error { return nil })
+		told(t, err)
+		for n := 1; n <= len(whole.calls); n++ {
+			for _, errno := range []error{syscall.EIO, syscall.EINTR, syscall.EINVAL, errShort} {
+				_, r, err := c.run(t, t.Context(), func(i int, _ string) error {
+					if i == n {
+						return errno
+					}
+					return nil
+				})
+				c.judge(t, r)
+				op := whole.calls[n-1]
+				if (errno == syscall.EINTR || errno == errShort) && err != nil && !strings.HasPrefix(op, "Open") {
+					t.Errorf("%v of %s: %v", errno, op, err)
+				}
+				if errno == syscall.EIO && err == nil && op != "Close" {
+					t.Errorf("EIO of %s (call %d) is not told", op, n)
+				}
+				if errno == syscall.EIO && err != nil && !errors.Is(err, syscall.EIO) {
+					t.Errorf("EIO of %s is told as %v", op, err)
+				}
+				if t.Failed() {
+					t.Fatalf("%v of call %d, %s, of %v", errno, n, op, whole.calls)
+				}
+				clearPartials(t, c)
+			}
+		}
+	})
+}
+
+func clearPartials(t *testing.T, c *copyCase) {
+	t.Helper()
+	partials, _ := filepath.Glob(c.in(".*"))
+	for _, p := range partials {
+		told(t, os.Remove(p))
+	}
+}
+
+func TestACopyInterruptedAtAnyCallLeavesOldOrNew(t *testing.T) {
+	copyCases(t, func(t *testing.T, c *copyCase) {
+		whole, _, err := c.run(t, t.Context(), func(int, string) error { return nil })
+		told(t, err)
+		for n := 1; n <= len(whole.calls); n++ {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			why := errors.New("enough")
+			_, r, err := c.run(t, ctx, func(i int, _ string) error {
+				if i == n {
+					cancel(why)
+				}
+				return nil
+			})
+			if err != nil && !errors.Is(err, why) {
+				t.Errorf("%v", err)
+			}
+			c.judge(t, r)
+			if c.o.Resume && err != nil {
+				_, r, err = c.run(t, t.Context(), func(int, string) error { return nil })
+				told(t, err)
+				c.judge(t, r)
+			}
+			if t.Failed() {
+				t.Fatalf("after call %d of %v", n, whole.calls)
+			}
+		}
+	})
+}
+
+func TestResumeGoesOnWhereItIsProven(t *testing.T) {
+	c := newCopyCase(t, CopyOptions{Resume: true, Method: MethodReadWrite}, false)
+	ctx, cancel := context.WithCancel(t.Context())
+	writes := 0
+	c.run(t, ctx, func(_ int, op string) error {
+		if op == "WriteAt" {
+			if writes++; writes == 2 {
+				cancel()
+			}
+		}
+		return nil
+	})
+	partial := c.in(".dst" + partialSuffix)
+	is, err := os.Stat(partial)
+	told(t, err)
+	_, r, err := c.run(t, t.Context(), func(int, string) error { return nil })
+	if err != nil || r.Resumed != is.Size() || r.Resumed == 0 || r.Size != int64(len(c.content)) {
+		t.Errorf("%+v, of %d bytes", r, is.Size())
+	}
+	c.judge(t, r)
+	sameFile(t, c.in("dst"), c.in("src"))
+
+	for at, want := range map[int]int64{0: -1, 5000: 4096, 70000: 69632} {
+		wrong := bytes.Clone(c.content[:80000])
+		wrong[at]++
+		told(t, os.WriteFile(partial, wrong, 0o600))
+		_, r, err := c.run(t, t.Context(), func(int, string) error { return nil })
+		if want >= 0 && (err != nil || r.Resumed != want) {
+			t.Errorf("a wrong byte at %d: %+v", at, r)
+		}
+		if got, _ := os.ReadFile(partial); want < 0 && (err == nil || !strings.Contains(err.Error(), "is not the beginning of") || !bytes.Equal(got, wrong)) {
+			t.Errorf("another's file: %+v", r)
+		}
+		os.Remove(partial)
+	}
+}
+
+func TestAtomicCopySyncsRenamesAndSyncs(t *testing.T) {
+	for _, old := range []bool{false, true} {
+		c := newCopyCase(t, CopyOptions{Atomic: true}, old)
+		d, r, err := c.run(t, t.Context(), func(int, string) error { return nil })
+		if err != nil || !r.Durable || r.Outcome != OutcomeDurable {
+			t.Fatalf("%+v", r)
+		}
+		ordered := slices.DeleteFunc(d.calls, func(op string) bool {
+			return !slices.Contains([]string{"WriteAt", "SetTimes", "Sync", "Rename", "RenameNew"}, op)
+		})
+		rename := "RenameNew"
+		if old {
+			rename = "Rename"
+		}
+		if want := []string{"SetTimes", "Sync", rename, "Sync"}; !slices.Equal(ordered[len(ordered)-4:], want) || ordered[0] != "WriteAt" {
+			t.Errorf("%v, want them to end in %v", ordered, want)
+		}
+	}
+}
+
+func TestASmallCopyTakesFewCalls(t *testing.T) {
+	c := newCopyCase(t, CopyOptions{}, false)
+	told(t, os.WriteFile(c.in("src"), []byte("a small file"), 0o644))
+	d, _, err := c.run(t, t.Context(), func(int, string) error { return nil })
+	want := []string{"OpenSource", "StatFile", "OpenFile", "StatFile", "ReadAt", "WriteAt", "StatFile", "SetTimes", "Close", "Close"}
+	if err != nil || !slices.Equal(d.calls, want) {
+		t.Errorf("%v, %v", d.calls, err)
+	}
+}

@@ -1,0 +1,268 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// A copySpot is a file by its name in an open folder, which may be sys.AtCwd: then the
+// name is a path. The path is for words, and to follow a symbolic link.
+type copySpot struct {
+	folder int
+	name   sys.Name
+	path   string
+}
+
+// A copier copies files, any number at a time.
+type copier struct {
+	disk copyDisk
+	o    CopyOptions
+
+	// moved, if there is one, is told of bytes of data and holes that are done, by the
+	// goroutine that copies them.
+	moved func(n int64)
+
+	buffers sync.Pool // of *[]byte
+
+	// batch: the files are those of CopyAll, which syncs and verifies them later if write
+	// is not told to sync, and replaces symbolic links rather than follow them.
+	batch bool
+}
+
+// A madeCopy is a file that was written and may have to get its name yet.
+type madeCopy struct {
+	folder    int      // of the names; sys.AtCwd: they are paths
+	name      sys.Name // what it is, or is to be, named
+	temporary sys.Name // what it is named; "": name
+	replaces  bool     // there is a file of that name
+	partial   bool     // its temporary is to stay if it fails, for the next time
+
+	// elsewhere: the destination was a symbolic link, and the folder whose names are to be
+	// synced is the one where that leads. publish does that if the copy was synced.
+	elsewhere bool
+	synced    bool
+}
+
+// A copyJob copies one file.
+type copyJob struct {
+	*copier
+	ctx      context.Context
+	to, from copySpot
+	sync     bool
+	made     madeCopy
+	r        CopyResult
+
+	in, out int
+	was     sys.FileStat // the source at the beginning
+	has     sys.FileStat // the destination, when it was made
+	changed bool         // the destination's permissions are not what they were then
+	done    int64        // how far the copy is
+	moving  mover
+}
+
+// write copies a file and gives it its permissions and times, up to its name if it is
+// one that publish has to give. It syncs the file if sync says so, or the options do by
+// Atomic or Verify; with Verify it is also read back. It fills in the result but for
+// Durable and the Outcome after publish. After an error nothing is left of it, unless
+// the options say that it may be resumed.
+func (c *copier) write(ctx context.Context, to, from copySpot, sync bool) (made madeCopy, r CopyResult) {
+	began := time.Now()
+	j := copyJob{copier: c, ctx: ctx, to: to, from: from, sync: sync || !c.batch && (c.o.Atomic || c.o.Verify), in: -1, out: -1}
+	j.r = CopyResult{Source: from.path, Destination: to.path}
+	j.r.Err = j.run()
+	j.r.Elapsed = time.Since(began)
+	return j.made, j.r
+}
+
+func (j *copyJob) run() error {
+	if err := j.openSource(); err != nil {
+		return err
+	}
+	defer j.disk.Close(j.in) // it was only read
+	if err := j.openDestination(); err != nil {
+		return err
+	}
+	err := j.fill()
+	if failed := j.disk.Close(j.out); failed != nil && err == nil {
+		err = j.failed("close", -1, failed)
+	}
+	if err != nil {
+		return j.undo(err)
+	}
+	if j.made.temporary == "" {
+		j.r.Outcome = OutcomeWritten
+	}
+	return nil
+}
+
+// fill makes an open file the source's copy.
+func (j *copyJob) fill() error {
+	steps := []func() error{j.resume, j.copyBytes, j.lookAgain, j.keepAttributes, j.syncFile, j.verify}
+	for _, step := range steps {
+		if err := j.stopped(); err != nil {
+			return err
+		}
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return j.stopped()
+}
+
+// undo removes what was made of a copy that failed, or leaves it to be resumed.
+func (j *copyJob) undo(err error) error {
+	if j.made.partial && j.done > 0 {
+		return err
+	}
+	j.made.partial = false
+	if failed := j.discard(&j.made); failed != nil {
+		if j.made.temporary == "" {
+			j.r.Outcome = OutcomePartial
+		}
+		return alsoLeft(err, failed)
+	}
+	return err
+}
+
+// alsoLeft adds to an error of a copy that what was made of it is still there.
+func alsoLeft(err, failed error) error {
+	var e *CopyError
+	if errors.As(err, &e) {
+		e.Err = fmt.Errorf("%w; and what was made of the copy can't be removed: %w", e.Err, failed)
+	}
+	return err
+}
+
+// failed says what failed, at a byte of the file or, at -1, as a whole.
+func (j *copyJob) failed(op string, at int64, err error) error {
+	return &CopyError{Op: op, Source: j.from.path, Destination: j.to.path, Offset: at, Err: err}
+}
+
+func (j *copyJob) refused(format string, args ...any) error {
+	return j.failed("refuse", -1, fmt.Errorf(format, args...))
+}
+
+// stopped returns an error if the copying is to stop.
+func (j *copyJob) stopped() error {
+	if j.ctx.Err() != nil {
+		return j.failed("stop", j.done, context.Cause(j.ctx))
+	}
+	return nil
+}
+
+// lookAgain looks whether the source is still what it was, and sets the copy's size to
+// the one that it was made of.
+func (j *copyJob) lookAgain() error {
+	now, err := j.stat(j.in)
+	if err != nil {
+		return j.failed("stat", -1, err)
+	}
+	j.r.Size = j.done
+	j.r.Changed = now.Size != j.was.Size || !now.Modified.Equal(j.was.Modified) || !now.Changed.Equal(j.was.Changed)
+	if shrank := min(now.Size, j.done); shrank < j.was.Size && j.r.Changed {
+		j.made.partial = false
+		return j.failed("read", shrank, fmt.Errorf("the source shrank from %d bytes while it was copied; copy it when nobody writes to it", j.was.Size))
+	}
+	return nil
+}
+
+func (j *copyJob) syncFile() error {
+	if !j.sync {
+		return nil
+	}
+	if err := uninterrupted(func() error { return j.disk.Sync(j.out) }); err != nil {
+		j.made.partial = false // what the disk has of it is not known
+		return j.failed("sync", -1, err)
+	}
+	j.made.synced = true
+	return nil
+}
+
+// publish gives a copy its name, if it does not have it. After an error it is discarded.
+func (c *copier) publish(m *madeCopy) error {
+	if m.temporary != "" {
+		rename := c.disk.Rename
+		if !m.replaces {
+			rename = c.disk.RenameNew
+		}
+		err := uninterrupted(func() error { return rename(m.folder, m.temporary, m.name) })
+		if !m.replaces && cannot(err) { // the file system knows only the plain rename
+			err = uninterrupted(func() error { return c.disk.Rename(m.folder, m.temporary, m.name) })
+		}
+		if err != nil {
+			return err
+		}
+		m.temporary = ""
+	}
+	if m.elsewhere && m.synced {
+		return c.syncFolder(filepath.Dir(m.name.String()))
+	}
+	return nil
+}
+
+func (c *copier) syncFolder(path string) error {
+	name, err := sys.NewName(path)
+	if err != nil {
+		return err
+	}
+	fd, err := c.disk.OpenFolder(name)
+	if err != nil {
+		return err
+	}
+	defer c.disk.Close(fd) // nothing was written to it
+	return uninterrupted(func() error { return c.disk.Sync(fd) })
+}
+
+// discard removes a copy that is not to get its name, or is to lose it.
+func (c *copier) discard(m *madeCopy) error {
+	name := m.temporary
+	if name == "" {
+		name = m.name
+	}
+	err := uninterrupted(func() error { return c.disk.Remove(m.folder, name) })
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func (c *copier) stat(fd int) (is sys.FileStat, err error) {
+	err = uninterrupted(func() (err error) {
+		is, err = c.disk.StatFile(fd)
+		return err
+	})
+	return is, err
+}
+
+// uninterrupted makes a call again when a signal has interrupted it.
+func uninterrupted(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
+}
+
+// cannot reports whether an error says that a call can't be made of such files, so that
+// another way is worth a try: the lists of ioctl_ficlone(2), copy_file_range(2),
+// sendfile(2), splice(2) and fallocate(2). A seccomp filter says EPERM.
+func cannot(err error) bool {
+	for _, e := range []syscall.Errno{syscall.EXDEV, syscall.EINVAL, syscall.ENOTTY, syscall.ETXTBSY, syscall.EPERM, syscall.EBADF} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return errors.Is(err, errors.ErrUnsupported)
+}
+
+// copyFlags open what a copy is written to, which no other file may be.
+const copyFlags = os.O_RDWR | os.O_CREATE | os.O_EXCL

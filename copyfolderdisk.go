@@ -1,0 +1,26 @@
+package holdfast
+
+import (
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// copyFolderCalls is the calls that CopyAll makes of folders and of links, one system
+// call each where the system has it. All but LinkIn go by one folder and a name in it,
+// so that no path can be too long, and follow no symbolic link.
+type copyFolderCalls interface {
+	// OpenFolderIn opens a folder of a folder; ".." is the one above.
+	OpenFolderIn(folder int, name sys.Name) (fd int, err error)
+	// ReadNames appends some of a folder's names, and none if there are no more.
+	ReadNames(fd int, buf []byte, to []sys.FolderEntry) ([]sys.FolderEntry, error)
+	MkdirIn(folder int, name sys.Name, perm uint32) error
+	ReadLinkIn(folder int, name sys.Name) (string, error)
+	SymlinkIn(target sys.Name, folder int, name sys.Name) error
+	LinkIn(fromFolder int, from sys.Name, toFolder int, to sys.Name) error
+	ChownIn(folder int, name sys.Name, uid, gid uint32) error
+	TimesIn(folder int, name sys.Name) (accessed, modified time.Time, err error)
+	SetTimesIn(folder int, name sys.Name, accessed, modified time.Time) error
+}
+
+var _ copyFolderCalls = sys.Disk{}

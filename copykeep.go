@@ -1,0 +1,70 @@
+package holdfast
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// keepAttributes gives the copy what else the source has. A change of owner takes
+// capabilities and the setuid bits away, and every change sets the times: so the order.
+//
+// Without Archive the copy is a file of who makes it. With the setuid and setgid bits
+// it would run as that user or group, which nobody has asked for.
+func (j *copyJob) keepAttributes() error {
+	perm := j.was.Mode & 0o777
+	if j.o.Archive {
+		perm = j.was.Mode & permMask
+		if err := j.keepOwner(); err != nil {
+			return err
+		}
+	}
+	if j.changed || j.has.Mode&permMask != perm {
+		if err := uninterrupted(func() error { return j.disk.Chmod(j.out, perm) }); err != nil {
+			return j.failed("chmod", -1, err)
+		}
+	}
+	err := uninterrupted(func() error { return j.disk.SetTimes(j.out, j.was.Accessed, j.was.Modified) })
+	if err != nil {
+		return j.failed("set times", -1, err)
+	}
+	return nil
+}
+
+// keepOwner keeps the owner and the extended attributes.
+func (j *copyJob) keepOwner() error {
+	if j.has.UID != j.was.UID || j.has.GID != j.was.GID {
+		if err := uninterrupted(func() error { return j.disk.Chown(j.out, j.was.UID, j.was.GID) }); err != nil {
+			return j.failed("chown", -1, fmt.Errorf("owner %d and group %d can't be kept: %w", j.was.UID, j.was.GID, err))
+		}
+		j.changed = true // bits may have gone
+	}
+	names, err := j.disk.Attributes(j.in)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil // it has none
+	}
+	if err != nil {
+		return j.failed("list attributes", -1, err)
+	}
+	for _, name := range names {
+		if err := j.keepAttribute(name); err != nil {
+			return j.failed("set attribute", -1, fmt.Errorf("%s can't be kept: %w", name, err))
+		}
+		j.changed = true // an access control list has changed it
+	}
+	return nil
+}
+
+func (j *copyJob) keepAttribute(name string) error {
+	value, err := j.disk.Attribute(j.in, name)
+	if err != nil {
+		return err
+	}
+	return uninterrupted(func() error { return j.disk.SetAttribute(j.out, name, value) })
+}
+
+// cutRange returns the part of a range that lies in another.
+func cutRange(r, in sys.Range) sys.Range {
+	return sys.Range{At: max(r.At, in.At), End: min(r.End, in.End)}
+}

@@ -1,0 +1,183 @@
+package holdfast
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// openSource opens the source and looks what it is.
+func (j *copyJob) openSource() error {
+	if err := j.stopped(); err != nil {
+		return err
+	}
+	err := uninterrupted(func() (err error) {
+		j.in, err = j.disk.OpenSource(j.from.folder, j.from.name)
+		return err
+	})
+	if err != nil {
+		return j.failed("open", -1, err)
+	}
+	if j.was, err = j.stat(j.in); err != nil {
+		err = j.failed("stat", -1, err)
+	} else {
+		err = j.refuseSource(j.was.Stat)
+	}
+	if err != nil {
+		j.disk.Close(j.in) // it was only read
+	}
+	return err
+}
+
+const kindDirectory = 0o040000
+
+var kindNames = map[uint32]string{
+	0o010000: "a named pipe", 0o020000: "a character device", 0o060000: "a block device", 0o140000: "a socket",
+	kindLink: "a symbolic link", kindDirectory: "a folder",
+}
+
+func (j *copyJob) refuseSource(is sys.Stat) error {
+	switch kind := is.Mode & kindMask; kind {
+	case kindRegular:
+		return nil
+	case kindDirectory:
+		return j.refused("%s is a folder; copy it with CopyAll", j.from.path)
+	default:
+		return j.refused("%s is %s, which has no bytes of its own; copy regular files", j.from.path, kindNames[kind])
+	}
+}
+
+// openDestination makes the file to be written: under its own name, or a temporary one
+// where there is a file already or the options ask for it.
+func (j *copyJob) openDestination() error {
+	j.made = madeCopy{folder: j.to.folder, name: j.to.name}
+	if !j.o.Atomic && !j.resumes() {
+		err := j.create(j.made.name)
+		if err == nil || !errors.Is(err, fs.ErrExist) {
+			return j.opened(err)
+		}
+	}
+	if err := j.lookUp(); err != nil {
+		return err
+	}
+	switch {
+	case j.resumes():
+		return j.openPartial()
+	case j.made.replaces || j.o.Atomic:
+		return j.openTemporary()
+	}
+	return j.opened(j.create(j.made.name)) // what a symbolic link leads to is not there
+}
+
+// create makes a file that only we have. With Archive and Resume nobody else may read it
+// before it has its owner and is whole.
+func (j *copyJob) create(name sys.Name) error {
+	perm := j.was.Mode & 0o777
+	if j.o.Archive || j.resumes() {
+		perm = 0o600
+	}
+	return uninterrupted(func() (err error) {
+		j.out, err = j.disk.OpenFile(j.made.folder, name, copyFlags, perm)
+		return err
+	})
+}
+
+// opened looks what the new file is like.
+func (j *copyJob) opened(err error) error {
+	if err != nil {
+		return j.failed("open", -1, err)
+	}
+	if j.has, err = j.stat(j.out); err != nil {
+		j.disk.Close(j.out) // it is removed
+		return j.undo(j.failed("stat", -1, err))
+	}
+	return nil
+}
+
+// lookUp looks what is at the destination, and follows a symbolic link.
+func (j *copyJob) lookUp() error {
+	old, err := j.statAs(j.made.name)
+	if err == nil && old.Mode&kindMask == kindLink {
+		if j.batch {
+			j.made.replaces = true
+			return nil
+		}
+		if err := j.follow(); err != nil {
+			return err
+		}
+		old, err = j.statAs(j.made.name)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return j.failed("stat", -1, err)
+	}
+	j.made.replaces = true
+	switch kind := old.Mode & kindMask; {
+	case old.Inode != 0 && old.Inode == j.was.Inode && old.Device == j.was.Device:
+		return j.refused("%s and %s are the same file; name another destination", j.from.path, j.to.path)
+	case kind == kindDirectory:
+		return j.refused("%s is a folder; name a file in it, such as %s", j.to.path, filepath.Join(j.to.path, filepath.Base(j.from.path)))
+	case kind != kindRegular:
+		return j.refused("%s is %s; name a regular file or a new name", j.to.path, kindNames[kind])
+	}
+	return nil
+}
+
+// statAs says what a name in the destination's folder is.
+func (j *copyJob) statAs(name sys.Name) (is sys.Stat, err error) {
+	err = uninterrupted(func() (err error) {
+		is, err = j.disk.Stat(j.made.folder, name)
+		return err
+	})
+	return is, err
+}
+
+// follow goes to where the destination's symbolic links lead.
+func (j *copyJob) follow() error {
+	target, err := j.disk.Resolve(j.to.path)
+	if err == nil {
+		j.made.name, err = sys.NewName(target)
+	}
+	if err != nil {
+		return j.failed("resolve", -1, err)
+	}
+	j.made.folder, j.made.elsewhere = sys.AtCwd, true
+	return nil
+}
+
+// beside returns a name in the folder of another.
+func beside(name, base sys.Name) sys.Name {
+	folder, _ := filepath.Split(name.String())
+	return sys.Name(folder) + base
+}
+
+// openTemporary makes a file under a name that no other has.
+func (j *copyJob) openTemporary() (err error) {
+	for range 100 {
+		j.made.temporary = beside(j.made.name, temporaryName())
+		if err = j.create(j.made.temporary); !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
+	return j.opened(err)
+}
+
+// roomFor refuses what does not fit on the disk, if it is large.
+func (j *copyJob) roomFor(bytes int64) error {
+	if bytes < worthLooking {
+		return nil
+	}
+	free, err := j.disk.Free(j.out)
+	if err != nil || bytes <= free {
+		return nil // the system knows best
+	}
+	return j.failed("refuse", -1, fmt.Errorf("%w: it takes %d bytes and there is room for %d; remove what is not needed", errNoRoom, bytes, free))
+}
+
+// worthLooking is from what size on it is asked first whether there is room.
+const worthLooking = 1 << 20

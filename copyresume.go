@@ -1,0 +1,139 @@
+package holdfast
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+const (
+	// resumeFrom is the size of a file that is worth resuming.
+	resumeFrom = 1 << 20
+
+	partialSuffix = ".holdfast-partial"
+	longestName   = 255 // bytes: NAME_MAX of Linux and of its file systems
+	resumeBlock   = 4 << 10
+)
+
+// resumes reports whether an interrupted copy is kept.
+func (j *copyJob) resumes() bool { return j.o.Resume && j.was.Size >= resumeFrom }
+
+// partialName returns the name of an unfinished copy: hidden, and found again by the
+// name of what it is to be.
+func partialName(name sys.Name) sys.Name {
+	base := filepath.Base(name.String())
+	partial := "." + base + partialSuffix
+	if len(partial) > longestName {
+		sum := fnv.New64a()
+		sum.Write([]byte(base))
+		partial = temporaryPrefix + strconv.FormatUint(sum.Sum64(), 36) + partialSuffix
+	}
+	return beside(name, sys.Name(partial+"\x00"))
+}
+
+// openPartial opens what an interrupted copy has left, or makes it.
+func (j *copyJob) openPartial() error {
+	j.made.temporary, j.made.partial = partialName(j.made.name), true
+	err := j.create(j.made.temporary)
+	switch {
+	case err == nil:
+		if err := j.opened(nil); err != nil {
+			return err
+		}
+	case errors.Is(err, fs.ErrExist):
+		if err := j.openOld(); err != nil {
+			return err
+		}
+	default:
+		return j.failed("open", -1, err)
+	}
+	if err := j.lockPartial(); err != nil {
+		j.disk.Close(j.out) // nothing was written to it
+		return err
+	}
+	return nil
+}
+
+// lockPartial keeps other copies from the file, where the file system has locks. Another
+// one may have finished it and given it its name since it was opened.
+func (j *copyJob) lockPartial() error {
+	err := uninterrupted(func() error { return j.disk.Lock(j.out) })
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return j.failed("lock", -1, fmt.Errorf("another copy is at work on %s; wait for it: %w", filepath.Base(j.made.temporary.String()), err))
+	}
+	is, err := j.statAs(j.made.temporary)
+	if err == nil && (is.Inode != j.has.Inode || is.Device != j.has.Device) {
+		err = errReplaced
+	}
+	if err != nil {
+		return j.failed("stat", -1, err)
+	}
+	return nil
+}
+
+var errReplaced = errors.New("another copy has finished it or put another in its place meanwhile; copy again")
+
+// openOld opens what is there under the name of a partial copy, if it can be one: a
+// regular file of one name.
+func (j *copyJob) openOld() error {
+	name := j.made.temporary
+	is, err := j.statAs(name)
+	if err != nil {
+		return j.failed("stat", -1, err)
+	}
+	if is.Mode&kindMask != kindRegular || is.Links != 1 {
+		return j.notOurs("can't be part of a copy")
+	}
+	err = uninterrupted(func() (err error) {
+		j.out, err = j.disk.OpenFile(j.made.folder, name, os.O_RDWR, 0)
+		return err
+	})
+	if err != nil {
+		return j.failed("open", -1, err)
+	}
+	j.has, err = j.stat(j.out)
+	if err == nil && (j.has.Inode != is.Inode || j.has.Device != is.Device) {
+		err = errReplaced
+	}
+	if err != nil {
+		j.disk.Close(j.out) // nothing was written to it
+		return j.failed("stat", -1, err)
+	}
+	return nil
+}
+
+func (j *copyJob) notOurs(why string) error {
+	return j.refused("%s, in the folder of the destination, %s; move it away, or leave Resume out", filepath.Base(j.made.temporary.String()), why)
+}
+
+// resume proves how much of what an earlier copy has left is the source's beginning,
+// and cuts off the rest.
+func (j *copyJob) resume() error {
+	if !j.made.partial || j.has.Size == 0 {
+		return nil
+	}
+	j.done = min(j.has.Size, j.was.Size) // it stays, whatever comes
+	proven, err := j.firstDifference(j.done)
+	if err != nil {
+		return err
+	}
+	if proven < 0 {
+		proven = j.done
+	} else {
+		proven -= proven % resumeBlock
+	}
+	if proven == 0 {
+		return j.notOurs("is not the beginning of " + j.from.path)
+	}
+	j.done = 0
+	j.progress(proven)
+	j.r.Resumed = proven
+	return j.truncate(proven)
+}

@@ -1,0 +1,483 @@
+package holdfast_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// pairs gives what is to be copied: destination, source, destination, source, and so on.
+func pairs(names ...string) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for i := 0; i < len(names); i += 2 {
+			if !yield(names[i], names[i+1]) {
+				return
+			}
+		}
+	}
+}
+
+// copyAll copies one pair, and fails the test on an error.
+func copyAll(t *testing.T, o holdfast.CopyOptions, dst, src string) holdfast.CopyTotals {
+	t.Helper()
+	totals, err := holdfast.CopyAll(context.Background(), pairs(dst, src), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return totals
+}
+
+// memoryFolder returns a folder in a file system in memory if there is one.
+func memoryFolder(t *testing.T) string {
+	t.Helper()
+	folder, err := os.MkdirTemp("/dev/shm", "holdfast")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	return folder
+}
+
+// A treeOf makes a random tree.
+type treeOf struct {
+	t     *testing.T
+	r     *rand.Rand
+	files []string
+	made  map[string]int
+	left  int
+}
+
+func randomTree(t *testing.T, r *rand.Rand, root string, names int) *treeOf {
+	x := &treeOf{t: t, r: r, made: map[string]int{}, left: names}
+	x.folder(root, 0)
+	return x
+}
+
+// name is one that programs trip over.
+func (x *treeOf) name(folder string) string {
+	letters := []string{"a", "B", " ", "\n", "\xff", "ü", "*", "-", "'", `"`, "\\", "\t"}
+	for {
+		var b strings.Builder
+		for range 1 + x.r.IntN(12) {
+			b.WriteString(letters[x.r.IntN(len(letters))])
+		}
+		path := folder + "/" + b.String()
+		if _, err := os.Lstat(path); err != nil {
+			return path
+		}
+	}
+}
+
+func (x *treeOf) check(err error) {
+	x.t.Helper()
+	if err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+func (x *treeOf) folder(path string, depth int) {
+	x.check(os.Mkdir(path, 0o755))
+	x.made["folders"]++
+	for range x.r.IntN(14) {
+		if x.left--; x.left < 0 {
+			break
+		}
+		x.thing(x.name(path), depth)
+	}
+	x.dress(path, []fs.FileMode{0o755, 0o700, 0o500, 0o555, 0o775 | fs.ModeSticky})
+}
+
+func (x *treeOf) thing(path string, depth int) {
+	switch kind := x.r.IntN(10); {
+	case kind < 3 && depth < 6:
+		x.folder(path, depth+1)
+	case kind == 3:
+		x.check(os.Symlink(x.name(x.t.TempDir()), path))
+		x.check(unix.UtimesNanoAt(unix.AT_FDCWD, path, x.times(), unix.AT_SYMLINK_NOFOLLOW))
+		x.made["links"]++
+	case kind == 4 && len(x.files) > 0:
+		x.check(os.Link(x.files[x.r.IntN(len(x.files))], path))
+		x.made["hard links"]++
+	default:
+		x.file(path)
+	}
+}
+
+func (x *treeOf) times() []unix.Timespec {
+	return []unix.Timespec{{Sec: x.r.Int64N(1 << 31), Nsec: x.r.Int64N(1e9)}, {Sec: x.r.Int64N(1 << 31), Nsec: x.r.Int64N(1e9)}}
+}
+
+func (x *treeOf) file(path string) {
+	f, err := os.Create(path)
+	x.check(err)
+	defer f.Close()
+	for range x.r.IntN(4) {
+		p := make([]byte, x.r.IntN(9000))
+		for i := range p {
+			p[i] = byte(x.r.Uint32())
+		}
+		_, err = f.WriteAt(p, x.r.Int64N(200_000)) // with holes before it
+		x.check(err)
+	}
+	x.made["files"]++
+	x.files = append(x.files, path)
+	x.dress(path, []fs.FileMode{0o644, 0o600, 0o444, 0o755, 0o755 | fs.ModeSetuid})
+}
+
+func (x *treeOf) dress(path string, modes []fs.FileMode) {
+	if os.Geteuid() == 0 && x.r.IntN(3) == 0 {
+		x.check(os.Chown(path, 1000+x.r.IntN(3), 1000+x.r.IntN(3)))
+	}
+	if x.r.IntN(4) == 0 {
+		if err := unix.Setxattr(path, "user.colour", []byte{byte(x.r.Uint32()), 0, 1}, 0); err != nil && err != unix.ENOTSUP {
+			x.check(err)
+		}
+	}
+	x.check(os.Chmod(path, modes[x.r.IntN(len(modes))]))
+	x.check(unix.UtimesNanoAt(unix.AT_FDCWD, path, x.times(), 0))
+}
+
+// sameTrees compares all that a copy is to keep.
+func sameTrees(t *testing.T, dst, src string, archive bool) {
+	t.Helper()
+	groups := map[[2]uint64]string{}
+	seen := map[[2]uint64]string{}
+	count := 0
+	err := filepath.WalkDir(src, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		count++
+		sameFile(t, dst+strings.TrimPrefix(path, src), path, archive)
+		if archive && d.Type().IsRegular() {
+			var a, b unix.Stat_t
+			if unix.Lstat(path, &a) != nil || unix.Lstat(dst+strings.TrimPrefix(path, src), &b) != nil {
+				return nil
+			}
+			from, to := [2]uint64{a.Dev, a.Ino}, [2]uint64{b.Dev, b.Ino}
+			if other, ok := groups[from]; ok != (seen[to] != "") || ok && seen[to] != other {
+				t.Errorf("%q: hard links were not kept", path)
+			}
+			groups[from] = path
+			seen[to] = path
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := 0
+	filepath.WalkDir(dst, func(string, fs.DirEntry, error) error { there++; return nil })
+	if there != count {
+		t.Errorf("%d names are there, want %d", there, count)
+	}
+}
+
+func sameFile(t *testing.T, dst, src string, archive bool) {
+	t.Helper()
+	var a, b unix.Stat_t
+	if err := unix.Lstat(src, &a); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Lstat(dst, &b); err != nil {
+		t.Errorf("%q: %v", dst, err)
+		return
+	}
+	bits := uint32(unix.S_IFMT | 0o777)
+	if archive {
+		bits |= 0o7000
+	}
+	if a.Mode&bits != b.Mode&bits {
+		t.Errorf("%q: mode %o, want %o", dst, b.Mode, a.Mode)
+	}
+	if a.Mtim != b.Mtim {
+		t.Errorf("%q: changed at %v, want %v", dst, b.Mtim, a.Mtim)
+	}
+	if archive && (a.Uid != b.Uid || a.Gid != b.Gid) {
+		t.Errorf("%q: of %d:%d, want %d:%d", dst, b.Uid, b.Gid, a.Uid, a.Gid)
+	}
+	switch a.Mode & unix.S_IFMT {
+	case unix.S_IFLNK:
+		x, _ := os.Readlink(src)
+		if y, err := os.Readlink(dst); x != y {
+			t.Errorf("%q leads to %q, want %q: %v", dst, y, x, err)
+		}
+		return
+	case unix.S_IFREG:
+		x, _ := os.ReadFile(src)
+		if y, err := os.ReadFile(dst); string(x) != string(y) {
+			t.Errorf("%q: the bytes differ: %v", dst, err)
+		}
+	}
+	if archive {
+		x, y := make([]byte, 8), make([]byte, 8)
+		n, _ := unix.Getxattr(src, "user.colour", x)
+		m, _ := unix.Getxattr(dst, "user.colour", y)
+		if n != m || n > 0 && string(x[:n]) != string(y[:m]) {
+			t.Errorf("%q: its attribute is not kept", dst)
+		}
+	}
+}
+
+// copyPolicies is every way in which a tree is made durable, or not.
+var copyPolicies = map[string]holdfast.CopyOptions{
+	"never":       {},
+	"each":        {Policy: holdfast.Policy{Sync: holdfast.SyncEach}},
+	"close":       {Policy: holdfast.Policy{Sync: holdfast.SyncClose}},
+	"atomic":      {Atomic: true},
+	"atomic each": {Atomic: true, Policy: holdfast.Policy{Sync: holdfast.SyncEach}},
+}
+
+func TestTreesAreTheSameWhenTheyAreCopied(t *testing.T) {
+	for name, o := range copyPolicies {
+		for _, archive := range []bool{false, true} {
+			for seed := range uint64(3) {
+				t.Run(fmt.Sprintf("%s,archive=%v,seed=%d", name, archive, seed), func(t *testing.T) {
+					o := o
+					o.Archive, o.Workers = archive, 1+int(seed)
+					folder := memoryFolder(t)
+					if seed == 0 {
+						folder = t.TempDir()
+					}
+					x := randomTree(t, rand.New(rand.NewPCG(seed, 5)), folder+"/from", 120)
+					told := 0
+					o.Each = func(r holdfast.CopyResult) {
+						told++
+						durable := name != "never"
+						if r.Err != nil || r.Durable != durable {
+							t.Errorf("%q: durable %v, want %v: %v", r.Destination, r.Durable, durable, r.Err)
+						}
+					}
+					totals := copyAll(t, o, folder+"/to", folder+"/from")
+					sameTrees(t, folder+"/to", folder+"/from", archive)
+					files, links := x.made["files"]+x.made["hard links"], x.made["links"]
+					if archive {
+						files, links = x.made["files"], links+x.made["hard links"]
+					}
+					if totals.Files != files || totals.Links != links || totals.Folders != x.made["folders"] || told != files+links+totals.Folders {
+						t.Errorf("totals %+v and %d told, want %v", totals, told, x.made)
+					}
+					copyAll(t, o, folder+"/to", folder+"/from") // over what is there
+					sameTrees(t, folder+"/to", folder+"/from", archive)
+				})
+			}
+		}
+	}
+}
+
+var _ = errors.Is
+var _ = syscall.EIO
+var _ = time.Now
+
+func mustWrite(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// namesIn returns how many names are below a folder, and itself.
+func namesIn(folder string) (n int) {
+	filepath.WalkDir(folder, func(string, fs.DirEntry, error) error { n++; return nil })
+	return n
+}
+
+func TestCopyAllRefusesWhatWouldEndInItself(t *testing.T) {
+	folder := t.TempDir()
+	from := folder + "/from"
+	mustWrite(t, from+"/sub/file", "text")
+	mustWrite(t, folder+"/file", "text")
+	mustWrite(t, folder+"/other/file", "text")
+	if err := os.Symlink(from+"/sub", folder+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	before := namesIn(folder)
+	check := func(want string, names ...string) {
+		t.Helper()
+		for i := range names {
+			names[i] = folder + "/" + names[i]
+		}
+		totals, err := holdfast.CopyAll(context.Background(), pairs(names...), holdfast.CopyOptions{})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: err = %v, want %q", names, err, want)
+		}
+		if totals.Failed != 1 || namesIn(folder) != before {
+			t.Errorf("%q: %+v, and %d names are there, want %d", names, totals, namesIn(folder), before)
+		}
+	}
+	check("copied into itself", "from/new", "from")
+	check("copied into itself", "from/sub/new", "from")
+	check("copied into itself", "from/sub", "from")
+	check("copied into itself", "link/new", "from")
+	check("copied into itself", "link", "from")
+	check("are one folder", "from", "from")
+	check("are one folder", "from/", "from/.")
+	check("are one folder", "link", "from/sub")
+	check("are one file", "file", "file")
+	check("a file is where the folder must be", "file", "from")
+	check("a folder is where the file must be", "other", "file")
+	check("no such file", "new", "missing")
+	check("no such file", "missing/new", "from")
+}
+
+func TestCopyAllRefusesTheSecondOfOneDestination(t *testing.T) {
+	folder := t.TempDir()
+	mustWrite(t, folder+"/a", "first")
+	mustWrite(t, folder+"/b", "second")
+	mustWrite(t, folder+"/to/old", "")
+	totals, err := holdfast.CopyAll(context.Background(),
+		pairs(folder+"/to/x", folder+"/a", folder+"/to/../to/x", folder+"/b"), holdfast.CopyOptions{KeepGoing: true})
+	if err == nil || !strings.Contains(err.Error(), folder+"/a is copied there already") || totals.Files != 1 || totals.Failed != 1 {
+		t.Errorf("%+v, %v", totals, err)
+	}
+	if text, _ := os.ReadFile(folder + "/to/x"); string(text) != "first" {
+		t.Errorf("it holds %q", text)
+	}
+}
+
+func TestSpecialFilesAreRefusedAndTheRestIsCopied(t *testing.T) {
+	folder := t.TempDir()
+	mustWrite(t, folder+"/from/a", "a")
+	mustWrite(t, folder+"/from/z/z", "z")
+	if err := unix.Mkfifo(folder+"/from/pipe", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var refused []string
+	totals, err := holdfast.CopyAll(context.Background(), pairs(folder+"/to", folder+"/from"), holdfast.CopyOptions{
+		Each: func(r holdfast.CopyResult) {
+			if r.Err != nil {
+				refused = append(refused, r.Source)
+			}
+		},
+	})
+	if totals.Refused != 1 || totals.Failed != 0 || totals.Files != 2 || len(refused) != 1 || refused[0] != folder+"/from/pipe" {
+		t.Errorf("%+v, refused %q", totals, refused)
+	}
+	var failed *holdfast.CopyError
+	if !errors.As(err, &failed) || failed.Op != "refuse" || !strings.Contains(err.Error(), "a named pipe") {
+		t.Errorf("err = %v", err)
+	}
+}
+
+func TestFoldersAreMergedAndLinksReplaced(t *testing.T) {
+	folder := t.TempDir()
+	mustWrite(t, folder+"/from/both/new", "new")
+	mustWrite(t, folder+"/from/file", "new")
+	mustWrite(t, folder+"/to/both/old", "old")
+	mustWrite(t, folder+"/to/file", "old")
+	mustWrite(t, folder+"/elsewhere", "elsewhere")
+	for _, link := range [][2]string{{"new", "from/link"}, {"old", "to/link"}, {"from", "src"}} {
+		if err := os.Symlink(link[0], folder+"/"+link[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	copyAll(t, holdfast.CopyOptions{}, folder+"/to", folder+"/src")
+	for name, want := range map[string]string{"both/new": "new", "both/old": "old", "file": "new"} {
+		if text, err := os.ReadFile(folder + "/to/" + name); string(text) != want {
+			t.Errorf("%s holds %q, want %q: %v", name, text, want, err)
+		}
+	}
+	if to, _ := os.Readlink(folder + "/to/link"); to != "new" {
+		t.Errorf("the link leads to %q", to)
+	}
+}
+
+func TestAFolderIsNotMergedIntoALinkOrAFile(t *testing.T) {
+	folder := t.TempDir()
+	mustWrite(t, folder+"/from/a/file", "new")
+	mustWrite(t, folder+"/from/b/file", "new")
+	mustWrite(t, folder+"/from/c", "new")
+	mustWrite(t, folder+"/to/b", "old")
+	mustWrite(t, folder+"/to/c/file", "old")
+	mustWrite(t, folder+"/elsewhere/old", "old")
+	if err := os.Symlink("../elsewhere", folder+"/to/a"); err != nil {
+		t.Fatal(err)
+	}
+	totals, err := holdfast.CopyAll(context.Background(), pairs(folder+"/to", folder+"/from"), holdfast.CopyOptions{KeepGoing: true})
+	if totals.Failed != 3 || err == nil {
+		t.Errorf("%+v, %v", totals, err)
+	}
+	for _, want := range []string{"a symbolic link is where the folder must be", "a file is where the folder must be"} {
+		if !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("err = %v, want %q", err, want)
+		}
+	}
+	if namesIn(folder+"/elsewhere") != 2 {
+		t.Error("something was written where the link leads")
+	}
+}
+
+func TestDeepAndWideTreesTakeFewDescriptors(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it makes ten thousand files")
+	}
+	folder := memoryFolder(t)
+	const levels, wide = 1000, 5000
+	name := strings.Repeat("deep", 10)
+	at, err := unix.Open(folder, unix.O_DIRECTORY, 0)
+	for i := 0; i < levels && err == nil; i++ {
+		if i == 0 {
+			err = unix.Mkdirat(at, "from", 0o755)
+			name = "from"
+		} else {
+			name = strings.Repeat("deep", 10)
+			err = unix.Mkdirat(at, name, 0o755)
+		}
+		if err == nil {
+			var fd int
+			fd, err = unix.Openat(at, name, unix.O_DIRECTORY, 0)
+			unix.Close(at)
+			at = fd
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(at)
+	fd, err := unix.Openat(at, "bottom", unix.O_CREAT|unix.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unix.Close(fd)
+	for i := range wide {
+		if err := os.Mkdir(fmt.Sprintf("%s/from/%d", folder, i), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, workers := range []int{1, 4} {
+		to := fmt.Sprintf("%s/to%d", folder, workers)
+		most := 0
+		o := holdfast.CopyOptions{Workers: workers}
+		told := 0
+		o.Each = func(holdfast.CopyResult) {
+			if told++; told%100 == 0 {
+				if fds, err := os.ReadDir("/proc/self/fd"); err == nil {
+					most = max(most, len(fds))
+				}
+			}
+		}
+		totals := copyAll(t, o, to, folder+"/from")
+		if totals.Folders != levels+wide || totals.Files != 1 {
+			t.Errorf("%+v", totals)
+		}
+		if most > 600 {
+			t.Errorf("%d descriptors were open", most)
+		}
+	}
+}

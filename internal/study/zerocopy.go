@@ -1,0 +1,183 @@
+package study
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/result"
+	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/internal/trial"
+)
+
+// ZeroCopy is the study of read and write against the calls that leave the copying
+// to the kernel: from a file to a file, and from a file to a TCP connection on the
+// loopback. All of it begins with the source in the page cache, which is verified.
+//
+// In the clock: opening (the stage open), the calls (write), and closing (close). Of
+// a connection, which is made before, the last stage is the wait until the receiver
+// has told that it has every byte. The receiver is a second process, as the
+// published one was, so that the CPU time of both ends is known apart; it receives
+// into memory that it has touched before, 1 MiB a call at most. Not in the clock: a
+// copy is read and compared with its source, and the receiver sums up what it has.
+func ZeroCopy() Study {
+	return Study{
+		Name:      "zerocopy",
+		Question:  "what is saved by leaving the copying of a file to the kernel",
+		Source:    bufferingDrill,
+		Takes:     []string{TakesCount},
+		Published: zeroPublished(),
+		Arms:      zeroArms,
+		Twin:      zeroFile(pieces64),
+		Show:      showZero,
+		Claims:    zeroClaims(),
+	}
+}
+
+// The ways' names.
+const (
+	pieces64      = "read+write 64KiB"
+	piecesMiB     = "read+write 1MiB"
+	wholeFile     = "read+write whole" // as the document's server: all of the file into new memory, and then sent
+	mmapWrite     = "mmap+write"
+	bySendfile    = "sendfile"
+	bySplice      = "splice"
+	byCopyRange   = "copy_file_range"
+	byReflink     = "reflink"
+	groupToFile   = "file to file"
+	groupToSocket = "file to TCP"
+)
+
+func zeroFile(way string) string   { return groupToFile + ", " + way }
+func zeroSocket(way string) string { return groupToSocket + ", " + way }
+
+// A zeroWay is one way to get the bytes of a file elsewhere.
+type zeroWay struct {
+	name, does string
+	missing    string // why it is not to be had here, or empty
+
+	// move moves size bytes from one descriptor to another, and returns how many
+	// system calls it has made.
+	move func(ctx context.Context, to, from int, size int64) (calls int64, err error)
+}
+
+// zeroSize is how much is copied or sent. The document's file had 1 GiB.
+func zeroSize(c Choice) int64 {
+	of := map[string]int64{quick: 64 << 20, full: 1 << 30, small: 128 << 20}
+	return cmp.Or(c.Count, of[c.Preset.Name], 256<<20)
+}
+
+// zeroArms are the kernel's ways; holdfast.Copy would be one more of the first group,
+// with a task of its own.
+func zeroArms(c Choice) []Arm {
+	source := newZeroSource(c.Seed)
+	size := zeroSize(c)
+	var arms []Arm
+	for _, w := range zeroFileWays() {
+		if w.name == byReflink {
+			w.missing = cmp.Or(w.missing, c.NeverReflink)
+		}
+		a := w.arm(zeroFile(w.name), groupToFile, size)
+		a.Bytes, a.Room = size, 2*size
+		a.Time += time.Duration(size * nominalBytes / 2)
+		a.Task = func() trial.Task { return w.fileTask(size, source) }
+		arms = append(arms, a)
+	}
+	for _, w := range zeroSocketWays() {
+		w.missing = cmp.Or(w.missing, noSocket())
+		a := w.arm(zeroSocket(w.name), groupToSocket, size)
+		a.Room = size
+		a.Task = func() trial.Task { return w.socketTask(size, source) }
+		arms = append(arms, a)
+	}
+	return arms
+}
+
+// arm is what both groups have in common.
+func (w zeroWay) arm(name, group string, size int64) Arm {
+	a := Arm{
+		Cell:    result.Cell{Name: name, Group: group, Does: w.does, Records: size, RecordBytes: 1, Cache: result.Warm},
+		Missing: w.missing,
+		Time:    nominalStart + time.Duration(size),
+	}
+	if w.name == byReflink && w.missing != "" {
+		a.Elsewhere = "--dir A_FOLDER_ON_BTRFS_OR_XFS"
+	}
+	return a
+}
+
+// fileTask copies a file.
+func (w zeroWay) fileTask(size int64, source *zeroSource) trial.Task {
+	return trial.Task{
+		Make:   func(path string) error { return source.make(path, size) },
+		Within: copyFrom, Cache: result.Warm,
+		Writes: size,
+		Do:     func(ctx context.Context, c *trial.Clock) error { return w.toFile(ctx, c, size) },
+		Check:  func(path string) error { return holdsSum(filepath.Join(path, copyTo), source.sum(size)) },
+	}
+}
+
+func (w zeroWay) toFile(ctx context.Context, c *trial.Clock, size int64) error {
+	c.Start()
+	used := startUsage()
+	from, err := os.Open(filepath.Join(c.Path, copyFrom))
+	if err != nil {
+		return err
+	}
+	to, err := os.Create(filepath.Join(c.Path, copyTo))
+	if err != nil {
+		return errors.Join(err, from.Close())
+	}
+	c.Lap(trial.Open)
+	calls, err := w.move(ctx, int(to.Fd()), int(from.Fd()), size)
+	c.Lap(trial.Write)
+	err = errors.Join(err, to.Close(), from.Close())
+	c.Lap(trial.Close)
+	c.Tell(toldCalls, float64(calls))
+	used.tell(c)
+	return w.named(err)
+}
+
+// named says which way has failed.
+func (w zeroWay) named(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", w.name, err)
+}
+
+// What the arms tell besides their times.
+const (
+	toldCalls    = "calls"           // system calls of the loop
+	toldCPU      = "cpu_ns"          // of this process, within the clock
+	toldReceiver = "receiver_cpu_ns" // of the receiving process
+	toldReceives = "receiver_calls"
+)
+
+// A usage is the CPU time of this process from a moment on.
+type usage struct {
+	before sys.Usage
+	err    error
+}
+
+func startUsage() usage {
+	u, err := sys.ProcessUsage()
+	return usage{u, err}
+}
+
+// tell keeps what was used since; nothing where the system does not tell.
+func (u usage) tell(c *trial.Clock) {
+	if used, ok := u.since(); ok {
+		c.Tell(toldCPU, float64(used))
+	}
+}
+
+func (u usage) since() (time.Duration, bool) {
+	now, err := sys.ProcessUsage()
+	used := now.User + now.System - u.before.User - u.before.System
+	return used, err == nil && u.err == nil
+}

@@ -1,0 +1,126 @@
+package sys
+
+import (
+	"encoding/binary"
+	"os"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// OpenFolderIn opens a folder of a folder, but not by way of a symbolic link: that
+// is ENOTDIR, or ELOOP. The name ".." is the folder above.
+func (Disk) OpenFolderIn(folder int, name Name) (fd int, err error) {
+	return openat(folder, name, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+}
+
+// ReadNames appends some of an open folder's names, without "." and "..", and goes on
+// behind them at the next call. It appends none when there are no more. The names of
+// one call share their memory, which is not buf's.
+func (Disk) ReadNames(fd int, buf []byte, to []FolderEntry) ([]FolderEntry, error) {
+	for {
+		n, err := unix.Getdents(fd, buf)
+		if err != nil || n == 0 {
+			return to, err
+		}
+		had := len(to)
+		to = appendEntries(to, string(buf[:n]))
+		if len(to) > had {
+			return to, nil
+		}
+	}
+}
+
+// appendEntries takes struct linux_dirent64 apart: see getdents(2).
+func appendEntries(to []FolderEntry, records string) []FolderEntry {
+	const kindAt, nameAt = 18, 19
+	for len(records) > nameAt {
+		length := int(records[16]) | int(records[17])<<8
+		record := records[:length]
+		records = records[length:]
+		end := nameAt
+		for record[end] != 0 {
+			end++
+		}
+		if isSelfOrAbove(record[nameAt:end]) {
+			continue
+		}
+		to = append(to, FolderEntry{
+			Name:  Name(record[nameAt : end+1]),
+			Inode: binary.NativeEndian.Uint64([]byte(record[:8])),
+			Kind:  uint32(record[kindAt]) << 12, // DT_REG and its like are S_IFMT shifted
+		})
+	}
+	return to
+}
+
+// MkdirIn makes a folder in a folder, with these permissions before umask.
+func (Disk) MkdirIn(folder int, name Name, perm uint32) error {
+	_, _, e := syscall.Syscall(unix.SYS_MKDIRAT, uintptr(folder), uintptr(unsafe.Pointer(name.pointer())), uintptr(perm))
+	return errnoError(e)
+}
+
+// ReadLinkIn returns what a symbolic link of a folder says.
+func (Disk) ReadLinkIn(folder int, name Name) (string, error) {
+	for size := 256; ; size *= 2 {
+		buf := make([]byte, size)
+		n, _, e := syscall.Syscall6(unix.SYS_READLINKAT, uintptr(folder), uintptr(unsafe.Pointer(name.pointer())),
+			uintptr(unsafe.Pointer(&buf[0])), uintptr(size), 0, 0)
+		if e != 0 {
+			return "", e
+		}
+		if int(n) < size {
+			return string(buf[:n]), nil
+		}
+	}
+}
+
+// SymlinkIn makes a symbolic link in a folder.
+func (Disk) SymlinkIn(target Name, folder int, name Name) error {
+	_, _, e := syscall.Syscall(unix.SYS_SYMLINKAT, uintptr(unsafe.Pointer(target.pointer())), uintptr(folder),
+		uintptr(unsafe.Pointer(name.pointer())))
+	return errnoError(e)
+}
+
+// LinkIn gives a file of a folder another name, in the same or another folder. A
+// symbolic link is not followed.
+func (Disk) LinkIn(fromFolder int, from Name, toFolder int, to Name) error {
+	_, _, e := syscall.Syscall6(unix.SYS_LINKAT, uintptr(fromFolder), uintptr(unsafe.Pointer(from.pointer())),
+		uintptr(toFolder), uintptr(unsafe.Pointer(to.pointer())), 0, 0)
+	return errnoError(e)
+}
+
+// ChownIn sets whose a name of a folder is; of a symbolic link, the link itself.
+func (Disk) ChownIn(folder int, name Name, uid, gid uint32) error {
+	_, _, e := syscall.Syscall6(unix.SYS_FCHOWNAT, uintptr(folder), uintptr(unsafe.Pointer(name.pointer())),
+		uintptr(uid), uintptr(gid), unix.AT_SYMLINK_NOFOLLOW, 0)
+	return errnoError(e)
+}
+
+// TimesIn returns when a name of a folder was last read and changed; of a symbolic
+// link, the link itself.
+func (Disk) TimesIn(folder int, name Name) (accessed, modified time.Time, err error) {
+	var s unix.Stat_t
+	err = fstatat(folder, name, &s, unix.AT_SYMLINK_NOFOLLOW)
+	return time.Unix(s.Atim.Unix()), time.Unix(s.Mtim.Unix()), err
+}
+
+// SetTimesIn sets what TimesIn returns.
+func (Disk) SetTimesIn(folder int, name Name, accessed, modified time.Time) error {
+	times, err := timespecs(accessed, modified)
+	if err != nil {
+		return err
+	}
+	_, _, e := syscall.Syscall6(unix.SYS_UTIMENSAT, uintptr(folder), uintptr(unsafe.Pointer(name.pointer())),
+		uintptr(unsafe.Pointer(&times)), unix.AT_SYMLINK_NOFOLLOW, 0, 0)
+	return errnoError(e)
+}
+
+func timespecs(accessed, modified time.Time) (times [2]unix.Timespec, err error) {
+	if times[0], err = unix.TimeToTimespec(accessed); err == nil {
+		times[1], err = unix.TimeToTimespec(modified)
+	}
+	return times, err
+}

@@ -1,0 +1,16 @@
+package sys
+
+import "time"
+
+// AtCwd stands for an open folder where the name is a path: AT_FDCWD of openat(2).
+const AtCwd = -100
+
+// A FileStat is what copying wants to know of a file.
+type FileStat struct {
+	Stat
+	Blocks                      int64 // of 512 bytes, on the disk; -1 where the system does not tell
+	Accessed, Modified, Changed time.Time
+}
+
+// A Range is a part of a file, from At up to but without End.
+type Range struct{ At, End int64 }

@@ -1,0 +1,178 @@
+package uml
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Machine is the guest, seen from inside.
+type Machine struct {
+	Share string // where the folder that is shared is seen inside
+	Task  []byte
+
+	boot string
+}
+
+// Enter makes a machine of the bare kernel that has started this program as its
+// only process: it mounts what programs expect and loads the modules. It refuses to
+// where it is not in a guest. After it, only [Machine.Leave] may end the program.
+func Enter() (*Machine, error) {
+	text, err := os.ReadFile(orderPath)
+	if os.Getpid() != 1 || err != nil {
+		return nil, errors.New("this is no guest of User-Mode Linux")
+	}
+	m := &Machine{Share: "/share", boot: "/boot"}
+	var o order
+	if err := json.Unmarshal(text, &o); err != nil {
+		return m, m.Leave(err)
+	}
+	m.Task = o.Task
+	// The boot folder comes first: it is where an error can be told.
+	if err := mount("none", m.boot, "hostfs", o.Boot); err != nil {
+		return m, m.Leave(err)
+	}
+	if err := m.furnish(o); err != nil {
+		return m, m.Leave(err)
+	}
+	return m, nil
+}
+
+func (m *Machine) furnish(o order) error {
+	for _, at := range []struct{ kind, dir, options string }{
+		{"proc", "/proc", ""}, {"sysfs", "/sys", ""}, {"devtmpfs", "/dev", ""},
+		{"tmpfs", "/tmp", ""}, {"tmpfs", "/dev/shm", ""}, {"hostfs", m.Share, o.Share},
+	} {
+		if err := mount("none", at.dir, at.kind, at.options); err != nil {
+			return err
+		}
+	}
+	for _, file := range o.Modules {
+		if err := load(file); err != nil {
+			return err
+		}
+	}
+	return os.Setenv("TMPDIR", "/tmp")
+}
+
+// Leave tells outside how the program has ended, and ends the machine: it returns
+// only if that can't be done.
+func (m *Machine) Leave(cause error) error {
+	var o outcome
+	if cause != nil {
+		o.Err = cause.Error()
+	}
+	text, err := json.Marshal(o)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(m.boot, outcomeName), text, 0o644)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "can't tell how it ended:", err, cause)
+	}
+	unix.Sync()
+	return errors.Join(cause, err, unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF))
+}
+
+func mount(source, dir, kind, options string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if err := unix.Mount(source, dir, kind, 0, options); err != nil {
+		return fmt.Errorf("mounting %s: %w", kind, err)
+	}
+	return nil
+}
+
+func load(file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	err = unix.FinitModule(int(f.Fd()), "", 0)
+	if err != nil && !errors.Is(err, unix.EEXIST) {
+		return fmt.Errorf("loading %s: %w", filepath.Base(file), err)
+	}
+	return nil
+}
+
+// A Mount is a file system in an image, mounted inside.
+type Mount struct {
+	Dir string
+
+	loop *os.File
+}
+
+// Mount mounts the file system of a kind that is in an image, which must be a path
+// inside. The device is a loop device, which hands the flushes of the file system on
+// to the image's file, and hostfs hands them on to the file outside; the block
+// devices of User-Mode Linux itself drop them.
+func (m *Machine) Mount(image, dir, kind, options string) (*Mount, error) {
+	loop, err := attach(image)
+	if err != nil {
+		return nil, fmt.Errorf("a loop device for %s: %w", filepath.Base(image), err)
+	}
+	flags, data := mountFlags(options)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, errors.Join(err, detach(loop))
+	}
+	if err := unix.Mount(loop.Name(), dir, kind, flags, data); err != nil {
+		return nil, errors.Join(fmt.Errorf("mounting %s: %w", kind, err), detach(loop))
+	}
+	return &Mount{dir, loop}, nil
+}
+
+// mountFlags takes those options out that are flags of mount(2).
+func mountFlags(options string) (flags uintptr, data string) {
+	known := map[string]uintptr{"noatime": unix.MS_NOATIME, "relatime": unix.MS_RELATIME, "nodev": unix.MS_NODEV, "nosuid": unix.MS_NOSUID, "noexec": unix.MS_NOEXEC, "ro": unix.MS_RDONLY, "loop": 0, "defaults": 0}
+	var rest []string
+	for o := range strings.SplitSeq(options, ",") {
+		if flag, ok := known[o]; ok {
+			flags |= flag
+		} else if o != "" {
+			rest = append(rest, o)
+		}
+	}
+	return flags, strings.Join(rest, ",")
+}
+
+// Close unmounts it and waits until the image has all of it.
+func (m *Mount) Close() error {
+	return errors.Join(unix.Unmount(m.Dir, 0), detach(m.loop))
+}
+
+// attach gives an image the next free loop device: loop(4).
+func attach(image string) (*os.File, error) {
+	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer control.Close()
+	n, err := unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE)
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(image, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	loop, err := os.OpenFile(fmt.Sprintf("/dev/loop%d", n), os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.IoctlSetInt(int(loop.Fd()), unix.LOOP_SET_FD, int(file.Fd())); err != nil {
+		return nil, errors.Join(err, loop.Close())
+	}
+	return loop, nil
+}
+
+// detach takes the device away from its image.
+func detach(loop *os.File) error {
+	return errors.Join(loop.Sync(), unix.IoctlSetInt(int(loop.Fd()), unix.LOOP_CLR_FD, 0), loop.Close())
+}

@@ -1,0 +1,71 @@
+package uml
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A Guest is what is run inside: this program with one argument, as the only process.
+type Guest struct {
+	Command string        // the argument: a command that calls [Enter]
+	Task    []byte        // what Enter returns inside
+	Modules []string      // of the kernel, by name; those that are built in do no harm
+	Memory  int64         // bytes; 0 is 512 MiB
+	Share   string        // a folder outside that the guest may read and write
+	Limit   time.Duration // after which the guest is killed; 0 is never
+	Console func(line string)
+}
+
+// A GuestError is what the program inside has returned.
+type GuestError struct{ Text string }
+
+func (e *GuestError) Error() string { return e.Text }
+
+// A CrashError says that the guest ended, or was ended, before its program told how.
+type CrashError struct {
+	Why     string
+	Console []string // the last lines
+}
+
+func (e *CrashError) Error() string { return "User-Mode Linux: " + e.Why }
+
+// An outcome is how the program inside ended.
+type outcome struct {
+	Err string `json:"err,omitempty"`
+}
+
+// Names in the boot folder.
+const (
+	outcomeName = "outcome.json"
+	initrdName  = "initramfs"
+	guestName   = "guest" // of the guest's own folder, with its process number and its socket
+)
+
+const defaultMemory = 512 << 20
+
+// arguments are those of the kernel. The names are relative to the boot folder, in
+// which the kernel is started: the path of a socket must be short (unix(7): 108 bytes).
+func (g Guest) arguments() []string {
+	memory := g.Memory
+	if memory == 0 {
+		memory = defaultMemory
+	}
+	return []string{
+		fmt.Sprintf("mem=%dM", max(1, memory>>20)),
+		"initrd=" + initrdName, "rdinit=" + initPath,
+		"con=null", "con0=null,fd:1", "ssl=null",
+		"uml_dir=.", "umid=" + guestName,
+		"quiet", "random.trust_cpu=on",
+		"LD_LIBRARY_PATH=" + libraryPath,
+		g.Command, // the kernel hands on what it does not know
+	}
+}
+
+// check refuses what the kernel's command line can't hold.
+func (g Guest) check() error {
+	if g.Command == "" || strings.ContainsAny(g.Command, " =.\"\\") {
+		return fmt.Errorf("uml: %q can't be an argument of the guest's program", g.Command)
+	}
+	return nil
+}

@@ -1,0 +1,353 @@
+package volume
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// killedMaker makes TestNextStartRemovesWhatAKilledProcessLeft be the process that
+// is killed: a step, a kind and a folder, a line each.
+const killedMaker = "HOLDFAST_TEST_KILLED_MAKER"
+
+// steps are how far a process comes before it is killed.
+var steps = []string{"folder", "marker", "mkfs", "loop", "mount"}
+
+// TestNextStartRemovesWhatAKilledProcessLeft kills a process with SIGKILL after each
+// step of making a volume, and looks at what is there after the next start.
+func TestNextStartRemovesWhatAKilledProcessLeft(t *testing.T) {
+	if told, ok := os.LookupEnv(killedMaker); ok {
+		fmt.Fprintln(os.Stderr, makeUntilKilled(told))
+		os.Exit(1)
+	}
+	for _, name := range []string{"ext4", "xfs", "btrfs", "tmpfs"} {
+		for _, step := range steps {
+			if name != "ext4" && step != "mount" {
+				continue // which are the same for all
+			}
+			t.Run(name+"/"+step, func(t *testing.T) {
+				if err := kind(t, name).Can(); err != nil {
+					t.Skip(err)
+				}
+				parent := ground(t)
+				killAt(t, step, name, parent)
+				isLeft(t, parent, step == "mount")
+				next := mustMake(t, parent, "tmpfs")
+				if len(next.Removed()) != 1 {
+					t.Errorf("the next start removed %v", next.Removed())
+				}
+				if err := next.Close(); err != nil {
+					t.Error(err)
+				}
+				nothingLeft(t, parent)
+			})
+		}
+	}
+}
+
+// isLeft checks that the leftover is found, also without the name of its folder if
+// it is mounted.
+func isLeft(t *testing.T, parent string, isMounted bool) {
+	t.Helper()
+	left, err := Leftovers(parent)
+	if err != nil || count(left, parent) != 1 {
+		t.Errorf("found beside it: %+v, %v", left, err)
+	}
+	left, err = Leftovers()
+	if got := count(left, parent); err != nil || isMounted && got != 1 {
+		t.Errorf("found by its mount: %d of %+v, %v", got, left, err)
+	}
+}
+
+func count(left []Leftover, parent string) (n int) {
+	for _, l := range left {
+		if filepath.Dir(l.Folder) == parent {
+			n++
+		}
+	}
+	return n
+}
+
+func maker(ctx context.Context, step, name, parent string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestNextStartRemovesWhatAKilledProcessLeft$")
+	cmd.Env = append(os.Environ(), killedMaker+"="+step+"\n"+name+"\n"+parent)
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+// killAt kills a process that has come as far as a step.
+func killAt(t *testing.T, step, name, parent string) {
+	t.Helper()
+	cmd := maker(t.Context(), step, name, parent)
+	if step == "mkfs" { // a program that says so, and goes on until it is killed
+		script := "#!/bin/sh\nexec >/proc/$PPID/fd/1\necho here\nexec tail -f /dev/null\n"
+		programs := t.TempDir()
+		if err := os.WriteFile(filepath.Join(programs, "mkfs."+name), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		cmd.Env = append(cmd.Env, "PATH="+programs+":"+os.Getenv("PATH"))
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, _ := bufio.NewReader(out).ReadString('\n')
+	if err := cmd.Process.Kill(); err != nil || line != "here\n" {
+		t.Errorf("it was killed after %q, %v", line, err)
+	}
+	_, _ = io.Copy(io.Discard, out) // until mkfs, which has it too, has ended
+	_ = cmd.Wait()
+}
+
+// makeUntilKilled makes a volume as far as a step, says so, and waits.
+func makeUntilKilled(told string) error {
+	parts := strings.Split(told, "\n")
+	step, parent := parts[0], parts[2]
+	kinds, err := Parse(parts[1])
+	if err != nil {
+		return err
+	}
+	if step == "forever" {
+		return makeForever(parent, kinds[0])
+	}
+	if err := makeUntil(step, parent, kinds[0]); err != nil {
+		return err
+	}
+	fmt.Println("here")
+	_, err = os.Stdin.Read(make([]byte, 1))
+	return err
+}
+
+func makeUntil(step, parent string, k Kind) error {
+	switch step {
+	case "folder":
+		return os.Mkdir(filepath.Join(parent, folderName(rand.Uint32())), 0o700)
+	case "mount", "mkfs":
+		_, err := Make(context.Background(), parent, k, small(k))
+		return err
+	}
+	folder, lock, err := claim(parent, k)
+	if err != nil || step == "marker" {
+		return err
+	}
+	v := &Volume{kind: k, size: small(k), folder: folder, lock: lock}
+	if err := errors.Join(os.Mkdir(v.Dir(), 0o755), k.makeImage(context.Background(), imageIn(folder), v.size)); err != nil {
+		return err
+	}
+	_, err = attach(imageIn(folder), k.sectors(imageIn(folder)))
+	return err
+}
+
+func makeForever(parent string, k Kind) error {
+	fmt.Println("here")
+	for {
+		v, err := Make(context.Background(), parent, k, small(k))
+		if err != nil {
+			return err
+		}
+		if err := v.Close(); err != nil {
+			return err
+		}
+	}
+}
+
+// TestNextStartRemovesWhatAKillAtAnyMomentLeft kills a process that makes and closes
+// volumes, after some time of which nobody knows what falls into it.
+func TestNextStartRemovesWhatAKillAtAnyMomentLeft(t *testing.T) {
+	if err := kind(t, "ext4").Can(); err != nil {
+		t.Skip(err)
+	}
+	parent := ground(t)
+	left := 0
+	for range 30 {
+		func() {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			cmd := maker(ctx, "forever", "ext4", parent)
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+				t.Fatalf("%q, %v", line, err)
+			}
+			time.AfterFunc(time.Duration(rand.Int64N(int64(40*time.Millisecond))), cancel)
+			_ = cmd.Wait()
+		}()
+		found, err := Leftovers(parent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range found {
+			if filepath.Dir(l.Folder) != parent {
+				continue
+			}
+			left++
+			if err := RemoveLeftover(l.Folder); err != nil {
+				t.Error(err)
+			}
+		}
+		nothingLeft(t, parent)
+	}
+	t.Log(left, "of 30 kills left something")
+}
+
+func TestVolumeOfALivingProcessIsNoLeftover(t *testing.T) {
+	parent := ground(t)
+	v := mustMake(t, parent, "ext2")
+	if err := RemoveLeftover(v.folder); !errors.Is(err, ErrAlive) {
+		t.Errorf("removing a volume in use: %v", err)
+	}
+	if left, err := Leftovers(parent); err != nil || count(left, parent) != 0 {
+		t.Errorf("a volume in use is a leftover: %+v, %v", left, err)
+	}
+	if removed := removeLeftovers(parent); removed != nil {
+		t.Errorf("removed %v", removed)
+	}
+	isMounted(t, v)
+}
+
+// plant makes a folder with files: no leftover.
+func plant(t *testing.T, parent, name string, files map[string]string) string {
+	t.Helper()
+	folder := filepath.Join(parent, name)
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
+const deadMarker = `{"kind":"ext4","process":1}`
+
+func TestFolderThatIsNoLeftoverIsNotTouched(t *testing.T) {
+	ours := folderName(7)
+	check := func(why, name, sentence string, files map[string]string) {
+		t.Helper()
+		parent := ground(t)
+		folder := plant(t, parent, name, files)
+		if err := RemoveLeftover(folder); err == nil || !strings.Contains(err.Error(), sentence) {
+			t.Errorf("%s: %v, want %q", why, err, sentence)
+		}
+		if left, err := Leftovers(parent); err != nil || count(left, parent) != 0 {
+			t.Errorf("%s: a leftover: %+v, %v", why, left, err)
+		}
+		if removed := removeLeftovers(parent); removed != nil {
+			t.Errorf("%s: removed %v", why, removed)
+		}
+		if entries, err := os.ReadDir(folder); err != nil || len(entries) != len(files) {
+			t.Errorf("%s: %d of %d files are left, %v", why, len(entries), len(files), err)
+		}
+	}
+	check("no marker", ours, "no marker", map[string]string{imageName: "an image"})
+	check("a marker of others", ours, "no marker", map[string]string{markerName: `{"volume":1}`})
+	check("no JSON", ours, "no marker", map[string]string{markerName: "mine"})
+	check("a file too many", ours, "is nothing that a volume has", map[string]string{markerName: deadMarker, "notes": "mine"})
+	check("another name", "holdfast-volume-0000000000000000", "no name", map[string]string{markerName: deadMarker})
+	check("a shorter name", "holdfast-volume-1", "no name", nil)
+	check("a user's name", "images", "no name", map[string]string{markerName: deadMarker, imageName: "mine"})
+}
+
+// hold takes the lock of a planted marker.
+func hold(t *testing.T, folder string) *os.File {
+	t.Helper()
+	f, err := os.Open(markerIn(folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	if _, err := takeLock(f); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// TestMarkerThatIsLockedIsNotTouched has a marker of a process that is not to be seen,
+// as one in another container.
+func TestMarkerThatIsLockedIsNotTouched(t *testing.T) {
+	folder := plant(t, t.TempDir(), folderName(7), map[string]string{markerName: deadMarker, imageName: "an image"})
+	hold(t, folder)
+	if err := RemoveLeftover(folder); !errors.Is(err, ErrAlive) {
+		t.Errorf("removing it: %v", err)
+	}
+	if _, err := os.Stat(imageIn(folder)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLockThatADeadProcessStillSharesIsOutlasted(t *testing.T) {
+	parent := t.TempDir()
+	folder := plant(t, parent, folderName(7), map[string]string{markerName: deadMarker})
+	lock := hold(t, folder)
+	time.AfterFunc(20*time.Millisecond, func() { lock.Close() })
+	if err := RemoveLeftover(folder); err != nil {
+		t.Error(err)
+	}
+	nothingLeft(t, parent)
+}
+
+func TestLinkToALeftoverIsNotFollowed(t *testing.T) {
+	parent := ground(t)
+	folder := plant(t, t.TempDir(), "mine", map[string]string{markerName: deadMarker, imageName: "mine"})
+	if err := os.Symlink(folder, filepath.Join(parent, folderName(7))); err != nil {
+		t.Fatal(err)
+	}
+	if removed := removeLeftovers(parent); removed != nil {
+		t.Errorf("removed %v", removed)
+	}
+	if err := RemoveLeftover(filepath.Join(parent, folderName(7))); err == nil {
+		t.Error("a link was followed")
+	}
+	if _, err := os.Stat(imageIn(folder)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestForeignMountInALeftoverIsNotTouched(t *testing.T) {
+	if err := kind(t, "tmpfs").Can(); err != nil {
+		t.Skip(err)
+	}
+	folder := plant(t, t.TempDir(), folderName(7), map[string]string{markerName: deadMarker})
+	if err := os.Mkdir(mountIn(folder), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("mine", mountIn(folder), "tmpfs", 0, "size=1m"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(mountIn(folder), 0) })
+	if err := RemoveLeftover(folder); err == nil || !strings.Contains(err.Error(), "no volume has mounted") {
+		t.Errorf("%v", err)
+	}
+	if m, ok, err := mountedOn(mountIn(folder)); !ok || m.source != "mine" || err != nil {
+		t.Errorf("mounted is %+v, %v, %v", m, ok, err)
+	}
+	if _, err := os.Stat(markerIn(folder)); err != nil {
+		t.Error(err)
+	}
+}

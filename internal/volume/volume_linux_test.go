@@ -1,0 +1,367 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+func kind(t testing.TB, name string) Kind {
+	t.Helper()
+	kinds, err := Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kinds[0]
+}
+
+// small is the smallest size that each takes and that has a journal.
+func small(k Kind) int64 { return max(64*mebibyte, k.Least) }
+
+func mustMake(t testing.TB, parent, name string) *Volume {
+	t.Helper()
+	k := kind(t, name)
+	if err := k.Can(); err != nil {
+		t.Skip(err)
+	}
+	v, err := Make(t.Context(), parent, k, small(k))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = v.Close() })
+	return v
+}
+
+// ground is a folder below which nothing stays mounted, also if a test fails.
+func ground(t testing.TB) string {
+	dir := t.TempDir()
+	t.Cleanup(func() {
+		all, _ := mounts()
+		for _, m := range all {
+			if strings.HasPrefix(m.point, dir+"/") {
+				_ = unix.Unmount(m.point, unix.MNT_DETACH)
+			}
+		}
+	})
+	return dir
+}
+
+// nothingLeft checks that below a folder is no image, no mount and no loop device.
+func nothingLeft(t testing.TB, parent string) {
+	t.Helper()
+	entries, err := os.ReadDir(parent)
+	if err != nil || len(entries) > 0 {
+		t.Errorf("left in %s: %v, %v", parent, entries, err)
+	}
+	for device, image := range loops() {
+		if strings.HasPrefix(image, parent+"/") {
+			t.Errorf("%s is left of %s", device, image)
+		}
+	}
+	all, err := mounts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all {
+		if strings.HasPrefix(m.point, parent+"/") {
+			t.Errorf("%s is still mounted on %s", m.kind, m.point)
+		}
+	}
+}
+
+func TestVolumeKeepsAFileOverARemountAndLeavesNothing(t *testing.T) {
+	for _, k := range Kinds() {
+		t.Run(k.Name, func(t *testing.T) {
+			parent := ground(t)
+			v := mustMake(t, parent, k.Name)
+			if v.Kind().Name != k.Name || v.Size() != small(k) {
+				t.Errorf("it is %s with %d bytes", v.Kind().Name, v.Size())
+			}
+			path, want := filepath.Join(v.Dir(), "file"), strings.Repeat("kept\n", 1000)
+			if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			isMounted(t, v)
+			remount(t, v)
+			if got, err := os.ReadFile(path); err != nil || string(got) != want {
+				t.Errorf("after the remount, %d bytes are there, want %d: %v", len(got), len(want), err)
+			}
+			isMounted(t, v)
+			for range 2 {
+				if err := v.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			nothingLeft(t, parent)
+		})
+	}
+}
+
+// remount remounts it, unless that would lose all.
+func remount(t *testing.T, v *Volume) {
+	t.Helper()
+	err := v.Remount(t.Context())
+	if v.Kind().Type == "tmpfs" {
+		if !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("remounting a tmpfs: %v", err)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(filepath.Join(v.Dir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if r, err := sys.PageCache(f); err != nil || r.Resident != 0 {
+		t.Errorf("after the remount, the page cache has %+v, %v", r, err)
+	}
+}
+
+// isMounted checks that it is mounted as its kind says, by what the kernel tells.
+func isMounted(t *testing.T, v *Volume) {
+	t.Helper()
+	k := v.Kind()
+	if m, ok, err := mountedOn(v.Dir()); !ok || err != nil || m.kind != k.Type {
+		t.Errorf("mounted is %+v, %v, want %s", m, err, k.Type)
+	}
+	name := filepath.Base(v.Device())
+	if free, err := os.ReadFile(filepath.Join("/sys/block", name, "loop/autoclear")); v.Device() != "" && string(free) != "1\n" {
+		t.Errorf("the loop device would outlive the process: autoclear is %q, %v", free, err)
+	}
+	if !strings.HasPrefix(k.Type, "ext") {
+		return
+	}
+	options, err := os.ReadFile(filepath.Join("/proc/fs/ext4", name, "options"))
+	if err != nil && k.Type != "ext2" {
+		t.Error(err)
+	}
+	if k.Options != "" && !strings.Contains(string(options), k.Options+"\n") {
+		t.Errorf("the options are %q, want %s", options, k.Options)
+	}
+	journal, err := filepath.Glob("/proc/fs/jbd2/" + name + "-*")
+	if want := k.Options != ""; err != nil || (journal != nil) != want {
+		t.Errorf("the journal is %q, %v, want one: %v", journal, err, want)
+	}
+}
+
+func TestVolumeInAFolderBehindALink(t *testing.T) {
+	parent := ground(t)
+	link := filepath.Join(t.TempDir(), "a link")
+	if err := os.Symlink(parent, link); err != nil {
+		t.Fatal(err)
+	}
+	v := mustMake(t, link, "ext2")
+	if err := v.Remount(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := v.Close(); err != nil {
+		t.Error(err)
+	}
+	nothingLeft(t, parent)
+}
+
+func TestLoopDeviceGoesPastThePageCacheOfTheImage(t *testing.T) {
+	v := mustMake(t, ground(t), "ext4")
+	var stat unix.Statx_t
+	err := unix.Statx(unix.AT_FDCWD, imageIn(v.folder), 0, unix.STATX_DIOALIGN, &stat)
+	if err != nil || stat.Dio_offset_align == 0 {
+		t.Skip("the file system of the image has no direct I/O, or the kernel doesn't tell")
+	}
+	if !v.DirectIO() {
+		t.Fatal("the loop device has no direct I/O")
+	}
+	if err := v.Remount(t.Context()); err != nil { // drops what mkfs has left there
+		t.Fatal(err)
+	}
+	image, err := os.Open(imageIn(v.folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer image.Close()
+	if r, err := sys.PageCache(image); err != nil || r.Resident != 0 {
+		t.Errorf("after the remount, the page cache of the image has %+v, %v", r, err)
+	}
+	f, err := os.Create(filepath.Join(v.Dir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.Write(make([]byte, 8*mebibyte))
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := sys.PageCache(image); err != nil || r.Resident > mebibyte {
+		t.Errorf("after 8 MiB were written, the page cache of the image has %+v, %v", r, err)
+	}
+}
+
+func TestMakeRefusesWhatHasNoRoom(t *testing.T) {
+	for _, name := range []string{"ext4", "tmpfs"} {
+		k, parent := kind(t, name), ground(t)
+		if err := k.Can(); err != nil {
+			t.Skip(err)
+		}
+		_, err := Make(t.Context(), parent, k, math.MaxInt64)
+		var room *RoomError
+		if !errors.As(err, &room) || room.Need != math.MaxInt64 || room.Free <= 0 || room.Kind != name {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := Make(t.Context(), parent, k, k.Least-1); err == nil || !strings.Contains(err.Error(), "the least is") {
+			t.Errorf("%s of too few bytes: %v", name, err)
+		}
+		nothingLeft(t, parent)
+	}
+}
+
+func TestMakeThatFailsLeavesNothing(t *testing.T) {
+	k, parent := kind(t, "ext4"), ground(t)
+	if err := k.Can(); err != nil {
+		t.Skip(err)
+	}
+	check := func(k Kind, want string) {
+		t.Helper()
+		v, err := Make(t.Context(), parent, k, small(k))
+		if v != nil || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Make = %v, %v, want %s in the error", v, err, want)
+		}
+		nothingLeft(t, parent)
+	}
+	wrong := k
+	wrong.Options = "no-such-option"
+	check(wrong, "no-such-option")
+	wrong = k
+	wrong.Make = []string{"-no-such-flag"}
+	check(wrong, "mkfs.ext4: exit status 1")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Make(ctx, parent, k, small(k)); !errors.Is(err, context.Canceled) {
+		t.Errorf("Make of a cancelled context: %v", err)
+	}
+	nothingLeft(t, parent)
+}
+
+func TestCanNamesAllThatIsMissing(t *testing.T) {
+	here := func(string) error { return nil }
+	check := func(name string, h host, want MissingError) {
+		t.Helper()
+		var got *MissingError
+		want.Kind = name
+		if err := kind(t, name).canOn(h); !errors.As(err, &got) || *got != want {
+			t.Errorf("%v, want %+v", err, want)
+		}
+	}
+	check("xfs", host{root: true, loop: "/dev/null", has: here}, MissingError{
+		Why: "mkfs.xfs is not installed (Debian: apt-get install xfsprogs)", Package: "xfsprogs"})
+	check("tmpfs", host{has: here}, MissingError{Why: "only root can mount it", Root: true})
+	check("jfs", host{loop: "/dev/null", has: func(name string) error { return fmt.Errorf("this kernel has no %s", name) }}, MissingError{
+		Why:     "this kernel has no jfs, and mkfs.jfs is not installed (Debian: apt-get install jfsutils), and only root can mount it",
+		Package: "jfsutils", Root: true, Kernel: true})
+
+	h := hostHere()
+	h.root, h.loop, h.has = true, "/no/such/device", here
+	if err := kind(t, "tmpfs").canOn(h); err != nil {
+		t.Errorf("a tmpfs needs no loop device: %v", err)
+	}
+	if err := kind(t, "bfs").canOn(h); err == nil || !strings.Contains(err.Error(), "/no/such/device is not there") {
+		t.Errorf("without loop devices: %v", err)
+	}
+}
+
+func TestKernelThatLacksAFileSystemIsToldSo(t *testing.T) {
+	if err := kernelHas("nosuchfs"); err == nil || err.Error() != "this kernel has no nosuchfs" {
+		t.Errorf("nosuchfs: %v", err)
+	}
+	if err := kernelHas("tmpfs"); err != nil {
+		t.Errorf("tmpfs: %v", err)
+	}
+}
+
+func TestProgramsAreFoundOutsideOfThePath(t *testing.T) {
+	t.Setenv("PATH", "")
+	h := hostHere()
+	dir := t.TempDir()
+	h.path += ":" + dir + ":."
+	for name, mode := range map[string]os.FileMode{"mkfs.runs": 0o755, "mkfs.text": 0o644} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if path, err := h.find("mkfs.runs"); err != nil || path != filepath.Join(dir, "mkfs.runs") {
+		t.Errorf("mkfs.runs is %s, %v", path, err)
+	}
+	for _, name := range []string{"mkfs.text", "mkfs.none"} {
+		if path, err := h.find(name); err == nil {
+			t.Errorf("%s is %s", name, path)
+		}
+	}
+	if !strings.Contains(h.path, ":/usr/sbin:/sbin") {
+		t.Errorf("programs are looked for in %s", h.path)
+	}
+}
+
+// TestCloseTellsDamage writes zeros over what the check of each looks at.
+func TestCloseTellsDamage(t *testing.T) {
+	for name, offset := range map[string]int64{
+		"ext2":  4096,     // the group descriptors
+		"ext4":  4096,     //
+		"xfs":   512,      // the header of the free space
+		"btrfs": 64 << 10, // the superblock
+	} {
+		t.Run(name, func(t *testing.T) {
+			parent := ground(t)
+			v := mustMake(t, parent, name)
+			if err := v.unmount(); err != nil {
+				t.Fatal(err)
+			}
+			if err := detach(imageIn(v.folder)); err != nil {
+				t.Fatal(err)
+			}
+			image, err := os.OpenFile(imageIn(v.folder), os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = image.WriteAt(make([]byte, 512), offset)
+			if err := errors.Join(err, image.Close()); err != nil {
+				t.Fatal(err)
+			}
+			var damage *DamageError
+			if err := v.Close(); !errors.As(err, &damage) || damage.Kind != name || len(damage.Found) < 20 || strings.Contains(damage.Found, "\n") {
+				t.Errorf("Close of a damaged one: %v", err)
+			}
+			t.Log(damage)
+			nothingLeft(t, parent)
+		})
+	}
+}
+
+func TestCloseNamesWhoUsesTheVolumeAndMayBeCalledAgain(t *testing.T) {
+	parent := ground(t)
+	v := mustMake(t, parent, "ext2")
+	f, err := os.Create(filepath.Join(v.Dir(), "open"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := v.unmountWithin(0); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("(process %d)", os.Getpid())) || !errors.Is(err, unix.EBUSY) {
+		t.Errorf("unmounting a volume with an open file: %v", err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Close(); err != nil {
+		t.Error(err)
+	}
+	nothingLeft(t, parent)
+}
