@@ -151,6 +151,10 @@ const (
 // SetFileSystems is the setting that lists the file systems of a run that made some.
 const SetFileSystems = "fs"
 
+// setTime is the setting of the time that was chosen, which a plan may follow though
+// its rounds are fixed.
+const setTime = "time"
+
 // Settings returns what was chosen, as the results keep it.
 func (c Choice) Settings() map[string]string {
 	all := map[string]string{
@@ -158,6 +162,9 @@ func (c Choice) Settings() map[string]string {
 		TakesCache: string(c.Cache), TakesPart: texts(c.Parts), "only": strings.Join(c.Only, "\n"),
 	}
 	all[SetFileSystems] = strings.Join(c.FileSystems, between)
+	if c.Budget > 0 {
+		all[setTime] = c.Budget.String()
+	}
 	if c.Count > 0 {
 		all[TakesCount] = strconv.FormatInt(c.Count, 10)
 	}
@@ -193,6 +200,12 @@ func choiceOf(h result.Header) (c Choice, err error) {
 	}
 	c.Cache = result.Cache(h.Settings[TakesCache])
 	c.FileSystems = parts(SetFileSystems)
+	if text := h.Settings[setTime]; text != "" {
+		if c.Budget, err = time.ParseDuration(text); err != nil {
+			return c, fmt.Errorf("the results have time %q: %w", text, err)
+		}
+	}
+	c = c.share(len(c.FileSystems))
 	if c.Parts, err = parsed(parts(TakesPart), ParsePart); err != nil {
 		return c, err
 	}

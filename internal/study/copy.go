@@ -118,6 +118,5 @@ const (
 // begins within a page.
 const oddBuffer = 16284
 
-func copyArm(buffer int64) string  { return copyCell{timing.Copy, wholeSize, buffer}.name() }
-func syncArm(buffer int64) string  { return copyCell{timing.Synced, syncSize, buffer}.name() }
-func writeArm(buffer int64) string { return copyCell{timing.Write, writeSize, buffer}.name() }
+func copyArm(buffer int64) string { return copyCell{timing.Copy, wholeSize, buffer}.name() }
+func syncArm(buffer int64) string { return copyCell{timing.Synced, syncSize, buffer}.name() }

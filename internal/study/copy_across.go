@@ -173,14 +173,15 @@ func publishedWork(fileSystem string, of copyWork) []timing.Row {
 
 // acrossClaims has what the document says of file systems, and what this run says to it.
 func acrossClaims(all []Evidence) Table {
-	t := Table{Title: "What is said of the file systems", Head: []string{"Said", "Published", "Measured here", "Verdict", "Why"}}
+	t := Table{Title: "What is said of the file systems", Head: []string{"Claim", "Measured here", "Verdict"}}
 	if len(all) == 0 {
 		return t
 	}
 	together := Evidence{run: readTogether(all)}
 	for _, c := range copyClaimsAcross() {
 		f := c.Judge(together)
-		t.Rows = append(t.Rows, []string{c.Says, c.Published, cmp.Or(f.Measured, dash), string(f.Verdict), f.Why})
+		t.Rows = append(t.Rows, []string{c.Name, cmp.Or(f.Measured, dash), string(f.Verdict)})
+		t.Notes = append(t.Notes, fmt.Sprintf("%s: %s (%s): %s", c.Name, c.Says, c.Published, f.Why))
 	}
 	return t
 }

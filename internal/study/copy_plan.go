@@ -69,16 +69,16 @@ func shared(cells []copyCell, round time.Duration) (level time.Duration) {
 	return low
 }
 
-// copyRound is how long a round of the choice may take, with some of the time left for a
-// machine that is slower than the plan takes it to be. An audit has many studies to run,
+// copyRound is how long a round of the choice may take on one file system, with half of the time left for a
+// machine that is slower, or busier, than the plan takes it to be. An audit has many studies to run,
 // and takes little of what it could.
 func copyRound(c Choice) time.Duration {
 	budget := c.budget()
-	if c.Preset.Name == small && c.Budget == 0 {
-		budget = auditTime
+	if c.Preset.Name == small {
+		budget = min(budget, auditTime)
 	}
 	rounds := c.rounds() + 1 // a warm-up comes first
-	return budget * 7 / 10 / time.Duration(rounds)
+	return budget / 2 / time.Duration(rounds)
 }
 
 const auditTime = 12 * time.Second
@@ -96,13 +96,24 @@ func copyMatrix(c Choice) []copyCell {
 	return all
 }
 
+// runs reports whether the part is run: without a choice all are, but on several file
+// systems part C alone, which is of them, unless the run is a full one.
+func (p Part) runs(c Choice) bool {
+	switch {
+	case len(c.Parts) > 0:
+		return slices.Contains(c.Parts, p)
+	case len(c.FileSystems) > 1 && !c.Preset.Full:
+		return p == PartC
+	}
+	return true
+}
+
 // cells are those of the part.
 func (p Part) cells(c Choice) (cells []copyCell) {
-	chosen := slices.Contains(c.Parts, p)
-	if len(c.Parts) > 0 && !chosen {
+	if !p.runs(c) {
 		return nil
 	}
-	all := chosen || c.Preset.Full
+	all := slices.Contains(c.Parts, p) || c.Preset.Full
 	add := func(form timing.Form, size int64, buffers []int64) {
 		for _, b := range buffers {
 			cells = append(cells, copyCell{form, size, b})

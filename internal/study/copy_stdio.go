@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/cstdio"
@@ -59,7 +58,7 @@ func pointArm(stream string, w pointWay) string { return stream + ", " + w.name 
 
 // stdioArms are the arms of exercise 13-3.
 func stdioArms(c Choice) (arms []Arm) {
-	if len(c.Parts) > 0 && !slices.Contains(c.Parts, PartSync) || c.Preset.Name == small {
+	if !PartSync.runs(c) || c.Preset.Name == small {
 		return nil
 	}
 	for _, w := range pointWays() {

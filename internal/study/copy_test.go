@@ -210,7 +210,8 @@ func TestAPlanFitsIntoItsTimeAndLeavesNothingOut(t *testing.T) {
 	check(Choice{Preset: Full(), Parts: []Part{PartA}}, 7*buffers)
 	check(Choice{Preset: Quick(), Parts: []Part{PartC}}, buffers)
 	check(Choice{Preset: Default(), Budget: 10 * time.Minute, Parts: []Part{PartC}}, buffers)
-	check(Choice{Preset: Default(), Budget: 2 * time.Minute, Parts: []Part{PartC}}, buffers)
+	check(Choice{Preset: Default(), Budget: 10 * time.Minute, Parts: []Part{PartC}, FileSystems: []string{"ext2", "ext3", "ext4", "xfs", "btrfs"}}, buffers)
+	check(Choice{Preset: Quick(), FileSystems: []string{"ext4", "xfs", "btrfs"}}, buffers)
 	check(Choice{Preset: Full(), Parts: []Part{PartB}}, 3*buffers)
 	check(Choice{Preset: Full(), Parts: []Part{PartWrite}}, 5*buffers)
 	check(Choice{Preset: Full(), Parts: []Part{PartA, PartC}}, 7*buffers) // 100 MiB are of both, and run once
@@ -227,11 +228,18 @@ func TestAWholePlanIsNotShortened(t *testing.T) {
 
 // TestPartsAreRepeated: a run's own settings make the same cells again.
 func TestPartsAreRepeated(t *testing.T) {
-	s, c := Copying(), Choice{Preset: Quick(), Rounds: 1, Seed: 3, Parts: []Part{PartB, PartSync}, Buffers: []holdfast.Size{4096}}
-	h := result.Header{Study: s.Name, Seed: 3, Settings: c.Settings()}
-	h.Cells, h.Plan = s.Outline(c)
-	if m, err := Again(h, trial.NotCounting); err != nil || len(m.Cells) != len(h.Cells) {
-		t.Errorf("%d of %d cells again: %v", len(m.Cells), len(h.Cells), err)
+	s := Copying()
+	for _, c := range []Choice{
+		{Preset: Quick(), Rounds: 1, Seed: 3, Budget: 7 * time.Second, Parts: []Part{PartC, PartSync}},
+		{Preset: Quick(), Seed: 3, Buffers: []holdfast.Size{1, 4096}},
+		{Preset: Default(), Seed: 3, Budget: 20 * time.Second},
+		{Preset: Audit(), Seed: 3},
+	} {
+		h := result.Header{Study: s.Name, Seed: 3, Settings: c.Settings()}
+		h.Cells, h.Plan = s.Outline(c)
+		if m, err := Again(h, trial.NotCounting); err != nil || len(m.Cells) != len(h.Cells) {
+			t.Errorf("%d of %d cells again: %v", len(m.Cells), len(h.Cells), err)
+		}
 	}
 	if _, err := ParsePart("D"); err == nil {
 		t.Error("there is a part D")
@@ -407,7 +415,7 @@ func TestSeveralFileSystemsAreRanked(t *testing.T) {
 	for _, want := range []string{
 		"4096 | jfs < ext4 = xfs < btrfs; uml-jfs < uml-bfs | btrfs < ext4 < bfs < jfs < ext2 < xfs",
 		"copy of 100MiB | ext4 | jfs | 1 over 17 buffers: the same",
-		"jfs is the fastest with small buffers, btrfs the slowest | 66 s, 114 s for 100 MB by single bytes | 2x", "to jfs | holds",
+		"copy-jfs-small | 2x", "to jfs | holds", "jfs is the fastest with small buffers, btrfs the slowest (66 s, 114 s for 100 MB by single bytes): so it is",
 		"~", "trends agree with a rank correlation of 1",
 	} {
 		if !strings.Contains(text, want) {
