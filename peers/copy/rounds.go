@@ -60,11 +60,12 @@ func (o options) enter(r *race) (any bool) {
 func (o options) room() int64 {
 	var room int64
 	for _, r := range o.races() {
-		copies := 1
+		room += r.job.bytes()
 		if r.job.files > 1 {
-			copies = len(r.runners)
+			room += r.job.bytes() * int64(len(r.runners))
+		} else {
+			room += r.job.size // of a copy with its holes filled
 		}
-		room += r.job.bytes() * int64(1+copies)
 	}
 	return room
 }
@@ -138,12 +139,11 @@ func (t attempt) run(ctx context.Context, talk io.Writer) error {
 	if err == nil {
 		err = j.verify(from, to)
 	}
-	if err != nil {
-		t.runner.err = err
+	if t.runner.err = err; err != nil {
 		fmt.Fprintf(talk, "copy: %s, %s: %v\n", t.race.name(), t.runner.name, err)
-		return nil
+	} else {
+		t.runner.samples = append(t.runner.samples, s)
 	}
-	t.runner.samples = append(t.runner.samples, s)
 	if j.files > 1 {
 		return nil // where ext4 has removed many files it is slow to make new ones
 	}
