@@ -253,10 +253,64 @@ func acrossLearnt(all []Evidence) string {
 		return ""
 	}
 	text := of.String() + ": " + strings.Join(texts, "; ")
+	var rest []string
 	if least := leastTrend(same, of); !math.IsNaN(least) {
-		text += fmt.Sprintf(". Over the buffers the file systems' trends agree with a rank correlation of %s at least", digits(least))
+		rest = append(rest, fmt.Sprintf("over the buffers the trends of all of them are %s (a rank correlation of %s at least)", trendWord(least), digits(least)))
+	}
+	if least := leastPublished(same, of); !math.IsNaN(least) {
+		rest = append(rest, fmt.Sprintf("those that were published are %s (%s at least)", trendWord(least), digits(least)))
+	}
+	if fallen := notHere(same); len(fallen) > 0 {
+		rest = append(rest, "no longer so is "+strings.Join(fallen, ", nor "))
+	}
+	if len(rest) > 0 {
+		text += ". " + upperFirst(strings.Join(rest, "; "))
 	}
 	return text
+}
+
+// leastPublished is the least correlation of one with what was published of its kind.
+func leastPublished(all []Evidence, of copyWork) float64 {
+	least := math.NaN()
+	for _, e := range all {
+		rho, _ := trend(ofWhole(timingsOf(e), of.form, of.size), publishedWork(kindOf(e.place()), of))
+		if !math.IsNaN(rho) && (math.IsNaN(least) || rho < least) {
+			least = rho
+		}
+	}
+	return least
+}
+
+// mostFallen is how many claims a sentence has room for.
+const mostFallen = 2
+
+// notHere says which claims do not hold, and where, with what was measured: those first
+// that are of one file system.
+func notHere(all []Evidence) (fallen []string) {
+	together := Evidence{run: readTogether(all)}
+	for _, c := range copyClaims() {
+		if len(fallen) == mostFallen {
+			break
+		}
+		on := all
+		if len(c.Arms) == 0 {
+			on = []Evidence{together}
+		}
+		for _, e := range on {
+			if c.Of != "" && c.Of != kindOf(e.place()) || !e.have(c.Arms...) {
+				continue
+			}
+			if f := c.Judge(e); f.Verdict == NotHere {
+				where := ""
+				if e.FileSystem != "" {
+					where = " on " + e.FileSystem
+				}
+				fallen = append(fallen, fmt.Sprintf("%q%s (%s)", c.Says, where, f.Measured))
+				break
+			}
+		}
+	}
+	return fallen
 }
 
 // leastTrend is the least correlation of every two.
