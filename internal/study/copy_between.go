@@ -49,21 +49,17 @@ func wholeSystem(t result.Trial) float64 { return float64(t.System) * stretch(t)
 // the run made under its own kernel, or those of another that it ran, whichever are
 // more.
 func sameKernel(all []Evidence) (same []Evidence) {
-	other := slices.DeleteFunc(slices.Clone(all), func(e Evidence) bool { return !strings.HasPrefix(e.FileSystem, otherKernel) })
-	own := slices.DeleteFunc(slices.Clone(all), func(e Evidence) bool { return strings.HasPrefix(e.FileSystem, otherKernel) })
+	other := slices.DeleteFunc(slices.Clone(all), func(e Evidence) bool { return !isUserMode(e.FileSystem) })
+	own := slices.DeleteFunc(slices.Clone(all), func(e Evidence) bool { return isUserMode(e.FileSystem) })
 	if len(other) > len(own) {
 		return other
 	}
 	return own
 }
 
-// otherKernel begins the names of file systems that another kernel has, in User-Mode
-// Linux.
-const otherKernel = "uml-"
-
 // kindOf is what a file system is, without where it is and with which options.
 func kindOf(fileSystem string) string {
-	kind, _, _ := strings.Cut(strings.TrimPrefix(fileSystem, otherKernel), "-")
+	kind, _, _ := strings.Cut(strings.TrimPrefix(fileSystem, userModeLinux), "-")
 	return kind
 }
 

@@ -460,7 +460,7 @@ func TestSeveralFileSystemsAreRanked(t *testing.T) {
 			t.Errorf("%q is not shown in\n%s", want, text)
 		}
 	}
-	for _, want := range []string{"with 1 bytes the order is jfs < ", "Over the buffers the trends of all of them are the same (a rank correlation of 1 at least)", "those that were published are the same (0.9", `no longer so is "`} {
+	for _, want := range []string{"by 1B the order is jfs < ", "Over the buffers the trends of all of them are the same (a rank correlation of 1 at least)", "those that were published are the same (0.9", `not so here is "`} {
 		if !strings.Contains(s.Learnt, want) {
 			t.Errorf("%q was not learnt: %s", want, s.Learnt)
 		}
