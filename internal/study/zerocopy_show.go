@@ -114,6 +114,7 @@ func zeroLearnt(e Evidence) string {
 		{"to a socket, reading the whole file first takes %s the time of sendfile", zeroSocket(wholeFile), zeroSocket(bySendfile)},
 		{"read and write of 64 KiB %s", zeroSocket(pieces64), zeroSocket(bySendfile)},
 		{"to a file, read and write of 64 KiB take %s the time of copy_file_range", zeroFile(pieces64), zeroFile(byCopyRange)},
+		{"and %s that of holdfast.Copy", zeroFile(pieces64), zeroFile(byCopy)},
 	} {
 		if c := e.Ratio(p.slow, p.fast, PerRecord); !math.IsNaN(c.Ratio) {
 			parts = append(parts, fmt.Sprintf(p.text, ratio(c)))
