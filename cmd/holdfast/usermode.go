@@ -87,7 +87,9 @@ func (b *benchmark) inUserMode(cmd *cobra.Command, c study.Choice) (err error) {
 	}
 	if b.dryRun {
 		cells, plan := b.outline(c)
-		return b.tellPlan(cmd.OutOrStdout(), cells, plan, c.Seed, orders{list: u.list, missing: u.missing})
+		err := b.tellPlan(cmd.OutOrStdout(), cells, plan, c.Seed, orders{list: u.list, missing: u.missing})
+		fmt.Fprintln(cmd.OutOrStdout(), "a system call takes longer inside: arms that would not fit into their time do less than this")
+		return err
 	}
 	ground, err := trial.OpenGround(b.dir, b.allowTmpfs)
 	if err != nil {

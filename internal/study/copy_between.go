@@ -148,15 +148,18 @@ func alike(c copyCell) func(Evidence) Finding {
 		if f, open := notAcross(e, c, all, "xfs", "btrfs"); open {
 			return f
 		}
-		low, high := math.Inf(1), 0.0
+		low, high, known := math.Inf(1), 0.0, true
 		for _, one := range all {
-			user := wholeOf(one, c).user
-			low, high = min(low, user), max(high, user)
+			w := wholeOf(one, c)
+			low, high = min(low, w.user), max(high, w.user)
+			known = known && !math.IsNaN(w.cpu.Low)
 		}
 		f := Finding{Measured: fmt.Sprintf("%s to %s", duration(low), duration(high)), Verdict: NotHere, Why: fmt.Sprintf("the most is %s the least", times(high/low))}
 		switch {
 		case math.IsNaN(high / low):
 			f.Verdict, f.Why = NotChecked, "no CPU time was told"
+		case !known:
+			f.Verdict, f.Why, f.Settle = NotChecked, "too few rounds for an interval", "--full"
 		case high/low <= alikeMost:
 			f.Verdict = Holds
 		}

@@ -69,7 +69,7 @@ type zeroWay struct {
 
 // zeroSize is how much is copied or sent. The document's file had 1 GiB.
 func zeroSize(c Choice) int64 {
-	of := map[string]int64{quick: 64 << 20, full: 1 << 30, small: 128 << 20}
+	of := map[string]int64{quick: 64 << 20, full: 1 << 30, small: 96 << 20}
 	return cmp.Or(c.Count, of[c.Preset.Name], 256<<20)
 }
 
