@@ -142,7 +142,7 @@ func (g *guest) run(ctx context.Context, m trial.Matrix, plan result.Plan, missi
 // handOver hands the results so far to the kernel outside now and then, until ctx is
 // done: what the guest's memory alone has of them goes with a guest that is killed.
 func handOver(ctx context.Context, results string) {
-	const every = 2 * time.Second
+	const every = time.Second
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
