@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,6 +23,7 @@ type copying struct {
 	verbose bool
 	quiet   bool
 	json    bool
+	single  bool // one file is all that is copied
 }
 
 // A copyPolicy is a policy, or atomic.
@@ -164,6 +168,7 @@ func (c *copying) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	c.single = len(plan) == 1 && !isFolder(plan[0].source)
 	show := newCopyShow(c, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	c.options.Each = show.each
 	if show.meter.isOn() { // what nobody sees is not counted ahead
@@ -214,21 +219,51 @@ func (c *copying) interruptedHint() string {
 	return "what was copied is whole, and nothing half is left; with --resume a large file goes on where it was interrupted"
 }
 
+// failedHint says what to do about what failed, in the words of the flags.
 func (c *copying) failedHint(t holdfast.CopyTotals, err error) string {
-	hint := diskHint(err)
+	hint := cmp.Or(diskHint(err), copyHint(err))
 	switch {
+	case c.options.Method != holdfast.MethodAuto && isOtherWay(err, c.options.Method):
+		return "leave --method out, and what works here is taken"
 	case hint != "":
 		return "no half file is left; " + hint
 	case t.Failed == 0:
 		return "all others are copied"
-	case errors.Is(err, errors.ErrUnsupported) && c.options.Method != holdfast.MethodAuto:
-		return "leave --method out, and what works here is taken"
+	case c.single:
+		return "no half file is left"
 	}
 	return "no half file is left; --keep-going copies the others"
 }
 
-// A copyError is an error in the words of copyErrorText.
+// isOtherWay reports whether the files can't be copied by the method that was asked for.
+func isOtherWay(err error, method holdfast.CopyMethod) bool {
+	var failure *holdfast.CopyError
+	return errors.Is(err, errors.ErrUnsupported) ||
+		errors.As(err, &failure) && failure.Op == method.String() && (errors.Is(err, syscall.EXDEV) || errors.Is(err, syscall.EINVAL))
+}
+
+// copyHint is what helps against a call that only some may make, or only some file
+// systems have.
+func copyHint(err error) string {
+	var failure *holdfast.CopyError
+	switch {
+	case !errors.As(err, &failure):
+		return ""
+	case failure.Op == "chown" && errors.Is(err, fs.ErrPermission):
+		return "run it as root, or leave --archive out"
+	case failure.Op == "verify" && failure.Offset < 0:
+		return "leave --verify out on this file system"
+	}
+	return ""
+}
+
+// A copyError is an error in the words of copyErrorText, without its hint, which is
+// for callers of the package.
 type copyError struct{ error }
 
-func (e copyError) Error() string { return copyErrorText(e.error) }
+func (e copyError) Error() string {
+	sentence, _, _ := strings.Cut(copyErrorText(e.error), "; ")
+	return sentence
+}
+
 func (e copyError) Unwrap() error { return e.error }

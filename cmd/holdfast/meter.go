@@ -36,6 +36,7 @@ func newMeter(stderr io.Writer, bytes int64, quiet bool) *meter {
 		progressbar.OptionClearOnFinish(),
 		progressbar.OptionSetTheme(progressbar.ThemeASCII),
 	)
+	bar.StartWithoutRender() // else it starts when bytes are done, and they seem to have taken no time
 	return &meter{bar: bar, began: time.Now()}
 }
 
