@@ -56,8 +56,8 @@ func newCopy() *cobra.Command {
 		Short: "copy files and folders by the fastest way that the kernel offers",
 		Long: `Copy copies files, and folders with all that is in them, with their permissions,
 times and holes. For each file it takes the fastest way that works here: a reflink,
-which shares the bytes, a copy inside a file server, or large reads and writes into
-room that is allocated before; and tells which it was.
+which shares the bytes, a copy inside a file server, splice in the kernel, or reads
+and writes; and tells which it was.
 
 If the destination is a folder that is there, sources go into it under their own
 names, a folder too; what it holds under other names stays. Else the only source is
@@ -90,7 +90,7 @@ func (c *copying) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&c.quiet, "quiet", false, "tell failures only: neither progress nor totals")
 	f.BoolVar(&c.json, "json", false, "print a JSON object for each file, and one for the totals")
 	f.Var(once("method", &c.options.Method, parseCopyMethod), "method", "try only auto, reflink, copy_file_range, sendfile, splice or readwrite")
-	f.Var(once("size", &c.buffer, parseCopyBuffer), "buffer", "the buffer of read and write (default: by the size of the file)")
+	f.Var(once("size", &c.buffer, parseCopyBuffer), "buffer", "read and write with a buffer of this size (default: by the size of the file)")
 	f.Var(once("number", &c.options.Workers, parseBetween(1, 1024, "workers can't be")), "workers", "copy so many files at a time (default: the number of CPUs)")
 	inGroup(f, "How", "method", "buffer", "workers")
 }
@@ -151,7 +151,7 @@ func (c *copying) fill(cmd *cobra.Command) error {
 		return misuse("give only one of them", "--quiet prints nothing, and --verbose a line for each file")
 	}
 	if c.buffer > 0 {
-		o.Policy.Buffer = c.buffer
+		o.Policy.Buffer, o.Method = c.buffer, holdfast.MethodReadWrite // the others have no buffer of ours
 	}
 	if err := o.Validate(); err != nil {
 		sentence, hint, _ := strings.Cut(plainText(err), "; ")

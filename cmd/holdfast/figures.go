@@ -40,15 +40,8 @@ func drawFigures(stdin io.Reader, stdout, stderr io.Writer, folder string, input
 		return err
 	}
 	tellOmitted(stderr, left)
-	_, err = fmt.Fprintf(stdout, "%s shows %s\n", filepath.Join(folder, pageName), counted(len(panels), "panel"))
+	_, err = fmt.Fprintf(stdout, "%s shows %s\n", filepath.Join(folder, pageName), countText(int64(len(panels)), "panel"))
 	return err
-}
-
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // readTimings reads the rows of all inputs, which must not have the same of one.
@@ -237,6 +230,6 @@ func tellOmitted(stderr io.Writer, left []panel.Omitted) {
 		names[l.Why] = append(names[l.Why], l.Name)
 	}
 	for _, why := range reasons {
-		fmt.Fprintf(stderr, "holdfast: %s not drawn: %s (%s)\n", counted(len(names[why]), "panel"), why, strings.Join(names[why], ", "))
+		fmt.Fprintf(stderr, "holdfast: %s not drawn: %s (%s)\n", countText(int64(len(names[why])), "panel"), why, strings.Join(names[why], ", "))
 	}
 }

@@ -97,8 +97,8 @@ func users(dir string) string {
 	return "it is used by " + strings.Join(all, ", ")
 }
 
-// elsewhere says which programs have a mount in a mount namespace of their own.
-func elsewhere(point string) string {
+// holders says which programs have a mount in a mount namespace of their own.
+func holders(point string) string {
 	var all []string
 	processes, _ := filepath.Glob("/proc/[0-9]*")
 	for _, process := range processes {

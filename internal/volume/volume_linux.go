@@ -222,7 +222,7 @@ func (v *Volume) ended(patience time.Duration) error {
 	}, unix.EBUSY, patience)
 	if err != nil {
 		return fmt.Errorf("the %s in %s is not checked and not removed: %w: %s; end that and run: holdfast volumes --clean %s",
-			v.kind.Name, v.folder, err, elsewhere(v.Dir()), filepath.Dir(v.folder))
+			v.kind.Name, v.folder, err, holders(v.Dir()), filepath.Dir(v.folder))
 	}
 	return nil
 }
