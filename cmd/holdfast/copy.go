@@ -221,14 +221,15 @@ func (c *copying) interruptedHint() string {
 
 // failedHint says what to do about what failed, in the words of the flags.
 func (c *copying) failedHint(t holdfast.CopyTotals, err error) string {
-	hint := cmp.Or(diskHint(err), copyHint(err))
+	_, advice := copyErrorParts(err)
+	hint := cmp.Or(diskHint(err), copyHint(err), advice)
 	switch {
 	case c.options.Method != holdfast.MethodAuto && isOtherWay(err, c.options.Method):
 		return "leave --method out, and what works here is taken"
+	case t.Failed == 0: // only pipes and the like were refused
+		return "all others are copied"
 	case hint != "":
 		return "no half file is left; " + hint
-	case t.Failed == 0:
-		return "all others are copied"
 	case c.single:
 		return "no half file is left"
 	}
@@ -257,12 +258,11 @@ func copyHint(err error) string {
 	return ""
 }
 
-// A copyError is an error in the words of copyErrorText, without its hint, which is
-// for callers of the package.
+// A copyError is an error in the words of copyErrorText, without its advice.
 type copyError struct{ error }
 
 func (e copyError) Error() string {
-	sentence, _, _ := strings.Cut(copyErrorText(e.error), "; ")
+	sentence, _ := copyErrorParts(e.error)
 	return sentence
 }
 

@@ -91,22 +91,34 @@ func TestCopyRefusalsHaveTheirExitCodes(t *testing.T) {
 		"what was copied is whole, no other name has changed, and the same call goes on with the large file that was under way")
 	check(copying{options: holdfast.CopyOptions{Method: holdfast.MethodReflink}}, holdfast.CopyTotals{Failed: 1}, errors.ErrUnsupported, errors.ErrUnsupported, exitNotMet,
 		errors.ErrUnsupported.Error(), "leave --method out, and what works here is taken")
+}
+
+func TestCopyHintsAreInTheWordsOfTheFlags(t *testing.T) {
+	check := func(c copying, failed error, sentence, hint string) {
+		t.Helper()
+		var told bytes.Buffer
+		err := c.refusal(holdfast.CopyTotals{Failed: 1}, failed, failed)
+		if got := tell(&told, err); got != exitNotMet || told.String() != "holdfast: "+sentence+"\nhint: "+hint+"\n" {
+			t.Errorf("exit code %d, %q", got, told.String())
+		}
+	}
 	failedAs := func(op string, err error) error {
 		return &holdfast.CopyError{Op: op, Source: "a", Destination: "b", Offset: -1, Err: fmt.Errorf("why: %w; advice to programs", err)}
 	}
 	ranges := failedAs("copy_file_range", syscall.EXDEV)
-	check(copying{options: holdfast.CopyOptions{Method: holdfast.MethodCopyRange}}, holdfast.CopyTotals{Failed: 1}, ranges, ranges, exitNotMet,
+	check(copying{options: holdfast.CopyOptions{Method: holdfast.MethodCopyRange}}, ranges,
 		"copy a to b: copy_file_range: why: "+syscall.EXDEV.Error(), "leave --method out, and what works here is taken")
 	owner := failedAs("chown", syscall.EPERM)
-	check(copying{}, holdfast.CopyTotals{Failed: 1}, owner, owner, exitNotMet, "copy a to b: chown: why: "+syscall.EPERM.Error(),
+	check(copying{}, owner, "copy a to b: chown: why: "+syscall.EPERM.Error(),
 		"no half file is left; run it as root, or leave --archive out")
 	cached := failedAs("verify", errors.New("it stays in memory"))
-	check(copying{}, holdfast.CopyTotals{Failed: 1}, cached, cached, exitNotMet, "copy a to b: verify: why: it stays in memory",
+	check(copying{}, cached, "copy a to b: verify: why: it stays in memory",
 		"no half file is left; leave --verify out on this file system")
 	denied := failedAs("open", syscall.EACCES)
-	check(copying{single: true}, holdfast.CopyTotals{Failed: 1}, denied, denied, exitNotMet, "copy a to b: open: why: "+syscall.EACCES.Error(), "no half file is left")
-	check(copying{}, holdfast.CopyTotals{Failed: 1}, denied, denied, exitNotMet, "copy a to b: open: why: "+syscall.EACCES.Error(),
-		"no half file is left; --keep-going copies the others")
+	check(copying{}, denied, "copy a to b: open: why: "+syscall.EACCES.Error(), "no half file is left; advice to programs")
+	plain := &holdfast.CopyError{Op: "open", Source: "a; b", Destination: "c", Offset: -1, Err: syscall.EACCES}
+	check(copying{}, plain, "copy a; b to c: open: "+syscall.EACCES.Error(), "no half file is left; --keep-going copies the others")
+	check(copying{single: true}, plain, "copy a; b to c: open: "+syscall.EACCES.Error(), "no half file is left")
 }
 
 // TestCopyShowsNamesThatBreakNoLine: what a name does to a terminal stays in the name.

@@ -154,6 +154,20 @@ func copyErrorText(err error) string {
 	return shown.Error()
 }
 
+// copyErrorParts parts the text of an error from the advice at its end. Names may hold
+// what parts them.
+func copyErrorParts(err error) (sentence, advice string) {
+	sentence = copyErrorText(err)
+	var failure *holdfast.CopyError
+	if errors.As(err, &failure) {
+		_, advice, _ = strings.Cut(failure.Err.Error(), "; ")
+	}
+	if advice != "" {
+		sentence = strings.TrimSuffix(sentence, "; "+advice)
+	}
+	return sentence, advice
+}
+
 // copyLineText is a result as a line for people.
 func copyLineText(r holdfast.CopyResult) string {
 	var how []string

@@ -64,9 +64,12 @@ func readTimings(stdin io.Reader, inputs []string) (rows []timing.Row, err error
 		}
 		for _, r := range of {
 			at := place{r.FileSystem, r.FileSize, r.Form, r.Buffer}
-			if other, ok := from[at]; ok && other != name {
+			switch other, ok := from[at]; {
+			case ok && other == name:
+				return nil, misuse("give each file once, and each point", "%s has two times of a buffer of %dB on %s", name, r.Buffer, r.FileSystem)
+			case ok:
 				return nil, misuse("draw them into folders of their own, or rename a file to what its points shall be called",
-					"%s and %s both have the time of %d bytes on %s", other, name, r.Buffer, r.FileSystem)
+					"%s and %s both have the time of a buffer of %dB on %s", other, name, r.Buffer, r.FileSystem)
 			}
 			from[at] = name
 		}
