@@ -300,3 +300,49 @@ func TestAFileThatNobodyMayWriteIsReplaced(t *testing.T) {
 	told(t, err)
 	c.judge(t, r)
 }
+
+// A keptDisk has pages in the page cache that it does not give up at first.
+type keptDisk struct {
+	stepDisk
+	tries int
+}
+
+func (d *keptDisk) Evict(fd int) error {
+	d.tries--
+	return d.stepDisk.Evict(fd)
+}
+
+func (d *keptDisk) Cached(int, int64) (int64, error) { return int64(max(0, d.tries)), nil }
+
+func TestVerifyReadsOnlyWhatHasLeftThePageCache(t *testing.T) {
+	c := newCopyCase(t, CopyOptions{}, false)
+	for tries, fine := range map[int]bool{1: true, evictTries: true, evictTries + 1: false} {
+		os.Remove(c.in("dst"))
+		r, err := copyOne(t.Context(), &keptDisk{stepDisk{before: everyCall}, tries}, c.in("dst"), c.in("src"), CopyOptions{Verify: true})
+		var e *CopyError
+		if r.Verified != fine || fine && err != nil || !fine && (!errors.As(err, &e) || e.Op != "verify") {
+			t.Errorf("after %d times: %+v", tries, r)
+		}
+		c.judge(t, r)
+	}
+}
+
+func TestRoomAroundBytesThatAreNotOnTheDiskYetIsKept(t *testing.T) {
+	dir := t.TempDir()
+	src, dst := filepath.Join(dir, "src"), filepath.Join(dir, "dst")
+	f, err := os.Create(src)
+	told(t, err)
+	defer f.Close()
+	const size = 8 << 20
+	if err := unix.Fallocate(int(f.Fd()), 0, 0, size); err != nil {
+		t.Skip("no room can be allocated here: ", err)
+	}
+	_, err = f.WriteAt(bytes.Repeat([]byte("data"), 1<<14), size/2)
+	told(t, err)
+	_, err = Copy(t.Context(), dst, src, CopyOptions{Method: MethodReadWrite})
+	told(t, err)
+	if got := blocksOf(t, dst) * 512; got < size {
+		t.Errorf("%d bytes on the disk, not %d", got, size)
+	}
+	sameFile(t, dst, src)
+}
