@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"syscall"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
@@ -32,8 +33,9 @@ const (
 type mover struct {
 	method CopyMethod
 	buffer []byte
-	at     int64 // the position that sendfile will write at; -1: not known
-	r, w   int   // a pipe, if piped
+	lent   *[]byte // that the buffer is a part of, if it is to be used again
+	at     int64   // the position that sendfile will write at; -1: not known
+	r, w   int     // a pipe, if piped
 	piped  bool
 	by     [len(copyMethodNames)]int64 // bytes
 }
@@ -86,8 +88,8 @@ func (j *copyJob) firstMethod() CopyMethod {
 // endMoving gives back what the moving took, and says how it was done.
 func (j *copyJob) endMoving() {
 	j.closePipe()
-	if b := j.moving.buffer; len(b) == copyBuffer {
-		j.buffers.Put(&b)
+	if b := j.moving.lent; b != nil {
+		buffersOf(len(*b)).Put(b)
 	}
 	for method, n := range j.moving.by {
 		j.r.Copied += n
@@ -113,7 +115,21 @@ func (j *copyJob) clone() (cloned bool, err error) {
 		return false, j.failed("reflink", 0, err)
 	}
 	j.r.Method = MethodReflink
-	return true, j.cutClone()
+	if err := j.cutClone(); err != nil {
+		return true, err
+	}
+	return true, j.roomOfClone()
+}
+
+// roomOfClone gives the copy the room that the source has and never wrote: xfs shares
+// only what was written. (btrfs shares both; there it changes nothing.)
+func (j *copyJob) roomOfClone() error {
+	room, err := j.unwritten(0)
+	if err != nil {
+		return err
+	}
+	_, err = j.allocateIn(room, sys.Range{At: 0, End: j.done})
+	return err
 }
 
 // cutClone leaves of a source that has grown before it was cloned what it was.
@@ -227,7 +243,7 @@ func (j *copyJob) sendFile(at int64, n int) (int, error) {
 func (j *copyJob) splice(at int64, n int) (moved int, err error) {
 	if !j.moving.piped {
 		if j.moving.r, j.moving.w, err = j.disk.Pipe(); err != nil {
-			return 0, err
+			return 0, fmt.Errorf("%w: no pipe: %w", errors.ErrUnsupported, err) // too many files are open, for instance
 		}
 		j.moving.piped = true
 	}
@@ -280,24 +296,35 @@ func (j *copyJob) writeAll(b []byte, at int64, written *int) error {
 	return nil
 }
 
-// buffer returns the memory to copy through: what the policy says; for small files what
-// they need; else it is used again for the next file.
+// buffer returns the memory to copy through, as large as the policy says or the file's
+// size asks for.
 func (j *copyJob) buffer() []byte {
 	if j.moving.buffer != nil {
 		return j.moving.buffer
 	}
-	size := int64(j.o.Policy.Buffer)
-	if size == 0 {
-		size = bufferFor(j.was.Size)
+	if size := j.o.Policy.Buffer; size > 0 {
+		j.moving.buffer = make([]byte, size)
+		return j.moving.buffer
 	}
-	if size == copyBuffer {
-		if spare, ok := j.buffers.Get().(*[]byte); ok {
-			j.moving.buffer = *spare
-			return *spare
-		}
-	}
-	j.moving.buffer = make([]byte, size)
+	size := int(bufferFor(j.was.Size))
+	j.moving.lent = buffersOf(size).Get().(*[]byte)
+	j.moving.buffer = (*j.moving.lent)[:size]
 	return j.moving.buffer
+}
+
+// Buffers that are not in use, of any calls: to make and clear one takes longer than to
+// copy a small file through it.
+var smallBuffers, largeBuffers = buffersFor(smallCopy), buffersFor(copyBuffer)
+
+func buffersFor(size int) *sync.Pool {
+	return &sync.Pool{New: func() any { b := make([]byte, size); return &b }}
+}
+
+func buffersOf(size int) *sync.Pool {
+	if size <= smallCopy {
+		return smallBuffers
+	}
+	return largeBuffers
 }
 
 // bufferFor returns the buffer's size for a file of a size; 0 says that this is not known.

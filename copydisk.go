@@ -55,6 +55,7 @@ type copyFileCalls interface {
 	Attributes(fd int) (names []string, err error)
 	Attribute(fd int, name string) ([]byte, error)
 	SetAttribute(fd int, name string, value []byte) error
+	RemoveAttribute(fd int, name string) error
 
 	// Evict drops a synced file's pages from the page cache, as far as they can be.
 	Evict(fd int) error

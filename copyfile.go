@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 	"syscall"
 	"time"
 
@@ -30,8 +29,6 @@ type copier struct {
 	// moved, if there is one, is told of bytes of data and holes that are done, by the
 	// goroutine that copies them.
 	moved func(n int64)
-
-	buffers sync.Pool // of *[]byte
 
 	// batch: the files are those of CopyAll, which syncs and verifies them later if write
 	// is not told to sync, and replaces symbolic links rather than follow them.
@@ -75,9 +72,13 @@ type copyJob struct {
 // Durable and the Outcome after publish. After an error nothing is left of it, unless
 // the options say that it may be resumed.
 func (c *copier) write(ctx context.Context, to, from copySpot, sync bool) (made madeCopy, r CopyResult) {
-	began := time.Now()
 	j := copyJob{copier: c, ctx: ctx, to: to, from: from, sync: sync || !c.batch && (c.o.Atomic || c.o.Verify), in: -1, out: -1}
 	j.r = CopyResult{Source: from.path, Destination: to.path}
+	if !c.batch { // then it is the whole call that is timed
+		j.r.Err = j.run()
+		return j.made, j.r
+	}
+	began := time.Now()
 	j.r.Err = j.run()
 	j.r.Elapsed = time.Since(began)
 	return j.made, j.r

@@ -11,10 +11,9 @@ import (
 )
 
 const (
-	kindFolder = kindDirectory
-	folderUse  = 0o700  // what a folder may be used for while it is filled
-	allowed    = 0o777  // the permissions that are always kept
-	setGroup   = 0o2000 // new names get the folder's group
+	folderUse = 0o700  // what a folder may be used for while it is filled
+	allowed   = 0o777  // the permissions that are always kept
+	setGroup  = 0o2000 // new names get the folder's group
 )
 
 // What a [CopyError] calls the calls of folders.

@@ -55,7 +55,7 @@ func (j *copyJob) seek(call func(int, int64) (int64, error), at int64) (found in
 
 // copySparse copies the data and sets j.done to the end of the file, if it is that far.
 func (j *copyJob) copySparse() error {
-	room, err := j.unwritten()
+	room, err := j.unwritten(j.done)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (j *copyJob) copySparse() error {
 		if err != nil {
 			return err
 		}
-		if err := j.allocateIn(room, sys.Range{At: from, End: data.At}); err != nil {
+		if room, err = j.allocateIn(room, sys.Range{At: from, End: data.At}); err != nil {
 			return err
 		}
 		j.progress(data.At)
@@ -99,10 +99,10 @@ func (j *copyJob) nextData(at int64) (sys.Range, error) {
 	return sys.Range{At: begin, End: min(end, size)}, nil
 }
 
-// unwritten returns where the source has room that was never written. Where the system
-// does not tell, such ranges become holes.
-func (j *copyJob) unwritten() (all []sys.Range, err error) {
-	for next := j.done; next >= 0 && next < j.was.Size; {
+// unwritten returns where the source has room from a byte on that was never written.
+// Where the system does not tell, such ranges become holes.
+func (j *copyJob) unwritten(from int64) (all []sys.Range, err error) {
+	for next := from; next >= 0 && next < j.was.Size; {
 		err := uninterrupted(func() (err error) {
 			all, next, err = j.disk.Unwritten(j.in, next, all)
 			return err
@@ -117,16 +117,21 @@ func (j *copyJob) unwritten() (all []sys.Range, err error) {
 	return all, nil
 }
 
-// allocateIn gives the copy the room that the source has in a range without data.
-func (j *copyJob) allocateIn(room []sys.Range, hole sys.Range) error {
-	for _, r := range room {
-		if r = cutRange(r, hole); r.At < r.End {
+// allocateIn gives the copy the room that the source has in a range without data. It
+// returns the room that may reach behind that.
+func (j *copyJob) allocateIn(room []sys.Range, hole sys.Range) (rest []sys.Range, err error) {
+	for len(room) > 0 && room[0].At < hole.End {
+		if r := cutRange(room[0], hole); r.At < r.End {
 			if err := j.allocate(r, false); err != nil {
-				return err
+				return nil, err
 			}
 		}
+		if room[0].End > hole.End {
+			break
+		}
+		room = room[1:]
 	}
-	return nil
+	return room, nil
 }
 
 func (j *copyJob) allocate(r sys.Range, grow bool) error {

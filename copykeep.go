@@ -3,6 +3,8 @@ package holdfast
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"syscall"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
@@ -32,7 +34,7 @@ func (j *copyJob) keepAttributes() error {
 	return nil
 }
 
-// keepOwner keeps the owner and the extended attributes.
+// keepOwner keeps the owner, and the extended attributes.
 func (j *copyJob) keepOwner() error {
 	if j.has.UID != j.was.UID || j.has.GID != j.was.GID {
 		if err := uninterrupted(func() error { return j.disk.Chown(j.out, j.was.UID, j.was.GID) }); err != nil {
@@ -40,12 +42,26 @@ func (j *copyJob) keepOwner() error {
 		}
 		j.changed = true // bits may have gone
 	}
-	names, err := j.disk.Attributes(j.in)
-	if errors.Is(err, errors.ErrUnsupported) {
-		return nil // it has none
-	}
-	if err != nil {
+	return j.keepExtended()
+}
+
+// accessList is the extended attribute that is a file's access control list: acl(5).
+const accessList = "system.posix_acl_access"
+
+// keepExtended keeps the extended attributes.
+func (j *copyJob) keepExtended() error {
+	var names []string
+	err := uninterrupted(func() (err error) {
+		names, err = j.disk.Attributes(j.in)
+		return err
+	})
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return j.failed("list attributes", -1, err)
+	}
+	if !slices.Contains(names, accessList) {
+		if err := j.dropAccessList(); err != nil {
+			return err
+		}
 	}
 	for _, name := range names {
 		if err := j.keepAttribute(name); err != nil {
@@ -56,8 +72,30 @@ func (j *copyJob) keepOwner() error {
 	return nil
 }
 
+// dropAccessList removes the list that the copy may have got from its folder: it would
+// let other users in than the source does.
+func (j *copyJob) dropAccessList() error {
+	_, err := j.attribute(j.out, accessList)
+	if err == nil {
+		j.changed = true // permissions go with the list
+		err = uninterrupted(func() error { return j.disk.RemoveAttribute(j.out, accessList) })
+	}
+	if err == nil || errors.Is(err, syscall.ENODATA) || errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	return j.failed("remove attribute", -1, fmt.Errorf("%s of the folder stays: %w", accessList, err))
+}
+
+func (j *copyJob) attribute(fd int, name string) (value []byte, err error) {
+	err = uninterrupted(func() (err error) {
+		value, err = j.disk.Attribute(fd, name)
+		return err
+	})
+	return value, err
+}
+
 func (j *copyJob) keepAttribute(name string) error {
-	value, err := j.disk.Attribute(j.in, name)
+	value, err := j.attribute(j.in, name)
 	if err != nil {
 		return err
 	}

@@ -21,9 +21,17 @@ import (
 // Without Atomic, a dst that was not there appears while it is being written, and a
 // process that is killed leaves a part of it.
 //
+// A dst that nobody may write to is replaced as well: it is its folder that has to let us,
+// as with any rename. A new file has the access control list that its folder gives to new
+// files, unless o.Archive keeps that of src.
+//
 // Bits that make a program run as its owner or group are kept only by o.Archive. What
 // src grew while it was copied is left out; of a file that says it is empty all is taken
-// that can be read, as those of /proc are.
+// that can be read, as those of /proc are. Room of src behind its end is not kept.
+//
+// A src that is no regular file is refused, but it was opened for that, without waiting
+// and without becoming the terminal of the process: a look at each before would cost the
+// regular ones more than all else that is asked of them.
 //
 // Any number of goroutines may call Copy. It waits for the disk, in steps of some
 // megabytes between which it looks at ctx.
@@ -58,9 +66,6 @@ func (c *copier) copyTo(ctx context.Context, r *CopyResult) error {
 	if to.folder != sys.AtCwd {
 		defer c.disk.Close(to.folder) // only names were written
 	}
-	if err := c.lookFirst(r, from); err != nil {
-		return err
-	}
 	made, written := c.write(ctx, to, from, c.durable())
 	if *r = written; r.Err != nil {
 		return r.Err
@@ -92,19 +97,6 @@ func (c *copier) spots(r *CopyResult) (to, from copySpot, err error) {
 	}
 	to.name, err = sys.NewName(base)
 	return to, from, err
-}
-
-// lookFirst refuses special files before they are opened: that may start something.
-func (c *copier) lookFirst(r *CopyResult, from copySpot) error {
-	j := copyJob{copier: c, to: copySpot{path: r.Destination}, from: from}
-	is, err := c.disk.StatPath(from.name)
-	if err != nil {
-		return j.failed("open", -1, err)
-	}
-	if c.o.Progress != nil {
-		c.moved = c.progressOf(r.Source, is.Size)
-	}
-	return j.refuseSource(is)
 }
 
 // nameCopy publishes a written copy and syncs its folder.

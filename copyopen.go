@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"syscall"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
@@ -19,7 +20,7 @@ func (j *copyJob) openSource() error {
 		return err
 	})
 	if err != nil {
-		return j.failed("open", -1, err)
+		return j.notOpened(err)
 	}
 	if j.was, err = j.stat(j.in); err != nil {
 		err = j.failed("stat", -1, err)
@@ -28,22 +29,36 @@ func (j *copyJob) openSource() error {
 	}
 	if err != nil {
 		j.disk.Close(j.in) // it was only read
+		return err
 	}
-	return err
+	if !j.batch && j.o.Progress != nil {
+		j.copier.moved = j.progressOf(j.from.path, j.was.Size)
+	}
+	return nil
 }
 
-const kindDirectory = 0o040000
+// notOpened says why the source can't be opened: sockets never can be, and some devices.
+func (j *copyJob) notOpened(err error) error {
+	if j.from.folder == sys.AtCwd && errors.Is(err, syscall.ENXIO) {
+		if is, err := j.disk.StatPath(j.from.name); err == nil && is.Mode&kindMask != kindRegular {
+			return j.refuseSource(is)
+		}
+	}
+	return j.failed("open", -1, err)
+}
+
+const kindFolder = 0o040000
 
 var kindNames = map[uint32]string{
 	0o010000: "a named pipe", 0o020000: "a character device", 0o060000: "a block device", 0o140000: "a socket",
-	kindLink: "a symbolic link", kindDirectory: "a folder",
+	kindLink: "a symbolic link", kindFolder: "a folder",
 }
 
 func (j *copyJob) refuseSource(is sys.Stat) error {
 	switch kind := is.Mode & kindMask; kind {
 	case kindRegular:
 		return nil
-	case kindDirectory:
+	case kindFolder:
 		return j.refused("%s is a folder; copy it with CopyAll", j.from.path)
 	default:
 		return j.refused("%s is %s, which has no bytes of its own; copy regular files", j.from.path, kindNames[kind])
@@ -120,7 +135,7 @@ func (j *copyJob) lookUp() error {
 	switch kind := old.Mode & kindMask; {
 	case old.Inode != 0 && old.Inode == j.was.Inode && old.Device == j.was.Device:
 		return j.refused("%s and %s are the same file; name another destination", j.from.path, j.to.path)
-	case kind == kindDirectory:
+	case kind == kindFolder:
 		return j.refused("%s is a folder; name a file in it, such as %s", j.to.path, filepath.Join(j.to.path, filepath.Base(j.from.path)))
 	case kind != kindRegular:
 		return j.refused("%s is %s; name a regular file or a new name", j.to.path, kindNames[kind])
@@ -167,7 +182,8 @@ func (j *copyJob) openTemporary() (err error) {
 	return j.opened(err)
 }
 
-// roomFor refuses what does not fit on the disk, if it is large.
+// roomFor refuses what does not fit on the disk, if it is large. It goes by statfs alone:
+// a file system that compresses may have had room for it. Holes don't count.
 func (j *copyJob) roomFor(bytes int64) error {
 	if bytes < worthLooking {
 		return nil

@@ -66,7 +66,10 @@ func (j *copyJob) openPartial() error {
 func (j *copyJob) lockPartial() error {
 	err := uninterrupted(func() error { return j.disk.Lock(j.out) })
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return j.failed("lock", -1, fmt.Errorf("another copy is at work on %s; wait for it: %w", filepath.Base(j.made.temporary.String()), err))
+		err = fmt.Errorf("another copy is at work on %s; wait for it: %w", filepath.Base(j.made.temporary.String()), err)
+	}
+	if err != nil && !cannot(err) && !errors.Is(err, syscall.ENOLCK) {
+		return j.failed("lock", -1, err)
 	}
 	is, err := j.statAs(j.made.temporary)
 	if err == nil && (is.Inode != j.has.Inode || is.Device != j.has.Device) {
@@ -91,6 +94,9 @@ func (j *copyJob) openOld() error {
 	if is.Mode&kindMask != kindRegular || is.Links != 1 {
 		return j.notOurs("can't be part of a copy")
 	}
+	if !j.mayOwn(is.UID) {
+		return j.notOurs(fmt.Sprintf("belongs to user %d, who could write to it later", is.UID))
+	}
 	err = uninterrupted(func() (err error) {
 		j.out, err = j.disk.OpenFile(j.made.folder, name, os.O_RDWR, 0)
 		return err
@@ -107,6 +113,13 @@ func (j *copyJob) openOld() error {
 		return j.failed("stat", -1, err)
 	}
 	return nil
+}
+
+// mayOwn reports whether the owner of a partial copy is who makes copies here, or who
+// was to get it: another one may have put it there, to own what becomes of it.
+func (j *copyJob) mayOwn(uid uint32) bool {
+	self := os.Geteuid() // -1: the system has no such numbers
+	return self < 0 || uid == uint32(self) || j.o.Archive && uid == j.was.UID
 }
 
 func (j *copyJob) notOurs(why string) error {

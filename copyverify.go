@@ -40,8 +40,11 @@ func (j *copyJob) evict() error {
 		if err := uninterrupted(func() error { return j.disk.Evict(j.out) }); err != nil {
 			return fmt.Errorf("the copy can't be dropped from the page cache: %w", err)
 		}
-		var err error
-		if left, err = j.disk.Cached(j.out, j.done); err != nil {
+		err := uninterrupted(func() (err error) {
+			left, err = j.disk.Cached(j.out, j.done)
+			return err
+		})
+		if err != nil {
 			return fmt.Errorf("whether the copy is in the page cache is not known: %w", err)
 		}
 		if left == 0 {

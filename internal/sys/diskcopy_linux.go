@@ -236,6 +236,9 @@ func (Disk) SetAttribute(fd int, name string, value []byte) error {
 	return unix.Fsetxattr(fd, name, value, 0)
 }
 
+// RemoveAttribute removes an extended attribute.
+func (Disk) RemoveAttribute(fd int, name string) error { return unix.Fremovexattr(fd, name) }
+
 // Evict asks the kernel to drop a file's pages. Those stay that are not on the disk
 // yet, mapped or locked; Cached tells.
 func (Disk) Evict(fd int) error { return unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED) }

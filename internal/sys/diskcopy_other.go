@@ -140,6 +140,9 @@ func (Disk) Attribute(fd int, name string) ([]byte, error) { return nil, errors.
 // SetAttribute returns [errors.ErrUnsupported].
 func (Disk) SetAttribute(fd int, name string, value []byte) error { return errors.ErrUnsupported }
 
+// RemoveAttribute returns [errors.ErrUnsupported].
+func (Disk) RemoveAttribute(fd int, name string) error { return errors.ErrUnsupported }
+
 // Evict returns [errors.ErrUnsupported].
 func (Disk) Evict(fd int) error { return errors.ErrUnsupported }
 
