@@ -297,7 +297,15 @@ func (p *copyPairs) needs(lender *copyNode, is sys.Stat) {
 		p.need[to] = &roomNeed{at: lender}
 	}
 	p.need[to].files++
-	p.need[to].bytes += is.Size
+	p.need[to].bytes += dataBytes(is)
+}
+
+// dataBytes is at most what a file holds without its holes, as far as is known.
+func dataBytes(is sys.Stat) int64 {
+	if is.Blocks < 0 {
+		return is.Size
+	}
+	return min(is.Size, is.Blocks*512)
 }
 
 // A roomNeed is what the single files of a call take of a file system.
