@@ -5,7 +5,9 @@ package sys
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
+	"syscall"
 	"time"
 )
 
