@@ -10,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
@@ -71,6 +72,20 @@ func (d *loggedDisk) WriteAt(fd int, p []byte, at int64) (int, error) {
 	n, err := d.Disk.WriteAt(fd, p, at)
 	d.mark(d.wrote, fd, err)
 	return n, err
+}
+
+func (d *loggedDisk) Chmod(fd int, perm uint32) error {
+	err := d.Disk.Chmod(fd, perm)
+	d.mark(d.wrote, fd, err)
+	return err
+}
+
+func (d *loggedDisk) SetTimesIn(folder int, name sys.Name, accessed, modified time.Time) error {
+	err := d.Disk.SetTimesIn(folder, name, accessed, modified)
+	if name.String() == "." {
+		d.mark(d.wrote, folder, err)
+	}
+	return err
 }
 
 // renamed looks whether what gets a name is durable before.
