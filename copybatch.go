@@ -326,7 +326,7 @@ func (b *copyBatch) syncNames(part copyPart, whole map[uint64]error) {
 			rest = append(rest, n)
 		}
 	}
-	abreast(waiters, len(rest), func(i int) { b.told(rest[i], b.syncPlace(rest[i])) })
+	abreast(min(waiters, b.t.most), len(rest), func(i int) { b.told(rest[i], b.syncPlace(rest[i])) })
 }
 
 // ofMany returns the device of so many places, if it is better synced as a whole.
@@ -392,7 +392,7 @@ func (b *copyBatch) settle(part copyPart) {
 		}
 	}
 	if b.t.o.Verify {
-		abreast(b.t.o.workers(), len(part.pending), func(i int) { b.verify(&part.pending[i]) })
+		abreast(min(b.t.o.workers(), b.t.most), len(part.pending), func(i int) { b.verify(&part.pending[i]) })
 	}
 	b.release(part)
 }

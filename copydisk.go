@@ -13,7 +13,8 @@ import (
 type copyFileCalls interface {
 	disk
 
-	// OpenSource opens a file for reading. It waits for nobody.
+	// OpenSource opens a file for reading. It waits for nobody, and follows a symbolic
+	// link only where the name is a path.
 	OpenSource(folder int, name sys.Name) (fd int, err error)
 	StatFile(fd int) (sys.FileStat, error)
 	ReadAt(fd int, p []byte, at int64) (n int, err error)

@@ -104,10 +104,21 @@ func (t *copyTree) look(n *copyNode, fd int) (err error) {
 	}
 	id := idOf(n.is)
 	n.sides[atSource].is = id
-	if t.avoid.has(id) || n.root.above[id] && id != (fileID{}) {
+	if t.avoid.has(id) || n.root.above[id] && id != (fileID{}) || n.isInto(id) {
 		return copyFailure(opRefuse, errIntoItself)
 	}
 	return nil
+}
+
+// isInto reports whether the folder that is copied here is one that its copy is put into,
+// because that is mounted in the source too: all that is copied would be met again.
+func (n *copyNode) isInto(id fileID) bool {
+	for above := n.above; above != nil; above = above.above {
+		if id.is(above.sides[atDestination].is) {
+			return true
+		}
+	}
+	return false
 }
 
 var errIntoItself = errors.New("the destination is in this folder, and would be copied into itself; name one that is elsewhere")

@@ -82,8 +82,7 @@ func (t *copyTree) copyBytes(c copyName, link *hardLink) {
 		t.batch.add(p)
 		return
 	}
-	if err := t.copier.publish(&made); err != nil {
-		t.copier.discard(&made) // what failed first is what is told
+	if err := t.publishHere(&made); err != nil {
 		p.fail(opRename, err, OutcomeUntouched)
 		t.linked(link, false)
 		t.tell(p)
@@ -102,12 +101,25 @@ func (t *copyTree) publish(p *copyPending) error {
 	}
 	defer t.handles.rest(h)
 	p.made.folder = h.fd
-	if err := t.copier.publish(p.made); err != nil {
-		t.copier.discard(p.made) // what failed first is what is told
+	if err := t.publishHere(p.made); err != nil {
 		return err
 	}
 	p.result.Outcome = OutcomeWritten
 	return nil
+}
+
+// publishHere gives a copy its name, or removes it. A file that has come to be there
+// since, of an overlapping tree for one, is replaced like one that was there before.
+func (t *copyTree) publishHere(m *madeCopy) error {
+	err := t.copier.publish(m)
+	if errors.Is(err, fs.ErrExist) && !m.replaces {
+		m.replaces = true
+		err = t.copier.publish(m)
+	}
+	if err != nil {
+		t.copier.discard(m) // what failed first is what is told
+	}
+	return err
 }
 
 // discard removes a copy that is not to get its name.

@@ -1,6 +1,7 @@
 package holdfast
 
 import (
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -48,9 +49,9 @@ func (t *copyTree) progress() (end func()) {
 		for {
 			select {
 			case <-tick.C:
-				t.report.tellProgress(ahead, &rate)
+				t.report.tellProgress(ahead, &rate, false)
 			case <-stop:
-				t.report.tellProgress(ahead, &rate)
+				t.report.tellProgress(ahead, &rate, !t.stopped())
 				return
 			}
 		}
@@ -63,12 +64,15 @@ func (t *copyTree) progress() (end func()) {
 	}
 }
 
-func (r *copyReport) tellProgress(ahead *copyAhead, rate *copyRate) {
+// tellProgress tells how far the call is; whole says that all of it was done. Who counts
+// ahead may be behind, and what was counted may have grown: no total is below what is done.
+func (r *copyReport) tellProgress(ahead *copyAhead, rate *copyRate, whole bool) {
 	p := CopyProgress{
 		Files: int(r.files.Load()), Bytes: r.done.Load(),
-		FilesTotal: int(ahead.files.Load()), BytesTotal: ahead.bytes.Load(),
-		Listed: ahead.listed.Load(), Elapsed: time.Since(r.began),
+		Listed: whole || ahead.listed.Load(), Elapsed: time.Since(r.began),
 	}
+	p.FilesTotal = max(int(ahead.files.Load()), p.Files)
+	p.BytesTotal = max(ahead.bytes.Load(), p.Bytes)
 	p.Rate = rate.add(p.Elapsed, p.Bytes)
 	if p.Listed && p.Rate > 0 && p.BytesTotal > p.Bytes {
 		p.Left = time.Duration(float64(p.BytesTotal-p.Bytes) / p.Rate * float64(time.Second))
@@ -176,7 +180,8 @@ func (a *copyAhead) count(fd int) (level aheadLevel) {
 			switch {
 			case err != nil:
 			case is.Mode&kindMask == kindFolder:
-				level.kids = append(level.kids, e.Name)
+				// A copy, because the names of a call share their memory.
+				level.kids = append(level.kids, sys.Name(strings.Clone(string(e.Name))))
 			default:
 				a.files.Add(1)
 				if is.Mode&kindMask == kindRegular {

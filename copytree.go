@@ -357,10 +357,13 @@ func copyTrees(ctx context.Context, disk copyDisk, pairs iter.Seq2[string, strin
 }
 
 // What a worker needs at once: two folders, those above them, the folder of another
-// link, and one that is just opened; two files and a pipe.
+// link, and one that is just opened; two files and a pipe. And who syncs or verifies in a
+// step beside it: two folders, one that is just opened; two files.
 const (
 	foldersPerWorker = 6
 	filesPerWorker   = 4
+	foldersPerSync   = 3
+	filesPerSync     = 2
 )
 
 // bound says how many descriptors there may be, a half of the process's, and from that
@@ -369,8 +372,8 @@ func (t *copyTree) bound(limit int, known bool) {
 	if !known {
 		limit = 1024
 	}
-	most := max(1, limit/2/(foldersPerWorker+filesPerWorker+1))
+	most := max(1, limit/2/(foldersPerWorker+filesPerWorker+foldersPerSync+filesPerSync+1))
 	t.most = min(most, max(waiters, t.o.workers()))
 	t.mostParked = min(t.most, mostParked)
-	t.handles.init(t.disk, foldersPerWorker*t.most+t.mostParked+leastHandles)
+	t.handles.init(t.disk, (foldersPerWorker+foldersPerSync)*t.most+t.mostParked+leastHandles)
 }

@@ -583,11 +583,17 @@ func TestProgressReachesTheTotals(t *testing.T) {
 	calls := 0
 	start := time.Now()
 	_, err := holdfast.CopyAll(context.Background(), pairs(folder+"/to", folder+"/from", folder+"/other", folder+"/single"),
-		holdfast.CopyOptions{Progress: func(p holdfast.CopyProgress) { last = p; calls++ }})
+		holdfast.CopyOptions{Progress: func(p holdfast.CopyProgress) {
+			if p.Bytes > p.BytesTotal || p.Files > p.FilesTotal || p.Bytes < last.Bytes || p.BytesTotal < last.BytesTotal || p.Left < 0 {
+				t.Errorf("%+v after %+v", p, last)
+			}
+			last = p
+			calls++
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if last.Files != 201 || last.Bytes != bytes+5 || last.Listed && (last.FilesTotal != 201 || last.BytesTotal != bytes+5) {
+	if last.Files != 201 || last.Bytes != bytes+5 || !last.Listed || last.FilesTotal != 201 || last.BytesTotal != bytes+5 || last.Left != 0 {
 		t.Errorf("%+v", last)
 	}
 	if most := int(time.Since(start)/(50*time.Millisecond)) + 2; calls < 1 || calls > most {

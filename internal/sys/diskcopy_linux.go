@@ -13,9 +13,14 @@ import (
 )
 
 // OpenSource opens a file of a folder for reading. It waits for nobody: a pipe is
-// opened though nobody writes it.
+// opened though nobody writes it. A symbolic link is followed only where the name is a
+// path, with AtCwd: in an open folder that is ELOOP.
 func (Disk) OpenSource(folder int, name Name) (fd int, err error) {
-	return openat(folder, name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	flags := os.O_RDONLY | unix.O_NONBLOCK
+	if folder != AtCwd {
+		flags |= unix.O_NOFOLLOW
+	}
+	return openat(folder, name, flags, 0)
 }
 
 // StatFile says what an open file is, with its times and blocks.
@@ -24,7 +29,6 @@ func (Disk) StatFile(fd int) (FileStat, error) {
 	err := unix.Fstat(fd, &s)
 	return FileStat{
 		Stat:     newStat(&s),
-		Blocks:   s.Blocks,
 		Accessed: time.Unix(s.Atim.Unix()),
 		Modified: time.Unix(s.Mtim.Unix()),
 		Changed:  time.Unix(s.Ctim.Unix()),

@@ -5,13 +5,22 @@ package sys
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
+	"syscall"
 	"time"
 )
 
-// OpenSource opens a file of a folder for reading. It waits for nobody.
+// OpenSource opens a file of a folder for reading. It waits for nobody. A symbolic link
+// is followed only where the name is a path, with AtCwd: in an open folder it is ELOOP,
+// unless it comes to be one just then.
 func (Disk) OpenSource(folder int, name Name) (fd int, err error) {
 	err = inFolder(folder, name, func(path string) (err error) {
+		if folder != AtCwd {
+			if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+				return syscall.ELOOP
+			}
+		}
 		fd, err = open(path, os.O_RDONLY|waitForNobody, 0)
 		return err
 	})
@@ -30,7 +39,7 @@ func (Disk) StatFile(fd int) (s FileStat, err error) {
 			return err
 		}
 		at := info.ModTime()
-		s = FileStat{Blocks: -1, Accessed: at, Modified: at, Changed: at}
+		s = FileStat{Accessed: at, Modified: at, Changed: at}
 		s.Stat, err = statOf(info, nil)
 		return err
 	})

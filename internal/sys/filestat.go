@@ -8,7 +8,6 @@ const AtCwd = -100
 // A FileStat is what copying wants to know of a file.
 type FileStat struct {
 	Stat
-	Blocks                      int64 // of 512 bytes, on the disk; -1 where the system does not tell
 	Accessed, Modified, Changed time.Time
 }
 
