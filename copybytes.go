@@ -49,7 +49,7 @@ func (j *copyJob) copyBytes() error {
 			return err
 		}
 	}
-	if err := j.roomFor(j.dataBytes() - j.done); err != nil {
+	if err := j.roomFor(dataBytes(j.was.Size, j.was.Blocks) - j.done); err != nil {
 		return err
 	}
 	j.moving.method = j.firstMethod()
@@ -60,12 +60,13 @@ func (j *copyJob) copyBytes() error {
 	return err
 }
 
-// dataBytes is at most what the source holds without its holes, as far as is known.
-func (j *copyJob) dataBytes() int64 {
-	if j.was.Blocks < 0 {
-		return j.was.Size
+// dataBytes is at most what a file holds without its holes, as far as is known: its
+// blocks are of 512 bytes, or -1.
+func dataBytes(size, blocks int64) int64 {
+	if blocks < 0 {
+		return size
 	}
-	return min(j.was.Size, j.was.Blocks*512)
+	return min(size, blocks*512)
 }
 
 // firstMethod is how the copying begins. copy_file_range is taken where the bytes then
@@ -154,7 +155,7 @@ func (j *copyJob) truncate(size int64) error {
 }
 
 func (j *copyJob) cannotForced(at int64, err error) error {
-	return j.failed(j.o.Method.String(), at, errors.Join(errors.New("these files can't be copied that way; use MethodAuto"), err))
+	return j.failed(j.o.Method.String(), at, fmt.Errorf("these files can't be copied that way: %w; use MethodAuto", err))
 }
 
 // progress says that the copy is good up to a byte.

@@ -192,7 +192,7 @@ func (j *copyJob) roomFor(bytes int64) error {
 	if err != nil || bytes <= free {
 		return nil // the system knows best
 	}
-	return j.failed("refuse", -1, fmt.Errorf("%w: it takes %d bytes and there is room for %d; remove what is not needed", errNoRoom, bytes, free))
+	return j.failed("allocate", -1, fmt.Errorf("%w: it takes %v and %v are free; make room, or name another destination", errNoRoom, Size(bytes), Size(free)))
 }
 
 // worthLooking is from what size on it is asked first whether there is room.

@@ -297,7 +297,7 @@ func (p *copyPairs) needs(lender *copyNode, is sys.Stat) {
 		p.need[to] = &roomNeed{at: lender}
 	}
 	p.need[to].files++
-	p.need[to].bytes += is.Size
+	p.need[to].bytes += dataBytes(is.Size, is.Blocks)
 }
 
 // A roomNeed is what the single files of a call take of a file system.
@@ -307,13 +307,20 @@ type roomNeed struct {
 	at    *copyNode
 }
 
+func (n *roomNeed) what() string {
+	if n.files == 1 {
+		return "1 file"
+	}
+	return fmt.Sprintf("%d files", n.files)
+}
+
 // room returns an error where the single files have no room.
 func (p *copyPairs) room() error {
 	for _, need := range p.need {
 		free, err := p.free(need.at)
 		if err == nil && need.bytes > free {
-			return fmt.Errorf("copy: %d files with %v have no room in %s, where %v are free; make room, or name another destination",
-				need.files, Size(need.bytes), need.at.path(atDestination), Size(free))
+			return fmt.Errorf("copy: no room in %s for %s with %v, as %v are free; make room, or name another destination",
+				need.at.path(atDestination), need.what(), Size(need.bytes), Size(free))
 		}
 	}
 	return nil

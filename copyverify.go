@@ -51,7 +51,7 @@ func (j *copyJob) evict() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%d pages of the copy stay in the page cache, so that the disk would not be read; leave Verify out on this file system", left)
+	return fmt.Errorf("the page cache keeps %d of the copy's pages, so that the disk would not be read; leave Verify out on this file system", left)
 }
 
 // firstDifference compares the beginnings of source and copy. It returns -1 if they are

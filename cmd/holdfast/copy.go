@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,6 +23,7 @@ type copying struct {
 	verbose bool
 	quiet   bool
 	json    bool
+	single  bool // one file is all that is copied
 }
 
 // A copyPolicy is a policy, or atomic.
@@ -52,8 +56,8 @@ func newCopy() *cobra.Command {
 		Short: "copy files and folders by the fastest way that the kernel offers",
 		Long: `Copy copies files, and folders with all that is in them, with their permissions,
 times and holes. For each file it takes the fastest way that works here: a reflink,
-which shares the bytes, a copy inside a file server, or large reads and writes into
-room that is allocated before; and tells which it was.
+which shares the bytes, a copy inside a file server, splice in the kernel, or reads
+and writes; and tells which it was.
 
 If the destination is a folder that is there, sources go into it under their own
 names, a folder too; what it holds under other names stays. Else the only source is
@@ -86,7 +90,7 @@ func (c *copying) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&c.quiet, "quiet", false, "tell failures only: neither progress nor totals")
 	f.BoolVar(&c.json, "json", false, "print a JSON object for each file, and one for the totals")
 	f.Var(once("method", &c.options.Method, parseCopyMethod), "method", "try only auto, reflink, copy_file_range, sendfile, splice or readwrite")
-	f.Var(once("size", &c.buffer, parseCopyBuffer), "buffer", "the buffer of read and write (default: by the size of the file)")
+	f.Var(once("size", &c.buffer, parseCopyBuffer), "buffer", "read and write with a buffer of this size (default: by the size of the file)")
 	f.Var(once("number", &c.options.Workers, parseBetween(1, 1024, "workers can't be")), "workers", "copy so many files at a time (default: the number of CPUs)")
 	inGroup(f, "How", "method", "buffer", "workers")
 }
@@ -147,7 +151,7 @@ func (c *copying) fill(cmd *cobra.Command) error {
 		return misuse("give only one of them", "--quiet prints nothing, and --verbose a line for each file")
 	}
 	if c.buffer > 0 {
-		o.Policy.Buffer = c.buffer
+		o.Policy.Buffer, o.Method = c.buffer, holdfast.MethodReadWrite // the others have no buffer of ours
 	}
 	if err := o.Validate(); err != nil {
 		sentence, hint, _ := strings.Cut(plainText(err), "; ")
@@ -164,6 +168,7 @@ func (c *copying) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	c.single = len(plan) == 1 && !isFolder(plan[0].source)
 	show := newCopyShow(c, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	c.options.Each = show.each
 	if show.meter.isOn() { // what nobody sees is not counted ahead
@@ -214,21 +219,51 @@ func (c *copying) interruptedHint() string {
 	return "what was copied is whole, and nothing half is left; with --resume a large file goes on where it was interrupted"
 }
 
+// failedHint says what to do about what failed, in the words of the flags.
 func (c *copying) failedHint(t holdfast.CopyTotals, err error) string {
-	hint := diskHint(err)
+	_, advice := copyErrorParts(err)
+	hint := cmp.Or(diskHint(err), copyHint(err), advice)
 	switch {
+	case c.options.Method != holdfast.MethodAuto && isOtherWay(err, c.options.Method):
+		return "leave --method out, and what works here is taken"
+	case t.Failed == 0: // only pipes and the like were refused
+		return "all others are copied"
 	case hint != "":
 		return "no half file is left; " + hint
-	case t.Failed == 0:
-		return "all others are copied"
-	case errors.Is(err, errors.ErrUnsupported) && c.options.Method != holdfast.MethodAuto:
-		return "leave --method out, and what works here is taken"
+	case c.single:
+		return "no half file is left"
 	}
 	return "no half file is left; --keep-going copies the others"
 }
 
-// A copyError is an error in the words of copyErrorText.
+// isOtherWay reports whether the files can't be copied by the method that was asked for.
+func isOtherWay(err error, method holdfast.CopyMethod) bool {
+	var failure *holdfast.CopyError
+	return errors.Is(err, errors.ErrUnsupported) ||
+		errors.As(err, &failure) && failure.Op == method.String() && (errors.Is(err, syscall.EXDEV) || errors.Is(err, syscall.EINVAL))
+}
+
+// copyHint is what helps against a call that only some may make, or only some file
+// systems have.
+func copyHint(err error) string {
+	var failure *holdfast.CopyError
+	switch {
+	case !errors.As(err, &failure):
+		return ""
+	case failure.Op == "chown" && errors.Is(err, fs.ErrPermission):
+		return "run it as root, or leave --archive out"
+	case failure.Op == "verify" && failure.Offset < 0:
+		return "leave --verify out on this file system"
+	}
+	return ""
+}
+
+// A copyError is an error in the words of copyErrorText, without its advice.
 type copyError struct{ error }
 
-func (e copyError) Error() string { return copyErrorText(e.error) }
+func (e copyError) Error() string {
+	sentence, _ := copyErrorParts(e.error)
+	return sentence
+}
+
 func (e copyError) Unwrap() error { return e.error }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -90,6 +91,51 @@ func TestCopyRefusalsHaveTheirExitCodes(t *testing.T) {
 		"what was copied is whole, no other name has changed, and the same call goes on with the large file that was under way")
 	check(copying{options: holdfast.CopyOptions{Method: holdfast.MethodReflink}}, holdfast.CopyTotals{Failed: 1}, errors.ErrUnsupported, errors.ErrUnsupported, exitNotMet,
 		errors.ErrUnsupported.Error(), "leave --method out, and what works here is taken")
+}
+
+func TestCopyHintsAreInTheWordsOfTheFlags(t *testing.T) {
+	check := func(c copying, failed error, sentence, hint string) {
+		t.Helper()
+		var told bytes.Buffer
+		err := c.refusal(holdfast.CopyTotals{Failed: 1}, failed, failed)
+		if got := tell(&told, err); got != exitNotMet || told.String() != "holdfast: "+sentence+"\nhint: "+hint+"\n" {
+			t.Errorf("exit code %d, %q", got, told.String())
+		}
+	}
+	failedAs := func(op string, err error) error {
+		return &holdfast.CopyError{Op: op, Source: "a", Destination: "b", Offset: -1, Err: fmt.Errorf("why: %w; advice to programs", err)}
+	}
+	ranges := failedAs("copy_file_range", syscall.EXDEV)
+	check(copying{options: holdfast.CopyOptions{Method: holdfast.MethodCopyRange}}, ranges,
+		"copy a to b: copy_file_range: why: "+syscall.EXDEV.Error(), "leave --method out, and what works here is taken")
+	owner := failedAs("chown", syscall.EPERM)
+	check(copying{}, owner, "copy a to b: chown: why: "+syscall.EPERM.Error(),
+		"no half file is left; run it as root, or leave --archive out")
+	cached := failedAs("verify", errors.New("it stays in memory"))
+	check(copying{}, cached, "copy a to b: verify: why: it stays in memory",
+		"no half file is left; leave --verify out on this file system")
+	denied := failedAs("open", syscall.EACCES)
+	check(copying{}, denied, "copy a to b: open: why: "+syscall.EACCES.Error(), "no half file is left; advice to programs")
+	plain := &holdfast.CopyError{Op: "open", Source: "a; b", Destination: "c", Offset: -1, Err: syscall.EACCES}
+	check(copying{}, plain, "copy a; b to c: open: "+syscall.EACCES.Error(), "no half file is left; --keep-going copies the others")
+	check(copying{single: true}, plain, "copy a; b to c: open: "+syscall.EACCES.Error(), "no half file is left")
+}
+
+// TestCopyShowsNamesThatBreakNoLine: what a name does to a terminal stays in the name.
+func TestCopyShowsNamesThatBreakNoLine(t *testing.T) {
+	for path, want := range map[string]string{
+		"./a b":   "a b",
+		"é\u202f": "é\u202f",
+		"a\nb":    `"a\nb"`,
+		"\x1b[2J": `"\x1b[2J"`,
+		"\xff":    `"\xff"`,
+	} {
+		line := copyLineText(holdfast.CopyResult{Source: path, Destination: "b"})
+		failure := copyErrorText(&holdfast.CopyError{Op: "open", Source: path, Destination: "b", Offset: -1, Err: syscall.EIO})
+		if line != want+" -> b" || failure != "copy "+want+" to b: open: "+syscall.EIO.Error() {
+			t.Errorf("%q is shown as %s and %s", path, line, failure)
+		}
+	}
 }
 
 // TestCopyTellsTheFirstFailures: many of them don't hide what is told at the end.

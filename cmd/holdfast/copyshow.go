@@ -8,8 +8,11 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/holdfast-go/holdfast"
 )
@@ -131,6 +134,15 @@ func newCopyLine(r holdfast.CopyResult) copyLine {
 // plainPath is a path as people write it.
 func plainPath(path string) string { return strings.TrimPrefix(path, "./") }
 
+// shownPath is a path for people, quoted if it would break the line or set the terminal.
+func shownPath(path string) string {
+	path = plainPath(path)
+	if !utf8.ValidString(path) || strings.ContainsFunc(path, unicode.IsControl) {
+		return strconv.Quote(path)
+	}
+	return path
+}
+
 // copyErrorText is an error with plain paths.
 func copyErrorText(err error) string {
 	var failure *holdfast.CopyError
@@ -138,8 +150,22 @@ func copyErrorText(err error) string {
 		return plainText(err)
 	}
 	shown := *failure
-	shown.Source, shown.Destination = plainPath(shown.Source), plainPath(shown.Destination)
+	shown.Source, shown.Destination = shownPath(shown.Source), shownPath(shown.Destination)
 	return shown.Error()
+}
+
+// copyErrorParts parts the text of an error from the advice at its end. Names may hold
+// what parts them.
+func copyErrorParts(err error) (sentence, advice string) {
+	sentence = copyErrorText(err)
+	var failure *holdfast.CopyError
+	if errors.As(err, &failure) {
+		_, advice, _ = strings.Cut(failure.Err.Error(), "; ")
+	}
+	if advice != "" {
+		sentence = strings.TrimSuffix(sentence, "; "+advice)
+	}
+	return sentence, advice
 }
 
 // copyLineText is a result as a line for people.
@@ -162,7 +188,7 @@ func copyLineText(r holdfast.CopyResult) string {
 			how = append(how, is.text)
 		}
 	}
-	line := plainPath(r.Source) + " -> " + plainPath(r.Destination)
+	line := shownPath(r.Source) + " -> " + shownPath(r.Destination)
 	if len(how) > 0 {
 		line += ": " + strings.Join(how, ", ")
 	}
@@ -272,10 +298,10 @@ func (s *copyShow) verifiedText() string {
 
 func (s *copyShow) durableText() string {
 	switch {
+	case s.undurable == 0: // with --verify too, which reads from the disk what was synced
+		return "all that was copied"
 	case s.options.Policy.Sync == holdfast.SyncNever && !s.options.Atomic:
 		return "nothing for sure, the policy has sync=never: it is the kernel's, which writes it within about half a minute"
-	case s.undurable > 0:
-		return fmt.Sprintf("all but %d", s.undurable)
 	}
-	return "all that was copied"
+	return fmt.Sprintf("all but %d", s.undurable)
 }

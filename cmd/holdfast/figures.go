@@ -40,15 +40,8 @@ func drawFigures(stdin io.Reader, stdout, stderr io.Writer, folder string, input
 		return err
 	}
 	tellOmitted(stderr, left)
-	_, err = fmt.Fprintf(stdout, "%s shows %s\n", filepath.Join(folder, pageName), counted(len(panels), "panel"))
+	_, err = fmt.Fprintf(stdout, "%s shows %s\n", filepath.Join(folder, pageName), countText(int64(len(panels)), "panel"))
 	return err
-}
-
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // readTimings reads the rows of all inputs, which must not have the same of one.
@@ -71,9 +64,12 @@ func readTimings(stdin io.Reader, inputs []string) (rows []timing.Row, err error
 		}
 		for _, r := range of {
 			at := place{r.FileSystem, r.FileSize, r.Form, r.Buffer}
-			if other, ok := from[at]; ok && other != name {
+			switch other, ok := from[at]; {
+			case ok && other == name:
+				return nil, misuse("give each file once, and each point", "%s has two times of a buffer of %dB on %s", name, r.Buffer, r.FileSystem)
+			case ok:
 				return nil, misuse("draw them into folders of their own, or rename a file to what its points shall be called",
-					"%s and %s both have the time of %d bytes on %s", other, name, r.Buffer, r.FileSystem)
+					"%s and %s both have the time of a buffer of %dB on %s", other, name, r.Buffer, r.FileSystem)
 			}
 			from[at] = name
 		}
@@ -237,6 +233,6 @@ func tellOmitted(stderr io.Writer, left []panel.Omitted) {
 		names[l.Why] = append(names[l.Why], l.Name)
 	}
 	for _, why := range reasons {
-		fmt.Fprintf(stderr, "holdfast: %s not drawn: %s (%s)\n", counted(len(names[why]), "panel"), why, strings.Join(names[why], ", "))
+		fmt.Fprintf(stderr, "holdfast: %s not drawn: %s (%s)\n", countText(int64(len(names[why])), "panel"), why, strings.Join(names[why], ", "))
 	}
 }

@@ -108,6 +108,9 @@ func steadyRoom(dir string, n int) int64 {
 func orderAgain(h result.Header) (orders, error) {
 	o := orders{again: true}
 	for _, name := range (result.Run{Header: h}).FileSystems() {
+		if strings.HasPrefix(name, insidePrefix) {
+			return o, misuse("run it anew, with --kernel "+userModeKernel, "the results are of a run inside User-Mode Linux, which can't be repeated or gone on with")
+		}
 		kinds, err := volume.Parse(name)
 		if err != nil {
 			return o, misuse("repeat it where it was run", "the results are of file systems that can't be made here: %w", err)

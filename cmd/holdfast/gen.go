@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -131,7 +132,7 @@ func parseGenSize(text string) (holdfast.Size, error) {
 		return 0, misuse("take a smaller unit: 1500kB and not 1.5MB", "size %q is a fraction", text)
 	}
 	sentence, hint, _ := strings.Cut(plainText(err), "; ")
-	return 0, misuse(hint, "%s", sentence)
+	return 0, misuse(cmp.Or(hint, "no file can be as large as that"), "%s", sentence)
 }
 
 func (g *generation) run(cmd *cobra.Command, file, sizeText string) (err error) {
@@ -141,6 +142,9 @@ func (g *generation) run(cmd *cobra.Command, file, sizeText string) (err error) 
 	}
 	if !cmd.Flags().Changed("seed") {
 		g.seed = rand.Uint64()
+	}
+	if err := g.check(cmd.Flags()); err != nil {
+		return err
 	}
 	if g.file == "-" {
 		return g.toStdout(cmd)
@@ -154,6 +158,19 @@ func (g *generation) run(cmd *cobra.Command, file, sizeText string) (err error) 
 	}
 	if err := g.print(cmd.OutOrStdout(), time.Since(began)); err != nil {
 		return &refusal{exitNotMet, &outputFailure{err}, fmt.Sprintf("%s is whole, only that is not told", g.file)}
+	}
+	return nil
+}
+
+// check refuses flags that would change nothing.
+func (g *generation) check(f *pflag.FlagSet) error {
+	if f.Changed("seed") && (g.kind == genZero || g.kind == genSparse) {
+		return misuse("leave --seed out, or give --kind random or text", "--kind %s is zeros, whatever --seed is", g.kind)
+	}
+	for _, name := range []string{"policy", "force", "json"} {
+		if g.file == "-" && f.Changed(name) {
+			return misuse("leave it out, or name a file", "--%s is of a file, and the bytes go to standard output", name)
+		}
 	}
 	return nil
 }

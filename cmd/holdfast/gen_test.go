@@ -128,6 +128,13 @@ func TestGenTakesNothingAwayThatWasMadeMeanwhile(t *testing.T) {
 	}
 }
 
+// TestTheFirstBytesHaveTakenTime: a rate of GiBs in the first instant would be told else.
+func TestTheFirstBytesHaveTakenTime(t *testing.T) {
+	if bar := newBytesBar(io.Discard, 1<<20); !bar.IsStarted() {
+		t.Error("the bar's time has not begun")
+	}
+}
+
 func TestGenSyncsAsThePolicySays(t *testing.T) {
 	check := func(text string, durable bool) {
 		t.Helper()

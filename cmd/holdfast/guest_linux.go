@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-go/holdfast/internal/machine"
 	"github.com/holdfast-go/holdfast/internal/result"
@@ -108,31 +109,10 @@ func (g *guest) measure(ctx context.Context) error {
 		return errors.Join(err, g.run(ctx, matrix, plan, nil, err))
 	}
 	s.name, s.question = of.Name, of.Question
-	g.Choice.Budget = g.planned(of)
+	g.Choice.Slower = max(0, g.call-g.Call)
 	matrix, plan, missing, err := of.PrepareOn(s.made.sites, g.Choice)
 	matrix.Limit, plan.Limit = g.Limit, g.Limit
 	return errors.Join(err, g.run(ctx, matrix, plan, missing, err))
-}
-
-// factor is how many times as long as outside a system call takes.
-func (g *guest) factor() float64 {
-	if g.call <= g.Call || g.Call == 0 {
-		return 1
-	}
-	return float64(g.call) / float64(g.Call)
-}
-
-// planned is the time by which arms are planned that are as much slower inside as a
-// system call is: they know what one takes outside. What a trial takes before and
-// after, of which little is system calls, is as long on both sides.
-func (g *guest) planned(of study.Study) time.Duration {
-	const around = 22 * time.Millisecond // what the study copy takes it to be, with its reserve
-	cells, plan := of.Outline(g.Choice)
-	fixed := around * time.Duration(len(cells)*len(g.Sites)*(plan.Rounds+1))
-	if g.Choice.Budget <= fixed {
-		return g.Choice.Budget
-	}
-	return fixed + time.Duration(float64(g.Choice.Budget-fixed)/g.factor())
 }
 
 // run runs a matrix that was prepared without an error.
@@ -153,5 +133,27 @@ func (g *guest) run(ctx context.Context, m trial.Matrix, plan result.Plan, missi
 		how := fmt.Sprintf("in User-Mode Linux, on a loop device over an image of %s; a system call takes %v there, and %v outside", bytesText(s.Size), g.call, g.Call)
 		h.FileSystems = append(h.FileSystems, result.FileSystem{Name: s.Name, How: how, Size: s.Size, Machine: machine.Read(g.mounts[i].Dir)})
 	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go handOver(ctx, g.session.output)
 	return g.session.begin(ctx, h, m)
+}
+
+// handOver hands the results so far to the kernel outside now and then, until ctx is
+// done: what the guest's memory alone has of them goes with a guest that is killed.
+func handOver(ctx context.Context, results string) {
+	const every = time.Second
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if f, err := os.Open(results); err == nil {
+			_ = unix.SyncFileRange(int(f.Fd()), 0, 0, unix.SYNC_FILE_RANGE_WRITE)
+			_ = f.Close()
+		}
+	}
 }

@@ -25,8 +25,14 @@ func newMeter(stderr io.Writer, bytes int64, quiet bool) *meter {
 	if quiet || !isTerminal(stderr) || bytes == 0 {
 		return &meter{}
 	}
+	return &meter{bar: newBytesBar(stderr, bytes), began: time.Now()}
+}
+
+// newBytesBar is a bar whose time begins now: else it begins when the first bytes are
+// done, which then seem to have taken none.
+func newBytesBar(w io.Writer, bytes int64) *progressbar.ProgressBar {
 	bar := progressbar.NewOptions64(bytes,
-		progressbar.OptionSetWriter(stderr),
+		progressbar.OptionSetWriter(w),
 		progressbar.OptionShowBytes(true),
 		progressbar.OptionShowCount(),
 		progressbar.OptionUseIECUnits(true),
@@ -36,7 +42,8 @@ func newMeter(stderr io.Writer, bytes int64, quiet bool) *meter {
 		progressbar.OptionClearOnFinish(),
 		progressbar.OptionSetTheme(progressbar.ThemeASCII),
 	)
-	return &meter{bar: bar, began: time.Now()}
+	bar.StartWithoutRender()
+	return bar
 }
 
 // isOn reports whether anybody sees it.

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -28,15 +28,18 @@ func writeTimings(folder string, run result.Run) error {
 	if len(rows) == 0 {
 		return misuse("it is of results of holdfast bench copy, with a whole round", "--csv: these results have no times by buffer size")
 	}
-	if err := os.Mkdir(folder, 0o755); err != nil {
-		return misuse("choose a folder that you may make", "--csv %s: %w", folder, cause(err))
+	if _, err := os.Lstat(folder); err == nil {
+		return misuse("choose a folder that is not there", "--csv %s: it exists, and nothing is overwritten", folder)
 	}
+	var files []rendered
 	for _, f := range timingFiles(rows, study.Iterations(run)) {
-		if err := writeNew("--csv", filepath.Join(folder, f.name), f.write); err != nil {
+		var b bytes.Buffer
+		if err := f.write(&b); err != nil {
 			return err
 		}
+		files = append(files, rendered{f.name, b.Bytes()})
 	}
-	return nil
+	return writeFolder("--csv", folder, files)
 }
 
 // timingFiles are those of the run: for each file system what was published of one, all

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -75,6 +76,7 @@ type userMode struct {
 	missing []result.Missing
 	outside orders // empty: the folder's own file system
 	session *session
+	kept    bool // the results, in their file
 }
 
 // inUserMode runs what is chosen inside and outside, and tells both as one run.
@@ -85,7 +87,9 @@ func (b *benchmark) inUserMode(cmd *cobra.Command, c study.Choice) (err error) {
 	}
 	if b.dryRun {
 		cells, plan := b.outline(c)
-		return b.tellPlan(cmd.OutOrStdout(), cells, plan, c.Seed, orders{list: u.list, missing: u.missing})
+		err := b.tellPlan(cmd.OutOrStdout(), cells, plan, c.Seed, orders{list: u.list, missing: u.missing})
+		fmt.Fprintln(cmd.OutOrStdout(), "a system call takes longer inside: arms that would not fit into their time do less than this")
+		return err
 	}
 	ground, err := trial.OpenGround(b.dir, b.allowTmpfs)
 	if err != nil {
@@ -94,10 +98,12 @@ func (b *benchmark) inUserMode(cmd *cobra.Command, c study.Choice) (err error) {
 	defer func() { err = closeGround(ground, err) }()
 	u.session = newSession(cmd.ErrOrStderr(), ground, b.dir, "")
 	run, err := u.run(cmd.Context(), c)
-	if err != nil {
+	if err != nil && run.Rounds() == 0 {
 		return u.refuse(err)
 	}
-	return cmp.Or(u.keep(run), b.print(cmd.OutOrStdout(), run))
+	keepErr := u.keep(run)
+	u.kept = keepErr == nil && u.output != ""
+	return cmp.Or(keepErr, b.print(cmd.OutOrStdout(), run), u.refuse(err))
 }
 
 // orderInside looks what of --fs can be had inside.
@@ -170,7 +176,8 @@ func missingInside(k volume.Kind, err error) result.Missing {
 	return m
 }
 
-// run is the run inside, and after it as many rounds outside.
+// run is the run inside, and after it as many rounds outside. After an error it is
+// what is whole of the run inside.
 func (u *userMode) run(ctx context.Context, c study.Choice) (result.Run, error) {
 	inside, c, err := u.runInside(ctx, c)
 	if err != nil {
@@ -179,9 +186,10 @@ func (u *userMode) run(ctx context.Context, c study.Choice) (result.Run, error) 
 	// The same time for a trial outside makes the same arms of the same sizes.
 	rounds := max(1, inside.Rounds())
 	c.Budget = c.Budget / time.Duration(len(u.list)) * time.Duration(rounds+1) / time.Duration(inside.Header.Plan.Rounds+1)
+	c.Only = armsOf(inside)
 	outside, err := u.runOutside(ctx, c, rounds)
 	if err != nil {
-		return outside, err
+		return inside, err
 	}
 	host := outside.Header.Machine
 	for i, f := range inside.Header.FileSystems {
@@ -191,8 +199,20 @@ func (u *userMode) run(ctx context.Context, c study.Choice) (result.Run, error) 
 	return result.Merge(outside, inside)
 }
 
-// total is the time for all, or 0 if just the rounds count; share is the part of n
-// of all file systems.
+// armsOf names the arms that a run has on any of its file systems.
+func armsOf(run result.Run) (names []string) {
+	for _, name := range run.FileSystems() {
+		for _, c := range run.On(name).Header.Cells {
+			if c.Twin == "" && !slices.Contains(names, c.Name) {
+				names = append(names, c.Name)
+			}
+		}
+	}
+	return names
+}
+
+// share is the part that n of the file systems have of the time for all of them, of
+// which one is outside.
 func (u *userMode) share(c study.Choice, n int) time.Duration {
 	_, plan := u.outline(c)
 	total := cmp.Or(c.Budget, plan.Limit*time.Duration(len(u.list)))
@@ -219,6 +239,8 @@ func (u *userMode) runInside(ctx context.Context, c study.Choice) (run result.Ru
 		task.Sites = append(task.Sites, guestSite{one.kind.Name, one.kind.Type, one.kind.Options, one.size})
 	}
 	if err := u.boot(ctx, dir, task); err != nil {
+		// What was measured until then is read, if there is any: a cut line is none.
+		run, _, _ = readGuest(dir)
 		return run, c, err
 	}
 	run, c, err = readGuest(dir)
@@ -285,6 +307,7 @@ func (u *userMode) check(ctx context.Context, dir string) (err error) {
 func (u *userMode) runOutside(ctx context.Context, c study.Choice, rounds int) (run result.Run, err error) {
 	s := u.session
 	c.Rounds, c.Width, c.FileSystems = rounds, 0, nil
+	c.PlanSlower, c.Slower = c.Slower, 0 // arms of the sizes that they have inside
 	if len(u.outside.list) > 0 {
 		c.FileSystems = []string{besideKind}
 	} else {
@@ -322,14 +345,21 @@ func (u *userMode) keep(run result.Run) error {
 	return nil
 }
 
-// refuse gives an error its exit code and hint.
+// refuse gives an error its exit code and hint; nil has none.
 func (u *userMode) refuse(err error) error {
+	if err == nil {
+		return nil
+	}
 	var crash *uml.CrashError
 	var guest *uml.GuestError
 	var damage *volume.DamageError
 	switch {
 	case errors.Is(err, context.Canceled):
-		return &refusal{exitInterrupted, errors.New("interrupted inside User-Mode Linux"), "nothing is kept of such a run; a shorter --time, or --quick, comes to an end"}
+		hint := "a shorter --time, or --quick, comes to an end"
+		if u.kept {
+			hint = "the rounds inside that were whole are in " + u.output + ", with nothing outside beside them"
+		}
+		return &refusal{exitInterrupted, errors.New("interrupted, of a run inside User-Mode Linux"), hint}
 	case errors.As(err, &crash):
 		return &refusal{exitCannot, err, "fewer file systems, or a smaller study, need less of it; what it told last: " + cmp.Or(lastOf(crash.Console), "nothing")}
 	case errors.As(err, &guest):
@@ -347,20 +377,25 @@ func lastOf(lines []string) string {
 	return lines[len(lines)-1]
 }
 
-// callTime is what a write(2) of a byte to the null device takes here, about.
+// callTime is what a write(2) of a byte to the null device takes here, about: the least
+// of some means, because others have the CPU too, and a plan that takes a call to be
+// slow makes arms that are too short to tell anything.
 func callTime() time.Duration {
 	f, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
 		return 0
 	}
 	defer f.Close()
-	const calls = 2000
-	b := []byte{0}
-	begun := time.Now()
-	for range calls {
-		if _, err := f.Write(b); err != nil {
-			return 0
+	const means, calls = 20, 100
+	least := time.Duration(math.MaxInt64)
+	for range means {
+		begun := time.Now()
+		for range calls {
+			if _, err := f.Write([]byte{0}); err != nil {
+				return 0
+			}
 		}
+		least = min(least, time.Since(begun)/calls)
 	}
-	return time.Since(begun) / calls
+	return least
 }

@@ -49,7 +49,7 @@ func listVolumes(w io.Writer, folders []string) error {
 	if err := listKinds(w); err != nil {
 		return err
 	}
-	left, err := leftVolumes(folders)
+	left, err := volume.Leftovers(folders...)
 	if len(left) == 0 && err == nil {
 		_, err := fmt.Fprintf(w, "\nLeft of killed runs: nothing %s.\n", whereText(folders))
 		return err
@@ -103,22 +103,6 @@ func areFolders(names []string) error {
 	return nil
 }
 
-// leftVolumes lists those in the folders, or if there are none, in the current one and
-// those that are mounted.
-func leftVolumes(folders []string) ([]volume.Leftover, error) {
-	if len(folders) > 0 {
-		return volume.Leftovers(folders...)
-	}
-	left, err := volume.Leftovers(".")
-	attached, err2 := volume.Leftovers()
-	for _, l := range attached {
-		if !slices.ContainsFunc(left, func(have volume.Leftover) bool { return have.Folder == l.Folder }) {
-			left = append(left, l)
-		}
-	}
-	return left, errors.Join(err, err2)
-}
-
 func whereText(folders []string) string {
 	if len(folders) == 0 {
 		return "in this folder, and nothing mounted"
@@ -139,7 +123,7 @@ func cannotClean(err error) error {
 
 // cleanVolumes removes what it can and tells each. It stops between two.
 func cleanVolumes(ctx context.Context, w io.Writer, folders []string) error {
-	left, err := leftVolumes(folders)
+	left, err := volume.Leftovers(folders...)
 	failed := []error{err}
 	removed := 0
 	for _, l := range left {

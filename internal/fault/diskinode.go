@@ -100,7 +100,7 @@ func (f *inode) within(other *inode) bool {
 }
 
 func (f *inode) stat() sys.Stat {
-	s := sys.Stat{Device: f.device.number, Inode: f.number, Links: f.links, Mode: f.mode, UID: f.uid, GID: f.gid}
+	s := sys.Stat{Device: f.device.number, Inode: f.number, Links: f.links, Mode: f.mode, UID: f.uid, GID: f.gid, Blocks: -1}
 	switch {
 	case f.is(kindFile):
 		s.Size = int64(len(f.bytes))

@@ -105,9 +105,13 @@ func warnOfResumption(h result.Header, resumed []result.Resumption) Warning {
 			differences = append(differences, fmt.Sprintf("program: %s, then %s", h.Program, r.Program))
 		}
 	}
-	what := fmt.Sprintf("the run was taken up again (%d times), so its rounds lie apart in time", len(resumed))
+	often := "once"
+	if len(resumed) > 1 {
+		often = fmt.Sprintf("%d times", len(resumed))
+	}
+	what := fmt.Sprintf("the run was taken up again (%s), so its rounds lie apart in time", often)
 	if len(differences) > 0 {
-		what = fmt.Sprintf("the run was taken up again (%d times) and not all was as before (%s)", len(resumed), strings.Join(differences, "; "))
+		what = fmt.Sprintf("the run was taken up again (%s) and not all was as before (%s)", often, strings.Join(differences, "; "))
 	}
 	return newWarning("resumed", what, "run it in one go")
 }

@@ -271,6 +271,10 @@ func TestWarnsOfTheProcess(t *testing.T) {
 		r.Header.Machine = []machine.Fact{{Name: "kernel", Value: "6.1"}}
 		r.Resumed = []result.Resumption{{Machine: []machine.Fact{{Name: "kernel", Value: "6.2"}}, Program: "holdfast 2"}}
 	})
+	twice := checkWarning(t, "resumed", func(r *result.Run) { r.Resumed = make([]result.Resumption, 2) })
+	if !strings.Contains(same.What, "(once), so") || !strings.Contains(twice.What, "(2 times), so") {
+		t.Errorf("%q and %q", same.What, twice.What)
+	}
 	if strings.Contains(same.What, "not all") || !strings.Contains(other.What, "kernel: 6.1, then 6.2; program: ") {
 		t.Errorf("%q and %q", same.What, other.What)
 	}

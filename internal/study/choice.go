@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -90,8 +91,16 @@ type Choice struct {
 	// NeverReflink says likewise why no two files can share their bytes there.
 	NeverReflink string
 
+	// Slower is how much longer a system call takes where the study runs than the plans
+	// of studies have it, as in a guest; 0 is not at all, or not known yet. PlanSlower
+	// is the same of where the arms got their sizes; 0 is Slower.
+	Slower, PlanSlower time.Duration
+
 	Setting
 }
+
+// planSlower is by how much longer a system call takes in the plan for the sizes of the arms.
+func (c Choice) planSlower() time.Duration { return cmp.Or(c.PlanSlower, c.Slower) }
 
 // on returns the choice with what can't be had on g.
 func (c Choice) on(g *trial.Ground) Choice {

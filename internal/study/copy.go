@@ -32,7 +32,8 @@ func Copying() Study {
 		Takes:     []string{TakesPart, TakesBuffer, TakesCache},
 		Published: copyPublished(),
 		Arms:      copyArms,
-		Twin:      copyArm(4096),
+		Rounds:    copyRounds,
+		Twin:      copyArm(twinBuffer),
 		Flat:      true,
 		Show:      showCopies,
 		Across:    acrossCopies,
@@ -117,6 +118,9 @@ const (
 // oddBuffer is the original's slip for 16384: every write but the first of four
 // begins within a page.
 const oddBuffer = 16284
+
+// twinBuffer is that of the copy that is run twice.
+const twinBuffer = 4096
 
 func copyArm(buffer int64) string { return copyCell{timing.Copy, wholeSize, buffer}.name() }
 func syncArm(buffer int64) string { return copyCell{timing.Synced, syncSize, buffer}.name() }

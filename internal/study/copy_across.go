@@ -16,6 +16,9 @@ import (
 // acrossCopies shows several file systems beside each other: their times by buffer,
 // their order at each, and whether they follow the same trend.
 func acrossCopies(all []Evidence) Shown {
+	if len(all) < 2 {
+		return Shown{}
+	}
 	var tables []Table
 	for _, of := range workOf(all) {
 		tables = append(tables, acrossTable(all, of), rankTable(all, of))
@@ -67,14 +70,36 @@ func acrossTable(all []Evidence, of copyWork) Table {
 	for _, e := range all {
 		t.Head = append(t.Head, e.place())
 	}
+	beside := publishedBeside(all, of)
+	for _, kind := range beside {
+		t.Head = append(t.Head, "published, "+kind)
+	}
+	if len(beside) > 0 {
+		t.Notes = append(t.Notes, "times in User-Mode Linux compare with each other alone, and the published with each other: what can be set against them is an order, or how many times as long one takes as another")
+	}
 	for _, c := range of.cells {
 		row := []string{bufferText(c)}
 		for _, e := range all {
 			row = append(row, acrossText(e, c))
 		}
+		for _, kind := range beside {
+			row = append(row, elapsedOf(publishedWork(kind, of), of.form, int(c.buffer)))
+		}
 		t.Rows = append(t.Rows, row)
 	}
 	return t
+}
+
+// publishedBeside are the kinds whose published times have room beside those in
+// User-Mode Linux, of which there are few.
+func publishedBeside(all []Evidence, of copyWork) (kinds []string) {
+	for _, e := range all {
+		kind := kindOf(e.place())
+		if isUserMode(e.FileSystem) && len(publishedWork(kind, of)) > 0 && !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
 }
 
 func acrossText(e Evidence, c copyCell) string {
@@ -94,7 +119,7 @@ func rankTable(all []Evidence, of copyWork) Table {
 		Title: of.String() + ": the fastest first", Head: []string{"Buffer Size", "Elapsed Time here", "Published"},
 		Notes: []string{
 			"= stands between neighbours whose intervals overlap: which is faster is not known",
-			"file systems of another kernel, " + otherKernel + "…, are in an order of their own",
+			"file systems of another kernel, " + userModeLinux + "…, are in an order of their own",
 		},
 	}
 	for _, c := range of.cells {
@@ -108,7 +133,7 @@ func rankTable(all []Evidence, of copyWork) Table {
 func rankedApart(all []Evidence, c copyCell) string {
 	var texts []string
 	for _, other := range []bool{false, true} {
-		of := slices.DeleteFunc(slices.Clone(all), func(e Evidence) bool { return strings.HasPrefix(e.FileSystem, otherKernel) != other })
+		of := slices.DeleteFunc(slices.Clone(all), func(e Evidence) bool { return isUserMode(e.FileSystem) != other })
 		if text := rankText(ranking(of, c)); text != "" {
 			texts = append(texts, text)
 		}
@@ -246,17 +271,74 @@ func acrossLearnt(all []Evidence) string {
 	for _, c := range slices.Compact([]copyCell{first, usual}) {
 		if order := ranking(same, c); len(order) > 1 {
 			last := order[len(order)-1]
-			texts = append(texts, fmt.Sprintf("with %v bytes the order is %s, and the last takes %s as long as the first", c.buffer, rankText(order), times(last.elapsed.Median/order[0].elapsed.Median)))
+			texts = append(texts, fmt.Sprintf("by %v the order is %s, and the last takes %s as long as the first", holdfast.Size(c.buffer), rankText(order), times(last.elapsed.Median/order[0].elapsed.Median)))
 		}
 	}
 	if len(texts) == 0 {
 		return ""
 	}
 	text := of.String() + ": " + strings.Join(texts, "; ")
+	var rest []string
 	if least := leastTrend(same, of); !math.IsNaN(least) {
-		text += fmt.Sprintf(". Over the buffers the file systems' trends agree with a rank correlation of %s at least", digits(least))
+		rest = append(rest, fmt.Sprintf("over the buffers the trends of all of them are %s (a rank correlation of %s at least)", trendWord(least), digits(least)))
+	}
+	if least := leastPublished(same, of); !math.IsNaN(least) {
+		rest = append(rest, fmt.Sprintf("those that were published are %s (%s at least)", trendWord(least), digits(least)))
+	}
+	if fallen := notHere(same); len(fallen) > 0 {
+		rest = append(rest, "not so here is "+strings.Join(fallen, ", nor "))
+	}
+	if len(rest) > 0 {
+		text += ". " + upperFirst(strings.Join(rest, "; "))
 	}
 	return text
+}
+
+// leastPublished is the least correlation of one with what was published of its kind.
+func leastPublished(all []Evidence, of copyWork) float64 {
+	least := math.NaN()
+	for _, e := range all {
+		rho, _ := trend(ofWhole(timingsOf(e), of.form, of.size), publishedWork(kindOf(e.place()), of))
+		if !math.IsNaN(rho) && (math.IsNaN(least) || rho < least) {
+			least = rho
+		}
+	}
+	return least
+}
+
+// mostFallen is how many claims a sentence has room for.
+const mostFallen = 2
+
+// notHere says which claims do not hold, and where, with what was measured: those first
+// that are of one file system. Of a kernel in a process nothing was claimed.
+func notHere(all []Evidence) (fallen []string) {
+	if isUserMode(all[0].FileSystem) {
+		return nil
+	}
+	together := Evidence{run: readTogether(all)}
+	for _, c := range copyClaims() {
+		if len(fallen) == mostFallen {
+			break
+		}
+		on := all
+		if len(c.Arms) == 0 {
+			on = []Evidence{together}
+		}
+		for _, e := range on {
+			if c.Of != "" && c.Of != kindOf(e.place()) || !e.have(c.Arms...) {
+				continue
+			}
+			if f := c.Judge(e); f.Verdict == NotHere || f.Verdict == NeverSo && f.Measured != "" {
+				where := ""
+				if e.FileSystem != "" {
+					where = " on " + e.FileSystem
+				}
+				fallen = append(fallen, fmt.Sprintf("%q%s: %s, %s", c.Says, where, f.Measured, f.Why))
+				break
+			}
+		}
+	}
+	return fallen
 }
 
 // leastTrend is the least correlation of every two.

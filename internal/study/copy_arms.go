@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/result"
@@ -22,13 +21,13 @@ func copyArms(c Choice) []Arm {
 	if c.Only != nil {
 		cells = slices.DeleteFunc(cells, func(cell copyCell) bool { return !slices.Contains(c.Only, cell.name()) })
 	}
-	level := shared(cells, copyRound(c)*time.Duration(len(cells))/time.Duration(len(cells)+1)) // one of them twice
+	plan := planned(repeated(cells), copyRound(c), c.planSlower())
 	source := newCopySource(c.Seed)
 	var arms []Arm
 	for _, cell := range cells {
-		arms = append(arms, cell.arm(c, cell.fits(level), source))
+		arms = append(arms, cell.arm(c, plan.of(cell), source))
 	}
-	room := sourcesRoom(cells, level)
+	room := sourcesRoom(cells, plan)
 	for i := range arms {
 		arms[i].Room = room + arms[i].Bytes
 	}
@@ -36,10 +35,10 @@ func copyArms(c Choice) []Arm {
 }
 
 // sourcesRoom is what the sources take, of which there is one for each length.
-func sourcesRoom(cells []copyCell, level time.Duration) (room int64) {
+func sourcesRoom(cells []copyCell, plan copyPlan) (room int64) {
 	made := map[int64]bool{}
 	for _, c := range cells {
-		if n := c.fits(level); !c.form.Writes() && !made[n] {
+		if n := plan.of(c); !c.form.Writes() && !made[n] {
 			made[n] = true
 			room += n
 		}
@@ -87,7 +86,7 @@ func (c copyCell) does(n int64) string {
 func (c copyCell) arm(choice Choice, n int64, source *copySource) Arm {
 	a := Arm{
 		Cell: result.Cell{Name: c.name(), Group: c.group(), Does: c.does(n), Records: n, RecordBytes: 1, Writers: 1, Cache: c.cache(choice)},
-		Time: c.time(n), Bytes: n,
+		Time: c.time(n, choice.Slower), Bytes: n,
 		Task: func() trial.Task { return c.task(choice, n, source) },
 	}
 	if (c.form == timing.DSynced || c.form == timing.WriteData) && openDataSync == 0 {

@@ -49,21 +49,17 @@ func wholeSystem(t result.Trial) float64 { return float64(t.System) * stretch(t)
 // the run made under its own kernel, or those of another that it ran, whichever are
 // more.
 func sameKernel(all []Evidence) (same []Evidence) {
-	other := slices.DeleteFunc(slices.Clone(all), func(e Evidence) bool { return !strings.HasPrefix(e.FileSystem, otherKernel) })
-	own := slices.DeleteFunc(slices.Clone(all), func(e Evidence) bool { return strings.HasPrefix(e.FileSystem, otherKernel) })
+	other := slices.DeleteFunc(slices.Clone(all), func(e Evidence) bool { return !isUserMode(e.FileSystem) })
+	own := slices.DeleteFunc(slices.Clone(all), func(e Evidence) bool { return isUserMode(e.FileSystem) })
 	if len(other) > len(own) {
 		return other
 	}
 	return own
 }
 
-// otherKernel begins the names of file systems that another kernel has, in User-Mode
-// Linux.
-const otherKernel = "uml-"
-
 // kindOf is what a file system is, without where it is and with which options.
 func kindOf(fileSystem string) string {
-	kind, _, _ := strings.Cut(strings.TrimPrefix(fileSystem, otherKernel), "-")
+	kind, _, _ := strings.Cut(strings.TrimPrefix(fileSystem, userModeLinux), "-")
 	return kind
 }
 
@@ -152,15 +148,18 @@ func alike(c copyCell) func(Evidence) Finding {
 		if f, open := notAcross(e, c, all, "xfs", "btrfs"); open {
 			return f
 		}
-		low, high := math.Inf(1), 0.0
+		low, high, known := math.Inf(1), 0.0, true
 		for _, one := range all {
-			user := wholeOf(one, c).user
-			low, high = min(low, user), max(high, user)
+			w := wholeOf(one, c)
+			low, high = min(low, w.user), max(high, w.user)
+			known = known && !math.IsNaN(w.cpu.Low)
 		}
 		f := Finding{Measured: fmt.Sprintf("%s to %s", duration(low), duration(high)), Verdict: NotHere, Why: fmt.Sprintf("the most is %s the least", times(high/low))}
 		switch {
 		case math.IsNaN(high / low):
 			f.Verdict, f.Why = NotChecked, "no CPU time was told"
+		case !known:
+			f.Verdict, f.Why, f.Settle = NotChecked, "too few rounds for an interval", "--full"
 		case high/low <= alikeMost:
 			f.Verdict = Holds
 		}

@@ -18,9 +18,10 @@ const (
 )
 
 // time is about how long a trial of the first n bytes takes, and what is around it.
-func (c copyCell) time(n int64) time.Duration {
+// Each call takes slower more than nominalCall.
+func (c copyCell) time(n int64, slower time.Duration) time.Duration {
 	calls := parts(n, c.buffer)
-	each := nominalCall
+	each := nominalCall + slower
 	if !c.form.Writes() {
 		each *= 2
 	}
@@ -32,41 +33,84 @@ func (c copyCell) time(n int64) time.Duration {
 }
 
 // fits returns how much of the whole a trial can copy in the time, in three binary
-// digits, so that cells of about the same length read the same source; but at least
-// fewest buffers.
-func (c copyCell) fits(t time.Duration) int64 {
-	if c.time(c.size) <= t {
+// digits, so that cells of about the same length read the same source; but not
+// less than the least.
+func (c copyCell) fits(t, slower time.Duration) int64 {
+	if c.time(c.size, slower) <= t {
 		return c.size
 	}
-	perByte := float64(c.time(c.size)-nominalStart) / float64(c.size)
+	perByte := float64(c.time(c.size, slower)-nominalStart) / float64(c.size)
 	n := int64(float64(max(0, t-nominalStart)) / perByte)
 	if low := bits.Len64(uint64(n)) - 3; low > 0 {
 		n = n >> low << low
 	}
-	return min(c.size, max(n, fewestBuffers*c.buffer))
+	return min(c.size, max(n, c.least()))
 }
 
-// fewestBuffers is the least that a trial copies: half of them are its steady part.
-const fewestBuffers = 20
+// least is the least that a trial copies: half of it is its steady part, which has to
+// take much longer than reading the clock.
+func (c copyCell) least() int64 {
+	const fewest, enough, bytes = 20, 512, mib
+	if c.syncs() { // each takes as long as a sync
+		return fewest * c.buffer
+	}
+	return max(fewest*c.buffer, min(enough*c.buffer, bytes))
+}
 
-// shared parts the time of a round among the cells: none takes longer than the level
-// that is returned, unless it is as short as it can be, and all together about as long
-// as there is.
-func shared(cells []copyCell, round time.Duration) (level time.Duration) {
+// A copyPlan says how much of its whole each cell copies.
+type copyPlan struct {
+	slower time.Duration // than nominalCall, for a call
+	whole  time.Duration // what takes no longer is copied whole
+	level  time.Duration // that anything else may take
+}
+
+// planned parts the time of a round among the cells. Those that take the least are
+// copied whole, as many as fit into wholePart of it: a short copy by large buffers
+// fits into the processor's caches, and does not tell of a long one. The others share
+// what is left: none takes longer than the level, unless that is its least.
+func planned(cells []copyCell, round, slower time.Duration) copyPlan {
+	p := copyPlan{slower: slower}
+	wholes := make([]time.Duration, 0, len(cells))
+	for _, c := range cells {
+		wholes = append(wholes, c.time(c.size, slower))
+	}
+	slices.Sort(wholes)
+	room := wholePart(round)
+	for _, t := range wholes {
+		if room -= t; room < 0 {
+			break
+		}
+		p.whole = t
+	}
 	low, high := time.Duration(0), round
 	for range 40 {
-		level = low + (high-low)/2
-		all := time.Duration(0)
-		for _, c := range cells {
-			all += c.time(c.fits(level))
-		}
-		if all > round {
-			high = level
+		p.level = low + (high-low)/2
+		if p.takes(cells) > round {
+			high = p.level
 		} else {
-			low = level
+			low = p.level
 		}
 	}
-	return low
+	p.level = low
+	return p
+}
+
+// wholePart is how much of a round may be spent on cells that are copied whole.
+func wholePart(round time.Duration) time.Duration { return round * 2 / 3 }
+
+func (p copyPlan) takes(cells []copyCell) (all time.Duration) {
+	for _, c := range cells {
+		all += c.time(p.of(c), p.slower)
+	}
+	return all
+}
+
+// of is how many bytes of the cell's whole are copied.
+func (p copyPlan) of(c copyCell) int64 {
+	if c.time(c.size, p.slower) <= p.whole {
+		return c.size
+	}
+	return c.fits(p.level, p.slower)
 }
 
 // copyRound is how long a round of the choice may take on one file system, with half of the time left for a
@@ -79,6 +123,44 @@ func copyRound(c Choice) time.Duration {
 	}
 	rounds := c.rounds() + 1 // a warm-up comes first
 	return budget / 2 / time.Duration(rounds)
+}
+
+// copyRounds are those of the preset, or where parts were named and a time is short
+// fewer, down to fewestRounds, if then every large buffer is copied whole.
+func copyRounds(c Choice) int {
+	most := c.rounds()
+	if len(c.Parts) == 0 {
+		return most
+	}
+	need := time.Duration(0)
+	for _, cell := range repeated(copyMatrix(c)) {
+		if cell.form == timing.Copy && cell.buffer >= wholeBuffer {
+			need += cell.time(cell.size, c.planSlower())
+		}
+	}
+	for c.Rounds = most; c.Rounds >= fewestRounds; c.Rounds-- {
+		if wholePart(copyRound(c)) >= need {
+			return c.Rounds
+		}
+	}
+	return most
+}
+
+const (
+	fewestRounds = 3
+	wholeBuffer  = 512
+)
+
+// repeated has the twin besides.
+func repeated(cells []copyCell) []copyCell {
+	if len(cells) == 0 {
+		return nil
+	}
+	twin := copyCell{timing.Copy, wholeSize, twinBuffer}
+	if !slices.Contains(cells, twin) {
+		twin = cells[0]
+	}
+	return append(slices.Clip(cells), twin)
 }
 
 const auditTime = 12 * time.Second

@@ -73,14 +73,17 @@ func trendText(rho float64, buffers int) string {
 	if math.IsNaN(rho) {
 		return dash
 	}
-	word := "another"
+	return digits(rho) + " over " + whole(float64(buffers)) + " buffers: " + trendWord(rho)
+}
+
+func trendWord(rho float64) string {
 	switch {
 	case rho >= sameTrend:
-		word = "the same"
+		return "the same"
 	case rho >= likeTrend:
-		word = "much the same"
+		return "much the same"
 	}
-	return digits(rho) + " over " + whole(float64(buffers)) + " buffers: " + word
+	return "another"
 }
 
 // Trends are called the same from where at most neighbours have changed places.

@@ -43,6 +43,10 @@ type Study struct {
 	// they can be run on a bfs, which has neither.
 	Flat bool
 
+	// Rounds returns how many rounds the choice, whose preset is the study's, makes
+	// where none were chosen; nil is the preset's.
+	Rounds func(Choice) int
+
 	// Twin names the arm that is run twice to learn the noise; empty is the first
 	// that can be run.
 	Twin string
@@ -148,6 +152,9 @@ func (s Study) Outline(c Choice) ([]result.Cell, result.Plan) {
 
 func (s Study) matrix(c Choice) (trial.Matrix, result.Plan, []result.Missing) {
 	c = c.ofStudy()
+	if s.Rounds != nil && c.Rounds == 0 && !c.Steady {
+		c.Preset.Rounds = s.Rounds(c)
+	}
 	arms, missing := s.present(c)
 	m := trial.Matrix{Rounds: c.rounds(), Seed: c.Seed}
 	if c.Rounds == 0 {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/result"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/trial"
@@ -48,6 +49,7 @@ const (
 	bySplice      = "splice"
 	byCopyRange   = "copy_file_range"
 	byReflink     = "reflink"
+	byCopy        = "holdfast.Copy"
 	groupToFile   = "file to file"
 	groupToSocket = "file to TCP"
 )
@@ -67,26 +69,31 @@ type zeroWay struct {
 
 // zeroSize is how much is copied or sent. The document's file had 1 GiB.
 func zeroSize(c Choice) int64 {
-	of := map[string]int64{quick: 64 << 20, full: 1 << 30, small: 128 << 20}
+	of := map[string]int64{quick: 64 << 20, full: 1 << 30, small: 96 << 20}
 	return cmp.Or(c.Count, of[c.Preset.Name], 256<<20)
 }
 
-// zeroArms are the kernel's ways; holdfast.Copy would be one more of the first group,
-// with a task of its own.
+// zeroArms are the kernel's ways, and holdfast.Copy, which chooses among them.
 func zeroArms(c Choice) []Arm {
 	source := newZeroSource(c.Seed)
 	size := zeroSize(c)
 	var arms []Arm
-	for _, w := range zeroFileWays() {
-		if w.name == byReflink {
-			w.missing = cmp.Or(w.missing, c.NeverReflink)
-		}
+	toFile := func(w zeroWay, task func() trial.Task) {
 		a := w.arm(zeroFile(w.name), groupToFile, size)
 		a.Bytes, a.Room = size, 2*size
 		a.Time += time.Duration(size * nominalBytes / 2)
-		a.Task = func() trial.Task { return w.fileTask(size, source) }
+		a.Task = task
 		arms = append(arms, a)
 	}
+	ways := zeroFileWays()
+	for _, w := range ways {
+		if w.name == byReflink {
+			w.missing = cmp.Or(w.missing, c.NeverReflink)
+		}
+		toFile(w, func() trial.Task { return w.fileTask(size, source) })
+	}
+	toFile(zeroWay{name: byCopy, does: "Copy as it is used: it finds its way, and keeps permissions and times", missing: ways[0].missing},
+		func() trial.Task { return copyTask(size, source) })
 	for _, w := range zeroSocketWays() {
 		w.missing = cmp.Or(w.missing, noSocket())
 		a := w.arm(zeroSocket(w.name), groupToSocket, size)
@@ -110,15 +117,32 @@ func (w zeroWay) arm(name, group string, size int64) Arm {
 	return a
 }
 
-// fileTask copies a file.
-func (w zeroWay) fileTask(size int64, source *zeroSource) trial.Task {
+// toNewFile is the task of copying the source to a file that is not there yet.
+func toNewFile(size int64, source *zeroSource, do func(ctx context.Context, c *trial.Clock) error) trial.Task {
 	return trial.Task{
 		Make:   func(path string) error { return source.make(path, size) },
 		Within: filepath.Join("..", sourceName(size)), Cache: result.Warm,
 		Writes: size,
-		Do:     func(ctx context.Context, c *trial.Clock) error { return w.toFile(ctx, c, size) },
+		Do:     do,
 		Check:  func(path string) error { return holdsSum(path, source.sum(size)) },
 	}
+}
+
+// fileTask copies a file.
+func (w zeroWay) fileTask(size int64, source *zeroSource) trial.Task {
+	return toNewFile(size, source, func(ctx context.Context, c *trial.Clock) error { return w.toFile(ctx, c, size) })
+}
+
+// copyTask copies a file by holdfast.Copy, whose opening and closing are not known apart.
+func copyTask(size int64, source *zeroSource) trial.Task {
+	return toNewFile(size, source, func(ctx context.Context, c *trial.Clock) error {
+		c.Start()
+		used := startUsage()
+		_, err := holdfast.Copy(ctx, c.Path, sourceOf(c.Path, size), holdfast.CopyOptions{})
+		c.Lap(trial.Work)
+		used.tell(c)
+		return err
+	})
 }
 
 func (w zeroWay) toFile(ctx context.Context, c *trial.Clock, size int64) error {

@@ -20,7 +20,7 @@ func TestEveryWayMovesTheWholeFile(t *testing.T) {
 		run := runStudy(t, s, Choice{Preset: Quick(), Count: size, Rounds: 1})
 		e := EvidenceOf(run)
 		for _, c := range run.Header.Cells {
-			if calls := e.Median(c.Name, Value(toldCalls)); !(calls >= 1) {
+			if calls := e.Median(c.Name, Value(toldCalls)); !(calls >= 1) && c.Name != zeroFile(byCopy) {
 				t.Errorf("%s: %v calls", c.Name, calls)
 			}
 			if got := e.Median(c.Name, func(t result.Trial) float64 { return float64(t.Size) }); got != float64(size) {

@@ -130,6 +130,7 @@ func newStat(s *unix.Stat_t) Stat {
 		UID:    s.Uid,
 		GID:    s.Gid,
 		Size:   s.Size,
+		Blocks: s.Blocks,
 	}
 }
 

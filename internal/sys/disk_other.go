@@ -186,7 +186,7 @@ func statOf(info fs.FileInfo, err error) (Stat, error) {
 	if err != nil {
 		return Stat{}, plainError(err)
 	}
-	s := Stat{Links: 1, Mode: statMode(info.Mode()), Size: info.Size()}
+	s := Stat{Links: 1, Mode: statMode(info.Mode()), Size: info.Size(), Blocks: -1}
 	addIdentity(&s, info)
 	return s, nil
 }

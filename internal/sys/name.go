@@ -34,4 +34,5 @@ type Stat struct {
 	Mode                 uint32 // permissions and kind, as in st_mode
 	UID, GID             uint32
 	Size                 int64
+	Blocks               int64 // of 512 bytes, on the disk; -1 where the system does not tell
 }

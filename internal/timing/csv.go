@@ -74,7 +74,7 @@ func (l Layout) line(r Row) string {
 	case Named:
 		fields = append([]string{r.FileSystem}, fields...)
 	case Whole:
-		fields = append([]string{r.FileSystem, strconv.FormatInt(r.FileSize, 10), quoted(string(r.Form))}, fields...)
+		fields = append([]string{quoted(r.FileSystem), strconv.FormatInt(r.FileSize, 10), quoted(string(r.Form))}, fields...)
 		fields = append(fields, strconv.FormatBool(r.Predicted))
 	}
 	return strings.Join(fields, ",")
@@ -82,7 +82,7 @@ func (l Layout) line(r Row) string {
 
 func quoted(text string) string {
 	if strings.ContainsAny(text, ",\"") {
-		return strconv.Quote(text)
+		return `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
 	}
 	return text
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -88,6 +89,20 @@ func TestWholeRowsAreReadBackWhole(t *testing.T) {
 	got, err := ReadCSV(strings.NewReader(written(t, Whole, rows)), "whole.csv")
 	if err != nil || !slices.Equal(got, rows) {
 		t.Errorf("%v\n%v\nwant\n%v", err, got, rows)
+	}
+}
+
+// TestOurFormStaysAsItIs: others read these files.
+func TestOurFormStaysAsItIs(t *testing.T) {
+	rows := []Row{
+		{FileSystem: "ext4", FileSize: 100 * mib, Form: Copy, Buffer: 1, Elapsed: 187.123456789, CPU: 180.5, User: 60.25, System: 120.25, Predicted: true},
+		{FileSystem: "uml-jfs", FileSize: 100 * mib, Form: Copy, Buffer: 1 << 20, Elapsed: .0538},
+		{FileSystem: `a "quoted", name`, FileSize: mib, Form: DSynced, Buffer: 16284, Elapsed: 1e-9, CPU: 1e-9, System: 1e-9},
+		{FileSystem: "xfs", FileSize: 32 * mib, Form: EachSync, Buffer: 4096, Elapsed: 12, CPU: 3, User: 1, System: 2},
+	}
+	want, err := os.ReadFile("testdata/timings.csv")
+	if got := written(t, Whole, rows); err != nil || got != string(want) {
+		t.Errorf("%v; we write\n%s", err, got)
 	}
 }
 

@@ -58,7 +58,7 @@ func (a Append) prepareFile(g *Ground, path string) (*result.Residency, error) {
 
 // cacheTries is how often the page cache is made what is asked: the kernel may drop
 // a page meanwhile, for another program that needs memory or drops all there are.
-const cacheTries = 3
+const cacheTries = 8
 
 // setCache makes the page cache hold what is asked of the file, and returns what
 // it holds in the end, or a *CacheError.

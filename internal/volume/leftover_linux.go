@@ -11,11 +11,18 @@ import (
 )
 
 // Leftovers returns what killed processes have left of volumes in these folders; with
-// no folders, wherever one is still mounted or has a loop device. They are in the order
-// of their names. It changes nothing. What this user may not look at is an error beside
-// the others.
+// no folders, in the current one and wherever one is still mounted or has a loop device.
+// They are in the order of their names, each once. It changes nothing. What this user
+// may not look at is an error beside the others.
 func Leftovers(parents ...string) ([]Leftover, error) {
 	var folders []string
+	if len(parents) == 0 {
+		var err error
+		if folders, err = attached(); err != nil {
+			return nil, err
+		}
+		parents = []string{"."}
+	}
 	for _, parent := range parents {
 		parent, err := resolved(parent)
 		if err != nil {
@@ -26,12 +33,6 @@ func Leftovers(parents ...string) ([]Leftover, error) {
 			return nil, err
 		}
 		folders = append(folders, beside...)
-	}
-	if len(parents) == 0 {
-		var err error
-		if folders, err = attached(); err != nil {
-			return nil, err
-		}
 	}
 	slices.Sort(folders)
 	return leftoversOf(slices.Compact(folders))

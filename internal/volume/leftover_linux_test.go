@@ -351,3 +351,14 @@ func TestForeignMountInALeftoverIsNotTouched(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestLeftoversOfTheCurrentFolderNeedNoName(t *testing.T) {
+	parent := t.TempDir()
+	if err := os.Mkdir(filepath.Join(parent, "holdfast-volume-000000070155ac0f"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(parent)
+	if left, err := Leftovers(); err != nil || count(left, parent) != 1 {
+		t.Errorf("found in the current folder: %+v, %v", left, err)
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -89,15 +88,35 @@ func users(dir string) string {
 	processes, _ := filepath.Glob("/proc/[0-9]*")
 	for _, process := range processes {
 		if uses(process, dir) {
-			name, _ := os.ReadFile(filepath.Join(process, "comm"))
-			pid, _ := strconv.Atoi(filepath.Base(process))
-			all = append(all, fmt.Sprintf("%s (process %d)", strings.TrimSpace(string(name)), pid))
+			all = append(all, program(process))
 		}
 	}
 	if all == nil {
 		return "some program uses it"
 	}
 	return "it is used by " + strings.Join(all, ", ")
+}
+
+// holders says which programs have a mount in a mount namespace of their own.
+func holders(point string) string {
+	var all []string
+	processes, _ := filepath.Glob("/proc/[0-9]*")
+	for _, process := range processes {
+		text, _ := os.ReadFile(filepath.Join(process, "mountinfo"))
+		if strings.Contains(string(text), point+" ") {
+			all = append(all, program(process))
+		}
+	}
+	if all == nil {
+		return "some program uses it"
+	}
+	return "it is mounted in the mount namespace of " + strings.Join(all, ", ")
+}
+
+// program names a process by its folder in /proc.
+func program(process string) string {
+	name, _ := os.ReadFile(filepath.Join(process, "comm"))
+	return fmt.Sprintf("%s (process %s)", strings.TrimSpace(string(name)), filepath.Base(process))
 }
 
 func uses(process, dir string) bool {

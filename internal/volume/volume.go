@@ -57,8 +57,9 @@ func (v *Volume) Removed() []string { return v.removed }
 
 // Close unmounts it, lets the file system's own program check it, and removes all of
 // it. What the check has found is a [*DamageError], as is a file system that was
-// stopped (FS_IOC_SHUTDOWN) and not remounted since. If it can't be unmounted, the
-// error names who uses it, the folder stays, and Close may be called again. Once
+// stopped (FS_IOC_SHUTDOWN) and not remounted since. If it can't be unmounted, or is
+// mounted in another mount namespace too, the error names who uses it, the folder
+// stays, and Close may be called again. Once
 // removed, it is nil. It waits for other programs some seconds, and for the check.
 func (v *Volume) Close() error {
 	if v.lock == nil {

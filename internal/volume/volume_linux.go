@@ -202,7 +202,29 @@ func (v *Volume) close() error {
 	if err := v.unmount(); err != nil {
 		return err
 	}
+	if err := v.ended(patience); err != nil {
+		return err
+	}
 	return errors.Join(v.check(), v.remove())
+}
+
+// ended waits until nobody else has the file system mounted. A mount namespace that
+// was made meanwhile has a copy of the mount, in which the file system goes on: its
+// check would find a journal in the middle, and call that damage. The loop device
+// goes with the last of them.
+func (v *Volume) ended(patience time.Duration) error {
+	image := imageIn(v.folder)
+	err := patiently(func() error {
+		if left := loopsOf(image); left != nil {
+			return fmt.Errorf("%s is still in use: %w", left[0], unix.EBUSY)
+		}
+		return nil
+	}, unix.EBUSY, patience)
+	if err != nil {
+		return fmt.Errorf("the %s in %s is not checked and not removed: %w: %s; end that and run: holdfast volumes --clean %s",
+			v.kind.Name, v.folder, err, holders(v.Dir()), filepath.Dir(v.folder))
+	}
+	return nil
 }
 
 // unmount does nothing if it is not mounted.

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -344,6 +346,36 @@ func TestCloseTellsDamage(t *testing.T) {
 			nothingLeft(t, parent)
 		})
 	}
+}
+
+// TestAVolumeMountedElsewhereIsNotCalledDamaged has a process with a mount namespace
+// of its own keep the file system going.
+func TestAVolumeMountedElsewhereIsNotCalledDamaged(t *testing.T) {
+	parent := ground(t)
+	v := mustMake(t, parent, "ext4")
+	other := exec.Command("cat")
+	other.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	in, err := other.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.unmount(); err != nil {
+		t.Error(err)
+	}
+	err = v.ended(0)
+	if err == nil || !errors.Is(err, unix.EBUSY) || !strings.Contains(err.Error(), fmt.Sprintf("mount namespace of cat (process %d); ", other.Process.Pid)) {
+		t.Errorf("another mount namespace has it: %v", err)
+	}
+	if err := errors.Join(in.Close(), other.Wait()); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Close(); err != nil {
+		t.Error(err)
+	}
+	nothingLeft(t, parent)
 }
 
 func TestCloseNamesWhoUsesTheVolumeAndMayBeCalledAgain(t *testing.T) {
