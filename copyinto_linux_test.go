@@ -99,7 +99,7 @@ func TestTreesAreCopiedWithFewDescriptors(t *testing.T) {
 		const limit = 64
 		folder := memoryFolder(t)
 		for i := range 200 {
-			mustWrite(t, fmt.Sprintf("%s/from/%d/%s/file", folder, i, strings.Repeat("d/", i%60)), "text")
+			mustWrite(t, fmt.Sprintf("%s/from/%d/%s/file", folder, i, strings.Repeat("d/", i%15)), "text")
 		}
 		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: limit, Max: limit}); err != nil {
 			t.Fatal(err)
