@@ -219,6 +219,20 @@ func halfFiles(t *testing.T, folder string) (wrong []string) {
 	return wrong
 }
 
+// notCopied are the files of the tree that are not in its copy as they are.
+func notCopied(folder string) (missing []string) {
+	filepath.WalkDir(folder+"/from", func(path string, d fs.DirEntry, _ error) error {
+		if d.Type().IsRegular() {
+			want, _ := os.ReadFile(path)
+			if has, err := os.ReadFile(folder + "/to" + strings.TrimPrefix(path, folder+"/from")); err != nil || string(has) != string(want) {
+				missing = append(missing, path)
+			}
+		}
+		return nil
+	})
+	return missing
+}
+
 // eachFault calls check with every call of a copy of the small tree that may fail.
 func eachFault(t *testing.T, o CopyOptions, noAll bool, check func(folder string, d *failingDisk)) {
 	dry := &failingDisk{calls: map[string]int{}, noAll: noAll}
@@ -288,7 +302,12 @@ func TestACopyThatIsStoppedAnywhereLeavesWholeFiles(t *testing.T) {
 			d.after = func() { cancel(stopped) }
 			_, err := copyTrees(ctx, d, onePair(folder+"/to", folder+"/from"), o)
 			what := fmt.Sprintf("%v: %s, call %d", o.Policy, d.op, d.at)
-			if !errors.Is(err, stopped) {
+			switch {
+			case err == nil: // all was done when it was stopped
+				if missing := notCopied(folder); len(missing) > 0 {
+					t.Errorf("%s: no error, and %q are not copied", what, missing)
+				}
+			case !errors.Is(err, stopped):
 				t.Errorf("%s: err = %v", what, err)
 			}
 			if d.open != 0 {
