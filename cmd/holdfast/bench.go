@@ -271,6 +271,12 @@ func (b *benchmark) run(cmd *cobra.Command) error {
 	if b.named == "" && b.baseline.against != "" && b.resume == "" && len(contradicting(cmd, "from")) == 0 {
 		again, earlier = true, b.baseline.earlier
 	}
+	return b.runHere(cmd, choice, earlier, again)
+}
+
+// runHere runs what is chosen in the kernel that is here: anew, or as an earlier run was
+// planned, or what is left of one.
+func (b *benchmark) runHere(cmd *cobra.Command, choice study.Choice, earlier result.Run, again bool) error {
 	orders, err := b.order(&choice, earlier.Header, again || b.resume != "")
 	if err != nil {
 		return err

@@ -118,7 +118,7 @@ func rankTable(all []Evidence, of copyWork) Table {
 	t := Table{
 		Title: of.String() + ": the fastest first", Head: []string{"Buffer Size", "Elapsed Time here", "Published"},
 		Notes: []string{
-			"= stands between neighbours whose intervals overlap: which is faster is not known",
+			"= stands between neighbours whose intervals overlap, or are not known for want of rounds: which is faster is not known",
 			"file systems of another kernel, " + userModeLinux + "…, are in an order of their own",
 		},
 	}
