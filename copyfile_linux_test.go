@@ -149,10 +149,16 @@ func sameFile(t *testing.T, dst, src string) {
 
 var allMethods = []CopyMethod{MethodAuto, MethodReflink, MethodCopyRange, MethodSendfile, MethodSplice, MethodReadWrite}
 
-func TestCopyKeepsBytesHolesAndRoom(t *testing.T) {
-	for seed := range uint64(60) {
+func TestCopyKeepsBytesHolesAndRoom(t *testing.T) { copiesKeepAll(t, t.TempDir(), 60) }
+
+// copiesKeepAll copies drawn files within a folder, in all ways, and returns how many
+// copies were reflinks.
+func copiesKeepAll(t *testing.T, folder string, files uint64) (reflinks int) {
+	t.Helper()
+	for seed := range files {
 		r := rand.New(rand.NewPCG(seed, 7))
-		dir := t.TempDir()
+		dir := filepath.Join(folder, fmt.Sprint(seed))
+		told(t, os.Mkdir(dir, 0o700))
 		src, dst := filepath.Join(dir, "src"), filepath.Join(dir, "dst")
 		newHoled(r).make(t, src, r)
 		told(t, os.Chmod(src, os.FileMode(0o400|r.IntN(0o400))))
@@ -189,7 +195,11 @@ func TestCopyKeepsBytesHolesAndRoom(t *testing.T) {
 		if t.Failed() {
 			t.Fatalf("seed %d, %+v: %+v", seed, o, result)
 		}
+		if result.Method == MethodReflink {
+			reflinks++
+		}
 	}
+	return reflinks
 }
 
 func TestCopyOfHolesTakesNoReading(t *testing.T) {
