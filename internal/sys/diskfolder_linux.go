@@ -124,3 +124,6 @@ func timespecs(accessed, modified time.Time) (times [2]unix.Timespec, err error)
 	}
 	return times, err
 }
+
+// isSelfOrAbove reports whether a name is one that every folder has.
+func isSelfOrAbove(name string) bool { return name == "." || name == ".." }

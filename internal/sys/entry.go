@@ -6,6 +6,3 @@ type FolderEntry struct {
 	Inode uint64
 	Kind  uint32 // as in st_mode & S_IFMT; 0 where the system does not tell
 }
-
-// isSelfOrAbove reports whether a name is one that every folder has.
-func isSelfOrAbove(name string) bool { return name == "." || name == ".." }

@@ -31,16 +31,8 @@ type CrashError struct {
 
 func (e *CrashError) Error() string { return "User-Mode Linux: " + e.Why }
 
-// An outcome is how the program inside ended.
-type outcome struct {
-	Err string `json:"err,omitempty"`
-}
-
 // A beat is the line by which the program inside tells that it lives.
 const beat = "uml: alive"
-
-// beatsPer is how often it does so in the time that it may be silent.
-const beatsPer = 6
 
 // Names in the boot folder.
 const (

@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
+var errNotLinux = fmt.Errorf("User-Mode Linux is a program of Linux: %w", errors.ErrUnsupported)
+
 // Run boots the kernel and runs the guest; it can on Linux only.
-func (k Kernel) Run(context.Context, Guest) error {
-	return fmt.Errorf("User-Mode Linux is a program of Linux: %w", errors.ErrUnsupported)
-}
+func (k Kernel) Run(context.Context, Guest) error { return errNotLinux }

@@ -1,7 +1,0 @@
-//go:build !linux
-
-package uml
-
-import "errors"
-
-func thisProgram() ([]packed, error) { return nil, errors.ErrUnsupported }
