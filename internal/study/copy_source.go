@@ -32,7 +32,7 @@ func newCopySource(seed uint64) *copySource {
 // sourceName is the name of the source of that size, from which the trials read: beside
 // the path of a trial, for a bfs has no folders, and of at most 14 bytes for the same
 // reason.
-func sourceName(size int64) string { return "s" + strconv.FormatInt(size, 36) }
+func sourceName(size int64) string { return "s-" + strconv.FormatInt(size, 10) }
 
 // sourceOf is where a trial at path finds its source.
 func sourceOf(path string, size int64) string {

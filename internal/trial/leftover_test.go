@@ -38,7 +38,7 @@ func skipWithoutLocks(t *testing.T) {
 func TestRemoveLeftoverOfAKilledRun(t *testing.T) {
 	skipWithoutLocks(t)
 	parent := t.TempDir()
-	leave(t, parent, "holdfast-bench-1", "1", "17", "memory-4095")
+	leave(t, parent, "holdfast-bench-1", "1", "17", "memory-4095", "m-12", "s-104857600")
 	if removed, err := RemoveLeftover(parent, "holdfast-bench-1"); !removed || err != nil {
 		t.Errorf("removed: %v, %v", removed, err)
 	}
