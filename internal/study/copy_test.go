@@ -133,7 +133,7 @@ func TestEveryFormCopiesAndWritesWhatItShould(t *testing.T) {
 
 // TestNamesFitIntoABfs holds the longest name of a source to what bfs_fs.h allows.
 func TestNamesFitIntoABfs(t *testing.T) {
-	if name := sourceName(1<<39); len(name) > 14 {
+	if name := sourceName(1 << 39); len(name) > 14 {
 		t.Errorf("%s is too long", name)
 	}
 }

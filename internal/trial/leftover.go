@@ -73,7 +73,7 @@ var ErrAlive = errors.New("the run that made it still goes on")
 // and Beside.
 var (
 	groundName  = regexp.MustCompile(`^` + groundPrefix + `\d+$`)
-	fileName    = regexp.MustCompile(`^(m-|memory-|s-)?\d+$`)
+	fileName    = regexp.MustCompile(`^(m-|memory-|read-by-all-|s-)?\d+$`)
 	folderName  = regexp.MustCompile(`^\d+$`)
 	createdName = regexp.MustCompile(`^(check|[a-z]+-\d+)$`)
 )
