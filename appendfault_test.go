@@ -672,14 +672,17 @@ func TestWitnessOfAFailureIsNotAskedAgain(t *testing.T) {
 		disk.SetSyncsAll("/", true)
 		f := onDisk(t, disk, FilesOptions{Policy: Durable(), Handles: 64})
 		var all sync.WaitGroup
-		step := func() {
-			for i := range 12 {
+		step := func(paths ...int) {
+			for _, i := range paths {
 				all.Go(func() { f.Append(noContext, fmt.Sprint("/", i), []byte("x")) })
 			}
+			synctest.Wait()
 		}
-		step() // the first is synced by itself, the others together from 10 to 20 ms
+		others := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}
+		step(0)         // is synced by itself, until 10 ms
+		step(others...) // together, from then to 20 ms
 		time.Sleep(13 * time.Millisecond)
-		step()
+		step(others...)
 		all.Go(func() { failureOf(t, f.Append(noContext, "/lost", []byte("x")), "/lost", syscall.EIO) })
 		synctest.Wait()
 		f.Flush(noContext) // so that it is in the kernel before it is its turn

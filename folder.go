@@ -19,6 +19,9 @@ type folder struct {
 	// made is how the last temporary file was found that was made there with the permissions asked; guarded by handles.mu.
 	made  sys.Stat
 	asked uint32
+
+	syncing  chan struct{} // full while a sync of it is under way
+	syncLost bool          // such a sync failed; guarded by syncing
 }
 
 // madeIn returns how a file is found that is made in this folder with these
@@ -101,7 +104,7 @@ func openFolder(disk disk, path string) (*folder, error) {
 		disk.Close(fd)
 		return nil, err
 	}
-	return &folder{handle: handle{fd: fd}, path: path, is: is, syncsAll: disk.SyncsAll(fd)}, nil
+	return &folder{handle: handle{fd: fd}, path: path, is: is, syncsAll: disk.SyncsAll(fd), syncing: make(chan struct{}, 1)}, nil
 }
 
 func (h *handles) findFolder(path string) *folder {

@@ -3,6 +3,8 @@ package holdfast
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 )
 
 // Flush hands all that was accepted by Append before the call, for every path, to the
@@ -41,13 +43,18 @@ func (t *streams) forAll(ctx context.Context, step func(context.Context, []goal)
 	err := step(ctx, goals)
 	t.restGoalsLocked(goals)
 	t.doneLocked()
-	return joinAll(told, err)
+	return joinAll(told, err, t.lostNamesLocked())
 }
 
-// tellLocked returns what has failed in the background and no call has told.
+// lostNamesLocked returns in which folders names were lost of files that were forgotten.
+func (t *streams) lostNamesLocked() error {
+	return joinAll(slices.Collect(maps.Values(t.lostNames))...)
+}
+
+// tellLocked returns what has failed in the background and no call has told, and the
+// failures that are final.
 func (t *streams) tellLocked(goals []goal) error {
-	errs := t.unreported
-	t.unreported = nil
+	var errs []error
 	for _, g := range goals {
 		errs = append(errs, g.stream.unreported)
 		g.stream.unreported = nil
@@ -78,7 +85,7 @@ func (f *Files) Release(ctx context.Context, path string) error {
 	goals := []goal{{s, s.accepted}}
 	told := t.tellLocked(goals)
 	err = t.settleStreamLocked(ctx, goals)
-	return joinAll(told, err, t.tellLocked(goals))
+	return joinAll(told, err, t.tellLocked(goals), t.lostNames[s.name.folder])
 }
 
 // settleStreamLocked flushes a stream, syncs it if that is the policy's, and closes its
@@ -164,7 +171,7 @@ func (t *streams) close() error {
 		told = joinAll(told, t.syncNamesLocked(background, goals))
 	}
 	t.shutAllLocked(goals)
-	told = joinAll(told, t.lostLocked(goals), t.tellLocked(goals))
+	told = joinAll(told, t.lostLocked(goals), t.tellLocked(goals), t.lostNamesLocked())
 	t.restGoalsLocked(goals)
 	t.mu.Unlock()
 	t.closeWitness()

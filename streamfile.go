@@ -136,6 +136,9 @@ func (t *streams) keep(x *streamFile, site nameSite, empty bool) {
 		s.nameless, s.last = true, x.key
 		s.births++
 	}
+	if why := t.lostNames[s.name.folder]; why != nil && !empty && s.births == 1 && s.final == nil {
+		s.final = syncFailed(s, why) // it may be a forgotten one, of which the name was lost
+	}
 	h := &t.files.handles
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -66,9 +66,7 @@ func (t *streams) syncLeft(ctx context.Context, device uint64, l leftover) error
 	defer h.rest(&d.handle)
 	t.witness.use <- struct{}{} // who is second must not be told that all is well
 	defer func() { <-t.witness.use }()
-	err = t.files.disk.SyncAll(d.fd)
-	if err != nil {
-		h.lost(d)
+	if err = t.files.syncThrough(d, t.files.disk.SyncAll); err != nil {
 		err = failure(opSync, err)
 	}
 	t.mu.Lock()

@@ -57,8 +57,10 @@ func (t *streams) syncNamesLocked(ctx context.Context, goals []goal) error {
 			delete(t.names, path)
 		}
 		if why := nameFailure(site, forgotten.nameSite, err); some && why != nil {
-			t.unreported = append(t.unreported,
-				&FileError{Path: path, Op: string(opSync), Attempts: 1, Outcome: OutcomeUncertain, Err: why})
+			if t.lostNames == nil {
+				t.lostNames = map[string]error{}
+			}
+			t.lostNames[path] = &FileError{Path: path, Op: string(opSync), Attempts: 1, Outcome: OutcomeUncertain, Err: why}
 		}
 		t.namedLocked(all, site, err)
 	}
@@ -118,8 +120,11 @@ func (t *streams) syncFolder(ctx context.Context, path string) (nameSite, error)
 		return nameSite{}, err
 	}
 	defer f.handles.rest(&d.handle)
-	if err := f.sync(d.fd); err != nil {
-		f.handles.lost(d)
+	// Who syncs all of the file system meanwhile takes names to be durable if no loss is
+	// counted: it must be, before he looks.
+	t.witness.use <- struct{}{}
+	defer func() { <-t.witness.use }()
+	if err := f.syncFolder(d); err != nil {
 		return nameSite{}, err
 	}
 	return nameSite{turnKey{device: d.is.Device, inode: d.is.Inode}, f.handles.losses(d)}, nil

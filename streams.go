@@ -38,11 +38,12 @@ type streams struct {
 	commit  streamCommit
 	witness streamWitness
 	// names is the folders of files which were forgotten before their names were
-	// durable, and unreported what failed of paths that nobody may name again.
-	names      map[string]forgottenNames
-	forgotten  int // how many such files there were
-	unreported []error
-	left       map[uint64]leftover // by device, under sync=never
+	// durable, and lostNames those of which a sync has failed since, and why: it can't be
+	// told which paths it were, so that every call is told that asks for one of them.
+	names     map[string]forgottenNames
+	forgotten int // how many such files there were
+	lostNames map[string]error
+	left      map[uint64]leftover // by device, under sync=never
 
 	counts streamCounts
 	stales atomic.Int64 // how often stale was called

@@ -19,7 +19,7 @@ type streamWitness struct {
 	open   bool
 	fd     int
 	device uint64
-	use    chan struct{} // holds a value while somebody syncs with it; he waits for no turn
+	use    chan struct{} // holds a value while somebody syncs with it, or a stream's folder; he waits for no turn
 }
 
 // watch sees to it that there is a witness, if that may be of use, and returns the

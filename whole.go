@@ -295,6 +295,26 @@ func (f *Files) sync(fd int) error {
 	return f.disk.Sync(fd)
 }
 
+// syncFolder makes a folder's names durable.
+func (f *Files) syncFolder(d *folder) error { return f.syncThrough(d, f.sync) }
+
+// syncThrough syncs by a folder's descriptor, unless such a sync has failed. There is
+// one at a time: a failure is told to one caller of a descriptor alone, and who came
+// second would be told that all is well before the failure is counted.
+func (f *Files) syncThrough(d *folder, sync func(fd int) error) error {
+	d.syncing <- struct{}{}
+	defer func() { <-d.syncing }()
+	if d.syncLost {
+		return errFolderLost
+	}
+	err := sync(d.fd)
+	if err != nil {
+		d.syncLost = true
+		f.handles.lost(d)
+	}
+	return err
+}
+
 var errFolderLost = errors.New("another sync of the folder failed meanwhile")
 
 // syncNamesIn makes the names in a folder durable that came when so many syncs of it
@@ -304,8 +324,7 @@ func (f *Files) syncNamesIn(d *folder, losses int) error {
 	if f.handles.losses(d) != losses {
 		return errFolderLost
 	}
-	if err := f.sync(d.fd); err != nil {
-		f.handles.lost(d)
+	if err := f.syncFolder(d); err != nil {
 		return err
 	}
 	if f.handles.losses(d) != losses {
