@@ -169,8 +169,10 @@ func (l *ledger) crash() {
 	}
 }
 
-// check holds the files against what was said, until and by Close.
+// check holds the files against what was said, until and by Close. An error that names
+// the folder speaks of any file there.
 func (l *ledger) check(closed error) {
+	folderLost := isOf(closed, "/")
 	for path, want := range l.accepted {
 		got, err := l.disk.ReadFile(path)
 		if err != nil && len(want) > 0 && !names(closed, path) {
@@ -183,7 +185,7 @@ func (l *ledger) check(closed error) {
 		default:
 			l.t.Errorf("%s holds\n%q, not\n%q; Close said %v", path, got, want, closed)
 		}
-		if l.policy.syncs() && !names(closed, path) && !l.hopeless[path] {
+		if l.policy.syncs() && !names(closed, path) && !folderLost && !l.hopeless[path] {
 			l.durable[path] = len(want)
 		}
 	}

@@ -23,6 +23,7 @@ type Files struct {
 	disk         disk
 	handles      handles
 	turns        turnstile // who writes to which file
+	folderSyncs  turnstile // who syncs which folder
 	streams      streams
 	era          atomic.Int64  // grows with each Write and WriteAll, and each file opened to append: see useFolder
 	retries      atomic.Int64  // calls made again after a pause

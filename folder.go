@@ -20,9 +20,11 @@ type folder struct {
 	made  sys.Stat
 	asked uint32
 
-	syncing  chan struct{} // full while a sync of it is under way
-	syncLost bool          // such a sync failed; guarded by syncing
+	syncLost bool // a sync by this descriptor failed; guarded by the turns of Files.folderSyncs
 }
+
+// key says which folder it is, however it is named.
+func (d *folder) key() turnKey { return turnKey{device: d.is.Device, inode: d.is.Inode} }
 
 // madeIn returns how a file is found that is made in this folder with these
 // permissions, or the zero Stat if none was made yet.
@@ -104,7 +106,7 @@ func openFolder(disk disk, path string) (*folder, error) {
 		disk.Close(fd)
 		return nil, err
 	}
-	return &folder{handle: handle{fd: fd}, path: path, is: is, syncsAll: disk.SyncsAll(fd), syncing: make(chan struct{}, 1)}, nil
+	return &folder{handle: handle{fd: fd}, path: path, is: is, syncsAll: disk.SyncsAll(fd)}, nil
 }
 
 func (h *handles) findFolder(path string) *folder {
@@ -175,7 +177,7 @@ func (h *handles) lost(d *folder) {
 	if h.lostNames == nil {
 		h.lostNames = map[turnKey]int{}
 	}
-	h.lostNames[turnKey{device: d.is.Device, inode: d.is.Inode}]++
+	h.lostNames[d.key()]++
 	h.forgetFolderLocked(d)
 }
 
@@ -183,7 +185,7 @@ func (h *handles) lost(d *folder) {
 func (h *handles) losses(d *folder) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.lostNames[turnKey{device: d.is.Device, inode: d.is.Inode}]
+	return h.lostNames[d.key()]
 }
 
 // lossesOf is losses for a folder that may be closed.

@@ -22,6 +22,9 @@ func (f *Files) Flush(ctx context.Context) error {
 // and no call has told. A failed sync is final for its path, and told by every call.
 // Any number of goroutines may call it.
 //
+// If the sync of a folder fails, files of which nothing is kept any more may have lost
+// their names: the error names the folder then, and speaks of any file there.
+//
 // Under sync=never, files that were closed to make room for others are synced with
 // the whole file system that they are on, which does not tell every failure before, and
 // where the system can't do that it is an error: use a policy of sync=close to have them

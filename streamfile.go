@@ -75,7 +75,7 @@ func (t *streams) open(ctx context.Context, s *stream) (*streamFile, fileOp, err
 		return nil, op, err
 	}
 	defer f.handles.rest(&d.handle)
-	site := nameSite{turnKey{device: d.is.Device, inode: d.is.Inode}, f.handles.losses(d)}
+	site := nameSite{d.key(), f.handles.losses(d)}
 	stales := t.stales.Load()
 	f.handles.reserve()
 	fd, err := f.disk.OpenFile(d.fd, s.name.base, os.O_WRONLY|os.O_APPEND|os.O_CREATE, uint32(f.options.Perm))

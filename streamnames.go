@@ -57,14 +57,21 @@ func (t *streams) syncNamesLocked(ctx context.Context, goals []goal) error {
 			delete(t.names, path)
 		}
 		if why := nameFailure(site, forgotten.nameSite, err); some && why != nil {
-			if t.lostNames == nil {
-				t.lostNames = map[string]error{}
-			}
-			t.lostNames[path] = &FileError{Path: path, Op: string(opSync), Attempts: 1, Outcome: OutcomeUncertain, Err: why}
+			t.loseNamesLocked(path, why)
+		} else if err != nil && len(t.left) > 0 {
+			t.loseNamesLocked(path, err)
 		}
 		t.namedLocked(all, site, err)
 	}
 	return joinAll(errs...)
+}
+
+// loseNamesLocked is told why names may be lost in a folder of files that are forgotten.
+func (t *streams) loseNamesLocked(folder string, why error) {
+	if t.lostNames == nil {
+		t.lostNames = map[string]error{}
+	}
+	t.lostNames[folder] = &FileError{Path: folder, Op: string(opSync), Attempts: 1, Outcome: OutcomeUncertain, Err: why}
 }
 
 // unopenedLocked is told that a folder could not be opened to sync it: those names are
@@ -120,14 +127,10 @@ func (t *streams) syncFolder(ctx context.Context, path string) (nameSite, error)
 		return nameSite{}, err
 	}
 	defer f.handles.rest(&d.handle)
-	// Who syncs all of the file system meanwhile takes names to be durable if no loss is
-	// counted: it must be, before he looks.
-	t.witness.use <- struct{}{}
-	defer func() { <-t.witness.use }()
 	if err := f.syncFolder(d); err != nil {
 		return nameSite{}, err
 	}
-	return nameSite{turnKey{device: d.is.Device, inode: d.is.Inode}, f.handles.losses(d)}, nil
+	return nameSite{d.key(), f.handles.losses(d)}, nil
 }
 
 // findFolder opens a folder that should be there, with retries.

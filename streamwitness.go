@@ -19,7 +19,7 @@ type streamWitness struct {
 	open   bool
 	fd     int
 	device uint64
-	use    chan struct{} // holds a value while somebody syncs with it, or a stream's folder; he waits for no turn
+	use    chan struct{} // holds a value while somebody syncs with it; he waits for no turn
 }
 
 // watch sees to it that there is a witness, if that may be of use, and returns the
@@ -86,5 +86,21 @@ func (t *streams) syncTogether(duties []duty) bool {
 	for i := range duties {
 		duties[i].together = duties[i].file.witness == number
 	}
+	t.awaitFolderSyncs(duties)
 	return true
+}
+
+// awaitFolderSyncs returns when no sync of the duties' folders is under way that began
+// before: one that fails may have lost names before all was synced, and is counted then.
+func (t *streams) awaitFolderSyncs(duties []duty) {
+	awaited := map[turnKey]bool{}
+	for _, d := range duties {
+		t.mu.Lock()
+		folder := d.stream.named.folder
+		t.mu.Unlock()
+		if !awaited[folder] {
+			awaited[folder] = true
+			t.files.inTurn(folder, func() error { return nil })
+		}
+	}
 }

@@ -299,20 +299,31 @@ func (f *Files) sync(fd int) error {
 func (f *Files) syncFolder(d *folder) error { return f.syncThrough(d, f.sync) }
 
 // syncThrough syncs by a folder's descriptor, unless such a sync has failed. There is
-// one at a time: a failure is told to one caller of a descriptor alone, and who came
-// second would be told that all is well before the failure is counted.
+// one at a time for each folder, whatever its descriptors: a failure is told to one
+// caller of a descriptor alone, or to none of a later one, and who came second would be
+// told that all is well before the failure is counted.
 func (f *Files) syncThrough(d *folder, sync func(fd int) error) error {
-	d.syncing <- struct{}{}
-	defer func() { <-d.syncing }()
-	if d.syncLost {
-		return errFolderLost
-	}
-	err := sync(d.fd)
-	if err != nil {
-		d.syncLost = true
-		f.handles.lost(d)
-	}
-	return err
+	return f.inTurn(d.key(), func() error {
+		if d.syncLost {
+			return errFolderLost
+		}
+		err := sync(d.fd)
+		if err != nil {
+			d.syncLost = true
+			f.handles.lost(d)
+		}
+		return err
+	})
+}
+
+// inTurn does what is to be done while nobody else syncs a folder. It waits for the disk
+// alone.
+func (f *Files) inTurn(folder turnKey, do func() error) error {
+	var turn ticket
+	f.folderSyncs.queue(folder, &turn)
+	defer f.folderSyncs.leave(&turn)
+	f.folderSyncs.await(background, &turn)
+	return do()
 }
 
 var errFolderLost = errors.New("another sync of the folder failed meanwhile")

@@ -33,7 +33,9 @@ type scriptFolder struct {
 	fd     int
 	parent string
 	there  bool // no power cut takes it away, if none takes its parent
+	gone   bool // a failed sync may have lost its name
 	names  map[string][]*scriptFile
+	lost   map[string]bool // the names of which a failed sync may have lost the newest
 }
 
 func (s *script) next(n int) int {
@@ -55,7 +57,7 @@ func (s *script) folder() (string, *scriptFolder) {
 		if s.d.Mkdir(name(p), 0o777) != nil {
 			return "/", s.folders["/"]
 		}
-		f = &scriptFolder{fd: openFolder(s.t, s.d, p), parent: path.Dir(p), names: map[string][]*scriptFile{}}
+		f = &scriptFolder{fd: openFolder(s.t, s.d, p), parent: path.Dir(p), names: map[string][]*scriptFile{}, lost: map[string]bool{}}
 		s.folders[p] = f
 	}
 	return p, f
@@ -66,6 +68,7 @@ func (f *scriptFolder) set(base string, file *scriptFile) {
 		f.names[base] = []*scriptFile{nil}
 	}
 	f.names[base] = append(f.names[base], file)
+	delete(f.lost, base)
 }
 
 func (f *scriptFolder) now(base string) *scriptFile {
@@ -99,9 +102,7 @@ func (s *script) step() {
 	case 4:
 		s.syncFile(f.now(base), f.fd, base)
 	case 5:
-		if s.d.Sync(f.fd) == nil {
-			s.namesSynced(where)
-		}
+		s.namesSynced(where, s.d.Sync(f.fd))
 	case 6:
 		s.syncAll(where, f)
 	}
@@ -153,15 +154,22 @@ func (file *scriptFile) wasSynced(err error) {
 	}
 }
 
-// namesSynced notes that what a folder shows now is all that it may show.
-func (s *script) namesSynced(where string) {
+// namesSynced notes that what a folder shows now is all that it may show, but for what a
+// failed sync has lost.
+func (s *script) namesSynced(where string, err error) {
 	f := s.folders[where]
-	for base := range f.names {
-		f.names[base] = []*scriptFile{f.now(base)}
+	for base, may := range f.names {
+		if err != nil && len(may) > 1 {
+			f.lost[base] = true
+		}
+		if !f.lost[base] {
+			f.names[base] = []*scriptFile{f.now(base)}
+		}
 	}
 	for p, inside := range s.folders {
 		if path.Dir(p) == where {
-			inside.there = true
+			inside.gone = inside.gone || err != nil && !inside.there
+			inside.there = !inside.gone
 		}
 	}
 }
@@ -180,9 +188,7 @@ func (s *script) syncAll(where string, f *scriptFolder) {
 				}
 			}
 		}
-		if err == nil {
-			s.namesSynced(p)
-		}
+		s.namesSynced(p, err)
 	}
 }
 
@@ -251,7 +257,7 @@ func FuzzPowerCutKeepsWhatWasSynced(f *testing.F) {
 		must(t, d.Mount("/m"))
 		s := &script{t: t, d: d, program: program[:min(len(program), 150)], folders: map[string]*scriptFolder{}}
 		for _, p := range []string{"/", "/m"} {
-			s.folders[p] = &scriptFolder{fd: openFolder(t, d, p), parent: "/", there: true, names: map[string][]*scriptFile{}}
+			s.folders[p] = &scriptFolder{fd: openFolder(t, d, p), parent: "/", there: true, names: map[string][]*scriptFile{}, lost: map[string]bool{}}
 		}
 		for seed := uint64(0); len(s.program) > 0 && !t.Failed(); seed++ {
 			s.step()

@@ -263,9 +263,9 @@ func (d *Disk) Truncate(fd int, size int64) error {
 
 // Sync brings what was done to a file's bytes, or to a folder's names, before it
 // started to the disk. If it fails, a file's bytes are lost, though the kernel
-// shows them and the next Sync returns nil. If bytes were lost by another call
-// since the descriptor was opened, it reports that, once. Names are not lost: a
-// later Sync brings them to the disk.
+// shows them and the next Sync returns nil; a folder's names likewise. If bytes were lost by
+// another call since the descriptor was opened, it reports that, once; of names it reports
+// nothing.
 func (d *Disk) Sync(fd int) error { return d.sync(DiskSync, fd) }
 
 // Datasync is the same as Sync here.
@@ -277,7 +277,9 @@ func (d *Disk) sync(op DiskOp, fd int) error {
 		below, names = o.file.newest(), o.file.device.nameOps
 	}, func(o *descriptor, err error) error {
 		f := o.file
-		if err != nil {
+		if err != nil && f.is(kindFolder) {
+			f.device.loseNamesLocked(f, names)
+		} else if err != nil {
 			f.loseLocked(below, err)
 		} else if f.lost.times > o.heard {
 			err = f.lost.err
@@ -313,7 +315,9 @@ func (d *Disk) SyncAll(fd int) error {
 				f.settleLocked(n)
 			}
 		}
-		if err == nil {
+		if err != nil {
+			v.loseNamesLocked(nil, names)
+		} else {
 			v.settleNamesLocked(nil, names)
 			if v.lost.times > o.heardAll {
 				err = v.lost.err

@@ -41,7 +41,8 @@ func (d *Disk) ProcessCrash() *Image {
 // returned nil: to sync a file is not enough, nor is it for the name of a new folder
 // to sync what is in it. Of the calls since, each is there or not, by an arbitrary
 // choice, with those before it that were about the same file. A Rename is there as a whole or not at
-// all. A name may be there and the file's bytes not.
+// all. A name may be there and the file's bytes not. What a failed sync was to bring there may be
+// there until the next one that returns nil, and never is from then on.
 func (d *Disk) PowerCut(r *rand.Rand) *Image {
 	d.mu.Lock()
 	defer d.mu.Unlock()

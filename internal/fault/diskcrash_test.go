@@ -189,14 +189,23 @@ func TestNameIsThereOnceItsFolderWasSynced(t *testing.T) {
 	check((*fault.Disk).SyncAll)
 }
 
-func TestFailedSyncOfAFolderMakesNoNameDurable(t *testing.T) {
-	d := fault.NewDisk(fault.DiskFault{Op: fault.DiskSync, Times: 1, Err: syscall.EIO})
-	root := openFolder(t, d, ".")
-	openFile(t, d, root, "f", appending)
-	fails(t, d.Sync(root), syscall.EIO)
-	leaves(t, d, "f", "-", "")
-	must(t, d.Sync(openFolder(t, d, ".")))
-	leaves(t, d, "f", "")
+func TestFailedSyncOfAFolderLosesItsNames(t *testing.T) {
+	check := func(sync func(d *fault.Disk, fd int) error) {
+		t.Helper()
+		d := fault.NewDisk(fault.DiskFault{Op: fault.DiskSync, Times: 1, Err: syscall.EIO},
+			fault.DiskFault{Op: fault.DiskSyncAll, Times: 1, Err: syscall.EIO})
+		openFile(t, d, openFolder(t, d, "."), "f", appending)
+		fails(t, sync(d, openFolder(t, d, ".")), syscall.EIO)
+		leaves(t, d, "f", "-", "")
+		root := openFolder(t, d, ".")
+		must(t, sync(d, root)) // the kernel holds them for written
+		leaves(t, d, "f", "-")
+		must(t, d.Rename(root, name("f"), name("g")))
+		must(t, sync(d, root))
+		leaves(t, d, "g", "")
+	}
+	check((*fault.Disk).Sync)
+	check((*fault.Disk).SyncAll)
 }
 
 func TestNewFolderNeedsTheSyncOfItsParent(t *testing.T) {

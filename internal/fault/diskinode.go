@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"slices"
 	"syscall"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
@@ -176,6 +177,7 @@ func (d *Disk) forgetLocked(f *inode) {
 type nameOp struct {
 	number int // counted from 1, of its device
 	edits  []edit
+	lost   bool // a sync of it failed
 }
 
 // An edit lets a name of a folder be a file's, or nobody's.
@@ -230,32 +232,47 @@ func (op *nameOp) onto(names func(folder *inode) map[string]*inode) {
 }
 
 // settleNamesLocked brings the names of a folder, or of the whole device if it is nil, to the disk,
-// as far as the ops up to a number say, and with them those that they build on.
+// as far as the ops up to a number say, and with them those that they build on. Of these, what a
+// failed sync has lost is not there, and never will be.
 func (v *device) settleNamesLocked(folder *inode, upTo int) {
-	var settle, keep []*nameOp
+	ops := v.namesOf(folder, upTo)
+	settled := map[*nameOp]bool{}
+	for _, op := range ops {
+		settled[op] = true
+		if !op.lost {
+			op.onto(func(folder *inode) map[string]*inode { return folder.onDisk })
+		}
+	}
+	v.log = slices.DeleteFunc(v.log, func(op *nameOp) bool { return settled[op] })
+}
+
+// loseNamesLocked is told that such a sync failed: the kernel shows the names, holds them for
+// written, and does not bring them to the disk again.
+func (v *device) loseNamesLocked(folder *inode, upTo int) {
+	for _, op := range v.namesOf(folder, upTo) {
+		op.lost = true
+	}
+}
+
+// namesOf returns the ops up to a number that concern a folder, or the whole device if it is nil,
+// and those that they build on, in their order.
+func (v *device) namesOf(folder *inode, upTo int) (ops []*nameOp) {
 	with := map[*inode]bool{folder: true}
-	for i := len(v.log) - 1; i >= 0; i-- { // from the newest on: it takes along what is older
-		op := v.log[i]
+	for _, op := range slices.Backward(v.log) { // the newest takes along what is older
 		touches := folder == nil
 		for _, e := range op.edits {
 			touches = touches || with[e.folder]
 		}
 		if !touches || op.number > upTo {
-			keep = append(keep, op)
 			continue
 		}
-		settle = append(settle, op)
+		ops = append(ops, op)
 		for _, e := range op.edits {
 			with[e.folder] = true
 		}
 	}
-	for i := len(settle) - 1; i >= 0; i-- {
-		settle[i].onto(func(folder *inode) map[string]*inode { return folder.onDisk })
-	}
-	v.log = v.log[:0]
-	for i := len(keep) - 1; i >= 0; i-- {
-		v.log = append(v.log, keep[i])
-	}
+	slices.Reverse(ops)
+	return ops
 }
 
 // A place is where a path leads: to a name of a folder, and what it names, nil if
