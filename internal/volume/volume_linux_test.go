@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/holdfast-go/holdfast/internal/mountinfo"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
@@ -47,10 +48,10 @@ func mustMake(t testing.TB, parent, name string) *Volume {
 func ground(t testing.TB) string {
 	dir := t.TempDir()
 	t.Cleanup(func() {
-		all, _ := mounts()
+		all, _ := mountinfo.Read()
 		for _, m := range all {
-			if strings.HasPrefix(m.point, dir+"/") {
-				_ = unix.Unmount(m.point, unix.MNT_DETACH)
+			if strings.HasPrefix(m.Point, dir+"/") {
+				_ = unix.Unmount(m.Point, unix.MNT_DETACH)
 			}
 		}
 	})
@@ -69,13 +70,13 @@ func nothingLeft(t testing.TB, parent string) {
 			t.Errorf("%s is left of %s", device, image)
 		}
 	}
-	all, err := mounts()
+	all, err := mountinfo.Read()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range all {
-		if strings.HasPrefix(m.point, parent+"/") {
-			t.Errorf("%s is still mounted on %s", m.kind, m.point)
+		if strings.HasPrefix(m.Point, parent+"/") {
+			t.Errorf("%s is still mounted on %s", m.Kind, m.Point)
 		}
 	}
 }
@@ -135,7 +136,7 @@ func remount(t *testing.T, v *Volume) {
 func isMounted(t *testing.T, v *Volume) {
 	t.Helper()
 	k := v.Kind()
-	if m, ok, err := mountedOn(v.Dir()); !ok || err != nil || m.kind != k.Type {
+	if m, ok, err := mountedOn(v.Dir()); !ok || err != nil || m.Kind != k.Type {
 		t.Errorf("mounted is %+v, %v, want %s", m, err, k.Type)
 	}
 	name := filepath.Base(v.Device())
