@@ -350,9 +350,12 @@ func TestCloseTellsDamage(t *testing.T) {
 }
 
 // TestAVolumeMountedElsewhereIsNotCalledDamaged has a process with a mount namespace
-// of its own keep the file system going.
+// of its own keep the file system going. The list of its mounts has the name escaped.
 func TestAVolumeMountedElsewhereIsNotCalledDamaged(t *testing.T) {
-	parent := ground(t)
+	parent := filepath.Join(ground(t), "a folder\u00a0of ours")
+	if err := os.Mkdir(parent, 0o777); err != nil {
+		t.Fatal(err)
+	}
 	v := mustMake(t, parent, "ext4")
 	other := exec.Command("cat")
 	other.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
