@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -346,6 +347,54 @@ func TestCloseTellsDamage(t *testing.T) {
 			t.Log(damage)
 			nothingLeft(t, parent)
 		})
+	}
+}
+
+// TestRemountWaitsForACopyOfTheMountElsewhere has a process with a mount namespace of
+// its own, which keeps the file system and its cache until it ends.
+func TestRemountWaitsForACopyOfTheMountElsewhere(t *testing.T) {
+	v := mustMake(t, ground(t), "ext4")
+	path := filepath.Join(v.Dir(), "file")
+	if err := os.WriteFile(path, make([]byte, mebibyte), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	other := exec.Command("cat")
+	other.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	in, err := other.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.unmount(); err != nil {
+		t.Fatal(err)
+	}
+	err = v.gone(0)
+	if err == nil || !errors.Is(err, unix.EBUSY) || !strings.Contains(err.Error(), fmt.Sprintf("mount namespace of cat (process %d)", other.Process.Pid)) {
+		t.Errorf("another mount namespace has it: %v", err)
+	}
+	if err := v.mount(); err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(20*time.Millisecond, func() { in.Close() })
+	if err := v.Remount(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := other.Wait(); err != nil {
+		t.Error(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if r, err := sys.PageCache(f); err != nil || r.Resident != 0 {
+		t.Errorf("of the file are resident: %+v, %v", r, err)
+	}
+	f.Close()
+	if err := v.Close(); err != nil {
+		t.Error(err)
 	}
 }
 
