@@ -29,7 +29,7 @@ func FuzzReader(f *testing.F) {
 		if len(program) < 5 || len(program) > 400 {
 			return
 		}
-		hang := time.AfterFunc(5*time.Second, func() { panic(fmt.Sprintf("hangs: %q", program)) })
+		hang := time.AfterFunc(time.Minute, func() { panic(fmt.Sprintf("hangs: %q", program)) })
 		defer hang.Stop()
 		m := newReadModel(program)
 		for len(m.program) > 0 && m.problem == "" {

@@ -140,9 +140,20 @@ func newInterpreter(t testing.TB) *interpreter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &interpreter{program: program, folder: t.TempDir()}
+	p := &interpreter{program: program, folder: memoryFolder(t)}
 	t.Cleanup(func() { p.stop() })
 	return p
+}
+
+// memoryFolder is a folder in memory if there is one: ext4 writes a file out when it
+// is closed after it was cut to nothing (auto_da_alloc), which each script does.
+func memoryFolder(t testing.TB) string {
+	folder, err := os.MkdirTemp("/dev/shm", "holdfast")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	return folder
 }
 
 func (p *interpreter) start() error {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/holdfast-go/holdfast/internal/mountinfo"
 )
 
 // cgroup names the control groups that this process is in: see cgroups(7).
@@ -81,8 +83,7 @@ type group struct {
 // group finds the group of this process that a controller rules.
 func (h host) group(controller string) (group, bool) {
 	groups, _ := h.text(cgroup)
-	text, _ := h.text(mountinfo)
-	return findGroup(parseMounts(text), groups, controller)
+	return findGroup(h.mounts(), groups, controller)
 }
 
 // upwards returns the folders of the group and of all above it: a limit of any
@@ -101,7 +102,7 @@ func (g group) upwards() []string {
 
 // findGroup joins /proc/self/cgroup (which group) with the mounts (where). A
 // controller is under version 1 or 2, never both.
-func findGroup(mounts []mount, groups, controller string) (group, bool) {
+func findGroup(mounts []mountinfo.Mount, groups, controller string) (group, bool) {
 	for line := range strings.Lines(groups) {
 		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(fields) == 3 && slices.Contains(strings.Split(fields[1], ","), controller) {
@@ -119,18 +120,18 @@ func findGroup(mounts []mount, groups, controller string) (group, bool) {
 // place finds the folder of a group below the mount of its hierarchy. In a
 // container only a part of the hierarchy is mounted, and the group's name may be
 // told from outside: then the mount's top is the group.
-func place(mounts []mount, version int, controller, own string) (group, bool) {
+func place(mounts []mountinfo.Mount, version int, controller, own string) (group, bool) {
 	for _, m := range mounts {
-		isOurs := version == 2 && m.kind == "cgroup2" ||
-			version == 1 && m.kind == "cgroup" && slices.Contains(strings.Split(m.super, ","), controller)
+		isOurs := version == 2 && m.Kind == "cgroup2" ||
+			version == 1 && m.Kind == "cgroup" && slices.Contains(m.Super, controller)
 		if !isOurs {
 			continue
 		}
-		folder := m.point
-		if within(own, m.root) {
-			folder = path.Join(m.point, strings.TrimPrefix(own, strings.TrimSuffix(m.root, "/")))
+		folder := m.Point
+		if within(own, m.Root) {
+			folder = path.Join(m.Point, strings.TrimPrefix(own, strings.TrimSuffix(m.Root, "/")))
 		}
-		return group{version, m.point, folder}, true
+		return group{version, m.Point, folder}, true
 	}
 	return group{}, false
 }

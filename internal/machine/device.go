@@ -4,6 +4,8 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+
+	"github.com/holdfast-go/holdfast/internal/mountinfo"
 )
 
 // sector is the unit of sizes and counts in /sys/block: see
@@ -13,8 +15,7 @@ const sector = 512
 // folder returns the facts about the file system and the device that hold an
 // absolute path. The first is the file system's type.
 func (h host) folder(dir string) []Fact {
-	text, _ := h.text(mountinfo)
-	mounts := parseMounts(text)
+	mounts := h.mounts()
 	m, ok := findMount(mounts, dir)
 	below := m
 	upperDir, upper, seen := h.upper(mounts, m)
@@ -22,9 +23,9 @@ func (h host) folder(dir string) []Fact {
 		below = upper
 	}
 	facts := []Fact{
-		known("file system", m.kind, mountinfo, ok),
-		known("mount point", m.place(), mountinfo, ok),
-		known("mount options", m.allOptions(), mountinfo, ok),
+		known("file system", m.Kind, mountinfo.Path, ok),
+		known("mount point", pointOf(m), mountinfo.Path, ok),
+		known("mount options", allOptions(m), mountinfo.Path, ok),
 		upperFact(m, upper, upperDir, seen),
 	}
 	return append(facts, h.device(mounts, below)...)
@@ -33,7 +34,7 @@ func (h host) folder(dir string) []Fact {
 // device returns the facts about the disk under a mount. A file system without
 // one (tmpfs, network, an overlay whose upper folder is out of sight) has unknown
 // ones.
-func (h host) device(mounts []mount, m mount) []Fact {
+func (h host) device(mounts []mountinfo.Mount, m mountinfo.Mount) []Fact {
 	disk, ok := h.disk(m)
 	if !ok {
 		return noDevice(m)
@@ -52,10 +53,10 @@ func (h host) device(mounts []mount, m mount) []Fact {
 	}
 }
 
-func noDevice(m mount) []Fact {
+func noDevice(m mountinfo.Mount) []Fact {
 	source := "/sys/dev/block"
-	if m.kind != "" {
-		source = m.kind + " (" + m.source + ") has no block device that can be seen"
+	if m.Kind != "" {
+		source = m.Kind + " (" + m.Source + ") has no block device that can be seen"
 	}
 	var facts []Fact
 	for _, name := range []string{
@@ -70,10 +71,10 @@ func noDevice(m mount) []Fact {
 // disk returns the folder in /sys, without the leading slash, of the whole disk
 // under a mount: found by the device's number or, where a file system has only
 // an anonymous one (btrfs), by its name.
-func (h host) disk(m mount) (string, bool) {
-	folder, ok := h.follow("sys/dev/block/" + m.device)
-	if !ok && strings.HasPrefix(m.source, "/dev/") {
-		device := strings.TrimPrefix(m.source, "/")
+func (h host) disk(m mountinfo.Mount) (string, bool) {
+	folder, ok := h.follow("sys/dev/block/" + m.Device)
+	if !ok && strings.HasPrefix(m.Source, "/dev/") {
+		device := strings.TrimPrefix(m.Source, "/")
 		if target, ok := h.follow(device); ok { // /dev/mapper/name is a link to dm-0
 			device = target
 		} else if target, ok := h.mapped(path.Base(device)); ok {

@@ -3,6 +3,8 @@ package machine
 import (
 	"fmt"
 	"strings"
+
+	"github.com/holdfast-go/holdfast/internal/mountinfo"
 )
 
 func (h host) memory() []Fact {
@@ -33,12 +35,12 @@ func (h host) swap() Fact {
 	header, rest, _ := strings.Cut(text, "\n")
 	var areas []string
 	for line := range strings.Lines(rest) {
-		columns := strings.Fields(line)
+		columns := strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' }) // a name may have other white space
 		if len(columns) < 3 {
 			continue
 		}
 		if size, ok := kilobytes(columns[2]); ok {
-			areas = append(areas, fmt.Sprintf("%s (%s)", unescape(columns[0]), formatBytes(size)))
+			areas = append(areas, fmt.Sprintf("%s (%s)", mountinfo.Unescape(columns[0]), formatBytes(size)))
 		}
 	}
 	if len(areas) == 0 {

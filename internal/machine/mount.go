@@ -3,70 +3,25 @@ package machine
 import (
 	"io/fs"
 	"path"
-	"strconv"
+	"slices"
 	"strings"
+
+	"github.com/holdfast-go/holdfast/internal/mountinfo"
 )
 
-const mountinfo = "/proc/self/mountinfo"
-
-// A mount is one line of /proc/self/mountinfo: see proc_pid_mountinfo(5).
-type mount struct {
-	device  string // major:minor
-	root    string // the folder of the file system that is mounted; "/" unless it is a bind mount
-	point   string // where it is mounted
-	options string // of this mount
-	kind    string // file system type
-	source  string // such as /dev/sda1
-	super   string // options of the file system
-}
-
-// parseMounts reads mountinfo; a line that it can't read is left out.
-func parseMounts(text string) []mount {
-	var mounts []mount
-	for line := range strings.Lines(text) {
-		before, after, ok := strings.Cut(line, " - ")
-		left, right := strings.Fields(before), strings.Fields(after)
-		if !ok || len(left) < 6 || len(right) < 2 {
-			continue
-		}
-		m := mount{
-			device:  left[2],
-			root:    unescape(left[3]),
-			point:   unescape(left[4]),
-			options: left[5],
-			kind:    right[0],
-			source:  unescape(right[1]),
-		}
-		if len(right) > 2 {
-			m.super = right[2]
-		}
-		mounts = append(mounts, m)
-	}
+// mounts returns what is mounted; a line that can't be read is left out.
+func (h host) mounts() []mountinfo.Mount {
+	text, _ := fs.ReadFile(h.files, strings.TrimPrefix(mountinfo.Path, "/"))
+	mounts, _ := mountinfo.ParseAll(string(text))
 	return mounts
-}
-
-// unescape undoes mountinfo's \040 for white space and backslash.
-func unescape(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+4 <= len(s) {
-			if c, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
-				b.WriteByte(byte(c))
-				i += 3
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
 }
 
 // findMount returns the mount that holds an absolute path: the one with the
 // longest point above it, and of several on one point the last, which hides the
 // others.
-func findMount(mounts []mount, file string) (found mount, ok bool) {
+func findMount(mounts []mountinfo.Mount, file string) (found mountinfo.Mount, ok bool) {
 	for _, m := range mounts {
-		if within(file, m.point) && len(m.point) >= len(found.point) {
+		if within(file, m.Point) && len(m.Point) >= len(found.Point) {
 			found, ok = m, true
 		}
 	}
@@ -79,22 +34,20 @@ func within(file, folder string) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// place names the mount point, and what is mounted there if it is not a whole
+// pointOf names the mount point, and what is mounted there if it is not a whole
 // file system.
-func (m mount) place() string {
-	if m.root == "/" {
-		return m.point
+func pointOf(m mountinfo.Mount) string {
+	if m.Root == "/" {
+		return m.Point
 	}
-	return m.point + " (bind mount of " + m.root + ")"
+	return m.Point + " (bind mount of " + m.Root + ")"
 }
 
 // allOptions joins the mount's options and the file system's, each once.
-func (m mount) allOptions() string {
+func allOptions(m mountinfo.Mount) string {
 	var all []string
-	seen := map[string]bool{}
-	for option := range strings.SplitSeq(m.options+","+m.super, ",") {
-		if option != "" && !seen[option] {
-			seen[option] = true
+	for _, option := range slices.Concat(m.Options, m.Super) {
+		if option = mountinfo.EscapeOption(option); option != "" && !slices.Contains(all, option) {
 			all = append(all, option)
 		}
 	}
@@ -104,30 +57,43 @@ func (m mount) allOptions() string {
 // upper returns the upper folder of an overlay, which takes what is written, and
 // the mount that holds it. The folder's name is as it was seen by who mounted
 // the overlay: from inside a container it leads nowhere.
-func (h host) upper(mounts []mount, overlay mount) (dir string, m mount, ok bool) {
-	for option := range strings.SplitSeq(overlay.super, ",") {
+func (h host) upper(mounts []mountinfo.Mount, overlay mountinfo.Mount) (dir string, m mountinfo.Mount, ok bool) {
+	for _, option := range overlay.Super {
 		if name, is := strings.CutPrefix(option, "upperdir="); is {
-			dir = unescape(name)
+			dir = overlayName(name)
 		}
 	}
 	info, err := fs.Stat(h.files, strings.TrimPrefix(dir, "/"))
 	if err != nil || !info.IsDir() || !path.IsAbs(dir) {
-		return dir, mount{}, false
+		return dir, mountinfo.Mount{}, false
 	}
 	m, ok = findMount(mounts, dir)
-	return dir, m, ok && m.kind != overlay.kind
+	return dir, m, ok && m.Kind != overlay.Kind
+}
+
+// overlayName undoes the backslashes that overlay wants before commas, colons and
+// backslashes, and shows as it was given them: ovl_unescape in fs/overlayfs.
+func overlayName(name string) string {
+	var b strings.Builder
+	for i := 0; i < len(name); i++ {
+		if name[i] == '\\' && i+1 < len(name) {
+			i++
+		}
+		b.WriteByte(name[i])
+	}
+	return b.String()
 }
 
 // upperFact names the file system below an overlay.
-func upperFact(m, upper mount, dir string, ok bool) Fact {
+func upperFact(m, upper mountinfo.Mount, dir string, ok bool) Fact {
 	const name = "overlay upper file system"
 	switch {
-	case m.kind == "" || m.kind == "overlay" && dir == "":
-		return Fact{name, Unknown, mountinfo}
-	case m.kind != "overlay":
-		return Fact{name, "none", mountinfo + " (not an overlay)"}
+	case m.Kind == "" || m.Kind == "overlay" && dir == "":
+		return Fact{name, Unknown, mountinfo.Path}
+	case m.Kind != "overlay":
+		return Fact{name, "none", mountinfo.Path + " (not an overlay)"}
 	case !ok:
 		return Fact{name, Unknown, "upperdir " + dir + " is out of sight"}
 	}
-	return Fact{name, upper.kind, mountinfo + " for upperdir " + dir}
+	return Fact{name, upper.Kind, mountinfo.Path + " for upperdir " + dir}
 }

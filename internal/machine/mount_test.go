@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"strings"
 	"testing"
 )
 
@@ -100,11 +101,11 @@ func TestFolderWithoutADisk(t *testing.T) {
 }
 
 func TestFindMount(t *testing.T) {
-	all := parseMounts(mounts)
+	all := disks().mounts()
 	check := func(path, want string) {
 		t.Helper()
-		if got, _ := findMount(all, path); got.point != want {
-			t.Errorf("findMount(%q) = %q, want %q", path, got.point, want)
+		if got, _ := findMount(all, path); got.Point != want {
+			t.Errorf("findMount(%q) = %q, want %q", path, got.Point, want)
 		}
 	}
 	check("/", "/")
@@ -114,28 +115,31 @@ func TestFindMount(t *testing.T) {
 	check("/with space/x", "/with space")
 }
 
-func TestUnescape(t *testing.T) {
-	check := func(in, want string) {
-		t.Helper()
-		if got := unescape(in); got != want {
-			t.Errorf("unescape(%q) = %q, want %q", in, got, want)
-		}
+func TestMountThatCannotBeReadIsLeftOut(t *testing.T) {
+	if all := disks().mounts(); len(all) != strings.Count(mounts, " - ") {
+		t.Errorf("%d mounts: %+v", len(all), all)
 	}
-	check(`a\040b`, "a b")
-	check(`a\134b`, `a\b`)
-	check(`a\0`, `a\0`)
-	check(`a\999`, `a\999`)
-	check(`\011`, "\t")
 }
 
-func FuzzParseMounts(f *testing.F) {
-	f.Add(mounts)
-	f.Add(`1 2 3:4 \ / \04 - x y`)
-	f.Fuzz(func(t *testing.T, text string) {
-		for _, m := range parseMounts(text) {
-			if m.device == "" || m.kind == "" || m.options == "" {
-				t.Errorf("mount with a gap: %+v", m)
-			}
+func TestMountOptionsStandOnceAndAsTheKernelWritesThem(t *testing.T) {
+	h := tree(map[string]string{"proc/self/mountinfo": "31 1 0:45 / / rw,noatime - overlay overlay rw,upperdir=/a\\134\\054b\\040c,noatime\n"})
+	check := checker(t, h.folder("/x"))
+	check("mount options", `rw,noatime,upperdir=/a\134\054b\040c`)
+	check("overlay upper file system", Unknown)
+	if fact := Get(h.folder("/x"), "overlay upper file system"); fact.Source != "upperdir /a,b c is out of sight" {
+		t.Errorf("source = %q", fact.Source)
+	}
+}
+
+func TestOverlayName(t *testing.T) {
+	check := func(in, want string) {
+		t.Helper()
+		if got := overlayName(in); got != want {
+			t.Errorf("overlayName(%q) = %q, want %q", in, got, want)
 		}
-	})
+	}
+	check("/a b", "/a b")
+	check(`/a\,b\:c`, "/a,b:c")
+	check(`/a\\b\\\,`, `/a\b\,`)
+	check(`/a\`, `/a\`)
 }

@@ -42,8 +42,7 @@ func (h host) observer(dir string) *Observer {
 			o.groups = append(o.groups, path.Join(folder, "cpu.stat"))
 		}
 	}
-	text, _ := h.text(mountinfo)
-	mounts := parseMounts(text)
+	mounts := h.mounts()
 	m, _ := findMount(mounts, dir)
 	if _, upper, ok := h.upper(mounts, m); ok {
 		m = upper

@@ -272,8 +272,9 @@ func plantedEverywhere(t *testing.T, text string, mountsToo bool) {
 	if d, ok := h.dirtyLimits(); ok && (d.Background < 0 || d.Throttle < 0 || d.Limit < 0) {
 		t.Errorf("negative: %+v", d)
 	}
+	facts := everything(h, "/home")
 	for _, name := range []string{"memory", "cgroup memory limit", "cgroup CPU limit", "CPUs online", "device size"} {
-		if fact := Get(everything(h, "/home"), name); strings.HasPrefix(fact.Value, "-") {
+		if fact := Get(facts, name); strings.HasPrefix(fact.Value, "-") {
 			t.Errorf("negative: %+v", fact)
 		}
 	}

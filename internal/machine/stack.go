@@ -4,12 +4,14 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+
+	"github.com/holdfast-go/holdfast/internal/mountinfo"
 )
 
 // stackFact names the devices that a write passes, from the one that holds the
 // file system down to those that lie on nothing else: each with what it is, if
 // it is more than a disk.
-func (h host) stackFact(disk string, mounts []mount) Fact {
+func (h host) stackFact(disk string, mounts []mountinfo.Mount) Fact {
 	var levels []string
 	for _, level := range h.levels(disk) {
 		var names []string
@@ -63,7 +65,7 @@ func (h host) slaves(folder string) []string {
 }
 
 // layer says what a device is, if it is not a disk or a part of one.
-func (h host) layer(folder string, mounts []mount) string {
+func (h host) layer(folder string, mounts []mountinfo.Mount) string {
 	if uuid, ok := h.text(path.Join(folder, "dm/uuid")); ok {
 		return h.mapping(folder, uuid)
 	}
@@ -73,7 +75,7 @@ func (h host) layer(folder string, mounts []mount) string {
 	if file, ok := h.text(path.Join(folder, "loop/backing_file")); ok {
 		kind := "file " + file
 		if m, ok := findMount(mounts, file); ok {
-			kind += " on " + m.kind
+			kind += " on " + m.Kind
 		}
 		return kind
 	}

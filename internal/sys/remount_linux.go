@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-go/holdfast/internal/mountinfo"
 )
 
 // Remount unmounts the file system that holds dir and mounts it again as it was,
@@ -32,10 +34,10 @@ func Remount(dir string) error {
 	}
 	how, err := mountAgain(m)
 	if err != nil {
-		return fmt.Errorf("%s can't be remounted: %w", m.point, err)
+		return fmt.Errorf("%s can't be remounted: %w", m.Point, err)
 	}
 	if err := how.remount(); err != nil {
-		return fmt.Errorf("%s can't be remounted: %w", m.point, err)
+		return fmt.Errorf("%s can't be remounted: %w", m.Point, err)
 	}
 	return nil
 }
@@ -55,28 +57,28 @@ func remountable(dir string) (mounted, error) {
 }
 
 func pickRemountable(all []mounted, id int) (mounted, error) {
-	at := slices.IndexFunc(all, func(m mounted) bool { return m.id == id })
+	at := slices.IndexFunc(all, func(m mounted) bool { return m.ID == id })
 	if at < 0 {
-		return mounted{}, fmt.Errorf("mount %d is not in /proc/self/mountinfo", id)
+		return mounted{}, fmt.Errorf("mount %d is not in %s", id, mountinfo.Path)
 	}
 	m := all[at]
 	switch {
-	case m.point == "/":
+	case m.Point == "/":
 		return m, errors.New("it is the root file system; use a folder on another one")
-	case strings.HasPrefix(m.device, "0:"): // get_anon_bdev: no device has major number 0
-		return m, fmt.Errorf("%s has no block device of its own, so there is nothing to unmount it from: %w", m.kind, errors.ErrUnsupported)
-	case m.root != "/":
-		return m, fmt.Errorf("%s is a bind mount of the folder %s; use the file system's own mount", m.point, m.root)
+	case strings.HasPrefix(m.Device, "0:"): // get_anon_bdev: no device has major number 0
+		return m, fmt.Errorf("%s has no block device of its own, so there is nothing to unmount it from: %w", m.Kind, errors.ErrUnsupported)
+	case m.Root != "/":
+		return m, fmt.Errorf("%s is a bind mount of the folder %s; use the file system's own mount", m.Point, m.Root)
 	}
 	parentShared := false
 	for _, other := range all {
 		switch {
-		case other.id == m.id:
-		case other.device == m.device:
-			return m, fmt.Errorf("%s is mounted on %s too, where its cache would stay: unmount that first", m.source, other.point)
-		case other.parent == m.id:
-			return m, fmt.Errorf("%s is mounted below it: unmount that first", other.point)
-		case other.id == m.parent:
+		case other.ID == m.ID:
+		case other.Device == m.Device:
+			return m, fmt.Errorf("%s is mounted on %s too, where its cache would stay: unmount that first", m.Source, other.Point)
+		case other.Parent == m.ID:
+			return m, fmt.Errorf("%s is mounted below it: unmount that first", other.Point)
+		case other.ID == m.Parent:
 			parentShared = other.shared()
 		}
 	}
@@ -84,19 +86,19 @@ func pickRemountable(all []mounted, id int) (mounted, error) {
 }
 
 func (m mounted) shared() bool {
-	return slices.ContainsFunc(m.propagation, func(p string) bool { return strings.HasPrefix(p, "shared:") })
+	return slices.ContainsFunc(m.Optional, func(p string) bool { return strings.HasPrefix(p, "shared:") })
 }
 
 // checkPropagation refuses what a new mount would not get by itself: it is
 // shared if what it is mounted on is (mount_namespaces(7)), and else private.
 func (m mounted) checkPropagation(parentShared bool) error {
-	for _, p := range m.propagation {
+	for _, p := range m.Optional {
 		if !strings.HasPrefix(p, "shared:") {
-			return fmt.Errorf("its propagation %s can't be repeated; mount --make-private %s first", p, m.point)
+			return fmt.Errorf("its propagation %s can't be repeated; mount --make-private %s first", p, m.Point)
 		}
 	}
 	if m.shared() != parentShared {
-		return fmt.Errorf("it is shared with other mount namespaces and what it is mounted on is not, or the other way about, which can't be repeated; mount --make-shared or --make-private %s first", m.point)
+		return fmt.Errorf("it is shared with other mount namespaces and what it is mounted on is not, or the other way about, which can't be repeated; mount --make-shared or --make-private %s first", m.Point)
 	}
 	return nil
 }
@@ -139,10 +141,10 @@ func mountAgain(m mounted) (mountCall, error) {
 	if err := m.checkSource(); err != nil {
 		return how, err
 	}
-	if slices.Contains(m.options, "ro") != slices.Contains(m.super, "ro") {
+	if slices.Contains(m.Options, "ro") != slices.Contains(m.Super, "ro") {
 		return how, errors.New("its mount is read-only and the file system is not, or the other way about (after an error on the disk, perhaps: see dmesg), which mount(2) can't repeat")
 	}
-	for _, option := range m.options {
+	for _, option := range m.Options {
 		flag, ok := mountFlags[option]
 		if !ok {
 			return how, fmt.Errorf("its mount option %s can't be repeated by mount(2)", option)
@@ -152,45 +154,58 @@ func mountAgain(m mounted) (mountCall, error) {
 	if how.flags&(unix.MS_NOATIME|unix.MS_RELATIME) == 0 {
 		how.flags |= unix.MS_STRICTATIME // which is not shown; without it, relatime: mount(2), Linux 2.6.30
 	}
-	var data []string
-	for _, option := range m.super {
-		if flag, ok := superFlags[option]; ok {
-			how.flags |= flag
-		} else {
-			data = append(data, option)
-		}
+	data, flags, err := m.dataAndFlags()
+	if err != nil {
+		return how, err
 	}
-	how.data = strings.Join(data, ",")
+	how.data, how.flags = strings.Join(data, ","), how.flags|flags
 	image, err := m.loopImage()
 	if err != nil {
 		return how, err
 	}
 	how.image = image
-	return how, tryOptions(m.kind, data)
+	return how, tryOptions(m.Kind, data)
+}
+
+// dataAndFlags returns the options of the file system as mount(2) takes them: some
+// are flags, the others are data, with a comma between two of them.
+func (m mounted) dataAndFlags() (data []string, flags uintptr, err error) {
+	for _, option := range m.Super {
+		flag, ok := superFlags[option]
+		switch {
+		case ok:
+			flags |= flag
+		case strings.Contains(option, ","):
+			return nil, 0, fmt.Errorf("its mount option %q has a comma in it, which can't be repeated by mount(2)", option)
+		default:
+			data = append(data, option)
+		}
+	}
+	return data, flags, nil
 }
 
 // checkSource makes sure that the source is the mount's block device.
 func (m mounted) checkSource() error {
 	var stat unix.Stat_t
-	if err := unix.Stat(m.source, &stat); err != nil {
-		return fmt.Errorf("its device %s is not to be found: %w", m.source, err)
+	if err := unix.Stat(m.Source, &stat); err != nil {
+		return fmt.Errorf("its device %s is not to be found: %w", m.Source, err)
 	}
 	device := fmt.Sprintf("%d:%d", unix.Major(uint64(stat.Rdev)), unix.Minor(uint64(stat.Rdev)))
-	if stat.Mode&unix.S_IFMT != unix.S_IFBLK || device != m.device {
-		return fmt.Errorf("its source %s is not the block device %s", m.source, m.device)
+	if stat.Mode&unix.S_IFMT != unix.S_IFBLK || device != m.Device {
+		return fmt.Errorf("its source %s is not the block device %s", m.Source, m.Device)
 	}
 	return nil
 }
 
 // loopImage returns the file that a loop device stands for, or nothing.
 func (m mounted) loopImage() (string, error) {
-	name, err := os.ReadFile(filepath.Join("/sys/dev/block", m.device, "loop/backing_file"))
+	name, err := os.ReadFile(filepath.Join("/sys/dev/block", m.Device, "loop/backing_file"))
 	if err != nil {
 		return "", nil
 	}
 	image := strings.TrimSuffix(string(name), "\n")
 	if _, err := os.Stat(image); err != nil {
-		return "", fmt.Errorf("the image under %s, whose cache would stay, is not to be found: %w", m.source, err)
+		return "", fmt.Errorf("the image under %s, whose cache would stay, is not to be found: %w", m.Source, err)
 	}
 	return image, nil
 }
@@ -226,13 +241,13 @@ func tryOptions(kind string, options []string) error {
 // remount unmounts and mounts again. Meanwhile it holds the device open: a loop
 // device would go with its last user.
 func (how mountCall) remount() error {
-	device, err := os.Open(how.source)
+	device, err := os.Open(how.Source)
 	if err != nil {
 		return err
 	}
 	defer device.Close()
-	if err := unix.Unmount(how.point, unix.UMOUNT_NOFOLLOW); err != nil {
-		return unmountError(how.point, err)
+	if err := unix.Unmount(how.Point, unix.UMOUNT_NOFOLLOW); err != nil {
+		return unmountError(how.Point, err)
 	}
 	emptied := how.emptyDevice(device)
 	if err := how.mount(); err != nil {
@@ -256,21 +271,21 @@ func unmountError(point string, err error) error {
 // the device free for an exclusive user.
 func (how mountCall) emptyDevice(device *os.File) error {
 	err := again(func() error {
-		free, err := unix.Open(how.source, unix.O_RDONLY|unix.O_EXCL|unix.O_CLOEXEC, 0)
+		free, err := unix.Open(how.Source, unix.O_RDONLY|unix.O_EXCL|unix.O_CLOEXEC, 0)
 		if err == nil {
 			unix.Close(free)
 		}
 		return err
 	})
 	if errors.Is(err, unix.EBUSY) {
-		return fmt.Errorf("its cache stayed: %s is still mounted, in another mount namespace (a container's, or a service's), or in use", how.source)
+		return fmt.Errorf("its cache stayed: %s is still mounted, in another mount namespace (a container's, or a service's), or in use", how.Source)
 	}
 	if err != nil {
 		return err
 	}
 	err = onDescriptor(device, func(fd int) error { return unix.IoctlSetInt(fd, unix.BLKFLSBUF, 0) })
 	if err != nil {
-		return fmt.Errorf("the cache of %s stayed: BLKFLSBUF: %w", how.source, err)
+		return fmt.Errorf("the cache of %s stayed: BLKFLSBUF: %w", how.Source, err)
 	}
 	if how.image == "" {
 		return nil
@@ -286,7 +301,7 @@ func (how mountCall) emptyDevice(device *os.File) error {
 // mount mounts it, with some patience: udev may look at the device just now.
 func (how mountCall) mount() error {
 	err := again(func() error {
-		return unix.Mount(how.source, how.point, how.kind, how.flags, how.data)
+		return unix.Mount(how.Source, how.Point, how.Kind, how.flags, how.data)
 	})
 	if err != nil {
 		return fmt.Errorf("it is not mounted any more, for mounting it again fails: %w; bring it back with: %s", err, how.command())
@@ -306,7 +321,7 @@ func again(try func() error) error {
 
 // compare says what is not as it was.
 func (how mountCall) compare() error {
-	id, err := mountID(how.point)
+	id, err := mountID(how.Point)
 	if err != nil {
 		return err
 	}
@@ -315,41 +330,41 @@ func (how mountCall) compare() error {
 		return err
 	}
 	for _, m := range all {
-		if m.id == id && m.sameAs(how.mounted) {
+		if m.ID == id && m.sameAs(how.mounted) {
 			return nil
 		}
 	}
-	return fmt.Errorf("it is mounted again, but not as it was; to bring that back: umount %s && %s", quoted(how.point), how.command())
+	return fmt.Errorf("it is mounted again, but not as it was; to bring that back: umount %s && %s", quoted(how.Point), how.command())
 }
 
 func (m mounted) sameAs(old mounted) bool {
-	return m.device == old.device && m.root == old.root && m.kind == old.kind && m.shared() == old.shared() &&
-		slices.Equal(m.options, old.options) && slices.Equal(m.super, old.super)
+	return m.Device == old.Device && m.Root == old.Root && m.Kind == old.Kind && m.shared() == old.shared() &&
+		slices.Equal(m.Options, old.Options) && slices.Equal(m.Super, old.Super)
 }
 
 // command is what mounts it from a shell.
 func (how mountCall) command() string {
-	options := slices.Clone(how.options)
+	options := slices.Clone(how.Options)
 	if how.flags&unix.MS_STRICTATIME != 0 {
 		options = append(options, "strictatime")
 	}
-	for _, option := range how.super {
+	for _, option := range how.Super {
 		if option != "seclabel" && !slices.Contains(options, option) {
 			options = append(options, option)
 		}
 	}
-	source := how.source
+	source := how.Source
 	if how.image != "" {
 		options, source = append(options, how.loopOptions()...), how.image
 	}
-	return strings.Join([]string{"mount", "-t", how.kind, "-o", quoted(strings.Join(options, ",")), quoted(source), quoted(how.point)}, " ")
+	return strings.Join([]string{"mount", "-t", how.Kind, "-o", quoted(strings.Join(options, ",")), quoted(source), quoted(how.Point)}, " ")
 }
 
 // loopOptions are those of mount(8) that make the loop device anew.
 func (how mountCall) loopOptions() []string {
 	options := []string{"loop"}
 	for _, name := range []string{"offset", "sizelimit"} {
-		value, err := os.ReadFile(filepath.Join("/sys/dev/block", how.device, "loop", name))
+		value, err := os.ReadFile(filepath.Join("/sys/dev/block", how.Device, "loop", name))
 		if v := strings.TrimSpace(string(value)); err == nil && v != "0" {
 			options = append(options, name+"="+v)
 		}

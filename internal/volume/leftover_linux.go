@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
+
+	"github.com/holdfast-go/holdfast/internal/mountinfo"
 )
 
 // Leftovers returns what killed processes have left of volumes in these folders; with
@@ -40,13 +42,13 @@ func Leftovers(parents ...string) ([]Leftover, error) {
 
 // attached returns the folders of all mounts and of all loop devices' images.
 func attached() ([]string, error) {
-	all, err := mounts()
+	all, err := mountinfo.Read()
 	if err != nil {
 		return nil, err
 	}
 	var folders []string
 	for _, m := range all {
-		folders = append(folders, filepath.Dir(m.point))
+		folders = append(folders, filepath.Dir(m.Point))
 	}
 	for _, image := range loops() {
 		folders = append(folders, filepath.Dir(image))

@@ -344,7 +344,7 @@ func TestForeignMountInALeftoverIsNotTouched(t *testing.T) {
 	if err := RemoveLeftover(folder); err == nil || !strings.Contains(err.Error(), "no volume has mounted") {
 		t.Errorf("%v", err)
 	}
-	if m, ok, err := mountedOn(mountIn(folder)); !ok || m.source != "mine" || err != nil {
+	if m, ok, err := mountedOn(mountIn(folder)); !ok || m.Source != "mine" || err != nil {
 		t.Errorf("mounted is %+v, %v, %v", m, ok, err)
 	}
 	if _, err := os.Stat(markerIn(folder)); err != nil {

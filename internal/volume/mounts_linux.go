@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-go/holdfast/internal/mountinfo"
 )
 
 // unmountAll unmounts what is mounted in a volume's folder, if all of it is the
@@ -20,8 +23,8 @@ func unmountAll(folder string, patience time.Duration) error {
 		if err != nil || !ok {
 			return err
 		}
-		if !m.of(folder) {
-			return fmt.Errorf("on %s is %s from %s, which no volume has mounted there; unmount it first", point, m.kind, m.source)
+		if !isOf(m, folder) {
+			return fmt.Errorf("on %s is %s from %s, which no volume has mounted there; unmount it first", point, m.Kind, m.Source)
 		}
 		err = patiently(func() error { return unix.Unmount(point, unix.UMOUNT_NOFOLLOW) }, unix.EBUSY, patience)
 		if errors.Is(err, unix.EBUSY) {
@@ -33,56 +36,32 @@ func unmountAll(folder string, patience time.Duration) error {
 	}
 }
 
-// A mounted is a line of /proc/self/mountinfo.
-type mounted struct{ point, kind, source string }
-
-// of tells whether it is the file system of the volume in the folder.
-func (m mounted) of(folder string) bool {
-	if m.kind == "tmpfs" {
-		return m.source == filepath.Base(folder)
+// isOf tells whether a mount is the file system of the volume in the folder.
+func isOf(m mountinfo.Mount, folder string) bool {
+	if m.Kind == "tmpfs" {
+		return m.Source == filepath.Base(folder)
 	}
-	return loops()[m.source] == imageIn(folder)
+	return loops()[m.Source] == imageIn(folder)
 }
 
 // mountedOn returns what is mounted on a folder, the last if there are several.
-func mountedOn(point string) (found mounted, ok bool, err error) {
-	all, err := mounts()
+func mountedOn(point string) (found mountinfo.Mount, ok bool, err error) {
+	all, err := mountinfo.Read()
 	for _, m := range all {
-		if m.point == point {
+		if m.Point == point {
 			found, ok = m, true
 		}
 	}
 	return found, ok, err
 }
 
-func mounts() ([]mounted, error) {
-	text, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return nil, err
-	}
-	var all []mounted
-	for line := range strings.Lines(string(text)) {
-		before, after, _ := strings.Cut(line, " - ")
-		left, right := strings.Fields(before), strings.Fields(after)
-		if len(left) >= 5 && len(right) >= 2 {
-			all = append(all, mounted{unescaped(left[4]), right[0], unescaped(right[1])})
-		}
-	}
-	return all, nil
-}
-
-// unescaped undoes what proc_pid_mountinfo(5) does to white space and backslashes.
-func unescaped(s string) string {
-	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\043`, "#", `\134`, `\`).Replace(s)
-}
-
 // users says which programs have something open below a folder.
 func users(dir string) string {
 	var all []string
-	mounted, _ := mounts()
-	for _, m := range mounted {
-		if strings.HasPrefix(m.point, dir+"/") {
-			all = append(all, "the mount "+m.point)
+	mounts, _ := mountinfo.Read()
+	for _, m := range mounts {
+		if strings.HasPrefix(m.Point, dir+"/") {
+			all = append(all, "the mount "+m.Point)
 		}
 	}
 	processes, _ := filepath.Glob("/proc/[0-9]*")
@@ -97,13 +76,15 @@ func users(dir string) string {
 	return "it is used by " + strings.Join(all, ", ")
 }
 
-// holders says which programs have a mount in a mount namespace of their own.
+// holders says which programs have a mount in a mount namespace of their own, where
+// it may lie deeper.
 func holders(point string) string {
 	var all []string
 	processes, _ := filepath.Glob("/proc/[0-9]*")
 	for _, process := range processes {
 		text, _ := os.ReadFile(filepath.Join(process, "mountinfo"))
-		if strings.Contains(string(text), point+" ") {
+		mounts, _ := mountinfo.ParseAll(string(text))
+		if slices.ContainsFunc(mounts, func(m mountinfo.Mount) bool { return strings.HasSuffix(m.Point, point) }) {
 			all = append(all, program(process))
 		}
 	}

@@ -162,7 +162,9 @@ func (v *Volume) mountMemory() error {
 // Remount unmounts it and mounts it again: nothing of it is in the page cache then,
 // neither of its files nor of its device and image. Nothing on it may be open. A
 // tmpfs, which would lose all, is an error that wraps [errors.ErrUnsupported]. After
-// another error it may be unmounted; Close removes it then too. It may not be called
+// another error it may be unmounted; Close removes it then too. A mount namespace that
+// was made meanwhile has a copy of the mount, which keeps the cache: it waits some
+// seconds for that to end, and then says whose it is. It may not be called
 // at the same time as anything else of the volume.
 func (v *Volume) Remount(ctx context.Context) error {
 	if v.device == "" {
@@ -179,10 +181,27 @@ func (v *Volume) Remount(ctx context.Context) error {
 	if err := v.unmount(); err != nil {
 		return err
 	}
-	if err := v.evict(device); err != nil {
-		return errors.Join(err, v.mount())
+	err = v.gone(patience)
+	if err == nil {
+		err = v.evict(device)
 	}
-	return v.mount()
+	return errors.Join(err, v.mount())
+}
+
+// gone waits until the file system has left the memory: only then is its device free
+// for an exclusive user. See ended for who may keep it.
+func (v *Volume) gone(patience time.Duration) error {
+	err := patiently(func() error {
+		fd, err := unix.Open(v.device, unix.O_RDONLY|unix.O_EXCL|unix.O_CLOEXEC, 0)
+		if err == nil {
+			err = unix.Close(fd)
+		}
+		return err
+	}, unix.EBUSY, patience)
+	if err != nil {
+		return fmt.Errorf("the cache of %s stays: %s: %w: %s", v.Dir(), v.device, err, holders(v.Dir()))
+	}
+	return nil
 }
 
 // evict drops what is in the page cache of the device and of the image.

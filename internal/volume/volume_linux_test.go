@@ -11,9 +11,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/holdfast-go/holdfast/internal/mountinfo"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
@@ -47,10 +49,10 @@ func mustMake(t testing.TB, parent, name string) *Volume {
 func ground(t testing.TB) string {
 	dir := t.TempDir()
 	t.Cleanup(func() {
-		all, _ := mounts()
+		all, _ := mountinfo.Read()
 		for _, m := range all {
-			if strings.HasPrefix(m.point, dir+"/") {
-				_ = unix.Unmount(m.point, unix.MNT_DETACH)
+			if strings.HasPrefix(m.Point, dir+"/") {
+				_ = unix.Unmount(m.Point, unix.MNT_DETACH)
 			}
 		}
 	})
@@ -69,13 +71,13 @@ func nothingLeft(t testing.TB, parent string) {
 			t.Errorf("%s is left of %s", device, image)
 		}
 	}
-	all, err := mounts()
+	all, err := mountinfo.Read()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range all {
-		if strings.HasPrefix(m.point, parent+"/") {
-			t.Errorf("%s is still mounted on %s", m.kind, m.point)
+		if strings.HasPrefix(m.Point, parent+"/") {
+			t.Errorf("%s is still mounted on %s", m.Kind, m.Point)
 		}
 	}
 }
@@ -135,7 +137,7 @@ func remount(t *testing.T, v *Volume) {
 func isMounted(t *testing.T, v *Volume) {
 	t.Helper()
 	k := v.Kind()
-	if m, ok, err := mountedOn(v.Dir()); !ok || err != nil || m.kind != k.Type {
+	if m, ok, err := mountedOn(v.Dir()); !ok || err != nil || m.Kind != k.Type {
 		t.Errorf("mounted is %+v, %v, want %s", m, err, k.Type)
 	}
 	name := filepath.Base(v.Device())
@@ -348,10 +350,61 @@ func TestCloseTellsDamage(t *testing.T) {
 	}
 }
 
+// TestRemountWaitsForACopyOfTheMountElsewhere has a process with a mount namespace of
+// its own, which keeps the file system and its cache until it ends.
+func TestRemountWaitsForACopyOfTheMountElsewhere(t *testing.T) {
+	v := mustMake(t, ground(t), "ext4")
+	path := filepath.Join(v.Dir(), "file")
+	if err := os.WriteFile(path, make([]byte, mebibyte), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	other := exec.Command("cat")
+	other.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	in, err := other.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.unmount(); err != nil {
+		t.Fatal(err)
+	}
+	err = v.gone(0) // which may name others beside it
+	if err == nil || !errors.Is(err, unix.EBUSY) || !strings.Contains(err.Error(), fmt.Sprintf("cat (process %d)", other.Process.Pid)) {
+		t.Errorf("another mount namespace has it: %v", err)
+	}
+	if err := v.mount(); err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(20*time.Millisecond, func() { in.Close() })
+	if err := v.Remount(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := other.Wait(); err != nil {
+		t.Error(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if r, err := sys.PageCache(f); err != nil || r.Resident != 0 {
+		t.Errorf("of the file are resident: %+v, %v", r, err)
+	}
+	f.Close()
+	if err := v.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestAVolumeMountedElsewhereIsNotCalledDamaged has a process with a mount namespace
-// of its own keep the file system going.
+// of its own keep the file system going. The list of its mounts has the name escaped.
 func TestAVolumeMountedElsewhereIsNotCalledDamaged(t *testing.T) {
-	parent := ground(t)
+	parent := filepath.Join(ground(t), "a folder\u00a0of ours")
+	if err := os.Mkdir(parent, 0o777); err != nil {
+		t.Fatal(err)
+	}
 	v := mustMake(t, parent, "ext4")
 	other := exec.Command("cat")
 	other.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
@@ -365,8 +418,8 @@ func TestAVolumeMountedElsewhereIsNotCalledDamaged(t *testing.T) {
 	if err := v.unmount(); err != nil {
 		t.Error(err)
 	}
-	err = v.ended(0)
-	if err == nil || !errors.Is(err, unix.EBUSY) || !strings.Contains(err.Error(), fmt.Sprintf("mount namespace of cat (process %d); ", other.Process.Pid)) {
+	err = v.ended(0) // which may name others beside it
+	if err == nil || !errors.Is(err, unix.EBUSY) || !strings.Contains(err.Error(), fmt.Sprintf("cat (process %d)", other.Process.Pid)) {
 		t.Errorf("another mount namespace has it: %v", err)
 	}
 	if err := errors.Join(in.Close(), other.Wait()); err != nil {
