@@ -13,8 +13,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/result"
 )
 
-// Text writes the run's tables and advice for a terminal of 120 columns, or
-// returns [figure.ErrNoRound] and writes nothing.
+// Text writes the run's tables and advice for a terminal, or returns
+// [figure.ErrNoRound] and writes nothing. Of a study no line is wider than 100
+// columns, of a sweep of policies none wider than 120.
 func Text(w io.Writer, run result.Run) error {
 	if len(run.FileSystems()) > 0 {
 		return severalText(w, run)
@@ -48,7 +49,7 @@ func (s sheet) textGroups(b *strings.Builder) {
 
 func (s sheet) textHead(b *strings.Builder) {
 	h := s.Run.Header
-	fmt.Fprintf(b, "%s: %s?\n", h.Study, h.Question)
+	b.WriteString(wrap(fmt.Sprintf("%s: %s?", h.Study, h.Question), lineWidth, indent))
 	if facts := s.machine(); facts != "" {
 		b.WriteString(wrap(facts, lineWidth, indent))
 	}
@@ -123,9 +124,9 @@ func (s sheet) adviceLine() string {
 	return "advice: " + s.advice.Sentence
 }
 
-// Lines of prose are as wide as the table may be.
+// Lines of prose, of pictures and of the tables of studies are at most so wide.
 const (
-	lineWidth = 118
+	lineWidth = 100
 	indent    = "  "
 )
 
