@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/advise"
 	"github.com/holdfast-go/holdfast/internal/figure"
 	"github.com/holdfast-go/holdfast/internal/result"
+	"github.com/holdfast-go/holdfast/internal/study"
 )
 
 // Text writes the run's tables and advice for a terminal, or returns
@@ -49,9 +50,9 @@ func (s sheet) textGroups(b *strings.Builder) {
 
 func (s sheet) textHead(b *strings.Builder) {
 	h := s.Run.Header
-	b.WriteString(wrap(fmt.Sprintf("%s: %s?", h.Study, h.Question), lineWidth, indent))
+	b.WriteString(wrap(fmt.Sprintf("%s: %s?", h.Study, h.Question), s.width(), indent))
 	if facts := s.machine(); facts != "" {
-		b.WriteString(wrap(facts, lineWidth, indent))
+		b.WriteString(wrap(facts, s.width(), indent))
 	}
 	fmt.Fprintf(b, "%s, seed %d, in %s\n", plural(s.Rounds, "round"), h.Seed, h.Dir)
 	if mark := s.Run.Mark(); mark != "" {
@@ -109,10 +110,10 @@ func rowCells(r figure.Row) table.Row {
 func (s sheet) textNotes(b *strings.Builder) {
 	b.WriteString("\n")
 	for _, n := range append(s.notes(), s.someDoubts()...) {
-		b.WriteString(wrap(n, lineWidth, indent))
+		b.WriteString(wrap(n, sweepWidth, indent))
 	}
 	if s.advised {
-		b.WriteString("\n" + wrap(s.adviceLine(), lineWidth, indent))
+		b.WriteString("\n" + wrap(s.adviceLine(), sweepWidth, indent))
 	}
 }
 
@@ -124,11 +125,21 @@ func (s sheet) adviceLine() string {
 	return "advice: " + s.advice.Sentence
 }
 
-// Lines of prose, of pictures and of the tables of studies are at most so wide.
+// How wide lines are at most: those of studies, their tables and pictures; and prose
+// beside the tables of a sweep, which are wider.
 const (
-	lineWidth = 100
-	indent    = "  "
+	lineWidth  = 100
+	sweepWidth = 118
+	indent     = "  "
 )
+
+// width is how wide the lines of the run may be.
+func (s sheet) width() int {
+	if of, ok := study.Find(s.Run.Header.Study); ok && of.Show != nil {
+		return lineWidth
+	}
+	return sweepWidth
+}
 
 // wrap breaks a line at spaces, so that it is at most width wide.
 func wrap(line string, width int, indent string) string {
