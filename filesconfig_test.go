@@ -97,62 +97,72 @@ func TestWhatIsLeftOutStays(t *testing.T) {
 	})
 }
 
-func TestWrongOptionIsNamedWithItsValueAndAHint(t *testing.T) {
+// refuseOption says that a value is refused for an option: its name, its place, the words
+// and a hint are in the error, and the options stay what they were.
+func refuseOption(t *testing.T, key string, value any, words ...string) {
+	t.Helper()
+	values := map[string]any{"workers": 2}
+	if parent, child, ok := strings.Cut(key, "."); ok {
+		values[parent] = map[string]any{"attempts": 3, child: value}
+	} else {
+		values[key] = value
+	}
+	parent, child, _ := strings.Cut(key, ".")
+	for _, readable := range []any{values, withAnyKeys(values)} {
+		o := fullOptions
+		err := o.UnmarshalYAML(yamlOf(readable))
+		if err == nil {
+			t.Errorf("%s: %v is taken", key, value)
+			return
+		}
+		for _, word := range append(words, parent, child, "; ", "files: ") {
+			if !strings.Contains(err.Error(), word) {
+				t.Errorf("%s: %q does not say %q", key, err, word)
+			}
+		}
+		if o != fullOptions {
+			t.Errorf("%s: after %v the options are %+v", key, err, o)
+		}
+	}
+	if o, err := FilesOptionsOf(values); err == nil || o != (FilesOptions{}) {
+		t.Errorf("%s: FilesOptionsOf gave %+v, %v", key, o, err)
+	}
+}
+
+func TestWrongNumberIsNamedWithItsOptionAndAHint(t *testing.T) {
 	self := map[any]any{}
 	self["self"] = self
+	for _, whole := range []string{"workers", "handles", "memory", "retry.attempts"} {
+		refuseOption(t, whole, 2.5, "2.5")
+		refuseOption(t, whole, json.Number("2.5"), "2.5")
+		refuseOption(t, whole, json.Number("x"), "x")
+		refuseOption(t, whole, json.Number("9223372036854775808"), "9223372036854775808", "range")
+		refuseOption(t, whole, json.Number("1e400"), "1e400", "range")
+		refuseOption(t, whole, uint64(math.MaxUint64), "18446744073709551615", "range")
+		refuseOption(t, whole, 1e18, "1e+18", "range")
+		refuseOption(t, whole, math.NaN(), "NaN")
+		refuseOption(t, whole, math.Inf(-1), "-Inf")
+		refuseOption(t, whole, -1, "=-1")
+		refuseOption(t, whole, time.Second, "1s")
+		refuseOption(t, whole, true, "true")
+		refuseOption(t, whole, nil, "null")
+		refuseOption(t, whole, "many", `"many"`)
+		refuseOption(t, whole, []any{1}, "list")
+		refuseOption(t, whole, self, "map")
+		refuseOption(t, whole, func() {}, "func()")
+		refuseOption(t, whole, &self, "*map")
+	}
+}
+
+func TestWrongOptionIsNamedWithItsValueAndAHint(t *testing.T) {
 	check := func(key string, value any, words ...string) {
 		t.Helper()
-		values := map[string]any{"workers": 2}
-		if parent, child, ok := strings.Cut(key, "."); ok {
-			values[parent] = map[string]any{"attempts": 3, child: value}
-		} else {
-			values[key] = value
-		}
-		parent, child, _ := strings.Cut(key, ".")
-		for _, readable := range []any{values, withAnyKeys(values)} {
-			o := fullOptions
-			err := o.UnmarshalYAML(yamlOf(readable))
-			if err == nil {
-				t.Errorf("%s: %v is taken", key, value)
-				return
-			}
-			for _, word := range append(words, parent, child, "; ", "files: ") {
-				if !strings.Contains(err.Error(), word) {
-					t.Errorf("%s: %q does not say %q", key, err, word)
-				}
-			}
-			if o != fullOptions {
-				t.Errorf("%s: after %v the options are %+v", key, err, o)
-			}
-		}
-		if o, err := FilesOptionsOf(values); err == nil || o != (FilesOptions{}) {
-			t.Errorf("%s: FilesOptionsOf gave %+v, %v", key, o, err)
-		}
+		refuseOption(t, key, value, words...)
 	}
 	check("handels", 4, `"handels"`, "handles")
 	check("Workers", 4, `"Workers"`)
 	check("", 4, `""`)
 	check("retry.atempts", 4, `"atempts"`, "attempts")
-	for _, whole := range []string{"workers", "handles", "memory", "retry.attempts"} {
-		check(whole, 2.5, "2.5")
-		check(whole, json.Number("2.5"), "2.5")
-		check(whole, json.Number("x"), "x")
-		check(whole, json.Number("9223372036854775808"), "9223372036854775808", "range")
-		check(whole, json.Number("1e400"), "1e400", "range")
-		check(whole, uint64(math.MaxUint64), "18446744073709551615", "range")
-		check(whole, 1e18, "1e+18", "range")
-		check(whole, math.NaN(), "NaN")
-		check(whole, math.Inf(-1), "-Inf")
-		check(whole, -1, "=-1")
-		check(whole, time.Second, "1s")
-		check(whole, true, "true")
-		check(whole, nil, "null")
-		check(whole, "many", `"many"`)
-		check(whole, []any{1}, "list")
-		check(whole, self, "map")
-		check(whole, func() {}, "func()")
-		check(whole, &self, "*map")
-	}
 	check("workers", "4", `"4"`)
 	check("workers", math.MaxInt32, "2147483647")
 	check("memory", "64 parsecs", `"64 parsecs"`)

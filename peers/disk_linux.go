@@ -16,17 +16,6 @@ func fdatasync(f *os.File) error {
 	}
 }
 
-// settle writes out what earlier trials left in the file system under dir, so
-// that no arm pays for the one before it.
-func settle(dir string) {
-	d, err := os.Open(dir)
-	if err != nil {
-		return // the trial is about to fail with the reason
-	}
-	defer d.Close()
-	_ = unix.Syncfs(int(d.Fd())) // an unsettled disk makes a trial slower, not wrong
-}
-
 // inMemory reports whether dir's file system has no disk under it, where
 // "durable" means nothing.
 func inMemory(dir string) bool {

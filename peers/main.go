@@ -21,6 +21,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
@@ -50,10 +51,10 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		return o, err
 	}
 	if o.pick, err = regexp.Compile(*pick); err != nil {
-		return o, &command.UsageError{Err: fmt.Errorf("-run: %w", err)}
+		return o, command.Misuse("-run: %w", err)
 	}
 	if o.rounds < 0 {
-		return o, &command.UsageError{Err: fmt.Errorf("-rounds=%d is negative; give at least 1", o.rounds)}
+		return o, command.Misuse("-rounds=%d is negative; give at least 1", o.rounds)
 	}
 	o.defaults()
 	return o, nil
@@ -92,7 +93,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	}
 	all := blocks(o.comparisons(), o.pick)
 	if len(all) == 0 {
-		return &command.UsageError{Err: fmt.Errorf("-run=%v matches no arm; names look like append/arm=zap/goroutines=8", o.pick)}
+		return command.Misuse("-run=%v matches no arm; names look like append/arm=zap/goroutines=8", o.pick)
 	}
 	root, err := os.MkdirTemp(o.dir, "peers-")
 	if err != nil {
@@ -111,26 +112,15 @@ func (o options) measure(ctx context.Context, root string, all []*block, stdout,
 		fmt.Fprintf(stdout, "goos: %s\ngoarch: %s\npkg: github.com/holdfast-go/holdfast/peers\n", runtime.GOOS, runtime.GOARCH)
 		did = func(c *cell, s sample) { writeBench(stdout, c, s) }
 	}
-	rounds, err := run(ctx, root, all, o.rounds, o.seed, did, stderr)
+	r := command.Rounds{Name: "peers", Count: o.rounds, Seed: o.seed, Talk: stderr}
+	rounds, err := run(ctx, root, all, r, did)
 	if rounds > 0 && !o.benchfmt {
-		writeTables(stdout, all, o.conditions(rounds))
+		writeTables(stdout, all, conditions(r.Rounded(rounds)))
 	}
 	if err != nil {
 		return err
 	}
-	return failed(all)
-}
-
-// failed returns command.ErrFailed if an arm's bytes were ever wrong.
-func failed(all []*block) error {
-	for _, b := range all {
-		for _, c := range b.cells {
-			if c.failed() != nil {
-				return command.ErrFailed
-			}
-		}
-	}
-	return nil
+	return command.Failed(all)
 }
 
 // plan tells what is about to be done and refuses what the disk has no room for.
@@ -150,7 +140,7 @@ func (o options) plan(root string, all []*block, stderr io.Writer) error {
 		fmt.Fprintf(stderr, "peers: %s is in memory: nothing there is durable, and syncs cost nothing; choose a disk with -dir\n", root)
 	}
 	const extra = 1 << 30 // what the peers preallocate and what the file system needs
-	free, err := freeBytes(root)
+	free, err := sys.FreeSpace(root)
 	if err == nil && free < 2*most+extra {
 		return fmt.Errorf("%s has %.1f GB free, and a trial may take %.1f GB; choose another disk with -dir", root, float64(free)/1e9, float64(2*most+extra)/1e9)
 	}
@@ -158,11 +148,7 @@ func (o options) plan(root string, all []*block, stderr io.Writer) error {
 }
 
 // conditions states what the figures were taken under.
-func (o options) conditions(rounds int) string {
-	cut := ""
-	if rounds < o.rounds {
-		cut = fmt.Sprintf(", interrupted before %d more", o.rounds-rounds)
-	}
-	return fmt.Sprintf("%d rounds in random order (`-seed %d`)%s, %s/%s, GOMAXPROCS %d.\nVersions: %s; holdfast is the one of this folder.",
-		rounds, o.seed, cut, runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), versions())
+func conditions(rounds string) string {
+	return fmt.Sprintf("%s, %s/%s, GOMAXPROCS %d.\nVersions: %s; holdfast is the one of this folder.",
+		rounds, runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), versions())
 }

@@ -84,13 +84,13 @@ func TestWrongBytesDoNotCount(t *testing.T) {
 	all := blocks([]comparison{c}, regexp.MustCompile(""))
 	counted := 0
 	var talk, table bytes.Buffer
-	if _, err := run(t.Context(), t.TempDir(), all, 2, 1, func(*cell, sample) { counted++ }, &talk); err != nil {
+	if _, err := run(t.Context(), t.TempDir(), all, command.Rounds{Count: 2, Seed: 1, Talk: &talk}, func(*cell, sample) { counted++ }); err != nil {
 		t.Fatal(err)
 	}
 	if counted != 2 {
 		t.Errorf("%d trials counted, want the 2 of the arm that is right", counted)
 	}
-	if failed(all) != command.ErrFailed {
+	if command.Failed(all) != command.ErrFailed {
 		t.Error("the run does not fail")
 	}
 	writeTables(&table, all, "")
@@ -107,7 +107,7 @@ func TestEachRoundRunsEachArmOnce(t *testing.T) {
 	for _, seed := range []uint64{1, 1, 2} {
 		order[seed] = nil
 		did := func(c *cell, _ sample) { order[seed] = append(order[seed], c.name) }
-		if _, err := run(t.Context(), t.TempDir(), all, 3, seed, did, io.Discard); err != nil {
+		if _, err := run(t.Context(), t.TempDir(), all, command.Rounds{Count: 3, Seed: seed, Talk: io.Discard}, did); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := len(order[seed]), 3*(5+4); got != want {
@@ -137,7 +137,8 @@ func TestInterruptedRunKeepsItsWholeRounds(t *testing.T) {
 			stop()
 		}
 	}
-	rounds, err := run(ctx, t.TempDir(), all, 5, 1, did, io.Discard)
+	r := command.Rounds{Count: 5, Seed: 1, Talk: io.Discard}
+	rounds, err := run(ctx, t.TempDir(), all, r, did)
 	if rounds != 2 || !errors.Is(err, context.Canceled) {
 		t.Fatalf("%d rounds, %v; want 2 and the interruption", rounds, err)
 	}
@@ -146,7 +147,7 @@ func TestInterruptedRunKeepsItsWholeRounds(t *testing.T) {
 			t.Errorf("%s has %d samples, want 2", c.name, len(c.samples))
 		}
 	}
-	if text := (options{rounds: 5}).conditions(rounds); !strings.Contains(text, "2 rounds") || !strings.Contains(text, "interrupted before 3 more") {
+	if text := conditions(r.Rounded(rounds)); !strings.Contains(text, "2 rounds") || !strings.Contains(text, "interrupted before 3 more") {
 		t.Errorf("not marked: %s", text)
 	}
 }

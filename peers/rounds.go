@@ -6,7 +6,8 @@ import (
 	"io"
 	"math/rand/v2"
 	"regexp"
-	"time"
+
+	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
 // A block is one comparison under one load: the cells that are run close
@@ -23,15 +24,6 @@ type cell struct {
 	name    string // with the comparison and the load, for -run and benchstat
 	work    work
 	samples []sample
-}
-
-// failed returns the error of the trial that did, after which the cell is not
-// run again, or nil.
-func (c *cell) failed() error {
-	if n := len(c.samples); n > 0 {
-		return c.samples[n-1].err
-	}
-	return nil
 }
 
 // blocks lays out what the comparisons' arms do under each load, as far as the
@@ -61,41 +53,33 @@ func (b *block) add(a arm, pick *regexp.Regexp) {
 	b.cells = append(b.cells, &cell{arm: a, name: name, work: w})
 }
 
-// run runs every cell once in each round, the blocks and the cells of a block in
-// a new order each time. It stops between two trials when ctx ends, and then
-// forgets the round that it was in: complete is how many there are.
-func run(ctx context.Context, root string, all []*block, rounds int, seed uint64, did func(*cell, sample), talk io.Writer) (complete int, err error) {
-	order := rand.New(rand.NewPCG(seed, 0))
-	start, done := time.Now(), 0
-	for round := range rounds {
-		for _, i := range order.Perm(len(all)) {
-			b := all[i]
-			for _, j := range order.Perm(len(b.cells)) {
-				if err := ctx.Err(); err != nil {
-					cut(all, round)
-					return round, err
-				}
-				b.try(root, b.cells[j], did, talk)
-			}
-			done++
-		}
-		left := time.Since(start) / time.Duration(done) * time.Duration(rounds*len(all)-done)
-		fmt.Fprintf(talk, "peers: round %d of %d done, %v left\n", round+1, rounds, left.Round(time.Second))
+// Entrants returns the cells.
+func (b *block) Entrants() []*cell { return b.cells }
+
+// Keep drops the samples of the rounds after the first ones.
+func (c *cell) Keep(rounds int) { c.samples = c.samples[:min(len(c.samples), rounds)] }
+
+// Failure returns the error of the trial that failed, after which the cell is not run
+// again, or nil.
+func (c *cell) Failure() error {
+	if n := len(c.samples); n > 0 {
+		return c.samples[n-1].err
 	}
-	return rounds, nil
+	return nil
 }
 
-// cut drops the samples of the rounds after the first ones.
-func cut(all []*block, rounds int) {
-	for _, b := range all {
-		for _, c := range b.cells {
-			c.samples = c.samples[:min(len(c.samples), rounds)]
-		}
-	}
+// run runs every cell once in each round. It stops between two trials when ctx ends.
+func run(ctx context.Context, root string, all []*block, r command.Rounds, did func(*cell, sample)) (complete int, err error) {
+	return r.Run(func(_ int, order *rand.Rand) error {
+		return command.EachArm(ctx, order, all, func(b *block, c *cell) error {
+			b.try(root, c, did, r.Talk)
+			return nil
+		})
+	}, func(rounds int) { command.Keep(all, rounds) })
 }
 
 func (b *block) try(root string, c *cell, did func(*cell, sample), talk io.Writer) {
-	if c.failed() != nil {
+	if c.Failure() != nil {
 		return
 	}
 	s := try(root, *b.comparison, c.arm, c.work)

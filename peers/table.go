@@ -4,21 +4,13 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/stat"
+	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
-
-// peerModules are the modules whose versions the reader has to know.
-var peerModules = []string{
-	"go.uber.org/zap",
-	"gopkg.in/natefinch/lumberjack.v2",
-	"go.etcd.io/etcd/server/v3",
-	"github.com/cockroachdb/pebble/v2",
-}
 
 // writeTables writes, for each comparison, an overview, a table for each load
 // and the notes.
@@ -75,7 +67,7 @@ func writeOverview(out io.Writer, blocks []*block) {
 
 // median is the median time of a record in words.
 func (c *cell) median() string {
-	if c.failed() != nil {
+	if c.Failure() != nil {
 		return "wrong"
 	}
 	return figure(stat.Summarize(c.perRecord(elapsed)).Median)
@@ -90,7 +82,7 @@ func writeBlock(out io.Writer, b *block) {
 		writeCell(out, c, base, floor)
 	}
 	fmt.Fprintf(out, "\nNoise floor, from the same code run twice: %s. *faster*, *slower* and *same* (within %.0f %%) are proven over at least %d rounds.\n",
-		percent(floor), stat.Band*100, stat.VerdictRounds)
+		command.Percent(floor), stat.Band*100, stat.VerdictRounds)
 }
 
 func words(w work) string {
@@ -102,7 +94,7 @@ func words(w work) string {
 }
 
 func writeCell(out io.Writer, c, base *cell, floor float64) {
-	if err := c.failed(); err != nil {
+	if err := c.Failure(); err != nil {
 		fmt.Fprintf(out, "| %s | does not count: %s | | | | | | | | |\n", c.arm.name, strings.ReplaceAll(err.Error(), "|", "/"))
 		return
 	}
@@ -116,7 +108,7 @@ func writeCell(out io.Writer, c, base *cell, floor float64) {
 
 // compared fills the columns that set c against the baseline.
 func compared(c, base *cell, floor float64) string {
-	if c == base || base == nil || base.failed() != nil {
+	if c == base || base == nil || base.Failure() != nil {
 		return "| |"
 	}
 	r := stat.Compare(base.perRecord(elapsed), c.perRecord(elapsed), floor, stat.Band)
@@ -176,17 +168,8 @@ func writeBench(out io.Writer, c *cell, s sample) {
 
 // versions names Go's and each peer's.
 func versions() string {
-	list := []string{runtime.Version()}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return list[0]
-	}
-	for _, m := range info.Deps {
-		if slices.Contains(peerModules, m.Path) {
-			list = append(list, m.Path+" "+m.Version)
-		}
-	}
-	return strings.Join(list, ", ")
+	peers := command.Versions("go.uber.org/zap", "gopkg.in/natefinch/lumberjack.v2", "go.etcd.io/etcd/server/v3", "github.com/cockroachdb/pebble/v2")
+	return strings.Join(append([]string{runtime.Version()}, peers...), ", ")
 }
 
 // figure prints a time with three digits: more would be noise.
@@ -222,10 +205,3 @@ func count(x float64) string {
 }
 
 func millis(ns []float64) string { return fmt.Sprintf("%.2f", stat.Summarize(ns).Median/1e6) }
-
-func percent(x float64) string {
-	if x != x {
-		return "not known"
-	}
-	return fmt.Sprintf("%.1f %%", x*100)
-}

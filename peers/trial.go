@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/trial"
+	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
 // A comparison is one piece of work and the arms that do it, each in its own way.
@@ -120,7 +121,7 @@ func try(root string, c comparison, a arm, w work) (s sample) {
 // finds the memory that the trial will fill.
 func prepare(root string, w work) error {
 	err := trial.PrepareMemory(root, w.bytes())
-	settle(root)
+	command.Settle(root)
 	runtime.GC()
 	return err
 }
@@ -136,15 +137,15 @@ func clock(dir string, closeTimed bool, a arm, w work) (s sample) {
 	run := k.muster(w)
 	s.open = time.Since(start)
 
-	start, cpu := time.Now(), cpuTime()
+	start, cpu := time.Now(), command.CPUTime()
 	err = run()
-	s.elapsed, s.cpu = time.Since(start), cpuTime()-cpu
+	s.elapsed, s.cpu = time.Since(start), command.CPUTime()-cpu
 
 	begin := time.Now()
 	closeErr := k.close()
 	s.close = time.Since(begin)
 	if closeTimed {
-		s.elapsed, s.cpu = time.Since(start), cpuTime()-cpu
+		s.elapsed, s.cpu = time.Since(start), command.CPUTime()-cpu
 	}
 	if err == nil && closeErr != nil {
 		err = fmt.Errorf("close: %w", closeErr)

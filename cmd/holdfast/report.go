@@ -16,13 +16,13 @@ import (
 	"github.com/holdfast-go/holdfast/internal/study"
 )
 
-func newReport() *cobra.Command {
-	var output, fio, folder, figures string
-	var format report.Format
-	cmd := &cobra.Command{
-		Use:   "report results.jsonl [flags]",
-		Short: "print the table of an earlier run again, make a page of it, or export it",
-		Long: `Report reads the results that bench has kept with -o and prints the same table
+// A reporting is what the command line says.
+type reporting struct {
+	output, fio, timings, figures string
+	format                        report.Format
+}
+
+const reportLong = `Report reads the results that bench has kept with -o and prints the same table
 again. With -o it writes one HTML page instead, with a picture, the facts of the
 machine and how it was measured; the page needs no other file and no network.
 
@@ -41,59 +41,85 @@ copy, as SVG and PNG with a page of all, into a folder. It also draws them from
 CSV files such as ext4_results.csv, several at once; docs/figures.md has more.
 
 Results of a run that was interrupted or killed are shown as far as they go, and
-marked. The file - is the standard input.`,
+marked. The file - is the standard input.`
+
+func newReport() *cobra.Command {
+	var r reporting
+	cmd := &cobra.Command{
+		Use:   "report results.jsonl [flags]",
+		Short: "print the table of an earlier run again, make a page of it, or export it",
+		Long:  reportLong,
 		Example: `  holdfast report results.jsonl -o report.html
   holdfast report results.jsonl --export csv`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if figures != "" && len(args) > 0 {
-				return nil
-			}
-			if i := slices.IndexFunc(args, isCSV); i >= 0 {
-				return misuse("add --figures FOLDER to draw it", "report prints results of holdfast, and %s is a table of times", args[i])
-			}
-			if len(args) != 1 {
-				return misuse("for instance: holdfast report results.jsonl", "report takes one results file, and %d were given", len(args))
-			}
-			return nil
-		},
+		Args: r.args,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if figures != "" {
-				if output != "" || format != "" || fio != "" {
-					return misuse("draw by a command of its own", "--figures draws into a folder, and -o, --export and --emit-fio write something else")
-				}
-				return drawFigures(cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr(), figures, args)
+			if r.figures != "" {
+				return r.draw(cmd, args)
 			}
-			if fio == "-" && format != "" && output == "" {
-				return misuse("add -o FILE for what is exported", "--emit-fio - and --export both write to stdout")
-			}
-			run, err := readResults(args[0], cmd.InOrStdin())
-			if err != nil {
-				return err
-			}
-			if err := study.Known(run.Header); err != nil {
-				return misuse("use the holdfast that made it", "%s: %w", args[0], err)
-			}
-			if fio != "" && isStudy(run.Header) {
-				return misuse("leave it out, or give the results of a run without a study's name", "--emit-fio: fio has no job for the study %s", run.Header.Study)
-			}
-			if err := writeTimings(folder, run); err != nil {
-				return err
-			}
-			if err := emitFio(cmd.OutOrStdout(), fio, run); err != nil || fio == "-" && output == "" {
-				return cannotReport(args[0], err)
-			}
-			return cannotReport(args[0], writeOut(cmd.OutOrStdout(), output, func(w io.Writer) error {
-				return writeReport(w, run, format, output != "")
-			}))
+			return r.run(cmd, args[0])
 		},
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().VarP(once("file", &output, given), "output", "o", "write an HTML page, or what is exported, to this new file")
-	exportFlag(cmd.Flags(), &format, "write for programs")
-	cmd.Flags().Var(once("folder", &folder, given), "csv", csvHelp)
-	fioFlag(cmd.Flags(), &fio)
-	cmd.Flags().Var(once("folder", &figures, given), "figures", "draw the pictures of the study copy in this folder")
+	cmd.Flags().VarP(once("file", &r.output, given), "output", "o", "write an HTML page, or what is exported, to this new file")
+	exportFlag(cmd.Flags(), &r.format, "write for programs")
+	cmd.Flags().Var(once("folder", &r.timings, given), "csv", csvHelp)
+	fioFlag(cmd.Flags(), &r.fio)
+	cmd.Flags().Var(once("folder", &r.figures, given), "figures", "draw the pictures of the study copy in this folder")
 	return cmd
+}
+
+// args wants one results file, or with --figures any number of files.
+func (r *reporting) args(_ *cobra.Command, args []string) error {
+	if r.figures != "" && len(args) > 0 {
+		return nil
+	}
+	if i := slices.IndexFunc(args, isCSV); i >= 0 {
+		return misuse("add --figures FOLDER to draw it", "report prints results of holdfast, and %s is a table of times", args[i])
+	}
+	if len(args) != 1 {
+		return misuse("for instance: holdfast report results.jsonl", "report takes one results file, and %d were given", len(args))
+	}
+	return nil
+}
+
+func (r *reporting) draw(cmd *cobra.Command, args []string) error {
+	if r.output != "" || r.format != "" || r.fio != "" {
+		return misuse("draw by a command of its own", "--figures draws into a folder, and -o, --export and --emit-fio write something else")
+	}
+	return drawFigures(cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr(), r.figures, args)
+}
+
+func (r *reporting) run(cmd *cobra.Command, name string) error {
+	run, err := r.read(name, cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	if err := writeTimings(r.timings, run); err != nil {
+		return err
+	}
+	if err := emitFio(cmd.OutOrStdout(), r.fio, run); err != nil || r.fio == "-" && r.output == "" {
+		return cannotReport(name, err)
+	}
+	return cannotReport(name, writeOut(cmd.OutOrStdout(), r.output, func(w io.Writer) error {
+		return writeReport(w, run, r.format, r.output != "")
+	}))
+}
+
+// read reads the results, and refuses what can't be made of them.
+func (r *reporting) read(name string, stdin io.Reader) (run result.Run, err error) {
+	if r.fio == "-" && r.format != "" && r.output == "" {
+		return run, misuse("add -o FILE for what is exported", "--emit-fio - and --export both write to stdout")
+	}
+	if run, err = readResults(name, stdin); err != nil {
+		return run, err
+	}
+	if err := study.Known(run.Header); err != nil {
+		return run, misuse("use the holdfast that made it", "%s: %w", name, err)
+	}
+	if r.fio != "" && isStudy(run.Header) {
+		return run, misuse("leave it out, or give the results of a run without a study's name", "--emit-fio: fio has no job for the study %s", run.Header.Study)
+	}
+	return run, nil
 }
 
 // writeReport writes in a format; without one a page to a file, else the table.

@@ -80,13 +80,13 @@ func (a Audit) text(w io.Writer) error {
 		})
 	}
 	var b strings.Builder
-	b.WriteString(wrap("audit: do the published claims hold in "+a.Dir+"?", lineWidth, indent))
+	b.WriteString(wrap("audit: do the published claims hold in "+a.Dir+"?", sweepWidth, indent))
 	if facts := machineLine(a.Machine); facts != "" {
-		b.WriteString(wrap(facts, lineWidth, indent))
+		b.WriteString(wrap(facts, sweepWidth, indent))
 	}
 	fmt.Fprintf(&b, "\n%s\n", t.Render())
 	for _, line := range a.notes() {
-		b.WriteString(wrap(line, lineWidth, indent))
+		b.WriteString(wrap(line, sweepWidth, indent))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

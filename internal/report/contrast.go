@@ -56,9 +56,9 @@ func contrastText(c figure.Contrast) string {
 	}
 	fmt.Fprintf(&b, "\n")
 	for _, n := range contrastNotes(c) {
-		b.WriteString(wrap(n, lineWidth, indent))
+		b.WriteString(wrap(n, sweepWidth, indent))
 	}
-	fmt.Fprintf(&b, "\n%s", wrap(conclusion(c), lineWidth, indent))
+	fmt.Fprintf(&b, "\n%s", wrap(conclusion(c), sweepWidth, indent))
 	return b.String()
 }
 

@@ -161,7 +161,7 @@ func severalText(w io.Writer, run result.Run) error {
 	}
 	var b strings.Builder
 	s.textHead(&b)
-	b.WriteString(wrap("on file systems made for it: "+s.names(), lineWidth, indent))
+	b.WriteString(wrap("on file systems made for it: "+s.names(), s.width(), indent))
 	shownText(&b, s.published(), nil)
 	if s.parts[0].shown == nil {
 		s.textLosses(&b)
@@ -175,10 +175,10 @@ func severalText(w io.Writer, run result.Run) error {
 	}
 	b.WriteString("\n")
 	for _, n := range append(s.notes(), s.someDoubts()...) {
-		b.WriteString(wrap(n, lineWidth, indent))
+		b.WriteString(wrap(n, s.width(), indent))
 	}
 	if s.across.Learnt != "" {
-		b.WriteString("\n" + wrap("learnt: "+s.guarded(s.across.Learnt), lineWidth, indent))
+		b.WriteString("\n" + wrap("learnt: "+s.guarded(s.across.Learnt), s.width(), indent))
 	}
 	_, err = io.WriteString(w, b.String())
 	return err
@@ -193,7 +193,7 @@ func headline(text string) string {
 func (p part) text(b *strings.Builder) {
 	b.WriteString("\n" + headline(p.name))
 	if how := p.how(); how != "" {
-		b.WriteString(wrap(how, lineWidth, indent))
+		b.WriteString(wrap(how, p.width(), indent))
 	}
 	if p.shown != nil {
 		shownText(b, withRows(p.shown.Tables), p.shown.Picture)
@@ -202,10 +202,10 @@ func (p part) text(b *strings.Builder) {
 	}
 	b.WriteString("\n")
 	for _, n := range p.notes() {
-		b.WriteString(wrap(n, lineWidth, indent))
+		b.WriteString(wrap(n, p.width(), indent))
 	}
 	if line := p.conclusion(); line != "" {
-		b.WriteString("\n" + wrap(line, lineWidth, indent))
+		b.WriteString("\n" + wrap(line, p.width(), indent))
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
@@ -75,7 +74,13 @@ func (s studied) text(b *strings.Builder) {
 func shownText(b *strings.Builder, tables []study.Table, picture *chart.Dots) {
 	for _, t := range tables {
 		t = withReasonsApart(t)
-		fmt.Fprintf(b, "\n%s\n%s\n", wrapTitle(t), narrow(t))
+		fmt.Fprintf(b, "\n%s\n", wrapTitle(t))
+		for i, part := range fitted(t) {
+			if i > 0 {
+				b.WriteString("\n")
+			}
+			b.WriteString(part + "\n")
+		}
 		for _, n := range t.Notes {
 			b.WriteString(wrap("  "+n, lineWidth, indent))
 		}
@@ -115,53 +120,6 @@ func withReasonsApart(t study.Table) study.Table {
 		}
 	}
 	return t
-}
-
-// narrow renders a table. Where it would be wider than a line there is less space
-// between its columns, and a head that is wider than its column is in lines.
-func narrow(t study.Table) string {
-	w := tableText(t)
-	for _, less := range []func(){
-		func() {
-			style := *w.Style()
-			style.Box.PaddingRight = " "
-			w.SetStyle(style)
-		},
-		func() {
-			w.ResetHeaders()
-			w.AppendHeader(rowOf(inLines(t)))
-		},
-	} {
-		if wide := w.Render(); widest(wide) <= lineWidth {
-			return wide
-		}
-		less()
-	}
-	return w.Render()
-}
-
-// inLines returns the table's heads, but for the first broken at spaces into lines
-// that are no wider than the column, if words are not.
-func inLines(t study.Table) []string {
-	heads := slices.Clone(t.Head)
-	for i := range heads[1:] {
-		width := 0
-		for _, row := range t.Rows {
-			if i+1 < len(row) {
-				width = max(width, utf8.RuneCountInString(row[i+1]))
-			}
-		}
-		heads[i+1] = strings.TrimSuffix(wrap(heads[i+1], width, ""), "\n")
-	}
-	return heads
-}
-
-func widest(text string) int {
-	most := 0
-	for line := range strings.Lines(text) {
-		most = max(most, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")))
-	}
-	return most
 }
 
 func wrapTitle(t study.Table) string {

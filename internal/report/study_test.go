@@ -73,7 +73,7 @@ func TestStudyFitsItsForms(t *testing.T) {
 			}
 		}
 		for _, prose := range strings.Split(shown[strings.Index(shown, "\nfigures are"):], "\n") {
-			if n := utf8.RuneCountInString(prose); n > 120 {
+			if n := utf8.RuneCountInString(prose); n > 100 {
 				t.Errorf("%d columns: %s", n, prose)
 			}
 		}
@@ -199,23 +199,25 @@ func studied(s study.Study, missing map[string]string) result.Run {
 	for round := range 11 {
 		for i, c := range run.Header.Cells {
 			m := result.Measurement{Records: c.Records, Size: c.Records, Elapsed: time.Duration(c.Records)*time.Microsecond + time.Duration(i*1_234_567+round*11_111_111)}
+			m.User, m.System = m.Elapsed*3/10, m.Elapsed*6/10
+			m.IO = &result.IO{Reads: 104_857_600, Writes: 104_857_600}
 			run.Trials = append(run.Trials, result.Trial{Cell: c.Name, Round: round, Position: i + 1, Measurement: m})
 		}
 	}
 	return run
 }
 
-// TestTablesOfStudiesFitATerminal: they are to be read without a line breaking.
-func TestTablesOfStudiesFitATerminal(t *testing.T) {
-	const terminal = 150
+// TestStudiesFitATerminal: their tables are to be read without a line breaking, on one
+// file system and on several.
+func TestStudiesFitATerminal(t *testing.T) {
+	const terminal = 100
 	for _, s := range study.Studies() {
-		var b strings.Builder
-		if err := report.Text(&b, studied(s, nil)); err != nil {
-			t.Fatal(s.Name, err)
-		}
-		for line := range strings.Lines(b.String()) {
-			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > terminal {
-				t.Errorf("%s: %d columns: %s", s.Name, n, line)
+		one := func(*testing.T, int) result.Run { return studied(s, nil) }
+		for _, run := range []result.Run{studied(s, nil), onTwo(t, one, 10)} {
+			for line := range strings.Lines(text(t, run)) {
+				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > terminal {
+					t.Errorf("%s: %d columns: %s", s.Name, n, line)
+				}
 			}
 		}
 	}

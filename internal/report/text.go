@@ -11,10 +11,12 @@ import (
 	"github.com/holdfast-go/holdfast/internal/advise"
 	"github.com/holdfast-go/holdfast/internal/figure"
 	"github.com/holdfast-go/holdfast/internal/result"
+	"github.com/holdfast-go/holdfast/internal/study"
 )
 
-// Text writes the run's tables and advice for a terminal of 120 columns, or
-// returns [figure.ErrNoRound] and writes nothing.
+// Text writes the run's tables and advice for a terminal, or returns
+// [figure.ErrNoRound] and writes nothing. Of a study no line is wider than 100
+// columns, of a sweep of policies none wider than 120.
 func Text(w io.Writer, run result.Run) error {
 	if len(run.FileSystems()) > 0 {
 		return severalText(w, run)
@@ -48,9 +50,9 @@ func (s sheet) textGroups(b *strings.Builder) {
 
 func (s sheet) textHead(b *strings.Builder) {
 	h := s.Run.Header
-	fmt.Fprintf(b, "%s: %s?\n", h.Study, h.Question)
+	b.WriteString(wrap(fmt.Sprintf("%s: %s?", h.Study, h.Question), s.width(), indent))
 	if facts := s.machine(); facts != "" {
-		b.WriteString(wrap(facts, lineWidth, indent))
+		b.WriteString(wrap(facts, s.width(), indent))
 	}
 	fmt.Fprintf(b, "%s, seed %d, in %s\n", plural(s.Rounds, "round"), h.Seed, h.Dir)
 	if mark := s.Run.Mark(); mark != "" {
@@ -108,10 +110,10 @@ func rowCells(r figure.Row) table.Row {
 func (s sheet) textNotes(b *strings.Builder) {
 	b.WriteString("\n")
 	for _, n := range append(s.notes(), s.someDoubts()...) {
-		b.WriteString(wrap(n, lineWidth, indent))
+		b.WriteString(wrap(n, sweepWidth, indent))
 	}
 	if s.advised {
-		b.WriteString("\n" + wrap(s.adviceLine(), lineWidth, indent))
+		b.WriteString("\n" + wrap(s.adviceLine(), sweepWidth, indent))
 	}
 }
 
@@ -123,11 +125,21 @@ func (s sheet) adviceLine() string {
 	return "advice: " + s.advice.Sentence
 }
 
-// Lines of prose are as wide as the table may be.
+// How wide lines are at most: those of studies, their tables and pictures; and prose
+// beside the tables of a sweep, which are wider.
 const (
-	lineWidth = 118
-	indent    = "  "
+	lineWidth  = 100
+	sweepWidth = 118
+	indent     = "  "
 )
+
+// width is how wide the lines of the run may be.
+func (s sheet) width() int {
+	if of, ok := study.Find(s.Run.Header.Study); ok && of.Show != nil {
+		return lineWidth
+	}
+	return sweepWidth
+}
 
 // wrap breaks a line at spaces, so that it is at most width wide.
 func wrap(line string, width int, indent string) string {

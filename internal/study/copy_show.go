@@ -54,11 +54,11 @@ func copyTimesTable(e Evidence, cells []copyCell) Table {
 	of := cells[0]
 	t := Table{
 		Title: upperFirst(fmt.Sprintf("%s of %v, on %s", of.form, holdfast.Size(of.size), e.place())),
-		Head:  slices.Concat([]string{"Buffer Size"}, timesHead, []string{"Published, elapsed", "Published, CPU", "Book, elapsed", "How"}),
-		Notes: copyNotes(e, cells),
+		Head:  slices.Concat([]string{"Buffer Size"}, timesHead, []string{"How", "Published, elapsed", "Published, CPU", "Book, elapsed"}),
+		Notes: copyNotes(e, cells), Apart: 6,
 	}
 	for _, c := range cells {
-		t.Rows = append(t.Rows, slices.Concat([]string{bufferText(c)}, wholeTexts(e, c), publishedTexts(e, c), []string{e.how(c)}))
+		t.Rows = append(t.Rows, slices.Concat([]string{bufferText(c)}, wholeTexts(e, c), []string{e.how(c)}, publishedTexts(e, c)))
 	}
 	return t
 }
@@ -67,12 +67,12 @@ func copyTimesTable(e Evidence, cells []copyCell) Table {
 func copySizesTable(e Evidence, cells []copyCell) Table {
 	t := Table{
 		Title: "Copy by the size of the file, on " + e.place(),
-		Head:  slices.Concat([]string{"File Size (MB)", "Buffer Size"}, timesHead, []string{"Published, elapsed", "How"}),
-		Notes: copyNotes(e, cells),
+		Head:  slices.Concat([]string{"File Size (MB)", "Buffer Size"}, timesHead, []string{"How", "Published, elapsed"}),
+		Notes: copyNotes(e, cells), Apart: 7,
 	}
 	for _, c := range cells {
 		size := strconv.FormatFloat(float64(c.size)/mib, 'f', -1, 64)
-		t.Rows = append(t.Rows, slices.Concat([]string{size, bufferText(c)}, wholeTexts(e, c), publishedTexts(e, c)[:1], []string{e.how(c)}))
+		t.Rows = append(t.Rows, slices.Concat([]string{size, bufferText(c)}, wholeTexts(e, c), []string{e.how(c)}, publishedTexts(e, c)[:1]))
 	}
 	return t
 }

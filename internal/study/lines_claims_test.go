@@ -42,76 +42,81 @@ func judged(t *testing.T, name string, rounds int, arms map[string]plantedArm) F
 	return claimOf(t, Lines(), name).Find(e)
 }
 
-func TestLineClaimsBothWays(t *testing.T) {
-	check := func(name string, want Verdict, arms map[string]plantedArm) {
-		t.Helper()
-		f := judged(t, name, 10, arms)
-		if f.Verdict != want {
-			t.Errorf("%s: %q (%s: %s), want %q", name, f.Verdict, f.Measured, f.Why, want)
-		}
-		if (f.Settle != "") != (want == NotChecked) {
-			t.Errorf("%s: settled by %q", name, f.Settle)
-		}
+func checkLineClaim(t *testing.T, name string, want Verdict, arms map[string]plantedArm) {
+	t.Helper()
+	f := judged(t, name, 10, arms)
+	if f.Verdict != want {
+		t.Errorf("%s: %q (%s: %s), want %q", name, f.Verdict, f.Measured, f.Why, want)
 	}
-	two := func(a string, x float64, b string, y float64) map[string]plantedArm {
-		return map[string]plantedArm{a: {perRecord: x, cpu: x, wobble: 0.01}, b: {perRecord: y, cpu: y, wobble: 0.012}}
+	if (f.Settle != "") != (want == NotChecked) {
+		t.Errorf("%s: settled by %q", name, f.Settle)
 	}
+}
+
+// twoTimes are two arms with the times of a line.
+func twoTimes(a string, x float64, b string, y float64) map[string]plantedArm {
+	return map[string]plantedArm{a: {perRecord: x, cpu: x, wobble: 0.01}, b: {perRecord: y, cpu: y, wobble: 0.012}}
+}
+
+func TestLineClaimsOfTimesBothWays(t *testing.T) {
 	published := func(slow, fast float64) map[string]plantedArm {
-		return two(publishedUnbuffered, slow, publishedBuffered, fast)
+		return twoTimes(publishedUnbuffered, slow, publishedBuffered, fast)
 	}
-	check("lines-20x", Holds, published(2800, 140))
-	check("lines-20x", NotHere, published(1400, 220))
-	check("lines-20x", NotHere, published(2800, 70))
-	check("lines-20x", NotChecked, map[string]plantedArm{publishedUnbuffered: {perRecord: 2800, wobble: 0.4}, publishedBuffered: {perRecord: 200}})
+	checkLineClaim(t, "lines-20x", Holds, published(2800, 140))
+	checkLineClaim(t, "lines-20x", NotHere, published(1400, 220))
+	checkLineClaim(t, "lines-20x", NotHere, published(2800, 70))
+	checkLineClaim(t, "lines-20x", NotChecked, map[string]plantedArm{publishedUnbuffered: {perRecord: 2800, wobble: 0.4}, publishedBuffered: {perRecord: 200}})
 
-	check("lines-call-cost", Holds, two(publishedUnbuffered, 2900, publishedFormat, 130))
-	check("lines-call-cost", NotHere, two(publishedUnbuffered, 1500, publishedFormat, 130))
-	check("lines-copy-cost", Holds, two(publishedBuffered, 270, publishedFormat, 130))
-	check("lines-copy-cost", NotHere, two(publishedBuffered, 170, publishedFormat, 130))
+	checkLineClaim(t, "lines-call-cost", Holds, twoTimes(publishedUnbuffered, 2900, publishedFormat, 130))
+	checkLineClaim(t, "lines-call-cost", NotHere, twoTimes(publishedUnbuffered, 1500, publishedFormat, 130))
+	checkLineClaim(t, "lines-copy-cost", Holds, twoTimes(publishedBuffered, 270, publishedFormat, 130))
+	checkLineClaim(t, "lines-copy-cost", NotHere, twoTimes(publishedBuffered, 170, publishedFormat, 130))
 
-	check("lines-bottleneck", Holds, two(equalWrite, 1500, equalSynced, 250))
-	check("lines-bottleneck", NotHere, two(equalWrite, 1500, equalSynced, 2500))
-	check("lines-16k", Holds, two(equalBufio4, 220, equalBufio16, 180))
-	check("lines-16k", NotHere, two(equalBufio4, 180, equalBufio16, 181))
-	check("lines-16k", NotHere, two(equalBufio4, 180, equalBufio16, 220))
-	check("lines-16k", NotChecked, map[string]plantedArm{equalBufio4: {perRecord: 200, wobble: 0.1}, equalBufio16: {perRecord: 195}})
-	check("lines-million", Holds, two(millionWrite, 2000, millionBufio, 200))
-	check("lines-million", NotHere, two(millionWrite, 600, millionBufio, 200))
-	check("lines-cpu", Holds, two(equalWrite, 1500, equalBufio4, 200))
-	check("lines-cpu", NotHere, two(equalWrite, 200, equalBufio4, 300))
-	check("lines-62x", Holds, two(valuesWrite, 2400, valuesBufio, 38))
-	check("lines-62x", NotHere, two(valuesWrite, 2400, valuesBufio, 100))
+	checkLineClaim(t, "lines-bottleneck", Holds, twoTimes(equalWrite, 1500, equalSynced, 250))
+	checkLineClaim(t, "lines-bottleneck", NotHere, twoTimes(equalWrite, 1500, equalSynced, 2500))
+	checkLineClaim(t, "lines-16k", Holds, twoTimes(equalBufio4, 220, equalBufio16, 180))
+	checkLineClaim(t, "lines-16k", NotHere, twoTimes(equalBufio4, 180, equalBufio16, 181))
+	checkLineClaim(t, "lines-16k", NotHere, twoTimes(equalBufio4, 180, equalBufio16, 220))
+	checkLineClaim(t, "lines-16k", NotChecked, map[string]plantedArm{equalBufio4: {perRecord: 200, wobble: 0.1}, equalBufio16: {perRecord: 195}})
+	checkLineClaim(t, "lines-million", Holds, twoTimes(millionWrite, 2000, millionBufio, 200))
+	checkLineClaim(t, "lines-million", NotHere, twoTimes(millionWrite, 600, millionBufio, 200))
+	checkLineClaim(t, "lines-cpu", Holds, twoTimes(equalWrite, 1500, equalBufio4, 200))
+	checkLineClaim(t, "lines-cpu", NotHere, twoTimes(equalWrite, 200, equalBufio4, 300))
+	checkLineClaim(t, "lines-62x", Holds, twoTimes(valuesWrite, 2400, valuesBufio, 38))
+	checkLineClaim(t, "lines-62x", NotHere, twoTimes(valuesWrite, 2400, valuesBufio, 100))
+}
 
+func TestLineClaimsOfCountsBothWays(t *testing.T) {
 	calls := func(arm string, n int64) map[string]plantedArm {
 		return map[string]plantedArm{arm: {perRecord: 100, writes: n}}
 	}
-	check("lines-25-50-calls", NeverSo, calls(publishedBuffered, 974))
-	check("lines-25-50-calls", Holds, calls(publishedBuffered, 31))
-	check("lines-flush-cost", NeverSo, calls(publishedBuffered, 974))
-	check("lines-flush-cost", Holds, calls(publishedBuffered, 31))
-	check("lines-10000-calls", Holds, calls(constantWrite, 10_002))
-	check("lines-10000-calls", NotHere, calls(constantWrite, 13))
+	checkLineClaim(t, "lines-25-50-calls", NeverSo, calls(publishedBuffered, 974))
+	checkLineClaim(t, "lines-25-50-calls", Holds, calls(publishedBuffered, 31))
+	checkLineClaim(t, "lines-flush-cost", NeverSo, calls(publishedBuffered, 974))
+	checkLineClaim(t, "lines-flush-cost", Holds, calls(publishedBuffered, 31))
+	checkLineClaim(t, "lines-10000-calls", Holds, calls(constantWrite, 10_002))
+	checkLineClaim(t, "lines-10000-calls", NotHere, calls(constantWrite, 13))
 
 	told := func(arm, name string, x float64) map[string]plantedArm {
 		return map[string]plantedArm{arm: {perRecord: 100, values: map[string]float64{name: x}}}
 	}
-	check("lines-crash", Holds, told(crashBufio, lostLines, 60))
-	check("lines-crash", NotHere, told(crashBufio, lostLines, 0))
-	check("lines-crash-unbuffered", Holds, told(crashWrite, lostLines, 0))
-	check("lines-crash-unbuffered", NotHere, told(crashWrite, lostLines, 1))
-	check("lines-forgotten-flush", Holds, told(forgottenBufio, lostBytes, 3482))
-	check("lines-forgotten-flush", NotHere, told(forgottenBufio, lostBytes, 0))
+	checkLineClaim(t, "lines-crash", Holds, told(crashBufio, lostLines, 60))
+	checkLineClaim(t, "lines-crash", NotHere, told(crashBufio, lostLines, 0))
+	checkLineClaim(t, "lines-crash-unbuffered", Holds, told(crashWrite, lostLines, 0))
+	checkLineClaim(t, "lines-crash-unbuffered", NotHere, told(crashWrite, lostLines, 1))
+	checkLineClaim(t, "lines-forgotten-flush", Holds, told(forgottenBufio, lostBytes, 3482))
+	checkLineClaim(t, "lines-forgotten-flush", NotHere, told(forgottenBufio, lostBytes, 0))
 
 	both := func(name string, plain, buffered float64) map[string]plantedArm {
 		return map[string]plantedArm{
 			valuesWrite: {perRecord: 1, values: map[string]float64{name: plain}}, valuesBufio: {perRecord: 1, values: map[string]float64{name: buffered}},
 		}
 	}
-	check("lines-bytes-op", Holds, both(bytesPerOp, 53_656, 70_104))
-	check("lines-bytes-op", NotHere, both(bytesPerOp, 53_656, 90_000))
-	check("lines-bytes-op", NotHere, both(bytesPerOp, 328, 16_775))
-	check("lines-allocs-op", Holds, both(allocsPerOp, 10_008, 10_010))
-	check("lines-allocs-op", NotHere, both(allocsPerOp, 9, 11))
+	checkLineClaim(t, "lines-bytes-op", Holds, both(bytesPerOp, 53_656, 70_104))
+	checkLineClaim(t, "lines-bytes-op", NotHere, both(bytesPerOp, 53_656, 90_000))
+	checkLineClaim(t, "lines-bytes-op", NotHere, both(bytesPerOp, 328, 16_775))
+	checkLineClaim(t, "lines-allocs-op", Holds, both(allocsPerOp, 10_008, 10_010))
+	checkLineClaim(t, "lines-allocs-op", NotHere, both(allocsPerOp, 9, 11))
 }
 
 // A writer that is killed may just have flushed: one kill of many that lost

@@ -171,6 +171,7 @@ func lineTimes(e Evidence, group string) Table {
 	t := Table{
 		Title: group + ": " + lineDoes[name],
 		Head:  []string{"Arm", "Records", "Wall", "A record", "Without formatting", "MiB/s", "Times as fast", "Verdict"},
+		Apart: 6,
 		Notes: lineCostNotes(e, group),
 	}
 	arms, missing := armsOf(e, group)

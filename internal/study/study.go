@@ -95,6 +95,10 @@ type Table struct {
 	Head   []string
 	Rows   [][]string
 	Notes  []string // what a reader must know: one sentence each
+
+	// Where a line has no room for all columns, those from Apart on stand below the
+	// others, in a table with the same first columns. 0 is those that have no room.
+	Apart int
 }
 
 // Studies returns those that can be run by name.

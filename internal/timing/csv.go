@@ -33,6 +33,8 @@ const (
 	Whole
 )
 
+const mib = 1 << 20
+
 const timesHead = "Elapsed Time (s),Total CPU Time (s),User CPU Time (s),System CPU Time (s)"
 
 // Head returns the first line of the layout, without its end.

@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// published are the SHA-256 of the repetition's own files, by their names in
+// originals are the SHA-256 of the repetition's own files, by their names in
 // chapter_13/time_results of its repository, tomersela/tlpi-solutions. Some were
 // saved without the line feed that the script ends a line with.
-var published = []struct {
+var originals = []struct {
 	file   string
 	layout Layout
 	noEnd  bool
@@ -46,7 +46,7 @@ func written(t *testing.T, l Layout, rows []Row) string {
 }
 
 func TestPublishedFilesAreWrittenToTheByte(t *testing.T) {
-	for _, p := range published {
+	for _, p := range originals {
 		text := written(t, p.layout, p.rows())
 		if p.noEnd {
 			text = strings.TrimSuffix(text, "\n")
@@ -59,7 +59,7 @@ func TestPublishedFilesAreWrittenToTheByte(t *testing.T) {
 }
 
 func TestWrittenTablesAreReadBack(t *testing.T) {
-	for _, p := range published {
+	for _, p := range originals {
 		text := written(t, p.layout, p.rows())
 		for _, form := range []string{text, strings.TrimSuffix(text, "\n"), strings.ReplaceAll(text, "\n", "\r\n")} {
 			rows, err := ReadCSV(strings.NewReader(form), p.file)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
 // An arm is one who copies.
@@ -25,8 +26,6 @@ type arm struct {
 	// copies copies; it is in the clock.
 	copies func(ctx context.Context, j job, from, to string) error
 }
-
-const twinNote = "the same once more: what the two differ by is the noise"
 
 // arms are all who can do the job; the first is ours, the second its twin.
 func arms(j job) (able []arm) {
@@ -45,7 +44,7 @@ func everybody() []arm {
 	lasting := func(j job) bool { return j.durable }
 	return []arm{
 		{name: "holdfast", note: "Copy, or CopyAll of the folder; where it has to be durable, sync=close", copies: byHoldfast(holdfast.CopyOptions{})},
-		{name: "holdfast (twin)", note: twinNote, copies: byHoldfast(holdfast.CopyOptions{})},
+		{name: "holdfast (twin)", note: command.Twin, copies: byHoldfast(holdfast.CopyOptions{})},
 		{name: "holdfast process", note: "the same, and the start of its process is in the clock, as a program's is", copies: bySelf},
 		{name: "holdfast atomic", note: "CopyAll, Atomic", can: lasting, copies: byHoldfast(holdfast.CopyOptions{Atomic: true})},
 		{name: "io.Copy", note: "os.Open, os.Create, io.Copy, Close", can: plain, copies: eachFile(ioCopy)},

@@ -3,17 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"runtime"
-	"strings"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
 // A trialOrder is what a child process is told to do: one arm's copying, once.
@@ -25,43 +20,16 @@ type trialOrder struct {
 	Bare     bool // copy and nothing else: for the arm that starts a process of its own
 }
 
-// A sample is what one trial took.
-type sample struct {
-	Elapsed     time.Duration
-	CPU         time.Duration // user and system, of the child and the programs that it ran
-	Files       int
-	Err         string
-	Unsupported bool
-}
-
-// childWord is the first argument of a child.
-const childWord = "trial-of-its-own"
-
-// childMain is a child: it does what the order says and prints what came of it.
-func childMain(order string, out io.Writer) int {
-	var t trialOrder
-	if err := json.Unmarshal([]byte(order), &t); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
+// carryOut is what a child does.
+func (t trialOrder) carryOut(io.Writer) (any, error) {
 	j, a, ok := t.find()
 	if !ok {
-		fmt.Fprintf(os.Stderr, "%s/%s: there is no such arm\n", t.Job, t.Arm)
-		return 1
+		return nil, fmt.Errorf("%s/%s: there is no such arm", t.Job, t.Arm)
 	}
-	ctx := context.Background()
 	if t.Bare {
-		if err := a.copies(ctx, j, t.From, t.To); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		return 0
+		return nil, a.copies(context.Background(), j, t.From, t.To)
 	}
-	s := timed(ctx, a, j, t.From, t.To)
-	if err := json.NewEncoder(out).Encode(s); err != nil {
-		return 1
-	}
-	return 0
+	return timed(context.Background(), a, j, t.From, t.To), nil
 }
 
 func (t trialOrder) find() (job, arm, bool) {
@@ -77,20 +45,20 @@ func (t trialOrder) find() (job, arm, bool) {
 }
 
 // timed copies, with the clock running.
-func timed(ctx context.Context, a arm, j job, from, to string) sample {
+func timed(ctx context.Context, a arm, j job, from, to string) command.Sample {
 	runtime.GC()
-	begun, cpu := time.Now(), cpuTime()
+	begun, cpu := time.Now(), command.CPUTime()
 	err := a.copies(ctx, j, from, to)
-	s := sample{Elapsed: time.Since(begun), CPU: cpuTime() - cpu, Files: j.files}
+	s := command.Sample{Elapsed: time.Since(begun), CPU: command.CPUTime() - cpu, Units: j.files}
 	if err != nil {
-		s.Err, s.Unsupported = err.Error(), errors.Is(err, errors.ErrUnsupported)
+		return command.Broken(err)
 	}
 	return s
 }
 
 // bySelf copies in a process that is started for it.
 func bySelf(ctx context.Context, j job, from, to string) error {
-	cmd, err := trialOrder{Job: j.name, Arm: "holdfast", From: from, To: to, Files: j.files, Bare: true}.command(ctx)
+	cmd, err := command.Child(ctx, trialOrder{Job: j.name, Arm: "holdfast", From: from, To: to, Files: j.files, Bare: true})
 	if err != nil {
 		return err
 	}
@@ -99,56 +67,4 @@ func bySelf(ctx context.Context, j job, from, to string) error {
 		return fmt.Errorf("%w: %s", err, bytes.TrimSpace(out))
 	}
 	return nil
-}
-
-// command returns the process that carries out an order.
-func (t trialOrder) command(ctx context.Context) (*exec.Cmd, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	order, err := json.Marshal(t)
-	if err != nil {
-		return nil, err
-	}
-	return exec.CommandContext(ctx, self, childWord, string(order)), nil
-}
-
-// patience is after how long an arm is taken to hang.
-const patience = 10 * time.Minute
-
-func startTrial(ctx context.Context, t trialOrder) (s sample, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	cmd, err := t.command(ctx)
-	if err != nil {
-		return s, err
-	}
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	out, err := cmd.Output()
-	if err != nil {
-		line, _, _ := strings.Cut(strings.TrimSpace(said.String()), "\n")
-		return s, fmt.Errorf("%w: %s", err, line)
-	}
-	if err := json.Unmarshal(out, &s); err != nil {
-		return s, fmt.Errorf("its process printed %.80q: %w", out, err)
-	}
-	switch {
-	case s.Unsupported:
-		return s, fmt.Errorf("%s (%w)", s.Err, errors.ErrUnsupported)
-	case s.Err != "":
-		return s, errors.New(s.Err)
-	}
-	return s, nil
-}
-
-// cpuTime is what this process and those that it has waited for have used, or 0 where
-// the system does not tell.
-func cpuTime() time.Duration {
-	used, err := sys.ProcessUsage()
-	if err != nil {
-		return 0
-	}
-	return used.User + used.System + childrenTime()
 }

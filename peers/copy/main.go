@@ -19,9 +19,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
-	"runtime"
 	"strings"
 	"time"
 
@@ -31,9 +29,7 @@ import (
 )
 
 func main() {
-	if len(os.Args) == 3 && os.Args[1] == childWord {
-		os.Exit(childMain(os.Args[2], os.Stdout))
-	}
+	command.Serve(trialOrder.carryOut)
 	command.Main("copy", runCommand)
 }
 
@@ -61,31 +57,25 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		return o, err
 	}
 	if o.rounds < 0 {
-		return o, usage("-rounds=%d is negative; give at least 1", o.rounds)
+		return o, command.Misuse("-rounds=%d is negative; give at least 1", o.rounds)
 	}
 	if o.pick, err = regexp.Compile(*pick); err != nil {
-		return o, usage("-run: %w", err)
+		return o, command.Misuse("-run: %w", err)
 	}
 	if o.rounds == 0 {
 		o.rounds = map[bool]int{false: stat.VerdictRounds, true: 3}[o.quick]
 	}
-	if *on != "" {
-		if o.kinds, err = volume.Parse(*on); err != nil {
-			return o, usage("-fs: %w", err)
-		}
+	if o.kinds, err = command.Kinds(*on); err != nil {
+		return o, err
 	}
 	o.states, err = parseStates(*cache)
 	return o, err
 }
 
-func usage(format string, args ...any) error {
-	return &command.UsageError{Err: fmt.Errorf(format, args...)}
-}
-
 func parseStates(text string) (states []state, err error) {
 	for word := range strings.SplitSeq(text, ",") {
 		if s := state(word); s != warm && s != cold {
-			return nil, usage("-cache: %q is not warm or cold", word)
+			return nil, command.Misuse("-cache: %q is not warm or cold", word)
 		}
 		states = append(states, state(word))
 	}
@@ -99,39 +89,37 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		return err
 	}
 	if len(o.races()) == 0 {
-		return usage("-run=%v matches no arm; names look like 256MiB/warm/cp", o.pick)
+		return command.Misuse("-run=%v matches no arm; names look like 256MiB/warm/cp", o.pick)
 	}
 	if len(o.kinds) == 0 {
-		return o.measure(ctx, &folder{o.dir}, stdout, stderr)
+		return o.measure(ctx, folder{o.dir}, stdout, stderr)
 	}
 	for _, k := range o.kinds {
-		err = errors.Join(err, o.measure(ctx, &image{kind: k, parent: o.dir, room: o.room()}, stdout, stderr))
+		err = errors.Join(err, o.measure(ctx, command.Image{Kind: k, Parent: o.dir, Room: o.room()}, stdout, stderr))
 	}
 	return err
 }
 
 // measure runs all that is timed in one place, and prints it.
-func (o options) measure(ctx context.Context, on place, stdout, stderr io.Writer) error {
-	if err := on.can(); err != nil {
+func (o options) measure(ctx context.Context, on command.Place, stdout, stderr io.Writer) error {
+	if err := on.Can(); err != nil {
 		fmt.Fprintf(stdout, "\nNot measured on %v: %v.\n", on, err)
 		return nil
 	}
 	all := o.races()
 	fmt.Fprintf(stderr, "copy: %d races, %d rounds, on %v; seed %d\n", len(all), o.rounds, on, o.seed)
-	rounds, err := o.run(ctx, on, all, stderr)
+	r := command.Rounds{Name: "copy", Count: o.rounds, Seed: o.seed, Talk: stderr}
+	rounds, err := o.run(ctx, r, on, all)
 	if rounds > 0 {
-		fmt.Fprintf(stdout, "\n%s\n", o.conditions(ctx, on, rounds))
+		fmt.Fprintf(stdout, "\n%s\n", conditions(ctx, r.Rounded(rounds), on))
 		writeTables(stdout, all)
 	}
-	return errors.Join(err, failed(all))
+	// What an arm can't, or that it filled holes, the table tells.
+	return errors.Join(err, command.Failed(all, errors.ErrUnsupported, errFilled))
 }
 
 // conditions states what the figures were taken under.
-func (o options) conditions(ctx context.Context, on place, rounds int) string {
-	text := fmt.Sprintf("%d rounds in random order (`-seed %d`)", rounds, o.seed)
-	if rounds < o.rounds {
-		text += fmt.Sprintf(", interrupted before %d more", o.rounds-rounds)
-	}
-	return text + fmt.Sprintf(", each trial a process of its own, on %v; %s/%s, %s, GOMAXPROCS %d.\nVersions: %s; holdfast is the one of this folder.",
-		on, runtime.GOOS, runtime.GOARCH, runtime.Version(), runtime.GOMAXPROCS(0), strings.Join(versions(ctx), ", "))
+func conditions(ctx context.Context, rounds string, on command.Place) string {
+	return fmt.Sprintf("%s, each trial a process of its own, on %v; %s.\nVersions: %s; holdfast is the one of this folder.",
+		rounds, on, command.Platform(), strings.Join(versions(ctx), ", "))
 }

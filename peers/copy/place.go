@@ -8,56 +8,19 @@ import (
 	"os"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
-	"github.com/holdfast-go/holdfast/internal/volume"
+	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
-// A place is where the trials of a round are.
-type place interface {
-	fmt.Stringer
-	can() error
-	// open returns a folder for a round, what makes all of it cold, or nil, and what ends it.
-	open(ctx context.Context) (dir string, chill func(context.Context) error, done func() error, err error)
-}
-
-// A folder is a place on a file system that is there.
+// A folder is a place on a file system that is there, with a new folder for each round.
 type folder struct{ parent string }
 
-func (f *folder) can() error { return nil }
+func (f folder) Can() error { return nil }
 
-func (f *folder) String() string {
-	kind, err := sys.FileSystem(f.parent)
-	if err != nil {
-		return "an unknown file system"
-	}
-	return kind
-}
+func (f folder) String() string { return command.FileSystem(f.parent) }
 
-func (f *folder) open(context.Context) (string, func(context.Context) error, func() error, error) {
+func (f folder) Open(context.Context) (command.Opened, error) {
 	dir, err := os.MkdirTemp(f.parent, "peers-")
-	return dir, nil, func() error { return os.RemoveAll(dir) }, err
-}
-
-// An image is a place on a file system of its own, new for each round.
-type image struct {
-	kind   volume.Kind
-	parent string
-	room   int64 // what a round writes
-}
-
-func (i *image) can() error { return i.kind.Can() }
-
-func (i *image) String() string {
-	return fmt.Sprintf("%s in an image of %.3g GiB on %v, new for each round", i.kind.Name, float64(i.size())/gib, &folder{i.parent})
-}
-
-func (i *image) size() int64 { return max(2*gib, 2*i.room) }
-
-func (i *image) open(ctx context.Context) (string, func(context.Context) error, func() error, error) {
-	v, err := volume.Make(ctx, i.parent, i.kind, i.size())
-	if err != nil {
-		return "", nil, nil, err
-	}
-	return v.Dir(), v.Remount, v.Close, nil
+	return command.Opened{Dir: dir, Done: func() error { return os.RemoveAll(dir) }}, err
 }
 
 // A state is what the page cache holds of the sources.

@@ -9,9 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
-	"github.com/holdfast-go/holdfast/internal/stat"
 	"github.com/holdfast-go/holdfast/internal/trial"
 	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
@@ -26,9 +24,11 @@ type race struct {
 // A runner is an arm with what it took.
 type runner struct {
 	arm
-	samples []sample
-	err     error // of a trial; then the arm is run no more
+	command.Runs[command.Sample]
 }
+
+// Entrants returns the runners.
+func (r *race) Entrants() []*runner { return r.runners }
 
 func (r *race) name() string { return r.job.name + "/" + string(r.state) }
 
@@ -44,13 +44,10 @@ func (o options) races() (all []*race) {
 	return all
 }
 
-func (o options) enter(r *race) (any bool) {
-	for i, a := range arms(r.job) {
-		match := o.pick.MatchString(r.name() + "/" + a.name)
-		any = any || match
-		if match || i < 2 {
-			r.runners = append(r.runners, &runner{arm: a})
-		}
+func (o options) enter(r *race) bool {
+	kept, any := command.Picked(arms(r.job), func(a arm) bool { return o.pick.MatchString(r.name() + "/" + a.name) })
+	for _, a := range kept {
+		r.runners = append(r.runners, &runner{arm: a})
 	}
 	return any
 }
@@ -70,43 +67,27 @@ func (o options) room() int64 {
 	return room
 }
 
-// run runs every arm once in each round, in a new order each time. It stops between two
-// trials when ctx ends, and then forgets the round that it was in: complete is how many
-// there are.
-func (o options) run(ctx context.Context, on place, all []*race, talk io.Writer) (complete int, err error) {
-	order := rand.New(rand.NewPCG(o.seed, 0))
-	begun := time.Now()
-	for round := range o.rounds {
-		if err := o.round(ctx, on, all, order, talk); err != nil {
-			cut(all, round)
-			return round, err
-		}
-		left := time.Since(begun) / time.Duration(round+1) * time.Duration(o.rounds-round-1)
-		fmt.Fprintf(talk, "copy: round %d of %d done, %v left\n", round+1, o.rounds, left.Round(time.Second))
-	}
-	return o.rounds, nil
+// run runs every arm once in each round. It stops between two trials when ctx ends.
+func (o options) run(ctx context.Context, r command.Rounds, on command.Place, all []*race) (complete int, err error) {
+	return r.Run(func(_ int, order *rand.Rand) error {
+		return o.round(ctx, on, all, order, r.Talk)
+	}, func(rounds int) { command.Keep(all, rounds) })
 }
 
-func (o options) round(ctx context.Context, on place, all []*race, order *rand.Rand, talk io.Writer) (err error) {
-	dir, chill, done, err := on.open(ctx)
+func (o options) round(ctx context.Context, on command.Place, all []*race, order *rand.Rand, talk io.Writer) (err error) {
+	at, err := on.Open(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, done()) }()
+	defer func() { err = errors.Join(err, at.Done()) }()
 	for _, j := range jobs(o.quick) {
-		if err := j.lay(filepath.Join(dir, j.name)); err != nil {
+		if err := j.lay(filepath.Join(at.Dir, j.name)); err != nil {
 			return err
 		}
 	}
-	for _, i := range order.Perm(len(all)) {
-		for _, k := range order.Perm(len(all[i].runners)) {
-			t := attempt{options: o, race: all[i], runner: all[i].runners[k], dir: dir, chill: chill}
-			if err := errors.Join(ctx.Err(), t.run(ctx, talk)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return command.EachArm(ctx, order, all, func(r *race, a *runner) error {
+		return attempt{options: o, race: r, runner: a, dir: at.Dir, chill: at.Chill}.run(ctx, talk)
+	})
 }
 
 // An attempt is one trial.
@@ -120,7 +101,7 @@ type attempt struct {
 
 // run runs the arm once. Its error is one of the machine; the arm's own is kept.
 func (t attempt) run(ctx context.Context, talk io.Writer) error {
-	if t.runner.err != nil {
+	if t.runner.Err != nil {
 		return nil
 	}
 	j := t.race.job
@@ -132,17 +113,17 @@ func (t attempt) run(ctx context.Context, talk io.Writer) error {
 	if err := t.prepare(ctx, j, from); err != nil {
 		return err
 	}
-	s, err := startTrial(ctx, trialOrder{Quick: t.quick, Job: j.name, Arm: t.runner.name, From: from, To: to, Files: j.files})
+	s, err := command.Trial(ctx, trialOrder{Quick: t.quick, Job: j.name, Arm: t.runner.name, From: from, To: to, Files: j.files})
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err == nil {
 		err = j.verify(from, to)
 	}
-	if t.runner.err = err; err != nil {
+	if t.runner.Err = err; err != nil {
 		fmt.Fprintf(talk, "copy: %s, %s: %v\n", t.race.name(), t.runner.name, err)
 	} else {
-		t.runner.samples = append(t.runner.samples, s)
+		t.runner.Samples = append(t.runner.Samples, s)
 	}
 	if j.files > 1 {
 		return nil // where ext4 has removed many files it is slow to make new ones
@@ -157,47 +138,11 @@ func (t attempt) prepare(ctx context.Context, j job, from string) error {
 	if err := trial.PrepareMemory(t.dir, j.bytes()); err != nil {
 		return err
 	}
-	settle()
+	command.SettleAll()
 	return t.race.state.bring(ctx, j.paths(from), t.chill)
 }
 
-// cut drops the samples of the rounds after the first ones.
-func cut(all []*race, rounds int) {
-	for _, r := range all {
-		for _, a := range r.runners {
-			a.samples = a.samples[:min(len(a.samples), rounds)]
-		}
-	}
-}
-
-// failed returns command.ErrFailed if an arm did not do its work, unless it can't
-// here, or filled the holes of a file, which the table tells.
-func failed(all []*race) error {
-	for _, r := range all {
-		for _, a := range r.runners {
-			if a.err != nil && !errors.Is(a.err, errors.ErrUnsupported) && !errors.Is(a.err, errFilled) {
-				return command.ErrFailed
-			}
-		}
-	}
-	return nil
-}
-
-func (a *runner) each(of func(sample) float64) []float64 {
-	values := make([]float64, len(a.samples))
-	for i, s := range a.samples {
-		values[i] = of(s)
-	}
-	return values
-}
-
-func (s sample) micros() float64 { return float64(s.Elapsed) / 1e3 / float64(s.Files) }
-func (s sample) cpu() float64    { return float64(s.CPU) / 1e3 / float64(s.Files) }
-
 // floor is what our two arms differ by, or NaN.
 func (r *race) floor() float64 {
-	if r.runners[0].err != nil || r.runners[1].err != nil {
-		return stat.Floor(nil, nil)
-	}
-	return stat.Floor(r.runners[0].each(sample.micros), r.runners[1].each(sample.micros))
+	return command.Floor(&r.runners[0].Runs, &r.runners[1].Runs, command.Sample.Micros)
 }

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
 // A standing is what came of one peer under one fault.
@@ -84,7 +86,7 @@ func (f *fault) watch(ctx context.Context, dir string, p *peer, lift func() erro
 	s.peer = p
 	limited, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
-	cmd, err := trialOrder{Fault: f.name, Peer: p.name, Dir: dir}.child(limited)
+	cmd, err := command.Child(limited, trialOrder{Fault: f.name, Peer: p.name, Dir: dir})
 	if err != nil {
 		return s, err
 	}
@@ -95,7 +97,7 @@ func (f *fault) watch(ctx context.Context, dir string, p *peer, lift func() erro
 	case limited.Err() != nil:
 		s.fate = fmt.Sprintf("not done after %v: killed", longest)
 	case errors.As(err, new(*exec.ExitError)):
-		s.fate = fmt.Sprintf("died: %s", firstLine(said))
+		s.fate = fmt.Sprintf("died: %s", command.FirstLine(said))
 	case err != nil:
 		return s, err
 	default:
@@ -176,16 +178,11 @@ func (s *standing) columns(f *fault) []string {
 	}
 	row := []string{fmt.Sprint(s.right), fmt.Sprint(s.wrong), fmt.Sprint(s.missing)}
 	if s.fate != "" {
-		return append(row, "–", "–", inCell(s.fate))
+		return append(row, "–", "–", command.InCell(s.fate))
 	}
 	told := fmt.Sprint(s.Errors)
 	if f.bad != nil {
 		told += fmt.Sprintf(", %d of %d paths", len(s.Named), len(f.bad("")))
 	}
-	return append(row, told, fmt.Sprintf("%.0f", float64(s.Elapsed)/1e6), inCell(s.First))
-}
-
-// inCell makes a text fit for a table's cell.
-func inCell(text string) string {
-	return strings.NewReplacer("|", "/", "\n", " ").Replace(text[:min(len(text), 160)])
+	return append(row, told, fmt.Sprintf("%.0f", float64(s.Elapsed)/1e6), command.InCell(s.First))
 }

@@ -12,6 +12,8 @@ import (
 	"regexp"
 	"slices"
 	"time"
+
+	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
 // A fault is something that goes wrong while files are written. Each peer meets it
@@ -226,7 +228,7 @@ func (t trialOrder) underFault(out io.Writer) (o outcome, err error) {
 		return outcome{Skipped: skip.why}, nil
 	}
 	if len(errs) > 0 {
-		o.First = firstLine(errs[0].Error())
+		o.First = command.FirstLine(errs[0].Error())
 	}
 	if f.bad != nil {
 		o.Named = named(errs, f.bad("."))

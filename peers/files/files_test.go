@@ -17,9 +17,7 @@ import (
 
 // TestMain lets the test binary be the process that a trial is.
 func TestMain(m *testing.M) {
-	if isChild(os.Args) {
-		os.Exit(childMain(os.Args[2], os.Stdout))
-	}
+	command.Serve(trialOrder.carryOut)
 	os.Exit(m.Run())
 }
 
@@ -32,7 +30,7 @@ func TestEveryArmWritesWhatItIsTo(t *testing.T) {
 				j := g.job.small()
 				j.Files = min(j.Files, 20)
 				j.Lines = min(j.Lines, 50) // the last round is not whole
-				var s sample
+				var s command.Sample
 				err := a.clock(filepath.Join(t.TempDir(), "new"), j, &s)
 				if errors.Is(err, errors.ErrUnsupported) {
 					t.Skip(err)
@@ -54,7 +52,7 @@ func TestWrongFilesDoNotCount(t *testing.T) {
 			right = openAppendClose
 		}
 		a := &arm{name: name, ready: now(func(s *site) error { return errors.Join(right(s), spoil(s)) })}
-		err := a.clock(filepath.Join(t.TempDir(), "new"), j, &sample{})
+		err := a.clock(filepath.Join(t.TempDir(), "new"), j, &command.Sample{})
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
@@ -158,12 +156,17 @@ func TestPickedKeepsWhatItIsComparedWith(t *testing.T) {
 	}
 }
 
+// planted returns an arm with so many samples.
+func planted(samples int) *arm {
+	return &arm{Runs: command.Runs[command.Sample]{Samples: make([]command.Sample, samples)}}
+}
+
 func TestInterruptedRunKeepsWholeRounds(t *testing.T) {
-	g := &group{arms: []*arm{{samples: make([]sample, 3)}, {samples: make([]sample, 2)}}}
+	g := &group{arms: []*arm{planted(3), planted(2)}}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	rounds, err := options{rounds: 5}.run(ctx, &folder{t.TempDir()}, []*group{g}, &bytes.Buffer{})
-	if rounds != 0 || !errors.Is(err, context.Canceled) || len(g.arms[0].samples) != 0 {
-		t.Errorf("run = %d, %v with %d samples; want 0, canceled, none", rounds, err, len(g.arms[0].samples))
+	rounds, err := options{}.run(ctx, command.Rounds{Count: 5, Talk: &bytes.Buffer{}}, folder{t.TempDir()}, []*group{g})
+	if rounds != 0 || !errors.Is(err, context.Canceled) || len(g.arms[0].Samples) != 0 {
+		t.Errorf("run = %d, %v with %d samples; want 0, canceled, none", rounds, err, len(g.arms[0].Samples))
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"runtime"
+
+	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
 // A group is one kind of work, with those who do it.
@@ -24,10 +26,12 @@ type arm struct {
 	// is 3. Its figures are those of a line all the same. 0 is all.
 	part int
 	// ready does what is not in the clock, and returns what is.
-	ready   func(s *site) (write func() error, err error)
-	samples []sample
-	err     error // of a trial; then the arm is run no more
+	ready func(s *site) (write func() error, err error)
+	command.Runs[command.Sample]
 }
+
+// Entrants returns the arms.
+func (g *group) Entrants() []*arm { return g.arms }
 
 // now is for an arm that has nothing to make ready.
 func now(write func(s *site) error) func(s *site) (func() error, error) {
@@ -54,8 +58,6 @@ func groups(z sizes) (all []*group) {
 	return append(all, appending(z.Quick), durable(z.Quick), replacing(z.Quick))
 }
 
-const twinNote = "the same once more: what the two differ by is the noise"
-
 const leftOut = "Left out: github.com/JuniorVieira99/jr_writer, whose module the public module proxy did not serve when this was written."
 
 const published = leftOut + " Its documents tell 12.5 µs, 4.6 KiB and 9 allocations a file for 1000 files on 64 cores; there the files are made and opened before the clock starts, and closed after it has stopped."
@@ -80,7 +82,7 @@ func creating(n int, quick bool) *group {
 		job:   job{Files: n, Size: 12, Folders: folders},
 		arms: []*arm{
 			{name: "holdfast", note: "WriteAll, prepared names", ready: now(byNames(never))},
-			{name: "holdfast (twin)", note: twinNote, ready: now(byNames(never))},
+			{name: "holdfast (twin)", note: command.Twin, ready: now(byNames(never))},
 			{name: "holdfast paths", note: "WriteAll, paths", ready: now(byPaths(never))},
 			{name: "holdfast Write", note: "a Write for each file, one after the other", ready: now(oneByOne(never))},
 			{name: "C loop", note: "open, write, close in C, one thread, paths prepared", ready: loopInC(false)},
@@ -104,7 +106,7 @@ func appending(quick bool) *group {
 		job:   j,
 		arms: []*arm{
 			{name: "holdfast", note: "Append, buffer=64KiB", ready: now(byAppend(buffered))},
-			{name: "holdfast (twin)", note: twinNote, ready: now(byAppend(buffered))},
+			{name: "holdfast (twin)", note: command.Twin, ready: now(byAppend(buffered))},
 			{name: "holdfast unbuffered", note: "Append, buffer=0; a tenth of the lines", part: part, ready: now(byAppend(never))},
 			{name: "open-append-close", note: "os.OpenFile, Write, Close for each line; a tenth of the lines", part: part, ready: now(openAppendClose)},
 			{name: "lumberjack", note: "a Logger for each file, all open at once: a descriptor and a goroutine a file, beyond the handles; its MaxSize is out of reach; the limit of descriptors is raised for it", ready: openLoggers},
@@ -120,7 +122,7 @@ func durable(quick bool) *group {
 	}
 	list := []*arm{
 		{name: "holdfast", note: "WriteAll, sync=group, prepared names", ready: now(byNames(together))},
-		{name: "holdfast (twin)", note: twinNote, ready: now(byNames(together))},
+		{name: "holdfast (twin)", note: command.Twin, ready: now(byNames(together))},
 		{name: "holdfast each", note: "WriteAll, sync=each", ready: now(byNames(each))},
 		{name: "C loop", note: "open, write, fsync, close in C, one after the other; then the folder", ready: loopInC(true)},
 		{name: "one by one", note: "open, write, fsync, close with package os; then the folder", ready: now(thenFolder(inTurn(osSync)))},
@@ -152,7 +154,7 @@ func replacing(quick bool) *group {
 		job:   job{Files: n, Size: 12, There: true},
 		arms: []*arm{
 			{name: "holdfast", note: "WriteAll, replace, sync=group", ready: now(replaceAll)},
-			{name: "holdfast (twin)", note: twinNote, ready: now(replaceAll)},
+			{name: "holdfast (twin)", note: command.Twin, ready: now(replaceAll)},
 			{name: "holdfast Write", note: "a Write for each file, replace, sync=each", ready: now(replaceEach)},
 			{name: "renameio", note: "WriteFile; the folder is not synced", ready: now(inTurn(renameioWrite))},
 			{name: "atomic", note: "WriteFile; the folder is not synced", ready: now(inTurn(atomicWrite))},
@@ -163,25 +165,10 @@ func replacing(quick bool) *group {
 // picked keeps the arms whose names match, and what they are compared with.
 func picked(all []*group, pick *regexp.Regexp) (kept []*group) {
 	for _, g := range all {
-		var some []*arm
-		any := false
-		for i, a := range g.arms {
-			match := pick.MatchString(g.name + "/" + a.name)
-			any = any || match
-			if match || i < 2 {
-				some = append(some, a)
-			}
-		}
+		some, any := command.Picked(g.arms, func(a *arm) bool { return pick.MatchString(g.name + "/" + a.name) })
 		if g.arms = some; any {
 			kept = append(kept, g)
 		}
 	}
 	return kept
-}
-
-func arms(all []*group) (n int) {
-	for _, g := range all {
-		n += len(g.arms)
-	}
-	return n
 }

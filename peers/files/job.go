@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
 // A job is what a trial writes: so many files of one size, or so many lines of one
@@ -94,7 +95,7 @@ func (s *site) old() error {
 			return err
 		}
 	}
-	settle(s.dir)
+	command.SettleAll()
 	return nil
 }
 

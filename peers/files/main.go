@@ -22,9 +22,6 @@ import (
 	"io"
 	"os"
 	"regexp"
-	"runtime"
-	"runtime/debug"
-	"slices"
 	"strings"
 	"time"
 
@@ -35,9 +32,7 @@ import (
 )
 
 func main() {
-	if isChild(os.Args) {
-		os.Exit(childMain(os.Args[2], os.Stdout))
-	}
+	command.Serve(trialOrder.carryOut)
 	command.Main("files", runCommand)
 }
 
@@ -63,29 +58,17 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	if err := command.Parse(f, args, stderr); err != nil {
 		return o, err
 	}
-	switch {
-	case o.rounds < 0:
-		return o, &command.UsageError{Err: fmt.Errorf("-rounds=%d is negative; give at least 1", o.rounds)}
+	if o.rounds < 0 {
+		return o, command.Misuse("-rounds=%d is negative; give at least 1", o.rounds)
 	}
 	if o.pick, err = regexp.Compile(*pick); err != nil {
-		return o, &command.UsageError{Err: fmt.Errorf("-run: %w", err)}
+		return o, command.Misuse("-run: %w", err)
 	}
 	if o.rounds == 0 {
 		o.rounds = map[bool]int{false: stat.VerdictRounds, true: 3}[o.sizes.Quick]
 	}
-	return o, o.parseFileSystems(*on)
-}
-
-func (o *options) parseFileSystems(list string) error {
-	if list == "" {
-		return nil
-	}
-	kinds, err := volume.Parse(list)
-	if err != nil {
-		return &command.UsageError{Err: fmt.Errorf("-fs: %w", err)}
-	}
-	o.fileSystems = kinds
-	return nil
+	o.fileSystems, err = command.Kinds(*on)
+	return o, err
 }
 
 // runCommand is main without the process around it.
@@ -95,7 +78,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		return err
 	}
 	if len(picked(groups(o.sizes), o.pick))+len(pickedFaults(o.pick)) == 0 {
-		return &command.UsageError{Err: fmt.Errorf("-run=%v matches no arm; names look like create/1000/os.WriteFile or faults/descriptors/lumberjack", o.pick)}
+		return command.Misuse("-run=%v matches no arm; names look like create/1000/os.WriteFile or faults/descriptors/lumberjack", o.pick)
 	}
 	dir, err := os.MkdirTemp(o.dir, "peers-")
 	if err != nil {
@@ -106,10 +89,10 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		return err
 	}
 	if len(o.fileSystems) == 0 {
-		err = o.measure(ctx, &folder{dir: dir}, stdout, stderr)
+		err = o.measure(ctx, folder{dir}, stdout, stderr)
 	}
 	for _, kind := range o.fileSystems {
-		err = errors.Join(err, o.measure(ctx, &image{kind, o.dir, o.room()}, stdout, stderr))
+		err = errors.Join(err, o.measure(ctx, command.Image{Kind: kind, Parent: o.dir, Room: o.room()}, stdout, stderr))
 	}
 	return errors.Join(err, o.faults(ctx, dir, stdout, stderr))
 }
@@ -139,52 +122,38 @@ func (o options) plan(dir string) error {
 }
 
 // measure runs all that is timed in one place, and prints it.
-func (o options) measure(ctx context.Context, on place, stdout, stderr io.Writer) error {
+func (o options) measure(ctx context.Context, on command.Place, stdout, stderr io.Writer) error {
 	all := picked(groups(o.sizes), o.pick)
 	if len(all) == 0 {
 		return nil
 	}
-	if err := on.can(); err != nil {
+	if err := on.Can(); err != nil {
 		fmt.Fprintf(stdout, "\nNot measured on %v: %v.\n", on, err)
 		return nil
 	}
-	fmt.Fprintf(stderr, "files: %d arms, %d rounds, on %v; seed %d\n", arms(all), o.rounds, on, o.seed)
+	fmt.Fprintf(stderr, "files: %d arms, %d rounds, on %v; seed %d\n", command.Arms(all), o.rounds, on, o.seed)
 	if on.String() == "tmpfs" {
 		fmt.Fprintln(stderr, "files: tmpfs is in memory: nothing there is durable, and syncs cost nothing; choose a disk with -dir")
 	}
-	rounds, err := o.run(ctx, on, all, stderr)
+	r := command.Rounds{Name: "files", Count: o.rounds, Seed: o.seed, Talk: stderr}
+	rounds, err := o.run(ctx, r, on, all)
 	if rounds > 0 {
-		fmt.Fprintf(stdout, "\n%s\n", o.conditions(on, rounds))
+		fmt.Fprintf(stdout, "\n%s\n", conditions(r.Rounded(rounds), on))
 		writeTables(stdout, all)
 	}
 	if err != nil {
 		return err
 	}
-	return failed(all)
+	return command.Failed(all, errors.ErrUnsupported)
 }
 
 // conditions states what the figures were taken under.
-func (o options) conditions(on place, rounds int) string {
-	text := fmt.Sprintf("%d rounds in random order (`-seed %d`)", rounds, o.seed)
-	if rounds < o.rounds {
-		text += fmt.Sprintf(", interrupted before %d more", o.rounds-rounds)
-	}
-	return text + fmt.Sprintf(", each trial a process of its own, on %v; %s/%s, %s, GOMAXPROCS %d.\nVersions: %s; holdfast is the one of this folder.",
-		on, runtime.GOOS, runtime.GOARCH, runtime.Version(), runtime.GOMAXPROCS(0), versions())
+func conditions(rounds string, on command.Place) string {
+	return fmt.Sprintf("%s, each trial a process of its own, on %v; %s.\nVersions: %s; holdfast is the one of this folder.",
+		rounds, on, command.Platform(), strings.Join(versions(), ", "))
 }
 
-var compared = []string{"github.com/google/renameio/v2", "github.com/natefinch/atomic", "golang.org/x/sync", "gopkg.in/natefinch/lumberjack.v2"}
-
-func versions() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "not known"
-	}
-	var list []string
-	for _, m := range info.Deps {
-		if slices.Contains(compared, m.Path) {
-			list = append(list, m.Path+" "+m.Version)
-		}
-	}
-	return strings.Join(list, ", ")
+// versions names the modules that are compared.
+func versions() []string {
+	return command.Versions("github.com/google/renameio/v2", "github.com/natefinch/atomic", "golang.org/x/sync", "gopkg.in/natefinch/lumberjack.v2")
 }

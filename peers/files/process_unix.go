@@ -11,10 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// settle writes out what earlier trials left, so that no arm pays for the one
-// before it.
-func settle(string) { unix.Sync() }
-
 // raiseDescriptors lets this process open at least so many files.
 func raiseDescriptors(need uint64) error {
 	var limit unix.Rlimit

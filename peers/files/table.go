@@ -8,23 +8,15 @@ import (
 	"strings"
 
 	"github.com/holdfast-go/holdfast/internal/stat"
-	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
-
-func fileSystemOf(dir string) string {
-	kind, err := sys.FileSystem(dir)
-	if err != nil {
-		return "an unknown file system"
-	}
-	return kind
-}
 
 func writeTables(out io.Writer, all []*group) {
 	for _, g := range all {
 		g.writeTable(out)
 	}
 	writeFlatness(out, all)
-	fmt.Fprintf(out, "\n*slower*, *faster* and *same* (within %.0f %%) are proven over at least %d rounds, beyond the noise floor of the group; *not proven* with a wide interval asks for more rounds or a quieter machine. CPU is that of the whole process, all threads together. Memory is what Go's runtime allocated while the clock ran; C's is not in it.\n", stat.Band*100, stat.VerdictRounds)
+	fmt.Fprintf(out, "\n%s%s CPU is that of the whole process, all threads together. Memory is what Go's runtime allocated while the clock ran; C's is not in it.\n", command.Verdicts("group"), command.MoreRounds)
 }
 
 func (j job) unit() string {
@@ -40,7 +32,7 @@ func (g *group) writeTable(out io.Writer) {
 	for _, a := range g.arms {
 		fmt.Fprintf(out, "| %s | %s |\n", a.name, strings.Join(g.columns(a), " | "))
 	}
-	fmt.Fprintf(out, "\nNoise floor, from the same code run twice: %s.\n\n", percent(g.floor()))
+	fmt.Fprintf(out, "\nNoise floor, from the same code run twice: %s.\n\n", command.Percent(g.floor()))
 	for _, a := range g.arms {
 		fmt.Fprintf(out, "- `%s`: %s.\n", a.name, a.note)
 	}
@@ -49,62 +41,23 @@ func (g *group) writeTable(out io.Writer) {
 	}
 }
 
-func percent(x float64) string {
-	if x != x {
-		return "not known"
-	}
-	return fmt.Sprintf("%.1f %%", x*100)
-}
-
 // columns are those of an arm's row.
 func (g *group) columns(a *arm) []string {
-	if a.err != nil {
-		return []string{"does not count: " + inCell(a.err.Error()), "", "", "", "", "", "", ""}
+	if a.Err != nil {
+		return command.NotCounted(a.Err, 8)
 	}
-	cost := stat.Summarize(a.each(sample.micros))
-	row := []string{fmt.Sprintf("%.3g", cost.Median), ""}
-	if cost.HasInterval() {
-		row[1] = fmt.Sprintf("%.3g–%.3g", cost.Low, cost.High)
-	}
-	row = append(row, g.compared(a)...)
+	cost := stat.Summarize(a.Each(command.Sample.Micros))
+	row := []string{fmt.Sprintf("%.3g", cost.Median), command.Spread(cost, "%.3g")}
+	row = append(row, command.Compared(&g.arms[0].Runs, &a.Runs, command.Sample.Micros, g.floor(), 2)...)
 	return append(row,
-		fmt.Sprintf("%.3g", stat.Summarize(a.each(sample.cpu)).Median),
-		fmt.Sprintf("%.0f", stat.Summarize(a.each(sample.bytes)).Median),
-		fmt.Sprintf("%.2f", stat.Summarize(a.each(sample.allocs)).Median))
-}
-
-// compared sets an arm against ours.
-func (g *group) compared(a *arm) []string {
-	ours := g.arms[0]
-	if a == ours || ours.err != nil {
-		return []string{"", "", ""}
-	}
-	c := stat.Compare(ours.each(sample.micros), a.each(sample.micros), g.floor(), stat.Band)
-	if !c.HasInterval() {
-		return []string{fmt.Sprintf("%.2f", c.Ratio), "", string(c.Verdict)}
-	}
-	return []string{fmt.Sprintf("%.2f", c.Ratio), fmt.Sprintf("%.2f–%.2f", c.Low, c.High), string(c.Verdict)}
-}
-
-func (s sample) micros() float64 { return float64(s.Elapsed) / 1e3 / float64(s.Units) }
-func (s sample) cpu() float64    { return float64(s.CPU) / 1e3 / float64(s.Units) }
-func (s sample) bytes() float64  { return float64(s.Bytes) / float64(s.Units) }
-func (s sample) allocs() float64 { return float64(s.Allocs) / float64(s.Units) }
-
-func (a *arm) each(of func(sample) float64) []float64 {
-	values := make([]float64, len(a.samples))
-	for i, s := range a.samples {
-		values[i] = of(s)
-	}
-	return values
+		fmt.Sprintf("%.3g", stat.Summarize(a.Each(command.Sample.CPUMicros)).Median),
+		fmt.Sprintf("%.0f", stat.Summarize(a.Each(command.Sample.UnitBytes)).Median),
+		fmt.Sprintf("%.2f", stat.Summarize(a.Each(command.Sample.UnitAllocs)).Median))
 }
 
 // floor is what our two arms differ by, or NaN.
 func (g *group) floor() float64 {
-	if g.arms[0].err != nil || g.arms[1].err != nil {
-		return stat.Floor(nil, nil)
-	}
-	return stat.Floor(g.arms[0].each(sample.micros), g.arms[1].each(sample.micros))
+	return command.Floor(&g.arms[0].Runs, &g.arms[1].Runs, command.Sample.Micros)
 }
 
 var creates = regexp.MustCompile(`^create/(\d+)$`)
@@ -141,11 +94,11 @@ func writeFlatRow(out io.Writer, columns []*group, name string) {
 	var costs []float64
 	for _, g := range columns {
 		_, a := find([]*group{g}, g.name, name)
-		if a == nil || a.err != nil {
+		if a == nil || a.Err != nil {
 			fmt.Fprint(out, " – |")
 			continue
 		}
-		costs = append(costs, stat.Summarize(a.each(sample.micros)).Median)
+		costs = append(costs, stat.Summarize(a.Each(command.Sample.Micros)).Median)
 		fmt.Fprintf(out, " %.3g |", costs[len(costs)-1])
 	}
 	if len(costs) < len(columns) {

@@ -7,6 +7,3 @@ const (
 	oDsync  = 0
 	oDirect = 0
 )
-
-// settle does nothing: there is no call for it on every other system.
-func settle(string) {}

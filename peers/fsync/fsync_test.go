@@ -129,14 +129,18 @@ func logged(log *[]string) []*group {
 	return all
 }
 
+func rounds(n int, seed uint64, talk io.Writer) command.Rounds {
+	return command.Rounds{Name: "fsync", Count: n, Seed: seed, Warm: true, Talk: talk}
+}
+
 func TestEachRoundRunsEachArmOnceAndGroupsTogether(t *testing.T) {
 	orders := map[uint64]string{}
 	for _, seed := range []uint64{1, 1, 2} {
 		var log []string
 		all := logged(&log)
-		rounds, err := run(t.Context(), newSite(t), all, 4, seed, io.Discard)
-		if rounds != 4 || err != nil || len(log) != 5*9 {
-			t.Fatalf("%d rounds, %v, %d trials; want 4 and a warm-up of 9 trials each", rounds, err, len(log))
+		complete, err := run(t.Context(), newSite(t), all, rounds(4, seed, io.Discard))
+		if complete != 4 || err != nil || len(log) != 5*9 {
+			t.Fatalf("%d rounds, %v, %d trials; want 4 and a warm-up of 9 trials each", complete, err, len(log))
 		}
 		for round := range slices.Chunk(log, 9) {
 			for together := range slices.Chunk(round, 3) {
@@ -150,12 +154,12 @@ func TestEachRoundRunsEachArmOnceAndGroupsTogether(t *testing.T) {
 			}
 		}
 		for _, a := range all[0].arms {
-			if len(a.samples) != 4 {
-				t.Errorf("%s has %d samples, want 4 without the warm-up", a.name, len(a.samples))
+			if len(a.Samples) != 4 {
+				t.Errorf("%s has %d samples, want 4 without the warm-up", a.name, len(a.Samples))
 			}
 		}
 		var again []string
-		if _, err := run(t.Context(), newSite(t), logged(&again), 4, seed, io.Discard); err != nil {
+		if _, err := run(t.Context(), newSite(t), logged(&again), rounds(4, seed, io.Discard)); err != nil {
 			t.Fatal(err)
 		}
 		orders[seed] = fmt.Sprint(again)
@@ -178,14 +182,14 @@ func TestInterruptedRunKeepsItsWholeRounds(t *testing.T) {
 		}
 		return try(ctx, s)
 	}
-	rounds, err := run(ctx, newSite(t), all, 9, 1, io.Discard)
-	if rounds != 2 || !errors.Is(err, context.Canceled) || failed(all) != nil {
-		t.Fatalf("%d rounds, %v, %v; want 2 and the interruption", rounds, err, failed(all))
+	complete, err := run(ctx, newSite(t), all, rounds(9, 1, io.Discard))
+	if complete != 2 || !errors.Is(err, context.Canceled) || command.Failed(all) != nil {
+		t.Fatalf("%d rounds, %v, %v; want 2 and the interruption", complete, err, command.Failed(all))
 	}
 	for _, g := range all {
 		for _, a := range g.arms {
-			if len(a.samples) != 2 {
-				t.Errorf("%s/%s has %d samples, want 2", g.name, a.name, len(a.samples))
+			if len(a.Samples) != 2 {
+				t.Errorf("%s/%s has %d samples, want 2", g.name, a.name, len(a.Samples))
 			}
 		}
 	}
@@ -200,12 +204,12 @@ func TestFailedArmIsRunNoMoreAndShown(t *testing.T) {
 		return sample{}, errors.New("broke | down")
 	}
 	var talk, out bytes.Buffer
-	if _, err := run(t.Context(), newSite(t), all, 10, 1, &talk); err != nil || calls != 1 {
+	if _, err := run(t.Context(), newSite(t), all, rounds(10, 1, &talk)); err != nil || calls != 1 {
 		t.Fatalf("%v, %d calls, want 1", err, calls)
 	}
 	writeTables(&out, all)
-	if !strings.Contains(out.String(), "| theirs | does not count: broke / down |") || failed(all) != command.ErrFailed {
-		t.Errorf("not told: %v\n%s", failed(all), &out)
+	if !strings.Contains(out.String(), "| theirs | does not count: broke / down |") || command.Failed(all) != command.ErrFailed {
+		t.Errorf("not told: %v\n%s", command.Failed(all), &out)
 	}
 	if !strings.Contains(out.String(), "| theirs | 1000000 | 1000000–1000000 | 1.000 | 1.000–1.000 | same |") {
 		t.Errorf("the others are not compared:\n%s", &out)

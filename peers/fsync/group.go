@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/trial"
+	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
 // A group is one piece of work with those who do it.
@@ -24,10 +25,12 @@ type arm struct {
 	name string
 	note string // what it is, or how the tool was asked
 	// try does about a site's length of work on a file of its own and leaves none.
-	try     func(context.Context, *site) (sample, error)
-	samples []sample
-	err     error // of a trial; then the arm is run no more
+	try func(context.Context, *site) (sample, error)
+	command.Runs[sample]
 }
+
+// Entrants returns the arms.
+func (g *group) Entrants() []*arm { return g.arms }
 
 // A sample is what one trial took.
 type sample struct {
@@ -53,7 +56,6 @@ const (
 )
 
 const (
-	twinNote   = "the same once more: what the two differ by is the noise"
 	engineNote = "bench's engine with `buffer=0,sync=each`, one writer"
 	bareNote   = "the same engine around write(2) and fdatasync(2) alone"
 	dsyncNote  = "bench's engine around write(2) alone"
@@ -111,7 +113,7 @@ func growing(size int, tools []tool) *group {
 		title: fmt.Sprintf("write and fdatasync of %d bytes, the file grows: its size is made durable each time", size),
 		arms: []*arm{
 			{name: "holdfast", note: engineNote, try: ours()},
-			{name: "holdfast-again", note: twinNote, try: ours()},
+			{name: "holdfast-again", note: command.Twin, try: ours()},
 			{name: "bare", note: bareNote, try: (&engine{size: size, open: openBare(0, true)}).try},
 			fioArm(tools, fioGrowing(size, "--fdatasync=1")),
 		},
@@ -125,7 +127,7 @@ func overwriting(tools []tool) *group {
 		title: "write and fdatasync of 8192 bytes at the same place of a 16 MiB file that is allocated and synced before: no size changes",
 		arms: []*arm{
 			{name: "loop", note: loopNote, try: l.try},
-			{name: "loop-again", note: twinNote, try: l.try},
+			{name: "loop-again", note: command.Twin, try: l.try},
 			fioArm(tools, fioOverwriting("--fdatasync=1")),
 			pgArm(tools, "fdatasync"),
 		},
@@ -139,7 +141,7 @@ func growingDsync(tools []tool) *group {
 		title: "write of 8192 bytes with O_DSYNC, the file grows",
 		arms: []*arm{
 			{name: "bare", note: dsyncNote, try: ours()},
-			{name: "bare-again", note: twinNote, try: ours()},
+			{name: "bare-again", note: command.Twin, try: ours()},
 			fioArm(tools, fioGrowing(blockBytes, "--sync=dsync")),
 		},
 	}
@@ -152,7 +154,7 @@ func overwritingDsync(tools []tool) *group {
 		title: "write of 8192 bytes with O_DSYNC at the same place of a 16 MiB file",
 		arms: []*arm{
 			{name: "loop", note: loopNote, try: l.try},
-			{name: "loop-again", note: twinNote, try: l.try},
+			{name: "loop-again", note: command.Twin, try: l.try},
 			fioArm(tools, fioOverwriting("--sync=dsync")),
 		},
 	}
@@ -165,7 +167,7 @@ func overwritingDirect(tools []tool) *group {
 		title: "write of 8192 bytes with O_DSYNC and O_DIRECT at the same place of a 16 MiB file, as pg_test_fsync's open_datasync does",
 		arms: []*arm{
 			{name: "loop", note: loopNote, try: l.try},
-			{name: "loop-again", note: twinNote, try: l.try},
+			{name: "loop-again", note: command.Twin, try: l.try},
 			fioArm(tools, fioOverwriting("--sync=dsync", "--direct=1")),
 			pgArm(tools, "open_datasync"),
 		},

@@ -52,12 +52,12 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	}
 	switch {
 	case o.rounds < 1:
-		return o, &command.UsageError{Err: fmt.Errorf("-rounds=%d: give at least 1", o.rounds)}
+		return o, command.Misuse("-rounds=%d: give at least 1", o.rounds)
 	case o.length < shortest:
-		return o, &command.UsageError{Err: fmt.Errorf("-trial=%v: give at least %v, fio counts milliseconds", o.length, shortest)}
+		return o, command.Misuse("-trial=%v: give at least %v, fio counts milliseconds", o.length, shortest)
 	}
 	if o.pick, err = regexp.Compile(*pick); err != nil {
-		return o, &command.UsageError{Err: fmt.Errorf("-run: %w", err)}
+		return o, command.Misuse("-run: %w", err)
 	}
 	return o, nil
 }
@@ -71,7 +71,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 	tools := findTools()
 	all := picked(groups(tools), o.pick)
 	if len(all) == 0 {
-		return &command.UsageError{Err: fmt.Errorf("-run=%v matches no group; the groups are %s", o.pick, names(groups(tools)))}
+		return command.Misuse("-run=%v matches no group; the groups are %s", o.pick, names(groups(tools)))
 	}
 	ground, err := trial.OpenGround(o.dir, false)
 	if err != nil {
@@ -95,24 +95,23 @@ func (o options) measure(ctx context.Context, s *site, all []*group, tools []too
 	if err := s.ground.Need(room); err != nil {
 		return err
 	}
-	fmt.Fprintf(stderr, "fsync: %d arms of about %v, %d rounds after a warm-up, in %s; seed %d\n", arms(all), s.length, o.rounds, s.ground.Dir(), o.seed)
-	rounds, err := run(ctx, s, all, o.rounds, o.seed, stderr)
+	fmt.Fprintf(stderr, "fsync: %d arms of about %v, %d rounds after a warm-up, in %s; seed %d\n", command.Arms(all), s.length, o.rounds, s.ground.Dir(), o.seed)
+	r := command.Rounds{Name: "fsync", Count: o.rounds, Seed: o.seed, Warm: true, Talk: stderr}
+	rounds, err := run(ctx, s, all, r)
 	if rounds > 0 {
-		fmt.Fprintf(stdout, "%s\n", o.conditions(s, rounds, tools))
+		fmt.Fprintf(stdout, "%s\n", conditions(s, r, rounds, tools))
 		writeTables(stdout, all)
 	}
 	if err != nil {
 		return err
 	}
-	return failed(all)
+	return command.Failed(all)
 }
 
 // conditions states what the figures were taken under.
-func (o options) conditions(s *site, rounds int, tools []tool) string {
-	text := fmt.Sprintf("%d rounds of trials of %v in random order (`-seed %d`), on %s", rounds, o.length, o.seed, s.ground.FileSystem)
-	if rounds < o.rounds {
-		text += fmt.Sprintf(", interrupted before %d more", o.rounds-rounds)
-	}
+func conditions(s *site, r command.Rounds, complete int, tools []tool) string {
+	text := fmt.Sprintf("%d rounds of trials of %v in random order (`-seed %d`), on %s", complete, s.length, r.Seed, s.ground.FileSystem)
+	text += r.Interrupted(complete)
 	for _, t := range tools {
 		if t.path != "" {
 			text += "; " + t.version()

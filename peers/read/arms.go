@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/cstdio"
+	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
 // A group is one kind of work on a warm or a cold file, with those who do it.
@@ -28,12 +29,14 @@ type group struct {
 
 // An arm is one who does a group's work.
 type arm struct {
-	name    string
-	note    string
-	read    func(path string, size int) (result, error)
-	samples []time.Duration
-	err     error // of a trial; then the arm is run no more
+	name string
+	note string
+	read func(path string, size int) (result, error)
+	command.Runs[time.Duration]
 }
+
+// Entrants returns the arms.
+func (g *group) Entrants() []*arm { return g.arms }
 
 // groups is all that is compared.
 func groups() (all []*group) {
@@ -56,15 +59,7 @@ func groups() (all []*group) {
 // picked keeps the arms whose names match, and what they are compared with.
 func picked(all []*group, pick *regexp.Regexp) (kept []*group) {
 	for _, g := range all {
-		var some []*arm
-		any := false
-		for i, a := range g.arms {
-			match := pick.MatchString(g.name + "/" + a.name)
-			any = any || match
-			if match || i < 2 {
-				some = append(some, a)
-			}
-		}
+		some, any := command.Picked(g.arms, func(a *arm) bool { return pick.MatchString(g.name + "/" + a.name) })
 		if g.arms = some; any {
 			kept = append(kept, g)
 		}
@@ -72,12 +67,10 @@ func picked(all []*group, pick *regexp.Regexp) (kept []*group) {
 	return kept
 }
 
-const twinNote = "the same once more: what the two differ by is the noise"
-
 func byteArms() []*arm {
 	list := []*arm{
 		{name: "holdfast ReadByte", note: "Reader.ReadByte", read: withReader(holdfast.ReadOptions{}, byReadByte)},
-		{name: "holdfast ReadByte (twin)", note: twinNote, read: withReader(holdfast.ReadOptions{}, byReadByte)},
+		{name: "holdfast ReadByte (twin)", note: command.Twin, read: withReader(holdfast.ReadOptions{}, byReadByte)},
 		{name: "holdfast Bytes", note: "range over Reader.Bytes", read: withReader(holdfast.ReadOptions{}, byBytes)},
 		{name: "bufio 4KiB", note: "bufio.Reader.ReadByte", read: withFile(byteReader(4 << 10))},
 		{name: "bufio 64KiB", note: "the same with a larger buffer", read: withFile(byteReader(64 << 10))},
@@ -93,7 +86,7 @@ func byteArms() []*arm {
 func lineArms() []*arm {
 	return []*arm{
 		{name: "holdfast Lines", note: "range over Reader.Lines", read: withReader(holdfast.ReadOptions{}, byLines)},
-		{name: "holdfast Lines (twin)", note: twinNote, read: withReader(holdfast.ReadOptions{}, byLines)},
+		{name: "holdfast Lines (twin)", note: command.Twin, read: withReader(holdfast.ReadOptions{}, byLines)},
 		{name: "holdfast ReadLine", note: "Reader.ReadLine", read: withReader(holdfast.ReadOptions{}, byReadLine)},
 		{name: "bufio.Scanner", note: "as bufio.NewScanner makes it", read: withFile(scanLines(0))},
 		{name: "bufio.Scanner 256KiB", note: "with a buffer as large as ours", read: withFile(scanLines(256 << 10))},
@@ -105,7 +98,7 @@ func lineArms() []*arm {
 func blockArms() []*arm {
 	list := []*arm{
 		{name: "holdfast", note: "range over Reader.Blocks", read: withReader(holdfast.ReadOptions{}, byBlocks)},
-		{name: "holdfast (twin)", note: twinNote, read: withReader(holdfast.ReadOptions{}, byBlocks)},
+		{name: "holdfast (twin)", note: command.Twin, read: withReader(holdfast.ReadOptions{}, byBlocks)},
 		{name: "holdfast never ahead", note: "ReadAheadNever", read: withReader(holdfast.ReadOptions{ReadAhead: holdfast.ReadAheadNever}, byBlocks)},
 		{name: "holdfast always ahead", note: "ReadAheadAlways", read: withReader(holdfast.ReadOptions{ReadAhead: holdfast.ReadAheadAlways}, byBlocks)},
 		{name: "holdfast drop-behind", note: "DropBehind; the warm file is cold behind it", read: withReader(holdfast.ReadOptions{DropBehind: true}, byBlocks)},

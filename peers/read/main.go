@@ -14,13 +14,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"regexp"
-	"runtime"
-	"runtime/debug"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -51,12 +50,12 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	}
 	switch {
 	case o.rounds < 1:
-		return o, &command.UsageError{Err: fmt.Errorf("-rounds=%d: give at least 1", o.rounds)}
+		return o, command.Misuse("-rounds=%d: give at least 1", o.rounds)
 	case o.size < 1 || o.size > holdfast.GiB:
-		return o, &command.UsageError{Err: fmt.Errorf("-size=%v: give at least 1 and at most %v", o.size, holdfast.GiB)}
+		return o, command.Misuse("-size=%v: give at least 1 and at most %v", o.size, holdfast.GiB)
 	}
 	if o.pick, err = regexp.Compile(*pick); err != nil {
-		return o, &command.UsageError{Err: fmt.Errorf("-run: %w", err)}
+		return o, command.Misuse("-run: %w", err)
 	}
 	return o, nil
 }
@@ -69,7 +68,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	}
 	all := picked(groups(), o.pick)
 	if len(all) == 0 {
-		return &command.UsageError{Err: fmt.Errorf("-run=%v matches no arm; names look like lines/cold/bufio.Scanner", o.pick)}
+		return command.Misuse("-run=%v matches no arm; names look like lines/cold/bufio.Scanner", o.pick)
 	}
 	dir, err := os.MkdirTemp(o.dir, "peers-")
 	if err != nil {
@@ -80,31 +79,24 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stderr, "read: %d arms, %d rounds after a warm-up, of a file of %v in %s; seed %d\n", arms(all), o.rounds, o.size, dir, o.seed)
-	rounds, err := run(ctx, s, all, o.rounds, o.seed, stderr)
+	fmt.Fprintf(stderr, "read: %d arms, %d rounds after a warm-up, of a file of %v in %s; seed %d\n", command.Arms(all), o.rounds, o.size, dir, o.seed)
+	r := command.Rounds{Name: "read", Count: o.rounds, Seed: o.seed, Warm: true, Talk: stderr}
+	rounds, err := run(ctx, s, all, r)
 	if rounds > 0 {
-		fmt.Fprintf(stdout, "%s\n", o.conditions(rounds))
+		fmt.Fprintf(stdout, "%s\n", o.conditions(r.Rounded(rounds)))
 		writeTables(stdout, all, s.size)
 	}
 	if err != nil {
 		return err
 	}
-	return failed(all)
+	return command.Failed(all, errors.ErrUnsupported)
 }
 
 // conditions states what the figures were taken under.
-func (o options) conditions(rounds int) string {
-	text := fmt.Sprintf("A file of %v, %d rounds in random order (`-seed %d`)", o.size, rounds, o.seed)
-	if rounds < o.rounds {
-		text += fmt.Sprintf(", interrupted before %d more", o.rounds-rounds)
-	}
-	text += fmt.Sprintf("; %s/%s, %s, GOMAXPROCS %d", runtime.GOOS, runtime.GOARCH, runtime.Version(), runtime.GOMAXPROCS(0))
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, m := range info.Deps {
-			if m.Path == "github.com/klauspost/readahead" {
-				text += "; " + m.Path + " " + m.Version
-			}
-		}
+func (o options) conditions(rounds string) string {
+	text := fmt.Sprintf("A file of %v, %s; %s", o.size, rounds, command.Platform())
+	for _, version := range command.Versions("github.com/klauspost/readahead") {
+		text += "; " + version
 	}
 	return text + "."
 }

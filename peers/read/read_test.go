@@ -84,14 +84,19 @@ func TestCommandRefuses(t *testing.T) {
 	check("-run:", "-run", "(")
 }
 
+// planted returns an arm with so many samples.
+func planted(samples int) *arm {
+	return &arm{Runs: command.Runs[time.Duration]{Samples: make([]time.Duration, samples)}}
+}
+
 func TestInterruptedRunKeepsWholeRounds(t *testing.T) {
-	g := &group{arms: []*arm{{samples: make([]time.Duration, 3)}, {samples: make([]time.Duration, 2)}}}
+	g := &group{arms: []*arm{planted(3), planted(2)}}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if rounds, err := run(ctx, &site{}, []*group{g}, 5, 1, &bytes.Buffer{}); rounds != 0 || !errors.Is(err, context.Canceled) {
+	if rounds, err := run(ctx, &site{}, []*group{g}, command.Rounds{Count: 5, Warm: true, Talk: &bytes.Buffer{}}); rounds != 0 || !errors.Is(err, context.Canceled) {
 		t.Errorf("run = %d, %v; want 0, canceled", rounds, err)
 	}
-	if len(g.arms[0].samples) != 0 {
-		t.Errorf("%d samples are left of no whole round", len(g.arms[0].samples))
+	if len(g.arms[0].Samples) != 0 {
+		t.Errorf("%d samples are left of no whole round", len(g.arms[0].Samples))
 	}
 }

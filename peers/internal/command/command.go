@@ -1,7 +1,9 @@
 // Package command is what the commands of this module are around their work: a
-// process that ends at a signal, with an exit code that says how it went.
+// process that ends at a signal, with an exit code that says how it went; rounds of
+// trials in random order, each in a process of its own where the command wants it; and
+// the columns that compare who took part.
 //
-// Start with [Main].
+// Start with [Main], and with [Race].
 package command
 
 import (
@@ -31,6 +33,11 @@ type UsageError struct{ Err error }
 
 func (e *UsageError) Error() string { return e.Err.Error() }
 func (e *UsageError) Unwrap() error { return e.Err }
+
+// Misuse returns a [UsageError].
+func Misuse(format string, args ...any) error {
+	return &UsageError{Err: fmt.Errorf(format, args...)}
+}
 
 // Main runs a command under its name and ends the process. The context ends at the
 // first interrupt or SIGTERM.

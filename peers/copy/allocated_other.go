@@ -2,13 +2,6 @@
 
 package main
 
-import (
-	"io/fs"
-	"time"
-)
-
-func childrenTime() time.Duration { return 0 }
+import "io/fs"
 
 func allocated(fs.FileInfo) (bytes int64, ok bool) { return 0, false }
-
-func settle() {}
