@@ -33,3 +33,9 @@ func Leftovers(parents ...string) ([]Leftover, error) { return nil, nil }
 
 // RemoveLeftover returns an error that wraps [errors.ErrUnsupported].
 func RemoveLeftover(folder string) error { return elsewhere() }
+
+// NewImages returns an error that wraps [errors.ErrUnsupported].
+func NewImages(parent string) (*Images, error) { return nil, elsewhere() }
+
+// Close returns an error that wraps [errors.ErrUnsupported].
+func (i *Images) Close() error { return elsewhere() }
