@@ -1,0 +1,105 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/uml"
+	"github.com/holdfast-go/holdfast/internal/volume"
+)
+
+// needsGuest skips where no run inside User-Mode Linux can be had.
+func needsGuest(t *testing.T) {
+	t.Helper()
+	if raceEnabled {
+		t.Skip("a program with the race detector does not start in User-Mode Linux")
+	}
+	if _, err := uml.Find(t.Context()); err != nil {
+		t.Skip(err)
+	}
+	if kinds, err := volume.Parse(besideKind); err != nil || kinds[0].CanMake() != nil {
+		t.Skip("an ext4 can't be made here")
+	}
+}
+
+// TestRunInsideGoesOnAfterAnInterruptAndAKill ends a run in the middle of a round, in
+// both ways, and lets it go on. Of what was killed, volumes --clean finds all.
+func TestRunInsideGoesOnAfterAnInterruptAndAKill(t *testing.T) {
+	needsGuest(t)
+	t.Parallel()
+	dir, file := inMemory(t), filepath.Join(t.TempDir(), "results.jsonl")
+	first := startChild(t, "bench", "copy", "--kernel", "uml", "--fs", "ext4", "--part", "sync", "--quick", "--rounds", "2", "--allow-tmpfs", "--dir", dir, "-o", file)
+	first.until(t, "round 1 of 2")
+	awaitTrial(t, file, 1)
+	if err := first.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if code := first.exit(t); code != exitInterrupted || !strings.Contains(first.told.String(), "bench --resume "+file+" goes on") {
+		t.Errorf("exit code %d:\n%s", code, first.told.String())
+	}
+	nothingIn(t, dir)
+
+	second := startChild(t, "bench", "--resume", file, "--allow-tmpfs")
+	second.until(t, "round 1 of 2")
+	awaitTrial(t, file, 2)
+	if err := second.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	second.exit(t)
+	awaitNoProcessIn(t, dir)
+	if cleaned, _ := bench(t, "volumes", "--clean", dir); !strings.Contains(cleaned, "(uml, ") {
+		t.Errorf("volumes --clean told:\n%s", cleaned)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "holdfast-volume-*")); err != nil || len(left) > 0 {
+		t.Errorf("left: %q; %v", left, err)
+	}
+
+	bench(t, "bench", "--resume", file, "--allow-tmpfs")
+	checkFinished(t, file, 2, 2)
+	nothingIn(t, dir)
+	for _, c := range readFile(t, file).Header.Cells {
+		if c.FileSystem == "" {
+			t.Errorf("%s is on no file system", c.Name)
+		}
+	}
+}
+
+// inMemory is a folder where a sync takes no time.
+func inMemory(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "holdfast-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// awaitNoProcessIn waits until no living process has its working folder below dir.
+func awaitNoProcessIn(t *testing.T, dir string) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for living := true; living; runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatal("a process is left")
+		}
+		links, err := filepath.Glob("/proc/[0-9]*/cwd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		living = false
+		for _, link := range links {
+			at, err := os.Readlink(link)
+			living = living || err == nil && strings.HasPrefix(at, dir+"/")
+		}
+	}
+}
