@@ -79,6 +79,9 @@ func (b *benchmark) inUserMode(cmd *cobra.Command, c study.Choice, earlier resul
 func (b *benchmark) findKernel(ctx context.Context) (uml.Kernel, error) {
 	kernel, err := uml.Find(ctx)
 	var missing *uml.MissingError
+	if errors.Is(err, context.Canceled) {
+		return kernel, &refusal{exitInterrupted, errors.New("interrupted before anything was measured"), "nothing was written"}
+	}
 	if errors.As(err, &missing) {
 		return kernel, &refusal{exitCannot, fmt.Errorf("--kernel %s: %w", userModeKernel, err), "install it with: apt-get install " + missing.Package + "; or give --install"}
 	}

@@ -55,9 +55,7 @@ func TestRunInsideGoesOnAfterAnInterruptAndAKill(t *testing.T) {
 	if cleaned, _ := bench(t, "volumes", "--clean", dir); !strings.Contains(cleaned, "(uml, ") {
 		t.Errorf("volumes --clean told:\n%s", cleaned)
 	}
-	if left, err := filepath.Glob(filepath.Join(dir, "holdfast-volume-*")); err != nil || len(left) > 0 {
-		t.Errorf("left: %q; %v", left, err)
-	}
+	nothingIn(t, dir)
 
 	bench(t, "bench", "--resume", file, "--allow-tmpfs")
 	checkFinished(t, file, 2, 2)
