@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -33,7 +34,7 @@ func TestRunInsideGoesOnAfterAnInterruptAndAKill(t *testing.T) {
 	needsGuest(t)
 	t.Parallel()
 	dir, file := inMemory(t), filepath.Join(t.TempDir(), "results.jsonl")
-	first := startChild(t, "bench", "copy", "--kernel", "uml", "--fs", "ext4", "--part", "sync", "--quick", "--rounds", "2", "--allow-tmpfs", "--dir", dir, "-o", file)
+	first := startUser(t, "bench", "copy", "--kernel", "uml", "--fs", "ext4", "--part", "sync", "--quick", "--rounds", "2", "--allow-tmpfs", "--dir", dir, "-o", file)
 	first.until(t, "round 1 of 2")
 	awaitTrial(t, file, 1)
 	if err := first.Process.Signal(syscall.SIGINT); err != nil {
@@ -44,7 +45,7 @@ func TestRunInsideGoesOnAfterAnInterruptAndAKill(t *testing.T) {
 	}
 	nothingIn(t, dir)
 
-	second := startChild(t, "bench", "--resume", file, "--allow-tmpfs")
+	second := startUser(t, "bench", "--resume", file, "--allow-tmpfs")
 	second.until(t, "round 1 of 2")
 	awaitTrial(t, file, 2)
 	if err := second.Process.Kill(); err != nil {
@@ -57,7 +58,11 @@ func TestRunInsideGoesOnAfterAnInterruptAndAKill(t *testing.T) {
 	}
 	nothingIn(t, dir)
 
-	bench(t, "bench", "--resume", file, "--allow-tmpfs")
+	third := startUser(t, "bench", "--resume", file, "--allow-tmpfs")
+	third.until(t, "ended after 2 rounds: all that were planned")
+	if code := third.exit(t); code != exitOK {
+		t.Errorf("exit code %d:\n%s", code, third.told.String())
+	}
 	checkFinished(t, file, 2, 2)
 	nothingIn(t, dir)
 	for _, c := range readFile(t, file).Header.Cells {
@@ -65,6 +70,24 @@ func TestRunInsideGoesOnAfterAnInterruptAndAKill(t *testing.T) {
 			t.Errorf("%s is on no file system", c.Name)
 		}
 	}
+}
+
+// startUser starts a call of the command by somebody who is not root, and so mounts
+// nothing here, where tests that make a mount namespace would get a copy of it.
+func startUser(t *testing.T, args ...string) *child {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	how := &syscall.SysProcAttr{}
+	if os.Geteuid() == 0 {
+		const user = 1000
+		how.Cloneflags = syscall.CLONE_NEWUSER
+		how.UidMappings = []syscall.SysProcIDMap{{ContainerID: user, HostID: 0, Size: 1}}
+		how.GidMappings = []syscall.SysProcIDMap{{ContainerID: user, HostID: 0, Size: 1}}
+	}
+	return startCommand(t, exec.Command(self, args...), how)
 }
 
 // inMemory is a folder where a sync takes no time.
