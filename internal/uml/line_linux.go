@@ -10,7 +10,10 @@ import (
 
 // NewLine returns the two ends of a line on which the program outside and the one
 // inside talk: outside is the caller's to close, inside goes into a [Guest]. What is
-// read from outside ends when the guest has ended.
+// read from outside ends when the guest has ended, or is ECONNRESET. The program inside
+// has the first word: until then its terminal may change what it is sent. It holds 4095
+// bytes (termios(3)): no more may be on their way to it at a time. What comes from it
+// may be of any length.
 func NewLine() (outside, inside *os.File, err error) {
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
