@@ -46,11 +46,8 @@ const (
 const defaultMemory = 512 << 20
 
 // lineDescriptor is what the kernel's process has the line as: the first of
-// [exec.Cmd]'s ExtraFiles. linePath is what it is inside, the first serial line.
-const (
-	lineDescriptor = 3
-	linePath       = "/dev/ttyS0"
-)
+// [exec.Cmd]'s ExtraFiles.
+const lineDescriptor = 3
 
 // arguments are those of the kernel. The names are relative to the boot folder, in
 // which the kernel is started: the path of a socket must be short (unix(7): 108 bytes).

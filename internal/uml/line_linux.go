@@ -22,6 +22,9 @@ func NewLine() (outside, inside *os.File, err error) {
 	return os.NewFile(uintptr(ends[0]), "line"), os.NewFile(uintptr(ends[1]), "line inside"), nil
 }
 
+// linePath is what the line is inside: the first serial line.
+const linePath = "/dev/ttyS0"
+
 // openLine opens the guest's end, which is a terminal to it, and keeps it from changing
 // what goes through it: termios(3), raw mode.
 func openLine() (*os.File, error) {

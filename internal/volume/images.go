@@ -4,8 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 )
 
 // Images is a folder of images that are for somebody else to mount, such as a guest's
@@ -23,11 +21,6 @@ const (
 	GuestKind   = "uml"
 	GuestPrefix = "uml-boot-"
 )
-
-// ofGuest lists what a guest's kernel has in its folder: its first root, how it ended,
-// its memory's file until that has no name, and a folder with its process number and
-// its socket.
-var ofGuest = []string{"initramfs", "outcome.json", "vm_file-*", "guest", "guest/pid", "guest/mconsole"}
 
 // Folder returns the path of the folder, and Removed those of the leftovers that were
 // removed before it was made.
@@ -50,7 +43,11 @@ func (i *Images) image(k Kind) string { return filepath.Join(i.folder, ImageName
 
 const imagePrefix = "image-"
 
-func isImage(name string) bool {
-	kind, ok := strings.CutPrefix(name, imagePrefix)
-	return ok && slices.ContainsFunc(Kinds(), func(k Kind) bool { return k.Name == kind })
+// Close removes all of it. A guest that still has an image is named in the error, and
+// then all stays; Close may be called again. Once removed, it is nil.
+func (i *Images) Close() error {
+	if i.lock == nil {
+		return nil
+	}
+	return i.close()
 }

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -23,18 +24,23 @@ func NewImages(parent string) (*Images, error) {
 	return &Images{folder, lock, removed}, nil
 }
 
-// Close removes all of it. A guest that still has an image is named in the error, and
-// then all stays; Close may be called again. Once removed, it is nil.
-func (i *Images) Close() error {
-	if i.lock == nil {
-		return nil
-	}
+func (i *Images) close() error {
 	if err := removeAll(i.folder); err != nil {
 		return fmt.Errorf("%s is left: %w", i.folder, err)
 	}
 	err := i.lock.Close()
 	i.lock = nil
 	return err
+}
+
+// ofGuest lists what a guest's kernel has in its folder: its first root, how it ended,
+// its memory's file until that has no name, and a folder with its process number and
+// its socket.
+var ofGuest = []string{"initramfs", "outcome.json", "vm_file-*", "guest", "guest/pid", "guest/mconsole"}
+
+func isImage(name string) bool {
+	kind, ok := strings.CutPrefix(name, imagePrefix)
+	return ok && slices.ContainsFunc(Kinds(), func(k Kind) bool { return k.Name == kind })
 }
 
 // isGuests tells whether a folder is one that a guest's kernel had: by its name and by

@@ -37,5 +37,4 @@ func RemoveLeftover(folder string) error { return elsewhere() }
 // NewImages returns an error that wraps [errors.ErrUnsupported].
 func NewImages(parent string) (*Images, error) { return nil, elsewhere() }
 
-// Close returns an error that wraps [errors.ErrUnsupported].
-func (i *Images) Close() error { return elsewhere() }
+func (i *Images) close() error { return elsewhere() }
