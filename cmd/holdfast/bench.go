@@ -178,8 +178,8 @@ func (b *benchmark) contradiction(cmd *cobra.Command) error {
 		return misuse("give a file to --emit-fio", "--emit-fio - writes to stdout, where --export and --baseline write too")
 	case b.fio != "" && len(b.fs) > 0:
 		return misuse("leave one out", "--emit-fio has a job for one file system, and --fs makes its own")
-	case b.kernel != "" && (b.from != "" || b.resume != "" || b.fio != "" || changed("baseline") || changed("save-baseline")):
-		return misuse("leave it out", "a run with --kernel %s is of two kernels, and can't be repeated, gone on with or compared", b.kernel)
+	case b.kernel != "" && (b.fio != "" || changed("baseline") || changed("save-baseline")):
+		return misuse("leave it out", "a run with --kernel %s is of two kernels, and is neither a baseline nor a job of fio", b.kernel)
 	case b.install && len(b.fs) == 0 && b.kernel == "":
 		return misuse("give one of them, or leave it out", "--install gets what --fs and --kernel need, and neither is given")
 	case b.room > 0 && !b.steady:
@@ -264,12 +264,12 @@ func (b *benchmark) run(cmd *cobra.Command) error {
 	if err := b.installMissing(cmd); err != nil {
 		return err
 	}
-	if b.kernel != "" {
-		return b.inUserMode(cmd, choice)
-	}
 	again := b.from != ""
 	if b.named == "" && b.baseline.against != "" && b.resume == "" && len(contradicting(cmd, "from")) == 0 {
 		again, earlier = true, b.baseline.earlier
+	}
+	if b.kernel != "" || hasInside(earlier.Header) && (again || b.resume != "") {
+		return b.inUserMode(cmd, choice, earlier, again)
 	}
 	return b.runHere(cmd, choice, earlier, again)
 }
@@ -292,23 +292,31 @@ func (b *benchmark) runHere(cmd *cobra.Command, choice study.Choice, earlier res
 	if b.dryRun {
 		return b.tellPlan(cmd.OutOrStdout(), cells, plan, seed, orders)
 	}
-	if b.resume != "" {
-		if err := clean(cmd.ErrOrStderr(), b.resume, earlier); err != nil {
-			return err
-		}
+	if err := b.cleanResumed(cmd, earlier); err != nil {
+		return err
 	}
-	return b.onGround(cmd, orders, func(ctx context.Context, s *session) error {
-		switch {
-		case b.resume != "":
-			return s.resume(ctx, earlier)
-		case again:
-			return s.repeat(ctx, earlier.Header)
-		}
-		if b.named != "" {
-			return s.study(ctx, b.study, choice)
-		}
-		return s.measure(ctx, study.Policy(), choice)
-	})
+	return b.onGround(cmd, orders, func(ctx context.Context, s *session) error { return b.measured(ctx, s, choice, earlier, again) })
+}
+
+// cleanResumed removes what the run has left that --resume goes on with.
+func (b *benchmark) cleanResumed(cmd *cobra.Command, earlier result.Run) error {
+	if b.resume == "" {
+		return nil
+	}
+	return clean(cmd.ErrOrStderr(), b.resume, earlier)
+}
+
+// measured runs a session: what is chosen, or an earlier run again, or what is left of it.
+func (b *benchmark) measured(ctx context.Context, s *session, choice study.Choice, earlier result.Run, again bool) error {
+	switch {
+	case b.resume != "":
+		return s.resume(ctx, earlier)
+	case again:
+		return s.repeat(ctx, earlier.Header)
+	case b.named != "":
+		return s.study(ctx, b.study, choice)
+	}
+	return s.measure(ctx, study.Policy(), choice)
 }
 
 // onGround runs a session on a folder of its own, with the file systems that it has

@@ -42,6 +42,10 @@ type orders struct {
 	list    []ordered
 	missing []result.Missing
 	again   bool // as an earlier run had them
+
+	// own names the folder's own file system where that is measured too, beside those
+	// inside User-Mode Linux; else it is empty.
+	own string
 }
 
 // order looks what of --fs, or of an earlier run, can be made here, and how large. It
@@ -108,8 +112,9 @@ func steadyRoom(dir string, n int) int64 {
 func orderAgain(h result.Header) (orders, error) {
 	o := orders{again: true}
 	for _, name := range (result.Run{Header: h}).FileSystems() {
-		if strings.HasPrefix(name, insidePrefix) {
-			return o, misuse("run it anew, with --kernel "+userModeKernel, "the results are of a run inside User-Mode Linux, which can't be repeated or gone on with")
+		if made, ok := h.Made(name); ok && made.Size == 0 {
+			o.own = name
+			continue
 		}
 		kinds, err := volume.Parse(name)
 		if err != nil {
@@ -118,13 +123,17 @@ func orderAgain(h result.Header) (orders, error) {
 		if err := kinds[0].Can(); err != nil {
 			return o, noneCanBeMade([]result.Missing{missingKind(kinds[0], err)}, err)
 		}
-		size := kinds[0].SizeFor(2*h.Plan.Room, h.Plan.Files)
-		if made, ok := h.Made(name); ok && made.Size >= kinds[0].Least {
-			size = made.Size
-		}
-		o.list = append(o.list, ordered{kinds[0], size})
+		o.list = append(o.list, orderOfRun(kinds[0], name, h))
 	}
 	return o, nil
+}
+
+// orderOfRun is as large as an earlier run had it, under its name.
+func orderOfRun(k volume.Kind, name string, h result.Header) ordered {
+	if made, ok := h.Made(name); ok && made.Size >= k.Least {
+		return ordered{k, made.Size}
+	}
+	return ordered{k, k.SizeFor(2*h.Plan.Room, h.Plan.Files)}
 }
 
 func missingKind(k volume.Kind, err error) result.Missing {
@@ -148,10 +157,18 @@ func noneCanBeMade(all []result.Missing, why error) error {
 // all is the plan of all, where plan is that of each.
 func (o orders) all(plan result.Plan) result.Plan {
 	sum := plan
-	for range o.list[1:] {
+	for range o.number() - 1 {
 		sum = study.Sum(sum, plan)
 	}
 	return sum
+}
+
+// number is how many file systems each cell is run on.
+func (o orders) number() int {
+	if o.own != "" {
+		return len(o.list) + 1
+	}
+	return len(o.list)
 }
 
 // text names them with their sizes, for a plan.
@@ -159,6 +176,9 @@ func (o orders) text() string {
 	var parts []string
 	for _, one := range o.list {
 		parts = append(parts, fmt.Sprintf("%s of %s", one.kind.Name, bytesText(one.size)))
+	}
+	if o.own != "" {
+		parts = append(parts, "the folder's own "+o.own)
 	}
 	return ", on each of " + strings.Join(parts, ", ")
 }
@@ -168,15 +188,31 @@ type made struct {
 	volumes []*volume.Volume
 	sites   []study.Site
 	missing []result.Missing
+	own     string  // of the sites, the one that is the folder's own file system; or empty
+	inside  *inside // those of a guest; nil: none
+}
+
+// with returns what is made together with a guest's; nil is nothing so far.
+func (m *made) with(i *inside) *made {
+	if m == nil {
+		m = &made{}
+	}
+	m.inside = i
+	m.missing = append(slices.Clip(m.missing), i.plan.Missing...)
+	return m
 }
 
 // make makes all that is ordered; nil is nothing. Also with an error the caller closes
 // what it returns.
 func (o orders) make(ctx context.Context, s *session) (*made, error) {
-	if len(o.list) == 0 {
+	if o.number() == 0 {
 		return nil, nil
 	}
-	m := &made{missing: o.missing}
+	m := &made{missing: o.missing, own: o.own}
+	if o.own != "" {
+		m.sites = []study.Site{{FileSystem: o.own, Ground: s.ground}}
+		s.say("outside it is measured on the folder's own %s: only root can mount an %s of its own", o.own, besideKind)
+	}
 	if err := s.ground.Need(o.images()); err != nil {
 		return m, err
 	}
@@ -252,14 +288,25 @@ func (m *made) names() string {
 	for _, s := range m.sites {
 		names = append(names, s.FileSystem)
 	}
+	if m.inside != nil {
+		for _, f := range m.inside.plan.FileSystems {
+			names = append(names, f.Name)
+		}
+	}
 	return strings.Join(names, ", ")
 }
 
 // described are the file systems as the results have them.
 func (m *made) described(host []machine.Fact) (all []result.FileSystem) {
 	lies := machine.Get(host, "file system").Value
+	if m.own != "" {
+		all = append(all, result.FileSystem{Name: m.own, How: "the file system of the folder itself", Machine: []machine.Fact{}})
+	}
 	for _, v := range m.volumes {
 		all = append(all, result.NewFileSystem(v.Kind().Name, how(v, lies), v.Size(), host, machine.Read(v.Dir())))
+	}
+	if m.inside != nil {
+		all = append(all, m.inside.described(host)...)
 	}
 	return all
 }
@@ -271,7 +318,9 @@ func (m *made) close(err error) error {
 		return err
 	}
 	for _, s := range m.sites {
-		err = closeGround(s.Ground, err)
+		if s.FileSystem != m.own {
+			err = closeGround(s.Ground, err)
+		}
 	}
 	var closeErr error
 	for _, v := range slices.Backward(m.volumes) {

@@ -6,12 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-go/holdfast/internal/machine"
 	"github.com/holdfast-go/holdfast/internal/result"
@@ -42,13 +41,13 @@ type guest struct {
 	guestTask
 	machine *uml.Machine
 	mounts  []*uml.Mount
-	session *session
 	call    time.Duration // what a system call takes inside
+	say     func(text string)
 }
 
 // inGuest does the task.
 func inGuest(ctx context.Context, m *uml.Machine, stderr io.Writer) (err error) {
-	g := &guest{machine: m, call: callTime()}
+	g := &guest{machine: m, call: callTime(), say: func(text string) { fmt.Fprintln(stderr, "holdfast:", text) }}
 	if err := json.Unmarshal(m.Task, &g.guestTask); err != nil {
 		return err
 	}
@@ -57,10 +56,12 @@ func inGuest(ctx context.Context, m *uml.Machine, stderr io.Writer) (err error) 
 	if err != nil {
 		return err
 	}
-	g.session = newSession(stderr, sites[0].Ground, "/mnt", filepath.Join(m.Share, guestResults))
-	g.session.made = &made{sites: sites}
-	g.session.say("a system call takes %v, and %v outside", g.call, g.Call)
-	return g.measure(ctx)
+	g.say(fmt.Sprintf("a system call takes %v, and %v outside", g.call, g.Call))
+	matrix, plan, err := g.prepare(ctx, sites)
+	if err != nil {
+		return err
+	}
+	return g.serve(ctx, matrix, plan)
 }
 
 // open mounts the images and opens a ground on each. The caller closes them also
@@ -68,7 +69,7 @@ func inGuest(ctx context.Context, m *uml.Machine, stderr io.Writer) (err error) 
 func (g *guest) open() (sites []study.Site, err error) {
 	for _, s := range g.Sites {
 		dir := "/mnt/" + s.Name
-		mounted, err := g.machine.Mount(filepath.Join(g.machine.Share, s.Name), dir, s.Type, s.Options)
+		mounted, err := g.machine.Mount(filepath.Join(g.machine.Share, s.Image), dir, s.Type, s.Options)
 		if err != nil {
 			return sites, err
 		}
@@ -97,63 +98,62 @@ func (g *guest) close(sites []study.Site, err error) error {
 	return err
 }
 
-// measure runs the study or the sweep on all of the file systems.
-func (g *guest) measure(ctx context.Context) error {
-	s := g.session
-	g.Choice.Counting = s.counting
-	of, named := study.Find(g.Study)
-	if !named {
-		sweep := study.Policy()
-		s.name, s.question = sweep.Name, sweep.Question
-		matrix, plan, err := sweep.PrepareOn(ctx, s.made.sites, g.Choice, s.show.probing)
-		return errors.Join(err, g.run(ctx, matrix, plan, nil, err))
+// prepare plans the task, on all of the file systems.
+func (g *guest) prepare(ctx context.Context, sites []study.Site) (m trial.Matrix, plan guestPlan, err error) {
+	c := g.Choice
+	if trial.TracepointsUnseen() == "" {
+		c.Counting = trial.Tracepoints
 	}
-	s.name, s.question = of.Name, of.Question
-	g.Choice.Slower = max(0, g.call-g.Call)
-	matrix, plan, missing, err := of.PrepareOn(s.made.sites, g.Choice)
-	matrix.Limit, plan.Limit = g.Limit, g.Limit
-	return errors.Join(err, g.run(ctx, matrix, plan, missing, err))
+	of, named := study.Find(g.Study)
+	switch {
+	case g.Again != nil:
+		plan.Plan = g.Again.Plan
+		m, err = study.AgainOn(*g.Again, c.Counting, sites)
+	case named:
+		c.Slower = max(0, g.call-g.Call)
+		plan.Slower = c.Slower
+		m, plan.Plan, plan.Missing, err = of.PrepareOn(sites, c)
+	default:
+		g.say("calibrating with short runs")
+		m, plan.Plan, err = study.Policy().PrepareOn(ctx, sites, c, func(done, all int) {})
+	}
+	for _, c := range m.Cells {
+		plan.Cells = append(plan.Cells, guestCell{c.Cell, c.Estimate})
+	}
+	plan.FileSystems = g.described()
+	return m, plan, err
 }
 
-// run runs a matrix that was prepared without an error.
-func (g *guest) run(ctx context.Context, m trial.Matrix, plan result.Plan, missing []result.Missing, err error) error {
-	if err != nil {
-		return nil
-	}
-	text, err := json.Marshal(g.Choice)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(g.machine.Share, guestChoice), text, 0o644); err != nil {
-		return err
-	}
-	h := g.session.header(m, plan)
-	h.Settings, h.Missing = g.Choice.Settings(), missing
+// described says on what the file systems are.
+func (g *guest) described() (all []result.FileSystem) {
 	for i, s := range g.Sites {
 		how := fmt.Sprintf("in User-Mode Linux, on a loop device over an image of %s; a system call takes %v there, and %v outside", bytesText(s.Size), g.call, g.Call)
-		h.FileSystems = append(h.FileSystems, result.FileSystem{Name: s.Name, How: how, Size: s.Size, Machine: machine.Read(g.mounts[i].Dir)})
+		all = append(all, result.FileSystem{Name: s.Name, How: how, Size: s.Size, Machine: machine.Read(g.mounts[i].Dir)})
 	}
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	go handOver(ctx, g.session.output)
-	return g.session.begin(ctx, h, m)
+	return all
 }
 
-// handOver hands the results so far to the kernel outside now and then, until ctx is
-// done: what the guest's memory alone has of them goes with a guest that is killed.
-func handOver(ctx context.Context, results string) {
-	const every = time.Second
-	tick := time.NewTicker(every)
-	defer tick.Stop()
+// serve tells the plan and runs the trials that it is asked for.
+func (g *guest) serve(ctx context.Context, m trial.Matrix, plan guestPlan) error {
+	asked, answers := json.NewDecoder(g.machine.Line), json.NewEncoder(g.machine.Line)
+	if err := answers.Encode(plan); err != nil {
+		return err
+	}
 	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
+		var t guestTrial
+		if err := asked.Decode(&t); err != nil || t.Cell == "" {
+			return err
 		}
-		if f, err := os.Open(results); err == nil {
-			_ = unix.SyncFileRange(int(f.Fd()), 0, 0, unix.SYNC_FILE_RANGE_WRITE)
-			_ = f.Close()
+		at := slices.IndexFunc(m.Cells, func(c trial.Cell) bool { return c.Name == t.Cell })
+		if at < 0 {
+			return fmt.Errorf("there is no %q", t.Cell)
+		}
+		measured, err := m.Cells[at].Run(ctx, nil, t.WarmUp)
+		if err != nil {
+			return err
+		}
+		if err := answers.Encode(measured); err != nil {
+			return err
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-go/holdfast/internal/result"
 	"github.com/holdfast-go/holdfast/internal/study"
 )
 
@@ -51,7 +52,7 @@ func TestPackagesAreInstalledByRootAlone(t *testing.T) {
 func TestMissingKernelIsRefusedWithItsPackage(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	b := &benchmark{kernel: userModeKernel}
-	_, err := b.orderInside(t.Context(), &study.Choice{Preset: study.Quick()})
+	_, err := b.orderInside(t.Context(), &study.Choice{Preset: study.Quick()}, result.Header{})
 	var r *refusal
 	if !errors.As(err, &r) || r.code != exitCannot || !strings.Contains(r.hint, "apt-get install user-mode-linux") {
 		t.Errorf("got %v", err)

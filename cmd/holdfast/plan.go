@@ -37,10 +37,10 @@ func (b *benchmark) tellPlan(w io.Writer, cells []result.Cell, plan result.Plan,
 		fmt.Fprintf(w, "\nnot run: %s: %s\n", m.Cell, m.Why)
 	}
 	number, where := len(cells), b.dir
-	if len(o.list) > 0 {
+	if o.number() > 0 {
 		where += o.text()
 		if !o.again {
-			number, plan = number*len(o.list), o.all(plan)
+			number, plan = number*o.number(), o.all(plan)
 		}
 	}
 	_, err := fmt.Fprintf(w, "\nin %s: %s\nnothing was written: this is a plan only\n", where, planText(number, plan, seed))

@@ -81,7 +81,11 @@ func (s *session) measure(ctx context.Context, sweep study.Sweep, c study.Choice
 }
 
 func (s *session) prepareSweep(ctx context.Context, sweep study.Sweep, c study.Choice) (trial.Matrix, result.Plan, error) {
-	if s.made != nil {
+	switch {
+	case s.made != nil && s.made.inside != nil:
+		m, plan, err := sweep.PrepareOn(ctx, s.made.sites, c.Part(1), s.show.probing)
+		return s.made.inside.beside(m, plan, err)
+	case s.made != nil:
 		return sweep.PrepareOn(ctx, s.made.sites, c, s.show.probing)
 	}
 	return sweep.Prepare(ctx, s.ground, c, s.show.probing)
@@ -111,6 +115,12 @@ func (s *session) sayMissing(missing []result.Missing) {
 func (s *session) prepareStudy(of study.Study, c study.Choice) (trial.Matrix, result.Plan, []result.Missing, error) {
 	if s.made == nil {
 		return of.Prepare(s.ground, c)
+	}
+	if s.made.inside != nil {
+		m, plan, missing, err := of.PrepareOn(s.made.sites, c.Part(1))
+		m.Seed = c.Seed // also where there is no arm outside
+		m, plan, err = s.made.inside.beside(m, plan, err)
+		return m, plan, append(missing, s.made.missing...), err
 	}
 	m, plan, missing, err := of.PrepareOn(s.made.sites, c)
 	return m, plan, append(missing, s.made.missing...), err
@@ -159,7 +169,14 @@ func (s *session) again(ctx context.Context, h result.Header, uncounted bool) (t
 }
 
 func (s *session) matrixAgain(h result.Header) (trial.Matrix, error) {
-	if s.made != nil {
+	switch {
+	case s.made != nil && s.made.inside != nil:
+		m, err := study.AgainOn(parted(h, false), s.counting, s.made.sites)
+		if err != nil {
+			return m, err
+		}
+		return s.made.inside.again(h, m)
+	case s.made != nil:
 		return study.AgainOn(h, s.counting, s.made.sites)
 	}
 	return study.Again(h, s.counting)

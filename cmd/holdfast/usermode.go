@@ -3,12 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +16,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/machine"
 	"github.com/holdfast-go/holdfast/internal/result"
 	"github.com/holdfast-go/holdfast/internal/study"
-	"github.com/holdfast-go/holdfast/internal/trial"
 	"github.com/holdfast-go/holdfast/internal/uml"
 	"github.com/holdfast-go/holdfast/internal/volume"
 )
@@ -38,29 +35,6 @@ const guestCommand = "uml-guest"
 // silence is how long the guest may tell nothing. It tells of itself each sixth of it.
 const silence = time.Minute
 
-// A guestTask is what the guest is to measure.
-type guestTask struct {
-	Study  string        `json:"study"` // empty: a sweep of policies
-	Choice study.Choice  `json:"choice"`
-	Limit  time.Duration `json:"limit_ns"`     // of the rounds; 0 is none
-	Call   time.Duration `json:"call_ns"`      // what a system call takes outside
-	Sites  []guestSite   `json:"file_systems"` // in images in the share
-}
-
-// A guestSite is an image that the guest mounts.
-type guestSite struct {
-	Name    string `json:"name"` // with its prefix; the image is called so
-	Type    string `json:"type"`
-	Options string `json:"options"`
-	Size    int64  `json:"size_bytes"`
-}
-
-// Names in the share.
-const (
-	guestResults = "results.jsonl"
-	guestChoice  = "choice.json" // what the guest made of the choice
-)
-
 func parseKernel(text string) (string, error) {
 	if text != userModeKernel {
 		return "", fmt.Errorf("%q is no kernel that can be started; use %s, or leave the flag out for the one that runs", text, userModeKernel)
@@ -72,76 +46,142 @@ func parseKernel(text string) (string, error) {
 type userMode struct {
 	*benchmark
 	kernel  uml.Kernel
-	list    []ordered // inside
-	missing []result.Missing
-	outside orders // empty: the folder's own file system
-	session *session
-	kept    bool // the results, in their file
+	list    []ordered // inside, by the names that they have outside
+	outside orders
+	earlier *result.Header // that decides what is run; nil: what is chosen does
 }
 
-// inUserMode runs what is chosen inside and outside, and tells both as one run.
-func (b *benchmark) inUserMode(cmd *cobra.Command, c study.Choice) (err error) {
-	u, err := b.orderInside(cmd.Context(), &c)
+// inUserMode runs what is chosen, or what an earlier run had, inside and outside as one
+// run: each round has the trials of both, in one random order.
+func (b *benchmark) inUserMode(cmd *cobra.Command, c study.Choice, earlier result.Run, again bool) error {
+	u, err := b.orderInside(cmd.Context(), &c, earlier.Header)
 	if err != nil {
 		return err
 	}
+	cells, plan := b.outline(c)
+	if u.earlier != nil {
+		cells, plan, c.Seed = earlier.Header.Cells, earlier.Header.Plan, earlier.Header.Seed
+	}
 	if b.dryRun {
-		cells, plan := b.outline(c)
-		err := b.tellPlan(cmd.OutOrStdout(), cells, plan, c.Seed, orders{list: u.list, missing: u.missing})
+		err := b.tellPlan(cmd.OutOrStdout(), cells, plan, c.Seed, u.all())
 		fmt.Fprintln(cmd.OutOrStdout(), "a system call takes longer inside: arms that would not fit into their time do less than this")
 		return err
 	}
-	ground, err := trial.OpenGround(b.dir, b.allowTmpfs)
-	if err != nil {
-		return b.cannotOpen(err)
+	if err := b.cleanResumed(cmd, earlier); err != nil {
+		return err
 	}
-	defer func() { err = closeGround(ground, err) }()
-	u.session = newSession(cmd.ErrOrStderr(), ground, b.dir, "")
-	run, err := u.run(cmd.Context(), c)
-	if err != nil && run.Rounds() == 0 {
-		return u.refuse(err)
-	}
-	keepErr := u.keep(run)
-	u.kept = keepErr == nil && u.output != ""
-	return cmp.Or(keepErr, b.print(cmd.OutOrStdout(), run), u.refuse(err))
+	return b.onGround(cmd, u.outside, func(ctx context.Context, s *session) error {
+		return u.inside(ctx, s, c, func(c study.Choice) error { return b.measured(ctx, s, c, earlier, again) })
+	})
 }
 
-// orderInside looks what of --fs can be had inside.
-func (b *benchmark) orderInside(ctx context.Context, c *study.Choice) (*userMode, error) {
+// findKernel looks for the kernel.
+func (b *benchmark) findKernel(ctx context.Context) (uml.Kernel, error) {
 	kernel, err := uml.Find(ctx)
 	var missing *uml.MissingError
-	if errors.As(err, &missing) {
-		return nil, &refusal{exitCannot, fmt.Errorf("--kernel %s: %w", b.kernel, err), "install it with: apt-get install " + missing.Package + "; or give --install"}
+	if errors.Is(err, context.Canceled) {
+		return kernel, &refusal{exitInterrupted, errors.New("interrupted before anything was measured"), "nothing was written"}
 	}
+	if errors.As(err, &missing) {
+		return kernel, &refusal{exitCannot, fmt.Errorf("--kernel %s: %w", userModeKernel, err), "install it with: apt-get install " + missing.Package + "; or give --install"}
+	}
+	return kernel, err
+}
+
+// orderInside looks what of --fs, or of an earlier run, can be had inside, and puts all
+// file systems of the run into the choice.
+func (b *benchmark) orderInside(ctx context.Context, c *study.Choice, earlier result.Header) (*userMode, error) {
+	kernel, err := b.findKernel(ctx)
 	if err != nil {
 		return nil, err
 	}
 	u := &userMode{benchmark: b, kernel: kernel}
+	if hasInside(earlier) {
+		return u, u.orderAgain(earlier)
+	}
 	var kinds []volume.Kind
 	for _, k := range withBeside(b.fs) {
 		if err := u.can(k); err != nil {
-			u.missing = append(u.missing, missingInside(k, err))
+			u.outside.missing = append(u.outside.missing, missingInside(k, err))
 			continue
 		}
 		kinds = append(kinds, k)
 	}
 	if len(kinds) == 0 {
-		return nil, &refusal{exitCannot, fmt.Errorf("--fs: %s", strings.Join(study.MissingByReason(u.missing), "; ")), "give --install, which gets what is missing"}
+		return nil, &refusal{exitCannot, fmt.Errorf("--fs: %s", strings.Join(study.MissingByReason(u.outside.missing), "; ")), "give --install, which gets what is missing"}
 	}
-	c.FileSystems = nil
+	return u, u.orderNew(c, kinds)
+}
+
+// orderNew orders the kinds inside, and one file system outside.
+func (u *userMode) orderNew(c *study.Choice, kinds []volume.Kind) error {
+	c.FileSystems = []string{besideKind}
+	beside := slices.IndexFunc(kinds, func(k volume.Kind) bool { return k.Name == besideKind })
+	made := beside >= 0 && kinds[beside].Can() == nil
+	if !made {
+		u.outside.own = ownFileSystem(u.dir)
+		c.FileSystems = []string{u.outside.own}
+	}
 	for _, k := range kinds {
 		c.FileSystems = append(c.FileSystems, insidePrefix+k.Name)
 	}
-	_, plan := b.outline(*c)
-	for _, k := range kinds {
-		one := orderOf(k, plan)
-		if one.kind.Name == besideKind && k.Can() == nil {
-			u.outside.list = []ordered{one}
-		}
-		one.kind.Name = insidePrefix + k.Name
-		u.list = append(u.list, one)
+	if u.steady && u.room == 0 {
+		c.Room = steadyRoom(u.dir, len(c.FileSystems))
 	}
-	return u, nil
+	_, plan := u.outline(*c)
+	for _, k := range kinds {
+		u.list = append(u.list, orderOf(k, plan))
+	}
+	if made {
+		u.outside.list = []ordered{orderOf(kinds[beside], plan)}
+	}
+	return nil
+}
+
+// ownFileSystem names the one that a folder is on.
+func ownFileSystem(dir string) string {
+	return cmp.Or(machine.Get(machine.Read(dir), "file system").Value, "unknown")
+}
+
+// hasInside tells whether a run has file systems inside User-Mode Linux.
+func hasInside(h result.Header) bool {
+	return slices.ContainsFunc(h.Cells, func(c result.Cell) bool { return strings.HasPrefix(c.FileSystem, insidePrefix) })
+}
+
+// parted returns the header with the cells that are run inside alone, or with the others.
+func parted(h result.Header, inside bool) result.Header {
+	h.Cells = slices.DeleteFunc(slices.Clone(h.Cells), func(c result.Cell) bool { return strings.HasPrefix(c.FileSystem, insidePrefix) != inside })
+	return h
+}
+
+// orderAgain orders what an earlier run had, of the same sizes: all of it must be had.
+func (u *userMode) orderAgain(h result.Header) (err error) {
+	u.earlier = &h
+	if u.outside, err = orderAgain(parted(h, false)); err != nil {
+		return err
+	}
+	for _, name := range (result.Run{Header: parted(h, true)}).FileSystems() {
+		kinds, err := volume.Parse(strings.TrimPrefix(name, insidePrefix))
+		if err != nil {
+			return misuse("repeat it where it was run", "the results are of file systems that can't be made here: %w", err)
+		}
+		if err := u.can(kinds[0]); err != nil {
+			return noneCanBeMade([]result.Missing{missingInside(kinds[0], err)}, err)
+		}
+		u.list = append(u.list, orderOfRun(kinds[0], name, h))
+	}
+	return nil
+}
+
+// all are the orders of both sides, for a plan.
+func (u *userMode) all() orders {
+	o := u.outside
+	o.again, o.list = u.earlier != nil, slices.Clone(o.list)
+	for _, one := range u.list {
+		one.kind.Name = insidePrefix + one.kind.Name
+		o.list = append(o.list, one)
+	}
+	return o
 }
 
 // withBeside adds the kind that is run on both sides.
@@ -164,7 +204,7 @@ func (u *userMode) can(k volume.Kind) error {
 	if err := k.CanMake(); err != nil {
 		return err
 	}
-	if k.Type == "bfs" && !u.study.Flat {
+	if k.Type == "bfs" && u.earlier == nil && !u.study.Flat {
 		return errors.New("a bfs has no folders and no fsync, which this needs")
 	}
 	return nil
@@ -176,198 +216,20 @@ func missingInside(k volume.Kind, err error) result.Missing {
 	return m
 }
 
-// run is the run inside, and after it as many rounds outside. After an error it is
-// what is whole of the run inside.
-func (u *userMode) run(ctx context.Context, c study.Choice) (result.Run, error) {
-	inside, c, err := u.runInside(ctx, c)
-	if err != nil {
-		return inside, err
-	}
-	// The same time for a trial outside makes the same arms of the same sizes.
-	rounds := max(1, inside.Rounds())
-	c.Budget = c.Budget / time.Duration(len(u.list)) * time.Duration(rounds+1) / time.Duration(inside.Header.Plan.Rounds+1)
-	c.Only = armsOf(inside)
-	outside, err := u.runOutside(ctx, c, rounds)
-	if err != nil {
-		return inside, err
-	}
-	host := outside.Header.Machine
-	for i, f := range inside.Header.FileSystems {
-		inside.Header.FileSystems[i] = result.NewFileSystem(f.Name, f.How, f.Size, host, f.Machine)
-	}
-	outside.Header.Missing = append(outside.Header.Missing, u.missing...)
-	return result.Merge(outside, inside)
-}
-
-// armsOf names the arms that a run has on any of its file systems.
-func armsOf(run result.Run) (names []string) {
-	for _, name := range run.FileSystems() {
-		for _, c := range run.On(name).Header.Cells {
-			if c.Twin == "" && !slices.Contains(names, c.Name) {
-				names = append(names, c.Name)
-			}
-		}
-	}
-	return names
-}
-
-// share is the part that n of the file systems have of the time for all of them, of
-// which one is outside.
-func (u *userMode) share(c study.Choice, n int) time.Duration {
-	_, plan := u.outline(c)
-	total := cmp.Or(c.Budget, plan.Limit*time.Duration(len(u.list)))
-	return total * time.Duration(n) / time.Duration(len(u.list)+1)
-}
-
-// runInside makes the images, runs the guest and reads what it has measured, and what
-// it made of the choice.
-func (u *userMode) runInside(ctx context.Context, c study.Choice) (run result.Run, made study.Choice, err error) {
-	dir := u.session.ground.Dir()
-	c.Budget = u.share(c, len(u.list))
-	task := guestTask{Study: u.named, Choice: c, Call: callTime()}
-	if c.Rounds == 0 {
-		task.Limit = c.Budget
-	}
-	for _, missing := range u.missing {
-		u.session.say("not run: %s: %s", missing.Cell, missing.Why)
-	}
-	for _, one := range u.list {
-		u.session.say("making %s in an image of %s", one.kind.Name, bytesText(one.size))
-		if err := one.kind.MakeImage(ctx, filepath.Join(dir, one.kind.Name), one.size); err != nil {
-			return run, c, cannotMake(err)
-		}
-		task.Sites = append(task.Sites, guestSite{one.kind.Name, one.kind.Type, one.kind.Options, one.size})
-	}
-	if err := u.boot(ctx, dir, task); err != nil {
-		// What was measured until then is read, if there is any: a cut line is none.
-		run, _, _ = readGuest(dir)
-		return run, c, err
-	}
-	run, c, err = readGuest(dir)
-	return run, c, errors.Join(err, u.check(ctx, dir))
-}
-
-// boot runs the guest on the task.
-func (u *userMode) boot(ctx context.Context, dir string, task guestTask) error {
-	text, err := json.Marshal(task)
-	if err != nil {
-		return err
-	}
-	modules := []string{"loop"}
-	most := int64(0)
-	for _, one := range u.list {
-		modules = append(modules, one.kind.Type)
-		most = max(most, one.size)
-	}
-	guest := uml.Guest{
-		Command: guestCommand, Task: text, Modules: modules, Memory: guestMemory(most), Share: dir, Silence: silence,
-		Console: func(line string) {
-			if told, ok := strings.CutPrefix(line, "holdfast: "); ok {
-				u.session.say("inside: %s", told)
-			}
-		},
-	}
-	u.session.say("starting User-Mode Linux %s with %s of memory", u.kernel.Release, bytesText(guest.Memory))
-	return u.kernel.Run(ctx, guest)
-}
-
-// guestMemory is room for the files of a trial in two page caches, that of the file
-// system and that of hostfs, and for their writers not to be slowed by the kernel's
-// limits, which are parts of the memory.
-func guestMemory(image int64) int64 {
-	const least, most = 512 << 20, 4 << 30
-	return min(max(least, 4*image), most)
-}
-
-// readGuest reads what the guest has left in the share.
-func readGuest(dir string) (run result.Run, c study.Choice, err error) {
-	text, err := os.ReadFile(filepath.Join(dir, guestChoice))
-	if err == nil {
-		err = json.Unmarshal(text, &c)
-	}
-	f, openErr := os.Open(filepath.Join(dir, guestResults))
-	if err := errors.Join(err, openErr); err != nil {
-		return run, c, fmt.Errorf("the guest has left no results: %w", err)
-	}
-	defer f.Close()
-	run, err = result.Read(f)
-	return run, c, err
-}
-
-// check lets the programs of the file systems look at the images, and removes them.
-func (u *userMode) check(ctx context.Context, dir string) (err error) {
-	for _, one := range u.list {
-		image := filepath.Join(dir, one.kind.Name)
-		err = errors.Join(err, one.kind.CheckImage(ctx, image), os.Remove(image))
-	}
-	return err
-}
-
-// runOutside runs the same arms with the kernel that runs here, for so many rounds.
-func (u *userMode) runOutside(ctx context.Context, c study.Choice, rounds int) (run result.Run, err error) {
-	s := u.session
-	c.Rounds, c.Width, c.FileSystems = rounds, 0, nil
-	c.PlanSlower, c.Slower = c.Slower, 0 // arms of the sizes that they have inside
-	if len(u.outside.list) > 0 {
-		c.FileSystems = []string{besideKind}
-	} else {
-		s.say("outside it is measured on the folder's own %s: only root can mount an %s of its own", s.ground.FileSystem, besideKind)
-	}
-	defer func() { err = s.made.close(err) }()
-	if s.made, err = u.outside.make(ctx, s); err != nil {
-		return run, err
-	}
-	if u.named != "" {
-		err = s.study(ctx, u.study, c)
-	} else {
-		err = s.measure(ctx, study.Policy(), c)
-	}
-	run = s.run
-	if s.made == nil {
-		name := machine.Get(run.Header.Machine, "file system").Value
-		run = run.As(result.FileSystem{Name: cmp.Or(name, s.ground.FileSystem), How: "the file system of the folder itself", Machine: []machine.Fact{}})
-	}
-	return run, err
-}
-
-// keep writes the results file.
-func (u *userMode) keep(run result.Run) error {
-	if u.output == "" {
-		return nil
-	}
-	f, err := os.OpenFile(u.output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return u.session.refuse(&outputError{err})
-	}
-	if err := errors.Join(result.Write(f, run), f.Sync(), f.Close()); err != nil {
-		return u.session.refuse(&outputError{err})
-	}
-	return nil
-}
-
-// refuse gives an error its exit code and hint; nil has none.
-func (u *userMode) refuse(err error) error {
-	if err == nil {
-		return nil
-	}
+// refuse gives an error of the guest, or of its images, its exit code and hint.
+func (u *userMode) refuse(s *session, err error) error {
 	var crash *uml.CrashError
 	var guest *uml.GuestError
 	var damage *volume.DamageError
 	switch {
-	case errors.Is(err, context.Canceled):
-		hint := "a shorter --time, or --quick, comes to an end"
-		if u.kept {
-			hint = "the rounds inside that were whole are in " + u.output + ", with nothing outside beside them"
-		}
-		return &refusal{exitInterrupted, errors.New("interrupted, of a run inside User-Mode Linux"), hint}
 	case errors.As(err, &crash):
-		return &refusal{exitCannot, err, "fewer file systems, or a smaller study, need less of it; what it told last: " + cmp.Or(lastOf(crash.Console), "nothing")}
+		return &refusal{exitCannot, err, s.kept("fewer file systems, or a smaller study, need less of it; what it told last: " + cmp.Or(lastOf(crash.Console), "nothing"))}
 	case errors.As(err, &guest):
-		return &refusal{exitCannot, fmt.Errorf("inside User-Mode Linux: %w", err), "what a file system lacks is another reason than what a disk lacks: leave it out of --fs"}
+		return &refusal{exitCannot, fmt.Errorf("inside User-Mode Linux: %w", err), s.kept("what a file system lacks is another reason than what a disk lacks: leave it out of --fs")}
 	case errors.As(err, &damage):
 		return &refusal{exitNotMet, err, "this must not happen on a sound disk; please report it together with the kernel"}
 	}
-	return u.session.refuse(err)
+	return err
 }
 
 func lastOf(lines []string) string {

@@ -1,20 +1,22 @@
 package main
 
 import (
-	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/holdfast-go/holdfast/internal/uml"
 	"github.com/holdfast-go/holdfast/internal/volume"
 )
 
-// TestInterruptInsideKeepsTheRoundsUntilThen waits until the guest has handed rounds
-// over, which it does each second.
-func TestInterruptInsideKeepsTheRoundsUntilThen(t *testing.T) {
+// needsGuest skips where no run inside User-Mode Linux can be had.
+func needsGuest(t *testing.T) {
+	t.Helper()
 	if raceEnabled {
 		t.Skip("a program with the race detector does not start in User-Mode Linux")
 	}
@@ -24,30 +26,101 @@ func TestInterruptInsideKeepsTheRoundsUntilThen(t *testing.T) {
 	if kinds, err := volume.Parse(besideKind); err != nil || kinds[0].CanMake() != nil {
 		t.Skip("an ext4 can't be made here")
 	}
-	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "results.jsonl")
-	c := startChild(t, "bench", "copy", "--kernel", "uml", "--fs", "ext4", "--part", "sync", "--quick", "--rounds", "1000", "--allow-tmpfs", "--dir", dir, "-o", file)
-	for whole := false; !whole; {
-		c.until(t, "inside: round ")
-		inside, err := filepath.Glob(filepath.Join(dir, "*", guestResults))
-		if err != nil || len(inside) != 1 {
-			t.Fatalf("%q; %v", inside, err)
+}
+
+// TestRunInsideGoesOnAfterAnInterruptAndAKill ends a run in the middle of a round, in
+// both ways, and lets it go on. Of what was killed, volumes --clean finds all.
+func TestRunInsideGoesOnAfterAnInterruptAndAKill(t *testing.T) {
+	needsGuest(t)
+	t.Parallel()
+	dir, file := inMemory(t), filepath.Join(t.TempDir(), "results.jsonl")
+	first := startUser(t, "bench", "copy", "--kernel", "uml", "--fs", "ext4", "--part", "sync", "--quick", "--rounds", "2", "--allow-tmpfs", "--dir", dir, "-o", file)
+	first.until(t, "round 1 of 2")
+	awaitTrial(t, file, 1)
+	if err := first.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if code := first.exit(t); code != exitInterrupted || !strings.Contains(first.told.String(), "bench --resume "+file+" goes on") {
+		t.Errorf("exit code %d:\n%s", code, first.told.String())
+	}
+	nothingIn(t, dir)
+
+	second := startUser(t, "bench", "--resume", file, "--allow-tmpfs")
+	second.until(t, "round 1 of 2")
+	awaitTrial(t, file, 2)
+	if err := second.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	second.exit(t)
+	awaitNoProcessIn(t, dir)
+	if cleaned, _ := bench(t, "volumes", "--clean", dir); !strings.Contains(cleaned, "(uml, ") {
+		t.Errorf("volumes --clean told:\n%s", cleaned)
+	}
+	nothingIn(t, dir)
+
+	third := startUser(t, "bench", "--resume", file, "--allow-tmpfs")
+	third.until(t, "ended after 2 rounds: all that were planned")
+	if code := third.exit(t); code != exitOK {
+		t.Errorf("exit code %d:\n%s", code, third.told.String())
+	}
+	checkFinished(t, file, 2, 2)
+	nothingIn(t, dir)
+	for _, c := range readFile(t, file).Header.Cells {
+		if c.FileSystem == "" {
+			t.Errorf("%s is on no file system", c.Name)
 		}
-		text, err := os.ReadFile(inside[0])
+	}
+}
+
+// startUser starts a call of the command by somebody who is not root, and so mounts
+// nothing here, where tests that make a mount namespace would get a copy of it.
+func startUser(t *testing.T, args ...string) *child {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	how := &syscall.SysProcAttr{}
+	if os.Geteuid() == 0 {
+		const user = 1000
+		how.Cloneflags = syscall.CLONE_NEWUSER
+		how.UidMappings = []syscall.SysProcIDMap{{ContainerID: user, HostID: 0, Size: 1}}
+		how.GidMappings = []syscall.SysProcIDMap{{ContainerID: user, HostID: 0, Size: 1}}
+	}
+	return startCommand(t, exec.Command(self, args...), how)
+}
+
+// inMemory is a folder where a sync takes no time.
+func inMemory(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "holdfast-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// awaitNoProcessIn waits until no living process has its working folder below dir.
+func awaitNoProcessIn(t *testing.T, dir string) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for living := true; living; runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatal("a process is left")
+		}
+		links, err := filepath.Glob("/proc/[0-9]*/cwd")
 		if err != nil {
 			t.Fatal(err)
 		}
-		whole = bytes.Contains(text, []byte(`"round":2,`))
-	}
-	if err := c.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
-	if code := c.exit(t); code != exitInterrupted || !strings.Contains(c.told.String(), "the rounds inside that were whole are in "+file) {
-		t.Errorf("exit code %d:\n%s", code, c.told.String())
-	}
-	if run := readFile(t, file); run.Rounds() < 1 || run.End != nil {
-		t.Errorf("%d rounds, end %+v", run.Rounds(), run.End)
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left: %v; %v", left, err)
+		living = false
+		for _, link := range links {
+			at, err := os.Readlink(link)
+			living = living || err == nil && strings.HasPrefix(at, dir+"/")
+		}
 	}
 }

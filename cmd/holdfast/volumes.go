@@ -8,12 +8,14 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/holdfast-go/holdfast/internal/trial"
 	"github.com/holdfast-go/holdfast/internal/volume"
 )
 
@@ -27,8 +29,9 @@ be made here, and if not, what is missing. Making one takes root: an image file,
 loop device and a mount, all in a new folder of the run's own, and removed at its end.
 
 A run that was killed can't remove them. Volumes lists what is left of such runs in
-the given folders; if none is given, in the current one and wherever one is still
-mounted. A volume in use, and what no run has made, is never touched.`,
+the given folders, also of runs inside User-Mode Linux and of their files; if none is
+given, in the current one and wherever a volume is still mounted. What is in use, and
+what no run has made, is never touched.`,
 		Example: `  holdfast volumes
   holdfast volumes --clean .`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -45,11 +48,48 @@ mounted. A volume in use, and what no run has made, is never touched.`,
 	return cmd
 }
 
+// A remnant is what a killed run has left: a volume, or the folder of its files.
+type remnant struct {
+	text   string
+	remove func() error
+}
+
+// remnants are those in the folders; with no folders, those in the current one and the
+// volumes that are still mounted.
+func remnants(folders []string) (all []remnant, err error) {
+	left, err := volume.Leftovers(folders...)
+	for _, l := range left {
+		all = append(all, remnant{leftoverText(l), func() error { return volume.RemoveLeftover(l.Folder) }})
+	}
+	if len(folders) == 0 {
+		folders = []string{"."}
+	}
+	for _, parent := range folders {
+		names, listErr := trial.Leftovers(parent)
+		err = errors.Join(err, listErr)
+		for _, name := range names {
+			all = append(all, remnant{filepath.Join(parent, name) + " (files of a run)", func() error { return removeGround(parent, name) }})
+		}
+	}
+	return all, err
+}
+
+func removeGround(parent, name string) error {
+	removed, err := trial.RemoveLeftover(parent, name)
+	switch {
+	case errors.Is(err, trial.ErrAlive):
+		return volume.ErrAlive
+	case err == nil && !removed:
+		return fs.ErrNotExist
+	}
+	return err
+}
+
 func listVolumes(w io.Writer, folders []string) error {
 	if err := listKinds(w); err != nil {
 		return err
 	}
-	left, err := volume.Leftovers(folders...)
+	left, err := remnants(folders)
 	if len(left) == 0 && err == nil {
 		_, err := fmt.Fprintf(w, "\nLeft of killed runs: nothing %s.\n", whereText(folders))
 		return err
@@ -58,7 +98,7 @@ func listVolumes(w io.Writer, folders []string) error {
 		fmt.Fprint(w, "\nLeft of killed runs, for holdfast volumes --clean to remove:\n")
 	}
 	for _, l := range left {
-		fmt.Fprintf(w, "  %s\n", leftoverText(l))
+		fmt.Fprintf(w, "  %s\n", l.text)
 	}
 	return cannotClean(err)
 }
@@ -123,20 +163,20 @@ func cannotClean(err error) error {
 
 // cleanVolumes removes what it can and tells each. It stops between two.
 func cleanVolumes(ctx context.Context, w io.Writer, folders []string) error {
-	left, err := volume.Leftovers(folders...)
+	left, err := remnants(folders)
 	failed := []error{err}
 	removed := 0
 	for _, l := range left {
 		if ctx.Err() != nil {
 			return &refusal{exitInterrupted, errors.New("interrupted before all was removed"), "run it again"}
 		}
-		switch err := volume.RemoveLeftover(l.Folder); {
+		switch err := l.remove(); {
 		case errors.Is(err, volume.ErrAlive), errors.Is(err, fs.ErrNotExist): // meanwhile
 		case err != nil:
 			failed = append(failed, err)
 		default:
 			removed++
-			fmt.Fprintf(w, "removed %s\n", leftoverText(l))
+			fmt.Fprintf(w, "removed %s\n", l.text)
 		}
 	}
 	if err := errors.Join(failed...); err != nil || removed > 0 {

@@ -164,6 +164,10 @@ const SetFileSystems = "fs"
 // its rounds are fixed.
 const setTime = "time"
 
+// setSlower is the setting of how much longer a system call took where the arms got
+// their sizes.
+const setSlower = "slower"
+
 // Settings returns what was chosen, as the results keep it.
 func (c Choice) Settings() map[string]string {
 	all := map[string]string{
@@ -173,6 +177,9 @@ func (c Choice) Settings() map[string]string {
 	all[SetFileSystems] = strings.Join(c.FileSystems, between)
 	if c.Budget > 0 {
 		all[setTime] = c.Budget.String()
+	}
+	if slower := c.planSlower(); slower > 0 {
+		all[setSlower] = slower.String()
 	}
 	if c.Count > 0 {
 		all[TakesCount] = strconv.FormatInt(c.Count, 10)
@@ -209,9 +216,11 @@ func choiceOf(h result.Header) (c Choice, err error) {
 	}
 	c.Cache = result.Cache(h.Settings[TakesCache])
 	c.FileSystems = parts(SetFileSystems)
-	if text := h.Settings[setTime]; text != "" {
-		if c.Budget, err = time.ParseDuration(text); err != nil {
-			return c, fmt.Errorf("the results have time %q: %w", text, err)
+	for name, of := range map[string]*time.Duration{setTime: &c.Budget, setSlower: &c.PlanSlower} {
+		if text := h.Settings[name]; text != "" {
+			if *of, err = time.ParseDuration(text); err != nil {
+				return c, fmt.Errorf("the results have %s %q: %w", name, text, err)
+			}
 		}
 	}
 	c = c.share(len(c.FileSystems))

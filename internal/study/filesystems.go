@@ -30,6 +30,13 @@ type onSite struct {
 	missing []result.Missing
 }
 
+// Part is the choice for n of the file systems that it is for, each of which has the
+// same part of the time.
+func (c Choice) Part(n int) Choice {
+	c.Budget = c.share(len(c.FileSystems)).Budget * time.Duration(n)
+	return c
+}
+
 // PrepareOn is Prepare on several file systems: every arm is run once on each of them
 // in every round, all in one order. A file system on which nothing of the study can be
 // run is missing, the others are run; ErrNoArm is all of them. A limit of the preset's
@@ -111,6 +118,18 @@ func inOneOrder(all []onSite) (m trial.Matrix, plan result.Plan, missing []resul
 	}
 	plan.Rounds = m.Rounds
 	return m, plan, missing
+}
+
+// Beside adds cells that are run elsewhere, with their plan, to a matrix and its plan.
+// The rounds are those of the one that has fewer; a matrix without cells has none.
+func Beside(m trial.Matrix, plan result.Plan, cells []trial.Cell, of result.Plan) (trial.Matrix, result.Plan) {
+	if len(m.Cells) == 0 {
+		plan = of
+	} else {
+		plan = Sum(plan, of)
+	}
+	m.Cells, m.Rounds, m.Limit = append(slices.Clip(m.Cells), cells...), plan.Rounds, plan.Limit
+	return m, plan
 }
 
 // Sum is the plan of two runs in one, with the same rounds.

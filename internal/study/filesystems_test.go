@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/result"
@@ -136,5 +137,34 @@ func TestClaimOfOneFileSystemIsJudgedThereAlone(t *testing.T) {
 	}
 	if got := s.JudgeOn(alone); len(got) != 3 || got[0].FileSystem != "" {
 		t.Errorf("alone: %+v", got)
+	}
+}
+
+// TestArmsOfARunWithAGuestAreOfTheSameSizesAgain: what a call took inside is a setting,
+// from which the sizes of the arms are made again, on both sides.
+func TestArmsOfARunWithAGuestAreOfTheSameSizesAgain(t *testing.T) {
+	copying, _ := study.Find("copy")
+	c := study.Choice{
+		Preset: study.Quick(), Parts: []study.Part{"C"}, Seed: 7, Budget: time.Minute,
+		FileSystems: []string{"ext4", "uml-ext4"}, PlanSlower: 15 * time.Microsecond,
+	}
+	cells, plan := copying.OutlineOn(c)
+	quick := c
+	quick.PlanSlower = 0
+	if fast, _ := copying.OutlineOn(quick); slices.Equal(fast, cells) {
+		t.Fatal("a call that takes longer makes no arm smaller")
+	}
+	h := result.Header{Study: "copy", Plan: study.Sum(plan, plan), Seed: 7, Settings: c.Settings()}
+	for _, cell := range cells {
+		h.Cells = append(h.Cells, cell.Placed("ext4"))
+	}
+	on := []study.Site{{FileSystem: "ext4"}}
+	m, err := study.AgainOn(h, trial.NotCounting, on)
+	if err != nil || len(m.Cells) != len(cells) {
+		t.Errorf("%d cells of %d; %v", len(m.Cells), len(cells), err)
+	}
+	part := c.Part(1)
+	if part.Budget != 30*time.Second {
+		t.Errorf("one of two file systems has %v", part.Budget)
 	}
 }

@@ -86,13 +86,29 @@ func OpenGround(parent string, allowMemory bool) (*Ground, error) {
 	if memoryOnly[kind] && !allowMemory {
 		return nil, fmt.Errorf("%s is on %s, which %w", parent, kind, ErrMemoryOnly)
 	}
-	dir, err := os.MkdirTemp(parent, groundPrefix)
-	if err != nil {
+	g := &Ground{FileSystem: kind}
+	if err := g.claim(parent); err != nil {
 		return nil, err
 	}
-	g := &Ground{FileSystem: kind, dir: filepath.Clean(dir), observer: machine.Observe(dir)}
-	g.lock = lockFolder(g.dir)
+	g.observer = machine.Observe(g.dir)
 	return g, nil
+}
+
+// claim makes the folder and locks it. Until it is locked somebody may take it for
+// what a killed run has left; then it makes another.
+func (g *Ground) claim(parent string) error {
+	for {
+		dir, err := os.MkdirTemp(parent, groundPrefix)
+		if err != nil {
+			return err
+		}
+		g.dir = filepath.Clean(dir)
+		lock, ours := lockFolder(g.dir)
+		if ours {
+			g.lock = lock
+			return nil
+		}
+	}
 }
 
 // OpenWhole takes all of an empty folder that is a file system of its own: one such as

@@ -13,18 +13,22 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// lockFolder opens and locks a folder, or returns nil where there are no such
-// locks.
-func lockFolder(dir string) *os.File {
+// lockFolder opens and locks a folder; nil is that there are no such locks. It is not
+// ours if another has the lock, or has removed it.
+func lockFolder(dir string) (lock *os.File, ours bool) {
 	d, err := os.Open(dir)
 	if err != nil {
-		return nil
+		return nil, !errors.Is(err, fs.ErrNotExist)
 	}
-	if ok, err := sys.TryLock(d); !ok || err != nil {
+	locked, err := sys.TryLock(d)
+	if err != nil {
+		return nil, d.Close() == nil
+	}
+	if _, err := os.Stat(dir); !locked || err != nil {
 		_ = d.Close()
-		return nil
+		return nil, false
 	}
-	return d
+	return d, true
 }
 
 func (g *Ground) unlock() error {
@@ -41,7 +45,7 @@ func (g *Ground) remount() error {
 	if err := g.unlock(); err != nil {
 		return err
 	}
-	defer func() { g.lock = lockFolder(g.dir) }()
+	defer func() { g.lock, _ = lockFolder(g.dir) }()
 	if g.Remount != nil {
 		return g.Remount()
 	}
@@ -63,6 +67,25 @@ func (g *Ground) Neighbours() []string {
 		}
 	}
 	return names
+}
+
+// Leftovers lists the names of the grounds in parent that nobody has: what runs that
+// were killed have left. Where folders can't be locked it lists none. It changes nothing.
+func Leftovers(parent string) (names []string, err error) {
+	entries, err := os.ReadDir(parent)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if !e.IsDir() || !groundName.MatchString(e.Name()) {
+			continue
+		}
+		if lock, ours := lockFolder(filepath.Join(parent, e.Name())); ours && lock != nil {
+			names = append(names, e.Name())
+			_ = lock.Close()
+		}
+	}
+	return names, nil
 }
 
 // ErrAlive says that the run which made a ground still goes on.

@@ -28,7 +28,7 @@ func leave(t *testing.T, parent, name string, files ...string) string {
 // skipWithoutLocks skips where a folder can't be locked.
 func skipWithoutLocks(t *testing.T) {
 	t.Helper()
-	if d := lockFolder(t.TempDir()); d == nil {
+	if d, _ := lockFolder(t.TempDir()); d == nil {
 		t.Skip("a folder can't be locked on", runtime.GOOS)
 	} else {
 		d.Close()
@@ -139,5 +139,43 @@ func TestNeighboursAreOtherGrounds(t *testing.T) {
 	}
 	if got := g.Neighbours(); !slices.Equal(got, []string{other}) {
 		t.Errorf("the neighbours are %q", got)
+	}
+}
+
+func TestLeftoversAreThoseThatNobodyHas(t *testing.T) {
+	skipWithoutLocks(t)
+	parent := t.TempDir()
+	alive, err := OpenGround(parent, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave(t, parent, "holdfast-bench-1", "1")
+	leave(t, parent, "holdfast-bench-x", "1")
+	names, err := Leftovers(parent)
+	if err != nil || !slices.Equal(names, []string{"holdfast-bench-1"}) {
+		t.Errorf("left are %q (%v) beside %s", names, err, alive.Name())
+	}
+	if err := alive.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAGroundThatIsTakenForALeftoverIsNotOurs has somebody look at a folder, or remove
+// it, before it is locked.
+func TestAGroundThatIsTakenForALeftoverIsNotOurs(t *testing.T) {
+	skipWithoutLocks(t)
+	dir := t.TempDir()
+	lock, ours := lockFolder(dir)
+	if !ours {
+		t.Fatal("a new folder is not ours")
+	}
+	if _, ours := lockFolder(dir); ours {
+		t.Error("what another has locked is ours")
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, ours := lockFolder(filepath.Join(dir, "removed")); ours {
+		t.Error("what is not there is ours")
 	}
 }

@@ -2,10 +2,12 @@ package uml
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -62,12 +64,25 @@ type chore struct {
 	Does  string
 }
 
+// echoes is how often a guest of a test sends back what it is told.
+const echoes = 256
+
 func inside(m *Machine) error {
 	var c chore
 	if err := json.Unmarshal(m.Task, &c); err != nil {
 		return err
 	}
 	switch c.Does {
+	case "echo":
+		var block [256]byte
+		if _, err := m.Line.Write(block[:1]); err != nil {
+			return err
+		}
+		if _, err := io.ReadFull(m.Line, block[:]); err != nil {
+			return err
+		}
+		_, err := m.Line.Write(bytes.Repeat(block[:], echoes))
+		return err
 	case "fail":
 		return errors.New("no such luck")
 	case "panic":
@@ -138,7 +153,7 @@ func image(t *testing.T, dir, kind, make string, args ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(f.Truncate(16<<20), f.Close()); err != nil {
+	if err := errors.Join(f.Truncate(64<<20), f.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command(program, append(args, name)...).CombinedOutput(); err != nil {
@@ -159,13 +174,16 @@ func TestGuestKeepsFilesOnFileSystemsThatTheKernelLacks(t *testing.T) {
 	k, dir := kernel(t), t.TempDir()
 	image(t, dir, "jfs", "mkfs.jfs", "-q")
 	image(t, dir, "bfs", "mkfs.bfs")
-	g := Guest{Command: guestWord, Share: dir, Modules: []string{"loop", "jfs", "bfs"}, Limit: time.Minute,
-		Task: task(t, chore{Kinds: []string{"jfs", "bfs"}})}
+	image(t, dir, "minix", "mkfs.minix", "-3")
+	image(t, dir, "f2fs", "mkfs.f2fs", "-q")
+	kinds := []string{"jfs", "bfs", "minix", "f2fs"}
+	g := Guest{Command: guestWord, Share: dir, Modules: append([]string{"loop"}, kinds...), Limit: time.Minute,
+		Task: task(t, chore{Kinds: kinds})}
 	if err := k.Run(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}
 	// statfs(2) and fs/bfs/bfs.h have the magic numbers.
-	for kind, magic := range map[string]string{"jfs": "0x3153464a", "bfs": "0x1badface"} {
+	for kind, magic := range map[string]string{"jfs": "0x3153464a", "bfs": "0x1badface", "minix": "0x4d5a", "f2fs": "0xf2f52010"} {
 		told, err := os.ReadFile(filepath.Join(dir, kind+".told"))
 		if err != nil || string(told) != magic {
 			t.Errorf("the file system of %s had the magic number %s (%v), want %s", kind, told, err, magic)

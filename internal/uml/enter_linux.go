@@ -16,6 +16,7 @@ import (
 type Machine struct {
 	Share string // where the folder that is shared is seen inside
 	Task  []byte
+	Line  *os.File // the line to the program outside, which hands bytes on as they are; nil without one
 
 	boot string
 }
@@ -66,6 +67,12 @@ func (m *Machine) furnish(o order) error {
 	for _, file := range o.Modules {
 		if err := load(file); err != nil {
 			return err
+		}
+	}
+	if o.Line {
+		var err error
+		if m.Line, err = openLine(); err != nil {
+			return fmt.Errorf("the line outside: %w", err)
 		}
 	}
 	return errors.Join(loopbackUp(), os.Setenv("TMPDIR", "/tmp"), os.Setenv("TERM", "dumb"))

@@ -2,6 +2,7 @@ package uml
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"time"
 )
@@ -16,6 +17,7 @@ type Guest struct {
 	Limit   time.Duration // after which the guest is killed; 0 is never
 	Silence time.Duration // after which a guest that tells nothing is killed; 0 is never. It has its program tell that it lives.
 	Console func(line string)
+	Line    *os.File // the guest's end of a line of [NewLine]; Run closes it. Nil is none.
 }
 
 // A GuestError is what the program inside has returned.
@@ -43,6 +45,10 @@ const (
 
 const defaultMemory = 512 << 20
 
+// lineDescriptor is what the kernel's process has the line as: the first of
+// [exec.Cmd]'s ExtraFiles.
+const lineDescriptor = 3
+
 // arguments are those of the kernel. The names are relative to the boot folder, in
 // which the kernel is started: the path of a socket must be short (unix(7): 108 bytes).
 func (g Guest) arguments() []string {
@@ -50,10 +56,14 @@ func (g Guest) arguments() []string {
 	if memory == 0 {
 		memory = defaultMemory
 	}
+	line := "ssl0=null"
+	if g.Line != nil {
+		line = fmt.Sprintf("ssl0=fd:%d", lineDescriptor)
+	}
 	return []string{
 		fmt.Sprintf("mem=%dM", max(1, memory>>20)),
 		"initrd=" + initrdName, "rdinit=" + initPath,
-		"con=null", "con0=null,fd:1", "ssl=null",
+		"con=null", "con0=null,fd:1", "ssl=null", line,
 		"uml_dir=.", "umid=" + guestName,
 		"quiet", "random.trust_cpu=on",
 		"LD_LIBRARY_PATH=" + libraryPath,

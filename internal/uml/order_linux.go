@@ -13,6 +13,7 @@ type order struct {
 	Share   string        `json:"share"` // the folder outside that the guest may use
 	Modules []string      `json:"modules,omitempty"`
 	Task    []byte        `json:"task,omitempty"`
+	Line    bool          `json:"line,omitempty"`
 	Beat    time.Duration `json:"beat_ns,omitempty"` // between two signs of life; 0 is none
 }
 

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-go/holdfast/internal/volume"
 )
 
 // Run boots the kernel and runs the guest until it ends, ctx is cancelled or its
@@ -23,6 +25,9 @@ import (
 // [*GuestError] or a [*CrashError]. Nothing of the guest is left afterwards, no
 // process and no file, but what it made in the share.
 func (k Kernel) Run(ctx context.Context, g Guest) (err error) {
+	if g.Line != nil {
+		defer g.Line.Close() // a second time it does no harm
+	}
 	if err := g.check(); err != nil {
 		return err
 	}
@@ -33,7 +38,7 @@ func (k Kernel) Run(ctx context.Context, g Guest) (err error) {
 	if err != nil {
 		return err
 	}
-	boot, err := os.MkdirTemp(share, "uml-boot-")
+	boot, err := os.MkdirTemp(share, volume.GuestPrefix)
 	if err != nil {
 		return err
 	}
@@ -50,7 +55,7 @@ func (k Kernel) prepare(g Guest, boot, share string) error {
 	if err != nil {
 		return err
 	}
-	files, err := k.contents(order{Boot: boot, Share: share, Task: g.Task, Beat: g.Silence / beatsPer}, modules)
+	files, err := k.contents(order{Boot: boot, Share: share, Task: g.Task, Beat: g.Silence / beatsPer, Line: g.Line != nil}, modules)
 	if err != nil {
 		return err
 	}
@@ -128,8 +133,14 @@ func (k Kernel) process(ctx context.Context, g Guest, boot, memory string, told 
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }
 	cmd.WaitDelay = time.Second
+	if g.Line != nil {
+		cmd.ExtraFiles = []*os.File{g.Line}
+	}
 	if err := cmd.Start(); err != nil {
 		return err
+	}
+	if g.Line != nil {
+		_ = g.Line.Close() // so that the other end sees the end of the guest
 	}
 	release, err := keepWatch(cmd.Process.Pid)
 	if err != nil {

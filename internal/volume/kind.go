@@ -7,7 +7,7 @@ import (
 )
 
 // A Kind is a file system with its options, by its name: ext2, ext3, ext4 (data
-// ordered), ext4-writeback, ext4-journal, ext4-nojournal, xfs, btrfs, f2fs, jfs, bfs
+// ordered), ext4-writeback, ext4-journal, ext4-nojournal, xfs, btrfs, f2fs, jfs, bfs, minix
 // or tmpfs.
 type Kind struct {
 	Name string
@@ -59,6 +59,9 @@ func Kinds() []Kind {
 			Make: []string{"-q"}, Check: []string{"fsck.jfs", "-n", "-f"},
 			Least: 16 * mebibyte},
 		{Name: "bfs", Type: "bfs", Program: "mkfs.bfs", Debian: "util-linux",
+			Least: mebibyte},
+		{Name: "minix", Type: "minix", Program: "mkfs.minix", Debian: "util-linux",
+			Make: []string{"-3"}, Check: []string{"fsck.minix", "-f"},
 			Least: mebibyte},
 		{Name: "tmpfs", Type: "tmpfs", Least: mebibyte},
 	}

@@ -127,13 +127,22 @@ func (l *Leftover) read(lock *os.File) error {
 		return ErrAlive
 	}
 	l.Kind, l.Process, l.Made = m.Kind, m.Process, m.Made
-	if info, err := os.Lstat(imageIn(l.Folder)); err == nil {
-		if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-			l.Bytes = stat.Blocks * 512
-		}
-	}
+	l.Bytes = imageBytes(l.Folder)
 	_, l.Mounted, err = mountedOn(mountIn(l.Folder))
 	return err
+}
+
+// taken is what a file takes on the disk, or 0 if there is none.
+func taken(path string) int64 {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return 0
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0
+	}
+	return stat.Blocks * 512
 }
 
 // outlast waits a moment for the lock if its process is dead: one that it was about to
@@ -182,7 +191,8 @@ func onlyOurs(folder string) error {
 	for _, e := range entries {
 		switch {
 		case e.Name() == mountName && e.IsDir():
-		case (e.Name() == markerName || e.Name() == imageName) && e.Type().IsRegular():
+		case (e.Name() == markerName || e.Name() == imageName || isImage(e.Name())) && e.Type().IsRegular():
+		case e.IsDir() && isGuests(filepath.Join(folder, e.Name())):
 		default:
 			return fmt.Errorf("%s in %s is nothing that a volume has", e.Name(), folder)
 		}
@@ -240,6 +250,9 @@ func removeAll(folder string) error {
 		return err
 	}
 	if err := detach(imageIn(folder)); err != nil {
+		return err
+	}
+	if err := removeGuests(folder); err != nil {
 		return err
 	}
 	for _, path := range []string{mountIn(folder), imageIn(folder), markerIn(folder), folder} {

@@ -64,16 +64,27 @@ func users(dir string) string {
 			all = append(all, "the mount "+m.Point)
 		}
 	}
-	processes, _ := filepath.Glob("/proc/[0-9]*")
-	for _, process := range processes {
-		if uses(process, dir) {
-			all = append(all, program(process))
-		}
+	for _, process := range processesIn(dir) {
+		all = append(all, program(process))
 	}
 	if all == nil {
 		return "some program uses it"
 	}
 	return "it is used by " + strings.Join(all, ", ")
+}
+
+// isUsed tells whether a program has something open below a folder.
+func isUsed(dir string) bool { return len(processesIn(dir)) > 0 }
+
+// processesIn returns the folders in /proc of those that have something open below dir.
+func processesIn(dir string) (all []string) {
+	processes, _ := filepath.Glob("/proc/[0-9]*")
+	for _, process := range processes {
+		if uses(process, dir) {
+			all = append(all, process)
+		}
+	}
+	return all
 }
 
 // holders says which programs have a mount in a mount namespace of their own, where

@@ -121,7 +121,7 @@ func (v *Volume) make(ctx context.Context) error {
 // and write the image past the page cache; 0 if it can't.
 func (k Kind) sectors(image string) uint32 {
 	align := directAlignment(image)
-	if k.Type == "bfs" && align > 512 { // which knows no others
+	if (k.Type == "bfs" || k.Type == "minix") && align > 512 { // whose blocks are smaller than such sectors
 		return 0
 	}
 	return align

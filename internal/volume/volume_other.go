@@ -33,3 +33,8 @@ func Leftovers(parents ...string) ([]Leftover, error) { return nil, nil }
 
 // RemoveLeftover returns an error that wraps [errors.ErrUnsupported].
 func RemoveLeftover(folder string) error { return elsewhere() }
+
+// NewImages returns an error that wraps [errors.ErrUnsupported].
+func NewImages(parent string) (*Images, error) { return nil, elsewhere() }
+
+func (i *Images) close() error { return elsewhere() }
