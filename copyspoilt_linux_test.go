@@ -2,6 +2,7 @@ package holdfast
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -157,5 +158,137 @@ func TestAWrongCopyGetsNoNameOfAnAtomicOne(t *testing.T) {
 		if wrong := halfFiles(t, folder); len(wrong) > 0 {
 			t.Errorf("%s: %q", name, wrong)
 		}
+	}
+}
+
+func TestAnotherWayIsTakenWhereOneIsNotToBeHad(t *testing.T) {
+	c := newCopyCase(t, CopyOptions{Atomic: true}, false)
+	for _, errno := range []error{
+		syscall.EXDEV, syscall.EINVAL, syscall.ENOTTY, syscall.ETXTBSY, syscall.EPERM, syscall.EBADF, syscall.ENOSYS, syscall.EOPNOTSUPP,
+	} {
+		_, r, err := c.run(t, t.Context(), func(_ int, op string) error {
+			return map[string]error{"Clone": errno, "Splice": errno, "RenameNew": errno}[op]
+		})
+		if err != nil || r.Method != MethodReadWrite {
+			t.Errorf("%v: %+v", errno, r)
+		}
+		c.judge(t, r)
+	}
+}
+
+// interrupted begins to copy, and is stopped at its second write.
+func (c *copyCase) interrupted(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	writes := 0
+	_, _, err := c.run(t, ctx, func(_ int, op string) error {
+		if op == "WriteAt" {
+			if writes++; writes == 2 {
+				cancel()
+			}
+		}
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+}
+
+func TestACopyUnderALongNameIsResumed(t *testing.T) {
+	c := newCopyCase(t, CopyOptions{Resume: true, Method: MethodReadWrite}, false)
+	dst := c.in(strings.Repeat("n", longestName))
+	ctx, cancel := context.WithCancel(t.Context())
+	d := &stepDisk{before: func(_ int, op string) error {
+		if op == "WriteAt" {
+			cancel()
+		}
+		return nil
+	}}
+	if _, err := copyOne(ctx, d, dst, c.in("src"), c.o); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if r, err := Copy(t.Context(), dst, c.in("src"), c.o); err != nil || r.Resumed == 0 {
+		t.Errorf("%+v", r)
+	}
+	sameFile(t, dst, c.in("src"))
+}
+
+func TestOnlyWhatCanBePartOfACopyIsGoneOnWith(t *testing.T) {
+	c := newCopyCase(t, CopyOptions{Resume: true}, false)
+	partial := c.in(".dst" + partialSuffix)
+	for what, make := range map[string]func() error{
+		"of two names": func() error {
+			return errors.Join(os.WriteFile(partial, c.content[:1<<16], 0o600), os.Link(partial, c.in("other")))
+		},
+		"a link":   func() error { return os.Symlink(c.in("src"), partial) },
+		"a pipe":   func() error { return unix.Mkfifo(partial, 0o600) },
+		"a folder": func() error { return os.Mkdir(partial, 0o700) },
+	} {
+		os.Remove(partial)
+		told(t, make())
+		was, err := os.Lstat(partial)
+		told(t, err)
+		_, r, err := c.run(t, t.Context(), everyCall)
+		if err == nil || !strings.Contains(err.Error(), "can't be part of a copy") || r.Outcome != OutcomeUntouched {
+			t.Errorf("%s: %+v", what, r)
+		}
+		if is, err := os.Lstat(partial); err != nil || !os.SameFile(is, was) {
+			t.Errorf("%s is gone: %v", what, err)
+		}
+	}
+}
+
+func TestAPartThatIsLockedOrReplacedIsNotGoneOnWith(t *testing.T) {
+	c := newCopyCase(t, CopyOptions{Resume: true, Method: MethodReadWrite}, false)
+	partial := c.in(".dst" + partialSuffix)
+	c.interrupted(t)
+	f, err := os.Open(partial)
+	told(t, err)
+	defer f.Close()
+	told(t, unix.Flock(int(f.Fd()), unix.LOCK_EX))
+	_, r, err := c.run(t, t.Context(), everyCall)
+	if err == nil || !strings.Contains(err.Error(), "another copy is at work on") || r.Outcome != OutcomeUntouched {
+		t.Errorf("%+v", r)
+	}
+	told(t, unix.Flock(int(f.Fd()), unix.LOCK_UN))
+	for when, nth := range map[string]int{"Lock": 1, "OpenFile": 2} { // the first one wants to make it
+		_, r, err = c.run(t, t.Context(), func(_ int, op string) error {
+			if op == when {
+				nth--
+			}
+			if op != when || nth != 0 {
+				return nil
+			}
+			told(t, os.WriteFile(c.in("other"), []byte("another's"), 0o600))
+			return os.Rename(c.in("other"), partial)
+		})
+		if got, _ := os.ReadFile(partial); err == nil || !errors.Is(err, errReplaced) || string(got) != "another's" {
+			t.Errorf("replaced before %s: %+v, %q", when, r, got)
+		}
+	}
+}
+
+func TestWhatVerifyFindsWrongIsNotGoneOnWith(t *testing.T) {
+	c := newCopyCase(t, CopyOptions{Resume: true, Verify: true, Method: MethodReadWrite}, false)
+	_, err := copyOne(t.Context(), stainedDisk{}, c.in("dst"), c.in("src"), c.o)
+	var e *CopyError
+	if !errors.As(err, &e) || e.Op != "verify" {
+		t.Error(err)
+	}
+	if left, _ := filepath.Glob(c.in(".*")); len(left) > 0 {
+		t.Errorf("%q is left", left)
+	}
+}
+
+func TestRoomIsAskedOnlyForWhatIsMissing(t *testing.T) {
+	c := newCopyCase(t, CopyOptions{Resume: true, Method: MethodReadWrite}, false)
+	told(t, os.WriteFile(c.in("src"), bytes.Repeat([]byte("7bytes\n"), 4<<20/7), 0o644))
+	c.interrupted(t)
+	is, err := os.Stat(c.in(".dst" + partialSuffix))
+	told(t, err)
+	d := &fullDisk{stepDisk{before: everyCall}, 4<<20 - is.Size()}
+	if r, err := copyOne(t.Context(), d, c.in("dst"), c.in("src"), c.o); err != nil || r.Resumed != is.Size() {
+		t.Errorf("%+v, of %d bytes", r, is.Size())
 	}
 }
