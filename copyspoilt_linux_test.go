@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -290,5 +292,135 @@ func TestRoomIsAskedOnlyForWhatIsMissing(t *testing.T) {
 	d := &fullDisk{stepDisk{before: everyCall}, 4<<20 - is.Size()}
 	if r, err := copyOne(t.Context(), d, c.in("dst"), c.in("src"), c.o); err != nil || r.Resumed != is.Size() {
 		t.Errorf("%+v, of %d bytes", r, is.Size())
+	}
+}
+
+// A forgetfulDisk fails to sync a folder once, and nothing else.
+type forgetfulDisk struct {
+	sys.Disk
+	mu     sync.Mutex
+	nth    int    // of the syncs of folders
+	folder string // that has lost its names
+}
+
+func (*forgetfulDisk) SyncsAll(int) bool { return false }
+
+func (d *forgetfulDisk) Sync(fd int) error {
+	is, err := d.StatFD(fd)
+	if err != nil || is.Mode&kindMask != kindFolder {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.nth--; d.nth != 0 {
+		return nil
+	}
+	if d.folder, err = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)); err != nil {
+		return err
+	}
+	return syscall.EIO
+}
+
+func TestNothingIsDurableInAFolderThatLostItsNames(t *testing.T) {
+	for _, o := range []CopyOptions{{Policy: Policy{Sync: SyncEach}}, {Policy: Policy{Sync: SyncClose}}, {Atomic: true}, {Atomic: true, Policy: Policy{Sync: SyncEach}}} {
+		for nth := 1; ; nth++ {
+			folder := smallTree(t)
+			d := &forgetfulDisk{nth: nth}
+			o.KeepGoing, o.Workers = true, 1
+			var durable []string
+			o.Each = func(r CopyResult) {
+				if r.Durable && d.folder != "" {
+					durable = append(durable, r.Destination)
+				}
+			}
+			_, err := copyTrees(t.Context(), d, onePair(folder+"/to", folder+"/from"), o)
+			if d.folder == "" {
+				break
+			}
+			if !errors.Is(err, syscall.EIO) {
+				t.Errorf("%+v, sync %d: %v", o.Policy, nth, err)
+			}
+			for _, path := range durable {
+				if strings.HasPrefix(path, d.folder+"/") {
+					t.Errorf("%v, atomic %v, sync %d: %s is durable, and %s was not synced", o.Policy, o.Atomic, nth, path, d.folder)
+				}
+			}
+		}
+	}
+}
+
+func TestTheFolderOfSingleFilesIsSyncedAfterThem(t *testing.T) {
+	for _, o := range []CopyOptions{{Policy: Policy{Sync: SyncClose}}, {Policy: Policy{Sync: SyncEach}}, {Atomic: true}, {Verify: true}} {
+		folder := t.TempDir() // of a disk, for Verify
+		d := newLoggedDisk(true)
+		pairs := func(yield func(string, string) bool) {
+			for _, name := range []string{"one", "other"} {
+				told(t, os.WriteFile(filepath.Join(folder, name), []byte(name), 0o644))
+				if !yield(filepath.Join(folder, name+"2"), filepath.Join(folder, name)) {
+					return
+				}
+			}
+		}
+		if _, err := copyTrees(t.Context(), d, pairs, o); err != nil && !strings.Contains(err.Error(), "page cache") {
+			t.Error(err)
+		}
+		for id, at := range d.wrote {
+			if !d.durable(id) {
+				t.Errorf("%+v: %v was written or got names at %d, and was synced at %d", o, id, at, d.saved[id])
+			}
+		}
+		if len(d.wrote) != 3 {
+			t.Errorf("%+v: %d files and folders were written", o, len(d.wrote))
+		}
+	}
+}
+
+func TestWhatFailsOfOneNameKeepsNoOtherFromBeingCopied(t *testing.T) {
+	for op, most := range map[string]int{"rename": 8, "set times in": 8, "symlink": 1, "link": 1} {
+		for at := range most {
+			folder := smallTree(t)
+			d := &failingDisk{op: op, at: at, calls: map[string]int{}, noAll: true}
+			o := CopyOptions{Workers: 1, Archive: true, Atomic: true, KeepGoing: true}
+			failed := map[string]bool{}
+			o.Each = func(r CopyResult) {
+				if r.Err != nil {
+					failed[r.Destination] = true
+				}
+			}
+			_, err := copyTrees(t.Context(), d, onePair(folder+"/to", folder+"/from"), o)
+			if d.failed != (err != nil) || len(failed) > 1 {
+				t.Errorf("%s, call %d: %v; %v", op, at, err, failed)
+			}
+			for path := range failed {
+				if is, err := os.Lstat(path); err == nil && !is.IsDir() && path != folder+"/to/a/file0" {
+					t.Errorf("%s, call %d: %s is there, though it failed", op, at, path)
+				}
+			}
+		}
+	}
+}
+
+func TestAFolderThatWasNotBegunWholeIsNotToldAsCopied(t *testing.T) {
+	for _, o := range []CopyOptions{{Workers: 1}, {Workers: 1, Policy: Policy{Sync: SyncClose}}, {Workers: 1, Atomic: true}} {
+		folder := smallTree(t)
+		o.Each = func(r CopyResult) {
+			if is, err := os.Lstat(r.Source); r.Err == nil && (err != nil || is.IsDir()) {
+				t.Errorf("%+v", r)
+			}
+		}
+		d := &failingDisk{op: "open source", calls: map[string]int{}}
+		if _, err := copyTrees(t.Context(), d, onePair(folder+"/to", folder+"/from"), o); !errors.Is(err, syscall.EIO) {
+			t.Error(err)
+		}
+	}
+}
+
+func TestArchiveNeedsNoAttributes(t *testing.T) {
+	c := newCopyCase(t, CopyOptions{Archive: true}, false)
+	_, r, err := c.run(t, t.Context(), func(_ int, op string) error {
+		return map[string]error{"Attributes": syscall.EOPNOTSUPP, "Attribute": syscall.EOPNOTSUPP}[op]
+	})
+	if err != nil {
+		t.Errorf("%+v", r)
 	}
 }

@@ -362,3 +362,22 @@ func TestLeftoversOfTheCurrentFolderNeedNoName(t *testing.T) {
 		t.Errorf("found in the current folder: %+v, %v", left, err)
 	}
 }
+
+// TestALeftoverThatCantBeRemovedStaysOne has something in the folder of the mount, which
+// nobody has put there by way of a volume.
+func TestALeftoverThatCantBeRemovedStaysOne(t *testing.T) {
+	folder := plant(t, t.TempDir(), folderName(7), map[string]string{markerName: `{"kind":"ext4","process":4194304}`, imageName: "an image"})
+	mine := plant(t, folder, mountName, map[string]string{"mine": "data"})
+	if err := RemoveLeftover(folder); err == nil {
+		t.Error("it was removed with what is mine")
+	}
+	if left, err := Leftovers(filepath.Dir(folder)); err != nil || len(left) != 1 || left[0].Folder != folder {
+		t.Errorf("%+v, %v", left, err)
+	}
+	if err := os.Remove(filepath.Join(mine, "mine")); err != nil {
+		t.Fatal(err)
+	}
+	if err := RemoveLeftover(folder); err != nil {
+		t.Error(err)
+	}
+}

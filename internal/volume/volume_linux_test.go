@@ -8,7 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"syscall"
 	"testing"
 
@@ -223,6 +225,26 @@ func TestMakeRefusesWhatHasNoRoom(t *testing.T) {
 			t.Errorf("%s of too few bytes: %v", name, err)
 		}
 		nothingLeft(t, parent)
+	}
+}
+
+func TestATmpfsHasTheRoomOfTheMemory(t *testing.T) {
+	parent := ground(t)
+	disk, err := sys.FreeSpace(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var room *RoomError
+	if err := kind(t, "tmpfs").fits(parent, math.MaxInt64); !errors.As(err, &room) || room.Free == disk {
+		t.Errorf("%v; the disk has %d bytes", err, disk)
+	}
+}
+
+// TestProgramsAreNotEndedByTheTerminal: a Ctrl-C is for this process, which ends them.
+func TestProgramsAreNotEndedByTheTerminal(t *testing.T) {
+	group, err := hostHere().run(t.Context(), "sh", "-c", "cut -d ' ' -f 5 /proc/self/stat")
+	if err != nil || group == strconv.Itoa(syscall.Getpgrp()) {
+		t.Errorf("its process group is %s, %v; ours is %d", group, err, syscall.Getpgrp())
 	}
 }
 
