@@ -424,3 +424,23 @@ func TestArchiveNeedsNoAttributes(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+func TestWhatCouldNotBeSyncedIsNotGoneOnWith(t *testing.T) {
+	c := newCopyCase(t, CopyOptions{Resume: true, Policy: Policy{Sync: SyncEach}}, false)
+	if _, r, err := c.run(t, t.Context(), failing("Sync", 1, syscall.EIO)); !errors.Is(err, syscall.EIO) {
+		t.Errorf("%+v", r)
+	}
+	if left, _ := filepath.Glob(c.in(".*")); len(left) > 0 {
+		t.Errorf("%q is left", left)
+	}
+}
+
+func TestAPartThatCantBeRemovedIsTold(t *testing.T) {
+	c := newCopyCase(t, CopyOptions{Method: MethodReadWrite}, false)
+	_, r, err := c.run(t, t.Context(), func(_ int, op string) error {
+		return map[string]error{"WriteAt": syscall.EIO, "Remove": syscall.EPERM}[op]
+	})
+	if !errors.Is(err, ErrLeft) || !errors.Is(err, syscall.EPERM) || r.Outcome != OutcomePartial {
+		t.Errorf("%+v", r)
+	}
+}

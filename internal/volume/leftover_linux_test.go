@@ -329,6 +329,23 @@ func TestLinkToALeftoverIsNotFollowed(t *testing.T) {
 	}
 }
 
+func TestForeignMountOnAVolumeIsNotTouched(t *testing.T) {
+	v := mustMake(t, ground(t), "tmpfs")
+	if err := unix.Mount("mine", v.Dir(), "tmpfs", 0, "size=1m"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(v.Dir(), 0) })
+	if err := v.Close(); err == nil || !strings.Contains(err.Error(), "from mine, which no volume has mounted") {
+		t.Errorf("%v", err)
+	}
+	if err := unix.Unmount(v.Dir(), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestForeignMountInALeftoverIsNotTouched(t *testing.T) {
 	if err := kind(t, "tmpfs").Can(); err != nil {
 		t.Skip(err)
