@@ -163,6 +163,20 @@ func TestAWrongCopyGetsNoNameOfAnAtomicOne(t *testing.T) {
 	}
 }
 
+func TestAWrongCopyOfATreeIsTold(t *testing.T) {
+	folder := smallTree(t)
+	o := CopyOptions{Verify: true, KeepGoing: true, Policy: Policy{Sync: SyncClose}}
+	o.Each = func(r CopyResult) {
+		if is, _ := os.Lstat(r.Source); is.Mode().IsRegular() && (r.Err == nil || r.Verified) {
+			t.Errorf("%+v", r)
+		}
+	}
+	_, err := copyTrees(t.Context(), stainedDisk{}, onePair(folder+"/to", folder+"/from"), o)
+	if e := (*CopyError)(nil); !errors.As(err, &e) || e.Op != "verify" {
+		t.Error(err)
+	}
+}
+
 func TestAnotherWayIsTakenWhereOneIsNotToBeHad(t *testing.T) {
 	c := newCopyCase(t, CopyOptions{Atomic: true}, false)
 	for _, errno := range []error{
@@ -432,6 +446,31 @@ func TestWhatCouldNotBeSyncedIsNotGoneOnWith(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(c.in(".*")); len(left) > 0 {
 		t.Errorf("%q is left", left)
+	}
+}
+
+func TestNothingIsLeftToGoOnWithThatHoldsNothing(t *testing.T) {
+	c := newCopyCase(t, CopyOptions{Resume: true, Method: MethodReadWrite}, false)
+	if _, r, err := c.run(t, t.Context(), failing("WriteAt", 1, syscall.EIO)); !errors.Is(err, syscall.EIO) {
+		t.Errorf("%+v", r)
+	}
+	if left, _ := filepath.Glob(c.in(".*")); len(left) > 0 {
+		t.Errorf("%q is left", left)
+	}
+}
+
+func TestATreeThatIsCopiedAgainKeepsItsLinks(t *testing.T) {
+	folder := smallTree(t)
+	for _, o := range []CopyOptions{{Archive: true}, {Archive: true}, {Archive: true, Atomic: true}} {
+		_, err := copyTrees(t.Context(), sys.Disk{}, onePair(folder+"/to", folder+"/from"), o)
+		told(t, err)
+		one, err := os.Stat(folder + "/to/a/file0")
+		told(t, err)
+		other, err := os.Stat(folder + "/to/c/other")
+		told(t, err)
+		if wrong := halfFiles(t, folder); len(wrong) > 0 || !os.SameFile(one, other) {
+			t.Errorf("%q; one file: %v", wrong, os.SameFile(one, other))
+		}
 	}
 }
 

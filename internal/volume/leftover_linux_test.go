@@ -398,3 +398,31 @@ func TestALeftoverThatCantBeRemovedStaysOne(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestAMarkerOfAnotherProcessOfThatNumberIsOfADeadOne(t *testing.T) {
+	self := marker{Process: os.Getpid(), Boot: bootID()}
+	self.Started, _ = startOf(self.Process)
+	later, rebooted := self, self
+	later.Started++
+	rebooted.Boot = "another"
+	if !self.alive() || later.alive() || rebooted.alive() {
+		t.Errorf("this process %v, another of its number %v, before the last start %v", self.alive(), later.alive(), rebooted.alive())
+	}
+}
+
+func TestALeftoverWithLinksIsNotTouched(t *testing.T) {
+	for _, name := range []string{markerName, imageName, mountName} {
+		mine := plant(t, t.TempDir(), "mine", map[string]string{"file": deadMarker})
+		folder := plant(t, t.TempDir(), folderName(7), map[string]string{markerName: deadMarker})
+		_ = os.Remove(filepath.Join(folder, name))
+		if err := os.Symlink(filepath.Join(mine, "file"), filepath.Join(folder, name)); err != nil {
+			t.Fatal(err)
+		}
+		if err := RemoveLeftover(folder); err == nil || !strings.Contains(err.Error(), name+" in ") {
+			t.Errorf("%s is a link: %v", name, err)
+		}
+		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
