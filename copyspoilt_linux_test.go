@@ -534,3 +534,19 @@ func TestTheFolderThatALinkLeadsToIsSynced(t *testing.T) {
 		}
 	}
 }
+
+func TestALinkInATreeIsReplacedAndNotWrittenThrough(t *testing.T) {
+	for _, o := range []CopyOptions{{}, {Atomic: true}} {
+		folder := smallTree(t)
+		told(t, os.WriteFile(folder+"/mine", []byte("mine"), 0o644))
+		told(t, os.Symlink(folder+"/mine", folder+"/to/file1"))
+		_, err := copyTrees(t.Context(), sys.Disk{}, onePair(folder+"/to", folder+"/from"), o)
+		told(t, err)
+		if got, err := os.ReadFile(folder + "/mine"); err != nil || string(got) != "mine" {
+			t.Errorf("%q, %v", got, err)
+		}
+		if is, err := os.Lstat(folder + "/to/file1"); err != nil || !is.Mode().IsRegular() {
+			t.Errorf("%v, %v", is.Mode(), err)
+		}
+	}
+}
