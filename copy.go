@@ -17,7 +17,7 @@ import (
 // is set or the policy's Sync is not never. It joins the [*CopyError] of each name that
 // failed or was refused, or of the first 100 of them. Of each file there is then what
 // was there before, all of it or nothing, as [Copy] says, or all that its source held. Folders
-// that were made stay. Without o.KeepGoing nothing more is begun after the first failure;
+// that were made stay, and so does what can't be removed ([ErrLeft]). Without o.KeepGoing nothing more is begun after the first failure;
 // pipes, sockets and devices are refused, and are no reason to stop. If ctx ends, its
 // cause is among the errors; what was not yet made durable is told as written, with an error.
 //
@@ -34,7 +34,8 @@ import (
 // sync of the whole file system where that can be relied on and is cheaper, else by their
 // own, up to 64 at a time. With o.Atomic the files of such a step get their names when all
 // of them are durable, and the call returns when the names are. If a sync fails, nothing that
-// it was to cover is told as durable. With o.Verify files are compared after that.
+// it was to cover is told as durable. With o.Verify files are compared after that: with
+// o.Atomic before they get their names, else one that differs stays.
 //
 // Of the process's descriptors it takes a half at most, and of memory what some thousand
 // names take, however large or deep the trees are; but with o.Archive it remembers each file

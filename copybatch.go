@@ -58,6 +58,9 @@ func (b *copyBatch) init(t *copyTree) {
 	b.syncs = map[uint64]bool{}
 }
 
+// durable reports whether copies are to be, and their names.
+func (b *copyBatch) durable() bool { return b.each || b.inSteps }
+
 // only is told that there is but one file: to sync it by itself is cheaper.
 func (b *copyBatch) only() {
 	b.each, b.inSteps = b.each || b.inSteps, false
@@ -168,7 +171,7 @@ func (p *copyPending) durable(op fileOp, err error) {
 func (p *copyPending) fail(op fileOp, err error, outcome Outcome) {
 	r := &p.result
 	r.Durable, r.Outcome = false, outcome
-	r.Err = &CopyError{Op: string(op), Source: r.Source, Destination: r.Destination, Offset: -1, Err: err}
+	r.Err = copyErrorOf(r.Source, r.Destination, copyFailure(op, err))
 }
 
 // full reports whether a step is due.
@@ -204,6 +207,7 @@ func (b *copyBatch) step() bool {
 		return true
 	}
 	whole := b.syncDevices(part)
+	b.verifyUnnamed(part)
 	if b.rename(part) {
 		b.takeFolders(&part)
 		whole = nil // the names are newer than that
@@ -294,7 +298,7 @@ func (b *copyBatch) rename(part copyPart) (any bool) {
 		if p.err == nil {
 			p.failed, p.err = opRename, b.t.publish(p)
 		} else {
-			b.t.discard(p)
+			p.err = stillThere(p.err, b.t.discard(p))
 		}
 		b.t.linked(p.link, p.err == nil)
 		b.t.done(p.node)
@@ -391,24 +395,35 @@ func (b *copyBatch) settle(part copyPart) {
 			p.durable(opSync, b.lossOf(p))
 		}
 	}
-	if b.t.o.Verify {
-		abreast(min(b.t.o.workers(), b.t.most), len(part.pending), func(i int) { b.verify(&part.pending[i]) })
-	}
+	b.verifyAll(part, func(p *copyPending) {
+		if p.result.Err == nil {
+			p.result.Err = b.verify(p, p.name)
+		}
+	})
 	b.release(part)
 }
 
-// verify compares a file with its source, past the page cache.
-func (b *copyBatch) verify(p *copyPending) {
-	if p.kind != fileCopy || p.result.Err != nil || p.result.Verified {
-		return
-	}
-	if err := b.compare(p); err != nil {
-		p.result.Err = err
+// verifyUnnamed verifies what is synced and has no name yet: it gets none if it differs.
+func (b *copyBatch) verifyUnnamed(part copyPart) {
+	b.verifyAll(part, func(p *copyPending) {
+		if p.renames && p.err == nil {
+			p.failed, p.err = opVerify, b.verify(p, p.made.temporary)
+		}
+	})
+}
+
+func (b *copyBatch) verifyAll(part copyPart, verify func(*copyPending)) {
+	if b.t.o.Verify {
+		abreast(min(b.t.o.workers(), b.t.most), len(part.pending), func(i int) { verify(&part.pending[i]) })
 	}
 }
 
-func (b *copyBatch) compare(p *copyPending) error {
+// verify compares a file, which has this name, with its source, past the page cache.
+func (b *copyBatch) verify(p *copyPending, name sys.Name) error {
 	r := &p.result
+	if p.kind != fileCopy || r.Verified {
+		return nil
+	}
 	from, err := b.t.use(p.node, atSource)
 	if err != nil {
 		return copyErrorOf(r.Source, r.Destination, copyFailure(opOpen, err))
@@ -419,7 +434,7 @@ func (b *copyBatch) compare(p *copyPending) error {
 		return copyErrorOf(r.Source, r.Destination, copyFailure(opOpen, err))
 	}
 	defer b.t.handles.rest(to)
-	return b.t.copier.verifyLater(b.t.ctx, copySpot{to.fd, p.name, r.Destination}, copySpot{from.fd, p.from, r.Source}, r)
+	return b.t.copier.verifyLater(b.t.ctx, copySpot{to.fd, name, r.Destination}, copySpot{from.fd, p.from, r.Source}, r)
 }
 
 func (b *copyBatch) lossOf(p *copyPending) error {
@@ -446,10 +461,10 @@ func (b *copyBatch) abandon(part copyPart, cause error) {
 	for i := range part.pending {
 		p := &part.pending[i]
 		if p.renames {
-			b.t.discard(p)
+			left := b.t.discard(p)
 			b.t.linked(p.link, false)
 			b.t.done(p.node)
-			p.fail(opRename, cause, OutcomeUntouched)
+			p.fail(opRename, stillThere(cause, left), OutcomeUntouched)
 		} else {
 			p.fail(opSync, cause, OutcomeWritten)
 		}

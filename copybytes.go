@@ -202,7 +202,7 @@ func (j *copyJob) fallBack(err error) error {
 		return nil
 	}
 	if err == nil { // there may be nothing more
-		n, err := j.disk.ReadAt(j.in, make([]byte, 1), j.done)
+		n, err := j.readFull(j.in, make([]byte, 1), j.done)
 		if n == 0 && err == nil {
 			j.moving.method = MethodReadWrite
 			return nil

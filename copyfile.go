@@ -125,22 +125,37 @@ func (j *copyJob) undo(err error) error {
 		return err
 	}
 	j.made.partial = false
+	if j.isAnothers() {
+		return err
+	}
 	if failed := j.discard(&j.made); failed != nil {
 		if j.made.temporary == "" {
 			j.r.Outcome = OutcomePartial
 		}
-		return alsoLeft(err, failed)
+		return stillThere(err, failed)
 	}
 	return err
 }
 
-// alsoLeft adds to an error of a copy that what was made of it is still there.
-func alsoLeft(err, failed error) error {
-	var e *CopyError
-	if errors.As(err, &e) {
-		e.Err = fmt.Errorf("%w; and what was made of the copy can't be removed: %w", e.Err, failed)
+// isAnothers reports whether another copy has put its own file in the place of this one.
+func (j *copyJob) isAnothers() bool {
+	if j.made.temporary != "" || j.has.Inode == 0 {
+		return false
 	}
-	return err
+	is, err := j.statAs(j.made.name)
+	return err == nil && idOf(is) != idOf(j.has.Stat)
+}
+
+// stillThere is why a copy failed, and why what was made of it can't be removed, if so.
+func stillThere(err, failed error) error {
+	if failed == nil {
+		return err
+	}
+	if e := (*CopyError)(nil); errors.As(err, &e) {
+		e.Err = stillThere(e.Err, failed)
+		return err
+	}
+	return fmt.Errorf("%w, and %w: %w", err, ErrLeft, failed)
 }
 
 // failed says what failed, at a byte of the file or, at -1, as a whole.

@@ -14,6 +14,7 @@ const (
 	folderUse = 0o700  // what a folder may be used for while it is filled
 	allowed   = 0o777  // the permissions that are always kept
 	setGroup  = 0o2000 // new names get the folder's group
+	sticky    = 0o1000 // only who owns a file, or the folder, may remove it
 )
 
 // What a [CopyError] calls the calls of folders.
@@ -24,6 +25,7 @@ const (
 	opLink       fileOp = "link"
 	opTimes      fileOp = "utimens"
 	opRefuse     fileOp = "refuse"
+	opVerify     fileOp = "verify"
 )
 
 // An opError is what failed, before it is told of which files.
@@ -236,7 +238,7 @@ func (t *copyTree) likeSource(n *copyNode) error {
 		return copyFailure(opOpen, err)
 	}
 	defer t.handles.rest(h)
-	perm := n.is.Mode&allowed | n.has&setGroup
+	perm := n.is.Mode&allowed | n.has&(setGroup|sticky)
 	if t.o.Archive {
 		perm = n.is.Mode & permMask
 		if err := t.archiveFolder(n, h); err != nil {

@@ -10,6 +10,9 @@ import (
 // call each where the system has it. All but LinkIn go by one folder and a name in it,
 // so that no path can be too long, and follow no symbolic link.
 type copyFolderCalls interface {
+	// OpenForNames opens a folder that need not be readable, for the calls that take a
+	// name in it, and for no others.
+	OpenForNames(path sys.Name) (fd int, err error)
 	// OpenFolderIn opens a folder of a folder; ".." is the one above.
 	OpenFolderIn(folder int, name sys.Name) (fd int, err error)
 	// ReadNames appends some of a folder's names, and none if there are no more.

@@ -45,8 +45,12 @@ func (j *copyJob) keepOwner() error {
 	return j.keepExtended()
 }
 
-// accessList is the extended attribute that is a file's access control list: acl(5).
-const accessList = "system.posix_acl_access"
+// The extended attributes that are a file's access control list, and the one that a
+// folder gives to what is made in it: acl(5).
+const (
+	accessList  = "system.posix_acl_access"
+	defaultList = "system.posix_acl_default"
+)
 
 // keepExtended keeps the extended attributes.
 func (j *copyJob) keepExtended() error {
@@ -59,7 +63,12 @@ func (j *copyJob) keepExtended() error {
 		return j.failed("list attributes", -1, err)
 	}
 	if !slices.Contains(names, accessList) {
-		if err := j.dropAccessList(); err != nil {
+		if err := j.dropList(accessList); err != nil {
+			return err
+		}
+	}
+	if j.was.Mode&kindMask == kindFolder && !slices.Contains(names, defaultList) {
+		if err := j.dropList(defaultList); err != nil {
 			return err
 		}
 	}
@@ -72,18 +81,18 @@ func (j *copyJob) keepExtended() error {
 	return nil
 }
 
-// dropAccessList removes the list that the copy may have got from its folder: it would
-// let other users in than the source does.
-func (j *copyJob) dropAccessList() error {
-	_, err := j.attribute(j.out, accessList)
+// dropList removes a list that the copy may have got from its folder: it would let other
+// users in than the source does.
+func (j *copyJob) dropList(list string) error {
+	_, err := j.attribute(j.out, list)
 	if err == nil {
 		j.changed = true // permissions go with the list
-		err = uninterrupted(func() error { return j.disk.RemoveAttribute(j.out, accessList) })
+		err = uninterrupted(func() error { return j.disk.RemoveAttribute(j.out, list) })
 	}
 	if err == nil || errors.Is(err, syscall.ENODATA) || errors.Is(err, errors.ErrUnsupported) {
 		return nil
 	}
-	return j.failed("remove attribute", -1, fmt.Errorf("%s of the folder stays: %w", accessList, err))
+	return j.failed("remove attribute", -1, fmt.Errorf("%s of the folder stays: %w", list, err))
 }
 
 func (j *copyJob) attribute(fd int, name string) (value []byte, err error) {

@@ -117,20 +117,20 @@ func (t *copyTree) publishHere(m *madeCopy) error {
 		err = t.copier.publish(m)
 	}
 	if err != nil {
-		t.copier.discard(m) // what failed first is what is told
+		err = stillThere(err, t.copier.discard(m))
 	}
 	return err
 }
 
 // discard removes a copy that is not to get its name.
-func (t *copyTree) discard(p *copyPending) {
+func (t *copyTree) discard(p *copyPending) error {
 	h, err := t.use(p.node, atDestination)
 	if err != nil {
-		return // it stays
+		return err
 	}
 	defer t.handles.rest(h)
 	p.made.folder = h.fd
-	t.copier.discard(p.made) // what failed first is what is told
+	return t.copier.discard(p.made)
 }
 
 // copyLink copies a symbolic link.
@@ -162,8 +162,7 @@ func (t *copyTree) makeSymlink(c copyName) error {
 			return copyFailure(opSymlink, err)
 		}
 		if err := t.likeLink(c, name); err != nil {
-			t.disk.Remove(c.to.fd, name) // what failed first is what is told
-			return err
+			return stillThere(err, t.disk.Remove(c.to.fd, name))
 		}
 		return nil
 	})
@@ -189,11 +188,11 @@ func (t *copyTree) nameNew(c copyName, op fileOp, make func(sys.Name) error) err
 	if err = t.insist(opRename, func() error { return t.disk.Rename(c.to.fd, name, c.as) }); err == nil {
 		return nil
 	}
-	t.disk.Remove(c.to.fd, name) // what failed first is what is told
+	left := t.disk.Remove(c.to.fd, name)
 	if errors.Is(err, syscall.EISDIR) {
-		return copyFailure(opRefuse, errFolderThere)
+		return copyFailure(opRefuse, stillThere(errFolderThere, left))
 	}
-	return copyFailure(opRename, err)
+	return copyFailure(opRename, stillThere(err, left))
 }
 
 var errFolderThere = errors.New("a folder is where the file must be; remove it, or name another destination")

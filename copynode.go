@@ -2,6 +2,7 @@ package holdfast
 
 import (
 	"errors"
+	"io/fs"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -137,7 +138,7 @@ func (t *copyTree) openAgain(n *copyNode, at end) (fd int, err error) {
 		if err != nil {
 			return -1, err
 		}
-		return t.reserved(func() (int, error) { return t.disk.OpenFolder(name) })
+		return t.openPath(name, n.lender && (at == atSource || !t.batch.durable()))
 	}
 	above, err := t.use(n.above, at)
 	if err != nil {
@@ -145,6 +146,16 @@ func (t *copyTree) openAgain(n *copyNode, at end) (fd int, err error) {
 	}
 	defer t.handles.rest(above)
 	return t.openIn(above, n.names[at])
+}
+
+// openPath opens a folder by its path. One that may not be read, and is to be neither
+// listed nor synced, is opened for the names that are known in it.
+func (t *copyTree) openPath(path sys.Name, onlyNames bool) (fd int, err error) {
+	fd, err = t.reserved(func() (int, error) { return t.disk.OpenFolder(path) })
+	if onlyNames && errors.Is(err, fs.ErrPermission) {
+		return t.reserved(func() (int, error) { return t.disk.OpenForNames(path) })
+	}
+	return fd, err
 }
 
 // openIn opens a folder of an open folder.

@@ -2,6 +2,7 @@ package holdfast
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"time"
 
@@ -19,7 +20,8 @@ import (
 // error, also that of an ended ctx, dst is as it was before, unless the result's
 // Outcome is uncertain: then the new file is there and the sync of its folder has failed.
 // Without Atomic, a dst that was not there appears while it is being written, and a
-// process that is killed leaves a part of it.
+// process that is killed leaves a part of it. What can't be removed after an error stays,
+// and the error is [ErrLeft] too.
 //
 // A dst that nobody may write to is replaced as well: it is its folder that has to let us,
 // as with any rename. A new file has the access control list that its folder gives to new
@@ -93,7 +95,7 @@ func (c *copier) spots(r *CopyResult) (to, from copySpot, err error) {
 		return to, from, err
 	}
 	if to.folder, err = c.disk.OpenFolder(name); err != nil {
-		return to, from, err
+		return to, from, fmt.Errorf("its folder %s: %w", name, err)
 	}
 	to.name, err = sys.NewName(base)
 	return to, from, err
@@ -104,11 +106,7 @@ func (c *copier) nameCopy(made *madeCopy, r *CopyResult, folder int, failed func
 	renamed := made.temporary != ""
 	if err := c.publish(made); err != nil {
 		if renamed && made.temporary != "" {
-			err = failed("rename", err)
-			if left := c.discard(made); left != nil {
-				return alsoLeft(err, left)
-			}
-			return err
+			return stillThere(failed("rename", err), c.discard(made))
 		}
 		r.Outcome = OutcomeUncertain
 		return failed("sync folder", err)

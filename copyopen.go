@@ -103,7 +103,7 @@ func (j *copyJob) create(name sys.Name) error {
 // opened looks what the new file is like.
 func (j *copyJob) opened(err error) error {
 	if err != nil {
-		return j.failed("open", -1, err)
+		return j.failed("create", -1, err)
 	}
 	if j.has, err = j.stat(j.out); err != nil {
 		j.disk.Close(j.out) // it is removed

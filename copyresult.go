@@ -1,6 +1,7 @@
 package holdfast
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
@@ -19,12 +20,17 @@ type CopyResult struct {
 	Durable  bool    // with its name, when the call returned
 	Verified bool    // read back from the disk, and equal
 
-	// Changed tells that the source grew, shrank or was written to meanwhile: the copy
+	// Changed tells that the source grew, shrank or was written to meanwhile, as far as its
+	// size and times tell, which the kernel sets in steps of some milliseconds: the copy
 	// may then be of no single moment. It is an error only if the file shrank.
 	Changed bool
 
 	Err error // a [*CopyError], or nil
 }
+
+// ErrLeft says that what was made of a copy that failed is still there, under its name
+// or one that begins with .holdfast-, because it can't be removed.
+var ErrLeft = errors.New("what was made of the copy can't be removed")
 
 // A CopyError says which call failed on which of the two files, and where.
 type CopyError struct {
@@ -35,7 +41,8 @@ type CopyError struct {
 	Err         error
 }
 
-// Error names the file that the call was made on, the offset and the cause.
+// Error names both files, the call, the offset and the cause. The call open is made on
+// the source, and create on the destination.
 func (e *CopyError) Error() string {
 	at := ""
 	if e.Offset >= 0 {

@@ -52,7 +52,7 @@ func (j *copyJob) openPartial() error {
 			return err
 		}
 	default:
-		return j.failed("open", -1, err)
+		return j.failed("create", -1, err)
 	}
 	if err := j.lockPartial(); err != nil {
 		j.disk.Close(j.out) // nothing was written to it
@@ -102,7 +102,7 @@ func (j *copyJob) openOld() error {
 		return err
 	})
 	if err != nil {
-		return j.failed("open", -1, err)
+		return j.failed("create", -1, err)
 	}
 	j.has, err = j.stat(j.out)
 	if err == nil && (j.has.Inode != is.Inode || j.has.Device != is.Device) {

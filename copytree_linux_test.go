@@ -469,7 +469,7 @@ func TestDeepAndWideTreesTakeFewDescriptors(t *testing.T) {
 		if totals.Folders != levels+wide || totals.Files != 1 {
 			t.Errorf("%+v", totals)
 		}
-		if most > 600 {
+		if most > 700 { // 9 for each of 64 that may wait for the disk, 32 that wait to be read on, and what the tests have
 			t.Errorf("%d descriptors were open", most)
 		}
 	}

@@ -120,7 +120,7 @@ func (c *copier) verifyLater(ctx context.Context, to, from copySpot, r *CopyResu
 		return err
 	})
 	if err != nil {
-		return j.failed("open", -1, err)
+		return j.failed("read back", -1, err)
 	}
 	defer j.disk.Close(j.out) // it was only read
 	err = j.verify()

@@ -192,7 +192,7 @@ func (c *copying) refusal(t holdfast.CopyTotals, failed, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.Canceled):
-		return &refusal{exitInterrupted, fmt.Errorf("interrupted after %s, %s", countText(int64(t.Files), "file"), bytesText(t.Size)), c.interruptedHint()}
+		return &refusal{exitInterrupted, fmt.Errorf("interrupted after %s, %s", countText(int64(t.Files), "file"), bytesText(t.Size)), c.interruptedHint(err)}
 	case not == 0 && failed == nil:
 		sentence, hint, _ := strings.Cut(plainText(err), "; ")
 		return &refusal{exitCannot, errors.New(sentence), hint}
@@ -212,12 +212,17 @@ func wereText(n int) string {
 	return fmt.Sprintf("%d were", n)
 }
 
-func (c *copying) interruptedHint() string {
-	if c.options.Resume {
+func (c *copying) interruptedHint(err error) string {
+	switch {
+	case errors.Is(err, holdfast.ErrLeft):
+		return "what was copied is whole; " + leftHint
+	case c.options.Resume:
 		return "what was copied is whole, no other name has changed, and the same call goes on with the large file that was under way"
 	}
 	return "what was copied is whole, and nothing half is left; with --resume a large file goes on where it was interrupted"
 }
+
+const leftHint = "remove by hand what it has left: files that begin with .holdfast-, or the destination itself"
 
 // failedHint says what to do about what failed, in the words of the flags.
 func (c *copying) failedHint(t holdfast.CopyTotals, err error) string {
@@ -226,6 +231,8 @@ func (c *copying) failedHint(t holdfast.CopyTotals, err error) string {
 	switch {
 	case c.options.Method != holdfast.MethodAuto && isOtherWay(err, c.options.Method):
 		return "leave --method out, and what works here is taken"
+	case errors.Is(err, holdfast.ErrLeft):
+		return leftHint
 	case t.Failed == 0: // only pipes and the like were refused
 		return "all others are copied"
 	case hint != "":

@@ -119,6 +119,12 @@ func TestCopyHintsAreInTheWordsOfTheFlags(t *testing.T) {
 	plain := &holdfast.CopyError{Op: "open", Source: "a; b", Destination: "c", Offset: -1, Err: syscall.EACCES}
 	check(copying{}, plain, "copy a; b to c: open: "+syscall.EACCES.Error(), "no half file is left; --keep-going copies the others")
 	check(copying{single: true}, plain, "copy a; b to c: open: "+syscall.EACCES.Error(), "no half file is left")
+	left := &holdfast.CopyError{Op: "rename", Source: "a", Destination: "b", Offset: -1, Err: fmt.Errorf("why, and %w", holdfast.ErrLeft)}
+	check(copying{}, left, "copy a to b: rename: why, and "+holdfast.ErrLeft.Error(), leftHint)
+	interrupted := copying{options: holdfast.CopyOptions{Resume: true}}
+	if err := interrupted.refusal(holdfast.CopyTotals{}, nil, errors.Join(context.Canceled, left)); !strings.Contains(err.(*refusal).hint, leftHint) {
+		t.Errorf("what is left is not told of a copy that was interrupted: %+v", err)
+	}
 }
 
 // TestCopyShowsNamesThatBreakNoLine: what a name does to a terminal stays in the name.

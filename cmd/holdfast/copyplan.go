@@ -41,13 +41,13 @@ func planCopy(sources []string, destination string, keepGoing bool) (plan copyPl
 		}
 		key := filepath.Clean(target)
 		if other, ok := taken[key]; ok {
-			return nil, misuse("copy them to folders of their own", "%s and %s would both be %s", other, source, target)
+			return nil, misuse("copy them to folders of their own", "%s and %s would both be %s", shownPath(other), shownPath(source), shownPath(target))
 		}
 		taken[key] = source
 		info, err := os.Stat(source)
 		switch {
 		case err != nil && !(keepGoing && len(sources) > 1):
-			return nil, misuse("nothing was copied; leave it out, or --keep-going copies the others", "copy %s: %w", source, cause(err))
+			return nil, misuse("nothing was copied; leave it out, or --keep-going copies the others", "copy %s: %w", shownPath(source), cause(err))
 		case err == nil:
 			if err := checkPair(target, source, info); err != nil {
 				return nil, err
@@ -66,15 +66,15 @@ func goesInto(sources []string, destination string) (bool, error) {
 	case err == nil && info.IsDir():
 		return true, nil
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return false, misuse("give another destination", "copy to %s: %w", destination, cause(err))
+		return false, misuse("give another destination", "copy to %s: %w", shownPath(destination), cause(err))
 	case len(sources) > 1 && err == nil:
-		return false, misuse("give a folder that is there as the last argument", "%d sources can't be copied to the file %s", len(sources), destination)
+		return false, misuse("give a folder that is there as the last argument", "%d sources can't be copied to the file %s", len(sources), shownPath(destination))
 	case len(sources) > 1:
-		return false, misuse("make it first, with mkdir -p", "%d sources need a folder, and %s is not there", len(sources), destination)
+		return false, misuse("make it first, with mkdir -p", "%d sources need a folder, and %s is not there", len(sources), shownPath(destination))
 	case isSlashed && err == nil:
-		return false, misuse("leave the slash out", "%s is a file", destination)
+		return false, misuse("leave the slash out", "%s is a file", shownPath(destination))
 	case isSlashed && !isFolder(sources[0]):
-		return false, misuse("make it first, with mkdir -p, or leave the slash out", "there is no folder %s", destination)
+		return false, misuse("make it first, with mkdir -p, or leave the slash out", "there is no folder %s", shownPath(destination))
 	}
 	return false, checkParent(destination)
 }
@@ -88,7 +88,7 @@ func isFolder(path string) bool {
 func checkParent(destination string) error {
 	folder := filepath.Dir(trimSlashes(destination))
 	if !isFolder(folder) {
-		return misuse("make it first, with mkdir -p", "copy to %s: there is no folder %s", destination, folder)
+		return misuse("make it first, with mkdir -p", "copy to %s: there is no folder %s", shownPath(destination), shownPath(folder))
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func nameIn(folder, source string) (string, error) {
 	name := filepath.Base(trimmed)
 	switch {
 	case trimmed == "":
-		return "", misuse("give a destination that is not there yet", "%s has no name to be copied to in %s", source, folder)
+		return "", misuse("give a destination that is not there yet", "%s has no name to be copied to in %s", shownPath(source), shownPath(folder))
 	case name == ".":
 		return folder, nil
 	case name != "..":
@@ -119,7 +119,7 @@ func nameIn(folder, source string) (string, error) {
 		real, err = filepath.Abs(real)
 	}
 	if err != nil {
-		return "", misuse("give it by its name", "copy %s: %w", source, cause(err))
+		return "", misuse("give it by its name", "copy %s: %w", shownPath(source), cause(err))
 	}
 	return nameIn(folder, real)
 }
@@ -130,20 +130,20 @@ func checkPair(target, source string, info fs.FileInfo) error {
 	to, err := os.Stat(target)
 	switch {
 	case err == nil && os.SameFile(to, info):
-		return misuse("give another destination", "%s and %s are the same %s", source, target, kindText(info))
+		return misuse("give another destination", "%s and %s are the same %s", shownPath(source), shownPath(target), kindText(info))
 	case err == nil && to.IsDir() != info.IsDir():
-		return misuse("move it away first, or give another destination", "%s is a %s, and %s is a %s", source, kindText(info), target, kindText(to))
+		return misuse("move it away first, or give another destination", "%s is a %s, and %s is a %s", shownPath(source), kindText(info), shownPath(target), kindText(to))
 	case err == nil && !to.IsDir() && !to.Mode().IsRegular():
-		return misuse("give another destination", "%s is a %s, and only files are replaced", target, kindText(to))
+		return misuse("give another destination", "%s is a %s, and only files are replaced", shownPath(target), kindText(to))
 	case !info.IsDir():
 		return checkKind(source, info)
 	}
 	inside, err := isInside(target, info)
 	if err != nil {
-		return misuse("give another destination", "copy to %s: %w", target, cause(err))
+		return misuse("give another destination", "copy to %s: %w", shownPath(target), cause(err))
 	}
 	if inside {
-		return misuse("give a destination outside of it", "%s lies in %s, which would be copied into itself", target, source)
+		return misuse("give a destination outside of it", "%s lies in %s, which would be copied into itself", shownPath(target), shownPath(source))
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ func checkKind(source string, info fs.FileInfo) error {
 	if info.Mode().IsRegular() {
 		return nil
 	}
-	return misuse("only files, links and folders are copied", "%s is a %s", source, kindText(info))
+	return misuse("only files, links and folders are copied", "%s is a %s", shownPath(source), kindText(info))
 }
 
 func kindText(info fs.FileInfo) string {

@@ -10,6 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// OpenForNames opens a folder that need not be readable, for the calls that take a
+// folder and a name: O_PATH, open(2). It can't be read or synced by that.
+func (Disk) OpenForNames(path Name) (fd int, err error) {
+	return openat(atCwd, path, unix.O_PATH|unix.O_DIRECTORY, 0)
+}
+
 // OpenFolderIn opens a folder of a folder, but not by way of a symbolic link: that
 // is ENOTDIR, or ELOOP. The name ".." is the folder above.
 func (Disk) OpenFolderIn(folder int, name Name) (fd int, err error) {

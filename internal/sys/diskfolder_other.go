@@ -12,6 +12,9 @@ import (
 	"time"
 )
 
+// OpenForNames opens a folder, which has to be readable here.
+func (d Disk) OpenForNames(path Name) (fd int, err error) { return d.OpenFolder(path) }
+
 // OpenFolderIn opens a folder of a folder, but not by way of a symbolic link: that is
 // ENOTDIR. The name ".." is the folder above.
 func (d Disk) OpenFolderIn(folder int, name Name) (fd int, err error) {

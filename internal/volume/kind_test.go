@@ -38,6 +38,9 @@ func TestSizeForIsNeverLessThanWhatIsToBeHeld(t *testing.T) {
 		if got := k.SizeFor(0, 0); got < k.Least {
 			t.Errorf("%s.SizeFor(0, 0) = %d, the least is %d", k.Name, got, k.Least)
 		}
+		if got := k.SizeFor(1<<30+1, 0); got <= 1<<30 || got%mebibyte != 0 {
+			t.Errorf("%s.SizeFor(1 GiB and a byte, 0) = %d", k.Name, got)
+		}
 		if got := k.SizeFor(1<<30, 1000); got < 1<<30+1000*4096 {
 			t.Errorf("%s.SizeFor(1 GiB, 1000 files) = %d", k.Name, got)
 		}

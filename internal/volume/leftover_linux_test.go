@@ -329,6 +329,23 @@ func TestLinkToALeftoverIsNotFollowed(t *testing.T) {
 	}
 }
 
+func TestForeignMountOnAVolumeIsNotTouched(t *testing.T) {
+	v := mustMake(t, ground(t), "tmpfs")
+	if err := unix.Mount("mine", v.Dir(), "tmpfs", 0, "size=1m"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(v.Dir(), 0) })
+	if err := v.Close(); err == nil || !strings.Contains(err.Error(), "from mine, which no volume has mounted") {
+		t.Errorf("%v", err)
+	}
+	if err := unix.Unmount(v.Dir(), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestForeignMountInALeftoverIsNotTouched(t *testing.T) {
 	if err := kind(t, "tmpfs").Can(); err != nil {
 		t.Skip(err)
@@ -360,5 +377,52 @@ func TestLeftoversOfTheCurrentFolderNeedNoName(t *testing.T) {
 	t.Chdir(parent)
 	if left, err := Leftovers(); err != nil || count(left, parent) != 1 {
 		t.Errorf("found in the current folder: %+v, %v", left, err)
+	}
+}
+
+// TestALeftoverThatCantBeRemovedStaysOne has something in the folder of the mount, which
+// nobody has put there by way of a volume.
+func TestALeftoverThatCantBeRemovedStaysOne(t *testing.T) {
+	folder := plant(t, t.TempDir(), folderName(7), map[string]string{markerName: `{"kind":"ext4","process":4194304}`, imageName: "an image"})
+	mine := plant(t, folder, mountName, map[string]string{"mine": "data"})
+	if err := RemoveLeftover(folder); err == nil {
+		t.Error("it was removed with what is mine")
+	}
+	if left, err := Leftovers(filepath.Dir(folder)); err != nil || len(left) != 1 || left[0].Folder != folder {
+		t.Errorf("%+v, %v", left, err)
+	}
+	if err := os.Remove(filepath.Join(mine, "mine")); err != nil {
+		t.Fatal(err)
+	}
+	if err := RemoveLeftover(folder); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAMarkerOfAnotherProcessOfThatNumberIsOfADeadOne(t *testing.T) {
+	self := marker{Process: os.Getpid(), Boot: bootID()}
+	self.Started, _ = startOf(self.Process)
+	later, rebooted := self, self
+	later.Started++
+	rebooted.Boot = "another"
+	if !self.alive() || later.alive() || rebooted.alive() {
+		t.Errorf("this process %v, another of its number %v, before the last start %v", self.alive(), later.alive(), rebooted.alive())
+	}
+}
+
+func TestALeftoverWithLinksIsNotTouched(t *testing.T) {
+	for _, name := range []string{markerName, imageName, mountName} {
+		mine := plant(t, t.TempDir(), "mine", map[string]string{"file": deadMarker})
+		folder := plant(t, t.TempDir(), folderName(7), map[string]string{markerName: deadMarker})
+		_ = os.Remove(filepath.Join(folder, name))
+		if err := os.Symlink(filepath.Join(mine, "file"), filepath.Join(folder, name)); err != nil {
+			t.Fatal(err)
+		}
+		if err := RemoveLeftover(folder); err == nil || !strings.Contains(err.Error(), name+" in ") {
+			t.Errorf("%s is a link: %v", name, err)
+		}
+		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -217,8 +217,10 @@ func (v *Volume) evict(device *os.File) error {
 	return sys.Evict(image)
 }
 
-func (v *Volume) close() error {
-	if err := v.unmount(); err != nil {
+func (v *Volume) close() error { return v.closeWithin(patience) }
+
+func (v *Volume) closeWithin(patience time.Duration) error {
+	if err := v.unmountWithin(patience); err != nil {
 		return err
 	}
 	if err := v.ended(patience); err != nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -228,6 +229,26 @@ func TestMakeRefusesWhatHasNoRoom(t *testing.T) {
 	}
 }
 
+func TestATmpfsHasTheRoomOfTheMemory(t *testing.T) {
+	parent := ground(t)
+	disk, err := sys.FreeSpace(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var room *RoomError
+	if err := kind(t, "tmpfs").fits(parent, math.MaxInt64); !errors.As(err, &room) || room.Free == disk {
+		t.Errorf("%v; the disk has %d bytes", err, disk)
+	}
+}
+
+// TestProgramsAreNotEndedByTheTerminal: a Ctrl-C is for this process, which ends them.
+func TestProgramsAreNotEndedByTheTerminal(t *testing.T) {
+	group, err := hostHere().run(t.Context(), "sh", "-c", "cut -d ' ' -f 5 /proc/self/stat")
+	if err != nil || group == strconv.Itoa(syscall.Getpgrp()) {
+		t.Errorf("its process group is %s, %v; ours is %d", group, err, syscall.Getpgrp())
+	}
+}
+
 func TestMakeThatFailsLeavesNothing(t *testing.T) {
 	k, parent := kind(t, "ext4"), ground(t)
 	if err := k.Can(); err != nil {
@@ -415,10 +436,7 @@ func TestAVolumeMountedElsewhereIsNotCalledDamaged(t *testing.T) {
 	if err := other.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if err := v.unmount(); err != nil {
-		t.Error(err)
-	}
-	err = v.ended(0) // which may name others beside it
+	err = v.closeWithin(0) // which may name others beside it
 	if err == nil || !errors.Is(err, unix.EBUSY) || !strings.Contains(err.Error(), fmt.Sprintf("cat (process %d)", other.Process.Pid)) {
 		t.Errorf("another mount namespace has it: %v", err)
 	}

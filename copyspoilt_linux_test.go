@@ -1,0 +1,552 @@
+package holdfast
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+func TestAFailingCopyRemovesNoOthersFile(t *testing.T) {
+	c := newCopyCase(t, CopyOptions{Method: MethodReadWrite}, false)
+	_, r, err := c.run(t, t.Context(), func(_ int, op string) error {
+		if op != "WriteAt" {
+			return nil
+		}
+		told(t, os.WriteFile(c.in("other"), []byte("another's"), 0o644))
+		told(t, os.Rename(c.in("other"), c.in("dst")))
+		return syscall.EIO
+	})
+	if got, failed := os.ReadFile(c.in("dst")); err == nil || failed != nil || string(got) != "another's" || r.Outcome != OutcomeUntouched {
+		t.Errorf("%q, %v; %+v", got, failed, r)
+	}
+}
+
+// A stickingDisk gives no file another name, and removes none.
+type stickingDisk struct{ sys.Disk }
+
+func (stickingDisk) Rename(int, sys.Name, sys.Name) error    { return syscall.EACCES }
+func (stickingDisk) RenameNew(int, sys.Name, sys.Name) error { return syscall.EACCES }
+func (stickingDisk) Remove(int, sys.Name) error              { return syscall.EROFS }
+
+func TestWhatCantBeRemovedOfACopyIsTold(t *testing.T) {
+	for name, o := range map[string]CopyOptions{
+		"each": {Policy: Policy{Sync: SyncEach}}, "atomic": {Atomic: true}, "never": {},
+	} {
+		folder := smallTree(t)
+		file := folder + "/to/a/file0"
+		if _, err := copyOne(t.Context(), stickingDisk{}, file, folder+"/from/a/file0", o); !errors.Is(err, ErrLeft) || !errors.Is(err, syscall.EROFS) || !errors.Is(err, syscall.EACCES) {
+			t.Errorf("%s: %v", name, err)
+		}
+		o.KeepGoing = true
+		_, err := copyTrees(t.Context(), stickingDisk{}, onePair(folder+"/to", folder+"/from"), o)
+		left, _ := filepath.Glob(folder + "/to/a/" + temporaryPrefix + "*")
+		if !errors.Is(err, ErrLeft) || !errors.Is(err, syscall.EACCES) || len(left) < 2 {
+			t.Errorf("%s: %v; %q", name, err, left)
+		}
+		if got, err := os.ReadFile(file); err != nil || string(got) != "/old" {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
+// A closedDisk has a folder that may be used and not be read.
+type closedDisk struct {
+	sys.Disk
+	folder string
+}
+
+func (d closedDisk) OpenFolder(path sys.Name) (int, error) {
+	if path.String() == d.folder {
+		return -1, syscall.EACCES
+	}
+	return d.Disk.OpenFolder(path)
+}
+
+func TestAFolderNeedNotBeReadableForAFileInIt(t *testing.T) {
+	folder := smallTree(t)
+	check := func(closed, to, from string, o CopyOptions, fine bool) {
+		t.Helper()
+		os.RemoveAll(folder + "/to/new")
+		_, err := copyTrees(t.Context(), closedDisk{folder: folder + closed}, onePair(folder+to, folder+from), o)
+		if (err == nil) != fine || err != nil && !errors.Is(err, syscall.EACCES) {
+			t.Errorf("%s is closed, %s to %s, %+v: %v", closed, from, to, o, err)
+		}
+		if _, err := os.Stat(folder + "/to/new"); (err == nil) != fine {
+			t.Errorf("%s is closed, %s to %s, %+v: %v", closed, from, to, o, err)
+		}
+	}
+	check("/from/a", "/to/new", "/from/a/file0", CopyOptions{}, true)
+	check("/from/a", "/to/new", "/from/a/file0", CopyOptions{Atomic: true}, true)
+	check("/from/a", "/to/new", "/from/a/b", CopyOptions{Atomic: true}, true)
+	check("/to", "/to/new", "/from/a/file0", CopyOptions{}, true)
+	check("/to", "/to/new", "/from/a", CopyOptions{}, true)
+	check("/to", "/to/new", "/from/a/file0", CopyOptions{Atomic: true}, false)
+	check("/to", "/to/new", "/from/a", CopyOptions{Policy: Policy{Sync: SyncClose}}, false)
+}
+
+func TestArchiveLeavesNoAccessListOfTheFolderAbove(t *testing.T) {
+	dir := t.TempDir()
+	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
+	told(t, os.MkdirAll(from+"/sub", 0o750))
+	told(t, os.WriteFile(from+"/sub/file", []byte("data"), 0o640))
+	told(t, os.Mkdir(to, 0o755))
+	if err := unix.Setxattr(to, defaultList, []byte(accessListOf(7, 7, 7, 7, 7)), 0); err != nil {
+		t.Skip("no access control lists here: ", err)
+	}
+	_, err := CopyAll(t.Context(), onePair(to+"/copy", from), CopyOptions{Archive: true})
+	told(t, err)
+	for _, name := range []string{"", "/sub", "/sub/file"} {
+		for _, list := range []string{accessList, defaultList} {
+			if n, err := unix.Getxattr(to+"/copy"+name, list, nil); !errors.Is(err, unix.ENODATA) {
+				t.Errorf("%q has the %s of the folder above: %d bytes, %v", name, list, n, err)
+			}
+		}
+	}
+}
+
+func TestAFolderThatIsThereKeepsItsStickyBit(t *testing.T) {
+	folder := smallTree(t)
+	told(t, os.Chmod(folder+"/from/a", 0o777))
+	told(t, os.Chmod(folder+"/to/a", os.ModeSticky|0o777))
+	_, err := CopyAll(t.Context(), onePair(folder+"/to", folder+"/from"), CopyOptions{})
+	told(t, err)
+	if is, err := os.Stat(folder + "/to/a"); err != nil || is.Mode() != os.ModeDir|os.ModeSticky|0o777 {
+		t.Errorf("%v, %v", is.Mode(), err)
+	}
+}
+
+// A stainedDisk writes a wrong byte into each file, and drops pages when it is asked to.
+type stainedDisk struct{ sys.Disk }
+
+func (stainedDisk) SyncsAll(int) bool                { return true }
+func (stainedDisk) Dirty() (int64, bool)             { return 0, true }
+func (stainedDisk) SyncAll(int) error                { return nil }
+func (stainedDisk) Evict(int) error                  { return nil }
+func (stainedDisk) Cached(int, int64) (int64, error) { return 0, nil }
+
+func (d stainedDisk) WriteAt(fd int, p []byte, at int64) (int, error) {
+	p = bytes.Clone(p)
+	p[0]++
+	return d.Disk.WriteAt(fd, p, at)
+}
+
+func TestAWrongCopyGetsNoNameOfAnAtomicOne(t *testing.T) {
+	for name, o := range map[string]CopyOptions{
+		"together": {Atomic: true, Verify: true}, "each": {Atomic: true, Verify: true, Policy: Policy{Sync: SyncEach}},
+	} {
+		folder := smallTree(t)
+		o.KeepGoing = true
+		o.Each = func(r CopyResult) {
+			if is, _ := os.Lstat(r.Source); is.Mode().IsRegular() && (r.Err == nil || r.Verified || r.Durable || r.Outcome != OutcomeUntouched) {
+				t.Errorf("%s: %+v", name, r)
+			}
+		}
+		_, err := copyTrees(t.Context(), stainedDisk{}, onePair(folder+"/to", folder+"/from"), o)
+		var e *CopyError
+		if !errors.As(err, &e) || e.Op != "verify" || e.Offset != 0 || !strings.Contains(e.Error(), "differs from the source") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if wrong := halfFiles(t, folder); len(wrong) > 0 {
+			t.Errorf("%s: %q", name, wrong)
+		}
+	}
+}
+
+func TestAWrongCopyOfATreeIsTold(t *testing.T) {
+	folder := smallTree(t)
+	o := CopyOptions{Verify: true, KeepGoing: true, Policy: Policy{Sync: SyncClose}}
+	o.Each = func(r CopyResult) {
+		if is, _ := os.Lstat(r.Source); is.Mode().IsRegular() && (r.Err == nil || r.Verified) {
+			t.Errorf("%+v", r)
+		}
+	}
+	_, err := copyTrees(t.Context(), stainedDisk{}, onePair(folder+"/to", folder+"/from"), o)
+	if e := (*CopyError)(nil); !errors.As(err, &e) || e.Op != "verify" {
+		t.Error(err)
+	}
+}
+
+func TestAnotherWayIsTakenWhereOneIsNotToBeHad(t *testing.T) {
+	c := newCopyCase(t, CopyOptions{Atomic: true}, false)
+	for _, errno := range []error{
+		syscall.EXDEV, syscall.EINVAL, syscall.ENOTTY, syscall.ETXTBSY, syscall.EPERM, syscall.EBADF, syscall.ENOSYS, syscall.EOPNOTSUPP,
+	} {
+		_, r, err := c.run(t, t.Context(), func(_ int, op string) error {
+			return map[string]error{"Clone": errno, "Splice": errno, "RenameNew": errno}[op]
+		})
+		if err != nil || r.Method != MethodReadWrite {
+			t.Errorf("%v: %+v", errno, r)
+		}
+		c.judge(t, r)
+	}
+}
+
+// interrupted begins to copy, and is stopped at its second write.
+func (c *copyCase) interrupted(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	writes := 0
+	_, _, err := c.run(t, ctx, func(_ int, op string) error {
+		if op == "WriteAt" {
+			if writes++; writes == 2 {
+				cancel()
+			}
+		}
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+}
+
+func TestACopyUnderALongNameIsResumed(t *testing.T) {
+	c := newCopyCase(t, CopyOptions{Resume: true, Method: MethodReadWrite}, false)
+	dst := c.in(strings.Repeat("n", longestName))
+	ctx, cancel := context.WithCancel(t.Context())
+	d := &stepDisk{before: func(_ int, op string) error {
+		if op == "WriteAt" {
+			cancel()
+		}
+		return nil
+	}}
+	if _, err := copyOne(ctx, d, dst, c.in("src"), c.o); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if r, err := Copy(t.Context(), dst, c.in("src"), c.o); err != nil || r.Resumed == 0 {
+		t.Errorf("%+v", r)
+	}
+	sameFile(t, dst, c.in("src"))
+}
+
+func TestOnlyWhatCanBePartOfACopyIsGoneOnWith(t *testing.T) {
+	c := newCopyCase(t, CopyOptions{Resume: true}, false)
+	partial := c.in(".dst" + partialSuffix)
+	for what, make := range map[string]func() error{
+		"of two names": func() error {
+			return errors.Join(os.WriteFile(partial, c.content[:1<<16], 0o600), os.Link(partial, c.in("other")))
+		},
+		"a link":   func() error { return os.Symlink(c.in("src"), partial) },
+		"a pipe":   func() error { return unix.Mkfifo(partial, 0o600) },
+		"a folder": func() error { return os.Mkdir(partial, 0o700) },
+	} {
+		os.Remove(partial)
+		told(t, make())
+		was, err := os.Lstat(partial)
+		told(t, err)
+		_, r, err := c.run(t, t.Context(), everyCall)
+		if err == nil || !strings.Contains(err.Error(), "can't be part of a copy") || r.Outcome != OutcomeUntouched {
+			t.Errorf("%s: %+v", what, r)
+		}
+		if is, err := os.Lstat(partial); err != nil || !os.SameFile(is, was) {
+			t.Errorf("%s is gone: %v", what, err)
+		}
+	}
+}
+
+func TestAPartThatIsLockedOrReplacedIsNotGoneOnWith(t *testing.T) {
+	c := newCopyCase(t, CopyOptions{Resume: true, Method: MethodReadWrite}, false)
+	partial := c.in(".dst" + partialSuffix)
+	c.interrupted(t)
+	f, err := os.Open(partial)
+	told(t, err)
+	defer f.Close()
+	told(t, unix.Flock(int(f.Fd()), unix.LOCK_EX))
+	_, r, err := c.run(t, t.Context(), everyCall)
+	if err == nil || !strings.Contains(err.Error(), "another copy is at work on") || r.Outcome != OutcomeUntouched {
+		t.Errorf("%+v", r)
+	}
+	told(t, unix.Flock(int(f.Fd()), unix.LOCK_UN))
+	for when, nth := range map[string]int{"Lock": 1, "OpenFile": 2} { // the first one wants to make it
+		_, r, err = c.run(t, t.Context(), func(_ int, op string) error {
+			if op == when {
+				nth--
+			}
+			if op != when || nth != 0 {
+				return nil
+			}
+			told(t, os.WriteFile(c.in("other"), []byte("another's"), 0o600))
+			return os.Rename(c.in("other"), partial)
+		})
+		if got, _ := os.ReadFile(partial); err == nil || !errors.Is(err, errReplaced) || string(got) != "another's" {
+			t.Errorf("replaced before %s: %+v, %q", when, r, got)
+		}
+	}
+}
+
+func TestWhatVerifyFindsWrongIsNotGoneOnWith(t *testing.T) {
+	c := newCopyCase(t, CopyOptions{Resume: true, Verify: true, Method: MethodReadWrite}, false)
+	_, err := copyOne(t.Context(), stainedDisk{}, c.in("dst"), c.in("src"), c.o)
+	var e *CopyError
+	if !errors.As(err, &e) || e.Op != "verify" {
+		t.Error(err)
+	}
+	if left, _ := filepath.Glob(c.in(".*")); len(left) > 0 {
+		t.Errorf("%q is left", left)
+	}
+}
+
+func TestRoomIsAskedOnlyForWhatIsMissing(t *testing.T) {
+	c := newCopyCase(t, CopyOptions{Resume: true, Method: MethodReadWrite}, false)
+	told(t, os.WriteFile(c.in("src"), bytes.Repeat([]byte("7bytes\n"), 4<<20/7), 0o644))
+	c.interrupted(t)
+	is, err := os.Stat(c.in(".dst" + partialSuffix))
+	told(t, err)
+	d := &fullDisk{stepDisk{before: everyCall}, 4<<20 - is.Size()}
+	if r, err := copyOne(t.Context(), d, c.in("dst"), c.in("src"), c.o); err != nil || r.Resumed != is.Size() {
+		t.Errorf("%+v, of %d bytes", r, is.Size())
+	}
+}
+
+// A forgetfulDisk fails to sync a folder once, and nothing else.
+type forgetfulDisk struct {
+	sys.Disk
+	mu     sync.Mutex
+	nth    int    // of the syncs of folders
+	folder string // that has lost its names
+}
+
+func (*forgetfulDisk) SyncsAll(int) bool { return false }
+
+func (d *forgetfulDisk) Sync(fd int) error {
+	is, err := d.StatFD(fd)
+	if err != nil || is.Mode&kindMask != kindFolder {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.nth--; d.nth != 0 {
+		return nil
+	}
+	if d.folder, err = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)); err != nil {
+		return err
+	}
+	return syscall.EIO
+}
+
+func TestNothingIsDurableInAFolderThatLostItsNames(t *testing.T) {
+	for _, o := range []CopyOptions{{Policy: Policy{Sync: SyncClose}}, {Atomic: true}} { // in steps, in which nothing is told before the last sync
+		for nth := 1; ; nth++ {
+			folder := smallTree(t)
+			d := &forgetfulDisk{nth: nth}
+			o.KeepGoing, o.Workers = true, 1
+			var durable []string
+			o.Each = func(r CopyResult) {
+				if r.Durable && d.folder != "" {
+					durable = append(durable, r.Destination)
+				}
+			}
+			_, err := copyTrees(t.Context(), d, onePair(folder+"/to", folder+"/from"), o)
+			if d.folder == "" {
+				break
+			}
+			if !errors.Is(err, syscall.EIO) {
+				t.Errorf("%+v, sync %d: %v", o.Policy, nth, err)
+			}
+			for _, path := range durable {
+				if strings.HasPrefix(path, d.folder+"/") {
+					t.Errorf("%v, atomic %v, sync %d: %s is durable, and %s was not synced", o.Policy, o.Atomic, nth, path, d.folder)
+				}
+			}
+		}
+	}
+}
+
+func TestTheFolderOfSingleFilesIsSyncedAfterThem(t *testing.T) {
+	for _, o := range []CopyOptions{{Policy: Policy{Sync: SyncClose}}, {Policy: Policy{Sync: SyncEach}}, {Atomic: true}} {
+		folder := folderInMemory(t)
+		d := newLoggedDisk(true)
+		pairs := func(yield func(string, string) bool) {
+			for _, name := range []string{"one", "other"} {
+				told(t, os.WriteFile(filepath.Join(folder, name), []byte(name), 0o644))
+				if !yield(filepath.Join(folder, name+"2"), filepath.Join(folder, name)) {
+					return
+				}
+			}
+		}
+		_, err := copyTrees(t.Context(), d, pairs, o)
+		told(t, err)
+		for id, at := range d.wrote {
+			if !d.durable(id) {
+				t.Errorf("%+v: %v was written or got names at %d, and was synced at %d", o, id, at, d.saved[id])
+			}
+		}
+		if len(d.wrote) != 3 {
+			t.Errorf("%+v: %d files and folders were written", o, len(d.wrote))
+		}
+	}
+}
+
+func TestWhatFailsOfOneNameKeepsNoOtherFromBeingCopied(t *testing.T) {
+	for op, most := range map[string]int{"rename": 8, "set times in": 8, "symlink": 1, "link": 1} {
+		for at := range most {
+			folder := smallTree(t)
+			d := &failingDisk{op: op, at: at, calls: map[string]int{}, noAll: true}
+			o := CopyOptions{Workers: 1, Archive: true, Atomic: true, KeepGoing: true}
+			failed := map[string]bool{}
+			o.Each = func(r CopyResult) {
+				if r.Err != nil {
+					failed[r.Destination] = true
+				}
+			}
+			_, err := copyTrees(t.Context(), d, onePair(folder+"/to", folder+"/from"), o)
+			if d.failed != (err != nil) || len(failed) > 1 {
+				t.Errorf("%s, call %d: %v; %v", op, at, err, failed)
+			}
+			for path := range failed {
+				if is, err := os.Lstat(path); err == nil && !is.IsDir() && path != folder+"/to/a/file0" {
+					t.Errorf("%s, call %d: %s is there, though it failed", op, at, path)
+				}
+			}
+		}
+	}
+}
+
+func TestAFolderThatWasNotBegunWholeIsNotToldAsCopied(t *testing.T) {
+	for _, o := range []CopyOptions{{Workers: 1}, {Workers: 1, Policy: Policy{Sync: SyncClose}}, {Workers: 1, Atomic: true}} {
+		folder := smallTree(t)
+		o.Each = func(r CopyResult) {
+			if is, err := os.Lstat(r.Source); r.Err == nil && (err != nil || is.IsDir()) {
+				t.Errorf("%+v", r)
+			}
+		}
+		d := &failingDisk{op: "open source", calls: map[string]int{}}
+		if _, err := copyTrees(t.Context(), d, onePair(folder+"/to", folder+"/from"), o); !errors.Is(err, syscall.EIO) {
+			t.Error(err)
+		}
+	}
+}
+
+func TestArchiveNeedsNoAttributes(t *testing.T) {
+	c := newCopyCase(t, CopyOptions{Archive: true}, false)
+	_, r, err := c.run(t, t.Context(), func(_ int, op string) error {
+		return map[string]error{"Attributes": syscall.EOPNOTSUPP, "Attribute": syscall.EOPNOTSUPP}[op]
+	})
+	if err != nil {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestWhatCouldNotBeSyncedIsNotGoneOnWith(t *testing.T) {
+	c := newCopyCase(t, CopyOptions{Resume: true, Policy: Policy{Sync: SyncEach}}, false)
+	if _, r, err := c.run(t, t.Context(), failing("Sync", 1, syscall.EIO)); !errors.Is(err, syscall.EIO) {
+		t.Errorf("%+v", r)
+	}
+	if left, _ := filepath.Glob(c.in(".*")); len(left) > 0 {
+		t.Errorf("%q is left", left)
+	}
+}
+
+func TestNothingIsLeftToGoOnWithThatHoldsNothing(t *testing.T) {
+	c := newCopyCase(t, CopyOptions{Resume: true, Method: MethodReadWrite}, false)
+	if _, r, err := c.run(t, t.Context(), failing("WriteAt", 1, syscall.EIO)); !errors.Is(err, syscall.EIO) {
+		t.Errorf("%+v", r)
+	}
+	if left, _ := filepath.Glob(c.in(".*")); len(left) > 0 {
+		t.Errorf("%q is left", left)
+	}
+}
+
+func TestATreeThatIsCopiedAgainKeepsItsLinks(t *testing.T) {
+	folder := smallTree(t)
+	for _, o := range []CopyOptions{{Archive: true}, {Archive: true}, {Archive: true, Atomic: true}} {
+		_, err := copyTrees(t.Context(), sys.Disk{}, onePair(folder+"/to", folder+"/from"), o)
+		told(t, err)
+		one, err := os.Stat(folder + "/to/a/file0")
+		told(t, err)
+		other, err := os.Stat(folder + "/to/c/other")
+		told(t, err)
+		if wrong := halfFiles(t, folder); len(wrong) > 0 || !os.SameFile(one, other) {
+			t.Errorf("%q; one file: %v", wrong, os.SameFile(one, other))
+		}
+	}
+}
+
+func TestAPartThatCantBeRemovedIsTold(t *testing.T) {
+	c := newCopyCase(t, CopyOptions{Method: MethodReadWrite}, false)
+	_, r, err := c.run(t, t.Context(), func(_ int, op string) error {
+		return map[string]error{"WriteAt": syscall.EIO, "Remove": syscall.EPERM}[op]
+	})
+	if !errors.Is(err, ErrLeft) || !errors.Is(err, syscall.EPERM) || r.Outcome != OutcomePartial {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestASmallFileKeepsItsHoles(t *testing.T) {
+	dir := t.TempDir()
+	src, dst := filepath.Join(dir, "src"), filepath.Join(dir, "dst")
+	h := holed{size: smallCopy - 4096, pieces: []piece{{sys.Range{At: 8192, End: 12288}, false}}}
+	h.make(t, src, rand.New(rand.NewPCG(5, 6)))
+	_, err := Copy(t.Context(), dst, src, CopyOptions{})
+	told(t, err)
+	if got, want := blocksOf(t, dst), blocksOf(t, src); got > want {
+		t.Errorf("%d blocks, want %d", got, want)
+	}
+	sameFile(t, dst, src)
+}
+
+func TestAPartThatHasItsOwnerAlreadyIsGoneOnWith(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give files away")
+	}
+	c := newCopyCase(t, CopyOptions{Resume: true, Archive: true}, false)
+	partial := c.in(".dst" + partialSuffix)
+	told(t, os.WriteFile(partial, c.content[:1<<16], 0o600))
+	told(t, os.Chown(partial, 1234, 4321)) // as the source
+	if _, r, err := c.run(t, t.Context(), everyCall); err != nil || r.Resumed != 1<<16 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A placeDisk knows which folders are synced.
+type placeDisk struct {
+	sys.Disk
+	synced []string
+}
+
+func (d *placeDisk) Sync(fd int) error {
+	path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
+	d.synced = append(d.synced, path)
+	return err
+}
+
+func TestTheFolderThatALinkLeadsToIsSynced(t *testing.T) {
+	for _, o := range []CopyOptions{{Atomic: true}, {Policy: Policy{Sync: SyncEach}}} {
+		folder := smallTree(t)
+		told(t, os.Symlink("../from/c/new", folder+"/to/leads"))
+		d := &placeDisk{}
+		r, err := copyOne(t.Context(), d, folder+"/to/leads", folder+"/from/file0", o)
+		if err != nil || !r.Durable || !slices.Contains(d.synced, folder+"/from/c") {
+			t.Errorf("%+v; synced: %q", r, d.synced)
+		}
+	}
+}
+
+func TestALinkInATreeIsReplacedAndNotWrittenThrough(t *testing.T) {
+	for _, o := range []CopyOptions{{}, {Atomic: true}} {
+		folder := smallTree(t)
+		told(t, os.WriteFile(folder+"/mine", []byte("mine"), 0o644))
+		told(t, os.Symlink(folder+"/mine", folder+"/to/file1"))
+		_, err := copyTrees(t.Context(), sys.Disk{}, onePair(folder+"/to", folder+"/from"), o)
+		told(t, err)
+		if got, err := os.ReadFile(folder + "/mine"); err != nil || string(got) != "mine" {
+			t.Errorf("%q, %v", got, err)
+		}
+		if is, err := os.Lstat(folder + "/to/file1"); err != nil || !is.Mode().IsRegular() {
+			t.Errorf("%v, %v", is.Mode(), err)
+		}
+	}
+}
