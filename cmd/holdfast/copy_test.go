@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -190,4 +191,20 @@ verified: each copy was read back from the disk, and is equal
 durable: all but 1
 `)
 	check(copying{}, holdfast.CopyTotals{Failed: 1}, nil, "copied: 0 files, 0 B in 0s\nnot copied: 1 failed, 0 refused\n")
+}
+
+// TestRefusedOpenSaysWhichOfTheTwo is of a call that either file may have been refused.
+func TestRefusedOpenSaysWhichOfTheTwo(t *testing.T) {
+	t.Parallel()
+	source := filepath.Join(t.TempDir(), "source")
+	failure := &holdfast.CopyError{Op: "open", Source: source, Destination: "x", Offset: -1, Err: fs.ErrPermission}
+	if got := copyErrorText(failure); got != "copy "+source+" to x: open the source: permission denied" {
+		t.Error(got)
+	}
+	if err := os.WriteFile(source, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := copyErrorText(failure); got != "copy "+source+" to x: make the copy: permission denied" {
+		t.Error(got)
+	}
 }
