@@ -160,14 +160,17 @@ func copyErrorText(err error) string {
 	return shown.Error()
 }
 
-// openText says which of the two may not be opened.
+// openText says which of the two may not be opened, where that can be seen.
 func openText(failure *holdfast.CopyError) string {
 	f, err := os.OpenFile(failure.Source, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not wait
-	if err != nil {
+	switch {
+	case err == nil:
+		_ = f.Close() // nothing was done with it
+		return "make the copy"
+	case errors.Is(err, fs.ErrPermission):
 		return "open the source"
 	}
-	_ = f.Close() // nothing was done with it
-	return "make the copy"
+	return failure.Op
 }
 
 // copyErrorParts parts the text of an error from the advice at its end. Names may hold
