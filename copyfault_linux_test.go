@@ -426,7 +426,7 @@ func TestResumeGoesOnWhereItIsProven(t *testing.T) {
 		if want >= 0 && (err != nil || r.Resumed != want) {
 			t.Errorf("a wrong byte at %d: %+v", at, r)
 		}
-		if got, _ := os.ReadFile(partial); want < 0 && (err == nil || !strings.Contains(err.Error(), "is not the beginning of") || !bytes.Equal(got, wrong)) {
+		if got, _ := os.ReadFile(partial); want < 0 && (err == nil || !strings.Contains(err.Error(), "is not the beginning of the source") || !bytes.Equal(got, wrong)) {
 			t.Errorf("another's file: %+v", r)
 		}
 		os.Remove(partial)

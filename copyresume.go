@@ -143,7 +143,7 @@ func (j *copyJob) resume() error {
 		proven -= proven % resumeBlock
 	}
 	if proven == 0 {
-		return j.notOurs("is not the beginning of " + j.from.path)
+		return j.notOurs("is not the beginning of the source")
 	}
 	j.done = 0
 	j.progress(proven)

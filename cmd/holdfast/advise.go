@@ -75,7 +75,7 @@ func (c *consultation) addFlags(cmd *cobra.Command) {
 	f.Var(once("folder", &c.where.dir, given), "dir", "measure the disk that holds this folder (default: the current folder)")
 	f.BoolVar(&c.goLine, "go", false, "print the line of Go to paste, and nothing else")
 	f.Var(once("format", &c.export, parseAdviceFormat), "export", "print json instead of words")
-	f.VarP(once("file", &c.where.output, given), "output", "o", "keep what is measured in this new file (JSON Lines)")
+	f.VarP(once("file", &c.where.output, newFile), "output", "o", "keep what is measured in this new file (JSON Lines)")
 	f.DurationVar(&c.where.budget, "time", adviceTime, "fit the measuring into this time (default: 50s)")
 	f.Var(once("number", &c.where.seed, parseSeed), "seed", "repeat the order of an earlier run (default: a new one)")
 	f.BoolVar(&c.where.allowTmpfs, "allow-tmpfs", false, "measure a file system in memory too, where nothing is ever durable")

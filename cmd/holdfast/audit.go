@@ -65,7 +65,7 @@ func (a *audit) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&a.full, "full", false, "more rounds and larger arms, in up to an hour")
 	f.DurationVar(&a.where.budget, "time", 0, "fit all studies into this time (default: about two minutes)")
 	f.BoolVar(&a.dryRun, "dry-run", false, "show what would be run, and write nothing")
-	f.VarP(once("folder", &a.folder, given), "output", "o", "keep the results of each study in this new folder (JSON Lines)")
+	f.VarP(once("folder", &a.folder, newFile), "output", "o", "keep the results of each study in this new folder (JSON Lines)")
 	exportFlag(f, &a.export, "print this instead of the table")
 	f.Var(once("folder", &a.from, given), "from", "judge the results that an earlier audit has kept with -o")
 	f.Var(once("number", &a.where.seed, parseSeed), "seed", "repeat the order of an earlier run (default: a new one)")
@@ -303,8 +303,11 @@ const resultsExt = ".jsonl"
 
 // again judges the results of an earlier audit.
 func (a *audit) again(cmd *cobra.Command) error {
-	if info, err := os.Stat(a.from); err != nil || !info.IsDir() {
+	switch info, err := os.Stat(a.from); {
+	case err != nil:
 		return misuse("give the folder that -o has made", "--from %s: there is no such folder", a.from)
+	case !info.IsDir():
+		return misuse("give the folder that -o has made", "--from %s: it is a file, not a folder", a.from)
 	}
 	var judged []study.Judged
 	var dir string

@@ -98,7 +98,7 @@ func (b *benchmark) addFlags(cmd *cobra.Command) {
 	f.DurationVar(&b.budget, "time", 0, "fit the run into this time, calibration included (default: 45s;\nwith --steady 1m for each policy)")
 	f.BoolVar(&b.list, "list", false, "list the studies: what each asks, how long it takes, what it writes")
 	f.BoolVar(&b.dryRun, "dry-run", false, "show what would be measured, and write nothing")
-	f.VarP(once("file", &b.output, given), "output", "o", "keep all results in this new file (JSON Lines), for holdfast report")
+	f.VarP(once("file", &b.output, newFile), "output", "o", "keep all results in this new file (JSON Lines), for holdfast report")
 	b.addLoadFlags(cmd)
 	f.Var(once("percent", &b.width, parseShare("width")), "width", "end when every ratio is known to ± this, or the time is up\n(default: 5%)")
 	f.Var(once("number", &b.rounds, parseNumber("rounds", maxRounds)), "rounds", "run every policy just this many times, however well it is known")
@@ -138,6 +138,14 @@ func given(text string) (string, error) {
 		return "", errors.New("a name is missing")
 	}
 	return text, nil
+}
+
+// newFile wants the name of a file that is to be made. For programs - is a stream.
+func newFile(text string) (string, error) {
+	if text == "-" {
+		return "", errors.New("- is no file; leave the flag out for standard output, or name a file (./- for one of that name)")
+	}
+	return given(text)
 }
 
 // choice checks the flags against each other.
@@ -233,14 +241,22 @@ func isFree(flag, path string) error {
 	if path == "" || path == "-" && flag != "-o" {
 		return nil
 	}
-	if _, err := os.Lstat(path); err == nil {
-		return misuse("choose another name, or remove it first", "%s %s: the file exists, and nothing is overwritten", flag, path)
+	if info, err := os.Lstat(path); err == nil {
+		return misuse("choose another name, or remove it first", "%s %s: the %s exists, and nothing is overwritten", flag, path, placeText(info))
 	}
 	folder := filepath.Dir(path)
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 		return misuse("make the folder first, or choose another one", "%s %s: there is no folder %s", flag, path, folder)
 	}
 	return nil
+}
+
+// placeText is what is in the place of something new.
+func placeText(info fs.FileInfo) string {
+	if info.IsDir() {
+		return "folder"
+	}
+	return "file"
 }
 
 func (b *benchmark) run(cmd *cobra.Command) error {

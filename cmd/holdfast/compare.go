@@ -47,7 +47,7 @@ them may be -, the standard input.`,
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.Var(once("percent", &c.threshold, parseShare("threshold")), "threshold", "the slowdown from which a cell has regressed (default: 5%)")
-	f.VarP(once("file", &c.output, given), "output", "o", "write to this new file instead of stdout")
+	f.VarP(once("file", &c.output, newFile), "output", "o", "write to this new file instead of stdout")
 	exportFlag(f, &c.format, "write for programs or a pull request")
 	f.Var(once("folder", &c.folder, given), "baseline-dir", "the folder of the baselines (default: in the user's cache)")
 	return cmd

@@ -106,10 +106,16 @@ func parseCopyMethod(text string) (holdfast.CopyMethod, error) {
 	return 0, fmt.Errorf("%q is no way to copy; use %s", text, strings.Join(names, ", "))
 }
 
+// mostCopyBuffer is the largest that a policy may have.
+const mostCopyBuffer = holdfast.GiB
+
 func parseCopyBuffer(text string) (holdfast.Size, error) {
 	size, err := holdfast.ParseSize(text)
-	if err == nil && size == 0 {
+	switch {
+	case err == nil && size == 0:
 		return 0, errors.New("nothing can't be read at a time; use for instance 128KiB, or leave --buffer out")
+	case err == nil && size > mostCopyBuffer:
+		return 0, fmt.Errorf("a buffer of %v can't be had; use 1B to %v", size, mostCopyBuffer)
 	}
 	return size, err
 }
@@ -217,7 +223,7 @@ func (c *copying) interruptedHint(err error) string {
 	case errors.Is(err, holdfast.ErrLeft):
 		return "what was copied is whole; " + leftHint
 	case c.options.Resume:
-		return "what was copied is whole, no other name has changed, and the same call goes on with the large file that was under way"
+		return "what was copied is whole, no other name has changed, and the same call goes on with the large file that was under way, of which there is .NAME.holdfast-partial beside its destination"
 	}
 	return "what was copied is whole, and nothing half is left; with --resume a large file goes on where it was interrupted"
 }
@@ -235,6 +241,8 @@ func (c *copying) failedHint(t holdfast.CopyTotals, err error) string {
 		return leftHint
 	case t.Failed == 0: // only pipes and the like were refused
 		return "all others are copied"
+	case hint == advice && c.options.Resume:
+		return "no half file is left; " + strings.ReplaceAll(hint, "leave Resume out", "leave --resume out")
 	case hint != "":
 		return "no half file is left; " + hint
 	case c.single:

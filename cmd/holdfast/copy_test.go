@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -88,7 +89,7 @@ func TestCopyRefusalsHaveTheirExitCodes(t *testing.T) {
 	check(copying{}, holdfast.CopyTotals{Files: 3, Size: 5 << 20}, nil, context.Canceled, exitInterrupted, "interrupted after 3 files, 5.0 MiB",
 		"what was copied is whole, and nothing half is left; with --resume a large file goes on where it was interrupted")
 	check(copying{options: holdfast.CopyOptions{Resume: true}}, none, nil, context.Canceled, exitInterrupted, "interrupted after 0 files, 0 B",
-		"what was copied is whole, no other name has changed, and the same call goes on with the large file that was under way")
+		"what was copied is whole, no other name has changed, and the same call goes on with the large file that was under way, of which there is .NAME.holdfast-partial beside its destination")
 	check(copying{options: holdfast.CopyOptions{Method: holdfast.MethodReflink}}, holdfast.CopyTotals{Failed: 1}, errors.ErrUnsupported, errors.ErrUnsupported, exitNotMet,
 		errors.ErrUnsupported.Error(), "leave --method out, and what works here is taken")
 }
@@ -196,4 +197,20 @@ verified: each copy was read back from the disk, and is equal
 durable: all but 1
 `)
 	check(copying{}, holdfast.CopyTotals{Failed: 1}, nil, "copied: 0 files, 0 B in 0s\nnot copied: 1 failed, 0 refused\n")
+}
+
+// TestRefusedOpenSaysWhichOfTheTwo is of a call that either file may have been refused.
+func TestRefusedOpenSaysWhichOfTheTwo(t *testing.T) {
+	t.Parallel()
+	source := filepath.Join(t.TempDir(), "source")
+	failure := &holdfast.CopyError{Op: "open", Source: source, Destination: "x", Offset: -1, Err: fs.ErrPermission}
+	if got := copyErrorText(failure); got != "copy "+source+" to x: open: permission denied" {
+		t.Error(got)
+	}
+	if err := os.WriteFile(source, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := copyErrorText(failure); got != "copy "+source+" to x: make the copy: permission denied" {
+		t.Error(got)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
@@ -46,7 +47,9 @@ func planCopy(sources []string, destination string, keepGoing bool) (plan copyPl
 		taken[key] = source
 		info, err := os.Stat(source)
 		switch {
-		case err != nil && !(keepGoing && len(sources) > 1):
+		case err != nil && len(sources) == 1:
+			return nil, misuse("nothing was copied; give a file or folder that is there", "copy %s: %w", shownPath(source), cause(err))
+		case err != nil && !keepGoing:
 			return nil, misuse("nothing was copied; leave it out, or --keep-going copies the others", "copy %s: %w", shownPath(source), cause(err))
 		case err == nil:
 			if err := checkPair(target, source, info); err != nil {
@@ -65,6 +68,8 @@ func goesInto(sources []string, destination string) (bool, error) {
 	switch {
 	case err == nil && info.IsDir():
 		return true, nil
+	case errors.Is(err, syscall.ENOTDIR):
+		return false, misuse("give another destination", "copy to %s: what is above it is a file, not a folder", shownPath(destination))
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return false, misuse("give another destination", "copy to %s: %w", shownPath(destination), cause(err))
 	case len(sources) > 1 && err == nil:

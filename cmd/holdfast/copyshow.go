@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -151,7 +154,23 @@ func copyErrorText(err error) string {
 	}
 	shown := *failure
 	shown.Source, shown.Destination = shownPath(shown.Source), shownPath(shown.Destination)
+	if shown.Op == "open" && errors.Is(err, fs.ErrPermission) {
+		shown.Op = openText(failure)
+	}
 	return shown.Error()
+}
+
+// openText says which of the two may not be opened, where that can be seen.
+func openText(failure *holdfast.CopyError) string {
+	f, err := os.OpenFile(failure.Source, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not wait
+	switch {
+	case err == nil:
+		_ = f.Close() // nothing was done with it
+		return "make the copy"
+	case errors.Is(err, fs.ErrPermission):
+		return "open the source"
+	}
+	return failure.Op
 }
 
 // copyErrorParts parts the text of an error from the advice at its end. Names may hold

@@ -43,7 +43,7 @@ func tell(stderr io.Writer, err error) int {
 	fmt.Fprintf(stderr, "holdfast: %v\n", err)
 	var r *refusal
 	if !errors.As(err, &r) {
-		return exitCannot
+		r = &refusal{exitCannot, err, diskHint(err)}
 	}
 	if r.hint != "" {
 		fmt.Fprintf(stderr, "hint: %s\n", r.hint)

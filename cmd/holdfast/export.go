@@ -34,7 +34,7 @@ func writeOut(stdout io.Writer, path string, write func(io.Writer) error) error 
 func writeNew(flag, path string, write func(io.Writer) error) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return misuse("choose another name, or remove it first", "%s %s: the file exists, and nothing is overwritten", flag, path)
+		return isFree(flag, path)
 	}
 	if err != nil {
 		return misuse("choose a file in an existing folder that you may write to", "%s %s: %w", flag, path, cause(err))

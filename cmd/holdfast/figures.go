@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/holdfast-go/holdfast/internal/figure"
 	"github.com/holdfast-go/holdfast/internal/panel"
@@ -208,7 +209,9 @@ func makeFolder(flag, folder string) (made []string, err error) {
 		}
 		made = append([]string{dir}, made...)
 	}
-	if err := os.MkdirAll(folder, 0o777); err != nil {
+	if err := os.MkdirAll(folder, 0o777); errors.Is(err, syscall.ENOTDIR) {
+		return nil, misuse("choose a folder, or a name that is not taken", "%s %s: there is a file of that name, or above it", flag, folder)
+	} else if err != nil {
 		return nil, misuse("choose a folder that you may write to", "%s %s: %w", flag, folder, cause(err))
 	}
 	return made, nil

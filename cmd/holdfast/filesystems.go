@@ -18,9 +18,16 @@ import (
 )
 
 func fileSystemsFlag(f *pflag.FlagSet, kinds *[]volume.Kind) {
-	v := once("list", kinds, volume.Parse)
-	v.text = func() string { return strings.Join(kindNames(*kinds), ",") }
-	f.Var(v, "fs", "make these file systems, each in an image in --dir, and measure on\nall of them side by side, such as ext4,xfs,btrfs (root)")
+	set := func(text string) error {
+		more, err := volume.Parse(text)
+		for _, k := range more {
+			if !slices.Contains(kindNames(*kinds), k.Name) {
+				*kinds = append(*kinds, k)
+			}
+		}
+		return err
+	}
+	f.Var(flagValue{"list", set, func() string { return strings.Join(kindNames(*kinds), ",") }}, "fs", "make these file systems, each in an image in --dir, and measure on\nall of them side by side, such as ext4,xfs,btrfs (root)")
 }
 
 func kindNames(kinds []volume.Kind) (names []string) {

@@ -225,6 +225,9 @@ func (g *generation) refusal(err error, done int64, op, left string) error {
 		at = fmt.Sprintf(" at byte %d", done)
 	}
 	hint := diskHint(err)
+	if errors.Is(err, fs.ErrExist) {
+		hint = "somebody else has made it meanwhile; --force replaces it"
+	}
 	if hint != "" && left != "" {
 		left += "; "
 	}
@@ -240,8 +243,6 @@ func diskHint(err error) string {
 		return "the file system, or ulimit -f, allows no file as large as that"
 	case errors.Is(err, syscall.EIO):
 		return "the disk failed: the kernel's log (dmesg) says why"
-	case errors.Is(err, fs.ErrExist):
-		return "somebody else has made it meanwhile; --force replaces it"
 	case errors.Is(err, syscall.EROFS):
 		return "the file system is mounted read-only"
 	}

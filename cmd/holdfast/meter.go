@@ -28,13 +28,21 @@ func newMeter(stderr io.Writer, bytes int64, quiet bool) *meter {
 	return &meter{bar: newBytesBar(stderr, bytes), began: time.Now()}
 }
 
+// narrow are the columns in which time, bytes and rate have no place on one line.
+const narrow = 56
+
 // newBytesBar is a bar whose time begins now: else it begins when the first bytes are
 // done, which then seem to have taken none.
 func newBytesBar(w io.Writer, bytes int64) *progressbar.ProgressBar {
+	count := func(*progressbar.ProgressBar) {}
+	isWide := columns(w) >= narrow
+	if isWide {
+		count = progressbar.OptionShowCount()
+	}
 	bar := progressbar.NewOptions64(bytes,
 		progressbar.OptionSetWriter(w),
-		progressbar.OptionShowBytes(true),
-		progressbar.OptionShowCount(),
+		progressbar.OptionShowBytes(isWide),
+		count,
 		progressbar.OptionUseIECUnits(true),
 		progressbar.OptionSetPredictTime(false),
 		progressbar.OptionSetElapsedTime(false),

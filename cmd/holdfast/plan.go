@@ -63,13 +63,13 @@ func planSweep(w io.Writer, cells []result.Cell) {
 }
 
 func planStudy(w io.Writer, cells []result.Cell) {
-	fmt.Fprintln(w, "arm\trecords a trial\t")
+	fmt.Fprintln(w, "arm\tin a trial\t")
 	for _, cell := range cells {
 		does := cell.Does
 		if role := roleText(cell); role != "" {
 			does = role
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", cell.Name, recordsText(cell), does)
+		fmt.Fprintf(w, "%s\t%s\t%s\n", cell.Name, workText(cell), does)
 	}
 }
 
@@ -78,6 +78,17 @@ func policyText(c result.Cell) string {
 		return "(none)"
 	}
 	return c.Policy.String()
+}
+
+// workText is what an arm of a study does in a trial. Some count bytes.
+func workText(c result.Cell) string {
+	switch {
+	case c.Records == 0:
+		return recordsText(c)
+	case c.RecordBytes == 1:
+		return countText(c.Records, "byte")
+	}
+	return countText(c.Records, "record")
 }
 
 func recordsText(c result.Cell) string {
@@ -105,6 +116,9 @@ func roleText(c result.Cell) string {
 // before it.
 func planText(cells int, plan result.Plan, seed uint64) string {
 	rounds := fmt.Sprintf("rounds 1 to %d", plan.Rounds)
+	if plan.Rounds == 1 {
+		rounds = "one round"
+	}
 	if plan.Width > 0 {
 		rounds = fmt.Sprintf("about %d rounds, until every ratio is known to ±%.3g %% or %v are up", plan.Rounds, plan.Width*100, plan.Limit.Round(time.Second))
 	}
@@ -112,8 +126,16 @@ func planText(cells int, plan result.Plan, seed uint64) string {
 	if plan.Files > 0 {
 		files = fmt.Sprintf(", in %s files", humanize.Comma(plan.Files))
 	}
-	return fmt.Sprintf("%d cells, each once in a warm-up and in %s, in an order by seed %d; about %v; writes %s, at most %s at once%s",
-		cells, rounds, seed, max(time.Second, plan.Estimate.Round(time.Second)), bytesText(plan.Size), bytesText(plan.Room), files)
+	return fmt.Sprintf("%d cells, each once in a warm-up and in %s, in an order by seed %d; about %v%s; writes %s, at most %s at once%s",
+		cells, rounds, seed, max(time.Second, plan.Estimate.Round(time.Second)), overText(plan), bytesText(plan.Size), bytesText(plan.Room), files)
+}
+
+// overText says that a run takes much longer than it was given, because it can't do less.
+func overText(plan result.Plan) string {
+	if plan.Limit == 0 || plan.Estimate <= 2*plan.Limit {
+		return ""
+	}
+	return fmt.Sprintf(", although %v were given: less can't be measured", plan.Limit.Round(time.Second))
 }
 
 // endText says why a run ended where it did.

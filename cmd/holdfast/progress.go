@@ -63,13 +63,7 @@ func (p *progress) begin(s trial.Step) {
 		if p.bar == nil {
 			p.bar = newBar(p.stderr, s.Trials)
 		}
-		// Less than 80 columns with the usual policies: a longer line can't be
-		// written over.
-		left := s.Left.Round(time.Second).String()
-		if s.Open {
-			left = "≤" + left
-		}
-		p.bar.Describe(fmt.Sprintf("round %d/%d, %s left, %d x %v", s.Round, max(s.Round, s.Rounds), left, s.Cell.Writers, s.Cell.Policy))
+		p.bar.Describe(fit(stepText(s), columns(p.stderr)-barColumns))
 		p.bar.ChangeMax(max(s.Trials, s.Trial))
 		_ = p.bar.Set(s.Trial - 1)
 		return
@@ -78,6 +72,38 @@ func (p *progress) begin(s trial.Step) {
 		p.round = s.Round
 		fmt.Fprintf(p.stderr, "holdfast: %s, %s left\n", roundText(s), leftText(s))
 	}
+}
+
+// stepText tells of a trial. The arms of a study have names.
+func stepText(s trial.Step) string {
+	left := s.Left.Round(time.Second).String()
+	if s.Open {
+		left = "≤" + left
+	}
+	what := s.Cell.Name
+	if s.Cell.Group == "" {
+		what = fmt.Sprintf("%d x %v", s.Cell.Writers, s.Cell.Policy)
+	}
+	return fmt.Sprintf("round %d/%d, %s left, %s", s.Round, max(s.Round, s.Rounds), left, what)
+}
+
+// barColumns is what a line has besides its text: 100% [=======] and blanks.
+const barColumns = 18
+
+// columns is the width of a terminal, or 80 where it is not known.
+func columns(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			return width
+		}
+	}
+	return 80
+}
+
+// fit cuts a text to so many columns: a longer line can't be written over.
+func fit(text string, most int) string {
+	runes := []rune(text)
+	return string(runes[:min(len(runes), max(0, most))])
 }
 
 // end takes the line away.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -60,7 +61,7 @@ func newReport() *cobra.Command {
 		},
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().VarP(once("file", &r.output, given), "output", "o", "write an HTML page, or what is exported, to this new file")
+	cmd.Flags().VarP(once("file", &r.output, newFile), "output", "o", "write an HTML page, or what is exported, to this new file")
 	exportFlag(cmd.Flags(), &r.format, "write for programs")
 	cmd.Flags().Var(once("folder", &r.timings, given), "csv", csvHelp)
 	fioFlag(cmd.Flags(), &r.fio)
@@ -83,8 +84,8 @@ func (r *reporting) args(_ *cobra.Command, args []string) error {
 }
 
 func (r *reporting) draw(cmd *cobra.Command, args []string) error {
-	if r.output != "" || r.format != "" || r.fio != "" {
-		return misuse("draw by a command of its own", "--figures draws into a folder, and -o, --export and --emit-fio write something else")
+	if r.output != "" || r.format != "" || r.fio != "" || r.timings != "" {
+		return misuse("draw by a command of its own", "--figures draws into a folder, and -o, --export, --csv and --emit-fio write something else")
 	}
 	return drawFigures(cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr(), r.figures, args)
 }
@@ -140,8 +141,14 @@ func readResults(name string, stdin io.Reader) (result.Run, error) {
 	switch {
 	case err == nil:
 		return run, nil
+	case name == "":
+		return run, misuse(hintResults, "the name of the results is empty")
 	case errors.Is(err, fs.ErrNotExist):
 		return run, misuse(hintResults, "there is no file %s", name)
+	case errors.Is(err, fs.ErrPermission):
+		return run, misuse("choose a file that you may read", "%s: %w", name, cause(err))
+	case errors.Is(err, syscall.EISDIR):
+		return run, misuse(hintResults, "%s is a folder, not a file of results", name)
 	case errors.Is(err, result.ErrNewer):
 		return run, misuse("use the holdfast that made it, or a newer one", "%s: %w", name, err)
 	case errors.Is(err, result.ErrNoHeader):

@@ -133,10 +133,12 @@ func areFolders(names []string) error {
 	const hint = "name folders in which runs made their images"
 	for _, name := range names {
 		info, err := os.Stat(name)
-		if err != nil {
-			return misuse(hint, "%w", err)
-		}
-		if !info.IsDir() {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return misuse(hint, "there is no folder %q", name)
+		case err != nil:
+			return misuse(hint, "%s: %w", name, cause(err))
+		case !info.IsDir():
 			return misuse(hint, "%s is no folder", name)
 		}
 	}

@@ -75,22 +75,32 @@ func (p Panel) look(i int) look {
 	return l
 }
 
-// manyNames is how many categories have room for their names side by side.
-const manyNames = 8
+// manyNames is how many categories have room for their names side by side, and
+// manyLetters how many letters, were all as long as the longest.
+const manyNames, manyLetters = 8, 80
 
-// setX puts the categories on the axis. Where they are many they are turned, so
-// that none touches its neighbour.
+// isTurned reports whether the names of the categories have no room side by side.
+func (p Panel) isTurned() bool {
+	longest := 0
+	for _, name := range p.x {
+		longest = max(longest, len(name))
+	}
+	return len(p.x) > manyNames || len(p.x)*longest > manyLetters
+}
+
+// setX puts the categories on the axis. Where they are many or long they are turned,
+// so that none touches its neighbour.
 func (p Panel) setX(x *plot.Axis) {
 	var ticks []plot.Tick
 	for i, name := range p.x {
-		if len(p.x) > manyNames {
+		if p.isTurned() {
 			name += "  " // away from its tick, along the turned line
 		}
 		ticks = append(ticks, plot.Tick{Value: float64(i), Label: name})
 	}
 	x.Tick.Marker = plot.ConstantTicks(ticks)
 	x.Min, x.Max = -0.5, float64(len(p.x))-0.5
-	if len(p.x) > manyNames {
+	if p.isTurned() {
 		x.Tick.Label.Rotation, x.Tick.Label.XAlign, x.Tick.Label.YAlign = math.Pi/4, draw.XRight, draw.YCenter
 	}
 }

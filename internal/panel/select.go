@@ -256,7 +256,7 @@ func (f form) notes(p part, all []series, lost lost) (notes []string) {
 	add(f.high > 0, "buffers of %d to %d bytes", f.low, f.high)
 	add(f.by == byBuffer && len(all) > 1, "within a file system the buffers stand from left to right, the smallest first")
 	add(p.always, "measured inside User-Mode Linux: comparable among themselves only")
-	add(slices.ContainsFunc(all, series.guessed), "hollow marks are predicted from other rows, and not measured")
+	add(slices.ContainsFunc(all, series.guessed), "hollow marks are predicted, and not measured")
 	add(lost.zeros > 0, "%s 0, which has no place on a logarithmic axis: not drawn", values(lost.zeros))
 	add(lost.broken > 0, "%s not a time: not drawn", values(lost.broken))
 	return notes

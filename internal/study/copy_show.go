@@ -323,7 +323,7 @@ func copyLearnt(e Evidence) string {
 	text := fmt.Sprintf("on %s a copy of %v takes %s with %v and %s with %v, %s as long",
 		e.place(), holdfast.Size(wholeSize), sayTime(worst), holdfast.Size(worst.Buffer), sayTime(best), holdfast.Size(best.Buffer), times(worst.Elapsed/best.Elapsed))
 	var rest []string
-	if gain := nearBest(rows, best); gain.Buffer != best.Buffer {
+	if gain := nearBest(rows, best); gain.Buffer != best.Buffer && gain.Buffer != rows[len(rows)-1].Buffer {
 		rest = append(rest, fmt.Sprintf("from %v on a larger buffer gains less than %s", holdfast.Size(gain.Buffer), percent(nearShare)))
 	}
 	if worst.CPU > 0 {

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/result"
+	"github.com/holdfast-go/holdfast/internal/trial"
+)
+
+// openTerminal opens a terminal of so many columns. What is written to it is read from
+// the returned controller.
+func openTerminal(t *testing.T, columns uint16) (controller, terminal *os.File) {
+	t.Helper()
+	open := func(name string) *os.File {
+		f, err := os.OpenFile(name, os.O_RDWR|unix.O_NOCTTY, 0)
+		if err != nil {
+			t.Skipf("there are no pseudo terminals here: %v", err)
+		}
+		t.Cleanup(func() { f.Close() })
+		return f
+	}
+	controller = open("/dev/ptmx")
+	fd := int(controller.Fd())
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	terminal = open(fmt.Sprintf("/dev/pts/%d", number))
+	if err := unix.IoctlSetWinsize(int(terminal.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}); err != nil {
+		t.Fatal(err)
+	}
+	return controller, terminal
+}
+
+// drawnLines are what was written over each other on a terminal.
+func drawnLines(t *testing.T, controller *os.File) []string {
+	t.Helper()
+	text := make([]byte, 64<<10)
+	n, err := controller.Read(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.FieldsFunc(string(text[:n]), func(r rune) bool { return r == '\r' || r == '\n' })
+}
+
+// TestProgressFitsTheTerminal tells how far a copy and a run are: a line that is longer
+// than the terminal is wide can't be written over.
+func TestProgressFitsTheTerminal(t *testing.T) {
+	t.Setenv("TERM", "xterm")
+	for _, columns := range []uint16{40, 60, 100} {
+		controller, terminal := openTerminal(t, columns)
+		m := newMeter(terminal, 1023<<20, false)
+		m.began = time.Now().Add(-5 * time.Minute)
+		m.set(123 << 20)
+		m.end()
+		p := newProgress(terminal)
+		p.begin(trial.Step{
+			Round: 3, Rounds: 10, Trial: 7, Trials: 80, Left: 125 * time.Second,
+			Cell: result.Cell{Name: "ext4-nojournal: file to file, read+write 64KiB/again", Group: "file to file"},
+		})
+		p.end()
+		lines := drawnLines(t, controller)
+		for _, line := range lines {
+			if utf8.RuneCountInString(line) > int(columns) {
+				t.Errorf("%d columns on a terminal of %d: %q", utf8.RuneCountInString(line), columns, line)
+			}
+		}
+		if told := strings.Join(lines, "\n"); !strings.Contains(told, " left  12% [") || !strings.Contains(told, "round 3/10, 2m5s left") {
+			t.Errorf("on %d columns it told:\n%s", columns, told)
+		}
+	}
+}
+
+// TestProgressNamesTheArm tells of an arm of a study by its name, and of a policy by
+// what it is.
+func TestProgressNamesTheArm(t *testing.T) {
+	t.Parallel()
+	step := trial.Step{Round: 1, Rounds: 2, Left: time.Second, Cell: result.Cell{Name: "copy, 1MiB by 1B", Group: "copy", Writers: 1}}
+	if got := stepText(step); got != "round 1/2, 1s left, copy, 1MiB by 1B" {
+		t.Error(got)
+	}
+	step.Cell = result.Cell{Name: "each", Policy: holdfast.EachDurable(), Writers: 4}
+	if got := stepText(step); got != "round 1/2, 1s left, 4 x buffer=0,sync=each" {
+		t.Error(got)
+	}
+}
