@@ -25,7 +25,9 @@ import (
 // in it, under whatever name; a destination that a pair before has; a file where a
 // folder must be, and the reverse; and all, where it is known that single files of the
 // call have no room, holes not counted. A folder of a tree that turns out to hold the
-// destination, or to be in it, because that is mounted there too, is refused when it is met.
+// destination, or to be in it, because that is mounted there too, is refused when it is
+// met; so is one that is mounted in itself, and, where mounts make two folders be copied
+// into each other, the one that is met second.
 // A name of a tree that becomes a symbolic link meanwhile fails and is not followed. Between two folders that are copied to the
 // same or overlapping ones it is not said whose files stay.
 //

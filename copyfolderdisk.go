@@ -12,6 +12,8 @@ import (
 type copyFolderCalls interface {
 	// OpenFolderIn opens a folder of a folder; ".." is the one above.
 	OpenFolderIn(folder int, name sys.Name) (fd int, err error)
+	// StatFolder says what an open folder is, and whether something is mounted on it.
+	StatFolder(fd int) (sys.FolderStat, error)
 	// ReadNames appends some of a folder's names, and none if there are no more.
 	ReadNames(fd int, buf []byte, to []sys.FolderEntry) ([]sys.FolderEntry, error)
 	MkdirIn(folder int, name sys.Name, perm uint32) error

@@ -55,8 +55,10 @@ const (
 
 type copySide struct {
 	open *handle // nil or gone: closed; guarded by handles.mu
-	is   fileID  // what it was when it was opened first
-	path string  // "" where it would be long
+	// entered: crossings knows that it is being copied
+	entered bool
+	is      fileID // what it was when it was opened first
+	path    string // "" where it would be long
 }
 
 // longestKept is the length above which a folder's path is put together when it is

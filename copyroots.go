@@ -7,7 +7,6 @@ import (
 	"iter"
 	"os"
 	"strings"
-	"sync"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
@@ -17,27 +16,6 @@ type copyRoot struct {
 	job   treeJob
 	above map[fileID]bool // the folders that its destination is in
 	size  int64           // of a file
-}
-
-// avoided is the folders that are destinations of pairs: they are sources of none.
-type avoided struct {
-	mu  sync.RWMutex
-	ids map[fileID]bool
-}
-
-func (a *avoided) add(id fileID) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.ids == nil {
-		a.ids = map[fileID]bool{}
-	}
-	a.ids[id] = true
-}
-
-func (a *avoided) has(id fileID) bool {
-	a.mu.RLock()
-	defer a.mu.RUnlock()
-	return a.ids[id] && id != fileID{}
 }
 
 // copyPairs looks at the pairs, before anything is written.
@@ -246,7 +224,7 @@ func (p *copyPairs) fits(lender *copyNode, is sys.Stat, to string, name sys.Name
 		return copyFailure(opRefuse, errors.New("source and destination are one file; name another destination"))
 	}
 	if isFolder {
-		p.t.avoid.add(idOf(there))
+		p.t.crossings.wayIn(idOf(there))
 	}
 	return nil
 }

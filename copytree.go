@@ -24,8 +24,8 @@ type copyTree struct {
 	report  copyReport
 	links   hardLinks
 
-	avoid avoided
-	stop  atomic.Bool // nothing more is begun
+	crossings crossings
+	stop      atomic.Bool // nothing more is begun
 
 	mu      sync.Mutex
 	wake    sync.Cond

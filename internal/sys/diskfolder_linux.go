@@ -2,6 +2,7 @@ package sys
 
 import (
 	"encoding/binary"
+	"errors"
 	"os"
 	"syscall"
 	"time"
@@ -14,6 +15,35 @@ import (
 // is ENOTDIR, or ELOOP. The name ".." is the folder above.
 func (Disk) OpenFolderIn(folder int, name Name) (fd int, err error) {
 	return openat(folder, name, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+}
+
+// StatFolder says what an open folder is, with its times, and whether it is the root of
+// a mount: statx(2), STATX_ATTR_MOUNT_ROOT of Linux 5.8. Where there is no such call
+// (before Linux 4.11, or by a filter) it is fstat(2), which does not tell that.
+func (d Disk) StatFolder(fd int) (FolderStat, error) {
+	var s unix.Statx_t
+	err := unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_SYNC_AS_STAT, unix.STATX_BASIC_STATS, &s)
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
+		is, err := d.StatFile(fd)
+		return FolderStat{FileStat: is}, err
+	}
+	at := func(t unix.StatxTimestamp) time.Time { return time.Unix(t.Sec, int64(t.Nsec)) }
+	return FolderStat{
+		FileStat: FileStat{
+			Stat: Stat{
+				Device: unix.Mkdev(s.Dev_major, s.Dev_minor),
+				Inode:  s.Ino,
+				Links:  uint64(s.Nlink),
+				Mode:   uint32(s.Mode),
+				UID:    s.Uid,
+				GID:    s.Gid,
+				Size:   int64(s.Size),
+				Blocks: int64(s.Blocks),
+			},
+			Accessed: at(s.Atime), Modified: at(s.Mtime), Changed: at(s.Ctime),
+		},
+		Mounted: s.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0,
+	}, err
 }
 
 // ReadNames appends some of an open folder's names, without "." and "..", and goes on

@@ -28,6 +28,13 @@ func (d Disk) OpenFolderIn(folder int, name Name) (fd int, err error) {
 	return fd, nil
 }
 
+// StatFolder says what an open folder is, with its times. Whether something is mounted
+// on it the system does not tell; its device does, if that is another.
+func (d Disk) StatFolder(fd int) (FolderStat, error) {
+	is, err := d.StatFile(fd)
+	return FolderStat{FileStat: is}, err
+}
+
 // namesAtOnce is how many names one call reads.
 const namesAtOnce = 256
 
