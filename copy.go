@@ -40,7 +40,7 @@ import (
 //
 // Of the process's descriptors it takes a half at most, and of memory what some thousand
 // names take, however large or deep the trees are; but with o.Archive it remembers each file
-// with several names until it has met them all, and keeps no attributes of symbolic links. Any number of goroutines may call
+// with several names until it has met them all. Any number of goroutines may call
 // CopyAll, unless they copy to the same folders.
 func CopyAll(ctx context.Context, pairs iter.Seq2[string, string], o CopyOptions) (CopyTotals, error) {
 	if err := o.Validate(); err != nil {

@@ -24,6 +24,9 @@ const (
 	opLink       fileOp = "link"
 	opTimes      fileOp = "utimens"
 	opRefuse     fileOp = "refuse"
+
+	opListAttributes fileOp = "list attributes"
+	opSetAttribute   fileOp = "set attribute"
 )
 
 // An opError is what failed, before it is told of which files.

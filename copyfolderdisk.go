@@ -22,6 +22,10 @@ type copyFolderCalls interface {
 	LinkIn(fromFolder int, from sys.Name, toFolder int, to sys.Name) error
 	ChownIn(folder int, name sys.Name, uid, gid uint32) error
 	TimesIn(folder int, name sys.Name) (accessed, modified time.Time, err error)
+	// AttributesIn, AttributeIn and SetAttributeIn are of a symbolic link itself.
+	AttributesIn(folder int, name sys.Name) (names []string, err error)
+	AttributeIn(folder int, name sys.Name, attribute string) ([]byte, error)
+	SetAttributeIn(folder int, name sys.Name, attribute string, value []byte) error
 	SetTimesIn(folder int, name sys.Name, accessed, modified time.Time) error
 }
 

@@ -152,6 +152,21 @@ func (Disk) SetAttribute(fd int, name string, value []byte) error { return error
 // RemoveAttribute returns [errors.ErrUnsupported].
 func (Disk) RemoveAttribute(fd int, name string) error { return errors.ErrUnsupported }
 
+// AttributesIn returns [errors.ErrUnsupported].
+func (Disk) AttributesIn(folder int, name Name) (names []string, err error) {
+	return nil, errors.ErrUnsupported
+}
+
+// AttributeIn returns [errors.ErrUnsupported].
+func (Disk) AttributeIn(folder int, name Name, attribute string) ([]byte, error) {
+	return nil, errors.ErrUnsupported
+}
+
+// SetAttributeIn returns [errors.ErrUnsupported].
+func (Disk) SetAttributeIn(folder int, name Name, attribute string, value []byte) error {
+	return errors.ErrUnsupported
+}
+
 // Evict returns [errors.ErrUnsupported].
 func (Disk) Evict(fd int) error { return errors.ErrUnsupported }
 

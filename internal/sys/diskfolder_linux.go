@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
+	"strconv"
 	"syscall"
 	"time"
 	"unsafe"
@@ -146,6 +147,46 @@ func (Disk) SetTimesIn(folder int, name Name, accessed, modified time.Time) erro
 	_, _, e := syscall.Syscall6(unix.SYS_UTIMENSAT, uintptr(folder), uintptr(unsafe.Pointer(name.pointer())),
 		uintptr(unsafe.Pointer(&times)), unix.AT_SYMLINK_NOFOLLOW, 0, 0)
 	return errnoError(e)
+}
+
+// procPath is the path of a name of an open folder. The calls for attributes take no
+// folder before Linux 6.13; proc(5) leads to the folder that is open, wherever that is
+// now. The path is in no folder where proc is not mounted.
+func procPath(folder int, name Name) string {
+	return "/proc/self/fd/" + strconv.Itoa(folder) + "/" + name.String()
+}
+
+// withoutProc tells a missing proc from a missing file.
+func withoutProc(err error) error {
+	if !errors.Is(err, unix.ENOENT) {
+		return err
+	}
+	if unix.Access("/proc/self/fd", unix.F_OK) != nil {
+		return errors.ErrUnsupported
+	}
+	return err
+}
+
+// AttributesIn returns the names of the extended attributes of a name of a folder; of a
+// symbolic link, the link's own: llistxattr(2). Where proc is not mounted they can't be
+// had: [errors.ErrUnsupported].
+func (Disk) AttributesIn(folder int, name Name) (names []string, err error) {
+	path := procPath(folder, name)
+	names, err = attributeNames(func(p []byte) (int, error) { return unix.Llistxattr(path, p) })
+	return names, withoutProc(err)
+}
+
+// AttributeIn returns the value of one of AttributesIn: lgetxattr(2).
+func (Disk) AttributeIn(folder int, name Name, attribute string) ([]byte, error) {
+	path := procPath(folder, name)
+	value, err := grown(func(p []byte) (int, error) { return unix.Lgetxattr(path, attribute, p) })
+	return value, withoutProc(err)
+}
+
+// SetAttributeIn sets an extended attribute of a name of a folder; of a symbolic link,
+// the link's own: lsetxattr(2).
+func (Disk) SetAttributeIn(folder int, name Name, attribute string, value []byte) error {
+	return withoutProc(unix.Lsetxattr(procPath(folder, name), attribute, value, 0))
 }
 
 func timespecs(accessed, modified time.Time) (times [2]unix.Timespec, err error) {
