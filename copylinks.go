@@ -21,8 +21,8 @@ type copyName struct {
 }
 
 func (c *copyName) spots() (to, from copySpot) {
-	return copySpot{c.to.fd, c.as, c.n.pathOf(atDestination, c.as)},
-		copySpot{c.from.fd, c.e.Name, c.n.pathOf(atSource, c.e.Name)}
+	return copySpot{c.to.fd, c.as, c.n.pathOf(atDestination, c.as), c.n.mark()},
+		copySpot{c.from.fd, c.e.Name, c.n.pathOf(atSource, c.e.Name), nil}
 }
 
 // result begins the result of a name that is no file.

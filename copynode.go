@@ -24,6 +24,7 @@ type copyNode struct {
 	names [2]sys.Name // in the one above
 	sides [2]copySide
 	root  *copyRoot // nil for one that lends its names to several
+	own   *copyMark // of one that does
 
 	// lender: only single files are copied from the one folder to the other.
 	lender bool

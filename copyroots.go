@@ -16,6 +16,7 @@ type copyRoot struct {
 	job   treeJob
 	above map[fileID]bool // the folders that its destination is in
 	size  int64           // of a file
+	mark  *copyMark       // of a folder
 }
 
 // copyPairs looks at the pairs, before anything is written.
@@ -246,6 +247,9 @@ func (p *copyPairs) newRoot(lender *copyNode, is sys.Stat, from, to sys.Name) *c
 	root := &copyRoot{above: p.chain}
 	if is.Mode&kindMask != kindFolder {
 		lender.left.Add(1)
+		if lender.own == nil {
+			lender.own = p.t.giveMark(lender)
+		}
 		root.size = is.Size
 		root.job = treeJob{node: lender, names: []sys.FolderEntry{{Name: from, Inode: is.Inode, Kind: kindRegular}}, as: to}
 		p.needs(lender, is)
@@ -260,6 +264,7 @@ func (p *copyPairs) newRoot(lender *copyNode, is sys.Stat, from, to sys.Name) *c
 		}
 	}
 	root.job = treeJob{node: n}
+	root.mark = p.t.giveMark(n)
 	return root
 }
 

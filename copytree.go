@@ -23,6 +23,7 @@ type copyTree struct {
 	batch   copyBatch
 	report  copyReport
 	links   hardLinks
+	marks   []*copyMark
 
 	crossings crossings
 	stop      atomic.Bool // nothing more is begun
@@ -76,6 +77,9 @@ func (t *copyTree) run() {
 		t.all.Wait()
 	}
 	t.batch.end()
+	for _, m := range t.marks {
+		m.end()
+	}
 	t.handles.closeAll()
 }
 
