@@ -91,23 +91,23 @@ func (m *copyMark) temporary(path string) sys.Name {
 }
 
 // openMarked makes a temporary file under a name that is known again, and removes the
-// one that a killed call has left. It reports false if it can't.
-func (j *copyJob) openMarked() bool {
+// one that a killed call has left. It reports false if there is no such name to be had.
+func (j *copyJob) openMarked() (ok bool, err error) {
 	name := j.to.mark.temporary(j.to.path)
 	if name == "" || j.made.elsewhere {
-		return false
+		return false, nil
 	}
-	err := j.create(name)
+	err = j.create(name)
 	if errors.Is(err, fs.ErrExist) && j.isLeftover(name) {
 		if uninterrupted(func() error { return j.disk.Remove(j.made.folder, name) }) == nil {
 			err = j.create(name)
 		}
 	}
-	if err != nil {
-		return false // the reason is told if the other name can't be made either
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil
 	}
 	j.made.temporary = name
-	return true
+	return true, j.opened(err)
 }
 
 // isLeftover reports whether a file may be what a call of this user has left.

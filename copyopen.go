@@ -174,8 +174,8 @@ func beside(name, base sys.Name) sys.Name {
 // openTemporary makes a file under a name that no other has, if it can under one that is
 // known again.
 func (j *copyJob) openTemporary() (err error) {
-	if j.to.mark != nil && j.openMarked() {
-		return j.opened(nil)
+	if ok, err := j.openMarked(); ok {
+		return err
 	}
 	for range 100 {
 		j.made.temporary = beside(j.made.name, temporaryName())
