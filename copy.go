@@ -25,7 +25,9 @@ import (
 // in it, under whatever name; a destination that a pair before has; a file where a
 // folder must be, and the reverse; and all, where it is known that single files of the
 // call have no room, holes not counted. A folder of a tree that turns out to hold the
-// destination, or to be in it, because that is mounted there too, is refused when it is met.
+// destination, or to be in it, because that is mounted there too, is refused when it is
+// met; so is one that is mounted in itself, and, where mounts make two folders be copied
+// into each other, the one that is met second.
 // A name of a tree that becomes a symbolic link meanwhile fails and is not followed. Between two folders that are copied to the
 // same or overlapping ones it is not said whose files stay.
 //
@@ -39,7 +41,7 @@ import (
 //
 // Of the process's descriptors it takes a half at most, and of memory what some thousand
 // names take, however large or deep the trees are; but with o.Archive it remembers each file
-// with several names until it has met them all, and keeps no attributes of symbolic links. Any number of goroutines may call
+// with several names until it has met them all. Any number of goroutines may call
 // CopyAll, unless they copy to the same folders.
 func CopyAll(ctx context.Context, pairs iter.Seq2[string, string], o CopyOptions) (CopyTotals, error) {
 	if err := o.Validate(); err != nil {

@@ -434,7 +434,7 @@ func (b *copyBatch) verify(p *copyPending, name sys.Name) error {
 		return copyErrorOf(r.Source, r.Destination, copyFailure(opOpen, err))
 	}
 	defer b.t.handles.rest(to)
-	return b.t.copier.verifyLater(b.t.ctx, copySpot{to.fd, name, r.Destination}, copySpot{from.fd, p.from, r.Source}, r)
+	return b.t.copier.verifyLater(b.t.ctx, copySpot{to.fd, name, r.Destination, nil}, copySpot{from.fd, p.from, r.Source, nil}, r)
 }
 
 func (b *copyBatch) lossOf(p *copyPending) error {

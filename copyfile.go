@@ -19,6 +19,7 @@ type copySpot struct {
 	folder int
 	name   sys.Name
 	path   string
+	mark   *copyMark // of a destination; nil: its temporary has a name of no meaning
 }
 
 // A copier copies files, any number at a time.

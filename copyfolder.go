@@ -26,6 +26,9 @@ const (
 	opTimes      fileOp = "utimens"
 	opRefuse     fileOp = "refuse"
 	opVerify     fileOp = "verify"
+
+	opListAttributes fileOp = "list attributes"
+	opSetAttribute   fileOp = "set attribute"
 )
 
 // An opError is what failed, before it is told of which files.
@@ -98,32 +101,21 @@ func (t *copyTree) openSource(n *copyNode) (*handle, error) {
 }
 
 func (t *copyTree) look(n *copyNode, fd int) (err error) {
-	if n.is, err = t.disk.StatFD(fd); err == nil {
-		n.accessed, n.modified, err = t.disk.TimesIn(fd, sys.Name(".\x00"))
-	}
+	is, err := t.disk.StatFolder(fd)
 	if err != nil {
 		return copyFailure(opStat, err)
 	}
+	n.is, n.accessed, n.modified = is.Stat, is.Accessed, is.Modified
 	id := idOf(n.is)
 	n.sides[atSource].is = id
-	if t.avoid.has(id) || n.root.above[id] && id != (fileID{}) || n.isInto(id) {
+	switch {
+	case n.root.above[id] && id != (fileID{}) || n.isInto(id):
 		return copyFailure(opRefuse, errIntoItself)
+	case n.isInItself(id):
+		return copyFailure(opRefuse, errInItself)
 	}
-	return nil
+	return t.crossings.enter(n, atSource, is.Mounted)
 }
-
-// isInto reports whether the folder that is copied here is one that its copy is put into,
-// because that is mounted in the source too: all that is copied would be met again.
-func (n *copyNode) isInto(id fileID) bool {
-	for above := n.above; above != nil; above = above.above {
-		if id.is(above.sides[atDestination].is) {
-			return true
-		}
-	}
-	return false
-}
-
-var errIntoItself = errors.New("the destination is in this folder, and would be copied into itself; name one that is elsewhere")
 
 func (t *copyTree) openDestination(n *copyNode) error {
 	above, err := t.use(n.above, atDestination)
@@ -141,18 +133,9 @@ func (t *copyTree) openDestination(n *copyNode) error {
 	if err != nil {
 		return copyFailure(opOpen, t.whyNoFolder(above, name, err))
 	}
-	is, err := t.disk.StatFD(fd)
-	if err != nil {
+	if err := t.lookAtDestination(n, fd); err != nil {
 		t.closeFolder(fd)
-		return copyFailure(opStat, err)
-	}
-	n.sides[atDestination].is, n.has = idOf(is), is.Mode&permMask
-	if idOf(is).is(idOf(n.is)) {
-		t.closeFolder(fd)
-		return copyFailure(opRefuse, errSameFolder)
-	}
-	if n.root.job.node == n {
-		t.avoid.add(idOf(is))
+		return err
 	}
 	t.handles.rest(t.keep(&n.sides[atDestination], fd))
 	n.filled = true
@@ -160,6 +143,19 @@ func (t *copyTree) openDestination(n *copyNode) error {
 		t.batch.named(n.above)
 	}
 	return nil
+}
+
+func (t *copyTree) lookAtDestination(n *copyNode, fd int) error {
+	is, err := t.disk.StatFolder(fd)
+	if err != nil {
+		return copyFailure(opStat, err)
+	}
+	id := idOf(is.Stat)
+	n.sides[atDestination].is, n.has = id, is.Mode&permMask
+	if id.is(idOf(n.is)) {
+		return copyFailure(opRefuse, errSameFolder)
+	}
+	return t.crossings.enter(n, atDestination, is.Mounted)
 }
 
 var errSameFolder = errors.New("source and destination are one folder; name another destination")
@@ -205,6 +201,7 @@ func (t *copyTree) done(n *copyNode) {
 }
 
 func (t *copyTree) finish(n *copyNode) {
+	t.crossings.leave(n)
 	if n.filled {
 		t.finishFolder(n)
 	}

@@ -15,6 +15,8 @@ type copyFolderCalls interface {
 	OpenForNames(path sys.Name) (fd int, err error)
 	// OpenFolderIn opens a folder of a folder; ".." is the one above.
 	OpenFolderIn(folder int, name sys.Name) (fd int, err error)
+	// StatFolder says what an open folder is, and whether something is mounted on it.
+	StatFolder(fd int) (sys.FolderStat, error)
 	// ReadNames appends some of a folder's names, and none if there are no more.
 	ReadNames(fd int, buf []byte, to []sys.FolderEntry) ([]sys.FolderEntry, error)
 	MkdirIn(folder int, name sys.Name, perm uint32) error
@@ -23,6 +25,10 @@ type copyFolderCalls interface {
 	LinkIn(fromFolder int, from sys.Name, toFolder int, to sys.Name) error
 	ChownIn(folder int, name sys.Name, uid, gid uint32) error
 	TimesIn(folder int, name sys.Name) (accessed, modified time.Time, err error)
+	// AttributesIn, AttributeIn and SetAttributeIn are of a symbolic link itself.
+	AttributesIn(folder int, name sys.Name) (names []string, err error)
+	AttributeIn(folder int, name sys.Name, attribute string) ([]byte, error)
+	SetAttributeIn(folder int, name sys.Name, attribute string, value []byte) error
 	SetTimesIn(folder int, name sys.Name, accessed, modified time.Time) error
 }
 

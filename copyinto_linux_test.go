@@ -69,6 +69,89 @@ func TestAFolderThatIsMountedIntoItsSourceIsRefused(t *testing.T) {
 	})
 }
 
+// TestMountsThatLeadIntoEachOtherAreNotCopiedWithoutEnd mounts what each of two branches is
+// copied to below the other one: with workers in both, each would make what the other
+// copies next.
+func TestMountsThatLeadIntoEachOtherAreNotCopiedWithoutEnd(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount")
+	}
+	apart(t, syscall.CLONE_NEWNS, func() {
+		folder := memoryFolder(t)
+		for _, name := range []string{"from/a/m", "from/b/m", "to/a/m", "to/b/m"} {
+			mustWrite(t, folder+"/"+name+"/file", "text")
+		}
+		mounted := mountAt(t, folder, "to/b", "from/a/m", "to/a", "from/b/m")
+		defer mounted()
+		for _, workers := range []int{1, 2, 8} {
+			totals, err := holdfast.CopyAll(context.Background(), pairs(folder+"/to", folder+"/from"),
+				holdfast.CopyOptions{KeepGoing: true, Workers: workers})
+			// Two workers may meet them at once.
+			if err == nil || !strings.Contains(err.Error(), "copied into itself") || totals.Failed < 1 || totals.Failed > 2 {
+				t.Errorf("%d workers: %+v, %v", workers, totals, err)
+			}
+		}
+		if n := namesIn(folder + "/to"); n > 20 {
+			t.Errorf("%d names are there", n)
+		}
+	})
+}
+
+// TestAMountInTheDestinationThatIsASourceIsRefused is the reverse: the destination has a
+// folder of the source mounted in it.
+func TestAMountInTheDestinationThatIsASourceIsRefused(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount")
+	}
+	apart(t, syscall.CLONE_NEWNS, func() {
+		folder := memoryFolder(t)
+		mustWrite(t, folder+"/from/a/b/c/file", "text")
+		mustWrite(t, folder+"/to/a/b/old", "text")
+		mounted := mountAt(t, folder, "from/a", "to/a/b")
+		defer mounted()
+		totals, err := holdfast.CopyAll(context.Background(), pairs(folder+"/to", folder+"/from"), holdfast.CopyOptions{KeepGoing: true})
+		if err == nil || !strings.Contains(err.Error(), "copied into itself") || totals.Failed != 1 {
+			t.Errorf("%+v, %v", totals, err)
+		}
+	})
+}
+
+// TestAFolderThatIsMountedInItselfIsRefused, and what is mounted from elsewhere is copied.
+func TestAFolderThatIsMountedInItselfIsRefused(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount")
+	}
+	apart(t, syscall.CLONE_NEWNS, func() {
+		folder := memoryFolder(t)
+		mustWrite(t, folder+"/from/a/m/file", "text")
+		mustWrite(t, folder+"/from/a/other/file", "text")
+		mustWrite(t, folder+"/elsewhere/file", "text")
+		mounted := mountAt(t, folder, "from/a", "from/a/m", "elsewhere", "from/a/other")
+		defer mounted()
+		totals, err := holdfast.CopyAll(context.Background(), pairs(folder+"/to", folder+"/from"), holdfast.CopyOptions{KeepGoing: true})
+		if err == nil || !strings.Contains(err.Error(), "mounted in itself") || totals.Failed != 1 || totals.Files != 1 {
+			t.Errorf("%+v, %v", totals, err)
+		}
+	})
+}
+
+// mountAt mounts folders of a folder at others, in pairs, until what it returns is called.
+func mountAt(t *testing.T, folder string, pairs ...string) (unmount func()) {
+	t.Helper()
+	for i := 0; i < len(pairs); i += 2 {
+		if err := unix.Mount(folder+"/"+pairs[i], folder+"/"+pairs[i+1], "", unix.MS_BIND, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return func() {
+		for i := 1; i < len(pairs); i += 2 {
+			if err := unix.Unmount(folder+"/"+pairs[i], 0); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 func TestTwoFoldersThatAreCopiedIntoEachOtherEnd(t *testing.T) {
 	folder := memoryFolder(t)
 	mustWrite(t, folder+"/a/file", "text")

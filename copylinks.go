@@ -2,6 +2,7 @@ package holdfast
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 	"sync"
@@ -20,8 +21,8 @@ type copyName struct {
 }
 
 func (c *copyName) spots() (to, from copySpot) {
-	return copySpot{c.to.fd, c.as, c.n.pathOf(atDestination, c.as)},
-		copySpot{c.from.fd, c.e.Name, c.n.pathOf(atSource, c.e.Name)}
+	return copySpot{c.to.fd, c.as, c.n.pathOf(atDestination, c.as), c.n.mark()},
+		copySpot{c.from.fd, c.e.Name, c.n.pathOf(atSource, c.e.Name), nil}
 }
 
 // result begins the result of a name that is no file.
@@ -149,6 +150,11 @@ func (t *copyTree) copyLink(c copyName) {
 }
 
 func (t *copyTree) makeSymlink(c copyName) error {
+	// First its times: to read a link is what sets the first of them.
+	accessed, modified, err := t.disk.TimesIn(c.from.fd, c.e.Name)
+	if err != nil {
+		return copyFailure(opStat, err)
+	}
 	text, err := t.disk.ReadLinkIn(c.from.fd, c.e.Name)
 	if err != nil {
 		return copyFailure(opReadLink, err)
@@ -161,7 +167,11 @@ func (t *copyTree) makeSymlink(c copyName) error {
 		if err := t.disk.SymlinkIn(target, c.to.fd, name); err != nil {
 			return copyFailure(opSymlink, err)
 		}
-		if err := t.likeLink(c, name); err != nil {
+		err := t.archiveLink(c, name)
+		if err == nil {
+			err = copyFailure(opTimes, t.disk.SetTimesIn(c.to.fd, name, accessed, modified))
+		}
+		if err != nil {
 			return stillThere(err, t.disk.Remove(c.to.fd, name))
 		}
 		return nil
@@ -197,22 +207,33 @@ func (t *copyTree) nameNew(c copyName, op fileOp, make func(sys.Name) error) err
 
 var errFolderThere = errors.New("a folder is where the file must be; remove it, or name another destination")
 
-// likeLink gives a symbolic link the times and the owner of its source.
-func (t *copyTree) likeLink(c copyName, name sys.Name) error {
-	if t.o.Archive {
-		is, err := t.disk.Stat(c.from.fd, c.e.Name)
+// archiveLink gives a symbolic link the owner and the extended attributes of its source,
+// with Archive. (Linux lets links have no permissions, and none of the attributes of users.)
+func (t *copyTree) archiveLink(c copyName, name sys.Name) error {
+	if !t.o.Archive {
+		return nil
+	}
+	is, err := t.disk.Stat(c.from.fd, c.e.Name)
+	if err == nil {
+		err = t.disk.ChownIn(c.to.fd, name, is.UID, is.GID)
+	}
+	if err != nil {
+		return copyFailure(opChown, err)
+	}
+	attributes, err := t.disk.AttributesIn(c.from.fd, c.e.Name)
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return copyFailure(opListAttributes, err)
+	}
+	for _, attribute := range attributes {
+		value, err := t.disk.AttributeIn(c.from.fd, c.e.Name, attribute)
 		if err == nil {
-			err = t.disk.ChownIn(c.to.fd, name, is.UID, is.GID)
+			err = t.disk.SetAttributeIn(c.to.fd, name, attribute, value)
 		}
 		if err != nil {
-			return copyFailure(opChown, err)
+			return copyFailure(opSetAttribute, fmt.Errorf("%s can't be kept: %w", attribute, err))
 		}
 	}
-	accessed, modified, err := t.disk.TimesIn(c.from.fd, c.e.Name)
-	if err != nil {
-		return copyFailure(opStat, err)
-	}
-	return copyFailure(opTimes, t.disk.SetTimesIn(c.to.fd, name, accessed, modified))
+	return nil
 }
 
 // hardLinks is the files with several names of which not all were met yet.

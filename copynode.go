@@ -25,6 +25,7 @@ type copyNode struct {
 	names [2]sys.Name // in the one above
 	sides [2]copySide
 	root  *copyRoot // nil for one that lends its names to several
+	own   *copyMark // of one that does
 
 	// lender: only single files are copied from the one folder to the other.
 	lender bool
@@ -56,8 +57,10 @@ const (
 
 type copySide struct {
 	open *handle // nil or gone: closed; guarded by handles.mu
-	is   fileID  // what it was when it was opened first
-	path string  // "" where it would be long
+	// entered: crossings knows that it is being copied
+	entered bool
+	is      fileID // what it was when it was opened first
+	path    string // "" where it would be long
 }
 
 // longestKept is the length above which a folder's path is put together when it is

@@ -171,8 +171,12 @@ func beside(name, base sys.Name) sys.Name {
 	return sys.Name(folder) + base
 }
 
-// openTemporary makes a file under a name that no other has.
+// openTemporary makes a file under a name that no other has, if it can under one that is
+// known again.
 func (j *copyJob) openTemporary() (err error) {
+	if ok, err := j.openMarked(); ok {
+		return err
+	}
 	for range 100 {
 		j.made.temporary = beside(j.made.name, temporaryName())
 		if err = j.create(j.made.temporary); !errors.Is(err, fs.ErrExist) {

@@ -166,7 +166,7 @@ func (a *copyAhead) count(fd int) (level aheadLevel) {
 	if is, err := a.t.disk.StatFD(fd); err == nil {
 		level.id = idOf(is)
 	}
-	if a.t.avoid.has(level.id) {
+	if a.t.crossings.isWayIn(level.id) {
 		return level
 	}
 	for {

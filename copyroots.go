@@ -7,7 +7,6 @@ import (
 	"iter"
 	"os"
 	"strings"
-	"sync"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
@@ -17,27 +16,7 @@ type copyRoot struct {
 	job   treeJob
 	above map[fileID]bool // the folders that its destination is in
 	size  int64           // of a file
-}
-
-// avoided is the folders that are destinations of pairs: they are sources of none.
-type avoided struct {
-	mu  sync.RWMutex
-	ids map[fileID]bool
-}
-
-func (a *avoided) add(id fileID) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.ids == nil {
-		a.ids = map[fileID]bool{}
-	}
-	a.ids[id] = true
-}
-
-func (a *avoided) has(id fileID) bool {
-	a.mu.RLock()
-	defer a.mu.RUnlock()
-	return a.ids[id] && id != fileID{}
+	mark  *copyMark       // of a folder
 }
 
 // copyPairs looks at the pairs, before anything is written.
@@ -246,7 +225,7 @@ func (p *copyPairs) fits(lender *copyNode, is sys.Stat, to string, name sys.Name
 		return copyFailure(opRefuse, errors.New("source and destination are one file; name another destination"))
 	}
 	if isFolder {
-		p.t.avoid.add(idOf(there))
+		p.t.crossings.wayIn(idOf(there))
 	}
 	return nil
 }
@@ -268,6 +247,9 @@ func (p *copyPairs) newRoot(lender *copyNode, is sys.Stat, from, to sys.Name) *c
 	root := &copyRoot{above: p.chain}
 	if is.Mode&kindMask != kindFolder {
 		lender.left.Add(1)
+		if lender.own == nil {
+			lender.own = p.t.giveMark(lender)
+		}
 		root.size = is.Size
 		root.job = treeJob{node: lender, names: []sys.FolderEntry{{Name: from, Inode: is.Inode, Kind: kindRegular}}, as: to}
 		p.needs(lender, is)
@@ -282,6 +264,7 @@ func (p *copyPairs) newRoot(lender *copyNode, is sys.Stat, from, to sys.Name) *c
 		}
 	}
 	root.job = treeJob{node: n}
+	root.mark = p.t.giveMark(n)
 	return root
 }
 

@@ -23,9 +23,10 @@ type copyTree struct {
 	batch   copyBatch
 	report  copyReport
 	links   hardLinks
+	marks   []*copyMark
 
-	avoid avoided
-	stop  atomic.Bool // nothing more is begun
+	crossings crossings
+	stop      atomic.Bool // nothing more is begun
 
 	mu      sync.Mutex
 	wake    sync.Cond
@@ -76,6 +77,9 @@ func (t *copyTree) run() {
 		t.all.Wait()
 	}
 	t.batch.end()
+	for _, m := range t.marks {
+		m.end()
+	}
 	t.handles.closeAll()
 }
 

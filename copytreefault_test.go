@@ -123,6 +123,20 @@ func (d *failingDisk) SetTimesIn(folder int, name sys.Name, a, m time.Time) erro
 	return d.first("set times in", func() error { return d.Disk.SetTimesIn(folder, name, a, m) })
 }
 
+func (d *failingDisk) AttributesIn(folder int, name sys.Name) ([]string, error) {
+	if err := d.hit("attributes in"); err != nil {
+		return nil, err
+	}
+	return d.Disk.AttributesIn(folder, name)
+}
+
+func (d *failingDisk) StatFolder(fd int) (is sys.FolderStat, err error) {
+	if err := d.hit("stat folder"); err != nil {
+		return is, err
+	}
+	return d.Disk.StatFolder(fd)
+}
+
 func (d *failingDisk) TimesIn(folder int, name sys.Name) (a, m time.Time, err error) {
 	if err := d.hit("times in"); err != nil {
 		return a, m, err

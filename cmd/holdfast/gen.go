@@ -69,9 +69,9 @@ func newGen() *cobra.Command {
 		Use:   "gen file size [flags]",
 		Short: "make a file of a size to measure with: random bytes, text, zeros or a hole",
 		Long: `Gen makes a file of exactly so many bytes. 10MB is 10,000,000 bytes, 10MiB is
-10,485,760, and a bare number is bytes; 0 makes an empty file. The file is written
-under another name in its folder, synced, and renamed: whatever fails, and after
-Ctrl-C or a power cut, there is the whole new file or what was there before.
+10,485,760, and a bare number is bytes; 0 makes an empty file. The file gets its
+name when it is whole and synced: whatever fails, and after Ctrl-C, a kill or a power
+cut, there is the whole new file or what was there before.
 
 Random bytes can't be compressed, and no eight of them come twice. The seed that
 is told at the end makes the same bytes again, on any machine. A file of - is

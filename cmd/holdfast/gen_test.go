@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,7 +29,7 @@ func TestInterruptedGenLeavesNoHalfFile(t *testing.T) {
 			}
 		}
 		c := startChild(t, "gen", file, "1GiB", "--policy", "sync=each", "--force")
-		for len(temporaries(t, folder)) == 0 {
+		for !writesIn(t, c, folder) {
 			runtime.Gosched()
 		}
 		if err := c.Process.Signal(syscall.SIGTERM); err != nil {
@@ -42,6 +43,21 @@ func TestInterruptedGenLeavesNoHalfFile(t *testing.T) {
 			t.Errorf("%d bytes, want %q; besides %v", len(got), old, left)
 		}
 	}
+}
+
+// writesIn reports whether a command has a file open in a folder, with or without a name.
+func writesIn(t *testing.T, c *child, folder string) bool {
+	fds := filepath.Join("/proc", strconv.Itoa(c.Process.Pid), "fd")
+	names, err := os.ReadDir(fds)
+	if err != nil {
+		return len(temporaries(t, folder)) > 0
+	}
+	for _, name := range names {
+		if at, _ := os.Readlink(filepath.Join(fds, name.Name())); strings.HasPrefix(at, folder) {
+			return true
+		}
+	}
+	return false
 }
 
 func temporaries(t *testing.T, folder string) []string {
@@ -111,20 +127,26 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 func TestGenTakesNothingAwayThatWasMadeMeanwhile(t *testing.T) {
 	folder := t.TempDir()
 	file := filepath.Join(folder, "x")
-	temporary, err := createBeside(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	temporary.Close()
-	if err := os.WriteFile(file, []byte("other"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	g := &generation{file: file}
-	if err := g.publish(temporary.Name(), file); !errors.Is(err, os.ErrExist) {
-		t.Error(err)
-	}
-	if got, err := os.ReadFile(file); string(got) != "other" {
-		t.Errorf("%q, %v", got, err)
+	for _, create := range []func(string) (*genFile, error){createFor, createNamed} {
+		os.Remove(file) // that of the one before
+		f, err := create(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+		if err := os.WriteFile(file, []byte("other"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.publish(false, true); !errors.Is(err, os.ErrExist) {
+			t.Error(err)
+		}
+		f.discard()
+		if got, err := os.ReadFile(file); string(got) != "other" {
+			t.Errorf("%q, %v", got, err)
+		}
+		if left := temporaries(t, folder); len(left) > 0 {
+			t.Errorf("%v is left", left)
+		}
 	}
 }
 

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"syscall"
 
 	"github.com/holdfast-go/holdfast"
@@ -21,8 +19,8 @@ import (
 // second cache from the one to the other.
 const genChunk = 256 << 10
 
-// make makes the file under another name and renames it. On an error there is what
-// was there before.
+// make makes the file without its name, which it gets when it is whole. On an error there
+// is what was there before.
 func (g *generation) make(ctx context.Context, show *meter) error {
 	path, old, err := g.place()
 	if err != nil {
@@ -32,16 +30,16 @@ func (g *generation) make(ctx context.Context, show *meter) error {
 	if err := g.checkRoom(folder); err != nil {
 		return err
 	}
-	f, err := createBeside(folder)
+	f, err := createFor(path)
 	if err != nil {
 		return &refusal{exitCannot, fmt.Errorf("gen %s: %w", g.file, cause(err)), "give a folder that you may write to"}
 	}
-	done, op, err := g.write(ctx, f, old, show)
+	done, op, err := g.write(ctx, f.File, old, show)
 	if err == nil {
-		op, err = "rename", g.publish(f.Name(), path)
+		op, err = "rename", f.publish(g.force, g.durable())
 	}
 	if err != nil {
-		os.Remove(f.Name()) // what failed first is what is told
+		f.discard()
 		return g.refusal(err, done, op, g.left())
 	}
 	if g.durable() {
@@ -114,19 +112,6 @@ func (g *generation) checkRoom(folder string) error {
 	return &refusal{exitCannot, fmt.Errorf("gen %s: it takes %s, and %s has %s free", g.file, bytesText(int64(g.size)), folder, bytesText(free)), hint}
 }
 
-// createBeside makes a file in a folder under a name that no other has, and that
-// tells whose it is if the machine dies.
-func createBeside(folder string) (f *os.File, err error) {
-	for range 100 {
-		name := ".holdfast-" + strconv.FormatUint(rand.Uint64(), 36)
-		f, err = os.OpenFile(filepath.Join(folder, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-		if !errors.Is(err, fs.ErrExist) {
-			break
-		}
-	}
-	return f, err
-}
-
 // write fills and closes the file. An error comes with how far it got and with the
 // call that failed.
 func (g *generation) write(ctx context.Context, f *os.File, old fs.FileInfo, show *meter) (done int64, op string, err error) {
@@ -184,22 +169,6 @@ func (g *generation) fill(ctx context.Context, w io.Writer, show *meter) (done i
 		show.set(done)
 	}
 	return done, nil
-}
-
-// publish gives the whole file its name. Where there was no file it takes none away
-// that was made meanwhile, if the file system has hard links.
-func (g *generation) publish(temporary, path string) error {
-	if g.force {
-		return os.Rename(temporary, path)
-	}
-	err := os.Link(temporary, path)
-	switch {
-	case err == nil:
-		return os.Remove(temporary)
-	case errors.Is(err, fs.ErrExist):
-		return err
-	}
-	return os.Rename(temporary, path)
 }
 
 // syncFolder makes a folder's names durable where the system can.

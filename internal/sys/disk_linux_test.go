@@ -169,3 +169,35 @@ func TestDirtyIsWhatMeminfoSays(t *testing.T) {
 		t.Error(n, ok)
 	}
 }
+
+// TestStatFolderSaysTheSameAsFstat, and more: that something is mounted there.
+func TestStatFolderSaysTheSameAsFstat(t *testing.T) {
+	check := func(path string, mounted bool) {
+		t.Helper()
+		d := Disk{}
+		fd, err := d.OpenFolder(Name(path + "\x00"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close(fd)
+		is, err := d.StatFile(fd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := d.StatFolder(fd)
+		if err != nil || got.FileStat != is {
+			t.Errorf("%s: %+v, want %+v: %v", path, got.FileStat, is, err)
+		}
+		if got.Mounted != mounted && kernelTellsMounts() {
+			t.Errorf("%s: mounted %v", path, got.Mounted)
+		}
+	}
+	check(t.TempDir(), false)
+	check("/proc", true) // "/" need not be one: it may be a folder of a chroot
+}
+
+// kernelTellsMounts reports whether STATX_ATTR_MOUNT_ROOT is known, as from Linux 5.8 on.
+func kernelTellsMounts() bool {
+	var s unix.Statx_t
+	return unix.Statx(unix.AT_FDCWD, "/", 0, 0, &s) == nil && s.Attributes_mask&unix.STATX_ATTR_MOUNT_ROOT != 0
+}

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func newName(t testing.TB, path string) Name {
@@ -257,5 +258,37 @@ func TestDescriptorLimitIsKnownOnUnix(t *testing.T) {
 	}
 	if !ok || n < 16 {
 		t.Error(n, ok)
+	}
+}
+
+// TestTimesAreSetAndRead to the second, which all file systems keep, and the time of the
+// last access apart from that of the last write.
+func TestTimesAreSetAndRead(t *testing.T) {
+	switch runtime.GOOS {
+	case "linux", "darwin", "windows":
+	default:
+		t.Skip("package os tells only when a file was written")
+	}
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte("text"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	d := Disk{}
+	fd, err := d.OpenFile(AtCwd, Name(path+"\x00"), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close(fd)
+	accessed, modified := time.Unix(1_000_000_000, 0), time.Unix(1_100_000_000, 0)
+	if err := d.SetTimes(fd, accessed, modified); err != nil {
+		t.Fatal(err)
+	}
+	is, err := d.StatFile(fd)
+	if err != nil || !is.Accessed.Equal(accessed) || !is.Modified.Equal(modified) {
+		t.Errorf("read at %v, written at %v: %v", is.Accessed, is.Modified, err)
+	}
+	a, m, err := d.TimesIn(AtCwd, Name(path+"\x00"))
+	if err != nil || !a.Equal(accessed) || !m.Equal(modified) {
+		t.Errorf("by its name: read at %v, written at %v: %v", a, m, err)
 	}
 }

@@ -209,7 +209,12 @@ func (Disk) SetTimes(fd int, accessed, modified time.Time) error {
 // Attributes returns the names of a file's extended attributes, with those that are
 // its access control lists: xattr(7).
 func (Disk) Attributes(fd int) (names []string, err error) {
-	buf, err := grown(func(p []byte) (int, error) { return unix.Flistxattr(fd, p) })
+	return attributeNames(func(p []byte) (int, error) { return unix.Flistxattr(fd, p) })
+}
+
+// attributeNames takes what listxattr(2) returns apart.
+func attributeNames(list func([]byte) (int, error)) (names []string, err error) {
+	buf, err := grown(list)
 	if err != nil || len(buf) == 0 {
 		return nil, err
 	}

@@ -2,7 +2,9 @@ package sys
 
 import (
 	"encoding/binary"
+	"errors"
 	"os"
+	"strconv"
 	"syscall"
 	"time"
 	"unsafe"
@@ -20,6 +22,35 @@ func (Disk) OpenForNames(path Name) (fd int, err error) {
 // is ENOTDIR, or ELOOP. The name ".." is the folder above.
 func (Disk) OpenFolderIn(folder int, name Name) (fd int, err error) {
 	return openat(folder, name, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+}
+
+// StatFolder says what an open folder is, with its times, and whether it is the root of
+// a mount: statx(2), STATX_ATTR_MOUNT_ROOT of Linux 5.8. Where there is no such call
+// (before Linux 4.11, or by a filter) it is fstat(2), which does not tell that.
+func (d Disk) StatFolder(fd int) (FolderStat, error) {
+	var s unix.Statx_t
+	err := unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_SYNC_AS_STAT, unix.STATX_BASIC_STATS, &s)
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
+		is, err := d.StatFile(fd)
+		return FolderStat{FileStat: is}, err
+	}
+	at := func(t unix.StatxTimestamp) time.Time { return time.Unix(t.Sec, int64(t.Nsec)) }
+	return FolderStat{
+		FileStat: FileStat{
+			Stat: Stat{
+				Device: unix.Mkdev(s.Dev_major, s.Dev_minor),
+				Inode:  s.Ino,
+				Links:  uint64(s.Nlink),
+				Mode:   uint32(s.Mode),
+				UID:    s.Uid,
+				GID:    s.Gid,
+				Size:   int64(s.Size),
+				Blocks: int64(s.Blocks),
+			},
+			Accessed: at(s.Atime), Modified: at(s.Mtime), Changed: at(s.Ctime),
+		},
+		Mounted: s.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0,
+	}, err
 }
 
 // ReadNames appends some of an open folder's names, without "." and "..", and goes on
@@ -122,6 +153,46 @@ func (Disk) SetTimesIn(folder int, name Name, accessed, modified time.Time) erro
 	_, _, e := syscall.Syscall6(unix.SYS_UTIMENSAT, uintptr(folder), uintptr(unsafe.Pointer(name.pointer())),
 		uintptr(unsafe.Pointer(&times)), unix.AT_SYMLINK_NOFOLLOW, 0, 0)
 	return errnoError(e)
+}
+
+// procPath is the path of a name of an open folder. The calls for attributes take no
+// folder before Linux 6.13; proc(5) leads to the folder that is open, wherever that is
+// now. The path is in no folder where proc is not mounted.
+func procPath(folder int, name Name) string {
+	return "/proc/self/fd/" + strconv.Itoa(folder) + "/" + name.String()
+}
+
+// withoutProc tells a missing proc from a missing file.
+func withoutProc(err error) error {
+	if !errors.Is(err, unix.ENOENT) {
+		return err
+	}
+	if unix.Access("/proc/self/fd", unix.F_OK) != nil {
+		return errors.ErrUnsupported
+	}
+	return err
+}
+
+// AttributesIn returns the names of the extended attributes of a name of a folder; of a
+// symbolic link, the link's own: llistxattr(2). Where proc is not mounted they can't be
+// had: [errors.ErrUnsupported].
+func (Disk) AttributesIn(folder int, name Name) (names []string, err error) {
+	path := procPath(folder, name)
+	names, err = attributeNames(func(p []byte) (int, error) { return unix.Llistxattr(path, p) })
+	return names, withoutProc(err)
+}
+
+// AttributeIn returns the value of one of AttributesIn: lgetxattr(2).
+func (Disk) AttributeIn(folder int, name Name, attribute string) ([]byte, error) {
+	path := procPath(folder, name)
+	value, err := grown(func(p []byte) (int, error) { return unix.Lgetxattr(path, attribute, p) })
+	return value, withoutProc(err)
+}
+
+// SetAttributeIn sets an extended attribute of a name of a folder; of a symbolic link,
+// the link's own: lsetxattr(2).
+func (Disk) SetAttributeIn(folder int, name Name, attribute string, value []byte) error {
+	return withoutProc(unix.Lsetxattr(procPath(folder, name), attribute, value, 0))
 }
 
 func timespecs(accessed, modified time.Time) (times [2]unix.Timespec, err error) {

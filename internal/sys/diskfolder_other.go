@@ -31,6 +31,13 @@ func (d Disk) OpenFolderIn(folder int, name Name) (fd int, err error) {
 	return fd, nil
 }
 
+// StatFolder says what an open folder is, with its times. Whether something is mounted
+// on it the system does not tell; its device does, if that is another.
+func (d Disk) StatFolder(fd int) (FolderStat, error) {
+	is, err := d.StatFile(fd)
+	return FolderStat{FileStat: is}, err
+}
+
 // namesAtOnce is how many names one call reads.
 const namesAtOnce = 256
 
@@ -81,24 +88,28 @@ func (Disk) ChownIn(folder int, name Name, uid, gid uint32) error {
 	return inFolder(folder, name, func(path string) error { return os.Lchown(path, int(uid), int(gid)) })
 }
 
-// TimesIn returns when a name of a folder was last changed; of a symbolic link, the
-// link itself.
+// TimesIn returns when a name of a folder was last read and written; of a symbolic link,
+// the link itself.
 func (Disk) TimesIn(folder int, name Name) (accessed, modified time.Time, err error) {
 	err = inFolder(folder, name, func(path string) error {
 		info, err := os.Lstat(path)
 		if err == nil {
-			accessed, modified = info.ModTime(), info.ModTime()
+			accessed, modified, _ = timesOf(info)
 		}
 		return err
 	})
 	return accessed, modified, err
 }
 
-// SetTimesIn sets what TimesIn returns. A symbolic link has no times of its own here.
+// SetTimesIn sets what TimesIn returns. Of a symbolic link they are set only on Darwin.
 func (Disk) SetTimesIn(folder int, name Name, accessed, modified time.Time) error {
 	return inFolder(folder, name, func(path string) error {
-		if info, err := os.Lstat(path); err != nil || info.Mode()&fs.ModeSymlink != 0 {
+		info, err := os.Lstat(path)
+		switch {
+		case err != nil:
 			return err
+		case info.Mode()&fs.ModeSymlink != 0:
+			return setLinkTimes(path, accessed, modified)
 		}
 		return os.Chtimes(filepath.Clean(path), accessed, modified)
 	})

@@ -10,6 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Duplicate returns another descriptor of an open file, which shares its lock: what
+// TryLock took for the one ends when both are closed.
+func Duplicate(f *os.File) (*os.File, error) {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	return os.NewFile(uintptr(fd), f.Name()), nil
+}
+
 // TryLock takes the lock of the open file or folder f for this process, and tells
 // whether it has got it; otherwise somebody else has it. It never waits. The lock
 // ends when f is closed and when the process ends, however it ends: flock(2).

@@ -1,0 +1,175 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// namedGen makes a test be a gen on a file system that has no files without a name: its
+// path. It is killed with the file in its hands.
+const namedGen = "HOLDFAST_TEST_NAMED_GEN"
+
+// killNamedGen kills a gen that has a named temporary, and returns its name.
+func killNamedGen(t *testing.T, path string) (temporary string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestNextGenRemovesWhatAKilledOneLeft$")
+	cmd.Env = append(os.Environ(), namedGen+"="+path)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdin, err := cmd.StdinPipe() // for it to wait at
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if !bufio.NewScanner(out).Scan() {
+		t.Error("it made nothing")
+	}
+	if left := temporaries(t, filepath.Dir(path)); len(left) == 1 {
+		temporary = left[0]
+	}
+	// While it lives nothing is taken from it.
+	gen(t, filepath.Join(filepath.Dir(path), "x"), "--force")
+	if left := temporaries(t, filepath.Dir(path)); len(left) != 1 {
+		t.Errorf("%v are there while it lives", left)
+	}
+	cmd.Process.Kill()
+	cmd.Wait() // it was killed
+	return temporary
+}
+
+func gen(t *testing.T, args ...string) {
+	t.Helper()
+	args = append([]string{"gen", "--quiet", args[0], "64KiB"}, args[1:]...)
+	if err := run(t.Context(), args, nil, io.Discard, io.Discard); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNextGenRemovesWhatAKilledOneLeft(t *testing.T) {
+	if path := os.Getenv(namedGen); path != "" {
+		f, err := createNamed(path)
+		if err == nil {
+			_, err = f.WriteString("half of it")
+		}
+		fmt.Println(err)
+		io.Copy(io.Discard, os.Stdin)
+		return
+	}
+	file := filepath.Join(t.TempDir(), "x")
+	temporary := killNamedGen(t, file)
+	if _, err := os.Lstat(temporary); err != nil {
+		t.Fatalf("the killed gen has left nothing: %v", err)
+	}
+	gen(t, filepath.Join(filepath.Dir(file), "y")) // of another name
+	if left := temporaries(t, filepath.Dir(file)); len(left) != 1 {
+		t.Errorf("%v are there after the gen of another name", left)
+	}
+	gen(t, file, "--force")
+	if left := temporaries(t, filepath.Dir(file)); len(left) > 0 {
+		t.Errorf("%v is left", left)
+	}
+	if info, err := os.Stat(file); err != nil || info.Size() != 64<<10 {
+		t.Errorf("%v, %v", info, err)
+	}
+}
+
+// TestGenRemovesNothingThatMayBeAnothers puts other things where a leftover would be.
+func TestGenRemovesNothingThatMayBeAnothers(t *testing.T) {
+	folder := t.TempDir()
+	file := filepath.Join(folder, "x")
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.WriteFile(file, nil, 0o666))
+	must(os.Mkdir(slot(file, 0), 0o777))
+	must(os.Symlink(file, slot(file, 1)))
+	must(os.WriteFile(slot(file, 2), nil, 0o666)) // has another name
+	must(os.Link(slot(file, 2), filepath.Join(folder, "kept")))
+	locked, err := os.Create(slot(file, 3)) // by one that lives
+	must(err)
+	defer locked.Close()
+	if ok, err := sys.TryLock(locked); !ok || err != nil {
+		t.Skipf("the file system has no locks: %v", err)
+	}
+	kept := 4
+	if os.Geteuid() == 0 { // another user's
+		must(os.WriteFile(slot(file, 4), nil, 0o666))
+		must(os.Chown(slot(file, 4), 1234, 1234))
+		kept++
+	}
+	gen(t, file, "--force")
+	for i := range kept {
+		if _, err := os.Lstat(slot(file, i)); err != nil {
+			t.Error(err)
+		}
+	}
+	if left := temporaries(t, folder); len(left) != kept {
+		t.Errorf("%v are there", left)
+	}
+}
+
+// TestKilledGenLeavesNothing kills it while it writes, at moments that the file's growth
+// tells apart.
+func TestKilledGenLeavesNothing(t *testing.T) {
+	if f, err := sys.CreateUnnamed(t.TempDir(), 0o666); err != nil {
+		t.Skip(err)
+	} else {
+		f.Close()
+	}
+	for _, old := range []string{"", "as it was"} {
+		for _, after := range []int64{0, 1 << 20, 8 << 20, 30 << 20} {
+			folder := t.TempDir()
+			file := filepath.Join(folder, "x")
+			if old != "" {
+				if err := os.WriteFile(file, []byte(old), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c := startChild(t, "gen", file, "1GiB", "--policy", "sync=never", "--force")
+			for written(c, folder) < after {
+				runtime.Gosched()
+			}
+			if err := c.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			c.Wait() // it was killed
+			got, _ := os.ReadFile(file)
+			if left := temporaries(t, folder); string(got) != old || len(left) > 0 {
+				t.Errorf("after %d bytes: %d bytes, want %q; besides %v", after, len(got), old, left)
+			}
+		}
+	}
+}
+
+// written returns how large the file is that a command writes in a folder, or -1.
+func written(c *child, folder string) int64 {
+	fds := fmt.Sprintf("/proc/%d/fd", c.Process.Pid)
+	names, _ := os.ReadDir(fds)
+	for _, name := range names {
+		path := filepath.Join(fds, name.Name())
+		if at, _ := os.Readlink(path); filepath.Dir(at) == folder {
+			if info, err := os.Stat(path); err == nil {
+				return info.Size()
+			}
+		}
+	}
+	return -1
+}
