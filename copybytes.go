@@ -122,8 +122,12 @@ func (j *copyJob) clone() (cloned bool, err error) {
 }
 
 // roomOfClone gives the copy the room that the source has and never wrote: xfs shares
-// only what was written. (btrfs shares both; there it changes nothing.)
+// only what was written, so that a copy without holes lacks none. (btrfs shares both;
+// there it changes nothing.) To look for holes takes a tenth to a quarter of FIEMAP.
 func (j *copyJob) roomOfClone() error {
+	if hole, err := j.seek(j.disk.SeekHole, j.out, 0); err == nil && hole >= j.done {
+		return nil
+	}
 	room, err := j.unwritten(0)
 	if err != nil {
 		return err
@@ -134,16 +138,15 @@ func (j *copyJob) roomOfClone() error {
 
 // cutClone leaves of a source that has grown before it was cloned what it was.
 func (j *copyJob) cutClone() error {
-	now, err := j.stat(j.out)
-	if err != nil {
-		return j.failed("stat", -1, err)
+	if err := j.lookAtCopy(); err != nil {
+		return err
 	}
-	if now.Size > j.was.Size {
+	if j.has.Size > j.was.Size {
 		if err := j.truncate(j.was.Size); err != nil {
 			return err
 		}
 	}
-	j.progress(min(now.Size, j.was.Size))
+	j.progress(min(j.has.Size, j.was.Size))
 	return nil
 }
 

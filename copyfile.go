@@ -60,7 +60,8 @@ type copyJob struct {
 
 	in, out int
 	was     sys.FileStat // the source at the beginning
-	has     sys.FileStat // the destination, when it was made
+	has     sys.FileStat // the destination, before anything but its bytes was changed
+	looked  bool         // has is known
 	changed bool         // the destination's permissions are not what they were then
 	done    int64        // how far the copy is
 	moving  mover
