@@ -30,6 +30,8 @@ type copier struct {
 	// goroutine that copies them.
 	moved func(n int64)
 
+	sharing deviceAnswer // whether small files are shared
+
 	// batch: the files are those of CopyAll, which syncs and verifies them later if write
 	// is not told to sync, and replaces symbolic links rather than follow them.
 	batch bool

@@ -101,6 +101,9 @@ func (Disk) Free(fd int) (free int64, err error) {
 // CopiesRanges returns false.
 func (Disk) CopiesRanges(int) bool { return false }
 
+// SharesFaster returns false.
+func (Disk) SharesFaster(int, uint64) bool { return false }
+
 // AllocatesFaster returns false.
 func (Disk) AllocatesFaster(int) bool { return false }
 
