@@ -64,14 +64,19 @@ func (j *copyJob) copyBytes() error {
 	return err
 }
 
-// worthCloning reports whether it is to be tried to share the source's bytes. A single
-// file of a page is written in less time on btrfs too: what that leaves to be done later
-// holds up the other files of a batch.
+// worthCloning reports whether it is to be tried to share the source's bytes. A small
+// file is read and written in less time, but not if it has to be read from the disk. On
+// btrfs what is written holds up the other files of a batch later, and only a single
+// file of a page is better written.
 func (j *copyJob) worthCloning() bool {
 	switch {
 	case j.was.Size > smallCopy || j.o.Method == MethodReflink:
 		return true
-	case j.was.Size == 0 || j.o.Method != MethodAuto || j.was.Size <= tinyCopy && !j.batch:
+	case j.was.Size == 0 || j.o.Method != MethodAuto:
+		return false
+	case j.disk.IsCold(j.in):
+		return true
+	case j.was.Size <= tinyCopy && !j.batch:
 		return false
 	}
 	return j.copier.sharing.of(j.was.Device, func() bool { return j.disk.SharesFaster(j.in, j.was.Device) })

@@ -22,10 +22,16 @@ func TestCopyKeepsAllOnEachFileSystem(t *testing.T) {
 			told(t, err)
 			defer func() { told(t, v.Close()) }()
 			reflinks := copiesKeepAll(t, v.Dir(), 30)
-			if shares := k.Type == "xfs" || k.Type == "btrfs"; shares != (reflinks > 0) {
+			shares := k.Type == "xfs" || k.Type == "btrfs"
+			if shares != (reflinks > 0) {
 				t.Errorf("%d reflinks", reflinks)
 			}
 			copiesSmallFiles(t, v.Dir(), k.Type == "btrfs")
+			told(t, v.Remount(t.Context())) // all is cold
+			cold, err := Copy(t.Context(), filepath.Join(v.Dir(), "cold copy"), filepath.Join(v.Dir(), "small", "tiny"), CopyOptions{})
+			if err != nil || shares != (cold.Method == MethodReflink) {
+				t.Errorf("a cold file: %v by %v", err, cold.Method)
+			}
 		})
 	}
 }

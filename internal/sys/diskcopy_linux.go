@@ -81,6 +81,14 @@ func (Disk) SharesFaster(fd int, device uint64) bool {
 	return unix.Fstatfs(fd, &s) == nil && int64(uint32(s.Type)) == unix.BTRFS_SUPER_MAGIC
 }
 
+// IsCold reports whether the page cache has nothing of a file, as far as cachestat(2)
+// knows, Linux 6.5: else false. It tells only who owns the file or may write it. On
+// overlayfs the pages are those of the file below, and each file seems to be cold.
+func (Disk) IsCold(fd int) bool {
+	r, err := byCachestat(fd, math.MaxInt64)
+	return err == nil && r.Resident == 0
+}
+
 // CopiesRanges reports whether the file system of a file hands copy_file_range(2) on
 // to a server, which then need not send the bytes here and back: NFS 4.2, SMB, Ceph
 // and FUSE do (statfs(2), linux/magic.h).

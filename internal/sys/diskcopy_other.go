@@ -104,6 +104,9 @@ func (Disk) CopiesRanges(int) bool { return false }
 // SharesFaster returns false.
 func (Disk) SharesFaster(int, uint64) bool { return false }
 
+// IsCold returns false: it is not known.
+func (Disk) IsCold(int) bool { return false }
+
 // AllocatesFaster returns false.
 func (Disk) AllocatesFaster(int) bool { return false }
 
