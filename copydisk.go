@@ -26,6 +26,12 @@ type copyFileCalls interface {
 	// has given before.
 	AllocatesFaster(fd int) bool
 
+	// SharesFaster reports whether it is faster to Clone a small file than to write it,
+	// on the file system of a device that has the file fd.
+	SharesFaster(fd int, device uint64) bool
+	// IsCold reports whether it is known, without a look at the disk, that the page cache
+	// has nothing of a file.
+	IsCold(fd int) bool
 	// Clone makes a file share all bytes of another: FICLONE.
 	Clone(to, from int) error
 	// CopiesRanges reports whether CopyRange from a file of fd's file system is done by

@@ -31,6 +31,8 @@ type copier struct {
 	// goroutine that copies them.
 	moved func(n int64)
 
+	sharing deviceAnswer // whether small files are shared
+
 	// batch: the files are those of CopyAll, which syncs and verifies them later if write
 	// is not told to sync, and replaces symbolic links rather than follow them.
 	batch bool
@@ -61,7 +63,8 @@ type copyJob struct {
 
 	in, out int
 	was     sys.FileStat // the source at the beginning
-	has     sys.FileStat // the destination, when it was made
+	has     sys.FileStat // the destination, before anything but its bytes was changed
+	looked  bool         // has is known
 	changed bool         // the destination's permissions are not what they were then
 	done    int64        // how far the copy is
 	moving  mover

@@ -33,7 +33,7 @@ func (j *copyJob) firstHole() (at int64, sparse bool, err error) {
 	if size == 0 || size <= smallCopy && (j.was.Blocks < 0 || j.was.Blocks*512 >= size) {
 		return size, false, nil
 	}
-	at, err = j.seek(j.disk.SeekHole, 0)
+	at, err = j.seek(j.disk.SeekHole, j.in, 0)
 	switch {
 	case cannot(err):
 		return size, false, nil
@@ -45,9 +45,9 @@ func (j *copyJob) firstHole() (at int64, sparse bool, err error) {
 	return size, at < size, nil
 }
 
-func (j *copyJob) seek(call func(int, int64) (int64, error), at int64) (found int64, err error) {
+func (j *copyJob) seek(call func(int, int64) (int64, error), fd int, at int64) (found int64, err error) {
 	err = uninterrupted(func() (err error) {
-		found, err = call(j.in, at)
+		found, err = call(fd, at)
 		return err
 	})
 	return found, err
@@ -81,7 +81,7 @@ func (j *copyJob) copySparse() error {
 // the file if there is none.
 func (j *copyJob) nextData(at int64) (sys.Range, error) {
 	size := j.was.Size
-	begin, err := j.seek(j.disk.SeekData, at)
+	begin, err := j.seek(j.disk.SeekData, j.in, at)
 	if errors.Is(err, syscall.ENXIO) {
 		return sys.Range{At: size, End: size}, nil
 	}
@@ -89,7 +89,7 @@ func (j *copyJob) nextData(at int64) (sys.Range, error) {
 		return sys.Range{}, j.failed("look for data", at, err)
 	}
 	begin = min(begin, size)
-	end, err := j.seek(j.disk.SeekHole, begin)
+	end, err := j.seek(j.disk.SeekHole, j.in, begin)
 	if errors.Is(err, syscall.ENXIO) {
 		return sys.Range{At: begin, End: size}, nil
 	}

@@ -15,6 +15,11 @@ import (
 // Without Archive the copy is a file of who makes it. With the setuid and setgid bits
 // it would run as that user or group, which nobody has asked for.
 func (j *copyJob) keepAttributes() error {
+	if !j.looked {
+		if err := j.lookAtCopy(); err != nil {
+			return err
+		}
+	}
 	perm := j.was.Mode & 0o777
 	if j.o.Archive {
 		perm = j.was.Mode & permMask

@@ -100,15 +100,19 @@ func (j *copyJob) create(name sys.Name) error {
 	})
 }
 
-// opened looks what the new file is like.
 func (j *copyJob) opened(err error) error {
 	if err != nil {
 		return j.failed("create", -1, err)
 	}
+	return nil
+}
+
+// lookAtCopy looks what the file is like that was opened.
+func (j *copyJob) lookAtCopy() (err error) {
 	if j.has, err = j.stat(j.out); err != nil {
-		j.disk.Close(j.out) // it is removed
-		return j.undo(j.failed("stat", -1, err))
+		return j.failed("stat", -1, err)
 	}
+	j.looked = true
 	return nil
 }
 

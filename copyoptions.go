@@ -57,7 +57,8 @@ type CopyMethod int
 // The methods. [MethodAuto] shares the bytes if it can; else it lets the server of a
 // network file system copy them, or splices them, and reads and writes what the kernel
 // can't splice. It reads and writes files of up to 64 KiB, which takes less than to look
-// for another way. Sendfile is taken only if it is asked for.
+// for another way, but shares those that the page cache does not have (cachestat(2),
+// Linux 6.5), and on btrfs those of CopyAll, and those above 4 KiB of Copy. Sendfile is taken only if it is asked for.
 const (
 	MethodAuto      CopyMethod = iota
 	MethodReflink              // FICLONE, ioctl_ficlone(2): both files share the bytes on the disk

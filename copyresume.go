@@ -44,8 +44,9 @@ func (j *copyJob) openPartial() error {
 	err := j.create(j.made.temporary)
 	switch {
 	case err == nil:
-		if err := j.opened(nil); err != nil {
-			return err
+		if err := j.lookAtCopy(); err != nil {
+			j.disk.Close(j.out) // it is removed
+			return j.undo(err)
 		}
 	case errors.Is(err, fs.ErrExist):
 		if err := j.openOld(); err != nil {
@@ -105,6 +106,7 @@ func (j *copyJob) openOld() error {
 		return j.failed("create", -1, err)
 	}
 	j.has, err = j.stat(j.out)
+	j.looked = err == nil
 	if err == nil && (j.has.Inode != is.Inode || j.has.Device != is.Device) {
 		err = errReplaced
 	}

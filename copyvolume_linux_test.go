@@ -1,6 +1,8 @@
 package holdfast
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/holdfast-go/holdfast/internal/volume"
@@ -20,9 +22,38 @@ func TestCopyKeepsAllOnEachFileSystem(t *testing.T) {
 			told(t, err)
 			defer func() { told(t, v.Close()) }()
 			reflinks := copiesKeepAll(t, v.Dir(), 30)
-			if shares := k.Type == "xfs" || k.Type == "btrfs"; shares != (reflinks > 0) {
+			shares := k.Type == "xfs" || k.Type == "btrfs"
+			if shares != (reflinks > 0) {
 				t.Errorf("%d reflinks", reflinks)
 			}
+			copiesSmallFiles(t, v.Dir(), k.Type == "btrfs")
+			told(t, v.Remount(t.Context())) // all is cold
+			cold, err := Copy(t.Context(), filepath.Join(v.Dir(), "cold copy"), filepath.Join(v.Dir(), "small", "tiny"), CopyOptions{})
+			if err != nil || shares != (cold.Method == MethodReflink) {
+				t.Errorf("a cold file: %v by %v", err, cold.Method)
+			}
 		})
+	}
+}
+
+// copiesSmallFiles copies small files, which are written unless the file system shares
+// them faster.
+func copiesSmallFiles(t *testing.T, folder string, shares bool) {
+	t.Helper()
+	from, to := filepath.Join(folder, "small"), filepath.Join(folder, "small copies")
+	told(t, os.Mkdir(from, 0o755))
+	told(t, os.WriteFile(filepath.Join(from, "tiny"), make([]byte, tinyCopy), 0o644))
+	told(t, os.WriteFile(filepath.Join(from, "small"), make([]byte, smallCopy), 0o644))
+	totals, err := CopyAll(t.Context(), onePair(to, from), CopyOptions{})
+	want := map[bool]CopyMethod{false: MethodReadWrite, true: MethodReflink}[shares]
+	if err != nil || totals.Methods[want] != 2 {
+		t.Errorf("the folder: %v, %+v, want %v", err, totals.Methods, want)
+	}
+	for name, want := range map[string]CopyMethod{"tiny": MethodReadWrite, "small": want} {
+		r, err := Copy(t.Context(), filepath.Join(to, name+" again"), filepath.Join(from, name), CopyOptions{})
+		if err != nil || r.Method != want {
+			t.Errorf("%s: %v by %v, want %v", name, err, r.Method, want)
+		}
+		sameFile(t, filepath.Join(to, name+" again"), filepath.Join(from, name))
 	}
 }

@@ -69,6 +69,26 @@ func (Disk) AllocatesFaster(fd int) bool {
 // Clone makes a file share all bytes of another: ioctl_ficlone(2).
 func (Disk) Clone(to, from int) error { return unix.IoctlFileClone(to, from) }
 
+// SharesFaster reports whether it was measured that a file system shares the bytes of a
+// small file faster than it writes them: btrfs, where what is written is put into its
+// trees later, while the next files wait for these. A device that is not anonymous, of
+// major number 0, is none of btrfs, and fd is not asked.
+func (Disk) SharesFaster(fd int, device uint64) bool {
+	if unix.Major(device) != 0 {
+		return false
+	}
+	var s unix.Statfs_t
+	return unix.Fstatfs(fd, &s) == nil && int64(uint32(s.Type)) == unix.BTRFS_SUPER_MAGIC
+}
+
+// IsCold reports whether the page cache has nothing of a file, as far as cachestat(2)
+// knows, Linux 6.5: else false. It tells only who owns the file or may write it. On
+// overlayfs the pages are those of the file below, and each file seems to be cold.
+func (Disk) IsCold(fd int) bool {
+	r, err := byCachestat(fd, math.MaxInt64)
+	return err == nil && r.Resident == 0
+}
+
 // CopiesRanges reports whether the file system of a file hands copy_file_range(2) on
 // to a server, which then need not send the bytes here and back: NFS 4.2, SMB, Ceph
 // and FUSE do (statfs(2), linux/magic.h).

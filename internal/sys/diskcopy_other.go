@@ -100,6 +100,12 @@ func (Disk) Free(fd int) (free int64, err error) {
 // CopiesRanges returns false.
 func (Disk) CopiesRanges(int) bool { return false }
 
+// SharesFaster returns false.
+func (Disk) SharesFaster(int, uint64) bool { return false }
+
+// IsCold returns false: it is not known.
+func (Disk) IsCold(int) bool { return false }
+
 // AllocatesFaster returns false.
 func (Disk) AllocatesFaster(int) bool { return false }
 

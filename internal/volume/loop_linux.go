@@ -157,7 +157,7 @@ func clearLoop(device, image string) error {
 }
 
 // patience is how long programs may take that look at every new device or mount.
-const patience = 4 * time.Second
+const patience = 8 * time.Second
 
 // patiently tries again while the error is what, with pauses that double up to about
 // so long in all.

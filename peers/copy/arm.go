@@ -51,6 +51,7 @@ func everybody() []arm {
 		{name: "io.Copy, 1 MiB", note: "the same by read and write with a buffer of 1 MiB: io.CopyBuffer, hidden from the kernel's own copying", can: alone, copies: eachFile(bufferCopy)},
 		{name: "os.CopyFS", note: "of the folder", can: tree, copies: copyFS},
 		{name: "cp", note: "of coreutils; cp -r of a folder", can: plain, copies: program("cp", "-r")},
+		{name: "cp, times kept", note: "cp -r --preserve=timestamps, which keeps the times as ours does", can: tree, copies: program("cp", "-r", "--preserve=timestamps")},
 		{name: "rsync", note: "rsync --whole-file --archive", can: plain, copies: rsync},
 		{name: "cat", note: "a process for each file", most: 50, can: alone, copies: eachFile(cat)},
 		{name: "dd 64K", note: "bs=64K, a process for each file", most: 50, can: alone, copies: eachFile(dd("64K"))},

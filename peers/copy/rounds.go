@@ -80,8 +80,11 @@ func (o options) round(ctx context.Context, on command.Place, all []*race, order
 		return err
 	}
 	defer func() { err = errors.Join(err, at.Done()) }()
-	for _, j := range jobs(o.quick) {
-		if err := j.lay(filepath.Join(at.Dir, j.name)); err != nil {
+	for i, r := range all {
+		if i > 0 && all[i-1].job.name == r.job.name { // of the other state of the page cache
+			continue
+		}
+		if err := r.job.lay(filepath.Join(at.Dir, r.job.name)); err != nil {
 			return err
 		}
 	}
