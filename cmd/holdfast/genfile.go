@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
@@ -112,9 +113,9 @@ func removeLeftover(name string) {
 	if err != nil || !info.Mode().IsRegular() || !isLeftover(info) {
 		return
 	}
-	f, err := os.Open(name)
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe that is there by now must not wait
 	if err != nil {
-		f, err = os.OpenFile(name, os.O_WRONLY, 0) // one that may only be written
+		f, err = os.OpenFile(name, os.O_WRONLY|syscall.O_NONBLOCK, 0) // one that may only be written
 	}
 	if err != nil {
 		return
