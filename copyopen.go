@@ -200,7 +200,8 @@ func (j *copyJob) roomFor(bytes int64) error {
 	if err != nil || bytes <= free {
 		return nil // the system knows best
 	}
-	return j.failed("allocate", -1, fmt.Errorf("%w: it takes %v and %v are free; make room, or name another destination", errNoRoom, Size(bytes), Size(free)))
+	asked, left := tooLarge(bytes, free)
+	return j.failed("allocate", -1, fmt.Errorf("%w: it takes %s and %s are free; make room, or name another destination", errNoRoom, asked, left))
 }
 
 // worthLooking is from what size on it is asked first whether there is room.

@@ -141,6 +141,10 @@ func (s sheet) width() int {
 	return sweepWidth
 }
 
+// Fold breaks a line at spaces, so that it is at most as wide as the lines of studies,
+// and ends it.
+func Fold(line string) string { return wrap(line, lineWidth, indent) }
+
 // wrap breaks a line at spaces, so that it is at most width wide.
 func wrap(line string, width int, indent string) string {
 	var b strings.Builder
