@@ -8,6 +8,7 @@ import (
 	"math/big"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
@@ -103,7 +104,7 @@ func (j *copyJob) openMarked() (ok bool, err error) {
 			err = j.create(name)
 		}
 	}
-	if errors.Is(err, fs.ErrExist) {
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENAMETOOLONG) {
 		return false, nil
 	}
 	j.made.temporary = name
