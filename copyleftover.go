@@ -8,6 +8,7 @@ import (
 	"math/big"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
@@ -133,7 +134,7 @@ func (j *copyJob) openMarked() (ok bool, err error) {
 	if err != nil {
 		j.to.mark.giveBack(name)
 	}
-	if errors.Is(err, fs.ErrExist) {
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENAMETOOLONG) {
 		return false, nil
 	}
 	j.made.temporary, j.made.mark = name, j.to.mark

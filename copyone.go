@@ -36,7 +36,8 @@ import (
 // regular ones more than all else that is asked of them.
 //
 // Any number of goroutines may call Copy. It waits for the disk, in steps of some
-// megabytes between which it looks at ctx.
+// megabytes between which it looks at ctx, and up to a minute for another program to give
+// back a lease on src.
 func Copy(ctx context.Context, dst, src string, o CopyOptions) (CopyResult, error) {
 	return copyOne(ctx, sys.Disk{}, dst, src, o)
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
@@ -15,10 +16,12 @@ func (j *copyJob) openSource() error {
 	if err := j.stopped(); err != nil {
 		return err
 	}
-	err := uninterrupted(func() (err error) {
-		j.in, err = j.disk.OpenSource(j.from.folder, j.from.name)
-		return err
-	})
+	err := j.openNow()
+	if errors.Is(err, syscall.EWOULDBLOCK) && j.isRegular() {
+		if err = j.openLeased(); err != nil && j.ctx.Err() != nil {
+			return j.stopped()
+		}
+	}
 	if err != nil {
 		return j.notOpened(err)
 	}
@@ -35,6 +38,54 @@ func (j *copyJob) openSource() error {
 		j.copier.moved = j.progressOf(j.from.path, j.was.Size)
 	}
 	return nil
+}
+
+func (j *copyJob) openNow() error {
+	return uninterrupted(func() (err error) {
+		j.in, err = j.disk.OpenSource(j.from.folder, j.from.name)
+		return err
+	})
+}
+
+// isRegular reports whether the source's name is that of a regular file.
+func (j *copyJob) isRegular() bool {
+	var is sys.Stat
+	err := uninterrupted(func() (err error) {
+		if j.from.folder == sys.AtCwd {
+			is, err = j.disk.StatPath(j.from.name)
+		} else {
+			is, err = j.disk.Stat(j.from.folder, j.from.name)
+		}
+		return err
+	})
+	return err == nil && is.Mode&kindMask == kindRegular
+}
+
+// longestLease is more than who has a lease on a file may keep it when somebody else
+// opens the file: 45 s, unless fs.lease-break-time says otherwise (proc_sys_fs(5)).
+const longestLease = time.Minute
+
+// openLeased opens a file that another program has a lease on, which the first try has
+// asked for: it tries again until the lease is given back or taken. An open(2) that
+// waits could not be ended with ctx.
+func (j *copyJob) openLeased() error {
+	end := time.NewTimer(longestLease)
+	defer end.Stop()
+	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+		next := time.NewTimer(pause)
+		select {
+		case <-j.ctx.Done():
+			next.Stop()
+			return syscall.EWOULDBLOCK
+		case <-end.C:
+			next.Stop()
+			return fmt.Errorf("another program keeps a lease on the file: %w", syscall.EWOULDBLOCK)
+		case <-next.C:
+		}
+		if err := j.openNow(); !errors.Is(err, syscall.EWOULDBLOCK) {
+			return err
+		}
+	}
 }
 
 // notOpened says why the source can't be opened: sockets never can be, and some devices.
@@ -200,7 +251,8 @@ func (j *copyJob) roomFor(bytes int64) error {
 	if err != nil || bytes <= free {
 		return nil // the system knows best
 	}
-	return j.failed("allocate", -1, fmt.Errorf("%w: it takes %v and %v are free; make room, or name another destination", errNoRoom, Size(bytes), Size(free)))
+	asked, left := tooLarge(bytes, free)
+	return j.failed("allocate", -1, fmt.Errorf("%w: it takes %s and %s are free; make room, or name another destination", errNoRoom, asked, left))
 }
 
 // worthLooking is from what size on it is asked first whether there is room.

@@ -31,17 +31,31 @@ func partialName(name sys.Name) sys.Name {
 	base := filepath.Base(name.String())
 	partial := "." + base + partialSuffix
 	if len(partial) > longestName {
-		sum := fnv.New64a()
-		sum.Write([]byte(base))
-		partial = temporaryPrefix + strconv.FormatUint(sum.Sum64(), 36) + partialSuffix
+		partial = temporaryPrefix + digest(base) + partialSuffix
 	}
 	return beside(name, sys.Name(partial+"\x00"))
+}
+
+// shortPartialName is a partialName for file systems whose names are short: those of
+// minix have 30 bytes.
+func shortPartialName(name sys.Name) sys.Name {
+	return beside(name, sys.Name(temporaryPrefix+"p-"+digest(filepath.Base(name.String()))+"\x00"))
+}
+
+func digest(base string) string {
+	sum := fnv.New64a()
+	sum.Write([]byte(base))
+	return strconv.FormatUint(sum.Sum64(), 36)
 }
 
 // openPartial opens what an interrupted copy has left, or makes it.
 func (j *copyJob) openPartial() error {
 	j.made.temporary, j.made.partial = partialName(j.made.name), true
 	err := j.create(j.made.temporary)
+	if errors.Is(err, syscall.ENAMETOOLONG) {
+		j.made.temporary = shortPartialName(j.made.name)
+		err = j.create(j.made.temporary)
+	}
 	switch {
 	case err == nil:
 		if err := j.lookAtCopy(); err != nil {

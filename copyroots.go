@@ -302,8 +302,9 @@ func (p *copyPairs) room() error {
 	for _, need := range p.need {
 		free, err := p.free(need.at)
 		if err == nil && need.bytes > free {
-			return fmt.Errorf("copy: no room in %s for %s with %v, as %v are free; make room, or name another destination",
-				need.at.path(atDestination), need.what(), Size(need.bytes), Size(free))
+			asked, left := tooLarge(need.bytes, free)
+			return fmt.Errorf("copy: no room in %s for %s with %s, as %s are free; make room, or name another destination",
+				need.at.path(atDestination), need.what(), asked, left)
 		}
 	}
 	return nil

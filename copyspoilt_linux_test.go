@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -548,5 +549,51 @@ func TestALinkInATreeIsReplacedAndNotWrittenThrough(t *testing.T) {
 		if is, err := os.Lstat(folder + "/to/file1"); err != nil || !is.Mode().IsRegular() {
 			t.Errorf("%v, %v", is.Mode(), err)
 		}
+	}
+}
+
+// A shortDisk has names of 30 bytes at most, as minix has.
+type shortDisk struct{ stepDisk }
+
+func (d *shortDisk) OpenFile(folder int, name sys.Name, flag int, perm uint32) (int, error) {
+	if len(filepath.Base(name.String())) > 30 {
+		return -1, syscall.ENAMETOOLONG
+	}
+	return d.stepDisk.OpenFile(folder, name, flag, perm)
+}
+
+func TestACopyIsResumedWhereNamesAreShort(t *testing.T) {
+	c := newCopyCase(t, CopyOptions{Resume: true, Method: MethodReadWrite}, false)
+	dst := c.in(strings.Repeat("n", 30))
+	ctx, cancel := context.WithCancel(t.Context())
+	d := &shortDisk{stepDisk{before: func(_ int, op string) error {
+		if op == "WriteAt" {
+			cancel()
+		}
+		return nil
+	}}}
+	if _, err := copyOne(ctx, d, dst, c.in("src"), c.o); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	d = &shortDisk{stepDisk{before: everyCall}}
+	if r, err := copyOne(t.Context(), d, dst, c.in("src"), c.o); err != nil || r.Resumed == 0 {
+		t.Errorf("%+v", r)
+	}
+	sameFile(t, dst, c.in("src"))
+	if left, _ := filepath.Glob(c.in(".*")); len(left) > 0 {
+		t.Errorf("%q are left", left)
+	}
+}
+
+func TestAFileIsReplacedWhereNamesAreShort(t *testing.T) {
+	c := newCopyCase(t, CopyOptions{}, true)
+	for _, atomic := range []bool{false, true} {
+		told(t, os.WriteFile(c.in("dst"), []byte("old"), 0o600))
+		d := &shortDisk{stepDisk{before: everyCall}}
+		totals, err := copyTrees(t.Context(), d, maps.All(map[string]string{c.in("dst"): c.in("src")}), CopyOptions{Atomic: atomic, Workers: 1})
+		if err != nil || totals.Files != 1 {
+			t.Errorf("atomic %v: %+v, %v", atomic, totals, err)
+		}
+		sameFile(t, c.in("dst"), c.in("src"))
 	}
 }

@@ -236,7 +236,7 @@ func TestSizeTextThatIsWrongIsNamed(t *testing.T) {
 	check("64KB", `"64KB"`, `"KB"`)
 	check("1kib", `"kib"`)
 	check("1P", `"P"`)
-	check("1e3", `"e3"`)
+	check("1e3", `"e3"`, "T, TiB (powers of 1024)", "TB (powers of 1000)")
 	check("9223372036854775808", "9223372036854775808")
 	check("99999999999999999999", "99999999999999999999")
 	check("8388608TiB", "8388608TiB")

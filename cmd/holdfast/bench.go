@@ -344,6 +344,9 @@ func (b *benchmark) onGround(cmd *cobra.Command, o orders, measure func(context.
 	}
 	defer func() { err = closeGround(ground, err) }()
 	s := newSession(cmd.ErrOrStderr(), ground, b.dir, b.output)
+	if text := b.untimedText(); text != "" {
+		s.say("%s", text)
+	}
 	s.made, err = o.make(cmd.Context(), s)
 	defer func() { err = s.made.close(err) }()
 	if err == nil {

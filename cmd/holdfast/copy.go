@@ -183,6 +183,7 @@ func (c *copying) run(cmd *cobra.Command, args []string) error {
 	began := time.Now()
 	totals, err := holdfast.CopyAll(cmd.Context(), plan.pairs(), c.options)
 	totals.Elapsed = time.Since(began)
+	totals.Failed -= show.interrupted
 	show.end()
 	if printErr := show.print(totals, err); printErr != nil && err == nil {
 		return &refusal{exitNotMet, &outputFailure{printErr}, "all is copied, only that is not told"}

@@ -47,6 +47,9 @@ func TestInterruptedCopyLeavesTheOldFileOrNone(t *testing.T) {
 			!strings.Contains(c.told.String(), "\nhint: what was copied is whole, and nothing half is left; with --resume ") {
 			t.Errorf("exit code %d:\n%s", code, c.told.String())
 		}
+		if strings.Contains(c.stdout.String(), "failed") {
+			t.Errorf("what was under way is told as failed:\n%s", c.stdout.String())
+		}
 		got, _ := os.ReadFile(file)
 		if after := namesIn(t, folder); string(got) != old || len(after) != len(before) {
 			t.Errorf("%d bytes, want %q; %v", len(got), old, after)

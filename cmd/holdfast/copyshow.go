@@ -30,6 +30,7 @@ type copyShow struct {
 	held           error // the first failure, if it was not told
 	undurable      int   // files that were copied, and may be gone after a power cut
 	holes          int64 // bytes that were not moved and take no room
+	interrupted    int   // what was under way when the call was
 	broken         error // of standard output
 }
 
@@ -74,6 +75,7 @@ func (s *copyShow) keep(err error) {
 // likely to be the only one, and then ends the command.
 func (s *copyShow) failed(err error) {
 	if errors.Is(err, context.Canceled) {
+		s.interrupted++
 		return
 	}
 	s.failures++

@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/figure"
 	"github.com/holdfast-go/holdfast/internal/panel"
+	"github.com/holdfast-go/holdfast/internal/report"
 	"github.com/holdfast-go/holdfast/internal/study"
 	"github.com/holdfast-go/holdfast/internal/timing"
 )
@@ -236,6 +237,7 @@ func tellOmitted(stderr io.Writer, left []panel.Omitted) {
 		names[l.Why] = append(names[l.Why], l.Name)
 	}
 	for _, why := range reasons {
-		fmt.Fprintf(stderr, "holdfast: %s not drawn: %s (%s)\n", countText(int64(len(names[why])), "panel"), why, strings.Join(names[why], ", "))
+		line := fmt.Sprintf("holdfast: %s not drawn: %s (%s)", countText(int64(len(names[why])), "panel"), why, strings.Join(names[why], ", "))
+		_, _ = io.WriteString(stderr, report.Fold(line))
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"time"
 	"unicode"
@@ -181,7 +180,7 @@ func (g *generation) meter(stderr io.Writer) *meter {
 
 // toStdout writes the bytes to standard output, and tells nothing of them there.
 func (g *generation) toStdout(cmd *cobra.Command) error {
-	if f, ok := cmd.OutOrStdout().(*os.File); ok && isTerminal(f) {
+	if isTerminal(cmd.OutOrStdout()) {
 		return misuse("give a file, or a program that reads it, behind a |", "standard output is a terminal")
 	}
 	show := g.meter(cmd.ErrOrStderr())

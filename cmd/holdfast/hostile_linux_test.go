@@ -482,3 +482,34 @@ func TestNobodyIsToldWhatTakesRoot(t *testing.T) {
 	check("root", "--cache try-cold measures anyhow", "--cache", "remount")
 	check("-o: open /holdfast-results.jsonl: permission denied", "give a new file in a folder that you may write to", "-o", "/holdfast-results.jsonl")
 }
+
+// TestVolumesOfOthersAreToldAsNotSeen has a volume mounted in a folder that only root may
+// look into.
+func TestVolumesOfOthersAreToldAsNotSeen(t *testing.T) {
+	inMountNamespace(t, func(t *testing.T) {
+		locked, dir := t.TempDir(), t.TempDir()
+		volume := filepath.Join(locked, "holdfast-volume-000000070155ac0f")
+		point := filepath.Join(volume, "mount")
+		if err := errors.Join(os.MkdirAll(point, 0o755), os.Chmod(locked, 0o700)); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Mount("holdfast-test", point, "tmpfs", 0, "size=64k"); err != nil {
+			t.Skipf("mount: %v", err)
+		}
+		t.Cleanup(func() { unix.Unmount(point, unix.MNT_DETACH) })
+		before, err := os.Getwd()
+		if err := errors.Join(err, os.Chdir(dir)); err != nil { // the process is the test's own
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.Chdir(before) })
+		c := asNobody(t, dir, "volumes")
+		code, text := c.exit(t), c.stdout.String()
+		if code != exitOK || c.told.Len() > 0 || !strings.Contains(text, "nothing in this folder, and nothing mounted, as far as can be seen.") ||
+			!strings.Contains(text, "\nNot seen, which root could:\n  ") || !strings.Contains(text, volume+": permission denied") {
+			t.Errorf("exit code %d:\n%s%s", code, text, c.told.String())
+		}
+		if c := asNobody(t, dir, "volumes", locked); c.exit(t) == exitOK {
+			t.Errorf("a folder that was named can't be seen: %s", c.stdout.String())
+		}
+	})
+}

@@ -42,12 +42,16 @@ func heeded() []os.Signal {
 }
 
 // run is the whole command. What it returns carries the exit code, see tell; it
-// prints no error itself.
+// prints no error itself. What did not get to stdout is an error, whoever wrote it.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
+	out := &output{Writer: stdout}
+	root.SetOut(out)
 	root.SetErr(stderr)
-	return root.ExecuteContext(ctx)
+	if err := root.ExecuteContext(ctx); err != nil {
+		return err
+	}
+	return out.failure()
 }

@@ -43,8 +43,21 @@ func (b *benchmark) tellPlan(w io.Writer, cells []result.Cell, plan result.Plan,
 			number, plan = number*o.number(), o.all(plan)
 		}
 	}
-	_, err := fmt.Fprintf(w, "\nin %s: %s\nnothing was written: this is a plan only\n", where, planText(number, plan, seed))
+	fmt.Fprintf(w, "\nin %s: %s\n", where, planText(number, plan, seed))
+	if text := b.untimedText(); text != "" {
+		fmt.Fprintln(w, text)
+	}
+	_, err := fmt.Fprintln(w, "nothing was written: this is a plan only")
 	return err
+}
+
+// untimedText says that a run does not end when its time is up, because the rounds were
+// given too.
+func (b *benchmark) untimedText() string {
+	if b.rounds == 0 || b.budget == 0 || b.steady {
+		return ""
+	}
+	return fmt.Sprintf("--rounds %d: all are run, however long it takes; --time %v sizes the trials and does not end the run", b.rounds, b.budget)
 }
 
 // isFolder refuses a plan for a folder that is not there.

@@ -27,6 +27,9 @@ func newProgress(stderr io.Writer) *progress {
 
 // isTerminal reports whether w is a terminal that can write over a line.
 func isTerminal(w io.Writer) bool {
+	if o, ok := w.(*output); ok {
+		w = o.Writer
+	}
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }

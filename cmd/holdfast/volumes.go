@@ -90,17 +90,48 @@ func listVolumes(w io.Writer, folders []string) error {
 		return err
 	}
 	left, err := remnants(folders)
-	if len(left) == 0 && err == nil {
-		_, err := fmt.Fprintf(w, "\nLeft of killed runs: nothing %s.\n", whereText(folders))
-		return err
+	var hidden []error
+	if len(folders) == 0 { // mounts of others are not what was asked for
+		hidden, err = partHidden(err)
 	}
-	if len(left) > 0 {
+	switch {
+	case len(left) > 0:
 		fmt.Fprint(w, "\nLeft of killed runs, for holdfast volumes --clean to remove:\n")
+	case err == nil:
+		fmt.Fprintf(w, "\nLeft of killed runs: nothing %s%s.\n", whereText(folders), asFarAsSeen(hidden))
 	}
 	for _, l := range left {
 		fmt.Fprintf(w, "  %s\n", l.text)
 	}
+	if len(hidden) > 0 {
+		fmt.Fprint(w, "\nNot seen, which root could:\n")
+	}
+	for _, h := range hidden {
+		fmt.Fprintf(w, "  %v\n", h)
+	}
 	return cannotClean(err)
+}
+
+// partHidden parts what this user may not look at from the other errors.
+func partHidden(err error) (hidden []error, rest error) {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range joined.Unwrap() {
+			more, other := partHidden(e)
+			hidden, rest = append(hidden, more...), errors.Join(rest, other)
+		}
+		return hidden, rest
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return []error{err}, nil
+	}
+	return nil, err
+}
+
+func asFarAsSeen(hidden []error) string {
+	if len(hidden) == 0 {
+		return ""
+	}
+	return ", as far as can be seen"
 }
 
 // listKinds prints a table of what can be made, and what would help against what is

@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/advise"
 	"github.com/holdfast-go/holdfast/internal/figure"
 	"github.com/holdfast-go/holdfast/internal/result"
+	"github.com/holdfast-go/holdfast/internal/study"
 )
 
 // Contrast writes two runs side by side: as a table for the terminal, or in one of
@@ -47,18 +48,18 @@ const contrastVersion = 1
 
 func contrastText(c figure.Contrast) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "A: %s\nB: %s\n", sideText(c.A), sideText(c.B))
+	b.WriteString(wrap("A: "+sideText(c.A), lineWidth, indent) + wrap("B: "+sideText(c.B), lineWidth, indent))
 	if len(c.Machines) > 0 {
 		fmt.Fprintf(&b, "\nthe machines differ\n%s\n", machinesTable(c, "").Render())
 	}
 	for _, load := range loads(c) {
-		fmt.Fprintf(&b, "\n%s: %s\n%s\n", title(load), costName(load), changesTable(c, load, "").Render())
+		fmt.Fprintf(&b, "\n%s: %s\n%s\n", title(load), costName(load), strings.Join(fitted(changesTable(c, load, "")), "\n\n"))
 	}
 	fmt.Fprintf(&b, "\n")
 	for _, n := range contrastNotes(c) {
-		b.WriteString(wrap(n, sweepWidth, indent))
+		b.WriteString(wrap(n, lineWidth, indent))
 	}
-	fmt.Fprintf(&b, "\n%s", wrap(conclusion(c), sweepWidth, indent))
+	fmt.Fprintf(&b, "\n%s", wrap(conclusion(c), lineWidth, indent))
 	return b.String()
 }
 
@@ -69,7 +70,7 @@ func contrastMarkdown(c figure.Contrast) string {
 		fmt.Fprintf(&b, "\n#### the machines differ\n\n%s\n", machinesTable(c, "`").RenderMarkdown())
 	}
 	for _, load := range loads(c) {
-		fmt.Fprintf(&b, "\n#### %s: %s\n\n%s\n", title(load), costName(load), changesTable(c, load, "`").RenderMarkdown())
+		fmt.Fprintf(&b, "\n#### %s: %s\n\n%s\n", title(load), costName(load), tableText(changesTable(c, load, "`")).RenderMarkdown())
 	}
 	b.WriteString("\n")
 	for _, n := range contrastNotes(c) {
@@ -114,12 +115,11 @@ func machinesTable(c figure.Contrast, quote string) table.Writer {
 	return t
 }
 
-func changesTable(c figure.Contrast, load figure.Load, quote string) table.Writer {
-	t := newTable(rightAligned(6, 0, 5)...)
-	t.AppendHeader(table.Row{cellHead(c, load), "A", "B", "B/A", "95 %", ""})
+func changesTable(c figure.Contrast, load figure.Load, quote string) study.Table {
+	t := study.Table{Head: []string{cellHead(c, load), "A", "B", "B/A", "95 %", ""}}
 	for _, change := range c.Cells {
 		if change.Load == load {
-			t.AppendRow(table.Row{
+			t.Rows = append(t.Rows, []string{
 				quote + changedName(change.Cell) + quote, nanoseconds(change.A.Median), nanoseconds(change.B.Median),
 				advise.Times(change.Cost.Comparison), ratios(change.Cost), changeWord(change),
 			})

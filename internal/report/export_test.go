@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/holdfast-go/holdfast/internal/figure"
 	"github.com/holdfast-go/holdfast/internal/machine"
@@ -247,7 +248,13 @@ func TestGoldenContrast(t *testing.T) {
 		}
 		r.End = nil
 	})
-	golden(t, "contrast_unpaired.txt", contrast(t, other, ""))
+	text := contrast(t, other, "")
+	golden(t, "contrast_unpaired.txt", text)
+	for line := range strings.Lines(text) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 100 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
 }
 
 func TestContrastAsJSON(t *testing.T) {

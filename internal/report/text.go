@@ -141,11 +141,17 @@ func (s sheet) width() int {
 	return sweepWidth
 }
 
-// wrap breaks a line at spaces, so that it is at most width wide.
+// Fold breaks a line at spaces, so that it is at most as wide as the lines of studies,
+// and ends it.
+func Fold(line string) string { return wrap(line, lineWidth, indent) }
+
+// wrap breaks a line at spaces, so that it is at most width wide. A number stays with its
+// percent sign.
 func wrap(line string, width int, indent string) string {
+	const space = "\u00a0"
 	var b strings.Builder
 	column := 0
-	for i, word := range strings.Split(line, " ") {
+	for i, word := range strings.Split(strings.ReplaceAll(line, " %", space+"%"), " ") {
 		length := len([]rune(word))
 		switch {
 		case i > 0 && column+1+length > width:
@@ -155,7 +161,7 @@ func wrap(line string, width int, indent string) string {
 			b.WriteString(" ")
 			column++
 		}
-		b.WriteString(word)
+		b.WriteString(strings.ReplaceAll(word, space, " "))
 		column += length
 	}
 	return b.String() + "\n"

@@ -59,17 +59,22 @@ func bestIsNotLargest(e Evidence) (asked, found string) {
 	return asked, fmt.Sprintf("%v is, and %v takes %s", holdfast.Size(best.Buffer), holdfast.Size(largest.Buffer), compared(c))
 }
 
-// kernelsShare is how much of the CPU time is the kernel's, by buffer.
+// kernelsShare is how much of the CPU time is the kernel's, by buffer, as far as that is
+// known.
 func kernelsShare(e Evidence) (asked, found string) {
 	asked = "how much of the CPU time is the kernel's"
 	for _, b := range []int64{1, 512, 4096, 65536} {
-		if !e.have(copyArm(b)) {
+		share := math.NaN()
+		if e.have(copyArm(b)) {
+			share = kernelPart(e, copyArm(b))
+		}
+		if math.IsNaN(share) {
 			continue
 		}
 		if found != "" {
 			found += ", "
 		}
-		found += fmt.Sprintf("%v %s", holdfast.Size(b), percent(1-userPart(e, copyArm(b))))
+		found += fmt.Sprintf("%v %s", holdfast.Size(b), percent(share))
 	}
 	return asked, found
 }

@@ -1,6 +1,10 @@
 package study
 
 import (
+	"math"
+	"strings"
+	"time"
+
 	"github.com/holdfast-go/holdfast/internal/result"
 	"github.com/holdfast-go/holdfast/internal/stat"
 )
@@ -46,6 +50,27 @@ func userPart(e Evidence, arm string) float64 {
 		user, all = user+float64(t.User), all+float64(t.CPU())
 	}
 	return user / all
+}
+
+// leastParted is how much CPU time must be known before it is parted: 20 ticks of the
+// slowest clock, of 100 Hz.
+const leastParted = 200 * time.Millisecond
+
+// userModePrefix begins the names of file systems in User-Mode Linux. A program's system
+// calls there are served by a process outside of it, whose time is not told apart.
+const userModePrefix = "uml-"
+
+// kernelPart is the part of the arm's CPU time that was the kernel's; NaN: the run can't
+// tell it.
+func kernelPart(e Evidence, arm string) float64 {
+	var all time.Duration
+	for _, t := range e.Trials(arm) {
+		all += t.CPU()
+	}
+	if all < leastParted || strings.HasPrefix(e.place(), userModePrefix) {
+		return math.NaN()
+	}
+	return possible(1 - userPart(e, arm))
 }
 
 // wholeTimes are what one arm takes for the whole file, in nanoseconds.

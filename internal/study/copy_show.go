@@ -326,8 +326,8 @@ func copyLearnt(e Evidence) string {
 	if gain := nearBest(rows, best); gain.Buffer != best.Buffer && gain.Buffer != rows[len(rows)-1].Buffer {
 		rest = append(rest, fmt.Sprintf("from %v on a larger buffer gains less than %s", holdfast.Size(gain.Buffer), percent(nearShare)))
 	}
-	if worst.CPU > 0 {
-		rest = append(rest, fmt.Sprintf("%s of the CPU time with %v is the kernel's", percent(worst.System/worst.CPU), holdfast.Size(worst.Buffer)))
+	if share := kernelPart(e, copyArm(int64(worst.Buffer))); !math.IsNaN(share) {
+		rest = append(rest, fmt.Sprintf("%s of the CPU time with %v is the kernel's", percent(share), holdfast.Size(worst.Buffer)))
 	}
 	if len(rest) > 0 {
 		text += ". " + upperFirst(strings.Join(rest, ", and "))

@@ -416,6 +416,27 @@ func TestWhatStandsOutIsFoundByRule(t *testing.T) {
 	check(falling, best, "yes, 1MiB")
 }
 
+// TestAShareOfTheKernelIsToldWhereItIsKnown leaves it out of a run whose clock has ticked
+// a few times only, of one inside User-Mode Linux, and where it can't be.
+func TestAShareOfTheKernelIsToldWhereItIsKnown(t *testing.T) {
+	check := func(rounds int, kind string, told bool) {
+		t.Helper()
+		e := onKind(planCopies(rounds, 1<<16, falling, copiesOf(wholeSize, timing.Copy)...), kind)
+		_, inTable := kernelsShare(e)
+		const sentence = "of the CPU time with 1B is the kernel's"
+		if strings.Contains(copyLearnt(e), sentence) != told || strings.HasPrefix(inTable, "1B 75 %") != told {
+			t.Errorf("%d rounds on %s: %s; %q", rounds, kind, copyLearnt(e), inTable)
+		}
+	}
+	check(10, "ext4", true)
+	check(4, "ext4", false)
+	check(10, "uml-jfs", false)
+	e := planted(3, func(_ string, _ int, m *result.Measurement) { m.User, m.System = 2*time.Second, -time.Second }, copyArm(1))
+	if share := kernelPart(e, copyArm(1)); !math.IsNaN(share) {
+		t.Errorf("%v of the CPU time is the kernel's", share)
+	}
+}
+
 func TestIterationsReadAsPublished(t *testing.T) {
 	c := copyCell{timing.Copy, wholeSize, 4096}
 	e := onKind(planted(1, func(_ string, _ int, m *result.Measurement) {

@@ -72,10 +72,13 @@ func judgeCallCost(e Evidence) Finding {
 }
 
 func judgeCopyCost(e Evidence) Finding {
-	share := e.Median(publishedFormat, PerRecord) / e.Median(publishedBuffered, PerRecord)
+	why := "formatting a line is counted as copying in the document"
+	if share := formatPart(e, publishedFormat, publishedBuffered); !math.IsNaN(share) {
+		why = fmt.Sprintf("%s of a buffered line's time is formatting it, which the document counts as copying", percent(share))
+	}
 	return figure(lineNet(e, publishedBuffered), duration).judge(about(140, 1.5), NotHere,
 		"without its formatting a buffered line is within a factor of 1.5 of that",
-		fmt.Sprintf("%s of a buffered line's time is formatting it, which the document counts as copying", percent(share)))
+		why)
 }
 
 // judgeBottleneck holds calls without a sync against a sync with few calls.

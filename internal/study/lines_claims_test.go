@@ -2,6 +2,7 @@ package study
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -171,4 +172,24 @@ func TestVerdictsFollowTheArms(t *testing.T) {
 	check("lines-forgotten-flush", Holds, NotHere)
 	check("lines-crash", Holds, NotHere)
 	check("lines-10000-calls", Holds, NotHere)
+}
+
+// TestAPartOfATimeIsNotToldAsMoreThanTheTime is of a busy machine, where formatting a line
+// took longer than formatting and writing one.
+func TestAPartOfATimeIsNotToldAsMoreThanTheTime(t *testing.T) {
+	learnt := func(format time.Duration) string {
+		e := planted(10, func(arm string, _ int, m *result.Measurement) {
+			m.Records, m.Elapsed = 1, 100
+			if arm == equalFormat || arm == publishedFormat {
+				m.Elapsed = format
+			}
+		}, equalFormat, equalBufio4, publishedFormat, publishedBuffered)
+		return lineLearnt(e) + judgeCopyCost(e).Why
+	}
+	if text := learnt(40); strings.Count(text, "40 % of a buffered line's time is") != 2 {
+		t.Errorf("learnt: %s", text)
+	}
+	if text := learnt(432); strings.Contains(text, "%") {
+		t.Errorf("learnt: %s", text)
+	}
 }

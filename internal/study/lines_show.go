@@ -383,6 +383,15 @@ func linePicture(e Evidence) *chart.Dots {
 	return d
 }
 
+// formatPart is the part of an arm's time that another takes for the formatting alone; NaN
+// where one of them was not run, or the noise was larger than the difference.
+func formatPart(e Evidence, format, arm string) float64 {
+	if !e.have(format, arm) {
+		return math.NaN()
+	}
+	return possible(e.Median(format, PerRecord) / e.Median(arm, PerRecord))
+}
+
 // lineLearnt says what there is to say of the arms that were run.
 func lineLearnt(e Evidence) string {
 	var parts []string
@@ -390,8 +399,7 @@ func lineLearnt(e Evidence) string {
 		parts = append(parts, fmt.Sprintf("one write a line takes %v as long as a bufio.Writer, where %s was published",
 			ratio(e.Ratio(publishedUnbuffered, publishedBuffered, Elapsed)), "~20x"))
 	}
-	if e.have(equalBufio4, equalFormat) {
-		share := e.Median(equalFormat, PerRecord) / e.Median(equalBufio4, PerRecord)
+	if share := formatPart(e, equalFormat, equalBufio4); !math.IsNaN(share) {
 		parts = append(parts, fmt.Sprintf("%s of a buffered line's time is its formatting", percent(share)))
 	}
 	if e.have(crashWrite, crashBufio) {

@@ -77,6 +77,15 @@ func percent(share float64) string {
 	return orDash(share, digits(share*100)+" %")
 }
 
+// possible is a share of a whole, or NaN: on a busy machine a part may be measured as
+// longer than the whole.
+func possible(share float64) float64 {
+	if share < 0 || share > 1 {
+		return math.NaN()
+	}
+	return share
+}
+
 // orDash prints a figure with its interval.
 func (m measured) orDash() string { return orDash(m.value, m.String()) }
 
