@@ -97,6 +97,9 @@ func (j *copyJob) run() error {
 		return err
 	}
 	err := j.fill()
+	if err != nil && !j.looked {
+		j.lookAtCopy() // for undo, to tell it from another's; what failed first is what is told
+	}
 	if failed := j.disk.Close(j.out); failed != nil && err == nil {
 		err = j.failed("close", -1, failed)
 	}
