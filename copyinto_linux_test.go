@@ -4,41 +4,19 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/apart"
 )
-
-// apartFrom makes a test be the process that it starts, apart from the others.
-const apartFrom = "HOLDFAST_TEST_APART"
-
-// apart runs a test in a process of its own, which may have its own mounts and limits.
-func apart(t *testing.T, flags uintptr, test func()) {
-	t.Helper()
-	if os.Getenv(apartFrom) == t.Name() {
-		test()
-		return
-	}
-	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
-	cmd.Env = append(os.Environ(), apartFrom+"="+t.Name())
-	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: flags}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
-}
 
 // TestAFolderThatIsMountedIntoItsSourceIsRefused mounts destinations, and what they are
 // in, inside their sources. Without an end the copy would be copied again.
 func TestAFolderThatIsMountedIntoItsSourceIsRefused(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can mount")
-	}
-	apart(t, syscall.CLONE_NEWNS, func() {
+	apart.Mounts(t, func(t *testing.T) {
 		for _, c := range []struct{ what, to, at string }{
 			{"the destination", "out/in/to", "from/m"},
 			{"a folder above it", "out", "from/m"},
@@ -73,10 +51,7 @@ func TestAFolderThatIsMountedIntoItsSourceIsRefused(t *testing.T) {
 // copied to below the other one: with workers in both, each would make what the other
 // copies next.
 func TestMountsThatLeadIntoEachOtherAreNotCopiedWithoutEnd(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can mount")
-	}
-	apart(t, syscall.CLONE_NEWNS, func() {
+	apart.Mounts(t, func(t *testing.T) {
 		folder := memoryFolder(t)
 		for _, name := range []string{"from/a/m", "from/b/m", "to/a/m", "to/b/m"} {
 			mustWrite(t, folder+"/"+name+"/file", "text")
@@ -100,10 +75,7 @@ func TestMountsThatLeadIntoEachOtherAreNotCopiedWithoutEnd(t *testing.T) {
 // TestAMountInTheDestinationThatIsASourceIsRefused is the reverse: the destination has a
 // folder of the source mounted in it.
 func TestAMountInTheDestinationThatIsASourceIsRefused(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can mount")
-	}
-	apart(t, syscall.CLONE_NEWNS, func() {
+	apart.Mounts(t, func(t *testing.T) {
 		folder := memoryFolder(t)
 		mustWrite(t, folder+"/from/a/b/c/file", "text")
 		mustWrite(t, folder+"/to/a/b/old", "text")
@@ -118,10 +90,7 @@ func TestAMountInTheDestinationThatIsASourceIsRefused(t *testing.T) {
 
 // TestAFolderThatIsMountedInItselfIsRefused, and what is mounted from elsewhere is copied.
 func TestAFolderThatIsMountedInItselfIsRefused(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can mount")
-	}
-	apart(t, syscall.CLONE_NEWNS, func() {
+	apart.Mounts(t, func(t *testing.T) {
 		folder := memoryFolder(t)
 		mustWrite(t, folder+"/from/a/m/file", "text")
 		mustWrite(t, folder+"/from/a/other/file", "text")
@@ -178,7 +147,7 @@ func TestTreesAreCopiedWithFewDescriptors(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it makes thousands of folders")
 	}
-	apart(t, 0, func() {
+	apart.Process(t, func(t *testing.T) {
 		const limit = 64
 		folder := memoryFolder(t)
 		for i := range 200 {

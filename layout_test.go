@@ -33,6 +33,7 @@ var rooms = map[string]room{
 	"internal/sys":       {"internal/mountinfo", "golang.org/x/sys"},
 	"internal/fault":     {"internal/sys", ""},
 	"internal/stat":      {"", ""},
+	"internal/apart":     {"internal/mountinfo", "golang.org/x/sys"},
 	"internal/cstdio":    {"", ""},
 	"internal/machine":   {"internal/mountinfo internal/sys", ""},
 	"internal/result":    {". internal/machine", "…"},
@@ -51,10 +52,10 @@ var rooms = map[string]room{
 		"internal/stat internal/figure internal/chart internal/report internal/volume internal/uml internal/timing internal/panel internal/filler internal/sys", "…"},
 }
 
-// testRooms is what every room's tests may import besides: the files that fail,
-// the statistics that judge, what a fair measurement needs, and file systems of a
+// testRooms is what every room's tests may import besides: processes of a test's own,
+// the files that fail, the statistics that judge, what a fair measurement needs, and file systems of a
 // test's own.
-const testRooms = "internal/fault internal/stat internal/trial internal/volume"
+const testRooms = "internal/apart internal/fault internal/stat internal/trial internal/volume"
 
 // testOthers is what every room's tests may import of other people's.
 const testOthers = "golang.org/x/sys github.com/rogpeppe/go-internal"

@@ -5,20 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/apart"
 	"github.com/holdfast-go/holdfast/internal/volume"
 )
-
-// stoppedFileSystem makes a test be the process that mounts one: the name of its kind.
-const stoppedFileSystem = "HOLDFAST_TEST_STOPPED_FILE_SYSTEM"
 
 // TestDurableFilesSurviveTheStopOfTheirFileSystem has a real file system stop at once,
 // without writing its journal or any page (FS_IOC_SHUTDOWN), and looks at what is there
@@ -32,25 +27,12 @@ func TestDurableFilesSurviveTheStopOfTheirFileSystem(t *testing.T) {
 // onFileSystemsToStop runs a test on file systems that it may stop, each in a process
 // of its own, which runs the same test.
 func onFileSystemsToStop(t *testing.T, test func(s *stopped)) {
-	if kind, ok := os.LookupEnv(stoppedFileSystem); ok {
-		stopFileSystem(t, kind, test)
-		return
-	}
 	for _, kind := range []string{"ext4", "xfs"} {
 		t.Run(kind, func(t *testing.T) {
 			if err := volumeKind(t, kind).Can(); err != nil {
 				t.Skip(err)
 			}
-			cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()[:strings.LastIndexByte(t.Name(), '/')]+"$")
-			cmd.Env = append(os.Environ(), stoppedFileSystem+"="+kind)
-			cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
-			out, err := cmd.CombinedOutput()
-			if reason, ok := strings.CutPrefix(string(out), "skip: "); ok {
-				t.Skip(reason)
-			}
-			if err != nil {
-				t.Errorf("%v\n%s", err, out)
-			}
+			apart.Mounts(t, func(t *testing.T) { stopFileSystem(t, kind, test) })
 		})
 	}
 }
@@ -73,8 +55,7 @@ type stopped struct {
 func stopFileSystem(t *testing.T, kind string, test func(s *stopped)) {
 	v, err := volume.Make(t.Context(), t.TempDir(), volumeKind(t, kind), 320<<20)
 	if missing := (*volume.MissingError)(nil); errors.As(err, &missing) {
-		fmt.Printf("skip: %v", err)
-		os.Exit(0)
+		t.Skip(err)
 	}
 	if err != nil {
 		t.Fatal(err)

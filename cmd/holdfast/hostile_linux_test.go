@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,45 +14,19 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/holdfast-go/holdfast/internal/apart"
 	"github.com/holdfast-go/holdfast/internal/machine"
 	"github.com/holdfast-go/holdfast/internal/result"
 )
 
-// ownMounts tells a test's own child process that it has a mount namespace of
-// its own.
-const ownMounts = "HOLDFAST_TEST_OWN_MOUNTS"
-
-// inMountNamespace runs a test, for root, in a child process with a mount
-// namespace of its own, so that the machine keeps the mounts it had.
+// inMountNamespace runs a test apart, beside others.
 func inMountNamespace(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
-	if os.Getenv(ownMounts) != "" {
-		test(t)
-		return
-	}
 	if testing.Short() {
 		t.Skip("it runs whole benches in child processes; not with -short")
 	}
-	if os.Geteuid() != 0 {
-		t.Skip("to mount takes root")
-	}
 	t.Parallel()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	child := exec.Command(self, "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.v")
-	child.Env = append(os.Environ(), ownMounts+"=1")
-	child.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
-	out, err := child.CombinedOutput()
-	switch {
-	case errors.Is(err, fs.ErrPermission):
-		t.Skipf("no mount namespace: %v", err)
-	case err != nil:
-		t.Fatalf("in a mount namespace: %v\n%s", err, out)
-	case strings.Contains(string(out), "--- SKIP"):
-		t.Skipf("in a mount namespace:\n%s", out)
-	}
+	apart.Mounts(t, test)
 }
 
 // mounted mounts a file system on a new folder.

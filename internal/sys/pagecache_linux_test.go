@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-go/holdfast/internal/apart"
 )
 
 // newFile makes a file of so many bytes.
@@ -207,7 +209,7 @@ func asUser(t *testing.T, id uint32) {
 
 // Without mount, the overlay's own pages would be counted: none, always.
 func TestPageCacheOnOverlay(t *testing.T) {
-	inMountNamespace(t, func(t *testing.T) {
+	apart.Mounts(t, func(t *testing.T) {
 		dir := onDisk(t)
 		var at [4]string
 		for i, name := range []string{"lower", "upper", "work", "all"} {
@@ -257,7 +259,7 @@ func TestDropCachesLeavesNothingClean(t *testing.T) {
 }
 
 func TestDropCachesNamesAReadOnlyProc(t *testing.T) {
-	inMountNamespace(t, func(t *testing.T) {
+	apart.Mounts(t, func(t *testing.T) {
 		const dir = "/proc/sys"
 		if err := unix.Mount(dir, dir, "", unix.MS_BIND, ""); err != nil {
 			t.Skip(err)

@@ -14,13 +14,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-go/holdfast/internal/mountinfo"
+
+	"github.com/holdfast-go/holdfast/internal/apart"
 )
 
 // onImage runs a test, for root, with an ext4 of its own in an image on a loop
 // device, mounted on dir with the given options.
 func onImage(t *testing.T, options string, test func(t *testing.T, dir string)) {
 	t.Helper()
-	inMountNamespace(t, func(t *testing.T) {
+	apart.Mounts(t, func(t *testing.T) {
 		parent := t.TempDir()
 		image, dir := filepath.Join(parent, "image"), filepath.Join(parent, "a folder")
 		if err := os.Mkdir(dir, 0o777); err != nil {
@@ -224,7 +226,7 @@ func TestRemountRefusesOtherFileSystems(t *testing.T) {
 	if m := mountOf(t, "/proc"); m.Kind == "proc" {
 		refused(t, "/proc", "proc has no block device")
 	}
-	inMountNamespace(t, func(t *testing.T) {
+	apart.Mounts(t, func(t *testing.T) {
 		dir := t.TempDir()
 		if err := unix.Mount("none", dir, "tmpfs", 0, ""); err != nil {
 			t.Skipf("no tmpfs: %v", err)

@@ -12,26 +12,26 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-go/holdfast/internal/apart"
 )
 
 // withTracefs runs a test where tracefs is mounted. Root without one runs it in
 // a child process with a mount namespace of its own, so that the machine keeps
 // the mounts it had.
 func withTracefs(t *testing.T, test func(t *testing.T)) {
-	if os.Getenv(ownMounts) != "" {
-		if err := unix.Mount("tracefs", tracefsFolders[0], "tracefs", 0, ""); err != nil {
-			t.Skipf("tracefs can't be mounted: %v", err)
-		}
-		test(t)
-		return
-	}
 	c, err := StartSyscallCounter()
 	switch {
 	case err == nil:
 		c.Stop()
 		test(t)
 	case os.Geteuid() == 0 && errors.Is(err, errors.ErrUnsupported):
-		runInMountNamespace(t)
+		apart.Mounts(t, func(t *testing.T) {
+			if err := unix.Mount("tracefs", tracefsFolders[0], "tracefs", 0, ""); err != nil {
+				t.Skipf("tracefs can't be mounted: %v", err)
+			}
+			test(t)
+		})
 	default:
 		t.Skip(err)
 	}
