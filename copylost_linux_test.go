@@ -60,6 +60,17 @@ func TestALinkToACopyThatFailedIsCopiedItself(t *testing.T) {
 	}
 }
 
+func TestALinkThatDoesNotGetItsNameLeavesNothing(t *testing.T) {
+	folder := folderInMemory(t)
+	told(t, errors.Join(os.Mkdir(folder+"/from", 0o755), os.Mkdir(folder+"/to", 0o755)))
+	told(t, errors.Join(os.Symlink("nowhere", folder+"/from/link"), os.WriteFile(folder+"/to/link", []byte("old"), 0o644)))
+	d := &failingDisk{op: "rename", calls: map[string]int{}}
+	_, err := copyTrees(t.Context(), d, onePair(folder+"/to", folder+"/from"), CopyOptions{Workers: 1})
+	if entries, _ := os.ReadDir(folder + "/to"); !errors.Is(err, syscall.EIO) || len(entries) != 1 || !entries[0].Type().IsRegular() {
+		t.Errorf("%v; %v", err, entries)
+	}
+}
+
 // TestALinkThatIsThereAlreadyIsLeftAsItIs has two names of one file, which become one
 // name: a link to itself can't be renamed over it.
 func TestALinkThatIsThereAlreadyIsLeftAsItIs(t *testing.T) {

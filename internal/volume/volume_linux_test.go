@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/holdfast-go/holdfast/internal/apart"
 	"github.com/holdfast-go/holdfast/internal/mountinfo"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
@@ -486,16 +487,17 @@ func TestMakeInAContainerSaysWhoCan(t *testing.T) {
 	if err := kind(t, "ext4").Can(); err != nil {
 		t.Skip(err)
 	}
-	parent := ground(t)
-	cmd := exec.Command(os.Args[0], "-test.run=^TestMakeInAContainerSaysWhoCan$")
-	cmd.Env = append(os.Environ(), contained+"="+parent)
-	only := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1}}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS, UidMappings: only, GidMappings: only}
-	out, err := cmd.CombinedOutput()
-	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSPC) {
-		t.Skip("no user namespaces here: ", err)
-	}
-	if err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
+	apart.Mounts(t, func(t *testing.T) { // in a user namespace no copy of a mount can be given up
+		cmd := exec.Command(os.Args[0], "-test.run=^TestMakeInAContainerSaysWhoCan$")
+		cmd.Env = append(os.Environ(), contained+"="+t.TempDir())
+		only := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1}}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS, UidMappings: only, GidMappings: only}
+		out, err := cmd.CombinedOutput()
+		if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSPC) {
+			t.Skip("no user namespaces here: ", err)
+		}
+		if err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+	})
 }
