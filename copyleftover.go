@@ -94,7 +94,7 @@ func (m *copyMark) temporary(path string) sys.Name {
 // one that a killed call has left. It reports false if there is no such name to be had.
 func (j *copyJob) openMarked() (ok bool, err error) {
 	name := j.to.mark.temporary(j.to.path)
-	if name == "" || j.made.elsewhere {
+	if name == "" {
 		return false, nil
 	}
 	err = j.create(name)

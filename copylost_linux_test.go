@@ -91,6 +91,52 @@ func TestALinkThatIsThereAlreadyIsLeftAsItIs(t *testing.T) {
 	}
 }
 
+// A sharingDisk shares whatever it is asked to, as far as it says.
+type sharingDisk struct{ sys.Disk }
+
+func (sharingDisk) IsCold(int) bool      { return true }
+func (sharingDisk) Clone(int, int) error { return nil }
+
+func TestWhatSaysThatItIsEmptyIsNotShared(t *testing.T) {
+	dst := filepath.Join(t.TempDir(), "dst")
+	r, err := copyOne(t.Context(), sharingDisk{}, dst, "/proc/version", CopyOptions{})
+	if text, _ := os.ReadFile(dst); err != nil || len(text) == 0 || r.Method == MethodReflink {
+		t.Errorf("%q; %+v", text, r)
+	}
+}
+
+// A grownDisk shares a file that has grown since it was looked at.
+type grownDisk struct{ stepDisk }
+
+func (d *grownDisk) Clone(to, _ int) error {
+	_, err := d.Disk.WriteAt(to, []byte("text and more"), 0)
+	return err
+}
+
+func TestAReflinkOfAFileThatGrewIsCutAndNotAskedForRoom(t *testing.T) {
+	dir := t.TempDir()
+	src, dst := filepath.Join(dir, "src"), filepath.Join(dir, "dst")
+	told(t, os.WriteFile(src, []byte("text"), 0o644))
+	d := &grownDisk{stepDisk{before: everyCall}}
+	r, err := copyOne(t.Context(), d, dst, src, CopyOptions{Method: MethodReflink})
+	if got, _ := os.ReadFile(dst); err != nil || string(got) != "text" || slices.Contains(d.calls, "Unwritten") {
+		t.Errorf("%q, %v; %+v", got, d.calls, r)
+	}
+}
+
+func TestADeviceIsAskedOnceWhetherItShares(t *testing.T) {
+	var a deviceAnswer
+	asked := 0
+	for _, device := range []uint64{0, 1, 2, 1, 2, 0} {
+		if yes := a.of(device, func() bool { asked++; return device == 1 }); yes != (device == 1) {
+			t.Errorf("device %d: %v", device, yes)
+		}
+	}
+	if asked != 2 {
+		t.Errorf("asked %d times", asked)
+	}
+}
+
 // A spaciousDisk writes faster into room that it has given before.
 type spaciousDisk struct {
 	sys.Disk

@@ -201,3 +201,16 @@ func kernelTellsMounts() bool {
 	var s unix.Statx_t
 	return unix.Statx(unix.AT_FDCWD, "/", 0, 0, &s) == nil && s.Attributes_mask&unix.STATX_ATTR_MOUNT_ROOT != 0
 }
+
+// TestAFileInMemoryIsNotSharedFaster is of a device that is anonymous, as those of btrfs.
+func TestAFileInMemoryIsNotSharedFaster(t *testing.T) {
+	fd, err := unix.MemfdCreate("file", unix.MFD_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	is, err := Disk{}.StatFD(fd)
+	if err != nil || unix.Major(is.Device) != 0 || (Disk{}).SharesFaster(fd, is.Device) {
+		t.Errorf("%+v, %v", is, err)
+	}
+}
