@@ -40,11 +40,12 @@ type copier struct {
 
 // A madeCopy is a file that was written and may have to get its name yet.
 type madeCopy struct {
-	folder    int      // of the names; sys.AtCwd: they are paths
-	name      sys.Name // what it is, or is to be, named
-	temporary sys.Name // what it is named; "": name
-	replaces  bool     // there is a file of that name
-	partial   bool     // its temporary is to stay if it fails, for the next time
+	folder    int       // of the names; sys.AtCwd: they are paths
+	name      sys.Name  // what it is, or is to be, named
+	temporary sys.Name  // what it is named; "": name
+	mark      *copyMark // that the temporary name is from, or nil
+	replaces  bool      // there is a file of that name
+	partial   bool      // its temporary is to stay if it fails, for the next time
 
 	// elsewhere: the destination was a symbolic link, and the folder whose names are to be
 	// synced is the one where that leads. publish does that if the copy was synced.
@@ -98,7 +99,7 @@ func (j *copyJob) run() error {
 	}
 	err := j.fill()
 	if err != nil && !j.looked {
-		j.lookAtCopy() // for undo, to tell it from another's; what failed first is what is told
+		_ = j.lookAtCopy() // what failed first is what is told
 	}
 	if failed := j.disk.Close(j.out); failed != nil && err == nil {
 		err = j.failed("close", -1, failed)
@@ -224,6 +225,7 @@ func (c *copier) publish(m *madeCopy) error {
 		if err != nil {
 			return err
 		}
+		m.mark.giveBack(m.temporary)
 		m.temporary = ""
 	}
 	if m.elsewhere && m.synced {
@@ -252,7 +254,8 @@ func (c *copier) discard(m *madeCopy) error {
 		name = m.name
 	}
 	err := uninterrupted(func() error { return c.disk.Remove(m.folder, name) })
-	if errors.Is(err, fs.ErrNotExist) {
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		m.mark.giveBack(name)
 		return nil
 	}
 	return err

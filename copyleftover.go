@@ -22,6 +22,9 @@ type copyMark struct {
 	once sync.Once
 	id   fileID // what is locked; zero: nothing
 	fd   int    // keeps the lock, if it is
+
+	mu  sync.Mutex
+	has map[sys.Name]bool // files of this call
 }
 
 // mostMarks is how many pairs of a call have such names: each keeps a descriptor.
@@ -70,8 +73,8 @@ func (m *copyMark) end() {
 }
 
 // temporary returns the name of a temporary file for a path below the folder; "": it has
-// none that would be known again. Two files of a call have never the same, by whatever
-// names their folders are mounted.
+// none that would be known again. Two paths have never the same, by whatever names their
+// folders are mounted.
 func (m *copyMark) temporary(path string) sys.Name {
 	if m == nil {
 		return ""
@@ -90,11 +93,35 @@ func (m *copyMark) temporary(path string) sys.Name {
 	return sys.Name(temporaryPrefix + "copy-" + name + "\x00")
 }
 
+// take reserves a name until giveBack. It reports false if a file of this call has it: a
+// folder that is written to while it is read may tell a name twice.
+func (m *copyMark) take(name sys.Name) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.has[name] {
+		return false
+	}
+	if m.has == nil {
+		m.has = map[sys.Name]bool{}
+	}
+	m.has[name] = true
+	return true
+}
+
+func (m *copyMark) giveBack(name sys.Name) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.has, name)
+}
+
 // openMarked makes a temporary file under a name that is known again, and removes the
 // one that a killed call has left. It reports false if there is no such name to be had.
 func (j *copyJob) openMarked() (ok bool, err error) {
 	name := j.to.mark.temporary(j.to.path)
-	if name == "" {
+	if name == "" || !j.to.mark.take(name) {
 		return false, nil
 	}
 	err = j.create(name)
@@ -103,10 +130,13 @@ func (j *copyJob) openMarked() (ok bool, err error) {
 			err = j.create(name)
 		}
 	}
+	if err != nil {
+		j.to.mark.giveBack(name)
+	}
 	if errors.Is(err, fs.ErrExist) {
 		return false, nil
 	}
-	j.made.temporary = name
+	j.made.temporary, j.made.mark = name, j.to.mark
 	return true, j.opened(err)
 }
 

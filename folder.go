@@ -21,6 +21,33 @@ type folder struct {
 	asked uint32
 
 	syncLost bool // a sync by this descriptor failed; guarded by the turns of Files.folderSyncs
+	// next is the sync by this descriptor that was asked for and has not begun, or nil;
+	// after a failure it stays, and all who ask are told of it. Guarded by handles.mu.
+	next *folderSync
+}
+
+// A folderSync is one sync of a folder, for all who asked for it before it began.
+type folderSync struct {
+	over chan struct{}
+	err  error // to be read when it is over
+}
+
+// nextSync returns the next sync of a folder, and whether the caller is to do it.
+func (h *handles) nextSync(d *folder) (s *folderSync, first bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if d.next == nil {
+		d.next = &folderSync{over: make(chan struct{})}
+		first = true
+	}
+	return d.next, first
+}
+
+// beginSync is told that the next sync begins: names that come now are not in it.
+func (h *handles) beginSync(d *folder) {
+	h.mu.Lock()
+	d.next = nil
+	h.mu.Unlock()
 }
 
 // key says which folder it is, however it is named.

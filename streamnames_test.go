@@ -161,3 +161,49 @@ func TestNamesOfFilesThatWereLeftAreLostForEveryCall(t *testing.T) {
 		}
 	}
 }
+
+// TestSyncsOfAFolderAreShared writes one file, and many while the folder's sync is under
+// way for it, which begins before their names are there.
+func TestSyncsOfAFolderAreShared(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		cause error // of the sync that is shared
+	}{{"and cover all", nil}, {"and fail for all", syscall.EIO}} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				disk := fault.NewDisk(
+					fault.DiskFault{Op: fault.DiskSync, Path: "/", First: 2, Times: 1, Delay: 10 * time.Millisecond, Err: c.cause},
+					fault.DiskFault{Op: fault.DiskSync, Path: "/", Delay: 10 * time.Millisecond})
+				f := onDisk(t, disk, FilesOptions{Policy: EachDurable(), Handles: 64})
+				var all sync.WaitGroup
+				write := func(path string, cause error) {
+					all.Go(func() {
+						_, err := f.Write(noContext, path, []byte("x"), ModeCreate)
+						if !errors.Is(err, cause) {
+							t.Errorf("%s: got %v, want %v", path, err, cause)
+						}
+						wantSafe(t, disk, err, path)
+					})
+				}
+				write("/first", nil)
+				synctest.Wait()
+				for i := range 16 {
+					write(fmt.Sprint("/", i), c.cause)
+				}
+				all.Wait()
+				if n := syncsOf(disk, "/"); n != 2 {
+					t.Errorf("the folder was synced %d times, want 2", n)
+				}
+			})
+		})
+	}
+}
+
+func syncsOf(disk *fault.Disk, path string) (n int) {
+	for _, c := range disk.Calls() {
+		if c.Op == fault.DiskSync && c.Path == path {
+			n++
+		}
+	}
+	return n
+}

@@ -295,8 +295,20 @@ func (f *Files) sync(fd int) error {
 	return f.disk.Sync(fd)
 }
 
-// syncFolder makes a folder's names durable.
-func (f *Files) syncFolder(d *folder) error { return f.syncThrough(d, f.sync) }
+// syncFolder makes the names durable that a folder has by now. Who comes while another
+// waits to sync by the same descriptor shares that sync, and what comes of it.
+func (f *Files) syncFolder(d *folder) error {
+	s, first := f.handles.nextSync(d)
+	if first {
+		s.err = f.syncThrough(d, func(fd int) error {
+			f.handles.beginSync(d)
+			return f.sync(fd)
+		})
+		close(s.over)
+	}
+	<-s.over
+	return s.err
+}
 
 // syncThrough syncs by a folder's descriptor, unless such a sync has failed. There is
 // one at a time for each folder, whatever its descriptors: a failure is told to one

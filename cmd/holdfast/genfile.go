@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
@@ -34,6 +35,18 @@ func slot(path string, i int) string {
 	return filepath.Join(folder, ".holdfast-gen-"+name+"-"+strconv.Itoa(i))
 }
 
+// mostNames is how many names are tried.
+const mostNames = 100
+
+// temporaryFor returns the names to try in turn: those that tell the path, and then those
+// that nobody can have put there before.
+func temporaryFor(path string, i int) string {
+	if i < genSlots {
+		return slot(path, i)
+	}
+	return filepath.Join(filepath.Dir(path), ".holdfast-"+strconv.FormatUint(rand.Uint64(), 36))
+}
+
 // createFor makes a file for a path. It removes what killed gens of that path have left.
 func createFor(path string) (*genFile, error) {
 	for i := range genSlots {
@@ -56,11 +69,8 @@ func createFor(path string) (*genFile, error) {
 
 // createNamed makes a file under the first name that no other gen of the path has.
 func createNamed(path string) (g *genFile, err error) {
-	for i := range 100 {
-		name := slot(path, i)
-		if i >= genSlots {
-			name = filepath.Join(filepath.Dir(path), ".holdfast-"+strconv.FormatUint(rand.Uint64(), 36))
-		}
+	for i := range mostNames {
+		name := temporaryFor(path, i)
 		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 		if errors.Is(err, fs.ErrExist) {
 			continue
@@ -69,21 +79,24 @@ func createNamed(path string) (g *genFile, err error) {
 			return nil, err
 		}
 		g = &genFile{File: f, path: path, temporary: name}
-		if g.hold(); sameFile(f, name) {
+		if g.hold() && sameFile(f, name) {
 			return g, nil
 		}
-		g.release() // another gen has taken it for a leftover, before it had its lock
+		g.release() // another gen has taken it for a leftover, before it was locked here
 		f.Close()
 	}
 	return nil, fs.ErrExist
 }
 
 // hold locks the file, where the system can, until release. What it can't lock no other
-// gen can either, and removes it as little.
-func (g *genFile) hold() {
-	if ok, err := sys.TryLock(g.File); ok && err == nil {
+// gen can either, and removes it as little. It reports false if another gen has locked it,
+// which removes it then.
+func (g *genFile) hold() bool {
+	ok, err := sys.TryLock(g.File)
+	if ok {
 		g.held, _ = sys.Duplicate(g.File)
 	}
+	return ok || err != nil
 }
 
 func (g *genFile) release() {
@@ -100,9 +113,9 @@ func removeLeftover(name string) {
 	if err != nil || !info.Mode().IsRegular() || !isLeftover(info) {
 		return
 	}
-	f, err := os.Open(name)
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe that is there by now must not wait
 	if err != nil {
-		f, err = os.OpenFile(name, os.O_WRONLY, 0) // one that may only be written
+		f, err = os.OpenFile(name, os.O_WRONLY|syscall.O_NONBLOCK, 0) // one that may only be written
 	}
 	if err != nil {
 		return
@@ -153,8 +166,8 @@ func (g *genFile) giveName(replace bool) error {
 	if !replace || !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	for i := range genSlots {
-		g.temporary = slot(g.path, i)
+	for i := range mostNames {
+		g.temporary = temporaryFor(g.path, i)
 		if err = sys.GiveName(g.held, g.temporary); !errors.Is(err, fs.ErrExist) {
 			break
 		}

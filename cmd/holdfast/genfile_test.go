@@ -4,12 +4,14 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -126,6 +128,42 @@ func TestGenRemovesNothingThatMayBeAnothers(t *testing.T) {
 	if left := temporaries(t, folder); len(left) != kept {
 		t.Errorf("%v are there", left)
 	}
+}
+
+// TestNoGenTakesTheFileOfAnother has gens of one path make it and clear up after each
+// other, as on a file system that has no files without a name.
+func TestNoGenTakesTheFileOfAnother(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x")
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 200 {
+				removeLeftover(slot(path, 0))
+				g, err := createNamed(path)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := errors.Join(g.Close(), g.publish(true, false)); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestGenReplacesBesideNamesThatAreTaken has all names that tell the path be others'.
+func TestGenReplacesBesideNamesThatAreTaken(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x")
+	gen(t, file)
+	for i := range genSlots {
+		if err := os.Mkdir(slot(file, i), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gen(t, file, "--force")
 }
 
 // TestKilledGenLeavesNothing kills it while it writes, at moments that the file's growth

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"strings"
@@ -43,15 +44,24 @@ func openTerminal(t *testing.T, columns uint16) (controller, terminal *os.File) 
 	return controller, terminal
 }
 
-// drawnLines are what was written over each other on a terminal.
-func drawnLines(t *testing.T, controller *os.File) []string {
+// drawnLines are what was written over each other on a terminal. What is written there
+// may be read some moments later, and in pieces.
+func drawnLines(t *testing.T, controller, terminal *os.File) []string {
 	t.Helper()
-	text := make([]byte, 64<<10)
-	n, err := controller.Read(text)
-	if err != nil {
+	const last = "that is all"
+	if _, err := terminal.WriteString(last); err != nil {
 		t.Fatal(err)
 	}
-	return strings.FieldsFunc(string(text[:n]), func(r rune) bool { return r == '\r' || r == '\n' })
+	var all []byte
+	for piece := make([]byte, 4096); !bytes.HasSuffix(all, []byte(last)); {
+		n, err := controller.Read(piece)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, piece[:n]...)
+	}
+	text := strings.TrimSuffix(string(all), last)
+	return strings.FieldsFunc(text, func(r rune) bool { return r == '\r' || r == '\n' })
 }
 
 // TestProgressFitsTheTerminal tells how far a copy and a run are: a line that is longer
@@ -70,7 +80,7 @@ func TestProgressFitsTheTerminal(t *testing.T) {
 			Cell: result.Cell{Name: "ext4-nojournal: file to file, read+write 64KiB/again", Group: "file to file"},
 		})
 		p.end()
-		lines := drawnLines(t, controller)
+		lines := drawnLines(t, controller, terminal)
 		for _, line := range lines {
 			if utf8.RuneCountInString(line) > int(columns) {
 				t.Errorf("%d columns on a terminal of %d: %q", utf8.RuneCountInString(line), columns, line)

@@ -154,12 +154,12 @@ func TestResultsAreNeverWrittenOnto(t *testing.T) {
 	}
 	before := look(t, folder)
 	for _, output := range outputs {
-		what := "file"
-		if output == dir {
-			what = "folder"
-		}
 		code, told := refusalOf(t, small(t.TempDir(), "-o", output)...)
-		if code != exitUsage || !strings.Contains(told, "holdfast: -o "+output+": the "+what+" exists, and nothing is overwritten\n") {
+		is := "file"
+		if output == dir {
+			is = "folder"
+		}
+		if code != exitUsage || !strings.Contains(told, "holdfast: -o "+output+": the "+is+" exists, and nothing is overwritten\n") {
 			t.Errorf("-o %s: exit code %d, told:\n%s", output, code, told)
 		}
 	}

@@ -108,6 +108,7 @@ func (g *Ground) claim(parent string) error {
 			g.lock = lock
 			return nil
 		}
+		_ = os.Remove(dir) // who has locked it may only have looked, and leave it
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -177,5 +178,40 @@ func TestAGroundThatIsTakenForALeftoverIsNotOurs(t *testing.T) {
 	}
 	if _, ours := lockFolder(filepath.Join(dir, "removed")); ours {
 		t.Error("what is not there is ours")
+	}
+}
+
+// TestGroundsAreClaimedBesideWhoLists has somebody list what is left all the time, who
+// takes each lock for a moment.
+func TestGroundsAreClaimedBesideWhoLists(t *testing.T) {
+	parent := t.TempDir()
+	done := make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				if _, err := Leftovers(parent); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		}
+	})
+	for range 200 {
+		g, err := OpenGround(parent, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	close(done)
+	all.Wait()
+	if left, err := os.ReadDir(parent); err != nil || len(left) > 0 {
+		t.Errorf("%v is left; %v", left, err)
 	}
 }

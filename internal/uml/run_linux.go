@@ -75,9 +75,7 @@ func (k Kernel) boot(ctx context.Context, g Guest, boot string) error {
 	}
 	told := &console{next: g.Console}
 	if g.Silence > 0 {
-		silent := time.AfterFunc(g.Silence, stop)
-		defer silent.Stop()
-		told.heard = func() { silent.Reset(g.Silence) }
+		told.heard = watchSilence(limited, g.Silence, stop)
 	}
 	runErr := k.process(limited, g, boot, memory, told)
 	switch {
@@ -87,6 +85,34 @@ func (k Kernel) boot(ctx context.Context, g Guest, boot string) error {
 		return &CrashError{g.overdue(), told.lines}
 	}
 	return ending(boot, told, runErr)
+}
+
+// watchSilence calls stop when nothing was heard for a time, or a part of it more, unless
+// ctx has ended. It counts parts: when this program was itself stopped (SIGTSTP) and goes
+// on, no more than one of them is over, and what was told meanwhile is read in the next.
+func watchSilence(ctx context.Context, silence time.Duration, stop func()) (heard func()) {
+	signs := make(chan struct{}, 1)
+	go func() {
+		parts := time.NewTicker(silence / beatsPer)
+		defer parts.Stop()
+		for quiet := 0; quiet <= beatsPer; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-signs:
+				quiet = 0
+			case <-parts.C:
+				quiet++
+			}
+		}
+		stop()
+	}()
+	return func() {
+		select {
+		case signs <- struct{}{}:
+		default: // one is there already
+		}
+	}
 }
 
 // ending reads how the program inside has ended.
