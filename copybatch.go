@@ -154,7 +154,7 @@ func (b *copyBatch) alone(p copyPending) {
 		if err == nil && p.self != nil {
 			err = b.syncPlace(p.self)
 		}
-		p.durable(opSync, errors.Join(err, b.lossAbove(p.node)))
+		p.durable(opSync, errors.Join(err, b.lossOf(&p)))
 	}
 	b.t.tell(p)
 }
@@ -386,12 +386,9 @@ func (b *copyBatch) lossAbove(n *copyNode) error {
 func (b *copyBatch) settle(part copyPart) {
 	for i := range part.pending {
 		p := &part.pending[i]
-		switch {
-		case p.err != nil && p.renames:
+		if p.err != nil && p.renames {
 			p.fail(p.failed, p.err, OutcomeUntouched)
-		case p.err != nil:
-			p.fail(p.failed, p.err, OutcomeUncertain)
-		default:
+		} else { // what a sync of all has said is what its place was told
 			p.durable(opSync, b.lossOf(p))
 		}
 	}

@@ -70,9 +70,11 @@ func (j *copyJob) copyBytes() error {
 // file of a page is better written.
 func (j *copyJob) worthCloning() bool {
 	switch {
-	case j.was.Size > smallCopy || j.o.Method == MethodReflink:
+	case j.o.Method != MethodAuto:
+		return j.o.Method == MethodReflink
+	case j.was.Size > smallCopy:
 		return true
-	case j.was.Size == 0 || j.o.Method != MethodAuto:
+	case j.was.Size == 0: // it may hold something nevertheless
 		return false
 	case j.disk.IsCold(j.in):
 		return true
@@ -145,7 +147,7 @@ func (j *copyJob) endMoving() {
 
 // clone shares the source's bytes. If it can't be done the other ways are to be tried.
 func (j *copyJob) clone() (cloned bool, err error) {
-	if j.done > 0 || j.o.Method != MethodAuto && j.o.Method != MethodReflink {
+	if j.done > 0 {
 		return false, nil
 	}
 	err = uninterrupted(func() error { return j.disk.Clone(j.out, j.in) })

@@ -2,8 +2,11 @@ package holdfast
 
 import (
 	"context"
+	"errors"
 	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
@@ -12,7 +15,30 @@ import (
 // A mountedDisk is this machine's, where some folders have others mounted on them.
 type mountedDisk struct {
 	sys.Disk
-	on map[fileID]string // the folder that is seen, by the one that is there
+	on     map[fileID]string // the folder that is seen, by the one that is there
+	silent bool              // it does not tell where something is mounted, as before Linux 5.8
+	made   int
+}
+
+// newMountedDisk makes folders, and mounts others on them.
+func newMountedDisk(t *testing.T, mounts map[string]string) *mountedDisk {
+	t.Helper()
+	d := &mountedDisk{on: map[fileID]string{}}
+	for at, what := range mounts {
+		told(t, os.MkdirAll(at, 0o755))
+		is, err := d.Disk.StatPath(sys.Name(at + "\x00"))
+		told(t, err)
+		d.on[idOf(is)] = what
+	}
+	return d
+}
+
+// MkdirIn ends what would have no end.
+func (d *mountedDisk) MkdirIn(folder int, name sys.Name, perm uint32) error {
+	if d.made++; d.made > 20 {
+		return syscall.ENOSPC
+	}
+	return d.Disk.MkdirIn(folder, name, perm)
 }
 
 func (d *mountedDisk) OpenFolderIn(folder int, name sys.Name) (int, error) {
@@ -31,6 +57,10 @@ func (d *mountedDisk) OpenFolderIn(folder int, name sys.Name) (int, error) {
 
 func (d *mountedDisk) StatFolder(fd int) (sys.FolderStat, error) {
 	is, err := d.Disk.StatFolder(fd)
+	if d.silent {
+		is.Mounted = false
+		return is, err
+	}
 	for _, path := range d.on {
 		on, _ := d.Disk.StatPath(sys.Name(path + "\x00"))
 		is.Mounted = is.Mounted || idOf(on).is(idOf(is.Stat))
@@ -41,17 +71,116 @@ func (d *mountedDisk) StatFolder(fd int) (sys.FolderStat, error) {
 // TestCrossedMountsEndWithoutRoot is that of real mounts, on a disk that makes them up.
 func TestCrossedMountsEndWithoutRoot(t *testing.T) {
 	folder := t.TempDir()
-	d := &mountedDisk{on: map[fileID]string{}}
-	for at, what := range map[string]string{"/from/a/m": "/to/b", "/from/b/m": "/to/a"} {
-		for _, name := range []string{at, what + "/m"} {
-			told(t, os.MkdirAll(folder+name, 0o755))
-		}
-		is, err := d.Disk.StatPath(sys.Name(folder + at + "\x00"))
-		told(t, err)
-		d.on[idOf(is)] = folder + what
+	for _, name := range []string{"/to/a/m", "/to/b/m"} {
+		told(t, os.MkdirAll(folder+name, 0o755))
 	}
-	totals, err := copyTrees(context.Background(), d, onePair(folder+"/to", folder+"/from"), CopyOptions{KeepGoing: true, Workers: 1})
+	d := newMountedDisk(t, map[string]string{folder + "/from/a/m": folder + "/to/b", folder + "/from/b/m": folder + "/to/a"})
+	copiedIntoItself(t, d, folder+"/to", folder+"/from")
+}
+
+func copiedIntoItself(t *testing.T, d *mountedDisk, to, from string) {
+	t.Helper()
+	totals, err := copyTrees(context.Background(), d, onePair(to, from), CopyOptions{KeepGoing: true, Workers: 1})
 	if err == nil || !strings.Contains(err.Error(), "copied into itself") || totals.Failed != 1 {
 		t.Errorf("%+v, %v", totals, err)
+	}
+}
+
+// TestMountsThatAreNotToldEndToo is of kernels that tell no mounts: by the device, and
+// by a folder that is met in its own copy.
+func TestMountsThatAreNotToldEndToo(t *testing.T) {
+	folder := t.TempDir()
+	told(t, os.MkdirAll(folder+"/to/a", 0o755))
+	d := newMountedDisk(t, map[string]string{folder + "/from/a/m": folder + "/to/a"})
+	d.silent = true
+	copiedIntoItself(t, d, folder+"/to", folder+"/from")
+
+	from, to := t.TempDir(), folderInMemory(t)
+	here, err := d.Disk.StatPath(sys.Name(from + "\x00"))
+	told(t, err)
+	there, err := d.Disk.StatPath(sys.Name(to + "\x00"))
+	told(t, err)
+	if here.Device == there.Device {
+		t.Skip("there is one file system only")
+	}
+	for _, name := range []string{"/to/a/m", "/to/b/m"} {
+		told(t, os.MkdirAll(to+name, 0o755))
+	}
+	d = newMountedDisk(t, map[string]string{from + "/from/a/m": to + "/to/b", from + "/from/b/m": to + "/to/a"})
+	d.silent = true
+	copiedIntoItself(t, d, to+"/to", from+"/from")
+}
+
+func TestAFolderThatIsNamedByAMountInItselfIsCopied(t *testing.T) {
+	folder := t.TempDir()
+	d := newMountedDisk(t, map[string]string{folder + "/from/m": folder + "/from"})
+	told(t, os.WriteFile(folder+"/from/file", []byte("text"), 0o644))
+	totals, err := copyTrees(t.Context(), d, onePair(folder+"/to", folder+"/from/m"), CopyOptions{KeepGoing: true, Workers: 1})
+	if totals.Files != 1 || totals.Failed != 1 || err == nil || !strings.Contains(err.Error(), "mounted in itself") {
+		t.Errorf("%+v, %v", totals, err) // the mount that is in it is refused
+	}
+}
+
+func TestASourceMayBeWrittenToByALaterPair(t *testing.T) {
+	folder := folderInMemory(t)
+	for _, name := range []string{"up/from", "other/from"} {
+		told(t, os.MkdirAll(folder+"/"+name, 0o755))
+		told(t, os.WriteFile(folder+"/"+name+"/"+filepath.Dir(name), []byte("text"), 0o644))
+	}
+	pairs := func(yield func(string, string) bool) {
+		_ = yield(folder+"/to", folder+"/up/from") && yield(folder+"/up", folder+"/other")
+	}
+	if totals, err := copyTrees(t.Context(), sys.Disk{}, pairs, CopyOptions{Workers: 1}); err != nil || totals.Files != 2 {
+		t.Errorf("%+v, %v", totals, err)
+	}
+}
+
+func TestTheDestinationOfALaterPairIsNoSource(t *testing.T) {
+	folder := folderInMemory(t)
+	for _, name := range []string{"from/sub", "other"} {
+		told(t, os.MkdirAll(folder+"/"+name, 0o755))
+		told(t, os.WriteFile(folder+"/"+name+"/file", []byte("text"), 0o644))
+	}
+	pairs := func(yield func(string, string) bool) {
+		_ = yield(folder+"/to", folder+"/from") && yield(folder+"/from/sub", folder+"/other")
+	}
+	totals, err := copyTrees(t.Context(), sys.Disk{}, pairs, CopyOptions{Workers: 1, KeepGoing: true})
+	if err == nil || !strings.Contains(err.Error(), "copied into itself") || totals.Failed != 1 || totals.Files != 1 {
+		t.Errorf("%+v, %v", totals, err)
+	}
+}
+
+func TestCrossingsForgetWhatIsDone(t *testing.T) {
+	var c crossings
+	above, root := &copyNode{}, &copyRoot{}
+	above.sides[atSource].is, above.sides[atDestination].is = fileID{1, 1}, fileID{1, 1}
+	node := func() *copyNode {
+		n := &copyNode{above: above, root: root}
+		n.sides[atSource].is = fileID{1, 2}
+		return n
+	}
+	one, other, made := node(), node(), &copyNode{above: above, root: root}
+	made.sides[atDestination].is = fileID{1, 2}
+	told(t, errors.Join(c.enter(one, atSource, false), c.enter(other, atSource, false)))
+	for range 2 {
+		c.leave(one)
+	}
+	if err := c.enter(made, atDestination, true); !errors.Is(err, errIntoItself) {
+		t.Errorf("while one of two copies it: %v", err)
+	}
+	if c.leave(other); len(c.under[atSource]) != 0 {
+		t.Errorf("%v are being copied", c.under)
+	}
+	if err := c.enter(made, atDestination, true); err != nil {
+		t.Errorf("when it is copied: %v", err)
+	}
+}
+
+func TestAnUnknownFolderIsNoWayIn(t *testing.T) {
+	var c crossings
+	c.wayIn(fileID{})
+	c.wayIn(fileID{1, 2})
+	if c.isWayIn(fileID{}) || !c.isWayIn(fileID{1, 2}) || c.isWayIn(fileID{1, 3}) {
+		t.Error(c.waysIn)
 	}
 }

@@ -122,7 +122,7 @@ func (m *copyMark) giveBack(name sys.Name) {
 // one that a killed call has left. It reports false if there is no such name to be had.
 func (j *copyJob) openMarked() (ok bool, err error) {
 	name := j.to.mark.temporary(j.to.path)
-	if name == "" || j.made.elsewhere || !j.to.mark.take(name) {
+	if name == "" || !j.to.mark.take(name) {
 		return false, nil
 	}
 	err = j.create(name)

@@ -140,6 +140,19 @@ func TestWhatIsNoLeftoverStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	copyAll(t, o, folder+"/to", folder+"/from") // now it could be one of ours
+	for what, make := range map[string]func() error{
+		"a link":       func() error { return os.Symlink("file", folder+"/to/"+name) },
+		"a pipe":       func() error { return unix.Mkfifo(folder+"/to/"+name, 0o600) },
+		"of two names": func() error { return os.Link(folder+"/from/file", folder+"/to/"+name) },
+	} {
+		if err := make(); err != nil {
+			t.Fatal(err)
+		}
+		copyAll(t, o, folder+"/to", folder+"/from")
+		if err := os.Remove(folder + "/to/" + name); err != nil {
+			t.Errorf("%s is gone: %v", what, err)
+		}
+	}
 	if left := leftIn(folder); len(left) > 0 {
 		t.Errorf("%v is left", left)
 	}

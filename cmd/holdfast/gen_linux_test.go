@@ -1,11 +1,20 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"syscall"
 	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // TestSparseFileHasNoBlocks: a file system that makes a hole takes no room for it.
@@ -21,4 +30,108 @@ func TestSparseFileHasNoBlocks(t *testing.T) {
 	if blocks := info.Sys().(*syscall.Stat_t).Blocks; info.Size() != 1<<30 || blocks != 0 {
 		t.Errorf("%d bytes in %d blocks", info.Size(), blocks)
 	}
+}
+
+// unnamed makes a file without a name, which can be named and not be synced.
+func unnamed(t *testing.T, path string) *genFile {
+	t.Helper()
+	f, err := sys.CreateUnnamed(filepath.Dir(path), 0o666)
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	fd, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &genFile{File: f, path: path, held: os.NewFile(uintptr(fd), path)}
+}
+
+func TestANewNameIsSyncedIfItsFileIs(t *testing.T) {
+	for synced, want := range map[bool]error{false: nil, true: unix.EBADF} {
+		path := filepath.Join(t.TempDir(), "x")
+		g := unnamed(t, path)
+		if err := g.publish(false, synced); !errors.Is(err, want) {
+			t.Errorf("synced %v: %v", synced, err)
+		}
+		if _, err := os.Stat(path); err != nil || g.held != nil {
+			t.Errorf("synced %v: %v, and it still holds %v", synced, err, g.held)
+		}
+	}
+}
+
+// TestWhereAllNamesAreTakenAGenTakesNobodysFile has as many gens of a path as can be told
+// from leftovers.
+func TestWhereAllNamesAreTakenAGenTakesNobodysFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x")
+	all := []string{path}
+	for i := range genSlots {
+		all = append(all, slot(path, i))
+	}
+	for _, name := range all {
+		if err := os.WriteFile(name, []byte("another's"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g := unnamed(t, path)
+	if err := g.publish(true, false); err != nil {
+		t.Error(err)
+	}
+	g, err := createNamed(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	if strings.HasPrefix(filepath.Base(g.temporary), ".holdfast-gen-") {
+		t.Errorf("%s tells a path", g.temporary)
+	}
+	g.discard()
+	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != len(all) {
+		t.Errorf("%v", entries)
+	}
+}
+
+// TestWithoutLocksAGenHasANamedTemporary forbids flock(2) to one thread: it answers as of
+// a file that has no locks.
+func TestWithoutLocksAGenHasANamedTemporary(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x")
+	why := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with its goroutine
+		defer close(why)
+		if err := forbidLocks(); err != nil {
+			why <- err
+			return
+		}
+		g, err := createFor(path)
+		if err != nil || g.temporary != slot(path, 0) || g.held != nil {
+			t.Errorf("%+v, %v", g, err)
+			return
+		}
+		if err := errors.Join(g.Close(), g.publish(false, true)); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := <-why; err != nil {
+		t.Skip("no filter of system calls: ", err)
+	}
+	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
+		t.Errorf("%v", entries)
+	}
+}
+
+// forbidLocks puts a filter on this thread: seccomp(2). The number of a call is the
+// first word of struct seccomp_data.
+func forbidLocks() error {
+	filter := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_FLOCK, Jf: 1},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EBADF)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	return unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)), 0, 0)
 }

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
@@ -111,10 +112,11 @@ func TestGenRemovesNothingThatMayBeAnothers(t *testing.T) {
 	if ok, err := sys.TryLock(locked); !ok || err != nil {
 		t.Skipf("the file system has no locks: %v", err)
 	}
-	kept := 4
+	must(syscall.Mkfifo(slot(file, 4), 0o666)) // to open it would wait
+	kept := 5
 	if os.Geteuid() == 0 { // another user's
-		must(os.WriteFile(slot(file, 4), nil, 0o666))
-		must(os.Chown(slot(file, 4), 1234, 1234))
+		must(os.WriteFile(slot(file, 5), nil, 0o666))
+		must(os.Chown(slot(file, 5), 1234, 1234))
 		kept++
 	}
 	gen(t, file, "--force")
@@ -210,4 +212,19 @@ func written(c *child, folder string) int64 {
 		}
 	}
 	return -1
+}
+
+func TestGenMakesAFileAsAnyProgramDoes(t *testing.T) {
+	folder := t.TempDir()
+	gen(t, filepath.Join(folder, "x"))
+	if err := os.WriteFile(filepath.Join(folder, "y"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	x, err := os.Stat(filepath.Join(folder, "x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if y, err := os.Stat(filepath.Join(folder, "y")); err != nil || x.Mode() != y.Mode() {
+		t.Errorf("%v, %v; want %v", x.Mode(), err, y.Mode())
+	}
 }

@@ -54,8 +54,8 @@ func (m Method) Reads() string {
 	return string(m)
 }
 
-// Elements reports whether a call can take more than one byte.
-func (m Method) Elements() bool { return m == Raw || m == Fread || m == DFread }
+// elements reports whether a call can take more than one byte.
+func (m Method) elements() bool { return m == Raw || m == Fread || m == DFread }
 
 // df reports whether the method is of the library in df.h.
 func (m Method) df() bool { return m == DFgetc || m == DFread }
@@ -91,8 +91,8 @@ type Setup struct {
 	Keep bool
 }
 
-// PerCall returns how many bytes a call is for.
-func (s Setup) PerCall() int { return max(1, s.Size) * max(1, s.Count) }
+// perCall returns how many bytes a call is for.
+func (s Setup) perCall() int { return max(1, s.Size) * max(1, s.Count) }
 
 // Most is the largest buffer, and the most bytes that a call is for.
 const Most = 1 << 30
@@ -112,10 +112,10 @@ func (s Setup) Check() error {
 		return fmt.Errorf("buffer of %d bytes: use 0 to %d", s.Buffer, Most)
 	case s.Mode == None && s.Buffer != 0:
 		return fmt.Errorf("buffer of %d bytes with mode %v: use 0", s.Buffer, s.Mode)
-	case s.Size < 0 || s.Count < 0 || s.Size > Most || s.Count > Most || s.PerCall() > Most:
+	case s.Size < 0 || s.Count < 0 || s.Size > Most || s.Count > Most || s.perCall() > Most:
 		return fmt.Errorf("%d elements of %d bytes a call: use 1 to %d bytes in all", s.Count, s.Size, Most)
-	case s.PerCall() > 1 && !s.Method.Elements():
-		return fmt.Errorf("%d bytes a call with %s: it takes one", s.PerCall(), s.Method)
+	case s.perCall() > 1 && !s.Method.elements():
+		return fmt.Errorf("%d bytes a call with %s: it takes one", s.perCall(), s.Method)
 	}
 	return nil
 }

@@ -80,7 +80,7 @@ func (f *Stream) Write(n int64) (int64, error) {
 	}
 	var made C.int64_t
 	code := C.stream_write(f.stream, C.int64_t(calls), &made)
-	return int64(made) * int64(f.setup.PerCall()), f.failed(f.setup.Method.Writes(), code)
+	return int64(made) * int64(f.setup.perCall()), f.failed(f.setup.Method.Writes(), code)
 }
 
 // Read reads and sums up n bytes. It returns how many the calls gave that were
@@ -92,7 +92,7 @@ func (f *Stream) Read(n int64) (int64, error) {
 	}
 	var made C.int64_t
 	code := C.stream_read(f.stream, C.int64_t(calls), &made)
-	return int64(made) * int64(f.setup.PerCall()), f.failed(f.setup.Method.Reads(), code)
+	return int64(made) * int64(f.setup.perCall()), f.failed(f.setup.Method.Reads(), code)
 }
 
 // calls returns how many calls n bytes are, if the stream is open for them.
@@ -103,7 +103,7 @@ func (f *Stream) calls(op string, n int64, writing C.int) (int64, error) {
 	if f.stream.writing != writing {
 		return 0, &os.PathError{Op: op, Path: f.path, Err: syscall.EBADF}
 	}
-	per := int64(f.setup.PerCall())
+	per := int64(f.setup.perCall())
 	if n < 0 || n%per != 0 {
 		return 0, fmt.Errorf("%s %s: %d bytes are no whole number of calls for %d bytes each", op, f.path, n, per)
 	}

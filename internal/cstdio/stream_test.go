@@ -22,7 +22,7 @@ func TestElementsOfEverySize(t *testing.T) {
 			if m == Raw {
 				s.Mode = None
 			}
-			n := int64(s.PerCall()) * 13
+			n := int64(s.perCall()) * 13
 			if err := writeFile(path, s, n); err != nil {
 				t.Errorf("%v: %v", s, err)
 			}

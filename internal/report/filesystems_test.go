@@ -1,13 +1,61 @@
 package report_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-go/holdfast/internal/machine"
 	"github.com/holdfast-go/holdfast/internal/report"
 	"github.com/holdfast-go/holdfast/internal/result"
 )
+
+// placed returns a run on one file system as one on several that has this one alone:
+// what [result.Run.On] takes apart.
+func placed(r result.Run, made result.FileSystem) result.Run {
+	cells, missing, trials := r.Header.Cells, r.Header.Missing, r.Trials
+	r.Header.Cells, r.Header.Missing, r.Trials = nil, nil, nil
+	for _, c := range cells {
+		r.Header.Cells = append(r.Header.Cells, c.Placed(made.Name))
+	}
+	for _, m := range missing {
+		r.Header.Missing = append(r.Header.Missing, m.Placed(made.Name))
+	}
+	for _, t := range trials {
+		t.Cell = result.Named(made.Name, t.Cell)
+		r.Trials = append(r.Trials, t)
+	}
+	r.Header.FileSystems = []result.FileSystem{made}
+	return r
+}
+
+// joined is one run on all the file systems of some: the rounds of a number are one round.
+func joined(runs ...result.Run) result.Run {
+	one := runs[0]
+	h := &one.Header
+	for _, r := range runs[1:] {
+		for _, t := range r.Trials {
+			t.Position += len(h.Cells)
+			one.Trials = append(one.Trials, t)
+		}
+		h.Cells = append(h.Cells, r.Header.Cells...)
+		h.Missing = append(h.Missing, r.Header.Missing...)
+		h.FileSystems = append(h.FileSystems, r.Header.FileSystems...)
+		h.Plan.Rounds = min(h.Plan.Rounds, r.Header.Plan.Rounds)
+		h.Plan.Estimate += r.Header.Plan.Estimate
+		h.Plan.Size += r.Header.Plan.Size
+		h.Plan.Room += r.Header.Plan.Room
+		h.Plan.Files += r.Header.Plan.Files
+	}
+	slices.SortStableFunc(one.Trials, func(a, b result.Trial) int { return a.Round - b.Round })
+	if one.End != nil {
+		end := *one.End
+		end.Rounds, end.Elapsed = one.Rounds(), end.Elapsed*time.Duration(len(runs))
+		one.End = &end
+	}
+	return one
+}
 
 // onTwo is a run on ext4 and xfs, where everything takes three times as long, without
 // the third that it asked for.
@@ -22,10 +70,7 @@ func onTwo(t *testing.T, of func(*testing.T, int) result.Run, rounds int) result
 			{Name: "file system", Value: name, Source: "/proc/self/mountinfo"}, {Name: "mount options", Value: options, Source: "/proc/self/mountinfo"},
 		}}
 	}
-	run, err := result.Merge(of(t, rounds).As(made("ext4", "rw,data=ordered")), slow.As(made("xfs", "rw,inode64")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := joined(placed(of(t, rounds), made("ext4", "rw,data=ordered")), placed(slow, made("xfs", "rw,inode64")))
 	run.Header.Missing = append(run.Header.Missing, result.Missing{Cell: "jfs", Why: "this kernel has no jfs"})
 	return run
 }
@@ -84,11 +129,7 @@ func TestEachFileSystemIsAGroupOfItsOwn(t *testing.T) {
 // TestUserModeLinuxIsNotSetBesideTheHost: its times say nothing of the machine's.
 func TestUserModeLinuxIsNotSetBesideTheHost(t *testing.T) {
 	here, there := planted(t, 10), planted(t, 10)
-	run, err := result.Merge(here.As(result.FileSystem{Name: "ext4"}), there.As(result.FileSystem{Name: "uml-jfs"}), there.As(result.FileSystem{Name: "uml-ext4"}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown := text(t, run)
+	shown := text(t, joined(placed(here, result.FileSystem{Name: "ext4"}), placed(there, result.FileSystem{Name: "uml-jfs"}), placed(there, result.FileSystem{Name: "uml-ext4"})))
 	if !strings.Contains(shown, "uml-ext4  against uml-jfs") || strings.Contains(shown, "against ext4") {
 		t.Errorf("it is\n%s", shown)
 	}

@@ -1,11 +1,8 @@
 package result
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/holdfast-go/holdfast/internal/machine"
 )
@@ -122,101 +119,4 @@ func (c Cell) Placed(fileSystem string) Cell {
 func (m Missing) Placed(fileSystem string) Missing {
 	m.Cell = Named(fileSystem, m.Cell)
 	return m
-}
-
-// As returns a run on one file system as a run on several that has this one alone:
-// what [Run.On] takes apart. The facts of its machine are those of the file system.
-func (r Run) As(made FileSystem) Run {
-	cells, missing, trials := r.Header.Cells, r.Header.Missing, r.Trials
-	r.Header.Cells, r.Header.Missing, r.Trials = nil, nil, nil
-	for _, c := range cells {
-		r.Header.Cells = append(r.Header.Cells, c.Placed(made.Name))
-	}
-	for _, m := range missing {
-		r.Header.Missing = append(r.Header.Missing, m.Placed(made.Name))
-	}
-	for _, t := range trials {
-		t.Cell = Named(made.Name, t.Cell)
-		r.Trials = append(r.Trials, t)
-	}
-	r.Header.FileSystems = []FileSystem{made}
-	return r
-}
-
-// ErrNotOne says that runs can't be merged.
-var ErrNotOne = errors.New("the runs can't be made one")
-
-// Merge returns one run of all that runs on several file systems hold, such as one
-// that went on elsewhere meanwhile: it has the header of the first, and the rounds of
-// the same number are one round. What is whole in only some of them is whole in none.
-// The runs must be of one study, and have no cell in common: else it is ErrNotOne.
-func Merge(runs ...Run) (Run, error) {
-	if len(runs) == 0 {
-		return Run{}, fmt.Errorf("%w: there is none", ErrNotOne)
-	}
-	one := runs[0]
-	h := &one.Header
-	h.Cells, h.Missing, h.FileSystems, one.Trials = slices.Clone(h.Cells), slices.Clone(h.Missing), slices.Clone(h.FileSystems), slices.Clone(one.Trials)
-	for _, r := range runs[1:] {
-		if err := h.take(r.Header); err != nil {
-			return Run{}, err
-		}
-		later := max(0, r.Header.StartedAt.Sub(h.StartedAt))
-		for _, t := range r.Trials {
-			t.Position += len(h.Cells) - len(r.Header.Cells)
-			t.StartNs += later
-			one.Trials = append(one.Trials, t)
-		}
-		one.Resumed = append(slices.Clip(one.Resumed), r.Resumed...)
-		one.End = one.End.with(r.End)
-		one.Torn = one.Torn || r.Torn
-	}
-	slices.SortStableFunc(one.Trials, func(a, b Trial) int { return a.Round - b.Round })
-	if one.End != nil {
-		one.End.Rounds = one.Rounds()
-	}
-	return one, nil
-}
-
-// take adds the cells of another run to the header.
-func (h *Header) take(other Header) error {
-	if other.Study != h.Study {
-		return fmt.Errorf("%w: one is of %s, one of %s", ErrNotOne, h.Study, other.Study)
-	}
-	for _, c := range other.Cells {
-		if slices.ContainsFunc(h.Cells, func(mine Cell) bool { return mine.Name == c.Name }) {
-			return fmt.Errorf("%w: both have %s", ErrNotOne, c.Name)
-		}
-	}
-	h.Cells = append(h.Cells, other.Cells...)
-	h.Missing = append(h.Missing, other.Missing...)
-	h.FileSystems = append(h.FileSystems, other.FileSystems...)
-	h.Plan.Rounds = min(h.Plan.Rounds, other.Plan.Rounds)
-	h.Plan.Estimate += other.Plan.Estimate
-	h.Plan.Size += other.Plan.Size
-	h.Plan.Room += other.Plan.Room
-	h.Plan.Files += other.Plan.Files
-	return nil
-}
-
-// with returns the end of two runs together: that of the one that came less far.
-func (e *End) with(other *End) *End {
-	if e == nil || other == nil {
-		return nil
-	}
-	both := *e
-	if both.State == Complete {
-		both.State, both.Reason = other.State, other.Reason
-	}
-	both.Elapsed += other.Elapsed
-	both.Width = max(e.Width, other.Width)
-	both.ClockJump = furthest(e.ClockJump, other.ClockJump)
-	return &both
-}
-
-func furthest(a, b time.Duration) time.Duration {
-	if b.Abs() > a.Abs() {
-		return b
-	}
-	return a
 }

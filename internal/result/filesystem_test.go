@@ -2,8 +2,8 @@ package result_test
 
 import (
 	"bytes"
-	"errors"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -35,18 +35,59 @@ func kind(name string) result.FileSystem {
 	return result.FileSystem{Name: name, How: "in an image", Machine: []machine.Fact{{Name: "file system", Value: name}}}
 }
 
-// both is one run on ext4 and xfs.
-func both(t *testing.T, ext4, xfs result.Run) result.Run {
-	t.Helper()
-	run, err := result.Merge(ext4.As(kind("ext4")), xfs.As(kind("xfs")))
-	if err != nil {
-		t.Fatal(err)
+// placed returns a run on one file system as one on several that has this one alone:
+// what [result.Run.On] takes apart.
+func placed(r result.Run, made result.FileSystem) result.Run {
+	cells, missing, trials := r.Header.Cells, r.Header.Missing, r.Trials
+	r.Header.Cells, r.Header.Missing, r.Trials = nil, nil, nil
+	for _, c := range cells {
+		r.Header.Cells = append(r.Header.Cells, c.Placed(made.Name))
 	}
-	return run
+	for _, m := range missing {
+		r.Header.Missing = append(r.Header.Missing, m.Placed(made.Name))
+	}
+	for _, t := range trials {
+		t.Cell = result.Named(made.Name, t.Cell)
+		r.Trials = append(r.Trials, t)
+	}
+	r.Header.FileSystems = []result.FileSystem{made}
+	return r
 }
 
-func TestOnGivesBackWhatAsHasPlaced(t *testing.T) {
-	for _, run := range []result.Run{alone(2, 3).As(kind("xfs")), both(t, alone(2, 1), alone(2, 3))} {
+// joined is one run on all the file systems of some: the rounds of a number are one round.
+func joined(runs ...result.Run) result.Run {
+	one := runs[0]
+	h := &one.Header
+	for _, r := range runs[1:] {
+		for _, t := range r.Trials {
+			t.Position += len(h.Cells)
+			one.Trials = append(one.Trials, t)
+		}
+		h.Cells = append(h.Cells, r.Header.Cells...)
+		h.Missing = append(h.Missing, r.Header.Missing...)
+		h.FileSystems = append(h.FileSystems, r.Header.FileSystems...)
+		h.Plan.Rounds = min(h.Plan.Rounds, r.Header.Plan.Rounds)
+		h.Plan.Estimate += r.Header.Plan.Estimate
+		h.Plan.Size += r.Header.Plan.Size
+		h.Plan.Room += r.Header.Plan.Room
+		h.Plan.Files += r.Header.Plan.Files
+	}
+	slices.SortStableFunc(one.Trials, func(a, b result.Trial) int { return a.Round - b.Round })
+	if one.End != nil {
+		end := *one.End
+		end.Rounds, end.Elapsed = one.Rounds(), end.Elapsed*time.Duration(len(runs))
+		one.End = &end
+	}
+	return one
+}
+
+// both is one run on ext4 and xfs.
+func both(ext4, xfs result.Run) result.Run {
+	return joined(placed(ext4, kind("ext4")), placed(xfs, kind("xfs")))
+}
+
+func TestOnGivesBackWhatWasPlaced(t *testing.T) {
+	for _, run := range []result.Run{placed(alone(2, 3), kind("xfs")), both(alone(2, 1), alone(2, 3))} {
 		got, want := run.On("xfs"), alone(2, 3)
 		want.Header.Machine[1].Value = "xfs"
 		for i := range got.Trials {
@@ -62,7 +103,7 @@ func TestOnGivesBackWhatAsHasPlaced(t *testing.T) {
 }
 
 func TestCellsOfTwoFileSystemsHaveNamesOfTheirOwn(t *testing.T) {
-	run := both(t, alone(1, 1), alone(1, 1))
+	run := both(alone(1, 1), alone(1, 1))
 	if names := run.FileSystems(); !reflect.DeepEqual(names, []string{"ext4", "xfs"}) {
 		t.Errorf("the file systems are %q", names)
 	}
@@ -81,37 +122,14 @@ func TestCellsOfTwoFileSystemsHaveNamesOfTheirOwn(t *testing.T) {
 }
 
 func TestOnlyRoundsThatAreWholeOnAllAreInAPart(t *testing.T) {
-	run := both(t, alone(3, 1), alone(2, 1))
+	run := both(alone(3, 1), alone(2, 1))
 	if run.Rounds() != 2 || run.On("ext4").Rounds() != 2 || run.End.Rounds != 2 {
 		t.Errorf("%d rounds, on ext4 %d, and the end has %d", run.Rounds(), run.On("ext4").Rounds(), run.End.Rounds)
 	}
 }
 
-func TestMergeRefusesWhatIsNotOneRun(t *testing.T) {
-	other := alone(1, 1).As(kind("xfs"))
-	other.Header.Study = "locks"
-	for name, runs := range map[string][]result.Run{
-		"none": {}, "another study": {alone(1, 1).As(kind("ext4")), other}, "the same twice": {alone(1, 1).As(kind("ext4")), alone(1, 1).As(kind("ext4"))},
-	} {
-		if _, err := result.Merge(runs...); !errors.Is(err, result.ErrNotOne) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-func TestMergedRunEndsLikeTheWorstOfThem(t *testing.T) {
-	broken, killed := alone(1, 1), alone(1, 1)
-	broken.End.State, killed.End = result.Interrupted, nil
-	if run := both(t, alone(1, 1), broken); run.End.State != result.Interrupted || run.Complete() {
-		t.Errorf("the end is %+v", run.End)
-	}
-	if run := both(t, killed, alone(1, 1)); run.End != nil {
-		t.Errorf("the end is %+v", run.End)
-	}
-}
-
 func TestRunOnSeveralIsReadAsItWasWritten(t *testing.T) {
-	run := both(t, alone(2, 1), alone(2, 2))
+	run := both(alone(2, 1), alone(2, 2))
 	var b bytes.Buffer
 	if err := result.Write(&b, run); err != nil {
 		t.Fatal(err)

@@ -123,9 +123,10 @@ func TestClaimOfOneFileSystemIsJudgedThereAlone(t *testing.T) {
 	}
 	s := study.Study{Name: "s", Claims: []study.Claim{{Name: "any", Judge: judge}, {Name: "one", Of: "xfs", Judge: judge}, {Name: "none", Of: "jfs", Judge: judge}}}
 	alone := result.Run{Header: result.Header{Study: "s", Cells: []result.Cell{{Name: "a"}}}}
-	run, err := result.Merge(alone.As(result.FileSystem{Name: "ext4"}), alone.As(result.FileSystem{Name: "xfs"}), alone.As(result.FileSystem{Name: "uml-xfs"}))
-	if err != nil {
-		t.Fatal(err)
+	run := result.Run{Header: result.Header{Study: "s"}}
+	for _, name := range []string{"ext4", "xfs", "uml-xfs"} {
+		run.Header.Cells = append(run.Header.Cells, alone.Header.Cells[0].Placed(name))
+		run.Header.FileSystems = append(run.Header.FileSystems, result.FileSystem{Name: name})
 	}
 	var got []string
 	for _, j := range s.JudgeOn(run) {

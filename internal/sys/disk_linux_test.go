@@ -1,12 +1,15 @@
 package sys
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-go/holdfast/internal/apart"
 )
 
 func TestDiskAllocatesNothing(t *testing.T) {
@@ -200,4 +203,32 @@ func TestStatFolderSaysTheSameAsFstat(t *testing.T) {
 func kernelTellsMounts() bool {
 	var s unix.Statx_t
 	return unix.Statx(unix.AT_FDCWD, "/", 0, 0, &s) == nil && s.Attributes_mask&unix.STATX_ATTR_MOUNT_ROOT != 0
+}
+
+// TestAFileInMemoryIsNotSharedFaster is of a device that is anonymous, as those of btrfs.
+func TestAFileInMemoryIsNotSharedFaster(t *testing.T) {
+	fd, err := unix.MemfdCreate("file", unix.MFD_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	is, err := Disk{}.StatFD(fd)
+	if err != nil || unix.Major(is.Device) != 0 || (Disk{}).SharesFaster(fd, is.Device) {
+		t.Errorf("%+v, %v", is, err)
+	}
+}
+
+func TestWhereNoFileHasNoNameItIsToldAsUnsupported(t *testing.T) {
+	if f, err := CreateUnnamed("/proc", 0o666); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("in proc: %v, %v", f, err)
+	}
+	apart.Mounts(t, func(t *testing.T) {
+		folder := t.TempDir()
+		if err := unix.Unmount("/proc", unix.MNT_DETACH); err != nil {
+			t.Skip("proc can't be unmounted: ", err)
+		}
+		if f, err := CreateUnnamed(folder, 0o666); !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("without proc: %v, %v", f, err)
+		}
+	})
 }

@@ -14,7 +14,14 @@ func TestImageIsMadeAndChecked(t *testing.T) {
 	for _, k := range Kinds() {
 		t.Run(k.Name, func(t *testing.T) {
 			image := filepath.Join(t.TempDir(), "image")
-			if err := k.CanMake(); err != nil {
+			err := k.CanMake()
+			if k.Type == "tmpfs" {
+				if err == nil || !strings.Contains(err.Error(), "only in memory") {
+					t.Errorf("of what has no image: %v", err)
+				}
+				return
+			}
+			if err != nil {
 				t.Skip(err)
 			}
 			if err := k.MakeImage(t.Context(), image, k.Least); err != nil {

@@ -15,10 +15,10 @@ type Images struct {
 	removed []string
 }
 
-// GuestKind is what a leftover of images is called, and GuestPrefix begins the name of
+// guestKind is what a leftover of images is called, and GuestPrefix begins the name of
 // the folder that the guest's kernel has beside the images.
 const (
-	GuestKind   = "uml"
+	guestKind   = "uml"
 	GuestPrefix = "uml-boot-"
 )
 

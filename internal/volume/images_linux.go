@@ -17,7 +17,7 @@ func NewImages(parent string) (*Images, error) {
 		return nil, err
 	}
 	removed := removeLeftovers(parent)
-	folder, lock, err := claim(parent, Kind{Name: GuestKind})
+	folder, lock, err := claim(parent, Kind{Name: guestKind})
 	if err != nil {
 		return nil, err
 	}

@@ -97,7 +97,7 @@ func inspect(folder string) (l Leftover, lock *os.File, err error) {
 	if err := onlyOurs(folder); err != nil {
 		return l, nil, err
 	}
-	lock, err = os.OpenFile(markerIn(folder), os.O_RDWR|syscall.O_NOFOLLOW, 0)
+	lock, err = openMarker(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return l, nil, empty(folder)
 	}
@@ -108,6 +108,11 @@ func inspect(folder string) (l Leftover, lock *os.File, err error) {
 		return l, nil, errors.Join(err, lock.Close())
 	}
 	return l, lock, nil
+}
+
+// openMarker follows no link, which may have come since the folder was looked at.
+func openMarker(folder string) (*os.File, error) {
+	return os.OpenFile(markerIn(folder), os.O_RDWR|syscall.O_NOFOLLOW, 0)
 }
 
 // read fills in what the marker says, once it is locked.

@@ -3,6 +3,7 @@ package volume
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,9 +11,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -424,5 +427,157 @@ func TestALeftoverWithLinksIsNotTouched(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+func TestOnlyAFolderIsALeftover(t *testing.T) {
+	parent := t.TempDir()
+	folder := plant(t, parent, folderName(7), map[string]string{markerName: deadMarker})
+	elsewhere := filepath.Join(t.TempDir(), folderName(7))
+	file, link := filepath.Join(elsewhere, folderName(8)), filepath.Join(elsewhere, folderName(9))
+	if err := errors.Join(os.Mkdir(elsewhere, 0o700), os.WriteFile(file, nil, 0o600), os.Symlink(folder, link)); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := foldersIn(elsewhere); err != nil || found != nil {
+		t.Errorf("%v, %v", found, err)
+	}
+	for _, path := range []string{file, link} {
+		if err := onlyOurs(path); err == nil || !strings.Contains(err.Error(), "is no folder") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	for _, name := range []string{mountName, GuestPrefix + "1"} {
+		folder := plant(t, t.TempDir(), folderName(7), map[string]string{markerName: deadMarker, name: "mine"})
+		if err := RemoveLeftover(folder); err == nil || !strings.Contains(err.Error(), "is nothing that a volume has") {
+			t.Errorf("%s is a file: %v", name, err)
+		}
+	}
+}
+
+// TestAMarkerThatBecomesALinkIsNotOpened is of one that was a file when its folder was
+// looked at.
+func TestAMarkerThatBecomesALinkIsNotOpened(t *testing.T) {
+	folder := plant(t, t.TempDir(), folderName(7), map[string]string{"mine": deadMarker})
+	if err := os.Symlink("mine", markerIn(folder)); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := openMarker(folder); !errors.Is(err, unix.ELOOP) {
+		t.Errorf("%v, %v", f, err)
+	}
+}
+
+// markerOfThis is the text of a marker of this process.
+func markerOfThis() string {
+	self := marker{Kind: "ext4", Process: os.Getpid(), Boot: bootID()}
+	self.Started, _ = startOf(self.Process)
+	text, _ := json.Marshal(self)
+	return string(text)
+}
+
+func TestAVolumeWhoseLockIsFreeIsOfNobody(t *testing.T) {
+	parent := t.TempDir()
+	folder := plant(t, parent, folderName(7), map[string]string{markerName: markerOfThis()})
+	if err := RemoveLeftover(folder); err != nil {
+		t.Error(err)
+	}
+	nothingLeft(t, parent)
+}
+
+// TestWithoutLocksTheProcessSaysWhetherAVolumeIsInUse forbids flock(2) to one thread: it
+// answers as of a file that has no locks.
+func TestWithoutLocksTheProcessSaysWhetherAVolumeIsInUse(t *testing.T) {
+	parent := t.TempDir()
+	living := plant(t, parent, folderName(7), map[string]string{markerName: markerOfThis()})
+	dead := plant(t, parent, folderName(8), map[string]string{markerName: deadMarker})
+	why := make(chan string)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with its goroutine
+		defer close(why)
+		if err := forbidLocks(); err != nil {
+			why <- err.Error()
+			return
+		}
+		if err := RemoveLeftover(living); !errors.Is(err, ErrAlive) {
+			t.Errorf("of a living process: %v", err)
+		}
+		if err := RemoveLeftover(dead); err != nil {
+			t.Errorf("of a dead process: %v", err)
+		}
+	}()
+	if text, ok := <-why; ok {
+		t.Skip("no filter of system calls: ", text)
+	}
+	if found, err := foldersIn(parent); err != nil || len(found) != 1 || found[0] != living {
+		t.Errorf("%v, %v", found, err)
+	}
+}
+
+// forbidLocks puts a filter on this thread: seccomp(2). The number of a call is the
+// first word of struct seccomp_data.
+func forbidLocks() error {
+	filter := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_FLOCK, Jf: 1},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EBADF)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	return unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)), 0, 0)
+}
+
+// attachForGood gives a planted image a loop device that is not freed with its last user.
+func attachForGood(t *testing.T, image string) (device string) {
+	t.Helper()
+	if err := kind(t, "ext4").Can(); err != nil {
+		t.Skip(err)
+	}
+	if err := os.Truncate(image, mebibyte); err != nil {
+		t.Fatal(err)
+	}
+	l, err := attach(image, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	device = l.file.Name()
+	t.Cleanup(func() {
+		if strings.HasPrefix(loops()[device], image) { // also if that was removed
+			_ = clearLoop(device, loops()[device])
+		}
+	})
+	status, err := unix.IoctlLoopGetStatus64(int(l.file.Fd()))
+	if err == nil {
+		status.Flags &^= unix.LO_FLAGS_AUTOCLEAR
+		err = unix.IoctlLoopSetStatus64(int(l.file.Fd()), status)
+	}
+	if err := errors.Join(err, l.file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return device
+}
+
+func TestALoopDeviceThatStaysLeadsToALeftoverAndIsFreed(t *testing.T) {
+	parent := ground(t)
+	folder := plant(t, parent, folderName(7), map[string]string{markerName: deadMarker, imageName: ""})
+	attachForGood(t, imageIn(folder))
+	if left, err := Leftovers(); err != nil || count(left, parent) != 1 {
+		t.Errorf("found by its loop device: %+v, %v", left, err)
+	}
+	if err := RemoveLeftover(folder); err != nil {
+		t.Error(err)
+	}
+	nothingLeft(t, parent)
+}
+
+func TestALoopDeviceThatHasGotAnotherImageIsLeft(t *testing.T) {
+	folder := plant(t, ground(t), folderName(7), map[string]string{imageName: ""})
+	device := attachForGood(t, imageIn(folder))
+	if err := clearLoop(device, imageIn(folder)+"-before"); err != nil {
+		t.Error(err)
+	}
+	if got := loops()[device]; got != imageIn(folder) {
+		t.Errorf("%s has %q", device, got)
 	}
 }

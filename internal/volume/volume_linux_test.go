@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/holdfast-go/holdfast/internal/apart"
 	"github.com/holdfast-go/holdfast/internal/mountinfo"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
@@ -467,4 +468,36 @@ func TestCloseNamesWhoUsesTheVolumeAndMayBeCalledAgain(t *testing.T) {
 		t.Error(err)
 	}
 	nothingLeft(t, parent)
+}
+
+// contained makes TestMakeInAContainerSaysWhoCan be root in a user namespace: a folder.
+const contained = "HOLDFAST_TEST_CONTAINED"
+
+// TestMakeInAContainerSaysWhoCan is root in a user namespace, who may mount some file
+// systems, so that all seems to be there, but none from a device.
+func TestMakeInAContainerSaysWhoCan(t *testing.T) {
+	if parent := os.Getenv(contained); parent != "" {
+		v, err := Make(t.Context(), parent, kind(t, "ext4"), small(kind(t, "ext4")))
+		if missing := (*MissingError)(nil); !errors.As(err, &missing) || !missing.Root || !strings.Contains(err.Error(), "in a container") {
+			t.Errorf("%v, %v", v, err)
+		}
+		nothingLeft(t, parent)
+		return
+	}
+	if err := kind(t, "ext4").Can(); err != nil {
+		t.Skip(err)
+	}
+	apart.Mounts(t, func(t *testing.T) { // in a user namespace no copy of a mount can be given up
+		cmd := exec.Command(os.Args[0], "-test.run=^TestMakeInAContainerSaysWhoCan$")
+		cmd.Env = append(os.Environ(), contained+"="+t.TempDir())
+		only := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1}}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS, UidMappings: only, GidMappings: only}
+		out, err := cmd.CombinedOutput()
+		if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSPC) {
+			t.Skip("no user namespaces here: ", err)
+		}
+		if err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+	})
 }

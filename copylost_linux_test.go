@@ -1,0 +1,198 @@
+package holdfast
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+func TestNothingIsDurableBelowAFolderThatLostAName(t *testing.T) {
+	folder := folderInMemory(t)
+	told(t, os.MkdirAll(folder+"/from/sub/deeper", 0o755))
+	told(t, os.WriteFile(folder+"/from/sub/deeper/file", []byte("text"), 0o644))
+	told(t, os.Mkdir(folder+"/to", 0o755))
+	d := &forgetfulDisk{nth: 1} // the first name is that of sub
+	o := CopyOptions{Policy: Policy{Sync: SyncEach}, KeepGoing: true, Workers: 1}
+	o.Each = func(r CopyResult) {
+		if r.Durable || r.Outcome != OutcomeUncertain || !errors.Is(r.Err, syscall.EIO) {
+			t.Errorf("%+v", r)
+		}
+	}
+	totals, err := copyTrees(t.Context(), d, onePair(folder+"/to", folder+"/from"), o)
+	if !errors.Is(err, syscall.EIO) || d.folder != folder+"/to" || totals.Failed != 4 {
+		t.Errorf("%+v, %v; %s was not synced", totals, err, d.folder)
+	}
+}
+
+// TestALinkToACopyThatFailedIsCopiedItself has another name of a file whose copy does
+// not get its name: what is there is no copy to link to.
+func TestALinkToACopyThatFailedIsCopiedItself(t *testing.T) {
+	for _, o := range []CopyOptions{{}, {Atomic: true}, {Policy: Policy{Sync: SyncEach}}, {Atomic: true, Policy: Policy{Sync: SyncEach}}} {
+		folder := folderInMemory(t)
+		told(t, errors.Join(os.Mkdir(folder+"/from", 0o755), os.Mkdir(folder+"/to", 0o755)))
+		told(t, os.WriteFile(folder+"/from/a", []byte("text"), 0o644))
+		told(t, os.Link(folder+"/from/a", folder+"/from/b"))
+		for _, name := range []string{"a", "b"} {
+			told(t, os.WriteFile(folder+"/to/"+name, []byte("old"), 0o644))
+		}
+		d := &failingDisk{op: "rename", calls: map[string]int{}, noAll: true}
+		o.Archive, o.KeepGoing, o.Workers = true, true, 1
+		if _, err := copyTrees(t.Context(), d, onePair(folder+"/to", folder+"/from"), o); !errors.Is(err, syscall.EIO) {
+			t.Errorf("%+v: %v", o, err)
+		}
+		var has []string
+		for _, name := range []string{"a", "b"} {
+			text, err := os.ReadFile(folder + "/to/" + name)
+			told(t, err)
+			has = append(has, string(text))
+		}
+		if slices.Sort(has); !slices.Equal(has, []string{"old", "text"}) {
+			t.Errorf("%+v: %q", o, has)
+		}
+	}
+}
+
+func TestALinkThatDoesNotGetItsNameLeavesNothing(t *testing.T) {
+	folder := folderInMemory(t)
+	told(t, errors.Join(os.Mkdir(folder+"/from", 0o755), os.Mkdir(folder+"/to", 0o755)))
+	told(t, errors.Join(os.Symlink("nowhere", folder+"/from/link"), os.WriteFile(folder+"/to/link", []byte("old"), 0o644)))
+	d := &failingDisk{op: "rename", calls: map[string]int{}}
+	_, err := copyTrees(t.Context(), d, onePair(folder+"/to", folder+"/from"), CopyOptions{Workers: 1})
+	if entries, _ := os.ReadDir(folder + "/to"); !errors.Is(err, syscall.EIO) || len(entries) != 1 || !entries[0].Type().IsRegular() {
+		t.Errorf("%v; %v", err, entries)
+	}
+}
+
+// TestALinkThatIsThereAlreadyIsLeftAsItIs has two names of one file, which become one
+// name: a link to itself can't be renamed over it.
+func TestALinkThatIsThereAlreadyIsLeftAsItIs(t *testing.T) {
+	for _, o := range []CopyOptions{{}, {Atomic: true}} {
+		folder := folderInMemory(t)
+		told(t, errors.Join(os.MkdirAll(folder+"/from/a", 0o755), os.Mkdir(folder+"/other", 0o755), os.Mkdir(folder+"/to", 0o755)))
+		told(t, os.WriteFile(folder+"/from/a/file", []byte("text"), 0o644))
+		told(t, os.Link(folder+"/from/a/file", folder+"/other/file"))
+		pairs := func(yield func(string, string) bool) {
+			_ = yield(folder+"/to", folder+"/from") && yield(folder+"/to/a", folder+"/other")
+		}
+		o.Archive, o.Workers = true, 1
+		totals, err := copyTrees(t.Context(), sys.Disk{}, pairs, o)
+		entries, _ := os.ReadDir(folder + "/to/a")
+		if err != nil || totals.Files != 1 || totals.Links != 1 || len(entries) != 1 {
+			t.Errorf("%+v: %+v, %v; %v", o, totals, err, entries)
+		}
+	}
+}
+
+// A sharingDisk shares whatever it is asked to, as far as it says.
+type sharingDisk struct{ sys.Disk }
+
+func (sharingDisk) IsCold(int) bool      { return true }
+func (sharingDisk) Clone(int, int) error { return nil }
+
+func TestWhatSaysThatItIsEmptyIsNotShared(t *testing.T) {
+	dst := filepath.Join(t.TempDir(), "dst")
+	r, err := copyOne(t.Context(), sharingDisk{}, dst, "/proc/version", CopyOptions{})
+	if text, _ := os.ReadFile(dst); err != nil || len(text) == 0 || r.Method == MethodReflink {
+		t.Errorf("%q; %+v", text, r)
+	}
+}
+
+// A grownDisk shares a file that has grown since it was looked at.
+type grownDisk struct{ stepDisk }
+
+func (d *grownDisk) Clone(to, _ int) error {
+	_, err := d.Disk.WriteAt(to, []byte("text and more"), 0)
+	return err
+}
+
+func TestAReflinkOfAFileThatGrewIsCutAndNotAskedForRoom(t *testing.T) {
+	dir := t.TempDir()
+	src, dst := filepath.Join(dir, "src"), filepath.Join(dir, "dst")
+	told(t, os.WriteFile(src, []byte("text"), 0o644))
+	d := &grownDisk{stepDisk{before: everyCall}}
+	r, err := copyOne(t.Context(), d, dst, src, CopyOptions{Method: MethodReflink})
+	if got, _ := os.ReadFile(dst); err != nil || string(got) != "text" || slices.Contains(d.calls, "Unwritten") {
+		t.Errorf("%q, %v; %+v", got, d.calls, r)
+	}
+}
+
+func TestADeviceIsAskedOnceWhetherItShares(t *testing.T) {
+	var a deviceAnswer
+	asked := 0
+	for _, device := range []uint64{0, 1, 2, 1, 2, 0} {
+		if yes := a.of(device, func() bool { asked++; return device == 1 }); yes != (device == 1) {
+			t.Errorf("device %d: %v", device, yes)
+		}
+	}
+	if asked != 2 {
+		t.Errorf("asked %d times", asked)
+	}
+}
+
+// A spaciousDisk writes faster into room that it has given before.
+type spaciousDisk struct {
+	sys.Disk
+	grown []bool
+}
+
+func (*spaciousDisk) AllocatesFaster(int) bool { return true }
+
+func (d *spaciousDisk) Allocate(_ int, _, _ int64, grow bool) error {
+	d.grown = append(d.grown, grow)
+	return nil
+}
+
+func TestACopyGrowsBeforeItIsWrittenUnlessItMayBeResumed(t *testing.T) {
+	dir := t.TempDir()
+	told(t, os.WriteFile(filepath.Join(dir, "src"), []byte(strings.Repeat("7bytes\n", 1<<18)), 0o644))
+	for _, resume := range []bool{false, true} {
+		d := &spaciousDisk{}
+		o := CopyOptions{Method: MethodReadWrite, Resume: resume}
+		if r, err := copyOne(t.Context(), d, filepath.Join(dir, "dst"), filepath.Join(dir, "src"), o); err != nil || !slices.Equal(d.grown, []bool{!resume}) {
+			t.Errorf("resume %v: it grew: %v; %+v", resume, d.grown, r)
+		}
+	}
+}
+
+// An endingDisk reads files that end before they say they do.
+type endingDisk struct {
+	sys.Disk
+	end int64
+}
+
+func (d endingDisk) ReadAt(fd int, p []byte, at int64) (int, error) {
+	return d.Disk.ReadAt(fd, p[:max(0, min(int64(len(p)), d.end-at))], at)
+}
+
+func TestASparseCopyThatEndsEarlyEndsThere(t *testing.T) {
+	dir := t.TempDir()
+	src, dst := filepath.Join(dir, "src"), filepath.Join(dir, "dst")
+	h := holed{size: 1 << 20, pieces: []piece{{sys.Range{At: 0, End: 1 << 16}, false}, {sys.Range{At: 1 << 19, End: 1<<19 + 1<<16}, false}}}
+	h.make(t, src, rand.New(rand.NewPCG(7, 8)))
+	const end = 1<<19 + 4097
+	r, err := copyOne(t.Context(), endingDisk{end: end}, dst, src, CopyOptions{Method: MethodReadWrite})
+	is, failed := os.Stat(dst)
+	if err != nil || failed != nil || r.Size != end || is.Size() != end {
+		t.Errorf("%+v; %d bytes, %v", r, is.Size(), failed)
+	}
+}
+
+func TestOfASmallFileNoRoomIsAsked(t *testing.T) {
+	dir := t.TempDir()
+	for _, size := range []int{1, worthLooking - 1} {
+		src := filepath.Join(dir, fmt.Sprint(size))
+		told(t, os.WriteFile(src, make([]byte, size), 0o644))
+		d := &fullDisk{stepDisk{before: everyCall}, 0}
+		if r, err := copyOne(t.Context(), d, filepath.Join(dir, "dst"), src, CopyOptions{Method: MethodReadWrite}); err != nil {
+			t.Errorf("%+v", r)
+		}
+	}
+}
