@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -265,6 +266,14 @@ func (c *child) exit(t *testing.T) int {
 func skipWithoutSignals(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a process can't be sent an interrupt on Windows")
+	}
+}
+
+// skipIfIgnored skips where what started the tests has a signal ignored, as nohup does:
+// so do we then, and those that we start.
+func skipIfIgnored(t *testing.T, s os.Signal) {
+	if signal.Ignored(s) {
+		t.Skipf("%v is ignored here", s)
 	}
 }
 

@@ -132,9 +132,10 @@ func TestResumeFinishesWhatWasInterruptedOrKilled(t *testing.T) {
 	skipWithoutSignals(t)
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGKILL} {
 		t.Run(signal.String(), func(t *testing.T) {
+			skipIfIgnored(t, signal)
 			t.Parallel()
 			dir, file := t.TempDir(), filepath.Join(t.TempDir(), "results.jsonl")
-			c := startChild(t, small(dir, "--time", "5s", "--rounds", "4", "-o", file)...)
+			c := startChild(t, small(dir, "--time", "2s", "--rounds", "4", "-o", file)...)
 			c.until(t, "round 1 of 4")
 			awaitTrial(t, file, 1)
 			endBy(t, c, signal)
