@@ -18,9 +18,6 @@ const (
 	// better way takes longer than that, and on xfs so does sharing.
 	smallCopy = 64 << 10
 
-	// tinyCopy is up to what size one file is not shared anywhere.
-	tinyCopy = 4 << 10
-
 	// copyPiece is how much the kernel is asked to copy at a time, so that a copy can be
 	// stopped soon. Between 8 and 64 MiB no difference was measured.
 	copyPiece = 16 << 20
@@ -65,9 +62,8 @@ func (j *copyJob) copyBytes() error {
 }
 
 // worthCloning reports whether it is to be tried to share the source's bytes. A small
-// file is read and written in less time, but not if it has to be read from the disk. On
-// btrfs what is written holds up the other files of a batch later, and only a single
-// file of a page is better written.
+// file is read and written in less time, but not if it has to be read from the disk, or
+// on btrfs, where what is written holds up the files that are made next.
 func (j *copyJob) worthCloning() bool {
 	switch {
 	case j.o.Method != MethodAuto:
@@ -78,8 +74,6 @@ func (j *copyJob) worthCloning() bool {
 		return false
 	case j.disk.IsCold(j.in):
 		return true
-	case j.was.Size <= tinyCopy && !j.batch:
-		return false
 	}
 	return j.copier.sharing.of(j.was.Device, func() bool { return j.disk.SharesFaster(j.in, j.was.Device) })
 }
