@@ -10,10 +10,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/holdfast-go/holdfast/internal/apart"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
@@ -99,7 +99,7 @@ func TestWithoutLocksAGenHasANamedTemporary(t *testing.T) {
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with its goroutine
 		defer close(why)
-		if err := forbidLocks(); err != nil {
+		if err := apart.Forbid(unix.SYS_FLOCK, unix.EBADF, 0); err != nil {
 			why <- err
 			return
 		}
@@ -118,20 +118,4 @@ func TestWithoutLocksAGenHasANamedTemporary(t *testing.T) {
 	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
 		t.Errorf("%v", entries)
 	}
-}
-
-// forbidLocks puts a filter on this thread: seccomp(2). The number of a call is the
-// first word of struct seccomp_data.
-func forbidLocks() error {
-	filter := []unix.SockFilter{
-		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS},
-		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_FLOCK, Jf: 1},
-		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EBADF)},
-		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
-	}
-	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return err
-	}
-	return unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)), 0, 0)
 }

@@ -15,9 +15,10 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-go/holdfast/internal/apart"
 )
 
 // killedMaker makes TestNextStartRemovesWhatAKilledProcessLeft be the process that
@@ -493,7 +494,7 @@ func TestWithoutLocksTheProcessSaysWhetherAVolumeIsInUse(t *testing.T) {
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with its goroutine
 		defer close(why)
-		if err := forbidLocks(); err != nil {
+		if err := apart.Forbid(unix.SYS_FLOCK, unix.EBADF, 0); err != nil {
 			why <- err.Error()
 			return
 		}
@@ -510,22 +511,6 @@ func TestWithoutLocksTheProcessSaysWhetherAVolumeIsInUse(t *testing.T) {
 	if found, err := foldersIn(parent); err != nil || len(found) != 1 || found[0] != living {
 		t.Errorf("%v, %v", found, err)
 	}
-}
-
-// forbidLocks puts a filter on this thread: seccomp(2). The number of a call is the
-// first word of struct seccomp_data.
-func forbidLocks() error {
-	filter := []unix.SockFilter{
-		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS},
-		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_FLOCK, Jf: 1},
-		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EBADF)},
-		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
-	}
-	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return err
-	}
-	return unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)), 0, 0)
 }
 
 // attachForGood gives a planted image a loop device that is not freed with its last user.
