@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/lab/trial"
 	"github.com/holdfast-go/holdfast/internal/sys"
-	"github.com/holdfast-go/holdfast/internal/trial"
 )
 
 // BenchmarkWrite times a 40-byte Write until all is in the page cache, against
@@ -30,7 +30,7 @@ func BenchmarkWrite(b *testing.B) {
 			run(fmt.Sprintf("bufio=%v", size), openBufio(size, goroutines > 1))
 		}
 		run("lane/policy=buffer=256KiB,sync=never", openLanes(holdfast.Buffered(256*holdfast.KiB)))
-		run("policy=buffer=256KiB,flush=100ms,sync=1s", openHoldfast(holdfast.Policy{Buffer: 256 * holdfast.KiB, FlushEvery: 1e8, Sync: 1e9}))
+		run("policy=buffer=256KiB,flush=100ms,sync=1s", openHoldfast(holdfast.Policy{Buffer: 256 * holdfast.KiB, FlushEvery: 1e8, Sync: holdfast.SyncEvery(1e9)}))
 		run("policy=buffer=0,sync=never", openHoldfast(holdfast.Unbuffered()))
 		run("osfile", func(path string) (sink, error) { return os.Create(path) })
 	}
@@ -234,7 +234,7 @@ func openFdatasync(path string) (sink, error) {
 func BenchmarkWriteByte(b *testing.B) {
 	for _, policy := range []holdfast.Policy{
 		holdfast.Buffered(4 * holdfast.KiB), holdfast.Buffered(64 * holdfast.KiB), holdfast.Buffered(256 * holdfast.KiB),
-		{Buffer: 256 * holdfast.KiB, FlushEvery: 1e8, Sync: 1e9},
+		{Buffer: 256 * holdfast.KiB, FlushEvery: 1e8, Sync: holdfast.SyncEvery(1e9)},
 	} {
 		b.Run(fmt.Sprintf("lane/policy=%v", policy), func(b *testing.B) {
 			lane := openDiscard(b, policy).Lane()

@@ -265,6 +265,34 @@ func TestLaneTakesNoMemoryThatIsInUse(t *testing.T) {
 	}
 }
 
+// TestClosedLanesGiveTheirMemoryBack makes and closes many: two full buffers are accepted,
+// as ever, while the file hangs.
+func TestClosedLanesGiveTheirMemoryBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := newWriter(t, "buffer=4KiB,sync=never", fault.Fault{Op: fault.Write, Take: fault.All, Delay: time.Hour})
+		for range 100 {
+			lane := w.Lane()
+			put(t, lane, 1)
+			if err := lane.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 { // the first is caught in the flush of a full buffer
+			go func() {
+				for range 2 * 4096 {
+					put(t, w, 1)
+				}
+			}()
+		}
+		synctest.Wait()
+		if got := w.Written(); got != 2*4096 {
+			t.Errorf("%d bytes were accepted, want %d", got, 2*4096)
+		}
+		time.Sleep(24 * time.Hour)
+		w.Close()
+	})
+}
+
 // TestCloseTriesToWriteWhatLanesHoldAfterAFailure has the first flush of Close
 // fail although the file took all of it: what lanes hold is still to come.
 func TestCloseTriesToWriteWhatLanesHoldAfterAFailure(t *testing.T) {

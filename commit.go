@@ -3,48 +3,49 @@ package holdfast
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"sync"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/joinwindow"
 )
 
 // commit is the state of group commit. One goroutine at a time leads: it lets
-// others join, flushes what has been accepted by then, syncs in its own
-// goroutine, and wakes all whom that sync covered. Those who come while it is at
-// work wait for the next batch. All fields are guarded by the Writer's lock.
+// others join, flushes what has been accepted by then, syncs, and wakes the
+// goroutines that its sync covered. A goroutine that comes meanwhile waits for the
+// next batch. The Writer's lock guards all fields.
 type commit struct {
 	leading bool
 	// batch numbers the sync that will cover a byte accepted now; it grows when
 	// a leader has fixed what its sync covers. done counts the finished ones.
 	batch, done int64
-	// joined is how many wait for batch, besides its leader, and needed is what it
-	// must cover for the first of them, or for all: see leadLocked.
+	// joined counts the goroutines that wait for batch, besides its leader. needed is
+	// the offset that the batch must cover: see needLocked.
 	joined int
 	needed int64
-	// covered[b&1] is told when batch b is done, and outcome[b&1] is its error.
+	// covered[b&1] wakes the waiters of batch b when it is done. outcome[b&1] is its error.
 	// Two of each are enough: batch b+2 starts after b is done.
 	covered [2]sync.Cond
 	outcome [2]error
 
-	join joinWindow
+	join joinwindow.Window
 }
 
-// background is the context of those who wait to the end.
+// background is the context of calls without one: they wait to the end.
 var background = context.Background()
 
 func (c *commit) init(mu sync.Locker) {
 	c.covered[0].L, c.covered[1].L = mu, mu
 }
 
-// wakeAll wakes all who wait for any batch.
+// wakeAll wakes the waiters of every batch.
 func (c *commit) wakeAll() {
 	c.covered[0].Broadcast()
 	c.covered[1].Broadcast()
 }
 
-// Sync makes all that was accepted before the call, by Lanes too, durable. On
-// nil, Durable is at least what Written was then. It works under every policy,
-// and calls made at the same time share one sync.
+// Sync makes all bytes durable that were accepted before the call, those of Lanes
+// included. On nil, Durable is at least what Written was then. It works under every
+// policy, and calls made at the same time share one sync.
 func (w *Writer) Sync() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -56,10 +57,9 @@ func (w *Writer) Sync() error {
 
 func (w *Writer) syncToLocked(end int64) error { return w.commitLocked(background, end) }
 
-// WaitDurable waits until Durable ≥ end, with the other Writers of its group
-// commit, under every policy. If ctx ends first it returns the cause of that,
-// and the bytes may become durable or not. An end that is not Written yet is an
-// error.
+// WaitDurable waits until Durable ≥ end, under every policy; calls made at the same
+// time share one sync. If ctx ends first, it returns the cause of that at once, and
+// the bytes may become durable or not. An end beyond Written is an error.
 func (w *Writer) WaitDurable(ctx context.Context, end int64) error {
 	if ctx.Done() != nil {
 		stop := context.AfterFunc(ctx, func() {
@@ -87,13 +87,13 @@ func (w *Writer) WaitDurable(ctx context.Context, end int64) error {
 
 // writeDurable is Write under a policy that waits for the sync.
 func (w *Writer) writeDurable(p []byte) (n int, err error) {
-	if w.policy.Sync == SyncEach {
+	if w.policy.Sync.Mode == SyncEach {
 		return w.writeEach(p)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(p) > w.block {
-		n, err = w.writeStraightLocked(p)
+		n, err = w.bypassLocked(p)
 	} else if err = w.takeLocked(p); err == nil {
 		n = len(p)
 	}
@@ -103,7 +103,7 @@ func (w *Writer) writeDurable(p []byte) (n int, err error) {
 	return n, w.commitLocked(background, w.writtenLocked())
 }
 
-// writeEach keeps other Writes out from its write to the end of its sync.
+// writeEach lets no other Write in from its write to the end of its sync.
 func (w *Writer) writeEach(p []byte) (n int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -121,14 +121,26 @@ func (w *Writer) writeEach(p []byte) (n int, err error) {
 }
 
 // commitLocked returns when Durable ≥ end, as a leader or as one of a batch.
-func (w *Writer) commitLocked(ctx context.Context, end int64) error {
+func (w *Writer) commitLocked(ctx context.Context, end int64) (err error) {
+	type ledBatch struct {
+		number int64
+		err    error
+		left   bool // this call has returned: the next one reports err
+	}
 	c := &w.commit
 	joined := int64(-1) // the batch that counts us
+	var led *ledBatch   // the last one made in the background for us
 	defer func() {
+		if led != nil {
+			led.left = true
+			if led.err != err {
+				w.noteLocked(led.err)
+			}
+		}
 		if joined == c.batch {
 			c.joined--
 		}
-		// Whoever was woken to lead and has no need to wakes the next.
+		// A goroutine that was woken to lead, and need not, wakes the next one.
 		if !c.leading {
 			c.covered[c.batch&1].Signal()
 		}
@@ -146,36 +158,59 @@ func (w *Writer) commitLocked(ctx context.Context, end int64) error {
 				c.joined--
 				joined = -1
 			}
-			if err := w.leadLocked(end); err != nil {
-				return err
+			if ctx.Done() == nil {
+				if err := w.leadLocked(end); err != nil {
+					return err
+				}
+				continue
 			}
-			continue
+			// The end of ctx ends this wait, but not the sync: others wait for it too.
+			if led != nil {
+				w.noteLocked(led.err) // the next batch covers what that one did not
+			}
+			made := &ledBatch{number: c.batch}
+			led = made
+			c.leading = true
+			w.background.Go(func() {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				made.err = w.leadLocked(end)
+				if made.left {
+					w.noteLocked(made.err)
+				}
+				c.covered[c.batch&1].Signal() // to lead the next, as above
+			})
 		}
 		mine := c.batch
-		if joined != mine {
+		if joined != mine && (led == nil || led.number != mine) {
 			joined = mine
 			w.needLocked(end)
 			c.joined++
-			c.join.arrived(c.joined)
+			c.join.Arrived(c.joined + 1)
 		}
 		c.covered[mine&1].Wait()
 		if c.done > mine && w.durable < end && c.outcome[mine&1] != nil {
-			return c.outcome[mine&1]
+			failed := c.outcome[mine&1]
+			if w.unreported == failed { // kept for the next call, because its own has left
+				w.unreported = nil
+				w.openLocked()
+			}
+			return failed
 		}
 	}
 	return nil
 }
 
-// needLocked counts end among what the next sync must cover. Under a policy that
-// syncs by time that is the least that anybody needs, lest bytes that are due
-// wait for the flush of newer ones; mostly it covers all the same, since a flush
-// takes along all that is written. Whom it does not cover joins or leads again.
+// needLocked adds end to what the next sync must cover. Under a policy that syncs by
+// time or bytes, the sync covers the least end: due bytes must not wait for the flush
+// of newer ones. It mostly covers the others too, since a flush takes along all that
+// is written. A call that it does not cover joins or leads again.
 func (w *Writer) needLocked(end int64) {
 	c := &w.commit
 	switch {
 	case c.joined == 0:
 		c.needed = end
-	case w.policy.syncPeriod() > 0:
+	case w.policy.Sync.Mode == SyncPeriodic:
 		c.needed = min(c.needed, end)
 	default:
 		c.needed = max(c.needed, end)
@@ -183,7 +218,7 @@ func (w *Writer) needLocked(end int64) {
 }
 
 // leadLocked makes one batch durable.
-func (w *Writer) leadLocked(end int64) error {
+func (w *Writer) leadLocked(end int64) (err error) {
 	c := &w.commit
 	c.leading = true
 	w.awaitJoinersLocked()
@@ -193,35 +228,36 @@ func (w *Writer) leadLocked(end int64) error {
 	size, end := c.joined+1, c.needed
 	c.joined = 0
 	if end == w.writtenLocked() && len(w.lanes) == 0 {
-		w.syncTimer.disarm()
+		w.syncTimer.Disarm()
 		w.openLocked()
 	}
-	err := w.flushToLocked(end)
-	if err == nil {
+	defer func() { // also if the file has panicked: then w.final says so
+		c.leading = false
+		c.done++
+		c.outcome[mine&1] = err
+		c.join.Finished(size, c.joined)
+		c.covered[mine&1].Broadcast()
+		if w.final != nil {
+			c.wakeAll()
+		}
+		w.syncBytesLocked()
+		w.idle.Broadcast()
+	}()
+	if err = w.flushToLocked(end); err == nil {
 		err = w.syncLocked()
 	}
-	c.leading = false
-	c.done++
-	c.outcome[mine&1] = err
-	c.join.finished(size, c.joined)
-	c.covered[mine&1].Broadcast()
-	if w.final != nil {
-		c.wakeAll()
-	}
-	w.idle.Broadcast()
 	return err
 }
 
-// syncLocked syncs the file, without the lock; what was flushed before is
-// durable then.
+// syncLocked syncs the file, and releases the lock meanwhile. After it, all that was
+// flushed before it is durable.
 func (w *Writer) syncLocked() error {
 	covers := w.flushed
 	start := time.Now()
-	w.mu.Unlock()
-	calls, err := w.target.sync()
-	w.mu.Lock()
+	calls, err := 0, error(nil)
+	w.callFileLocked("Sync", func() { calls, err = w.target.sync() })
 	took := time.Since(start)
-	w.commit.join.took(took)
+	w.commit.join.Took(took)
 	w.stats.LongestSync = max(w.stats.LongestSync, took)
 	w.stats.Syncs++
 	w.stats.SystemCalls += int64(calls)
@@ -234,19 +270,41 @@ func (w *Writer) syncLocked() error {
 	return nil
 }
 
-// runSyncer syncs when the deadline has passed.
+// bytesDueLocked reports whether a sync by bytes must start: the kernel has that many
+// bytes that are not durable, and no sync is under way that would cover some of them.
+func (w *Writer) bytesDueLocked() bool {
+	limit := int64(w.policy.Sync.Bytes)
+	return limit > 0 && w.flushed-w.durable >= limit && !w.commit.leading
+}
+
+// syncBytesLocked starts the syncer if a sync by bytes is due. It is called when more
+// bytes are flushed and when a sync has ended, so that none is missed.
+func (w *Writer) syncBytesLocked() {
+	if w.bytesDueLocked() && w.final == nil {
+		w.startLocked(&w.syncer)
+	}
+}
+
+// runSyncer syncs when the deadline has passed, or when enough bytes wait for a sync.
 func (w *Writer) runSyncer() {
 	defer w.background.Done()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for w.syncer.due && !w.isClosing && w.final == nil {
+	for !w.isClosing && w.final == nil {
+		if !w.syncer.due {
+			if !w.bytesDueLocked() {
+				break
+			}
+			w.noteLocked(w.syncToLocked(w.flushed)) // what is flushed is enough
+			continue
+		}
 		late := w.syncer.late
 		w.syncer.due, w.syncer.late = false, false
-		w.syncTimer.disarm()
+		w.syncTimer.Disarm()
 		w.openLocked()
 		err := w.syncDueLocked(late)
 		if err != nil && w.final == nil {
-			w.syncTimer.arm() // try again in a while
+			w.syncTimer.Arm() // try again in a while
 		}
 		w.noteLocked(err)
 	}
@@ -254,8 +312,8 @@ func (w *Writer) runSyncer() {
 }
 
 // syncDueLocked flushes and syncs. If it is late because a sync was in flight, it
-// first syncs what is in the kernel, where the flusher has put what was due; to
-// flush what came since would make it later still. That is next.
+// first syncs what the kernel has: the flusher has put the due bytes there. To flush
+// newer bytes first would make it later still, so they are next.
 func (w *Writer) syncDueLocked(late bool) error {
 	return w.withLanesLocked(func(end int64) error {
 		if late {
@@ -267,87 +325,12 @@ func (w *Writer) syncDueLocked(late bool) error {
 	})
 }
 
-// A joinWindow decides how long a leader lets others join. Without it group
-// commit falls into half batches: the first of those who were woken starts a
-// tiny sync, and the rest waits for it. So a leader waits for as many as are
-// known to be about, but at most for a fraction of what a sync takes.
-type joinWindow struct {
-	sync     time.Duration // how long the last sync took
-	expected int           // how many may come: the last batch and who waited meanwhile
-	patience int           // the window is sync >> (joinShift + patience)
-	waiting  bool          // a leader sleeps until expected have come
-	arrivals chan struct{}
-}
-
-const (
-	// joinShift makes the window a quarter of a sync: half batches cost a half.
-	joinShift = 2
-	// maxPatience ends the waiting for those who do not come back.
-	maxPatience = 8
-	// parkAbove is the window from which a timer is fine enough to wait with.
-	parkAbove = 200 * time.Microsecond
-	// maxYields bounds the waiting by yielding, whatever the clock does.
-	maxYields = 1000
-)
-
-func (j *joinWindow) took(d time.Duration) { j.sync = d }
-
-func (j *joinWindow) finished(size, waiting int) { j.expected = size + waiting }
-
-// arrived is told how many have joined the leader who waits.
-func (j *joinWindow) arrived(joined int) {
-	if j.waiting && joined+1 >= j.expected {
-		j.waiting = false
-		close(j.arrivals)
-	}
-}
-
-// awaitJoinersLocked lets those whom the last sync released join this one.
+// awaitJoinersLocked lets the calls that the last sync released join this one. A policy
+// that syncs by time does not wait for them: it has promised when it syncs.
 func (w *Writer) awaitJoinersLocked() {
 	c := &w.commit
-	j := &c.join
-	window := j.sync >> (joinShift + j.patience)
-	// A policy that syncs by time has promised when.
-	if c.joined+1 >= j.expected || window == 0 || w.policy.syncPeriod() > 0 {
+	if w.policy.Sync.Mode == SyncPeriodic {
 		return
 	}
-	if window < parkAbove {
-		w.yieldLocked(window)
-	} else {
-		w.parkLocked(window)
-	}
-	if c.joined+1 >= j.expected {
-		j.patience = 0
-	} else if j.patience < maxPatience {
-		j.patience++
-	}
-}
-
-func (w *Writer) yieldLocked(window time.Duration) {
-	c := &w.commit
-	start := time.Now()
-	for i := 0; i < maxYields && c.joined+1 < c.join.expected; i++ {
-		w.mu.Unlock()
-		runtime.Gosched()
-		late := time.Since(start) > window
-		w.mu.Lock()
-		if late {
-			return
-		}
-	}
-}
-
-func (w *Writer) parkLocked(window time.Duration) {
-	j := &w.commit.join
-	j.waiting, j.arrivals = true, make(chan struct{})
-	timer := time.NewTimer(window)
-	w.mu.Unlock()
-	select {
-	case <-j.arrivals:
-	case <-timer.C:
-	case <-w.closing:
-	}
-	timer.Stop()
-	w.mu.Lock()
-	j.waiting = false
+	c.join.Await(&w.mu, func() int { return c.joined + 1 }, w.closing)
 }

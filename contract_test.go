@@ -129,7 +129,7 @@ func TestWatermarksFollowWhatThePolicyPromises(t *testing.T) {
 		}
 		s.takes(1)(s.w.WriteString("x"))
 		s.ok(s.w.Close())
-		if s.w.Written() != 601 || s.w.Flushed() != 601 || (s.policy.Sync != holdfast.SyncNever && s.w.Durable() != 601) {
+		if s.w.Written() != 601 || s.w.Flushed() != 601 || (s.policy.Sync.Mode != holdfast.SyncNever && s.w.Durable() != 601) {
 			s.Errorf("after Close: %s", s.marks())
 		}
 	})
@@ -315,7 +315,7 @@ func TestEveryMethodAfterCloseSaysSo(t *testing.T) {
 			}
 		}
 		s.ok(s.w.WaitDurable(context.Background(), s.w.Durable()))
-		if s.policy.Sync == holdfast.SyncNever {
+		if s.policy.Sync.Mode == holdfast.SyncNever {
 			if err := s.w.WaitDurable(context.Background(), 3); !errors.Is(err, holdfast.ErrClosed) {
 				s.Errorf("WaitDurable of what is not durable = %v", err)
 			}
@@ -418,19 +418,36 @@ func TestWaitDurableEndsWithItsContext(t *testing.T) {
 }
 
 // TestWaitDurableThatLeadsEndsWithItsContext has just one caller, who has no one
-// to leave the sync to.
+// to leave the sync to, and a sync that takes an hour.
 func TestWaitDurableThatLeadsEndsWithItsContext(t *testing.T) {
 	inMemory(t, func(s *stage) {
 		end, err := s.w.Enqueue([]byte("abc"))
 		s.ok(err)
-		ctx, cancel := context.WithCancelCause(context.Background())
 		mine := errors.New("mine")
-		cancel(mine)
-		if err := s.w.WaitDurable(ctx, end); !errors.Is(err, mine) && !errors.Is(err, context.Canceled) {
-			s.Errorf("WaitDurable with a cancelled context = %v", err)
+		ctx, cancel := context.WithTimeoutCause(context.Background(), time.Minute, mine)
+		defer cancel()
+		start := time.Now()
+		if err := s.w.WaitDurable(ctx, end); !errors.Is(err, mine) {
+			s.Errorf("WaitDurable that leads = %v, want the cause of its context", err)
 		}
-		s.ok(s.w.WaitDurable(context.Background(), end))
-	}, fault.Fault{Op: fault.Sync, Delay: time.Second})
+		if d := time.Since(start); d != time.Minute {
+			s.Errorf("it returned after %v, and its context ended after a minute", d)
+		}
+		if n := s.f.Count(fault.Sync); n != 1 {
+			s.Fatalf("%d syncs began, want 1", n)
+		}
+		if err := s.w.WaitDurable(ctx, end); !errors.Is(err, mine) {
+			s.Errorf("WaitDurable with a context that has ended = %v", err)
+		}
+		// Close waits for the sync that is under way, which covers the bytes.
+		s.ok(s.w.Close())
+		if d := time.Since(start); d < time.Hour {
+			s.Errorf("Close returned after %v, while the sync was under way", d)
+		}
+		if got := s.w.Durable(); got != end {
+			s.Errorf("Durable is %d after Close, want %d", got, end)
+		}
+	}, fault.Fault{Op: fault.Sync, Delay: time.Hour})
 }
 
 func TestStatsAreTrue(t *testing.T) {

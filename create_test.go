@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/racetest"
 )
 
 // openers are Create and Append, for what they have in common.
@@ -113,14 +114,14 @@ func TestOpeningNamesWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestOpeningInAReadOnlyFolderSaysSo(t *testing.T) {
+func TestOpeningInAReadOnlyDirectorySaysSo(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o555); err != nil {
 		t.Fatal(err)
 	}
 	if f, err := os.Create(filepath.Join(dir, "probe")); err == nil {
 		f.Close()
-		t.Skip("this user may write to a read-only folder (root, or no such permissions here)")
+		t.Skip("this user may write to a read-only directory (root, or no such permissions here)")
 	}
 	for name, open := range openers {
 		if w, err := open(filepath.Join(dir, "file"), holdfast.Durable()); w != nil || !errors.Is(err, fs.ErrPermission) {
@@ -248,7 +249,7 @@ func TestNewStartsNoTimer(t *testing.T) {
 
 // TestWriteAllocatesNothing counts allocations of each Write in steady state.
 func TestWriteAllocatesNothing(t *testing.T) {
-	if raceEnabled {
+	if racetest.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	for _, text := range contractPolicies {

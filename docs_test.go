@@ -1,6 +1,7 @@
 package holdfast_test
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -17,14 +18,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/lab/volume"
 )
 
 var update = flag.Bool("update", false, "rewrite the generated parts of README.md")
 
-// goFolders returns the folders of all modules here that hold Go code.
-func goFolders(t *testing.T) (folders []string) {
+// goDirs returns the directories of all modules here that hold Go code.
+func goDirs(t *testing.T) (dirs []string) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -33,22 +36,22 @@ func goFolders(t *testing.T) (folders []string) {
 		if d.IsDir() && path != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
 			return filepath.SkipDir
 		}
-		if folder := filepath.Dir(path); strings.HasSuffix(path, ".go") && !slices.Contains(folders, folder) {
-			folders = append(folders, folder)
+		if dir := filepath.Dir(path); strings.HasSuffix(path, ".go") && !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
 		}
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return folders
+	return dirs
 }
 
-// parseFolder reads a folder's Go files, those of every system, without the tests.
-func parseFolder(t *testing.T, folder string) (*token.FileSet, map[string]*ast.File) {
+// parseDir reads a directory's Go files, those of every system, without the tests.
+func parseDir(t *testing.T, dir string) (*token.FileSet, map[string]*ast.File) {
 	t.Helper()
 	set, files := token.NewFileSet(), map[string]*ast.File{}
-	names, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,8 +69,8 @@ func parseFolder(t *testing.T, folder string) (*token.FileSet, map[string]*ast.F
 }
 
 func TestEveryPackageHasOnePackageComment(t *testing.T) {
-	for _, folder := range goFolders(t) {
-		_, files := parseFolder(t, folder)
+	for _, dir := range goDirs(t) {
+		_, files := parseDir(t, dir)
 		var with []string
 		for name, file := range files {
 			if file.Doc != nil {
@@ -76,13 +79,13 @@ func TestEveryPackageHasOnePackageComment(t *testing.T) {
 		}
 		if len(files) > 0 && len(with) != 1 {
 			slices.Sort(with)
-			t.Errorf("%s has %d package comments %v, want one", folder, len(with), with)
+			t.Errorf("%s has %d package comments %v, want one", dir, len(with), with)
 		}
 	}
 }
 
 func TestEveryExportedNameIsDocumented(t *testing.T) {
-	set, files := parseFolder(t, ".")
+	set, files := parseDir(t, ".")
 	for _, file := range files {
 		for _, d := range file.Decls {
 			for _, name := range undocumented(d) {
@@ -192,7 +195,7 @@ func TestReadmeShowsTheExample(t *testing.T) {
 	holdSection(t, "example", "```go\n"+exampleBody(t)+"```\n")
 }
 
-// exampleBody returns the body of Example, without the folder that it makes
+// exampleBody returns the body of Example, without the directory that it makes
 // first, up to an empty line, and without its expected output.
 func exampleBody(t *testing.T) string {
 	t.Helper()
@@ -221,7 +224,7 @@ var notRun = map[string]string{
 	"go get ":    "it changes the module and needs the network",
 	"go install": "it needs the network",
 	"git clone":  "it needs the network",
-	"cd ":        "each command runs in a folder of the test",
+	"cd ":        "each command runs in a directory of the test",
 }
 
 // quickly is put behind each shown bench: the command as it stands takes its 45 s.
@@ -233,6 +236,7 @@ const (
 )
 
 func TestReadmeCommandsRun(t *testing.T) {
+	t.Parallel()
 	commands := shownCommands(readme(t))
 	if len(commands) < 2 {
 		t.Fatalf("README.md shows %d commands in sh blocks, want two or more", len(commands))
@@ -242,6 +246,7 @@ func TestReadmeCommandsRun(t *testing.T) {
 
 // TestCommandsOfPagesRun runs what the pages of the commands show.
 func TestCommandsOfPagesRun(t *testing.T) {
+	t.Parallel()
 	for _, page := range []string{"docs/write.md", "docs/copy.md"} {
 		text, err := os.ReadFile(page)
 		if err != nil {
@@ -266,7 +271,7 @@ func shownCommands(page string) (commands []string) {
 // eventsMade makes the lines that the examples of write read.
 const eventsMade = `printf '{"level":"info","user":{"id":1}}\n{"level":"info","user":{"id":2}}\n' > events.jsonl`
 
-// photosMade makes the folders that the examples of copy name.
+// photosMade makes the directories that the examples of copy name.
 const photosMade = "mkdir -p photos/old backup && touch photos/old/1.jpg"
 
 // madeBefore makes the files and the baseline that the examples name.
@@ -278,6 +283,7 @@ var madeBefore = []string{
 }
 
 func TestHelpExamplesRun(t *testing.T) {
+	t.Parallel()
 	binary := buildHoldfast(t)
 	helps := [][]string{{"--help"}}
 	for _, name := range subcommands(t, binary) {
@@ -346,7 +352,7 @@ func helpExamples(t *testing.T, binary string, args []string) (commands []string
 	return commands
 }
 
-// buildHoldfast builds the command into a folder of the test.
+// buildHoldfast builds the command into a directory of the test.
 func buildHoldfast(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
@@ -364,16 +370,27 @@ func buildHoldfast(t *testing.T) string {
 
 var outputFlag = regexp.MustCompile(`(?:-o|--output)[ =](\S+)`)
 
-// runCommands runs shown commands one after the other in one folder, so that a
+// runCommands runs shown commands one after the other in one directory, so that a
 // later one finds what an earlier one wrote.
 func runCommands(t *testing.T, binary string, commands []string) {
 	dir := t.TempDir()
+	notMade := map[string]string{} // results, with why no command made them
+	skip := func(shown, why string) {
+		t.Run(shown, func(t *testing.T) { t.Skip(why) })
+		for _, output := range outputFlag.FindAllStringSubmatch(shown, -1) {
+			notMade[output[1]] = why
+		}
+	}
 	for _, shown := range commands {
 		if why, ok := whyNotRun(shown); ok {
 			t.Logf("not run: %s: %s", shown, why)
 			continue
 		}
 		command := runnable(shown)
+		if i := slices.IndexFunc(strings.Fields(command), func(word string) bool { return notMade[word] != "" }); i >= 0 {
+			skip(shown, notMade[strings.Fields(command)[i]])
+			continue
+		}
 		// Results are never overwritten, and each example is on its own.
 		for _, output := range outputFlag.FindAllStringSubmatch(command, -1) {
 			os.Remove(filepath.Join(dir, output[1]))
@@ -383,6 +400,10 @@ func runCommands(t *testing.T, binary string, commands []string) {
 		// Baselines are kept in the user's cache.
 		cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CACHE_HOME="+filepath.Join(dir, "cache"), "PATH="+filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))
 		out, err := cmd.CombinedOutput()
+		if why := lacking(command, err, string(out)); why != "" {
+			skip(shown, why)
+			continue
+		}
 		if !answered(command, err) {
 			t.Errorf("%s: %v\n%s", command, err, out)
 		}
@@ -399,7 +420,7 @@ func whyNotRun(command string) (why string, ok bool) {
 }
 
 // runnable turns a shown command into one that runs the binary on the PATH, in
-// the test's folder and in a short time.
+// the test's directory and in a short time.
 func runnable(command string) string {
 	command = strings.Replace(command, "go run ./cmd/holdfast", "holdfast", 1)
 	command = regexp.MustCompile(`--dir \S+`).ReplaceAllString(command, "--dir .")
@@ -425,6 +446,21 @@ func answered(command string, err error) bool {
 	var exit *exec.ExitError
 	notMet := errors.As(err, &exit) && exit.ExitCode() == 1 && strings.HasPrefix(command, "holdfast advise")
 	return err == nil || notMet
+}
+
+// lacking returns what a command needs that is not here, as it says itself: root's
+// rights, programs that make file systems, or a kernel. Empty is nothing.
+func lacking(command string, err error, out string) string {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 3 || !strings.HasPrefix(out, "holdfast: --fs: ") && !strings.HasPrefix(out, "holdfast: --kernel ") {
+		return ""
+	}
+	kinds, err := volume.Parse("ext4")
+	if err == nil && kinds[0].Can() == nil && !strings.Contains(command, "--kernel") {
+		return "" // it can be had
+	}
+	why, _, _ := strings.Cut(out, "\n")
+	return why
 }
 
 func TestRunnableKeepsWhatIsShown(t *testing.T) {
@@ -454,17 +490,19 @@ func TestReadmeLinksToTheLicence(t *testing.T) {
 // testFiles returns the files of all tests of the main module.
 func testFiles(t *testing.T) (names []string) {
 	t.Helper()
-	for _, pattern := range []string{"*_test.go", "internal/*/*_test.go", "cmd/*/*_test.go"} {
-		found, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, "_test.go") {
+			names = append(names, path)
 		}
-		names = append(names, found...)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return names
 }
 
-// TestDesignNamesTestsThatExist holds the references of DESIGN.md, and those of the
+// TestDesignNamesTestsThatExist holds the references of the pages of the design, and those of the
 // studies' traps: an assumption without its test is a claim.
 func TestDesignNamesTestsThatExist(t *testing.T) {
 	var source strings.Builder
@@ -475,7 +513,12 @@ func TestDesignNamesTestsThatExist(t *testing.T) {
 		}
 		source.Write(code)
 	}
-	for document, least := range map[string]int{"DESIGN.md": 20, "docs/studies.md": 8} {
+	documents, err := filepath.Glob("docs/design/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, document := range append(documents, "docs/studies.md") {
+		least := map[string]int{"docs/design/assumptions.md": 15, "docs/studies.md": 8}[document]
 		text, err := os.ReadFile(document)
 		if err != nil {
 			t.Fatal(err)
@@ -484,10 +527,53 @@ func TestDesignNamesTestsThatExist(t *testing.T) {
 		if len(names) < least {
 			t.Errorf("%s names %d tests; its assumptions are more", document, len(names))
 		}
+		if lines := bytes.Count(text, []byte("\n")); lines > 200 && document != "docs/studies.md" {
+			t.Errorf("%s has %d lines: a page of the design has one subject, and at most 200", document, lines)
+		}
 		for _, name := range names {
 			if !strings.Contains(source.String(), "func "+name[1]+"(") {
 				t.Errorf("%s names %s, which is no test here", document, name[1])
 			}
 		}
+	}
+}
+
+// TestReadmeShowsBench holds the form of the table that README.md shows. -update shows a
+// whole run's, of 45 s: on a quiet machine.
+func TestReadmeShowsBench(t *testing.T) {
+	binary := buildHoldfast(t)
+	args := []string{"bench", "--dir", t.TempDir(), "--writers", "1"}
+	if !*update {
+		args = append(args, strings.Fields(quickly)...)
+	}
+	out, err := exec.Command(binary, args...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(out), "128B records, 1 writer\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	var shown strings.Builder
+	head, _, _ := strings.Cut(table, "MiB/s")
+	width := utf8.RuneCountInString(head + "MiB/s") // what is right of it is left out
+	for line := range strings.Lines(table + "\n") {
+		line = string([]rune(line)[:min(utf8.RuneCountInString(line), width)])
+		shown.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
+	if *update {
+		holdSection(t, "bench", "```\n"+shown.String()+"```\n")
+		return
+	}
+	_, rest, _ := strings.Cut(readme(t), "<!-- bench:begin -->\n```\n")
+	inReadme, _, _ := strings.Cut(rest, "```\n<!-- bench:end -->")
+	form := func(table string) string { // the head, and what the rows are named
+		head, rows, _ := strings.Cut(table, "\n")
+		names := strings.Join(strings.Fields(head), " ")
+		for line := range strings.Lines(rows) {
+			names += "\n" + strings.Fields(line)[0]
+		}
+		return names
+	}
+	if got, want := form(inReadme), form(shown.String()); got != want {
+		t.Errorf("README.md shows a table of the form\n%s\nand bench prints one of the form\n%s", got, want)
 	}
 }

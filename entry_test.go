@@ -50,7 +50,7 @@ func TestFirstSyncMakesTheNameDurable(t *testing.T) {
 
 // TestNameOfAnEmptyFileIsDurableToo closes without a byte.
 func TestNameOfAnEmptyFileIsDurableToo(t *testing.T) {
-	for _, p := range []holdfast.Policy{holdfast.Durable(), {Buffer: 4096, Sync: holdfast.SyncClose}} {
+	for _, p := range []holdfast.Policy{holdfast.Durable(), {Buffer: 4096, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}} {
 		w, err := holdfast.Create(filepath.Join(t.TempDir(), "file"), p)
 		if err != nil {
 			t.Fatal(err)
@@ -61,10 +61,10 @@ func TestNameOfAnEmptyFileIsDurableToo(t *testing.T) {
 	}
 }
 
-// TestFolderMayMoveBeforeTheFirstSync renames the folder of a new file.
-func TestFolderMayMoveBeforeTheFirstSync(t *testing.T) {
+// TestDirectoryMayMoveBeforeTheFirstSync renames the directory of a new file.
+func TestDirectoryMayMoveBeforeTheFirstSync(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("Windows does not rename a folder that holds an open file")
+		t.Skip("Windows does not rename a directory that holds an open file")
 	}
 	old := filepath.Join(t.TempDir(), "old")
 	if err := os.Mkdir(old, 0o777); err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// folder returns a new folder for an example's files.
-func folder() string {
+// Dir returns a new directory for an example's files.
+func Dir() string {
 	dir, err := os.MkdirTemp("", "holdfast-example-")
 	if err != nil {
 		log.Fatal(err)
@@ -25,7 +25,7 @@ func folder() string {
 }
 
 func Example() {
-	dir := folder()
+	dir := Dir()
 	defer os.RemoveAll(dir)
 
 	// Lose at most the last second, whatever crashes.
@@ -88,7 +88,7 @@ func ExamplePolicy_flag() {
 	//   -policy disk
 	//     	when bytes reach the disk (default buffer=64KiB,sync=group)
 	// buffer=1MiB,sync=5s
-	// invalid value "buffer=1MiB,sync=often" for flag -policy: policy "buffer=1MiB,sync=often": sync: "often" is not never, close, group, each or a duration such as 1s
+	// invalid value "buffer=1MiB,sync=often" for flag -policy: policy "buffer=1MiB,sync=often": sync: "often" is not never, close, group, each, a duration such as 1s, bytes such as 4MiB, or both such as 1s/4MiB
 }
 
 // A policy is a string in JSON.
@@ -139,7 +139,7 @@ room: 10MiB
 
 // A Lane gives one goroutine a buffer of its own, under the same promises.
 func ExampleWriter_Lane() {
-	dir := folder()
+	dir := Dir()
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "events.log")
 	w, err := holdfast.Create(path, holdfast.Buffered(64*holdfast.KiB))
@@ -173,7 +173,7 @@ func ExampleWriter_Lane() {
 // Enqueue accepts many records without waiting; one WaitDurable then waits for
 // all of them with a single sync.
 func ExampleWriter_Enqueue() {
-	dir := folder()
+	dir := Dir()
 	defer os.RemoveAll(dir)
 	w, err := holdfast.Create(filepath.Join(dir, "orders.log"), holdfast.Durable())
 	if err != nil {
@@ -191,43 +191,4 @@ func ExampleWriter_Enqueue() {
 	}
 	fmt.Println(w.Durable(), "bytes are durable")
 	// Output: 15 bytes are durable
-}
-
-// A Reader reads a log by lines of any length, and says what went wrong and where.
-func ExampleReader_Lines() {
-	dir := folder()
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "events.log")
-	if err := os.WriteFile(path, []byte("event 1\nevent 2\r\nno newline"), 0o666); err != nil {
-		log.Fatal(err)
-	}
-	r, err := holdfast.Open(path, holdfast.ReadOptions{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer r.Close()
-	for line, err := range r.Lines() {
-		if err != nil { // a *ReadError; line is what there is of the line that broke off
-			log.Fatal(err)
-		}
-		fmt.Printf("%q\n", line)
-	}
-	// Output:
-	// "event 1"
-	// "event 2"
-	// "no newline"
-}
-
-// To look at each byte, range over them: that is a loop over memory.
-func ExampleReader_Bytes() {
-	r := holdfast.NewReader(strings.NewReader("to be or not to be"), holdfast.ReadOptions{})
-	defer r.Close()
-	words := 1
-	for c := range r.Bytes() {
-		if c == ' ' {
-			words++
-		}
-	}
-	fmt.Println(words, r.Err())
-	// Output: 6 <nil>
 }

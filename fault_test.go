@@ -18,6 +18,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 var (
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) {
 	if *faultSeed == 0 {
 		*faultSeed = rand.Uint64N(1e9) + 1
 	}
-	code := m.Run()
+	code := isolate.Tests{M: m}.Run()
 	if n := faultCases.Load(); n > 0 {
 		fmt.Printf("fault matrix: %d cases in %v, -fault.seed=%d\n", n,
 			time.Duration(faultElapsed.Load()).Round(time.Millisecond), *faultSeed)
@@ -66,6 +67,10 @@ var faultPolicies = []string{
 	"buffer=32KiB,sync=group",
 	"buffer=0,sync=each",
 	"buffer=64B,sync=each",
+	"buffer=0,sync=40B",
+	"buffer=32B,sync=64B",
+	"buffer=1KiB,flush=3ms/100B,sync=10ms/200B",
+	"buffer=64B,flush=16B,sync=close",
 }
 
 // A faultKind makes what goes wrong at the nth call of one kind.
@@ -227,7 +232,7 @@ func runFaultRounds(t *testing.T, policy string) {
 func (c faultRun) check(t *testing.T) *fault.File {
 	t.Helper()
 	faultCases.Add(1)
-	replay := fmt.Sprintf("go test -run '^TestFaultMatrix$' -fault.seed=%d -fault.case='%s' .", *faultSeed, c)
+	replay := fmt.Sprintf("go test . -run '^TestFaultMatrix$' -fault.seed=%d -fault.case='%s'", *faultSeed, c)
 	// A Writer that spins stops the clock of its bubble: only a real one helps.
 	hang := time.AfterFunc(2*time.Minute, func() { panic("hangs: " + replay) })
 	defer hang.Stop()
@@ -346,11 +351,12 @@ type actor struct {
 	stream byte
 	r      *rand.Rand
 	timed  bool // pauses between its calls, so that few goroutines run at once
+	large  bool // most of its records are as large as lines get
 	ends   int64
 }
 
 func newActor(l *ledger, stream byte, r *rand.Rand, timed bool) *actor {
-	return &actor{l: l, stream: stream, r: rand.New(rand.NewPCG(r.Uint64(), r.Uint64())), timed: timed}
+	return &actor{l: l, stream: stream, r: rand.New(rand.NewPCG(r.Uint64(), r.Uint64())), timed: timed, large: r.IntN(4) == 0}
 }
 
 func (a *actor) run(inLane bool) {
@@ -411,9 +417,13 @@ func (a *actor) act() {
 }
 
 // size returns how large a record is: most are small beside the buffer, some just
-// fit or just don't, a few are larger or empty.
+// fit or just don't, a few are larger or empty, and some of 3 to 16 KiB: they
+// go past a small buffer, or spill over the end of a large one.
 func (a *actor) size() int {
 	buffer := int(a.l.policy.Buffer)
+	if n := a.r.IntN(16); n == 0 || a.large && n < 12 {
+		return 3<<10 + a.r.IntN(13<<10)
+	}
 	switch a.r.IntN(16) {
 	case 0:
 		return 0

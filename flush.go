@@ -1,9 +1,12 @@
 package holdfast
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
-// flushToLocked flushes up to end at least, or waits for who does. It takes along
-// what came after: that may be due too.
+// flushToLocked flushes up to end at least, or waits for the goroutine that does. It
+// takes along newer bytes: they may be due too.
 func (w *Writer) flushToLocked(end int64) error {
 	for w.flushed < end {
 		if err := w.flushStepLocked(w.writtenLocked()); err != nil {
@@ -11,6 +14,17 @@ func (w *Writer) flushToLocked(end int64) error {
 		}
 	}
 	return nil
+}
+
+// flushAllLocked flushes all that is written, lanes included. It merges lanes first, so
+// that their bytes wait for the write in flight and for no later one.
+func (w *Writer) flushAllLocked() error {
+	if !w.mergeReadyLanesLocked() {
+		if err := w.mergeLanesLocked(); err != nil {
+			return err
+		}
+	}
+	return w.flushToLocked(w.writtenLocked())
 }
 
 // makeRoomLocked does one step towards room for n bytes.
@@ -27,27 +41,23 @@ func (w *Writer) makeRoomLocked(n int) error {
 	return nil
 }
 
-// flushStepLocked waits for the flush in flight, or is it: it hands one stretch
-// of the ring below end to the kernel, without the lock.
+// flushStepLocked waits for the flush in flight. If there is none, it hands one stretch
+// of the ring below end to the kernel, and releases the lock meanwhile.
 func (w *Writer) flushStepLocked(end int64) error {
 	if w.flushing {
 		w.idle.Wait()
 		return nil
 	}
 	if w.sealed {
-		return ErrClosed
+		return w.sealedErrLocked()
 	}
 	again := w.stuck
 	from := w.placeLocked(w.flushed)
 	stretch := w.buf[from : from+min(int(end-w.flushed), len(w.buf)-from)]
-	w.flushing = true
-	w.mu.Unlock()
-	n, calls, err := w.target.write(stretch)
-	w.mu.Lock()
-	w.flushing = false
+	n, err := w.writeFileLocked(stretch)
 	w.flushed += int64(n)
+	w.syncBytesLocked()
 	w.spillLocked()
-	w.countFlushesLocked(calls)
 	w.stuck = err != nil && w.flushed < w.writtenLocked()
 	w.restLocked()
 	w.openLocked()
@@ -62,56 +72,61 @@ func (w *Writer) writeErrorLocked(err error, again bool) error {
 	return &WriteError{Path: w.target.path, Flushed: w.flushed, Durable: w.durable, Err: err, again: again}
 }
 
-func (w *Writer) countFlushesLocked(calls int) {
+// writeFileLocked hands p to the file, and releases the lock meanwhile. No other flush
+// may be in flight.
+func (w *Writer) writeFileLocked(p []byte) (n int, err error) {
+	calls := 0
+	w.flushing = true
+	defer func() { w.flushing = false }()
+	w.callFileLocked("Write", func() { n, calls, err = w.target.write(p) })
 	w.stats.Flushes += int64(calls)
 	w.stats.SystemCalls += int64(calls)
+	return n, err
 }
 
 // restLocked stops the flush timer when no byte waits.
 func (w *Writer) restLocked() {
 	if w.flushed == w.writtenLocked() && len(w.lanes) == 0 {
-		w.flushTimer.disarm()
+		w.flushTimer.Disarm()
 	}
 }
 
-// fastFill tells writers that are limited by the kernel from those that are not.
-// When blocks fill faster than this, to hand one to another goroutine hides
-// nothing: the next is full before the kernel is done; and it costs a wake and
-// the transfer of the block between two cores' caches.
+// fastFill separates writers that the kernel limits from the others. When strips fill
+// faster than this, another goroutine hides nothing: the next strip is full before the
+// kernel is done. And it costs a wake, and the transfer of the strip between the caches
+// of two cores.
 const fastFill = time.Millisecond
 
-// flushFullLocked sees to it that full blocks are flushed: in the background, so
-// that no Write waits for the kernel, or right here if blocks fill fast, which it
-// reports.
-func (w *Writer) flushFullLocked() (fast bool) {
+// flushFullLocked has full strips flushed: in the background, so that no Write waits
+// for the kernel, or right here if they fill fast.
+func (w *Writer) flushFullLocked() {
 	full := w.fullLocked()
 	if full <= w.flushed {
-		return false
+		return
 	}
 	if full == w.full {
-		w.startLocked(&w.flusher) // another look at the same block
-		return false
+		w.startLocked(&w.flusher) // another look at the same strip
+		return
 	}
 	last := w.filled
 	w.full, w.filled = full, time.Since(w.began)
 	if w.flushing || w.filled-last > fastFill {
 		w.startLocked(&w.flusher)
-		return false
+		return
 	}
-	// What fails here is told by the next call: these bytes are accepted.
+	// The next call returns what fails here: these bytes are accepted.
 	w.noteLocked(w.flushStepLocked(full))
-	return true
 }
 
-// runFlusher flushes full blocks, and everything when the deadline has passed,
+// runFlusher flushes full strips, and everything when the deadline has passed,
 // until nothing is left to do.
 func (w *Writer) runFlusher() {
 	defer w.background.Done()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	err := w.flushDueLocked()
-	if err != nil {
-		w.flushTimer.arm() // try again in a while
+	if err != nil && !w.sealed {
+		w.flushTimer.Arm() // try again in a while
 	}
 	w.noteLocked(err)
 	w.flusher.running = false
@@ -120,15 +135,15 @@ func (w *Writer) runFlusher() {
 func (w *Writer) flushDueLocked() error {
 	for !w.isClosing {
 		var err error
-		if w.flushing {
+		if w.flushing && (!w.flusher.due || len(w.lanes) == 0) {
 			w.idle.Wait() // what is due then is more than what is due now
 			continue
 		}
 		if w.flusher.due {
 			w.flusher.due = false
-			w.flushTimer.disarm()
+			w.flushTimer.Disarm()
 			w.openLocked()
-			err = w.withLanesLocked(w.flushToLocked)
+			err = w.flushAllLocked()
 		} else if full := w.fullLocked(); full > w.flushed {
 			err = w.flushStepLocked(full)
 		} else {
@@ -139,4 +154,123 @@ func (w *Writer) flushDueLocked() error {
 		}
 	}
 	return nil
+}
+
+// bypassLocked hands p to the kernel from the caller's memory, behind all
+// that was accepted before it. It is for Writes that are larger than the buffer.
+func (w *Writer) bypassLocked(p []byte) (n int, err error) {
+	if err := w.enterLocked(); err != nil {
+		return 0, err
+	}
+	defer w.leaveLocked()
+	return w.writeAloneLocked(p)
+}
+
+// writeAloneLocked is bypassLocked between enterLocked and leaveLocked.
+func (w *Writer) writeAloneLocked(p []byte) (n int, err error) {
+	defer w.giveWayLocked()
+	if err := w.clearWayLocked(); err != nil {
+		return 0, err
+	}
+	n, err = w.writeFileLocked(p)
+	w.skipLocked(n)
+	if n > 0 {
+		w.writes++
+		w.syncTimer.Arm()
+	}
+	if err != nil {
+		err = w.writeErrorLocked(err, false)
+	}
+	return n, err
+}
+
+// clearWayLocked stops other calls from accepting bytes and flushes what they accepted.
+// First it lets the calls go on that the last bypass held up, and merges the lanes. So in
+// a stream of bypasses no other call waits for more than one.
+func (w *Writer) clearWayLocked() error {
+	for w.heldUp > 0 && !w.isClosing {
+		w.idle.Wait()
+	}
+	err := w.refusalLocked()
+	if err != nil || w.block == 0 {
+		return err
+	}
+	if err := w.mergeLanesLocked(); err != nil {
+		return err
+	}
+	w.exclusive = true
+	w.openLocked()
+	for err == nil && (w.flushed < w.writtenLocked() || w.flushing) {
+		if err = w.flushStepLocked(w.writtenLocked()); err == nil {
+			err = w.refusalLocked()
+		}
+	}
+	return err
+}
+
+func (w *Writer) giveWayLocked() {
+	if w.exclusive {
+		w.exclusive = false
+		w.openLocked()
+		w.idle.Broadcast()
+	}
+}
+
+// skipLocked counts n bytes as written and flushed that went past the memory,
+// which is empty.
+func (w *Writer) skipLocked(n int) {
+	written := w.writtenLocked() + int64(n)
+	w.flushed = written
+	w.moveLocked(written)
+	w.syncBytesLocked()
+}
+
+// A handoff admits one goroutine at a time. Like sync.Mutex it is fast, because a
+// running goroutine may take it before one that must be woken: but at most maxPassed
+// times, and never under sync=each. Unlike a mutex it lets Close release the waiters.
+// The Writer's lock guards it.
+type handoff struct {
+	taken   bool
+	free    sync.Cond
+	waiting int  // how many goroutines wait for free
+	woken   bool // one of them was woken and does not run yet
+	given   bool // the next of them to wake has it
+	passed  int  // how often others took it while a goroutine waited
+}
+
+// maxPassed bounds the wait to some dozens of Writes for each waiter.
+const maxPassed = 128
+
+func (w *Writer) enterLocked() error {
+	t := &w.bypass
+	for t.taken {
+		if w.isClosing {
+			return ErrClosed
+		}
+		t.waiting++
+		t.free.Wait()
+		t.waiting--
+		t.woken = false
+		if t.given {
+			t.given = false
+			return nil
+		}
+	}
+	t.taken = true
+	return nil
+}
+
+func (w *Writer) leaveLocked() {
+	t := &w.bypass
+	t.passed++
+	t.given = t.waiting > 0 && (t.passed >= maxPassed || w.policy.Sync.Mode == SyncEach)
+	t.taken = t.given
+	if t.given || t.waiting == 0 {
+		t.passed = 0
+	}
+	if t.given || t.waiting > 0 && !t.woken {
+		t.woken = true
+		t.free.Signal()
+	}
+	w.idle.Broadcast()
 }

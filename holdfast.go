@@ -7,22 +7,21 @@
 //	        the process dies   the machine dies
 //
 // The three words mean these three steps everywhere in this package. A [Writer]
-// tells how far each has come by three offsets that only grow:
+// reports how far each has come in three offsets that only grow:
 // [Writer.Written] ≥ [Writer.Flushed] ≥ [Writer.Durable].
 //
-// Start with a Policy, ask its [Policy.Loss] what a crash may take, and give it
-// to [Create], [Append] or [New].
+// Start with a Policy. Its [Policy.Loss] is what a crash may take. Give it to
+// [Create], [Append] or [New].
 //
-// A [Reader] reads such files, and others, from one end to the other: by bytes,
-// lines or blocks, and says at which byte an error came.
+// A [readahead.Reader] reads such files, and others, from one end to the other: by bytes,
+// lines or blocks. Its errors name the byte where they came.
 //
-// A [Files] writes many files at once: it appends to any number of paths through
-// few descriptors and a bounded memory, and writes whole files, one or thousands,
-// that are durable together.
+// A [files.Set] writes many files at once. It appends to any number of paths with few
+// descriptors and a bounded memory. It also writes whole files, one or thousands, that
+// are durable together.
 //
-// The package decides when bytes move and nothing else: it never prints, logs,
-// or reads flags or the environment, and it starts no work for an idle Writer,
-// Reader or Files.
+// The package decides when bytes move and nothing else. It never prints, logs, or reads
+// flags or the environment. It starts no work for an idle Writer, Reader or Set.
 package holdfast
 
 import (
@@ -34,12 +33,11 @@ import (
 
 // A File is what a [Writer] writes to. *[os.File] is one.
 //
-// Write appends at the file's own position and may write less than it was
-// given; the Writer goes on at the next byte. Sync returns nil only when all
-// that was written before is on stable storage. The Writer calls Write from one
-// goroutine at a time, and Sync from one goroutine at a time, but a Sync may run
-// beside a Write. With an *os.File the Writer uses fdatasync(2) where the system
-// has it.
+// Write writes at the file's own position and may write less than it was given; the
+// Writer goes on at the next byte. Sync returns nil only when all that was written
+// before is on stable storage. The Writer never calls two Writes at a time, nor two
+// Syncs, but a Sync may run beside a Write. With an *os.File the Writer uses
+// fdatasync(2) where the system has it.
 type File interface {
 	io.Writer
 	Sync() error
@@ -47,12 +45,14 @@ type File interface {
 }
 
 var (
-	// ErrClosed is returned by every method that is called after Close, and by
-	// calls that Close released while they waited for memory. What such a call
-	// was given is not in the file. errors.Is(ErrClosed, os.ErrClosed) is true.
+	// ErrClosed is the error of every call after Close, and of calls that Close
+	// released while they waited for memory. The bytes of such a call are not in the
+	// file. errors.Is(ErrClosed, os.ErrClosed) is true.
 	ErrClosed = fmt.Errorf("holdfast: writer is closed: %w", os.ErrClosed)
 
-	// ErrUnlinked is the cause of a [SyncError] when the file has lost its last
-	// name: its bytes were synced, but nothing will find them after a crash.
+	// ErrUnlinked is the cause of a [SyncError] or [files.Error] when the file has lost its
+	// last name: its bytes were synced, but cannot be found after a crash. It is final for
+	// a Writer, which has one file; make a new one. A [files.Set] reports it once, and
+	// the next call opens the path anew.
 	ErrUnlinked = errors.New("file was removed while it was written")
 )

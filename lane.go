@@ -1,58 +1,60 @@
 package holdfast
 
 import (
+	"runtime"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// A Lane is one goroutine's own way into a [Writer]: a small buffer whose whole
-// records are merged into the Writer's memory in their order, so that many
-// goroutines on many cores do not meet at every record. All that the policy
-// promises holds for them, and the Writer's Flush, Sync and Close cover them.
+// A Lane is one goroutine's own way into a [Writer]: a small buffer of records, which
+// the Writer merges into its memory whole and in their order. So many goroutines on
+// many cores do not contend for each record. The policy's promises hold for a Lane's
+// records too, and the Writer's Flush, Sync and Close cover them.
 //
-// A Lane is for one goroutine; the Writer's methods may run beside it. Its
-// buffer is taken from the Writer's memory until Close. It is an [io.ByteWriter],
-// which a Writer is not: a byte at a time is for a goroutine with a buffer of its
-// own.
+// A Lane is for one goroutine; the Writer's methods may run concurrently. Its
+// buffer is taken from the Writer's memory until Close. Unlike a Writer it is an
+// [io.ByteWriter]: single bytes are only fast in a buffer of the goroutine's own.
 type Lane struct {
-	// The owner fills buf and then publishes n, without a lock; others take what
-	// lies below n under mu. Each accepted record goes like this:
+	// The owner fills buf and then publishes n, without a lock; other goroutines take
+	// the bytes below n, under mu. For each accepted record:
 	//
-	//	the owner                          who ends what laneLimit promises
-	//	copies the record behind n         stores 0 in laneLimit
+	//	the owner                          the goroutine that revokes the limit
+	//	copies the record behind n         stores 0 in the limit
 	//	publishes the new n                has the fence
-	//	looks at laneLimit                 looks at n
+	//	looks at the limit                 looks at n
 	//
-	// As in Dekker's algorithm at least one sees the other. Either the owner saw a
-	// limit that stood: then the policy's clocks ran, no error waited to be told,
-	// and whoever ended that has seen the record, or will when he merges. Or he
-	// saw none: then the record is not accepted yet, and settle says what becomes
-	// of it. Where the owner publishes with an atomic store that is all; where he
-	// does it with a plain one, the fence between his store and his load is put in
-	// by the other side (see lanesWantBarrier).
-	n         int32
-	limit     *int32 // the Writer's laneLimit, or never
-	byteLimit *int32 // the same for WriteByte, which can't do without the fence
-	buf       []byte // one byte longer than size: WriteByte looks when it has put the byte
+	// As in Dekker's algorithm at least one sees the other. If the owner saw a limit,
+	// the policy's clocks ran and no error waited for a call to return it; the other
+	// side has seen the record, or sees it when it merges. If the owner saw 0, the
+	// record is not accepted yet, and settle decides. An atomic store needs no more
+	// than this. With storeRelease, the other side puts the fence between the owner's
+	// store and its load (see fenceLocked).
+	n     atomic.Int32
+	limit *atomic.Int32 // the Writer's laneLimit or fencedLimit, or never
+	// byteLimit is the same for WriteByte, but never where there is no fence.
+	byteLimit *atomic.Int32
+	buf       []byte // one byte longer than size: WriteByte puts the byte before it looks
 	w         *Writer
 	size      int  // how much may be held; 0: every Write goes to the Writer
 	done      bool // the owner has called Close
-	never     int32
+	never     atomic.Int32
 
 	mu     spinlock // taken before the Writer's
-	taken  int32    // how much of buf was merged; guarded by mu, as is
-	closed bool     // nothing will merge what comes now
+	taken  int32    // how much of buf was merged; guarded by mu
+	closed bool     // nothing merges what comes from now on; guarded by mu
 	sure   int32    // what is accepted for certain; guarded by the Writer's lock, see endLocked
 
-	_ [40]byte // two owners must not write to one cache line
+	_ [16]byte // two owners must not write to one cache line
 }
 
 const (
 	// lanesShare is the part of the ring that lanes may have: a quarter, so
 	// that the Writer itself always has room for a record of a whole block.
 	lanesShare = 4
-	// lanesPerBlock makes a lane 2 KiB of 256 KiB: some dozens of records,
-	// which is enough to make a merge cheap.
+	// lanesPerBlock makes a lane 2 KiB of a block of 256 KiB: some dozens of records,
+	// enough to make a merge cheap.
 	lanesPerBlock = 128
 	minLane       = 512
 )
@@ -60,41 +62,38 @@ const (
 // laneBuffer is how long a lane's buffer is.
 func (w *Writer) laneBuffer() int { return max(minLane, w.block/lanesPerBlock) }
 
-// Lane returns a new Lane. Under sync=group and sync=each, with no buffer, or
-// when other lanes have taken all memory that lanes may have, each of its Writes
-// is the Writer's.
+// Lane returns a new Lane. It passes each Write on to the Writer under sync=group and
+// sync=each, without a buffer, and where other lanes have all the memory of lanes.
 func (w *Writer) Lane() *Lane {
 	l := &Lane{w: w}
 	l.limit, l.byteLimit = &l.never, &l.never
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for !w.isRingLocked() && !w.policy.acknowledgesDurable() {
+	for !w.isRingLocked() && !w.policy.Sync.Waits() {
 		w.growLocked()
 	}
 	least := 2*w.block - 2*w.block/lanesShare
-	if w.policy.acknowledgesDurable() || w.isClosing || w.room-w.laneBuffer() < least {
+	if w.policy.Sync.Waits() || w.isClosing || w.room-w.laneBuffer() < least {
 		l.buf = make([]byte, 1)
 		return l
 	}
 	l.buf = make([]byte, w.laneBuffer())
 	l.size = len(l.buf) - 1
 	w.room -= len(l.buf)
-	// A new slice: who merges lanes reads the old one without the lock.
+	// A new slice: a goroutine that merges lanes reads the old one without the lock.
 	w.lanes = append(w.lanes[:len(w.lanes):len(w.lanes)], l)
-	if lanesWantBarrier {
-		w.wantBarrierLocked(true)
-	}
+	w.wantBarrierLocked()
 	w.openLocked()
 	return l
 }
 
 // Write accepts p as [Writer.Write] does.
 func (l *Lane) Write(p []byte) (n int, err error) {
-	at := int(l.n)
-	if end := at + len(p); end < int(atomic.LoadInt32(l.limit)) {
+	at := int(l.n.Load())
+	if len(p) < int(l.limit.Load())-at {
 		copy(l.buf[at:], p)
-		l.publish(int32(end))
-		if atomic.LoadInt32(l.limit) > 0 || l.settle(at) {
+		l.publish(int32(at + len(p)))
+		if l.limit.Load() > 0 || l.settle(at) {
 			return len(p), nil
 		}
 	}
@@ -106,19 +105,35 @@ func (l *Lane) WriteString(s string) (n int, err error) {
 	return l.Write(unsafe.Slice(unsafe.StringData(s), len(s)))
 }
 
-// writeByteSlow settles what becomes of the byte that WriteByte has put.
+// WriteByte accepts c as Write accepts a record of one byte. On nil, c is accepted,
+// and under sync=group and sync=each durable. On an error it is not in the file; only
+// under these two policies, and without a buffer, it may be.
+func (l *Lane) WriteByte(c byte) error { return writeByte(l, c) }
+
+// writeByteAtomic is WriteByte with an atomic store.
+func (l *Lane) writeByteAtomic(c byte) error {
+	n := l.n.Load()
+	l.buf[n] = c
+	l.n.Store(n + 1)
+	if n+1 < l.byteLimit.Load() {
+		return nil
+	}
+	return l.writeByteSlow()
+}
+
+// writeByteSlow decides on the byte that WriteByte has put into the buffer.
 func (l *Lane) writeByteSlow() error {
 	if l.size == 0 {
-		l.n = 0 // nobody else looks at it
+		l.n.Store(0) // only the owner reads it
 		_, err := l.writeSlow(l.buf[:1])
 		return err
 	}
-	end := l.n
+	end := l.n.Load()
 	at := int(end) - 1
 	if l.byteLimit != l.limit {
-		// The fence is not to be had: the owner brings his own.
-		atomic.StoreInt32(&l.n, end)
-		if end < atomic.LoadInt32(l.limit) {
+		// There is no fence on the other side: the owner has its own.
+		l.n.Store(end)
+		if end < l.limit.Load() {
 			return nil
 		}
 	}
@@ -130,9 +145,8 @@ func (l *Lane) writeByteSlow() error {
 }
 
 // settle decides on what the owner has published behind at, and reports whether it
-// is accepted: because it was merged meanwhile, or because nothing is in the way of
-// merging it here, which is also what makes room for WriteByte. If not, it is taken
-// back, and nobody will merge it any more.
+// is accepted: it was merged meanwhile, or can be merged here, which also makes room
+// for WriteByte. Otherwise settle takes it back, and it is never merged.
 func (l *Lane) settle(at int) bool {
 	l.mu.Lock()
 	l.w.mu.Lock()
@@ -146,7 +160,7 @@ func (l *Lane) settle(at int) bool {
 	if accepted || mergeable {
 		at, l.taken = 0, 0 // nothing is held
 	}
-	atomic.StoreInt32(&l.n, int32(at))
+	l.n.Store(int32(at))
 	l.sure = min(l.sure, int32(at))
 	l.mu.Unlock()
 	if mergeable {
@@ -156,16 +170,26 @@ func (l *Lane) settle(at int) bool {
 }
 
 func (l *Lane) mergeableLocked() bool {
-	held := int(l.n - l.taken)
-	return held > 0 && !l.w.trouble && !l.closed && l.w.readyLocked(held)
+	held := int(l.n.Load() - l.taken)
+	return held > 0 && !l.w.trouble && !l.closed && l.w.merging == 0 && l.w.readyLocked(held)
 }
 
-// admittedLocked lets the owner go by laneLimit from now on: his share of memory is
-// free.
+// admittedLocked gives the owner a limit from now on: its share of memory is free.
 func (l *Lane) admittedLocked() {
-	l.limit = &l.w.laneLimit
-	if !lanesWantBarrier || l.w.mu.barrier.Load() {
-		l.byteLimit = l.limit
+	if l.w.barrier.Load() {
+		l.limit, l.byteLimit = &l.w.fencedLimit, &l.w.fencedLimit
+	} else {
+		l.limit, l.byteLimit = &l.w.laneLimit, &l.never
+	}
+}
+
+// publish stores n after all earlier stores. Without a fence on the other side it is
+// an XCHG, which takes as long as taking a lock.
+func (l *Lane) publish(n int32) {
+	if l.byteLimit == l.limit {
+		storeRelease(&l.n, n)
+	} else {
+		l.n.Store(n)
 	}
 }
 
@@ -193,7 +217,8 @@ func (l *Lane) writeSlow(p []byte) (int, error) {
 func (l *Lane) fits(n int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.taken == l.n || n <= l.size-int(l.n)
+	end := l.n.Load()
+	return l.taken == end || n <= l.size-int(end)
 }
 
 // begin puts p, which fits, into the buffer. It starts the Writer's clocks under
@@ -207,12 +232,12 @@ func (l *Lane) begin(p []byte) (int, error) {
 	}
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
-	at := int(l.n)
-	if l.taken == l.n {
+	at := int(l.n.Load())
+	if int(l.taken) == at {
 		at, l.taken = 0, 0
 	}
 	l.sure = int32(at + copy(l.buf[at:], p))
-	atomic.StoreInt32(&l.n, l.sure)
+	l.n.Store(l.sure)
 	l.admittedLocked()
 	if len(p) > 0 {
 		l.w.armLocked()
@@ -239,6 +264,33 @@ func (l *Lane) Close() error {
 	return nil
 }
 
+// wantBarrierLocked registers the process, once, for the barrier that lanes use.
+func (w *Writer) wantBarrierLocked() {
+	if !lanesWantBarrier || w.registered || w.isClosing {
+		return
+	}
+	w.registered = true
+	if sys.Barrier() == nil { // another Writer has registered it
+		w.barrier.Store(true)
+		return
+	}
+	// Without the lock: this may take some ms.
+	w.background.Go(func() { w.barrier.Store(sys.RegisterBarrier() == nil) })
+}
+
+// fenceLocked makes every thread that runs an owner pass a full barrier, after
+// fencedLimit became 0. The kernel may refuse this at any time: the process may have
+// entered a seccomp filter, or have been restored from a checkpoint. Then fenceLocked
+// stops the world instead, once: a stopped goroutine is at a safepoint, behind its
+// stores. After that fencedLimit stays 0, and owners publish with atomic stores.
+func (w *Writer) fenceLocked() {
+	if sys.Barrier() == nil {
+		return
+	}
+	w.barrier.Store(false)
+	runtime.ReadMemStats(new(runtime.MemStats))
+}
+
 func (w *Writer) dropLane(l *Lane) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -250,52 +302,64 @@ func (w *Writer) dropLane(l *Lane) {
 	}
 	w.lanes = kept
 	w.room += len(l.buf)
-	l.sure = l.n
+	l.sure = l.n.Load()
 	w.openLocked()
 }
 
-// openLanesLocked lets the owners of lanes accept records without a look at
-// anything else, or ends that and sees to it that none is overlooked that was
-// accepted so.
+// openLanesLocked grants or revokes the lock-free fast path of lanes. After it has
+// revoked it, every record that was accepted so can be seen.
 func (w *Writer) openLanesLocked(open, trouble bool) {
 	limit := int32(0)
 	if open {
 		limit = int32(w.laneBuffer())
 	}
-	if limit != w.laneLimit {
-		atomic.StoreInt32(&w.laneLimit, limit)
-		if !open && w.mu.barrier.Load() {
-			fence()
+	if limit != w.laneLimit.Load() { // a store takes the line from the owners
+		w.laneLimit.Store(limit)
+	}
+	if !w.barrier.Load() {
+		limit = 0
+	}
+	if limit != w.fencedLimit.Load() {
+		w.fencedLimit.Store(limit)
+		if limit == 0 {
+			w.fenceLocked()
 		}
 	}
 	if trouble == w.trouble {
-		return // a store would take the line from owners who look at laneLimit
+		return
 	}
 	w.trouble = trouble
 	for _, l := range w.lanes {
-		l.sure = atomic.LoadInt32(&l.n)
+		l.sure = l.n.Load()
 	}
 }
 
 // endLocked returns up to where l may be merged. WriteByte publishes a byte before
-// it knows whether it may: while an error waits to be told, or when nothing more
-// is accepted, such a byte must not be merged, for its call is going to fail.
+// it knows whether the byte is accepted. While an error waits for a call to return it,
+// or when nothing more is accepted, this byte must not be merged: its call will fail.
 func (l *Lane) endLocked() int32 {
 	if l.w.trouble || l.closed {
 		return l.sure
 	}
-	return atomic.LoadInt32(&l.n)
+	return l.n.Load()
 }
 
-// admit waits until a Lane may accept bytes, or returns why it may not. While a
-// straight write is under way it may not: what came now would be flushed late.
-// Nor while the ring holds more than it may since the Lane took its share.
+// admit waits until a Lane may accept bytes, or returns why it may not. It waits
+// while a bypass is under way: new bytes would be flushed late. It waits too while
+// the ring holds more than it may since the Lane took its share.
 func (w *Writer) admit() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
-		if err := w.refusalLocked(); err != nil || w.readyLocked(0) {
+		err := w.refusalLocked()
+		switch {
+		case err != nil:
 			return err
+		case w.merging > 0:
+			w.idle.Wait()
+			continue
+		case w.readyLocked(0):
+			return nil
 		}
 		if err := w.makeRoomLocked(0); err != nil {
 			return err
@@ -303,13 +367,21 @@ func (w *Writer) admit() error {
 	}
 }
 
-// mergeLanesLocked merges what all lanes hold now. It lets go of the lock while
-// it does: a lane's lock comes first.
+// mergeLanesLocked merges what all lanes hold now. It releases the lock meanwhile: a
+// lane's lock comes first. Room that is made meanwhile is for the lanes: else a
+// goroutine that writes without a pause would take it each time.
 func (w *Writer) mergeLanesLocked() error {
 	lanes := w.lanes
 	if len(lanes) == 0 {
 		return nil
 	}
+	w.merging++
+	w.openLocked()
+	defer func() {
+		w.merging--
+		w.openLocked()
+		w.idle.Broadcast()
+	}()
 	w.mu.Unlock()
 	defer w.mu.Lock()
 	for _, l := range lanes {
@@ -320,9 +392,9 @@ func (w *Writer) mergeLanesLocked() error {
 	return nil
 }
 
-// withLanesLocked takes step up to what is written, lanes included. What can't
-// be merged at once, because memory is full or a straight write is under way,
-// does not hold up the rest.
+// withLanesLocked calls step with what is written, lanes included. If lanes can't be
+// merged at once, because memory is full or a bypass is under way, it first calls step
+// without them.
 func (w *Writer) withLanesLocked(step func(end int64) error) error {
 	merged := w.mergeReadyLanesLocked()
 	if err := step(w.writtenLocked()); err != nil || merged {
@@ -334,8 +406,8 @@ func (w *Writer) withLanesLocked(step func(end int64) error) error {
 	return step(w.writtenLocked())
 }
 
-// mergeReadyLanesLocked merges the lanes that there is room for, and reports
-// whether those were all.
+// mergeReadyLanesLocked merges the lanes that fit into memory now, and reports whether
+// these are all.
 func (w *Writer) mergeReadyLanesLocked() bool {
 	lanes := w.lanes
 	if len(lanes) == 0 {
@@ -356,25 +428,23 @@ func (w *Writer) mergeReadyLanesLocked() bool {
 func (w *Writer) merge(l *Lane) error {
 	for {
 		n, done := w.tryMerge(l)
-		w.mu.Lock()
-		if done {
-			w.flushFullLocked()
-			w.mu.Unlock()
-			return nil
-		}
-		err := w.makeRoomUnlessClosingLocked(n)
-		w.mu.Unlock()
-		if err != nil {
+		if err := w.goOn(n, done); done || err != nil {
 			return err
 		}
 	}
 }
 
-func (w *Writer) makeRoomUnlessClosingLocked(n int) error {
-	if w.isClosing {
+// goOn takes the next step after n bytes of a lane were merged, or found no room.
+func (w *Writer) goOn(n int, merged bool) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case merged:
+		w.flushFullLocked()
+		return nil
+	case w.isClosing:
 		return ErrClosed // Close merges what is left
-	}
-	if w.readyLocked(n) {
+	case w.readyLocked(n):
 		return nil
 	}
 	return w.makeRoomLocked(n)
@@ -384,7 +454,7 @@ func (w *Writer) makeRoomUnlessClosingLocked(n int) error {
 func (w *Writer) tryMerge(l *Lane) (n int, done bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.taken == atomic.LoadInt32(&l.n) {
+	if l.taken == l.n.Load() {
 		return 0, true
 	}
 	w.mu.Lock()

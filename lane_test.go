@@ -26,15 +26,16 @@ func openLane(t *testing.T, p Policy) (*Writer, *Lane, *memory) {
 	if lanesWantBarrier && sys.RegisterBarrier() == nil {
 		w.mu.Lock()
 		w.registered = true
-		w.mu.barrier.Store(true)
+		w.barrier.Store(true)
 		w.mu.Unlock()
 	}
 	return w, w.Lane(), file
 }
 
-// rounds is how often two goroutines are let loose on each other.
+// rounds is how often two goroutines are let loose on each other. With one P each
+// round takes some turns of the scheduler, of 10 ms.
 func rounds() int {
-	if testing.Short() {
+	if testing.Short() || runtime.GOMAXPROCS(0) == 1 {
 		return 200
 	}
 	return 2_000
@@ -117,7 +118,7 @@ func TestCloseBesideALanesOwnerLosesNothing(t *testing.T) {
 // some bytes, and find nothing else to do, so that its clock stops: for what is
 // left in the lane after that a clock runs.
 func TestNoTickOverlooksALanesOwner(t *testing.T) {
-	w, l, file := openLane(t, Policy{Buffer: 64 * KiB, FlushEvery: time.Hour, Sync: SyncNever})
+	w, l, file := openLane(t, Policy{Buffer: 64 * KiB, FlushEvery: time.Hour, Sync: Sync{Mode: SyncNever}})
 	accepted := 0
 	write := func() {
 		if err := l.writeNumbered(accepted); err != nil {
@@ -139,7 +140,7 @@ func TestNoTickOverlooksALanesOwner(t *testing.T) {
 			w.background.Add(1)
 			w.runFlusher()
 		})
-		if held := l.n - l.taken; held > 0 && !w.flushTimer.running() {
+		if held := l.n.Load() - l.taken; held > 0 && !w.flushTimer.Running() {
 			t.Fatalf("%d bytes are in the lane and no clock runs", held)
 		}
 	}
@@ -269,4 +270,114 @@ func TestLaneWithoutAFence(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkNumbered(t, file.Bytes(), 5000)
+}
+
+// TestOwnerAndWhoEndsTheLimitSeeEachOther has an owner put one byte at the moment when
+// the limit is taken down, again and again. If the limit still stood for the owner,
+// then whoever took it down must see the byte: without the fence it may still be on
+// its way to the cache.
+func TestOwnerAndWhoEndsTheLimitSeeEachOther(t *testing.T) {
+	checkLimitAndOwner(t, int64(100*rounds()), func() {})
+}
+
+// checkLimitAndOwner calls prepare when it has made each Writer. On a busy machine each meeting
+// takes long, and it makes fewer than most trials.
+func checkLimitAndOwner(t *testing.T, most int64, prepare func()) {
+	t.Helper()
+	if runtime.GOMAXPROCS(0) == 1 {
+		t.Skip("the two must run at the same time")
+	}
+	fenced := false // and so is the second Writer, whether the kernel lets it or not
+	for name, put := range map[string]func(l *Lane) error{
+		"WriteByte": func(l *Lane) error { return l.WriteByte('x') },
+		"Write":     func(l *Lane) error { _, err := l.Write([]byte("x")); return err },
+	} {
+		// No block fills: a flush in the background would open the limit again.
+		w, l, file := openLane(t, Buffered(4*MiB))
+		fenced = fenced || w.barrier.Load()
+		prepare()
+		var arrived atomic.Int64
+		together := func(meeting int64) {
+			arrived.Add(1)
+			for turns := 0; arrived.Load() < 2*meeting; turns++ {
+				if turns > maxPause {
+					runtime.Gosched()
+				}
+			}
+		}
+		trials, start := most, time.Now()
+		var seen int32
+		late := 0 // by how much the owner comes later than the other; it goes to where they tie
+		var group sync.WaitGroup
+		group.Go(func() {
+			for i := int64(0); i < trials; i++ {
+				together(3*i + 1) // the owner's way is open
+				w.mu.Lock()
+				together(3*i + 2)
+				pause(max(0, -late))
+				w.openLanesLocked(false, w.trouble)
+				seen = l.n.Load()
+				w.mu.Unlock()
+				together(3*i + 3)
+			}
+		})
+		missed, fast := 0, 0
+		for i := int64(0); i < trials; i++ {
+			if err := l.openFast(fenced); err != nil {
+				t.Fatal(err)
+			}
+			before := l.n.Load()
+			together(3*i + 1)
+			together(3*i + 2)
+			pause(max(0, late))
+			if err := put(l); err != nil {
+				t.Fatal(err)
+			}
+			if time.Since(start) > 5*time.Second {
+				trials = i + 1
+			}
+			together(3*i + 3)
+			if l.n.Load() == before+1 && l.sure == 0 { // settle would have merged it, and begin counts it as sure
+				fast++
+				late++
+				if seen == before {
+					missed++
+				}
+			} else {
+				late--
+			}
+		}
+		group.Wait()
+		if missed > 0 {
+			t.Errorf("%s: %d of %d bytes were accepted by a limit that was taken down, and not seen", name, missed, trials)
+		}
+		if fast == 0 {
+			t.Errorf("%s: the owner never met a limit that stood", name)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if file.Len() < int(trials) {
+			t.Errorf("%s: the file holds %d bytes of %d", name, file.Len(), trials)
+		}
+	}
+}
+
+// openFast has the lane's next bytes go the fast way, by a limit that the fence is for
+// if fenced.
+func (l *Lane) openFast(fenced bool) error {
+	for open := false; !open || l.n.Load() == 0 || int(l.n.Load()) > l.size-2; open = true {
+		if open {
+			if err := l.WriteByte('y'); err != nil {
+				return err
+			}
+		}
+		l.w.mu.Lock()
+		l.w.barrier.Store(fenced)
+		l.admittedLocked()
+		l.w.openLocked()
+		l.sure = 0
+		l.w.mu.Unlock()
+	}
+	return nil
 }

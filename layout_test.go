@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
 	"net/url"
 	"os"
 	"os/exec"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,7 +21,7 @@ import (
 
 const module = "github.com/holdfast-go/holdfast"
 
-// A room is what one package may import: rooms of this module by their folder,
+// A room is what one package may import: rooms of this module by their directory,
 // and other people's packages by the beginning of their path.
 type room struct {
 	rooms  string
@@ -28,34 +32,107 @@ type room struct {
 // in it is a mistake, or a decision to be made here first. "." is the root. An
 // others of "…" leaves the choice of libraries to the room.
 var rooms = map[string]room{
-	".":                  {"internal/sys", "golang.org/x/sys"},
-	"internal/mountinfo": {"", ""},
-	"internal/sys":       {"internal/mountinfo", "golang.org/x/sys"},
-	"internal/fault":     {"internal/sys", ""},
-	"internal/stat":      {"", ""},
-	"internal/apart":     {"internal/mountinfo", "golang.org/x/sys"},
-	"internal/cstdio":    {"", ""},
-	"internal/machine":   {"internal/mountinfo internal/sys", ""},
-	"internal/result":    {". internal/machine", "…"},
-	"internal/trial":     {". internal/result internal/machine internal/sys internal/stat", "…"},
-	"internal/filler":    {"", ""},
-	"internal/volume":    {"internal/mountinfo internal/sys", "…"},
-	"internal/uml":       {"internal/sys internal/volume", "…"},
-	"internal/timing":    {"", ""},
-	"internal/panel":     {"internal/timing", "…"},
-	"internal/study":     {". internal/result internal/stat internal/trial internal/machine internal/chart internal/cstdio internal/sys internal/timing", "…"},
-	"internal/figure":    {". internal/result internal/stat internal/machine", ""},
-	"internal/advise":    {". internal/result internal/stat internal/figure", "…"},
-	"internal/chart":     {"", "…"},
-	"internal/report":    {". internal/figure internal/result internal/stat internal/chart internal/advise internal/machine internal/study", "…"},
-	"cmd/holdfast": {". internal/machine internal/result internal/trial internal/study internal/advise " +
-		"internal/stat internal/figure internal/chart internal/report internal/volume internal/uml internal/timing internal/panel internal/filler internal/sys", "…"},
+	".":         {"internal/deadline internal/distinct internal/durable internal/joinwindow internal/keyed internal/sys internal/vfs", "golang.org/x/sys"},
+	"files":     {". internal/deadline internal/distinct internal/joinwindow " + shared + " internal/retry", "golang.org/x/sys"},
+	"filecopy":  {". " + shared + " internal/retry", "golang.org/x/sys"},
+	"readahead": {". internal/sys", ""},
+
+	"internal/vfs":        {"internal/sys", ""},
+	"internal/keyed":      {"", ""},
+	"internal/handles":    {"internal/keyed internal/sys internal/vfs", ""},
+	"internal/retry":      {"internal/handles", "golang.org/x/sys"},
+	"internal/durable":    {"internal/keyed internal/sys internal/vfs", ""},
+	"internal/temporary":  {"internal/handles internal/keyed internal/sys internal/vfs", ""},
+	"internal/permission": {"", ""},
+	"internal/deadline":   {"", ""},
+	"internal/distinct":   {"", ""},
+	"internal/joinwindow": {"", ""},
+	"internal/mountinfo":  {"", ""},
+	"internal/sys":        {"internal/mountinfo", "golang.org/x/sys"},
+	"internal/fault":      {"internal/sys", ""},
+	"internal/isolate":    {"internal/mountinfo", "golang.org/x/sys"},
+	"internal/own":        {"", ""},
+	"internal/mutants":    {"", ""},
+
+	"internal/filetest": {"internal/durable internal/keyed internal/sys", ""},
+	"internal/racetest": {"", ""},
+	"internal/killtest": {".", ""},
+	"internal/acltest":  {"", "golang.org/x/sys"},
+	"internal/stoptest": {"internal/isolate " + lab("volume"), "golang.org/x/sys"},
+
+	"internal/lab/stat":    {"", ""},
+	"internal/lab/chart":   {"", "…"},
+	"internal/lab/datagen": {"", ""},
+	"internal/lab/cstdio":  {"", ""},
+	"internal/lab/timing":  {"", ""},
+	"internal/lab/plot":    {lab("timing"), "…"},
+	"internal/lab/probe":   {"internal/mountinfo internal/sys", "golang.org/x/sys"},
+	"internal/lab/machine": {"internal/mountinfo internal/sys", ""},
+	"internal/lab/volume":  {"internal/mountinfo internal/own internal/sys", "…"},
+	"internal/lab/uml":     {"internal/own internal/sys " + lab("volume"), "…"},
+	"internal/lab/result":  {". internal/own " + lab("machine"), "…"},
+	"internal/lab/trial":   {". internal/own internal/sys internal/vfs " + lab("machine probe result stat"), "…"},
+	"internal/lab/study":   {". " + lab("chart machine probe result stat trial"), "…"},
+	"internal/lab/figure":  {". " + lab("machine result stat"), ""},
+	"internal/lab/advise":  {". " + lab("figure result stat"), "…"},
+	"internal/lab/report":  {". " + lab("advise chart figure machine result stat study study/all"), "…"},
+
+	// What studies share and the sweeps, which are no studies.
+	"internal/lab/study/sweep":      {". " + lab("result stat study trial"), ""},
+	"internal/lab/study/copysource": {lab("trial"), ""},
+
+	// Each study takes the core, and none another. The list is above them all.
+	"internal/lab/study/studytest": {"internal/isolate " + lab("result study trial"), ""},
+	"internal/lab/study/bytewise":  {". readahead " + lab("cstdio probe result stat study trial"), "…"},
+	"internal/lab/study/copying":   {". internal/sys " + lab("chart cstdio machine result stat study study/copysource timing trial"), "…"},
+	"internal/lab/study/costs":     {"internal/sys " + lab("chart machine probe result stat study trial"), "…"},
+	"internal/lab/study/latency":   {". " + lab("chart probe result stat study trial"), "…"},
+	"internal/lab/study/lines":     {". " + lab("chart result stat study trial"), "…"},
+	"internal/lab/study/locks":     {lab("chart machine result study trial"), "…"},
+	"internal/lab/study/manyfiles": {". files internal/sys internal/vfs " + lab("chart result study trial"), "…"},
+	"internal/lab/study/reads":     {". readahead " + lab("chart probe result stat study trial"), "…"},
+	"internal/lab/study/zerocopy":  {". filecopy " + lab("probe result study study/copysource trial"), "…"},
+	"internal/lab/study/all": {". " + lab("result study study/sweep trial "+
+		"study/bytewise study/copying study/costs study/latency study/lines study/locks study/manyfiles study/reads study/zerocopy"), ""},
+
+	// The commands take cli, and none another, but for bench, which compares with baselines. Where a
+	// run's trials are is place's to know; of User-Mode Linux only usermode and the root command know.
+	"cmd/holdfast": {cmd("cli compare copy gen place report run usermode volumes write") + " . files " +
+		lab("advise figure machine probe report result study study/all study/sweep uml volume"), "…"},
+	"cmd/holdfast/internal/cli":      {"internal/own " + lab("figure report result study/all"), "…"},
+	"cmd/holdfast/internal/write":    {cmd("cli") + " . files readahead internal/sys", "…"},
+	"cmd/holdfast/internal/copy":     {cmd("cli") + " . filecopy internal/sys", "…"},
+	"cmd/holdfast/internal/gen":      {cmd("cli") + " . internal/own internal/sys " + lab("datagen probe"), "…"},
+	"cmd/holdfast/internal/report":   {cmd("cli") + " " + lab("figure plot report result study/all study/copying timing"), "…"},
+	"cmd/holdfast/internal/volumes":  {cmd("cli") + " internal/own " + lab("trial volume"), "…"},
+	"cmd/holdfast/internal/compare":  {cmd("cli") + " internal/own " + lab("figure report result stat"), "…"},
+	"cmd/holdfast/internal/place":    {cmd("cli") + " . internal/sys " + lab("machine result study study/all study/sweep trial volume"), "…"},
+	"cmd/holdfast/internal/usermode": {cmd("cli place") + " " + lab("machine result study study/all study/sweep trial uml volume"), "…"},
+	"cmd/holdfast/internal/run":      {cmd("cli compare place") + " . internal/own " + lab("advise figure machine report result study study/all study/sweep trial volume"), "…"},
+}
+
+// shared is the rooms that files and filecopy stand on.
+const shared = "internal/durable internal/handles internal/keyed internal/permission internal/sys internal/temporary internal/vfs"
+
+// lab returns the directories of the laboratory's rooms of these names.
+func lab(names string) string { return below("internal/lab/", names) }
+
+// cmd returns the directories of the command's rooms of these names.
+func cmd(names string) string { return below("cmd/holdfast/internal/", names) }
+
+func below(dir, names string) string {
+	rooms := strings.Fields(names)
+	for i, name := range rooms {
+		rooms[i] = dir + name
+	}
+	return strings.Join(rooms, " ")
 }
 
 // testRooms is what every room's tests may import besides: processes of a test's own,
 // the files that fail, the statistics that judge, what a fair measurement needs, and file systems of a
-// test's own.
-const testRooms = "internal/apart internal/fault internal/stat internal/trial internal/volume"
+// test's own, and what tests of several rooms share.
+var testRooms = "internal/acltest internal/fault internal/filetest internal/isolate internal/killtest internal/racetest internal/stoptest " +
+	lab("stat trial volume study/studytest")
 
 // testOthers is what every room's tests may import of other people's.
 const testOthers = "golang.org/x/sys github.com/rogpeppe/go-internal"
@@ -95,8 +172,8 @@ func goList(t *testing.T, system string) []listed {
 	}
 }
 
-// folderOf turns the import path of one of our packages into its folder.
-func folderOf(importPath string) (folder string, ours bool) {
+// dirOf turns the import path of one of our packages into its directory.
+func dirOf(importPath string) (dir string, ours bool) {
 	if importPath == module {
 		return ".", true
 	}
@@ -110,10 +187,10 @@ func standard(importPath string) bool {
 	return !strings.Contains(first, ".")
 }
 
-// allowed reports whether a room in folder may import importPath.
+// allowed reports whether a room in directory may import importPath.
 func (r room) allowed(importPath string) bool {
-	if folder, ours := folderOf(importPath); ours {
-		return slices.Contains(strings.Fields(r.rooms), folder)
+	if dir, ours := dirOf(importPath); ours {
+		return slices.Contains(strings.Fields(r.rooms), dir)
 	}
 	return standard(importPath) || slices.ContainsFunc(strings.Fields(r.others), func(prefix string) bool {
 		return prefix == "…" || importPath == prefix || strings.HasPrefix(importPath, prefix+"/")
@@ -124,49 +201,244 @@ func TestImportsFollowTheLayout(t *testing.T) {
 	open := map[string]bool{}
 	for _, system := range systems {
 		for _, p := range goList(t, system) {
-			folder, _ := folderOf(p.ImportPath)
-			r, ok := rooms[folder]
+			dir, _ := dirOf(p.ImportPath)
+			r, ok := rooms[dir]
 			if !ok {
-				t.Errorf("%s is not in the table of rooms", folder)
+				t.Errorf("%s is not in the table of rooms", dir)
 				continue
 			}
-			open[folder] = true
+			open[dir] = true
 			for _, i := range p.Imports {
 				if !r.allowed(i) {
-					t.Errorf("%s: %s may not import %s", system, folder, i)
+					t.Errorf("%s: %s may not import %s", system, dir, i)
 				}
 			}
-			tests := room{r.rooms + " " + testRooms + " " + folder, r.others + " " + testOthers}
+			tests := room{r.rooms + " " + testRooms + " " + dir, r.others + " " + testOthers}
 			for _, i := range slices.Concat(p.TestImports, p.XTestImports) {
 				if !tests.allowed(i) {
-					t.Errorf("%s: the tests of %s may not import %s", system, folder, i)
+					t.Errorf("%s: the tests of %s may not import %s", system, dir, i)
 				}
 			}
 		}
 	}
-	for folder := range rooms {
-		if !open[folder] {
-			t.Errorf("the table has the room %s, but no system has its package", folder)
+	for dir := range rooms {
+		if !open[dir] {
+			t.Errorf("the table has the room %s, but no system has its package", dir)
 		}
 	}
 }
 
+// The bounds of a package, beyond which a newcomer no longer knows it.
+const (
+	mostFiles = 25  // but for tests
+	mostNames = 150 // package-level, on all systems together
+)
+
+// larger are the packages beyond a bound, each with the reason why it is.
+var larger = map[string]string{
+	"internal/sys": "most of it is one call a file and system; the calls of the library's copies are to be a package",
+
+	"internal/lab/probe": "one call a file and system: 79 names",
+}
+
+// mostMethods is how many methods an interface may name itself: what it embeds has a thought
+// of its own.
+const mostMethods = 8
+
+func TestInterfacesAreSmallEnoughToImplement(t *testing.T) {
+	for directory := range rooms {
+		files, err := filepath.Glob(filepath.Join(directory, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			for name, methods := range interfacesOf(t, file) {
+				if methods > mostMethods {
+					t.Errorf("%s: the interface %s has %d methods of its own, more than %d: divide it", file, name, methods, mostMethods)
+				}
+			}
+		}
+	}
+}
+
+// interfacesOf counts the methods that each named interface of a file has itself.
+func interfacesOf(t *testing.T, file string) map[string]int {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := map[string]int{}
+	ast.Inspect(f, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.TypeSpec); ok {
+			if is, ok := spec.Type.(*ast.InterfaceType); ok {
+				own[spec.Name.Name] = 0
+				for _, m := range is.Methods.List {
+					own[spec.Name.Name] += len(m.Names) // an embedded interface has none
+				}
+			}
+		}
+		return true
+	})
+	return own
+}
+
+// A size is what a package has.
+type size struct{ files, names int }
+
+func (s size) fits() bool { return s.files <= mostFiles && s.names <= mostNames }
+
+func TestPackagesAreSmallEnoughToKnow(t *testing.T) {
+	for directory := range rooms {
+		s := sizeOf(t, directory)
+		why, excepted := larger[directory]
+		switch {
+		case !s.fits() && !excepted:
+			t.Errorf("%s has %d files and %d names, more than %d or %d: cut it, or say in larger why it is so", directory, s.files, s.names, mostFiles, mostNames)
+		case s.fits() && excepted:
+			t.Errorf("%s has %d files and %d names: it is no longer larger, as %q says", directory, s.files, s.names, why)
+		}
+	}
+}
+
+// TestRootIsTheFrontDoor holds the bounds of the package that a user reads first.
+func TestRootIsTheFrontDoor(t *testing.T) {
+	s := sizeOf(t, ".")
+	lines, exported, fields := 0, 0, 0
+	for _, file := range sources(t, ".") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines += bytes.Count(text, []byte("\n"))
+		f, err := parser.ParseFile(token.NewFileSet(), file, text, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range declared(f) {
+			if ast.IsExported(name) {
+				exported++
+			}
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.TypeSpec); ok && ast.IsExported(spec.Name.Name) {
+				if is, ok := spec.Type.(*ast.StructType); ok {
+					for _, field := range is.Fields.List {
+						for _, name := range field.Names {
+							if name.IsExported() {
+								fields++
+							}
+						}
+					}
+				}
+			}
+			return true
+		})
+	}
+	for _, b := range []struct {
+		what     string
+		is, most int
+	}{{"files", s.files, 16}, {"lines", lines, 3000}, {"names", s.names, 80}, {"exported names", exported, 40}, {"exported fields", fields, 25}} {
+		if b.is > b.most || b.is == 0 {
+			t.Errorf("the root has %d %s, of at most %d", b.is, b.what, b.most)
+		}
+		t.Logf("%d %s", b.is, b.what)
+	}
+}
+
+// TestSizesAreCounted counts what a package has by a small one that does not change.
+func TestSizesAreCounted(t *testing.T) {
+	directory := t.TempDir()
+	for name, text := range map[string]string{
+		"a_linux.go":  "package a\nconst x, _ = 1, 2\nfunc F() {}\nfunc init() {}\nfunc (T) M() {}\ntype T int\n",
+		"a_other.go":  "//go:build !linux\n\npackage a\nconst x = 1\nvar y int\n",
+		"a_test.go":   "package a\nfunc G() {}\n",
+		"notes.txt":   "package a",
+		"sub/sub.go":  "package sub\nfunc H() {}\n",
+		"testdata/.x": "",
+	} {
+		file := filepath.Join(directory, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o777), os.WriteFile(file, []byte(text), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := sizeOf(t, directory), (size{files: 2, names: 4}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// sizeOf counts the files of a package for all systems, and its names. Tests, methods and
+// init are none.
+func sizeOf(t *testing.T, directory string) size {
+	t.Helper()
+	s, names := size{}, map[string]bool{}
+	for _, file := range sources(t, directory) {
+		s.files++
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range declared(f) {
+			names[name] = true
+		}
+	}
+	delete(names, "_")
+	delete(names, "init")
+	s.names = len(names)
+	return s
+}
+
+// sources returns the files of a package for all systems, but for its tests.
+func sources(t *testing.T, directory string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(directory, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(files, func(file string) bool { return strings.HasSuffix(file, "_test.go") })
+}
+
+// declared returns the package-level names of a file.
+func declared(f *ast.File) (names []string) {
+	for _, d := range f.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil {
+			names = append(names, fn.Name.Name)
+		}
+		if group, ok := d.(*ast.GenDecl); ok {
+			for _, spec := range group.Specs {
+				switch spec := spec.(type) {
+				case *ast.TypeSpec:
+					names = append(names, spec.Name.Name)
+				case *ast.ValueSpec:
+					for _, id := range spec.Names {
+						names = append(names, id.Name)
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
 func TestEveryRoomHasATest(t *testing.T) {
 	for _, p := range goList(t, "linux") {
+		if strings.HasSuffix(p.ImportPath, "test") { // support: what uses it tests it
+			continue
+		}
 		if len(p.TestGoFiles)+len(p.XTestGoFiles) == 0 {
 			t.Errorf("%s has no test: a room opens with its first test", p.ImportPath)
 		}
 	}
 }
 
-// shared are the modules that peers or tools need as much as the main module.
-var shared = []string{"golang.org/x/sys", "github.com/HdrHistogram/hdrhistogram-go"}
+// sharedModules are those that peers or tools need as much as the main module.
+var sharedModules = []string{"golang.org/x/sys", "github.com/HdrHistogram/hdrhistogram-go"}
 
 func TestUsersPullInNothingOfPeersAndTools(t *testing.T) {
 	main := directModules(t, ".")
 	for _, other := range []string{"peers", "tools"} {
 		for _, m := range directModules(t, other) {
-			if slices.Contains(main, m) && !slices.Contains(shared, m) {
+			if slices.Contains(main, m) && !slices.Contains(sharedModules, m) {
 				t.Errorf("go.mod requires %s, which is for %s only", m, other)
 			}
 		}
@@ -175,13 +447,13 @@ func TestUsersPullInNothingOfPeersAndTools(t *testing.T) {
 
 // directModules returns what a module requires itself: its direct requirements,
 // and the modules of its tools.
-func directModules(t *testing.T, folder string) (paths []string) {
+func directModules(t *testing.T, dir string) (paths []string) {
 	t.Helper()
-	cmd := exec.Command("go", "mod", "edit", "-json", path.Join(folder, "go.mod"))
+	cmd := exec.Command("go", "mod", "edit", "-json", path.Join(dir, "go.mod"))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("go mod edit for %s: %v", folder, err)
+		t.Fatalf("go mod edit for %s: %v", dir, err)
 	}
 	var file struct {
 		Require []struct {
@@ -202,7 +474,7 @@ func directModules(t *testing.T, folder string) (paths []string) {
 	return paths
 }
 
-// TestTreeNamesNoMachine looks through every file that git keeps for the folders
+// TestTreeNamesNoMachine looks through every file that git keeps for the directories
 // and the proxies of the machine that somebody happened to work on.
 func TestTreeNamesNoMachine(t *testing.T) {
 	out, err := exec.Command("git", "ls-files", "-z").Output()
@@ -227,13 +499,34 @@ func TestTreeNamesNoMachine(t *testing.T) {
 		}
 		for i, line := range strings.Split(string(data), "\n") {
 			if found := private.FindString(line); found != "" {
-				t.Errorf("%s:%d names %q, a folder or host of one machine", file, i+1, strings.TrimSpace(found))
+				t.Errorf("%s:%d names %q, a directory or host of one machine", file, i+1, strings.TrimSpace(found))
 			}
 			for _, host := range hosts {
 				if strings.Contains(line, host) {
 					t.Errorf("%s:%d names this machine's proxy %s", file, i+1, host)
 				}
 			}
+		}
+	}
+}
+
+// TestDirectoriesAreCalledSo holds the word of the field against the other one.
+func TestDirectoriesAreCalledSo(t *testing.T) {
+	other := regexp.MustCompile(`(?i)\w*fold` + `er\w*`)
+	files, err := exec.Command("git", "ls-files", "-z").Output()
+	if err != nil {
+		t.Skip("not a clone of the repository:", err)
+	}
+	for name := range strings.SplitSeq(strings.TrimRight(string(files), "\x00"), "\x00") {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue // removed, and not committed yet
+		}
+		if found := other.Find(text); found != nil {
+			t.Errorf("%s says %s", name, found)
+		}
+		if other.MatchString(name) {
+			t.Errorf("the file %s", name)
 		}
 	}
 }

@@ -290,6 +290,7 @@ func (l *ledger) judge() []string {
 		v.judgeErrors()
 		v.judgeFinalSyncError()
 		v.judgeDeadlines()
+		v.judgeSyncBytes()
 		v.judgeEnd()
 	}
 	return v.problems
@@ -359,7 +360,7 @@ func (v *verdict) judgeResults() {
 		case c.record == nil || c.method == "Enqueue" || c.n == unknown:
 		case c.n < 0 || c.n > size || (c.n < size && c.err == nil):
 			v.wrong("n and error do not belong together: %v", c)
-		case !through && c.n != 0 && c.n != size && v.policy.Sync != holdfast.SyncEach:
+		case !through && c.n != 0 && c.n != size && v.policy.Sync.Mode != holdfast.SyncEach:
 			v.wrong("a record that fits the buffer was accepted in part: %v", c)
 		case !through && !waits && c.n == size && c.err != nil:
 			v.wrong("accepted and refused: %v", c)
@@ -454,13 +455,14 @@ func (v *verdict) judgeLossAt(m mark, what string, kept int64, bound holdfast.Bo
 			v.wrong("%s at tick %d, %v: takes what is %v old, more than %v: %v", what, m.tick, m.at, age, bound, c)
 		}
 	}
-	if bound.Bytes != holdfast.Unlimited && lost > int64(bound.Bytes) {
+	// What is in flight comes on top where the bound says so: judgeSyncBytes.
+	if bound.Bytes != holdfast.Unlimited && !bound.InFlight && lost > int64(bound.Bytes) {
 		v.wrong("%s at tick %d, %v: takes %d bytes that were acknowledged; the policy says %v", what, m.tick, m.at, lost, bound)
 	}
 }
 
 // stall returns how long the flushes and the syncs in flight may hold up others:
-// the flush in flight, a straight write that came first, and the two writes of a
+// the flush in flight, a bypass that came first, and the two writes of a
 // flush that goes round the end of the ring; and a sync beside each.
 func (v *verdict) stall() time.Duration {
 	var longest [3]time.Duration
@@ -534,7 +536,7 @@ func (v *verdict) claim(c *call) (kernel, stable int64) {
 	case c.err != nil:
 	case c.method == "Flush":
 		kernel = v.acceptedBefore(c)
-	case c.method == "Sync", c.method == "Close" && v.policy.Sync != holdfast.SyncNever:
+	case c.method == "Sync", c.method == "Close" && v.policy.Sync.Mode != holdfast.SyncNever:
 		kernel = v.acceptedBefore(c)
 		stable = kernel
 	case c.method == "Close":
@@ -732,15 +734,60 @@ func (v *verdict) judgeDeadlines() {
 		if d := v.policy.FlushEvery; d > 0 {
 			v.judgeDeadline(c, place.to, fault.Write, c.until+d)
 		}
-		if d := time.Duration(v.policy.Sync); d > 0 {
+		if d := v.policy.Sync.Every; d > 0 {
 			v.judgeDeadline(c, place.to, fault.Sync, c.until+d)
 		}
 	}
 }
 
+// judgeSyncBytes checks that a sync starts at once when the kernel has as many bytes
+// that are not durable as the policy says, or at the end of the sync that is in flight then.
+func (v *verdict) judgeSyncBytes() {
+	limit := int64(v.policy.Sync.Bytes)
+	if limit == 0 || v.failedBefore(v.tick+1) {
+		return
+	}
+	closed := slices.IndexFunc(v.calls, func(c *call) bool { return c.method == "Close" })
+	var kernel, stable, covers int64
+	var due time.Duration = -1
+	syncing := false
+	for i, e := range v.events {
+		if due >= 0 && e.at > due {
+			v.wrong("%d bytes are not durable at %v, and no sync starts: the next is %v", kernel-stable, due, e)
+			return
+		}
+		switch {
+		case e.Op == fault.Write && e.done:
+			kernel = max(kernel, e.To)
+		case e.Op == fault.Sync && !e.done:
+			syncing, covers = true, kernel
+		case e.Op == fault.Sync:
+			syncing, stable = false, covers
+		}
+		if due = -1; !syncing && kernel-stable >= limit && (closed < 0 || e.tick < v.calls[closed].begin) && !v.leads(i, covers) {
+			if due = e.at; v.policy.Sync.Every > 0 { // the sync by time, which flushes first, may be on its way
+				due = v.freeFrom(due, fault.Sync)
+			}
+		}
+	}
+}
+
+// leads reports whether a call that syncs is on its way at event i: its own sync is next. That
+// of a WaitDurable goes on when its context has ended, and flushes without a pause until its
+// sync starts. The last sync that started covers what is before covers.
+func (v *verdict) leads(i int, covers int64) bool {
+	e := v.events[i]
+	flushes := e.Op == fault.Write && (!e.done || i+1 < len(v.events) && v.events[i+1].at == e.at && v.events[i+1].Op == fault.Write)
+	return slices.ContainsFunc(v.calls, func(c *call) bool {
+		leads := (c.method == "Sync" || c.method == "WaitDurable") && c.begin < e.tick
+		goesOn := flushes && c.offset > covers && errors.Is(c.err, context.DeadlineExceeded)
+		return leads && (e.tick < c.end || goesOn)
+	})
+}
+
 // slow reports whether a flush or a sync took longer than a period of the policy.
 func (v *verdict) slow() bool {
-	for _, period := range []time.Duration{v.policy.FlushEvery, time.Duration(v.policy.Sync)} {
+	for _, period := range []time.Duration{v.policy.FlushEvery, v.policy.Sync.Every} {
 		if period > 0 && slices.ContainsFunc(v.work(), func(e event) bool { return e.End.Sub(e.Start) > period }) {
 			return true
 		}
@@ -792,7 +839,7 @@ func (v *verdict) judgeEnd() {
 	if !v.closeFailedToWrite() && last.written != last.flushed {
 		v.wrong("Written is %d and Flushed %d after Close", last.written, last.flushed)
 	}
-	if v.policy.Sync != holdfast.SyncNever && !v.failedBefore(v.tick+1) && last.durable != last.written {
+	if v.policy.Sync.Mode != holdfast.SyncNever && !v.failedBefore(v.tick+1) && last.durable != last.written {
 		v.wrong("Written is %d and Durable %d after Close", last.written, last.durable)
 	}
 	v.judgeCloses()

@@ -2,19 +2,28 @@ package holdfast
 
 import (
 	"runtime"
+	"sync"
 	"sync/atomic"
 )
 
 // spinlock guards a few dozen instructions and is never held over a write, a sync
-// or a wait. It costs a Write of 40 bytes two thirds of what a sync.Mutex does,
-// with one goroutine and with 64 (DESIGN.md has the figures).
-type spinlock struct{ state atomic.Uint32 }
+// or a wait. It costs a Write of 40 bytes two thirds of what a sync.Mutex does
+// (docs/design/decisions.md has the figures).
+//
+// A goroutine that does not get it soon queues for the right to try on. So at most one
+// goroutine spins for long, however many wait, and the others are parked. The spinning
+// goroutine never parks, so no release can be missed, and a release stays a plain store.
+type spinlock struct {
+	state atomic.Int32
+	_     [12]byte   // puts queue on another cache line than what a Write touches
+	queue sync.Mutex // held by the goroutine that tries on
+}
 
 const (
-	// A goroutine that finds the lock taken looks away for minPause loop turns
-	// (some cycles each), then for twice as long, up to maxPause, about 1 µs.
-	// Looking all the time would take the lock's cache line from the holder,
-	// who does several Writes in the time that the line takes to come back.
+	// A goroutine that finds the lock taken pauses for minPause loop turns (some cycles
+	// each). Then it pauses twice as long, up to maxPause, about 1 µs. Without a pause it
+	// would take the lock's cache line from the holder, which does several Writes in the
+	// time until the line comes back.
 	minPause = 64
 	maxPause = 4096
 )
@@ -26,17 +35,26 @@ func (l *spinlock) Lock() {
 }
 
 func (l *spinlock) lockSlow() {
-	for turns := minPause; ; turns *= 2 {
-		if turns > maxPause {
-			// The holder may have lost its thread: give it this one.
-			runtime.Gosched()
-			turns = maxPause
-		}
+	if l.try() {
+		return
+	}
+	l.queue.Lock()
+	for !l.try() {
+		// The holder may have lost its thread: yield this one to it.
+		runtime.Gosched()
+	}
+	l.queue.Unlock()
+}
+
+// try spins for some µs, and reports whether it has taken the lock.
+func (l *spinlock) try() bool {
+	for turns := minPause; turns <= maxPause; turns *= 2 {
 		pause(turns)
 		if l.state.Load() == 0 && l.state.CompareAndSwap(0, 1) {
-			return
+			return true
 		}
 	}
+	return false
 }
 
 // pause passes some cycles, about turns of them, without touching memory.

@@ -5,12 +5,12 @@ package holdfast
 import "sync/atomic"
 
 // Unlock releases the lock with a plain store: on amd64 every store releases
-// (Intel SDM vol. 3, 9.2.2), while the sync/atomic store is an XCHG, which waits
-// for all stores before it to drain. Being assembly, the call also keeps the
-// compiler from moving anything past it.
+// (Intel SDM vol. 3, 9.2.2). The store of sync/atomic is an XCHG, which waits until
+// all earlier stores have drained. The call is assembly, so the compiler moves nothing
+// past it.
 func (l *spinlock) Unlock() { storeRelease(&l.state, 0) }
 
-// storeRelease stores v after all that was stored before.
+// storeRelease stores v after all earlier stores.
 //
 //go:noescape
-func storeRelease(addr *atomic.Uint32, v uint32)
+func storeRelease(addr *atomic.Int32, v int32)

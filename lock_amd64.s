@@ -2,7 +2,7 @@
 
 #include "textflag.h"
 
-// func storeRelease(addr *atomic.Uint32, v uint32)
+// func storeRelease(addr *atomic.Int32, v int32)
 TEXT ·storeRelease(SB), NOSPLIT, $0-12
 	MOVQ addr+0(FP), AX
 	MOVL v+8(FP), CX

@@ -28,8 +28,10 @@ func FuzzParsePolicy(f *testing.F) {
 	for _, text := range []string{
 		"", "buffer=0", "buffer=64KiB,flush=100ms,sync=1s", "sync=group", "sync=each,buffer=1", "buffer=1,flush=1ns",
 		"sync=close,sync=close", "buffer=1,", ",", "=", "buffer==1", "flush=1s", "buffer=99999999999999999999", "sync=0s",
-		"buffer=2GiB", "sync=1h2m3.000000004s", "flush=1.5ms, buffer=10MB", "sync=-1ns", "buffer=64KB", "sync=NEVER\x00",
-		"sync=2562047h47m16.854775807s", "buffer=1,flush=.5us", "sync=1\u00b5s", "sync=1\u03bcs",
+		"buffer=2GiB", "buffer=1,sync=1h2m3.000000004s", "flush=1.5ms, buffer=10MB", "sync=-1ns", "buffer=64KB", "sync=NEVER\x00",
+		"buffer=0,sync=2562047h47m16.854775807s", "sync=1s", "buffer=1,flush=.5us", "buffer=0,sync=1\u00b5s", "buffer=0,sync=1\u03bcs",
+		"buffer=1,sync=1s/4MiB", "buffer=1,sync=4MiB/1s", "buffer=0,sync=4MiB", "buffer=2,flush=1B", "buffer=2,flush=1ns/1B,sync=1",
+		"durable", "periodic=1s/4MiB", "buffered=1", "unbuffered=", "eachdurable", "periodic=1s,buffer=1", "buffer=1,sync=1s/1s/1k",
 	} {
 		f.Add(text)
 	}
@@ -64,13 +66,16 @@ func checkPolicyText(t *testing.T, p holdfast.Policy) {
 // FuzzPolicyText starts from values, so that it also meets those that no one
 // would write as text.
 func FuzzPolicyText(f *testing.F) {
-	f.Add(int64(0), int64(0), int64(0))
-	f.Add(int64(65536), int64(100*time.Millisecond), int64(time.Second))
-	f.Add(int64(1), int64(1), int64(-3))
-	f.Add(int64(-1), int64(-1), int64(-4))
-	f.Add(int64(1)<<30, int64(1)<<62, int64(1)<<62)
-	f.Fuzz(func(t *testing.T, buffer, flush, sync int64) {
-		p := holdfast.Policy{Buffer: holdfast.Size(buffer), FlushEvery: time.Duration(flush), Sync: holdfast.Sync(sync)}
+	f.Add(int64(0), int64(0), int64(0), uint8(0), int64(0), int64(0))
+	f.Add(int64(65536), int64(100*time.Millisecond), int64(4096), uint8(holdfast.SyncPeriodic), int64(time.Second), int64(4<<20))
+	f.Add(int64(1), int64(1), int64(0), uint8(holdfast.SyncEach), int64(0), int64(0))
+	f.Add(int64(1), int64(0), int64(0), uint8(holdfast.SyncPeriodic), int64(1), int64(0))
+	f.Add(int64(2), int64(0), int64(1), uint8(holdfast.SyncPeriodic), int64(0), int64(1))
+	f.Add(int64(-1), int64(-1), int64(-1), uint8(255), int64(-4), int64(-1))
+	f.Add(int64(1)<<30, int64(1)<<62, int64(1)<<30-1, uint8(holdfast.SyncPeriodic), int64(1)<<62, int64(1)<<40)
+	f.Fuzz(func(t *testing.T, buffer, flush, flushBytes int64, mode uint8, every, bytes int64) {
+		p := holdfast.Policy{Buffer: holdfast.Size(buffer), FlushEvery: time.Duration(flush), FlushBytes: holdfast.Size(flushBytes),
+			Sync: holdfast.Sync{Mode: holdfast.SyncMode(mode), Every: time.Duration(every), Bytes: holdfast.Size(bytes)}}
 		if err := p.Validate(); err != nil {
 			checkSentence(t, err, "policy: buffer=", "policy: flush=", "policy: sync=")
 			return

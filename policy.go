@@ -1,9 +1,13 @@
 package holdfast
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"strings"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/deadline"
 )
 
 // A Policy says when the bytes of a [Writer] move from its memory to the kernel
@@ -13,56 +17,74 @@ import (
 //	buffer=64KiB,flush=100ms,sync=1s
 //
 // so it can be a flag, a line of a configuration file, a map key or the name of
-// a benchmark. [Policy.Loss] tells what it promises.
+// a benchmark. [Policy.Loss] returns what it promises.
 //
-// The zero Policy is [Unbuffered]: every Write goes straight to the kernel, and
+// The zero Policy is [Unbuffered]: every Write goes directly to the kernel, and
 // nothing is synced. No field's zero stands for a default.
 type Policy struct {
 	// Buffer is how many bytes gather in memory before they go to the kernel
-	// in one write; 0 means that every Write goes straight to the kernel. While
-	// one buffer is on its way a second one gathers, so a Writer holds up to
-	// twice as many bytes.
+	// in one write; 0 means that every Write goes directly to the kernel. While
+	// one buffer is flushed a second one fills, so a Writer holds up to twice as
+	// many bytes.
 	Buffer Size
 
-	// FlushEvery is the longest that a byte waits in memory before it starts
-	// on its way to the kernel; 0 means that time alone never flushes.
+	// FlushEvery is the longest that a byte waits in memory before its flush
+	// starts; 0 means that time alone never flushes.
 	FlushEvery time.Duration
 
-	// Sync says when written bytes are made to reach stable storage.
+	// FlushBytes is how many bytes wait in memory before a flush of them starts. It
+	// is less than Buffer: the rest of the buffer takes what comes while the kernel
+	// is slow. 0 means that a flush starts when the buffer is full.
+	FlushBytes Size
+
+	// Sync says when the Writer syncs its file.
 	Sync Sync
 }
 
-// A Sync says when a Writer syncs its file: one of the four constants below, or
-// a positive duration, which is the longest that an accepted byte waits before
-// the sync that covers it starts (or, if one is then in flight, queues right
-// behind it).
-type Sync time.Duration
+// A Sync says when a Writer syncs its file. The zero Sync is never.
+type Sync struct {
+	Mode SyncMode
+
+	// Every and Bytes are the limits of SyncPeriodic, which has one of them or both; in
+	// each other mode they are 0. A sync starts when an accepted byte has waited for
+	// Every, or when the kernel has taken Bytes that are not durable, whichever comes
+	// first. If a sync is in flight then, the next one starts right after it.
+	Every time.Duration
+	Bytes Size
+}
+
+// A SyncMode is the kind of a [Sync].
+type SyncMode uint8
 
 const (
 	// SyncNever leaves the time to the kernel, unless the caller calls Sync.
-	SyncNever Sync = 0
+	SyncNever SyncMode = iota
 	// SyncClose syncs once, in Close.
-	SyncClose Sync = -1
+	SyncClose
+	// SyncPeriodic syncs in the background, by time, by bytes, or by both.
+	SyncPeriodic
 	// SyncGroup lets Write return when its bytes are durable; concurrent Writes
 	// share one sync.
-	SyncGroup Sync = -2
+	SyncGroup
 	// SyncEach lets Write return when its bytes are durable, with a sync of its
 	// own.
-	SyncEach Sync = -3
+	SyncEach
 )
 
-// syncNames holds the text of the values of Sync that are not durations.
-var syncNames = map[Sync]string{
-	SyncNever: "never",
-	SyncClose: "close",
-	SyncGroup: "group",
-	SyncEach:  "each",
-}
+// syncNames holds the text of the modes that have no limits.
+var syncNames = [...]string{SyncNever: "never", SyncClose: "close", SyncPeriodic: "", SyncGroup: "group", SyncEach: "each"}
 
-// maxBuffer keeps a slip of the unit (64GiB for 64MiB) from taking all memory.
-const maxBuffer = GiB
+// SyncEvery is SyncPeriodic by time alone.
+func SyncEvery(d time.Duration) Sync { return Sync{Mode: SyncPeriodic, Every: d} }
 
-// Unbuffered hands every Write straight to the kernel and never syncs, as a bare
+// Waits reports whether a Write returns only when its bytes are durable.
+func (s Sync) Waits() bool { return s.Mode >= SyncGroup }
+
+// maxBuffer keeps a mistaken unit (64GiB for 64MiB) from taking all memory. Where int has
+// 32 bits, twice the buffer must fit into it.
+const maxBuffer = min(GiB, Size(math.MaxInt/2))
+
+// Unbuffered hands every Write directly to the kernel and never syncs, as a bare
 // os.File does.
 func Unbuffered() Policy { return Policy{} }
 
@@ -70,89 +92,108 @@ func Unbuffered() Policy { return Policy{} }
 // by time, as bufio.Writer does.
 func Buffered(size Size) Policy { return Policy{Buffer: size} }
 
-// Periodic gathers 64 KiB in memory and lets no byte wait longer than every
-// before a sync that covers it starts. A period that is not positive gives a
-// policy that Validate refuses, not one that syncs at other times.
+// Periodic gathers 64 KiB in memory, and starts a sync that covers a byte at most
+// every after it was accepted. Validate refuses a period that is not positive.
 func Periodic(every time.Duration) Policy {
-	if every <= 0 {
-		every = min(every, time.Duration(SyncEach)-1)
-	}
-	return Policy{Buffer: 64 * KiB, Sync: Sync(every)}
+	return Policy{Buffer: 64 * KiB, Sync: SyncEvery(every)}
 }
 
 // Durable lets Write return when its bytes are on stable storage; concurrent
 // Writes share one sync (group commit).
-func Durable() Policy { return Policy{Buffer: 64 * KiB, Sync: SyncGroup} }
+func Durable() Policy { return Policy{Buffer: 64 * KiB, Sync: Sync{Mode: SyncGroup}} }
 
-// EachDurable gives every Write a sync of its own: the dearest and simplest way,
-// for comparison with [Durable], which promises the same.
-func EachDurable() Policy { return Policy{Sync: SyncEach} }
+// EachDurable gives every Write a sync of its own. It is the simplest way and costs the
+// most; compare it with [Durable], which promises the same.
+func EachDurable() Policy { return Policy{Sync: Sync{Mode: SyncEach}} }
 
-// acknowledgesDurable reports whether Write waits until its bytes are durable.
-func (p Policy) acknowledgesDurable() bool {
-	return p.Sync == SyncGroup || p.Sync == SyncEach
-}
-
-// syncs reports whether the policy ever syncs by itself.
-func (p Policy) syncs() bool { return p.Sync != SyncNever }
-
-// Validate returns an error that names the field and the value that no Writer
-// can keep, or nil. It does not change p.
+// Validate returns nil, or an error that names a field with a value that no Writer can
+// keep. It does not change p.
 func (p Policy) Validate() error {
 	switch {
 	case p.Buffer < 0:
-		return fmt.Errorf("policy: buffer=%d is negative; use 0 to write straight to the kernel", int64(p.Buffer))
+		return fmt.Errorf("policy: buffer=%d is negative; use 0 to write directly to the kernel", int64(p.Buffer))
 	case p.Buffer > maxBuffer:
 		return fmt.Errorf("policy: buffer=%v is more than %v; a Writer holds twice its buffer in memory", p.Buffer, maxBuffer)
-	case p.FlushEvery < 0:
-		return fmt.Errorf("policy: flush=%v is negative; leave it out to flush only when the buffer is full", p.FlushEvery)
-	case p.FlushEvery > 0 && p.Buffer == 0:
-		return fmt.Errorf("policy: flush=%v has nothing to flush with buffer=0; give a buffer, such as buffer=64KiB, or leave flush out", p.FlushEvery)
-	case p.Sync < SyncEach:
-		return fmt.Errorf("policy: sync=%v is not a period above 0; use never, close, group, each or a duration such as 1s", time.Duration(p.Sync))
+	case p.FlushEvery < 0 || p.FlushBytes < 0:
+		return fmt.Errorf("policy: flush=%s is negative; leave it out to flush only when the buffer is full", limits(p.FlushEvery, p.FlushBytes))
+	case p.Buffer == 0 && (p.FlushEvery > 0 || p.FlushBytes > 0):
+		return fmt.Errorf("policy: flush=%s has nothing to flush with buffer=0; give a buffer, such as buffer=64KiB, or leave flush out", limits(p.FlushEvery, p.FlushBytes))
+	case p.FlushBytes > 0 && p.FlushBytes >= p.Buffer:
+		return fmt.Errorf("policy: flush=%v starts no flush before buffer=%v is full, which starts one anyway; give a flush of less than the buffer, or leave it out", p.FlushBytes, p.Buffer)
+	}
+	return p.Sync.validate()
+}
+
+func (s Sync) validate() error {
+	switch {
+	case int(s.Mode) >= len(syncNames):
+		return fmt.Errorf("policy: sync=%v is no mode; use SyncNever, SyncClose, SyncPeriodic, SyncGroup or SyncEach", s)
+	case s.Mode != SyncPeriodic && (s.Every != 0 || s.Bytes != 0):
+		return fmt.Errorf("policy: sync=%v can't keep the limit %s; use the mode SyncPeriodic, or leave Every and Bytes 0", s, limits(s.Every, s.Bytes))
+	case s.Mode == SyncPeriodic && (s.Every < 0 || s.Bytes < 0 || s.Every == 0 && s.Bytes == 0):
+		return fmt.Errorf("policy: sync=%v has no limit above 0; use %s", s, syncForms)
+	case s.Bytes > tib:
+		return fmt.Errorf("policy: sync=%v is more than %v; use fewer bytes, such as 4MiB", s, tib)
 	}
 	return nil
 }
 
+// syncForms lists what a policy's text may have behind sync=.
+const syncForms = "never, close, group, each, a duration such as 1s, bytes such as 4MiB, or both such as 1s/4MiB"
+
 // String returns the text that [ParsePolicy] turns back into p.
 func (p Policy) String() string {
 	flush := ""
-	if p.FlushEvery != 0 {
-		flush = ",flush=" + p.FlushEvery.String()
+	if p.FlushEvery != 0 || p.FlushBytes != 0 {
+		flush = ",flush=" + limits(p.FlushEvery, p.FlushBytes)
 	}
 	return "buffer=" + p.Buffer.String() + flush + ",sync=" + p.Sync.String()
 }
 
-// String returns never, close, group, each, or the duration.
+// String returns never, close, group, each, or the limits.
 func (s Sync) String() string {
-	if name, ok := syncNames[s]; ok {
-		return name
+	switch {
+	case s.Mode == SyncPeriodic:
+		return limits(s.Every, s.Bytes)
+	case int(s.Mode) < len(syncNames):
+		return syncNames[s.Mode]
 	}
-	return time.Duration(s).String()
+	return fmt.Sprintf("SyncMode(%d)", s.Mode)
 }
 
-// ParsePolicy reads a policy's text: fields joined by commas, in any order, each
-// at most once; a field that is left out has its zero value (buffer=0, no
-// flush by time, sync=never). The policy it returns is valid, and
-// ParsePolicy(p.String()) == p for every valid p.
-func ParsePolicy(text string) (Policy, error) {
-	var p Policy
-	if strings.TrimSpace(text) == "" {
-		return Policy{}, fmt.Errorf("policy is empty; write it like buffer=64KiB,flush=100ms,sync=1s")
+// limits returns a limit by time, by bytes, or by whichever comes first: 1s/4MiB.
+func limits(every time.Duration, bytes Size) string {
+	switch {
+	case bytes == 0:
+		return every.String()
+	case every == 0:
+		return bytes.String()
 	}
-	seen := map[string]bool{}
-	for field := range strings.SplitSeq(text, ",") {
-		key, value, ok := strings.Cut(strings.TrimSpace(field), "=")
-		if !ok {
-			return Policy{}, fmt.Errorf("policy %q: field %q has no value; write it like buffer=64KiB,flush=100ms,sync=1s", text, field)
-		}
-		if seen[key] {
-			return Policy{}, fmt.Errorf("policy %q: field %q is given twice", text, key)
-		}
-		seen[key] = true
-		if err := p.set(key, value); err != nil {
-			return Policy{}, fmt.Errorf("policy %q: %w", text, err)
-		}
+	return every.String() + "/" + bytes.String()
+}
+
+// policyHint ends the errors about text that is no policy.
+const policyHint = "write it like buffer=64KiB,flush=100ms,sync=1s, or give a name alone: unbuffered, buffered=64KiB, periodic=1s, durable or eachdurable"
+
+// ParsePolicy reads a policy's text: fields joined by commas, in any order, each
+// at most once. A field that is left out has its zero value (buffer=0, no flush by
+// time or bytes, sync=never). But a policy that syncs by time or bytes must name its
+// buffer: without one each of its Writes would be a system call. The text may also be
+// the name of a policy alone: unbuffered, buffered=64KiB, periodic=1s (or 4MiB, or
+// 1s/4MiB), durable, eachdurable.
+//
+// The policy it returns is valid, and ParsePolicy(p.String()) == p for every valid p.
+func ParsePolicy(text string) (Policy, error) {
+	if strings.TrimSpace(text) == "" {
+		return Policy{}, fmt.Errorf("policy is empty; %s", policyHint)
+	}
+	var p Policy
+	named, err := p.setNamed(strings.TrimSpace(text))
+	if !named && err == nil {
+		err = p.setFields(text)
+	}
+	if err != nil {
+		return Policy{}, fmt.Errorf("policy %q: %w", text, err)
 	}
 	if err := p.Validate(); err != nil {
 		return Policy{}, err
@@ -160,16 +201,66 @@ func ParsePolicy(text string) (Policy, error) {
 	return p, nil
 }
 
+// setNamed reads the name of one of the constructors, with its argument.
+func (p *Policy) setNamed(text string) (named bool, err error) {
+	name, value, hasValue := strings.Cut(text, "=")
+	switch name {
+	case "unbuffered":
+		*p = Unbuffered()
+	case "durable":
+		*p = Durable()
+	case "eachdurable":
+		*p = EachDurable()
+	case "buffered":
+		p.Buffer, err = ParseSize(value)
+	case "periodic":
+		*p = Periodic(0)
+		err = p.Sync.setLimits(value)
+	default:
+		return false, nil
+	}
+	switch takesValue := name == "buffered" || name == "periodic"; {
+	case takesValue && !hasValue:
+		err = fmt.Errorf("%s takes a value; write it like buffered=64KiB or periodic=1s", name)
+	case takesValue && err != nil:
+		err = fmt.Errorf("%s: %w", name, err)
+	case !takesValue && hasValue:
+		err = fmt.Errorf("%s takes no value; write it alone", name)
+	}
+	return true, err
+}
+
+func (p *Policy) setFields(text string) error {
+	seen := map[string]bool{}
+	for field := range strings.SplitSeq(text, ",") {
+		key, value, ok := strings.Cut(strings.TrimSpace(field), "=")
+		if !ok {
+			return fmt.Errorf("field %q has no value; %s", field, policyHint)
+		}
+		if seen[key] {
+			return fmt.Errorf("field %q is given twice", key)
+		}
+		seen[key] = true
+		if err := p.set(key, value); err != nil {
+			return err
+		}
+	}
+	if p.Sync.Mode == SyncPeriodic && !seen["buffer"] {
+		return fmt.Errorf("sync=%v says nothing of a buffer, and without one each Write is a system call; add buffer=64KiB, or buffer=0 if that is meant", p.Sync)
+	}
+	return nil
+}
+
 func (p *Policy) set(key, value string) (err error) {
 	switch key {
 	case "buffer":
 		p.Buffer, err = ParseSize(value)
 	case "flush":
-		p.FlushEvery, err = parseDuration(value)
+		p.FlushEvery, p.FlushBytes, err = parseLimits(value)
 	case "sync":
-		p.Sync, err = parseSync(value)
+		err = p.Sync.set(value)
 	default:
-		return fmt.Errorf("unknown field %q; the fields are buffer, flush and sync", key)
+		return fmt.Errorf("unknown field %q; the fields are buffer, flush and sync, and a name such as durable stands alone", key)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", key, err)
@@ -177,28 +268,49 @@ func (p *Policy) set(key, value string) (err error) {
 	return nil
 }
 
-func parseSync(value string) (Sync, error) {
-	for s, name := range syncNames {
-		if value == name {
-			return s, nil
+func (s *Sync) set(value string) error {
+	for mode, name := range syncNames {
+		if value == name && name != "" {
+			*s = Sync{Mode: SyncMode(mode)}
+			return nil
 		}
 	}
-	d, err := parseDuration(value)
-	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("%q is not never, close, group, each or a duration such as 1s", value)
-	}
-	return Sync(d), nil
+	return s.setLimits(value)
 }
 
-func parseDuration(value string) (time.Duration, error) {
-	d, err := time.ParseDuration(value)
-	if err != nil {
-		return 0, fmt.Errorf("%q is not a duration such as 100ms or 1s", value)
+func (s *Sync) setLimits(value string) error {
+	every, bytes, err := parseLimits(value)
+	if err != nil || every == 0 && bytes == 0 {
+		return fmt.Errorf("%q is not %s", value, syncForms)
 	}
-	if d < 0 {
-		return 0, fmt.Errorf("%q is negative; use a duration such as 100ms or 1s", value)
+	*s = Sync{SyncPeriodic, every, bytes}
+	return nil
+}
+
+// parseLimits reads a duration, a size, or one of each with a slash between. It refuses a
+// number without a unit: 1 could be a second or a byte.
+func parseLimits(value string) (every time.Duration, bytes Size, err error) {
+	for i, part := range strings.Split(value, "/") {
+		d, err := time.ParseDuration(part)
+		switch {
+		case err == nil && d < 0:
+			return 0, 0, fmt.Errorf("%q is negative", part)
+		case err == nil && (d == 0 && i > 0 || every > 0):
+			return 0, 0, fmt.Errorf("%q is not a duration and a size, such as 1s/4MiB", value)
+		case err == nil:
+			every = d
+			continue
+		}
+		n, err := ParseSize(part)
+		switch {
+		case err != nil || strings.Trim(part, "0123456789") == "":
+			return 0, 0, fmt.Errorf("%q is not a duration such as 100ms or a size such as 64KiB, each with its unit", part)
+		case n == 0 || bytes > 0 || i > 0 && every == 0:
+			return 0, 0, fmt.Errorf("%q is not a duration and a size, such as 1s/4MiB", value)
+		}
+		bytes = n
 	}
-	return d, nil
+	return every, bytes, nil
 }
 
 // MarshalText returns the policy's text, or the error of Validate.
@@ -216,4 +328,87 @@ func (p *Policy) UnmarshalText(text []byte) error {
 		*p = v
 	}
 	return err
+}
+
+// Loss is the most that a crash may take of what Write has accepted (returned
+// nil for) under a Policy. It is a promise about bytes, not a forecast: most
+// crashes take less.
+//
+// Bytes in a Lane count like bytes in its Writer. Bytes given to Enqueue are accepted
+// when WaitDurable returns nil. The bounds of a [Policy] are those of one file;
+// [files.Options.Loss] has those of many together.
+type Loss struct {
+	Process Bound // the process dies (panic, kill -9), the machine goes on
+	Power   Bound // the machine dies (power cut, kernel panic)
+}
+
+// Unlimited is the Bytes or the Time of a [Bound] that the policy does not limit.
+const Unlimited = -1
+
+// A Bound limits a loss in bytes and by age. A loss keeps both limits; the zero
+// Bound is no loss at all.
+type Bound struct {
+	// Bytes is the most bytes lost, or Unlimited.
+	Bytes Size
+	// Time is how long before the crash the oldest lost byte may have been
+	// accepted, or Unlimited. The time of its own flush or sync, and of one that was
+	// in flight when it was due, come on top. If the file takes longer than Time for
+	// a write or a sync, a few more come on top: the write in flight, an earlier Write
+	// larger than the buffer, and the syncs before and after.
+	Time time.Duration
+	// InFlight says that Bytes is what may be lost when a sync starts. What is accepted
+	// while that sync runs, and a Write larger than the buffer, come on top. The bound
+	// of a power cut is of this kind under a policy that syncs by bytes: its Bytes are
+	// those of the policy's Sync and what memory holds.
+	InFlight bool
+}
+
+// None reports whether nothing is lost.
+func (b Bound) None() bool { return b == Bound{} }
+
+// Limited reports whether the bound limits the loss in bytes or by time.
+func (b Bound) Limited() bool { return b.Bytes != Unlimited || b.Time != Unlimited }
+
+// Loss returns the bounds that p promises for one file while it accepts writes and
+// syncs. All texts about losses come from it; see [files.Options.Loss] for several
+// files.
+func (p Policy) Loss() Loss {
+	return Loss{Process: p.processLoss(), Power: p.powerLoss()}
+}
+
+func (p Policy) processLoss() Bound {
+	if p.Buffer == 0 || p.Sync.Waits() {
+		return Bound{}
+	}
+	return Bound{Bytes: 2 * p.Buffer, Time: cmp.Or(deadline.Shortest(p.FlushEvery, p.Sync.Every), Unlimited)}
+}
+
+func (p Policy) powerLoss() Bound {
+	switch {
+	case p.Sync.Waits():
+		return Bound{}
+	case p.Sync.Bytes > 0:
+		return Bound{Bytes: p.Sync.Bytes + 2*p.Buffer, Time: cmp.Or(p.Sync.Every, Unlimited), InFlight: true}
+	}
+	return Bound{Bytes: Unlimited, Time: cmp.Or(p.Sync.Every, Unlimited)}
+}
+
+// String says the bound in words, for a table's cell.
+func (b Bound) String() string {
+	switch {
+	case b.None():
+		return "nothing"
+	case !b.Limited():
+		return "anything not synced"
+	case b.InFlight && b.Time == Unlimited:
+		return fmt.Sprintf("up to %v + what is in flight", b.Bytes)
+	case b.InFlight:
+		return fmt.Sprintf("the last %v, up to %v, + what is in flight", b.Time, b.Bytes)
+	case b.Time == Unlimited:
+		return fmt.Sprintf("up to %v", b.Bytes)
+	case b.Bytes == Unlimited:
+		return fmt.Sprintf("the last %v + one sync", b.Time)
+	default:
+		return fmt.Sprintf("the last %v + one flush, up to %v", b.Time, b.Bytes)
+	}
 }

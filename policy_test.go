@@ -9,6 +9,11 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
+// byBytes is a sync by bytes, and by time if every is not 0.
+func byBytes(every time.Duration, bytes holdfast.Size) holdfast.Sync {
+	return holdfast.Sync{Mode: holdfast.SyncPeriodic, Every: every, Bytes: bytes}
+}
+
 func TestPolicyTextIsReadAndPrinted(t *testing.T) {
 	check := func(text string, want holdfast.Policy, printed string) {
 		t.Helper()
@@ -36,15 +41,32 @@ func TestPolicyTextIsReadAndPrinted(t *testing.T) {
 	check("buffer=1GiB", holdfast.Buffered(holdfast.GiB), "buffer=1GiB,sync=never")
 	check("sync=1s,buffer=64KiB", holdfast.Periodic(time.Second), "buffer=64KiB,sync=1s")
 	check("buffer=64KiB,flush=100ms,sync=1s",
-		holdfast.Policy{Buffer: 64 * holdfast.KiB, FlushEvery: 100 * time.Millisecond, Sync: holdfast.Sync(time.Second)},
+		holdfast.Policy{Buffer: 64 * holdfast.KiB, FlushEvery: 100 * time.Millisecond, Sync: holdfast.SyncEvery(time.Second)},
 		"buffer=64KiB,flush=100ms,sync=1s")
 	check(" buffer=64KiB, flush=1h , sync=close ",
-		holdfast.Policy{Buffer: 64 * holdfast.KiB, FlushEvery: time.Hour, Sync: holdfast.SyncClose},
+		holdfast.Policy{Buffer: 64 * holdfast.KiB, FlushEvery: time.Hour, Sync: holdfast.Sync{Mode: holdfast.SyncClose}},
 		"buffer=64KiB,flush=1h0m0s,sync=close")
 	check("buffer=64KiB,sync=group", holdfast.Durable(), "buffer=64KiB,sync=group")
 	check("sync=each", holdfast.EachDurable(), "buffer=0,sync=each")
-	check("sync=1ns", holdfast.Policy{Sync: 1}, "buffer=0,sync=1ns")
+	check("buffer=0,sync=1ns", holdfast.Policy{Sync: holdfast.SyncEvery(1)}, "buffer=0,sync=1ns")
 	check("buffer=1,flush=1ns", holdfast.Policy{Buffer: 1, FlushEvery: 1}, "buffer=1B,flush=1ns,sync=never")
+
+	check("buffer=0,sync=4MiB", holdfast.Policy{Sync: byBytes(0, 4*holdfast.MiB)}, "buffer=0,sync=4MiB")
+	check("buffer=1k,sync=1s/4M", holdfast.Policy{Buffer: holdfast.KiB, Sync: byBytes(time.Second, 4*holdfast.MiB)}, "buffer=1KiB,sync=1s/4MiB")
+	check("buffer=1k,sync=4M/1s", holdfast.Policy{Buffer: holdfast.KiB, Sync: byBytes(time.Second, 4*holdfast.MiB)}, "buffer=1KiB,sync=1s/4MiB")
+	check("buffer=1k,sync=1B/1m", holdfast.Policy{Buffer: holdfast.KiB, Sync: byBytes(time.Minute, 1)}, "buffer=1KiB,sync=1m0s/1B")
+	check("buffer=1MiB,flush=64KiB", holdfast.Policy{Buffer: holdfast.MiB, FlushBytes: 64 * holdfast.KiB}, "buffer=1MiB,flush=64KiB,sync=never")
+	check("buffer=1MiB,flush=1s/64KiB,sync=close",
+		holdfast.Policy{Buffer: holdfast.MiB, FlushEvery: time.Second, FlushBytes: 64 * holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncClose}},
+		"buffer=1MiB,flush=1s/64KiB,sync=close")
+
+	check("unbuffered", holdfast.Unbuffered(), "buffer=0,sync=never")
+	check("buffered=64KiB", holdfast.Buffered(64*holdfast.KiB), "buffer=64KiB,sync=never")
+	check("periodic=1s", holdfast.Periodic(time.Second), "buffer=64KiB,sync=1s")
+	check("periodic=4MiB", holdfast.Policy{Buffer: 64 * holdfast.KiB, Sync: byBytes(0, 4*holdfast.MiB)}, "buffer=64KiB,sync=4MiB")
+	check("periodic=1s/4MiB", holdfast.Policy{Buffer: 64 * holdfast.KiB, Sync: byBytes(time.Second, 4*holdfast.MiB)}, "buffer=64KiB,sync=1s/4MiB")
+	check(" durable ", holdfast.Durable(), "buffer=64KiB,sync=group")
+	check("eachdurable", holdfast.EachDurable(), "buffer=0,sync=each")
 }
 
 func TestPolicyTextThatIsWrongIsNamed(t *testing.T) {
@@ -84,6 +106,40 @@ func TestPolicyTextThatIsWrongIsNamed(t *testing.T) {
 	check("sync=-1ns", "sync", `"-1ns"`)
 	check("sync=-3ns", "sync", `"-3ns"`)
 	check("sync=Group", "sync", `"Group"`)
+
+	// Without a unit a limit could be of time or of bytes.
+	check("buffer=1,sync=1", "sync", `"1"`, "duration such as 1s", "1s/4MiB")
+	check("buffer=1,sync=1s/4", "sync", `"1s/4"`)
+	check("buffer=2,flush=1s/1", "flush", `"1"`, "unit")
+	check("buffer=1,sync=1s/", "sync", `"1s/"`)
+	check("buffer=1,sync=/1s", "sync", `"/1s"`)
+	check("buffer=1,sync=1s/1s", "sync", `"1s/1s"`)
+	check("buffer=1,sync=1k/1k", "sync", `"1k/1k"`)
+	check("buffer=1,sync=1s/1k/1k", "sync", `"1s/1k/1k"`)
+	check("buffer=1,sync=1k/0s", "sync", `"1k/0s"`)
+	check("buffer=1,sync=0s/1k", "sync", `"0s/1k"`)
+	check("buffer=1,sync=0B", "sync", `"0B"`)
+	check("buffer=1,sync=1s/never", "sync", `"1s/never"`)
+	check("buffer=1,sync=2TiB", "sync=2TiB", "1TiB")
+	check("buffer=64KiB,flush=64KiB", "flush=64KiB", "buffer=64KiB", "less")
+	check("flush=64KiB", "flush=64KiB", "buffer=0")
+
+	// Nothing in sync=1s says that each Write is to be a system call.
+	check("sync=1s", "sync=1s", "system call", "buffer=64KiB", "buffer=0")
+	check("sync=4MiB", "sync=4MiB", "system call", "buffer=64KiB", "buffer=0")
+
+	check("durable=1", "durable", "alone")
+	check("unbuffered=", "unbuffered", "alone")
+	check("durable,buffer=1", `"durable"`, "alone")
+	check("periodic=1s,buffer=1", "periodic", `"1s,buffer=1"`)
+	check("buffer=1,periodic=1s", `"periodic"`, "alone")
+	check("periodic", "periodic", "periodic=1s")
+	check("periodic=0s", "periodic", `"0s"`)
+	check("periodic=never", "periodic", `"never"`)
+	check("buffered", "buffered", "buffered=64KiB")
+	check("buffered=x", "buffered", `"x"`)
+	check("buffered=2GiB", "buffer=2GiB", "1GiB")
+	check("Durable", `"Durable"`, "durable")
 }
 
 func TestPolicyIsValidUpToItsThresholds(t *testing.T) {
@@ -116,13 +172,27 @@ func TestPolicyIsValidUpToItsThresholds(t *testing.T) {
 	check(holdfast.Policy{Buffer: 1, FlushEvery: -1}, "flush=-1ns")
 	check(holdfast.Policy{Buffer: 0, FlushEvery: 1}, "flush=1ns", "buffer=0")
 	check(holdfast.Policy{Buffer: 1, FlushEvery: 1<<63 - 1})
-	check(holdfast.Policy{Sync: 1})
-	check(holdfast.Policy{Sync: 1<<63 - 1})
-	check(holdfast.Policy{Sync: holdfast.SyncNever})
-	check(holdfast.Policy{Sync: holdfast.SyncClose})
-	check(holdfast.Policy{Sync: holdfast.SyncGroup})
-	check(holdfast.Policy{Sync: holdfast.SyncEach})
-	check(holdfast.Policy{Sync: holdfast.SyncEach - 1}, "sync=-4ns")
+	check(holdfast.Policy{Sync: holdfast.SyncEvery(1)})
+	check(holdfast.Policy{Sync: holdfast.SyncEvery(1<<63 - 1)})
+	check(holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncNever}})
+	check(holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}})
+	check(holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncGroup}})
+	check(holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncEach}})
+	check(holdfast.Policy{Sync: holdfast.SyncEvery(0)}, "sync=0s", "4MiB")
+	check(holdfast.Policy{Sync: holdfast.SyncEvery(-4)}, "sync=-4ns")
+	check(holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncEach + 1}}, "sync=SyncMode(5)", "SyncPeriodic")
+	check(holdfast.Policy{Sync: holdfast.Sync{Every: time.Second}}, "sync=never", "1s", "SyncPeriodic")
+	check(holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncEach, Bytes: 4 * holdfast.MiB}}, "sync=each", "4MiB")
+	check(holdfast.Policy{Sync: byBytes(0, 1)})
+	check(holdfast.Policy{Sync: byBytes(1, 1)})
+	check(holdfast.Policy{Sync: byBytes(0, 1<<40)})
+	check(holdfast.Policy{Sync: byBytes(0, 1<<40+1)}, "sync=1099511627777B", "1TiB")
+	check(holdfast.Policy{Sync: byBytes(0, -1)}, "sync=-1B")
+	check(holdfast.Policy{Sync: byBytes(-1, 1)}, "sync=-1ns/1B")
+	check(holdfast.Policy{Buffer: 2, FlushBytes: 1})
+	check(holdfast.Policy{Buffer: 2, FlushBytes: 2}, "flush=2B", "buffer=2B")
+	check(holdfast.Policy{Buffer: 2, FlushBytes: -1}, "flush=-1B")
+	check(holdfast.Policy{FlushEvery: time.Second, FlushBytes: 1}, "flush=1s/1B", "buffer=0")
 }
 
 // TestLossOfEveryPolicy writes out what each policy promises, so that a change
@@ -155,15 +225,25 @@ func TestLossOfEveryPolicy(t *testing.T) {
 
 	check(holdfast.Policy{Buffer: 8, FlushEvery: s}, within(16, s), anything,
 		"the last 1s + one flush, up to 16B", "anything not synced")
-	check(holdfast.Policy{Buffer: 8, FlushEvery: s, Sync: holdfast.Sync(2 * s)}, within(16, s), within(all, 2*s),
+	check(holdfast.Policy{Buffer: 8, FlushEvery: s, Sync: holdfast.SyncEvery(2 * s)}, within(16, s), within(all, 2*s),
 		"the last 1s + one flush, up to 16B", "the last 2s + one sync")
-	check(holdfast.Policy{Buffer: 8, FlushEvery: 2 * s, Sync: holdfast.Sync(s)}, within(16, s), within(all, s),
+	check(holdfast.Policy{Buffer: 8, FlushEvery: 2 * s, Sync: holdfast.SyncEvery(s)}, within(16, s), within(all, s),
 		"the last 1s + one flush, up to 16B", "the last 1s + one sync")
-	check(holdfast.Policy{Sync: holdfast.Sync(s)}, none, within(all, s), "nothing", "the last 1s + one sync")
-	check(holdfast.Policy{Sync: holdfast.SyncClose}, none, anything, "nothing", "anything not synced")
-	check(holdfast.Policy{Buffer: 8, Sync: holdfast.SyncClose}, within(16, all), anything, "up to 16B", "anything not synced")
-	check(holdfast.Policy{Buffer: 8, FlushEvery: s, Sync: holdfast.SyncGroup}, none, none, "nothing", "nothing")
-	check(holdfast.Policy{Buffer: 8, Sync: holdfast.SyncEach}, none, none, "nothing", "nothing")
+	check(holdfast.Policy{Sync: holdfast.SyncEvery(s)}, none, within(all, s), "nothing", "the last 1s + one sync")
+	check(holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, none, anything, "nothing", "anything not synced")
+	check(holdfast.Policy{Buffer: 8, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, within(16, all), anything, "up to 16B", "anything not synced")
+	check(holdfast.Policy{Buffer: 8, FlushEvery: s, Sync: holdfast.Sync{Mode: holdfast.SyncGroup}}, none, none, "nothing", "nothing")
+	check(holdfast.Policy{Buffer: 8, Sync: holdfast.Sync{Mode: holdfast.SyncEach}}, none, none, "nothing", "nothing")
+
+	inFlight := func(n holdfast.Size, d time.Duration) holdfast.Bound {
+		return holdfast.Bound{Bytes: n, Time: d, InFlight: true}
+	}
+	check(holdfast.Policy{Sync: byBytes(0, 4*holdfast.MiB)}, none, inFlight(4*holdfast.MiB, all), "nothing", "up to 4MiB + what is in flight")
+	check(holdfast.Policy{Buffer: 8, Sync: byBytes(0, 4)}, within(16, all), inFlight(20, all), "up to 16B", "up to 20B + what is in flight")
+	check(holdfast.Policy{Buffer: 8, Sync: byBytes(s, 4)}, within(16, s), inFlight(20, s),
+		"the last 1s + one flush, up to 16B", "the last 1s, up to 20B, + what is in flight")
+	check(holdfast.Policy{Buffer: 8, FlushEvery: s, FlushBytes: 4, Sync: byBytes(2*s, 4)}, within(16, s), inFlight(20, 2*s),
+		"the last 1s + one flush, up to 16B", "the last 2s, up to 20B, + what is in flight")
 }
 
 func TestBoundSaysWhetherItLimits(t *testing.T) {

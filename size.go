@@ -65,34 +65,6 @@ func (s Size) String() string {
 	return strconv.FormatInt(int64(s), 10) + "B"
 }
 
-// rough is a size in the unit that people would choose, such as 9.5 MiB.
-func (s Size) rough() string {
-	value, unit := float64(s), -1
-	for value >= 1023.5 && unit < len(binaryUnits)-1 {
-		value /= 1024
-		unit++
-	}
-	switch {
-	case unit < 0:
-		return fmt.Sprintf("%d B", int64(s))
-	case value < 9.95:
-		return fmt.Sprintf("%.1f %s", value, binaryUnits[unit])
-	}
-	return fmt.Sprintf("%.0f %s", value, binaryUnits[unit])
-}
-
-var binaryUnits = [...]string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
-
-// tooLarge is what is asked for and what there is, which are told apart by their last
-// byte if need be.
-func tooLarge(asked, free int64) (askedText, freeText string) {
-	askedText, freeText = Size(asked).rough(), Size(free).rough()
-	if askedText == freeText {
-		return fmt.Sprintf("%d B", asked), fmt.Sprintf("%d B", free)
-	}
-	return askedText, freeText
-}
-
 // MarshalText returns the size as String does.
 func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 

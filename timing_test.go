@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -141,10 +142,106 @@ func TestNoByteWaitsLongerThanItsPeriodUnderLoad(t *testing.T) {
 	check("buffer=16B,flush=100ms,sync=never", fault.Write, 100*ms, 14)
 }
 
+// TestSyncByBytesStartsWithTheByteThatIsTooMany writes 4 bytes each second and looks at
+// what each sync covers, and when it starts.
+func TestSyncByBytesStartsWithTheByteThatIsTooMany(t *testing.T) {
+	check := func(policy string, took time.Duration, writes int, want string) {
+		t.Helper()
+		inBubble(t, policy, func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+			start := time.Now()
+			for i := range writes {
+				if i%2 == 0 {
+					put(t, w, 4)
+				} else if _, err := w.Enqueue([]byte("four")); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(time.Second)
+			}
+			time.Sleep(time.Hour)
+			got := ""
+			for _, c := range f.Calls() {
+				if c.Op == fault.Sync {
+					got += fmt.Sprintf("%d at %v, ", c.To, c.Start.Sub(start))
+				}
+			}
+			if got != want {
+				t.Errorf("syncs of %v: %s want %s", took, got, want)
+			}
+		}, fault.Fault{Op: fault.Sync, Delay: took})
+	}
+	const s = time.Second
+	check("buffer=0,sync=10B", 0, 8, "12 at 2s, 24 at 5s, ")
+	check("buffer=0,sync=12B", 0, 8, "12 at 2s, 24 at 5s, ")
+	check("buffer=0,sync=13B", 0, 8, "16 at 3s, 32 at 7s, ")
+	// Due while one runs: right behind it, and only if as much has come meanwhile.
+	check("buffer=0,sync=12B", 3*s+s/2, 8, "12 at 2s, 24 at 5.5s, ")
+	check("buffer=0,sync=12B", 2*s+s/2, 8, "12 at 2s, 24 at 5s, ")
+	check("buffer=0,sync=12B", 10*s, 8, "12 at 2s, 32 at 12s, ")
+	// Bytes in memory are not the sync's yet. Each flush of 8 bytes counts.
+	check("buffer=8B,sync=12B", 0, 8, "16 at 4s, ")
+	check("buffer=16B,flush=8B,sync=12B", 0, 8, "16 at 3s, 32 at 7s, ")
+	check("buffer=8B,flush=1s/4B,sync=12B", 0, 8, "12 at 2s, 24 at 5s, ")
+	// Whichever comes first; a sync by bytes of all begins the period anew.
+	check("buffer=0,sync=3500ms/12B", 0, 8, "12 at 2s, 24 at 5s, 32 at 9.5s, ")
+	check("buffer=0,sync=1500ms/12B", 0, 4, "8 at 1.5s, 16 at 3.5s, ")
+}
+
+// TestSyncByBytesFollowsTheSyncOfACall has the bytes fall due while a call's sync runs.
+func TestSyncByBytesFollowsTheSyncOfACall(t *testing.T) {
+	inBubble(t, "buffer=0,sync=12B", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+		start := time.Now()
+		put(t, w, 4)
+		go w.Sync()
+		synctest.Wait()
+		put(t, w, 8)
+		put(t, w, 3) // 15 bytes are not durable, and 11 will not be
+		time.Sleep(time.Minute)
+		if got := starts(f, fault.Sync, start); len(got) != 1 {
+			t.Errorf("syncs started at %v, want one", got)
+		}
+		start = time.Now()
+		go w.Sync()
+		synctest.Wait()
+		put(t, w, 12)
+		time.Sleep(time.Minute)
+		if got := starts(f, fault.Sync, start)[1:]; len(got) != 2 || got[0] != 0 || got[1] != time.Second {
+			t.Errorf("syncs started at %v, want 0s and 1s", got)
+		}
+		if got := w.Durable(); got != 27 {
+			t.Errorf("%d bytes are durable, want 27", got)
+		}
+	}, fault.Fault{Op: fault.Sync, Delay: time.Second})
+}
+
+// TestFlushByBytesLeavesTheRestOfTheBuffer has a write of the file take an hour: the
+// flush of 8 bytes has begun, and the rest of the buffer takes what comes.
+func TestFlushByBytesLeavesTheRestOfTheBuffer(t *testing.T) {
+	inBubble(t, "buffer=1KiB,flush=8B,sync=never", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+		start := time.Now()
+		for range 10 {
+			put(t, w, 4)
+			time.Sleep(time.Second)
+		}
+		for range 100 {
+			put(t, w, 20)
+		}
+		if d := time.Since(start); d != 10*time.Second {
+			t.Errorf("the Writes took %v beside a write of an hour", d-10*time.Second)
+		}
+		time.Sleep(24 * time.Hour)
+		if got := starts(f, fault.Write, start); len(got) < 2 || got[0] != time.Second || got[1] != time.Hour+time.Second {
+			t.Errorf("flushes started at %v, want 1s, 1h1s, …", got)
+		}
+		if got := f.Size(); got != 2040 {
+			t.Errorf("%d bytes are in the kernel, want all strips, 2040", got)
+		}
+	}, fault.Fault{Op: fault.Write, Take: fault.All, Delay: time.Hour})
+}
+
 // TestFlushByTimeWaitsForNoSync keeps a sync in flight: flushes by time go on
 // beside it.
 func TestFlushByTimeWaitsForNoSync(t *testing.T) {
-	for _, policy := range []string{"buffer=64KiB,flush=10ms,sync=20ms", "buffer=4KiB,flush=10ms,sync=never", "buffer=64KiB,flush=10ms,sync=group"} {
+	for _, policy := range []string{"buffer=64KiB,flush=10ms,sync=20ms", "buffer=4KiB,flush=10ms,sync=never", "buffer=64KiB,flush=10ms,sync=group", "buffer=64KiB,sync=10ms"} {
 		inBubble(t, policy, func(t *testing.T, w *holdfast.Writer, f *fault.File) {
 			put := func() {
 				if _, err := w.Enqueue([]byte("x")); err != nil {
@@ -166,6 +263,39 @@ func TestFlushByTimeWaitsForNoSync(t *testing.T) {
 			time.Sleep(time.Minute)
 		}, fault.Fault{Op: fault.Sync, Delay: time.Second})
 	}
+}
+
+// TestLateSyncFlushesNothingFirst has a period pass during a sync: what the flusher has
+// put into the kernel meanwhile is synced at once, before a slow flush of what came since.
+func TestLateSyncFlushesNothingFirst(t *testing.T) {
+	inBubble(t, "buffer=64KiB,flush=10ms,sync=20ms", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+		start := time.Now()
+		put(t, w, 1) // in the kernel after 310 ms, and synced from then to 1310 ms
+		time.Sleep(500 * ms)
+		put(t, w, 1) // in the kernel after 810 ms
+		time.Sleep(805 * ms)
+		put(t, w, 1) // 5 ms old when the first sync ends
+		time.Sleep(time.Minute)
+		if got := starts(f, fault.Sync, start); len(got) < 2 || got[0] != 310*ms || got[1] != 1310*ms {
+			t.Errorf("syncs started at %v, want the second when the first ended, at 1.31s", got)
+		}
+	}, fault.Fault{Op: fault.Sync, Delay: time.Second}, fault.Fault{Op: fault.Write, Take: fault.All, Delay: 300 * ms})
+}
+
+// TestSyncByTimeIsTriedAgain has a disk that is full for a while and a file that nobody
+// writes to any more.
+func TestSyncByTimeIsTriedAgain(t *testing.T) {
+	inBubble(t, "buffer=64KiB,sync=20ms", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+		start := time.Now()
+		put(t, w, 1)
+		time.Sleep(time.Minute)
+		if got := starts(f, fault.Sync, start); len(got) != 1 {
+			t.Errorf("syncs started at %v, want one", got)
+		}
+		if got := w.Durable(); got != 1 {
+			t.Errorf("%d bytes are durable, want 1", got)
+		}
+	}, fault.Fault{Op: fault.Write, Times: 9, Err: syscall.ENOSPC})
 }
 
 // TestIdleWriterDoesNothing leaves a Writer alone after all its periods have

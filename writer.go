@@ -1,15 +1,20 @@
 package holdfast
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"os"
+	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
-	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/internal/deadline"
+	"github.com/holdfast-go/holdfast/internal/distinct"
 )
 
 // A Writer writes to a [File] under a [Policy]. Any number of goroutines may use
@@ -17,85 +22,93 @@ import (
 // of one goroutine keep their order.
 //
 // Memory is bounded by twice the policy's Buffer; when the file is slower than
-// the callers, Write waits. Otherwise no Write waits for another's flush or
-// sync, unless the policy says so (group, each) or a Write larger than the
-// buffer is on its way.
+// the callers, Write waits. Otherwise no Write waits for another's flush or sync.
+// Two exceptions: the policy waits (group, each), or a Write larger than the buffer
+// is under way.
 //
-// Errors: a [WriteError] is not final, every call tries to go on at the exact
-// byte and says so while it can't; a [SyncError] is final. What failed in the
-// background is returned by the next call, whichever it is and whoever makes it.
+// Errors: a [WriteError] is not final: every call tries to go on at the exact byte,
+// and returns an error while it can't. A [SyncError] is final. The next call returns
+// what failed in the background, whichever call it is, in any goroutine.
+//
+// A panic of the File passes through the call that met it and ends the Writer: every
+// later call returns an error that names it. In a flush or sync by time, or below a
+// WaitDurable whose context can end, it ends the program, as in any goroutine.
 //
 // A Writer must be closed. It starts goroutines and timers only while bytes
 // wait, and none is left after Close.
 type Writer struct {
-	// These and the first two words of mu are one cache line, and all that a
-	// Write of a few bytes touches; guarded by mu, as everything below but what
-	// New sets.
+	// These and mu are one cache line, and all that a Write of a few bytes touches.
+	// mu guards them, and everything below except what New sets.
 	//
-	// pos is where the next byte goes in buf, limit how far Write may copy
-	// without looking at anything else; -1 makes every Write look. buf starts as
-	// one block and some more, and becomes a ring of two blocks when that is not
-	// enough (memory.go): the byte at offset o is at o modulo the ring's size.
+	// pos is where the next byte goes in buf. limit is how far Write may copy without
+	// a look at anything else; -1 makes every Write look. buf starts as one block and
+	// its spill, and becomes a ring of two blocks when that is not enough (ring.go):
+	// the byte at offset o is at o modulo the ring's size.
 	pos, limit int
 	buf        []byte
 	writes     int64
-	mu         biasedLock
+	mu         spinlock
 
 	// Set by New and never changed.
 	policy Policy
 	block  int // policy.Buffer
+	strip  int // the number of waiting bytes that starts a flush: policy.FlushBytes, or the block
 	target target
-	began  time.Time // what filled counts from
+	began  time.Time // filled counts from it
 	// closing is closed when Close begins.
 	closing chan struct{}
 
-	// laneLimit is to lanes what limit is to Write: how far the owner of a lane may
-	// fill it without looking at anything else, with 0 for not at all. It is read
-	// without the lock.
-	laneLimit int32
-	trouble   bool // a call has something to say before it may accept bytes
+	// laneLimit bounds a Lane's lock-free fast path; 0 disables it. fencedLimit is the
+	// same for owners that rely on the other side's fence, and stays 0 without one.
+	// Both are read without mu.
+	laneLimit, fencedLimit atomic.Int32
+	trouble                bool // a call must return an error before it may accept bytes
 
 	lap              int64 // the offset of buf[0]: the next byte's is lap+pos
 	flushed, durable int64 // offsets; flushed ≤ lap+pos, durable ≤ flushed
-	growing          bool  // somebody makes the ring
+	growing          bool  // a goroutine makes the ring
 	nameless         bool  // the file's directory entry is not durable yet
 	room             int   // how many bytes memory may hold, less the lanes' share
 	lanes            []*Lane
 
-	// flushing is held by the one goroutine that is writing to the file, and
-	// exclusive by the one whose Write goes past the memory: nobody accepts
-	// bytes then. idle is told when either ends.
+	// flushing is set while one goroutine writes to the file. exclusive is set while a
+	// Write bypasses memory: then no call accepts bytes. idle wakes the waiters when
+	// either ends.
 	flushing, exclusive bool
 	idle                sync.Cond
-	straight            turn
-	heldUp              int           // how many wait for exclusive to end
-	filled              time.Duration // when the last block was full, or the first byte came
-	full                int64         // the end of that block
-	tryout              int64         // the offset where the tryout ends; 0 before the first byte
+	bypass              handoff
+	heldUp              int           // how many calls wait for exclusive to end
+	merging             int           // how many calls merge all lanes; no other call takes room meanwhile
+	filled              time.Duration // when the last strip was full, or the first byte came
+	full                int64         // the end of that strip
 
-	stuck      bool  // the last flush failed and its bytes are still here
+	stuck      bool  // the last flush failed, and memory still holds its bytes
 	unreported error // what failed in the background and no call has returned
 	final      error // a failed sync
 
-	// Close begins, lets nothing touch the file any more, and is done.
+	// Close has begun, lets nothing touch the file any more, and is done.
 	isClosing, sealed, closed bool
 	closeErr                  error
 
-	flushTimer, syncTimer deadline
+	flushTimer, syncTimer deadline.Timer
 	flusher, syncer       worker
 	background            sync.WaitGroup
-	registered            bool // RegisterBarrier was called
+	registered            bool        // RegisterBarrier was called
+	barrier               atomic.Bool // lanes may rely on membarrier; set without the lock
 
 	commit commit
 	stats  Stats
 }
 
-// New returns a Writer that writes to f under p, beginning at the file's own
-// position. The Writer closes f in Close. It does not sync the directory that f
-// is in; [Create] and [Append] do.
+// New returns a Writer that writes to f under p, from the file's current position on.
+// The Writer closes f in Close. It does not sync the directory of f; [Create] and
+// [Append] do.
 func New(f File, p Policy) (*Writer, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("holdfast: %w", err)
+	}
+	if osFile, ok := f.(*os.File); f == nil || ok && osFile == nil {
+		return nil, errors.New("holdfast: the file is nil; open one first, or use Create or Append")
 	}
 	t, err := newTarget(f, p)
 	if err != nil {
@@ -105,58 +118,54 @@ func New(f File, p Policy) (*Writer, error) {
 		policy:  p,
 		target:  t,
 		block:   int(p.Buffer),
+		strip:   int(cmp.Or(p.FlushBytes, p.Buffer)),
 		buf:     make([]byte, p.Buffer+p.Buffer/spillShare),
 		room:    int(2 * p.Buffer),
 		began:   time.Now(),
 		closing: make(chan struct{}),
 	}
-	w.mu.patience = 1
-	w.idle.L, w.straight.free.L = &w.mu, &w.mu
+	w.idle.L, w.bypass.free.L = &w.mu, &w.mu
 	w.commit.init(&w.mu)
 	w.flusher.run, w.syncer.run = w.runFlusher, w.runSyncer
-	// A byte that is due for a sync must not wait in memory for the sync before.
-	w.flushTimer.init(max(0, shortest(p.FlushEvery, p.syncPeriod())), func() { w.due(&w.flusher) })
-	w.syncTimer.init(p.syncPeriod(), func() { w.due(&w.syncer) })
-	w.openLocked()
+	// A byte that is due for a sync must not wait in memory for an earlier sync.
+	w.flushTimer.Init(deadline.Shortest(p.FlushEvery, p.Sync.Every), func() { w.due(&w.flusher) })
+	w.syncTimer.Init(p.Sync.Every, func() { w.due(&w.syncer) })
+	w.limit = -1 // the first byte starts the clocks
 	return w, nil
 }
 
 // Write accepts p as the policy says.
 //
 // Where the policy waits for no sync: (len(p), nil) means that p is accepted and
-// kept until it is written; (0, err) that it is not in the file. A Write larger
-// than the buffer goes straight to the kernel, and with an error n tells how
-// many of its bytes did.
+// kept until it is written; (0, err) means that p is not in the file. A Write larger
+// than the buffer bypasses it. With an error, n is how many of its bytes the kernel
+// has taken.
 //
 // Where the policy waits (sync=group, sync=each), nil means that p is durable.
-// An error with n > 0 means that n bytes are accepted but not known to be
-// durable; do not send them to this Writer again: Sync or WaitDurable tell what
-// became of them.
+// An error with n > 0 means that n bytes are accepted but not known to be durable.
+// Do not write them to this Writer again: Sync or WaitDurable report what became of
+// them.
 //
 // Write does not keep p.
 func (w *Writer) Write(p []byte) (n int, err error) {
-	if w.policy.acknowledgesDurable() {
+	if w.policy.Sync.Waits() {
 		return w.writeDurable(p)
 	}
-	alone := w.mu.enter()
-	if alone == nil {
-		w.mu.Lock()
+	if debug.SetPanicOnFault(false) {
+		// A copy from p may panic, which must not happen here, with the lock: a defer
+		// would cost every Write some ns.
+		debug.SetPanicOnFault(true)
+		return w.accept(p)
 	}
-	if end := w.pos + len(p); end <= w.limit {
-		copy(w.buf[w.pos:], p)
-		w.pos = end
+	w.mu.Lock()
+	if at := w.pos; len(p) <= w.limit-at {
+		copy(w.buf[at:], p)
+		w.pos = at + len(p)
 		w.writes++
-		if alone != nil {
-			alone.leave()
-		} else {
-			w.mu.Unlock()
-		}
+		w.mu.Unlock()
 		return len(p), nil
 	}
-	if alone != nil {
-		w.mu.lockFrom(alone)
-	}
-	n, _, err = w.enqueueLocked(p, stackRegion())
+	n, _, err = w.enqueueLocked(p)
 	return n, err
 }
 
@@ -165,30 +174,33 @@ func (w *Writer) WriteString(s string) (n int, err error) {
 	return w.Write(unsafe.Slice(unsafe.StringData(s), len(s)))
 }
 
-// Enqueue accepts p and returns without waiting for more, whatever the policy;
-// end, the offset behind p, is what to give to [Writer.WaitDurable]. On an error
-// p is not accepted, except that of a p larger than the buffer a first part may
-// be in the file, up to end.
+// Enqueue accepts p and waits for no sync, whatever the policy. It returns end, the
+// offset behind p, for [Writer.WaitDurable]. On an error p is not accepted; only if p
+// is larger than the buffer, a first part may be in the file, up to end.
 func (w *Writer) Enqueue(p []byte) (end int64, err error) {
+	faults := debug.SetPanicOnFault(false)
+	if faults {
+		debug.SetPanicOnFault(true) // see Write
+	}
 	w.mu.Lock()
-	if next := w.pos + len(p); next <= w.limit {
-		copy(w.buf[w.pos:], p)
-		w.pos = next
-		end = w.lap + int64(next)
+	if at := w.pos; len(p) <= w.limit-at && !faults {
+		copy(w.buf[at:], p)
+		w.pos = at + len(p)
+		end = w.writtenLocked()
 		w.writes++
 		w.mu.Unlock()
 		return end, nil
 	}
-	_, end, err = w.enqueueLocked(p, 0)
+	_, end, err = w.enqueueLocked(p)
 	return end, err
 }
 
-// readChunk is how much ReadFrom reads at once at least.
+// readChunk is the least that ReadFrom reads at once.
 const readChunk = 32 * KiB
 
-// ReadFrom accepts what r holds until its end, as Writes of some KiB: Writes of
-// other goroutines may come between them. Under sync=group and sync=each it
-// waits once, at the end.
+// ReadFrom accepts all bytes of r until its end, as Writes of some KiB; Writes of
+// other goroutines may come between them. Under sync=group and sync=each it waits
+// once, at the end.
 func (w *Writer) ReadFrom(r io.Reader) (n int64, err error) {
 	chunk := make([]byte, max(readChunk, min(w.policy.Buffer, 8*readChunk)))
 	for {
@@ -207,93 +219,33 @@ func (w *Writer) ReadFrom(r io.Reader) (n int64, err error) {
 			return n, readErr
 		}
 	}
-	if n > 0 && w.policy.acknowledgesDurable() {
+	if n > 0 && w.policy.Sync.Waits() {
 		return n, w.Sync()
 	}
 	return n, nil
 }
 
-// accept is Enqueue for those who want to know how much of p was accepted.
+// accept is Enqueue, but returns how much of p was accepted.
 func (w *Writer) accept(p []byte) (n int, err error) {
 	w.mu.Lock()
-	n, _, err = w.enqueueLocked(p, 0)
+	n, _, err = w.enqueueLocked(p)
 	return n, err
 }
 
-// enqueueLocked accepts p when that needs more than a copy, and unlocks. If region
-// is the caller's and not 0, the caller may be lent the lock.
-func (w *Writer) enqueueLocked(p []byte, region uintptr) (n int, end int64, err error) {
+// enqueueLocked accepts p when that needs more than a copy, and unlocks.
+func (w *Writer) enqueueLocked(p []byte) (n int, end int64, err error) {
 	defer w.mu.Unlock()
-	full := false
 	if len(p) > w.block {
-		n, err = w.writeStraightLocked(p)
-		end = w.writtenLocked()
-	} else {
-		err = w.takeLocked(p)
-		end = w.writtenLocked()
-		if err == nil {
-			n = len(p)
-			tried := w.tryLocked()
-			full = w.flushFullLocked() || tried
-		}
+		n, err = w.bypassLocked(p)
+		return n, w.writtenLocked(), err
 	}
-	if w.mu.lendLocked(region, full) {
-		w.wantBarrierLocked(w.filled > registerAfter && w.mu.calm >= firstPatience)
-		w.mu.lendLocked(region, w.mu.barrier.Load())
+	err = w.takeLocked(p)
+	end = w.writtenLocked()
+	if err == nil {
+		n = len(p)
+		w.flushFullLocked()
 	}
 	return n, end, err
-}
-
-const (
-	// tryoutSize is how many bytes tell whether they come fast from one goroutine:
-	// few against what short-lived Writers take, and so many that the loan which
-	// may follow is worth taking it back.
-	tryoutSize = 4096
-	// registerAfter keeps Writers that live less long from the first registration
-	// of the process, as firstPatience does those of many goroutines: it takes about
-	// 12 ms, and their Close would have to wait.
-	registerAfter = time.Millisecond
-	// triedOut is behind every byte.
-	triedOut = math.MaxInt64
-)
-
-// tryLocked reports, once, that the tryout is over and was as fast as full blocks
-// must be (see fastFill).
-func (w *Writer) tryLocked() (fast bool) {
-	written := w.writtenLocked()
-	if w.tryout == triedOut || written < w.tryout || written == 0 {
-		return false
-	}
-	now := time.Since(w.began)
-	if w.tryout == 0 {
-		w.tryout, w.filled = written+tryoutSize, now
-	} else {
-		w.tryout, fast = triedOut, now-w.filled <= fastFill
-	}
-	w.openLocked()
-	return fast
-}
-
-// wantBarrierLocked looks whether the barrier that loans of the lock take can be
-// used, and if register says so asks for it, once.
-func (w *Writer) wantBarrierLocked(register bool) {
-	if w.registered || w.isClosing {
-		return
-	}
-	if sys.Barrier() == nil { // another Writer has asked
-		w.registered = true
-		w.mu.barrier.Store(true)
-		return
-	}
-	if !register {
-		return
-	}
-	w.registered = true
-	w.background.Go(func() {
-		// Without the lock: who is alone with it takes it too often for others to
-		// get in soon.
-		w.mu.barrier.Store(sys.RegisterBarrier() == nil)
-	})
 }
 
 // takeLocked waits until memory has room for p, and copies it whole.
@@ -301,6 +253,10 @@ func (w *Writer) takeLocked(p []byte) error {
 	for waits := int64(1); ; waits = 0 {
 		if err := w.refusalLocked(); err != nil {
 			return err
+		}
+		if w.merging > 0 {
+			w.idle.Wait()
+			continue
 		}
 		if w.readyLocked(len(p)) {
 			if w.holdsLocked(len(p)) {
@@ -314,8 +270,8 @@ func (w *Writer) takeLocked(p []byte) error {
 			return err
 		}
 	}
+	w.putCallersLocked(p)
 	w.writes++
-	w.putLocked(p)
 	return nil
 }
 
@@ -341,6 +297,9 @@ func (w *Writer) refusalLocked() error {
 func (w *Writer) putLocked(p []byte) {
 	if len(p) > 0 {
 		w.armLocked()
+		if w.writtenLocked() == 0 {
+			w.filled = time.Since(w.began)
+		}
 	}
 	for len(p) > 0 {
 		n := copy(w.buf[w.pos:], p)
@@ -352,28 +311,27 @@ func (w *Writer) putLocked(p []byte) {
 }
 
 func (w *Writer) armLocked() {
-	w.flushTimer.arm()
-	w.syncTimer.arm()
+	w.flushTimer.Arm()
+	w.syncTimer.Arm()
 }
 
-// openLocked works out anew how far Write may copy without looking: to the end
-// of the block or of the room, and not at all while there is something to say
-// or a clock to start.
+// openLocked computes how far Write may copy without a look at anything else: to the
+// end of the strip or of the room. While a call must return an error or start a clock,
+// it may not copy at all.
 func (w *Writer) openLocked() {
 	trouble := w.isClosing || w.stuck || w.unreported != nil || w.final != nil
-	open := !trouble && !w.exclusive && w.block > 0 && w.flushTimer.running() && w.syncTimer.running()
+	open := !trouble && !w.exclusive && w.block > 0 && w.flushTimer.Running() && w.syncTimer.Running()
 	w.openLanesLocked(open && len(w.lanes) > 0, trouble)
-	if !open {
+	if !open || w.merging > 0 {
 		w.limit = -1
 		return
 	}
 	w.wrapLocked()
-	w.limit = w.pos + min(max(0, w.freeLocked()), w.block-w.pos%w.block, len(w.buf)-w.pos, w.tryLeftLocked())
-}
-
-// tryLeftLocked returns how many bytes may come before tryLocked wants to look.
-func (w *Writer) tryLeftLocked() int {
-	return int(min(max(0, w.tryout-w.writtenLocked()), math.MaxInt32))
+	rest := w.strip - int(w.writtenLocked()%int64(w.strip))
+	if w.strip < w.block {
+		rest-- // the Write that fills the strip starts its flush; a full buffer waits for the next
+	}
+	w.limit = w.pos + min(max(0, w.freeLocked()), rest, len(w.buf)-w.pos)
 }
 
 // freeLocked returns how many more bytes memory may hold. It is negative when a
@@ -389,15 +347,15 @@ func (w *Writer) readyLocked(n int) bool {
 
 func (w *Writer) writtenLocked() int64 { return w.lap + int64(w.pos) }
 
-// Flush hands all that was accepted before the call, by Lanes too, to the
-// kernel. On nil, Flushed is at least what Written was then.
+// Flush hands all bytes to the kernel that were accepted before the call, those of
+// Lanes included. On nil, Flushed is at least what Written was then.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.refusalLocked(); err != nil {
 		return err
 	}
-	return w.withLanesLocked(w.flushToLocked)
+	return w.flushAllLocked()
 }
 
 // Written returns how many bytes were accepted. A Lane's bytes count when they
@@ -429,11 +387,11 @@ type Stats struct {
 	Writes      int64 // Writes and Enqueues that were accepted; a Lane's merge counts once
 	Flushes     int64 // writes to the file
 	Syncs       int64 // syncs of the file
-	SystemCalls int64 // Flushes, Syncs, Close, and the calls that look after the file's name
+	SystemCalls int64 // Flushes, Syncs, Close, and the calls for the file's name
 	Waits       int64 // Writes that waited because memory was full
 
 	// LongestSync is the time of the longest sync so far, that of the file's
-	// directory included: what a bound by time leaves out, see [Bound].
+	// directory included. A bound by time does not count it, see [Bound].
 	LongestSync time.Duration
 }
 
@@ -447,8 +405,8 @@ func (w *Writer) Stats() Stats {
 	return s
 }
 
-// roomFor says up to where the ring must be flushed before n more bytes fit.
-// Whole blocks are preferred: their writes are aligned to the page cache.
+// roomForLocked returns up to where the ring must be flushed before n more bytes fit.
+// It prefers whole strips: their writes are aligned to the page cache.
 func (w *Writer) roomForLocked(n int) int64 {
 	written := w.writtenLocked()
 	full := w.fullLocked()
@@ -458,17 +416,18 @@ func (w *Writer) roomForLocked(n int) int64 {
 	return written
 }
 
-// fullLocked returns the offset of the end of the last full block.
+// fullLocked returns the offset of the end of the last full strip.
 func (w *Writer) fullLocked() int64 {
 	if w.block == 0 {
 		return math.MinInt64
 	}
-	return w.writtenLocked() - int64(w.pos%w.block)
+	written := w.writtenLocked()
+	return written - written%int64(w.strip)
 }
 
-// noteLocked keeps what failed in the background for the next call. A failure
-// that repeats the one before has been told or is kept already; a failed sync is
-// told by every call.
+// noteLocked keeps what failed in the background for the next call. If a failure repeats
+// the one before, a call has returned it, or it is kept already. Every call returns a
+// failed sync.
 func (w *Writer) noteLocked(err error) {
 	failed, ok := err.(*WriteError)
 	if ok && !failed.again && w.unreported == nil {
@@ -477,7 +436,7 @@ func (w *Writer) noteLocked(err error) {
 	}
 }
 
-// due lets a worker do what a deadline asks for.
+// due starts a worker because its deadline has passed.
 func (w *Writer) due(k *worker) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -503,33 +462,167 @@ func (w *Writer) startLocked(k *worker) {
 	go k.run()
 }
 
-// A deadline is a timer that runs only while bytes wait. The zero period needs
-// no timer and counts as running.
-type deadline struct {
-	period time.Duration
-	timer  *time.Timer
-	armed  bool
+// Close flushes all bytes that were accepted, those of Lanes included. It syncs unless
+// the policy is sync=never, and closes the file. It tries each step even if an earlier
+// one failed. It returns all their errors, and those of the background that no call has
+// returned yet. What could not be flushed is lost with the Writer; the [WriteError] has
+// the first lost byte.
+//
+// Calls that wait for memory return ErrClosed, and so does every later call. A second
+// Close waits for the first and returns the same. Close waits for calls that the kernel
+// has not finished, however long that takes.
+func (w *Writer) Close() (err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.isClosing {
+		for !w.closed {
+			w.idle.Wait()
+		}
+		return w.closeErr
+	}
+	w.isClosing = true
+	close(w.closing)
+	w.openLocked()
+	w.idle.Broadcast()
+	w.bypass.free.Broadcast()
+
+	var flushErr, syncErr, closeErr error
+	defer func() { // also if the file panics
+		w.closeErr = distinct.Join(w.unreported, flushErr, syncErr, w.final, closeErr)
+		w.closed = true
+		w.flushTimer.Disarm()
+		w.syncTimer.Disarm()
+		w.idle.Broadcast()
+		err = w.closeErr
+	}()
+	defer func() {
+		w.sealLocked()
+		w.stats.SystemCalls++
+		w.callFileLocked("Close", func() {
+			w.background.Wait()
+			closeErr = w.target.close()
+		})
+	}()
+	flushErr = w.drainLocked()
+	syncErr = w.lastSyncLocked()
+	return nil
 }
 
-func (d *deadline) init(period time.Duration, fire func()) {
-	if d.period = period; period > 0 {
-		d.timer = time.AfterFunc(math.MaxInt64, fire)
-		d.timer.Stop()
+// drainLocked flushes what the ring holds. Then it has room for what lanes hold, and
+// flushes that.
+func (w *Writer) drainLocked() error {
+	for w.bypass.taken {
+		w.idle.Wait()
+	}
+	err := w.flushToLocked(w.writtenLocked())
+	w.closeLanesLocked()
+	return distinct.Join(err, w.flushToLocked(w.writtenLocked()))
+}
+
+// closeLanesLocked takes what lanes hold, unless the file is stuck.
+func (w *Writer) closeLanesLocked() {
+	for _, l := range w.lanes {
+		w.mu.Unlock()
+		l.mu.Lock()
+		w.mu.Lock()
+		if held := l.heldLocked(); len(held) > 0 && w.readyLocked(len(held)) {
+			w.putLaneLocked(l)
+		}
+		l.closed = true
+		l.mu.Unlock()
 	}
 }
 
-func (d *deadline) running() bool { return d.period == 0 || d.armed }
-
-func (d *deadline) arm() {
-	if !d.running() {
-		d.armed = true
-		d.timer.Reset(d.period)
+// lastSyncLocked makes what was flushed durable if the policy syncs.
+func (w *Writer) lastSyncLocked() error {
+	if w.policy.Sync.Mode == SyncNever {
+		return nil
 	}
+	if w.flushed == w.writtenLocked() {
+		return w.commitLocked(background, w.writtenLocked())
+	}
+	for w.commit.leading {
+		w.idle.Wait()
+	}
+	if w.final != nil || w.durable == w.flushed && !w.nameless {
+		return nil
+	}
+	w.commit.leading = true
+	defer func() { w.commit.leading = false }()
+	return w.syncLocked()
 }
 
-func (d *deadline) disarm() {
-	if d.armed {
-		d.armed = false
-		d.timer.Stop()
+// sealLocked waits until the calls of the file have ended, and lets no other begin.
+func (w *Writer) sealLocked() {
+	for w.commit.leading || w.flushing {
+		w.idle.Wait()
 	}
+	w.sealed = true
+	w.commit.wakeAll()
+}
+
+// callFileLocked releases the lock while call uses the file. If call panics, or ends its
+// goroutine, the Writer is poisoned, and callFileLocked does the same, with the lock.
+func (w *Writer) callFileLocked(method string, call func()) {
+	w.mu.Unlock()
+	returned := false
+	defer func() {
+		w.mu.Lock()
+		if returned {
+			return
+		}
+		// What a panicked Write has taken is not known: no other Write may follow it.
+		w.sealed = w.sealed || method == "Write"
+		if cause := recover(); cause != nil {
+			w.poisonLocked(method, cause)
+			panic(cause)
+		}
+		w.poisonLocked(method, "it called runtime.Goexit")
+	}()
+	call()
+	returned = true
+}
+
+// putCallersLocked is putLocked for the caller's memory. That may be a mapped file that
+// was truncated, where the copy panics: see debug.SetPanicOnFault.
+func (w *Writer) putCallersLocked(p []byte) {
+	written, copied := w.writtenLocked(), false
+	defer func() {
+		if copied {
+			return
+		}
+		cause := recover()
+		w.moveLocked(written)
+		w.poisonLocked("copy", cause)
+		panic(cause)
+	}()
+	w.putLocked(p)
+	copied = true
+}
+
+// poisonLocked makes every later call return an error that names the panic. Close
+// still flushes what was accepted, unless a Write has panicked, and closes the file.
+func (w *Writer) poisonLocked(where string, cause any) {
+	name := ""
+	if w.target.path != "" {
+		name = " " + w.target.path
+	}
+	format := "holdfast: %s%s panicked, and this Writer accepts nothing more (%d bytes are durable): %v"
+	if _, ok := cause.(error); ok {
+		format = format[:len(format)-1] + "w"
+	}
+	if w.final == nil {
+		w.final = fmt.Errorf(format, where, name, w.durable, cause)
+	}
+	w.openLocked()
+	w.idle.Broadcast()
+	w.commit.wakeAll()
+}
+
+// sealedErrLocked returns why nothing may touch the file any more.
+func (w *Writer) sealedErrLocked() error {
+	if w.final != nil {
+		return w.final
+	}
+	return ErrClosed
 }

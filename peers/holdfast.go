@@ -36,7 +36,7 @@ func holdfastDurables() []arm {
 
 func holdfastWindows() []arm {
 	p := holdfast.Durable()
-	large := holdfast.Policy{Buffer: holdfast.MiB, Sync: holdfast.SyncGroup}
+	large := holdfast.Policy{Buffer: holdfast.MiB, Sync: holdfast.Sync{Mode: holdfast.SyncGroup}}
 	return []arm{
 		{name: baseline, note: p.String() + ", Enqueue for each record and WaitDurable for each window", open: openEnqueue(p)},
 		{name: again, note: "the same arm once more: its ratio is the noise floor", open: openEnqueue(p)},

@@ -5,7 +5,7 @@
 //
 // A time counts only if the file holds the right bytes: every trial is read back
 // and verified after its clock has stopped. Every round runs each arm once, in a
-// new order, so that a machine that changes its mind does so to all of them.
+// new order, so that a change of the machine hits all of them.
 //
 // Start with appending and durable for what is compared, and with clock for what
 // is timed.
@@ -43,7 +43,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	pick := f.String("run", "", "run only the arms whose name, such as append/arm=zap/goroutines=8, matches the `regexp`")
 	f.IntVar(&o.rounds, "rounds", 0, "how many times each arm runs (default 10, with -quick 3)")
 	f.Uint64Var(&o.seed, "seed", 0, "the seed of the order (default: from the time)")
-	f.StringVar(&o.dir, "dir", ".", "write in a new folder in `dir`, removed at the end")
+	f.StringVar(&o.dir, "dir", ".", "write in a new directory in `dir`, removed at the end")
 	f.BoolVar(&o.benchfmt, "benchfmt", false, "print a Go benchmark line for each trial, for benchstat, instead of tables")
 	f.BoolVar(&o.quick, "quick", false, "a tenth of the records, for a first look")
 	f.BoolVar(&o.full, "full", false, "with 512 goroutines too")
@@ -123,7 +123,7 @@ func (o options) measure(ctx context.Context, root string, all []*block, stdout,
 	return command.Failed(all)
 }
 
-// plan tells what is about to be done and refuses what the disk has no room for.
+// plan prints what is about to be done and refuses what the disk has no room for.
 func (o options) plan(root string, all []*block, stderr io.Writer) error {
 	var cells int
 	var most, total int64
@@ -149,6 +149,6 @@ func (o options) plan(root string, all []*block, stderr io.Writer) error {
 
 // conditions states what the figures were taken under.
 func conditions(rounds string) string {
-	return fmt.Sprintf("%s, %s/%s, GOMAXPROCS %d.\nVersions: %s; holdfast is the one of this folder.",
+	return fmt.Sprintf("%s, %s/%s, GOMAXPROCS %d.\nVersions: %s; holdfast is the one of this directory.",
 		rounds, runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), versions())
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// The numbers in the chunks of a log and of the older one in the same blocks, by
-// which pebble's reader tells them apart. They have no type, since the one that
-// record's functions want is internal to pebble.
+// The numbers in the chunks of a log and of the older one in the same blocks. By these
+// pebble's reader distinguishes them. They have no type, because the type that record's
+// functions want is internal to pebble.
 const (
 	pebbleLog    = 2
 	pebbleOldLog = 1
@@ -113,8 +113,8 @@ func (l *pebbleLane) Write(p []byte) (int, error) {
 	return len(p), l.err
 }
 
-// append adds a record; done and failed are told when it is durable, with all
-// records before it.
+// append adds a record. done and failed report when it is durable, with all records before
+// it.
 func (w *pebbleWriter) append(p []byte, done *sync.WaitGroup, failed *error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

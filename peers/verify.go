@@ -11,9 +11,9 @@ import (
 	"os"
 )
 
-// A record tells whose it is and which: its sequence number stands at both
-// ends, its goroutine's number and a filling of that goroutine's own between.
-// No two records of a trial are alike, and no piece of one fits another.
+// A record identifies itself: its sequence number stands at both ends, its goroutine's number
+// and a filling of that goroutine's own between. No two records of a trial are alike, and no
+// piece of one fits another.
 type record []byte
 
 const minRecord = 8 + 4 + 8 // sequence, goroutine, sequence inverted

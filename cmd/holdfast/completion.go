@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 )
 
 func newCompletion() *cobra.Command {
@@ -18,7 +20,7 @@ flags when Tab is pressed. Load it where your shell loads such scripts.`,
 		ValidArgs: shells,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return misuse("for instance: holdfast completion bash", "completion takes one shell, and %d were given", len(args))
+				return cli.Misuse("for instance: holdfast completion bash", "completion takes one shell, and %d were given", len(args))
 			}
 			return nil
 		},
@@ -34,7 +36,7 @@ flags when Tab is pressed. Load it where your shell loads such scripts.`,
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(w)
 			}
-			return misuse("the shells are "+strings.Join(shells, ", "), "unknown shell %q", args[0])
+			return cli.Misuse("the shells are "+strings.Join(shells, ", "), "unknown shell %q", args[0])
 		},
 	}
 }

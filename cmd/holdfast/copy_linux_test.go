@@ -1,14 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 )
 
 // awaitWrites waits until a process has made so many writes.
@@ -30,9 +32,9 @@ func awaitWrites(t *testing.T, process int, writes int) {
 // behind the first bytes, and gives the same again.
 func TestResumedCopyGoesOnWhereItWasInterrupted(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	source, file := filepath.Join(folder, "source"), filepath.Join(folder, "x")
-	if err := run(t.Context(), []string{"gen", source, "32MiB", "--quiet", "--policy", "sync=never"}, nil, nil, nil); err != nil {
+	dir := t.TempDir()
+	source, file := filepath.Join(dir, "source"), filepath.Join(dir, "x")
+	if err := runCommand(t.Context(), []string{"gen", source, "32MiB", "--quiet", "--policy", "sync=never"}, nil, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	c := startChild(t, "copy", source, file, "--resume", "--method", "readwrite", "--buffer", "1B")
@@ -41,14 +43,14 @@ func TestResumedCopyGoesOnWhereItWasInterrupted(t *testing.T) {
 	if err := c.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if code := c.exit(t); code != exitInterrupted || !strings.Contains(c.told.String(), "\nhint: what was copied is whole, no other name has changed, and the same call goes on ") {
+	if code := c.exit(t); code != cli.ExitInterrupted || !strings.Contains(c.told.String(), "\nhint: what was copied is whole; no other name has changed, and the same call goes on ") {
 		t.Fatalf("exit code %d:\n%s", code, c.told.String())
 	}
-	if got := strings.Join(namesIn(t, folder), " "); got != ".x.holdfast-partial source" {
+	if got := strings.Join(namesIn(t, dir), " "); got != ".x.holdfast-partial source" {
 		t.Fatalf("what is left: %s", got)
 	}
 	c = startChild(t, "copy", source, file, "--resume", "--json")
-	if code := c.exit(t); code != exitOK {
+	if code := c.exit(t); code != cli.ExitOK {
 		t.Fatalf("exit code %d:\n%s", code, c.told.String())
 	}
 	var line struct {
@@ -58,10 +60,14 @@ func TestResumedCopyGoesOnWhereItWasInterrupted(t *testing.T) {
 	if err := json.NewDecoder(&c.stdout).Decode(&line); err != nil || line.Resumed < before || line.Resumed+line.Copied != 32<<20 {
 		t.Errorf("%v, %+v", err, line)
 	}
-	if out, err := exec.Command("cmp", source, file).CombinedOutput(); err != nil {
-		t.Errorf("%v: %s", err, out)
+	want, err := os.ReadFile(source)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if got := strings.Join(namesIn(t, folder), " "); got != "source x" {
+	if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("the copy has %d bytes of %d, or others: %v", len(got), len(want), err)
+	}
+	if got := strings.Join(namesIn(t, dir), " "); got != "source x" {
 		t.Errorf("what is left: %s", got)
 	}
 }

@@ -8,8 +8,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/holdfast-go/holdfast/internal/result"
-	"github.com/holdfast-go/holdfast/internal/volume"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/internal/lab/result"
+	"github.com/holdfast-go/holdfast/internal/lab/volume"
 )
 
 // skipWithout skips unless the file systems can be made here.
@@ -26,7 +27,7 @@ func skipWithout(t *testing.T, fileSystems string) {
 	}
 }
 
-// nothingMounted wants no mount and no loop device of a folder.
+// nothingMounted wants no mount and no loop device of a directory.
 func nothingMounted(t *testing.T, dir string) {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/mountinfo")
@@ -92,7 +93,7 @@ func TestInterruptRemovesFileSystems(t *testing.T) {
 	if err := c.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if code := c.exit(t); code != exitInterrupted || !strings.Contains(c.told.String(), "/holdfast-volume-") {
+	if code := c.exit(t); code != cli.ExitInterrupted || !strings.Contains(c.told.String(), "/holdfast-volume-") {
 		t.Errorf("exit code %d:\n%s", code, c.told.String())
 	}
 	nothingMounted(t, dir)

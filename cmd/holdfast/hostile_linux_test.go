@@ -14,9 +14,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/holdfast-go/holdfast/internal/apart"
-	"github.com/holdfast-go/holdfast/internal/machine"
-	"github.com/holdfast-go/holdfast/internal/result"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/internal/isolate"
+	"github.com/holdfast-go/holdfast/internal/lab/machine"
+	"github.com/holdfast-go/holdfast/internal/lab/result"
 )
 
 // inMountNamespace runs a test apart, beside others.
@@ -26,10 +27,10 @@ func inMountNamespace(t *testing.T, test func(t *testing.T)) {
 		t.Skip("it runs whole benches in child processes; not with -short")
 	}
 	t.Parallel()
-	apart.Mounts(t, test)
+	isolate.Mounts(t, test)
 }
 
-// mounted mounts a file system on a new folder.
+// mounted mounts a file system on a new directory.
 func mounted(t *testing.T, kind, options string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -86,9 +87,9 @@ func fillUp(t *testing.T, path string, stop <-chan struct{}) (done chan struct{}
 // in round 2, and lets the run go on when there is room again.
 func TestDiskFillsUpInTheMiddle(t *testing.T) {
 	inMountNamespace(t, func(t *testing.T) {
-		check := func(filled, dir, folder, hint string) {
+		check := func(filled, dir, directory, hint string) {
 			t.Helper()
-			file, filler := filepath.Join(folder, "results.jsonl"), filepath.Join(filled, "filler")
+			file, filler := filepath.Join(directory, "results.jsonl"), filepath.Join(filled, "filler")
 			c := startChild(t, small(dir, "--time", "1s", "--rounds", "4", "-o", file)...)
 			c.until(t, "round 2 of 4")
 			ended := make(chan struct{})
@@ -97,7 +98,7 @@ func TestDiskFillsUpInTheMiddle(t *testing.T) {
 			close(ended)
 			<-full
 			told := c.told.String()
-			if code != exitCannot || !strings.Contains(told, "no space left on device") || !strings.Contains(told, "\nhint: "+hint+"; what was measured is in "+file+", and --resume goes on") {
+			if code != cli.ExitCannot || !strings.Contains(told, "no space left on device") || !strings.Contains(told, "\nhint: "+hint+"; what was measured is in "+file+", and --resume goes on") {
 				t.Errorf("exit code %d, told:\n%s", code, told)
 			}
 			if run := readFile(t, file); run.Rounds() < 1 || run.Torn || run.Complete() {
@@ -113,7 +114,7 @@ func TestDiskFillsUpInTheMiddle(t *testing.T) {
 			checkFinished(t, file, 1, 4)
 		}
 		measured, results := mounted(t, "tmpfs", "size=16m"), mounted(t, "tmpfs", "size=64k")
-		check(measured, measured, t.TempDir(), "free some space, or give a folder on another disk to --dir")
+		check(measured, measured, t.TempDir(), "free some space, or give a directory on another disk to --dir")
 		check(results, t.TempDir(), results, "free some space where the results are")
 	})
 }
@@ -125,7 +126,7 @@ func TestTinyDisks(t *testing.T) {
 		check := func(dir, free string) {
 			t.Helper()
 			code, told := refusalOf(t, small(dir, "--time", "1s", "--rounds", "1")...)
-			if code != exitCannot || !strings.Contains(told, free) || !strings.Contains(told, "\nhint: free some space") {
+			if code != cli.ExitCannot || !strings.Contains(told, free) || !strings.Contains(told, "\nhint: free some space") {
 				t.Errorf("exit code %d, told:\n%s", code, told)
 			}
 			if left := leftovers(t, dir); len(left) > 0 {
@@ -140,7 +141,17 @@ func TestTinyDisks(t *testing.T) {
 	})
 }
 
-// TestGroundVanishes takes the folder, or the file system under it, away from a
+// removeWhileFilesAreMade is os.RemoveAll, until nothing was made between what it lists and
+// the removal of the directory.
+func removeWhileFilesAreMade(dir string) error {
+	for {
+		if err := os.RemoveAll(dir); !errors.Is(err, unix.ENOTEMPTY) {
+			return err
+		}
+	}
+}
+
+// TestGroundVanishes takes the directory, or the file system under it, away from a
 // run.
 func TestGroundVanishes(t *testing.T) {
 	inMountNamespace(t, func(t *testing.T) {
@@ -154,16 +165,16 @@ func TestGroundVanishes(t *testing.T) {
 			}
 			code := c.exit(t)
 			told := c.told.String()
-			if code != exitCannot || !strings.Contains(told, "the folder "+c.ground(t)+" vanished while it was measured: ") || !strings.Contains(told, "\nhint: let nobody clean up there meanwhile; what was measured is in "+file) {
+			if code != cli.ExitCannot || !strings.Contains(told, "the directory "+c.ground(t)+" vanished while it was measured: ") || !strings.Contains(told, "\nhint: remove nothing there while it runs; what was measured is in "+file) {
 				t.Errorf("%s: exit code %d, told:\n%s", name, code, told)
 			}
 			if run := readFile(t, file); run.Rounds() < 1 || run.End == nil || run.End.State != result.Failed {
 				t.Errorf("%s: %d rounds, end %+v", name, run.Rounds(), run.End)
 			}
 		}
-		check("its own folder", t.TempDir(), os.RemoveAll)
-		check("the folder above", t.TempDir(), func(ground string) error { return os.RemoveAll(filepath.Dir(ground)) })
-		check("its folder moved", t.TempDir(), func(ground string) error { return os.Rename(ground, ground+".away") })
+		check("its own directory", t.TempDir(), removeWhileFilesAreMade)
+		check("the directory above", t.TempDir(), func(ground string) error { return removeWhileFilesAreMade(filepath.Dir(ground)) })
+		check("its directory moved", t.TempDir(), func(ground string) error { return os.Rename(ground, ground+".away") })
 		dir := mounted(t, "tmpfs", "size=64m")
 		check("its file system", dir, func(string) error { return unix.Unmount(dir, unix.MNT_DETACH) })
 	})
@@ -190,8 +201,8 @@ func TestGroundThatCannotBeRemoved(t *testing.T) {
 				t.Errorf("exit code %d, told:\n%s", code, c.told.String())
 			}
 		}
-		check(false, exitCannot, "")
-		check(true, exitInterrupted, "holdfast: interrupted ")
+		check(false, cli.ExitCannot, "")
+		check(true, cli.ExitInterrupted, "holdfast: interrupted ")
 	})
 }
 
@@ -235,7 +246,7 @@ func TestWithoutProc(t *testing.T) {
 			}
 		}
 		c := startCommand(t, exec.Command(os.Args[0], small(dir, "--time", "1s", "--rounds", "2", "-o", file)...), nil)
-		if code := c.exit(t); code != exitOK {
+		if code := c.exit(t); code != cli.ExitOK {
 			t.Fatalf("exit code %d:\n%s", code, c.told.String())
 		}
 		run := readFile(t, file)
@@ -262,7 +273,7 @@ func TestOneCPU(t *testing.T) {
 		"--policy", "buffer=0", "--policy", "buffer=64KiB,flush=1ms", "--policy", "sync=group")
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
 	c := startOnOneCPU(t, cmd)
-	if code := c.exit(t); code != exitOK {
+	if code := c.exit(t); code != cli.ExitOK {
 		t.Errorf("exit code %d:\n%s", code, c.told.String())
 	}
 	nothingIn(t, dir)
@@ -344,9 +355,9 @@ func TestMemoryLimitBelowTheBuffers(t *testing.T) {
 		}
 		nothingIn(t, dir)
 	}
-	check(exitCannot, "policy=buffer=48MiB,sync=never/record=128B/writers=1 holds up to 96 MiB in memory, and the control group of this process may have 96 MiB", "--writers", "1", "--policy", "buffer=48MiB")
-	check(exitCannot, "record=1MiB/writers=64 holds up to 128 MiB in memory", "--record", "1MiB", "--writers", "64", "--policy", "buffer=0")
-	check(exitOK, "", "--writers", "1", "--policy", "buffer=1MiB")
+	check(cli.ExitCannot, "policy=buffer=48MiB,sync=never/record=128B/writers=1 holds up to 96 MiB in memory, and the control group of this process may have 96 MiB", "--writers", "1", "--policy", "buffer=48MiB")
+	check(cli.ExitCannot, "record=1MiB/writers=64 holds up to 128 MiB in memory", "--record", "1MiB", "--writers", "64", "--policy", "buffer=0")
+	check(cli.ExitOK, "", "--writers", "1", "--policy", "buffer=1MiB")
 }
 
 // TestColdIsProvenInTheResults measures with every state of the cache on an ext4:
@@ -380,7 +391,7 @@ func TestColdIsProvenInTheResults(t *testing.T) {
 // nobody is a user who may do nothing.
 const nobody = 65534
 
-// asNobody starts the command as a user without rights, in a folder of his.
+// asNobody starts the command as a user without rights, in a directory of his.
 func asNobody(t *testing.T, dir string, args ...string) *child {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -394,7 +405,7 @@ func asNobody(t *testing.T, dir string, args ...string) *child {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The folders that the testing package makes are its own user's alone.
+	// The directories that the testing package makes are its own user's alone.
 	copied := filepath.Join(t.TempDir(), "holdfast")
 	if err := os.WriteFile(copied, text, 0o755); err != nil {
 		t.Fatal(err)
@@ -418,7 +429,7 @@ func TestNobodyCountsByPtraceWhatRootCountsByTracepoints(t *testing.T) {
 		byNobody, byRoot := filepath.Join(dir, "nobody.jsonl"), filepath.Join(dir, "root.jsonl")
 		flags := []string{"bench", "--dir", dir, "--allow-tmpfs", "--time", "1s", "--rounds", "1", "--writers", "1", "--record", "4KiB", "--policy", "buffer=0,sync=never"}
 		c := asNobody(t, dir, append(flags, "-o", byNobody)...)
-		if code := c.exit(t); code != exitOK {
+		if code := c.exit(t); code != cli.ExitOK {
 			t.Fatalf("exit code %d:\n%s", code, c.told.String())
 		}
 		killed := filepath.Join(dir, "killed.jsonl")
@@ -428,7 +439,7 @@ func TestNobodyCountsByPtraceWhatRootCountsByTracepoints(t *testing.T) {
 		if err := os.Chown(killed, nobody, nobody); err != nil {
 			t.Fatal(err)
 		}
-		if c := asNobody(t, dir, "bench", "--resume", killed, "--allow-tmpfs"); c.exit(t) != exitOK {
+		if c := asNobody(t, dir, "bench", "--resume", killed, "--allow-tmpfs"); c.exit(t) != cli.ExitOK {
 			t.Fatal(c.told.String())
 		}
 		bench(t, append(flags, "-o", byRoot)...)
@@ -473,17 +484,17 @@ func TestNobodyIsToldWhatTakesRoot(t *testing.T) {
 		dir := t.TempDir()
 		args := small(dir, append(more, "--time", "1s", "--rounds", "1")...)
 		c := asNobody(t, dir, args...)
-		if code := c.exit(t); code != exitCannot || !strings.Contains(c.told.String(), sentence) || !strings.Contains(c.told.String(), "\nhint: "+hint) {
+		if code := c.exit(t); code != cli.ExitCannot || !strings.Contains(c.told.String(), sentence) || !strings.Contains(c.told.String(), "\nhint: "+hint) {
 			t.Errorf("%q: exit code %d, told:\n%s", more, code, c.told.String())
 		}
 		nothingIn(t, dir)
 	}
 	check("caches can't be dropped: ", "--cache try-cold measures anyhow", "--cache", "drop")
 	check("root", "--cache try-cold measures anyhow", "--cache", "remount")
-	check("-o: open /holdfast-results.jsonl: permission denied", "give a new file in a folder that you may write to", "-o", "/holdfast-results.jsonl")
+	check("-o: open /holdfast-results.jsonl: permission denied", "give a new file in a directory that you may write to", "-o", "/holdfast-results.jsonl")
 }
 
-// TestVolumesOfOthersAreToldAsNotSeen has a volume mounted in a folder that only root may
+// TestVolumesOfOthersAreToldAsNotSeen has a volume mounted in a directory that only root may
 // look into.
 func TestVolumesOfOthersAreToldAsNotSeen(t *testing.T) {
 	inMountNamespace(t, func(t *testing.T) {
@@ -504,12 +515,12 @@ func TestVolumesOfOthersAreToldAsNotSeen(t *testing.T) {
 		t.Cleanup(func() { _ = os.Chdir(before) })
 		c := asNobody(t, dir, "volumes")
 		code, text := c.exit(t), c.stdout.String()
-		if code != exitOK || c.told.Len() > 0 || !strings.Contains(text, "nothing in this folder, and nothing mounted, as far as can be seen.") ||
+		if code != cli.ExitOK || c.told.Len() > 0 || !strings.Contains(text, "nothing in this directory, and nothing mounted, as far as can be seen.") ||
 			!strings.Contains(text, "\nNot seen, which root could:\n  ") || !strings.Contains(text, volume+": permission denied") {
 			t.Errorf("exit code %d:\n%s%s", code, text, c.told.String())
 		}
-		if c := asNobody(t, dir, "volumes", locked); c.exit(t) == exitOK {
-			t.Errorf("a folder that was named can't be seen: %s", c.stdout.String())
+		if c := asNobody(t, dir, "volumes", locked); c.exit(t) == cli.ExitOK {
+			t.Errorf("a directory that was named can't be seen: %s", c.stdout.String())
 		}
 	})
 }

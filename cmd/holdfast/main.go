@@ -2,7 +2,7 @@
 // policy of buffering, flushing and syncing is on this disk, and what a crash
 // takes under it.
 //
-// Run "holdfast bench" in a folder on the disk in question.
+// Run "holdfast bench" in a directory on the disk in question.
 package main
 
 import (
@@ -10,7 +10,10 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
+
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 )
 
 func main() { os.Exit(start()) }
@@ -19,39 +22,39 @@ func main() { os.Exit(start()) }
 // and returns its exit code. The first signal ends the run in order; a second one
 // ends the process at once.
 func start() int {
-	// A pipe that nobody reads any more ends the run too. That signal stays caught:
-	// what is told to the pipe after it must not end the process before the run has
-	// cleaned up.
+	// A pipe without a reader ends the run too. That signal stays caught: a later write
+	// to the pipe must not end the process before the run has cleaned up.
 	unread, forget := signal.NotifyContext(context.Background(), syscall.SIGPIPE)
 	defer forget()
-	ctx, stop := signal.NotifyContext(unread, heeded()...)
-	defer stop()
-	context.AfterFunc(ctx, stop)
-	err := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
-	return tell(os.Stderr, err)
+	ctx, caught := untilSignal(unread)
+	err := runCommand(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	code := cli.Report(os.Stderr, err)
+	if s := caught.Load(); code == cli.ExitInterrupted && s != 0 {
+		return cli.ExitBySignal + int(s)
+	}
+	return code
 }
 
-// heeded are the signals that end a run: a hangup too, unless nohup(1) has made
-// the process ignore it.
-func heeded() []os.Signal {
-	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) {
-		signals = append(signals, syscall.SIGHUP)
+// untilSignal returns a context that the first signal ends, and which signal that was.
+func untilSignal(parent context.Context) (context.Context, *atomic.Int32) {
+	ctx, cancel := context.WithCancel(parent)
+	signals, caught := make(chan os.Signal, 1), new(atomic.Int32)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // nohup(1) makes the process ignore it
+		signal.Notify(signals, syscall.SIGHUP)
 	}
-	return signals
+	go func() {
+		s := <-signals
+		signal.Stop(signals) // the next one ends the process
+		if number, ok := s.(syscall.Signal); ok {
+			caught.Store(int32(number))
+		}
+		cancel()
+	}()
+	return ctx, caught
 }
 
-// run is the whole command. What it returns carries the exit code, see tell; it
-// prints no error itself. What did not get to stdout is an error, whoever wrote it.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	root := newRoot()
-	root.SetArgs(args)
-	root.SetIn(stdin)
-	out := &output{Writer: stdout}
-	root.SetOut(out)
-	root.SetErr(stderr)
-	if err := root.ExecuteContext(ctx); err != nil {
-		return err
-	}
-	return out.failure()
+// runCommand is the whole command. What it returns carries the exit code, see [cli.Report].
+func runCommand(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	return cli.Run(ctx, newRoot(), args, stdin, stdout, stderr)
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -19,7 +18,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/holdfast-go/holdfast/internal/result"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/internal/isolate"
+	"github.com/holdfast-go/holdfast/internal/lab/result"
 )
 
 // asCommand makes the test binary be the command itself.
@@ -34,13 +35,11 @@ func TestMain(m *testing.M) {
 			sum *= 3
 		}
 	}
-	if os.Getenv(asCommand) != "" {
+	// A first argument that is no flag is a command, with which a run starts its own program.
+	if os.Getenv(asCommand) != "" || len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
 		main()
 	}
-	if len(os.Args) == 2 && os.Args[1] == guestCommand && os.Getpid() == 1 {
-		main() // in User-Mode Linux
-	}
-	testscript.Main(m, map[string]func(){"holdfast": main})
+	testscript.Main(isolate.Tests{M: m}, map[string]func(){"holdfast": main})
 }
 
 func TestScripts(t *testing.T) {
@@ -65,7 +64,7 @@ func TestScripts(t *testing.T) {
 
 // condition answers [mounts]: whether mount(8) can mount a tmpfs here; [root]; [race]:
 // whether this is a program with the race detector, which does not start in User-Mode
-// Linux; and [memory:DIR]: whether there is a folder in memory.
+// Linux; and [memory:DIR]: whether there is a directory in memory.
 func condition(name string) (bool, error) {
 	dir, isMemory := strings.CutPrefix(name, "memory:")
 	switch {
@@ -117,7 +116,7 @@ func code(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// mount makes a folder and mounts a tmpfs on it until the script ends: mount dir
+// mount makes a directory and mounts a tmpfs on it until the script ends: mount dir
 // options.
 func mount(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
@@ -165,7 +164,7 @@ func zero(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Join(lines, "")), 0o644))
 }
 
-// empty wants a folder with nothing in it: empty dir.
+// empty wants a directory with nothing in it: empty dir.
 func empty(ts *testscript.TestScript, neg bool, args []string) {
 	entries, err := os.ReadDir(ts.MkAbs(args[0]))
 	ts.Check(err)
@@ -234,15 +233,15 @@ func (c *child) until(t *testing.T, text string) {
 	}
 }
 
-// groundTold is where a run tells which folder it writes in.
+// groundTold is where a run tells which directory it writes in.
 var groundTold = regexp.MustCompile(` in (\S*holdfast-bench-\d+) `)
 
-// ground returns the folder that the run has told it writes in.
+// ground returns the directory that the run has told it writes in.
 func (c *child) ground(t *testing.T) string {
 	t.Helper()
 	found := groundTold.FindStringSubmatch(c.told.String())
 	if found == nil {
-		t.Fatalf("no folder was told:\n%s", c.told.String())
+		t.Fatalf("no directory was told:\n%s", c.told.String())
 	}
 	return found[1]
 }
@@ -277,6 +276,11 @@ func skipIfIgnored(t *testing.T, s os.Signal) {
 	}
 }
 
+// exitBy is the exit code after a signal, as a shell tells it of who dies of that.
+func exitBy(s os.Signal) int {
+	return map[os.Signal]int{os.Interrupt: 130, syscall.SIGTERM: 143, syscall.SIGHUP: 129}[s]
+}
+
 // TestInterruptLeavesTheResultsSoFarAndNothingElse interrupts when round 2 is
 // announced: then round 1 is on disk.
 func TestInterruptLeavesTheResultsSoFarAndNothingElse(t *testing.T) {
@@ -290,7 +294,7 @@ func TestInterruptLeavesTheResultsSoFarAndNothingElse(t *testing.T) {
 			if err := c.Process.Signal(signal); err != nil {
 				t.Fatal(err)
 			}
-			if code := c.exit(t); code != exitInterrupted {
+			if code := c.exit(t); code != exitBy(signal) {
 				t.Errorf("exit code %d:\n%s", code, c.told.String())
 			}
 			checkInterrupted(t, c, dir, file)
@@ -334,24 +338,24 @@ func nothingIn(t *testing.T, dir string) {
 
 func TestInterruptWhileCalibratingLeavesNothing(t *testing.T) {
 	skipWithoutSignals(t)
-	dir, folder := t.TempDir(), t.TempDir()
-	c := startChild(t, "bench", "--dir", dir, "--allow-tmpfs", "-o", filepath.Join(folder, "results.jsonl"))
+	dir, directory := t.TempDir(), t.TempDir()
+	c := startChild(t, "bench", "--dir", dir, "--allow-tmpfs", "-o", filepath.Join(directory, "results.jsonl"))
 	c.until(t, "calibrating")
 	if err := c.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if code := c.exit(t); code != exitInterrupted || !strings.Contains(c.told.String(), "interrupted before the first round was done") {
+	if code := c.exit(t); code != cli.ExitInterrupted || !strings.Contains(c.told.String(), "interrupted before the first round was done") {
 		t.Errorf("exit code %d:\n%s", code, c.told.String())
 	}
 	nothingIn(t, dir)
-	nothingIn(t, folder)
+	nothingIn(t, directory)
 }
 
 // help returns the help of a command.
 func helpOf(t *testing.T, args ...string) string {
 	t.Helper()
 	var stdout bytes.Buffer
-	if err := run(t.Context(), append(args, "--help"), nil, &stdout, io.Discard); err != nil {
+	if err := runCommand(t.Context(), append(args, "--help"), nil, &stdout, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	return stdout.String()
@@ -416,19 +420,4 @@ func TestEveryHelpHasTwoExamples(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestTellMapsErrorsToExitCodes(t *testing.T) {
-	check := func(err error, code int, text string) {
-		t.Helper()
-		var stderr bytes.Buffer
-		if got := tell(&stderr, err); got != code || stderr.String() != text {
-			t.Errorf("%v: code %d, %q; want %d, %q", err, got, stderr.String(), code, text)
-		}
-	}
-	check(nil, exitOK, "")
-	check(errors.New("no"), exitCannot, "holdfast: no\n")
-	check(misuse("do so", "not %d", 1), exitUsage, "holdfast: not 1\nhint: do so\n")
-	check(fmt.Errorf("write: %w", syscall.EPIPE), exitInterrupted, "")
-	check(errors.Join(&refusal{exitNotMet, errors.New("lost"), ""}), exitNotMet, "holdfast: lost\n")
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/holdfast-go/holdfast/internal/result"
+	"github.com/holdfast-go/holdfast/internal/lab/result"
 )
 
 // order returns the cells of each round in the order of the file.
@@ -24,10 +24,10 @@ func order(run result.Run) map[int][]string {
 // the seed decides; system calls counted in the warm-up alone.
 func TestOrderOfExecutionIsAContract(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
+	dir := t.TempDir()
 	measured := func(name string, args ...string) result.Run {
 		t.Helper()
-		file := filepath.Join(folder, name)
+		file := filepath.Join(dir, name)
 		bench(t, append(args, "-o", file)...)
 		return readFile(t, file)
 	}
@@ -42,7 +42,7 @@ func TestOrderOfExecutionIsAContract(t *testing.T) {
 	if other := measured("other.jsonl", append(flags, "8")...); reflect.DeepEqual(order(other), order(first)) {
 		t.Error("seeds 7 and 8 give one order")
 	}
-	from := measured("from.jsonl", "bench", "--from", filepath.Join(folder, "first.jsonl"), "--allow-tmpfs")
+	from := measured("from.jsonl", "bench", "--from", filepath.Join(dir, "first.jsonl"), "--allow-tmpfs")
 	if !reflect.DeepEqual(order(from), order(first)) || from.Header.Seed != 7 {
 		t.Errorf("--from gives seed %d and %v", from.Header.Seed, order(from))
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 )
 
 // pipe makes a named pipe, which nobody writes to or reads from.
@@ -21,14 +23,14 @@ func pipe(t *testing.T, path string) string {
 // TestEarlierResultsAreFiles gives --resume, --from and report what is none; none
 // of them waits for the other end of a pipe, or reads a device.
 func TestEarlierResultsAreFiles(t *testing.T) {
-	folder := t.TempDir()
+	dir := t.TempDir()
 	check := func(sentence string, args ...string) {
 		t.Helper()
-		if code, told := refusalOf(t, args...); code != exitUsage || !strings.Contains(told, sentence) {
+		if code, told := refusalOf(t, args...); code != cli.ExitUsage || !strings.Contains(told, sentence) {
 			t.Errorf("%q: exit code %d, told:\n%s", args, code, told)
 		}
 	}
-	for _, none := range []string{pipe(t, filepath.Join(folder, "pipe")), "/dev/zero", folder} {
+	for _, none := range []string{pipe(t, filepath.Join(dir, "pipe")), "/dev/zero", dir} {
 		check("--resume "+none+": the results go on in a file, and this is none", "bench", "--resume", none)
 	}
 	check("/dev/zero: is a device", "bench", "--from", "/dev/zero")

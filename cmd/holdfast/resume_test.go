@@ -14,8 +14,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/holdfast-go/holdfast/internal/report"
-	"github.com/holdfast-go/holdfast/internal/result"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/internal/lab/report"
+	"github.com/holdfast-go/holdfast/internal/lab/result"
 )
 
 // small are the flags of a run that takes about a second, and most of it waits.
@@ -27,7 +28,7 @@ func small(dir string, more ...string) []string {
 func bench(t *testing.T, args ...string) (stdout, stderr string) {
 	t.Helper()
 	var out, talk bytes.Buffer
-	if err := run(t.Context(), args, nil, &out, &talk); err != nil {
+	if err := runCommand(t.Context(), args, nil, &out, &talk); err != nil {
 		t.Fatalf("%q: %v\n%s", args, err, talk.String())
 	}
 	return out.String(), talk.String()
@@ -37,9 +38,9 @@ func bench(t *testing.T, args ...string) (stdout, stderr string) {
 func refusalOf(t *testing.T, args ...string) (code int, told string) {
 	t.Helper()
 	var talk bytes.Buffer
-	err := run(t.Context(), args, nil, io.Discard, &talk)
-	code = tell(&talk, err)
-	if code == exitOK || !strings.Contains(talk.String(), "\nhint: ") {
+	err := runCommand(t.Context(), args, nil, io.Discard, &talk)
+	code = cli.Report(&talk, err)
+	if code == cli.ExitOK || !strings.Contains(talk.String(), "\nhint: ") {
 		t.Errorf("%q: exit code %d, told:\n%s", args, code, talk.String())
 	}
 	return code, talk.String()
@@ -75,7 +76,7 @@ func awaitTrial(t *testing.T, path string, round int) {
 	}
 }
 
-// leftovers returns the folders of runs in dir.
+// leftovers returns the directories of runs in dir.
 func leftovers(t *testing.T, dir string) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "holdfast-bench-*"))
@@ -154,14 +155,14 @@ func TestResumeFinishesWhatWasInterruptedOrKilled(t *testing.T) {
 }
 
 // endBy sends the signal, and wants what it leaves: nothing, or after a kill one
-// folder.
+// directory.
 func endBy(t *testing.T, c *child, signal os.Signal) {
 	t.Helper()
 	if err := c.Process.Signal(signal); err != nil {
 		t.Fatal(err)
 	}
 	code, left := c.exit(t), leftovers(t, filepath.Dir(c.ground(t)))
-	if killed := signal == syscall.SIGKILL; killed && len(left) != 1 || !killed && (code != exitInterrupted || len(left) != 0) {
+	if killed := signal == syscall.SIGKILL; killed && len(left) != 1 || !killed && (code != exitBy(signal) || len(left) != 0) {
 		t.Errorf("exit code %d, left: %q; told:\n%s", code, left, c.told.String())
 	}
 }
@@ -176,7 +177,7 @@ func TestNobodyReadsItsWords(t *testing.T) {
 	if err := c.pipe.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Wait(); err == nil || c.ProcessState.ExitCode() != exitInterrupted {
+	if err := c.Wait(); err == nil || c.ProcessState.ExitCode() != cli.ExitInterrupted {
 		t.Errorf("exit code %d, %v", c.ProcessState.ExitCode(), err)
 	}
 	if run := readFile(t, file); run.Rounds() < 1 || run.End == nil || run.End.State != result.Interrupted {
@@ -196,24 +197,23 @@ func TestIgnoredSignalsStayIgnored(t *testing.T) {
 	if err := c.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	if code := c.exit(t); code != exitOK {
+	if code := c.exit(t); code != cli.ExitOK {
 		t.Errorf("exit code %d, told:\n%s", code, c.told.String())
 	}
 	nothingIn(t, dir)
 }
 
-// TestResumeRemovesOnlyItsOwnLeftover kills a run, puts something into its folder,
-// and plants a folder like it.
+// TestResumeRemovesOnlyItsOwnLeftover kills a run, puts something into its directory,
+// and plants a directory like it.
 func TestResumeRemovesOnlyItsOwnLeftover(t *testing.T) {
 	skipWithoutSignals(t)
 	t.Parallel()
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "results.jsonl")
 	other := filepath.Join(dir, "holdfast-bench-1")
-	if err := os.Mkdir(other, 0o700); err != nil {
+	if err := errors.Join(os.Mkdir(other, 0o700), os.WriteFile(filepath.Join(other, "mine"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	c := startChild(t, small(dir, "--time", "1s", "--rounds", "2", "-o", file)...)
-	c.until(t, "beside it is "+other+": of a run that still goes on")
 	c.until(t, "round 1 of 2")
 	own := c.ground(t)
 	if err := errors.Join(c.Process.Kill(), os.WriteFile(filepath.Join(own, "mine"), nil, 0o600)); err != nil {
@@ -229,6 +229,35 @@ func TestResumeRemovesOnlyItsOwnLeftover(t *testing.T) {
 	checkFinished(t, file, 1, 2)
 }
 
+// TestTheNextRunNamesWhatAKilledOneLeft kills a run with another beside it, which goes on, and
+// removes what is left as the next run says.
+func TestTheNextRunNamesWhatAKilledOneLeft(t *testing.T) {
+	skipWithoutSignals(t)
+	t.Parallel()
+	dir := t.TempDir()
+	killed, alive := startChild(t, small(dir)...), startChild(t, small(dir)...)
+	killed.until(t, "calibrating")
+	alive.until(t, "calibrating")
+	stale, other := killed.ground(t), alive.ground(t)
+	if err := killed.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	killed.exit(t)
+	c := startChild(t, small(dir)...)
+	c.until(t, fmt.Sprintf("beside it is %q, which looks like the files of a killed run; holdfast volumes --clean %q removes such", stale, dir))
+	c.until(t, fmt.Sprintf("beside it a run goes on and disturbs this one, in %q", other))
+	for _, c := range []*child{c, alive} {
+		if err := c.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		c.exit(t)
+	}
+	if cleaned, _ := bench(t, "volumes", "--clean", dir); cleaned != "removed "+stale+" (files of a run)\n" {
+		t.Errorf("volumes --clean wrote:\n%s", cleaned)
+	}
+	nothingIn(t, dir)
+}
+
 func TestResumeRefusesARunThatGoesOn(t *testing.T) {
 	skipWithoutSignals(t)
 	t.Parallel()
@@ -236,13 +265,13 @@ func TestResumeRefusesARunThatGoesOn(t *testing.T) {
 	c := startChild(t, small(dir, "--time", "2s", "--rounds", "1000", "-o", file)...)
 	c.until(t, "round 1 of 1000")
 	code, told := refusalOf(t, "bench", "--resume", file, "--allow-tmpfs")
-	if code != exitUsage || !strings.Contains(told, "--resume "+file+": it still goes on, in "+c.ground(t)) {
+	if code != cli.ExitUsage || !strings.Contains(told, "--resume "+file+": it still goes on, in "+c.ground(t)) {
 		t.Errorf("exit code %d, told:\n%s", code, told)
 	}
 	if err := c.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if code := c.exit(t); code != exitInterrupted || len(readFile(t, file).Resumed) != 0 {
+	if code := c.exit(t); code != cli.ExitInterrupted || len(readFile(t, file).Resumed) != 0 {
 		t.Errorf("the run that went on ended with exit code %d:\n%s", code, c.told.String())
 	}
 	nothingIn(t, dir)

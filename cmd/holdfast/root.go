@@ -1,12 +1,21 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
+
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/compare"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/copy"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/gen"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/place"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/report"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/run"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/usermode"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/volumes"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/write"
 )
 
 func newRoot() *cobra.Command {
@@ -21,22 +30,24 @@ fast the program writes and what a crash takes. Holdfast measures policies on
 your own disk and says which one to use.`,
 		Example: `  holdfast bench
   holdfast bench --quick --dir . -o results.jsonl`,
-		Args:          knownCommand,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: knownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
+	root.Version = cli.VersionText()
+	root.Flags().BoolP("version", "v", false, "show the version")
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SuggestionsMinimumDistance = 2
-	root.SetHelpFunc(help)
-	root.SetFlagErrorFunc(flagError)
+	root.SetHelpFunc(cli.Help)
+	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetHelpCommand(&cobra.Command{Use: "help [command]", Short: "show the help of a command", Hidden: true, RunE: helpCommand})
-	root.AddCommand(newBench(), newAdvise(), newReport(), newCompare(), newAudit(), newWrite(), newGen(), newCopy(), newTrace(), newSecond(), newVolumes(), newVersion(), newCompletion())
-	root.AddCommand(guestCommands()...)
+	root.AddCommand(run.NewBench(usermode.Kernel{}), run.NewAdvise(), report.New(), compare.New(), run.NewAudit(), write.New(), gen.New(), copy.New(), run.NewTrace(), place.NewSecond(), volumes.New(), cli.NewVersion(), newCompletion())
+	root.AddCommand(usermode.Commands()...)
+	completeValues(root)
 	return root
 }
 
-// knownCommand refuses what is left over when no command was found.
+// knownCommand refuses the arguments that are left when no command was found.
 func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -45,7 +56,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		hint = fmt.Sprintf("did you mean %q?", near[0])
 	}
-	return misuse(hint, "unknown command %q", args[0])
+	return cli.Misuse(hint, "unknown command %q", args[0])
 }
 
 func commandNames(cmd *cobra.Command) []string {
@@ -67,34 +78,4 @@ func helpCommand(cmd *cobra.Command, args []string) error {
 		return knownCommand(found, rest)
 	}
 	return found.Help()
-}
-
-// noArguments refuses arguments of a command that takes none.
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	return misuse(seeHelp(cmd), "%s takes no argument, and %q was given", cmd.Name(), args[0])
-}
-
-func seeHelp(cmd *cobra.Command) string {
-	return fmt.Sprintf("%s --help shows the flags", cmd.CommandPath())
-}
-
-// flagError says in our words what is wrong with a flag.
-func flagError(cmd *cobra.Command, err error) error {
-	var value *pflag.InvalidValueError
-	if errors.As(err, &value) {
-		return misuse(seeHelp(cmd), "--%s: %w", value.GetFlag().Name, plain(value))
-	}
-	return misuse(seeHelp(cmd), "%w", err)
-}
-
-// plain returns the cause of a wrong value. That of a duration is the standard
-// library's, and says nothing of what to write instead.
-func plain(value *pflag.InvalidValueError) error {
-	if value.GetFlag().Value.Type() == "duration" {
-		return fmt.Errorf("%q is not a duration such as 30s or 2m", value.GetValue())
-	}
-	return value.Unwrap()
 }

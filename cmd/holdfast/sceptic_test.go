@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/figure"
-	"github.com/holdfast-go/holdfast/internal/machine"
-	"github.com/holdfast-go/holdfast/internal/result"
-	"github.com/holdfast-go/holdfast/internal/stat"
-	"github.com/holdfast-go/holdfast/internal/trial"
+	"github.com/holdfast-go/holdfast/internal/lab/figure"
+	"github.com/holdfast-go/holdfast/internal/lab/machine"
+	"github.com/holdfast-go/holdfast/internal/lab/result"
+	"github.com/holdfast-go/holdfast/internal/lab/stat"
+	"github.com/holdfast-go/holdfast/internal/lab/trial"
 )
 
 // The tests of this file ask the machine itself, for minutes, what a sceptic
@@ -23,7 +23,7 @@ import (
 var (
 	scepticRuns   = flag.Int("sceptic", 0, "ask this machine what a sceptic would, in as many runs")
 	scepticRounds = flag.Int("sceptic.rounds", 20, "rounds of such a run")
-	scepticDir    = flag.String("sceptic.dir", "", "where to write (default: a temporary folder)")
+	scepticDir    = flag.String("sceptic.dir", "", "where to write (default: a temporary directory)")
 )
 
 func skipWithoutSceptic(t *testing.T) {
@@ -47,7 +47,7 @@ func ask(t *testing.T, seed uint64, cells []askedCell, between func(round int)) 
 	if dir == "" {
 		dir = t.TempDir()
 	}
-	g, err := trial.OpenGround(dir, true)
+	g, err := trial.OpenWorkDir(dir, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func ask(t *testing.T, seed uint64, cells []askedCell, between func(round int)) 
 			Name: c.name, Twin: c.twin, Empty: a.Empty, Policy: a.Policy,
 			RecordBytes: a.RecordBytes, Writers: a.Writers, Records: a.Records, LatencyStride: a.Stride,
 		}
-		run := func(ctx context.Context, g *trial.Ground, _ bool) (result.Measurement, error) { return a.Run(ctx, g) }
+		run := func(ctx context.Context, g *trial.WorkDir, _ bool) (result.Measurement, error) { return a.Run(ctx, g) }
 		m.Cells = append(m.Cells, trial.Cell{Cell: cell, Run: run})
 		w.run.Header.Cells = append(w.run.Header.Cells, cell)
 	}

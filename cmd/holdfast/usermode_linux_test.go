@@ -10,8 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/uml"
-	"github.com/holdfast-go/holdfast/internal/volume"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/place"
+	"github.com/holdfast-go/holdfast/internal/lab/uml"
+	"github.com/holdfast-go/holdfast/internal/lab/volume"
 )
 
 // needsGuest skips where no run inside User-Mode Linux can be had.
@@ -23,7 +25,7 @@ func needsGuest(t *testing.T) {
 	if _, err := uml.Find(t.Context()); err != nil {
 		t.Skip(err)
 	}
-	if kinds, err := volume.Parse(besideKind); err != nil || kinds[0].CanMake() != nil {
+	if kinds, err := volume.Parse(place.BesideKind); err != nil || kinds[0].CanMake() != nil {
 		t.Skip("an ext4 can't be made here")
 	}
 }
@@ -40,7 +42,7 @@ func TestRunInsideGoesOnAfterAnInterruptAndAKill(t *testing.T) {
 	if err := first.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if code := first.exit(t); code != exitInterrupted || !strings.Contains(first.told.String(), "bench --resume "+file+" goes on") {
+	if code := first.exit(t); code != cli.ExitInterrupted || !strings.Contains(first.told.String(), "bench --resume "+file+" goes on") {
 		t.Errorf("exit code %d:\n%s", code, first.told.String())
 	}
 	nothingIn(t, dir)
@@ -60,7 +62,7 @@ func TestRunInsideGoesOnAfterAnInterruptAndAKill(t *testing.T) {
 
 	third := startUser(t, "bench", "--resume", file, "--allow-tmpfs")
 	third.until(t, "ended after 2 rounds: all that were planned")
-	if code := third.exit(t); code != exitOK {
+	if code := third.exit(t); code != cli.ExitOK {
 		t.Errorf("exit code %d:\n%s", code, third.told.String())
 	}
 	checkFinished(t, file, 2, 2)
@@ -90,7 +92,7 @@ func startUser(t *testing.T, args ...string) *child {
 	return startCommand(t, exec.Command(self, args...), how)
 }
 
-// inMemory is a folder where a sync takes no time.
+// inMemory is a directory where a sync takes no time.
 func inMemory(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "holdfast-test-")
@@ -105,7 +107,7 @@ func inMemory(t *testing.T) string {
 	return dir
 }
 
-// awaitNoProcessIn waits until no living process has its working folder below dir.
+// awaitNoProcessIn waits until no living process has its working directory below dir.
 func awaitNoProcessIn(t *testing.T, dir string) {
 	t.Helper()
 	deadline := time.Now().Add(10 * time.Second)

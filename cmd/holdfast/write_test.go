@@ -11,15 +11,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"testing/iotest"
-	"time"
 
-	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 )
 
 // numbered writes lines that begin with their number until nobody reads them.
@@ -37,16 +35,41 @@ func numbered(w io.WriteCloser, enough int64, told chan<- struct{}) {
 	}
 }
 
-// writer starts holdfast write in a folder, with numbered lines as its input, and
+// numberOf returns the number of a line of numbered, and whether all of the line is there.
+func numberOf(line string) (n int64, whole bool) {
+	number, rest, _ := strings.Cut(line, " ")
+	n, err := strconv.ParseInt(number, 10, 64)
+	return n, err == nil && rest == strings.Repeat("x", int(n%200))+"\n"
+}
+
+// piped starts holdfast write in a directory, for the test to write to and read from.
+func piped(t *testing.T, dir string, args ...string) (cmd *exec.Cmd, stdin io.WriteCloser, stdout, stderr io.Reader) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd = exec.Command(self, append([]string{"write"}, args...)...)
+	cmd.Dir, cmd.Env = dir, append(cmd.Environ(), asCommand+"=1")
+	stdin, inErr := cmd.StdinPipe()
+	stdout, outErr := cmd.StdoutPipe()
+	stderr, toldErr := cmd.StderrPipe()
+	if err := errors.Join(inErr, outErr, toldErr, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	return cmd, stdin, stdout, stderr
+}
+
+// writer starts holdfast write in a directory, with numbered lines as its input, and
 // returns a channel that tells when it has read so many bytes of them.
-func writer(t *testing.T, folder string, enough int64, args ...string) (c *child, hasRead <-chan struct{}) {
+func writer(t *testing.T, dir string, enough int64, args ...string) (c *child, hasRead <-chan struct{}) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self, append([]string{"write"}, args...)...)
-	cmd.Dir = folder
+	cmd.Dir = dir
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -62,9 +85,9 @@ func writer(t *testing.T, folder string, enough int64, args ...string) (c *child
 
 // checkNumbered wants files to hold the lines from 1 to last, each whole and once,
 // those of a file in their order, and none above most.
-func checkNumbered(t *testing.T, folder string, last, most int64, cutAllowed bool) {
+func checkNumbered(t *testing.T, dir string, last, most int64, cutAllowed bool) {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(folder, "*"))
+	names, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,9 +99,7 @@ func checkNumbered(t *testing.T, folder string, last, most int64, cutAllowed boo
 		}
 		before := int64(0)
 		for text := range strings.Lines(string(data)) {
-			number, rest, _ := strings.Cut(text, " ")
-			n, err := strconv.ParseInt(number, 10, 64)
-			whole := err == nil && rest == strings.Repeat("x", int(n%200))+"\n"
+			n, whole := numberOf(text)
 			if !whole && cutAllowed && !strings.HasSuffix(text, "\n") {
 				continue
 			}
@@ -101,13 +122,13 @@ func TestSignalLeavesEveryLineThatWasRead(t *testing.T) {
 	skipWithoutSignals(t)
 	check := func(signal os.Signal, enough int64, args ...string) {
 		t.Helper()
-		folder := t.TempDir()
-		c, hasRead := writer(t, folder, enough, append(args, "--json")...)
+		dir := t.TempDir()
+		c, hasRead := writer(t, dir, enough, append(args, "--json")...)
 		<-hasRead
 		if err := c.Process.Signal(signal); err != nil {
 			t.Fatal(err)
 		}
-		if code := c.exit(t); code != exitInterrupted || !strings.Contains(c.told.String(), "holdfast: interrupted after line ") {
+		if code := c.exit(t); code != exitBy(signal) || !strings.Contains(c.told.String(), "holdfast: interrupted after line ") {
 			t.Fatalf("exit code %d:\n%s", code, c.told.String())
 		}
 		var totals struct {
@@ -121,7 +142,7 @@ func TestSignalLeavesEveryLineThatWasRead(t *testing.T) {
 		if totals.End != "interrupted" || totals.Lines != totals.Written || totals.Lines < 1000 {
 			t.Fatalf("%+v", totals)
 		}
-		checkNumbered(t, folder, totals.Lines, totals.Lines, false)
+		checkNumbered(t, dir, totals.Lines, totals.Lines, false)
 	}
 	check(syscall.SIGTERM, 1<<20, "--out", "{%7}")
 	check(os.Interrupt, 1<<20, "--out", "all", "--policy", "buffer=1MiB,sync=never")
@@ -132,28 +153,13 @@ func TestSignalLeavesEveryLineThatWasRead(t *testing.T) {
 // TestKilledWriteHasWhatItAcknowledged kills write with no chance to do anything: all
 // lines up to the last one that was acknowledged are there.
 func TestKilledWriteHasWhatItAcknowledged(t *testing.T) {
-	folder := t.TempDir()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(self, "write", "--out", "{%5}", "--policy", "buffer=64KiB,sync=group", "--ack")
-	cmd.Dir, cmd.Env = folder, append(cmd.Environ(), asCommand+"=1")
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	dir := t.TempDir()
+	cmd, stdin, stdout, _ := piped(t, dir, "--out", "{%5}", "--policy", "buffer=64KiB,sync=group", "--ack")
 	go numbered(stdin, 1<<62, nil)
 	last := int64(0)
 	scanner := bufio.NewScanner(stdout)
 	for acks := 0; scanner.Scan(); acks++ {
+		var err error
 		if last, err = strconv.ParseInt(scanner.Text(), 10, 64); err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +170,7 @@ func TestKilledWriteHasWhatItAcknowledged(t *testing.T) {
 	if err := cmd.Wait(); err == nil || last < 20 {
 		t.Fatalf("%v after %d lines were acknowledged", err, last)
 	}
-	checkNumbered(t, folder, last, 1<<62, true)
+	checkNumbered(t, dir, last, 1<<62, true)
 }
 
 // TestEachLineOfASlowSenderIsHandedOnAtOnce sends a line only when the one before it
@@ -175,7 +181,7 @@ func TestEachLineOfASlowSenderIsHandedOnAtOnce(t *testing.T) {
 	acks, output := io.Pipe()
 	done := make(chan error)
 	go func() {
-		done <- run(t.Context(), []string{"write", "--out", file, "--policy", "sync=group", "--ack", "--quiet"}, input, output, io.Discard)
+		done <- runCommand(t.Context(), []string{"write", "--out", file, "--policy", "sync=group", "--ack", "--quiet"}, input, output, io.Discard)
 	}()
 	read := bufio.NewScanner(acks)
 	for i := 1; i <= 3; i++ {
@@ -187,45 +193,6 @@ func TestEachLineOfASlowSenderIsHandedOnAtOnce(t *testing.T) {
 	send.Close()
 	if err := <-done; err != nil {
 		t.Error(err)
-	}
-}
-
-// spreadTo returns a spread whose lines all go to one file.
-func spreadTo(t *testing.T, file string, policy holdfast.Policy, stderr io.Writer) *spread {
-	t.Helper()
-	d := &distribution{policy: policy}
-	if err := d.setOut(file); err != nil {
-		t.Fatal(err)
-	}
-	files, err := holdfast.NewFiles(d.options())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d.spread(files, newPulse(stderr, true, files))
-}
-
-// TestFailureThatHasPassedCostsNoLine lets a flush in the background fail, makes the
-// folder that it missed, and goes on.
-func TestFailureThatHasPassedCostsNoLine(t *testing.T) {
-	folder := filepath.Join(t.TempDir(), "later")
-	file := filepath.Join(folder, "x")
-	s := spreadTo(t, file, holdfast.Policy{Buffer: 4096, FlushEvery: time.Millisecond}, io.Discard)
-	s.splitter.each = s.take
-	s.splitter.take([]byte("one\n"))
-	s.flush()
-	for s.files.Stats().Flushes == 0 {
-		runtime.Gosched()
-	}
-	if err := os.Mkdir(folder, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	s.splitter.take([]byte("two\n"))
-	s.flush()
-	s.close()
-	s.show.stop()
-	got, err := os.ReadFile(file)
-	if string(got) != "one\ntwo\n" || err != nil || s.totals.failed() || s.totals.Written != 2 {
-		t.Errorf("the file holds %q, %v; totals %+v", got, err, s.totals)
 	}
 }
 
@@ -247,78 +214,40 @@ func (s *source) Read(p []byte) (int, error) {
 }
 
 func TestInterruptWhileWaitingForLinesWritesThoseBefore(t *testing.T) {
-	folder := t.TempDir()
+	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	var stdout, stderr bytes.Buffer
 	input := &source{Reader: strings.NewReader("a 1\nb 2\nhalf of a l"), cancel: cancel}
-	err := run(ctx, []string{"write", "--out", filepath.Join(folder, "{1}"), "--policy", "buffer=64KiB,sync=never"}, input, &stdout, &stderr)
-	var r *refusal
-	if !errors.As(err, &r) || r.code != exitInterrupted || r.Error() != "interrupted after line 2" {
+	err := runCommand(ctx, []string{"write", "--out", filepath.Join(dir, "{1}"), "--policy", "buffer=64KiB,sync=never"}, input, &stdout, &stderr)
+	var r *cli.Refusal
+	if !errors.As(err, &r) || r.Code != cli.ExitInterrupted || r.Error() != "interrupted after line 2" {
 		t.Errorf("%v", err)
 	}
 	if !strings.Contains(stdout.String(), "not written: the last 11 bytes that were read: the line has no end\n") {
 		t.Errorf("%s", stdout.String())
 	}
 	for name, want := range map[string]string{"a": "a 1\n", "b": "b 2\n"} {
-		if got, err := os.ReadFile(filepath.Join(folder, name)); string(got) != want {
+		if got, err := os.ReadFile(filepath.Join(dir, name)); string(got) != want {
 			t.Errorf("%s holds %q, %v", name, got, err)
 		}
 	}
 }
 
 func TestInputThatBreaksOffIsToldWithItsLine(t *testing.T) {
-	folder := t.TempDir()
+	dir := t.TempDir()
 	check := func(before string, code int, sentence string) {
 		t.Helper()
 		var stdout bytes.Buffer
 		broken := io.MultiReader(strings.NewReader(before), iotest.ErrReader(errors.New("the cable is out")))
-		err := run(t.Context(), []string{"write", "--out", filepath.Join(folder, "x")}, broken, &stdout, io.Discard)
-		var r *refusal
-		if !errors.As(err, &r) || r.code != code || !strings.Contains(r.Error(), sentence) || !strings.Contains(r.Error(), "the cable is out") || r.hint == "" {
+		err := runCommand(t.Context(), []string{"write", "--out", filepath.Join(dir, "x")}, broken, &stdout, io.Discard)
+		var r *cli.Refusal
+		if !errors.As(err, &r) || r.Code != code || !strings.Contains(r.Error(), sentence) || !strings.Contains(r.Error(), "the cable is out") || r.Hint == "" {
 			t.Errorf("%v", err)
 		}
 	}
-	check("", exitCannot, "reading standard input after line 0: ")
-	check("1\n2\n3", exitNotMet, "reading standard input after line 2: ")
-	if got, err := os.ReadFile(filepath.Join(folder, "x")); string(got) != "1\n2\n" {
+	check("", cli.ExitCannot, "reading standard input after line 0: ")
+	check("1\n2\n3", cli.ExitNotMet, "reading standard input after line 2: ")
+	if got, err := os.ReadFile(filepath.Join(dir, "x")); string(got) != "1\n2\n" {
 		t.Errorf("the file holds %q, %v", got, err)
-	}
-}
-
-// TestLineThatIsTooLongCostsOnlyItself lets write have lines of up to 100 bytes.
-func TestLineThatIsTooLongCostsOnlyItself(t *testing.T) {
-	folder := t.TempDir()
-	var stderr bytes.Buffer
-	s := spreadTo(t, filepath.Join(folder, "x"), holdfast.Buffered(64*holdfast.KiB), &stderr)
-	s.splitter.most = 100
-	s.run(t.Context(), newIntake(strings.NewReader("short\n"+strings.Repeat("a", 100)+"\n"+strings.Repeat("b", 99)+"\n")))
-	s.close()
-	s.show.stop()
-	if s.totals.Failures[tooLong] != 1 || s.totals.Written != 2 || stderr.String() != "holdfast: line 2: it is longer than 100B\n" {
-		t.Errorf("%+v, told: %s", s.totals, stderr.String())
-	}
-}
-
-// TestProgressIsTold beats by hand.
-func TestProgressIsTold(t *testing.T) {
-	files, err := holdfast.NewFiles(holdfast.FilesOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer files.Close()
-	var stderr bytes.Buffer
-	p := newPulse(&stderr, true, files)
-	defer p.stop()
-	p.see(totals{Lines: 12345, Files: 2})
-	p.tell()
-	if got := stderr.String(); got != "holdfast: 12,345 lines, 0 B/s, 2 files, 0 handles\n" {
-		t.Errorf("%q", got)
-	}
-	stderr.Reset()
-	p.isTerminal = true
-	p.tell()
-	p.failure("oh")
-	if got := stderr.String(); !strings.HasPrefix(got, "\rholdfast: 12,345 lines") || !strings.HasSuffix(got, " \rholdfast: oh\n") {
-		t.Errorf("%q", got)
 	}
 }

@@ -26,10 +26,10 @@ func (f *File) Stable() int64 {
 	return n
 }
 
-// PowerCut returns one thing that the file may hold if the machine dies now: all
-// that is on the disk, zeros where a failed sync lost bytes, and of what was
-// written since the last sync nothing, everything, zeros, or an arbitrary choice
-// of sectors with zeros or the file's end where one is missing.
+// PowerCut returns one thing that the file may hold if the machine dies now: all that
+// is on the disk, with zeros where a failed sync lost bytes. Of what was written since
+// the last sync, the file holds nothing, everything, zeros, or an arbitrary choice of
+// sectors. A missing sector is zeros, or the file ends there.
 func (f *File) PowerCut(r *rand.Rand) []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()

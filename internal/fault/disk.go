@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -15,7 +16,7 @@ type DiskOp int
 // The calls. AnyDiskOp is for a [DiskFault] that hits all of them.
 const (
 	AnyDiskOp DiskOp = iota - 1
-	DiskOpenFolder
+	DiskOpenDir
 	DiskOpen
 	DiskWrite
 	DiskTruncate
@@ -32,12 +33,17 @@ const (
 	DiskChown
 	DiskMkdir
 	DiskResolve
-	diskOps // how many there are
+	DiskOpenForNames
+	DiskReadNames
+	DiskLock      // LockShared and Unlock too
+	DiskAttribute // all calls of extended attributes
+	diskOps       // how many there are
 )
 
 var diskOpNames = [diskOps]string{
-	"openfolder", "open", "write", "truncate", "sync", "datasync", "syncall", "close", "rename", "remove",
+	"opendir", "open", "write", "truncate", "sync", "datasync", "syncall", "close", "rename", "remove",
 	"stat", "statfd", "statpath", "chmod", "chown", "mkdir", "resolve",
+	"openfornames", "readnames", "lock", "attribute",
 }
 
 // String returns the name of the call.
@@ -57,8 +63,8 @@ func DiskOps() []DiskOp {
 	return all
 }
 
-// A DiskFault changes what some calls do. A call that it fails has no effect, but
-// a Write takes Take bytes all the same, a Sync loses what it covers, and a Close
+// A DiskFault changes what some calls do. A call that it fails has no effect, with
+// three exceptions: a Write takes Take bytes, a Sync loses what it covers, and a Close
 // closes. As with [Fault], a Write takes nothing unless Take says so.
 type DiskFault struct {
 	Op DiskOp
@@ -129,11 +135,11 @@ type DiskError struct {
 func (e *DiskError) Error() string { return fmt.Sprintf("%v %d of %s: %v", e.Op, e.N, e.Path, e.Err) }
 func (e *DiskError) Unwrap() error { return e.Err }
 
-// A Disk is file systems in memory, with the calls that they take of a process.
-// It has two levels, the kernel (what the calls did) and the disk (what survives:
-// see [Disk.PowerCut]), and it fails, stalls and fills up where it is told to.
+// A Disk is file systems in memory, with the calls that they take of a process. It has
+// two levels, the kernel (what the calls did) and the disk (what survives: see
+// [Disk.PowerCut]), and it fails, stalls and fills up where its faults say so.
 //
-// The working folder is the root. Permissions are kept, with a umask of 022, and
+// The working directory is the root. Permissions are kept, with a umask of 022, and
 // not judged: use [Disk.Deny]. A descriptor's number is never used again.
 //
 // Any goroutine may call any method at any time; what a user of files must not do
@@ -167,7 +173,7 @@ type denial struct {
 	err     error
 }
 
-// NewDisk returns a disk with an empty root folder and unlimited room that has
+// NewDisk returns a disk with an empty root directory and unlimited room that has
 // these faults.
 func NewDisk(faults ...DiskFault) *Disk {
 	d := &Disk{descriptors: map[int]*descriptor{}, lastFD: 2, room: Unlimited, sector: 512}
@@ -204,9 +210,9 @@ func (d *Disk) Deny(glob string, err error) {
 	}
 }
 
-// Watch has fn called when a call starts (with End zero, before it has any
-// effect) and again when its effect is there, before it returns. fn may call
-// any method of the disk; if it makes calls, it is called for these too.
+// Watch has fn called twice for each call: when it starts, with End zero and before it
+// has any effect; and when its effect is there, before it returns. fn may call any
+// method of the disk; if it makes calls, it is called for these too.
 func (d *Disk) Watch(fn func(DiskCall)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -232,11 +238,10 @@ func (d *Disk) Count(op DiskOp) (n int) {
 	return n
 }
 
-// Violations returns what the disk's user did and must not do: a call on a closed
-// descriptor, or beside its Close, a second sync of a descriptor whose sync
-// failed, a Write of nothing, two Writes to one file at once, by whatever
-// descriptors, a change to the bytes of a Write in flight, more descriptors than
-// SetCap says.
+// Violations returns the forbidden calls of the disk's user: a call on a closed
+// descriptor, or during its Close; a second sync of a descriptor after a failed one; a
+// Write of nothing; two Writes to one file at once, by any descriptors; a change
+// to the bytes of a Write in flight; more descriptors than SetCap allows.
 func (d *Disk) Violations() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -255,13 +260,13 @@ func (d *Disk) do(c *DiskCall, before func() error, effect func(x DiskFault) err
 	d.started[c.Op]++
 	c.N, c.Start = d.started[c.Op], time.Now()
 	err := before()
-	opens := err == nil && (c.Op == DiskOpen || c.Op == DiskOpenFolder)
+	opens := err == nil && (c.Op == DiskOpen || c.Op == DiskOpenDir || c.Op == DiskOpenForNames)
 	if opens {
 		err = d.reserveLocked(*c)
 		opens = err == nil
 	}
 	x := d.faultLocked(*c)
-	d.unlockAndTell(*c)
+	d.unlockAndReport(*c)
 	if x.Delay > 0 {
 		time.Sleep(x.Delay)
 	}
@@ -275,12 +280,25 @@ func (d *Disk) do(c *DiskCall, before func() error, effect func(x DiskFault) err
 	c.Err = wrapDisk(*c, err)
 	c.End = time.Now()
 	d.calls = append(d.calls, *c)
-	d.unlockAndTell(*c)
+	d.unlockAndReport(*c)
 	return c.Err
 }
 
-// unlockAndTell tells who watches, without the lock.
-func (d *Disk) unlockAndTell(c DiskCall) {
+// reserveLocked counts a descriptor that is about to be opened.
+func (d *Disk) reserveLocked(c DiskCall) error {
+	if d.limit > 0 && d.reserved >= d.limit {
+		return syscall.EMFILE
+	}
+	d.reserved++
+	d.mostOpen = max(d.mostOpen, d.reserved)
+	if d.promised > 0 && d.reserved > d.promised {
+		d.violationLocked(c, "%d descriptors, of %d", d.reserved, d.promised)
+	}
+	return nil
+}
+
+// unlockAndReport unlocks and then calls the watch function.
+func (d *Disk) unlockAndReport(c DiskCall) {
 	watch := d.watch
 	d.mu.Unlock()
 	if watch != nil {

@@ -14,13 +14,13 @@ import (
 	"github.com/holdfast-go/holdfast/internal/fault"
 )
 
-// A world is a Disk and a real folder in which the same calls are made.
+// A world is a Disk and a real directory in which the same calls are made.
 type world struct {
-	t      *testing.T
-	d      *fault.Disk
-	root   int // of the disk, and the real one
-	folder int
-	files  [][2]int // files that are open in both
+	t     *testing.T
+	d     *fault.Disk
+	root  int // of the disk, and the real one
+	dir   int
+	files [][2]int // files that are open in both
 }
 
 // same checks that both say the same.
@@ -47,17 +47,17 @@ func (w *world) step(r *rand.Rand) {
 	case 2, 3:
 		w.write(r)
 	case 4, 5:
-		w.same("rename "+a+" "+b, w.d.Rename(w.root, name(a), name(b)), unix.Renameat(w.folder, a, w.folder, b))
+		w.same("rename "+a+" "+b, w.d.Rename(w.root, name(a), name(b)), unix.Renameat(w.dir, a, w.dir, b))
 	case 6:
-		w.same("remove "+a, w.d.Remove(w.root, name(a)), unix.Unlinkat(w.folder, a, 0))
+		w.same("remove "+a, w.d.Remove(w.root, name(a)), unix.Unlinkat(w.dir, a, 0))
 	case 7:
-		w.same("mkdir "+a, w.d.Mkdir(name(below+a), 0o777), unix.Mkdirat(w.folder, a, 0o777))
+		w.same("mkdir "+a, w.d.Mkdir(name(below+a), 0o777), unix.Mkdirat(w.dir, a, 0o777))
 	}
 }
 
 func (w *world) open(path string, flag int) {
 	one, err := w.d.OpenFile(w.root, name(path), flag, 0o666)
-	two, realErr := unix.Openat(w.folder, path, flag|unix.O_CLOEXEC, 0o666)
+	two, realErr := unix.Openat(w.dir, path, flag|unix.O_CLOEXEC, 0o666)
 	if !w.same(fmt.Sprintf("open %s %#x", path, flag), err, realErr) {
 		return
 	}
@@ -94,7 +94,7 @@ func (w *world) compare(dir string) {
 	for _, path := range worldNames {
 		one, err := w.d.Stat(w.root, name(path))
 		var two unix.Stat_t
-		realErr := unix.Fstatat(w.folder, path, &two, unix.AT_SYMLINK_NOFOLLOW)
+		realErr := unix.Fstatat(w.dir, path, &two, unix.AT_SYMLINK_NOFOLLOW)
 		if !w.same("stat "+path, err, realErr) {
 			continue
 		}
@@ -138,9 +138,9 @@ func newWorld(t *testing.T, dir string) *world {
 	must(t, os.WriteFile(dir+"x", []byte("abc"), 0o644))
 	must(t, d.Link(below+"x", below+"s/x"))
 	must(t, os.Link(dir+"x", dir+"s/x"))
-	folder, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	directory, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	must(t, err)
-	return &world{t: t, d: d, root: openFolder(t, d, below), folder: folder}
+	return &world{t: t, d: d, root: openDir(t, d, below), dir: directory}
 }
 
 func TestDiskAnswersAsTheKernelDoes(t *testing.T) {
@@ -155,7 +155,7 @@ func TestDiskAnswersAsTheKernelDoes(t *testing.T) {
 		for len(w.files) > 0 {
 			w.close()
 		}
-		must(t, unix.Close(w.folder))
+		must(t, unix.Close(w.dir))
 		if v := w.d.Violations(); len(v) > 0 {
 			t.Errorf("violations %s", strings.Join(v, "; "))
 		}

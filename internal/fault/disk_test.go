@@ -26,18 +26,18 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func openFolder(t *testing.T, d *fault.Disk, path string) int {
+func openDir(t *testing.T, d *fault.Disk, path string) int {
 	t.Helper()
-	fd, err := d.OpenFolder(name(path))
+	fd, err := d.OpenDir(name(path))
 	must(t, err)
 	return fd
 }
 
 const appending = os.O_WRONLY | os.O_APPEND | os.O_CREATE
 
-func openFile(t *testing.T, d *fault.Disk, folder int, base string, flag int) int {
+func openFile(t *testing.T, d *fault.Disk, dir int, base string, flag int) int {
 	t.Helper()
-	fd, err := d.OpenFile(folder, name(base), flag, 0o666)
+	fd, err := d.OpenFile(dir, name(base), flag, 0o666)
 	must(t, err)
 	return fd
 }
@@ -59,7 +59,7 @@ func holds(t *testing.T, d *fault.Disk, path, want string) {
 func TestOpenFlagsDoWhatTheySay(t *testing.T) {
 	d := fault.NewDisk()
 	must(t, d.WriteFile("/old", []byte("abc"), 0o644))
-	root := openFolder(t, d, ".")
+	root := openDir(t, d, ".")
 	check := func(base string, flag int, p, want string) {
 		t.Helper()
 		fd := openFile(t, d, root, base, flag)

@@ -9,16 +9,18 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// A descriptor is an open file or folder.
+// A descriptor is an open file or directory.
 type descriptor struct {
 	file       *inode
 	path       string
 	flag       int
 	offset     int64
+	namesOnly  bool
 	inFlight   int // Writes and syncs
 	syncFailed bool
 	closed     bool
-	heard      int // how many losses of the file, and of its device, it need not be told
+	read       bool // its names
+	heard      int  // how many losses of the file, and of its device, it has reported
 	heardAll   int
 }
 
@@ -37,7 +39,7 @@ func (d *Disk) descriptorLocked(c *DiskCall) (*descriptor, error) {
 	return o, nil
 }
 
-// onDescriptor makes a call on an open file or folder. Where before is not nil it
+// onDescriptor makes a call on an open file or directory. Where before is not nil it
 // judges the call when it starts.
 func (d *Disk) onDescriptor(c *DiskCall, before, effect func(o *descriptor, x DiskFault) error) error {
 	var o *descriptor
@@ -50,7 +52,7 @@ func (d *Disk) onDescriptor(c *DiskCall, before, effect func(o *descriptor, x Di
 	return d.do(c, start, func(x DiskFault) error { return effect(o, x) })
 }
 
-// unless fails a call whose fault says so, and else lets it have its effect.
+// unless fails a call if its fault has an error; otherwise the call has its effect.
 func unless(effect func(o *descriptor) error) func(*descriptor, DiskFault) error {
 	return func(o *descriptor, x DiskFault) error {
 		if x.Err != nil {
@@ -60,12 +62,12 @@ func unless(effect func(o *descriptor) error) func(*descriptor, DiskFault) error
 	}
 }
 
-// inFolder makes a call that names a file of an open folder; to is the other name of
+// inDir makes a call that names a file of an open directory; to is the other name of
 // a Rename. The paths may be denied.
-func (d *Disk) inFolder(c *DiskCall, folder int, name, to string, effect func(folder *inode) error) error {
+func (d *Disk) inDir(c *DiskCall, dir int, name, to string, effect func(dir *inode) error) error {
 	var o *descriptor
 	before := func() error {
-		c.FD, c.Path = folder, path.Join("/", name)
+		c.FD, c.Path = dir, path.Join("/", name)
 		var err error
 		if o, err = d.descriptorLocked(c); err != nil {
 			return err
@@ -80,7 +82,7 @@ func (d *Disk) inFolder(c *DiskCall, folder int, name, to string, effect func(fo
 		switch {
 		case x.Err != nil:
 			return x.Err
-		case !o.file.is(kindFolder):
+		case !o.file.is(kindDir):
 			return syscall.ENOTDIR
 		}
 		if err := d.deniedLocked(c.Path, c.To); err != nil && c.Op != DiskStat {
@@ -91,11 +93,11 @@ func (d *Disk) inFolder(c *DiskCall, folder int, name, to string, effect func(fo
 }
 
 // absolute returns a name's path.
-func absolute(folder, name string) string {
+func absolute(dir, name string) string {
 	if path.IsAbs(name) {
 		return path.Clean(name)
 	}
-	return path.Join("/", folder, name)
+	return path.Join("/", dir, name)
 }
 
 // byPath makes a call that names a path.
@@ -106,24 +108,11 @@ func (d *Disk) byPath(c *DiskCall, effect func() error) error {
 		if x.Err != nil {
 			return x.Err
 		}
-		if err := d.deniedLocked(c.Path); err != nil && (c.Op == DiskOpenFolder || c.Op == DiskMkdir) {
+		if err := d.deniedLocked(c.Path); err != nil && (c.Op == DiskOpenDir || c.Op == DiskOpenForNames || c.Op == DiskMkdir) {
 			return err
 		}
 		return effect()
 	})
-}
-
-// reserveLocked counts a descriptor that is about to be opened.
-func (d *Disk) reserveLocked(c DiskCall) error {
-	if d.limit > 0 && d.reserved >= d.limit {
-		return syscall.EMFILE
-	}
-	d.reserved++
-	d.mostOpen = max(d.mostOpen, d.reserved)
-	if d.promised > 0 && d.reserved > d.promised {
-		d.violationLocked(c, "%d descriptors, of %d", d.reserved, d.promised)
-	}
-	return nil
 }
 
 func (d *Disk) openLocked(c *DiskCall, f *inode, flag int) {
@@ -142,29 +131,43 @@ func opened(c *DiskCall, err error) (int, error) {
 	return c.FD, nil
 }
 
-// OpenFolder opens a folder.
-func (d *Disk) OpenFolder(name sys.Name) (fd int, err error) {
-	c := &DiskCall{Op: DiskOpenFolder, Path: name.String()}
+// OpenDir opens a directory.
+func (d *Disk) OpenDir(name sys.Name) (fd int, err error) {
+	c := &DiskCall{Op: DiskOpenDir, Path: name.String()}
+	return opened(c, d.byPath(c, func() error { return d.openDirLocked(c, name) }))
+}
+
+func (d *Disk) openDirLocked(c *DiskCall, name sys.Name) error {
+	at, err := d.findLocked(d.root, name.String(), true)
+	switch {
+	case err != nil:
+		return err
+	case at.file == nil:
+		return syscall.ENOENT
+	case !at.file.is(kindDir):
+		return syscall.ENOTDIR
+	}
+	d.openLocked(c, at.file, os.O_RDONLY)
+	return nil
+}
+
+// OpenForNames opens a directory for the calls that take a name in it: it can't be synced.
+func (d *Disk) OpenForNames(name sys.Name) (fd int, err error) {
+	c := &DiskCall{Op: DiskOpenForNames, Path: name.String()}
 	return opened(c, d.byPath(c, func() error {
-		at, err := d.findLocked(d.root, name.String(), true)
-		switch {
-		case err != nil:
-			return err
-		case at.file == nil:
-			return syscall.ENOENT
-		case !at.file.is(kindFolder):
-			return syscall.ENOTDIR
+		err := d.openDirLocked(c, name)
+		if err == nil {
+			d.descriptors[c.FD].namesOnly = true
 		}
-		d.openLocked(c, at.file, os.O_RDONLY)
-		return nil
+		return err
 	}))
 }
 
-// OpenFile opens a file of a folder with flags of package os; it follows symbolic
-// links. A new file has these permissions but those of umask 022.
-func (d *Disk) OpenFile(folder int, name sys.Name, flag int, perm uint32) (fd int, err error) {
+// OpenFile opens a file of a directory with flags of package os; it follows symbolic
+// links, or with sys.NoFollow reports ELOOP. A new file has these permissions but those of umask 022.
+func (d *Disk) OpenFile(dir int, name sys.Name, flag int, perm uint32) (fd int, err error) {
 	c := &DiskCall{Op: DiskOpen}
-	return opened(c, d.inFolder(c, folder, name.String(), "", func(in *inode) error {
+	return opened(c, d.inDir(c, dir, name.String(), "", func(in *inode) error {
 		f, err := d.openFileLocked(in, name.String(), flag, perm)
 		if err != nil {
 			return err
@@ -179,19 +182,21 @@ func (d *Disk) OpenFile(folder int, name sys.Name, flag int, perm uint32) (fd in
 
 func (d *Disk) openFileLocked(in *inode, name string, flag int, perm uint32) (*inode, error) {
 	exclusive := flag&os.O_CREATE != 0 && flag&os.O_EXCL != 0
-	at, err := d.findLocked(in, name, !exclusive)
+	at, err := d.findLocked(in, name, !exclusive && flag&sys.NoFollow == 0)
 	switch {
 	case err != nil:
 		return nil, err
-	case at.file == nil && (flag&os.O_CREATE == 0 || at.folder.links == 0):
+	case at.file.is(kindLink) && !exclusive:
+		return nil, syscall.ELOOP
+	case at.file == nil && (flag&os.O_CREATE == 0 || at.dir.links == 0):
 		return nil, syscall.ENOENT
 	case at.file == nil:
-		f := d.newInodeLocked(at.folder.device, kindFile|perm&permBits&^umask)
-		d.nameLocked(edit{at.folder, at.name, f})
+		f := d.newInodeLocked(at.dir.device, kindFile|perm&permBits&^umask)
+		d.nameLocked(edit{at.dir, at.name, f})
 		return f, nil
 	case exclusive:
 		return nil, syscall.EEXIST
-	case at.file.is(kindFolder):
+	case at.file.is(kindDir):
 		return nil, syscall.EISDIR
 	}
 	return at.file, nil
@@ -261,9 +266,10 @@ func (d *Disk) Truncate(fd int, size int64) error {
 	}))
 }
 
-// Sync brings what was done to a file's bytes, or to a folder's names, before it
+// Sync brings what was done to a file's bytes, or to a directory's names, before it
 // started to the disk. If it fails, a file's bytes are lost, though the kernel
-// shows them and the next Sync returns nil; a folder's names likewise. If bytes were lost by
+// shows them and the next Sync returns nil; a directory's names likewise, and on a file system
+// without a journal those beside a new name of the file. If bytes were lost by
 // another call since the descriptor was opened, it reports that, once; of names it reports
 // nothing.
 func (d *Disk) Sync(fd int) error { return d.sync(DiskSync, fd) }
@@ -277,15 +283,18 @@ func (d *Disk) sync(op DiskOp, fd int) error {
 		below, names = o.file.newest(), o.file.device.nameOps
 	}, func(o *descriptor, err error) error {
 		f := o.file
-		if err != nil && f.is(kindFolder) {
+		if err != nil && f.is(kindDir) {
 			f.device.loseNamesLocked(f, names)
 		} else if err != nil {
 			f.loseLocked(below, err)
+			if f.device.lacksJournal {
+				f.device.loseNamesBesideLocked(f, names)
+			}
 		} else if f.lost.times > o.heard {
 			err = f.lost.err
 		}
 		o.heard = f.lost.times
-		if err == nil && f.is(kindFolder) {
+		if err == nil && f.is(kindDir) {
 			f.device.settleNamesLocked(f, names)
 		} else if err == nil {
 			f.settleLocked(below)
@@ -331,6 +340,9 @@ func (d *Disk) SyncAll(fd int) error {
 // syncing makes a call that syncs: start notes what it covers.
 func (d *Disk) syncing(c *DiskCall, start func(o *descriptor), end func(o *descriptor, err error) error) error {
 	return d.onDescriptor(c, func(o *descriptor, _ DiskFault) error {
+		if o.namesOnly {
+			return syscall.EBADF
+		}
 		if o.syncFailed {
 			d.violationLocked(*c, "a sync of the descriptor failed before")
 		}
@@ -352,6 +364,15 @@ func (d *Disk) SyncsAll(fd int) bool {
 	defer d.mu.Unlock()
 	o := d.descriptors[fd]
 	return o != nil && !o.closed && o.file.device.syncsAll
+}
+
+// LacksJournal reports what SetLacksJournal said for the file system of a descriptor: at
+// first false.
+func (d *Disk) LacksJournal(fd int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	o := d.descriptors[fd]
+	return o != nil && !o.closed && o.file.device.lacksJournal
 }
 
 // Dirty returns how many bytes are not on the disk, with those of SetDirty.
@@ -382,15 +403,16 @@ func (d *Disk) Close(fd int) error {
 		return nil
 	}, func(o *descriptor, x DiskFault) error {
 		d.reserved--
+		o.unlock()
 		o.file.users--
 		d.forgetLocked(o.file)
 		return x.Err
 	})
 }
 
-// Rename lets a name of the folder be another, which it replaces.
-func (d *Disk) Rename(folder int, from, to sys.Name) error {
-	return d.inFolder(&DiskCall{Op: DiskRename}, folder, from.String(), to.String(), func(in *inode) error {
+// Rename lets a name of the directory be another, which it replaces.
+func (d *Disk) Rename(dir int, from, to sys.Name) error {
+	return d.inDir(&DiskCall{Op: DiskRename}, dir, from.String(), to.String(), func(in *inode) error {
 		return d.renameLocked(in, from.String(), to.String())
 	})
 }
@@ -404,51 +426,53 @@ func (d *Disk) renameLocked(in *inode, from, to string) error {
 	switch {
 	case err != nil:
 		return err
-	case source.folder.device != target.folder.device:
+	case source.dir.device != target.dir.device:
 		return syscall.EXDEV
-	case source.name == "" || target.name == "":
+	case source.name == "" || target.name == "", source.dir.bound[source.name], target.dir.bound[target.name]:
 		return syscall.EBUSY
-	case source.file == nil || target.folder.links == 0:
+	case source.file == nil || target.dir.links == 0:
 		return syscall.ENOENT
-	case source.file.device != target.folder.device: // what is mounted there
+	case source.file.device != target.dir.device: // what is mounted there
 		return syscall.EXDEV
-	case source.file.is(kindFolder) && target.folder.within(source.file):
+	case source.file.is(kindDir) && target.dir.within(source.file):
 		return syscall.EINVAL
-	case target.file.is(kindFolder) && source.folder.within(target.file):
+	case target.file.is(kindDir) && source.dir.within(target.file):
 		return syscall.ENOTEMPTY
 	case source.file == target.file:
 		return nil // as POSIX wants it: two links stay two links
-	case target.file.is(kindFolder) && !source.file.is(kindFolder):
+	case target.file.is(kindDir) && !source.file.is(kindDir):
 		return syscall.EISDIR
-	case target.file.is(kindFolder) && len(target.file.names) > 0:
+	case target.file.is(kindDir) && len(target.file.names) > 0:
 		return syscall.ENOTEMPTY
-	case target.file != nil && !target.file.is(kindFolder) && source.file.is(kindFolder):
+	case target.file != nil && !target.file.is(kindDir) && source.file.is(kindDir):
 		return syscall.ENOTDIR
 	}
-	d.nameLocked(edit{source.folder, source.name, nil}, edit{target.folder, target.name, source.file})
+	d.nameLocked(edit{source.dir, source.name, nil}, edit{target.dir, target.name, source.file})
 	return nil
 }
 
 // Remove takes a file's or a symbolic link's name away.
-func (d *Disk) Remove(folder int, name sys.Name) error {
-	return d.inFolder(&DiskCall{Op: DiskRemove}, folder, name.String(), "", func(in *inode) error {
+func (d *Disk) Remove(dir int, name sys.Name) error {
+	return d.inDir(&DiskCall{Op: DiskRemove}, dir, name.String(), "", func(in *inode) error {
 		at, err := d.findLocked(in, name.String(), false)
 		switch {
 		case err != nil:
 			return err
 		case at.file == nil:
 			return syscall.ENOENT
-		case at.file.is(kindFolder):
+		case at.file.is(kindDir):
 			return syscall.EISDIR
+		case at.dir.bound[at.name]:
+			return syscall.EBUSY
 		}
-		d.nameLocked(edit{at.folder, at.name, nil})
+		d.nameLocked(edit{at.dir, at.name, nil})
 		return nil
 	})
 }
 
-// Stat says what a name of a folder is; of a symbolic link, that it is one.
-func (d *Disk) Stat(folder int, name sys.Name) (s sys.Stat, err error) {
-	err = d.inFolder(&DiskCall{Op: DiskStat}, folder, name.String(), "", func(in *inode) (err error) {
+// Stat says what a name of a directory is; of a symbolic link, that it is one.
+func (d *Disk) Stat(dir int, name sys.Name) (s sys.Stat, err error) {
+	err = d.inDir(&DiskCall{Op: DiskStat}, dir, name.String(), "", func(in *inode) (err error) {
 		s, err = d.statLocked(in, name.String(), false)
 		return err
 	})
@@ -475,7 +499,7 @@ func (d *Disk) statLocked(in *inode, name string, follow bool) (sys.Stat, error)
 	return at.file.stat(), nil
 }
 
-// StatFD says what an open file or folder is.
+// StatFD says what an open file or directory is.
 func (d *Disk) StatFD(fd int) (s sys.Stat, err error) {
 	err = d.onDescriptor(&DiskCall{Op: DiskStatFD, FD: fd}, nil, unless(func(o *descriptor) error {
 		s = o.file.stat()
@@ -500,7 +524,7 @@ func (d *Disk) Chown(fd int, uid, gid uint32) error {
 	}))
 }
 
-// Mkdir makes a folder, with these permissions but those of umask 022.
+// Mkdir makes a directory, with these permissions but those of umask 022.
 func (d *Disk) Mkdir(name sys.Name, perm uint32) error {
 	return d.byPath(&DiskCall{Op: DiskMkdir, Path: name.String()}, func() error {
 		at, err := d.findLocked(d.root, name.String(), false)
@@ -509,10 +533,10 @@ func (d *Disk) Mkdir(name sys.Name, perm uint32) error {
 			return err
 		case at.file != nil:
 			return syscall.EEXIST
-		case at.folder.links == 0:
+		case at.dir.links == 0:
 			return syscall.ENOENT
 		}
-		d.nameLocked(edit{at.folder, at.name, d.newInodeLocked(at.folder.device, kindFolder|perm&permBits&^umask)})
+		d.nameLocked(edit{at.dir, at.name, d.newInodeLocked(at.dir.device, kindDir|perm&permBits&^umask)})
 		return nil
 	})
 }

@@ -19,7 +19,7 @@ func TestDiskFaultHitsJustItsCalls(t *testing.T) {
 		t.Helper()
 		d := fault.NewDisk()
 		must(t, d.MkdirAll("/logs"))
-		logs := openFolder(t, d, "logs")
+		logs := openDir(t, d, "logs")
 		d.Add(x)
 		got := ""
 		for _, base := range []string{"a", "b.tmp", "b.tmp", "a"} {
@@ -49,7 +49,7 @@ func TestDiskFaultHitsJustItsCalls(t *testing.T) {
 // A prepared disk has a file /d/f with the bytes abc, which is open, as is /d.
 type prepared struct {
 	*fault.Disk
-	folder, file int
+	dir, file int
 }
 
 func prepare(t *testing.T) prepared {
@@ -57,29 +57,33 @@ func prepare(t *testing.T) prepared {
 	d := fault.NewDisk()
 	must(t, d.MkdirAll("/d"))
 	must(t, d.WriteFile("/d/f", []byte("abc"), 0o640))
-	folder := openFolder(t, d, "/d")
-	return prepared{d, folder, openFile(t, d, folder, "f", appending)}
+	dir := openDir(t, d, "/d")
+	return prepared{d, dir, openFile(t, d, dir, "f", appending)}
 }
 
 // everyCall makes each call once.
 var everyCall = map[fault.DiskOp]func(d prepared) error{
-	fault.DiskOpenFolder: func(d prepared) error { _, err := d.OpenFolder(name("d")); return err },
-	fault.DiskOpen:       func(d prepared) error { _, err := d.OpenFile(d.folder, name("n"), appending, 0o600); return err },
-	fault.DiskWrite:      func(d prepared) error { _, err := d.Write(d.file, []byte("x")); return err },
-	fault.DiskTruncate:   func(d prepared) error { return d.Truncate(d.file, 0) },
-	fault.DiskSync:       func(d prepared) error { return d.Sync(d.file) },
-	fault.DiskDatasync:   func(d prepared) error { return d.Datasync(d.file) },
-	fault.DiskSyncAll:    func(d prepared) error { return d.SyncAll(d.file) },
-	fault.DiskClose:      func(d prepared) error { return d.Close(d.file) },
-	fault.DiskRename:     func(d prepared) error { return d.Rename(d.folder, name("f"), name("g")) },
-	fault.DiskRemove:     func(d prepared) error { return d.Remove(d.folder, name("f")) },
-	fault.DiskStat:       func(d prepared) error { _, err := d.Stat(d.folder, name("f")); return err },
-	fault.DiskStatFD:     func(d prepared) error { _, err := d.StatFD(d.file); return err },
-	fault.DiskStatPath:   func(d prepared) error { _, err := d.StatPath(name("/d/f")); return err },
-	fault.DiskChmod:      func(d prepared) error { return d.Chmod(d.file, 0o600) },
-	fault.DiskChown:      func(d prepared) error { return d.Chown(d.file, 1, 2) },
-	fault.DiskMkdir:      func(d prepared) error { return d.Mkdir(name("/d/e"), 0o777) },
-	fault.DiskResolve:    func(d prepared) error { _, err := d.Resolve("/d/f"); return err },
+	fault.DiskOpenDir:      func(d prepared) error { _, err := d.OpenDir(name("d")); return err },
+	fault.DiskOpen:         func(d prepared) error { _, err := d.OpenFile(d.dir, name("n"), appending, 0o600); return err },
+	fault.DiskWrite:        func(d prepared) error { _, err := d.Write(d.file, []byte("x")); return err },
+	fault.DiskTruncate:     func(d prepared) error { return d.Truncate(d.file, 0) },
+	fault.DiskSync:         func(d prepared) error { return d.Sync(d.file) },
+	fault.DiskDatasync:     func(d prepared) error { return d.Datasync(d.file) },
+	fault.DiskSyncAll:      func(d prepared) error { return d.SyncAll(d.file) },
+	fault.DiskClose:        func(d prepared) error { return d.Close(d.file) },
+	fault.DiskRename:       func(d prepared) error { return d.Rename(d.dir, name("f"), name("g")) },
+	fault.DiskRemove:       func(d prepared) error { return d.Remove(d.dir, name("f")) },
+	fault.DiskStat:         func(d prepared) error { _, err := d.Stat(d.dir, name("f")); return err },
+	fault.DiskStatFD:       func(d prepared) error { _, err := d.StatFD(d.file); return err },
+	fault.DiskStatPath:     func(d prepared) error { _, err := d.StatPath(name("/d/f")); return err },
+	fault.DiskChmod:        func(d prepared) error { return d.Chmod(d.file, 0o600) },
+	fault.DiskChown:        func(d prepared) error { return d.Chown(d.file, 1, 2) },
+	fault.DiskMkdir:        func(d prepared) error { return d.Mkdir(name("/d/e"), 0o777) },
+	fault.DiskResolve:      func(d prepared) error { _, err := d.Resolve("/d/f"); return err },
+	fault.DiskOpenForNames: func(d prepared) error { _, err := d.OpenForNames(name("d")); return err },
+	fault.DiskReadNames:    func(d prepared) error { _, err := d.ReadNames(d.dir, nil, nil); return err },
+	fault.DiskLock:         func(d prepared) error { return d.Lock(d.file) },
+	fault.DiskAttribute:    func(d prepared) error { return d.SetAttribute(d.file, "user.a", nil) },
 }
 
 func TestEveryCallFailsWithoutEffectAsItsFaultSays(t *testing.T) {
@@ -92,7 +96,7 @@ func TestEveryCallFailsWithoutEffectAsItsFaultSays(t *testing.T) {
 			t.Errorf("%v: err = %v", op, err)
 		}
 		is, err := d.StatPath(name("d/f"))
-		if m := d.ProcessCrash(); len(m.Files) != 1 || string(m.Files["/d/f"]) != "abc" || len(m.Folders) != 2 {
+		if m := d.ProcessCrash(); len(m.Files) != 1 || string(m.Files["/d/f"]) != "abc" || len(m.Dirs) != 2 {
 			t.Errorf("%v: leaves %+v", op, m)
 		}
 		if op != fault.DiskStatPath && (err != nil || is.Mode != 0o100640 || is.UID != 1000) {
@@ -145,7 +149,7 @@ func TestFullDiskTakesWhatFitsBeforeItFailsAndLifts(t *testing.T) {
 	if d.Used() != 6 {
 		t.Errorf("%d bytes are used", d.Used())
 	}
-	must(t, d.Remove(d.folder, name("f")))
+	must(t, d.Remove(d.dir, name("f")))
 	if d.Used() != 6 {
 		t.Error("a file that is open takes no room")
 	}
@@ -158,16 +162,16 @@ func TestFullDiskTakesWhatFitsBeforeItFailsAndLifts(t *testing.T) {
 func TestDescriptorsRunOut(t *testing.T) {
 	d := prepare(t)
 	d.SetDescriptors(3)
-	third := openFile(t, d.Disk, d.folder, "g", appending)
-	_, err := d.OpenFile(d.folder, name("h"), appending, 0o666)
+	third := openFile(t, d.Disk, d.dir, "g", appending)
+	_, err := d.OpenFile(d.dir, name("h"), appending, 0o666)
 	fails(t, err, syscall.EMFILE)
-	_, err = d.OpenFolder(name("/"))
+	_, err = d.OpenDir(name("/"))
 	fails(t, err, syscall.EMFILE)
-	if _, err := d.Stat(d.folder, name("h")); !errors.Is(err, syscall.ENOENT) {
+	if _, err := d.Stat(d.dir, name("h")); !errors.Is(err, syscall.ENOENT) {
 		t.Errorf("the file was made: %v", err)
 	}
 	must(t, d.Close(third))
-	openFolder(t, d.Disk, "/")
+	openDir(t, d.Disk, "/")
 	if d.Open() != 3 || d.MostOpen() != 3 {
 		t.Errorf("%d open, %d at most", d.Open(), d.MostOpen())
 	}
@@ -178,18 +182,18 @@ func TestDeniedPathIsRefused(t *testing.T) {
 	must(t, d.MkdirAll("/secret"))
 	d.Deny("secret", syscall.EACCES)
 	d.Deny("/d/x*", syscall.EPERM)
-	_, err := d.OpenFolder(name("secret"))
+	_, err := d.OpenDir(name("secret"))
 	fails(t, err, syscall.EACCES)
-	_, err = d.OpenFile(d.folder, name("x1"), appending, 0o666)
+	_, err = d.OpenFile(d.dir, name("x1"), appending, 0o666)
 	fails(t, err, os.ErrPermission)
-	fails(t, d.Rename(d.folder, name("f"), name("x")), syscall.EPERM)
-	fails(t, d.Remove(d.folder, name("x")), syscall.EPERM)
+	fails(t, d.Rename(d.dir, name("f"), name("x")), syscall.EPERM)
+	fails(t, d.Remove(d.dir, name("x")), syscall.EPERM)
 	fails(t, d.Mkdir(name("d/x"), 0o777), syscall.EPERM)
-	_, err = d.Stat(d.folder, name("x"))
+	_, err = d.Stat(d.dir, name("x"))
 	fails(t, err, syscall.ENOENT)
 	d.Deny("/d/x*", nil)
 	must(t, d.Mkdir(name("d/x"), 0o777))
-	_, err = d.OpenFolder(name("secret"))
+	_, err = d.OpenDir(name("secret"))
 	fails(t, err, syscall.EACCES)
 }
 
@@ -198,7 +202,7 @@ func TestRenameFollowsPOSIX(t *testing.T) {
 	must(t, d.WriteFile("d/g", []byte("g"), 0o644))
 	must(t, d.MkdirAll("d/sub/in"))
 	must(t, d.Mount("m"))
-	rename := func(from, to string) error { return d.Rename(d.folder, name(from), name(to)) }
+	rename := func(from, to string) error { return d.Rename(d.dir, name(from), name(to)) }
 	fails(t, rename("none", "g"), syscall.ENOENT)
 	fails(t, rename("f", "sub"), syscall.EISDIR)
 	fails(t, rename("sub", "f"), syscall.ENOTDIR)
@@ -222,16 +226,16 @@ func TestRenameFollowsPOSIX(t *testing.T) {
 func TestHardLinksAreOneFile(t *testing.T) {
 	d := prepare(t)
 	must(t, d.Link("/d/f", "/l"))
-	put(t, d.Disk, openFile(t, d.Disk, openFolder(t, d.Disk, "/"), "l", appending), "d")
+	put(t, d.Disk, openFile(t, d.Disk, openDir(t, d.Disk, "/"), "l", appending), "d")
 	holds(t, d.Disk, "/d/f", "abcd")
-	one, err := d.Stat(d.folder, name("f"))
+	one, err := d.Stat(d.dir, name("f"))
 	must(t, err)
 	two, err := d.StatPath(name("l"))
 	must(t, err)
 	if one != two || one.Links != 2 || one.Size != 4 || one.Inode == 0 || one.Device == 0 {
 		t.Errorf("%+v and %+v", one, two)
 	}
-	must(t, d.Remove(d.folder, name("f")))
+	must(t, d.Remove(d.dir, name("f")))
 	if s, _ := d.StatFD(d.file); s.Links != 1 {
 		t.Errorf("%d links after one was removed", s.Links)
 	}
@@ -243,9 +247,9 @@ func TestSymbolicLinksAreFollowedByOpenAndNotByStat(t *testing.T) {
 	must(t, d.Symlink("/d", "/way"))
 	must(t, d.Symlink("../new", "/d/dangling"))
 	must(t, d.Symlink("loop", "/loop"))
-	put(t, d.Disk, openFile(t, d.Disk, openFolder(t, d.Disk, "/way"), "s", appending), "d")
+	put(t, d.Disk, openFile(t, d.Disk, openDir(t, d.Disk, "/way"), "s", appending), "d")
 	holds(t, d.Disk, "d/f", "abcd")
-	s, err := d.Stat(d.folder, name("s"))
+	s, err := d.Stat(d.dir, name("s"))
 	if err != nil || s.Mode != 0o120777 || s.Size != 1 {
 		t.Errorf("Stat = %+v, %v", s, err)
 	}
@@ -267,27 +271,27 @@ func TestSymbolicLinksAreFollowedByOpenAndNotByStat(t *testing.T) {
 	fails(t, err, syscall.ELOOP)
 	_, err = d.Resolve("none/x")
 	fails(t, err, syscall.ENOENT)
-	_, err = d.OpenFile(d.folder, name("dangling"), appending|os.O_EXCL, 0o666)
+	_, err = d.OpenFile(d.dir, name("dangling"), appending|os.O_EXCL, 0o666)
 	fails(t, err, syscall.EEXIST)
-	must(t, d.Close(openFile(t, d.Disk, d.folder, "dangling", appending)))
+	must(t, d.Close(openFile(t, d.Disk, d.dir, "dangling", appending)))
 	holds(t, d.Disk, "/new", "")
-	must(t, d.Remove(d.folder, name("s")))
+	must(t, d.Remove(d.dir, name("s")))
 	holds(t, d.Disk, "d/f", "abcd")
 }
 
-func TestFolderMovesAndGoesUnderItsDescriptor(t *testing.T) {
+func TestDirectoryMovesAndGoesUnderItsDescriptor(t *testing.T) {
 	d := prepare(t)
 	must(t, d.Move("/d", "/e"))
-	openFile(t, d.Disk, d.folder, "late", appending)
+	openFile(t, d.Disk, d.dir, "late", appending)
 	holds(t, d.Disk, "/e/late", "")
 	if _, err := d.StatPath(name("/d")); !errors.Is(err, syscall.ENOENT) {
 		t.Errorf("the old path is there: %v", err)
 	}
 	must(t, d.RemoveAll("/e"))
-	_, err := d.OpenFile(d.folder, name("later"), appending, 0o666)
+	_, err := d.OpenFile(d.dir, name("later"), appending, 0o666)
 	fails(t, err, syscall.ENOENT)
-	if s, err := d.StatFD(d.folder); err != nil || s.Links != 0 {
-		t.Errorf("a removed folder is %+v, %v", s, err)
+	if s, err := d.StatFD(d.dir); err != nil || s.Links != 0 {
+		t.Errorf("a removed directory is %+v, %v", s, err)
 	}
 	put(t, d.Disk, d.file, "x")
 	if s, err := d.StatFD(d.file); err != nil || s.Links != 0 || s.Size != 4 {
@@ -315,7 +319,7 @@ func TestMountIsADeviceOfItsOwn(t *testing.T) {
 		t.Errorf("Link = %v", err)
 	}
 	d.SetSyncsAll("/srv/m", false)
-	if !d.SyncsAll(d.folder) || d.SyncsAll(openFolder(t, d.Disk, "/srv/m")) {
+	if !d.SyncsAll(d.dir) || d.SyncsAll(openDir(t, d.Disk, "/srv/m")) {
 		t.Error("SyncsAll is not of one device")
 	}
 }
@@ -327,12 +331,12 @@ func TestPermissionsAndOwnersAreKept(t *testing.T) {
 	if s, _ := d.StatFD(d.file); s.Mode != 0o104711 || s.UID != 7 || s.GID != 8 {
 		t.Errorf("%+v", s)
 	}
-	if s, _ := d.StatFD(openFile(t, d.Disk, d.folder, "n", appending)); s.Mode != 0o100644 {
+	if s, _ := d.StatFD(openFile(t, d.Disk, d.dir, "n", appending)); s.Mode != 0o100644 {
 		t.Errorf("a new file has mode %o", s.Mode)
 	}
 	must(t, d.Mkdir(name("/n"), 0o777))
 	if s, _ := d.StatPath(name("/n")); s.Mode != 0o040755 {
-		t.Errorf("a new folder has mode %o", s.Mode)
+		t.Errorf("a new directory has mode %o", s.Mode)
 	}
 	fails(t, d.Mkdir(name("/n"), 0o777), syscall.EEXIST)
 	fails(t, d.Mkdir(name("/none/n"), 0o777), syscall.ENOENT)
@@ -360,14 +364,14 @@ func TestDirtyCountsWhatIsNotOnTheDisk(t *testing.T) {
 // A witness must be open before what it is to hear of.
 func TestLossIsToldOnceToWhoHadTheFileOpen(t *testing.T) {
 	d := prepare(t)
-	other := openFile(t, d.Disk, d.folder, "f", appending)
+	other := openFile(t, d.Disk, d.dir, "f", appending)
 	put(t, d.Disk, d.file, "x")
 	d.Lose("/d/f", syscall.EIO)
-	late := openFile(t, d.Disk, d.folder, "f", appending)
-	lateFolder := openFolder(t, d.Disk, "/d")
+	late := openFile(t, d.Disk, d.dir, "f", appending)
+	lateDir := openDir(t, d.Disk, "/d")
 	must(t, d.Sync(late))
-	must(t, d.SyncAll(lateFolder))
-	fails(t, d.SyncAll(d.folder), syscall.EIO)
+	must(t, d.SyncAll(lateDir))
+	fails(t, d.SyncAll(d.dir), syscall.EIO)
 	fails(t, d.Sync(other), syscall.EIO)
 	fails(t, d.Sync(d.file), syscall.EIO)
 	must(t, d.Sync(d.file))
@@ -409,7 +413,7 @@ func TestDiskRecordsWhatItsUserMustNotDo(t *testing.T) {
 		fails(t, d.Rename(99, name("x"), name("y")), syscall.EBADF)
 	})
 	check("write 2 of /d/g: another write to the file is in flight", func(d prepared) {
-		other, _ := d.OpenFile(d.folder, name("g"), appending, 0o666)
+		other, _ := d.OpenFile(d.dir, name("g"), appending, 0o666)
 		both(func() { d.Write(d.file, []byte("a")) }, func() { d.Write(other, []byte("b")) })
 	})
 	check("close 1 of /d/f: 1 calls on the descriptor are in flight", func(d prepared) {
@@ -418,7 +422,7 @@ func TestDiskRecordsWhatItsUserMustNotDo(t *testing.T) {
 	check("sync 2 of /d/f: a sync of the descriptor failed before", func(d prepared) {
 		d.Add(fault.DiskFault{Op: fault.DiskSync, Times: 1, Err: syscall.EIO})
 		d.Sync(d.file)
-		other, _ := d.OpenFile(d.folder, name("f"), appending, 0o666)
+		other, _ := d.OpenFile(d.dir, name("f"), appending, 0o666)
 		d.SyncAll(other)
 		d.Sync(d.file)
 	})
@@ -430,7 +434,7 @@ func TestDiskRecordsWhatItsUserMustNotDo(t *testing.T) {
 	})
 	check("open 2 of /d/h: 3 descriptors, of 2", func(d prepared) {
 		d.SetCap(2)
-		d.OpenFile(d.folder, name("h"), appending, 0o666)
+		d.OpenFile(d.dir, name("h"), appending, 0o666)
 	})
 }
 
@@ -440,7 +444,7 @@ func TestDescriptorsCountWhileTheyAreOpenedAndClosed(t *testing.T) {
 		d.Add(fault.DiskFault{Op: fault.AnyDiskOp, Delay: time.Second})
 		var group sync.WaitGroup
 		group.Go(func() { d.Close(d.file) })
-		group.Go(func() { d.OpenFolder(name("none")) })
+		group.Go(func() { d.OpenDir(name("none")) })
 		synctest.Wait()
 		if d.Open() != 3 {
 			t.Errorf("%d descriptors, want one open, one in close, one in open", d.Open())
@@ -461,11 +465,11 @@ func TestDiskCallsTellWhatHappenedWhen(t *testing.T) {
 		d.Watch(func(c fault.DiskCall) { watched = append(watched, c) })
 		start := time.Now()
 		d.Write(d.file, []byte("abc"))
-		d.Rename(d.folder, name("f"), name("g"))
+		d.Rename(d.dir, name("f"), name("g"))
 		calls := d.Calls()[before:]
 		want := []fault.DiskCall{
 			{Op: fault.DiskWrite, N: 1, FD: d.file, Path: "/d/f", Len: 3, Bytes: 2, Start: start, End: start.Add(3 * time.Second)},
-			{Op: fault.DiskRename, N: 1, FD: d.folder, Path: "/d/f", To: "/d/g", Start: start.Add(3 * time.Second), End: start.Add(3 * time.Second)},
+			{Op: fault.DiskRename, N: 1, FD: d.dir, Path: "/d/f", To: "/d/g", Start: start.Add(3 * time.Second), End: start.Add(3 * time.Second)},
 		}
 		if !slices.Equal(calls, want) {
 			t.Errorf("calls %+v, want %+v", calls, want)

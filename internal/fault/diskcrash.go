@@ -9,9 +9,9 @@ import (
 
 // An Image is what a crash leaves, by absolute paths. A file with two names has the same bytes under both.
 type Image struct {
-	Files   map[string][]byte
-	Folders map[string]bool   // the root is "/"
-	Links   map[string]string // the targets of symbolic links
+	Files map[string][]byte
+	Dirs  map[string]bool   // the root is "/"
+	Links map[string]string // the targets of symbolic links
 }
 
 // File returns a file's bytes. Its path may be relative.
@@ -26,19 +26,20 @@ func (d *Disk) ProcessCrash() *Image {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.imageLocked(
-		func(folder *inode) map[string]*inode { return folder.names },
+		func(dir *inode) map[string]*inode { return dir.names },
 		func(f *inode) []byte { return bytes.Clone(f.bytes) })
 }
 
 // PowerCut returns one thing that may be there if the machine dies now. By these rules:
 //
-// A file's bytes are there as a Sync or Datasync of the file, or a SyncAll of its
-// file system, found them that returned nil. Of what was done since, nothing may be there, or all, or
-// the size and zeros, or, up to some moment, an arbitrary choice of sectors with zeros or the file's end where
-// one is missing. Bytes that a failed sync lost are zeros, or what they were to replace.
+// A file's bytes are there as a Sync or Datasync of the file, or a SyncAll of its file
+// system, found them that returned nil. Of what was done since, one of four may be
+// there: nothing; all; the size and zeros; or, up to some moment, an arbitrary choice
+// of sectors. A missing sector is zeros, or the file ends there. Bytes that a failed
+// sync lost are zeros, or what they were to replace.
 //
-// A folder's names are there as a Sync of the folder, or a SyncAll, found them that
-// returned nil: to sync a file is not enough, nor is it for the name of a new folder
+// A directory's names are there as a Sync of the directory, or a SyncAll, found them that
+// returned nil: to sync a file is not enough, nor is it for the name of a new directory
 // to sync what is in it. Of the calls since, each is there or not, by an arbitrary
 // choice, with those before it that were about the same file. A Rename is there as a whole or not at
 // all. A name may be there and the file's bytes not. What a failed sync was to bring there may be
@@ -47,11 +48,11 @@ func (d *Disk) PowerCut(r *rand.Rand) *Image {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	names := map[*inode]map[string]*inode{}
-	namesOf := func(folder *inode) map[string]*inode {
-		if names[folder] == nil {
-			names[folder] = maps.Clone(folder.onDisk)
+	namesOf := func(dir *inode) map[string]*inode {
+		if names[dir] == nil {
+			names[dir] = maps.Clone(dir.onDisk)
 		}
-		return names[folder]
+		return names[dir]
 	}
 	for _, v := range d.devices {
 		for _, op := range survivors(v.log, r) {
@@ -92,10 +93,12 @@ func survivors(log []*nameOp, r *rand.Rand) []*nameOp {
 	return some
 }
 
-// imageLocked walks through these names, always in the same order.
-func (d *Disk) imageLocked(names func(folder *inode) map[string]*inode, data func(f *inode) []byte) *Image {
-	m := &Image{Files: map[string][]byte{}, Folders: map[string]bool{}, Links: map[string]string{}}
+// imageLocked walks through these names, always in the same order. Of a directory that is
+// inside itself, which failed syncs of moves may leave, it shows the outermost.
+func (d *Disk) imageLocked(names func(dir *inode) map[string]*inode, data func(f *inode) []byte) *Image {
+	m := &Image{Files: map[string][]byte{}, Dirs: map[string]bool{}, Links: map[string]string{}}
 	seen := map[*inode][]byte{}
+	around := map[*inode]bool{}
 	var walk func(p string, f *inode)
 	walk = func(p string, f *inode) {
 		switch {
@@ -106,12 +109,14 @@ func (d *Disk) imageLocked(names func(folder *inode) map[string]*inode, data fun
 				seen[f] = data(f)
 			}
 			m.Files[p] = seen[f]
-		default:
-			m.Folders[p] = true
+		case !around[f]:
+			around[f] = true
+			m.Dirs[p] = true
 			inside := names(f)
 			for _, name := range sortedNames(inside) {
 				walk(absolute(p, name), inside[name])
 			}
+			delete(around, f)
 		}
 	}
 	walk("/", d.root)

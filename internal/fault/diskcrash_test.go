@@ -1,6 +1,7 @@
 package fault_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -39,7 +40,7 @@ func leaves(t *testing.T, d *fault.Disk, path string, want ...string) {
 func durable(t *testing.T, d *fault.Disk, base, data string) (root, fd int) {
 	t.Helper()
 	must(t, d.WriteFile(base, []byte(data), 0o644))
-	root = openFolder(t, d, ".")
+	root = openDir(t, d, ".")
 	return root, openFile(t, d, root, base, appending)
 }
 
@@ -66,7 +67,7 @@ func TestBytesAreThereOnceAnyDescriptorOfTheFileWasSynced(t *testing.T) {
 	check(func(d *fault.Disk, root, _, _ int) error { return d.SyncAll(root) })
 }
 
-func TestToCloseOrToSyncTheFolderMakesNoBytesDurable(t *testing.T) {
+func TestToCloseOrToSyncTheDirectoryMakesNoBytesDurable(t *testing.T) {
 	d := fault.NewDisk()
 	root, fd := durable(t, d, "f", "")
 	put(t, d, fd, "A")
@@ -106,7 +107,7 @@ func TestOverwrittenBytesAreOldOrNewAndNeverZero(t *testing.T) {
 	d := fault.NewDisk()
 	d.SetSector(2)
 	must(t, d.WriteFile("f", []byte("abcd"), 0o644))
-	fd := openFile(t, d, openFolder(t, d, "/"), "f", os.O_WRONLY)
+	fd := openFile(t, d, openDir(t, d, "/"), "f", os.O_WRONLY)
 	put(t, d, fd, "WXYZ")
 	leaves(t, d, "f", "abcd", "WXcd", "abYZ", "WXYZ")
 	must(t, d.Sync(fd))
@@ -122,7 +123,7 @@ func TestTruncatedFileIsOldEmptyOrNew(t *testing.T) {
 	leaves(t, d, "f", "old", "", "0", "n")
 	must(t, d.Sync(fd))
 	leaves(t, d, "f", "n")
-	must(t, d.Close(openFile(t, d, openFolder(t, d, "/"), "f", os.O_WRONLY|os.O_TRUNC)))
+	must(t, d.Close(openFile(t, d, openDir(t, d, "/"), "f", os.O_WRONLY|os.O_TRUNC)))
 	leaves(t, d, "f", "n", "")
 }
 
@@ -138,7 +139,7 @@ func TestFailedSyncOfADiskLosesItsBytesForEver(t *testing.T) {
 		holds(t, d, "f", "oldAB")
 		must(t, d.Sync(openFile(t, d, root, "f", appending)))
 		leaves(t, d, "f", "old0B")
-		must(t, d.SyncAll(openFolder(t, d, "/")))
+		must(t, d.SyncAll(openDir(t, d, "/")))
 		leaves(t, d, "f", "old0B")
 		holds(t, d, "f", "oldAB")
 	}
@@ -154,7 +155,7 @@ func TestSyncAllIsOfOneDevice(t *testing.T) {
 		must(t, d.Mount("/m"))
 		root, fd := durable(t, d, "f", "")
 		must(t, d.WriteFile("/m/g", nil, 0o644))
-		mount := openFolder(t, d, "/m")
+		mount := openDir(t, d, "/m")
 		other := openFile(t, d, mount, "g", appending)
 		openFile(t, d, mount, "new", appending)
 		put(t, d, fd, "A")
@@ -168,11 +169,11 @@ func TestSyncAllIsOfOneDevice(t *testing.T) {
 	check(syscall.EIO, []string{"", "0"})
 }
 
-func TestNameIsThereOnceItsFolderWasSynced(t *testing.T) {
+func TestNameIsThereOnceItsDirectoryWasSynced(t *testing.T) {
 	check := func(sync func(d *fault.Disk, fd int) error) {
 		t.Helper()
 		d := fault.NewDisk()
-		root := openFolder(t, d, ".")
+		root := openDir(t, d, ".")
 		fd := openFile(t, d, root, "f", appending)
 		put(t, d, fd, "A")
 		leaves(t, d, "f", "-", "", "0", "A")
@@ -189,15 +190,15 @@ func TestNameIsThereOnceItsFolderWasSynced(t *testing.T) {
 	check((*fault.Disk).SyncAll)
 }
 
-func TestFailedSyncOfAFolderLosesItsNames(t *testing.T) {
+func TestFailedSyncOfADirectoryLosesItsNames(t *testing.T) {
 	check := func(sync func(d *fault.Disk, fd int) error) {
 		t.Helper()
 		d := fault.NewDisk(fault.DiskFault{Op: fault.DiskSync, Times: 1, Err: syscall.EIO},
 			fault.DiskFault{Op: fault.DiskSyncAll, Times: 1, Err: syscall.EIO})
-		openFile(t, d, openFolder(t, d, "."), "f", appending)
-		fails(t, sync(d, openFolder(t, d, ".")), syscall.EIO)
+		openFile(t, d, openDir(t, d, "."), "f", appending)
+		fails(t, sync(d, openDir(t, d, ".")), syscall.EIO)
 		leaves(t, d, "f", "-", "")
-		root := openFolder(t, d, ".")
+		root := openDir(t, d, ".")
 		must(t, sync(d, root)) // the kernel holds them for written
 		leaves(t, d, "f", "-")
 		must(t, d.Rename(root, name("f"), name("g")))
@@ -208,18 +209,18 @@ func TestFailedSyncOfAFolderLosesItsNames(t *testing.T) {
 	check((*fault.Disk).SyncAll)
 }
 
-func TestNewFolderNeedsTheSyncOfItsParent(t *testing.T) {
+func TestNewDirectoryNeedsTheSyncOfItsParent(t *testing.T) {
 	d := fault.NewDisk()
 	must(t, d.Mkdir(name("a"), 0o777))
 	must(t, d.Mkdir(name("a/b"), 0o777))
-	a, b := openFolder(t, d, "a"), openFolder(t, d, "a/b")
+	a, b := openDir(t, d, "a"), openDir(t, d, "a/b")
 	fd := openFile(t, d, b, "f", appending)
 	put(t, d, fd, "A")
 	for _, fd := range []int{fd, b, a} {
 		must(t, d.Sync(fd))
 		leaves(t, d, "a/b/f", "-", "A")
 	}
-	must(t, d.Sync(openFolder(t, d, "/")))
+	must(t, d.Sync(openDir(t, d, "/")))
 	leaves(t, d, "a/b/f", "A")
 }
 
@@ -258,7 +259,7 @@ func TestFileRenamedTwiceIsThereUnderOneOfItsNames(t *testing.T) {
 	}
 }
 
-// The trap of a replace that syncs the folder, and the file never.
+// The trap of a replace that syncs the directory, and the file never.
 func TestRenamedFileMayBeThereWithoutItsBytes(t *testing.T) {
 	d := fault.NewDisk()
 	root, _ := durable(t, d, "f", "old")
@@ -282,24 +283,63 @@ func TestTwoNamesOfAFileShowTheSameBytes(t *testing.T) {
 	}
 }
 
-func TestMoveBetweenFoldersIsSyncedByEither(t *testing.T) {
-	for _, folder := range []string{"a", "b"} {
+func TestMoveBetweenDirectoriesIsSyncedByEither(t *testing.T) {
+	for _, dir := range []string{"a", "b"} {
 		d := fault.NewDisk()
 		must(t, d.MkdirAll("a"))
 		must(t, d.MkdirAll("b"))
-		must(t, d.Close(openFile(t, d, openFolder(t, d, "a"), "f", appending)))
+		must(t, d.Close(openFile(t, d, openDir(t, d, "a"), "f", appending)))
 		must(t, d.Move("a/f", "b/f"))
 		leaves(t, d, "b/f", "-", "")
-		must(t, d.Sync(openFolder(t, d, folder)))
+		must(t, d.Sync(openDir(t, d, dir)))
 		leaves(t, d, "b/f", "")
 		leaves(t, d, "a/f", "-")
+	}
+}
+
+// TestDirectoryInsideItselfIsShownOnce has failed syncs lose two moves without which a third
+// puts a directory into itself on the disk.
+func TestDirectoryInsideItselfIsShownOnce(t *testing.T) {
+	d := fault.NewDisk()
+	must(t, d.MkdirAll("/a/b"))
+	root := openDir(t, d, "/")
+	lost := func(from, to string) {
+		t.Helper()
+		must(t, d.Move(from, to))
+		d.Add(fault.DiskFault{Op: fault.DiskSync, Err: syscall.EIO})
+		fails(t, d.Sync(root), syscall.EIO)
+		d.Mend()
+		must(t, d.Sync(root))
+	}
+	lost("/a/b", "/b")
+	lost("/a", "/c")
+	must(t, d.Move("/c", "/b/a"))
+	must(t, d.Sync(root))
+	for seed := range uint64(20) {
+		m := d.PowerCut(rand.New(rand.NewPCG(seed, 0)))
+		if !m.Dirs["/a/b"] || m.Dirs["/a/b/a"] {
+			t.Errorf("a power cut leaves %v", m.Dirs)
+		}
+	}
+}
+
+// TestMountedFileStaysThere mounts a file where the disk still has another name.
+func TestMountedFileStaysThere(t *testing.T) {
+	d := fault.NewDisk()
+	must(t, errors.Join(d.Mount("/m"), d.WriteFile("/m/f", []byte("mounted"), 0o644), d.WriteFile("/x", []byte("old"), 0o644)))
+	must(t, d.Remove(openDir(t, d, "/"), name("x")))
+	must(t, d.Bind("/m/f", "/x"))
+	for seed := range uint64(20) {
+		if data, _ := d.PowerCut(rand.New(rand.NewPCG(seed, 0))).File("/x"); string(data) != "mounted" {
+			t.Errorf("a power cut leaves %q where a file is mounted", data)
+		}
 	}
 }
 
 func TestImageIsAFunctionOfTheSeed(t *testing.T) {
 	d := fault.NewDisk()
 	d.SetSector(1)
-	root := openFolder(t, d, ".")
+	root := openDir(t, d, ".")
 	for i := range 20 {
 		put(t, d, openFile(t, d, root, fmt.Sprint("f", i), appending), "0123456789")
 	}
@@ -312,8 +352,8 @@ func TestImageIsAFunctionOfTheSeed(t *testing.T) {
 			t.Fatalf("seed %d: two images", seed)
 		}
 		different = different || !reflect.DeepEqual(m, cut(seed+1))
-		if m.Links["/s"] != "f1" || !m.Folders["/"] {
-			t.Fatalf("seed %d: links %q, folders %v", seed, m.Links, m.Folders)
+		if m.Links["/s"] != "f1" || !m.Dirs["/"] {
+			t.Fatalf("seed %d: links %q, directories %v", seed, m.Links, m.Dirs)
 		}
 	}
 	if !different {

@@ -9,34 +9,39 @@ import (
 
 // The kinds of inodes, as in st_mode, and its permissions.
 const (
-	kindFolder = 0o040000
-	kindFile   = 0o100000
-	kindLink   = 0o120000
-	permBits   = 0o7777
-	umask      = 0o022
-	user       = 1000 // who makes files, and its group
+	kindDir  = 0o040000
+	kindFile = 0o100000
+	kindLink = 0o120000
+	permBits = 0o7777
+	umask    = 0o022
+	user     = 1000 // the owner of new files, and its group
 )
 
 // A device is a file system.
 type device struct {
-	number   uint64
-	top      *inode
-	syncsAll bool
-	dirty    map[*inode]bool // files that have changes
-	log      []*nameOp       // what was done to names and is not on the disk yet, in order
-	nameOps  int             // how many there were
-	lost     loss
+	number       uint64
+	top          *inode
+	syncsAll     bool
+	lacksJournal bool
+	dirty        map[*inode]bool // files that have changes
+	log          []*nameOp       // what was done to names and is not on the disk yet, in order
+	nameOps      int             // how many there were
+	lost         loss
 }
 
-// An inode is a file, a folder or a symbolic link.
+// An inode is a file, a directory or a symbolic link.
 type inode struct {
 	device   *device
 	number   uint64
 	mode     uint32
 	uid, gid uint32
-	links    uint64 // of a folder 2, or 0 if it was removed
+	links    uint64 // of a directory 2, or 0 if it was removed
 	users    int    // descriptors
 	target   string // of a symbolic link
+
+	attributes map[string][]byte    // extended; what a crash leaves of them is not modelled
+	lockedBy   *descriptor          // alone
+	sharedBy   map[*descriptor]bool // the lock
 
 	// Of a file: the kernel's bytes, those on the disk, and what leads from these to
 	// those. A change keeps its number, counted from 0, when others before it are gone.
@@ -47,14 +52,15 @@ type inode struct {
 	writing int // Writes in flight
 	lost    loss
 
-	// Of a folder: the kernel's names, and those on the disk.
+	// Of a directory: the kernel's names, and those on the disk.
 	up     *inode
 	names  map[string]*inode
 	onDisk map[string]*inode
+	bound  map[string]bool // the names at which a single file is mounted
 }
 
-// A loss is how often a file or a device lost bytes, and why at last. Who had it
-// open then is told once (Linux: errseq_t).
+// A loss is how often a file or a device lost bytes, and why at last. Each descriptor
+// that was open then reports it once (Linux: errseq_t).
 type loss struct {
 	times int
 	err   error
@@ -90,7 +96,7 @@ func resized(b []byte, size int64) []byte {
 
 func (f *inode) is(kind uint32) bool { return f != nil && f.mode&^permBits == kind }
 
-// within reports whether a folder is another or in it.
+// within reports whether a directory is another or in it.
 func (f *inode) within(other *inode) bool {
 	for ; f != other; f = f.up {
 		if f.up == f || f.up == nil {
@@ -114,14 +120,14 @@ func (f *inode) stat() sys.Stat {
 func (d *Disk) newDeviceLocked() (top *inode) {
 	v := &device{number: uint64(len(d.devices) + 1), syncsAll: true, dirty: map[*inode]bool{}}
 	d.devices = append(d.devices, v)
-	v.top = d.newInodeLocked(v, kindFolder|0o755)
+	v.top = d.newInodeLocked(v, kindDir|0o755)
 	return v.top
 }
 
 func (d *Disk) newInodeLocked(v *device, mode uint32) *inode {
 	d.inodes++
 	f := &inode{device: v, number: d.inodes, mode: mode, uid: user, gid: user}
-	if f.is(kindFolder) {
+	if f.is(kindDir) {
 		f.links, f.names, f.onDisk = 2, map[string]*inode{}, map[string]*inode{}
 	}
 	return f
@@ -180,19 +186,19 @@ type nameOp struct {
 	lost   bool // a sync of it failed
 }
 
-// An edit lets a name of a folder be a file's, or nobody's.
+// An edit gives a name of a directory to a file, or to none.
 type edit struct {
-	folder *inode
-	name   string
-	file   *inode
+	dir  *inode
+	name string
+	file *inode
 }
 
 // nameLocked edits names in the kernel.
 func (d *Disk) nameLocked(edits ...edit) *nameOp {
 	var unnamed []*inode
 	for _, e := range edits {
-		if old := e.folder.names[e.name]; old != nil {
-			delete(e.folder.names, e.name)
+		if old := e.dir.names[e.name]; old != nil {
+			delete(e.dir.names, e.name)
 			unnamed = append(unnamed, old)
 			old.links--
 		}
@@ -201,19 +207,19 @@ func (d *Disk) nameLocked(edits ...edit) *nameOp {
 		if e.file == nil {
 			continue
 		}
-		e.folder.names[e.name] = e.file
+		e.dir.names[e.name] = e.file
 		e.file.links++
-		if e.file.is(kindFolder) {
-			e.file.up, e.file.links = e.folder, 2
+		if e.file.is(kindDir) {
+			e.file.up, e.file.links = e.dir, 2
 		}
 	}
 	for _, old := range unnamed {
-		if old.is(kindFolder) && old.links == 1 {
+		if old.is(kindDir) && old.links == 1 {
 			old.links = 0
 		}
 		d.forgetLocked(old)
 	}
-	v := edits[0].folder.device
+	v := edits[0].dir.device
 	v.nameOps++
 	op := &nameOp{number: v.nameOps, edits: edits}
 	v.log = append(v.log, op)
@@ -221,72 +227,84 @@ func (d *Disk) nameLocked(edits ...edit) *nameOp {
 }
 
 // onto applies the op to the names on a disk.
-func (op *nameOp) onto(names func(folder *inode) map[string]*inode) {
+func (op *nameOp) onto(names func(dir *inode) map[string]*inode) {
 	for _, e := range op.edits {
 		if e.file == nil {
-			delete(names(e.folder), e.name)
+			delete(names(e.dir), e.name)
 		} else {
-			names(e.folder)[e.name] = e.file
+			names(e.dir)[e.name] = e.file
 		}
 	}
 }
 
-// settleNamesLocked brings the names of a folder, or of the whole device if it is nil, to the disk,
-// as far as the ops up to a number say, and with them those that they build on. Of these, what a
-// failed sync has lost is not there, and never will be.
-func (v *device) settleNamesLocked(folder *inode, upTo int) {
-	ops := v.namesOf(folder, upTo)
+// settleNamesLocked brings the names of a directory to the disk, or of the whole device
+// if dir is nil. It applies the ops up to a number, and those that they build on. Of
+// these, what a failed sync has lost is not there, and never will be.
+func (v *device) settleNamesLocked(dir *inode, upTo int) {
+	ops := v.namesOf(dir, upTo)
 	settled := map[*nameOp]bool{}
 	for _, op := range ops {
 		settled[op] = true
 		if !op.lost {
-			op.onto(func(folder *inode) map[string]*inode { return folder.onDisk })
+			op.onto(func(dir *inode) map[string]*inode { return dir.onDisk })
 		}
 	}
 	v.log = slices.DeleteFunc(v.log, func(op *nameOp) bool { return settled[op] })
 }
 
-// loseNamesLocked is told that such a sync failed: the kernel shows the names, holds them for
-// written, and does not bring them to the disk again.
-func (v *device) loseNamesLocked(folder *inode, upTo int) {
-	for _, op := range v.namesOf(folder, upTo) {
+// loseNamesLocked records that such a sync failed: the kernel shows the names, holds
+// them for written, and does not bring them to the disk again.
+func (v *device) loseNamesLocked(dir *inode, upTo int) {
+	for _, op := range v.namesOf(dir, upTo) {
 		op.lost = true
 	}
 }
 
-// namesOf returns the ops up to a number that concern a folder, or the whole device if it is nil,
-// and those that they build on, in their order.
-func (v *device) namesOf(folder *inode, upTo int) (ops []*nameOp) {
-	with := map[*inode]bool{folder: true}
-	for _, op := range slices.Backward(v.log) { // the newest takes along what is older
-		touches := folder == nil
+// loseNamesBesideLocked records that the sync of a file failed. Without a journal that
+// takes the directories of the file's new names along (ext4_sync_parent).
+func (v *device) loseNamesBesideLocked(f *inode, upTo int) {
+	for _, op := range slices.Clone(v.log) {
 		for _, e := range op.edits {
-			touches = touches || with[e.folder]
+			if e.file == f && op.number <= upTo {
+				v.loseNamesLocked(e.dir, upTo)
+			}
+		}
+	}
+}
+
+// namesOf returns the ops up to a number that concern a directory, or the whole device
+// if dir is nil. Those that they build on come with them, in their order.
+func (v *device) namesOf(dir *inode, upTo int) (ops []*nameOp) {
+	with := map[*inode]bool{dir: true}
+	for _, op := range slices.Backward(v.log) { // the newest takes along what is older
+		touches := dir == nil
+		for _, e := range op.edits {
+			touches = touches || with[e.dir]
 		}
 		if !touches || op.number > upTo {
 			continue
 		}
 		ops = append(ops, op)
 		for _, e := range op.edits {
-			with[e.folder] = true
+			with[e.dir] = true
 		}
 	}
 	slices.Reverse(ops)
 	return ops
 }
 
-// A place is where a path leads: to a name of a folder, and what it names, nil if
-// nothing. The name is empty where the path ends with no name, but at a folder.
+// A place is where a path leads: to a name of a directory, and what it names, nil if
+// nothing. The name is empty where the path ends with no name, but at a directory.
 type place struct {
-	folder *inode
-	name   string
-	file   *inode
+	dir  *inode
+	name string
+	file *inode
 }
 
 // mostLinks is how many symbolic links a path may lead through: Linux's.
 const mostLinks = 40
 
-// findLocked follows a path from a folder, and, if follow says so, the symbolic link
+// findLocked follows a path from a directory, and, if follow says so, the symbolic link
 // that its last element may be.
 func (d *Disk) findLocked(from *inode, p string, follow bool) (place, error) {
 	links := 0
@@ -300,7 +318,7 @@ func (d *Disk) walkLocked(from *inode, p string, follow bool, links *int) (place
 	if p[0] == '/' {
 		from = d.root
 	}
-	at := place{folder: from, file: from}
+	at := place{dir: from, file: from}
 	for len(p) > 0 {
 		var element string
 		element, p = firstElement(p)
@@ -309,10 +327,10 @@ func (d *Disk) walkLocked(from *inode, p string, follow bool, links *int) (place
 			continue
 		case at.file == nil:
 			return place{}, syscall.ENOENT
-		case !at.file.is(kindFolder):
+		case !at.file.is(kindDir):
 			return place{}, syscall.ENOTDIR
 		case element == "..":
-			at = place{folder: at.file.up, file: at.file.up}
+			at = place{dir: at.file.up, file: at.file.up}
 			continue
 		}
 		here := at.file
@@ -343,7 +361,7 @@ func firstElement(p string) (element, rest string) {
 // pathLocked returns the path of a place.
 func (d *Disk) pathLocked(at place) string {
 	p := at.name
-	for f := at.folder; f != d.root; f = f.up {
+	for f := at.dir; f != d.root; f = f.up {
 		for name, file := range f.up.names {
 			if file == f {
 				p = name + "/" + p

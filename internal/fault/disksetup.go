@@ -9,9 +9,10 @@ import (
 	"syscall"
 )
 
-// The methods here are for tests. They are no calls: no fault hits them and nobody
-// counts them. What is made, by Mount, MkdirAll, WriteFile, Link and Symlink, is on the disk at
-// once, and with it all other names of its folder; what is moved or removed is not.
+// The methods here are for tests. They are no calls: no fault hits them, and no count
+// has them. What Mount, Bind, MkdirAll, WriteFile, Link and Symlink make or displace
+// is on the disk at once. All other names of its directory are then on the disk too.
+// What is moved or removed is not.
 
 // SetDescriptors sets how many descriptors the system gives: EMFILE beyond. 0 is no
 // limit.
@@ -81,15 +82,53 @@ func (d *Disk) SetSyncsAll(name string, ok bool) {
 	}
 }
 
-// Mount makes a folder, with those above it, that is a file system of its own.
+// SetLacksJournal sets what LacksJournal says for the file system that a path is on. What
+// a crash leaves there is modelled as elsewhere, what a failed sync of a file loses is not.
+func (d *Disk) SetLacksJournal(name string, lacks bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if at, err := d.findLocked(d.root, name, true); err == nil && at.file != nil {
+		at.file.device.lacksJournal = lacks
+	}
+}
+
+// Mount makes a directory, with those above it, that is a file system of its own.
 func (d *Disk) Mount(name string) error {
 	if err := d.MkdirAll(path.Dir(absolute("/", name))); err != nil {
 		return err
 	}
-	return d.plant("mount", name, func(folder *inode) *inode { return d.newDeviceLocked() })
+	return d.plant("mount", name, func(dir *inode) *inode { return d.newDeviceLocked() })
 }
 
-// MkdirAll makes a folder and those above it that are missing.
+// Bind mounts a single file at a new name, which a power cut leaves and no call renames
+// or removes.
+func (d *Disk) Bind(old, name string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	of, err := d.findLocked(d.root, old, true)
+	if err == nil && !of.file.is(kindFile) {
+		err = syscall.EINVAL
+	}
+	at, missing := d.findLocked(d.root, name, false)
+	if err == nil {
+		err = missing
+	}
+	if err == nil && at.file != nil {
+		err = syscall.EEXIST
+	}
+	if err != nil {
+		return fmt.Errorf("bind %s to %s: %w", old, name, err)
+	}
+	in := at.dir
+	in.device.settleNamesLocked(in, in.device.nameOps) // else what the name was before comes after the mount
+	if in.bound == nil {
+		in.bound = map[string]bool{}
+	}
+	in.names[at.name], in.onDisk[at.name], in.bound[at.name] = of.file, of.file, true
+	return nil
+}
+
+// MkdirAll makes a directory and those above it that are missing.
 func (d *Disk) MkdirAll(name string) error {
 	p := ""
 	for element := range strings.SplitSeq(strings.Trim(absolute("/", name), "/"), "/") {
@@ -97,11 +136,11 @@ func (d *Disk) MkdirAll(name string) error {
 		d.mu.Lock()
 		at, err := d.findLocked(d.root, p, true)
 		d.mu.Unlock()
-		if err == nil && at.file.is(kindFolder) {
+		if err == nil && at.file.is(kindDir) {
 			continue
 		}
-		err = d.plant("mkdir", p, func(folder *inode) *inode {
-			return d.newInodeLocked(folder.device, kindFolder|0o755)
+		err = d.plant("mkdir", p, func(dir *inode) *inode {
+			return d.newInodeLocked(dir.device, kindDir|0o755)
 		})
 		if err != nil {
 			return err
@@ -112,8 +151,8 @@ func (d *Disk) MkdirAll(name string) error {
 
 // WriteFile makes a new file with these bytes.
 func (d *Disk) WriteFile(name string, data []byte, perm uint32) error {
-	return d.plant("write", name, func(folder *inode) *inode {
-		f := d.newInodeLocked(folder.device, kindFile|perm&permBits)
+	return d.plant("write", name, func(dir *inode) *inode {
+		f := d.newInodeLocked(dir.device, kindFile|perm&permBits)
 		d.changeLocked(f, change{data: bytes.Clone(data)})
 		f.settleLocked(f.newest())
 		return f
@@ -122,8 +161,8 @@ func (d *Disk) WriteFile(name string, data []byte, perm uint32) error {
 
 // Symlink makes a symbolic link.
 func (d *Disk) Symlink(target, name string) error {
-	return d.plant("symlink", name, func(folder *inode) *inode {
-		f := d.newInodeLocked(folder.device, kindLink|0o777)
+	return d.plant("symlink", name, func(dir *inode) *inode {
+		f := d.newInodeLocked(dir.device, kindLink|0o777)
 		f.target = target
 		return f
 	})
@@ -134,15 +173,16 @@ func (d *Disk) Link(old, name string) error {
 	d.mu.Lock()
 	of, err := d.findLocked(d.root, old, false)
 	d.mu.Unlock()
-	if err != nil || of.file == nil || of.file.is(kindFolder) {
+	if err != nil || of.file == nil || of.file.is(kindDir) {
 		return fmt.Errorf("link %s: it is no file", old)
 	}
-	return d.plant("link", name, func(folder *inode) *inode { return of.file })
+	return d.plant("link", name, func(dir *inode) *inode { return of.file })
 }
 
-// Lose has the kernel fail to write a file back that nobody syncs: what is not on
-// the disk yet never gets there. Whoever has it open, and SyncAll on a descriptor that was open,
-// is told err once; who opens it from now on is not.
+// Lose makes the kernel fail to write a file back without a sync: what is not on the
+// disk yet never gets there. Each open descriptor of the file reports err once, and so
+// does SyncAll on a descriptor that was open. A descriptor opened from now on does
+// not.
 func (d *Disk) Lose(name string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -152,29 +192,29 @@ func (d *Disk) Lose(name string, err error) {
 }
 
 // plant puts what create returns under a new name, and this on the disk.
-func (d *Disk) plant(what, name string, create func(folder *inode) *inode) error {
+func (d *Disk) plant(what, name string, create func(dir *inode) *inode) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	at, err := d.findLocked(d.root, name, false)
 	switch {
 	case err == nil && at.file != nil:
 		err = syscall.EEXIST
-	case err == nil && at.folder.links == 0:
+	case err == nil && at.dir.links == 0:
 		err = syscall.ENOENT
 	}
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", what, name, err)
 	}
-	file := create(at.folder)
-	if !file.is(kindFolder) && file.device != at.folder.device {
+	file := create(at.dir)
+	if !file.is(kindDir) && file.device != at.dir.device {
 		return fmt.Errorf("%s %s: %w", what, name, syscall.EXDEV)
 	}
-	d.nameLocked(edit{at.folder, at.name, file})
-	at.folder.device.settleNamesLocked(at.folder, at.folder.device.nameOps)
+	d.nameLocked(edit{at.dir, at.name, file})
+	at.dir.device.settleNamesLocked(at.dir, at.dir.device.nameOps)
 	return nil
 }
 
-// Move renames a file or a folder, also one that is open.
+// Move renames a file or a directory, also one that is open.
 func (d *Disk) Move(old, name string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -184,7 +224,25 @@ func (d *Disk) Move(old, name string) error {
 	return nil
 }
 
-// RemoveAll removes a file or a folder with all that is in it, also what is open.
+// Displace moves a directory away and makes an empty one at its path. Both are on the disk at
+// once, and no sync comes between them.
+func (d *Disk) Displace(old, name string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	at, err := d.findLocked(d.root, old, false)
+	if err == nil {
+		err = d.renameLocked(d.root, old, name)
+	}
+	if err != nil {
+		return fmt.Errorf("displace %s to %s: %w", old, name, err)
+	}
+	v := at.dir.device
+	d.nameLocked(edit{at.dir, at.name, d.newInodeLocked(v, at.file.mode)})
+	v.settleNamesLocked(at.dir, v.nameOps)
+	return nil
+}
+
+// RemoveAll removes a file or a directory with all that is in it, also what is open.
 func (d *Disk) RemoveAll(name string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -203,7 +261,7 @@ func (d *Disk) removeLocked(at place) {
 	for _, name := range sortedNames(at.file.names) {
 		d.removeLocked(place{at.file, name, at.file.names[name]})
 	}
-	d.nameLocked(edit{at.folder, at.name, nil})
+	d.nameLocked(edit{at.dir, at.name, nil})
 }
 
 // sortedNames returns the keys in their order.

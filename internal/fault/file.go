@@ -1,14 +1,13 @@
-// Package fault knows how files fail and what a crash leaves of them. Its [File]
-// lives in memory at two levels, the kernel (what Write took) and the disk (what
-// a Sync that returned nil covers), and fails, stalls and fills up where its
-// [Fault] values say so.
+// Package fault knows how files fail and what a crash leaves of them. Its [File] lives
+// in memory at two levels: the kernel (what Write took) and the disk (what a Sync that
+// returned nil covers). It fails, stalls and fills up where its [Fault] values say so.
 //
-// A [Disk] is whole file systems of such files, with folders and links, and takes
-// the system calls of who writes many files.
+// A [Disk] is whole file systems of such files, with directories and links, and takes
+// the system calls of a program that writes many files.
 //
 // A [Source] is read, and gives less than it is asked for, nothing, or an error.
 //
-// It knows nothing of who uses it. It is for tests and for proofs only.
+// It knows nothing of its users. It is for tests and for proofs only.
 //
 // Start with [New], [NewDisk] or [NewSource]; ask [File.ProcessCrash] and
 // [File.PowerCut], or those of a Disk, what a crash at this moment leaves, and
@@ -140,9 +139,9 @@ func (f *File) SetSector(n int64) {
 	f.sector = n
 }
 
-// Watch has fn called when a call starts (with End zero, before it has any
-// effect) and again when its effect is there, before it returns. fn may call
-// any method of the file but Write, Sync and Close.
+// Watch has fn called twice for each call: when it starts, with End zero and before it
+// has any effect; and when its effect is there, before it returns. fn may call any
+// method of the file but Write, Sync and Close.
 func (f *File) Watch(fn func(Call)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -304,9 +303,9 @@ func (f *File) violationLocked(format string, args ...any) {
 	f.wrong = append(f.wrong, fmt.Sprintf(format, args...))
 }
 
-// Violations returns what the file's user did and must not do: a call after
-// Close or beside Close, two Writes or two Syncs at once, a Write of nothing, a
-// Sync after a failed one, a change to the bytes of a Write in flight.
+// Violations returns what the file's user did and must not do: a call after Close or
+// beside Close; two Writes or two Syncs at once; a Write of nothing; a Sync after a
+// failed one; a change to the bytes of a Write in flight.
 func (f *File) Violations() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

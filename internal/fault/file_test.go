@@ -151,8 +151,8 @@ func TestSyncCoversWhatWasWrittenBeforeItStarted(t *testing.T) {
 	})
 }
 
-// TestPowerCutReachesEveryState checks that a power cut keeps all stable bytes,
-// is a function of the seed, and that some seed leaves each state of a sector.
+// TestPowerCutReachesEveryState checks that a power cut keeps all stable bytes and is a
+// function of the seed. Some seed leaves each state of a sector.
 func TestPowerCutReachesEveryState(t *testing.T) {
 	f := fault.New()
 	f.SetSector(4)

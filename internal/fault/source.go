@@ -13,7 +13,7 @@ type Turn struct {
 	Take  int
 	Err   error
 	Delay time.Duration // how long it takes before it gives anything
-	Lie   int           // what is added to the number of bytes that Read tells
+	Lie   int           // is added to the number of bytes that Read returns
 }
 
 // A Source is a reader in memory. Any goroutine may call any method at any time;
@@ -31,8 +31,8 @@ type Source struct {
 	wrong    []string
 }
 
-// NewSource returns a source of data whose Reads take these turns, and then give
-// all that there is room for until io.EOF.
+// NewSource returns a source of data. Its Reads take these turns. After them, each returns
+// as much as there is room for, until io.EOF.
 func NewSource(data []byte, turns ...Turn) *Source {
 	return &Source{data: data, turns: turns, end: io.EOF}
 }

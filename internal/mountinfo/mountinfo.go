@@ -18,16 +18,16 @@ const Path = "/proc/self/mountinfo"
 
 // A Mount is one line of the list, with its escapes undone.
 type Mount struct {
-	ID       int      // statx(2) tells a file's: STATX_MNT_ID
+	ID       int      // that of a descriptor is mnt_id in its fdinfo
 	Parent   int      // the ID of the mount that this one is on, which need not be in the list
-	Device   string   // major:minor of the file system, as stat(2) tells it
-	Root     string   // the folder of the file system that is mounted; "/" unless it is a bind mount
+	Device   string   // major:minor of the file system, as in stat(2)
+	Root     string   // the directory of the file system that is mounted; "/" unless it is a bind mount
 	Point    string   // where it is mounted, as seen from this process's root
 	Options  []string // of this mount
 	Optional []string // such as shared:12 and master:7: how mounts spread from here, mount_namespaces(7)
 	Kind     string   // file system type, with its subtype: fuse.sshfs
-	Source   string   // such as /dev/sda1; what mount(2) was told, which may be nothing at all
-	Super    []string // options of the file system, told apart before their escapes were undone: a comma in one is its own
+	Source   string   // such as /dev/sda1; the argument of mount(2), which may be empty
+	Super    []string // options of the file system, separated before their escapes were undone: a comma in one is its own
 }
 
 // Read reads what is mounted, in the order of the list: of two mounts on one

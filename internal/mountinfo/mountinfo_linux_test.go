@@ -14,7 +14,7 @@ import (
 // taken for the end of a field.
 const hostile = "a b\tc\nd\\e#f\u00a0g\fh,é\u0085\v\\040 - - "
 
-// mounted mounts for root on a new folder, and finds the mount again.
+// mounted mounts for root on a new directory, and finds the mount again.
 func mounted(t *testing.T, name string, mount func(point string) error) Mount {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -61,10 +61,10 @@ func TestReadFindsAMountWithAHostileName(t *testing.T) {
 	}
 }
 
-func TestReadFindsABindMountOfAFolderWithAHostileName(t *testing.T) {
+func TestReadFindsABindMountOfADirectoryWithAHostileName(t *testing.T) {
 	m := mounted(t, "point", func(point string) error {
-		folder := filepath.Join(filepath.Dir(point), hostile)
-		return errors.Join(os.Mkdir(folder, 0o777), unix.Mount(folder, point, "", unix.MS_BIND, ""))
+		dir := filepath.Join(filepath.Dir(point), hostile)
+		return errors.Join(os.Mkdir(dir, 0o777), unix.Mount(dir, point, "", unix.MS_BIND, ""))
 	})
 	if m.Root != "/"+hostile {
 		t.Errorf("root = %q", m.Root)
@@ -94,8 +94,8 @@ func TestReadKeepsACommaInAnOption(t *testing.T) {
 	}
 }
 
-// Every line that this kernel writes is read, and written back as it was but for
-// what a file system escapes or leaves as it is by its own mind.
+// Every line that this kernel writes is read, and written back as it was. Only what a
+// file system escapes, or leaves, in its own way may differ.
 func TestReadReadsWhatIsMountedHere(t *testing.T) {
 	text, err := os.ReadFile(Path)
 	if err != nil {

@@ -24,8 +24,8 @@ func TestParse(t *testing.T) {
 		change(&m)
 		return m
 	}
-	check("36 35 98:0 /sub /mnt/a\\040folder rw,noatime shared:1 - ext4 /dev/x\\134y rw,errors=continue\n", Mount{
-		ID: 36, Parent: 35, Device: "98:0", Root: "/sub", Point: "/mnt/a folder", Options: []string{"rw", "noatime"},
+	check("36 35 98:0 /sub /mnt/a\\040directory rw,noatime shared:1 - ext4 /dev/x\\134y rw,errors=continue\n", Mount{
+		ID: 36, Parent: 35, Device: "98:0", Root: "/sub", Point: "/mnt/a directory", Options: []string{"rw", "noatime"},
 		Optional: []string{"shared:1"}, Kind: "ext4", Source: `/dev/x\y`, Super: []string{"rw", "errors=continue"}})
 	check("1 2 0:3 / /m rw - tmpfs s rw", tmpfs(func(m *Mount) {}))
 	check("1 2 0:3 / /m rw shared:1 master:2 propagate_from:3 unbindable new:4 - tmpfs s rw", tmpfs(func(m *Mount) {
@@ -130,7 +130,7 @@ func printed(m Mount) string {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add("36 35 98:0 / /mnt/a\\040folder rw,noatime shared:1 - ext4 /dev/x\\134y rw,errors=continue\n")
+	f.Add("36 35 98:0 / /mnt/a\\040directory rw,noatime shared:1 - ext4 /dev/x\\134y rw,errors=continue\n")
 	f.Add("1 1 0:1 /x /y rw - tmpfs none rw")
 	f.Add("1 1 y w -\fw - y\ft") // white space that separates nothing
 	f.Add("1 1 0:1 / /a\u00a0b\u0085c rw -\v- - \f\u2028  rw")

@@ -33,11 +33,11 @@ func errnoError(e syscall.Errno) error {
 	return nil
 }
 
-// atCwd is the folder for a path that is no name of an open folder.
+// atCwd is the directory for a path that is no name of an open directory.
 const atCwd = AtCwd
 
-func openat(folder int, name Name, flag int, perm uint32) (int, error) {
-	fd, _, e := syscall.Syscall6(unix.SYS_OPENAT, uintptr(folder), uintptr(unsafe.Pointer(name.pointer())),
+func openat(dir int, name Name, flag int, perm uint32) (int, error) {
+	fd, _, e := syscall.Syscall6(unix.SYS_OPENAT, uintptr(dir), uintptr(unsafe.Pointer(name.pointer())),
 		uintptr(flag|unix.O_CLOEXEC|unix.O_NOCTTY|unix.O_LARGEFILE), uintptr(perm), 0, 0)
 	if e != 0 {
 		return -1, e
@@ -45,17 +45,17 @@ func openat(folder int, name Name, flag int, perm uint32) (int, error) {
 	return int(fd), nil
 }
 
-// OpenFolder opens a folder for the calls that take one, and for Sync and SyncAll.
-func (Disk) OpenFolder(path Name) (fd int, err error) {
+// OpenDir opens a directory for the calls that take one, and for Sync and SyncAll.
+func (Disk) OpenDir(path Name) (fd int, err error) {
 	return openat(atCwd, path, os.O_RDONLY|unix.O_DIRECTORY, 0)
 }
 
-// OpenFile opens a file of a folder for writing, with flags of package os and the
-// permissions of a new one before umask. It waits for nobody: a pipe that nobody
+// OpenFile opens a file of a directory for writing, with flags of package os, and
+// NoFollow, and the permissions of a new one before umask. It never waits: a pipe that no process
 // reads is ENXIO, and a full one EAGAIN when it is written to. With files of a
 // disk O_NONBLOCK changes nothing.
-func (Disk) OpenFile(folder int, name Name, flag int, perm uint32) (fd int, err error) {
-	return openat(folder, name, flag|unix.O_NONBLOCK, perm)
+func (Disk) OpenFile(dir int, name Name, flag int, perm uint32) (fd int, err error) {
+	return openat(dir, name, flag|unix.O_NONBLOCK, perm)
 }
 
 // Write writes what the kernel takes of p in one call.
@@ -70,15 +70,26 @@ func (Disk) Write(fd int, p []byte) (n int, err error) {
 // Truncate sets a file's size.
 func (Disk) Truncate(fd int, size int64) error { return syscall.Ftruncate(fd, size) }
 
-// Sync makes a file's bytes, or a folder's names, durable: fsync(2).
-func (Disk) Sync(fd int) error { return syscall.Fsync(fd) }
+// Sync makes a file's bytes, or a directory's names, durable: fsync(2). It fails, too, if the
+// file system has stopped.
+func (Disk) Sync(fd int) error {
+	if err := syscall.Fsync(fd); err != nil {
+		return err
+	}
+	return stopped(fd)
+}
 
 // Datasync makes a file's bytes durable, and of the rest what it takes to read
-// them: fdatasync(2).
-func (Disk) Datasync(fd int) error { return syscall.Fdatasync(fd) }
+// them: fdatasync(2). It fails, too, if the file system has stopped.
+func (Disk) Datasync(fd int) error {
+	if err := syscall.Fdatasync(fd); err != nil {
+		return err
+	}
+	return stopped(fd)
+}
 
 // Close closes a descriptor. Linux has given the number away even when it says
-// that it was interrupted, so a second close could hit somebody else's file.
+// that it was interrupted, so a second close could hit another file.
 func (Disk) Close(fd int) error {
 	if _, _, e := syscall.Syscall(unix.SYS_CLOSE, uintptr(fd), 0, 0); e != unix.EINTR {
 		return errnoError(e)
@@ -86,24 +97,24 @@ func (Disk) Close(fd int) error {
 	return nil
 }
 
-// Rename gives a file of a folder another name there, at which it replaces what
+// Rename gives a file of a directory another name there, at which it replaces what
 // there is. (renameat2(2), because newer processors have no renameat.)
-func (Disk) Rename(folder int, from, to Name) error {
-	_, _, e := syscall.Syscall6(unix.SYS_RENAMEAT2, uintptr(folder), uintptr(unsafe.Pointer(from.pointer())),
-		uintptr(folder), uintptr(unsafe.Pointer(to.pointer())), 0, 0)
+func (Disk) Rename(dir int, from, to Name) error {
+	_, _, e := syscall.Syscall6(unix.SYS_RENAMEAT2, uintptr(dir), uintptr(unsafe.Pointer(from.pointer())),
+		uintptr(dir), uintptr(unsafe.Pointer(to.pointer())), 0, 0)
 	return errnoError(e)
 }
 
-// Remove removes a file's name from a folder.
-func (Disk) Remove(folder int, name Name) error {
-	_, _, e := syscall.Syscall(unix.SYS_UNLINKAT, uintptr(folder), uintptr(unsafe.Pointer(name.pointer())), 0)
+// Remove removes a file's name from a directory.
+func (Disk) Remove(dir int, name Name) error {
+	_, _, e := syscall.Syscall(unix.SYS_UNLINKAT, uintptr(dir), uintptr(unsafe.Pointer(name.pointer())), 0)
 	return errnoError(e)
 }
 
-// Stat says what a name of a folder is; of a symbolic link, that it is one.
-func (Disk) Stat(folder int, name Name) (Stat, error) {
+// Stat says what a name of a directory is; of a symbolic link, that it is one.
+func (Disk) Stat(dir int, name Name) (Stat, error) {
 	var s unix.Stat_t
-	err := fstatat(folder, name, &s, unix.AT_SYMLINK_NOFOLLOW)
+	err := fstatat(dir, name, &s, unix.AT_SYMLINK_NOFOLLOW)
 	return newStat(&s), err
 }
 
@@ -114,7 +125,7 @@ func (Disk) StatPath(path Name) (Stat, error) {
 	return newStat(&s), err
 }
 
-// StatFD says what an open file or folder is.
+// StatFD says what an open file or directory is.
 func (Disk) StatFD(fd int) (Stat, error) {
 	var s unix.Stat_t
 	err := unix.Fstat(fd, &s)
@@ -137,12 +148,12 @@ func newStat(s *unix.Stat_t) Stat {
 // Chmod sets a file's permissions; umask does not count.
 func (Disk) Chmod(fd int, perm uint32) error { return syscall.Fchmod(fd, perm) }
 
-// Chown sets whose a file is.
+// Chown sets the owner of a file.
 func (Disk) Chown(fd int, uid, gid uint32) error { return syscall.Fchown(fd, int(uid), int(gid)) }
 
-// Mkdir makes a folder, with these permissions before umask.
+// Mkdir makes a directory, with these permissions before umask.
 func (Disk) Mkdir(path Name, perm uint32) error {
-	folder := atCwd // a variable: the constant does not fit
-	_, _, e := syscall.Syscall(unix.SYS_MKDIRAT, uintptr(folder), uintptr(unsafe.Pointer(path.pointer())), uintptr(perm))
+	dir := atCwd // a variable: the constant does not fit
+	_, _, e := syscall.Syscall(unix.SYS_MKDIRAT, uintptr(dir), uintptr(unsafe.Pointer(path.pointer())), uintptr(perm))
 	return errnoError(e)
 }

@@ -13,7 +13,7 @@ import (
 
 // A Disk makes the system calls that write files, by package os. It has no state of
 // its own; any goroutine may call any method. Errors are what the system said.
-// The calls that take a folder go by the path under which it was opened.
+// The calls that take a directory go by the path under which it was opened.
 type Disk struct{}
 
 // opened is this process's open files by the numbers that stand for them, as the
@@ -54,24 +54,24 @@ func onFile(fd int, call func(*os.File) error) error {
 	return plainError(call(f))
 }
 
-// inFolder makes a call on the path of a folder's file.
-func inFolder(folder int, name Name, call func(path string) error) error {
-	if folder == AtCwd {
+// inDir makes a call on the path of a directory's file.
+func inDir(dir int, name Name, call func(path string) error) error {
+	if dir == AtCwd {
 		return plainError(call(name.String()))
 	}
-	return onFile(folder, func(f *os.File) error {
+	return onFile(dir, func(f *os.File) error {
 		return call(filepath.Join(f.Name(), name.String()))
 	})
 }
 
-// OpenFolder opens a folder for the calls that take one, and for Sync.
-func (d Disk) OpenFolder(path Name) (fd int, err error) {
+// OpenDir opens a directory for the calls that take one, and for Sync.
+func (d Disk) OpenDir(path Name) (fd int, err error) {
 	fd, err = open(path.String(), os.O_RDONLY, 0)
 	if err != nil {
 		return -1, err
 	}
 	is, err := d.StatFD(fd)
-	if err == nil && is.Mode&kindMask != kindFolder {
+	if err == nil && is.Mode&kindMask != kindDir {
 		err = syscall.ENOTDIR
 	}
 	if err != nil {
@@ -81,10 +81,11 @@ func (d Disk) OpenFolder(path Name) (fd int, err error) {
 	return fd, nil
 }
 
-// OpenFile opens a file of a folder for writing, with flags of package os and the
-// permissions of a new one before umask. It does not wait for who reads a pipe.
-func (Disk) OpenFile(folder int, name Name, flag int, perm uint32) (fd int, err error) {
-	err = inFolder(folder, name, func(path string) (err error) {
+// OpenFile opens a file of a directory for writing, with flags of package os, and
+// NoFollow, and the permissions of a new one before umask. It does not wait for a
+// pipe's reader.
+func (Disk) OpenFile(dir int, name Name, flag int, perm uint32) (fd int, err error) {
+	err = inDir(dir, name, func(path string) (err error) {
 		fd, err = open(path, flag|waitForNobody, perm)
 		return err
 	})
@@ -108,8 +109,8 @@ func (Disk) Truncate(fd int, size int64) error {
 	return onFile(fd, func(f *os.File) error { return f.Truncate(size) })
 }
 
-// Sync makes a file's bytes, or a folder's names, durable. Where the system can't
-// sync folders there is nothing to do: see [SyncDir].
+// Sync makes a file's bytes, or a directory's names, durable. Where the system can't
+// sync directories there is nothing to do: see [SyncDir].
 func (Disk) Sync(fd int) error {
 	return onFile(fd, func(f *os.File) error {
 		info, err := f.Stat()
@@ -129,15 +130,6 @@ func (Disk) Sync(fd int) error {
 // Datasync is Sync: see [Handle.Datasync].
 func (d Disk) Datasync(fd int) error { return d.Sync(fd) }
 
-// SyncAll is not to be had.
-func (Disk) SyncAll(int) error { return errors.ErrUnsupported }
-
-// SyncsAll returns false.
-func (Disk) SyncsAll(int) bool { return false }
-
-// Dirty is not known.
-func (Disk) Dirty() (bytes int64, ok bool) { return 0, false }
-
 // Close closes a descriptor.
 func (Disk) Close(fd int) error {
 	f, err := fileOf(fd)
@@ -150,20 +142,20 @@ func (Disk) Close(fd int) error {
 	return plainError(f.Close())
 }
 
-// Rename gives a file of a folder another name there, at which it replaces what
+// Rename gives a file of a directory another name there, at which it replaces what
 // there is.
-func (Disk) Rename(folder int, from, to Name) error {
-	return inFolder(folder, from, func(path string) error {
+func (Disk) Rename(dir int, from, to Name) error {
+	return inDir(dir, from, func(path string) error {
 		return os.Rename(path, filepath.Join(filepath.Dir(path), to.String()))
 	})
 }
 
-// Remove removes a file's name from a folder.
-func (Disk) Remove(folder int, name Name) error { return inFolder(folder, name, os.Remove) }
+// Remove removes a file's name from a directory.
+func (Disk) Remove(dir int, name Name) error { return inDir(dir, name, os.Remove) }
 
-// Stat says what a name of a folder is; of a symbolic link, that it is one.
-func (Disk) Stat(folder int, name Name) (s Stat, err error) {
-	err = inFolder(folder, name, func(path string) error {
+// Stat says what a name of a directory is; of a symbolic link, that it is one.
+func (Disk) Stat(dir int, name Name) (s Stat, err error) {
+	err = inDir(dir, name, func(path string) error {
 		s, err = statOf(os.Lstat(path))
 		return err
 	})
@@ -173,7 +165,7 @@ func (Disk) Stat(folder int, name Name) (s Stat, err error) {
 // StatPath says what a path is; it follows symbolic links.
 func (Disk) StatPath(path Name) (Stat, error) { return statOf(os.Stat(path.String())) }
 
-// StatFD says what an open file or folder is.
+// StatFD says what an open file or directory is.
 func (Disk) StatFD(fd int) (s Stat, err error) {
 	err = onFile(fd, func(f *os.File) error {
 		s, err = statOf(f.Stat())
@@ -196,12 +188,12 @@ func (Disk) Chmod(fd int, perm uint32) error {
 	return onFile(fd, func(f *os.File) error { return f.Chmod(fileMode(perm)) })
 }
 
-// Chown sets whose a file is; where the system has no owners, it does nothing.
+// Chown sets the owner of a file; where the system has no owners, it does nothing.
 func (Disk) Chown(fd int, uid, gid uint32) error {
 	return onFile(fd, func(f *os.File) error { return chown(f, int(uid), int(gid)) })
 }
 
-// Mkdir makes a folder, with these permissions before umask.
+// Mkdir makes a directory, with these permissions before umask.
 func (Disk) Mkdir(path Name, perm uint32) error {
 	return plainError(os.Mkdir(path.String(), fileMode(perm)))
 }
@@ -210,8 +202,8 @@ func (Disk) Mkdir(path Name, perm uint32) error {
 const (
 	setUser, setGroup, sticky = 0o4000, 0o2000, 0o1000
 
-	kindMask   = 0o170000
-	kindFolder = 0o040000
+	kindMask = 0o170000
+	kindDir  = 0o040000
 )
 
 func fileMode(mode uint32) fs.FileMode {
@@ -235,7 +227,7 @@ func statMode(m fs.FileMode) uint32 {
 	case m.IsRegular():
 		return mode | 0o100000
 	case m.IsDir():
-		return mode | kindFolder
+		return mode | kindDir
 	case m&fs.ModeSymlink != 0:
 		return mode | 0o120000
 	case m&fs.ModeNamedPipe != 0:

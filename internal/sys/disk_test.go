@@ -20,10 +20,10 @@ func newName(t testing.TB, path string) Name {
 	return n
 }
 
-// openFolder opens a folder until the test ends.
-func openFolder(t testing.TB, path string) int {
+// openDir opens a directory until the test ends.
+func openDir(t testing.TB, path string) int {
 	t.Helper()
-	fd, err := Disk{}.OpenFolder(newName(t, path))
+	fd, err := Disk{}.OpenDir(newName(t, path))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,9 +37,9 @@ func openFolder(t testing.TB, path string) int {
 
 const create = os.O_WRONLY | os.O_CREATE
 
-func openFile(t testing.TB, folder int, name string, flag int, perm uint32) int {
+func openFile(t testing.TB, dir int, name string, flag int, perm uint32) int {
 	t.Helper()
-	fd, err := Disk{}.OpenFile(folder, newName(t, name), flag, perm)
+	fd, err := Disk{}.OpenFile(dir, newName(t, name), flag, perm)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,29 +48,26 @@ func openFile(t testing.TB, folder int, name string, flag int, perm uint32) int 
 
 func TestDiskWritesAndSyncsAFile(t *testing.T) {
 	dir, d := t.TempDir(), Disk{}
-	folder := openFolder(t, dir)
-	fd := openFile(t, folder, "file", create|os.O_EXCL, 0o666)
+	directory := openDir(t, dir)
+	fd := openFile(t, directory, "file", create|os.O_EXCL, 0o666)
 	for _, s := range []string{"one", "two"} {
 		if n, err := d.Write(fd, []byte(s)); n != 3 || err != nil {
 			t.Fatal(n, err)
 		}
 	}
-	told(t, d.Truncate(fd, 4))
-	told(t, d.Datasync(fd))
-	told(t, d.Sync(fd))
-	told(t, d.Close(fd))
-	told(t, d.Sync(folder))
-	if d.SyncsAll(folder) {
-		told(t, d.SyncAll(folder))
-	}
-	fd = openFile(t, folder, "file", os.O_WRONLY|os.O_APPEND, 0)
+	supported(t, d.Truncate(fd, 4))
+	supported(t, d.Datasync(fd))
+	supported(t, d.Sync(fd))
+	supported(t, d.Close(fd))
+	supported(t, d.Sync(directory))
+	fd = openFile(t, directory, "file", os.O_WRONLY|os.O_APPEND, 0)
 	if n, err := d.Write(fd, []byte("!")); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
 	if n, err := d.Write(fd, nil); n != 0 || err != nil {
 		t.Fatal(n, err)
 	}
-	told(t, d.Close(fd))
+	supported(t, d.Close(fd))
 	if got, err := os.ReadFile(filepath.Join(dir, "file")); string(got) != "onet!" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -78,57 +75,57 @@ func TestDiskWritesAndSyncsAFile(t *testing.T) {
 
 func TestDiskRenamesAndRemoves(t *testing.T) {
 	dir, d := t.TempDir(), Disk{}
-	folder := openFolder(t, dir)
+	directory := openDir(t, dir)
 	for _, name := range []string{"a", "b"} {
-		told(t, os.WriteFile(filepath.Join(dir, name), []byte(name), 0o666))
+		supported(t, os.WriteFile(filepath.Join(dir, name), []byte(name), 0o666))
 	}
-	told(t, d.Rename(folder, newName(t, "a"), newName(t, "b")))
+	supported(t, d.Rename(directory, newName(t, "a"), newName(t, "b")))
 	if got, err := os.ReadFile(filepath.Join(dir, "b")); string(got) != "a" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
-	told(t, d.Remove(folder, newName(t, "b")))
+	supported(t, d.Remove(directory, newName(t, "b")))
 	if left, err := os.ReadDir(dir); len(left) != 0 || err != nil {
 		t.Error(left, err)
 	}
-	told(t, d.Mkdir(newName(t, filepath.Join(dir, "sub")), 0o777))
-	openFolder(t, filepath.Join(dir, "sub"))
+	supported(t, d.Mkdir(newName(t, filepath.Join(dir, "sub")), 0o777))
+	openDir(t, filepath.Join(dir, "sub"))
 }
 
 func TestDiskStatTellsWhatAFileIs(t *testing.T) {
 	dir, d := t.TempDir(), Disk{}
-	folder := openFolder(t, dir)
-	fd := openFile(t, folder, "file", create, 0o666)
+	directory := openDir(t, dir)
+	fd := openFile(t, directory, "file", create, 0o666)
 	defer d.Close(fd)
 	if _, err := d.Write(fd, []byte("12345")); err != nil {
 		t.Fatal(err)
 	}
-	byName, err := d.Stat(folder, newName(t, "file"))
-	told(t, err)
+	byName, err := d.Stat(directory, newName(t, "file"))
+	supported(t, err)
 	byFD, err := d.StatFD(fd)
-	told(t, err)
+	supported(t, err)
 	byPath, err := d.StatPath(newName(t, filepath.Join(dir, "file")))
-	told(t, err)
+	supported(t, err)
 	if byFD.Size != 5 || byFD.Links != 1 || byFD.Mode&0o170000 != 0o100000 {
 		t.Errorf("%+v", byFD)
 	}
 	if byFD.Inode != 0 && (byFD != byName || byFD != byPath) {
 		t.Errorf("%+v, by name %+v, by path %+v", byFD, byName, byPath)
 	}
-	if s, err := d.StatFD(folder); err != nil || s.Mode&0o170000 != 0o040000 {
-		t.Errorf("folder: %+v, %v", s, err)
+	if s, err := d.StatFD(directory); err != nil || s.Mode&0o170000 != 0o040000 {
+		t.Errorf("directory: %+v, %v", s, err)
 	}
 	if runtime.GOOS == "windows" {
 		return // no such permissions, owners and links there
 	}
-	told(t, d.Chmod(fd, 0o640))
-	told(t, d.Chown(fd, byFD.UID, byFD.GID))
-	told(t, os.Link(filepath.Join(dir, "file"), filepath.Join(dir, "more")))
+	supported(t, d.Chmod(fd, 0o640))
+	supported(t, d.Chown(fd, byFD.UID, byFD.GID))
+	supported(t, os.Link(filepath.Join(dir, "file"), filepath.Join(dir, "more")))
 	if s, err := d.StatFD(fd); err != nil || s.Mode != 0o100640 || s.Links != 2 ||
 		s.UID != uint32(os.Getuid()) || s.Inode == 0 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	told(t, os.Remove(filepath.Join(dir, "more")))
-	told(t, os.Remove(filepath.Join(dir, "file")))
+	supported(t, os.Remove(filepath.Join(dir, "more")))
+	supported(t, os.Remove(filepath.Join(dir, "file")))
 	if s, err := d.StatFD(fd); err != nil || s.Links != 0 {
 		t.Errorf("removed: %+v, %v", s, err)
 	}
@@ -144,10 +141,10 @@ func link(t *testing.T, target, path string) {
 
 func TestDiskStatFollowsOnlyPaths(t *testing.T) {
 	dir, d := t.TempDir(), Disk{}
-	folder := openFolder(t, dir)
-	told(t, os.WriteFile(filepath.Join(dir, "file"), []byte("12345"), 0o666))
+	directory := openDir(t, dir)
+	supported(t, os.WriteFile(filepath.Join(dir, "file"), []byte("12345"), 0o666))
 	link(t, "file", filepath.Join(dir, "link"))
-	if s, err := d.Stat(folder, newName(t, "link")); err != nil || s.Mode&0o170000 != 0o120000 {
+	if s, err := d.Stat(directory, newName(t, "link")); err != nil || s.Mode&0o170000 != 0o120000 {
 		t.Errorf("by name: %+v, %v, want a link", s, err)
 	}
 	if s, err := d.StatPath(newName(t, filepath.Join(dir, "link"))); err != nil || s.Size != 5 {
@@ -157,8 +154,8 @@ func TestDiskStatFollowsOnlyPaths(t *testing.T) {
 
 func TestDiskErrorsAreTheSystems(t *testing.T) {
 	dir, d := t.TempDir(), Disk{}
-	folder := openFolder(t, dir)
-	told(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o666))
+	directory := openDir(t, dir)
+	supported(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o666))
 	missing, file := newName(t, "missing"), newName(t, "file")
 	under := func(elem ...string) Name { return newName(t, filepath.Join(append([]string{dir}, elem...)...)) }
 	check := func(name string, err, want error) {
@@ -170,29 +167,29 @@ func TestDiskErrorsAreTheSystems(t *testing.T) {
 			t.Errorf("%s: a %T", name, err)
 		}
 	}
-	_, err := d.OpenFile(folder, missing, os.O_WRONLY, 0)
+	_, err := d.OpenFile(directory, missing, os.O_WRONLY, 0)
 	check("open", err, fs.ErrNotExist)
-	_, err = d.OpenFile(folder, file, create|os.O_EXCL, 0o666)
+	_, err = d.OpenFile(directory, file, create|os.O_EXCL, 0o666)
 	check("create", err, fs.ErrExist)
-	_, err = d.OpenFolder(under("missing"))
-	check("open folder", err, fs.ErrNotExist)
-	_, err = d.OpenFolder(under("file"))
-	check("open file as folder", err, syscall.ENOTDIR)
-	_, err = d.Stat(folder, missing)
+	_, err = d.OpenDir(under("missing"))
+	check("open directory", err, fs.ErrNotExist)
+	_, err = d.OpenDir(under("file"))
+	check("open file as directory", err, syscall.ENOTDIR)
+	_, err = d.Stat(directory, missing)
 	check("stat", err, fs.ErrNotExist)
 	_, err = d.StatPath(under("missing"))
 	check("stat path", err, fs.ErrNotExist)
-	check("rename", d.Rename(folder, missing, file), fs.ErrNotExist)
-	check("remove", d.Remove(folder, missing), fs.ErrNotExist)
+	check("rename", d.Rename(directory, missing, file), fs.ErrNotExist)
+	check("remove", d.Remove(directory, missing), fs.ErrNotExist)
 	check("mkdir", d.Mkdir(under("file"), 0o777), fs.ErrExist)
 	check("mkdir deep", d.Mkdir(under("missing", "sub"), 0o777), fs.ErrNotExist)
 }
 
 func TestDiskRefusesAClosedDescriptor(t *testing.T) {
 	d := Disk{}
-	folder := openFolder(t, t.TempDir())
-	fd := openFile(t, folder, "file", create, 0o666)
-	told(t, d.Close(fd))
+	dir := openDir(t, t.TempDir())
+	fd := openFile(t, dir, "file", create, 0o666)
+	supported(t, d.Close(fd))
 	_, err := d.Write(fd, []byte("x"))
 	_, statErr := d.StatFD(fd)
 	for _, err := range []error{err, statErr, d.Truncate(fd, 0), d.Sync(fd), d.Datasync(fd), d.Chmod(fd, 0), d.Chown(fd, 0, 0), d.Close(fd)} {
@@ -205,15 +202,15 @@ func TestDiskRefusesAClosedDescriptor(t *testing.T) {
 func TestResolveFollowsTheLastLinks(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
-	for _, folder := range []string{"sub", "other"} {
-		told(t, os.Mkdir(in(folder), 0o777))
+	for _, directory := range []string{"sub", "other"} {
+		supported(t, os.Mkdir(in(directory), 0o777))
 	}
-	told(t, os.WriteFile(in("sub/file"), nil, 0o666))
+	supported(t, os.WriteFile(in("sub/file"), nil, 0o666))
 	link(t, "sub/file", in("relative"))
 	link(t, in("relative"), in("absolute"))
 	link(t, "sub/missing", in("dangling"))
 	link(t, "../absolute", in("sub/up"))
-	link(t, "sub", in("folder"))
+	link(t, "sub", in("directory"))
 	link(t, "../other/x", in("sub/beside"))
 	link(t, "loop", in("loop"))
 	check := func(path, want string) {
@@ -229,10 +226,10 @@ func TestResolveFollowsTheLastLinks(t *testing.T) {
 	check("absolute", "sub/file")
 	check("dangling", "sub/missing")
 	check("sub/up", "sub/file")
-	check("folder/file", "folder/file")
+	check("directory/file", "directory/file")
 	check("none/file", "none/file")
-	got, err := Disk{}.Resolve(in("folder/beside"))
-	if want := in("folder") + "/../other/x"; err != nil || got != want { // not dir/other/x: only the system knows
+	got, err := Disk{}.Resolve(in("directory/beside"))
+	if want := in("directory") + "/../other/x"; err != nil || got != want { // not dir/other/x: only the system knows
 		t.Errorf("%s, %v, want %s", got, err, want)
 	}
 	if got, err := (Disk{}).Resolve(in("loop")); !errors.Is(err, syscall.ELOOP) {
@@ -267,7 +264,7 @@ func TestTimesAreSetAndRead(t *testing.T) {
 	switch runtime.GOOS {
 	case "linux", "darwin", "windows":
 	default:
-		t.Skip("package os tells only when a file was written")
+		t.Skip("package os reports only when a file was written")
 	}
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, []byte("text"), 0o666); err != nil {

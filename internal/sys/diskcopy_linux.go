@@ -12,15 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OpenSource opens a file of a folder for reading. It waits for nobody: a pipe is
-// opened though nobody writes it. A symbolic link is followed only where the name is a
-// path, with AtCwd: in an open folder that is ELOOP.
-func (Disk) OpenSource(folder int, name Name) (fd int, err error) {
+// OpenSource opens a file of a directory for reading. It never waits: a pipe is
+// opened though no process writes it. A symbolic link is followed only where the name is a
+// path, with AtCwd: in an open directory that is ELOOP.
+func (Disk) OpenSource(dir int, name Name) (fd int, err error) {
 	flags := os.O_RDONLY | unix.O_NONBLOCK
-	if folder != AtCwd {
+	if dir != AtCwd {
 		flags |= unix.O_NOFOLLOW
 	}
-	return openat(folder, name, flags, 0)
+	return openat(dir, name, flags, 0)
 }
 
 // StatFile says what an open file is, with its times and blocks.
@@ -82,8 +82,9 @@ func (Disk) SharesFaster(fd int, device uint64) bool {
 }
 
 // IsCold reports whether the page cache has nothing of a file, as far as cachestat(2)
-// knows, Linux 6.5: else false. It tells only who owns the file or may write it. On
-// overlayfs the pages are those of the file below, and each file seems to be cold.
+// knows, Linux 6.5: else false. Only the file's owner, or a user who may write it,
+// learns it. On overlayfs the pages are those of the file below, and each file seems to
+// be cold.
 func (Disk) IsCold(fd int) bool {
 	r, err := byCachestat(fd, math.MaxInt64)
 	return err == nil && r.Resident == 0
@@ -111,12 +112,6 @@ func (Disk) CopyRange(to, from int, at int64, n int) (int, error) {
 	return transferred(unix.CopyFileRange(from, &in, to, &out, n, 0))
 }
 
-// SendFile copies in the kernel from a place of one file to the position of the other:
-// sendfile(2).
-func (Disk) SendFile(to, from int, at int64, n int) (int, error) {
-	return transferred(unix.Sendfile(to, from, &at, n))
-}
-
 // pipeSize is what a pipe of a splice holds: what a user may have without being
 // privileged (/proc/sys/fs/pipe-max-size, pipe(7)).
 const pipeSize = 1 << 20
@@ -142,12 +137,6 @@ func (Disk) Splice(to int, toAt int64, from int, fromAt int64, n int) (int, erro
 	}
 	moved, err := unix.Splice(from, in, to, out, n, unix.SPLICE_F_MOVE)
 	return transferred(int(moved), err)
-}
-
-// SeekTo sets a file's position.
-func (Disk) SeekTo(fd int, at int64) error {
-	_, err := unix.Seek(fd, at, unix.SEEK_SET)
-	return err
 }
 
 // SeekData returns where data begins from at on; there is none: ENXIO.
@@ -199,17 +188,24 @@ func (Disk) Unwritten(fd int, at int64, to []Range) (ranges []Range, next int64,
 	return to, next, nil
 }
 
-// RenameNew gives a file of a folder another name there, which no file may have yet:
+// RenameNew gives a file of a directory another name there, which no file may have yet:
 // EEXIST.
-func (Disk) RenameNew(folder int, from, to Name) error {
-	_, _, e := syscall.Syscall6(unix.SYS_RENAMEAT2, uintptr(folder), uintptr(unsafe.Pointer(from.pointer())),
-		uintptr(folder), uintptr(unsafe.Pointer(to.pointer())), unix.RENAME_NOREPLACE, 0)
+func (Disk) RenameNew(dir int, from, to Name) error {
+	_, _, e := syscall.Syscall6(unix.SYS_RENAMEAT2, uintptr(dir), uintptr(unsafe.Pointer(from.pointer())),
+		uintptr(dir), uintptr(unsafe.Pointer(to.pointer())), unix.RENAME_NOREPLACE, 0)
 	return errnoError(e)
 }
 
 // Lock locks a file against other programs and other descriptors that lock it, until
 // it is closed: flock(2). It does not wait.
 func (Disk) Lock(fd int) error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) }
+
+// LockShared is Lock for any number of descriptors at once. A descriptor that has the one
+// lock gives it up for the other, and has none after an error.
+func (Disk) LockShared(fd int) error { return unix.Flock(fd, unix.LOCK_SH|unix.LOCK_NB) }
+
+// Unlock ends the lock of a descriptor.
+func (Disk) Unlock(fd int) error { return unix.Flock(fd, unix.LOCK_UN) }
 
 // SetTimes sets when a file was last read and written, to the nanosecond as far as the
 // file system keeps it: futimens(3).
@@ -232,8 +228,12 @@ func (Disk) Attributes(fd int) (names []string, err error) {
 	return attributeNames(func(p []byte) (int, error) { return unix.Flistxattr(fd, p) })
 }
 
-// attributeNames takes what listxattr(2) returns apart.
+// attributeNames takes what listxattr(2) returns apart. Most files have none, and it then
+// takes no memory.
 func attributeNames(list func([]byte) (int, error)) (names []string, err error) {
+	if n, err := list(nil); n <= 0 {
+		return nil, err
+	}
 	buf, err := grown(list)
 	if err != nil || len(buf) == 0 {
 		return nil, err
@@ -243,6 +243,9 @@ func attributeNames(list func([]byte) (int, error)) (names []string, err error) 
 
 // Attribute returns the value of an extended attribute.
 func (Disk) Attribute(fd int, name string) ([]byte, error) {
+	if _, err := unix.Fgetxattr(fd, name, nil); err != nil { // most files have none, which takes no memory
+		return nil, err
+	}
 	return grown(func(p []byte) (int, error) { return unix.Fgetxattr(fd, name, p) })
 }
 
@@ -269,7 +272,7 @@ func (Disk) SetAttribute(fd int, name string, value []byte) error {
 func (Disk) RemoveAttribute(fd int, name string) error { return unix.Fremovexattr(fd, name) }
 
 // Evict asks the kernel to drop a file's pages. Those stay that are not on the disk
-// yet, mapped or locked; Cached tells.
+// yet, mapped or locked; Cached shows that.
 func (Disk) Evict(fd int) error { return unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED) }
 
 // Cached returns how many pages of a file are in the page cache: see [PageCache].

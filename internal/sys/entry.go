@@ -1,8 +1,8 @@
 package sys
 
-// A FolderEntry is a name that a folder has, and what readdir(3) says of it.
-type FolderEntry struct {
+// A DirEntry is a name that a directory has, and what readdir(3) says of it.
+type DirEntry struct {
 	Name  Name
 	Inode uint64
-	Kind  uint32 // as in st_mode & S_IFMT; 0 where the system does not tell
+	Kind  uint32 // as in st_mode & S_IFMT; 0 where the system does not report it
 }

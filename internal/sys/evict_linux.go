@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// evictTries is how often Evict asks. The kernel itself tries twice, the second
-// time after it has emptied the lists of new pages that each CPU keeps
-// (generic_fadvise in mm/fadvise.c, Linux 5.15).
+// evictTries is how often Evict asks. The kernel itself tries twice (generic_fadvise in
+// mm/fadvise.c, Linux 5.15). The second time is after it has emptied the lists of new
+// pages that each CPU keeps.
 const evictTries = 3
 
 // Evict makes f durable (fdatasync(2)) and asks the kernel to drop its pages
@@ -18,7 +18,7 @@ const evictTries = 3
 // error: pages that are mapped, locked, being written or of a file system in
 // memory stay. Ask [PageCache] after it. It may block as long as a sync.
 func Evict(f *os.File) error {
-	err := onDescriptor(f, evict)
+	err := OnDescriptor(f, evict)
 	if err != nil {
 		return fmt.Errorf("%s can't be evicted from the page cache: %w", f.Name(), err)
 	}
@@ -28,9 +28,9 @@ func Evict(f *os.File) error {
 // evict stops early once nothing is resident; where that is not known, it tries
 // as often as it may.
 func evict(fd int) error {
-	err := ignoringEINTR(func() error { return unix.Fdatasync(fd) })
+	err := Uninterrupted(func() error { return unix.Fdatasync(fd) })
 	if errors.Is(err, unix.EINVAL) { // a file system that has none, such as bfs
-		err = ignoringEINTR(func() error { return unix.Syncfs(fd) })
+		err = Uninterrupted(func() error { return unix.Syncfs(fd) })
 	}
 	if err != nil {
 		return fmt.Errorf("fdatasync: %w", err)

@@ -1,8 +1,11 @@
 package sys
 
-import "time"
+import (
+	"syscall"
+	"time"
+)
 
-// AtCwd stands for an open folder where the name is a path: AT_FDCWD of openat(2).
+// AtCwd stands for an open directory where the name is a path: AT_FDCWD of openat(2).
 const AtCwd = -100
 
 // A FileStat is what copying wants to know of a file.
@@ -11,13 +14,17 @@ type FileStat struct {
 	Accessed, Modified, Changed time.Time
 }
 
-// A FolderStat is what copying wants to know of a folder.
-type FolderStat struct {
+// A DirStat is what copying wants to know of a directory.
+type DirStat struct {
 	FileStat
-	// Mounted: the folder is one that something is mounted on, as far as the system
-	// tells: what it holds is elsewhere too, or in another file system.
+	// Mounted: the directory is one that something is mounted on, as far as the system
+	// reports: what it holds is elsewhere too, or in another file system.
 	Mounted bool
 }
 
 // A Range is a part of a file, from At up to but without End.
 type Range struct{ At, End int64 }
+
+// ErrNoAttribute says that a file has no attribute of a name: ENODATA of Linux, the only
+// system that is asked for attributes. Some others lack the name.
+const ErrNoAttribute = syscall.Errno(0x3d)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// timesOf returns when a file was last written, which is all that package os tells.
+// timesOf returns when a file was last written, which is all that package os reports.
 func timesOf(info fs.FileInfo) (accessed, modified, changed time.Time) {
 	return info.ModTime(), info.ModTime(), info.ModTime()
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // timesOf returns when a file was last read and written, to 100 ns:
-// WIN32_FILE_ATTRIBUTE_DATA. What else was changed, and when, it does not tell.
+// WIN32_FILE_ATTRIBUTE_DATA. It does not report what else was changed, and when.
 func timesOf(info fs.FileInfo) (accessed, modified, changed time.Time) {
 	modified = info.ModTime()
 	if s, ok := info.Sys().(*syscall.Win32FileAttributeData); ok {

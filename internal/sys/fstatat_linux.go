@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func fstatat(folder int, name Name, s *unix.Stat_t, flags int) error {
-	_, _, e := syscall.Syscall6(unix.SYS_NEWFSTATAT, uintptr(folder), uintptr(unsafe.Pointer(name.pointer())),
+func fstatat(dir int, name Name, s *unix.Stat_t, flags int) error {
+	_, _, e := syscall.Syscall6(unix.SYS_NEWFSTATAT, uintptr(dir), uintptr(unsafe.Pointer(name.pointer())),
 		uintptr(unsafe.Pointer(s)), uintptr(flags), 0, 0)
 	return errnoError(e)
 }

@@ -5,6 +5,6 @@ package sys
 import "golang.org/x/sys/unix"
 
 // fstatat copies the name: the call differs from processor to processor.
-func fstatat(folder int, name Name, s *unix.Stat_t, flags int) error {
-	return unix.Fstatat(folder, name.String(), s, flags)
+func fstatat(dir int, name Name, s *unix.Stat_t, flags int) error {
+	return unix.Fstatat(dir, name.String(), s, flags)
 }

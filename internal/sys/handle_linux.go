@@ -12,10 +12,10 @@ type handleState struct {
 
 func (h *Handle) init() {
 	h.datasync = func(fd uintptr) {
-		h.datasyncErr = ignoringEINTR(func() error { return unix.Fdatasync(int(fd)) })
+		h.datasyncErr = Uninterrupted(func() error { return Disk{}.Datasync(int(fd)) })
 	}
 	h.fstat = func(fd uintptr) {
-		h.fstatErr = ignoringEINTR(func() error { return unix.Fstat(int(fd), &h.stat) })
+		h.fstatErr = Uninterrupted(func() error { return unix.Fstat(int(fd), &h.stat) })
 	}
 }
 
@@ -34,12 +34,4 @@ func (h *Handle) Links() (uint64, error) {
 		return 0, err
 	}
 	return uint64(h.stat.Nlink), h.fstatErr
-}
-
-func ignoringEINTR(call func() error) error {
-	for {
-		if err := call(); err != unix.EINTR {
-			return err
-		}
-	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestTryLockIsForOne locks a folder through two descriptors, which are to flock(2)
+// TestTryLockIsForOne locks a directory through two descriptors, which are to flock(2)
 // what two processes are.
 func TestTryLockIsForOne(t *testing.T) {
 	dir := t.TempDir()

@@ -20,8 +20,8 @@ func Duplicate(f *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
-// TryLock takes the lock of the open file or folder f for this process, and tells
-// whether it has got it; otherwise somebody else has it. It never waits. The lock
+// TryLock takes the lock of the open file or directory f for this process, and reports
+// whether it has got it; otherwise another process has it. It never waits. The lock
 // ends when f is closed and when the process ends, however it ends: flock(2).
 //
 // An error that wraps [errors.ErrUnsupported] says that the file system knows no
@@ -33,7 +33,7 @@ func TryLock(f *os.File) (bool, error) {
 		return true, nil
 	case errors.Is(err, unix.EWOULDBLOCK):
 		return false, nil
-	case errors.Is(err, unix.EBADF), errors.Is(err, unix.EINVAL): // a folder on NFS; a special file
+	case errors.Is(err, unix.EBADF), errors.Is(err, unix.EINVAL): // a directory on NFS; a special file
 		return false, fmt.Errorf("%s can't be locked: flock: %w (%w)", f.Name(), err, errors.ErrUnsupported)
 	}
 	return false, fmt.Errorf("%s can't be locked: flock: %w", f.Name(), err)

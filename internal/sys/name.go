@@ -2,8 +2,13 @@ package sys
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 )
+
+// ErrNoProc says that attributes can't be looked at because proc is not mounted and the
+// kernel is older than Linux 6.13. It is [errors.ErrUnsupported] too.
+var ErrNoProc = fmt.Errorf("its attributes can't be looked at: proc is not mounted: %w", errors.ErrUnsupported)
 
 // A Name is a path as the kernel takes it, with a zero byte behind it, so that a
 // call needs no copy. The zero Name is none.
@@ -11,13 +16,26 @@ type Name string
 
 // NewName refuses what can be no file's name.
 func NewName(path string) (Name, error) {
+	var own strings.Builder
+	return NameIn(&own, path, 0)
+}
+
+// NameIn is NewName for many names: they share blocks of memory of this size, where they fit.
+func NameIn(block *strings.Builder, path string, size int) (Name, error) {
 	if path == "" {
 		return "", errors.New("a file has no name")
 	}
 	if i := strings.IndexByte(path, 0); i >= 0 {
 		return "", errors.New("a file's name holds a zero byte")
 	}
-	return Name(path + "\x00"), nil
+	if block.Cap()-block.Len() <= len(path) {
+		block.Reset()
+		block.Grow(max(size, len(path)+1))
+	}
+	at := block.Len()
+	block.WriteString(path)
+	block.WriteByte(0)
+	return Name(block.String()[at:]), nil
 }
 
 // String returns the path without the zero byte.
@@ -30,9 +48,9 @@ func (n Name) String() string {
 
 // A Stat is what Files wants to know of a file: see inode(7).
 type Stat struct {
-	Device, Inode, Links uint64 // Device and Inode are 0 where the system does not tell
+	Device, Inode, Links uint64 // Device and Inode are 0 where the system does not report them
 	Mode                 uint32 // permissions and kind, as in st_mode
 	UID, GID             uint32
 	Size                 int64
-	Blocks               int64 // of 512 bytes, on the disk; -1 where the system does not tell
+	Blocks               int64 // of 512 bytes, on the disk; -1 where the system does not report them
 }

@@ -4,5 +4,5 @@ package sys
 type Residency struct {
 	Pages    int64  // all pages of the file, the last one perhaps in part
 	Resident int64  // those in the page cache
-	Source   string // what told it: "cachestat(2)" or "mincore(2)"
+	Source   string // the call that reported it: "cachestat(2)" or "mincore(2)"
 }

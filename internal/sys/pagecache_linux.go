@@ -18,7 +18,7 @@ const (
 // by cachestat(2), Linux 6.5, else by mincore(2). It brings no page in. The
 // kernel may drop or read pages at any time after it.
 //
-// Both calls tell it only to who owns the file or may write it (mincore since
+// Both calls answer only the file's owner and users who may write it (mincore since
 // Linux 5.2, cachestat since 6.13); to others it is an error. f must be open for
 // reading.
 //
@@ -33,7 +33,7 @@ func PageCache(f *os.File) (Residency, error) {
 		return Residency{}, fmt.Errorf("page cache is not known: %s is not a regular file", f.Name())
 	}
 	var r Residency
-	err = onDescriptor(f, func(fd int) error {
+	err = OnDescriptor(f, func(fd int) error {
 		var err error
 		r, err = residency(fd, info.Size())
 		return err
@@ -44,10 +44,10 @@ func PageCache(f *os.File) (Residency, error) {
 	return r, nil
 }
 
-// residency asks cachestat first. Its pages of a file on overlayfs belong to the
-// file below: cachestat looks at the overlay's own, of which there are none, and
-// mincore at the right ones (ovl_mmap in Linux's fs/overlayfs/file.c). A seccomp
-// filter that doesn't know the call answers EPERM.
+// residency asks cachestat first. Its pages of a file on overlayfs belong to the file
+// below: cachestat looks at the overlay's own pages, and there are none; mincore looks
+// at the right ones (ovl_mmap in Linux's fs/overlayfs/file.c). A seccomp filter that
+// doesn't know the call answers EPERM.
 func residency(fd int, size int64) (Residency, error) {
 	var stat unix.Statfs_t
 	if err := unix.Fstatfs(fd, &stat); err != nil {
@@ -63,8 +63,8 @@ func residency(fd int, size int64) (Residency, error) {
 	return r, err
 }
 
-// onDescriptor calls do with f's descriptor, which stays open meanwhile.
-func onDescriptor(f *os.File, do func(fd int) error) error {
+// OnDescriptor calls do with f's descriptor, which stays open until do returns.
+func OnDescriptor(f *os.File, do func(fd int) error) error {
 	raw, err := f.SyscallConn()
 	if err != nil {
 		return err
@@ -128,7 +128,7 @@ func mayAskMincore(fd int) error {
 		return nil
 	}
 	if err := unix.Faccessat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), unix.W_OK, unix.AT_EACCESS); err != nil {
-		return fmt.Errorf("the kernel tells it only to the file's owner and to who may write it: %w", err)
+		return fmt.Errorf("the kernel reports it only to the file's owner and to users who may write it: %w", err)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package sys
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"os/exec"
@@ -12,32 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/holdfast-go/holdfast/internal/apart"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
-
-// newFile makes a file of so many bytes.
-func newFile(t *testing.T, path string, size int) *os.File {
-	t.Helper()
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	if _, err := f.Write(bytes.Repeat([]byte("x"), size)); err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
-// onDisk skips the test unless t.TempDir() is on a disk.
-func onDisk(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	if inMemory(t, dir) {
-		t.Skipf("%s is in memory: nothing of it can be evicted", dir)
-	}
-	return dir
-}
 
 // bothWays asks cachestat and mincore for the same file.
 func bothWays(t *testing.T, f *os.File, want Residency) {
@@ -60,11 +35,11 @@ func bothWays(t *testing.T, f *os.File, want Residency) {
 }
 
 func TestPageCacheBeforeAndAfterEviction(t *testing.T) {
-	dir := onDisk(t)
+	dir := isolate.OnDisk(t)
 	page := os.Getpagesize()
 	for size, pages := range map[int]int64{1: 1, page: 1, page + 1: 2, 7*page + 100: 8, 300*page - 1: 300} {
 		path := filepath.Join(dir, "file")
-		f := newFile(t, path, size)
+		f := isolate.NewFile(t, path, size)
 		bothWays(t, f, Residency{Pages: pages, Resident: pages})
 		if err := Evict(f); err != nil {
 			t.Fatal(err)
@@ -82,7 +57,7 @@ func TestPageCacheBeforeAndAfterEviction(t *testing.T) {
 }
 
 func TestPageCacheOfAnEmptyFile(t *testing.T) {
-	f := newFile(t, filepath.Join(t.TempDir(), "file"), 0)
+	f := isolate.NewFile(t, filepath.Join(t.TempDir(), "file"), 0)
 	bothWays(t, f, Residency{})
 	if err := Evict(f); err != nil {
 		t.Error(err)
@@ -90,7 +65,7 @@ func TestPageCacheOfAnEmptyFile(t *testing.T) {
 }
 
 func TestPageCacheOfAHoleIsEmpty(t *testing.T) {
-	f := newFile(t, filepath.Join(onDisk(t), "file"), 0)
+	f := isolate.NewFile(t, filepath.Join(isolate.OnDisk(t), "file"), 0)
 	if err := f.Truncate(int64(5 * os.Getpagesize())); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +73,7 @@ func TestPageCacheOfAHoleIsEmpty(t *testing.T) {
 }
 
 func TestPageCacheSeesAPageBehindTheFirstWindow(t *testing.T) {
-	f := newFile(t, filepath.Join(onDisk(t), "file"), 0)
+	f := isolate.NewFile(t, filepath.Join(isolate.OnDisk(t), "file"), 0)
 	if _, err := f.WriteAt([]byte("x"), mincoreWindow+10); err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +82,7 @@ func TestPageCacheSeesAPageBehindTheFirstWindow(t *testing.T) {
 
 func TestPageCacheInMemoryStays(t *testing.T) {
 	const dir = "/dev/shm"
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() || !inMemory(t, dir) {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() || !isolate.InMemory(t, dir) {
 		t.Skipf("no tmpfs on %s", dir)
 	}
 	temp, err := os.MkdirTemp(dir, "holdfast")
@@ -115,7 +90,7 @@ func TestPageCacheInMemoryStays(t *testing.T) {
 		t.Skip(err)
 	}
 	defer os.RemoveAll(temp)
-	f := newFile(t, filepath.Join(temp, "file"), 3*os.Getpagesize())
+	f := isolate.NewFile(t, filepath.Join(temp, "file"), 3*os.Getpagesize())
 	if err := Evict(f); err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +123,7 @@ func TestPageCacheRefuses(t *testing.T) {
 
 func TestMincoreNeedsAReader(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
-	newFile(t, path, 10)
+	isolate.NewFile(t, path, 10)
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +149,7 @@ func TestPageCacheOfAForeignFileIsAnError(t *testing.T) {
 	if _, err := byMincore(int(f.Fd()), 1); err == nil || !strings.Contains(err.Error(), "owner") {
 		t.Errorf("mincore: err = %v, want one that names the owner", err)
 	}
-	// The kernels before 6.13 have cachestat tell everybody.
+	// The kernels before 6.13 have cachestat answer every user.
 	if r, err := PageCache(f); err == nil && r.Source != fromCachestat {
 		t.Errorf("PageCache = %+v of a file that is not ours", r)
 	}
@@ -192,7 +167,7 @@ func asUser(t *testing.T, id uint32) {
 		t.Fatal(err)
 	}
 	defer os.Remove(binary)
-	child := exec.Command(binary, onlyThis(t), "-test.v")
+	child := exec.Command(binary, isolate.OnlyThis(t), "-test.v")
 	child.Dir = "/"
 	child.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: id, Gid: id}}
 	out, err := child.CombinedOutput()
@@ -209,8 +184,8 @@ func asUser(t *testing.T, id uint32) {
 
 // Without mount, the overlay's own pages would be counted: none, always.
 func TestPageCacheOnOverlay(t *testing.T) {
-	apart.Mounts(t, func(t *testing.T) {
-		dir := onDisk(t)
+	isolate.Mounts(t, func(t *testing.T) {
+		dir := isolate.OnDisk(t)
 		var at [4]string
 		for i, name := range []string{"lower", "upper", "work", "all"} {
 			at[i] = filepath.Join(dir, name)
@@ -223,7 +198,7 @@ func TestPageCacheOnOverlay(t *testing.T) {
 			t.Skipf("no overlay: %v", err)
 		}
 		defer unix.Unmount(at[3], unix.MNT_DETACH)
-		f := newFile(t, filepath.Join(at[3], "file"), 5*os.Getpagesize())
+		f := isolate.NewFile(t, filepath.Join(at[3], "file"), 5*os.Getpagesize())
 		want := Residency{Pages: 5, Resident: 5, Source: fromMincore}
 		if r, err := PageCache(f); err != nil || r != want {
 			t.Errorf("%+v, %v; want %+v", r, err, want)
@@ -234,41 +209,6 @@ func TestPageCacheOnOverlay(t *testing.T) {
 		want.Resident = 0
 		if r, err := PageCache(f); err != nil || r != want {
 			t.Errorf("after eviction: %+v, %v; want %+v", r, err, want)
-		}
-	})
-}
-
-func TestDropCachesLeavesNothingClean(t *testing.T) {
-	f := newFile(t, filepath.Join(onDisk(t), "file"), 10*os.Getpagesize())
-	err := DropCaches()
-	if os.Geteuid() != 0 {
-		if err == nil || !strings.Contains(err.Error(), "root") {
-			t.Errorf("err = %v, want one that names root", err)
-		}
-		return
-	}
-	if errors.Is(err, unix.EROFS) || errors.Is(err, os.ErrPermission) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r, err := PageCache(f); err != nil || r.Resident != 0 {
-		t.Errorf("%+v, %v; want nothing resident", r, err)
-	}
-}
-
-func TestDropCachesNamesAReadOnlyProc(t *testing.T) {
-	apart.Mounts(t, func(t *testing.T) {
-		const dir = "/proc/sys"
-		if err := unix.Mount(dir, dir, "", unix.MS_BIND, ""); err != nil {
-			t.Skip(err)
-		}
-		if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""); err != nil {
-			t.Skip(err)
-		}
-		if err := DropCaches(); !errors.Is(err, unix.EROFS) || !strings.Contains(err.Error(), "container") {
-			t.Errorf("err = %v, want that /proc/sys is read-only", err)
 		}
 	})
 }

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// A ReadAdvice tells the kernel how an open file is being read, without
+// A ReadAdvice advises the kernel how an open file is being read, without
 // allocating: posix_fadvise(2). It is advice; a nil error promises nothing. Each
 // method may be called by one goroutine at a time, and fails after the file's
 // Close. Where the system has no such call, each returns [errors.ErrUnsupported].

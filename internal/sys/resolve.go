@@ -11,10 +11,10 @@ import (
 // mostLinks is how many symbolic links are followed for one path, as on Linux.
 const mostLinks = 40
 
-// Resolve follows the symbolic link that a path ends in, and those that it leads
-// to, and returns the path of what is there, or is missing there. The folders of
-// the path are left as they are: the system follows their links. A missing folder
-// is not reported; who opens it will be told. More than 40 links are ELOOP.
+// Resolve follows the symbolic link that a path ends in, and those that it leads to. It
+// returns the path of what is there, or is missing there. The directories of the path
+// are left as they are: the system follows their links. A missing directory is not
+// reported here; opening it fails. More than 40 links are ELOOP.
 func (Disk) Resolve(path string) (string, error) {
 	for range mostLinks {
 		info, err := os.Lstat(path)

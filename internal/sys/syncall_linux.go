@@ -10,43 +10,43 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SyncAll makes all that was written to the file system of the folder fd before
-// the call durable, with its names: syncfs(2), and then fsync(2) of that folder.
+// SyncAll makes all that was written to the file system of the directory fd before
+// the call durable, with its names: syncfs(2), and then fsync(2) of that directory.
 // It reports what of any file could not be written since fd was opened, and each
 // such failure once for a descriptor.
 //
-// syncfs(2) writes all dirty files and waits, has the file system commit what it
-// logs (sync_fs), and then writes and awaits what it keeps in the device's own
-// cache (__sync_blockdev). That is enough where the commit comes last and ends
-// with a flush of the drive, but not everywhere; the fsync of the folder closes
-// these gaps (fs/sync.c and the file systems' super.c and fsync.c):
+// syncfs(2) writes all dirty files and waits, and has the file system commit what it
+// logs (sync_fs). Then it writes and awaits what it keeps in the device's own cache
+// (__sync_blockdev). That is enough where the commit comes last and ends with a flush
+// of the drive, but not everywhere; the fsync of the directory closes these gaps
+// (fs/sync.c and the file systems' super.c and fsync.c):
 //
 //   - ext2 keeps all but the bytes in the device's cache, which is written last, and
-//     sends no flush behind that. Its fsync does, for a clean folder too.
+//     sends no flush behind that. Its fsync does, for a clean directory too.
 //   - ext4 without a journal, as which it also serves ext2, flushes in sync_fs and
 //     writes the device's cache behind that. Its fsync flushes again.
 //   - ext4 with a journal waits for the commit of everything so far, and sees to it
 //     that a flush came after the bytes. Its fsync then finds nothing to do.
 //   - xfs logs a file's growth, and that its blocks were written, when they were. It
 //     forces the log, with a flush before the log's own write. What was overwritten
-//     in place has no such entry, and its fsync of a folder flushes nothing either;
+//     in place has no such entry, and its fsync of a directory flushes nothing either;
 //     Files overwrites nothing.
 //   - btrfs ends the writing of any bytes in a transaction, and commits the last one
 //     with flushes of all devices before the super block.
 //   - f2fs writes a checkpoint with flushes. If it could write none earlier its
 //     sync_fs says nothing (f2fs_cp_error); its fsync then says EIO.
-func (Disk) SyncAll(fd int) error {
+func (d Disk) SyncAll(fd int) error {
 	if err := unix.Syncfs(fd); err != nil {
 		return err
 	}
-	return unix.Fsync(fd)
+	return d.Sync(fd)
 }
 
 // SyncsAll reports whether SyncAll does where fd is what it says. That is known of
-// these file systems, on Linux 5.17 and later. Since 5.8 syncfs(2) reports the
-// failed writes of files that were closed meanwhile (s_wb_err in struct
-// super_block); before 5.17 it lost the error of sync_fs, and the fsync of a folder
-// that is clean finds out about that on none of them but f2fs.
+// these file systems, on Linux 5.17 and later. Since 5.8 syncfs(2) reports the failed
+// writes of files that were closed meanwhile (s_wb_err in struct super_block); before
+// 5.17 it lost the error of sync_fs. Of these file systems only f2fs finds out about
+// that in the fsync of a clean directory.
 func (Disk) SyncsAll(fd int) bool {
 	var s unix.Statfs_t
 	if !syncfsReports() || unix.Fstatfs(fd, &s) != nil {

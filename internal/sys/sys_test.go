@@ -6,30 +6,27 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
-// told fails a test unless err is nil or says that this system has no such thing.
-func told(t *testing.T, err error) {
+// supported fails a test unless err is nil or says that this system has no such thing.
+func supported(t *testing.T, err error) {
 	t.Helper()
-	if errors.Is(err, errors.ErrUnsupported) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	isolate.Supported(t, err)
 }
 
 func TestFreeSpaceIsPositive(t *testing.T) {
 	free, err := FreeSpace(t.TempDir())
-	told(t, err)
+	supported(t, err)
 	if free <= 0 {
-		t.Errorf("free space = %d in a folder that tests write to", free)
+		t.Errorf("free space = %d in a directory that tests write to", free)
 	}
 }
 
 func TestFileSystemHasAName(t *testing.T) {
 	name, err := FileSystem(t.TempDir())
-	told(t, err)
+	supported(t, err)
 	if name == "" {
 		t.Error("the name is empty")
 	}
@@ -44,7 +41,7 @@ func TestFileSystemKnowsProc(t *testing.T) {
 	}
 }
 
-func TestNoSuchFolder(t *testing.T) {
+func TestNoSuchDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "none")
 	if _, err := FreeSpace(dir); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("FreeSpace(%s) = %v, want ErrNotExist", dir, err)

@@ -5,7 +5,6 @@ package sys
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"testing"
 )
 
@@ -16,31 +15,9 @@ func TestWhatOnlyLinuxHasIsUnsupported(t *testing.T) {
 			t.Errorf("%s: err = %v, want ErrUnsupported", name, err)
 		}
 	}
-	_, err := StartSyscallCounter()
-	check("StartSyscallCounter", err)
-	_, err = TraceSyscalls(exec.Command("none"))
-	check("TraceSyscalls", err)
-	check("MarkSyscalls", MarkSyscalls(true))
-	_, err = ReadProcessIO()
-	check("ReadProcessIO", err)
-	_, err = PageCache(os.Stdin)
+	_, err := PageCache(os.Stdin)
 	check("PageCache", err)
 	check("Evict", Evict(os.Stdin))
-	check("DropCaches", DropCaches())
-	check("MayDropCaches", MayDropCaches())
-	check("AdviseAccess", AdviseAccess(os.Stdin, Random))
-	check("Remount", Remount(t.TempDir()))
-	check("EmptyCalls", EmptyCalls(1))
-	check("EmptyScheduledCalls", EmptyScheduledCalls(1))
-	check("PinThread", PinThread())
-	_, err = MapFresh(1)
-	check("MapFresh", err)
-	check("Unmap", Unmap(nil))
-	bell, err := NewBell()
-	check("NewBell", err)
-	check("Ring", bell.Ring())
-	check("Wait", bell.Wait())
-	check("Close", bell.Close())
 	advice, err := NewReadAdvice(os.Stdin)
 	if err != nil {
 		t.Fatal(err)

@@ -12,10 +12,11 @@ import (
 	"strings"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/filecopy"
 	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
-// An arm is one who copies.
+// An arm is a program or library that copies.
 type arm struct {
 	name, note string
 	// most is how many files of a job it copies, so that an arm with a process for each
@@ -27,7 +28,7 @@ type arm struct {
 	copies func(ctx context.Context, j job, from, to string) error
 }
 
-// arms are all who can do the job; the first is ours, the second its twin.
+// arms are all that can do the job; the first is ours, the second its twin.
 func arms(j job) (able []arm) {
 	for _, a := range everybody() {
 		if a.can == nil || a.can(j) {
@@ -43,45 +44,45 @@ func everybody() []arm {
 	tree := func(j job) bool { return !j.alone && !j.durable }
 	lasting := func(j job) bool { return j.durable }
 	return []arm{
-		{name: "holdfast", note: "Copy, or CopyAll of the folder; where it has to be durable, sync=close", copies: byHoldfast(holdfast.CopyOptions{})},
-		{name: "holdfast (twin)", note: command.Twin, copies: byHoldfast(holdfast.CopyOptions{})},
+		{name: "holdfast", note: "Copy, or CopyAll of the directory; where it has to be durable, sync=close", copies: byHoldfast(filecopy.Options{})},
+		{name: "holdfast (twin)", note: command.Twin, copies: byHoldfast(filecopy.Options{})},
 		{name: "holdfast process", note: "the same, and the start of its process is in the clock, as a program's is", copies: bySelf},
-		{name: "holdfast atomic", note: "CopyAll, Atomic", can: lasting, copies: byHoldfast(holdfast.CopyOptions{Atomic: true})},
+		{name: "holdfast atomic", note: "CopyAll, Atomic", can: lasting, copies: byHoldfast(filecopy.Options{Atomic: true})},
 		{name: "io.Copy", note: "os.Open, os.Create, io.Copy, Close", can: plain, copies: eachFile(ioCopy)},
 		{name: "io.Copy, 1 MiB", note: "the same by read and write with a buffer of 1 MiB: io.CopyBuffer, hidden from the kernel's own copying", can: alone, copies: eachFile(bufferCopy)},
-		{name: "os.CopyFS", note: "of the folder", can: tree, copies: copyFS},
-		{name: "cp", note: "of coreutils; cp -r of a folder", can: plain, copies: program("cp", "-r")},
+		{name: "os.CopyFS", note: "of the directory", can: tree, copies: copyFS},
+		{name: "cp", note: "of coreutils; cp -r of a directory", can: plain, copies: program("cp", "-r")},
 		{name: "cp, times kept", note: "cp -r --preserve=timestamps, which keeps the times as ours does", can: tree, copies: program("cp", "-r", "--preserve=timestamps")},
 		{name: "rsync", note: "rsync --whole-file --archive", can: plain, copies: rsync},
 		{name: "cat", note: "a process for each file", most: 50, can: alone, copies: eachFile(cat)},
 		{name: "dd 64K", note: "bs=64K, a process for each file", most: 50, can: alone, copies: eachFile(dd("64K"))},
 		{name: "dd 1M", note: "bs=1M, a process for each file", most: 50, can: alone, copies: eachFile(dd("1M"))},
 		{name: "cp, sync", note: "cp -r, then sync of all files in one process, one after the other", can: lasting, copies: thenSync},
-		{name: "io.Copy, fsync", note: "io.Copy and Sync, one file after the other; then the folder", can: lasting, copies: syncEach},
+		{name: "io.Copy, fsync", note: "io.Copy and Sync, one file after the other; then the directory", can: lasting, copies: syncEach},
 	}
 }
 
 // byHoldfast copies by our own functions.
-func byHoldfast(o holdfast.CopyOptions) func(context.Context, job, string, string) error {
+func byHoldfast(o filecopy.Options) func(context.Context, job, string, string) error {
 	return func(ctx context.Context, j job, from, to string) error {
 		if j.durable && !o.Atomic {
-			o.Policy.Sync = holdfast.SyncClose
+			o.Policy.Sync = holdfast.Sync{Mode: holdfast.SyncClose}
 		}
 		if !j.alone {
-			_, err := holdfast.CopyAll(ctx, func(yield func(string, string) bool) { yield(to, from) }, o)
+			_, err := filecopy.All(ctx, func(yield func(string, string) bool) { yield(to, from) }, o)
 			return err
 		}
 		return eachFile(func(ctx context.Context, from, to string) error {
-			_, err := holdfast.Copy(ctx, to, from, o)
+			_, err := filecopy.File(ctx, to, from, o)
 			return err
 		})(ctx, j, from, to)
 	}
 }
 
-// eachFile copies the files one by one, into a folder that it makes.
+// eachFile copies the files one by one, into a directory that it makes.
 func eachFile(one func(ctx context.Context, from, to string) error) func(context.Context, job, string, string) error {
 	return func(ctx context.Context, j job, from, to string) error {
-		if err := j.makeFolders(to); err != nil {
+		if err := j.makeDirs(to); err != nil {
 			return err
 		}
 		copies := j.paths(to)
@@ -94,9 +95,9 @@ func eachFile(one func(ctx context.Context, from, to string) error) func(context
 	}
 }
 
-func (j job) makeFolders(dir string) error {
+func (j job) makeDirs(dir string) error {
 	err := os.Mkdir(dir, 0o777)
-	for i := range j.folders {
+	for i := range j.dirs {
 		err = errors.Join(err, os.Mkdir(filepath.Join(dir, fmt.Sprintf("%03d", i)), 0o777))
 	}
 	return err
@@ -155,14 +156,14 @@ func syncEach(ctx context.Context, j job, from, to string) error {
 
 func copyFS(_ context.Context, _ job, from, to string) error { return os.CopyFS(to, os.DirFS(from)) }
 
-// program copies all with one process: of a folder the folder itself, of files that
-// are copied each by itself all of them, into a folder that is there.
+// program copies all with one process: of a directory the directory itself, of files that
+// are copied each by itself all of them, into a directory that is there.
 func program(name string, args ...string) func(context.Context, job, string, string) error {
 	return func(ctx context.Context, j job, from, to string) error {
 		if !j.alone {
 			return run(ctx, name, append(args, from, to)...)
 		}
-		if err := j.makeFolders(to); err != nil {
+		if err := j.makeDirs(to); err != nil {
 			return err
 		}
 		return run(ctx, name, append(append(args, j.paths(from)...), to)...)
@@ -205,7 +206,7 @@ func run(ctx context.Context, name string, args ...string) error {
 	return nil
 }
 
-// versions are those of who is compared.
+// versions are those of the compared programs.
 func versions(ctx context.Context) (list []string) {
 	for _, name := range []string{"cp", "rsync", "dd", "cat"} {
 		out, err := exec.CommandContext(ctx, name, "--version").Output()

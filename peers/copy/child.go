@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
-// A trialOrder is what a child process is told to do: one arm's copying, once.
+// A trialOrder is the order to a child process: one arm's copying, once.
 type trialOrder struct {
 	Quick    bool
 	Job, Arm string

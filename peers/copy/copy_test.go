@@ -9,23 +9,24 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
 func TestMain(m *testing.M) {
 	command.Serve(trialOrder.carryOut)
-	os.Exit(m.Run())
+	os.Exit(isolate.Tests{M: m}.Run())
 }
 
 // TestQuickRunComparesEverybody runs every race once, and looks for a figure of each
 // arm that is installed.
 func TestQuickRunComparesEverybody(t *testing.T) {
 	var out, talk bytes.Buffer
-	err := runCommand(context.Background(), []string{"-quick", "-rounds", "1", "-cache", "warm", "-run", "1KiB|1MiB|folder|sparse", "-dir", t.TempDir()}, &out, &talk)
+	err := runCommand(context.Background(), []string{"-quick", "-rounds", "1", "-cache", "warm", "-run", "1KiB|1MiB|directory|sparse", "-dir", t.TempDir()}, &out, &talk)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &talk)
 	}
-	for _, want := range []string{"## 1KiB/warm", "## 1MiB/warm", "## folder/warm", "## sparse/warm", "| cp |", "| os.CopyFS |", "| holdfast process |"} {
+	for _, want := range []string{"## 1KiB/warm", "## 1MiB/warm", "## directory/warm", "## sparse/warm", "| cp |", "| os.CopyFS |", "| holdfast process |"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}

@@ -15,7 +15,7 @@ import (
 type job struct {
 	name, title string
 	files       int
-	folders     int   // that the files are in, side by side; 0 is the source's own
+	dirs        int   // that the files are in, side by side; 0 is the source's own
 	size        int64 // of each
 	data        int64 // of each; less than its size where it has holes
 	durable     bool  // the copies, with their names
@@ -25,30 +25,30 @@ type job struct {
 const kib, mib, gib = 1 << 10, 1 << 20, 1 << 30
 
 func jobs(quick bool) []job {
-	large, many, durable := int64(256*mib), 20_000, 1000
+	large, sparse, many, durable := int64(256*mib), int64(4*gib), 20_000, 1000
 	if quick {
-		large, many, durable = 32*mib, 1000, 100
+		large, sparse, many, durable = 32*mib, 64*mib, 1000, 100
 	}
 	return []job{
 		{name: "1KiB", title: "200 files of 1 KiB, each by itself", files: 200, size: kib, data: kib, alone: true},
 		{name: "1MiB", title: "20 files of 1 MiB, each by itself", files: 20, size: mib, data: mib, alone: true},
 		{name: "256MiB", title: fmt.Sprintf("a file of %d MiB", large/mib), files: 1, size: large, data: large, alone: true},
-		{name: "sparse", title: "a file of 4 GiB with 64 pieces of 64 KiB and holes between them", files: 1, size: 4 * gib, data: 4 * mib, alone: true},
-		{name: "tree", title: fmt.Sprintf("%d files of 2 KiB in 100 folders", many), files: many, folders: 100, size: 2 * kib, data: 2 * kib},
-		{name: "folder", title: fmt.Sprintf("%d files of 2 KiB in one folder", many/4), files: many / 4, size: 2 * kib, data: 2 * kib},
-		{name: "durable", title: fmt.Sprintf("%d files of 4 KiB in one folder, all of them durable, their names too", durable), files: durable, size: 4 * kib, data: 4 * kib, durable: true},
+		{name: "sparse", title: fmt.Sprintf("a file of %d MiB with 64 pieces of 64 KiB and holes between them", sparse/mib), files: 1, size: sparse, data: 4 * mib, alone: true},
+		{name: "tree", title: fmt.Sprintf("%d files of 2 KiB in 100 directories", many), files: many, dirs: 100, size: 2 * kib, data: 2 * kib},
+		{name: "directory", title: fmt.Sprintf("%d files of 2 KiB in one directory", many/4), files: many / 4, size: 2 * kib, data: 2 * kib},
+		{name: "durable", title: fmt.Sprintf("%d files of 4 KiB in one directory, all of them durable, their names too", durable), files: durable, size: 4 * kib, data: 4 * kib, durable: true},
 	}
 }
 
 func (j job) bytes() int64 { return int64(j.files) * max(j.data, 4*kib) }
 
-// paths are those of its files in a folder.
+// paths are those of its files in a directory.
 func (j job) paths(dir string) []string {
 	paths := make([]string, j.files)
 	for i := range paths {
 		sub := ""
-		if j.folders > 0 {
-			sub = fmt.Sprintf("%03d", i%j.folders)
+		if j.dirs > 0 {
+			sub = fmt.Sprintf("%03d", i%j.dirs)
 		}
 		paths[i] = filepath.Join(dir, sub, fmt.Sprintf("file-%05d", i))
 	}
@@ -61,7 +61,7 @@ func (j job) lay(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	for i := range j.folders {
+	for i := range j.dirs {
 		if err := os.Mkdir(filepath.Join(dir, fmt.Sprintf("%03d", i)), 0o777); err != nil {
 			return err
 		}

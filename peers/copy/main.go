@@ -1,16 +1,16 @@
 // Command copy copies the same files with holdfast, with package io and os, and with
-// cp, dd, cat and rsync, in one interleaved run, and prints how their times compare.
+// cp, dd, cat and rsync, in one interleaved run. It prints how their times compare.
 //
 //	go run -C peers ./copy -fs ext4,xfs,btrfs
 //
-// A time counts only if every copy was right: all are read back after the clock has
-// stopped, and a copy of a file with holes must not take more room than three times
-// its data. The page cache is brought into the state that is asked for before every
-// trial, warm or cold, and asked whether it is (cachestat(2), mincore(2)). Every trial
-// is a process of its own; of a program its start is in the clock, and there is an arm
-// of holdfast that pays for its start too.
+// A time counts only if every copy was right: each is read back after the clock has
+// stopped. A copy of a file with holes must not take more room than three times its
+// data. Before every trial the page cache is made warm or cold, as asked for, and the
+// kernel is asked whether it is (cachestat(2), mincore(2)). Every trial is a process of
+// its own. The start of a program is in the clock; one arm of holdfast pays for its start
+// too.
 //
-// Start with jobs for what is copied, and with arms for who copies.
+// Start with jobs for what is copied, and with arms for what copies.
 package main
 
 import (
@@ -23,8 +23,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/stat"
-	"github.com/holdfast-go/holdfast/internal/volume"
+	"github.com/holdfast-go/holdfast/internal/lab/stat"
+	"github.com/holdfast-go/holdfast/internal/lab/volume"
 	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
@@ -49,7 +49,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	pick := f.String("run", "", "run only the arms whose name, such as 256MiB/warm/cp, matches the `regexp`")
 	f.IntVar(&o.rounds, "rounds", 0, "how many times each arm runs; fewer than 10 prove nothing (default 10, with -quick 3)")
 	f.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "the seed of the order")
-	f.StringVar(&o.dir, "dir", ".", "work in a new folder in `dir`, removed at the end")
+	f.StringVar(&o.dir, "dir", ".", "work in a new directory in `dir`, removed at the end")
 	f.BoolVar(&o.quick, "quick", false, "smaller files and fewer of them, for a first look")
 	on := f.String("fs", "", "run on new file systems of these `kinds`, such as ext4,xfs,btrfs, each in an image in -dir; for root, on Linux")
 	cache := f.String("cache", "warm,cold", "what the page cache holds of the sources: `warm`, cold, or both")
@@ -92,7 +92,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		return command.Misuse("-run=%v matches no arm; names look like 256MiB/warm/cp", o.pick)
 	}
 	if len(o.kinds) == 0 {
-		return o.measure(ctx, folder{o.dir}, stdout, stderr)
+		return o.measure(ctx, directory{o.dir}, stdout, stderr)
 	}
 	for _, k := range o.kinds {
 		err = errors.Join(err, o.measure(ctx, command.Image{Kind: k, Parent: o.dir, Room: o.room()}, stdout, stderr))
@@ -114,12 +114,12 @@ func (o options) measure(ctx context.Context, on command.Place, stdout, stderr i
 		fmt.Fprintf(stdout, "\n%s\n", conditions(ctx, r.Rounded(rounds), on))
 		writeTables(stdout, all)
 	}
-	// What an arm can't, or that it filled holes, the table tells.
+	// The table shows what an arm can't do, and which arm filled holes.
 	return errors.Join(err, command.Failed(all, errors.ErrUnsupported, errFilled))
 }
 
 // conditions states what the figures were taken under.
 func conditions(ctx context.Context, rounds string, on command.Place) string {
-	return fmt.Sprintf("%s, each trial a process of its own, on %v; %s.\nVersions: %s; holdfast is the one of this folder.",
+	return fmt.Sprintf("%s, each trial a process of its own, on %v; %s.\nVersions: %s; holdfast is the one of this directory.",
 		rounds, on, command.Platform(), strings.Join(versions(ctx), ", "))
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
-// A folder is a place on a file system that is there, with a new folder for each round.
-type folder struct{ parent string }
+// A directory is a place on a file system that is there, with a new directory for each round.
+type directory struct{ parent string }
 
-func (f folder) Can() error { return nil }
+func (f directory) Can() error { return nil }
 
-func (f folder) String() string { return command.FileSystem(f.parent) }
+func (f directory) String() string { return command.FileSystem(f.parent) }
 
-func (f folder) Open(context.Context) (command.Opened, error) {
+func (f directory) Open(context.Context) (command.Opened, error) {
 	dir, err := os.MkdirTemp(f.parent, "peers-")
 	return command.Opened{Dir: dir, Done: func() error { return os.RemoveAll(dir) }}, err
 }

@@ -10,11 +10,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/holdfast-go/holdfast/internal/trial"
+	"github.com/holdfast-go/holdfast/internal/lab/trial"
 	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
-// A race is a job in one state of the page cache, with those who run it.
+// A race is a job in one state of the page cache, with its arms.
 type race struct {
 	job     job
 	state   state
@@ -134,9 +134,9 @@ func (t attempt) run(ctx context.Context, talk io.Writer) error {
 	return os.RemoveAll(to)
 }
 
-// prepare brings the machine into the same state before every trial: what the trial
-// before left is on the disk, the page cache finds the memory that the copies will
-// fill, and it holds of the sources what the race asks.
+// prepare brings the machine into the same state before every trial. The files of the last
+// trial are on the disk. The page cache has memory for the copies, and holds of the sources
+// what the race asks for.
 func (t attempt) prepare(ctx context.Context, j job, from string) error {
 	if err := trial.PrepareMemory(t.dir, j.bytes()); err != nil {
 		return err

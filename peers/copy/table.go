@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/holdfast-go/holdfast/internal/stat"
+	"github.com/holdfast-go/holdfast/internal/lab/stat"
 	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
@@ -15,11 +15,11 @@ func writeTables(out io.Writer, all []*race) {
 	}
 	fmt.Fprintf(out, "\nIn the clock: from nothing until every copy is written and closed, and synced where that is asked for. %s. CPU is that of all processes together.\n", command.Verdicts("race"))
 	fmt.Fprint(out, "\n")
-	told := map[string]bool{}
+	seen := map[string]bool{}
 	for _, r := range all {
 		for _, a := range r.runners {
-			if !told[a.name] {
-				told[a.name] = true
+			if !seen[a.name] {
+				seen[a.name] = true
 				fmt.Fprintf(out, "- `%s`: %s.\n", a.name, a.note)
 			}
 		}

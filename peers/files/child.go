@@ -9,12 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/trial"
+	"github.com/holdfast-go/holdfast/internal/lab/trial"
 	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
-// A trialOrder is what a child process is told to do: one arm once, or one peer
-// under one fault.
+// A trialOrder is the order to a child process: one arm once, or one peer under one fault.
 type trialOrder struct {
 	Sizes sizes
 	Group string
@@ -32,7 +31,7 @@ func (t trialOrder) carryOut(out io.Writer) (any, error) {
 	return t.timed(), nil
 }
 
-// timed runs the arm in as many fresh folders as make a sample, after one that
+// timed runs the arm in as many fresh directories as make a sample, after one that
 // does not count.
 func (t trialOrder) timed() (s command.Sample) {
 	g, a := find(groups(t.Sizes), t.Group, t.Arm)
@@ -52,7 +51,7 @@ func (t trialOrder) repeat(j job, a *arm, s *command.Sample) error {
 	if err := a.clock(filepath.Join(t.Dir, "warm"), j.small(), &command.Sample{}); err != nil {
 		return err
 	}
-	for i := range j.folders() {
+	for i := range j.dirs() {
 		if err := a.clock(filepath.Join(t.Dir, fmt.Sprintf("%03d", i)), j, s); err != nil {
 			return err
 		}
@@ -67,7 +66,7 @@ func (j job) small() job {
 	return j
 }
 
-// clock runs the arm once in a fresh folder and adds up what it took.
+// clock runs the arm once in a fresh directory and adds up what it took.
 func (a *arm) clock(dir string, j job, sum *command.Sample) error {
 	s, err := newSite(dir, j)
 	if err != nil {
@@ -114,8 +113,8 @@ func prepare(dir string, j job) error {
 	return err
 }
 
-// trialFolder names the folder of a trial; it is not made.
-func trialFolder(dir string, g *group, a *arm, round int) string {
+// trialDir names the directory of a trial; it is not made.
+func trialDir(dir string, g *group, a *arm, round int) string {
 	word := strings.NewReplacer("/", "-", " ", "-").Replace(g.name + "-" + a.name)
 	return filepath.Join(dir, fmt.Sprintf("%s-%d", word, round))
 }

@@ -42,7 +42,7 @@ func loopInC(sync bool) func(s *site) (func() error, error) {
 		}
 		write := func(s *site) error { return s.inC(paths, sync) }
 		if sync {
-			write = thenFolder(write)
+			write = thenDir(write)
 		}
 		return func() error { return write(s) }, nil
 	}

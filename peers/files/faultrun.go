@@ -108,8 +108,8 @@ func (f *fault) watch(ctx context.Context, dir string, p *peer, lift func() erro
 
 // follow runs the command; some time after its first line, lift is called.
 func follow(cmd *exec.Cmd, lift func() error) (answer []byte, said string, err error) {
-	var told bytes.Buffer
-	cmd.Stderr = &told
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, "", err
@@ -128,7 +128,7 @@ func follow(cmd *exec.Cmd, lift func() error) (answer []byte, said string, err e
 	if !timer.Stop() {
 		err = errors.Join(err, <-lifted)
 	}
-	return answer, told.String(), err
+	return answer, stderr.String(), err
 }
 
 // count looks at the files.
@@ -160,7 +160,7 @@ func (s *standing) count(f *fault, dir string) {
 }
 
 func (f *fault) writeTable(out io.Writer, all []standing) {
-	fmt.Fprintf(out, "\n## faults/%s: %s\n\n%s Each peer once, in a process of its own.\n\n", f.name, f.title, f.tell)
+	fmt.Fprintf(out, "\n## faults/%s: %s\n\n%s Each peer once, in a process of its own.\n\n", f.name, f.title, f.asks)
 	fmt.Fprint(out, "| peer | right | wrong | missing | errors told | ms | what it said first |\n|---|--:|--:|--:|--:|--:|---|\n")
 	for _, s := range all {
 		fmt.Fprintf(out, "| %s | %s |\n", s.peer.name, strings.Join(s.columns(f), " | "))
@@ -180,9 +180,9 @@ func (s *standing) columns(f *fault) []string {
 	if s.fate != "" {
 		return append(row, "–", "–", command.InCell(s.fate))
 	}
-	told := fmt.Sprint(s.Errors)
+	reported := fmt.Sprint(s.Errors)
 	if f.bad != nil {
-		told += fmt.Sprintf(", %d of %d paths", len(s.Named), len(f.bad("")))
+		reported += fmt.Sprintf(", %d of %d paths", len(s.Named), len(f.bad("")))
 	}
-	return append(row, told, fmt.Sprintf("%.0f", float64(s.Elapsed)/1e6), command.InCell(s.First))
+	return append(row, reported, fmt.Sprintf("%.0f", float64(s.Elapsed)/1e6), command.InCell(s.First))
 }

@@ -21,13 +21,13 @@ import (
 type fault struct {
 	name  string
 	title string
-	tell  string // what is looked at, for the reader of the table
+	asks  string // the question, for the reader of the table
 	// items are what each peer is to write, in order; those that can't be written
 	// are among them.
 	items func(dir string) []item
 	// bad are the paths that nobody can write.
 	bad func(dir string) []string
-	// lay makes the state of the folder in which the peer starts.
+	// lay makes the state of the directory in which the peer starts.
 	lay         func(dir string) error
 	descriptors uint64 // the limit, if it is not 0
 	asNobody    bool
@@ -62,32 +62,32 @@ func faults() []*fault {
 	return []*fault{
 		{
 			name: "descriptors", title: "5000 files, and the process may open 64 descriptors",
-			tell:  "Does it stay below the limit, or tell of each file that it could not write?",
+			asks:  "Does it stay below the limit, or tell of each file that it could not write?",
 			items: made(5000, 10), descriptors: 64,
 		},
 		{
-			name: "denied", title: "1000 files, one of which is a folder and one in a folder that may not be written to",
-			tell:  "What becomes of the other 998? Are both errors told, with their paths?",
+			name: "denied", title: "1000 files, one of which is a directory and one in a directory that may not be written to",
+			asks:  "What becomes of the other 998? Are both errors told, with their paths?",
 			items: withDenied, bad: deniedPaths, lay: layDenied, asNobody: true,
 		},
 		{
 			name: "full", title: "400 files of 64 KiB on a disk of 32 MiB with room for half of them, until 250 ms after the start",
-			tell:  "What is lost?",
+			asks:  "What is lost?",
 			items: made(400, 64<<10), full: true,
 		},
 		{
 			name: "truncate", title: "a line through a handle that stays open, then the whole file anew, then a line through the handle",
-			tell:  "Does the file hold the new bytes and the last line, or the old ones, or a hole?",
+			asks:  "Does the file hold the new bytes and the last line, or the old ones, or a hole?",
 			items: made(100, 10), act: truncate, want: truncated,
 		},
 		{
 			name: "cancel", title: "400 files, cancelled after 200 were handed over; then all of them again",
-			tell:  "Is the cancellation told, and can it be used again?",
+			asks:  "Is the cancellation told, and can it be used again?",
 			items: made(400, 10), act: cancelAndAgain,
 		},
 		{
 			name: "twice", title: "200 files, each given twice in one batch, first with 64 KiB and then with 20 bytes",
-			tell:  "Does the later one win? A file that is wrong holds the earlier bytes, or of both.",
+			asks:  "Does the later one win? A file that is wrong holds the earlier bytes, or of both.",
 			items: doubled, anew: true, want: made(200, 20),
 		},
 	}
@@ -114,7 +114,7 @@ func (f *fault) peers(pick *regexp.Regexp) (kept []*peer) {
 
 // The paths of the two that are denied.
 const (
-	aFolder   = 500
+	aDir      = 500
 	forbidden = "forbidden"
 )
 
@@ -125,7 +125,7 @@ func withDenied(dir string) []item {
 }
 
 func deniedPaths(dir string) []string {
-	return []string{filepath.Join(dir, fmt.Sprintf("%06d", aFolder)), filepath.Join(dir, forbidden, "file")}
+	return []string{filepath.Join(dir, fmt.Sprintf("%06d", aDir)), filepath.Join(dir, forbidden, "file")}
 }
 
 func layDenied(dir string) error {
@@ -199,9 +199,9 @@ func inOrder(items []item) iter.Seq[item] {
 	}
 }
 
-// An outcome is what a peer tells of a fault.
+// An outcome is what a peer reports of a fault.
 type outcome struct {
-	Errors  int      // how many it told
+	Errors  int      // how many it returned
 	Named   []string // the bad paths that its errors name
 	First   string   // the first error
 	Elapsed time.Duration
@@ -236,8 +236,8 @@ func (t trialOrder) underFault(out io.Writer) (o outcome, err error) {
 	return o, err
 }
 
-// enter puts this process into the folder, by relative paths because the folders
-// above it may be closed to another user, and takes away what the fault takes.
+// enter puts this process into the directory and takes away what the fault takes. It uses
+// relative paths: the directories above may be closed to another user.
 func (f *fault) enter(dir string) (err error) {
 	if f.asNobody {
 		err = errors.Join(os.Chdir(dir), dropRoot("."))

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
@@ -18,7 +19,7 @@ import (
 // TestMain lets the test binary be the process that a trial is.
 func TestMain(m *testing.M) {
 	command.Serve(trialOrder.carryOut)
-	os.Exit(m.Run())
+	os.Exit(isolate.Tests{M: m}.Run())
 }
 
 // TestEveryArmWritesWhatItIsTo runs each arm on a small job of its group's kind.
@@ -66,8 +67,8 @@ func TestWrongFilesDoNotCount(t *testing.T) {
 	check("nothing", lines, func(*site) error { return nil }, "")
 	check("flip", whole, flip, "file 1 holds")
 	check("flip", lines, flip, "file 1 holds")
-	check("lost", whole, func(s *site) error { return os.Remove(s.paths[2]) }, "2 files are in the folder, not 3")
-	check("one more", whole, func(s *site) error { return os.WriteFile(s.paths[2]+"x", nil, 0o666) }, "4 files are in the folder, not 3")
+	check("lost", whole, func(s *site) error { return os.Remove(s.paths[2]) }, "2 files are in the directory, not 3")
+	check("one more", whole, func(s *site) error { return os.WriteFile(s.paths[2]+"x", nil, 0o666) }, "4 files are in the directory, not 3")
 	check("short", whole, func(s *site) error { return os.Truncate(s.paths[0], 11) }, "file 0 holds")
 	check("short", lines, func(s *site) error { return os.Truncate(s.paths[0], 59) }, "where line 6 is to be")
 	check("long", lines, func(s *site) error { return appendOnce(s.paths[0], []byte("x")) }, "1 bytes too many")
@@ -165,7 +166,7 @@ func TestInterruptedRunKeepsWholeRounds(t *testing.T) {
 	g := &group{arms: []*arm{planted(3), planted(2)}}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	rounds, err := options{}.run(ctx, command.Rounds{Count: 5, Talk: &bytes.Buffer{}}, folder{t.TempDir()}, []*group{g})
+	rounds, err := options{}.run(ctx, command.Rounds{Count: 5, Talk: &bytes.Buffer{}}, directory{t.TempDir()}, []*group{g})
 	if rounds != 0 || !errors.Is(err, context.Canceled) || len(g.arms[0].Samples) != 0 {
 		t.Errorf("run = %d, %v with %d samples; want 0, canceled, none", rounds, err, len(g.arms[0].Samples))
 	}

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fillDisk mounts a small file system in memory on the folder and fills it but for
+// fillDisk mounts a small file system in memory on the directory and fills it but for
 // half of what the fault writes. Its lift makes room again.
 func fillDisk(dir string) (lift, unmount func() error, err error) {
 	if os.Getuid() != 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
-// A group is one kind of work, with those who do it.
+// A group is one kind of work, with its arms.
 type group struct {
 	name  string
 	title string
@@ -18,7 +18,7 @@ type group struct {
 	notes []string
 }
 
-// An arm is one who does a group's work.
+// An arm is a library or program that does a group's work.
 type arm struct {
 	name string
 	note string
@@ -62,28 +62,27 @@ const leftOut = "Left out: github.com/JuniorVieira99/jr_writer, whose module the
 
 const published = leftOut + " Its documents tell 12.5 µs, 4.6 KiB and 9 allocations a file for 1000 files on 64 cores; there the files are made and opened before the clock starts, and closed after it has stopped."
 
-// atLeast is how many files a sample is made of: one folder with 2 files tells
-// more of the clock than of the files.
+// atLeast is how many files a sample is made of. One directory with 2 files would show the
+// clock more than the files.
 const atLeast = 500
 
 func creating(n int, quick bool) *group {
-	folders, often := max(1, atLeast/n), ""
+	dirs, often := max(1, atLeast/n), ""
 	if quick {
-		folders = 1
+		dirs = 1
 	}
-	if folders > 1 {
-		often = fmt.Sprintf(", %d times a sample", folders)
+	if dirs > 1 {
+		often = fmt.Sprintf(", %d times a sample", dirs)
 	}
 
 	return &group{
 		name:  fmt.Sprintf("create/%d", n),
-		title: fmt.Sprintf("%d new files of 12 bytes in a fresh folder%s", n, often),
-		clock: "From nothing until every file is written and closed; holdfast's NewFiles and Close too. Not in it: the making of paths, prepared names and bytes. Nothing is synced.",
-		job:   job{Files: n, Size: 12, Folders: folders},
+		title: fmt.Sprintf("%d new files of 12 bytes in a fresh directory%s", n, often),
+		clock: "From nothing until every file is written and closed; holdfast's files.New and Close too. Not in it: the making of paths and bytes. Nothing is synced.",
+		job:   job{Files: n, Size: 12, Dirs: dirs},
 		arms: []*arm{
-			{name: "holdfast", note: "WriteAll, prepared names", ready: now(byNames(never))},
-			{name: "holdfast (twin)", note: command.Twin, ready: now(byNames(never))},
-			{name: "holdfast paths", note: "WriteAll, paths", ready: now(byPaths(never))},
+			{name: "holdfast", note: "WriteAll", ready: now(byPaths(never))},
+			{name: "holdfast (twin)", note: command.Twin, ready: now(byPaths(never))},
 			{name: "holdfast Write", note: "a Write for each file, one after the other", ready: now(oneByOne(never))},
 			{name: "C loop", note: "open, write, close in C, one thread, paths prepared", ready: loopInC(false)},
 			{name: "os.WriteFile", note: "one after the other", ready: now(inTurn(osWrite))},
@@ -121,21 +120,21 @@ func durable(quick bool) *group {
 		n = 200
 	}
 	list := []*arm{
-		{name: "holdfast", note: "WriteAll, sync=group, prepared names", ready: now(byNames(together))},
-		{name: "holdfast (twin)", note: command.Twin, ready: now(byNames(together))},
-		{name: "holdfast each", note: "WriteAll, sync=each", ready: now(byNames(each))},
-		{name: "C loop", note: "open, write, fsync, close in C, one after the other; then the folder", ready: loopInC(true)},
-		{name: "one by one", note: "open, write, fsync, close with package os; then the folder", ready: now(thenFolder(inTurn(osSync)))},
+		{name: "holdfast", note: "WriteAll, sync=group", ready: now(byPaths(together))},
+		{name: "holdfast (twin)", note: command.Twin, ready: now(byPaths(together))},
+		{name: "holdfast each", note: "WriteAll, sync=each", ready: now(byPaths(each))},
+		{name: "C loop", note: "open, write, fsync, close in C, one after the other; then the directory", ready: loopInC(true)},
+		{name: "one by one", note: "open, write, fsync, close with package os; then the directory", ready: now(thenDir(inTurn(osSync)))},
 	}
 	for _, width := range []int{2, 64} {
 		list = append(list,
-			&arm{name: fmt.Sprintf("pool %d", width), note: fmt.Sprintf("%d goroutines that do so, with a channel of paths; then the folder", width), ready: now(thenFolder(channelled(width, osSync)))},
-			&arm{name: fmt.Sprintf("errgroup %d", width), note: fmt.Sprintf("the same with errgroup, limited to %d", width), ready: now(thenFolder(pooled(width, osSync)))})
+			&arm{name: fmt.Sprintf("pool %d", width), note: fmt.Sprintf("%d goroutines that do so, with a channel of paths; then the directory", width), ready: now(thenDir(channelled(width, osSync)))},
+			&arm{name: fmt.Sprintf("errgroup %d", width), note: fmt.Sprintf("the same with errgroup, limited to %d", width), ready: now(thenDir(pooled(width, osSync)))})
 	}
 	return &group{
 		name:  fmt.Sprintf("durable/%d", n),
 		title: fmt.Sprintf("%d new files of 12 bytes, all of them durable, their names too", n),
-		clock: "From nothing until every file and the folder is synced.",
+		clock: "From nothing until every file and the directory is synced.",
 		job:   job{Files: n, Size: 12},
 		arms:  list,
 		notes: []string{"Left out: lumberjack and jr_writer, which never sync."},
@@ -150,19 +149,19 @@ func replacing(quick bool) *group {
 	return &group{
 		name:  fmt.Sprintf("replace/%d", n),
 		title: fmt.Sprintf("%d files of 12 bytes replaced durably", n),
-		clock: "From nothing until every new file is under its name and synced. renameio and atomic do not sync the folder: after a crash the old file may be there.",
+		clock: "From nothing until every new file is under its name and synced. renameio and atomic do not sync the directory: after a crash the old file may be there.",
 		job:   job{Files: n, Size: 12, There: true},
 		arms: []*arm{
 			{name: "holdfast", note: "WriteAll, replace, sync=group", ready: now(replaceAll)},
 			{name: "holdfast (twin)", note: command.Twin, ready: now(replaceAll)},
 			{name: "holdfast Write", note: "a Write for each file, replace, sync=each", ready: now(replaceEach)},
-			{name: "renameio", note: "WriteFile; the folder is not synced", ready: now(inTurn(renameioWrite))},
-			{name: "atomic", note: "WriteFile; the folder is not synced", ready: now(inTurn(atomicWrite))},
+			{name: "renameio", note: "WriteFile; the directory is not synced", ready: now(inTurn(renameioWrite))},
+			{name: "atomic", note: "WriteFile; the directory is not synced", ready: now(inTurn(atomicWrite))},
 		},
 	}
 }
 
-// picked keeps the arms whose names match, and what they are compared with.
+// picked keeps the arms with matching names, and the arms that they are compared with.
 func picked(all []*group, pick *regexp.Regexp) (kept []*group) {
 	for _, g := range all {
 		some, any := command.Picked(g.arms, func(a *arm) bool { return pick.MatchString(g.name + "/" + a.name) })

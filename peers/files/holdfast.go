@@ -6,72 +6,61 @@ import (
 	"iter"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
 )
 
 // The policies of our arms.
 var (
 	never    = holdfast.Policy{}
-	each     = holdfast.Policy{Sync: holdfast.SyncEach}
-	together = holdfast.Policy{Sync: holdfast.SyncGroup}
+	each     = holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncEach}}
+	together = holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncGroup}}
 	buffered = holdfast.Buffered(64 * holdfast.KiB)
 )
 
 // withFiles does the work with a Files made and closed in the clock.
-func withFiles(o holdfast.FilesOptions, work func(f *holdfast.Files) error) error {
-	f, err := holdfast.NewFiles(o)
+func withFiles(o files.Options, work func(f *files.Set) error) error {
+	f, err := files.New(o)
 	if err != nil {
 		return err
 	}
 	return errors.Join(work(f), f.Close())
 }
 
-func byNames(p holdfast.Policy) func(s *site) error {
-	return func(s *site) error {
-		return writeAll(p, func(yield func(holdfast.FileWrite) bool) {
-			for i, name := range s.names {
-				if !yield(holdfast.FileWrite{Name: name, Data: s.content(i)}) {
-					return
-				}
-			}
-		})
-	}
-}
-
 func byPaths(p holdfast.Policy) func(s *site) error {
 	return func(s *site) error {
-		return writeAll(p, s.whole(holdfast.ModeCreate))
+		return writeAll(p, s.whole(files.Create))
 	}
 }
 
-func replaceAll(s *site) error { return writeAll(together, s.whole(holdfast.ModeReplace)) }
+func replaceAll(s *site) error { return writeAll(together, s.whole(files.Replace)) }
 
-func writeAll(p holdfast.Policy, files iter.Seq[holdfast.FileWrite]) error {
-	return withFiles(holdfast.FilesOptions{Policy: p}, func(f *holdfast.Files) error {
-		_, err := f.WriteAll(context.Background(), files)
+func writeAll(p holdfast.Policy, all iter.Seq[files.Write]) error {
+	return withFiles(files.Options{Policy: p}, func(f *files.Set) error {
+		_, err := f.WriteAll(context.Background(), all)
 		return err
 	})
 }
 
 // whole yields the site's files by their paths.
-func (s *site) whole(mode holdfast.Mode) iter.Seq[holdfast.FileWrite] {
-	return func(yield func(holdfast.FileWrite) bool) {
+func (s *site) whole(mode files.Mode) iter.Seq[files.Write] {
+	return func(yield func(files.Write) bool) {
 		for i, path := range s.paths {
-			if !yield(holdfast.FileWrite{Path: path, Data: s.content(i), Mode: mode}) {
+			if !yield(files.Write{Path: path, Data: s.content(i), Mode: mode}) {
 				return
 			}
 		}
 	}
 }
 
-func oneByOne(p holdfast.Policy) func(s *site) error { return byWrite(p, holdfast.ModeCreate) }
+func oneByOne(p holdfast.Policy) func(s *site) error { return byWrite(p, files.Create) }
 
-func replaceEach(s *site) error { return byWrite(each, holdfast.ModeReplace)(s) }
+func replaceEach(s *site) error { return byWrite(each, files.Replace)(s) }
 
-func byWrite(p holdfast.Policy, mode holdfast.Mode) func(s *site) error {
+func byWrite(p holdfast.Policy, mode files.Mode) func(s *site) error {
 	return func(s *site) error {
-		return withFiles(holdfast.FilesOptions{Policy: p}, func(f *holdfast.Files) error {
+		return withFiles(files.Options{Policy: p}, func(f *files.Set) error {
 			for i, path := range s.paths {
-				if _, err := f.Write(context.Background(), path, s.content(i), mode); err != nil {
+				if _, err := f.WriteFile(context.Background(), path, s.content(i), mode); err != nil {
 					return err
 				}
 			}
@@ -82,8 +71,8 @@ func byWrite(p holdfast.Policy, mode holdfast.Mode) func(s *site) error {
 
 func byAppend(p holdfast.Policy) func(s *site) error {
 	return func(s *site) error {
-		o := holdfast.FilesOptions{Policy: p, Handles: s.handles()}
-		return withFiles(o, func(f *holdfast.Files) error {
+		o := files.Options{Policy: p, Handles: s.handles()}
+		return withFiles(o, func(f *files.Set) error {
 			for line := range s.Lines {
 				if err := f.Append(context.Background(), s.paths[line%s.Files], s.number(line)); err != nil {
 					return err

@@ -6,18 +6,17 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
 // A job is what a trial writes: so many files of one size, or so many lines of one
 // size in turn to so many files.
 type job struct {
-	Files   int
-	Lines   int  // 0: each file is written once
-	Size    int  // bytes of a file, or of a line
-	Folders int  // in how many fresh folders a trial does it; 0 is one
-	There   bool // the files are there before the clock starts, with other bytes
+	Files int
+	Lines int  // 0: each file is written once
+	Size  int  // bytes of a file, or of a line
+	Dirs  int  // in how many fresh directories a trial does it; 0 is one
+	There bool // the files are there before the clock starts, with other bytes
 }
 
 // of is the part of the job that an arm does.
@@ -29,36 +28,32 @@ func (j job) of(a *arm) job {
 func (j job) units() int   { return max(j.Files, j.Lines) }
 func (j job) handles() int { return max(4, j.Files/10) }
 
-// folders is in how many a trial does it.
-func (j job) folders() int { return max(1, j.Folders) }
+// dirs is in how many a trial does it.
+func (j job) dirs() int { return max(1, j.Dirs) }
 
 // room is how much of the disk a trial may take.
 func (j job) room() int64 {
 	const block = 4096
-	return int64(j.folders()) * (int64(j.Files)*block + int64(j.Lines)*int64(j.Size))
+	return int64(j.dirs()) * (int64(j.Files)*block + int64(j.Lines)*int64(j.Size))
 }
 
-// A site is the fresh folder of a trial, and what is to be in it at the end.
+// A site is the fresh directory of a trial, and what is to be in it at the end.
 type site struct {
 	job
 	dir   string
 	paths []string
-	names []holdfast.Name // the same, prepared
-	data  []byte          // what each file is to hold, one after the other
-	line  []byte          // that is numbered
+	data  []byte // what each file is to hold, one after the other
+	line  []byte // that is numbered
 }
 
-// newSite makes the folder.
+// newSite makes the directory.
 func newSite(dir string, j job) (s *site, err error) {
 	if err := os.Mkdir(dir, 0o777); err != nil {
 		return nil, err
 	}
-	s = &site{job: j, dir: dir, paths: make([]string, j.Files), names: make([]holdfast.Name, j.Files)}
+	s = &site{job: j, dir: dir, paths: make([]string, j.Files)}
 	for i := range s.paths {
 		s.paths[i] = filepath.Join(dir, fmt.Sprintf("%06d", i))
-		if s.names[i], err = holdfast.NewName(s.paths[i]); err != nil {
-			return nil, err
-		}
 	}
 	if j.Lines > 0 {
 		s.line = append(bytes.Repeat([]byte("a line of a log "), j.Size/16+1)[:j.Size-1], '\n')
@@ -106,7 +101,7 @@ func (s *site) verify() error {
 		return err
 	}
 	if len(found) != s.Files {
-		return fmt.Errorf("%d files are in the folder, not %d", len(found), s.Files)
+		return fmt.Errorf("%d files are in the directory, not %d", len(found), s.Files)
 	}
 	for i, path := range s.paths {
 		if err := s.verifyFile(i, path); err != nil {

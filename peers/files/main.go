@@ -1,15 +1,15 @@
-// Command files writes many files with holdfast's Files, with other libraries and
-// with a bare loop in C, in one interleaved run, and prints how their times
-// compare, and what each makes of faults.
+// Command files writes many files with holdfast's files.Set, with other libraries and with
+// a bare loop in C, in one interleaved run. It prints how their times compare, and what each
+// does under faults.
 //
-//	go run -C peers ./files -dir /folder/on/the/disk
+//	go run -C peers ./files -dir /directory/on/the/disk
 //
-// A time counts only if every file was right: all are read back, and counted,
-// after the clock has stopped. Every trial is a process of its own in a fresh
-// folder, so that none pays for what another left in its heap. Nothing is removed
-// before the end: after ext4 has removed many files it makes new ones up to twenty
-// times as slowly, for some five minutes. So wait that long between two runs in one
-// file system, or use -fs, which makes a new one for each round.
+// A time counts only if every file was right: each is read back, and counted, after the
+// clock has stopped. Every trial is a process of its own in a fresh directory, so that it
+// does not pay for the heap of another. Nothing is removed before the end: after ext4 has
+// removed many files, new ones take up to twenty times as long, for some five minutes. So
+// wait that long between two runs on one file system, or use -fs, which makes a new one for
+// each round.
 //
 // Start with groups for what is compared, and with faults for what goes wrong.
 package main
@@ -25,9 +25,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/stat"
+	"github.com/holdfast-go/holdfast/internal/lab/stat"
+	"github.com/holdfast-go/holdfast/internal/lab/volume"
 	"github.com/holdfast-go/holdfast/internal/sys"
-	"github.com/holdfast-go/holdfast/internal/volume"
 	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
@@ -51,7 +51,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	pick := f.String("run", "", "run only the arms whose name, such as create/1000/os.WriteFile, matches the `regexp`")
 	f.IntVar(&o.rounds, "rounds", 0, "how many times each arm runs; fewer than 10 prove nothing (default 10, with -quick 3)")
 	f.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "the seed of the order")
-	f.StringVar(&o.dir, "dir", ".", "write in a new folder in `dir`, removed at the end")
+	f.StringVar(&o.dir, "dir", ".", "write in a new directory in `dir`, removed at the end")
 	f.BoolVar(&o.sizes.Quick, "quick", false, "fewer and smaller groups, for a first look")
 	f.BoolVar(&o.sizes.Full, "full", false, "with 50,000 files too")
 	on := f.String("fs", "", "run on new file systems of these `kinds`, such as ext4,xfs,btrfs, each in an image in -dir; for root, on Linux")
@@ -89,7 +89,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		return err
 	}
 	if len(o.fileSystems) == 0 {
-		err = o.measure(ctx, folder{dir}, stdout, stderr)
+		err = o.measure(ctx, directory{dir}, stdout, stderr)
 	}
 	for _, kind := range o.fileSystems {
 		err = errors.Join(err, o.measure(ctx, command.Image{Kind: kind, Parent: o.dir, Room: o.room()}, stdout, stderr))
@@ -149,7 +149,7 @@ func (o options) measure(ctx context.Context, on command.Place, stdout, stderr i
 
 // conditions states what the figures were taken under.
 func conditions(rounds string, on command.Place) string {
-	return fmt.Sprintf("%s, each trial a process of its own, on %v; %s.\nVersions: %s; holdfast is the one of this folder.",
+	return fmt.Sprintf("%s, each trial a process of its own, on %v; %s.\nVersions: %s; holdfast is the one of this directory.",
 		rounds, on, command.Platform(), strings.Join(versions(), ", "))
 }
 

@@ -10,23 +10,23 @@ import (
 	"golang.org/x/sync/errgroup"
 	"gopkg.in/natefinch/lumberjack.v2"
 
-	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
 )
 
-// A writer makes or truncates files, and returns every error that it tells.
+// A writer makes or truncates files, and returns every error that the library returns.
 type writer struct {
 	write func(ctx context.Context, items iter.Seq[item]) []error
 	close func() error
 }
 
-// stateless is for those who have nothing to open or close.
+// stateless is for libraries that have nothing to open or close.
 func stateless(write func(ctx context.Context, items iter.Seq[item]) []error) func() (writer, error) {
 	return func() (writer, error) {
 		return writer{write, func() error { return nil }}, nil
 	}
 }
 
-// A peer is one who meets faults.
+// A peer is a library that is run under faults.
 type peer struct {
 	name string
 	note string
@@ -43,9 +43,9 @@ type peer struct {
 }
 
 func peers() []*peer {
-	once := holdfast.FilesOptions{Retry: holdfast.Retry{Attempts: 1}}
+	once := files.Options{Retry: files.Retry{Attempts: 1}}
 	return []*peer{
-		{name: "holdfast", note: "WriteAll, truncate; Append for handles", cancels: true, open: truncateAll(holdfast.FilesOptions{}), keep: keepFiles},
+		{name: "holdfast", note: "WriteAll, truncate; Append for handles", cancels: true, open: truncateAll(files.Options{}), keep: keepFiles},
 		{name: "holdfast no retries", note: "the same with Retry.Attempts 1", in: []string{"full"}, cancels: true, open: truncateAll(once), keep: keepFiles},
 		{name: "holdfast Append", note: "Append for each file, then Close", in: []string{"descriptors", "denied", "full"}, open: stateless(appendAll)},
 		{name: "os.WriteFile", note: "one after the other; the context is asked before each, and handles are package os's", cancels: true, open: stateless(oneAfterAnother(osWrite)), keep: keepOS},
@@ -58,9 +58,9 @@ func peers() []*peer {
 }
 
 // truncateAll writes all of a batch with WriteAll, and every batch with one Files.
-func truncateAll(o holdfast.FilesOptions) func() (writer, error) {
+func truncateAll(o files.Options) func() (writer, error) {
 	return func() (writer, error) {
-		f, err := holdfast.NewFiles(o)
+		f, err := files.New(o)
 		if err != nil {
 			return writer{}, err
 		}
@@ -71,10 +71,10 @@ func truncateAll(o holdfast.FilesOptions) func() (writer, error) {
 	}
 }
 
-func writesOf(items iter.Seq[item]) iter.Seq[holdfast.FileWrite] {
-	return func(yield func(holdfast.FileWrite) bool) {
+func writesOf(items iter.Seq[item]) iter.Seq[files.Write] {
+	return func(yield func(files.Write) bool) {
 		for it := range items {
-			if !yield(holdfast.FileWrite{Path: it.path, Data: it.data, Mode: holdfast.ModeTruncate}) {
+			if !yield(files.Write{Path: it.path, Data: it.data, Mode: files.Truncate}) {
 				return
 			}
 		}
@@ -83,7 +83,7 @@ func writesOf(items iter.Seq[item]) iter.Seq[holdfast.FileWrite] {
 
 // toldBy returns the errors of the files, or the one of the call where no file has
 // one.
-func toldBy(results *holdfast.Results, err error) (errs []error) {
+func toldBy(results *files.Results, err error) (errs []error) {
 	if results != nil {
 		for _, r := range results.All() {
 			if r.Err != nil {
@@ -98,7 +98,7 @@ func toldBy(results *holdfast.Results, err error) (errs []error) {
 }
 
 func appendAll(ctx context.Context, items iter.Seq[item]) (errs []error) {
-	f, err := holdfast.NewFiles(holdfast.FilesOptions{Policy: buffered})
+	f, err := files.New(files.Options{Policy: buffered})
 	if err != nil {
 		return []error{err}
 	}
@@ -112,7 +112,7 @@ func appendAll(ctx context.Context, items iter.Seq[item]) (errs []error) {
 }
 
 func keepFiles(items []item) (func(first, last []byte) []error, error) {
-	f, err := holdfast.NewFiles(holdfast.FilesOptions{})
+	f, err := files.New(files.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -157,8 +157,7 @@ func oneAfterAnother(write writeFile) func(context.Context, iter.Seq[item]) []er
 	}
 }
 
-// groupOf is what the documents of errgroup show: the first error ends the rest,
-// and is all that is told.
+// groupOf is the example of errgroup's documents: it returns the first error alone, which ends the rest.
 func groupOf(width int) func(context.Context, iter.Seq[item]) []error {
 	return func(ctx context.Context, items iter.Seq[item]) (errs []error) {
 		g, ctx := errgroup.WithContext(ctx)

@@ -80,8 +80,8 @@ func channelled(width int, write writeFile) func(s *site) error {
 	}
 }
 
-// thenFolder syncs the folder at the end.
-func thenFolder(write func(s *site) error) func(s *site) error {
+// thenDir syncs the directory at the end.
+func thenDir(write func(s *site) error) func(s *site) error {
 	return func(s *site) error {
 		if err := write(s); err != nil {
 			return err

@@ -32,16 +32,16 @@ func limitDescriptors(most uint64) error {
 	return unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: most, Max: most})
 }
 
-// nobody is a user who owns nothing.
+// nobody is the user without any files.
 const nobody = 65534
 
-// dropRoot makes this process another user's, whom permissions bind. The folder
+// dropRoot makes this process another user's, without root's rights. The directory
 // becomes that user's.
-func dropRoot(folder string) error {
+func dropRoot(dir string) error {
 	if os.Getuid() != 0 {
 		return nil
 	}
-	if err := os.Chown(folder, nobody, nobody); err != nil {
+	if err := os.Chown(dir, nobody, nobody); err != nil {
 		return err
 	}
 	return errors.Join(syscall.Setgroups(nil), syscall.Setgid(nobody), syscall.Setuid(nobody))

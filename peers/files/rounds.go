@@ -10,12 +10,12 @@ import (
 	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
-// A folder is a place that all rounds share.
-type folder struct{ dir string }
+// A directory is a place that all rounds share.
+type directory struct{ dir string }
 
-func (f folder) String() string { return command.FileSystem(f.dir) }
-func (f folder) Can() error     { return nil }
-func (f folder) Open(context.Context) (command.Opened, error) {
+func (f directory) String() string { return command.FileSystem(f.dir) }
+func (f directory) Can() error     { return nil }
+func (f directory) Open(context.Context) (command.Opened, error) {
 	return command.Opened{Dir: f.dir, Done: func() error { return nil }}, nil
 }
 
@@ -45,7 +45,7 @@ func (o options) trial(ctx context.Context, dir string, g *group, a *arm, round 
 	if err := prepare(dir, g.job); err != nil {
 		return err
 	}
-	s, err := command.Trial(ctx, trialOrder{Sizes: o.sizes, Group: g.name, Arm: a.name, Dir: trialFolder(dir, g, a, round)})
+	s, err := command.Trial(ctx, trialOrder{Sizes: o.sizes, Group: g.name, Arm: a.name, Dir: trialDir(dir, g, a, round)})
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/holdfast-go/holdfast/internal/stat"
+	"github.com/holdfast-go/holdfast/internal/lab/stat"
 	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
@@ -62,11 +62,11 @@ func (g *group) floor() float64 {
 
 var creates = regexp.MustCompile(`^create/(\d+)$`)
 
-// flat is the least number of files whose cost the largest is set against: with
-// fewer, it is the folder that costs.
+// flat is the least number of files that the largest is compared with: with fewer, the
+// directory is most of the cost.
 const flat = 100
 
-// writeFlatness tells what a file costs as there are more of them.
+// writeFlatness writes the cost of a file as there are more of them.
 func writeFlatness(out io.Writer, all []*group) {
 	var columns []*group
 	for _, g := range all {

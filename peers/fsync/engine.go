@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/lab/trial"
 	"github.com/holdfast-go/holdfast/internal/sys"
-	"github.com/holdfast-go/holdfast/internal/trial"
 )
 
 // An engine is what bench measures with, on a file that grows.
@@ -19,7 +19,7 @@ type engine struct {
 
 type tryFunc = func(context.Context, *site) (sample, error)
 
-// probe is how many records tell how many fit into a trial.
+// probe is the number of records that show how many fit into a trial.
 const probe = 100
 
 func (e *engine) try(ctx context.Context, s *site) (sample, error) {

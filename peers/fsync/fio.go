@@ -17,7 +17,7 @@ func fioArm(tools []tool, options []string) *arm {
 		return nil
 	}
 	try := func(ctx context.Context, s *site) (sample, error) {
-		return s.inFolder(func(dir string) (sample, error) { return runFio(ctx, s, path, dir, options) })
+		return s.inDir(func(dir string) (sample, error) { return runFio(ctx, s, path, dir, options) })
 	}
 	return &arm{name: "fio", note: "`" + strings.Join(options, " ") + "`", try: try}
 }
@@ -83,14 +83,14 @@ func parseFio(out []byte) (sample, error) {
 		return sample{}, fmt.Errorf("fio's JSON: %w", err)
 	}
 	if len(f.Jobs) != 1 {
-		return sample{}, fmt.Errorf("fio told of %d jobs, want 1", len(f.Jobs))
+		return sample{}, fmt.Errorf("fio reported %d jobs, want 1", len(f.Jobs))
 	}
 	j := f.Jobs[0]
 	if j.Error != 0 {
 		return sample{}, fmt.Errorf("fio's job failed with error %d", j.Error)
 	}
 	if j.Write.Operations <= 0 || j.Write.Runtime <= 0 {
-		return sample{}, fmt.Errorf("fio tells of %d writes in %d ms", j.Write.Operations, j.Write.Runtime)
+		return sample{}, fmt.Errorf("fio reports %d writes in %d ms", j.Write.Operations, j.Write.Runtime)
 	}
 	return sample{
 		operations: j.Write.Operations,

@@ -13,14 +13,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/trial"
+	"github.com/holdfast-go/holdfast/internal/lab/trial"
 	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
 // newSite returns one of short trials.
 func newSite(t *testing.T) *site {
 	t.Helper()
-	ground, err := trial.OpenGround(t.TempDir(), true)
+	ground, err := trial.OpenWorkDir(t.TempDir(), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestParsePg(t *testing.T) {
 		}
 	}
 	refuse(out, "fsync_writethrough", `no figure, but "fsync_writethrough n/a"`)
-	refuse(out, "1", "does not tell of 1")
+	refuse(out, "1", "does not report 1")
 	refuse(out[:strings.Index(out, "fdatasync   ")], "fdatasync", "it ended before fdatasync")
 	refuse(strings.Replace(out, "10125.593", "0.000", 1), "open_datasync", `"0.000" is no rate`)
 	refuse(strings.Replace(out, "10125.593", "lots", 1), "open_datasync", `"lots" is no rate`)
@@ -261,7 +261,7 @@ func TestOverwritingIsVerified(t *testing.T) {
 func TestMissingToolsAreLeftOut(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	if path := find("fio", ""); path != "" {
-		t.Fatalf("found %s in an empty folder", path)
+		t.Fatalf("found %s in an empty directory", path)
 	}
 	for _, g := range groups([]tool{{"fio", "fio", ""}, {"pg_test_fsync", "postgresql", ""}}) {
 		for i, a := range g.arms {

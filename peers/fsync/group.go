@@ -9,18 +9,18 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/trial"
+	"github.com/holdfast-go/holdfast/internal/lab/trial"
 	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
-// A group is one piece of work with those who do it.
+// A group is one piece of work with its arms.
 type group struct {
 	name  string
 	title string
 	arms  []*arm // the first is ours, which the others are compared with; the second is its twin
 }
 
-// An arm is one who does a group's work.
+// An arm is a program or library that does a group's work.
 type arm struct {
 	name string
 	note string // what it is, or how the tool was asked
@@ -36,8 +36,8 @@ func (g *group) Entrants() []*arm { return g.arms }
 type sample struct {
 	operations int64
 	elapsed    time.Duration // of the operations alone: no opening, preparing or closing
-	write      time.Duration // of one write on average, where it is told
-	sync       time.Duration // of one sync on average, where it is told
+	write      time.Duration // of one write on average, where it is reported
+	sync       time.Duration // of one sync on average, where it is reported
 }
 
 // perOperation returns nanoseconds.
@@ -45,11 +45,11 @@ func (s sample) perOperation() float64 { return float64(s.elapsed) / float64(s.o
 
 // A site is where trials take place.
 type site struct {
-	ground *trial.Ground
+	ground *trial.WorkDir
 	length time.Duration // of a trial
 }
 
-// The file that pg_test_fsync overwrites, and so do all who are compared with it.
+// The file that pg_test_fsync overwrites, and so do the arms that are compared with it.
 const (
 	blockBytes = 8 << 10
 	fileBytes  = 16 << 20
@@ -65,7 +65,7 @@ const (
 // differences says where two arms differ by construction, whatever the disk does.
 var differences = []string{
 	"All clocks run over the operations alone: making, preparing, opening and removing the file are outside. Ours stop after a number of operations that takes about a trial's time, or after that time; fio's after it, in whole milliseconds; pg_test_fsync's after whole seconds, by alarm(2).",
-	"`holdfast` makes one system call more than `bare` for each record, fstat(2), which looks whether the file still has a name; its first sync syncs the folder too. Both verify every byte afterwards, the loops the last block.",
+	"`holdfast` makes one system call more than `bare` for each record, fstat(2), which looks whether the file still has a name; its first sync syncs the directory too. Both verify every byte afterwards, the loops the last block.",
 	"fio and pg_test_fsync are processes of their own without other threads; Go's runtime hands a processor to others while a system call blocks, and takes one back after it, which is some µs of each operation of ours (the same loop by raw system calls, which keep the processor, does not pay that).",
 	"fio keeps its books and reads the clock between two operations (*rest*). What it calls clat is the write alone (*write*): the sync is in another section of its output (*sync*).",
 	"A file that grows has its new size in each sync; on a file system with a journal that is a commit. A file that is overwritten where it is allocated has only its bytes, so figures of *grow* and *overwrite* are no substitutes for each other.",
@@ -88,7 +88,7 @@ func groups(tools []tool) []*group {
 	return all
 }
 
-// picked returns the groups whose name matches.
+// picked returns the groups with matching names.
 func picked(all []*group, pick *regexp.Regexp) []*group {
 	return slices.DeleteFunc(all, func(g *group) bool { return !pick.MatchString(g.name) })
 }

@@ -22,7 +22,7 @@ type loop struct {
 }
 
 func (l loop) try(ctx context.Context, s *site) (sample, error) {
-	return s.inFolder(func(dir string) (sample, error) {
+	return s.inDir(func(dir string) (sample, error) {
 		path := filepath.Join(dir, "data")
 		if err := allocate(path); err != nil {
 			return sample{}, err
@@ -68,8 +68,8 @@ func alignedBlock() []byte {
 	return b
 }
 
-// overwrite goes on for length. Each write is told from the one before by its
-// number at the block's begin.
+// overwrite goes on for length. The number at the block's beginning makes each write differ
+// from the one before.
 func (l loop) overwrite(ctx context.Context, f *os.File, block []byte, length time.Duration) (sample, error) {
 	handle, err := sys.NewHandle(f)
 	if err != nil {

@@ -1,11 +1,10 @@
-// Command fsync sets holdfast's cells that wait for the disk beside fio and
-// pg_test_fsync on the same disk, in one interleaved run, and prints how their
-// times compare. It shows whether our clock and our way to sync say what other
-// people's do.
+// Command fsync compares holdfast's cells that wait for the disk with fio and pg_test_fsync
+// on the same disk, in one interleaved run, and prints how their times compare. It shows
+// whether our clock and our way to sync agree with theirs.
 //
-//	go run -C peers ./fsync -dir /folder/on/the/disk
+//	go run -C peers ./fsync -dir /directory/on/the/disk
 //
-// Each trial takes about a second and works on a new file in a new folder, which
+// Each trial takes about a second and works on a new file in a new directory, which
 // is removed at the end. A tool that is not installed is named and left out.
 //
 // Start with groups for what is compared.
@@ -21,8 +20,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/stat"
-	"github.com/holdfast-go/holdfast/internal/trial"
+	"github.com/holdfast-go/holdfast/internal/lab/stat"
+	"github.com/holdfast-go/holdfast/internal/lab/trial"
 	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
@@ -46,7 +45,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	f.DurationVar(&o.length, "trial", time.Second, "how long a trial is; pg_test_fsync's are whole seconds")
 	f.IntVar(&o.rounds, "rounds", stat.VerdictRounds, "how many times each arm runs; fewer than 10 prove nothing")
 	f.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "the seed of the order")
-	f.StringVar(&o.dir, "dir", ".", "write in a new folder in `dir`, removed at the end")
+	f.StringVar(&o.dir, "dir", ".", "write in a new directory in `dir`, removed at the end")
 	if err := command.Parse(f, args, stderr); err != nil {
 		return o, err
 	}
@@ -73,7 +72,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 	if len(all) == 0 {
 		return command.Misuse("-run=%v matches no group; the groups are %s", o.pick, names(groups(tools)))
 	}
-	ground, err := trial.OpenGround(o.dir, false)
+	ground, err := trial.OpenWorkDir(o.dir, false)
 	if err != nil {
 		return fmt.Errorf("-dir: %w", err)
 	}

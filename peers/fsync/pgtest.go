@@ -22,13 +22,13 @@ func pgArm(tools []tool, method string) *arm {
 		return nil
 	}
 	try := func(ctx context.Context, s *site) (sample, error) {
-		return s.inFolder(func(dir string) (sample, error) { return runPg(ctx, s, path, dir, method) })
+		return s.inDir(func(dir string) (sample, error) { return runPg(ctx, s, path, dir, method) })
 	}
 	return &arm{name: "pg_test_fsync", note: method + ", one 8 kB write", try: try}
 }
 
-// runPg starts pg_test_fsync and ends it as soon as it has told of the method:
-// what it measures after that is not asked for. It removes its file at a SIGTERM.
+// runPg starts pg_test_fsync and ends it as soon as it has reported the method: nothing needs
+// its later measurements. It removes its file at a SIGTERM.
 func runPg(ctx context.Context, s *site, path, dir, method string) (sample, error) {
 	ctx, stop := s.patience(ctx)
 	defer stop()
@@ -67,7 +67,7 @@ func parsePg(out io.Reader, method string) (sample, error) {
 		case lines.Text() == pgHead:
 			inPart = true
 		case inPart && lines.Text() == "":
-			return sample{}, fmt.Errorf("it does not tell of %s", method)
+			return sample{}, fmt.Errorf("it does not report %s", method)
 		case inPart && len(words) > 0 && words[0] == method:
 			return parsePgLine(words)
 		}
@@ -83,7 +83,7 @@ func parsePgLine(words []string) (sample, error) {
 	if err != nil || !(rate > 0) || math.IsInf(rate, 0) {
 		return sample{}, fmt.Errorf("%q is no rate", words[1])
 	}
-	// It tells the rate alone, with more digits than the time of one.
+	// It reports the rate alone, with more digits than the time of one.
 	const operations = 1000
 	return sample{operations: operations, elapsed: time.Duration(operations / rate * float64(time.Second))}, nil
 }

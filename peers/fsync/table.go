@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/holdfast-go/holdfast/internal/stat"
+	"github.com/holdfast-go/holdfast/internal/lab/stat"
 	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
@@ -43,8 +43,8 @@ func (g *group) columns(a *arm) []string {
 	return append(row, a.parts()...)
 }
 
-// parts are the median of the trials' means, and what is left of an operation's
-// time; they are empty where they are not told.
+// parts are the median of the trials' means, and what is left of an operation's time; they
+// are empty where they are not reported.
 func (a *arm) parts() []string {
 	if len(a.Samples) == 0 || a.Samples[0].write == 0 {
 		return []string{"", "", ""}

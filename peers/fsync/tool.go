@@ -28,8 +28,8 @@ func findTools() []tool {
 	}
 }
 
-// find returns the path of a program on the PATH, or the last by its name of those
-// that match a pattern, or an empty one.
+// find returns the path of a program on the PATH. Without one it returns the last path, by
+// name, that matches a pattern, or an empty one.
 func find(name, pattern string) string {
 	if path, err := exec.LookPath(name); err == nil {
 		return path
@@ -60,8 +60,8 @@ func (t tool) version() string {
 	return strings.TrimSpace(string(out))
 }
 
-// inFolder runs a trial in a new folder, which is removed.
-func (s *site) inFolder(try func(dir string) (sample, error)) (sample, error) {
+// inDir runs a trial in a new directory, which is removed.
+func (s *site) inDir(try func(dir string) (sample, error)) (sample, error) {
 	dir, err := os.MkdirTemp(s.ground.Dir(), "trial-")
 	if err != nil {
 		return sample{}, err

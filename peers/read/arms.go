@@ -11,14 +11,15 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/klauspost/readahead"
+	klauspost "github.com/klauspost/readahead"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/cstdio"
+	"github.com/holdfast-go/holdfast/internal/lab/cstdio"
 	"github.com/holdfast-go/holdfast/peers/internal/command"
+	"github.com/holdfast-go/holdfast/readahead"
 )
 
-// A group is one kind of work on a warm or a cold file, with those who do it.
+// A group is one kind of work on a warm or a cold file, with its arms.
 type group struct {
 	name  string
 	title string
@@ -27,7 +28,7 @@ type group struct {
 	arms  []*arm // the first is ours, which the others are compared with; the second is its twin
 }
 
-// An arm is one who does a group's work.
+// An arm is a library or program that does a group's work.
 type arm struct {
 	name string
 	note string
@@ -56,7 +57,7 @@ func groups() (all []*group) {
 	return all
 }
 
-// picked keeps the arms whose names match, and what they are compared with.
+// picked keeps the arms with matching names, and the arms that they are compared with.
 func picked(all []*group, pick *regexp.Regexp) (kept []*group) {
 	for _, g := range all {
 		some, any := command.Picked(g.arms, func(a *arm) bool { return pick.MatchString(g.name + "/" + a.name) })
@@ -69,9 +70,9 @@ func picked(all []*group, pick *regexp.Regexp) (kept []*group) {
 
 func byteArms() []*arm {
 	list := []*arm{
-		{name: "holdfast ReadByte", note: "Reader.ReadByte", read: withReader(holdfast.ReadOptions{}, byReadByte)},
-		{name: "holdfast ReadByte (twin)", note: command.Twin, read: withReader(holdfast.ReadOptions{}, byReadByte)},
-		{name: "holdfast Bytes", note: "range over Reader.Bytes", read: withReader(holdfast.ReadOptions{}, byBytes)},
+		{name: "holdfast ReadByte", note: "Reader.ReadByte", read: withReader(readahead.Options{}, byReadByte)},
+		{name: "holdfast ReadByte (twin)", note: command.Twin, read: withReader(readahead.Options{}, byReadByte)},
+		{name: "holdfast Bytes", note: "range over Reader.Bytes", read: withReader(readahead.Options{}, byBytes)},
 		{name: "bufio 4KiB", note: "bufio.Reader.ReadByte", read: withFile(byteReader(4 << 10))},
 		{name: "bufio 64KiB", note: "the same with a larger buffer", read: withFile(byteReader(64 << 10))},
 		{name: "bufio 256KiB", note: "the same with one as large as ours", read: withFile(byteReader(256 << 10))},
@@ -85,9 +86,9 @@ func byteArms() []*arm {
 
 func lineArms() []*arm {
 	return []*arm{
-		{name: "holdfast Lines", note: "range over Reader.Lines", read: withReader(holdfast.ReadOptions{}, byLines)},
-		{name: "holdfast Lines (twin)", note: command.Twin, read: withReader(holdfast.ReadOptions{}, byLines)},
-		{name: "holdfast ReadLine", note: "Reader.ReadLine", read: withReader(holdfast.ReadOptions{}, byReadLine)},
+		{name: "holdfast Lines", note: "range over Reader.Lines", read: withReader(readahead.Options{}, byLines)},
+		{name: "holdfast Lines (twin)", note: command.Twin, read: withReader(readahead.Options{}, byLines)},
+		{name: "holdfast ReadLine", note: "Reader.ReadLine", read: withReader(readahead.Options{}, byReadLine)},
 		{name: "bufio.Scanner", note: "as bufio.NewScanner makes it", read: withFile(scanLines(0))},
 		{name: "bufio.Scanner 256KiB", note: "with a buffer as large as ours", read: withFile(scanLines(256 << 10))},
 		{name: "bufio.Reader 64KiB", note: "ReadSlice", read: withFile(sliceLines)},
@@ -97,11 +98,11 @@ func lineArms() []*arm {
 
 func blockArms() []*arm {
 	list := []*arm{
-		{name: "holdfast", note: "range over Reader.Blocks", read: withReader(holdfast.ReadOptions{}, byBlocks)},
-		{name: "holdfast (twin)", note: command.Twin, read: withReader(holdfast.ReadOptions{}, byBlocks)},
-		{name: "holdfast never ahead", note: "ReadAheadNever", read: withReader(holdfast.ReadOptions{ReadAhead: holdfast.ReadAheadNever}, byBlocks)},
-		{name: "holdfast always ahead", note: "ReadAheadAlways", read: withReader(holdfast.ReadOptions{ReadAhead: holdfast.ReadAheadAlways}, byBlocks)},
-		{name: "holdfast drop-behind", note: "DropBehind; the warm file is cold behind it", read: withReader(holdfast.ReadOptions{DropBehind: true}, byBlocks)},
+		{name: "holdfast", note: "range over Reader.Blocks", read: withReader(readahead.Options{}, byBlocks)},
+		{name: "holdfast (twin)", note: command.Twin, read: withReader(readahead.Options{}, byBlocks)},
+		{name: "holdfast never ahead", note: "ReadAheadNever", read: withReader(readahead.Options{ReadAhead: readahead.Never}, byBlocks)},
+		{name: "holdfast always ahead", note: "ReadAheadAlways", read: withReader(readahead.Options{ReadAhead: readahead.Always}, byBlocks)},
+		{name: "holdfast drop-behind", note: "DropBehind; the warm file is cold behind it", read: withReader(readahead.Options{DropBehind: true}, byBlocks)},
 		{name: "bufio 4KiB", note: "bufio.Reader, its buffer by Peek and Discard", read: withFile(peekBlocks(4 << 10))},
 		{name: "bufio 64KiB", note: "the same with a larger buffer", read: withFile(peekBlocks(64 << 10))},
 		{name: "readahead", note: "github.com/klauspost/readahead as it comes, WriteTo", read: withFile(byReadahead)},
@@ -113,9 +114,9 @@ func blockArms() []*arm {
 	return list
 }
 
-func withReader(o holdfast.ReadOptions, read func(*holdfast.Reader) (result, error)) func(string, int) (result, error) {
+func withReader(o readahead.Options, read func(*readahead.Reader) (result, error)) func(string, int) (result, error) {
 	return func(path string, _ int) (result, error) {
-		r, err := holdfast.Open(path, o)
+		r, err := readahead.Open(path, o)
 		if err != nil {
 			return result{}, err
 		}
@@ -142,7 +143,7 @@ func notEOF(err error) error {
 	return err
 }
 
-func byReadByte(r *holdfast.Reader) (result, error) {
+func byReadByte(r *readahead.Reader) (result, error) {
 	var s cstdio.Sum
 	for {
 		c, err := r.ReadByte()
@@ -153,7 +154,7 @@ func byReadByte(r *holdfast.Reader) (result, error) {
 	}
 }
 
-func byBytes(r *holdfast.Reader) (result, error) {
+func byBytes(r *readahead.Reader) (result, error) {
 	var s cstdio.Sum
 	for c := range r.Bytes() {
 		s.Add(c)
@@ -188,7 +189,7 @@ func inC(m cstdio.Method) func(string, int) (result, error) {
 	}
 }
 
-func byLines(r *holdfast.Reader) (found result, err error) {
+func byLines(r *readahead.Reader) (found result, err error) {
 	for l, err := range r.Lines() {
 		if err != nil {
 			return found, err
@@ -198,7 +199,7 @@ func byLines(r *holdfast.Reader) (found result, err error) {
 	return found, nil
 }
 
-func byReadLine(r *holdfast.Reader) (found result, err error) {
+func byReadLine(r *readahead.Reader) (found result, err error) {
 	for {
 		l, err := r.ReadLine()
 		if err != nil {
@@ -246,7 +247,7 @@ func linesOfMapped(data []byte) (found result) {
 	return found
 }
 
-func byBlocks(r *holdfast.Reader) (result, error) {
+func byBlocks(r *readahead.Reader) (result, error) {
 	var crc uint32
 	for block, err := range r.Blocks() {
 		if err != nil {
@@ -287,7 +288,7 @@ func readBlocks(size int) func(f *os.File) (result, error) {
 }
 
 func byReadahead(f *os.File) (result, error) {
-	r := readahead.NewReader(f)
+	r := klauspost.NewReader(f)
 	h := crc32.NewIEEE()
 	_, err := io.Copy(h, r)
 	return result{a: uint64(h.Sum32())}, errors.Join(err, r.Close())

@@ -1,13 +1,11 @@
-// Command read reads the same file with holdfast's Reader, with other libraries,
-// with C's stdio and by system calls, in one interleaved run, and prints how
-// their times compare.
+// Command read reads the same file with holdfast's Reader, with other libraries, with C's
+// stdio and by system calls, in one interleaved run. It prints how their times compare.
 //
-//	go run -C peers ./read -dir /folder/on/the/disk
+//	go run -C peers ./read -dir /directory/on/the/disk
 //
-// A time counts only if what was read was right, by a sum over all of it. Warm is
-// a file that was read just before; cold is one of which the kernel says, before
-// the clock starts, that no page is in its page cache. Opening and closing are in
-// the clock.
+// A time counts only if the bytes that were read were right, by a sum over all of them.
+// Warm is a file that was read just before. Cold is a file without a page in the page cache,
+// as the kernel reports before the clock starts. Opening and closing are in the clock.
 //
 // Start with groups for what is compared.
 package main
@@ -23,7 +21,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/stat"
+	"github.com/holdfast-go/holdfast/internal/lab/stat"
 	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
@@ -44,7 +42,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	f.IntVar(&o.rounds, "rounds", stat.VerdictRounds, "how many times each arm runs; fewer than 10 prove nothing")
 	f.TextVar(&o.size, "size", 64*holdfast.MiB, "the `size` of the file")
 	f.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "the seed of the order")
-	f.StringVar(&o.dir, "dir", ".", "make the file in a new folder in `dir`, removed at the end")
+	f.StringVar(&o.dir, "dir", ".", "make the file in a new directory in `dir`, removed at the end")
 	if err := command.Parse(f, args, stderr); err != nil {
 		return o, err
 	}

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/holdfast-go/holdfast/internal/cstdio"
+	"github.com/holdfast-go/holdfast/internal/lab/cstdio"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
@@ -25,8 +25,8 @@ type result struct{ a, b uint64 }
 
 const line = "2026-01-02T03:04:05Z a line of a log that is as long as many of them are\n"
 
-// newSite makes a file of lines whose numbers differ, all of it on the disk: a
-// page that waits to be written can't be evicted.
+// newSite makes a file of lines with different numbers, all of it on the disk: a page that
+// waits to be written can't be evicted.
 func newSite(dir string, size int) (*site, error) {
 	data := make([]byte, 0, size+2*len(line))
 	for i := 0; len(data) < size; i++ {

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/holdfast-go/holdfast/internal/stat"
+	"github.com/holdfast-go/holdfast/internal/lab/stat"
 	"golang.org/x/perf/benchmath"
 )
 

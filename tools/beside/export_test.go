@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/figure"
-	"github.com/holdfast-go/holdfast/internal/machine"
-	"github.com/holdfast-go/holdfast/internal/report"
-	"github.com/holdfast-go/holdfast/internal/result"
+	"github.com/holdfast-go/holdfast/internal/lab/figure"
+	"github.com/holdfast-go/holdfast/internal/lab/machine"
+	"github.com/holdfast-go/holdfast/internal/lab/report"
+	"github.com/holdfast-go/holdfast/internal/lab/result"
 	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchmath"
 	"golang.org/x/perf/benchproc"
@@ -34,7 +34,7 @@ func planted(rounds int) result.Run {
 	r := rand.New(rand.NewPCG(1, 2))
 	policies := []holdfast.Policy{
 		holdfast.Unbuffered(), holdfast.Buffered(4 * holdfast.KiB), holdfast.Periodic(1500 * time.Microsecond),
-		{Buffer: 64 * holdfast.KiB, FlushEvery: 100 * time.Millisecond, Sync: holdfast.Sync(time.Second)}, holdfast.Durable(),
+		{Buffer: 64 * holdfast.KiB, FlushEvery: 100 * time.Millisecond, Sync: holdfast.SyncEvery(time.Second)}, holdfast.Durable(),
 	}
 	for i, p := range policies {
 		name := fmt.Sprintf("policy=%v/record=%v/writers=%d", p, holdfast.Size(128), 64)

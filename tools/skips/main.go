@@ -1,11 +1,11 @@
-// Command skips reads what go test -json writes, shows what go test without
-// -json would show, and appends a line to a file for each skipped test, with its
+// Command skips reads the output of go test -json, and prints what go test without
+// -json would print. For each skipped test it appends a line to a file, with the
 // reason.
 //
 //	go test -json ./... | skips skipped.txt
 //
-// Its exit code tells only of its own trouble: whether the tests passed is go
-// test's to say (set -o pipefail).
+// Its exit code reports only its own failures: that of go test says whether the tests
+// passed (set -o pipefail).
 package main
 
 import (

@@ -6,13 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/holdfast-go/holdfast/internal/lab/probe"
 	"io"
 	"os"
 	"os/exec"
 	"strings"
 	"time"
-
-	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // A Sample is what one trial in a process of its own took. It counts only if Err is
@@ -47,7 +46,7 @@ func (s Sample) UnitAllocs() float64 { return float64(s.Allocs) / float64(s.Unit
 // childWord is the first argument of a child.
 const childWord = "trial-of-its-own"
 
-// Serve does what the order of this process says, if it is a child, prints what do
+// Serve does what the order of this process says, if it is a child. Then it prints what do
 // returned, unless that is nil, and ends the process. A command calls it first.
 func Serve[Order any](do func(o Order, out io.Writer) (any, error)) {
 	if len(os.Args) == 3 && os.Args[1] == childWord {
@@ -121,10 +120,10 @@ func FirstLine(text string) string {
 	return line
 }
 
-// CPUTime is what this process and those that it has waited for have used, or 0 where
-// the system does not tell.
+// CPUTime is what this process and its children, for which it has waited, have used. It is 0
+// where the system does not report that.
 func CPUTime() time.Duration {
-	used, err := sys.ProcessUsage()
+	used, err := probe.ProcessUsage()
 	if err != nil {
 		return 0
 	}

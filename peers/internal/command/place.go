@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/holdfast-go/holdfast/internal/lab/volume"
 	"github.com/holdfast-go/holdfast/internal/sys"
-	"github.com/holdfast-go/holdfast/internal/volume"
 )
 
 // A Place is where trials write.
@@ -24,7 +24,7 @@ type Opened struct {
 	Done  func() error                // ends it
 }
 
-// FileSystem names the one of a folder.
+// FileSystem names the one of a directory.
 func FileSystem(dir string) string {
 	kind, err := sys.FileSystem(dir)
 	if err != nil {

@@ -33,7 +33,7 @@ func (r *Runs[S]) Each(of func(S) float64) []float64 {
 	return values
 }
 
-// An Arm is one who does a race's work: whoever embeds [Runs].
+// An Arm does a race's work. Its type embeds [Runs].
 type Arm interface {
 	Keep(rounds int)
 	Failure() error
@@ -101,7 +101,7 @@ type Rounds struct {
 	Count int
 	Seed  uint64
 	Warm  bool      // a round that is in no figure comes first, number 0
-	Talk  io.Writer // is told of each round that is done
+	Talk  io.Writer // gets a line for each finished round
 }
 
 // Run calls round for each of them, with its number from 1. It ends at the first error,

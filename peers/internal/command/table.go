@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/holdfast-go/holdfast/internal/stat"
+	"github.com/holdfast-go/holdfast/internal/lab/stat"
 )
 
 // Floor is what ours and its twin differ by, or NaN.

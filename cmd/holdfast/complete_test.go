@@ -1,0 +1,85 @@
+package main
+
+import (
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/run"
+	"github.com/holdfast-go/holdfast/internal/lab/advise"
+	"github.com/holdfast-go/holdfast/internal/lab/report"
+	"github.com/holdfast-go/holdfast/internal/lab/study/all"
+)
+
+// completed is what a shell is offered.
+func completed(t *testing.T, args ...string) []string {
+	t.Helper()
+	var stdout strings.Builder
+	if err := runCommand(t.Context(), append([]string{"__complete"}, args...), nil, &stdout, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(stdout.String(), "\n"), "\n")
+	return lines[:len(lines)-1] // the last one says how to go on
+}
+
+func TestCompletionOffersWhatIsTaken(t *testing.T) {
+	t.Parallel()
+	check := func(want []string, args ...string) {
+		t.Helper()
+		got := completed(t, args...)
+		for _, one := range want {
+			if !slices.Contains(got, one) {
+				t.Errorf("%q offers %q, and not %s", args, got, one)
+			}
+		}
+	}
+	check(run.StudyNames(), "bench", "")
+	check([]string{"policy"}, "bench", "")
+	check([]string{"lines"}, "bench", "lin")
+	check([]string{"buffer=64KiB,sync=group", "buffer=0,sync=never"}, "bench", "--policy", "")
+	check([]string{"buffer=64KiB,sync=group"}, "write", "--policy", "")
+	check([]string{"atomic", "sync=close"}, "copy", "--policy", "")
+	check([]string{"atomic", "sync=close"}, "gen", "--policy", "")
+	check(all.ClaimNames(), "audit", "--claim", "")
+	check(advise.PresetNames(), "advise", "--for", "")
+	check(texts(run.CacheStates), "bench", "--cache", "")
+	check(texts(report.Formats()), "report", "--export", "")
+	check([]string{"json"}, "advise", "--export", "")
+	check([]string{"ext4", "xfs"}, "bench", "--fs", "")
+	check([]string{"replace"}, "write", "--mode", "")
+	check([]string{"sparse"}, "gen", "--kind", "")
+	if got := completed(t, "bench", "lines", ""); len(got) != 0 {
+		t.Errorf("a second study: %q", got)
+	}
+}
+
+// TestCompletionOffersNothingThatIsRefused gives each value that is offered to its flag.
+func TestCompletionOffersNothingThatIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, cmd := range newRoot().Commands() {
+		for _, flag := range []string{"policy", "claim", "for", "cache", "export", "part", "fs", "mode", "kind", "kernel"} {
+			if f := cmd.Flags().Lookup(flag); f != nil {
+				for _, value := range valuesOf(cmd.Name(), flag) {
+					if err := f.Value.Set(value); err != nil {
+						t.Errorf("%s --%s %s: %v", cmd.Name(), flag, value, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestVersionIsAFlagToo(t *testing.T) {
+	t.Parallel()
+	of := func(args ...string) string {
+		var stdout strings.Builder
+		if err := runCommand(t.Context(), args, nil, &stdout, io.Discard); err != nil {
+			t.Errorf("%q: %v", args, err)
+		}
+		return stdout.String()
+	}
+	if want := of("version"); want == "" || of("--version") != want || of("-v") != want {
+		t.Errorf("%q, %q, %q", want, of("--version"), of("-v"))
+	}
+}

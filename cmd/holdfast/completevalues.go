@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/gen"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/place"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/run"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/usermode"
+	"github.com/holdfast-go/holdfast/files"
+	"github.com/holdfast-go/holdfast/internal/lab/advise"
+	"github.com/holdfast-go/holdfast/internal/lab/report"
+	"github.com/holdfast-go/holdfast/internal/lab/study"
+	"github.com/holdfast-go/holdfast/internal/lab/study/all"
+	"github.com/holdfast-go/holdfast/internal/lab/study/sweep"
+	"github.com/holdfast-go/holdfast/internal/lab/volume"
+)
+
+// completeValues lets a shell complete the names that flags and arguments take.
+func completeValues(root *cobra.Command) {
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "bench" {
+			cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+				if len(args) > 0 {
+					return nil, cobra.ShellCompDirectiveNoFileComp
+				}
+				return append([]string{sweep.Policy().Name}, run.StudyNames()...), cobra.ShellCompDirectiveNoFileComp
+			}
+		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if values := valuesOf(cmd.Name(), f.Name); values != nil {
+				// It fails only for a flag that is unknown, or done twice.
+				_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+			}
+		})
+	}
+}
+
+// valuesOf are the values of a command's flag that can be named, or nil.
+func valuesOf(command, flag string) []string {
+	switch flag {
+	case "policy":
+		switch command {
+		case "copy":
+			return []string{"atomic", "sync=never", "sync=close", "sync=each"}
+		case "gen":
+			return []string{"atomic", "sync=never", "sync=close"}
+		}
+		return texts(sweep.Policies())
+	case "claim":
+		return all.ClaimNames()
+	case "for":
+		return advise.PresetNames()
+	case "cache":
+		return texts(run.CacheStates)
+	case "export":
+		if command == "advise" {
+			return []string{"json"}
+		}
+		return texts(report.Formats())
+	case "part":
+		return texts(study.Parts())
+	case "fs":
+		return place.KindNames(volume.Kinds())
+	case "mode":
+		return texts([]files.Mode{files.Create, files.Truncate, files.Append, files.Replace})
+	case "kind":
+		return gen.Kinds()
+	case "kernel":
+		return []string{usermode.Kernel{}.Name()}
+	}
+	return nil
+}
+
+func texts[T any](values []T) (all []string) {
+	for _, v := range values {
+		all = append(all, fmt.Sprint(v))
+	}
+	return all
+}

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+)
+
+func TestDamagedResultsAreToldWithFileAndLine(t *testing.T) {
+	t.Parallel()
+	good := mustRead(t, "../../internal/lab/result/testdata/version1.jsonl")
+	check := func(old, damaged, want string) {
+		t.Helper()
+		if !strings.Contains(good, old) {
+			t.Fatalf("there is no %s", old)
+		}
+		file := filepath.Join(t.TempDir(), "damaged.jsonl")
+		mustWrite(t, file, strings.Replace(good, old, damaged, 1))
+		for _, args := range [][]string{{"report", file}, {"compare", file, file}, {"advise", file, "--need", "loss<=1s"}} {
+			_, told, code := wantSafe(t, "", args...)
+			if code != cli.ExitUsage || !strings.HasPrefix(told, "holdfast: "+file+": "+want) || !strings.Contains(told, "\nhint: ") {
+				t.Errorf("%q: exit code %d, told\n%s", args, code, told)
+			}
+		}
+	}
+	check(`"hdr_histogram":"HISTFAAA`, `"hdr_histogram":"HISTFAA!`, "line 2: the histogram of round 0 of policy=buffer=0,sync=group/record=128B/writers=2 can't be decoded: ")
+	check(`"hdr_histogram":"HISTFAAA`, `"hdr_histogram":"`, "line 2: the histogram of round 0")
+	check(`"record_bytes":128`, `"record_bytes":-128`, "line 1: record_bytes -128 of the cell ")
+	check(`"writers":2`, `"writers":-2`, "line 1: writers -2 of the cell ")
+	check(`"latency_stride":`, `"latency_stride":-`, "line 1: latency_stride -")
+}

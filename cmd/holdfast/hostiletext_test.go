@@ -1,0 +1,155 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+)
+
+// hostileNames are what would set a terminal, forge a line, or turn text around.
+var hostileNames = []string{
+	"x\x1b]0;pwn\a\x1b[2J", "x\nholdfast: all is well", "x\rholdfast: ", "x\x7f\x08\x08", "x\u009b31m", "x\x9b31m", "x\u202egpj.exe", "x\u2066y",
+}
+
+// unsafeIn returns the first thing in a text that no terminal should get.
+func unsafeIn(text string) string {
+	for i, r := range text {
+		if r == utf8.RuneError && text[i] != "\uFFFD"[0] || r != '\n' && r != '\t' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return fmt.Sprintf("%q at %q", r, text[max(0, i-20):min(len(text), i+20)])
+		}
+		if strings.HasPrefix(text[i:], "\nholdfast: all is well") {
+			return "a forged line"
+		}
+	}
+	return ""
+}
+
+// wantSafe runs the command and its end, and wants nothing unsafe on either stream.
+func wantSafe(t *testing.T, input string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, told strings.Builder
+	err := runCommand(t.Context(), args, strings.NewReader(input), &out, &told)
+	code = cli.Report(&told, err)
+	for name, text := range map[string]string{"stdout": out.String(), "stderr": told.String()} {
+		if what := unsafeIn(text); what != "" {
+			t.Errorf("%q: %s has %s", args, name, what)
+		}
+	}
+	return out.String(), told.String(), code
+}
+
+func TestHostileNamesSetNoTerminal(t *testing.T) {
+	t.Parallel()
+	for _, name := range hostileNames {
+		t.Run(fmt.Sprintf("%q", name), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			in := filepath.Join(dir, name)
+			const results = "testdata/none.jsonl"
+			if _, told, code := wantSafe(t, "", "gen", in, "10"); code != cli.ExitOK {
+				t.Skipf("no such name here: %s", told)
+			}
+			wantSafe(t, "", "gen", in, "10")                                 // it is there
+			wantSafe(t, "", "gen", in+"/y", "10")                            // it is no directory
+			wantSafe(t, "", "gen", in, name)                                 // no size
+			wantSafe(t, "", "gen", filepath.Join(dir, "y"), "10", "--"+name) // no flag
+			wantSafe(t, "a\n", "write", "--out", in)
+			wantSafe(t, "a\n", "write", "--out", in+"/y")
+			wantSafe(t, "tor", "write", "--out", in+"1")
+			wantSafe(t, "a\n", "write", "--out", in, "--split")
+			wantSafe(t, "a\n", "write", "--out", filepath.Join(dir, "{none}"), "--else", in+"/y")
+			wantSafe(t, `{"k":"`+name+"\"}\n", "write", "--out", in+"/{k}")
+			wantSafe(t, "", "report", in)
+			wantSafe(t, "", "report", in+"/y")
+			wantSafe(t, "", "compare", in, results)
+			wantSafe(t, "", "compare", results, "baseline:"+name)
+			wantSafe(t, "", "audit", "--from", in)
+			wantSafe(t, "", "audit", "--from", in+"y")
+			wantSafe(t, "", "audit", "--claim", name)
+			wantSafe(t, "", "audit", "--dry-run", "--dir", in)
+			wantSafe(t, "", "advise", in, "--need", "loss<=1s")
+			wantSafe(t, "", "advise", "--need", name)
+			wantSafe(t, "", "copy", in, in+"2", "-v")
+			wantSafe(t, "", "copy", in+"none", in+"3")
+			wantSafe(t, "", "bench", "--dir", in)
+			wantSafe(t, "", "bench", name)
+			wantSafe(t, "", "bench", "--policy", name)
+			wantSafe(t, "", name)
+			if err := os.Mkdir(in+"dir", 0o777); err != nil {
+				t.Fatal(err)
+			}
+			wantSafe(t, "", "volumes", in+"dir")
+			wantSafe(t, "", "volumes", in)
+			wantSafe(t, "", "volumes", "--clean", in+"dir")
+			wantSafe(t, "", "bench", "--dry-run", "--dir", in+"dir")
+			wantSafe(t, "", "audit", "--dry-run", "--dir", in+"dir")
+		})
+	}
+}
+
+// TestHostileResultsSetNoTerminal puts hostile texts into each string of results.
+func TestHostileResultsSetNoTerminal(t *testing.T) {
+	t.Parallel()
+	good := mustRead(t, "../../internal/lab/result/testdata/version1.jsonl")
+	for _, name := range []string{hostileNames[0] + hostileNames[3] + hostileNames[4] + hostileNames[6], hostileNames[1], "<script>alert(1)</script>a`b*c[d](e)"} {
+		quoted := strings.Trim(fmt.Sprintf("%+q", name), `"`)
+		quoted = strings.NewReplacer(`\a`, `\u0007`, `\x1b`, `\u001b`, `\x7f`, `\u007f`, `\x9b`, `\u009b`, `\v`, `\u000b`).Replace(quoted)
+		for _, keys := range []string{"study", "question", "dir", "program", "value", "label", "name cell twin_of", "cell", "reason", "system_calls_unseen", "group", "file_system"} {
+			file := filepath.Join(t.TempDir(), "hostile.jsonl")
+			hostile := good
+			for _, key := range strings.Fields(keys) {
+				hostile = strings.ReplaceAll(hostile, `"`+key+`":"`, `"`+key+`":"`+quoted)
+			}
+			mustWrite(t, file, hostile)
+			text, told, _ := wantSafe(t, "", "report", file)
+			if strings.HasPrefix(name, "<") && keys == "value" && !strings.Contains(text, "<script>") {
+				t.Errorf("%s: the results were not read: %s", keys, told)
+			}
+			for _, format := range []string{"json", "bench"} {
+				wantSafe(t, "", "report", file, "--export", format)
+			}
+			markdown, _, _ := wantSafe(t, "", "report", file, "--export", "markdown")
+			if strings.Contains(markdown, "<script>") || strings.Contains(markdownHead(markdown), "a`b") || strings.Contains(markdown, "b*c") || strings.Contains(markdown, "c[d]") {
+				t.Errorf("%s %q: Markdown has it raw:\n%s", keys, name, markdown)
+			}
+			page := filepath.Join(t.TempDir(), "page.html")
+			wantSafe(t, "", "report", file, "-o", page)
+			wantSafe(t, "", "compare", file, file)
+			markdown, _, _ = wantSafe(t, "", "compare", file, file, "--export", "markdown")
+			if strings.Contains(markdown, "<script>") || strings.Contains(markdownHead(markdown), "a`b") {
+				t.Errorf("%s %q: Markdown of compare has it raw:\n%s", keys, name, markdown)
+			}
+			wantSafe(t, "", "advise", file, "--need", "loss<=1s")
+			wantSafe(t, "", "bench", "--from", file, "--dry-run")
+			wantSafe(t, "", "bench", "--resume", file, "--dry-run")
+		}
+	}
+}
+
+// markdownHead is what comes before the tables and the notes. These have code of our own.
+func markdownHead(text string) string {
+	head, _, _ := strings.Cut(text, "\n#### ")
+	return head
+}
+
+func TestErrorsSetNoTerminal(t *testing.T) {
+	t.Parallel()
+	for _, name := range hostileNames {
+		for _, err := range []error{
+			errors.New(name), fmt.Errorf("x: %w", errors.New(name)), cli.Misuse(name, "%s", name), errors.Join(errors.New(name), errors.New(name)),
+		} {
+			var told strings.Builder
+			cli.Report(&told, err)
+			if what := unsafeIn(told.String()); what != "" {
+				t.Errorf("%q: %s", name, what)
+			}
+		}
+	}
+}

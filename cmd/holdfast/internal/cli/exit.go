@@ -1,0 +1,108 @@
+// Package cli is what the commands share: exit codes and refusals, flags and help, output that sets
+// no terminal, progress, new files and the results that are read.
+// Start with [Run] and [Refusal].
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"syscall"
+)
+
+// The exit codes.
+const (
+	ExitOK          = 0
+	ExitNotMet      = 1 // a stated need or promise was not met
+	ExitUsage       = 2
+	ExitCannot      = 3   // it could not be measured
+	ExitInterrupted = 130 // by SIGINT, or because the reader of standard output has gone
+	ExitBySignal    = 128 // and the number of another signal: 143 is SIGTERM, 129 SIGHUP
+)
+
+// A Refusal is an error with its exit code and with what the user can do.
+type Refusal struct {
+	Code int
+	Err  error  // lower case, without a full stop
+	Hint string // likewise
+}
+
+func (r *Refusal) Error() string { return r.Err.Error() }
+func (r *Refusal) Unwrap() error { return r.Err }
+
+// Misuse is the refusal of wrong input.
+func Misuse(hint, format string, args ...any) error {
+	return &Refusal{ExitUsage, fmt.Errorf(format, args...), hint}
+}
+
+// Say prints a line on standard error.
+func Say(stderr io.Writer, format string, args ...any) {
+	fmt.Fprintf(stderr, "holdfast: %s\n", OneLine(fmt.Sprintf(format, args...)))
+}
+
+// Report prints what the user has to know about err and returns the exit code. It prints
+// nothing if standard output has no reader any more.
+func Report(stderr io.Writer, err error) int {
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.Is(err, syscall.EPIPE):
+		return ExitInterrupted
+	}
+	stderr = &output{Writer: Bare(stderr)}
+	for i, one := range Leaves(err) {
+		if i == 0 {
+			fmt.Fprint(stderr, "holdfast: ")
+		}
+		fmt.Fprintln(stderr, OneLine(one.Error()))
+	}
+	var r *Refusal
+	if !errors.As(err, &r) {
+		r = &Refusal{ExitCannot, err, DiskHint(err)}
+	}
+	if r.Hint != "" {
+		fmt.Fprintf(stderr, "hint: %s\n", OneLine(r.Hint))
+	}
+	return r.Code
+}
+
+// Cause is an error without the name of a temporary file.
+func Cause(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
+
+// DiskHint says what to do about an error of the disk, if that is known.
+func DiskHint(err error) string {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "free some space, or use another disk"
+	case errors.Is(err, syscall.EFBIG):
+		return "the file system, or ulimit -f, allows no file as large as that"
+	case errors.Is(err, syscall.EIO):
+		return "the disk failed: the kernel's log (dmesg) says why"
+	case errors.Is(err, syscall.EROFS):
+		return "the file system is mounted read-only"
+	}
+	return ""
+}
+
+// Leaves returns the errors that were joined.
+func Leaves(err error) []error {
+	if err == nil {
+		return nil
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var all []error
+	for _, e := range joined.Unwrap() {
+		all = append(all, Leaves(e)...)
+	}
+	return all
+}

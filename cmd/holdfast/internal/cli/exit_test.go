@@ -1,0 +1,24 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"syscall"
+	"testing"
+)
+
+func TestTellMapsErrorsToExitCodes(t *testing.T) {
+	check := func(err error, code int, text string) {
+		t.Helper()
+		var stderr bytes.Buffer
+		if got := Report(&stderr, err); got != code || stderr.String() != text {
+			t.Errorf("%v: code %d, %q; want %d, %q", err, got, stderr.String(), code, text)
+		}
+	}
+	check(nil, ExitOK, "")
+	check(errors.New("no"), ExitCannot, "holdfast: no\n")
+	check(Misuse("do so", "not %d", 1), ExitUsage, "holdfast: not 1\nhint: do so\n")
+	check(fmt.Errorf("write: %w", syscall.EPIPE), ExitInterrupted, "")
+	check(errors.Join(&Refusal{ExitNotMet, errors.New("lost"), ""}), ExitNotMet, "holdfast: lost\n")
+}

@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// A FlagValue is a pflag.Value made of a parser.
+type FlagValue struct {
+	Kind  string // shown in the help
+	Parse func(text string) error
+	Text  func() string
+}
+
+func (v FlagValue) Set(text string) error { return v.Parse(text) }
+func (v FlagValue) Type() string          { return v.Kind }
+func (v FlagValue) String() string        { return v.Text() }
+
+// Many is a flag that may be given more than once.
+func Many[T any](kind string, values *[]T, parse func(string) (T, error)) FlagValue {
+	set := func(text string) error {
+		v, err := parse(text)
+		if err == nil {
+			*values = append(*values, v)
+		}
+		return err
+	}
+	return FlagValue{kind, set, func() string { return strings.Trim(fmt.Sprint(*values), "[]") }}
+}
+
+// List is a flag of several values with commas between them, which may be given more
+// than once.
+func List[T any](kind string, values *[]T, parse func(string) (T, error)) FlagValue {
+	f := Many(kind, values, parse)
+	one := f.Parse
+	f.Parse = func(text string) error {
+		for _, part := range strings.Split(text, ",") {
+			if err := one(strings.TrimSpace(part)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return f
+}
+
+// Once is a flag that may be given again: the last value counts.
+func Once[T any](kind string, value *T, parse func(string) (T, error)) FlagValue {
+	set := func(text string) error {
+		v, err := parse(text)
+		if err == nil {
+			*value = v
+		}
+		return err
+	}
+	return FlagValue{kind, set, func() string { return fmt.Sprint(*value) }}
+}
+
+// ParseBetween returns a parser of whole numbers. For another number it returns an error
+// that begins with what it can't be.
+func ParseBetween(least, most int, cannot string) func(string) (int, error) {
+	return func(text string) (int, error) {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return 0, fmt.Errorf("%q is not a whole number", text)
+		}
+		if n < least || n > most {
+			return 0, fmt.Errorf("%d %s; use %d to %d", n, cannot, least, most)
+		}
+		return n, nil
+	}
+}
+
+// ParseSeed reads the seed of an order, or of bytes.
+func ParseSeed(text string) (uint64, error) {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a whole number from 0 to %d", text, uint64(math.MaxUint64))
+	}
+	return n, nil
+}
+
+// ParseShare returns a parser of percentages: 5% or 0.05.
+func ParseShare(noun string) func(string) (float64, error) {
+	return func(text string) (float64, error) {
+		number, isPercent := strings.CutSuffix(strings.TrimSpace(text), "%")
+		x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		if err != nil {
+			return 0, fmt.Errorf("%q is not a share such as 5%% or 0.05", text)
+		}
+		if isPercent {
+			x /= 100
+		}
+		if !(x >= minShare && x <= 1) {
+			return 0, fmt.Errorf("a %s of %s can't be had; use 0.1%% to 100%%", noun, text)
+		}
+		return x, nil
+	}
+}
+
+// minShare is less than any machine can measure.
+const minShare = 0.001
+
+// NoArguments refuses arguments of a command that takes none.
+func NoArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return Misuse(SeeHelp(cmd), "%s takes no argument, and %q was given", cmd.Name(), args[0])
+}
+
+// SeeHelp is the hint that names the help of a command.
+func SeeHelp(cmd *cobra.Command) string {
+	return fmt.Sprintf("%s --help shows the flags", cmd.CommandPath())
+}
+
+// FlagError says in plain words what is wrong with a flag.
+func FlagError(cmd *cobra.Command, err error) error {
+	var value *pflag.InvalidValueError
+	if errors.As(err, &value) {
+		return Misuse(SeeHelp(cmd), "--%s: %w", value.GetFlag().Name, plain(value))
+	}
+	return Misuse(SeeHelp(cmd), "%w", err)
+}
+
+// plain returns the cause of a wrong value. The standard library's cause for a duration
+// does not say what to write instead.
+func plain(value *pflag.InvalidValueError) error {
+	if value.GetFlag().Value.Type() == "duration" {
+		return fmt.Errorf("%q is not a duration such as 30s or 2m", value.GetValue())
+	}
+	return value.Unwrap()
+}
+
+// Given refuses an empty text.
+func Given(text string) (string, error) {
+	if text == "" {
+		return "", errors.New("a name is missing")
+	}
+	return text, nil
+}
+
+// NewFile wants the name of a file that is to be made. For programs - is a stream.
+func NewFile(text string) (string, error) {
+	if text == "-" {
+		return "", errors.New("- is no file; leave the flag out for standard output, or name a file (./- for one of that name)")
+	}
+	return Given(text)
+}

@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// groupKey marks a flag that few people need with the group in which the help lists it.
+const groupKey = "holdfast_group"
+
+// InGroup moves flags to a named group of the help.
+func InGroup(flags *pflag.FlagSet, group string, names ...string) {
+	for _, name := range names {
+		flags.Lookup(name).Annotations = map[string][]string{groupKey: {group}}
+	}
+}
+
+// Help prints a command's help: what it does, the flags most people need, two
+// examples, the other flags in their groups.
+func Help(cmd *cobra.Command, _ []string) {
+	w := cmd.OutOrStdout()
+	text := cmd.Long
+	if text == "" {
+		text = cmd.Short
+	}
+	fmt.Fprintf(w, "%s\n\nUsage:\n  %s\n", text, useLine(cmd))
+	helpCommands(w, cmd)
+	groups, order := flagGroups(cmd)
+	wide := widest(groups)
+	helpFlags(w, wide, "Flags", groups[""])
+	if cmd.Example != "" {
+		fmt.Fprintf(w, "\nExamples:\n%s\n", cmd.Example)
+	}
+	for _, name := range order {
+		helpFlags(w, wide, name, groups[name])
+	}
+}
+
+func useLine(cmd *cobra.Command) string {
+	if cmd.HasAvailableSubCommands() {
+		return cmd.CommandPath() + " command [flags]"
+	}
+	return cmd.UseLine()
+}
+
+func helpCommands(w io.Writer, cmd *cobra.Command) {
+	if !cmd.HasAvailableSubCommands() {
+		return
+	}
+	fmt.Fprint(w, "\nCommands:\n")
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			fmt.Fprintf(w, "  %-12s %s\n", c.Name(), c.Short)
+		}
+	}
+}
+
+// flagGroups returns the flags by group, and the names of the groups in the order of their
+// flags. The group without a name has the flags that most people need.
+func flagGroups(cmd *cobra.Command) (groups map[string][]*pflag.Flag, order []string) {
+	groups = map[string][]*pflag.Flag{}
+	cmd.LocalFlags().SortFlags = false
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		name := ""
+		if g := f.Annotations[groupKey]; len(g) > 0 {
+			name = g[0]
+		}
+		if name != "" && groups[name] == nil {
+			order = append(order, name)
+		}
+		if f.Name != "help" && !f.Hidden {
+			groups[name] = append(groups[name], f)
+		}
+	})
+	return groups, order
+}
+
+// widest returns the length of the longest name of a flag.
+func widest(groups map[string][]*pflag.Flag) int {
+	wide := 0
+	for _, flags := range groups {
+		for _, f := range flags {
+			wide = max(wide, len(flagName(f)))
+		}
+	}
+	return wide
+}
+
+func helpFlags(w io.Writer, wide int, title string, flags []*pflag.Flag) {
+	if len(flags) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s:\n", title)
+	for _, f := range flags {
+		lines := strings.Split(f.Usage, "\n")
+		fmt.Fprintf(w, "  %-*s  %s\n", wide, flagName(f), lines[0])
+		for _, more := range lines[1:] {
+			fmt.Fprintf(w, "  %-*s  %s\n", wide, "", more)
+		}
+	}
+}
+
+func flagName(f *pflag.Flag) string {
+	name := "    --" + f.Name
+	if f.Shorthand != "" {
+		name = "-" + f.Shorthand + ", --" + f.Name
+	}
+	if kind := f.Value.Type(); kind != "bool" {
+		name += " " + strings.ToUpper(kind)
+	}
+	return name
+}

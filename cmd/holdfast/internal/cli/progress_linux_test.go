@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+)
+
+// openTerminal opens a terminal of so many columns. What is written to it is read from
+// the returned controller.
+func openTerminal(t *testing.T, columns uint16) (controller, terminal *os.File) {
+	t.Helper()
+	open := func(name string) *os.File {
+		f, err := os.OpenFile(name, os.O_RDWR|unix.O_NOCTTY, 0)
+		if err != nil {
+			t.Skipf("there are no pseudo terminals here: %v", err)
+		}
+		t.Cleanup(func() { f.Close() })
+		return f
+	}
+	controller = open("/dev/ptmx")
+	fd := int(controller.Fd())
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	terminal = open(fmt.Sprintf("/dev/pts/%d", number))
+	if err := unix.IoctlSetWinsize(int(terminal.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}); err != nil {
+		t.Fatal(err)
+	}
+	return controller, terminal
+}
+
+// drawnLines are what was written over each other on a terminal. What is written there
+// may be read some moments later, and in pieces.
+func drawnLines(t *testing.T, controller, terminal *os.File) []string {
+	t.Helper()
+	const last = "that is all"
+	if _, err := terminal.WriteString(last); err != nil {
+		t.Fatal(err)
+	}
+	var all []byte
+	for piece := make([]byte, 4096); !bytes.HasSuffix(all, []byte(last)); {
+		n, err := controller.Read(piece)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, piece[:n]...)
+	}
+	text := strings.TrimSuffix(string(all), last)
+	return strings.FieldsFunc(text, func(r rune) bool { return r == '\r' || r == '\n' })
+}
+
+// TestProgressFitsTheTerminal tells how far a copy and a run are: a line that is longer
+// than the terminal is wide can't be written over.
+func TestProgressFitsTheTerminal(t *testing.T) {
+	t.Setenv("TERM", "xterm")
+	for _, columns := range []uint16{40, 60, 100} {
+		controller, terminal := openTerminal(t, columns)
+		m := NewProgress(terminal, false).OfBytes(1023 << 20)
+		m.begun = time.Now().Add(-5 * time.Minute)
+		m.SetBytes(123 << 20)
+		m.End()
+		p := NewProgress(terminal, false)
+		p.Steps("round 3/10, 2m5s left, ext4-nojournal: file to file, read+write 64KiB/again", 6, 80)
+		p.End()
+		lines := drawnLines(t, controller, terminal)
+		for _, line := range lines {
+			if utf8.RuneCountInString(line) > int(columns) {
+				t.Errorf("%d columns on a terminal of %d: %q", utf8.RuneCountInString(line), columns, line)
+			}
+		}
+		if told := strings.Join(lines, "\n"); !strings.Contains(told, " left  12% [") || !strings.Contains(told, "round 3/10, 2m5s left") {
+			t.Errorf("on %d columns it told:\n%s", columns, told)
+		}
+	}
+}

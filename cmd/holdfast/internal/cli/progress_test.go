@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+)
+
+// TestTheFirstBytesHaveTakenTime: a rate of GiBs in the first instant would be told else.
+func TestTheFirstBytesHaveTakenTime(t *testing.T) {
+	if bar := newBytesBar(io.Discard, 1<<20); !bar.IsStarted() {
+		t.Error("the bar's time has not begun")
+	}
+}
+
+// TestQuietProgressReportsFailuresAlone has no line of its own, and the first failures.
+func TestQuietProgressReportsFailuresAlone(t *testing.T) {
+	var stderr bytes.Buffer
+	p := NewProgress(&stderr, true)
+	p.Every(func() string { return "shown" })
+	p.OfBytes(100).SetBytes(50)
+	p.Steps("round 1", 1, 2)
+	p.Say("said")
+	for range MostFailures + 2 {
+		p.Failure("failed")
+	}
+	p.End()
+	if got, want := stderr.String(), strings.Repeat("holdfast: failed\n", MostFailures)+"holdfast: further failures are counted\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestProgressElsewhereHasNoBar: what is no terminal has a line for each text.
+func TestProgressElsewhereHasNoBar(t *testing.T) {
+	var stderr bytes.Buffer
+	p := NewProgress(&stderr, false)
+	p.Steps("round 1", 1, 2)
+	p.OfBytes(100).SetBytes(50)
+	p.Show("one")
+	p.Say("two")
+	p.End()
+	if got := stderr.String(); got != "holdfast: one\nholdfast: two\n" {
+		t.Errorf("%q", got)
+	}
+}

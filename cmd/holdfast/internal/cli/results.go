@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"reflect"
+	"syscall"
+
+	"github.com/holdfast-go/holdfast/internal/lab/figure"
+	"github.com/holdfast-go/holdfast/internal/lab/report"
+	"github.com/holdfast-go/holdfast/internal/lab/result"
+	"github.com/holdfast-go/holdfast/internal/lab/study/all"
+)
+
+// WriteReport writes in a format; without one a page to a file, else the table.
+func WriteReport(w io.Writer, run result.Run, format report.Format, toFile bool) error {
+	switch {
+	case format != "":
+		return report.Export(w, run, format)
+	case toFile:
+		return report.HTML(w, run)
+	}
+	return report.Text(w, run)
+}
+
+// HintResults says how results are made.
+const HintResults = "results are made by holdfast bench -o results.jsonl"
+
+// ReadResults reads the results that a user has named; - is stdin. Its errors are refusals.
+func ReadResults(name string, stdin io.Reader) (result.Run, error) {
+	run, err := ReadRun(name, stdin)
+	switch {
+	case err == nil:
+		return run, nil
+	case name == "":
+		return run, Misuse(HintResults, "the name of the results is empty")
+	case errors.Is(err, fs.ErrNotExist):
+		return run, Misuse(HintResults, "there is no file %s", name)
+	case errors.Is(err, fs.ErrPermission):
+		return run, Misuse("choose a file that you may read", "%s: %w", name, Cause(err))
+	case errors.Is(err, syscall.EISDIR):
+		return run, Misuse(HintResults, "%s is a directory, not a file of results", name)
+	case errors.Is(err, result.ErrNewer):
+		return run, Misuse("use the holdfast that made it, or a newer one", "%s: %w", name, err)
+	case errors.Is(err, result.ErrNoHeader):
+		return run, Misuse("remove it, and start the run again", "%s: %w", name, err)
+	}
+	return run, Misuse(hintWhole(name, err), "%s: %w", name, Cause(err))
+}
+
+// hintWhole says how to save the lines before one that can't be used.
+func hintWhole(name string, err error) string {
+	var format *result.FormatError
+	if !errors.As(err, &format) || format.Line == 1 || name == "-" {
+		return HintResults
+	}
+	return fmt.Sprintf("the lines before it are whole: head -n %d %s > saved.jsonl keeps them, and --resume saved.jsonl goes on", format.Line-1, name)
+}
+
+// ReadRun is ReadResults with the errors as they are.
+func ReadRun(name string, stdin io.Reader) (result.Run, error) {
+	if name == "-" {
+		return readPlain(stdin)
+	}
+	if info, err := os.Stat(name); err == nil && info.Mode()&os.ModeDevice != 0 {
+		return result.Run{}, errors.New("is a device")
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return result.Run{}, err
+	}
+	defer f.Close()
+	return readPlain(f)
+}
+
+func readPlain(r io.Reader) (result.Run, error) {
+	run, err := result.Read(r)
+	return PlainRun(run), err
+}
+
+// PlainRun keeps each text of results on one line, except the name of the directory. A
+// report of results must not hold lines that their maker has invented.
+func PlainRun(run result.Run) result.Run {
+	dir := run.Header.Dir
+	oneLines(reflect.ValueOf(&run).Elem())
+	run.Header.Dir = dir
+	return run
+}
+
+// oneLines is OneLine for every text in a value.
+func oneLines(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		if v.CanSet() {
+			v.SetString(OneLine(v.String()))
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			oneLines(v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			oneLines(v.Field(i))
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			oneLines(v.Index(i))
+		}
+	}
+}
+
+// CannotReport gives an error of a report its exit code and hint.
+func CannotReport(name string, err error) error {
+	switch {
+	case errors.Is(err, figure.ErrNoRound):
+		return &Refusal{ExitCannot, fmt.Errorf("%s: there is nothing to show: %w", name, figure.ErrNoRound), "let holdfast bench run until its first round is done"}
+	default:
+		return err
+	}
+}
+
+// IsStudy reports whether a run is of a study.
+func IsStudy(h result.Header) bool {
+	_, ok := all.Find(h.Study)
+	return ok
+}

@@ -1,0 +1,23 @@
+package cli
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+// Run runs a command. It returns an error that carries the exit code, see Report; it prints
+// no error itself. A failed write to stdout is an error too, in whatever code.
+func Run(ctx context.Context, cmd *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	cmd.SilenceUsage, cmd.SilenceErrors = true, true
+	cmd.SetArgs(args)
+	cmd.SetIn(stdin)
+	out := &output{Writer: stdout}
+	cmd.SetOut(out)
+	cmd.SetErr(&output{Writer: stderr})
+	if err := cmd.ExecuteContext(ctx); err != nil {
+		return err
+	}
+	return out.End()
+}

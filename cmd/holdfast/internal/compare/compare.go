@@ -1,0 +1,137 @@
+// Package compare says what got slower or faster from one run to another, and keeps runs by
+// name to compare with.
+package compare
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/internal/lab/figure"
+	"github.com/holdfast-go/holdfast/internal/lab/report"
+	"github.com/holdfast-go/holdfast/internal/lab/result"
+	"github.com/holdfast-go/holdfast/internal/lab/stat"
+)
+
+// A comparison is what the flags of compare say.
+type comparison struct {
+	threshold float64
+	format    report.Format
+	output    string
+	dir       string // of the baselines
+}
+
+// New is the command.
+func New() *cobra.Command {
+	c := &comparison{threshold: stat.Band}
+	cmd := &cobra.Command{
+		Use:   "compare A.jsonl B.jsonl [flags]",
+		Short: "say what got slower or faster from one run to another",
+		Long: `Compare sets the results B beside the earlier results A: what differs in the
+machines, then cell by cell the ratio of the times with its 95 % interval and one
+of four words, faster, slower, same or not proven, and at last all cells together
+(geometric mean). Cells are matched by their names. Rounds of the same number are
+paired where seeds, plans and machines agree; the table says which it was, and why.
+
+It exits with 1 if a cell, or all together, got slower by more than the threshold,
+with the whole interval beyond it: for a check in CI. Up to the threshold two
+times are the same.
+
+A or B may be baseline:NAME, kept by holdfast bench --save-baseline NAME. One of
+them may be -, the standard input.`,
+		Example: `  holdfast compare before.jsonl after.jsonl
+  holdfast compare baseline:main results.jsonl --threshold 10% --export markdown`,
+		Args: twoResults,
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0], args[1]) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.Var(cli.Once("percent", &c.threshold, cli.ParseShare("threshold")), "threshold", "the slowdown from which a cell has regressed (default: 5%)")
+	f.VarP(cli.Once("file", &c.output, cli.NewFile), "output", "o", "write to this new file instead of stdout")
+	cli.ExportFlag(f, &c.format, "write for programs or a pull request")
+	f.Var(cli.Once("dir", &c.dir, cli.Given), "baseline-dir", "the directory of the baselines (default: in the user's cache)")
+	return cmd
+}
+
+func twoResults(_ *cobra.Command, args []string) error {
+	switch {
+	case len(args) != 2:
+		return cli.Misuse("for instance: holdfast compare before.jsonl after.jsonl", "compare takes two results files, and %d were given", len(args))
+	case args[0] == "-" && args[1] == "-":
+		return cli.Misuse("name a file for one of them", "the standard input can't be both results")
+	}
+	return nil
+}
+
+func (c *comparison) run(cmd *cobra.Command, nameA, nameB string) error {
+	a, err := readSide(nameA, c.dir, cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	b, err := readSide(nameB, c.dir, cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	both, err := contrast(a, b, c.threshold)
+	if err != nil {
+		return err
+	}
+	write := func(w io.Writer) error { return report.Contrast(w, both, c.format) }
+	if err := cli.WriteOut(cmd.OutOrStdout(), c.output, write); err != nil {
+		return err
+	}
+	return regression(both)
+}
+
+// readSide reads results that a user named.
+func readSide(name, dir string, stdin io.Reader) (figure.Side, error) {
+	if baseline, ok := strings.CutPrefix(name, "baseline:"); ok {
+		run, err := loadBaseline(dir, baseline)
+		if err != nil {
+			return figure.Side{}, err
+		}
+		return newSide(name, run)
+	}
+	run, err := cli.ReadResults(name, stdin)
+	if err != nil {
+		return figure.Side{}, err
+	}
+	return newSide(name, run)
+}
+
+func newSide(name string, run result.Run) (figure.Side, error) {
+	side, err := figure.NewSide(cli.OneLine(name), run)
+	return side, cli.CannotReport(name, err)
+}
+
+func contrast(a, b figure.Side, threshold float64) (figure.Contrast, error) {
+	c, err := figure.Compare(a, b, threshold)
+	if errors.Is(err, figure.ErrNothingInCommon) {
+		return c, &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("%s and %s: %w", a.Name, b.Name, err),
+			Hint: fmt.Sprintf("measure the same policies, records and writers; holdfast bench --from %s repeats A", a.Name)}
+	}
+	return c, err
+}
+
+// regression is the refusal of a run that got slower than it may, or nil.
+func regression(c figure.Contrast) error {
+	if !c.Regressed() {
+		return nil
+	}
+	var names []string
+	for _, change := range c.Cells {
+		if change.Regressed {
+			names = append(names, change.Cell.Name)
+		}
+	}
+	where := strings.Join(names, "; ")
+	if where == "" {
+		where = "all cells together"
+	}
+	return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("slower than %s by more than %.3g %%: %s", c.A.Name, c.Threshold*100, where),
+		Hint: "run both again, one after the other, to see whether it stays"}
+}

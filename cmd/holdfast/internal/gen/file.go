@@ -1,0 +1,191 @@
+package gen
+
+import (
+	"crypto/sha256"
+	"errors"
+	"io/fs"
+	"math/big"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/holdfast-go/holdfast/internal/lab/probe"
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// A genFile is a file that is being made for a path. Where the system can, it has no name
+// until it is complete, so that a kill leaves nothing. Else it has a name that the next gen
+// of the path knows, and a lock that distinguishes it from a stale file.
+type genFile struct {
+	*os.File           // to be written, and closed
+	path      string   // where it is to be
+	temporary string   // its name; "": it has none
+	held      *os.File // keeps its lock, and itself, when the first is closed; nil where the system has no locks
+}
+
+// genSlots is how many gens of one path at a time can be distinguished from stale files.
+const genSlots = 8
+
+// slot returns a name, of at most 255 bytes, that identifies the path of a temporary file.
+func slot(path string, i int) string {
+	dir, base := filepath.Split(path)
+	sum := sha256.Sum256([]byte(base))
+	name := new(big.Int).SetBytes(sum[:16]).Text(36)
+	return filepath.Join(dir, ".holdfast-gen-"+name+"-"+strconv.Itoa(i))
+}
+
+// mostNames is how many names are tried.
+const mostNames = 100
+
+// temporaryFor returns the names to try, in this order: those that identify the path, and
+// then random ones, which nobody can have taken before.
+func temporaryFor(path string, i int) string {
+	if i < genSlots {
+		return slot(path, i)
+	}
+	return filepath.Join(filepath.Dir(path), ".holdfast-"+strconv.FormatUint(rand.Uint64(), 36))
+}
+
+// createFor makes a file for a path. It removes the stale files of killed gens of that path.
+func createFor(path string) (*genFile, error) {
+	for i := range genSlots {
+		removeLeftover(slot(path, i))
+	}
+	f, err := probe.CreateUnnamed(filepath.Dir(path), 0o666)
+	if err == nil {
+		g := &genFile{File: f, path: path}
+		if g.hold(); g.held != nil {
+			return g, nil
+		}
+		f.Close() // it is gone
+		err = errors.ErrUnsupported
+	}
+	if errors.Is(err, errors.ErrUnsupported) {
+		return createNamed(path)
+	}
+	return nil, err
+}
+
+// createNamed makes a file under the first name that no other gen of the path has.
+func createNamed(path string) (g *genFile, err error) {
+	for i := range mostNames {
+		name := temporaryFor(path, i)
+		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		g = &genFile{File: f, path: path, temporary: name}
+		if g.hold() && sameFile(f, name) {
+			return g, nil
+		}
+		g.release() // another gen took it for a stale file before it was locked here
+		f.Close()
+	}
+	return nil, fs.ErrExist
+}
+
+// hold locks the file, where the system can, until release. If it can't lock the file, no
+// other gen can, and so none removes it. It reports false if another gen has locked the
+// file, which removes it then.
+func (g *genFile) hold() bool {
+	ok, err := sys.TryLock(g.File)
+	if ok {
+		g.held, _ = sys.Duplicate(g.File)
+	}
+	return ok || err != nil
+}
+
+func (g *genFile) release() {
+	if g.held != nil {
+		g.held.Close() // closing the first descriptor has reported every error
+		g.held = nil
+	}
+}
+
+// removeLeftover removes the stale file of a killed gen: a regular file of this user, with
+// one name and not locked. It leaves everything else alone.
+func removeLeftover(name string) {
+	info, err := os.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() || !isLeftover(info) {
+		return
+	}
+	f, err := os.OpenFile(name, os.O_RDONLY|asItIs, 0)
+	if err != nil {
+		f, err = os.OpenFile(name, os.O_WRONLY|asItIs, 0) // one that may only be written
+	}
+	if err != nil {
+		return
+	}
+	defer f.Close() // nothing was written to it
+	if ok, err := sys.TryLock(f); err == nil && ok && sameFile(f, name) {
+		os.Remove(name) // if it stays, another name is taken
+	}
+}
+
+// sameFile reports whether an open file is the one of that name.
+func sameFile(f *os.File, name string) bool {
+	is, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Lstat(name)
+	return err == nil && os.SameFile(is, there)
+}
+
+// publish gives the complete file its name. Without replace, and if the file system has
+// hard links, it replaces no file that was made meanwhile. With synced, the name must be on
+// the disk too. It returns an error with the call that failed; there reports whether the
+// file has its name nevertheless.
+func (g *genFile) publish(replace, synced bool) (there bool, op string, err error) {
+	defer g.release()
+	if g.temporary == "" {
+		if err := g.giveName(replace); err != nil || !synced {
+			return err == nil, "rename", err
+		}
+		return true, "sync of the name", g.held.Sync() // which says now that it has a name
+	}
+	if replace {
+		err = os.Rename(g.temporary, g.path)
+		return err == nil, "rename", err
+	}
+	err = os.Link(g.temporary, g.path)
+	switch {
+	case err == nil:
+		return true, "removal of its temporary name", os.Remove(g.temporary)
+	case errors.Is(err, fs.ErrExist):
+		return false, "rename", err
+	}
+	err = os.Rename(g.temporary, g.path)
+	return err == nil, "rename", err
+}
+
+// giveName names a file without a name. To replace a file it needs a name to rename.
+func (g *genFile) giveName(replace bool) error {
+	err := probe.GiveName(g.held, g.path)
+	if !replace || !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	for i := range mostNames {
+		g.temporary = temporaryFor(g.path, i)
+		if err = probe.GiveName(g.held, g.temporary); !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
+	if err != nil {
+		g.temporary = ""
+		return err
+	}
+	return os.Rename(g.temporary, g.path)
+}
+
+// discard removes a file that is not to get its name.
+func (g *genFile) discard() {
+	if g.temporary != "" {
+		os.Remove(g.temporary) // the first failure is the one that is reported
+	}
+	g.release()
+}

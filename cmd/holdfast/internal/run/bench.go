@@ -1,0 +1,456 @@
+// Package run has the commands that measure: bench, advise and audit.
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/compare"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/place"
+	"github.com/holdfast-go/holdfast/internal/lab/machine"
+	"github.com/holdfast-go/holdfast/internal/lab/report"
+	"github.com/holdfast-go/holdfast/internal/lab/result"
+	"github.com/holdfast-go/holdfast/internal/lab/study"
+	"github.com/holdfast-go/holdfast/internal/lab/study/sweep"
+	"github.com/holdfast-go/holdfast/internal/lab/trial"
+	"github.com/holdfast-go/holdfast/internal/lab/volume"
+)
+
+// A selection is what is to be measured.
+type selection struct {
+	policies []holdfast.Policy
+	load
+	length
+	arms
+}
+
+// A load is what is written.
+type load struct {
+	records []holdfast.Size
+	writers []int
+	rate    float64
+	cache   result.Cache
+	steady  bool
+	room    holdfast.Size
+}
+
+// A length is how long a run is, and in which order.
+type length struct {
+	quick, full bool
+	rounds      int
+	seed        uint64
+	budget      time.Duration
+	width       float64
+}
+
+// Arms are those of a study.
+type arms struct {
+	study   study.Study // without a name none is named
+	count   int64
+	buffers []holdfast.Size
+	parts   []study.Part
+}
+
+// A where is the place to measure.
+type where struct {
+	dir        string
+	allowTmpfs bool
+	fs         []volume.Kind // made for the run; nil: it is on that of dir
+	kernel     string        // in which to run; empty: the one that runs here
+	install    bool          // what fs and kernel need
+}
+
+// A keeping is where the results go.
+type keeping struct {
+	file     string
+	export   report.Format
+	fio      string
+	baseline compare.Baseline
+}
+
+// A benchmark is what the flags of bench say.
+type benchmark struct {
+	selection
+	where
+	keeping
+	from         string
+	resume       string
+	list, dryRun bool
+
+	kernels []place.Kernel // that can be started
+}
+
+// NewBench is the command bench, which can run in these kernels too.
+func NewBench(kernels ...place.Kernel) *cobra.Command {
+	b := &benchmark{where: where{dir: "."}, kernels: kernels}
+	b.seed = uint64(rand.Uint32())
+	cmd := &cobra.Command{
+		Use:   "bench [study] [flags]",
+		Short: "measure what each policy costs on this disk, or repeat a published experiment",
+		Long: `Bench writes files under several policies of buffering, flushing and syncing and
+prints what each costs on this disk: records a second, CPU time, system calls,
+the latency of a Write, and what a crash takes at worst. It ends with the policy
+to use. It takes less than a minute, writes only in a new directory of its own, and
+removes that directory at the end.
+
+A policy is one line of text, such as buffer=64KiB,flush=100ms,sync=1s:
+  buffer  bytes gathered in memory before they go to the kernel (0: none)
+  flush   the longest that a byte waits in memory, or how many bytes do (64KiB)
+  sync    when bytes are made to reach the disk: never, close (at the end), a
+          duration (the longest that a byte waits), a size (how many bytes the
+          kernel has that are not on the disk), both (1s/4MiB: whichever comes
+          first), group (Write returns when its bytes are on the disk, together
+          with others), each (on its own)
+or a name: unbuffered, buffered=64KiB, periodic=1s, durable, eachdurable.
+
+With the name of a study it repeats a published experiment instead, and prints
+the figures that were published, then yours in the same columns; --list shows
+the studies.`,
+		Example: `  holdfast bench lines --quick
+  holdfast bench --dir . --policy buffer=64KiB,sync=1s --policy sync=group -o results.jsonl`,
+		Args: func(_ *cobra.Command, args []string) error { return b.nameStudy(args) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return b.run(cmd) },
+	}
+	b.addFlags(cmd)
+	return cmd
+}
+
+func (b *benchmark) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.Var(cli.Once("dir", &b.dir, cli.Given), "dir", "measure the disk that holds this directory (default: the current one)")
+	f.Var(cli.Many("policy", &b.policies, holdfast.ParsePolicy), "policy", "measure this policy; give it again for each further one\n(default: eight usual policies)")
+	f.BoolVar(&b.quick, "quick", false, "take about 10 seconds; three rounds are too few to prove a difference")
+	f.BoolVar(&b.full, "full", false, "take about 5 minutes, with more record sizes, writers and rounds")
+	f.DurationVar(&b.budget, "time", 0, "fit the run into this time, calibration included (default: 45s;\nwith --steady 1m for each policy)")
+	f.BoolVar(&b.list, "list", false, "list the studies: what each asks, how long it takes, what it writes")
+	f.BoolVar(&b.dryRun, "dry-run", false, "show what would be measured, and write nothing")
+	f.VarP(cli.Once("file", &b.file, cli.NewFile), "output", "o", "keep all results in this new file (JSON Lines), for holdfast report")
+	b.addLoadFlags(cmd)
+	f.Var(cli.Once("percent", &b.width, cli.ParseShare("width")), "width", "end when every ratio is known to ± this, or the time is up\n(default: 5%)")
+	f.Var(cli.Once("number", &b.rounds, parseNumber("rounds", maxRounds)), "rounds", "run every policy just this many times, however well it is known")
+	f.Var(cli.Once("number", &b.seed, cli.ParseSeed), "seed", "repeat the order of an earlier run (default: a new one)")
+	f.Var(cli.Once("file", &b.from, cli.Given), "from", "repeat the run of these results: the same policies, records and order")
+	f.Var(cli.Once("file", &b.resume, cli.Given), "resume", "go on with the run of these results, which was interrupted or killed")
+	f.Var(cli.Once("number", &b.count, parseCount), "count", "records of a study's arms, or bytes where it counts those, such as\n100k (default: the published number)")
+	f.Var(cli.Many("size", &b.buffers, parseBuffer), "buffer", "a buffer of a study's arms; may be given again")
+	f.Var(cli.List("parts", &b.parts, func(text string) (study.Part, error) { return study.Part(text), nil }), "part", "run these parts of a study alone, such as A,C")
+	cli.InGroup(f, "Of a study", "list", "count", "buffer", "part")
+	cli.InGroup(f, "How long, and again", "width", "rounds", "seed", "from", "resume")
+	place.FileSystemsFlag(f, &b.fs)
+	f.BoolVar(&b.allowTmpfs, "allow-tmpfs", false, "measure a file system in memory too, where nothing is ever durable")
+	f.Var(cli.Once("name", &b.kernel, b.parseKernel), "kernel", "run it inside User-Mode Linux (uml), which has more file systems and\nneeds no root; its times compare only with each other")
+	f.BoolVar(&b.install, "install", false, "install the Debian packages that --fs and --kernel need (root)")
+	cli.InGroup(f, "Where", "fs", "kernel", "install", "allow-tmpfs")
+	cli.ExportFlag(f, &b.export, "print this instead of the table")
+	cli.FioFlag(f, &b.fio)
+	cli.InGroup(f, "For programs", "export", "emit-fio")
+	b.baseline.AddFlags(f)
+}
+
+func (b *benchmark) addLoadFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.Var(cli.Many("size", &b.records, parseRecord), "record", "size of a record; may be given again (default: 128B)")
+	f.Var(cli.Many("number", &b.writers, parseNumber("writers", maxWriters)), "writers", "goroutines that write to one file; may be given again\n(default: 1 and 64)")
+	f.Var(cli.Once("number", &b.rate, parseRate), "rate", "records a second that are due, such as 50k: an open loop, where the\nlatency counts from when a record was due (default: as fast as can be)")
+	f.Var(cli.Once("state", &b.cache, parseCache), "cache", "append to a file of which the page cache holds all (warm), nothing\n(cold), nothing if that can be had (try-cold), or nothing of any\nfile (drop, and remount for the whole file system: root)\n(default: a new file)")
+	f.BoolVar(&b.steady, "steady", false, "let each policy write until its throughput is steady, and show how the\nkernel slows writers down when too much waits to be written")
+	f.Var(cli.Once("size", &b.room, holdfast.ParseSize), "room", "the largest file of --steady (default: 16GiB, at most half of\nwhat is free)")
+	cli.InGroup(f, "The load", "record", "writers", "rate", "cache", "steady", "room")
+}
+
+// The bounds of what a study may be given.
+const (
+	maxCount  = 1_000_000_000
+	maxBuffer = 1 * holdfast.GiB
+)
+
+// parseCount reads a number of records: 100000, 100k, 1M.
+func parseCount(text string) (int64, error) {
+	number, factor := text, int64(1)
+	for suffix, f := range map[string]int64{"k": 1e3, "K": 1e3, "M": 1e6} {
+		if rest, ok := strings.CutSuffix(number, suffix); ok {
+			number, factor = rest, f
+			break
+		}
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a number of records, such as 100000, 100k or 1M", text)
+	}
+	if n < 1 || n > maxCount/factor {
+		return 0, fmt.Errorf("%s records can't be measured; use 1 to %d", text, int64(maxCount))
+	}
+	return n * factor, nil
+}
+
+// parseBuffer reads the size of a buffer.
+func parseBuffer(text string) (holdfast.Size, error) {
+	size, err := holdfast.ParseSize(text)
+	if err == nil && (size < 1 || size > maxBuffer) {
+		err = fmt.Errorf("a buffer of %v can't be measured; use 1B to %v", size, maxBuffer)
+	}
+	return size, err
+}
+
+// parseRate reads records a second: 50k, 200, 1.5M.
+func parseRate(text string) (float64, error) {
+	number, factor := strings.TrimSuffix(text, "/s"), 1.0
+	for suffix, f := range map[string]float64{"k": 1e3, "K": 1e3, "M": 1e6} {
+		if rest, ok := strings.CutSuffix(number, suffix); ok {
+			number, factor = rest, f
+		}
+	}
+	x, err := strconv.ParseFloat(number, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a number of records a second, such as 200, 50k or 1.5M", text)
+	}
+	if x *= factor; !(x >= minRate && x <= maxRate) {
+		return 0, fmt.Errorf("%s records a second can't be measured; use 0.1 to 1000M", text)
+	}
+	return x, nil
+}
+
+// choice is the selection as studies have it.
+func (s *selection) choice() study.Choice {
+	c := study.Choice{
+		Buffers: s.buffers, Count: s.count, Parts: s.parts,
+		Preset: study.Default(), Policies: s.policies, Records: s.records, Writers: s.writers,
+		Rounds: s.rounds, Width: s.width, Budget: s.budget, Seed: s.seed,
+		Setting: study.Setting{Rate: s.rate, Cache: s.cache, Steady: s.steady, Room: int64(s.room)},
+	}
+	switch {
+	case s.quick:
+		c.Preset = study.Quick()
+	case s.full:
+		c.Preset = study.Full()
+	}
+	return c
+}
+
+// contradiction refuses flags that contradict each other, or can't be measured together.
+func (b *benchmark) contradiction(cmd *cobra.Command) error {
+	changed := cmd.Flags().Changed
+	for _, part := range b.parts {
+		if _, err := study.ParsePart(string(part)); err != nil && b.study.Name != "" {
+			return cli.Misuse(cli.SeeHelp(cmd), "--part: %w", err)
+		}
+	}
+	switch {
+	case b.study.Name == "" && (b.count > 0 || len(b.buffers) > 0 || len(b.parts) > 0):
+		return cli.Misuse("name the study, as in holdfast bench lines --count 1M", "--count, --buffer and --part are of a study, and none is named")
+	case b.quick && b.full:
+		return cli.Misuse("give one of the two, or neither for a run of about 45 seconds", "--quick and --full contradict each other")
+	case changed("time") && b.budget < time.Second:
+		return cli.Misuse("give at least 1s", "--time %v is too short to measure anything", b.budget)
+	case b.rounds > 0 && b.width > 0:
+		return cli.Misuse("give --rounds for just so many, or --width for as many as it takes", "--rounds and --width contradict each other")
+	case b.steady && (b.rate > 0 || b.width > 0 || b.quick || b.full):
+		return cli.Misuse("--steady goes with --policy, --record, --writers, --rounds, --time and --room", "--steady measures each policy in one long trial, which --rate, --width, --quick and --full contradict")
+	case b.baseline.Against != "" && b.baseline.Against == b.baseline.Save:
+		return cli.Misuse("give two names, or leave one out", "--baseline and --save-baseline both name %s, which a regression would overwrite", b.baseline.Save)
+	case b.fio == "-" && (b.export != "" || b.baseline.Against != ""):
+		return cli.Misuse("give a file to --emit-fio", "--emit-fio - writes to stdout, where --export and --baseline write too")
+	case b.fio != "" && len(b.fs) > 0:
+		return cli.Misuse("leave one out", "--emit-fio has a job for one file system, and --fs makes its own")
+	case b.kernel != "" && (b.fio != "" || changed("baseline") || changed("save-baseline")):
+		return cli.Misuse("leave it out", "a run with --kernel %s is of two kernels, and is neither a baseline nor a job of fio", b.kernel)
+	case b.install && len(b.fs) == 0 && b.kernel == "":
+		return cli.Misuse("give one of them, or leave it out", "--install gets what --fs and --kernel need, and neither is given")
+	case b.room > 0 && !b.steady:
+		return cli.Misuse("give both, or neither", "--room is the largest file of --steady, which is missing")
+	case b.steady && b.room > 0 && b.room < place.MinRoom:
+		return cli.Misuse("give enough to write for some seconds", "--room %v is too small for a steady state; use %v or more", b.room, place.MinRoom)
+	}
+	return nil
+}
+
+// minSteady is the window of a steady state, five samples of a second, and one
+// second to fill what is empty at first.
+const minSteady = 6 * time.Second
+
+// tooShort refuses a --time in which no policy can become steady.
+func (s *selection) tooShort(cells []result.Cell, fileSystems int) error {
+	if !s.steady || s.budget == 0 || cells[0].Longest >= minSteady {
+		return nil
+	}
+	return cli.Misuse(fmt.Sprintf("give at least %v, or fewer policies and rounds", minSteady*time.Duration(len(cells)*max(1, s.rounds)*max(1, fileSystems))),
+		"--time %v is too short for %d policies to become steady: each takes %v at the least", s.budget, len(cells), minSteady)
+}
+
+// checkMemory refuses cells that hold more in memory than the control groups of
+// this process let it have.
+func checkMemory(cells []result.Cell) error {
+	limit, ok := machine.MemoryLimit()
+	if !ok {
+		return nil
+	}
+	return fitsMemory(cells, limit)
+}
+
+func fitsMemory(cells []result.Cell, limit int64) error {
+	for _, c := range cells {
+		held := trial.Append{Policy: c.Policy, RecordBytes: c.RecordBytes, Writers: c.Writers}.MemoryBytes()
+		if held >= limit {
+			return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("%s holds up to %s in memory, and the control group of this process may have %s", c.Name, cli.BytesText(held), cli.BytesText(limit)),
+				Hint: "give smaller buffers or records, fewer writers, or a higher memory limit"}
+		}
+	}
+	return nil
+}
+
+func (b *benchmark) run(cmd *cobra.Command) error {
+	if b.list {
+		return listStudies(cmd.OutOrStdout())
+	}
+	if err := b.notOfStudy(cmd); err != nil {
+		return err
+	}
+	choice := b.choice()
+	choice.FileSystems = place.KindNames(b.fs)
+	if err := errors.Join(b.contradiction(cmd), cli.IsFree("-o", b.file), cli.IsFree("--emit-fio", b.fio)); err != nil {
+		return err
+	}
+	earlier, err := b.earlier(cmd)
+	if err != nil {
+		return err
+	}
+	defer b.baseline.Close()
+	if err := b.baseline.Prepare(b.dryRun); err != nil {
+		return err
+	}
+	if err := b.installMissing(cmd); err != nil {
+		return err
+	}
+	again := b.from != ""
+	if b.study.Name == "" && b.baseline.Against != "" && b.resume == "" && len(contradicting(cmd, "from")) == 0 {
+		again, earlier = true, b.baseline.Earlier
+	}
+	return b.runOf(cmd, choice, earlier, again)
+}
+
+// runOf runs what is chosen: anew, or as an earlier run was planned, or what is left of one.
+func (b *benchmark) runOf(cmd *cobra.Command, choice study.Choice, earlier result.Run, again bool) error {
+	wish := place.Wish{Dir: b.dir, Kinds: b.fs, Study: b.study}
+	if again || b.resume != "" {
+		wish.Earlier = &earlier.Header
+	}
+	order, err := b.order(cmd.Context(), wish, &choice)
+	if err != nil {
+		return err
+	}
+	cells, plan := wish.Outline(choice)
+	seed := choice.Seed
+	if earlier.Header.SchemaVersion > 0 {
+		cells, plan, seed = earlier.Header.Cells, earlier.Header.Plan, earlier.Header.Seed
+	}
+	if err := errors.Join(b.checkStudy(cmd, choice), b.tooShort(cells, len(b.fs)), checkMemory(cells)); err != nil {
+		return err
+	}
+	if b.dryRun {
+		return b.tellPlan(cmd.OutOrStdout(), cells, plan, seed, order)
+	}
+	if b.resume != "" {
+		if err := clean(cmd.ErrOrStderr(), b.resume, earlier); err != nil {
+			return err
+		}
+	}
+	return b.onGround(cmd, order, choice, func(ctx context.Context, s *session, c study.Choice) error {
+		switch {
+		case b.resume != "":
+			return s.resume(ctx, earlier)
+		case again:
+			return s.repeat(ctx, earlier.Header)
+		case b.study.Name != "":
+			return s.study(ctx, b.study, c)
+		}
+		return s.measure(ctx, sweep.Policy(), c)
+	})
+}
+
+// order looks what can be had of a wish: in this kernel, or in one that is started because it is
+// asked for, or because the earlier run was in it.
+func (b *benchmark) order(ctx context.Context, w place.Wish, c *study.Choice) (place.Order, error) {
+	for _, k := range b.kernels {
+		if k.Name() == b.kernel || w.Earlier != nil && k.Had(*w.Earlier) {
+			return k.Order(ctx, w, c)
+		}
+	}
+	return place.OrderHere(w, c)
+}
+
+// parseKernel knows the kernels that can be started.
+func (b *benchmark) parseKernel(text string) (string, error) {
+	var names []string
+	for _, k := range b.kernels {
+		if k.Name() == text {
+			return text, nil
+		}
+		names = append(names, k.Name())
+	}
+	return "", fmt.Errorf("%q is no kernel that can be started; use %s, or leave the flag out for the one that runs", text, strings.Join(names, ", "))
+}
+
+// onGround runs a session on a directory of its own, in the ordered place. It prints what
+// was measured, also if it failed.
+func (b *benchmark) onGround(cmd *cobra.Command, o place.Order, c study.Choice, measure func(context.Context, *session, study.Choice) error) (err error) {
+	ground, err := trial.OpenWorkDir(b.dir, b.allowTmpfs)
+	if err != nil {
+		return place.CannotOpen(b.dir, err)
+	}
+	defer func() { err = place.CloseWorkDir(ground, err) }()
+	s := newSession(cmd.ErrOrStderr(), ground, b.dir, b.file)
+	if text := b.untimedText(); text != "" {
+		s.say("%s", text)
+	}
+	volumes, err := o.Make(cmd.Context(), s.host())
+	defer func() { err = volumes.Close(err) }()
+	if err == nil {
+		err = o.Measure(cmd.Context(), s.host(), volumes, c, func(p place.Place, c study.Choice) error {
+			s.place = p
+			return measure(cmd.Context(), s, c)
+		})
+	}
+	var saveErr, printErr error
+	if err == nil && b.baseline.Save != "" {
+		saveErr = b.baseline.Keep(s.run)
+	}
+	if s.run.Rounds() > 0 {
+		printErr = b.print(cmd.OutOrStdout(), s.run)
+	}
+	return cmp.Or(s.refuse(err), saveErr, printErr)
+}
+
+// print writes the table of the run, or what is exported instead, and how it
+// compares with the baseline; it returns the refusal of a regression.
+func (k *keeping) print(w io.Writer, run result.Run) error {
+	if err := cli.EmitFio(w, k.fio, run); err != nil || k.fio == "-" {
+		return err
+	}
+	if k.baseline.Against == "" {
+		return cli.WriteReport(w, run, k.export, false)
+	}
+	if k.export != "" {
+		return k.baseline.Show(w, run, k.export)
+	}
+	if err := errors.Join(report.Text(w, run), newline(w)); err != nil {
+		return err
+	}
+	return k.baseline.Show(w, run, "")
+}
+
+func newline(w io.Writer) error {
+	_, err := io.WriteString(w, "\n")
+	return err
+}

@@ -1,0 +1,89 @@
+package write
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// Tails looks once at each file that a run appends to, before the run's first line is
+// given to it. It is for one goroutine.
+type tails struct {
+	input fs.FileInfo         // of standard input, if that is a regular file; else nil
+	paths map[uint64]bool     // by the hashes of their names; true: the run's last line there was cut
+	files map[fileID]struct{} // those that were there when they were looked at
+}
+
+// A fileID says which file it is, whatever its names; the zero fileID is not known.
+type fileID struct{ device, inode uint64 }
+
+// errIsInput is why a file is not written to: what is read there would never end.
+var errIsInput = errors.New("it is standard input too")
+
+// look reports whether a file ends within a line. Of a path that it has looked at it
+// says so only if the run itself has cut a line there since.
+func (t *tails) look(path string, name uint64) (torn bool, err error) {
+	cut, known := t.paths[name]
+	if known && !cut {
+		return false, nil
+	}
+	t.paths[name] = false
+	if t.isInput(path) {
+		return false, errIsInput
+	}
+	is, id, ok := identify(path)
+	_, seen := t.files[id]
+	if !ok || is.Size == 0 || seen && !cut {
+		return false, nil // Append makes what is missing, and refuses what is no file
+	}
+	if id != (fileID{}) {
+		t.files[id] = struct{}{}
+	}
+	return endsTorn(path)
+}
+
+// isInput reports whether a path leads to standard input.
+func (t *tails) isInput(path string) bool {
+	if t.input == nil {
+		return false
+	}
+	info, err := os.Stat(path)
+	return err == nil && os.SameFile(t.input, info)
+}
+
+// identify says which regular file a path leads to.
+func identify(path string) (is sys.Stat, id fileID, ok bool) {
+	const kind, regular = 0o170000, 0o100000
+	name, err := sys.NewName(path)
+	if err != nil {
+		return is, id, false
+	}
+	is, err = sys.Disk{}.StatPath(name)
+	return is, fileID{is.Device, is.Inode}, err == nil && is.Mode&kind == regular
+}
+
+func endsTorn(path string) (bool, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe that is there by now must not wait
+	if err != nil {
+		return false, unreadable(err)
+	}
+	defer f.Close() // nothing was written to it
+	var last [1]byte
+	if _, err := f.Seek(-1, io.SeekEnd); err != nil {
+		return false, nil // it is empty by now
+	}
+	if _, err := io.ReadFull(f, last[:]); err != nil {
+		return false, unreadable(err)
+	}
+	return last[0] != '\n', nil
+}
+
+func unreadable(err error) error {
+	return fmt.Errorf("its last byte can't be read, so a torn line would not be ended: %w", cli.Cause(err))
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/isolate"
+	"github.com/holdfast-go/holdfast/internal/lab/volume"
+)
+
+// TestWriteAndCopyTellTheDoubtOfAFileSystemWithoutAJournal asks real file systems, in text
+// and as JSON, of what is durable and of what is not.
+func TestWriteAndCopyTellTheDoubtOfAFileSystemWithoutAJournal(t *testing.T) {
+	check := func(name string, lacks bool) {
+		t.Run(name, func(t *testing.T) {
+			kinds, err := volume.Parse(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := kinds[0].Can(); err != nil {
+				t.Skip(err)
+			}
+			isolate.Mounts(t, func(t *testing.T) {
+				v, err := volume.Make(t.Context(), t.TempDir(), kinds[0], max(kinds[0].Least, 16<<20))
+				if missing := (*volume.MissingError)(nil); errors.As(err, &missing) {
+					t.Skip(err)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				tellsDoubt(t, v.Dir(), lacks)
+				if err := v.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+	check("ext2", true)
+	check("ext4-nojournal", true)
+	check("ext4", false)
+}
+
+func tellsDoubt(t *testing.T, dir string, lacks bool) {
+	source := filepath.Join(t.TempDir(), "source")
+	mustWrite(t, source, "x\n")
+	number := 0
+	fresh := func() string {
+		number++
+		return filepath.Join(dir, fmt.Sprint("new", number))
+	}
+	for _, sync := range []string{"never", "close", "each"} {
+		for _, args := range [][]string{
+			{"write", "--policy", "sync=" + sync, "--out"},
+			{"write", "--policy", "sync=" + sync, "--split", "--mode", "replace", "--out"},
+			{"copy", "--policy", "sync=" + sync, source},
+		} {
+			for _, json := range []bool{false, true} {
+				to, said := fresh(), []string{"caution: a file system there has no journal"}
+				if args[0] == "write" {
+					to += "{%1}"
+				}
+				command := append(append([]string{}, args...), to)
+				if json {
+					command = append(command, "--json")
+					said = []string{`"no_journal":1`, `"no_journal":2`}
+				}
+				var stdout, stderr strings.Builder
+				if err := runCommand(t.Context(), command, strings.NewReader("x\n"), &stdout, &stderr); err != nil {
+					t.Fatalf("%q: %v\n%s", command, err, stderr.String())
+				}
+				told := false
+				for _, text := range said {
+					told = told || strings.Contains(stdout.String(), text)
+				}
+				if want := lacks && sync != "never"; told != want {
+					t.Errorf("%q: the doubt is told: %v, want %v\n%s", command, told, want, stdout.String())
+				}
+			}
+		}
+	}
+}

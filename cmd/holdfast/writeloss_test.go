@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
+)
+
+// linesOver returns so many lines of 100 bytes, in turns of so many files.
+func linesOver(lines, files int) string {
+	var b strings.Builder
+	for i := range lines {
+		fmt.Fprintf(&b, "%03d %095d\n", i%files, i)
+	}
+	return b.String()
+}
+
+// TestTotalsStateTheLossOfAllFiles spreads lines over 500 files: each may lose what the
+// policy allows one, and all together no more than memory holds.
+func TestTotalsStateTheLossOfAllFiles(t *testing.T) {
+	t.Parallel()
+	input := linesOver(500, 500)
+	check := func(bytes int64, sentence string, args ...string) {
+		t.Helper()
+		args = append([]string{"write", "--out", filepath.Join(t.TempDir(), "{1}")}, args...)
+		var text, object strings.Builder
+		if err := runCommand(t.Context(), args, strings.NewReader(input), &text, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		if want := "while it ran, the end of the process would have taken: " + sentence + ";"; !strings.Contains(text.String(), want) {
+			t.Errorf("%q: the totals lack %q:\n%s", args, want, text.String())
+		}
+		args[2] = filepath.Join(t.TempDir(), "{1}")
+		if err := runCommand(t.Context(), append(args, "--json"), strings.NewReader(input), &object, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		var got struct {
+			Bytes *int64 `json:"lost_when_process_dies_bytes"`
+			Words string `json:"lost_when_process_dies"`
+		}
+		if err := json.Unmarshal([]byte(object.String()), &got); err != nil || got.Bytes == nil || *got.Bytes != bytes || got.Words != sentence {
+			t.Errorf("%q: want %d bytes, %q in\n%s", args, bytes, sentence, object.String())
+		}
+	}
+	check(500*2*64<<10, "up to 64000KiB", "--policy", "buffer=64KiB,sync=never")
+	check(8<<20, "up to 8MiB", "--policy", "buffer=64KiB,sync=never", "--memory", "8MiB")
+	check(64<<20, "the last 1s + one flush, up to 64MiB", "--policy", "buffer=256KiB,sync=1s")
+	check(0, "nothing", "--policy", "sync=never")
+	check(0, "nothing", "--policy", "buffer=64KiB,sync=group")
+}
+
+// TestKilledWriteLosesNoMoreThanItsTotalsAllow kills write when it has taken all lines
+// and waits for more: what its files lack is no more than what the totals of the same
+// run would have stated.
+func TestKilledWriteLosesNoMoreThanItsTotalsAllow(t *testing.T) {
+	const many = 500
+	check := func(policy, memory string) {
+		t.Helper()
+		dir := t.TempDir()
+		cmd, stdin, _, stderr := piped(t, dir, "--out", "{1}", "--policy", policy, "--memory", memory)
+		// A line that is longer than the buffer goes straight to its file, which is a
+		// directory: when that is told, every line before it was taken.
+		if err := os.Mkdir(filepath.Join(dir, "last"), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		sent := linesOver(150_000, many)
+		if _, err := io.WriteString(stdin, sent+"last "+strings.Repeat("x", 1<<20)+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		for told := bufio.NewScanner(stderr); !strings.Contains(told.Text(), "last"); {
+			if !told.Scan() {
+				t.Fatal("it ended by itself")
+			}
+		}
+		cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+		there := int64(0)
+		for i := range many {
+			if info, err := os.Stat(filepath.Join(dir, fmt.Sprintf("%03d", i))); err == nil {
+				there += info.Size()
+			}
+		}
+		var p holdfast.Policy
+		var m holdfast.Size
+		if err := errors.Join(p.UnmarshalText([]byte(policy)), m.UnmarshalText([]byte(memory))); err != nil {
+			t.Fatal(err)
+		}
+		bound := files.Options{Policy: p, Memory: m}.Loss(many).Process.Bytes
+		one := p.Loss().Process.Bytes
+		lost := int64(len(sent)) - there
+		t.Logf("%s, memory %s: %d bytes sent, %d lost; stated %v, of one file %v", policy, memory, len(sent), lost, bound, one)
+		if lost > int64(bound) {
+			t.Errorf("%s, memory %s: %d bytes of %d are gone, and %v were stated", policy, memory, lost, len(sent), bound)
+		}
+		if p.Buffer > 0 && lost <= int64(one) {
+			t.Errorf("%s, memory %s: %d bytes are gone, no more than of one file: this proves nothing", policy, memory, lost)
+		}
+	}
+	check("buffer=64KiB,sync=never", "64MiB")
+	check("buffer=64KiB,sync=never", "2MiB")
+	check("buffer=4KiB,sync=never", "64MiB")
+	check("sync=never", "64MiB")
+}
+
+func TestTotalsOfWholeFilesStateNoLoss(t *testing.T) {
+	var object bytes.Buffer
+	args := []string{"write", "--out", filepath.Join(t.TempDir(), "{line}"), "--split", "--json"}
+	if err := runCommand(t.Context(), args, strings.NewReader("a\n"), &object, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(object.String(), "lost_when") {
+		t.Errorf("%s", object.String())
+	}
+}

@@ -1,0 +1,239 @@
+package holdfast_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/fault"
+)
+
+// TestNewRefusesNoFile gives it nil, and a nil *os.File.
+func TestNewRefusesNoFile(t *testing.T) {
+	var none *os.File
+	for _, f := range []holdfast.File{nil, none} {
+		if w, err := holdfast.New(f, holdfast.Buffered(4096)); w != nil || err == nil || !strings.Contains(err.Error(), "nil") {
+			t.Errorf("New = %v, %v", w, err)
+		}
+	}
+}
+
+// TestNewRefusesToSyncAPipe gives it what has no stable storage.
+func TestNewRefusesToSyncAPipe(t *testing.T) {
+	r, pipe, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for _, p := range []holdfast.Policy{holdfast.Durable(), holdfast.Periodic(time.Second)} {
+		if w, err := holdfast.New(pipe, p); w != nil || err == nil || !strings.Contains(err.Error(), "use sync=never") {
+			t.Errorf("%v: New = %v, %v", p, w != nil, err)
+		}
+	}
+	w, err := holdfast.New(pipe, holdfast.Unbuffered())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLargestBufferIsTwiceAnInt takes the largest buffer, and one byte more.
+func TestLargestBufferIsTwiceAnInt(t *testing.T) {
+	largest := min(holdfast.GiB, holdfast.Size(math.MaxInt/2))
+	if err := holdfast.Buffered(largest).Validate(); err != nil {
+		t.Error(err)
+	}
+	more := holdfast.Buffered(largest + 1)
+	if err := more.Validate(); err == nil || !strings.Contains(err.Error(), more.Buffer.String()) || !strings.Contains(err.Error(), largest.String()) {
+		t.Errorf("buffer=%v: %v; want an error that names it and %v", more.Buffer, err, largest)
+	}
+}
+
+// TestTruncatedUnderneathLeavesNoHole truncates the file between two Writes, as
+// logrotate's copytruncate does.
+func TestTruncatedUnderneathLeavesNoHole(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a file that is truncated when it is opened has a position of its own on Windows")
+	}
+	for name, open := range map[string]func(string, holdfast.Policy) (*holdfast.Writer, error){"Create": holdfast.Create, "Append": holdfast.Append} {
+		for _, p := range []holdfast.Policy{holdfast.Unbuffered(), holdfast.Buffered(64), holdfast.Durable()} {
+			path := filepath.Join(t.TempDir(), "log")
+			w, err := open(path, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			write := func(s string) {
+				if _, err := w.ReadFrom(strings.NewReader(s)); err != nil {
+					t.Fatal(err)
+				}
+				if err := w.Flush(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write("before\n")
+			if err := os.Truncate(path, 0); err != nil {
+				t.Fatal(err)
+			}
+			write("after\n")
+			write(strings.Repeat("long", 100))
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if got, _ := os.ReadFile(path); string(got) != "after\n"+strings.Repeat("long", 100) {
+				t.Errorf("%s, %v: the file holds %q", name, p, got)
+			}
+		}
+	}
+}
+
+// TestNobodyStarvesWhereEachWriteHasASync has 64 goroutines write for some hundred
+// syncs each, on a disk on which a goroutine that comes back at once finds the turn
+// free.
+func TestNobodyStarvesWhereEachWriteHasASync(t *testing.T) {
+	for _, policy := range []string{"buffer=0,sync=each", "buffer=64KiB,sync=each"} {
+		inBubble(t, policy, func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+			const writers, syncs = 64, 64 * 20
+			var counts [writers]int
+			var left atomic.Int64
+			left.Store(syncs)
+			var group sync.WaitGroup
+			for i := range writers {
+				group.Go(func() {
+					for left.Add(-1) >= 0 {
+						put(t, w, 10)
+						counts[i]++
+					}
+				})
+			}
+			group.Wait()
+			least := counts[0]
+			for _, n := range counts {
+				least = min(least, n)
+			}
+			if mean := syncs / writers; 2*least < mean {
+				t.Errorf("the slowest of %d writers made %d Writes of %d on average: %v", writers, least, mean, counts)
+			}
+		}, fault.Fault{Op: fault.Sync, Delay: 200 * time.Microsecond})
+	}
+}
+
+// TestCloseOnAFullDiskSyncsWhatWasFlushed fills the disk in the middle of a flush.
+func TestCloseOnAFullDiskSyncsWhatWasFlushed(t *testing.T) {
+	for _, policy := range []string{"buffer=64KiB,sync=close", "buffer=64KiB,sync=1h"} {
+		inBubble(t, policy, func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+			f.SetRoom(1000)
+			if _, err := w.Write(make([]byte, 3000)); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Close(); !errors.Is(err, syscall.ENOSPC) {
+				t.Errorf("Close = %v, want ENOSPC", err)
+			}
+			if got := len(f.ProcessCrash()); got != 1000 {
+				t.Fatalf("%d bytes are in the kernel, want 1000", got)
+			}
+			if got := f.Stable(); got != 1000 {
+				t.Errorf("1000 bytes are in the kernel, %d are stable after Close", got)
+			}
+			if got := w.Durable(); got != 1000 {
+				t.Errorf("Durable is %d, want 1000", got)
+			}
+		})
+	}
+}
+
+// TestRecordsOfSomeKiBSpillWhole writes records that leave some KiB behind a block when
+// they have filled it.
+func TestRecordsOfSomeKiBSpillWhole(t *testing.T) {
+	for size := 3000; size <= 8192; size += 307 {
+		inBubble(t, "buffer=64KiB,sync=never", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+			var want []byte
+			for i := range 100 {
+				p := pattern(1, i, size)
+				want = append(want, p...)
+				if _, err := w.Write(p); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if got := f.ProcessCrash(); !bytes.Equal(got, want) {
+				t.Errorf("records of %d bytes: the file differs from byte %d on", size, firstDifference(got, want))
+			}
+		})
+	}
+}
+
+// TestStreamOfLargeWritesKeepsNoLaneWaiting has large Writes follow each other without
+// a pause while a Lane holds a byte: it is in the kernel before the second of them.
+func TestStreamOfLargeWritesKeepsNoLaneWaiting(t *testing.T) {
+	inBubble(t, "buffer=64KiB,flush=10ms,sync=never", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+		lane := w.Lane()
+		put(t, lane, 1)
+		for i := range 3 {
+			put(t, w, 100<<10)
+			if got, want := f.Size(), int64((i+1)*100<<10+1); got != want {
+				t.Errorf("after %d large Writes %d bytes are in the kernel, want %d with the Lane's", i+1, got, want)
+			}
+		}
+	}, fault.Fault{Op: fault.Write, Take: fault.All, Delay: time.Second})
+}
+
+// TestWhoIsWokenToLeadInVainWakesTheNext has two wait for the next batch. The sync
+// before it covers the first of them too, because its leader had to wait for another
+// flush: so the first is woken to lead, has no need to, and must wake the second.
+func TestWhoIsWokenToLeadInVainWakesTheNext(t *testing.T) {
+	inBubble(t, "buffer=64KiB,sync=never", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+		var group sync.WaitGroup
+		var done [3]atomic.Bool
+		enqueue := func() int64 {
+			end, err := w.Enqueue([]byte("x"))
+			if err != nil {
+				t.Error(err)
+			}
+			return end
+		}
+		wait := func(i int) {
+			end := enqueue()
+			group.Go(func() {
+				if err := w.WaitDurable(context.Background(), end); err != nil {
+					t.Error(err)
+				}
+				done[i].Store(true)
+			})
+			synctest.Wait()
+		}
+		enqueue()
+		group.Go(func() { w.Flush() })
+		synctest.Wait()
+		wait(0) // leads, and waits for the flush
+		wait(1)
+		time.Sleep(1500 * ms) // the leader flushes what both need
+		wait(2)
+		time.Sleep(time.Minute)
+		for i := range done {
+			if !done[i].Load() {
+				t.Errorf("WaitDurable %d waits for a batch that nobody leads", i)
+				go w.Sync() // lets it go
+			}
+		}
+		group.Wait()
+		if n := f.Count(fault.Sync); n != 2 {
+			t.Errorf("%d syncs, want 2: the case is not the one that is meant", n)
+		}
+	}, fault.Fault{Op: fault.Sync, Delay: time.Second}, fault.Fault{Op: fault.Write, Take: fault.All, Delay: time.Second})
+}

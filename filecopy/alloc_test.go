@@ -1,0 +1,33 @@
+package filecopy_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/holdfast-go/holdfast/filecopy"
+	"github.com/holdfast-go/holdfast/internal/racetest"
+)
+
+// The result, three names and the file's own state: its buffer is used again.
+func TestASmallCopyAllocatesLittle(t *testing.T) {
+	if racetest.Enabled {
+		t.Skip("the race detector allocates")
+	}
+	dir := t.TempDir()
+	src, dst := filepath.Join(dir, "src"), filepath.Join(dir, "dst")
+	if err := os.WriteFile(src, make([]byte, 1<<10), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	n := testing.AllocsPerRun(100, func() {
+		if _, err := filecopy.File(t.Context(), dst, src, filecopy.Options{}); err != nil {
+			t.Error(err)
+		}
+		if err := os.Remove(dst); err != nil {
+			t.Error(err)
+		}
+	})
+	if n > 5 {
+		t.Errorf("%v allocations, with one by Remove", n)
+	}
+}

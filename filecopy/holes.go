@@ -1,0 +1,84 @@
+package filecopy
+
+import (
+	"errors"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/internal/vfs"
+)
+
+func (j *copyJob) seek(call func(vfs.Holes, int, int64) (int64, error), fd int, at int64) (found int64, err error) {
+	disk, ok := j.disk.(vfs.Holes)
+	if !ok {
+		return 0, errors.ErrUnsupported
+	}
+	err = sys.Uninterrupted(func() (err error) {
+		found, err = call(disk, fd, at)
+		return err
+	})
+	return found, err
+}
+
+// unwritten returns where the source has room from a byte on that was never written. Where
+// the system does not report such ranges, they become holes.
+func (j *copyJob) unwritten(from int64) (all []sys.Range, err error) {
+	disk, ok := j.disk.(vfs.Holes)
+	for next := from; ok && next >= 0 && next < j.was.Size; {
+		err := sys.Uninterrupted(func() (err error) {
+			all, next, err = disk.Unwritten(j.in, next, all)
+			return err
+		})
+		if cannot(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, j.failed("look for room", -1, err)
+		}
+	}
+	return all, nil
+}
+
+// allocateIn gives the copy the room that the source has in a range without data. It
+// returns the room that may reach behind that.
+func (j *copyJob) allocateIn(room []sys.Range, hole sys.Range) (rest []sys.Range, err error) {
+	for len(room) > 0 && room[0].At < hole.End {
+		both := sys.Range{At: max(room[0].At, hole.At), End: min(room[0].End, hole.End)}
+		if both.At < both.End {
+			if err := j.allocate(both, false); err != nil {
+				return nil, err
+			}
+		}
+		if room[0].End > hole.End {
+			break
+		}
+		room = room[1:]
+	}
+	return room, nil
+}
+
+func (j *copyJob) allocate(r sys.Range, grow bool) error {
+	disk, ok := j.disk.(vfs.Allocator)
+	if !ok {
+		return nil
+	}
+	err := sys.Uninterrupted(func() error { return disk.Allocate(j.out, r.At, r.End-r.At, grow) })
+	if err != nil && !cannot(err) {
+		return j.failed("allocate", r.At, err)
+	}
+	return nil
+}
+
+// copyRange copies a range of data. It allocates the room before, if that is faster. All bytes of
+// a copy that may be resumed must have been written: its size does not grow by allocation.
+func (j *copyJob) copyRange(r sys.Range) error {
+	if disk, ok := j.disk.(vfs.Allocator); ok && r.End-r.At >= worthAllocating && disk.AllocatesFaster(j.out) {
+		if err := j.allocate(r, !j.resumes()); err != nil {
+			return err
+		}
+	}
+	whole, err := j.move(r)
+	if err == nil && !whole {
+		return j.truncate(j.done) // what was allocated is not to be seen
+	}
+	return err
+}

@@ -1,0 +1,132 @@
+package filecopy
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-go/holdfast/internal/permission"
+	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/internal/vfs"
+)
+
+// keepAttributes gives the copy what else the source has. A change of owner takes
+// capabilities and the setuid bits away, and every change sets the times: so the order.
+//
+// Without Archive the copy belongs to the caller. No user may read it who could read neither the
+// source nor the file that it replaces. It loses the setuid and setgid bits: with them it would run
+// as the caller's user or group, which was not asked for.
+func (j *copyJob) keepAttributes() error {
+	if !j.looked {
+		if err := j.lookAtCopy(); err != nil {
+			return err
+		}
+	}
+	perm := j.permFor(&j.has.Stat)
+	if j.o.Archive {
+		perm = j.was.Mode & vfs.PermMask
+		if err := j.keepOwner(); err != nil {
+			return err
+		}
+	} else if j.old != (sys.Stat{}) {
+		// Its directory gives a list to new files, and this one is not new.
+		if err := j.dropList(permission.AccessList); err != nil {
+			return err
+		}
+	}
+	if j.changed || j.has.Mode&vfs.PermMask != perm {
+		if err := sys.Uninterrupted(func() error { return j.disk.Chmod(j.out, perm) }); err != nil {
+			return j.failed("chmod", -1, err)
+		}
+	}
+	err := sys.Uninterrupted(func() error { return j.disk.SetTimes(j.out, j.was.Accessed, j.was.Modified) })
+	if err != nil {
+		return j.failed("set times", -1, err)
+	}
+	return nil
+}
+
+// permFor returns the permissions of a copy without Archive. The copy has the group of the file
+// has, or if that is nil one that is not known yet.
+func (j *copyJob) permFor(has *sys.Stat) uint32 {
+	likeGroup := func(of sys.Stat, list []byte) uint32 {
+		perm := permission.WithoutList(of.Mode&0o777, list)
+		if has == nil || has.GID != of.GID {
+			perm = permission.WithoutGroup(perm)
+		}
+		return perm
+	}
+	perm := likeGroup(j.was.Stat, j.list)
+	if j.old != (sys.Stat{}) {
+		perm = permission.Within(perm, likeGroup(j.old, j.oldList))
+	}
+	return perm
+}
+
+func (j *copyJob) noList(err error) error {
+	if err == nil || errors.Is(err, sys.ErrNoAttribute) || errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	return j.failed("list attributes", -1, err)
+}
+
+// keepOwner keeps the owner, and the extended attributes.
+func (j *copyJob) keepOwner() error {
+	if j.has.UID != j.was.UID || j.has.GID != j.was.GID {
+		if err := sys.Uninterrupted(func() error { return j.disk.Chown(j.out, j.was.UID, j.was.GID) }); err != nil {
+			return j.failed("chown", -1, fmt.Errorf("owner %d and group %d can't be kept: %w", j.was.UID, j.was.GID, err))
+		}
+		j.changed = true // bits may have gone
+	}
+	var names []string
+	err := sys.Uninterrupted(func() (err error) {
+		names, err = j.attributes.Attributes(j.in)
+		return err
+	})
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return j.failed("list attributes", -1, err)
+	}
+	if !slices.Contains(names, permission.AccessList) {
+		if err := j.dropList(permission.AccessList); err != nil {
+			return err
+		}
+	}
+	if j.was.Mode&vfs.KindMask == kindDir && !slices.Contains(names, permission.DefaultList) {
+		if err := j.dropList(permission.DefaultList); err != nil {
+			return err
+		}
+	}
+	for _, name := range names {
+		value, err := j.attribute(j.in, name)
+		if err == nil {
+			err = sys.Uninterrupted(func() error { return j.attributes.SetAttribute(j.out, name, value) })
+		}
+		if err != nil {
+			return j.failed("set attribute", -1, fmt.Errorf("%s can't be kept: %w", name, err))
+		}
+		j.changed = true // an access control list has changed it
+	}
+	return nil
+}
+
+// dropList removes a list that the copy may have got from its directory: it would let other
+// users in than the source does.
+func (j *copyJob) dropList(list string) error {
+	_, err := j.attribute(j.out, list)
+	if err == nil {
+		j.changed = true // permissions go with the list
+		err = sys.Uninterrupted(func() error { return j.attributes.RemoveAttribute(j.out, list) })
+	}
+	if err == nil || errors.Is(err, sys.ErrNoAttribute) || errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	return j.failed("remove attribute", -1, fmt.Errorf("%s of the directory stays: %w", list, err))
+}
+
+func (j *copyJob) attribute(fd int, name string) (value []byte, err error) {
+	err = sys.Uninterrupted(func() (err error) {
+		value, err = j.attributes.Attribute(fd, name)
+		return err
+	})
+	return value, err
+}

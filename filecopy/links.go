@@ -1,0 +1,387 @@
+package filecopy
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/durable"
+	"github.com/holdfast-go/holdfast/internal/handles"
+	"github.com/holdfast-go/holdfast/internal/retry"
+	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/internal/temporary"
+	"github.com/holdfast-go/holdfast/internal/vfs"
+)
+
+// A copyName is a name of a directory that is to be copied, with both directories open.
+type copyName struct {
+	n        *copyNode
+	from, to *handles.Handle
+	e        sys.DirEntry
+	as       sys.Name // in the destination
+}
+
+// result begins the result of a name that is no file.
+func (c *copyName) result() Result {
+	return Result{Source: c.n.pathOf(atSource, c.e.Name), Destination: c.n.pathOf(atDestination, c.as)}
+}
+
+// copyNames copies files and links of a directory. Where other workers have nothing to do
+// it gives them some of the names.
+func (t *copyTree) copyNames(n *copyNode, names []sys.DirEntry, as sys.Name) {
+	if len(names) == 0 {
+		return
+	}
+	from, err := t.use(n, atSource)
+	if err != nil {
+		t.lose(n, copyFailure(retry.OpOpen, err))
+		return
+	}
+	defer t.handles.Rest(from)
+	to, err := t.use(n, atDestination)
+	if err != nil {
+		t.lose(n, copyFailure(retry.OpOpen, err))
+		return
+	}
+	defer t.handles.Rest(to)
+	for i, e := range names {
+		if t.stopped() {
+			n.cut.Store(true)
+			return
+		}
+		if t.hungry.Load() > 0 && len(names)-i > namesPerGift {
+			names = t.give(n, names, i)
+		}
+		if i >= len(names) {
+			return
+		}
+		name := as
+		if name == "" {
+			name = e.Name
+		}
+		c := copyName{n, from, to, e, name}
+		switch e.Kind {
+		case vfs.KindRegular, 0:
+			t.copyFile(c)
+		case vfs.KindLink:
+			t.copyLink(c)
+		default:
+			r := c.result()
+			r.Err = copyErrorOf(r.Source, r.Destination, copyFailure(opRefuse,
+				errors.New(kindName(e.Kind)+" holds nothing that could be copied; only files, directories and symbolic links are")))
+			t.report.add(refusedCopy, r)
+		}
+		if t.batch.full() {
+			t.batch.makeDurable()
+		}
+	}
+}
+
+// give gives the last of the names away, in gifts, and returns the others.
+func (t *copyTree) give(n *copyNode, names []sys.DirEntry, i int) []sys.DirEntry {
+	var jobs []treeJob
+	for range t.hungry.Load() {
+		rest := len(names) - namesPerGift
+		if rest <= i {
+			break
+		}
+		n.left.Add(1)
+		jobs = append(jobs, treeJob{node: n, names: slices.Clone(names[rest:])})
+		names = names[:rest]
+	}
+	t.push(jobs...)
+	return names
+}
+
+// copyFile copies a file, or links its copy if another name of it was copied before. When
+// the copy has its name, the links that wait for it are made.
+func (t *copyTree) copyFile(c copyName) {
+	var link *hardLink
+	if t.o.Archive {
+		is, err := t.disk.Stat(c.from.Fd, c.e.Name)
+		if err == nil && is.Links > 1 && is.Mode&vfs.KindMask == vfs.KindRegular {
+			var first bool
+			if link, first = t.links.meet(is, c); !first {
+				if link != nil {
+					t.linkTo(link, c)
+				}
+				return
+			}
+		}
+	}
+	t.report.begins(c.n, c.e.Name)
+	to := copySpot{c.to.Fd, c.as, c.n.pathOf(atDestination, c.as), c.n.mark()}
+	from := copySpot{c.from.Fd, c.e.Name, c.n.pathOf(atSource, c.e.Name), nil}
+	sync, whole := t.batch.takes(c.n, c.to)
+	if sync {
+		t.moreWorkers(durable.Waiters)
+	}
+	made, r := t.copier.write(t.ctx, to, from, sync)
+	p := copyPending{kind: fileCopy, result: r, node: c.n, name: c.as, from: c.e.Name, link: link}
+	p.Whole = whole
+	if r.Err != nil {
+		t.linked(link, false)
+		t.reportResult(p)
+		return
+	}
+	if t.batch.inSteps && t.o.Atomic {
+		p.made, p.Renames = &made, true
+		t.batch.add(p)
+		return
+	}
+	if err := t.publishHere(&made); err != nil {
+		p.fail(retry.OpRename, err, holdfast.OutcomeUntouched)
+		t.linked(link, false)
+		t.reportResult(p)
+		return
+	}
+	p.result.Outcome = holdfast.OutcomeWritten
+	t.linked(link, true)
+	t.batch.add(p)
+}
+
+// mark returns what names the temporary files of a node's copies, or nil.
+func (n *copyNode) mark() *copyMark {
+	if n.root != nil {
+		return n.root.mark
+	}
+	return n.own
+}
+
+// publishHere gives a copy its name, or removes it. A file that has appeared there since, from
+// an overlapping tree for example, is replaced like one that was there before.
+func (t *copyTree) publishHere(m *madeCopy) error {
+	err := t.copier.publish(m)
+	if errors.Is(err, fs.ErrExist) && !m.replaces {
+		m.replaces = true
+		err = t.copier.publish(m)
+	}
+	if err != nil {
+		err = stillThere(err, t.copier.discard(m))
+	}
+	return err
+}
+
+// copyLink copies a symbolic link.
+func (t *copyTree) copyLink(c copyName) {
+	began := time.Now()
+	r := c.result()
+	err := t.makeSymlink(c)
+	r.Elapsed = time.Since(began)
+	if err != nil {
+		r.Err = copyErrorOf(r.Source, r.Destination, err)
+		t.reportResult(copyPending{kind: linkCopy, result: r})
+		return
+	}
+	r.Outcome = holdfast.OutcomeWritten
+	t.batch.add(copyPending{kind: linkCopy, result: r, node: c.n})
+}
+
+func (t *copyTree) makeSymlink(c copyName) error {
+	// Its times come first: to read a link sets its time of access.
+	accessed, modified, err := t.disk.TimesIn(c.from.Fd, c.e.Name)
+	if err != nil {
+		return copyFailure(retry.OpStat, err)
+	}
+	text, err := t.disk.ReadLinkIn(c.from.Fd, c.e.Name)
+	if err != nil {
+		return copyFailure(opReadLink, err)
+	}
+	target, err := sys.NewName(text)
+	if err != nil {
+		return copyFailure(opReadLink, err)
+	}
+	return t.nameNew(c, opSymlink, func(name sys.Name) error {
+		if err := t.disk.SymlinkIn(target, c.to.Fd, name); err != nil {
+			return copyFailure(opSymlink, err)
+		}
+		err := t.archiveLink(c, name)
+		if err == nil {
+			err = copyFailure(opTimes, t.disk.SetTimesIn(c.to.Fd, name, accessed, modified))
+		}
+		if err != nil {
+			return stillThere(err, t.disk.Remove(c.to.Fd, name))
+		}
+		return nil
+	})
+}
+
+// nameNew makes something under its name. If a file or a link has that name, it makes it
+// under another and renames it.
+func (t *copyTree) nameNew(c copyName, op retry.Op, make func(sys.Name) error) error {
+	err := make(c.as)
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	var name sys.Name
+	for range 100 {
+		name = temporary.Name()
+		if err = make(name); !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if err = t.insist(retry.OpRename, func() error { return t.disk.Rename(c.to.Fd, name, c.as) }); err == nil {
+		return nil
+	}
+	left := t.disk.Remove(c.to.Fd, name)
+	if errors.Is(err, syscall.EISDIR) {
+		return copyFailure(opRefuse, stillThere(errDirThere, left))
+	}
+	return copyFailure(retry.OpRename, stillThere(err, left))
+}
+
+var errDirThere = errors.New("a directory is where the file must be; remove it, or name another destination")
+
+// archiveLink gives a symbolic link the owner and the extended attributes of its source,
+// with Archive. (Linux lets links have no permissions, and none of the attributes of users.)
+func (t *copyTree) archiveLink(c copyName, name sys.Name) error {
+	if !t.o.Archive {
+		return nil
+	}
+	is, err := t.disk.Stat(c.from.Fd, c.e.Name)
+	if err == nil {
+		err = t.disk.ChownIn(c.to.Fd, name, is.UID, is.GID)
+	}
+	if err != nil {
+		return copyFailure(retry.OpChown, err)
+	}
+	attributes, err := t.copier.attributes.AttributesIn(c.from.Fd, c.e.Name)
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return copyFailure(retry.OpListAttributes, err)
+	}
+	for _, attribute := range attributes {
+		value, err := t.copier.attributes.AttributeIn(c.from.Fd, c.e.Name, attribute)
+		if to, ok := t.disk.(vfs.LinkAttributes); !ok {
+			err = errors.ErrUnsupported
+		} else if err == nil {
+			err = to.SetAttributeIn(c.to.Fd, name, attribute, value)
+		}
+		if err != nil {
+			return copyFailure(retry.OpSetAttribute, fmt.Errorf("%s can't be kept: %w", attribute, err))
+		}
+	}
+	return nil
+}
+
+// hardLinks holds the files with several names until all of these were met.
+type hardLinks struct {
+	mu    sync.Mutex
+	files map[fileID]*hardLink
+}
+
+// A hardLink is such a file.
+type hardLink struct {
+	id      fileID
+	left    uint64 // names that were not met
+	node    *copyNode
+	name    sys.Name // of its copy
+	named   bool
+	waiting []waitingLink // until it is
+}
+
+type waitingLink struct {
+	n  *copyNode
+	e  sys.DirEntry
+	as sys.Name
+}
+
+// meet returns the file that a name belongs to, and whether the name is its first one. If the
+// copy has no name yet, meet returns nil, and the link is made when the copy has one.
+func (l *hardLinks) meet(is sys.Stat, c copyName) (link *hardLink, first bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	id := idOf(is)
+	link = l.files[id]
+	if link == nil {
+		if l.files == nil {
+			l.files = map[fileID]*hardLink{}
+		}
+		// Its name outlives what was read with it.
+		link = &hardLink{id: id, left: is.Links - 1, node: c.n, name: sys.Name(strings.Clone(string(c.as)))}
+		l.files[id] = link
+		return link, true
+	}
+	if link.left--; link.left == 0 && link.named {
+		delete(l.files, id)
+	}
+	if !link.named {
+		c.n.left.Add(1)
+		link.waiting = append(link.waiting, waitingLink{c.n, c.e, c.as})
+		return nil, false
+	}
+	return link, false
+}
+
+// linked makes the links that waited for the copy of a file with several names, as it has its
+// name now. If ok is false there is no copy: then the next name is copied as the first.
+func (t *copyTree) linked(link *hardLink, ok bool) {
+	if link == nil {
+		return
+	}
+	t.links.mu.Lock()
+	waiting := link.waiting
+	link.waiting = nil
+	link.named = ok
+	if !ok || link.left == 0 {
+		delete(t.links.files, link.id)
+	}
+	t.links.mu.Unlock()
+	for _, w := range waiting {
+		if !ok {
+			t.push(treeJob{node: w.n, names: []sys.DirEntry{w.e}, as: w.as})
+			continue
+		}
+		c := copyName{n: w.n, e: w.e, as: w.as}
+		var err error
+		if c.to, err = t.use(w.n, atDestination); err == nil {
+			t.linkTo(link, c)
+			t.handles.Rest(c.to)
+		} else {
+			r := c.result()
+			r.Err = copyErrorOf(r.Source, r.Destination, copyFailure(retry.OpOpen, err))
+			t.reportResult(copyPending{kind: linkCopy, result: r})
+		}
+		t.done(w.n)
+	}
+}
+
+// linkTo gives a copy another name.
+func (t *copyTree) linkTo(link *hardLink, c copyName) {
+	began := time.Now()
+	r := c.result()
+	err := t.makeHardLink(link, c)
+	r.Elapsed = time.Since(began)
+	if err != nil {
+		r.Err = copyErrorOf(r.Source, r.Destination, err)
+		t.reportResult(copyPending{kind: linkCopy, result: r})
+		return
+	}
+	r.Outcome = holdfast.OutcomeWritten
+	t.batch.add(copyPending{kind: linkCopy, result: r, node: c.n})
+}
+
+func (t *copyTree) makeHardLink(link *hardLink, c copyName) error {
+	first, err := t.use(link.node, atDestination)
+	if err != nil {
+		return copyFailure(retry.OpOpen, err)
+	}
+	defer t.handles.Rest(first)
+	if is, err := t.disk.Stat(c.to.Fd, c.as); err == nil {
+		copied, err := t.disk.Stat(first.Fd, link.name)
+		if err == nil && idOf(copied) == idOf(is) {
+			return nil // a rename of one link to the other would leave both
+		}
+	}
+	return t.nameNew(c, opLink, func(name sys.Name) error {
+		return copyFailure(opLink, t.disk.LinkIn(first.Fd, link.name, c.to.Fd, name))
+	})
+}

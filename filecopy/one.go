@@ -1,0 +1,133 @@
+package filecopy
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/internal/vfs"
+)
+
+// File copies the regular file src to the file dst, with its permissions and times. It
+// follows a symbolic link, as src and as dst. It returns the result, and the result's
+// Err again, which is a [*Error].
+//
+// If the error is nil dst holds all that src held, with its holes; and it is durable,
+// with its name, if o.Atomic is set or the policy's Sync is not never. A file that was
+// there before is replaced by a rename, after all was written: every open of dst finds the one
+// or the other, also after the process was killed. After an error, also that of an ended ctx,
+// dst is as it was before, unless the result's Outcome is uncertain: then the new file is
+// there and the sync of its directory has failed.
+// Without Atomic, a dst that was not there appears while it is being written, and a
+// process that is killed leaves a part of it. What can't be removed after an error stays,
+// and the error is [ErrLeftover] too.
+//
+// A dst without write permission is replaced as well: as with any rename, only its directory
+// must allow it.
+//
+// Without o.Archive dst belongs to the caller. Its permissions let no user read it who could
+// not read src, or the dst that was there. It has the permissions of src, with these
+// exceptions. If it is not of the group of src, its group and others get what both had there.
+// If src has an access control list, they get what each user of the list had. They can read
+// what replaces a dst only if they could read that, and it has no list. A dst that was not
+// there has the list that its directory gives to new files, under these permissions: that list
+// alone may let others read it. With o.Archive owner, group, permissions and list are those of
+// src.
+//
+// Bits that make a program run as its owner or group are kept only by o.Archive. What
+// src grew while it was copied is left out. Some files report a size of 0, such as those of
+// /proc: they are copied until they end. Room of src behind its end is not kept.
+//
+// A src that is no regular file is refused. It is opened to find that out, without waiting and
+// without becoming the terminal of the process: a stat before each open would cost regular
+// files more than all other calls that look at them.
+//
+// Any number of goroutines may call File. It waits for the disk, in steps of some megabytes, and
+// looks at ctx between them. It waits up to a minute for another program to give back a lease
+// on src.
+func File(ctx context.Context, dst, src string, o Options) (Result, error) {
+	return copyOne(ctx, sys.Disk{}, dst, src, o)
+}
+
+func copyOne(ctx context.Context, d vfs.CopyDisk, dst, src string, o Options) (Result, error) {
+	began := time.Now()
+	c := newCopier(d, o)
+	r := Result{Source: src, Destination: dst}
+	r.Err = c.copyTo(ctx, &r)
+	r.Elapsed = time.Since(began)
+	if o.Each != nil {
+		o.Each(r)
+	}
+	return r, r.Err
+}
+
+// copyTo copies one file by its paths, publishes the copy and makes it durable.
+func (c *copier) copyTo(ctx context.Context, r *Result) error {
+	failed := func(op string, err error) error {
+		return &Error{Op: op, Source: r.Source, Destination: r.Destination, Offset: -1, Err: err}
+	}
+	if err := c.o.Validate(); err != nil {
+		return failed("refuse", err)
+	}
+	to, from, err := c.spots(r)
+	if err != nil {
+		return failed("open", err)
+	}
+	if to.dir != sys.AtCwd {
+		defer c.disk.Close(to.dir) // only names were written
+	}
+	made, written := c.write(ctx, to, from, c.durable())
+	if *r = written; r.Err != nil {
+		return r.Err
+	}
+	renamed := made.temporary != ""
+	if err := c.publish(&made); err != nil {
+		if renamed && made.temporary != "" {
+			return stillThere(failed("rename", err), c.discard(&made))
+		}
+		r.Outcome = holdfast.OutcomeUncertain
+		return failed("sync directory", err)
+	}
+	r.Outcome = holdfast.OutcomeWritten
+	if !c.durable() {
+		return nil
+	}
+	if !made.elsewhere {
+		made.noJournal = vfs.LacksJournal(c.disk, to.dir)
+		if err := c.syncNames(to.dir); err != nil {
+			r.Outcome = holdfast.OutcomeUncertain
+			return failed("sync directory", err)
+		}
+	}
+	r.Outcome, r.Durable, r.NoJournal = holdfast.OutcomeDurable, true, made.noJournal
+	return nil
+}
+
+func (c *copier) durable() bool { return c.o.Atomic || c.o.Policy.Sync.Mode != holdfast.SyncNever }
+
+// spots names the two files. The destination's directory is opened if it is to be synced.
+func (c *copier) spots(r *Result) (to, from copySpot, err error) {
+	to, from = copySpot{dir: sys.AtCwd, path: r.Destination}, copySpot{dir: sys.AtCwd, path: r.Source}
+	if from.name, err = sys.NewName(r.Source); err != nil {
+		return to, from, err
+	}
+	if to.name, err = sys.NewName(r.Destination); err != nil || !c.durable() {
+		return to, from, err
+	}
+	dir, base := filepath.Split(r.Destination)
+	if base == "" || base == "." || base == ".." {
+		return to, from, nil // a directory, which is refused
+	}
+	name, err := sys.NewName(filepath.Clean(dir))
+	if err != nil {
+		return to, from, err
+	}
+	if to.dir, err = c.disk.OpenDir(name); err != nil {
+		return to, from, fmt.Errorf("its directory %s: %w", name, err)
+	}
+	to.name, err = sys.NewName(base)
+	return to, from, err
+}

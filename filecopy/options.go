@@ -1,0 +1,113 @@
+package filecopy
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// Options says how [File] and [All] work. The zero Options is safe and
+// useful: the fastest way that the kernel offers, permissions and times kept,
+// nothing synced.
+type Options struct {
+	// Policy says when copies are durable, by its Sync: never; each, every file by
+	// itself; or close, group and a period, which make all files of the call durable,
+	// with their names, before it returns. Its Buffer is that of [ReadWrite],
+	// which 0 leaves to the package; its Flush says nothing here.
+	Policy holdfast.Policy
+
+	// Atomic writes every copy under another name in its directory, syncs it, renames
+	// it, and syncs the directory: after a power cut there is either what was there
+	// before, or the whole copy. It is durable whatever the Policy says.
+	Atomic bool
+
+	// Method is the only way to copy that is tried; [Auto] takes the first that
+	// works, file by file.
+	Method Method
+
+	// Archive keeps owners, extended attributes with access control lists, and the
+	// hard links among the files of one call too. Permissions and times are always
+	// kept.
+	Archive bool
+
+	// Verify reads every copy back from the disk, past the page cache, and compares
+	// it with its source.
+	Verify bool
+
+	// Resume keeps what an interrupted copy has made of a large file. The next call goes on
+	// with it if it is proven to equal the source's beginning.
+	Resume bool
+
+	// KeepGoing copies the other files where one fails.
+	KeepGoing bool
+
+	// Workers is how many files are copied at a time; 0 is GOMAXPROCS.
+	Workers int
+
+	// Each is called for every file, link and directory that was copied, refused or failed.
+	// Progress is called at most 20 times a second with how far the call is. Both
+	// are called by one goroutine at a time and hold up the copying while they run.
+	Each     func(Result)
+	Progress func(Progress)
+}
+
+// A Method is how a file's bytes get from one file to another.
+type Method int
+
+// The methods. [Auto] shares the bytes if it can; else it lets the server of a
+// network file system copy them, or splices them, and reads and writes what the kernel
+// can't splice. It reads and writes files of up to 64 KiB, which takes less time than to look
+// for another way. But it shares those that the page cache does not have (cachestat(2), Linux
+// 6.5). On btrfs it also shares those of [All], and those above 4 KiB of [File].
+//
+// Note: sendfile(2) is no method. On local disks it copies in steps of 16 pages, which is
+// slower than a splice or a buffer.
+const (
+	Auto      Method = iota
+	Reflink          // FICLONE, ioctl_ficlone(2): both files share the bytes on the disk
+	CopyRange        // copy_file_range(2), in the kernel, or in the server of a network file system
+	Splice           // splice(2) by way of a pipe, in the kernel
+	ReadWrite        // read(2) and write(2) with a buffer
+)
+
+var copyMethodNames = [...]string{
+	Auto: "auto", Reflink: "reflink", CopyRange: "copy_file_range",
+	Splice: "splice", ReadWrite: "readwrite",
+}
+
+// String returns the method's name, such as copy_file_range.
+func (m Method) String() string {
+	if m < 0 || int(m) >= len(copyMethodNames) {
+		return fmt.Sprintf("Method(%d)", int(m))
+	}
+	return copyMethodNames[m]
+}
+
+// mostWorkers keeps a mistyped number from starting millions of goroutines.
+const mostWorkers = 1 << 16
+
+// Validate returns an error that names the field and the value with which nothing
+// can be copied, or nil.
+func (o Options) Validate() error {
+	if err := o.Policy.Validate(); err != nil {
+		return fmt.Errorf("copy: %w", err)
+	}
+	switch {
+	case o.Method < 0 || int(o.Method) >= len(copyMethodNames):
+		return fmt.Errorf("copy: there is no method %d; use filecopy.Auto", int(o.Method))
+	case o.Workers < 0 || o.Workers > mostWorkers:
+		return fmt.Errorf("copy: workers=%d can't be; use 0 for as many as there are processors, or up to %d", o.Workers, mostWorkers)
+	case o.Resume && o.Method == Reflink:
+		return errors.New("copy: a reflink is made at once and can't be resumed; leave Resume out")
+	}
+	return nil
+}
+
+func (o Options) workers() int {
+	if o.Workers > 0 {
+		return o.Workers
+	}
+	return runtime.GOMAXPROCS(0)
+}

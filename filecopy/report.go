@@ -1,0 +1,126 @@
+package filecopy
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+type copyKind int8
+
+const (
+	fileCopy copyKind = iota
+	dirCopy
+	linkCopy
+	refusedCopy
+)
+
+// mostErrors is how many of the failures of a call its error holds.
+const mostErrors = 100
+
+// A copyReport adds up results, and reports them.
+type copyReport struct {
+	each     func(Result)
+	progress func(Progress)
+	began    time.Time
+	stop     func() // called after the first failure
+
+	done  atomic.Int64 // bytes of data and holes, also of files under way
+	files atomic.Int64
+
+	mu     sync.Mutex
+	totals Totals
+	errs   []error
+	more   int
+	at     *copyNode // a file that is being copied
+	name   sys.Name
+}
+
+func (r *copyReport) init(t *copyTree) {
+	r.began, r.each, r.progress = time.Now(), t.o.Each, t.o.Progress
+	if !t.o.KeepGoing {
+		r.stop = func() { t.stop.Store(true) }
+	}
+	t.copier.moved = func(n int64) { r.done.Add(n) }
+}
+
+func (r *copyReport) dir(x Result) { r.add(dirCopy, x) }
+
+// add takes a result.
+func (r *copyReport) add(kind copyKind, x Result) {
+	if kind != dirCopy {
+		r.files.Add(1)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := &r.totals
+	t.Copied += x.Copied
+	if x.Changed {
+		t.Changed++
+	}
+	if x.NoJournal {
+		t.NoJournal++
+	}
+	switch {
+	case kind == refusedCopy:
+		t.Refused++
+	case x.Err != nil:
+		t.Failed++
+	case kind == dirCopy:
+		t.Dirs++
+	case kind == linkCopy:
+		t.Links++
+	default:
+		t.Files++
+		t.Size += x.Size
+		if t.Methods == nil {
+			t.Methods = map[Method]int{}
+		}
+		t.Methods[x.Method]++
+	}
+	if x.Err != nil {
+		r.keepLocked(x.Err)
+		if kind != refusedCopy && r.stop != nil {
+			r.stop()
+		}
+	}
+	if r.each != nil {
+		r.each(x)
+	}
+}
+
+func (r *copyReport) keepLocked(err error) {
+	if len(r.errs) < mostErrors {
+		r.errs = append(r.errs, err)
+	} else {
+		r.more++
+	}
+}
+
+// err joins what failed.
+func (r *copyReport) err(cause error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	errs := r.errs
+	if r.more > 0 {
+		errs = append(errs, fmt.Errorf("copy: and %d more", r.more))
+	}
+	if cause != nil {
+		errs = append([]error{cause}, errs...)
+	}
+	return errors.Join(errs...)
+}
+
+// begins notes which file is copied now.
+func (r *copyReport) begins(n *copyNode, name sys.Name) {
+	if r.progress == nil {
+		return
+	}
+	r.mu.Lock()
+	r.at, r.name = n, name
+	r.mu.Unlock()
+}

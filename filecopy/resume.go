@@ -1,0 +1,165 @@
+package filecopy
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/internal/temporary"
+	"github.com/holdfast-go/holdfast/internal/vfs"
+)
+
+const (
+	// resumeFrom is the size of a file that is worth resuming.
+	resumeFrom = 1 << 20
+
+	partialSuffix = ".holdfast-partial"
+	longestName   = 255 // bytes: NAME_MAX of Linux and of its file systems
+	resumeBlock   = 4 << 10
+)
+
+// resumes reports whether an interrupted copy is kept.
+func (j *copyJob) resumes() bool { return j.o.Resume && j.was.Size >= resumeFrom }
+
+// partialName returns the name of an unfinished copy: hidden, and found again by the
+// name of what it is to be.
+func partialName(name sys.Name) sys.Name {
+	base := filepath.Base(name.String())
+	partial := "." + base + partialSuffix
+	if len(partial) > longestName {
+		partial = temporary.Prefix + digest(base) + partialSuffix
+	}
+	return beside(name, sys.Name(partial+"\x00"))
+}
+
+func digest(base string) string {
+	sum := fnv.New64a()
+	sum.Write([]byte(base))
+	return strconv.FormatUint(sum.Sum64(), 36)
+}
+
+// openPartial opens what an interrupted copy has left, or makes it.
+func (j *copyJob) openPartial() error {
+	j.made.temporary, j.made.partial = partialName(j.made.name), true
+	err := j.create(j.made.temporary)
+	if errors.Is(err, syscall.ENAMETOOLONG) {
+		// The names of some file systems are short: those of minix have 30 bytes.
+		j.made.temporary = beside(j.made.name, sys.Name(temporary.Prefix+"p-"+digest(filepath.Base(j.made.name.String()))+"\x00"))
+		err = j.create(j.made.temporary)
+	}
+	switch {
+	case err == nil:
+		if err := j.lookAtCopy(); err != nil {
+			j.disk.Close(j.out) // it is removed
+			return j.undo(err)
+		}
+	case errors.Is(err, fs.ErrExist):
+		if err := j.openOld(); err != nil {
+			return err
+		}
+	default:
+		return j.failed("create", -1, err)
+	}
+	if err := j.lockPartial(); err != nil {
+		j.disk.Close(j.out) // nothing was written to it
+		return err
+	}
+	return nil
+}
+
+// lockPartial keeps other copies from the file, where the file system has locks. Another
+// one may have finished it and given it its name since it was opened.
+func (j *copyJob) lockPartial() error {
+	err := sys.Uninterrupted(func() error { return j.disk.Lock(j.out) })
+	if errors.Is(err, syscall.EAGAIN) {
+		err = fmt.Errorf("another copy is at work on %s; wait for it: %w", filepath.Base(j.made.temporary.String()), err)
+	}
+	if err != nil && !cannot(err) && !errors.Is(err, syscall.ENOLCK) {
+		return j.failed("lock", -1, err)
+	}
+	is, err := j.statAs(j.made.temporary)
+	if err == nil && (is.Inode != j.has.Inode || is.Device != j.has.Device) {
+		err = errReplaced
+	}
+	if err != nil {
+		return j.failed("stat", -1, err)
+	}
+	return nil
+}
+
+var errReplaced = errors.New("another copy has finished it or put another in its place meanwhile; copy again")
+
+// openOld opens what is there under the name of a partial copy, if it can be one: a
+// regular file of one name.
+func (j *copyJob) openOld() error {
+	name := j.made.temporary
+	is, err := j.statAs(name)
+	if err != nil {
+		return j.failed("stat", -1, err)
+	}
+	if is.Mode&vfs.KindMask != vfs.KindRegular || is.Links != 1 {
+		return j.notOurs("can't be part of a copy")
+	}
+	if !j.mayOwn(is.UID) {
+		return j.notOurs(fmt.Sprintf("belongs to user %d, who could write to it later", is.UID))
+	}
+	err = sys.Uninterrupted(func() (err error) {
+		j.out, err = j.disk.OpenFile(j.made.dir, name, os.O_RDWR, 0)
+		return err
+	})
+	if err != nil {
+		return j.failed("create", -1, err)
+	}
+	j.has, err = j.stat(j.out)
+	j.looked = err == nil
+	if err == nil && (j.has.Inode != is.Inode || j.has.Device != is.Device) {
+		err = errReplaced
+	}
+	if err != nil {
+		j.disk.Close(j.out) // nothing was written to it
+		return j.failed("stat", -1, err)
+	}
+	return nil
+}
+
+// mayOwn reports whether a partial copy belongs to the caller, or to the user that was to get
+// it. Any other user may have put it there, to own what becomes of it.
+func (j *copyJob) mayOwn(uid uint32) bool {
+	self := os.Geteuid() // -1: the system has no such numbers
+	return self < 0 || uid == uint32(self) || j.o.Archive && uid == j.was.UID
+}
+
+func (j *copyJob) notOurs(why string) error {
+	return j.refused("%s, in the directory of the destination, %s; move it away, or leave Resume out", filepath.Base(j.made.temporary.String()), why)
+}
+
+// resume proves how much of what an earlier copy has left is the source's beginning,
+// and cuts off the rest.
+func (j *copyJob) resume() error {
+	if !j.made.partial || j.has.Size == 0 {
+		return nil
+	}
+	j.done = min(j.has.Size, j.was.Size) // it stays, whatever comes
+	proven, err := j.firstDifference(j.done)
+	if err != nil {
+		return err
+	}
+	if proven < 0 {
+		proven = j.done
+	} else {
+		proven -= proven % resumeBlock
+	}
+	if proven == 0 {
+		return j.notOurs("is not the beginning of the source")
+	}
+	j.done = 0
+	j.progress(proven)
+	j.r.Resumed = proven
+	return j.truncate(proven)
+}

@@ -1,0 +1,237 @@
+package files
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/retry"
+)
+
+// Append adds data to the end of the file at path, which is made if it is not
+// there, as the policy says.
+//
+// The data of one call stands together in the file, and one goroutine's calls for a
+// path keep their order. Nil means, where the policy waits for no sync, that the data
+// is accepted and kept until it is written; and under sync=group and sync=each, that
+// it is durable, with the file's name. Data larger than the policy's Buffer bypasses the
+// buffer.
+//
+// An error is a [*Error]. Its Offset says how much of data was accepted or is in
+// the file; the rest is not, and may be given again. With holdfast.OutcomeUncertain all was
+// accepted, and it is not known whether it is durable. What failed in the background
+// is returned by the next Append for the path, which accepts nothing then. While a write
+// fails, each call for the path tries again and is refused. A failed sync is final for
+// the path.
+//
+// A sync notices that another program has removed the file: [holdfast.ErrUnlinked]. A call
+// that lost its own data with it returns Offset 0. Bytes of earlier calls that were not yet
+// durable are counted in Lost, once, by the next call. After that the path is opened anew.
+//
+// Append does not look at what the file ends with: after a crash that may be a part of
+// a record, and to end it is the caller's business.
+//
+// Append waits while the memory of all files is used up, and for writes and syncs
+// as the policy says; the end of ctx ends the wait. It does not keep data. Any
+// number of goroutines may call it.
+func (f *Set) Append(ctx context.Context, path string, data []byte) error {
+	if ctx.Err() != nil {
+		return appendError(path, opWait, context.Cause(ctx))
+	}
+	t := &f.streams
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.paths[path]; s != nil && t.roomLocked(s, len(data)) {
+		s.wait.bytes = append(s.wait.bytes, data...)
+		s.accepted += int64(len(data))
+		return nil
+	}
+	s, err := t.useLocked(path)
+	if err != nil {
+		return appendError(path, retry.OpOpen, err)
+	}
+	t.calls++
+	defer t.doneLocked()
+	defer t.restLocked(s)
+	return t.appendLocked(ctx, s, data)
+}
+
+// roomLocked reports whether n more bytes may be copied behind those that wait, with
+// nothing to be looked at: their clocks run already, and no call waits for a sync.
+func (t *streams) roomLocked(s *stream, n int) bool {
+	return s.wait != nil && len(s.wait.bytes) > 0 && len(s.wait.bytes)+n <= cap(s.wait.bytes) && len(s.wait.bytes)+n < t.flushAt &&
+		!s.exclusive && s.failed == nil && s.unreported == nil && s.final == nil && !t.closing &&
+		!t.policy.Sync.Waits() && t.syncTimer.Running()
+}
+
+// appendLocked accepts data when that needs more than a copy.
+func (t *streams) appendLocked(ctx context.Context, s *stream, data []byte) error {
+	direct := int64(len(data)) > t.memory.largest || t.policy.Sync.Mode == holdfast.SyncEach
+	if len(data) == 0 {
+		return t.refusalLocked(s)
+	}
+	if direct {
+		return t.appendDirectLocked(ctx, s, data)
+	}
+	if err := t.takeLocked(ctx, s, data); err != nil {
+		return err
+	}
+	if t.policy.Sync.Mode == holdfast.SyncGroup {
+		return t.commitLocked(ctx, s, int64(len(data)))
+	}
+	if t.overLocked(s) {
+		t.flushBehindLocked(ctx, s) // the data is accepted: the next call reports a failure
+	}
+	return nil
+}
+
+// takeLocked waits until memory has room for data, copies it whole, and starts its clocks.
+func (t *streams) takeLocked(ctx context.Context, s *stream, data []byte) error {
+	for {
+		if err := t.readyLocked(ctx, s); err != nil {
+			return err
+		}
+		var err error
+		switch {
+		case s.exclusive:
+			err = t.awaitLocked(ctx, &s.changed)
+		case s.wait != nil && int64(len(s.wait.bytes)+len(data)) > t.memory.largest:
+			if s.busy {
+				err = t.awaitLocked(ctx, &s.changed)
+			} else if err := t.flushStepLocked(ctx, s); err != nil {
+				return refused(err)
+			}
+		case t.putLocked(s, data):
+			if s.queue == nil && s.wait != nil { // its clock does not run yet
+				s.since = t.due.now()
+				t.waiting.addLocked(s)
+				t.due.armLocked()
+			}
+			t.syncTimer.Arm()
+			return nil
+		default:
+			err = t.makeRoomLocked(ctx)
+		}
+		if err != nil {
+			return appendError(s.name.path, opWait, err)
+		}
+	}
+}
+
+// makeRoomLocked does one step towards free memory: it flushes the stream with the
+// oldest bytes, or waits for a flush under way. It returns an error if all memory is held
+// by streams that can't be flushed. It does so even while other calls retry them: one of
+// these retries is always under way.
+func (t *streams) makeRoomLocked(ctx context.Context) error {
+	t.counts.waits++
+	if s := t.waiting.idleLocked(); s != nil {
+		t.flushBehindLocked(ctx, s) // a failure is the stream's to report, and moves it from waiting to stuck
+		return context.Cause(ctx)
+	}
+	s := t.stuck.idleLocked()
+	if t.hopes > 0 || t.flights > 0 && s == nil {
+		return t.awaitLocked(ctx, &t.ended)
+	}
+	if s == nil {
+		return nil
+	}
+	if err := t.flushBehindLocked(ctx, s); err != nil {
+		return fmt.Errorf("the memory of %v is full, and what waits can't be written; see the first: %w", holdfast.Size(t.memory.limit), err)
+	}
+	return nil
+}
+
+// readyLocked returns why the stream accepts nothing now. If its last flush failed
+// it tries once more.
+func (t *streams) readyLocked(ctx context.Context, s *stream) error {
+	for {
+		if err := t.refusalLocked(s); err != nil {
+			return err
+		}
+		if s.failed == nil {
+			return nil
+		}
+		if s.busy {
+			if err := t.awaitLocked(ctx, &s.changed); err != nil {
+				return appendError(s.name.path, opWait, err)
+			}
+			continue
+		}
+		if err := t.flushStepLocked(ctx, s); err != nil {
+			s.unreported = nil
+			return refused(err)
+		}
+	}
+}
+
+// refusalLocked returns why no call may go on with the stream. It returns a failure of
+// the background only once.
+func (t *streams) refusalLocked(s *stream) error {
+	if t.closing {
+		return appendError(s.name.path, opAppend, errFilesClosed)
+	}
+	if err := s.unreported; err != nil && s.final == nil {
+		s.unreported = nil
+		return refused(err)
+	}
+	s.unreported = nil
+	if s.final != nil {
+		return s.final
+	}
+	return s.removalLocked()
+}
+
+// appendDirectLocked hands data to the kernel from the caller's memory. It first flushes
+// all that was accepted before.
+func (t *streams) appendDirectLocked(ctx context.Context, s *stream, data []byte) error {
+	for {
+		if err := t.readyLocked(ctx, s); err != nil {
+			return err
+		}
+		if !s.busy && s.waitsLocked() == 0 {
+			break
+		}
+		if s.busy {
+			if err := t.awaitLocked(ctx, &s.changed); err != nil {
+				return appendError(s.name.path, opWait, err)
+			}
+		} else if err := t.flushStepLocked(ctx, s); err != nil {
+			return refused(err)
+		}
+	}
+	s.busy, s.exclusive = true, true // no other call puts bytes meanwhile
+	t.mu.Unlock()
+	n, fail := t.write(ctx, s, data, false)
+	t.mu.Lock()
+	s.busy, s.exclusive = false, false
+	t.counts.flushes++
+	s.changed.wakeLocked()
+	if n > 0 {
+		t.syncTimer.Arm()
+	}
+	if fail != nil {
+		fail.Offset, fail.Outcome = int64(n), holdfast.OutcomeUntouched
+		if n > 0 {
+			fail.Outcome = holdfast.OutcomePartial
+		}
+		return fail
+	}
+	if t.policy.Sync.Waits() {
+		return t.commitLocked(ctx, s, int64(n))
+	}
+	return nil
+}
+
+func appendError(path string, op retry.Op, err error) error {
+	return &Error{Path: path, Op: string(op), Err: err}
+}
+
+// refused returns the error of an earlier failure for a call that accepted no data.
+func refused(err error) error {
+	if failed, ok := err.(*Error); ok {
+		again := *failed
+		again.Offset, again.Outcome = 0, holdfast.OutcomeUntouched
+		return &again
+	}
+	return err
+}

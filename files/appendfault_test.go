@@ -1,0 +1,722 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/fault"
+)
+
+// onDisk returns a Files on a disk in memory, and has the test check at its end that
+// the disk was used as disks must be and no descriptor is left.
+func onDisk(t *testing.T, disk *fault.Disk, options Options) *Set {
+	t.Helper()
+	f := newSet(disk, options)
+	disk.SetCap(f.options.Handles)
+	t.Cleanup(func() {
+		f.Close()
+		for _, wrong := range disk.Violations() {
+			t.Error(wrong)
+		}
+		if n := disk.Open(); n != 0 {
+			t.Errorf("%d descriptors are left open", n)
+		}
+	})
+	return f
+}
+
+func wantOnDisk(t *testing.T, disk *fault.Disk, path, want string) {
+	t.Helper()
+	got, err := disk.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Fatalf("%s holds %.200q, want %.200q", path, got, want)
+	}
+}
+
+// failureOf checks that err is an Error of this path and cause.
+func failureOf(t *testing.T, err error, path string, cause error) *Error {
+	t.Helper()
+	var failed *Error
+	if !errors.As(err, &failed) || failed.Path != path || !errors.Is(err, cause) {
+		t.Fatalf("got error %v, want one of %s: %v", err, path, cause)
+	}
+	return failed
+}
+
+var once = Retry{Attempts: 1}
+
+func TestManyPathsShareFewHandles(t *testing.T) {
+	for _, p := range []holdfast.Policy{holdfast.Buffered(holdfast.KiB), {Buffer: holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, holdfast.Unbuffered()} {
+		t.Run(p.String(), func(t *testing.T) {
+			const paths, rounds = 10_000, 3
+			disk := fault.NewDisk()
+			f := onDisk(t, disk, Options{Policy: p, Handles: 16, Memory: 256 * holdfast.KiB})
+			for round := range rounds {
+				for i := range paths {
+					mustAppend(t, f, fmt.Sprint("/", i), fmt.Sprintf("%d of %d\n", round, i))
+				}
+			}
+			if n := f.streams.memory.most; n > int64(256*holdfast.KiB) {
+				t.Errorf("%d bytes of memory were in use", n)
+			}
+			if err := f.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if n := disk.MostOpen(); n > 16 {
+				t.Errorf("%d descriptors were open", n)
+			}
+			for i := range paths {
+				wantOnDisk(t, disk, fmt.Sprint("/", i), fmt.Sprintf("0 of %d\n1 of %d\n2 of %d\n", i, i, i))
+			}
+		})
+	}
+}
+
+func TestIdlePathsAreForgotten(t *testing.T) {
+	for _, p := range []holdfast.Policy{holdfast.Buffered(holdfast.KiB), {Buffer: holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, holdfast.Durable(), holdfast.EachDurable()} {
+		disk := fault.NewDisk()
+		f := onDisk(t, disk, Options{Policy: p, Handles: 8, Memory: 16 * holdfast.KiB})
+		for i := range 1000 {
+			mustAppend(t, f, fmt.Sprint("/", i), "x")
+		}
+		if err := f.Flush(noContext); err != nil {
+			t.Fatal(err)
+		}
+		if n := f.Stats().Streams; n > 8 {
+			t.Errorf("%v: %d streams are kept", p, n)
+		}
+	}
+}
+
+func TestNamesOfOneFileDoNotMixTheirBytes(t *testing.T) {
+	synctest.Test(t, appendByFourNames)
+}
+
+func appendByFourNames(t *testing.T) {
+	disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskWrite, Take: 7, Delay: time.Millisecond})
+	for _, err := range []error{
+		disk.MkdirAll("/a"), disk.WriteFile("/file", nil, 0o666), disk.Link("/file", "/hard"), disk.Symlink("file", "/soft"),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := onDisk(t, disk, Options{Policy: holdfast.Unbuffered()})
+	names := []string{"/file", "/hard", "/soft", "/a/../file"}
+	var all sync.WaitGroup
+	for i, name := range names {
+		all.Go(func() {
+			for range 50 {
+				if err := f.Append(noContext, name, []byte(fmt.Sprintf("%d %040d\n", i, i))); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	got, _ := disk.ReadFile("/file")
+	lines := strings.Split(strings.TrimSuffix(string(got), "\n"), "\n")
+	if len(lines) != 50*len(names) {
+		t.Fatalf("there are %d lines", len(lines))
+	}
+	for _, line := range lines {
+		var i int
+		fmt.Sscan(line, &i)
+		if line != fmt.Sprintf("%d %040d", i, i) {
+			t.Fatalf("line %q is mixed", line)
+		}
+	}
+}
+
+func TestFullDiskLosesNothingAndLetsGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := fault.NewDisk()
+		f := onDisk(t, disk, Options{Policy: holdfast.Buffered(64)})
+		want := map[string]string{}
+		accept := func(path, data string) error {
+			err := f.Append(noContext, path, []byte(data))
+			if err == nil {
+				want[path] += data
+			}
+			return err
+		}
+		disk.SetRoom(100)
+		refused := 0
+		for i := range 40 {
+			path := fmt.Sprint("/", i%4)
+			if err := accept(path, fmt.Sprintf("%02d %016d\n", i, i)); err != nil {
+				refused++
+				failed := failureOf(t, err, path, syscall.ENOSPC)
+				if failed.Outcome != holdfast.OutcomeUntouched || failed.Offset != 0 || !errors.Is(err, ErrTemporary) {
+					t.Errorf("%+v", failed)
+				}
+			}
+		}
+		if refused == 0 {
+			t.Error("no Append was refused")
+		}
+		if err := f.Flush(noContext); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("Flush on a full disk: %v", err)
+		}
+		disk.SetRoom(fault.Unlimited)
+		for path := range want {
+			if err := accept(path, "and on\n"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for path, data := range want {
+			wantOnDisk(t, disk, path, data)
+		}
+	})
+}
+
+func TestFailedWriteOfOnePathLeavesOthersAlone(t *testing.T) {
+	disk := fault.NewDisk()
+	f := onDisk(t, disk, Options{Policy: holdfast.Buffered(64), Retry: once})
+	mustAppend(t, f, "/a/denied", "kept ")
+	disk.MkdirAll("/a")
+	disk.Deny("denied", syscall.EACCES)
+	for range 3 {
+		failureOf(t, f.Append(noContext, "/a/denied", make([]byte, 60)), "/a/denied", fs.ErrPermission)
+		mustAppend(t, f, "/b", "on ")
+	}
+	failureOf(t, f.Flush(noContext), "/a/denied", fs.ErrPermission)
+	disk.Mend()
+	mustAppend(t, f, "/a/denied", "and on")
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wantOnDisk(t, disk, "/a/denied", "kept and on")
+	wantOnDisk(t, disk, "/b", "on on on ")
+}
+
+func TestRemovedDirectory(t *testing.T) {
+	for _, made := range []bool{false, true} {
+		disk := fault.NewDisk()
+		disk.MkdirAll("/x/y")
+		f := onDisk(t, disk, Options{Policy: holdfast.Buffered(64), MkdirAll: made, Retry: once})
+		mustAppend(t, f, "/x/y/log", "old")
+		if err := f.Release(noContext, "/x/y/log"); err != nil {
+			t.Fatal(err)
+		}
+		if err := disk.RemoveAll("/x"); err != nil {
+			t.Fatal(err)
+		}
+		mustAppend(t, f, "/x/y/log", "new")
+		err := f.Flush(noContext)
+		if !made {
+			failureOf(t, err, "/x/y/log", fs.ErrNotExist)
+			disk.MkdirAll("/x/y")
+			err = f.Flush(noContext)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantOnDisk(t, disk, "/x/y/log", "new")
+	}
+}
+
+func TestMadeDirectoriesAreDurable(t *testing.T) {
+	disk := fault.NewDisk()
+	f := onDisk(t, disk, Options{Policy: holdfast.EachDurable(), MkdirAll: true})
+	mustAppend(t, f, "/x/y/z/log", "durable")
+	for seed := range uint64(100) {
+		if got, ok := disk.PowerCut(rand.New(rand.NewPCG(seed, 1))).File("/x/y/z/log"); string(got) != "durable" {
+			t.Fatalf("seed %d: %q, %v", seed, got, ok)
+		}
+	}
+}
+
+func TestAppendRefusesWhatIsNoRegularFile(t *testing.T) {
+	disk := fault.NewDisk()
+	disk.MkdirAll("/directory")
+	f := onDisk(t, disk, Options{Policy: holdfast.Unbuffered(), Retry: once})
+	for _, path := range []string{"/directory", "/directory/", ""} {
+		var failed *Error
+		if err := f.Append(noContext, path, []byte("x")); !errors.As(err, &failed) || failed.Outcome != holdfast.OutcomeUntouched {
+			t.Errorf("append to %q: %v", path, err)
+		}
+	}
+}
+
+func TestFailedSyncIsFinalForItsPath(t *testing.T) {
+	for _, p := range []holdfast.Policy{holdfast.Durable(), holdfast.EachDurable(), {Buffer: 64, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}} {
+		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskDatasync, Path: "bad", Err: syscall.EIO})
+		f := onDisk(t, disk, Options{Policy: p})
+		f.Append(noContext, "/bad", []byte("x"))
+		mustAppend(t, f, "/good", "x")
+		for range 2 {
+			if failed := failureOf(t, f.Sync(noContext), "/bad", syscall.EIO); failed.Outcome != holdfast.OutcomeUncertain {
+				t.Errorf("%v: %+v", p, failed)
+			}
+			failureOf(t, f.Append(noContext, "/bad", []byte("x")), "/bad", syscall.EIO)
+		}
+		mustAppend(t, f, "/good", "y")
+		failureOf(t, f.Close(), "/bad", syscall.EIO)
+		wantOnDisk(t, disk, "/good", "xy")
+	}
+}
+
+func TestBackgroundFailureIsToldOnceByTheNextCall(t *testing.T) {
+	calls := map[string]func(f *Set) error{
+		"Append": func(f *Set) error { return f.Append(noContext, "/a", []byte("x")) },
+		"Flush":  func(f *Set) error { return f.Flush(noContext) },
+		"Sync":   func(f *Set) error { return f.Sync(noContext) },
+		"Close":  func(f *Set) error { return f.Close() },
+	}
+	for name, call := range calls {
+		synctest.Test(t, func(t *testing.T) {
+			disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskWrite, Err: syscall.EIO, Times: 1})
+			f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: 64, FlushEvery: time.Second}})
+			mustAppend(t, f, "/a", "kept")
+			time.Sleep(1500 * time.Millisecond)
+			failureOf(t, call(f), "/a", syscall.EIO)
+			if name != "Close" {
+				mustAppend(t, f, "/a", ".")
+			}
+			if err := f.Close(); (err != nil) != (name == "Close") {
+				t.Errorf("%s: %v", name, err)
+			}
+			got, _ := disk.ReadFile("/a")
+			if !strings.HasPrefix(string(got), "kept") {
+				t.Errorf("%s: the file holds %q", name, got)
+			}
+		})
+	}
+}
+
+func TestBytesStartOnTheirWayInTime(t *testing.T) {
+	for _, p := range []holdfast.Policy{
+		{Buffer: holdfast.KiB, FlushEvery: 100 * time.Millisecond},
+		{Buffer: holdfast.KiB, Sync: holdfast.SyncEvery(100 * time.Millisecond)},
+		{Buffer: holdfast.KiB, FlushEvery: 30 * time.Millisecond, Sync: holdfast.SyncEvery(100 * time.Millisecond)},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			disk := fault.NewDisk()
+			f := onDisk(t, disk, Options{Policy: p, Handles: 8})
+			var accepted []time.Time
+			for i := range 200 {
+				mustAppend(t, f, fmt.Sprint("/", i%20), "x")
+				accepted = append(accepted, time.Now())
+				time.Sleep(time.Duration(i*i%11) * time.Millisecond)
+			}
+			time.Sleep(time.Second)
+			loss := p.Loss()
+			for i, at := range accepted {
+				path, n := fmt.Sprint("/", i%20), i/20+1
+				if late := startOf(disk, path, n, fault.DiskWrite) - time.Duration(at.UnixNano()); late > loss.Process.Time {
+					t.Fatalf("%v: byte %d of %s was flushed after %v", p, n, path, late)
+				}
+				if loss.Power.Time == holdfast.Unlimited {
+					continue
+				}
+				if late := startOf(disk, path, n, fault.DiskDatasync) - time.Duration(at.UnixNano()); late > loss.Power.Time {
+					t.Fatalf("%v: byte %d of %s was synced after %v", p, n, path, late)
+				}
+			}
+		})
+	}
+}
+
+// startOf returns when the first write began that took the nth byte of a file, or the
+// first sync that covered it; years later if there was none.
+func startOf(disk *fault.Disk, path string, n int, op fault.DiskOp) time.Duration {
+	bytes := 0
+	for _, c := range disk.Calls() {
+		if c.Path != path {
+			continue
+		}
+		bytes += c.Bytes
+		if bytes >= n && c.Op == op {
+			return time.Duration(c.Start.UnixNano())
+		}
+	}
+	return 1<<63 - 1
+}
+
+func TestGroupSharesSteps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskDatasync, Take: fault.All, Delay: 10 * time.Millisecond},
+			fault.DiskFault{Op: fault.DiskSyncAll, Delay: 10 * time.Millisecond})
+		f := onDisk(t, disk, Options{Policy: holdfast.Durable(), Handles: 64})
+		const paths, rounds = 20, 10
+		began := time.Now()
+		var all sync.WaitGroup
+		for i := range paths {
+			all.Go(func() {
+				for range rounds {
+					mustAppend(t, f, fmt.Sprint("/", i), "x")
+				}
+			})
+		}
+		all.Wait()
+		if took := time.Since(began); took > 2*rounds*15*time.Millisecond {
+			t.Errorf("%d rounds took %v", rounds, took)
+		}
+	})
+}
+
+func TestCloseReportsEveryFailure(t *testing.T) {
+	disk := fault.NewDisk()
+	f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: 64, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, Retry: once})
+	for _, path := range []string{"/write", "/sync", "/close", "/good"} {
+		mustAppend(t, f, path, "accepted")
+	}
+	disk.Add(fault.DiskFault{Op: fault.DiskWrite, Path: "write", Err: syscall.EDQUOT})
+	disk.Add(fault.DiskFault{Op: fault.DiskDatasync, Path: "sync", Err: syscall.EIO})
+	disk.Add(fault.DiskFault{Op: fault.DiskClose, Path: "close", Err: syscall.ENOSPC})
+	err := f.Close()
+	for path, cause := range map[string]error{"/write": syscall.EDQUOT, "/sync": syscall.EIO, "/close": syscall.ENOSPC} {
+		if !errors.Is(err, cause) || !strings.Contains(err.Error(), path+":") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if strings.Contains(err.Error(), "good") {
+		t.Error(err)
+	}
+	wantOnDisk(t, disk, "/good", "accepted")
+}
+
+func TestMemoryOfStuckPathsIsAnErrorThatNamesOne(t *testing.T) {
+	disk := fault.NewDisk()
+	f := onDisk(t, disk, Options{Policy: holdfast.Buffered(holdfast.KiB), Memory: 2 * holdfast.KiB, Retry: once})
+	disk.Deny("stuck*", syscall.EROFS)
+	for i := range 4 {
+		mustAppend(t, f, fmt.Sprint("/stuck", i), "kept")
+	}
+	err := f.Append(noContext, "/other", []byte("x"))
+	failureOf(t, err, "/other", syscall.EROFS)
+	if !strings.Contains(err.Error(), "/stuck") {
+		t.Error(err)
+	}
+	disk.Mend()
+	mustAppend(t, f, "/other", "x")
+	f.Append(noContext, "/stuck0", nil)
+	f.Flush(noContext)
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 4 {
+		wantOnDisk(t, disk, fmt.Sprint("/stuck", i), "kept")
+	}
+}
+
+// While the streams that fill the memory are tried again behind one another's back, one
+// is under way at any time: who waits for the end of all would wait for ever.
+func TestMemoryOfStuckPathsIsAnErrorWhileTheyAreTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskWrite, Path: "stuck?", Err: syscall.EROFS, Delay: 2 * time.Second})
+		policy := holdfast.Policy{Buffer: holdfast.KiB, FlushEvery: time.Second}
+		f := onDisk(t, disk, Options{Policy: policy, Memory: 2 * holdfast.KiB, Workers: 2, Retry: once})
+		for i := range 4 {
+			mustAppend(t, f, fmt.Sprint("/stuck", i), "kept")
+		}
+		time.Sleep(10 * time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		failureOf(t, f.Append(ctx, "/other", []byte("x")), "/other", syscall.EROFS)
+		f.Close()
+	})
+}
+
+func TestEvictedFilesAreSyncedFirst(t *testing.T) {
+	disk := fault.NewDisk()
+	f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: 64, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, Handles: 8})
+	disk.SetSyncsAll("/", false)
+	for i := range 100 {
+		path := fmt.Sprint("/", i)
+		mustAppend(t, f, path, "x")
+		if err := f.Flush(noContext); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dirty := map[int]bool{}
+	for _, c := range disk.Calls() {
+		switch c.Op {
+		case fault.DiskWrite:
+			dirty[c.FD] = true
+		case fault.DiskDatasync:
+			delete(dirty, c.FD)
+		case fault.DiskClose:
+			if dirty[c.FD] {
+				t.Fatalf("%s was closed before it was synced", c.Path)
+			}
+		}
+	}
+}
+
+func TestFailedSyncOfAnEvictedFileIsTold(t *testing.T) {
+	disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskDatasync, Path: "0", Err: syscall.EIO})
+	f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: 64, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, Handles: 8})
+	for i := range 20 {
+		mustAppend(t, f, fmt.Sprint("/", i), "x")
+		f.Flush(noContext)
+	}
+	failureOf(t, f.Append(noContext, "/0", []byte("x")), "/0", syscall.EIO)
+	failureOf(t, f.Close(), "/0", syscall.EIO)
+}
+
+func TestSyncedBytesAndNamesAreThereAfterAPowerCut(t *testing.T) {
+	policies := []holdfast.Policy{holdfast.Buffered(64), {Buffer: 64, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, holdfast.Durable(), holdfast.EachDurable(), {Buffer: 64, Sync: holdfast.SyncEvery(time.Hour)}}
+	for _, p := range policies {
+		for _, together := range []bool{false, true} {
+			disk := fault.NewDisk()
+			disk.SetSyncsAll("/", true)
+			if !together {
+				disk.SetDirty(1 << 40)
+			}
+			disk.MkdirAll("/a")
+			disk.MkdirAll("/b")
+			f := onDisk(t, disk, Options{Policy: p, Handles: 24})
+			want := map[string]string{}
+			for round := range 3 {
+				for i := range 50 {
+					path := fmt.Sprintf("/%c/%d", 'a'+i%2, i)
+					data := fmt.Sprintf("%d %d\n", round, i)
+					mustAppend(t, f, path, data)
+					want[path] += data
+				}
+				if err := f.Sync(noContext); err != nil {
+					t.Fatal(err)
+				}
+				for i := range 10 {
+					mustAppend(t, f, fmt.Sprintf("/a/%d", 2*i), "") // looks, and writes nothing
+				}
+				for seed := range uint64(50) {
+					image := disk.PowerCut(rand.New(rand.NewPCG(seed, uint64(round))))
+					for path, data := range want {
+						if got, _ := image.File(path); string(got) != data {
+							t.Fatalf("%v, round %d, seed %d: %s holds %q, want %q", p, round, seed, path, got, data)
+						}
+					}
+				}
+			}
+			if together && p.Sync.Mode != holdfast.SyncNever && !p.Sync.Waits() && disk.Count(fault.DiskSyncAll) == 0 {
+				t.Errorf("%v: no sync of the whole file system", p)
+			}
+		}
+	}
+}
+
+func TestFailedSyncOfTheWholeFallsBackToTheFiles(t *testing.T) {
+	disk := fault.NewDisk()
+	disk.SetSyncsAll("/", true)
+	f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: 64, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}})
+	for i := range 20 {
+		mustAppend(t, f, fmt.Sprint("/", i), "x")
+	}
+	if err := f.Flush(noContext); err != nil {
+		t.Fatal(err)
+	}
+	disk.Lose("/7", syscall.EIO)
+	err := f.Close()
+	failureOf(t, err, "/7", syscall.EIO)
+	if _, joined := err.(interface{ Unwrap() []error }); joined {
+		t.Errorf("others failed too: %v", err)
+	}
+}
+
+func TestRemovedFileIsNoticedBySync(t *testing.T) {
+	disk := fault.NewDisk()
+	f := onDisk(t, disk, Options{Policy: holdfast.Buffered(64)})
+	mustAppend(t, f, "/a", "x")
+	f.Flush(noContext)
+	disk.RemoveAll("/a")
+	failureOf(t, f.Sync(noContext), "/a", holdfast.ErrUnlinked)
+}
+
+func TestContextEndsEachWait(t *testing.T) {
+	waits := map[string]struct {
+		options Options
+		faults  []fault.DiskFault
+		begin   func(f *Set) // runs beside
+		outcome holdfast.Outcome
+	}{
+		"memory": {
+			Options{Policy: holdfast.Buffered(holdfast.KiB), Memory: holdfast.KiB},
+			[]fault.DiskFault{{Op: fault.DiskWrite, Path: "slow", Take: fault.All, Delay: time.Hour}},
+			func(f *Set) { f.Append(noContext, "/slow", make([]byte, holdfast.KiB)); f.Flush(noContext) },
+			holdfast.OutcomeUntouched,
+		},
+		"turn": {
+			Options{Policy: holdfast.Unbuffered(), Handles: 4},
+			[]fault.DiskFault{{Op: fault.DiskWrite, Path: "slow", Take: fault.All, Delay: time.Hour}},
+			func(f *Set) { f.Append(noContext, "/slow", []byte("x")) },
+			holdfast.OutcomeUntouched,
+		},
+		"path": {
+			Options{Policy: holdfast.Unbuffered()},
+			[]fault.DiskFault{{Op: fault.DiskWrite, Path: "mine", Times: 1, Take: fault.All, Delay: time.Hour}},
+			func(f *Set) { f.Append(noContext, "/mine", []byte("x")) },
+			holdfast.OutcomeUntouched,
+		},
+		"pause": {
+			Options{Policy: holdfast.Unbuffered(), Retry: Retry{Attempts: 9, Base: time.Minute, Cap: time.Hour}},
+			[]fault.DiskFault{{Op: fault.DiskWrite, Path: "mine", Err: syscall.ENOSPC}},
+			func(f *Set) {},
+			holdfast.OutcomeUntouched,
+		},
+		"group": {
+			Options{Policy: holdfast.Durable()},
+			[]fault.DiskFault{{Op: fault.DiskDatasync, Delay: time.Hour}},
+			func(f *Set) {},
+			holdfast.OutcomeUncertain,
+		},
+	}
+	for name, wait := range waits {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := onDisk(t, fault.NewDisk(wait.faults...), wait.options)
+				var beside sync.WaitGroup
+				beside.Go(func() { wait.begin(f) })
+				synctest.Wait()
+				ctx, cancel := context.WithTimeout(noContext, time.Second)
+				defer cancel()
+				began := time.Now()
+				err := f.Append(ctx, "/mine", []byte("x"))
+				if failed := failureOf(t, err, "/mine", context.DeadlineExceeded); failed.Outcome != wait.outcome {
+					t.Errorf("%+v", failed)
+				}
+				if took := time.Since(began); took > 2*time.Second {
+					t.Errorf("it took %v", took)
+				}
+				beside.Wait()
+			})
+		})
+	}
+}
+
+func TestReplacedFileIsReopenedByTheNextFlush(t *testing.T) {
+	for _, p := range appendPolicies() {
+		f := appending(t, Options{Policy: p})
+		path := filepath.Join(t.TempDir(), "log")
+		mustAppend(t, f, path, "old")
+		if _, err := f.WriteFile(noContext, path, []byte("new "), Replace); err != nil {
+			t.Fatal(err)
+		}
+		mustAppend(t, f, path, "and on")
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		wantFile(t, path, "new and on")
+	}
+}
+
+func TestNothingIsLeftAfterClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // which fails if a goroutine is left
+		for _, p := range append(appendPolicies(), holdfast.Policy{Buffer: holdfast.KiB, FlushEvery: time.Millisecond}) {
+			f := onDisk(t, fault.NewDisk(), Options{Policy: p})
+			for i := range 100 {
+				mustAppend(t, f, fmt.Sprint("/", i), "x")
+			}
+			if err := f.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+func TestDirectoryWhoseNameMayBeLostTakesNothing(t *testing.T) {
+	disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskSync, Path: "/", Times: 1, Err: syscall.EIO})
+	f := onDisk(t, disk, Options{Policy: holdfast.EachDurable(), MkdirAll: true})
+	for _, path := range []string{"/x/log", "/x/log", "/x/y/other"} {
+		failureOf(t, f.Append(noContext, path, []byte("x")), path, syscall.EIO)
+	}
+	mustAppend(t, f, "/z/log", "durable")
+}
+
+func TestCrashOfTheProcessLosesNoMoreThanThePolicySays(t *testing.T) {
+	for _, p := range appendPolicies() {
+		disk := fault.NewDisk()
+		f := onDisk(t, disk, Options{Policy: p, Memory: 8 * holdfast.KiB, Handles: 8})
+		accepted := map[string]int{}
+		for i := range 500 {
+			path := fmt.Sprint("/", i%7)
+			data := make([]byte, i*i%900)
+			mustAppend(t, f, path, string(data))
+			accepted[path] += len(data)
+			if i%10 != 0 {
+				continue
+			}
+			image := disk.ProcessCrash()
+			for path, n := range accepted {
+				got, _ := image.File(path)
+				if lost := n - len(got); lost > int(p.Loss().Process.Bytes) {
+					t.Fatalf("%v: of %s %d bytes are lost", p, path, lost)
+				}
+			}
+		}
+	}
+}
+
+func TestErrseqDescriptorOfAFailureIsNotAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskSyncAll, Delay: 10 * time.Millisecond},
+			fault.DiskFault{Op: fault.DiskDatasync, Path: "0", Delay: 10 * time.Millisecond, Times: 1})
+		disk.SetSyncsAll("/", true)
+		f := onDisk(t, disk, Options{Policy: holdfast.Durable(), Handles: 64})
+		var all sync.WaitGroup
+		step := func(paths ...int) {
+			for _, i := range paths {
+				all.Go(func() { f.Append(noContext, fmt.Sprint("/", i), []byte("x")) })
+			}
+			synctest.Wait()
+		}
+		others := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}
+		step(0)         // is synced by itself, until 10 ms
+		step(others...) // together, from then to 20 ms
+		time.Sleep(13 * time.Millisecond)
+		step(others...)
+		all.Go(func() { failureOf(t, f.Append(noContext, "/lost", []byte("x")), "/lost", syscall.EIO) })
+		synctest.Wait()
+		f.Flush(noContext) // so that it is in the kernel before it is its turn
+		disk.Lose("/lost", syscall.EIO)
+		all.Wait()
+		if disk.Count(fault.DiskSyncAll) == 0 {
+			t.Error("nothing was synced together")
+		}
+	})
+}
+
+// TestFilesOnOtherFileSystemsAreSyncedByThemselves appends to many files of one file system
+// and to one of another, and syncs them all together.
+func TestFilesOnOtherFileSystemsAreSyncedByThemselves(t *testing.T) {
+	disk := fault.NewDisk()
+	if err := disk.Mount("/other"); err != nil {
+		t.Fatal(err)
+	}
+	f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: 4 * holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, Handles: 64})
+	for i := range 2 * leastTogether {
+		mustAppend(t, f, fmt.Sprint("/", i), "x")
+	}
+	mustAppend(t, f, "/other/file", "x")
+	if err := f.Sync(noContext); err != nil {
+		t.Fatal(err)
+	}
+	if disk.Count(fault.DiskSyncAll) == 0 {
+		t.Error("nothing was synced together")
+	}
+	for seed := range uint64(20) {
+		image := disk.PowerCut(rand.New(rand.NewPCG(seed, 0)))
+		if data, ok := image.File("/other/file"); !ok || string(data) != "x" {
+			t.Fatalf("after a power cut the file on the other file system is %q, %v", data, ok)
+		}
+	}
+}

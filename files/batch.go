@@ -1,0 +1,369 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strings"
+	"sync"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/durable"
+	"github.com/holdfast-go/holdfast/internal/keyed"
+)
+
+// lookAhead is how many files a WriteAll has taken from its iterator and not
+// finished, at most, for each worker that there may be; and lookAheadBytes is how
+// many bytes these hold, unless one file holds more.
+const (
+	lookAhead      = 32
+	mostAhead      = 128
+	lookAheadBytes = 8 << 20
+)
+
+// nameBlock is the memory that the names of some files of a batch share.
+const nameBlock = 512
+
+// Slots, one for each file that is ahead, are made in blocks: as many as there are,
+// but within these.
+const (
+	fewestSlots = 4
+	mostSlots   = 32
+)
+
+// mostKept is how many files, or directories, a batch may leave memory for to the next.
+const mostKept = 1024
+
+// A Write is a file that [Set.WriteAll] is to write.
+type Write struct {
+	Path string
+	Data []byte // all of the file, or what is to be appended; it may not change until WriteAll returns
+	Mode Mode
+}
+
+// WriteAll writes the files that an iterator gives, each as [Set.WriteFile] does, by
+// several goroutines. The iterator runs in the caller's goroutine. It pauses while 32
+// files for each worker, or 128 files, or files with 8 MiB, wait. The results are in its order; the error joins theirs, and the cause if ctx ended.
+// If it is nil every file is written and, if the policy's Sync is not never, durable
+// with its name.
+//
+// Files are finished in any order, but those of one path in the order in which they
+// were given. Under sync=close, sync=group and a period all files are made durable
+// together: at the end, and whenever 4096 files or 256 MiB have come together. That
+// is many times faster than one by one. Replace renames its files then. An only
+// file is synced by itself, which is cheaper for one. So the first file waits until
+// there is a second, or the iterator has ended. If the sync of a file system
+// fails all files of that part on it are uncertain. Replace then keeps the old files.
+//
+// If ctx ends, WriteAll asks for no more files and returns after the system calls
+// under way. What was not begun is untouched; what was written and not yet made
+// durable is reported as written, with an error. If the iterator panics, the files that
+// it gave before are finished or left as if ctx had ended. Any number of goroutines
+// may call WriteAll.
+func (f *Set) WriteAll(ctx context.Context, files iter.Seq[Write]) (*Results, error) {
+	if err := f.enter(); err != nil {
+		return &Results{}, err
+	}
+	defer f.leave()
+	b := newBatch(ctx, f)
+	defer b.end()
+	for file := range files {
+		if !b.give(file) {
+			break
+		}
+	}
+	if b.first != nil {
+		b.writeOnly(b.first)
+	} else {
+		b.makeDurable()
+	}
+	if b.stopped != nil {
+		return b.results, errors.Join(b.stopped, b.results.Err())
+	}
+	return b.results, b.results.Err()
+}
+
+// A batch is a WriteAll under way. The caller's goroutine gives files to workers, and
+// writes with them when it has none to give for a while. It makes what they wrote
+// durable in steps, while they rest.
+type batch struct {
+	files   *Set
+	ctx     context.Context
+	era     int64
+	results *Results
+	stopped error           // the cause why ctx ended, if that left anything undone
+	first   *job            // until there is another or no other
+	made    int             // how many slots there are
+	names   strings.Builder // see sys.NameIn
+	part    part            // since the last step
+	workers sync.WaitGroup
+
+	mu      sync.Mutex
+	work    sync.Cond // workers wait for files
+	room    sync.Cond // the giver waits for room, or for all to be finished
+	free    *job      // slots that hold no file
+	oldest  *job      // the queue of the files that no worker has
+	newest  *job
+	queued  int  // how many these are
+	given   int  // files given and not finished
+	bytes   int  // of these
+	started int  // workers
+	idle    int  // workers that wait and were not woken
+	coming  int  // workers that were started or woken and have not yet looked for a file
+	enough  int  // the giver waits until no more than so many are given; -1 if it does not
+	ended   bool // no more will come
+}
+
+// batches and fileWriters are memory that calls have left for those to come. It holds nothing of
+// theirs, neither names nor data: it is cleared before it is put there.
+var (
+	batches = sync.Pool{New: func() any {
+		b := new(batch)
+		b.part.step.SyncAll, b.part.step.Most = b.syncAll, durable.Waiters
+		b.part.step.Ended = func() error { return context.Cause(b.ctx) }
+		return b
+	}}
+	fileWriters = sync.Pool{New: func() any { return new(fileWriter) }}
+)
+
+func newBatch(ctx context.Context, f *Set) *batch {
+	b := batches.Get().(*batch)
+	b.files, b.ctx, b.era = f, ctx, f.era.Add(1)
+	b.results = &Results{}
+	b.work.L, b.room.L = &b.mu, &b.mu
+	b.enough = -1
+	b.part.init(f.options.Policy.Sync)
+	b.part.step.Disk, b.part.step.Names = f.disk, f.names
+	return b
+}
+
+// end lets the workers end, with what the iterator left undone if it panicked, and
+// leaves the batch's memory to the next one.
+func (b *batch) end() {
+	b.mu.Lock()
+	b.ended = true
+	b.work.Broadcast()
+	b.mu.Unlock()
+	b.workers.Wait()
+	if b.first != nil { // it was never begun
+		b.putBack(b.first)
+	}
+	b.abandon(errIteratorEnded)
+	b.part.step.Close(b.files.closeErrseq)
+	// It is like a new one now, but for its memory. All slots are free.
+	b.files, b.ctx, b.results, b.stopped, b.first = nil, nil, nil, nil, nil
+	b.names.Reset()
+	b.started, b.idle, b.coming, b.ended = 0, 0, 0, false
+	p := &b.part
+	p.reset()
+	p.step.Disk, p.step.Names = nil, nil
+	if max(cap(p.written), cap(p.renames)) > mostKept {
+		p.written, p.renames, p.places = nil, nil, nil
+	}
+	batches.Put(b)
+}
+
+var errIteratorEnded = errors.New("the iterator did not end as it should")
+
+// give hands a file to the workers, or waits for room first. It reports whether
+// more may be given.
+func (b *batch) give(file Write) bool {
+	if w := b.first; w != nil {
+		b.first = nil
+		b.submit(w)
+	}
+	w := b.slot(len(file.Data))
+	w.result = b.results.add()
+	switch {
+	case !w.prepare(file, &b.names, nameBlock):
+		b.putBack(w)
+	case b.part.inSteps && b.results.Len() == 1:
+		b.first = w
+	default:
+		b.submit(w)
+	}
+	if b.ctx.Err() != nil {
+		b.stopped = context.Cause(b.ctx)
+	}
+	return b.stopped == nil
+}
+
+// submit takes a file into the present part, or the next one if that is full.
+func (b *batch) submit(w *job) {
+	p := &b.part
+	if p.inSteps && (p.files >= durable.MostPerStep || p.bytes >= durable.MostBytesPerStep) {
+		b.makeDurable()
+	}
+	p.files++
+	p.bytes += int64(len(w.data))
+	b.queueUp(w)
+	b.push(w)
+}
+
+// writeOnly writes the only file of a batch, which is made durable by itself.
+func (b *batch) writeOnly(w *job) {
+	s := fileWriters.Get().(*fileWriter)
+	s.files, s.ctx, s.era = b.files, b.ctx, b.era
+	s.writeAlone(w)
+	giveFileWriter(s)
+}
+
+// queueUp takes the file's place in the queue of its path.
+//
+// A file that has to wait for others may wait for another batch's renames, and that
+// one for ours. So ours are done first: a batch waits only for what was queued
+// before all that it has not finished, and no two wait for each other.
+func (b *batch) queueUp(w *job) {
+	if w.mode == Replace && b.part.inSteps {
+		w.later = &replacement{pending: pending{result: w.result}}
+		b.part.renames = append(b.part.renames, w.later)
+	}
+	b.files.turns.Join(keyed.Key{Path: w.name.path}, w.turn())
+	if w.later == nil && w.ticket.First != nil && len(b.part.renames) > 0 {
+		b.makeDurable()
+	}
+}
+
+// slot returns room for a file of so many bytes.
+func (b *batch) slot(bytes int) *job {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.given == min(lookAhead*b.mostWorkersLocked(), mostAhead) ||
+		b.given > 0 && b.bytes+bytes > lookAheadBytes {
+		b.awaitLocked(b.given / 2)
+	}
+	if b.free == nil {
+		block := make([]job, min(max(b.made, fewestSlots), mostSlots))
+		for i := range block {
+			b.putBackLocked(&block[i])
+		}
+		b.made += len(block)
+	}
+	w := b.free
+	b.free, w.next = w.next, nil
+	return w
+}
+
+// awaitLocked waits until no more than so many files are given and not finished.
+func (b *batch) awaitLocked(enough int) {
+	for b.given > enough {
+		b.enough = enough
+		b.room.Wait()
+	}
+	b.enough = -1
+}
+
+// putBack gives a slot back that was not used.
+func (b *batch) putBack(w *job) {
+	b.mu.Lock()
+	b.putBackLocked(w)
+	b.mu.Unlock()
+}
+
+func (b *batch) putBackLocked(w *job) {
+	*w = job{next: b.free}
+	b.free = w
+}
+
+// fewFiles is how many files the giver writes itself before it starts a worker, unless
+// they wait for the disk: many batches are no longer, and to wake another thread takes as
+// long as to write some files.
+const fewFiles = 4
+
+// push queues a file for the workers, and sees that one will work on it. To start
+// one more for a single file is not worth it: a worker may be done with its own
+// sooner, or the giver write it.
+func (b *batch) push(w *job) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.newest == nil {
+		b.oldest = w
+	} else {
+		b.newest.next = w
+	}
+	b.newest = w
+	b.queued++
+	b.given++
+	b.bytes += len(w.data)
+	switch {
+	case b.results.Len() <= fewFiles && b.started == 0 && !b.waitsLocked():
+		b.workLocked()
+	case b.idle > 0:
+		b.idle--
+		b.coming++
+		b.work.Signal()
+	case b.started == 0, b.queued-b.coming > 1 && b.started < b.mostWorkersLocked():
+		b.started++
+		b.coming++
+		b.workers.Add(1)
+		go b.run()
+	}
+}
+
+// waitsLocked reports whether files are synced by themselves.
+func (b *batch) waitsLocked() bool {
+	return b.files.options.Policy.Sync.Mode == holdfast.SyncEach || b.part.waits.Load()
+}
+
+// mostWorkersLocked returns how many workers there may be. Workers that wait
+// for the disk need no processor.
+func (b *batch) mostWorkersLocked() int {
+	if b.waitsLocked() {
+		return max(durable.Waiters, b.files.options.Workers)
+	}
+	return b.files.options.Workers
+}
+
+// run is a worker.
+func (b *batch) run() {
+	defer b.workers.Done()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for {
+		b.coming--
+		b.workLocked()
+		if b.ended {
+			return
+		}
+		b.idle++
+		b.work.Wait()
+	}
+}
+
+// workLocked writes the files of the queue until there are no more.
+func (b *batch) workLocked() {
+	if b.oldest == nil {
+		return
+	}
+	s := fileWriters.Get().(*fileWriter)
+	s.files, s.ctx, s.era, s.batch = b.files, b.ctx, b.era, b
+	for b.oldest != nil {
+		w := b.oldest
+		b.oldest, w.next = w.next, nil
+		if b.oldest == nil {
+			b.newest = nil
+		}
+		b.queued--
+		b.mu.Unlock()
+		s.write(w)
+		b.mu.Lock()
+		b.given--
+		b.bytes -= len(w.data)
+		b.putBackLocked(w)
+		if b.given <= b.enough {
+			b.room.Signal()
+		}
+	}
+	giveFileWriter(s)
+}
+
+// drain waits until no worker has anything to do. It is one of them if there may be
+// more than there are.
+func (b *batch) drain() {
+	b.mu.Lock()
+	if b.started < b.mostWorkersLocked() {
+		b.workLocked()
+	}
+	b.awaitLocked(0)
+	b.mu.Unlock()
+}

@@ -1,0 +1,264 @@
+package files
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/distinct"
+	"github.com/holdfast-go/holdfast/internal/keyed"
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// Flush hands all that was accepted by Append before the call, for every path, to the
+// kernel. It returns every failure of that, joined with the failures in the background
+// that no call has returned yet. The bytes stay in memory, and the next call tries again.
+// It waits for the kernel; the end of ctx ends the wait between two writes.
+// Any number of goroutines may call it.
+func (f *Set) Flush(ctx context.Context) error {
+	return f.streams.forAll(ctx, f.streams.flushAllLocked)
+}
+
+// Sync makes all that was accepted by Append before the call durable, for every path,
+// with the files' names, and under every policy. On nil all of it survives the death of
+// the machine. It returns every failure, joined with the failures in the background that
+// no call has returned yet. A failed sync is final for its path, and every call returns it.
+// A removed file is reported once. Any number of goroutines may call it.
+//
+// If the sync of a directory fails, files that are closed and forgotten may have lost
+// their names. The error names the directory then, and may concern any file there.
+//
+// Under sync=never, files that were closed to make room for others are synced with
+// their whole file system. That does not report every earlier failure. It is an error
+// where the system can't do it. Use sync=close to have files synced when they are closed.
+func (f *Set) Sync(ctx context.Context) error {
+	return f.streams.forAll(ctx, f.streams.makeDurableLocked)
+}
+
+// forAll does one step with all streams.
+func (t *streams) forAll(ctx context.Context, step func(context.Context, []goal) error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closing {
+		return errFilesClosed
+	}
+	t.calls++
+	goals := t.goalsLocked()
+	earlier := t.unreportedLocked(goals)
+	err := step(ctx, goals)
+	err = distinct.Join(earlier, err, t.unreportedLocked(goals), t.lostNamesLocked())
+	t.restGoalsLocked(goals)
+	t.doneLocked()
+	return err
+}
+
+// lostNamesLocked returns the directories in which forgotten files lost their names.
+func (t *streams) lostNamesLocked() error {
+	var errs []error
+	for _, lost := range t.lostNames {
+		errs = append(errs, lost.why)
+	}
+	return distinct.Join(errs...)
+}
+
+// unreportedLocked returns the failures in the background that no call has returned yet,
+// and the final failures.
+func (t *streams) unreportedLocked(goals []goal) error {
+	var errs []error
+	for _, g := range goals {
+		errs = append(errs, g.stream.unreported)
+		g.stream.unreported = nil
+		errs = append(errs, g.stream.removalLocked(), g.stream.final)
+	}
+	return distinct.Join(errs...)
+}
+
+// Release hands what was accepted for a path to the kernel, makes it durable unless
+// the policy is sync=never, and closes the file: to rename or remove it, as log
+// rotation does. The next Append opens the path anew. It returns what fails; the file
+// is closed all the same. A path that nothing was appended to is no error.
+func (f *Set) Release(ctx context.Context, path string) error {
+	t := &f.streams
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closing {
+		return appendError(path, opAppend, errFilesClosed)
+	}
+	// The path may be forgotten, and its name not be durable yet.
+	s, err := t.useLocked(path)
+	if err != nil {
+		return nil
+	}
+	t.calls++
+	defer t.doneLocked()
+	defer t.restLocked(s)
+	goals := []goal{{s, s.accepted}}
+	earlier := t.unreportedLocked(goals)
+	step := t.flushAllLocked
+	if t.policy.Sync.Mode != holdfast.SyncNever {
+		step = t.makeDurableLocked
+	}
+	err = step(ctx, goals)
+	if x := t.openFile(s); x != nil {
+		err = distinct.Join(err, t.shutLocked(ctx, x))
+	}
+	return distinct.Join(earlier, err, t.unreportedLocked(goals), t.lostNameLocked(ctx, s))
+}
+
+// lostNameLocked returns why a stream's name may be lost: a forgotten file may have had it.
+// If the stream was forgotten and names were lost, it looks up where the path leads now.
+func (t *streams) lostNameLocked(ctx context.Context, s *stream) error {
+	if s.births > 0 || len(t.lostNames) == 0 {
+		return t.lostNamesOfLocked(s.named.dir, s.dir)
+	}
+	t.mu.Unlock()
+	var is sys.Stat
+	tries := t.files.tries()
+	at, err := t.files.resolve(ctx, &tries, s.name.path)
+	if err == nil {
+		var name sys.Name
+		if name, err = sys.NewName(at.dir); err == nil {
+			is, err = t.files.disk.StatPath(name)
+		}
+	}
+	t.mu.Lock()
+	if err != nil {
+		return t.lostNamesLocked() // any of them
+	}
+	return t.lostNamesOfLocked(keyed.Key{Device: is.Device, Inode: is.Inode}, s.name.dir, at.dir)
+}
+
+// settle flushes what waits for a path before the whole file is written. Where the
+// system reports no inodes, it closes the path's file too: the name may soon be another's.
+func (t *streams) settle(ctx context.Context, path string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.paths[path]
+	if s == nil {
+		return nil
+	}
+	s.users++
+	defer t.restLocked(s)
+	if err := t.flushLocked(ctx, s, s.accepted); err != nil {
+		return err
+	}
+	if x := t.openFile(s); x != nil && x.key == (keyed.Key{}) {
+		return t.shutLocked(ctx, x)
+	}
+	return nil
+}
+
+// torn returns the failure that left only a part of a call's bytes in a path's file:
+// other bytes written now would stand in the middle of them.
+func (t *streams) torn(path string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.paths[path]; s != nil && s.begun > 0 && s.begun < len(s.flight.bytes) {
+		return s.failed
+	}
+	return nil
+}
+
+// shutLocked closes a file, and waits for that without the lock.
+func (t *streams) shutLocked(ctx context.Context, x *streamFile) error {
+	t.mu.Unlock()
+	defer t.mu.Lock()
+	t.letGo(x)
+	if err := x.awaitDrop(ctx); err != nil {
+		return appendError(x.stream.name.path, opWait, err)
+	}
+	return nil
+}
+
+// doneLocked ends a call.
+func (t *streams) doneLocked() {
+	t.calls--
+	if t.calls == 0 && t.closing {
+		t.ended.wakeLocked()
+	}
+}
+
+// Close refuses new calls with an error that is os.ErrClosed, and waits for those
+// under way. It flushes all that was appended, and syncs it unless the policy is
+// sync=never. It closes every descriptor, even if a step before failed. It returns
+// every failure that no call has returned yet. Another Close waits for the first and
+// returns what it returned. The iterator of a WriteAll must not call it: Close would
+// wait for that WriteAll.
+func (f *Set) Close() error {
+	f.close.Do(func() {
+		f.mu.Lock()
+		f.closing = true
+		f.mu.Unlock()
+		f.calls.Wait()
+		f.closeErr = f.streams.close()
+		f.marks.CloseAll()
+		f.handles.CloseAll()
+	})
+	return f.closeErr
+}
+
+// close refuses new calls and ends those that wait for memory. It waits for the others,
+// flushes and syncs all as the policy says, and closes every file. It returns every
+// failure that no call has returned.
+func (t *streams) close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stopLocked()
+	goals := t.goalsLocked()
+	earlier := t.unreportedLocked(goals)
+	step := t.flushAllLocked
+	if t.policy.Sync.Mode != holdfast.SyncNever {
+		step = t.makeDurableLocked
+	}
+	step(context.Background(), goals) // what fails is the streams', but for names
+	if t.policy.Sync.Mode != holdfast.SyncNever {
+		earlier = distinct.Join(earlier, t.syncNamesLocked(context.Background(), goals))
+	}
+	for _, g := range goals {
+		if x := t.openFile(g.stream); x != nil {
+			t.shutLocked(context.Background(), x)
+		}
+	}
+	earlier = distinct.Join(earlier, t.lostLocked(goals), t.unreportedLocked(goals), t.lostNamesLocked())
+	t.restGoalsLocked(goals)
+	t.mu.Unlock()
+	t.closeErrseq()
+	t.mu.Lock()
+	return earlier
+}
+
+// stopLocked lets no call begin, and returns when none is under way.
+func (t *streams) stopLocked() {
+	t.closing = true
+	if t.due.timer != nil {
+		t.due.timer.Stop()
+	}
+	t.syncTimer.Disarm()
+	for _, s := range t.paths {
+		s.changed.wakeLocked()
+	}
+	t.ended.wakeLocked()
+	for t.calls > 0 {
+		t.awaitLocked(context.Background(), &t.ended)
+	}
+	t.mu.Unlock()
+	t.background.Wait()
+	t.mu.Lock()
+}
+
+// lostLocked says which bytes could not be written.
+func (t *streams) lostLocked(goals []goal) error {
+	var errs []error
+	for _, g := range goals {
+		s := g.stream
+		failed, ok := s.failed.(*Error)
+		if !ok {
+			continue
+		}
+		lost := *failed
+		lost.Outcome, lost.Lost = holdfast.OutcomePartial, s.waitsLocked()
+		lost.Err = fmt.Errorf("the last %d bytes accepted are lost: %w", s.waitsLocked(), failed.Err)
+		errs = append(errs, &lost)
+	}
+	return distinct.Join(errs...)
+}

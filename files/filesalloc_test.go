@@ -1,0 +1,107 @@
+package files_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"testing"
+
+	"github.com/holdfast-go/holdfast/files"
+	"github.com/holdfast-go/holdfast/internal/racetest"
+)
+
+func TestFilesAllocateLittle(t *testing.T) {
+	if racetest.Enabled {
+		t.Skip("the race detector allocates")
+	}
+	f, err := files.New(files.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	dir := t.TempDir()
+	const n = 5000
+	data := []byte("Hello World\n")
+	paths := make([]string, n)
+	for i := range paths {
+		paths[i] = filepath.Join(dir, fmt.Sprintf("file%05d", i))
+	}
+	check := func(what string, n int, mode files.Mode, allocs, bytes float64) {
+		t.Helper()
+		write := func() {
+			_, err := f.WriteAll(context.Background(), func(yield func(files.Write) bool) {
+				for i := range n {
+					if !yield(files.Write{Path: paths[i], Data: data, Mode: mode}) {
+						return
+					}
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		write()
+		defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection empties the pools
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		write()
+		runtime.ReadMemStats(&after)
+		a, b := float64(after.Mallocs-before.Mallocs)/float64(n), float64(after.TotalAlloc-before.TotalAlloc)/float64(n)
+		if a > allocs || b > bytes {
+			t.Errorf("%s: %.2f allocations and %.0f bytes a file", what, a, b)
+		}
+	}
+	check("many", n, files.Truncate, 1, 80)
+	check("a hundred", 100, files.Truncate, 1, 80)
+	check("some", 25, files.Truncate, 3, 256)
+	check("replaced", 500, files.Replace, 3, 256)
+}
+
+func TestWriteAllocatesLittle(t *testing.T) {
+	if racetest.Enabled {
+		t.Skip("the race detector allocates")
+	}
+	f, err := files.New(files.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	path, data := filepath.Join(t.TempDir(), "file"), []byte("Hello World\n")
+	write := func() {
+		if _, err := f.WriteFile(context.Background(), path, data, files.Truncate); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if allocs := testing.AllocsPerRun(100, write); allocs > 3 {
+		t.Errorf("%v allocations", allocs)
+	}
+}
+
+func TestFilesForTwoFilesTakesLittle(t *testing.T) {
+	if racetest.Enabled {
+		t.Skip("the race detector allocates")
+	}
+	dir, data := t.TempDir(), []byte("Hello World\n")
+	allocs := testing.AllocsPerRun(20, func() {
+		f, err := files.New(files.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		_, err = f.WriteAll(context.Background(), func(yield func(files.Write) bool) {
+			for _, base := range []string{"/a", "/b"} {
+				if !yield(files.Write{Path: dir + base, Data: data, Mode: files.Truncate}) {
+					return
+				}
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	if allocs > 55 {
+		t.Errorf("%v allocations", allocs)
+	}
+}

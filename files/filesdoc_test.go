@@ -1,0 +1,369 @@
+package files_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"expvar"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
+)
+
+// What docs/files.md shows stands here, so that it is compiled and run.
+
+// export writes a file for each report. The error joins those of all files that failed.
+func export(ctx context.Context, dir string, reports map[string][]byte) (files.Totals, error) {
+	set, err := files.New(files.Options{Policy: holdfast.Durable(), MkdirAll: true})
+	if err != nil {
+		return files.Totals{}, err
+	}
+	defer set.Close() // nothing was appended: there is nothing for it to tell
+
+	results, err := set.WriteAll(ctx, func(yield func(files.Write) bool) {
+		for name, data := range reports {
+			if !yield(files.Write{Path: filepath.Join(dir, name), Data: data, Mode: files.Replace}) {
+				return
+			}
+		}
+	})
+	return results.Totals(), err
+}
+
+// whatToDo classifies the error of a Write without a look at its text.
+func whatToDo(err error) string {
+	var failed *files.Error
+	switch {
+	case err == nil:
+		return "go on"
+	case errors.Is(err, context.Canceled):
+		return "stop"
+	case errors.Is(err, fs.ErrExist):
+		return "take another name"
+	case errors.Is(err, files.ErrTemporary):
+		return "come back later"
+	case errors.As(err, &failed) && failed.Outcome == holdfast.OutcomeUncertain:
+		return "write it again, to another file"
+	default:
+		return "tell somebody"
+	}
+}
+
+// logFailures logs each file that could not be written, and the totals.
+func logFailures(log *slog.Logger, results *files.Results) {
+	for _, r := range results.All() {
+		if r.Err != nil {
+			log.Error("file", "path", r.Path, "outcome", r.Outcome, "bytes", r.Bytes, "attempts", r.Attempts, "error", r.Err)
+		}
+	}
+	t := results.Totals()
+	log.Info("files", "given", t.Files, "durable", t.Durable, "written", t.Written, "failed", t.Failed, "bytes", t.Bytes)
+}
+
+// rotate puts the log at path aside.
+func rotate(ctx context.Context, set *files.Set, path string) error {
+	if err := os.Rename(path, path+".1"); err != nil {
+		return err
+	}
+	return set.Release(ctx, path)
+}
+
+// A tenantLog is the writer of one tenant's log.
+type tenantLog struct {
+	set  *files.Set
+	path string
+}
+
+func (l tenantLog) Write(p []byte) (int, error) {
+	if err := l.set.Append(context.Background(), l.path, p); err != nil {
+		var failed *files.Error
+		if errors.As(err, &failed) {
+			return int(failed.Offset), err
+		}
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// newTenantLog returns a logger for a tenant; any number of them share one Files.
+func newTenantLog(set *files.Set, tenant string) *slog.Logger {
+	return slog.New(slog.NewJSONHandler(tenantLog{set, filepath.Join("logs", tenant+".log")}, nil))
+}
+
+// publish shows the counters among the program's variables.
+func publish(name string, set *files.Set) {
+	expvar.Publish(name, expvar.Func(func() any { return set.Stats() }))
+}
+
+// metrics serves the counters to Prometheus.
+func metrics(set *files.Set) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		s := set.Stats()
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		for _, m := range []struct {
+			name, kind string
+			value      int64
+		}{
+			{"files_total", "counter", s.Files},
+			{"flushes_total", "counter", s.Flushes},
+			{"syncs_total", "counter", s.Syncs},
+			{"stripped_total", "counter", s.Stripped},
+			{"no_journal_total", "counter", s.NoJournal},
+			{"retries_total", "counter", s.Retries},
+			{"waits_total", "counter", s.Waits},
+			{"descriptor_hits_total", "counter", s.Hits},
+			{"descriptor_misses_total", "counter", s.Misses},
+			{"descriptor_evictions_total", "counter", s.Evictions},
+			{"descriptors_open", "gauge", int64(s.Open)},
+			{"in_flight", "gauge", int64(s.InFlight)},
+			{"streams", "gauge", int64(s.Streams)},
+			{"memory_bytes", "gauge", s.Memory},
+		} {
+			fmt.Fprintf(w, "# TYPE holdfast_%s %s\nholdfast_%[1]s %[3]d\n", m.name, m.kind, m.value)
+		}
+	}
+}
+
+// filesDoc returns the blocks of a language in docs/files.md.
+func filesDoc(t *testing.T, language string) (blocks []string) {
+	t.Helper()
+	doc, err := os.ReadFile("../docs/files.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.ReplaceAll(string(doc), "\r\n", "\n")
+	for _, found := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```\n").FindAllStringSubmatch(text, -1) {
+		blocks = append(blocks, found[1])
+	}
+	if len(blocks) == 0 {
+		t.Fatalf("docs/files.md shows no %s", language)
+	}
+	return blocks
+}
+
+func TestFilesDocShowsWhatIsCompiled(t *testing.T) {
+	code, err := os.ReadFile("filesdoc_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiled := strings.ReplaceAll(string(code), "\r\n", "\n")
+	for _, block := range filesDoc(t, "go") {
+		if !strings.Contains(compiled, block) {
+			t.Errorf("docs/files.md shows what filesdoc_test.go does not have:\n%s", block)
+		}
+	}
+}
+
+// shownOptions are those that docs/files.md shows, as JSON and as YAML.
+var shownOptions = files.Options{
+	Policy:  holdfast.Policy{Buffer: 64 * holdfast.KiB, FlushEvery: 100 * time.Millisecond, Sync: holdfast.SyncEvery(time.Second)},
+	Workers: 4, Handles: 256, Memory: 64 * holdfast.MiB, MkdirAll: true, Perm: 0o640,
+	Retry: files.Retry{Attempts: 6, Base: 50 * time.Millisecond, Cap: 2 * time.Second},
+}
+
+func TestFilesDocShowsOptionsThatAreRead(t *testing.T) {
+	var fromJSON, fromYAML files.Options
+	if err := json.Unmarshal([]byte(filesDoc(t, "json")[0]), &fromJSON); err != nil || fromJSON != shownOptions {
+		t.Errorf("JSON: %+v, %v", fromJSON, err)
+	}
+	err := fromYAML.UnmarshalYAML(func(to any) error {
+		text, err := json.Marshal(plainYAML(filesDoc(t, "yaml")[0]))
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(text, to) // JSON has the same names
+	})
+	if err != nil || fromYAML != shownOptions {
+		t.Errorf("YAML: %+v, %v", fromYAML, err)
+	}
+}
+
+// plainYAML reads keys with plain or quoted values, and one map in the map: as much
+// of YAML as the document has.
+func plainYAML(text string) map[string]any {
+	top := map[string]any{}
+	values := top
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, " ") {
+			values = top
+		}
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		value = strings.TrimSpace(value)
+		var scalar any
+		switch {
+		case value == "":
+			values = map[string]any{}
+			top[key] = values
+		case json.Unmarshal([]byte(value), &scalar) == nil: // numbers, true, "quoted"
+			values[key] = scalar
+		default:
+			values[key] = value
+		}
+	}
+	return top
+}
+
+func TestShownExportReplacesFiles(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	for _, text := range []string{"one", "two"} {
+		totals, err := export(t.Context(), dir, map[string][]byte{"a": []byte(text), "b": []byte(text)})
+		totals.NoJournal = 0 // depends on the file system
+		if want := (files.Totals{Files: 2, Durable: 2, Bytes: 6, Attempts: 2}); err != nil || totals != want {
+			t.Errorf("%+v, %v; want %+v", totals, err, want)
+		}
+		for _, name := range []string{"a", "b"} {
+			if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != text {
+				t.Errorf("%s holds %q, %v", name, got, err)
+			}
+		}
+	}
+}
+
+func TestShownClassificationTellsErrorsApart(t *testing.T) {
+	set, err := files.New(files.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	check := func(err error, want string) {
+		t.Helper()
+		if got := whatToDo(err); got != want {
+			t.Errorf("%v: %s, want %s", err, got, want)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "a")
+	_, err = set.WriteFile(t.Context(), path, nil, files.Create)
+	check(err, "go on")
+	_, err = set.WriteFile(t.Context(), path, nil, files.Create)
+	check(err, "take another name")
+	_, err = set.WriteFile(t.Context(), filepath.Join(path, "below"), nil, files.Create)
+	check(err, "tell somebody")
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = set.WriteFile(ended, path, nil, files.Append)
+	check(err, "stop")
+	check(&files.Error{Op: "write", Err: syscall.ENOSPC}, "come back later")
+	check(&files.Error{Op: "sync", Outcome: holdfast.OutcomeUncertain, Err: syscall.EIO}, "write it again, to another file")
+}
+
+func TestShownLogTellsWhatFailed(t *testing.T) {
+	set, err := files.New(files.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	dir := t.TempDir()
+	results, err := set.WriteAll(t.Context(), func(yield func(files.Write) bool) {
+		_ = yield(files.Write{Path: filepath.Join(dir, "a"), Data: []byte("x")}) &&
+			yield(files.Write{Path: filepath.Join(dir, "no", "b"), Data: []byte("x")})
+	})
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("a missing directory: %v", err)
+	}
+	var out bytes.Buffer
+	logFailures(slog.New(slog.NewTextHandler(&out, nil)), results)
+	for _, want := range []string{"level=ERROR msg=file path=", "outcome=untouched", "msg=files given=2 durable=0 written=1 failed=1 bytes=1\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the log does not say %q:\n%s", want, &out)
+		}
+	}
+}
+
+func TestShownTenantLogsAreRotated(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows renames no file that is open")
+	}
+	t.Chdir(t.TempDir())
+	set, err := files.New(files.Options{Policy: holdfast.Buffered(holdfast.KiB), MkdirAll: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := newTenantLog(set, "blue")
+	log.Info("before")
+	if err := set.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	log.Info("between")
+	path := filepath.Join("logs", "blue.log")
+	if err := rotate(t.Context(), set, path); err != nil {
+		t.Fatal(err)
+	}
+	log.Info("after")
+	if err := set.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := (tenantLog{set, path}).Write([]byte("late")); n != 0 || !errors.Is(err, os.ErrClosed) {
+		t.Errorf("after Close: %d, %v", n, err)
+	}
+	check := func(path string, messages ...string) {
+		t.Helper()
+		text, err := os.ReadFile(path)
+		if err != nil || bytes.Count(text, []byte("\n")) != len(messages) {
+			t.Errorf("%s, %v; want the messages %v", text, err, messages)
+		}
+		for _, message := range messages {
+			if !strings.Contains(string(text), `"msg":"`+message+`"`) {
+				t.Errorf("%s lacks %s:\n%s", path, message, text)
+			}
+		}
+	}
+	check(path+".1", "before", "between")
+	check(path, "after")
+}
+
+func TestShownMetricsHaveEveryCounter(t *testing.T) {
+	set, err := files.New(files.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	if _, err := set.WriteFile(t.Context(), filepath.Join(t.TempDir(), "a"), nil, files.Create); err != nil {
+		t.Fatal(err)
+	}
+	answer := httptest.NewRecorder()
+	metrics(set)(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	text := answer.Body.String()
+	line := regexp.MustCompile(`(?m)^# TYPE (holdfast_[a-z_]+) (counter|gauge)\n(holdfast_[a-z_]+) (\d+)$`)
+	found := line.FindAllStringSubmatch(text, -1)
+	if n := reflect.TypeFor[files.Stats]().NumField(); len(found) != n {
+		t.Errorf("%d metrics for %d counters:\n%s", len(found), n, text)
+	}
+	for _, m := range found {
+		if m[1] != m[3] || strings.HasSuffix(m[1], "_total") != (m[2] == "counter") {
+			t.Errorf("%q", m[0])
+		}
+	}
+	if !strings.Contains(text, "\nholdfast_files_total 1\n") {
+		t.Errorf("one file was written:\n%s", text)
+	}
+}
+
+func TestShownVariableIsJSON(t *testing.T) {
+	set, err := files.New(files.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	name := fmt.Sprintf("files-%d", rand.Uint64()) // variables stay until the process ends
+	publish(name, set)
+	var stats files.Stats
+	if err := json.Unmarshal([]byte(expvar.Get(name).String()), &stats); err != nil || stats != set.Stats() {
+		t.Errorf("%s, %v", expvar.Get(name), err)
+	}
+}

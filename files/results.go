@@ -1,0 +1,246 @@
+package files
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"math/bits"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/retry"
+)
+
+// Results says what happened to each file of a [Set.WriteAll], in the order in
+// which they were given.
+type Results struct {
+	chunks [][]record // of growing lengths: none is copied to make room
+	len    int
+}
+
+// The chunks hold 7, 14, 28 … 896 records, and then 1024 each. Powers of two would
+// take more memory: the allocator's own few bytes would not fit in behind them.
+const (
+	firstResults  = 7
+	growingChunks = 8
+	mostResults   = 1024
+)
+
+// add returns room for one more result, which stays where it is.
+func (r *Results) add() *record {
+	last := len(r.chunks) - 1
+	if last < 0 || len(r.chunks[last]) == cap(r.chunks[last]) {
+		size := firstResults
+		if last >= 0 {
+			size = min(2*cap(r.chunks[last]), mostResults)
+		}
+		r.chunks = append(r.chunks, make([]record, 0, size))
+		last++
+	}
+	chunk := &r.chunks[last]
+	*chunk = (*chunk)[:len(*chunk)+1]
+	r.len++
+	return &(*chunk)[len(*chunk)-1]
+}
+
+// A record is a Result in the making, which takes less memory.
+type record struct {
+	path     string
+	bytes    int64
+	elapsed  time.Duration
+	err      *Error
+	attempts int32
+	outcome  holdfast.Outcome
+	// noJournal is Result.NoJournal.
+	noJournal bool
+	stripped  bool
+}
+
+// fail puts an error into the record.
+func (r *record) fail(op retry.Op, err error, became holdfast.Outcome) {
+	r.outcome = became
+	r.stripped = r.stripped && became != holdfast.OutcomeUntouched
+	r.err = &Error{
+		Path: r.path, Op: string(op), Offset: r.bytes, Attempts: int(r.attempts), Outcome: became, Err: err,
+	}
+}
+
+func (r *record) result() Result {
+	full := Result{
+		Path: r.path, Bytes: r.bytes, Elapsed: r.elapsed, Attempts: r.attempts, Outcome: r.outcome,
+		NoJournal: r.noJournal,
+		Stripped:  r.stripped,
+	}
+	if r.err != nil {
+		full.Err = r.err
+	}
+	return full
+}
+
+// returned returns the result as Write does.
+func (r *record) returned() (Result, error) {
+	full := r.result()
+	return full, full.Err
+}
+
+// Len returns how many files there are.
+func (r *Results) Len() int { return r.len }
+
+// All returns the results in the order of submission.
+func (r *Results) All() iter.Seq2[int, Result] {
+	return func(yield func(int, Result) bool) {
+		i := 0
+		for _, chunk := range r.chunks {
+			for k := range chunk {
+				if !yield(i, chunk[k].result()) {
+					return
+				}
+				i++
+			}
+		}
+	}
+}
+
+// At returns the result of the ith file that was given, from 0 on. As with a slice
+// it panics if there is none.
+func (r *Results) At(i int) Result {
+	// The n shortest chunks hold first·(2^n - 1) results.
+	n := bits.Len(uint(i/firstResults+1)) - 1
+	if n < growingChunks {
+		return r.chunks[n][i-firstResults*(1<<n-1)].result()
+	}
+	i -= firstResults * (1<<growingChunks - 1)
+	return r.chunks[growingChunks+i/mostResults][i%mostResults].result()
+}
+
+// Totals sums up what happened to all files. Files is the sum of the five
+// outcomes.
+type Totals struct {
+	Files     int   `json:"files"`
+	Durable   int   `json:"durable"`
+	Written   int   `json:"written"` // and not known to be durable
+	Partial   int   `json:"partial"`
+	Untouched int   `json:"untouched"`
+	Uncertain int   `json:"uncertain"`
+	Failed    int   `json:"failed"`               // files with an error, whatever the outcome
+	NoJournal int   `json:"no_journal,omitempty"` // durable files with Result.NoJournal
+	Bytes     int64 `json:"size_bytes"`
+	Attempts  int64 `json:"attempts"`
+}
+
+// Totals sums up the results.
+func (r *Results) Totals() (t Totals) {
+	for _, result := range r.All() {
+		t.Files++
+		t.Bytes += result.Bytes
+		t.Attempts += int64(result.Attempts)
+		if result.Err != nil {
+			t.Failed++
+		}
+		if result.NoJournal {
+			t.NoJournal++
+		}
+		switch result.Outcome {
+		case holdfast.OutcomeDurable:
+			t.Durable++
+		case holdfast.OutcomeWritten:
+			t.Written++
+		case holdfast.OutcomePartial:
+			t.Partial++
+		case holdfast.OutcomeUntouched:
+			t.Untouched++
+		default:
+			t.Uncertain++
+		}
+	}
+	return t
+}
+
+// Err joins the errors of all files that failed, in the order of submission. It is
+// nil if none did.
+func (r *Results) Err() error {
+	var all []error
+	for _, chunk := range r.chunks {
+		for i := range chunk {
+			if err := chunk[i].err; err != nil {
+				all = append(all, err)
+			}
+		}
+	}
+	return errors.Join(all...)
+}
+
+// MarshalJSON writes an array of the results, each as [Result.MarshalJSON] does.
+func (r *Results) MarshalJSON() ([]byte, error) {
+	all := make([]Result, 0, r.len)
+	for _, result := range r.All() {
+		all = append(all, result)
+	}
+	return json.Marshal(all)
+}
+
+// A Result says what happened to one file.
+type Result struct {
+	Path     string
+	Bytes    int64         // how many bytes of it were written
+	Elapsed  time.Duration // from its first system call to its last, pauses included, a batch's shared sync not
+	Err      error         // nil, or a *Error
+	Attempts int32         // how often it was tried; 0 if it was never begun
+	Outcome  holdfast.Outcome
+
+	// NoJournal is a doubt about a durable file: its directory is on ext2, or on an ext4
+	// that is not known to have a journal. There, later work in the directory that a crash
+	// interrupts may take away its name, though it was durable.
+	NoJournal bool
+	// Stripped says that Replace could not keep all that the old file had beside its
+	// bytes. The system did not let it keep an extended attribute, the owner or the
+	// group. Permissions that would go to other users then are left out too.
+	Stripped bool
+}
+
+// Durable reports whether the file's bytes and its name survive the death of the
+// machine.
+func (r Result) Durable() bool { return r.Outcome == holdfast.OutcomeDurable }
+
+// MarshalJSON writes an object with the keys path, size_bytes, elapsed_ns, attempts,
+// outcome, durable and, if they apply, no_journal, stripped and error.
+func (r Result) MarshalJSON() ([]byte, error) {
+	text := ""
+	if r.Err != nil {
+		text = r.Err.Error()
+	}
+	return json.Marshal(struct {
+		Path      string           `json:"path"`
+		Bytes     int64            `json:"size_bytes"`
+		Elapsed   int64            `json:"elapsed_ns"`
+		Attempts  int32            `json:"attempts"`
+		Outcome   holdfast.Outcome `json:"outcome"`
+		Durable   bool             `json:"durable"`
+		NoJournal bool             `json:"no_journal,omitempty"`
+		Stripped  bool             `json:"stripped,omitempty"`
+		Err       string           `json:"error,omitempty"`
+	}{r.Path, r.Bytes, r.Elapsed.Nanoseconds(), r.Attempts, r.Outcome, r.Durable(), r.NoJournal, r.Stripped, text})
+}
+
+// An Error says what failed, for what file, and where.
+type Error struct {
+	Path     string
+	Op       string           // such as open, write, sync, close, rename
+	Offset   int64            // how many bytes of this call's data are in the file, or were accepted: do not give them again
+	Attempts int              // how often it was tried
+	Outcome  holdfast.Outcome // what became of the file, or of this call's data
+	Err      error            // what the system said
+	Lost     int64            // how many bytes that earlier calls gave and Append accepted are in no file, and never will be: reported by Close, or for a removed file by the next call
+}
+
+func (e *Error) Error() string {
+	at := ""
+	if e.Offset > 0 {
+		at = fmt.Sprintf(" at byte %d", e.Offset)
+	}
+	return fmt.Sprintf("holdfast: %s %s%s: %v", e.Op, e.Path, at, e.Err)
+}
+
+// Unwrap returns what the system said.
+func (e *Error) Unwrap() error { return e.Err }

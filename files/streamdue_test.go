@@ -1,0 +1,232 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/handles"
+)
+
+// TestByteAcceptedDuringASyncByTimeIsSyncedInTime accepts a byte while the sync by time
+// is under way, and none after it: the byte starts a period of its own.
+func TestByteAcceptedDuringASyncByTimeIsSyncedInTime(t *testing.T) {
+	for _, op := range []fault.DiskOp{fault.DiskDatasync, fault.DiskSync} { // of the file, of its name
+		for after := range 6 {
+			t.Run(fmt.Sprint(op, "/", after), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					disk := fault.NewDisk(fault.DiskFault{Op: op, Times: 1, Delay: 300 * time.Millisecond})
+					f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: 64, Sync: holdfast.SyncEvery(100 * time.Millisecond)}})
+					mustAppend(t, f, "/a", "first")
+					time.Sleep(time.Duration(110+50*after) * time.Millisecond) // the sync has begun at 100 ms
+					mustAppend(t, f, "/a", "second")
+					// The sync under way ends at 400 ms; the next one is due by then or 100 ms after the Append.
+					time.Sleep(600 * time.Millisecond)
+					wantKept(t, disk, "/a", "firstsecond")
+				})
+			})
+		}
+	}
+}
+
+// startsOfSyncs returns when each sync of a file's bytes started, counted from a time.
+func startsOfSyncs(disk *fault.Disk, from time.Time) (at []string) {
+	for _, c := range disk.Calls() {
+		if c.Op == fault.DiskDatasync {
+			at = append(at, fmt.Sprint(c.Path, " ", c.Start.Sub(from)))
+		}
+	}
+	slices.Sort(at)
+	return at
+}
+
+func byBytes(every time.Duration, bytes holdfast.Size) holdfast.Sync {
+	return holdfast.Sync{Mode: holdfast.SyncPeriodic, Every: every, Bytes: bytes}
+}
+
+// TestSyncByBytesCountsAllPaths appends 4 bytes each second, to three paths in turn.
+func TestSyncByBytesCountsAllPaths(t *testing.T) {
+	check := func(p holdfast.Policy, took time.Duration, want ...string) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskDatasync, Delay: took})
+			f := onDisk(t, disk, Options{Policy: p, Handles: 8})
+			start := time.Now()
+			for i := range 8 {
+				mustAppend(t, f, fmt.Sprint("/", "abc"[i%3:i%3+1]), "four")
+				time.Sleep(time.Second)
+			}
+			time.Sleep(time.Hour)
+			if got := startsOfSyncs(disk, start); !slices.Equal(got, want) {
+				t.Errorf("%v, syncs of %v:\n got %q\nwant %q", p, took, got, want)
+			}
+			wantKept(t, disk, "/c", "fourfour") // the last that a sync covers
+		})
+	}
+	const s = time.Second
+	check(holdfast.Policy{Sync: byBytes(0, 12)}, 0, "/a 2s", "/a 5s", "/b 2s", "/b 5s", "/c 2s", "/c 5s")
+	check(holdfast.Policy{Sync: byBytes(0, 11)}, 0, "/a 2s", "/a 5s", "/b 2s", "/b 5s", "/c 2s", "/c 5s")
+	check(holdfast.Policy{Buffer: 64, FlushBytes: 4, Sync: byBytes(0, 12)}, 0, "/a 2s", "/a 5s", "/b 2s", "/b 5s", "/c 2s", "/c 5s")
+	check(holdfast.Policy{Buffer: 64, FlushEvery: 1, Sync: byBytes(0, 12)}, 0, "/a 2.000000001s", "/a 5.000000001s", "/b 2.000000001s", "/b 5.000000001s", "/c 2.000000001s", "/c 5.000000001s")
+	// Due while one runs: right behind it, if it is due still.
+	check(holdfast.Policy{Sync: byBytes(0, 12)}, 3*s+s/2, "/a 2s", "/a 5.5s", "/b 2s", "/b 5.5s", "/c 2s", "/c 5.5s")
+	check(holdfast.Policy{Sync: byBytes(0, 12)}, 10*s, "/a 12s", "/a 2s", "/b 12s", "/b 2s", "/c 12s", "/c 2s")
+	// Whichever comes first.
+	check(holdfast.Policy{Sync: byBytes(1500*time.Millisecond, 12)}, 0,
+		"/a 1.5s", "/a 3.5s", "/a 7.5s", "/b 1.5s", "/b 5.5s", "/b 7.5s", "/c 3.5s", "/c 5.5s")
+}
+
+// TestFailedSyncByBytesIsNotMadeAgain has the sync of one path fail: it is final for the
+// path, and its bytes are counted no more.
+func TestFailedSyncByBytesIsNotMadeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskDatasync, Path: "/a", Err: syscall.EIO})
+		f := onDisk(t, disk, Options{Policy: holdfast.Policy{Sync: byBytes(0, 8)}, Handles: 8})
+		start := time.Now()
+		mustAppend(t, f, "/a", "eight or")
+		time.Sleep(time.Second)
+		failureOf(t, f.Append(noContext, "/a", []byte("more")), "/a", syscall.EIO)
+		mustAppend(t, f, "/b", "four")
+		time.Sleep(time.Second)
+		mustAppend(t, f, "/b", "four")
+		time.Sleep(time.Minute)
+		if got := startsOfSyncs(disk, start); !slices.Equal(got, []string{"/a 0s", "/b 2s"}) {
+			t.Errorf("syncs: %q", got)
+		}
+		wantKept(t, disk, "/b", "fourfour")
+	})
+}
+
+// TestFlushByBytesBeginsWithTheByteThatIsTooMany has a write take a minute: the bytes that
+// come meanwhile are taken, and flushed when it is done.
+func TestFlushByBytesBeginsWithTheByteThatIsTooMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskWrite, Take: fault.All, Delay: time.Minute})
+		f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: holdfast.KiB, FlushBytes: 8}})
+		start := time.Now()
+		mustAppend(t, f, "/a", "four")
+		time.Sleep(time.Second)
+		go f.Append(noContext, "/a", []byte("four")) // which flushes
+		time.Sleep(time.Second)
+		for range 100 {
+			mustAppend(t, f, "/a", "four")
+		}
+		if d := time.Since(start); d != 2*time.Second {
+			t.Errorf("appends took %v beside a write of a minute", d-2*time.Second)
+		}
+		time.Sleep(time.Hour)
+		var writes []string
+		for _, c := range disk.Calls() {
+			if c.Op == fault.DiskWrite {
+				writes = append(writes, fmt.Sprint(c.Bytes, " at ", c.Start.Sub(start)))
+			}
+		}
+		if want := []string{"8 at 1s", "400 at 1m1s"}; !slices.Equal(writes, want) {
+			t.Errorf("writes of %q, want %q", writes, want)
+		}
+	})
+}
+
+// uncertainAndLost checks that a call said of its four bytes "mine" that they are perhaps
+// not durable, which they are not: they are in the file, and some power cut takes them.
+func uncertainAndLost(t *testing.T, disk *fault.Disk, err error, cause error) {
+	t.Helper()
+	kept := true
+	for seed := range uint64(50) {
+		got, _ := disk.PowerCut(rand.New(rand.NewPCG(seed, 0))).File("/mine")
+		kept = kept && strings.Contains(string(got), "mine")
+	}
+	if got, _ := disk.ReadFile("/mine"); !strings.Contains(string(got), "mine") || kept {
+		t.Fatalf("the test proves nothing: the file holds %q, each power cut keeps it: %v", got, kept)
+	}
+	failed := failureOf(t, err, "/mine", cause)
+	if failed.Outcome != holdfast.OutcomeUncertain || failed.Offset != 4 {
+		t.Errorf("%v at byte %d, %v", failed.Outcome, failed.Offset, err)
+	}
+}
+
+// TestAppendWhoseContextEndsItsStepIsNotAcknowledged ends the context of an Append whose
+// bytes are flushed: while it waits for another call's sync of the file, and while it waits
+// for its turn to sync the name.
+func TestAppendWhoseContextEndsItsStepIsNotAcknowledged(t *testing.T) {
+	for _, p := range []holdfast.Policy{holdfast.Durable(), holdfast.EachDurable(), {Buffer: 64, Sync: holdfast.Sync{Mode: holdfast.SyncGroup}}} {
+		t.Run(p.String()+"/file", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskDatasync, Delay: time.Second})
+				f := onDisk(t, disk, Options{Policy: p})
+				go f.Append(noContext, "/mine", []byte("other"))
+				synctest.Wait() // it syncs
+				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+				defer cancel()
+				err := f.Append(ctx, "/mine", []byte("mine"))
+				if p.Sync.Mode == holdfast.SyncGroup { // the bytes wait for the next step
+					f.Flush(noContext)
+				}
+				uncertainAndLost(t, disk, err, context.DeadlineExceeded)
+			})
+		})
+		t.Run(p.String()+"/name", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				disk := fault.NewDisk(
+					fault.DiskFault{Op: fault.DiskDatasync, Path: "mine", Delay: 100 * time.Millisecond},
+					fault.DiskFault{Op: fault.DiskWrite, Path: "whole", Take: fault.All, Delay: time.Minute})
+				f := onDisk(t, disk, Options{Policy: p, Handles: handles.LeastHandles}) // one turn
+				go func() {
+					time.Sleep(50 * time.Millisecond)
+					f.WriteFile(noContext, "/whole", []byte("x"), Create) // which has the turn for a minute
+				}()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				uncertainAndLost(t, disk, f.Append(ctx, "/mine", []byte("mine")), context.DeadlineExceeded)
+			})
+		})
+	}
+}
+
+// TestFailureOfOneStreamOfAStepIsOfThatAlone has two streams share a step, in which the
+// sync of one of them fails.
+func TestFailureOfOneStreamOfAStepIsOfThatAlone(t *testing.T) {
+	for _, failing := range []string{"/a", "/b"} {
+		synctest.Test(t, func(t *testing.T) {
+			disk := fault.NewDisk(
+				fault.DiskFault{Op: fault.DiskDatasync, Path: "first", Delay: time.Second},
+				fault.DiskFault{Op: fault.DiskDatasync, Path: failing, Err: syscall.EIO})
+			f := onDisk(t, disk, Options{Policy: holdfast.Durable()})
+			errs := map[string]error{}
+			var mu sync.Mutex
+			var all sync.WaitGroup
+			for _, path := range []string{"/first", "/a", "/b"} {
+				all.Go(func() {
+					err := f.Append(noContext, path, []byte("x"))
+					mu.Lock()
+					errs[path] = err
+					mu.Unlock()
+				})
+				synctest.Wait() // those that come later share the step after the first one's
+			}
+			all.Wait()
+			for path, err := range errs {
+				if path != failing {
+					if err != nil {
+						t.Errorf("%s: %v", path, err)
+					}
+					wantKept(t, disk, path, "x")
+					continue
+				}
+				failed := failureOf(t, err, path, syscall.EIO)
+				if failed.Outcome != holdfast.OutcomeUncertain || failed.Offset != 1 {
+					t.Errorf("%v at byte %d, %v", failed.Outcome, failed.Offset, err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,124 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/fault"
+)
+
+// TestTruncateThatCannotLookLeavesTheFileUntouched fails the look at a file that is to be
+// emptied.
+func TestTruncateThatCannotLookLeavesTheFileUntouched(t *testing.T) {
+	for _, mode := range []Mode{Truncate, Append} {
+		d := fault.NewDisk()
+		d.WriteFile("first", []byte("text"), 0o644)
+		d.WriteFile("a", bytes.Repeat([]byte("old"), 60), 0o644)
+		f := newSet(d, Options{Retry: Retry{Attempts: 1}})
+		f.WriteFile(context.Background(), "first", []byte("new"), mode)
+		d.Add(fault.DiskFault{Op: fault.DiskStatFD, Path: "a", Err: syscall.EACCES})
+		r, err := f.WriteFile(context.Background(), "a", []byte("new"), mode)
+		if data, _ := d.ReadFile("a"); err == nil || r.Outcome != holdfast.OutcomeUntouched || len(data) != 180 {
+			t.Errorf("%v: %v, and %d bytes are there: %v", mode, r.Outcome, len(data), err)
+		}
+		f.Close()
+	}
+}
+
+// TestUndoLooksWhileTheFileIsOpen fails a file that is made. Once it is closed, another
+// program's new file may have its inode.
+func TestUndoLooksWhileTheFileIsOpen(t *testing.T) {
+	d := fault.NewDisk(fault.DiskFault{Op: fault.DiskWrite, First: 2, Err: syscall.EIO}, fault.DiskFault{Op: fault.DiskWrite, Times: 1, Take: 3})
+	f := newSet(d, Options{})
+	defer f.Close()
+	open := true
+	d.Watch(func(c fault.DiskCall) {
+		switch {
+		case c.Op == fault.DiskClose && strings.HasSuffix(c.Path, "/a"):
+			open = false
+		case (c.Op == fault.DiskStat || c.Op == fault.DiskRemove) && removesOpen && !open:
+			t.Errorf("%v after the file was closed", c.Op)
+		}
+	})
+	r, err := f.WriteFile(context.Background(), "a", []byte("a file"), Create)
+	d.Watch(nil)
+	if _, there := d.ProcessCrash().File("a"); there || !errors.Is(err, syscall.EIO) || r.Outcome != holdfast.OutcomeUntouched {
+		t.Errorf("there %v: %+v", there, r)
+	}
+	if open {
+		t.Error("it stays open")
+	}
+}
+
+// TestUndoLeavesAnothersFile puts another file of the same size in the place of one that
+// fails, before it is looked at.
+func TestUndoLeavesAnothersFile(t *testing.T) {
+	d := fault.NewDisk(fault.DiskFault{Op: fault.DiskWrite, First: 2, Err: syscall.EIO}, fault.DiskFault{Op: fault.DiskWrite, Times: 1, Take: 3})
+	f := newSet(d, Options{})
+	defer f.Close()
+	d.Watch(func(c fault.DiskCall) {
+		if c.Op == fault.DiskStat && c.End.IsZero() && strings.HasSuffix(c.Path, "/a") {
+			d.RemoveAll("a")
+			d.WriteFile("a", []byte("its"), 0o644)
+		}
+	})
+	r, err := f.WriteFile(context.Background(), "a", []byte("a file"), Create)
+	d.Watch(nil)
+	if data, _ := d.ReadFile("a"); string(data) != "its" || err == nil || r.Outcome != holdfast.OutcomePartial {
+		t.Errorf("%q is there: %+v", data, r)
+	}
+}
+
+// TestAPartNeverReplacesTheOldFile fills the disk in the middle of a long replacement.
+func TestAPartNeverReplacesTheOldFile(t *testing.T) {
+	eachWay(t, func(t *testing.T, p holdfast.Policy, write func(f *Set, w Write) (Result, error)) {
+		for what, faults := range map[string][]fault.DiskFault{
+			"100 bytes with the error": {{Op: fault.DiskWrite, Take: 100, Err: syscall.ENOSPC}},
+			"100 bytes, and then the error": {
+				{Op: fault.DiskWrite, Times: 1, Take: 100}, {Op: fault.DiskWrite, First: 2, Err: syscall.ENOSPC},
+			},
+			"100 bytes each, and then the error": {
+				{Op: fault.DiskWrite, Times: 50, Take: 100}, {Op: fault.DiskWrite, First: 51, Err: syscall.ENOSPC},
+			},
+		} {
+			for _, beside := range []bool{false, true} { // a batch of one file is no batch
+				old, replacement := bytes.Repeat([]byte("old "), 4<<10), bytes.Repeat([]byte("new "), 3<<10)
+				d := fault.NewDisk()
+				d.WriteFile("a", old, 0o644)
+				for _, x := range faults {
+					d.Add(x)
+				}
+				f := newSet(d, Options{Policy: p, Workers: 1, Retry: Retry{Attempts: 1}})
+				w := Write{Path: "a", Data: replacement, Mode: Replace}
+				var r Result
+				if beside {
+					other := w
+					other.Path = "b"
+					results, _ := f.WriteAll(context.Background(), one(w, other))
+					r = results.At(0)
+				} else {
+					r, _ = write(f, w)
+				}
+				if data, _ := d.ReadFile("a"); !bytes.Equal(data, old) {
+					t.Errorf("%s: %d bytes of the old file's %d are there", what, len(data), len(old))
+				}
+				if !errors.Is(r.Err, syscall.ENOSPC) || r.Outcome != holdfast.OutcomeUntouched || r.Bytes != 0 {
+					t.Errorf("%s: %+v", what, r)
+				}
+				if err := f.Close(); err != nil {
+					t.Error(err)
+				}
+				for name := range d.ProcessCrash().Files {
+					if name != "/a" {
+						t.Errorf("%s: %s is left", what, name)
+					}
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,293 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/temporary"
+)
+
+// A scene is some files on a disk that fails, of which every second one is there
+// already, in two directories.
+type scene struct {
+	disk  *fault.Disk
+	mode  Mode
+	sync  holdfast.Sync
+	files []Write
+	old   map[string][]byte
+	leads map[string]string // where paths lead that are links or mounted files
+
+	beside []Write // what another Files writes meanwhile
+
+	mayLeave bool // temporary files
+}
+
+func newScene(t *testing.T, mode Mode, sync holdfast.Sync, n int) *scene {
+	t.Helper()
+	s := &scene{disk: fault.NewDisk(), mode: mode, sync: sync, old: map[string][]byte{}}
+	for _, dir := range []string{"a", "b"} {
+		if err := s.disk.MkdirAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range n {
+		p := fmt.Sprintf("/%c/file%d", 'a'+i%2, i)
+		if mode != Create && i%4 < 2 {
+			s.old[p] = fmt.Appendf(nil, "what was in %d", i)
+			if err := s.disk.WriteFile(p, s.old[p], 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.files = append(s.files, Write{Path: p, Data: fmt.Appendf(nil, "what comes into %d", i), Mode: mode})
+	}
+	return s
+}
+
+// newMaze is a scene with files more that are reached by links: to another directory and to
+// another file system, of files and of names; and, unless they are replaced, mounted files.
+// Another Files writes in the same directories.
+func newMaze(t *testing.T, mode Mode, sync holdfast.Sync, n int) *scene {
+	t.Helper()
+	s := newScene(t, mode, sync, n)
+	s.leads = map[string]string{}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(s.disk.MkdirAll("/c"))
+	must(s.disk.Mount("/m"))
+	for i := range 6 {
+		p, target := fmt.Sprintf("/a/way%d", i), fmt.Sprintf("/%c/real%d", "cm"[i%2], i)
+		if mode == Create || i >= 4 && mode == Replace {
+			continue // which refuse them
+		}
+		if i < 2 || i >= 4 {
+			s.old[p] = fmt.Appendf(nil, "what was in way %d", i)
+			must(s.disk.WriteFile(target, s.old[p], 0o644))
+		}
+		if i < 4 {
+			must(s.disk.Symlink(target, p))
+		} else {
+			must(s.disk.Bind(target, p))
+		}
+		s.leads[p] = target
+		s.files = append(s.files, Write{Path: p, Data: fmt.Appendf(nil, "what comes into way %d", i), Mode: mode})
+	}
+	for i := range 3 {
+		s.beside = append(s.beside, Write{Path: fmt.Sprintf("/%c/beside%d", "acm"[i], i), Data: []byte("x")})
+	}
+	return s
+}
+
+// file returns what an image holds of a file, by whatever path.
+func (s *scene) file(m *fault.Image, path string) (data []byte, there bool) {
+	if target := s.leads[path]; target != "" {
+		path = target
+	}
+	return m.File(path)
+}
+
+func (s *scene) options() Options {
+	return Options{Policy: holdfast.Policy{Sync: s.sync}, Workers: 2, Handles: 8}
+}
+
+// after returns what a file holds when n of its bytes are written.
+func (s *scene) after(f Write, n int64) []byte {
+	if s.mode == Append {
+		return append(bytes.Clone(s.old[f.Path]), f.Data[:n]...)
+	}
+	return f.Data[:n]
+}
+
+// judge holds the results to the images, and to nothing else.
+func (s *scene) judge(results *Results, err error) error {
+	if results.Len() != len(s.files) {
+		return fmt.Errorf("%d results for %d files", results.Len(), len(s.files))
+	}
+	shown := s.disk.ProcessCrash()
+	for i, r := range results.All() {
+		if err := s.judgeOne(s.files[i], r, shown); err != nil {
+			return fmt.Errorf("%+v: %w", r, err)
+		}
+	}
+	if t := results.Totals(); t.Files != t.Durable+t.Written+t.Partial+t.Untouched+t.Uncertain || (t.Failed > 0) != (err != nil) {
+		return fmt.Errorf("totals %+v with error %v", t, err)
+	}
+	for p := range shown.Files {
+		if strings.HasPrefix(path.Base(p), temporary.Prefix) && !s.mayLeave {
+			return fmt.Errorf("%s is left", p)
+		}
+	}
+	return s.judgePower(results)
+}
+
+func (s *scene) judgeOne(f Write, r Result, shown *fault.Image) error {
+	now, there := s.file(shown, f.Path)
+	old, wasThere := s.old[f.Path]
+	want := holdfast.OutcomeDurable
+	if s.sync.Mode == holdfast.SyncNever {
+		want = holdfast.OutcomeWritten
+	}
+	switch {
+	case r.Path != f.Path:
+		return errors.New("is not in its place")
+	case r.Err == nil && (r.Outcome != want || r.Bytes != int64(len(f.Data))):
+		return errors.New("has no error")
+	case r.Err != nil && r.Outcome == want:
+		return errors.New("has an error")
+	}
+	var e *Error
+	if r.Err != nil && (!errors.As(r.Err, &e) || e.Outcome != r.Outcome || e.Offset != r.Bytes || e.Path != r.Path) {
+		return errors.New("the error does not say what the result says")
+	}
+	switch r.Outcome {
+	case holdfast.OutcomeUntouched:
+		if there != wasThere || !bytes.Equal(now, old) || r.Bytes != 0 {
+			return fmt.Errorf("the file holds %q", now)
+		}
+	case holdfast.OutcomePartial, holdfast.OutcomeWritten, holdfast.OutcomeDurable:
+		if r.Outcome == holdfast.OutcomePartial && r.Bytes == 0 && there && bytes.Equal(now, old) {
+			return nil // it could not be found out that it was there before
+		}
+		if !there || !bytes.Equal(now, s.after(f, r.Bytes)) {
+			return fmt.Errorf("the file holds %q", now)
+		}
+	case holdfast.OutcomeUncertain:
+		if !there || !bytes.Equal(now, s.after(f, int64(len(f.Data)))) {
+			return fmt.Errorf("the file holds %q", now)
+		}
+	}
+	return nil
+}
+
+// judgePower looks at what several power cuts leave.
+func (s *scene) judgePower(results *Results) error {
+	for seed := range uint64(12) {
+		image := s.disk.PowerCut(rand.New(rand.NewPCG(seed, 1)))
+		for i, r := range results.All() {
+			f := s.files[i]
+			left, there := s.file(image, f.Path)
+			if r.Outcome == holdfast.OutcomeDurable && !bytes.Equal(left, s.after(f, r.Bytes)) {
+				return fmt.Errorf("%s is durable, and after a power cut it holds %q", f.Path, left)
+			}
+			old, wasThere := s.old[f.Path]
+			if s.mode == Replace && s.sync.Mode != holdfast.SyncNever && there && !bytes.Equal(left, f.Data) && !(wasThere && bytes.Equal(left, old)) {
+				return fmt.Errorf("%s is replaced (%v), and after a power cut it holds %q", f.Path, r.Outcome, left)
+			}
+			if s.mode == Replace && s.sync.Mode != holdfast.SyncNever && wasThere && !there {
+				return fmt.Errorf("%s is replaced, and after a power cut it is gone", f.Path)
+			}
+		}
+	}
+	return nil
+}
+
+// run writes the scene's files, closes and judges.
+func (s *scene) run(t *testing.T, o Options) (*Results, error) {
+	t.Helper()
+	f := newSet(s.disk, o)
+	s.disk.SetCap(o.Handles)
+	ended := func() {}
+	if len(s.beside) > 0 {
+		s.disk.SetCap(2 * o.Handles)
+		other := newSet(s.disk, o)
+		other.names = f.names // as those of the kernel are
+		done := make(chan *Results)
+		go func() {
+			results, _ := other.WriteAll(context.Background(), one(s.beside...))
+			done <- results
+		}()
+		ended = func() {
+			keepsItsWord(t, s.disk, <-done)
+			other.Close()
+		}
+	}
+	results, err := f.WriteAll(context.Background(), one(s.files...))
+	ended()
+	if err := f.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	if n := s.disk.Open(); n != 0 {
+		t.Errorf("%d descriptors are left open", n)
+	}
+	if wrong := s.disk.Violations(); len(wrong) > 0 {
+		t.Errorf("violations: %v", wrong)
+	}
+	if bad := s.judge(results, err); bad != nil {
+		t.Error(bad)
+	}
+	return results, err
+}
+
+var (
+	wholeModes = []Mode{Create, Truncate, Append, Replace}
+	wholeSyncs = []holdfast.Sync{{Mode: holdfast.SyncNever}, {Mode: holdfast.SyncEach}, {Mode: holdfast.SyncGroup}}
+)
+
+func TestEveryFailureIsTold(t *testing.T) {
+	errnos := []error{syscall.EINTR, syscall.EAGAIN, syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE, syscall.EIO, syscall.EACCES, syscall.ENOENT}
+	ops := fault.DiskOps()
+	if testing.Short() {
+		errnos = []error{syscall.ENOSPC, syscall.EIO}
+	}
+	for _, mode := range wholeModes {
+		for _, sync := range wholeSyncs {
+			for _, all := range []bool{true, false} {
+				if all && sync.Mode != holdfast.SyncGroup {
+					continue
+				}
+				t.Run(fmt.Sprintf("%v %v %v", mode, sync, all), func(t *testing.T) {
+					t.Parallel()
+					for _, op := range ops {
+						for _, errno := range errnos {
+							for _, times := range []int{1, 0} {
+								for _, first := range []int{1, 4} {
+									x := fault.DiskFault{Op: op, Err: errno, First: first, Times: times, Take: first}
+									if !underFault(t, mode, sync, all, x) {
+										return
+									}
+								}
+							}
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// underFault reports whether all was told right.
+func underFault(t *testing.T, mode Mode, sync holdfast.Sync, all bool, x fault.DiskFault) bool {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		defer func() {
+			if t.Failed() {
+				t.Logf("with %v %v of the %dth call, %d times", x.Op, x.Err, x.First, x.Times)
+			}
+		}()
+		s := newMaze(t, mode, sync, 4)
+		if mode == Replace && x.Op == fault.DiskStat && x.Err == syscall.ENOENT {
+			s = newScene(t, mode, sync, 6) // a link that Stat does not find is replaced itself
+		}
+		s.disk.SetSyncsAll("/", all)
+		s.disk.SetSyncsAll("/m", all)
+		s.disk.Add(x)
+		// A temporary file that can't be removed, or whose directory can't be opened any more, stays.
+		s.mayLeave = x.Times == 0 && slices.Contains([]fault.DiskOp{fault.DiskRemove, fault.DiskOpenDir, fault.DiskStatFD, fault.DiskStatPath}, x.Op)
+		s.run(t, s.options())
+	})
+	return !t.Failed()
+}

@@ -1,0 +1,136 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/vfs"
+)
+
+// filesOn returns a Files that the test closes.
+func filesOn(t *testing.T, d vfs.Disk, o Options) *Set {
+	t.Helper()
+	if err := o.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	f := newSet(d, o)
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return f
+}
+
+// realFiles returns a Files on the real disk.
+func realFiles(t *testing.T, o Options) *Set {
+	t.Helper()
+	f, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return f
+}
+
+// wholePolicies are one for each way to make whole files durable.
+var wholePolicies = []holdfast.Policy{{}, {Sync: holdfast.Sync{Mode: holdfast.SyncEach}}, {Sync: holdfast.Sync{Mode: holdfast.SyncGroup}}}
+
+func holdsOnDisk(t *testing.T, path, want string) {
+	t.Helper()
+	got, err := os.ReadFile(path)
+	if err != nil || string(got) != want {
+		t.Errorf("%s holds %q, %v; want %q", path, got, err, want)
+	}
+}
+
+func TestEachModeDoesWhatItSays(t *testing.T) {
+	for _, p := range wholePolicies {
+		f := realFiles(t, Options{Policy: p})
+		want := holdfast.OutcomeDurable
+		if p.Sync.Mode == holdfast.SyncNever {
+			want = holdfast.OutcomeWritten
+		}
+		check := func(mode Mode, old, now string, wantErr error, batch bool) {
+			t.Helper()
+			path := filepath.Join(t.TempDir(), "a")
+			if old != "" {
+				os.WriteFile(path, []byte(old), 0o640)
+			}
+			var r Result
+			var err error
+			if batch {
+				var all *Results
+				all, err = f.WriteAll(context.Background(), one(Write{Path: path, Data: []byte("new"), Mode: mode}))
+				for _, r = range all.All() {
+				}
+			} else {
+				r, err = f.WriteFile(context.Background(), path, []byte("new"), mode)
+			}
+			if !errors.Is(err, wantErr) || wantErr == nil && (r.Outcome != want || r.Bytes != 3) || wantErr != nil && r.Outcome != holdfast.OutcomeUntouched {
+				t.Errorf("%v of %q under %v: %+v, %v", mode, old, p, r, err)
+			}
+			holdsOnDisk(t, path, now)
+			if names, _ := os.ReadDir(filepath.Dir(path)); len(names) != 1 {
+				t.Errorf("%v left %v", mode, names)
+			}
+		}
+		for _, batch := range []bool{false, true} {
+			check(Create, "", "new", nil, batch)
+			check(Create, "old file", "old file", fs.ErrExist, batch)
+			check(Truncate, "", "new", nil, batch)
+			check(Truncate, "old file", "new", nil, batch)
+			check(Append, "", "new", nil, batch)
+			check(Append, "old file", "old filenew", nil, batch)
+			check(Replace, "", "new", nil, batch)
+			check(Replace, "old file", "new", nil, batch)
+		}
+	}
+}
+
+func one(w ...Write) iter.Seq[Write] {
+	return func(yield func(Write) bool) {
+		for _, w := range w {
+			if !yield(w) {
+				return
+			}
+		}
+	}
+}
+
+func TestManyFilesAreAllWritten(t *testing.T) {
+	for _, p := range wholePolicies {
+		for _, mode := range []Mode{Create, Truncate, Append, Replace} {
+			f := realFiles(t, Options{Policy: p, Handles: 16})
+			dir := t.TempDir()
+			var files []Write
+			for i := range 300 {
+				files = append(files, Write{Path: fmt.Sprintf("%s/%d", dir, i), Data: []byte(fmt.Sprint("file ", i)), Mode: mode})
+			}
+			results, err := f.WriteAll(context.Background(), one(files...))
+			if err != nil || results.Len() != 300 {
+				t.Fatal(results.Len(), err)
+			}
+			for i, r := range results.All() {
+				if r.Path != files[i].Path || (p.Sync.Mode != holdfast.SyncNever) != (r.Outcome == holdfast.OutcomeDurable) {
+					t.Fatalf("%v under %v: %+v", mode, p, r)
+				}
+				holdsOnDisk(t, r.Path, fmt.Sprint("file ", i))
+			}
+			if names, _ := os.ReadDir(dir); len(names) != 300 {
+				t.Errorf("%d names", len(names))
+			}
+		}
+	}
+}

@@ -1,0 +1,27 @@
+package durable
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// Abreast calls do with each number below n, and with some of them at the same time. The
+// caller's goroutine takes part.
+func Abreast(some, n int, do func(i int)) {
+	var next atomic.Int64
+	work := func() {
+		for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+			do(int(i))
+		}
+	}
+	var all sync.WaitGroup
+	for range min(some, n) - 1 {
+		all.Go(work)
+	}
+	work()
+	all.Wait()
+}
+
+// Waiters is how many files are written at once where each is synced by itself:
+// they wait for the disk and share its commits.
+const Waiters = 64

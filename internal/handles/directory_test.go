@@ -1,0 +1,165 @@
+package handles
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"testing/synctest"
+)
+
+func moveDir(t *testing.T, from, to string) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("an open directory can't be moved, and its identity is not told")
+	}
+	if err := os.Rename(from, to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestADirectoryThatWasReplacedIsNoticedInTheNextEra(t *testing.T) {
+	h, disk, dir := newHandles(t, 8, "a")
+	path := filepath.Join(dir, "a")
+	old := useIn(t, h, 1, path)
+	moveDir(t, path, path+".old")
+	if err := os.Mkdir(path, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	same := useIn(t, h, 1, path)
+	if same != old {
+		t.Error("it was looked up twice in one era")
+	}
+	h.Rest(&same.Handle)
+	now := useIn(t, h, 2, path)
+	if now == old || now.Is.Inode == old.Is.Inode {
+		t.Error("the next era has the old directory")
+	}
+	if err := writeIn(h, old, "late"); err != nil {
+		t.Errorf("who is at work in the old directory can't go on: %v", err)
+	}
+	if len(disk.closed) != 1 { // the file
+		t.Errorf("closed: %v", disk.closed)
+	}
+	h.Rest(&old.Handle)
+	if len(disk.closed) != 2 {
+		t.Error("the old directory is kept")
+	}
+	h.Rest(&now.Handle)
+	if again := useIn(t, h, 2, path); again != now {
+		t.Error("the new directory was not kept")
+	}
+	h.Rest(&now.Handle)
+	if want := (HandleStats{Hits: 2, Misses: 2}); h.Stats != want {
+		t.Errorf("%+v, want %+v", h.Stats, want)
+	}
+}
+
+func TestADirectoryThatIsGoneIsNoticedInTheNextEra(t *testing.T) {
+	check := func(name string, change func(t *testing.T, path string)) {
+		t.Run(name, func(t *testing.T) {
+			h, disk, dir := newHandles(t, 4, "a")
+			path := filepath.Join(dir, "a")
+			h.Rest(&useIn(t, h, 1, path).Handle)
+			change(t, path)
+			if d, err := h.UseDir(path, 2); !errors.Is(err, fs.ErrNotExist) {
+				t.Fatalf("%v, %v, want that there is none", d, err)
+			}
+			if h.open != 0 || len(disk.open) != 0 {
+				t.Errorf("%d counted, %v open", h.open, disk.open)
+			}
+			if err := os.Mkdir(path, 0o777); err != nil {
+				t.Fatal(err)
+			}
+			d := useIn(t, h, 2, path)
+			defer h.Rest(&d.Handle)
+			if err := writeIn(h, d, "file"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	check("moved", func(t *testing.T, path string) { moveDir(t, path, path+".old") })
+	check("removed", func(t *testing.T, path string) {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestADirectoryThatIsStillThereIsKeptThroughTheEras(t *testing.T) {
+	h, _, dir := newHandles(t, 4, "a")
+	d := useIn(t, h, 1, dir, "a")
+	h.Rest(&d.Handle)
+	for _, era := range []int64{2, 2, 3, 1} {
+		if again := useIn(t, h, era, dir, "a"); again != d {
+			t.Errorf("era %d: opened anew", era)
+		}
+		h.Rest(&d.Handle)
+	}
+	if d.looked != 3 {
+		t.Errorf("looked up in era %d last", d.looked)
+	}
+}
+
+func TestWhatIsNoDirectoryIsRefusedAndCountsForNothing(t *testing.T) {
+	h, _, dir := newHandles(t, 4)
+	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"file", "none", "zero\x00byte"} {
+		if _, err := h.UseDir(filepath.Join(dir, name), 1); err == nil || h.open != 0 {
+			t.Errorf("%q: %v, %d counted", name, err, h.open)
+		}
+	}
+}
+
+func TestWhoOpensADirectorySecondClosesItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, disk, dir := newHandles(t, 8, "a")
+		disk.hold = make(chan struct{})
+		got := make(chan *Dir)
+		for range 2 {
+			go func() { got <- useIn(t, h, 1, dir, "a") }()
+		}
+		synctest.Wait() // both have opened it
+		close(disk.hold)
+		x, y := <-got, <-got
+		if x == y || len(disk.open) != 2 {
+			t.Fatalf("there was no race: %v", disk.open)
+		}
+		h.Rest(&x.Handle)
+		h.Rest(&y.Handle)
+		if len(disk.open) != 1 || h.open != 1 {
+			t.Errorf("%v are open, %d counted", disk.open, h.open)
+		}
+		kept := useIn(t, h, 1, dir, "a")
+		defer h.Rest(&kept.Handle)
+		if kept.Gone || kept != x && kept != y {
+			t.Error("neither was kept")
+		}
+	})
+}
+
+func TestADirectoryThatIsBeingClosedIsNotGivenOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, disk, dir := newHandles(t, 4, "a")
+		old := useIn(t, h, 1, dir, "a")
+		drop, hold := old.Drop, make(chan struct{})
+		old.Drop = func() {
+			<-hold
+			drop()
+		}
+		h.Rest(&old.Handle)
+		go h.Spare()
+		synctest.Wait()
+		now := useIn(t, h, 1, dir, "a")
+		defer h.Rest(&now.Handle)
+		close(hold)
+		synctest.Wait()
+		if now == old || len(disk.open) != 1 || h.Dirs[now.Path] != now {
+			t.Errorf("the same: %v; %v open, %v kept", now == old, disk.open, h.Dirs)
+		}
+	})
+}

@@ -1,0 +1,119 @@
+package advise
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// A Preset is what a well-known program asks of a disk, as a need. docs/advise.md
+// has the table of all, with the sources.
+type Preset struct {
+	Name     string
+	Program  string
+	Need     Need
+	Load     Load
+	Policies []holdfast.Policy // those that keep what the program keeps
+}
+
+// durable are the policies whose Write returns when its bytes are durable.
+var durable = []holdfast.Policy{holdfast.Durable(), holdfast.EachDurable()}
+
+// presets are in the order of the table.
+var presets = []Preset{
+	{"etcd", "etcd", Need{atMost(Loss, 0), below(P99, 10*time.Millisecond)}, Load{2300, 1}, durable},
+	{"redis-everysec", "Redis with appendfsync everysec", Need{atMost(Loss, 2*time.Second)}, Load{128, 1}, []holdfast.Policy{{Sync: holdfast.SyncEvery(time.Second)}}},
+	{"postgres-commit", "a PostgreSQL commit", Need{atMost(Loss, 0), below(P99, 10*time.Millisecond)}, Load{8192, 1}, durable},
+	{"postgres-async", "PostgreSQL with synchronous_commit=off", Need{atMost(Loss, 600*time.Millisecond)}, Load{8192, 1}, []holdfast.Policy{holdfast.Periodic(200 * time.Millisecond)}},
+	{"mongodb-journal", "MongoDB's journal", Need{atMost(Loss, 200*time.Millisecond)}, Load{128, 1}, []holdfast.Policy{holdfast.Periodic(100 * time.Millisecond)}},
+}
+
+func atMost(q Quantity, d time.Duration) Term { return Term{Of: q, Unit: Time, Limit: int64(d)} }
+
+func below(q Quantity, d time.Duration) Term {
+	return Term{Of: q, Strict: true, Unit: Time, Limit: int64(d)}
+}
+
+// PresetNames lists the names of all presets.
+func PresetNames() []string {
+	var names []string
+	for _, p := range presets {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// ParsePreset returns the preset of a name.
+func ParsePreset(name string) (Preset, error) {
+	for _, p := range presets {
+		if p.Name == name {
+			return p, nil
+		}
+	}
+	return Preset{}, fmt.Errorf("%q is not a known program; use %s", name, strings.Join(PresetNames(), ", "))
+}
+
+// String returns the preset's name.
+func (p Preset) String() string { return p.Name }
+
+// Verdict says in one line whether the disk is fast enough for the preset.
+func (p Preset) Verdict(r Recommendation) string {
+	verdict := "fast enough"
+	if r.Advised == nil {
+		verdict = "not fast enough"
+	}
+	j := r.Shown()
+	var found, asked []string
+	for _, f := range j.Findings {
+		if f.Term.Limit == 0 && f.Met {
+			continue // the adjective says it
+		}
+		found = append(found, f.sentence(j.Policy, r.Load.RecordBytes))
+		asked = append(asked, f.Term.asked())
+	}
+	return fmt.Sprintf("%s: %s; %s asks for %s", verdict, strings.Join(found, ", "), p.Program, strings.Join(asked, ", "))
+}
+
+// sentence writes a finding as a clause.
+func (f Finding) sentence(p holdfast.Policy, record int64) string {
+	switch f.Term.Of {
+	case Loss:
+		return "a power cut takes " + f.most()
+	case Crash:
+		return "the end of the process takes " + f.most()
+	case Rate:
+		return f.Text() + " are written"
+	case CPU, Memory:
+		return fmt.Sprintf("%v is %s", f.Term.Of, f.Text())
+	}
+	kind := "an append"
+	if p.Loss().Power.None() {
+		kind = "a durable append"
+	}
+	return fmt.Sprintf("%v of %s of %v is %s", f.Term.Of, kind, holdfast.Size(record), f.Text())
+}
+
+// most writes what is lost, in words.
+func (f Finding) most() string {
+	switch {
+	case f.State != Known || f.Value == 0:
+		return f.Text()
+	case f.Unit == Time:
+		return "at most the last " + f.Text()
+	}
+	return "at most " + f.Text()
+}
+
+// asked writes the limit in words.
+func (t Term) asked() string {
+	limit := t.Unit.text(t.Limit)
+	switch {
+	case t.Of == Rate:
+		return "at least " + limit
+	case t.Strict:
+		return "less than " + limit
+	}
+	return "at most " + limit
+}

@@ -1,0 +1,331 @@
+package advise_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/lab/advise"
+	"github.com/holdfast-go/holdfast/internal/lab/figure"
+)
+
+// chance makes random figures and needs around the same sizes, so that about as
+// many terms are met as are not.
+type chance struct{ *rand.Rand }
+
+// around returns a number within a factor of ten of x, mostly nearer.
+func (c chance) around(x float64) float64 { return x * math.Exp(c.NormFloat64()) }
+
+func (c chance) time(d time.Duration) time.Duration { return time.Duration(c.around(float64(d))) }
+
+func (c chance) one(of int) bool { return c.IntN(of) == 0 }
+
+// policies are those that random results are about.
+var policies = []string{
+	"buffer=0", "buffer=4KiB", "buffer=64KiB", "buffer=64KiB,sync=close", "buffer=64KiB,flush=50ms", "buffer=0,sync=500ms",
+	"buffer=4KiB,sync=500ms", "buffer=64KiB,sync=900ms", "buffer=64KiB,flush=50ms,sync=100ms", "buffer=64KiB,sync=group", "buffer=4KiB,sync=group", "buffer=0,sync=each",
+	"buffer=64KiB,sync=256KiB", "buffer=4KiB,sync=200ms/128KiB",
+}
+
+func (c chance) row(text string, due float64) figure.Row {
+	p := plant{policy: text, cpu: c.around(500), rate: c.around(60000), due: due, p99: c.time(8 * ms), flush: c.time(ms)}
+	if due > 0 {
+		p.rate = due * (1.02 - c.ExpFloat64()/100) // its interval is ±1 %
+	}
+	if !c.one(6) {
+		p.sync = c.time(30 * ms)
+	}
+	if c.one(4) {
+		p.sync = c.time(600 * ms)
+	}
+	if c.one(50) {
+		p.cpu = 0
+	}
+	p.change = func(r *figure.Row) {
+		if c.one(4) {
+			r.Rate.Confidence, r.Served.Confidence, r.CPU.Confidence = 0, 0, 0
+		}
+		if c.one(5) {
+			r.Latency.P99 = 0
+		}
+		if due > 0 && c.one(5) {
+			r.Unserved = c.Int64N(100)
+		}
+		if c.one(3) {
+			r.Cell.LatencyStride = 1
+		}
+	}
+	return p.row()
+}
+
+func (c chance) figures() figure.Figures {
+	var rows []figure.Row
+	for _, due := range []float64{0, 50000, 80000} {
+		if due > 0 && c.one(2) {
+			continue
+		}
+		for _, i := range c.Perm(len(policies))[:1+c.IntN(len(policies))] {
+			rows = append(rows, c.row(policies[i], due))
+		}
+	}
+	f := planted(rows...)
+	f.Noise.Floor = figure.Number(math.Abs(c.NormFloat64()) / 30)
+	if c.one(10) {
+		f.Noise.Floor = figure.Number(math.NaN())
+	}
+	return f
+}
+
+func (c chance) need(t *testing.T) advise.Need {
+	all := []string{
+		fmt.Sprintf("loss<=%v", c.time(time.Second)), "loss<=0", "loss<=1MiB", "crash<=0", fmt.Sprintf("crash<=%v", c.time(100*ms)), "crash<=128KiB",
+		fmt.Sprintf("rate>=%d/s", int(c.around(30000))), fmt.Sprintf("rate>=%dB/s", int(c.around(4e6))),
+		fmt.Sprintf("p50<=%v", c.time(4*ms)), fmt.Sprintf("p90<%v", c.time(8*ms)), fmt.Sprintf("p99<%v", c.time(15*ms)), "p99.9<1h",
+		fmt.Sprintf("max<=%v", c.time(40*ms)), "memory<=128KiB", "rate>=50k/s,cpu<=" + fmt.Sprintf("%.2f%%", c.around(4)),
+	}
+	n := advise.Need{}
+	for range 1 + c.IntN(3) {
+		both, err := n.With(need(t, all[c.IntN(len(all))]))
+		if err == nil {
+			n = both
+		}
+	}
+	return n
+}
+
+// meets decides from the raw figures whether a row keeps a term. It has the rules once
+// more, with slack for the rounding of what is shown.
+func meets(term advise.Term, n advise.Need, r figure.Row, slack float64) bool {
+	within := func(x, limit float64) bool {
+		return x <= limit*(1+slack) && (!term.Strict || slack > 0 || x < limit)
+	}
+	limit := float64(term.Limit)
+	loss := func(b holdfast.Bound, longest time.Duration) bool {
+		switch {
+		case b.None():
+			return true
+		case term.Unit == advise.Bytes:
+			lost := float64(b.Bytes)
+			if b.InFlight {
+				high := r.Served.High
+				if r.Served.Confidence == 0 {
+					high = r.Served.Most
+				}
+				meanwhile := high * float64(r.Cell.RecordBytes) * longest.Seconds()
+				if lost += meanwhile; meanwhile > float64(b.Bytes) {
+					lost += meanwhile
+				}
+				if longest <= 0 {
+					return false
+				}
+			}
+			return b.Bytes != holdfast.Unlimited && within(lost, limit)
+		}
+		return b.Time != holdfast.Unlimited && longest > 0 && within(float64(max(b.Time, longest)+longest), limit)
+	}
+	quantile := func(d time.Duration) bool { return d > 0 && within(float64(d), limit) }
+	low := func(s figure.Summary) float64 {
+		if s.Confidence == 0 {
+			return s.Least
+		}
+		return s.Low
+	}
+	switch term.Of {
+	case advise.Loss:
+		return loss(r.Cell.Policy.Loss().Power, r.LongestSync)
+	case advise.Crash:
+		return loss(r.Cell.Policy.Loss().Process, r.LongestFlush)
+	case advise.Rate:
+		each := 1.0
+		if term.Unit == advise.Stream {
+			each = float64(r.Cell.RecordBytes)
+		}
+		if due := r.Cell.Rate; due > 0 {
+			return low(r.Served)*each >= limit*(1-slack) || due*each >= limit && r.Unserved == 0 && low(r.Served) >= 0.99*due
+		}
+		return low(r.Rate)*each >= limit*(1-slack)
+	case advise.P50:
+		return quantile(r.Latency.P50)
+	case advise.P90:
+		return quantile(r.Latency.P90)
+	case advise.P99:
+		return quantile(r.Latency.P99)
+	case advise.P999:
+		return quantile(r.Latency.P999)
+	case advise.Max:
+		return (r.Cell.Rate > 0 || r.Cell.LatencyStride == 1) && quantile(r.Latency.Max)
+	case advise.Memory:
+		return within(float64(2*r.Cell.Policy.Buffer), limit)
+	}
+	high := r.CPU.High
+	if r.CPU.Confidence == 0 {
+		high = r.CPU.Most
+	}
+	if slack < 0 {
+		limit-- // the next hundredth of a percent
+	}
+	return high > 0 && within(high*n.Records(r.Cell.RecordBytes)/1e9*1e4, limit+1e-9)
+}
+
+// A line is one of the table of all policies, read back from the words.
+type line struct {
+	policy  string
+	cost    time.Duration
+	memory  holdfast.Size
+	verdict string
+}
+
+var (
+	adviceLine = regexp.MustCompile("(?m)^advice: (?:`(.*)` meets it|no policy meets it; the nearest is `(.*)`, which falls short in )")
+	termLine   = regexp.MustCompile(`(?m)^  ([a-z0-9.]+)([<>=]+)(\S+)  +(\S+|not measured)  +(not met\S*|exact|[0-9.]+ %|[0-9]+ times)`)
+	policyLine = regexp.MustCompile(`(?m)^  (buffer=\S+)  +(\S+)  +(\S+)  +(advised|meets it|falls short in .*)$`)
+)
+
+func readLines(t *testing.T, text string) []line {
+	t.Helper()
+	var lines []line
+	for _, m := range policyLine.FindAllStringSubmatch(text, -1) {
+		cost, err := time.ParseDuration(strings.Replace(m[2], "nothing", "0", 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		memory, err := holdfast.ParseSize(m[3])
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, line{m[1], cost, memory, m[4]})
+	}
+	return lines
+}
+
+// shownIsMet judges a line of the table of terms by its text alone.
+func shownIsMet(t *testing.T, name, sign, limit, found string) bool {
+	t.Helper()
+	if found == "not" || found == "not measured" || found == "unbounded" {
+		return false
+	}
+	found = strings.Replace(found, "nothing", "0", 1)
+	value := func(text string) int64 {
+		suffix := ""
+		if name == "cpu" {
+			suffix = ",rate>=1/s"
+		}
+		n := need(t, name+sign+text+suffix)
+		for _, term := range n {
+			if term.Of.String() == name {
+				return term.Limit
+			}
+		}
+		t.Fatalf("%s is not in %v", name, n)
+		return 0
+	}
+	switch a, b := value(found), value(limit); sign {
+	case "<":
+		return a < b
+	case "<=":
+		return a <= b
+	default:
+		return a >= b
+	}
+}
+
+// TestAdvisedPolicyMeetsTheNeedByTheNumbersShown recommends from random results
+// and reads the words back. What is advised keeps every term by the figures in the
+// table, and nothing that is cheaper does. If nothing is advised, nothing meets the
+// need. The raw figures say the same but for the rounding.
+func TestAdvisedPolicyMeetsTheNeedByTheNumbersShown(t *testing.T) {
+	advised, none := 0, 0
+	for seed := range uint64(5000) {
+		c := chance{rand.New(rand.NewPCG(seed, 7))}
+		f, n := c.figures(), c.need(t)
+		r, err := advise.Recommend(f, n, advise.Load{})
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		text := words(t, r)
+		fail := func(format string, args ...any) {
+			t.Helper()
+			t.Fatalf("seed %d: %s\n%s", seed, fmt.Sprintf(format, args...), text)
+		}
+		m := adviceLine.FindStringSubmatch(text)
+		terms, lines := termLine.FindAllStringSubmatch(text, -1), readLines(t, text)
+		if m == nil || len(terms) != len(n) || len(lines) != len(r.Judged) {
+			fail("advice %q, %d of %d terms, %d of %d policies", m, len(terms), len(n), len(lines), len(r.Judged))
+		}
+		all := true
+		for _, term := range terms {
+			met := shownIsMet(t, term[1], term[2], term[3], term[4])
+			all = all && met
+			if met == strings.HasPrefix(term[5], "not met") {
+				fail("%s is found to be %s", term[1]+term[2]+term[3], term[4])
+			}
+		}
+		checkRaw(fail, r, f)
+		if m[1] == "" {
+			none++
+			for _, l := range lines {
+				if all || l.verdict == "meets it" || l.verdict == "advised" {
+					fail("no policy is advised, and %s %s", l.policy, l.verdict)
+				}
+			}
+			continue
+		}
+		advised++
+		if !all {
+			fail("%s is advised and does not meet the need", m[1])
+		}
+		checkCheapest(fail, m[1], lines, r.Tolerance)
+	}
+	if advised < 1000 || none < 1000 {
+		t.Errorf("%d times a policy was advised, %d times none: the chances are bad", advised, none)
+	}
+}
+
+// checkCheapest looks for a cheaper policy that meets the need, and for one that
+// costs the same and takes less memory. What is shown is rounded by up to 1 %.
+func checkCheapest(fail func(string, ...any), policy string, lines []line, tolerance float64) {
+	var own line
+	least := time.Duration(math.MaxInt64)
+	for _, l := range lines {
+		if l.policy == policyText(policy) {
+			own = l
+		}
+		if !strings.HasPrefix(l.verdict, "falls") {
+			least = min(least, l.cost)
+		}
+	}
+	if own.verdict != "advised" {
+		fail("%s is advised, and in the table it %s", policy, own.verdict)
+	}
+	if float64(own.cost) > float64(least)*(1+tolerance)*1.011+1 {
+		fail("%s is advised at %v, and there is one at %v", policy, own.cost, least)
+	}
+	for _, l := range lines {
+		if l.verdict == "meets it" && l.memory < own.memory && float64(l.cost)*1.011+1 < float64(least)*(1+tolerance) {
+			fail("%s costs the same as %s, and takes %v", l.policy, policy, l.memory)
+		}
+	}
+}
+
+func policyText(text string) string { return policy(text).String() }
+
+// checkRaw compares each verdict with that of the raw figures.
+func checkRaw(fail func(string, ...any), r advise.Recommendation, f figure.Figures) {
+	for _, g := range f.Groups {
+		if g.Load != r.Load {
+			continue
+		}
+		for i, row := range g.Rows {
+			for _, found := range r.Judged[i].Findings {
+				if found.Met && !meets(found.Term, r.Need, row, 0) || !found.Met && meets(found.Term, r.Need, row, -0.011) {
+					fail("%v of %v: met is %v, and the figures say another thing: %s", found.Term, row.Cell.Policy, found.Met, found.How)
+				}
+			}
+		}
+	}
+}

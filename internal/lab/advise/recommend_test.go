@@ -1,0 +1,328 @@
+package advise_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/lab/advise"
+	"github.com/holdfast-go/holdfast/internal/lab/figure"
+	"github.com/holdfast-go/holdfast/internal/lab/result"
+	"github.com/holdfast-go/holdfast/internal/lab/stat"
+)
+
+const ms = time.Millisecond
+
+// A plant is the figures of one policy.
+type plant struct {
+	policy string
+	cpu    float64 // nanoseconds a record
+	rate   float64 // records a second that were written
+	due    float64 // 0 is a closed loop
+	p99    time.Duration
+	sync   time.Duration // the longest
+	flush  time.Duration // likewise
+	change func(*figure.Row)
+}
+
+// summary is a figure with an interval of ±1 %.
+func summary(x float64) figure.Summary {
+	return figure.Summary{Summary: stat.Summary{N: 12, Median: x, Low: x * 0.99, High: x * 1.01, Confidence: 0.96}, Least: x * 0.9, Most: x * 1.1}
+}
+
+func (p plant) row() figure.Row {
+	r := figure.Row{
+		Cell: result.Cell{Name: p.policy, Policy: policy(p.policy), RecordBytes: 100, Writers: 2, Rate: p.due, LatencyStride: 31},
+		Rate: summary(p.rate), Served: summary(p.rate), CPU: summary(p.cpu), Time: summary(p.cpu),
+		Latency:     figure.Latency{Count: 10000, P50: p.p99 / 4, P90: p.p99 / 2, P99: p.p99, Max: 2 * p.p99},
+		LongestSync: p.sync, LongestFlush: p.flush, Memory: 2 * policy(p.policy).Buffer,
+	}
+	r.PerRecord.CPU = figure.Number(p.cpu)
+	if p.change != nil {
+		p.change(&r)
+	}
+	return r
+}
+
+// planted makes figures of rows, each in the group of its load.
+func planted(rows ...figure.Row) figure.Figures {
+	f := figure.Figures{Rounds: 12, Noise: figure.Noise{Floor: 0.02}}
+	for _, r := range rows {
+		load := figure.LoadOf(r.Cell)
+		at := -1
+		for i, g := range f.Groups {
+			if g.Load == load {
+				at = i
+			}
+		}
+		if at < 0 {
+			at = len(f.Groups)
+			f.Groups = append(f.Groups, figure.Group{Load: load})
+		}
+		f.Groups[at].Rows = append(f.Groups[at].Rows, r)
+	}
+	return f
+}
+
+func recommend(t *testing.T, text string, rows ...figure.Row) advise.Recommendation {
+	t.Helper()
+	r, err := advise.Recommend(planted(rows...), need(t, text), advise.Load{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func words(t *testing.T, r advise.Recommendation) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := r.Text(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestJudgement plants one policy and looks at one term.
+func TestJudgement(t *testing.T) {
+	check := func(name, term string, p plant, met bool, found string) {
+		t.Helper()
+		j := recommend(t, term, p.row()).Judged[0]
+		if f := j.Findings[0]; f.Met != met || f.Text() != found || j.Met() != met {
+			t.Errorf("%s: %v is %s (%s), met %v; want %s, %v", name, f.Term, f.Text(), f.How, f.Met, found, met)
+		}
+	}
+	second := plant{policy: "buffer=64KiB,sync=900ms", cpu: 100, rate: 1000, p99: ms, sync: 100 * ms, flush: ms}
+	check("period and sync", "loss<=1s", second, true, "1s")
+	second.sync++
+	check("rounded to the worse side", "loss<=1s", second, false, "1.01s")
+	second.sync = 0
+	check("no sync was timed", "loss<=1s", second, false, "not measured")
+	second.sync = 950 * ms
+	check("a sync longer than the period", "loss<=1900ms", second, true, "1.9s")
+	check("a size", "loss<=1GiB", second, false, "unbounded")
+	check("the process", "crash<=1s", second, true, "901ms")
+	check("the process, a size", "crash<=128KiB", second, true, "128KiB")
+	check("the process, a smaller size", "crash<=131071", second, false, "128KiB")
+
+	check("never", "loss<=1h", plant{policy: "buffer=64KiB", cpu: 1, rate: 1}, false, "unbounded")
+	check("durable", "loss<=0", plant{policy: "sync=group", cpu: 1, rate: 1}, true, "nothing")
+	check("durable for a size", "loss<=1B", plant{policy: "sync=each", cpu: 1, rate: 1}, true, "nothing")
+
+	// 100 bytes a record at most 10,100 times a second: 10,100 bytes in a sync of 10 ms.
+	bytes := plant{policy: "buffer=0,sync=100kB", cpu: 100, rate: 10000, sync: 10 * ms}
+	check("bytes and what is in flight", "loss<=111000", bytes, true, "111000B")
+	check("bytes and what is in flight, a smaller size", "loss<=110999", bytes, false, "111000B")
+	check("by bytes, no time", "loss<=1h", bytes, false, "unbounded")
+	bytes.sync = 100 * ms
+	check("more in flight than starts a sync", "loss<=301999", bytes, false, "302000B")
+	bytes.sync = 0
+	check("no sync by bytes was timed", "loss<=1GiB", bytes, false, "not measured")
+
+	full := plant{policy: "buffer=64KiB", cpu: 100, rate: 50000, p99: 10 * ms}
+	check("the lower end", "rate>=50k/s", full, false, "49.5k/s")
+	check("the lower end, met", "rate>=49500/s", full, true, "49.5k/s")
+	check("bytes", "rate>=4MB/s", full, true, "4833KiB/s")
+	full.change = func(r *figure.Row) { r.Rate.Confidence = 0 }
+	check("the slowest of few rounds", "rate>=45k/s", full, true, "45k/s")
+	check("strict", "p99<10ms", full, false, "10ms")
+	check("not strict", "p99<=10ms", full, true, "10ms")
+	check("p90", "p90<=5ms", full, true, "5ms")
+	check("no samples for it", "p99.9<1h", full, false, "not measured")
+	check("max of a part", "max<1h", full, false, "not measured")
+	full.change = func(r *figure.Row) { r.Cell.LatencyStride = 1 }
+	check("max of all", "max<=20ms", full, true, "20ms")
+	check("memory", "memory<=128KiB", full, true, "128KiB")
+	check("less memory", "memory<=128kB", full, false, "128KiB")
+
+	open := plant{policy: "buffer=64KiB", cpu: 100, rate: 50000, due: 50000, p99: 10 * ms}
+	check("served", "rate>=50k/s", open, true, "50k/s")
+	check("served bytes", "rate>=5000000B/s", open, true, "5000000B/s")
+	check("more is due than is needed", "rate>=40k/s", open, true, "50k/s")
+	check("max in an open loop", "max<=20ms", open, true, "20ms")
+	open.rate = 49999
+	open.change = func(r *figure.Row) { r.Served.Low = 49500 }
+	check("99 %", "rate>=50k/s", open, true, "50k/s")
+	open.change = func(r *figure.Row) { r.Served.Low = 49499 }
+	check("less than 99 %", "rate>=50k/s", open, false, "49.4k/s")
+	open.change = func(r *figure.Row) { r.Unserved = 1 }
+	check("something is left", "rate>=50k/s", open, false, "49.4k/s")
+}
+
+func TestShareOfACPUIsAtTheNeededRate(t *testing.T) {
+	p := plant{policy: "buffer=64KiB", cpu: 1000, rate: 50000, due: 50000}
+	check := func(term string, met bool, found string) {
+		t.Helper()
+		f := recommend(t, "rate>=50k/s,"+term, p.row()).Judged[0].Findings[1]
+		if f.Met != met || f.Text() != found {
+			t.Errorf("%s: %s, met %v (%s)", term, f.Text(), f.Met, f.How)
+		}
+	}
+	check("cpu<=5.05%", true, "5.05%") // 1.01 µs × 50k/s
+	check("cpu<=5.04%", false, "5.05%")
+	p.cpu = 0
+	check("cpu<=100%", false, "not measured")
+}
+
+func TestRecommendTakesTheSmallestBufferWithinTheTolerance(t *testing.T) {
+	rows := []figure.Row{
+		plant{policy: "buffer=256KiB,sync=500ms", cpu: 100, rate: 2e6, p99: ms, sync: ms}.row(),
+		plant{policy: "buffer=64KiB,sync=500ms", cpu: 104, rate: 2e6, p99: ms, sync: ms}.row(),
+		plant{policy: "buffer=4KiB,sync=500ms", cpu: 106, rate: 2e6, p99: ms, sync: ms}.row(),
+		plant{policy: "buffer=64KiB", cpu: 50, rate: 2e6, p99: ms}.row(),
+		plant{policy: "buffer=64KiB,sync=100ms", cpu: 208, rate: 2e6, p99: ms, sync: ms}.row(),
+		plant{policy: "buffer=64KiB,sync=group", cpu: 1456, rate: 3e3, p99: 12 * ms}.row(),
+	}
+	r := recommend(t, "loss<=1s,rate>=50k/s,p99<10ms", rows...)
+	if r.Advised == nil || r.Advised.Policy != policy("buffer=64KiB,sync=500ms") || r.Nearest != nil {
+		t.Fatalf("advised %+v, nearest %+v", r.Advised, r.Nearest)
+	}
+	text := words(t, r)
+	for _, want := range []string{
+		"advice: `buffer=64KiB,sync=500ms` meets it, with 104ns of CPU time a record\n",
+		"  loss<=1s     501ms    50 %    the last 500ms + the longest sync, 1ms\n",
+		"  rate>=50k/s  1.98M/s  39 times  ",
+		"  p99<10ms     1ms      90 %    ",
+		"  w, err := holdfast.Create(path, holdfast.Periodic(500 * time.Millisecond))\n",
+		"buffer: 64KiB is the smallest within 5.0 % of the cheapest, `buffer=256KiB,sync=500ms`, with 100ns of CPU time\n",
+		"safer: to lose at most the last 100ms + one sync costs 2.00x: `buffer=64KiB,sync=100ms`\n" +
+			"safer: to lose nothing costs 14.0x: `buffer=64KiB,sync=group`, which falls short in rate>=50k/s (2.97k/s, 94 % too little), p99<10ms (12ms, 20 % too much)\n",
+		"falsified by: a sync that takes longer than 500ms (",
+		"falsified by: less than 50k/s written (here 1.98M/s)\n",
+		"falsified by: p99 of a Write not below 10ms (here 1ms)\n",
+		"caution: these results hold no open loop at the rate",
+	} {
+		if !strings.Contains(strings.Join(strings.Fields(text), " "), strings.Join(strings.Fields(want), " ")) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+}
+
+func TestNearestIsTheOneThatFallsShortLeast(t *testing.T) {
+	r := recommend(t, "loss<=0,rate>=10k/s,p99<10ms",
+		plant{policy: "buffer=64KiB", cpu: 50, rate: 2e6, p99: ms}.row(),
+		plant{policy: "buffer=64KiB,sync=group", cpu: 1456, rate: 8e3, p99: 12 * ms}.row(),
+		plant{policy: "buffer=0,sync=each", cpu: 1456, rate: 3e3, p99: 2 * ms}.row())
+	if r.Advised != nil || r.Nearest == nil || r.Nearest.Policy != policy("buffer=64KiB,sync=group") {
+		t.Fatalf("advised %+v, nearest %+v", r.Advised, r.Nearest)
+	}
+	want := "no policy meets it; the nearest is `buffer=64KiB,sync=group`, which falls short in rate>=10k/s (7.92k/s, 21 % too little), p99<10ms (12ms, 20 % too much)\n"
+	if text := words(t, r); !strings.Contains(text, want) || strings.Contains(text, "holdfast.Create") {
+		t.Errorf("%s", text)
+	}
+}
+
+func TestTieGoesToLessMemoryThenToLessLoss(t *testing.T) {
+	row := func(p string, cpu float64) figure.Row {
+		return plant{policy: p, cpu: cpu, rate: 1e6, p99: ms, sync: ms}.row()
+	}
+	check := func(want string, rows ...figure.Row) {
+		t.Helper()
+		if r := recommend(t, "p99<1s", rows...); r.Advised == nil || r.Advised.Policy != policy(want) {
+			t.Errorf("%+v, want %s", r.Advised, want)
+		}
+	}
+	check("buffer=4KiB,sync=1s", row("buffer=64KiB", 100), row("buffer=4KiB", 101), row("buffer=4KiB,sync=1s", 104))
+	check("buffer=4KiB,sync=100ms", row("buffer=4KiB,sync=1s", 100), row("buffer=4KiB,sync=100ms", 104), row("buffer=4KiB,sync=group", 106))
+	check("buffer=4KiB,flush=10ms", row("buffer=4KiB", 100), row("buffer=4KiB,flush=10ms", 104))
+	check("buffer=64KiB", row("buffer=64KiB", 100), row("buffer=4KiB", 105.1))
+}
+
+// TestOpenLoopIsJudgedBeforeTheClosedOne takes the lowest rate that is enough, and
+// what could be written at full speed from the closed loop.
+func TestOpenLoopIsJudgedBeforeTheClosedOne(t *testing.T) {
+	at := func(due float64) figure.Row {
+		p := plant{policy: "buffer=64KiB", cpu: 100 + due/1000, rate: 2e6, due: due, p99: ms}
+		if due > 0 {
+			p.rate = due
+		}
+		return p.row()
+	}
+	rows := []figure.Row{at(0), at(90000), at(60000), at(10000)}
+	check := func(text string, due float64) {
+		t.Helper()
+		r := recommend(t, text, rows...)
+		if r.Load.Rate != due || !near(float64(r.Capacity), 2e6*0.99) {
+			t.Errorf("%s: judged at %v, capacity %v", text, r.Load.Rate, r.Capacity)
+		}
+	}
+	check("rate>=50k/s", 60000)
+	check("rate>=60k/s", 60000)
+	check("rate>=60001/s", 90000)
+	check("rate>=90001/s", 0)
+	check("rate>=6MB/s", 60000)
+	check("p99<1s", 0)
+}
+
+func near(a, b float64) bool { return math.Abs(a-b) < 1e-6*b }
+
+func TestLoadMustBeOne(t *testing.T) {
+	small := plant{policy: "buffer=64KiB", cpu: 100, rate: 1e6, p99: ms}.row()
+	large := small
+	large.Cell.RecordBytes, large.Cell.Writers = 4096, 1
+	f := planted(small, large)
+	check := func(l advise.Load, record int64, refusal string) {
+		t.Helper()
+		r, err := advise.Recommend(f, need(t, "p99<1s"), l)
+		switch {
+		case refusal == "" && (err != nil || r.Load.RecordBytes != record):
+			t.Errorf("%v: judged %+v, %v", l, r.Load, err)
+		case refusal != "" && (!errors.Is(err, advise.ErrLoad) || !strings.HasSuffix(err.Error(), refusal)):
+			t.Errorf("%v: %v", l, err)
+		}
+	}
+	check(advise.Load{RecordBytes: 4096}, 4096, "")
+	check(advise.Load{Writers: 2}, 100, "")
+	check(advise.Load{RecordBytes: 100, Writers: 2}, 100, "")
+	check(advise.Load{}, 0, "the results contain 2 loads: records of 100B, 2 writers; records of 4KiB, 1 writer")
+	check(advise.Load{RecordBytes: 100, Writers: 1}, 0, "no load with records of 100B, 1 writer, but records of 100B, 2 writers; records of 4KiB, 1 writer")
+}
+
+func TestWithoutCPUTimeTheClockDecides(t *testing.T) {
+	slow := plant{policy: "buffer=4KiB", rate: 1e6, p99: ms, change: func(r *figure.Row) { r.Time = summary(200) }}
+	quick := plant{policy: "buffer=64KiB", rate: 1e6, p99: ms, change: func(r *figure.Row) { r.Time = summary(100) }}
+	r := recommend(t, "p99<1s", slow.row(), quick.row())
+	if !r.ByClock || r.Advised == nil || r.Advised.Policy != policy("buffer=64KiB") || !strings.Contains(words(t, r), "with 100ns of elapsed time a record") {
+		t.Errorf("%s", words(t, r))
+	}
+}
+
+func TestJSONHoldsWhatTheWordsShow(t *testing.T) {
+	r := recommend(t, "loss<=1s,rate>=10MB/s,cpu<=50%,p99.9<1s,memory<=1MiB", plant{policy: "buffer=64KiB,sync=500ms", cpu: 100, rate: 2e6, p99: ms, sync: ms}.row())
+	var b bytes.Buffer
+	if err := r.JSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Meets   bool
+		Need    string
+		Nearest struct {
+			Policy   holdfast.Policy
+			Findings []map[string]any
+		}
+		Capacity float64 `json:"full_speed_per_s"`
+	}
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Meets || got.Need != r.Need.String() || got.Nearest.Policy != policy("buffer=64KiB,sync=500ms") || !near(got.Capacity, 1.98e6) {
+		t.Errorf("%s", b.String())
+	}
+	check := func(i int, key string, value any) {
+		t.Helper()
+		if f := got.Nearest.Findings[i]; f[key] != value {
+			t.Errorf("finding %d: %v, want %s %v", i, f, key, value)
+		}
+	}
+	check(0, "value_ns", 501e6)
+	check(0, "term", "loss<=1s")
+	check(1, "value_bytes_per_s", float64(188*holdfast.MiB))
+	check(2, "state", "not measured")
+	check(3, "value_cpu_percent", 1.01)
+	check(4, "value_bytes", float64(128*holdfast.KiB))
+	check(4, "met", true)
+}

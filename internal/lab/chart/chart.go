@@ -1,0 +1,139 @@
+// Package chart draws series as small pictures: SVG to be put into an HTML page, and
+// lines of text for a terminal.
+//
+// It knows nothing of what the numbers mean. Colours and fonts come from the
+// page's style sheet by the classes that [Dots] names, so that a page can be
+// light or dark; the picture scales with its width.
+//
+// Start with [Dots].
+package chart
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"strings"
+)
+
+// Dots is a dot plot on a logarithmic scale: a line for each row, a dot for each
+// of its points, with its interval as a bar.
+//
+// Classes: chart on the picture, grid on the lines of the scale, s0, s1 … on the
+// dots and bars of each series.
+type Dots struct {
+	Title  string // read out instead of the picture
+	Rows   []Row
+	Scale  func(float64) string // the text of a number on the scale
+	Series []string             // their names, for the legend
+}
+
+// A Row is a labelled line of the picture.
+type Row struct {
+	Label  string
+	Points []Point
+}
+
+// A Point is a value with its interval; Low and High are NaN where it has none. A
+// value that is not positive and finite is left out: what is left is the bar of a
+// range, from Low to High. Points that come later lie on top.
+type Point struct {
+	Series           int
+	Value, Low, High float64
+}
+
+// The measures of the picture, in units: its width is 640. A row's label stands above
+// its line: policies are long, and telephones narrow.
+const (
+	width   = 640
+	margin  = 24
+	rowTall = 40
+	labelUp = 10 // from a line up to the foot of its label
+	top     = 44 // legend
+	bottom  = 28 // scale
+)
+
+// SVG returns the picture, or nothing if it has no point to show.
+func (d Dots) SVG() template.HTML {
+	low, high, ok := d.bounds()
+	if !ok {
+		return ""
+	}
+	s := scale{low: low, high: high}
+	tall := top + rowTall*len(d.Rows) + bottom
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg class="chart" viewBox="0 0 %d %d" role="img" aria-label="%s">`+"\n", width, tall, text(d.Title))
+	d.legend(&b)
+	d.grid(&b, s, tall)
+	for i, r := range d.Rows {
+		r.draw(&b, s, float64(top+rowTall*i)+rowTall*0.75, d.Scale)
+	}
+	b.WriteString("</svg>\n")
+	return template.HTML(b.String())
+}
+
+// text escapes a text for SVG.
+func text(s string) string { return template.HTMLEscapeString(s) }
+
+// bounds returns the powers of ten that enclose all points.
+func (d Dots) bounds() (low, high float64, ok bool) {
+	low, high = math.Inf(1), math.Inf(-1)
+	for _, r := range d.Rows {
+		for _, p := range r.Points {
+			if p.hasDot() {
+				low, high = min(low, p.Value), max(high, p.Value)
+			}
+			if p.hasBar() {
+				low, high = min(low, p.Low), max(high, p.High)
+			}
+		}
+	}
+	if low > high {
+		return 0, 0, false
+	}
+	low, high = math.Pow(10, math.Floor(math.Log10(low))), math.Pow(10, math.Ceil(math.Log10(high)))
+	if low == high {
+		high = low * 10
+	}
+	return low, high, true
+}
+
+func (p Point) hasDot() bool { return p.Value > 0 && !math.IsInf(p.Value, 0) }
+
+func (p Point) hasBar() bool { return p.Low > 0 && p.High >= p.Low && !math.IsInf(p.High, 0) }
+
+// A scale places values between the margins.
+type scale struct{ low, high float64 }
+
+func (s scale) x(value float64) float64 {
+	part := math.Log(value/s.low) / math.Log(s.high/s.low)
+	return margin + part*(width-2*margin)
+}
+
+func (d Dots) legend(b *strings.Builder) {
+	x := float64(margin)
+	for i, name := range d.Series {
+		fmt.Fprintf(b, `<circle class="s%d" cx="%.1f" cy="16" r="5"/><text x="%.1f" y="21">%s</text>`+"\n", i, x+5, x+16, text(name))
+		x += 40 + 8*float64(len(name))
+	}
+}
+
+func (d Dots) grid(b *strings.Builder, s scale, tall int) {
+	for value := s.low; value <= s.high*1.001; value *= 10 {
+		x := s.x(value)
+		fmt.Fprintf(b, `<line class="grid" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/>`, x, x, top-8, tall-bottom)
+		fmt.Fprintf(b, `<text class="tick" x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n", x, tall-8, text(d.Scale(value)))
+	}
+}
+
+func (r Row) draw(b *strings.Builder, s scale, y float64, number func(float64) string) {
+	fmt.Fprintf(b, `<text x="%d" y="%.1f">%s</text>`+"\n", margin, y-labelUp, text(r.Label))
+	fmt.Fprintf(b, `<line class="grid" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>`+"\n", margin, width-margin, y, y)
+	for _, p := range r.Points {
+		if p.hasBar() {
+			fmt.Fprintf(b, `<line class="s%d" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, p.Series, s.x(p.Low), s.x(p.High), y, y)
+		}
+		if p.hasDot() {
+			fmt.Fprintf(b, `<circle class="s%d" cx="%.1f" cy="%.1f" r="5"><title>%s</title></circle>`+"\n", p.Series, s.x(p.Value), y, text(number(p.Value)))
+		}
+	}
+}

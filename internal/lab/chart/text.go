@@ -1,0 +1,162 @@
+package chart
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// The characters of a picture in text. A dot is its series' own, so that no colour
+// is needed.
+const (
+	dotMarks  = "●○◆◇▲△"
+	rangeMark = '░' // a bar without a dot
+	barMark   = '─' // a dot's interval
+	gridMark  = '┊'
+	tickMark  = '┴'
+	axisMark  = '─'
+)
+
+// leastPlot is how wide the part with the dots is at least, however narrow the
+// picture shall be.
+const leastPlot = 16
+
+// Text returns the picture in lines of at most about width characters, the last with a
+// new line. It returns nothing if the picture has no point to show. A label that takes
+// more than half of the width is cut.
+func (d Dots) Text(width int) string {
+	low, high, ok := d.bounds()
+	if !ok {
+		return ""
+	}
+	p := plot{low: low, high: high, labels: min(d.longestLabel(), width/2)}
+	p.columns = max(leastPlot, width-p.labels-2)
+	var b strings.Builder
+	for _, r := range d.Rows {
+		p.line(&b, r.Label, p.row(r))
+	}
+	p.line(&b, "", p.axis())
+	p.line(&b, "", p.numbers(d.Scale))
+	p.line(&b, "", []rune(d.textLegend()))
+	return b.String()
+}
+
+func (d Dots) longestLabel() int {
+	longest := 0
+	for _, r := range d.Rows {
+		longest = max(longest, utf8.RuneCountInString(r.Label))
+	}
+	return longest
+}
+
+// A plot is the part of a text picture that has the dots: so many columns from low
+// to high, and labels before it.
+type plot struct {
+	low, high       float64
+	labels, columns int
+}
+
+func (p plot) line(b *strings.Builder, label string, cells []rune) {
+	text := fmt.Sprintf("%-*s  %s", p.labels, cut(label, p.labels), string(cells))
+	b.WriteString(strings.TrimRight(text, " ") + "\n")
+}
+
+// cut shortens a text to so many characters.
+func cut(text string, most int) string {
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text
+	}
+	return string(runes[:max(0, most-1)]) + "…"
+}
+
+func (p plot) column(value float64) int {
+	part := math.Log(value/p.low) / math.Log(p.high/p.low)
+	return int(math.Round(part * float64(p.columns-1)))
+}
+
+// decades returns the powers of ten on the scale.
+func (p plot) decades() (values []float64) {
+	for value := p.low; value <= p.high*1.001; value *= 10 {
+		values = append(values, value)
+	}
+	return values
+}
+
+func (p plot) blank(fill rune) []rune { return slices.Repeat([]rune{fill}, p.columns) }
+
+func (p plot) row(r Row) []rune {
+	cells := p.blank(' ')
+	for _, value := range p.decades() {
+		cells[p.column(value)] = gridMark
+	}
+	for _, point := range r.Points {
+		p.draw(cells, point)
+	}
+	return cells
+}
+
+func (p plot) draw(cells []rune, point Point) {
+	if point.hasBar() {
+		mark := barMark
+		if !point.hasDot() {
+			mark = rangeMark
+		}
+		for x := p.column(point.Low); x <= p.column(point.High); x++ {
+			cells[x] = mark
+		}
+	}
+	if point.hasDot() {
+		cells[p.column(point.Value)] = dotMark(point.Series)
+	}
+}
+
+func dotMark(series int) rune {
+	marks := []rune(dotMarks)
+	return marks[series%len(marks)]
+}
+
+func (p plot) axis() []rune {
+	cells := p.blank(axisMark)
+	for _, value := range p.decades() {
+		cells[p.column(value)] = tickMark
+	}
+	return cells
+}
+
+// numbers stand under their ticks, the outermost within the plot; one that would
+// touch the one before it is left out.
+func (p plot) numbers(scale func(float64) string) []rune {
+	cells, free := p.blank(' '), 0
+	for _, value := range p.decades() {
+		number := []rune(scale(value))
+		at := min(p.column(value)-len(number)/2, p.columns-len(number))
+		if at = max(0, at); at < free {
+			continue
+		}
+		copy(cells[at:], number)
+		free = at + len(number) + 1
+	}
+	return cells
+}
+
+// textLegend names the series by their marks.
+func (d Dots) textLegend() string {
+	var names []string
+	for i, name := range d.Series {
+		mark := rangeMark
+		if d.hasDots(i) {
+			mark = dotMark(i)
+		}
+		names = append(names, string(mark)+" "+name)
+	}
+	return strings.Join(names, "   ")
+}
+
+func (d Dots) hasDots(series int) bool {
+	return slices.ContainsFunc(d.Rows, func(r Row) bool {
+		return slices.ContainsFunc(r.Points, func(p Point) bool { return p.Series == series && p.hasDot() })
+	})
+}

@@ -1,0 +1,165 @@
+package figure
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/lab/machine"
+	"github.com/holdfast-go/holdfast/internal/lab/result"
+)
+
+const (
+	// othersDoubtful is how much of one CPU other programs may take during the trials.
+	othersDoubtful = 0.10
+
+	// othersLeast is the least that differs from nothing: the kernel counts CPU time in
+	// steps of 10 ms, one at either end of a trial.
+	othersLeast = 30 * time.Millisecond
+
+	// memoryDoubtful is the part of the time in which some task may wait for memory.
+	memoryDoubtful = 0.10
+)
+
+// A cause is something that disturbs trials, and how the machine's counts show it.
+type cause struct {
+	code, what, cure string // what has a %.2f for the part of the time
+
+	spent  func(result.Trial) (time.Duration, bool) // false: not known
+	of     func(result.Cell) bool                   // the cells that show it; nil is all
+	least  time.Duration
+	enough float64 // the part of the elapsed time that is too much
+}
+
+var causes = []cause{
+	{
+		code: "busy", what: "other programs took %.2f CPUs while nothing was synced", cure: "stop other programs, then run it again",
+		spent: others, least: othersLeast, enough: othersDoubtful,
+		// In the background the kernel does little for these. So CPU time that is not ours is
+		// other programs'.
+		of: func(c result.Cell) bool { return c.Empty || c.Policy.Sync.Mode == holdfast.SyncNever },
+	},
+	{
+		code: "stolen", what: "the host took %.2f CPUs away", cure: "measure on a host that is less busy, or with CPUs of your own",
+		spent: known(func(a machine.Activity) *time.Duration { return a.CPUSteal }), least: othersLeast, enough: othersDoubtful,
+	},
+	{
+		code: "throttled", what: "the control group's quota made CPUs stand still (%.2f of the time)", cure: "raise the CPU limit (cpu.max), or write with fewer goroutines",
+		spent: known(func(a machine.Activity) *time.Duration { return a.Throttled }),
+	},
+	{
+		code: "memory-short", what: "tasks waited for memory (%.2f of the time)", cure: "free memory, or raise the memory limit",
+		spent: known(func(a machine.Activity) *time.Duration { return a.MemoryPressure }), enough: memoryDoubtful,
+	},
+}
+
+// others returns the CPU time that was not ours during a trial.
+func others(t result.Trial) (time.Duration, bool) {
+	if t.Activity == nil || t.Activity.CPUBusy == nil {
+		return 0, false
+	}
+	return *t.Activity.CPUBusy - t.CPU(), true
+}
+
+// known returns a function that reads a time of a trial's activity.
+func known(of func(machine.Activity) *time.Duration) func(result.Trial) (time.Duration, bool) {
+	return func(t result.Trial) (time.Duration, bool) {
+		if t.Activity == nil {
+			return 0, false
+		}
+		d := of(*t.Activity)
+		if d == nil {
+			return 0, false
+		}
+		return *d, true
+	}
+}
+
+// warnOfActivity reports what else the machine did, and in which rounds.
+func (f Figures) warnOfActivity() []Warning {
+	var found []Warning
+	for _, c := range causes {
+		found = append(found, c.warn(f.cellsOf(c))...)
+	}
+	hot := roundsWith(f.cellsOf(cause{}), func(t result.Trial) bool {
+		return t.Activity != nil && t.Activity.ThermalThrottles != nil && *t.Activity.ThermalThrottles > 0
+	})
+	if len(hot) > 0 {
+		found = append(found, newWarning("hot", "CPUs were slowed down because they were too hot"+inRounds(hot), "cool the machine, or pause between runs").in(hot))
+	}
+	return found
+}
+
+// cellsOf returns the trials in whole rounds of the cells that show a cause.
+func (f Figures) cellsOf(c cause) []result.Trial {
+	var trials []result.Trial
+	for _, cell := range f.Run.Header.Cells {
+		if c.of == nil || c.of(cell) {
+			trials = append(trials, f.Run.Rounded(cell.Name)...)
+		}
+	}
+	return trials
+}
+
+// A share is the part of the trials' time that a cause took.
+type share struct{ spent, elapsed time.Duration }
+
+func (s share) part() float64 { return float64(s.spent) / float64(s.elapsed) }
+
+// exceeds reports whether it is too much.
+func (s share) exceeds(c cause) bool { return s.spent > c.least && s.part() > c.enough }
+
+// warn returns a warning if the cause took too much of all rounds, or of some.
+func (c cause) warn(trials []result.Trial) []Warning {
+	var all share
+	rounds := map[int]share{}
+	for _, t := range trials {
+		spent, ok := c.spent(t)
+		if !ok {
+			continue
+		}
+		all = share{all.spent + spent, all.elapsed + t.Elapsed}
+		r := rounds[t.Round]
+		rounds[t.Round] = share{r.spent + spent, r.elapsed + t.Elapsed}
+	}
+	var in []int
+	worst := all
+	for round, s := range rounds {
+		if s.exceeds(c) {
+			in = append(in, round)
+		}
+		if s.exceeds(c) && (!all.exceeds(c) && s.part() > worst.part()) {
+			worst = s
+		}
+	}
+	if !all.exceeds(c) && len(in) == 0 {
+		return nil
+	}
+	slices.Sort(in)
+	return []Warning{newWarning(c.code, fmt.Sprintf(c.what, worst.part())+inRounds(in), c.cure).in(in)}
+}
+
+// inRounds names the rounds, or is empty.
+func inRounds(rounds []int) string {
+	if len(rounds) == 0 {
+		return ""
+	}
+	text := ", in rounds "
+	if len(rounds) == 1 {
+		text = ", in round "
+	}
+	for i := 0; i < len(rounds); {
+		from := i
+		for i++; i < len(rounds) && rounds[i] == rounds[i-1]+1; i++ {
+		}
+		if from > 0 {
+			text += ", "
+		}
+		text += fmt.Sprint(rounds[from])
+		if i-from > 1 {
+			text += fmt.Sprintf("–%d", rounds[i-1])
+		}
+	}
+	return text
+}

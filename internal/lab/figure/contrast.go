@@ -1,0 +1,202 @@
+package figure
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/lab/machine"
+	"github.com/holdfast-go/holdfast/internal/lab/result"
+	"github.com/holdfast-go/holdfast/internal/lab/stat"
+)
+
+// ErrNothingInCommon reports that two runs share no cell.
+var ErrNothingInCommon = errors.New("the two have no cell in common")
+
+// A Contrast is a run B compared with a run A, the earlier one.
+type Contrast struct {
+	A         Side                 `json:"a"`
+	B         Side                 `json:"b"`
+	Machines  []machine.Difference `json:"machine_differences,omitempty"`
+	Threshold float64              `json:"threshold"` // 0.05 is 5 %; ratios inside are the same
+	Floor     Number               `json:"floor"`     // the larger noise of the two runs; absent where one has none
+
+	// Unpaired says why the rounds of the two are not paired, or is empty.
+	//
+	// Pairs are rounds of the same number. They ran the cells in the same order. So
+	// what one cell does to the next is in both. But hours may lie between them, so
+	// they differ by what the machine did meanwhile.
+	Unpaired string `json:"unpaired_because,omitempty"`
+
+	Cells   []Change   `json:"cells"`
+	Overall Comparison `json:"overall"` // of the geometric means of all cells, B/A
+
+	OnlyA []string `json:"only_in_a,omitempty"`
+	OnlyB []string `json:"only_in_b,omitempty"`
+}
+
+// A Side is one of the two runs.
+type Side struct {
+	Name      string    `json:"name"` // as the user calls it
+	Program   string    `json:"program"`
+	StartedAt time.Time `json:"started_at"`
+	Seed      uint64    `json:"seed"`
+	Rounds    int       `json:"rounds"`
+	Missing   string    `json:"not_complete,omitempty"`
+	Floor     Number    `json:"floor"`
+
+	run result.Run
+}
+
+// Results returns the run's raw values.
+func (s Side) Results() result.Run { return s.run }
+
+// NewSide names a run, or returns ErrNoRound.
+func NewSide(name string, run result.Run) (Side, error) {
+	h := run.Header
+	s := Side{Name: name, Program: h.Program, StartedAt: h.StartedAt, Seed: h.Seed, Rounds: run.Rounds(), Missing: run.Mark(), Floor: absent, run: run}
+	if s.Rounds == 0 {
+		return s, ErrNoRound
+	}
+	for _, c := range h.Cells {
+		if c.Twin != "" {
+			floor, others := float64(floorOf(run, c)), 0.0
+			if s.Floor.Known() {
+				others = float64(s.Floor)
+			}
+			s.Floor = Number(math.Max(floor, others)) // NaN if floor is
+		}
+	}
+	return s, nil
+}
+
+// A Change is one cell in both runs.
+type Change struct {
+	Cell result.Cell `json:"cell"` // that of B
+	Load Load        `json:"-"`
+	A    Summary     `json:"a_ns_per_record"` // of the clock, or of the CPUs in an open loop
+	B    Summary     `json:"b_ns_per_record"`
+
+	// Records is how many A wrote in a trial, if B wrote another number. Then one side
+	// spreads the fixed cost of a file over more records.
+	Records int64 `json:"a_records,omitempty"`
+
+	Cost      Comparison `json:"cost"` // B/A
+	Regressed bool       `json:"regressed"`
+}
+
+// Compare compares b with a, cell by cell, or returns ErrNothingInCommon. A cell has
+// regressed if it is slower, and the whole interval of its ratio is beyond the
+// threshold. Cells that repeat others, and empty ones, are in no comparison.
+func Compare(a, b Side, threshold float64) (Contrast, error) {
+	c := Contrast{
+		A: a, B: b, Threshold: threshold, Floor: Number(math.Max(float64(a.Floor), float64(b.Floor))),
+		Machines: machine.Differences(a.run.Header.Machine, b.run.Header.Machine),
+	}
+	c.Unpaired = c.whyUnpaired()
+	var before, after [][]float64
+	for _, cell := range compared(b.run) {
+		earlier, ok := find(a.run, cell)
+		if !ok {
+			c.OnlyB = append(c.OnlyB, cell.Name)
+			continue
+		}
+		costsA, costsB := c.costs(earlier, cell)
+		before, after = append(before, costsA), append(after, costsB)
+		change := Change{Cell: cell, Load: LoadOf(cell), A: summarize(costsA), B: summarize(costsB)}
+		if earlier.Records != cell.Records {
+			change.Records = earlier.Records
+		}
+		c.Cells = append(c.Cells, change)
+	}
+	for i, cost := range c.compare(before, after) {
+		c.Cells[i].Cost = cost
+		c.Cells[i].Regressed = c.regressed(cost)
+	}
+	for _, cell := range compared(a.run) {
+		if _, ok := find(b.run, cell); !ok {
+			c.OnlyA = append(c.OnlyA, cell.Name)
+		}
+	}
+	if len(c.Cells) == 0 {
+		return c, ErrNothingInCommon
+	}
+	c.Overall = c.compare([][]float64{stat.GeometricMeans(before)}, [][]float64{stat.GeometricMeans(after)})[0]
+	return c, nil
+}
+
+// Regressed reports whether a cell, or all together, got slower by more than the
+// threshold.
+func (c Contrast) Regressed() bool {
+	return c.regressed(c.Overall) || slices.ContainsFunc(c.Cells, func(change Change) bool { return change.Regressed })
+}
+
+func (c Contrast) regressed(cost Comparison) bool {
+	return cost.Verdict == stat.Slower && cost.Low > 1+c.Threshold
+}
+
+// compared returns the cells of a run that are compared.
+func compared(run result.Run) []result.Cell {
+	return slices.DeleteFunc(slices.Clone(run.Header.Cells), func(c result.Cell) bool { return c.Empty || c.Twin != "" })
+}
+
+// find returns the cell of a run that does the same as another's.
+func find(run result.Run, like result.Cell) (result.Cell, bool) {
+	for _, c := range compared(run) {
+		if c.Name == like.Name && c.Policy == like.Policy && LoadOf(c) == LoadOf(like) {
+			return c, true
+		}
+	}
+	return result.Cell{}, false
+}
+
+// whyUnpaired returns the first reason why rounds of the same number can't be paired.
+func (c Contrast) whyUnpaired() string {
+	a, b := c.A.run.Header, c.B.run.Header
+	switch {
+	case len(c.Machines) > 0:
+		return "the machines differ"
+	case a.Seed != b.Seed:
+		return fmt.Sprintf("the seeds differ (%d and %d), so the cells ran in another order", a.Seed, b.Seed)
+	case !slices.Equal(a.Cells, b.Cells):
+		return "the plans differ: not the same cells with the same records"
+	case a.Plan.Rounds != b.Plan.Rounds || a.Plan.Width != b.Plan.Width:
+		return "the plans differ in their rounds"
+	case len(c.pairs()) == 0:
+		return "no round is whole in both"
+	}
+	return ""
+}
+
+// pairs returns the numbers of the rounds that are whole in both runs.
+func (c Contrast) pairs() []int {
+	numbers := func(run result.Run) []int {
+		return roundsWith(run.Rounded(run.Header.Cells[0].Name), func(result.Trial) bool { return true })
+	}
+	other := numbers(c.B.run)
+	return slices.DeleteFunc(numbers(c.A.run), func(round int) bool { return !slices.Contains(other, round) })
+}
+
+// costs returns the costs of a cell in both runs. If the rounds are paired, those of a pair
+// have the same index.
+func (c Contrast) costs(earlier, cell result.Cell) (a, b []float64) {
+	before, after := c.A.run.Rounded(earlier.Name), c.B.run.Rounded(cell.Name)
+	if c.Unpaired == "" {
+		rounds := c.pairs()
+		notPaired := func(t result.Trial) bool { return !slices.Contains(rounds, t.Round) }
+		before, after = slices.DeleteFunc(before, notPaired), slices.DeleteFunc(after, notPaired)
+	}
+	load := LoadOf(cell)
+	return load.Costs(before), load.Costs(after)
+}
+
+// compare compares cells one by one; all their intervals hold together.
+func (c Contrast) compare(a, b [][]float64) []Comparison {
+	var all []Comparison
+	for _, one := range stat.CompareRuns(a, b, c.Unpaired == "", float64(c.Floor), c.Threshold) {
+		all = append(all, Comparison{one})
+	}
+	return all
+}

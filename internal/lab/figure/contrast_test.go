@@ -1,0 +1,181 @@
+package figure_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/lab/figure"
+	"github.com/holdfast-go/holdfast/internal/lab/machine"
+	"github.com/holdfast-go/holdfast/internal/lab/result"
+	"github.com/holdfast-go/holdfast/internal/lab/stat"
+)
+
+// twinned is a run of the cells a and b, and of a again, each round a little
+// another; b takes that much longer than usual, in percent.
+func twinned(rounds, slowdown int) result.Run {
+	slower := cell("b")
+	slower.Policy = holdfast.Durable()
+	twin := cell("again")
+	twin.Twin = "a"
+	times := steps(30000, rounds)
+	for i := range times {
+		times[i] = times[i] * (100 + slowdown) / 100
+	}
+	run := planted(plant{cell: cell("a"), ms: steps(1000, rounds)}, plant{cell: slower, ms: times}, plant{cell: twin, ms: steps(1000, rounds)})
+	run.Header.Seed = 7
+	return run
+}
+
+func compared(t *testing.T, a, b result.Run) figure.Contrast {
+	t.Helper()
+	var sides [2]figure.Side
+	for i, run := range []result.Run{a, b} {
+		side, err := figure.NewSide("it", run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sides[i] = side
+	}
+	c, err := figure.Compare(sides[0], sides[1], stat.Band)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestRegressionIsBeyondTheThreshold(t *testing.T) {
+	check := func(slowdown int, verdict stat.Verdict, regressed bool) {
+		t.Helper()
+		c := compared(t, twinned(12, 0), twinned(12, slowdown))
+		b := c.Cells[1]
+		if b.Cost.Verdict != verdict || b.Regressed != regressed || c.Regressed() != regressed {
+			t.Errorf("%d %%: %+v, regressed %v", slowdown, b, c.Regressed())
+		}
+		if c.Cells[0].Cost.Verdict != stat.Same || c.Cells[0].Regressed || len(c.Cells) != 2 {
+			t.Errorf("%d %%: the other cell is %+v", slowdown, c.Cells[0])
+		}
+	}
+	check(0, stat.Same, false)
+	check(4, stat.Same, false)
+	check(6, stat.Slower, true)
+	check(-6, stat.Faster, false)
+}
+
+// TestOverallIsTheGeometricMean: one cell of two takes 21 % longer, which is 10 %.
+func TestOverallIsTheGeometricMean(t *testing.T) {
+	c := compared(t, twinned(12, 0), twinned(12, 21))
+	if math.Abs(c.Overall.Ratio-1.1) > 0.001 || c.Overall.Verdict != stat.Slower {
+		t.Errorf("%+v", c.Overall)
+	}
+}
+
+func TestRunsArePairedIfSeedPlanAndMachineAgree(t *testing.T) {
+	check := func(want string, change func(*result.Run)) {
+		t.Helper()
+		b := twinned(12, 0)
+		change(&b)
+		c := compared(t, twinned(12, 0), b)
+		if !strings.Contains(c.Unpaired, want) || (want == "") != (c.Unpaired == "") {
+			t.Errorf("unpaired because %q, want %q", c.Unpaired, want)
+		}
+		if c.Cells[0].Cost.Verdict != stat.Same {
+			t.Errorf("%q: %+v", want, c.Cells[0].Cost)
+		}
+	}
+	check("", func(*result.Run) {})
+	check("seeds differ (7 and 8)", func(r *result.Run) { r.Header.Seed = 8 })
+	check("not the same cells", func(r *result.Run) { r.Header.Cells[1].Records++ })
+	check("their rounds", func(r *result.Run) { r.Header.Plan.Rounds++ })
+	check("their rounds", func(r *result.Run) { r.Header.Plan.Width = 0.05 })
+	check("machines differ", func(r *result.Run) { r.Header.Machine = []machine.Fact{{Name: "kernel", Value: "7"}} })
+}
+
+// TestPairsAreRoundsOfTheSameNumber gives every round a time of its own, and lets
+// the second run have lost some: only pairs by number have the ratio 1.
+func TestPairsAreRoundsOfTheSameNumber(t *testing.T) {
+	growing := make([]int, 16)
+	for i := range growing {
+		growing[i] = 1000 << (i % 4)
+	}
+	twin := cell("again")
+	twin.Twin = "a"
+	run := planted(plant{cell: cell("a"), ms: growing}, plant{cell: twin, ms: growing})
+	lost := run
+	lost.Trials = run.Trials[5:]
+	c := compared(t, run, lost)
+	if c.Unpaired != "" || c.Cells[0].Cost.N != 13 || c.Cells[0].Cost.Low != 1 || c.Cells[0].Cost.High != 1 {
+		t.Errorf("%q, %+v", c.Unpaired, c.Cells[0].Cost)
+	}
+}
+
+func TestLargerNoiseCounts(t *testing.T) {
+	noisy := twinned(12, 8)
+	eachTrial(&noisy, "again", func(trial *result.Trial) { trial.Elapsed = trial.Elapsed * 110 / 100 })
+	for _, c := range []figure.Contrast{compared(t, twinned(12, 0), noisy), compared(t, noisy, twinned(12, 0))} {
+		if !near(c.Floor, 0.1) || c.Cells[1].Cost.Verdict != stat.NotProven || c.Regressed() {
+			t.Errorf("floor %v, %+v", c.Floor, c.Cells[1])
+		}
+	}
+	unknown := twinned(12, 50)
+	unknown.Header.Cells[2].Twin = ""
+	if c := compared(t, twinned(12, 0), unknown); c.Floor.Known() || c.Regressed() {
+		t.Errorf("without a twin: floor %v, regressed %v", c.Floor, c.Regressed())
+	}
+}
+
+func TestCellsOfOneRunOnlyAreListed(t *testing.T) {
+	b := twinned(12, 0)
+	b.Header.Cells[1].Name = "c"
+	for i := range b.Trials {
+		if b.Trials[i].Cell == "b" {
+			b.Trials[i].Cell = "c"
+		}
+	}
+	c := compared(t, twinned(12, 0), b)
+	if len(c.Cells) != 1 || len(c.OnlyA) != 1 || c.OnlyA[0] != "b" || len(c.OnlyB) != 1 || c.OnlyB[0] != "c" {
+		t.Errorf("%d cells, only in A %v, only in B %v", len(c.Cells), c.OnlyA, c.OnlyB)
+	}
+	if c.Unpaired == "" {
+		t.Error("other cells are paired")
+	}
+}
+
+func TestNothingInCommonIsAnError(t *testing.T) {
+	a, err := figure.NewSide("a", twinned(3, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := twinned(3, 0)
+	for i := range other.Header.Cells {
+		other.Header.Cells[i].Writers = 99
+	}
+	b, err := figure.NewSide("b", other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := figure.Compare(a, b, stat.Band); !errors.Is(err, figure.ErrNothingInCommon) {
+		t.Errorf("%v", err)
+	}
+	other.Trials = nil
+	if _, err := figure.NewSide("b", other); !errors.Is(err, figure.ErrNoRound) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestOpenLoopsAreComparedByCPUTime: the same elapsed time, twice the CPU time.
+func TestOpenLoopsAreComparedByCPUTime(t *testing.T) {
+	run := func(cpu int) result.Run {
+		c := cell("a")
+		c.Rate = 100
+		twin := c
+		twin.Name, twin.Twin = "again", "a"
+		return planted(plant{c, steps(1000, 12), steps(cpu, 12)}, plant{twin, steps(1000, 12), steps(cpu, 12)})
+	}
+	c := compared(t, run(500), run(1000))
+	if !c.Cells[0].Regressed || math.Abs(c.Cells[0].Cost.Ratio-2) > 0.01 {
+		t.Errorf("%+v", c.Cells[0])
+	}
+}

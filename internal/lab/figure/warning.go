@@ -1,0 +1,130 @@
+package figure
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-go/holdfast/internal/lab/result"
+	"github.com/holdfast-go/holdfast/internal/lab/stat"
+)
+
+// A Warning says what is doubtful about a run or one of its cells, and which step would
+// cure it.
+type Warning struct {
+	stat.Warning
+	Cell   *result.Cell `json:"-"`                // nil: of the whole run
+	Name   string       `json:"cell,omitempty"`   // of Cell
+	Rounds []int        `json:"rounds,omitempty"` // that it is about; empty: about all
+}
+
+// newWarning warns of the whole run.
+func newWarning(code, what, cure string) Warning {
+	return Warning{Warning: stat.Warning{Code: code, What: what, Cure: cure}}
+}
+
+// of makes it a warning of one cell.
+func (w Warning) of(c result.Cell) Warning {
+	w.Cell, w.Name = &c, c.Name
+	return w
+}
+
+// in sets the rounds that it is about.
+func (w Warning) in(rounds []int) Warning {
+	w.Rounds = rounds
+	return w
+}
+
+// warn returns all that is doubtful: first what concerns every figure, at last what
+// concerns one cell.
+func (f Figures) warn() []Warning {
+	found := slices.Concat([]Warning{}, f.warnOfRounds(), f.warnOfNoise(), f.warnOfPlace(), f.warnOfSync(), f.warnOfActivity(), f.warnOfProcess(), f.warnOfCalls())
+	for _, g := range f.Groups {
+		for _, r := range g.Rows {
+			found = append(found, f.warnOfCell(r)...)
+		}
+	}
+	return found
+}
+
+// warnOfRounds reports too few rounds, and a width that was wanted and not reached.
+func (f Figures) warnOfRounds() (found []Warning) {
+	if w, few := stat.TooFewRounds(f.Rounds, f.largest()); few {
+		found = append(found, Warning{Warning: w})
+	}
+	end, want := f.Run.End, f.Run.Header.Plan.Width
+	if end != nil && want > 0 && end.Width > want {
+		found = append(found, newWarning("not-settled",
+			fmt.Sprintf("the widest ratio is known to ±%.1f %%, and ±%.1f %% was wanted", end.Width*100, want*100),
+			"give the run more time, or ask for less"))
+	}
+	return found
+}
+
+func (f Figures) warnOfNoise() []Warning {
+	steady := len(f.Groups) > 0 && !slices.ContainsFunc(f.Groups, func(g Group) bool { return !g.Steady })
+	switch floor := float64(f.Noise.Floor); {
+	case steady:
+		return nil // long trials are compared with themselves
+	case !f.Noise.Floor.Known():
+		return []Warning{newWarning("noise-unknown", "no cell was run twice, so the noise is not known and no difference is proven", "measure with a holdfast that repeats a cell")}
+	case floor > stat.Band:
+		return []Warning{newWarning("noisy",
+			fmt.Sprintf("the same cell run twice differs by %.1f %%, and up to %.0f %% pass for the same elsewhere", floor*100, stat.Band*100),
+			"quiet the machine, or run more rounds")}
+	}
+	return nil
+}
+
+func (f Figures) warnOfCalls() []Warning {
+	if reason := f.Run.Header.SystemCallsUnseen; reason != "" {
+		return []Warning{newWarning("calls-unseen", "system calls are not observable here ("+reason+")",
+			"run it where the kernel shows them, such as on Linux as root with tracefs mounted")}
+	}
+	return nil
+}
+
+// warnOfCell returns what is doubtful about one cell.
+func (f Figures) warnOfCell(r Row) []Warning {
+	var found []Warning
+	trials := f.Run.Rounded(r.Cell.Name)
+	if r.Unserved > 0 {
+		due := int64(0)
+		for _, t := range trials {
+			due += t.Records + t.Unserved
+		}
+		found = append(found, newWarning("unserved",
+			fmt.Sprintf("%d of %d records that were due were not written in time", r.Unserved, due),
+			"ask for a lower rate").in(roundsWith(trials, func(t result.Trial) bool { return t.Unserved > 0 })))
+	}
+	warm := roundsWith(trials, func(t result.Trial) bool { return t.Before == nil || !result.Cold.Holds(*t.Before) })
+	if r.Cell.Cache == result.TryCold && len(warm) > 0 {
+		found = append(found, newWarning("not-cold", fmt.Sprintf("%d of %d trials began with pages of the file in the page cache, or nobody could tell", len(warm), len(trials)),
+			"measure on a file system on a disk, whose pages can be dropped, or as root drop all or remount").in(warm))
+	}
+	if s := r.Steadiness; s != nil && s.Steady < s.Trials {
+		found = append(found, newWarning("not-steady", fmt.Sprintf("%d of %d trials did not become steady", s.Trials-s.Steady, s.Trials),
+			"let trials take longer").in(roundsWith(trials, func(t result.Trial) bool { return !t.Steady })))
+	}
+	if f.Rounds >= stat.VerdictRounds {
+		for _, w := range stat.Warnings(r.Costs) {
+			found = append(found, Warning{Warning: w})
+		}
+	}
+	for i := range found {
+		found[i] = found[i].of(r.Cell)
+	}
+	return found
+}
+
+// roundsWith returns the rounds of the trials for which is returns true, each once, in
+// order.
+func roundsWith(trials []result.Trial, is func(result.Trial) bool) []int {
+	var rounds []int
+	for _, t := range trials {
+		if is(t) {
+			rounds = append(rounds, t.Round)
+		}
+	}
+	slices.Sort(rounds)
+	return slices.Compact(rounds)
+}

@@ -1,0 +1,449 @@
+package plot
+
+import (
+	"bytes"
+	"encoding/xml"
+	"flag"
+	"fmt"
+	"image/png"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/plot"
+
+	"github.com/holdfast-go/holdfast/internal/lab/timing"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func publishedRows() []timing.Row {
+	return slices.Concat(timing.PublishedCopies(), timing.PublishedSynced(), timing.PublishedSizes(), timing.PublishedWrites())
+}
+
+func mustAll(t *testing.T, rows []timing.Row) []Panel {
+	t.Helper()
+	panels, left := All(rows)
+	if len(left) > 0 {
+		t.Errorf("left out: %v", left)
+	}
+	return panels
+}
+
+func find(t *testing.T, panels []Panel, name string) Panel {
+	t.Helper()
+	i := slices.IndexFunc(panels, func(p Panel) bool { return p.Name == name })
+	if i < 0 {
+		t.Fatalf("there is no panel %s", name)
+	}
+	return panels[i]
+}
+
+func svgOf(t *testing.T, p Panel) string {
+	t.Helper()
+	svg, err := p.SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(svg)
+}
+
+// texts returns what an SVG has written in it, in order, and fails if it is no XML.
+func texts(t *testing.T, svg string) (all []string) {
+	t.Helper()
+	for d := xml.NewDecoder(strings.NewReader(svg)); ; {
+		token, err := d.Token()
+		if err == io.EOF {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, ok := token.(xml.CharData); ok && strings.TrimSpace(string(text)) != "" {
+			all = append(all, strings.TrimSpace(string(text)))
+		}
+	}
+}
+
+func TestEveryPublishedPanelIsDrawn(t *testing.T) {
+	panels := mustAll(t, publishedRows())
+	if len(panels) != 15+8 {
+		t.Errorf("%d panels, want 15 of exercise 13-1 and 8 of 13-2", len(panels))
+	}
+	names := map[string]bool{}
+	for _, p := range panels {
+		if names[p.Name] {
+			t.Errorf("two panels are called %s", p.Name)
+		}
+		names[p.Name] = true
+		written := texts(t, svgOf(t, p))
+		for _, want := range []string{p.Title, p.form.x, p.form.y} {
+			if !slices.Contains(written, want) {
+				t.Errorf("%s: %q is not in it", p.Name, want)
+			}
+		}
+	}
+}
+
+// TestPNGIsDrawn draws a panel of lines and one of dots.
+func TestPNGIsDrawn(t *testing.T) {
+	panels := mustAll(t, publishedRows())
+	for _, name := range []string{"user-cpu-by-buffer-per-file-size", "write-elapsed-by-file-system-per-buffer"} {
+		isDrawn(t, find(t, panels, name))
+	}
+}
+
+// isDrawn fails unless the PNG of a panel has ink between its axes.
+func isDrawn(t *testing.T, p Panel) {
+	t.Helper()
+	data, err := p.PNG()
+	if err != nil {
+		t.Fatalf("%s: %v", p.Name, err)
+	}
+	image, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		t.Fatalf("%s: %v", p.Name, err)
+	}
+	size := image.Bounds().Size()
+	if size.X != 1167 || size.Y != 729 {
+		t.Errorf("%s: %d × %d pixels", p.Name, size.X, size.Y)
+	}
+	coloured := 0
+	for x := size.X / 8; x < size.X*3/4; x++ {
+		for y := size.Y / 10; y < size.Y*3/4; y++ {
+			if r, g, b, _ := image.At(x, y).RGBA(); r < 0xa000 || g < 0xa000 || b < 0xa000 {
+				coloured++
+			}
+		}
+	}
+	if coloured < 40 {
+		t.Errorf("%s: %d coloured pixels: nothing is drawn", p.Name, coloured)
+	}
+}
+
+func TestAxesAreAsPublished(t *testing.T) {
+	panels := mustAll(t, slices.DeleteFunc(publishedRows(), func(r timing.Row) bool { return r.FileSystem == "bfs" }))
+	check := func(name string, title, x, y string, categories ...string) {
+		t.Helper()
+		p := find(t, panels, name)
+		if p.Title != title || p.form.x != x || p.form.y != y || !slices.Equal(p.x, categories) {
+			t.Errorf("%s: %q, %q, %q, %q", name, p.Title, p.form.x, p.form.y, p.x)
+		}
+		written := texts(t, svgOf(t, p))
+		begin := slices.Index(written, x) + 1
+		if begin+len(categories) > len(written) || !slices.Equal(written[begin:begin+len(categories)], categories) {
+			t.Errorf("%s: the axis is not marked with %q in %q", name, categories, written)
+		}
+	}
+	all := strings.Fields("1 2 4 8 16 32 64 128 256 512 1024 4096 16284 65536")
+	systems := strings.Fields("btrfs ext2 ext4 jfs xfs")
+	check("elapsed-by-buffer-per-file-size", "Elapsed Time by Buffer Size per File Size", "Buffer Size", "Elapsed Time (S)", all...)
+	check("user-cpu-by-buffer-per-file-size", "User CPU Time by Buffer Size per File Size", "Buffer Size", "User CPU Time (S)", all...)
+	check("time-by-buffer-with-o-sync", "Time per Buffer Size w/ O_SYNC flag", "Buffer Size", "Seconds", all...)
+	check("elapsed-by-buffer-per-file-system", "Elapsed time", "Buffer Size", "Elapsed time (S)", all...)
+	check("elapsed-by-buffer-per-file-system-zoomed", "Elapsed time", "Buffer Size", "Elapsed time (S)", all[9:]...)
+	check("elapsed-by-file-system-per-buffer", "Elapsed time by FS per Buffer Size", "FS", "Elapsed time (S)", systems...)
+	check("total-cpu-by-buffer-per-file-system", "Total CPU Time", "Buffer Size", "Total CPU Time (S)", all...)
+	check("system-cpu-by-buffer-per-file-system-zoomed", "System CPU Time", "Buffer Size", "System CPU Time (S)", all[9:]...)
+	check("write-user-cpu-by-buffer-per-file-system", "User CPU Time by Buffer Size per FS", "Buffer Size", "User CPU Time (S)", all...)
+	check("write-elapsed-by-file-system-per-buffer-zoomed", "Elapsed Time by FS per Buffer Size", "File System", "Elapsed Time (S)", systems...)
+
+	if dots := find(t, panels, "elapsed-by-file-system-per-buffer-zoomed"); len(dots.series) != 7 || dots.series[0].name != "128" {
+		t.Errorf("a colour for each of %v", dots.series)
+	}
+	synced := find(t, panels, "time-by-buffer-with-o-sync")
+	var names []string
+	for _, s := range synced.series {
+		names = append(names, s.name)
+	}
+	if want := []string{nameElapsed, nameUser, nameSystem, nameTotal}; !slices.Equal(names, want) {
+		t.Errorf("the series of O_SYNC are %q", names)
+	}
+}
+
+func TestPanelsDrawTheValues(t *testing.T) {
+	p := find(t, mustAll(t, publishedRows()), "elapsed-by-buffer-per-file-system")
+	for _, s := range p.series {
+		for _, r := range timing.PublishedCopies() {
+			i := slices.Index(p.x, fmt.Sprint(r.Buffer))
+			if r.FileSystem == s.name && !slices.Contains(s.points, point{x: float64(i), y: r.Elapsed}) {
+				t.Errorf("%s, %d bytes: %v is not drawn", s.name, r.Buffer, r.Elapsed)
+			}
+		}
+	}
+}
+
+// two are the rows of one file system.
+func two(fileSystem string) []timing.Row {
+	return []timing.Row{
+		{FileSystem: fileSystem, Form: timing.Copy, FileSize: 1 << 20, Buffer: 512, Elapsed: 0.2, CPU: 0.11, User: 0.01, System: 0.1},
+		{FileSystem: fileSystem, Form: timing.Copy, FileSize: 1 << 20, Buffer: 4096, Elapsed: 0.1, CPU: 0.051, User: 0.001, System: 0.05},
+	}
+}
+
+func TestSVGIsTheGoldenOne(t *testing.T) {
+	rows := slices.Concat(two("ext4"), two("xfs"))
+	for i := range rows[2:] {
+		rows[2+i].Elapsed *= 1.5
+	}
+	rows[2].Predicted = true
+	panels, _ := All(rows)
+	got := svgOf(t, find(t, panels, "elapsed-by-buffer-per-file-system"))
+	const golden = "testdata/elapsed.svg"
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("the picture is not that of %s; look at it, and then run with -update:\n%s", golden, got)
+	}
+}
+
+func TestSameRowsGiveTheSameBytes(t *testing.T) {
+	draw := func() []byte {
+		panels := mustAll(t, publishedRows())
+		page, err := Page([]string{"a.csv"}, panels)
+		if err != nil {
+			t.Fatal(err)
+		}
+		image, err := panels[0].PNG()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return append(page, image...)
+	}
+	if !bytes.Equal(draw(), draw()) {
+		t.Error("two drawings of the same rows differ")
+	}
+}
+
+func TestSeriesDifferInBlackAndWhite(t *testing.T) {
+	type grey struct {
+		dash       string
+		mark, tone int
+	}
+	for _, dots := range []bool{false, true} {
+		seen := map[grey]int{}
+		for i := range looks {
+			l := lookOf(i, dots)
+			g := grey{fmt.Sprint(l.dash), l.mark, l.tone}
+			if other, ok := seen[g]; ok {
+				t.Errorf("dots %v: series %d looks like series %d without colour", dots, i, other)
+			}
+			seen[g] = i
+			// A colour of less luminance than 0.25 stands out from white 3.5 times.
+			if y := 0.2126*linearLight(l.color.R) + 0.7152*linearLight(l.color.G) + 0.0722*linearLight(l.color.B); y > 0.25 {
+				t.Errorf("series %d is too light for paper: %.2f", i, y)
+			}
+		}
+	}
+}
+
+func linearLight(channel uint8) float64 { return math.Pow(float64(channel)/255, 2.2) }
+
+func TestPredictedValuesAreHollowAndTold(t *testing.T) {
+	rows := two("ext4")
+	drawnWith := func() string {
+		panels, _ := All(rows)
+		return svgOf(t, find(t, panels, "elapsed-by-buffer-per-file-system"))
+	}
+	measured := drawnWith()
+	rows[0].Predicted = true
+	predicted := drawnWith()
+	const white = `style="fill:#FFFFFF"`
+	if got, want := strings.Count(predicted, white), strings.Count(measured, white)+1; got != want {
+		t.Errorf("%d marks and backgrounds are white, want %d", got, want)
+	}
+	if strings.Contains(measured, "predicted") || !strings.Contains(predicted, "hollow marks are predicted") {
+		t.Error("the note is not there when it should be, or is there when it should not")
+	}
+}
+
+func TestUserModeLinuxHasItsOwnPanels(t *testing.T) {
+	rows := slices.Concat(two("ext4"), two("uml-ext4"), two("uml-jfs"))
+	panels, _ := All(rows)
+	outside, inside := find(t, panels, "elapsed-by-buffer-per-file-system"), find(t, panels, "elapsed-by-buffer-per-file-system-uml")
+	if len(outside.series) != 1 || outside.series[0].name != "ext4" {
+		t.Errorf("outside: %v", outside.series)
+	}
+	if len(inside.series) != 2 || inside.series[0].name != "ext4 (UML)" || inside.Title != "Elapsed time (UML)" {
+		t.Errorf("inside: %q, %v", inside.Title, inside.series)
+	}
+	if !strings.Contains(svgOf(t, inside), "comparable among themselves only") || strings.Contains(svgOf(t, outside), "User-Mode") {
+		t.Error("no note says which panel is of User-Mode Linux")
+	}
+	alone, _ := All(two("uml-jfs"))
+	if find(t, alone, "elapsed-by-buffer-per-file-system-uml").Title != "Elapsed time (UML)" {
+		t.Error("alone, it is not labelled")
+	}
+}
+
+func TestEachFileSystemHasItsPanelsOfSizes(t *testing.T) {
+	var rows []timing.Row
+	for _, fs := range []string{"ext4", "xfs"} {
+		for _, size := range []int64{1 << 20, 2 << 20} {
+			for _, r := range two(fs) {
+				r.FileSize = size
+				rows = append(rows, r)
+			}
+		}
+	}
+	panels, _ := All(rows)
+	if p := find(t, panels, "elapsed-by-buffer-per-file-size-xfs"); len(p.series) != 2 || p.series[1].name != "2 MiB" || !strings.HasSuffix(p.Title, "(xfs)") {
+		t.Errorf("%q: %v", p.Title, p.series)
+	}
+	// Of the file sizes the one that all file systems have, and the larger, is compared.
+	if p := find(t, panels, "elapsed-by-buffer-per-file-system"); !slices.Contains(p.notes, "a file of 2 MiB") {
+		t.Errorf("compared: %q", p.notes)
+	}
+}
+
+func TestRowsOfUnknownSizeAreNoLineOfTheSizes(t *testing.T) {
+	rows := slices.Concat(two("ext4"), two("ext4"), two("ext4"))
+	for i := range 2 {
+		rows[i].FileSize, rows[2+i].FileSize = 0, 4<<20
+	}
+	panels, _ := All(rows)
+	if p := find(t, panels, "elapsed-by-buffer-per-file-size"); len(p.series) != 2 {
+		t.Errorf("%v", p.series)
+	}
+}
+
+func TestZerosAndWhatIsNoTime(t *testing.T) {
+	rows := []timing.Row{
+		{Form: timing.Synced, Buffer: 1, Elapsed: 100, CPU: 1, System: 1},
+		{Form: timing.Synced, Buffer: 2, Elapsed: 50, CPU: math.NaN(), System: math.Inf(1)},
+		{Form: timing.Synced, Buffer: 4, Elapsed: -1, CPU: 0.25, System: 0.25},
+	}
+	panels, _ := All(rows)
+	p := find(t, panels, "time-by-buffer-with-o-sync")
+	want := []string{"3 values are 0, which has no place on a logarithmic axis: not drawn", "3 values are not a time: not drawn"}
+	if !slices.Equal(p.notes, want) {
+		t.Errorf("%q", p.notes)
+	}
+	if svg := svgOf(t, p); strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
+		t.Error("the picture has a coordinate that is no number")
+	}
+
+	for i := range rows {
+		rows[i].Elapsed, rows[i].CPU, rows[i].System = 0, 0, 0
+	}
+	_, left := All(rows)
+	if !slices.Contains(left, Omitted{"time-by-buffer-with-o-sync", "none of its values can stand on its axis"}) {
+		t.Errorf("%v", left)
+	}
+	for i := range rows { // zeros have their place on an axis that begins at 0
+		rows[i].Form = timing.Copy
+	}
+	panels, _ = All(rows)
+	svgOf(t, find(t, panels, "elapsed-by-buffer-per-file-system"))
+}
+
+func TestLineIsBrokenWhereAValueIsMissing(t *testing.T) {
+	var rows []timing.Row
+	for i, elapsed := range []float64{4, 3, 0, 2, 1} {
+		rows = append(rows, timing.Row{Form: timing.Synced, Buffer: 1 << i, Elapsed: elapsed})
+	}
+	panels, _ := All(rows)
+	p := find(t, panels, "time-by-buffer-with-o-sync")
+	lines, corners := 0, 0
+	for _, element := range strings.Split(svgOf(t, p), "\n") {
+		if strings.HasSuffix(element, `stroke-width:1.1" />`) {
+			lines++
+			corners += strings.Count(element, "L")
+		}
+	}
+	if lines != 2+1 || corners != lines {
+		t.Errorf("%d solid lines with %d pieces, want the two parts and that of the legend, of one piece each", lines, corners)
+	}
+}
+
+func TestOneRowIsAPanel(t *testing.T) {
+	for _, form := range []timing.Form{timing.Copy, timing.Synced, timing.Write} {
+		panels, left := All([]timing.Row{{Form: form, Buffer: 4096, Elapsed: 0.1, CPU: 0.1, User: 0.1, System: 0.1}})
+		if len(panels) == 0 {
+			t.Errorf("%s: none; %v", form, left)
+		}
+		for _, p := range panels {
+			if svg := svgOf(t, p); strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
+				t.Errorf("%s has a coordinate that is no number", p.Name)
+			}
+		}
+	}
+	panels, left := All(nil)
+	if len(panels) != 0 || len(left) != 15+8 {
+		t.Errorf("of no rows: %d panels, %d left out", len(panels), len(left))
+	}
+	for _, l := range left {
+		if !strings.HasPrefix(l.Why, "there are no rows of ") {
+			t.Errorf("%v", l)
+		}
+	}
+}
+
+func TestMarksOfAxes(t *testing.T) {
+	labels := func(ticks []plot.Tick) string {
+		var all []string
+		for _, tick := range ticks {
+			if tick.Label != "" {
+				all = append(all, tick.Label)
+			}
+		}
+		return strings.Join(all, " ")
+	}
+	checkLinear := func(high float64, want string) {
+		t.Helper()
+		end, ticks := linear(high)
+		if got := labels(ticks); got != want || end < high {
+			t.Errorf("up to %v: %s, want %s", high, got, want)
+		}
+	}
+	checkLinear(114.4, "0 25 50 75 100 125")
+	checkLinear(0.93, "0.0 0.2 0.4 0.6 0.8 1.0")
+	checkLinear(0.0278, "0.00 0.01 0.02 0.03")
+	checkLinear(10.47, "0.0 2.5 5.0 7.5 10.0 12.5")
+	checkLinear(1e-6, "0.0000000 0.0000002 0.0000004 0.0000006 0.0000008 0.0000010")
+	checkLinear(0, "0.0 0.2 0.4 0.6 0.8 1.0")
+	checkLog := func(low, high float64, want string) {
+		t.Helper()
+		begin, end, ticks := logarithmic(low, high)
+		if got := labels(ticks); got != want || math.Pow(10, begin) > low*1.001 || math.Pow(10, end) < high*0.999 {
+			t.Errorf("from %v to %v: %s, want %s", low, high, got, want)
+		}
+	}
+	checkLog(0.013, 31, "0.01 0.1 1 10")
+	checkLog(0.0003, 1582, "0.001 0.01 0.1 1 10 100 1000")
+	checkLog(0.3, 4, "0.2 0.5 1 2 5")
+	checkLog(1, 1, "0.5 1 2")
+	checkLog(100, 100, "50 100 200")
+}
+
+func TestPageNeedsNoOtherFile(t *testing.T) {
+	panels := mustAll(t, publishedRows())
+	page, err := Page([]string{"<ext4>.csv", "xfs.csv"}, panels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(string(page), "<svg "); got != len(panels) {
+		t.Errorf("%d pictures in the page, want %d", got, len(panels))
+	}
+	for _, never := range []string{"<script", "<link", " src=", "<?xml", "<ext4>"} {
+		if strings.Contains(string(page), never) {
+			t.Errorf("the page has %s", never)
+		}
+	}
+	if !strings.Contains(string(page), "<code>&lt;ext4&gt;.csv</code>, <code>xfs.csv</code>") {
+		t.Error("the page does not say what it was drawn from")
+	}
+	if len(page) > 1<<20 {
+		t.Errorf("the page has %d bytes", len(page))
+	}
+}

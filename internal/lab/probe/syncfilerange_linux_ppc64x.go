@@ -1,0 +1,8 @@
+//go:build ppc64 || ppc64le
+
+package probe
+
+import "golang.org/x/sys/unix"
+
+// syncFileRange is the number of sync_file_range(2), whose arguments have another order here.
+const syncFileRange = unix.SYS_SYNC_FILE_RANGE2

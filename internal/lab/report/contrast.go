@@ -1,0 +1,214 @@
+package report
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/holdfast-go/holdfast/internal/lab/advise"
+	"github.com/holdfast-go/holdfast/internal/lab/figure"
+	"github.com/holdfast-go/holdfast/internal/lab/study"
+)
+
+// Contrast writes two runs side by side: as a table for the terminal, or in one of
+// [Formats].
+func Contrast(w io.Writer, c figure.Contrast, format Format) error {
+	switch format {
+	case "":
+		_, err := io.WriteString(w, contrastText(c))
+		return err
+	case Markdown:
+		_, err := io.WriteString(w, contrastMarkdown(c))
+		return err
+	case CSV:
+		return contrastCSV(w, c)
+	case Benchmark:
+		return contrastBenchmark(w, c)
+	case JSON:
+		return encode(w, contrastDocument{"comparison", contrastVersion, c.Regressed(), c})
+	}
+	return fmt.Errorf("%q is not a format of a comparison", format)
+}
+
+// contrastCSV writes a tidy table; what is absent is empty.
+func contrastCSV(w io.Writer, c figure.Contrast) error {
+	out := csv.NewWriter(w)
+	rows := [][]string{contrastHead}
+	for _, change := range c.Cells {
+		cell := change.Cell
+		rows = append(rows, append([]string{
+			cell.Name, cell.Policy.String(), fmt.Sprint(cell.RecordBytes), fmt.Sprint(cell.Writers),
+			number(change.A.Median), number(change.B.Median),
+		}, comparisonColumns(change.Cost, change.Regressed)...))
+	}
+	rows = append(rows, append([]string{"overall", "", "", "", "", ""}, comparisonColumns(c.Overall, c.Regressed())...))
+	// WriteAll flushes.
+	return out.WriteAll(rows)
+}
+
+// A contrastDocument is the JSON document of two runs side by side.
+type contrastDocument struct {
+	Kind      string `json:"kind"` // comparison
+	Version   int    `json:"comparison_version"`
+	Regressed bool   `json:"regressed"` // a cell, or all together
+	figure.Contrast
+}
+
+// contrastVersion is the version of the document's form.
+const contrastVersion = 1
+
+func contrastText(c figure.Contrast) string {
+	var b strings.Builder
+	b.WriteString(wrap("A: "+sideText(c.A), lineWidth, indent) + wrap("B: "+sideText(c.B), lineWidth, indent))
+	if len(c.Machines) > 0 {
+		fmt.Fprintf(&b, "\nthe machines differ\n%s\n", machinesTable(c, plainText).Render())
+	}
+	for _, load := range loads(c) {
+		fmt.Fprintf(&b, "\n%s: %s\n%s\n", title(load), costName(load), strings.Join(fitted(changesTable(c, load, plainText)), "\n\n"))
+	}
+	fmt.Fprintf(&b, "\n")
+	for _, n := range contrastNotes(c) {
+		b.WriteString(wrap(n, lineWidth, indent))
+	}
+	fmt.Fprintf(&b, "\n%s", wrap(conclusion(c), lineWidth, indent))
+	return b.String()
+}
+
+func contrastMarkdown(c figure.Contrast) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "### holdfast: B against A\n\n- A: %s\n- B: %s\n\n**%s**\n", markdownFact(sideText(c.A)), markdownFact(sideText(c.B)), conclusion(c))
+	if len(c.Machines) > 0 {
+		fmt.Fprintf(&b, "\n#### the machines differ\n\n%s\n", machinesTable(c, markdownCode).RenderMarkdown())
+	}
+	for _, load := range loads(c) {
+		fmt.Fprintf(&b, "\n#### %s: %s\n\n%s\n", markdownFact(title(load)), costName(load), tableText(changesTable(c, load, markdownCode)).RenderMarkdown())
+	}
+	b.WriteString("\n")
+	for _, n := range contrastNotes(c) {
+		fmt.Fprintf(&b, "- %s\n", markdownText(n))
+	}
+	return b.String()
+}
+
+func sideText(s figure.Side) string {
+	text := fmt.Sprintf("%s, %s, seed %d, begun %s, %s", s.Name, plural(s.Rounds, "round"), s.Seed, s.StartedAt.Format(time.RFC3339), s.Program)
+	if s.Missing != "" {
+		text += " (not complete: " + s.Missing + ")"
+	}
+	return text
+}
+
+// loads returns the loads of the cells, each once, in their order.
+func loads(c figure.Contrast) []figure.Load {
+	var list []figure.Load
+	for _, change := range c.Cells {
+		if !slices.Contains(list, change.Load) {
+			list = append(list, change.Load)
+		}
+	}
+	return list
+}
+
+func costName(l figure.Load) string {
+	if l.ByCPU() {
+		return "CPU time a record"
+	}
+	return "time a record"
+}
+
+func plainText(name string) string { return name }
+
+// machinesTable has the facts that differ, each as quote writes it.
+func machinesTable(c figure.Contrast, quote func(string) string) table.Writer {
+	t := newTable()
+	t.AppendHeader(table.Row{"", "A", "B"})
+	for _, d := range c.Machines {
+		t.AppendRow(table.Row{d.Name, quote(d.A), quote(d.B)})
+	}
+	return t
+}
+
+func changesTable(c figure.Contrast, load figure.Load, quote func(string) string) study.Table {
+	t := study.Table{Head: []string{"policy", "A", "B", "B/A", "95 %", ""}}
+	for _, change := range c.Cells {
+		if change.Load != load {
+			continue
+		}
+		name := change.Cell.Policy.String()
+		if change.Cell.Group != "" { // an arm of a study
+			t.Head[0], name = "arm", change.Cell.Name
+		}
+		word := string(change.Cost.Verdict)
+		if change.Regressed {
+			word += ", a regression"
+		}
+		if change.Records != 0 {
+			word += fmt.Sprintf(" (A wrote %s records a trial, B %s)", count(float64(change.Records)), count(float64(change.Cell.Records)))
+		}
+		t.Rows = append(t.Rows, []string{
+			quote(name), nanoseconds(change.A.Median), nanoseconds(change.B.Median),
+			advise.Times(change.Cost.Comparison), ratios(change.Cost), word,
+		})
+	}
+	return t
+}
+
+// ratios writes the interval of a ratio.
+func ratios(c figure.Comparison) string {
+	if !c.HasInterval() {
+		return none
+	}
+	return fmt.Sprintf("%.2f…%.2fx", c.Low, c.High)
+}
+
+// contrastNotes say how the runs were compared, and what is doubtful about that.
+func contrastNotes(c figure.Contrast) []string {
+	method := "paired round by round (Hodges–Lehmann, signed ranks): seeds, plans and machines agree, so rounds of the same number ran the cells in the same order. " +
+		"That takes out what one cell does to the next, not what the machine did between the two runs"
+	if c.Unpaired != "" {
+		method = "not paired, because " + c.Unpaired + ": each round of B is compared with each of A (Hodges–Lehmann, Mann–Whitney)"
+	}
+	noise := "noise: not measured in both runs, so no difference is proven; measure both with a holdfast that repeats a cell"
+	if c.Floor.Known() {
+		noise = fmt.Sprintf("noise: %.1f %%, the larger of the two runs (A %.1f %%, B %.1f %%), between the same thing under two names within a run. "+
+			"What changed between the runs, such as heat, a fuller disk or other programs, is not in it: to see that, repeat A and compare the two",
+			c.Floor*100, c.A.Floor*100, c.B.Floor*100)
+	}
+	notes := []string{method, noise, "the cells' verdicts hold together with 95 %; all cells count the same in the overall ratio, the geometric mean"}
+	for _, only := range []struct {
+		side  string
+		names []string
+	}{{"A", c.OnlyA}, {"B", c.OnlyB}} {
+		if len(only.names) > 0 {
+			notes = append(notes, "only in "+only.side+": "+strings.Join(only.names, "; "))
+		}
+	}
+	return notes
+}
+
+// conclusion returns the result in one line.
+func conclusion(c figure.Contrast) string {
+	regressed := 0
+	for _, change := range c.Cells {
+		if change.Regressed {
+			regressed++
+		}
+	}
+	overall := fmt.Sprintf("overall B takes %s the time of A", advise.Times(c.Overall.Comparison))
+	if c.Overall.HasInterval() {
+		overall += " (" + ratios(c.Overall) + ")"
+	}
+	overall += ": " + string(c.Overall.Verdict)
+	switch {
+	case !c.Regressed():
+		return fmt.Sprintf("%s; no cell is shown to be slower by more than %.3g %%", overall, c.Threshold*100)
+	case regressed == 0:
+		return fmt.Sprintf("%s, by more than %.3g %%, though no cell alone", overall, c.Threshold*100)
+	}
+	return fmt.Sprintf("%s; slower by more than %.3g %%: %d of %s", overall, c.Threshold*100, regressed, plural(len(c.Cells), "cell"))
+}

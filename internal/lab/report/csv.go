@@ -1,0 +1,182 @@
+package report
+
+import (
+	"encoding"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/lab/result"
+)
+
+// A csvColumn is one key of the results: its path, joined by underscores, and how to
+// reach its value.
+type csvColumn struct {
+	name      string
+	fields    []int // indices of fields, from the outermost struct
+	omitEmpty bool  // an empty value is left out of the results
+}
+
+// notTidy are keys with values that are no single figure.
+const notTidy = " samples hdr_histogram values "
+
+// cellNames are the keys of a cell that a trial has too. In a row they have another name,
+// or are left out.
+var cellNames = map[string]string{"name": "", "records": "records_planned", "steady": "steady_asked"}
+
+// columnsOf returns the columns of a struct of the results, with those of the
+// structs in it.
+func columnsOf(t reflect.Type, prefix string) []csvColumn {
+	var columns []csvColumn
+	for i := range t.NumField() {
+		field := t.Field(i)
+		key, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		inner := field.Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		switch {
+		case strings.Contains(notTidy, " "+key+" ") && key != "" || key == "-":
+		case inner.Kind() == reflect.Struct && !inner.Implements(textMarshaler): // else it is one text
+			below := prefix
+			if !field.Anonymous {
+				below += key + "_"
+			}
+			for _, c := range columnsOf(inner, below) {
+				c.fields = append([]int{i}, c.fields...)
+				columns = append(columns, c)
+			}
+		default:
+			columns = append(columns, csvColumn{prefix + key, []int{i}, options == "omitempty"})
+		}
+	}
+	return columns
+}
+
+var textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
+
+// text returns the column's value in v; what the results leave out is empty.
+func (c csvColumn) text(v reflect.Value) string {
+	for _, i := range c.fields {
+		if v.Kind() == reflect.Pointer {
+			if v.IsNil() {
+				return ""
+			}
+			v = v.Elem()
+		}
+		v = v.Field(i)
+	}
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return ""
+		}
+		v = v.Elem()
+	} else if c.omitEmpty && v.IsZero() {
+		return ""
+	}
+	return fieldText(v)
+}
+
+func fieldText(v reflect.Value) string {
+	switch x := v.Interface().(type) {
+	case time.Duration:
+		return strconv.FormatInt(int64(x), 10)
+	case float64:
+		return strconv.FormatFloat(x, 'g', -1, 64)
+	default:
+		return fmt.Sprint(x)
+	}
+}
+
+// runColumns are the run's own, and whether the trial is of a whole round. Only
+// trials of whole rounds are in figures.
+var runColumns = []string{"started_at", "study", "seed", "whole_round"}
+
+// A tidyTable has the columns of a cell, those of a trial, and those of the values that
+// only a study's arms report.
+type tidyTable struct {
+	cell, trial []csvColumn
+	values      []string
+}
+
+func newTidyTable(trials []result.Trial) tidyTable {
+	t := tidyTable{values: valueNames(trials)}
+	for _, c := range columnsOf(reflect.TypeFor[result.Cell](), "") {
+		if name, ok := cellNames[c.name]; ok {
+			c.name = name
+		}
+		if c.name != "" {
+			t.cell = append(t.cell, c)
+		}
+	}
+	t.trial = columnsOf(reflect.TypeFor[result.Trial](), "")
+	return t
+}
+
+func (t tidyTable) head() []string {
+	head := append([]string{}, runColumns...)
+	for _, c := range append(append([]csvColumn{}, t.cell...), t.trial...) {
+		head = append(head, c.name)
+	}
+	for _, name := range t.values {
+		head = append(head, "value_"+name)
+	}
+	return head
+}
+
+// valueNames returns the names of all values that trials report.
+func valueNames(trials []result.Trial) []string {
+	names := map[string]bool{}
+	for _, t := range trials {
+		for name := range t.Values {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// writeCSV writes a row for each trial, in the order in which they were run.
+func writeCSV(w io.Writer, run result.Run) error {
+	table, out := newTidyTable(run.Trials), csv.NewWriter(w)
+	if err := out.Write(table.head()); err != nil {
+		return err
+	}
+	cells, whole := map[string]result.Cell{}, map[int]bool{}
+	for _, c := range run.Header.Cells {
+		cells[c.Name] = c
+		for _, t := range run.Rounded(c.Name) {
+			whole[t.Round] = true
+		}
+	}
+	for _, t := range run.Trials {
+		if err := out.Write(table.row(run.Header, cells[t.Cell], t, whole[t.Round])); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+func (t tidyTable) row(h result.Header, c result.Cell, trial result.Trial, whole bool) []string {
+	row := []string{h.StartedAt.Format(time.RFC3339), h.Study, fmt.Sprint(h.Seed), fmt.Sprint(whole)}
+	for _, column := range t.cell {
+		row = append(row, column.text(reflect.ValueOf(c)))
+	}
+	for _, column := range t.trial {
+		row = append(row, column.text(reflect.ValueOf(trial)))
+	}
+	for _, name := range t.values {
+		text := ""
+		if v, ok := trial.Values[name]; ok {
+			text = fieldText(reflect.ValueOf(v))
+		}
+		row = append(row, text)
+	}
+	return row
+}

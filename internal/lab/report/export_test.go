@@ -1,0 +1,282 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/holdfast-go/holdfast/internal/lab/figure"
+	"github.com/holdfast-go/holdfast/internal/lab/machine"
+	"github.com/holdfast-go/holdfast/internal/lab/report"
+	"github.com/holdfast-go/holdfast/internal/lab/result"
+)
+
+func export(t *testing.T, run result.Run, format report.Format) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := report.Export(&b, run, format); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// table reads a CSV export: a map for each row.
+func table(t *testing.T, run result.Run) (head []string, rows []map[string]string) {
+	t.Helper()
+	lines, err := csv.NewReader(strings.NewReader(export(t, run, report.CSV))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range lines[1:] {
+		row := map[string]string{}
+		for i, name := range lines[0] {
+			row[name] = line[i]
+		}
+		rows = append(rows, row)
+	}
+	return lines[0], rows
+}
+
+func TestCSVHasARowForEachTrial(t *testing.T) {
+	run := planted(t, 2)
+	steal := 5 * time.Millisecond
+	run.Trials[0].Activity = &machine.Activity{CPUSteal: &steal}
+	run.Trials[0].Before = &result.Residency{Pages: 8, Source: "cachestat, or \"mincore\""}
+	run.Trials = run.Trials[:len(run.Trials)-1]
+	_, rows := table(t, run)
+	if len(rows) != len(run.Trials) {
+		t.Fatalf("%d rows of %d trials", len(rows), len(run.Trials))
+	}
+	check := func(row int, key, want string) {
+		t.Helper()
+		if got := rows[row][key]; got != want {
+			t.Errorf("row %d: %s is %q, want %q", row, key, got, want)
+		}
+	}
+	check(0, "seed", "42")
+	check(0, "policy", "buffer=0,sync=never")
+	check(0, "round", "0")
+	check(0, "whole_round", "false")
+	check(0, "system_calls_total", "23")
+	check(0, "activity_cpu_steal_ns", "5000000")
+	check(0, "cache_before_resident_pages", "0")
+	check(0, "cache_before_source", "cachestat, or \"mincore\"")
+	check(9, "whole_round", "true")
+	check(9, "records", "10000")
+	check(9, "records_planned", "10000")
+	check(9, "elapsed_ns", fmt.Sprint(int64(run.Trials[9].Elapsed)))
+	check(9, "latency_p99_ns", "")
+	check(9, "activity_cpu_steal_ns", "")
+	check(9, "cache_before_pages", "")
+	check(17, "twin_of", run.Header.Cells[1].Name)
+	check(18, "whole_round", "false")
+}
+
+func TestCSVNamesEveryColumnOnce(t *testing.T) {
+	head, _ := table(t, planted(t, 1))
+	for i, name := range head {
+		if slices.Contains(head[:i], name) || !regexp.MustCompile(`^[a-z0-9_]+$`).MatchString(name) {
+			t.Errorf("column %d is %q", i+1, name)
+		}
+	}
+}
+
+func TestCSVColumnsAreDocumented(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "results.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(data), "<!-- columns:begin -->")
+	section, _, _ = strings.Cut(section, "<!-- columns:end -->")
+	var documented []string
+	for _, name := range regexp.MustCompile("`([a-z0-9_]+)`").FindAllStringSubmatch(section, -1) {
+		documented = append(documented, name[1])
+	}
+	head, _ := table(t, planted(t, 1))
+	if !slices.Equal(documented, head) {
+		t.Errorf("docs/results.md names the columns\n`%s`\nand the export has\n`%s`", strings.Join(documented, "`, `"), strings.Join(head, "`, `"))
+	}
+}
+
+func TestJSONHoldsFiguresHeaderAndWarnings(t *testing.T) {
+	var d struct {
+		Kind    string
+		Version int `json:"figures_version"`
+		Header  result.Header
+		End     *result.End
+		Missing string `json:"not_complete"`
+		Advice  struct{ Policy, Sentence string }
+		Losses  []struct {
+			Policy string
+			Power  string `json:"lost_when_machine_dies"`
+		}
+		Figures struct {
+			Rounds   int
+			Warnings []figure.Warning
+			Groups   []struct {
+				Writers int
+				Rows    []struct {
+					Cell    result.Cell
+					Fastest bool
+					Cost    struct{ Ratio, Low *float64 }
+					Memory  string `json:"buffers"`
+				}
+			}
+		}
+	}
+	text := export(t, planted(t, 3), report.JSON)
+	if err := json.Unmarshal([]byte(text), &d); err != nil {
+		t.Fatal(err)
+	}
+	if d.Kind != "figures" || d.Version != 1 || d.Header.Seed != 42 || d.End == nil || d.Missing != "" || d.Advice.Sentence == "" {
+		t.Errorf("%+v", d)
+	}
+	if len(d.Losses) != 4 || d.Losses[0].Power != "anything not synced" {
+		t.Errorf("losses %+v", d.Losses)
+	}
+	if len(d.Figures.Warnings) != 1 || d.Figures.Warnings[0].Code != "too-few-rounds" || d.Figures.Rounds != 3 {
+		t.Errorf("%+v", d.Figures)
+	}
+	row := d.Figures.Groups[1].Rows[0]
+	if row.Cell.Writers != 64 || row.Cost.Ratio == nil || *row.Cost.Ratio < 14 || row.Cost.Low != nil || d.Figures.Groups[1].Rows[1].Memory != "128KiB" {
+		t.Errorf("%+v", row)
+	}
+}
+
+func TestExportsOfOneRunAreTheSameBytes(t *testing.T) {
+	for _, format := range report.Formats() {
+		first, second := export(t, planted(t, 10), format), export(t, planted(t, 10), format)
+		if first != second {
+			t.Errorf("%s differs from itself", format)
+		}
+	}
+}
+
+func TestExportNeedsARound(t *testing.T) {
+	run := planted(t, 1)
+	run.Trials = run.Trials[:3]
+	for _, format := range report.Formats() {
+		var b bytes.Buffer
+		err := report.Export(&b, run, format)
+		if raw := format == report.CSV; raw != (err == nil) || !raw && (!errors.Is(err, figure.ErrNoRound) || b.Len() > 0) {
+			t.Errorf("%s: %v, %d bytes", format, err, b.Len())
+		}
+	}
+}
+
+func TestTwinsAndEmptyCellsAreInNoTable(t *testing.T) {
+	run := planted(t, 10)
+	run.Header.Cells[0].Empty = true
+	for _, format := range []report.Format{report.Benchmark, report.Markdown} {
+		text := export(t, run, format)
+		if strings.Contains(text, "/again") || strings.Contains(text, run.Header.Cells[0].Name+" ") {
+			t.Errorf("%s:\n%s", format, text)
+		}
+	}
+	if got, want := strings.Count(export(t, run, report.Benchmark), "\nBenchmark"), 7*10; got != want {
+		t.Errorf("%d lines, want %d", got, want)
+	}
+}
+
+func TestGoldenExports(t *testing.T) {
+	golden(t, "ten_rounds.md", export(t, planted(t, 10), report.Markdown))
+	lines := strings.SplitAfter(export(t, planted(t, 10), report.Benchmark), "\n")
+	golden(t, "ten_rounds_begin.bench.txt", strings.Join(lines[:12], ""))
+}
+
+func TestFormatsAreReadByName(t *testing.T) {
+	for _, format := range report.Formats() {
+		if got, err := report.ParseFormat(string(format)); got != format || err != nil {
+			t.Errorf("%s: %s, %v", format, got, err)
+		}
+	}
+	if _, err := report.ParseFormat("xml"); err == nil || err.Error() != `"xml" is not a format; the formats are csv, json, bench, markdown` {
+		t.Errorf("%v", err)
+	}
+}
+
+// beside is a run beside one whose first policy takes 20 % longer.
+func beside(t *testing.T, change func(*result.Run)) figure.Contrast {
+	t.Helper()
+	later := planted(t, 10)
+	for i := range later.Trials {
+		if later.Trials[i].Cell == later.Header.Cells[0].Name {
+			later.Trials[i].Elapsed = later.Trials[i].Elapsed * 120 / 100
+		}
+	}
+	change(&later)
+	a, errA := figure.NewSide("before.jsonl", planted(t, 10))
+	b, errB := figure.NewSide("after.jsonl", later)
+	c, err := figure.Compare(a, b, 0.05)
+	if err := errors.Join(errA, errB, err); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func contrast(t *testing.T, c figure.Contrast, format report.Format) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := report.Contrast(&b, c, format); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestGoldenContrast(t *testing.T) {
+	same := beside(t, func(*result.Run) {})
+	golden(t, "contrast.txt", contrast(t, same, ""))
+	golden(t, "contrast.md", contrast(t, same, report.Markdown))
+	other := beside(t, func(r *result.Run) {
+		r.Header.Machine = append(slices.Clone(r.Header.Machine), machine.Fact{Name: "kernel", Value: "7.0", Source: "uname"})
+		r.Header.Cells[2].Records *= 2
+		r.Header.Cells[7].Name = "another"
+		for i := range r.Trials {
+			if strings.HasSuffix(r.Trials[i].Cell, "group64") {
+				r.Trials[i].Cell = "another"
+			}
+		}
+		r.End = nil
+	})
+	text := contrast(t, other, "")
+	golden(t, "contrast_unpaired.txt", text)
+	for line := range strings.Lines(text) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 100 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+}
+
+func TestContrastAsJSON(t *testing.T) {
+	var d struct {
+		Kind      string
+		Regressed bool
+		A         struct{ Name string }
+		Unpaired  string `json:"unpaired_because"`
+		Cells     []struct {
+			Cell      result.Cell
+			Regressed bool
+			Cost      struct{ Verdict string }
+		}
+		Overall struct{ Ratio float64 }
+	}
+	if err := json.Unmarshal([]byte(contrast(t, beside(t, func(*result.Run) {}), report.JSON)), &d); err != nil {
+		t.Fatal(err)
+	}
+	if d.Kind != "comparison" || !d.Regressed || d.A.Name != "before.jsonl" || d.Unpaired != "" || len(d.Cells) != 8 {
+		t.Errorf("%+v", d)
+	}
+	if !d.Cells[0].Regressed || d.Cells[1].Regressed || d.Cells[0].Cost.Verdict != "slower" || d.Overall.Ratio <= 1 {
+		t.Errorf("%+v", d.Cells)
+	}
+}

@@ -1,0 +1,154 @@
+package report
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/holdfast-go/holdfast/internal/lab/study"
+)
+
+// fitted renders a table with no line wider than lineWidth. While one is too wide it
+// does these in turn: less space between the columns; a wide head on several lines; the
+// columns that may stand apart in a table below; prose in cells on several lines. At last
+// it moves as many columns as needed into a table below.
+func fitted(t study.Table) []string {
+	w, shown, ok := unfolded(t)
+	if !ok && t.Apart > 0 {
+		left, right := splitAt(t, t.Apart)
+		return append(fitted(left), fitted(right)...)
+	}
+	if !ok {
+		shown, ok = folded(w, t)
+	}
+	if n := lastToFit(t); !ok && n > 0 {
+		left, right := splitAt(t, n)
+		return append(fitted(left), fitted(right)...)
+	}
+	return []string{shown}
+}
+
+// unfolded renders a table without breaking its cells; ok reports whether it fits.
+func unfolded(t study.Table) (w table.Writer, shown string, ok bool) {
+	w = tableText(t)
+	for _, narrower := range []func(){
+		func() {},
+		func() { // one space between columns
+			style := *w.Style()
+			style.Box.PaddingRight = " "
+			w.SetStyle(style)
+		},
+		func() { // heads, but for the first, broken at spaces to the width of their columns
+			heads := slices.Clone(t.Head)
+			for i := range heads[1:] {
+				heads[i+1] = strings.TrimSuffix(wrap(heads[i+1], columnWidth(t, i+1), ""), "\n")
+			}
+			w.ResetHeaders()
+			w.AppendHeader(cells(heads))
+		},
+	} {
+		narrower()
+		if shown = w.Render(); widest(shown) <= lineWidth {
+			return w, shown, true
+		}
+	}
+	return w, shown, false
+}
+
+// columnWidth returns the width of the widest cell below the head.
+func columnWidth(t study.Table, column int) int {
+	width := 0
+	for _, row := range t.Rows {
+		if column < len(row) {
+			width = max(width, utf8.RuneCountInString(row[column]))
+		}
+	}
+	return width
+}
+
+// leastProse is the least width of a column of prose.
+const leastProse = 24
+
+// folded breaks the cells of columns of prose at spaces, the widest column first, until the
+// table fits or nothing is left to break; ok reports whether it fits.
+func folded(w table.Writer, t study.Table) (shown string, ok bool) {
+	widths := map[int]int{}
+	for _, i := range textColumns(t) {
+		if width := columnWidth(t, i); width > leastProse {
+			widths[i] = width
+		}
+	}
+	for shown = w.Render(); widest(shown) > lineWidth; shown = w.Render() {
+		most := -1
+		for i, width := range widths {
+			if most < 0 || width > widths[most] || width == widths[most] && i < most {
+				most = i
+			}
+		}
+		if most < 0 || widths[most] == leastProse {
+			return shown, false
+		}
+		widths[most]--
+		columns := rightAligned(len(t.Head), textColumns(t)...)
+		for i, width := range widths {
+			columns[i].WidthMax, columns[i].WidthMaxEnforcer = width, text.WrapSoft
+		}
+		w.SetColumnConfigs(columns)
+	}
+	return shown, true
+}
+
+// lastToFit returns the column at which to split a table: the columns before it fit, and
+// at least two follow. It returns 0 if the table can't be split.
+func lastToFit(t study.Table) int {
+	least := keysOf(t) + 1
+	for n := len(t.Head) - 2; n >= least; n-- {
+		left, _ := splitAt(t, n)
+		if _, _, ok := unfolded(left); ok || n == least {
+			return n
+		}
+	}
+	return 0
+}
+
+// keysOf returns how many of the first columns distinguish the rows, one or two.
+func keysOf(t study.Table) int {
+	seen := map[string]bool{}
+	for _, row := range t.Rows {
+		seen[row[0]] = true
+	}
+	if len(seen) < len(t.Rows) && len(t.Head) > 3 {
+		return 2
+	}
+	return 1
+}
+
+// splitAt returns two tables: the columns before one; and the keys, that one and those
+// after it.
+func splitAt(t study.Table, column int) (left, right study.Table) {
+	left, right = t, t
+	left.Apart, right.Apart = 0, 0
+	keys := keysOf(t)
+	cut := func(row []string) (before, after []string) {
+		column := min(column, len(row))
+		return row[:column], append(slices.Clone(row[:min(keys, len(row))]), row[column:]...)
+	}
+	left.Head, right.Head = cut(t.Head)
+	left.Rows, right.Rows = nil, nil
+	for _, row := range t.Rows {
+		before, after := cut(row)
+		left.Rows, right.Rows = append(left.Rows, before), append(right.Rows, after)
+	}
+	return left, right
+}
+
+func widest(text string) int {
+	most := 0
+	for line := range strings.Lines(text) {
+		most = max(most, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")))
+	}
+	return most
+}

@@ -1,0 +1,313 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"fmt"
+	"html"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/lab/figure"
+	"github.com/holdfast-go/holdfast/internal/lab/machine"
+	"github.com/holdfast-go/holdfast/internal/lab/report"
+	"github.com/holdfast-go/holdfast/internal/lab/result"
+	"github.com/holdfast-go/holdfast/internal/lab/stat"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// planted returns a run with a known time for each cell: the first policy's
+// trials take 10 ms, the next's 20, and so on, a little different in each round.
+func planted(t *testing.T, rounds int) result.Run {
+	t.Helper()
+	run := result.Run{Header: result.Header{
+		SchemaVersion: result.SchemaVersion, Program: "holdfast v0.0.0", Study: "policy", Question: "what is it worth",
+		StartedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Dir: "/data", Seed: 42,
+		Plan: result.Plan{Preset: "default", Rounds: rounds},
+		Machine: []machine.Fact{
+			{Name: "CPU model", Value: "abacus <9000>", Source: "/proc/cpuinfo"}, {Name: "CPUs", Value: "2", Source: "asked"},
+			{Name: "virtualisation", Value: machine.Unknown, Source: "/proc/cpuinfo"}, {Name: "file system", Value: "ext4", Source: "statfs"},
+		},
+	}}
+	policies := []string{"buffer=0", "buffer=64KiB", "buffer=64KiB,flush=100ms,sync=1s", "buffer=64KiB,sync=group"}
+	for _, writers := range []int{1, 64} {
+		for _, text := range policies {
+			p, err := holdfast.ParsePolicy(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			run.Header.Cells = append(run.Header.Cells, result.Cell{Name: fmt.Sprint(p, writers), Policy: p, RecordBytes: 128, Writers: writers, Records: 10000, LatencyStride: 31})
+		}
+	}
+	twin := run.Header.Cells[1]
+	twin.Name, twin.Twin = twin.Name+"/again", twin.Name
+	run.Header.Cells = append(run.Header.Cells, twin)
+	for round := range rounds + 1 {
+		for i, c := range run.Header.Cells {
+			run.Trials = append(run.Trials, plantedTrial(t, c, i, round))
+		}
+	}
+	run.End = &result.End{State: result.Complete, Rounds: rounds, Elapsed: 41 * time.Second}
+	return run
+}
+
+var plantedTimes = []int{140, 10, 11, 300, 180, 12, 13, 25, 10} // ms a trial
+
+func plantedTrial(t *testing.T, c result.Cell, i, round int) result.Trial {
+	t.Helper()
+	elapsed := time.Duration(plantedTimes[i])*time.Millisecond + time.Duration((round*7+i*3)%5)*20*time.Microsecond
+	m := result.Measurement{
+		Records: c.Records, Size: c.Records * c.RecordBytes, Elapsed: elapsed, Usage: result.Usage{User: elapsed / 4, System: elapsed / 2},
+		Writer: result.WriterCalls{SystemCalls: 20}, Latency: plantedLatencies()[i], Allocations: 12,
+	}
+	if round == 0 {
+		m.SystemCalls = &result.SystemCalls{Total: 23, Writes: 20}
+	}
+	return result.Trial{Cell: c.Name, Round: round, Measurement: m}
+}
+
+// plantedLatencies are those of plantedTimes, computed once: they take longer than all the
+// rest of a run.
+var plantedLatencies = sync.OnceValue(func() (all []result.Latency) {
+	for _, ms := range plantedTimes {
+		h := result.NewHistogram()
+		for n := range 300 {
+			result.Record(h, time.Duration(n+1)*time.Duration(ms)*10)
+		}
+		latency, err := result.NewLatency(h, stat.Supports)
+		if err != nil {
+			panic(err)
+		}
+		all = append(all, latency)
+	}
+	return all
+})
+
+func text(t *testing.T, run result.Run) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := report.Text(&b, run); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func page(t *testing.T, run result.Run) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := report.HTML(&b, run); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != strings.ReplaceAll(string(want), "\r\n", "\n") {
+		t.Errorf("%s is not what is made now (-update writes it):\n%s", path, got)
+	}
+}
+
+func TestGolden(t *testing.T) {
+	golden(t, "ten_rounds.txt", text(t, planted(t, 10)))
+	golden(t, "ten_rounds.html", page(t, planted(t, 10)))
+
+	short := planted(t, 3)
+	short.Header.SystemCallsUnseen = "tracefs is not mounted"
+	short.Header.Plan.Rounds = 20
+	short.End = &result.End{State: result.Interrupted, Rounds: 3}
+	for i := range short.Trials {
+		short.Trials[i].SystemCalls = nil
+	}
+	golden(t, "interrupted.txt", text(t, short))
+}
+
+func TestTableFitsInto120Columns(t *testing.T) {
+	for _, line := range strings.Split(text(t, planted(t, 10)), "\n") {
+		if n := utf8.RuneCountInString(line); n > 120 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+		if strings.TrimRight(line, " ") != line {
+			t.Errorf("spaces at the end of %q", line)
+		}
+	}
+}
+
+// TestFileMakesTheSameBytes takes the run through a results file.
+func TestFileMakesTheSameBytes(t *testing.T) {
+	run := planted(t, 10)
+	path := filepath.Join(t.TempDir(), "results.jsonl")
+	f, err := result.Create(path, run.Header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, trial := range run.Trials {
+		err = errors.Join(err, f.Trial(trial))
+	}
+	if err := errors.Join(err, f.Close(*run.End)); err != nil {
+		t.Fatal(err)
+	}
+	stored, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := result.Read(bytes.NewReader(stored))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text(t, run) != text(t, again) || page(t, run) != page(t, again) {
+		t.Error("the report of the file differs from that of the run")
+	}
+}
+
+// TestLossesComeFromThePolicy looks for each policy's own words.
+func TestLossesComeFromThePolicy(t *testing.T) {
+	run := planted(t, 10)
+	table, site := text(t, run), html.UnescapeString(page(t, run))
+	for _, c := range run.Header.Cells {
+		loss := c.Policy.Loss()
+		line := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(c.Policy.String()) + ` +` + regexp.QuoteMeta(loss.Process.String()) + ` +` + regexp.QuoteMeta(loss.Power.String()) + `$`)
+		if !line.MatchString(table) {
+			t.Errorf("the table does not say what %v loses", c.Policy)
+		}
+		if row := fmt.Sprintf("<td>%v</td><td>%v</td><td>%v</td>", c.Policy, loss.Process, loss.Power); !strings.Contains(site, row) {
+			t.Errorf("the page lacks %s", row)
+		}
+	}
+}
+
+func TestWarmUpIsInNoFigure(t *testing.T) {
+	run := planted(t, 10)
+	want := text(t, run)
+	for i := range run.Trials {
+		if run.Trials[i].Round == 0 {
+			run.Trials[i].Elapsed, run.Trials[i].User = time.Hour, time.Hour
+		}
+	}
+	if got := text(t, run); got != want {
+		t.Errorf("a slow warm-up shows:\n%s", got)
+	}
+}
+
+func TestRunsThatAreNotCompleteAreMarked(t *testing.T) {
+	check := func(want string, change func(*result.Run)) {
+		t.Helper()
+		run := planted(t, 10)
+		change(&run)
+		for _, got := range []string{text(t, run), page(t, run)} {
+			if !strings.Contains(strings.ToLower(got), "not complete: "+want) {
+				t.Errorf("%q is not in %.300s", want, got)
+			}
+		}
+	}
+	check("torn: ", func(r *result.Run) { r.Torn = true })
+	check("no end: ", func(r *result.Run) { r.End = nil })
+	check("interrupted: 10 of 20 rounds are whole", func(r *result.Run) { r.End.State, r.Header.Plan.Rounds = result.Interrupted, 20 })
+	check("out of time: the limit of 50s was reached; 10 of 20", func(r *result.Run) {
+		r.End.State, r.End.Reason, r.Header.Plan.Rounds = result.OutOfTime, "the limit of 50s was reached", 20
+	})
+	if got := text(t, planted(t, 10)); strings.Contains(got, "not complete") {
+		t.Error("a complete run is marked")
+	}
+}
+
+func TestNothingIsWrittenWithoutARound(t *testing.T) {
+	run := planted(t, 1)
+	run.Trials = run.Trials[:len(run.Trials)-1]
+	var b bytes.Buffer
+	if err := report.Text(&b, run); !errors.Is(err, figure.ErrNoRound) || b.Len() > 0 {
+		t.Errorf("Text: %v, %d bytes", err, b.Len())
+	}
+	if err := report.HTML(&b, run); !errors.Is(err, figure.ErrNoRound) || b.Len() > 0 {
+		t.Errorf("HTML: %v, %d bytes", err, b.Len())
+	}
+}
+
+func TestFewRoundsProveNothing(t *testing.T) {
+	got := text(t, planted(t, 9))
+	if strings.Contains(got, "slower") || !strings.Contains(got, "not proven") || !strings.Contains(got, "a guess from 9 rounds") {
+		t.Errorf("nine rounds:\n%s", got)
+	}
+}
+
+// TestPercentilesNeedSamples has 300 timed Writes a trial: a p99 takes 1,000.
+func TestPercentilesNeedSamples(t *testing.T) {
+	lines := func(rounds int) string {
+		return regexp.MustCompile(`(?m)^buffer=0,sync=never +71\.4k .*$`).FindString(text(t, planted(t, rounds)))
+	}
+	if few := lines(3); !strings.HasSuffix(few, " -") {
+		t.Errorf("900 Writes: %s", few)
+	}
+	if many := lines(4); strings.HasSuffix(many, " -") {
+		t.Errorf("1200 Writes: %s", many)
+	}
+}
+
+// TestSteadyRunsShowHowTheyCameToRest plants a trial that begins at 4 MiB/s and
+// rests at 1.
+func TestSteadyRunsShowHowTheyCameToRest(t *testing.T) {
+	run := planted(t, 1)
+	for i := range run.Header.Cells {
+		run.Header.Cells[i].Steady = true
+	}
+	for i := range run.Trials {
+		trial := &run.Trials[i]
+		trial.Steady = true
+		for n, mib := range []int64{4, 2, 1, 1, 1, 1, 1} {
+			trial.Samples = append(trial.Samples, result.Sample{
+				At: time.Duration(n+1) * time.Second, Size: mib << 20, Dirty: 7 << 20, Throttle: 7<<20 - int64(n/6),
+			})
+		}
+	}
+	want := regexp.MustCompile(`(?m)^buffer=64KiB,sync=never +4.00 MiB/s +1.00 MiB/s +25 % +7.00s +up to 7.00 MiB +1 of 7 samples$`)
+	if got := text(t, run); !want.MatchString(got) || !strings.Contains(got, "SNIA") {
+		t.Errorf("no %v in:\n%s", want, got)
+	}
+	if site := page(t, run); !strings.Contains(site, "<td>25 %</td>") || !strings.Contains(site, "came to rest") {
+		t.Error("the page lacks the table of steady trials")
+	}
+}
+
+func TestPageIsWholeAndNeedsNothingElse(t *testing.T) {
+	site := page(t, planted(t, 10))
+	for _, bad := range []string{"http:", "https:", "<script", "src=", "<link", "NaN", "abacus <9000>"} {
+		if strings.Contains(site, bad) {
+			t.Errorf("the page has %s", bad)
+		}
+	}
+	for _, want := range []string{`name="viewport"`, "prefers-color-scheme: dark", "<svg", "abacus &lt;9000&gt;", "/proc/cpuinfo"} {
+		if !strings.Contains(site, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	start := strings.Index(site, "<svg")
+	decoder := xml.NewDecoder(strings.NewReader(site[start : strings.Index(site, "</svg>")+6]))
+	for {
+		if _, err := decoder.Token(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/holdfast-go/holdfast/internal/lab/figure"
+)
+
+// steadyColumns show how the throughput of a group's long trials became steady. Their rows have
+// a steadiness.
+var steadyColumns = []column{
+	policyColumn,
+	{head: "first second", cell: func(r figure.Row) string { return perSecond(r.Steadiness.First) }},
+	{head: "when steady", cell: func(r figure.Row) string { return perSecond(r.Steadiness.Throughput) }},
+	{head: "of the first", cell: func(r figure.Row) string { return share(r.Steadiness.Throughput, r.Steadiness.First) }},
+	{head: "steady after", cell: func(r figure.Row) string { return nanoseconds(float64(r.Steadiness.After)) }},
+	{head: "waited in memory", cell: func(r figure.Row) string {
+		return "up to " + mebibytes(figure.Number(r.Steadiness.Unwritten)) + " MiB"
+	}},
+	{head: "writers were slowed", cell: func(r figure.Row) string {
+		return fmt.Sprintf("%d of %s", r.Steadiness.Throttled, plural(r.Steadiness.Samples, "sample"))
+	}},
+}
+
+func steadyRows(g figure.Group, f form) (rows [][]string) {
+	for _, r := range g.Rows {
+		if r.Steadiness != nil {
+			rows = append(rows, texts(steadyColumns, f, r))
+		}
+	}
+	return rows
+}
+
+func cells(texts []string) (row table.Row) {
+	for _, text := range texts {
+		row = append(row, text)
+	}
+	return row
+}
+
+func perSecond(x figure.Number) string {
+	if !x.Known() {
+		return none
+	}
+	return mebibytes(x) + " MiB/s"
+}
+
+// share writes x as a part of whole.
+func share(x, whole figure.Number) string {
+	if !x.Known() || !(whole > 0) {
+		return none
+	}
+	return fmt.Sprintf("%.0f %%", 100*x/whole)
+}
+
+// steadyNote says what a steady state is.
+const steadyNote = "steady: the last five seconds differ by at most 20 % and rise or fall by at most 10 % (SNIA's rule), and no more than 10 % of what was written " +
+	"stayed in memory; until then the page cache takes what the disk can't. Writers are slowed once too much waits in memory (vm.dirty_ratio)."

@@ -1,0 +1,340 @@
+package result
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/holdfast-go/holdfast/internal/own"
+)
+
+// A kind is the first key of every line. A reader skips kinds that it does not know.
+type kind string
+
+const (
+	kindHeader kind = "header"
+	kindResume kind = "resume"
+	kindTrial  kind = "trial"
+	kindEnd    kind = "end"
+)
+
+// A File is a results file while it is written. Every method writes its complete line
+// to the kernel before it returns, so a killed program leaves all that was measured.
+// After an error the file ends with its last complete line, and the caller may go on
+// writing. It is for one goroutine.
+type File struct {
+	file *os.File
+	size int64 // of the whole lines
+}
+
+// Create makes the file at path and writes its header. If the file exists it stays as it
+// is, and the error is fs.ErrExist.
+func Create(path string, h Header) (*File, error) {
+	dir, err := os.OpenRoot(filepath.Dir(path)) // an error removes the file here, even if the path then leads elsewhere
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	f, err := CreateIn(dir, filepath.Base(path), h)
+	return f, own.Named(err, path)
+}
+
+// CreateIn is Create in an open directory.
+func CreateIn(dir *os.Root, name string, h Header) (*File, error) {
+	f, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	file := &File{file: f}
+	if err := file.line(header{kindHeader, h}); err != nil {
+		return nil, errors.Join(err, f.Close(), dir.Remove(name))
+	}
+	return file, nil
+}
+
+// ErrChanged reports that a file has another run than before.
+var ErrChanged = errors.New("holds another run than when it was read")
+
+// Resume opens the file at path, which has an unfinished run, cuts off a last line
+// that is not complete, and appends r. It returns the run as it was before. It does not
+// change a file that is not one of results, is of another version, or for which same
+// returns false. A nil same accepts every run.
+//
+// No other process may write to the file meanwhile. As after [Create], it is not synced
+// before Close.
+func Resume(path string, r Resumption, same func(Run) bool) (Run, *File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return Run{}, nil, err
+	}
+	file := &File{file: f}
+	run, err := file.resume(r, same)
+	if err != nil {
+		return run, nil, errors.Join(err, f.Close())
+	}
+	return run, file, nil
+}
+
+func (f *File) resume(r Resumption, same func(Run) bool) (Run, error) {
+	text, err := io.ReadAll(f.file)
+	if err != nil {
+		return Run{}, err
+	}
+	run, err := Read(bytes.NewReader(text))
+	if err != nil {
+		return run, err
+	}
+	if run.Header.SchemaVersion != SchemaVersion {
+		return run, fmt.Errorf("%w: schema_version %d, and only %d can go on", ErrOlder, run.Header.SchemaVersion, SchemaVersion)
+	}
+	if same != nil && !same(run) {
+		return run, ErrChanged
+	}
+	f.size = int64(bytes.LastIndexByte(text, '\n') + 1)
+	_, err = f.file.Seek(f.size, io.SeekStart)
+	if err := errors.Join(f.file.Truncate(f.size), err); err != nil {
+		return run, err
+	}
+	return run, f.line(resumption{kindResume, r})
+}
+
+type header struct {
+	Kind kind `json:"kind"`
+	Header
+}
+
+type resumption struct {
+	Kind kind `json:"kind"`
+	Resumption
+}
+
+type trial struct {
+	Kind kind `json:"kind"`
+	Trial
+}
+
+type end struct {
+	Kind kind `json:"kind"`
+	End
+}
+
+// Trial appends a trial's line.
+func (f *File) Trial(t Trial) error { return f.line(trial{kindTrial, t}) }
+
+// Close appends the end line, syncs and closes the file.
+func (f *File) Close(e End) error {
+	return errors.Join(f.line(end{kindEnd, e}), f.file.Sync(), f.file.Close())
+}
+
+func (f *File) line(v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("results: %w", err)
+	}
+	n, err := f.file.Write(append(text, '\n'))
+	if err != nil {
+		_, seekErr := f.file.Seek(f.size, io.SeekStart)
+		return errors.Join(err, f.file.Truncate(f.size), seekErr)
+	}
+	f.size += int64(n)
+	return nil
+}
+
+// Write writes a run as [Read] reads it. A torn line is not written again.
+func Write(w io.Writer, run Run) error {
+	e := json.NewEncoder(w)
+	if err := e.Encode(header{kindHeader, run.Header}); err != nil {
+		return err
+	}
+	resumed := run.Resumed
+	for i, t := range run.Trials {
+		// Every process begins with round 0.
+		if i > 0 && t.Round == 0 && t.Position == 1 && len(resumed) > 0 {
+			if err := e.Encode(resumption{kindResume, resumed[0]}); err != nil {
+				return err
+			}
+			resumed = resumed[1:]
+		}
+		if err := e.Encode(trial{kindTrial, t}); err != nil {
+			return err
+		}
+	}
+	for _, r := range resumed {
+		if err := e.Encode(resumption{kindResume, r}); err != nil {
+			return err
+		}
+	}
+	if run.End == nil {
+		return nil
+	}
+	return e.Encode(end{kindEnd, *run.End})
+}
+
+// A FormatError reports which line of a results file is wrong, and why.
+type FormatError struct {
+	Line int // from 1
+	Err  error
+}
+
+func (e *FormatError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
+func (e *FormatError) Unwrap() error { return e.Err }
+
+// The reasons to refuse a file.
+var (
+	ErrNotResults = errors.New("is not a results file of holdfast: its first line is not a header")
+	ErrNoHeader   = errors.New("breaks off within its first line, so nothing was measured yet")
+	ErrNUL        = errors.New("holds NUL bytes, as a power cut or a broken disk leaves them")
+	ErrNewer      = errors.New("was written by a newer holdfast")
+	ErrOlder      = errors.New("was written by an older holdfast") // by Resume alone
+)
+
+// Read reads a results file. A last line that is not complete, or a missing end
+// line, is no error: the Run says so. For any other wrong line the error is a
+// *FormatError.
+//
+// NUL bytes at the end are a line that is not complete. A power cut leaves them in a file
+// that had grown before its bytes were on the disk.
+func Read(r io.Reader) (Run, error) {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return Run{}, err
+	}
+	var run Run
+	for i, line := range bytes.SplitAfter(text, []byte("\n")) {
+		if len(line) == 0 && i > 0 {
+			continue
+		}
+		if i > 0 && !bytes.HasSuffix(line, []byte("\n")) {
+			run.Torn, run.TornAt = true, i+1
+			break
+		}
+		if err := run.take(line, i == 0); err != nil {
+			return Run{}, &FormatError{Line: i + 1, Err: err}
+		}
+	}
+	return run, nil
+}
+
+// take adds one line to the run.
+func (r *Run) take(line []byte, first bool) error {
+	var k struct {
+		Kind kind `json:"kind"`
+	}
+	err := json.Unmarshal(line, &k)
+	switch {
+	case first && isCutHeader(line):
+		return ErrNoHeader
+	case first && (err != nil || k.Kind != kindHeader):
+		return ErrNotResults
+	case bytes.IndexByte(line, 0) >= 0:
+		return ErrNUL
+	case err != nil:
+		return err
+	}
+	switch k.Kind {
+	case kindHeader:
+		return r.takeHeader(line, first)
+	case kindResume:
+		return r.takeResumption(line)
+	case kindTrial:
+		return r.takeTrial(line)
+	case kindEnd:
+		r.End = new(End)
+		return json.Unmarshal(line, r.End)
+	}
+	return nil
+}
+
+// isCutHeader reports whether a first line is the beginning of a header, with or
+// without NUL bytes in place of the rest.
+func isCutHeader(line []byte) bool {
+	const begins = `{"kind":"header",`
+	rest := bytes.TrimRight(line, "\x00")
+	if len(line) == 0 || bytes.HasSuffix(rest, []byte("\n")) {
+		return false
+	}
+	n := min(len(rest), len(begins))
+	return string(rest[:n]) == begins[:n]
+}
+
+func (r *Run) takeHeader(line []byte, first bool) error {
+	if !first {
+		return errors.New("a second header: two files were joined")
+	}
+	var v struct {
+		SchemaVersion int `json:"schema_version"`
+	}
+	if err := json.Unmarshal(line, &v); err != nil {
+		return err
+	}
+	if v.SchemaVersion > SchemaVersion {
+		return fmt.Errorf("%w: schema_version %d, and this one reads up to %d", ErrNewer, v.SchemaVersion, SchemaVersion)
+	}
+	if v.SchemaVersion < 1 {
+		return ErrNotResults
+	}
+	if err := json.Unmarshal(line, &r.Header); err != nil {
+		return err
+	}
+	for _, c := range r.Header.Cells {
+		if err := c.check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check refuses what no cell can have.
+func (c Cell) check() error {
+	for _, is := range []struct {
+		key   string
+		value int64
+	}{
+		{"record_bytes", c.RecordBytes}, {"writers", int64(c.Writers)}, {"records", c.Records}, {"latency_stride", int64(c.LatencyStride)},
+	} {
+		if is.value < 0 {
+			return fmt.Errorf("%s %d of the cell %q is negative", is.key, is.value, c.Name)
+		}
+	}
+	return nil
+}
+
+// takeResumption adds a resumption. The end before it does not count any more.
+func (r *Run) takeResumption(line []byte) error {
+	var v Resumption
+	if err := json.Unmarshal(line, &v); err != nil {
+		return err
+	}
+	r.Resumed, r.End = append(r.Resumed, v), nil
+	return nil
+}
+
+func (r *Run) takeTrial(line []byte) error {
+	var t Trial
+	if err := json.Unmarshal(line, &t); err != nil {
+		return err
+	}
+	for _, c := range r.Header.Cells {
+		if c.Name == t.Cell {
+			return r.append(t)
+		}
+	}
+	return fmt.Errorf("the cell %q is not in the header", t.Cell)
+}
+
+func (r *Run) append(t Trial) error {
+	if t.Records <= 0 || t.Elapsed <= 0 {
+		return fmt.Errorf("a trial of %d records in %d ns is none", t.Records, int64(t.Elapsed))
+	}
+	for _, l := range []*Latency{&t.Latency, t.Service} {
+		if _, err := l.histogram(); err != nil {
+			return fmt.Errorf("the histogram of round %d of %s can't be decoded: %w", t.Round, t.Cell, err)
+		}
+	}
+	r.Trials = append(r.Trials, t)
+	return nil
+}

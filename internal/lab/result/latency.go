@@ -1,0 +1,84 @@
+package result
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// A Latency is the distribution of the times of single Writes. A percentile is
+// zero, and not in the file, where too few Writes were timed for it.
+type Latency struct {
+	Count int64         `json:"count"`
+	P50   time.Duration `json:"p50_ns,omitempty"`
+	P90   time.Duration `json:"p90_ns,omitempty"`
+	P99   time.Duration `json:"p99_ns,omitempty"`
+	P999  time.Duration `json:"p999_ns,omitempty"`
+	Max   time.Duration `json:"max_ns"` // of those that were timed
+
+	// Histogram is the whole distribution in HdrHistogram's V2 compressed
+	// encoding (base64), values in nanoseconds.
+	Histogram string `json:"hdr_histogram"`
+}
+
+// The range of the histograms: two digits are 1 %.
+const (
+	longestNs = int64(100 * time.Second)
+	digits    = 2
+)
+
+// NewHistogram returns an empty histogram of nanoseconds.
+func NewHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, longestNs, digits) }
+
+// Record counts one time. A time beyond the range counts as the end of the range.
+func Record(h *hdrhistogram.Histogram, d time.Duration) {
+	// The value is within the range, so there is no error.
+	_ = h.RecordValue(min(max(int64(d), 1), longestNs))
+}
+
+// NewLatency describes h; supports says whether n samples are enough for the
+// p-quantile.
+func NewLatency(h *hdrhistogram.Histogram, supports func(n int64, p float64) bool) (Latency, error) {
+	l := Latency{Count: h.TotalCount()}
+	if l.Count == 0 {
+		return l, nil
+	}
+	text, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err != nil {
+		return l, fmt.Errorf("encode latencies: %w", err)
+	}
+	at := func(p float64) time.Duration {
+		if !supports(l.Count, p) {
+			return 0
+		}
+		return time.Duration(h.ValueAtPercentile(p * 100))
+	}
+	l.P50, l.P90, l.P99, l.P999 = at(0.5), at(0.9), at(0.99), at(0.999)
+	l.Max, l.Histogram = time.Duration(h.Max()), string(text)
+	return l, nil
+}
+
+// histogram decodes the distribution; it returns nil where nothing was timed.
+func (l *Latency) histogram() (*hdrhistogram.Histogram, error) {
+	if l == nil || l.Count == 0 {
+		return nil, nil
+	}
+	return hdrhistogram.Decode([]byte(l.Histogram))
+}
+
+// MergeLatency merges the distributions that of returns for each trial, such as its
+// Latency; nil adds nothing.
+func MergeLatency(trials []Trial, of func(Trial) *Latency, supports func(n int64, p float64) bool) (Latency, error) {
+	all := NewHistogram()
+	for _, t := range trials {
+		h, err := of(t).histogram()
+		if err != nil {
+			return Latency{}, fmt.Errorf("round %d of %s: decode latencies: %w", t.Round, t.Cell, err)
+		}
+		if h != nil {
+			all.Merge(h)
+		}
+	}
+	return NewLatency(all, supports)
+}

@@ -1,0 +1,192 @@
+package stat
+
+import (
+	"math"
+	"slices"
+)
+
+// A Verdict is one of four words for b against a.
+type Verdict string
+
+const (
+	Faster    Verdict = "faster"     // b takes less time: the whole interval lies beyond the floor
+	Slower    Verdict = "slower"     // b takes more time
+	Same      Verdict = "same"       // the whole interval lies in the equivalence band
+	NotProven Verdict = "not proven" // the samples prove nothing, or are too few
+)
+
+const (
+	// Band is the usual equivalence band: differences up to 5 % are the same.
+	Band = 0.05
+
+	// VerdictRounds is the least number of rounds for any verdict but NotProven;
+	// large groups take more, see GroupRounds.
+	VerdictRounds = 10
+)
+
+// A Comparison says how the time of b stands to the time of a.
+type Comparison struct {
+	N     int     // pairs, one a round; of unpaired samples how many the shorter side has
+	Ratio float64 // time of b / time of a: the Hodges–Lehmann estimate, or NaN
+	Low   float64 // lower end of the ratio's interval, or NaN: see HasInterval
+	High  float64 // upper end of it
+
+	// Confidence is the coverage of Low to High alone: at least 0.95, more in
+	// a group (see CompareGroup), or 0 where there is no interval.
+	Confidence float64
+
+	Verdict Verdict
+}
+
+// HasInterval reports whether Low, High and Confidence say anything. Fewer than
+// six pairs have no 95 % interval; for a group, see [GroupRounds].
+func (c Comparison) HasInterval() bool { return c.Confidence > 0 }
+
+// Width returns half the width of the ratio's interval on the scale of logarithms, as a
+// factor's distance from 1: 0.03 is ±3 %. It is NaN where there is no interval. Width
+// is the same for a/b as for b/a, and does not say which is faster.
+func (c Comparison) Width() float64 {
+	return math.Expm1((math.Log(c.High) - math.Log(c.Low)) / 2)
+}
+
+// Compare compares two cells by the ratios of their times in the same rounds:
+// a[i] and b[i] are the costs (elapsed time, CPU time: less is faster) of round
+// i. Pairing takes out what both cells of a round suffer alike. The two were
+// chosen before they were measured; for the fastest of many see [CompareGroup].
+//
+// The logarithms of the ratios are taken as symmetric around their centre. That holds
+// for two cells in random order within a round, unless they differ in shape. The
+// estimate is the median of their Walsh averages, the interval is that of Wilcoxon's
+// signed-rank test, so Compare(b, a) is exactly the inverse.
+//
+// The floor is the relative gap between two runs of the same code (see [Floor]),
+// the band that of [Band]; 0.05 is 5 %. The word is
+//
+//   - not proven, with fewer than [VerdictRounds] pairs, with slices of different
+//     lengths (their rounds are not known), or with a cost that is not positive
+//     and finite;
+//   - same, if the whole interval lies within the band, and the floor does too;
+//   - faster or slower, if the whole interval lies beyond the floor on that side;
+//   - not proven otherwise.
+func Compare(a, b []float64, floor, band float64) Comparison {
+	return compare(a, b, floor, band, confidence)
+}
+
+// compare is Compare with an interval that covers the ratio with at least the
+// confidence asked for.
+func compare(a, b []float64, floor, band, confidence float64) Comparison {
+	logs, ok := logRatios(a, b)
+	if !ok {
+		return incomparable()
+	}
+	return hodgesLehmann(logs, confidence).comparison(len(logs), floor, band)
+}
+
+// Floor returns the noise floor of a run: the relative gap between the costs of
+// one cell that was run under two names in every round. 0.02 says that 2 % can
+// come from nothing at all. It is NaN where [Compare] has no ratio; a floor that
+// is NaN proves nothing faster, slower or the same.
+func Floor(a, a2 []float64) float64 {
+	logs, ok := logRatios(a, a2)
+	if !ok {
+		return math.NaN()
+	}
+	return math.Expm1(math.Abs(hodgesLehmann(logs, confidence).centre))
+}
+
+// incomparable is the comparison of samples that have no ratio.
+func incomparable() Comparison {
+	nan := math.NaN()
+	return Comparison{Ratio: nan, Low: nan, High: nan, Verdict: NotProven}
+}
+
+// verdict finds the word on the scale of logarithms, where faster and slower
+// are each other's mirror image. Comparisons with NaN are false: not proven.
+func verdict(pairs int, low, high, floor, band float64) Verdict {
+	switch {
+	case pairs < VerdictRounds:
+		return NotProven
+	case -band <= low && high <= band && floor <= band:
+		return Same
+	case high < -floor:
+		return Faster
+	case low > floor:
+		return Slower
+	}
+	return NotProven
+}
+
+// logRatios returns log(b/a) pair by pair, or false where a pair has none.
+func logRatios(a, b []float64) (ratios []float64, ok bool) {
+	if len(a) != len(b) || len(a) == 0 {
+		return nil, false
+	}
+	before, okA := logs(a)
+	after, okB := logs(b)
+	if !okA || !okB {
+		return nil, false
+	}
+	for i := range after {
+		after[i] -= before[i]
+	}
+	return after, true
+}
+
+// logs returns the logarithms of costs, or false where one is not positive and
+// finite.
+func logs(costs []float64) (l []float64, ok bool) {
+	for _, x := range costs {
+		if !(x > 0) || math.IsInf(x, 0) {
+			return nil, false
+		}
+		l = append(l, math.Log(x))
+	}
+	return l, true
+}
+
+// An estimate is a shift of logarithms with its interval; low and high are NaN
+// and coverage is 0 where the samples are too few for one.
+type estimate struct{ centre, low, high, coverage float64 }
+
+// newEstimate takes the median of the ordered averages or differences, and the
+// k-th from either end for the interval, if there is such a k.
+func newEstimate(ordered []float64, k int, coverage float64) estimate {
+	e := estimate{quantile(ordered, 0.5), math.NaN(), math.NaN(), coverage}
+	if k > 0 {
+		e.low, e.high = ordered[k-1], ordered[len(ordered)-k]
+	}
+	return e
+}
+
+// comparison turns the shift of logarithms into a ratio and finds the word.
+func (e estimate) comparison(n int, floor, band float64) Comparison {
+	return Comparison{
+		N:          n,
+		Ratio:      math.Exp(e.centre),
+		Low:        math.Exp(e.low),
+		High:       math.Exp(e.high),
+		Confidence: e.coverage,
+		Verdict:    verdict(n, e.low, e.high, math.Log1p(floor), math.Log1p(band)),
+	}
+}
+
+// hodgesLehmann returns the median of the Walsh averages of x with the interval
+// of the signed-rank test at the confidence asked for. It assumes that x is symmetric around its centre, and
+// that one value does not depend on the others.
+func hodgesLehmann(x []float64, confidence float64) estimate {
+	k, coverage := signedRank(len(x), confidence)
+	return newEstimate(walshAverages(x), k, coverage)
+}
+
+// walshAverages returns, in ascending order, the means of all pairs of x, each
+// value paired with itself too: n(n+1)/2 of them.
+func walshAverages(x []float64) []float64 {
+	averages := make([]float64, 0, len(x)*(len(x)+1)/2)
+	for i := range x {
+		for j := i; j < len(x); j++ {
+			averages = append(averages, (x[i]+x[j])/2)
+		}
+	}
+	slices.Sort(averages)
+	return averages
+}

@@ -1,0 +1,67 @@
+package stat
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// jittered returns n costs that rise and fall around level by a part. A ratio to steady
+// costs then has an interval of about ± that part.
+func jittered(n int, level, part float64) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = level * math.Exp(math.Log1p(part)*float64(1-2*(i%2)))
+	}
+	return x
+}
+
+func TestSettled(t *testing.T) {
+	check := func(groups [][][]float64, want, widest float64, ok bool) {
+		t.Helper()
+		if got, settled := Settled(groups, want); settled != ok || !near(got, widest) {
+			t.Errorf("Settled(…, %v) = %v, %v; want %v, %v", want, got, settled, widest, ok)
+		}
+	}
+	calm, noisy, noisier := jittered(10, 1, 0), jittered(10, 2, 0.03), jittered(10, 3, 0.06)
+	// The interval of ten ratios ±3 % reaches from the ninth smallest to the
+	// ninth largest of their Walsh averages: 15 of 55 are -3 %, 15 are +3 %.
+	check([][][]float64{{calm, noisy}}, 0.0301, 0.03, true)
+	check([][][]float64{{calm, noisy}}, 0.0299, 0.03, false)
+	// Every ratio counts: in any place of the group, in any group.
+	check([][][]float64{{calm, noisy, noisier}}, 0.0301, 0.06, false)
+	check([][][]float64{{noisier, calm, noisy}}, 0.0301, 0.06, false)
+	check([][][]float64{{calm, noisy}, {calm, noisier}}, 0.0301, 0.06, false)
+	check([][][]float64{{calm, noisier}, {calm, noisy}}, 0.0601, 0.06, true)
+	// It is the fastest that a cell is compared with: noisier against noisy, which
+	// share their jitter, would be ±3 %.
+	check([][][]float64{{noisy, calm, noisier}}, 0.0301, 0.06, false)
+
+	short := func(n int) [][][]float64 { return [][][]float64{{calm[:n], calm[:n]}} }
+	check(short(9), 1, 0, false)
+	check(short(10), 1, 0, true)
+	check(short(5), 1, math.NaN(), false)
+	check([][][]float64{{calm, noisy}, {calm[:5], calm[:5]}, {calm, calm}}, 1, math.NaN(), false)
+	check([][][]float64{{calm, noisy[:9]}}, 1, math.NaN(), false)
+	check([][][]float64{{calm, noisy}}, math.NaN(), 0.03, false)
+	check([][][]float64{{calm}}, 0, 0, true)
+	check([][][]float64{{}}, 1, 0, false)
+	check(nil, 1, 0, false)
+}
+
+// However large a difference is, the rule's answer is that for no difference:
+// when to end does not depend on what is found.
+func TestSettledSeesWidthsOnly(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 9))
+	for range 200 {
+		a, b := skewed(r, 12), skewed(r, 12)
+		if cheapest([][]float64{a, b}) != 0 {
+			a, b = b, a
+		}
+		alike, _ := Settled([][][]float64{{a, b}}, 0.1)
+		apart, _ := Settled([][][]float64{{a, scaled(b, 3)}}, 0.1)
+		if !near(alike, apart) {
+			t.Fatalf("widest %v with a difference, %v without", apart, alike)
+		}
+	}
+}

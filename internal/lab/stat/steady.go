@@ -1,0 +1,64 @@
+package stat
+
+import (
+	"math"
+	"slices"
+)
+
+// The limits of a steady state are those of the Solid State Storage Performance Test
+// Specification (SNIA, version 2.0.2, October 2020), "Steady State": they bound a
+// measurement window of five rounds. The largest value less the smallest is no more
+// than 20 % of their average. The rise or fall of the straight line that fits them best
+// is no more than 10 %.
+const (
+	SteadyWindow = 5    // measurements
+	steadySpread = 0.20 // of the window's mean
+	steadySlope  = 0.10 // likewise
+)
+
+// A Window is what the latest measurements of a long run say of its steadiness.
+// Without [SteadyWindow] positive, finite measurements all is NaN.
+type Window struct {
+	Mean   float64
+	Spread float64 // the largest less the smallest, as a part of the mean
+	Slope  float64 // change of the fitted line from first to last, as a part of the mean; negative if it falls
+}
+
+// Steady reports whether a long run has come into its steady state: whether its
+// last [SteadyWindow] samples, taken one after the other at equal distances, keep
+// inside SNIA's limits of spread and slope. The window is returned either way.
+//
+// This is a convention, not a test: it has no error rate, and a disk that slows
+// down once an hour is steady in between.
+func Steady(samples []float64) (w Window, ok bool) {
+	nan := math.NaN()
+	w = Window{nan, nan, nan}
+	if len(samples) < SteadyWindow {
+		return w, false
+	}
+	last := samples[len(samples)-SteadyWindow:]
+	for _, x := range last {
+		if !(x > 0) || math.IsInf(x, 0) {
+			return w, false
+		}
+	}
+	mean, rise := line(last)
+	w = Window{Mean: mean, Spread: (slices.Max(last) - slices.Min(last)) / mean, Slope: rise / mean}
+	return w, w.Spread <= steadySpread && math.Abs(w.Slope) <= steadySlope
+}
+
+// line fits a straight line by least squares. It returns the mean of y, and by how much
+// the line rises from the first to the last.
+func line(y []float64) (mean, rise float64) {
+	for _, v := range y {
+		mean += v / float64(len(y))
+	}
+	middle := float64(len(y)-1) / 2
+	covariance, variance := 0.0, 0.0
+	for i, v := range y {
+		x := float64(i) - middle
+		covariance += x * (v - mean)
+		variance += x * x
+	}
+	return mean, covariance / variance * float64(len(y)-1)
+}

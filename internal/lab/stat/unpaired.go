@@ -1,0 +1,38 @@
+package stat
+
+import "slices"
+
+// compareUnpaired compares two cells with rounds that don't belong together. They
+// come from runs with different seeds, plans or machines, and may be of different
+// length. a and b are costs as in [Compare], and so are the words and fields. Each side
+// must have [VerdictRounds].
+//
+// It assumes that each sample is independent of the others. It assumes that the
+// logarithms of b are distributed like those of a but for a shift. The estimate is the
+// median of all differences between one of b and one of a, the interval is that of Mann
+// and Whitney's test. What all rounds of one run suffer together (a hotter day, a
+// fuller disk) is in neither, and looks like a difference: runs that can be paired
+// should be, and cells of one run always. The interval covers the ratio with at least
+// the confidence asked for.
+func compareUnpaired(a, b []float64, floor, band, confidence float64) Comparison {
+	x, okA := logs(a)
+	y, okB := logs(b)
+	if !okA || !okB || len(x) == 0 || len(y) == 0 {
+		return incomparable()
+	}
+	return shift(x, y, confidence).comparison(min(len(x), len(y)), floor, band)
+}
+
+// shift returns the Hodges–Lehmann estimate of by how much y lies above x.
+// The interval covers that with at least the confidence asked for.
+func shift(x, y []float64, confidence float64) estimate {
+	differences := make([]float64, 0, len(x)*len(y))
+	for _, before := range x {
+		for _, after := range y {
+			differences = append(differences, after-before)
+		}
+	}
+	slices.Sort(differences)
+	k, coverage := rankSum(len(x), len(y), confidence)
+	return newEstimate(differences, k, coverage)
+}

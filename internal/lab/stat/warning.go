@@ -1,0 +1,79 @@
+package stat
+
+import (
+	"fmt"
+	"math"
+)
+
+// A Warning says what is doubtful about the samples, and what to do about it.
+// What and Cure are lower-case sentences without a full stop, for people; their
+// words may change. Code is for programs: a word like too-few-rounds that stays.
+type Warning struct {
+	Code string `json:"code"`
+	What string `json:"what"`
+	Cure string `json:"cure"`
+}
+
+const (
+	wideInterval  = 0.10 // half the interval's width, as a part of the median
+	driftShift    = 0.05 // change from the first round to the last, likewise
+	driftDoubtful = 0.01 // how rarely an order of rounds without a trend may look like one
+)
+
+// Warnings returns what is doubtful about the samples of one cell, given in the
+// order of their rounds: too few of them (code too-few-rounds), a drift over the
+// rounds (drift), or a wide interval (wide-interval). It returns nil if there is
+// nothing to say.
+func Warnings(rounds []float64) []Warning {
+	if w, few := TooFewRounds(len(rounds), 1); few {
+		return []Warning{w}
+	}
+	var found []Warning
+	if shift, ok := Drift(rounds); ok {
+		found = append(found, Warning{
+			Code: "drift",
+			What: fmt.Sprintf("the figures drifted by %+.0f %% from the first round to the last", shift*100),
+			Cure: "let the machine settle (other programs, heat, a filling disk, write-back of earlier files), then run it again",
+		})
+	}
+	if width := Summarize(rounds).Width(); width > wideInterval {
+		found = append(found, Warning{
+			Code: "wide-interval",
+			What: fmt.Sprintf("the median is known to ±%.0f %% only", width*100),
+			Cure: fmt.Sprintf("run about %d rounds, or quiet the machine", moreRounds(len(rounds), width)),
+		})
+	}
+	return found
+}
+
+// TooFewRounds warns of fewer rounds than [GroupRounds] asks of a group of so many
+// cells (code too-few-rounds); few is false where there are enough.
+func TooFewRounds(rounds, cells int) (w Warning, few bool) {
+	least := GroupRounds(cells)
+	if rounds >= least {
+		return Warning{}, false
+	}
+	what := "too few for a verdict"
+	if least > VerdictRounds {
+		what += fmt.Sprintf(" among %d cells", cells)
+	}
+	return Warning{
+		Code: "too-few-rounds",
+		What: fmt.Sprintf("only %s: %s", plural(rounds), what),
+		Cure: fmt.Sprintf("run at least %d rounds", least),
+	}, true
+}
+
+func plural(rounds int) string {
+	if rounds == 1 {
+		return "1 round"
+	}
+	return fmt.Sprintf("%d rounds", rounds)
+}
+
+// moreRounds estimates how many rounds narrow the interval to wideInterval: its
+// width shrinks with the square root of their number.
+func moreRounds(rounds int, width float64) int {
+	factor := math.Pow(width/wideInterval, 2)
+	return int(math.Ceil(float64(rounds) * min(factor, 100)))
+}

@@ -1,0 +1,175 @@
+package copying
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/lab/cstdio"
+	"github.com/holdfast-go/holdfast/internal/lab/result"
+	"github.com/holdfast-go/holdfast/internal/lab/study"
+	"github.com/holdfast-go/holdfast/internal/lab/study/copysource"
+	"github.com/holdfast-go/holdfast/internal/lab/timing"
+	"github.com/holdfast-go/holdfast/internal/lab/trial"
+)
+
+// copyArms are the cells of the choice. Claims name cells of parts that may not be
+// chosen: an audit asks for these alone.
+func copyArms(c study.Choice) []study.Arm {
+	cells := copyMatrix(c)
+	if c.Preset.Name == study.PresetAudit {
+		// An audit runs the cells that the claims take.
+		cells = nil
+		for _, b := range []int64{1, 512, 4096, oddBuffer, 16384, 65536} {
+			cells = append(cells, copyCell{timing.Copy, wholeSize, b})
+		}
+		for _, b := range []int64{1, 2, 4096} {
+			cells = append(cells, copyCell{timing.Synced, syncSize, b})
+		}
+	}
+	if c.Only != nil {
+		cells = slices.DeleteFunc(cells, func(cell copyCell) bool { return !slices.Contains(c.Only, cell.name()) })
+	}
+	plan := planned(repeated(cells), copyRound(c), c.SlowerInPlan())
+	source := copysource.New(c.Seed)
+	var arms []study.Arm
+	for _, cell := range cells {
+		arms = append(arms, cell.arm(c, plan.of(cell), source))
+	}
+	// There is one source for each length.
+	var room int64
+	made := map[int64]bool{}
+	for _, c := range cells {
+		if n := plan.of(c); !c.form.Writes() && !made[n] {
+			made[n] = true
+			room += n
+		}
+	}
+	for i := range arms {
+		arms[i].Room = room + arms[i].Bytes
+	}
+	return append(arms, stdioArms(c)...)
+}
+
+// stdioArms are the arms of exercise 13-3.
+func stdioArms(c study.Choice) (arms []study.Arm) {
+	if !partRuns(study.PartSync, c) || c.Preset.Name == study.PresetAudit {
+		return nil
+	}
+	for _, w := range pointWays() {
+		never := ""
+		if w.sync && c.NeverSync != "" {
+			never = "no file can be synced there: " + c.NeverSync
+		}
+		arms = append(arms, w.arm(inStdio, cmp.Or(cstdio.Missing(), never), openC), w.arm(inWriter, never, openOurs))
+	}
+	return arms
+}
+
+func openC(path string) (pointed, error) {
+	s, err := cstdio.Create(path, cstdio.Setup{Method: cstdio.Fread, Size: stdioElement, Buffer: study.StdioBuffer})
+	return cStream{s}, err
+}
+
+func openOurs(path string) (pointed, error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	w, err := holdfast.New(f, holdfast.Buffered(study.StdioBuffer))
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	pattern := make([]byte, stdioElement+cstdio.Period)
+	cstdio.Fill(pattern, 0)
+	return &ourStream{Writer: w, f: f, pattern: pattern}, nil
+}
+
+// planned parts the time of a round among the cells. Those that take the least are
+// copied whole, as many as fit into wholePart of it: a short copy by large buffers
+// fits into the processor's caches, and says nothing of a long one. The others share
+// what is left: none takes longer than the level, unless that is its least.
+func planned(cells []copyCell, round, slower time.Duration) copyPlan {
+	p := copyPlan{slower: slower}
+	wholes := make([]time.Duration, 0, len(cells))
+	for _, c := range cells {
+		wholes = append(wholes, c.time(c.size, slower))
+	}
+	slices.Sort(wholes)
+	room := wholePart(round)
+	for _, t := range wholes {
+		if room -= t; room < 0 {
+			break
+		}
+		p.whole = t
+	}
+	low, high := time.Duration(0), round
+	for range 40 {
+		p.level = low + (high-low)/2
+		var all time.Duration
+		for _, c := range cells {
+			all += c.time(p.of(c), p.slower)
+		}
+		if all > round {
+			high = p.level
+		} else {
+			low = p.level
+		}
+	}
+	p.level = low
+	return p
+}
+
+// arm makes the cell an arm that copies n bytes of the whole.
+func (c copyCell) arm(choice study.Choice, n int64, source *copysource.Source) study.Arm {
+	text := fmt.Sprintf("read(2) and write(2) of %d bytes", c.buffer)
+	if c.form.Writes() {
+		text = fmt.Sprintf("write(2) of %d bytes", c.buffer)
+	}
+	switch c.form {
+	case timing.Synced, timing.WriteSync:
+		text += " with O_SYNC"
+	case timing.DSynced, timing.WriteData:
+		text += " with O_DSYNC"
+	case timing.EndSynced:
+		text += ", and fsync(2)"
+	case timing.EachData:
+		text += ", each with fdatasync(2)"
+	case timing.EachSync:
+		text += ", each with fsync(2)"
+	}
+	if n < c.size {
+		text += fmt.Sprintf(", the first %v of %v", holdfast.Size(n), holdfast.Size(c.size))
+	}
+	a := study.Arm{
+		Cell: result.Cell{Name: c.name(), Group: c.group(), Does: text, Records: n, RecordBytes: 1, Writers: 1, Cache: c.cache(choice)},
+		Time: c.time(n, choice.Slower), Bytes: n,
+		Task: func() trial.Task { return c.task(choice, n, source) },
+	}
+	if (c.form == timing.DSynced || c.form == timing.WriteData) && study.OpenDataSync == 0 {
+		a.Missing = "there is no O_DSYNC on this system"
+	}
+	if c.syncs() && choice.NeverSync != "" {
+		a.Missing = "no file can be synced there: " + choice.NeverSync
+	}
+	return a
+}
+
+// syncs reports whether the form waits for the disk.
+func (c copyCell) syncs() bool { return c.form != timing.Copy && c.form != timing.Write }
+
+// cache is the state of the source: cold where that can be had. What is only written
+// has none.
+func (c copyCell) cache(choice study.Choice) result.Cache {
+	if c.form.Writes() {
+		return result.NewFile
+	}
+	return cmp.Or(choice.Cache, result.TryCold)
+}
+
+// group is the same for cells that do the same work.
+func (c copyCell) group() string { return string(c.form) + beforeSize + holdfast.Size(c.size).String() }

@@ -1,0 +1,19 @@
+package copying
+
+import (
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/lab/study"
+	"github.com/holdfast-go/holdfast/internal/lab/study/copysource"
+	"github.com/holdfast-go/holdfast/internal/lab/study/studytest"
+	"github.com/holdfast-go/holdfast/internal/lab/timing"
+)
+
+func TestWrongBytesAreNoTrialOfCopying(t *testing.T) {
+	g := studytest.WorkDir(t)
+	source := copysource.New(1)
+	studytest.WrongBytesAreNoTrial(t, g, "copy", copyCell{timing.Copy, 5000, 512}.task(study.Choice{}, 5000, source))
+	studytest.WrongBytesAreNoTrial(t, g, "write", copyCell{timing.EachData, 5000, 512}.task(study.Choice{}, 5000, source))
+	studytest.WrongBytesAreNoTrial(t, g, "O_SYNC", studytest.ArmTask(t, Study(), syncArm(2)))
+	studytest.WrongBytesAreNoTrial(t, g, "stream", pointWays()[3].arm(inWriter, "", openOurs).Task())
+}

@@ -1,0 +1,107 @@
+package copying
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/lab/result"
+	"github.com/holdfast-go/holdfast/internal/lab/stat"
+	"github.com/holdfast-go/holdfast/internal/lab/study"
+	"github.com/holdfast-go/holdfast/internal/lab/timing"
+)
+
+// standsOutTable has what does not follow from the size of the buffer alone, found by
+// a rule each.
+func standsOutTable(e study.Evidence) study.Table {
+	t := study.Table{Title: "What stands out, on " + placeOf(e), Head: []string{"Asked", "Found"}}
+	for _, ask := range []func(study.Evidence) (string, string){straddles, bestIsNotLargest, kernelsShare} {
+		if asked, found := ask(e); found != "" {
+			t.Rows = append(t.Rows, []string{asked, found})
+		}
+	}
+	return t
+}
+
+// straddles compares 16284 with 16384: only the first begins its writes within a page.
+// The time is of a byte, as the two may have copied another part of the whole.
+func straddles(e study.Evidence) (asked, found string) {
+	odd, even := copyArm(oddBuffer), copyArm(16384)
+	asked = "does a buffer that straddles pages cost (16284 against 16384)"
+	if !e.Have(odd, even) {
+		return asked, ""
+	}
+	c := e.Ratio(odd, even, written)
+	word := "not proven"
+	switch c.Verdict {
+	case stat.Slower:
+		word = "it does"
+	case stat.Faster:
+		word = "no, it is faster"
+	case stat.Same:
+		word = "no"
+	}
+	return asked, fmt.Sprintf("%s: %s, system CPU %s", word, study.Ratio(c), study.Ratio(e.Ratio(odd, even, study.SystemTime)))
+}
+
+// bestIsNotLargest looks for a buffer that beats the largest.
+func bestIsNotLargest(e study.Evidence) (asked, found string) {
+	asked = "is the best buffer the largest"
+	rows := ofWhole(timingsOf(e), timing.Copy, wholeSize)
+	if len(rows) < 2 {
+		return asked, ""
+	}
+	best, _ := extremes(rows)
+	largest := rows[len(rows)-1]
+	if best.Buffer == largest.Buffer {
+		return asked, "yes, " + holdfast.Size(best.Buffer).String()
+	}
+	c := e.Ratio(copyArm(int64(largest.Buffer)), copyArm(int64(best.Buffer)), wholeElapsed)
+	return asked, fmt.Sprintf("%v is, and %v takes %s", holdfast.Size(best.Buffer), holdfast.Size(largest.Buffer), study.Compared(c))
+}
+
+// kernelsShare is how much of the CPU time is the kernel's, by buffer, as far as that is
+// known.
+func kernelsShare(e study.Evidence) (asked, found string) {
+	asked = "how much of the CPU time is the kernel's"
+	for _, b := range []int64{1, 512, 4096, 65536} {
+		share := math.NaN()
+		if e.Have(copyArm(b)) {
+			share = kernelPart(e, copyArm(b))
+		}
+		if math.IsNaN(share) {
+			continue
+		}
+		if found != "" {
+			found += ", "
+		}
+		found += fmt.Sprintf("%v %s", holdfast.Size(b), study.Percent(share))
+	}
+	return asked, found
+}
+
+// Iterations returns a line for each run of each cell, as the published script prints
+// them, under a line that names what was measured; predicted times are marked. The
+// rounds that are not whole are left out.
+func Iterations(run result.Run) (lines []string) {
+	all := study.EvidenceOn(run)
+	if len(all) == 0 {
+		all = []study.Evidence{study.EvidenceOf(run)}
+	}
+	for _, e := range all {
+		for _, c := range copyCells(e) {
+			lines = append(lines, fmt.Sprintf("Measuring %s of %v for BUF_SIZE=%d on %s...", c.form, holdfast.Size(c.size), c.buffer, placeOf(e)))
+			mark := ""
+			if isPredicted(e, c) {
+				mark = " (predicted)"
+			}
+			for i, t := range e.Trials(c.name()) {
+				s := stretch(t)
+				text := func(ns float64) string { return secondsText(math.Round(ns*s/1e3) / 1e6) }
+				lines = append(lines, "    "+fmt.Sprintf("Iteration %d results: Elapsed=%ss, Total CPU=%ss, User CPU=%ss, System CPU=%ss",
+					i+1, text(float64(t.Elapsed)), text(float64(t.CPU())), text(float64(t.User)), text(float64(t.System)))+mark)
+			}
+		}
+	}
+	return lines
+}

@@ -1,0 +1,149 @@
+package manyfiles
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-go/holdfast/files"
+	"github.com/holdfast-go/holdfast/internal/lab/study"
+	"github.com/holdfast-go/holdfast/internal/lab/trial"
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// Arms that do what was in the published clock from 100 files on: the message goes to
+// files that are open before it starts, and are closed after it has stopped.
+
+const (
+	openByFile  = "open before, os.File, a worker a CPU"
+	openByFiles = "open before, Files.Append, a worker a CPU"
+)
+
+// An openWay opens the files of a batch and writes one message to each; in the clock
+// it writes one more.
+type openWay struct {
+	name, does string
+	open       func(b batch) (openBatch, error)
+}
+
+// An openBatch is files that are open. Close is called once.
+type openBatch interface {
+	write(i int) error
+	Close() error
+}
+
+func openWays() []openWay {
+	return []openWay{
+		{openByFile, "os.File.Write to open files by a pool", func(b batch) (openBatch, error) {
+			all := osFiles{data: []byte(message)}
+			for i, path := range b.paths {
+				f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+				if err != nil {
+					return all, err
+				}
+				all.files = append(all.files, f)
+				if err := all.write(i); err != nil {
+					return all, err
+				}
+			}
+			return all, nil
+		}},
+		{openByFiles, "Files.Append to files whose handles are open, by a pool", func(b batch) (openBatch, error) {
+			f, err := files.New(files.Options{Handles: len(b.paths) + besides})
+			if err != nil {
+				return nil, err
+			}
+			all := appendedFiles{f, b.paths, []byte(message)}
+			for i := 0; i < len(b.paths) && err == nil; i++ {
+				err = all.write(i)
+			}
+			return all, err
+		}},
+	}
+}
+
+type osFiles struct {
+	files []*os.File
+	data  []byte
+}
+
+func (a osFiles) write(i int) error {
+	_, err := a.files[i].Write(a.data)
+	return err
+}
+
+func (a osFiles) Close() (err error) {
+	for _, f := range a.files {
+		err = errors.Join(err, f.Close())
+	}
+	return err
+}
+
+type appendedFiles struct {
+	*files.Set
+	paths []string
+	data  []byte
+}
+
+// besides is how many descriptors there are room for with those of the files: the
+// directory's, and what else a Files and the program have open.
+const besides = 16
+
+// noDescriptors says why n files can't be open at once, or is empty.
+func noDescriptors(n int) string {
+	if limit, ok := sys.DescriptorLimit(); ok && n+2*besides > limit {
+		return fmt.Sprintf("%d files can't be open at once: this process may open %d (ulimit -n)", n, limit)
+	}
+	return ""
+}
+
+func (a appendedFiles) write(i int) error {
+	return a.Append(context.Background(), a.paths[i], a.data)
+}
+
+func (w openWay) arm(n, passes int) study.Arm {
+	return study.Arm{
+		Cell:  filesCell(filesArm(n, w.name), fmt.Sprintf("%d open files", n), w.does, n*passes),
+		Time:  madeTime(n*passes, 35*time.Microsecond),
+		Bytes: int64(n*passes) * block,
+		Files: int64(n * passes),
+		Task:  func() trial.Task { return w.task(n, passes) },
+
+		Missing: noDescriptors(n),
+	}
+}
+
+func (w openWay) task(n, passes int) trial.Task {
+	task := fileWay{
+		// The memory of the writing alone is counted, as by a Go benchmark that stops its timer.
+		make: func(ctx context.Context, c *trial.Clock, b batch) (err error) {
+			files, err := w.open(b)
+			if files != nil {
+				defer func() { err = errors.Join(err, files.Close()) }()
+			}
+			if err != nil {
+				return err
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			c.Start()
+			err = inPool(ctx, len(b.paths), runtime.GOMAXPROCS(0), files.write)
+			c.Lap(trial.Write)
+			runtime.ReadMemStats(&after)
+			c.Tell(study.AllocsPerOp, float64(after.Mallocs-before.Mallocs))
+			c.Tell(study.BytesPerOp, float64(after.TotalAlloc-before.TotalAlloc))
+			return err
+		}}.task(n, passes)
+	task.Check = func(path string) (err error) {
+		for pass := 0; pass < passes && err == nil; pass++ {
+			err = holdTexts(filepath.Join(path, strconv.Itoa(pass)), n, message+message)
+		}
+		return err
+	}
+	return task
+}

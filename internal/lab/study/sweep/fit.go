@@ -1,0 +1,224 @@
+package sweep
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/lab/stat"
+	"github.com/holdfast-go/holdfast/internal/lab/study"
+	"github.com/holdfast-go/holdfast/internal/lab/trial"
+)
+
+const (
+	// enough is how long a probe has to take to be believed.
+	enough = 30 * time.Millisecond
+
+	// A probe of a policy that does not wait for the disk writes this much. If that
+	// took less than enough, it writes up to probeMost.
+	probeLeast = 2 << 20
+	probeMost  = 16 << 20
+
+	// A trial writes at most trialMost, so that the kernel has no reason to
+	// start writing back in the middle of it; and at least trialLeast, many
+	// times the usual buffers, where Writes do not wait for the disk.
+	trialLeast = 4 << 20
+	trialMost  = int64(study.MaxRecord)
+
+	// longest and shortest are the bounds of what the slowest trial of a group
+	// aims at. Short trials leave time for more rounds, and these show more of a
+	// machine that is now quick, now slow; but trials shorter than decent are
+	// all overhead, and then fewer rounds are better.
+	longest  = 500 * time.Millisecond
+	decent   = 200 * time.Millisecond
+	shortest = 5 * time.Millisecond
+)
+
+// A rate is what a probe found: a fixed part and one for each record.
+type rate struct {
+	fixed     time.Duration // open, garbage collection, settling
+	perRecord float64       // nanoseconds, the check included
+}
+
+func (r rate) estimate(records int64) time.Duration {
+	return r.fixed + time.Duration(r.perRecord*float64(records))
+}
+
+// calibrate finds the rate of every workload by short runs of it in a closed loop;
+// the same load is probed once.
+func calibrate(ctx context.Context, g *trial.WorkDir, loads []Workload, probed func(done, all int)) ([]rate, error) {
+	rates := make([]rate, len(loads))
+	known := map[Workload]rate{}
+	for i, w := range loads {
+		probed(i, len(loads))
+		closed := w
+		closed.Rate, closed.Twin = 0, false
+		r, ok := known[closed]
+		if !ok {
+			var err error
+			if r, err = closed.probe(ctx, g); err != nil {
+				return nil, err
+			}
+			known[closed] = r
+		}
+		rates[i] = r.due(w.Rate)
+	}
+	return rates, nil
+}
+
+// due returns the rate of the same workload with so many records due a second: what
+// can't keep up takes as long as it would, until it is given up.
+func (r rate) due(perSecond float64) rate {
+	if perSecond > 0 {
+		step := float64(time.Second) / perSecond
+		r.perRecord = min(max(step, r.perRecord), trial.Patience*step)
+	}
+	return r
+}
+
+func (w Workload) probe(ctx context.Context, g *trial.WorkDir) (rate, error) {
+	for records := w.least(probeLeast); ; records *= 8 {
+		if err := g.Need(room(records * w.RecordBytes)); err != nil {
+			return rate{}, err
+		}
+		begun := time.Now()
+		m, err := Cell(w.cell(records), 0, trial.NotCounting).Run(ctx, g, false)
+		if ctx.Err() != nil {
+			return rate{}, ctx.Err()
+		}
+		if err != nil {
+			return rate{}, err
+		}
+		if m.Elapsed >= enough || 8*m.Size > min(probeMost, most(g)) {
+			each := m.Elapsed - m.Open + time.Duration(m.Size)*checkTime
+			return rate{
+				fixed:     max(0, time.Since(begun)-each),
+				perRecord: float64(each) / float64(m.Records),
+			}, nil
+		}
+	}
+}
+
+// least returns the number of records that make up size. Where each Write waits for the
+// disk or for its time, it is one for each writer.
+func (w Workload) least(size int64) int64 {
+	one := int64(w.Writers)
+	if w.durable() || w.Rate > 0 {
+		return one
+	}
+	return max(one, size/w.RecordBytes)
+}
+
+// checkTime is about how long the check of a byte takes, and the preparation of its
+// memory. Both come on top of what is in the clock.
+const checkTime = 2 * time.Nanosecond
+
+// A fitting is a matrix that has to fit into a time.
+type fitting struct {
+	loads  []Workload
+	rates  []rate
+	rounds int
+	fixed  bool  // the number of rounds was asked for
+	most   int64 // bytes of a trial
+
+	records []int64
+}
+
+// into sets the records of each cell and the number of rounds. These and the round that
+// counts system calls then take the time given. It cuts first the length of the trials,
+// then the rounds that no verdict needs. Then it cuts the trials again, and at last all
+// rounds but one.
+func (f fitting) into(budget time.Duration) fitting {
+	enough := f.rounds
+	if !f.fixed {
+		enough = min(f.rounds, f.verdictRounds())
+	}
+	for rounds := f.rounds; rounds >= enough; rounds-- {
+		if fit, ok := f.try(rounds, decent, budget); ok {
+			return fit
+		}
+	}
+	fit, ok := f.try(enough, shortest, budget)
+	for !ok && !f.fixed && fit.rounds > 1 {
+		fit, ok = f.try(fit.rounds-1, shortest, budget)
+	}
+	return fit
+}
+
+// verdictRounds is the least number of rounds from which a difference can be called
+// proven in every group of cells that are compared.
+func (f fitting) verdictRounds() int {
+	groups := map[Workload]int{} // without what the cells of a group differ in
+	rounds := stat.VerdictRounds
+	for _, w := range f.loads {
+		if w.Twin || w.Empty {
+			continue
+		}
+		w.Policy = holdfast.Policy{}
+		groups[w]++
+		rounds = max(rounds, stat.GroupRounds(groups[w]))
+	}
+	return rounds
+}
+
+// try finds the longest trials, though not shorter than least, with which the
+// rounds fit into the budget; ok is false if not even these do.
+func (f fitting) try(rounds int, least, budget time.Duration) (fit fitting, ok bool) {
+	f.rounds = rounds
+	for aim := longest; ; aim = max(least, aim*9/10) {
+		// Cells of one record size and number of writers that do not wait for the disk write
+		// the same number of records, that of the slowest: they are compared with each other,
+		// and some of their costs come once a file. A durable cell has its own, and its twin's.
+		records := make([]int64, len(f.loads))
+		for i, w := range f.loads {
+			records[i] = f.alone(i, aim)
+			for j, other := range f.loads {
+				if w.shares(other) {
+					records[i] = min(records[i], f.alone(j, aim))
+				}
+			}
+		}
+		f.records = records
+		if f.total(rounds) <= budget {
+			return f, true
+		}
+		if aim == least {
+			return f, false
+		}
+	}
+}
+
+func (f fitting) total(rounds int) time.Duration {
+	sum := time.Duration(0)
+	for i, n := range f.records {
+		sum += f.rates[i].estimate(n)
+	}
+	return sum * time.Duration(rounds+1)
+}
+
+// shares reports whether two workloads write the same number of records.
+func (w Workload) shares(other Workload) bool {
+	if w.RecordBytes != other.RecordBytes || w.Writers != other.Writers || w.Rate != other.Rate {
+		return false
+	}
+	return w.Policy == other.Policy || !w.durable() && !other.durable() && !w.Empty && !other.Empty
+}
+
+// most is how many bytes a trial may write on g: trialMost, or on a small disk as
+// much as leaves room for what has to be beside it.
+func most(g *trial.WorkDir) int64 {
+	if free, ok := g.Free(); ok {
+		return min(trialMost, free/4)
+	}
+	return trialMost
+}
+
+// alone is how many records the cell writes in the time, within the bounds; a
+// whole number for each writer.
+func (f fitting) alone(i int, t time.Duration) int64 {
+	w := f.loads[i]
+	n := int64(float64(t) / max(f.rates[i].perRecord, 1))
+	n = min(n, f.most/w.RecordBytes)
+	n = max(n, w.least(trialLeast))
+	return max(1, n/int64(w.Writers)) * int64(w.Writers)
+}

@@ -1,0 +1,259 @@
+package sweep
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/lab/study"
+	"github.com/holdfast-go/holdfast/internal/lab/study/studytest"
+	"github.com/holdfast-go/holdfast/internal/lab/trial"
+)
+
+func TestPolicyStudyHasEveryCellAndOneTwin(t *testing.T) {
+	check := func(c study.Choice, cells int) {
+		t.Helper()
+		loads := Policy().Workloads(c)
+		names, twins := map[string]bool{}, 0
+		for _, w := range loads {
+			names[w.Name()] = true
+			if w.Twin {
+				twins++
+			}
+		}
+		if len(loads) != cells || len(names) != cells || twins != 1 {
+			t.Errorf("%d cells with %d names and %d twins, want %d with one twin", len(loads), len(names), twins, cells)
+		}
+	}
+	check(study.Choice{Preset: study.Default()}, 9*2+1+2)
+	check(study.Choice{Preset: study.Quick()}, 9*2+1+2)
+	check(study.Choice{Preset: study.Full()}, 9*2*3+1+6)
+	one := holdfast.Durable()
+	check(study.Choice{Preset: study.Default(), Policies: []holdfast.Policy{one}, Writers: []int{1}}, 1+1+1)
+	check(study.Choice{Preset: study.Default(), Policies: []holdfast.Policy{one, one}, Writers: []int{1, 1}, Records: []holdfast.Size{16}}, 1+1+1)
+}
+
+func TestTwinIsTheSameWorkload(t *testing.T) {
+	loads := Policy().Workloads(study.Choice{Preset: study.Default()})
+	at := slices.IndexFunc(loads, func(w Workload) bool { return w.Twin })
+	twin := loads[at]
+	cell := twin.cell(10)
+	for i, w := range loads[:at] {
+		original := w.cell(10)
+		if original.Name == cell.Twin {
+			if w.Policy != twin.Policy || w.Writers != twin.Writers || w.RecordBytes != twin.RecordBytes || original.LatencyStride != cell.LatencyStride {
+				t.Errorf("cell %d, %+v, has the twin %+v", i, w, twin)
+			}
+			return
+		}
+	}
+	t.Errorf("the twin of %q is not in the matrix", cell.Twin)
+}
+
+// A disk is what a probe would find on one: a made-up machine.
+type disk struct {
+	call time.Duration // one system call
+	sync time.Duration
+	mib  time.Duration // one MiB to the disk
+}
+
+// rates returns what the probes of the workloads would show.
+func (d disk) rates(loads []Workload) []rate {
+	rates := make([]rate, len(loads))
+	for i, w := range loads {
+		perRecord := 30 * time.Nanosecond
+		if w.Policy.Buffer == 0 {
+			perRecord = d.call
+		}
+		fixed := time.Millisecond + d.sync // settling
+		switch w.Policy.Sync.Mode {
+		case holdfast.SyncEach:
+			perRecord = d.sync
+		case holdfast.SyncGroup:
+			perRecord = d.sync / time.Duration(w.Writers)
+		case holdfast.SyncNever:
+		default:
+			fixed += d.sync
+			perRecord += d.mib * time.Duration(w.RecordBytes) >> 20
+		}
+		rates[i] = rate{fixed: fixed, perRecord: float64(perRecord)}
+	}
+	return rates
+}
+
+var (
+	fast   = disk{call: 700 * time.Nanosecond, sync: 50 * time.Microsecond, mib: time.Millisecond / 2}
+	slow   = disk{call: 3 * time.Microsecond, sync: 10 * time.Millisecond, mib: 20 * time.Millisecond}
+	slower = disk{call: 3 * time.Microsecond, sync: 100 * time.Millisecond, mib: 100 * time.Millisecond}
+)
+
+func fit(d disk, preset study.Preset, rounds int) fitting {
+	loads := Policy().Workloads(study.Choice{Preset: preset})
+	f := fitting{loads: loads, rates: d.rates(loads), rounds: preset.Rounds, most: trialMost}
+	if rounds > 0 {
+		f.rounds, f.fixed = rounds, true
+	}
+	return f.into(preset.Budget)
+}
+
+func TestDefaultRunFitsIntoItsTimeWithEnoughRounds(t *testing.T) {
+	for name, d := range map[string]disk{"fast": fast, "slow": slow} {
+		f := fit(d, study.Default(), 0)
+		if total := f.total(f.rounds); total > study.Default().Budget || f.rounds < f.verdictRounds() {
+			t.Errorf("%s disk: %d rounds in %v", name, f.rounds, total)
+		}
+	}
+	if f := fit(fast, study.Default(), 0); f.rounds != study.Default().Rounds {
+		t.Errorf("a fast disk has %d rounds", f.rounds)
+	}
+}
+
+// The eight policies of a group take eleven rounds; their twin and the empty cells
+// are in no group.
+func TestVerdictRoundsAreThoseOfTheLargestGroup(t *testing.T) {
+	check := func(c study.Choice, want int) {
+		t.Helper()
+		if got := (fitting{loads: Policy().Workloads(c)}).verdictRounds(); got != want {
+			t.Errorf("%d rounds, want %d", got, want)
+		}
+	}
+	check(study.Choice{}, 11)
+	check(study.Choice{Preset: study.Full()}, 11)
+	check(study.Choice{Policies: Policies()[:7]}, 10)
+	check(study.Choice{Policies: Policies()[:1]}, 10)
+}
+
+func TestASlowDiskGetsFewerRounds(t *testing.T) {
+	f := fit(slower, study.Default(), 0)
+	if total := f.total(f.rounds); f.rounds < 1 || f.rounds >= f.verdictRounds() || total > study.Default().Budget {
+		t.Errorf("%d rounds in %v", f.rounds, total)
+	}
+	if f := fit(disk{sync: time.Hour}, study.Default(), 0); f.rounds != 1 {
+		t.Errorf("a hopeless disk has %d rounds", f.rounds)
+	}
+}
+
+func TestRoundsThatWereAskedForStay(t *testing.T) {
+	if f := fit(slower, study.Default(), 50); f.rounds != 50 {
+		t.Errorf("%d rounds, want 50", f.rounds)
+	}
+	if f := fit(fast, study.Quick(), 1); f.rounds != 1 {
+		t.Errorf("%d rounds, want 1", f.rounds)
+	}
+}
+
+func TestCellsThatAreComparedWriteTheSameNumber(t *testing.T) {
+	f := fit(fast, study.Default(), 0)
+	for i, a := range f.loads {
+		for j, b := range f.loads {
+			if a.shares(b) && f.records[i] != f.records[j] {
+				t.Errorf("%s writes %d records, %s %d", a.Name(), f.records[i], b.Name(), f.records[j])
+			}
+		}
+		if f.records[i] < int64(a.Writers) || f.records[i]%int64(a.Writers) != 0 {
+			t.Errorf("%s: %d records", a.Name(), f.records[i])
+		}
+		if size := f.records[i] * a.RecordBytes; size > trialMost || !a.durable() && size < trialLeast*9/10 {
+			t.Errorf("%s: %d bytes a trial", a.Name(), size)
+		}
+	}
+}
+
+func TestLargestRecordsStillFit(t *testing.T) {
+	loads := Policy().Workloads(study.Choice{Preset: study.Quick(), Records: []holdfast.Size{study.MaxRecord}, Writers: []int{64}})
+	f := fitting{loads: loads, rates: fast.rates(loads), rounds: 1, fixed: true, most: trialMost}.into(time.Second)
+	for i, n := range f.records {
+		if n != 64 {
+			t.Errorf("%s: %d records, want one for each writer", loads[i].Name(), n)
+		}
+	}
+}
+
+func TestPrepareOnARealDisk(t *testing.T) {
+	t.Parallel()
+	g := studytest.WorkDir(t)
+	c := study.Choice{Preset: study.Quick(), Policies: []holdfast.Policy{holdfast.Buffered(4096), holdfast.Durable()}, Writers: []int{2}, Rounds: 2, Budget: time.Second, Seed: 5}
+	probes := 0
+	m, plan, err := Policy().Prepare(t.Context(), g, c, func(done, all int) {
+		if done != probes || all != 4 {
+			t.Errorf("probe %d of %d, want %d of 4", done, all, probes)
+		}
+		probes++
+	})
+	if err != nil || probes != 4 {
+		t.Fatalf("%d probes, %v", probes, err)
+	}
+	size := int64(0)
+	for _, cell := range m.Cells {
+		if one := cell.Records * cell.RecordBytes; !cell.Empty {
+			size += (one + trial.PreparedBytes(one)) * 3
+		}
+		if !cell.Empty && plan.Room < cell.Records*cell.RecordBytes {
+			t.Errorf("%s needs more than the plan's room", cell.Name)
+		}
+	}
+	if len(m.Cells) != 4 || m.Rounds != 2 || m.Seed != 5 || plan.Size != size || plan.Estimate != m.Estimate() || m.Limit != 0 {
+		t.Errorf("%+v; %+v; want %d bytes", m, plan, size)
+	}
+}
+
+func TestAdviceStudyHasEachPolicyAtTheRateAndAtFullSpeed(t *testing.T) {
+	check := func(rate float64, cells int) {
+		t.Helper()
+		loads := Advice().Workloads(study.Choice{Policies: []holdfast.Policy{holdfast.Durable(), holdfast.EachDurable()}, Setting: study.Setting{Rate: rate}})
+		names, open := map[string]bool{}, 0
+		for _, w := range loads {
+			names[w.Name()] = true
+			if w.Rate > 0 {
+				open++
+			}
+		}
+		wantOpen := 0
+		if rate > 0 {
+			wantOpen = cells/2 + 1
+		}
+		if twin := loads[len(loads)-1]; len(loads) != cells+1 || len(names) != cells+1 || open != wantOpen || !twin.Twin || twin.Rate != rate {
+			t.Errorf("rate %v: %d cells with %d names, %d open; the last is %+v", rate, len(loads), len(names), open, twin)
+		}
+	}
+	check(0, 2)
+	check(50000, 4)
+}
+
+func TestPrepareStopsWhenCancelled(t *testing.T) {
+	g := studytest.WorkDir(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := Policy().Prepare(ctx, g, study.Choice{Preset: study.Quick()}, func(int, int) {}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Prepare: %v", err)
+	}
+}
+
+// TestRatesOfOpenLoops: a policy that keeps up takes as long as the rate says, and
+// one that can't until it is given up.
+func TestRatesOfOpenLoops(t *testing.T) {
+	check := func(closed, perSecond, want float64) {
+		t.Helper()
+		if got := (rate{perRecord: closed}).due(perSecond).perRecord; got != want {
+			t.Errorf("%v ns a record, %v due a second: %v, want %v", closed, perSecond, got, want)
+		}
+	}
+	check(100, 0, 100)
+	check(100, 1e6, 1000)
+	check(2000, 1e6, 2000)
+	check(1e9, 1e6, 3000)
+}
+
+// TestTimeThatIsUpIsStillALimit: calibration may take all the time there is, and 0
+// would be no limit.
+func TestTimeThatIsUpIsStillALimit(t *testing.T) {
+	g := studytest.WorkDir(t)
+	c := study.Choice{Preset: study.Default(), Policies: []holdfast.Policy{holdfast.Buffered(4096)}, Writers: []int{1}, Budget: time.Nanosecond}
+	m, plan, err := Policy().Prepare(t.Context(), g, c, func(int, int) {})
+	if err != nil || m.Limit <= 0 || plan.Limit != m.Limit || plan.Width == 0 {
+		t.Errorf("limit %v, plan %+v, %v", m.Limit, plan, err)
+	}
+}

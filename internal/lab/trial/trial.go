@@ -1,0 +1,15 @@
+// Package trial runs a matrix of cells in randomised rounds and measures each
+// run of a cell: the stages of a file's life apart and together, CPU time,
+// system calls, the latency of single Writes, allocations.
+//
+// The same steps are in the clock for every cell, see [Append]. Not in it, before, are
+// making the records and a garbage collection. Not in it, afterwards, are the check of
+// every byte, the removal of the file and the settling of the file system. A time counts
+// only if the bytes were right.
+//
+// The package writes only to files that it made itself, in a fresh directory of
+// its own (a [WorkDir]) that is gone afterwards. It decides neither what is worth
+// measuring nor what the figures mean.
+//
+// Start with [OpenWorkDir] and [Matrix].
+package trial

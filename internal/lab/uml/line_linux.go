@@ -1,0 +1,39 @@
+package uml
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+)
+
+// NewLine returns the two ends of a line between the program outside and the one
+// inside. The caller closes outside; inside goes into a [Guest]. When the guest has
+// ended, a read of outside returns io.EOF or ECONNRESET. The program inside must write
+// first: until then its terminal may change the bytes sent to it. The terminal holds
+// 4095 bytes (termios(3)): send no more before the program has read them. What the
+// program inside sends may be of any length.
+func NewLine() (outside, inside *os.File, err error) {
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, os.NewSyscallError("socketpair", err)
+	}
+	return os.NewFile(uintptr(ends[0]), "line"), os.NewFile(uintptr(ends[1]), "line inside"), nil
+}
+
+// linePath is the line inside: the first serial line.
+const linePath = "/dev/ttyS0"
+
+// openLine opens the guest's end, which is a terminal there. It sets raw mode
+// (termios(3)), in which the terminal changes no byte.
+func openLine() (*os.File, error) {
+	line, err := os.OpenFile(linePath, os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := term.MakeRaw(int(line.Fd())); err != nil {
+		return nil, errors.Join(err, line.Close())
+	}
+	return line, nil
+}

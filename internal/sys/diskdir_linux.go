@@ -1,0 +1,232 @@
+package sys
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// OpenForNames opens a directory that need not be readable, for the calls that take a
+// directory and a name: O_PATH, open(2). It can't be read or synced by that.
+func (Disk) OpenForNames(path Name) (fd int, err error) {
+	return openat(atCwd, path, unix.O_PATH|unix.O_DIRECTORY, 0)
+}
+
+// OpenDirIn opens a directory of a directory, but not by way of a symbolic link: that
+// is ENOTDIR, or ELOOP. The name ".." is the directory above.
+func (Disk) OpenDirIn(dir int, name Name) (fd int, err error) {
+	return openat(dir, name, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+}
+
+// StatDir says what an open directory is, with its times, and whether it is the root of
+// a mount: statx(2), STATX_ATTR_MOUNT_ROOT of Linux 5.8. Where there is no such call
+// (before Linux 4.11, or by a filter) it is fstat(2), which does not report that.
+func (d Disk) StatDir(fd int) (DirStat, error) {
+	var s unix.Statx_t
+	err := unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_SYNC_AS_STAT, unix.STATX_BASIC_STATS, &s)
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
+		is, err := d.StatFile(fd)
+		return DirStat{FileStat: is}, err
+	}
+	at := func(t unix.StatxTimestamp) time.Time { return time.Unix(t.Sec, int64(t.Nsec)) }
+	return DirStat{
+		FileStat: FileStat{
+			Stat: Stat{
+				Device: unix.Mkdev(s.Dev_major, s.Dev_minor),
+				Inode:  s.Ino,
+				Links:  uint64(s.Nlink),
+				Mode:   uint32(s.Mode),
+				UID:    s.Uid,
+				GID:    s.Gid,
+				Size:   int64(s.Size),
+				Blocks: int64(s.Blocks),
+			},
+			Accessed: at(s.Atime), Modified: at(s.Mtime), Changed: at(s.Ctime),
+		},
+		Mounted: s.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0,
+	}, err
+}
+
+// ReadNames appends some of an open directory's names, without "." and "..", and goes on
+// behind them at the next call. It appends none when there are no more. The names of
+// one call share their memory, which is not buf's.
+func (Disk) ReadNames(fd int, buf []byte, to []DirEntry) ([]DirEntry, error) {
+	for {
+		n, err := unix.Getdents(fd, buf)
+		if err != nil || n == 0 {
+			return to, err
+		}
+		had := len(to)
+		to = appendEntries(to, string(buf[:n]))
+		if len(to) > had {
+			return to, nil
+		}
+	}
+}
+
+// appendEntries takes struct linux_dirent64 apart: see getdents(2).
+func appendEntries(to []DirEntry, records string) []DirEntry {
+	const kindAt, nameAt = 18, 19
+	for len(records) > nameAt {
+		length := int(records[16]) | int(records[17])<<8
+		record := records[:length]
+		records = records[length:]
+		end := nameAt
+		for record[end] != 0 {
+			end++
+		}
+		if isSelfOrAbove(record[nameAt:end]) {
+			continue
+		}
+		to = append(to, DirEntry{
+			Name:  Name(record[nameAt : end+1]),
+			Inode: binary.NativeEndian.Uint64([]byte(record[:8])),
+			Kind:  uint32(record[kindAt]) << 12, // DT_REG and its like are S_IFMT shifted
+		})
+	}
+	return to
+}
+
+// MkdirIn makes a directory in a directory, with these permissions before umask.
+func (Disk) MkdirIn(dir int, name Name, perm uint32) error {
+	_, _, e := syscall.Syscall(unix.SYS_MKDIRAT, uintptr(dir), uintptr(unsafe.Pointer(name.pointer())), uintptr(perm))
+	return errnoError(e)
+}
+
+// ReadLinkIn returns what a symbolic link of a directory says.
+func (Disk) ReadLinkIn(dir int, name Name) (string, error) {
+	for size := 256; ; size *= 2 {
+		buf := make([]byte, size)
+		n, _, e := syscall.Syscall6(unix.SYS_READLINKAT, uintptr(dir), uintptr(unsafe.Pointer(name.pointer())),
+			uintptr(unsafe.Pointer(&buf[0])), uintptr(size), 0, 0)
+		if e != 0 {
+			return "", e
+		}
+		if int(n) < size {
+			return string(buf[:n]), nil
+		}
+	}
+}
+
+// SymlinkIn makes a symbolic link in a directory.
+func (Disk) SymlinkIn(target Name, dir int, name Name) error {
+	_, _, e := syscall.Syscall(unix.SYS_SYMLINKAT, uintptr(unsafe.Pointer(target.pointer())), uintptr(dir),
+		uintptr(unsafe.Pointer(name.pointer())))
+	return errnoError(e)
+}
+
+// LinkIn gives a file of a directory another name, in the same or another directory. A
+// symbolic link is not followed.
+func (Disk) LinkIn(fromDir int, from Name, toDir int, to Name) error {
+	_, _, e := syscall.Syscall6(unix.SYS_LINKAT, uintptr(fromDir), uintptr(unsafe.Pointer(from.pointer())),
+		uintptr(toDir), uintptr(unsafe.Pointer(to.pointer())), 0, 0)
+	return errnoError(e)
+}
+
+// ChownIn sets the owner of a name of a directory; of a symbolic link, of the link itself.
+func (Disk) ChownIn(dir int, name Name, uid, gid uint32) error {
+	_, _, e := syscall.Syscall6(unix.SYS_FCHOWNAT, uintptr(dir), uintptr(unsafe.Pointer(name.pointer())),
+		uintptr(uid), uintptr(gid), unix.AT_SYMLINK_NOFOLLOW, 0)
+	return errnoError(e)
+}
+
+// TimesIn returns when a name of a directory was last read and changed; of a symbolic
+// link, the link itself.
+func (Disk) TimesIn(dir int, name Name) (accessed, modified time.Time, err error) {
+	var s unix.Stat_t
+	err = fstatat(dir, name, &s, unix.AT_SYMLINK_NOFOLLOW)
+	return time.Unix(s.Atim.Unix()), time.Unix(s.Mtim.Unix()), err
+}
+
+// SetTimesIn sets what TimesIn returns.
+func (Disk) SetTimesIn(dir int, name Name, accessed, modified time.Time) error {
+	times, err := timespecs(accessed, modified)
+	if err != nil {
+		return err
+	}
+	_, _, e := syscall.Syscall6(unix.SYS_UTIMENSAT, uintptr(dir), uintptr(unsafe.Pointer(name.pointer())),
+		uintptr(unsafe.Pointer(&times)), unix.AT_SYMLINK_NOFOLLOW, 0, 0)
+	return errnoError(e)
+}
+
+// procPath is the path of a name of an open directory. The calls for attributes take no
+// directory before Linux 6.13; proc(5) leads to the directory that is open, wherever that is
+// now. The path is in no directory where proc is not mounted.
+func procPath(dir int, name Name) string {
+	if dir == AtCwd {
+		return name.String()
+	}
+	return "/proc/self/fd/" + strconv.Itoa(dir) + "/" + name.String()
+}
+
+// withoutProc says whether proc is missing, and not the file.
+func withoutProc(err error) error {
+	if !errors.Is(err, unix.ENOENT) {
+		return err
+	}
+	if unix.Access("/proc/self/fd", unix.F_OK) != nil {
+		return ErrNoProc
+	}
+	return err
+}
+
+// noListAt says that the kernel has no listxattrat(2).
+var noListAt atomic.Bool
+
+// listAttributesAt is listxattrat(2) of Linux 6.13, which needs no proc and no memory.
+func listAttributesAt(dir int, name Name, p []byte) (n int, err error) {
+	r, _, e := syscall.Syscall6(unix.SYS_LISTXATTRAT, uintptr(dir), uintptr(unsafe.Pointer(name.pointer())),
+		unix.AT_SYMLINK_NOFOLLOW, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), 0)
+	if e != 0 {
+		return 0, e
+	}
+	return int(r), nil
+}
+
+// AttributesIn returns the names of the extended attributes of a name of a directory; of a
+// symbolic link, the link's own: listxattrat(2), or llistxattr(2) by way of proc. Where
+// neither can be had it is [ErrNoProc].
+func (Disk) AttributesIn(dir int, name Name) (names []string, err error) {
+	if !noListAt.Load() {
+		names, err = attributeNames(func(p []byte) (int, error) { return listAttributesAt(dir, name, p) })
+		switch {
+		case errors.Is(err, unix.ENOSYS):
+			noListAt.Store(true)
+		case !errors.Is(err, unix.EPERM): // what a filter says of calls that it does not know
+			return names, err
+		}
+	}
+	path := procPath(dir, name)
+	names, err = attributeNames(func(p []byte) (int, error) { return unix.Llistxattr(path, p) })
+	return names, withoutProc(err)
+}
+
+// AttributeIn returns the value of one of AttributesIn: lgetxattr(2).
+func (Disk) AttributeIn(dir int, name Name, attribute string) ([]byte, error) {
+	path := procPath(dir, name)
+	value, err := grown(func(p []byte) (int, error) { return unix.Lgetxattr(path, attribute, p) })
+	return value, withoutProc(err)
+}
+
+// SetAttributeIn sets an extended attribute of a name of a directory; of a symbolic link,
+// the link's own: lsetxattr(2).
+func (Disk) SetAttributeIn(dir int, name Name, attribute string, value []byte) error {
+	return withoutProc(unix.Lsetxattr(procPath(dir, name), attribute, value, 0))
+}
+
+func timespecs(accessed, modified time.Time) (times [2]unix.Timespec, err error) {
+	if times[0], err = unix.TimeToTimespec(accessed); err == nil {
+		times[1], err = unix.TimeToTimespec(modified)
+	}
+	return times, err
+}
+
+// isSelfOrAbove reports whether a name is one that every directory has.
+func isSelfOrAbove(name string) bool { return name == "." || name == ".." }

@@ -1,0 +1,116 @@
+//go:build !linux
+
+package sys
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// OpenForNames opens a directory, which has to be readable here.
+func (d Disk) OpenForNames(path Name) (fd int, err error) { return d.OpenDir(path) }
+
+// OpenDirIn opens a directory of a directory, but not by way of a symbolic link: that is
+// ENOTDIR. The name ".." is the directory above.
+func (d Disk) OpenDirIn(dir int, name Name) (fd int, err error) {
+	err = inDir(dir, name, func(path string) (err error) {
+		if info, err := os.Lstat(path); err != nil || !info.IsDir() {
+			return errors.Join(err, syscall.ENOTDIR)
+		}
+		fd, err = d.OpenDir(Name(path + "\x00"))
+		return err
+	})
+	if err != nil {
+		return -1, err
+	}
+	return fd, nil
+}
+
+// StatDir says what an open directory is, with its times. Whether something is mounted
+// on it the system does not report; its device does, if that is another.
+func (d Disk) StatDir(fd int) (DirStat, error) {
+	is, err := d.StatFile(fd)
+	return DirStat{FileStat: is}, err
+}
+
+// namesAtOnce is how many names one call reads.
+const namesAtOnce = 256
+
+// ReadNames appends some of an open directory's names, without "." and "..", and goes on
+// behind them at the next call. It appends none when there are no more.
+func (Disk) ReadNames(fd int, _ []byte, to []DirEntry) ([]DirEntry, error) {
+	err := onFile(fd, func(f *os.File) error {
+		entries, err := f.ReadDir(namesAtOnce)
+		for _, e := range entries {
+			to = append(to, DirEntry{Name: Name(e.Name() + "\x00"), Kind: statMode(e.Type()) & kindMask})
+		}
+		if len(entries) > 0 || errors.Is(err, io.EOF) {
+			return nil
+		}
+		return err
+	})
+	return to, err
+}
+
+// MkdirIn makes a directory in a directory, with these permissions before umask.
+func (Disk) MkdirIn(dir int, name Name, perm uint32) error {
+	return inDir(dir, name, func(path string) error { return os.Mkdir(path, fileMode(perm)) })
+}
+
+// ReadLinkIn returns what a symbolic link of a directory says.
+func (Disk) ReadLinkIn(dir int, name Name) (target string, err error) {
+	err = inDir(dir, name, func(path string) (err error) {
+		target, err = os.Readlink(path)
+		return err
+	})
+	return target, err
+}
+
+// SymlinkIn makes a symbolic link in a directory.
+func (Disk) SymlinkIn(target Name, dir int, name Name) error {
+	return inDir(dir, name, func(path string) error { return os.Symlink(target.String(), path) })
+}
+
+// LinkIn gives a file of a directory another name, in the same or another directory.
+func (Disk) LinkIn(fromDir int, from Name, toDir int, to Name) error {
+	return inDir(fromDir, from, func(old string) error {
+		return inDir(toDir, to, func(path string) error { return os.Link(old, path) })
+	})
+}
+
+// ChownIn sets the owner of a name of a directory; of a symbolic link, of the link itself.
+func (Disk) ChownIn(dir int, name Name, uid, gid uint32) error {
+	return inDir(dir, name, func(path string) error { return os.Lchown(path, int(uid), int(gid)) })
+}
+
+// TimesIn returns when a name of a directory was last read and written; of a symbolic link,
+// the link itself.
+func (Disk) TimesIn(dir int, name Name) (accessed, modified time.Time, err error) {
+	err = inDir(dir, name, func(path string) error {
+		info, err := os.Lstat(path)
+		if err == nil {
+			accessed, modified, _ = timesOf(info)
+		}
+		return err
+	})
+	return accessed, modified, err
+}
+
+// SetTimesIn sets what TimesIn returns. Of a symbolic link they are set only on Darwin.
+func (Disk) SetTimesIn(dir int, name Name, accessed, modified time.Time) error {
+	return inDir(dir, name, func(path string) error {
+		info, err := os.Lstat(path)
+		switch {
+		case err != nil:
+			return err
+		case info.Mode()&fs.ModeSymlink != 0:
+			return setLinkTimes(path, accessed, modified)
+		}
+		return os.Chtimes(filepath.Clean(path), accessed, modified)
+	})
+}

@@ -1,0 +1,12 @@
+package sys
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// How flock locks: flock(2). It never waits.
+const lockAlone, lockShared, unlock = unix.LOCK_EX | unix.LOCK_NB, unix.LOCK_SH | unix.LOCK_NB, unix.LOCK_UN
+
+func flock(f *os.File, how int) error { return unix.Flock(int(f.Fd()), how) }

@@ -1,0 +1,6 @@
+//go:build !unix
+
+package sys
+
+// NoFollow is a flag of open that this system lacks.
+const NoFollow = 0

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package sys
-
-import "time"
-
-// Pause sleeps for d as exactly as the runtime can.
-func Pause(d time.Duration) { time.Sleep(d) }

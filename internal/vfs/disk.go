@@ -1,0 +1,123 @@
+// Package vfs is the calls that files and copies make of a file system, as interfaces, so
+// that a test can make them fail. The kernel's side is [sys.Disk]. The calls of every system
+// are in [Disk] and [CopyDisk]. The calls of some are in optional interfaces of a disk: see
+// [Attributes]. The package also has the kinds of files.
+package vfs
+
+import (
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// Disk is the calls that files.Set makes of a file system, one system call each where the
+// system has it. [sys.Disk] calls the kernel. A descriptor is a small number, of a file or a
+// directory. Any goroutine may call any method. After an interrupted call (EINTR) or a short
+// write the caller goes on. Errors are the system's, for errors.Is.
+type Disk interface {
+	Opener
+	Stater
+	Namer
+	Owner
+	Syncer
+	Locker
+
+	Write(fd int, p []byte) (n int, err error)
+	Truncate(fd int, size int64) error
+}
+
+// CopyDisk is the calls that copying makes. The directory sys.AtCwd takes a path as a name.
+type CopyDisk interface {
+	Disk
+	Source
+	Tree
+
+	WriteAt(fd int, p []byte, at int64) (n int, err error)
+	// RenameNew is Rename, but fails if a file of that name exists.
+	RenameNew(dir int, from, to sys.Name) error
+	SetTimes(fd int, accessed, modified time.Time) error
+	// Free returns how many bytes we may still write to fd's file system.
+	Free(fd int) (int64, error)
+}
+
+// An Opener opens files and directories, and closes them.
+type Opener interface {
+	// OpenDir opens a directory for the calls that take one, and for Sync.
+	OpenDir(path sys.Name) (fd int, err error)
+	// OpenForNames opens a directory that need not be readable. The descriptor is for calls
+	// that take a name in it, and for StatFD, and for nothing else.
+	OpenForNames(path sys.Name) (fd int, err error)
+	// OpenDirIn opens a directory of a directory; ".." is the one above.
+	OpenDirIn(dir int, name sys.Name) (fd int, err error)
+	// OpenFile opens a file of a directory for writing, with flags of package os and
+	// the permissions of a new one before umask. It does not wait for a reader of a pipe.
+	OpenFile(dir int, name sys.Name, flag int, perm uint32) (fd int, err error)
+	Close(fd int) error
+}
+
+// A Stater reports what files are, and lists a directory.
+type Stater interface {
+	// Stat reports what a name of a directory is; it does not follow a symbolic link.
+	Stat(dir int, name sys.Name) (sys.Stat, error)
+	// StatFD reports what an open file or directory is.
+	StatFD(fd int) (sys.Stat, error)
+	// StatPath reports what a path is; it follows symbolic links.
+	StatPath(path sys.Name) (sys.Stat, error)
+	// Resolve follows the symbolic links of a path to a file, which may be missing at its end.
+	Resolve(path string) (string, error)
+	// ReadNames appends some of a directory's names, and none if there are no more.
+	ReadNames(fd int, buf []byte, to []sys.DirEntry) ([]sys.DirEntry, error)
+}
+
+// A Namer changes the names in directories.
+type Namer interface {
+	Rename(dir int, from, to sys.Name) error
+	Remove(dir int, name sys.Name) error
+	Mkdir(path sys.Name, perm uint32) error
+}
+
+// An Owner changes a file's permissions and its owner.
+type Owner interface {
+	Chmod(fd int, perm uint32) error
+	Chown(fd int, uid, gid uint32) error
+}
+
+// A Syncer makes one file durable.
+type Syncer interface {
+	// Sync makes a file's bytes, or a directory's names, durable: fsync(2).
+	Sync(fd int) error
+	// Datasync makes a file's bytes durable, and what is needed to read them:
+	// fdatasync(2), where the system has it.
+	Datasync(fd int) error
+}
+
+// A Locker locks a file against other programs until it is closed; it is an error if one has
+// locked it. LockShared lets others share the lock. Unlock ends either.
+type Locker interface {
+	Lock(fd int) error
+	LockShared(fd int) error
+	Unlock(fd int) error
+}
+
+// A Source is what copying reads.
+type Source interface {
+	// OpenSource opens a file for reading. It waits for no lease and no writer of a pipe,
+	// and follows a symbolic link only where the name is a path.
+	OpenSource(dir int, name sys.Name) (fd int, err error)
+	StatFile(fd int) (sys.FileStat, error)
+	ReadAt(fd int, p []byte, at int64) (n int, err error)
+	// StatDir says what an open directory is, and whether something is mounted on it.
+	StatDir(fd int) (sys.DirStat, error)
+}
+
+// A Tree is the calls on directories and links. All but LinkIn go by one directory and a
+// name in it, so that no path can be too long, and follow no symbolic link.
+type Tree interface {
+	MkdirIn(dir int, name sys.Name, perm uint32) error
+	ReadLinkIn(dir int, name sys.Name) (string, error)
+	SymlinkIn(target sys.Name, dir int, name sys.Name) error
+	LinkIn(fromDir int, from sys.Name, toDir int, to sys.Name) error
+	ChownIn(dir int, name sys.Name, uid, gid uint32) error
+	TimesIn(dir int, name sys.Name) (accessed, modified time.Time, err error)
+	SetTimesIn(dir int, name sys.Name, accessed, modified time.Time) error
+}

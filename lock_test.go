@@ -1,0 +1,55 @@
+package holdfast
+
+import (
+	"runtime"
+	"sync"
+	"testing"
+)
+
+// TestLockKeepsOthersOutAndReleasesAll has many goroutines take the lock, with fewer
+// and with more Ps than processors: no addition is lost, and nobody waits for ever,
+// also of those who wait for a condition.
+func TestLockKeepsOthersOutAndReleasesAll(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, procs := range []int{1, 2, 16, 32} {
+		runtime.GOMAXPROCS(procs)
+		for _, goroutines := range []int{2, 16, 100} {
+			turns := 100_000 / goroutines
+			if testing.Short() || procs == 1 {
+				turns /= 10
+			}
+			var mu spinlock
+			ticked := sync.Cond{L: &mu}
+			n, ticks, left := 0, 0, goroutines
+			var group sync.WaitGroup
+			for range goroutines {
+				group.Go(func() {
+					for i := range turns {
+						mu.Lock()
+						n++
+						if i%100 == 0 {
+							for now := ticks; ticks == now; {
+								ticked.Wait()
+							}
+						}
+						mu.Unlock()
+					}
+					mu.Lock()
+					left--
+					mu.Unlock()
+				})
+			}
+			for done := false; !done; runtime.Gosched() {
+				mu.Lock()
+				ticks++
+				ticked.Broadcast()
+				done = left == 0
+				mu.Unlock()
+			}
+			group.Wait()
+			if n != goroutines*turns {
+				t.Errorf("GOMAXPROCS=%d: %d additions by %d goroutines, want %d", procs, n, goroutines, goroutines*turns)
+			}
+		}
+	}
+}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package holdfast_test
-
-const raceEnabled = false

@@ -1,0 +1,263 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// panicking is a file that panics, or ends the goroutine, in one of its methods.
+type panicking struct {
+	memory
+	method string // Write, Sync or Close
+	exits  bool   // by runtime.Goexit
+	delay  time.Duration
+	closed int
+}
+
+var errBoom = errors.New("boom")
+
+func (f *panicking) fail(method string) {
+	if f.method != method {
+		return
+	}
+	time.Sleep(f.delay)
+	if f.exits {
+		runtime.Goexit()
+	}
+	panic(errBoom)
+}
+
+func (f *panicking) Write(p []byte) (int, error) {
+	f.fail("Write")
+	return f.memory.Write(p)
+}
+
+func (f *panicking) Sync() error {
+	f.fail("Sync")
+	return nil
+}
+
+func (f *panicking) Close() error {
+	f.closed++
+	f.fail("Close")
+	return nil
+}
+
+// caught calls f in a goroutine of its own and returns its error, what it panicked
+// with, and whether it came back in neither way.
+func caught(f func() error) (cause any, exited bool, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		exited = true
+		defer func() {
+			if cause = recover(); cause != nil {
+				exited = false
+			}
+		}()
+		err = f()
+		exited = false
+	}()
+	<-done
+	return cause, exited, err
+}
+
+// callsOf returns every call that accepts bytes or moves them.
+func callsOf(w *Writer, l *Lane) map[string]func() error {
+	short, long := []byte("0123456789"), make([]byte, 5000)
+	return map[string]func() error{
+		"Write":       func() error { _, err := w.Write(short); return err },
+		"long Write":  func() error { _, err := w.Write(long); return err },
+		"WriteString": func() error { _, err := w.WriteString(string(short)); return err },
+		"Enqueue":     func() error { _, err := w.Enqueue(short); return err },
+		"ReadFrom":    func() error { _, err := w.ReadFrom(strings.NewReader(string(short))); return err },
+		"Flush":       func() error { w.Enqueue(short); return w.Flush() },
+		"Sync":        func() error { w.Enqueue(short); return w.Sync() },
+		"WaitDurable": func() error {
+			end, err := w.Enqueue(short)
+			if err != nil {
+				return err
+			}
+			return w.WaitDurable(context.Background(), end)
+		},
+		"Lane.Write":     func() error { _, err := l.Write(short); return err },
+		"Lane.WriteByte": func() error { return l.WriteByte('x') },
+		"Lane.Close":     func() error { l.Write(short); return l.Close() },
+		"Close":          func() error { w.Write(short); return w.Close() },
+	}
+}
+
+// checkPoisoned wants every call of the Writer to return an error that names what
+// happened, and Close too.
+func checkPoisoned(t *testing.T, w *Writer, l *Lane, cause string) {
+	t.Helper()
+	for name, call := range callsOf(w, l) {
+		if name == "Close" || name == "Lane.Close" {
+			continue
+		}
+		if again, _, err := caught(call); again != nil || err == nil || !strings.Contains(err.Error(), cause) && !errors.Is(err, ErrClosed) {
+			t.Errorf("later, %s: %v, panic %v; want an error that names %q", name, err, again, cause)
+		}
+	}
+	for range 2 {
+		if again, _, err := caught(w.Close); again != nil || err == nil || !strings.Contains(err.Error(), cause) {
+			t.Errorf("Close: %v, panic %v; want an error that names %q", err, again, cause)
+		}
+	}
+	w.Stats()
+}
+
+// TestPanicOfTheFilePoisonsTheWriter has the file panic below every call.
+func TestPanicOfTheFilePoisonsTheWriter(t *testing.T) {
+	for _, policy := range []string{
+		"buffer=0,sync=never", "buffer=64B,sync=never", "buffer=4KiB,sync=never", "buffer=4KiB,sync=close",
+		"buffer=4KiB,sync=group", "buffer=0,sync=group", "buffer=4KiB,sync=each", "buffer=4KiB,flush=24h,sync=48h",
+	} {
+		for _, method := range []string{"Write", "Sync", "Close"} {
+			for _, exits := range []bool{false, true} {
+				for name := range callsOf(nil, nil) {
+					synctest.Test(t, func(t *testing.T) {
+						p, err := ParsePolicy(policy)
+						if err != nil {
+							t.Fatal(err)
+						}
+						file := &panicking{method: method, exits: exits}
+						w, err := New(file, p)
+						if err != nil {
+							t.Fatal(err)
+						}
+						l := w.Lane()
+						call := callsOf(w, l)[name]
+						for range 2000 { // fills memory
+							cause, exited, err := caught(call)
+							switch {
+							case cause != nil && cause != errBoom:
+								t.Fatalf("%s, %s of the file panics: %s panics with %v", policy, method, name, cause)
+							case cause != nil, exited:
+								checkPoisoned(t, w, l, map[bool]string{false: "boom", true: "Goexit"}[exits])
+								if !exits && w.final != nil && !errors.Is(w.final, errBoom) {
+									t.Errorf("%v does not wrap what the file panicked with", w.final)
+								}
+								if file.closed != 1 {
+									t.Errorf("the file was closed %d times", file.closed)
+								}
+								return
+							}
+							if err != nil {
+								break
+							}
+						}
+						// This call does not reach that method.
+						caught(w.Close)
+						if file.closed != 1 {
+							t.Errorf("%s, %s: the file was closed %d times", policy, name, file.closed)
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+// TestPanicInACommitIsAnErrorForThoseWhoJoined has the sync of a batch panic: in the
+// goroutine that leads, and nowhere else.
+func TestPanicInACommitIsAnErrorForThoseWhoJoined(t *testing.T) {
+	for _, method := range []string{"Write", "Sync"} {
+		synctest.Test(t, func(t *testing.T) {
+			file := &panicking{}
+			w, err := New(file, Durable())
+			if err != nil {
+				t.Fatal(err)
+			}
+			file.method, file.delay = method, time.Second
+			const writers = 16
+			panics, errs := 0, 0
+			var mu sync.Mutex
+			var group sync.WaitGroup
+			for range writers {
+				group.Go(func() {
+					cause, _, err := caught(func() error { _, err := w.Write([]byte("record")); return err })
+					mu.Lock()
+					defer mu.Unlock()
+					switch {
+					case cause == errBoom:
+						panics++
+					case errors.Is(err, errBoom):
+						errs++
+					default:
+						t.Errorf("Write: %v, panic %v", err, cause)
+					}
+				})
+			}
+			group.Wait()
+			if panics != 1 || errs != writers-1 {
+				t.Errorf("%s panics once: %d Writes panicked and %d returned the error, want 1 and %d", method, panics, errs, writers-1)
+			}
+			checkPoisoned(t, w, w.Lane(), "boom")
+		})
+	}
+}
+
+// TestPanicInASyncLeavesWhatWasAccepted closes after a Sync that panicked: Close
+// still flushes.
+func TestPanicInASyncLeavesWhatWasAccepted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := &panicking{method: "Sync"}
+		w, err := New(file, Buffered(4*KiB))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Write([]byte("first "))
+		if cause, _, _ := caught(w.Sync); cause != errBoom {
+			t.Fatalf("Sync panics with %v", cause)
+		}
+		if err := w.Close(); !errors.Is(err, errBoom) {
+			t.Errorf("Close: %v", err)
+		}
+		if got := file.String(); got != "first " {
+			t.Errorf("the file holds %q", got)
+		}
+	})
+}
+
+// panickingReader gives some bytes and panics.
+type panickingReader struct{ left int }
+
+func (r *panickingReader) Read(p []byte) (int, error) {
+	if r.left == 0 {
+		panic(errBoom)
+	}
+	r.left--
+	return copy(p, "piece "), nil
+}
+
+// TestPanicOfAReaderIsNotTheWriters goes on after ReadFrom's source has panicked.
+func TestPanicOfAReaderIsNotTheWriters(t *testing.T) {
+	for _, p := range []Policy{Unbuffered(), Buffered(4 * KiB), Durable(), EachDurable()} {
+		synctest.Test(t, func(t *testing.T) {
+			file := &memory{}
+			w, err := New(file, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if cause, _, _ := caught(func() error { _, err := w.ReadFrom(&panickingReader{left: 2}); return err }); cause != errBoom {
+				t.Fatalf("ReadFrom panics with %v", cause)
+			}
+			if _, err := w.WriteString("end"); err != nil {
+				t.Error(err)
+			}
+			if err := w.Close(); err != nil {
+				t.Error(err)
+			}
+			if got := file.String(); got != "piece piece end" {
+				t.Errorf("%v: the file holds %q", p, got)
+			}
+		})
+	}
+}

@@ -1,0 +1,81 @@
+package readahead_test
+
+import (
+	"io"
+	"testing"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/readahead"
+)
+
+func TestDropBehindLeavesThePageCacheEmpty(t *testing.T) {
+	const size = 20<<20 + 123
+	f := fileOf(t, make([]byte, size))
+	if err := f.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	if err := sys.Evict(f); err != nil {
+		t.Skip(err)
+	}
+	if r, err := sys.PageCache(f); err != nil || r.Resident > 0 {
+		t.Skipf("no page of a file leaves the page cache here: %d stayed, %v", r.Resident, err)
+	}
+	for _, o := range []readahead.Options{
+		{},
+		{DropBehind: true},
+		{DropBehind: true, ReadAhead: readahead.Always},
+		{DropBehind: true, Buffer: 4 * holdfast.KiB},
+	} {
+		r, err := readahead.Open(f.Name(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := r.Discard(size + 1); n != size {
+			t.Errorf("Discard = %d, %v; want %d", n, err, size)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		cached, err := sys.PageCache(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// What the kernel reads around the last page may come after the last drop.
+		if few := cached.Resident < cached.Pages/10; few != o.DropBehind {
+			t.Errorf("%+v: %d of %d pages are cached", o, cached.Resident, cached.Pages)
+		}
+	}
+}
+
+// TestDropBehindBeginsWhereTheReaderDid reads the second half of a file.
+func TestDropBehindBeginsWhereTheReaderDid(t *testing.T) {
+	const size = 40 << 20
+	f := fileOf(t, make([]byte, size))
+	if err := f.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	if err := sys.Evict(f); err != nil {
+		t.Skip(err)
+	}
+	if r, err := sys.PageCache(f); err != nil || r.Resident > 0 {
+		t.Skipf("no page of a file leaves the page cache here: %d stayed, %v", r.Resident, err)
+	}
+	if _, err := f.Seek(size/2, io.SeekStart); err != nil {
+		t.Fatal(err)
+	}
+	r := readahead.NewReader(f, readahead.Options{DropBehind: true})
+	if n, err := r.Discard(size); n != size/2 {
+		t.Errorf("Discard = %d, %v; want %d", n, err, size/2)
+	}
+	cached, err := sys.PageCache(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cached.Resident > cached.Pages/10 {
+		t.Errorf("%d of %d pages are cached", cached.Resident, cached.Pages)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+}

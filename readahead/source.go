@@ -1,0 +1,129 @@
+package readahead
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// source is what a Reader reads, with what newSource has found out about it. One
+// goroutine at a time uses it: the Reader's, or the one that reads ahead.
+type source struct {
+	reader  io.Reader
+	path    string // the file's name, or ""
+	regular bool   // a file whose Reads end by themselves
+	offset  int64  // how many bytes it gave
+	behind  behind
+}
+
+// newSource returns a source and the number of bytes left in it, or 0 where that is not
+// known.
+func newSource(r io.Reader, dropBehind bool) (s source, remaining int64) {
+	s = source{reader: r}
+	f, ok := r.(*os.File)
+	if !ok {
+		return s, 0
+	}
+	s.path = f.Name()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return s, 0
+	}
+	at, err := f.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return s, 0
+	}
+	s.regular = true
+	if dropBehind {
+		s.behind = newBehind(f, at)
+	}
+	return s, info.Size() - at
+}
+
+// maxEmptyReads is how often in a row a source may return no byte and no error.
+const maxEmptyReads = 100
+
+// read reads at least one byte into p, which has room for one, or returns an
+// error; both if the source returned both.
+func (s *source) read(p []byte) (n int, err error) {
+	for range maxEmptyReads {
+		n, err = s.reader.Read(p)
+		if n < 0 || n > len(p) {
+			err = fmt.Errorf("source says that it read %d bytes into %d", n, len(p))
+			n = 0
+		}
+		s.offset += int64(n)
+		if n > 0 || err != nil {
+			s.behind.drop(s.offset, err != nil)
+			return n, s.wrap(err)
+		}
+	}
+	return 0, s.wrap(io.ErrNoProgress)
+}
+
+// wrap adds the path and the offset to an error. The end is no error.
+func (s *source) wrap(err error) error {
+	if err == nil || err == io.EOF {
+		return err
+	}
+	return &Error{Path: s.path, Offset: s.offset, Err: err}
+}
+
+// closeEndsRead reports whether Close may be called beside a Read, and ends it.
+// Files and connections promise that, and they have deadlines.
+func (s *source) closeEndsRead() bool {
+	switch s.reader.(type) {
+	case interface{ SetReadDeadline(time.Time) error }, *io.PipeReader:
+		return true
+	}
+	return false
+}
+
+func (s *source) close() error {
+	if c, ok := s.reader.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+// behind drops what was read from the page cache. The zero behind does nothing.
+type behind struct {
+	advice *sys.ReadAdvice
+	begin  int64 // where in the file the Reader began
+	done   int64 // how many bytes from there were dropped
+}
+
+func newBehind(f *os.File, begin int64) behind {
+	advice, err := sys.NewReadAdvice(f)
+	if err != nil {
+		return behind{}
+	}
+	return behind{advice: advice, begin: begin}
+}
+
+const (
+	// dropStep is how much is dropped at once: a call for each small block would
+	// cost more than the read.
+	dropStep = int64(1 * holdfast.MiB)
+
+	// dropAgain reaches back over the largest folio of the page cache: the last step did
+	// not drop a folio that it cut in two.
+	dropAgain = int64(2 * holdfast.MiB)
+)
+
+// drop drops the bytes up to read if there are enough of them, or if they are the last.
+// Where the system can't, it does not try again.
+func (b *behind) drop(read int64, last bool) {
+	if b.advice == nil || read-b.done < dropStep && !last {
+		return
+	}
+	from := max(0, b.begin+b.done-dropAgain)
+	if err := b.advice.DontNeed(from, b.begin+read-from); err != nil {
+		b.advice = nil
+	}
+	b.done = read
+}

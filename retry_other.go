@@ -1,8 +1,0 @@
-//go:build !windows
-
-package holdfast
-
-import "syscall"
-
-// commonErrno returns the number that all systems share for an error.
-func commonErrno(errno syscall.Errno) syscall.Errno { return errno }
