@@ -1,6 +1,7 @@
 package isolate
 
 import (
+	"runtime"
 	"testing"
 	"unsafe"
 
@@ -18,6 +19,9 @@ func Forbid(number uint32, answer unix.Errno, flags uintptr) error {
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
 	}
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	// No_new_privs is of one thread, and seccomp refuses a thread without it (seccomp(2)).
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
