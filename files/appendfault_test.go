@@ -62,7 +62,10 @@ var once = Retry{Attempts: 1}
 func TestManyPathsShareFewHandles(t *testing.T) {
 	for _, p := range []holdfast.Policy{holdfast.Buffered(holdfast.KiB), {Buffer: holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, holdfast.Unbuffered()} {
 		t.Run(p.String(), func(t *testing.T) {
-			const paths, rounds = 10_000, 3
+			paths, rounds := 10_000, 3
+			if testing.Short() {
+				paths = 1000
+			}
 			disk := fault.NewDisk()
 			f := onDisk(t, disk, Options{Policy: p, Handles: 16, Memory: 256 * holdfast.KiB})
 			for round := range rounds {

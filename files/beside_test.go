@@ -262,7 +262,10 @@ func TestNameThatCannotBeLookedForAtOnceIsNoFailedSync(t *testing.T) {
 }
 
 func TestNothingIsKeptOfManyPaths(t *testing.T) {
-	const paths = 20_000
+	paths := 20_000
+	if testing.Short() {
+		paths = 2000
+	}
 	for _, p := range []holdfast.Policy{holdfast.Buffered(holdfast.KiB), {Buffer: holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, holdfast.Durable()} {
 		disk := fault.NewDisk()
 		f := newSet(disk, Options{Policy: p, Handles: 8, Memory: 16 * holdfast.KiB})

@@ -37,8 +37,12 @@ type crowd struct {
 // its goroutine's order, others at most once, and none in parts.
 func TestCrowdOnADiskThatFails(t *testing.T) {
 	policies := append(appendPolicies(), holdfast.Policy{Buffer: 100, FlushEvery: 10 * time.Millisecond, Sync: holdfast.SyncEvery(30 * time.Millisecond)})
+	seeds := uint64(3)
+	if testing.Short() {
+		seeds = 1
+	}
 	for i, p := range policies {
-		for seed := range uint64(3) {
+		for seed := range seeds {
 			t.Run(fmt.Sprint(p, "/", seed), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) { inCrowd(t, p, seed*10+uint64(i)) })
 			})
