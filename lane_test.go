@@ -3,6 +3,7 @@ package holdfast
 import (
 	"bytes"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -280,9 +281,10 @@ func TestOwnerAndWhoEndsTheLimitSeeEachOther(t *testing.T) {
 	checkLimitAndOwner(t, int64(100*rounds()), func() {})
 }
 
-// checkLimitAndOwner calls prepare when it has made each Writer. On a busy machine each meeting
-// takes long, and it makes fewer than most trials.
-func checkLimitAndOwner(t *testing.T, most int64, prepare func()) {
+// checkLimitAndOwner calls prepare when it has made each Writer. It makes so many trials, and more
+// until the owner once met a limit that stood. On a busy machine each meeting takes long, and it
+// gives up after some seconds.
+func checkLimitAndOwner(t *testing.T, enough int64, prepare func()) {
 	t.Helper()
 	if runtime.GOMAXPROCS(0) == 1 {
 		t.Skip("the two must run at the same time")
@@ -305,7 +307,7 @@ func checkLimitAndOwner(t *testing.T, most int64, prepare func()) {
 				}
 			}
 		}
-		trials, start := most, time.Now()
+		trials, start := int64(math.MaxInt64), time.Now() // the owner sets trials between two meetings
 		var seen int32
 		late := 0 // by how much the owner comes later than the other; it goes to where they tie
 		var group sync.WaitGroup
@@ -333,7 +335,7 @@ func checkLimitAndOwner(t *testing.T, most int64, prepare func()) {
 			if err := put(l); err != nil {
 				t.Fatal(err)
 			}
-			if time.Since(start) > 5*time.Second {
+			if i+1 >= enough && fast > 0 || time.Since(start) > 5*time.Second {
 				trials = i + 1
 			}
 			together(3*i + 3)
@@ -352,7 +354,15 @@ func checkLimitAndOwner(t *testing.T, most int64, prepare func()) {
 			t.Errorf("%s: %d of %d bytes were accepted by a limit that was taken down, and not seen", name, missed, trials)
 		}
 		if fast == 0 {
-			t.Errorf("%s: the owner never met a limit that stood", name)
+			t.Logf("%s: the owner never met a limit that stood; the machine is too busy", name)
+			if err := l.openFast(fenced); err != nil {
+				t.Fatal(err)
+			}
+			before := l.n.Load()
+			if err := put(l); err != nil || l.n.Load() != before+1 || l.sure != 0 {
+				t.Errorf("%s: alone, the owner meets no limit that stands, %v", name, err)
+			}
+			trials++
 		}
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
