@@ -115,7 +115,7 @@ func loads(c figure.Contrast) []figure.Load {
 }
 
 func costName(l figure.Load) string {
-	if l.ByCPU() {
+	if l.Open() {
 		return "CPU time a record"
 	}
 	return "time a record"

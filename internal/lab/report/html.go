@@ -232,7 +232,7 @@ func (s sheet) trialMethod() []string {
 		lines = append(lines, "Where it goes on until it is steady, a trial ends when the throughput of the last five seconds rises or falls by no more than 10 % and spreads by no more than 20 %, and no more gathers in memory.")
 	}
 	timed := "Where Write waits for the disk each one is timed, else one in 31. A percentile is shown if at least ten timed Writes lie beyond it."
-	if s.anyGroup(func(l figure.Load) bool { return l.ByCPU() }) {
+	if s.anyGroup(func(l figure.Load) bool { return l.Open() }) {
 		return append(lines, "Where records are due at a rate (an open loop), the time of a Write counts from when its record was due, so that a stall shows in all records that it delays. Else they are the times of writers that go on at once (a closed loop). "+timed)
 	}
 	return append(lines, "The times of single Writes are service times of writers that go on at once (a closed loop). "+timed)

@@ -46,7 +46,7 @@ func (s sheet) notes() []string {
 		notes = append(notes, fmt.Sprintf("measuring itself takes %s a record with %s, CPU time %s, and is in all figures",
 			nanoseconds(h.Time.Median), plural(h.Cell.Writers, "writer"), nanoseconds(float64(h.CPU))))
 	}
-	if s.anyGroup(func(l figure.Load) bool { return l.ByCPU() }) {
+	if s.anyGroup(func(l figure.Load) bool { return l.Open() }) {
 		notes = append(notes, "where records are due at a rate, that rate decides how long a trial takes: the cost there is CPU time, and p50 and p99 count from when a record was due")
 	}
 	notes = append(notes, s.cacheNotes()...)
