@@ -89,6 +89,9 @@ type Plan struct {
 	// Width is the half-width of the intervals of all ratios at which the run
 	// ends, 0.05 for ±5 %; 0 is a run of just so many rounds.
 	Width float64 `json:"width,omitempty"`
+	// MostRounds bounds the rounds of a run with a Width, by the bytes that it may write;
+	// 0 is no bound.
+	MostRounds int `json:"most_rounds,omitempty"`
 
 	Estimate time.Duration `json:"estimate_ns"`
 	Limit    time.Duration `json:"limit_ns"`        // no round is started after it; 0 is no limit
