@@ -217,6 +217,9 @@ func (f Figures) compareGroup(g Group) {
 		_, comparisons := stat.CompareGroup(cells, f.floorBetween(fastest.Cell, g.Rows[i].Cell), stat.Band)
 		g.Rows[i].Cost = Comparison{comparisons[n]}
 	}
+	fastest.Alone = fastest.Fastest && !slices.ContainsFunc(g.Rows, func(r Row) bool {
+		return !r.Fastest && r.Period.Judged() && r.Cost.Verdict != stat.Slower
+	})
 	for i := range g.Rows {
 		if r := &g.Rows[i]; !r.Period.Judged() {
 			r.Cost = Comparison{stat.Compare(fastest.Costs, r.Costs, math.NaN(), stat.Band)} // without a floor there is no verdict

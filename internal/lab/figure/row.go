@@ -14,6 +14,7 @@ import (
 type Row struct {
 	Cell    result.Cell `json:"cell"`
 	Fastest bool        `json:"fastest"`           // the cheapest of its group, which Cost is set against
+	Alone   bool        `json:"fastest_alone"`     // Fastest, and all others that are judged are proven slower
 	Control bool        `json:"control,omitempty"` // of paced cells: the one that Cost is set against
 
 	// Cost is the cost against the group's fastest, round by round: what a record takes to

@@ -69,7 +69,7 @@ func contrastText(c figure.Contrast) string {
 		fmt.Fprintf(&b, "\nthe machines differ\n%s\n", machinesTable(c, plainText).Render())
 	}
 	for _, load := range loads(c) {
-		fmt.Fprintf(&b, "\n%s: %s\n%s\n", title(load), costName(load), strings.Join(fitted(changesTable(c, load, plainText)), "\n\n"))
+		fmt.Fprintf(&b, "\n%s: %s\n%s\n", title(load), costName(load), strings.Join(fitted(changesTable(c, load, plainText), lineWidth), "\n\n"))
 	}
 	fmt.Fprintf(&b, "\n")
 	for _, n := range contrastNotes(c) {
@@ -116,9 +116,9 @@ func loads(c figure.Contrast) []figure.Load {
 
 func costName(l figure.Load) string {
 	if l.Open() {
-		return "CPU time a record"
+		return "mean time of a Write"
 	}
-	return "time a record"
+	return "time to write a record"
 }
 
 func plainText(name string) string { return name }

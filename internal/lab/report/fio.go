@@ -161,7 +161,7 @@ func (j fioJob) options() []string {
 // left lists what the job leaves out.
 func (j fioJob) left() []string {
 	list := append(j.leftOfMemory(), j.leftOfSync()...)
-	latency := fmt.Sprintf("latency: a Write's is p50 %s, p99 %s", percentile(j.Latency.P50), percentile(j.Latency.P99))
+	latency := fmt.Sprintf("latency: a Write's is p50 %s, p99 %s", duration(j.Latency.P50), duration(j.Latency.P99))
 	switch p := j.Cell.Policy; {
 	case p.Sync.Waits():
 		latency += ", with the sync that it waits for; fio's clat is write(2) alone, and its syncs are told apart (fsync/fdatasync; \"sync\" in JSON): a Write is to be set beside the sum"

@@ -24,10 +24,11 @@ var steadyColumns = []column{
 	}},
 }
 
-func steadyRows(g figure.Group, f form) (rows [][]string) {
+// steadied are the rows that have a steadiness.
+func steadied(g figure.Group) (rows []figure.Row) {
 	for _, r := range g.Rows {
 		if r.Steadiness != nil {
-			rows = append(rows, texts(steadyColumns, f, r))
+			rows = append(rows, r)
 		}
 	}
 	return rows
