@@ -10,6 +10,7 @@
 package advise
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -31,14 +32,14 @@ type Advice struct {
 
 // Sentence returns the advice as one, in lower case and without a full stop.
 func (a Advice) Sentence() string {
-	return strings.Join(append([]string{"use " + quote(a.Policy)}, a.clauses()...), "; ")
+	_, rest := a.Lines()
+	return "use " + quote(a.Policy) + "; " + rest
 }
 
-// Lines returns the advice in at most four lines. The first has the policy alone.
-func (a Advice) Lines() []string { return append([]string{a.Policy.String()}, a.clauses()...) }
-
-func (a Advice) clauses() []string {
-	return slices.DeleteFunc([]string{a.Costs, a.Loses, a.Nothing}, func(text string) bool { return text == "" })
+// Lines returns the advice in two parts: the policy, and all else.
+func (a Advice) Lines() (policy, rest string) {
+	clauses := slices.DeleteFunc([]string{a.Costs, a.Loses, a.Nothing}, func(text string) bool { return text == "" })
+	return a.Policy.String(), strings.Join(clauses, "; ")
 }
 
 const (
@@ -53,7 +54,7 @@ const (
 
 // Choose recommends one of the policies, and says what the others cost. If losing nothing
 // at a power cut costs next to nothing, it takes the policy that does; else the cheapest
-// that bounds the loss; else the fastest. ok is false where there is nothing to choose from.
+// that bounds the loss by time; else the cheapest that bounds it; else the fastest. ok is false where there is nothing to choose from.
 //
 // A policy counts if every burst group holds it, or if its periods fell due in paced trials.
 // A figure of trials in which they did not is no evidence.
@@ -64,7 +65,10 @@ func Choose(groups []figure.Group) (a Advice, ok bool) {
 	}
 	fastest := all.cheapest(func(c candidate) bool { return !c.paced() })
 	durable := all.cheapest(func(c candidate) bool { return losesNothing(c.policy) })
-	bounded := all.cheapest(func(c candidate) bool { return bounds(c.policy) })
+	bounded := all.cheapest(func(c candidate) bool { return bounds(c.policy) && c.policy.Loss().Power.Time > 0 })
+	if bounded == nil || bounded.worst() > dear {
+		bounded = cmp.Or(all.cheapest(func(c candidate) bool { return bounds(c.policy) }), bounded)
+	}
 	if fastest == nil {
 		return Advice{}, false
 	}

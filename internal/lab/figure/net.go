@@ -91,7 +91,8 @@ func newNet(run result.Run, c result.Cell, trials []result.Trial, costs []float6
 		n.Service = summarize(costs)
 	} else {
 		n.Write = summarize(costs)
-		if c.Group == "" && c.Policy.Sync.Mode != holdfast.SyncNever {
+		staged := !slices.ContainsFunc(trials, func(t result.Trial) bool { return t.Write == 0 })
+		if c.Group == "" && c.Policy.Sync.Mode != holdfast.SyncNever && staged {
 			n.Durable = summarize(net(perRecord(func(t result.Trial) float64 { return float64(t.Write + t.Flush + t.Sync + t.Close) })))
 		}
 	}

@@ -118,7 +118,7 @@ func costName(l figure.Load) string {
 	if l.Open() {
 		return "mean time of a Write"
 	}
-	return "time to write a record"
+	return "time a record"
 }
 
 func plainText(name string) string { return name }

@@ -180,7 +180,7 @@ func (j fioJob) left() []string {
 	if j.Cell.Steady {
 		list = append(list, "the trials went on until the throughput was steady; the job writes as much as the median of them did")
 	}
-	return append(list, fmt.Sprintf("clock: ours runs from opening to closing (%s a trial), fio's to the last write or sync, in whole milliseconds; give a larger size where that is too coarse", nanoseconds(float64(j.Elapsed))))
+	return append(list, fmt.Sprintf("clock: ours runs from the first Write to the return of the last (%s a trial), less what measuring takes, and a sync at the end is not in it; fio's runs to the last write or sync, in whole milliseconds; give a larger size where that is too coarse", nanoseconds(float64(cmp.Or(j.Stages.Write, j.Elapsed)))))
 }
 
 // leftOfMemory is about what happens before a write(2).
@@ -219,7 +219,7 @@ func (j fioJob) leftOfSync() (list []string) {
 			by = "time and bytes"
 		}
 		if j.every == 0 {
-			list = append(list, fmt.Sprintf("sync by %s: none fell due every %v in trials of %s", by, s, nanoseconds(float64(j.Elapsed))))
+			list = append(list, fmt.Sprintf("sync by %s: none fell due every %v in trials of %s", by, s, nanoseconds(float64(cmp.Or(j.Stages.Write, j.Elapsed)))))
 			break
 		}
 		list = append(list, fmt.Sprintf("sync by %s: the Writer syncs every %v while its Writes go on; fio by count (fdatasync=%d is the average), and its writes wait for each", by, s, j.every))

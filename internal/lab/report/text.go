@@ -121,10 +121,13 @@ func newTable(columns ...table.ColumnConfig) table.Writer {
 }
 
 func (s sheet) textLosses(b *strings.Builder) {
-	t := study.Table{Head: []string{"policy", "lost at worst when the process dies", "at a power cut"}}
+	t := study.Table{Head: []string{"policy", "lost when the process dies", "at a power cut"}}
 	for _, p := range s.Policies() {
 		loss := p.Loss()
 		t.Rows = append(t.Rows, []string{p.String(), loss.Process.String(), loss.Power.String()})
+	}
+	if s.columns < usualWidth {
+		t.Apart = 2
 	}
 	b.WriteString("\n")
 	for _, part := range fitted(t, s.columns) {
@@ -146,12 +149,8 @@ func (s sheet) guess() string {
 // adviceText returns the advice in lines.
 func (s sheet) adviceText() string {
 	const under = "     "
-	lines := s.advice.Lines()
-	text := wrap("use  "+s.guess()+lines[0], s.columns, under)
-	for _, line := range lines[1:] {
-		text += under + wrap(line, s.columns-len(under), under+indent)
-	}
-	return text
+	policy, rest := s.advice.Lines()
+	return wrap("use  "+s.guess()+policy, s.columns, under) + under + strings.TrimLeft(wrap(under+rest, s.columns, under), " ")
 }
 
 const (
@@ -167,7 +166,8 @@ func (s sheet) width() int {
 	return s.columns
 }
 
-// ASCII writes a text for a terminal that has no other characters. Each takes one column.
+// ASCII replaces the other characters of our own texts, each by one that takes as many
+// columns. It leaves names as they are.
 func ASCII(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -192,7 +192,7 @@ func ASCII(text string) string {
 		case r >= 0x2580 && r <= 0x25ff:
 			return '*'
 		}
-		return '?'
+		return r // of a name that the user gave
 	}, text)
 }
 

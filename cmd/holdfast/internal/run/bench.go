@@ -444,7 +444,7 @@ func (k *keeping) print(w io.Writer, run result.Run) error {
 	if k.export != "" {
 		return k.baseline.Show(w, run, k.export)
 	}
-	if err := errors.Join(report.Text(w, run), newline(w)); err != nil {
+	if err := errors.Join(cli.WriteText(w, run), newline(w)); err != nil {
 		return err
 	}
 	return k.baseline.Show(w, run, "")
