@@ -213,16 +213,25 @@ func (f Figures) compareGroup(g Group) {
 	at, _ := stat.CompareGroup(cells, 0, stat.Band)
 	fastest := &g.Rows[of[at]]
 	fastest.Fastest = len(judged) > 0
+	harness := harnessOf(f.Run, g.Load, g.Costs)
 	for n, i := range judged {
-		_, comparisons := stat.CompareGroup(cells, f.floorBetween(fastest.Cell, g.Rows[i].Cell), stat.Band)
-		g.Rows[i].Cost = Comparison{comparisons[n]}
+		g.Rows[i].Cost = withHarness(harness, func(more float64) stat.Comparison {
+			var net [][]float64
+			for _, costs := range cells {
+				net = append(net, less(costs, more))
+			}
+			_, comparisons := stat.CompareGroup(net, f.floorBetween(fastest.Cell, g.Rows[i].Cell), stat.Band)
+			return comparisons[n]
+		})
 	}
 	fastest.Alone = fastest.Fastest && !slices.ContainsFunc(g.Rows, func(r Row) bool {
 		return !r.Fastest && r.Period.Judged() && r.Cost.Verdict != stat.Slower
 	})
 	for i := range g.Rows {
 		if r := &g.Rows[i]; !r.Period.Judged() {
-			r.Cost = Comparison{stat.Compare(fastest.Costs, r.Costs, math.NaN(), stat.Band)} // without a floor there is no verdict
+			r.Cost = withHarness(harness, func(more float64) stat.Comparison { // without a floor there is no verdict
+				return stat.Compare(less(fastest.Costs, more), less(r.Costs, more), math.NaN(), stat.Band)
+			})
 		}
 	}
 }
@@ -231,6 +240,7 @@ func (f Figures) compareGroup(g Group) {
 // the same buffer. Each pair was chosen before it was measured, and its interval holds
 // alone.
 func (f Figures) comparePaced(g Group) {
+	harness := harnessOf(f.Run, g.Load, g.Costs)
 	for i := range g.Rows {
 		r := &g.Rows[i]
 		at := slices.IndexFunc(g.Rows, func(c Row) bool { return c.Cell.Policy == holdfast.Buffered(r.Cell.Policy.Buffer) })
@@ -243,7 +253,9 @@ func (f Figures) comparePaced(g Group) {
 			floor = f.floorBetween(g.Rows[at].Cell, r.Cell)
 		}
 		r.Control = at == i
-		r.Cost = Comparison{stat.Compare(g.Rows[at].Costs, r.Costs, floor, stat.Band)}
+		r.Cost = withHarness(harness, func(more float64) stat.Comparison {
+			return stat.Compare(less(g.Rows[at].Costs, more), less(r.Costs, more), floor, stat.Band)
+		})
 	}
 }
 

@@ -7,10 +7,11 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/lab/result"
+	"github.com/holdfast-go/holdfast/internal/lab/stat"
 )
 
-// A Net is what a record took, less what it took in the empty cell of the same load and
-// round. So the error of the empty cell is in the intervals.
+// A Net is what a record took, less what it took in the empty cell of the same load: the
+// median of that cell's rounds. The error of that median is in the intervals.
 type Net struct {
 	// Subtracted is false where the run has no empty cell for the load: then the harness
 	// is in the figures.
@@ -40,21 +41,33 @@ func emptyOf(run result.Run, l Load) (result.Cell, bool) {
 	return run.Header.Cells[i], true
 }
 
-// less subtracts what the empty cell took in the same round. A round in which nothing is
-// left is not known. Without an empty cell all stays as it is.
-func less(values []float64, trials []result.Trial, empty []float64, emptyTrials []result.Trial) []float64 {
-	if len(emptyTrials) == 0 {
-		return values
+// harnessOf returns what the empty cell of a load took: the median of its rounds. It is 0
+// where the run has no such cell.
+func harnessOf(run result.Run, l Load, of func([]result.Trial) []float64) Summary {
+	empty, ok := emptyOf(run, l)
+	if !ok {
+		return summarize([]float64{0})
 	}
-	net := slices.Clone(values)
-	for i, t := range trials {
-		at := slices.IndexFunc(emptyTrials, func(e result.Trial) bool { return e.Round == t.Round })
-		net[i] = math.NaN()
-		if at >= 0 {
-			net[i] = values[i] - empty[at]
-		}
+	return summarize(of(run.Rounded(empty.Name)))
+}
+
+// less subtracts x from each cost.
+func less(costs []float64, x float64) []float64 {
+	net := make([]float64, len(costs))
+	for i, c := range costs {
+		net[i] = c - x
 	}
 	return net
+}
+
+// netOf is the summary of values less the harness. Its interval is wider by that of the
+// harness.
+func netOf(values []float64, harness Summary) Summary {
+	s := summarize(less(values, harness.Median))
+	if s.HasInterval() && harness.HasInterval() {
+		s.Low, s.High = s.Low-(harness.High-harness.Median), s.High+(harness.Median-harness.Low)
+	}
+	return s
 }
 
 // costsOf returns the costs by which a cell is compared, round by round, less those of the
@@ -64,41 +77,54 @@ func costsOf(run result.Run, name string) []float64 {
 	if i < 0 {
 		return nil
 	}
-	l, trials := LoadOf(run.Header.Cells[i]), run.Rounded(name)
-	empty, ok := emptyOf(run, l)
-	if !ok {
-		return l.Costs(trials)
-	}
-	others := run.Rounded(empty.Name)
-	return less(l.Costs(trials), trials, l.Costs(others), others)
+	l := LoadOf(run.Header.Cells[i])
+	return less(l.Costs(run.Rounded(name)), harnessOf(run, l, l.Costs).Median)
 }
 
-func newNet(run result.Run, c result.Cell, trials []result.Trial, costs []float64) Net {
+// withHarness makes a comparison of net costs for the harness that was measured, and for both
+// ends of its interval. The interval that it returns has all three in it. A word is that of
+// all three.
+func withHarness(harness Summary, compare func(more float64) stat.Comparison) Comparison {
+	c := compare(0)
+	if !harness.HasInterval() {
+		return Comparison{c}
+	}
+	for _, end := range []float64{harness.Low, harness.High} {
+		other := compare(end - harness.Median)
+		if !c.HasInterval() || !other.HasInterval() { // the harness may be all there is
+			c.Low, c.High, c.Confidence, c.Verdict = math.NaN(), math.NaN(), 0, stat.NotProven
+			return Comparison{c}
+		}
+		c.Low, c.High = min(c.Low, other.Low), max(c.High, other.High)
+		if other.Verdict != c.Verdict {
+			c.Verdict = stat.NotProven
+		}
+	}
+	return Comparison{c}
+}
+
+func newNet(run result.Run, c result.Cell, trials []result.Trial) Net {
 	l := LoadOf(c)
 	n := Net{Calls: absent}
 	n.Write, n.Durable, n.Service = summarize(nil), summarize(nil), summarize(nil)
 	empty, ok := emptyOf(run, l)
 	n.Subtracted = ok
-	var others []result.Trial
-	if ok {
-		others = run.Rounded(empty.Name)
-	}
-	net := func(of func(result.Trial) float64) []float64 {
-		return less(each(trials, of), trials, each(others, of), others)
-	}
-	n.CPU = summarize(net(perRecord(cpu)))
+	net := func(of func([]result.Trial) []float64) Summary { return netOf(of(trials), harnessOf(run, l, of)) }
+	n.CPU = net(func(trials []result.Trial) []float64 { return each(trials, perRecord(cpu)) })
 	if l.Open() {
-		n.Service = summarize(costs)
+		n.Service = net(l.Costs)
 	} else {
-		n.Write = summarize(costs)
+		n.Write = net(l.Costs)
 		staged := !slices.ContainsFunc(trials, func(t result.Trial) bool { return t.Write == 0 })
 		if c.Group == "" && c.Policy.Sync.Mode != holdfast.SyncNever && staged {
-			n.Durable = summarize(net(perRecord(func(t result.Trial) float64 { return float64(t.Write + t.Flush + t.Sync + t.Close) })))
+			n.Durable = net(func(trials []result.Trial) []float64 {
+				return each(trials, perRecord(func(t result.Trial) float64 { return float64(t.Write + t.Flush + t.Sync + t.Close) }))
+			})
 		}
 	}
 	n.Calls = newCalls(run, c, trials).Observed
 	if ok && n.Calls.Known() {
-		if own := newCalls(run, empty, others).Observed; own.Known() {
+		if own := newCalls(run, empty, run.Rounded(empty.Name)).Observed; own.Known() {
 			n.Calls = max(0, n.Calls-own)
 		}
 	}

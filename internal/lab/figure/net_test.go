@@ -196,3 +196,24 @@ func TestUserAndSystemTimeNeedTicks(t *testing.T) {
 		t.Errorf("499 ms: %v, 500 ms: %v", known(499), known(500))
 	}
 }
+
+// TestOneLoudEmptyTrialHidesNothing: the harness is a median, so a round in which the empty
+// cell took longer than all others is an outlier like any.
+func TestOneLoudEmptyTrialHidesNothing(t *testing.T) {
+	empty := cell("empty")
+	empty.Empty = true
+	loud := steps(20, 12)
+	loud[4] = 5000
+	run := func(emptyMs []int) figure.Comparison {
+		return of(t, planted(plant{cell: cell("a"), ms: steps(140, 12)}, plant{cell: under(t, "slow", "buffer=0"), ms: steps(420, 12)},
+			plant{cell: twinOf("a"), ms: steps(140, 12)}, plant{cell: empty, ms: emptyMs})).Groups[0].Rows[1].Cost
+	}
+	if c := run(loud); c.Verdict != stat.Slower || math.Abs(c.Ratio-3.33) > 0.1 {
+		t.Errorf("%+v", c)
+	}
+	wide := []int{20, 130, 20, 130, 20, 130, 20, 130, 20, 130, 20, 130}
+	// Between 20 and 130 of the harness, the ratio is 3.3 to 29.
+	if c := run(wide); !(c.Low < 3.4 && c.High > 25) {
+		t.Errorf("the harness's error is not in %+v", c)
+	}
+}

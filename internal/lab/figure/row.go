@@ -134,7 +134,7 @@ func newRow(run result.Run, c result.Cell, trials []result.Trial) (r Row, err er
 
 		SyncsWriting: absent,
 	}
-	r.Net = newNet(run, c, trials, r.Costs)
+	r.Net = newNet(run, c, trials)
 	if c.Group == "" && c.Rate == 0 {
 		r.Rate = summarize(perSecond(r.Costs))
 		r.Throughput = Number(r.Rate.Median * float64(c.RecordBytes))

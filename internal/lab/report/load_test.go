@@ -38,7 +38,7 @@ func TestReportSaysWhatTheTrialsDo(t *testing.T) {
 func TestHarnessIsTold(t *testing.T) {
 	run := planted(t, 10)
 	run.Header.Cells[7].Empty = true
-	if got, want := page(t, run), "subtracted, round by round: what measuring takes, 2.50µs a record with 64 writers, CPU time 1.88µs"; !strings.Contains(got, want) {
+	if got, want := page(t, run), "subtracted: what measuring takes, 2.50µs a record with 64 writers, CPU time 1.88µs"; !strings.Contains(got, want) {
 		t.Errorf("%q is not in\n%s", want, got)
 	}
 	if got, want := page(t, planted(t, 10)), "what measuring itself takes is in the figures"; !strings.Contains(got, want) {

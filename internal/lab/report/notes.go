@@ -60,9 +60,9 @@ func (s sheet) notes() []string {
 	}
 	notes = append(notes, "noise: "+s.noise())
 	for _, h := range s.Harness {
-		text := fmt.Sprintf("subtracted, round by round: what measuring takes, %s a record with %s, CPU time %s", nanoseconds(h.Time.Median), plural(h.Cell.Writers, "writer"), nanoseconds(float64(h.CPU)))
+		text := fmt.Sprintf("subtracted: what measuring takes, %s a record with %s, CPU time %s", nanoseconds(h.Time.Median), plural(h.Cell.Writers, "writer"), nanoseconds(float64(h.CPU)))
 		if h.Cell.Rate > 0 {
-			text = fmt.Sprintf("subtracted at %s records/s, round by round: what measuring takes, %s of a Write, CPU time %s a record", count(h.Cell.Rate), nanoseconds(float64(h.Service)), nanoseconds(float64(h.CPU)))
+			text = fmt.Sprintf("subtracted at %s records/s: what measuring takes, %s of a Write, CPU time %s a record", count(h.Cell.Rate), nanoseconds(float64(h.Service)), nanoseconds(float64(h.CPU)))
 		}
 		notes = append(notes, text)
 	}
