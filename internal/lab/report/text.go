@@ -101,9 +101,9 @@ func (s sheet) textHead(b *strings.Builder) {
 	if facts := s.machine(); facts != "" {
 		b.WriteString(wrap(facts, s.width(), indent))
 	}
-	fmt.Fprintf(b, "%s, seed %d, in %s\n", plural(s.Rounds, "round"), h.Seed, strings.ReplaceAll(h.Dir, "\n", `\n`))
+	b.WriteString(wrap(fmt.Sprintf("%s, seed %d, in %s", plural(s.Rounds, "round"), h.Seed, strings.ReplaceAll(h.Dir, "\n", `\n`)), s.width(), indent))
 	if mark := s.Run.Mark(); mark != "" {
-		fmt.Fprintf(b, "not complete: %s\n", mark)
+		b.WriteString(wrap("not complete: "+mark, s.width(), indent))
 	}
 }
 

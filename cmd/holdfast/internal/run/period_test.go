@@ -1,4 +1,4 @@
-package sweep
+package run
 
 import (
 	"slices"
@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/stat"
 	"github.com/holdfast-go/holdfast/internal/lab/study"
 	"github.com/holdfast-go/holdfast/internal/lab/study/studytest"
+	"github.com/holdfast-go/holdfast/internal/lab/study/sweep"
 	"github.com/holdfast-go/holdfast/internal/lab/trial"
 )
 
@@ -36,7 +37,7 @@ func measured(t *testing.T, c study.Choice, policies ...string) figure.Figures {
 	}
 	c.Preset, c.Writers, c.Seed = study.Default(), []int{1}, 7
 	g := studytest.WorkDir(t)
-	m, plan, err := Policy().Prepare(t.Context(), g, c, func(int, int) {})
+	m, plan, err := sweep.Policy().Prepare(t.Context(), g, c, func(int, int) {})
 	if err != nil {
 		t.Fatal(err)
 	}
