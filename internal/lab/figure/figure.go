@@ -253,8 +253,17 @@ func (f Figures) comparePaced(g Group) {
 			floor = f.floorBetween(g.Rows[at].Cell, r.Cell)
 		}
 		r.Control = at == i
+		control, own := g.Rows[at].Costs, r.Costs
+		if r.Period != nil && r.Period.Short > 0 {
+			control, own = nil, nil
+			for n, t := range f.Run.Rounded(r.Cell.Name) {
+				if fellDue(f.Run, r.Cell, t) >= leastDue {
+					control, own = append(control, g.Rows[at].Costs[n]), append(own, r.Costs[n])
+				}
+			}
+		}
 		r.Cost = withHarness(harness, func(more float64) stat.Comparison {
-			return stat.Compare(less(g.Rows[at].Costs, more), less(r.Costs, more), floor, stat.Band)
+			return stat.Compare(less(control, more), less(own, more), floor, stat.Band)
 		})
 	}
 }

@@ -139,24 +139,44 @@ type Period struct {
 	Longest time.Duration `json:"longest_ns"`
 	FellDue int           `json:"fell_due"` // in the trial where it was fewest times
 	Reached bool          `json:"reached"`  // often enough for a verdict
+
+	// Short is how many trials are in no comparison, because the period did not fall due
+	// often enough in them; FellDue is that of the others. Only paced cells have such, and
+	// fewer than half of them.
+	Short int `json:"short_trials,omitempty"`
 }
 
 // Judged reports whether a cell's cost may be judged. A policy without a period has none.
 func (p *Period) Judged() bool { return p == nil || p.Reached }
 
-// newPeriod returns nil for a policy without a period. A sync that fell due is one that
-// was seen, where the results have their number.
+// newPeriod returns nil for a policy without a period.
 func newPeriod(run result.Run, c result.Cell, trials []result.Trial) *Period {
-	p := &Period{Longest: max(c.Policy.FlushEvery, c.Policy.Sync.Every), FellDue: math.MaxInt}
+	p := &Period{Longest: max(c.Policy.FlushEvery, c.Policy.Sync.Every)}
 	if p.Longest == 0 || c.Group != "" || len(trials) == 0 {
 		return nil
 	}
-	for _, t := range trials {
-		p.FellDue = min(p.FellDue, int(t.Write/p.Longest))
-		if c.Policy.Sync.Every > 0 && run.Header.SchemaVersion >= 3 {
-			p.FellDue = min(p.FellDue, int(t.SyncsWriting))
-		}
+	due := make([]int, len(trials))
+	for i, t := range trials {
+		due[i] = fellDue(run, c, t)
 	}
-	p.Reached = p.FellDue >= leastDue
+	slices.Sort(due)
+	for c.Every > 0 && due[p.Short] < leastDue && 2*(p.Short+1) < len(due) {
+		p.Short++
+	}
+	p.FellDue = due[p.Short]
+	if p.Reached = p.FellDue >= leastDue; !p.Reached {
+		p.Short, p.FellDue = 0, due[0]
+	}
 	return p
+}
+
+// fellDue returns how often the longest period of a cell's policy fell due in a trial. A sync
+// that fell due is one that was seen, where the results have their number.
+func fellDue(run result.Run, c result.Cell, t result.Trial) int {
+	longest := max(c.Policy.FlushEvery, c.Policy.Sync.Every)
+	due := int(t.Write / longest)
+	if c.Policy.Sync.Every > 0 && run.Header.SchemaVersion >= 3 {
+		due = min(due, int(t.SyncsWriting))
+	}
+	return due
 }

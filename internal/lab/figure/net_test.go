@@ -2,6 +2,7 @@ package figure_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -216,4 +217,32 @@ func TestOneLoudEmptyTrialHidesNothing(t *testing.T) {
 	if c := run(wide); !(c.Low < 3.4 && c.High > 25) {
 		t.Errorf("the harness's error is not in %+v", c)
 	}
+}
+
+// TestShortTrialsAreLeftOut: of ten paced trials one has two syncs and takes ten times as long.
+func TestShortTrialsAreLeftOut(t *testing.T) {
+	check := func(short int, reached bool) {
+		t.Helper()
+		p, control := under(t, "p", "buffer=64KiB,sync=1s"), cell("never")
+		p.Every, p.Rate, control.Every, control.Rate = 1, 1000, 1, 1000
+		run := planted(plant{cell: p, ms: steps(3500, 12), cpuMs: steps(100, 12)}, plant{cell: control, ms: steps(3500, 12), cpuMs: steps(100, 12)})
+		for i := range run.Trials {
+			trial := &run.Trials[i]
+			if trial.Write, trial.SyncsWriting = trial.Elapsed, 3; trial.Cell == "p" && trial.Round <= short {
+				trial.SyncsWriting, trial.User = 2, 10*trial.User
+			}
+		}
+		f := of(t, run)
+		if told := slices.ContainsFunc(f.Warnings, func(w figure.Warning) bool { return w.Code == "period-missed" }); told != (reached && short > 0) {
+			t.Errorf("%d short trials: warnings %+v", short, f.Warnings)
+		}
+		r := f.Groups[0].Rows[0]
+		if r.Period.Reached != reached || reached && (r.Period.Short != short || r.Cost.N != 12-short || math.Abs(r.Cost.Ratio-1) > 0.01) {
+			t.Errorf("%d short trials: %+v, %+v", short, r.Period, r.Cost)
+		}
+	}
+	check(0, true)
+	check(1, true)
+	check(5, true)
+	check(6, false)
 }

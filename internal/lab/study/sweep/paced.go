@@ -16,7 +16,7 @@ const (
 	pacedRate  = 50_000  // records a second
 	pacedBytes = 8 << 20 // a second, at most
 
-	pacedMargin = 200 * time.Millisecond // after the third period
+	pacedMargin = 300 * time.Millisecond // after the third period, for its sync
 	controlTime = 400 * time.Millisecond // of a paced trial without a period
 	pacedFixed  = 50 * time.Millisecond  // about what comes before and after such a trial
 
