@@ -296,7 +296,11 @@ func Again(h result.Header, counting trial.Counting) (trial.Matrix, error) {
 		if !c.Empty && (c.RecordBytes < trial.MinRecord || c.RecordBytes > int64(study.MaxRecord) || c.Writers < 1 || c.Records < 0) {
 			return m, fmt.Errorf("%s can't be repeated with %d records of %d bytes by %d writers", c.Name, c.Records, c.RecordBytes, c.Writers)
 		}
-		m.Cells = append(m.Cells, Cell(c, each, counting))
+		estimate := each
+		if c.Every > 0 && c.Rate > 0 {
+			estimate = time.Duration(float64(c.Records)/c.Rate*float64(time.Second)) + pacedFixed
+		}
+		m.Cells = append(m.Cells, Cell(c, estimate, counting))
 	}
 	return m, nil
 }
