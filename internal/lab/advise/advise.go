@@ -15,6 +15,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/lab/figure"
@@ -23,8 +24,22 @@ import (
 
 // An Advice is a recommendation with its evidence.
 type Advice struct {
-	Policy   holdfast.Policy
-	Sentence string // lower case, without a full stop
+	Policy  holdfast.Policy
+	Costs   string // what the policy costs a writer
+	Loses   string // at a power cut
+	Nothing string // what it costs to lose nothing; empty if the policy loses nothing
+}
+
+// Sentence returns the advice as one, in lower case and without a full stop.
+func (a Advice) Sentence() string {
+	_, rest := a.Lines()
+	return "use " + quote(a.Policy) + "; " + rest
+}
+
+// Lines returns the advice in two parts: the policy, and all else.
+func (a Advice) Lines() (policy, rest string) {
+	clauses := slices.DeleteFunc([]string{a.Costs, a.Loses, a.Nothing}, func(text string) bool { return text == "" })
+	return a.Policy.String(), strings.Join(clauses, "; ")
 }
 
 const (
@@ -37,71 +52,112 @@ const (
 	cheap = 1.1
 )
 
-// Choose recommends one of the policies that every group holds, and says what the others
-// cost. If losing nothing at a power cut costs next to nothing, it takes the policy that
-// does; else the cheapest that bounds the loss by time; else the fastest. ok is false
-// where there is nothing to choose from.
+// Choose recommends one of the policies, and says what the others cost. If losing nothing
+// at a power cut costs next to nothing, it takes the policy that does; else the cheapest
+// that bounds the loss by time; else the cheapest that bounds it; else the fastest. ok is false where there is nothing to choose from.
+//
+// A policy counts if every burst group holds it, or if its periods fell due in paced trials.
+// A figure of trials in which they did not is no evidence.
 func Choose(groups []figure.Group) (a Advice, ok bool) {
 	all := gather(groups)
 	if len(all) < 2 {
 		return Advice{}, false
 	}
-	fastest := all.cheapest(func(holdfast.Policy) bool { return true })
-	durable := all.cheapest(losesNothing)
-	bounded := all.cheapest(bounds)
-	if durable != nil && (bounded == nil || durable.worst() <= bounded.worst()) {
-		bounded = durable
+	fastest := all.cheapest(func(c candidate) bool { return !c.paced() })
+	durable := all.cheapest(func(c candidate) bool { return losesNothing(c.policy) })
+	bounded := all.cheapest(func(c candidate) bool { return bounds(c.policy) && c.policy.Loss().Power.Time > 0 })
+	if bounded == nil || bounded.worst() > dear {
+		bounded = cmp.Or(all.cheapest(func(c candidate) bool { return bounds(c.policy) }), bounded)
 	}
+	if fastest == nil {
+		return Advice{}, false
+	}
+	chosen := fastest
 	switch {
 	case durable != nil && durable.worst() <= max(cheap, fastest.worst()):
-		return durable.advice(rest(fastest, durable)), true
+		chosen = durable
 	case bounded != nil && bounded.worst() <= max(dear, fastest.worst()):
-		return bounded.advice(rest(fastest, bounded) + dearer(bounded, durable)), true
-	case bounded != nil:
-		return fastest.advice("; to lose " + bounded.most() + " costs " + bounded.prices() + ": " + quote(bounded.policy) + dearer(bounded, durable)), true
+		chosen = bounded
 	}
-	return fastest.advice(""), true
+	a = Advice{Policy: chosen.policy, Costs: "costs a writer " + chosen.prices() + " of " + chosen.base(), Loses: "a power cut loses " + chosen.loss()}
+	if chosen.worst() == 1 {
+		a.Costs = "is the fastest to write"
+	}
+	if durable != nil && chosen != durable {
+		a.Nothing = "to lose nothing: " + durable.policy.String() + ", " + durable.prices()
+	}
+	return a, true
 }
 
 func losesNothing(p holdfast.Policy) bool { return p.Loss().Power.None() }
 
 func bounds(p holdfast.Policy) bool { return !losesNothing(p) && p.Loss().Power.Limited() }
 
-// A candidate is a policy with its cost in every group.
+// A candidate is a policy with its row in every group that is evidence.
 type candidate struct {
 	policy holdfast.Policy
-	costs  []stat.Comparison
+	rows   []figure.Row
 	groups []figure.Group
 }
 
 type candidates []candidate
 
-// gather returns the policies that every group holds, in the first one's order.
+// paced reports whether the evidence is of paced trials.
+func (c *candidate) paced() bool { return c.groups[0].Paced }
+
+// base names what the costs are set against.
+func (c *candidate) base() string {
+	if !c.paced() {
+		return "the fastest"
+	}
+	return fmt.Sprintf("%v, at %s", holdfast.Buffered(c.policy.Buffer), Records.text(int64(c.groups[0].Rate)))
+}
+
+// gather returns the policies that every burst group holds, in the first one's order, and
+// then those with paced trials of their own.
 func gather(groups []figure.Group) candidates {
-	if len(groups) == 0 {
+	var bursts, paced []figure.Group
+	for _, g := range groups {
+		if g.Paced {
+			paced = append(paced, g)
+			continue
+		}
+		bursts = append(bursts, g)
+	}
+	if len(bursts) == 0 {
 		return nil
 	}
 	var all candidates
-	for _, row := range groups[0].Rows {
+	take := func(row figure.Row, groups []figure.Group) {
 		c := candidate{policy: row.Cell.Policy, groups: groups}
 		for _, g := range groups {
 			at := slices.IndexFunc(g.Rows, func(r figure.Row) bool { return r.Cell.Policy == c.policy })
-			if at >= 0 && g.Rows[at].Cost.Ratio > 0 {
-				c.costs = append(c.costs, g.Rows[at].Cost.Comparison) // against the cheapest there
+			if at >= 0 && g.Rows[at].Cost.Ratio > 0 && g.Rows[at].Period.Judged() {
+				c.rows = append(c.rows, g.Rows[at])
 			}
 		}
-		if len(c.costs) == len(groups) {
+		if len(c.rows) == len(groups) {
 			all = append(all, c)
+		}
+	}
+	for _, row := range bursts[0].Rows {
+		take(row, bursts)
+	}
+	for _, g := range paced {
+		for _, row := range g.Rows {
+			if row.Period != nil {
+				take(row, []figure.Group{g})
+			}
 		}
 	}
 	return all
 }
 
 // cheapest returns the candidate of a kind with the least cost over all groups, or nil.
-func (all candidates) cheapest(kind func(holdfast.Policy) bool) *candidate {
+func (all candidates) cheapest(is func(candidate) bool) *candidate {
 	var best *candidate
 	for i := range all {
-		if kind(all[i].policy) && (best == nil || all[i].overall() < best.overall()) {
+		if is(all[i]) && (best == nil || all[i].overall() < best.overall()) {
 			best = &all[i]
 		}
 	}
@@ -112,49 +168,45 @@ func (all candidates) cheapest(kind func(holdfast.Policy) bool) *candidate {
 // times cheaper in one group wins over one that is a little cheaper in another.
 func (c *candidate) overall() float64 {
 	logs := 0.0
-	for _, cost := range c.costs {
-		logs += math.Log(cost.Ratio)
+	for _, r := range c.rows {
+		logs += math.Log(r.Cost.Ratio)
 	}
-	return math.Exp(logs / float64(len(c.costs)))
+	return math.Exp(logs / float64(len(c.rows)))
 }
 
 // worst returns the candidate's cost in the group where it costs most.
 func (c *candidate) worst() float64 {
 	worst := 0.0
-	for _, cost := range c.costs {
-		worst = max(worst, cost.Ratio)
+	for _, r := range c.rows {
+		worst = max(worst, r.Cost.Ratio)
 	}
 	return worst
 }
 
-// loss says what a power cut may take.
-func (c *candidate) loss() string { return bare(c.policy.Loss().Power) }
-
-// most returns loss, with "at most" where there is a bound.
-func (c *candidate) most() string {
-	if bounds(c.policy) {
-		return "at most " + c.loss()
+// loss says what a power cut may take. By time that is the period and the longest sync that
+// was seen; if that takes longer than the period, two of them.
+func (c *candidate) loss() string {
+	bound := c.policy.Loss().Power
+	longest, syncs := time.Duration(0), int64(0)
+	for _, r := range c.rows {
+		longest, syncs = max(longest, r.LongestSync), syncs+r.Syncs
 	}
-	return c.loss()
+	switch {
+	case !bounds(c.policy):
+		return bound.String()
+	case bound.Time <= 0 || bound.Bytes != holdfast.Unlimited || longest == 0:
+		return "at most " + bare(bound)
+	case longest > bound.Time:
+		return fmt.Sprintf("at most the last %v (two of the longest of %d syncs)", shown(2*longest), syncs)
+	}
+	return fmt.Sprintf("at most the last %v (%v + the longest of %d syncs)", shown(bound.Time+longest), bound.Time, syncs)
 }
 
-// advice recommends the candidate: its cost, its loss, and what else there is.
-func (c *candidate) advice(rest string) Advice {
-	speed, dearest := "the fastest", slices.MaxFunc(c.costs, func(a, b stat.Comparison) int { return cmp.Compare(a.Ratio, b.Ratio) })
-	if dearest.Ratio != 1 {
-		speed = fmt.Sprintf("%s of the fastest (cost %s, %s)", Percent(dearest), Times(dearest), dearest.Verdict)
-		if len(c.costs) > 1 {
-			speed = "at least " + speed
-		}
-	}
-	return Advice{c.policy, quote(c.policy) + ": " + speed + ", loses " + c.most() + " at a power cut" + rest}
-}
-
-// prices lists the candidate's cost in each group.
+// prices lists the candidate's cost in each group, with its interval.
 func (c *candidate) prices() string {
 	var prices []string
-	for i, cost := range c.costs {
-		price, g := Times(cost), c.groups[i]
+	for i, r := range c.rows {
+		price, g := strings.TrimSpace(Ratio(r.Cost.Comparison)+" "+Interval(r.Cost.Comparison)), c.groups[i]
 		if len(c.groups) > 1 {
 			price += " with " + writers(g.Writers)
 		}
@@ -166,21 +218,38 @@ func (c *candidate) prices() string {
 	return strings.Join(prices, ", ")
 }
 
-// dearer says what it costs to lose nothing, unless the policy that is named already
-// loses nothing.
-func dearer(named, durable *candidate) string {
-	if durable == nil || named == durable {
-		return ""
+// Ratio returns the text of a cost: 1.03x, 2.4x, 92x, 3,700x.
+func Ratio(c stat.Comparison) string {
+	if !(c.Ratio > 0) {
+		return "-"
 	}
-	return "; to lose nothing costs " + durable.prices() + ": " + quote(durable.policy)
+	return factor(c.Ratio, c.Ratio) + "x"
 }
 
-// rest names the fastest policy, unless it is the chosen one.
-func rest(fastest, chosen *candidate) string {
-	if fastest.policy == chosen.policy {
+// Interval returns the text of a cost's interval, (2.0-2.9), with as many decimals as
+// [Ratio] has. It is empty where there is none.
+func Interval(c stat.Comparison) string {
+	if !c.HasInterval() || c.Ratio == 1 && c.Low == 1 && c.High == 1 {
 		return ""
 	}
-	return "; the fastest, " + quote(fastest.policy) + ", loses " + fastest.loss()
+	return "(" + factor(c.Low, c.Ratio) + "-" + factor(c.High, c.Ratio) + ")"
+}
+
+// factor writes x with the decimals that a ratio has: two digits behind 1, three in all
+// below 1000, two above.
+func factor(x, ratio float64) string {
+	switch {
+	case x >= 99_500:
+		return fmt.Sprintf("%.0fk", x/1000)
+	case x >= 995:
+		n := int64(math.Round(x/100) * 100)
+		return fmt.Sprintf("%d,%03d", n/1000, n%1000)
+	case ratio < 1.995:
+		return fmt.Sprintf("%.2f", x)
+	case min(x, ratio) < 9.95:
+		return fmt.Sprintf("%.1f", x)
+	}
+	return fmt.Sprintf("%.0f", x)
 }
 
 func quote(p holdfast.Policy) string { return "`" + p.String() + "`" }
@@ -199,13 +268,4 @@ func Times(c stat.Comparison) string {
 	default:
 		return fmt.Sprintf("%.0fkx", r/1000)
 	}
-}
-
-// Percent returns the speed at a cost, relative to the fastest's: 97 %, 7.1 %.
-func Percent(c stat.Comparison) string {
-	p := 100 / c.Ratio
-	if p < 9.95 {
-		return fmt.Sprintf("%.1f %%", p)
-	}
-	return fmt.Sprintf("%.0f %%", p)
 }

@@ -112,7 +112,7 @@ func (l Load) pick(groups []figure.Group) ([]figure.Group, error) {
 	loads := map[Load]bool{}
 	for _, g := range groups {
 		have := Load{g.RecordBytes, g.Writers}
-		if !l.takes(have) {
+		if !l.takes(have) || g.Paced { // which has some of the policies alone
 			continue
 		}
 		loads[have] = true

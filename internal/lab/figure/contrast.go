@@ -137,9 +137,10 @@ func (c Contrast) regressed(cost Comparison) bool {
 	return cost.Verdict == stat.Slower && cost.Low > 1+c.Threshold
 }
 
-// compared returns the cells of a run that are compared.
+// compared returns the cells of a run that are compared. Paced cells run in too few rounds
+// for a verdict.
 func compared(run result.Run) []result.Cell {
-	return slices.DeleteFunc(slices.Clone(run.Header.Cells), func(c result.Cell) bool { return c.Empty || c.Twin != "" })
+	return slices.DeleteFunc(slices.Clone(run.Header.Cells), func(c result.Cell) bool { return c.Empty || c.Twin != "" || c.Every > 0 })
 }
 
 // find returns the cell of a run that does the same as another's.

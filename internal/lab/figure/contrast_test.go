@@ -165,8 +165,8 @@ func TestNothingInCommonIsAnError(t *testing.T) {
 	}
 }
 
-// TestOpenLoopsAreComparedByCPUTime: the same elapsed time, twice the CPU time.
-func TestOpenLoopsAreComparedByCPUTime(t *testing.T) {
+// TestOpenLoopsWithoutServiceTimesAreComparedByCPUTime: the same elapsed time, twice the CPU time.
+func TestOpenLoopsWithoutServiceTimesAreComparedByCPUTime(t *testing.T) {
 	run := func(cpu int) result.Run {
 		c := cell("a")
 		c.Rate = 100

@@ -10,7 +10,9 @@ package figure
 
 import (
 	"errors"
+	"math"
 	"slices"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/lab/result"
@@ -24,32 +26,37 @@ var ErrNoRound = errors.New("no round is whole")
 // them; from round 0 come the system calls alone.
 type Figures struct {
 	Run      result.Run `json:"-"`
-	Rounds   int        `json:"rounds"`   // that are whole
-	Trials   int        `json:"trials"`   // of the cells in Groups, and their twins, in whole rounds
-	Outliers int        `json:"outliers"` // of them; they count like all others
-	Noise    Noise      `json:"noise"`
-	Harness  []Harness  `json:"harness,omitempty"`
+	Rounds   int        `json:"rounds"`            // that are whole
+	Trials   int        `json:"trials"`            // of the cells in Groups, and their twins, in whole rounds
+	Outliers int        `json:"outliers"`          // of them; they count like all others
+	Noise    Noise      `json:"noise"`             // the largest of Noises
+	Noises   []Noise    `json:"noises,omitempty"`  // one for each cell that was run twice
+	Harness  []Harness  `json:"harness,omitempty"` // one for each load
 	Groups   []Group    `json:"groups"`
 	Warnings []Warning  `json:"warnings"`
-
-	floors map[string]Number // the noise of each file system that the run made for itself
 }
 
-// Noise is the difference between a cell and its twin, which do the same. In a run on
-// several file systems each has its own, and this is the largest; absent if one has
-// none.
+// Noise is the difference between a cell and its twin, which do the same. Cells that work
+// in memory, cells that wait for the disk and paced cells have noises of their own, and so
+// has each file system of a run on several.
 type Noise struct {
-	Floor Number      `json:"floor"`             // 0.02 is 2 %; absent where no cell has a twin
+	// Floor is how much the two may differ at most: of a sweep's cell the farther end of
+	// the interval of their ratio. 0.02 is 2 %. It is absent where no cell has a twin, or
+	// the rounds are too few.
+	Floor Number      `json:"floor"`
 	Twin  result.Cell `json:"-"`                 // the cell that was run twice, under its second name
 	Of    string      `json:"of_cell,omitempty"` // its first name
 }
 
 // Harness is the cost of measuring itself, measured by a cell that writes nothing. It
-// is in the figures of all other cells.
+// is subtracted where a figure is net, see [Net].
 type Harness struct {
-	Cell result.Cell `json:"cell"`
-	Time Summary     `json:"elapsed_ns_per_record"`
-	CPU  Number      `json:"cpu_ns_per_record"` // the median of the trials
+	Cell    result.Cell   `json:"cell"`
+	Time    Summary       `json:"write_ns_per_record"`
+	CPU     Number        `json:"cpu_ns_per_record"`     // the median of the trials
+	Service Number        `json:"service_ns_per_record"` // at a rate: the mean from the call to the return
+	Late    Latency       `json:"response_latency"`      // at a rate: how late the system wakes the writer
+	Clock   time.Duration `json:"clock_ns,omitempty"`    // the time of one Write that does nothing: 90 % take at most that
 }
 
 // A Group is the cells that are compared with each other: one load, all policies.
@@ -67,6 +74,7 @@ type Load struct {
 	Rate        float64      `json:"rate_per_s,omitempty"` // 0 is a closed loop
 	Cache       result.Cache `json:"cache,omitempty"`
 	Steady      bool         `json:"steady,omitempty"`
+	Paced       bool         `json:"paced,omitempty"` // trials in which the periods of policies fall due; see [result.Cell]
 }
 
 // LoadOf returns the load of a cell.
@@ -74,26 +82,38 @@ func LoadOf(c result.Cell) Load {
 	if c.Group != "" {
 		return Load{Group: c.Group, FileSystem: c.FileSystem}
 	}
-	return Load{FileSystem: c.FileSystem, RecordBytes: c.RecordBytes, Writers: c.Writers, Rate: c.Rate, Cache: c.Cache, Steady: c.Steady}
+	return Load{FileSystem: c.FileSystem, RecordBytes: c.RecordBytes, Writers: c.Writers, Rate: c.Rate, Cache: c.Cache, Steady: c.Steady, Paced: c.Every > 0}
 }
 
-// ByCPU reports whether the load's cells are compared by their CPU time: in an
-// open loop the rate decides how long a trial takes.
-func (l Load) ByCPU() bool { return l.Rate > 0 }
+// Open reports whether records are due at a rate. There the rate decides how long a trial
+// takes, so the cost is the mean time of a Write, from its call to its return.
+func (l Load) Open() bool { return l.Rate > 0 }
 
 // Costs returns the costs by which the load's cells are compared, round by round: the
-// nanoseconds that a record takes, of the clock or of the CPUs (see [Load.ByCPU]).
+// nanoseconds that a record takes to write. That is the time from the first Write to the
+// return of the last, and at a rate the mean time of a Write (see [Load.Open]). The arms
+// of a study take from open to close. The harness is in these costs; see [Net].
 func (l Load) Costs(trials []result.Trial) []float64 {
-	if !l.ByCPU() {
+	if l.Group != "" {
 		return result.Costs(trials)
 	}
-	return each(trials, perRecord(cpu))
+	return each(trials, func(t result.Trial) float64 {
+		switch {
+		case l.Open() && t.Service != nil && t.Service.Count > 0:
+			return t.Service.Mean()
+		case l.Open(): // a file without service times
+			return perRecord(cpu)(t)
+		case t.Write > 0:
+			return float64(t.Write) / float64(t.Records)
+		}
+		return float64(t.Elapsed) / float64(t.Records) // a file without stages
+	})
 }
 
 // Of computes the figures of a run. It returns ErrNoRound, or an error if the latencies
 // are damaged.
 func Of(run result.Run) (Figures, error) {
-	f := Figures{Run: run, Rounds: run.Rounds(), Noise: Noise{Floor: absent}, floors: map[string]Number{}}
+	f := Figures{Run: run, Rounds: run.Rounds(), Noise: Noise{Floor: absent}}
 	if f.Rounds == 0 {
 		return f, ErrNoRound
 	}
@@ -102,12 +122,15 @@ func Of(run result.Run) (Figures, error) {
 			return f, err
 		}
 	}
-	for i := range f.Groups {
-		floor, ok := f.floors[f.Groups[i].FileSystem]
-		if !ok {
-			floor = absent
+	for _, g := range f.Groups {
+		switch {
+		case g.Group != "":
+			g.compareArms(f.floor(g.Rows[0].Cell))
+		case g.Paced:
+			f.comparePaced(g)
+		default:
+			f.compareGroup(g)
 		}
-		f.Groups[i].compare(float64(floor))
 	}
 	f.Warnings = f.warn()
 	return f, nil
@@ -115,22 +138,23 @@ func Of(run result.Run) (Figures, error) {
 
 // addCell adds the figures of one cell.
 func (f *Figures) addCell(c result.Cell, trials []result.Trial) error {
+	load := LoadOf(c)
 	if c.Empty {
-		f.Harness = append(f.Harness, Harness{c, summarize(result.Costs(trials)), median(trials, perRecord(cpu))})
-		return nil
+		h, err := newHarness(c, load, trials)
+		f.Harness = append(f.Harness, h)
+		return err
 	}
 	f.Trials += len(trials)
 	if c.Twin != "" {
-		floor := floorOf(f.Run, c)
-		if len(f.floors) == 0 || !floor.Known() || floor > f.Noise.Floor {
-			f.Noise = Noise{floor, c, c.Twin}
+		n := Noise{floorOf(f.Run, c), c, c.Twin}
+		f.Noises = append(f.Noises, n)
+		if len(f.Noises) == 1 || !n.Floor.Known() || n.Floor > f.Noise.Floor {
+			f.Noise = n
 		}
-		f.floors[c.FileSystem] = floor
 		return nil
 	}
 	r, err := newRow(f.Run, c, trials)
 	f.Outliers += r.Time.Outliers
-	load := LoadOf(c)
 	i := slices.IndexFunc(f.Groups, func(g Group) bool { return g.Load == load })
 	if i < 0 {
 		i = len(f.Groups)
@@ -140,24 +164,155 @@ func (f *Figures) addCell(c result.Cell, trials []result.Trial) error {
 	return err
 }
 
-// floorOf returns the noise between a cell and its twin.
-func floorOf(run result.Run, twin result.Cell) Number {
-	load := LoadOf(twin)
-	return Number(stat.Floor(load.Costs(run.Rounded(twin.Twin)), load.Costs(run.Rounded(twin.Name))))
+func newHarness(c result.Cell, load Load, trials []result.Trial) (Harness, error) {
+	h := Harness{Cell: c, Time: summarize(load.Costs(trials)), CPU: median(trials, perRecord(cpu)), Service: absent}
+	write, err := merge(trials, func(t result.Trial) *result.Latency { return &t.Latency })
+	if err == nil && load.Open() {
+		h.Late, h.Service = write, median(trials, func(t result.Trial) float64 { return t.Service.Mean() })
+		write, err = merge(trials, func(t result.Trial) *result.Latency { return t.Service })
+	}
+	h.Clock = write.P90
+	return h, err
 }
 
-// compare compares the costs of the group's rows with the cheapest of them. All its
+// compareArms compares the costs of a study's arms with the cheapest of them. All
 // intervals hold together with 95 %.
-func (g Group) compare(floor float64) {
+func (g Group) compareArms(floor Number) {
 	var cells [][]float64
 	for _, r := range g.Rows {
 		cells = append(cells, r.Costs)
 	}
-	fastest, comparisons := stat.CompareGroup(cells, floor, stat.Band)
+	fastest, comparisons := stat.CompareGroup(cells, float64(floor), stat.Band)
 	g.Rows[fastest].Fastest = true
 	for i, c := range comparisons {
 		g.Rows[i].Cost = Comparison{c}
 	}
+}
+
+// compareGroup compares the costs of a sweep's cells with the cheapest of those whose
+// periods fell due, if they have any. All their intervals hold together with 95 %. The
+// others are in no verdict; the interval of each holds alone.
+func (f Figures) compareGroup(g Group) {
+	var judged []int
+	for i, r := range g.Rows {
+		if r.Period.Judged() {
+			judged = append(judged, i)
+		}
+	}
+	of := judged
+	if len(judged) == 0 {
+		of = make([]int, len(g.Rows))
+		for i := range of {
+			of[i] = i
+		}
+	}
+	var cells [][]float64
+	for _, i := range of {
+		cells = append(cells, g.Rows[i].Costs)
+	}
+	at, _ := stat.CompareGroup(cells, 0, stat.Band)
+	fastest := &g.Rows[of[at]]
+	fastest.Fastest = len(judged) > 0
+	harness := harnessOf(f.Run, g.Load, g.Costs)
+	for n, i := range judged {
+		g.Rows[i].Cost = withHarness(harness, func(more float64) stat.Comparison {
+			var net [][]float64
+			for _, costs := range cells {
+				net = append(net, less(costs, more))
+			}
+			_, comparisons := stat.CompareGroup(net, f.floorBetween(fastest.Cell, g.Rows[i].Cell), stat.Band)
+			return comparisons[n]
+		})
+	}
+	fastest.Alone = fastest.Fastest && !slices.ContainsFunc(g.Rows, func(r Row) bool {
+		return !r.Fastest && r.Period.Judged() && r.Cost.Verdict != stat.Slower
+	})
+	for i := range g.Rows {
+		if r := &g.Rows[i]; !r.Period.Judged() {
+			r.Cost = withHarness(harness, func(more float64) stat.Comparison { // without a floor there is no verdict
+				return stat.Compare(less(fastest.Costs, more), less(r.Costs, more), math.NaN(), stat.Band)
+			})
+		}
+	}
+}
+
+// comparePaced compares each paced cell with its control, the one that never syncs and has
+// the same buffer. Each pair was chosen before it was measured, and its interval holds
+// alone.
+func (f Figures) comparePaced(g Group) {
+	harness := harnessOf(f.Run, g.Load, g.Costs)
+	for i := range g.Rows {
+		r := &g.Rows[i]
+		at := slices.IndexFunc(g.Rows, func(c Row) bool { return c.Cell.Policy == holdfast.Buffered(r.Cell.Policy.Buffer) })
+		if at < 0 {
+			r.Cost = Comparison{stat.Compare(nil, nil, math.NaN(), stat.Band)}
+			continue
+		}
+		floor := math.NaN()
+		if r.Period.Judged() {
+			floor = f.floorBetween(g.Rows[at].Cell, r.Cell)
+		}
+		r.Control = at == i
+		control, own := g.Rows[at].Costs, r.Costs
+		if r.Period != nil && r.Period.Short > 0 {
+			control, own = nil, nil
+			for n, t := range f.Run.Rounded(r.Cell.Name) {
+				if fellDue(f.Run, r.Cell, t) >= leastDue {
+					control, own = append(control, g.Rows[at].Costs[n]), append(own, r.Costs[n])
+				}
+			}
+		}
+		r.Cost = withHarness(harness, func(more float64) stat.Comparison {
+			return stat.Compare(less(control, more), less(own, more), floor, stat.Band)
+		})
+	}
+}
+
+// floorOf returns the noise between a cell and its twin: of arms the centre, of a sweep's
+// cells the farther end of the interval.
+func floorOf(run result.Run, twin result.Cell) Number {
+	if twin.Group != "" {
+		return Number(stat.Floor(result.Costs(run.Rounded(twin.Twin)), result.Costs(run.Rounded(twin.Name))))
+	}
+	c := stat.Compare(costsOf(run, twin.Twin), costsOf(run, twin.Name), 0, stat.Band)
+	if !c.HasInterval() {
+		return absent
+	}
+	return Number(math.Max(c.High, 1/c.Low) - 1)
+}
+
+// waitsForDisk reports whether the writers of a cell may wait for the disk.
+func waitsForDisk(c result.Cell) bool {
+	return c.Policy.Sync.Waits() || c.Policy.Sync.Mode == holdfast.SyncPeriodic
+}
+
+// floor returns the noise of a cell's own kind. Where no cell of the kind was run twice,
+// it is the largest of the others that may stand for it.
+func (f Figures) floor(c result.Cell) Number {
+	largest := absent
+	for _, own := range []func(Noise) bool{
+		func(n Noise) bool { return waitsForDisk(n.Twin) == waitsForDisk(c) && n.Twin.Every == c.Every },
+		func(n Noise) bool { return n.Twin.Every == c.Every },
+		func(Noise) bool { return true },
+	} {
+		found := false
+		for _, n := range f.Noises {
+			if n.Twin.FileSystem == c.FileSystem && own(n) {
+				if found = true; !largest.Known() || !n.Floor.Known() || n.Floor > largest {
+					largest = n.Floor
+				}
+			}
+		}
+		if found {
+			return largest
+		}
+	}
+	return absent
+}
+
+// floorBetween returns the noise of a ratio of two cells: the larger of theirs.
+func (f Figures) floorBetween(a, b result.Cell) float64 {
+	return math.Max(float64(f.floor(a)), float64(f.floor(b)))
 }
 
 // VerdictRounds returns the least number of rounds that can prove a difference in every

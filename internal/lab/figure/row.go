@@ -13,14 +13,18 @@ import (
 // median of the trials, unless its comment says otherwise.
 type Row struct {
 	Cell    result.Cell `json:"cell"`
-	Fastest bool        `json:"fastest"` // the cheapest of its group, which Cost is set against
+	Fastest bool        `json:"fastest"`           // the cheapest of its group, which Cost is set against
+	Alone   bool        `json:"fastest_alone"`     // Fastest, and all others that are judged are proven slower
+	Control bool        `json:"control,omitempty"` // of paced cells: the one that Cost is set against
 
-	// Cost is the cost against the group's fastest, round by round: elapsed time
-	// a record, or CPU time a record in an open loop.
-	Cost  Comparison `json:"cost"`
-	Costs []float64  `json:"-"` // nanoseconds a record, round by round
+	// Cost is the cost against the group's fastest, round by round: what a record takes to
+	// write, net (see [Load.Costs] and [Net]). It has no verdict if Period was not reached.
+	Cost   Comparison `json:"cost"`
+	Costs  []float64  `json:"-"` // nanoseconds a record, round by round, net
+	Period *Period    `json:"period,omitempty"`
+	Net    Net        `json:"net"`
 
-	Rate       Summary   `json:"records_per_s"`
+	Rate       Summary   `json:"records_per_s"` // while they are written, net; at a rate, and of a study, from open to close
 	Time       Summary   `json:"elapsed_ns_per_record"`
 	CPU        Summary   `json:"cpu_ns_per_record"`
 	Served     Summary   `json:"served_per_s"` // records, from the first Write to the last
@@ -32,12 +36,19 @@ type Row struct {
 
 	Values map[string]Number `json:"values,omitempty"` // what else a study's arm reports, medians; units are in the names
 
-	Latency  Latency  `json:"latency"`                   // over all trials; in an open loop from when a record was due
-	Service  *Latency `json:"service_latency,omitempty"` // in an open loop: from the call to its return
-	Unserved int64    `json:"unserved_records"`          // in all trials together
+	Latency Latency  `json:"latency"`                   // over all trials; in an open loop from when a record was due
+	Service *Latency `json:"service_latency,omitempty"` // in an open loop: from the call to its return
 
-	LongestSync  time.Duration `json:"longest_sync_ns,omitempty"`  // of all trials; 0 is none, or not known
-	LongestFlush time.Duration `json:"longest_flush_ns,omitempty"` // likewise, of the flushes at the end
+	// Clock is the time of a Write that does nothing (see [Harness]). A time of a Write
+	// that is not longer is that of the clock; 0 is not known.
+	Clock    time.Duration `json:"clock_ns,omitempty"`
+	Unserved int64         `json:"unserved_records"` // in all trials together
+
+	SyncsWriting Number        `json:"syncs_while_writing"`             // of a trial: without that of the end; absent if not known
+	Syncs        int64         `json:"syncs,omitempty"`                 // of all trials
+	Oldest       time.Duration `json:"oldest_not_durable_ns,omitempty"` // of all trials, in an open loop: the greatest age of a byte that was not durable
+	LongestSync  time.Duration `json:"longest_sync_ns,omitempty"`       // of all trials; 0 is none, or not known
+	LongestFlush time.Duration `json:"longest_flush_ns,omitempty"`      // likewise, of the flushes at the end
 
 	Memory     holdfast.Size      `json:"buffers"`                // the most that a Writer holds in its own memory: 128KiB
 	Before     []result.Residency `json:"cache_before,omitempty"` // before each trial, where it is known
@@ -58,6 +69,8 @@ type Stages struct {
 
 // PerRecord is what the whole process used for a record.
 type PerRecord struct {
+	// User and System are absent where a trial is too short for the kernel's ticks to
+	// tell them apart: see leastTicks. Their sum is exact.
 	User              Number `json:"user_cpu_ns"`
 	System            Number `json:"system_cpu_ns"`
 	CPU               Number `json:"cpu_ns"`
@@ -90,6 +103,10 @@ type Latency struct {
 	P99   time.Duration `json:"p99_ns,omitempty"`
 	P999  time.Duration `json:"p999_ns,omitempty"`
 	Max   time.Duration `json:"max_ns"` // of those that were timed
+
+	// Rounds are the percentiles of the single rounds, those that have the samples for it,
+	// by p50, p90, p99 and p999. The percentiles above are of all rounds together.
+	Rounds map[string]Summary `json:"of_rounds,omitempty"`
 }
 
 func newRow(run result.Run, c result.Cell, trials []result.Trial) (r Row, err error) {
@@ -101,7 +118,7 @@ func newRow(run result.Run, c result.Cell, trials []result.Trial) (r Row, err er
 	}
 	r = Row{
 		Cell:       c,
-		Costs:      LoadOf(c).Costs(trials),
+		Costs:      costsOf(run, c.Name),
 		Rate:       summarize(each(trials, func(t result.Trial) float64 { return float64(t.Records) / t.Elapsed.Seconds() })),
 		Time:       summarize(result.Costs(trials)),
 		CPU:        summarize(each(trials, perRecord(cpu))),
@@ -113,9 +130,22 @@ func newRow(run result.Run, c result.Cell, trials []result.Trial) (r Row, err er
 		Calls:      newCalls(run, c, trials),
 		Memory:     2 * c.Policy.Buffer,
 		Values:     medianValues(trials),
+		Period:     newPeriod(run, c, trials),
+
+		SyncsWriting: absent,
+	}
+	r.Net = newNet(run, c, trials)
+	if c.Group == "" && c.Rate == 0 {
+		r.Rate = summarize(perSecond(r.Costs))
+		r.Throughput = Number(r.Rate.Median * float64(c.RecordBytes))
+	}
+	if run.Header.SchemaVersion >= 3 && c.Group == "" {
+		r.SyncsWriting = median(trials, func(t result.Trial) float64 { return float64(t.SyncsWriting) })
 	}
 	for _, t := range trials {
 		r.Unserved += t.Unserved
+		r.Syncs += t.Writer.Syncs
+		r.Oldest = max(r.Oldest, t.Oldest)
 		r.LongestSync = max(r.LongestSync, t.Writer.LongestSync)
 		r.LongestFlush = max(r.LongestFlush, t.Flush)
 		if t.Before != nil {
@@ -125,8 +155,15 @@ func newRow(run result.Run, c result.Cell, trials []result.Trial) (r Row, err er
 	if c.Steady {
 		r.Steadiness = newSteadiness(trials)
 	}
+	if empty, ok := emptyOf(run, LoadOf(c)); ok {
+		h, err := newHarness(empty, LoadOf(empty), run.Rounded(empty.Name))
+		if err != nil {
+			return r, err
+		}
+		r.Clock = h.Clock
+	}
 	r.Latency, err = merge(trials, func(t result.Trial) *result.Latency { return &t.Latency })
-	if err != nil || !LoadOf(c).ByCPU() {
+	if err != nil || !LoadOf(c).Open() {
 		return r, err
 	}
 	service, err := merge(trials, func(t result.Trial) *result.Latency { return t.Service })
@@ -164,13 +201,25 @@ func newStages(trials []result.Trial) Stages {
 	}
 }
 
+// The kernel samples whether a process is in user or system mode at every tick. Where it
+// does not report its rate (sysconf(_SC_CLK_TCK) is 100 on Linux whatever the rate), the
+// slowest usual one is taken. A trial of fewer ticks does not tell the two apart.
+const (
+	tick       = time.Second / 100
+	leastTicks = 50
+)
+
 func newPerRecord(trials []result.Trial) PerRecord {
 	of := func(count func(result.Trial) int64) Number {
 		return median(trials, perRecord(func(t result.Trial) float64 { return float64(count(t)) }))
 	}
+	user, system := absent, absent
+	if median(trials, func(t result.Trial) float64 { return float64(t.Elapsed) }) >= Number(leastTicks*tick) {
+		user, system = of(func(t result.Trial) int64 { return int64(t.User) }), of(func(t result.Trial) int64 { return int64(t.System) })
+	}
 	return PerRecord{
-		User:              of(func(t result.Trial) int64 { return int64(t.User) }),
-		System:            of(func(t result.Trial) int64 { return int64(t.System) }),
+		User:              user,
+		System:            system,
 		CPU:               median(trials, perRecord(cpu)),
 		VoluntarySwitches: of(func(t result.Trial) int64 { return t.VoluntarySwitches }),
 		ForcedSwitches:    of(func(t result.Trial) int64 { return t.ForcedSwitches }),
@@ -204,7 +253,27 @@ func newCalls(run result.Run, c result.Cell, trials []result.Trial) Calls {
 // merge merges the distributions of the trials.
 func merge(trials []result.Trial, of func(result.Trial) *result.Latency) (Latency, error) {
 	l, err := result.MergeLatency(trials, of, stat.Supports)
-	return Latency{l.Count, l.P50, l.P90, l.P99, l.P999, l.Max}, err
+	merged := Latency{Count: l.Count, P50: l.P50, P90: l.P90, P99: l.P99, P999: l.P999, Max: l.Max}
+	for name, at := range map[string]func(result.Latency) time.Duration{
+		"p50":  func(l result.Latency) time.Duration { return l.P50 },
+		"p90":  func(l result.Latency) time.Duration { return l.P90 },
+		"p99":  func(l result.Latency) time.Duration { return l.P99 },
+		"p999": func(l result.Latency) time.Duration { return l.P999 },
+	} {
+		var values []float64
+		for _, t := range trials {
+			if l := of(t); l != nil && at(*l) > 0 {
+				values = append(values, float64(at(*l)))
+			}
+		}
+		if s := summarize(values); len(values) == len(trials) && s.HasInterval() {
+			if merged.Rounds == nil {
+				merged.Rounds = map[string]Summary{}
+			}
+			merged.Rounds[name] = s
+		}
+	}
+	return merged, err
 }
 
 // each returns a figure of every trial.
@@ -225,4 +294,17 @@ func cpu(t result.Trial) float64 { return float64(t.CPU()) }
 // perRecord divides a figure of a trial by its records.
 func perRecord(of func(result.Trial) float64) func(result.Trial) float64 {
 	return func(t result.Trial) float64 { return of(t) / float64(t.Records) }
+}
+
+// perSecond returns how many records a second the costs of one, in nanoseconds, are. A
+// cost of nothing has no rate.
+func perSecond(costs []float64) []float64 {
+	rates := make([]float64, len(costs))
+	for i, ns := range costs {
+		rates[i] = math.NaN()
+		if ns > 0 {
+			rates[i] = 1e9 / ns
+		}
+	}
+	return rates
 }

@@ -5,20 +5,29 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/stat"
 )
 
+// PacedRounds is the least number of trials of a paced cell: with fewer there is no 95 %
+// interval.
+const PacedRounds = 6
+
 // Settled is the stop rule of a run. It reports whether every ratio that [Of] will have is
-// known to ± width, and that of a cell and its twin too. It also returns the widest
+// known to ± width, and that of a cell and its twin too. Paced cells need PacedRounds. It also returns the widest
 // half-width, or 0 if there are too few rounds to know it.
 func Settled(run result.Run, width float64) (widest float64, ok bool) {
 	var loads []Load
 	groups := map[Load][][]float64{}
 	var all [][][]float64
+	paced := true
 	for _, c := range run.Header.Cells {
 		load := LoadOf(c)
-		costs := load.Costs(run.Rounded(c.Name))
+		costs := costsOf(run, c.Name)
 		switch {
 		case c.Empty:
+		case c.Every > 0: // there are too few of them for the width
+			if len(costs) < PacedRounds {
+				paced = false
+			}
 		case c.Twin != "":
-			all = append(all, [][]float64{load.Costs(run.Rounded(c.Twin)), costs})
+			all = append(all, [][]float64{costsOf(run, c.Twin), costs})
 		default:
 			if groups[load] == nil {
 				loads = append(loads, load)
@@ -33,5 +42,5 @@ func Settled(run result.Run, width float64) (widest float64, ok bool) {
 	if !(widest > 0) { // NaN too
 		widest = 0
 	}
-	return widest, ok
+	return widest, ok && paced
 }

@@ -65,11 +65,13 @@ func (f Figures) warnOfNoise() []Warning {
 	switch floor := float64(f.Noise.Floor); {
 	case steady:
 		return nil // long trials are compared with themselves
+	case !f.Noise.Floor.Known() && len(f.Noises) > 0: // the rounds are too few, which is said
+		return nil
 	case !f.Noise.Floor.Known():
 		return []Warning{newWarning("noise-unknown", "no cell was run twice, so the noise is not known and no difference is proven", "measure with a holdfast that repeats a cell")}
 	case floor > stat.Band:
 		return []Warning{newWarning("noisy",
-			fmt.Sprintf("the same cell run twice differs by %.1f %%, and up to %.0f %% pass for the same elsewhere", floor*100, stat.Band*100),
+			fmt.Sprintf("the same cell run twice may differ by up to %.1f %%, and up to %.0f %% pass for the same elsewhere", floor*100, stat.Band*100),
 			"quiet the machine, or run more rounds")}
 	}
 	return nil
@@ -95,6 +97,10 @@ func (f Figures) warnOfCell(r Row) []Warning {
 		found = append(found, newWarning("unserved",
 			fmt.Sprintf("%d of %d records that were due were not written in time", r.Unserved, due),
 			"ask for a lower rate").in(roundsWith(trials, func(t result.Trial) bool { return t.Unserved > 0 })))
+	}
+	if p := r.Period; p != nil && p.Short > 0 {
+		found = append(found, newWarning("period-missed", fmt.Sprintf("in %d of %d trials slow syncs left no time for the period to fall due %d times; these are in no comparison", p.Short, len(trials), leastDue),
+			"quiet the disk").in(roundsWith(trials, func(t result.Trial) bool { return fellDue(f.Run, r.Cell, t) < leastDue })))
 	}
 	warm := roundsWith(trials, func(t result.Trial) bool { return t.Before == nil || !result.Cold.Holds(*t.Before) })
 	if r.Cell.Cache == result.TryCold && len(warm) > 0 {

@@ -64,13 +64,13 @@ func (a Audit) text(w io.Writer) error {
 		})
 	}
 	var b strings.Builder
-	b.WriteString(wrap("audit: do the published claims hold in "+strings.ReplaceAll(a.Dir, "\n", `\n`)+"?", sweepWidth, indent))
+	b.WriteString(wrap("audit: do the published claims hold in "+strings.ReplaceAll(a.Dir, "\n", `\n`)+"?", lineWidth, indent))
 	if facts := machineLine(a.Machine); facts != "" {
-		b.WriteString(wrap(facts, sweepWidth, indent))
+		b.WriteString(wrap(facts, lineWidth, indent))
 	}
 	fmt.Fprintf(&b, "\n%s\n", t.Render())
 	for _, line := range a.notes() {
-		b.WriteString(wrap(line, sweepWidth, indent))
+		b.WriteString(wrap(line, lineWidth, indent))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

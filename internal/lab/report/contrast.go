@@ -69,7 +69,7 @@ func contrastText(c figure.Contrast) string {
 		fmt.Fprintf(&b, "\nthe machines differ\n%s\n", machinesTable(c, plainText).Render())
 	}
 	for _, load := range loads(c) {
-		fmt.Fprintf(&b, "\n%s: %s\n%s\n", title(load), costName(load), strings.Join(fitted(changesTable(c, load, plainText)), "\n\n"))
+		fmt.Fprintf(&b, "\n%s: %s\n%s\n", title(load), costName(load), strings.Join(fitted(changesTable(c, load, plainText), lineWidth), "\n\n"))
 	}
 	fmt.Fprintf(&b, "\n")
 	for _, n := range contrastNotes(c) {
@@ -115,8 +115,8 @@ func loads(c figure.Contrast) []figure.Load {
 }
 
 func costName(l figure.Load) string {
-	if l.ByCPU() {
-		return "CPU time a record"
+	if l.Open() {
+		return "mean time of a Write"
 	}
 	return "time a record"
 }

@@ -94,7 +94,7 @@ func writeJSON(w io.Writer, run result.Run) error {
 		Missing: run.Mark(), Figures: s.Figures,
 	}
 	if s.advised {
-		d.Advice = &adviceDocument{s.advice.Policy, s.advice.Sentence}
+		d.Advice = &adviceDocument{s.advice.Policy, s.advice.Sentence()}
 	}
 	for _, p := range s.Policies() {
 		loss := p.Loss()

@@ -138,7 +138,7 @@ func TestJSONHoldsFiguresHeaderAndWarnings(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
 		t.Fatal(err)
 	}
-	if d.Kind != "figures" || d.Version != 1 || d.Header.Seed != 42 || d.End == nil || d.Missing != "" || d.Advice.Sentence == "" {
+	if d.Kind != "figures" || d.Version != 2 || d.Header.Seed != 42 || d.End == nil || d.Missing != "" || d.Advice.Sentence == "" {
 		t.Errorf("%+v", d)
 	}
 	if len(d.Losses) != 4 || d.Losses[0].Power != "anything not synced" {

@@ -2,6 +2,8 @@ package report
 
 import (
 	"fmt"
+	"math"
+	"strings"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/lab/advise"
@@ -14,6 +16,7 @@ type sheet struct {
 	figure.Figures
 	advice  advise.Advice
 	advised bool
+	columns int // of the terminal; 0 is none
 }
 
 func newSheet(run result.Run) (sheet, error) {
@@ -59,25 +62,49 @@ func title(l figure.Load) string {
 	if l.Steady {
 		text += ", until steady"
 	}
+	if l.Paced {
+		text += ", long trials"
+	}
 	return text
 }
 
 // word returns the verdict on the row's cost.
 func word(r figure.Row) string {
-	if r.Fastest {
+	switch {
+	case !r.Period.Judged():
+		return "period not reached"
+	case r.Control:
+		return "control"
+	case r.Fastest && !r.Alone:
+		return "among the fastest"
+	case r.Fastest:
 		return "fastest"
 	}
 	return string(r.Cost.Verdict)
 }
 
-// noise says how large the noise is.
+// noise says how large the noise is, at most, of each kind.
 func (s sheet) noise() string {
-	if !s.Noise.Floor.Known() {
+	if len(s.Noises) == 0 {
 		return "not measured"
 	}
-	what := fmt.Sprintf("%s, %s", s.Noise.Twin.Policy, plural(s.Noise.Twin.Writers, "writer"))
-	if s.Noise.Twin.Group != "" {
-		what = s.Noise.Of
+	var parts []string
+	for _, n := range s.Noises {
+		what := fmt.Sprintf("%s, %s", n.Twin.Policy, plural(n.Twin.Writers, "writer"))
+		if n.Twin.Group != "" {
+			return fmt.Sprintf("%.1f %% between two runs of the same thing under two names (%s)", s.Noise.Floor*100, s.Noise.Of)
+		}
+		if n.Twin.Every > 0 {
+			what += ", in long trials"
+		}
+		if n.Twin.FileSystem != "" {
+			what = n.Twin.FileSystem + ": " + what
+		}
+		floor := "not known, there are too few rounds"
+		if n.Floor.Known() {
+			floor = fmt.Sprintf("at most %s %%", digits(math.Ceil(float64(n.Floor)*1000)/10))
+		}
+		parts = append(parts, fmt.Sprintf("%s (%s)", floor, what))
 	}
-	return fmt.Sprintf("%.1f %% between two runs of the same thing under two names (%s)", s.Noise.Floor*100, what)
+	return strings.Join(parts, "; ") + ": the same cell, run twice"
 }

@@ -145,6 +145,10 @@ func severalText(w io.Writer, run result.Run) error {
 	if err != nil {
 		return err
 	}
+	s.columns = lineWidth
+	for i := range s.parts {
+		s.parts[i].columns = lineWidth
+	}
 	var b strings.Builder
 	s.textHead(&b)
 	b.WriteString(wrap("on file systems made for it: "+s.names(), s.width(), indent))

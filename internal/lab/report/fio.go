@@ -161,7 +161,7 @@ func (j fioJob) options() []string {
 // left lists what the job leaves out.
 func (j fioJob) left() []string {
 	list := append(j.leftOfMemory(), j.leftOfSync()...)
-	latency := fmt.Sprintf("latency: a Write's is p50 %s, p99 %s", percentile(j.Latency.P50), percentile(j.Latency.P99))
+	latency := fmt.Sprintf("latency: a Write's is p50 %s, p99 %s", duration(j.Latency.P50), duration(j.Latency.P99))
 	switch p := j.Cell.Policy; {
 	case p.Sync.Waits():
 		latency += ", with the sync that it waits for; fio's clat is write(2) alone, and its syncs are told apart (fsync/fdatasync; \"sync\" in JSON): a Write is to be set beside the sum"
@@ -180,7 +180,7 @@ func (j fioJob) left() []string {
 	if j.Cell.Steady {
 		list = append(list, "the trials went on until the throughput was steady; the job writes as much as the median of them did")
 	}
-	return append(list, fmt.Sprintf("clock: ours runs from opening to closing (%s a trial), fio's to the last write or sync, in whole milliseconds; give a larger size where that is too coarse", nanoseconds(float64(j.Elapsed))))
+	return append(list, fmt.Sprintf("clock: ours runs from the first Write to the return of the last (%s a trial), less what measuring takes, and a sync at the end is not in it; fio's runs to the last write or sync, in whole milliseconds; give a larger size where that is too coarse", nanoseconds(float64(cmp.Or(j.Stages.Write, j.Elapsed)))))
 }
 
 // leftOfMemory is about what happens before a write(2).
@@ -219,7 +219,7 @@ func (j fioJob) leftOfSync() (list []string) {
 			by = "time and bytes"
 		}
 		if j.every == 0 {
-			list = append(list, fmt.Sprintf("sync by %s: none fell due every %v in trials of %s", by, s, nanoseconds(float64(j.Elapsed))))
+			list = append(list, fmt.Sprintf("sync by %s: none fell due every %v in trials of %s", by, s, nanoseconds(float64(cmp.Or(j.Stages.Write, j.Elapsed)))))
 			break
 		}
 		list = append(list, fmt.Sprintf("sync by %s: the Writer syncs every %v while its Writes go on; fio by count (fdatasync=%d is the average), and its writes wait for each", by, s, j.every))

@@ -106,7 +106,7 @@ func TestFioJobSaysWhatFioDoes(t *testing.T) {
 }
 
 func TestFioJobIsOfTheAdvisedPolicy(t *testing.T) {
-	job := fioJob(t, planted(t, 10))
+	job := fioJob(t, paced(t, 10))
 	if !strings.Contains(job, "; The cell: buffer=64KiB,flush=100ms,sync=1s, 128B records, 1 writer, 10000 records a trial (the\n;   policy that the advice names).") {
 		t.Errorf("the job is of another cell:\n%s", job)
 	}

@@ -11,28 +11,28 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/study"
 )
 
-// fitted renders a table with no line wider than lineWidth. While one is too wide it
+// fitted renders a table with no line wider than width. While one is too wide it
 // does these in turn: less space between the columns; a wide head on several lines; the
 // columns that may stand apart in a table below; prose in cells on several lines. At last
 // it moves as many columns as needed into a table below.
-func fitted(t study.Table) []string {
-	w, shown, ok := unfolded(t)
+func fitted(t study.Table, width int) []string {
+	w, shown, ok := unfolded(t, width)
 	if !ok && t.Apart > 0 {
 		left, right := splitAt(t, t.Apart)
-		return append(fitted(left), fitted(right)...)
+		return append(fitted(left, width), fitted(right, width)...)
 	}
 	if !ok {
-		shown, ok = folded(w, t)
+		shown, ok = folded(w, t, width)
 	}
-	if n := lastToFit(t); !ok && n > 0 {
+	if n := lastToFit(t, width); !ok && n > 0 {
 		left, right := splitAt(t, n)
-		return append(fitted(left), fitted(right)...)
+		return append(fitted(left, width), fitted(right, width)...)
 	}
 	return []string{shown}
 }
 
 // unfolded renders a table without breaking its cells; ok reports whether it fits.
-func unfolded(t study.Table) (w table.Writer, shown string, ok bool) {
+func unfolded(t study.Table, most int) (w table.Writer, shown string, ok bool) {
 	w = tableText(t)
 	for _, narrower := range []func(){
 		func() {},
@@ -51,7 +51,7 @@ func unfolded(t study.Table) (w table.Writer, shown string, ok bool) {
 		},
 	} {
 		narrower()
-		if shown = w.Render(); widest(shown) <= lineWidth {
+		if shown = w.Render(); widest(shown) <= most {
 			return w, shown, true
 		}
 	}
@@ -74,14 +74,14 @@ const leastProse = 24
 
 // folded breaks the cells of columns of prose at spaces, the widest column first, until the
 // table fits or nothing is left to break; ok reports whether it fits.
-func folded(w table.Writer, t study.Table) (shown string, ok bool) {
+func folded(w table.Writer, t study.Table, most int) (shown string, ok bool) {
 	widths := map[int]int{}
 	for _, i := range textColumns(t) {
 		if width := columnWidth(t, i); width > leastProse {
 			widths[i] = width
 		}
 	}
-	for shown = w.Render(); widest(shown) > lineWidth; shown = w.Render() {
+	for shown = w.Render(); widest(shown) > most; shown = w.Render() {
 		most := -1
 		for i, width := range widths {
 			if most < 0 || width > widths[most] || width == widths[most] && i < most {
@@ -103,11 +103,11 @@ func folded(w table.Writer, t study.Table) (shown string, ok bool) {
 
 // lastToFit returns the column at which to split a table: the columns before it fit, and
 // at least two follow. It returns 0 if the table can't be split.
-func lastToFit(t study.Table) int {
+func lastToFit(t study.Table, width int) int {
 	least := keysOf(t) + 1
 	for n := len(t.Head) - 2; n >= least; n-- {
 		left, _ := splitAt(t, n)
-		if _, _, ok := unfolded(left); ok || n == least {
+		if _, _, ok := unfolded(left, width); ok || n == least {
 			return n
 		}
 	}

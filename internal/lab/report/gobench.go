@@ -60,20 +60,21 @@ func writeBenchmark(w io.Writer, run result.Run) error {
 			name += fmt.Sprintf("-%d", cpus)
 		}
 		for _, t := range run.Rounded(c.Name) {
-			fmt.Fprintf(&b, "%s\t%d%s\n", name, t.Records, benchmarkValues(t))
+			cost := figure.LoadOf(c).Costs([]result.Trial{t})[0]
+			fmt.Fprintf(&b, "%s\t%d%s\n", name, t.Records, benchmarkValues(t, cost))
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func benchmarkValues(t result.Trial) string {
+func benchmarkValues(t result.Trial, cost float64) string {
 	n := float64(t.Records)
 	values := []struct {
 		value float64
 		unit  string
 	}{
-		{result.Costs([]result.Trial{t})[0], "ns/op"},
+		{cost, "ns/op"},
 		{float64(t.Size) / 1e6 / t.Elapsed.Seconds(), "MB/s"},
 		{float64(t.User) / n, "user-ns/op"},
 		{float64(t.System) / n, "sys-ns/op"},

@@ -156,13 +156,17 @@ func (s sheet) runFacts() []machine.Fact {
 }
 
 func groupPage(g figure.Group) pageGroup {
-	p := pageGroup{Title: title(g.Load), Head: heads(groupColumns, inPage), UsageHead: heads(usageColumns, inPage)}
+	columns, usage, steady := inPage.of(groupColumns, g.Load), inPage.of(usageColumns, g.Load), inPage.of(steadyColumns, g.Load)
+	p := pageGroup{Title: title(g.Load), Head: heads(columns, inPage), UsageHead: heads(usage, inPage)}
 	if g.Steady {
-		p.SteadyHead, p.SteadyRows = heads(steadyColumns, inPage), steadyRows(g, inPage)
+		p.SteadyHead = heads(steady, inPage)
+		for _, r := range steadied(g) {
+			p.SteadyRows = append(p.SteadyRows, texts(steady, inPage, r))
+		}
 	}
 	for _, r := range g.Rows {
-		p.Rows = append(p.Rows, pageRow{Fastest: r.Fastest, Cells: texts(groupColumns, inPage, r)})
-		p.UsageRows = append(p.UsageRows, pageRow{Fastest: r.Fastest, Cells: texts(usageColumns, inPage, r)})
+		p.Rows = append(p.Rows, pageRow{Fastest: r.Fastest, Cells: texts(columns, inPage, r)})
+		p.UsageRows = append(p.UsageRows, pageRow{Fastest: r.Fastest, Cells: texts(usage, inPage, r)})
 	}
 	return p
 }
@@ -181,7 +185,7 @@ func (s sheet) charts() []template.HTML {
 		d := chart.Dots{Title: fmt.Sprintf("records of %v a second, by policy", size), Scale: tick}
 		at := map[holdfast.Policy]int{}
 		for _, g := range s.Groups {
-			if g.RecordBytes != of.RecordBytes {
+			if g.RecordBytes != of.RecordBytes || g.Paced {
 				continue
 			}
 			d.Series = append(d.Series, fmt.Sprintf("%v records/s, %s", size, plural(g.Writers, "writer")))
@@ -216,7 +220,9 @@ func (s sheet) method() []string {
 		"Not in the clock: making the records, a garbage collection before the trial, reading the whole file back and checking every byte, removing it, and letting the file system settle. A time counts only if every record of every writer was in the file once, whole and in order.",
 		"Every round runs every cell once, in a new order drawn from the seed. A warm-up round comes first; it counts the system calls, which would slow a timed trial down, and is in no other figure.",
 		"Policies whose Write does not wait for the disk write the same number of records within a group; those whose Write waits have their own numbers, chosen so that a trial takes a similar time.",
-		"The figure is the median with its distribution-free 95 % interval. A cost is the Hodges-Lehmann estimate of the ratios of the same rounds; faster, slower and same are said only where the 95 % interval of these ratios and the noise allow it, else it is not proven. No outlier is dropped.",
+		"The empty cell writes nothing. What it takes in a round is subtracted from times, CPU times and calls of that round, where they are compared; so its error is in the intervals. User and system time are told apart in trials of at least 50 ticks of 10 ms, which is how the kernel tells them apart.",
+		"A policy with a period is judged on trials in which the period fell due at least three times. At full speed such a trial would write gigabytes, so there are long trials at a moderate rate, beside the policy that never syncs with the same buffer.",
+		"The figure is the median with its distribution-free 95 % interval. A percentile is that of all rounds together; beside it is the interval of the single rounds' percentiles, where each has the samples for it. A cost is the Hodges-Lehmann estimate of the ratios of the same rounds; faster, slower and same are said only where the 95 % interval of these ratios and the noise allow it, else it is not proven. No outlier is dropped.",
 		"What a crash takes is not measured here: it is what the policy promises.",
 	)
 }
@@ -232,7 +238,7 @@ func (s sheet) trialMethod() []string {
 		lines = append(lines, "Where it goes on until it is steady, a trial ends when the throughput of the last five seconds rises or falls by no more than 10 % and spreads by no more than 20 %, and no more gathers in memory.")
 	}
 	timed := "Where Write waits for the disk each one is timed, else one in 31. A percentile is shown if at least ten timed Writes lie beyond it."
-	if s.anyGroup(func(l figure.Load) bool { return l.ByCPU() }) {
+	if s.anyGroup(func(l figure.Load) bool { return l.Open() }) {
 		return append(lines, "Where records are due at a rate (an open loop), the time of a Write counts from when its record was due, so that a stall shows in all records that it delays. Else they are the times of writers that go on at once (a closed loop). "+timed)
 	}
 	return append(lines, "The times of single Writes are service times of writers that go on at once (a closed loop). "+timed)

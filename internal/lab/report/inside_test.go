@@ -29,10 +29,11 @@ func TestColumnsAreInTheFormsThatTheyName(t *testing.T) {
 	columns := []column{{head: "a", long: "the long a"}, {head: "b", in: inPage}, {head: "c", in: inText | inMarkdown, isWord: true}}
 	check := func(f form, want ...string) {
 		t.Helper()
-		if got := heads(columns, f); !slices.Equal(got, want) {
+		of := f.of(columns, figure.Load{})
+		if got := heads(of, f); !slices.Equal(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}
-		if got := alignment(columns, f); len(got) != len(want) {
+		if got := alignment(of); len(got) != len(want) {
 			t.Errorf("%d columns are aligned, want %d", len(got), len(want))
 		}
 	}

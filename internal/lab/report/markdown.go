@@ -31,10 +31,11 @@ func markdownFact(text string) string { return strings.ReplaceAll(markdownText(t
 func markdownCode(name string) string { return "`" + strings.ReplaceAll(name, "`", "'") + "`" }
 
 func groupMarkdown(g figure.Group) string {
-	t := newTable(alignment(groupColumns, inMarkdown)...)
-	t.AppendHeader(cells(heads(groupColumns, inMarkdown)))
+	columns := inMarkdown.of(groupColumns, g.Load)
+	t := newTable(alignment(columns)...)
+	t.AppendHeader(cells(heads(columns, inMarkdown)))
 	for _, r := range g.Rows {
-		t.AppendRow(cells(texts(groupColumns, inMarkdown, r)))
+		t.AppendRow(cells(texts(columns, inMarkdown, r)))
 	}
 	return t.RenderMarkdown()
 }

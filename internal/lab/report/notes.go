@@ -26,28 +26,51 @@ func calls(x figure.Number) string {
 	}
 }
 
-// percentile writes a time, or nothing where too few Writes were timed.
-func percentile(d time.Duration) string {
+// duration writes a time, or nothing where there is none.
+func duration(d time.Duration) string {
 	if d == 0 {
 		return none
 	}
 	return nanoseconds(float64(d))
 }
 
+// percentile writes a percentile of the time of a Write. A time that is not longer than that
+// of a Write that does nothing is the clock's.
+func percentile(r figure.Row, d time.Duration) string {
+	if d > 0 && d <= r.Clock {
+		return "<" + duration(r.Clock)
+	}
+	return duration(d)
+}
+
 // notes say how to read the tables, and what is doubtful about them.
 func (s sheet) notes() []string {
 	notes := []string{
-		"records/s: median of the rounds and its 95 % interval. cost: time of a record against the fastest, round by round; a group's verdicts hold together with 95 %. " +
-			"A trial is timed from open to close. user, system, calls: CPU time and system calls of the whole process, for each record; own: the calls that the Writer says it made. " +
-			"p50, p99: time of one Write. A policy that syncs pays in its own time for the disk's work; sync=never leaves that for later.",
-		"noise: " + s.noise(),
+		"to write: from the first Write to the return of the last, for a record; cost: that against the fastest, round by round, with its 95 % interval; a table's verdicts hold together with 95 %. " +
+			"durable: with the final flush, sync and close. cpu: user and system time of the whole process for a record. p99: of single Writes, all rounds together; below the time of the clock it is < that.",
 	}
+	if s.anyGroup(func(l figure.Load) bool { return l.Paced }) {
+		notes = append(notes, "long trials: at this rate each lasts for three periods of its policy. cost: the mean time of a Write against that of the policy that never syncs and has the same buffer; each interval holds alone. "+
+			"oldest: the greatest age of a byte that was not durable, looked up every 5 ms")
+	}
+	if slices.ContainsFunc(s.Groups, func(g figure.Group) bool {
+		return slices.ContainsFunc(g.Rows, func(r figure.Row) bool { return !r.Period.Judged() })
+	}) {
+		notes = append(notes, "period not reached: a trial was too short for the policy's period to fall due three times, so it does not show what the period costs"+s.longerText())
+	}
+	notes = append(notes, "noise: "+s.noise())
 	for _, h := range s.Harness {
-		notes = append(notes, fmt.Sprintf("measuring itself takes %s a record with %s, CPU time %s, and is in all figures",
-			nanoseconds(h.Time.Median), plural(h.Cell.Writers, "writer"), nanoseconds(float64(h.CPU))))
+		text := fmt.Sprintf("subtracted: what measuring takes, %s a record with %s, CPU time %s", nanoseconds(h.Time.Median), plural(h.Cell.Writers, "writer"), nanoseconds(float64(h.CPU)))
+		if h.Cell.Rate > 0 {
+			text = fmt.Sprintf("subtracted at %s records/s: what measuring takes, %s of a Write, CPU time %s a record", count(h.Cell.Rate), nanoseconds(float64(h.Service)), nanoseconds(float64(h.CPU)))
+		}
+		notes = append(notes, text)
 	}
-	if s.anyGroup(func(l figure.Load) bool { return l.ByCPU() }) {
-		notes = append(notes, "where records are due at a rate, that rate decides how long a trial takes: the cost there is CPU time, and p50 and p99 count from when a record was due")
+	if len(s.Harness) == 0 {
+		notes = append(notes, "what measuring itself takes is in the figures: the run has no cell that writes nothing")
+	}
+	if s.anyGroup(func(l figure.Load) bool { return l.Open() && !l.Paced }) {
+		notes = append(notes, "where records are due at a rate, that rate decides how long a trial takes: the cost there is the mean time of a Write, and due p99 counts from when a record was due")
 	}
 	notes = append(notes, s.cacheNotes()...)
 	if s.anyGroup(func(l figure.Load) bool { return l.Steady }) {
@@ -57,6 +80,14 @@ func (s sheet) notes() []string {
 		notes = append(notes, fmt.Sprintf("outliers: %d of %s, and they count like all others", s.Outliers, plural(s.Trials, "trial")))
 	}
 	return notes
+}
+
+// longerText says where the policies whose period was not reached have it.
+func (s sheet) longerText() string {
+	if s.anyGroup(func(l figure.Load) bool { return l.Paced }) {
+		return "; the long trials do"
+	}
+	return "; a longer --time has long trials that do"
 }
 
 // cacheNotes say what was in the page cache before the trials of each load that
@@ -87,6 +118,9 @@ func (s sheet) anyGroup(is func(figure.Load) bool) bool {
 	return slices.ContainsFunc(s.Groups, func(g figure.Group) bool { return is(g.Load) })
 }
 
+// mostDoubts are on a terminal; the page has all.
+const mostDoubts = 5
+
 // someDoubts returns one doubt of each kind, for a place that has no room for all.
 func (s sheet) someDoubts() []string {
 	var lines []string
@@ -99,8 +133,17 @@ func (s sheet) someDoubts() []string {
 		first[w.Code] = len(lines)
 		lines = append(lines, "doubtful: "+doubt(w))
 	}
-	for code, n := range more {
-		lines[first[code]] += fmt.Sprintf(" (and %d more of the kind; the HTML report has all)", n)
+	shown := len(s.Warnings)
+	for code, at := range first {
+		if n := more[code]; n > 0 {
+			lines[at] += fmt.Sprintf(" (and %d more of the kind)", n)
+		}
+		if at < mostDoubts {
+			shown -= 1 + more[code]
+		}
+	}
+	if len(lines) > mostDoubts {
+		lines = append(lines[:mostDoubts], fmt.Sprintf("doubtful: and %d more; the HTML report has all", shown))
 	}
 	return lines
 }

@@ -2,6 +2,7 @@ package report_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"flag"
@@ -143,14 +144,211 @@ func TestGolden(t *testing.T) {
 	golden(t, "interrupted.txt", text(t, short))
 }
 
-func TestTableFitsInto120Columns(t *testing.T) {
-	for _, line := range strings.Split(text(t, planted(t, 10)), "\n") {
-		if n := utf8.RuneCountInString(line); n > 120 {
-			t.Errorf("%d columns: %s", n, line)
+// TestTextFitsTheTerminal: on a narrow one it has fewer columns, and on all of them the
+// policy, its cost and the word.
+func TestTextFitsTheTerminal(t *testing.T) {
+	columns := map[int]int{}
+	for _, width := range []int{40, 60, 80, 100, 160} {
+		for _, run := range []result.Run{planted(t, 10), paced(t, 10)} {
+			shown := textWithin(t, run, width)
+			for line := range strings.Lines(shown) {
+				line = strings.TrimSuffix(line, "\n")
+				if n := utf8.RuneCountInString(line); n > max(60, width) {
+					t.Errorf("%d columns, wanted %d: %s", n, width, line)
+				}
+				if strings.TrimRight(line, " ") != line {
+					t.Errorf("spaces at the end of %q", line)
+				}
+			}
+			columns[width] = len(regexp.MustCompile(`(?m)^policy .*cost.*$`).FindString(shown))
+			if !regexp.MustCompile(`(?m)^buffer=0,sync=never .* 14x .* ?slower`).MatchString(shown) {
+				t.Errorf("at %d columns there is no cost or word in\n%s", width, shown)
+			}
 		}
-		if strings.TrimRight(line, " ") != line {
-			t.Errorf("spaces at the end of %q", line)
+	}
+	if columns[60] >= columns[80] || columns[80] >= columns[100] || columns[100] >= columns[160] {
+		t.Errorf("heads of %v characters", columns)
+	}
+}
+
+func textWithin(t *testing.T, run result.Run, width int) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := report.TextWithin(&b, run, width); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestTextInASCII: no character is lost but for names, and none takes more room.
+func TestTextInASCII(t *testing.T) {
+	shown := text(t, paced(t, 10))
+	plain := report.ASCII(shown)
+	if utf8.RuneCountInString(shown) != len(plain) || strings.ContainsAny(plain, "µ…–±") || !strings.Contains(plain, "us ") || plain == shown {
+		t.Errorf("%d characters, in ASCII %d:\n%s", utf8.RuneCountInString(shown), len(plain), plain)
+	}
+	if got := report.ASCII("/data/bücher"); got != "/data/bücher" {
+		t.Error(got)
+	}
+}
+
+// paced adds to a planted run empty cells, a twin on the disk, and trials in which the
+// period of sync=1s falls due. A Write takes 140 ns there, 120 ns in the control, and the
+// harness 20 ns; in the bursts the harness takes 10 ns.
+func paced(t *testing.T, rounds int) result.Run {
+	t.Helper()
+	run := planted(t, rounds)
+	for i := range run.Trials {
+		run.Trials[i].Write = run.Trials[i].Elapsed
+	}
+	add := func(c result.Cell, measure func(round int) result.Measurement) {
+		run.Header.Cells = append(run.Header.Cells, c)
+		for round := range rounds + 1 {
+			m := measure(round)
+			m.Records, m.Size, m.Writer.SystemCalls = c.Records, c.Records*c.RecordBytes, 20
+			if round == 0 {
+				m.SystemCalls = &result.SystemCalls{Total: 13}
+			}
+			run.Trials = append(run.Trials, result.Trial{Cell: c.Name, Round: round, Measurement: m})
 		}
+	}
+	group := run.Header.Cells[3]
+	group.Name, group.Twin = group.Name+"/again", group.Name
+	add(group, func(round int) result.Measurement {
+		d := 300*time.Millisecond + time.Duration(round%4)*10*time.Millisecond
+		return result.Measurement{Elapsed: d, Write: d}
+	})
+	latency := func(d time.Duration) result.Latency {
+		h := result.NewHistogram()
+		for n := range 1000 {
+			result.Record(h, d+time.Duration(n%20))
+		}
+		l, err := result.NewLatency(h, stat.Supports)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	for _, writers := range []int{1, 64} {
+		empty := result.Cell{Name: fmt.Sprint("empty", writers), Empty: true, RecordBytes: 128, Writers: writers, Records: 10000, LatencyStride: 31}
+		add(empty, func(int) result.Measurement {
+			return result.Measurement{Elapsed: 100 * time.Microsecond, Write: 100 * time.Microsecond, Latency: latency(20)}
+		})
+	}
+	for i, of := range []int{1, 2, 1, -1} {
+		c := result.Cell{Name: fmt.Sprint("paced", i), RecordBytes: 128, Writers: 1, Records: 160000, Rate: 50000, LatencyStride: 1, Every: 1}
+		write, syncs := []time.Duration{120, 140, 120, 20}[i], int64(0)
+		if c.Empty = of < 0; !c.Empty {
+			c.Policy = run.Header.Cells[of].Policy
+		}
+		if i == 1 {
+			syncs = 3
+		}
+		if i == 2 {
+			c.Twin = "paced0"
+		}
+		add(c, func(round int) result.Measurement {
+			service := latency(write + time.Duration(round%3))
+			return result.Measurement{
+				Elapsed: 3200 * time.Millisecond, Write: 3200 * time.Millisecond, Service: &service, Latency: latency(write + 500_000),
+				Usage: result.Usage{User: 50 * time.Millisecond, System: time.Duration(write) * time.Millisecond}, SyncsWriting: syncs,
+				Oldest: 1010 * time.Millisecond, Writer: result.WriterCalls{Syncs: syncs + 1, LongestSync: 12 * time.Millisecond},
+			}
+		})
+	}
+	return run
+}
+
+// TestPacedTrialsAreTheEvidence: the burst says nothing of a period, and the advice is of the
+// trials in which it fell due.
+func TestPacedTrialsAreTheEvidence(t *testing.T) {
+	run := paced(t, 10)
+	golden(t, "paced.txt", text(t, run))
+	shown := text(t, run)
+	for _, want := range []string{
+		`(?m)^buffer=64KiB,flush=100ms,sync=1s .* period not reached `,
+		`(?m)^buffer=64KiB,flush=100ms,sync=1s .* 1\.20x \(1\.[0-9]+-1\.[0-9]+\) slower +1\.01s +3 `,
+		`(?m)^buffer=64KiB,sync=never .* control `,
+		`(?m)^use  buffer=64KiB,flush=100ms,sync=1s\n     costs a writer 1\.20x \(1\.[0-9]+-1\.[0-9]+\) of buffer=64KiB,sync=never, at 50k/s; a power cut`,
+		`1s \+ the longest of 40 syncs`,
+		`(?m)^noise: at most 0\.[0-9]+ % \(buffer=64KiB,sync=never, 1 writer\); at most [0-9.]+ % \(buffer=64KiB,sync=group,`,
+	} {
+		if !regexp.MustCompile(want).MatchString(shown) {
+			t.Errorf("there is no %s in\n%s", want, shown)
+		}
+	}
+	if use := shown[strings.Index(shown, "\nuse  ")+1:]; strings.Count(use, "\n") > 4 {
+		t.Errorf("more than four lines:\n%s", use)
+	}
+}
+
+// TestAllFormsHaveTheSameCost looks for the cost and its interval of the paced policy.
+func TestAllFormsHaveTheSameCost(t *testing.T) {
+	run := paced(t, 10)
+	cost := regexp.MustCompile(`1\.20x +(\(1\.[0-9]+-1\.[0-9]+\)) slower`).FindStringSubmatch(text(t, run))
+	if len(cost) != 2 {
+		t.Fatalf("no cost in\n%s", text(t, run))
+	}
+	for form, shown := range map[string]string{"page": page(t, run), "Markdown": export(t, run, report.Markdown)} {
+		if !strings.Contains(shown, "1.20x") || !strings.Contains(shown, cost[1]) {
+			t.Errorf("the %s lacks 1.20x %s", form, cost[1])
+		}
+	}
+	var d struct {
+		Figures struct {
+			Groups []struct {
+				Paced bool
+				Rows  []struct {
+					Cost struct{ Ratio, Low, High float64 }
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(export(t, run, report.JSON)), &d); err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range d.Figures.Groups {
+		if c := g.Rows[1].Cost; g.Paced && fmt.Sprintf("%.2fx (%.2f-%.2f)", c.Ratio, c.Low, c.High) != "1.20x "+cost[1] {
+			t.Errorf("JSON has %+v, the table 1.20x %s", c, cost[1])
+		}
+	}
+}
+
+// TestAtMostFiveDoubts: the others are counted.
+func TestAtMostFiveDoubts(t *testing.T) {
+	run := planted(t, 3)
+	run.End.ClockJump, run.Header.SystemCallsUnseen = time.Minute, "none"
+	run.Header.Machine = append(run.Header.Machine, machine.Fact{Name: "CPU boost", Value: "on"}, machine.Fact{Name: "device stack", Value: "dm-0 (LVM thin) on sda"})
+	run.Header.Machine[2].Value = "virtual machine (QEMU)"
+	run.Resumed = make([]result.Resumption, 1)
+	shown := text(t, run)
+	if n := strings.Count(shown, "\ndoubtful: "); n != 6 || !regexp.MustCompile(`\ndoubtful: and [2-9] more; the HTML report has all\n`).MatchString(shown) {
+		t.Errorf("%d doubts in\n%s", n, shown)
+	}
+}
+
+// TestWordsAgreeWithIntervals: what is slower has a whole interval above 1, and where
+// another may be as fast the first is among the fastest.
+func TestWordsAgreeWithIntervals(t *testing.T) {
+	run := planted(t, 10)
+	for i := range run.Trials {
+		if trial := &run.Trials[i]; trial.Cell == run.Header.Cells[0].Name { // now it is as fast as the fastest, up and down
+			trial.Write = 10*time.Millisecond + time.Duration(trial.Round%5-2)*500*time.Microsecond
+		}
+	}
+	f, err := figure.Of(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range f.Groups {
+		for _, r := range g.Rows {
+			if c := r.Cost; c.Verdict == stat.Slower && c.Low <= 1 || c.Verdict == stat.NotProven && !r.Fastest && r.Period == nil && c.Low > 1+2*float64(f.Noise.Floor) {
+				t.Errorf("%s is %q with %v to %v", r.Cell.Name, c.Verdict, c.Low, c.High)
+			}
+		}
+	}
+	if shown := text(t, run); strings.Count(shown, " among the fastest") != 1 || !regexp.MustCompile(`(?m)^buffer=\S+,sync=never .* 1\.00x +fastest `).MatchString(shown) {
+		t.Error(shown)
 	}
 }
 
@@ -253,13 +451,17 @@ func TestFewRoundsProveNothing(t *testing.T) {
 
 // TestPercentilesNeedSamples has 300 timed Writes a trial: a p99 takes 1,000.
 func TestPercentilesNeedSamples(t *testing.T) {
-	lines := func(rounds int) string {
-		return regexp.MustCompile(`(?m)^buffer=0,sync=never +71\.4k .*$`).FindString(text(t, planted(t, rounds)))
+	p99 := func(rounds int) string {
+		row := regexp.MustCompile(`(?m)^buffer=0,sync=never +14\.0µs .* 10\.5µs +(\S+).*$`).FindStringSubmatch(text(t, planted(t, rounds)))
+		if len(row) != 2 {
+			t.Fatal("there is no such row")
+		}
+		return row[1]
 	}
-	if few := lines(3); !strings.HasSuffix(few, " -") {
+	if few := p99(3); few != "-" {
 		t.Errorf("900 Writes: %s", few)
 	}
-	if many := lines(4); strings.HasSuffix(many, " -") {
+	if many := p99(4); many != "418µs" {
 		t.Errorf("1200 Writes: %s", many)
 	}
 }
@@ -280,7 +482,7 @@ func TestSteadyRunsShowHowTheyCameToRest(t *testing.T) {
 			})
 		}
 	}
-	want := regexp.MustCompile(`(?m)^buffer=64KiB,sync=never +4.00 MiB/s +1.00 MiB/s +25 % +7.00s +up to 7.00 MiB +1 of 7 samples$`)
+	want := regexp.MustCompile(`(?m)^buffer=64KiB,sync=never +4.00 MiB/s +1.00 MiB/s +25 % +7.00s +up to 7.00 MiB +1 of 7$`)
 	if got := text(t, run); !want.MatchString(got) || !strings.Contains(got, "SNIA") {
 		t.Errorf("no %v in:\n%s", want, got)
 	}

@@ -14,20 +14,21 @@ var steadyColumns = []column{
 	policyColumn,
 	{head: "first second", cell: func(r figure.Row) string { return perSecond(r.Steadiness.First) }},
 	{head: "when steady", cell: func(r figure.Row) string { return perSecond(r.Steadiness.Throughput) }},
-	{head: "of the first", cell: func(r figure.Row) string { return share(r.Steadiness.Throughput, r.Steadiness.First) }},
-	{head: "steady after", cell: func(r figure.Row) string { return nanoseconds(float64(r.Steadiness.After)) }},
-	{head: "waited in memory", cell: func(r figure.Row) string {
+	{head: "of first", long: "of the first", rank: 2, cell: func(r figure.Row) string { return share(r.Steadiness.Throughput, r.Steadiness.First) }},
+	{head: "after", long: "steady after", rank: 1, cell: func(r figure.Row) string { return nanoseconds(float64(r.Steadiness.After)) }},
+	{head: "in memory", long: "waited in memory", rank: 4, cell: func(r figure.Row) string {
 		return "up to " + mebibytes(figure.Number(r.Steadiness.Unwritten)) + " MiB"
 	}},
-	{head: "writers were slowed", cell: func(r figure.Row) string {
-		return fmt.Sprintf("%d of %s", r.Steadiness.Throttled, plural(r.Steadiness.Samples, "sample"))
+	{head: "slowed", long: "samples in which writers were slowed", rank: 3, cell: func(r figure.Row) string {
+		return fmt.Sprintf("%d of %d", r.Steadiness.Throttled, r.Steadiness.Samples)
 	}},
 }
 
-func steadyRows(g figure.Group, f form) (rows [][]string) {
+// steadied are the rows that have a steadiness.
+func steadied(g figure.Group) (rows []figure.Row) {
 	for _, r := range g.Rows {
 		if r.Steadiness != nil {
-			rows = append(rows, texts(steadyColumns, f, r))
+			rows = append(rows, r)
 		}
 	}
 	return rows

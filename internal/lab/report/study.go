@@ -76,7 +76,7 @@ func shownText(b *strings.Builder, tables []study.Table, picture *chart.Dots) {
 	for _, t := range tables {
 		t = withReasonsApart(t)
 		fmt.Fprintf(b, "\n%s", wrap(tableTitle(t), lineWidth, indent))
-		for i, part := range fitted(t) {
+		for i, part := range fitted(t, lineWidth) {
 			if i > 0 {
 				b.WriteString("\n")
 			}

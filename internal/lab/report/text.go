@@ -8,14 +8,28 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"github.com/holdfast-go/holdfast/internal/lab/figure"
 	"github.com/holdfast-go/holdfast/internal/lab/result"
+	"github.com/holdfast-go/holdfast/internal/lab/study"
 	"github.com/holdfast-go/holdfast/internal/lab/study/all"
 )
 
+// The widths of a terminal that tables adapt to. Where none is known it is usualWidth.
+const (
+	leastWidth = 60
+	usualWidth = 100
+	mostWidth  = 160
+)
+
 // Text writes the run's tables and advice for a terminal, or returns
-// [figure.ErrNoRound] and writes nothing. The lines of a study are at most 100 columns
-// wide, those of a sweep of policies at most 120.
-func Text(w io.Writer, run result.Run) error {
+// [figure.ErrNoRound] and writes nothing. The lines are at most 100 columns wide.
+func Text(w io.Writer, run result.Run) error { return TextWithin(w, run, usualWidth) }
+
+// TextWithin is Text for a terminal that is so many columns wide. The tables of a sweep
+// have more columns on a wide one, and fewer on a narrow one, down to 60. The lines of a
+// study are at most 100 columns wide.
+func TextWithin(w io.Writer, run result.Run, width int) error {
+	width = max(leastWidth, min(mostWidth, width))
 	if len(run.FileSystems()) > 0 {
 		return severalText(w, run)
 	}
@@ -23,6 +37,7 @@ func Text(w io.Writer, run result.Run) error {
 	if err != nil {
 		return err
 	}
+	s.columns = width
 	var b strings.Builder
 	if of, ok := s.studied(); ok {
 		of.text(&b)
@@ -34,35 +49,49 @@ func Text(w io.Writer, run result.Run) error {
 	s.textGroups(&b)
 	b.WriteString("\n")
 	for _, n := range append(s.notes(), s.someDoubts()...) {
-		b.WriteString(wrap(n, sweepWidth, indent))
+		b.WriteString(wrap(n, width, indent))
 	}
 	if s.advised {
-		b.WriteString("\n" + wrap(s.adviceLine(), sweepWidth, indent))
+		b.WriteString("\n" + s.adviceText())
 	}
 	_, err = io.WriteString(w, b.String())
 	return err
 }
 
-func (s sheet) textGroups(b *strings.Builder) {
-	for _, g := range s.Groups {
-		t := newTable(alignment(groupColumns, inText)...)
+// groupText renders a table with no line wider than width, if it can: it leaves columns
+// out, and at last breaks the names of policies behind their commas.
+func groupText(columns []column, rows []figure.Row, width int) string {
+	for breaks := false; ; {
+		t := newTable(alignment(columns)...)
 		style := *t.Style()
 		style.Box.PaddingRight = " "
 		t.SetStyle(style)
-		t.AppendHeader(cells(heads(groupColumns, inText)))
-		for _, r := range g.Rows {
-			t.AppendRow(cells(texts(groupColumns, inText, r)))
+		t.AppendHeader(cells(heads(columns, inText)))
+		for _, r := range rows {
+			row := texts(columns, inText, r)
+			if at := strings.LastIndexByte(row[0], ','); breaks && at > 0 {
+				row[0] = row[0][:at+1] + "\n  " + row[0][at+1:]
+			}
+			t.AppendRow(cells(row))
 		}
-		fmt.Fprintf(b, "\n%s\n%s\n", title(g.Load), t.Render())
+		shown := t.Render()
+		if widest(shown) <= width || breaks {
+			return shown
+		}
+		fewer, ok := narrower(columns)
+		if columns = fewer; !ok {
+			breaks = true
+		}
+	}
+}
+
+func (s sheet) textGroups(b *strings.Builder) {
+	for _, g := range s.Groups {
+		fmt.Fprintf(b, "\n%s%s\n", wrap(title(g.Load), s.columns, indent), groupText(inText.of(groupColumns, g.Load), g.Rows, s.columns))
 		if !g.Steady {
 			continue
 		}
-		t = newTable(alignment(steadyColumns, inText)...)
-		t.AppendHeader(cells(heads(steadyColumns, inText)))
-		for _, row := range steadyRows(g, inText) {
-			t.AppendRow(cells(row))
-		}
-		fmt.Fprintf(b, "\n%s\n", t.Render())
+		fmt.Fprintf(b, "\n%s\n", groupText(inText.of(steadyColumns, g.Load), steadied(g), s.columns))
 	}
 }
 
@@ -72,9 +101,9 @@ func (s sheet) textHead(b *strings.Builder) {
 	if facts := s.machine(); facts != "" {
 		b.WriteString(wrap(facts, s.width(), indent))
 	}
-	fmt.Fprintf(b, "%s, seed %d, in %s\n", plural(s.Rounds, "round"), h.Seed, strings.ReplaceAll(h.Dir, "\n", `\n`))
+	b.WriteString(wrap(fmt.Sprintf("%s, seed %d, in %s", plural(s.Rounds, "round"), h.Seed, strings.ReplaceAll(h.Dir, "\n", `\n`)), s.width(), indent))
 	if mark := s.Run.Mark(); mark != "" {
-		fmt.Fprintf(b, "not complete: %s\n", mark)
+		b.WriteString(wrap("not complete: "+mark, s.width(), indent))
 	}
 }
 
@@ -92,37 +121,79 @@ func newTable(columns ...table.ColumnConfig) table.Writer {
 }
 
 func (s sheet) textLosses(b *strings.Builder) {
-	t := newTable()
-	t.AppendHeader(table.Row{"policy", "lost at worst when the process dies", "when the machine dies (power cut)"})
+	t := study.Table{Head: []string{"policy", "lost when the process dies", "at a power cut"}}
 	for _, p := range s.Policies() {
 		loss := p.Loss()
-		t.AppendRow(table.Row{p, loss.Process, loss.Power})
+		t.Rows = append(t.Rows, []string{p.String(), loss.Process.String(), loss.Power.String()})
 	}
-	fmt.Fprintf(b, "\n%s\n", t.Render())
+	if s.columns < usualWidth {
+		t.Apart = 2
+	}
+	b.WriteString("\n")
+	for _, part := range fitted(t, s.columns) {
+		b.WriteString(part + "\n")
+	}
 }
 
-// adviceLine returns the advice, with a caution where the rounds are too few for a proof.
-func (s sheet) adviceLine() string {
+// adviceLine returns the advice as a sentence.
+func (s sheet) adviceLine() string { return s.guess() + s.advice.Sentence() }
+
+// guess is a caution where the rounds are too few for a proof.
+func (s sheet) guess() string {
 	if s.Rounds < s.VerdictRounds() {
-		return fmt.Sprintf("advice (a guess from %s): %s", plural(s.Rounds, "round"), s.advice.Sentence)
+		return fmt.Sprintf("(a guess from %s) ", plural(s.Rounds, "round"))
 	}
-	return "advice: " + s.advice.Sentence
+	return ""
 }
 
-// The widest lines: lineWidth is for studies, their tables and pictures, and sweepWidth for
-// prose beside the tables of a sweep, which are wider.
+// adviceText returns the advice in lines.
+func (s sheet) adviceText() string {
+	const under = "     "
+	policy, rest := s.advice.Lines()
+	return wrap("use  "+s.guess()+policy, s.columns, under) + under + strings.TrimLeft(wrap(under+rest, s.columns, under), " ")
+}
+
 const (
-	lineWidth  = 100
-	sweepWidth = 118
-	indent     = "  "
+	lineWidth = 100 // the widest lines of studies, their tables and pictures
+	indent    = "  "
 )
 
 // width returns how wide the lines of the run may be.
 func (s sheet) width() int {
-	if of, ok := all.Find(s.Run.Header.Study); ok && of.Show != nil {
+	if of, ok := all.Find(s.Run.Header.Study); ok && of.Show != nil || s.columns == 0 {
 		return lineWidth
 	}
-	return sweepWidth
+	return s.columns
+}
+
+// ASCII replaces the other characters of our own texts, each by one that takes as many
+// columns. It leaves names as they are.
+func ASCII(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r < 0x80:
+			return r
+		case r == 'µ':
+			return 'u'
+		case r == '±':
+			return '~'
+		case r == '×':
+			return 'x'
+		case r == '’' || r == '‘':
+			return '\''
+		case r == '“' || r == '”':
+			return '"'
+		case r == '\u00a0':
+			return ' '
+		case r == '–' || r == '—' || r == '…' || r >= 0x2500 && r <= 0x2501:
+			return '-'
+		case r >= 0x2502 && r <= 0x257f:
+			return '|'
+		case r >= 0x2580 && r <= 0x25ff:
+			return '*'
+		}
+		return r // of a name that the user gave
+	}, text)
 }
 
 // Fold breaks a line at spaces, so that it is at most as wide as the lines of studies,

@@ -94,7 +94,7 @@ func (r Run) On(fileSystem string) Run {
 	return part
 }
 
-// wholeRounds returns the rounds in which every cell has its trial.
+// wholeRounds returns the rounds in which every cell that runs in them has its trial.
 func (r Run) wholeRounds() map[int]bool {
 	trials := map[int]int{}
 	for _, t := range r.Trials {
@@ -102,7 +102,13 @@ func (r Run) wholeRounds() map[int]bool {
 	}
 	whole := map[int]bool{}
 	for round, n := range trials {
-		whole[round] = n == len(r.Header.Cells)
+		cells := 0
+		for _, c := range r.Header.Cells {
+			if c.RunsIn(round) {
+				cells++
+			}
+		}
+		whole[round] = n == cells
 	}
 	return whole
 }

@@ -2,6 +2,7 @@ package result
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -65,6 +66,16 @@ func (l *Latency) histogram() (*hdrhistogram.Histogram, error) {
 		return nil, nil
 	}
 	return hdrhistogram.Decode([]byte(l.Histogram))
+}
+
+// Mean returns the mean of the distribution in nanoseconds, to 1 %. It is NaN where
+// nothing was timed.
+func (l *Latency) Mean() float64 {
+	h, err := l.histogram()
+	if err != nil || h == nil {
+		return math.NaN()
+	}
+	return h.Mean()
 }
 
 // MergeLatency merges the distributions that of returns for each trial, such as its

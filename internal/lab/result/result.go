@@ -23,8 +23,9 @@ import (
 // every older version are read.
 //
 // Version 2 brought four things: open loops, where a latency counts from when the Write
-// was due; caches that are not warm; long runs; runs that go on after an end.
-const SchemaVersion = 2
+// was due; caches that are not warm; long runs; runs that go on after an end. Version 3
+// brought cells that are not run in every round: see [Cell.Every].
+const SchemaVersion = 3
 
 // A Run is all that one file holds.
 type Run struct {
@@ -88,6 +89,9 @@ type Plan struct {
 	// Width is the half-width of the intervals of all ratios at which the run
 	// ends, 0.05 for ±5 %; 0 is a run of just so many rounds.
 	Width float64 `json:"width,omitempty"`
+	// MostRounds bounds the rounds of a run with a Width, by the bytes that it may write;
+	// 0 is no bound.
+	MostRounds int `json:"most_rounds,omitempty"`
 
 	Estimate time.Duration `json:"estimate_ns"`
 	Limit    time.Duration `json:"limit_ns"`        // no round is started after it; 0 is no limit
@@ -120,6 +124,10 @@ type Cell struct {
 	Rate float64 `json:"rate_per_s,omitempty"`
 
 	Cache Cache `json:"cache,omitempty"` // what is asked of the page cache; empty is NewFile
+
+	// Every is set for a paced cell: its trials are long enough for the periods of its
+	// policy to fall due, and it runs in one of so many rounds. 0 is a cell of every round.
+	Every int `json:"every,omitempty"`
 
 	// Steady: the cell's trials go on until the throughput is steady, but no further
 	// than Records and Longest.
@@ -200,6 +208,14 @@ type Measurement struct {
 	// Unserved is how many records of an open loop were due and not yet written
 	// when the trial gave up; each is in Latency with the time it had waited.
 	Unserved int64 `json:"unserved,omitempty"`
+
+	// SyncsWriting is how many syncs had ended when the last writer was done: those that
+	// fell due, without the one at the end.
+	SyncsWriting int64 `json:"syncs_while_writing,omitempty"`
+	// Oldest is, in an open loop only, the greatest age of a byte that was not yet
+	// durable. It was looked up every few milliseconds, so the age may have been that
+	// much more.
+	Oldest time.Duration `json:"oldest_not_durable_ns,omitempty"`
 
 	Before  *Residency `json:"cache_before,omitempty"` // of the file, when the clock started
 	Samples []Sample   `json:"samples,omitempty"`      // of a steady cell
@@ -359,15 +375,15 @@ func (r Run) Spent() time.Duration {
 	return spent + part
 }
 
-// Rounds returns how many rounds are whole: in them every cell has its trial.
+// RunsIn reports whether the cell runs in a round. All run in round 0.
+func (c Cell) RunsIn(round int) bool { return round == 0 || c.Every <= 1 || (round-1)%c.Every == 0 }
+
+// Rounds returns how many rounds are whole: in them every cell that runs in the round has
+// its trial.
 func (r Run) Rounds() int {
-	trials := map[int]int{}
-	for _, t := range r.Trials {
-		trials[t.Round]++
-	}
 	whole := 0
-	for round, n := range trials {
-		if round > 0 && n == len(r.Header.Cells) {
+	for round, ok := range r.wholeRounds() {
+		if round > 0 && ok {
 			whole++
 		}
 	}
@@ -375,15 +391,13 @@ func (r Run) Rounds() int {
 }
 
 // Rounded returns the trials of a cell in whole rounds, in the order of the
-// rounds: the i-th of one cell and the i-th of another are of the same round.
+// rounds: the i-th of one cell and the i-th of another with the same Every are of the
+// same round.
 func (r Run) Rounded(cell string) []Trial {
-	perRound := map[int]int{}
-	for _, t := range r.Trials {
-		perRound[t.Round]++
-	}
+	whole := r.wholeRounds()
 	var trials []Trial
 	for _, t := range r.Trials {
-		if t.Cell == cell && t.Round > 0 && perRound[t.Round] == len(r.Header.Cells) {
+		if t.Cell == cell && t.Round > 0 && whole[t.Round] {
 			trials = append(trials, t)
 		}
 	}

@@ -105,7 +105,7 @@ func TestReadReturnsWhatWasWritten(t *testing.T) {
 
 func TestKeysCarryUnitsAndPolicyIsText(t *testing.T) {
 	text := write(t, planted(t))
-	for _, want := range []string{`"schema_version":2`, `"elapsed_ns":15`, `"size_bytes":1280`, `"policy":"buffer=64KiB,sync=group"`, `"user_cpu_ns":6`, `"p99_ns":`} {
+	for _, want := range []string{`"schema_version":3`, `"elapsed_ns":15`, `"size_bytes":1280`, `"policy":"buffer=64KiB,sync=group"`, `"user_cpu_ns":6`, `"p99_ns":`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the file lacks %s", want)
 		}
@@ -330,6 +330,19 @@ func TestOnlyWholeRoundsCount(t *testing.T) {
 	check(6, 2)
 }
 
+// TestPacedCellsAreNotInEveryRound: a round is whole with the cells that run in it.
+func TestPacedCellsAreNotInEveryRound(t *testing.T) {
+	run := result.Run{Header: result.Header{Cells: []result.Cell{{Name: "a"}, {Name: "p", Every: 2}}}}
+	for round, cells := range []string{"ap", "ap", "a", "pa", "a", "a"} {
+		for _, c := range cells {
+			run.Trials = append(run.Trials, result.Trial{Cell: string(c), Round: round})
+		}
+	}
+	if run.Rounds() != 4 || len(run.Rounded("a")) != 4 || len(run.Rounded("p")) != 2 { // the fifth lacks its p
+		t.Errorf("%d rounds, %d trials of a, %d of p", run.Rounds(), len(run.Rounded("a")), len(run.Rounded("p")))
+	}
+}
+
 func TestReadRefuses(t *testing.T) {
 	good := write(t, planted(t))
 	head := good[:strings.Index(good, "\n")+1]
@@ -346,7 +359,7 @@ func TestReadRefuses(t *testing.T) {
 	check("hello\n", 1, "not a results file")
 	check(`{"kind":"trial"}`+"\n", 1, "not a results file")
 	check(`{"kind":"header"}`+"\n", 1, "not a results file")
-	check(strings.Replace(good, `"schema_version":2`, `"schema_version":3`, 1), 1, "newer holdfast")
+	check(strings.Replace(good, `"schema_version":3`, `"schema_version":4`, 1), 1, "newer holdfast")
 	check(head[:len(head)-1], 1, "breaks off within its first line")
 	check(head[:len(head)/2], 1, "breaks off within its first line")
 	check("\x00\x00\x00", 1, "breaks off within its first line")

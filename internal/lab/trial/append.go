@@ -126,6 +126,7 @@ func (a Append) measure(ctx context.Context, g *WorkDir, path string) (m result.
 	}
 	err = workers.write(w)
 	m.Write = meter.lap()
+	m.SyncsWriting, m.Oldest = w.Stats().Syncs, workers.oldest
 	errFlush := w.Flush()
 	m.Flush = meter.lap()
 	var errSync error

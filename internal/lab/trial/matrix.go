@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/lab/result"
@@ -33,8 +34,10 @@ func (c Cell) On(workDir *WorkDir) Cell {
 // cell once, in a new order that only the seed and the round's number decide.
 // Round 0 comes first, warms the machine up and is in no figure.
 //
+// A cell with an Every runs in round 1 and in each that is so many further.
+//
 // It ends after Rounds of them or, with a Settled, by the stop rule. The rule ends it
-// once Settled returns true, after however many rounds, or at the Limit.
+// once Settled returns true, after however many rounds, after MostRounds, or at the Limit.
 type Matrix struct {
 	Cells  []Cell
 	Rounds int
@@ -48,6 +51,10 @@ type Matrix struct {
 	// 0 is no limit. One round is always run.
 	Limit time.Duration
 
+	// MostRounds bounds a run with a Settled, because of the bytes that it may write. 0 is
+	// no bound.
+	MostRounds int
+
 	// Before is the number of the last round that was begun in an earlier part of the
 	// run. Whole is how many of its rounds are whole: the run goes on after them, with
 	// a warm-up of its own.
@@ -56,16 +63,30 @@ type Matrix struct {
 
 // Order returns the indices of a round's cells, in the order in which they run.
 func (m Matrix) Order(round int) []int {
-	return rand.New(rand.NewPCG(m.Seed, uint64(round))).Perm(len(m.Cells))
+	order := rand.New(rand.NewPCG(m.Seed, uint64(round))).Perm(len(m.Cells))
+	return slices.DeleteFunc(order, func(i int) bool { return !m.Cells[i].RunsIn(round) })
 }
 
 // Estimate returns how long the matrix takes, or the rest of it after Whole rounds.
 func (m Matrix) Estimate() time.Duration {
-	one := time.Duration(0)
-	for _, c := range m.Cells {
-		one += c.Estimate
+	all := time.Duration(0)
+	for round := 0; round <= max(1, m.Rounds-m.Whole); round++ {
+		for _, c := range m.Cells {
+			if c.RunsIn(round) && (round > 0 || c.Every == 0) { // the warm-up of a paced cell is short
+				all += c.Estimate
+			}
+		}
 	}
-	return one * time.Duration(max(1, m.Rounds-m.Whole)+1)
+	return all
+}
+
+// trials returns how many trials the first rounds have, with the warm-up.
+func (m Matrix) trials(rounds int) int {
+	n := 0
+	for round := range rounds + 1 {
+		n += len(m.Order(round))
+	}
+	return n
 }
 
 // A Step is what a watcher receives before each trial.
@@ -117,7 +138,7 @@ func (m Matrix) Run(ctx context.Context, g *WorkDir, w Watcher) (rounds int, sto
 func (r *running) stop(rounds int) Stop {
 	fresh := rounds - r.Whole
 	switch {
-	case r.Settled == nil && rounds >= r.Rounds, r.Settled != nil && fresh >= mostRounds:
+	case r.Settled == nil && rounds >= r.Rounds, r.Settled != nil && (fresh >= mostRounds || r.MostRounds > 0 && rounds >= r.MostRounds):
 		return AllRounds
 	case r.Settled != nil && rounds >= r.ask:
 		if r.Settled() {
@@ -169,7 +190,7 @@ func (r *running) trial(ctx context.Context, c Cell, round, position int) error 
 	r.trials++
 	r.watcher.Begin(Step{
 		Round: max(0, round-(r.Before-r.Whole)), Rounds: r.Rounds, Open: r.Settled != nil,
-		Trial: r.trials, Trials: max(r.trials, (r.Rounds-r.Whole+1)*len(r.Cells)),
+		Trial: r.trials, Trials: max(r.trials, r.Matrix.trials(r.Rounds-r.Whole)),
 		Cell: c.Cell, Left: r.timeLeft(),
 	})
 	start := time.Since(r.begun)
@@ -180,7 +201,9 @@ func (r *running) trial(ctx context.Context, c Cell, round, position int) error 
 		}
 		return fmt.Errorf("%s, round %d: %w", c.Name, round, err)
 	}
-	r.left, r.planned = r.left-c.Estimate, r.planned+c.Estimate
+	if round > 0 || c.Every == 0 {
+		r.left, r.planned = r.left-c.Estimate, r.planned+c.Estimate
+	}
 	return r.watcher.Done(result.Trial{Cell: c.Name, Round: round, Position: position, StartNs: start, Measurement: m})
 }
 

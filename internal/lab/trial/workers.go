@@ -24,6 +24,7 @@ type workers struct {
 	ctx     context.Context
 	open    bool        // an open loop
 	steady  *steadiness // nil unless it is waited for
+	oldest  time.Duration
 }
 
 // A begin starts a worker: what it writes to, and the time from which its records are due.
@@ -114,6 +115,9 @@ func (c *workers) write(w Target) error {
 	}
 	if c.steady != nil {
 		c.steady.await(w, b.at, c)
+	}
+	if c.open {
+		c.oldest = c.watchAge(w)
 	}
 	c.done.Wait()
 	errs := []error{c.ctx.Err()}

@@ -100,7 +100,7 @@ func (p *Progress) Steps(text string, done, all int) {
 	if p.bar == nil {
 		p.bar = newBar(p.stderr, int64(all), 7)
 	}
-	p.bar.Describe(fit(Visible(OneLine(text)), columns(p.stderr)-barColumns))
+	p.bar.Describe(fit(Visible(OneLine(text)), columns(p.stderr, 80)-barColumns))
 	p.bar.ChangeMax(all)
 	_ = p.bar.Set(done)
 }
@@ -233,7 +233,7 @@ const narrow = 56
 // newBytesBar is a bar whose time begins now. Otherwise it would begin with the first done
 // bytes, which would then seem to have taken no time.
 func newBytesBar(w io.Writer, bytes int64) *progressbar.ProgressBar {
-	isWide := columns(w) >= narrow
+	isWide := columns(w, 80) >= narrow
 	more := []progressbar.Option{progressbar.OptionShowBytes(isWide), progressbar.OptionUseIECUnits(true)}
 	if isWide {
 		more = append(more, progressbar.OptionShowCount())
@@ -243,14 +243,14 @@ func newBytesBar(w io.Writer, bytes int64) *progressbar.ProgressBar {
 	return bar
 }
 
-// columns is the width of a terminal, or 80 where it is not known.
-func columns(w io.Writer) int {
+// columns is the width of a terminal, or otherwise where it is not known.
+func columns(w io.Writer, otherwise int) int {
 	if f, ok := Bare(w).(*os.File); ok {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
 			return width
 		}
 	}
-	return 80
+	return otherwise
 }
 
 // fit cuts a text to the columns of a terminal: a longer line can't be written over.

@@ -1,12 +1,16 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"reflect"
+	"runtime"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/holdfast-go/holdfast/internal/lab/figure"
@@ -23,7 +27,36 @@ func WriteReport(w io.Writer, run result.Run, format report.Format, toFile bool)
 	case toFile:
 		return report.HTML(w, run)
 	}
-	return report.Text(w, run)
+	return WriteText(w, run)
+}
+
+// WriteText writes the table, as wide as the terminal and with the characters that the
+// locale has.
+func WriteText(w io.Writer, run result.Run) error {
+	var text strings.Builder
+	if err := report.TextWithin(&text, run, columns(w, usualColumns())); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, inLocale(text.String()))
+	return err
+}
+
+// usualColumns is the width where the output is no terminal.
+func usualColumns() int {
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
+		return n
+	}
+	return 100
+}
+
+// inLocale returns a text of ours in the characters that the locale has. Windows has none in
+// the environment, and writes UTF-8.
+func inLocale(text string) string {
+	name := strings.ToLower(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG")))
+	if runtime.GOOS == "windows" || strings.Contains(name, "utf-8") || strings.Contains(name, "utf8") {
+		return text
+	}
+	return report.ASCII(text)
 }
 
 // HintResults says how results are made.

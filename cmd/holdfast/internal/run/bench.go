@@ -99,9 +99,10 @@ func NewBench(kernels ...place.Kernel) *cobra.Command {
 		Use:   "bench [study] [flags]",
 		Short: "measure what each policy costs on this disk, or repeat a published experiment",
 		Long: `Bench writes files under several policies of buffering, flushing and syncing and
-prints what each costs on this disk: records a second, CPU time, system calls,
-the latency of a Write, and what a crash takes at worst. It ends with the policy
-to use. It takes less than a minute, writes only in a new directory of its own, and
+prints what each costs a writer on this disk, how long it takes until all is
+durable, CPU time, the latency of a Write, and what a crash takes at worst. A
+policy with a period (sync=1s) is judged in long trials at a moderate rate, in
+which the period falls due. It ends with the policy to use. It takes less than a minute, writes only in a new directory of its own, and
 removes that directory at the end.
 
 A policy is one line of text, such as buffer=64KiB,flush=100ms,sync=1s:
@@ -133,7 +134,7 @@ func (b *benchmark) addFlags(cmd *cobra.Command) {
 	f.Var(cli.Many("policy", &b.policies, holdfast.ParsePolicy), "policy", "measure this policy; give it again for each further one\n(default: eight usual policies)")
 	f.BoolVar(&b.quick, "quick", false, "take about 10 seconds; three rounds are too few to prove a difference")
 	f.BoolVar(&b.full, "full", false, "take about 5 minutes, with more record sizes, writers and rounds")
-	f.DurationVar(&b.budget, "time", 0, "fit the run into this time, calibration included (default: 45s;\nwith --steady 1m for each policy)")
+	f.DurationVar(&b.budget, "time", 0, "fit the run into this time, calibration included (default: 50s;\nwith --steady 1m for each policy)")
 	f.BoolVar(&b.list, "list", false, "list the studies: what each asks, how long it takes, what it writes")
 	f.BoolVar(&b.dryRun, "dry-run", false, "show what would be measured, and write nothing")
 	f.VarP(cli.Once("file", &b.file, cli.NewFile), "output", "o", "keep all results in this new file (JSON Lines), for holdfast report")
@@ -251,7 +252,7 @@ func (b *benchmark) contradiction(cmd *cobra.Command) error {
 	case b.study.Name == "" && (b.count > 0 || len(b.buffers) > 0 || len(b.parts) > 0):
 		return cli.Misuse("name the study, as in holdfast bench lines --count 1M", "--count, --buffer and --part are of a study, and none is named")
 	case b.quick && b.full:
-		return cli.Misuse("give one of the two, or neither for a run of about 45 seconds", "--quick and --full contradict each other")
+		return cli.Misuse("give one of the two, or neither for a run of about 50 seconds", "--quick and --full contradict each other")
 	case changed("time") && b.budget < time.Second:
 		return cli.Misuse("give at least 1s", "--time %v is too short to measure anything", b.budget)
 	case b.rounds > 0 && b.width > 0:
@@ -444,7 +445,7 @@ func (k *keeping) print(w io.Writer, run result.Run) error {
 	if k.export != "" {
 		return k.baseline.Show(w, run, k.export)
 	}
-	if err := errors.Join(report.Text(w, run), newline(w)); err != nil {
+	if err := errors.Join(cli.WriteText(w, run), newline(w)); err != nil {
 		return err
 	}
 	return k.baseline.Show(w, run, "")

@@ -130,10 +130,14 @@ func planText(cells int, plan result.Plan, seed uint64) string {
 	if plan.Files > 0 {
 		files = fmt.Sprintf(", in %s files", humanize.Comma(plan.Files))
 	}
+	most := ""
+	if plan.Width > 0 {
+		most = "at most "
+	}
 	over := ""
 	if plan.Limit > 0 && plan.Estimate > 2*plan.Limit {
 		over = fmt.Sprintf(", although %v were given: less can't be measured", plan.Limit.Round(time.Second))
 	}
-	return fmt.Sprintf("%d cells, each once in a warm-up and in %s, in an order by seed %d; about %v%s; writes %s, at most %s at once%s",
-		cells, rounds, seed, max(time.Second, plan.Estimate.Round(time.Second)), over, cli.BytesText(plan.Size), cli.BytesText(plan.Room), files)
+	return fmt.Sprintf("%d cells, each once in a warm-up and in %s, in an order by seed %d; about %v%s; writes %s%s, at most %s at once%s",
+		cells, rounds, seed, max(time.Second, plan.Estimate.Round(time.Second)), over, most, cli.BytesText(plan.Size), cli.BytesText(plan.Room), files)
 }

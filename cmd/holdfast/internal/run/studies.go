@@ -88,7 +88,7 @@ func (a *arms) checkStudy(cmd *cobra.Command, c study.Choice) error {
 func listStudies(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "study\tquick\tdefault\tfull\tquestion")
-	fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s?\n", sweep.Policy().Name, "10s", "45s", "5m0s", sweep.Policy().Question)
+	fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s?\n", sweep.Policy().Name, "10s", "50s", "5m0s", sweep.Policy().Question)
 	for _, s := range all.Studies() {
 		row := []string{s.Name}
 		for _, preset := range []study.Preset{study.Quick(), study.Default(), study.Full()} {

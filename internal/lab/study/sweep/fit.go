@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -24,6 +25,14 @@ const (
 	// times the usual buffers, where Writes do not wait for the disk.
 	trialLeast = 4 << 20
 	trialMost  = int64(study.MaxRecord)
+
+	// A run of the default time writes at most runMost, the memory that is prepared for
+	// its trials included; a longer one may write more.
+	runMost = 12 << 30
+
+	// The bytes of a run are enough for this percentage of the rounds that are planned for
+	// the default time: it goes on until it is settled.
+	spareRounds = 150
 
 	// longest and shortest are the bounds of what the slowest trial of a group
 	// aims at. Short trials leave time for more rounds, and these show more of a
@@ -77,6 +86,10 @@ func (r rate) due(perSecond float64) rate {
 }
 
 func (w Workload) probe(ctx context.Context, g *trial.WorkDir) (rate, error) {
+	largest := int64(math.MaxInt64)
+	if free, ok := g.Free(); ok {
+		largest = free / 4
+	}
 	for records := w.least(probeLeast); ; records *= 8 {
 		if err := g.Need(room(records * w.RecordBytes)); err != nil {
 			return rate{}, err
@@ -89,7 +102,7 @@ func (w Workload) probe(ctx context.Context, g *trial.WorkDir) (rate, error) {
 		if err != nil {
 			return rate{}, err
 		}
-		if m.Elapsed >= enough || 8*m.Size > min(probeMost, most(g)) {
+		if m.Elapsed >= enough || 8*m.Size > min(probeMost, largest) {
 			each := m.Elapsed - m.Open + time.Duration(m.Size)*checkTime
 			return rate{
 				fixed:     max(0, time.Since(begun)-each),
@@ -204,13 +217,64 @@ func (w Workload) shares(other Workload) bool {
 	return w.Policy == other.Policy || !w.durable() && !other.durable() && !w.Empty && !other.Empty
 }
 
-// most is how many bytes a trial may write on g: trialMost, or on a small disk as
-// much as leaves room for what has to be beside it.
-func most(g *trial.WorkDir) int64 {
-	if free, ok := g.Free(); ok {
-		return min(trialMost, free/4)
+// most is how many bytes a trial may write on g: trialMost, or as many as the run's bytes
+// allow, or on a small disk as leaves room for what has to be beside it. A nil g has room.
+func most(g *trial.WorkDir, c study.Choice, loads []Workload) int64 {
+	bursts, long := apart(loads)
+	writing, all := 0, runBytes(c, loads)
+	for _, w := range long {
+		if !w.Empty {
+			size := w.paced(1).Records * w.RecordBytes
+			all -= (size + trial.PreparedBytes(size)) * int64(2*min(pacedTrials(c, long), mostPaced)+1)
+		}
 	}
-	return trialMost
+	for _, w := range bursts {
+		if !w.Empty {
+			writing++
+		}
+	}
+	rounds := float64(c.RoundsToRun()) * spareRounds / 100 * timesDefault(c)
+	if c.Rounds > 0 {
+		rounds = float64(c.Rounds)
+	}
+	each := int64(float64(all) / float64(max(1, writing)) / (rounds + 2) / float64(1+trial.PreparedBytes(1)))
+	each = max(trialLeast, min(trialMost, each))
+	if g == nil {
+		return each
+	}
+	if free, ok := g.Free(); ok {
+		return min(each, free/4)
+	}
+	return each
+}
+
+// timesDefault is by how much the time of a run is longer than the default, at least 1.
+func timesDefault(c study.Choice) float64 {
+	return max(1, float64(c.TimeToTake())/float64(study.Default().Budget))
+}
+
+// runBytes is how many bytes the trials of a run may write, after calibration.
+func runBytes(c study.Choice, loads []Workload) int64 {
+	bursts, _ := apart(loads)
+	return int64(runMost*timesDefault(c)) - probeBytes(bursts)
+}
+
+// probeBytes is the most that calibration writes.
+func probeBytes(loads []Workload) (size int64) {
+	known := map[Workload]bool{}
+	for _, w := range loads {
+		w.Rate, w.Twin = 0, false
+		if !known[w] && !w.Empty {
+			known[w] = true
+			for one := w.least(probeLeast) * w.RecordBytes; ; one *= 8 {
+				size += one + trial.PreparedBytes(one)
+				if 8*one > probeMost {
+					break
+				}
+			}
+		}
+	}
+	return size
 }
 
 // alone is how many records the cell writes in the time, within the bounds; a

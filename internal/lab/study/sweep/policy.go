@@ -34,7 +34,7 @@ func Policy() Sweep {
 			if c.Steady {
 				return loads
 			}
-			return withEmpty(withTwin(loads))
+			return append(withEmpty(withTwins(loads)), paced(c, loads)...)
 		},
 	}
 }
@@ -55,20 +55,32 @@ func Policies() []holdfast.Policy {
 	}
 }
 
-// withTwin repeats one workload of the first group under a second name: the
-// fixed buffer of 64 KiB if it is there, because most others are compared with
-// its like, else the first.
-func withTwin(loads []Workload) []Workload {
-	at := 0
-	for i, w := range loads {
-		if w.Policy == holdfast.Buffered(64*holdfast.KiB) {
-			at = i
-			break
+// withTwins repeats two workloads of the first group under second names. One works in
+// memory: the fixed buffer of 64 KiB if it is there, because most others are compared with
+// its like, else the first that never waits for the disk. The other waits for the disk: a
+// group commit if it is there, else the first of its kind.
+func withTwins(loads []Workload) []Workload {
+	first := func(is ...func(Workload) bool) int {
+		for _, is := range is {
+			if at := slices.IndexFunc(loads, is); at >= 0 {
+				return at
+			}
+		}
+		return -1
+	}
+	twinned := loads
+	for _, at := range []int{
+		first(func(w Workload) bool { return w.Policy == holdfast.Buffered(64*holdfast.KiB) }, func(w Workload) bool { return w.Policy.Sync.Mode <= holdfast.SyncClose }),
+		first(func(w Workload) bool { return w.Policy.Sync.Mode == holdfast.SyncGroup }, func(w Workload) bool { return w.Policy.Sync.Waits() },
+			func(w Workload) bool { return w.Policy.Sync.Mode == holdfast.SyncPeriodic }),
+	} {
+		if at >= 0 {
+			twin := loads[at]
+			twin.Twin = true
+			twinned = append(twinned, twin)
 		}
 	}
-	twin := loads[at]
-	twin.Twin = true
-	return append(loads, twin)
+	return twinned
 }
 
 // withEmpty adds one workload for each load that writes nothing.
@@ -106,7 +118,7 @@ func Advice() Sweep {
 					}
 				}
 			}
-			return withTwin(loads)
+			return withTwins(loads)
 		},
 	}
 }

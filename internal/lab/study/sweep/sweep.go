@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -33,6 +34,8 @@ type Workload struct {
 	RecordBytes int64
 	Writers     int
 	study.Setting
+
+	Length time.Duration // of a trial of a paced workload; 0 is none
 }
 
 // steadyTime is how long a steady trial may take by default.
@@ -46,6 +49,9 @@ func (w Workload) Name() string {
 	}
 	if w.Rate > 0 {
 		name += fmt.Sprintf("/rate=%g", w.Rate)
+	}
+	if w.Length > 0 {
+		name += "/paced"
 	}
 	if w.Twin {
 		name += "/again"
@@ -80,25 +86,51 @@ func (s Sweep) Prepare(ctx context.Context, g *trial.WorkDir, c study.Choice, pr
 			cell.Longest = longest
 			cells = append(cells, Cell(cell, longest, c.Counting))
 		}
-		m, plan := matrix(c, cells, c.RoundsToRun())
+		m, plan := matrix(c, loads, cells, c.RoundsToRun())
 		return m, plan, g.Need(plan.Room)
 	}
-	rates, err := calibrate(ctx, g, loads, probed)
+	bursts, long := apart(loads)
+	rates, err := calibrate(ctx, g, bursts, probed)
 	if err != nil {
 		return trial.Matrix{}, result.Plan{}, err
 	}
 	left := max(0, c.TimeToTake()-time.Since(begun))
-	fit := fitting{loads: loads, rates: rates, rounds: c.RoundsToRun(), fixed: c.Rounds > 0, most: most(g)}.into(left * 9 / 10)
+	fit := fitting{loads: bursts, rates: rates, rounds: c.RoundsToRun(), fixed: c.Rounds > 0, most: most(g, c, loads)}
+	fit, every := fit.beside(long, pacedTrials(c, long), left*9/10)
 	var cells []trial.Cell
-	for i, w := range loads {
+	for i, w := range bursts {
 		cells = append(cells, Cell(w.cell(fit.records[i]), rates[i].estimate(fit.records[i]), c.Counting))
 	}
-	m, plan := matrix(c, cells, fit.rounds)
+	for _, w := range long {
+		cells = append(cells, Cell(w.paced(every), w.Length+pacedFixed, c.Counting))
+	}
+	m, plan := matrix(c, loads, cells, fit.rounds)
 	if c.Rounds == 0 {
 		m.Limit = max(1, left) // 0 is no limit
 	}
 	plan.Limit = m.Limit
+	plan.Size += probeBytes(bursts)
 	return m, plan, g.Need(plan.Room)
+}
+
+// apart returns the bursts and the paced workloads.
+func apart(loads []Workload) (bursts, long []Workload) {
+	for _, w := range loads {
+		if w.Length > 0 {
+			long = append(long, w)
+			continue
+		}
+		bursts = append(bursts, w)
+	}
+	return bursts, long
+}
+
+// paced is the cell of a paced workload, which runs in one of so many rounds.
+func (w Workload) paced(every int) result.Cell {
+	records := int64(math.Ceil(w.Rate * w.Length.Seconds()))
+	cell := w.cell(max(1, records/int64(w.Writers)) * int64(w.Writers))
+	cell.Every = every
+	return cell
 }
 
 // Outline returns what Prepare would plan, without its calibration: the records of
@@ -108,24 +140,42 @@ func (s Sweep) Outline(c study.Choice) ([]result.Cell, result.Plan) {
 	var outline []result.Cell
 	loads := s.Workloads(c)
 	longest := steadyLongest(c, len(loads))
+	largest := most(nil, c, loads)
+	if c.Steady {
+		largest = cmp.Or(c.Room, study.DefaultRoom)
+	}
+	_, long := apart(loads)
+	rounds, every := c.RoundsToRun(), 1
+	if len(long) > 0 {
+		least := rounds
+		if c.Rounds == 0 {
+			least = 0
+		}
+		rounds, every = spread(rounds, least, min(pacedTrials(c, long), mostPaced))
+	}
 	for _, w := range loads {
 		cell := w.cell(0)
 		if c.Steady {
 			cell.Longest = longest
 		}
-		outline = append(outline, cell)
-		most := int64(trialMost)
-		if c.Steady {
-			most = cmp.Or(c.Room, study.DefaultRoom)
+		if w.Length > 0 {
+			cell = w.paced(every)
 		}
-		cell.Records = max(int64(w.Writers), most/w.RecordBytes)
+		outline = append(outline, cell)
+		if w.Length == 0 {
+			cell.Records = max(int64(w.Writers), largest/w.RecordBytes)
+		}
 		cells = append(cells, Cell(cell, longest, trial.NotCounting))
 	}
-	_, plan := matrix(c, cells, c.RoundsToRun())
+	_, plan := matrix(c, loads, cells, rounds)
 	if !c.Steady {
 		// Rounds that were asked for are run, however short the time is.
 		least := shortest * time.Duration(len(cells)*(c.Rounds+1))
 		plan.Estimate, plan.Limit = max(least, c.TimeToTake()), c.TimeToTake()
+		bursts, _ := apart(loads)
+		if plan.Size += probeBytes(bursts); c.Rounds == 0 { // calibration may plan more rounds, of shorter trials
+			plan.Size = max(plan.Size, int64(runMost*timesDefault(c)))
+		}
 	}
 	return outline, plan
 }
@@ -139,16 +189,32 @@ func steadyLongest(c study.Choice, cells int) time.Duration {
 }
 
 // matrix returns the cells as a matrix, and what its plan promises.
-func matrix(c study.Choice, cells []trial.Cell, rounds int) (trial.Matrix, result.Plan) {
+func matrix(c study.Choice, loads []Workload, cells []trial.Cell, rounds int) (trial.Matrix, result.Plan) {
 	m := trial.Matrix{Cells: cells, Rounds: rounds, Seed: c.Seed}
 	plan := result.Plan{Preset: c.Preset.Name, Rounds: rounds, Width: c.WidthToReach(), Estimate: m.Estimate()}
+	var once, round, pacedOnce int64 // bytes
 	for _, cell := range cells {
 		size := cell.Records * cell.RecordBytes
 		if cell.Empty {
 			continue
 		}
-		plan.Size += (size + trial.PreparedBytes(size)) * int64(rounds+1)
 		plan.Room = max(plan.Room, room(size))
+		size += trial.PreparedBytes(size)
+		if once += size; cell.Every == 0 {
+			round += size
+		} else {
+			pacedOnce += size
+		}
+	}
+	every := max(1, int64(cells[len(cells)-1].Every))
+	size := func(rounds int64) int64 { return once + round*rounds + pacedOnce*((rounds+every-1)/every) }
+	plan.Size = size(int64(rounds))
+	if plan.Width > 0 && !c.Steady {
+		m.MostRounds = rounds
+		for most := runBytes(c, loads); m.MostRounds < math.MaxInt16 && size(int64(m.MostRounds+1)) <= most; {
+			m.MostRounds++
+		}
+		plan.MostRounds, plan.Size = m.MostRounds, size(int64(m.MostRounds))
 	}
 	return m, plan
 }
@@ -207,6 +273,9 @@ func Cell(c result.Cell, estimate time.Duration, counting trial.Counting) trial.
 		a := a
 		if warmUp {
 			a.Count = counting
+			if c.Every > 0 {
+				a.Records = max(int64(c.Writers), min(c.Records, int64(c.Rate*pacedMargin.Seconds())))
+			}
 			if a.Steady {
 				w := Workload{Policy: c.Policy, RecordBytes: c.RecordBytes, Writers: c.Writers}
 				a.Steady, a.Records = false, min(c.Records, 100*w.least(probeLeast))
@@ -221,12 +290,17 @@ func Cell(c result.Cell, estimate time.Duration, counting trial.Counting) trial.
 // edited: it refuses cells that no sweep has.
 func Again(h result.Header, counting trial.Counting) (trial.Matrix, error) {
 	m := trial.Matrix{Rounds: h.Plan.Rounds, Seed: h.Seed, Limit: h.Plan.Limit}
+	m.MostRounds = h.Plan.MostRounds
 	each := h.Plan.Estimate / time.Duration(max(1, len(h.Cells)*(h.Plan.Rounds+1)))
 	for _, c := range h.Cells {
 		if !c.Empty && (c.RecordBytes < trial.MinRecord || c.RecordBytes > int64(study.MaxRecord) || c.Writers < 1 || c.Records < 0) {
 			return m, fmt.Errorf("%s can't be repeated with %d records of %d bytes by %d writers", c.Name, c.Records, c.RecordBytes, c.Writers)
 		}
-		m.Cells = append(m.Cells, Cell(c, each, counting))
+		estimate := each
+		if c.Every > 0 && c.Rate > 0 {
+			estimate = time.Duration(float64(c.Records)/c.Rate*float64(time.Second)) + pacedFixed
+		}
+		m.Cells = append(m.Cells, Cell(c, estimate, counting))
 	}
 	return m, nil
 }

@@ -13,10 +13,11 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/trial"
 )
 
-func TestPolicyStudyHasEveryCellAndOneTwin(t *testing.T) {
-	check := func(c study.Choice, cells int) {
+func TestPolicyStudyHasEveryCellAndItsTwins(t *testing.T) {
+	check := func(c study.Choice, cells, wantTwins, wantPaced int) {
 		t.Helper()
 		loads := Policy().Workloads(c)
+		_, long := apart(loads)
 		names, twins := map[string]bool{}, 0
 		for _, w := range loads {
 			names[w.Name()] = true
@@ -24,16 +25,16 @@ func TestPolicyStudyHasEveryCellAndOneTwin(t *testing.T) {
 				twins++
 			}
 		}
-		if len(loads) != cells || len(names) != cells || twins != 1 {
-			t.Errorf("%d cells with %d names and %d twins, want %d with one twin", len(loads), len(names), twins, cells)
+		if len(loads) != cells || len(names) != cells || twins != wantTwins || len(long) != wantPaced {
+			t.Errorf("%d cells with %d names, %d twins and %d paced, want %d, %d and %d", len(loads), len(names), twins, len(long), cells, wantTwins, wantPaced)
 		}
 	}
-	check(study.Choice{Preset: study.Default()}, 9*2+1+2)
-	check(study.Choice{Preset: study.Quick()}, 9*2+1+2)
-	check(study.Choice{Preset: study.Full()}, 9*2*3+1+6)
+	check(study.Choice{Preset: study.Default()}, 9*2+2+2+4, 3, 4)
+	check(study.Choice{Preset: study.Quick()}, 9*2+2+2, 2, 0)
+	check(study.Choice{Preset: study.Full()}, 9*2*3+2+6+4, 3, 4)
 	one := holdfast.Durable()
-	check(study.Choice{Preset: study.Default(), Policies: []holdfast.Policy{one}, Writers: []int{1}}, 1+1+1)
-	check(study.Choice{Preset: study.Default(), Policies: []holdfast.Policy{one, one}, Writers: []int{1, 1}, Records: []holdfast.Size{16}}, 1+1+1)
+	check(study.Choice{Preset: study.Default(), Policies: []holdfast.Policy{one}, Writers: []int{1}}, 1+1+1, 1, 0)
+	check(study.Choice{Preset: study.Default(), Policies: []holdfast.Policy{one, one}, Writers: []int{1, 1}, Records: []holdfast.Size{16}}, 1+1+1, 1, 0)
 }
 
 func TestTwinIsTheSameWorkload(t *testing.T) {
@@ -91,12 +92,15 @@ var (
 )
 
 func fit(d disk, preset study.Preset, rounds int) fitting {
-	loads := Policy().Workloads(study.Choice{Preset: preset})
-	f := fitting{loads: loads, rates: d.rates(loads), rounds: preset.Rounds, most: trialMost}
+	c := study.Choice{Preset: preset, Rounds: rounds}
+	all := Policy().Workloads(c)
+	loads, long := apart(all)
+	f := fitting{loads: loads, rates: d.rates(loads), rounds: preset.Rounds, most: most(nil, c, all)}
 	if rounds > 0 {
 		f.rounds, f.fixed = rounds, true
 	}
-	return f.into(preset.Budget)
+	fit, _ := f.beside(long, pacedTrials(c, long), preset.Budget)
+	return fit
 }
 
 func TestDefaultRunFitsIntoItsTimeWithEnoughRounds(t *testing.T) {
@@ -105,9 +109,6 @@ func TestDefaultRunFitsIntoItsTimeWithEnoughRounds(t *testing.T) {
 		if total := f.total(f.rounds); total > study.Default().Budget || f.rounds < f.verdictRounds() {
 			t.Errorf("%s disk: %d rounds in %v", name, f.rounds, total)
 		}
-	}
-	if f := fit(fast, study.Default(), 0); f.rounds != study.Default().Rounds {
-		t.Errorf("a fast disk has %d rounds", f.rounds)
 	}
 }
 
@@ -156,7 +157,7 @@ func TestCellsThatAreComparedWriteTheSameNumber(t *testing.T) {
 		if f.records[i] < int64(a.Writers) || f.records[i]%int64(a.Writers) != 0 {
 			t.Errorf("%s: %d records", a.Name(), f.records[i])
 		}
-		if size := f.records[i] * a.RecordBytes; size > trialMost || !a.durable() && size < trialLeast*9/10 {
+		if size := f.records[i] * a.RecordBytes; size > f.most || !a.durable() && size < trialLeast*9/10 {
 			t.Errorf("%s: %d bytes a trial", a.Name(), size)
 		}
 	}
@@ -164,6 +165,7 @@ func TestCellsThatAreComparedWriteTheSameNumber(t *testing.T) {
 
 func TestLargestRecordsStillFit(t *testing.T) {
 	loads := Policy().Workloads(study.Choice{Preset: study.Quick(), Records: []holdfast.Size{study.MaxRecord}, Writers: []int{64}})
+	loads, _ = apart(loads)
 	f := fitting{loads: loads, rates: fast.rates(loads), rounds: 1, fixed: true, most: trialMost}.into(time.Second)
 	for i, n := range f.records {
 		if n != 64 {
@@ -178,12 +180,12 @@ func TestPrepareOnARealDisk(t *testing.T) {
 	c := study.Choice{Preset: study.Quick(), Policies: []holdfast.Policy{holdfast.Buffered(4096), holdfast.Durable()}, Writers: []int{2}, Rounds: 2, Budget: time.Second, Seed: 5}
 	probes := 0
 	m, plan, err := Policy().Prepare(t.Context(), g, c, func(done, all int) {
-		if done != probes || all != 4 {
-			t.Errorf("probe %d of %d, want %d of 4", done, all, probes)
+		if done != probes || all != 5 {
+			t.Errorf("probe %d of %d, want %d of 5", done, all, probes)
 		}
 		probes++
 	})
-	if err != nil || probes != 4 {
+	if err != nil || probes != 5 {
 		t.Fatalf("%d probes, %v", probes, err)
 	}
 	size := int64(0)
@@ -195,7 +197,7 @@ func TestPrepareOnARealDisk(t *testing.T) {
 			t.Errorf("%s needs more than the plan's room", cell.Name)
 		}
 	}
-	if len(m.Cells) != 4 || m.Rounds != 2 || m.Seed != 5 || plan.Size != size || plan.Estimate != m.Estimate() || m.Limit != 0 {
+	if len(m.Cells) != 5 || m.Rounds != 2 || m.Seed != 5 || plan.Size != size+probeBytes(Policy().Workloads(c)) || plan.Estimate != m.Estimate() || m.Limit != 0 {
 		t.Errorf("%+v; %+v; want %d bytes", m, plan, size)
 	}
 }
@@ -255,5 +257,78 @@ func TestTimeThatIsUpIsStillALimit(t *testing.T) {
 	m, plan, err := Policy().Prepare(t.Context(), g, c, func(int, int) {})
 	if err != nil || m.Limit <= 0 || plan.Limit != m.Limit || plan.Width == 0 {
 		t.Errorf("limit %v, plan %+v, %v", m.Limit, plan, err)
+	}
+}
+
+// TestPacedTrialsAreLongEnough: for three periods of each policy that there is time for.
+func TestPacedTrialsAreLongEnough(t *testing.T) {
+	policies := func(texts ...string) (list []holdfast.Policy) {
+		for _, text := range texts {
+			p, err := holdfast.ParsePolicy(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, p)
+		}
+		return list
+	}
+	check := func(budget time.Duration, list []holdfast.Policy, want ...string) {
+		t.Helper()
+		c := study.Choice{Preset: study.Default(), Budget: budget, Policies: list}
+		_, long := apart(Policy().Workloads(c))
+		var got []string
+		for _, w := range long {
+			period := max(w.Policy.FlushEvery, w.Policy.Sync.Every)
+			if w.Length < 3*period+pacedMargin && period > 0 || w.Rate <= 0 || w.Writers != 1 {
+				t.Errorf("%s lasts %v", w.Name(), w.Length)
+			}
+			if !w.Twin && !w.Empty {
+				got = append(got, w.Policy.String())
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("in %v there are paced %v, want %v", budget, got, want)
+		}
+	}
+	few := policies("sync=never", "buffer=64KiB,sync=1h", "buffer=64KiB,sync=100ms", "buffer=4KiB,flush=10ms,sync=never")
+	check(0, Policies(), "buffer=64KiB,sync=never", "buffer=64KiB,flush=100ms,sync=1s")
+	check(0, few, "buffer=4KiB,sync=never", "buffer=64KiB,sync=never", "buffer=4KiB,flush=10ms,sync=never", "buffer=64KiB,sync=100ms")
+	check(10*time.Second, Policies())
+	check(0, policies("sync=never", "buffer=64KiB,sync=1h"))
+	check(24*time.Hour, policies("buffer=64KiB,sync=1h"), "buffer=64KiB,sync=never", "buffer=64KiB,sync=1h0m0s")
+}
+
+// TestPlanHasBothParts: on each disk the rounds for a verdict of the bursts, and trials of
+// the paced cells, on a fast disk enough for an interval, in the time and the bytes.
+func TestPlanHasBothParts(t *testing.T) {
+	for name, d := range map[string]disk{"fast": fast, "slow": slow} {
+		paced := leastPaced
+		if name == "fast" {
+			paced = 6
+		}
+		c := study.Choice{Preset: study.Default()}
+		all := Policy().Workloads(c)
+		loads, long := apart(all)
+		f, every := fitting{loads: loads, rates: d.rates(loads), rounds: c.Preset.Rounds, most: most(nil, c, all)}.beside(long, pacedTrials(c, long), c.Preset.Budget)
+		var cells []trial.Cell
+		for i, w := range loads {
+			cells = append(cells, Cell(w.cell(f.records[i]), f.rates[i].estimate(f.records[i]), trial.NotCounting))
+		}
+		for _, w := range long {
+			cells = append(cells, Cell(w.paced(every), w.Length+pacedFixed, trial.NotCounting))
+		}
+		m, plan := matrix(c, all, cells, f.rounds)
+		trials := 0
+		for round := 1; round <= f.rounds; round++ {
+			if cells[len(cells)-1].RunsIn(round) {
+				trials++
+			}
+		}
+		if f.rounds < f.verdictRounds() || trials < paced || m.Estimate() > c.Preset.Budget || plan.Size+probeBytes(loads) > runMost {
+			t.Errorf("%s disk: %d rounds, %d paced trials, %v, %d MiB", name, f.rounds, trials, m.Estimate(), plan.Size>>20)
+		}
+		if _, outline := Policy().Outline(c); plan.Size > outline.Size || outline.Size > 12<<30 {
+			t.Errorf("%s disk: writes %d MiB, and %d MiB were said before", name, plan.Size>>20, outline.Size>>20)
+		}
 	}
 }
