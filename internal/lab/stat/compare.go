@@ -1,9 +1,6 @@
 package stat
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // A Verdict is one of four words for b against a.
 type Verdict string
@@ -148,16 +145,6 @@ func logs(costs []float64) (l []float64, ok bool) {
 // and coverage is 0 where the samples are too few for one.
 type estimate struct{ centre, low, high, coverage float64 }
 
-// newEstimate takes the median of the ordered averages or differences, and the
-// k-th from either end for the interval, if there is such a k.
-func newEstimate(ordered []float64, k int, coverage float64) estimate {
-	e := estimate{quantile(ordered, 0.5), math.NaN(), math.NaN(), coverage}
-	if k > 0 {
-		e.low, e.high = ordered[k-1], ordered[len(ordered)-k]
-	}
-	return e
-}
-
 // comparison turns the shift of logarithms into a ratio and finds the word.
 func (e estimate) comparison(n int, floor, band float64) Comparison {
 	return Comparison{
@@ -173,20 +160,16 @@ func (e estimate) comparison(n int, floor, band float64) Comparison {
 // hodgesLehmann returns the median of the Walsh averages of x with the interval
 // of the signed-rank test at the confidence asked for. It assumes that x is symmetric around its centre, and
 // that one value does not depend on the others.
+//
+// The Walsh averages are the means of all pairs of x, each value paired with itself too:
+// n(n+1)/2 of them. They are searched, never listed.
 func hodgesLehmann(x []float64, confidence float64) estimate {
-	k, coverage := signedRank(len(x), confidence)
-	return newEstimate(walshAverages(x), k, coverage)
-}
-
-// walshAverages returns, in ascending order, the means of all pairs of x, each
-// value paired with itself too: n(n+1)/2 of them.
-func walshAverages(x []float64) []float64 {
-	averages := make([]float64, 0, len(x)*(len(x)+1)/2)
-	for i := range x {
-		for j := i; j < len(x); j++ {
-			averages = append(averages, (x[i]+x[j])/2)
-		}
-	}
-	slices.Sort(averages)
-	return averages
+	x = sorted(x)
+	n := len(x)
+	k, coverage := signedRank(n, confidence)
+	return pairs{
+		rows: n, columns: n, n: n * (n + 1) / 2,
+		from: func(row int) int { return row },
+		at:   func(row, column int) float64 { return (x[row] + x[column]) / 2 },
+	}.estimate(k, coverage)
 }
