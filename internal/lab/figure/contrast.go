@@ -175,8 +175,14 @@ func (c Contrast) pairs() []int {
 	numbers := func(run result.Run) []int {
 		return roundsWith(run.Rounded(run.Header.Cells[0].Name), func(result.Trial) bool { return true })
 	}
-	other := numbers(c.B.run)
-	return slices.DeleteFunc(numbers(c.A.run), func(round int) bool { return !slices.Contains(other, round) })
+	other := numbers(c.B.run) // in order
+	return slices.DeleteFunc(numbers(c.A.run), func(round int) bool { return !isIn(other, round) })
+}
+
+// isIn reports whether rounds, in order, have one.
+func isIn(rounds []int, round int) bool {
+	_, ok := slices.BinarySearch(rounds, round)
+	return ok
 }
 
 // costs returns the costs of a cell in both runs. If the rounds are paired, those of a pair
@@ -185,7 +191,7 @@ func (c Contrast) costs(earlier, cell result.Cell) (a, b []float64) {
 	before, after := c.A.run.Rounded(earlier.Name), c.B.run.Rounded(cell.Name)
 	if c.Unpaired == "" {
 		rounds := c.pairs()
-		notPaired := func(t result.Trial) bool { return !slices.Contains(rounds, t.Round) }
+		notPaired := func(t result.Trial) bool { return !isIn(rounds, t.Round) }
 		before, after = slices.DeleteFunc(before, notPaired), slices.DeleteFunc(after, notPaired)
 	}
 	load := LoadOf(cell)

@@ -378,16 +378,25 @@ func (r Run) Rounds() int {
 // rounds: the i-th of one cell and the i-th of another are of the same round.
 func (r Run) Rounded(cell string) []Trial {
 	perRound := map[int]int{}
-	for _, t := range r.Trials {
+	n := 0
+	for i := range r.Trials {
+		t := &r.Trials[i]
 		perRound[t.Round]++
-	}
-	var trials []Trial
-	for _, t := range r.Trials {
-		if t.Cell == cell && t.Round > 0 && perRound[t.Round] == len(r.Header.Cells) {
-			trials = append(trials, t)
+		if t.Cell == cell {
+			n++
 		}
 	}
-	slices.SortStableFunc(trials, func(a, b Trial) int { return a.Round - b.Round })
+	trials := make([]Trial, 0, n)
+	for i := range r.Trials {
+		t := &r.Trials[i]
+		if t.Cell == cell && t.Round > 0 && perRound[t.Round] == len(r.Header.Cells) {
+			trials = append(trials, *t)
+		}
+	}
+	byRound := func(a, b Trial) int { return a.Round - b.Round }
+	if !slices.IsSortedFunc(trials, byRound) {
+		slices.SortStableFunc(trials, byRound)
+	}
 	return trials
 }
 
