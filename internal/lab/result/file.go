@@ -9,8 +9,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/holdfast-go/holdfast/internal/own"
@@ -336,27 +338,38 @@ func (r *Run) takeHeader(line []byte, first bool) error {
 	if err := json.Unmarshal(line, &r.Header); err != nil {
 		return err
 	}
+	if key, n := negative(reflect.ValueOf(r.Header.Plan)); key != "" {
+		return fmt.Errorf("%s %d of the plan is negative", key, n)
+	}
 	for _, c := range r.Header.Cells {
-		if err := c.check(); err != nil {
-			return err
+		if key, n := negative(reflect.ValueOf(c)); key != "" {
+			return fmt.Errorf("%s %d of the cell %q is negative", key, n, c.Name)
+		}
+		if c.Rate < 0 {
+			return fmt.Errorf("rate_per_s %v of the cell %q is negative", c.Rate, c.Name)
 		}
 	}
 	return nil
 }
 
-// check refuses what no cell can have.
-func (c Cell) check() error {
-	for _, is := range []struct {
-		key   string
-		value int64
-	}{
-		{"record_bytes", c.RecordBytes}, {"writers", int64(c.Writers)}, {"records", c.Records}, {"latency_stride", int64(c.LatencyStride)},
-	} {
-		if is.value < 0 {
-			return fmt.Errorf("%s %d of the cell %q is negative", is.key, is.value, c.Name)
+// negative finds an integer below zero: nothing that is counted or timed is. It returns its
+// key, or nothing if there is none. What the machine did meanwhile is another's count.
+func negative(v reflect.Value) (key string, n int64) {
+	for i := range v.NumField() {
+		f := v.Field(i)
+		if f.Kind() == reflect.Pointer && !f.IsNil() {
+			f = f.Elem()
+		}
+		switch tag, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ","); {
+		case f.CanInt() && f.Int() < 0:
+			return tag, f.Int()
+		case f.Kind() == reflect.Struct && f.Type().PkgPath() == v.Type().PkgPath():
+			if key, n := negative(f); key != "" {
+				return key, n
+			}
 		}
 	}
-	return nil
+	return "", 0
 }
 
 // takeResumption adds a resumption. The end before it does not count any more.
@@ -385,8 +398,11 @@ func (r *Run) takeTrial(line []byte) error {
 
 // check refuses what no trial can have.
 func (t Trial) check() error {
-	if t.Records <= 0 || t.Elapsed <= 0 || t.Size < 0 || t.Round < 0 {
-		return fmt.Errorf("a trial of %d records and %d bytes in %d ns in round %d is none", t.Records, t.Size, int64(t.Elapsed), t.Round)
+	if t.Records <= 0 || t.Elapsed <= 0 {
+		return fmt.Errorf("a trial of %d records in %d ns is none", t.Records, int64(t.Elapsed))
+	}
+	if key, n := negative(reflect.ValueOf(t)); key != "" {
+		return fmt.Errorf("%s %d of round %d of %s is negative", key, n, t.Round, t.Cell)
 	}
 	for _, l := range []*Latency{&t.Latency, t.Service} {
 		if _, err := l.histogram(); err != nil {

@@ -111,6 +111,14 @@ func oneLines(v reflect.Value) {
 		for i := range v.Len() {
 			oneLines(v.Index(i))
 		}
+	case reflect.Map: // of settings and values, by their names
+		for _, key := range v.MapKeys() {
+			value := reflect.New(v.Type().Elem()).Elem()
+			value.Set(v.MapIndex(key))
+			oneLines(value)
+			v.SetMapIndex(key, reflect.Value{})
+			v.SetMapIndex(reflect.ValueOf(OneLine(key.String())), value)
+		}
 	}
 }
 
