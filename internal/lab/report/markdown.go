@@ -22,7 +22,7 @@ func (s sheet) doubtLines() []string {
 // Policies stay code: they stand between backticks.
 func markdownText(line string) string { return markdownMarks.Replace(line) }
 
-var markdownMarks = strings.NewReplacer("*", `\*`, "[", `\[`, "|", `\|`, "<", "&lt;")
+var markdownMarks = strings.NewReplacer("*", `\*`, "[", `\[`, "<", "&lt;")
 
 // markdownFact is markdownText for text from the machine or a results file.
 func markdownFact(text string) string { return strings.ReplaceAll(markdownText(text), "`", "\\`") }
