@@ -35,7 +35,7 @@ type Figures struct {
 	floors map[string]Number // the noise of each file system that the run made for itself
 }
 
-// Noise is the difference between a cell and its twin, which do the same. In a run on
+// Noise is the most by which a cell and its twin, which do the same, may differ. In a run on
 // several file systems each has its own, and this is the largest; absent if one has
 // none.
 type Noise struct {

@@ -69,7 +69,7 @@ func (f Figures) warnOfNoise() []Warning {
 		return []Warning{newWarning("noise-unknown", "no cell was run twice, so the noise is not known and no difference is proven", "measure with a holdfast that repeats a cell")}
 	case floor > stat.Band:
 		return []Warning{newWarning("noisy",
-			fmt.Sprintf("the same cell run twice differs by %.1f %%, and up to %.0f %% pass for the same elsewhere", floor*100, stat.Band*100),
+			fmt.Sprintf("the same cell run twice differs by up to %.1f %%, and up to %.0f %% pass for the same elsewhere", floor*100, stat.Band*100),
 			"quiet the machine, or run more rounds")}
 	}
 	return nil

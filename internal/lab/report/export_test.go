@@ -263,7 +263,7 @@ func beside(t *testing.T, change func(*result.Run)) figure.Contrast {
 	change(&later)
 	a, errA := figure.NewSide("before.jsonl", planted(t, 10))
 	b, errB := figure.NewSide("after.jsonl", later)
-	c, err := figure.Compare(a, b, 0.05)
+	c, err := figure.Compare(a, b, false, 0.05)
 	if err := errors.Join(errA, errB, err); err != nil {
 		t.Fatal(err)
 	}

@@ -79,5 +79,5 @@ func (s sheet) noise() string {
 	if s.Noise.Twin.Group != "" {
 		what = s.Noise.Of
 	}
-	return fmt.Sprintf("%.1f %% between two runs of the same thing under two names (%s)", s.Noise.Floor*100, what)
+	return fmt.Sprintf("at most %.1f %% between two runs of the same thing under two names (%s)", s.Noise.Floor*100, what)
 }

@@ -1,6 +1,9 @@
 package stat
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // A Verdict is one of four words for b against a.
 type Verdict string
@@ -46,6 +49,11 @@ func (c Comparison) Width() float64 {
 	return math.Expm1((math.Log(c.High) - math.Log(c.Low)) / 2)
 }
 
+// Unseen returns the largest difference that the interval leaves possible, in either direction
+// and as a factor's distance from 1: with 0.09 any difference above 9 % would have been seen. It
+// is NaN where there is no interval.
+func (c Comparison) Unseen() float64 { return max(c.High, 1/c.Low) - 1 }
+
 // Compare compares two cells by the ratios of their times in the same rounds:
 // a[i] and b[i] are the costs (elapsed time, CPU time: less is faster) of round
 // i. Pairing takes out what both cells of a round suffer alike. The two were
@@ -79,16 +87,24 @@ func compare(a, b []float64, floor, band, confidence float64) Comparison {
 	return hodgesLehmann(logs, confidence).comparison(len(logs), floor, band)
 }
 
-// Floor returns the noise floor of a run: the relative gap between the costs of
-// one cell that was run under two names in every round. 0.02 says that 2 % can
-// come from nothing at all. It is NaN where [Compare] has no ratio; a floor that
-// is NaN proves nothing faster, slower or the same.
+// Floor returns the noise floor of a run: how far the costs of one cell that was run under two
+// names in every round may lie apart. 0.02 says that up to 2 % can come from nothing at all. It
+// is the end of the ratio's interval that is further from 1, and not the estimate between them:
+// that of two noisy cells may be 1 by chance. Too few rounds for an interval have the ratio of
+// their worst round.
+//
+// It is NaN where [Compare] has no ratio; a floor that is NaN proves nothing faster, slower or
+// the same.
 func Floor(a, a2 []float64) float64 {
 	logs, ok := logRatios(a, a2)
 	if !ok {
 		return math.NaN()
 	}
-	return math.Expm1(math.Abs(hodgesLehmann(logs, confidence).centre))
+	e := hodgesLehmann(logs, confidence)
+	if e.coverage == 0 {
+		e.low, e.high = slices.Min(logs), slices.Max(logs)
+	}
+	return math.Expm1(max(math.Abs(e.low), math.Abs(e.high)))
 }
 
 // incomparable is the comparison of samples that have no ratio.

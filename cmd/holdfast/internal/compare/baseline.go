@@ -85,11 +85,11 @@ func (b *Baseline) Show(w io.Writer, run result.Run, format report.Format) error
 	if err != nil {
 		return err
 	}
-	c, err := contrast(earlier, now, b.threshold)
+	c, err := Contrast(earlier, now, false, b.threshold)
 	if err != nil {
 		return err
 	}
-	return errors.Join(report.Contrast(w, c, format), regression(c))
+	return errors.Join(report.Contrast(w, c, format), Regression(c))
 }
 
 // baselineNames are names that are a file's name on every system: no separators,
