@@ -193,6 +193,9 @@ func contrastNotes(c figure.Contrast) []string {
 		noise = fmt.Sprintf("noise: at most %.1f %%, the larger of the two runs (A %.1f %%, B %.1f %%), between the same thing under two names within a run",
 			c.Floor*100, c.A.Floor*100, c.B.Floor*100)
 	}
+	if c.Between == figure.Alternately {
+		noise = "noise: the pairs show it themselves, so it is in the intervals"
+	}
 	notes := []string{method, between, noise, together + "; all cells count the same in the overall ratio, the geometric mean"}
 	for _, only := range []struct {
 		side  string

@@ -140,3 +140,62 @@ func TestRunsOfAMovingMachine(t *testing.T) {
 		}
 	}
 }
+
+// TestAlternateRounds simulates two builds that are run alternately: what drifts over the run is in
+// both of a pair. The table is in docs/design/measuring.md.
+func TestAlternateRounds(t *testing.T) {
+	runs := 500
+	if testing.Short() {
+		runs = 100
+	}
+	const cells, pairs = 4, 20
+	for _, noise := range []float64{0.02, 0.05, 0.10} {
+		for _, drift := range []float64{0, 0.02, 0.05} {
+			r := rand.New(rand.NewPCG(22, 22))
+			told, exits := map[float64]int{}, map[float64]int{}
+			for range runs {
+				for _, slower := range []float64{1, 1.1, 1.2} {
+					a, b := make([][]float64, cells), make([][]float64, cells)
+					for i := range cells {
+						machine, factor := 0.0, 1.0 // it wanders, by drift from one end to the other
+						if i == 0 {
+							factor = slower
+						}
+						sample := func() float64 {
+							machine += drift / math.Sqrt(2*pairs) * r.NormFloat64()
+							return math.Exp(machine + noise*r.NormFloat64())
+						}
+						for pair := range pairs {
+							x, y := sample(), sample()
+							if pair%2 == 1 { // B A
+								x, y = y, x
+							}
+							a[i], b[i] = append(a[i], x), append(b[i], y*factor)
+						}
+					}
+					each, overall := CompareRuns(a, b, true, Movement{}, Band)
+					said, exit := each[0].Verdict == Slower, false
+					for _, c := range append(each, overall) {
+						said = said || slower == 1 && (c.Verdict == Faster || c.Verdict == Slower)
+						exit = exit || c.Verdict == Slower && c.Low > 1+Band
+					}
+					if said {
+						told[slower]++
+					}
+					if exit {
+						exits[slower]++
+					}
+				}
+			}
+			percent := func(n int) float64 { return 100 * float64(n) / float64(runs) }
+			t.Logf("| %.0f %%, %.0f %% | %.1f %%, %.1f %% | %.0f %%, %.0f %% | %.0f %%, %.0f %% |", 100*noise, 100*drift,
+				percent(told[1]), percent(exits[1]), percent(told[1.1]), percent(exits[1.1]), percent(told[1.2]), percent(exits[1.2]))
+			if percent(told[1]) > 8 || percent(exits[1]) > 2 { // 5 % and three standard errors
+				t.Errorf("noise %v, drift %v: %d of %d comparisons of the same code have a false word, %d a regression", noise, drift, told[1], runs, exits[1])
+			}
+			if noise <= 0.05 && percent(told[1.1]) < 90 {
+				t.Errorf("noise %v, drift %v: +10 %% is seen in %d of %d", noise, drift, told[1.1], runs)
+			}
+		}
+	}
+}
