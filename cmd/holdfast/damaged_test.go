@@ -30,4 +30,8 @@ func TestDamagedResultsAreToldWithFileAndLine(t *testing.T) {
 	check(`"record_bytes":128`, `"record_bytes":-128`, "line 1: record_bytes -128 of the cell ")
 	check(`"writers":2`, `"writers":-2`, "line 1: writers -2 of the cell ")
 	check(`"latency_stride":`, `"latency_stride":-`, "line 1: latency_stride -")
+	check(`"size_bytes":`, `"size_bytes":-`, "line 1: size_bytes -")
+	check(`"rounds":`, `"rounds":-`, "line 1: rounds -")
+	check(`"write_ns":`, `"write_ns":-`, "line 2: write_ns -")
+	check(`"syncs":`, `"syncs":-`, "line 2: syncs -")
 }

@@ -98,7 +98,7 @@ func TestHostileNamesSetNoTerminal(t *testing.T) {
 func TestHostileResultsSetNoTerminal(t *testing.T) {
 	t.Parallel()
 	good := mustRead(t, "../../internal/lab/result/testdata/version1.jsonl")
-	for _, name := range []string{hostileNames[0] + hostileNames[3] + hostileNames[4] + hostileNames[6], hostileNames[1], "<script>alert(1)</script>a`b*c[d](e)"} {
+	for _, name := range []string{hostileNames[0] + hostileNames[3] + hostileNames[4] + hostileNames[6], hostileNames[1], "<script>alert(1)</script>a`b*c[d](e)|f"} {
 		quoted := strings.Trim(fmt.Sprintf("%+q", name), `"`)
 		quoted = strings.NewReplacer(`\a`, `\u0007`, `\x1b`, `\u001b`, `\x7f`, `\u007f`, `\x9b`, `\u009b`, `\v`, `\u000b`).Replace(quoted)
 		for _, keys := range []string{"study", "question", "dir", "program", "value", "label", "name cell twin_of", "cell", "reason", "system_calls_unseen", "group", "file_system"} {
@@ -112,8 +112,9 @@ func TestHostileResultsSetNoTerminal(t *testing.T) {
 			if strings.HasPrefix(name, "<") && keys == "value" && !strings.Contains(text, "<script>") {
 				t.Errorf("%s: the results were not read: %s", keys, told)
 			}
-			for _, format := range []string{"json", "bench"} {
+			for _, format := range []string{"csv", "json", "bench"} {
 				wantSafe(t, "", "report", file, "--export", format)
+				wantSafe(t, "", "compare", file, file, "--export", format)
 			}
 			markdown, _, _ := wantSafe(t, "", "report", file, "--export", "markdown")
 			if strings.Contains(markdown, "<script>") || strings.Contains(markdownHead(markdown), "a`b") || strings.Contains(markdown, "b*c") || strings.Contains(markdown, "c[d]") {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"time"
 
@@ -30,12 +31,27 @@ type Contrast struct {
 	// they differ by what the machine did meanwhile.
 	Unpaired string `json:"unpaired_because,omitempty"`
 
+	// Between says what lies between the two. Moved is by how much the machine may have moved
+	// meanwhile, as a factor's distance from 1: every interval has that in it. It is 0 for all
+	// but two runs.
+	Between Between `json:"between"`
+	Moved   Number  `json:"moved"`
+
 	Cells   []Change   `json:"cells"`
 	Overall Comparison `json:"overall"` // of the geometric means of all cells, B/A
 
 	OnlyA []string `json:"only_in_a,omitempty"`
 	OnlyB []string `json:"only_in_b,omitempty"`
 }
+
+// Between says what lies between the runs A and B.
+type Between string
+
+const (
+	Apart       Between = "two runs"
+	Alternately Between = "alternate rounds" // each in a process of its own
+	OneRun      Between = "one run"          // that is compared with itself
+)
 
 // A Side is one of the two runs.
 type Side struct {
@@ -89,11 +105,19 @@ type Change struct {
 
 // Compare compares b with a, cell by cell, or returns ErrNothingInCommon. A cell has
 // regressed if it is slower, and the whole interval of its ratio is beyond the
-// threshold. Cells that repeat others, and empty ones, are in no comparison.
-func Compare(a, b Side, threshold float64) (Contrast, error) {
+// threshold. Cells that repeat others, and empty ones, are in no comparison. They are what
+// shows how far the machine moves between two runs (see [stat.Moved]); rounds that were run
+// alternately need no such allowance.
+func Compare(a, b Side, alternately bool, threshold float64) (Contrast, error) {
 	c := Contrast{
 		A: a, B: b, Threshold: threshold, Floor: Number(math.Max(float64(a.Floor), float64(b.Floor))),
-		Machines: machine.Differences(a.run.Header.Machine, b.run.Header.Machine),
+		Machines: machine.Differences(a.run.Header.Machine, b.run.Header.Machine), Between: Apart,
+	}
+	switch {
+	case alternately:
+		c.Between = Alternately
+	case a.StartedAt.Equal(b.StartedAt) && reflect.DeepEqual(a.run.Trials, b.run.Trials):
+		c.Between = OneRun
 	}
 	c.Unpaired = c.whyUnpaired()
 	var before, after [][]float64
@@ -111,10 +135,6 @@ func Compare(a, b Side, threshold float64) (Contrast, error) {
 		}
 		c.Cells = append(c.Cells, change)
 	}
-	for i, cost := range c.compare(before, after) {
-		c.Cells[i].Cost = cost
-		c.Cells[i].Regressed = c.regressed(cost)
-	}
 	for _, cell := range compared(a.run) {
 		if _, ok := find(b.run, cell); !ok {
 			c.OnlyA = append(c.OnlyA, cell.Name)
@@ -123,8 +143,40 @@ func Compare(a, b Side, threshold float64) (Contrast, error) {
 	if len(c.Cells) == 0 {
 		return c, ErrNothingInCommon
 	}
-	c.Overall = c.compare([][]float64{stat.GeometricMeans(before)}, [][]float64{stat.GeometricMeans(after)})[0]
+	var moved stat.Movement
+	if c.Between == Apart {
+		moved = stat.Moved(before, after, append(twins(a.run), twins(b.run)...), controls(a.run, b.run))
+	}
+	costs, overall := stat.CompareRuns(before, after, c.Unpaired == "", moved, threshold)
+	for i, cost := range costs {
+		c.Cells[i].Cost = Comparison{cost}
+		c.Cells[i].Regressed = c.regressed(c.Cells[i].Cost)
+	}
+	c.Overall = Comparison{overall}
+	c.Moved = Number(moved.Allowance(1 - (1-stat.Confidence)/float64(len(c.Cells)+1)))
 	return c, nil
+}
+
+// twins returns the ratios between the cells of a run and their twins.
+func twins(run result.Run) (ratios []float64) {
+	for _, c := range run.Header.Cells {
+		if c.Twin != "" {
+			load := LoadOf(c)
+			ratios = append(ratios, stat.Compare(load.Costs(run.Rounded(c.Twin)), load.Costs(run.Rounded(c.Name)), 0, stat.Band).Ratio)
+		}
+	}
+	return ratios
+}
+
+// controls returns the ratios b/a of the cells that write nothing: no code of a Writer is in them.
+func controls(a, b result.Run) (ratios []float64) {
+	for _, c := range b.Header.Cells {
+		if c.Empty && slices.ContainsFunc(a.Header.Cells, func(other result.Cell) bool { return other.Empty && other.Name == c.Name && LoadOf(other) == LoadOf(c) }) {
+			costs := LoadOf(c).Costs
+			ratios = append(ratios, stat.Quantile(costs(b.Rounded(c.Name)), 0.5)/stat.Quantile(costs(a.Rounded(c.Name)), 0.5))
+		}
+	}
+	return ratios
 }
 
 // Regressed reports whether a cell, or all together, got slower by more than the
@@ -176,8 +228,14 @@ func (c Contrast) pairs() []int {
 	numbers := func(run result.Run) []int {
 		return roundsWith(run.Rounded(run.Header.Cells[0].Name), func(result.Trial) bool { return true })
 	}
-	other := numbers(c.B.run)
-	return slices.DeleteFunc(numbers(c.A.run), func(round int) bool { return !slices.Contains(other, round) })
+	other := numbers(c.B.run) // in order
+	return slices.DeleteFunc(numbers(c.A.run), func(round int) bool { return !isIn(other, round) })
+}
+
+// isIn reports whether rounds, in order, have one.
+func isIn(rounds []int, round int) bool {
+	_, ok := slices.BinarySearch(rounds, round)
+	return ok
 }
 
 // costs returns the costs of a cell in both runs. If the rounds are paired, those of a pair
@@ -186,18 +244,9 @@ func (c Contrast) costs(earlier, cell result.Cell) (a, b []float64) {
 	before, after := c.A.run.Rounded(earlier.Name), c.B.run.Rounded(cell.Name)
 	if c.Unpaired == "" {
 		rounds := c.pairs()
-		notPaired := func(t result.Trial) bool { return !slices.Contains(rounds, t.Round) }
+		notPaired := func(t result.Trial) bool { return !isIn(rounds, t.Round) }
 		before, after = slices.DeleteFunc(before, notPaired), slices.DeleteFunc(after, notPaired)
 	}
 	load := LoadOf(cell)
 	return load.Costs(before), load.Costs(after)
-}
-
-// compare compares cells one by one; all their intervals hold together.
-func (c Contrast) compare(a, b [][]float64) []Comparison {
-	var all []Comparison
-	for _, one := range stat.CompareRuns(a, b, c.Unpaired == "", float64(c.Floor), c.Threshold) {
-		all = append(all, Comparison{one})
-	}
-	return all
 }

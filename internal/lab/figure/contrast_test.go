@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/lab/figure"
@@ -31,6 +32,13 @@ func twinned(rounds, slowdown int) result.Run {
 
 func compared(t *testing.T, a, b result.Run) figure.Contrast {
 	t.Helper()
+	b.Header.StartedAt = b.Header.StartedAt.Add(time.Hour)
+	return contrast(t, a, b, false)
+}
+
+// contrast compares two runs that were alternate or apart.
+func contrast(t *testing.T, a, b result.Run, alternately bool) figure.Contrast {
+	t.Helper()
 	var sides [2]figure.Side
 	for i, run := range []result.Run{a, b} {
 		side, err := figure.NewSide("it", run)
@@ -39,7 +47,7 @@ func compared(t *testing.T, a, b result.Run) figure.Contrast {
 		}
 		sides[i] = side
 	}
-	c, err := figure.Compare(sides[0], sides[1], stat.Band)
+	c, err := figure.Compare(sides[0], sides[1], alternately, stat.Band)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +57,7 @@ func compared(t *testing.T, a, b result.Run) figure.Contrast {
 func TestRegressionIsBeyondTheThreshold(t *testing.T) {
 	check := func(slowdown int, verdict stat.Verdict, regressed bool) {
 		t.Helper()
-		c := compared(t, twinned(12, 0), twinned(12, slowdown))
+		c := contrast(t, twinned(12, 0), twinned(12, slowdown), true)
 		b := c.Cells[1]
 		if b.Cost.Verdict != verdict || b.Regressed != regressed || c.Regressed() != regressed {
 			t.Errorf("%d %%: %+v, regressed %v", slowdown, b, c.Regressed())
@@ -81,7 +89,7 @@ func TestRunsArePairedIfSeedPlanAndMachineAgree(t *testing.T) {
 		if !strings.Contains(c.Unpaired, want) || (want == "") != (c.Unpaired == "") {
 			t.Errorf("unpaired because %q, want %q", c.Unpaired, want)
 		}
-		if c.Cells[0].Cost.Verdict != stat.Same {
+		if c.Cells[0].Cost.Ratio != 1 {
 			t.Errorf("%q: %+v", want, c.Cells[0].Cost)
 		}
 	}
@@ -105,7 +113,7 @@ func TestPairsAreRoundsOfTheSameNumber(t *testing.T) {
 	run := planted(plant{cell: cell("a"), ms: growing}, plant{cell: twin, ms: growing})
 	lost := run
 	lost.Trials = run.Trials[5:]
-	c := compared(t, run, lost)
+	c := contrast(t, run, lost, true)
 	if c.Unpaired != "" || c.Cells[0].Cost.N != 13 || c.Cells[0].Cost.Low != 1 || c.Cells[0].Cost.High != 1 {
 		t.Errorf("%q, %+v", c.Unpaired, c.Cells[0].Cost)
 	}
@@ -119,10 +127,44 @@ func TestLargerNoiseCounts(t *testing.T) {
 			t.Errorf("floor %v, %+v", c.Floor, c.Cells[1])
 		}
 	}
-	unknown := twinned(12, 50)
-	unknown.Header.Cells[2].Twin = ""
-	if c := compared(t, twinned(12, 0), unknown); c.Floor.Known() || c.Regressed() {
-		t.Errorf("without a twin: floor %v, regressed %v", c.Floor, c.Regressed())
+}
+
+// TestMovementBetweenRuns: a cell of two is 12 % slower, which a machine may do between two runs
+// and not within alternate rounds.
+func TestMovementBetweenRuns(t *testing.T) {
+	a, b := twinned(12, 0), twinned(12, 12)
+	if c := contrast(t, a, b, true); !c.Regressed() || c.Between != figure.Alternately || c.Moved != 0 {
+		t.Errorf("alternately: %+v", c.Cells[1])
+	}
+	if c := compared(t, a, b); c.Regressed() || c.Between != figure.Apart || !(c.Moved > 0.05) {
+		t.Errorf("apart: moved %v, %+v", c.Moved, c.Cells[1])
+	}
+	if c := compared(t, a, twinned(12, 40)); !c.Regressed() {
+		t.Errorf("40 %% apart: %+v", c.Cells[1])
+	}
+	// A cell that writes nothing takes longer too: it was the machine.
+	for i, run := range []*result.Run{&a, &b} {
+		c := &run.Header.Cells[2]
+		c.Twin, c.Empty = "", true
+		eachTrial(run, c.Name, func(trial *result.Trial) { trial.Elapsed += trial.Elapsed * time.Duration(4*i) / 10 })
+	}
+	if c := compared(t, a, b); !(c.Moved > 0.4) {
+		t.Errorf("an empty cell is 40 %% slower: moved %v", c.Moved)
+	}
+}
+
+// TestRunIsTheSameAsItself, even if it knows nothing of its noise.
+func TestRunIsTheSameAsItself(t *testing.T) {
+	a := twinned(12, 0)
+	eachTrial(&a, "again", func(trial *result.Trial) { trial.Elapsed *= time.Duration(1 + trial.Round%3) })
+	c := contrast(t, a, a, false)
+	if c.Between != figure.OneRun || c.Overall.Verdict != stat.Same {
+		t.Errorf("%s, overall %+v", c.Between, c.Overall)
+	}
+	for _, cell := range c.Cells {
+		if cell.Cost.Verdict != stat.Same {
+			t.Errorf("%+v", cell)
+		}
 	}
 }
 
@@ -156,7 +198,7 @@ func TestNothingInCommonIsAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := figure.Compare(a, b, stat.Band); !errors.Is(err, figure.ErrNothingInCommon) {
+	if _, err := figure.Compare(a, b, false, stat.Band); !errors.Is(err, figure.ErrNothingInCommon) {
 		t.Errorf("%v", err)
 	}
 	other.Trials = nil

@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/lab/advise"
 	"github.com/holdfast-go/holdfast/internal/lab/figure"
+	"github.com/holdfast-go/holdfast/internal/lab/stat"
 	"github.com/holdfast-go/holdfast/internal/lab/study"
 )
 
@@ -134,7 +136,7 @@ func machinesTable(c figure.Contrast, quote func(string) string) table.Writer {
 }
 
 func changesTable(c figure.Contrast, load figure.Load, quote func(string) string) study.Table {
-	t := study.Table{Head: []string{"policy", "A", "B", "B/A", "95 %", ""}}
+	t := study.Table{Head: []string{"policy", "A", "B", "B/A", "interval", ""}}
 	for _, change := range c.Cells {
 		if change.Load != load {
 			continue
@@ -144,6 +146,9 @@ func changesTable(c figure.Contrast, load figure.Load, quote func(string) string
 			t.Head[0], name = "arm", change.Cell.Name
 		}
 		word := string(change.Cost.Verdict)
+		if change.Cost.Verdict == stat.NotProven && change.Cost.HasInterval() {
+			word += fmt.Sprintf(": %.0f %% at most", math.Ceil(100*change.Cost.Unseen()))
+		}
 		if change.Regressed {
 			word += ", a regression"
 		}
@@ -168,18 +173,30 @@ func ratios(c figure.Comparison) string {
 
 // contrastNotes say how the runs were compared, and what is doubtful about that.
 func contrastNotes(c figure.Contrast) []string {
-	method := "paired round by round (Hodges–Lehmann, signed ranks): seeds, plans and machines agree, so rounds of the same number ran the cells in the same order. " +
-		"That takes out what one cell does to the next, not what the machine did between the two runs"
+	method := "paired round by round (Hodges–Lehmann, signed ranks): seeds, plans and machines agree, so rounds of the same number ran the cells in the same order"
 	if c.Unpaired != "" {
 		method = "not paired, because " + c.Unpaired + ": each round of B is compared with each of A (Hodges–Lehmann, Mann–Whitney)"
 	}
-	noise := "noise: not measured in both runs, so no difference is proven; measure both with a holdfast that repeats a cell"
+	between := fmt.Sprintf("between two runs the machine moves too, and no rounds show that: every interval allows for ±%.0f %%, "+
+		"estimated from how far the cells lie apart, from the twins and from the cells that write nothing. Smaller changes take holdfast bench --against PROGRAM, which runs two builds alternately", math.Ceil(100*float64(c.Moved)))
+	together := "all words of this page, the overall one too, hold together with 95 %, as far as that estimate does"
+	switch c.Between {
+	case figure.Alternately:
+		between = "A and B were run alternately, each round in a process of its own, in the order A B, B A: what the machine did meanwhile is in both"
+		together = "all words of this page, the overall one too, hold together with 95 %"
+	case figure.OneRun:
+		between = "A and B are one run: nothing lies between them"
+		together = "all words of this page, the overall one too, hold together"
+	}
+	noise := "noise: not measured in both runs"
 	if c.Floor.Known() {
-		noise = fmt.Sprintf("noise: %.1f %%, the larger of the two runs (A %.1f %%, B %.1f %%), between the same thing under two names within a run. "+
-			"What changed between the runs, such as heat, a fuller disk or other programs, is not in it: to see that, repeat A and compare the two",
+		noise = fmt.Sprintf("noise: at most %.1f %%, the larger of the two runs (A %.1f %%, B %.1f %%), between the same thing under two names within a run",
 			c.Floor*100, c.A.Floor*100, c.B.Floor*100)
 	}
-	notes := []string{method, noise, "the cells' verdicts hold together with 95 %; all cells count the same in the overall ratio, the geometric mean"}
+	if c.Between == figure.Alternately {
+		noise = "noise: the pairs show it themselves, so it is in the intervals"
+	}
+	notes := []string{method, between, noise, together + "; all cells count the same in the overall ratio, the geometric mean"}
 	for _, only := range []struct {
 		side  string
 		names []string
@@ -204,6 +221,9 @@ func conclusion(c figure.Contrast) string {
 		overall += " (" + ratios(c.Overall) + ")"
 	}
 	overall += ": " + string(c.Overall.Verdict)
+	if c.Overall.Verdict == stat.NotProven && c.Overall.HasInterval() {
+		overall += fmt.Sprintf(": %.0f %% at most", math.Ceil(100*c.Overall.Unseen()))
+	}
 	switch {
 	case !c.Regressed():
 		return fmt.Sprintf("%s; no cell is shown to be slower by more than %.3g %%", overall, c.Threshold*100)

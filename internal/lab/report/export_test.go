@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/machine"
 	"github.com/holdfast-go/holdfast/internal/lab/report"
 	"github.com/holdfast-go/holdfast/internal/lab/result"
+	"github.com/holdfast-go/holdfast/internal/lab/stat"
 )
 
 func export(t *testing.T, run result.Run, format report.Format) string {
@@ -183,8 +184,53 @@ func TestTwinsAndEmptyCellsAreInNoTable(t *testing.T) {
 			t.Errorf("%s:\n%s", format, text)
 		}
 	}
-	if got, want := strings.Count(export(t, run, report.Benchmark), "\nBenchmark"), 7*10; got != want {
+	if got, want := strings.Count(export(t, run, report.Benchmark), "\nBenchmark"), 7*10+7; got != want {
 		t.Errorf("%d lines, want %d", got, want)
+	}
+}
+
+// TestBenchmarkHasThePercentilesOfTheTable is of trials that differ: the median of their own
+// percentiles is another figure than that of all Writes together.
+func TestBenchmarkHasThePercentilesOfTheTable(t *testing.T) {
+	run := planted(t, 10)
+	of := run.Header.Cells[1].Name
+	slow := result.NewHistogram()
+	for range 100_000 {
+		result.Record(slow, 5*time.Millisecond)
+	}
+	latency, err := result.NewLatency(slow, stat.Supports)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range run.Trials {
+		if tr := &run.Trials[i]; tr.Cell == of && tr.Round == 1 {
+			tr.Latency = latency
+		}
+		run.Trials[i].Elapsed = time.Second
+	}
+	f, err := figure.Of(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := export(t, run, report.Benchmark)
+	for _, g := range f.Groups {
+		for _, r := range g.Rows {
+			if want := fmt.Sprintf("\t%d p50-ns", r.Latency.P50.Nanoseconds()); !strings.Contains(text, want) || r.Cell.Name == of && r.Latency.P50 < time.Millisecond {
+				t.Errorf("%s: no %q", r.Cell.Name, want)
+			}
+		}
+	}
+	if got, want := strings.Count(text, "p50-ns"), 8; got != want {
+		t.Errorf("%d lines with percentiles, want %d", got, want)
+	}
+	if got, want := strings.Count(text, " cpu-sec/op"), 8*10; got != want {
+		t.Errorf("%d lines with CPU time, want %d", got, want)
+	}
+	for i := range run.Trials {
+		run.Trials[i].Elapsed = time.Second / 10
+	}
+	if strings.Contains(export(t, run, report.Benchmark), "cpu-sec") {
+		t.Error("trials of 0.1 s have CPU times")
 	}
 }
 
@@ -217,7 +263,7 @@ func beside(t *testing.T, change func(*result.Run)) figure.Contrast {
 	change(&later)
 	a, errA := figure.NewSide("before.jsonl", planted(t, 10))
 	b, errB := figure.NewSide("after.jsonl", later)
-	c, err := figure.Compare(a, b, 0.05)
+	c, err := figure.Compare(a, b, false, 0.05)
 	if err := errors.Join(errA, errB, err); err != nil {
 		t.Fatal(err)
 	}

@@ -3,8 +3,10 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/holdfast-go/holdfast/internal/lab/figure"
 	"github.com/holdfast-go/holdfast/internal/lab/machine"
@@ -38,11 +40,19 @@ func configuration(h result.Header) string {
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // writeBenchmark writes the Go benchmark format: a line for each trial in a whole
-// round. As in the tables, it leaves out the cell that repeats another and the one that
+// round, and one for each cell with the percentiles of all its trials together, which are those
+// of the table. As in the tables, it leaves out the cell that repeats another and the one that
 // writes nothing.
 func writeBenchmark(w io.Writer, run result.Run) error {
-	if run.Rounds() == 0 {
-		return figure.ErrNoRound
+	figures, err := figure.Of(run)
+	if err != nil {
+		return err
+	}
+	rows := map[string]figure.Row{}
+	for _, g := range figures.Groups {
+		for _, r := range g.Rows {
+			rows[r.Cell.Name] = r
+		}
 	}
 	var b strings.Builder
 	b.WriteString(configuration(run.Header))
@@ -59,38 +69,52 @@ func writeBenchmark(w io.Writer, run result.Run) error {
 		if cpus, err := strconv.Atoi(machine.Get(run.Header.Machine, "GOMAXPROCS").Value); err == nil && cpus > 0 {
 			name += fmt.Sprintf("-%d", cpus)
 		}
-		for _, t := range run.Rounded(c.Name) {
-			cost := figure.LoadOf(c).Costs([]result.Trial{t})[0]
-			fmt.Fprintf(&b, "%s\t%d%s\n", name, t.Records, benchmarkValues(t, cost))
+		trials := run.Rounded(c.Name)
+		hasCPU := !slices.ContainsFunc(trials, func(t result.Trial) bool { return t.Elapsed < leastCPU })
+		for _, t := range trials {
+			fmt.Fprintf(&b, "%s\t%d%s\n", name, t.Records, benchmarkValues(t, figure.LoadOf(c).Costs([]result.Trial{t})[0], hasCPU))
+		}
+		l := rows[c.Name].Latency
+		line := ""
+		for _, v := range []struct {
+			value time.Duration
+			unit  string
+		}{{l.P50, "p50-ns"}, {l.P99, "p99-ns"}, {l.P999, "p999-ns"}, {l.Max, "max-ns"}} {
+			if v.value > 0 { // else too few Writes were timed for it
+				line += fmt.Sprintf("\t%d %s", v.value.Nanoseconds(), v.unit)
+			}
+		}
+		if line != "" {
+			fmt.Fprintf(&b, "%s\t%d%s\n", name, l.Count, line)
 		}
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err = io.WriteString(w, b.String())
 	return err
 }
 
-func benchmarkValues(t result.Trial, cost float64) string {
+// leastCPU is how long the trials of a cell must be for their CPU time: 50 ticks of a kernel
+// that counts CPU time 250 times a second. Shorter ones may have none, and benchstat takes a
+// unit with a zero apart.
+const leastCPU = 50 * time.Second / 250
+
+func benchmarkValues(t result.Trial, cost float64, hasCPU bool) string {
 	n := float64(t.Records)
-	values := []struct {
+	type value struct {
 		value float64
 		unit  string
-	}{
+	}
+	values := []value{
 		{cost, "ns/op"},
 		{float64(t.Size) / 1e6 / t.Elapsed.Seconds(), "MB/s"},
-		{float64(t.User) / n, "user-ns/op"},
-		{float64(t.System) / n, "sys-ns/op"},
 		{float64(t.Writer.SystemCalls) / n, "calls/op"},
 		{float64(t.Allocated) / n, "B/op"},
 		{float64(t.Allocations) / n, "allocs/op"},
-		{float64(t.Latency.P50), "p50-ns"},
-		{float64(t.Latency.P99), "p99-ns"},
-		{float64(t.Latency.P999), "p999-ns"},
-		{float64(t.Latency.Max), "max-ns"},
+	}
+	if hasCPU && t.CPU() > 0 {
+		values = slices.Insert(values, 2, value{t.CPU().Seconds() / n, "cpu-sec/op"})
 	}
 	text := ""
 	for _, v := range values {
-		if strings.HasSuffix(v.unit, "-ns") && v.value == 0 {
-			continue // too few Writes were timed for it
-		}
 		text += "\t" + strconv.FormatFloat(v.value, 'g', -1, 64) + " " + v.unit
 	}
 	for _, name := range valueNames([]result.Trial{t}) {

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
 
 	"github.com/holdfast-go/holdfast/internal/own"
 )
@@ -190,7 +196,12 @@ var (
 	ErrNUL        = errors.New("holds NUL bytes, as a power cut or a broken disk leaves them")
 	ErrNewer      = errors.New("was written by a newer holdfast")
 	ErrOlder      = errors.New("was written by an older holdfast") // by Resume alone
+	ErrTooMany    = errors.New("too many trials for one report")
 )
+
+// MostTrials bounds what Read takes: a report holds all trials in memory, and so many take
+// about 1 GiB.
+const MostTrials = 200_000
 
 // Read reads a results file. A last line that is not complete, or a missing end
 // line, is no error: the Run says so. For any other wrong line the error is a
@@ -199,24 +210,71 @@ var (
 // NUL bytes at the end are a line that is not complete. A power cut leaves them in a file
 // that had grown before its bytes were on the disk.
 func Read(r io.Reader) (Run, error) {
-	text, err := io.ReadAll(r)
-	if err != nil {
-		return Run{}, err
-	}
 	var run Run
-	for i, line := range bytes.SplitAfter(text, []byte("\n")) {
-		if len(line) == 0 && i > 0 {
-			continue
+	text := bufio.NewReaderSize(r, 1<<20)
+	for before := 0; ; { // before: the lines that are read
+		batch, err := readLines(text, before == 0)
+		if err != nil && err != io.EOF {
+			return Run{}, err
 		}
-		if i > 0 && !bytes.HasSuffix(line, []byte("\n")) {
-			run.Torn, run.TornAt = true, i+1
-			break
+		trials := decodeTrials(batch)
+		for i, line := range batch {
+			number := before + i + 1
+			if number > 1 && !bytes.HasSuffix(line, []byte("\n")) {
+				run.Torn, run.TornAt = true, number
+				return run, nil
+			}
+			var err error
+			if t := trials[i]; t.Records > 0 && number > 1 {
+				err = run.append(t)
+			} else {
+				err = run.take(line, number == 1)
+			}
+			if err != nil {
+				return Run{}, &FormatError{Line: number, Err: err}
+			}
 		}
-		if err := run.take(line, i == 0); err != nil {
-			return Run{}, &FormatError{Line: i + 1, Err: err}
+		if err == io.EOF {
+			return run, nil
+		}
+		before += len(batch)
+	}
+}
+
+// readLines reads the next lines with their ends, at most batchLines; an empty file has one
+// empty line. At the end of the file the error is io.EOF.
+func readLines(r *bufio.Reader, first bool) (lines [][]byte, err error) {
+	for len(lines) < batchLines && err == nil {
+		var line []byte
+		line, err = r.ReadBytes('\n')
+		if len(line) > 0 || first && len(lines) == 0 {
+			lines = append(lines, line)
 		}
 	}
-	return run, nil
+	return lines, err
+}
+
+const batchLines = 1024
+
+// decodeTrials decodes those lines of a batch that are trials as this program writes them and
+// in order, on all CPUs: it is what reading spends its time on. All other lines have a zero
+// trial; [Run.take] finds what they are.
+func decodeTrials(lines [][]byte) []Trial {
+	trials := make([]Trial, len(lines))
+	var all sync.WaitGroup
+	workers := runtime.GOMAXPROCS(0)
+	for worker := range workers {
+		all.Go(func() {
+			for i := worker; i < len(lines); i += workers {
+				var t Trial
+				if bytes.HasPrefix(lines[i], []byte(`{"kind":"trial",`)) && bytes.IndexByte(lines[i], 0) < 0 && json.Unmarshal(lines[i], &t) == nil && t.check() == nil {
+					trials[i] = t
+				}
+			}
+		})
+	}
+	all.Wait()
+	return trials
 }
 
 // take adds one line to the run.
@@ -280,27 +338,38 @@ func (r *Run) takeHeader(line []byte, first bool) error {
 	if err := json.Unmarshal(line, &r.Header); err != nil {
 		return err
 	}
+	if key, n := negative(reflect.ValueOf(r.Header.Plan)); key != "" {
+		return fmt.Errorf("%s %d of the plan is negative", key, n)
+	}
 	for _, c := range r.Header.Cells {
-		if err := c.check(); err != nil {
-			return err
+		if key, n := negative(reflect.ValueOf(c)); key != "" {
+			return fmt.Errorf("%s %d of the cell %q is negative", key, n, c.Name)
+		}
+		if c.Rate < 0 {
+			return fmt.Errorf("rate_per_s %v of the cell %q is negative", c.Rate, c.Name)
 		}
 	}
 	return nil
 }
 
-// check refuses what no cell can have.
-func (c Cell) check() error {
-	for _, is := range []struct {
-		key   string
-		value int64
-	}{
-		{"record_bytes", c.RecordBytes}, {"writers", int64(c.Writers)}, {"records", c.Records}, {"latency_stride", int64(c.LatencyStride)},
-	} {
-		if is.value < 0 {
-			return fmt.Errorf("%s %d of the cell %q is negative", is.key, is.value, c.Name)
+// negative finds an integer below zero: nothing that is counted or timed is. It returns its
+// key, or nothing if there is none. What the machine did meanwhile is another's count.
+func negative(v reflect.Value) (key string, n int64) {
+	for i := range v.NumField() {
+		f := v.Field(i)
+		if f.Kind() == reflect.Pointer && !f.IsNil() {
+			f = f.Elem()
+		}
+		switch tag, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ","); {
+		case f.CanInt() && f.Int() < 0:
+			return tag, f.Int()
+		case f.Kind() == reflect.Struct && f.Type().PkgPath() == v.Type().PkgPath():
+			if key, n := negative(f); key != "" {
+				return key, n
+			}
 		}
 	}
-	return nil
+	return "", 0
 }
 
 // takeResumption adds a resumption. The end before it does not count any more.
@@ -318,23 +387,42 @@ func (r *Run) takeTrial(line []byte) error {
 	if err := json.Unmarshal(line, &t); err != nil {
 		return err
 	}
-	for _, c := range r.Header.Cells {
-		if c.Name == t.Cell {
-			return r.append(t)
-		}
+	if !slices.ContainsFunc(r.Header.Cells, func(c Cell) bool { return c.Name == t.Cell }) {
+		return fmt.Errorf("the cell %q is not in the header", t.Cell)
 	}
-	return fmt.Errorf("the cell %q is not in the header", t.Cell)
+	if err := t.check(); err != nil {
+		return err
+	}
+	return r.append(t)
 }
 
-func (r *Run) append(t Trial) error {
+// check refuses what no trial can have.
+func (t Trial) check() error {
 	if t.Records <= 0 || t.Elapsed <= 0 {
 		return fmt.Errorf("a trial of %d records in %d ns is none", t.Records, int64(t.Elapsed))
+	}
+	if key, n := negative(reflect.ValueOf(t)); key != "" {
+		return fmt.Errorf("%s %d of round %d of %s is negative", key, n, t.Round, t.Cell)
 	}
 	for _, l := range []*Latency{&t.Latency, t.Service} {
 		if _, err := l.histogram(); err != nil {
 			return fmt.Errorf("the histogram of round %d of %s can't be decoded: %w", t.Round, t.Cell, err)
 		}
 	}
-	r.Trials = append(r.Trials, t)
 	return nil
+}
+
+// append adds a trial that is right in itself.
+func (r *Run) append(t Trial) error {
+	if len(r.Trials) == MostTrials {
+		return fmt.Errorf("%w: the file has more than %d", ErrTooMany, MostTrials)
+	}
+	for _, c := range r.Header.Cells {
+		if c.Name == t.Cell {
+			t.Cell = c.Name // one text in memory
+			r.Trials = append(r.Trials, t)
+			return nil
+		}
+	}
+	return fmt.Errorf("the cell %q is not in the header", t.Cell)
 }

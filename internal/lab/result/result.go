@@ -395,13 +395,23 @@ func (r Run) Rounds() int {
 // same round.
 func (r Run) Rounded(cell string) []Trial {
 	whole := r.wholeRounds()
-	var trials []Trial
-	for _, t := range r.Trials {
-		if t.Cell == cell && t.Round > 0 && whole[t.Round] {
-			trials = append(trials, t)
+	n := 0
+	for i := range r.Trials {
+		if r.Trials[i].Cell == cell {
+			n++
 		}
 	}
-	slices.SortStableFunc(trials, func(a, b Trial) int { return a.Round - b.Round })
+	trials := make([]Trial, 0, n)
+	for i := range r.Trials {
+		t := &r.Trials[i]
+		if t.Cell == cell && t.Round > 0 && whole[t.Round] {
+			trials = append(trials, *t)
+		}
+	}
+	byRound := func(a, b Trial) int { return a.Round - b.Round }
+	if !slices.IsSortedFunc(trials, byRound) {
+		slices.SortStableFunc(trials, byRound)
+	}
 	return trials
 }
 

@@ -49,6 +49,11 @@ func (c Comparison) Width() float64 {
 	return math.Expm1((math.Log(c.High) - math.Log(c.Low)) / 2)
 }
 
+// Unseen returns the largest difference that the interval leaves possible, in either direction
+// and as a factor's distance from 1: with 0.09 any difference above 9 % would have been seen. It
+// is NaN where there is no interval.
+func (c Comparison) Unseen() float64 { return max(c.High, 1/c.Low) - 1 }
+
 // Compare compares two cells by the ratios of their times in the same rounds:
 // a[i] and b[i] are the costs (elapsed time, CPU time: less is faster) of round
 // i. Pairing takes out what both cells of a round suffer alike. The two were
@@ -82,16 +87,24 @@ func compare(a, b []float64, floor, band, confidence float64) Comparison {
 	return hodgesLehmann(logs, confidence).comparison(len(logs), floor, band)
 }
 
-// Floor returns the noise floor of a run: the relative gap between the costs of
-// one cell that was run under two names in every round. 0.02 says that 2 % can
-// come from nothing at all. It is NaN where [Compare] has no ratio; a floor that
-// is NaN proves nothing faster, slower or the same.
+// Floor returns the noise floor of a run: how far the costs of one cell that was run under two
+// names in every round may lie apart. 0.02 says that up to 2 % can come from nothing at all. It
+// is the end of the ratio's interval that is further from 1, and not the estimate between them:
+// that of two noisy cells may be 1 by chance. Too few rounds for an interval have the ratio of
+// their worst round.
+//
+// It is NaN where [Compare] has no ratio; a floor that is NaN proves nothing faster, slower or
+// the same.
 func Floor(a, a2 []float64) float64 {
 	logs, ok := logRatios(a, a2)
 	if !ok {
 		return math.NaN()
 	}
-	return math.Expm1(math.Abs(hodgesLehmann(logs, confidence).centre))
+	e := hodgesLehmann(logs, confidence)
+	if e.coverage == 0 {
+		e.low, e.high = slices.Min(logs), slices.Max(logs)
+	}
+	return math.Expm1(max(math.Abs(e.low), math.Abs(e.high)))
 }
 
 // incomparable is the comparison of samples that have no ratio.
@@ -148,16 +161,6 @@ func logs(costs []float64) (l []float64, ok bool) {
 // and coverage is 0 where the samples are too few for one.
 type estimate struct{ centre, low, high, coverage float64 }
 
-// newEstimate takes the median of the ordered averages or differences, and the
-// k-th from either end for the interval, if there is such a k.
-func newEstimate(ordered []float64, k int, coverage float64) estimate {
-	e := estimate{quantile(ordered, 0.5), math.NaN(), math.NaN(), coverage}
-	if k > 0 {
-		e.low, e.high = ordered[k-1], ordered[len(ordered)-k]
-	}
-	return e
-}
-
 // comparison turns the shift of logarithms into a ratio and finds the word.
 func (e estimate) comparison(n int, floor, band float64) Comparison {
 	return Comparison{
@@ -173,20 +176,16 @@ func (e estimate) comparison(n int, floor, band float64) Comparison {
 // hodgesLehmann returns the median of the Walsh averages of x with the interval
 // of the signed-rank test at the confidence asked for. It assumes that x is symmetric around its centre, and
 // that one value does not depend on the others.
+//
+// The Walsh averages are the means of all pairs of x, each value paired with itself too:
+// n(n+1)/2 of them. They are searched, never listed.
 func hodgesLehmann(x []float64, confidence float64) estimate {
-	k, coverage := signedRank(len(x), confidence)
-	return newEstimate(walshAverages(x), k, coverage)
-}
-
-// walshAverages returns, in ascending order, the means of all pairs of x, each
-// value paired with itself too: n(n+1)/2 of them.
-func walshAverages(x []float64) []float64 {
-	averages := make([]float64, 0, len(x)*(len(x)+1)/2)
-	for i := range x {
-		for j := i; j < len(x); j++ {
-			averages = append(averages, (x[i]+x[j])/2)
-		}
-	}
-	slices.Sort(averages)
-	return averages
+	x = sorted(x)
+	n := len(x)
+	k, coverage := signedRank(n, confidence)
+	return pairs{
+		rows: n, columns: n, n: n * (n + 1) / 2,
+		from: func(row int) int { return row },
+		at:   func(row, column int) float64 { return (x[row] + x[column]) / 2 },
+	}.estimate(k, coverage)
 }

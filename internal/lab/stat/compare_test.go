@@ -151,6 +151,15 @@ func TestFloorIsTheGap(t *testing.T) {
 	check(count(10), scaled(count(10), 1.03), 0.03)
 	check(scaled(count(10), 1.03), count(10), 0.03)
 	check([]float64{1}, []float64{1.5}, 0.5)
+	check([]float64{1, 1, 1}, []float64{1.1, 1 / 1.2, 1}, 0.2) // too few for an interval: the worst
+
+	// Two that differ by chance are 1.00x, and known to no better than this.
+	loud := []float64{1, 2, 1, 2, 1, 2, 1, 2, 1, 2}
+	c := Compare(loud, []float64{2, 1, 2, 1, 2, 1, 2, 1, 2, 1}, 0, Band)
+	if !near(c.Ratio, 1) {
+		t.Fatal(c)
+	}
+	check(loud, []float64{2, 1, 2, 1, 2, 1, 2, 1, 2, 1}, c.Unseen())
 	check(nil, nil, math.NaN())
 	check([]float64{1}, []float64{0}, math.NaN())
 }

@@ -10,14 +10,31 @@ import (
 // 10 % higher.
 //
 // Whether: Mann and Kendall's test of the order at 1 %, two-sided. How much: the
-// Theil–Sen slope. A shift of less than 5 % is not reported.
+// Theil–Sen slope. A shift of less than 5 % is not reported. Of many rounds the medians of
+// blocks of consecutive rounds stand for all.
 func Drift(rounds []float64) (shift float64, ok bool) {
 	if len(rounds) < VerdictRounds || hasNaN(rounds) {
 		return 0, false
 	}
-	slope, doubt := trend(rounds)
-	shift = slope * float64(len(rounds)-1) / math.Abs(Quantile(rounds, 0.5))
+	blocks, each := inBlocks(rounds)
+	slope, doubt := trend(blocks)
+	shift = slope / each * float64(len(rounds)-1) / math.Abs(Quantile(rounds, 0.5))
 	return shift, doubt < driftDoubtful && math.Abs(shift) >= driftShift
+}
+
+// mostBlocks bounds what trend compares: all pairs of so many are a part of a millisecond.
+const mostBlocks = 256
+
+// inBlocks returns the medians of consecutive rounds, each of the same number of rounds but
+// perhaps the last, which is left out. Up to mostBlocks rounds are returned as they are.
+func inBlocks(rounds []float64) (blocks []float64, each float64) {
+	size := (len(rounds) + mostBlocks - 1) / mostBlocks
+	for block := range slices.Chunk(rounds, size) {
+		if len(block) == size {
+			blocks = append(blocks, Quantile(block, 0.5))
+		}
+	}
+	return blocks, float64(size)
 }
 
 // trend returns the median slope over all pairs of rounds. It also returns the

@@ -1,6 +1,9 @@
 package stat
 
-import "math"
+import (
+	"math"
+	"sync"
+)
 
 // exactDifferences bounds the pairs of two samples, one of each, up to which the
 // distribution of Mann and Whitney's U is computed exactly. R changes to the normal
@@ -32,7 +35,13 @@ func rankSum(n, m int, confidence float64) (k int, coverage float64) {
 // samples without ties, if all orders of them are equally likely: the largest of
 // the n+m is one of the n with probability n/(n+m), and then stands above all m
 // (Mann and Whitney's recurrence).
+//
+// The caller must not change them: they are kept, since all cells of two runs have the same
+// numbers of rounds.
 func rankSumProbabilities(n, m int) []float64 {
+	if p, ok := knownSums.Load([2]int{n, m}); ok {
+		return p.([]float64)
+	}
 	fewer := make([][]float64, m+1) // of i-1 and j samples
 	for j := range fewer {
 		fewer[j] = []float64{1}
@@ -44,8 +53,12 @@ func rankSumProbabilities(n, m int) []float64 {
 		}
 		fewer = row
 	}
+	knownSums.Store([2]int{n, m}, fewer[m])
 	return fewer[m]
 }
+
+// knownSums has what rankSumProbabilities has computed, by n and m.
+var knownSums sync.Map
 
 // mixed is one step of the recurrence: from U without the largest of i samples,
 // and without the largest of j, to U of both.

@@ -1,23 +1,102 @@
 package stat
 
+import "math"
+
+// leastMovement is by how much, as a standard deviation, the ratio of one cell in two runs of the
+// same code moves at the least: 2.5 % of each run. A quiet machine shows no less
+// (docs/design/measuring.md).
+const leastMovement = 0.035
+
+// A Movement is what the machine may have done between two runs. Nothing that is measured within
+// a run shows it. Its zero value is none: for rounds that were run alternately.
+type Movement struct {
+	each   float64 // the standard deviation of a cell's logarithm of B/A, each cell for itself
+	common float64 // by how much all cells may have moved together
+}
+
+// Moved estimates the movement between two runs from what does not depend on the code under
+// test. cells are as in [CompareRuns]. twins are ratios between a cell and its twin, one or
+// more for each run, and controls are the ratios B/A of cells with none of that code.
+//
+// What moves each cell for itself is seen in how far the cells' ratios lie around the one in
+// the middle: less than half of the cells may really have changed. So a few cells that
+// changed are found, and a change of every cell by the same factor too; many changes of
+// different size look like a machine that moves.
+func Moved(a, b [][]float64, twins, controls []float64) Movement {
+	m := Movement{each: leastMovement}
+	var centres, distances []float64
+	for i := range a {
+		x, okA := logs(a[i])
+		y, okB := logs(b[i])
+		if okA && okB && len(x) > 0 && len(y) > 0 {
+			centres = append(centres, Quantile(y, 0.5)-Quantile(x, 0.5))
+		}
+	}
+	middle := Quantile(centres, 0.5)
+	for _, c := range centres {
+		distances = append(distances, math.Abs(c-middle))
+	}
+	// 1.4826 makes it the standard deviation of normal samples. Of a few cells it is often too
+	// small, since their middle is their own: hence n/(n-1).
+	if n := float64(len(distances)); n > 2 {
+		m.each = max(m.each, 1.4826*Quantile(distances, 0.5)*n/(n-1))
+	}
+	for _, t := range twins {
+		if l := math.Abs(math.Log(t)); l > m.each { // false for NaN
+			m.each = l
+		}
+	}
+	for _, c := range controls {
+		// A control moves for itself too: what is beyond that moved all.
+		if l := math.Abs(math.Log(c)) - m.each; l > m.common {
+			m.common = l
+		}
+	}
+	return m
+}
+
+// Allowance returns by how much the movement widens an interval of this coverage at either end,
+// as a factor's distance from 1, where nothing varies within the runs.
+func (m Movement) Allowance(confidence float64) float64 {
+	return math.Expm1(m.common + math.Sqrt2*math.Erfinv(confidence)*m.each)
+}
+
 // CompareRuns compares the cells of one run with those of another: a[i] and b[i]
 // are the costs of the i-th cell, round by round: paired as in [Compare], or not,
 // where the runs have different seeds, plans or machines, and then the two may be
-// of different length. It returns a comparison for each cell.
+// of different length. It returns a comparison for each cell, and one of all cells together: of
+// their geometric means.
 //
-// All intervals hold together with at least 95 %: they share the 5 % (Bonferroni).
-// So where nothing differs, one pair of runs in twenty has a false faster or
-// slower at most, however many cells there are. That is of what changes from round
-// to round; what changed between the two runs is in no interval.
-func CompareRuns(a, b [][]float64, paired bool, floor, band float64) []Comparison {
-	confidence := 1 - (1-confidence)/float64(max(1, len(a)))
-	var comparisons []Comparison
-	for i := range a {
-		one := compareUnpaired
+// All intervals, the one of all cells too, hold together with at least 95 %: they share the 5 %
+// (Bonferroni). So where nothing differs, one pair of runs in twenty has a false faster or
+// slower at most, however many cells there are. The intervals are widened by the movement. It
+// is an estimate, so the 95 % hold as far as that does.
+func CompareRuns(a, b [][]float64, paired bool, moved Movement, band float64) (cells []Comparison, overall Comparison) {
+	confidence := 1 - (1-confidence)/float64(len(a)+1)
+	one := func(x, y []float64) Comparison {
+		c := compareUnpaired
 		if paired {
-			one = compare
+			c = compare
 		}
-		comparisons = append(comparisons, one(a[i], b[i], floor, band, confidence))
+		return moved.widen(c(x, y, 0, band, confidence), band)
 	}
-	return comparisons
+	for i := range a {
+		cells = append(cells, one(a[i], b[i]))
+	}
+	return cells, one(GeometricMeans(a), GeometricMeans(b))
+}
+
+// widen takes the movement into an interval, and finds the word anew. What varies within the
+// runs and what moves between them are independent, so their squares add up.
+func (m Movement) widen(c Comparison, band float64) Comparison {
+	if !c.HasInterval() || m == (Movement{}) {
+		return c
+	}
+	z := math.Sqrt2 * math.Erfinv(c.Confidence)
+	centre := math.Log(c.Ratio)
+	reach := func(end float64) float64 { return math.Hypot(math.Log(end)-centre, z*m.each) + m.common }
+	low, high := centre-reach(c.Low), centre+reach(c.High)
+	c.Low, c.High = math.Exp(low), math.Exp(high)
+	c.Verdict = verdict(c.N, low, high, 0, math.Log1p(band))
+	return c
 }

@@ -1,6 +1,7 @@
 package stat
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 )
@@ -18,7 +19,8 @@ func TestCellsOfTwoRunsShareTheDoubt(t *testing.T) {
 				for i := range a {
 					a[i], b[i] = skewed(r, rounds), skewed(r, rounds)
 				}
-				for _, c := range CompareRuns(a, b, paired, 0, Band) {
+				each, overall := CompareRuns(a, b, paired, Movement{}, Band)
+				for _, c := range append(each, overall) {
 					if c.Verdict == Faster || c.Verdict == Slower {
 						wrong++
 						break
@@ -34,15 +36,166 @@ func TestCellsOfTwoRunsShareTheDoubt(t *testing.T) {
 
 func TestCellsOfTwoRunsAreComparedEach(t *testing.T) {
 	a := [][]float64{count(10), count(12)}
-	one := CompareRuns(a[:1], a[:1], true, 0, Band)
-	if len(one) != 1 || one[0] != Compare(a[0], a[0], 0, Band) {
-		t.Errorf("one cell: %+v", one)
+	one, overall := CompareRuns(a[:1], a[:1], true, Movement{}, Band)
+	if len(one) != 1 || one[0].Verdict != Same || one[0].Ratio != 1 || one[0].Confidence < 1-0.05/2 || overall != one[0] {
+		t.Errorf("one cell: %+v, overall %+v", one, overall)
 	}
-	both := CompareRuns(a, [][]float64{a[1], a[1]}, false, 0, Band)
-	if len(both) != 2 || both[0].N != 10 || both[1].N != 12 || both[0].Confidence < 1-0.05/2 {
-		t.Errorf("two cells: %+v", both)
+	both, overall := CompareRuns(a, [][]float64{a[1], a[1]}, false, Movement{}, Band)
+	if len(both) != 2 || both[0].N != 10 || both[1].N != 12 || both[0].Confidence < 1-0.05/3 || overall.HasInterval() {
+		t.Errorf("two cells: %+v, overall %+v", both, overall)
 	}
-	if got := CompareRuns(nil, nil, true, 0, Band); got != nil {
-		t.Errorf("no cells: %+v", got)
+	if got, overall := CompareRuns(nil, nil, true, Movement{}, Band); got != nil || overall.Verdict != NotProven {
+		t.Errorf("no cells: %+v, %+v", got, overall)
+	}
+}
+
+// TestMovementWidensIntervals is of two runs whose rounds do not vary at all.
+func TestMovementWidensIntervals(t *testing.T) {
+	run := func(factors ...float64) (cells [][]float64) {
+		for _, f := range factors {
+			cells = append(cells, scaled(count(20), f))
+		}
+		return cells
+	}
+	check := func(what string, after, twins, controls []float64, want ...Verdict) {
+		t.Helper()
+		a, b := run(1, 1, 1, 1, 1), run(after...)
+		m := Moved(a, b, twins, controls)
+		cells, _ := CompareRuns(a, b, true, m, Band)
+		for i, c := range cells {
+			if c.Verdict != want[i] {
+				t.Errorf("%s: cell %d is %q, want %q: %+v, %+v", what, i, c.Verdict, want[i], c, m)
+			}
+			if reach := m.Allowance(c.Confidence); !near(c.High/c.Ratio-1, reach) || !near(c.Ratio/c.Low-1, reach) {
+				t.Errorf("%s: %+v does not reach %v to both sides", what, c, reach)
+			}
+		}
+	}
+	no := NotProven
+	check("nothing", []float64{1, 1, 1, 1, 1}, nil, nil, no, no, no, no, no)
+	check("one cell", []float64{1.2, 1, 1, 1, 1}, nil, nil, Slower, no, no, no, no)
+	check("all cells", []float64{1.2, 1.2, 1.2, 1.2, 1.2}, nil, nil, Slower, Slower, Slower, Slower, Slower)
+	check("with the control", []float64{1.2, 1.2, 1.2, 1.2, 1.2}, nil, []float64{1.2}, no, no, no, no, no)
+	check("cells that move apart", []float64{1.2, 0.9, 1.1, 0.8, 1}, nil, nil, no, no, no, no, no)
+	check("a twin that moves", []float64{1.2, 1, 1, 1, 1}, []float64{1.08}, nil, no, no, no, no, no)
+	check("twins that are not known", []float64{1 / 1.2, 1, 1, 1, 1}, []float64{math.NaN()}, []float64{math.NaN()}, Faster, no, no, no, no)
+}
+
+// TestRunsOfAMovingMachine simulates two runs of a machine that moves in between, each cell for
+// itself. The table is in docs/design/measuring.md.
+func TestRunsOfAMovingMachine(t *testing.T) {
+	runs := 300
+	if testing.Short() {
+		runs = 60
+	}
+	const rounds = 20
+	for _, cells := range []int{4, 16} {
+		for _, noise := range []float64{0.02, 0.05, 0.10} {
+			for _, drift := range []float64{0, 0.02, 0.05} {
+				r := rand.New(rand.NewPCG(21, uint64(cells)))
+				movedBy := func() float64 { return math.Exp(drift * r.NormFloat64()) }
+				costs := func(factor float64) []float64 {
+					return scaled(drawn(r, lognormal(noise), rounds, 1)[0], factor*movedBy())
+				}
+				run := func(factor float64) (of [][]float64, twin []float64) {
+					for i := range cells {
+						if i > 0 {
+							factor = 1
+						}
+						of = append(of, costs(factor))
+					}
+					return of, costs(1)
+				}
+				told := map[float64]int{} // by how much slower the first cell is
+				exits := map[float64]int{}
+				for range runs {
+					for _, slower := range []float64{1, 1.1, 1.2} {
+						a, twinA := run(1)
+						b, twinB := run(slower)
+						twins := []float64{Compare(a[cells-1], twinA, 0, Band).Ratio, Compare(b[cells-1], twinB, 0, Band).Ratio}
+						each, overall := CompareRuns(a, b, false, Moved(a, b, twins, []float64{movedBy() / movedBy()}), Band)
+						said, exit := each[0].Verdict == Slower, false
+						for _, c := range append(each, overall) {
+							said = said || slower == 1 && (c.Verdict == Faster || c.Verdict == Slower)
+							exit = exit || c.Verdict == Slower && c.Low > 1+Band
+						}
+						if said {
+							told[slower]++
+						}
+						if exit {
+							exits[slower]++
+						}
+					}
+				}
+				percent := func(n int) float64 { return 100 * float64(n) / float64(runs) }
+				t.Logf("| %d | %.0f %%, %.0f %% | %.0f %%, %.0f %% | %.0f %%, %.0f %% | %.0f %%, %.0f %% |", cells, 100*noise, 100*drift,
+					percent(told[1]), percent(exits[1]), percent(told[1.1]), percent(exits[1.1]), percent(told[1.2]), percent(exits[1.2]))
+				if percent(told[1]) > 6 || percent(exits[1]) > 2 {
+					t.Errorf("%d cells, noise %v, drift %v: %d of %d comparisons of the same code have a false word, %d a regression", cells, noise, drift, told[1], runs, exits[1])
+				}
+				if noise <= 0.05 && drift == 0 && percent(told[1.2]) < 85 {
+					t.Errorf("%d cells, noise %v: +20 %% is seen in %d of %d", cells, noise, told[1.2], runs)
+				}
+			}
+		}
+	}
+}
+
+// TestAlternateRounds simulates two builds that are run alternately: what drifts over the run is in
+// both of a pair. The table is in docs/design/measuring.md.
+func TestAlternateRounds(t *testing.T) {
+	runs := 500
+	if testing.Short() {
+		runs = 100
+	}
+	const cells, pairs = 4, 20
+	for _, noise := range []float64{0.02, 0.05, 0.10} {
+		for _, drift := range []float64{0, 0.02, 0.05} {
+			r := rand.New(rand.NewPCG(22, 22))
+			told, exits := map[float64]int{}, map[float64]int{}
+			for range runs {
+				for _, slower := range []float64{1, 1.1, 1.2} {
+					a, b := make([][]float64, cells), make([][]float64, cells)
+					for i := range cells {
+						machine, factor := 0.0, 1.0 // it wanders, by drift from one end to the other
+						if i == 0 {
+							factor = slower
+						}
+						sample := func() float64 {
+							machine += drift / math.Sqrt(2*pairs) * r.NormFloat64()
+							return math.Exp(machine + noise*r.NormFloat64())
+						}
+						for pair := range pairs {
+							x, y := sample(), sample()
+							if pair%2 == 1 { // B A
+								x, y = y, x
+							}
+							a[i], b[i] = append(a[i], x), append(b[i], y*factor)
+						}
+					}
+					each, overall := CompareRuns(a, b, true, Movement{}, Band)
+					said, exit := each[0].Verdict == Slower, false
+					for _, c := range append(each, overall) {
+						said = said || slower == 1 && (c.Verdict == Faster || c.Verdict == Slower)
+						exit = exit || c.Verdict == Slower && c.Low > 1+Band
+					}
+					if said {
+						told[slower]++
+					}
+					if exit {
+						exits[slower]++
+					}
+				}
+			}
+			percent := func(n int) float64 { return 100 * float64(n) / float64(runs) }
+			t.Logf("| %.0f %%, %.0f %% | %.1f %%, %.1f %% | %.0f %%, %.0f %% | %.0f %%, %.0f %% |", 100*noise, 100*drift,
+				percent(told[1]), percent(exits[1]), percent(told[1.1]), percent(exits[1.1]), percent(told[1.2]), percent(exits[1.2]))
+			if percent(told[1]) > 8 || percent(exits[1]) > 2 { // 5 % and three standard errors
+				t.Errorf("noise %v, drift %v: %d of %d comparisons of the same code have a false word, %d a regression", noise, drift, told[1], runs, exits[1])
+			}
+			if noise <= 0.05 && percent(told[1.1]) < 90 {
+				t.Errorf("noise %v, drift %v: +10 %% is seen in %d of %d", noise, drift, told[1.1], runs)
+			}
+		}
 	}
 }

@@ -13,6 +13,8 @@
 // a run may end, [Steady] when a long one has come to rest.
 package stat
 
-// confidence is the least coverage of every interval that the package gives, and
+// Confidence is the least coverage of every interval that the package gives, and
 // of those of a group together.
-const confidence = 0.95
+const Confidence = 0.95
+
+const confidence = Confidence

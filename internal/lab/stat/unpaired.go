@@ -1,7 +1,5 @@
 package stat
 
-import "slices"
-
 // compareUnpaired compares two cells with rounds that don't belong together. They
 // come from runs with different seeds, plans or machines, and may be of different
 // length. a and b are costs as in [Compare], and so are the words and fields. Each side
@@ -24,15 +22,15 @@ func compareUnpaired(a, b []float64, floor, band, confidence float64) Comparison
 }
 
 // shift returns the Hodges–Lehmann estimate of by how much y lies above x.
-// The interval covers that with at least the confidence asked for.
+// The interval covers that with at least the confidence asked for. The n·m differences
+// are searched, never listed.
 func shift(x, y []float64, confidence float64) estimate {
-	differences := make([]float64, 0, len(x)*len(y))
-	for _, before := range x {
-		for _, after := range y {
-			differences = append(differences, after-before)
-		}
-	}
-	slices.Sort(differences)
-	k, coverage := rankSum(len(x), len(y), confidence)
-	return newEstimate(differences, k, coverage)
+	x, y = sorted(x), sorted(y)
+	n, m := len(x), len(y)
+	k, coverage := rankSum(n, m, confidence)
+	return pairs{
+		rows: n, columns: m, n: n * m,
+		from: func(int) int { return 0 },
+		at:   func(row, column int) float64 { return y[column] - x[n-1-row] },
+	}.estimate(k, coverage)
 }

@@ -78,6 +78,8 @@ func ReadResults(name string, stdin io.Reader) (result.Run, error) {
 		return run, Misuse(HintResults, "%s is a directory, not a file of results", name)
 	case errors.Is(err, result.ErrNewer):
 		return run, Misuse("use the holdfast that made it, or a newer one", "%s: %w", name, err)
+	case errors.Is(err, result.ErrTooMany):
+		return run, Misuse("cut the file before a round, and report each part below the same first line", "%s: %w", name, err)
 	case errors.Is(err, result.ErrNoHeader):
 		return run, Misuse("remove it, and start the run again", "%s: %w", name, err)
 	}
@@ -141,6 +143,14 @@ func oneLines(v reflect.Value) {
 	case reflect.Slice:
 		for i := range v.Len() {
 			oneLines(v.Index(i))
+		}
+	case reflect.Map: // of settings and values, by their names
+		for _, key := range v.MapKeys() {
+			value := reflect.New(v.Type().Elem()).Elem()
+			value.Set(v.MapIndex(key))
+			oneLines(value)
+			v.SetMapIndex(key, reflect.Value{})
+			v.SetMapIndex(reflect.ValueOf(OneLine(key.String())), value)
 		}
 	}
 }

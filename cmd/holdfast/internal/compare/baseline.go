@@ -25,6 +25,7 @@ import (
 // A Baseline is the part of bench's flags about runs that are kept by name.
 type Baseline struct {
 	Save, Against string
+	Program       string // another build that is run alternately with this one
 	dir           string // empty is the one in the user's cache
 	threshold     float64
 
@@ -37,10 +38,14 @@ func (b *Baseline) AddFlags(f *pflag.FlagSet) {
 	b.threshold = stat.Band
 	f.Var(cli.Once("name", &b.Save, parseBaseline), "save-baseline", "keep the results under this name, in place of those kept before")
 	f.Var(cli.Once("name", &b.Against, parseBaseline), "baseline", "compare with the results of this name; exit with 1 if a policy\ngot slower. Without flags that say what to measure, the same is\nmeasured again")
+	f.Var(cli.Once("program", &b.Program, cli.Given), "against", "run this other build of holdfast alternately with this one, round by\nround, and compare; exit with 1 if this one is slower (for CI;\ndefault: 4 policies, 2m)")
 	f.Var(cli.Once("percent", &b.threshold, cli.ParseShare("threshold")), "threshold", "the slowdown from which a policy has regressed (default: 5%)")
 	f.Var(cli.Once("dir", &b.dir, cli.Given), "baseline-dir", "the directory of the baselines (default: in the user's cache)")
-	cli.InGroup(f, "Before and after", "save-baseline", "baseline", "threshold", "baseline-dir")
+	cli.InGroup(f, "Before and after", "save-baseline", "baseline", "against", "threshold", "baseline-dir")
 }
+
+// Threshold is the slowdown from which a cell has regressed.
+func (b *Baseline) Threshold() float64 { return b.threshold }
 
 // Prepare reads the baseline to compare with. Before anything is measured, it refuses a
 // baseline that could not be kept later. For a plan it writes nothing.
@@ -85,11 +90,11 @@ func (b *Baseline) Show(w io.Writer, run result.Run, format report.Format) error
 	if err != nil {
 		return err
 	}
-	c, err := contrast(earlier, now, b.threshold)
+	c, err := Contrast(earlier, now, false, b.threshold)
 	if err != nil {
 		return err
 	}
-	return errors.Join(report.Contrast(w, c, format), regression(c))
+	return errors.Join(report.Contrast(w, c, format), Regression(c))
 }
 
 // baselineNames are names that are a file's name on every system: no separators,

@@ -32,10 +32,12 @@ func New() *cobra.Command {
 		Use:   "compare A.jsonl B.jsonl [flags]",
 		Short: "say what got slower or faster from one run to another",
 		Long: `Compare sets the results B beside the earlier results A: what differs in the
-machines, then cell by cell the ratio of the times with its 95 % interval and one
-of four words, faster, slower, same or not proven, and at last all cells together
+machines, then cell by cell the ratio of the times with its interval and one of
+four words, faster, slower, same or not proven, and at last all cells together
 (geometric mean). Cells are matched by their names. Rounds of the same number are
 paired where seeds, plans and machines agree; the table says which it was, and why.
+The intervals allow for what the machine may do between two runs; bench --against
+runs two builds alternately instead, and sees smaller changes.
 
 It exits with 1 if a cell, or all together, got slower by more than the threshold,
 with the whole interval beyond it: for a check in CI. Up to the threshold two
@@ -76,7 +78,7 @@ func (c *comparison) run(cmd *cobra.Command, nameA, nameB string) error {
 	if err != nil {
 		return err
 	}
-	both, err := contrast(a, b, c.threshold)
+	both, err := Contrast(a, b, false, c.threshold)
 	if err != nil {
 		return err
 	}
@@ -84,7 +86,7 @@ func (c *comparison) run(cmd *cobra.Command, nameA, nameB string) error {
 	if err := cli.WriteOut(cmd.OutOrStdout(), c.output, write); err != nil {
 		return err
 	}
-	return regression(both)
+	return Regression(both)
 }
 
 // readSide reads results that a user named.
@@ -108,8 +110,9 @@ func newSide(name string, run result.Run) (figure.Side, error) {
 	return side, cli.CannotReport(name, err)
 }
 
-func contrast(a, b figure.Side, threshold float64) (figure.Contrast, error) {
-	c, err := figure.Compare(a, b, threshold)
+// Contrast is [figure.Compare] with errors for the user.
+func Contrast(a, b figure.Side, alternately bool, threshold float64) (figure.Contrast, error) {
+	c, err := figure.Compare(a, b, alternately, threshold)
 	if errors.Is(err, figure.ErrNothingInCommon) {
 		return c, &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("%s and %s: %w", a.Name, b.Name, err),
 			Hint: fmt.Sprintf("measure the same policies, records and writers; holdfast bench --from %s repeats A", a.Name)}
@@ -117,8 +120,8 @@ func contrast(a, b figure.Side, threshold float64) (figure.Contrast, error) {
 	return c, err
 }
 
-// regression is the refusal of a run that got slower than it may, or nil.
-func regression(c figure.Contrast) error {
+// Regression is the refusal of a run that got slower than it may, or nil.
+func Regression(c figure.Contrast) error {
 	if !c.Regressed() {
 		return nil
 	}

@@ -67,11 +67,17 @@ func (b *benchmark) earlier(cmd *cobra.Command) (result.Run, error) {
 
 // contradicting lists the flags given that the earlier run decides.
 func contradicting(cmd *cobra.Command, flag string) (names []string) {
-	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if !slices.Contains(withEarlier[flag], f.Name) {
-			names = append(names, "--"+f.Name)
+	for _, name := range given(cmd) {
+		if !slices.Contains(withEarlier[flag], name) {
+			names = append(names, "--"+name)
 		}
-	})
+	}
+	return names
+}
+
+// given lists the flags that the user gave.
+func given(cmd *cobra.Command) (names []string) {
+	cmd.Flags().Visit(func(f *pflag.Flag) { names = append(names, f.Name) })
 	return names
 }
 

@@ -323,6 +323,9 @@ func (b *benchmark) run(cmd *cobra.Command) error {
 	if err := errors.Join(b.contradiction(cmd), cli.IsFree("-o", b.file), cli.IsFree("--emit-fio", b.fio)); err != nil {
 		return err
 	}
+	if b.baseline.Program != "" {
+		return b.runAgainst(cmd, choice)
+	}
 	earlier, err := b.earlier(cmd)
 	if err != nil {
 		return err

@@ -1,0 +1,104 @@
+package stat
+
+import (
+	"math"
+	"slices"
+)
+
+// Pairs are the values of all pairs of two samples, too many to list. Row i has those of the
+// columns from(i) on. No value is less than one to its left, nor than one above it.
+//
+// Counting the pairs up to a value then takes only as long as there are rows and columns: the
+// further down a row, the fewer of its columns are up to that value.
+type pairs struct {
+	rows, columns, n int // n: all pairs
+	from             func(row int) int
+	at               func(row, column int) float64
+}
+
+// estimate takes the median, and the k-th from either end for the interval, if there is
+// such a k.
+func (p pairs) estimate(k int, coverage float64) estimate {
+	e := estimate{p.kth((p.n + 1) / 2), math.NaN(), math.NaN(), coverage}
+	if p.n%2 == 0 {
+		e.centre += 0.5 * (p.kth(p.n/2+1) - e.centre)
+	}
+	if k > 0 {
+		e.low, e.high = p.kth(k), p.kth(p.n-k+1)
+	}
+	return e
+}
+
+// kth returns the k-th smallest value, from 1. It narrows an interval around it until few
+// values are in there, by interpolation. Where that is slow, it halves the floats in between,
+// as the integers that order them: so no sample takes more than some hundred counts.
+func (p pairs) kth(k int) float64 {
+	low, below := math.Nextafter(p.at(0, p.from(0)), math.Inf(-1)), 0 // below: how many are up to low
+	high, upTo := p.at(p.rows-1, p.columns-1), p.n
+	for slow := false; upTo-below > p.rows+p.columns && ordinal(high)-ordinal(low) > 1; {
+		guess := low + (high-low)*(float64(k-below)/float64(upTo-below))
+		if slow || !(low < guess && guess < high) {
+			guess = ofOrdinal(ordinal(low) + (ordinal(high)-ordinal(low))/2)
+		}
+		before := upTo - below
+		if n := p.count(guess); n >= k {
+			high, upTo = guess, n
+		} else {
+			low, below = guess, n
+		}
+		slow = upTo-below > before/2 && !slow
+	}
+	if ordinal(high)-ordinal(low) == 1 {
+		return high // all that are left are ties
+	}
+	values := p.between(low, high)
+	slices.Sort(values)
+	return values[k-below-1]
+}
+
+// count returns how many values are at most x.
+func (p pairs) count(x float64) (n int) {
+	column := p.columns
+	for row := range p.rows {
+		for column > 0 && p.at(row, column-1) > x {
+			column--
+		}
+		n += max(0, column-p.from(row))
+	}
+	return n
+}
+
+// between lists the values above low that are at most high.
+func (p pairs) between(low, high float64) (values []float64) {
+	left, right := p.columns, p.columns
+	for row := range p.rows {
+		for right > 0 && p.at(row, right-1) > high {
+			right--
+		}
+		for left > 0 && p.at(row, left-1) > low {
+			left--
+		}
+		for column := max(left, p.from(row)); column < right; column++ {
+			values = append(values, p.at(row, column))
+		}
+	}
+	return values
+}
+
+const signBit = 1 << 63
+
+// ordinal maps floats to integers in the same order, and ofOrdinal maps them back.
+func ordinal(x float64) uint64 {
+	bits := math.Float64bits(x)
+	if bits&signBit != 0 {
+		return ^bits
+	}
+	return bits | signBit
+}
+
+func ofOrdinal(n uint64) float64 {
+	if n&signBit != 0 {
+		return math.Float64frombits(n &^ signBit)
+	}
+	return math.Float64frombits(^n)
+}
