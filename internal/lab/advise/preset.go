@@ -60,14 +60,11 @@ func (p Preset) String() string { return p.Name }
 
 // Verdict says in one line whether the disk is fast enough for the preset.
 func (p Preset) Verdict(r Recommendation) string {
-	verdict := "fast enough"
-	if r.Advised == nil {
-		verdict = "not fast enough"
-	}
+	verdict := map[Verdict]string{Met: "fast enough", NotMet: "not fast enough", NotKnown: "can't tell"}[r.Verdict()]
 	j := r.Shown()
 	var found, asked []string
 	for _, f := range j.Findings {
-		if f.Term.Limit == 0 && f.Met {
+		if f.Term.Limit == 0 && f.Verdict == Met {
 			continue // the adjective says it
 		}
 		found = append(found, f.sentence(j.Policy, r.Load.RecordBytes))
@@ -98,7 +95,7 @@ func (f Finding) sentence(p holdfast.Policy, record int64) string {
 // most writes what is lost, in words.
 func (f Finding) most() string {
 	switch {
-	case f.State != Known || f.Value == 0:
+	case f.Value <= 0:
 		return f.Text()
 	case f.Unit == Time:
 		return "at most the last " + f.Text()

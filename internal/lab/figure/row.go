@@ -36,6 +36,19 @@ type Row struct {
 	Service  *Latency `json:"service_latency,omitempty"` // in an open loop: from the call to its return
 	Unserved int64    `json:"unserved_records"`          // in all trials together
 
+	// Quantiles are of Latency; in an open loop of the times that a timer that is never late
+	// would have seen. Those with too few samples are missing.
+	Quantiles []Quantile `json:"quantiles,omitempty"`
+	Replayed  bool       `json:"replayed,omitempty"`      // an open loop whose service times were replayed
+	Behind    int        `json:"rounds_behind,omitempty"` // in which a writer never caught up with its schedule
+
+	NetCPU Summary `json:"net_cpu_ns_per_record"` // CPU less that of the empty cell of the round, where there is one
+
+	// Due is how many times the policy's longest period fell due in the shortest trial; -1 if
+	// it has none.
+	Due int `json:"periods_due"`
+
+	Syncs       int64         `json:"syncs"`                      // in all trials together
 	LongestSync  time.Duration `json:"longest_sync_ns,omitempty"`  // of all trials; 0 is none, or not known
 	LongestFlush time.Duration `json:"longest_flush_ns,omitempty"` // likewise, of the flushes at the end
 
@@ -113,9 +126,15 @@ func newRow(run result.Run, c result.Cell, trials []result.Trial) (r Row, err er
 		Calls:      newCalls(run, c, trials),
 		Memory:     2 * c.Policy.Buffer,
 		Values:     medianValues(trials),
+		NetCPU:     netCPU(run, c, trials),
+		Due:        due(c, trials),
 	}
 	for _, t := range trials {
 		r.Unserved += t.Unserved
+		r.Syncs += t.Writer.Syncs
+		if t.Behind > 0 {
+			r.Behind++
+		}
 		r.LongestSync = max(r.LongestSync, t.Writer.LongestSync)
 		r.LongestFlush = max(r.LongestFlush, t.Flush)
 		if t.Before != nil {
@@ -126,7 +145,14 @@ func newRow(run result.Run, c result.Cell, trials []result.Trial) (r Row, err er
 		r.Steadiness = newSteadiness(trials)
 	}
 	r.Latency, err = merge(trials, func(t result.Trial) *result.Latency { return &t.Latency })
-	if err != nil || !LoadOf(c).ByCPU() {
+	if err != nil {
+		return r, err
+	}
+	latency := func(t result.Trial) *result.Latency { return &t.Latency }
+	if r.Replayed = c.Rate > 0 && trials[0].Replayed != nil; r.Replayed {
+		latency = func(t result.Trial) *result.Latency { return t.Replayed }
+	}
+	if r.Quantiles, err = quantiles(trials, latency); err != nil || !LoadOf(c).ByCPU() {
 		return r, err
 	}
 	service, err := merge(trials, func(t result.Trial) *result.Latency { return t.Service })
