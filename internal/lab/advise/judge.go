@@ -24,7 +24,7 @@ type Finding struct {
 	Term    Term
 	Verdict Verdict
 	Value   int64 // in Unit; -1 where there is none
-	Best    int64 // the better end of the interval
+	Best    int64 // the better end of the interval, rounded to the better side
 	Unit    Unit
 	How     string // what the value is, or why there is none
 }
@@ -132,7 +132,7 @@ func inFlight(t Term, r figure.Row, b holdfast.Bound, longest time.Duration, n i
 	case b.None():
 		return known(0, "nothing is lost")
 	case t.Unit == Bytes && b.Bytes == holdfast.Unlimited, t.Unit == Time && b.Time == holdfast.Unlimited:
-		return without(NotMet, "unlimited: loses "+b.String())
+		return without(NotMet, "loses "+b.String())
 	case t.Unit == Bytes && !b.InFlight:
 		return known(int64(b.Bytes), b.String())
 	case r.Due >= 0 && r.Due < enoughPeriods:
@@ -186,11 +186,11 @@ func findRate(t Term, r figure.Row) Finding {
 	due := Records.text(int64(r.Cell.Rate))
 	switch {
 	case r.Cell.Rate == 0:
-		return between(round(r.Rate.Lower()), round(r.Rate.Upper()), "95 % interval, at full speed")
+		return between(round(r.Rate.Lower()), int64(math.Ceil(r.Rate.Upper()*each)), "95 % interval, at full speed")
 	case !r.Replayed:
 		return without(NotKnown, "measured by an older holdfast, which did not see if the writers caught up")
 	case 2*r.Behind > r.Served.N:
-		return known(min(round(r.Served.Lower()), t.Limit-1), fmt.Sprintf("of %s that were due; the writers fell behind in %d of %d rounds", due, r.Behind, r.Served.N))
+		return known(round(r.Served.Lower()), fmt.Sprintf("of %s that were due; the writers fell behind in %d of %d rounds", due, r.Behind, r.Served.N))
 	case r.Behind > 0:
 		return without(NotKnown, fmt.Sprintf("of %s that were due; the writers fell behind in %d of %d rounds", due, r.Behind, r.Served.N))
 	}
@@ -219,7 +219,7 @@ func findTime(t Term, r figure.Row) Finding {
 	if q.Low < q.High {
 		how += fmt.Sprintf("; %v (%v–%v)", shown(q.Value), shown(q.Low), shown(q.High))
 	}
-	return between(roundUp(int64(q.High)), roundUp(int64(q.Low)), how)
+	return between(roundUp(int64(q.High)), int64(q.Low)/step(int64(q.Low))*step(int64(q.Low)), how)
 }
 
 // findShare judges the share of a CPU at the rate that is needed, without what measuring takes.
@@ -227,15 +227,14 @@ func findShare(n Need, r figure.Row) Finding {
 	if !(r.CPU.Upper() > 0) {
 		return without(NotKnown, "CPU time is not counted here")
 	}
-	share := func(nanoseconds float64) int64 {
-		part := max(0, nanoseconds) * n.Records(r.Cell.RecordBytes) / float64(time.Second) * 100 * 100
-		return roundUp(int64(math.Ceil(part * (1 - floatSlack))))
+	share := func(nanoseconds float64) float64 {
+		return max(0, nanoseconds) * n.Records(r.Cell.RecordBytes) / float64(time.Second) * 100 * 100
 	}
 	how := "95 % interval"
 	if !r.NetCPU.HasInterval() {
 		how = "the dearest round"
 	}
-	return between(share(r.NetCPU.Upper()), share(r.NetCPU.Lower()), how+", without what measuring takes")
+	return between(roundUp(int64(math.Ceil(share(r.NetCPU.Upper())*(1-floatSlack)))), int64(share(r.NetCPU.Lower())*(1+floatSlack)), how+", without what measuring takes")
 }
 
 // floatSlack: a whole number with an error in the last bits of a float64 is not rounded

@@ -125,8 +125,10 @@ func percent(x float64) string {
 // Text returns the value as it is shown, or why there is none.
 func (f Finding) Text() string {
 	switch {
+	case f.Value < 0 && f.Verdict == NotMet:
+		return "unlimited"
 	case f.Value < 0:
-		return "-"
+		return "not measured"
 	case f.Value == 0 && (f.Term.Of == Loss || f.Term.Of == Crash):
 		return "nothing"
 	}
@@ -222,7 +224,10 @@ func (r Recommendation) cautions() []string {
 	if _, rate := r.Need.Term(Rate); rate && r.Load.Rate == 0 {
 		list = append(list, "these results hold no open loop at the rate: times are those of a Write at full speed; without results, advise measures at the rate")
 	}
-	if r.Load.Rate > 0 && r.Need.Records(r.Load.RecordBytes) < r.Load.Rate {
+	switch needed := r.Need.Records(r.Load.RecordBytes); {
+	case r.Load.Rate > 0 && needed == 0:
+		list = append(list, fmt.Sprintf("the need has no rate: measured at %s", Records.text(int64(r.Load.Rate))))
+	case needed < r.Load.Rate:
 		list = append(list, "measured at more than the rate that is needed")
 	}
 	for _, fact := range r.figures.Run.Header.Machine {

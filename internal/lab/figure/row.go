@@ -48,7 +48,7 @@ type Row struct {
 	// it has none.
 	Due int `json:"periods_due"`
 
-	Syncs       int64         `json:"syncs"`                      // in all trials together
+	Syncs        int64         `json:"syncs"`                      // in all trials together
 	LongestSync  time.Duration `json:"longest_sync_ns,omitempty"`  // of all trials; 0 is none, or not known
 	LongestFlush time.Duration `json:"longest_flush_ns,omitempty"` // likewise, of the flushes at the end
 

@@ -199,7 +199,7 @@ type Measurement struct {
 	Service *Latency `json:"service,omitempty"`
 	// Replayed is Latency with a timer that is never late: the service times, replayed
 	// from when each record was due. In an open loop only.
-	Replayed *Latency `json:"replayed_latency,omitempty"`
+	Replayed *Latency `json:"replayed,omitempty"`
 	// Behind is the least that the last writer was behind its schedule in the last quarter
 	// of the trial: 0 if each writer had caught up at some time.
 	Behind time.Duration `json:"behind_ns,omitempty"`

@@ -38,7 +38,9 @@ func Advice() Sweep {
 
 const (
 	// periodsOfTrial: three must have ended before the last record, whenever the first begins.
+	// periodsInAll are what the length of a sync is judged by.
 	periodsOfTrial = 3.3
+	periodsInAll   = 22
 
 	leastPaced = 500 * time.Millisecond // of a trial at a rate
 	warmUpTime = 300 * time.Millisecond
@@ -140,10 +142,10 @@ func (p *pacing) plan() {
 	for i, w := range p.loads {
 		n := w.paced(leastPaced)
 		if p.rates[i].perRecord < tooSlow*float64(time.Second)/w.Rate && !w.Empty {
-			s := w.Policy.Sync
-			n = max(n, w.paced(time.Duration(periodsOfTrial*float64(max(w.Policy.FlushEvery, s.Every)))))
+			s, periods := w.Policy.Sync, max(periodsOfTrial, periodsInAll/float64(p.rounds))
+			n = max(n, w.paced(time.Duration(periods*float64(max(w.Policy.FlushEvery, s.Every)))))
 			if s.Every == 0 {
-				n = max(n, int64(periodsOfTrial*float64(s.Bytes)/float64(w.RecordBytes)))
+				n = max(n, int64(periods*float64(s.Bytes)/float64(w.RecordBytes)))
 			}
 			if p.quantile > 0 {
 				n = max(n, int64(math.Ceil(beyondQuantile/(1-p.quantile)/float64(p.rounds))))
