@@ -28,6 +28,10 @@ var presets = []Preset{
 	{"postgres-commit", "a PostgreSQL commit", Need{atMost(Loss, 0), below(P99, 10*time.Millisecond)}, Load{8192, 1}, durable},
 	{"postgres-async", "PostgreSQL with synchronous_commit=off", Need{atMost(Loss, 600*time.Millisecond)}, Load{8192, 1}, []holdfast.Policy{holdfast.Periodic(200 * time.Millisecond)}},
 	{"mongodb-journal", "MongoDB's journal", Need{atMost(Loss, 200*time.Millisecond)}, Load{128, 1}, []holdfast.Policy{holdfast.Periodic(100 * time.Millisecond)}},
+	{"kafka", "a Kafka producer without replicas", Need{{Of: Rate, Unit: Records, Limit: 821557}}, Load{100, 1}, []holdfast.Policy{holdfast.Buffered(64 * holdfast.KiB)}},
+	{"rabbitmq-confirms", "RabbitMQ with publisher confirms", Need{atMost(Loss, 0), below(P99, 300*time.Millisecond)}, Load{128, 64}, durable},
+	{"nats-always", "NATS JetStream with sync_interval: always", Need{atMost(Loss, 0), below(P99, 10*time.Millisecond)}, Load{128, 1}, durable},
+	{"sqlite-full", "SQLite with synchronous=FULL", Need{atMost(Loss, 0), {Of: Rate, Unit: Records, Limit: 60}}, Load{4120, 1}, durable},
 }
 
 func atMost(q Quantity, d time.Duration) Term { return Term{Of: q, Unit: Time, Limit: int64(d)} }

@@ -75,7 +75,7 @@ A need is terms joined by commas, such as loss<=1s,rate>=50k/s,p99<10ms:
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.Var(cli.Once("need", &c.need, advise.ParseNeed), "need", "what the policy has to keep, such as 'loss<=1s,p99<10ms'")
-	f.Var(cli.Once("program", &c.program, advise.ParsePreset), "for", "is this disk fast enough for etcd, redis-everysec, postgres-commit,\npostgres-async or mongodb-journal; a term of the need replaces one of its")
+	f.Var(cli.Once("program", &c.program, advise.ParsePreset), "for", "is this disk fast enough for "+forPrograms()+";\na term of the need replaces one of its")
 	f.Var(cli.Once("size", &c.record, parseRecord), "record", "size of a record (default: 128B, or what the results hold)")
 	f.Var(cli.Once("number", &c.writers, parseNumber("writers", maxWriters)), "writers", "goroutines that write to one file (default: 1, or what the results hold)")
 	f.Var(cli.Once("dir", &c.where.dir, cli.Given), "dir", "measure the disk that holds this directory (default: the current one)")
@@ -87,6 +87,12 @@ A need is terms joined by commas, such as loss<=1s,rate>=50k/s,p99<10ms:
 	f.BoolVar(&c.where.allowTmpfs, "allow-tmpfs", false, "measure a file system in memory too, where nothing is ever durable")
 	cli.InGroup(f, "How to measure", "time", "seed", "allow-tmpfs")
 	return cmd
+}
+
+// forPrograms lists the presets in lines for the help.
+func forPrograms() string {
+	names := advise.PresetNames()
+	return strings.Join(names[:4], ", ") + ",\n" + strings.Join(names[4:], ", ")
 }
 
 func parseAdviceFormat(text string) (string, error) {
