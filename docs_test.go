@@ -439,12 +439,12 @@ func runnable(command string) string {
 	return command
 }
 
-// answered reports whether a shown command did what it is for: advise says with 1
-// that no policy meets the need, which is an answer, and depends on the disk.
+// answered reports whether a shown command did what it is for: advise says with 1 that no
+// policy meets the need, and with 4 that this is not known. Both depend on the disk.
 func answered(command string, err error) bool {
 	var exit *exec.ExitError
-	notMet := errors.As(err, &exit) && exit.ExitCode() == 1 && strings.HasPrefix(command, "holdfast advise")
-	return err == nil || notMet
+	judged := errors.As(err, &exit) && (exit.ExitCode() == 1 || exit.ExitCode() == 4) && strings.HasPrefix(command, "holdfast advise")
+	return err == nil || judged
 }
 
 // lacking returns what a command needs that is not here, as it says itself: root's

@@ -93,7 +93,9 @@ func Unbuffered() Policy { return Policy{} }
 func Buffered(size Size) Policy { return Policy{Buffer: size} }
 
 // Periodic gathers 64 KiB in memory, and starts a sync that covers a byte at most
-// every after it was accepted. Validate refuses a period that is not positive.
+// every after it was accepted. A crash may take the period and what came during one sync.
+// To lose no more than a time in all, take half of it, as long as a sync takes no longer
+// than the other half. Validate refuses a period that is not positive.
 func Periodic(every time.Duration) Policy {
 	return Policy{Buffer: 64 * KiB, Sync: SyncEvery(every)}
 }

@@ -10,11 +10,11 @@ import (
 // usual is the buffer of candidates that differ in something else.
 const usual = 64 * holdfast.KiB
 
-// Candidates returns the policies that are worth measuring for a need. Their own promises
-// are inside its bounds of loss and memory. To show their price, dearer
-// ones that lose less are among them. A period leaves room for the sync or flush that is
-// in flight when it ends: it is half of what may be lost, or nine tenths. Bytes are half
-// of what may be lost, or three quarters; what memory holds comes on top.
+// Candidates returns the policies that are worth measuring for a need, the most wanted first.
+// Their own promises are inside its bounds of loss and memory. They are few, because each takes
+// seconds: buffers of two sizes and none, and the two that lose nothing. A period is half of
+// what may be lost, and leaves room for the sync or flush that is in flight when it ends. It is
+// a second at most, so that it falls due often enough while it is measured.
 func Candidates(n Need) []holdfast.Policy {
 	var list []holdfast.Policy
 	add := func(b holdfast.Size, s holdfast.Sync) {
@@ -25,16 +25,13 @@ func Candidates(n Need) []holdfast.Policy {
 			list = append(list, p)
 		}
 	}
-	half, most := n.periods()
-	// Buffers: none, a page, and the sizes of a disk's transfers.
-	for _, b := range []holdfast.Size{0, 4 * holdfast.KiB, 16 * holdfast.KiB, 64 * holdfast.KiB, 256 * holdfast.KiB} {
-		add(b, half)
-	}
-	add(usual, most)
-	add(usual, holdfast.SyncEvery(time.Second))
-	for _, b := range []holdfast.Size{usual, 4 * holdfast.KiB, 0} {
-		add(b, group)
-	}
+	half := n.period()
+	add(usual, half)
+	add(usual, group)
+	add(4*holdfast.KiB, half)
+	add(0, half)
+	add(4*holdfast.KiB, group) // where memory is short
+	add(0, group)
 	add(0, holdfast.Sync{Mode: holdfast.SyncEach})
 	return list
 }
@@ -45,21 +42,18 @@ var group = holdfast.Sync{Mode: holdfast.SyncGroup}
 // buffers, and as much again.
 const fewestBytes = 4 * usual
 
-// periods returns the syncs that a need's loss at a power cut allows.
-func (n Need) periods() (half, most holdfast.Sync) {
+// period returns the sync that a need's loss at a power cut allows.
+func (n Need) period() holdfast.Sync {
 	t, ok := n.Term(Loss)
 	switch {
 	case !ok:
-		return holdfast.Sync{}, holdfast.Sync{Mode: holdfast.SyncClose}
-	case t.Unit == Time && t.Limit >= 10:
-		return holdfast.SyncEvery(time.Duration(t.Limit / 2)), holdfast.SyncEvery(time.Duration(t.Limit / 10 * 9))
+		return holdfast.Sync{}
+	case t.Unit == Time && t.Limit >= 2:
+		return holdfast.SyncEvery(min(time.Second, time.Duration(t.Limit/2)))
 	case t.Unit == Bytes && t.Limit >= int64(fewestBytes):
-		bytes := func(n int64) holdfast.Sync {
-			return holdfast.Sync{Mode: holdfast.SyncPeriodic, Bytes: holdfast.Size(n) / holdfast.KiB * holdfast.KiB}
-		}
-		return bytes(t.Limit / 2), bytes(t.Limit / 4 * 3)
+		return holdfast.Sync{Mode: holdfast.SyncPeriodic, Bytes: holdfast.Size(t.Limit/2) / holdfast.KiB * holdfast.KiB}
 	}
-	return group, group
+	return group
 }
 
 // flushed returns p with a period of flushes that keeps the need's loss at the end of
@@ -69,7 +63,7 @@ func (n Need) flushed(p holdfast.Policy) holdfast.Policy {
 	if !ok || t.Unit != Time || t.Limit < 2 || p.Buffer == 0 || p.Loss().Process.None() {
 		return p
 	}
-	half := time.Duration(t.Limit / 2)
+	half := min(time.Second, time.Duration(t.Limit/2))
 	if p.Sync.Every <= 0 || p.Sync.Every > half {
 		p.FlushEvery = half
 	}

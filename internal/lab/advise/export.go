@@ -15,11 +15,11 @@ func (r Recommendation) JSON(w io.Writer) error {
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false) // loss<=1s
 	out := struct {
-		Meets bool `json:"meets"`
+		Verdict Verdict `json:"verdict"`
 		Recommendation
 		Go       string   `json:"go,omitempty"`
 		Cautions []string `json:"cautions,omitempty"`
-	}{Meets: r.Advised != nil, Recommendation: r, Cautions: r.cautions()}
+	}{Verdict: r.Verdict(), Recommendation: r, Cautions: r.cautions()}
 	if r.Advised != nil {
 		out.Go = GoLine(r.Advised.Policy)
 	}
@@ -37,12 +37,13 @@ var keys = map[Unit]string{Time: "value_ns", Bytes: "value_bytes", Records: "val
 
 // MarshalJSON writes the value under a key that carries its unit.
 func (f Finding) MarshalJSON() ([]byte, error) {
-	out := map[string]any{"term": f.Term, "met": f.Met, "state": f.State, "how": f.How}
-	if f.State == Known {
-		out[keys[f.Unit]] = f.Value
+	out := map[string]any{"term": f.Term, "verdict": f.Verdict, "how": f.How}
+	if f.Value >= 0 {
+		scale := 1.0
 		if f.Unit == Share {
-			out[keys[f.Unit]] = float64(f.Value) / 100
+			scale = 100
 		}
+		out[keys[f.Unit]], out["best_"+keys[f.Unit]] = float64(f.Value)/scale, float64(f.Best)/scale
 	}
 	if m := f.Margin(); !math.IsNaN(m) {
 		out["margin"] = figure.Number(m)

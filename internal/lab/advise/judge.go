@@ -18,44 +18,56 @@ type Judgement struct {
 	Memory   int64           `json:"buffers_bytes"`
 }
 
-// A Finding is the result for one term. Its Value is both shown and judged. It is rounded
-// to three digits, to the worse side.
+// A Finding is the result for one term. Its Value is both shown and judged: the worse end of
+// the interval, rounded to three digits, to the worse side.
 type Finding struct {
-	Term  Term   `json:"term"`
-	State State  `json:"state"`
-	Value int64  `json:"value"` // in Unit, where it is Known
-	Unit  Unit   `json:"unit"`
-	Met   bool   `json:"met"`
-	How   string `json:"how"` // what the value is, or why there is none
+	Term    Term
+	Verdict Verdict
+	Value   int64 // in Unit; -1 where there is none
+	Best    int64 // the better end of the interval, rounded to the better side
+	Unit    Unit
+	How     string // what the value is, or why there is none
 }
 
-// A State says whether a Finding has a Value.
-type State string
+// A Verdict is one of three words.
+type Verdict string
 
-// The states.
+// The verdicts.
 const (
-	Known     State = "known"
-	Unbounded State = "unbounded"    // the policy limits nothing
-	Unknown   State = "not measured" // and so the term is not met
+	Met      Verdict = "met"       // the whole interval keeps the term
+	NotMet   Verdict = "not met"   // none of it does
+	NotKnown Verdict = "not known" // some of it does, or it was not measured
 )
 
-// Met reports whether every term is met.
-func (j Judgement) Met() bool {
+// Verdict returns that of all terms together: met if all are, not met if one is not.
+func (j Judgement) Verdict() Verdict {
+	all := Met
 	for _, f := range j.Findings {
-		if !f.Met {
-			return false
+		switch {
+		case f.Verdict == NotMet:
+			return NotMet
+		case f.Verdict == NotKnown:
+			all = NotKnown
 		}
 	}
-	return true
+	return all
 }
 
 // judge judges a policy by its row.
 func judge(n Need, r figure.Row) Judgement {
-	j := Judgement{Policy: r.Cell.Policy, Cost: r.PerRecord.CPU, Memory: int64(r.Memory)}
+	j := Judgement{Policy: r.Cell.Policy, Cost: figure.Number(r.Net.CPU.Median), Memory: int64(r.Memory)}
 	for _, t := range n {
 		f := find(t, n, r)
 		f.Term, f.Unit = t, t.Unit
-		f.Met = f.State == Known && t.allows(f.Value)
+		switch {
+		case f.Verdict != "": // it is no matter of a value
+		case t.allows(f.Value):
+			f.Verdict = Met
+		case t.allows(f.Best):
+			f.Verdict = NotKnown
+		default:
+			f.Verdict = NotMet
+		}
 		j.Findings = append(j.Findings, f)
 	}
 	return j
@@ -75,9 +87,9 @@ func (t Term) allows(value int64) bool {
 func find(t Term, n Need, r figure.Row) Finding {
 	switch t.Of {
 	case Loss:
-		return inFlight(t, r, r.Cell.Policy.Loss().Power, r.LongestSync, "sync")
+		return inFlight(t, r, r.Cell.Policy.Loss().Power, r.LongestSync, r.Syncs, "sync")
 	case Crash:
-		return inFlight(t, r, r.Cell.Policy.Loss().Process, r.LongestFlush, "flush")
+		return inFlight(t, r, r.Cell.Policy.Loss().Process, r.LongestFlush, 0, "flush")
 	case Rate:
 		return findRate(t, r)
 	case CPU:
@@ -88,106 +100,137 @@ func find(t Term, n Need, r figure.Row) Finding {
 	return findTime(t, r)
 }
 
-func known(value int64, how string) Finding { return Finding{State: Known, Value: value, How: how} }
+func known(value int64, how string) Finding { return between(value, value, how) }
 
-func unknown(how string) Finding { return Finding{State: Unknown, How: how} }
+func between(worse, better int64, how string) Finding {
+	return Finding{Value: worse, Best: better, How: how}
+}
+
+func without(v Verdict, how string) Finding {
+	return Finding{Verdict: v, Value: -1, Best: -1, How: how}
+}
+
+// enoughSyncs: the longest of 20 is longer than 86 % of all, with 95 % confidence (see coverage).
+const enoughSyncs = 20
+
+// coverage returns which part of all times is no longer than the longest of n, with 95 %
+// confidence: pⁿ is the chance that all n are among the shortest p.
+func coverage(n int64) float64 { return math.Pow(0.05, 1/float64(n)) }
 
 // inFlight returns the honest bound of a loss. By time, it is the policy's own and one sync
 // or flush in flight, for which it takes the longest that was measured. If that takes longer
 // than the period, the next is due before it ends, and then there are two. In bytes, a sync
-// in flight counts as what was written meanwhile.
-func inFlight(t Term, r figure.Row, b holdfast.Bound, longest time.Duration, noun string) Finding {
+// in flight counts as what was written meanwhile. n is how many were timed, 0 if that is not
+// counted.
+func inFlight(t Term, r figure.Row, b holdfast.Bound, longest time.Duration, n int64, noun string) Finding {
+	var f Finding
 	switch {
 	case b.None():
 		return known(0, "nothing is lost")
 	case t.Unit == Bytes && b.Bytes == holdfast.Unlimited, t.Unit == Time && b.Time == holdfast.Unlimited:
-		return Finding{State: Unbounded, How: "loses " + b.String()}
-	case t.Unit == Bytes && b.InFlight:
-		return bytesInFlight(r, b, longest)
-	case t.Unit == Bytes:
+		return without(NotMet, "loses "+b.String())
+	case t.Unit == Bytes && !b.InFlight:
 		return known(int64(b.Bytes), b.String())
+	case !r.Period.Judged():
+		return without(NotKnown, fmt.Sprintf("its period fell due %s in a trial, and %d are needed", count(int64(r.Period.FellDue), "time"), figure.LeastDue))
 	case longest <= 0:
-		return unknown(fmt.Sprintf("the last %v + one %s, and no %s was timed", b.Time, noun, noun))
+		return without(NotKnown, fmt.Sprintf("%v, and no %s was timed", b, noun))
+	case t.Unit == Bytes:
+		f = bytesInFlight(r, b, longest)
 	case longest > b.Time:
-		return known(roundUp(int64(2*longest)), fmt.Sprintf("two of the longest %s, %v, which is longer than %v", noun, shown(longest), b.Time))
+		f = known(roundUp(int64(2*longest)), fmt.Sprintf("two of the longest %s, %v, which is longer than %v", noun, shown(longest), b.Time))
+	default:
+		f = known(roundUp(int64(b.Time+longest)), fmt.Sprintf("the last %v + the longest %s, %v", b.Time, noun, shown(longest)))
 	}
-	return known(roundUp(int64(b.Time+longest)), fmt.Sprintf("the last %v + the longest %s, %v", b.Time, noun, shown(longest)))
+	if n > 0 {
+		f.How += fmt.Sprintf(" of %d (%s take no longer)", n, percent(coverage(n)))
+		if n < enoughSyncs && t.allows(f.Value) {
+			f.Verdict = NotKnown
+			f.How += fmt.Sprintf("; %d are needed", enoughSyncs)
+		}
+	}
+	return f
+}
+
+func count(n int64, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }
 
 // bytesInFlight returns the bound in bytes of a policy that syncs by bytes. If more is
 // written during a sync than starts one, the next sync starts that much later.
 func bytesInFlight(r figure.Row, b holdfast.Bound, longest time.Duration) Finding {
-	if longest <= 0 {
-		return unknown(b.String() + ", and no sync was timed")
-	}
 	meanwhile := int64(math.Ceil(r.Served.Upper() * float64(r.Cell.RecordBytes) * longest.Seconds()))
 	syncs, noun := int64(1), "the longest sync"
 	if meanwhile > int64(b.Bytes) {
-		syncs, noun = 2, "two of the longest syncs"
+		syncs, noun = 2, "two of the longest sync"
 	}
 	return known(roundUp(int64(b.Bytes)+syncs*meanwhile), fmt.Sprintf("%v + what is written in %s, %v", b.Bytes, noun, shown(longest)))
 }
 
-// served is the part of the due records that must be written to meet a rate.
-const served = 0.99
-
-// findRate judges a closed loop by how much it could write, and an open one by
-// whether it wrote what was due; where it did not, by what it wrote.
+// findRate judges a closed loop by how much it could write. An open one keeps its rate if in
+// each round all was written, and each writer caught up with its schedule in the last quarter:
+// a queue that grows never does.
 func findRate(t Term, r figure.Row) Finding {
 	each := 1.0
 	if t.Unit == Stream {
 		each = float64(r.Cell.RecordBytes)
 	}
 	round := func(perSecond float64) int64 { return t.Unit.roundDown(perSecond * each) }
-	if r.Cell.Rate == 0 {
-		return known(round(r.Rate.Lower()), lowerEnd(r.Rate)+", at full speed")
-	}
-	low := r.Served.Lower()
+	due := Records.text(int64(r.Cell.Rate))
 	switch {
-	case r.Unserved > 0:
-		return known(round(low), fmt.Sprintf("%d records were due and not written", r.Unserved))
-	case low < served*r.Cell.Rate:
-		return known(round(low), lowerEnd(r.Served)+fmt.Sprintf(", of %s that were due", Records.text(int64(r.Cell.Rate))))
+	case r.Cell.Rate == 0:
+		return between(round(r.Rate.Lower()), int64(math.Ceil(r.Rate.Upper()*each)), "95 % interval, at full speed")
+	case !r.Replayed:
+		return without(NotKnown, "measured by an older holdfast, which did not see if the writers caught up")
+	case 2*r.Behind > r.Served.N:
+		return known(round(r.Served.Lower()), fmt.Sprintf("of %s that were due; the writers fell behind in %d of %d rounds", due, r.Behind, r.Served.N))
+	case r.Behind > 0:
+		return without(NotKnown, fmt.Sprintf("of %s that were due; the writers fell behind in %d of %d rounds", due, r.Behind, r.Served.N))
 	}
 	// The need's rate is a whole number of the unit. Records are whole too, so that bytes a
 	// second may be a fraction of a record more.
 	return known(int64(math.Round(r.Cell.Rate*each)), "written as they were due")
 }
 
-func lowerEnd(s figure.Summary) string {
-	if s.HasInterval() {
-		return "the lower end of the interval"
-	}
-	return "the slowest round"
-}
-
 // findTime takes a percentile only where there are samples for it.
 func findTime(t Term, r figure.Row) Finding {
-	d := map[Quantity]time.Duration{P50: r.Latency.P50, P90: r.Latency.P90, P99: r.Latency.P99, P999: r.Latency.P999, Max: r.Latency.Max}[t.Of]
+	q, ok := r.Quantile(cmp.Or(percentiles[t.Of], 1))
+	switch {
+	case t.Of == Max && r.Cell.Rate == 0 && r.Cell.LatencyStride > 1:
+		return without(NotKnown, fmt.Sprintf("only one in %d Writes was timed", r.Cell.LatencyStride))
+	case !r.Period.Judged():
+		return without(NotKnown, fmt.Sprintf("its period fell due %s in a trial, and %d are needed", count(int64(r.Period.FellDue), "time"), figure.LeastDue))
+	case !ok:
+		return without(NotKnown, fmt.Sprintf("%s timed, which are too few", count(r.Latency.Count, "Write")))
+	case r.Cell.Rate > 0 && 2*r.Behind > r.Served.N:
+		return without(NotMet, fmt.Sprintf("the writers fall behind at %s, and the wait grows", Records.text(int64(r.Cell.Rate))))
+	}
 	how := "time of a Write at full speed"
 	if r.Cell.Rate > 0 {
 		how = fmt.Sprintf("from when a record was due, at %s", Records.text(int64(r.Cell.Rate)))
 	}
-	switch {
-	case t.Of == Max && r.Cell.Rate == 0 && r.Cell.LatencyStride > 1:
-		return unknown(fmt.Sprintf("only one in %d Writes was timed", r.Cell.LatencyStride))
-	case d <= 0:
-		return unknown(fmt.Sprintf("%d Writes were timed, and that is too few", r.Latency.Count))
+	if q.Low < q.High {
+		how += fmt.Sprintf("; %v (%v–%v)", shown(q.Value), shown(q.Low), shown(q.High))
 	}
-	return known(roundUp(int64(d)), how)
+	return between(roundUp(int64(q.High)), int64(q.Low)/step(int64(q.Low))*step(int64(q.Low)), how)
 }
 
-// findShare judges the share of a CPU at the rate that is needed.
+// findShare judges the share of a CPU at the rate that is needed, without what measuring takes.
 func findShare(n Need, r figure.Row) Finding {
-	high, how := r.CPU.Upper(), "the upper end of the interval"
-	if !r.CPU.HasInterval() {
+	if !(r.CPU.Upper() > 0) {
+		return without(NotKnown, "CPU time is not counted here")
+	}
+	share := func(nanoseconds float64) float64 {
+		return max(0, nanoseconds) * n.Records(r.Cell.RecordBytes) / float64(time.Second) * 100 * 100
+	}
+	how := "95 % interval"
+	if !r.Net.CPU.HasInterval() {
 		how = "the dearest round"
 	}
-	if !(high > 0) {
-		return unknown("CPU time is not counted here")
-	}
-	share := high * n.Records(r.Cell.RecordBytes) / float64(time.Second) * 100 * 100
-	return known(roundUp(int64(math.Ceil(share*(1-floatSlack)))), how)
+	return between(roundUp(int64(math.Ceil(share(r.Net.CPU.Upper())*(1-floatSlack)))), int64(share(r.Net.CPU.Lower())*(1+floatSlack)), how+", without what measuring takes")
 }
 
 // floatSlack: a whole number with an error in the last bits of a float64 is not rounded
@@ -230,7 +273,7 @@ func shown(d time.Duration) time.Duration { return time.Duration(roundUp(int64(d
 func (f Finding) Margin() float64 {
 	value, limit := float64(f.Value), float64(f.Term.Limit)
 	switch {
-	case f.State != Known, limit == 0 && value > 0:
+	case f.Value < 0, limit == 0 && value > 0:
 		return math.NaN()
 	case limit == 0:
 		return 0
@@ -247,13 +290,13 @@ type unmet struct{ infinite, unmet int }
 func (j Judgement) shortfall() (worst float64, n unmet) {
 	worst = 1
 	for _, f := range j.Findings {
-		if f.Met {
+		if f.Verdict == Met {
 			continue
 		}
 		n.unmet++
 		value, limit := float64(f.Value), float64(f.Term.Limit)
 		switch {
-		case f.State != Known, limit == 0, value == 0:
+		case f.Value < 0, limit == 0, value == 0:
 			n.infinite++
 		case f.Term.Of == Rate:
 			worst = max(worst, limit/value)

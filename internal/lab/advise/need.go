@@ -340,3 +340,15 @@ func (n Need) Records(recordBytes int64) float64 {
 	}
 	return float64(t.Limit)
 }
+
+// Rarest returns the rarest percentile that the need limits, such as 0.99, or 0.
+func (n Need) Rarest() float64 {
+	rarest := 0.0
+	for _, t := range n {
+		rarest = max(rarest, percentiles[t.Of])
+	}
+	return rarest
+}
+
+// percentiles are the times of Writes that a need can limit, but for the longest.
+var percentiles = map[Quantity]float64{P50: 0.5, P90: 0.9, P99: 0.99, P999: 0.999}

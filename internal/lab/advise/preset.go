@@ -28,6 +28,10 @@ var presets = []Preset{
 	{"postgres-commit", "a PostgreSQL commit", Need{atMost(Loss, 0), below(P99, 10*time.Millisecond)}, Load{8192, 1}, durable},
 	{"postgres-async", "PostgreSQL with synchronous_commit=off", Need{atMost(Loss, 600*time.Millisecond)}, Load{8192, 1}, []holdfast.Policy{holdfast.Periodic(200 * time.Millisecond)}},
 	{"mongodb-journal", "MongoDB's journal", Need{atMost(Loss, 200*time.Millisecond)}, Load{128, 1}, []holdfast.Policy{holdfast.Periodic(100 * time.Millisecond)}},
+	{"kafka", "a Kafka producer without replicas", Need{{Of: Rate, Unit: Records, Limit: 821557}}, Load{100, 1}, []holdfast.Policy{holdfast.Buffered(64 * holdfast.KiB)}},
+	{"rabbitmq-confirms", "RabbitMQ with publisher confirms", Need{atMost(Loss, 0), below(P99, 300*time.Millisecond)}, Load{128, 64}, durable},
+	{"nats-always", "NATS JetStream with sync_interval: always", Need{atMost(Loss, 0), below(P99, 10*time.Millisecond)}, Load{128, 1}, durable},
+	{"sqlite-full", "SQLite with synchronous=FULL", Need{atMost(Loss, 0), {Of: Rate, Unit: Records, Limit: 60}}, Load{4120, 1}, durable},
 }
 
 func atMost(q Quantity, d time.Duration) Term { return Term{Of: q, Unit: Time, Limit: int64(d)} }
@@ -60,14 +64,11 @@ func (p Preset) String() string { return p.Name }
 
 // Verdict says in one line whether the disk is fast enough for the preset.
 func (p Preset) Verdict(r Recommendation) string {
-	verdict := "fast enough"
-	if r.Advised == nil {
-		verdict = "not fast enough"
-	}
+	verdict := map[Verdict]string{Met: "fast enough", NotMet: "not fast enough", NotKnown: "can't tell"}[r.Verdict()]
 	j := r.Shown()
 	var found, asked []string
 	for _, f := range j.Findings {
-		if f.Term.Limit == 0 && f.Met {
+		if f.Term.Limit == 0 && f.Verdict == Met {
 			continue // the adjective says it
 		}
 		found = append(found, f.sentence(j.Policy, r.Load.RecordBytes))
@@ -98,7 +99,7 @@ func (f Finding) sentence(p holdfast.Policy, record int64) string {
 // most writes what is lost, in words.
 func (f Finding) most() string {
 	switch {
-	case f.State != Known || f.Value == 0:
+	case f.Value <= 0:
 		return f.Text()
 	case f.Unit == Time:
 		return "at most the last " + f.Text()

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/lab/figure"
@@ -15,16 +16,18 @@ import (
 )
 
 // A Recommendation names the measured policy that meets a need and costs least, or says
-// that none does.
+// that none does, or that it is not known.
 //
-// The cost of a policy is the CPU time that a record takes. Costs that differ by no more
-// than the tolerance are the same. Among these it takes the policy with the least memory,
-// and then the one that loses less.
+// The cost of a policy is the CPU time that a record takes, without what measuring takes.
+// Costs that can't be told apart are the same, and so are those that differ by no more than
+// the tolerance, or by one percent of a CPU at the rate. Among these it takes the policy that
+// loses less, and then the one with the simpler text: the same in each run.
 type Recommendation struct {
 	Need    Need        `json:"need"`
 	Load    figure.Load `json:"load"` // under which the policies were judged
 	Rounds  int         `json:"rounds"`
-	Advised *Judgement  `json:"advised"`           // nil if none meets the need
+	Advised *Judgement  `json:"advised"`           // nil if none meets the need, or that is not known
+	Same    []Judgement `json:"same,omitempty"`    // that meet it too and cost the same
 	Nearest *Judgement  `json:"nearest,omitempty"` // if none meets it
 	Safer   []Step      `json:"safer,omitempty"`
 	Judged  []Judgement `json:"judged"` // all, in the order of the run
@@ -35,7 +38,16 @@ type Recommendation struct {
 	Falsified []string      `json:"falsified_by,omitempty"`
 
 	cheapest Judgement // that meets the need
+	group    figure.Group
 	figures  figure.Figures
+}
+
+// Verdict says whether a policy meets the need. It is not known as long as one may meet it.
+func (r Recommendation) Verdict() Verdict {
+	if r.Advised != nil {
+		return Met
+	}
+	return r.Nearest.Verdict()
 }
 
 // A Step is a policy that loses less than the advised one, and its price.
@@ -82,7 +94,7 @@ func Recommend(f figure.Figures, n Need, l Load) (Recommendation, error) {
 		return Recommendation{}, err
 	}
 	g := n.choose(groups)
-	r := Recommendation{Need: n, Load: g.Load, Rounds: f.Rounds, Tolerance: stat.Band, figures: f}
+	r := Recommendation{Need: n, Load: g.Load, Rounds: f.Rounds, Tolerance: stat.Band, group: g, figures: f}
 	if floor := float64(f.Noise.Floor); floor > r.Tolerance {
 		r.Tolerance = floor
 	}
@@ -109,20 +121,20 @@ func Recommend(f figure.Figures, n Need, l Load) (Recommendation, error) {
 // pick returns the groups with the load.
 func (l Load) pick(groups []figure.Group) ([]figure.Group, error) {
 	var picked []figure.Group
-	loads := map[Load]bool{}
+	kinds := map[Load]bool{}
 	for _, g := range groups {
 		have := Load{g.RecordBytes, g.Writers}
 		if !l.takes(have) || g.Paced { // which has some of the policies alone
 			continue
 		}
-		loads[have] = true
+		kinds[have] = true
 		picked = append(picked, g)
 	}
 	switch {
-	case len(loads) == 0:
-		return nil, fmt.Errorf("%w no load with %v, but %s", ErrLoad, l, list(groups))
-	case len(loads) > 1:
-		return nil, fmt.Errorf("%w %d loads: %s", ErrLoad, len(loads), list(picked))
+	case len(kinds) == 0:
+		return nil, fmt.Errorf("%w no load with %v, but %s", ErrLoad, l, loads(groups))
+	case len(kinds) > 1:
+		return nil, fmt.Errorf("%w %d loads: %s", ErrLoad, len(kinds), loads(picked))
 	}
 	return picked, nil
 }
@@ -149,7 +161,7 @@ func writers(n int) string {
 	return fmt.Sprintf("%d writers", n)
 }
 
-func list(groups []figure.Group) string {
+func loads(groups []figure.Group) string {
 	var all []string
 	for _, g := range groups {
 		if text := (Load{g.RecordBytes, g.Writers}).String(); !slices.Contains(all, text) {
@@ -195,7 +207,7 @@ func unusual(g figure.Group) int {
 func (r *Recommendation) decide() {
 	var meeting []Judgement
 	for _, j := range r.Judged {
-		if j.Met() {
+		if j.Verdict() == Met {
 			meeting = append(meeting, j)
 		}
 	}
@@ -206,10 +218,12 @@ func (r *Recommendation) decide() {
 	}
 	r.cheapest = slices.MinFunc(meeting, byCost)
 	same := slices.DeleteFunc(meeting, func(j Judgement) bool { return !r.same(r.cheapest, j) })
-	advised := slices.MinFunc(same, func(a, b Judgement) int {
-		return cmp.Or(cmp.Compare(a.Memory, b.Memory), bySafety(a, b), byCost(a, b))
+	slices.SortStableFunc(same, func(a, b Judgement) int {
+		textA, textB := a.Policy.String(), b.Policy.String()
+		return cmp.Or(bySafety(a, b), cmp.Compare(len(textA), len(textB)), cmp.Compare(textA, textB))
 	})
-	r.Advised = &advised
+	advised := same[0]
+	r.Advised, r.Same = &advised, same[1:]
 	r.Safer = r.safer(advised)
 	r.Falsified = r.falsifiers(advised)
 }
@@ -225,7 +239,7 @@ func (r *Recommendation) falsifiers(j Judgement) []string {
 	// The rival is the cheapest other policy that meets the need and costs more.
 	var rivals []Judgement
 	for _, other := range r.Judged {
-		if other.Policy != j.Policy && other.Met() && !r.same(j, other) {
+		if other.Policy != j.Policy && other.Verdict() == Met && !r.same(j, other) {
 			rivals = append(rivals, other)
 		}
 	}
@@ -257,12 +271,13 @@ func (f Finding) falsifier(p holdfast.Policy) string {
 	return fmt.Sprintf("%v of a Write %s %s (here %s)", f.Term.Of, than, f.Unit.text(f.Term.Limit), f.Text())
 }
 
-// byShortfall orders judgements by how far off the worst term is, and then by how many
-// terms are not met.
+// byShortfall orders judgements by whether a term is not met, by how far off the worst term is,
+// and then by how many are not met or not known.
 func byShortfall(a, b Judgement) int {
 	worstA, nA := a.shortfall()
 	worstB, nB := b.shortfall()
-	return cmp.Or(cmp.Compare(nA.infinite, nB.infinite), cmp.Compare(worstA, worstB), cmp.Compare(nA.unmet, nB.unmet), byCost(a, b))
+	refused := func(j Judgement) int { return map[Verdict]int{NotMet: 1}[j.Verdict()] }
+	return cmp.Or(cmp.Compare(refused(a), refused(b)), cmp.Compare(nA.infinite, nB.infinite), cmp.Compare(worstA, worstB), cmp.Compare(nA.unmet, nB.unmet), byCost(a, b))
 }
 
 // Shown returns the judgement of the advised policy, or of the nearest.
@@ -273,9 +288,18 @@ func (r Recommendation) Shown() Judgement {
 	return *r.Nearest
 }
 
-// same reports whether b costs no more than a within the tolerance.
+// same reports whether b can't be told apart from a, or costs hardly more.
 func (r *Recommendation) same(a, b Judgement) bool {
-	return float64(b.Cost) <= float64(a.Cost)*(1+r.Tolerance)
+	more := float64(b.Cost - a.Cost)
+	if more <= float64(a.Cost)*r.Tolerance || r.Load.Rate > 0 && more*r.Load.Rate <= float64(time.Second)/100 {
+		return true
+	}
+	cpu := func(p holdfast.Policy) figure.Summary {
+		i := slices.IndexFunc(r.group.Rows, func(row figure.Row) bool { return row.Cell.Policy == p })
+		return r.group.Rows[i].Net.CPU
+	}
+	cpuA, cpuB := cpu(a.Policy), cpu(b.Policy)
+	return !r.ByClock && cpuA.HasInterval() && cpuB.HasInterval() && cpuB.Low <= cpuA.High
 }
 
 // bySafety orders by what a power cut takes, and then by what the end of the
@@ -313,7 +337,8 @@ func amount(b holdfast.Bound) float64 {
 func (r *Recommendation) safer(than Judgement) []Step {
 	cheapest := map[float64]Judgement{}
 	better := func(j, have Judgement) bool {
-		return j.Met() && !have.Met() || j.Met() == have.Met() && byCost(j, have) < 0
+		met, had := j.Verdict() == Met, have.Verdict() == Met
+		return met && !had || met == had && byCost(j, have) < 0
 	}
 	for _, j := range r.Judged {
 		loss := age(j.Policy.Loss().Power)

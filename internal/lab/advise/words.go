@@ -18,11 +18,18 @@ func (r Recommendation) Text(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "need: %v\n", r.Need)
 	fmt.Fprintf(&b, "judged with %s\n", r.conditions())
-	if r.Advised == nil {
-		fmt.Fprintf(&b, "advice: no policy meets it; the nearest is %s, which falls short in %s\n\n", quote(r.Nearest.Policy), r.Nearest.lacks())
-	} else {
-		fmt.Fprintf(&b, "advice: %s meets it, with %s a record\n\n", quote(r.Advised.Policy), r.price(*r.Advised))
+	switch r.Verdict() {
+	case Met:
+		fmt.Fprintf(&b, "advice: %s meets it, with %s a record\n", quote(r.Advised.Policy), r.price(*r.Advised))
+		if len(r.Same) > 0 {
+			fmt.Fprintf(&b, "the same cost: %s; of these it loses least\n", list(r.Same))
+		}
+	case NotMet:
+		fmt.Fprintf(&b, "advice: no policy meets it; the nearest is %s, which falls short in %s\n", quote(r.Nearest.Policy), r.Nearest.lacks())
+	default:
+		fmt.Fprintf(&b, "advice: not known if a policy meets it; the nearest is %s, where it is not known for %s\n", quote(r.Nearest.Policy), r.Nearest.lacks())
 	}
+	b.WriteByte('\n')
 	findings(&b, r.Shown(), r.Capacity)
 	if r.Advised != nil {
 		fmt.Fprintf(&b, "\n  w, err := %s\n\n", GoLine(r.Advised.Policy))
@@ -77,18 +84,20 @@ func nanoseconds(x figure.Number) string {
 	return time.Duration(roundUp(int64(math.Ceil(float64(x))))).String()
 }
 
-// lacks lists the terms that are not met, and by how much.
+// lacks lists the terms that decide the verdict: those that are not met, and by how much; else
+// those that are not known.
 func (j Judgement) lacks() string {
 	var all []string
 	for _, f := range j.Findings {
-		if f.Met {
+		if f.Verdict == Met || f.Verdict != j.Verdict() {
 			continue
 		}
-		text := f.Text()
-		if f.State != Known {
-			text += ": " + f.How
-		} else if m := f.Margin(); m < 0 {
-			text += ", " + outside(f.Term, m)
+		text := f.How
+		if m := f.Margin(); f.Verdict == NotMet && f.Value >= 0 {
+			text = f.Text()
+			if m < 0 {
+				text += ", " + outside(f.Term, m)
+			}
 		}
 		all = append(all, f.Term.String()+" ("+text+")")
 	}
@@ -116,8 +125,10 @@ func percent(x float64) string {
 // Text returns the value as it is shown, or why there is none.
 func (f Finding) Text() string {
 	switch {
-	case f.State != Known:
-		return string(f.State)
+	case f.Value < 0 && f.Verdict == NotMet:
+		return "unlimited"
+	case f.Value < 0:
+		return "not measured"
 	case f.Value == 0 && (f.Term.Of == Loss || f.Term.Of == Crash):
 		return "nothing"
 	}
@@ -141,8 +152,8 @@ func findings(b *strings.Builder, j Judgement, capacity figure.Number) {
 func (f Finding) marginText() string {
 	m := f.Margin()
 	switch {
-	case math.IsNaN(m) || !f.Met && m >= 0:
-		return "not met"
+	case f.Verdict == NotKnown, math.IsNaN(m), f.Verdict == NotMet && m >= 0:
+		return string(f.Verdict)
 	case m < 0:
 		return "not met: " + outside(f.Term, m)
 	case f.Term.Limit == 0:
@@ -153,17 +164,16 @@ func (f Finding) marginText() string {
 
 // grounds says why it is this policy and no other.
 func (r Recommendation) grounds(b *strings.Builder) {
-	if c := r.cheapest; c.Policy != r.Advised.Policy {
-		fmt.Fprintf(b, "buffer: %v is the smallest within %s of the cheapest, %s, with %s\n",
-			r.Advised.Policy.Buffer, percent(r.Tolerance), quote(c.Policy), r.price(c))
-	}
 	for _, s := range r.Safer {
 		loss, but := "nothing", ""
 		if power := s.Policy.Loss().Power; !power.None() {
 			loss = "at most " + bare(power)
 		}
-		if !s.Met() {
+		switch s.Verdict() {
+		case NotMet:
 			but = ", which falls short in " + s.lacks()
+		case NotKnown:
+			but = ", where it is not known for " + s.lacks()
 		}
 		fmt.Fprintf(b, "safer: to lose %s costs %s: %s%s\n", loss, times(s.Price), quote(s.Policy), but)
 	}
@@ -175,6 +185,14 @@ func (r Recommendation) grounds(b *strings.Builder) {
 // bare writes a bound without "up to", to follow "at most".
 func bare(b holdfast.Bound) string { return strings.TrimPrefix(b.String(), "up to ") }
 
+func list(all []Judgement) string {
+	var names []string
+	for _, j := range all {
+		names = append(names, quote(j.Policy))
+	}
+	return strings.Join(names, ", ")
+}
+
 func times(ratio float64) string { return Times(stat.Comparison{Ratio: ratio}) }
 
 // table writes one line for each policy that was judged.
@@ -183,11 +201,13 @@ func (r Recommendation) table(b *strings.Builder) {
 	fmt.Fprintf(w, "\n  policy\t%s\tbuffers\tverdict\n", map[bool]string{false: "CPU time a record", true: "time a record"}[r.ByClock])
 	for _, j := range r.Judged {
 		verdict := "meets it"
-		switch {
+		switch v := j.Verdict(); {
 		case r.Advised != nil && j.Policy == r.Advised.Policy:
 			verdict = "advised"
-		case !j.Met():
+		case v == NotMet:
 			verdict = "falls short in " + j.lacks()
+		case v == NotKnown:
+			verdict = "not known for " + j.lacks()
 		}
 		fmt.Fprintf(w, "  %v\t%s\t%v\t%s\n", j.Policy, nanoseconds(j.Cost), holdfast.Size(j.Memory), verdict)
 	}
@@ -204,7 +224,10 @@ func (r Recommendation) cautions() []string {
 	if _, rate := r.Need.Term(Rate); rate && r.Load.Rate == 0 {
 		list = append(list, "these results hold no open loop at the rate: times are those of a Write at full speed; without results, advise measures at the rate")
 	}
-	if r.Load.Rate > 0 && r.Need.Records(r.Load.RecordBytes) < r.Load.Rate {
+	switch needed := r.Need.Records(r.Load.RecordBytes); {
+	case r.Load.Rate > 0 && needed == 0:
+		list = append(list, fmt.Sprintf("the need has no rate: measured at %s", Records.text(int64(r.Load.Rate))))
+	case needed < r.Load.Rate:
 		list = append(list, "measured at more than the rate that is needed")
 	}
 	for _, fact := range r.figures.Run.Header.Machine {

@@ -257,7 +257,7 @@ func (f Figures) comparePaced(g Group) {
 		if r.Period != nil && r.Period.Short > 0 {
 			control, own = nil, nil
 			for n, t := range f.Run.Rounded(r.Cell.Name) {
-				if fellDue(f.Run, r.Cell, t) >= leastDue {
+				if fellDue(f.Run, r.Cell, t) >= LeastDue {
 					control, own = append(control, g.Rows[at].Costs[n]), append(own, r.Costs[n])
 				}
 			}

@@ -131,8 +131,8 @@ func newNet(run result.Run, c result.Cell, trials []result.Trial) Net {
 	return n
 }
 
-// leastDue is how often a period must fall due in a trial for the trial to show its cost.
-const leastDue = 3
+// LeastDue is how often a period must fall due in a trial for the trial to show its cost.
+const LeastDue = 3
 
 // A Period says how often the longest period of a policy fell due in the trials of a cell.
 type Period struct {
@@ -160,11 +160,11 @@ func newPeriod(run result.Run, c result.Cell, trials []result.Trial) *Period {
 		due[i] = fellDue(run, c, t)
 	}
 	slices.Sort(due)
-	for c.Every > 0 && due[p.Short] < leastDue && 2*(p.Short+1) < len(due) {
+	for c.Every > 0 && due[p.Short] < LeastDue && 2*(p.Short+1) < len(due) {
 		p.Short++
 	}
 	p.FellDue = due[p.Short]
-	if p.Reached = p.FellDue >= leastDue; !p.Reached {
+	if p.Reached = p.FellDue >= LeastDue; !p.Reached {
 		p.Short, p.FellDue = 0, due[0]
 	}
 	return p

@@ -44,6 +44,12 @@ type Row struct {
 	Clock    time.Duration `json:"clock_ns,omitempty"`
 	Unserved int64         `json:"unserved_records"` // in all trials together
 
+	// Quantiles are of Latency; in an open loop of the times that a timer that is never late
+	// would have seen. Those with too few samples are missing.
+	Quantiles []Quantile `json:"quantiles,omitempty"`
+	Replayed  bool       `json:"replayed,omitempty"`      // an open loop whose service times were replayed
+	Behind    int        `json:"rounds_behind,omitempty"` // in which a writer never caught up with its schedule
+
 	SyncsWriting Number        `json:"syncs_while_writing"`             // of a trial: without that of the end; absent if not known
 	Syncs        int64         `json:"syncs,omitempty"`                 // of all trials
 	Oldest       time.Duration `json:"oldest_not_durable_ns,omitempty"` // of all trials, in an open loop: the greatest age of a byte that was not durable
@@ -146,6 +152,9 @@ func newRow(run result.Run, c result.Cell, trials []result.Trial) (r Row, err er
 		r.Unserved += t.Unserved
 		r.Syncs += t.Writer.Syncs
 		r.Oldest = max(r.Oldest, t.Oldest)
+		if t.Behind > 0 {
+			r.Behind++
+		}
 		r.LongestSync = max(r.LongestSync, t.Writer.LongestSync)
 		r.LongestFlush = max(r.LongestFlush, t.Flush)
 		if t.Before != nil {
@@ -163,7 +172,14 @@ func newRow(run result.Run, c result.Cell, trials []result.Trial) (r Row, err er
 		r.Clock = h.Clock
 	}
 	r.Latency, err = merge(trials, func(t result.Trial) *result.Latency { return &t.Latency })
-	if err != nil || !LoadOf(c).Open() {
+	if err != nil {
+		return r, err
+	}
+	latency := func(t result.Trial) *result.Latency { return &t.Latency }
+	if r.Replayed = c.Rate > 0 && trials[0].Replayed != nil; r.Replayed {
+		latency = func(t result.Trial) *result.Latency { return t.Replayed }
+	}
+	if r.Quantiles, err = quantiles(trials, latency); err != nil || !LoadOf(c).Open() {
 		return r, err
 	}
 	service, err := merge(trials, func(t result.Trial) *result.Latency { return t.Service })

@@ -99,8 +99,8 @@ func (f Figures) warnOfCell(r Row) []Warning {
 			"ask for a lower rate").in(roundsWith(trials, func(t result.Trial) bool { return t.Unserved > 0 })))
 	}
 	if p := r.Period; p != nil && p.Short > 0 {
-		found = append(found, newWarning("period-missed", fmt.Sprintf("in %d of %d trials slow syncs left no time for the period to fall due %d times; these are in no comparison", p.Short, len(trials), leastDue),
-			"quiet the disk").in(roundsWith(trials, func(t result.Trial) bool { return fellDue(f.Run, r.Cell, t) < leastDue })))
+		found = append(found, newWarning("period-missed", fmt.Sprintf("in %d of %d trials slow syncs left no time for the period to fall due %d times; these are in no comparison", p.Short, len(trials), LeastDue),
+			"quiet the disk").in(roundsWith(trials, func(t result.Trial) bool { return fellDue(f.Run, r.Cell, t) < LeastDue })))
 	}
 	warm := roundsWith(trials, func(t result.Trial) bool { return t.Before == nil || !result.Cold.Holds(*t.Before) })
 	if r.Cell.Cache == result.TryCold && len(warm) > 0 {

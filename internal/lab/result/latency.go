@@ -78,18 +78,27 @@ func (l *Latency) Mean() float64 {
 	return h.Mean()
 }
 
-// MergeLatency merges the distributions that of returns for each trial, such as its
-// Latency; nil adds nothing.
-func MergeLatency(trials []Trial, of func(Trial) *Latency, supports func(n int64, p float64) bool) (Latency, error) {
+// Pool merges the distributions that of returns for each trial, such as its Latency; nil adds
+// nothing.
+func Pool(trials []Trial, of func(Trial) *Latency) (*hdrhistogram.Histogram, error) {
 	all := NewHistogram()
 	for _, t := range trials {
 		h, err := of(t).histogram()
 		if err != nil {
-			return Latency{}, fmt.Errorf("round %d of %s: decode latencies: %w", t.Round, t.Cell, err)
+			return nil, fmt.Errorf("round %d of %s: decode latencies: %w", t.Round, t.Cell, err)
 		}
 		if h != nil {
 			all.Merge(h)
 		}
+	}
+	return all, nil
+}
+
+// MergeLatency describes what Pool merges.
+func MergeLatency(trials []Trial, of func(Trial) *Latency, supports func(n int64, p float64) bool) (Latency, error) {
+	all, err := Pool(trials, of)
+	if err != nil {
+		return Latency{}, err
 	}
 	return NewLatency(all, supports)
 }

@@ -205,6 +205,12 @@ type Measurement struct {
 	Latency Latency `json:"latency"`
 	// Service is, in an open loop only, the time from the call to its return.
 	Service *Latency `json:"service,omitempty"`
+	// Replayed is Latency with a timer that is never late: the service times, replayed
+	// from when each record was due. In an open loop only.
+	Replayed *Latency `json:"replayed,omitempty"`
+	// Behind is the least that the last writer was behind its schedule in the last quarter
+	// of the trial: 0 if each writer had caught up at some time.
+	Behind time.Duration `json:"behind_ns,omitempty"`
 	// Unserved is how many records of an open loop were due and not yet written
 	// when the trial gave up; each is in Latency with the time it had waited.
 	Unserved int64 `json:"unserved,omitempty"`

@@ -81,6 +81,7 @@ type Choice struct {
 	Budget   time.Duration
 	Seed     uint64
 	Counting trial.Counting // of system calls, in the warm-up
+	Quantile float64        // the rarest of the times of Writes that is judged, such as 0.99; 0 is none
 
 	// FileSystems are those that the run makes for itself, by name; nil is none. Each
 	// arm is asked for once for all of them.

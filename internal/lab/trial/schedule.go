@@ -31,10 +31,15 @@ func (p schedule) due(i int64) time.Duration { return p.first + time.Duration(i)
 //
 // It sleeps until then and never spins, which would take the CPU time that is
 // measured. So a response time includes how late the system woke the writer. In an idle
-// process that is up to a millisecond, the unit of the poller (epoll_wait(2)). The empty
-// cell shows how much it is.
+// process that is up to a millisecond, the unit of the poller (epoll_wait(2)).
+//
+// A policy is judged without that lateness. The measured service times are replayed with a
+// timer that is never late: a record starts when it is due, or when the one before it ends
+// (Lindley's recursion for the waiting time in a queue).
 func (h *worker) keepSchedule(b begin, c *workers) error {
-	h.service = result.NewHistogram()
+	h.service, h.replayed = result.NewHistogram(), result.NewHistogram()
+	free := time.Duration(0) // when the replay's writer has written the records so far
+	h.behind = h.schedule.patience
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for ; h.written < h.share && !c.stopped.Load(); h.written++ {
@@ -44,8 +49,10 @@ func (h *worker) keepSchedule(b begin, c *workers) error {
 			// What is not written counts with the time that it has waited.
 			for i := h.written; i < h.share; i++ {
 				result.Record(h.response, now-h.schedule.due(i))
+				result.Record(h.replayed, now-h.schedule.due(i))
 				h.unserved++
 			}
+			h.behind = now - h.schedule.due(h.share-1)
 			return nil
 		}
 		if now < due {
@@ -64,6 +71,12 @@ func (h *worker) keepSchedule(b begin, c *workers) error {
 		}
 		result.Record(h.service, done-begun)
 		result.Record(h.response, done-due)
+		waited := max(0, free-due)
+		free = due + waited + done - begun
+		result.Record(h.replayed, free-due)
+		if h.written >= h.share-max(1, h.share/4) {
+			h.behind = min(h.behind, waited)
+		}
 	}
 	return nil
 }

@@ -92,6 +92,67 @@ func TestAWriterThatWakesLateWritesOne(t *testing.T) {
 	})
 }
 
+// TestReplayLeavesOutTheTimerAlone: what the system's timer is late is no policy's, and a stall
+// of the policy counts for every record that came in it.
+func TestReplayLeavesOutTheTimerAlone(t *testing.T) {
+	late := func(t *testing.T, takes time.Duration) *worker {
+		c := Append{RecordBytes: 16, Writers: 1, Records: 1000, Stride: 1, Rate: 1000}.newWorkers(t.Context(), &WorkDir{})
+		defer c.dismiss()
+		at := time.Now()
+		<-time.After(100 * time.Millisecond)
+		if err := c.all[0].keepSchedule(begin{&slowly{takes: func(int64) time.Duration { return takes }}, at}, c); err != nil {
+			t.Fatal(err)
+		}
+		return c.all[0]
+	}
+	synctest.Test(t, func(t *testing.T) {
+		if h := late(t, 0); h.response.Max() < int64(99*time.Millisecond) || h.replayed.Max() > 100 || h.replayed.TotalCount() != 1000 {
+			t.Errorf("response up to %v, replayed up to %v, %d records", time.Duration(h.response.Max()), time.Duration(h.replayed.Max()), h.replayed.TotalCount())
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		if h := late(t, 500*time.Microsecond); h.replayed.Max() > int64(510*time.Microsecond) || h.replayed.Min() < int64(495*time.Microsecond) {
+			t.Errorf("replayed from %v to %v", time.Duration(h.replayed.Min()), time.Duration(h.replayed.Max()))
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		m, _ := drive(t, Append{RecordBytes: 16, Writers: 1, Records: 1000, Stride: 1, Rate: 100}, &slowly{takes: func(n int64) time.Duration {
+			if n == 100 {
+				return time.Second
+			}
+			return 0
+		}})
+		if m.Replayed.Max < time.Second || m.Replayed.P99 < 800*time.Millisecond || m.Behind != 0 {
+			t.Errorf("max %v, p99 %v, %v behind", m.Replayed.Max, m.Replayed.P99, m.Behind)
+		}
+	})
+}
+
+// TestBehindIsWhatIsNeverCaughtUp: each Write takes a tenth longer than the rate allows, so the
+// queue grows. It takes half of that, but a stall in the middle: the writer catches up.
+func TestBehindIsWhatIsNeverCaughtUp(t *testing.T) {
+	takes := func(each time.Duration, writers int) (m result.Measurement) {
+		synctest.Test(t, func(t *testing.T) {
+			m, _ = drive(t, Append{RecordBytes: 16, Writers: writers, Records: 1000, Stride: 1, Rate: 1000}, &slowly{takes: func(n int64) time.Duration {
+				if n == 300 {
+					return 50 * time.Millisecond
+				}
+				return each
+			}})
+		})
+		return m
+	}
+	if m := takes(1100*time.Microsecond, 1); m.Behind < 75*time.Millisecond || m.Behind > 150*time.Millisecond || m.Unserved != 0 {
+		t.Errorf("too slow: %v behind, %d unserved", m.Behind, m.Unserved)
+	}
+	if m := takes(500*time.Microsecond, 1); m.Behind != 0 {
+		t.Errorf("fast enough: %v behind", m.Behind)
+	}
+	if m := takes(10*time.Millisecond, 1); m.Behind < time.Second || m.Unserved == 0 {
+		t.Errorf("far too slow: %v behind, %d unserved", m.Behind, m.Unserved)
+	}
+}
+
 func within(h *worker, d time.Duration) (n int64) {
 	for _, bar := range h.response.Distribution() {
 		if bar.To <= int64(d) {

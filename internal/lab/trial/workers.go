@@ -41,6 +41,8 @@ type worker struct {
 	schedule schedule
 	response *hdrhistogram.Histogram // closed loop: of the Writes that are timed
 	service  *hdrhistogram.Histogram // open loop only
+	replayed *hdrhistogram.Histogram // open loop only: the response with a timer that is never late
+	behind   time.Duration           // likewise, the shortest wait of the last quarter
 	written  int64
 	unserved int64
 	err      error
@@ -145,17 +147,22 @@ func (c *workers) counts() []int64 {
 
 // record fills in what the workers saw.
 func (c *workers) record(m *result.Measurement) (err error) {
-	response, service := result.NewHistogram(), result.NewHistogram()
+	response, service, replayed := result.NewHistogram(), result.NewHistogram(), result.NewHistogram()
 	for _, h := range c.all {
 		response.Merge(h.response)
 		if c.open {
 			service.Merge(h.service)
+			replayed.Merge(h.replayed)
 		}
 		m.Unserved += h.unserved
+		m.Behind = max(m.Behind, h.behind)
 	}
 	if c.open {
-		m.Service = new(result.Latency)
+		m.Service, m.Replayed = new(result.Latency), new(result.Latency)
 		if *m.Service, err = result.NewLatency(service, stat.Supports); err != nil {
+			return err
+		}
+		if *m.Replayed, err = result.NewLatency(replayed, stat.Supports); err != nil {
 			return err
 		}
 	}

@@ -17,6 +17,7 @@ const (
 	ExitNotMet      = 1 // a stated need or promise was not met
 	ExitUsage       = 2
 	ExitCannot      = 3   // it could not be measured
+	ExitNotKnown    = 4   // what was measured does not say if a stated need is met
 	ExitInterrupted = 130 // by SIGINT, or because the reader of standard output has gone
 	ExitBySignal    = 128 // and the number of another signal: 143 is SIGTERM, 129 SIGHUP
 )

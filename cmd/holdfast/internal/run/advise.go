@@ -40,6 +40,9 @@ type consultation struct {
 // around it.
 const adviceTime = 50 * time.Second
 
+// usualRate is the rate at which periods are judged where the need names none.
+const usualRate = 1000
+
 // NewAdvise is the command advise.
 func NewAdvise() *cobra.Command {
 	c := &consultation{where: where{dir: "."}, seed: uint64(rand.Uint32()), budget: adviceTime}
@@ -47,9 +50,10 @@ func NewAdvise() *cobra.Command {
 		Use:   "advise [results.jsonl] [flags]",
 		Short: "choose the cheapest policy that meets a need",
 		Long: `Advise says which policy meets a need on this disk and costs least, with its
-evidence and its margin; or that none does, which is the nearest, and by how much
-it falls short: the exit code is then 1. It judges the results that it is given, or
-measures what it needs for it in less than a minute.
+evidence and its margin. If none does, the exit code is 1: it says which is the
+nearest, and by how much it falls short. If that is not known, the exit code is 4: it
+says what would settle it. It judges the results that it is given, or measures what it
+needs for it in less than a minute.
 
 A need is terms joined by commas, such as loss<=1s,rate>=50k/s,p99<10ms:
   loss    what a power cut may take: a time, a size, or 0
@@ -71,7 +75,7 @@ A need is terms joined by commas, such as loss<=1s,rate>=50k/s,p99<10ms:
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.Var(cli.Once("need", &c.need, advise.ParseNeed), "need", "what the policy has to keep, such as 'loss<=1s,p99<10ms'")
-	f.Var(cli.Once("program", &c.program, advise.ParsePreset), "for", "is this disk fast enough for etcd, redis-everysec, postgres-commit,\npostgres-async or mongodb-journal; a term of the need replaces one of its")
+	f.Var(cli.Once("program", &c.program, advise.ParsePreset), "for", "is this disk fast enough for "+forPrograms()+";\na term of the need replaces one of its")
 	f.Var(cli.Once("size", &c.record, parseRecord), "record", "size of a record (default: 128B, or what the results hold)")
 	f.Var(cli.Once("number", &c.writers, parseNumber("writers", maxWriters)), "writers", "goroutines that write to one file (default: 1, or what the results hold)")
 	f.Var(cli.Once("dir", &c.where.dir, cli.Given), "dir", "measure the disk that holds this directory (default: the current one)")
@@ -83,6 +87,12 @@ A need is terms joined by commas, such as loss<=1s,rate>=50k/s,p99<10ms:
 	f.BoolVar(&c.where.allowTmpfs, "allow-tmpfs", false, "measure a file system in memory too, where nothing is ever durable")
 	cli.InGroup(f, "How to measure", "time", "seed", "allow-tmpfs")
 	return cmd
+}
+
+// forPrograms lists the presets in lines for the help.
+func forPrograms() string {
+	names := advise.PresetNames()
+	return strings.Join(names[:4], ", ") + ",\n" + strings.Join(names[4:], ", ")
 }
 
 func parseAdviceFormat(text string) (string, error) {
@@ -111,7 +121,7 @@ func (c *consultation) run(cmd *cobra.Command, args []string) error {
 	if len(loads) < 2 || c.goLine || c.export != "" {
 		loads = []advise.Load{c.load()} // which one document has a place for
 	}
-	var unmet error
+	var unmet *cli.Refusal
 	for i, load := range loads {
 		r, err := advise.Recommend(figures, c.need, load)
 		if err != nil {
@@ -125,20 +135,42 @@ func (c *consultation) run(cmd *cobra.Command, args []string) error {
 		if err := c.print(cmd.OutOrStdout(), r); err != nil {
 			return err
 		}
-		if r.Advised != nil || unmet != nil {
-			continue
+		if worse := c.refusal(r, len(loads) > 1, args); worse != nil && (unmet == nil || worse.Code < unmet.Code) {
+			unmet = worse // not met is worse than not known
 		}
-		refusal := &cli.Refusal{Code: cli.ExitNotMet, Err: errors.New("this disk is not fast enough for " + c.program.Name), Hint: "what was found is on the standard output"}
-		if c.program.Name == "" {
-			under := ""
-			if len(loads) > 1 {
-				under = fmt.Sprintf(" with %v", advise.Load{RecordBytes: r.Load.RecordBytes, Writers: r.Load.Writers})
-			}
-			refusal.Err, refusal.Hint = fmt.Errorf("no policy that was measured meets %v%s", c.need, under), "the nearest, and by how much it falls short, is on the standard output"
-		}
-		unmet = refusal
 	}
-	return unmet
+	if unmet != nil {
+		return unmet
+	}
+	return nil
+}
+
+// refusal says that the need is not met under a load, or that this is not known; nil: it is met.
+func (c *consultation) refusal(r advise.Recommendation, several bool, args []string) *cli.Refusal {
+	under := ""
+	if several {
+		under = fmt.Sprintf(" with %v", advise.Load{RecordBytes: r.Load.RecordBytes, Writers: r.Load.Writers})
+	}
+	subject := fmt.Sprintf("a policy that was measured meets %v%s", c.need, under)
+	if c.program.Name != "" {
+		subject = "this disk is fast enough for " + c.program.Name + under
+	}
+	switch r.Verdict() {
+	case advise.Met:
+		return nil
+	case advise.NotKnown:
+		hint := fmt.Sprintf("measure longer, such as with --time %v", (3 * c.budget).Round(time.Second))
+		if len(args) > 0 {
+			hint = "leave out " + args[0] + " to measure what the need takes"
+		}
+		return &cli.Refusal{Code: cli.ExitNotKnown, Err: fmt.Errorf("it is not known if %s", subject), Hint: hint}
+	case advise.NotMet:
+	}
+	refusal := &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("no policy that was measured meets %v%s", c.need, under), Hint: "the nearest, and by how much it falls short, is on the standard output"}
+	if c.program.Name != "" {
+		refusal.Err, refusal.Hint = errors.New("this disk is not fast enough for "+c.program.Name), "what was found is on the standard output"
+	}
+	return refusal
 }
 
 func (c *consultation) source(args []string) string {
@@ -219,7 +251,10 @@ func (c *consultation) choice() (study.Choice, error) {
 	choice := study.Choice{
 		Preset: study.Default(), Budget: c.budget, Seed: c.seed, Policies: policies,
 		Records: []holdfast.Size{holdfast.Size(l.RecordBytes)}, Writers: []int{l.Writers},
-		Setting: study.Setting{Rate: c.need.Records(l.RecordBytes)},
+		Setting: study.Setting{Rate: c.need.Records(l.RecordBytes)}, Quantile: c.need.Rarest(),
+	}
+	if choice.Rate == 0 && slices.ContainsFunc(policies, func(p holdfast.Policy) bool { return p.FlushEvery > 0 || p.Sync.Mode == holdfast.SyncPeriodic }) {
+		choice.Rate = usualRate // a period falls due in time, not in records
 	}
 	switch {
 	case len(policies) == 0 && c.program.Name != "":

@@ -95,30 +95,3 @@ func withEmpty(loads []Workload) []Workload {
 	}
 	return loads
 }
-
-// Advice is the study of which policy meets a need: each policy at the rate that
-// is needed, where there is one, and each at full speed. The choice names the
-// policies; it is one load unless it names more.
-func Advice() Sweep {
-	return Sweep{
-		Name:     "advice",
-		Question: "which policy meets the need and costs least",
-		Workloads: func(c study.Choice) []Workload {
-			settings := []study.Setting{{}}
-			if c.Rate > 0 {
-				settings = []study.Setting{{Rate: c.Rate}, {}}
-			}
-			var loads []Workload
-			for _, s := range settings {
-				for _, size := range study.Or(c.Records, []holdfast.Size{128}) {
-					for _, n := range study.Or(c.Writers, []int{1}) {
-						for _, p := range study.Or(c.Policies, Policies()) {
-							loads = append(loads, Workload{Policy: p, RecordBytes: int64(size), Writers: n, Setting: s})
-						}
-					}
-				}
-			}
-			return withTwins(loads)
-		},
-	}
-}

@@ -24,6 +24,8 @@ type Sweep struct {
 
 	// Workloads returns the cells without their numbers of records.
 	Workloads func(study.Choice) []Workload
+
+	paced bool // at a rate, the trials are planned by what a judgement needs
 }
 
 // A Workload is a cell before it is known how much of it fits in the time.
@@ -69,6 +71,9 @@ func (w Workload) durable() bool {
 // planned where the disk is too slow for more; rounds that were asked for stay,
 // however long they take.
 func (s Sweep) Prepare(ctx context.Context, g *trial.WorkDir, c study.Choice, probed func(done, all int)) (trial.Matrix, result.Plan, error) {
+	if s.paced && c.Rate > 0 {
+		return s.preparePaced(ctx, g, c, probed)
+	}
 	begun := time.Now()
 	loads := s.Workloads(c)
 	if c.Steady { // the trials end by themselves

@@ -202,27 +202,63 @@ func TestPrepareOnARealDisk(t *testing.T) {
 	}
 }
 
-func TestAdviceStudyHasEachPolicyAtTheRateAndAtFullSpeed(t *testing.T) {
-	check := func(rate float64, cells int) {
-		t.Helper()
+// TestAdviceStudyRunsEachPolicyAtTheRate has an empty cell there, and at full speed a twin.
+func TestAdviceStudyRunsEachPolicyAtTheRate(t *testing.T) {
+	for _, rate := range []float64{0, 50000} {
 		loads := Advice().Workloads(study.Choice{Policies: []holdfast.Policy{holdfast.Durable(), holdfast.EachDurable()}, Setting: study.Setting{Rate: rate}})
-		names, open := map[string]bool{}, 0
+		names := map[string]bool{}
 		for _, w := range loads {
 			names[w.Name()] = true
-			if w.Rate > 0 {
-				open++
+			if w.Rate != rate {
+				t.Errorf("%s runs at %v", w.Name(), w.Rate)
 			}
 		}
-		wantOpen := 0
-		if rate > 0 {
-			wantOpen = cells/2 + 1
-		}
-		if twin := loads[len(loads)-1]; len(loads) != cells+1 || len(names) != cells+1 || open != wantOpen || !twin.Twin || twin.Rate != rate {
-			t.Errorf("rate %v: %d cells with %d names, %d open; the last is %+v", rate, len(loads), len(names), open, twin)
+		if last := loads[len(loads)-1]; len(loads) != 3 || len(names) != 3 || last.Empty != (rate > 0) || last.Twin != (rate == 0) {
+			t.Errorf("rate %v: %v, the last is %+v", rate, names, last)
 		}
 	}
-	check(0, 2)
-	check(50000, 4)
+}
+
+// TestPacedTrialsShowWhatIsJudged plans for made-up disks: each trial of a policy that keeps the
+// rate has three periods and its share of the samples, and the time is kept by leaving out the
+// last policies.
+func TestPacedTrialsShowWhatIsJudged(t *testing.T) {
+	plan := func(d disk, setting float64, quantile float64, budget time.Duration, policies ...holdfast.Policy) pacing {
+		loads := Advice().Workloads(study.Choice{Policies: policies, Setting: study.Setting{Rate: setting}})
+		rates := d.rates(loads)
+		for i := range rates {
+			rates[i] = rates[i].due(setting)
+		}
+		return pacing{loads: loads, rates: rates, quantile: quantile, most: trialMost}.into(budget)
+	}
+	half := holdfast.Policy{Buffer: 64 * holdfast.KiB, Sync: holdfast.SyncEvery(500 * time.Millisecond)}
+	all := []holdfast.Policy{half, holdfast.Durable(), {Buffer: 4 * holdfast.KiB, Sync: half.Sync}, {Sync: half.Sync}, holdfast.EachDurable()}
+	for name, d := range map[string]disk{"fast": fast, "slow": slow} {
+		p := plan(d, 50000, 0.99, 45*time.Second, all...)
+		if p.total() > 45*time.Second || p.rounds < fewJudged || p.loads[0].Policy != half || !p.loads[len(p.loads)-1].Empty {
+			t.Errorf("%s: %d rounds of %d cells in %v", name, p.rounds, len(p.loads), p.total())
+		}
+		for i, w := range p.loads {
+			lasts := time.Duration(float64(p.records[i]) / 50000 * float64(time.Second))
+			if w.Policy.Sync == half.Sync && lasts < 3*half.Sync.Every || lasts < leastJudged {
+				t.Errorf("%s: %v lasts %v", name, w.Policy, lasts)
+			}
+		}
+	}
+	p := plan(fast, 100, 0.99, 45*time.Second, holdfast.Durable(), holdfast.EachDurable())
+	if n := p.records[0] * int64(p.rounds); n < 1000 || p.total() > 45*time.Second {
+		t.Errorf("%d records in %d rounds of %v: too few for p99", n, p.rounds, p.total())
+	}
+	if p := plan(fast, 100, 0.999, 45*time.Second, holdfast.Durable(), holdfast.EachDurable()); len(p.loads) != 2 || p.loads[0].Policy != holdfast.Durable() {
+		t.Errorf("%d cells fit into the time, the first is %v", len(p.loads), p.loads[0].Policy)
+	}
+	if p := plan(fast, 1000, 0, time.Minute, holdfast.Periodic(time.Hour)); p.rounds != 1 || p.records[0] != p.most/128 {
+		t.Errorf("%d rounds of %d records", p.rounds, p.records[0])
+	}
+	bytes := holdfast.Policy{Buffer: 64 * holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncPeriodic, Bytes: 4 * holdfast.MiB}}
+	if p := plan(fast, 1e6, 0, time.Minute, bytes); p.records[0]*128 < 3*4<<20 {
+		t.Errorf("%d bytes in a trial", p.records[0]*128)
+	}
 }
 
 func TestPrepareStopsWhenCancelled(t *testing.T) {
