@@ -92,7 +92,7 @@ A need is terms joined by commas, such as loss<=1s,rate>=50k/s,p99<10ms:
 // forPrograms lists the presets in lines for the help.
 func forPrograms() string {
 	names := advise.PresetNames()
-	return strings.Join(names[:4], ", ") + ",\n" + strings.Join(names[4:], ", ")
+	return strings.Join(names[:3], ", ") + ",\n" + strings.Join(names[3:6], ", ") + ",\n" + strings.Join(names[6:], ", ")
 }
 
 func parseAdviceFormat(text string) (string, error) {

@@ -43,7 +43,7 @@ const (
 	periodsInAll   = 22
 
 	leastJudged = 500 * time.Millisecond // of a trial at a rate
-	warmUpTime = 300 * time.Millisecond
+	warmUpTime  = 300 * time.Millisecond
 
 	// fewJudged is the least number of rounds for which policies are left out: from so many the
 	// median has an interval.
