@@ -49,14 +49,7 @@ func (k Kernel) Run(ctx context.Context, g Guest) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, boot.Empty(), boot.Remove(), boot.Close()) }()
-	if err := k.prepare(g, boot.Path(), share); err != nil {
-		return err
-	}
-	return k.boot(ctx, g, boot.Path())
-}
-
-// prepare makes the guest's first root.
-func (k Kernel) prepare(g Guest, boot, share string) error {
+	dir := boot.Path()
 	modules, err := k.modules(g.Modules)
 	if err != nil {
 		return err
@@ -65,7 +58,7 @@ func (k Kernel) prepare(g Guest, boot, share string) error {
 	if err != nil {
 		return err
 	}
-	o := order{Boot: atItself(boot), Share: atItself(share), Task: g.Task, Beat: g.Silence / beatsPer, Line: g.Line != nil}
+	o := order{Boot: atItself(dir), Share: atItself(share), Task: g.Task, Beat: g.Silence / beatsPer, Line: g.Line != nil}
 	for _, m := range modules {
 		inside := path.Join(modulePath, path.Base(m))
 		files = append(files, packed{path: inside, mode: 0o644, from: filepath.Join(k.Modules, m)})
@@ -76,7 +69,10 @@ func (k Kernel) prepare(g Guest, boot, share string) error {
 		return err
 	}
 	files = append(files, packed{path: orderPath, mode: 0o644, text: text})
-	return writeInitramfs(filepath.Join(boot, initrdName), files)
+	if err := writeInitramfs(filepath.Join(dir, initrdName), files); err != nil {
+		return err
+	}
+	return k.boot(ctx, g, dir)
 }
 
 // atItself makes hostfs stay in the directory that is open. Without the dot, hostfs reads

@@ -45,12 +45,3 @@ func (i *Images) Check(ctx context.Context, k Kind) error { return k.CheckImage(
 func (i *Images) image(k Kind) string { return filepath.Join(i.Dir(), ImageName(k.Name)) }
 
 const imagePrefix = "image-"
-
-// Close removes all of it. If a guest still has an image, the error names it and all
-// stays; Close may be called again. Once all is removed, Close returns nil.
-func (i *Images) Close() error {
-	if i.lock == nil {
-		return nil
-	}
-	return i.close()
-}

@@ -61,16 +61,3 @@ func (v *Volume) DirectIO() bool { return v.direct }
 
 // Removed returns the directories of leftovers that Make removed first.
 func (v *Volume) Removed() []string { return v.removed }
-
-// Close unmounts it, lets the file system's own program check it, and removes all of
-// it. What the check has found is a [*DamageError], as is a file system that was
-// stopped (FS_IOC_SHUTDOWN) and not remounted since. If it can't be unmounted, or is
-// mounted in another mount namespace too, the error names the processes that use it.
-// Then the directory stays, and Close may be called again. Once all is removed, Close
-// returns nil. It waits for other programs some seconds, and for the check.
-func (v *Volume) Close() error {
-	if v.lock == nil {
-		return nil
-	}
-	return v.close()
-}

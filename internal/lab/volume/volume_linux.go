@@ -227,7 +227,18 @@ func (v *Volume) evict(device *os.File) error {
 	return sys.Evict(image)
 }
 
-func (v *Volume) close() error { return v.closeWithin(patience) }
+// Close unmounts it, lets the file system's own program check it, and removes all of
+// it. What the check has found is a [*DamageError], as is a file system that was
+// stopped (FS_IOC_SHUTDOWN) and not remounted since. If it can't be unmounted, or is
+// mounted in another mount namespace too, the error names the processes that use it.
+// Then the directory stays, and Close may be called again. Once all is removed, Close
+// returns nil. It waits for other programs some seconds, and for the check.
+func (v *Volume) Close() error {
+	if v.lock == nil {
+		return nil
+	}
+	return v.closeWithin(patience)
+}
 
 func (v *Volume) closeWithin(patience time.Duration) error {
 	using := v.users()

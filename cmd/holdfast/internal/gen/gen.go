@@ -154,7 +154,16 @@ func (g *generation) run(cmd *cobra.Command, file, sizeText string) (err error) 
 		}
 	}
 	if g.file == "-" {
-		return g.toStdout(cmd)
+		if cli.IsTerminal(cmd.OutOrStdout()) {
+			return cli.Misuse("give a file, or a program that reads it, behind a |", "standard output is a terminal")
+		}
+		show := g.progress(cmd.ErrOrStderr())
+		done, err := g.fill(cmd.Context(), cli.Bare(cmd.OutOrStdout()), show)
+		show.End()
+		if err != nil {
+			return g.refusal(err, done, "write", "")
+		}
+		return nil
 	}
 	show := g.progress(cmd.ErrOrStderr())
 	began := time.Now()
@@ -171,20 +180,6 @@ func (g *generation) run(cmd *cobra.Command, file, sizeText string) (err error) 
 
 func (g *generation) progress(stderr io.Writer) *cli.Progress {
 	return cli.NewProgress(stderr, g.quiet).OfBytes(int64(g.size))
-}
-
-// toStdout writes the bytes to standard output, and nothing else.
-func (g *generation) toStdout(cmd *cobra.Command) error {
-	if cli.IsTerminal(cmd.OutOrStdout()) {
-		return cli.Misuse("give a file, or a program that reads it, behind a |", "standard output is a terminal")
-	}
-	show := g.progress(cmd.ErrOrStderr())
-	done, err := g.fill(cmd.Context(), cli.Bare(cmd.OutOrStdout()), show)
-	show.End()
-	if err != nil {
-		return g.refusal(err, done, "write", "")
-	}
-	return nil
 }
 
 // print prints what was made.

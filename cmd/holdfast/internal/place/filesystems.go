@@ -68,7 +68,10 @@ func OrderHere(w Wish, c *study.Choice) (Orders, error) {
 	if err != nil || len(o.List) == 0 {
 		return o, err
 	}
-	c.FileSystems = o.names()
+	c.FileSystems = nil
+	for _, one := range o.List {
+		c.FileSystems = append(c.FileSystems, one.Kind.Name)
+	}
 	LimitRoom(w.Dir, c)
 	_, plan := w.Outline(*c)
 	for i, one := range o.List {
@@ -92,13 +95,6 @@ func Possible(kinds []volume.Kind) (o Orders, err error) {
 		return o, NoneCanBeMade(o.Missing, why)
 	}
 	return o, nil
-}
-
-func (o Orders) names() (names []string) {
-	for _, one := range o.List {
-		names = append(names, one.Kind.Name)
-	}
-	return names
 }
 
 // OrderOf orders a file system of twice the plan's room: removed files may not be free yet.

@@ -57,7 +57,7 @@ func Study() study.Study {
 		},
 		Twin:   writeRung,
 		Show:   showCosts,
-		Claims: costsClaims(),
+		Claims: costsClaims,
 	}
 }
 

@@ -41,7 +41,7 @@ func Study() study.Study {
 		Arms:      locksArms,
 		Twin:      counterName("mutex"),
 		Show:      showLocks,
-		Claims:    locksClaims(),
+		Claims:    locksClaims,
 	}
 }
 

@@ -15,10 +15,10 @@ func TestWrongBytesAreNoTrialOfFiles(t *testing.T) {
 		studytest.WrongBytesAreNoTrial(t, g, name, task)
 	}
 	check("CreateTemp", studytest.ArmTask(t, Study(), createTemp))
-	for _, w := range []fileWay{loopWay(), poolWay(sixtyFour), filesWay(), workersWay(oneWorker), retriesOffWay(), batchesWay()} {
+	for _, w := range []fileWay{loopWay, poolWay(sixtyFour), filesWay, workersWay(oneWorker), retriesOffWay, batchesWay} {
 		check(w.name, w.task(3, 2))
 	}
-	for _, w := range openWays() {
+	for _, w := range openWays {
 		check(w.name, w.task(3, 2))
 	}
 	lines := appendLoad{files: 3, lines: 5}

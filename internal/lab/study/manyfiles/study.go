@@ -41,7 +41,7 @@ func Study() study.Study {
 		Arms:      filesArms,
 		Twin:      retriesOn,
 		Show:      showFiles,
-		Claims:    filesClaims(),
+		Claims:    filesClaims,
 	}
 }
 
@@ -119,17 +119,17 @@ func filesArms(c study.Choice) []study.Arm {
 		}
 	}
 	for _, n := range p.sizes {
-		add(n, poolWay(perCPU), filesWay())
+		add(n, poolWay(perCPU), filesWay)
 	}
 	for _, n := range p.retries {
-		add(n, retriesOffWay())
-		for _, w := range openWays() {
+		add(n, retriesOffWay)
+		for _, w := range openWays {
 			arms = append(arms, w.arm(n, p.passes(n)))
 		}
 	}
-	add(p.workers, loopWay(), poolWay(sixtyFour), poolWay(perFile), workersWay(oneWorker), workersWay(sixtyFour), workersWay(perFile))
+	add(p.workers, loopWay, poolWay(sixtyFour), poolWay(perFile), workersWay(oneWorker), workersWay(sixtyFour), workersWay(perFile))
 	for _, n := range p.batched {
-		add(n, filesWay(), batchesWay())
+		add(n, filesWay, batchesWay)
 	}
 	arms = append(arms, apartArms(p.apart)...)
 	arms = append(arms, durableArms(p.durable)...)
