@@ -274,3 +274,22 @@ func (w *Writer) leaveLocked() {
 	}
 	w.idle.Broadcast()
 }
+
+// roomForLocked returns up to where the ring must be flushed before n more bytes fit.
+// It prefers whole strips: their writes are aligned to the page cache.
+func (w *Writer) roomForLocked(n int) int64 {
+	written := w.writtenLocked()
+	full := w.fullLocked()
+	if full > w.flushed && full+int64(w.room) >= written+int64(n) {
+		return full
+	}
+	return written
+}
+
+// sealedErrLocked returns why nothing may touch the file any more.
+func (w *Writer) sealedErrLocked() error {
+	if w.final != nil {
+		return w.final
+	}
+	return ErrClosed
+}

@@ -405,17 +405,6 @@ func (w *Writer) Stats() Stats {
 	return s
 }
 
-// roomForLocked returns up to where the ring must be flushed before n more bytes fit.
-// It prefers whole strips: their writes are aligned to the page cache.
-func (w *Writer) roomForLocked(n int) int64 {
-	written := w.writtenLocked()
-	full := w.fullLocked()
-	if full > w.flushed && full+int64(w.room) >= written+int64(n) {
-		return full
-	}
-	return written
-}
-
 // fullLocked returns the offset of the end of the last full strip.
 func (w *Writer) fullLocked() int64 {
 	if w.block == 0 {
@@ -617,12 +606,4 @@ func (w *Writer) poisonLocked(where string, cause any) {
 	w.openLocked()
 	w.idle.Broadcast()
 	w.commit.wakeAll()
-}
-
-// sealedErrLocked returns why nothing may touch the file any more.
-func (w *Writer) sealedErrLocked() error {
-	if w.final != nil {
-		return w.final
-	}
-	return ErrClosed
 }

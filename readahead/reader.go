@@ -140,7 +140,7 @@ func NewReader(r io.Reader, o Options) *Reader {
 		most:    int(o.Buffer),
 		maxLine: int(min(o.MaxLine, math.MaxInt)),
 		source:  s,
-		pace:    pace{mode: o.ReadAhead, measures: o.ReadAhead == Regular && s.regular},
+		pace:    newPace(o.ReadAhead, s.regular),
 	}
 }
 

@@ -174,6 +174,10 @@ const (
 	worthAhead = 50 * time.Microsecond
 )
 
+func newPace(mode Mode, regular bool) pace {
+	return pace{mode: mode, measures: mode == Regular && regular}
+}
+
 // wantsAhead reports whether to start a goroutine, after offset bytes were read.
 func (p *pace) wantsAhead(offset int64, block int) bool {
 	if p.mode == Always {

@@ -12,9 +12,10 @@ import (
 // Like a volume it has a marker, which is locked while it is in use. So it is a
 // [Leftover] after a kill. It is for one goroutine.
 type Images struct {
-	dir     *own.Dir
-	lock    *os.File // the marker; nil once it is closed
-	removed []string
+	Removed []string // the paths of the leftovers that NewImages removed first
+
+	dir  *own.Dir
+	lock *os.File // the marker; nil once it is closed
 }
 
 // guestKind is the Kind of a leftover of images. GuestPrefix begins the name of the
@@ -26,9 +27,6 @@ const (
 
 // Dir returns the path of the directory, as [own.Dir.Path].
 func (i *Images) Dir() string { return i.dir.Path() }
-
-// Removed returns the paths of the leftovers that NewImages removed first.
-func (i *Images) Removed() []string { return i.removed }
 
 // ImageName returns the name of a kind's image in the directory.
 func ImageName(kind string) string { return imagePrefix + kind }

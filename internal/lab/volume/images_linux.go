@@ -22,7 +22,7 @@ func NewImages(parent string) (*Images, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Images{dir, lock, removed}, nil
+	return &Images{removed, dir, lock}, nil
 }
 
 // Close removes all of it. If a guest still has an image, the error names it and all

@@ -142,8 +142,8 @@ func isMounted(t *testing.T, v *Volume) {
 	if m, ok, err := mountedIn(v.dir); !ok || err != nil || m.Kind != k.Type {
 		t.Errorf("mounted is %+v, %v, want %s", m, err, k.Type)
 	}
-	name := filepath.Base(v.Device())
-	if free, err := os.ReadFile(filepath.Join("/sys/block", name, "loop/autoclear")); v.Device() != "" && string(free) != "1\n" {
+	name := filepath.Base(v.Device)
+	if free, err := os.ReadFile(filepath.Join("/sys/block", name, "loop/autoclear")); v.Device != "" && string(free) != "1\n" {
 		t.Errorf("the loop device would outlive the process: autoclear is %q, %v", free, err)
 	}
 	if !strings.HasPrefix(k.Type, "ext") {
@@ -185,7 +185,7 @@ func TestLoopDeviceGoesPastThePageCacheOfTheImage(t *testing.T) {
 	if err != nil || stat.Dio_offset_align == 0 {
 		t.Skip("the file system of the image has no direct I/O, or the kernel doesn't report it")
 	}
-	if !v.DirectIO() {
+	if !v.DirectIO {
 		t.Fatal("the loop device has no direct I/O")
 	}
 	if err := v.Remount(t.Context()); err != nil { // drops what mkfs has left there

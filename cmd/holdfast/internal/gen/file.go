@@ -1,8 +1,10 @@
 package gen
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math/big"
 	"math/rand/v2"
@@ -10,7 +12,9 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-go/holdfast/internal/lab/probe"
+	"github.com/holdfast-go/holdfast/internal/own"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
@@ -188,4 +192,97 @@ func (g *genFile) discard() {
 		os.Remove(g.temporary) // the first failure is the one that is reported
 	}
 	g.release()
+}
+
+// make makes the file without its name, and names it when it is complete. On an error the
+// path has what it had before.
+func (g *generation) make(ctx context.Context, show *cli.Progress) error {
+	path, old, err := g.place()
+	if err != nil {
+		return err
+	}
+	dir := filepath.Dir(path)
+	free, err := sys.FreeSpace(dir) // where it is not known, a full disk fails the write
+	if g.kind != genSparse && err == nil && int64(g.size) > free {
+		hint := "free some space, give a directory on another disk, or --kind sparse, which takes no room"
+		if g.force {
+			hint += "; an old file is kept until the new one is whole"
+		}
+		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("gen %s: it takes %s, and %s has %s free", g.file, cli.BytesText(int64(g.size)), dir, cli.BytesText(free)), Hint: hint}
+	}
+	held, release, err := own.At(dir)
+	if err != nil {
+		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("gen %s: %w", g.file, cli.Cause(err)), Hint: "give a directory that you may write to"}
+	}
+	defer release()
+	f, err := createFor(filepath.Join(held, filepath.Base(path)))
+	if err != nil {
+		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("gen %s: %w", g.file, cli.Cause(err)), Hint: "give a directory that you may write to"}
+	}
+	done, op, err := g.write(ctx, f.File, old, show)
+	there := false
+	if err == nil {
+		there, op, err = f.publish(g.force, g.durable())
+	}
+	switch {
+	case err != nil && !there:
+		f.discard()
+		left := "nothing of it is left"
+		if g.force {
+			left = "what was there before is as it was"
+		}
+		return g.refusal(err, done, op, left)
+	case err == nil && g.durable():
+		op, err = "sync of the directory", syncDir(held)
+	}
+	if err != nil {
+		return g.refusal(err, done, op, "the file is there and whole, but a power cut may take it")
+	}
+	return nil
+}
+
+// place looks at where the file is to be: its path, where symbolic links lead with
+// --force, and the file that is there, or nil.
+func (g *generation) place() (path string, old fs.FileInfo, err error) {
+	if g.file == "" {
+		return "", nil, cli.Misuse("for instance: holdfast gen source 100MB", "the name of the file is empty")
+	}
+	path, err = sys.Disk{}.Resolve(g.file)
+	if err != nil {
+		return "", nil, cli.Misuse("give another name", "gen %s: %w", g.file, err)
+	}
+	old, err = os.Lstat(path)
+	switch {
+	case os.IsPathSeparator(g.file[len(g.file)-1]) || err == nil && old.IsDir():
+		return "", nil, cli.Misuse("end it with a file's name", "%s is a directory", g.file)
+	case errors.Is(err, fs.ErrNotExist):
+		dir := filepath.Dir(path)
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+			return "", nil, cli.Misuse("make it first, with mkdir -p", "gen %s: there is no directory %s", g.file, dir)
+		}
+		if path != g.file && !g.force {
+			return "", nil, cli.Misuse("--force makes the file that it leads to", "%s is a symbolic link to nothing", g.file)
+		}
+		return path, nil, nil
+	case err != nil:
+		return "", nil, cli.Misuse("give another name", "gen %s: %w", g.file, cli.Cause(err))
+	case !old.Mode().IsRegular():
+		return "", nil, cli.Misuse(fmt.Sprintf("standard output may be one: holdfast gen - %s > %s", g.sizeText, g.file), "%s is no file, but a device, pipe or socket", g.file)
+	case !g.force:
+		return "", nil, cli.Misuse("--force replaces it", "%s is there already", g.file)
+	}
+	return path, old, nil
+}
+
+// syncDir makes a directory's names durable where the system can.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := sys.SyncDir(d); !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	return nil
 }

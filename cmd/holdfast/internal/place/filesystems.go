@@ -219,7 +219,7 @@ func (o Orders) Make(ctx context.Context, h Host) (*Volumes, error) {
 			return m, CannotMake(err)
 		}
 		m.volumes = append(m.volumes, v)
-		for _, dir := range v.Removed() {
+		for _, dir := range v.Removed {
 			h.Say("removed %s, which a killed run had left", dir)
 		}
 		if err := m.open(v); err != nil {
@@ -255,9 +255,9 @@ func (m *Volumes) open(v *volume.Volume) error {
 // how describes what a volume lies on. Its directory has a new name in each run.
 func how(v *volume.Volume, host string) string {
 	switch {
-	case v.Device() == "":
+	case v.Device == "":
 		return fmt.Sprintf("in memory, of at most %s", cli.BytesText(v.Size()))
-	case v.DirectIO():
+	case v.DirectIO:
 		return fmt.Sprintf("in an image of %s on %s, on a loop device with direct I/O", cli.BytesText(v.Size()), host)
 	}
 	return fmt.Sprintf("in an image of %s on %s, on a loop device without direct I/O: what is cold there may be in the memory of the %[2]s", cli.BytesText(v.Size()), host)

@@ -119,7 +119,7 @@ func (u *order) makeImages(ctx context.Context, h place.Host) (*volume.Images, e
 	if err != nil {
 		return nil, place.CannotMake(err)
 	}
-	for _, dir := range images.Removed() {
+	for _, dir := range images.Removed {
 		h.Say("removed %s, which a killed run had left", dir)
 	}
 	for _, one := range u.list {

@@ -11,6 +11,7 @@ package costs
 
 import (
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/lab/result"
@@ -122,7 +123,7 @@ const (
 
 // ladder returns the rungs, about from the cheapest to the dearest.
 func ladder() []rung {
-	return append(append(processorRungs(), kernelRungs()...), fileRungs()...)
+	return slices.Concat(processorRungs(), kernelRungs, fileRungs)
 }
 
 const bareLoop = "less the bare loop"

@@ -115,7 +115,7 @@ func filesArms(c study.Choice) []study.Arm {
 	arms := publishedOps()
 	add := func(n int, ways ...fileWay) {
 		for _, w := range ways {
-			arms = append(arms, w.arm(n, p.passes(n)))
+			arms = append(arms, w.named(filesArm(n, w.name), fmt.Sprintf("%d files", n), n, p.passes(n)))
 		}
 	}
 	for _, n := range p.sizes {

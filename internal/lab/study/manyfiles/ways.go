@@ -184,12 +184,7 @@ func (w writeAll) check(all []*files.Results) error {
 	return nil
 }
 
-// arm makes n files, each time in a directory of their own.
-func (w fileWay) arm(n, passes int) study.Arm {
-	return w.named(filesArm(n, w.name), fmt.Sprintf("%d files", n), n, passes)
-}
-
-// named makes n files, so many times over.
+// named makes n files, so many times over, each time in a directory of their own.
 func (w fileWay) named(name, group string, n, passes int) study.Arm {
 	return study.Arm{
 		Cell:  filesCell(name, group, w.does, n*passes),
