@@ -293,3 +293,20 @@ func (w *Writer) sealedErrLocked() error {
 	}
 	return ErrClosed
 }
+
+// placeLocked returns where in memory the byte of an offset is that is not flushed yet.
+func (w *Writer) placeLocked(offset int64) int {
+	if w.isRingLocked() {
+		return int(offset % int64(len(w.buf)))
+	}
+	return int(offset - w.lap)
+}
+
+// spillLocked starts a flushed block anew, with what was spilled behind it. No flush may
+// be in flight.
+func (w *Writer) spillLocked() {
+	if !w.isRingLocked() && w.flushed-w.lap >= int64(w.block) {
+		w.pos = copy(w.buf, w.buf[w.block:w.pos])
+		w.lap += int64(w.block)
+	}
+}

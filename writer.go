@@ -125,7 +125,7 @@ func New(f File, p Policy) (*Writer, error) {
 		closing: make(chan struct{}),
 	}
 	w.idle.L, w.bypass.free.L = &w.mu, &w.mu
-	w.commit.init(&w.mu)
+	w.commit.covered[0].L, w.commit.covered[1].L = &w.mu, &w.mu
 	w.flusher.run, w.syncer.run = w.runFlusher, w.runSyncer
 	// A byte that is due for a sync must not wait in memory for an earlier sync.
 	w.flushTimer.Init(deadline.Shortest(p.FlushEvery, p.Sync.Every), func() { w.due(&w.flusher) })
@@ -259,7 +259,7 @@ func (w *Writer) takeLocked(p []byte) error {
 			continue
 		}
 		if w.readyLocked(len(p)) {
-			if w.holdsLocked(len(p)) {
+			if w.isRingLocked() || len(p) <= len(w.buf)-w.pos {
 				break
 			}
 			w.growLocked()

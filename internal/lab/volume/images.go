@@ -1,7 +1,6 @@
 package volume
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 
@@ -31,15 +30,8 @@ func (i *Images) Dir() string { return i.dir.Path() }
 // ImageName returns the name of a kind's image in the directory.
 func ImageName(kind string) string { return imagePrefix + kind }
 
-// Make makes the file system of a kind in an image of size bytes. It waits for mkfs.
-// After an error there is no image of that kind, unless the error says so.
-func (i *Images) Make(ctx context.Context, k Kind, size int64) error {
-	return k.MakeImage(ctx, i.image(k), size)
-}
-
-// Check lets the file system's own program check the image, as [Kind.CheckImage].
-func (i *Images) Check(ctx context.Context, k Kind) error { return k.CheckImage(ctx, i.image(k)) }
-
-func (i *Images) image(k Kind) string { return filepath.Join(i.Dir(), ImageName(k.Name)) }
+// Path returns the path of a kind's image: [Kind.MakeImage] makes it, and [Kind.CheckImage]
+// checks it.
+func (i *Images) Path(k Kind) string { return filepath.Join(i.Dir(), ImageName(k.Name)) }
 
 const imagePrefix = "image-"

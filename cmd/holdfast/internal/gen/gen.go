@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -46,14 +47,7 @@ const (
 )
 
 // Kinds are the kinds of bytes.
-func Kinds() []string {
-	var names []string
-	for kind := range fillers {
-		names = append(names, string(kind))
-	}
-	slices.Sort(names)
-	return names
-}
+var Kinds = slices.Sorted(maps.Keys(fillers))
 
 // fillers are the bytes of each kind.
 var fillers = map[genKind]datagen.Kind{genRandom: datagen.Random, genText: datagen.Text, genZero: datagen.Zero, genSparse: datagen.Zero}

@@ -88,7 +88,7 @@ func (u *order) Measure(ctx context.Context, h place.Host, outside *place.Volume
 	}
 	if err == nil { // the programs of the file systems look at the images
 		for _, one := range u.list {
-			err = errors.Join(err, images.Check(ctx, one.Kind))
+			err = errors.Join(err, one.Kind.CheckImage(ctx, images.Path(one.Kind)))
 		}
 	}
 	// An error of the guest, or of its images, gets its exit code and hint.
@@ -124,7 +124,7 @@ func (u *order) makeImages(ctx context.Context, h place.Host) (*volume.Images, e
 	}
 	for _, one := range u.list {
 		h.Say("making %s%s in an image of %s", insidePrefix, one.Kind.Name, cli.BytesText(one.Size))
-		if err := images.Make(ctx, one.Kind, one.Size); err != nil {
+		if err := one.Kind.MakeImage(ctx, images.Path(one.Kind), one.Size); err != nil {
 			return images, place.CannotMake(err)
 		}
 	}

@@ -22,8 +22,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/volume"
 )
 
-// kernelName is the name of the kernel for --kernel.
-const kernelName = "uml"
+// Name is that of the kernel for --kernel.
+const Name = "uml"
 
 // insidePrefix begins the name of a file system inside: see [result.Cell.FileSystem].
 const insidePrefix = "uml-"
@@ -38,7 +38,7 @@ const silence = time.Minute
 type Kernel struct{}
 
 // Name implements [place.Kernel].
-func (Kernel) Name() string { return kernelName }
+func (Kernel) Name() string { return Name }
 
 // Had implements [place.Kernel].
 func (Kernel) Had(earlier result.Header) bool {
@@ -74,7 +74,7 @@ func (Kernel) Order(ctx context.Context, w place.Wish, c *study.Choice) (place.O
 	case errors.Is(err, context.Canceled):
 		return nil, &cli.Refusal{Code: cli.ExitInterrupted, Err: errors.New("interrupted before anything was measured"), Hint: "nothing was written"}
 	case errors.As(err, &missing):
-		return nil, &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--kernel %s: %w", kernelName, err), Hint: "install it with: apt-get install " + missing.Package + "; or give --install"}
+		return nil, &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--kernel %s: %w", Name, err), Hint: "install it with: apt-get install " + missing.Package + "; or give --install"}
 	case err != nil:
 		return nil, err
 	}

@@ -22,7 +22,7 @@ func TestWrongBytesAreNoTrialOfFiles(t *testing.T) {
 		check(w.name, w.task(3, 2))
 	}
 	lines := appendLoad{files: 3, lines: 5}
-	for _, a := range slices.Concat(apartArms(3), durableArms(3), replaceArms(3), lines.arms()) {
+	for _, a := range slices.Concat(apartArms(3), durableArms(3), lines.arms()) {
 		check(a.Name, a.Task())
 	}
 }

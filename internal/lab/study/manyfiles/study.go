@@ -133,7 +133,6 @@ func filesArms(c study.Choice) []study.Arm {
 	}
 	arms = append(arms, apartArms(p.apart)...)
 	arms = append(arms, durableArms(p.durable)...)
-	arms = append(arms, replaceArms(p.durable)...)
 	arms = append(arms, p.append.arms()...)
 	// An arm stands once, though several questions may name it.
 	seen := map[string]bool{}
