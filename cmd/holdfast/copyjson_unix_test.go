@@ -73,7 +73,7 @@ func TestGenTellsEachNameInJSON(t *testing.T) {
 			r.File = string(r.Bytes)
 		}
 		if r.File != file {
-			t.Errorf("%q is told as\n%s", file, stdout.String())
+			t.Errorf("%q is reported as\n%s", file, stdout.String())
 		}
 	}
 }

@@ -65,7 +65,7 @@ func TestLineThatIsTooLongCostsOnlyItself(t *testing.T) {
 	s.close()
 	s.show.End()
 	if s.totals.Failures[tooLong] != 1 || s.totals.Written != 2 || stderr.String() != "holdfast: line 2: it is longer than 100B\n" {
-		t.Errorf("%+v, told: %s", s.totals, stderr.String())
+		t.Errorf("%+v, stderr: %s", s.totals, stderr.String())
 	}
 }
 
