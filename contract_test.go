@@ -417,7 +417,7 @@ func TestWaitDurableEndsWithItsContext(t *testing.T) {
 	}, fault.Fault{Op: fault.Sync, Delay: time.Second})
 }
 
-// TestWaitDurableThatLeadsEndsWithItsContext has just one caller, who has no one
+// TestWaitDurableThatLeadsEndsWithItsContext has just one caller, which has no other
 // to leave the sync to, and a sync that takes an hour.
 func TestWaitDurableThatLeadsEndsWithItsContext(t *testing.T) {
 	inMemory(t, func(s *stage) {

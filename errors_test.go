@@ -348,7 +348,7 @@ func TestCloseReportsEveryFailure(t *testing.T) {
 }
 
 // TestCloseOfABrokenFileDoesNotCallItDurable has the flush in Close fail: nothing
-// is synced as if it were whole, and Written tells what is missing.
+// is synced as if it were whole, and Written says what is missing.
 func TestCloseOfABrokenFileDoesNotCallItDurable(t *testing.T) {
 	inBubble(t, "buffer=4KiB,sync=close", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
 		put(t, w, 10)

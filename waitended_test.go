@@ -69,11 +69,11 @@ func TestFailureBeforeAnotherSyncIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		var calls sync.WaitGroup
-		var told atomic.Int64
+		var reported atomic.Int64
 		call := func(wait func() error) {
 			calls.Go(func() {
 				if err := wait(); errors.Is(err, syscall.EIO) {
-					told.Add(1)
+					reported.Add(1)
 				} else if err != nil {
 					t.Error(err)
 				}
@@ -84,9 +84,9 @@ func TestFailureBeforeAnotherSyncIsTold(t *testing.T) {
 		call(func() error { _, err := w.Write([]byte("more")); return err })
 		calls.Wait()
 		if err := w.Close(); errors.Is(err, syscall.EIO) {
-			told.Add(1)
+			reported.Add(1)
 		}
-		if told.Load() == 0 {
+		if reported.Load() == 0 {
 			t.Fatal("no call returned the failure of the write")
 		}
 	}

@@ -419,7 +419,7 @@ func TestBytesOfAPipeComeBeforeItsEnd(t *testing.T) {
 	}
 }
 
-// A waitingPipe tells when a Read begins to wait and when it ends.
+// A waitingPipe reports when a Read begins to wait and when it ends.
 type waitingPipe struct {
 	*os.File
 	began, ended chan struct{}

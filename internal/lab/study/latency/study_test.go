@@ -360,7 +360,7 @@ func (f *troubled) Write(p []byte) (int, error) {
 	return f.File.Write(p)
 }
 
-// TestTroubleInTheMiddleLeavesNoWatcher: a failed Write, or a user who ends it all.
+// TestTroubleInTheMiddleLeavesNoWatcher: a failed Write, or a user that ends it all.
 func TestTroubleInTheMiddleLeavesNoWatcher(t *testing.T) {
 	needSharedClock(t)
 	full, g := errors.New("the disk is full"), studytest.WorkDir(t)
