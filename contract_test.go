@@ -361,7 +361,7 @@ func TestReadFromKeepsWhatCameBeforeAnError(t *testing.T) {
 	})
 }
 
-func TestEnqueueTellsTheEnd(t *testing.T) {
+func TestEnqueueReportsTheEnd(t *testing.T) {
 	onEveryPolicy(t, func(s *stage) {
 		buffer, end := int(s.policy.Buffer), int64(0)
 		for i, size := range []int{1, 10, buffer + 1, 1, max(1, buffer)} {

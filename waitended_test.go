@@ -15,7 +15,7 @@ import (
 )
 
 // A WaitDurable whose context ends leaves its flush behind. If that flush fails, the next call says so.
-func TestFailureAfterAnEndedWaitIsTold(t *testing.T) {
+func TestFailureAfterAnEndedWaitIsReported(t *testing.T) {
 	for _, policy := range []string{"buffer=100B,sync=never", "buffer=1KiB,sync=close", "buffer=64B,sync=group", "buffer=1KiB,sync=1h"} {
 		t.Run(policy, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestFailureAfterAnEndedWaitIsTold(t *testing.T) {
 
 // A WaitDurable that ends well because another call's sync covered its bytes after its own flush had
 // failed leaves that failure to the next call.
-func TestFailureBeforeAnotherSyncIsTold(t *testing.T) {
+func TestFailureBeforeAnotherSyncIsReported(t *testing.T) {
 	rounds := 20_000 // few of them meet the order of goroutines that lost the failure
 	if testing.Short() {
 		rounds = 2000

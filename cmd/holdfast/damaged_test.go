@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 )
 
-func TestDamagedResultsAreToldWithFileAndLine(t *testing.T) {
+func TestDamagedResultsAreReportedWithFileAndLine(t *testing.T) {
 	t.Parallel()
 	good := mustRead(t, "../../internal/lab/result/testdata/version1.jsonl")
 	check := func(old, damaged, want string) {

@@ -494,9 +494,9 @@ func TestNobodyIsToldWhatTakesRoot(t *testing.T) {
 	check("-o: open /holdfast-results.jsonl: permission denied", "give a new file in a directory that you may write to", "-o", "/holdfast-results.jsonl")
 }
 
-// TestVolumesOfOthersAreToldAsNotSeen has a volume mounted in a directory that only root may
+// TestVolumesOfOthersAreReportedAsNotSeen has a volume mounted in a directory that only root may
 // look into.
-func TestVolumesOfOthersAreToldAsNotSeen(t *testing.T) {
+func TestVolumesOfOthersAreReportedAsNotSeen(t *testing.T) {
 	inMountNamespace(t, func(t *testing.T) {
 		locked, dir := t.TempDir(), t.TempDir()
 		volume := filepath.Join(locked, "holdfast-volume-000000070155ac0f")

@@ -233,7 +233,7 @@ func TestInterruptWhileWaitingForLinesWritesThoseBefore(t *testing.T) {
 	}
 }
 
-func TestInputThatBreaksOffIsToldWithItsLine(t *testing.T) {
+func TestInputThatBreaksOffIsReportedWithItsLine(t *testing.T) {
 	dir := t.TempDir()
 	check := func(before string, code int, sentence string) {
 		t.Helper()

@@ -209,8 +209,8 @@ func TestInputIsNoOutput(t *testing.T) {
 	check("--out", in("{1}"), "--split", "--mode", "replace")
 }
 
-// TestTailThatCantBeReadIsTold appends to a file that may only be written.
-func TestTailThatCantBeReadIsTold(t *testing.T) {
+// TestTailThatCantBeReadIsReported appends to a file that may only be written.
+func TestTailThatCantBeReadIsReported(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root reads any file")
 	}

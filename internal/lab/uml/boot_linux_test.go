@@ -216,7 +216,7 @@ func onlyImages(t *testing.T, dir string) {
 	}
 }
 
-func TestGuestTellsItsError(t *testing.T) {
+func TestGuestReportsItsError(t *testing.T) {
 	k := kernel(t)
 	err := k.Run(t.Context(), Guest{Command: guestWord, Share: t.TempDir(), Limit: time.Minute, Task: task(t, chore{Does: "fail"})})
 	var guest *GuestError
@@ -225,7 +225,7 @@ func TestGuestTellsItsError(t *testing.T) {
 	}
 }
 
-func TestPanicInsideIsTold(t *testing.T) {
+func TestPanicInsideIsReported(t *testing.T) {
 	k, dir := kernel(t), t.TempDir()
 	err := k.Run(t.Context(), Guest{Command: guestWord, Share: dir, Limit: time.Minute, Task: task(t, chore{Does: "panic"})})
 	var crash *CrashError

@@ -305,7 +305,7 @@ func TestCanNamesAllThatIsMissing(t *testing.T) {
 	}
 }
 
-func TestKernelThatLacksAFileSystemIsToldSo(t *testing.T) {
+func TestKernelThatLacksAFileSystemIsReportedSo(t *testing.T) {
 	if err := kernelHas("nosuchfs"); err == nil || err.Error() != "this kernel has no nosuchfs" {
 		t.Errorf("nosuchfs: %v", err)
 	}
@@ -337,8 +337,8 @@ func TestProgramsAreFoundOutsideOfThePath(t *testing.T) {
 	}
 }
 
-// TestCloseTellsDamage writes zeros over what the check of each looks at.
-func TestCloseTellsDamage(t *testing.T) {
+// TestCloseReportsDamage writes zeros over what the check of each looks at.
+func TestCloseReportsDamage(t *testing.T) {
 	for name, offset := range map[string]int64{
 		"ext2":  4096,     // the group descriptors
 		"ext4":  4096,     //

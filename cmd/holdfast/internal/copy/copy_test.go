@@ -94,8 +94,8 @@ func TestCopyShowsNamesThatBreakNoLine(t *testing.T) {
 	}
 }
 
-// TestCopyTellsTheFirstFailures: many of them don't hide what is reported at the end.
-func TestCopyTellsTheFirstFailures(t *testing.T) {
+// TestCopyReportsTheFirstFailures: many of them don't hide what is reported at the end.
+func TestCopyReportsTheFirstFailures(t *testing.T) {
 	var stderr bytes.Buffer
 	s := newCopyShow(&copying{options: filecopy.Options{KeepGoing: true}}, io.Discard, &stderr)
 	for range cli.MostFailures + 5 {
@@ -115,7 +115,7 @@ func TestCopyTellsTheFirstFailures(t *testing.T) {
 	}
 }
 
-func TestCopyTotalsAreTold(t *testing.T) {
+func TestCopyTotalsAreReported(t *testing.T) {
 	check := func(c copying, totals filecopy.Totals, results []filecopy.Result, want string) {
 		t.Helper()
 		s := newCopyShow(&c, io.Discard, io.Discard)

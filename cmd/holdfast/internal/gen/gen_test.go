@@ -116,7 +116,7 @@ func genRun(ctx context.Context, args []string, stdin io.Reader, stdout, stderr 
 	return cli.Run(ctx, New(), args[1:], stdin, stdout, stderr)
 }
 
-func TestGenTellsAtWhichByteItFailed(t *testing.T) {
+func TestGenReportsAtWhichByteItFailed(t *testing.T) {
 	check := func(err error, code int, sentence, hint string) {
 		t.Helper()
 		w := &shortWriter{300_000, func() error { return err }}

@@ -13,9 +13,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
-// TestGenWhoseLastSyncFailsTellsThatTheFileIsThere has fsync(2) fail, by which gen makes
+// TestGenWhoseLastSyncFailsReportsThatTheFileIsThere has fsync(2) fail, by which gen makes
 // the name durable. The bytes before were made durable by fdatasync(2).
-func TestGenWhoseLastSyncFailsTellsThatTheFileIsThere(t *testing.T) {
+func TestGenWhoseLastSyncFailsReportsThatTheFileIsThere(t *testing.T) {
 	isolate.Process(t, func(t *testing.T) {
 		dir := t.TempDir()
 		if err := isolate.Forbid(unix.SYS_FSYNC, unix.EIO, unix.SECCOMP_FILTER_FLAG_TSYNC); err != nil {

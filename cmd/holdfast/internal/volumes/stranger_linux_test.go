@@ -12,9 +12,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
-// TestCleanTellsOfStrangersInOneLine has many directories that look like leftovers, with names
+// TestCleanReportsOfStrangersInOneLine has many directories that look like leftovers, with names
 // of all kinds of runs.
-func TestCleanTellsOfStrangersInOneLine(t *testing.T) {
+func TestCleanReportsOfStrangersInOneLine(t *testing.T) {
 	parent := isolate.Public(t, false)
 	isolate.AsStranger(t, func() (err error) {
 		for n := range 30 {

@@ -36,7 +36,7 @@ func cleanIn(ctx context.Context, parent string) (code int, stderr string) {
 	return code, out.String()
 }
 
-func TestCleanTellsWhatItCantRemove(t *testing.T) {
+func TestCleanReportsWhatItCantRemove(t *testing.T) {
 	parent, mine := leftVolume(t)
 	if code, stderr := cleanIn(t.Context(), parent); code != cli.ExitCannot || strings.Contains(stderr, "removed") || !strings.Contains(stderr, "not empty") {
 		t.Errorf("exit code %d: %s", code, stderr)

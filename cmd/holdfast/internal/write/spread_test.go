@@ -69,8 +69,8 @@ func TestLineThatIsTooLongCostsOnlyItself(t *testing.T) {
 	}
 }
 
-// TestProgressIsTold beats by hand.
-func TestProgressIsTold(t *testing.T) {
+// TestProgressIsReported beats by hand.
+func TestProgressIsReported(t *testing.T) {
 	files, err := files.New(files.Options{})
 	if err != nil {
 		t.Fatal(err)

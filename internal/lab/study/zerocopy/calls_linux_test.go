@@ -101,7 +101,7 @@ func TestInterruptedSendingLeavesNoReceiver(t *testing.T) {
 	}
 }
 
-func TestFailedSendingIsTold(t *testing.T) {
+func TestFailedSendingIsReported(t *testing.T) {
 	broken := errors.New("broken")
 	w := zeroWay{name: "test", move: func(context.Context, int, int, int64) (int64, error) { return 0, broken }}
 	_, err := w.socketTask(1000, newZeroSource(1)).Run(t.Context(), studytest.WorkDir(t), trial.NotCounting, 1000, 1000)
