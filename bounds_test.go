@@ -135,9 +135,9 @@ func TestCloseBesideAFailingSyncReportsIt(t *testing.T) {
 	}
 }
 
-// TestFailedSyncIsToldByEveryCallBesideAFailedWrite lets a flush in the
+// TestFailedSyncIsReportedByEveryCallBesideAFailedWrite lets a flush in the
 // background fail, go on, and then the sync fail.
-func TestFailedSyncIsToldByEveryCallBesideAFailedWrite(t *testing.T) {
+func TestFailedSyncIsReportedByEveryCallBesideAFailedWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _ := newWriter(t, "buffer=1KiB,flush=2ms,sync=5ms",
 			fault.Fault{Op: fault.Write, First: 1, Times: 1, Err: syscall.EIO},

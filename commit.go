@@ -33,10 +33,6 @@ type commit struct {
 // background is the context of calls without one: they wait to the end.
 var background = context.Background()
 
-func (c *commit) init(mu sync.Locker) {
-	c.covered[0].L, c.covered[1].L = mu, mu
-}
-
 // wakeAll wakes the waiters of every batch.
 func (c *commit) wakeAll() {
 	c.covered[0].Broadcast()

@@ -361,7 +361,7 @@ func TestReadFromKeepsWhatCameBeforeAnError(t *testing.T) {
 	})
 }
 
-func TestEnqueueTellsTheEnd(t *testing.T) {
+func TestEnqueueReportsTheEnd(t *testing.T) {
 	onEveryPolicy(t, func(s *stage) {
 		buffer, end := int(s.policy.Buffer), int64(0)
 		for i, size := range []int{1, 10, buffer + 1, 1, max(1, buffer)} {
@@ -417,7 +417,7 @@ func TestWaitDurableEndsWithItsContext(t *testing.T) {
 	}, fault.Fault{Op: fault.Sync, Delay: time.Second})
 }
 
-// TestWaitDurableThatLeadsEndsWithItsContext has just one caller, who has no one
+// TestWaitDurableThatLeadsEndsWithItsContext has just one caller, which has no other
 // to leave the sync to, and a sync that takes an hour.
 func TestWaitDurableThatLeadsEndsWithItsContext(t *testing.T) {
 	inMemory(t, func(s *stage) {

@@ -25,7 +25,7 @@ type failingVolume struct {
 	lower, upper string
 }
 
-// failingKinds is the file systems of which it is known what they report: mkfs, and how to mount.
+// failingKinds is the file systems whose reports are known: mkfs, and how to mount.
 var failingKinds = map[string][]string{
 	"ext2":  {"mkfs.ext2", "-q", "-F"},
 	"ext4":  {"mkfs.ext4", "-q", "-F"},
@@ -130,15 +130,15 @@ func TestNoNameIsDurableWhoseDirectorysSyncFailedElsewhere(t *testing.T) {
 	for kind := range failingKinds {
 		t.Run(kind, func(t *testing.T) {
 			isolate.Mounts(t, func(t *testing.T) {
-				for _, who := range []string{"another Writer", "another directory"} {
-					loseNames(t, kind, who)
+				for _, other := range []string{"another Writer", "another directory"} {
+					loseNames(t, kind, other)
 				}
 			})
 		})
 	}
 }
 
-func loseNames(t *testing.T, kind, who string) {
+func loseNames(t *testing.T, kind, other string) {
 	v := newFailingVolume(t, kind)
 	for _, dir := range []string{"ours", "others"} {
 		if err := os.Mkdir(filepath.Join(v.dir, dir), 0o777); err != nil {
@@ -164,7 +164,7 @@ func loseNames(t *testing.T, kind, who string) {
 	must(err)
 	must(os.Mkdir(filepath.Join(v.dir, "others/new"), 0o777))
 	v.fail(true)
-	if who == "another Writer" {
+	if other == "another Writer" {
 		err = one.Sync()
 	} else {
 		err = others.Sync()
@@ -175,7 +175,7 @@ func loseNames(t *testing.T, kind, who string) {
 	v.fail(false)
 	second := again.Sync()
 	err = two.Sync()
-	said := fmt.Sprintf("%s, %s: a second descriptor of the directory says %v, the Writer %v", kind, who, second, err)
+	said := fmt.Sprintf("%s, %s: a second descriptor of the directory says %v, the Writer %v", kind, other, second, err)
 	one.Close()
 	two.Close()
 	if _, missing := os.Stat(filepath.Join(v.after(), "ours/two")); missing != nil && err == nil {

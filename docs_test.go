@@ -171,7 +171,7 @@ func holdSection(t *testing.T, name, want string) {
 	}
 }
 
-func TestReadmeTellsWhatEachPolicyLoses(t *testing.T) {
+func TestReadmeReportsWhatEachPolicyLoses(t *testing.T) {
 	var table strings.Builder
 	table.WriteString("| named policy | its text | lost when the process crashes | lost at a power cut |\n|---|---|---|---|\n")
 	for _, named := range []struct {

@@ -26,8 +26,8 @@ func asWriteError(t *testing.T, err error, cause error, flushed, durable int64) 
 	}
 }
 
-// TestFailureInTheBackgroundIsToldByTheNextCallOnce lets a flush by time fail once.
-func TestFailureInTheBackgroundIsToldByTheNextCallOnce(t *testing.T) {
+// TestFailureInTheBackgroundIsReportedByTheNextCallOnce lets a flush by time fail once.
+func TestFailureInTheBackgroundIsReportedByTheNextCallOnce(t *testing.T) {
 	calls := map[string]func(w *holdfast.Writer, lane *holdfast.Lane) error{
 		"Write":       func(w *holdfast.Writer, _ *holdfast.Lane) error { _, err := w.Write([]byte("x")); return err },
 		"WriteString": func(w *holdfast.Writer, _ *holdfast.Lane) error { _, err := w.WriteString("x"); return err },
@@ -73,9 +73,9 @@ func TestFailureInTheBackgroundIsToldByTheNextCallOnce(t *testing.T) {
 	}
 }
 
-// TestFailureThatHealedByItselfIsTold lets the flush by time try again with success
+// TestFailureThatHealedByItselfIsReported lets the flush by time try again with success
 // before anyone calls.
-func TestFailureThatHealedByItselfIsTold(t *testing.T) {
+func TestFailureThatHealedByItselfIsReported(t *testing.T) {
 	inBubble(t, "buffer=4KiB,flush=10ms,sync=never", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
 		put(t, w, 4)
 		time.Sleep(time.Hour)
@@ -173,9 +173,9 @@ func TestWriteThatStartsAFailingFlushIsAccepted(t *testing.T) {
 	}
 }
 
-// TestWritePastMemoryTellsHowMuchTheFileHas has a record larger than the buffer
+// TestWritePastMemoryReportsHowMuchTheFileHas has a record larger than the buffer
 // torn, and goes on with the rest as the caller sees fit.
-func TestWritePastMemoryTellsHowMuchTheFileHas(t *testing.T) {
+func TestWritePastMemoryReportsHowMuchTheFileHas(t *testing.T) {
 	for _, policy := range []string{"buffer=0,sync=never", "buffer=4B,sync=never", "buffer=0,sync=close", "buffer=0,sync=10ms"} {
 		inBubble(t, policy, func(t *testing.T, w *holdfast.Writer, f *fault.File) {
 			n, err := w.Write([]byte("abcdef"))
@@ -348,7 +348,7 @@ func TestCloseReportsEveryFailure(t *testing.T) {
 }
 
 // TestCloseOfABrokenFileDoesNotCallItDurable has the flush in Close fail: nothing
-// is synced as if it were whole, and Written tells what is missing.
+// is synced as if it were whole, and Written says what is missing.
 func TestCloseOfABrokenFileDoesNotCallItDurable(t *testing.T) {
 	inBubble(t, "buffer=4KiB,sync=close", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
 		put(t, w, 10)
@@ -363,8 +363,8 @@ func TestCloseOfABrokenFileDoesNotCallItDurable(t *testing.T) {
 	}, fault.Fault{Op: fault.Write, Take: 4, First: 1, Times: 1, Full: true})
 }
 
-// TestGroupTellsAllWhomAFailedSyncCovered has the sync of a batch fail.
-func TestGroupTellsAllWhomAFailedSyncCovered(t *testing.T) {
+// TestGroupReportsAllWhomAFailedSyncCovered has the sync of a batch fail.
+func TestGroupReportsAllWhomAFailedSyncCovered(t *testing.T) {
 	for _, policy := range []string{"buffer=0,sync=group", "buffer=64KiB,sync=group", "buffer=0,sync=each"} {
 		inBubble(t, policy, func(t *testing.T, w *holdfast.Writer, f *fault.File) {
 			results := make(chan error, 20)

@@ -307,7 +307,7 @@ func (c faultRun) workload(l *ledger) {
 	c.finale(l, c.source("finale/"+c.kind+"/"+strconv.Itoa(c.n)))
 }
 
-// finale makes one call after the other: what failed before is told, what can be
+// finale makes one call after the other: what failed before is reported, what can be
 // written is written, and after Close nothing is.
 func (c faultRun) finale(l *ledger, r *rand.Rand) {
 	pause := func() { time.Sleep(time.Nanosecond) }

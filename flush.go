@@ -274,3 +274,39 @@ func (w *Writer) leaveLocked() {
 	}
 	w.idle.Broadcast()
 }
+
+// roomForLocked returns up to where the ring must be flushed before n more bytes fit.
+// It prefers whole strips: their writes are aligned to the page cache.
+func (w *Writer) roomForLocked(n int) int64 {
+	written := w.writtenLocked()
+	full := w.fullLocked()
+	if full > w.flushed && full+int64(w.room) >= written+int64(n) {
+		return full
+	}
+	return written
+}
+
+// sealedErrLocked returns why nothing may touch the file any more.
+func (w *Writer) sealedErrLocked() error {
+	if w.final != nil {
+		return w.final
+	}
+	return ErrClosed
+}
+
+// placeLocked returns where in memory the byte of an offset is that is not flushed yet.
+func (w *Writer) placeLocked(offset int64) int {
+	if w.isRingLocked() {
+		return int(offset % int64(len(w.buf)))
+	}
+	return int(offset - w.lap)
+}
+
+// spillLocked starts a flushed block anew, with what was spilled behind it. No flush may
+// be in flight.
+func (w *Writer) spillLocked() {
+	if !w.isRingLocked() && w.flushed-w.lap >= int64(w.block) {
+		w.pos = copy(w.buf, w.buf[w.block:w.pos])
+		w.lap += int64(w.block)
+	}
+}

@@ -11,7 +11,7 @@ import (
 
 // TestBypassGoesOnAfterThoseThatItHeldUp lets a small Write and a large one wait
 // for a large one: the small one goes first, and the large one must hear of that.
-// Nobody else is there who could wake it.
+// Nothing else could wake it.
 func TestBypassGoesOnAfterThoseThatItHeldUp(t *testing.T) {
 	inBubble(t, "buffer=64B,sync=never", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
 		for _, size := range []int{100, 10, 100} {

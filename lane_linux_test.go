@@ -104,7 +104,7 @@ func TestBarrierIsForbiddenBesideLanes(t *testing.T) {
 	})
 }
 
-// TestEndOfTheLimitAsksForTheFence has the kernel refuse the fence: who asks for it learns that.
+// TestEndOfTheLimitAsksForTheFence has the kernel refuse the fence: the caller learns that.
 func TestEndOfTheLimitAsksForTheFence(t *testing.T) {
 	isolate.Process(t, func(t *testing.T) {
 		w, l, _ := openLane(t, Buffered(64*KiB))

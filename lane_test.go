@@ -87,8 +87,8 @@ func (l *Lane) writeNumbered(n int) error {
 	return l.WriteByte(numbered(n))
 }
 
-// TestCloseBesideALanesOwnerLosesNothing closes while the owner writes: what he
-// was told is accepted is in the file, and nothing else.
+// TestCloseBesideALanesOwnerLosesNothing closes while the owner writes: what was
+// accepted is in the file, and nothing else.
 func TestCloseBesideALanesOwnerLosesNothing(t *testing.T) {
 	for range rounds() {
 		w, l, file := openLane(t, Buffered(64*KiB))
@@ -167,7 +167,7 @@ func TestLanesOwnerIsToldOfFailuresAtOnce(t *testing.T) {
 				}
 				accepted++
 				if late {
-					t.Fatalf("round %d: a byte was accepted after a failure that nobody had been told", round)
+					t.Fatalf("round %d: a byte was accepted after a failure that no call had reported", round)
 				}
 			}
 		}, func() {

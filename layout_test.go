@@ -154,7 +154,7 @@ type listed struct {
 func goList(t *testing.T, system string) []listed {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-deps=false", "-json", "./...")
-	cmd.Env = append(os.Environ(), "GOOS="+system)
+	cmd.Env = append(os.Environ(), "GOOS="+system, "GOARCH=amd64") // there is no darwin/386
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 	"github.com/holdfast-go/holdfast/internal/fault"
 )
 
-// A ledger writes down what the callers of a Writer did and were told, and what
+// A ledger writes down what the callers of a Writer did and learnt, and what
 // the file held meanwhile. Its judge knows the contract, Policy.Loss and these
 // notes, and nothing of how a Writer works.
 //
-// Order is told by ticks: a call whose end has a smaller tick than another's
+// Order is known by ticks: a call whose end has a smaller tick than another's
 // begin has returned before that one was made.
 type ledger struct {
 	policy holdfast.Policy
@@ -237,7 +237,7 @@ func (e event) String() string {
 	return fmt.Sprintf("[%d %v] file %v %d (%d bytes) %s", e.tick, e.at, e.Op, e.N, e.Len, state)
 }
 
-// story tells what happened in order, for whoever looks at a failure.
+// story says what happened in order, for the reader of a failure.
 func (l *ledger) story() string {
 	type line struct {
 		tick int64
@@ -580,15 +580,15 @@ func (c *call) reports() bool {
 	return len(c.record) > 0
 }
 
-// judgeErrors checks that every failure is told, that no error is invented and
+// judgeErrors checks that every failure is reported, that no error is invented and
 // that each is of the right kind.
 func (v *verdict) judgeErrors() {
 	for _, c := range v.calls {
 		v.judgeKind(c)
 	}
 	for _, e := range v.events {
-		if e.failed() && !v.told(e) {
-			v.wrong("was told by no call: %v", e)
+		if e.failed() && !v.reported(e) {
+			v.wrong("was reported by no call: %v", e)
 		}
 	}
 	v.judgeOnce()
@@ -625,13 +625,13 @@ func (v *verdict) caused(op fault.Op, c *call, err error) bool {
 	})
 }
 
-// told reports whether a failure was returned by a call that was on its way, or
+// reported says whether a failure was returned by a call that was on its way, or
 // by the next one. Where several calls are made at the same time, any may be it.
-// A write that fails again where the one before failed adds nothing to be told.
-func (v *verdict) told(e event) bool {
+// A write that fails again where the one before failed adds nothing to report.
+func (v *verdict) reported(e event) bool {
 	next := (*call)(nil)
 	for _, c := range v.calls {
-		if c.begin < e.tick && e.tick < c.end && v.tells(c, e) {
+		if c.begin < e.tick && e.tick < c.end && v.speaksOf(c, e) {
 			return true
 		}
 		if c.at > e.at && c.reports() && (next == nil || c.begin < next.begin) {
@@ -639,12 +639,12 @@ func (v *verdict) told(e event) bool {
 		}
 	}
 	if next != nil && slices.ContainsFunc(v.calls, func(c *call) bool {
-		return c.begin > e.tick && c.begin < next.end && v.tells(c, e)
+		return c.begin > e.tick && c.begin < next.end && v.speaksOf(c, e)
 	}) {
 		return true
 	}
 	before, ok := v.writeBefore(e)
-	return ok && before.failed() && e.From == before.To && e.From == e.To && v.told(before)
+	return ok && before.failed() && e.From == before.To && e.From == e.To && v.reported(before)
 }
 
 // writeBefore returns the write that ended last before e did.
@@ -657,9 +657,9 @@ func (v *verdict) writeBefore(e event) (before event, ok bool) {
 	return before, ok
 }
 
-// tells reports whether a call's error speaks of the failure. A call that finds
+// speaksOf reports whether a call's error speaks of the failure. A call that finds
 // the Writer closed leaves that to Close.
-func (v *verdict) tells(c *call, e event) bool {
+func (v *verdict) speaksOf(c *call, e event) bool {
 	var failedWrite *holdfast.WriteError
 	var failedSync *holdfast.SyncError
 	switch {
@@ -672,20 +672,20 @@ func (v *verdict) tells(c *call, e event) bool {
 }
 
 // judgeOnce checks, where one goroutine made all calls and none of them waits for
-// a sync, that no failed write is told twice.
+// a sync, that no failed write is reported twice.
 func (v *verdict) judgeOnce() {
 	if v.policy.Loss().Power.None() || v.overlap() {
 		return
 	}
 	for _, e := range v.events {
-		var told []*call
+		var reporters []*call
 		for _, c := range v.calls {
 			if e.failed() && e.Op == fault.Write && e.Err != nil && errors.Is(c.err, e.Err) {
-				told = append(told, c)
+				reporters = append(reporters, c)
 			}
 		}
-		if len(told) > 1 && told[0].method != "Close" {
-			v.wrong("was told %d times, by %v and %v: %v", len(told), told[0], told[1], e)
+		if len(reporters) > 1 && reporters[0].method != "Close" {
+			v.wrong("was reported %d times, by %v and %v: %v", len(reporters), reporters[0], reporters[1], e)
 		}
 	}
 }

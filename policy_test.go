@@ -2,6 +2,7 @@ package holdfast_test
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,9 @@ import (
 func byBytes(every time.Duration, bytes holdfast.Size) holdfast.Sync {
 	return holdfast.Sync{Mode: holdfast.SyncPeriodic, Every: every, Bytes: bytes}
 }
+
+// largest is the largest buffer: 1GiB, or a byte less where int has 32 bits.
+const largest = min(holdfast.GiB, holdfast.Size(math.MaxInt/2))
 
 func TestPolicyTextIsReadAndPrinted(t *testing.T) {
 	check := func(text string, want holdfast.Policy, printed string) {
@@ -38,7 +42,7 @@ func TestPolicyTextIsReadAndPrinted(t *testing.T) {
 	check("buffer=1025", holdfast.Policy{Buffer: 1025}, "buffer=1025B,sync=never")
 	check("buffer=64k", holdfast.Buffered(64*holdfast.KiB), "buffer=64KiB,sync=never")
 	check("buffer=64kB", holdfast.Buffered(64000), "buffer=64000B,sync=never")
-	check("buffer=1GiB", holdfast.Buffered(holdfast.GiB), "buffer=1GiB,sync=never")
+	check("buffer="+largest.String(), holdfast.Buffered(largest), "buffer="+largest.String()+",sync=never")
 	check("sync=1s,buffer=64KiB", holdfast.Periodic(time.Second), "buffer=64KiB,sync=1s")
 	check("buffer=64KiB,flush=100ms,sync=1s",
 		holdfast.Policy{Buffer: 64 * holdfast.KiB, FlushEvery: 100 * time.Millisecond, Sync: holdfast.SyncEvery(time.Second)},
@@ -96,8 +100,8 @@ func TestPolicyTextThatIsWrongIsNamed(t *testing.T) {
 	check("buffer=-1", "buffer", `"-1"`)
 	check("buffer=1.5k", `"1.5k"`)
 	check("buffer=9223372036854775808", "buffer", "9223372036854775808")
-	check("buffer=1073741825", "buffer=1073741825B", "1GiB")
-	check("buffer=2GiB", "buffer=2GiB", "1GiB")
+	check("buffer=1073741825", "buffer=1073741825B", largest.String())
+	check("buffer=2GiB", "buffer=2GiB", largest.String())
 	check("flush=1s", "flush=1s", "buffer=0")
 	check("buffer=1,flush=1", "flush", `"1"`)
 	check("buffer=1,flush=-1s", "flush", `"-1s"`)
@@ -138,7 +142,7 @@ func TestPolicyTextThatIsWrongIsNamed(t *testing.T) {
 	check("periodic=never", "periodic", `"never"`)
 	check("buffered", "buffered", "buffered=64KiB")
 	check("buffered=x", "buffered", `"x"`)
-	check("buffered=2GiB", "buffer=2GiB", "1GiB")
+	check("buffered=2GiB", "buffer=2GiB", largest.String())
 	check("Durable", `"Durable"`, "durable")
 }
 
@@ -166,8 +170,8 @@ func TestPolicyIsValidUpToItsThresholds(t *testing.T) {
 	check(holdfast.Policy{})
 	check(holdfast.Policy{Buffer: -1}, "buffer=-1")
 	check(holdfast.Policy{Buffer: 1})
-	check(holdfast.Policy{Buffer: holdfast.GiB})
-	check(holdfast.Policy{Buffer: holdfast.GiB + 1}, "buffer=1073741825B", "1GiB")
+	check(holdfast.Policy{Buffer: largest})
+	check(holdfast.Policy{Buffer: largest + 1}, "buffer="+(largest+1).String(), largest.String())
 	check(holdfast.Policy{Buffer: 1, FlushEvery: 1})
 	check(holdfast.Policy{Buffer: 1, FlushEvery: -1}, "flush=-1ns")
 	check(holdfast.Policy{Buffer: 0, FlushEvery: 1}, "flush=1ns", "buffer=0")

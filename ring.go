@@ -10,10 +10,6 @@ const spillShare = 8
 // not flushed lies behind it.
 func (w *Writer) isRingLocked() bool { return len(w.buf) == 2*w.block }
 
-// holdsLocked reports whether memory, as it is, takes n bytes more, which the room
-// allows.
-func (w *Writer) holdsLocked(n int) bool { return w.isRingLocked() || n <= len(w.buf)-w.pos }
-
 // growLocked makes the ring, without the lock, or waits for the goroutine that does.
 func (w *Writer) growLocked() {
 	if w.growing {
@@ -49,27 +45,10 @@ func (w *Writer) moveLocked(written int64) {
 	w.lap = written - int64(w.pos)
 }
 
-// placeLocked returns where in memory the byte of an offset is that is not flushed yet.
-func (w *Writer) placeLocked(offset int64) int {
-	if w.isRingLocked() {
-		return int(offset % int64(len(w.buf)))
-	}
-	return int(offset - w.lap)
-}
-
 // wrapLocked starts the ring anew at its end.
 func (w *Writer) wrapLocked() {
 	if w.pos == len(w.buf) && w.isRingLocked() {
 		w.lap += int64(len(w.buf))
 		w.pos = 0
-	}
-}
-
-// spillLocked starts a flushed block anew, with what was spilled behind it. No flush may
-// be in flight.
-func (w *Writer) spillLocked() {
-	if !w.isRingLocked() && w.flushed-w.lap >= int64(w.block) {
-		w.pos = copy(w.buf, w.buf[w.block:w.pos])
-		w.lap += int64(w.block)
 	}
 }

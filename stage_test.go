@@ -219,7 +219,7 @@ func (w byteWriter) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// pattern returns a record that tells its stream (0 to 7), its number and its
+// pattern returns a record that holds its stream (0 to 7), its number and its
 // size, and that no other record's piece is mistaken for: only its first byte has
 // the highest bit set.
 func pattern(stream byte, number, size int) []byte {

@@ -372,7 +372,7 @@ func TestBufferedStreamTakesOneCallABuffer(t *testing.T) {
 
 // TestGroupCommitSharesSyncs lets many goroutines Write at once, again and again,
 // on a slow disk: one sync is in flight, it releases all that it covers together,
-// and the next covers those who came meanwhile.
+// and the next covers those that came meanwhile.
 func TestGroupCommitSharesSyncs(t *testing.T) {
 	for _, policy := range []string{"buffer=0,sync=group", "buffer=64KiB,sync=group", "buffer=64B,sync=group"} {
 		inBubble(t, policy, func(t *testing.T, w *holdfast.Writer, f *fault.File) {
@@ -521,7 +521,7 @@ func TestSyncsMadeTogetherShareOne(t *testing.T) {
 }
 
 // TestWriteWaitsForNoOnesFlushOrSync keeps a write of the file, and a sync, in
-// flight for an hour: who finds room in memory does not notice.
+// flight for an hour: a call that finds room in memory does not notice.
 func TestWriteWaitsForNoOnesFlushOrSync(t *testing.T) {
 	stuck := func(policy, what string, begin func(t *testing.T, w *holdfast.Writer), faults ...fault.Fault) {
 		t.Helper()

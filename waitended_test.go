@@ -15,7 +15,7 @@ import (
 )
 
 // A WaitDurable whose context ends leaves its flush behind. If that flush fails, the next call says so.
-func TestFailureAfterAnEndedWaitIsTold(t *testing.T) {
+func TestFailureAfterAnEndedWaitIsReported(t *testing.T) {
 	for _, policy := range []string{"buffer=100B,sync=never", "buffer=1KiB,sync=close", "buffer=64B,sync=group", "buffer=1KiB,sync=1h"} {
 		t.Run(policy, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestFailureAfterAnEndedWaitIsTold(t *testing.T) {
 
 // A WaitDurable that ends well because another call's sync covered its bytes after its own flush had
 // failed leaves that failure to the next call.
-func TestFailureBeforeAnotherSyncIsTold(t *testing.T) {
+func TestFailureBeforeAnotherSyncIsReported(t *testing.T) {
 	rounds := 20_000 // few of them meet the order of goroutines that lost the failure
 	if testing.Short() {
 		rounds = 2000
@@ -69,11 +69,11 @@ func TestFailureBeforeAnotherSyncIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		var calls sync.WaitGroup
-		var told atomic.Int64
+		var reported atomic.Int64
 		call := func(wait func() error) {
 			calls.Go(func() {
 				if err := wait(); errors.Is(err, syscall.EIO) {
-					told.Add(1)
+					reported.Add(1)
 				} else if err != nil {
 					t.Error(err)
 				}
@@ -84,9 +84,9 @@ func TestFailureBeforeAnotherSyncIsTold(t *testing.T) {
 		call(func() error { _, err := w.Write([]byte("more")); return err })
 		calls.Wait()
 		if err := w.Close(); errors.Is(err, syscall.EIO) {
-			told.Add(1)
+			reported.Add(1)
 		}
-		if told.Load() == 0 {
+		if reported.Load() == 0 {
 			t.Fatal("no call returned the failure of the write")
 		}
 	}

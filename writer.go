@@ -125,7 +125,7 @@ func New(f File, p Policy) (*Writer, error) {
 		closing: make(chan struct{}),
 	}
 	w.idle.L, w.bypass.free.L = &w.mu, &w.mu
-	w.commit.init(&w.mu)
+	w.commit.covered[0].L, w.commit.covered[1].L = &w.mu, &w.mu
 	w.flusher.run, w.syncer.run = w.runFlusher, w.runSyncer
 	// A byte that is due for a sync must not wait in memory for an earlier sync.
 	w.flushTimer.Init(deadline.Shortest(p.FlushEvery, p.Sync.Every), func() { w.due(&w.flusher) })
@@ -259,7 +259,7 @@ func (w *Writer) takeLocked(p []byte) error {
 			continue
 		}
 		if w.readyLocked(len(p)) {
-			if w.holdsLocked(len(p)) {
+			if w.isRingLocked() || len(p) <= len(w.buf)-w.pos {
 				break
 			}
 			w.growLocked()
@@ -403,17 +403,6 @@ func (w *Writer) Stats() Stats {
 	s := w.stats
 	s.Writes = w.writes
 	return s
-}
-
-// roomForLocked returns up to where the ring must be flushed before n more bytes fit.
-// It prefers whole strips: their writes are aligned to the page cache.
-func (w *Writer) roomForLocked(n int) int64 {
-	written := w.writtenLocked()
-	full := w.fullLocked()
-	if full > w.flushed && full+int64(w.room) >= written+int64(n) {
-		return full
-	}
-	return written
 }
 
 // fullLocked returns the offset of the end of the last full strip.
@@ -617,12 +606,4 @@ func (w *Writer) poisonLocked(where string, cause any) {
 	w.openLocked()
 	w.idle.Broadcast()
 	w.commit.wakeAll()
-}
-
-// sealedErrLocked returns why nothing may touch the file any more.
-func (w *Writer) sealedErrLocked() error {
-	if w.final != nil {
-		return w.final
-	}
-	return ErrClosed
 }

@@ -56,7 +56,7 @@ func TestFilesAllocateLittle(t *testing.T) {
 	check("many", n, files.Truncate, 1, 80)
 	check("a hundred", 100, files.Truncate, 1, 80)
 	check("some", 25, files.Truncate, 3, 256)
-	check("replaced", 500, files.Replace, 3, 256)
+	check("replaced", 500, files.Replace, 3.1, 256) // three a file, and on 32-bit systems a few for all of them
 }
 
 func TestWriteAllocatesLittle(t *testing.T) {

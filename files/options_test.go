@@ -27,8 +27,9 @@ func TestZeroFilesOptionsAreValidAndFilledIn(t *testing.T) {
 	if again := full.withDefaults(); again != full {
 		t.Errorf("filled in twice: %+v, then %+v", full, again)
 	}
-	large := Options{Policy: holdfast.Buffered(holdfast.GiB)}
-	if got := large.withDefaults(); got.Validate() != nil || got.Memory != holdfast.GiB {
+	const largest = min(holdfast.GiB, holdfast.Size(math.MaxInt/2)) // where int has 32 bits, a byte less
+	large := Options{Policy: holdfast.Buffered(largest)}
+	if got := large.withDefaults(); got.Validate() != nil || got.Memory != largest {
 		t.Errorf("a buffer above the default memory: %v, %v", got.Memory, got.Validate())
 	}
 }

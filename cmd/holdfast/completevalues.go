@@ -68,9 +68,9 @@ func valuesOf(command, flag string) []string {
 	case "mode":
 		return texts([]files.Mode{files.Create, files.Truncate, files.Append, files.Replace})
 	case "kind":
-		return gen.Kinds()
+		return texts(gen.Kinds)
 	case "kernel":
-		return []string{usermode.Kernel{}.Name()}
+		return []string{usermode.Name}
 	}
 	return nil
 }

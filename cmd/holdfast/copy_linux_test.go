@@ -43,15 +43,15 @@ func TestResumedCopyGoesOnWhereItWasInterrupted(t *testing.T) {
 	if err := c.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if code := c.exit(t); code != cli.ExitInterrupted || !strings.Contains(c.told.String(), "\nhint: what was copied is whole; no other name has changed, and the same call goes on ") {
-		t.Fatalf("exit code %d:\n%s", code, c.told.String())
+	if code := c.exit(t); code != cli.ExitInterrupted || !strings.Contains(c.reported.String(), "\nhint: what was copied is whole; no other name has changed, and the same call goes on ") {
+		t.Fatalf("exit code %d:\n%s", code, c.reported.String())
 	}
 	if got := strings.Join(namesIn(t, dir), " "); got != ".x.holdfast-partial source" {
 		t.Fatalf("what is left: %s", got)
 	}
 	c = startChild(t, "copy", source, file, "--resume", "--json")
 	if code := c.exit(t); code != cli.ExitOK {
-		t.Fatalf("exit code %d:\n%s", code, c.told.String())
+		t.Fatalf("exit code %d:\n%s", code, c.reported.String())
 	}
 	var line struct {
 		Resumed int64 `json:"resumed_bytes"`

@@ -36,12 +36,12 @@ func TestInterruptedCopyLeavesTheOldFileOrNone(t *testing.T) {
 		if err := c.Process.Signal(signal); err != nil {
 			t.Fatal(err)
 		}
-		if code := c.exit(t); code != exitBy(signal) || !strings.Contains(c.told.String(), "holdfast: interrupted after 0 files, ") ||
-			!strings.Contains(c.told.String(), "\nhint: what was copied is whole; no partial file is left; with --resume ") {
-			t.Errorf("exit code %d:\n%s", code, c.told.String())
+		if code := c.exit(t); code != exitBy(signal) || !strings.Contains(c.reported.String(), "holdfast: interrupted after 0 files, ") ||
+			!strings.Contains(c.reported.String(), "\nhint: what was copied is whole; no partial file is left; with --resume ") {
+			t.Errorf("exit code %d:\n%s", code, c.reported.String())
 		}
 		if strings.Contains(c.stdout.String(), "failed") {
-			t.Errorf("what was under way is told as failed:\n%s", c.stdout.String())
+			t.Errorf("what was under way is reported as failed:\n%s", c.stdout.String())
 		}
 		got, _ := os.ReadFile(file)
 		if after := namesIn(t, dir); string(got) != old || len(after) != len(before) {

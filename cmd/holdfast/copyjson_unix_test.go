@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestCopyTellsEachNameInJSON copies files whose names are no UTF-8, and gets them back.
-func TestCopyTellsEachNameInJSON(t *testing.T) {
+// TestCopyReportsEachNameInJSON copies files whose names are no UTF-8, and gets them back.
+func TestCopyReportsEachNameInJSON(t *testing.T) {
 	t.Parallel()
 	from, to := t.TempDir(), filepath.Join(t.TempDir(), "to")
 	names := []string{"plain", "x\x80", "x\x81", "x\uFFFD"}
@@ -49,8 +49,8 @@ func TestCopyTellsEachNameInJSON(t *testing.T) {
 	}
 }
 
-// TestGenTellsEachNameInJSON makes files whose names are no UTF-8, and gets them back.
-func TestGenTellsEachNameInJSON(t *testing.T) {
+// TestGenReportsEachNameInJSON makes files whose names are no UTF-8, and gets them back.
+func TestGenReportsEachNameInJSON(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{"plain", "x\x80", "x\x81", "x\uFFFD", "\x1b[1m\xff"} {
@@ -73,7 +73,7 @@ func TestGenTellsEachNameInJSON(t *testing.T) {
 			r.File = string(r.Bytes)
 		}
 		if r.File != file {
-			t.Errorf("%q is told as\n%s", file, stdout.String())
+			t.Errorf("%q is reported as\n%s", file, stdout.String())
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 )
 
-func TestDamagedResultsAreToldWithFileAndLine(t *testing.T) {
+func TestDamagedResultsAreReportedWithFileAndLine(t *testing.T) {
 	t.Parallel()
 	good := mustRead(t, "../../internal/lab/result/testdata/version1.jsonl")
 	check := func(old, damaged, want string) {
@@ -19,9 +19,9 @@ func TestDamagedResultsAreToldWithFileAndLine(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "damaged.jsonl")
 		mustWrite(t, file, strings.Replace(good, old, damaged, 1))
 		for _, args := range [][]string{{"report", file}, {"compare", file, file}, {"advise", file, "--need", "loss<=1s"}} {
-			_, told, code := wantSafe(t, "", args...)
-			if code != cli.ExitUsage || !strings.HasPrefix(told, "holdfast: "+file+": "+want) || !strings.Contains(told, "\nhint: ") {
-				t.Errorf("%q: exit code %d, told\n%s", args, code, told)
+			_, stderr, code := wantSafe(t, "", args...)
+			if code != cli.ExitUsage || !strings.HasPrefix(stderr, "holdfast: "+file+": "+want) || !strings.Contains(stderr, "\nhint: ") {
+				t.Errorf("%q: exit code %d, stderr:\n%s", args, code, stderr)
 			}
 		}
 	}

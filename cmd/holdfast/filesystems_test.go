@@ -53,7 +53,7 @@ func nothingMounted(t *testing.T, dir string) {
 func TestBenchMakesFileSystemsAndRemovesThem(t *testing.T) {
 	skipWithout(t, "ext4,xfs")
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "results.jsonl")
-	shown, told := bench(t, "bench", "--dir", dir, "--allow-tmpfs", "--fs", "ext4,xfs", "--time", "1s", "--rounds", "1", "--writers", "1",
+	shown, stderr := bench(t, "bench", "--dir", dir, "--allow-tmpfs", "--fs", "ext4,xfs", "--time", "1s", "--rounds", "1", "--writers", "1",
 		"--policy", "buffer=4KiB", "--cache", "remount", "-o", file)
 	nothingMounted(t, dir)
 	run := readFile(t, file)
@@ -70,8 +70,8 @@ func TestBenchMakesFileSystemsAndRemovesThem(t *testing.T) {
 			t.Errorf("there is no %q in\n%s", want, shown)
 		}
 	}
-	if !strings.Contains(told, "made xfs: in an image of ") {
-		t.Errorf("told:\n%s", told)
+	if !strings.Contains(stderr, "made xfs: in an image of ") {
+		t.Errorf("stderr:\n%s", stderr)
 	}
 }
 
@@ -93,8 +93,8 @@ func TestInterruptRemovesFileSystems(t *testing.T) {
 	if err := c.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if code := c.exit(t); code != cli.ExitInterrupted || !strings.Contains(c.told.String(), "/holdfast-volume-") {
-		t.Errorf("exit code %d:\n%s", code, c.told.String())
+	if code := c.exit(t); code != cli.ExitInterrupted || !strings.Contains(c.reported.String(), "/holdfast-volume-") {
+		t.Errorf("exit code %d:\n%s", code, c.reported.String())
 	}
 	nothingMounted(t, dir)
 	if run := readFile(t, file); run.End == nil || run.End.State != result.Interrupted || len(run.Resumed) != 1 {

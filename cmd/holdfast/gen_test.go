@@ -31,8 +31,8 @@ func TestInterruptedGenLeavesNoHalfFile(t *testing.T) {
 		if err := c.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
-		if code := c.exit(t); code != exitBy(syscall.SIGTERM) || !strings.Contains(c.told.String(), "holdfast: interrupted after ") {
-			t.Fatalf("exit code %d:\n%s", code, c.told.String())
+		if code := c.exit(t); code != exitBy(syscall.SIGTERM) || !strings.Contains(c.reported.String(), "holdfast: interrupted after ") {
+			t.Fatalf("exit code %d:\n%s", code, c.reported.String())
 		}
 		got, _ := os.ReadFile(file)
 		if left := filetest.LeftIn(dir); string(got) != old || len(left) > 0 {

@@ -14,7 +14,7 @@ import (
 )
 
 // TestKilledGenLeavesNothing kills it while it writes, at moments that the file's growth
-// tells apart.
+// distinguishes.
 func TestKilledGenLeavesNothing(t *testing.T) {
 	if f, err := probe.CreateUnnamed(t.TempDir(), 0o666); err != nil {
 		t.Skip(err)

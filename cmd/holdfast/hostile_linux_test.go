@@ -97,9 +97,9 @@ func TestDiskFillsUpInTheMiddle(t *testing.T) {
 			code := c.exit(t)
 			close(ended)
 			<-full
-			told := c.told.String()
-			if code != cli.ExitCannot || !strings.Contains(told, "no space left on device") || !strings.Contains(told, "\nhint: "+hint+"; what was measured is in "+file+", and --resume goes on") {
-				t.Errorf("exit code %d, told:\n%s", code, told)
+			stderr := c.reported.String()
+			if code != cli.ExitCannot || !strings.Contains(stderr, "no space left on device") || !strings.Contains(stderr, "\nhint: "+hint+"; what was measured is in "+file+", and --resume goes on") {
+				t.Errorf("exit code %d, stderr:\n%s", code, stderr)
 			}
 			if run := readFile(t, file); run.Rounds() < 1 || run.Torn || run.Complete() {
 				t.Errorf("%d rounds, torn %v, end %+v", run.Rounds(), run.Torn, run.End)
@@ -120,14 +120,14 @@ func TestDiskFillsUpInTheMiddle(t *testing.T) {
 }
 
 // TestTinyDisks measures on disks from one page up: that there is too little room
-// is told before anything is written.
+// is reported before anything is written.
 func TestTinyDisks(t *testing.T) {
 	inMountNamespace(t, func(t *testing.T) {
 		check := func(dir, free string) {
 			t.Helper()
-			code, told := refusalOf(t, small(dir, "--time", "1s", "--rounds", "1")...)
-			if code != cli.ExitCannot || !strings.Contains(told, free) || !strings.Contains(told, "\nhint: free some space") {
-				t.Errorf("exit code %d, told:\n%s", code, told)
+			code, stderr := refusalOf(t, small(dir, "--time", "1s", "--rounds", "1")...)
+			if code != cli.ExitCannot || !strings.Contains(stderr, free) || !strings.Contains(stderr, "\nhint: free some space") {
+				t.Errorf("exit code %d, stderr:\n%s", code, stderr)
 			}
 			if left := leftovers(t, dir); len(left) > 0 {
 				t.Errorf("left: %q", left)
@@ -164,9 +164,9 @@ func TestGroundVanishes(t *testing.T) {
 				t.Fatal(err)
 			}
 			code := c.exit(t)
-			told := c.told.String()
-			if code != cli.ExitCannot || !strings.Contains(told, "the directory "+c.ground(t)+" vanished while it was measured: ") || !strings.Contains(told, "\nhint: remove nothing there while it runs; what was measured is in "+file) {
-				t.Errorf("%s: exit code %d, told:\n%s", name, code, told)
+			stderr := c.reported.String()
+			if code != cli.ExitCannot || !strings.Contains(stderr, "the directory "+c.ground(t)+" vanished while it was measured: ") || !strings.Contains(stderr, "\nhint: remove nothing there while it runs; what was measured is in "+file) {
+				t.Errorf("%s: exit code %d, stderr:\n%s", name, code, stderr)
 			}
 			if run := readFile(t, file); run.Rounds() < 1 || run.End == nil || run.End.State != result.Failed {
 				t.Errorf("%s: %d rounds, end %+v", name, run.Rounds(), run.End)
@@ -197,8 +197,8 @@ func TestGroundThatCannotBeRemoved(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if code := c.exit(t); code != want || !strings.Contains(c.told.String(), busy+": device or resource busy") || !strings.Contains(c.told.String(), "remove "+c.ground(t)+" by hand") || !strings.Contains(c.told.String(), more) {
-				t.Errorf("exit code %d, told:\n%s", code, c.told.String())
+			if code := c.exit(t); code != want || !strings.Contains(c.reported.String(), busy+": device or resource busy") || !strings.Contains(c.reported.String(), "remove "+c.ground(t)+" by hand") || !strings.Contains(c.reported.String(), more) {
+				t.Errorf("exit code %d, stderr:\n%s", code, c.reported.String())
 			}
 		}
 		check(false, cli.ExitCannot, "")
@@ -247,7 +247,7 @@ func TestWithoutProc(t *testing.T) {
 		}
 		c := startCommand(t, exec.Command(os.Args[0], small(dir, "--time", "1s", "--rounds", "2", "-o", file)...), nil)
 		if code := c.exit(t); code != cli.ExitOK {
-			t.Fatalf("exit code %d:\n%s", code, c.told.String())
+			t.Fatalf("exit code %d:\n%s", code, c.reported.String())
 		}
 		run := readFile(t, file)
 		for _, name := range []string{"CPU model", "memory", "kernel", "mount options", "device", "cgroup memory limit"} {
@@ -274,7 +274,7 @@ func TestOneCPU(t *testing.T) {
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
 	c := startOnOneCPU(t, cmd)
 	if code := c.exit(t); code != cli.ExitOK {
-		t.Errorf("exit code %d:\n%s", code, c.told.String())
+		t.Errorf("exit code %d:\n%s", code, c.reported.String())
 	}
 	nothingIn(t, dir)
 }
@@ -332,7 +332,7 @@ func TestMemoryLimitBelowTheBuffers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	within := func(args ...string) (code int, told string) {
+	within := func(args ...string) (code int, stderr string) {
 		t.Helper()
 		// The shell enters the group before it becomes the command.
 		cmd := exec.Command("sh", append([]string{"-c", `echo $$ >"$0" && exec "$@"`, procs, self}, args...)...)
@@ -350,8 +350,8 @@ func TestMemoryLimitBelowTheBuffers(t *testing.T) {
 	check := func(want int, sentence string, args ...string) {
 		t.Helper()
 		args = append([]string{"bench", "--dir", dir, "--allow-tmpfs", "--time", "1s", "--rounds", "1"}, args...)
-		if code, told := within(args...); code != want || !strings.Contains(told, sentence) {
-			t.Errorf("%q: exit code %d, told:\n%s", args, code, told)
+		if code, stderr := within(args...); code != want || !strings.Contains(stderr, sentence) {
+			t.Errorf("%q: exit code %d, stderr:\n%s", args, code, stderr)
 		}
 		nothingIn(t, dir)
 	}
@@ -388,7 +388,7 @@ func TestColdIsProvenInTheResults(t *testing.T) {
 	})
 }
 
-// nobody is a user who may do nothing.
+// nobody is a user without any right.
 const nobody = 65534
 
 // asNobody starts the command as a user without rights, in a directory of his.
@@ -430,7 +430,7 @@ func TestNobodyCountsByPtraceWhatRootCountsByTracepoints(t *testing.T) {
 		flags := []string{"bench", "--dir", dir, "--allow-tmpfs", "--time", "1s", "--rounds", "1", "--writers", "1", "--record", "4KiB", "--policy", "buffer=0,sync=never"}
 		c := asNobody(t, dir, append(flags, "-o", byNobody)...)
 		if code := c.exit(t); code != cli.ExitOK {
-			t.Fatalf("exit code %d:\n%s", code, c.told.String())
+			t.Fatalf("exit code %d:\n%s", code, c.reported.String())
 		}
 		killed := filepath.Join(dir, "killed.jsonl")
 		if err := os.WriteFile(killed, firstLine(t, byNobody), 0o666); err != nil {
@@ -440,7 +440,7 @@ func TestNobodyCountsByPtraceWhatRootCountsByTracepoints(t *testing.T) {
 			t.Fatal(err)
 		}
 		if c := asNobody(t, dir, "bench", "--resume", killed, "--allow-tmpfs"); c.exit(t) != cli.ExitOK {
-			t.Fatal(c.told.String())
+			t.Fatal(c.reported.String())
 		}
 		bench(t, append(flags, "-o", byRoot)...)
 		check := func(file, source string) {
@@ -484,8 +484,8 @@ func TestNobodyIsToldWhatTakesRoot(t *testing.T) {
 		dir := t.TempDir()
 		args := small(dir, append(more, "--time", "1s", "--rounds", "1")...)
 		c := asNobody(t, dir, args...)
-		if code := c.exit(t); code != cli.ExitCannot || !strings.Contains(c.told.String(), sentence) || !strings.Contains(c.told.String(), "\nhint: "+hint) {
-			t.Errorf("%q: exit code %d, told:\n%s", more, code, c.told.String())
+		if code := c.exit(t); code != cli.ExitCannot || !strings.Contains(c.reported.String(), sentence) || !strings.Contains(c.reported.String(), "\nhint: "+hint) {
+			t.Errorf("%q: exit code %d, stderr:\n%s", more, code, c.reported.String())
 		}
 		nothingIn(t, dir)
 	}
@@ -494,9 +494,9 @@ func TestNobodyIsToldWhatTakesRoot(t *testing.T) {
 	check("-o: open /holdfast-results.jsonl: permission denied", "give a new file in a directory that you may write to", "-o", "/holdfast-results.jsonl")
 }
 
-// TestVolumesOfOthersAreToldAsNotSeen has a volume mounted in a directory that only root may
+// TestVolumesOfOthersAreReportedAsNotSeen has a volume mounted in a directory that only root may
 // look into.
-func TestVolumesOfOthersAreToldAsNotSeen(t *testing.T) {
+func TestVolumesOfOthersAreReportedAsNotSeen(t *testing.T) {
 	inMountNamespace(t, func(t *testing.T) {
 		locked, dir := t.TempDir(), t.TempDir()
 		volume := filepath.Join(locked, "holdfast-volume-000000070155ac0f")
@@ -515,9 +515,9 @@ func TestVolumesOfOthersAreToldAsNotSeen(t *testing.T) {
 		t.Cleanup(func() { _ = os.Chdir(before) })
 		c := asNobody(t, dir, "volumes")
 		code, text := c.exit(t), c.stdout.String()
-		if code != cli.ExitOK || c.told.Len() > 0 || !strings.Contains(text, "nothing in this directory, and nothing mounted, as far as can be seen.") ||
+		if code != cli.ExitOK || c.reported.Len() > 0 || !strings.Contains(text, "nothing in this directory, and nothing mounted, as far as can be seen.") ||
 			!strings.Contains(text, "\nNot seen, which root could:\n  ") || !strings.Contains(text, volume+": permission denied") {
-			t.Errorf("exit code %d:\n%s%s", code, text, c.told.String())
+			t.Errorf("exit code %d:\n%s%s", code, text, c.reported.String())
 		}
 		if c := asNobody(t, dir, "volumes", locked); c.exit(t) == cli.ExitOK {
 			t.Errorf("a directory that was named can't be seen: %s", c.stdout.String())

@@ -34,15 +34,15 @@ func unsafeIn(text string) string {
 // wantSafe runs the command and its end, and wants nothing unsafe on either stream.
 func wantSafe(t *testing.T, input string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	var out, told strings.Builder
-	err := runCommand(t.Context(), args, strings.NewReader(input), &out, &told)
-	code = cli.Report(&told, err)
-	for name, text := range map[string]string{"stdout": out.String(), "stderr": told.String()} {
+	var out, reported strings.Builder
+	err := runCommand(t.Context(), args, strings.NewReader(input), &out, &reported)
+	code = cli.Report(&reported, err)
+	for name, text := range map[string]string{"stdout": out.String(), "stderr": reported.String()} {
 		if what := unsafeIn(text); what != "" {
 			t.Errorf("%q: %s has %s", args, name, what)
 		}
 	}
-	return out.String(), told.String(), code
+	return out.String(), reported.String(), code
 }
 
 func TestHostileNamesSetNoTerminal(t *testing.T) {
@@ -53,8 +53,8 @@ func TestHostileNamesSetNoTerminal(t *testing.T) {
 			dir := t.TempDir()
 			in := filepath.Join(dir, name)
 			const results = "testdata/none.jsonl"
-			if _, told, code := wantSafe(t, "", "gen", in, "10"); code != cli.ExitOK {
-				t.Skipf("no such name here: %s", told)
+			if _, reported, code := wantSafe(t, "", "gen", in, "10"); code != cli.ExitOK {
+				t.Skipf("no such name here: %s", reported)
 			}
 			wantSafe(t, "", "gen", in, "10")                                 // it is there
 			wantSafe(t, "", "gen", in+"/y", "10")                            // it is no directory
@@ -108,9 +108,9 @@ func TestHostileResultsSetNoTerminal(t *testing.T) {
 				hostile = strings.ReplaceAll(hostile, `"`+key+`":"`, `"`+key+`":"`+quoted)
 			}
 			mustWrite(t, file, hostile)
-			text, told, _ := wantSafe(t, "", "report", file)
+			text, reported, _ := wantSafe(t, "", "report", file)
 			if strings.HasPrefix(name, "<") && keys == "value" && !strings.Contains(text, "<script>") {
-				t.Errorf("%s: the results were not read: %s", keys, told)
+				t.Errorf("%s: the results were not read: %s", keys, reported)
 			}
 			for _, format := range []string{"csv", "json", "bench"} {
 				wantSafe(t, "", "report", file, "--export", format)
@@ -146,9 +146,9 @@ func TestErrorsSetNoTerminal(t *testing.T) {
 		for _, err := range []error{
 			errors.New(name), fmt.Errorf("x: %w", errors.New(name)), cli.Misuse(name, "%s", name), errors.Join(errors.New(name), errors.New(name)),
 		} {
-			var told strings.Builder
-			cli.Report(&told, err)
-			if what := unsafeIn(told.String()); what != "" {
+			var reported strings.Builder
+			cli.Report(&reported, err)
+			if what := unsafeIn(reported.String()); what != "" {
 				t.Errorf("%q: %s", name, what)
 			}
 		}

@@ -71,12 +71,12 @@ func tellsDoubt(t *testing.T, dir string, lacks bool) {
 				if err := runCommand(t.Context(), command, strings.NewReader("x\n"), &stdout, &stderr); err != nil {
 					t.Fatalf("%q: %v\n%s", command, err, stderr.String())
 				}
-				told := false
+				reported := false
 				for _, text := range said {
-					told = told || strings.Contains(stdout.String(), text)
+					reported = reported || strings.Contains(stdout.String(), text)
 				}
-				if want := lacks && sync != "never"; told != want {
-					t.Errorf("%q: the doubt is told: %v, want %v\n%s", command, told, want, stdout.String())
+				if want := lacks && sync != "never"; reported != want {
+					t.Errorf("%q: the doubt is reported: %v, want %v\n%s", command, reported, want, stdout.String())
 				}
 			}
 		}

@@ -186,10 +186,10 @@ func alike(ts *testscript.TestScript, neg bool, args []string) {
 // A child is the command in a process of its own.
 type child struct {
 	*exec.Cmd
-	stdout bytes.Buffer
-	pipe   io.Closer // of stderr
-	stderr *bufio.Reader
-	told   strings.Builder
+	stdout   bytes.Buffer
+	pipe     io.Closer // of stderr
+	stderr   *bufio.Reader
+	reported strings.Builder
 }
 
 func startChild(t *testing.T, args ...string) *child {
@@ -218,30 +218,30 @@ func startCommand(t *testing.T, cmd *exec.Cmd, how *syscall.SysProcAttr) *child 
 	return c
 }
 
-// until reads what the command tells until a line has the text.
+// until reads standard error until a line has the text.
 func (c *child) until(t *testing.T, text string) {
 	t.Helper()
 	for {
 		line, err := c.stderr.ReadString('\n')
-		c.told.WriteString(line)
+		c.reported.WriteString(line)
 		if strings.Contains(line, text) {
 			return
 		}
 		if err != nil {
-			t.Fatalf("%v before %q was told:\n%s", err, text, c.told.String())
+			t.Fatalf("%v before %q was stderr:\n%s", err, text, c.reported.String())
 		}
 	}
 }
 
-// groundTold is where a run tells which directory it writes in.
-var groundTold = regexp.MustCompile(` in (\S*holdfast-bench-\d+) `)
+// groundLine is the line that names the directory where a run writes.
+var groundLine = regexp.MustCompile(` in (\S*holdfast-bench-\d+) `)
 
-// ground returns the directory that the run has told it writes in.
+// ground returns the directory where the run said that it writes.
 func (c *child) ground(t *testing.T) string {
 	t.Helper()
-	found := groundTold.FindStringSubmatch(c.told.String())
+	found := groundLine.FindStringSubmatch(c.reported.String())
 	if found == nil {
-		t.Fatalf("no directory was told:\n%s", c.told.String())
+		t.Fatalf("no directory was stderr:\n%s", c.reported.String())
 	}
 	return found[1]
 }
@@ -253,7 +253,7 @@ func (c *child) exit(t *testing.T) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.told.Write(rest)
+	c.reported.Write(rest)
 	err = c.Wait()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -276,7 +276,7 @@ func skipIfIgnored(t *testing.T, s os.Signal) {
 	}
 }
 
-// exitBy is the exit code after a signal, as a shell tells it of who dies of that.
+// exitBy is the exit code after a signal, as a shell reports it of a process that dies of it.
 func exitBy(s os.Signal) int {
 	return map[os.Signal]int{os.Interrupt: 130, syscall.SIGTERM: 143, syscall.SIGHUP: 129}[s]
 }
@@ -295,7 +295,7 @@ func TestInterruptLeavesTheResultsSoFarAndNothingElse(t *testing.T) {
 				t.Fatal(err)
 			}
 			if code := c.exit(t); code != exitBy(signal) {
-				t.Errorf("exit code %d:\n%s", code, c.told.String())
+				t.Errorf("exit code %d:\n%s", code, c.reported.String())
 			}
 			checkInterrupted(t, c, dir, file)
 		})
@@ -319,8 +319,8 @@ func checkInterrupted(t *testing.T, c *child, dir, file string) {
 	if !strings.Contains(c.stdout.String(), "not complete: interrupted") {
 		t.Errorf("the table is not marked:\n%s", c.stdout.String())
 	}
-	if !strings.Contains(c.told.String(), "holdfast: interrupted after ") || !strings.Contains(c.told.String(), "\nhint: ") {
-		t.Errorf("told:\n%s", c.told.String())
+	if !strings.Contains(c.reported.String(), "holdfast: interrupted after ") || !strings.Contains(c.reported.String(), "\nhint: ") {
+		t.Errorf("stderr:\n%s", c.reported.String())
 	}
 	nothingIn(t, dir)
 }
@@ -344,8 +344,8 @@ func TestInterruptWhileCalibratingLeavesNothing(t *testing.T) {
 	if err := c.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if code := c.exit(t); code != cli.ExitInterrupted || !strings.Contains(c.told.String(), "interrupted before the first round was done") {
-		t.Errorf("exit code %d:\n%s", code, c.told.String())
+	if code := c.exit(t); code != cli.ExitInterrupted || !strings.Contains(c.reported.String(), "interrupted before the first round was done") {
+		t.Errorf("exit code %d:\n%s", code, c.reported.String())
 	}
 	nothingIn(t, dir)
 	nothingIn(t, directory)

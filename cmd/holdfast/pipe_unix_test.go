@@ -26,8 +26,8 @@ func TestEarlierResultsAreFiles(t *testing.T) {
 	dir := t.TempDir()
 	check := func(sentence string, args ...string) {
 		t.Helper()
-		if code, told := refusalOf(t, args...); code != cli.ExitUsage || !strings.Contains(told, sentence) {
-			t.Errorf("%q: exit code %d, told:\n%s", args, code, told)
+		if code, stderr := refusalOf(t, args...); code != cli.ExitUsage || !strings.Contains(stderr, sentence) {
+			t.Errorf("%q: exit code %d, stderr:\n%s", args, code, stderr)
 		}
 	}
 	for _, none := range []string{pipe(t, filepath.Join(dir, "pipe")), "/dev/zero", dir} {

@@ -158,13 +158,13 @@ func TestResultsAreNeverWrittenOnto(t *testing.T) {
 	}
 	before := look(t, directory)
 	for _, output := range outputs {
-		code, told := refusalOf(t, small(t.TempDir(), "-o", output)...)
+		code, stderr := refusalOf(t, small(t.TempDir(), "-o", output)...)
 		is := "file"
 		if output == dir {
 			is = "directory"
 		}
-		if code != cli.ExitUsage || !strings.Contains(told, "holdfast: -o "+output+": the "+is+" exists, and nothing is overwritten\n") {
-			t.Errorf("-o %s: exit code %d, told:\n%s", output, code, told)
+		if code != cli.ExitUsage || !strings.Contains(stderr, "holdfast: -o "+output+": the "+is+" exists, and nothing is overwritten\n") {
+			t.Errorf("-o %s: exit code %d, stderr:\n%s", output, code, stderr)
 		}
 	}
 	unchanged(t, before, look(t, directory))
@@ -192,7 +192,7 @@ func TestDryRunWritesNothing(t *testing.T) {
 	} {
 		stdout, _ := bench(t, append([]string{"bench", "--dry-run", "--allow-tmpfs"}, args...)...)
 		if !strings.Contains(stdout, "nothing was written: this is a plan only") || !strings.Contains(stdout, " in an order by seed ") {
-			t.Errorf("%q: told:\n%s", args, stdout)
+			t.Errorf("%q: stderr:\n%s", args, stdout)
 		}
 		unchanged(t, before, look(t, dir))
 	}

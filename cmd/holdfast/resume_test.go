@@ -35,13 +35,13 @@ func bench(t *testing.T, args ...string) (stdout, stderr string) {
 }
 
 // refusalOf runs the command in this process, and wants a refusal with a hint.
-func refusalOf(t *testing.T, args ...string) (code int, told string) {
+func refusalOf(t *testing.T, args ...string) (code int, reported string) {
 	t.Helper()
 	var talk bytes.Buffer
 	err := runCommand(t.Context(), args, nil, io.Discard, &talk)
 	code = cli.Report(&talk, err)
 	if code == cli.ExitOK || !strings.Contains(talk.String(), "\nhint: ") {
-		t.Errorf("%q: exit code %d, told:\n%s", args, code, talk.String())
+		t.Errorf("%q: exit code %d, stderr:\n%s", args, code, talk.String())
 	}
 	return code, talk.String()
 }
@@ -144,9 +144,9 @@ func TestResumeFinishesWhatWasInterruptedOrKilled(t *testing.T) {
 			again.until(t, "of 4, ")
 			awaitTrial(t, file, 2)
 			endBy(t, again, signal)
-			stdout, told := bench(t, "bench", "--resume", file, "--allow-tmpfs")
-			if !strings.Contains(told, "ended after 4 rounds: all that were planned") || strings.Contains(told, "round 5") || !strings.Contains(stdout, "\n4 rounds, seed ") {
-				t.Errorf("told:\n%s%s", told, stdout)
+			stdout, reported := bench(t, "bench", "--resume", file, "--allow-tmpfs")
+			if !strings.Contains(reported, "ended after 4 rounds: all that were planned") || strings.Contains(reported, "round 5") || !strings.Contains(stdout, "\n4 rounds, seed ") {
+				t.Errorf("stderr:\n%s%s", reported, stdout)
 			}
 			checkFinished(t, file, 2, 4)
 			nothingIn(t, dir)
@@ -163,11 +163,11 @@ func endBy(t *testing.T, c *child, signal os.Signal) {
 	}
 	code, left := c.exit(t), leftovers(t, filepath.Dir(c.ground(t)))
 	if killed := signal == syscall.SIGKILL; killed && len(left) != 1 || !killed && (code != exitBy(signal) || len(left) != 0) {
-		t.Errorf("exit code %d, left: %q; told:\n%s", code, left, c.told.String())
+		t.Errorf("exit code %d, left: %q; stderr:\n%s", code, left, c.reported.String())
 	}
 }
 
-// TestNobodyReadsItsWords closes the pipe that a run tells its progress to.
+// TestNobodyReadsItsWords closes the pipe that gets the progress of a run.
 func TestNobodyReadsItsWords(t *testing.T) {
 	skipWithoutSignals(t)
 	t.Parallel()
@@ -198,7 +198,7 @@ func TestIgnoredSignalsStayIgnored(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code := c.exit(t); code != cli.ExitOK {
-		t.Errorf("exit code %d, told:\n%s", code, c.told.String())
+		t.Errorf("exit code %d, stderr:\n%s", code, c.reported.String())
 	}
 	nothingIn(t, dir)
 }
@@ -220,8 +220,8 @@ func TestResumeRemovesOnlyItsOwnLeftover(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.exit(t)
-	if _, told := bench(t, "bench", "--resume", file, "--allow-tmpfs"); !strings.Contains(told, own+" is left: mine in it is nothing that a run makes; remove it by hand, if no other run has it") {
-		t.Errorf("told:\n%s", told)
+	if _, reported := bench(t, "bench", "--resume", file, "--allow-tmpfs"); !strings.Contains(reported, own+" is left: mine in it is nothing that a run makes; remove it by hand, if no other run has it") {
+		t.Errorf("stderr:\n%s", reported)
 	}
 	if left := leftovers(t, dir); !reflect.DeepEqual(left, []string{other, own}) && !reflect.DeepEqual(left, []string{own, other}) {
 		t.Errorf("left: %q", left)
@@ -264,15 +264,15 @@ func TestResumeRefusesARunThatGoesOn(t *testing.T) {
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "results.jsonl")
 	c := startChild(t, small(dir, "--time", "2s", "--rounds", "1000", "-o", file)...)
 	c.until(t, "round 1 of 1000")
-	code, told := refusalOf(t, "bench", "--resume", file, "--allow-tmpfs")
-	if code != cli.ExitUsage || !strings.Contains(told, "--resume "+file+": it still goes on, in "+c.ground(t)) {
-		t.Errorf("exit code %d, told:\n%s", code, told)
+	code, reported := refusalOf(t, "bench", "--resume", file, "--allow-tmpfs")
+	if code != cli.ExitUsage || !strings.Contains(reported, "--resume "+file+": it still goes on, in "+c.ground(t)) {
+		t.Errorf("exit code %d, stderr:\n%s", code, reported)
 	}
 	if err := c.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
 	if code := c.exit(t); code != cli.ExitInterrupted || len(readFile(t, file).Resumed) != 0 {
-		t.Errorf("the run that went on ended with exit code %d:\n%s", code, c.told.String())
+		t.Errorf("the run that went on ended with exit code %d:\n%s", code, c.reported.String())
 	}
 	nothingIn(t, dir)
 }

@@ -259,7 +259,7 @@ func startHogs(t *testing.T) (hogs []*exec.Cmd) {
 	return hogs
 }
 
-// TestScepticHarness tells what measuring takes: cells that write nothing.
+// TestScepticHarness prints what measuring takes: cells that write nothing.
 func TestScepticHarness(t *testing.T) {
 	skipWithoutSceptic(t)
 	for name, a := range loads() {

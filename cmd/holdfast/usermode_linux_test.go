@@ -42,8 +42,8 @@ func TestRunInsideGoesOnAfterAnInterruptAndAKill(t *testing.T) {
 	if err := first.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if code := first.exit(t); code != cli.ExitInterrupted || !strings.Contains(first.told.String(), "bench --resume "+file+" goes on") {
-		t.Errorf("exit code %d:\n%s", code, first.told.String())
+	if code := first.exit(t); code != cli.ExitInterrupted || !strings.Contains(first.reported.String(), "bench --resume "+file+" goes on") {
+		t.Errorf("exit code %d:\n%s", code, first.reported.String())
 	}
 	nothingIn(t, dir)
 
@@ -56,14 +56,14 @@ func TestRunInsideGoesOnAfterAnInterruptAndAKill(t *testing.T) {
 	second.exit(t)
 	awaitNoProcessIn(t, dir)
 	if cleaned, _ := bench(t, "volumes", "--clean", dir); !strings.Contains(cleaned, "(uml, ") {
-		t.Errorf("volumes --clean told:\n%s", cleaned)
+		t.Errorf("volumes --clean stderr:\n%s", cleaned)
 	}
 	nothingIn(t, dir)
 
 	third := startUser(t, "bench", "--resume", file, "--allow-tmpfs")
 	third.until(t, "ended after 2 rounds: all that were planned")
 	if code := third.exit(t); code != cli.ExitOK {
-		t.Errorf("exit code %d:\n%s", code, third.told.String())
+		t.Errorf("exit code %d:\n%s", code, third.reported.String())
 	}
 	checkFinished(t, file, 2, 2)
 	nothingIn(t, dir)
@@ -74,7 +74,7 @@ func TestRunInsideGoesOnAfterAnInterruptAndAKill(t *testing.T) {
 	}
 }
 
-// startUser starts a call of the command by somebody who is not root, and so mounts
+// startUser starts a call of the command by another user than root, which so mounts
 // nothing here, where tests that make a mount namespace would get a copy of it.
 func startUser(t *testing.T, args ...string) *child {
 	t.Helper()

@@ -21,7 +21,7 @@ import (
 )
 
 // numbered writes lines that begin with their number until nobody reads them.
-func numbered(w io.WriteCloser, enough int64, told chan<- struct{}) {
+func numbered(w io.WriteCloser, enough int64, reported chan<- struct{}) {
 	defer w.Close()
 	written := int64(0)
 	for i := 1; ; i++ {
@@ -30,7 +30,7 @@ func numbered(w io.WriteCloser, enough int64, told chan<- struct{}) {
 			return
 		}
 		if written += int64(n); written >= enough && written-int64(n) < enough {
-			close(told)
+			close(reported)
 		}
 	}
 }
@@ -61,7 +61,7 @@ func piped(t *testing.T, dir string, args ...string) (cmd *exec.Cmd, stdin io.Wr
 }
 
 // writer starts holdfast write in a directory, with numbered lines as its input, and
-// returns a channel that tells when it has read so many bytes of them.
+// returns a channel that is closed when it has read so many bytes of them.
 func writer(t *testing.T, dir string, enough int64, args ...string) (c *child, hasRead <-chan struct{}) {
 	t.Helper()
 	self, err := os.Executable()
@@ -78,9 +78,9 @@ func writer(t *testing.T, dir string, enough int64, args ...string) (c *child, h
 	c = startCommand(t, cmd, nil)
 	r.Close()
 	const pipeHolds = 64 << 10
-	told := make(chan struct{})
-	go numbered(w, enough+pipeHolds, told)
-	return c, told
+	reported := make(chan struct{})
+	go numbered(w, enough+pipeHolds, reported)
+	return c, reported
 }
 
 // checkNumbered wants files to hold the lines from 1 to last, each whole and once,
@@ -128,8 +128,8 @@ func TestSignalLeavesEveryLineThatWasRead(t *testing.T) {
 		if err := c.Process.Signal(signal); err != nil {
 			t.Fatal(err)
 		}
-		if code := c.exit(t); code != exitBy(signal) || !strings.Contains(c.told.String(), "holdfast: interrupted after line ") {
-			t.Fatalf("exit code %d:\n%s", code, c.told.String())
+		if code := c.exit(t); code != exitBy(signal) || !strings.Contains(c.reported.String(), "holdfast: interrupted after line ") {
+			t.Fatalf("exit code %d:\n%s", code, c.reported.String())
 		}
 		var totals struct {
 			End     string
@@ -233,7 +233,7 @@ func TestInterruptWhileWaitingForLinesWritesThoseBefore(t *testing.T) {
 	}
 }
 
-func TestInputThatBreaksOffIsToldWithItsLine(t *testing.T) {
+func TestInputThatBreaksOffIsReportedWithItsLine(t *testing.T) {
 	dir := t.TempDir()
 	check := func(before string, code int, sentence string) {
 		t.Helper()

@@ -31,14 +31,14 @@ func TestTotalsOfWriteTellWhatAReplacementCouldNotKeep(t *testing.T) {
 		if err := become(isolate.Stranger); err != nil {
 			t.Fatal(err)
 		}
-		defer become(0) // who removes what the test has made
+		defer become(0) // root removes what the test has made
 		for group, want := range map[int]bool{isolate.Stranger: false, 1001: true} {
 			for _, policy := range []string{"sync=never", "sync=close"} {
 				var stdout, stderr strings.Builder
 				args := []string{"write", "--split", "--mode", "replace", "--policy", policy, "--out", dir + "/{1}"}
 				err := runCommand(t.Context(), args, strings.NewReader(strconv.Itoa(group)+"\n"), &stdout, &stderr)
-				if told := strings.Contains(stdout.String(), line); err != nil || told != want {
-					t.Errorf("group %d: it is told: %v, want %v: %v\n%s%s", group, told, want, err, stdout.String(), stderr.String())
+				if reported := strings.Contains(stdout.String(), line); err != nil || reported != want {
+					t.Errorf("group %d: it is reported: %v, want %v: %v\n%s%s", group, reported, want, err, stdout.String(), stderr.String())
 				}
 				want = false // it is of the stranger's group now
 			}

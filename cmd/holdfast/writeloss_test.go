@@ -69,7 +69,7 @@ func TestKilledWriteLosesNoMoreThanItsTotalsAllow(t *testing.T) {
 		dir := t.TempDir()
 		cmd, stdin, _, stderr := piped(t, dir, "--out", "{1}", "--policy", policy, "--memory", memory)
 		// A line that is longer than the buffer goes straight to its file, which is a
-		// directory: when that is told, every line before it was taken.
+		// directory: when that is reported, every line before it was taken.
 		if err := os.Mkdir(filepath.Join(dir, "last"), 0o777); err != nil {
 			t.Fatal(err)
 		}
@@ -77,8 +77,8 @@ func TestKilledWriteLosesNoMoreThanItsTotalsAllow(t *testing.T) {
 		if _, err := io.WriteString(stdin, sent+"last "+strings.Repeat("x", 1<<20)+"\n"); err != nil {
 			t.Fatal(err)
 		}
-		for told := bufio.NewScanner(stderr); !strings.Contains(told.Text(), "last"); {
-			if !told.Scan() {
+		for reported := bufio.NewScanner(stderr); !strings.Contains(reported.Text(), "last"); {
+			if !reported.Scan() {
 				t.Fatal("it ended by itself")
 			}
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // writeTo runs write with lines, and returns what was said, and the totals.
-func writeTo(t *testing.T, lines string, args ...string) (healed int64, acks, told string, err error) {
+func writeTo(t *testing.T, lines string, args ...string) (healed int64, acks, reported string, err error) {
 	t.Helper()
 	var stdout, stderr strings.Builder
 	err = runCommand(t.Context(), append([]string{"write", "--json"}, args...), strings.NewReader(lines), &stdout, &stderr)
@@ -59,12 +59,12 @@ func TestTornLastLineIsEndedBeforeMoreIsAppended(t *testing.T) {
 		t.Helper()
 		file := filepath.Join(t.TempDir(), "f")
 		mustWrite(t, file, old)
-		got, acks, told, err := writeTo(t, lines, append(args, "--out", file)...)
+		got, acks, reported, err := writeTo(t, lines, append(args, "--out", file)...)
 		if text := mustRead(t, file); text != want || got != healed || err != nil {
 			t.Errorf("%q %q after %q: the file holds %q, healed %d, %v", args, lines, old, text, got, err)
 		}
-		if said := strings.Count(told, "torn"); said != int(healed) {
-			t.Errorf("%q after %q: told\n%s", lines, old, told)
+		if said := strings.Count(reported, "torn"); said != int(healed) {
+			t.Errorf("%q after %q: stderr:\n%s", lines, old, reported)
 		}
 		if n := strings.Count(lines, "\n"); len(acks) > 0 && !strings.HasSuffix("\n"+acks, fmt.Sprintf("\n%d\n", n)) {
 			t.Errorf("%d lines are acknowledged as %q", n, acks)
@@ -209,8 +209,8 @@ func TestInputIsNoOutput(t *testing.T) {
 	check("--out", in("{1}"), "--split", "--mode", "replace")
 }
 
-// TestTailThatCantBeReadIsTold appends to a file that may only be written.
-func TestTailThatCantBeReadIsTold(t *testing.T) {
+// TestTailThatCantBeReadIsReported appends to a file that may only be written.
+func TestTailThatCantBeReadIsReported(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root reads any file")
 	}
@@ -219,8 +219,8 @@ func TestTailThatCantBeReadIsTold(t *testing.T) {
 	if err := os.Chmod(file, 0o200); err != nil {
 		t.Fatal(err)
 	}
-	healed, _, told, err := writeTo(t, "a\n", "--out", file)
-	if healed != 0 || err != nil || !strings.Contains(told, "its last byte can't be read") {
-		t.Errorf("healed %d, %v:\n%s", healed, err, told)
+	healed, _, reported, err := writeTo(t, "a\n", "--out", file)
+	if healed != 0 || err != nil || !strings.Contains(reported, "its last byte can't be read") {
+		t.Errorf("healed %d, %v:\n%s", healed, err, reported)
 	}
 }

@@ -540,20 +540,3 @@ func (d *Disk) Mkdir(name sys.Name, perm uint32) error {
 		return nil
 	})
 }
-
-// Resolve follows the symbolic links of a path to a file, which may be missing at
-// its end. What it returns begins with a slash if the path does.
-func (d *Disk) Resolve(name string) (resolved string, err error) {
-	err = d.byPath(&DiskCall{Op: DiskResolve, Path: name}, func() error {
-		at, err := d.findLocked(d.root, name, true)
-		if err != nil {
-			return err
-		}
-		resolved = d.pathLocked(at)
-		if !path.IsAbs(name) && len(resolved) > 1 {
-			resolved = resolved[1:]
-		}
-		return nil
-	})
-	return resolved, err
-}

@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"path"
 	"slices"
 	"syscall"
 
@@ -375,4 +376,21 @@ func (d *Disk) pathLocked(at place) string {
 		p = p[:len(p)-1]
 	}
 	return "/" + p
+}
+
+// Resolve follows the symbolic links of a path to a file, which may be missing at
+// its end. What it returns begins with a slash if the path does.
+func (d *Disk) Resolve(name string) (resolved string, err error) {
+	err = d.byPath(&DiskCall{Op: DiskResolve, Path: name}, func() error {
+		at, err := d.findLocked(d.root, name, true)
+		if err != nil {
+			return err
+		}
+		resolved = d.pathLocked(at)
+		if !path.IsAbs(name) && len(resolved) > 1 {
+			resolved = resolved[1:]
+		}
+		return nil
+	})
+	return resolved, err
 }

@@ -13,7 +13,7 @@ import (
 func moveDir(t *testing.T, from, to string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
-		t.Skip("an open directory can't be moved, and its identity is not told")
+		t.Skip("an open directory can't be moved, and its identity is not known")
 	}
 	if err := os.Rename(from, to); err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func TestADirectoryThatWasReplacedIsNoticedInTheNextEra(t *testing.T) {
 		t.Error("the next era has the old directory")
 	}
 	if err := writeIn(h, old, "late"); err != nil {
-		t.Errorf("who is at work in the old directory can't go on: %v", err)
+		t.Errorf("a goroutine at work in the old directory can't go on: %v", err)
 	}
 	if len(disk.closed) != 1 { // the file
 		t.Errorf("closed: %v", disk.closed)

@@ -330,7 +330,7 @@ func TestATurnEndsItsWaitWithTheContext(t *testing.T) {
 	}
 }
 
-// Who rests a handle and who evicts it may do so at the same moment.
+// One goroutine may rest a handle while another evicts it.
 func TestAHandleIsDroppedOnce(t *testing.T) {
 	h, _, _ := newHandles(t, LeastHandles)
 	for range 2000 {

@@ -131,7 +131,7 @@ var filesMutants = []mutant{
 		new: "\tif d.LacksJournal || f.options.Policy.Sync.Mode == holdfast.SyncNever {",
 	},
 	{
-		number: "703", what: "a tree that is copied file by file tells no doubt",
+		number: "703", what: "a tree that is copied file by file reports no doubt",
 		file: "filecopy/batch.go", tests: "Journal|Doubt",
 		old: "\t\tb.look(n, h)",
 		new: "\t\t_ = h",
@@ -349,7 +349,7 @@ var filesMutants = []mutant{
 		new: "\t\t\t_ = at\n",
 	},
 
-	// Which directory, which file system, whose failure.
+	// Which directory, which file system, which failure.
 	{
 		number: "801", what: "of a file that is made through a link the link's directory is synced",
 		file: "target.go", tests: "Link|Name|Entry",
@@ -479,7 +479,7 @@ var filesMutants = []mutant{
 		new: "",
 	},
 
-	// Who may read a replaced file, and whose temporaries are removed.
+	// The readers of a replaced file, and the temporaries that are removed.
 	{
 		number: "851", what: "the temporary of a Replace is readable before it is like the old file",
 		file: "files/replace.go", tests: "Replace",

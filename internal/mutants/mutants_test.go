@@ -105,7 +105,7 @@ func moduleRoot(t *testing.T) string {
 	return root
 }
 
-// TestEveryMutantCanBePlanted holds the table to the sources: who changes a line that
+// TestEveryMutantCanBePlanted holds the table to the sources: a change of a line that
 // a fault is planted in must look at the fault too.
 func TestEveryMutantCanBePlanted(t *testing.T) {
 	root, seen := moduleRoot(t), map[string]bool{}

@@ -398,7 +398,7 @@ var otherMutants = []mutant{
 	// The command: gen and write.
 	{
 		number: "601", what: "gen of a file that must be durable does not sync its name",
-		file: "cmd/holdfast/internal/gen/generate.go", tests: "Gen|gen",
+		file: "cmd/holdfast/internal/gen/file.go", tests: "Gen|gen",
 		old: "\"sync of the directory\", syncDir(held)",
 		new: "\"sync of the directory\", error(nil)",
 	},
@@ -428,7 +428,7 @@ var otherMutants = []mutant{
 	},
 	{
 		number: "605", what: "gen of several chunks writes the first one's bytes again",
-		file: "cmd/holdfast/internal/gen/generate.go", tests: "Gen|gen",
+		file: "cmd/holdfast/internal/gen/file.go", tests: "Gen|gen",
 		old: "bytes.ReadAt(chunk, done)",
 		new: "bytes.ReadAt(chunk, 0)",
 	},
@@ -534,7 +534,7 @@ var otherMutants = []mutant{
 	},
 	{
 		number: "883", what: "a healed file is not counted",
-		file: "cmd/holdfast/internal/write/spread.go", pkg: "cmd/holdfast", tests: "Torn|Heal|Scripts",
+		file: "cmd/holdfast/internal/write/tail.go", pkg: "cmd/holdfast", tests: "Torn|Heal|Scripts",
 		old: "\t\t\ts.totals.Healed++\n",
 		new: "",
 	},

@@ -171,7 +171,7 @@ var writerMutants = []mutant{
 	},
 	{
 		number: "35", what: "of a long record that spills over a block the end is lost",
-		file: "ring.go", tests: "Memory|Record|Spill",
+		file: "flush.go", tests: "Memory|Record|Spill",
 		old: "w.pos = copy(w.buf, w.buf[w.block:w.pos])",
 		new: "w.pos = copy(w.buf, w.buf[w.block:min(w.pos, w.block+3000)])",
 	},

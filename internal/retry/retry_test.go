@@ -111,7 +111,7 @@ func TestPausesDiffer(t *testing.T) {
 		seen[r.pause(0)] = true
 	}
 	if len(seen) < 50 {
-		t.Errorf("100 pauses had %d lengths; those whom one disk stopped would all come back at once", len(seen))
+		t.Errorf("100 pauses had %d lengths; calls that one disk stopped would all come back at once", len(seen))
 	}
 }
 

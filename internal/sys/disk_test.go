@@ -91,7 +91,7 @@ func TestDiskRenamesAndRemoves(t *testing.T) {
 	openDir(t, filepath.Join(dir, "sub"))
 }
 
-func TestDiskStatTellsWhatAFileIs(t *testing.T) {
+func TestDiskStatReportsWhatAFileIs(t *testing.T) {
 	dir, d := t.TempDir(), Disk{}
 	directory := openDir(t, dir)
 	fd := openFile(t, directory, "file", create, 0o666)

@@ -23,18 +23,6 @@ func (Disk) OpenSource(dir int, name Name) (fd int, err error) {
 	return openat(dir, name, flags, 0)
 }
 
-// StatFile says what an open file is, with its times and blocks.
-func (Disk) StatFile(fd int) (FileStat, error) {
-	var s unix.Stat_t
-	err := unix.Fstat(fd, &s)
-	return FileStat{
-		Stat:     newStat(&s),
-		Accessed: time.Unix(s.Atim.Unix()),
-		Modified: time.Unix(s.Mtim.Unix()),
-		Changed:  time.Unix(s.Ctim.Unix()),
-	}, err
-}
-
 // ReadAt reads what the kernel gives in one call: pread(2).
 func (Disk) ReadAt(fd int, p []byte, at int64) (n int, err error) {
 	return transferred(unix.Pread(fd, p, at))

@@ -54,6 +54,18 @@ func (d Disk) StatDir(fd int) (DirStat, error) {
 	}, err
 }
 
+// StatFile says what an open file is, with its times and blocks.
+func (Disk) StatFile(fd int) (FileStat, error) {
+	var s unix.Stat_t
+	err := unix.Fstat(fd, &s)
+	return FileStat{
+		Stat:     newStat(&s),
+		Accessed: time.Unix(s.Atim.Unix()),
+		Modified: time.Unix(s.Mtim.Unix()),
+		Changed:  time.Unix(s.Ctim.Unix()),
+	}, err
+}
+
 // ReadNames appends some of an open directory's names, without "." and "..", and goes on
 // behind them at the next call. It appends none when there are no more. The names of
 // one call share their memory, which is not buf's.

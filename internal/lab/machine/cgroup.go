@@ -56,10 +56,7 @@ func (h host) limit(name, controller string) Fact {
 // MemoryLimit returns the bytes of memory that this process's control groups let it
 // have; ok is false where there is no limit or it is not known.
 func MemoryLimit() (limit int64, ok bool) {
-	return host{files: os.DirFS("/")}.memoryLimit()
-}
-
-func (h host) memoryLimit() (int64, bool) {
+	h := host{files: os.DirFS("/")}
 	least := math.Inf(1)
 	group, _ := h.group("memory")
 	for _, dir := range group.upwards() {

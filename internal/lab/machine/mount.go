@@ -23,10 +23,16 @@ func (h host) directory(dir string) []Fact {
 	if m.Root != "/" { // not a whole file system
 		point += " (bind mount of " + m.Root + ")"
 	}
+	var options []string // the mount's and the file system's, each once
+	for _, option := range slices.Concat(m.Options, m.Super) {
+		if option = mountinfo.EscapeOption(option); option != "" && !slices.Contains(options, option) {
+			options = append(options, option)
+		}
+	}
 	facts := []Fact{
 		known("file system", m.Kind, mountinfo.Path, ok),
 		known("mount point", point, mountinfo.Path, ok),
-		known("mount options", allOptions(m), mountinfo.Path, ok),
+		known("mount options", strings.Join(options, ","), mountinfo.Path, ok),
 		upperFact(m, upper, upperDir, seen),
 	}
 	return append(facts, h.device(mounts, below)...)
@@ -55,17 +61,6 @@ func findMount(mounts []mountinfo.Mount, file string) (found mountinfo.Mount, ok
 func within(file, dir string) bool {
 	rest, ok := strings.CutPrefix(file, strings.TrimSuffix(dir, "/"))
 	return ok && (rest == "" || rest[0] == '/')
-}
-
-// allOptions joins the mount's options and the file system's, each once.
-func allOptions(m mountinfo.Mount) string {
-	var all []string
-	for _, option := range slices.Concat(m.Options, m.Super) {
-		if option = mountinfo.EscapeOption(option); option != "" && !slices.Contains(all, option) {
-			all = append(all, option)
-		}
-	}
-	return strings.Join(all, ",")
 }
 
 // upper returns the upper directory of an overlay, where its files are written, and the

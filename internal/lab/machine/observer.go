@@ -59,27 +59,24 @@ func (h host) thermalFiles() []string {
 	seen := map[string]bool{}
 	for _, kind := range []string{"core", "package"} {
 		for _, file := range h.glob("/sys/devices/system/cpu/cpu*/thermal_throttle/" + kind + "_throttle_count") {
-			if owner := h.owner(path.Dir(path.Dir(file)), kind); !seen[owner] {
+			cpu := path.Dir(path.Dir(file))
+			pack, ok := h.text(path.Join(cpu, "topology/physical_package_id"))
+			core, ok2 := h.text(path.Join(cpu, "topology/core_id"))
+			die, _ := h.text(path.Join(cpu, "topology/die_id")) // a core's number is its die's own
+			owner := kind + " of " + cpu                        // where it is not known
+			switch {
+			case kind == "package" && ok:
+				owner = kind + " " + pack
+			case kind == "core" && ok && ok2:
+				owner = kind + " " + pack + " " + die + " " + core
+			}
+			if !seen[owner] {
 				seen[owner] = true
 				files = append(files, file)
 			}
 		}
 	}
 	return files
-}
-
-// owner names the core or package of a CPU, or the CPU itself where that is unknown.
-func (h host) owner(cpu, kind string) string {
-	pack, ok := h.text(path.Join(cpu, "topology/physical_package_id"))
-	core, ok2 := h.text(path.Join(cpu, "topology/core_id"))
-	die, _ := h.text(path.Join(cpu, "topology/die_id")) // a core's number is its die's own
-	switch {
-	case kind == "package" && ok:
-		return kind + " " + pack
-	case kind == "core" && ok && ok2:
-		return kind + " " + pack + " " + die + " " + core
-	}
-	return kind + " of " + cpu
 }
 
 // spread returns at most n of some files, evenly over all.

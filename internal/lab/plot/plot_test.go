@@ -249,7 +249,7 @@ func TestSeriesDifferInBlackAndWhite(t *testing.T) {
 
 func linearLight(channel uint8) float64 { return math.Pow(float64(channel)/255, 2.2) }
 
-func TestPredictedValuesAreHollowAndTold(t *testing.T) {
+func TestPredictedValuesAreHollowAndReported(t *testing.T) {
 	rows := two("ext4")
 	drawnWith := func() string {
 		panels, _ := All(rows)

@@ -268,7 +268,7 @@ func TestRemountSeesOtherNamespaces(t *testing.T) {
 	})
 }
 
-func TestRemountTellsTheCommand(t *testing.T) {
+func TestRemountReportsTheCommand(t *testing.T) {
 	onImage(t, "noatime,nodev,commit=7", func(t *testing.T, dir string) {
 		before := mountOf(t, dir)
 		how, err := mountAgain(before)

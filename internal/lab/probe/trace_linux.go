@@ -320,7 +320,15 @@ func (t *tracer) count(id int) error {
 	case info.op != unix.PTRACE_SYSCALL_INFO_ENTRY:
 		return nil
 	case info.nr == unix.SYS_PRCTL && info.args[0] == markOption && info.args[2] == markSeal:
-		return t.mark(info.args[1])
+		switch place := info.args[1]; {
+		case place == markBegin && !t.open:
+			t.open, t.counts = true, SyscallCounts{}
+		case place == markEnd && t.open:
+			t.open, t.pairs = false, append(t.pairs, t.counts)
+		default:
+			return fmt.Errorf("system calls can't be counted: mark %d does not pair with the one before it (1 begins, 2 ends)", place)
+		}
+		return nil
 	}
 	t.counts.Total++
 	if slices.Contains(writeCalls, int(info.nr)) {
@@ -328,19 +336,6 @@ func (t *tracer) count(id int) error {
 	}
 	if slices.Contains(syncCalls, int(info.nr)) {
 		t.counts.Syncs++
-	}
-	return nil
-}
-
-// mark begins a count at zero, or ends it.
-func (t *tracer) mark(place uint64) error {
-	switch {
-	case place == markBegin && !t.open:
-		t.open, t.counts = true, SyscallCounts{}
-	case place == markEnd && t.open:
-		t.open, t.pairs = false, append(t.pairs, t.counts)
-	default:
-		return fmt.Errorf("system calls can't be counted: mark %d does not pair with the one before it (1 begins, 2 ends)", place)
 	}
 	return nil
 }

@@ -320,7 +320,7 @@ type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-func TestTraceTellsHowTheProgramEnded(t *testing.T) {
+func TestTraceReportsHowTheProgramEnded(t *testing.T) {
 	if isTraced() {
 		mark(t, true)
 		mark(t, false)

@@ -86,7 +86,7 @@ func (a Audit) notes() []string {
 		count[c.Verdict]++
 	}
 	var parts []string
-	for _, v := range study.Verdicts() {
+	for _, v := range study.Verdicts {
 		parts = append(parts, fmt.Sprintf("%d %s", count[v], words[v]))
 	}
 	notes := []string{

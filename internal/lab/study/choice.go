@@ -60,12 +60,6 @@ var ofStudies = map[string]Preset{
 	PresetAudit:   {Name: PresetAudit, Rounds: 10, Budget: 40 * time.Second},
 }
 
-// OfStudy returns the choice with what its preset means for a study.
-func (c Choice) OfStudy() Choice {
-	c.Preset = ofStudies[c.Preset.Name]
-	return c
-}
-
 // A Choice is what the user may set; what is empty or zero is the preset's.
 type Choice struct {
 	Preset   Preset

@@ -59,8 +59,8 @@ const (
 	NotChecked Verdict = "can't be checked here"
 )
 
-// Verdicts returns all of them.
-func Verdicts() []Verdict { return []Verdict{Holds, NotHere, NeverSo, NotChecked} }
+// Verdicts are all of them.
+var Verdicts = []Verdict{Holds, NotHere, NeverSo, NotChecked}
 
 // A Span is what a claim allows: from Least to Most, both included.
 type Span struct{ Least, Most float64 }
@@ -214,6 +214,36 @@ func (s Study) judge(e Evidence) []Judged {
 			j.Command = "holdfast audit --claim " + c.Name + " " + j.Settle
 		}
 		all = append(all, j)
+	}
+	return all
+}
+
+// JudgeOn puts the study's claims to the test of a run on several file systems, on each
+// of them. A claim of one file system is judged there alone, or where it is not among
+// them, once. Of another run it is Judge.
+func (s Study) JudgeOn(run result.Run) []Judged {
+	on := EvidenceOn(run)
+	if len(on) == 0 {
+		return s.Judge(run)
+	}
+	var all []Judged
+	for _, c := range s.Claims {
+		only := s
+		only.Claims = []Claim{c}
+		var some, elsewhere []Judged
+		for _, e := range on {
+			found := only.judge(e)[0]
+			found.FileSystem = e.FileSystem
+			if c.Of != "" && c.Of != e.Fact("file system") {
+				elsewhere = append(elsewhere, found)
+				continue
+			}
+			some = append(some, found)
+		}
+		if len(some) == 0 && len(elsewhere) > 0 {
+			some = elsewhere[:1]
+		}
+		all = append(all, some...)
 	}
 	return all
 }

@@ -120,35 +120,5 @@ func Sum(a, b result.Plan) result.Plan {
 	return a
 }
 
-// JudgeOn puts the study's claims to the test of a run on several file systems, on each
-// of them. A claim of one file system is judged there alone, or where it is not among
-// them, once. Of another run it is Judge.
-func (s Study) JudgeOn(run result.Run) []Judged {
-	on := EvidenceOn(run)
-	if len(on) == 0 {
-		return s.Judge(run)
-	}
-	var all []Judged
-	for _, c := range s.Claims {
-		only := s
-		only.Claims = []Claim{c}
-		var some, elsewhere []Judged
-		for _, e := range on {
-			found := only.judge(e)[0]
-			found.FileSystem = e.FileSystem
-			if c.Of != "" && c.Of != e.Fact("file system") {
-				elsewhere = append(elsewhere, found)
-				continue
-			}
-			some = append(some, found)
-		}
-		if len(some) == 0 && len(elsewhere) > 0 {
-			some = elsewhere[:1]
-		}
-		all = append(all, some...)
-	}
-	return all
-}
-
 // IsUserMode reports whether a file system was one of a kernel in a process.
 func IsUserMode(fileSystem string) bool { return strings.HasPrefix(fileSystem, UserModeLinux) }

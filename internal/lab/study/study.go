@@ -281,3 +281,9 @@ const (
 	CopyBufferSizes    = "tlpi-copy-buffer-sizes"
 	WriterBenchmarks   = "go-writer-package-benchmarks"
 )
+
+// OfStudy returns the choice with what its preset means for a study.
+func (c Choice) OfStudy() Choice {
+	c.Preset = ofStudies[c.Preset.Name]
+	return c
+}

@@ -122,7 +122,7 @@ func writeOn(m *Machine, kind string) error {
 	}
 	err = errors.Join(err, syncErr, f.Close(), unix.Statfs(mounted.Dir, &s), mounted.Close())
 	printed := fmt.Sprintf("%#x", s.Type)
-	return errors.Join(err, os.WriteFile(filepath.Join(m.Share, kind+".told"), []byte(printed), 0o644))
+	return errors.Join(err, os.WriteFile(filepath.Join(m.Share, kind+".printed"), []byte(printed), 0o644))
 }
 
 // kernel is the one that is installed. The test runs beside others: most of it is
@@ -188,7 +188,7 @@ func TestGuestKeepsFilesOnFileSystemsThatTheKernelLacks(t *testing.T) {
 	}
 	// statfs(2) and fs/bfs/bfs.h have the magic numbers.
 	for kind, magic := range map[string]string{"jfs": "0x3153464a", "bfs": "0x1badface", "minix": "0x4d5a", "f2fs": "0xf2f52010"} {
-		printed, err := os.ReadFile(filepath.Join(dir, kind+".told"))
+		printed, err := os.ReadFile(filepath.Join(dir, kind+".printed"))
 		if err != nil || string(printed) != magic {
 			t.Errorf("the file system of %s had the magic number %s (%v), want %s", kind, printed, err, magic)
 		}
@@ -216,7 +216,7 @@ func onlyImages(t *testing.T, dir string) {
 	}
 }
 
-func TestGuestTellsItsError(t *testing.T) {
+func TestGuestReportsItsError(t *testing.T) {
 	k := kernel(t)
 	err := k.Run(t.Context(), Guest{Command: guestWord, Share: t.TempDir(), Limit: time.Minute, Task: task(t, chore{Does: "fail"})})
 	var guest *GuestError
@@ -225,7 +225,7 @@ func TestGuestTellsItsError(t *testing.T) {
 	}
 }
 
-func TestPanicInsideIsTold(t *testing.T) {
+func TestPanicInsideIsReported(t *testing.T) {
 	k, dir := kernel(t), t.TempDir()
 	err := k.Run(t.Context(), Guest{Command: guestWord, Share: dir, Limit: time.Minute, Task: task(t, chore{Does: "panic"})})
 	var crash *CrashError

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"golang.org/x/term"
 )
 
 // A Machine is the guest, seen from inside.
@@ -73,6 +74,22 @@ func (m *Machine) furnish(o order) error {
 		}
 	}
 	return errors.Join(loopbackUp(), os.Setenv("TMPDIR", "/tmp"), os.Setenv("TERM", "dumb"))
+}
+
+// linePath is the line inside: the first serial line.
+const linePath = "/dev/ttyS0"
+
+// openLine opens the guest's end, which is a terminal there. It sets raw mode
+// (termios(3)), in which the terminal changes no byte.
+func openLine() (*os.File, error) {
+	line, err := os.OpenFile(linePath, os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := term.MakeRaw(int(line.Fd())); err != nil {
+		return nil, errors.Join(err, line.Close())
+	}
+	return line, nil
 }
 
 // loopbackUp brings the loopback interface up; the kernel gives it its address

@@ -38,7 +38,7 @@ func TestCommandThatTheKernelWouldTakeIsRefused(t *testing.T) {
 	check("a.b", false)
 }
 
-func TestConsoleTellsWhyTheGuestEnded(t *testing.T) {
+func TestConsoleReportsWhyTheGuestEnded(t *testing.T) {
 	check := func(printed, want string) {
 		t.Helper()
 		c := &console{}

@@ -1,11 +1,9 @@
 package uml
 
 import (
-	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
-	"golang.org/x/term"
 )
 
 // NewLine returns the two ends of a line between the program outside and the one
@@ -20,20 +18,4 @@ func NewLine() (outside, inside *os.File, err error) {
 		return nil, nil, os.NewSyscallError("socketpair", err)
 	}
 	return os.NewFile(uintptr(ends[0]), "line"), os.NewFile(uintptr(ends[1]), "line inside"), nil
-}
-
-// linePath is the line inside: the first serial line.
-const linePath = "/dev/ttyS0"
-
-// openLine opens the guest's end, which is a terminal there. It sets raw mode
-// (termios(3)), in which the terminal changes no byte.
-func openLine() (*os.File, error) {
-	line, err := os.OpenFile(linePath, os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := term.MakeRaw(int(line.Fd())); err != nil {
-		return nil, errors.Join(err, line.Close())
-	}
-	return line, nil
 }

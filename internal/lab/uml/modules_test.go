@@ -64,7 +64,7 @@ func text(err error) string {
 	return err.Error()
 }
 
-func TestMissingKernelIsToldWithItsPackage(t *testing.T) {
+func TestMissingKernelIsReportedWithItsPackage(t *testing.T) {
 	check := func(program, modules, want string) {
 		t.Helper()
 		_, err := findAt(t.Context(), program, modules)

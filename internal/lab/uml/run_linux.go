@@ -2,6 +2,7 @@ package uml
 
 import (
 	"context"
+	"debug/elf"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -49,14 +51,7 @@ func (k Kernel) Run(ctx context.Context, g Guest) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, boot.Empty(), boot.Remove(), boot.Close()) }()
-	if err := k.prepare(g, boot.Path(), share); err != nil {
-		return err
-	}
-	return k.boot(ctx, g, boot.Path())
-}
-
-// prepare makes the guest's first root.
-func (k Kernel) prepare(g Guest, boot, share string) error {
+	dir := boot.Path()
 	modules, err := k.modules(g.Modules)
 	if err != nil {
 		return err
@@ -65,7 +60,7 @@ func (k Kernel) prepare(g Guest, boot, share string) error {
 	if err != nil {
 		return err
 	}
-	o := order{Boot: atItself(boot), Share: atItself(share), Task: g.Task, Beat: g.Silence / beatsPer, Line: g.Line != nil}
+	o := order{Boot: atItself(dir), Share: atItself(share), Task: g.Task, Beat: g.Silence / beatsPer, Line: g.Line != nil}
 	for _, m := range modules {
 		inside := path.Join(modulePath, path.Base(m))
 		files = append(files, packed{path: inside, mode: 0o644, from: filepath.Join(k.Modules, m)})
@@ -76,7 +71,10 @@ func (k Kernel) prepare(g Guest, boot, share string) error {
 		return err
 	}
 	files = append(files, packed{path: orderPath, mode: 0o644, text: text})
-	return writeInitramfs(filepath.Join(boot, initrdName), files)
+	if err := writeInitramfs(filepath.Join(dir, initrdName), files); err != nil {
+		return err
+	}
+	return k.boot(ctx, g, dir)
 }
 
 // atItself makes hostfs stay in the directory that is open. Without the dot, hostfs reads
@@ -237,4 +235,59 @@ func memoryDir(boot string, size int64) (string, error) {
 	}
 	return "", fmt.Errorf("User-Mode Linux needs %d MiB for its memory in a file that may be executed, and neither /dev/shm nor %s nor %s has it (mounted noexec, or full)",
 		(size+gap)>>20, filepath.Dir(boot), os.TempDir())
+}
+
+// self is the file that runs, even if it was replaced or removed meanwhile.
+const self = "/proc/self/exe"
+
+// thisProgram lists what the program needs to run elsewhere. First is itself, as the
+// init. If it is linked dynamically, the interpreter that it names follows, with the
+// shared libraries that are mapped now.
+func thisProgram() ([]packed, error) {
+	files := []packed{{path: initPath, mode: 0o755, from: self}}
+	f, err := elf.Open(self)
+	if err != nil {
+		return nil, fmt.Errorf("reading this program: %w", err)
+	}
+	defer f.Close()
+	at := slices.IndexFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
+	if at < 0 {
+		return files, nil
+	}
+	text := make([]byte, f.Progs[at].Filesz)
+	if _, err := f.Progs[at].ReadAt(text, 0); err != nil {
+		return files, fmt.Errorf("reading this program: %w", err)
+	}
+	interpreter := strings.TrimRight(string(text), "\x00")
+	files = append(files, packed{path: interpreter, mode: 0o755, from: interpreter})
+	maps, err := os.ReadFile("/proc/self/maps")
+	var mapped []string
+	for line := range strings.Lines(string(maps)) {
+		// address, rights, offset, device, inode, name: proc_pid_maps(5).
+		fields := strings.SplitN(strings.Join(strings.Fields(line), " "), " ", 6)
+		if len(fields) == 6 && strings.Contains(fields[1], "x") && strings.HasPrefix(fields[5], "/") {
+			mapped = appendOnce(mapped, fields[5])
+		}
+	}
+	for _, from := range mapped {
+		if name := libraryName(from); name != "" {
+			files = append(files, packed{path: path.Join(libraryPath, name), mode: 0o755, from: from})
+		}
+	}
+	return slices.CompactFunc(files, func(a, b packed) bool { return a.path == b.path }), err
+}
+
+// libraryName returns the name by which the interpreter looks for a shared library, or
+// nothing if the file is none.
+func libraryName(file string) string {
+	f, err := elf.Open(file)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	names, err := f.DynString(elf.DT_SONAME)
+	if errors.Is(err, elf.ErrNoSymbols) || len(names) == 0 {
+		return ""
+	}
+	return names[0]
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestSilenceEndsAGuestThatTellsNothing(t *testing.T) {
+func TestSilenceEndsAGuestThatReportsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()

@@ -32,7 +32,7 @@ func isVictim(t *testing.T, victim string) bool {
 	return err == nil && listErr == nil && string(text) == "{}" && len(entries) == 1
 }
 
-// led runs a guest beside a stranger who exchanges all that comes into a directory of
+// led runs a guest beside a stranger that exchanges all that comes into a directory of
 // theirs for a link to the victim. The directory is the share, which is root's, or what
 // is made in it if theirs is set.
 func led(t *testing.T, k Kernel, g Guest, victim string, theirs bool) (exchanged int, err error) {

@@ -1,7 +1,6 @@
 package volume
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 
@@ -12,9 +11,10 @@ import (
 // Like a volume it has a marker, which is locked while it is in use. So it is a
 // [Leftover] after a kill. It is for one goroutine.
 type Images struct {
-	dir     *own.Dir
-	lock    *os.File // the marker; nil once it is closed
-	removed []string
+	Removed []string // the paths of the leftovers that NewImages removed first
+
+	dir  *own.Dir
+	lock *os.File // the marker; nil once it is closed
 }
 
 // guestKind is the Kind of a leftover of images. GuestPrefix begins the name of the
@@ -27,30 +27,11 @@ const (
 // Dir returns the path of the directory, as [own.Dir.Path].
 func (i *Images) Dir() string { return i.dir.Path() }
 
-// Removed returns the paths of the leftovers that NewImages removed first.
-func (i *Images) Removed() []string { return i.removed }
-
 // ImageName returns the name of a kind's image in the directory.
 func ImageName(kind string) string { return imagePrefix + kind }
 
-// Make makes the file system of a kind in an image of size bytes. It waits for mkfs.
-// After an error there is no image of that kind, unless the error says so.
-func (i *Images) Make(ctx context.Context, k Kind, size int64) error {
-	return k.MakeImage(ctx, i.image(k), size)
-}
-
-// Check lets the file system's own program check the image, as [Kind.CheckImage].
-func (i *Images) Check(ctx context.Context, k Kind) error { return k.CheckImage(ctx, i.image(k)) }
-
-func (i *Images) image(k Kind) string { return filepath.Join(i.Dir(), ImageName(k.Name)) }
+// Path returns the path of a kind's image: [Kind.MakeImage] makes it, and [Kind.CheckImage]
+// checks it.
+func (i *Images) Path(k Kind) string { return filepath.Join(i.Dir(), ImageName(k.Name)) }
 
 const imagePrefix = "image-"
-
-// Close removes all of it. If a guest still has an image, the error names it and all
-// stays; Close may be called again. Once all is removed, Close returns nil.
-func (i *Images) Close() error {
-	if i.lock == nil {
-		return nil
-	}
-	return i.close()
-}

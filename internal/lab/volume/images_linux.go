@@ -6,11 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/holdfast-go/holdfast/internal/own"
 )
 
 // NewImages makes the directory in parent. Like [Make], it first removes what killed
@@ -25,10 +22,15 @@ func NewImages(parent string) (*Images, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Images{dir, lock, removed}, nil
+	return &Images{removed, dir, lock}, nil
 }
 
-func (i *Images) close() error {
+// Close removes all of it. If a guest still has an image, the error names it and all
+// stays; Close may be called again. Once all is removed, Close returns nil.
+func (i *Images) Close() error {
+	if i.lock == nil {
+		return nil
+	}
 	if err := removeAll(i.dir); err != nil {
 		return fmt.Errorf("%s is left: %w", i.dir.Name(), err)
 	}
@@ -65,29 +67,4 @@ func isGuests(root *os.Root, dir string) bool {
 		return fs.ErrExist
 	})
 	return err == nil
-}
-
-// removeGuests removes the images in a directory and what the guest's kernel had there.
-// If that kernel lives, its working directory is there, and removeGuests refuses.
-func removeGuests(dir *own.Dir) error {
-	entries, err := dir.Entries()
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		at := filepath.Join(where(dir), e.Name())
-		switch {
-		case isImage(e.Name()):
-			err = dir.Root().Remove(e.Name())
-		case !isGuests(dir.Root(), e.Name()):
-		case len(processesIn(at)) > 0:
-			err = fmt.Errorf("in %s a guest still goes on: %s; end that and run: holdfast volumes --clean %s", at, users(at), filepath.Dir(where(dir)))
-		default:
-			err = dir.Root().RemoveAll(e.Name())
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

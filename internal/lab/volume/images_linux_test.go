@@ -41,8 +41,8 @@ func TestImagesOfAKilledRunAreRemovedOnceTheirGuestHasEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	next, err := NewImages(parent)
-	if err != nil || len(next.Removed()) != 1 {
-		t.Fatalf("the next run removed %v; %v", next.Removed(), err)
+	if err != nil || len(next.Removed) != 1 {
+		t.Fatalf("the next run removed %v; %v", next.Removed, err)
 	}
 	if err := next.Close(); err != nil {
 		t.Error(err)

@@ -156,25 +156,19 @@ func (r *remains) look(until time.Time) (err error) {
 		return ErrAlive
 	}
 	r.Kind, r.Process, r.Made = m.Kind, m.Process, m.Made
-	r.Bytes = imageBytes(r.dir)
-	_, r.Mounted, err = mountedIn(r.dir)
-	return err
-}
-
-// imageBytes returns what all images in a directory take on the disk.
-func imageBytes(dir *own.Dir) (all int64) {
-	entries, _ := dir.Entries()
+	entries, _ := r.dir.Entries()
 	for _, e := range entries {
 		if e.Name() != imageName && !isImage(e.Name()) {
 			continue
 		}
-		if info, err := dir.Root().Lstat(e.Name()); err == nil {
+		if info, err := r.dir.Root().Lstat(e.Name()); err == nil {
 			if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-				all += stat.Blocks * 512
+				r.Bytes += stat.Blocks * 512
 			}
 		}
 	}
-	return all
+	_, r.Mounted, err = mountedIn(r.dir)
+	return err
 }
 
 // scanning bounds the wait for locks of dead processes, for all directories together.
@@ -273,8 +267,26 @@ func removeAll(dir *own.Dir) error {
 	if err := detach(dir); err != nil {
 		return err
 	}
-	if err := removeGuests(dir); err != nil {
+	// The images, and what a guest's kernel had there. If that kernel lives, its working
+	// directory is there.
+	entries, err := dir.Entries()
+	if err != nil {
 		return err
+	}
+	for _, e := range entries {
+		at := filepath.Join(where(dir), e.Name())
+		switch {
+		case isImage(e.Name()):
+			err = dir.Root().Remove(e.Name())
+		case !isGuests(dir.Root(), e.Name()):
+		case len(processesIn(at)) > 0:
+			err = fmt.Errorf("in %s a guest still goes on: %s; end that and run: holdfast volumes --clean %s", at, users(at), filepath.Dir(where(dir)))
+		default:
+			err = dir.Root().RemoveAll(e.Name())
+		}
+		if err != nil {
+			return err
+		}
 	}
 	for _, name := range []string{imageName, markerName} {
 		if err := dir.Root().Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {

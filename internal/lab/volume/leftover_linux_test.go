@@ -50,8 +50,8 @@ func TestNextStartRemovesWhatAKilledProcessLeft(t *testing.T) {
 				killAt(t, step, name, parent)
 				isLeft(t, parent, step == "mount")
 				next := mustMake(t, parent, "tmpfs")
-				if len(next.Removed()) != 1 {
-					t.Errorf("the next start removed %v", next.Removed())
+				if len(next.Removed) != 1 {
+					t.Errorf("the next start removed %v", next.Removed)
 				}
 				if err := next.Close(); err != nil {
 					t.Error(err)

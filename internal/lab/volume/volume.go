@@ -27,13 +27,21 @@ import (
 // Use defer to close it, so that a panic removes it too. To leave nothing after a
 // signal, let the signal end the context, and return.
 type Volume struct {
-	kind    Kind
-	size    int64
-	dir     *own.Dir // that holds the rest; removed by Close
-	lock    *os.File // the marker
-	device  string   // such as /dev/loop3; empty for tmpfs
-	direct  bool
-	removed []string
+	// Device is the loop device, such as /dev/loop3, or nothing for a tmpfs.
+	Device string
+
+	// DirectIO reports whether the loop device bypasses the image's page cache. If not, the
+	// image's own pages make reads warm that should be cold, and dirty data is in memory
+	// twice.
+	DirectIO bool
+
+	// Removed are the directories of leftovers that Make removed first.
+	Removed []string
+
+	kind Kind
+	size int64
+	dir  *own.Dir // that holds the rest; removed by Close
+	lock *os.File // the marker
 }
 
 // Kind returns the kind of file system.
@@ -48,29 +56,5 @@ const mountName = "mount"
 
 func mountIn(dir string) string { return filepath.Join(dir, mountName) }
 
-// Device returns the loop device, such as /dev/loop3, or nothing for a tmpfs.
-func (v *Volume) Device() string { return v.device }
-
 // Size returns the bytes of the image, or the limit of a tmpfs.
 func (v *Volume) Size() int64 { return v.size }
-
-// DirectIO reports whether the loop device bypasses the image's page cache. If not, the
-// image's own pages make reads warm that should be cold, and dirty data is in memory
-// twice.
-func (v *Volume) DirectIO() bool { return v.direct }
-
-// Removed returns the directories of leftovers that Make removed first.
-func (v *Volume) Removed() []string { return v.removed }
-
-// Close unmounts it, lets the file system's own program check it, and removes all of
-// it. What the check has found is a [*DamageError], as is a file system that was
-// stopped (FS_IOC_SHUTDOWN) and not remounted since. If it can't be unmounted, or is
-// mounted in another mount namespace too, the error names the processes that use it.
-// Then the directory stays, and Close may be called again. Once all is removed, Close
-// returns nil. It waits for other programs some seconds, and for the check.
-func (v *Volume) Close() error {
-	if v.lock == nil {
-		return nil
-	}
-	return v.close()
-}

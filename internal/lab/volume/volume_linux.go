@@ -24,7 +24,7 @@ import (
 // [*MissingError]. Nothing is left after an error or a cancelled ctx, unless the error
 // says so.
 //
-// It first removes what killed processes have left in parent; see Removed. Several
+// It first removes what killed processes have left in parent; see [Volume.Removed]. Several
 // may run at a time, also in different processes. It waits for mkfs.
 func Make(ctx context.Context, parent string, k Kind, size int64) (*Volume, error) {
 	if err := k.Can(); err != nil {
@@ -42,7 +42,7 @@ func Make(ctx context.Context, parent string, k Kind, size int64) (*Volume, erro
 	if err != nil {
 		return nil, err
 	}
-	v := &Volume{kind: k, size: size, dir: dir, lock: lock, removed: removed}
+	v := &Volume{kind: k, size: size, dir: dir, lock: lock, Removed: removed}
 	err = v.make(ctx)
 	switch {
 	case err == nil:
@@ -117,7 +117,7 @@ func (v *Volume) make(ctx context.Context) error {
 		return err
 	}
 	defer loop.file.Close()
-	v.device, v.direct = loop.file.Name(), loop.direct
+	v.Device, v.DirectIO = loop.file.Name(), loop.direct
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -152,10 +152,10 @@ func (v *Volume) mount() error {
 		return err
 	}
 	err := patiently(func() error {
-		return unix.Mount(v.device, v.Dir(), v.kind.Type, mountFlags, v.kind.Options)
+		return unix.Mount(v.Device, v.Dir(), v.kind.Type, mountFlags, v.kind.Options)
 	}, unix.EBUSY, patience)
 	if err != nil {
-		return fmt.Errorf("mount -t %s -o %q %s: %w", v.kind.Type, v.kind.Options, v.device, err)
+		return fmt.Errorf("mount -t %s -o %q %s: %w", v.kind.Type, v.kind.Options, v.Device, err)
 	}
 	return nil
 }
@@ -176,13 +176,13 @@ func (v *Volume) makePoint() error {
 // too. It waits some seconds for programs that use them, and then names those. No other
 // method of the volume may run at the same time.
 func (v *Volume) Remount(ctx context.Context) error {
-	if v.device == "" {
+	if v.Device == "" {
 		return fmt.Errorf("%s can't be remounted, for a tmpfs is only in memory: %w", v.Dir(), errors.ErrUnsupported)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	device, err := os.Open(v.device) // the kernel frees it with its last user
+	device, err := os.Open(v.Device) // the kernel frees it with its last user
 	if err != nil {
 		return err
 	}
@@ -202,14 +202,14 @@ func (v *Volume) Remount(ctx context.Context) error {
 // for an exclusive user. See ended for what may prevent it.
 func (v *Volume) gone(patience time.Duration, using string) error {
 	err := patiently(func() error {
-		fd, err := unix.Open(v.device, unix.O_RDONLY|unix.O_EXCL|unix.O_CLOEXEC, 0)
+		fd, err := unix.Open(v.Device, unix.O_RDONLY|unix.O_EXCL|unix.O_CLOEXEC, 0)
 		if err == nil {
 			err = unix.Close(fd)
 		}
 		return err
 	}, unix.EBUSY, patience)
 	if err != nil {
-		return fmt.Errorf("the cache of %s stays: %s: %w: %s", v.Dir(), v.device, err, using)
+		return fmt.Errorf("the cache of %s stays: %s: %w: %s", v.Dir(), v.Device, err, using)
 	}
 	return nil
 }
@@ -217,7 +217,7 @@ func (v *Volume) gone(patience time.Duration, using string) error {
 // evict drops what is in the page cache of the device and of the image.
 func (v *Volume) evict(device *os.File) error {
 	if err := unix.IoctlSetInt(int(device.Fd()), unix.BLKFLSBUF, 0); err != nil {
-		return fmt.Errorf("the cache of %s stays: BLKFLSBUF: %w", v.device, err)
+		return fmt.Errorf("the cache of %s stays: BLKFLSBUF: %w", v.Device, err)
 	}
 	image, err := os.Open(v.image())
 	if err != nil {
@@ -227,7 +227,18 @@ func (v *Volume) evict(device *os.File) error {
 	return sys.Evict(image)
 }
 
-func (v *Volume) close() error { return v.closeWithin(patience) }
+// Close unmounts it, lets the file system's own program check it, and removes all of
+// it. What the check has found is a [*DamageError], as is a file system that was
+// stopped (FS_IOC_SHUTDOWN) and not remounted since. If it can't be unmounted, or is
+// mounted in another mount namespace too, the error names the processes that use it.
+// Then the directory stays, and Close may be called again. Once all is removed, Close
+// returns nil. It waits for other programs some seconds, and for the check.
+func (v *Volume) Close() error {
+	if v.lock == nil {
+		return nil
+	}
+	return v.closeWithin(patience)
+}
 
 func (v *Volume) closeWithin(patience time.Duration) error {
 	using := v.users()

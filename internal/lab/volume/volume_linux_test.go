@@ -142,8 +142,8 @@ func isMounted(t *testing.T, v *Volume) {
 	if m, ok, err := mountedIn(v.dir); !ok || err != nil || m.Kind != k.Type {
 		t.Errorf("mounted is %+v, %v, want %s", m, err, k.Type)
 	}
-	name := filepath.Base(v.Device())
-	if free, err := os.ReadFile(filepath.Join("/sys/block", name, "loop/autoclear")); v.Device() != "" && string(free) != "1\n" {
+	name := filepath.Base(v.Device)
+	if free, err := os.ReadFile(filepath.Join("/sys/block", name, "loop/autoclear")); v.Device != "" && string(free) != "1\n" {
 		t.Errorf("the loop device would outlive the process: autoclear is %q, %v", free, err)
 	}
 	if !strings.HasPrefix(k.Type, "ext") {
@@ -185,7 +185,7 @@ func TestLoopDeviceGoesPastThePageCacheOfTheImage(t *testing.T) {
 	if err != nil || stat.Dio_offset_align == 0 {
 		t.Skip("the file system of the image has no direct I/O, or the kernel doesn't report it")
 	}
-	if !v.DirectIO() {
+	if !v.DirectIO {
 		t.Fatal("the loop device has no direct I/O")
 	}
 	if err := v.Remount(t.Context()); err != nil { // drops what mkfs has left there
@@ -305,7 +305,7 @@ func TestCanNamesAllThatIsMissing(t *testing.T) {
 	}
 }
 
-func TestKernelThatLacksAFileSystemIsToldSo(t *testing.T) {
+func TestKernelThatLacksAFileSystemIsReportedSo(t *testing.T) {
 	if err := kernelHas("nosuchfs"); err == nil || err.Error() != "this kernel has no nosuchfs" {
 		t.Errorf("nosuchfs: %v", err)
 	}
@@ -337,8 +337,8 @@ func TestProgramsAreFoundOutsideOfThePath(t *testing.T) {
 	}
 }
 
-// TestCloseTellsDamage writes zeros over what the check of each looks at.
-func TestCloseTellsDamage(t *testing.T) {
+// TestCloseReportsDamage writes zeros over what the check of each looks at.
+func TestCloseReportsDamage(t *testing.T) {
 	for name, offset := range map[string]int64{
 		"ext2":  4096,     // the group descriptors
 		"ext4":  4096,     //

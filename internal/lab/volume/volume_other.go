@@ -26,7 +26,8 @@ func Make(ctx context.Context, parent string, k Kind, size int64) (*Volume, erro
 // Remount returns an error that wraps [errors.ErrUnsupported].
 func (v *Volume) Remount(ctx context.Context) error { return elsewhere() }
 
-func (v *Volume) close() error { return elsewhere() }
+// Close returns an error that wraps [errors.ErrUnsupported].
+func (v *Volume) Close() error { return elsewhere() }
 
 // Leftovers returns none.
 func Leftovers(parents ...string) ([]Leftover, error) { return nil, nil }
@@ -37,4 +38,5 @@ func RemoveLeftover(dir string) error { return elsewhere() }
 // NewImages returns an error that wraps [errors.ErrUnsupported].
 func NewImages(parent string) (*Images, error) { return nil, elsewhere() }
 
-func (i *Images) close() error { return elsewhere() }
+// Close returns an error that wraps [errors.ErrUnsupported].
+func (i *Images) Close() error { return elsewhere() }

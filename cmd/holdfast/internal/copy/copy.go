@@ -176,7 +176,13 @@ func (c *copying) run(cmd *cobra.Command, args []string) error {
 		c.options.Progress = show.progress
 	}
 	began := time.Now()
-	totals, err := filecopy.All(cmd.Context(), plan.pairs(), c.options)
+	totals, err := filecopy.All(cmd.Context(), func(yield func(destination, source string) bool) {
+		for _, pair := range plan {
+			if !yield(pair.destination, pair.source) {
+				return
+			}
+		}
+	}, c.options)
 	totals.Elapsed = time.Since(began)
 	totals.Failed -= show.interrupted
 	show.line.End()

@@ -21,9 +21,9 @@ import (
 func TestCopyRefusalsHaveTheirExitCodes(t *testing.T) {
 	check := func(c copying, totals filecopy.Totals, held, err error, code int, sentence, hint string) {
 		t.Helper()
-		var told bytes.Buffer
-		if got := cli.Report(&told, c.refusal(totals, held, err)); got != code || told.String() != "holdfast: "+sentence+"\nhint: "+hint+"\n" {
-			t.Errorf("exit code %d, %q", got, told.String())
+		var reported bytes.Buffer
+		if got := cli.Report(&reported, c.refusal(totals, held, err)); got != code || reported.String() != "holdfast: "+sentence+"\nhint: "+hint+"\n" {
+			t.Errorf("exit code %d, %q", got, reported.String())
 		}
 	}
 	var none filecopy.Totals
@@ -46,10 +46,10 @@ func TestCopyRefusalsHaveTheirExitCodes(t *testing.T) {
 func TestCopyHintsAreInTheWordsOfTheFlags(t *testing.T) {
 	check := func(c copying, failed error, sentence, hint string) {
 		t.Helper()
-		var told bytes.Buffer
+		var reported bytes.Buffer
 		err := c.refusal(filecopy.Totals{Failed: 1}, failed, failed)
-		if got := cli.Report(&told, err); got != cli.ExitNotMet || told.String() != "holdfast: "+sentence+"\nhint: "+hint+"\n" {
-			t.Errorf("exit code %d, %q", got, told.String())
+		if got := cli.Report(&reported, err); got != cli.ExitNotMet || reported.String() != "holdfast: "+sentence+"\nhint: "+hint+"\n" {
+			t.Errorf("exit code %d, %q", got, reported.String())
 		}
 	}
 	failedAs := func(op string, err error) error {
@@ -73,7 +73,7 @@ func TestCopyHintsAreInTheWordsOfTheFlags(t *testing.T) {
 	check(copying{}, left, "copy a to b: rename: why, and "+filecopy.ErrLeftover.Error(), leftHint)
 	interrupted := copying{options: filecopy.Options{Resume: true}}
 	if err := interrupted.refusal(filecopy.Totals{}, nil, errors.Join(context.Canceled, left)); !strings.Contains(err.(*cli.Refusal).Hint, leftHint) {
-		t.Errorf("what is left is not told of a copy that was interrupted: %+v", err)
+		t.Errorf("what is left is not reported of a copy that was interrupted: %+v", err)
 	}
 }
 
@@ -94,8 +94,8 @@ func TestCopyShowsNamesThatBreakNoLine(t *testing.T) {
 	}
 }
 
-// TestCopyTellsTheFirstFailures: many of them don't hide what is told at the end.
-func TestCopyTellsTheFirstFailures(t *testing.T) {
+// TestCopyReportsTheFirstFailures: many of them don't hide what is reported at the end.
+func TestCopyReportsTheFirstFailures(t *testing.T) {
 	var stderr bytes.Buffer
 	s := newCopyShow(&copying{options: filecopy.Options{KeepGoing: true}}, io.Discard, &stderr)
 	for range cli.MostFailures + 5 {
@@ -103,19 +103,19 @@ func TestCopyTellsTheFirstFailures(t *testing.T) {
 	}
 	s.each(filecopy.Result{Err: &filecopy.Error{Op: "read", Offset: -1, Err: context.Canceled}})
 	if got := strings.Count(stderr.String(), "holdfast: copy a to b: open: "+syscall.EACCES.Error()+"\n"); got != cli.MostFailures {
-		t.Errorf("%d failures are told:\n%s", got, stderr.String())
+		t.Errorf("%d failures are stderr:\n%s", got, stderr.String())
 	}
 	s = newCopyShow(&copying{}, io.Discard, &stderr)
 	s.each(filecopy.Result{Err: syscall.EIO})
 	if s.held != syscall.EIO || strings.Contains(stderr.String(), syscall.EIO.Error()) {
-		t.Errorf("the only failure is told twice: %v", s.held)
+		t.Errorf("the only failure is reported twice: %v", s.held)
 	}
 	if !strings.HasSuffix(stderr.String(), "holdfast: further failures are counted\n") {
-		t.Errorf("told:\n%s", stderr.String())
+		t.Errorf("stderr:\n%s", stderr.String())
 	}
 }
 
-func TestCopyTotalsAreTold(t *testing.T) {
+func TestCopyTotalsAreReported(t *testing.T) {
 	check := func(c copying, totals filecopy.Totals, results []filecopy.Result, want string) {
 		t.Helper()
 		s := newCopyShow(&c, io.Discard, io.Discard)
@@ -123,7 +123,7 @@ func TestCopyTotalsAreTold(t *testing.T) {
 			s.each(r)
 		}
 		if got := s.totalsText(totals); got != want {
-			t.Errorf("told:\n%s\nwant:\n%s", got, want)
+			t.Errorf("stderr:\n%s\nwant:\n%s", got, want)
 		}
 	}
 	atomic := copying{options: filecopy.Options{Atomic: true, Verify: true}}

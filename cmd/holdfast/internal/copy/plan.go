@@ -3,7 +3,6 @@ package copy
 import (
 	"errors"
 	"io/fs"
-	"iter"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -14,16 +13,6 @@ import (
 
 // A copyPlan says where each source goes.
 type copyPlan []struct{ destination, source string }
-
-func (p copyPlan) pairs() iter.Seq2[string, string] {
-	return func(yield func(destination, source string) bool) {
-		for _, pair := range p {
-			if !yield(pair.destination, pair.source) {
-				return
-			}
-		}
-	}
-}
 
 // planCopy finds where the sources go. It refuses what is visibly wrong before anything is
 // changed. With keepGoing a missing source is reported later, among the other failures.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -46,14 +47,7 @@ const (
 )
 
 // Kinds are the kinds of bytes.
-func Kinds() []string {
-	var names []string
-	for kind := range fillers {
-		names = append(names, string(kind))
-	}
-	slices.Sort(names)
-	return names
-}
+var Kinds = slices.Sorted(maps.Keys(fillers))
 
 // fillers are the bytes of each kind.
 var fillers = map[genKind]datagen.Kind{genRandom: datagen.Random, genText: datagen.Text, genZero: datagen.Zero, genSparse: datagen.Zero}
@@ -154,7 +148,16 @@ func (g *generation) run(cmd *cobra.Command, file, sizeText string) (err error) 
 		}
 	}
 	if g.file == "-" {
-		return g.toStdout(cmd)
+		if cli.IsTerminal(cmd.OutOrStdout()) {
+			return cli.Misuse("give a file, or a program that reads it, behind a |", "standard output is a terminal")
+		}
+		show := g.progress(cmd.ErrOrStderr())
+		done, err := g.fill(cmd.Context(), cli.Bare(cmd.OutOrStdout()), show)
+		show.End()
+		if err != nil {
+			return g.refusal(err, done, "write", "")
+		}
+		return nil
 	}
 	show := g.progress(cmd.ErrOrStderr())
 	began := time.Now()
@@ -171,20 +174,6 @@ func (g *generation) run(cmd *cobra.Command, file, sizeText string) (err error) 
 
 func (g *generation) progress(stderr io.Writer) *cli.Progress {
 	return cli.NewProgress(stderr, g.quiet).OfBytes(int64(g.size))
-}
-
-// toStdout writes the bytes to standard output, and nothing else.
-func (g *generation) toStdout(cmd *cobra.Command) error {
-	if cli.IsTerminal(cmd.OutOrStdout()) {
-		return cli.Misuse("give a file, or a program that reads it, behind a |", "standard output is a terminal")
-	}
-	show := g.progress(cmd.ErrOrStderr())
-	done, err := g.fill(cmd.Context(), cli.Bare(cmd.OutOrStdout()), show)
-	show.End()
-	if err != nil {
-		return g.refusal(err, done, "write", "")
-	}
-	return nil
 }
 
 // print prints what was made.

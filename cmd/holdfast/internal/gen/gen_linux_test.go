@@ -60,7 +60,7 @@ func TestANewNameIsSyncedIfItsFileIs(t *testing.T) {
 	}
 }
 
-// TestWhereAllNamesAreTakenAGenTakesNobodysFile has as many gens of a path as can be told
+// TestWhereAllNamesAreTakenAGenTakesNobodysFile has as many gens of a path as can be distinguished
 // from leftovers.
 func TestWhereAllNamesAreTakenAGenTakesNobodysFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
@@ -83,7 +83,7 @@ func TestWhereAllNamesAreTakenAGenTakesNobodysFile(t *testing.T) {
 	}
 	defer g.Close()
 	if strings.HasPrefix(filepath.Base(g.temporary), ".holdfast-gen-") {
-		t.Errorf("%s tells a path", g.temporary)
+		t.Errorf("%s identifies a path", g.temporary)
 	}
 	g.discard()
 	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != len(all) {

@@ -116,13 +116,13 @@ func genRun(ctx context.Context, args []string, stdin io.Reader, stdout, stderr 
 	return cli.Run(ctx, New(), args[1:], stdin, stdout, stderr)
 }
 
-func TestGenTellsAtWhichByteItFailed(t *testing.T) {
+func TestGenReportsAtWhichByteItFailed(t *testing.T) {
 	check := func(err error, code int, sentence, hint string) {
 		t.Helper()
 		w := &shortWriter{300_000, func() error { return err }}
-		var told bytes.Buffer
-		if got := cli.Report(&told, genRun(t.Context(), []string{"gen", "-", "1MB"}, nil, w, io.Discard)); got != code || told.String() != "holdfast: "+sentence+"\nhint: "+hint+"\n" {
-			t.Errorf("exit code %d, %q", got, told.String())
+		var reported bytes.Buffer
+		if got := cli.Report(&reported, genRun(t.Context(), []string{"gen", "-", "1MB"}, nil, w, io.Discard)); got != code || reported.String() != "holdfast: "+sentence+"\nhint: "+hint+"\n" {
+			t.Errorf("exit code %d, %q", got, reported.String())
 		}
 	}
 	check(syscall.EIO, cli.ExitNotMet, "gen -: write at byte 300000: "+syscall.EIO.Error(), "the disk failed: the kernel's log (dmesg) says why")

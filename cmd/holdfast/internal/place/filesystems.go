@@ -68,7 +68,10 @@ func OrderHere(w Wish, c *study.Choice) (Orders, error) {
 	if err != nil || len(o.List) == 0 {
 		return o, err
 	}
-	c.FileSystems = o.names()
+	c.FileSystems = nil
+	for _, one := range o.List {
+		c.FileSystems = append(c.FileSystems, one.Kind.Name)
+	}
 	LimitRoom(w.Dir, c)
 	_, plan := w.Outline(*c)
 	for i, one := range o.List {
@@ -92,13 +95,6 @@ func Possible(kinds []volume.Kind) (o Orders, err error) {
 		return o, NoneCanBeMade(o.Missing, why)
 	}
 	return o, nil
-}
-
-func (o Orders) names() (names []string) {
-	for _, one := range o.List {
-		names = append(names, one.Kind.Name)
-	}
-	return names
 }
 
 // OrderOf orders a file system of twice the plan's room: removed files may not be free yet.
@@ -223,7 +219,7 @@ func (o Orders) Make(ctx context.Context, h Host) (*Volumes, error) {
 			return m, CannotMake(err)
 		}
 		m.volumes = append(m.volumes, v)
-		for _, dir := range v.Removed() {
+		for _, dir := range v.Removed {
 			h.Say("removed %s, which a killed run had left", dir)
 		}
 		if err := m.open(v); err != nil {
@@ -259,9 +255,9 @@ func (m *Volumes) open(v *volume.Volume) error {
 // how describes what a volume lies on. Its directory has a new name in each run.
 func how(v *volume.Volume, host string) string {
 	switch {
-	case v.Device() == "":
+	case v.Device == "":
 		return fmt.Sprintf("in memory, of at most %s", cli.BytesText(v.Size()))
-	case v.DirectIO():
+	case v.DirectIO:
 		return fmt.Sprintf("in an image of %s on %s, on a loop device with direct I/O", cli.BytesText(v.Size()), host)
 	}
 	return fmt.Sprintf("in an image of %s on %s, on a loop device without direct I/O: what is cold there may be in the memory of the %[2]s", cli.BytesText(v.Size()), host)

@@ -56,7 +56,14 @@ func inGuest(ctx context.Context, m *uml.Machine, stderr io.Writer) (err error) 
 		return err
 	}
 	sites, err := g.open()
-	defer func() { err = g.close(sites, err) }()
+	defer func() {
+		for _, s := range sites {
+			err = errors.Join(err, s.WorkDir.Close())
+		}
+		for _, m := range g.mounts {
+			err = errors.Join(err, m.Close())
+		}
+	}()
 	if err != nil {
 		return err
 	}
@@ -90,16 +97,6 @@ func (g *guest) open() (sites []study.Site, err error) {
 		sites = append(sites, study.Site{FileSystem: s.Name, WorkDir: ground})
 	}
 	return sites, nil
-}
-
-func (g *guest) close(sites []study.Site, err error) error {
-	for _, s := range sites {
-		err = errors.Join(err, s.WorkDir.Close())
-	}
-	for _, m := range g.mounts {
-		err = errors.Join(err, m.Close())
-	}
-	return err
 }
 
 // prepare plans the task, on all of the file systems.

@@ -88,14 +88,10 @@ func (u *order) Measure(ctx context.Context, h place.Host, outside *place.Volume
 	}
 	if err == nil { // the programs of the file systems look at the images
 		for _, one := range u.list {
-			err = errors.Join(err, images.Check(ctx, one.Kind))
+			err = errors.Join(err, one.Kind.CheckImage(ctx, images.Path(one.Kind)))
 		}
 	}
-	return u.refuse(h, err)
-}
-
-// refuse gives an error of the guest, or of its images, its exit code and hint.
-func (u *order) refuse(h place.Host, err error) error {
+	// An error of the guest, or of its images, gets its exit code and hint.
 	var crash *uml.CrashError
 	var guest *uml.GuestError
 	var damage *volume.DamageError
@@ -123,12 +119,12 @@ func (u *order) makeImages(ctx context.Context, h place.Host) (*volume.Images, e
 	if err != nil {
 		return nil, place.CannotMake(err)
 	}
-	for _, dir := range images.Removed() {
+	for _, dir := range images.Removed {
 		h.Say("removed %s, which a killed run had left", dir)
 	}
 	for _, one := range u.list {
 		h.Say("making %s%s in an image of %s", insidePrefix, one.Kind.Name, cli.BytesText(one.Size))
-		if err := images.Make(ctx, one.Kind, one.Size); err != nil {
+		if err := one.Kind.MakeImage(ctx, images.Path(one.Kind), one.Size); err != nil {
 			return images, place.CannotMake(err)
 		}
 	}
@@ -265,14 +261,14 @@ func (i *inside) beside(m trial.Matrix, plan result.Plan, err error) (trial.Matr
 
 // Both is a place on the file systems outside, and on those of a guest.
 type both struct {
-	*place.Volumes
-	guest *inside
+	place.Place // outside
+	guest       *inside
 }
 
 // Names implements [place.Place].
 func (b both) Names() string {
 	var names []string
-	if outside := b.Volumes.Names(); outside != "" {
+	if outside := b.Place.Names(); outside != "" {
 		names = append(names, outside)
 	}
 	for _, f := range b.guest.plan.FileSystems {
@@ -283,7 +279,7 @@ func (b both) Names() string {
 
 // Described implements [place.Place].
 func (b both) Described(host []machine.Fact) []result.FileSystem {
-	all := b.Volumes.Described(host)
+	all := b.Place.Described(host)
 	for _, f := range b.guest.plan.FileSystems {
 		all = append(all, result.NewFileSystem(f.Name, f.How, f.Size, host, f.Machine))
 	}
@@ -292,18 +288,18 @@ func (b both) Described(host []machine.Fact) []result.FileSystem {
 
 // Missing implements [place.Place].
 func (b both) Missing() []result.Missing {
-	return append(slices.Clip(b.Volumes.Missing()), b.guest.plan.Missing...)
+	return append(slices.Clip(b.Place.Missing()), b.guest.plan.Missing...)
 }
 
 // Sweep implements [place.Place].
 func (b both) Sweep(ctx context.Context, of sweep.Sweep, c study.Choice, progress func(done, all int)) (trial.Matrix, result.Plan, error) {
-	m, plan, err := b.Volumes.Sweep(ctx, of, c.Part(1), progress)
+	m, plan, err := b.Place.Sweep(ctx, of, c.Part(1), progress)
 	return b.guest.beside(m, plan, err)
 }
 
 // Study implements [place.Place].
 func (b both) Study(of study.Study, c study.Choice) (trial.Matrix, result.Plan, []result.Missing, error) {
-	m, plan, missing, err := b.Volumes.Study(of, c.Part(1))
+	m, plan, missing, err := b.Place.Study(of, c.Part(1))
 	m.Seed = c.Seed // also where there is no arm outside
 	m, plan, err = b.guest.beside(m, plan, err)
 	return m, plan, append(missing, b.guest.plan.Missing...), err
@@ -311,7 +307,7 @@ func (b both) Study(of study.Study, c study.Choice) (trial.Matrix, result.Plan, 
 
 // Again implements [place.Place].
 func (b both) Again(h result.Header, counting trial.Counting) (trial.Matrix, error) {
-	m, err := b.Volumes.Again(parted(h, false), counting)
+	m, err := b.Place.Again(parted(h, false), counting)
 	if err != nil {
 		return m, err
 	}

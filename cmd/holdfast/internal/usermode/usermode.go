@@ -22,8 +22,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/volume"
 )
 
-// kernelName is the name of the kernel for --kernel.
-const kernelName = "uml"
+// Name is that of the kernel for --kernel.
+const Name = "uml"
 
 // insidePrefix begins the name of a file system inside: see [result.Cell.FileSystem].
 const insidePrefix = "uml-"
@@ -38,7 +38,7 @@ const silence = time.Minute
 type Kernel struct{}
 
 // Name implements [place.Kernel].
-func (Kernel) Name() string { return kernelName }
+func (Kernel) Name() string { return Name }
 
 // Had implements [place.Kernel].
 func (Kernel) Had(earlier result.Header) bool {
@@ -68,8 +68,14 @@ type order struct {
 // Order finds what of a wish can be had inside, and puts all file systems of the run into
 // the choice.
 func (Kernel) Order(ctx context.Context, w place.Wish, c *study.Choice) (place.Order, error) {
-	kernel, err := findKernel(ctx)
-	if err != nil {
+	kernel, err := uml.Find(ctx)
+	var missing *uml.MissingError
+	switch {
+	case errors.Is(err, context.Canceled):
+		return nil, &cli.Refusal{Code: cli.ExitInterrupted, Err: errors.New("interrupted before anything was measured"), Hint: "nothing was written"}
+	case errors.As(err, &missing):
+		return nil, &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--kernel %s: %w", Name, err), Hint: "install it with: apt-get install " + missing.Package + "; or give --install"}
+	case err != nil:
 		return nil, err
 	}
 	u := &order{wish: w, kernel: kernel}
@@ -88,19 +94,6 @@ func (Kernel) Order(ctx context.Context, w place.Wish, c *study.Choice) (place.O
 		return nil, &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--fs: %s", strings.Join(study.MissingByReason(u.Missing), "; ")), Hint: "give --install, which gets what is missing"}
 	}
 	return u, u.orderNew(c, kinds)
-}
-
-// findKernel looks for the kernel.
-func findKernel(ctx context.Context) (uml.Kernel, error) {
-	kernel, err := uml.Find(ctx)
-	var missing *uml.MissingError
-	if errors.Is(err, context.Canceled) {
-		return kernel, &cli.Refusal{Code: cli.ExitInterrupted, Err: errors.New("interrupted before anything was measured"), Hint: "nothing was written"}
-	}
-	if errors.As(err, &missing) {
-		return kernel, &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--kernel %s: %w", kernelName, err), Hint: "install it with: apt-get install " + missing.Package + "; or give --install"}
-	}
-	return kernel, err
 }
 
 // orderNew orders the kinds inside, and one file system outside.

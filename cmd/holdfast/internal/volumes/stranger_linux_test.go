@@ -12,9 +12,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
-// TestCleanTellsOfStrangersInOneLine has many directories that look like leftovers, with names
+// TestCleanReportsOfStrangersInOneLine has many directories that look like leftovers, with names
 // of all kinds of runs.
-func TestCleanTellsOfStrangersInOneLine(t *testing.T) {
+func TestCleanReportsOfStrangersInOneLine(t *testing.T) {
 	parent := isolate.Public(t, false)
 	isolate.AsStranger(t, func() (err error) {
 		for n := range 30 {
@@ -22,9 +22,9 @@ func TestCleanTellsOfStrangersInOneLine(t *testing.T) {
 		}
 		return errors.Join(err, os.Mkdir(filepath.Join(parent, "holdfast-volume-000000070155ac0f"), 0o755))
 	})
-	code, told := cleanIn(t.Context(), parent)
-	if code != cli.ExitOK || strings.Count(told, "\n") != 2 || !strings.Contains(told, "and 30 more; its owner can") || !strings.Contains(told, "nothing is left of killed runs") {
-		t.Errorf("exit code %d:\n%s", code, told)
+	code, stderr := cleanIn(t.Context(), parent)
+	if code != cli.ExitOK || strings.Count(stderr, "\n") != 2 || !strings.Contains(stderr, "and 30 more; its owner can") || !strings.Contains(stderr, "nothing is left of killed runs") {
+		t.Errorf("exit code %d:\n%s", code, stderr)
 	}
 	if entries, err := os.ReadDir(parent); err != nil || len(entries) != 31 {
 		t.Errorf("%d are left, %v", len(entries), err)

@@ -108,8 +108,28 @@ func sayForeign(stderr io.Writer, err error) error {
 }
 
 func listVolumes(w, stderr io.Writer, dirs []string) error {
-	if err := listKinds(w); err != nil {
+	var hints []string // against what is missing
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "file system\there\tat least\tpackage\twhat is missing")
+	for _, k := range volume.Kinds() {
+		cells := []string{k.Name, "yes", cli.BytesText(k.Least), cmp.Or(k.Debian, "-")}
+		var missing *volume.MissingError
+		if errors.As(k.Can(), &missing) {
+			cells[1] = "no"
+			cells = append(cells, missing.Why)
+			if hint := missing.Hint(); !slices.Contains(hints, hint) {
+				hints = append(hints, hint)
+			}
+		}
+		fmt.Fprintln(t, strings.Join(cells, "\t"))
+	}
+	if err := t.Flush(); err != nil {
 		return err
+	}
+	if hints != nil {
+		if _, err := fmt.Fprintf(w, "\nWhat would help:\n  %s\n", strings.Join(hints, "\n  ")); err != nil {
+			return err
+		}
 	}
 	left, err := remnants(dirs)
 	err = sayForeign(stderr, err)
@@ -152,31 +172,6 @@ func splitErrors(err error, isOf func(error) bool) (of []error, rest error) {
 		return []error{err}, nil
 	}
 	return nil, err
-}
-
-// listKinds prints a table of what can be made, and what would help against what is
-// missing.
-func listKinds(w io.Writer) error {
-	var hints []string
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "file system\there\tat least\tpackage\twhat is missing")
-	for _, k := range volume.Kinds() {
-		cells := []string{k.Name, "yes", cli.BytesText(k.Least), cmp.Or(k.Debian, "-")}
-		var missing *volume.MissingError
-		if errors.As(k.Can(), &missing) {
-			cells[1] = "no"
-			cells = append(cells, missing.Why)
-			if hint := missing.Hint(); !slices.Contains(hints, hint) {
-				hints = append(hints, hint)
-			}
-		}
-		fmt.Fprintln(t, strings.Join(cells, "\t"))
-	}
-	if err := t.Flush(); err != nil || hints == nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "\nWhat would help:\n  %s\n", strings.Join(hints, "\n  "))
-	return err
 }
 
 // areDirs refuses names of anything else.

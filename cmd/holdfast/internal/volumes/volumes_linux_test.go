@@ -28,24 +28,24 @@ func leftVolume(t *testing.T) (parent, mine string) {
 	return parent, mine
 }
 
-// cleanIn runs volumes --clean, and returns its exit code and what it told.
-func cleanIn(ctx context.Context, parent string) (code int, told string) {
+// cleanIn runs volumes --clean, and returns its exit code and what it reported.
+func cleanIn(ctx context.Context, parent string) (code int, stderr string) {
 	var out bytes.Buffer
 	err := cli.Run(ctx, New(), []string{"--clean", parent}, nil, &out, &out)
 	code = cli.Report(&out, err)
 	return code, out.String()
 }
 
-func TestCleanTellsWhatItCantRemove(t *testing.T) {
+func TestCleanReportsWhatItCantRemove(t *testing.T) {
 	parent, mine := leftVolume(t)
-	if code, told := cleanIn(t.Context(), parent); code != cli.ExitCannot || strings.Contains(told, "removed") || !strings.Contains(told, "not empty") {
-		t.Errorf("exit code %d: %s", code, told)
+	if code, stderr := cleanIn(t.Context(), parent); code != cli.ExitCannot || strings.Contains(stderr, "removed") || !strings.Contains(stderr, "not empty") {
+		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	if err := os.Remove(mine); err != nil {
 		t.Fatal(err)
 	}
-	if code, told := cleanIn(t.Context(), parent); code != cli.ExitOK || !strings.Contains(told, "removed "+parent) || strings.Contains(told, "nothing is left") {
-		t.Errorf("exit code %d: %s", code, told)
+	if code, stderr := cleanIn(t.Context(), parent); code != cli.ExitOK || !strings.Contains(stderr, "removed "+parent) || strings.Contains(stderr, "nothing is left") {
+		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
 
@@ -56,8 +56,8 @@ func TestCleanThatIsInterruptedRemovesNothingMore(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if code, told := cleanIn(ctx, parent); code != cli.ExitInterrupted {
-		t.Errorf("exit code %d: %s", code, told)
+	if code, stderr := cleanIn(ctx, parent); code != cli.ExitInterrupted {
+		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	if _, err := os.Stat(filepath.Dir(mine)); err != nil {
 		t.Error(err)

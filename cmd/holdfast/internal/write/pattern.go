@@ -238,15 +238,6 @@ func (p *pattern) has(kind partKind) bool {
 	return false
 }
 
-func (p *pattern) varies() bool {
-	for _, e := range p.elements {
-		if e.varies() {
-			return true
-		}
-	}
-	return false
-}
-
 // appendPath appends the path of the file that a line belongs to, or returns a
 // *lineError.
 func (p *pattern) appendPath(path []byte, l *line) ([]byte, error) {

@@ -60,94 +60,6 @@ type outcome struct {
 	stop    error       // why nothing more is read
 }
 
-// run takes lines until the input ends, ctx does, or a failure that would hit every
-// line. What was taken until then is given to the library in any case: that is why
-// no call of it gets ctx.
-func (s *spread) run(ctx context.Context, in *intake) {
-	s.splitter.each = s.take
-	more := true
-	for more && s.stop == nil && ctx.Err() == nil {
-		select {
-		case b := <-in.blocks:
-			more = s.takeBlock(in, b)
-			continue
-		default:
-		}
-		s.flush() // before it waits for a block
-		select {
-		case b := <-in.blocks:
-			more = s.takeBlock(in, b)
-		case <-ctx.Done():
-		}
-	}
-	if more && s.stop == nil {
-		s.totals.End = cli.EndInterrupted
-		for i := 0; more && i < mostBlocks; i++ { // what was read before the interrupt, and no more
-			select {
-			case b := <-in.blocks:
-				more = s.takeBlock(in, b)
-			default:
-				more = false
-			}
-		}
-	}
-	close(in.gone)
-	s.totals.Cut = s.splitter.held()
-	s.flush()
-}
-
-// takeBlock takes the lines of a block, and reports whether another one comes.
-func (s *spread) takeBlock(in *intake, b block) (more bool) {
-	s.splitter.take(b.bytes)
-	in.done(b)
-	switch {
-	case b.err == nil:
-		return true
-	case errors.Is(b.err, io.EOF):
-		s.splitter.end()
-	default:
-		s.stop = &inputError{s.totals.Lines, b.err}
-	}
-	return false
-}
-
-// take gets each line from the splitter.
-func (s *spread) take(text []byte, isTooLong bool) {
-	if s.stop != nil {
-		return
-	}
-	s.totals.Lines++
-	s.line.reset(text, s.totals.Lines)
-	s.batch.last = s.line.number
-	path, err := s.path[:0], error(nil)
-	if isTooLong {
-		err = &lineError{tooLong, fmt.Sprintf("it is longer than %v", holdfast.Size(s.splitter.most))}
-	} else {
-		path, err = s.pattern.appendPath(path, &s.line)
-	}
-	s.path = path
-	switch {
-	case err == nil:
-		s.batch.add(path, text, s.line.number)
-	case s.otherwise != "" && !isTooLong:
-		if s.others == nil {
-			s.others = &pile{path: s.otherwise, isElse: true}
-		}
-		s.others.data = append(s.others.data, text...)
-		s.others.numbers = append(s.others.numbers, s.line.number)
-		s.batch.bytes += len(text)
-	default:
-		var why *lineError
-		if errors.As(err, &why) {
-			s.totals.Failures.add(why.kind, 1)
-			s.show.Failure("line %d: %v", s.line.number, err)
-		}
-	}
-	if s.batch.full() {
-		s.flush()
-	}
-}
-
 // flush gives the batch to the library, and reports what came of it. If asked to, it
 // acknowledges that all lines so far are durable, or reported to have failed.
 func (s *spread) flush() {
@@ -203,33 +115,6 @@ func (s *spread) inParallel(piles []*pile, do func(*pile)) {
 	group.Wait()
 }
 
-// healAll ends the torn lines of the files that are about to get more: the line feed is
-// in the file before anything else is given to it, by whatever name.
-func (s *spread) healAll(piles []*pile) {
-	var torn []*pile
-	for _, p := range piles {
-		isTorn, err := s.tails.look(p.path, s.name(p))
-		switch {
-		case errors.Is(err, errIsInput):
-			s.stopAt(p, err)
-		case err != nil:
-			s.remark("%s: %v", p.path, err)
-		case isTorn:
-			torn = append(torn, p)
-		}
-	}
-	s.inParallel(torn, s.heal)
-	for _, p := range torn {
-		switch {
-		case p.err != nil:
-			s.tails.paths[s.name(p)] = true
-		case !s.halt.Load():
-			s.totals.Healed++
-			s.remark("%s: its last line was torn, and is ended with a line feed", p.path)
-		}
-	}
-}
-
 // name is what stands for a pile's path in the maps.
 func (s *spread) name(p *pile) uint64 { return maphash.String(s.seed, p.path) }
 
@@ -243,29 +128,6 @@ func (s *spread) stopAt(p *pile, why error) {
 func (s *spread) remark(format string, args ...any) {
 	if s.remarks++; s.remarks <= cli.MostFailures {
 		s.show.Say(format, args...)
-	}
-}
-
-// heal ends a torn line.
-func (s *spread) heal(p *pile) {
-	if s.halt.Load() {
-		return
-	}
-	ctx := context.Background()
-	p.err = s.files.Release(ctx, p.path) // an earlier try may have left its line feed in memory
-	if isTorn, err := endsTorn(p.path); p.err == nil && err == nil && isTorn {
-		if p.err = s.files.Append(ctx, p.path, []byte("\n")); p.err == nil {
-			p.err = s.files.Release(ctx, p.path)
-		}
-	}
-	var file *files.Error
-	if errors.As(p.err, &file) { // what became of the line feed says nothing of the pile
-		untouched := *file
-		untouched.Offset, untouched.Outcome = 0, holdfast.OutcomeUntouched
-		p.err = &untouched
-	}
-	if isGeneral(p.err) {
-		s.halt.Store(true)
 	}
 }
 

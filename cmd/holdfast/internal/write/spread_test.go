@@ -65,12 +65,12 @@ func TestLineThatIsTooLongCostsOnlyItself(t *testing.T) {
 	s.close()
 	s.show.End()
 	if s.totals.Failures[tooLong] != 1 || s.totals.Written != 2 || stderr.String() != "holdfast: line 2: it is longer than 100B\n" {
-		t.Errorf("%+v, told: %s", s.totals, stderr.String())
+		t.Errorf("%+v, stderr: %s", s.totals, stderr.String())
 	}
 }
 
-// TestProgressIsTold beats by hand.
-func TestProgressIsTold(t *testing.T) {
+// TestProgressIsReported beats by hand.
+func TestProgressIsReported(t *testing.T) {
 	files, err := files.New(files.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package write
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,7 +9,9 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
@@ -86,4 +89,54 @@ func endsTorn(path string) (bool, error) {
 
 func unreadable(err error) error {
 	return fmt.Errorf("its last byte can't be read, so a torn line would not be ended: %w", cli.Cause(err))
+}
+
+// healAll ends the torn lines of the files that are about to get more: the line feed is
+// in the file before anything else is given to it, by whatever name.
+func (s *spread) healAll(piles []*pile) {
+	var torn []*pile
+	for _, p := range piles {
+		isTorn, err := s.tails.look(p.path, s.name(p))
+		switch {
+		case errors.Is(err, errIsInput):
+			s.stopAt(p, err)
+		case err != nil:
+			s.remark("%s: %v", p.path, err)
+		case isTorn:
+			torn = append(torn, p)
+		}
+	}
+	s.inParallel(torn, s.heal)
+	for _, p := range torn {
+		switch {
+		case p.err != nil:
+			s.tails.paths[s.name(p)] = true
+		case !s.halt.Load():
+			s.totals.Healed++
+			s.remark("%s: its last line was torn, and is ended with a line feed", p.path)
+		}
+	}
+}
+
+// heal ends a torn line.
+func (s *spread) heal(p *pile) {
+	if s.halt.Load() {
+		return
+	}
+	ctx := context.Background()
+	p.err = s.files.Release(ctx, p.path) // an earlier try may have left its line feed in memory
+	if isTorn, err := endsTorn(p.path); p.err == nil && err == nil && isTorn {
+		if p.err = s.files.Append(ctx, p.path, []byte("\n")); p.err == nil {
+			p.err = s.files.Release(ctx, p.path)
+		}
+	}
+	var file *files.Error
+	if errors.As(p.err, &file) { // what became of the line feed says nothing of the pile
+		untouched := *file
+		untouched.Offset, untouched.Outcome = 0, holdfast.OutcomeUntouched
+		p.err = &untouched
+	}
+	if isGeneral(p.err) {
+		s.halt.Store(true)
+	}
 }

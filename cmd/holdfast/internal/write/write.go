@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -137,7 +138,7 @@ func (d *distribution) check(cmd *cobra.Command) error {
 		return cli.Misuse("give --split too, or leave --mode out", "--mode is of whole files, and without --split lines are appended")
 	case d.out.has(lineNumber) && !d.split:
 		return cli.Misuse("give --split for a file of each line, or write {.line} for a field of that name", "--out %s: {line} without --split", d.out.text)
-	case d.split && !d.out.varies():
+	case d.split && !slices.ContainsFunc(d.out.elements, element.varies):
 		return cli.Misuse("put a placeholder into --out, such as {line}", "--split makes a file of each line, and --out %s names only one", d.out.text)
 	case d.separator != "" && !d.out.has(column):
 		return cli.Misuse("use a column such as {1} in --out, or leave --separator out", "--separator is of columns, and --out %s has none", d.out.text)

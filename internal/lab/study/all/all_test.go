@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/study/studytest"
 )
 
-// TestClaimsCanBeTold looks at the claims of all studies: names, texts and arms.
-func TestClaimsCanBeTold(t *testing.T) {
+// TestClaimsCanBeReported looks at the claims of all studies: names, texts and arms.
+func TestClaimsCanBeReported(t *testing.T) {
 	seen := map[string]bool{}
 	for _, s := range Audited() {
 		arms := map[string]bool{}

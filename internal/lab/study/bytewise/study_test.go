@@ -120,7 +120,7 @@ func TestReadAheadClaimLooksAtTheCache(t *testing.T) {
 }
 
 func TestDropClaimsCompareColdWithWarm(t *testing.T) {
-	cold, warm := coldAndWarm()
+	cold, warm := coldRead, warmRead
 	plant := func(cold, warm string, coldTimes, warmTimes [10]time.Duration) study.Evidence {
 		p := (&plantedBytes{}).add(cold, 1, 0, 0, nil).add(warm, 1, 0, 0, nil)
 		for i := range p.trials {

@@ -136,7 +136,5 @@ func lossOf(path string, accepted []time.Duration, size int64) (killedLoss, erro
 	return l, err
 }
 
-// Roles is the work of the study's second processes.
-func Roles() map[string]study.Role {
-	return map[string]study.Role{watchRole: watchFile, stampRole: stampUntilKilled}
-}
+// Roles are the work of the study's second processes.
+var Roles = map[string]study.Role{watchRole: watchFile, stampRole: stampUntilKilled}

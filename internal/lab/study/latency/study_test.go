@@ -94,7 +94,7 @@ func TestLatencyRefusesWhatItCantMeasure(t *testing.T) {
 	}
 }
 
-func TestSinkTellsWhatToExpect(t *testing.T) {
+func TestSinkReportsWhatToExpect(t *testing.T) {
 	check := func(o sink, name string, calls int64, wait time.Duration, promise string) {
 		t.Helper()
 		if got := o.name(); got != name {
@@ -140,7 +140,7 @@ func TestSlowestShare(t *testing.T) {
 	check(h, 0.02, 10, 110./(99*10+100))
 }
 
-func TestStampedRecordTellsWhatIsWrong(t *testing.T) {
+func TestStampedRecordReportsWhatIsWrong(t *testing.T) {
 	r := newStamped(32)
 	r.fill(7, 99)
 	if r.wrong(7) != "" || r.at() != 99 {
@@ -227,7 +227,7 @@ func TestKilledLossIsWithinThePromise(t *testing.T) {
 	}
 }
 
-func TestKilledWriterThatFailsIsTold(t *testing.T) {
+func TestKilledWriterThatFailsIsReported(t *testing.T) {
 	needSharedClock(t)
 	g := studytest.WorkDir(t)
 	_, err := sink{by: "hope"}.killedWrites(100, 64).Run(t.Context(), g, trial.NotCounting, 100, 6400)
@@ -360,7 +360,7 @@ func (f *troubled) Write(p []byte) (int, error) {
 	return f.File.Write(p)
 }
 
-// TestTroubleInTheMiddleLeavesNoWatcher: a failed Write, or a user who ends it all.
+// TestTroubleInTheMiddleLeavesNoWatcher: a failed Write, or a user that ends it all.
 func TestTroubleInTheMiddleLeavesNoWatcher(t *testing.T) {
 	needSharedClock(t)
 	full, g := errors.New("the disk is full"), studytest.WorkDir(t)
@@ -423,7 +423,7 @@ func TestSecondProcessesLeaveNothing(t *testing.T) {
 func TestRolesRefuseWhatTheyCantDo(t *testing.T) {
 	check := func(args ...string) {
 		t.Helper()
-		if err := study.RunRole(t.Context(), Roles(), args, strings.NewReader(""), io.Discard); err == nil {
+		if err := study.RunRole(t.Context(), Roles, args, strings.NewReader(""), io.Discard); err == nil {
 			t.Errorf("%q was done", args)
 		}
 	}

@@ -179,9 +179,9 @@ func TestVerdictsFollowTheArms(t *testing.T) {
 	check("lines-10000-calls", 1, study.Holds, study.NotHere)
 }
 
-// TestAPartOfATimeIsNotToldAsMoreThanTheTime is of a busy machine, where formatting a line
+// TestAPartOfATimeIsNotReportedAsMoreThanTheTime is of a busy machine, where formatting a line
 // took longer than formatting and writing one.
-func TestAPartOfATimeIsNotToldAsMoreThanTheTime(t *testing.T) {
+func TestAPartOfATimeIsNotReportedAsMoreThanTheTime(t *testing.T) {
 	learnt := func(format time.Duration) string {
 		e := studytest.Planted(10, func(arm string, _ int, m *result.Measurement) {
 			m.Records, m.Elapsed = 1, 100

@@ -36,29 +36,27 @@ const (
 // lostIncrements is what a racy counter reports.
 const lostIncrements = "lost_increments"
 
-func counterWays() []counterWay {
-	return []counterWay{
-		{racy, "an atomic load and an atomic store: increments are lost between the two", 15, func() counter {
-			sum := new(atomic.Int64)
-			return counter{total: sum.Load, count: func(n int64) {
-				for range n {
-					sum.Store(sum.Load() + 1)
-				}
-			}}
-		}},
-		{"mutex", "a sync.Mutex for each increment", 60, func() counter { return batchedCounter(1) }},
-		{"atomic", "atomic.Int64.Add", 20, func() counter {
-			sum := new(atomic.Int64)
-			return counter{total: sum.Load, count: func(n int64) {
-				for range n {
-					sum.Add(1)
-				}
-			}}
-		}},
-		{"batches of 10", "ten increments of its own, then one lock", 6, func() counter { return batchedCounter(10) }},
-		{"batched", "each goroutine counts alone and takes the lock once", 2, func() counter { return batchedCounter(math.MaxInt64) }},
-		{onlyStart, "the goroutines start and end, and count nothing", 1, idleCounter},
-	}
+var counterWays = []counterWay{
+	{racy, "an atomic load and an atomic store: increments are lost between the two", 15, func() counter {
+		sum := new(atomic.Int64)
+		return counter{total: sum.Load, count: func(n int64) {
+			for range n {
+				sum.Store(sum.Load() + 1)
+			}
+		}}
+	}},
+	{"mutex", "a sync.Mutex for each increment", 60, func() counter { return batchedCounter(1) }},
+	{"atomic", "atomic.Int64.Add", 20, func() counter {
+		sum := new(atomic.Int64)
+		return counter{total: sum.Load, count: func(n int64) {
+			for range n {
+				sum.Add(1)
+			}
+		}}
+	}},
+	{"batches of 10", "ten increments of its own, then one lock", 6, func() counter { return batchedCounter(10) }},
+	{"batched", "each goroutine counts alone and takes the lock once", 2, func() counter { return batchedCounter(math.MaxInt64) }},
+	{onlyStart, "the goroutines start and end, and count nothing", 1, idleCounter},
 }
 
 // batchedCounter takes the lock after each size increments, and at the end.
@@ -125,7 +123,7 @@ func (c crew) work(steps int64, do func(first, n int64)) {
 }
 
 func (c crew) counterArms(l load) (arms []study.Arm) {
-	for _, way := range counterWays() {
+	for _, way := range counterWays {
 		cell := result.Cell{
 			Name: counterName(way.name) + c.suffix, Group: "counter" + c.suffix, Does: way.does,
 			Writers: c.goroutines, Records: l.all(),

@@ -90,7 +90,7 @@ func TestLocksClaimsOfNothing(t *testing.T) {
 
 func TestEveryWayCountsWhatItSays(t *testing.T) {
 	for _, steps := range []int64{0, 1, 9, 10, 11, 1003} {
-		for _, w := range counterWays() {
+		for _, w := range counterWays {
 			c := w.start()
 			crew{goroutines: 7}.work(steps, func(_, n int64) { c.count(n) })
 			if err := w.check(c.total(), steps); err != nil {

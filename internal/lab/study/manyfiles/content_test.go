@@ -15,14 +15,14 @@ func TestWrongBytesAreNoTrialOfFiles(t *testing.T) {
 		studytest.WrongBytesAreNoTrial(t, g, name, task)
 	}
 	check("CreateTemp", studytest.ArmTask(t, Study(), createTemp))
-	for _, w := range []fileWay{loopWay(), poolWay(sixtyFour), filesWay(), workersWay(oneWorker), retriesOffWay(), batchesWay()} {
+	for _, w := range []fileWay{loopWay, poolWay(sixtyFour), filesWay, workersWay(oneWorker), retriesOffWay, batchesWay} {
 		check(w.name, w.task(3, 2))
 	}
-	for _, w := range openWays() {
+	for _, w := range openWays {
 		check(w.name, w.task(3, 2))
 	}
 	lines := appendLoad{files: 3, lines: 5}
-	for _, a := range slices.Concat(apartArms(3), durableArms(3), replaceArms(3), lines.arms()) {
+	for _, a := range slices.Concat(apartArms(3), durableArms(3), lines.arms()) {
 		check(a.Name, a.Task())
 	}
 }

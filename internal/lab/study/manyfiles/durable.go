@@ -44,24 +44,21 @@ type durableWay struct {
 	replace bool // there is an old file of each name
 }
 
+// durableArms sync new files, and then files that replace others.
 func durableArms(n int) []study.Arm {
-	return armsOfDurable(groupDurable, n,
+	batch := filesSynced(holdfast.SyncGroup, holdfast.OutcomeDurable)
+	batch.mode = files.Replace
+	return append(armsOfDurable(groupDurable, n,
 		durableWay{fileWay: fileWay{notSynced, "Files.WriteAll; nothing is synced", filesSynced(holdfast.SyncNever, holdfast.OutcomeWritten).make}},
 		durableWay{fileWay: fileWay{syncedEach, "create, write, fsync and close one after the other, the directory last", syncEach(1)}},
 		durableWay{fileWay: fileWay{syncedPool, "the same by 64 workers", syncEach(64)}},
 		durableWay{fileWay: fileWay{filesEach, "Files.WriteAll, every file by itself", filesSynced(holdfast.SyncEach, holdfast.OutcomeDurable).make}},
 		durableWay{fileWay: fileWay{filesGroup, "Files.WriteAll, all files in one step", filesSynced(holdfast.SyncGroup, holdfast.OutcomeDurable).make}},
-	)
-}
-
-func replaceArms(n int) []study.Arm {
-	batch := filesSynced(holdfast.SyncGroup, holdfast.OutcomeDurable)
-	batch.mode = files.Replace
-	return armsOfDurable(groupReplace, n,
+	), armsOfDurable(groupReplace, n,
 		durableWay{fileWay{replacedEach, "a temporary file, fsync, rename, fsync of the directory, one after the other", replaceEach}, true},
 		durableWay{fileWay{replacedOurs, "Files.Write with ModeReplace, one after the other", replaceByFiles}, true},
 		durableWay{fileWay{replacedBatch, "Files.WriteAll with ModeReplace, all files in one step", batch.make}, true},
-	)
+	)...)
 }
 
 func armsOfDurable(group string, n int, ways ...durableWay) (arms []study.Arm) {

@@ -37,34 +37,32 @@ type openBatch interface {
 	Close() error
 }
 
-func openWays() []openWay {
-	return []openWay{
-		{openByFile, "os.File.Write to open files by a pool", func(b batch) (openBatch, error) {
-			all := osFiles{data: []byte(message)}
-			for i, path := range b.paths {
-				f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-				if err != nil {
-					return all, err
-				}
-				all.files = append(all.files, f)
-				if err := all.write(i); err != nil {
-					return all, err
-				}
-			}
-			return all, nil
-		}},
-		{openByFiles, "Files.Append to files whose handles are open, by a pool", func(b batch) (openBatch, error) {
-			f, err := files.New(files.Options{Handles: len(b.paths) + besides})
+var openWays = []openWay{
+	{openByFile, "os.File.Write to open files by a pool", func(b batch) (openBatch, error) {
+		all := osFiles{data: []byte(message)}
+		for i, path := range b.paths {
+			f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 			if err != nil {
-				return nil, err
+				return all, err
 			}
-			all := appendedFiles{f, b.paths, []byte(message)}
-			for i := 0; i < len(b.paths) && err == nil; i++ {
-				err = all.write(i)
+			all.files = append(all.files, f)
+			if err := all.write(i); err != nil {
+				return all, err
 			}
-			return all, err
-		}},
-	}
+		}
+		return all, nil
+	}},
+	{openByFiles, "Files.Append to files whose handles are open, by a pool", func(b batch) (openBatch, error) {
+		f, err := files.New(files.Options{Handles: len(b.paths) + besides})
+		if err != nil {
+			return nil, err
+		}
+		all := appendedFiles{f, b.paths, []byte(message)}
+		for i := 0; i < len(b.paths) && err == nil; i++ {
+			err = all.write(i)
+		}
+		return all, err
+	}},
 }
 
 type osFiles struct {

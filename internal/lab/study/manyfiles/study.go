@@ -41,7 +41,7 @@ func Study() study.Study {
 		Arms:      filesArms,
 		Twin:      retriesOn,
 		Show:      showFiles,
-		Claims:    filesClaims(),
+		Claims:    filesClaims,
 	}
 }
 
@@ -115,25 +115,24 @@ func filesArms(c study.Choice) []study.Arm {
 	arms := publishedOps()
 	add := func(n int, ways ...fileWay) {
 		for _, w := range ways {
-			arms = append(arms, w.arm(n, p.passes(n)))
+			arms = append(arms, w.named(filesArm(n, w.name), fmt.Sprintf("%d files", n), n, p.passes(n)))
 		}
 	}
 	for _, n := range p.sizes {
-		add(n, poolWay(perCPU), filesWay())
+		add(n, poolWay(perCPU), filesWay)
 	}
 	for _, n := range p.retries {
-		add(n, retriesOffWay())
-		for _, w := range openWays() {
+		add(n, retriesOffWay)
+		for _, w := range openWays {
 			arms = append(arms, w.arm(n, p.passes(n)))
 		}
 	}
-	add(p.workers, loopWay(), poolWay(sixtyFour), poolWay(perFile), workersWay(oneWorker), workersWay(sixtyFour), workersWay(perFile))
+	add(p.workers, loopWay, poolWay(sixtyFour), poolWay(perFile), workersWay(oneWorker), workersWay(sixtyFour), workersWay(perFile))
 	for _, n := range p.batched {
-		add(n, filesWay(), batchesWay())
+		add(n, filesWay, batchesWay)
 	}
 	arms = append(arms, apartArms(p.apart)...)
 	arms = append(arms, durableArms(p.durable)...)
-	arms = append(arms, replaceArms(p.durable)...)
 	arms = append(arms, p.append.arms()...)
 	// An arm stands once, though several questions may name it.
 	seen := map[string]bool{}

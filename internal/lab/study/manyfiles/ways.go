@@ -83,17 +83,15 @@ func byPool(w workerRule) string { return "os.WriteFile, " + w.text }
 // batchFiles is how many files a batch has where they are written in batches.
 const batchFiles = 500
 
-func loopWay() fileWay {
-	return fileWay{oneByOne, "os.WriteFile in a loop", func(ctx context.Context, c *trial.Clock, b batch) error {
-		var err error
-		data := []byte(message)
-		for i := 0; i < len(b.paths) && err == nil && ctx.Err() == nil; i++ {
-			err = os.WriteFile(b.paths[i], data, 0o666)
-		}
-		c.Lap(trial.Write)
-		return err
-	}}
-}
+var loopWay = fileWay{oneByOne, "os.WriteFile in a loop", func(ctx context.Context, c *trial.Clock, b batch) error {
+	var err error
+	data := []byte(message)
+	for i := 0; i < len(b.paths) && err == nil && ctx.Err() == nil; i++ {
+		err = os.WriteFile(b.paths[i], data, 0o666)
+	}
+	c.Lap(trial.Write)
+	return err
+}}
 
 func poolWay(w workerRule) fileWay {
 	return fileWay{byPool(w), "os.WriteFile by a pool: " + w.text, func(ctx context.Context, c *trial.Clock, b batch) error {
@@ -120,22 +118,16 @@ func inPool(ctx context.Context, n, workers int, work func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-func filesWay() fileWay {
-	return fileWay{byFiles, "Files.WriteAll with paths", writeAll{}.make}
-}
+var filesWay = fileWay{byFiles, "Files.WriteAll with paths", writeAll{}.make}
 
 func workersWay(w workerRule) fileWay {
 	return fileWay{"Files, " + w.text, "Files.WriteAll: " + w.text, writeAll{workers: w.of}.make}
 }
 
 // retriesOffWay differs from [filesWay] in nothing else.
-func retriesOffWay() fileWay {
-	return fileWay{withoutRetries, "Files.WriteAll with paths, Attempts 1", writeAll{options: files.Options{Retry: files.Retry{Attempts: 1}}}.make}
-}
+var retriesOffWay = fileWay{withoutRetries, "Files.WriteAll with paths, Attempts 1", writeAll{options: files.Options{Retry: files.Retry{Attempts: 1}}}.make}
 
-func batchesWay() fileWay {
-	return fileWay{inBatches, fmt.Sprintf("one Files, a WriteAll for each %d paths", batchFiles), writeAll{each: batchFiles}.make}
-}
+var batchesWay = fileWay{inBatches, fmt.Sprintf("one Files, a WriteAll for each %d paths", batchFiles), writeAll{each: batchFiles}.make}
 
 // A writeAll is a way that a Files goes about a batch.
 type writeAll struct {
@@ -192,12 +184,7 @@ func (w writeAll) check(all []*files.Results) error {
 	return nil
 }
 
-// arm makes n files, each time in a directory of their own.
-func (w fileWay) arm(n, passes int) study.Arm {
-	return w.named(filesArm(n, w.name), fmt.Sprintf("%d files", n), n, passes)
-}
-
-// named makes n files, so many times over.
+// named makes n files, so many times over, each time in a directory of their own.
 func (w fileWay) named(name, group string, n, passes int) study.Arm {
 	return study.Arm{
 		Cell:  filesCell(name, group, w.does, n*passes),

@@ -2,6 +2,7 @@ package reads
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/holdfast-go/holdfast/internal/lab/probe"
 	"github.com/holdfast-go/holdfast/internal/lab/trial"
 )
 
@@ -160,4 +162,32 @@ func (d *shaDigest) block(p []byte) {
 
 func (d *shaDigest) seen() digest {
 	return digest{sum: binary.LittleEndian.Uint64(d.Sum(nil)), units: d.units}
+}
+
+// task reads, and compares what was seen with what was written.
+func (r fileReading) task(text *readText) trial.Task {
+	var seen digest
+	do := func(_ context.Context, c *trial.Clock) error {
+		f, err := os.Open(c.Path)
+		if err != nil {
+			return err
+		}
+		if r.access != probe.Normal {
+			err = probe.AdviseAccess(f, r.access)
+		}
+		c.Lap(trial.Open)
+		if err != nil {
+			return errors.Join(err, f.Close())
+		}
+		seen, err = r.run(f, r.bytes)
+		c.Lap(trial.Read)
+		return err
+	}
+	check := func(string) error {
+		if want := text.want(r.bytes, r.kind); seen != want {
+			return &trial.ContentError{Reason: fmt.Sprintf("and on, a reader saw %+v, not %+v", seen, want)}
+		}
+		return nil
+	}
+	return trial.Task{Make: text.make, Cache: r.cache, Do: do, Check: check}
 }

@@ -3,7 +3,6 @@ package reads
 import (
 	"bufio"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -22,34 +21,6 @@ import (
 // A readWay reads the first n bytes of the file that is open, to its end if these
 // are all. It closes the file.
 type readWay func(f *os.File, n int64) (digest, error)
-
-// task reads, and compares what was seen with what was written.
-func (r fileReading) task(text *readText) trial.Task {
-	var seen digest
-	do := func(_ context.Context, c *trial.Clock) error {
-		f, err := os.Open(c.Path)
-		if err != nil {
-			return err
-		}
-		if r.access != probe.Normal {
-			err = probe.AdviseAccess(f, r.access)
-		}
-		c.Lap(trial.Open)
-		if err != nil {
-			return errors.Join(err, f.Close())
-		}
-		seen, err = r.run(f, r.bytes)
-		c.Lap(trial.Read)
-		return err
-	}
-	check := func(string) error {
-		if want := text.want(r.bytes, r.kind); seen != want {
-			return &trial.ContentError{Reason: fmt.Sprintf("and on, a reader saw %+v, not %+v", seen, want)}
-		}
-		return nil
-	}
-	return trial.Task{Make: text.make, Cache: r.cache, Do: do, Check: check}
-}
 
 // fromFile reads from the file itself, or from what wraps it.
 func fromFile[R io.Reader](wrap func(*os.File) R, read func(r R, n int64) (digest, error)) readWay {

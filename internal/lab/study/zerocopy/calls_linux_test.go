@@ -43,7 +43,7 @@ func TestEveryWayMovesTheWholeFile(t *testing.T) {
 func TestACopyThatIsWrongIsNoTrial(t *testing.T) {
 	g := studytest.WorkDir(t)
 	source := newZeroSource(1)
-	for _, w := range zeroFileWays() {
+	for _, w := range zeroFileWays {
 		if w.name == byReflink {
 			continue // it spoils its source too, if it can be had
 		}
@@ -101,7 +101,7 @@ func TestInterruptedSendingLeavesNoReceiver(t *testing.T) {
 	}
 }
 
-func TestFailedSendingIsTold(t *testing.T) {
+func TestFailedSendingIsReported(t *testing.T) {
 	broken := errors.New("broken")
 	w := zeroWay{name: "test", move: func(context.Context, int, int, int64) (int64, error) { return 0, broken }}
 	_, err := w.socketTask(1000, newZeroSource(1)).Run(t.Context(), studytest.WorkDir(t), trial.NotCounting, 1000, 1000)
