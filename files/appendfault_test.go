@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/fault"
 )
 
@@ -703,7 +704,7 @@ func TestFilesOnOtherFileSystemsAreSyncedByThemselves(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: 4 * holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, Handles: 64})
-	for i := range 2 * leastTogether {
+	for i := range 2 * durable.FewOpenFiles {
 		mustAppend(t, f, fmt.Sprint("/", i), "x")
 	}
 	mustAppend(t, f, "/other/file", "x")
