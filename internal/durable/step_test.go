@@ -308,20 +308,25 @@ func (b *stepBatch) run(report func(part []*stepFile)) {
 	b.step.Close(func(fd int) { b.disk.Close(fd) })
 }
 
-// A stepWay is how the disk lets bytes be synced, and whether the second batch's files stay open.
+// A stepWay is how the disk lets bytes be synced, and what the second batch does.
 type stepWay struct {
 	name  string
 	setUp func(*fault.Disk)
-	open  bool
-	loses int // which of the open files the kernel fails to write back; 0: none
+	open  bool // its files stay open
+	after int  // it starts so many milliseconds later
+	loses int  // which of its open files the kernel fails to write back; 0: none
 }
 
 var stepWays = []stepWay{
-	{"by syncfs", func(*fault.Disk) {}, false, 0},
-	{"one by one", func(d *fault.Disk) { d.SetDirty(-1) }, false, 0},
-	{"by syncfs on one device", func(d *fault.Disk) { d.SetSyncsAll("/m", false) }, false, 0},
-	{"open files by syncfs", func(*fault.Disk) {}, true, 0},
-	{"open files one by one", func(d *fault.Disk) { d.SetDirty(-1) }, true, 0},
+	{name: "by syncfs", setUp: func(*fault.Disk) {}},
+	{name: "one by one", setUp: func(d *fault.Disk) { d.SetDirty(-1) }},
+	{name: "by syncfs on one device", setUp: func(d *fault.Disk) { d.SetSyncsAll("/m", false) }},
+	{name: "open files by syncfs", setUp: func(*fault.Disk) {}, open: true},
+	{name: "open files one by one", setUp: func(d *fault.Disk) { d.SetDirty(-1) }, open: true},
+	{name: "open files by syncfs while others sync directories", setUp: func(d *fault.Disk) {
+		d.SetDirty(-1)
+		time.AfterFunc(10*time.Millisecond, func() { d.SetDirty(0) })
+	}, open: true, after: 90},
 }
 
 // stepDisk returns a disk with stepDirs.
@@ -451,6 +456,7 @@ func TestStepReportsNothingDurableThatAPowerCutLoses(t *testing.T) {
 				continue
 			}
 			ahead := behind != 30
+			behind := behind + way.after
 			calls := runSteps(t, way, behind, ahead)
 			for _, op := range []fault.DiskOp{fault.DiskSync, fault.DiskDatasync, fault.DiskSyncAll, fault.DiskRename, fault.DiskOpenDir, fault.DiskOpen, fault.DiskWrite, fault.DiskClose} {
 				n := 0
@@ -467,7 +473,7 @@ func TestStepReportsNothingDurableThatAPowerCutLoses(t *testing.T) {
 					every = 15
 				case testing.Short():
 					every = 13
-				case op == fault.DiskSync && behind != 30:
+				case op == fault.DiskSync && ahead:
 					every = 7
 				}
 				for first := 1; first <= n; first += every {
