@@ -505,7 +505,7 @@ func TestOneFailingFileStopsOnlyACallThatDoesNotKeepGoing(t *testing.T) {
 	}
 }
 
-func TestManyFailuresAreCountedAndSomeAreTold(t *testing.T) {
+func TestManyFailuresAreCountedAndSomeAreReported(t *testing.T) {
 	dir := filetest.MemoryDir(t)
 	for i := range 130 {
 		if err := os.MkdirAll(dir+"/from", 0o755); err != nil {

@@ -336,7 +336,7 @@ func (d *unreliableDisk) Sync(int) error { return d.fails() }
 
 func (d *unreliableDisk) SyncAll(int) error { return d.fails() }
 
-func TestTotalsAreWhatEachWasTold(t *testing.T) {
+func TestTotalsAreTheSumOfTheReports(t *testing.T) {
 	for seed := range uint64(40) {
 		dir := smallTree(t)
 		must(t, syscall.Mkfifo(dir+"/from/pipe", 0o600))

@@ -274,7 +274,7 @@ var faultyCopies = []Options{
 	{Workers: 1, Archive: true, Atomic: true},
 }
 
-func TestAFaultOfACallLeavesWholeFilesAndIsTold(t *testing.T) {
+func TestAFaultOfACallLeavesWholeFilesAndIsReported(t *testing.T) {
 	for i, o := range faultyCopies {
 		o.KeepGoing = true
 		eachFault(t, o, i == 2, func(dir string, d *failingDisk) {

@@ -275,7 +275,7 @@ func TestFailedSyncIsFinalForItsPath(t *testing.T) {
 	}
 }
 
-func TestBackgroundFailureIsToldOnceByTheNextCall(t *testing.T) {
+func TestBackgroundFailureIsReportedOnceByTheNextCall(t *testing.T) {
 	calls := map[string]func(f *Set) error{
 		"Append": func(f *Set) error { return f.Append(noContext, "/a", []byte("x")) },
 		"Flush":  func(f *Set) error { return f.Flush(noContext) },
@@ -463,7 +463,7 @@ func TestEvictedFilesAreSyncedFirst(t *testing.T) {
 	}
 }
 
-func TestFailedSyncOfAnEvictedFileIsTold(t *testing.T) {
+func TestFailedSyncOfAnEvictedFileIsReported(t *testing.T) {
 	disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskDatasync, Path: "0", Err: syscall.EIO})
 	f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: 64, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, Handles: 8})
 	for i := range 20 {

@@ -184,7 +184,7 @@ func TestLargeFilesAreFewAhead(t *testing.T) {
 	})
 }
 
-func TestCancelAtEveryCallIsTold(t *testing.T) {
+func TestCancelAtEveryCallIsReported(t *testing.T) {
 	cause := errors.New("enough")
 	for _, mode := range wholeModes {
 		for _, sync := range wholeSyncs {

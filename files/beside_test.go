@@ -367,7 +367,7 @@ func TestDirectoryThatCannotBeOpenedToSyncItIsNotFinal(t *testing.T) {
 	}
 }
 
-func TestCloseTellsOfNamesThatCouldNotBeSynced(t *testing.T) {
+func TestCloseReportsNamesThatCouldNotBeSynced(t *testing.T) {
 	disk := fault.NewDisk()
 	f := onDisk(t, disk, Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, Retry: once})
 	mustAppend(t, f, "/log", "x")

@@ -235,7 +235,7 @@ func TestShownExportReplacesFiles(t *testing.T) {
 	}
 }
 
-func TestShownClassificationTellsErrorsApart(t *testing.T) {
+func TestShownClassificationSeparatesErrors(t *testing.T) {
 	set, err := files.New(files.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -262,7 +262,7 @@ func TestShownClassificationTellsErrorsApart(t *testing.T) {
 	check(&files.Error{Op: "sync", Outcome: holdfast.OutcomeUncertain, Err: syscall.EIO}, "write it again, to another file")
 }
 
-func TestShownLogTellsWhatFailed(t *testing.T) {
+func TestShownLogReportsWhatFailed(t *testing.T) {
 	set, err := files.New(files.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -80,8 +80,8 @@ func TestFilesWithoutAJournalAreSyncedEachByItself(t *testing.T) {
 	})
 }
 
-// TestDoubtIsToldOfWhatSyncAloneMakesDurable has a policy that never syncs.
-func TestDoubtIsToldOfWhatSyncAloneMakesDurable(t *testing.T) {
+// TestDoubtIsReportedOfWhatSyncAloneMakesDurable has a policy that never syncs.
+func TestDoubtIsReportedOfWhatSyncAloneMakesDurable(t *testing.T) {
 	for _, lacks := range []bool{false, true} {
 		for _, closed := range []bool{false, true} {
 			disk := fault.NewDisk()
@@ -106,8 +106,8 @@ func TestDoubtIsToldOfWhatSyncAloneMakesDurable(t *testing.T) {
 	}
 }
 
-// TestNoDoubtIsToldOfOtherFiles has a journal, or files that are not durable.
-func TestNoDoubtIsToldOfOtherFiles(t *testing.T) {
+// TestNoDoubtIsReportedOfOtherFiles has a journal, or files that are not durable.
+func TestNoDoubtIsReportedOfOtherFiles(t *testing.T) {
 	for _, lacks := range []bool{false, true} {
 		for _, p := range []holdfast.Policy{holdfast.Unbuffered(), holdfast.Durable(), holdfast.EachDurable()} {
 			disk := fault.NewDisk()

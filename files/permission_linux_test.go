@@ -200,9 +200,9 @@ func TestReplaceKeepsAttributes(t *testing.T) {
 	})
 }
 
-// TestReplaceTellsAttributesThatItCannotKeep replaces a file with an attribute that only
+// TestReplaceReportsAttributesThatItCannotKeep replaces a file with an attribute that only
 // root may set.
-func TestReplaceTellsAttributesThatItCannotKeep(t *testing.T) {
+func TestReplaceReportsAttributesThatItCannotKeep(t *testing.T) {
 	dir := acltest.Directory(t)
 	acltest.Must(t, os.Chmod(dir, 0o777))
 	path := dir + "/file"

@@ -51,7 +51,7 @@ func TestResultsStandInTheOrderOfSubmission(t *testing.T) {
 	}
 }
 
-func TestAResultThatIsNotThereIsAPanic(t *testing.T) {
+func TestAResultOutOfRangeIsAPanic(t *testing.T) {
 	for _, n := range []int{0, 16, 20, 1008, 3000} {
 		for _, i := range []int{-1, -17, -5000, n, n + 1, n + 5000} {
 			func() {

@@ -237,7 +237,7 @@ var (
 	wholeSyncs = []holdfast.Sync{{Mode: holdfast.SyncNever}, {Mode: holdfast.SyncEach}, {Mode: holdfast.SyncGroup}}
 )
 
-func TestEveryFailureIsTold(t *testing.T) {
+func TestEveryFailureIsReported(t *testing.T) {
 	errnos := []error{syscall.EINTR, syscall.EAGAIN, syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE, syscall.EIO, syscall.EACCES, syscall.ENOENT}
 	ops := fault.DiskOps()
 	if testing.Short() {

@@ -2,9 +2,9 @@ package mutants
 
 // Many files: whole ones, batches, those that are appended to, and their directories.
 const (
-	wholeTests  = "Whole|Write|Replace|Cancel|Told|Mode|Temporary|Rename|Undo"
-	batchTests  = "Batch|WriteAll|SyncOfAll|Sync|Together|Cancel|Told|Durable|Directory|Made"
-	streamTests = "Append|Stream|Files|Release|Told|Failed"
+	wholeTests  = "Whole|Write|Replace|Cancel|Reported|Mode|Temporary|Rename|Undo"
+	batchTests  = "Batch|WriteAll|SyncOfAll|Sync|Together|Cancel|Reported|Durable|Directory|Made"
+	streamTests = "Append|Stream|Files|Release|Reported|Failed"
 )
 
 var filesMutants = []mutant{
