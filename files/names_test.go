@@ -209,3 +209,27 @@ func syncsOf(disk *fault.Disk, path string) (n int) {
 	}
 	return n
 }
+
+// TestDirectoriesOfStreamsAreSyncedAtOnce appends to a new file in each of some directories: their syncs share the
+// commits of the journal, and take as long as one.
+func TestDirectoriesOfStreamsAreSyncedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskSync, Delay: 10 * time.Millisecond})
+		f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, Handles: 64})
+		var paths []string
+		for i := range 6 {
+			dir := fmt.Sprint("/", i)
+			if err := disk.MkdirAll(dir); err != nil {
+				t.Fatal(err)
+			}
+			paths = append(paths, dir+"/log")
+			mustAppend(t, f, paths[i], "x")
+		}
+		began := time.Now()
+		err := f.Sync(noContext)
+		if took := time.Since(began); err != nil || took != 10*time.Millisecond {
+			t.Errorf("the syncs of 6 directories took %v, want 10ms: %v", took, err)
+		}
+		wantSafe(t, disk, err, paths...)
+	})
+}
