@@ -15,8 +15,8 @@ import (
 // A mountedDisk is this machine's, where some directories have others mounted on them.
 type mountedDisk struct {
 	sys.Disk
-	on     map[fileID]string // the directory that is seen, by the one that is there
-	silent bool              // it does not tell where something is mounted, as before Linux 5.8
+	on     map[fileID]string // the directory that is seen, by the real one
+	silent bool              // it does not report where something is mounted, as before Linux 5.8
 	made   int
 }
 
@@ -86,7 +86,7 @@ func copiedIntoItself(t *testing.T, d *mountedDisk, to, from string) {
 	}
 }
 
-// TestMountsThatAreNotReportedEndToo is of kernels that tell no mounts: by the device, and
+// TestMountsThatAreNotReportedEndToo is of kernels that report no mounts: by the device, and
 // by a directory that is met in its own copy.
 func TestMountsThatAreNotReportedEndToo(t *testing.T) {
 	dir := t.TempDir()

@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// A stepDisk is the disk, and tells of each call before it is made. What before returns
+// A stepDisk is the disk, and reports each call before it is made. What before returns
 // is the call's error; errShort makes the call move only a part.
 type stepDisk struct {
 	sys.Disk
@@ -94,7 +94,7 @@ func (d *stepDisk) Pipe() (r, w int, err error) {
 	return r, w, err
 }
 
-// Close closes, whatever is told: so does the kernel.
+// Close closes, whatever before returns: so does the kernel.
 func (d *stepDisk) Close(fd int) error {
 	err := d.step("Close")
 	delete(d.open, fd)
@@ -260,7 +260,7 @@ func newCopyCase(t *testing.T, o Options, old bool) *copyCase {
 	return c
 }
 
-// run copies with a disk that tells of its calls.
+// run copies with a disk that reports its calls.
 func (c *copyCase) run(t *testing.T, ctx context.Context, before func(n int, op string) error) (d *stepDisk, r Result, err error) {
 	t.Helper()
 	os.Remove(c.in("dst"))
@@ -338,10 +338,10 @@ func TestEveryFailureOfACopyIsReportedAndCleaned(t *testing.T) {
 					t.Errorf("%v of %s: %v", errno, op, err)
 				}
 				if errno == syscall.EIO && err == nil && !slices.Contains(mayFail, op) {
-					t.Errorf("EIO of %s (call %d) is not told", op, n)
+					t.Errorf("EIO of %s (call %d) is not reported", op, n)
 				}
 				if errno == syscall.EIO && err != nil && !errors.Is(err, syscall.EIO) {
-					t.Errorf("EIO of %s is told as %v", op, err)
+					t.Errorf("EIO of %s is reported as %v", op, err)
 				}
 				if t.Failed() {
 					t.Fatalf("%v of call %d, %s, of %v", errno, n, op, whole.calls)

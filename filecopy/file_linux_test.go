@@ -93,7 +93,7 @@ func evict(path string) error {
 	return errors.Join(f.Sync(), unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED))
 }
 
-// dataMap is where a file's data is, as the system tells it.
+// dataMap is where a file's data is, as the system reports it.
 func dataMap(t *testing.T, path string) (all []sys.Range) {
 	t.Helper()
 	f, err := os.Open(path)
@@ -122,9 +122,9 @@ func blocksOf(t *testing.T, path string) int64 {
 	return is.Blocks
 }
 
-// tellsRoom reports whether a file's system tells where there is room that was never
+// reportsRoom reports whether a file's system reports where room is that was never
 // written; tmpfs does not.
-func tellsRoom(t *testing.T, path string) bool {
+func reportsRoom(t *testing.T, path string) bool {
 	t.Helper()
 	f, err := os.Open(path)
 	must(t, err)
@@ -192,7 +192,7 @@ func copiesKeepAll(t *testing.T, directory string, files uint64) (reflinks int) 
 				t.Errorf("data at %v, want %v", got, before)
 			}
 		}
-		if got, want := blocksOf(t, dst), blocksOf(t, src); result.Size > smallCopy && tellsRoom(t, src) && (got-want > 2048 || want-got > 64) { // the map of the file takes some, and xfs allocates ahead
+		if got, want := blocksOf(t, dst), blocksOf(t, src); result.Size > smallCopy && reportsRoom(t, src) && (got-want > 2048 || want-got > 64) { // the map of the file takes some, and xfs allocates ahead
 			t.Errorf("%d blocks, want %d", got, want)
 		}
 		if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {

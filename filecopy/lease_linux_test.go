@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// leased makes a file that this process has a lease on, and tells when somebody opens it.
+// leased makes a file that this process has a lease on, and reports when another opens it.
 func leased(t *testing.T, path string) (f *os.File, asked <-chan os.Signal) {
 	t.Helper()
 	must(t, os.WriteFile(path, []byte("leased"), 0o600))

@@ -219,7 +219,7 @@ func (d *closingDisk) OpenDirIn(dir int, name sys.Name) (int, error) {
 }
 
 // TestNothingIsDurableInADirectoryThatCanNotBeOpenedToSyncIt has so many directories wait for their
-// sync that some are closed meanwhile, of which one can't be opened again.
+// sync that some are closed meanwhile; one of them can't be opened again.
 func TestNothingIsDurableInADirectoryThatCanNotBeOpenedToSyncIt(t *testing.T) {
 	isolate.Process(t, func(t *testing.T) {
 		dir := dirInMemory(t)

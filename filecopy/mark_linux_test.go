@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// A repeatingDisk tells each name of a directory twice, as readdir(3) may tell one that is
+// A repeatingDisk lists each name of a directory twice, as readdir(3) may list one that is
 // replaced while the directory is read.
 type repeatingDisk struct{ sys.Disk }
 

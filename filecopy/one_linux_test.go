@@ -272,8 +272,8 @@ func TestAReflinkKeepsRoomThatWasNeverWritten(t *testing.T) {
 	src, dst := filepath.Join(dir, "src"), filepath.Join(dir, "dst")
 	h := holed{size: 8 << 20, pieces: []piece{{sys.Range{At: 0, End: cloned}, false}, {sys.Range{At: 1 << 20, End: 3 << 20}, true}, {sys.Range{At: 6 << 20, End: 9 << 20}, true}}}
 	h.make(t, src, rand.New(rand.NewPCG(3, 4)))
-	if blocksOf(t, src) < 4<<20/512 || !tellsRoom(t, src) {
-		t.Skip("no room can be allocated here, or is told")
+	if blocksOf(t, src) < 4<<20/512 || !reportsRoom(t, src) {
+		t.Skip("no room can be allocated here, or is reported")
 	}
 	r, err := copyOne(t.Context(), cloningDisk{}, dst, src, Options{})
 	if err != nil || r.Method != Reflink {
@@ -344,8 +344,8 @@ func TestRoomAroundBytesThatAreNotOnTheDiskYetIsKept(t *testing.T) {
 	if err := unix.Fallocate(int(f.Fd()), 0, 0, size); err != nil {
 		t.Skip("no room can be allocated here: ", err)
 	}
-	if !tellsRoom(t, src) {
-		t.Skip("room that was never written is not told here")
+	if !reportsRoom(t, src) {
+		t.Skip("room that was never written is not reported here")
 	}
 	_, err = f.WriteAt(bytes.Repeat([]byte("data"), 1<<14), size/2)
 	must(t, err)

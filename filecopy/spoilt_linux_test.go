@@ -344,7 +344,7 @@ func (d *forgetfulDisk) Sync(fd int) error {
 }
 
 func TestNothingIsDurableInADirectoryThatLostItsNames(t *testing.T) {
-	for _, o := range []Options{{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}}}, {Atomic: true}} { // in steps, in which nothing is told before the last sync
+	for _, o := range []Options{{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}}}, {Atomic: true}} { // in steps, in which nothing is reported before the last sync
 		for nth := 1; ; nth++ {
 			dir := smallTree(t)
 			d := &forgetfulDisk{nth: nth}

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/volume"
 )
 
-// TestCopyKeepsAllOnEachFileSystem copies on file systems made for it, of which the last
+// TestCopyKeepsAllOnEachFileSystem copies on file systems made for it; the last
 // two share blocks.
 func TestCopyKeepsAllOnEachFileSystem(t *testing.T) {
 	kinds, err := volume.Parse("ext2,ext3,ext4,xfs,btrfs")

@@ -420,7 +420,7 @@ func TestMemoryOfStuckPathsIsAnErrorThatNamesOne(t *testing.T) {
 }
 
 // While the streams that fill the memory are tried again behind one another's back, one
-// is under way at any time: who waits for the end of all would wait for ever.
+// is under way at any time: a caller that waits for the end of all would wait for ever.
 func TestMemoryOfStuckPathsIsAnErrorWhileTheyAreTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskWrite, Path: "stuck?", Err: syscall.EROFS, Delay: 2 * time.Second})

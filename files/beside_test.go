@@ -312,7 +312,7 @@ func TestManyStuckPathsTakeNoMoreMemoryThanThereIs(t *testing.T) {
 		}
 	}
 	if lost != int64(accepted) {
-		t.Errorf("Close tells that %d bytes are lost, of %d", lost, accepted)
+		t.Errorf("Close reports that %d bytes are lost, of %d", lost, accepted)
 	}
 }
 
@@ -432,7 +432,7 @@ func TestATornAppendIsKnownBeforeItsTurnEnds(t *testing.T) {
 		}
 		<-next.First
 		if err := f.streams.torn("/log"); !errors.Is(err, syscall.ENOSPC) {
-			t.Errorf("in its turn the next is told %v", err)
+			t.Errorf("in its turn the next gets %v", err)
 		}
 		f.turns.Leave(&next)
 		flush.Wait()

@@ -129,7 +129,7 @@ func TestErrorsAreJoinedInOrder(t *testing.T) {
 	}
 	var file *Error
 	if !errors.Is(err, fs.ErrPermission) || !errors.Is(err, ErrTemporary) || !errors.As(err, &file) || file.Path != "b" {
-		t.Errorf("%v does not tell what its parts do", err)
+		t.Errorf("%v does not report what its parts do", err)
 	}
 }
 

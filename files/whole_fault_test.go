@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/temporary"
 )
 
-// A scene is some files on a disk that fails, of which every second one is there
+// A scene is some files on a disk that fails, every second one exists
 // already, in two directories.
 type scene struct {
 	disk  *fault.Disk
@@ -269,7 +269,7 @@ func TestEveryFailureIsReported(t *testing.T) {
 	}
 }
 
-// underFault reports whether all was told right.
+// underFault reports whether every result is right.
 func underFault(t *testing.T, mode Mode, sync holdfast.Sync, all bool, x fault.DiskFault) bool {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -58,27 +58,27 @@ var stepDirs = []string{"/a", "/b", "/c", "/d", "/e", "/f", "/m/x", "/m/y"}
 
 // newStepBatch returns a batch with two parts of three files in each directory: one is new, one
 // replaces another, and one is new and in the next part.
-func newStepBatch(disk *fault.Disk, names *NameSyncs, who string) *stepBatch {
+func newStepBatch(disk *fault.Disk, names *NameSyncs, prefix string) *stepBatch {
 	b := &stepBatch{disk: disk, places: map[string]*Place{}, parts: make([][]*stepFile, 2)}
 	b.step = Step{Disk: disk, Names: names, SyncAll: disk.SyncAll, Most: 3}
 	for _, dir := range stepDirs {
 		b.parts[0] = append(b.parts[0],
-			&stepFile{dir: dir, name: who + "new", text: who + dir + " new"},
-			&stepFile{dir: dir, name: who + "replaced", temporary: who + "tmp", text: who + dir + " replaced"})
-		b.parts[1] = append(b.parts[1], &stepFile{dir: dir, name: who + "next", text: who + dir + " next"})
+			&stepFile{dir: dir, name: prefix + "new", text: prefix + dir + " new"},
+			&stepFile{dir: dir, name: prefix + "replaced", temporary: prefix + "tmp", text: prefix + dir + " replaced"})
+		b.parts[1] = append(b.parts[1], &stepFile{dir: dir, name: prefix + "next", text: prefix + dir + " next"})
 	}
 	return b
 }
 
 // newOpenBatch returns a batch with two parts of two files in each directory, which stay open.
-func newOpenBatch(disk *fault.Disk, names *NameSyncs, who string) *stepBatch {
-	b := newStepBatch(disk, names, who)
+func newOpenBatch(disk *fault.Disk, names *NameSyncs, prefix string) *stepBatch {
+	b := newStepBatch(disk, names, prefix)
 	b.open = true
 	for i := range b.parts {
 		b.parts[i] = nil
 		for _, dir := range stepDirs {
 			for _, name := range []string{"a", "b"} {
-				name = fmt.Sprint(who, name, i)
+				name = fmt.Sprint(prefix, name, i)
 				b.parts[i] = append(b.parts[i], &stepFile{dir: dir, name: name, text: dir + name, fd: -1})
 			}
 		}
