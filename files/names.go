@@ -63,6 +63,9 @@ func (t *streams) syncNamesLocked(ctx context.Context, goals []goal) error {
 			dirs[s.dir] = append(dirs[s.dir], naming{s, s.births})
 		}
 	}
+	if len(dirs) == 0 {
+		return nil
+	}
 	paths := slices.Collect(maps.Keys(dirs))
 	sites, synced := make([]nameSite, len(paths)), make([]error, len(paths))
 	before := maps.Clone(t.names)
