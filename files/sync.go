@@ -27,6 +27,7 @@ type duty struct {
 	nameless bool        // the stream's, when it was taken on
 }
 
+// newDutyLocked takes on the sync of a stream's file, which is in use.
 func newDutyLocked(s *stream, x *streamFile) duty {
 	s.syncs = true
 	return duty{durable.OpenFile{Errseq: x.errseq, Dir: s.named.dir, Since: s.named.losses}, s, x, s.flushed, s.nameless}

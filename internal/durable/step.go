@@ -16,6 +16,8 @@ import (
 // A sync counts for a name only if the name existed before the sync began. It does not count
 // if another sync has failed since then that may have lost the name (see NameSyncs).
 //
+// Files that are still open are made durable by SyncOpen.
+//
 // Any goroutine may call its methods, but Run is called by one at a time.
 type Step struct {
 	Disk    vfs.Disk
