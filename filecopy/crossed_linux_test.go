@@ -15,8 +15,8 @@ import (
 // A mountedDisk is this machine's, where some directories have others mounted on them.
 type mountedDisk struct {
 	sys.Disk
-	on     map[fileID]string // the directory that is seen, by the one that is there
-	silent bool              // it does not tell where something is mounted, as before Linux 5.8
+	on     map[fileID]string // the directory that is seen, by the real one
+	silent bool              // it does not report where something is mounted, as before Linux 5.8
 	made   int
 }
 
@@ -25,9 +25,9 @@ func newMountedDisk(t *testing.T, mounts map[string]string) *mountedDisk {
 	t.Helper()
 	d := &mountedDisk{on: map[fileID]string{}}
 	for at, what := range mounts {
-		told(t, os.MkdirAll(at, 0o755))
+		must(t, os.MkdirAll(at, 0o755))
 		is, err := d.Disk.StatPath(sys.Name(at + "\x00"))
-		told(t, err)
+		must(t, err)
 		d.on[idOf(is)] = what
 	}
 	return d
@@ -72,7 +72,7 @@ func (d *mountedDisk) StatDir(fd int) (sys.DirStat, error) {
 func TestCrossedMountsEndWithoutRoot(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"/to/a/m", "/to/b/m"} {
-		told(t, os.MkdirAll(dir+name, 0o755))
+		must(t, os.MkdirAll(dir+name, 0o755))
 	}
 	d := newMountedDisk(t, map[string]string{dir + "/from/a/m": dir + "/to/b", dir + "/from/b/m": dir + "/to/a"})
 	copiedIntoItself(t, d, dir+"/to", dir+"/from")
@@ -86,25 +86,25 @@ func copiedIntoItself(t *testing.T, d *mountedDisk, to, from string) {
 	}
 }
 
-// TestMountsThatAreNotToldEndToo is of kernels that tell no mounts: by the device, and
+// TestMountsThatAreNotReportedEndToo is of kernels that report no mounts: by the device, and
 // by a directory that is met in its own copy.
-func TestMountsThatAreNotToldEndToo(t *testing.T) {
+func TestMountsThatAreNotReportedEndToo(t *testing.T) {
 	dir := t.TempDir()
-	told(t, os.MkdirAll(dir+"/to/a", 0o755))
+	must(t, os.MkdirAll(dir+"/to/a", 0o755))
 	d := newMountedDisk(t, map[string]string{dir + "/from/a/m": dir + "/to/a"})
 	d.silent = true
 	copiedIntoItself(t, d, dir+"/to", dir+"/from")
 
 	from, to := t.TempDir(), dirInMemory(t)
 	here, err := d.Disk.StatPath(sys.Name(from + "\x00"))
-	told(t, err)
+	must(t, err)
 	there, err := d.Disk.StatPath(sys.Name(to + "\x00"))
-	told(t, err)
+	must(t, err)
 	if here.Device == there.Device {
 		t.Skip("there is one file system only")
 	}
 	for _, name := range []string{"/to/a/m", "/to/b/m"} {
-		told(t, os.MkdirAll(to+name, 0o755))
+		must(t, os.MkdirAll(to+name, 0o755))
 	}
 	d = newMountedDisk(t, map[string]string{from + "/from/a/m": to + "/to/b", from + "/from/b/m": to + "/to/a"})
 	d.silent = true
@@ -114,7 +114,7 @@ func TestMountsThatAreNotToldEndToo(t *testing.T) {
 func TestADirectoryThatIsNamedByAMountInItselfIsCopied(t *testing.T) {
 	dir := t.TempDir()
 	d := newMountedDisk(t, map[string]string{dir + "/from/m": dir + "/from"})
-	told(t, os.WriteFile(dir+"/from/file", []byte("text"), 0o644))
+	must(t, os.WriteFile(dir+"/from/file", []byte("text"), 0o644))
 	totals, err := copyTrees(t.Context(), d, onePair(dir+"/to", dir+"/from/m"), Options{KeepGoing: true, Workers: 1})
 	if totals.Files != 1 || totals.Failed != 1 || err == nil || !strings.Contains(err.Error(), "mounted in itself") {
 		t.Errorf("%+v, %v", totals, err) // the mount that is in it is refused
@@ -124,8 +124,8 @@ func TestADirectoryThatIsNamedByAMountInItselfIsCopied(t *testing.T) {
 func TestASourceMayBeWrittenToByALaterPair(t *testing.T) {
 	dir := dirInMemory(t)
 	for _, name := range []string{"up/from", "other/from"} {
-		told(t, os.MkdirAll(dir+"/"+name, 0o755))
-		told(t, os.WriteFile(dir+"/"+name+"/"+filepath.Dir(name), []byte("text"), 0o644))
+		must(t, os.MkdirAll(dir+"/"+name, 0o755))
+		must(t, os.WriteFile(dir+"/"+name+"/"+filepath.Dir(name), []byte("text"), 0o644))
 	}
 	pairs := func(yield func(string, string) bool) {
 		_ = yield(dir+"/to", dir+"/up/from") && yield(dir+"/up", dir+"/other")
@@ -138,8 +138,8 @@ func TestASourceMayBeWrittenToByALaterPair(t *testing.T) {
 func TestTheDestinationOfALaterPairIsNoSource(t *testing.T) {
 	dir := dirInMemory(t)
 	for _, name := range []string{"from/sub", "other"} {
-		told(t, os.MkdirAll(dir+"/"+name, 0o755))
-		told(t, os.WriteFile(dir+"/"+name+"/file", []byte("text"), 0o644))
+		must(t, os.MkdirAll(dir+"/"+name, 0o755))
+		must(t, os.WriteFile(dir+"/"+name+"/file", []byte("text"), 0o644))
 	}
 	pairs := func(yield func(string, string) bool) {
 		_ = yield(dir+"/to", dir+"/from") && yield(dir+"/from/sub", dir+"/other")
@@ -161,7 +161,7 @@ func TestCrossingsForgetWhatIsDone(t *testing.T) {
 	}
 	one, other, made := node(), node(), &copyNode{above: above, root: root}
 	made.sides[atDestination].is = fileID{1, 2}
-	told(t, errors.Join(c.enter(one, atSource, false), c.enter(other, atSource, false)))
+	must(t, errors.Join(c.enter(one, atSource, false), c.enter(other, atSource, false)))
 	for range 2 {
 		c.leave(one)
 	}

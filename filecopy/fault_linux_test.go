@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// A stepDisk is the disk, and tells of each call before it is made. What before returns
+// A stepDisk is the disk, and reports each call before it is made. What before returns
 // is the call's error; errShort makes the call move only a part.
 type stepDisk struct {
 	sys.Disk
@@ -94,7 +94,7 @@ func (d *stepDisk) Pipe() (r, w int, err error) {
 	return r, w, err
 }
 
-// Close closes, whatever is told: so does the kernel.
+// Close closes, whatever before returns: so does the kernel.
 func (d *stepDisk) Close(fd int) error {
 	err := d.step("Close")
 	delete(d.open, fd)
@@ -252,20 +252,20 @@ func newCopyCase(t *testing.T, o Options, old bool) *copyCase {
 		t.Fatal(err)
 	}
 	if os.Geteuid() == 0 {
-		told(t, os.Chown(c.in("src"), 1234, 4321))
+		must(t, os.Chown(c.in("src"), 1234, 4321))
 	}
 	var err error
 	c.content, err = os.ReadFile(c.in("src"))
-	told(t, err)
+	must(t, err)
 	return c
 }
 
-// run copies with a disk that tells of its calls.
+// run copies with a disk that reports its calls.
 func (c *copyCase) run(t *testing.T, ctx context.Context, before func(n int, op string) error) (d *stepDisk, r Result, err error) {
 	t.Helper()
 	os.Remove(c.in("dst"))
 	if c.old {
-		told(t, os.WriteFile(c.in("dst"), []byte("old"), 0o600))
+		must(t, os.WriteFile(c.in("dst"), []byte("old"), 0o600))
 	}
 	d = &stepDisk{before: before}
 	r, err = copyOne(ctx, d, c.in("dst"), c.in("src"), c.o)
@@ -320,10 +320,10 @@ func copyCases(t *testing.T, do func(t *testing.T, c *copyCase)) {
 // what is asked for only to fail early, and there are ways to copy without a pipe.
 var mayFail = []string{"Close", "Free", "Pipe"}
 
-func TestEveryFailureOfACopyIsToldAndCleaned(t *testing.T) {
+func TestEveryFailureOfACopyIsReportedAndCleaned(t *testing.T) {
 	copyCases(t, func(t *testing.T, c *copyCase) {
 		whole, _, err := c.run(t, t.Context(), func(int, string) error { return nil })
-		told(t, err)
+		must(t, err)
 		for n := 1; n <= len(whole.calls); n++ {
 			for _, errno := range []error{syscall.EIO, syscall.EINTR, syscall.EINVAL, errShort} {
 				_, r, err := c.run(t, t.Context(), func(i int, _ string) error {
@@ -338,10 +338,10 @@ func TestEveryFailureOfACopyIsToldAndCleaned(t *testing.T) {
 					t.Errorf("%v of %s: %v", errno, op, err)
 				}
 				if errno == syscall.EIO && err == nil && !slices.Contains(mayFail, op) {
-					t.Errorf("EIO of %s (call %d) is not told", op, n)
+					t.Errorf("EIO of %s (call %d) is not reported", op, n)
 				}
 				if errno == syscall.EIO && err != nil && !errors.Is(err, syscall.EIO) {
-					t.Errorf("EIO of %s is told as %v", op, err)
+					t.Errorf("EIO of %s is reported as %v", op, err)
 				}
 				if t.Failed() {
 					t.Fatalf("%v of call %d, %s, of %v", errno, n, op, whole.calls)
@@ -356,14 +356,14 @@ func clearPartials(t *testing.T, c *copyCase) {
 	t.Helper()
 	partials, _ := filepath.Glob(c.in(".*"))
 	for _, p := range partials {
-		told(t, os.Remove(p))
+		must(t, os.Remove(p))
 	}
 }
 
 func TestACopyInterruptedAtAnyCallLeavesOldOrNew(t *testing.T) {
 	copyCases(t, func(t *testing.T, c *copyCase) {
 		whole, _, err := c.run(t, t.Context(), func(int, string) error { return nil })
-		told(t, err)
+		must(t, err)
 		for n := 1; n <= len(whole.calls); n++ {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			why := errors.New("enough")
@@ -379,7 +379,7 @@ func TestACopyInterruptedAtAnyCallLeavesOldOrNew(t *testing.T) {
 			c.judge(t, r)
 			if c.o.Resume && err != nil {
 				_, r, err = c.run(t, t.Context(), func(int, string) error { return nil })
-				told(t, err)
+				must(t, err)
 				c.judge(t, r)
 			}
 			if t.Failed() {
@@ -403,7 +403,7 @@ func TestResumeGoesOnWhereItIsProven(t *testing.T) {
 	})
 	partial := c.in(".dst" + partialSuffix)
 	is, err := os.Stat(partial)
-	told(t, err)
+	must(t, err)
 	_, r, err := c.run(t, t.Context(), func(int, string) error { return nil })
 	if err != nil || r.Resumed != is.Size() || r.Resumed == 0 || r.Size != int64(len(c.content)) {
 		t.Errorf("%+v, of %d bytes", r, is.Size())
@@ -414,7 +414,7 @@ func TestResumeGoesOnWhereItIsProven(t *testing.T) {
 	for at, want := range map[int]int64{0: -1, 5000: 4096, 70000: 69632} {
 		wrong := bytes.Clone(c.content[:80000])
 		wrong[at]++
-		told(t, os.WriteFile(partial, wrong, 0o600))
+		must(t, os.WriteFile(partial, wrong, 0o600))
 		_, r, err := c.run(t, t.Context(), func(int, string) error { return nil })
 		if want >= 0 && (err != nil || r.Resumed != want) {
 			t.Errorf("a wrong byte at %d: %+v", at, r)
@@ -448,7 +448,7 @@ func TestAtomicCopySyncsRenamesAndSyncs(t *testing.T) {
 
 func TestASmallCopyTakesFewCalls(t *testing.T) {
 	c := newCopyCase(t, Options{}, false)
-	told(t, os.WriteFile(c.in("src"), []byte("a small file"), 0o644))
+	must(t, os.WriteFile(c.in("src"), []byte("a small file"), 0o644))
 	d, _, err := c.run(t, t.Context(), func(int, string) error { return nil })
 	d.calls = slices.DeleteFunc(d.calls, func(op string) bool { return op == "Clone" }) // on overlayfs all seems to be cold
 	want := []string{"OpenSource", "StatFile", "Attribute", "OpenFile", "ReadAt", "WriteAt", "StatFile", "StatFile", "SetTimes", "Close", "Close"}

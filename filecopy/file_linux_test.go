@@ -64,7 +64,7 @@ func (h holed) make(t *testing.T, path string, r *rand.Rand) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	told(t, f.Truncate(h.size))
+	must(t, f.Truncate(h.size))
 	for _, p := range h.pieces {
 		if p.unwritten {
 			if err := unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, p.At, p.End-p.At); err != nil && !cannot(err) {
@@ -80,14 +80,7 @@ func (h holed) make(t *testing.T, path string, r *rand.Rand) {
 			t.Fatal(err)
 		}
 	}
-	told(t, f.Sync())
-}
-
-func told(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Sync())
 }
 
 // evict writes a file to the disk and drops its pages.
@@ -100,20 +93,20 @@ func evict(path string) error {
 	return errors.Join(f.Sync(), unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED))
 }
 
-// dataMap is where a file's data is, as the system tells it.
+// dataMap is where a file's data is, as the system reports it.
 func dataMap(t *testing.T, path string) (all []sys.Range) {
 	t.Helper()
 	f, err := os.Open(path)
-	told(t, err)
+	must(t, err)
 	defer f.Close()
 	for at := int64(0); ; {
 		begin, err := unix.Seek(int(f.Fd()), at, unix.SEEK_DATA)
 		if errors.Is(err, syscall.ENXIO) {
 			return all
 		}
-		told(t, err)
+		must(t, err)
 		at, err = unix.Seek(int(f.Fd()), begin, unix.SEEK_HOLE)
-		told(t, err)
+		must(t, err)
 		all = append(all, sys.Range{At: begin, End: at})
 	}
 }
@@ -121,20 +114,20 @@ func dataMap(t *testing.T, path string) (all []sys.Range) {
 func blocksOf(t *testing.T, path string) int64 {
 	t.Helper()
 	f, err := os.Open(path)
-	told(t, err)
+	must(t, err)
 	defer f.Close()
-	told(t, f.Sync())
+	must(t, f.Sync())
 	is, err := sys.Disk{}.StatFile(int(f.Fd()))
-	told(t, err)
+	must(t, err)
 	return is.Blocks
 }
 
-// tellsRoom reports whether a file's system tells where there is room that was never
+// reportsRoom reports whether a file's system reports where room is that was never
 // written; tmpfs does not.
-func tellsRoom(t *testing.T, path string) bool {
+func reportsRoom(t *testing.T, path string) bool {
 	t.Helper()
 	f, err := os.Open(path)
-	told(t, err)
+	must(t, err)
 	defer f.Close()
 	_, _, err = sys.Disk{}.Unwritten(int(f.Fd()), 0, nil)
 	return err == nil
@@ -144,16 +137,16 @@ func tellsRoom(t *testing.T, path string) bool {
 func sameFile(t *testing.T, dst, src string) {
 	t.Helper()
 	want, err := os.ReadFile(src)
-	told(t, err)
+	must(t, err)
 	got, err := os.ReadFile(dst)
-	told(t, err)
+	must(t, err)
 	if !bytes.Equal(got, want) {
 		t.Errorf("%d bytes, not the %d of the source: they differ at %d", len(got), len(want), differAt(got, want))
 	}
 	from, err := os.Stat(src)
-	told(t, err)
+	must(t, err)
 	to, err := os.Stat(dst)
-	told(t, err)
+	must(t, err)
 	if from.Mode() != to.Mode() || !from.ModTime().Equal(to.ModTime()) {
 		t.Errorf("%v %v, want %v %v", to.Mode(), to.ModTime(), from.Mode(), from.ModTime())
 	}
@@ -170,18 +163,18 @@ func copiesKeepAll(t *testing.T, directory string, files uint64) (reflinks int) 
 	for seed := range files {
 		r := rand.New(rand.NewPCG(seed, 7))
 		dir := filepath.Join(directory, fmt.Sprint(seed))
-		told(t, os.Mkdir(dir, 0o700))
+		must(t, os.Mkdir(dir, 0o700))
 		src, dst := filepath.Join(dir, "src"), filepath.Join(dir, "dst")
 		newHoled(r).make(t, src, r)
-		told(t, os.Chmod(src, os.FileMode(0o400|r.IntN(0o400))))
-		told(t, os.Chtimes(src, time.Unix(1e9, 123456789), time.Unix(1e9+5, 987654321)))
+		must(t, os.Chmod(src, os.FileMode(0o400|r.IntN(0o400))))
+		must(t, os.Chtimes(src, time.Unix(1e9, 123456789), time.Unix(1e9+5, 987654321)))
 		before := dataMap(t, src)
 		o := Options{Method: allMethods[r.IntN(len(allMethods))], Atomic: r.IntN(4) == 0, Resume: r.IntN(4) == 0}
 		if o.Method == Reflink {
 			o.Resume = false
 		}
 		if r.IntN(3) == 0 {
-			told(t, os.WriteFile(dst, []byte("what was here before"), 0o644))
+			must(t, os.WriteFile(dst, []byte("what was here before"), 0o644))
 		}
 		result, err := File(t.Context(), dst, src, o)
 		if o.Method == Reflink && errors.Is(err, errors.ErrUnsupported) {
@@ -194,12 +187,12 @@ func copiesKeepAll(t *testing.T, directory string, files uint64) (reflinks int) 
 		sameFile(t, dst, src)
 		if !reflect.DeepEqual(got, before) && result.Size > smallCopy {
 			// A large folio counts as data when a part of it was written: look at the disk.
-			told(t, evict(dst))
+			must(t, evict(dst))
 			if got = dataMap(t, dst); !reflect.DeepEqual(got, before) {
 				t.Errorf("data at %v, want %v", got, before)
 			}
 		}
-		if got, want := blocksOf(t, dst), blocksOf(t, src); result.Size > smallCopy && tellsRoom(t, src) && (got-want > 2048 || want-got > 64) { // the map of the file takes some, and xfs allocates ahead
+		if got, want := blocksOf(t, dst), blocksOf(t, src); result.Size > smallCopy && reportsRoom(t, src) && (got-want > 2048 || want-got > 64) { // the map of the file takes some, and xfs allocates ahead
 			t.Errorf("%d blocks, want %d", got, want)
 		}
 		if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
@@ -221,8 +214,8 @@ func copiesKeepAll(t *testing.T, directory string, files uint64) (reflinks int) 
 func TestCopyOfHolesTakesNoReading(t *testing.T) {
 	dir := t.TempDir()
 	src, dst := filepath.Join(dir, "src"), filepath.Join(dir, "dst")
-	told(t, os.WriteFile(src, []byte("begin"), 0o644))
-	told(t, os.Truncate(src, 4<<30))
+	must(t, os.WriteFile(src, []byte("begin"), 0o644))
+	must(t, os.Truncate(src, 4<<30))
 	r, err := File(t.Context(), dst, src, Options{Method: ReadWrite})
 	if err != nil || r.Size != 4<<30 || r.Copied > smallCopy {
 		t.Fatalf("%+v", r)
@@ -247,12 +240,12 @@ func TestCopyTakesWhatCanBeReadOfAFileWithoutSize(t *testing.T) {
 func TestCopyRefusesBeforeAnythingIsTouched(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
-	told(t, os.WriteFile(in("file"), []byte("data"), 0o644))
-	told(t, os.Link(in("file"), in("hard")))
-	told(t, os.Symlink("file", in("soft")))
-	told(t, os.Mkdir(in("directory"), 0o755))
-	told(t, unix.Mkfifo(in("pipe"), 0o644))
-	told(t, unix.Mknod(in("socket"), unix.S_IFSOCK|0o644, 0))
+	must(t, os.WriteFile(in("file"), []byte("data"), 0o644))
+	must(t, os.Link(in("file"), in("hard")))
+	must(t, os.Symlink("file", in("soft")))
+	must(t, os.Mkdir(in("directory"), 0o755))
+	must(t, unix.Mkfifo(in("pipe"), 0o644))
+	must(t, unix.Mknod(in("socket"), unix.S_IFSOCK|0o644, 0))
 	check := func(dst, src, want string, o Options) {
 		t.Helper()
 		r, err := File(t.Context(), in(dst), in(src), o)
@@ -284,11 +277,11 @@ func TestCopyRefusesBeforeAnythingIsTouched(t *testing.T) {
 func TestCopyFollowsLinksAtBothEnds(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
-	told(t, os.WriteFile(in("file"), []byte("data"), 0o644))
-	told(t, os.Mkdir(in("other"), 0o755))
-	told(t, os.WriteFile(in("other/old"), []byte("old"), 0o644))
+	must(t, os.WriteFile(in("file"), []byte("data"), 0o644))
+	must(t, os.Mkdir(in("other"), 0o755))
+	must(t, os.WriteFile(in("other/old"), []byte("old"), 0o644))
 	for link, target := range map[string]string{"from": "file", "to": "other/old", "dangling": "other/new"} {
-		told(t, os.Symlink(target, in(link)))
+		must(t, os.Symlink(target, in(link)))
 	}
 	for _, o := range []Options{{}, {Atomic: true}, {Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncEach}}}} {
 		for _, link := range []string{"to", "dangling"} {
@@ -301,8 +294,8 @@ func TestCopyFollowsLinksAtBothEnds(t *testing.T) {
 				t.Errorf("%s: %q, %v", name, got, err)
 			}
 		}
-		told(t, os.WriteFile(in("other/old"), []byte("old"), 0o644))
-		told(t, os.Remove(in("other/new")))
+		must(t, os.WriteFile(in("other/old"), []byte("old"), 0o644))
+		must(t, os.Remove(in("other/new")))
 	}
 }
 
@@ -312,9 +305,9 @@ func TestArchiveKeepsOwnersAttributesAndBits(t *testing.T) {
 	}
 	dir := t.TempDir()
 	src, dst := filepath.Join(dir, "src"), filepath.Join(dir, "dst")
-	told(t, os.WriteFile(src, []byte("data"), 0o644))
-	told(t, os.Chown(src, 1234, 4321))
-	told(t, unix.Chmod(src, 0o6751))
+	must(t, os.WriteFile(src, []byte("data"), 0o644))
+	must(t, os.Chown(src, 1234, 4321))
+	must(t, unix.Chmod(src, 0o6751))
 	attributes := map[string]string{"user.note": "a note", "security.capability": "\x01\x00\x00\x02\x00\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"}
 	for name, value := range attributes {
 		if err := unix.Setxattr(src, name, []byte(value), 0); err != nil {
@@ -334,7 +327,7 @@ func TestArchiveKeepsOwnersAttributesAndBits(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, buf[:max(n, 0)], err)
 		}
 	}
-	told(t, os.Remove(dst))
+	must(t, os.Remove(dst))
 	if _, err := File(t.Context(), dst, src, Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -346,7 +339,7 @@ func TestArchiveKeepsOwnersAttributesAndBits(t *testing.T) {
 func TestVerifyReadsBack(t *testing.T) {
 	dir := t.TempDir()
 	src, dst := filepath.Join(dir, "src"), filepath.Join(dir, "dst")
-	told(t, os.WriteFile(src, bytes.Repeat([]byte("0123456789abcde\n"), 1<<17), 0o644))
+	must(t, os.WriteFile(src, bytes.Repeat([]byte("0123456789abcde\n"), 1<<17), 0o644))
 	r, err := File(t.Context(), dst, src, Options{Verify: true})
 	if err != nil && strings.Contains(err.Error(), "page cache") {
 		t.Skip("a file system in memory: ", err)
@@ -377,13 +370,13 @@ func (d *wrongDisk) WriteAt(fd int, p []byte, at int64) (int, error) {
 	return d.Disk.WriteAt(fd, p, at)
 }
 
-func TestCopyTellsThatTheSourceChanged(t *testing.T) {
+func TestCopyReportsThatTheSourceChanged(t *testing.T) {
 	dir := t.TempDir()
 	src, dst := filepath.Join(dir, "src"), filepath.Join(dir, "dst")
 	const size = 3 << 20
 	run := func(change func()) (Result, error) {
-		told(t, os.WriteFile(src, make([]byte, size), 0o644))
-		told(t, os.Chtimes(src, time.Unix(1, 0), time.Unix(1, 0)))
+		must(t, os.WriteFile(src, make([]byte, size), 0o644))
+		must(t, os.Chtimes(src, time.Unix(1, 0), time.Unix(1, 0)))
 		d := &stepDisk{before: func(n int, op string) error {
 			if op == "WriteAt" && change != nil {
 				change()
@@ -396,11 +389,11 @@ func TestCopyTellsThatTheSourceChanged(t *testing.T) {
 	if r, err := run(func() {}); err != nil || r.Changed {
 		t.Errorf("unchanged: %+v", r)
 	}
-	if r, err := run(func() { told(t, os.Truncate(src, size*2)) }); err != nil || !r.Changed || r.Size != size {
+	if r, err := run(func() { must(t, os.Truncate(src, size*2)) }); err != nil || !r.Changed || r.Size != size {
 		t.Errorf("grown: %+v", r)
 	}
-	told(t, os.Remove(dst))
-	r, err := run(func() { told(t, os.Truncate(src, 5)) })
+	must(t, os.Remove(dst))
+	r, err := run(func() { must(t, os.Truncate(src, 5)) })
 	if err == nil || !r.Changed || !strings.Contains(err.Error(), "shrank") {
 		t.Errorf("shrunk: %+v", r)
 	}
@@ -409,10 +402,10 @@ func TestCopyTellsThatTheSourceChanged(t *testing.T) {
 	}
 }
 
-func TestCopyTellsProgressAndResult(t *testing.T) {
+func TestCopyReportsProgressAndResult(t *testing.T) {
 	dir := t.TempDir()
 	src, dst := filepath.Join(dir, "src"), filepath.Join(dir, "dst")
-	told(t, os.WriteFile(src, make([]byte, 3<<20), 0o644))
+	must(t, os.WriteFile(src, make([]byte, 3<<20), 0o644))
 	var progress []Progress
 	var results []Result
 	r, err := File(t.Context(), dst, src, Options{

@@ -219,7 +219,7 @@ func TestArchiveKeepsWhatDirectoriesHave(t *testing.T) {
 	if n, err := unix.Getxattr(dir+"/to/sub/file", lists[1], nil); err == nil {
 		t.Errorf("the file has got a list of %d bytes, its source has none", n)
 	}
-	// Without Archive only the permissions are kept, and what the list gave is given to nobody.
+	// Without Archive only the permissions are kept, and what the list gave is given to no user.
 	copyAll(t, filecopy.Options{}, dir+"/plain", dir+"/from")
 	if is, err := os.Stat(dir + "/plain/sub"); err != nil || is.Mode().Perm() != 0o700 {
 		t.Errorf("%v, %v", is.Mode(), err)

@@ -16,12 +16,12 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// leased makes a file that this process has a lease on, and tells when somebody opens it.
+// leased makes a file that this process has a lease on, and reports when another opens it.
 func leased(t *testing.T, path string) (f *os.File, asked <-chan os.Signal) {
 	t.Helper()
-	told(t, os.WriteFile(path, []byte("leased"), 0o600))
+	must(t, os.WriteFile(path, []byte("leased"), 0o600))
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	told(t, err)
+	must(t, err)
 	t.Cleanup(func() { _ = f.Close() }) // the lease ends with it
 	signals := make(chan os.Signal, 1)
 	ossignal.Notify(signals, unix.SIGIO)
@@ -49,10 +49,10 @@ func TestACopyWaitsForALease(t *testing.T) {
 			go func() { done <- run(dst, src) }()
 			<-asked
 			_, err := f.WriteAt([]byte("given!"), 0)
-			told(t, err)
+			must(t, err)
 			_, err = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_UNLCK)
-			told(t, err)
-			told(t, <-done)
+			must(t, err)
+			must(t, <-done)
 			if got, err := os.ReadFile(dst); string(got) != "given!" {
 				t.Errorf("%q, %v", got, err)
 			}
@@ -83,8 +83,8 @@ func (busyDisk) OpenSource(int, sys.Name) (int, error) { return -1, syscall.EWOU
 
 func TestACopyDoesNotWaitForALeaseForEver(t *testing.T) {
 	dir := t.TempDir()
-	told(t, os.WriteFile(dir+"/src", nil, 0o600))
-	told(t, unix.Mkfifo(dir+"/pipe", 0o600))
+	must(t, os.WriteFile(dir+"/src", nil, 0o600))
+	must(t, unix.Mkfifo(dir+"/pipe", 0o600))
 	check := func(name string, waits time.Duration) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {

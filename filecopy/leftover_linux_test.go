@@ -18,7 +18,7 @@ import (
 // killedTree makes a test be the process that copies a tree and is killed: a directory.
 const killedTree = "HOLDFAST_TEST_KILLED_TREE"
 
-// copyUntilStuck copies a tree, and stops at the first name that is told: the others wait
+// copyUntilStuck copies a tree, and stops at the first name that is reported: the others wait
 // for theirs.
 func copyUntilStuck(dir string, o filecopy.Options) {
 	o.Workers = 1
@@ -29,7 +29,7 @@ func copyUntilStuck(dir string, o filecopy.Options) {
 	filecopy.All(context.Background(), pairs(dir+"/to", dir+"/from"), o)
 }
 
-// killTree kills a copy of a tree when it is told of the first file, and calls whileItLives before.
+// killTree kills a copy of a tree when it reports the first file, and calls whileItLives before.
 func killTree(t *testing.T, dir, how string, whileItLives func()) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestNextCopyRemovesWhatAKilledOneLeft$")
@@ -68,7 +68,7 @@ func TestNextCopyRemovesWhatAKilledOneLeft(t *testing.T) {
 		for i := range 20 {
 			filetest.MustWrite(t, fmt.Sprintf("%s/from/sub/file%d", dir, i), strings.Repeat("text", i))
 		}
-		// What is refused is told at once, while the others wait for their names.
+		// What is refused is reported at once, while the others wait for their names.
 		if err := unix.Mkfifo(dir+"/from/sub/pipe", 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -61,7 +61,7 @@ func TestArchiveKeepsWhatLinksHave(t *testing.T) {
 	dir := t.TempDir()
 	filetest.MustWrite(t, dir+"/from/file", "text")
 	attribute := linkOf(t, dir+"/from/link")
-	// One that is there is replaced, with what it has.
+	// An existing one is replaced, with all its contents.
 	filetest.MustWrite(t, dir+"/to/file", "text")
 	linkOf(t, dir+"/to/link")
 	if err := os.Lchown(dir+"/to/link", 9, 9); err != nil {

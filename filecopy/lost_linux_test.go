@@ -21,9 +21,9 @@ import (
 
 func TestNothingIsDurableBelowADirectoryThatLostAName(t *testing.T) {
 	dir := dirInMemory(t)
-	told(t, os.MkdirAll(dir+"/from/sub/deeper", 0o755))
-	told(t, os.WriteFile(dir+"/from/sub/deeper/file", []byte("text"), 0o644))
-	told(t, os.Mkdir(dir+"/to", 0o755))
+	must(t, os.MkdirAll(dir+"/from/sub/deeper", 0o755))
+	must(t, os.WriteFile(dir+"/from/sub/deeper/file", []byte("text"), 0o644))
+	must(t, os.Mkdir(dir+"/to", 0o755))
 	d := &forgetfulDisk{nth: 1} // the first name is that of sub
 	o := Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncEach}}, KeepGoing: true, Workers: 1}
 	o.Each = func(r Result) {
@@ -42,11 +42,11 @@ func TestNothingIsDurableBelowADirectoryThatLostAName(t *testing.T) {
 func TestALinkToACopyThatFailedIsCopiedItself(t *testing.T) {
 	for _, o := range []Options{{}, {Atomic: true}, {Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncEach}}}, {Atomic: true, Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncEach}}}} {
 		dir := dirInMemory(t)
-		told(t, errors.Join(os.Mkdir(dir+"/from", 0o755), os.Mkdir(dir+"/to", 0o755)))
-		told(t, os.WriteFile(dir+"/from/a", []byte("text"), 0o644))
-		told(t, os.Link(dir+"/from/a", dir+"/from/b"))
+		must(t, errors.Join(os.Mkdir(dir+"/from", 0o755), os.Mkdir(dir+"/to", 0o755)))
+		must(t, os.WriteFile(dir+"/from/a", []byte("text"), 0o644))
+		must(t, os.Link(dir+"/from/a", dir+"/from/b"))
 		for _, name := range []string{"a", "b"} {
-			told(t, os.WriteFile(dir+"/to/"+name, []byte("old"), 0o644))
+			must(t, os.WriteFile(dir+"/to/"+name, []byte("old"), 0o644))
 		}
 		d := &failingDisk{op: "rename", calls: map[string]int{}, noAll: true}
 		o.Archive, o.KeepGoing, o.Workers = true, true, 1
@@ -56,7 +56,7 @@ func TestALinkToACopyThatFailedIsCopiedItself(t *testing.T) {
 		var has []string
 		for _, name := range []string{"a", "b"} {
 			text, err := os.ReadFile(dir + "/to/" + name)
-			told(t, err)
+			must(t, err)
 			has = append(has, string(text))
 		}
 		if slices.Sort(has); !slices.Equal(has, []string{"old", "text"}) {
@@ -67,8 +67,8 @@ func TestALinkToACopyThatFailedIsCopiedItself(t *testing.T) {
 
 func TestALinkThatDoesNotGetItsNameLeavesNothing(t *testing.T) {
 	dir := dirInMemory(t)
-	told(t, errors.Join(os.Mkdir(dir+"/from", 0o755), os.Mkdir(dir+"/to", 0o755)))
-	told(t, errors.Join(os.Symlink("nowhere", dir+"/from/link"), os.WriteFile(dir+"/to/link", []byte("old"), 0o644)))
+	must(t, errors.Join(os.Mkdir(dir+"/from", 0o755), os.Mkdir(dir+"/to", 0o755)))
+	must(t, errors.Join(os.Symlink("nowhere", dir+"/from/link"), os.WriteFile(dir+"/to/link", []byte("old"), 0o644)))
 	d := &failingDisk{op: "rename", calls: map[string]int{}}
 	_, err := copyTrees(t.Context(), d, onePair(dir+"/to", dir+"/from"), Options{Workers: 1})
 	if entries, _ := os.ReadDir(dir + "/to"); !errors.Is(err, syscall.EIO) || len(entries) != 1 || !entries[0].Type().IsRegular() {
@@ -81,9 +81,9 @@ func TestALinkThatDoesNotGetItsNameLeavesNothing(t *testing.T) {
 func TestALinkThatIsThereAlreadyIsLeftAsItIs(t *testing.T) {
 	for _, o := range []Options{{}, {Atomic: true}} {
 		dir := dirInMemory(t)
-		told(t, errors.Join(os.MkdirAll(dir+"/from/a", 0o755), os.Mkdir(dir+"/other", 0o755), os.Mkdir(dir+"/to", 0o755)))
-		told(t, os.WriteFile(dir+"/from/a/file", []byte("text"), 0o644))
-		told(t, os.Link(dir+"/from/a/file", dir+"/other/file"))
+		must(t, errors.Join(os.MkdirAll(dir+"/from/a", 0o755), os.Mkdir(dir+"/other", 0o755), os.Mkdir(dir+"/to", 0o755)))
+		must(t, os.WriteFile(dir+"/from/a/file", []byte("text"), 0o644))
+		must(t, os.Link(dir+"/from/a/file", dir+"/other/file"))
 		pairs := func(yield func(string, string) bool) {
 			_ = yield(dir+"/to", dir+"/from") && yield(dir+"/to/a", dir+"/other")
 		}
@@ -121,7 +121,7 @@ func (d *grownDisk) Clone(to, _ int) error {
 func TestAReflinkOfAFileThatGrewIsCutAndNotAskedForRoom(t *testing.T) {
 	dir := t.TempDir()
 	src, dst := filepath.Join(dir, "src"), filepath.Join(dir, "dst")
-	told(t, os.WriteFile(src, []byte("text"), 0o644))
+	must(t, os.WriteFile(src, []byte("text"), 0o644))
 	d := &grownDisk{stepDisk{before: everyCall}}
 	r, err := copyOne(t.Context(), d, dst, src, Options{Method: Reflink})
 	if got, _ := os.ReadFile(dst); err != nil || string(got) != "text" || slices.Contains(d.calls, "Unwritten") {
@@ -157,7 +157,7 @@ func (d *spaciousDisk) Allocate(_ int, _, _ int64, grow bool) error {
 
 func TestACopyGrowsBeforeItIsWrittenUnlessItMayBeResumed(t *testing.T) {
 	dir := t.TempDir()
-	told(t, os.WriteFile(filepath.Join(dir, "src"), []byte(strings.Repeat("7bytes\n", 1<<18)), 0o644))
+	must(t, os.WriteFile(filepath.Join(dir, "src"), []byte(strings.Repeat("7bytes\n", 1<<18)), 0o644))
 	for _, resume := range []bool{false, true} {
 		d := &spaciousDisk{}
 		o := Options{Method: ReadWrite, Resume: resume}
@@ -194,7 +194,7 @@ func TestOfASmallFileNoRoomIsAsked(t *testing.T) {
 	dir := t.TempDir()
 	for _, size := range []int{1, worthLooking - 1} {
 		src := filepath.Join(dir, fmt.Sprint(size))
-		told(t, os.WriteFile(src, make([]byte, size), 0o644))
+		must(t, os.WriteFile(src, make([]byte, size), 0o644))
 		d := &fullDisk{stepDisk{before: everyCall}, 0}
 		if r, err := copyOne(t.Context(), d, filepath.Join(dir, "dst"), src, Options{Method: ReadWrite}); err != nil {
 			t.Errorf("%+v", r)
@@ -219,16 +219,16 @@ func (d *closingDisk) OpenDirIn(dir int, name sys.Name) (int, error) {
 }
 
 // TestNothingIsDurableInADirectoryThatCanNotBeOpenedToSyncIt has so many directories wait for their
-// sync that some are closed meanwhile, of which one can't be opened again.
+// sync that some are closed meanwhile; one of them can't be opened again.
 func TestNothingIsDurableInADirectoryThatCanNotBeOpenedToSyncIt(t *testing.T) {
 	isolate.Process(t, func(t *testing.T) {
 		dir := dirInMemory(t)
 		for i := range 60 {
 			sub := fmt.Sprintf("%s/from/d%d", dir, i)
-			told(t, errors.Join(os.MkdirAll(sub, 0o755), os.WriteFile(sub+"/file", []byte("text"), 0o644)))
+			must(t, errors.Join(os.MkdirAll(sub, 0o755), os.WriteFile(sub+"/file", []byte("text"), 0o644)))
 		}
-		told(t, os.Mkdir(dir+"/to", 0o755))
-		told(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 64, Max: 64}))
+		must(t, os.Mkdir(dir+"/to", 0o755))
+		must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 64, Max: 64}))
 		refused := 0
 		for i := range 60 {
 			d := &closingDisk{name: fmt.Sprintf("d%d", i)}

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// A repeatingDisk tells each name of a directory twice, as readdir(3) may tell one that is
+// A repeatingDisk lists each name of a directory twice, as readdir(3) may list one that is
 // replaced while the directory is read.
 type repeatingDisk struct{ sys.Disk }
 
@@ -18,9 +18,9 @@ func (d repeatingDisk) ReadNames(fd int, buf []byte, to []sys.DirEntry) ([]sys.D
 	return append(all, all[len(to):]...), err
 }
 
-// TestANameThatIsToldTwiceIsCopiedWhole replaces a file by two copies of one call: the
+// TestANameThatIsListedTwiceIsCopiedWhole replaces a file by two copies of one call: the
 // second must not take the file of the first, which waits for its name, for a leftover.
-func TestANameThatIsToldTwiceIsCopiedWhole(t *testing.T) {
+func TestANameThatIsListedTwiceIsCopiedWhole(t *testing.T) {
 	dir := dirInMemory(t)
 	for path, text := range map[string]string{"from": "new", "to": "old"} {
 		if err := os.Mkdir(filepath.Join(dir, path), 0o755); err != nil {

@@ -42,7 +42,7 @@ func namesOfCopy(t *testing.T, to, from string, noLocks bool) []string {
 	t.Helper()
 	d := &notingDisk{failingDisk: &failingDisk{calls: map[string]int{}}, noLocks: noLocks}
 	_, err := copyTrees(t.Context(), d, onePair(to, from), Options{Atomic: true})
-	told(t, err)
+	must(t, err)
 	if d.open != 0 {
 		t.Errorf("%d descriptors stay open", d.open)
 	}
@@ -53,7 +53,7 @@ func namesOfCopy(t *testing.T, to, from string, noLocks bool) []string {
 func TestTemporariesAreKnownByTheirDirectoryAndNotByItsPath(t *testing.T) {
 	dir := smallTree(t)
 	first := namesOfCopy(t, dir+"/to", dir+"/from", false)
-	told(t, os.Rename(dir+"/to", dir+"/elsewhere"))
+	must(t, os.Rename(dir+"/to", dir+"/elsewhere"))
 	if again := namesOfCopy(t, dir+"/elsewhere", dir+"/from", false); len(first) == 0 || !slices.Equal(again, first) {
 		t.Errorf("%q, want %q", again, first)
 	}

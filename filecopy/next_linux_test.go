@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// A losingDisk is this machine's, of which the first sync of a whole file system fails,
+// A losingDisk is this machine's; the first sync of a whole file system fails,
 // after others have copied some more.
 type losingDisk struct {
 	sys.Disk

@@ -72,7 +72,7 @@ func (d *fullDisk) Free(int) (int64, error) { return d.free, nil }
 func TestWhatHasNoRoomIsRefusedBeforeItIsWritten(t *testing.T) {
 	dir := t.TempDir()
 	dense, sparse, dst := filepath.Join(dir, "dense"), filepath.Join(dir, "sparse"), filepath.Join(dir, "dst")
-	told(t, os.WriteFile(dense, make([]byte, 2<<20), 0o644))
+	must(t, os.WriteFile(dense, make([]byte, 2<<20), 0o644))
 	const end = 5 << 30 // more than 32 bits count
 	h := holed{size: end, pieces: []piece{{sys.Range{At: 0, End: 5}, false}, {sys.Range{At: end - 7, End: end}, false}}}
 	h.make(t, sparse, rand.New(rand.NewPCG(3, 4)))
@@ -95,7 +95,7 @@ func TestWhatHasNoRoomIsRefusedBeforeItIsWritten(t *testing.T) {
 		}
 	}
 	f, err := os.Open(dst)
-	told(t, err)
+	must(t, err)
 	defer f.Close()
 	var tail [7]byte
 	if _, err := f.ReadAt(tail[:], end-7); err != nil || bytes.IndexByte(tail[:], 0) >= 0 {
@@ -122,20 +122,20 @@ func TestArchiveKeepsTheSourcesAccessListAndNoOther(t *testing.T) {
 	listed, plain, to := filepath.Join(dir, "listed"), filepath.Join(dir, "plain"), filepath.Join(dir, "to")
 	list, given := accessListOf(6, 4, 4, 6, 0), accessListOf(7, 7, 7, 7, 7)
 	for _, name := range []string{listed, plain} {
-		told(t, os.WriteFile(name, []byte("data"), 0o640))
+		must(t, os.WriteFile(name, []byte("data"), 0o640))
 	}
-	told(t, os.Mkdir(to, 0o755))
+	must(t, os.Mkdir(to, 0o755))
 	if err := unix.Setxattr(listed, permission.AccessList, []byte(list), 0); err != nil {
 		t.Skip("no access control lists here: ", err)
 	}
-	told(t, unix.Setxattr(to, "system.posix_acl_default", []byte(given), 0))
+	must(t, unix.Setxattr(to, "system.posix_acl_default", []byte(given), 0))
 	has := func(path string) string {
 		buf := make([]byte, 200)
 		n, err := unix.Getxattr(path, permission.AccessList, buf)
 		if errors.Is(err, unix.ENODATA) {
 			return ""
 		}
-		told(t, err)
+		must(t, err)
 		return string(buf[:n])
 	}
 	for _, c := range []struct {
@@ -158,8 +158,8 @@ func TestArchiveKeepsTheSourcesAccessListAndNoOther(t *testing.T) {
 func TestUmaskTakesNoPermissionsFromACopy(t *testing.T) {
 	dir := t.TempDir()
 	src, dst := filepath.Join(dir, "src"), filepath.Join(dir, "dst")
-	told(t, os.WriteFile(src, []byte("data"), 0o600))
-	told(t, os.Chmod(src, 0o757))
+	must(t, os.WriteFile(src, []byte("data"), 0o600))
+	must(t, os.Chmod(src, 0o757))
 	defer syscall.Umask(syscall.Umask(0o077))
 	if _, err := File(t.Context(), dst, src, Options{}); err != nil {
 		t.Fatal(err)
@@ -185,7 +185,7 @@ func (boastfulDisk) SeekHole(int, int64) (int64, error) { return 0, errors.ErrUn
 func TestACopyThatEndsEarlyHasNoRoomLeftOver(t *testing.T) {
 	dir := t.TempDir()
 	src, dst := filepath.Join(dir, "src"), filepath.Join(dir, "dst")
-	told(t, os.WriteFile(src, bytes.Repeat([]byte("7bytes\n"), 1<<18), 0o644))
+	must(t, os.WriteFile(src, bytes.Repeat([]byte("7bytes\n"), 1<<18), 0o644))
 	for _, method := range allMethods {
 		if method == Reflink {
 			continue
@@ -204,13 +204,13 @@ func TestACopyThatEndsEarlyHasNoRoomLeftOver(t *testing.T) {
 func TestTheSameFileByABindMountIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	one, other := filepath.Join(dir, "one"), filepath.Join(dir, "other")
-	told(t, os.Mkdir(one, 0o755))
-	told(t, os.Mkdir(other, 0o755))
-	told(t, os.WriteFile(filepath.Join(one, "file"), []byte("data"), 0o644))
+	must(t, os.Mkdir(one, 0o755))
+	must(t, os.Mkdir(other, 0o755))
+	must(t, os.WriteFile(filepath.Join(one, "file"), []byte("data"), 0o644))
 	if err := unix.Mount(one, other, "", unix.MS_BIND, ""); err != nil {
 		t.Skip("only root may mount: ", err)
 	}
-	t.Cleanup(func() { told(t, unix.Unmount(other, 0)) })
+	t.Cleanup(func() { must(t, unix.Unmount(other, 0)) })
 	_, err := File(t.Context(), filepath.Join(other, "file"), filepath.Join(one, "file"), Options{})
 	if err == nil || !strings.Contains(err.Error(), "same file") {
 		t.Error(err)
@@ -234,7 +234,7 @@ func TestAPartOfACopyThatIsAnothersIsNotGoneOnWith(t *testing.T) {
 	c := newCopyCase(t, Options{Resume: true}, false)
 	partial := c.in(".dst" + partialSuffix)
 	begin := c.content[:1<<16]
-	told(t, os.WriteFile(partial, begin, 0o600))
+	must(t, os.WriteFile(partial, begin, 0o600))
 	if err := os.Chown(partial, 4242, -1); err != nil {
 		t.Skip("only root can give files away: ", err)
 	}
@@ -272,8 +272,8 @@ func TestAReflinkKeepsRoomThatWasNeverWritten(t *testing.T) {
 	src, dst := filepath.Join(dir, "src"), filepath.Join(dir, "dst")
 	h := holed{size: 8 << 20, pieces: []piece{{sys.Range{At: 0, End: cloned}, false}, {sys.Range{At: 1 << 20, End: 3 << 20}, true}, {sys.Range{At: 6 << 20, End: 9 << 20}, true}}}
 	h.make(t, src, rand.New(rand.NewPCG(3, 4)))
-	if blocksOf(t, src) < 4<<20/512 || !tellsRoom(t, src) {
-		t.Skip("no room can be allocated here, or is told")
+	if blocksOf(t, src) < 4<<20/512 || !reportsRoom(t, src) {
+		t.Skip("no room can be allocated here, or is reported")
 	}
 	r, err := copyOne(t.Context(), cloningDisk{}, dst, src, Options{})
 	if err != nil || r.Method != Reflink {
@@ -302,9 +302,9 @@ func TestACopyNeedsNoPipe(t *testing.T) {
 
 func TestAFileThatNobodyMayWriteIsReplaced(t *testing.T) {
 	c := newCopyCase(t, Options{}, false)
-	told(t, os.WriteFile(c.in("dst"), []byte("old"), 0o400))
+	must(t, os.WriteFile(c.in("dst"), []byte("old"), 0o400))
 	r, err := File(t.Context(), c.in("dst"), c.in("src"), Options{})
-	told(t, err)
+	must(t, err)
 	c.judge(t, r)
 }
 
@@ -338,19 +338,19 @@ func TestRoomAroundBytesThatAreNotOnTheDiskYetIsKept(t *testing.T) {
 	dir := t.TempDir()
 	src, dst := filepath.Join(dir, "src"), filepath.Join(dir, "dst")
 	f, err := os.Create(src)
-	told(t, err)
+	must(t, err)
 	defer f.Close()
 	const size = 8 << 20
 	if err := unix.Fallocate(int(f.Fd()), 0, 0, size); err != nil {
 		t.Skip("no room can be allocated here: ", err)
 	}
-	if !tellsRoom(t, src) {
-		t.Skip("room that was never written is not told here")
+	if !reportsRoom(t, src) {
+		t.Skip("room that was never written is not reported here")
 	}
 	_, err = f.WriteAt(bytes.Repeat([]byte("data"), 1<<14), size/2)
-	told(t, err)
+	must(t, err)
 	_, err = File(t.Context(), dst, src, Options{Method: ReadWrite})
-	told(t, err)
+	must(t, err)
 	if got := blocksOf(t, dst) * 512; got < size {
 		t.Errorf("%d bytes on the disk, not %d", got, size)
 	}

@@ -30,8 +30,8 @@ func TestAFailingCopyRemovesNoOthersFile(t *testing.T) {
 		if op != "WriteAt" {
 			return nil
 		}
-		told(t, os.WriteFile(c.in("other"), []byte("another's"), 0o644))
-		told(t, os.Rename(c.in("other"), c.in("dst")))
+		must(t, os.WriteFile(c.in("other"), []byte("another's"), 0o644))
+		must(t, os.Rename(c.in("other"), c.in("dst")))
 		return syscall.EIO
 	})
 	if got, failed := os.ReadFile(c.in("dst")); err == nil || failed != nil || string(got) != "another's" || r.Outcome != holdfast.OutcomeUntouched {
@@ -46,7 +46,7 @@ func (stickingDisk) Rename(int, sys.Name, sys.Name) error    { return syscall.EA
 func (stickingDisk) RenameNew(int, sys.Name, sys.Name) error { return syscall.EACCES }
 func (stickingDisk) Remove(int, sys.Name) error              { return syscall.EROFS }
 
-func TestWhatCantBeRemovedOfACopyIsTold(t *testing.T) {
+func TestWhatCantBeRemovedOfACopyIsReported(t *testing.T) {
 	for name, o := range map[string]Options{
 		"each": {Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncEach}}}, "atomic": {Atomic: true}, "never": {},
 	} {
@@ -105,14 +105,14 @@ func TestADirectoryNeedNotBeReadableForAFileInIt(t *testing.T) {
 func TestArchiveLeavesNoAccessListOfTheDirectoryAbove(t *testing.T) {
 	dir := t.TempDir()
 	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
-	told(t, os.MkdirAll(from+"/sub", 0o750))
-	told(t, os.WriteFile(from+"/sub/file", []byte("data"), 0o640))
-	told(t, os.Mkdir(to, 0o755))
+	must(t, os.MkdirAll(from+"/sub", 0o750))
+	must(t, os.WriteFile(from+"/sub/file", []byte("data"), 0o640))
+	must(t, os.Mkdir(to, 0o755))
 	if err := unix.Setxattr(to, permission.DefaultList, []byte(accessListOf(7, 7, 7, 7, 7)), 0); err != nil {
 		t.Skip("no access control lists here: ", err)
 	}
 	_, err := All(t.Context(), onePair(to+"/copy", from), Options{Archive: true})
-	told(t, err)
+	must(t, err)
 	for _, name := range []string{"", "/sub", "/sub/file"} {
 		for _, list := range []string{permission.AccessList, permission.DefaultList} {
 			if n, err := unix.Getxattr(to+"/copy"+name, list, nil); !errors.Is(err, unix.ENODATA) {
@@ -124,10 +124,10 @@ func TestArchiveLeavesNoAccessListOfTheDirectoryAbove(t *testing.T) {
 
 func TestADirectoryThatIsThereKeepsItsStickyBit(t *testing.T) {
 	dir := smallTree(t)
-	told(t, os.Chmod(dir+"/from/a", 0o777))
-	told(t, os.Chmod(dir+"/to/a", os.ModeSticky|0o777))
+	must(t, os.Chmod(dir+"/from/a", 0o777))
+	must(t, os.Chmod(dir+"/to/a", os.ModeSticky|0o777))
 	_, err := All(t.Context(), onePair(dir+"/to", dir+"/from"), Options{})
-	told(t, err)
+	must(t, err)
 	if is, err := os.Stat(dir + "/to/a"); err != nil || is.Mode() != os.ModeDir|os.ModeSticky|0o777 {
 		t.Errorf("%v, %v", is.Mode(), err)
 	}
@@ -171,7 +171,7 @@ func TestAWrongCopyGetsNoNameOfAnAtomicOne(t *testing.T) {
 	}
 }
 
-func TestAWrongCopyOfATreeIsTold(t *testing.T) {
+func TestAWrongCopyOfATreeIsReported(t *testing.T) {
 	dir := smallTree(t)
 	o := Options{Verify: true, KeepGoing: true, Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}}}
 	o.Each = func(r Result) {
@@ -250,9 +250,9 @@ func TestOnlyWhatCanBePartOfACopyIsGoneOnWith(t *testing.T) {
 		"a directory": func() error { return os.Mkdir(partial, 0o700) },
 	} {
 		os.Remove(partial)
-		told(t, make())
+		must(t, make())
 		was, err := os.Lstat(partial)
-		told(t, err)
+		must(t, err)
 		_, r, err := c.run(t, t.Context(), everyCall)
 		if err == nil || !strings.Contains(err.Error(), "can't be part of a copy") || r.Outcome != holdfast.OutcomeUntouched {
 			t.Errorf("%s: %+v", what, r)
@@ -268,14 +268,14 @@ func TestAPartThatIsLockedOrReplacedIsNotGoneOnWith(t *testing.T) {
 	partial := c.in(".dst" + partialSuffix)
 	c.interrupted(t)
 	f, err := os.Open(partial)
-	told(t, err)
+	must(t, err)
 	defer f.Close()
-	told(t, unix.Flock(int(f.Fd()), unix.LOCK_EX))
+	must(t, unix.Flock(int(f.Fd()), unix.LOCK_EX))
 	_, r, err := c.run(t, t.Context(), everyCall)
 	if err == nil || !strings.Contains(err.Error(), "another copy is at work on") || r.Outcome != holdfast.OutcomeUntouched {
 		t.Errorf("%+v", r)
 	}
-	told(t, unix.Flock(int(f.Fd()), unix.LOCK_UN))
+	must(t, unix.Flock(int(f.Fd()), unix.LOCK_UN))
 	for when, nth := range map[string]int{"Lock": 1, "OpenFile": 2} { // the first one wants to make it
 		_, r, err = c.run(t, t.Context(), func(_ int, op string) error {
 			if op == when {
@@ -284,7 +284,7 @@ func TestAPartThatIsLockedOrReplacedIsNotGoneOnWith(t *testing.T) {
 			if op != when || nth != 0 {
 				return nil
 			}
-			told(t, os.WriteFile(c.in("other"), []byte("another's"), 0o600))
+			must(t, os.WriteFile(c.in("other"), []byte("another's"), 0o600))
 			return os.Rename(c.in("other"), partial)
 		})
 		if got, _ := os.ReadFile(partial); err == nil || !errors.Is(err, errReplaced) || string(got) != "another's" {
@@ -307,10 +307,10 @@ func TestWhatVerifyFindsWrongIsNotGoneOnWith(t *testing.T) {
 
 func TestRoomIsAskedOnlyForWhatIsMissing(t *testing.T) {
 	c := newCopyCase(t, Options{Resume: true, Method: ReadWrite}, false)
-	told(t, os.WriteFile(c.in("src"), bytes.Repeat([]byte("7bytes\n"), 4<<20/7), 0o644))
+	must(t, os.WriteFile(c.in("src"), bytes.Repeat([]byte("7bytes\n"), 4<<20/7), 0o644))
 	c.interrupted(t)
 	is, err := os.Stat(c.in(".dst" + partialSuffix))
-	told(t, err)
+	must(t, err)
 	d := &fullDisk{stepDisk{before: everyCall}, 4<<20 - is.Size()}
 	if r, err := copyOne(t.Context(), d, c.in("dst"), c.in("src"), c.o); err != nil || r.Resumed != is.Size() {
 		t.Errorf("%+v, of %d bytes", r, is.Size())
@@ -344,7 +344,7 @@ func (d *forgetfulDisk) Sync(fd int) error {
 }
 
 func TestNothingIsDurableInADirectoryThatLostItsNames(t *testing.T) {
-	for _, o := range []Options{{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}}}, {Atomic: true}} { // in steps, in which nothing is told before the last sync
+	for _, o := range []Options{{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}}}, {Atomic: true}} { // in steps, in which nothing is reported before the last sync
 		for nth := 1; ; nth++ {
 			dir := smallTree(t)
 			d := &forgetfulDisk{nth: nth}
@@ -377,14 +377,14 @@ func TestTheDirectoryOfSingleFilesIsSyncedAfterThem(t *testing.T) {
 		d := newLoggedDisk(true)
 		pairs := func(yield func(string, string) bool) {
 			for _, name := range []string{"one", "other"} {
-				told(t, os.WriteFile(filepath.Join(dir, name), []byte(name), 0o644))
+				must(t, os.WriteFile(filepath.Join(dir, name), []byte(name), 0o644))
 				if !yield(filepath.Join(dir, name+"2"), filepath.Join(dir, name)) {
 					return
 				}
 			}
 		}
 		_, err := copyTrees(t.Context(), d, pairs, o)
-		told(t, err)
+		must(t, err)
 		for id, at := range d.wrote {
 			if !d.durable(id) {
 				t.Errorf("%+v: %v was written or got names at %d, and was synced at %d", o, id, at, d.saved[id])
@@ -421,7 +421,7 @@ func TestWhatFailsOfOneNameKeepsNoOtherFromBeingCopied(t *testing.T) {
 	}
 }
 
-func TestADirectoryThatWasNotBegunWholeIsNotToldAsCopied(t *testing.T) {
+func TestADirectoryThatWasNotBegunWholeIsNotReportedAsCopied(t *testing.T) {
 	for _, o := range []Options{{Workers: 1}, {Workers: 1, Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}}}, {Workers: 1, Atomic: true}} {
 		dir := smallTree(t)
 		o.Each = func(r Result) {
@@ -470,18 +470,18 @@ func TestATreeThatIsCopiedAgainKeepsItsLinks(t *testing.T) {
 	dir := smallTree(t)
 	for _, o := range []Options{{Archive: true}, {Archive: true}, {Archive: true, Atomic: true}} {
 		_, err := copyTrees(t.Context(), sys.Disk{}, onePair(dir+"/to", dir+"/from"), o)
-		told(t, err)
+		must(t, err)
 		one, err := os.Stat(dir + "/to/a/file0")
-		told(t, err)
+		must(t, err)
 		other, err := os.Stat(dir + "/to/c/other")
-		told(t, err)
+		must(t, err)
 		if wrong := halfFiles(t, dir); len(wrong) > 0 || !os.SameFile(one, other) {
 			t.Errorf("%q; one file: %v", wrong, os.SameFile(one, other))
 		}
 	}
 }
 
-func TestAPartThatCantBeRemovedIsTold(t *testing.T) {
+func TestAPartThatCantBeRemovedIsReported(t *testing.T) {
 	c := newCopyCase(t, Options{Method: ReadWrite}, false)
 	_, r, err := c.run(t, t.Context(), func(_ int, op string) error {
 		return map[string]error{"WriteAt": syscall.EIO, "Remove": syscall.EPERM}[op]
@@ -497,7 +497,7 @@ func TestASmallFileKeepsItsHoles(t *testing.T) {
 	h := holed{size: smallCopy - 4096, pieces: []piece{{sys.Range{At: 8192, End: 12288}, false}}}
 	h.make(t, src, rand.New(rand.NewPCG(5, 6)))
 	_, err := File(t.Context(), dst, src, Options{})
-	told(t, err)
+	must(t, err)
 	if got, want := blocksOf(t, dst), blocksOf(t, src); got > want {
 		t.Errorf("%d blocks, want %d", got, want)
 	}
@@ -510,8 +510,8 @@ func TestAPartThatHasItsOwnerAlreadyIsGoneOnWith(t *testing.T) {
 	}
 	c := newCopyCase(t, Options{Resume: true, Archive: true}, false)
 	partial := c.in(".dst" + partialSuffix)
-	told(t, os.WriteFile(partial, c.content[:1<<16], 0o600))
-	told(t, os.Chown(partial, 1234, 4321)) // as the source
+	must(t, os.WriteFile(partial, c.content[:1<<16], 0o600))
+	must(t, os.Chown(partial, 1234, 4321)) // as the source
 	if _, r, err := c.run(t, t.Context(), everyCall); err != nil || r.Resumed != 1<<16 {
 		t.Errorf("%+v", r)
 	}
@@ -532,7 +532,7 @@ func (d *placeDisk) Sync(fd int) error {
 func TestTheDirectoryThatALinkLeadsToIsSynced(t *testing.T) {
 	for _, o := range []Options{{Atomic: true}, {Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncEach}}}} {
 		dir := smallTree(t)
-		told(t, os.Symlink("../from/c/new", dir+"/to/leads"))
+		must(t, os.Symlink("../from/c/new", dir+"/to/leads"))
 		d := &placeDisk{}
 		r, err := copyOne(t.Context(), d, dir+"/to/leads", dir+"/from/file0", o)
 		if err != nil || !r.Durable || !slices.Contains(d.synced, dir+"/from/c") {
@@ -544,10 +544,10 @@ func TestTheDirectoryThatALinkLeadsToIsSynced(t *testing.T) {
 func TestALinkInATreeIsReplacedAndNotWrittenThrough(t *testing.T) {
 	for _, o := range []Options{{}, {Atomic: true}} {
 		dir := smallTree(t)
-		told(t, os.WriteFile(dir+"/mine", []byte("mine"), 0o644))
-		told(t, os.Symlink(dir+"/mine", dir+"/to/file1"))
+		must(t, os.WriteFile(dir+"/mine", []byte("mine"), 0o644))
+		must(t, os.Symlink(dir+"/mine", dir+"/to/file1"))
 		_, err := copyTrees(t.Context(), sys.Disk{}, onePair(dir+"/to", dir+"/from"), o)
-		told(t, err)
+		must(t, err)
 		if got, err := os.ReadFile(dir + "/mine"); err != nil || string(got) != "mine" {
 			t.Errorf("%q, %v", got, err)
 		}
@@ -593,8 +593,8 @@ func TestACopyIsResumedWhereNamesAreShort(t *testing.T) {
 func TestAFileIsReplacedWhereNamesAreShort(t *testing.T) {
 	c := newCopyCase(t, Options{}, true)
 	for _, atomic := range []bool{false, true} {
-		told(t, os.WriteFile(c.in("dst"), []byte("old"), 0o600))
-		told(t, os.Chmod(c.in("dst"), 0o644))
+		must(t, os.WriteFile(c.in("dst"), []byte("old"), 0o600))
+		must(t, os.Chmod(c.in("dst"), 0o644))
 		d := &shortDisk{stepDisk{before: everyCall}}
 		totals, err := copyTrees(t.Context(), d, maps.All(map[string]string{c.in("dst"): c.in("src")}), Options{Atomic: atomic, Workers: 1})
 		if err != nil || totals.Files != 1 {

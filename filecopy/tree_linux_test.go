@@ -268,9 +268,9 @@ func copyTreesTwice(t *testing.T) {
 					}
 					removable(t, dir)
 					x := randomTree(t, rand.New(rand.NewPCG(seed+1, 5)), dir+"/from", 80)
-					told := 0
+					reports := 0
 					o.Each = func(r filecopy.Result) {
-						told++
+						reports++
 						durable := name != "never"
 						if r.Err != nil || r.Durable != durable {
 							t.Errorf("%q: durable %v, want %v: %v", r.Destination, r.Durable, durable, r.Err)
@@ -282,8 +282,8 @@ func copyTreesTwice(t *testing.T) {
 					if archive {
 						files, links = x.made["files"], links+x.made["hard links"]
 					}
-					if totals.Files != files || totals.Links != links || totals.Dirs != x.made["directories"] || told != files+links+totals.Dirs {
-						t.Errorf("totals %+v and %d told, want %v", totals, told, x.made)
+					if totals.Files != files || totals.Links != links || totals.Dirs != x.made["directories"] || reports != files+links+totals.Dirs {
+						t.Errorf("totals %+v and %d reports, want %v", totals, reports, x.made)
 					}
 					copyAll(t, o, dir+"/to", dir+"/from") // over what is there
 					sameTrees(t, dir+"/to", dir+"/from", archive)
@@ -461,9 +461,9 @@ func TestDeepAndWideTreesTakeFewDescriptors(t *testing.T) {
 		to := fmt.Sprintf("%s/to%d", dir, workers)
 		most := 0
 		o := filecopy.Options{Workers: workers}
-		told := 0
+		reports := 0
 		o.Each = func(filecopy.Result) {
-			if told++; told%100 == 0 {
+			if reports++; reports%100 == 0 {
 				if fds, err := os.ReadDir("/proc/self/fd"); err == nil {
 					most = max(most, len(fds))
 				}
@@ -505,7 +505,7 @@ func TestOneFailingFileStopsOnlyACallThatDoesNotKeepGoing(t *testing.T) {
 	}
 }
 
-func TestManyFailuresAreCountedAndSomeAreTold(t *testing.T) {
+func TestManyFailuresAreCountedAndSomeAreReported(t *testing.T) {
 	dir := filetest.MemoryDir(t)
 	for i := range 130 {
 		if err := os.MkdirAll(dir+"/from", 0o755); err != nil {
@@ -533,15 +533,15 @@ func TestACancelledCopyLeavesWholeFilesAndItsDirectories(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(context.Background())
 			stopped := errors.New("stopped")
 			after := rand.New(rand.NewPCG(seed, 9)).IntN(300)
-			told := 0
+			reports := 0
 			o.Workers = 3
 			o.Each = func(filecopy.Result) {
-				if told++; told == after {
+				if reports++; reports == after {
 					cancel(stopped)
 				}
 			}
 			if name == "close" || name == "atomic" {
-				go func() { // before any is told
+				go func() { // before any is reported
 					for range after * 10 {
 						os.Lstat(to)
 					}
@@ -601,7 +601,7 @@ func TestProgressReachesTheTotals(t *testing.T) {
 		t.Errorf("%+v", last)
 	}
 	if most := int(time.Since(start)/(50*time.Millisecond)) + 2; calls < 1 || calls > most {
-		t.Errorf("told %d times, want 1 to %d", calls, most)
+		t.Errorf("reported %d times, want 1 to %d", calls, most)
 	}
 }
 

@@ -218,7 +218,7 @@ func TestCopiesTellTheDoubtOfAFileSystemWithoutAJournal(t *testing.T) {
 	}
 }
 
-// A swappingDisk is this machine's, on which somebody exchanges names meanwhile.
+// A swappingDisk is this machine's, on which another program exchanges names meanwhile.
 type swappingDisk struct {
 	sys.Disk
 	before, after func(op, name string)
@@ -336,22 +336,22 @@ func (d *unreliableDisk) Sync(int) error { return d.fails() }
 
 func (d *unreliableDisk) SyncAll(int) error { return d.fails() }
 
-func TestTotalsAreWhatEachWasTold(t *testing.T) {
+func TestTotalsAreTheSumOfTheReports(t *testing.T) {
 	for seed := range uint64(40) {
 		dir := smallTree(t)
 		must(t, syscall.Mkfifo(dir+"/from/pipe", 0o600))
 		d := &unreliableDisk{r: rand.New(rand.NewPCG(seed, 3))}
-		told, failed := 0, 0
+		reports, failed := 0, 0
 		o := Options{KeepGoing: seed%4 > 0, Workers: 3, Archive: seed%2 > 0, Atomic: seed%3 > 0}
 		o.Each = func(r Result) {
-			told++
+			reports++
 			if r.Err != nil {
 				failed++
 			}
 		}
 		totals, err := copyTrees(context.Background(), d, onePair(dir+"/to", dir+"/from"), o)
-		if sum := totals.Files + totals.Failed + totals.Refused + totals.Links + totals.Dirs; sum != told || totals.Failed+totals.Refused != failed {
-			t.Errorf("seed %d: %d told, %d failed, %+v", seed, told, failed, totals)
+		if sum := totals.Files + totals.Failed + totals.Refused + totals.Links + totals.Dirs; sum != reports || totals.Failed+totals.Refused != failed {
+			t.Errorf("seed %d: %d reports, %d failed, %+v", seed, reports, failed, totals)
 		}
 		if lines := len(strings.Split(fmt.Sprint(err), "\n")); failed > 0 && (err == nil || lines < min(failed, mostErrors)) {
 			t.Errorf("seed %d: %d failed, %d lines: %v", seed, failed, lines, err)

@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-// A failingDisk is this machine's, of which one call fails.
+// A failingDisk is this machine's; one call of it fails.
 type failingDisk struct {
 	sys.Disk
 	mu     sync.Mutex
@@ -274,13 +274,13 @@ var faultyCopies = []Options{
 	{Workers: 1, Archive: true, Atomic: true},
 }
 
-func TestAFaultOfACallLeavesWholeFilesAndIsTold(t *testing.T) {
+func TestAFaultOfACallLeavesWholeFilesAndIsReported(t *testing.T) {
 	for i, o := range faultyCopies {
 		o.KeepGoing = true
 		eachFault(t, o, i == 2, func(dir string, d *failingDisk) {
-			told := map[string]error{}
+			reported := map[string]error{}
 			o.Each = func(r Result) {
-				told[r.Destination] = r.Err
+				reported[r.Destination] = r.Err
 				if r.Durable && r.Err != nil {
 					t.Errorf("%s is durable, and failed: %v", r.Destination, r.Err)
 				}
@@ -300,9 +300,9 @@ func TestAFaultOfACallLeavesWholeFilesAndIsTold(t *testing.T) {
 			if wrong := halfFiles(t, dir); len(wrong) > 0 {
 				t.Errorf("%s: %q", what, wrong)
 			}
-			for path, err := range told {
+			for path, err := range reported {
 				if _, e := os.Lstat(path); err == nil && e != nil {
-					t.Errorf("%s: %s is told as copied: %v", what, path, e)
+					t.Errorf("%s: %s is reported as copied: %v", what, path, e)
 				}
 			}
 		})

@@ -8,26 +8,26 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/volume"
 )
 
-// TestCopyKeepsAllOnEachFileSystem copies on file systems made for it, of which the last
+// TestCopyKeepsAllOnEachFileSystem copies on file systems made for it; the last
 // two share blocks.
 func TestCopyKeepsAllOnEachFileSystem(t *testing.T) {
 	kinds, err := volume.Parse("ext2,ext3,ext4,xfs,btrfs")
-	told(t, err)
+	must(t, err)
 	for _, k := range kinds {
 		t.Run(k.Name, func(t *testing.T) {
 			if err := k.Can(); err != nil {
 				t.Skip(err)
 			}
 			v, err := volume.Make(t.Context(), t.TempDir(), k, k.SizeFor(256<<20, 1000))
-			told(t, err)
-			defer func() { told(t, v.Close()) }()
+			must(t, err)
+			defer func() { must(t, v.Close()) }()
 			reflinks := copiesKeepAll(t, v.Dir(), 30)
 			shares := k.Type == "xfs" || k.Type == "btrfs"
 			if shares != (reflinks > 0) {
 				t.Errorf("%d reflinks", reflinks)
 			}
 			copiesSmallFiles(t, v.Dir(), k.Type == "btrfs")
-			told(t, v.Remount(t.Context())) // all is cold
+			must(t, v.Remount(t.Context())) // all is cold
 			cold, err := File(t.Context(), filepath.Join(v.Dir(), "cold copy"), filepath.Join(v.Dir(), "small", "tiny"), Options{})
 			if err != nil || shares != (cold.Method == Reflink) {
 				t.Errorf("a cold file: %v by %v", err, cold.Method)
@@ -41,9 +41,9 @@ func TestCopyKeepsAllOnEachFileSystem(t *testing.T) {
 func copiesSmallFiles(t *testing.T, dir string, shares bool) {
 	t.Helper()
 	from, to := filepath.Join(dir, "small"), filepath.Join(dir, "small copies")
-	told(t, os.Mkdir(from, 0o755))
-	told(t, os.WriteFile(filepath.Join(from, "tiny"), make([]byte, 1<<10), 0o644))
-	told(t, os.WriteFile(filepath.Join(from, "small"), make([]byte, smallCopy), 0o644))
+	must(t, os.Mkdir(from, 0o755))
+	must(t, os.WriteFile(filepath.Join(from, "tiny"), make([]byte, 1<<10), 0o644))
+	must(t, os.WriteFile(filepath.Join(from, "small"), make([]byte, smallCopy), 0o644))
 	totals, err := All(t.Context(), onePair(to, from), Options{})
 	want := map[bool]Method{false: ReadWrite, true: Reflink}[shares]
 	if err != nil || totals.Methods[want] != 2 {

@@ -32,11 +32,11 @@ func TestACopyIsMadeNoWiderThanItWillBe(t *testing.T) {
 	}
 	for _, old := range []bool{false, true} {
 		dir := t.TempDir()
-		told(t, os.WriteFile(dir+"/src", []byte("a secret"), 0o600))
-		told(t, os.Chown(dir+"/src", 0, 2000))
-		told(t, unix.Chmod(dir+"/src", 0o664))
+		must(t, os.WriteFile(dir+"/src", []byte("a secret"), 0o600))
+		must(t, os.Chown(dir+"/src", 0, 2000))
+		must(t, unix.Chmod(dir+"/src", 0o664))
 		if old {
-			told(t, os.WriteFile(dir+"/dst", []byte("old"), 0o600))
+			must(t, os.WriteFile(dir+"/dst", []byte("old"), 0o600))
 		}
 		d := &openingDisk{}
 		_, err := copyOne(context.Background(), d, dir+"/dst", dir+"/src", Options{})

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/fault"
 )
 
@@ -277,7 +278,7 @@ func TestFailedSyncIsFinalForItsPath(t *testing.T) {
 	}
 }
 
-func TestBackgroundFailureIsToldOnceByTheNextCall(t *testing.T) {
+func TestBackgroundFailureIsReportedOnceByTheNextCall(t *testing.T) {
 	calls := map[string]func(f *Set) error{
 		"Append": func(f *Set) error { return f.Append(noContext, "/a", []byte("x")) },
 		"Flush":  func(f *Set) error { return f.Flush(noContext) },
@@ -422,7 +423,7 @@ func TestMemoryOfStuckPathsIsAnErrorThatNamesOne(t *testing.T) {
 }
 
 // While the streams that fill the memory are tried again behind one another's back, one
-// is under way at any time: who waits for the end of all would wait for ever.
+// is under way at any time: a caller that waits for the end of all would wait for ever.
 func TestMemoryOfStuckPathsIsAnErrorWhileTheyAreTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskWrite, Path: "stuck?", Err: syscall.EROFS, Delay: 2 * time.Second})
@@ -465,7 +466,7 @@ func TestEvictedFilesAreSyncedFirst(t *testing.T) {
 	}
 }
 
-func TestFailedSyncOfAnEvictedFileIsTold(t *testing.T) {
+func TestFailedSyncOfAnEvictedFileIsReported(t *testing.T) {
 	disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskDatasync, Path: "0", Err: syscall.EIO})
 	f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: 64, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, Handles: 8})
 	for i := range 20 {
@@ -706,7 +707,7 @@ func TestFilesOnOtherFileSystemsAreSyncedByThemselves(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: 4 * holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, Handles: 64})
-	for i := range 2 * leastTogether {
+	for i := range 2 * durable.FewOpenFiles {
 		mustAppend(t, f, fmt.Sprint("/", i), "x")
 	}
 	mustAppend(t, f, "/other/file", "x")

@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/fault"
 )
 
-// A ledger is what one goroutine was told of the paths that only it appends to.
+// A ledger is what calls returned to one goroutine for the paths that only it appends to.
 type ledger struct {
 	t        *testing.T
 	f        *Set
@@ -27,8 +27,8 @@ type ledger struct {
 	r        *rand.Rand
 	paths    []string
 	accepted map[string][]byte
-	durable  map[string]int      // how many of the accepted bytes are durable, as was said
-	alone    map[string][][]byte // what was said to be durable of bytes behind others of which nothing was said
+	durable  map[string]int      // how many of the accepted bytes were reported durable
+	alone    map[string][][]byte // bytes that were reported durable, behind others that were not
 	hopeless map[string]bool
 }
 
@@ -225,7 +225,7 @@ func (l *ledger) append(path string, i int) {
 	l.note(path, err, false)
 }
 
-// note is told what a call said of a path.
+// note takes what a call returned for a path.
 func (l *ledger) note(path string, err error, durable bool) {
 	if err == nil && durable {
 		l.durable[path] = len(l.accepted[path])
@@ -235,7 +235,7 @@ func (l *ledger) note(path string, err error, durable bool) {
 	}
 }
 
-// whole is told what a call said that was for all paths.
+// whole takes what a call returned that was for all paths.
 func (l *ledger) whole(err error, durable bool) {
 	for _, path := range l.paths {
 		if isOf(err, path) {

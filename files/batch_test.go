@@ -184,7 +184,7 @@ func TestLargeFilesAreFewAhead(t *testing.T) {
 	})
 }
 
-func TestCancelAtEveryCallIsTold(t *testing.T) {
+func TestCancelAtEveryCallIsReported(t *testing.T) {
 	cause := errors.New("enough")
 	for _, mode := range wholeModes {
 		for _, sync := range wholeSyncs {
@@ -207,7 +207,7 @@ func TestCancelAtEveryCallIsTold(t *testing.T) {
 					t.Errorf("%v under %v, cancelled in call %d: %v", mode, sync, at, bad)
 				}
 				if err != nil && !errors.Is(err, cause) {
-					t.Errorf("the cause is not told: %v", err)
+					t.Errorf("the cause is not reported: %v", err)
 				}
 				if wrong := s.disk.Violations(); len(wrong) > 0 || s.disk.Open() != 0 {
 					t.Error(s.disk.Open(), wrong)
@@ -495,7 +495,7 @@ func TestNewFileIsWrittenBeforeAnotherPathFindsItEmpty(t *testing.T) {
 		for d.Count(fault.DiskOpen) < 3 { // the other has found that it is there, and opened it
 			runtime.Gosched()
 		}
-		for range 10_000 { // time enough for one who does not wait
+		for range 10_000 { // time enough for a goroutine that does not wait
 			runtime.Gosched()
 		}
 	})

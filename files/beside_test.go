@@ -315,7 +315,7 @@ func TestManyStuckPathsTakeNoMoreMemoryThanThereIs(t *testing.T) {
 		}
 	}
 	if lost != int64(accepted) {
-		t.Errorf("Close tells that %d bytes are lost, of %d", lost, accepted)
+		t.Errorf("Close reports that %d bytes are lost, of %d", lost, accepted)
 	}
 }
 
@@ -370,7 +370,7 @@ func TestDirectoryThatCannotBeOpenedToSyncItIsNotFinal(t *testing.T) {
 	}
 }
 
-func TestCloseTellsOfNamesThatCouldNotBeSynced(t *testing.T) {
+func TestCloseReportsNamesThatCouldNotBeSynced(t *testing.T) {
 	disk := fault.NewDisk()
 	f := onDisk(t, disk, Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, Retry: once})
 	mustAppend(t, f, "/log", "x")
@@ -435,7 +435,7 @@ func TestATornAppendIsKnownBeforeItsTurnEnds(t *testing.T) {
 		}
 		<-next.First
 		if err := f.streams.torn("/log"); !errors.Is(err, syscall.ENOSPC) {
-			t.Errorf("in its turn the next is told %v", err)
+			t.Errorf("in its turn the next gets %v", err)
 		}
 		f.turns.Leave(&next)
 		flush.Wait()

@@ -122,16 +122,16 @@ func (c *crowd) run(g int) {
 	}
 }
 
-// note is told that a record is kept, or that n bytes of it are.
+// note takes that a record is kept, or that n bytes of it are.
 func (c *crowd) note(g int, path, record string, kept bool, n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	who := fmt.Sprint(g, path)
+	key := fmt.Sprint(g, path)
 	switch {
 	case kept || n == len(record):
-		c.kept[who] = append(c.kept[who], record)
+		c.kept[key] = append(c.kept[key], record)
 	case n > 0: // a part of it is there
-		c.kept[who] = append(c.kept[who], record[:n])
+		c.kept[key] = append(c.kept[key], record[:n])
 	}
 }
 
@@ -151,9 +151,9 @@ func (c *crowd) check() {
 		}
 	}
 	size := map[string]int{}
-	for who, records := range c.kept {
+	for key, records := range c.kept {
 		for _, record := range records {
-			size[who[strings.Index(who, "/"):]] += len(record)
+			size[key[strings.Index(key, "/"):]] += len(record)
 		}
 	}
 	for path, n := range size {

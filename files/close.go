@@ -222,7 +222,7 @@ func (t *streams) close() error {
 	earlier = distinct.Join(earlier, t.lostLocked(goals), t.unreportedLocked(goals), t.lostNamesLocked())
 	t.restGoalsLocked(goals)
 	t.mu.Unlock()
-	t.closeErrseq()
+	t.closeErrseq(t.errseq)
 	t.mu.Lock()
 	return earlier
 }

@@ -44,7 +44,7 @@ func holdsText(t *testing.T, path, want string) {
 }
 
 // TestHandleInUseIsNeverClosed: its full pool closes the handle that was used longest
-// ago, though somebody may be writing through it. Here more goroutines write to more
+// ago, though another goroutine may write through it. Here more goroutines write to more
 // files than there are handles.
 func TestHandleInUseIsNeverClosed(t *testing.T) {
 	const goroutines, lines, paths = 16, 40, 12
@@ -169,7 +169,7 @@ func inTurn(data string, paths ...string) iter.Seq[files.Write] {
 }
 
 // TestNoWriteIsLostWithRetriesOff: without retries its write to a handle that the pool
-// has closed is given up. Here each is made, or told of, also with fewer handles than
+// has closed is given up. Here each is made, or its failure returned, also with fewer handles than
 // files.
 func TestNoWriteIsLostWithRetriesOff(t *testing.T) {
 	dir := t.TempDir()

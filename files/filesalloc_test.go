@@ -42,8 +42,8 @@ func TestFilesAllocateLittle(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		write()
 		defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection empties the pools
+		write()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		write()

@@ -174,7 +174,7 @@ func TestMarshalledOptionsLeaveTheDefaultsOut(t *testing.T) {
 	}
 }
 
-// randomOptions returns any options, half of which are not valid.
+// randomOptions returns any options; half of them are not valid.
 func randomOptions(r *rand.Rand) (o Options) {
 	some := func(set func()) {
 		if r.IntN(2) == 0 {

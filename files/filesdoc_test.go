@@ -34,7 +34,7 @@ func export(ctx context.Context, dir string, reports map[string][]byte) (files.T
 	if err != nil {
 		return files.Totals{}, err
 	}
-	defer set.Close() // nothing was appended: there is nothing for it to tell
+	defer set.Close() // nothing was appended, so it has no failure to report
 
 	results, err := set.WriteAll(ctx, func(yield func(files.Write) bool) {
 		for name, data := range reports {
@@ -61,7 +61,7 @@ func whatToDo(err error) string {
 	case errors.As(err, &failed) && failed.Outcome == holdfast.OutcomeUncertain:
 		return "write it again, to another file"
 	default:
-		return "tell somebody"
+		return "report it"
 	}
 }
 
@@ -101,7 +101,7 @@ func (l tenantLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// newTenantLog returns a logger for a tenant; any number of them share one Files.
+// newTenantLog returns a logger for a tenant. Any number of them share one Set.
 func newTenantLog(set *files.Set, tenant string) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(tenantLog{set, filepath.Join("logs", tenant+".log")}, nil))
 }
@@ -235,7 +235,7 @@ func TestShownExportReplacesFiles(t *testing.T) {
 	}
 }
 
-func TestShownClassificationTellsErrorsApart(t *testing.T) {
+func TestShownClassificationSeparatesErrors(t *testing.T) {
 	set, err := files.New(files.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -253,7 +253,7 @@ func TestShownClassificationTellsErrorsApart(t *testing.T) {
 	_, err = set.WriteFile(t.Context(), path, nil, files.Create)
 	check(err, "take another name")
 	_, err = set.WriteFile(t.Context(), filepath.Join(path, "below"), nil, files.Create)
-	check(err, "tell somebody")
+	check(err, "report it")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = set.WriteFile(ended, path, nil, files.Append)
@@ -262,7 +262,7 @@ func TestShownClassificationTellsErrorsApart(t *testing.T) {
 	check(&files.Error{Op: "sync", Outcome: holdfast.OutcomeUncertain, Err: syscall.EIO}, "write it again, to another file")
 }
 
-func TestShownLogTellsWhatFailed(t *testing.T) {
+func TestShownLogReportsWhatFailed(t *testing.T) {
 	set, err := files.New(files.Options{})
 	if err != nil {
 		t.Fatal(err)

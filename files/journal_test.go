@@ -56,7 +56,7 @@ func TestFilesWithoutAJournalAreSyncedEachByItself(t *testing.T) {
 			}
 			eachSynced(t, disk, n)
 			if totals := results.Totals(); totals.NoJournal != n || totals.Durable != n || !results.At(0).NoJournal {
-				t.Errorf("the doubt is told of %d files of %d durable ones", totals.NoJournal, totals.Durable)
+				t.Errorf("the doubt is reported of %d files of %d durable ones", totals.NoJournal, totals.Durable)
 			}
 			text, err := json.Marshal(results.At(0))
 			if err != nil || !strings.Contains(string(text), `"no_journal":true`) {
@@ -75,13 +75,13 @@ func TestFilesWithoutAJournalAreSyncedEachByItself(t *testing.T) {
 		}
 		eachSynced(t, disk, n)
 		if f.Stats().NoJournal == 0 {
-			t.Error("the doubt of files that are appended to is not told")
+			t.Error("the doubt of files that are appended to is not reported")
 		}
 	})
 }
 
-// TestDoubtIsToldOfWhatSyncAloneMakesDurable has a policy that never syncs.
-func TestDoubtIsToldOfWhatSyncAloneMakesDurable(t *testing.T) {
+// TestDoubtIsReportedOfWhatSyncAloneMakesDurable has a policy that never syncs.
+func TestDoubtIsReportedOfWhatSyncAloneMakesDurable(t *testing.T) {
 	for _, lacks := range []bool{false, true} {
 		for _, closed := range []bool{false, true} {
 			disk := fault.NewDisk()
@@ -94,20 +94,20 @@ func TestDoubtIsToldOfWhatSyncAloneMakesDurable(t *testing.T) {
 				}
 			}
 			if f.Stats().NoJournal > 0 {
-				t.Error("the doubt is told of what is not durable")
+				t.Error("the doubt is reported of what is not durable")
 			}
 			if err := f.Sync(noContext); err != nil {
 				t.Fatal(err)
 			}
 			if is := f.Stats().NoJournal > 0; is != lacks {
-				t.Errorf("without a journal %v, closed before %v: the doubt is told: %v", lacks, closed, is)
+				t.Errorf("without a journal %v, closed before %v: the doubt is reported: %v", lacks, closed, is)
 			}
 		}
 	}
 }
 
-// TestNoDoubtIsToldOfOtherFiles has a journal, or files that are not durable.
-func TestNoDoubtIsToldOfOtherFiles(t *testing.T) {
+// TestNoDoubtIsReportedOfOtherFiles has a journal, or files that are not durable.
+func TestNoDoubtIsReportedOfOtherFiles(t *testing.T) {
 	for _, lacks := range []bool{false, true} {
 		for _, p := range []holdfast.Policy{holdfast.Unbuffered(), holdfast.Durable(), holdfast.EachDurable()} {
 			disk := fault.NewDisk()
@@ -121,15 +121,15 @@ func TestNoDoubtIsToldOfOtherFiles(t *testing.T) {
 				t.Errorf("without a journal %v, %v: NoJournal is %v", lacks, p, r.NoJournal)
 			}
 			for range 2 { // the second promise is of the same file, opened anew
-				told := f.Stats().NoJournal
+				before := f.Stats().NoJournal
 				if err := f.Append(noContext, "/log", []byte("x")); err != nil {
 					t.Fatal(err)
 				}
 				if err := f.Release(noContext, "/log"); err != nil {
 					t.Fatal(err)
 				}
-				if is := f.Stats().NoJournal > told; is != (lacks && p.Sync.Mode != holdfast.SyncNever) {
-					t.Errorf("without a journal %v, %v: of what was appended the doubt is told: %v", lacks, p, is)
+				if is := f.Stats().NoJournal > before; is != (lacks && p.Sync.Mode != holdfast.SyncNever) {
+					t.Errorf("without a journal %v, %v: of what was appended the doubt is reported: %v", lacks, p, is)
 				}
 			}
 			if text, _ := json.Marshal(r); strings.Contains(string(text), "no_journal") != r.NoJournal {

@@ -144,7 +144,7 @@ func TestSyncOfAllDoesNotBringBackWhatASyncOfTheDirectoryLost(t *testing.T) {
 }
 
 // TestBatchHearsOfBytesThatTheKernelLost has the kernel fail to write a file back that a batch
-// has written and closed. It tells descriptors that were open then, and none that come later.
+// has written and closed. It reports that to descriptors that were open then, and to none that come later.
 func TestBatchHearsOfBytesThatTheKernelLost(t *testing.T) {
 	disk := lossDisk(t, true)
 	f := newSet(disk, Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}, Buffer: holdfast.KiB}, Retry: once})
@@ -280,7 +280,7 @@ func emptyFileWhoseNameWasLost(t *testing.T, own bool, failing fault.DiskFault) 
 	closeFiles(t, g)
 }
 
-// TestLostNameIsLostByEachPath closes a file of which the name is not durable, loses that name, and
+// TestLostNameIsLostByEachPath closes a file whose name is not durable, loses that name, and
 // asks for it by each path that leads there.
 func TestLostNameIsLostByEachPath(t *testing.T) {
 	paths := []string{"/p/x", "/way/x", "/link"}
@@ -363,7 +363,7 @@ func besideFiles(f *Set, o Options) *Set {
 }
 
 // TestFilesKnowOfASyncThatFailedElsewhere has the directory's sync fail, which the kernel
-// reports to nobody else, after a file got its name.
+// reports to no other caller, after a file got its name.
 func TestFilesKnowOfASyncThatFailedElsewhere(t *testing.T) {
 	directory := t.TempDir()
 	f, err := New(Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}, Buffer: holdfast.KiB}})

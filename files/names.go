@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 
 	"github.com/holdfast-go/holdfast"
@@ -62,12 +63,19 @@ func (t *streams) syncNamesLocked(ctx context.Context, goals []goal) error {
 			dirs[s.dir] = append(dirs[s.dir], naming{s, s.births})
 		}
 	}
+	if len(dirs) == 0 {
+		return nil
+	}
+	paths := slices.Collect(maps.Keys(dirs))
+	sites, synced := make([]nameSite, len(paths)), make([]error, len(paths))
+	before := maps.Clone(t.names)
+	t.mu.Unlock()
+	durable.Abreast(durable.Waiters, len(paths), func(i int) { sites[i], synced[i] = t.syncDir(ctx, paths[i]) })
+	t.mu.Lock()
 	var errs []error
-	for path, all := range dirs {
-		forgotten, some := t.names[path]
-		t.mu.Unlock()
-		site, err := t.syncDir(ctx, path)
-		t.mu.Lock()
+	for i, path := range paths {
+		all, site, err := dirs[path], sites[i], synced[i]
+		forgotten, some := before[path]
 		if end := (ended{}); errors.As(err, &end) {
 			return appendError(path, opWait, end.error)
 		}

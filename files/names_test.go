@@ -16,9 +16,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/handles"
 )
 
-// tellLate has every failed sync of a directory take a millisecond from the moment in
+// reportLate has every failed sync of a directory take a millisecond from the moment in
 // which the disk has lost the names to the one in which its caller knows.
-func tellLate(disk *fault.Disk) {
+func reportLate(disk *fault.Disk) {
 	disk.Watch(func(c fault.DiskCall) {
 		if c.Op == fault.DiskSync && c.Err != nil {
 			time.Sleep(time.Millisecond)
@@ -35,7 +35,7 @@ func isOf(err error, path string) bool {
 	return errors.As(err, &failed) && failed.Path == path
 }
 
-// wantSafe holds what a call said of durable files, by naming others, against what
+// wantSafe holds what a call said of durable files, by the names of others, against what
 // power cuts leave.
 func wantSafe(t *testing.T, disk *fault.Disk, said error, paths ...string) {
 	t.Helper()
@@ -53,14 +53,14 @@ func wantSafe(t *testing.T, disk *fault.Disk, said error, paths ...string) {
 }
 
 // TestSyncBesideAFailedOneOfTheDirectoryIsNoProof has two streams sync their directory at the
-// same time. The first sync loses the names of both, and the kernel tells it alone.
+// same time. The first sync loses the names of both, and the kernel reports it to that one alone.
 func TestSyncBesideAFailedOneOfTheDirectoryIsNoProof(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := fault.NewDisk(
 			fault.DiskFault{Op: fault.DiskDatasync, Path: "early", Delay: 5 * time.Millisecond},
 			fault.DiskFault{Op: fault.DiskSync, Times: 1, Delay: 10 * time.Millisecond, Err: syscall.EIO},
 			fault.DiskFault{Op: fault.DiskSync, First: 2, Delay: 5500 * time.Microsecond})
-		tellLate(disk)
+		reportLate(disk)
 		f := onDisk(t, disk, Options{Policy: holdfast.EachDurable(), Handles: 64})
 		var all sync.WaitGroup
 		all.Go(func() { // syncs the directory from 5 ms on
@@ -83,7 +83,7 @@ func TestSyncOfAllBesideAFailedOneOfTheDirectoryIsNoProof(t *testing.T) {
 			fault.DiskFault{Op: fault.DiskSync, Times: 1, Delay: 10 * time.Millisecond, Err: syscall.EIO},
 			fault.DiskFault{Op: fault.DiskSyncAll, Delay: 7500 * time.Microsecond})
 		disk.SetSyncsAll("/", true)
-		tellLate(disk)
+		reportLate(disk)
 		f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, Handles: 64})
 		mustAppend(t, f, "/0", "x")
 		var all sync.WaitGroup
@@ -124,29 +124,29 @@ func TestNamesOfForgottenFilesAreLostForEveryCall(t *testing.T) {
 	for i := 1; f.streams.paths[forgotten] != nil; i++ {
 		forgotten = fmt.Sprint("/", i)
 	}
-	wantTold := func(what string, err error, path string) {
+	wantReported := func(what string, err error, path string) {
 		t.Helper()
 		if !isOf(err, path) {
 			t.Errorf("%s says %v, nothing of %s", what, err, path)
 		}
 	}
 	for range 3 {
-		wantTold("Sync", f.Sync(noContext), "/")
-		wantTold("Flush", f.Flush(noContext), "/")
-		wantTold("Release", f.Release(noContext, forgotten), "/")
+		wantReported("Sync", f.Sync(noContext), "/")
+		wantReported("Flush", f.Flush(noContext), "/")
+		wantReported("Release", f.Release(noContext, forgotten), "/")
 	}
 	mustAppend(t, f, forgotten, "y")
-	wantTold("Sync", f.Sync(noContext), forgotten)
+	wantReported("Sync", f.Sync(noContext), forgotten)
 	mustAppend(t, f, "/new", "y")
 	err := f.Close()
-	wantTold("Close", err, "/")
+	wantReported("Close", err, "/")
 	if isOf(err, "/new") {
 		t.Errorf("Close says %v, though the name of /new came later", err)
 	}
 }
 
 // TestNamesOfFilesThatWereLeftAreLostForEveryCall is the same under sync=never, where
-// nobody remembers which files were closed.
+// it is not kept which files were closed.
 func TestNamesOfFilesThatWereLeftAreLostForEveryCall(t *testing.T) {
 	disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskSync, Times: 1, Err: syscall.EIO})
 	disk.SetSyncsAll("/", true)
@@ -208,4 +208,28 @@ func syncsOf(disk *fault.Disk, path string) (n int) {
 		}
 	}
 	return n
+}
+
+// TestDirectoriesOfStreamsAreSyncedAtOnce appends to a new file in each of some directories: their syncs share the
+// commits of the journal, and take as long as one.
+func TestDirectoriesOfStreamsAreSyncedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskSync, Delay: 10 * time.Millisecond})
+		f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, Handles: 64})
+		var paths []string
+		for i := range 6 {
+			dir := fmt.Sprint("/", i)
+			if err := disk.MkdirAll(dir); err != nil {
+				t.Fatal(err)
+			}
+			paths = append(paths, dir+"/log")
+			mustAppend(t, f, paths[i], "x")
+		}
+		began := time.Now()
+		err := f.Sync(noContext)
+		if took := time.Since(began); err != nil || took != 10*time.Millisecond {
+			t.Errorf("the syncs of 6 directories took %v, want 10ms: %v", took, err)
+		}
+		wantSafe(t, disk, err, paths...)
+	})
 }

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/handles"
 	"github.com/holdfast-go/holdfast/internal/keyed"
 	"github.com/holdfast-go/holdfast/internal/retry"
@@ -21,10 +22,10 @@ import (
 type streamFile struct {
 	handles.Handle
 	stream   *stream
-	key      keyed.Key // device and inode, or zero where the system reports none
-	syncsAll bool      // disk.SyncAll can be relied on there
-	stales   int64     // streams.stales when it was opened
-	errseq   int       // the number of the one that was open before anything was written here, or 0
+	key      keyed.Key       // device and inode, or zero where the system reports none
+	syncsAll bool            // disk.SyncAll can be relied on there
+	stales   int64           // streams.stales when it was opened
+	errseq   *durable.Errseq // was open before anything was written here; or nil
 	// replaced says that this process gave the name to another file, so that it is no
 	// failure if this one has no name left. Guarded by streams.mu.
 	replaced bool

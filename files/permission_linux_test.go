@@ -111,8 +111,8 @@ func TestReplaceGivesNothingToAnotherGroup(t *testing.T) {
 			"others":        func() bool { return acltest.MayRead(t, path, 1004, 3000) },
 		}
 		before := map[string]bool{}
-		for who, may := range readers {
-			before[who] = may()
+		for reader, may := range readers {
+			before[reader] = may()
 		}
 		var r files.Result
 		acltest.As(t, 1001, 1001, nil, func() {
@@ -125,9 +125,9 @@ func TestReplaceGivesNothingToAnotherGroup(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		for who, may := range readers {
-			if may() && !before[who] {
-				t.Errorf("%#o, list %v: %s could not read it, and now can", c.mode, c.list, who)
+		for reader, may := range readers {
+			if may() && !before[reader] {
+				t.Errorf("%#o, list %v: %s could not read it, and now can", c.mode, c.list, reader)
 			}
 		}
 		var is unix.Stat_t
@@ -200,9 +200,9 @@ func TestReplaceKeepsAttributes(t *testing.T) {
 	})
 }
 
-// TestReplaceTellsAttributesThatItCannotKeep replaces a file with an attribute that only
+// TestReplaceReportsAttributesThatItCannotKeep replaces a file with an attribute that only
 // root may set.
-func TestReplaceTellsAttributesThatItCannotKeep(t *testing.T) {
+func TestReplaceReportsAttributesThatItCannotKeep(t *testing.T) {
 	dir := acltest.Directory(t)
 	acltest.Must(t, os.Chmod(dir, 0o777))
 	path := dir + "/file"

@@ -51,7 +51,7 @@ func TestResultsStandInTheOrderOfSubmission(t *testing.T) {
 	}
 }
 
-func TestAResultThatIsNotThereIsAPanic(t *testing.T) {
+func TestAResultOutOfRangeIsAPanic(t *testing.T) {
 	for _, n := range []int{0, 16, 20, 1008, 3000} {
 		for _, i := range []int{-1, -17, -5000, n, n + 1, n + 5000} {
 			func() {
@@ -129,7 +129,7 @@ func TestErrorsAreJoinedInOrder(t *testing.T) {
 	}
 	var file *Error
 	if !errors.Is(err, fs.ErrPermission) || !errors.Is(err, ErrTemporary) || !errors.As(err, &file) || file.Path != "b" {
-		t.Errorf("%v does not tell what its parts do", err)
+		t.Errorf("%v does not report what its parts do", err)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/fault"
 )
 
-// replacedLink returns a disk on which a.lnk leads to a, which is somebody else's.
+// replacedLink returns a disk on which a.lnk leads to a, which another user owns.
 func replacedLink(t *testing.T) *fault.Disk {
 	t.Helper()
 	d := fault.NewDisk()

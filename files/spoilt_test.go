@@ -31,14 +31,14 @@ func TestFailedCreateRemovesOnlyItsOwnFile(t *testing.T) {
 			})
 			r, err := f.WriteFile(context.Background(), "/a/file", []byte("whole"), Create)
 			if err == nil || r.Outcome != outcome {
-				t.Errorf("it is told %v, %v; want %v and an error", r.Outcome, err, outcome)
+				t.Errorf("the result is %v, %v; want %v and an error", r.Outcome, err, outcome)
 			}
 			if got, err := disk.ReadFile("/a/file"); string(got) != want || (err == nil) != (want != "") {
 				t.Errorf("the file holds %q, %v; want %q", got, err, want)
 			}
 		})
 	}
-	check("nobody else", "", holdfast.OutcomeUntouched, func(t *testing.T, disk *fault.Disk) {})
+	check("no other", "", holdfast.OutcomeUntouched, func(t *testing.T, disk *fault.Disk) {})
 	check("a file of the same size has the name", "foe", holdfast.OutcomePartial, func(t *testing.T, disk *fault.Disk) {
 		if err := disk.RemoveAll("/a/file"); err != nil {
 			t.Error(err)
@@ -79,6 +79,6 @@ func TestEmptiedFileIsNotUntouched(t *testing.T) {
 		t.Fatalf("the file holds %q, so that nothing is tested", got)
 	}
 	if err == nil || r.Outcome != holdfast.OutcomePartial {
-		t.Errorf("the old bytes are gone and it is told %v, %v; want %v and an error", r.Outcome, err, holdfast.OutcomePartial)
+		t.Errorf("the old bytes are gone and the result is %v, %v; want %v and an error", r.Outcome, err, holdfast.OutcomePartial)
 	}
 }

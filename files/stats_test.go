@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/handles"
 )
 
-func TestStatsTellTheStateOfTheHandles(t *testing.T) {
+func TestStatsReportTheStateOfTheHandles(t *testing.T) {
 	f := &Set{}
 	f.handles.Init(nil, 8)
 	f.handles.Stats = handles.HandleStats{Hits: 1, Misses: 2, Evictions: 3}

@@ -10,7 +10,9 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/deadline"
+	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/keyed"
+	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
 // streams is the files that are appended to: one [stream] for each path that has
@@ -43,8 +45,10 @@ type streams struct {
 	flushAt    int   // how many waiting bytes start the flush of a stream
 	background sync.WaitGroup
 
-	commit streamCommit
-	errseq streamErrseq
+	commit   streamCommit
+	durable  durable.Step
+	errseq   *durable.Errseq // nil: none is open
+	watching bool            // a goroutine opens it
 	// names is the directories of files that were forgotten before their names were
 	// durable. lostNames is those directories with a failed sync since, and why. It is not
 	// known which paths are lost, so every call for a path in there returns the failure.
@@ -81,7 +85,8 @@ func (t *streams) init(f *Set) {
 	})
 	t.flushAt = int(cmp.Or(t.policy.FlushBytes, math.MaxInt))
 	t.commit.init()
-	t.errseq.use = make(chan struct{}, 1)
+	t.durable = durable.Step{Disk: f.disk, Names: f.names, Most: durable.Waiters,
+		SyncAll: func(errseq int) error { return vfs.SyncAll(f.disk, errseq) }}
 }
 
 // A stream is one path that is appended to. All is guarded by streams.mu, except that

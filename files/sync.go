@@ -8,15 +8,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/distinct"
 	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/handles"
-	"github.com/holdfast-go/holdfast/internal/keyed"
 	"github.com/holdfast-go/holdfast/internal/retry"
 	"github.com/holdfast-go/holdfast/internal/sys"
-	"github.com/holdfast-go/holdfast/internal/vfs"
 )
-
-// mostSyncs is how many files are synced at once: they wait for the disk, and share
-// the commits of the file system's journal.
-const mostSyncs = 64
 
 // A goal is how far a stream is to be durable.
 type goal struct {
@@ -26,12 +20,17 @@ type goal struct {
 
 // A duty is a sync of a stream's file that one goroutine has taken on.
 type duty struct {
-	stream *stream
-	file   *streamFile // in use
-	covers int64       // the stream's bytes that are durable if it works
-	// together says that it was synced with its whole file system.
-	together bool
-	err      error
+	durable.OpenFile
+	stream   *stream
+	file     *streamFile // in use
+	covers   int64       // the stream's bytes that are durable if it works
+	nameless bool        // the stream's, when it was taken on
+}
+
+// newDutyLocked takes on the sync of a stream's file, which is in use.
+func newDutyLocked(s *stream, x *streamFile) duty {
+	s.syncs = true
+	return duty{durable.OpenFile{Errseq: x.errseq, Dir: s.named.dir, Since: s.named.losses}, s, x, s.flushed, s.nameless}
 }
 
 // goalsLocked returns that all streams are durable as far as they are accepted now.
@@ -132,8 +131,7 @@ func (t *streams) claimLocked(s *stream) (duty, bool) {
 		return duty{}, false
 	}
 	h.UseLocked(&x.Handle)
-	s.syncs = true
-	return duty{stream: s, file: x, covers: s.flushed}, true
+	return newDutyLocked(s, x), true
 }
 
 // settleLocked ends duties: what they cover is durable, or the stream has failed for
@@ -144,16 +142,16 @@ func (t *streams) settleLocked(duties []duty) {
 		s := d.stream
 		s.syncs = false
 		switch {
-		case d.err == nil || d.file.replaced && d.err == holdfast.ErrUnlinked:
+		case d.Err == nil || d.file.replaced && d.Err == holdfast.ErrUnlinked:
 			s.durable = max(s.durable, d.covers)
-			s.nameless = s.nameless && !(d.together && t.files.names.Losses(s.named.dir) == s.named.losses)
+			s.nameless = s.nameless && !d.Named
 			s.settledLocked()
-		case d.err == holdfast.ErrUnlinked && s.final == nil:
+		case d.Err == holdfast.ErrUnlinked && s.final == nil:
 			t.loseLocked(s, d.covers)
 			d.file.removed = true
 			t.files.handles.Retire(&d.file.Handle)
 		case s.final == nil:
-			s.final = syncFailed(s, d.err)
+			s.final = syncFailed(s, d.Err)
 		}
 		t.countLocked(s)
 		s.changed.wakeLocked()
@@ -186,26 +184,25 @@ func syncFailed(s *stream, err error) error {
 
 // syncFiles syncs the files of duties, many at once.
 func (t *streams) syncFiles(duties []duty) {
-	most := mostSyncs
-	if t.syncTogether(duties) {
-		most = 1
-	}
-	durable.Abreast(most, len(duties), func(i int) {
+	t.mu.Lock()
+	e := t.errseq
+	t.mu.Unlock()
+	t.durable.SyncOpen(e, len(duties), func(i int) *durable.OpenFile { return &duties[i].OpenFile }, func(i int) error {
 		d := &duties[i]
-		if !d.together {
-			if d.err = t.files.disk.Datasync(d.file.Fd); d.err != nil {
-				t.mu.Lock()
-				nameless, dir := d.stream.nameless, d.stream.named.dir
-				t.mu.Unlock()
-				if nameless {
-					t.files.failFile(d.file.Fd, dir)
-				}
-			}
+		err := t.files.disk.Datasync(d.file.Fd)
+		if err != nil && d.nameless {
+			t.files.failFile(d.file.Fd, d.Dir)
 		}
-		if d.err == nil {
-			d.err = t.lookForName(d.file)
-		}
+		return err
 	})
+	if e != nil && !e.Works() {
+		t.closeErrseq(e)
+	}
+	for i := range duties {
+		if d := &duties[i]; d.Err == nil {
+			d.Err = t.lookForName(d.file)
+		}
+	}
 }
 
 // lookForName says if a file that was synced has lost its last name: nothing will
@@ -232,8 +229,7 @@ func (t *streams) syncDropped(x *streamFile) {
 	if t.policy.Sync.Mode == holdfast.SyncNever || s.final != nil || s.durable == s.flushed || x.removed {
 		return
 	}
-	s.syncs = true
-	duties := []duty{{stream: s, file: x, covers: s.flushed}}
+	duties := []duty{newDutyLocked(s, x)}
 	var open []*stream
 	h := &t.files.handles
 	h.Mu.Lock()
@@ -257,107 +253,40 @@ func (t *streams) syncDropped(x *streamFile) {
 	t.restDutiesLocked(duties[1:])
 }
 
-// leastTogether is from how many files on one sync of their whole file system is
-// the cheaper step: below, the syncs of the files share one commit just as well.
-const leastTogether = 8
-
-// A streamErrseq is a descriptor of one file system, opened before anything was
-// written there: SyncAll on it reports every failure since. There is one, of the file
-// system that was first written to; files elsewhere are synced one by one.
-//
-// It reports a failure once, and does not name the file. So one goroutine at a time uses
-// it, and none after a failure. Then its files are synced one by one, on their own
-// descriptors, which have reported nothing yet.
-type streamErrseq struct {
-	wanted bool // a goroutine has opened it, or tries to
-	number int  // counts those that were opened; 0 is none
-	open   bool
-	fd     int
-	device uint64
-	use    chan struct{} // holds a value while a goroutine syncs with it, which waits for no turn
-}
-
-// watch opens an errseq descriptor if that may be of use and none is open. It returns the
-// number of the one that is open before the caller writes to a new descriptor in the
-// directory, or 0.
-func (t *streams) watch(d *handles.Dir, is sys.Stat) int {
+// watch returns the errseq descriptor that is open before the caller writes to a new descriptor
+// in the directory, or nil. There is one, of the file system that was first written to; files
+// elsewhere are synced one by one.
+func (t *streams) watch(d *handles.Dir, is sys.Stat) *durable.Errseq {
 	if t.policy.Sync.Mode == holdfast.SyncNever || t.policy.Sync.Mode == holdfast.SyncEach || !d.SyncsAll || d.LacksJournal || is.Device != d.Is.Device {
-		return 0
+		return nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	w := &t.errseq
-	if !w.wanted {
-		w.wanted = true
+	if t.errseq == nil && !t.watching {
+		t.watching = true
 		t.mu.Unlock()
 		fd := t.files.openErrseq(d.Path, is.Device)
 		t.mu.Lock()
-		w.wanted, w.open, w.fd, w.device = fd >= 0, fd >= 0, fd, is.Device
-		w.number++
+		t.watching = false
+		if fd >= 0 {
+			t.errseq = &durable.Errseq{ID: is.Device, Fd: fd}
+		}
 	}
-	if !w.open || w.device != is.Device {
-		return 0
+	if t.errseq == nil || t.errseq.ID != is.Device {
+		return nil
 	}
-	return w.number
+	return t.errseq
 }
 
-// closeErrseq is called when nothing is left to be synced, or when it has failed.
-func (t *streams) closeErrseq() {
-	w := &t.errseq
+// closeErrseq is called when nothing is left to be synced by the descriptor, or when it has failed.
+func (t *streams) closeErrseq(e *durable.Errseq) {
 	t.mu.Lock()
-	open, fd := w.open, w.fd
-	w.wanted, w.open = false, false
-	t.mu.Unlock()
+	open := t.errseq == e
 	if open {
-		t.files.closeErrseq(fd)
+		t.errseq = nil
 	}
-}
-
-// syncTogether syncs the files of duties that the errseq descriptor answers for in one step, if
-// that is cheaper, and reports whether it did.
-func (t *streams) syncTogether(duties []duty) bool {
-	w := &t.errseq
-	w.use <- struct{}{}
-	defer func() { <-w.use }()
-	t.mu.Lock()
-	open, fd, number, device := w.open, w.fd, w.number, w.device
 	t.mu.Unlock()
-	n := 0
-	for _, d := range duties {
-		if d.file.errseq == number {
-			n++
-		}
-	}
-	if !open || n < leastTogether {
-		return false
-	}
-	if dirty, ok := vfs.Dirty(t.files.disk); !ok || !durable.WorthSyncAll(n, dirty) {
-		return false
-	}
-	// Its failure counts for no names. Most often a file lost bytes, and the sync of that file
-	// reports it. If names were lost, the file system has stopped, and every sync reports it.
-	if t.files.names.InTurn(keyed.Key{Device: device}, func() error { return vfs.SyncAll(t.files.disk, fd) }) != nil {
-		t.closeErrseq()
-		return false
-	}
-	for i := range duties {
-		duties[i].together = duties[i].file.errseq == number
-	}
-	t.awaitDirSyncs(duties)
-	return true
-}
-
-// awaitDirSyncs returns when no sync of the duties' directories is under way that began
-// before: one that fails may have lost names before all was synced, and is counted then.
-func (t *streams) awaitDirSyncs(duties []duty) {
-	awaited := map[keyed.Key]bool{}
-	for _, d := range duties {
-		t.mu.Lock()
-		dir := d.stream.named.dir
-		t.mu.Unlock()
-		if !awaited[dir] {
-			awaited[dir] = true
-			t.files.names.Await(dir)
-		}
+	if open && e != nil {
+		t.files.closeErrseq(e.Fd)
 	}
 }

@@ -23,7 +23,7 @@ func inUnreadable(t *testing.T, test func(t *testing.T, dir string)) {
 	dir := os.Getenv(name)
 	if dir == "" {
 		above := t.TempDir()
-		for _, d := range []string{above, filepath.Dir(above)} { // that nobody may enter them
+		for _, d := range []string{above, filepath.Dir(above)} { // so that user 65534 may enter them
 			if err := os.Chmod(d, 0o755); err != nil {
 				t.Fatal(err)
 			}

@@ -95,11 +95,9 @@ func (t *streams) syncLeft(ctx context.Context, device uint64, l leftover) error
 		h.ForgetDir(d)
 		return failure(retry.OpOpen, handles.Unreadable(l.dir, fs.ErrPermission))
 	}
-	t.errseq.use <- struct{}{} // syncfs reports an error once per descriptor: a concurrent call would see success
-	defer func() { <-t.errseq.use }()
 	err = t.files.names.Whole(device, func() error { return t.files.syncBy(d, func(fd int) error { return vfs.SyncAll(t.files.disk, fd) }) })
 	for directory, n := range l.names {
-		if err != nil || t.files.names.Settled(directory) == n.losses {
+		if err != nil || t.files.names.Settled(directory, n.losses) == nil {
 			delete(l.names, directory)
 		}
 	}

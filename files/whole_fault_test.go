@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/temporary"
 )
 
-// A scene is some files on a disk that fails, of which every second one is there
+// A scene is some files on a disk that fails, every second one exists
 // already, in two directories.
 type scene struct {
 	disk  *fault.Disk
@@ -237,7 +237,7 @@ var (
 	wholeSyncs = []holdfast.Sync{{Mode: holdfast.SyncNever}, {Mode: holdfast.SyncEach}, {Mode: holdfast.SyncGroup}}
 )
 
-func TestEveryFailureIsTold(t *testing.T) {
+func TestEveryFailureIsReported(t *testing.T) {
 	errnos := []error{syscall.EINTR, syscall.EAGAIN, syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE, syscall.EIO, syscall.EACCES, syscall.ENOENT}
 	ops := fault.DiskOps()
 	if testing.Short() {
@@ -273,7 +273,7 @@ func TestEveryFailureIsTold(t *testing.T) {
 	}
 }
 
-// underFault reports whether all was told right.
+// underFault reports whether every result is right.
 func underFault(t *testing.T, mode Mode, sync holdfast.Sync, all bool, x fault.DiskFault) bool {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -22,6 +22,6 @@ func Abreast(some, n int, do func(i int)) {
 	all.Wait()
 }
 
-// Waiters is how many files are written at once where each is synced by itself:
-// they wait for the disk and share its commits.
+// Waiters is how many files are written, or files or directories synced, at once where each is
+// synced by itself: they wait for the disk and share its commits.
 const Waiters = 64

@@ -135,7 +135,7 @@ func (n *NameSyncs) Whole(device uint64, sync func() error) error {
 	what := keyed.Key{Device: device}
 	return n.InTurn(what, func() error {
 		err := sync()
-		if err != nil {
+		if err != nil && err != errDeviceLost {
 			n.Fail(what)
 		}
 		return err
@@ -151,10 +151,11 @@ func (n *NameSyncs) LostSince(directory keyed.Key, since int) error {
 	return nil
 }
 
-// Settled returns the losses of a directory after the file system was synced as a whole.
-func (n *NameSyncs) Settled(directory keyed.Key) int {
+// Settled is LostSince after the file system was synced as a whole: a sync of the directory that
+// began before may have lost names and not have counted it yet.
+func (n *NameSyncs) Settled(directory keyed.Key, since int) error {
 	n.Await(directory)
-	return n.Losses(directory)
+	return n.LostSince(directory, since)
 }
 
 var ErrDirLost = errors.New("another sync of the directory failed meanwhile")

@@ -1,7 +1,6 @@
 package durable
 
 import (
-	"errors"
 	"iter"
 	"sync"
 
@@ -16,6 +15,8 @@ import (
 //
 // A sync counts for a name only if the name existed before the sync began. It does not count
 // if another sync has failed since then that may have lost the name (see NameSyncs).
+//
+// Files that are still open are made durable by SyncOpen.
 //
 // Any goroutine may call its methods, but Run is called by one at a time.
 type Step struct {
@@ -54,8 +55,6 @@ type File struct {
 	Ended   bool    // its name was not synced, as Step.Ended said
 }
 
-var errDeviceLost = errors.New("another sync of the file system failed meanwhile")
-
 // Device returns the device with this number.
 func (s *Step) Device(id uint64) *Device {
 	s.mu.Lock()
@@ -65,7 +64,7 @@ func (s *Step) Device(id uint64) *Device {
 			return x
 		}
 	}
-	x := &Device{ID: id, errseq: -1}
+	x := &Device{Errseq: Errseq{ID: id, Fd: -1}}
 	s.devices = append(s.devices, x)
 	return x
 }
@@ -78,13 +77,11 @@ func (s *Step) Takes(x *Device, open func() (fd int)) bool {
 	defer s.mu.Unlock()
 	if !x.together && x.files >= x.decideAt {
 		x.decideAt = x.files + decideEvery
-		if x.Allowed && !x.failed {
-			dirty, known := vfs.Dirty(s.Disk)
-			worth := known && WorthSyncAll(x.files, dirty)
-			if worth && x.errseq < 0 {
-				x.errseq = open()
+		if x.Allowed && worthSyncAll(s.Disk, x.files) {
+			if x.Fd < 0 {
+				x.Fd = open()
 			}
-			x.together = worth && x.errseq >= 0
+			x.together = x.Works()
 		}
 	}
 	x.files++
@@ -157,7 +154,7 @@ func (s *Step) settle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, x := range s.devices {
-		x.worth = x.together || x.decideAt == 0
+		x.worth = x.Fd >= 0 && (x.together || x.decideAt == 0)
 		x.together, x.decideAt, x.synced = false, 0, false
 	}
 }
@@ -177,19 +174,12 @@ func (s *Step) take(places []*Place) []*Place {
 	return places
 }
 
-// syncWhole syncs a device as a whole, once, unless that has failed before: what was written
-// meanwhile may be lost too, and another sync would succeed.
+// syncWhole syncs a device as a whole, once.
 func (s *Step) syncWhole(x *Device) error {
 	if x.synced {
 		return x.err
 	}
-	x.synced, x.err = true, errDeviceLost
-	if !x.failed {
-		x.err = s.Names.Whole(x.ID, func() error { return s.SyncAll(x.errseq) })
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	x.failed = x.err != nil
+	x.synced, x.err = true, s.Names.Whole(x.ID, func() error { return x.sync(s.SyncAll) })
 	return x.err
 }
 
@@ -205,8 +195,7 @@ func (s *Step) settleWhole(places []*Place) (others []*Place) {
 		}
 		err := at.Device.err
 		if err == nil {
-			s.Names.Await(at.Key)
-			err = s.Names.LostSince(at.Key, at.Since)
+			err = s.Names.Settled(at.Key, at.Since)
 		}
 		s.done(at, err)
 	}
@@ -222,7 +211,7 @@ func (s *Step) syncNames(places []*Place) {
 		at.Device.names++
 	}
 	for _, at := range places {
-		if x := at.Device; x.names > FewDirs && x.worth && x.errseq >= 0 && !x.failed && s.ended() == nil {
+		if x := at.Device; x.names > FewDirs && x.worth && x.Works() && s.ended() == nil {
 			s.syncWhole(x)
 		}
 	}
@@ -290,9 +279,42 @@ func (s *Step) Abandon() {
 func (s *Step) Close(close func(errseq int)) {
 	s.Abandon()
 	for _, x := range s.devices {
-		if x.errseq >= 0 {
-			close(x.errseq)
+		if x.Fd >= 0 {
+			close(x.Fd)
 		}
 	}
 	s.devices = nil
+}
+
+// An OpenFile is written, and is open until it is durable.
+type OpenFile struct {
+	Errseq *Errseq   // was open before the file's first byte; nil: none was
+	Dir    keyed.Key // where its name is
+	Since  int       // Names.Losses(Dir), before it got its name
+	Err    error     // why its bytes may not be durable
+	Named  bool      // its name became durable with them
+}
+
+// SyncOpen makes the bytes of n open files durable: those that e answers for by a sync of all, if
+// that is worth it, and others by alone. If the sync of all fails, all are synced alone: their own
+// descriptors have reported nothing yet. Any goroutine may call it at any time.
+//
+// That failure counts for no names. Most often a file lost bytes, and the sync of that file
+// reports it. If names were lost, the file system has stopped, and every sync reports it.
+func (s *Step) SyncOpen(e *Errseq, n int, file func(i int) *OpenFile, alone func(i int) error) {
+	watched := 0
+	for i := range n {
+		if e != nil && file(i).Errseq == e {
+			watched++
+		}
+	}
+	all := watched > FewOpenFiles && worthSyncAll(s.Disk, watched) &&
+		s.Names.InTurn(keyed.Key{Device: e.ID}, func() error { return e.sync(s.SyncAll) }) == nil
+	Abreast(s.Most, n, func(i int) {
+		if f := file(i); all && f.Errseq == e {
+			f.Named = s.Names.Settled(f.Dir, f.Since) == nil
+		} else {
+			f.Err = alone(i)
+		}
+	})
 }

@@ -19,9 +19,13 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// A stepFile is a file that a batch of the test writes.
+// A stepFile is a file that a batch of the test writes. An open one is synced by its own descriptor
+// or with its file system, as a stream's is.
 type stepFile struct {
 	File
+	open      OpenFile
+	fd        int  // of an open one
+	loses     bool // the kernel fails to write an open one back
 	dir, name string
 	temporary string // "": it is written under its name
 	text      string
@@ -39,10 +43,12 @@ type stepBatch struct {
 	disk  *fault.Disk
 	step  Step
 	ahead bool // the next part is written while one is made durable
+	open  bool // the files stay open
 	parts [][]*stepFile
 
 	mu     sync.Mutex
 	places map[string]*Place
+	errseq *Errseq // of open files; nil: none is open
 }
 
 const oldText = "old"
@@ -52,14 +58,30 @@ var stepDirs = []string{"/a", "/b", "/c", "/d", "/e", "/f", "/m/x", "/m/y"}
 
 // newStepBatch returns a batch with two parts of three files in each directory: one is new, one
 // replaces another, and one is new and in the next part.
-func newStepBatch(disk *fault.Disk, names *NameSyncs, who string) *stepBatch {
+func newStepBatch(disk *fault.Disk, names *NameSyncs, prefix string) *stepBatch {
 	b := &stepBatch{disk: disk, places: map[string]*Place{}, parts: make([][]*stepFile, 2)}
 	b.step = Step{Disk: disk, Names: names, SyncAll: disk.SyncAll, Most: 3}
 	for _, dir := range stepDirs {
 		b.parts[0] = append(b.parts[0],
-			&stepFile{dir: dir, name: who + "new", text: who + dir + " new"},
-			&stepFile{dir: dir, name: who + "replaced", temporary: who + "tmp", text: who + dir + " replaced"})
-		b.parts[1] = append(b.parts[1], &stepFile{dir: dir, name: who + "next", text: who + dir + " next"})
+			&stepFile{dir: dir, name: prefix + "new", text: prefix + dir + " new"},
+			&stepFile{dir: dir, name: prefix + "replaced", temporary: prefix + "tmp", text: prefix + dir + " replaced"})
+		b.parts[1] = append(b.parts[1], &stepFile{dir: dir, name: prefix + "next", text: prefix + dir + " next"})
+	}
+	return b
+}
+
+// newOpenBatch returns a batch with two parts of two files in each directory, which stay open.
+func newOpenBatch(disk *fault.Disk, names *NameSyncs, prefix string) *stepBatch {
+	b := newStepBatch(disk, names, prefix)
+	b.open = true
+	for i := range b.parts {
+		b.parts[i] = nil
+		for _, dir := range stepDirs {
+			for _, name := range []string{"a", "b"} {
+				name = fmt.Sprint(prefix, name, i)
+				b.parts[i] = append(b.parts[i], &stepFile{dir: dir, name: name, text: dir + name, fd: -1})
+			}
+		}
 	}
 	return b
 }
@@ -153,8 +175,109 @@ func (b *stepBatch) writeAll(part []*stepFile) {
 	}
 }
 
+// writeOpen writes a file that stays open, as a stream does.
+func (b *stepBatch) writeOpen(f *stepFile) (err error) {
+	if f.at, err = b.place(f.dir); err != nil {
+		return err
+	}
+	f.open = OpenFile{Dir: f.at.Key, Since: b.step.Names.Losses(f.at.Key)}
+	return b.in(f.dir, func(dir int) error {
+		if f.fd, err = b.disk.OpenFile(dir, stepName(f.name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); err != nil {
+			return err
+		}
+		f.open.Errseq = b.watch(f)
+		_, err := b.disk.Write(f.fd, []byte(f.text))
+		if f.loses {
+			b.disk.Lose(f.path(), syscall.EIO)
+		}
+		return err
+	})
+}
+
+// watch returns the errseq descriptor for a file: there is one, for the device of the first file.
+func (b *stepBatch) watch(f *stepFile) *Errseq {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.errseq == nil && f.at.Device.Allowed {
+		if fd, err := b.disk.OpenDir(stepName(f.dir)); err == nil {
+			b.errseq = &Errseq{ID: f.at.Key.Device, Fd: fd}
+		}
+	}
+	if b.errseq == nil || b.errseq.ID != f.at.Key.Device {
+		return nil
+	}
+	return b.errseq
+}
+
+// syncOpen makes a part of open files durable, as streams do: their bytes, and then the names that did not
+// become durable with them.
+func (b *stepBatch) syncOpen(part []*stepFile) {
+	part = slices.DeleteFunc(slices.Clone(part), func(f *stepFile) bool { return f.failed != nil })
+	b.mu.Lock()
+	e := b.errseq
+	b.mu.Unlock()
+	b.step.SyncOpen(e, len(part), func(i int) *OpenFile { return &part[i].open }, func(i int) error {
+		return b.disk.Datasync(part[i].fd)
+	})
+	b.mu.Lock()
+	closes := e != nil && b.errseq == e && !e.Works()
+	if closes {
+		b.errseq = nil
+	}
+	b.mu.Unlock()
+	if closes {
+		b.disk.Close(e.Fd)
+	}
+	synced := map[*Place]error{}
+	for _, f := range part {
+		if f.Err = f.open.Err; f.Err != nil || f.open.Named {
+			continue
+		}
+		if _, ok := synced[f.at]; !ok {
+			synced[f.at] = f.at.Sync()
+		}
+		if f.Err = synced[f.at]; f.Err == nil {
+			f.Err = b.step.Names.LostSince(f.at.Key, f.open.Since)
+		}
+	}
+}
+
+// runOpen writes both parts and makes them durable; ahead: the second beside the first.
+func (b *stepBatch) runOpen(report func(part []*stepFile)) {
+	for _, dir := range stepDirs {
+		b.place(dir) // before the parts: a lock is held meanwhile, and time stands still while others wait for it
+	}
+	var parts sync.WaitGroup
+	for i, part := range b.parts {
+		parts.Go(func() {
+			time.Sleep(time.Duration(i) * 7 * time.Millisecond)
+			for _, f := range part {
+				f.failed = b.writeOpen(f)
+			}
+			b.syncOpen(part)
+			report(part)
+		})
+		if !b.ahead {
+			parts.Wait()
+		}
+	}
+	parts.Wait()
+	for _, f := range slices.Concat(b.parts...) {
+		if f.fd >= 0 {
+			b.disk.Close(f.fd)
+		}
+	}
+	if b.errseq != nil {
+		b.disk.Close(b.errseq.Fd)
+	}
+}
+
 // run writes all parts and makes them durable. It calls report with each, after its Run.
 func (b *stepBatch) run(report func(part []*stepFile)) {
+	if b.open {
+		b.runOpen(report)
+		return
+	}
 	for i, part := range b.parts {
 		if i == 0 || !b.ahead {
 			b.writeAll(part)
@@ -185,16 +308,25 @@ func (b *stepBatch) run(report func(part []*stepFile)) {
 	b.step.Close(func(fd int) { b.disk.Close(fd) })
 }
 
-// A stepWay is how the disk lets bytes be synced.
+// A stepWay is how the disk lets bytes be synced, and what the second batch does.
 type stepWay struct {
 	name  string
 	setUp func(*fault.Disk)
+	open  bool // its files stay open
+	after int  // it starts so many milliseconds later
+	loses int  // which of its open files the kernel fails to write back; 0: none
 }
 
 var stepWays = []stepWay{
-	{"by syncfs", func(*fault.Disk) {}},
-	{"one by one", func(d *fault.Disk) { d.SetDirty(-1) }},
-	{"by syncfs on one device", func(d *fault.Disk) { d.SetSyncsAll("/m", false) }},
+	{name: "by syncfs", setUp: func(*fault.Disk) {}},
+	{name: "one by one", setUp: func(d *fault.Disk) { d.SetDirty(-1) }},
+	{name: "by syncfs on one device", setUp: func(d *fault.Disk) { d.SetSyncsAll("/m", false) }},
+	{name: "open files by syncfs", setUp: func(*fault.Disk) {}, open: true},
+	{name: "open files one by one", setUp: func(d *fault.Disk) { d.SetDirty(-1) }, open: true},
+	{name: "open files by syncfs while others sync directories", setUp: func(d *fault.Disk) {
+		d.SetDirty(-1)
+		time.AfterFunc(10*time.Millisecond, func() { d.SetDirty(0) })
+	}, open: true, after: 90},
 }
 
 // stepDisk returns a disk with stepDirs.
@@ -219,6 +351,12 @@ func runSteps(t *testing.T, way stepWay, behind int, ahead bool, faults ...fault
 	synctest.Test(t, func(t *testing.T) {
 		d, names := stepDisk(t), &NameSyncs{}
 		batches := []*stepBatch{newStepBatch(d, names, "one."), newStepBatch(d, names, "two.")}
+		if way.open {
+			batches[1] = newOpenBatch(d, names, "two.")
+			if way.loses > 0 {
+				slices.Concat(batches[1].parts...)[way.loses-1].loses = true
+			}
+		}
 		batches[1].ahead = ahead
 		var all []*stepFile
 		for _, b := range batches {
@@ -233,7 +371,7 @@ func runSteps(t *testing.T, way stepWay, behind int, ahead bool, faults ...fault
 		}
 		way.setUp(d)
 		// A directory is opened with locks held for which others wait, so that time would stand still.
-		for op, ms := range map[fault.DiskOp]time.Duration{fault.DiskOpen: 1, fault.DiskWrite: 1, fault.DiskRename: 1, fault.DiskSync: 4, fault.DiskSyncAll: 6} {
+		for op, ms := range map[fault.DiskOp]time.Duration{fault.DiskOpen: 1, fault.DiskWrite: 1, fault.DiskRename: 1, fault.DiskSync: 4, fault.DiskDatasync: 3, fault.DiskSyncAll: 6} {
 			d.Add(fault.DiskFault{Op: op, Take: fault.All, Delay: ms * time.Millisecond})
 		}
 		for _, x := range faults {
@@ -259,7 +397,7 @@ func runSteps(t *testing.T, way stepWay, behind int, ahead bool, faults ...fault
 			}
 		}
 		d.Watch(func(c fault.DiskCall) {
-			if !c.End.IsZero() && (c.Op == fault.DiskRename || c.Op == fault.DiskSync || c.Op == fault.DiskSyncAll) {
+			if !c.End.IsZero() && (c.Op == fault.DiskRename || c.Op == fault.DiskSync || c.Op == fault.DiskDatasync || c.Op == fault.DiskSyncAll) {
 				cut(2)
 			}
 		})
@@ -281,7 +419,7 @@ func runSteps(t *testing.T, way stepWay, behind int, ahead bool, faults ...fault
 		cut(8)
 		calls = d.Calls()
 		for _, f := range all {
-			if !f.durable && !slices.ContainsFunc(calls, func(c fault.DiskCall) bool { return explains(c, f) }) {
+			if !f.durable && !slices.ContainsFunc(calls, func(c fault.DiskCall) bool { return explains(c, f, way) }) {
 				t.Errorf("%s, %d behind, %+v: %s is not durable, and no call of it failed: %v", way.name, behind, faults, f.path(), errors.Join(f.failed, f.Err))
 			}
 		}
@@ -295,13 +433,14 @@ func runSteps(t *testing.T, way stepWay, behind int, ahead bool, faults ...fault
 	return calls
 }
 
-// explains reports whether a file may not be durable because of a call.
-func explains(c fault.DiskCall, f *stepFile) bool {
+// explains reports whether a file may not be durable because of a call. A lost open file fails alone,
+// though a sync of all reports it.
+func explains(c fault.DiskCall, f *stepFile, way stepWay) bool {
 	switch {
 	case c.Err == nil:
 		return false
 	case c.Op == fault.DiskSyncAll:
-		return strings.HasPrefix(c.Path, "/m") == strings.HasPrefix(f.dir, "/m")
+		return way.loses == 0 && strings.HasPrefix(c.Path, "/m") == strings.HasPrefix(f.dir, "/m")
 	}
 	return c.Path == f.dir || c.Path == f.path() || c.To == f.path() || c.Path == path.Join(f.dir, f.temporary)
 }
@@ -313,12 +452,13 @@ func explains(c fault.DiskCall, f *stepFile) bool {
 func TestStepReportsNothingDurableThatAPowerCutLoses(t *testing.T) {
 	for _, way := range stepWays {
 		for _, behind := range []int{0, 30, 60} {
-			if testing.Short() && behind == 0 {
+			if testing.Short() && behind == 0 && way.after == 0 {
 				continue
 			}
 			ahead := behind != 30
+			behind := behind + way.after
 			calls := runSteps(t, way, behind, ahead)
-			for _, op := range []fault.DiskOp{fault.DiskSync, fault.DiskSyncAll, fault.DiskRename, fault.DiskOpenDir, fault.DiskOpen, fault.DiskWrite, fault.DiskClose} {
+			for _, op := range []fault.DiskOp{fault.DiskSync, fault.DiskDatasync, fault.DiskSyncAll, fault.DiskRename, fault.DiskOpenDir, fault.DiskOpen, fault.DiskWrite, fault.DiskClose} {
 				n := 0
 				for _, c := range calls {
 					if c.Op == op {
@@ -333,7 +473,7 @@ func TestStepReportsNothingDurableThatAPowerCutLoses(t *testing.T) {
 					every = 15
 				case testing.Short():
 					every = 13
-				case op == fault.DiskSync && behind != 30:
+				case op == fault.DiskSync && ahead:
 					every = 7
 				}
 				for first := 1; first <= n; first += every {
@@ -341,8 +481,10 @@ func TestStepReportsNothingDurableThatAPowerCutLoses(t *testing.T) {
 						runSteps(t, way, behind, ahead, fault.DiskFault{Op: op, First: first, Times: 1, Err: syscall.EIO})
 						continue
 					}
-					runSteps(t, way, behind, ahead, fault.DiskFault{Op: op, First: first, Times: 1, Err: syscall.EIO})
-					runSteps(t, way, behind, ahead, fault.DiskFault{Op: op, First: first, Times: 1, Err: syscall.EIO, Delay: 20 * time.Millisecond})
+					// A sync of all for open files counts for no names: the file system that lost some has stopped.
+					stops := way.open && op == fault.DiskSyncAll
+					runSteps(t, way, behind, ahead, fault.DiskFault{Op: op, First: first, Times: 1, Err: syscall.EIO, Stops: stops})
+					runSteps(t, way, behind, ahead, fault.DiskFault{Op: op, First: first, Times: 1, Err: syscall.EIO, Stops: stops, Delay: 20 * time.Millisecond})
 					runSteps(t, way, behind, ahead, fault.DiskFault{Op: op, First: first, Times: 1, Take: fault.All, Delay: 20 * time.Millisecond},
 						fault.DiskFault{Op: fault.DiskSync, First: first, Times: 1, Err: syscall.ENOSPC, Delay: 2 * time.Millisecond})
 				}
@@ -367,6 +509,22 @@ func TestStepMakesEveryCallThatItNeeds(t *testing.T) {
 	check(stepWays[0], 2, 5)     // bytes 2, names after renames 1 and 2 directories, bytes with names 2
 	check(stepWays[1], 24+16, 0) // files, and directories twice
 	check(stepWays[2], 6+2+2, 3)
+}
+
+// TestOpenFileThatTheKernelLostFailsAlone has the kernel lose each of the open files in turn. A sync of all
+// reports that; then each file is synced by its own descriptor, and only the lost one fails.
+func TestOpenFileThatTheKernelLostFailsAlone(t *testing.T) {
+	for _, way := range stepWays {
+		for way.loses = 1; way.open && way.loses <= 4*len(stepDirs); way.loses++ {
+			for _, ahead := range []bool{false, true} {
+				calls := runSteps(t, way, 1000, ahead) // the batch of closed files has ended by then
+				failed := slices.ContainsFunc(calls, func(c fault.DiskCall) bool { return c.Op == fault.DiskDatasync && c.Err != nil })
+				if !failed {
+					t.Errorf("%s: file %d was lost, and no sync of it says so", way.name, way.loses)
+				}
+			}
+		}
+	}
 }
 
 // TestStepSyncsNoDirectoryOnceItHasEnded has Ended say so after the bytes.

@@ -76,6 +76,7 @@ type DiskFault struct {
 	Err   error         // what the call returns, wrapped in a *DiskError; nil is success
 	Take  int           // of a Write: how many bytes it takes at most, or All
 	Delay time.Duration // how long the call takes before it has any effect
+	Stops bool          // of a sync that it fails: the file system stops, and each later sync there fails too
 }
 
 // An armedFault is a fault and how many calls matched it so far.

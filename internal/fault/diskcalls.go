@@ -351,6 +351,13 @@ func (d *Disk) syncing(c *DiskCall, start func(o *descriptor), end func(o *descr
 		return nil
 	}, func(o *descriptor, x DiskFault) error {
 		o.inFlight--
+		v := o.file.device
+		if x.Stops {
+			v.stopped = x.Err
+		}
+		if x.Err == nil {
+			x.Err = v.stopped
+		}
 		err := end(o, x.Err)
 		o.syncFailed = o.syncFailed || err != nil
 		return err

@@ -28,6 +28,7 @@ type device struct {
 	log          []*nameOp       // what was done to names and is not on the disk yet, in order
 	nameOps      int             // how many there were
 	lost         loss
+	stopped      error // what each sync returns; nil while it runs
 }
 
 // An inode is a file, a directory or a symbolic link.

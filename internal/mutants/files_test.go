@@ -2,9 +2,9 @@ package mutants
 
 // Many files: whole ones, batches, those that are appended to, and their directories.
 const (
-	wholeTests  = "Whole|Write|Replace|Cancel|Told|Mode|Temporary|Rename|Undo"
-	batchTests  = "Batch|WriteAll|SyncOfAll|Sync|Together|Cancel|Told|Durable|Directory|Made"
-	streamTests = "Append|Stream|Files|Release|Told|Failed"
+	wholeTests  = "Whole|Write|Replace|Cancel|Reported|Mode|Temporary|Rename|Undo"
+	batchTests  = "Batch|WriteAll|SyncOfAll|Sync|Together|Cancel|Reported|Durable|Directory|Made"
+	streamTests = "Append|Stream|Files|Release|Reported|Failed"
 )
 
 var filesMutants = []mutant{
@@ -145,8 +145,8 @@ var filesMutants = []mutant{
 	{
 		number: "705", what: "the same of a file that is appended to",
 		file: "files/sync.go", tests: streamTests + "|Loss|Lost|Neighbours",
-		old: "\t\t\t\tif nameless {\n",
-		new: "\t\t\t\tif nameless && false {\n",
+		old: "if err != nil && d.nameless {",
+		new: "if err != nil && d.nameless && false {",
 	},
 	{
 		number: "706", what: "write does not tell of a file that a replacement has stripped",
@@ -206,27 +206,39 @@ var filesMutants = []mutant{
 	},
 	{
 		number: "209", what: "one sync of a file system answers for files on others",
-		file: "files/sync.go", tests: streamTests + "|Errseq|Together",
-		old: "duties[i].together = duties[i].file.errseq == number",
-		new: "duties[i].together = number > 0",
+		file: "internal/durable/step.go", tests: "Step",
+		old: "all && f.Errseq == e {",
+		new: "all {",
+	},
+	{
+		number: "209b", what: "open files are taken for durable though the sync of all that they waited for has failed",
+		file: "internal/durable/step.go", tests: "Step|OpenFile",
+		old: "return e.sync(s.SyncAll) }) == nil",
+		new: "return e.sync(s.SyncAll) }) != errDeviceLost",
+	},
+	{
+		number: "209c", what: "a sync of all is taken for a proof of the names of open files",
+		file: "internal/durable/step.go", tests: "Step|OpenFile",
+		old: "f.Named = s.Names.Settled(f.Dir, f.Since) == nil",
+		new: "f.Named = true",
 	},
 	{
 		number: "210", what: "the descriptor on which a sync of all has failed is used again",
-		file: "files/sync.go", tests: streamTests + "|Errseq|Together",
-		old: "\t\tt.closeErrseq()\n\t\treturn false\n",
-		new: "\t\treturn false\n",
+		file: "internal/durable/device.go", pkg: "files", tests: streamTests + "|Errseq|Together",
+		old: "e.failed.Store(err != nil)",
+		new: "e.failed.Store(false)",
 	},
 	{
 		number: "211", what: "a batch whose sync of all has failed syncs all again in the next part",
-		file: "internal/durable/step.go", tests: "Step",
-		old: "\tx.failed = x.err != nil\n",
-		new: "\tx.failed = false\n",
+		file: "internal/durable/device.go", tests: "Step",
+		old: "e.failed.Store(err != nil)",
+		new: "e.failed.Store(false)",
 	},
 	{
 		number: "212", what: "a sync of all does not wait for a failing sync of a directory that began before",
-		file: "files/sync.go", tests: streamTests + "|Errseq|Together|Directory",
-		old: "\tt.awaitDirSyncs(duties)\n\treturn true",
-		new: "\treturn true",
+		file: "internal/durable/losses.go", pkg: "files", tests: streamTests + "|Errseq|Together|Directory",
+		old: "\tn.Await(directory)\n\treturn n.LostSince",
+		new: "\treturn n.LostSince",
 	},
 	{
 		number: "213", what: "two syncs of one directory run at the same time",
@@ -377,7 +389,7 @@ var filesMutants = []mutant{
 	{
 		number: "806", what: "the failed sync of a file system is not counted against names of others",
 		file: "internal/durable/losses.go", pkg: "files", tests: "FailedSyncOfAllTakesNamesOfAnotherBatch",
-		old: "\t\tif err != nil {\n\t\t\tn.Fail(what)\n\t\t}\n",
+		old: "\t\tif err != nil && err != errDeviceLost {\n\t\t\tn.Fail(what)\n\t\t}\n",
 		new: "",
 	},
 	{
@@ -401,8 +413,8 @@ var filesMutants = []mutant{
 	{
 		number: "810", what: "a batch believes a sync of all though a directory's sync failed beside it",
 		file: "internal/durable/step.go", tests: "Step",
-		old: "\t\t\terr = s.Names.LostSince(at.Key, at.Since)\n",
-		new: "\t\t\terr = nil\n",
+		old: "\t\t\terr = s.Names.Settled(at.Key, at.Since)\n",
+		new: "",
 	},
 	{
 		number: "811", what: "names of a copy's next part are durable though a sync of all failed while they came",
@@ -412,9 +424,9 @@ var filesMutants = []mutant{
 	},
 	{
 		number: "812", what: "a copy syncs a file system as a whole again after that has failed",
-		file: "internal/durable/step.go", tests: "Step",
-		old: "\tif !x.failed {\n",
-		new: "\tif x.errseq >= 0 {\n",
+		file: "internal/durable/device.go", tests: "Step",
+		old: "if e.failed.Load() {",
+		new: "if e.Fd < 0 {",
 	},
 	{
 		number: "814", what: "of a new file behind a symbolic link the link's directory is synced",
@@ -431,8 +443,8 @@ var filesMutants = []mutant{
 	{
 		number: "816", what: "the sync of files that were left is taken for a proof of their names",
 		file: "files/unsynced.go", tests: "LeftIsNoProof",
-		old: "if err != nil || t.files.names.Settled(directory) == n.losses {",
-		new: "if err != nil || t.files.names.Settled(directory) >= n.losses {",
+		old: "if err != nil || t.files.names.Settled(directory, n.losses) == nil {",
+		new: "if t.files.names.Settled(directory, n.losses); true {",
 	},
 	{
 		number: "817", what: "an empty file that is found where names were lost is taken for new",
