@@ -126,10 +126,13 @@ func (s sheet) textLosses(b *strings.Builder) {
 		loss := p.Loss()
 		t.Rows = append(t.Rows, []string{p.String(), loss.Process.String(), loss.Power.String()})
 	}
-	if s.columns < usualWidth {
-		t.Apart = 2
-	}
 	b.WriteString("\n")
+	if _, _, ok := unfolded(t, s.columns); !ok && s.columns < usualWidth {
+		for _, row := range t.Rows { // a column of prose would be too narrow
+			b.WriteString(row[0] + "\n" + wrap(indent+t.Head[1]+": "+row[1], s.columns, indent+indent) + wrap(indent+t.Head[2]+": "+row[2], s.columns, indent+indent))
+		}
+		return
+	}
 	for _, part := range fitted(t, s.columns) {
 		b.WriteString(part + "\n")
 	}
