@@ -214,14 +214,19 @@ func (f Figures) compareGroup(g Group) {
 	fastest := &g.Rows[of[at]]
 	fastest.Fastest = len(judged) > 0
 	harness := harnessOf(f.Run, g.Load, g.Costs)
+	known := map[[2]uint64][]stat.Comparison{} // by the bits of floor and harness, of which there are few
 	for n, i := range judged {
+		floor := f.floorBetween(fastest.Cell, g.Rows[i].Cell)
 		g.Rows[i].Cost = withHarness(harness, func(more float64) stat.Comparison {
-			var net [][]float64
-			for _, costs := range cells {
-				net = append(net, less(costs, more))
+			key := [2]uint64{math.Float64bits(floor), math.Float64bits(more)}
+			if known[key] == nil {
+				var net [][]float64
+				for _, costs := range cells {
+					net = append(net, less(costs, more))
+				}
+				_, known[key] = stat.CompareGroup(net, floor, stat.Band)
 			}
-			_, comparisons := stat.CompareGroup(net, f.floorBetween(fastest.Cell, g.Rows[i].Cell), stat.Band)
-			return comparisons[n]
+			return known[key][n]
 		})
 	}
 	fastest.Alone = fastest.Fastest && !slices.ContainsFunc(g.Rows, func(r Row) bool {

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -29,39 +28,58 @@ type column struct {
 	head   string
 	long   string // its head on a page, if that is another one
 	in     form
-	isWord bool                   // else it is a figure, and stands to the right
-	isCode bool                   // in Markdown it stands between backticks
-	of     func(figure.Load) bool // nil: it is in the tables of all loads
-	rank   int                    // the column with the highest is the first that a narrow terminal lacks; 0 is never left out
+	isWord bool // else it is a figure, and stands to the right
+	isCode bool // in Markdown it stands between backticks
+	open   bool // only where records are due at a rate
+	closed bool // only where they are not
+	rank   int  // the column with the highest is the first that a narrow terminal lacks; 0 is never left out
 	cell   func(figure.Row) string
 	raw    string // the column of the CSV export that it is made from; empty: made from several, or from none
 }
 
 var policyColumn = column{head: "policy", isWord: true, isCode: true, raw: "policy", cell: func(r figure.Row) string { return r.Cell.Policy.String() }}
 
-func closed(l figure.Load) bool { return !l.Open() }
-
 // groupColumns are those of the table of a group. The notes say which of them are of a trial
 // and which of a record.
 var groupColumns = []column{
 	policyColumn,
-	{head: "to write", long: "to write, a record", rank: 3, of: closed, raw: "write_ns", cell: func(r figure.Row) string { return nanoseconds(r.Net.Write.Median) }},
-	{long: "95 % interval", head: "95 %", in: inPage, of: closed, cell: func(r figure.Row) string { return interval(r.Net.Write) }},
-	{head: "a Write", long: "mean time of a Write", rank: 3, of: figure.Load.Open, cell: func(r figure.Row) string { return nanoseconds(r.Net.Service.Median) }},
-	{long: "95 % interval", head: "95 %", in: inPage, of: figure.Load.Open, cell: func(r figure.Row) string { return interval(r.Net.Service) }},
+	{head: "to write", long: "to write, a record", rank: 3, closed: true, raw: "write_ns", cell: func(r figure.Row) string { return nanoseconds(r.Net.Write.Median) }},
+	{long: "95 % interval", head: "95 %", in: inPage, closed: true, cell: func(r figure.Row) string { return interval(r.Net.Write) }},
+	{head: "a Write", long: "mean time of a Write", rank: 3, open: true, cell: func(r figure.Row) string { return nanoseconds(r.Net.Service.Median) }},
+	{long: "95 % interval", head: "95 %", in: inPage, open: true, cell: func(r figure.Row) string { return interval(r.Net.Service) }},
 	{head: "cost", cell: func(r figure.Row) string { return advise.Ratio(r.Cost.Comparison) }},
 	{head: "95 %", long: "of the cost", rank: 2, isWord: true, cell: func(r figure.Row) string { return advise.Interval(r.Cost.Comparison) }},
 	{isWord: true, cell: word},
-	{head: "durable", long: "until durable, a record", rank: 4, of: closed, raw: "sync_ns", cell: func(r figure.Row) string { return nanoseconds(r.Net.Durable.Median) }},
-	{head: "oldest", long: "the oldest byte that was not durable", rank: 4, of: figure.Load.Open, raw: "oldest_not_durable_ns", cell: oldest},
-	{head: "syncs", long: "syncs that fell due, a trial", rank: 5, of: figure.Load.Open, raw: "syncs_while_writing", cell: func(r figure.Row) string { return whole(r.SyncsWriting) }},
-	{head: "cpu", long: "CPU a record", rank: 6, raw: "user_cpu_ns", cell: cpu},
+	{head: "durable", long: "until durable, a record", rank: 4, closed: true, raw: "sync_ns", cell: func(r figure.Row) string { return nanoseconds(r.Net.Durable.Median) }},
+	{head: "oldest", long: "the oldest byte that was not durable", rank: 4, open: true, raw: "oldest_not_durable_ns", cell: func(r figure.Row) string {
+		// What is never synced is never durable.
+		if r.Cell.Policy.Sync.Mode == holdfast.SyncNever {
+			return none
+		}
+		return duration(r.Oldest)
+	}},
+	{head: "syncs", long: "syncs that fell due, a trial", rank: 5, open: true, raw: "syncs_while_writing", cell: func(r figure.Row) string {
+		if !r.SyncsWriting.Known() {
+			return none
+		}
+		return fmt.Sprintf("%.0f", float64(r.SyncsWriting))
+	}},
+	{head: "cpu", long: "CPU a record", rank: 6, raw: "user_cpu_ns", cell: func(r figure.Row) string {
+		// It is net, so what is left may be less than what the harness varies by.
+		if s := r.Net.CPU; r.Net.Subtracted && !(s.Lower() > 0) {
+			if s.Upper() > 0 {
+				return "<" + nanoseconds(s.Upper())
+			}
+			return none
+		}
+		return nanoseconds(r.Net.CPU.Median)
+	}},
 	{head: "p99", long: "p99 of a Write", rank: 7, raw: "latency_p99_ns", cell: func(r figure.Row) string { return percentile(r, timed(r).P99) }},
-	{long: "rounds", head: "p99 of the rounds", in: inPage, cell: func(r figure.Row) string { return ofRounds(r, "p99") }},
-	{head: "due p99", long: "p99 from when a record was due", rank: 8, of: figure.Load.Open, raw: "latency_p99_ns", cell: func(r figure.Row) string { return duration(r.Latency.P99) }},
+	{head: "p99 of the rounds", in: inPage, cell: func(r figure.Row) string { return interval(timed(r).Rounds["p99"]) }},
+	{head: "due p99", long: "p99 from when a record was due", rank: 8, open: true, raw: "latency_p99_ns", cell: func(r figure.Row) string { return duration(r.Latency.P99) }},
 	{head: "calls", long: "calls a record, observed", rank: 9, raw: "system_calls_total", cell: func(r figure.Row) string { return calls(r.Net.Calls) }},
 	{head: "p50", long: "p50 of a Write", rank: 10, raw: "latency_p50_ns", cell: func(r figure.Row) string { return percentile(r, timed(r).P50) }},
-	{long: "rounds", head: "p50 of the rounds", in: inPage, cell: func(r figure.Row) string { return ofRounds(r, "p50") }},
+	{head: "p50 of the rounds", in: inPage, cell: func(r figure.Row) string { return interval(timed(r).Rounds["p50"]) }},
 	{head: "records/s", rank: 11, raw: "records", cell: func(r figure.Row) string { return count(r.Rate.Median) }},
 	{head: "MiB/s", rank: 12, raw: "size_bytes", cell: func(r figure.Row) string { return mebibytes(r.Throughput) }},
 	{head: "own", long: "calls by the Writer", rank: 13, raw: "writer_system_calls", cell: func(r figure.Row) string { return calls(r.Calls.Predicted) }},
@@ -81,46 +99,12 @@ func timed(r figure.Row) figure.Latency {
 	return r.Latency
 }
 
-// oldest is that of a policy that syncs: what is never synced is never durable.
-func oldest(r figure.Row) string {
-	if r.Cell.Policy.Sync.Mode == holdfast.SyncNever {
-		return none
-	}
-	return duration(r.Oldest)
-}
-
-func whole(x figure.Number) string {
-	if !x.Known() {
-		return none
-	}
-	return fmt.Sprintf("%.0f", float64(x))
-}
-
-// cpu is net, so what is left may be less than what the harness varies by.
-func cpu(r figure.Row) string {
-	if s := r.Net.CPU; r.Net.Subtracted && !(s.Lower() > 0) {
-		if s.Upper() > 0 {
-			return "<" + nanoseconds(s.Upper())
-		}
-		return none
-	}
-	return nanoseconds(r.Net.CPU.Median)
-}
-
 // interval writes the ends of a time's interval.
 func interval(s figure.Summary) string {
 	if !s.HasInterval() {
 		return none
 	}
 	return nanoseconds(s.Low) + "–" + nanoseconds(s.High)
-}
-
-func ofRounds(r figure.Row, name string) string {
-	s, ok := timed(r).Rounds[name]
-	if !ok {
-		return none
-	}
-	return interval(s)
 }
 
 // usageColumns are where the time of a trial goes, and what else the process used.
@@ -150,22 +134,11 @@ func stage(head string, of func(figure.Stages) figure.Number) column {
 // of returns the columns that a form has for a load.
 func (f form) of(columns []column, l figure.Load) (some []column) {
 	for _, c := range columns {
-		if (c.in == inAll || c.in&f != 0) && (c.of == nil || c.of(l)) {
+		if (c.in == inAll || c.in&f != 0) && (!c.open || l.Open()) && (!c.closed || !l.Open()) {
 			some = append(some, c)
 		}
 	}
 	return some
-}
-
-// narrower leaves out the first column that a narrow terminal lacks; ok is false if all
-// that are left must stay.
-func narrower(columns []column) (fewer []column, ok bool) {
-	rank := func(a, b column) int { return a.rank - b.rank }
-	if last := slices.MaxFunc(columns, rank).rank; last > 0 {
-		at := slices.IndexFunc(columns, func(c column) bool { return c.rank == last })
-		return slices.Delete(slices.Clone(columns), at, at+1), true
-	}
-	return columns, false
 }
 
 func heads(columns []column, f form) (row []string) {

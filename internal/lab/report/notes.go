@@ -74,7 +74,8 @@ func (s sheet) notes() []string {
 	}
 	notes = append(notes, s.cacheNotes()...)
 	if s.anyGroup(func(l figure.Load) bool { return l.Steady }) {
-		notes = append(notes, steadyNote)
+		notes = append(notes, "steady: the last five seconds differ by at most 20 % and rise or fall by at most 10 % (SNIA's rule), and no more than 10 % of what was written "+
+			"stayed in memory; until then the page cache takes what the disk can't. Writers are slowed once too much waits in memory (vm.dirty_ratio).")
 	}
 	if s.Outliers > 0 {
 		notes = append(notes, fmt.Sprintf("outliers: %d of %s, and they count like all others", s.Outliers, plural(s.Trials, "trial")))
@@ -118,11 +119,9 @@ func (s sheet) anyGroup(is func(figure.Load) bool) bool {
 	return slices.ContainsFunc(s.Groups, func(g figure.Group) bool { return is(g.Load) })
 }
 
-// mostDoubts are on a terminal; the page has all.
-const mostDoubts = 5
-
 // someDoubts returns one doubt of each kind, for a place that has no room for all.
 func (s sheet) someDoubts() []string {
+	const mostDoubts = 5 // on a terminal; the page has all
 	var lines []string
 	first, more := map[string]int{}, map[string]int{}
 	for _, w := range s.Warnings {

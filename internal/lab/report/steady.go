@@ -55,7 +55,3 @@ func share(x, whole figure.Number) string {
 	}
 	return fmt.Sprintf("%.0f %%", 100*x/whole)
 }
-
-// steadyNote says what a steady state is.
-const steadyNote = "steady: the last five seconds differ by at most 20 % and rise or fall by at most 10 % (SNIA's rule), and no more than 10 % of what was written " +
-	"stayed in memory; until then the page cache takes what the disk can't. Writers are slowed once too much waits in memory (vm.dirty_ratio)."

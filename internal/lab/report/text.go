@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -14,22 +15,15 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/study/all"
 )
 
-// The widths of a terminal that tables adapt to. Where none is known it is usualWidth.
-const (
-	leastWidth = 60
-	usualWidth = 100
-	mostWidth  = 160
-)
-
 // Text writes the run's tables and advice for a terminal, or returns
 // [figure.ErrNoRound] and writes nothing. The lines are at most 100 columns wide.
-func Text(w io.Writer, run result.Run) error { return TextWithin(w, run, usualWidth) }
+func Text(w io.Writer, run result.Run) error { return TextWithin(w, run, lineWidth) }
 
 // TextWithin is Text for a terminal that is so many columns wide. The tables of a sweep
 // have more columns on a wide one, and fewer on a narrow one, down to 60. The lines of a
 // study are at most 100 columns wide.
 func TextWithin(w io.Writer, run result.Run, width int) error {
-	width = max(leastWidth, min(mostWidth, width))
+	width = max(60, min(160, width)) // beyond, a line is hard to follow
 	if len(run.FileSystems()) > 0 {
 		return severalText(w, run)
 	}
@@ -78,9 +72,9 @@ func groupText(columns []column, rows []figure.Row, width int) string {
 		if widest(shown) <= width || breaks {
 			return shown
 		}
-		fewer, ok := narrower(columns)
-		if columns = fewer; !ok {
-			breaks = true
+		last := slices.MaxFunc(columns, func(a, b column) int { return a.rank - b.rank }).rank
+		if breaks = last == 0; !breaks {
+			columns = slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return c.rank == last })
 		}
 	}
 }
@@ -126,10 +120,13 @@ func (s sheet) textLosses(b *strings.Builder) {
 		loss := p.Loss()
 		t.Rows = append(t.Rows, []string{p.String(), loss.Process.String(), loss.Power.String()})
 	}
-	if s.columns < usualWidth {
-		t.Apart = 2
-	}
 	b.WriteString("\n")
+	if _, _, ok := unfolded(t, s.columns); !ok && s.columns < lineWidth {
+		for _, row := range t.Rows { // a column of prose would be too narrow
+			b.WriteString(row[0] + "\n" + wrap(indent+t.Head[1]+": "+row[1], s.columns, indent+indent) + wrap(indent+t.Head[2]+": "+row[2], s.columns, indent+indent))
+		}
+		return
+	}
 	for _, part := range fitted(t, s.columns) {
 		b.WriteString(part + "\n")
 	}

@@ -102,8 +102,8 @@ func NewBench(kernels ...place.Kernel) *cobra.Command {
 prints what each costs a writer on this disk, how long it takes until all is
 durable, CPU time, the latency of a Write, and what a crash takes at worst. A
 policy with a period (sync=1s) is judged in long trials at a moderate rate, in
-which the period falls due. It ends with the policy to use. It takes less than a minute, writes only in a new directory of its own, and
-removes that directory at the end.
+which the period falls due. It ends with the policy to use. It takes less than a
+minute, writes only in a new directory of its own, and removes it at the end.
 
 A policy is one line of text, such as buffer=64KiB,flush=100ms,sync=1s:
   buffer  bytes gathered in memory before they go to the kernel (0: none)

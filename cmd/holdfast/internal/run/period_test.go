@@ -74,6 +74,9 @@ func TestPeriodOfAnHourCostsNothing(t *testing.T) {
 	if hour.Period.Judged() || hour.Cost.Verdict != stat.NotProven || hour.Fastest {
 		t.Errorf("%+v is judged, %q", hour.Period, hour.Cost.Verdict)
 	}
+	if !hour.Cost.HasInterval() || !f.Noises[0].Floor.Known() {
+		t.Skip("the machine is so busy that the harness took as long as what it measured")
+	}
 	// 1 is in the interval, or as near as two runs of the same cell differ.
 	noise := 1.1 * (1 + max(0.1, float64(f.Noises[0].Floor)))
 	if c := hour.Cost; !(c.Low < noise && c.High > 1/noise) {
