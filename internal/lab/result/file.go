@@ -405,7 +405,14 @@ func (t Trial) check() error {
 		return fmt.Errorf("%s %d of round %d of %s is negative", key, n, t.Round, t.Cell)
 	}
 	for _, l := range []*Latency{&t.Latency, t.Service} {
-		if _, err := l.histogram(); err != nil {
+		all := int64(0)
+		err := l.each(func(_, count int64) error {
+			if all += count; all < 0 || count > all {
+				return errHistogram
+			}
+			return nil
+		})
+		if err != nil {
 			return fmt.Errorf("the histogram of round %d of %s can't be decoded: %w", t.Round, t.Cell, err)
 		}
 	}
