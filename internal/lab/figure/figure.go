@@ -121,11 +121,11 @@ func (f *Figures) addCell(c result.Cell, trials []result.Trial) error {
 	}
 	f.Trials += len(trials)
 	if c.Twin != "" {
-		floor := floorOf(f.Run, c)
-		if len(f.floors) == 0 || !floor.Known() || floor > f.Noise.Floor {
-			f.Noise = Noise{floor, c, c.Twin}
+		noise := twinned(f.Run, c, stat.Noise)
+		if len(f.floors) == 0 || !noise.Known() || noise > f.Noise.Floor {
+			f.Noise = Noise{noise, c, c.Twin}
 		}
-		f.floors[c.FileSystem] = floor
+		f.floors[c.FileSystem] = twinned(f.Run, c, stat.Floor)
 		return nil
 	}
 	r, err := newRow(f.Run, c, trials)
@@ -140,10 +140,10 @@ func (f *Figures) addCell(c result.Cell, trials []result.Trial) error {
 	return err
 }
 
-// floorOf returns the noise between a cell and its twin.
-func floorOf(run result.Run, twin result.Cell) Number {
+// twinned returns what of says of a cell and its twin, such as their noise.
+func twinned(run result.Run, twin result.Cell, of func(a, a2 []float64) float64) Number {
 	load := LoadOf(twin)
-	return Number(stat.Floor(load.Costs(run.Rounded(twin.Twin)), load.Costs(run.Rounded(twin.Name))))
+	return Number(of(load.Costs(run.Rounded(twin.Twin)), load.Costs(run.Rounded(twin.Name))))
 }
 
 // compare compares the costs of the group's rows with the cheapest of them. All its
