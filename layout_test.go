@@ -108,7 +108,7 @@ var rooms = map[string]room{
 	"cmd/holdfast/internal/compare":  {cmd("cli") + " internal/own " + lab("figure report result stat"), "…"},
 	"cmd/holdfast/internal/place":    {cmd("cli") + " . internal/sys " + lab("machine result study study/all study/sweep trial volume"), "…"},
 	"cmd/holdfast/internal/usermode": {cmd("cli place") + " " + lab("machine result study study/all study/sweep trial uml volume"), "…"},
-	"cmd/holdfast/internal/run":      {cmd("cli compare place") + " . internal/own " + lab("advise figure machine report result study study/all study/sweep trial volume"), "…"},
+	"cmd/holdfast/internal/run":      {cmd("cli compare place") + " . internal/own " + lab("advise figure machine report result stat study study/all study/sweep trial volume"), "…"},
 }
 
 // shared is the rooms that files and filecopy stand on.

@@ -140,6 +140,9 @@ func (c cause) warn(trials []result.Trial) []Warning {
 	return []Warning{newWarning(c.code, fmt.Sprintf(c.what, worst.part())+inRounds(in), c.cure).in(in)}
 }
 
+// mostStretches is how many stretches of rounds a text names: results have all.
+const mostStretches = 5
+
 // inRounds names the rounds, or is empty.
 func inRounds(rounds []int) string {
 	if len(rounds) == 0 {
@@ -149,7 +152,10 @@ func inRounds(rounds []int) string {
 	if len(rounds) == 1 {
 		text = ", in round "
 	}
-	for i := 0; i < len(rounds); {
+	for i, stretches := 0, 0; i < len(rounds); stretches++ {
+		if stretches == mostStretches {
+			return text + fmt.Sprintf(" and %d more", len(rounds)-i)
+		}
 		from := i
 		for i++; i < len(rounds) && rounds[i] == rounds[i-1]+1; i++ {
 		}

@@ -78,7 +78,7 @@ func NewSide(name string, run result.Run) (Side, error) {
 	}
 	for _, c := range h.Cells {
 		if c.Twin != "" {
-			floor, others := float64(floorOf(run, c)), 0.0
+			floor, others := float64(twinned(run, c, stat.Noise)), 0.0
 			if s.Floor.Known() {
 				others = float64(s.Floor)
 			}

@@ -40,10 +40,11 @@ type Figures struct {
 // in memory, cells that wait for the disk and paced cells have noises of their own, and so
 // has each file system of a run on several.
 type Noise struct {
-	// Floor is how much the two may differ at most: of a sweep's cell the farther end of
-	// the interval of their ratio. 0.02 is 2 %. It is absent where no cell has a twin, or
-	// the rounds are too few.
+	// Floor is the least difference that has a verdict: of a sweep's cell the farther end of
+	// the interval of their ratio, of a study's arm the ratio itself. 0.02 is 2 %. It is absent
+	// where no cell has a twin, or the rounds are too few.
 	Floor Number      `json:"floor"`
+	Most  Number      `json:"most"`              // how much the two differ at most: the farther end of the interval
 	Twin  result.Cell `json:"-"`                 // the cell that was run twice, under its second name
 	Of    string      `json:"of_cell,omitempty"` // its first name
 }
@@ -146,7 +147,7 @@ func (f *Figures) addCell(c result.Cell, trials []result.Trial) error {
 	}
 	f.Trials += len(trials)
 	if c.Twin != "" {
-		n := Noise{floorOf(f.Run, c), c, c.Twin}
+		n := Noise{floorOf(f.Run, c), twinned(f.Run, c, stat.Noise), c, c.Twin}
 		f.Noises = append(f.Noises, n)
 		if len(f.Noises) == 1 || !n.Floor.Known() || n.Floor > f.Noise.Floor {
 			f.Noise = n
@@ -271,6 +272,12 @@ func (f Figures) comparePaced(g Group) {
 			return stat.Compare(less(control, more), less(own, more), floor, stat.Band)
 		})
 	}
+}
+
+// twinned returns what of says of a cell and its twin, such as their noise.
+func twinned(run result.Run, twin result.Cell, of func(a, a2 []float64) float64) Number {
+	load := LoadOf(twin)
+	return Number(of(load.Costs(run.Rounded(twin.Twin)), load.Costs(run.Rounded(twin.Name))))
 }
 
 // floorOf returns the noise between a cell and its twin: of arms the centre, of a sweep's

@@ -257,6 +257,10 @@ func TestWarnsOfWhatTheMachineDidMeanwhile(t *testing.T) {
 	if w := checkWarning(t, "hot", in([]int{12}, heat(1))); !slices.Equal(w.Rounds, []int{12}) {
 		t.Errorf("%+v", w)
 	}
+	many := []int{1, 3, 5, 6, 8, 10, 12}
+	if w := checkWarning(t, "hot", in(many, heat(1))); !slices.Equal(w.Rounds, many) || !strings.HasSuffix(w.What, "in rounds 1, 3, 5–6, 8, 10 and 1 more") {
+		t.Errorf("%+v", w)
+	}
 }
 
 func TestWarnsOfTheProcess(t *testing.T) {

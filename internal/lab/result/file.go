@@ -404,7 +404,7 @@ func (t Trial) check() error {
 	if key, n := negative(reflect.ValueOf(t)); key != "" {
 		return fmt.Errorf("%s %d of round %d of %s is negative", key, n, t.Round, t.Cell)
 	}
-	for _, l := range []*Latency{&t.Latency, t.Service} {
+	for _, l := range []*Latency{&t.Latency, t.Service, t.Replayed} {
 		if _, err := l.histogram(); err != nil {
 			return fmt.Errorf("the histogram of round %d of %s can't be decoded: %w", t.Round, t.Cell, err)
 		}

@@ -87,15 +87,24 @@ func compare(a, b []float64, floor, band, confidence float64) Comparison {
 	return hodgesLehmann(logs, confidence).comparison(len(logs), floor, band)
 }
 
-// Floor returns the noise floor of a run: how far the costs of one cell that was run under two
-// names in every round may lie apart. 0.02 says that up to 2 % can come from nothing at all. It
-// is the end of the ratio's interval that is further from 1, and not the estimate between them:
-// that of two noisy cells may be 1 by chance. Too few rounds for an interval have the ratio of
-// their worst round.
-//
-// It is NaN where [Compare] has no ratio; a floor that is NaN proves nothing faster, slower or
-// the same.
+// Floor returns the noise floor of a run: the relative gap between the costs of
+// one cell that was run under two names in every round. 0.02 says that 2 % can
+// come from nothing at all. It is NaN where [Compare] has no ratio; a floor that
+// is NaN proves nothing faster, slower or the same. Verdicts take it, since their intervals have
+// the noise of the rounds in them already; [Noise] is for people.
 func Floor(a, a2 []float64) float64 {
+	logs, ok := logRatios(a, a2)
+	if !ok {
+		return math.NaN()
+	}
+	return math.Expm1(math.Abs(hodgesLehmann(logs, confidence).centre))
+}
+
+// Noise returns how far the costs of one cell that was run under two names may lie apart: the
+// end of the ratio's interval that is further from 1, and not the estimate between them, as
+// [Floor] is. That of two noisy cells may be 1 by chance. Too few rounds for an interval have
+// the ratio of their worst round. It is NaN where Floor is.
+func Noise(a, a2 []float64) float64 {
 	logs, ok := logRatios(a, a2)
 	if !ok {
 		return math.NaN()

@@ -151,6 +151,19 @@ func TestFloorIsTheGap(t *testing.T) {
 	check(count(10), scaled(count(10), 1.03), 0.03)
 	check(scaled(count(10), 1.03), count(10), 0.03)
 	check([]float64{1}, []float64{1.5}, 0.5)
+	check(nil, nil, math.NaN())
+	check([]float64{1}, []float64{0}, math.NaN())
+}
+
+func TestNoiseIsTheFarEndOfTheGap(t *testing.T) {
+	check := func(a, b []float64, want float64) {
+		t.Helper()
+		if got := Noise(a, b); !near(got, want) {
+			t.Errorf("Noise(%v, %v) = %v, want %v", a, b, got, want)
+		}
+	}
+	check(count(10), count(10), 0)
+	check(count(10), scaled(count(10), 1.03), 0.03)
 	check([]float64{1, 1, 1}, []float64{1.1, 1 / 1.2, 1}, 0.2) // too few for an interval: the worst
 
 	// Two that differ by chance are 1.00x, and known to no better than this.
@@ -161,7 +174,6 @@ func TestFloorIsTheGap(t *testing.T) {
 	}
 	check(loud, []float64{2, 1, 2, 1, 2, 1, 2, 1, 2, 1}, c.Unseen())
 	check(nil, nil, math.NaN())
-	check([]float64{1}, []float64{0}, math.NaN())
 }
 
 // noisy draws the costs of n rounds of two cells whose times differ by a factor:

@@ -84,9 +84,9 @@ func TestMovementWidensIntervals(t *testing.T) {
 // TestRunsOfAMovingMachine simulates two runs of a machine that moves in between, each cell for
 // itself. The table is in docs/design/measuring.md.
 func TestRunsOfAMovingMachine(t *testing.T) {
-	runs := 300
+	runs, mostFalse := 300, 6.0
 	if testing.Short() {
-		runs = 60
+		runs, mostFalse = 60, 12 // as chance has it in so few
 	}
 	const rounds = 20
 	for _, cells := range []int{4, 16} {
@@ -130,7 +130,7 @@ func TestRunsOfAMovingMachine(t *testing.T) {
 				percent := func(n int) float64 { return 100 * float64(n) / float64(runs) }
 				t.Logf("| %d | %.0f %%, %.0f %% | %.0f %%, %.0f %% | %.0f %%, %.0f %% | %.0f %%, %.0f %% |", cells, 100*noise, 100*drift,
 					percent(told[1]), percent(exits[1]), percent(told[1.1]), percent(exits[1.1]), percent(told[1.2]), percent(exits[1.2]))
-				if percent(told[1]) > 6 || percent(exits[1]) > 2 {
+				if percent(told[1]) > mostFalse || percent(exits[1]) > 2 {
 					t.Errorf("%d cells, noise %v, drift %v: %d of %d comparisons of the same code have a false word, %d a regression", cells, noise, drift, told[1], runs, exits[1])
 				}
 				if noise <= 0.05 && drift == 0 && percent(told[1.2]) < 85 {

@@ -144,13 +144,12 @@ func oneLines(v reflect.Value) {
 		for i := range v.Len() {
 			oneLines(v.Index(i))
 		}
-	case reflect.Map: // of settings and values, by their names
+	case reflect.Map: // the names of values, which are printed; settings have lines of their own
 		for _, key := range v.MapKeys() {
-			value := reflect.New(v.Type().Elem()).Elem()
-			value.Set(v.MapIndex(key))
-			oneLines(value)
-			v.SetMapIndex(key, reflect.Value{})
-			v.SetMapIndex(reflect.ValueOf(OneLine(key.String())), value)
+			if name := OneLine(key.String()); name != key.String() {
+				v.SetMapIndex(reflect.ValueOf(name), v.MapIndex(key))
+				v.SetMapIndex(key, reflect.Value{})
+			}
 		}
 	}
 }

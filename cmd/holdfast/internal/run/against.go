@@ -76,20 +76,24 @@ func (b *benchmark) runAgainst(cmd *cobra.Command, choice study.Choice) error {
 		return err
 	}
 	defer os.RemoveAll(alt.own)
-	pairs, limit := cmp.Or(choice.Rounds, againstPairs), cmp.Or(choice.Budget, againstTime)
-	for pair := 1; ; pair++ {
+	limit := cmp.Or(choice.Budget, againstTime)
+	show := cli.NewProgress(cmd.ErrOrStderr(), false)
+	for pair, over := 1, false; !over; pair++ {
 		if err := alt.pair(cmd.Context(), pair); err != nil {
+			show.EndBar()
 			return err
 		}
 		spent := time.Since(begun)
-		cli.Say(cmd.ErrOrStderr(), "pair %d of %d, after %v", pair, pairs, spent.Round(time.Second))
-		// As long as the time lasts there are more pairs than these; a verdict needs some, too.
-		over := spent+spent/time.Duration(pair) > limit
-		if choice.Rounds > 0 && pair == pairs || choice.Rounds == 0 && pair >= stat.GroupRounds(len(alt.plan.Cells)+1) && over {
-			break
+		if choice.Rounds > 0 {
+			show.Show(fmt.Sprintf("pair %d of %d, after %v", pair, choice.Rounds, spent.Round(time.Second)))
+			over = pair == choice.Rounds
+			continue
 		}
-		pairs = max(pairs, pair+1)
+		show.Show(fmt.Sprintf("pair %d, %v of %v", pair, spent.Round(time.Second), limit))
+		// A verdict needs some pairs, however short the time is.
+		over = spent+spent/time.Duration(pair) > limit && pair >= stat.GroupRounds(len(alt.plan.Cells)+1)
 	}
+	show.EndBar()
 	return alt.show(cmd, b.export, b.baseline.Threshold())
 }
 
