@@ -105,20 +105,6 @@ type tidyTable struct {
 	values      []string
 }
 
-func newTidyTable(trials []result.Trial) tidyTable {
-	t := tidyTable{values: valueNames(trials)}
-	for _, c := range columnsOf(reflect.TypeFor[result.Cell](), "") {
-		if name, ok := cellNames[c.name]; ok {
-			c.name = name
-		}
-		if c.name != "" {
-			t.cell = append(t.cell, c)
-		}
-	}
-	t.trial = columnsOf(reflect.TypeFor[result.Trial](), "")
-	return t
-}
-
 func (t tidyTable) head() []string {
 	head := append([]string{}, runColumns...)
 	for _, c := range append(append([]csvColumn{}, t.cell...), t.trial...) {
@@ -143,7 +129,15 @@ func valueNames(trials []result.Trial) []string {
 
 // writeCSV writes a row for each trial, in the order in which they were run.
 func writeCSV(w io.Writer, run result.Run) error {
-	table, out := newTidyTable(run.Trials), csv.NewWriter(w)
+	table, out := tidyTable{trial: columnsOf(reflect.TypeFor[result.Trial](), ""), values: valueNames(run.Trials)}, csv.NewWriter(w)
+	for _, c := range columnsOf(reflect.TypeFor[result.Cell](), "") {
+		if name, ok := cellNames[c.name]; ok {
+			c.name = name
+		}
+		if c.name != "" {
+			table.cell = append(table.cell, c)
+		}
+	}
 	if err := out.Write(table.head()); err != nil {
 		return err
 	}
