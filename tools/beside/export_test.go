@@ -40,7 +40,7 @@ func planted(rounds int) result.Run {
 		name := fmt.Sprintf("policy=%v/record=%v/writers=%d", p, holdfast.Size(128), 64)
 		run.Header.Cells = append(run.Header.Cells, result.Cell{Name: name, Policy: p, RecordBytes: 128, Writers: 64, Records: 1000})
 		for round := 1; round <= rounds; round++ {
-			elapsed := time.Duration(float64(i+1) * 1e6 * (1 + r.Float64()))
+			elapsed := time.Duration(float64(i+1) * 1e9 * (1 + r.Float64()))
 			run.Trials = append(run.Trials, result.Trial{Cell: name, Round: round, Measurement: result.Measurement{
 				Records: 1000, Size: 128000, Elapsed: elapsed, Usage: result.Usage{User: elapsed / 3},
 			}})
@@ -134,7 +134,7 @@ func TestBenchstatShowsTheExport(t *testing.T) {
 	if err := cmd.Run(); err != nil || stderr.Len() > 0 {
 		t.Fatalf("%v: %s", err, stderr.String())
 	}
-	for _, want := range []string{"buffer=64KiB,flush=100ms,sync=1s", "buffer=0,sync=never", "128B", "sec/op", "user-sec/op", "cpu: abacus: 9000 @ 1 GHz"} {
+	for _, want := range []string{"buffer=64KiB,flush=100ms,sync=1s", "buffer=0,sync=never", "128B", "sec/op", "cpu-sec/op", "cpu: abacus: 9000 @ 1 GHz"} {
 		if !strings.Contains(stdout.String(), want) {
 			t.Errorf("%q is not in what benchstat shows:\n%s", want, stdout.String())
 		}
