@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/fault"
 	"github.com/holdfast-go/holdfast/internal/keyed"
+	"github.com/holdfast-go/holdfast/internal/racetest"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
@@ -471,6 +472,8 @@ func TestStepReportsNothingDurableThatAPowerCutLoses(t *testing.T) {
 					every = 4
 				case op != fault.DiskSync && op != fault.DiskSyncAll: // a few are like all
 					every = 15
+				case racetest.Enabled:
+					every = 37
 				case testing.Short():
 					every = 13
 				case op == fault.DiskSync && ahead:
