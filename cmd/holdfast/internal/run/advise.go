@@ -232,6 +232,15 @@ func (c *consultation) results(cmd *cobra.Command, args []string) (run result.Ru
 	defer func() { err = place.CloseWorkDir(ground, err) }()
 	s := newSession(cmd.ErrOrStderr(), ground, c.where.dir, c.file)
 	err = s.refuse(s.measure(cmd.Context(), sweep.Advice(), choice))
+	var left []string
+	for _, p := range choice.Policies {
+		if !slices.ContainsFunc(s.run.Header.Cells, func(c result.Cell) bool { return !c.Empty && c.Policy == p }) {
+			left = append(left, p.String())
+		}
+	}
+	if err == nil && len(left) > 0 {
+		s.say("not measured, because %v is too short for trials that show anything of them: %s", c.budget, strings.Join(left, "; "))
+	}
 	return s.run, err
 }
 
