@@ -390,6 +390,17 @@ func TestHelpNamesEveryCommand(t *testing.T) {
 	}
 }
 
+// TestAdviseNamesWhatItLeavesOut has time for one policy. Whether that one meets the need depends
+// on the disk.
+func TestAdviseNamesWhatItLeavesOut(t *testing.T) {
+	var talk bytes.Buffer
+	err := runCommand(t.Context(), []string{"advise", "--need", "loss<=200ms", "--dir", t.TempDir(), "--allow-tmpfs", "--time", "3s"}, nil, io.Discard, &talk)
+	want := "holdfast: not measured, because 3s is too short for trials that show anything of them: "
+	if _, left, ok := strings.Cut(talk.String(), want); !ok || !strings.Contains(left, "buffer=0,sync=each\n") {
+		t.Errorf("%v\n%s", err, talk.String())
+	}
+}
+
 // TestHelpOpensWithFewFlags counts the flags before the first named group.
 func TestHelpOpensWithFewFlags(t *testing.T) {
 	for _, name := range commands {
