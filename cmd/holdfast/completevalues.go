@@ -31,10 +31,14 @@ func completeValues(root *cobra.Command) {
 			}
 		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if values := valuesOf(cmd.Name(), f.Name); values != nil {
-				// It fails only for a flag that is unknown, or done twice.
-				_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
-			}
+			// Asked at a completion only: every command starts faster than all claims are made.
+			// It fails only for a flag that is unknown, or done twice.
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+				if values := valuesOf(cmd.Name(), f.Name); values != nil {
+					return values, cobra.ShellCompDirectiveNoFileComp
+				}
+				return nil, cobra.ShellCompDirectiveDefault
+			})
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/spf13/pflag"
 
@@ -99,11 +100,11 @@ func (b *Baseline) Show(w io.Writer, run result.Run, format report.Format) error
 
 // baselineNames are names that are a file's name on every system: no separators,
 // no dot in front.
-var baselineNames = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$`)
+var baselineNames = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$`) })
 
 func parseBaseline(name string) (string, error) {
 	// IsLocal refuses the names of devices on Windows.
-	if !baselineNames.MatchString(name) || !filepath.IsLocal(name+baselineExt) {
+	if !baselineNames().MatchString(name) || !filepath.IsLocal(name+baselineExt) {
 		return "", fmt.Errorf("%q can't be a baseline's name; use letters, digits, -, _ and dots, at most 100 and no dot in front", name)
 	}
 	return name, nil

@@ -111,7 +111,7 @@ var copyTimeClaims = []study.Claim{{
 // copySyncClaims are what it says of O_SYNC.
 // The seconds of part B by one byte are a real time. Those by two bytes are the one run
 // that was made, divided by the 20 that were planned.
-var byOneByte, byTwoBytes = timing.PublishedSynced()[0].Elapsed, timing.PublishedSynced()[1].Elapsed
+const byOneByte, byTwoBytes = 1582.07, 42.2356
 
 var copySyncClaims = []study.Claim{{
 	Name: "copy-osync-larger", Source: study.CopyBufferSizes, Says: "with O_SYNC too, the bigger the buffer the better",

@@ -521,3 +521,10 @@ func TestCopyRunsForReal(t *testing.T) {
 		t.Errorf("the timings are %v", rows)
 	}
 }
+
+func TestClaimsQuoteThePublishedTimes(t *testing.T) {
+	rows := timing.PublishedSynced()
+	if rows[0].Buffer != 1 || rows[0].Elapsed != byOneByte || rows[1].Buffer != 2 || rows[1].Elapsed != byTwoBytes {
+		t.Errorf("%v and %v s by one and by two bytes; published: %+v", byOneByte, byTwoBytes, rows[:2])
+	}
+}

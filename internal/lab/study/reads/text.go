@@ -78,17 +78,18 @@ const (
 	bySHA256             // the beginning of SHA-256 over all bytes
 )
 
-// castagnoli is the polynomial that processors have an instruction for.
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// castagnoli is the polynomial that processors have an instruction for. Its tables are made
+// at the first use, not at the start of every command.
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 func (d *digest) block(p []byte) {
-	d.sum = uint64(crc32.Update(uint32(d.sum), castagnoli, p))
+	d.sum = uint64(crc32.Update(uint32(d.sum), castagnoli(), p))
 	d.units += int64(len(p))
 }
 
 // line takes a line without its newline.
 func (d *digest) line(p []byte) {
-	d.sum = uint64(crc32.Update(uint32(d.sum), castagnoli, p))
+	d.sum = uint64(crc32.Update(uint32(d.sum), castagnoli(), p))
 	d.units++
 }
 
