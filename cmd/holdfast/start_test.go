@@ -29,7 +29,7 @@ func TestStartAllocatesLittle(t *testing.T) {
 			packages, sum = packages+1, sum+n
 		}
 	}
-	const most = 200
+	const most = 160
 	if packages == 0 || packages > most {
 		t.Errorf("%d packages are initialised, want 1 to %d", packages, most)
 	}

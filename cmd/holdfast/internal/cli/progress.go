@@ -7,8 +7,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
-	"github.com/schollz/progressbar/v3"
+	"github.com/cheggaaa/pb/v3"
 	"golang.org/x/term"
 )
 
@@ -25,11 +26,10 @@ type Progress struct {
 	ended sync.WaitGroup
 
 	mu       sync.Mutex
-	bar      *progressbar.ProgressBar // that stands on the terminal, or nil
-	text     string                   // before the bar
-	begun    time.Time                // the bar
-	drawn    time.Time                // its last state
-	wide     int                      // bytes of the text that stands on the terminal
+	total    int64     // bytes of a bar of bytes, or 0: there is none
+	begun    time.Time // that bar
+	drawn    time.Time // its last state
+	wide     int       // columns of the line that stands on the terminal
 	failures int
 }
 
@@ -86,8 +86,15 @@ func (p *Progress) Show(text string) {
 		fmt.Fprintln(p.stderr, text)
 		return
 	}
-	fmt.Fprintf(Bare(p.stderr), "\r%-*s", p.wide, text)
-	p.wide = len(text)
+	p.lineLocked(text)
+}
+
+// lineLocked writes a line over that which stands on the terminal. A line that is longer
+// than the terminal is wide could not be written over.
+func (p *Progress) lineLocked(line string) {
+	line = fit(line, columns(p.stderr, 80)-1)
+	fmt.Fprintf(Bare(p.stderr), "\r%-*s", p.wide, line)
+	p.wide = utf8.RuneCountInString(line)
 }
 
 // Steps shows a bar of steps behind a text.
@@ -97,18 +104,15 @@ func (p *Progress) Steps(text string, done, all int) {
 	if !p.HasBar() {
 		return
 	}
-	if p.bar == nil {
-		p.bar = newBar(p.stderr, int64(all), 7)
-	}
-	p.bar.Describe(fit(Visible(OneLine(text)), columns(p.stderr, 80)-barColumns))
-	p.bar.ChangeMax(all)
-	_ = p.bar.Set(done)
+	const stepsColumns = 14 // of which the bar has 7
+	text = fit(Visible(OneLine(text)), columns(p.stderr, 80)-stepsColumns-2)
+	p.lineLocked(text + " " + bar(int64(done), int64(all), stepsColumns))
 }
 
 // OfBytes begins a bar of this many bytes, or no bar for 0 bytes.
 func (p *Progress) OfBytes(total int64) *Progress {
-	if p.HasBar() && total > 0 {
-		p.bar, p.begun = newBytesBar(p.stderr, total), time.Now()
+	if p.HasBar() {
+		p.total, p.begun = total, time.Now()
 	}
 	return p
 }
@@ -117,44 +121,37 @@ func (p *Progress) OfBytes(total int64) *Progress {
 func (p *Progress) SetBytes(done int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.isDueLocked() {
-		return
-	}
-	total := p.bar.GetMax64()
 	left := time.Duration(0)
 	if done > 0 {
-		left = time.Duration(float64(time.Since(p.begun)) * float64(total-done) / float64(done))
+		left = time.Duration(float64(time.Since(p.begun)) * float64(p.total-done) / float64(done))
 	}
-	p.bytesLocked(done, total, left)
+	p.bytesLocked(done, p.total, left)
 }
 
 // Bytes shows how many of the bytes are done; without left it shows no time.
 func (p *Progress) Bytes(done, total int64, left time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.isDueLocked() && total > 0 {
-		p.bytesLocked(done, total, left)
-	}
+	p.bytesLocked(done, total, left)
 }
 
-// isDueLocked reports whether the bar of bytes may be drawn again.
-func (p *Progress) isDueLocked() bool { return p.bar != nil && time.Since(p.drawn) >= everyBar }
+// narrow is the width below which time, bytes and rate do not fit on one line.
+const narrow = 76
 
 func (p *Progress) bytesLocked(done, total int64, left time.Duration) {
+	if p.total <= 0 || total <= 0 || time.Since(p.drawn) < everyBar {
+		return
+	}
 	p.drawn = time.Now()
-	text := ""
+	line := bar(min(done, total), total, 27)
 	if left > 0 {
-		text = fmt.Sprintf("%v left", max(time.Second, left.Round(time.Second)))
+		line = fmt.Sprintf("%v left %s", max(time.Second, left.Round(time.Second)), line)
 	}
-	// Each of these draws the line.
-	if total != p.bar.GetMax64() {
-		p.bar.ChangeMax64(total)
+	if columns(p.stderr, 80) >= narrow {
+		rate := float64(done) / max(p.drawn.Sub(p.begun), time.Millisecond).Seconds()
+		line += fmt.Sprintf(" %s of %s, %s/s", BytesText(done), BytesText(total), BytesText(int64(rate)))
 	}
-	_ = p.bar.Set64(min(done, total))
-	if text != p.text {
-		p.bar.Describe(text)
-		p.text = text
-	}
+	p.lineLocked(line)
 }
 
 // Clear removes the line until more is shown.
@@ -165,9 +162,6 @@ func (p *Progress) Clear() {
 }
 
 func (p *Progress) clearLocked() {
-	if p.bar != nil {
-		_ = p.bar.Clear()
-	}
 	if p.wide > 0 {
 		fmt.Fprintf(Bare(p.stderr), "\r%s\r", strings.Repeat(" ", p.wide))
 		p.wide = 0
@@ -198,49 +192,17 @@ func (p *Progress) Say(format string, args ...any) {
 	}
 }
 
-// EndBar removes the bar. A later one begins anew.
-func (p *Progress) EndBar() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.clearLocked()
-	p.bar = nil
-}
-
 // End removes the line for good. It is called once.
 func (p *Progress) End() {
 	close(p.ticks)
 	p.ended.Wait()
-	p.EndBar()
+	p.Clear()
 }
 
-// barColumns is what a line of steps has besides its text: 100% [=======] and blanks.
-const barColumns = 18
-
-func newBar(w io.Writer, steps int64, wide int, more ...progressbar.Option) *progressbar.ProgressBar {
-	return progressbar.NewOptions64(steps, append([]progressbar.Option{
-		progressbar.OptionSetWriter(Bare(w)),
-		progressbar.OptionSetPredictTime(false),
-		progressbar.OptionSetElapsedTime(false),
-		progressbar.OptionSetWidth(wide),
-		progressbar.OptionClearOnFinish(),
-		progressbar.OptionSetTheme(progressbar.ThemeASCII),
-	}, more...)...)
-}
-
-// narrow is the width below which time, bytes and rate do not fit on one line.
-const narrow = 56
-
-// newBytesBar is a bar whose time begins now. Otherwise it would begin with the first done
-// bytes, which would then seem to have taken no time.
-func newBytesBar(w io.Writer, bytes int64) *progressbar.ProgressBar {
-	isWide := columns(w, 80) >= narrow
-	more := []progressbar.Option{progressbar.OptionShowBytes(isWide), progressbar.OptionUseIECUnits(true)}
-	if isWide {
-		more = append(more, progressbar.OptionShowCount())
-	}
-	bar := newBar(w, bytes, 20, more...)
-	bar.StartWithoutRender()
-	return bar
+// bar draws how much of a whole is done: 12% [==>      ].
+func bar(done, whole int64, columns int) string {
+	return pb.New64(whole).SetCurrent(done).SetWidth(columns).
+		SetTemplateString(`{{percent . "%3.0f%%"}} {{bar . "[" "=" ">" " " "]"}}`).String()
 }
 
 // columns is the width of a terminal, or otherwise where it is not known.

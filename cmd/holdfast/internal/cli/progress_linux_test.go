@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -81,6 +82,8 @@ func TestProgressFitsTheTerminal(t *testing.T) {
 		}
 		if told := strings.Join(lines, "\n"); !strings.Contains(told, " left  12% [") || !strings.Contains(told, "round 3/10, 2m5s left") {
 			t.Errorf("on %d columns it told:\n%s", columns, told)
+		} else if rate := regexp.MustCompile(`\] 123 MiB of 1023 MiB, 4[0-2]\d KiB/s`); columns == 100 && !rate.MatchString(told) {
+			t.Errorf("the rate since the bar began is missing:\n%s", told)
 		}
 	}
 }

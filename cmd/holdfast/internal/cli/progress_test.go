@@ -2,17 +2,9 @@ package cli
 
 import (
 	"bytes"
-	"io"
 	"strings"
 	"testing"
 )
-
-// TestTheFirstBytesHaveTakenTime: a rate of GiBs in the first instant would be told else.
-func TestTheFirstBytesHaveTakenTime(t *testing.T) {
-	if bar := newBytesBar(io.Discard, 1<<20); !bar.IsStarted() {
-		t.Error("the bar's time has not begun")
-	}
-}
 
 // TestQuietProgressReportsFailuresAlone has no line of its own, and the first failures.
 func TestQuietProgressReportsFailuresAlone(t *testing.T) {

@@ -80,7 +80,7 @@ func (b *benchmark) runAgainst(cmd *cobra.Command, choice study.Choice) error {
 	show := cli.NewProgress(cmd.ErrOrStderr(), false)
 	for pair, over := 1, false; !over; pair++ {
 		if err := alt.pair(cmd.Context(), pair); err != nil {
-			show.EndBar()
+			show.Clear()
 			return err
 		}
 		spent := time.Since(begun)
@@ -93,7 +93,7 @@ func (b *benchmark) runAgainst(cmd *cobra.Command, choice study.Choice) error {
 		// A verdict needs some pairs, however short the time is.
 		over = spent+spent/time.Duration(pair) > limit && pair >= stat.GroupRounds(len(alt.plan.Cells)+1)
 	}
-	show.EndBar()
+	show.Clear()
 	return alt.show(cmd, b.export, b.baseline.Threshold())
 }
 
@@ -116,7 +116,7 @@ func (a *alternation) prepare(cmd *cobra.Command, c study.Choice) (err error) {
 	s.name, s.question = sweep.Policy().Name, sweep.Policy().Question
 	s.say("calibrating with short runs in %s on %s", ground.Dir(), s.place.Names())
 	matrix, plan, err := s.place.Sweep(cmd.Context(), sweep.Policy(), c, s.showProbing)
-	s.show.EndBar()
+	s.show.Clear()
 	if err = place.CloseWorkDir(ground, s.refuse(err)); err != nil {
 		return err
 	}

@@ -103,7 +103,7 @@ func (s *session) measure(ctx context.Context, of sweep.Sweep, c study.Choice) e
 	s.say("calibrating with short runs in %s on %s", s.ground.Dir(), s.place.Names())
 	c.Counting = s.counting
 	matrix, plan, err := s.place.Sweep(ctx, of, c, s.showProbing)
-	s.show.EndBar()
+	s.show.Clear()
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (s *session) measure(ctx context.Context, of sweep.Sweep, c study.Choice) e
 func (s *session) showProbing(done, all int) {
 	s.show.Steps("calibrating", done, all)
 	if done+1 == all {
-		s.show.EndBar()
+		s.show.Clear()
 	}
 }
 
@@ -233,7 +233,7 @@ func (s *session) execute(ctx context.Context, m trial.Matrix) error {
 	s.say("plan: %s", planText(len(m.Cells), plan, m.Seed))
 	s.clock = clock{begun: time.Now()}
 	_, stop, err := m.Run(ctx, s.ground, s)
-	s.show.EndBar()
+	s.show.Clear()
 	e := result.End{State: result.Complete, Rounds: s.run.Rounds(), Elapsed: time.Since(s.clock.begun), ClockJump: s.clock.jump}
 	if plan.Width > 0 {
 		e.Width, _ = figure.Settled(s.run, plan.Width)
