@@ -211,7 +211,7 @@ func TestFaultMatrix(t *testing.T) {
 // runFaultRounds runs one workload after the other without a fault to learn how
 // many calls the file gets, then with each fault at each of them.
 func runFaultRounds(t *testing.T, policy string) {
-	rounds := 6
+	rounds := 3
 	if testing.Short() {
 		rounds = 1
 	}
