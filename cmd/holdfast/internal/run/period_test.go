@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/study/studytest"
 	"github.com/holdfast-go/holdfast/internal/lab/study/sweep"
 	"github.com/holdfast-go/holdfast/internal/lab/trial"
+	"github.com/holdfast-go/holdfast/internal/racetest"
 )
 
 // A keeper keeps the trials of a run.
@@ -70,6 +71,9 @@ func row(t *testing.T, g figure.Group, policy string) figure.Row {
 // wrong figures now and then.
 func onceOfThree(t *testing.T, c study.Choice, judge func(figure.Figures) string, policies ...string) {
 	t.Helper()
+	if racetest.Enabled {
+		t.Skip("it measures, and the race detector takes most of the time")
+	}
 	wrong := ""
 	for range 3 {
 		if wrong = judge(measured(t, c, policies...)); wrong == "" {
