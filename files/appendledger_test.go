@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/racetest"
 )
 
 // A ledger is what calls returned to one goroutine for the paths that only it appends to.
@@ -40,8 +41,12 @@ var ledgerSeeds = flag.Uint64("ledger.seeds", 20, "how many `seeds` of each poli
 // crashes leave, against what the calls said.
 func TestFilesKeepTheirWordOnADiskThatFails(t *testing.T) {
 	policies := append(appendPolicies(), holdfast.Policy{Buffer: 200, FlushEvery: 20 * time.Millisecond, Sync: holdfast.SyncEvery(50 * time.Millisecond)})
+	seeds := *ledgerSeeds
+	if racetest.Enabled {
+		seeds = min(seeds, 4)
+	}
 	for _, p := range policies {
-		for seed := range *ledgerSeeds {
+		for seed := range seeds {
 			t.Run(fmt.Sprint(p, "/", seed), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) { keepWord(t, p, seed) })
 			})

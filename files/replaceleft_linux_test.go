@@ -175,7 +175,7 @@ func TestALargeDirectoryIsSweptBitByBit(t *testing.T) {
 	}
 	dir := filetest.MemoryDir(t)
 	startStuck(t, dir)()
-	for i := range 100_000 {
+	for i := range 40_000 { // a sweep reads 32,768 names
 		acltest.Must(t, os.Symlink("x", fmt.Sprintf("%s/other%d", dir, i)))
 	}
 	f, err := files.New(files.Options{})

@@ -98,7 +98,11 @@ func TestHostileNamesSetNoTerminal(t *testing.T) {
 func TestHostileResultsSetNoTerminal(t *testing.T) {
 	t.Parallel()
 	good := mustRead(t, "../../internal/lab/result/testdata/version1.jsonl")
-	for _, name := range []string{hostileNames[0] + hostileNames[3] + hostileNames[4] + hostileNames[6], hostileNames[1], "<script>alert(1)</script>a`b*c[d](e)|f"} {
+	names := []string{"<script>alert(1)</script>a`b*c[d](e)|f", hostileNames[0] + hostileNames[3] + hostileNames[4] + hostileNames[6], hostileNames[1]}
+	if testing.Short() {
+		names = names[:1]
+	}
+	for _, name := range names {
 		quoted := strings.Trim(fmt.Sprintf("%+q", name), `"`)
 		quoted = strings.NewReplacer(`\a`, `\u0007`, `\x1b`, `\u001b`, `\x7f`, `\u007f`, `\x9b`, `\u009b`, `\v`, `\u000b`).Replace(quoted)
 		for _, keys := range []string{"study", "question", "dir", "program", "value", "label", "name cell twin_of", "cell", "reason", "system_calls_unseen", "group", "file_system"} {

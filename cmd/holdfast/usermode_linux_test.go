@@ -110,7 +110,7 @@ func inMemory(t *testing.T) string {
 // awaitNoProcessIn waits until no living process has its working directory below dir.
 func awaitNoProcessIn(t *testing.T, dir string) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for living := true; living; runtime.Gosched() {
 		if time.Now().After(deadline) {
 			t.Fatal("a process is left")

@@ -1,8 +1,10 @@
 // Command skips reads the output of go test -json, and prints what go test without
 // -json would print. For each skipped test it appends a line to a file, with the
-// reason.
+// reason. It writes another file with a line for each failed test: the package, the
+// test, and the pattern that runs it alone. A line with the package alone stands for
+// all its tests: they ended too early to know which of them failed.
 //
-//	go test -json ./... | skips skipped.txt
+//	go test -json ./... | skips skipped.txt failed.txt
 //
 // Its exit code reports only its own failures: that of go test says whether the tests
 // passed (set -o pipefail).
@@ -11,34 +13,36 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: go test -json ./... | skips file")
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: go test -json ./... | skips skipped failed")
 		os.Exit(2)
 	}
-	if err := run(os.Stdin, os.Stdout, os.Args[1]); err != nil {
+	if err := run(os.Stdin, os.Stdout, os.Args[1], os.Args[2]); err != nil {
 		fmt.Fprintln(os.Stderr, "skips:", err)
 		os.Exit(1)
 	}
 }
 
-func run(in io.Reader, out io.Writer, path string) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+func run(in io.Reader, out io.Writer, skipped, failed string) error {
+	s, err := os.OpenFile(skipped, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
 	if err != nil {
 		return err
 	}
-	err = translate(in, out, f)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
+	f, err := os.Create(failed)
+	if err != nil {
+		return errors.Join(err, s.Close())
 	}
-	return err
+	return errors.Join(translate(in, out, s, f), s.Close(), f.Close())
 }
 
 // An event is a line of go test -json: see go doc test2json.
@@ -55,8 +59,9 @@ type key struct{ pkg, test string }
 // outputs keeps what tests that have not yet passed said, in the order in which
 // they first spoke.
 type outputs struct {
-	order []key
-	lines map[key][]string
+	order  []key
+	lines  map[key][]string
+	failed []key
 }
 
 func (o *outputs) add(k key, line string) {
@@ -82,15 +87,15 @@ func (o *outputs) ofPackage(pkg string) (keys []key) {
 }
 
 // translate copies the packages' own lines and the output of failed tests to
-// out, and the skipped tests to skipped. A line that is no event (a linker's
+// out, the skipped tests to skipped and the failed ones to failed. A line that is no event (a linker's
 // warning, say) goes to out as it is.
-func translate(in io.Reader, out, skipped io.Writer) error {
+func translate(in io.Reader, out, skipped, failed io.Writer) error {
 	said := &outputs{lines: map[key][]string{}}
 	lines := bufio.NewReader(in)
 	for {
 		line, err := lines.ReadString('\n')
 		if line != "" {
-			if err := handle(line, said, out, skipped); err != nil {
+			if err := handle(line, said, out, skipped, failed); err != nil {
 				return err
 			}
 		}
@@ -103,7 +108,7 @@ func translate(in io.Reader, out, skipped io.Writer) error {
 	}
 }
 
-func handle(line string, said *outputs, out, skipped io.Writer) error {
+func handle(line string, said *outputs, out, skipped, failed io.Writer) error {
 	var e event
 	if json.Unmarshal([]byte(line), &e) != nil {
 		_, err := io.WriteString(out, line)
@@ -118,20 +123,27 @@ func handle(line string, said *outputs, out, skipped io.Writer) error {
 		said.add(k, e.Output)
 		return nil
 	case e.Test == "" && (e.Action == "pass" || e.Action == "fail" || e.Action == "skip"):
-		return closePackage(k, e.Action, said, out)
+		return closePackage(k, e.Action, said, out, failed)
 	case e.Action == "skip":
 		_, err := fmt.Fprintf(skipped, "%s %s: %s\n", e.Package, e.Test, reason(said.lines[k]))
 		said.drop(k)
 		return err
 	case e.Action == "pass":
 		said.drop(k)
+	case e.Action == "fail":
+		said.failed = append(said.failed, k)
 	}
 	return nil
 }
 
 // closePackage shows the failed tests, and those that were running when the
 // package ended, and then what the package says itself.
-func closePackage(pkg key, action string, said *outputs, out io.Writer) error {
+func closePackage(pkg key, action string, said *outputs, out, failed io.Writer) error {
+	if action == "fail" {
+		if _, err := io.WriteString(failed, said.failures(pkg)); err != nil {
+			return err
+		}
+	}
 	var text strings.Builder
 	for _, k := range said.ofPackage(pkg.pkg) {
 		if k != pkg && action == "fail" {
@@ -150,18 +162,43 @@ func closePackage(pkg key, action string, said *outputs, out io.Writer) error {
 	return err
 }
 
+// failures lists the failed tests of a package. A test that says nothing itself failed
+// by its subtests, which are listed. Tests that end by themselves print FAIL at the end.
+func (o *outputs) failures(pkg key) string {
+	var text strings.Builder
+	if slices.Contains(o.lines[pkg], "FAIL\n") {
+		for _, k := range o.failed {
+			within := func(other key) bool { return other.pkg == k.pkg && strings.HasPrefix(other.test, k.test+"/") }
+			if k.pkg == pkg.pkg && (len(words(o.lines[k])) > 0 || !slices.ContainsFunc(o.failed, within)) {
+				var names []string
+				for name := range strings.SplitSeq(k.test, "/") {
+					names = append(names, "^"+regexp.QuoteMeta(name)+"$")
+				}
+				fmt.Fprintln(&text, k.pkg, k.test, strings.Join(names, "/"))
+			}
+		}
+	}
+	if text.Len() == 0 {
+		fmt.Fprintln(&text, pkg.pkg)
+	}
+	return text.String()
+}
+
 // reason picks the words of t.Skip out of a skipped test's output.
 func reason(output []string) string {
-	var words []string
+	if said := words(output); len(said) > 0 {
+		return strings.Join(said, " ")
+	}
+	return "no reason given"
+}
+
+// words returns what a test said itself, without what go test says of it.
+func words(output []string) (said []string) {
 	for _, line := range output {
 		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "=== ") || strings.HasPrefix(line, "--- SKIP") || line == "" {
-			continue
+		if line != "" && !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
+			said = append(said, line)
 		}
-		words = append(words, line)
 	}
-	if len(words) == 0 {
-		return "no reason given"
-	}
-	return strings.Join(words, " ")
+	return said
 }

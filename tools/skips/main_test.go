@@ -28,6 +28,26 @@ const events = `{"Action":"start","Package":"p"}
 {"Action":"output","Package":"r","Output":"FAIL\n"}
 {"Action":"output","Package":"r","Output":"FAIL\tr\t0.002s\n"}
 {"Action":"fail","Package":"r","Elapsed":0.002}
+{"Action":"output","Package":"u","Test":"TestD","Output":"=== RUN   TestD\n"}
+{"Action":"output","Package":"u","Test":"TestD/a+b","Output":"=== RUN   TestD/a+b\n"}
+{"Action":"output","Package":"u","Test":"TestD/a+b","Output":"    d_test.go:3: wrong\n"}
+{"Action":"output","Package":"u","Test":"TestD/a+b","Output":"--- FAIL: TestD/a+b (0.00s)\n"}
+{"Action":"fail","Package":"u","Test":"TestD/a+b","Elapsed":0}
+{"Action":"output","Package":"u","Test":"TestD","Output":"--- FAIL: TestD (0.00s)\n"}
+{"Action":"fail","Package":"u","Test":"TestD","Elapsed":0}
+{"Action":"output","Package":"u","Test":"TestE","Output":"=== RUN   TestE\n"}
+{"Action":"output","Package":"u","Test":"TestE/sub","Output":"    e_test.go:3: wrong\n"}
+{"Action":"fail","Package":"u","Test":"TestE/sub","Elapsed":0}
+{"Action":"output","Package":"u","Test":"TestE","Output":"    e_test.go:4: wrong, too\n"}
+{"Action":"fail","Package":"u","Test":"TestE","Elapsed":0}
+{"Action":"output","Package":"u","Output":"FAIL\n"}
+{"Action":"output","Package":"u","Output":"FAIL\tu\t0.002s\n"}
+{"Action":"fail","Package":"u","Elapsed":0.002}
+{"Action":"output","Package":"v","Test":"TestF","Output":"--- FAIL: TestF (0.00s)\n"}
+{"Action":"output","Package":"v","Test":"TestF","Output":"panic: oops\n"}
+{"Action":"fail","Package":"v","Test":"TestF","Elapsed":0}
+{"Action":"output","Package":"v","Output":"FAIL\tv\t0.002s\n"}
+{"Action":"fail","Package":"v","Elapsed":0.002}
 {"Action":"output","Package":"s","Output":"?   \ts\t[no test files]\n"}
 {"Action":"skip","Package":"s","Elapsed":0}
 `
@@ -40,13 +60,34 @@ q.go:1: oops
 --- FAIL: TestC (0.00s)
 FAIL
 FAIL	r	0.002s
+=== RUN   TestD
+--- FAIL: TestD (0.00s)
+=== RUN   TestD/a+b
+    d_test.go:3: wrong
+--- FAIL: TestD/a+b (0.00s)
+=== RUN   TestE
+    e_test.go:4: wrong, too
+    e_test.go:3: wrong
+FAIL
+FAIL	u	0.002s
+--- FAIL: TestF (0.00s)
+panic: oops
+FAIL	v	0.002s
 ?   	s	[no test files]
 `
 
-func TestRunShowsWhatGoTestShowsAndListsSkips(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "skipped")
+const again = `r TestC ^TestC$
+u TestD/a+b ^TestD$/^a\+b$
+u TestE/sub ^TestE$/^sub$
+u TestE ^TestE$
+v
+`
+
+func TestRunShowsWhatGoTestShowsAndListsSkipsAndFailures(t *testing.T) {
+	dir := t.TempDir()
+	path, failures := filepath.Join(dir, "skipped"), filepath.Join(dir, "failed")
 	var out strings.Builder
-	if err := run(strings.NewReader(events), &out, path); err != nil {
+	if err := run(strings.NewReader(events), &out, path, failures); err != nil {
 		t.Fatal(err)
 	}
 	if out.String() != shown {
@@ -55,6 +96,9 @@ func TestRunShowsWhatGoTestShowsAndListsSkips(t *testing.T) {
 	skipped, err := os.ReadFile(path)
 	if want := "p TestA: a_test.go:3: needs root\n"; err != nil || string(skipped) != want {
 		t.Errorf("skipped: %q, %v; want %q", skipped, err, want)
+	}
+	if failed, err := os.ReadFile(failures); err != nil || string(failed) != again {
+		t.Errorf("failed: %q, %v; want %q", failed, err, again)
 	}
 }
 

@@ -175,7 +175,7 @@ func TestSyscallCounterClosesItsDescriptors(t *testing.T) {
 		for range 3 {
 			startAndStop(t)
 		}
-		if after := openDescriptors(t); after != before {
+		if after := openDescriptors(t); after > before { // the collector may close some of earlier tests
 			t.Errorf("%d descriptors open, want %d as before", after, before)
 		}
 	})

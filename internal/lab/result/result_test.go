@@ -442,6 +442,9 @@ func TestWriteIsWhatReadReads(t *testing.T) {
 }
 
 func TestReadRefusesMoreTrialsThanAReportHolds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it reads two hundred thousand trials; not with -short")
+	}
 	var b strings.Builder
 	b.WriteString(`{"kind":"header","schema_version":2,"cells":[{"name":"c"}]}` + "\n")
 	for range result.MostTrials + 1 {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/study/studytest"
 	"github.com/holdfast-go/holdfast/internal/lab/study/sweep"
 	"github.com/holdfast-go/holdfast/internal/lab/trial"
+	"github.com/holdfast-go/holdfast/internal/racetest"
 )
 
 // A keeper keeps the trials of a run.
@@ -65,44 +67,62 @@ func row(t *testing.T, g figure.Group, policy string) figure.Row {
 	return g.Rows[i]
 }
 
+// onceOfThree measures up to three times, until judge finds nothing wrong: a busy machine gives
+// wrong figures now and then.
+func onceOfThree(t *testing.T, c study.Choice, judge func(figure.Figures) string, policies ...string) {
+	t.Helper()
+	if racetest.Enabled {
+		t.Skip("it measures, and the race detector takes most of the time")
+	}
+	wrong := ""
+	for range 3 {
+		if wrong = judge(measured(t, c, policies...)); wrong == "" {
+			return
+		}
+		t.Log(wrong)
+	}
+	t.Errorf("three times: %s", wrong)
+}
+
 // TestPeriodOfAnHourCostsNothing: to write, sync=1h is sync=never within the noise. Its sync
 // at the end is in the time until all is durable, and nowhere else.
 func TestPeriodOfAnHourCostsNothing(t *testing.T) {
 	t.Parallel()
-	f := measured(t, study.Choice{Rounds: 12, Budget: 4 * time.Second}, "buffer=64KiB,sync=never", "buffer=64KiB,sync=1h")
-	hour := row(t, f.Groups[0], "buffer=64KiB,sync=1h0m0s")
-	if hour.Period.Judged() || hour.Cost.Verdict != stat.NotProven || hour.Fastest {
-		t.Errorf("%+v is judged, %q", hour.Period, hour.Cost.Verdict)
-	}
-	if !hour.Cost.HasInterval() || !f.Noises[0].Floor.Known() {
-		t.Skip("the machine is so busy that the harness took as long as what it measured")
-	}
-	// 1 is in the interval, or as near as two runs of the same cell differ.
-	noise := 1.1 * (1 + max(0.1, float64(f.Noises[0].Floor)))
-	if c := hour.Cost; !(c.Low < noise && c.High > 1/noise) {
-		t.Errorf("it costs %.2fx (%.2f-%.2f), the noise is %.2f", c.Ratio, c.Low, c.High, noise)
-	}
-	if d, w := hour.Net.Durable.Median, hour.Net.Write.Median; !(d > w) {
-		t.Errorf("until durable takes %v, to write %v", d, w)
-	}
+	onceOfThree(t, study.Choice{Rounds: 12, Budget: 4 * time.Second}, func(f figure.Figures) string {
+		hour := row(t, f.Groups[0], "buffer=64KiB,sync=1h0m0s")
+		if hour.Period.Judged() || hour.Cost.Verdict != stat.NotProven || hour.Fastest {
+			t.Errorf("%+v is judged, %q", hour.Period, hour.Cost.Verdict)
+		}
+		if !hour.Cost.HasInterval() || !f.Noises[0].Floor.Known() {
+			t.Skip("the machine is so busy that the harness took as long as what it measured")
+		}
+		// 1 is in the interval, or as near as two runs of the same cell differ.
+		noise := 1.1 * (1 + max(0.1, float64(f.Noises[0].Floor)))
+		if c := hour.Cost; !(c.Low < noise && c.High > 1/noise) {
+			return fmt.Sprintf("it costs %.2fx (%.2f-%.2f), the noise is %.2f", c.Ratio, c.Low, c.High, noise)
+		}
+		if d, w := hour.Net.Durable.Median, hour.Net.Write.Median; !(d > w) {
+			return fmt.Sprintf("until durable takes %v, to write %v", d, w)
+		}
+		return ""
+	}, "buffer=64KiB,sync=never", "buffer=64KiB,sync=1h")
 }
 
 // TestShortPeriodFallsDue: at least three times in each paced trial, and what was not yet
 // durable was nearly as old as the period.
 func TestShortPeriodFallsDue(t *testing.T) {
 	t.Parallel()
-	f := measured(t, study.Choice{Rounds: 2, Budget: 20 * time.Second}, "buffer=64KiB,sync=never", "buffer=64KiB,sync=50ms")
-	if len(f.Groups) != 2 || !f.Groups[1].Paced {
-		t.Fatalf("groups %+v", f.Groups)
-	}
-	paced := row(t, f.Groups[1], "buffer=64KiB,sync=50ms")
-	if !paced.Period.Reached || paced.SyncsWriting < 3 {
-		t.Errorf("%+v, %v syncs", paced.Period, paced.SyncsWriting)
-	}
-	if paced.Oldest < 40*time.Millisecond {
-		t.Errorf("the oldest byte was %v old", paced.Oldest)
-	}
-	if never := row(t, f.Groups[1], "buffer=64KiB,sync=never"); !never.Control || never.SyncsWriting != 0 {
-		t.Errorf("the control is %+v", never)
-	}
+	onceOfThree(t, study.Choice{Rounds: 2, Budget: 20 * time.Second}, func(f figure.Figures) string {
+		if len(f.Groups) != 2 || !f.Groups[1].Paced {
+			t.Fatalf("groups %+v", f.Groups)
+		}
+		if never := row(t, f.Groups[1], "buffer=64KiB,sync=never"); !never.Control || never.SyncsWriting != 0 {
+			t.Errorf("the control is %+v", never)
+		}
+		paced := row(t, f.Groups[1], "buffer=64KiB,sync=50ms")
+		if !paced.Period.Reached || paced.SyncsWriting < 3 || paced.Oldest < 40*time.Millisecond {
+			return fmt.Sprintf("%+v, %v syncs, and the oldest byte was %v old", paced.Period, paced.SyncsWriting, paced.Oldest)
+		}
+		return ""
+	}, "buffer=64KiB,sync=never", "buffer=64KiB,sync=50ms")
 }

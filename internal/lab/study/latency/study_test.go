@@ -415,7 +415,7 @@ func TestSecondProcessesLeaveNothing(t *testing.T) {
 	run()
 	before := descriptors(t)
 	run()
-	if after := descriptors(t); after != before {
+	if after := descriptors(t); after > before { // the collector may close some of earlier tests
 		t.Errorf("%d descriptors before, %d after", before, after)
 	}
 }
