@@ -26,12 +26,13 @@ var ErrNoRound = errors.New("no round is whole")
 // them; from round 0 come the system calls alone.
 type Figures struct {
 	Run      result.Run `json:"-"`
-	Rounds   int        `json:"rounds"`            // that are whole
-	Trials   int        `json:"trials"`            // of the cells in Groups, and their twins, in whole rounds
-	Outliers int        `json:"outliers"`          // of them; they count like all others
-	Noise    Noise      `json:"noise"`             // the largest of Noises
-	Noises   []Noise    `json:"noises,omitempty"`  // one for each cell that was run twice
-	Harness  []Harness  `json:"harness,omitempty"` // one for each load
+	Rounds   int        `json:"rounds"`             // that are whole
+	Trials   int        `json:"trials"`             // of the cells in Groups, and their twins, in whole rounds
+	Outliers int        `json:"outliers"`           // of them; they count like all others
+	Noise    Noise      `json:"noise"`              // the largest of Noises
+	Noises   []Noise    `json:"noises,omitempty"`   // one for each cell that was run twice
+	Harness  []Harness  `json:"harness,omitempty"`  // one for each load
+	Controls []Control  `json:"controls,omitempty"` // of a run whose rounds had processes of their own
 	Groups   []Group    `json:"groups"`
 	Warnings []Warning  `json:"warnings"`
 }
@@ -133,6 +134,7 @@ func Of(run result.Run) (Figures, error) {
 			f.compareGroup(g)
 		}
 	}
+	f.Controls = controlsOf(run)
 	f.Warnings = f.warn()
 	return f, nil
 }

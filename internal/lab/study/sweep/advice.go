@@ -69,7 +69,7 @@ func (s Sweep) preparePaced(ctx context.Context, g *trial.WorkDir, c study.Choic
 	}
 	left := max(0, c.TimeToTake()-time.Since(begun))
 	p := pacing{loads: loads, rates: rates, quantile: c.Quantile, most: most(g, c, loads)}
-	p.block, _ = blockCost(loads, rates)
+	p.block, _ = blockCost(c, loads, rates)
 	p = p.into(left * 9 / 10)
 	var cells []trial.Cell
 	for i, w := range p.loads {

@@ -174,15 +174,15 @@ func primes(cells []result.Cell) (short []result.Cell) {
 	return short
 }
 
-// blockCost is how long each block of such cells takes beside its trials, and how many bytes it
-// writes.
-func blockCost(loads []Workload, rates []rate) (took time.Duration, size int64) {
+// blockCost is how long each block of a choice takes beside its trials, and how many bytes it
+// writes. A run without blocks has no such cost.
+func blockCost(c study.Choice, loads []Workload, rates []rate) (took time.Duration, size int64) {
 	cells := make([]result.Cell, len(loads))
 	for i, w := range loads {
 		cells[i] = w.cell(1)
 	}
 	all := primes(cells)
-	if len(all) == 0 {
+	if len(all) == 0 || len(c.FileSystems) > 0 || c.WidthToReach() == 0 && c.RoundsToRun() < leastBlocks {
 		return 0, 0
 	}
 	took, size = startTime, trial.ControlBytes
