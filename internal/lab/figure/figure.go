@@ -119,9 +119,14 @@ func Of(run result.Run) (Figures, error) {
 	if f.Rounds == 0 {
 		return f, ErrNoRound
 	}
-	for _, c := range run.Header.Cells {
-		if err := f.addCell(c, run.Rounded(c.Name)); err != nil {
-			return f, err
+	for _, empty := range []bool{true, false} { // the others' clock is that of the empty cells
+		for _, c := range run.Header.Cells {
+			if c.Empty != empty {
+				continue
+			}
+			if err := f.addCell(c, run.Rounded(c.Name)); err != nil {
+				return f, err
+			}
 		}
 	}
 	for _, g := range f.Groups {
@@ -157,6 +162,9 @@ func (f *Figures) addCell(c result.Cell, trials []result.Trial) error {
 		return nil
 	}
 	r, err := newRow(f.Run, c, trials)
+	if empty, ok := emptyOf(f.Run, load); ok {
+		r.Clock = f.Harness[slices.IndexFunc(f.Harness, func(h Harness) bool { return h.Cell.Name == empty.Name })].Clock
+	}
 	f.Outliers += r.Time.Outliers
 	i := slices.IndexFunc(f.Groups, func(g Group) bool { return g.Load == load })
 	if i < 0 {
@@ -169,10 +177,10 @@ func (f *Figures) addCell(c result.Cell, trials []result.Trial) error {
 
 func newHarness(c result.Cell, load Load, trials []result.Trial) (Harness, error) {
 	h := Harness{Cell: c, Time: summarize(load.Costs(trials)), CPU: median(trials, perRecord(cpu)), Service: absent}
-	write, err := merge(trials, func(t result.Trial) *result.Latency { return &t.Latency })
+	write, _, err := merge(trials, func(t result.Trial) *result.Latency { return &t.Latency })
 	if err == nil && load.Open() {
 		h.Late, h.Service = write, median(trials, func(t result.Trial) float64 { return t.Service.Mean() })
-		write, err = merge(trials, func(t result.Trial) *result.Latency { return t.Service })
+		write, _, err = merge(trials, func(t result.Trial) *result.Latency { return t.Service })
 	}
 	h.Clock = write.P90
 	return h, err
