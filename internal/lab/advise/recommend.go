@@ -101,7 +101,9 @@ func Recommend(f figure.Figures, n Need, l Load) (Recommendation, error) {
 			continue
 		}
 		for i, row := range g.Rows {
-			at := slices.IndexFunc(paced.Rows, func(r figure.Row) bool { return r.Cell.Policy == row.Cell.Policy && r.Period != nil && r.Period.Judged() })
+			at := slices.IndexFunc(paced.Rows, func(r figure.Row) bool {
+				return r.Cell.Policy == row.Cell.Policy && r.Period != nil && r.Period.Judged()
+			})
 			if at >= 0 && !row.Period.Judged() {
 				g.Rows[i] = paced.Rows[at]
 			}

@@ -182,7 +182,7 @@ func blockCost(c study.Choice, loads []Workload, rates []rate) (took time.Durati
 		cells[i] = w.cell(1)
 	}
 	all := primes(cells)
-	if len(all) == 0 || len(c.FileSystems) > 0 || c.WidthToReach() == 0 && c.RoundsToRun() < leastBlocks {
+	if len(all) == 0 || len(c.FileSystems) > 0 || c.Preset.Name == study.PresetQuick || c.WidthToReach() == 0 && c.RoundsToRun() < leastBlocks {
 		return 0, 0
 	}
 	took, size = startTime, trial.ControlBytes
