@@ -28,7 +28,12 @@ type Advice struct {
 	Costs   string // what the policy costs a writer
 	Loses   string // at a power cut
 	Nothing string // what it costs to lose nothing; empty if the policy loses nothing
+
+	brief *Advice
 }
+
+// Brief says the same without intervals, and of several loads the least and the largest cost.
+func (a Advice) Brief() Advice { return *a.brief }
 
 // Sentence returns the advice as one, in lower case and without a full stop.
 func (a Advice) Sentence() string {
@@ -79,13 +84,20 @@ func Choose(groups []figure.Group) (a Advice, ok bool) {
 	case bounded != nil && bounded.worst() <= max(dear, fastest.worst()):
 		chosen = bounded
 	}
-	a = Advice{Policy: chosen.policy, Costs: "costs a writer " + chosen.prices() + " of " + chosen.base(), Loses: "a power cut loses " + chosen.loss()}
-	if chosen.worst() == 1 {
-		a.Costs = "is the fastest to write"
+	say := func(prices func(*candidate) string, loss string) (a Advice) {
+		a = Advice{Policy: chosen.policy, Costs: "costs a writer " + prices(chosen) + " of " + chosen.base(), Loses: "a power cut loses " + loss}
+		if chosen.worst() == 1 {
+			a.Costs = "is the fastest to write"
+		}
+		if durable != nil && chosen != durable {
+			a.Nothing = "to lose nothing: " + durable.policy.String() + ", " + prices(durable)
+		}
+		return a
 	}
-	if durable != nil && chosen != durable {
-		a.Nothing = "to lose nothing: " + durable.policy.String() + ", " + durable.prices()
-	}
+	a = say((*candidate).prices, chosen.loss())
+	loss, _, _ := strings.Cut(chosen.loss(), " (")
+	brief := say((*candidate).extremes, loss)
+	a.brief = &brief
 	return a, true
 }
 
@@ -216,6 +228,16 @@ func (c *candidate) prices() string {
 		prices = append(prices, price)
 	}
 	return strings.Join(prices, ", ")
+}
+
+// extremes are the least and the largest cost of all groups.
+func (c *candidate) extremes() string {
+	byRatio := func(a, b figure.Row) int { return cmp.Compare(a.Cost.Ratio, b.Cost.Ratio) }
+	least, most := Ratio(slices.MinFunc(c.rows, byRatio).Cost.Comparison), Ratio(slices.MaxFunc(c.rows, byRatio).Cost.Comparison)
+	if least == most {
+		return most
+	}
+	return least + " to " + most
 }
 
 // Ratio returns the text of a cost: 1.03x, 2.4x, 92x, 3,700x.

@@ -87,13 +87,28 @@ func (l Load) takes(have Load) bool {
 //
 // If the need has a rate and the figures have an open loop at that rate or above, it
 // judges that loop. Otherwise it judges the closed one: there the rate is what could be
-// written, and a time is that of a Write at full speed.
+// written, and a time is that of a Write at full speed. A policy whose period did not fall due
+// there is judged by its paced trials, if these were at the need's rate or above.
 func Recommend(f figure.Figures, n Need, l Load) (Recommendation, error) {
 	groups, err := l.pick(f.Groups)
 	if err != nil {
 		return Recommendation{}, err
 	}
 	g := n.choose(groups)
+	g.Rows = slices.Clone(g.Rows)
+	for _, paced := range f.Groups {
+		if !paced.Paced || paced.RecordBytes != g.RecordBytes || paced.Writers != g.Writers || paced.Rate < n.Records(g.RecordBytes) {
+			continue
+		}
+		for i, row := range g.Rows {
+			at := slices.IndexFunc(paced.Rows, func(r figure.Row) bool {
+				return r.Cell.Policy == row.Cell.Policy && r.Period != nil && r.Period.Judged()
+			})
+			if at >= 0 && !row.Period.Judged() {
+				g.Rows[i] = paced.Rows[at]
+			}
+		}
+	}
 	r := Recommendation{Need: n, Load: g.Load, Rounds: f.Rounds, Tolerance: stat.Band, group: g, figures: f}
 	if floor := float64(f.Noise.Floor); floor > r.Tolerance {
 		r.Tolerance = floor

@@ -294,6 +294,30 @@ func TestOpenLoopIsJudgedBeforeTheClosedOne(t *testing.T) {
 	check("p99<1s", 0)
 }
 
+// TestPeriodIsJudgedByPacedTrials of default results, whose bursts are too short for it.
+func TestPeriodIsJudgedByPacedTrials(t *testing.T) {
+	check := func(need string, due float64, fellDue int, want advise.Verdict) {
+		t.Helper()
+		burst := plant{policy: "buffer=64KiB,sync=500ms", cpu: 60, rate: 1e6, p99: ms, sync: 20 * ms, flush: ms, change: func(r *figure.Row) { r.Period = &figure.Period{Longest: 500 * ms} }}
+		paced := plant{policy: burst.policy, cpu: 300, rate: due, due: due, p99: 5 * ms, sync: 30 * ms, flush: ms, change: func(r *figure.Row) {
+			r.Cell.Every, r.Period = 2, &figure.Period{Longest: 500 * ms, FellDue: fellDue, Reached: fellDue >= figure.LeastDue}
+		}}
+		never := plant{policy: "buffer=64KiB,sync=never", cpu: 50, rate: 2e6, p99: ms}
+		r := recommend(t, need, never.row(), burst.row(), paced.row())
+		if r.Verdict() != want || len(r.Judged) != 2 || r.Load.Paced {
+			t.Errorf("%s at %v/s: %s", need, due, words(t, r))
+		}
+		if want == advise.Met && (r.Advised.Policy != policy(burst.policy) || r.Advised.Findings[0].Text() != "530ms") {
+			t.Errorf("%s at %v/s: %s", need, due, words(t, r))
+		}
+	}
+	check("loss<=1s,rate>=50k/s,p99<10ms", 50_000, 3, advise.Met)
+	check("loss<=1s", 50_000, 3, advise.Met)
+	check("loss<=1s,p99<3ms", 50_000, 3, advise.NotMet)
+	check("loss<=1s,rate>=60k/s", 50_000, 3, advise.NotKnown)
+	check("loss<=1s", 50_000, 2, advise.NotKnown)
+}
+
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-6*b }
 
 func TestLoadMustBeOne(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -221,7 +222,8 @@ func (r Recommendation) cautions() []string {
 	if r.Rounds < stat.VerdictRounds {
 		list = append(list, fmt.Sprintf("a guess from %s; %d can tell more", rounds(r.Rounds), stat.VerdictRounds))
 	}
-	if _, rate := r.Need.Term(Rate); rate && r.Load.Rate == 0 {
+	isPaced := slices.ContainsFunc(r.group.Rows, func(row figure.Row) bool { return row.Cell.Policy == r.Shown().Policy && row.Cell.Rate > 0 })
+	if _, rate := r.Need.Term(Rate); rate && r.Load.Rate == 0 && !isPaced {
 		list = append(list, "these results hold no open loop at the rate: times are those of a Write at full speed; without results, advise measures at the rate")
 	}
 	switch needed := r.Need.Records(r.Load.RecordBytes); {

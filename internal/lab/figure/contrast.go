@@ -32,10 +32,11 @@ type Contrast struct {
 	Unpaired string `json:"unpaired_because,omitempty"`
 
 	// Between says what lies between the two. Moved is by how much the machine may have moved
-	// meanwhile, as a factor's distance from 1: every interval has that in it. It is 0 for all
-	// but two runs.
-	Between Between `json:"between"`
-	Moved   Number  `json:"moved"`
+	// meanwhile, as a factor's distance from 1: the largest that an interval has in it. It is 0
+	// for all but two runs. Controls show it, where both runs have them.
+	Between  Between       `json:"between"`
+	Moved    Number        `json:"moved"`
+	Controls []ControlMove `json:"controls,omitempty"`
 
 	Cells   []Change   `json:"cells"`
 	Overall Comparison `json:"overall"` // of the geometric means of all cells, B/A
@@ -92,22 +93,25 @@ func NewSide(name string, run result.Run) (Side, error) {
 type Change struct {
 	Cell result.Cell `json:"cell"` // that of B
 	Load Load        `json:"-"`
-	A    Summary     `json:"a_ns_per_record"` // of the clock, or of the CPUs in an open loop
+	A    Summary     `json:"a_ns_per_record"` // by which it is compared, see [Load.Costs]
 	B    Summary     `json:"b_ns_per_record"`
+	Net  bool        `json:"net"` // what measuring takes is subtracted; false where a run has no empty cell
 
 	// Records is how many A wrote in a trial, if B wrote another number. Then one side
 	// spreads the fixed cost of a file over more records.
 	Records int64 `json:"a_records,omitempty"`
 
-	Cost      Comparison `json:"cost"` // B/A
+	Cost      Comparison `json:"cost"`          // B/A
+	Moved     Number     `json:"machine_moved"` // the farthest of the controls that say something of the cell; absent: there are none
 	Regressed bool       `json:"regressed"`
 }
 
 // Compare compares b with a, cell by cell, or returns ErrNothingInCommon. A cell has
 // regressed if it is slower, and the whole interval of its ratio is beyond the
-// threshold. Cells that repeat others, and empty ones, are in no comparison. They are what
-// shows how far the machine moves between two runs (see [stat.Moved]); rounds that were run
-// alternately need no such allowance.
+// threshold. The costs are net, and the errors of both harnesses are in the intervals. Cells that repeat
+// others, and empty ones, are in no comparison. With the controls they show how far the machine
+// moves between two runs (see [stat.Moved]); rounds that were run alternately need no such
+// allowance.
 func Compare(a, b Side, alternately bool, threshold float64) (Contrast, error) {
 	c := Contrast{
 		A: a, B: b, Threshold: threshold, Floor: Number(math.Max(float64(a.Floor), float64(b.Floor))),
@@ -120,7 +124,8 @@ func Compare(a, b Side, alternately bool, threshold float64) (Contrast, error) {
 		c.Between = OneRun
 	}
 	c.Unpaired = c.whyUnpaired()
-	var before, after [][]float64
+	// The costs with the harness that was measured, and with the ends of both that are worst.
+	var before, after [3][][]float64
 	for _, cell := range compared(b.run) {
 		earlier, ok := find(a.run, cell)
 		if !ok {
@@ -128,8 +133,17 @@ func Compare(a, b Side, alternately bool, threshold float64) (Contrast, error) {
 			continue
 		}
 		costsA, costsB := c.costs(earlier, cell)
-		before, after = append(before, costsA), append(after, costsB)
-		change := Change{Cell: cell, Load: LoadOf(cell), A: summarize(costsA), B: summarize(costsB)}
+		load := LoadOf(cell)
+		_, emptyA := emptyOf(a.run, load)
+		_, emptyB := emptyOf(b.run, load)
+		harnessA, harnessB := summarize([]float64{0}), summarize([]float64{0})
+		if emptyA && emptyB {
+			harnessA, harnessB = harnessOf(a.run, load, load.Costs), harnessOf(b.run, load, load.Costs)
+		}
+		for i, ends := range [3][2]float64{{harnessA.Median, harnessB.Median}, {harnessA.Lower(), harnessB.Upper()}, {harnessA.Upper(), harnessB.Lower()}} {
+			before[i], after[i] = append(before[i], less(costsA, ends[0])), append(after[i], less(costsB, ends[1]))
+		}
+		change := Change{Cell: cell, Load: load, A: netOf(costsA, harnessA), B: netOf(costsB, harnessB), Net: emptyA && emptyB, Moved: absent}
 		if earlier.Records != cell.Records {
 			change.Records = earlier.Records
 		}
@@ -143,33 +157,80 @@ func Compare(a, b Side, alternately bool, threshold float64) (Contrast, error) {
 	if len(c.Cells) == 0 {
 		return c, ErrNothingInCommon
 	}
-	var moved stat.Movement
-	if c.Between == Apart {
-		moved = stat.Moved(before, after, append(twins(a.run), twins(b.run)...), controls(a.run, b.run))
+	moved := c.movements(before[0], after[0])
+	for i := range before {
+		if i > 0 && c.Between == OneRun {
+			break // its harness is one too
+		}
+		costs, overall := stat.CompareRuns(before[i], after[i], c.Unpaired == "", moved, threshold)
+		if i == 0 {
+			c.Overall = Comparison{overall}
+		}
+		c.Overall = c.Overall.with(overall)
+		for n, cost := range costs {
+			if i == 0 {
+				c.Cells[n].Cost = Comparison{cost}
+			}
+			c.Cells[n].Cost = c.Cells[n].Cost.with(cost)
+		}
 	}
-	costs, overall := stat.CompareRuns(before, after, c.Unpaired == "", moved, threshold)
-	for i, cost := range costs {
-		c.Cells[i].Cost = Comparison{cost}
+	for i := range c.Cells {
 		c.Cells[i].Regressed = c.regressed(c.Cells[i].Cost)
 	}
-	c.Overall = Comparison{overall}
-	c.Moved = Number(moved.Allowance(1 - (1-stat.Confidence)/float64(len(c.Cells)+1)))
+	for _, m := range moved {
+		c.Moved = max(c.Moved, Number(m.Allowance(1-(1-stat.Confidence)/float64(len(c.Cells)+1))))
+	}
 	return c, nil
 }
 
-// twins returns the ratios between the cells of a run and their twins.
-func twins(run result.Run) (ratios []float64) {
-	for _, c := range run.Header.Cells {
-		if c.Twin != "" {
+// movements returns how far the machine may have moved for each cell, and then for all together. The cells
+// that wait for the disk, and those that don't, have twins and controls of their own. Nil: nothing lies
+// between the two.
+func (c *Contrast) movements(before, after [][]float64) (moved []stat.Movement) {
+	if c.Between != Apart {
+		return nil
+	}
+	a, b := c.A.run, c.B.run
+	c.Controls = controlMoves(a, b)
+	of := func(kind result.Cell) stat.Movement {
+		controls := emptyMoves(a, b)
+		if len(c.Controls) > 0 {
+			controls = []float64{1 + float64(c.farthest(kind))}
+		}
+		return stat.Moved(before, after, append(twins(a, kind), twins(b, kind)...), controls)
+	}
+	all := c.Cells[0].Cell
+	for i := range c.Cells {
+		cell := c.Cells[i].Cell
+		c.Cells[i].Moved = c.farthest(cell)
+		moved = append(moved, of(cell))
+		if waitsForDisk(cell) {
+			all = cell
+		}
+	}
+	return append(moved, of(all))
+}
+
+// twins returns the ratios between the cells of a run and their twins: of the kind of the cell, or else all.
+func twins(run result.Run, kind result.Cell) (ratios []float64) {
+	for _, same := range []bool{true, false} {
+		for _, c := range run.Header.Cells {
+			if c.Twin == "" || same && (waitsForDisk(c) != waitsForDisk(kind) || c.Every > 0 != (kind.Every > 0)) {
+				continue
+			}
 			load := LoadOf(c)
 			ratios = append(ratios, stat.Compare(load.Costs(run.Rounded(c.Twin)), load.Costs(run.Rounded(c.Name)), 0, stat.Band).Ratio)
+		}
+		if len(ratios) > 0 {
+			break
 		}
 	}
 	return ratios
 }
 
-// controls returns the ratios b/a of the cells that write nothing: no code of a Writer is in them.
-func controls(a, b result.Run) (ratios []float64) {
+// emptyMoves returns the ratios b/a of the cells that write nothing: no code of a Writer is in
+// them. They stand for the controls of runs that have none.
+func emptyMoves(a, b result.Run) (ratios []float64) {
 	for _, c := range b.Header.Cells {
 		if c.Empty && slices.ContainsFunc(a.Header.Cells, func(other result.Cell) bool { return other.Empty && other.Name == c.Name && LoadOf(other) == LoadOf(c) }) {
 			costs := LoadOf(c).Costs
@@ -189,10 +250,9 @@ func (c Contrast) regressed(cost Comparison) bool {
 	return cost.Verdict == stat.Slower && cost.Low > 1+c.Threshold
 }
 
-// compared returns the cells of a run that are compared. Paced cells run in too few rounds
-// for a verdict.
+// compared returns the cells of a run that are compared.
 func compared(run result.Run) []result.Cell {
-	return slices.DeleteFunc(slices.Clone(run.Header.Cells), func(c result.Cell) bool { return c.Empty || c.Twin != "" || c.Every > 0 })
+	return slices.DeleteFunc(slices.Clone(run.Header.Cells), func(c result.Cell) bool { return c.Empty || c.Twin != "" })
 }
 
 // find returns the cell of a run that does the same as another's.
@@ -239,13 +299,18 @@ func isIn(rounds []int, round int) bool {
 }
 
 // costs returns the costs of a cell in both runs. If the rounds are paired, those of a pair
-// have the same index.
+// have the same index. A paced trial in which the period did not fall due is in neither.
 func (c Contrast) costs(earlier, cell result.Cell) (a, b []float64) {
 	before, after := c.A.run.Rounded(earlier.Name), c.B.run.Rounded(cell.Name)
+	if cell.Every > 0 && max(cell.Policy.FlushEvery, cell.Policy.Sync.Every) > 0 {
+		before = slices.DeleteFunc(before, func(t result.Trial) bool { return fellDue(c.A.run, earlier, t) < LeastDue })
+		after = slices.DeleteFunc(after, func(t result.Trial) bool { return fellDue(c.B.run, cell, t) < LeastDue })
+	}
 	if c.Unpaired == "" {
-		rounds := c.pairs()
-		notPaired := func(t result.Trial) bool { return !isIn(rounds, t.Round) }
-		before, after = slices.DeleteFunc(before, notPaired), slices.DeleteFunc(after, notPaired)
+		all := func(result.Trial) bool { return true }
+		inA, inB := roundsWith(before, all), roundsWith(after, all)
+		before = slices.DeleteFunc(before, func(t result.Trial) bool { return !isIn(inB, t.Round) })
+		after = slices.DeleteFunc(after, func(t result.Trial) bool { return !isIn(inA, t.Round) })
 	}
 	load := LoadOf(cell)
 	return load.Costs(before), load.Costs(after)

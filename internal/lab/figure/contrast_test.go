@@ -221,3 +221,86 @@ func TestOpenLoopsWithoutServiceTimesAreComparedByCPUTime(t *testing.T) {
 		t.Errorf("%+v", c.Cells[0])
 	}
 }
+
+// controlled gives each round of a run controls that take so long.
+func controlled(run result.Run, loop, write, fdatasync int) result.Run {
+	for round := range run.Rounds() {
+		d := func(ns int) time.Duration { return time.Duration(ns * (100 + round%3)) }
+		run.Controls = append(run.Controls, result.Control{Round: round + 1, Loop: d(loop), Write: d(write), Fdatasync: d(fdatasync)})
+	}
+	return run
+}
+
+func TestControlsSayHowTheMachineMoved(t *testing.T) {
+	f := of(t, controlled(twinned(12, 0), 3, 30, 300))
+	if len(f.Controls) != 3 || !near(f.Controls[0].Time, 303) || !near(f.Controls[2].Time, 30300) || !near(f.Controls[1].Spread, 0.01) {
+		t.Errorf("%+v", f.Controls)
+	}
+	if f := of(t, twinned(12, 0)); f.Controls != nil {
+		t.Errorf("of a run in one process: %+v", f.Controls)
+	}
+	// fdatasync(2) takes half as long again: that is about the cell that waits for the disk.
+	a := controlled(twinned(12, 0), 100, 100, 100)
+	slower := twinned(12, 40)
+	eachTrial(&slower, "a", func(trial *result.Trial) { trial.Elapsed = trial.Elapsed * 140 / 100 })
+	eachTrial(&slower, "again", func(trial *result.Trial) { trial.Elapsed = trial.Elapsed * 140 / 100 })
+	c := compared(t, a, controlled(slower, 100, 101, 150))
+	if memory, disk := c.Cells[0], c.Cells[1]; memory.Cost.Verdict != stat.Slower || !near(memory.Moved, 0.01) || disk.Cost.Verdict != stat.NotProven || !near(disk.Moved, 0.5) || len(c.Controls) != 3 {
+		t.Errorf("%+v\n%+v\n%+v", c.Controls, memory, disk)
+	}
+	if c := compared(t, a, controlled(slower, 100, 101, 100)); c.Cells[1].Cost.Verdict != stat.Slower {
+		t.Errorf("the disk did not move: %+v", c.Cells[1])
+	}
+	if c := compared(t, a, slower); c.Controls != nil || c.Cells[0].Moved.Known() {
+		t.Errorf("only one run has controls: %+v", c.Controls)
+	}
+}
+
+// TestHarnessIsNoDifference: of two runs the second one has a harness that takes longer.
+func TestHarnessIsNoDifference(t *testing.T) {
+	run := func(cost, harness int) result.Run {
+		empty := cell("empty")
+		empty.Empty = true
+		return planted(plant{cell: cell("a"), ms: steps(cost, 12)}, plant{cell: empty, ms: steps(harness, 12)})
+	}
+	c := contrast(t, run(3000, 1000), run(3500, 1500), true)
+	if change := c.Cells[0]; change.Cost.Verdict != stat.Same || !change.Net || math.Abs(change.A.Median/change.B.Median-1) > 0.001 {
+		t.Errorf("%+v", change)
+	}
+	gross := planted(plant{cell: cell("a"), ms: steps(3500, 12)})
+	if change := contrast(t, run(3000, 1000), gross, true).Cells[0]; change.Net || math.Abs(change.Cost.Ratio-3.5/3) > 0.001 {
+		t.Errorf("one run has no empty cell: %+v", change)
+	}
+}
+
+// TestPacedCellsAreCompared, by the time of a Write, without the trials in which the period did not fall due.
+func TestPacedCellsAreCompared(t *testing.T) {
+	run := func(us int) result.Run {
+		paced := cell("paced")
+		paced.Policy = holdfast.Policy{Buffer: 64 * holdfast.KiB, Sync: holdfast.SyncEvery(time.Second)}
+		paced.Rate, paced.Every, paced.Records = 1000, 1, 3300
+		r := planted(plant{cell: cell("a"), ms: steps(1000, 12)}, plant{cell: paced, ms: steps(3300, 12)})
+		eachTrial(&r, "paced", func(trial *result.Trial) {
+			h := result.NewHistogram()
+			for range 1000 {
+				result.Record(h, time.Duration(us+trial.Round%3)*time.Microsecond)
+			}
+			service, err := result.NewLatency(h, stat.Supports)
+			if err != nil {
+				t.Fatal(err)
+			}
+			trial.Service, trial.Write, trial.SyncsWriting = &service, trial.Elapsed, 3
+			if trial.Round == 5 {
+				trial.SyncsWriting = 2
+			}
+		})
+		return r
+	}
+	c := contrast(t, run(100), run(150), true)
+	if len(c.Cells) != 2 || c.Cells[1].Cost.N != 11 || c.Cells[1].Cost.Verdict != stat.Slower || math.Abs(c.Cells[1].Cost.Ratio-1.5) > 0.02 {
+		t.Errorf("%+v", c.Cells)
+	}
+	if c.Overall.N != 12 || c.Overall.Ratio != 1 {
+		t.Errorf("overall %+v, which is of the cells of all rounds", c.Overall)
+	}
+}

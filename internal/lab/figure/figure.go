@@ -26,12 +26,13 @@ var ErrNoRound = errors.New("no round is whole")
 // them; from round 0 come the system calls alone.
 type Figures struct {
 	Run      result.Run `json:"-"`
-	Rounds   int        `json:"rounds"`            // that are whole
-	Trials   int        `json:"trials"`            // of the cells in Groups, and their twins, in whole rounds
-	Outliers int        `json:"outliers"`          // of them; they count like all others
-	Noise    Noise      `json:"noise"`             // the largest of Noises
-	Noises   []Noise    `json:"noises,omitempty"`  // one for each cell that was run twice
-	Harness  []Harness  `json:"harness,omitempty"` // one for each load
+	Rounds   int        `json:"rounds"`             // that are whole
+	Trials   int        `json:"trials"`             // of the cells in Groups, and their twins, in whole rounds
+	Outliers int        `json:"outliers"`           // of them; they count like all others
+	Noise    Noise      `json:"noise"`              // the largest of Noises
+	Noises   []Noise    `json:"noises,omitempty"`   // one for each cell that was run twice
+	Harness  []Harness  `json:"harness,omitempty"`  // one for each load
+	Controls []Control  `json:"controls,omitempty"` // of a run whose rounds had processes of their own
 	Groups   []Group    `json:"groups"`
 	Warnings []Warning  `json:"warnings"`
 }
@@ -118,9 +119,14 @@ func Of(run result.Run) (Figures, error) {
 	if f.Rounds == 0 {
 		return f, ErrNoRound
 	}
-	for _, c := range run.Header.Cells {
-		if err := f.addCell(c, run.Rounded(c.Name)); err != nil {
-			return f, err
+	for _, empty := range []bool{true, false} { // the others' clock is that of the empty cells
+		for _, c := range run.Header.Cells {
+			if c.Empty != empty {
+				continue
+			}
+			if err := f.addCell(c, run.Rounded(c.Name)); err != nil {
+				return f, err
+			}
 		}
 	}
 	for _, g := range f.Groups {
@@ -133,6 +139,7 @@ func Of(run result.Run) (Figures, error) {
 			f.compareGroup(g)
 		}
 	}
+	f.Controls = controlsOf(run)
 	f.Warnings = f.warn()
 	return f, nil
 }
@@ -155,6 +162,9 @@ func (f *Figures) addCell(c result.Cell, trials []result.Trial) error {
 		return nil
 	}
 	r, err := newRow(f.Run, c, trials)
+	if empty, ok := emptyOf(f.Run, load); ok {
+		r.Clock = f.Harness[slices.IndexFunc(f.Harness, func(h Harness) bool { return h.Cell.Name == empty.Name })].Clock
+	}
 	f.Outliers += r.Time.Outliers
 	i := slices.IndexFunc(f.Groups, func(g Group) bool { return g.Load == load })
 	if i < 0 {
@@ -167,10 +177,10 @@ func (f *Figures) addCell(c result.Cell, trials []result.Trial) error {
 
 func newHarness(c result.Cell, load Load, trials []result.Trial) (Harness, error) {
 	h := Harness{Cell: c, Time: summarize(load.Costs(trials)), CPU: median(trials, perRecord(cpu)), Service: absent}
-	write, err := merge(trials, func(t result.Trial) *result.Latency { return &t.Latency })
+	write, _, err := merge(trials, func(t result.Trial) *result.Latency { return &t.Latency })
 	if err == nil && load.Open() {
 		h.Late, h.Service = write, median(trials, func(t result.Trial) float64 { return t.Service.Mean() })
-		write, err = merge(trials, func(t result.Trial) *result.Latency { return t.Service })
+		write, _, err = merge(trials, func(t result.Trial) *result.Latency { return t.Service })
 	}
 	h.Clock = write.P90
 	return h, err

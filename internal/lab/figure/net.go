@@ -89,18 +89,25 @@ func withHarness(harness Summary, compare func(more float64) stat.Comparison) Co
 	if !harness.HasInterval() {
 		return Comparison{c}
 	}
+	all := Comparison{c}
 	for _, end := range []float64{harness.Low, harness.High} {
-		other := compare(end - harness.Median)
-		if !c.HasInterval() || !other.HasInterval() { // the harness may be all there is
-			c.Low, c.High, c.Confidence, c.Verdict = math.NaN(), math.NaN(), 0, stat.NotProven
-			return Comparison{c}
-		}
-		c.Low, c.High = min(c.Low, other.Low), max(c.High, other.High)
-		if other.Verdict != c.Verdict {
-			c.Verdict = stat.NotProven
-		}
+		all = all.with(compare(end - harness.Median))
 	}
-	return Comparison{c}
+	return all
+}
+
+// with takes the interval of the same ratio into it, with the harness at another end. It has none if the
+// other has none: the harness may be all there is.
+func (c Comparison) with(other stat.Comparison) Comparison {
+	if !c.HasInterval() || !other.HasInterval() {
+		c.Low, c.High, c.Confidence, c.Verdict = math.NaN(), math.NaN(), 0, stat.NotProven
+		return c
+	}
+	c.Low, c.High = min(c.Low, other.Low), max(c.High, other.High)
+	if other.Verdict != c.Verdict {
+		c.Verdict = stat.NotProven
+	}
+	return c
 }
 
 func newNet(run result.Run, c result.Cell, trials []result.Trial) Net {

@@ -26,43 +26,55 @@ func (r Row) Quantile(p float64) (Quantile, bool) {
 	return Quantile{}, false
 }
 
-// quantiles returns those of all samples. An interval is the wider of two: that of the ranks
-// among all samples, as if these were independent, and that of the median of the rounds' own
-// quantiles. Stalls come in clusters, and the second knows them.
-func quantiles(trials []result.Trial, of func(result.Trial) *result.Latency) ([]Quantile, error) {
+// merge describes all samples of the trials together, which are decoded once. The interval of a
+// quantile is the wider of two: that of the ranks among all samples, as if these were independent,
+// and that of the median of the rounds' own quantiles. Stalls come in clusters, and the second knows them.
+func merge(trials []result.Trial, of func(result.Trial) *result.Latency) (merged Latency, list []Quantile, err error) {
 	all, err := result.Pool(trials, of)
 	if err != nil || all.TotalCount() == 0 {
-		return nil, err
+		return merged, nil, err
 	}
-	n := float64(all.TotalCount())
+	l, err := result.NewLatency(all, stat.Supports)
+	if err != nil {
+		return merged, nil, err
+	}
+	merged = Latency{Count: l.Count, P50: l.P50, P90: l.P90, P99: l.P99, P999: l.P999, Max: l.Max}
+	n := float64(l.Count)
 	at := func(rank float64) time.Duration {
 		return time.Duration(all.ValueAtPercentile(100 * max(0, min(1, rank/n))))
 	}
-	rounds := map[float64]func(*result.Latency) time.Duration{
-		0.5:   func(l *result.Latency) time.Duration { return l.P50 },
-		0.9:   func(l *result.Latency) time.Duration { return l.P90 },
-		0.99:  func(l *result.Latency) time.Duration { return l.P99 },
-		0.999: func(l *result.Latency) time.Duration { return l.P999 },
-	}
-	var list []Quantile
-	for _, p := range []float64{0.5, 0.9, 0.99, 0.999} {
-		if !stat.Supports(all.TotalCount(), p) {
-			continue
-		}
-		const deviations = 1.96 // of the normal distribution: 95 %
-		reach := deviations * math.Sqrt(n*p*(1-p))
-		q := Quantile{P: p, Value: at(n * p), Low: at(math.Floor(n*p - reach)), High: at(math.Ceil(n*p + reach))}
+	for _, q := range []struct {
+		name string
+		p    float64
+		of   func(*result.Latency) time.Duration
+	}{
+		{"p50", 0.5, func(l *result.Latency) time.Duration { return l.P50 }},
+		{"p90", 0.9, func(l *result.Latency) time.Duration { return l.P90 }},
+		{"p99", 0.99, func(l *result.Latency) time.Duration { return l.P99 }},
+		{"p999", 0.999, func(l *result.Latency) time.Duration { return l.P999 }},
+	} {
 		own := summarize(each(trials, func(t result.Trial) float64 {
-			if d := rounds[p](of(t)); d > 0 {
-				return float64(d)
+			if l := of(t); l != nil && q.of(l) > 0 {
+				return float64(q.of(l))
 			}
 			return math.NaN()
 		}))
-		if !math.IsNaN(own.Median) {
-			q.Low, q.High = min(q.Low, time.Duration(own.Lower())), max(q.High, time.Duration(own.Upper()))
+		if own.HasInterval() {
+			if merged.Rounds == nil {
+				merged.Rounds = map[string]Summary{}
+			}
+			merged.Rounds[q.name] = own
 		}
-		list = append(list, q)
+		if !stat.Supports(l.Count, q.p) {
+			continue
+		}
+		const deviations = 1.96 // of the normal distribution: 95 %
+		reach := deviations * math.Sqrt(n*q.p*(1-q.p))
+		one := Quantile{P: q.p, Value: at(n * q.p), Low: at(math.Floor(n*q.p - reach)), High: at(math.Ceil(n*q.p + reach))}
+		if !math.IsNaN(own.Median) {
+			one.Low, one.High = min(one.Low, time.Duration(own.Lower())), max(one.High, time.Duration(own.Upper()))
+		}
+		list = append(list, one)
 	}
-	longest := time.Duration(all.Max())
-	return append(list, Quantile{1, longest, longest, longest}), nil
+	return merged, append(list, Quantile{1, l.Max, l.Max, l.Max}), nil
 }

@@ -36,7 +36,7 @@ func TestQuantilesHaveTheWiderInterval(t *testing.T) {
 	for range 8 {
 		alike = append(alike, timed(t, steps...))
 	}
-	list, err := quantiles(alike, ofWrites)
+	_, list, err := merge(alike, ofWrites)
 	if err != nil || len(list) != 4 {
 		t.Fatalf("%+v, %v", list, err)
 	}
@@ -61,17 +61,17 @@ func TestQuantilesHaveTheWiderInterval(t *testing.T) {
 		}
 		differ = append(differ, timed(t, scaled...))
 	}
-	if list, err = quantiles(differ, ofWrites); err != nil {
+	if _, list, err = merge(differ, ofWrites); err != nil {
 		t.Fatal(err)
 	}
 	// The median's interval of 8 rounds is from the least to the most: 99 %.
 	near("p90's low end", list[1].Low, 0.9*1e6)
 	near("p90's high end", list[1].High, 0.9*8e6)
 
-	if list, err = quantiles([]result.Trial{timed(t, steps[:100]...)}, ofWrites); err != nil || len(list) != 3 || list[2].P != 1 {
+	if _, list, err = merge([]result.Trial{timed(t, steps[:100]...)}, ofWrites); err != nil || len(list) != 3 || list[2].P != 1 {
 		t.Errorf("of 100 samples: %+v, %v", list, err)
 	}
-	if list, err = quantiles([]result.Trial{{}}, ofWrites); err != nil || list != nil {
+	if _, list, err = merge([]result.Trial{{}}, ofWrites); err != nil || list != nil {
 		t.Errorf("of none: %+v, %v", list, err)
 	}
 }

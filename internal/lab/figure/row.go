@@ -164,25 +164,16 @@ func newRow(run result.Run, c result.Cell, trials []result.Trial) (r Row, err er
 	if c.Steady {
 		r.Steadiness = newSteadiness(trials)
 	}
-	if empty, ok := emptyOf(run, LoadOf(c)); ok {
-		h, err := newHarness(empty, LoadOf(empty), run.Rounded(empty.Name))
-		if err != nil {
+	r.Latency, r.Quantiles, err = merge(trials, func(t result.Trial) *result.Latency { return &t.Latency })
+	if err != nil || !LoadOf(c).Open() {
+		return r, err
+	}
+	if r.Replayed = trials[0].Replayed != nil; r.Replayed {
+		if _, r.Quantiles, err = merge(trials, func(t result.Trial) *result.Latency { return t.Replayed }); err != nil {
 			return r, err
 		}
-		r.Clock = h.Clock
 	}
-	r.Latency, err = merge(trials, func(t result.Trial) *result.Latency { return &t.Latency })
-	if err != nil {
-		return r, err
-	}
-	latency := func(t result.Trial) *result.Latency { return &t.Latency }
-	if r.Replayed = c.Rate > 0 && trials[0].Replayed != nil; r.Replayed {
-		latency = func(t result.Trial) *result.Latency { return t.Replayed }
-	}
-	if r.Quantiles, err = quantiles(trials, latency); err != nil || !LoadOf(c).Open() {
-		return r, err
-	}
-	service, err := merge(trials, func(t result.Trial) *result.Latency { return t.Service })
+	service, _, err := merge(trials, func(t result.Trial) *result.Latency { return t.Service })
 	r.Service = &service
 	return r, err
 }
@@ -264,32 +255,6 @@ func newCalls(run result.Run, c result.Cell, trials []result.Trial) Calls {
 	calls.Syncs = Number(float64(t.SystemCalls.Syncs) / records)
 	calls.Source = t.SystemCalls.Source
 	return calls
-}
-
-// merge merges the distributions of the trials.
-func merge(trials []result.Trial, of func(result.Trial) *result.Latency) (Latency, error) {
-	l, err := result.MergeLatency(trials, of, stat.Supports)
-	merged := Latency{Count: l.Count, P50: l.P50, P90: l.P90, P99: l.P99, P999: l.P999, Max: l.Max}
-	for name, at := range map[string]func(result.Latency) time.Duration{
-		"p50":  func(l result.Latency) time.Duration { return l.P50 },
-		"p90":  func(l result.Latency) time.Duration { return l.P90 },
-		"p99":  func(l result.Latency) time.Duration { return l.P99 },
-		"p999": func(l result.Latency) time.Duration { return l.P999 },
-	} {
-		var values []float64
-		for _, t := range trials {
-			if l := of(t); l != nil && at(*l) > 0 {
-				values = append(values, float64(at(*l)))
-			}
-		}
-		if s := summarize(values); len(values) == len(trials) && s.HasInterval() {
-			if merged.Rounds == nil {
-				merged.Rounds = map[string]Summary{}
-			}
-			merged.Rounds[name] = s
-		}
-	}
-	return merged, err
 }
 
 // each returns a figure of every trial.

@@ -62,7 +62,8 @@ type contrastDocument struct {
 }
 
 // contrastVersion is the version of the document's form.
-const contrastVersion = 1
+// Since version 2 costs are net, and paced cells are in it.
+const contrastVersion = 2
 
 func contrastText(c figure.Contrast) string {
 	var b strings.Builder
@@ -147,7 +148,10 @@ func changesTable(c figure.Contrast, load figure.Load, quote func(string) string
 		}
 		word := string(change.Cost.Verdict)
 		if change.Cost.Verdict == stat.NotProven && change.Cost.HasInterval() {
-			word += fmt.Sprintf(": %.0f %% at most", math.Ceil(100*change.Cost.Unseen()))
+			seen := max(change.Cost.Ratio, 1/change.Cost.Ratio) - 1
+			if word += fmt.Sprintf(": %.0f %% at most", math.Ceil(100*change.Cost.Unseen())); seen > c.Threshold && float64(change.Moved) >= seen {
+				word = fmt.Sprintf("%s: the machine moved by %.0f %%", stat.NotProven, math.Ceil(100*float64(change.Moved)))
+			}
 		}
 		if change.Regressed {
 			word += ", a regression"
@@ -177,8 +181,16 @@ func contrastNotes(c figure.Contrast) []string {
 	if c.Unpaired != "" {
 		method = "not paired, because " + c.Unpaired + ": each round of B is compared with each of A (Hodges–Lehmann, Mann–Whitney)"
 	}
-	between := fmt.Sprintf("between two runs the machine moves too, and no rounds show that: every interval allows for ±%.0f %%, "+
-		"estimated from how far the cells lie apart, from the twins and from the cells that write nothing. Smaller changes take holdfast bench --against PROGRAM, which runs two builds alternately", math.Ceil(100*float64(c.Moved)))
+	from := "the cells that write nothing"
+	if len(c.Controls) > 0 {
+		var moves []string
+		for _, m := range c.Controls {
+			moves = append(moves, fmt.Sprintf("%s %s", m.Name, advise.Times(stat.Comparison{Ratio: float64(m.Ratio)})))
+		}
+		from = "what has no code of ours in it (" + strings.Join(moves, ", ") + ")"
+	}
+	between := fmt.Sprintf("between two runs the machine moves too, and no rounds show that: every interval allows for it, for ±%.0f %% at most, "+
+		"estimated from how far the cells lie apart, from the twins and from %s. Smaller changes take holdfast bench --against PROGRAM, which runs two builds alternately", math.Ceil(100*float64(c.Moved)), from)
 	together := "all words of this page, the overall one too, hold together with 95 %, as far as that estimate does"
 	switch c.Between {
 	case figure.Alternately:
@@ -195,6 +207,9 @@ func contrastNotes(c figure.Contrast) []string {
 	}
 	if c.Between == figure.Alternately {
 		noise = "noise: the pairs show it themselves, so it is in the intervals"
+	}
+	if slices.ContainsFunc(c.Cells, func(change figure.Change) bool { return change.Net }) {
+		noise += ". What measuring takes is subtracted in both"
 	}
 	notes := []string{method, between, noise, together + "; all cells count the same in the overall ratio, the geometric mean"}
 	for _, only := range []struct {

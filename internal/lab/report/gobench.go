@@ -70,7 +70,9 @@ func writeBenchmark(w io.Writer, run result.Run) error {
 			name += fmt.Sprintf("-%d", cpus)
 		}
 		trials := run.Rounded(c.Name)
-		hasCPU := !slices.ContainsFunc(trials, func(t result.Trial) bool { return t.Elapsed < leastCPU })
+		// User and system time together are exact however short a trial is. Benchstat takes a unit with a zero
+		// apart, as where a system counts in ticks alone.
+		hasCPU := !slices.ContainsFunc(trials, func(t result.Trial) bool { return t.CPU() <= 0 })
 		for _, t := range trials {
 			fmt.Fprintf(&b, "%s\t%d%s\n", name, t.Records, benchmarkValues(t, figure.LoadOf(c).Costs([]result.Trial{t})[0], hasCPU))
 		}
@@ -92,11 +94,6 @@ func writeBenchmark(w io.Writer, run result.Run) error {
 	return err
 }
 
-// leastCPU is how long the trials of a cell must be for their CPU time: 50 ticks of a kernel
-// that counts CPU time 250 times a second. Shorter ones may have none, and benchstat takes a
-// unit with a zero apart.
-const leastCPU = 50 * time.Second / 250
-
 func benchmarkValues(t result.Trial, cost float64, hasCPU bool) string {
 	n := float64(t.Records)
 	type value struct {
@@ -110,7 +107,7 @@ func benchmarkValues(t result.Trial, cost float64, hasCPU bool) string {
 		{float64(t.Allocated) / n, "B/op"},
 		{float64(t.Allocations) / n, "allocs/op"},
 	}
-	if hasCPU && t.CPU() > 0 {
+	if hasCPU {
 		values = slices.Insert(values, 2, value{t.CPU().Seconds() / n, "cpu-sec/op"})
 	}
 	text := ""

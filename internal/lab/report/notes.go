@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -59,6 +60,13 @@ func (s sheet) notes() []string {
 		notes = append(notes, "period not reached: a trial was too short for the policy's period to fall due three times, so it does not show what the period costs"+s.longerText())
 	}
 	notes = append(notes, "noise: "+s.noise())
+	if len(s.Controls) > 0 {
+		var moved []string
+		for _, c := range s.Controls {
+			moved = append(moved, fmt.Sprintf("%s ±%s %%", c.Name, digits(math.Ceil(100*float64(c.Spread)))))
+		}
+		notes = append(notes, "the machine: "+strings.Join(moved, ", ")+" in nine rounds of ten. Each round is in a process of its own, and these have no code of ours")
+	}
 	for _, h := range s.Harness {
 		text := fmt.Sprintf("subtracted: what measuring takes, %s a record with %s, CPU time %s", nanoseconds(h.Time.Median), plural(h.Cell.Writers, "writer"), nanoseconds(float64(h.CPU)))
 		if h.Cell.Rate > 0 {

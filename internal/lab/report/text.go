@@ -9,6 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"github.com/holdfast-go/holdfast/internal/lab/advise"
 	"github.com/holdfast-go/holdfast/internal/lab/figure"
 	"github.com/holdfast-go/holdfast/internal/lab/result"
 	"github.com/holdfast-go/holdfast/internal/lab/study"
@@ -143,11 +144,17 @@ func (s sheet) guess() string {
 	return ""
 }
 
-// adviceText returns the advice in lines.
-func (s sheet) adviceText() string {
-	const under = "     "
-	policy, rest := s.advice.Lines()
-	return wrap("use  "+s.guess()+policy, s.columns, under) + under + strings.TrimLeft(wrap(under+rest, s.columns, under), " ")
+// adviceText returns the advice in lines: four at most, if it can.
+func (s sheet) adviceText() (lines string) {
+	const under, most = "     ", 4
+	for _, a := range []advise.Advice{s.advice, s.advice.Brief()} {
+		policy, rest := a.Lines()
+		lines = wrap("use  "+s.guess()+policy, s.columns, under) + under + strings.TrimLeft(wrap(under+rest, s.columns, under), " ")
+		if strings.Count(lines, "\n") <= most {
+			break
+		}
+	}
+	return lines
 }
 
 const (

@@ -78,5 +78,6 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 	check("header", reflect.TypeFor[result.Header]())
 	check("resume", reflect.TypeFor[result.Resumption]())
 	check("trial", reflect.TypeFor[result.Trial]())
+	check("control", reflect.TypeFor[result.Control]())
 	check("end", reflect.TypeFor[result.End]())
 }

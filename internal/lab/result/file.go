@@ -22,10 +22,11 @@ import (
 type kind string
 
 const (
-	kindHeader kind = "header"
-	kindResume kind = "resume"
-	kindTrial  kind = "trial"
-	kindEnd    kind = "end"
+	kindHeader  kind = "header"
+	kindResume  kind = "resume"
+	kindTrial   kind = "trial"
+	kindControl kind = "control"
+	kindEnd     kind = "end"
 )
 
 // A File is a results file while it is written. Every method writes its complete line
@@ -123,6 +124,11 @@ type trial struct {
 	Trial
 }
 
+type control struct {
+	Kind kind `json:"kind"`
+	Control
+}
+
 type end struct {
 	Kind kind `json:"kind"`
 	End
@@ -130,6 +136,9 @@ type end struct {
 
 // Trial appends a trial's line.
 func (f *File) Trial(t Trial) error { return f.line(trial{kindTrial, t}) }
+
+// Control appends the line of a control.
+func (f *File) Control(c Control) error { return f.line(control{kindControl, c}) }
 
 // Close appends the end line, syncs and closes the file.
 func (f *File) Close(e End) error {
@@ -156,7 +165,7 @@ func Write(w io.Writer, run Run) error {
 	if err := e.Encode(header{kindHeader, run.Header}); err != nil {
 		return err
 	}
-	resumed := run.Resumed
+	resumed, controls := run.Resumed, run.Controls
 	for i, t := range run.Trials {
 		// Every process begins with round 0.
 		if i > 0 && t.Round == 0 && t.Position == 1 && len(resumed) > 0 {
@@ -164,6 +173,11 @@ func Write(w io.Writer, run Run) error {
 				return err
 			}
 			resumed = resumed[1:]
+		}
+		for ; len(controls) > 0 && t.Round > 0 && controls[0].Round <= t.Round; controls = controls[1:] {
+			if err := e.Encode(control{kindControl, controls[0]}); err != nil {
+				return err
+			}
 		}
 		if err := e.Encode(trial{kindTrial, t}); err != nil {
 			return err
@@ -300,6 +314,15 @@ func (r *Run) take(line []byte, first bool) error {
 		return r.takeResumption(line)
 	case kindTrial:
 		return r.takeTrial(line)
+	case kindControl:
+		var c Control
+		if err := json.Unmarshal(line, &c); err != nil {
+			return err
+		}
+		if c.Loop <= 0 || c.Write <= 0 || c.Fdatasync <= 0 {
+			return fmt.Errorf("the control of round %d has a time that is not positive", c.Round)
+		}
+		r.Controls = append(r.Controls, c)
 	case kindEnd:
 		r.End = new(End)
 		return json.Unmarshal(line, r.End)

@@ -32,9 +32,11 @@ type Run struct {
 	Header  Header
 	Resumed []Resumption // each time that the run was taken up again
 	Trials  []Trial      // in the order in which they were run
-	End     *End         // nil: the file has no end line, because the program was killed
-	Torn    bool         // the last line is not whole, and was left out
-	TornAt  int          // its number, from 1
+	// Controls are of the rounds that were run in processes of their own, in their order.
+	Controls []Control
+	End      *End // nil: the file has no end line, because the program was killed
+	Torn     bool // the last line is not whole, and was left out
+	TornAt   int  // its number, from 1
 }
 
 // A Header is the first line: what was to be run, on which machine.
@@ -170,6 +172,15 @@ type Trial struct {
 	Position int           `json:"position"` // from 1, within the round
 	StartNs  time.Duration `json:"start_ns"` // since started_at of the header or resumption, by the monotonic clock
 	Measurement
+}
+
+// A Control is what work took that has no code of ours in it, at the beginning of a round. A
+// round that has one was run in a process of its own.
+type Control struct {
+	Round     int           `json:"round"`
+	Loop      time.Duration `json:"empty_loop_ns"` // a million turns
+	Write     time.Duration `json:"write_ns"`      // write(2) of 4 KiB at the end of a file
+	Fdatasync time.Duration `json:"fdatasync_ns"`  // of such a write; where there is none, fsync
 }
 
 // A Measurement is what one trial showed. Its times are wall time by the

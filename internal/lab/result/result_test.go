@@ -74,6 +74,11 @@ func write(t *testing.T, run result.Run) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, control := range run.Controls {
+		if err := f.Control(control); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, trial := range run.Trials {
 		if err := f.Trial(trial); err != nil {
 			t.Fatal(err)
@@ -89,8 +94,11 @@ func write(t *testing.T, run result.Run) string {
 	return string(text)
 }
 
+var controls = []result.Control{{Round: 1, Loop: 1, Write: 2, Fdatasync: 3}, {Round: 2, Loop: 4, Write: 5, Fdatasync: 6}}
+
 func TestReadReturnsWhatWasWritten(t *testing.T) {
 	want := planted(t)
+	want.Controls = controls
 	got, err := result.Read(strings.NewReader(write(t, want)))
 	if err != nil {
 		t.Fatal(err)
@@ -369,6 +377,7 @@ func TestReadRefuses(t *testing.T) {
 	check(head+"{\n", 2, "unexpected end")
 	check(head+`{"kind":"trial","cell":"c"}`+"\n", 2, `"c" is not in the header`)
 	check(head+`{"kind":"trial","cell":"a"}`+"\n", 2, "0 records")
+	check(head+`{"kind":"control","round":1,"empty_loop_ns":1,"write_ns":1,"fdatasync_ns":-1}`+"\n", 2, "the control of round 1 has a time that is not positive")
 	check(strings.Replace(good, "sync=group", "sync=later", 1), 1, `"later"`)
 }
 
@@ -418,6 +427,7 @@ func TestMergedLatencySupportsMore(t *testing.T) {
 
 func TestWriteIsWhatReadReads(t *testing.T) {
 	run := planted(t)
+	run.Controls = controls
 	again := result.Trial{Cell: run.Trials[0].Cell, Round: 0, Position: 1, Measurement: run.Trials[0].Measurement}
 	run.Trials = append(run.Trials, again, run.Trials[1])
 	run.Resumed = []result.Resumption{{Program: "second"}, {Program: "third, which did nothing"}}
@@ -435,7 +445,7 @@ func TestWriteIsWhatReadReads(t *testing.T) {
 		// The second process begins where its round 0 does.
 		lines := strings.Split(text, "\n")
 		at := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, `"second"`) })
-		if want := len(run.Trials) - 1; at != want {
+		if want := len(run.Trials) + len(run.Controls) - 1; at != want {
 			t.Errorf("the resumption is line %d, want %d", at+1, want+1)
 		}
 	}

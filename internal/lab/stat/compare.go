@@ -22,6 +22,10 @@ const (
 	// VerdictRounds is the least number of rounds for any verdict but NotProven;
 	// large groups take more, see GroupRounds.
 	VerdictRounds = 10
+
+	// LargeRounds are enough to prove that two differ by half or more. Fewer have no interval.
+	LargeRounds = 6
+	large       = 1.5
 )
 
 // A Comparison says how the time of b stands to the time of a.
@@ -67,9 +71,9 @@ func (c Comparison) Unseen() float64 { return max(c.High, 1/c.Low) - 1 }
 // The floor is the relative gap between two runs of the same code (see [Floor]),
 // the band that of [Band]; 0.05 is 5 %. The word is
 //
-//   - not proven, with fewer than [VerdictRounds] pairs, with slices of different
-//     lengths (their rounds are not known), or with a cost that is not positive
-//     and finite;
+//   - not proven, with fewer than [VerdictRounds] pairs, unless the whole interval lies beyond
+//     a factor of 1.5; with slices of different lengths (their rounds are not known), or with a
+//     cost that is not positive and finite;
 //   - same, if the whole interval lies within the band, and the floor does too;
 //   - faster or slower, if the whole interval lies beyond the floor on that side;
 //   - not proven otherwise.
@@ -125,9 +129,10 @@ func incomparable() Comparison {
 // verdict finds the word on the scale of logarithms, where faster and slower
 // are each other's mirror image. Comparisons with NaN are false: not proven.
 func verdict(pairs int, low, high, floor, band float64) Verdict {
+	if pairs < VerdictRounds {
+		floor, band = max(floor, math.Log(large)), math.NaN()
+	}
 	switch {
-	case pairs < VerdictRounds:
-		return NotProven
 	case -band <= low && high <= band && floor <= band:
 		return Same
 	case high < -floor:

@@ -103,8 +103,16 @@ func TestVerdicts(t *testing.T) {
 	check(base, base, math.NaN(), Band, NotProven)
 	check(base, scaled(base, 2), math.NaN(), Band, NotProven)
 
-	// Without enough rounds, or rounds that can be paired, nothing is proven.
-	check(base[:9], scaled(base[:9], 2), 0, Band, NotProven)
+	// Few rounds prove large differences alone.
+	check(base[:9], scaled(base[:9], 1.49), 0, Band, NotProven)
+	check(base[:9], base[:9], 0, Band, NotProven)
+	check(base[:LargeRounds], scaled(base[:LargeRounds], 1.51), 0, Band, Slower)
+	check(base[:LargeRounds], scaled(base[:LargeRounds], 1/1.51), 0, Band, Faster)
+	check(base[:LargeRounds], scaled(base[:LargeRounds], 2), 1.1, Band, NotProven)
+	check(base[:LargeRounds], scaled(base[:LargeRounds], 2), math.NaN(), Band, NotProven)
+	check(base[:LargeRounds-1], scaled(base[:LargeRounds-1], 100), 0, Band, NotProven)
+
+	// Without rounds that can be paired nothing is proven.
 	check(base, scaled(base[:9], 2), 0, Band, NotProven)
 	check(nil, nil, 0, Band, NotProven)
 	for _, bad := range []float64{0, -1, math.NaN(), math.Inf(1)} {

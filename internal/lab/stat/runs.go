@@ -8,7 +8,7 @@ import "math"
 const leastMovement = 0.035
 
 // A Movement is what the machine may have done between two runs. Nothing that is measured within
-// a run shows it. Its zero value is none: for rounds that were run alternately.
+// a run shows it. Its zero value is none.
 type Movement struct {
 	each   float64 // the standard deviation of a cell's logarithm of B/A, each cell for itself
 	common float64 // by how much all cells may have moved together
@@ -69,21 +69,34 @@ func (m Movement) Allowance(confidence float64) float64 {
 //
 // All intervals, the one of all cells too, hold together with at least 95 %: they share the 5 %
 // (Bonferroni). So where nothing differs, one pair of runs in twenty has a false faster or
-// slower at most, however many cells there are. The intervals are widened by the movement. It
-// is an estimate, so the 95 % hold as far as that does.
-func CompareRuns(a, b [][]float64, paired bool, moved Movement, band float64) (cells []Comparison, overall Comparison) {
+// slower at most, however many cells there are. The intervals are widened by the movements: moved has
+// one for each cell, and then one for all together; nil is none. They
+// are estimates, so the 95 % hold as far as these do. A cell that has fewer rounds than others is
+// not in the geometric means.
+func CompareRuns(a, b [][]float64, paired bool, moved []Movement, band float64) (cells []Comparison, overall Comparison) {
 	confidence := 1 - (1-confidence)/float64(len(a)+1)
-	one := func(x, y []float64) Comparison {
+	one := func(i int, x, y []float64) Comparison {
 		c := compareUnpaired
 		if paired {
 			c = compare
 		}
-		return moved.widen(c(x, y, 0, band, confidence), band)
+		if moved == nil {
+			return c(x, y, 0, band, confidence)
+		}
+		return moved[i].widen(c(x, y, 0, band, confidence), band)
 	}
+	most := 0
+	for _, x := range a {
+		most = max(most, len(x))
+	}
+	var before, after [][]float64
 	for i := range a {
-		cells = append(cells, one(a[i], b[i]))
+		cells = append(cells, one(i, a[i], b[i]))
+		if len(a[i]) == most {
+			before, after = append(before, a[i]), append(after, b[i])
+		}
 	}
-	return cells, one(GeometricMeans(a), GeometricMeans(b))
+	return cells, one(len(a), GeometricMeans(before), GeometricMeans(after))
 }
 
 // widen takes the movement into an interval, and finds the word anew. What varies within the

@@ -3,6 +3,7 @@ package stat
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -19,7 +20,7 @@ func TestCellsOfTwoRunsShareTheDoubt(t *testing.T) {
 				for i := range a {
 					a[i], b[i] = skewed(r, rounds), skewed(r, rounds)
 				}
-				each, overall := CompareRuns(a, b, paired, Movement{}, Band)
+				each, overall := CompareRuns(a, b, paired, nil, Band)
 				for _, c := range append(each, overall) {
 					if c.Verdict == Faster || c.Verdict == Slower {
 						wrong++
@@ -36,15 +37,15 @@ func TestCellsOfTwoRunsShareTheDoubt(t *testing.T) {
 
 func TestCellsOfTwoRunsAreComparedEach(t *testing.T) {
 	a := [][]float64{count(10), count(12)}
-	one, overall := CompareRuns(a[:1], a[:1], true, Movement{}, Band)
+	one, overall := CompareRuns(a[:1], a[:1], true, nil, Band)
 	if len(one) != 1 || one[0].Verdict != Same || one[0].Ratio != 1 || one[0].Confidence < 1-0.05/2 || overall != one[0] {
 		t.Errorf("one cell: %+v, overall %+v", one, overall)
 	}
-	both, overall := CompareRuns(a, [][]float64{a[1], a[1]}, false, Movement{}, Band)
-	if len(both) != 2 || both[0].N != 10 || both[1].N != 12 || both[0].Confidence < 1-0.05/3 || overall.HasInterval() {
+	both, overall := CompareRuns(a, [][]float64{a[1], a[1]}, false, nil, Band)
+	if len(both) != 2 || both[0].N != 10 || both[1].N != 12 || both[0].Confidence < 1-0.05/3 || overall != both[1] {
 		t.Errorf("two cells: %+v, overall %+v", both, overall)
 	}
-	if got, overall := CompareRuns(nil, nil, true, Movement{}, Band); got != nil || overall.Verdict != NotProven {
+	if got, overall := CompareRuns(nil, nil, true, nil, Band); got != nil || overall.Verdict != NotProven {
 		t.Errorf("no cells: %+v, %+v", got, overall)
 	}
 }
@@ -61,7 +62,7 @@ func TestMovementWidensIntervals(t *testing.T) {
 		t.Helper()
 		a, b := run(1, 1, 1, 1, 1), run(after...)
 		m := Moved(a, b, twins, controls)
-		cells, _ := CompareRuns(a, b, true, m, Band)
+		cells, _ := CompareRuns(a, b, true, slices.Repeat([]Movement{m}, 6), Band)
 		for i, c := range cells {
 			if c.Verdict != want[i] {
 				t.Errorf("%s: cell %d is %q, want %q: %+v, %+v", what, i, c.Verdict, want[i], c, m)
@@ -113,7 +114,8 @@ func TestRunsOfAMovingMachine(t *testing.T) {
 						a, twinA := run(1)
 						b, twinB := run(slower)
 						twins := []float64{Compare(a[cells-1], twinA, 0, Band).Ratio, Compare(b[cells-1], twinB, 0, Band).Ratio}
-						each, overall := CompareRuns(a, b, false, Moved(a, b, twins, []float64{movedBy() / movedBy()}), Band)
+						moved := slices.Repeat([]Movement{Moved(a, b, twins, []float64{movedBy() / movedBy()})}, cells+1)
+						each, overall := CompareRuns(a, b, false, moved, Band)
 						said, exit := each[0].Verdict == Slower, false
 						for _, c := range append(each, overall) {
 							said = said || slower == 1 && (c.Verdict == Faster || c.Verdict == Slower)
@@ -173,7 +175,7 @@ func TestAlternateRounds(t *testing.T) {
 							a[i], b[i] = append(a[i], x), append(b[i], y*factor)
 						}
 					}
-					each, overall := CompareRuns(a, b, true, Movement{}, Band)
+					each, overall := CompareRuns(a, b, true, nil, Band)
 					said, exit := each[0].Verdict == Slower, false
 					for _, c := range append(each, overall) {
 						said = said || slower == 1 && (c.Verdict == Faster || c.Verdict == Slower)

@@ -54,7 +54,10 @@ func TooFewRounds(rounds, cells int) (w Warning, few bool) {
 		return Warning{}, false
 	}
 	what := "too few for a verdict"
-	if least > VerdictRounds {
+	switch k, _ := signedRank(rounds, groupConfidence(cells)); {
+	case k > 0:
+		what = "they prove differences of more than half alone"
+	case least > VerdictRounds:
 		what += fmt.Sprintf(" among %d cells", cells)
 	}
 	return Warning{

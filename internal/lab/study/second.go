@@ -44,7 +44,12 @@ func StartCompanion(ctx context.Context, c *trial.Clock, args ...string) (*Compa
 	if err != nil {
 		return nil, err
 	}
-	p := &Companion{Cmd: cmd}
+	return NewCompanion(cmd)
+}
+
+// NewCompanion starts cmd as one.
+func NewCompanion(cmd *exec.Cmd) (p *Companion, err error) {
+	p = &Companion{Cmd: cmd}
 	cmd.Stderr = &p.talk
 	if p.In, err = cmd.StdinPipe(); err != nil {
 		return nil, err

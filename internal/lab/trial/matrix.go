@@ -2,6 +2,7 @@ package trial
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -54,6 +55,9 @@ type Matrix struct {
 	// MostRounds bounds a run with a Settled, because of the bytes that it may write. 0 is
 	// no bound.
 	MostRounds int
+
+	// Fresh is called before each round but the warm-up. Nil: nothing is.
+	Fresh func(ctx context.Context, g *WorkDir, round int) error
 
 	// Before is the number of the last round that was begun in an earlier part of the
 	// run. Whole is how many of its rounds are whole: the run goes on after them, with
@@ -174,6 +178,11 @@ type running struct {
 func (r *running) round(ctx context.Context, round int) error {
 	if round > 0 && r.timed.IsZero() {
 		r.timed, r.planned = time.Now(), 0
+	}
+	if round > 0 && r.Fresh != nil {
+		if err := r.Fresh(ctx, r.workDir, round); err != nil {
+			return errors.Join(ctx.Err(), err)
+		}
 	}
 	for position, i := range r.Order(round) {
 		if err := ctx.Err(); err != nil {

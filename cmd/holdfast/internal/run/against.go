@@ -121,7 +121,7 @@ func (a *alternation) prepare(cmd *cobra.Command, c study.Choice) (err error) {
 		return err
 	}
 	// The pairs show the noise themselves.
-	matrix.Cells = slices.DeleteFunc(matrix.Cells, func(c trial.Cell) bool { return c.Twin != "" || c.Empty })
+	matrix.Cells = slices.DeleteFunc(matrix.Cells, func(c trial.Cell) bool { return c.Twin != "" })
 	matrix.Rounds = 1
 	if a.own, err = os.MkdirTemp("", "holdfast-against-"); err != nil {
 		return err

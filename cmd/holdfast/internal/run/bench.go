@@ -132,7 +132,7 @@ func (b *benchmark) addFlags(cmd *cobra.Command) {
 	f.SortFlags = false
 	f.Var(cli.Once("dir", &b.dir, cli.Given), "dir", "measure the disk that holds this directory (default: the current one)")
 	f.Var(cli.Many("policy", &b.policies, holdfast.ParsePolicy), "policy", "measure this policy; give it again for each further one\n(default: eight usual policies)")
-	f.BoolVar(&b.quick, "quick", false, "take about 10 seconds; three rounds are too few to prove a difference")
+	f.BoolVar(&b.quick, "quick", false, "take about 10 seconds: enough to prove a factor of two")
 	f.BoolVar(&b.full, "full", false, "take about 5 minutes, with more record sizes, writers and rounds")
 	f.DurationVar(&b.budget, "time", 0, "fit the run into this time, calibration included (default: 50s;\nwith --steady 1m for each policy)")
 	f.BoolVar(&b.list, "list", false, "list the studies: what each asks, how long it takes, what it writes")

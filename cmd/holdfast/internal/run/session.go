@@ -232,7 +232,14 @@ func (s *session) execute(ctx context.Context, m trial.Matrix) error {
 	}
 	s.say("plan: %s", planText(len(m.Cells), plan, m.Seed))
 	s.clock = clock{begun: time.Now()}
-	_, stop, err := m.Run(ctx, s.ground, s)
+	blocks := &sweep.Blocks{Matrix: m}
+	if !cli.IsStudy(s.run.Header) && plan.Preset != study.PresetQuick { // which looks for larger differences
+		blocks = sweep.InBlocks(m, s.ground, s.control)
+	}
+	_, stop, err := blocks.Matrix.Run(ctx, s.ground, s)
+	if closeErr := blocks.Close(); err == nil {
+		err = closeErr
+	}
 	s.show.Clear()
 	e := result.End{State: result.Complete, Rounds: s.run.Rounds(), Elapsed: time.Since(s.clock.begun), ClockJump: s.clock.jump}
 	if plan.Width > 0 {
@@ -319,6 +326,18 @@ func (s *session) Done(t result.Trial) error {
 		return nil
 	}
 	if err := s.file.Trial(t); err != nil {
+		return &outputError{err}
+	}
+	return nil
+}
+
+// control keeps what a round began with.
+func (s *session) control(c result.Control) error {
+	s.run.Controls = append(s.run.Controls, c)
+	if s.file == nil {
+		return nil
+	}
+	if err := s.file.Control(c); err != nil {
 		return &outputError{err}
 	}
 	return nil

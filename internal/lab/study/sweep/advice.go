@@ -69,6 +69,7 @@ func (s Sweep) preparePaced(ctx context.Context, g *trial.WorkDir, c study.Choic
 	}
 	left := max(0, c.TimeToTake()-time.Since(begun))
 	p := pacing{loads: loads, rates: rates, quantile: c.Quantile, most: most(g, c, loads)}
+	p.block, _ = blockCost(c, loads, rates)
 	p = p.into(left * 9 / 10)
 	var cells []trial.Cell
 	for i, w := range p.loads {
@@ -94,7 +95,8 @@ type pacing struct {
 	loads    []Workload // the empty ones are the last
 	rates    []rate
 	quantile float64
-	most     int64 // bytes of a trial
+	most     int64         // bytes of a trial
+	block    time.Duration // that each round takes beside its trials
 
 	rounds  int
 	records []int64
@@ -161,6 +163,7 @@ func (w Workload) recordsIn(d time.Duration) int64 { return int64(math.Ceil(w.Ra
 
 // total is how long all rounds take, with a warm-up of warmUpTime for each cell.
 func (p pacing) total() (sum time.Duration) {
+	sum = time.Duration(p.rounds) * p.block
 	for i, n := range p.records {
 		sum += time.Duration(p.rounds)*p.rates[i].estimate(n) + p.rates[i].estimate(min(n, p.loads[i].recordsIn(warmUpTime)))
 	}

@@ -131,8 +131,9 @@ type fitting struct {
 	loads  []Workload
 	rates  []rate
 	rounds int
-	fixed  bool  // the number of rounds was asked for
-	most   int64 // bytes of a trial
+	fixed  bool          // the number of rounds was asked for
+	most   int64         // bytes of a trial
+	block  time.Duration // that each round takes beside its trials
 
 	records []int64
 }
@@ -206,7 +207,7 @@ func (f fitting) total(rounds int) time.Duration {
 	for i, n := range f.records {
 		sum += f.rates[i].estimate(n)
 	}
-	return sum * time.Duration(rounds+1)
+	return sum*time.Duration(rounds+1) + f.block*time.Duration(rounds)
 }
 
 // shares reports whether two workloads write the same number of records.

@@ -101,6 +101,7 @@ func (s Sweep) Prepare(ctx context.Context, g *trial.WorkDir, c study.Choice, pr
 	}
 	left := max(0, c.TimeToTake()-time.Since(begun))
 	fit := fitting{loads: bursts, rates: rates, rounds: c.RoundsToRun(), fixed: c.Rounds > 0, most: most(g, c, loads)}
+	fit.block, _ = blockCost(c, bursts, rates)
 	fit, every := fit.beside(long, pacedTrials(c, long), left*9/10)
 	var cells []trial.Cell
 	for i, w := range bursts {
@@ -211,6 +212,8 @@ func matrix(c study.Choice, loads []Workload, cells []trial.Cell, rounds int) (t
 			pacedOnce += size
 		}
 	}
+	_, block := blockCost(c, loads, nil)
+	round += block
 	every := max(1, int64(cells[len(cells)-1].Every))
 	size := func(rounds int64) int64 { return once + round*rounds + pacedOnce*((rounds+every-1)/every) }
 	plan.Size = size(int64(rounds))

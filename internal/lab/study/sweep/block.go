@@ -1,0 +1,254 @@
+package sweep
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/lab/result"
+	"github.com/holdfast-go/holdfast/internal/lab/study"
+	"github.com/holdfast-go/holdfast/internal/lab/trial"
+)
+
+// A run of many rounds is made of blocks: each round is one, in a process of its own. Where a
+// process has its heap, its stacks and its pages makes its cells faster or slower by some
+// percent for as long as it lives, and no round of it shows that. Rounds that differ in their
+// processes do.
+
+const (
+	// leastBlocks: fewer rounds are no run of blocks, and stay in one process.
+	leastBlocks = 4
+
+	// Each process first writes primeSize by one cell of each kind, which is in no figure.
+	primeSize = 1 << 20
+
+	// startTime is about how long a process takes to start and to measure its control.
+	startTime = 120 * time.Millisecond
+
+	blockRole = "block"
+)
+
+// Roles are the work that second processes do for sweeps.
+var Roles = map[string]study.Role{blockRole: runBlock}
+
+// A request is what a run asks of a block's process: the cell to run, or what it takes to do
+// nothing of ours.
+type request struct {
+	Cell    *result.Cell `json:"cell,omitempty"`
+	Control bool         `json:"control,omitempty"`
+}
+
+// A reply is what it answers.
+type reply struct {
+	Measurement *result.Measurement `json:"measurement,omitempty"`
+	Control     *result.Control     `json:"control,omitempty"`
+
+	Failed  string              `json:"failed,omitempty"` // why there is neither
+	Content *trial.ContentError `json:"content,omitempty"`
+	Errno   syscall.Errno       `json:"errno,omitempty"`
+}
+
+// runBlock does what it is asked on its standard input, in a directory of its own in args[0].
+func runBlock(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) (err error) {
+	if len(args) != 1 {
+		return errors.New("a directory is missing")
+	}
+	// A terminal interrupts the whole group. This process ends with its input.
+	signal.Ignore(os.Interrupt, syscall.SIGHUP)
+	g, err := trial.OpenWorkDir(args[0], true)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.Close()) }()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	asked := make(chan request)
+	go func() {
+		defer cancel()
+		defer close(asked)
+		for in := json.NewDecoder(stdin); ; {
+			var r request
+			if in.Decode(&r) != nil {
+				return
+			}
+			asked <- r
+		}
+	}()
+	out := json.NewEncoder(stdout)
+	for r := range asked {
+		if err := out.Encode(answer(ctx, g, r)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func answer(ctx context.Context, g *trial.WorkDir, r request) (a reply) {
+	var err error
+	if r.Control {
+		var c result.Control
+		c, err = g.Control()
+		a.Control = &c
+	} else {
+		var m result.Measurement
+		m, err = Cell(*r.Cell, 0, trial.NotCounting).Run(ctx, g, false)
+		a.Measurement = &m
+	}
+	if err != nil {
+		a = reply{Failed: err.Error()}
+		_ = errors.As(err, &a.Content)
+		_ = errors.As(err, &a.Errno)
+	}
+	return a
+}
+
+// Blocks is a matrix of which each round but the warm-up is run in a process of its own.
+type Blocks struct {
+	Matrix trial.Matrix
+
+	prime   []result.Cell // see primes
+	control func(result.Control) error
+	process *study.Companion
+	out     *json.Decoder
+	cancel  context.CancelFunc
+}
+
+// InBlocks returns the matrix in blocks. It hands over the control of each round. The caller
+// ends the blocks by Close. A matrix of few rounds stays as it is, and so does one that
+// [primes] refuses.
+func InBlocks(m trial.Matrix, g *trial.WorkDir, control func(result.Control) error) *Blocks {
+	b := &Blocks{Matrix: m, control: control}
+	all := make([]result.Cell, len(m.Cells))
+	for i, c := range m.Cells {
+		all[i] = c.Cell
+	}
+	b.prime = primes(all)
+	if g.Second == nil || len(b.prime) == 0 || m.Settled == nil && m.Rounds-m.Whole < leastBlocks {
+		return b
+	}
+	b.Matrix.Cells, b.Matrix.Fresh = slices.Clone(m.Cells), b.begin
+	for i, c := range m.Cells {
+		b.Matrix.Cells[i].Run = func(ctx context.Context, g *trial.WorkDir, warmUp bool) (result.Measurement, error) {
+			if warmUp {
+				return c.Run(ctx, g, true)
+			}
+			a, err := b.ask(request{Cell: &c.Cell})
+			if err != nil {
+				return result.Measurement{}, err
+			}
+			return *a.Measurement, nil
+		}
+	}
+	return b
+}
+
+// primes returns the short cells that each process of a round runs first: of each load one in
+// memory and one that waits for the disk. There are none, and no blocks, if a cell needs what one process
+// has: file systems made for the run, a page cache in some state, one long trial.
+func primes(cells []result.Cell) (short []result.Cell) {
+	type kind struct {
+		size    int64
+		writers int
+		waits   bool
+	}
+	known := map[kind]bool{}
+	for _, c := range cells {
+		if c.Steady || c.FileSystem != "" || c.Cache != "" && c.Cache != result.NewFile {
+			return nil
+		}
+		is := kind{c.RecordBytes, c.Writers, c.Policy.Sync.Waits()}
+		if c.Empty || c.Every > 0 || known[is] {
+			continue
+		}
+		known[is] = true
+		c.Records = Workload{Policy: c.Policy, RecordBytes: c.RecordBytes, Writers: c.Writers, Setting: study.Setting{Rate: c.Rate}}.least(primeSize)
+		short = append(short, c)
+	}
+	return short
+}
+
+// blockCost is how long each block of a choice takes beside its trials, and how many bytes it
+// writes. A run without blocks has no such cost.
+func blockCost(c study.Choice, loads []Workload, rates []rate) (took time.Duration, size int64) {
+	cells := make([]result.Cell, len(loads))
+	for i, w := range loads {
+		cells[i] = w.cell(1)
+	}
+	all := primes(cells)
+	if len(all) == 0 || len(c.FileSystems) > 0 || c.Preset.Name == study.PresetQuick || c.WidthToReach() == 0 && c.RoundsToRun() < leastBlocks {
+		return 0, 0
+	}
+	took, size = startTime, trial.ControlBytes
+	for _, c := range all {
+		bytes := c.Records * c.RecordBytes
+		size += bytes + trial.PreparedBytes(bytes)
+		for i, w := range loads {
+			if w.Name() == c.Name && rates != nil {
+				took += rates[i].estimate(c.Records)
+			}
+		}
+	}
+	return took, size
+}
+
+// begin starts the process of a round.
+func (b *Blocks) begin(ctx context.Context, g *trial.WorkDir, round int) error {
+	if err := b.Close(); err != nil {
+		return err
+	}
+	ctx, b.cancel = context.WithCancel(ctx)
+	var err error
+	if b.process, err = study.NewCompanion(g.Second(ctx, blockRole, g.Inside())); err != nil {
+		return err
+	}
+	b.out = json.NewDecoder(b.process.Out)
+	for _, c := range b.prime {
+		if _, err := b.ask(request{Cell: &c}); err != nil {
+			return err
+		}
+	}
+	a, err := b.ask(request{Control: true})
+	if err != nil {
+		return err
+	}
+	a.Control.Round = round
+	return b.control(*a.Control)
+}
+
+// ask waits for the answer of the process.
+func (b *Blocks) ask(r request) (a reply, err error) {
+	if err = json.NewEncoder(b.process.In).Encode(r); err == nil {
+		err = b.out.Decode(&a)
+	}
+	switch {
+	case err != nil:
+		b.cancel()
+		err = fmt.Errorf("the process of the round ended: %w", errors.Join(b.process.Wait(), err))
+		b.process = nil
+	case a.Content != nil:
+		err = a.Content
+	case a.Errno != 0:
+		err = fmt.Errorf("%w (%s)", a.Errno, a.Failed)
+	case a.Failed != "":
+		err = errors.New(a.Failed)
+	}
+	return a, err
+}
+
+// Close ends the last process.
+func (b *Blocks) Close() error {
+	if b.process == nil {
+		return nil
+	}
+	defer b.cancel()
+	err := errors.Join(b.process.In.Close(), b.process.Wait())
+	b.process = nil
+	return err
+}
