@@ -66,7 +66,8 @@ var copyBufferClaims = []study.Claim{{
 		case a == study.Outside:
 			f.Verdict, f.Why = study.NotHere, "it takes more than 1 ms"
 		default:
-			f.Verdict, f.Why, f.Settle = study.NotChecked, odd.Unsettled(), "--full"
+			open := odd.Open(zero)
+			f.Verdict, f.Why, f.Settle = open.Verdict, open.Why, open.Settle
 		}
 		return f
 	},
