@@ -58,7 +58,7 @@ func TestHostileNamesSetNoTerminal(t *testing.T) {
 			}
 			wantSafe(t, "", "gen", in, "10B")                                 // it is there
 			wantSafe(t, "", "gen", in+"/y", "10B")                            // it is no directory
-			wantSafe(t, "", "gen", in, name)                                 // no size
+			wantSafe(t, "", "gen", in, name)                                  // no size
 			wantSafe(t, "", "gen", filepath.Join(dir, "y"), "10B", "--"+name) // no flag
 			wantSafe(t, "a\n", "write", "--out", in)
 			wantSafe(t, "a\n", "write", "--out", in+"/y")

@@ -124,9 +124,12 @@ var copySyncClaims = []study.Claim{{
 	Name: "copy-osync-byte", Source: study.CopyBufferSizes, Says: "1 MB by single bytes with O_SYNC takes 1582 s", Published: "1582 s",
 	Arms: []string{syncArm(1)},
 	Judge: func(e study.Evidence) study.Finding {
-		s := study.Figure(e.Summary(syncArm(1), wholeElapsed), study.Duration)
-		f := s.Judge(study.About(byOneByte*1e9, 2), study.NotHere, "within a factor of two", "another disk: the time is that of a sync, once for each byte")
-		if isPredicted(e, copyCell{timing.Synced, syncSize, 1}) {
+		c := copyCell{timing.Synced, syncSize, 1}
+		if why := notPredicted(e, c); why != "" {
+			return study.Finding{Verdict: study.NotChecked, Why: why, Settle: "--full"}
+		}
+		f := study.Figure(wholeOf(e, c).elapsed, study.Duration).Judge(study.About(byOneByte*1e9, 2), study.NotHere, "within a factor of two", "another disk: the time is that of a sync, once for each byte")
+		if isPredicted(e, c) {
 			f.Measured += ", predicted"
 		}
 		return f

@@ -521,3 +521,122 @@ func TestCopyRunsForReal(t *testing.T) {
 		t.Errorf("the timings are %v", rows)
 	}
 }
+
+// plantSyncs is a run in which each write of a buffer takes as long as cost says, of the
+// cell's write in a round; so many writes are made in the last half of each trial.
+func plantSyncs(rounds, writes int, cost func(buffer int64, round int) time.Duration, buffers ...int64) study.Evidence {
+	var cells []copyCell
+	var names []string
+	for _, b := range buffers {
+		cells = append(cells, copyCell{timing.Synced, syncSize, b})
+		names = append(names, syncArm(b))
+	}
+	e := studytest.Planted(rounds, func(arm string, round int, m *result.Measurement) {
+		c, _ := copyCellOf(result.Cell{Name: arm})
+		m.Size = int64(2*writes) * c.buffer
+		tail := float64(writes) * float64(cost(c.buffer, round))
+		m.Elapsed, m.User, m.System = time.Duration(2*tail), time.Second, time.Second
+		m.Values = map[string]float64{wholeBytes: syncSize, tailBytes: float64(writes) * float64(c.buffer), tailNs: tail}
+	}, names...)
+	for i := range cells {
+		e.Run.Header.Cells[i].Records, e.Run.Header.Cells[i].Group = int64(2*writes)*cells[i].buffer, cells[i].group()
+	}
+	e.Run.Header.Study = Study().Name
+	return onKind(e, "ext4")
+}
+
+// TestPredictionsOfSyncsFallAsTheBufferGrows: one trial that a busy disk held up does not
+// make its buffer slower than the one below it.
+func TestPredictionsOfSyncsFallAsTheBufferGrows(t *testing.T) {
+	buffers := []int64{1, 2, 4, 8, 16, 32}
+	e := plantSyncs(5, 10, func(buffer int64, round int) time.Duration {
+		if buffer == 4 {
+			return 5 * time.Millisecond
+		}
+		return time.Duration(10+round) * 100 * time.Microsecond
+	}, buffers...)
+	for i, b := range buffers {
+		c := copyCell{timing.Synced, syncSize, b}
+		w := wholeOf(e, c)
+		if !w.predicted || !(w.elapsed.Low < w.elapsed.Median && w.elapsed.Median < w.elapsed.High) {
+			t.Errorf("%d: %+v is no prediction with an interval", b, w.elapsed)
+		}
+		// (5 × 1.3 ms + 5 ms) / 6 is a sync, once for each write.
+		if want := 1.917e6 * syncSize / float64(b); math.Abs(w.elapsed.Median/want-1) > 0.01 {
+			t.Errorf("%d: %v s, want %v", b, w.elapsed.Median/1e9, want/1e9)
+		}
+		if i > 0 && w.elapsed.Median >= wholeOf(e, copyCell{timing.Synced, syncSize, buffers[i-1]}).elapsed.Median {
+			t.Errorf("%d bytes a write take longer than %d", b, buffers[i-1])
+		}
+	}
+	// What compares two buffers takes each by itself.
+	if r := e.Ratio(syncArm(4), syncArm(2), wholeElapsed); r.Ratio < 1.5 {
+		t.Errorf("pooled away: %v", r)
+	}
+}
+
+func TestNothingIsPredictedFromLittle(t *testing.T) {
+	same := func(int64, int) time.Duration { return time.Millisecond }
+	check := func(rounds, writes int, why string) {
+		t.Helper()
+		e := plantSyncs(rounds, writes, same, 1, 2)
+		c := copyCell{timing.Synced, syncSize, 1}
+		if got := notPredicted(e, c); got != why {
+			t.Errorf("%d rounds of %d writes: %q, want %q", rounds, writes, got, why)
+		}
+		if rows := Timings(e.Run); (len(rows) == 0) != (why != "") || len(Averages(e.Run)) != len(rows) {
+			t.Errorf("%d rounds of %d writes: rows %v", rounds, writes, rows)
+		}
+		if text := studytest.LooksRight(t, showCopies(e)); why != "" && !strings.Contains(text, why) {
+			t.Errorf("%q is not shown in\n%s", why, text)
+		}
+		if f := studytest.ClaimOf(t, Study(), "copy-osync-byte").Find(e); (f.Measured == "") != (why != "") {
+			t.Errorf("%+v", f)
+		}
+	}
+	check(1, 100, "not predicted: 1 of at least 3 rounds")
+	check(3, 4, "not predicted: 24 of at least 30 writes")
+	check(3, 5, "")
+	check(10, 10, "")
+}
+
+// TestUserModeLinuxHasNoUserTime: what its kernel says of it is not so.
+func TestUserModeLinuxHasNoUserTime(t *testing.T) {
+	c := copyCell{timing.Copy, wholeSize, 4096}
+	run := several(t, map[string]float64{"uml-jfs": 1, "uml-ext4": 2, "ext4": 1}, c, copyCell{timing.Copy, wholeSize, 1})
+	for _, r := range Timings(run) {
+		inside := study.IsUserMode(r.FileSystem)
+		if math.IsNaN(r.User) != inside || math.IsNaN(r.System) != inside || !(r.CPU > 0) {
+			t.Errorf("%+v", r)
+		}
+	}
+	for _, e := range study.EvidenceOn(run) {
+		text := studytest.LooksRight(t, showCopies(e))
+		if strings.Contains(text, UserModeUnparted) != study.IsUserMode(e.FileSystem) {
+			t.Errorf("%s:\n%s", e.FileSystem, text)
+		}
+	}
+	if lines := strings.Join(Iterations(run), "\n"); strings.Count(lines, "User CPU=") != 2*10 || strings.Count(lines, "Total CPU=") != 3*2*10 {
+		t.Error(lines)
+	}
+	for _, claim := range []string{"copy-user-alike", "copy-ext4-btrfs-system"} {
+		if f := studytest.ClaimOf(t, Study(), claim).Find(study.EvidenceOf(run)); f.Verdict != study.NotChecked || f.Why != UserModeUnparted {
+			t.Errorf("%s: %+v", claim, f)
+		}
+	}
+}
+
+func TestAveragesAreOfTheRounds(t *testing.T) {
+	c := copyCell{timing.Copy, wholeSize, 4096}
+	e := onKind(studytest.Planted(3, func(_ string, round int, m *result.Measurement) {
+		m.Elapsed, m.User, m.System = time.Duration(1+round*round)*time.Second, time.Second, time.Second
+	}, c.name()), "ext2")
+	e.Run.Header.Study, e.Run.Header.Cells[0].Records = Study().Name, wholeSize
+	median, average := Timings(e.Run)[0], Averages(e.Run)[0]
+	if middle, all := (1 + 2.0*2), (2+5+10)/3.0; median.Elapsed != middle || math.Abs(average.Elapsed-all) > 1e-6 || average.CPU != 2 || average.User != 1 {
+		t.Errorf("median %+v, average %+v", median, average)
+	}
+	if text := studytest.LooksRight(t, showCopies(e)); !strings.Contains(text, "Average, elapsed") || !strings.Contains(text, "| 5.667 |") {
+		t.Error(text)
+	}
+}
