@@ -38,19 +38,19 @@ var filesClaims = []study.Claim{
 		},
 	}, {
 		Name: "files-batching", Source: study.WriterBenchmarks, Says: "batching scales well", Published: "17, 37, 67 µs a file in batches of 1500, 3000, 5000",
-		Arms: []string{manyByFiles, fewByFiles},
+		Arms: []string{filesArm(many, byFiles), filesArm(few, byFiles)},
 		Judge: func(e study.Evidence) study.Finding {
 			growth := batches[len(batches)-1].perFile() / batches[0].perFile()
-			return judgeScaling(study.Ratio(e.Ratio(manyByFiles, fewByFiles, study.PerRecord)), growth)
+			return judgeScaling(study.Ratio(e.Ratio(filesArm(many, byFiles), filesArm(few, byFiles), study.PerRecord)), growth)
 		},
 	},
 	{
 		Name: "files-contention", Source: study.WriterBenchmarks, Says: "I/O contention makes files dearer the more there are", Published: "10 µs a file, then 12.5, 37, 67",
-		Arms: []string{manyOpen, fewOpen, manyByPool, fewByPool},
+		Arms: []string{filesArm(many, openByFile), filesArm(few, openByFile), filesArm(many, byPool(perCPU)), filesArm(few, byPool(perCPU))},
 		Judge: func(e study.Evidence) study.Finding {
-			f := study.Ratio(e.Ratio(manyOpen, fewOpen, study.PerRecord)).Judge(study.AtLeast(1.5), study.NotHere, "a write to one of 3000 open files costs that many times one of 300",
+			f := study.Ratio(e.Ratio(filesArm(many, openByFile), filesArm(few, openByFile), study.PerRecord)).Judge(study.AtLeast(1.5), study.NotHere, "a write to one of 3000 open files costs that many times one of 300",
 				"a write to one of 3000 open files costs about what one of 300 does, so it was not the files: 65 % of that program's CPU time was a linear search of its own pool")
-			f.Measured += fmt.Sprintf(" to files that are open, as in its clock; %v made, written and closed", study.Ratio(e.Ratio(manyByPool, fewByPool, study.PerRecord)))
+			f.Measured += fmt.Sprintf(" to files that are open, as in its clock; %v made, written and closed", study.Ratio(e.Ratio(filesArm(many, byPool(perCPU)), filesArm(few, byPool(perCPU)), study.PerRecord)))
 			return f
 		},
 	}, {
@@ -62,18 +62,18 @@ var filesClaims = []study.Claim{
 		},
 	}, {
 		Name: "files-memory", Source: study.WriterBenchmarks, Says: "memory grows linearly with the files, by 4.6 KiB for each", Published: "4.6 KiB and 9 allocations a file",
-		Arms: []string{manyByBufio, fewByBufio},
+		Arms: []string{filesArm(many, openByBufio), filesArm(few, openByBufio)},
 		Judge: func(e study.Evidence) study.Finding {
 			// These arms write each file once, as an operation does.
 			each := func(t result.Trial) float64 { return study.Value(study.BytesPerOp)(t) / float64(t.Records) }
-			f := study.Ratio(e.Ratio(manyByBufio, fewByBufio, each)).Judge(study.About(1, 1.1), study.NotHere, "", "not as much for each file")
-			here := study.Figure(e.Summary(manyByBufio, each), bytesText)
+			f := study.Ratio(e.Ratio(filesArm(many, openByBufio), filesArm(few, openByBufio), each)).Judge(study.About(1, 1.1), study.NotHere, "", "not as much for each file")
+			here := study.Figure(e.Summary(filesArm(many, openByBufio), each), bytesText)
 			if f.Verdict == study.Holds {
 				f = here.Judge(study.About(publishedRuns[len(publishedRuns)-1].bytes/1000, 1.25), study.NotHere,
 					"as much for each file of 3000 as of 300: it is a bufio.Writer of 4 KiB for 12 bytes", "a bufio.Writer for each file takes something else")
 			}
 			allocations := func(t result.Trial) float64 { return study.Value(study.AllocsPerOp)(t) / float64(t.Records) }
-			f.Measured = fmt.Sprintf("%v a file of 3000, %v of 300; %s allocations", here, study.Figure(e.Summary(fewByBufio, each), bytesText), study.Digits(e.Median(manyByBufio, allocations)))
+			f.Measured = fmt.Sprintf("%v a file of 3000, %v of 300; %s allocations", here, study.Figure(e.Summary(filesArm(few, openByBufio), each), bytesText), study.Digits(e.Median(filesArm(many, openByBufio), allocations)))
 			return f
 		},
 	}, {
@@ -90,12 +90,12 @@ var filesClaims = []study.Claim{
 		},
 	}, {
 		Name: "files-coordination", Source: study.WriterBenchmarks, Says: "the coordination of the worker pool grows with the files",
-		Arms: []string{manyApart, fewApart},
+		Arms: []string{filesArm(many, poolApart), filesArm(few, poolApart)},
 		Judge: func(e study.Evidence) study.Finding {
 			own := study.Each(func(t result.Trial) float64 { return float64(t.Work) })
-			f := study.Ratio(e.Ratio(manyApart, fewApart, own)).Judge(study.AtLeast(1.5), study.NotHere, "a file among 3000 takes the pool that many times as long as one among 300",
+			f := study.Ratio(e.Ratio(filesArm(many, poolApart), filesArm(few, poolApart), own)).Judge(study.AtLeast(1.5), study.NotHere, "a file among 3000 takes the pool that many times as long as one among 300",
 				"what the pool itself takes for a file does not grow: it is the same hand-over for each")
-			f.Measured += fmt.Sprintf(" a file of 3000 against 300: %s of %s", study.Duration(e.Median(manyApart, own)), study.Duration(e.Median(manyApart, study.PerRecord)))
+			f.Measured += fmt.Sprintf(" a file of 3000 against 300: %s of %s", study.Duration(e.Median(filesArm(many, poolApart), own)), study.Duration(e.Median(filesArm(many, poolApart), study.PerRecord)))
 			return f
 		},
 	}, {
@@ -108,27 +108,21 @@ var filesClaims = []study.Claim{
 		Judge: func(study.Evidence) study.Finding { return judgeWorkers("BenchmarkWriter-2", 64) },
 	}, {
 		Name: "files-40x", Source: study.WriterBenchmarks, Says: "64 cores are the reason why an EPYC is 40 times as fast as an i7-4510U", Published: "1.2 ms, 47 ms for 100 files",
-		Arms: []string{openPlain, openOneCPU},
+		Arms: []string{openPlain, filesArm(1000, openOn(1))},
 		Judge: func(e study.Evidence) study.Finding {
 			// Of 2 cores with 4 threads 64 are 32 times as many: even without a loss they are not 40 times as fast.
 			f := study.Finding{Verdict: study.NeverSo, Why: "64 cores are 32 times the 2 of an i7-4510U, and its benchmark's name says that it ran on 2 CPUs"}
-			f.Measured = fmt.Sprintf("%s CPUs do %v the writes of one", e.Fact("GOMAXPROCS"), study.Ratio(e.Ratio(openOneCPU, openPlain, study.PerRecord)))
+			f.Measured = fmt.Sprintf("%s CPUs do %v the writes of one", e.Fact("GOMAXPROCS"), study.Ratio(e.Ratio(filesArm(1000, openOn(1)), openPlain, study.PerRecord)))
 			return f
 		},
 	},
 }
 
-// The arms of 300, 1000 and 3000 files that claims take.
-var (
-	fewByPool, manyByPool   = filesArm(300, byPool(perCPU)), filesArm(3000, byPool(perCPU))
-	fewByFiles, manyByFiles = filesArm(300, byFiles), filesArm(3000, byFiles)
-	fewOpen, manyOpen       = filesArm(300, openByFile), filesArm(3000, openByFile)
-	fewByBufio, manyByBufio = filesArm(300, openByBufio), filesArm(3000, openByBufio)
-	fewApart, manyApart     = filesArm(300, poolApart), filesArm(3000, poolApart)
+// Claims on how a file's cost grows set many against few.
+const few, many = 300, 3000
 
-	openPlain, openRetried = filesArm(1000, openByFile), filesArm(1000, openByFiles)
-	openOneCPU             = filesArm(1000, openOn(1))
-)
+// The arms that write to 1000 open files, without retries and with them.
+var openPlain, openRetried = filesArm(1000, openByFile), filesArm(1000, openByFiles)
 
 // cpusOf reads the number of CPUs that Go puts behind a benchmark's name.
 func cpusOf(benchmark string) int {

@@ -65,7 +65,7 @@ type filesPlan struct {
 	sizes   []int // by the ways that are compared at each size
 	retries []int // also without retries
 	open    []int // also into files that are open
-	few     []int // also by a bufio.Writer for each, and with the pool's own time apart
+	grown   []int // also by a bufio.Writer for each, and with the pool's own time apart
 	batched []int // also in batches
 	workers int   // files for each number of workers
 	durable int
@@ -77,7 +77,7 @@ type filesPlan struct {
 // filesPlanOf is the plan of a preset, or of a count. A file takes the same time in each.
 func filesPlanOf(c study.Choice) filesPlan {
 	p := filesPlan{
-		sizes: []int{2, 25, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000, 1500, 3000, 5000}, batched: []int{1500, 3000, 5000}, few: []int{300, 3000},
+		sizes: []int{2, 25, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000, 1500, 3000, 5000}, batched: []int{1500, 3000, 5000}, grown: []int{few, many},
 		workers: 1000, durable: 200, apart: temps, append: appendLoad{files: 400, lines: 25}, least: 300,
 	}
 	p.retries = p.sizes[2:12]
@@ -85,7 +85,7 @@ func filesPlanOf(c study.Choice) filesPlan {
 	switch {
 	case c.Count > 0:
 		n := int(min(c.Count, mostFiles))
-		p = filesPlan{sizes: []int{n}, retries: []int{n}, open: []int{n}, few: []int{n}, batched: []int{n}, workers: n, durable: n, apart: n, append: appendLoad{files: n, lines: 25}}
+		p = filesPlan{sizes: []int{n}, retries: []int{n}, open: []int{n}, grown: []int{n}, batched: []int{n}, workers: n, durable: n, apart: n, append: appendLoad{files: n, lines: 25}}
 	case c.Preset.Name == study.PresetQuick:
 		p.sizes, p.retries, p.batched = []int{2, 100, 1000, 3000}, []int{100, 1000}, []int{1500}
 		p.open = []int{100, 1000}
@@ -136,7 +136,7 @@ func filesArms(c study.Choice) []study.Arm {
 		add(n, filesWay, batchesWay)
 	}
 	arms = append(arms, apartArms(p.apart)...)
-	for _, n := range p.few {
+	for _, n := range p.grown {
 		arms = append(arms, byBufioWay.arm(n, p.passes(n)), poolApartWay.named(filesArm(n, poolApart), fmt.Sprintf("apart, %d files", n), n, p.passes(n)))
 	}
 	arms = append(arms, durableArms(p.durable)...)

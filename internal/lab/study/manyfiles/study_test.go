@@ -17,6 +17,14 @@ import (
 )
 
 func TestFilesClaimsFollowTheEvidence(t *testing.T) {
+	var (
+		fewByPool, manyByPool   = filesArm(few, byPool(perCPU)), filesArm(many, byPool(perCPU))
+		fewByFiles, manyByFiles = filesArm(few, byFiles), filesArm(many, byFiles)
+		fewOpen, manyOpen       = filesArm(few, openByFile), filesArm(many, openByFile)
+		fewByBufio, manyByBufio = filesArm(few, openByBufio), filesArm(many, openByBufio)
+		fewApart, manyApart     = filesArm(few, poolApart), filesArm(many, poolApart)
+		openOneCPU              = filesArm(1000, openOn(1))
+	)
 	records := map[string]int64{
 		fewByPool: 300, manyByPool: 3000, fewByFiles: 300, manyByFiles: 3000, retriesOff: 1000, retriesOn: 1000, createTemp: 200,
 		fewOpen: 300, manyOpen: 3000, openPlain: 1000, openRetried: 1000, openOneCPU: 1000, fewApart: 300, manyApart: 3000, twoByBufio: 20, fewByBufio: 300, manyByBufio: 3000,
