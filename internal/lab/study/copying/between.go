@@ -29,6 +29,10 @@ func copyClaimsAcross() []study.Claim {
 			Judge: parted(ordered(page, func(t result.Trial) float64 { return float64(t.System) * stretch(t) }, []string{"ext4", "btrfs"}, nil)),
 		},
 		{
+			Name: "copy-larger-all", Source: study.CopyBufferSizes, Says: "as the buffer grows, performance improves for all file systems", Published: "512, 4096 and 65536 bytes on six",
+			Judge: largerOnAll,
+		},
+		{
 			Name: "copy-user-alike", Source: study.CopyBufferSizes, Says: "user time has the least effect: by single bytes it is about the same on all file systems", Published: "9.1 s to 10.5 s",
 			Judge: parted(alike(byte1)),
 		},
@@ -101,6 +105,29 @@ func parted(judge func(study.Evidence) study.Finding) func(study.Evidence) study
 		}
 		return judge(e)
 	}
+}
+
+// largerOnAll judges the step up that gains the least, on any of the file systems.
+func largerOnAll(e study.Evidence) study.Finding {
+	steps := []copyCell{{timing.Copy, wholeSize, 512}, {timing.Copy, wholeSize, 4096}, {timing.Copy, wholeSize, 65536}}
+	all := withCell(e, steps[0])
+	if f, open := notAcross(e, steps[0], all); open || len(all) < 2 {
+		return f
+	}
+	closest, where := study.Measured{Value: math.Inf(1)}, ""
+	for _, kind := range slices.Sorted(maps.Keys(all)) {
+		for i, c := range steps[1:] {
+			if !all[kind].Have(c.name()) {
+				return study.Finding{Verdict: study.NotChecked, Why: "no round of " + c.name() + " is whole on " + kind, Settle: "--full"}
+			}
+			if r := study.Ratio(all[kind].Ratio(steps[i].name(), c.name(), written)); r.Value < closest.Value {
+				closest, where = r, fmt.Sprintf("%d to %d bytes on %s", steps[i].buffer, c.buffer, kind)
+			}
+		}
+	}
+	f := closest.Judge(study.AtLeast(1), study.NotHere, "so it is at each step up on all of them, and this one gains the least", "this step up costs time")
+	f.Measured += ", " + where
+	return f
 }
 
 // ordered judges that the least are less than all the others, and the most are more.
