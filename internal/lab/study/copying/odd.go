@@ -103,7 +103,7 @@ func Iterations(run result.Run) (lines []string) {
 				if parted {
 					line += fmt.Sprintf(", User CPU=%ss, System CPU=%ss", text(float64(t.User)), text(float64(t.System)))
 				}
-				lines = append(lines, line+mark)
+				lines = append(lines, fmt.Sprintf("  Running iteration %d/%d for BUF_SIZE=%d...", i+1, len(e.Trials(c.name())), c.buffer), line+mark)
 			}
 		}
 	}

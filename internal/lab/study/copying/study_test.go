@@ -56,6 +56,18 @@ func TestCopyClaimsFollowTheEvidence(t *testing.T) {
 	check("copy-btrfs-16284", onKind(peak, "ext4"), study.NotChecked)
 	check("copy-jfs-small", onKind(peak, "ext4"), study.NotChecked)
 
+	blocks := func(odd float64) study.Evidence {
+		return onKind(studytest.Planted(10, func(arm string, round int, m *result.Measurement) {
+			m.Records, m.BlocksOut = 8e6, 16000
+			if arm == copyArm(oddBuffer) {
+				m.BlocksOut = int64(16000 * odd)
+			}
+		}, copyArm(oddBuffer), copyArm(4096)), "btrfs")
+	}
+	check("copy-btrfs-16284-writes", blocks(1), study.NotHere)
+	check("copy-btrfs-16284-writes", blocks(1.25), study.Holds)
+	check("copy-btrfs-16284-writes", onKind(blocks(1.25), "ext4"), study.NotChecked)
+
 	user := func(odd, even, large, single float64) study.Evidence {
 		return plant(nil, map[string]float64{copyArm(oddBuffer): odd, copyArm(16384): even, copyArm(65536): large, copyArm(1): single})
 	}
@@ -423,6 +435,7 @@ func TestIterationsReadAsPublished(t *testing.T) {
 	e.Run.Header.Study, e.Run.Header.Cells[0].Records = Study().Name, wholeSize
 	want := []string{
 		"Measuring copy of 100MiB for BUF_SIZE=4096 on ext2...",
+		"  Running iteration 1/1 for BUF_SIZE=4096...",
 		"    Iteration 1 results: Elapsed=76.508s, Total CPU=76.463s, User CPU=9.11s, System CPU=67.353s",
 	}
 	if got := Iterations(e.Run); !slices.Equal(got, want) {
@@ -493,6 +506,29 @@ func TestClaimsOfSeveralFileSystemsFollowTheRun(t *testing.T) {
 	check("copy-user-alike", map[string]float64{"jfs": 1, "ext4": 1.1, "btrfs": 1, "xfs": 1}, study.Holds)
 	check("copy-user-alike", as, study.NotHere)
 	check("copy-write-ext4-4096", as, study.NeverSo)
+	steps := []copyCell{{timing.Copy, wholeSize, 512}, {timing.Copy, wholeSize, 4096}, {timing.Copy, wholeSize, 65536}}
+	larger := func(slow string) study.Evidence {
+		var all []study.Evidence
+		for _, name := range []string{"ext4", "xfs"} {
+			e := planCopies(10, 1<<20, func(c copyCell) float64 {
+				perByte := falling(c)
+				if name == slow && c.buffer == 65536 {
+					perByte = 5
+				}
+				return perByte
+			}, steps...)
+			e.FileSystem = name
+			all = append(all, e)
+		}
+		return study.EvidenceOf(readTogether(all))
+	}
+	for slow, want := range map[string]study.Verdict{"": study.Holds, "xfs": study.NotHere} {
+		f := studytest.ClaimOf(t, Study(), "copy-larger-all").Find(larger(slow))
+		if f.Verdict != want || slow != "" && !strings.HasSuffix(f.Measured, "4096 to 65536 bytes on xfs") {
+			t.Errorf("slow on %q: %+v", slow, f)
+		}
+	}
+	check("copy-larger-all", map[string]float64{"ext4": 1}, study.NotChecked)
 	check("copy-jfs-small", map[string]float64{"uml-jfs": 1, "ext4": 0.1, "uml-ext4": 2, "uml-btrfs": 4}, study.Holds)
 }
 
