@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"os"
 	"strings"
 	"sync"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/keyed"
+	"github.com/holdfast-go/holdfast/internal/retry"
 )
 
 // lookAhead is how many files a WriteAll has taken from its iterator and not
@@ -39,6 +41,12 @@ type Write struct {
 	Path string
 	Data []byte // all of the file, or what is to be appended; it may not change until WriteAll returns
 	Mode Mode
+
+	// File is a file that the caller has opened, of any kind, in place of a Path, which may be
+	// empty, and a Mode. Data is written where its descriptor stands. It is not closed. A
+	// policy that syncs has it synced by itself: its bytes are durable then, and its name
+	// where the caller made that durable.
+	File *os.File
 }
 
 // WriteAll writes the files that an iterator gives, each as [Set.WriteFile] does, by
@@ -49,7 +57,7 @@ type Write struct {
 //
 // Files are finished in any order, but those of one path in the order in which they
 // were given. Under sync=close, sync=group and a period all files are made durable
-// together: at the end, and whenever 4096 files or 256 MiB have come together. That
+// together: at the end, and whenever [Options].Batch files or 256 MiB have come together. That
 // is many times faster than one by one. Replace renames its files then. An only
 // file is synced by itself, which is cheaper for one. So the first file waits until
 // there is a second, or the iterator has ended. If the sync of a file system
@@ -81,6 +89,29 @@ func (f *Set) WriteAll(ctx context.Context, files iter.Seq[Write]) (*Results, er
 		return b.results, errors.Join(b.stopped, b.results.Err())
 	}
 	return b.results, b.results.Err()
+}
+
+// WriteEach writes the same data to each path as [Set.WriteAll] does, and has a result for
+// every one of them. What was not begun, because ctx ended or the Set is closed, is
+// untouched, with the cause and no attempt. The error is that of WriteAll.
+func (f *Set) WriteEach(ctx context.Context, paths []string, data []byte, mode Mode) (*Results, error) {
+	results, err := f.WriteAll(ctx, func(yield func(Write) bool) {
+		for _, path := range paths {
+			if !yield(Write{Path: path, Data: data, Mode: mode}) {
+				return
+			}
+		}
+	})
+	cause := context.Cause(ctx)
+	if cause == nil {
+		cause = err // the Set is closed, or all were begun
+	}
+	for _, path := range paths[results.Len():] {
+		r := results.add()
+		r.path = path
+		r.fail(retry.OpOpen, cause, holdfast.OutcomeUntouched)
+	}
+	return results, err
 }
 
 // A batch is a WriteAll under way. The caller's goroutine gives files to workers, and
@@ -191,7 +222,7 @@ func (b *batch) give(file Write) bool {
 // submit takes a file into the present part, or the next one if that is full.
 func (b *batch) submit(w *job) {
 	p := &b.part
-	if p.inSteps && (p.files >= durable.MostPerStep || p.bytes >= durable.MostBytesPerStep) {
+	if p.inSteps && (p.files >= b.files.options.Batch || p.bytes >= durable.MostBytesPerStep) {
 		b.makeDurable()
 	}
 	p.files++

@@ -113,7 +113,7 @@ func (t *streams) lostNameLocked(ctx context.Context, s *stream) error {
 	}
 	t.mu.Unlock()
 	var is sys.Stat
-	tries := t.files.tries()
+	tries := t.files.tries(s.name.path)
 	at, err := t.files.resolve(ctx, &tries, s.name.path)
 	if err == nil {
 		var name sys.Name

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/durable"
@@ -152,6 +153,7 @@ func (b *batch) makeDurable() {
 		b.abandon(context.Cause(b.ctx))
 		return
 	}
+	began := time.Now()
 	p.step.Run(p.pending, func() {
 		for _, r := range p.renames {
 			if r.temporary != "" {
@@ -166,6 +168,9 @@ func (b *batch) makeDurable() {
 		if r.temporary != "" {
 			r.settle()
 		}
+	}
+	if log := b.files.options.Logger; log != nil && p.inSteps && p.files > 0 {
+		log.Debug("batch", "files", p.files, "bytes", p.bytes, "elapsed", time.Since(began))
 	}
 	p.reset()
 }
@@ -219,7 +224,7 @@ func (b *batch) inPlace(at *place, do func(d *handles.Dir, t *retry.Tries) error
 		return err
 	}
 	defer f.handles.End()
-	for t := f.tries(); ; {
+	for t := f.tries(at.path); ; {
 		d, err := f.handles.UseDir(at.path, b.era)
 		if err == nil {
 			defer f.handles.Rest(&d.Handle)

@@ -75,6 +75,10 @@ func newSet(d vfs.Disk, options Options) *Set {
 	f.names = durable.NameSyncsOf(d)
 	f.handles.Init(d, f.options.Handles)
 	f.handles.Syncs = f.options.Policy.Sync.Mode != holdfast.SyncNever
+	if log := f.options.Logger; log != nil {
+		f.handles.Opened = func(path string) { log.Debug("open", "path", path) }
+		f.handles.Evicted = func(path string) { log.Debug("evict", "path", path) }
+	}
 	f.marks = temporary.Marks{Disk: d, Handles: &f.handles, Most: handles.FileMarks(f.options.Handles)}
 	f.watches = make(chan struct{}, handles.ErrseqDescriptors)
 	f.narrow = make(chan struct{}, 1)

@@ -23,6 +23,7 @@ type optionsText struct {
 	MkdirAll bool            `json:"mkdir_all,omitempty" yaml:"mkdir_all"`
 	Perm     permText        `json:"perm,omitzero" yaml:"perm"`
 	Retry    retryText       `json:"retry,omitzero" yaml:"retry"`
+	Batch    int             `json:"batch,omitempty" yaml:"batch"`
 
 	Unknown map[string]any `json:"-" yaml:",inline"`
 }
@@ -42,7 +43,7 @@ type permText fs.FileMode
 type durationText time.Duration
 
 func (o Options) text() optionsText {
-	return optionsText{Policy: o.Policy, Workers: o.Workers, Handles: o.Handles, Memory: o.Memory, MkdirAll: o.MkdirAll, Perm: permText(o.Perm),
+	return optionsText{Policy: o.Policy, Workers: o.Workers, Handles: o.Handles, Memory: o.Memory, MkdirAll: o.MkdirAll, Perm: permText(o.Perm), Batch: o.Batch,
 		Retry: retryText{Attempts: o.Retry.Attempts, Base: durationText(o.Retry.Base), Cap: durationText(o.Retry.Cap)}}
 }
 
@@ -54,9 +55,9 @@ func (o *Options) read(decode func(*optionsText) error) error {
 		err = fmt.Errorf("unknown keys %q", append(slices.Sorted(maps.Keys(t.Unknown)), slices.Sorted(maps.Keys(t.Retry.Unknown))...))
 	}
 	if err != nil {
-		return fmt.Errorf("files: options: %w; the keys are policy, workers, handles, memory, mkdir_all, perm, and retry with attempts, base and cap", err)
+		return fmt.Errorf("files: options: %w; the keys are policy, workers, handles, memory, mkdir_all, perm, batch, and retry with attempts, base and cap", err)
 	}
-	read := Options{Policy: t.Policy, Workers: t.Workers, Handles: t.Handles, Memory: t.Memory, MkdirAll: t.MkdirAll, Perm: fs.FileMode(t.Perm),
+	read := Options{Policy: t.Policy, Workers: t.Workers, Handles: t.Handles, Memory: t.Memory, MkdirAll: t.MkdirAll, Perm: fs.FileMode(t.Perm), Batch: t.Batch, Logger: o.Logger,
 		Retry: Retry{Attempts: t.Retry.Attempts, Base: time.Duration(t.Retry.Base), Cap: time.Duration(t.Retry.Cap)}}
 	if err := read.Validate(); err != nil {
 		return err
@@ -73,6 +74,7 @@ func (o *Options) read(decode func(*optionsText) error) error {
 //	memory     text, such as "64MiB"
 //	mkdir_all  true or false
 //	perm       text of octal digits, such as "0644"
+//	batch      a whole number
 //	retry      an object of attempts (a whole number), base and cap (text, such as "100ms")
 //
 // Any other key or type is an error, and the options are those of [Options.Validate].

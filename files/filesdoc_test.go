@@ -46,6 +46,15 @@ func export(ctx context.Context, dir string, reports map[string][]byte) (files.T
 	return results.Totals(), err
 }
 
+// announce appends one message to every path. The results have each path, also those that the end of ctx left out.
+func announce(ctx context.Context, set *files.Set, paths []string, message string) string {
+	results, err := set.WriteEach(ctx, paths, []byte(message), files.Append)
+	if err != nil {
+		return results.String() // the rates, and the first failures
+	}
+	return results.Totals().String() // 3 of 3 files succeeded (100.0 %), 0 failed (0.0 %): 3 durable; 18 bytes, 3 attempts
+}
+
 // whatToDo classifies the error of a Write without a look at its text.
 func whatToDo(err error) string {
 	var failed *files.Error
@@ -173,7 +182,7 @@ func TestFilesDocShowsWhatIsCompiled(t *testing.T) {
 // shownOptions are those that docs/files.md shows, as JSON and as YAML.
 var shownOptions = files.Options{
 	Policy:  holdfast.Policy{Buffer: 64 * holdfast.KiB, FlushEvery: 100 * time.Millisecond, Sync: holdfast.SyncEvery(time.Second)},
-	Workers: 4, Handles: 256, Memory: 64 * holdfast.MiB, MkdirAll: true, Perm: 0o640,
+	Workers: 4, Handles: 256, Memory: 64 * holdfast.MiB, MkdirAll: true, Perm: 0o640, Batch: 1000,
 	Retry: files.Retry{Attempts: 6, Base: 50 * time.Millisecond, Cap: 2 * time.Second},
 }
 
@@ -351,6 +360,23 @@ func TestShownMetricsHaveEveryCounter(t *testing.T) {
 	}
 	if !strings.Contains(text, "\nholdfast_files_total 1\n") {
 		t.Errorf("one file was written:\n%s", text)
+	}
+}
+
+func TestShownMessageGoesToAllFiles(t *testing.T) {
+	dir := t.TempDir()
+	set, err := files.New(files.Options{Policy: holdfast.Durable()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	paths := []string{filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "c")}
+	const want = "3 of 3 files succeeded (100.0 %), 0 failed (0.0 %): 3 durable; 18 bytes, 3 attempts"
+	if got := announce(t.Context(), set, paths, "hello\n"); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got := announce(t.Context(), set, append(paths, dir), "hello\n"); !strings.HasPrefix(got, "3 of 4 files succeeded (75.0 %)") || !strings.Contains(got, "\nholdfast: open "+dir) {
+		t.Error(got)
 	}
 }
 

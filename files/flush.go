@@ -137,7 +137,7 @@ func (t *streams) flushBehindLocked(ctx context.Context, s *stream) error {
 // write writes p to the stream's file, with retries, or says how far it came. The
 // caller is busy with the stream: it has set that.
 func (t *streams) write(ctx context.Context, s *stream, p []byte, once bool) (n int, fail *Error) {
-	tries := t.files.tries()
+	tries := t.files.tries(s.name.path)
 	if once {
 		tries.Limits.Attempts = 1
 	}

@@ -3,7 +3,9 @@ package files
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -22,6 +24,7 @@ type job struct {
 	name   fileName
 	data   []byte
 	mode   Mode
+	file   *os.File // the caller's, or nil
 	ticket keyed.Ticket
 	later  *replacement // what it leaves for its batch to do, if it leaves a rename
 	result *record
@@ -80,10 +83,18 @@ func (s *fileWriter) writeAlone(w *job) {
 
 // prepare fills in what is to be written, or the result if that can't be.
 func (w *job) prepare(given Write, block *strings.Builder, size int) bool {
-	w.data, w.mode = given.Data, given.Mode
+	w.data, w.mode, w.file = given.Data, given.Mode, given.File
 	w.result.path = given.Path
 	err := given.Mode.Validate()
-	if err == nil {
+	switch {
+	case err != nil:
+	case given.File != nil:
+		w.result.path = given.File.Name()
+		w.name.path = w.result.path
+		if w.mode, err = Append, nil; given.Mode == Truncate || given.Mode == Replace {
+			err = fmt.Errorf("mode %v is of a path, and %s is an open file; seek in it or truncate it before", given.Mode, w.result.path)
+		}
+	default:
 		w.name, err = newNameIn(block, given.Path, size)
 	}
 	if err != nil {
@@ -137,7 +148,7 @@ func (s *fileWriter) write(w *job) {
 	began := time.Now()
 	s.files.jobs.files.Add(1)
 	s.job = w
-	s.tries = s.files.tries()
+	s.tries = s.files.tries(w.result.path)
 	s.try()
 	w.result.elapsed = time.Since(began)
 	if w.later == nil || w.later.temporary == "" {
@@ -159,6 +170,10 @@ func (s *fileWriter) try() {
 		s.refuse(retry.OpOpen, context.Cause(s.ctx))
 		return
 	}
+	if s.file != nil {
+		s.writeOwn()
+		return
+	}
 	if err := s.files.streams.settle(s.ctx, s.name.path); err != nil {
 		s.refuse(retry.OpWrite, err)
 		return
@@ -167,6 +182,39 @@ func (s *fileWriter) try() {
 	s.once()
 	if s.starved {
 		s.onceInNarrow()
+	}
+}
+
+// writeOwn writes to a file that the caller has opened, and syncs it if the policy does.
+func (s *fileWriter) writeOwn() {
+	r, op := s.result, retry.OpWrite
+	var err error
+	for r.bytes < int64(len(s.data)) {
+		var n int
+		n, err = s.file.Write(s.data[r.bytes:])
+		r.bytes += int64(n)
+		if n > 0 {
+			s.tries.Progress()
+		}
+		if err != nil && !s.tries.Again(s.ctx, op, &err) {
+			break
+		}
+	}
+	r.attempts, r.outcome = int32(s.tries.Attempts()), holdfast.OutcomeWritten
+	switch {
+	case err != nil && r.bytes == 0:
+		r.fail(op, err, holdfast.OutcomeUntouched)
+	case err != nil:
+		r.fail(op, err, holdfast.OutcomePartial)
+	case s.files.options.Policy.Sync.Mode != holdfast.SyncNever:
+		if s.batch != nil {
+			s.batch.part.waits.Store(true)
+		}
+		s.files.jobs.syncs.Add(1)
+		r.outcome = holdfast.OutcomeDurable
+		if err := s.file.Sync(); err != nil {
+			r.fail(retry.OpSync, err, holdfast.OutcomeUncertain)
+		}
 	}
 }
 

@@ -92,7 +92,7 @@ func (f *Set) statDir(ctx context.Context, path string) (sys.Stat, error) {
 	if err != nil {
 		return sys.Stat{}, err
 	}
-	for t := f.tries(); ; {
+	for t := f.tries(path); ; {
 		is, err := f.disk.StatPath(name)
 		if err == nil || !t.Again(ctx, retry.OpStat, &err) {
 			return is, err
@@ -107,7 +107,7 @@ func (f *Set) makeDir(ctx context.Context, path string) error {
 	}
 	// It is opened first: once the directory is made only its sync may fail.
 	var d *handles.Dir
-	t := f.tries()
+	t := f.tries(path)
 	err := t.Insist(ctx, retry.OpOpen, func() (err error) {
 		d, err = f.handles.UseDir(dirAbove(path), f.era.Add(1))
 		return err
@@ -137,7 +137,7 @@ func (f *Set) mkdir(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	t := f.tries()
+	t := f.tries(path)
 	err = t.Insist(ctx, retry.OpMkdir, func() error { return f.disk.Mkdir(name, dirPerm) })
 	if errors.Is(err, fs.ErrExist) {
 		return nil

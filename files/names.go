@@ -185,7 +185,7 @@ func (t *streams) syncDir(ctx context.Context, path string) (nameSite, error) {
 
 // findDir opens a directory that should be there, with retries.
 func (t *streams) findDir(ctx context.Context, path string) (*handles.Dir, error) {
-	for tries := t.files.tries(); ; {
+	for tries := t.files.tries(path); ; {
 		d, err := t.files.handles.UseDir(path, t.files.era.Add(1))
 		if err == nil || !tries.Again(ctx, retry.OpOpen, &err) {
 			return d, err

@@ -78,7 +78,7 @@ func (x *streamFile) awaitDrop(ctx context.Context) error {
 func (t *streams) open(ctx context.Context, s *stream) (*streamFile, retry.Op, error) {
 	x, op, err := t.openAs(ctx, s, s.name)
 	if errors.Is(err, syscall.ELOOP) && op == retry.OpOpen { // a symbolic link: the name is where it leads
-		tries := t.files.tries()
+		tries := t.files.tries(s.name.path)
 		name, err := t.files.resolve(ctx, &tries, s.name.path)
 		if err != nil {
 			return nil, retry.OpResolve, err
@@ -121,7 +121,7 @@ func (t *streams) openAs(ctx context.Context, s *stream, name fileName) (*stream
 		t.mu.Unlock()
 		return nil, op, err
 	}
-	x := &streamFile{Handle: handles.Handle{Fd: fd, Users: 1}, stream: s, stales: stales, dropped: make(chan struct{})}
+	x := &streamFile{Handle: handles.Handle{Fd: fd, Path: s.name.path, Users: 1}, stream: s, stales: stales, dropped: make(chan struct{})}
 	x.Drop = func() { t.dropFile(x) }
 	if is.Inode != 0 {
 		x.key = keyed.Key{Device: is.Device, Inode: is.Inode}
@@ -132,6 +132,9 @@ func (t *streams) openAs(ctx context.Context, s *stream, name fileName) (*stream
 		lost = nil
 	}
 	t.keep(x, name.dir, site, is.Size == 0, lost)
+	if f.handles.Opened != nil {
+		f.handles.Opened(x.Path)
+	}
 	return x, "", nil
 }
 

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"runtime"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/handles"
 	"github.com/holdfast-go/holdfast/internal/retry"
 	"github.com/holdfast-go/holdfast/internal/sys"
@@ -47,6 +49,16 @@ type Options struct {
 
 	// Retry says how often what may pass is tried again.
 	Retry Retry
+
+	// Batch is the most files that a WriteAll makes durable in one step; 0 is 4096. It is of
+	// policies that sync files together.
+	Batch int
+
+	// Logger gets what else only the counts of Stats show: at level Debug each descriptor
+	// that is opened to be kept ("open") or closed to make room ("evict"), and each durable
+	// step of a WriteAll ("batch"); at level Warn each pause before a retry ("retry"). Nil
+	// logs nothing. It must not write through the same Set, and is no key of JSON or YAML.
+	Logger *slog.Logger
 }
 
 // Retry bounds the retries of a call that failed for a reason which may pass, such as
@@ -72,6 +84,7 @@ const (
 	mostHandles   = 1024
 
 	maxWorkers  = 1 << 16
+	maxBatch    = 1 << 20
 	maxHandles  = 1 << 24
 	maxMemory   = holdfast.Size(1 << 40)
 	maxAttempts = 1 << 20
@@ -104,6 +117,10 @@ func (o Options) Validate() error {
 		return fmt.Errorf("files: memory=%d is negative; use 0 for %v", int64(o.Memory), defaultMemory)
 	case o.Memory > maxMemory:
 		return fmt.Errorf("files: memory=%v is more than %v; use 0 for %v", o.Memory, maxMemory, defaultMemory)
+	case o.Batch < 0:
+		return fmt.Errorf("files: batch=%d is negative; use 0 for %d files", o.Batch, durable.MostPerStep)
+	case o.Batch > maxBatch:
+		return fmt.Errorf("files: batch=%d is more than %d; use 0 for %d files", o.Batch, maxBatch, durable.MostPerStep)
 	case o.Memory != 0 && o.Memory < o.Policy.Buffer:
 		return fmt.Errorf("files: memory=%v is less than one buffer of the policy %v; give at least %v", o.Memory, o.Policy, o.Policy.Buffer)
 	}
@@ -137,6 +154,7 @@ func (o Options) withDefaults() Options {
 	}
 	o.Memory = o.memory()
 	o.Perm = cmp.Or(o.Perm, defaultPerm)
+	o.Batch = cmp.Or(o.Batch, durable.MostPerStep)
 	o.Retry = o.Retry.withDefaults()
 	return o
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/handles"
@@ -377,6 +378,12 @@ func (e *Error) Is(target error) bool {
 }
 
 // tries begins to count for one file.
-func (f *Set) tries() retry.Tries {
-	return retry.Tries{Limits: retry.Limits(f.options.Retry), Handles: &f.handles, Retries: &f.retries}
+func (f *Set) tries(path string) retry.Tries {
+	t := retry.Tries{Limits: retry.Limits(f.options.Retry), Handles: &f.handles, Retries: &f.retries}
+	if log := f.options.Logger; log != nil {
+		t.Paused = func(op retry.Op, err error, pause time.Duration) {
+			log.Warn("retry", "path", path, "op", string(op), "pause", pause, "error", err)
+		}
+	}
+	return t
 }

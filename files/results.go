@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"iter"
 	"math/bits"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -127,6 +129,55 @@ type Totals struct {
 	NoJournal int   `json:"no_journal,omitempty"` // durable files with Result.NoJournal
 	Bytes     int64 `json:"size_bytes"`
 	Attempts  int64 `json:"attempts"`
+}
+
+// String returns one line, such as "489 of 5000 files succeeded (9.8 %), 4511 failed (90.2 %):
+// 489 written, 4511 untouched; 5868 bytes, 489 attempts".
+func (t Totals) String() string {
+	if t.Files == 0 {
+		return "no files"
+	}
+	percent := func(n int) string {
+		p := 100 * float64(n) / float64(t.Files)
+		if 0 < n && n < t.Files {
+			p = min(max(p, 0.1), 99.9) // neither none nor all
+		}
+		return strconv.FormatFloat(p, 'f', 1, 64) + " %"
+	}
+	var outcomes []string
+	for _, o := range []struct {
+		n    int
+		name holdfast.Outcome
+	}{
+		{t.Durable, holdfast.OutcomeDurable}, {t.Written, holdfast.OutcomeWritten}, {t.Partial, holdfast.OutcomePartial},
+		{t.Untouched, holdfast.OutcomeUntouched}, {t.Uncertain, holdfast.OutcomeUncertain},
+	} {
+		if o.n > 0 {
+			outcomes = append(outcomes, fmt.Sprintf("%d %v", o.n, o.name))
+		}
+	}
+	done := t.Files - t.Failed
+	return fmt.Sprintf("%d of %d files succeeded (%s), %d failed (%s): %s; %d bytes, %d attempts",
+		done, t.Files, percent(done), t.Failed, percent(t.Failed), strings.Join(outcomes, ", "), t.Bytes, t.Attempts)
+}
+
+// String returns the line of Totals, and one for each of the first ten files that failed.
+func (r *Results) String() string {
+	const most = 10
+	totals, lines := r.Totals(), 0
+	var b strings.Builder
+	b.WriteString(totals.String())
+	for _, result := range r.All() {
+		if result.Err == nil {
+			continue
+		}
+		if lines++; lines > most {
+			fmt.Fprintf(&b, "\nand %d more", totals.Failed-most)
+			break
+		}
+		b.WriteString("\n" + result.Err.Error())
+	}
+	return b.String()
 }
 
 // Totals sums up the results.

@@ -209,7 +209,7 @@ func (t *streams) syncFiles(duties []duty) {
 // find it after a crash.
 func (t *streams) lookForName(x *streamFile) error {
 	var is sys.Stat
-	tries := t.files.tries()
+	tries := t.files.tries(x.Path)
 	err := tries.Insist(context.Background(), retry.OpStat, func() (err error) {
 		is, err = t.files.disk.StatFD(x.Fd)
 		return err

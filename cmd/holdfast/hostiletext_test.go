@@ -53,13 +53,13 @@ func TestHostileNamesSetNoTerminal(t *testing.T) {
 			dir := t.TempDir()
 			in := filepath.Join(dir, name)
 			const results = "testdata/none.jsonl"
-			if _, reported, code := wantSafe(t, "", "gen", in, "10"); code != cli.ExitOK {
+			if _, reported, code := wantSafe(t, "", "gen", in, "10B"); code != cli.ExitOK {
 				t.Skipf("no such name here: %s", reported)
 			}
-			wantSafe(t, "", "gen", in, "10")                                 // it is there
-			wantSafe(t, "", "gen", in+"/y", "10")                            // it is no directory
-			wantSafe(t, "", "gen", in, name)                                 // no size
-			wantSafe(t, "", "gen", filepath.Join(dir, "y"), "10", "--"+name) // no flag
+			wantSafe(t, "", "gen", in, "10B")                                 // it is there
+			wantSafe(t, "", "gen", in+"/y", "10B")                            // it is no directory
+			wantSafe(t, "", "gen", in, name)                                  // no size
+			wantSafe(t, "", "gen", filepath.Join(dir, "y"), "10B", "--"+name) // no flag
 			wantSafe(t, "a\n", "write", "--out", in)
 			wantSafe(t, "a\n", "write", "--out", in+"/y")
 			wantSafe(t, "tor", "write", "--out", in+"1")

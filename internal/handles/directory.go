@@ -14,7 +14,6 @@ import (
 // A Dir is an open directory, kept by handles under its path.
 type Dir struct {
 	Handle
-	Path   string
 	Is     sys.Stat
 	looked int64 // the era in which it was last the directory that its path names; guarded by handles.mu
 	// SyncsAll: SyncAll can be relied on there.
@@ -63,6 +62,9 @@ func (h *Cache) UseDir(path string, era int64) (*Dir, error) {
 		return nil, err
 	}
 	d.Drop = func() { h.dropDir(d) }
+	if h.Opened != nil {
+		h.Opened(d.Path)
+	}
 	h.Mu.Lock()
 	defer h.Mu.Unlock()
 	h.Stats.Misses++
@@ -101,7 +103,7 @@ func openDir(disk vfs.Disk, path string, syncs bool) (*Dir, error) {
 		return nil, err
 	}
 	return &Dir{
-		Handle: Handle{Fd: fd}, Path: path, Is: is, NamesOnly: namesOnly,
+		Handle: Handle{Fd: fd, Path: path}, Is: is, NamesOnly: namesOnly,
 		SyncsAll: vfs.SyncsAll(disk, fd), LacksJournal: syncs && vfs.LacksJournal(disk, fd),
 	}, nil
 }

@@ -21,6 +21,10 @@ type Cache struct {
 	limit int
 	Syncs bool // the names in directories must be synced
 
+	// Opened and Evicted are called without a lock for each descriptor that is kept open, and
+	// each that is closed to make room; or they are nil.
+	Opened, Evicted func(path string)
+
 	Mu      sync.Mutex
 	open    int // descriptors open, being opened or being closed
 	Idle    idleList
@@ -47,6 +51,7 @@ type HandleStats struct{ Hits, Misses, Evictions int64 }
 // A Handle is a descriptor that is kept open.
 type Handle struct {
 	Fd    int
+	Path  string
 	Users int  // 0: it is in the list of the idle ones
 	Gone  bool // it must not be taken any more: its last user drops it
 	// Drop does what must be done before the descriptor can be closed, and closes it. The
@@ -153,16 +158,19 @@ func (h *Cache) evictLocked() bool {
 		return false
 	}
 	h.Stats.Evictions++
-	h.dropOldestLocked()
+	h.dropOldestLocked(h.Evicted)
 	return true
 }
 
-// dropOldestLocked releases the lock meanwhile.
-func (h *Cache) dropOldestLocked() {
+// dropOldestLocked releases the lock meanwhile, and calls seen then, unless it is nil.
+func (h *Cache) dropOldestLocked(seen func(path string)) {
 	x := h.Idle.oldest
 	h.Idle.Remove(x)
 	x.Gone = true
 	h.Mu.Unlock()
+	if seen != nil {
+		seen(x.Path)
+	}
 	x.Drop()
 	h.Mu.Lock()
 }
@@ -172,7 +180,7 @@ func (h *Cache) CloseAll() {
 	h.Mu.Lock()
 	defer h.Mu.Unlock()
 	for h.Idle.oldest != nil {
-		h.dropOldestLocked()
+		h.dropOldestLocked(nil)
 	}
 }
 

@@ -130,9 +130,10 @@ func (l Limits) WithDefaults() Limits {
 // Attempts is for each call: progress begins with the next one, or with the rest
 // of a write that was cut short.
 type Tries struct {
-	Limits  Limits         // with their defaults filled in
-	Handles *handles.Cache // what may be able to spare a descriptor, or nil
-	Retries *atomic.Int64  // of all files: how often a call was made again after a pause, or nil
+	Limits  Limits                                      // with their defaults filled in
+	Handles *handles.Cache                              // what may be able to spare a descriptor, or nil
+	Retries *atomic.Int64                               // of all files: how often a call was made again after a pause, or nil
+	Paused  func(op Op, err error, pause time.Duration) // is called before each pause; or nil
 
 	paused int // how often the present call was made again after a pause
 	atOnce int // and in a row without one
@@ -164,7 +165,7 @@ func (t *Tries) Again(ctx context.Context, op Op, err *error) bool {
 		t.atOnce++
 		return true
 	}
-	return t.pause(ctx, err)
+	return t.pause(ctx, op, err)
 }
 
 // Insist makes a call of op as often as it takes. It is for calls that are rare.
@@ -179,11 +180,15 @@ func (t *Tries) Insist(ctx context.Context, op Op, call func() error) error {
 }
 
 // pause waits before the next attempt, if there is one left.
-func (t *Tries) pause(ctx context.Context, err *error) bool {
+func (t *Tries) pause(ctx context.Context, op Op, err *error) bool {
 	if t.paused+1 >= t.Limits.Attempts {
 		return false
 	}
-	timer := time.NewTimer(t.Limits.pause(t.paused))
+	pause := t.Limits.pause(t.paused)
+	if t.Paused != nil {
+		t.Paused(op, *err, pause)
+	}
+	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

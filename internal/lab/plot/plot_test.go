@@ -286,6 +286,38 @@ func TestUserModeLinuxHasItsOwnPanels(t *testing.T) {
 	}
 }
 
+// TestTimesThatCannotBePartedAreLeftOutWithTheReason: alone, and beside others.
+func TestTimesThatCannotBePartedAreLeftOutWithTheReason(t *testing.T) {
+	inside := two("uml-jfs")
+	for i := range inside {
+		inside[i].User, inside[i].System = math.NaN(), math.NaN()
+	}
+	panels, left := All(inside)
+	reasons := map[string]string{}
+	for _, l := range left {
+		reasons[l.Name] = l.Why
+	}
+	for _, name := range []string{"user-cpu-by-buffer-per-file-system", "system-cpu-by-buffer-per-file-system"} {
+		if reasons[name] != whyUnparted || slices.ContainsFunc(panels, func(p Panel) bool { return strings.HasPrefix(p.Name, name) }) {
+			t.Errorf("%s: %q", name, reasons[name])
+		}
+	}
+	find(t, panels, "total-cpu-by-buffer-per-file-system-uml")
+	panels, _ = All(slices.Concat(two("ext4"), inside))
+	for name, want := range map[string]bool{"user-cpu-by-buffer-per-file-system": true, "total-cpu-by-buffer-per-file-system": false} {
+		if p := find(t, panels, name); slices.ContainsFunc(p.notes, func(n string) bool { return strings.Contains(n, whyUnparted) }) != want {
+			t.Errorf("%s: %q", name, p.notes)
+		}
+	}
+	for i := range inside {
+		inside[i].Form = timing.Synced
+	}
+	panels, _ = All(inside)
+	if p := find(t, panels, "time-by-buffer-with-o-sync-uml-jfs"); len(p.series) != 2 || !strings.Contains(strings.Join(p.notes, ";"), "not drawn: "+whyUnparted) {
+		t.Errorf("%v, %q", p.series, p.notes)
+	}
+}
+
 func TestEachFileSystemHasItsPanelsOfSizes(t *testing.T) {
 	var rows []timing.Row
 	for _, fs := range []string{"ext4", "xfs"} {

@@ -25,10 +25,17 @@ func (f form) panels(rows []timing.Row) (panels []Panel, why string) {
 		return nil, f.without(rows)
 	}
 	parts := f.parts(of)
+	unparted := false
 	for _, p := range parts {
 		panel, ok := f.panel(p, len(parts))
 		if ok {
 			panels = append(panels, panel)
+		}
+		unparted = unparted || !ok && p.always
+	}
+	if unparted {
+		for i := range panels {
+			panels[i].notes = append(panels[i].notes, "file systems inside User-Mode Linux are left out: "+whyUnparted)
 		}
 	}
 	switch {
@@ -37,8 +44,13 @@ func (f form) panels(rows []timing.Row) (panels []Panel, why string) {
 	case len(parts) == 0:
 		return nil, "it takes files of two sizes on one file system"
 	}
+	if unparted {
+		return nil, whyUnparted
+	}
 	return nil, "none of its values can stand on its axis"
 }
+
+const whyUnparted = "CPU time there can't be parted into user and system"
 
 // rows returns those that the panel is of.
 func (f form) rows(rows []timing.Row) []timing.Row {
@@ -163,7 +175,7 @@ func label(fileSystem string) string {
 }
 
 // lost counts the values that have no place on the axis.
-type lost struct{ zeros, broken int }
+type lost struct{ zeros, broken, unparted int }
 
 // series returns the categories of the axis and what stands on them.
 func (f form) series(rows []timing.Row, lost *lost) (x []string, all []series) {
@@ -216,6 +228,8 @@ func (f form) add(all []series, name string, rows []timing.Row, at, value func(t
 	for _, r := range rows {
 		y := value(r)
 		switch {
+		case math.IsNaN(y) && math.IsNaN(r.User): // user or system time; no other is NaN
+			lost.unparted++
 		case math.IsNaN(y) || math.IsInf(y, 0) || y < 0:
 			lost.broken++
 		case y == 0 && f.logarithmic:
@@ -258,6 +272,7 @@ func (f form) notes(p part, all []series, lost lost) (notes []string) {
 	add(p.always, "measured inside User-Mode Linux: comparable among themselves only")
 	add(slices.ContainsFunc(all, series.guessed), "hollow marks are predicted, and not measured")
 	add(lost.zeros > 0, "%s 0, which has no place on a logarithmic axis: not drawn", values(lost.zeros))
+	add(lost.unparted > 0, "%s not drawn: "+whyUnparted, values(lost.unparted))
 	add(lost.broken > 0, "%s not a time: not drawn", values(lost.broken))
 	return notes
 }

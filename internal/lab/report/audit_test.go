@@ -84,7 +84,7 @@ func TestAuditRowsHaveTheirCells(t *testing.T) {
 }
 
 func TestAuditCountsItsVerdicts(t *testing.T) {
-	const want = "4 claims: 1 hold, 1 do not hold here, 1 were never so, 1 can't be checked here"
+	const want = "4 claims: 1 hold, 1 do not hold here, 1 were never so, 0 are at the edge, 1 can't be checked here"
 	for _, format := range []report.Format{"", report.Markdown} {
 		if got := written(t, plantedAudit(), format); !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)

@@ -49,18 +49,19 @@ func (c Claim) Find(e Evidence) Finding {
 	return c.Judge(e)
 }
 
-// A Verdict is one of four.
+// A Verdict is one of five.
 type Verdict string
 
 const (
 	Holds      Verdict = "holds"
 	NotHere    Verdict = "does not hold here"
 	NeverSo    Verdict = "was never so" // not on any machine: by arithmetic, by what a system call means, by the document itself
+	AtEdge     Verdict = "at the edge"  // the interval contains a bound of what the claim allows: runs may fall on either side
 	NotChecked Verdict = "can't be checked here"
 )
 
 // Verdicts are all of them.
-var Verdicts = []Verdict{Holds, NotHere, NeverSo, NotChecked}
+var Verdicts = []Verdict{Holds, NotHere, NeverSo, AtEdge, NotChecked}
 
 // A Span is what a claim allows: from Least to Most, both included.
 type Span struct{ Least, Most float64 }
@@ -134,7 +135,8 @@ func (m Measured) String() string {
 
 // Judge holds what was measured against what the claim allows: it holds if the
 // whole interval is within, and does not (otherwise, which is NotHere or NeverSo)
-// if all of it is beyond. An interval that lies astride says nothing.
+// if all of it is beyond. Of an interval that contains a bound neither is said: the
+// next run may lie on the other side.
 func (m Measured) Judge(allowed Span, otherwise Verdict, holds, not string) Finding {
 	f := Finding{Measured: m.String()}
 	switch allowed.Place(m.Low, m.High) {
@@ -143,20 +145,31 @@ func (m Measured) Judge(allowed Span, otherwise Verdict, holds, not string) Find
 	case Outside:
 		f.Verdict, f.Why = otherwise, not
 	default:
-		f.Verdict, f.Why, f.Settle = NotChecked, m.Unsettled(), "--full"
+		open := m.Open(allowed)
+		f.Verdict, f.Why, f.Settle = open.Verdict, open.Why, open.Settle
 	}
 	return f
 }
 
-// Unsettled says why the interval decides nothing.
+// Open is the finding of a figure that lies astride what is allowed.
+func (m Measured) Open(allowed Span) Finding {
+	f := Finding{Measured: m.String(), Verdict: NotChecked, Why: m.Unsettled(), Settle: "--full"}
+	if !math.IsNaN(m.Low) && !math.IsNaN(m.High) {
+		bound := allowed.Least
+		if bound < m.Low {
+			bound = allowed.Most
+		}
+		f.Verdict, f.Why = AtEdge, "the interval contains "+m.Text(bound)+", a bound of what the claim allows: the next run may lie on either side"
+	}
+	return f
+}
+
+// Unsettled says why there is no interval.
 func (m Measured) Unsettled() string {
 	if math.IsNaN(m.Value) {
 		return "nothing was measured of it"
 	}
-	if math.IsNaN(m.Low) {
-		return "too few rounds for an interval"
-	}
-	return "the interval reaches across what the claim allows"
+	return "too few rounds for an interval"
 }
 
 // More is any ratio that is more than 1: "faster", and no figure.

@@ -2,6 +2,7 @@ package study
 
 import (
 	"math"
+	"time"
 
 	"github.com/holdfast-go/holdfast/internal/lab/result"
 )
@@ -48,9 +49,24 @@ func Reads(t result.Trial) float64 {
 	return float64(t.IO.Reads)
 }
 
+// CPUUnparted is reported by a trial in User-Mode Linux: the kernel inside counts most of
+// its own work as the program's, so that user and system time are not known.
+const CPUUnparted = "cpu_unparted"
+
+// UserCPU and SystemCPU are those of a trial.
+func UserCPU(t result.Trial) float64   { return ifParted(t, t.User) }
+func SystemCPU(t result.Trial) float64 { return ifParted(t, t.System) }
+
+func ifParted(t result.Trial, d time.Duration) float64 {
+	if t.Values[CPUUnparted] != 0 {
+		return math.NaN()
+	}
+	return float64(d)
+}
+
 // UserTime, SystemTime and CPUTime are those of one record.
-func UserTime(t result.Trial) float64   { return float64(t.User) / float64(t.Records) }
-func SystemTime(t result.Trial) float64 { return float64(t.System) / float64(t.Records) }
+func UserTime(t result.Trial) float64   { return UserCPU(t) / float64(t.Records) }
+func SystemTime(t result.Trial) float64 { return SystemCPU(t) / float64(t.Records) }
 func CPUTime(t result.Trial) float64    { return float64(t.CPU()) / float64(t.Records) }
 
 // CPUsUsed is how many were at work at once, on average.

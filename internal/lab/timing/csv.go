@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -53,6 +54,16 @@ func (l Layout) Head() string {
 // FileName returns the name that the script gives the file of a source's averages.
 func FileName(source string) string { return source + "_results.csv" }
 
+// predictedEnd ends the names of files in a published layout whose rows are predicted.
+const predictedEnd = "_predicted.csv"
+
+// PredictedName returns the name of the file that has the predicted rows of another: a
+// published layout can't say of a row that it was not measured.
+func PredictedName(name string) string { return strings.TrimSuffix(name, ".csv") + predictedEnd }
+
+// IsPredictedName reports whether a file of that name has predicted rows.
+func IsPredictedName(name string) bool { return strings.HasSuffix(name, predictedEnd) }
+
 // WriteCSV writes the rows under the layout's head. What a layout has no column for is
 // left out: only Whole has a column for predicted rows.
 func WriteCSV(w io.Writer, l Layout, rows []Row) error {
@@ -99,12 +110,20 @@ func (l Layout) number(seconds float64) string {
 	return decimal(seconds)
 }
 
-// decimal is the shortest that reads as the same number.
-func decimal(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+// decimal is the shortest that reads as the same number; what is not known is empty.
+func decimal(x float64) string {
+	if math.IsNaN(x) {
+		return ""
+	}
+	return strconv.FormatFloat(x, 'f', -1, 64)
+}
 
 // quotient is what bc prints of a division: so many decimals, none of them rounded, no
 // zero before the point, and 0 for nothing.
 func quotient(x float64, scale int) string {
+	if math.IsNaN(x) {
+		return ""
+	}
 	whole, rest, _ := strings.Cut(decimal(x), ".")
 	rest = (rest + strings.Repeat("0", scale))[:scale]
 	sign := ""
@@ -225,6 +244,10 @@ func (r *Row) readTimes(fields []string) (err error) {
 		return &RowError{Value: fields[0], Err: errors.New("is not the size of a buffer in bytes")}
 	}
 	for i, into := range []*float64{&r.Elapsed, &r.CPU, &r.User, &r.System} {
+		if into != &r.Elapsed && fields[i+1] == "" {
+			*into = math.NaN() // not known
+			continue
+		}
 		if *into, err = number(fields[i+1]); err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ type Row struct {
 	Buffer     int // bytes
 	Elapsed    float64
 	CPU        float64 // seconds; user and system together
-	User       float64
+	User       float64 // NaN where the CPU time can't be parted, as in User-Mode Linux
 	System     float64
 	Predicted  bool // from other rows, and not measured
 }

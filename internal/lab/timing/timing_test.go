@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -103,6 +104,23 @@ func TestOurFormStaysAsItIs(t *testing.T) {
 	want, err := os.ReadFile("testdata/timings.csv")
 	if got := written(t, Whole, rows); err != nil || got != string(want) {
 		t.Errorf("%v; we write\n%s", err, got)
+	}
+}
+
+// TestWhatIsNotKnownIsEmpty in every layout, and is read as not known.
+func TestWhatIsNotKnownIsEmpty(t *testing.T) {
+	for _, l := range []Layout{Averages, Sizes, Script, Whole} {
+		text := written(t, l, []Row{{FileSystem: "uml-jfs", FileSize: mib, Form: Copy, Buffer: 1, Elapsed: 2, CPU: 1, User: math.NaN(), System: math.NaN()}})
+		if !strings.Contains(text, ",,") {
+			t.Errorf("%s", text)
+		}
+		rows, err := ReadCSV(strings.NewReader(text), "uml-jfs_results.csv")
+		if err != nil || len(rows) != 1 || rows[0].CPU != 1 || !math.IsNaN(rows[0].User) || !math.IsNaN(rows[0].System) {
+			t.Errorf("%s is read as %v: %v", text, rows, err)
+		}
+	}
+	if _, err := ReadCSV(strings.NewReader(Averages.Head()+"\n1,,1,1,1\n"), "x.csv"); err == nil {
+		t.Error("a row has no elapsed time")
 	}
 }
 

@@ -77,15 +77,16 @@ func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gen file size [flags]",
 		Short: "make a file of a size to measure with: random bytes, text, zeros or a hole",
-		Long: `Gen makes a file of exactly so many bytes. 10MB is 10,000,000 bytes, 10MiB is
-10,485,760, and a bare number is bytes; 0 makes an empty file. The file gets its
+		Long: `Gen makes a file of exactly so many bytes. 100MB is 100,000,000 bytes, 100MiB
+is 104,857,600, which the published gen_rand_file.sh makes of 100. A bare number is
+bytes, from 1024 on: below, give a unit. 0 makes an empty file. The file gets its
 name when it is whole and synced: whatever fails, and after Ctrl-C, a kill or a power
 cut, there is the whole new file or what was there before.
 
 Random bytes can't be compressed, and no eight of them come twice. The seed that
 is printed at the end makes the same bytes again, on any machine. A file of - is
 standard output, where nothing is synced.`,
-		Example: `  holdfast gen source 100MB
+		Example: `  holdfast gen source 100MiB
   holdfast gen words.txt 10MiB --kind text --seed 1 --force`,
 		Args: genArguments,
 		RunE: func(cmd *cobra.Command, args []string) error { return g.run(cmd, args[0], args[1]) },
@@ -135,6 +136,10 @@ func (g *generation) run(cmd *cobra.Command, file, sizeText string) (err error) 
 		}
 		sentence, hint, _ := strings.Cut(cli.PlainText(err), "; ")
 		return cli.Misuse(cmp.Or(hint, "no file can be as large as that"), "%s", sentence)
+	}
+	// The published script, gen_rand_file.sh, reads a bare number as MiB.
+	if g.bare() && 0 < g.size && g.size < holdfast.KiB {
+		return cli.Misuse(fmt.Sprintf("give %[1]dB for %[1]d bytes, or %[1]dMiB for what gen_rand_file.sh makes of %[1]d", int64(g.size)), "size %d has no unit", int64(g.size))
 	}
 	changed := cmd.Flags().Changed
 	if !changed("seed") {
@@ -191,12 +196,22 @@ func (g *generation) print(w io.Writer, elapsed time.Duration) error {
 			Elapsed time.Duration   `json:"elapsed_ns"`
 		}{"gen", g.file, cli.NotText(g.file), int64(g.size), g.kind, g.seed, g.policy, g.durable(), elapsed})
 	}
-	size := g.size.String()
+	size := g.sizeText // as it was typed, with its unit
 	switch {
 	case g.size == 0:
 		size = "0B"
-	case strings.Trim(g.sizeText, "0123456789") != "":
-		size = g.sizeText // as it was typed, with its unit
+	case g.bare():
+		size = g.size.String()
+	}
+	bytes := humanize.Comma(int64(g.size)) + " bytes"
+	if g.size >= 1000 {
+		bytes += fmt.Sprintf(" (%s, %s)", humanize.Bytes(uint64(g.size)), humanize.IBytes(uint64(g.size))) // as dd prints it
+	}
+	// Where the unit was decimal, the binary one of the same letter is another size.
+	if number, decimal := strings.CutSuffix(size, "B"); decimal && number != "" && strings.ContainsAny(number[len(number)-1:], "kMGT") {
+		if other, err := holdfast.ParseSize(strings.ToUpper(number) + "iB"); err == nil {
+			bytes += fmt.Sprintf("; %siB are %s", strings.ToUpper(number), humanize.Comma(int64(other)))
+		}
 	}
 	content := fmt.Sprintf("%s of seed %d", g.kind, g.seed)
 	switch g.kind {
@@ -213,9 +228,12 @@ func (g *generation) print(w io.Writer, elapsed time.Duration) error {
 	if !g.durable() {
 		durable = "not synced: the kernel writes it within about half a minute"
 	}
-	_, err := fmt.Fprintf(w, "File '%s' with size %s generated.\n%s bytes, %s, in %v%s; %s\n", cli.OneLine(g.file), size,
-		humanize.Comma(int64(g.size)), content, elapsed.Round(time.Microsecond*10), rate, durable)
+	_, err := fmt.Fprintf(w, "File '%s' with size %s generated: %s.\n%s, in %v%s; %s\n", cli.OneLine(g.file), size, bytes,
+		content, elapsed.Round(time.Microsecond*10), rate, durable)
 	return err
 }
+
+// bare reports whether the size was given without a unit.
+func (g *generation) bare() bool { return strings.Trim(g.sizeText, "0123456789") == "" }
 
 func (g *generation) durable() bool { return g.policy.Sync.Mode != holdfast.SyncNever }

@@ -127,6 +127,7 @@ func readCSV(name string) ([]timing.Row, error) {
 	}
 	fileSystem, form := ofName(name)
 	for i := range rows {
+		rows[i].Predicted = rows[i].Predicted || timing.IsPredictedName(name)
 		if rows[i].FileSystem == "" {
 			rows[i].FileSystem = fileSystem
 		}

@@ -33,7 +33,7 @@ func writeTimings(dir string, run result.Run) error {
 		return cli.Misuse("choose a directory that is not there", "--csv %s: it exists, and nothing is overwritten", dir)
 	}
 	var files []rendered
-	for _, f := range timingFiles(rows, copystudy.Iterations(run)) {
+	for _, f := range timingFiles(rows, copystudy.Averages(run), copystudy.Iterations(run)) {
 		var b bytes.Buffer
 		if err := f.write(&b); err != nil {
 			return err
@@ -43,9 +43,10 @@ func writeTimings(dir string, run result.Run) error {
 	return writeDir("--csv", dir, files)
 }
 
-// timingFiles are the files of a run: the published tables for each file system, one table
-// of all rows, and a line for each run. Only the table of all rows has the predictions.
-func timingFiles(rows []timing.Row, iterations []string) []timingFile {
+// timingFiles are the files of a run: the published tables for each file system, which have
+// averages; one table of all rows, which has medians; and a line for each run. In the
+// published layouts predicted rows have files of their own.
+func timingFiles(rows, averages []timing.Row, iterations []string) []timingFile {
 	files := []timingFile{
 		table("timings.csv", timing.Whole, rows),
 		{"iterations.txt", func(w io.Writer) error {
@@ -62,7 +63,7 @@ func timingFiles(rows []timing.Row, iterations []string) []timingFile {
 	}
 	for _, system := range systems {
 		of := func(form timing.Form, more func(timing.Row) bool) []timing.Row {
-			return slices.DeleteFunc(slices.Clone(rows), func(r timing.Row) bool {
+			return slices.DeleteFunc(slices.Clone(averages), func(r timing.Row) bool {
 				return r.FileSystem != system || r.Form != form || !more(r)
 			})
 		}
@@ -77,8 +78,14 @@ func timingFiles(rows []timing.Row, iterations []string) []timingFile {
 			{system + "_time_per_buffer_O_SYNC.csv", timing.Averages, of(timing.Synced, any)},
 			{timing.FileName(system + "_write"), timing.Script, of(timing.Write, any)},
 		} {
-			if len(f.rows) > 0 {
-				files = append(files, table(f.name, f.layout, f.rows))
+			for _, predicted := range []bool{false, true} {
+				rows := slices.DeleteFunc(slices.Clone(f.rows), func(r timing.Row) bool { return r.Predicted != predicted })
+				if predicted {
+					f.name = timing.PredictedName(f.name)
+				}
+				if len(rows) > 0 {
+					files = append(files, table(f.name, f.layout, rows))
+				}
 			}
 		}
 	}

@@ -232,7 +232,12 @@ func (i *inside) cells() (all []trial.Cell) {
 			if err := i.order(guestTrial{name, warmUp}); err != nil {
 				return m, fmt.Errorf("the line to User-Mode Linux: %w", err)
 			}
-			return m, i.answer(&m)
+			err = i.answer(&m)
+			if m.Values == nil {
+				m.Values = map[string]float64{}
+			}
+			m.Values[study.CPUUnparted] = 1
+			return m, err
 		}
 		all = append(all, trial.Cell{Cell: c.Cell, Run: run, Estimate: c.Estimate})
 	}

@@ -121,7 +121,7 @@ func prefixed(prefix, text string) string {
 // if one of them does not.
 func both(a, b study.Finding) study.Finding {
 	worst := a
-	rank := []study.Verdict{study.Holds, study.NotChecked, study.NotHere, study.NeverSo}
+	rank := []study.Verdict{study.Holds, study.AtEdge, study.NotChecked, study.NotHere, study.NeverSo}
 	if slices.Index(rank, b.Verdict) > slices.Index(rank, a.Verdict) {
 		worst = b
 	}

@@ -163,8 +163,7 @@ func figuresOf(e study.Evidence, d direction, arm, base string) []string {
 	perByte := e.Median(arm, study.PerRecord)
 	row := []string{
 		study.Median(e.Summary(arm, study.PerRecord), study.Digits), study.Digits(1e9 / perByte / (1 << 20)),
-		of(func(t result.Trial) float64 { return float64(t.User) }),
-		of(func(t result.Trial) float64 { return float64(t.System) }),
+		of(study.UserCPU), of(study.SystemCPU),
 		of(func(t result.Trial) float64 { return float64(t.Read + t.Write) }),
 	}
 	if d == toWrite {

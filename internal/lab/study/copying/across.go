@@ -102,8 +102,8 @@ func acrossText(e study.Evidence, c copyCell) string {
 	if !e.Have(c.name()) {
 		return study.Dash
 	}
-	text := secondsOf(e.Median(c.name(), wholeElapsed))
-	if isPredicted(e, c) {
+	text := study.OrDash(wholeOf(e, c).elapsed.Median, secondsOf(wholeOf(e, c).elapsed.Median))
+	if isPredicted(e, c) && notPredicted(e, c) == "" {
 		text = predictedSign + text
 	}
 	return text
@@ -235,7 +235,7 @@ func acrossPicture(all []study.Evidence) *chart.Dots {
 		row := chart.Row{Label: bufferText(c)}
 		for i, e := range all {
 			if e.Have(c.name()) {
-				s := e.Summary(c.name(), wholeElapsed)
+				s := wholeOf(e, c).elapsed
 				row.Points = append(row.Points, chart.Point{Series: i, Value: s.Median, Low: s.Low, High: s.High})
 			}
 		}

@@ -26,11 +26,15 @@ func copyClaimsAcross() []study.Claim {
 		},
 		{
 			Name: "copy-ext4-btrfs-system", Source: study.CopyBufferSizes, Says: "ext4 and btrfs take less system time than the others with 4096 bytes", Published: "0.067 s, 0.065 s; the others 0.147 to 0.179 s",
-			Judge: ordered(page, func(t result.Trial) float64 { return float64(t.System) * stretch(t) }, []string{"ext4", "btrfs"}, nil),
+			Judge: parted(ordered(page, func(t result.Trial) float64 { return float64(t.System) * stretch(t) }, []string{"ext4", "btrfs"}, nil)),
+		},
+		{
+			Name: "copy-larger-all", Source: study.CopyBufferSizes, Says: "as the buffer grows, performance improves for all file systems", Published: "512, 4096 and 65536 bytes on six",
+			Judge: largerOnAll,
 		},
 		{
 			Name: "copy-user-alike", Source: study.CopyBufferSizes, Says: "user time has the least effect: by single bytes it is about the same on all file systems", Published: "9.1 s to 10.5 s",
-			Judge: alike(byte1),
+			Judge: parted(alike(byte1)),
 		},
 		{
 			Name: "copy-write-jfs-small", Source: study.CopyBufferSizes, Says: "written without reading, jfs is the fastest with small buffers, btrfs the slowest", Published: "12.5 s, 28.2 s for 32 MB by single bytes",
@@ -91,6 +95,40 @@ func notAcross(e study.Evidence, c copyCell, of map[string]study.Evidence, kinds
 		where = "this run was on " + strings.Join(names, ", ")
 	}
 	return study.Finding{Verdict: study.NotChecked, Why: fmt.Sprintf("it takes %s side by side, as holdfast bench copy --part %s --fs measures them, and %s", side, part, where)}, true
+}
+
+// parted judges only where CPU time is parted into user and system time.
+func parted(judge func(study.Evidence) study.Finding) func(study.Evidence) study.Finding {
+	return func(e study.Evidence) study.Finding {
+		if same := sameKernel(study.EvidenceOn(e.Run)); len(same) > 0 && study.IsUserMode(same[0].FileSystem) {
+			return study.Finding{Verdict: study.NotChecked, Why: UserModeUnparted}
+		}
+		return judge(e)
+	}
+}
+
+// largerOnAll judges the step up that gains the least, on any of the file systems.
+func largerOnAll(e study.Evidence) study.Finding {
+	steps := []copyCell{{timing.Copy, wholeSize, 512}, {timing.Copy, wholeSize, 4096}, {timing.Copy, wholeSize, 65536}}
+	all := withCell(e, steps[0])
+	if len(all) < 2 {
+		f, _ := notAcross(e, steps[0], nil)
+		return f
+	}
+	closest, where := study.Measured{Value: math.Inf(1)}, ""
+	for _, kind := range slices.Sorted(maps.Keys(all)) {
+		for i, c := range steps[1:] {
+			if !all[kind].Have(c.name()) {
+				return study.Finding{Verdict: study.NotChecked, Why: "no round of " + c.name() + " is whole on " + kind, Settle: "--full"}
+			}
+			if r := study.Ratio(all[kind].Ratio(steps[i].name(), c.name(), written)); r.Value < closest.Value {
+				closest, where = r, fmt.Sprintf("%d to %d bytes on %s", steps[i].buffer, c.buffer, kind)
+			}
+		}
+	}
+	f := closest.Judge(study.AtLeast(1), study.NotHere, "so it is at each step up on all of them, and this one gains the least", "this step up costs time")
+	f.Measured += ", " + where
+	return f
 }
 
 // ordered judges that the least are less than all the others, and the most are more.

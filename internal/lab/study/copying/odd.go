@@ -95,11 +95,15 @@ func Iterations(run result.Run) (lines []string) {
 			if isPredicted(e, c) {
 				mark = " (predicted)"
 			}
-			for i, t := range e.Trials(c.name()) {
-				s := stretch(t)
+			parted := !study.IsUserMode(placeOf(e))
+			for i, s := range stretches(e, c) {
+				t := e.Trials(c.name())[i]
 				text := func(ns float64) string { return secondsText(math.Round(ns*s/1e3) / 1e6) }
-				lines = append(lines, "    "+fmt.Sprintf("Iteration %d results: Elapsed=%ss, Total CPU=%ss, User CPU=%ss, System CPU=%ss",
-					i+1, text(float64(t.Elapsed)), text(float64(t.CPU())), text(float64(t.User)), text(float64(t.System)))+mark)
+				line := fmt.Sprintf("    Iteration %d results: Elapsed=%ss, Total CPU=%ss", i+1, text(float64(t.Elapsed)), text(float64(t.CPU())))
+				if parted {
+					line += fmt.Sprintf(", User CPU=%ss, System CPU=%ss", text(float64(t.User)), text(float64(t.System)))
+				}
+				lines = append(lines, fmt.Sprintf("  Running iteration %d/%d for BUF_SIZE=%d...", i+1, len(e.Trials(c.name())), c.buffer), line+mark)
 			}
 		}
 	}

@@ -101,7 +101,7 @@ func repeated(cells []copyCell) []copyCell {
 func copyMatrix(c study.Choice) []copyCell {
 	var all []copyCell
 	for _, p := range study.Parts() {
-		for _, cell := range partCells(p, c) {
+		for _, cell := range partCells(p, c) { // with a count, parts A and C are the same
 			if !slices.Contains(all, cell) {
 				all = append(all, cell)
 			}
@@ -129,6 +129,9 @@ func partCells(p study.Part, c study.Choice) (cells []copyCell) {
 	}
 	all := slices.Contains(c.Parts, p) || c.Preset.Full
 	add := func(form timing.Form, size int64, buffers []int64) {
+		if c.Count > 0 {
+			size = c.Count
+		}
 		for _, b := range buffers {
 			cells = append(cells, copyCell{form, size, b})
 		}

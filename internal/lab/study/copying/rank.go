@@ -21,7 +21,7 @@ type ranked struct {
 func ranking(all []study.Evidence, c copyCell) []ranked {
 	var order []ranked
 	for _, e := range all {
-		if s := e.Summary(c.name(), wholeElapsed); e.Have(c.name()) && !math.IsNaN(s.Median) {
+		if s := wholeOf(e, c).elapsed; e.Have(c.name()) && !math.IsNaN(s.Median) {
 			order = append(order, ranked{placeOf(e), s})
 		}
 	}

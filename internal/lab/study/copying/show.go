@@ -37,12 +37,12 @@ func formTables(e study.Evidence, cells []copyCell) []study.Table {
 		// Part A has files of several sizes.
 		t := study.Table{
 			Title: "Copy by the size of the file, on " + placeOf(e),
-			Head:  slices.Concat([]string{"File Size (MB)", "Buffer Size"}, timesHead, []string{"How", "Published, elapsed"}),
+			Head:  slices.Concat([]string{"File Size (MB)", "Buffer Size"}, timesHead, []string{"How", "Average, elapsed", "Published, elapsed"}),
 			Notes: copyNotes(e, small), Apart: 7,
 		}
 		for _, c := range small {
 			size := strconv.FormatFloat(float64(c.size)/mib, 'f', -1, 64)
-			t.Rows = append(t.Rows, slices.Concat([]string{size, bufferText(c)}, wholeTexts(e, c), []string{howMeasured(e, c)}, publishedTexts(e, c)[:1]))
+			t.Rows = append(t.Rows, slices.Concat([]string{size, bufferText(c)}, wholeTexts(e, c), []string{howMeasured(e, c), averageText(e, c)}, publishedTexts(e, c)[:1]))
 		}
 		tables = append(tables, t)
 	}
@@ -51,11 +51,11 @@ func formTables(e study.Evidence, cells []copyCell) []study.Table {
 		of := large[0]
 		t := study.Table{
 			Title: upperFirst(fmt.Sprintf("%s of %v, on %s", of.form, holdfast.Size(of.size), placeOf(e))),
-			Head:  slices.Concat([]string{"Buffer Size"}, timesHead, []string{"How", "Published, elapsed", "Published, CPU", "Book, elapsed"}),
+			Head:  slices.Concat([]string{"Buffer Size"}, timesHead, []string{"How", "Average, elapsed", "Published, elapsed", "Published, CPU", "Book, elapsed"}),
 			Notes: copyNotes(e, large), Apart: 6,
 		}
 		for _, c := range large {
-			t.Rows = append(t.Rows, slices.Concat([]string{bufferText(c)}, wholeTexts(e, c), []string{howMeasured(e, c)}, publishedTexts(e, c)))
+			t.Rows = append(t.Rows, slices.Concat([]string{bufferText(c)}, wholeTexts(e, c), []string{howMeasured(e, c), averageText(e, c)}, publishedTexts(e, c)))
 		}
 		tables = append(tables, t)
 	}
@@ -78,6 +78,12 @@ func wholeTexts(e study.Evidence, c copyCell) []string {
 		texts = append(texts, study.OrDash(ns, secondsOf(ns)))
 	}
 	return texts
+}
+
+// averageText is the average of the rounds, which is what was published.
+func averageText(e study.Evidence, c copyCell) string {
+	average := wholeOf(e, c).averageElapsed
+	return study.OrDash(average, secondsOf(average))
 }
 
 // secondsOf prints nanoseconds as seconds, down to microseconds.
@@ -117,20 +123,29 @@ func publishedFor(e study.Evidence) string {
 // howMeasured says whether the row was measured.
 func howMeasured(e study.Evidence, c copyCell) string {
 	cell, _ := e.Cell(c.name())
+	if why := notPredicted(e, c); why != "" {
+		return why
+	}
 	if !isPredicted(e, c) {
 		return "measured"
 	}
 	return fmt.Sprintf("predicted, from %v", holdfast.Size(cell.Records))
 }
 
+// UserModeUnparted is why rows of User-Mode Linux have no user and no system time.
+const UserModeUnparted = "inside User-Mode Linux CPU time can't be parted: the kernel inside counts most of its own work as the program's, so user and system time are left out"
+
 // copyNotes say how to read a table.
 func copyNotes(e study.Evidence, cells []copyCell) []string {
 	var notes []string
 	if c := cells[0]; c.form == timing.Copy && c.size == wholeSize {
 		notes = []string{
-			"the elapsed time is the median of the rounds with its interval; user and system part the CPU time as over all rounds together, because a kernel may part it by ticks",
+			"the elapsed time is the median of the rounds with its interval, and their average beside; user and system part the CPU time as over all rounds together, because a kernel may part it by ticks",
 			fmt.Sprintf("published is %s of %s: averages by a clock of 1 ms; the book's are ext2, 100 million bytes, and 1 million with O_SYNC", publishedFor(e), study.CopyBufferSizes),
 		}
+	}
+	if study.IsUserMode(placeOf(e)) {
+		notes = append(notes, UserModeUnparted)
 	}
 	return append(append(notes, predictedNotes(e, cells)...), coldNotes(e, cells)...)
 }
@@ -138,6 +153,12 @@ func copyNotes(e study.Evidence, cells []copyCell) []string {
 func predictedNotes(e study.Evidence, cells []copyCell) (notes []string) {
 	if slices.ContainsFunc(cells, func(c copyCell) bool { return isPredicted(e, c) }) {
 		notes = append(notes, "predicted: so much was copied as its share of the time let it; the rest is taken to go on as the last half of that did, and opening, closing and the first blocks come once")
+	}
+	if slices.ContainsFunc(cells, func(c copyCell) bool { return isPredicted(e, c) && len(c.pool(e)) > 1 }) {
+		notes = append(notes, "a write of at most 4 KiB takes one sync: the cost of a write is pooled over these buffers, and a predicted row is so many of them")
+	}
+	if slices.ContainsFunc(cells, func(c copyCell) bool { return isPredicted(e, c) && !e.Summary(c.name(), wholeElapsed).HasInterval() }) {
+		notes = append(notes, fmt.Sprintf("of too few rounds for a 95 %% interval a predicted row has their least and their most; of fewer than %d rounds or %d writes none is predicted", leastRounds, leastWrites))
 	}
 	if slices.ContainsFunc(cells, func(c copyCell) bool { return c.form == timing.Synced }) {
 		notes = append(notes, "of the published O_SYNC only the row of one byte is a time: the others are one run divided by 20")
@@ -227,7 +248,7 @@ func copyPicture(e study.Evidence, cells []copyCell) *chart.Dots {
 		if c.form != timing.Copy || c.size != wholeSize {
 			continue
 		}
-		s := e.Summary(c.name(), wholeElapsed)
+		s := wholeOf(e, c).elapsed
 		row := chart.Row{Label: bufferText(c), Points: []chart.Point{{Series: 0, Value: s.Median, Low: s.Low, High: s.High}}}
 		if isPredicted(e, c) {
 			row.Label += ", predicted"

@@ -56,6 +56,18 @@ func TestCopyClaimsFollowTheEvidence(t *testing.T) {
 	check("copy-btrfs-16284", onKind(peak, "ext4"), study.NotChecked)
 	check("copy-jfs-small", onKind(peak, "ext4"), study.NotChecked)
 
+	blocks := func(odd float64) study.Evidence {
+		return onKind(studytest.Planted(10, func(arm string, round int, m *result.Measurement) {
+			m.Records, m.BlocksOut = 8e6, 16000
+			if arm == copyArm(oddBuffer) {
+				m.BlocksOut = int64(16000 * odd)
+			}
+		}, copyArm(oddBuffer), copyArm(4096)), "btrfs")
+	}
+	check("copy-btrfs-16284-writes", blocks(1), study.NotHere)
+	check("copy-btrfs-16284-writes", blocks(1.25), study.Holds)
+	check("copy-btrfs-16284-writes", onKind(blocks(1.25), "ext4"), study.NotChecked)
+
 	user := func(odd, even, large, single float64) study.Evidence {
 		return plant(nil, map[string]float64{copyArm(oddBuffer): odd, copyArm(16384): even, copyArm(65536): large, copyArm(1): single})
 	}
@@ -423,6 +435,7 @@ func TestIterationsReadAsPublished(t *testing.T) {
 	e.Run.Header.Study, e.Run.Header.Cells[0].Records = Study().Name, wholeSize
 	want := []string{
 		"Measuring copy of 100MiB for BUF_SIZE=4096 on ext2...",
+		"  Running iteration 1/1 for BUF_SIZE=4096...",
 		"    Iteration 1 results: Elapsed=76.508s, Total CPU=76.463s, User CPU=9.11s, System CPU=67.353s",
 	}
 	if got := Iterations(e.Run); !slices.Equal(got, want) {
@@ -493,6 +506,29 @@ func TestClaimsOfSeveralFileSystemsFollowTheRun(t *testing.T) {
 	check("copy-user-alike", map[string]float64{"jfs": 1, "ext4": 1.1, "btrfs": 1, "xfs": 1}, study.Holds)
 	check("copy-user-alike", as, study.NotHere)
 	check("copy-write-ext4-4096", as, study.NeverSo)
+	steps := []copyCell{{timing.Copy, wholeSize, 512}, {timing.Copy, wholeSize, 4096}, {timing.Copy, wholeSize, 65536}}
+	larger := func(slow string) study.Evidence {
+		var all []study.Evidence
+		for _, name := range []string{"ext4", "xfs"} {
+			e := planCopies(10, 1<<20, func(c copyCell) float64 {
+				perByte := falling(c)
+				if name == slow && c.buffer == 65536 {
+					perByte = 5
+				}
+				return perByte
+			}, steps...)
+			e.FileSystem = name
+			all = append(all, e)
+		}
+		return study.EvidenceOf(readTogether(all))
+	}
+	for slow, want := range map[string]study.Verdict{"": study.Holds, "xfs": study.NotHere} {
+		f := studytest.ClaimOf(t, Study(), "copy-larger-all").Find(larger(slow))
+		if f.Verdict != want || slow != "" && !strings.HasSuffix(f.Measured, "4096 to 65536 bytes on xfs") {
+			t.Errorf("slow on %q: %+v", slow, f)
+		}
+	}
+	check("copy-larger-all", map[string]float64{"ext4": 1}, study.NotChecked)
 	check("copy-jfs-small", map[string]float64{"uml-jfs": 1, "ext4": 0.1, "uml-ext4": 2, "uml-btrfs": 4}, study.Holds)
 }
 
@@ -526,5 +562,124 @@ func TestClaimsQuoteThePublishedTimes(t *testing.T) {
 	rows := timing.PublishedSynced()
 	if rows[0].Buffer != 1 || rows[0].Elapsed != byOneByte || rows[1].Buffer != 2 || rows[1].Elapsed != byTwoBytes {
 		t.Errorf("%v and %v s by one and by two bytes; published: %+v", byOneByte, byTwoBytes, rows[:2])
+	}
+}
+
+// plantSyncs is a run in which each write of a buffer takes as long as cost says, of the
+// cell's write in a round; so many writes are made in the last half of each trial.
+func plantSyncs(rounds, writes int, cost func(buffer int64, round int) time.Duration, buffers ...int64) study.Evidence {
+	var cells []copyCell
+	var names []string
+	for _, b := range buffers {
+		cells = append(cells, copyCell{timing.Synced, syncSize, b})
+		names = append(names, syncArm(b))
+	}
+	e := studytest.Planted(rounds, func(arm string, round int, m *result.Measurement) {
+		c, _ := copyCellOf(result.Cell{Name: arm})
+		m.Size = int64(2*writes) * c.buffer
+		tail := float64(writes) * float64(cost(c.buffer, round))
+		m.Elapsed, m.User, m.System = time.Duration(2*tail), time.Second, time.Second
+		m.Values = map[string]float64{wholeBytes: syncSize, tailBytes: float64(writes) * float64(c.buffer), tailNs: tail}
+	}, names...)
+	for i := range cells {
+		e.Run.Header.Cells[i].Records, e.Run.Header.Cells[i].Group = int64(2*writes)*cells[i].buffer, cells[i].group()
+	}
+	e.Run.Header.Study = Study().Name
+	return onKind(e, "ext4")
+}
+
+// TestPredictionsOfSyncsFallAsTheBufferGrows: one trial that a busy disk held up does not
+// make its buffer slower than the one below it.
+func TestPredictionsOfSyncsFallAsTheBufferGrows(t *testing.T) {
+	buffers := []int64{1, 2, 4, 8, 16, 32}
+	e := plantSyncs(5, 10, func(buffer int64, round int) time.Duration {
+		if buffer == 4 {
+			return 5 * time.Millisecond
+		}
+		return time.Duration(10+round) * 100 * time.Microsecond
+	}, buffers...)
+	for i, b := range buffers {
+		c := copyCell{timing.Synced, syncSize, b}
+		w := wholeOf(e, c)
+		if !w.predicted || !(w.elapsed.Low < w.elapsed.Median && w.elapsed.Median < w.elapsed.High) {
+			t.Errorf("%d: %+v is no prediction with an interval", b, w.elapsed)
+		}
+		// (5 × 1.3 ms + 5 ms) / 6 is a sync, once for each write.
+		if want := 1.917e6 * syncSize / float64(b); math.Abs(w.elapsed.Median/want-1) > 0.01 {
+			t.Errorf("%d: %v s, want %v", b, w.elapsed.Median/1e9, want/1e9)
+		}
+		if i > 0 && w.elapsed.Median >= wholeOf(e, copyCell{timing.Synced, syncSize, buffers[i-1]}).elapsed.Median {
+			t.Errorf("%d bytes a write take longer than %d", b, buffers[i-1])
+		}
+	}
+	// What compares two buffers takes each by itself.
+	if r := e.Ratio(syncArm(4), syncArm(2), wholeElapsed); r.Ratio < 1.5 {
+		t.Errorf("pooled away: %v", r)
+	}
+}
+
+func TestNothingIsPredictedFromLittle(t *testing.T) {
+	same := func(int64, int) time.Duration { return time.Millisecond }
+	check := func(rounds, writes int, why string) {
+		t.Helper()
+		e := plantSyncs(rounds, writes, same, 1, 2)
+		c := copyCell{timing.Synced, syncSize, 1}
+		if got := notPredicted(e, c); got != why {
+			t.Errorf("%d rounds of %d writes: %q, want %q", rounds, writes, got, why)
+		}
+		if rows := Timings(e.Run); (len(rows) == 0) != (why != "") || len(Averages(e.Run)) != len(rows) {
+			t.Errorf("%d rounds of %d writes: rows %v", rounds, writes, rows)
+		}
+		if text := studytest.LooksRight(t, showCopies(e)); why != "" && !strings.Contains(text, why) {
+			t.Errorf("%q is not shown in\n%s", why, text)
+		}
+		if f := studytest.ClaimOf(t, Study(), "copy-osync-byte").Find(e); (f.Measured == "") != (why != "") {
+			t.Errorf("%+v", f)
+		}
+	}
+	check(1, 100, "not predicted: 1 of at least 3 rounds")
+	check(3, 4, "not predicted: 24 of at least 30 writes")
+	check(3, 5, "")
+	check(10, 10, "")
+}
+
+// TestUserModeLinuxHasNoUserTime: what its kernel says of it is not so.
+func TestUserModeLinuxHasNoUserTime(t *testing.T) {
+	c := copyCell{timing.Copy, wholeSize, 4096}
+	run := several(t, map[string]float64{"uml-jfs": 1, "uml-ext4": 2, "ext4": 1}, c, copyCell{timing.Copy, wholeSize, 1})
+	for _, r := range Timings(run) {
+		inside := study.IsUserMode(r.FileSystem)
+		if math.IsNaN(r.User) != inside || math.IsNaN(r.System) != inside || !(r.CPU > 0) {
+			t.Errorf("%+v", r)
+		}
+	}
+	for _, e := range study.EvidenceOn(run) {
+		text := studytest.LooksRight(t, showCopies(e))
+		if strings.Contains(text, UserModeUnparted) != study.IsUserMode(e.FileSystem) {
+			t.Errorf("%s:\n%s", e.FileSystem, text)
+		}
+	}
+	if lines := strings.Join(Iterations(run), "\n"); strings.Count(lines, "User CPU=") != 2*10 || strings.Count(lines, "Total CPU=") != 3*2*10 {
+		t.Error(lines)
+	}
+	for _, claim := range []string{"copy-user-alike", "copy-ext4-btrfs-system"} {
+		if f := studytest.ClaimOf(t, Study(), claim).Find(study.EvidenceOf(run)); f.Verdict != study.NotChecked || f.Why != UserModeUnparted {
+			t.Errorf("%s: %+v", claim, f)
+		}
+	}
+}
+
+func TestAveragesAreOfTheRounds(t *testing.T) {
+	c := copyCell{timing.Copy, wholeSize, 4096}
+	e := onKind(studytest.Planted(3, func(_ string, round int, m *result.Measurement) {
+		m.Elapsed, m.User, m.System = time.Duration(1+round*round)*time.Second, time.Second, time.Second
+	}, c.name()), "ext2")
+	e.Run.Header.Study, e.Run.Header.Cells[0].Records = Study().Name, wholeSize
+	median, average := Timings(e.Run)[0], Averages(e.Run)[0]
+	if middle, all := (1 + 2.0*2), (2+5+10)/3.0; median.Elapsed != middle || math.Abs(average.Elapsed-all) > 1e-6 || average.CPU != 2 || average.User != 1 {
+		t.Errorf("median %+v, average %+v", median, average)
+	}
+	if text := studytest.LooksRight(t, showCopies(e)); !strings.Contains(text, "Average, elapsed") || !strings.Contains(text, "| 5.667 |") {
+		t.Error(text)
 	}
 }

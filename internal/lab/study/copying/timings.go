@@ -12,9 +12,10 @@ import (
 
 // Timings returns what a run of the study copy has measured, a row for each buffer,
 // file size, form and file system: seconds of the whole file, the median of the whole
-// rounds. A row that was measured by a shorter copy is marked Predicted. User and
-// System part the CPU time as it was parted over all rounds; where no CPU time is
-// known, CPU, User and System are 0.
+// rounds; [Averages] has their averages instead. A row that was measured by a shorter
+// copy is marked Predicted; where none can be predicted there is no row. User and
+// System part the CPU time as it was parted over all rounds, and are NaN where it can't be
+// parted. Where no CPU time is known, CPU, User and System are 0.
 //
 // Rows are in the order of file system as in the run, then of form ([timing.Forms]),
 // file size and buffer. FileSystem is always set: in a run on its directory alone it is
@@ -24,6 +25,16 @@ import (
 // study, or without a whole round, has none. The caller owns the slice; it may be
 // called concurrently.
 func Timings(run result.Run) []timing.Row {
+	return timings(run, func(w wholeTimes) (elapsed, cpu float64) { return w.elapsed.Median, w.cpu.Median })
+}
+
+// Averages returns the rows of [Timings] with the averages of the rounds, as the
+// repetition published them.
+func Averages(run result.Run) []timing.Row {
+	return timings(run, func(w wholeTimes) (elapsed, cpu float64) { return w.averageElapsed, w.averageCPU })
+}
+
+func timings(run result.Run, of func(wholeTimes) (elapsed, cpu float64)) (rows []timing.Row) {
 	if run.Header.Study != Study().Name {
 		return nil
 	}
@@ -31,24 +42,31 @@ func Timings(run result.Run) []timing.Row {
 	if len(all) == 0 {
 		all = []study.Evidence{study.EvidenceOf(run)}
 	}
-	var rows []timing.Row
 	for _, e := range all {
-		rows = append(rows, timingsOf(e)...)
+		rows = append(rows, rowsOf(e, of)...)
 	}
 	return rows
 }
 
-// timingsOf returns the rows of one file system.
-func timingsOf(e study.Evidence) (rows []timing.Row) {
+// timingsOf returns the rows of one file system, which are medians.
+func timingsOf(e study.Evidence) []timing.Row {
+	return rowsOf(e, func(w wholeTimes) (elapsed, cpu float64) { return w.elapsed.Median, w.cpu.Median })
+}
+
+func rowsOf(e study.Evidence, of func(wholeTimes) (elapsed, cpu float64)) (rows []timing.Row) {
 	for _, c := range copyCells(e) {
 		w := wholeOf(e, c)
+		elapsed, cpu := of(w)
+		if math.IsNaN(elapsed) {
+			continue
+		}
 		row := timing.Row{
 			FileSystem: placeOf(e), FileSize: c.size, Form: c.form, Buffer: int(c.buffer),
-			Elapsed: inSeconds(w.elapsed.Median), Predicted: w.predicted,
+			Elapsed: inSeconds(elapsed), Predicted: w.predicted,
 		}
-		if w.cpu.Median > 0 {
-			row.CPU, row.User = inSeconds(w.cpu.Median), inSeconds(w.user)
-			row.System = inSeconds(w.cpu.Median - w.user)
+		if cpu > 0 {
+			user := cpu * userPart(e, c.name())
+			row.CPU, row.User, row.System = inSeconds(cpu), inSeconds(user), inSeconds(cpu-user)
 		}
 		rows = append(rows, row)
 	}

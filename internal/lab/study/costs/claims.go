@@ -58,8 +58,8 @@ func judgeRange(e study.Evidence, l level, rungs []string) study.Finding {
 		case one.Verdict == study.NotHere:
 			beyond = append(beyond, one.Why)
 			f.Verdict, f.Settle = study.NotHere, ""
-		case one.Verdict == study.NotChecked && f.Verdict == study.Holds:
-			f.Verdict, f.Why, f.Settle = study.NotChecked, one.Why, one.Settle
+		case one.Verdict != study.Holds && f.Verdict == study.Holds:
+			f.Verdict, f.Why, f.Settle = one.Verdict, one.Why, one.Settle
 		}
 	}
 	f.Measured = strings.Join(texts, ", ")

@@ -97,18 +97,18 @@ func TestCostsClaimsBothWays(t *testing.T) {
 	}
 	check("costs-memory", study.Holds, nil)
 	check("costs-memory", study.NotHere, map[string]costsPlant{memoryRung: {cost: 95, spread: 5}})
-	check("costs-memory", study.NotChecked, map[string]costsPlant{memoryRung: {cost: 10, spread: 3}})
+	check("costs-memory", study.AtEdge, map[string]costsPlant{memoryRung: {cost: 10, spread: 3}})
 	check("costs-call", study.Holds, nil)
 	check("costs-call", study.NotHere, map[string]costsPlant{callRung: {cost: 0.7, spread: 0.1}})
 	check("costs-call", study.NotHere, map[string]costsPlant{callRung: {cost: 0.7, spread: 0.1, below: true}})
-	check("costs-call", study.NotChecked, map[string]costsPlant{callRung: {cost: 2, spread: 0.1, below: true}})
+	check("costs-call", study.AtEdge, map[string]costsPlant{callRung: {cost: 2, spread: 0.1, below: true}})
 	check("costs-empty", study.Holds, nil)
 	check("costs-empty", study.NotHere, map[string]costsPlant{emptyRung: {cost: 150, spread: 5}})
-	check("costs-empty", study.NotChecked, map[string]costsPlant{emptyRung: {cost: 100, spread: 20}})
+	check("costs-empty", study.AtEdge, map[string]costsPlant{emptyRung: {cost: 100, spread: 20}})
 	check("costs-io", study.Holds, nil)
 	check("costs-io", study.NotHere, map[string]costsPlant{readByteRung: {cost: 400, spread: 5}})
 	check("costs-io", study.NotHere, map[string]costsPlant{readByteRung: {cost: 1000, spread: 300}, writeRung: {cost: 7e3, spread: 5}})
-	check("costs-io", study.NotChecked, map[string]costsPlant{readByteRung: {cost: 1000, spread: 300}})
+	check("costs-io", study.AtEdge, map[string]costsPlant{readByteRung: {cost: 1000, spread: 300}})
 
 	cold, warm := &result.Residency{Pages: 100}, &result.Residency{Pages: 100, Resident: 1}
 	check("costs-seek", study.Holds, nil)
@@ -120,7 +120,7 @@ func TestCostsClaimsBothWays(t *testing.T) {
 
 	check("costs-switch", study.Holds, map[string]costsPlant{emptyRung: {cost: 1500, spread: 10}})
 	check("costs-switch", study.NotHere, nil)
-	check("costs-switch", study.NotChecked, map[string]costsPlant{emptyRung: {cost: 1000, spread: 100}})
+	check("costs-switch", study.AtEdge, map[string]costsPlant{emptyRung: {cost: 1000, spread: 100}})
 	check("costs-call-switches", study.Holds, nil)
 	check("costs-call-switches", study.NeverSo, map[string]costsPlant{emptyRung: {cost: 75, voluntary: 0.001}, writeRung: {cost: 2000, voluntary: 0.003, forced: 0.5}})
 	check("costs-call-switches", study.NotChecked, map[string]costsPlant{emptyRung: {cost: 75}})
@@ -129,10 +129,10 @@ func TestCostsClaimsBothWays(t *testing.T) {
 
 	check("costs-middle-layer", study.Holds, nil)
 	check("costs-middle-layer", study.NotHere, map[string]costsPlant{bufferedRung: {cost: 1800, spread: 10, writes: bufferedCalls}})
-	check("costs-middle-layer", study.NotChecked, map[string]costsPlant{bufferedRung: {cost: 1000, spread: 300, writes: bufferedCalls}})
+	check("costs-middle-layer", study.AtEdge, map[string]costsPlant{bufferedRung: {cost: 1000, spread: 300, writes: bufferedCalls}})
 	check("costs-not-the-disk", study.Holds, nil)
 	check("costs-not-the-disk", study.NotHere, map[string]costsPlant{syncRung: {cost: 6e4, spread: 1e3}})
-	check("costs-not-the-disk", study.NotChecked, map[string]costsPlant{syncRung: {cost: 2000, spread: 500}})
+	check("costs-not-the-disk", study.AtEdge, map[string]costsPlant{syncRung: {cost: 2000, spread: 500}})
 	for name := range claims {
 		if !judged[name][study.Holds] || len(judged[name]) < 3 {
 			t.Errorf("%s is tested for %v only", name, judged[name])

@@ -1,6 +1,7 @@
 package manyfiles
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"os"
@@ -25,6 +26,7 @@ const (
 	filesApart = "Files apart, 1 worker"
 	twoByFile  = "2 files as published, os.File"
 	twoByFiles = "2 files as published, Files"
+	twoByBufio = "2 files as published, bufio"
 )
 
 // temps is how many files the arms make whose steps are timed apart.
@@ -50,20 +52,7 @@ func apartArms(n int) []study.Arm {
 				return os.OpenFile(b.paths[i], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 			})
 		}),
-		arm(poolApart, "os.WriteFile by a pool: the time in it, and the pool's own", func(ctx context.Context, c *trial.Clock, b batch) error {
-			var inside atomic.Int64
-			data := []byte(message)
-			workers := runtime.GOMAXPROCS(0)
-			begun := time.Now()
-			err := inPool(ctx, len(b.paths), workers, func(i int) error {
-				begun := time.Now()
-				err := os.WriteFile(b.paths[i], data, 0o666)
-				inside.Add(int64(time.Since(begun)))
-				return err
-			})
-			splitTime(c, time.Since(begun), time.Duration(inside.Load()/int64(workers)))
-			return err
-		}),
+		poolApartWay.named(poolApart, "apart", n, 1),
 		arm(filesApart, "Files.WriteAll by one worker: the files' own time, and the rest", func(ctx context.Context, c *trial.Clock, b batch) error {
 			begun := time.Now()
 			f, err := files.New(files.Options{Workers: 1})
@@ -81,6 +70,21 @@ func apartArms(n int) []study.Arm {
 		}),
 	}
 }
+
+var poolApartWay = fileWay{poolApart, "os.WriteFile by a pool: the time in it, and the pool's own", func(ctx context.Context, c *trial.Clock, b batch) error {
+	var inside atomic.Int64
+	data := []byte(message)
+	workers := runtime.GOMAXPROCS(0)
+	begun := time.Now()
+	err := inPool(ctx, len(b.paths), workers, func(i int) error {
+		begun := time.Now()
+		err := os.WriteFile(b.paths[i], data, 0o666)
+		inside.Add(int64(time.Since(begun)))
+		return err
+	})
+	splitTime(c, time.Since(begun), time.Duration(inside.Load()/int64(workers)))
+	return err
+}}
 
 func stepByStep(ctx context.Context, c *trial.Clock, n int, open func(int) (*os.File, error)) error {
 	for i := 0; i < n && ctx.Err() == nil; i++ {
@@ -146,6 +150,13 @@ func publishedOps() []study.Arm {
 				err = errors.Join(err, failed, f.Close())
 			}
 			return err
+		}),
+		arm(twoByBufio, "the same, by a worker and a bufio.Writer of 4 KiB for each", func(ctx context.Context, files []*os.File) error {
+			return inPool(ctx, len(files), len(files), func(i int) error {
+				w := bufio.NewWriterSize(files[i], study.BufioDefault)
+				_, err := w.WriteString(message)
+				return errors.Join(err, w.Flush(), files[i].Close())
+			})
 		}),
 		arm(twoByFiles, "the same, written by a WriteAll of both", func(ctx context.Context, open []*os.File) (err error) {
 			b := batch{}

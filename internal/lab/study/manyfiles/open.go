@@ -1,6 +1,7 @@
 package manyfiles
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 const (
 	openByFile  = "open before, os.File, a worker a CPU"
 	openByFiles = "open before, Files.Append, a worker a CPU"
+	openByBufio = "open before, a bufio.Writer for each, a worker a CPU"
 )
 
 // An openWay opens the files of a batch and writes one message to each; in the clock
@@ -29,6 +31,18 @@ const (
 type openWay struct {
 	name, does string
 	open       func(b batch) (openBatch, error)
+	cpus       int // GOMAXPROCS meanwhile; 0 is as it is
+}
+
+// openOn is the name of the way that writes by os.File on so many processors.
+func openOn(cpus int) string { return fmt.Sprintf("open before, os.File, GOMAXPROCS=%d", cpus) }
+
+// fewerCPUs are the ways that write by os.File on one of the processors, and on a part of them.
+func fewerCPUs() (ways []openWay) {
+	for cpus := 1; cpus == 1 || cpus < runtime.GOMAXPROCS(0); cpus *= 2 {
+		ways = append(ways, openWay{openOn(cpus), fmt.Sprintf("os.File.Write to open files by a pool on %d of the CPUs", cpus), byFileWay.open, cpus})
+	}
+	return ways
 }
 
 // An openBatch is files that are open. Close is called once.
@@ -37,9 +51,25 @@ type openBatch interface {
 	Close() error
 }
 
-var openWays = []openWay{
-	{openByFile, "os.File.Write to open files by a pool", func(b batch) (openBatch, error) {
-		all := osFiles{data: []byte(message)}
+var (
+	byFileWay  = openWay{name: openByFile, does: "os.File.Write to open files by a pool", open: openFiles(false)}
+	byBufioWay = openWay{name: openByBufio, does: "a new bufio.Writer of 4 KiB on an open file for each write, by a pool", open: openFiles(true)}
+	appendWay  = openWay{name: openByFiles, does: "Files.Append to files whose handles are open, by a pool", open: func(b batch) (openBatch, error) {
+		f, err := files.New(files.Options{Handles: len(b.paths) + besides})
+		if err != nil {
+			return nil, err
+		}
+		all := appendedFiles{f, b.paths, []byte(message)}
+		for i := 0; i < len(b.paths) && err == nil; i++ {
+			err = all.write(i)
+		}
+		return all, err
+	}}
+)
+
+func openFiles(buffered bool) func(b batch) (openBatch, error) {
+	return func(b batch) (openBatch, error) {
+		all := osFiles{data: []byte(message), buffered: buffered}
 		for i, path := range b.paths {
 			f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 			if err != nil {
@@ -51,28 +81,23 @@ var openWays = []openWay{
 			}
 		}
 		return all, nil
-	}},
-	{openByFiles, "Files.Append to files whose handles are open, by a pool", func(b batch) (openBatch, error) {
-		f, err := files.New(files.Options{Handles: len(b.paths) + besides})
-		if err != nil {
-			return nil, err
-		}
-		all := appendedFiles{f, b.paths, []byte(message)}
-		for i := 0; i < len(b.paths) && err == nil; i++ {
-			err = all.write(i)
-		}
-		return all, err
-	}},
+	}
 }
 
 type osFiles struct {
-	files []*os.File
-	data  []byte
+	files    []*os.File
+	data     []byte
+	buffered bool // by a new bufio.Writer, as the original does
 }
 
 func (a osFiles) write(i int) error {
-	_, err := a.files[i].Write(a.data)
-	return err
+	if !a.buffered {
+		_, err := a.files[i].Write(a.data)
+		return err
+	}
+	w := bufio.NewWriterSize(a.files[i], study.BufioDefault)
+	_, err := w.Write(a.data)
+	return errors.Join(err, w.Flush())
 }
 
 func (a osFiles) Close() (err error) {
@@ -128,6 +153,9 @@ func (w openWay) task(n, passes int) trial.Task {
 				return err
 			}
 			var before, after runtime.MemStats
+			if w.cpus > 0 {
+				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(w.cpus))
+			}
 			runtime.ReadMemStats(&before)
 			c.Start()
 			err = inPool(ctx, len(b.paths), runtime.GOMAXPROCS(0), files.write)

@@ -63,7 +63,9 @@ const (
 // A filesPlan says how many files the arms of a preset make.
 type filesPlan struct {
 	sizes   []int // by the ways that are compared at each size
-	retries []int // also without retries, and into files that are open
+	retries []int // also without retries
+	open    []int // also into files that are open
+	grown   []int // also by a bufio.Writer for each, and with the pool's own time apart
 	batched []int // also in batches
 	workers int   // files for each number of workers
 	durable int
@@ -75,21 +77,20 @@ type filesPlan struct {
 // filesPlanOf is the plan of a preset, or of a count. A file takes the same time in each.
 func filesPlanOf(c study.Choice) filesPlan {
 	p := filesPlan{
-		sizes: []int{2, 25, 100, 300, 1000, 3000}, retries: []int{100, 300, 1000}, batched: []int{5000},
+		sizes: []int{2, 25, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000, 1500, 3000, 5000}, batched: []int{1500, 3000, 5000}, grown: []int{few, many},
 		workers: 1000, durable: 200, apart: temps, append: appendLoad{files: 400, lines: 25}, least: 300,
 	}
+	p.retries = p.sizes[2:12]
+	p.open = slices.Concat(p.retries, []int{3000})
 	switch {
 	case c.Count > 0:
 		n := int(min(c.Count, mostFiles))
-		p = filesPlan{sizes: []int{n}, retries: []int{n}, batched: []int{n}, workers: n, durable: n, apart: n, append: appendLoad{files: n, lines: 25}}
-	case c.Preset.Full:
-		p.sizes = []int{2, 25, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000, 1500, 3000, 5000}
-		p.retries = p.sizes[2:12]
-		p.batched = []int{1500, 3000, 5000}
+		p = filesPlan{sizes: []int{n}, retries: []int{n}, open: []int{n}, grown: []int{n}, batched: []int{n}, workers: n, durable: n, apart: n, append: appendLoad{files: n, lines: 25}}
 	case c.Preset.Name == study.PresetQuick:
 		p.sizes, p.retries, p.batched = []int{2, 100, 1000, 3000}, []int{100, 1000}, []int{1500}
+		p.open = []int{100, 1000}
 	case c.Preset.Name == study.PresetAudit:
-		p.sizes, p.retries = []int{300, 1000, 3000}, []int{1000}
+		p.sizes, p.retries, p.open, p.batched = []int{300, 1000, 3000}, []int{1000}, []int{300, 1000, 3000}, []int{5000}
 	}
 	return p
 }
@@ -123,15 +124,21 @@ func filesArms(c study.Choice) []study.Arm {
 	}
 	for _, n := range p.retries {
 		add(n, retriesOffWay)
-		for _, w := range openWays {
-			arms = append(arms, w.arm(n, p.passes(n)))
-		}
+	}
+	for _, n := range p.open {
+		arms = append(arms, byFileWay.arm(n, p.passes(n)), appendWay.arm(n, p.passes(n)))
+	}
+	for _, w := range fewerCPUs() {
+		arms = append(arms, w.arm(p.workers, p.passes(p.workers)))
 	}
 	add(p.workers, loopWay, poolWay(sixtyFour), poolWay(perFile), workersWay(oneWorker), workersWay(sixtyFour), workersWay(perFile))
 	for _, n := range p.batched {
 		add(n, filesWay, batchesWay)
 	}
 	arms = append(arms, apartArms(p.apart)...)
+	for _, n := range p.grown {
+		arms = append(arms, byBufioWay.arm(n, p.passes(n)), poolApartWay.named(filesArm(n, poolApart), fmt.Sprintf("apart, %d files", n), n, p.passes(n)))
+	}
 	arms = append(arms, durableArms(p.durable)...)
 	arms = append(arms, p.append.arms()...)
 	// An arm stands once, though several questions may name it.
