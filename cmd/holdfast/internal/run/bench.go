@@ -75,6 +75,7 @@ type where struct {
 // A keeping is where the results go.
 type keeping struct {
 	file     string
+	all      bool
 	export   report.Format
 	fio      string
 	baseline compare.Baseline
@@ -149,7 +150,8 @@ func (b *benchmark) addFlags(cmd *cobra.Command) {
 	f.Var(cli.Many("size", &b.buffers, parseBuffer), "buffer", "a buffer of a study's arms; may be given again")
 	f.Var(cli.List("parts", &b.parts, func(text string) (study.Part, error) { return study.Part(text), nil }), "part", "run these parts of a study alone, such as A,C")
 	f.Var(cli.Once("file", &b.diy, cli.Given), "diy", "of the study bytes: check the functions in this C file, then time them\nbeside read(2), libc's and ours (see drill/README.md)")
-	cli.InGroup(f, "Of a study", "list", "count", "buffer", "part", "diy")
+	cli.AllFlag(f, &b.all)
+	cli.InGroup(f, "Of a study", "list", "count", "buffer", "part", "diy", "all")
 	cli.InGroup(f, "How long, and again", "width", "rounds", "seed", "from", "resume")
 	place.FileSystemsFlag(f, &b.fs)
 	f.BoolVar(&b.allowTmpfs, "allow-tmpfs", false, "measure a file system in memory too, where nothing is ever durable")
@@ -263,6 +265,8 @@ func (b *benchmark) contradiction(cmd *cobra.Command) error {
 		return cli.Misuse("--steady goes with --policy, --record, --writers, --rounds, --time and --room", "--steady measures each policy in one long trial, which --rate, --width, --quick and --full contradict")
 	case b.baseline.Against != "" && b.baseline.Against == b.baseline.Save:
 		return cli.Misuse("give two names, or leave one out", "--baseline and --save-baseline both name %s, which a regression would overwrite", b.baseline.Save)
+	case b.all && b.export != "":
+		return cli.Misuse("leave one out", "--all is of the text, and --export %s has all in any case", b.export)
 	case b.fio == "-" && (b.export != "" || b.baseline.Against != ""):
 		return cli.Misuse("give a file to --emit-fio", "--emit-fio - writes to stdout, where --export and --baseline write too")
 	case b.fio != "" && len(b.fs) > 0:
@@ -452,12 +456,12 @@ func (k *keeping) print(w io.Writer, run result.Run) error {
 		return err
 	}
 	if k.baseline.Against == "" {
-		return cli.WriteReport(w, run, k.export, false)
+		return cli.WriteReport(w, run, k.export, false, k.all)
 	}
 	if k.export != "" {
 		return k.baseline.Show(w, run, k.export)
 	}
-	if err := errors.Join(cli.WriteText(w, run), newline(w)); err != nil {
+	if err := errors.Join(cli.WriteText(w, run, k.all), newline(w)); err != nil {
 		return err
 	}
 	return k.baseline.Show(w, run, "")
