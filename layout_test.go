@@ -92,7 +92,7 @@ var rooms = map[string]room{
 	"internal/lab/study/copying":   {". internal/sys " + lab("chart cstdio machine result stat study study/copysource timing trial"), "…"},
 	"internal/lab/study/costs":     {"internal/sys " + lab("chart machine probe result stat study trial"), "…"},
 	"internal/lab/study/latency":   {". " + lab("chart probe result stat study trial"), "…"},
-	"internal/lab/study/lines":     {". " + lab("chart result stat study trial"), "…"},
+	"internal/lab/study/lines":     {". internal/sys " + lab("chart probe result stat study trial"), "…"},
 	"internal/lab/study/locks":     {lab("chart machine result study trial"), "…"},
 	"internal/lab/study/manyfiles": {". files internal/sys internal/vfs " + lab("chart result study trial"), "…"},
 	"internal/lab/study/reads":     {". readahead " + lab("chart probe result stat study trial"), "…"},
