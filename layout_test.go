@@ -37,6 +37,10 @@ var rooms = map[string]room{
 	"filecopy":  {". " + shared + " internal/retry", "golang.org/x/sys"},
 	"readahead": {". internal/sys", ""},
 
+	"drill":          {"", ""},
+	"drill/check":    {lab("diy"), ""},
+	"drill/gobuffer": {"", ""},
+
 	"internal/vfs":        {"internal/sys", ""},
 	"internal/keyed":      {"", ""},
 	"internal/handles":    {"internal/keyed internal/sys internal/vfs", ""},
@@ -63,7 +67,8 @@ var rooms = map[string]room{
 	"internal/lab/stat":    {"", ""},
 	"internal/lab/chart":   {"", "…"},
 	"internal/lab/datagen": {"", ""},
-	"internal/lab/cstdio":  {"", ""},
+	"internal/lab/cstdio":  {"drill", ""},
+	"internal/lab/diy":     {"drill", ""},
 	"internal/lab/timing":  {"", ""},
 	"internal/lab/plot":    {lab("timing"), "…"},
 	"internal/lab/probe":   {"internal/mountinfo internal/sys", "golang.org/x/sys"},
@@ -83,11 +88,11 @@ var rooms = map[string]room{
 
 	// Each study takes the core, and none another. The list is above them all.
 	"internal/lab/study/studytest": {"internal/isolate " + lab("result study trial"), ""},
-	"internal/lab/study/bytewise":  {". readahead " + lab("cstdio probe result stat study trial"), "…"},
+	"internal/lab/study/bytewise":  {". readahead " + lab("cstdio diy probe result stat study trial"), "…"},
 	"internal/lab/study/copying":   {". internal/sys " + lab("chart cstdio machine result stat study study/copysource timing trial"), "…"},
 	"internal/lab/study/costs":     {"internal/sys " + lab("chart machine probe result stat study trial"), "…"},
 	"internal/lab/study/latency":   {". " + lab("chart probe result stat study trial"), "…"},
-	"internal/lab/study/lines":     {". " + lab("chart result stat study trial"), "…"},
+	"internal/lab/study/lines":     {". internal/sys " + lab("chart probe result stat study trial"), "…"},
 	"internal/lab/study/locks":     {lab("chart machine result study trial"), "…"},
 	"internal/lab/study/manyfiles": {". files internal/sys internal/vfs " + lab("chart result study trial"), "…"},
 	"internal/lab/study/reads":     {". readahead " + lab("chart probe result stat study trial"), "…"},
@@ -108,7 +113,7 @@ var rooms = map[string]room{
 	"cmd/holdfast/internal/compare":  {cmd("cli") + " internal/own " + lab("figure report result stat"), "…"},
 	"cmd/holdfast/internal/place":    {cmd("cli") + " . internal/sys " + lab("machine result study study/all study/sweep trial volume"), "…"},
 	"cmd/holdfast/internal/usermode": {cmd("cli place") + " " + lab("machine result study study/all study/sweep trial uml volume"), "…"},
-	"cmd/holdfast/internal/run":      {cmd("cli compare place") + " . internal/own " + lab("advise figure machine report result stat study study/all study/sweep trial volume"), "…"},
+	"cmd/holdfast/internal/run":      {cmd("cli compare place") + " . internal/own " + lab("advise diy figure machine report result stat study study/all study/sweep trial volume"), "…"},
 }
 
 // shared is the rooms that files and filecopy stand on.

@@ -1,6 +1,6 @@
 // Package cstdio reads and writes files in C, a byte or an element a call: by
 // raw system calls, by the C library's stdio, and by a small library of its own
-// (df.h). A loop is one call from Go: the language boundary is not in it.
+// (drill/df). A loop is one call from Go: the language boundary is not in it.
 //
 // It measures nothing and judges nothing: the caller puts the clock around [Create] or
 // [Open], [Stream.Write] or [Stream.Read], [Stream.Flush] and [Stream.Close]. What is
@@ -18,6 +18,8 @@ package cstdio
 import (
 	"fmt"
 	"slices"
+
+	_ "github.com/holdfast-go/holdfast/drill" // embeds drill/df: go build sees no other trace of what a C file includes
 )
 
 // A Method is a pair of calls, one to read and one to write.

@@ -52,7 +52,7 @@ func compile(t testing.TB, flags []string, files ...string) (string, error) {
 // it keeps results of tests whose files have not changed, and sees no compiler's.
 func readSources(t testing.TB) {
 	t.Helper()
-	for _, pattern := range []string{"*.[ch]", "testdata/*.[ch]"} {
+	for _, pattern := range []string{"*.[ch]", "testdata/*.[ch]", "../../../drill/df/*.[ch]"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -274,4 +274,43 @@ func FuzzAgainstStdio(f *testing.F) {
 		script = script[:min(len(script), 200)]
 		p.same(t, script)
 	})
+}
+
+// TestTheLibraryStandsAlone builds it as a student would, and uses its header from C++.
+func TestTheLibraryStandsAlone(t *testing.T) {
+	t.Parallel()
+	cc, dir := compiler(t), t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("../../../drill/df")); err != nil {
+		t.Fatal(err)
+	}
+	run := func(name string, args ...string) {
+		t.Helper()
+		cmd := exec.Command(name, args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s %v: %v\n%s", name, args, err, out)
+		}
+	}
+	if _, err := exec.LookPath("make"); err != nil {
+		t.Logf("not by its Makefile: %v", err)
+		run(cc, "-std=c99", "-o", "example", "example.c", "df.c")
+	} else {
+		run("make", "clean", "install", "example", "CC="+cc, "CFLAGS=-O1 -Werror -pedantic", "PREFIX="+filepath.Join(dir, "there"))
+		for _, name := range []string{"lib/libdf.a", "include/df.h"} {
+			if _, err := os.Stat(filepath.Join(dir, "there", name)); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	run(filepath.Join(dir, "example"), "df.c", "copy")
+	is, err := os.ReadFile(filepath.Join(dir, "copy"))
+	if want, _ := os.ReadFile(filepath.Join(dir, "df.c")); err != nil || !bytes.Equal(is, want) {
+		t.Errorf("the copy has %d bytes, not %d: %v", len(is), len(want), err)
+	}
+	if cxx, err := exec.LookPath("c++"); err != nil {
+		t.Logf("not from C++: %v", err)
+	} else {
+		run(cc, "-c", "-o", "df.o", "df.c")
+		run(cxx, "-x", "c++", "-Wall", "-Wextra", "-Werror", "-o", "example", "example.c", "-x", "none", "df.o")
+	}
 }

@@ -174,7 +174,7 @@ func TestTextFitsTheTerminal(t *testing.T) {
 func textWithin(t *testing.T, run result.Run, width int) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := report.TextWithin(&b, run, width); err != nil {
+	if err := report.TextWithin(&b, run, width, true); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

@@ -246,3 +246,37 @@ func TestReasonsAreSaidOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestStudiesBeginWithTheirAnswer: without --all each has at most 60 lines: what was learnt
+// before the first table, the first table of this machine, and how to see the rest.
+func TestStudiesBeginWithTheirAnswer(t *testing.T) {
+	for _, s := range all.Studies() {
+		run := studied(s, nil)
+		var b strings.Builder
+		if err := report.TextWithin(&b, run, 100, false); err != nil {
+			t.Fatal(err)
+		}
+		brief, whole := b.String(), text(t, run)
+		if n := strings.Count(brief, "\n"); n > 60 || n < 30 {
+			t.Errorf("%s: %d lines:\n%s", s.Name, n, brief)
+		}
+		shown := s.Show(study.EvidenceOf(run))
+		first := strings.Index(brief, "\n"+shown.Tables[0].Title[:min(20, len(shown.Tables[0].Title))])
+		learnt := strings.Index(brief, "\nlearnt: ")
+		if first < 0 || shown.Learnt != "" && (learnt < 0 || learnt > first) {
+			t.Errorf("%s: learnt at %d, the first table at %d of:\n%s", s.Name, learnt, first, brief)
+		}
+		if !strings.Contains(brief, "\n--all also shows ") || strings.Contains(whole, "--all also") {
+			t.Errorf("%s does not say how to see the rest:\n%s", s.Name, brief)
+		}
+	}
+	var b strings.Builder
+	if err := report.TextWithin(&b, planted(t, 10), 100, false); err != nil || b.String() != text(t, planted(t, 10)) {
+		t.Errorf("a run without a study is shortened: %v\n%s", err, &b)
+	}
+	b.Reset()
+	if err := report.TextWithin(&b, plantedStudy(t, 10), 100, false); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "study-brief.txt", b.String())
+}

@@ -18,12 +18,13 @@ import (
 
 // Text writes the run's tables and advice for a terminal, or returns
 // [figure.ErrNoRound] and writes nothing. The lines are at most 100 columns wide.
-func Text(w io.Writer, run result.Run) error { return TextWithin(w, run, lineWidth) }
+func Text(w io.Writer, run result.Run) error { return TextWithin(w, run, lineWidth, true) }
 
 // TextWithin is Text for a terminal that is so many columns wide. The tables of a sweep
 // have more columns on a wide one, and fewer on a narrow one, down to 60. The lines of a
-// study are at most 100 columns wide.
-func TextWithin(w io.Writer, run result.Run, width int) error {
+// study are at most 100 columns wide. Unless it is to be whole, a study has its answer first,
+// and at most 60 lines.
+func TextWithin(w io.Writer, run result.Run, width int, whole bool) error {
 	width = max(60, min(160, width)) // beyond, a line is hard to follow
 	if len(run.FileSystems()) > 0 {
 		return severalText(w, run)
@@ -35,7 +36,11 @@ func TextWithin(w io.Writer, run result.Run, width int) error {
 	s.columns = width
 	var b strings.Builder
 	if of, ok := s.studied(); ok {
-		of.text(&b)
+		if whole {
+			of.text(&b)
+		} else {
+			of.brief(&b)
+		}
 		_, err = io.WriteString(w, b.String())
 		return err
 	}

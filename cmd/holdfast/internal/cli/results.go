@@ -13,28 +13,31 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/spf13/pflag"
+
 	"github.com/holdfast-go/holdfast/internal/lab/figure"
 	"github.com/holdfast-go/holdfast/internal/lab/report"
 	"github.com/holdfast-go/holdfast/internal/lab/result"
 	"github.com/holdfast-go/holdfast/internal/lab/study/all"
 )
 
-// WriteReport writes in a format; without one a page to a file, else the table.
-func WriteReport(w io.Writer, run result.Run, format report.Format, toFile bool) error {
+// WriteReport writes in a format; without one a page to a file, else the table, all of it or
+// what is first of a study.
+func WriteReport(w io.Writer, run result.Run, format report.Format, toFile, whole bool) error {
 	switch {
 	case format != "":
 		return report.Export(w, run, format)
 	case toFile:
 		return report.HTML(w, run)
 	}
-	return WriteText(w, run)
+	return WriteText(w, run, whole)
 }
 
 // WriteText writes the table, as wide as the terminal and with the characters that the
 // locale has.
-func WriteText(w io.Writer, run result.Run) error {
+func WriteText(w io.Writer, run result.Run, whole bool) error {
 	var text strings.Builder
-	if err := report.TextWithin(&text, run, columns(w, usualColumns())); err != nil {
+	if err := report.TextWithin(&text, run, columns(w, usualColumns()), whole); err != nil {
 		return err
 	}
 	_, err := io.WriteString(w, inLocale(text.String()))
@@ -57,6 +60,11 @@ func inLocale(text string) string {
 		return text
 	}
 	return report.ASCII(text)
+}
+
+// AllFlag adds the flag of what prints studies.
+func AllFlag(f *pflag.FlagSet, all *bool) {
+	f.BoolVar(all, "all", false, "of a study, print every table and note; without it what comes first,\nin at most 60 lines")
 }
 
 // HintResults says how results are made.

@@ -14,6 +14,7 @@ import (
 
 // A reporting is what the command line says.
 type reporting struct {
+	all                           bool
 	output, fio, timings, figures string
 	format                        report.Format
 }
@@ -58,6 +59,7 @@ func New() *cobra.Command {
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().VarP(cli.Once("file", &r.output, cli.NewFile), "output", "o", "write an HTML page, or what is exported, to this new file")
+	cli.AllFlag(cmd.Flags(), &r.all)
 	cli.ExportFlag(cmd.Flags(), &r.format, "write for programs")
 	cmd.Flags().Var(cli.Once("dir", &r.timings, cli.Given), "csv", csvHelp)
 	cli.FioFlag(cmd.Flags(), &r.fio)
@@ -107,6 +109,6 @@ func (r *reporting) run(cmd *cobra.Command, name string) error {
 		return cli.CannotReport(name, err)
 	}
 	return cli.CannotReport(name, cli.WriteOut(cmd.OutOrStdout(), r.output, func(w io.Writer) error {
-		return cli.WriteReport(w, run, r.format, r.output != "")
+		return cli.WriteReport(w, run, r.format, r.output != "", r.all)
 	}))
 }

@@ -60,6 +60,7 @@ type arms struct {
 	count   int64
 	buffers []holdfast.Size
 	parts   []study.Part
+	diy     string
 }
 
 // A where is the place to measure.
@@ -74,6 +75,7 @@ type where struct {
 // A keeping is where the results go.
 type keeping struct {
 	file     string
+	all      bool
 	export   report.Format
 	fio      string
 	baseline compare.Baseline
@@ -147,7 +149,9 @@ func (b *benchmark) addFlags(cmd *cobra.Command) {
 	f.Var(cli.Once("number", &b.count, parseCount), "count", "records of a study's arms, or bytes where it counts those, such as\n100k (default: the published number)")
 	f.Var(cli.Many("size", &b.buffers, parseBuffer), "buffer", "a buffer of a study's arms; may be given again")
 	f.Var(cli.List("parts", &b.parts, func(text string) (study.Part, error) { return study.Part(text), nil }), "part", "run these parts of a study alone, such as A,C")
-	cli.InGroup(f, "Of a study", "list", "count", "buffer", "part")
+	f.Var(cli.Once("file", &b.diy, cli.Given), "diy", "of the study bytes: check the functions in this C file, then time them\nbeside read(2), libc's and ours (see drill/README.md)")
+	cli.AllFlag(f, &b.all)
+	cli.InGroup(f, "Of a study", "list", "count", "buffer", "part", "diy", "all")
 	cli.InGroup(f, "How long, and again", "width", "rounds", "seed", "from", "resume")
 	place.FileSystemsFlag(f, &b.fs)
 	f.BoolVar(&b.allowTmpfs, "allow-tmpfs", false, "measure a file system in memory too, where nothing is ever durable")
@@ -226,7 +230,7 @@ func parseRate(text string) (float64, error) {
 // choice is the selection as studies have it.
 func (s *selection) choice() study.Choice {
 	c := study.Choice{
-		Buffers: s.buffers, Count: s.count, Parts: s.parts,
+		Buffers: s.buffers, Count: s.count, Parts: s.parts, DIY: s.diy,
 		Preset: study.Default(), Policies: s.policies, Records: s.records, Writers: s.writers,
 		Rounds: s.rounds, Width: s.width, Budget: s.budget, Seed: s.seed,
 		Setting: study.Setting{Rate: s.rate, Cache: s.cache, Steady: s.steady, Room: int64(s.room)},
@@ -249,8 +253,8 @@ func (b *benchmark) contradiction(cmd *cobra.Command) error {
 		}
 	}
 	switch {
-	case b.study.Name == "" && (b.count > 0 || len(b.buffers) > 0 || len(b.parts) > 0):
-		return cli.Misuse("name the study, as in holdfast bench lines --count 1M", "--count, --buffer and --part are of a study, and none is named")
+	case b.study.Name == "" && (b.count > 0 || len(b.buffers) > 0 || len(b.parts) > 0 || b.diy != ""):
+		return cli.Misuse("name the study, as in holdfast bench lines --count 1M", "--count, --buffer, --part and --diy are of a study, and none is named")
 	case b.quick && b.full:
 		return cli.Misuse("give one of the two, or neither for a run of about 50 seconds", "--quick and --full contradict each other")
 	case changed("time") && b.budget < time.Second:
@@ -261,12 +265,16 @@ func (b *benchmark) contradiction(cmd *cobra.Command) error {
 		return cli.Misuse("--steady goes with --policy, --record, --writers, --rounds, --time and --room", "--steady measures each policy in one long trial, which --rate, --width, --quick and --full contradict")
 	case b.baseline.Against != "" && b.baseline.Against == b.baseline.Save:
 		return cli.Misuse("give two names, or leave one out", "--baseline and --save-baseline both name %s, which a regression would overwrite", b.baseline.Save)
+	case b.all && b.export != "":
+		return cli.Misuse("leave one out", "--all is of the text, and --export %s has all in any case", b.export)
 	case b.fio == "-" && (b.export != "" || b.baseline.Against != ""):
 		return cli.Misuse("give a file to --emit-fio", "--emit-fio - writes to stdout, where --export and --baseline write too")
 	case b.fio != "" && len(b.fs) > 0:
 		return cli.Misuse("leave one out", "--emit-fio has a job for one file system, and --fs makes its own")
 	case b.kernel != "" && (b.fio != "" || changed("baseline") || changed("save-baseline")):
 		return cli.Misuse("leave it out", "a run with --kernel %s is of two kernels, and is neither a baseline nor a job of fio", b.kernel)
+	case b.kernel != "" && b.diy != "":
+		return cli.Misuse("leave one out", "--diy compiles a file here, and --kernel %s runs the study in another kernel", b.kernel)
 	case b.install && len(b.fs) == 0 && b.kernel == "":
 		return cli.Misuse("give one of them, or leave it out", "--install gets what --fs and --kernel need, and neither is given")
 	case b.room > 0 && !b.steady:
@@ -362,6 +370,11 @@ func (b *benchmark) runOf(cmd *cobra.Command, choice study.Choice, earlier resul
 	if err := errors.Join(b.checkStudy(cmd, choice), b.tooShort(cells, len(b.fs)), checkMemory(cells)); err != nil {
 		return err
 	}
+	if b.diy != "" {
+		if err := b.checkDIY(cmd); err != nil {
+			return err
+		}
+	}
 	if b.dryRun {
 		return b.tellPlan(cmd.OutOrStdout(), cells, plan, seed, order)
 	}
@@ -443,12 +456,12 @@ func (k *keeping) print(w io.Writer, run result.Run) error {
 		return err
 	}
 	if k.baseline.Against == "" {
-		return cli.WriteReport(w, run, k.export, false)
+		return cli.WriteReport(w, run, k.export, false, k.all)
 	}
 	if k.export != "" {
 		return k.baseline.Show(w, run, k.export)
 	}
-	if err := errors.Join(cli.WriteText(w, run), newline(w)); err != nil {
+	if err := errors.Join(cli.WriteText(w, run, k.all), newline(w)); err != nil {
 		return err
 	}
 	return k.baseline.Show(w, run, "")

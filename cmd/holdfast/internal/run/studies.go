@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/internal/lab/diy"
 	"github.com/holdfast-go/holdfast/internal/lab/study"
 	"github.com/holdfast-go/holdfast/internal/lab/study/all"
 	"github.com/holdfast-go/holdfast/internal/lab/study/sweep"
@@ -45,7 +47,7 @@ func StudyNames() []string {
 }
 
 // ofEveryStudy are the flags that go with any study; what else one takes it says.
-var ofEveryStudy = []string{"dir", "quick", "full", "time", "dry-run", "output", "rounds", "seed", "fs", "kernel", "install", "allow-tmpfs", "export", "save-baseline", "baseline-dir"}
+var ofEveryStudy = []string{"dir", "quick", "full", "time", "dry-run", "output", "rounds", "seed", "fs", "kernel", "install", "allow-tmpfs", "all", "export", "save-baseline", "baseline-dir"}
 
 // notOfStudy refuses flags that the study named does not take.
 func (b *benchmark) notOfStudy(cmd *cobra.Command) error {
@@ -82,6 +84,27 @@ func (a *arms) checkStudy(cmd *cobra.Command, c study.Choice) error {
 		return cli.Misuse("the study's own flags decide what its arms do; leave them out for the published numbers", "%w", err)
 	}
 	return err
+}
+
+// checkDIY refuses a student's file that does not compile or whose functions are wrong: a
+// time counts only if the bytes are right.
+func (a *arms) checkDIY(cmd *cobra.Command) error {
+	if why := diy.Missing(); why != "" {
+		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--diy: %s", why)}
+	}
+	found, err := diy.Check(cmd.Context(), a.diy)
+	var refused *diy.CompileError
+	if errors.As(err, &refused) {
+		_, err = fmt.Fprintln(cmd.ErrOrStderr(), refused.Text)
+		return errors.Join(&cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("%s does not compile", cli.OneLine(a.diy))}, err)
+	}
+	if err != nil {
+		return cli.Misuse("drill/README.md has the steps", "--diy: %w", err)
+	}
+	if _, err := fmt.Fprintf(cmd.ErrOrStderr(), "%s: %v", cli.OneLine(a.diy), found); err != nil || len(found.Faults) == 0 {
+		return err
+	}
+	return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("%s is wrong in %d cases, and a time counts only if the bytes are right", cli.OneLine(a.diy), len(found.Faults))}
 }
 
 // listStudies shows what can be run by name.

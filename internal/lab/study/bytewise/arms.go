@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/lab/cstdio"
+	"github.com/holdfast-go/holdfast/internal/lab/diy"
 	"github.com/holdfast-go/holdfast/internal/lab/probe"
 	"github.com/holdfast-go/holdfast/internal/lab/result"
 	"github.com/holdfast-go/holdfast/internal/lab/study"
@@ -27,12 +29,19 @@ const (
 // cached file, then what the kernel reads ahead.
 func bytesArms(c study.Choice) (arms []study.Arm) {
 	caches := byteCaches(c)
+	ways := byteWays()
+	if c.DIY != "" {
+		ways = append(ways[:len(programs)], yourWay(c.DIY))
+	}
 	for _, cache := range caches {
 		for _, d := range []direction{toRead, toWrite} {
-			for _, w := range byteWays() {
+			for _, w := range ways {
 				arms = append(arms, w.arm(c, d, cache, string(d)+" "+string(cache))...)
 			}
 		}
+	}
+	if c.DIY != "" {
+		return arms // what else the study asks is no question of the exercise
 	}
 	for _, d := range []direction{toRead, toWrite} {
 		for _, w := range setvbufWays(vbufSizes(c)) {
@@ -135,6 +144,9 @@ func (w byteWay) arm(c study.Choice, d direction, cache result.Cache, group stri
 }
 
 func (w byteWay) task(d direction, n int64, cache result.Cache) trial.Task {
+	if w.source != "" {
+		return w.yourTask(d, n, cache)
+	}
 	if d == toRead {
 		return readBytes(w.open, n, cache)
 	}
@@ -320,3 +332,54 @@ func inMode(name string, block int64, s cstdio.Setup) byteWay {
 	}
 	return w
 }
+
+// yourWay is a student's functions in a C file.
+func yourWay(source string) byteWay {
+	w := inC(yours, study.StdioBuffer, cstdio.Setup{Method: cstdio.DFread})
+	w.source, w.missing = source, diy.Missing()
+	w.calls = map[direction]string{toRead: "diy_fread of " + source, toWrite: "diy_fwrite of " + source}
+	return w
+}
+
+// yourTask runs the student's program, which takes its own times. The first trial makes it.
+func (w byteWay) yourTask(d direction, n int64, cache result.Cache) trial.Task {
+	t := writeBytes(nil, n, cache)
+	if d == toRead {
+		t = readBytes(nil, n, cache)
+	}
+	var program string
+	made, check := t.Make, t.Check
+	t.Make = func(path string) error {
+		program = filepath.Join(filepath.Dir(path), yourProgram)
+		if _, err := os.Stat(program); errors.Is(err, os.ErrNotExist) {
+			if err := diy.Build(context.Background(), w.source, program); err != nil {
+				return err
+			}
+		}
+		return made(path)
+	}
+	var got diy.Timing
+	t.Do = func(ctx context.Context, c *trial.Clock) (err error) {
+		if got, err = diy.Time(ctx, program, string(d), c.Path, n); err != nil {
+			return err
+		}
+		c.Took(trial.Open, got.Open)
+		c.Took(map[direction]trial.Stage{toRead: trial.Read, toWrite: trial.Write}[d], got.Calls)
+		c.Took(trial.Close, got.Close)
+		tellCached(c)
+		return nil
+	}
+	t.Check = func(path string) error {
+		if d == toWrite {
+			return check(path)
+		}
+		if sum := (cstdio.Sum{Ones: got.Ones, Twos: got.Twos}); got.Made != n || sum != cstdio.PatternSum(n) {
+			return &trial.ContentError{Offset: got.Made, Reason: "the reading ends, or its sum is wrong"}
+		}
+		return nil
+	}
+	return t
+}
+
+// yourProgram is the student's program in the work directory, which is removed with it.
+const yourProgram = "read-by-all-0"

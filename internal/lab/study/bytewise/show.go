@@ -13,8 +13,22 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/study"
 )
 
+// planned reports whether an arm is of the run, be it that it can't be had here.
+func planned(e study.Evidence, arm string) bool {
+	_, ok := e.Cell(arm)
+	return ok || e.Missing(arm) != ""
+}
+
 // programs are the document's, its order.
 var programs = []string{noBuffering, libcBuffering, diyBuffering}
+
+// programsOf are they, and a student's where it was timed.
+func programsOf(e study.Evidence, cache result.Cache) []string {
+	if _, ok := e.Cell(byteArm(toRead, yours, cache)); ok {
+		return append(slices.Clip(programs), yours)
+	}
+	return programs
+}
 
 // showBytes shows the lines of the document with our figures, then the rest.
 func showBytes(e study.Evidence) study.Shown {
@@ -67,13 +81,16 @@ func linesOfBytes(e study.Evidence, cache result.Cache) study.Table {
 		Head:  []string{"Program", "Read", "Write"},
 		Notes: []string{
 			"test-file.txt is the trial's own file; a time is the median, from open to close, the final flush in it.",
-			"The loops are C, called once; diy_buffering is dfread and dfwrite of internal/lab/cstdio.",
+			"The loops are C, called once; diy_buffering is dfread and dfwrite of drill/df.",
 		},
+	}
+	if cell, ok := e.Cell(byteArm(toRead, yours, cache)); ok {
+		t.Notes = append(t.Notes, "yours is "+cell.Does+", in a process of its own; its flush and close are one stage.")
 	}
 	if why := notCold(e); why != "" {
 		t.Notes = append(t.Notes, why)
 	}
-	for _, p := range programs {
+	for _, p := range programsOf(e, cache) {
 		t.Rows = append(t.Rows, []string{p, byteLine(e, toRead, p, cache), byteLine(e, toWrite, p, cache)})
 	}
 	return t
@@ -110,19 +127,21 @@ func savings(e study.Evidence, cache result.Cache) study.Table {
 	t := study.Table{
 		Title: fmt.Sprintf("What the buffer saves, %s", cacheWords(cache)),
 		Head:  []string{"Program", "Read", "Write"},
-		Notes: []string{"A part of no_buffering's time, by the ratios of the same rounds, with their 95 % intervals; the last row is a ratio of times."},
+		Notes: []string{"A part of no_buffering's time, by the ratios of the same rounds, with their 95 % intervals; rows with a stroke are ratios of times."},
 	}
 	row := func(name string, of func(d direction) study.Measured) {
 		t.Rows = append(t.Rows, []string{name, of(toRead).OrDash(), of(toWrite).OrDash()})
 	}
-	for _, p := range programs[1:] {
+	for _, p := range programsOf(e, cache)[1:] {
 		row(p, func(d direction) study.Measured {
 			return saved(e, byteArm(d, p, cache), byteArm(d, noBuffering, cache))
 		})
 	}
-	row("diy_buffering / libc_buffering", func(d direction) study.Measured {
-		return study.Ratio(e.Ratio(byteArm(d, diyBuffering, cache), byteArm(d, libcBuffering, cache), study.PerRecord))
-	})
+	for _, p := range programsOf(e, cache)[2:] {
+		row(p+" / "+libcBuffering, func(d direction) study.Measured {
+			return study.Ratio(e.Ratio(byteArm(d, p, cache), byteArm(d, libcBuffering, cache), study.PerRecord))
+		})
+	}
 	return t
 }
 
@@ -138,8 +157,8 @@ func byteWaysTable(e study.Evidence, d direction, cache result.Cache) study.Tabl
 		t.Notes = append(t.Notes, "Without the C side, the ratios are to "+goFile+".")
 	}
 	for _, w := range byteWays() {
-		if w.can(d) {
-			t.Rows = append(t.Rows, append([]string{w.name}, figuresOf(e, d, byteArm(d, w.name, cache), base)...))
+		if arm := byteArm(d, w.name, cache); w.can(d) && planned(e, arm) {
+			t.Rows = append(t.Rows, append([]string{w.name}, figuresOf(e, d, arm, base)...))
 		}
 	}
 	return t
@@ -205,8 +224,8 @@ func setvbufTable(e study.Evidence) study.Table {
 			perByteText(e, write), callsText(e, toWrite, write), against(e, write, base),
 		})
 	}
-	if len(t.Rows) == 0 {
-		t.Rows = append(t.Rows, []string{"setvbuf", study.NotRun(e, byteArm(toRead, cstdio.None.String(), result.Warm)), "", "", "", ""})
+	if none := byteArm(toRead, cstdio.None.String(), result.Warm); len(t.Rows) == 0 && planned(e, none) {
+		t.Rows = append(t.Rows, []string{"setvbuf", study.NotRun(e, none), "", "", "", ""})
 	}
 	return t
 }
@@ -240,6 +259,9 @@ func readAheadTable(e study.Evidence) study.Table {
 	}
 	for _, name := range []string{oneByte, accessArm("normal"), accessArm("random"), accessArm("sequential")} {
 		title := strings.TrimPrefix(name, readAheadGroup+"/")
+		if !planned(e, name) {
+			continue
+		}
 		cell, ok := e.Cell(name)
 		if !ok {
 			t.Rows = append(t.Rows, []string{title, study.NotRun(e, name), "", "", "", ""})
@@ -373,12 +395,21 @@ func bytesLearnt(e study.Evidence, cache, last result.Cache) string {
 			parts = append(parts, fmt.Sprintf(form, text))
 		}
 	}
-	saves := func(d direction) study.Measured {
-		return saved(e, byteArm(d, libcBuffering, cache), byteArm(d, noBuffering, cache))
+	saves := func(way string, d direction) study.Measured {
+		return saved(e, byteArm(d, way, cache), byteArm(d, noBuffering, cache))
 	}
-	add("libc's buffer of 4 KiB saves %s of the time of a read call a byte", saves(toRead))
-	add("and %s of that of a write call a byte", saves(toWrite))
-	add("a pair of one's own takes %s of libc's time to read", study.Ratio(e.Ratio(byteArm(toRead, diyBuffering, cache), byteArm(toRead, libcBuffering, cache), study.PerRecord)))
+	toLibc := func(way string, d direction) study.Measured {
+		return study.Ratio(e.Ratio(byteArm(d, way, cache), byteArm(d, libcBuffering, cache), study.PerRecord))
+	}
+	if planned(e, byteArm(toRead, yours, cache)) {
+		add("yours saves %s of the time of a read call a byte", saves(yours, toRead))
+		add("and %s of that of a write call a byte", saves(yours, toWrite))
+		add("it takes %s of libc's time to read", toLibc(yours, toRead))
+		add("and %s to write", toLibc(yours, toWrite))
+	}
+	add("libc's buffer of 4 KiB saves %s of the time of a read call a byte (published: 98 %%)", saves(libcBuffering, toRead))
+	add("and %s of that of a write call a byte (99.8 %%)", saves(libcBuffering, toWrite))
+	add("a pair of one's own takes %s of libc's time to read", toLibc(diyBuffering, toRead))
 	if name, ns := fastestByte(e, toRead, last); name != "" {
 		parts = append(parts, fmt.Sprintf("%s reads a byte the fastest, in %s", name, study.Duration(ns)))
 	}

@@ -24,7 +24,8 @@ import (
 const (
 	noBuffering   = "no_buffering"   // read(2) and write(2)
 	libcBuffering = "libc_buffering" // fread and fwrite of one byte
-	diyBuffering  = "diy_buffering"  // a pair of one's own: internal/lab/cstdio's dfread and dfwrite
+	diyBuffering  = "diy_buffering"  // a pair of one's own: dfread and dfwrite of drill/df
+	yours         = "yours"          // a student's diy_fread and diy_fwrite, in a process of its own
 )
 
 // bytesCount is how many bytes the document reads and writes.
@@ -36,7 +37,7 @@ func Study() study.Study {
 		Name:     "bytes",
 		Question: "what does it cost to read and write a file one byte a call, with and without a buffer",
 		Source:   study.BufferingDrill,
-		Takes:    []string{study.TakesCount, study.TakesBuffer, study.TakesCache},
+		Takes:    []string{study.TakesCount, study.TakesBuffer, study.TakesCache, "diy"},
 
 		Published: []study.Table{
 			{
@@ -81,6 +82,7 @@ type byteWay struct {
 	block   int64                // bytes that a system call takes along: 1 without a buffer
 	toEnd   bool                 // it reads on until there is no more, which takes one call
 	missing string               // why it is not to be had here, or empty
+	source  string               // of a student, whose program does the work; open and over are for can alone
 	open    func(path string) (byteReader, error)
 	over    func(path string) (byteWriter, error) // opens a file to write over what is in it
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/lab/cstdio"
+	"github.com/holdfast-go/holdfast/internal/lab/diy"
 	"github.com/holdfast-go/holdfast/internal/lab/result"
 	"github.com/holdfast-go/holdfast/internal/lab/study"
 	"github.com/holdfast-go/holdfast/internal/lab/study/studytest"
@@ -331,4 +332,39 @@ func TestSystemCallsOfBytesArePredicted(t *testing.T) {
 	check(byteWay{block: 4096}, 8192, 2)
 	check(byteWay{block: 4096}, 8193, 3)
 	check(byteWay{block: 4096, toEnd: true}, 8192, 3)
+}
+
+// TestYourFileIsTimedBesideTheOthers: a student's functions are an arm, and wrong bytes
+// are no trial.
+func TestYourFileIsTimedBesideTheOthers(t *testing.T) {
+	t.Parallel()
+	if why := diy.Missing(); why != "" {
+		t.Skip(why)
+	}
+	right := "../../diy/testdata/student.c"
+	run := studytest.RunStudy(t, Study(), study.Choice{Preset: study.Quick(), Count: 5003, Rounds: 2, Seed: 3, DIY: right})
+	text := studytest.LooksRight(t, Study().Show(study.EvidenceOf(run)))
+	for _, want := range []string{"yours", "yours / libc_buffering", "diy_fread of " + right} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in %s", want, text)
+		}
+	}
+	if strings.Contains(text, goFile) || strings.Contains(text, "_IOFBF") {
+		t.Errorf("more than the exercise: %s", text)
+	}
+	source, err := os.ReadFile(right)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := filepath.Join(t.TempDir(), "wrong.c")
+	if err := os.WriteFile(wrong, []byte(strings.Replace(string(source), "f->end += n;", "f->end += n - 1;", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []direction{toRead, toWrite} {
+		_, err := yourWay(wrong).task(d, 5003, result.Warm).Run(t.Context(), studytest.WorkDir(t), trial.NotCounting, 5003, 5003)
+		var content *trial.ContentError
+		if errors.As(err, &content) != (d == toWrite) || d == toRead && err != nil {
+			t.Errorf("%s: %v", d, err)
+		}
+	}
 }

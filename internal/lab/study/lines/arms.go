@@ -26,6 +26,10 @@ const (
 	groupSocket    = "socket"    // into a TCP connection
 	groupForgotten = "forgotten" // closed without a flush
 	groupCrash     = "crash"     // killed in the middle
+	groupBursty    = "bursty"    // flushed after each burst
+	groupHTTP      = "http"      // responses of many short writes, into a TCP connection
+	groupExtents   = "extents"   // synced, and their pieces on the disk counted
+	groupTouched   = "touched"   // what a write updates
 )
 
 // The arms that claims and tables speak of.
@@ -72,14 +76,11 @@ const (
 )
 
 func lineArms(c study.Choice) []study.Arm {
-	n := lineCounts{lines: 100_000, million: 300_000, synced: 1000, stream: 20_000, constant: 10_000, ops: 5, killed: 1000}
+	n := lineCounts{lines: 100_000, million: 1_000_000, synced: 1000, stream: 20_000, constant: 10_000, ops: 5, killed: 1000}
 	switch c.Preset.Name {
 	case study.PresetQuick:
 		n.million, n.synced, n.ops = 100_000, 500, 2
-	case study.PresetAudit:
-		n.million = 1_000_000
 	case study.PresetFull:
-		n.million = 1_000_000
 		n.synced, n.stream, n.ops, n.killed = 10_000, 100_000, 20, 5000
 	}
 	if c.Count > 0 {
@@ -96,7 +97,11 @@ func lineArms(c study.Choice) []study.Arm {
 	arms = append(arms, streamArms(groupPipe, connectPipe, callTime, "", n.stream)...)
 	arms = append(arms, streamArms(groupSocket, connectSocket, socketTime, study.NoSocket(), n.stream)...)
 	arms = append(arms, forgottenArms(n.lines)...)
-	return append(arms, crashArms(n.killed)...)
+	arms = append(arms, crashArms(n.killed)...)
+	arms = append(arms, burstArms(n.stream)...)
+	arms = append(arms, httpArms(n.stream/responseWrites)...)
+	arms = append(arms, extentArms()...)
+	return append(arms, touchedArm())
 }
 
 // connectSocket returns the two ends of a TCP connection on the loopback.

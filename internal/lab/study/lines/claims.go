@@ -10,7 +10,7 @@ import (
 )
 
 // lineClaims are what the two documents say of writing lines.
-var lineClaims = slices.Concat(lineSpeedClaims, lineCallClaims, lineLossClaims, valueClaims())
+var lineClaims = slices.Concat(lineSpeedClaims, lineCallClaims, lineLossClaims, valueClaims(), touchedClaims)
 
 var lineSpeedClaims = []study.Claim{{
 	Name: "lines-20x", Source: study.FileIOExperiment,

@@ -16,13 +16,13 @@ import (
 
 func showLines(e study.Evidence) study.Shown {
 	s := study.Shown{
-		Tables:  []study.Table{lineRounds(e), lineBenchmarks(e)},
+		Tables:  []study.Table{lineRounds(e), linePaths(e), lineBenchmarks(e), lineModel(e), lineTouched(e), lineExtents(e)},
 		Picture: linePicture(e),
 		Learnt:  lineLearnt(e),
 	}
 	for _, group := range lineGroups(e) {
 		switch group {
-		case groupForgotten, groupCrash:
+		case groupForgotten, groupCrash, groupTouched:
 		default:
 			s.Tables = append(s.Tables, lineTimes(e, group), lineWork(e, group))
 		}
@@ -161,6 +161,9 @@ var lineDoes = map[string]string{
 	groupConstant:  `"line\n", the published loop`,
 	groupPipe:      "into a pipe, until the other end has read all",
 	groupSocket:    "into a TCP connection on the loopback, until the other end has read all",
+	groupBursty:    "bufio flushed after each burst of so many lines, as if to be seen then",
+	groupHTTP:      "responses of 25 short writes into a TCP connection, each flushed at its end",
+	groupExtents:   "4 MB, synced at the end",
 }
 
 // lineTimes shows how long a group's arms took, and how each stands to the first.
@@ -228,7 +231,7 @@ func lineCostNotes(e study.Evidence, group string) []string {
 		}
 	case group == groupMillion && e.Have(millionWrite):
 		if c, _ := e.Cell(millionWrite); c.Records < 1_000_000 {
-			return []string{fmt.Sprintf("%s lines in this preset; --full writes 1,000,000, and a line takes the same time", study.Whole(float64(c.Records)))}
+			return []string{fmt.Sprintf("%s lines in this preset; without --quick it is 1,000,000, and a line takes the same time", study.Whole(float64(c.Records)))}
 		}
 	}
 	return nil
@@ -246,7 +249,7 @@ func orNoise(m study.Measured) string {
 func formatOf(e study.Evidence, arm string) string {
 	group, _, _ := strings.Cut(arm, "/")
 	switch group {
-	case groupMillion, groupPipe, groupSocket:
+	case groupMillion, groupPipe, groupSocket, groupBursty, groupExtents:
 		group = groupEqual
 	}
 	if format := group + "/format"; format != arm && e.Have(format) {

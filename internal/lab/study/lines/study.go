@@ -172,6 +172,7 @@ type lineRun struct {
 	way     study.Way
 	sync    bool  // before the close
 	every   int64 // a sync after so many lines; 0: none
+	burst   bool  // every is for a flush, and not for a sync
 }
 
 // predictedCalls is under which name the arms report how many write calls follow
@@ -184,10 +185,24 @@ func (r lineRun) report(c *trial.Clock, w study.Sink) {
 	if n, ok := r.calls(); ok {
 		c.Tell(predictedCalls, float64(n))
 	}
-	if own, ok := w.(*holdfast.Writer); ok {
+	syncs := float64(0)
+	switch own, ok := w.(*holdfast.Writer); {
+	case ok:
 		c.TellWriter(own.Stats())
+		syncs = float64(own.Stats().Syncs)
+	case r.way.Flag != 0:
+		syncs = float64(r.count)
+	case r.every > 0 && !r.burst:
+		syncs = float64(r.count / r.every)
 	}
+	if r.sync {
+		syncs++
+	}
+	c.Tell(syncsMade, syncs)
 }
+
+// syncsMade is under which name the arms report how often they waited for the disk.
+const syncsMade = "syncs"
 
 // calls returns how many write calls are to be expected: a sync within the run
 // flushes what the buffer holds.
@@ -234,7 +249,11 @@ func (r lineRun) writeShare(ctx context.Context, w study.Sink, first int64) erro
 		}
 		if left--; left == 0 {
 			left = r.every
-			if err := w.Sync(); err != nil {
+			hand := w.Sync
+			if r.burst {
+				hand = w.Flush
+			}
+			if err := hand(); err != nil {
 				return err
 			}
 		}

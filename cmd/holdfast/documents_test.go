@@ -1,0 +1,69 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+)
+
+// TestCommandsOfDocumentsRun runs the commands in the tables of docs/documents.md in their
+// short form. What measures shows its plan; what makes files makes small ones. Where that
+// would take file systems, other kernels, time or results, its flags are read.
+func TestCommandsOfDocumentsRun(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "docs", "documents.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	rows := regexp.MustCompile("(?m)^\\|[^|]*\\| `([^`]+)` \\| [^|]+ \\| [^|]+ \\|$").FindAllStringSubmatch(string(text), -1)
+	if tables := strings.Count(string(text), "\n| "); len(rows) != tables-strings.Count(string(text), "\n| there |") || len(rows) < 50 {
+		t.Errorf("%d of %d rows have one command, how long it takes, and what came out", len(rows), tables)
+	}
+	for _, row := range rows {
+		words := strings.Fields(row[1])
+		if words[0] != "holdfast" {
+			for _, w := range words[1:] {
+				if strings.Contains(w, "/") {
+					if _, err := os.Stat(filepath.Join(root, w)); err != nil {
+						t.Errorf("%s: %v", row[1], err)
+					}
+				}
+			}
+			continue
+		}
+		args := words[1:]
+		has := func(flag string) bool { return strings.Contains(row[1], flag) }
+		switch args[0] {
+		case "bench", "audit":
+			args = append(args, "--dry-run")
+		case "gen":
+			args[2] = "64KiB"
+		}
+		if args[0] == "advise" || args[0] == "report" || args[0] == "write" || has("--fs") || has("--kernel") || has("--diy") || has("--cache") {
+			cmd, rest, err := newRoot().Find(words[1:])
+			if err == nil {
+				err = cmd.ParseFlags(rest)
+			}
+			if err == nil && cmd.Args != nil {
+				err = cmd.Args(cmd, cmd.Flags().Args())
+			}
+			if err != nil {
+				t.Errorf("%s: %v", row[1], err)
+			}
+			continue
+		}
+		var out strings.Builder
+		if err := cli.Run(t.Context(), newRoot(), args, strings.NewReader(""), &out, io.Discard); err != nil {
+			t.Errorf("%s: %v\n%s", row[1], err, &out)
+		}
+	}
+}
