@@ -232,7 +232,7 @@ func TestBenchmarkHasThePercentilesOfTheTable(t *testing.T) {
 				t.Errorf("%+v is not %v", q, r.Latency.P99)
 			}
 			var b strings.Builder
-			if err := report.TextWithin(&b, run, 160); err != nil {
+			if err := report.TextWithin(&b, run, 160, true); err != nil {
 				t.Fatal(err)
 			}
 			// In the table's line of the cell, in JSON, and the word for it.
