@@ -1,0 +1,3 @@
+package prove
+
+func copyWorkloads() []*Workload { return nil }

@@ -1,0 +1,248 @@
+package prove
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// A Level is a way to crash a workload. Memory fills a log, of which the states are explored.
+// Kill crashes processes, so that each state is what is really there.
+type Level string
+
+// The levels. To add one, see docs/design/proof.md.
+const (
+	Memory Level = "memory"
+	Kill   Level = "kill"
+)
+
+// Levels are those that there are, and Planned those that are not built yet, each with what it
+// would show.
+var (
+	Levels  = []Level{Memory, Kill}
+	Planned = map[Level]string{
+		"power":   "what real file systems leave when the power is cut",
+		"fault":   "what the real program reports when a system call fails",
+		"hostile": "what other users can do to a directory in the middle of a call",
+	}
+)
+
+// Options say what Prove does.
+type Options struct {
+	Policies  []holdfast.Policy
+	Workloads []*Workload // controls are added
+	Levels    []Level
+	States    int           // of each workload under each policy, at level memory
+	Time      time.Duration // of everything, about
+	Seed      uint64
+	Dir       string // where level kill makes its directory; "" is the system's for temporary files
+	// Child starts this program so that it calls [Child] with these arguments.
+	Child func(ctx context.Context, args ...string) Command
+	// Each is called with each verdict.
+	Each func(*Verdict)
+}
+
+// Known says whether a verdict is one.
+type Known string
+
+// What a verdict can be.
+const (
+	Held     Known = "held"
+	Broken   Known = "broken"
+	NotKnown Known = "not known" // a liar was not caught, or the correct program lost something
+)
+
+// A Verdict is what was found of a workload under a policy at a level.
+type Verdict struct {
+	Level    Level
+	Workload string
+	Policy   holdfast.Policy
+	Loss     holdfast.Loss
+	Seed     uint64
+	Tally    Tally
+	Kills    int `json:",omitempty"`
+	Elapsed  time.Duration
+	Control  string `json:",omitempty"` // of a control: what it must show
+	Verdict  Known
+	Failure  *Failure `json:",omitempty"`
+}
+
+// Prove runs workloads under policies at levels, and the controls of each level before them.
+func Prove(ctx context.Context, o Options) ([]*Verdict, error) {
+	type cell struct {
+		w *Workload
+		p holdfast.Policy
+	}
+	var verdicts []*Verdict
+	for _, level := range o.Levels {
+		var cells []cell
+		for _, w := range Workloads() {
+			chosen := w.Control == "" && slices.ContainsFunc(o.Workloads, func(x *Workload) bool { return x.Name == w.Name })
+			if level == Memory && w.Files || level == Kill && w.Cut || w.Control == "" && !chosen {
+				continue
+			}
+			policies := o.Policies
+			if w.Policies != nil {
+				policies = w.Policies
+			}
+			for _, p := range policies {
+				cells = append(cells, cell{w, p})
+			}
+		}
+		slices.SortStableFunc(cells, func(a, b cell) int { return rankOf(a.w) - rankOf(b.w) })
+		share := o.Time / time.Duration(max(1, len(o.Levels)*len(cells)))
+		trusted := true
+		for i, c := range cells {
+			if ctx.Err() != nil {
+				return verdicts, context.Cause(ctx)
+			}
+			seed := o.Seed + uint64(i)
+			v := &Verdict{Level: level, Workload: c.w.Name, Policy: c.p, Loss: c.w.lossOf(c.p), Seed: seed, Control: c.w.Control, Verdict: Held}
+			began := time.Now()
+			var err error
+			if level == Memory {
+				err = v.inMemory(c.w, o.States, share)
+			} else {
+				err = v.byKill(ctx, c.w, o, share)
+			}
+			if err != nil {
+				return verdicts, fmt.Errorf("level %s, workload %s under %v: %w", level, c.w.Name, c.p, err)
+			}
+			v.Elapsed = time.Since(began)
+			v.judge(&trusted)
+			verdicts = append(verdicts, v)
+			if o.Each != nil {
+				o.Each(v)
+			}
+		}
+	}
+	return verdicts, nil
+}
+
+// rankOf puts the controls first.
+func rankOf(w *Workload) int {
+	if w.Control != "" {
+		return 0
+	}
+	return 1
+}
+
+// judge says what the failure, or that there is none, means.
+func (v *Verdict) judge(trusted *bool) {
+	caught := v.Failure != nil
+	switch {
+	case v.Control == "correct" && caught, v.Control != "" && v.Control != "correct" && !caught:
+		*trusted = false
+		v.Verdict = NotKnown
+	case v.Control != "":
+		v.Failure = nil
+	case !*trusted:
+		v.Verdict = NotKnown
+	case caught:
+		v.Verdict = Broken
+	}
+	if v.Failure != nil {
+		v.Failure.Shrink()
+	}
+}
+
+// A recording says how a workload is run in memory.
+type recording struct {
+	records int // of each writer, 0: no limit
+	until   func() bool
+	pause   func(*rand.Rand)
+	delay   time.Duration // of a write and of a sync
+	fake    bool          // in fake time
+	wrap    func(holdfast.File) holdfast.File
+	disk    func(*recorder)
+	there   map[string][]byte // what a crash has left: it is a second run
+	number  int
+}
+
+// record runs a workload in memory and returns its log. The workload's own error is the log's
+// end, and no failure: it has told what it knows.
+func (w *Workload) record(p holdfast.Policy, seed uint64, how recording) (*Log, error) {
+	l := &Log{Workload: w.Name, Policy: p.String(), Seed: seed, Sector: 512, Fake: how.fake, Slack: 4 * how.delay, Again: how.number > 0}
+	m, err := newMemory(l, how.delay, how.there)
+	if err != nil {
+		return nil, err
+	}
+	if how.disk != nil {
+		how.disk(m.d)
+	}
+	r := &Run{System: m, Policy: p, Number: how.number, Seed: seed, Records: how.records, Until: how.until, Pause: how.pause, Wrap: how.wrap,
+		Tell: func(n Note) { l.Add(Entry{Op: Noted, Note: &n}) }}
+	return l, w.Run(r)
+}
+
+// secondRuns is how many crash states of a log the workload is run on again.
+const secondRuns = 6
+
+// inMemory makes the verdict of level memory: a first run, states of it, and second runs on some.
+func (v *Verdict) inMemory(w *Workload, states int, most time.Duration) error {
+	end := time.Now().Add(most)
+	how := recording{records: 300}
+	if v.Policy.Sync.Every > 0 { // its period must fall due
+		finish := time.Now().Add(min(most/2, v.Policy.Sync.Every*5/4))
+		how = recording{until: func() bool { return time.Now().After(finish) }, pause: func(*rand.Rand) { time.Sleep(200 * time.Microsecond) }}
+	}
+	return v.exploreRuns(w, states, how, func() bool { return time.Now().After(end) })
+}
+
+// exploreRuns records the workload, explores the log, records it again on some states, and
+// explores these logs.
+func (v *Verdict) exploreRuns(w *Workload, states int, how recording, late func() bool) error {
+	x := &explorer{targets: w.Targets(v.Policy), loss: v.Loss}
+	first, err := w.record(v.Policy, v.Seed, how)
+	if err != nil {
+		return err
+	}
+	again := states / 4 / secondRuns
+	for pass := uint64(0); v.Tally.States < int64(states)*3/4 && v.Failure == nil && (pass == 0 || !late()); pass++ {
+		before := v.Tally.States
+		t, failure := x.explore(first, states*3/4-int(v.Tally.States), v.Seed+pass)
+		if pass > 0 {
+			t.Acknowledged = 0
+		}
+		v.Tally.Add(t)
+		if v.Failure = failure; v.Tally.States-before < int64(states)/50 {
+			break
+		}
+	}
+	r := rand.New(rand.NewPCG(v.Seed, 2))
+	second := recording{records: 12, number: 1, fake: how.fake, wrap: how.wrap, disk: how.disk}
+	for range secondRuns {
+		if v.Failure != nil || late() {
+			break
+		}
+		_, d := x.begin(first)
+		for to := first.Start + r.IntN(len(first.Entries)-first.Start+1); d.position < to; {
+			d.advance()
+		}
+		var seen []State
+		d.states(r, 8, &seen, func(*State) {})
+		s := seen[r.IntN(len(seen))]
+		second.there, _ = d.tree(&s)
+		l, err := w.record(v.Policy, v.Seed+1, second)
+		if err != nil {
+			v.Failure = &Failure{Violation: &Violation{Rule: "again", Words: fmt.Sprintf("the second run, on what a crash left, failed: %v", err)},
+				State: s, Log: first, Targets: x.targets, Loss: v.Loss}
+			break
+		}
+		t, failure := x.explore(l, again, v.Seed)
+		v.Tally.Add(t)
+		v.Failure = failure
+		last := newDisk(l, x.targets)
+		for last.position < len(l.Entries) {
+			last.advance()
+		}
+		found := newSurvivors(len(x.targets))
+		last.survivors(&State{Crash: Process, Keep: len(last.pending)}, found)
+		v.Tally.TemporaryEnd = max(v.Tally.TemporaryEnd, found.Temporaries)
+	}
+	return nil
+}
