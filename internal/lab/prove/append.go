@@ -14,7 +14,7 @@ const appendPaths = 12
 func appendWorkload() *Workload {
 	options := func(p holdfast.Policy) files.Options { return files.Options{Policy: p, Handles: 6} }
 	return &Workload{Name: "append", About: "files.Append to 12 paths through 6 descriptors",
-		Targets: func(holdfast.Policy) (all []Target) {
+		Cleans: true, Targets: func(holdfast.Policy) (all []Target) {
 			for id := range appendPaths {
 				all = append(all, Target{ID: uint32(id), Path: fmt.Sprintf("a%d", id)})
 			}
@@ -52,7 +52,7 @@ func appendWorkload() *Workload {
 			}
 			ctx := context.Background()
 			pick := r.random(1 << 20)
-			for made := 0; err == nil && r.more(made/appendPaths); made++ {
+			for made := 0; err == nil && r.more(3*made/appendPaths); made++ {
 				s := streams[pick.IntN(len(streams))]
 				if err = set.Append(ctx, r.Path(fmt.Sprintf("a%d", s.id)), s.record()); err != nil {
 					break

@@ -101,6 +101,7 @@ type Checker struct {
 	loss    holdfast.Loss
 	targets []Target
 	known   [][noteKinds]uint64
+	half    []bool // the object was neither old nor new when this run began
 	taken   []acceptance
 }
 
@@ -113,15 +114,18 @@ type acceptance struct {
 
 // NewChecker returns a checker of targets, whose IDs are their places.
 func NewChecker(targets []Target, loss holdfast.Loss) *Checker {
-	return &Checker{loss: loss, targets: targets, known: make([][noteKinds]uint64, len(targets)), taken: make([]acceptance, len(targets))}
+	return &Checker{loss: loss, targets: targets, known: make([][noteKinds]uint64, len(targets)), half: make([]bool, len(targets)), taken: make([]acceptance, len(targets))}
 }
 
 // Inherit says what an earlier crash left: this run begins with it, and it must stay.
-func (c *Checker) Inherit(id uint32, n uint64) {
-	for kind := Begun; kind < noteKinds; kind++ {
-		c.known[id][kind] = n
+func (c *Checker) Inherit(s *Survivors) {
+	copy(c.half, s.Half)
+	for id, n := range s.N {
+		for kind := Begun; kind < noteKinds; kind++ {
+			c.known[id][kind] = n
+		}
+		c.taken[id] = acceptance{first: n}
 	}
-	c.taken[id] = acceptance{first: n}
 }
 
 // Note takes an acknowledgement. Those of one ID come in their order, but for one that claims
@@ -180,7 +184,7 @@ func (c *Checker) Judge(crash Crash, s *Survivors, now int64, slack time.Duratio
 			c.Tally.Disorder++
 			fail(&Violation{"order", uint32(id), n, fmt.Sprintf("%s: behind record %d of writer %d stands one that does not follow it", t.Path, int64(n)-1, id)})
 		}
-		if s.Half[id] && (whole || k[Begun] == must && must > 0) {
+		if s.Half[id] && !(c.half[id] && k[Accepted] == 0) && (whole || k[Begun] == must && must > 0) {
 			fail(&Violation{"half", uint32(id), n, fmt.Sprintf("%s: the file is neither the old nor the new one", t.Path)})
 		}
 		if n > k[Begun] {

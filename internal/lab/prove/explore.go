@@ -1,6 +1,7 @@
 package prove
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -14,10 +15,11 @@ import (
 type Failure struct {
 	Violation *Violation
 	State     State
-	Words     string // what can be said about why
-	Log       *Log   // up to the state
-	Targets   []Target
-	Loss      holdfast.Loss
+	Words     string        // what can be said about why
+	Log       *Log          // up to the state
+	Targets   []Target      `json:"-"` // of the log's workload
+	Loss      holdfast.Loss `json:"-"`
+	Kill      int           `json:",omitempty"` // level kill: which run of a directory was killed; there is no log
 }
 
 // An explorer judges crash states of logs.
@@ -36,9 +38,7 @@ func (x *explorer) begin(l *Log) (*Checker, *disk) {
 	if l.Again { // what the first run left must stay
 		s := newSurvivors(len(x.targets))
 		d.survivors(&State{Crash: Power, Keep: len(d.pending)}, s)
-		for id, n := range s.N {
-			c.Inherit(uint32(id), n)
-		}
+		c.Inherit(s)
 	}
 	return c, d
 }
@@ -101,9 +101,6 @@ func (l *Log) slack() time.Duration {
 // judge judges one state of a log.
 func (x *explorer) judge(l *Log, s State) *Violation {
 	c, d := x.begin(l)
-	if s.Position < l.Start || s.Position > len(l.Entries) {
-		return nil
-	}
 	for d.position < s.Position {
 		x.step(c, d)
 	}
@@ -112,15 +109,31 @@ func (x *explorer) judge(l *Log, s State) *Violation {
 	return c.Judge(s.Crash, found, l.at(d.position), l.slack())
 }
 
-// Replay judges the state of a failure again.
-func (f *Failure) Replay() *Violation {
+// Replay judges the state of a failure that was kept again.
+func (f *Failure) Replay() (*Violation, error) {
+	if f.Log == nil {
+		return nil, errors.New("a kill keeps no log: what survived depends on the moment")
+	}
+	w := Find(f.Log.Workload)
+	p, err := holdfast.ParsePolicy(f.Log.Policy)
+	if w == nil || err != nil {
+		return nil, fmt.Errorf("there is no workload %q, or no policy %q", f.Log.Workload, f.Log.Policy)
+	}
+	f.Targets, f.Loss = w.Targets(p), w.lossOf(p)
+	if f.State.Position < f.Log.Start || f.State.Position > len(f.Log.Entries) {
+		return nil, fmt.Errorf("the state is at entry %d, and the log has %d", f.State.Position, len(f.Log.Entries))
+	}
 	x := &explorer{targets: f.Targets, loss: f.Loss}
-	return x.judge(f.Log, f.State)
+	return x.judge(f.Log, f.State), nil
 }
 
 // Shrink looks for the shortest prefix of the log and the fewest pending writes that still
 // break the same promise, keeps these, and explains what is left.
 func (f *Failure) Shrink() {
+	if f.Log == nil || f.Violation.Rule == "again" || f.Violation.Rule == "temporaries" {
+		f.Words = f.Violation.Words
+		return
+	}
 	x := &explorer{targets: f.Targets, loss: f.Loss}
 	fails := func(s State) *Violation {
 		if v := x.judge(f.Log, s); v != nil && v.Rule == f.Violation.Rule {

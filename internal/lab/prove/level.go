@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os/exec"
 	"slices"
 	"time"
 
@@ -41,7 +42,7 @@ type Options struct {
 	Seed      uint64
 	Dir       string // where level kill makes its directory; "" is the system's for temporary files
 	// Child starts this program so that it calls [Child] with these arguments.
-	Child func(ctx context.Context, args ...string) Command
+	Child func(ctx context.Context, args ...string) *exec.Cmd
 	// Each is called with each verdict.
 	Each func(*Verdict)
 }
@@ -61,7 +62,7 @@ type Verdict struct {
 	Level    Level
 	Workload string
 	Policy   holdfast.Policy
-	Loss     holdfast.Loss
+	Loss     holdfast.Loss `json:"-"`
 	Seed     uint64
 	Tally    Tally
 	Kills    int `json:",omitempty"`
@@ -78,7 +79,8 @@ func Prove(ctx context.Context, o Options) ([]*Verdict, error) {
 		p holdfast.Policy
 	}
 	var verdicts []*Verdict
-	for _, level := range o.Levels {
+	finish := time.Now().Add(o.Time)
+	for n, level := range o.Levels {
 		var cells []cell
 		for _, w := range Workloads() {
 			chosen := w.Control == "" && slices.ContainsFunc(o.Workloads, func(x *Workload) bool { return x.Name == w.Name })
@@ -94,7 +96,7 @@ func Prove(ctx context.Context, o Options) ([]*Verdict, error) {
 			}
 		}
 		slices.SortStableFunc(cells, func(a, b cell) int { return rankOf(a.w) - rankOf(b.w) })
-		share := o.Time / time.Duration(max(1, len(o.Levels)*len(cells)))
+		end := time.Now().Add(time.Until(finish) / time.Duration(len(o.Levels)-n))
 		trusted := true
 		for i, c := range cells {
 			if ctx.Err() != nil {
@@ -103,6 +105,7 @@ func Prove(ctx context.Context, o Options) ([]*Verdict, error) {
 			seed := o.Seed + uint64(i)
 			v := &Verdict{Level: level, Workload: c.w.Name, Policy: c.p, Loss: c.w.lossOf(c.p), Seed: seed, Control: c.w.Control, Verdict: Held}
 			began := time.Now()
+			share := time.Until(end) / time.Duration(len(cells)-i)
 			var err error
 			if level == Memory {
 				err = v.inMemory(c.w, o.States, share)
@@ -158,25 +161,36 @@ type recording struct {
 	delay   time.Duration // of a write and of a sync
 	fake    bool          // in fake time
 	wrap    func(holdfast.File) holdfast.File
-	disk    func(*recorder)
+	disk    func(memory)
 	there   map[string][]byte // what a crash has left: it is a second run
 	number  int
+	fails   bool // the disk fails on purpose: a workload that reports it and ends is no error
 }
 
 // record runs a workload in memory and returns its log. The workload's own error is the log's
 // end, and no failure: it has told what it knows.
 func (w *Workload) record(p holdfast.Policy, seed uint64, how recording) (*Log, error) {
-	l := &Log{Workload: w.Name, Policy: p.String(), Seed: seed, Sector: 512, Fake: how.fake, Slack: 4 * how.delay, Again: how.number > 0}
+	l := &Log{Workload: w.Name, Policy: p.String(), Seed: seed, Sector: 512, Fake: how.fake, Again: how.number > 0}
+	paths, _ := byPath(w.Targets(p))
+	l.Slack = 4 * how.delay * time.Duration(len(paths)) // they are written and synced one after the other
 	m, err := newMemory(l, how.delay, how.there)
 	if err != nil {
 		return nil, err
 	}
 	if how.disk != nil {
-		how.disk(m.d)
+		how.disk(m)
 	}
 	r := &Run{System: m, Policy: p, Number: how.number, Seed: seed, Records: how.records, Until: how.until, Pause: how.pause, Wrap: how.wrap,
 		Tell: func(n Note) { l.Add(Entry{Op: Noted, Note: &n}) }}
 	return l, w.Run(r)
+}
+
+// leaves judges what the next run left that ended in order.
+func (w *Workload) leaves(s *Survivors) *Violation {
+	if !w.Cleans || s.Temporaries == 0 {
+		return nil
+	}
+	return &Violation{Rule: "temporaries", Words: fmt.Sprintf("%d temporary files are left after the next run has ended", s.Temporaries)}
 }
 
 // secondRuns is how many crash states of a log the workload is run on again.
@@ -187,7 +201,7 @@ func (v *Verdict) inMemory(w *Workload, states int, most time.Duration) error {
 	end := time.Now().Add(most)
 	how := recording{records: 300}
 	if v.Policy.Sync.Every > 0 { // its period must fall due
-		finish := time.Now().Add(min(most/2, v.Policy.Sync.Every*5/4))
+		finish := time.Now().Add(min(2*time.Second, v.Policy.Sync.Every*5/4))
 		how = recording{until: func() bool { return time.Now().After(finish) }, pause: func(*rand.Rand) { time.Sleep(200 * time.Microsecond) }}
 	}
 	return v.exploreRuns(w, states, how, func() bool { return time.Now().After(end) })
@@ -198,7 +212,7 @@ func (v *Verdict) inMemory(w *Workload, states int, most time.Duration) error {
 func (v *Verdict) exploreRuns(w *Workload, states int, how recording, late func() bool) error {
 	x := &explorer{targets: w.Targets(v.Policy), loss: v.Loss}
 	first, err := w.record(v.Policy, v.Seed, how)
-	if err != nil {
+	if err != nil && !how.fails {
 		return err
 	}
 	again := states / 4 / secondRuns
@@ -214,7 +228,7 @@ func (v *Verdict) exploreRuns(w *Workload, states int, how recording, late func(
 		}
 	}
 	r := rand.New(rand.NewPCG(v.Seed, 2))
-	second := recording{records: 12, number: 1, fake: how.fake, wrap: how.wrap, disk: how.disk}
+	second := recording{records: 12, number: 1, fake: how.fake, wrap: how.wrap, disk: how.disk, fails: how.fails}
 	for range secondRuns {
 		if v.Failure != nil || late() {
 			break
@@ -228,7 +242,7 @@ func (v *Verdict) exploreRuns(w *Workload, states int, how recording, late func(
 		s := seen[r.IntN(len(seen))]
 		second.there, _ = d.tree(&s)
 		l, err := w.record(v.Policy, v.Seed+1, second)
-		if err != nil {
+		if err != nil && !how.fails {
 			v.Failure = &Failure{Violation: &Violation{Rule: "again", Words: fmt.Sprintf("the second run, on what a crash left, failed: %v", err)},
 				State: s, Log: first, Targets: x.targets, Loss: v.Loss}
 			break
@@ -243,6 +257,9 @@ func (v *Verdict) exploreRuns(w *Workload, states int, how recording, late func(
 		found := newSurvivors(len(x.targets))
 		last.survivors(&State{Crash: Process, Keep: len(last.pending)}, found)
 		v.Tally.TemporaryEnd = max(v.Tally.TemporaryEnd, found.Temporaries)
+		if left := w.leaves(found); left != nil && v.Failure == nil {
+			v.Failure = &Failure{Violation: left, State: s, Log: first, Targets: x.targets, Loss: v.Loss}
+		}
 	}
 	return nil
 }

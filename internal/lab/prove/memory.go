@@ -19,7 +19,8 @@ import (
 type recorder struct {
 	*fault.Disk
 	log   *Log
-	delay time.Duration // of each write and each sync
+	delay time.Duration     // of each write and each sync
+	alter func(*Entry) bool // a planted bug: changes an entry, or drops it by false
 
 	mu   sync.Mutex // held while a call has its effect and is logged, so that both are in one order
 	open map[int]*opened
@@ -66,10 +67,10 @@ func (m memory) Path(name string) string { return memoryDir + "/" + name }
 
 func (m memory) ReadFile(name string) ([]byte, error) {
 	data, err := m.d.ReadFile(m.Path(name))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
 	}
-	return data, nil
+	return append([]byte{}, data...), err
 }
 
 func (m memory) Set(o files.Options) (*files.Set, error) {
@@ -139,6 +140,12 @@ func (m memory) SyncDir() error {
 	return errors.Join(m.d.Sync(dir), m.d.Close(dir))
 }
 
+func (d *recorder) add(e Entry) {
+	if d.alter == nil || d.alter(&e) {
+		d.log.Add(e)
+	}
+}
+
 // number is a file's or a directory's in the log.
 func (d *recorder) number(s sys.Stat) uint64 {
 	if s.Mode&vfs.KindMask != vfs.KindRegular {
@@ -193,9 +200,9 @@ func (d *recorder) OpenFile(dir int, name sys.Name, flag int, perm uint32) (int,
 	in, file := d.open[dir], d.open[fd]
 	switch {
 	case missing != nil && in != nil:
-		d.log.Add(Entry{Op: Name, Edits: []Edit{{in.file, name.String(), file.file}}})
+		d.add(Entry{Op: Name, Edits: []Edit{{in.file, name.String(), file.file}}})
 	case flag&os.O_TRUNC != 0 && old.Size > 0:
-		d.log.Add(Entry{Op: Resize, File: file.file})
+		d.add(Entry{Op: Resize, File: file.file})
 	}
 	return fd, nil
 }
@@ -211,7 +218,7 @@ func (d *recorder) Write(fd int, p []byte) (int, error) {
 	}
 	n, err := d.Disk.Write(fd, p)
 	if o != nil && n > 0 {
-		d.log.Add(Entry{Op: Write, File: o.file, Offset: o.offset, Data: bytes.Clone(p[:n])})
+		d.add(Entry{Op: Write, File: o.file, Offset: o.offset, Data: bytes.Clone(p[:n])})
 		o.offset += int64(n)
 	}
 	return n, err
@@ -222,7 +229,7 @@ func (d *recorder) Truncate(fd int, size int64) error {
 	defer d.mu.Unlock()
 	err := d.Disk.Truncate(fd, size)
 	if o := d.open[fd]; err == nil && o != nil {
-		d.log.Add(Entry{Op: Resize, File: o.file, Offset: size})
+		d.add(Entry{Op: Resize, File: o.file, Offset: size})
 	}
 	return err
 }
@@ -244,7 +251,7 @@ func (d *recorder) sync(fd int, all bool, call func(int) error) error {
 	if err != nil {
 		e.Op = Lose
 	}
-	d.log.Add(e)
+	d.add(e)
 	return err
 }
 
@@ -261,7 +268,7 @@ func (d *recorder) Rename(dir int, from, to sys.Name) error {
 	s, _ := d.Disk.Stat(dir, from)
 	err := d.Disk.Rename(dir, from, to)
 	if in := d.open[dir]; err == nil && in != nil {
-		d.log.Add(Entry{Op: Name, Edits: []Edit{{in.file, from.String(), 0}, {in.file, to.String(), d.number(s)}}})
+		d.add(Entry{Op: Name, Edits: []Edit{{in.file, from.String(), 0}, {in.file, to.String(), d.number(s)}}})
 	}
 	return err
 }
@@ -271,7 +278,7 @@ func (d *recorder) Remove(dir int, name sys.Name) error {
 	defer d.mu.Unlock()
 	err := d.Disk.Remove(dir, name)
 	if in := d.open[dir]; err == nil && in != nil {
-		d.log.Add(Entry{Op: Name, Edits: []Edit{{in.file, name.String(), 0}}})
+		d.add(Entry{Op: Name, Edits: []Edit{{in.file, name.String(), 0}}})
 	}
 	return err
 }

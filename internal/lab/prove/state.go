@@ -28,8 +28,9 @@ type disk struct {
 	position int
 	files    map[uint64]*file
 	pending  []int // entries: writes, resizes and names
+	naming   int   // how many of them are names
 	names    map[Edit]uint64
-	byPath   []*path
+	byPath   []*named
 	targets  []Target
 	paths    map[string][]uint32
 	strange  int // names on the disk that are no target's nor a directory's
@@ -37,8 +38,8 @@ type disk struct {
 	flat     []byte
 }
 
-// A path is that of one or more targets.
-type path struct {
+// A named is the path of one or more targets.
+type named struct {
 	ids  []uint32
 	name string
 	file uint64 // 0: not on the disk
@@ -58,7 +59,7 @@ func newDisk(l *Log, targets []Target) *disk {
 	var names []string
 	names, d.paths = byPath(targets)
 	for _, name := range names {
-		d.byPath = append(d.byPath, &path{ids: d.paths[name], name: name})
+		d.byPath = append(d.byPath, &named{ids: d.paths[name], name: name})
 	}
 	return d
 }
@@ -94,6 +95,7 @@ func (d *disk) advance() *Entry {
 		f.pending = append(f.pending, d.position)
 		d.pending = append(d.pending, d.position)
 	case Name:
+		d.naming++
 		d.pending = append(d.pending, d.position)
 	case Flush, Lose:
 		d.settle(e)
@@ -144,7 +146,7 @@ func (d *disk) settle(by *Entry) {
 			continue
 		}
 		if e.Op == Name {
-			if by.Op == Flush {
+			if d.naming--; by.Op == Flush {
 				d.rename(e.Edits)
 			}
 			continue
@@ -171,7 +173,7 @@ func (d *disk) rename(edits []Edit) {
 	for _, p := range d.byPath {
 		p.file = lookUp(p.name, func(x Edit) uint64 { return d.names[x] })
 	}
-	d.strange = strangers(d.names, d.byPath)
+	d.strange = strangers(d.names)
 }
 
 func set(names map[Edit]uint64, x Edit) {
@@ -195,7 +197,7 @@ func lookUp(name string, file func(Edit) uint64) uint64 {
 }
 
 // strangers counts the files that are no target's: those with a name that begins with a dot.
-func strangers(names map[Edit]uint64, targets []*path) (n int) {
+func strangers(names map[Edit]uint64) (n int) {
 	for x := range names {
 		if IsTemporary(x.Name) {
 			n++
@@ -223,12 +225,12 @@ func (s *State) kept(rank int) bool {
 // survivors says what is there in a state at this position.
 func (d *disk) survivors(s *State, to *Survivors) {
 	to.reset()
-	file := func(p *path) uint64 { return p.file }
+	file := func(p *named) uint64 { return p.file }
 	to.Temporaries = d.strange
-	if i := slices.IndexFunc(d.pending, d.isName); i >= 0 {
+	if d.naming > 0 {
 		d.nameState(s)
-		to.Temporaries = strangers(d.scratch, d.byPath)
-		file = func(p *path) uint64 { return lookUp(p.name, func(x Edit) uint64 { return d.scratch[x] }) }
+		to.Temporaries = strangers(d.scratch)
+		file = func(p *named) uint64 { return lookUp(p.name, func(x Edit) uint64 { return d.scratch[x] }) }
 	}
 	for _, p := range d.byPath {
 		n := file(p)
@@ -251,8 +253,6 @@ func (d *disk) survivors(s *State, to *Survivors) {
 		}
 	}
 }
-
-func (d *disk) isName(i int) bool { return d.log.Entries[i].Op == Name }
 
 // nameState makes the names of a state. A change of names is there only with those before it
 // that are about the same file.

@@ -13,12 +13,13 @@ import (
 func wholeWorkloads() (all []*Workload) {
 	const batch = 4
 	for _, mode := range []files.Mode{files.Create, files.Truncate, files.Append, files.Replace} {
-		paths := batch
+		paths, slow := batch, time.Duration(0)
 		if mode == files.Create {
-			paths = 10 * batch // each is made once
+			paths, slow = 10*batch, 2*time.Millisecond // each is made once
 		}
 		all = append(all, &Workload{
 			Name: "whole-" + mode.String(), About: fmt.Sprintf("files.WriteAll of %d files, mode %v", batch, mode),
+			Slow: slow, Cleans: true,
 			Targets: func(p holdfast.Policy) (targets []Target) {
 				for id := range paths {
 					targets = append(targets, Target{ID: uint32(id), Path: fmt.Sprintf("w%d", id), Object: mode != files.Append,
@@ -74,7 +75,7 @@ func writeWhole(r *Run, mode files.Mode, paths, batch int) (err error) {
 			absent = append(absent, uint32(id))
 		}
 	}
-	for made := 0; r.more(made); made++ {
+	for made := 0; r.more(30 * made); made++ {
 		var ids []uint32
 		for id := range batch {
 			ids = append(ids, uint32(id))

@@ -14,7 +14,7 @@ const log0 = "log"
 func writerWorkload() *Workload {
 	const writers = 3
 	return &Workload{Name: "writer", About: "three goroutines, one Writer: Write, Flush, Sync",
-		Targets: streamTargets(log0, writers),
+		Cleans: true, Targets: streamTargets(log0, writers),
 		Run: func(r *Run) error {
 			return r.onWriter(writers, func(w *holdfast.Writer, s *stream) error {
 				if _, err := w.Write(s.record()); err != nil {
@@ -30,7 +30,7 @@ func writerWorkload() *Workload {
 func lanesWorkload() *Workload {
 	const writers = 4
 	return &Workload{Name: "lanes", About: "four Lanes of one Writer",
-		Targets: streamTargets(log0, writers),
+		Cleans: true, Targets: streamTargets(log0, writers),
 		Run: func(r *Run) error {
 			var lanes sync.Map
 			return r.onWriter(writers, func(w *holdfast.Writer, s *stream) error {
@@ -51,7 +51,7 @@ func lanesWorkload() *Workload {
 func enqueueWorkload() *Workload {
 	const writers = 2
 	return &Workload{Name: "enqueue", About: "Enqueue, then WaitDurable or a look at Durable",
-		Targets: streamTargets(log0, writers),
+		Cleans: true, Targets: streamTargets(log0, writers),
 		Run: func(r *Run) error {
 			waiting := make([][]int64, writers) // ends of the records that are not durable yet
 			return r.onWriter(writers, func(w *holdfast.Writer, s *stream) error {
