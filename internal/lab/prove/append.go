@@ -29,26 +29,14 @@ func appendWorkload() *Workload {
 			var streams []*stream
 			for id := range appendPaths {
 				path := fmt.Sprintf("a%d", id)
-				data, err := r.ReadFile(path)
-				if err != nil {
-					return err
-				}
 				f, next, err := r.open(path, uint32(id))
 				if err != nil {
 					return err
-				}
-				if data == nil || r.Number > 0 { // the cut is durable, and the name, before more is appended
-					if err := f.Sync(); err != nil {
-						return err
-					}
 				}
 				if err := f.Close(); err != nil {
 					return err
 				}
 				streams = append(streams, r.stream(uint32(id), next[0]))
-			}
-			if err := r.SyncDir(); err != nil {
-				return err
 			}
 			ctx := context.Background()
 			pick := r.random(1 << 20)

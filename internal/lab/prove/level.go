@@ -239,7 +239,12 @@ func (v *Verdict) exploreRuns(w *Workload, states int, how recording, late func(
 		}
 		var seen []State
 		d.states(r, 8, &seen, func(*State) {})
-		s := seen[r.IntN(len(seen))]
+		s, found := seen[r.IntN(len(seen))], newSurvivors(len(x.targets))
+		for _, torn := range seen { // a torn tail is what a next run may stumble over
+			if d.survivors(&torn, found); found.TornTails > 0 {
+				s = torn
+			}
+		}
 		second.there, _ = d.tree(&s)
 		l, err := w.record(v.Policy, v.Seed+1, second)
 		if err != nil && !how.fails {
@@ -254,7 +259,6 @@ func (v *Verdict) exploreRuns(w *Workload, states int, how recording, late func(
 		for last.position < len(l.Entries) {
 			last.advance()
 		}
-		found := newSurvivors(len(x.targets))
 		last.survivors(&State{Crash: Process, Keep: len(last.pending)}, found)
 		v.Tally.TemporaryEnd = max(v.Tally.TemporaryEnd, found.Temporaries)
 		if left := w.leaves(found); left != nil && v.Failure == nil {

@@ -90,7 +90,6 @@ func (f memoryFile) Write(p []byte) (int, error) { return f.d.Write(f.fd, p) }
 func (f memoryFile) Sync() error                 { return f.d.Sync(f.fd) }
 func (f memoryFile) Close() error                { return f.d.Close(f.fd) }
 
-// Append makes the file, if it must, with its name on the disk.
 func (m memory) Append(name string, size int64) (holdfast.File, error) {
 	dir, err := m.d.OpenDir(nameOf(memoryDir))
 	if err != nil {
@@ -101,7 +100,7 @@ func (m memory) Append(name string, size int64) (holdfast.File, error) {
 		err = m.d.Sync(dir)
 	}
 	if s, _ := m.d.StatFD(fd); err == nil && s.Size != size {
-		err = m.d.Truncate(fd, size)
+		err = errors.Join(m.d.Truncate(fd, size), m.d.Sync(fd))
 	}
 	if err = errors.Join(err, m.d.Close(dir)); err != nil {
 		return nil, err

@@ -221,7 +221,7 @@ func plants() []plant {
 			}
 			return writerWorkload().Run(r)
 		}},
-		{name: "glued record", workload: "writer", policy: durable, rules: "lost", run: func(r *Run) error {
+		{name: "glued record", workload: "writer", policy: holdfast.Unbuffered(), rules: "lost", run: func(r *Run) error {
 			r.System = uncut{r.System}
 			return writerWorkload().Run(r)
 		}},

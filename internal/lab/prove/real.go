@@ -32,7 +32,7 @@ func (s real) Append(name string, size int64) (holdfast.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(f.Truncate(size), s.SyncDir()); err != nil {
+	if err := errors.Join(f.Truncate(size), f.Sync(), s.SyncDir()); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil

@@ -158,7 +158,7 @@ func (d *disk) settle(by *Entry) {
 			f.odd = true
 		}
 		f.pending = f.pending[1:] // its entries are in order, and the older go first
-		if len(f.pending) == 0 && by.Op == Flush && bytes.Equal(f.stable, f.kernel) {
+		if f.odd && len(f.pending) == 0 && by.Op == Flush && bytes.Equal(f.stable, f.kernel) {
 			f.odd = false
 		}
 	}

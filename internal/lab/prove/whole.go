@@ -65,9 +65,6 @@ func writeWhole(r *Run, mode files.Mode, paths, batch int) (err error) {
 			if err != nil {
 				return err
 			}
-			if err := f.Sync(); err != nil {
-				return err
-			}
 			if err := f.Close(); err != nil {
 				return err
 			}

@@ -49,7 +49,8 @@ func (w *Workload) Runs(p holdfast.Policy) bool {
 type System interface {
 	// ReadFile returns nil and no error if there is no such file.
 	ReadFile(path string) ([]byte, error)
-	// Append opens a file to append to, cut to a size.
+	// Append opens a file to append to, cut to a size. The cut and the name are durable: what is
+	// written behind an end that a crash takes back is not behind it.
 	Append(path string, size int64) (holdfast.File, error)
 	// Set returns files under options, on this system.
 	Set(files.Options) (*files.Set, error)
