@@ -26,6 +26,7 @@ type Target struct {
 	Object bool   // the file is one record: old or new
 	Whole  bool   // an object is whole at any time, though a newer one has begun
 	Synced bool   // and after a power cut too
+	Part   bool   // a part of it may be there until the first has been accepted
 }
 
 // Survivors is what a crash left, by the IDs of the targets.
@@ -184,7 +185,7 @@ func (c *Checker) Judge(crash Crash, s *Survivors, now int64, slack time.Duratio
 			c.Tally.Disorder++
 			fail(&Violation{"order", uint32(id), n, fmt.Sprintf("%s: behind record %d of writer %d stands one that does not follow it", t.Path, int64(n)-1, id)})
 		}
-		if s.Half[id] && !(c.half[id] && k[Accepted] == 0) && (whole || k[Begun] == must && must > 0) {
+		if s.Half[id] && !((c.half[id] || t.Part) && k[Accepted] == 0) && (whole || k[Begun] == must && must > 0) {
 			fail(&Violation{"half", uint32(id), n, fmt.Sprintf("%s: the file is neither the old nor the new one", t.Path)})
 		}
 		if n > k[Begun] {

@@ -18,10 +18,10 @@ func copyWorkloads() []*Workload {
 	copying := func(name, about string, count, size int, o filecopy.Options) *Workload {
 		return &Workload{Name: name, About: about, Files: true,
 			Policies: []holdfast.Policy{holdfast.Unbuffered(), holdfast.Durable(), holdfast.EachDurable()},
-			Targets: func(p holdfast.Policy) (all []Target) {
+			Targets: func(holdfast.Policy) (all []Target) {
 				for id := range count {
 					all = append(all, Target{ID: uint32(id), Path: fmt.Sprintf("to/c%d", id), Object: true, Whole: true,
-						Synced: o.Atomic || p.Sync.Mode != holdfast.SyncNever})
+						Synced: o.Atomic, Part: !o.Atomic})
 				}
 				return all
 			},

@@ -33,7 +33,7 @@ func (v *Verdict) byKill(ctx context.Context, w *Workload, o Options, most time.
 	for i := range killers {
 		group.Go(func() {
 			r := rand.New(rand.NewPCG(v.Seed, uint64(i)))
-			for first := true; errs[i] == nil && ctx.Err() == nil && (first || time.Now().Before(end)); first = false {
+			for first := i == 0; errs[i] == nil && ctx.Err() == nil && (first || time.Now().Before(end)); first = false {
 				mu.Lock()
 				over := v.Failure != nil
 				mu.Unlock()

@@ -1,6 +1,7 @@
 package prove
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -70,6 +71,7 @@ type Verdict struct {
 	Control  string `json:",omitempty"` // of a control: what it must show
 	Verdict  Known
 	Failure  *Failure `json:",omitempty"`
+	Caught   *Failure `json:"-"` // what a liar did
 }
 
 // Prove runs workloads under policies at levels, and the controls of each level before them.
@@ -87,15 +89,17 @@ func Prove(ctx context.Context, o Options) ([]*Verdict, error) {
 			if level == Memory && w.Files || level == Kill && w.Cut || w.Control == "" && !chosen {
 				continue
 			}
-			policies := o.Policies
-			if w.Policies != nil {
-				policies = w.Policies
+			policies := w.Policies
+			if w.Control == "" {
+				policies = slices.DeleteFunc(slices.Clone(o.Policies), func(p holdfast.Policy) bool { return !w.Runs(p) })
 			}
 			for _, p := range policies {
 				cells = append(cells, cell{w, p})
 			}
 		}
-		slices.SortStableFunc(cells, func(a, b cell) int { return rankOf(a.w) - rankOf(b.w) })
+		slices.SortStableFunc(cells, func(a, b cell) int { // the controls first
+			return cmp.Compare(len(b.w.Control), 0) - cmp.Compare(len(a.w.Control), 0)
+		})
 		end := time.Now().Add(time.Until(finish) / time.Duration(len(o.Levels)-n))
 		trusted := true
 		for i, c := range cells {
@@ -126,14 +130,6 @@ func Prove(ctx context.Context, o Options) ([]*Verdict, error) {
 	return verdicts, nil
 }
 
-// rankOf puts the controls first.
-func rankOf(w *Workload) int {
-	if w.Control != "" {
-		return 0
-	}
-	return 1
-}
-
 // judge says what the failure, or that there is none, means.
 func (v *Verdict) judge(trusted *bool) {
 	caught := v.Failure != nil
@@ -142,14 +138,16 @@ func (v *Verdict) judge(trusted *bool) {
 		*trusted = false
 		v.Verdict = NotKnown
 	case v.Control != "":
-		v.Failure = nil
+		v.Caught, v.Failure = v.Failure, nil
 	case !*trusted:
 		v.Verdict = NotKnown
 	case caught:
 		v.Verdict = Broken
 	}
-	if v.Failure != nil {
-		v.Failure.Shrink()
+	for _, f := range []*Failure{v.Failure, v.Caught} {
+		if f != nil {
+			f.Shrink()
+		}
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -43,6 +42,8 @@ const childCommand = "proven-process"
 
 // New is the command.
 func New() *cobra.Command {
+	names := WorkloadNames()
+	half := len(names) / 2
 	p := &proof{Options: prove.Options{States: 100_000, Time: 45 * time.Second}}
 	cmd := &cobra.Command{
 		Use:   "prove [flags]",
@@ -56,7 +57,8 @@ kill kills real processes, which takes their memory only: it shows nothing of po
 cuts. Each is run a second time on what a crash left. At each level a plain correct
 program must lose nothing and liars must be caught, or all verdicts are "not known".
 
-With --cmd it kills your own program: see docs/prove.md.`,
+With --cmd it kills your own program: see docs/prove.md. The workloads are
+` + strings.Join(names[:half], ", ") + ",\n" + strings.Join(names[half:], ", ") + ".",
 		Example: `  holdfast prove --time 20s
   holdfast prove --policy durable --workload writer --level memory --states 20000`,
 		Args: cli.NoArguments,
@@ -65,16 +67,15 @@ With --cmd it kills your own program: see docs/prove.md.`,
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.Var(cli.Many("policy", &p.Policies, holdfast.ParsePolicy), "policy", "a policy to prove; may be given again (default: all that have a name)")
-	f.Var(cli.Many("name", &p.Workloads, parseWorkload), "workload", "what writes: "+wrapped(workloadNames())+";\nmay be given again (default: all)")
+	f.Var(cli.Many("name", &p.Workloads, parseWorkload), "workload", "what writes; may be given again (default: all that are above)")
 	f.Var(cli.List("list", &p.Levels, parseLevel), "level", "memory, kill or all (default: all)")
-	f.DurationVar(&p.Time, "time", p.Time, "about how long it may take in all")
-	f.Var(cli.Once("file", &p.output, cli.NewFile), "output", "write each verdict to a new file, as a line of JSON")
-	f.Lookup("output").Shorthand = "o"
+	f.DurationVar(&p.Time, "time", p.Time, "about how long it may take in all (default 45s)")
+	f.VarP(cli.Once("file", &p.output, cli.NewFile), "output", "o", "write each verdict to a new file, as a line of JSON")
 	f.Var(cli.Once("file:line", &p.replay, cli.Given), "replay", "judge the failing state of a line of such a file again, and nothing else")
 	f.Var(cli.Once("command", &p.command, cli.Given), "cmd", "kill this program, which prints \"ack N\" lines, in an empty directory")
 	f.Var(cli.Once("command", &p.read, cli.Given), "read", "prints the numbers of the records that the program has, a line each")
 	f.Var(cli.Once("number", &p.States, cli.ParseBetween(1, 1_000_000_000, "can't be judged")), "states", "how many states to judge for each workload and policy, at level memory\n(default 100000)")
-	f.Var(cli.Once("number", &p.Seed, cli.ParseSeed), "seed", "the seed of what is chosen by chance (default: a new one, which is printed)")
+	f.Var(cli.Once("number", &p.Seed, cli.ParseSeed), "seed", "the seed of what is chosen by chance (default: a new one)")
 	f.StringVar(&p.Dir, "dir", "", "where level kill makes its directories (default: that of temporary files)")
 	cli.InGroup(f, "What is chosen", "states", "seed", "dir")
 	return cmd
@@ -95,7 +96,8 @@ func NewChild() *cobra.Command {
 	}
 }
 
-func workloadNames() (names []string) {
+// WorkloadNames are those of --workload.
+func WorkloadNames() (names []string) {
 	for _, w := range prove.Workloads() {
 		if w.Control == "" {
 			names = append(names, w.Name)
@@ -104,16 +106,10 @@ func workloadNames() (names []string) {
 	return names
 }
 
-// wrapped joins names in lines that fit the help.
-func wrapped(names []string) string {
-	half := len(names) / 2
-	return strings.Join(names[:half], ", ") + ",\n" + strings.Join(names[half:], ", ")
-}
-
 func parseWorkload(text string) (*prove.Workload, error) {
 	w := prove.Find(text)
 	if w == nil || w.Control != "" {
-		return nil, fmt.Errorf("%q is no workload; use %s", text, strings.Join(workloadNames(), ", "))
+		return nil, fmt.Errorf("%q is no workload; use %s", text, strings.Join(WorkloadNames(), ", "))
 	}
 	return w, nil
 }
@@ -273,8 +269,7 @@ func Page(w io.Writer, verdicts []*prove.Verdict) {
 		prove.Memory: "Power cuts and ends of the process, on a disk in memory:",
 		prove.Kill:   "Real processes, killed. This shows the loss of their memory, and nothing of power cuts:",
 	}
-	for _, level := range slices.Sorted(maps.Keys(shows)) {
-		level := prove.Level(level)
+	for _, level := range prove.Levels {
 		var all prove.Tally
 		var kills int
 		var elapsed time.Duration
