@@ -246,7 +246,7 @@ func TestReadmeCommandsRun(t *testing.T) {
 // TestCommandsOfPagesRun runs what the pages of the commands show.
 func TestCommandsOfPagesRun(t *testing.T) {
 	t.Parallel()
-	for _, page := range []string{"docs/write.md", "docs/copy.md"} {
+	for _, page := range []string{"docs/write.md", "docs/copy.md", "docs/prove.md"} {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
@@ -431,6 +431,8 @@ func runnable(command string) string {
 		// Behind the flags and before what the shell does with the output.
 		end := strings.IndexAny(command+"|", "|>")
 		command = strings.TrimSpace(command[:min(end, len(command))]) + quickly + " " + command[min(end, len(command)):]
+	case strings.HasPrefix(command, "holdfast prove") && !strings.Contains(command, "--cmd"):
+		command += " --time 1ms --states 1000 --policy durable --workload writer"
 	case strings.HasPrefix(command, "holdfast audit") && !strings.Contains(command, "--list"):
 		command += auditQuickly
 	case strings.HasPrefix(command, "holdfast advise") && !strings.Contains(command, ".jsonl"):

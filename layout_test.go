@@ -60,7 +60,6 @@ var rooms = map[string]room{
 
 	"internal/filetest": {"internal/durable internal/keyed internal/sys", ""},
 	"internal/racetest": {"", ""},
-	"internal/killtest": {".", ""},
 	"internal/acltest":  {"", "golang.org/x/sys"},
 	"internal/stoptest": {"internal/isolate " + lab("volume"), "golang.org/x/sys"},
 
@@ -75,6 +74,7 @@ var rooms = map[string]room{
 	"internal/lab/machine": {"internal/mountinfo internal/sys", ""},
 	"internal/lab/volume":  {"internal/mountinfo internal/own internal/sys", "…"},
 	"internal/lab/uml":     {"internal/own internal/sys " + lab("volume"), "…"},
+	"internal/lab/prove":   {". filecopy files internal/fault internal/sys internal/vfs", "golang.org/x/sys"},
 	"internal/lab/result":  {". internal/own " + lab("machine"), "…"},
 	"internal/lab/trial":   {". internal/own internal/sys internal/vfs " + lab("machine probe result stat"), "…"},
 	"internal/lab/study":   {". " + lab("chart machine probe result stat trial"), "…"},
@@ -102,7 +102,7 @@ var rooms = map[string]room{
 
 	// The commands take cli, and none another, but for bench, which compares with baselines. Where a
 	// run's trials are is place's to know; of User-Mode Linux only usermode and the root command know.
-	"cmd/holdfast": {cmd("cli compare copy gen place report run usermode volumes write") + " . files " +
+	"cmd/holdfast": {cmd("cli compare copy gen place prove report run usermode volumes write") + " . files " +
 		lab("advise figure machine probe report result study study/all study/sweep uml volume"), "…"},
 	"cmd/holdfast/internal/cli":      {"internal/own " + lab("figure report result study/all"), "…"},
 	"cmd/holdfast/internal/write":    {cmd("cli") + " . files readahead internal/sys", "…"},
@@ -111,6 +111,7 @@ var rooms = map[string]room{
 	"cmd/holdfast/internal/report":   {cmd("cli") + " " + lab("figure plot report result study/all study/copying timing"), "…"},
 	"cmd/holdfast/internal/volumes":  {cmd("cli") + " internal/own " + lab("trial volume"), "…"},
 	"cmd/holdfast/internal/compare":  {cmd("cli") + " internal/own " + lab("figure report result stat"), "…"},
+	"cmd/holdfast/internal/prove":    {cmd("cli place") + " . " + lab("prove"), "…"},
 	"cmd/holdfast/internal/place":    {cmd("cli") + " . internal/sys " + lab("machine result study study/all study/sweep trial volume"), "…"},
 	"cmd/holdfast/internal/usermode": {cmd("cli place") + " " + lab("machine result study study/all study/sweep trial uml volume"), "…"},
 	"cmd/holdfast/internal/run":      {cmd("cli compare place") + " . internal/own " + lab("advise diy figure machine report result stat study study/all study/sweep trial volume"), "…"},
@@ -136,7 +137,7 @@ func below(dir, names string) string {
 // testRooms is what every room's tests may import besides: processes of a test's own,
 // the files that fail, the statistics that judge, what a fair measurement needs, and file systems of a
 // test's own, and what tests of several rooms share.
-var testRooms = "internal/acltest internal/fault internal/filetest internal/isolate internal/killtest internal/racetest internal/stoptest " +
+var testRooms = "internal/acltest internal/fault internal/filetest internal/isolate internal/racetest internal/stoptest " +
 	lab("stat trial volume study/studytest")
 
 // testOthers is what every room's tests may import of other people's.

@@ -15,7 +15,7 @@ import (
 func TestUnknownCommandIsRefused(t *testing.T) { isolate.RefusesUnknownCommand(t) }
 
 // startsItself finds what starts the program that runs, which in a test is the test.
-var startsItself = regexp.MustCompile(`os\.Executable\(|"/proc/self/exe"|os\.Args\[0\]|apart\.(Process|Mounts)\(|killtest\.After\(|stoptest\.Each\(|command\.Child\(`)
+var startsItself = regexp.MustCompile(`os\.Executable\(|"/proc/self/exe"|os\.Args\[0\]|apart\.(Process|Mounts)\(|stoptest\.Each\(|command\.Child\(`)
 
 // TestProgramsThatStartThemselvesRefuseUnknownCommands looks at every directory of this
 // repository whose program, or whose tests, are started by themselves.

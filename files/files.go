@@ -69,6 +69,8 @@ func New(options Options) (*Set, error) {
 	return newSet(sys.Disk{}, options), nil
 }
 
+func init() { vfs.NewSet = newSet }
+
 // newFiles returns a Files on a disk, under options that are valid.
 func newSet(d vfs.Disk, options Options) *Set {
 	f := &Set{options: options.withDefaults(), disk: d, attributes: vfs.AttributesOf(d)}

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -34,7 +35,7 @@ func replaceUntilStuck(dir string) {
 	}
 	f.WriteAll(context.Background(), func(yield func(files.Write) bool) {
 		for i := 0; i < 10_000 && len(filetest.LeftIn(dir)) < before+stuckFiles; i++ { // by then another has removed them
-			if i < 2*stuckFiles && !yield(files.Write{Path: pathIn(dir, i), Data: []byte("new"), Mode: files.Replace}) {
+			if i < 2*stuckFiles && !yield(files.Write{Path: filepath.Join(dir, strconv.Itoa(i)), Data: []byte("new"), Mode: files.Replace}) {
 				return
 			}
 		}

@@ -1,9 +1,12 @@
 package files_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
@@ -11,6 +14,17 @@ import (
 	"github.com/holdfast-go/holdfast/internal/filetest"
 	"github.com/holdfast-go/holdfast/internal/stoptest"
 )
+
+// stoppedPaths is how many files are written before the file system stops.
+const stoppedPaths = 40
+
+func pathIn(dir string, i int) string { return filepath.Join(dir, strconv.Itoa(i)) }
+
+// stoppedContent is more than a page, so that a torn file would show.
+func stoppedContent(n uint64) []byte {
+	const size = 3*4096 + 8
+	return bytes.Repeat(binary.LittleEndian.AppendUint64(nil, n), size/8)
+}
 
 // TestDurableFilesSurviveTheStopOfTheirFileSystem has a real file system stop at once,
 // without writing its journal or any page (FS_IOC_SHUTDOWN), and looks at what is there
@@ -29,12 +43,12 @@ func (s stoppedFiles) stopWhileFilesAreDurable() {
 		for _, mode := range []files.Mode{files.Create, files.Replace} {
 			dir := filepath.Join(s.Dir(), fmt.Sprintf("%v,%v", durable, mode))
 			s.After(func() { s.writeAll(durable, dir, mode) })
-			s.holds(dir, killedPaths)
+			s.holds(dir, stoppedPaths)
 		}
 	}
 	dir := filepath.Join(s.Dir(), "streams")
 	s.After(func() { s.appendAll(holdfast.Durable(), dir) })
-	s.holds(dir, killedPaths)
+	s.holds(dir, stoppedPaths)
 
 	// That the file system forgets what was not synced shows that it was stopped.
 	dir = filepath.Join(s.Dir(), "never")
@@ -55,8 +69,8 @@ func (s stoppedFiles) writeAll(p holdfast.Policy, dir string, mode files.Mode) {
 	f := s.files(p)
 	defer f.Close()
 	if _, err := f.WriteAll(context.Background(), func(yield func(files.Write) bool) {
-		for i := range killedPaths {
-			if !yield(files.Write{Path: pathIn(dir, i), Data: killedContent(uint64(i)), Mode: mode}) {
+		for i := range stoppedPaths {
+			if !yield(files.Write{Path: pathIn(dir, i), Data: stoppedContent(uint64(i)), Mode: mode}) {
 				return
 			}
 		}
@@ -69,8 +83,8 @@ func (s stoppedFiles) appendAll(p holdfast.Policy, dir string) {
 	s.T.Helper()
 	f := s.files(p)
 	defer f.Close()
-	for i := range killedPaths {
-		if err := f.Append(context.Background(), pathIn(dir, i), killedContent(uint64(i))); err != nil {
+	for i := range stoppedPaths {
+		if err := f.Append(context.Background(), pathIn(dir, i), stoppedContent(uint64(i))); err != nil {
 			s.T.Fatal(err)
 		}
 	}
@@ -80,12 +94,12 @@ func (s stoppedFiles) appendAll(p holdfast.Policy, dir string) {
 func (s stoppedFiles) holds(dir string, want int) {
 	s.T.Helper()
 	whole := 0
-	for i := range killedPaths {
-		if string(filetest.ContentOf(s.T, pathIn(dir, i))) == string(killedContent(uint64(i))) {
+	for i := range stoppedPaths {
+		if string(filetest.ContentOf(s.T, pathIn(dir, i))) == string(stoppedContent(uint64(i))) {
 			whole++
 		}
 	}
 	if whole != want {
-		s.T.Errorf("%s: %d of %d files are whole, want %d", filepath.Base(dir), whole, killedPaths, want)
+		s.T.Errorf("%s: %d of %d files are whole, want %d", filepath.Base(dir), whole, stoppedPaths, want)
 	}
 }

@@ -49,6 +49,8 @@ func TestCompletionOffersWhatIsTaken(t *testing.T) {
 	check([]string{"ext4", "xfs"}, "bench", "--fs", "")
 	check([]string{"replace"}, "write", "--mode", "")
 	check([]string{"sparse"}, "gen", "--kind", "")
+	check([]string{"lanes"}, "prove", "--workload", "")
+	check([]string{"memory"}, "prove", "--level", "")
 	if got := completed(t, "bench", "lines", ""); len(got) != 0 {
 		t.Errorf("a second study: %q", got)
 	}
@@ -58,7 +60,7 @@ func TestCompletionOffersWhatIsTaken(t *testing.T) {
 func TestCompletionOffersNothingThatIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, cmd := range newRoot().Commands() {
-		for _, flag := range []string{"policy", "claim", "for", "cache", "export", "part", "fs", "mode", "kind", "kernel"} {
+		for _, flag := range []string{"policy", "claim", "for", "cache", "export", "part", "fs", "mode", "kind", "kernel", "workload", "level"} {
 			if f := cmd.Flags().Lookup(flag); f != nil {
 				for _, value := range valuesOf(cmd.Name(), flag) {
 					if err := f.Value.Set(value); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/gen"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/place"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/prove"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/run"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/usermode"
 	"github.com/holdfast-go/holdfast/files"
@@ -54,6 +55,10 @@ func valuesOf(command, flag string) []string {
 			return []string{"atomic", "sync=never", "sync=close"}
 		}
 		return texts(sweep.Policies())
+	case "workload":
+		return prove.WorkloadNames()
+	case "level":
+		return []string{"memory", "kill", "all"}
 	case "claim":
 		return all.ClaimNames()
 	case "for":

@@ -1,0 +1,373 @@
+// Package prove is the command prove: it crashes what writes, and shows what was lost beside what
+// was promised.
+package prove
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/place"
+	"github.com/holdfast-go/holdfast/internal/lab/prove"
+)
+
+// A proof is what the arguments of prove say.
+type proof struct {
+	prove.Options
+	output  string
+	replay  string
+	command string
+	read    string
+}
+
+// childCommand is the command that level kill runs this program as.
+const childCommand = "proven-process"
+
+// New is the command.
+func New() *cobra.Command {
+	names := WorkloadNames()
+	half := len(names) / 2
+	p := &proof{Options: prove.Options{States: 100_000, Time: 45 * time.Second}}
+	cmd := &cobra.Command{
+		Use:   "prove [flags]",
+		Short: "crash what writes, and show what was lost beside what was promised",
+		Long: `Prove writes under each policy, crashes that again and again, and compares what is
+left with what had been acknowledged. A record that was acknowledged and is gone is
+a broken promise: exit code 1. Others may be lost, as far as the policy allows.
+
+Level memory cuts the power of a disk in memory, at every step and in every way. Level
+kill kills real processes, which takes their memory only: it shows nothing of power
+cuts. Each is run a second time on what a crash left. At each level a plain correct
+program must lose nothing and liars must be caught, or all verdicts are "not known".
+
+With --cmd it kills your own program: see docs/prove.md. The workloads are
+` + strings.Join(names[:half], ", ") + ",\n" + strings.Join(names[half:], ", ") + ".",
+		Example: `  holdfast prove --time 20s
+  holdfast prove --policy durable --workload writer --level memory --states 20000`,
+		Args: cli.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.run(cmd) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.Var(cli.Many("policy", &p.Policies, holdfast.ParsePolicy), "policy", "a policy to prove; may be given again (default: all that have a name)")
+	f.Var(cli.Many("name", &p.Workloads, parseWorkload), "workload", "what writes; may be given again (default: all that are above)")
+	f.Var(cli.List("list", &p.Levels, parseLevel), "level", "memory, kill or all (default: all)")
+	f.DurationVar(&p.Time, "time", p.Time, "about how long it may take in all (default 45s)")
+	f.VarP(cli.Once("file", &p.output, cli.NewFile), "output", "o", "write each verdict to a new file, as a line of JSON")
+	f.Var(cli.Once("file:line", &p.replay, cli.Given), "replay", "judge the failing state of a line of such a file again, and nothing else")
+	f.Var(cli.Once("command", &p.command, cli.Given), "cmd", "kill this program, which prints \"ack N\" lines, in an empty directory")
+	f.Var(cli.Once("command", &p.read, cli.Given), "read", "prints the numbers of the records that the program has, a line each")
+	f.Var(cli.Once("number", &p.States, cli.ParseBetween(1, 1_000_000_000, "can't be judged")), "states", "how many states to judge for each workload and policy, at level memory\n(default 100000)")
+	f.Var(cli.Once("number", &p.Seed, cli.ParseSeed), "seed", "the seed of what is chosen by chance (default: a new one)")
+	f.StringVar(&p.Dir, "dir", "", "where level kill makes its directories (default: that of temporary files)")
+	cli.InGroup(f, "What is chosen", "states", "seed", "dir")
+	return cmd
+}
+
+// NewChild is the hidden command that level kill runs.
+func NewChild() *cobra.Command {
+	return &cobra.Command{
+		Use:    childCommand,
+		Short:  "do the work of a process that prove kills",
+		Hidden: true,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := prove.Child(args); err != nil {
+				return cli.Misuse("prove calls this command itself", "%w", err)
+			}
+			return nil
+		},
+	}
+}
+
+// WorkloadNames are those of --workload.
+func WorkloadNames() (names []string) {
+	for _, w := range prove.Workloads() {
+		if w.Control == "" {
+			names = append(names, w.Name)
+		}
+	}
+	return names
+}
+
+func parseWorkload(text string) (*prove.Workload, error) {
+	w := prove.Find(text)
+	if w == nil || w.Control != "" {
+		return nil, fmt.Errorf("%q is no workload; use %s", text, strings.Join(WorkloadNames(), ", "))
+	}
+	return w, nil
+}
+
+// allLevels stands for every level that there is.
+const allLevels prove.Level = "all"
+
+func parseLevel(text string) (prove.Level, error) {
+	level := prove.Level(text)
+	if shows, ok := prove.Planned[level]; ok {
+		return "", fmt.Errorf("level %s is not built yet, so %s is not known; use memory, kill or all", text, shows)
+	}
+	if level != allLevels && !slices.Contains(prove.Levels, level) {
+		return "", fmt.Errorf("%q is no level; use memory, kill or all", text)
+	}
+	return level, nil
+}
+
+func (p *proof) run(cmd *cobra.Command) error {
+	changed := cmd.Flags().Changed
+	if p.Time <= 0 {
+		return cli.Misuse(cli.SeeHelp(cmd), "--time %v is no time", p.Time)
+	}
+	if p.replay != "" {
+		return p.again(cmd.OutOrStdout())
+	}
+	if changed("cmd") != changed("read") {
+		return cli.Misuse("give both, such as --cmd ./writer --read 'cat log'", "--cmd and --read go together: one writes, the other prints what is there")
+	}
+	for _, name := range []string{"policy", "workload", "level", "states"} {
+		if changed("cmd") && changed(name) {
+			return cli.Misuse("leave it out", "--%s says nothing about the program of --cmd, which is killed", name)
+		}
+	}
+	if err := cli.IsFree("-o", p.output); err != nil {
+		return err
+	}
+	if info, err := os.Stat(cmp.Or(p.Dir, ".")); err != nil || !info.IsDir() {
+		return cli.Misuse("name a directory that exists", "--dir %s: there is no such directory", p.Dir)
+	}
+	if !changed("seed") {
+		p.Seed = rand.Uint64()
+	}
+	if err := p.complete(cmd.ErrOrStderr()); err != nil {
+		return err
+	}
+	var verdicts []*prove.Verdict
+	var err error
+	if changed("cmd") {
+		var v *prove.Verdict
+		v, err = prove.Program{Command: p.command, Read: p.read, Dir: p.Dir, Time: min(p.Time, 10*time.Second), Seed: p.Seed}.Prove(cmd.Context())
+		verdicts = []*prove.Verdict{v}
+	} else {
+		verdicts, err = prove.Prove(cmd.Context(), p.Options)
+	}
+	if err != nil {
+		if cmd.Context().Err() != nil {
+			return &cli.Refusal{Code: cli.ExitInterrupted, Err: errors.New("interrupted: nothing is proven"), Hint: "all that it made is removed"}
+		}
+		return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: cli.DiskHint(err)}
+	}
+	return p.report(cmd.OutOrStdout(), verdicts)
+}
+
+// complete fills in what was not given.
+func (p *proof) complete(stderr io.Writer) error {
+	if len(p.Levels) == 0 {
+		p.Levels = []prove.Level{allLevels}
+	}
+	if slices.Contains(p.Levels, allLevels) {
+		p.Levels = slices.Clone(prove.Levels)
+		if prove.CanKill != "" {
+			cli.Say(stderr, "level kill is left out: %s", prove.CanKill)
+			p.Levels = []prove.Level{prove.Memory}
+		}
+	} else if slices.Contains(p.Levels, prove.Kill) && prove.CanKill != "" {
+		return cli.Misuse("use --level memory", "level kill can't be had: %s", prove.CanKill)
+	}
+	if len(p.Policies) == 0 {
+		p.Policies = prove.NamedPolicies()
+	}
+	if len(p.Workloads) == 0 {
+		p.Workloads = prove.Workloads()
+	}
+	p.Child = func(ctx context.Context, args ...string) *exec.Cmd {
+		return place.ThisProgram(ctx, append([]string{childCommand, "--"}, args...)...)
+	}
+	return nil
+}
+
+// report prints the page of verdicts, and keeps the failing states.
+func (p *proof) report(stdout io.Writer, verdicts []*prove.Verdict) error {
+	var broken []*prove.Verdict
+	unknown := 0
+	for _, v := range verdicts {
+		if v.Verdict == prove.NotKnown {
+			unknown++
+		}
+		if v.Failure != nil {
+			broken = append(broken, v)
+		}
+	}
+	if p.output == "" && slices.ContainsFunc(broken, func(v *prove.Verdict) bool { return v.Failure.Log != nil }) {
+		f, err := os.CreateTemp("", "holdfast-proof-*.jsonl")
+		if err != nil {
+			return err
+		}
+		p.output = f.Name()
+		if err := errors.Join(writeProof(f, verdicts), f.Close()); err != nil {
+			return err
+		}
+	} else if p.output != "" {
+		if err := cli.WriteOut(stdout, p.output, func(w io.Writer) error { return writeProof(w, verdicts) }); err != nil {
+			return err
+		}
+	}
+	Page(stdout, verdicts)
+	fmt.Fprintf(stdout, "seed %d\n", p.Seed)
+	for i, v := range verdicts {
+		if v.Failure == nil {
+			continue
+		}
+		fmt.Fprintf(stdout, "\n%s, %s under %v: %s\n", v.Level, v.Workload, policyText(v), cli.OneLine(v.Failure.Words))
+		if v.Failure.Log != nil {
+			fmt.Fprintf(stdout, "  holdfast prove --replay %s:%d\n", cli.OneLine(p.output), i+1)
+		}
+	}
+	switch {
+	case unknown > 0:
+		return &cli.Refusal{Code: cli.ExitNotKnown, Err: fmt.Errorf("%s not known: a control did not show what it must", cli.CountText(int64(unknown), "verdict")), Hint: "more --states or more --time may show it"}
+	case len(broken) > 0:
+		return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("%s broken", cli.CountText(int64(len(broken)), "promise")), Hint: "the lines above say which, and how to see it again"}
+	}
+	return nil
+}
+
+func writeProof(w io.Writer, verdicts []*prove.Verdict) error {
+	out := json.NewEncoder(w)
+	for _, v := range verdicts {
+		if err := out.Encode(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func policyText(v *prove.Verdict) string {
+	if v.Workload == "program" {
+		return "its own promise"
+	}
+	return v.Policy.String()
+}
+
+// Page prints a table of verdicts for each level.
+func Page(w io.Writer, verdicts []*prove.Verdict) {
+	shows := map[prove.Level]string{
+		prove.Memory: "Power cuts and ends of the process, on a disk in memory:",
+		prove.Kill:   "Real processes, killed. This shows the loss of their memory, and nothing of power cuts:",
+	}
+	for _, level := range prove.Levels {
+		var all prove.Tally
+		var kills int
+		var elapsed time.Duration
+		rows := 0
+		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		for _, v := range verdicts {
+			if v.Level != level {
+				continue
+			}
+			if rows++; rows == 1 {
+				fmt.Fprintf(w, "%s\n\n", shows[level])
+				fmt.Fprintln(table, "workload\tpolicy\tstates\tacknowledged\tlost\taccepted and lost: most\tmean\tallowed\ttorn\torder\ttemporaries\tverdict")
+			}
+			row(table, v)
+			all.Add(v.Tally)
+			kills += v.Kills
+			elapsed += v.Elapsed
+		}
+		if rows == 0 {
+			continue
+		}
+		_ = table.Flush() // a failed write is reported at the end
+		fmt.Fprintf(w, "\n%s, ", cli.CountText(all.States, "state"))
+		if level == prove.Kill {
+			fmt.Fprintf(w, "%s, ", cli.CountText(int64(kills), "kill"))
+		}
+		fmt.Fprintf(w, "%s acknowledged, in %v\n\n", cli.CountText(all.Acknowledged, "record"), elapsed.Round(time.Second/10))
+	}
+}
+
+func row(w io.Writer, v *prove.Verdict) {
+	t := v.Tally
+	verdict := string(v.Verdict)
+	switch {
+	case v.Control == "correct" && v.Verdict == prove.Held:
+		verdict = "control: loses nothing"
+	case v.Control != "" && v.Verdict == prove.Held:
+		verdict = "control: caught"
+	}
+	bound := v.Loss.Power
+	if v.Level == prove.Kill {
+		bound = v.Loss.Process
+	}
+	states := max(1, t.States)
+	temporaries := fmt.Sprint(t.Temporaries)
+	if t.Temporaries > 0 {
+		temporaries = fmt.Sprintf("%d, then %d", t.Temporaries, t.TemporaryEnd)
+	}
+	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%v\t%d\t%d\t%s\t%s\n", v.Workload, policyText(v),
+		humanize.Comma(t.States), humanize.Comma(t.Acknowledged), t.Lost, extent(t.Most),
+		extent(prove.Extent{Records: t.Sum.Records / states, Bytes: t.Sum.Bytes / states, Age: t.Sum.Age / time.Duration(states)}),
+		bound, t.TornTails, t.Disorder, temporaries, verdict)
+}
+
+// extent shows what was lost in records, bytes and time.
+func extent(x prove.Extent) string {
+	if x.Records == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%d, %s, %.1fms", x.Records, cli.BytesText(x.Bytes), float64(x.Age)/float64(time.Millisecond))
+}
+
+// again judges the failing state of one line of a file.
+func (p *proof) again(stdout io.Writer) error {
+	const hint = "for instance: holdfast prove --replay proof.jsonl:3"
+	colon := strings.LastIndexByte(p.replay, ':')
+	number, err := strconv.Atoi(p.replay[colon+1:])
+	if colon < 1 || err != nil || number < 1 {
+		return cli.Misuse(hint, "--replay %s: a file and the number of a line are needed", p.replay)
+	}
+	f, err := os.Open(p.replay[:colon])
+	if err != nil {
+		return cli.Misuse(hint, "--replay %s: %w", p.replay, cli.Cause(err))
+	}
+	defer f.Close()
+	in := bufio.NewReader(f)
+	var line []byte
+	for range number {
+		if line, err = in.ReadBytes('\n'); err != nil {
+			return cli.Misuse(hint, "--replay %s: the file has no line %d", p.replay, number)
+		}
+	}
+	var v prove.Verdict
+	if err := json.Unmarshal(line, &v); err != nil {
+		return cli.Misuse("the file must be one of prove -o", "--replay %s: the line is no verdict: %w", p.replay, err)
+	}
+	if v.Failure == nil {
+		return cli.Misuse("choose the line that the run named", "--replay %s: the verdict of this line has no failing state", p.replay)
+	}
+	violation, err := v.Failure.Replay()
+	if err != nil {
+		return cli.Misuse("choose another line", "--replay %s: %w", p.replay, err)
+	}
+	fmt.Fprintf(stdout, "%s, %s under %v, the state before log entry %d\n", v.Level, cli.OneLine(v.Workload), v.Policy, v.Failure.State.Position)
+	if violation == nil {
+		fmt.Fprintln(stdout, "this state breaks no promise")
+		return nil
+	}
+	fmt.Fprintf(stdout, "%s: %s\n", violation.Rule, cli.OneLine(v.Failure.Words))
+	return &cli.Refusal{Code: cli.ExitNotMet, Err: errors.New("the state breaks its promise again"), Hint: "the log is in the file, an entry each: Failure.Log.Entries"}
+}

@@ -1,0 +1,116 @@
+package prove
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/internal/lab/prove"
+)
+
+// command runs prove, and returns what it printed and its exit code with the error's words.
+func command(t *testing.T, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, told bytes.Buffer
+	cmd := New()
+	cmd.SetFlagErrorFunc(cli.FlagError) // as the root command has it
+	code = cli.Report(&told, cli.Run(t.Context(), cmd, args, strings.NewReader(""), &out, &told))
+	return out.String(), told.String(), code
+}
+
+func TestWrongInputIsRefused(t *testing.T) {
+	check := func(want string, args ...string) {
+		t.Helper()
+		out, told, code := command(t, args...)
+		if code != cli.ExitUsage || out != "" || !strings.HasPrefix(told, "holdfast: "+want) || !strings.Contains(told, "\nhint: ") {
+			t.Errorf("%q: exit code %d\n%s%s", args, code, out, told)
+		}
+	}
+	dir := t.TempDir()
+	empty := filepath.Join(dir, "empty")
+	if err := os.WriteFile(empty, []byte("{}\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	check(`prove takes no argument, and "now" was given`, "now")
+	check(`--policy: policy "fast": field "fast" has no value`, "--policy", "fast")
+	check(`--workload: "plain" is no workload; use writer, lanes,`, "--workload", "plain")
+	check(`--level: level power is not built yet, so what real file systems leave when the power is cut is not known; use memory, kill or all`, "--level", "power")
+	check(`--level: "disk" is no level; use memory, kill or all`, "--level", "memory,disk")
+	check(`--states: 0 can't be judged; use 1 to 1000000000`, "--states", "0")
+	check(`--seed: "-1" is not a whole number`, "--seed", "-1")
+	check(`--time: "soon" is not a duration`, "--time", "soon")
+	check(`--time -1s is no time`, "--time", "-1s")
+	check(`--cmd and --read go together`, "--cmd", "true")
+	check(`--level says nothing about the program of --cmd`, "--cmd", "true", "--read", "true", "--level", "kill")
+	check(`--dir nowhere: there is no such directory`, "--dir", "nowhere")
+	check(`-o `+empty+`: the file exists`, "-o", empty)
+	check(`--replay proof.jsonl: a file and the number of a line are needed`, "--replay", "proof.jsonl")
+	check(`--replay proof.jsonl:1: no such file`, "--replay", "proof.jsonl:1")
+	check(`--replay `+empty+`:2: the file has no line 2`, "--replay", empty+":2")
+	check(`--replay `+empty+`:1: the verdict of this line has no failing state`, "--replay", empty+":1")
+}
+
+// TestPageShowsWhatHeldAndItsControls runs one workload in memory.
+func TestPageShowsWhatHeldAndItsControls(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "proof.jsonl")
+	out, told, code := command(t, "--level", "memory", "--policy", "durable", "--workload", "lanes", "--states", "2000", "--time", "1ms", "--seed", "7", "-o", file)
+	if code != cli.ExitOK || told != "" {
+		t.Fatalf("exit code %d\n%s", code, told)
+	}
+	for _, want := range []string{
+		`(?m)^plain +buffer=0,sync=each .* control: loses nothing$`,
+		`(?m)^liar-no-directory .* control: caught$`,
+		`(?m)^lanes +buffer=64KiB,sync=group +[0-9,]+ +[0-9,]+ +0 +0 +0 +nothing .* held$`,
+		`(?m)^seed 7$`,
+	} {
+		if !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("%s is not in\n%s", want, out)
+		}
+	}
+	if lines, err := os.ReadFile(file); err != nil || bytes.Count(lines, []byte("\n")) != 6 {
+		t.Errorf("%v, %s", err, lines)
+	}
+}
+
+// TestBrokenPromiseIsKeptAndReplayed takes a liar for a workload.
+func TestBrokenPromiseIsKeptAndReplayed(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	verdicts, err := prove.Prove(t.Context(), prove.Options{Policies: []holdfast.Policy{holdfast.Durable()}, Levels: []prove.Level{prove.Memory}, States: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proof{}
+	if runtime.GOOS == "windows" {
+		p.output = filepath.Join(t.TempDir(), "proof.jsonl")
+	}
+	liar := verdicts[1]
+	if liar.Workload != "liar-no-sync" || liar.Caught == nil {
+		t.Fatalf("%+v", liar)
+	}
+	liar.Control, liar.Verdict, liar.Failure = "", prove.Broken, liar.Caught
+	var out, told bytes.Buffer
+	if code := cli.Report(&told, p.report(&out, verdicts)); code != cli.ExitNotMet || !strings.HasPrefix(told.String(), "holdfast: 1 promise broken\n") {
+		t.Errorf("exit code %d\n%s", code, told.String())
+	}
+	shown := regexp.MustCompile(`(?m)^  holdfast prove --replay (.*:2)$`).FindStringSubmatch(out.String())
+	if shown == nil {
+		t.Fatal(out.String())
+	}
+	again, told2, code := command(t, "--replay", shown[1])
+	if code != cli.ExitNotMet || !strings.Contains(again, "c0: the file is neither the old nor the new one") {
+		t.Errorf("exit code %d\n%s%s", code, again, told2)
+	}
+	verdicts[1].Verdict = prove.NotKnown
+	var refusal *cli.Refusal
+	if err := (&proof{output: filepath.Join(t.TempDir(), "x")}).report(io.Discard, verdicts); !errors.As(err, &refusal) || refusal.Code != cli.ExitNotKnown {
+		t.Errorf("a liar that is not caught: %v", err)
+	}
+}

@@ -1,0 +1,84 @@
+package prove
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// controls are a plain correct program without holdfast, and liars. A verdict counts only where
+// the first loses nothing and each of the others is caught.
+func controls() []*Workload {
+	promise := func(holdfast.Policy) holdfast.Loss {
+		return holdfast.Loss{Power: holdfast.Bound{Bytes: holdfast.Unlimited, Time: holdfast.Unlimited}}
+	}
+	const names = 24
+	targets := func(holdfast.Policy) (all []Target) {
+		for id := range names {
+			all = append(all, Target{ID: uint32(id), Path: fmt.Sprintf("c%d", id), Object: true, Whole: true, Synced: true})
+		}
+		return all
+	}
+	program := func(name, about, control string, step func(r *Run, tmp, path string, data []byte) error) *Workload {
+		return &Workload{Name: name, About: about, Control: control, Cut: control != "correct", Policies: []holdfast.Policy{holdfast.EachDurable()},
+			Targets: targets, Loss: promise,
+			Run: func(r *Run) error {
+				for made := 0; r.more(made); made++ {
+					id := uint32(made % names)
+					n := uint64(r.Number+1)<<32 | uint64(made+1)
+					data := Record{ID: id, N: n, At: time.Now().UnixNano(), Size: 700}.Append(nil)
+					r.Note(Begun, id, n)
+					if err := step(r, fmt.Sprintf("c%d.tmp", id), fmt.Sprintf("c%d", id), data); err != nil {
+						return err
+					}
+					r.Note(Accepted, id, n)
+					r.Note(Durable, id, n)
+					if r.Pause != nil {
+						r.Pause(r.random(id))
+					}
+				}
+				return nil
+			}}
+	}
+	return []*Workload{
+		program("plain", "write, fsync, rename, fsync of the directory: no holdfast", "correct",
+			func(r *Run, tmp, path string, data []byte) error {
+				return errors.Join(r.WriteFile(tmp, data, true), r.Rename(tmp, path), r.SyncDir())
+			}),
+		program("liar-no-sync", "acknowledges what it has not synced", "lost",
+			func(r *Run, tmp, path string, data []byte) error {
+				return errors.Join(r.WriteFile(tmp, data, false), r.Rename(tmp, path), r.SyncDir())
+			}),
+		program("liar-no-directory", "does not sync the directory", "lost",
+			func(r *Run, tmp, path string, data []byte) error {
+				return errors.Join(r.WriteFile(tmp, data, true), r.Rename(tmp, path))
+			}),
+		program("liar-name-first", "makes the name durable before the bytes", "half",
+			func(r *Run, tmp, path string, data []byte) error {
+				return errors.Join(r.WriteFile(tmp, data, false), r.Rename(tmp, path), r.SyncDir(), r.WriteFile(path, data, true))
+			}),
+		// A kill takes memory only, so that a liar must keep something there.
+		{Name: "liar-memory", About: "acknowledges what is in its memory", Control: "lost",
+			Policies: []holdfast.Policy{holdfast.EachDurable()}, Targets: streamTargets(log0, 1),
+			Run: func(r *Run) error {
+				f, next, err := r.open(log0, 0)
+				if err != nil {
+					return err
+				}
+				w, err := holdfast.New(f, holdfast.Buffered(4*holdfast.KiB))
+				if err != nil {
+					return err
+				}
+				s := r.stream(0, next[0])
+				for r.more(s.made) {
+					if _, err := w.Write(s.record()); err != nil {
+						return err
+					}
+					s.accepted(holdfast.EachDurable())
+				}
+				return w.Close()
+			}},
+	}
+}

@@ -1,0 +1,87 @@
+package prove
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/filecopy"
+)
+
+// copyWorkloads copy new versions of files over old ones. They need real files.
+func copyWorkloads() []*Workload {
+	copying := func(name, about string, count, size int, o filecopy.Options) *Workload {
+		return &Workload{Name: name, About: about, Files: true,
+			Policies: []holdfast.Policy{holdfast.Unbuffered(), holdfast.Durable(), holdfast.EachDurable()},
+			Targets: func(holdfast.Policy) (all []Target) {
+				for id := range count {
+					all = append(all, Target{ID: uint32(id), Path: fmt.Sprintf("to/c%d", id), Object: true, Whole: true,
+						Synced: o.Atomic, Part: !o.Atomic})
+				}
+				return all
+			},
+			Loss: func(holdfast.Policy) holdfast.Loss {
+				return holdfast.Loss{Power: holdfast.Bound{Bytes: holdfast.Unlimited, Time: holdfast.Unlimited}}
+			},
+			Run: func(r *Run) error {
+				o := o
+				o.Policy = r.Policy
+				return r.copies(count, size, o)
+			}}
+	}
+	return []*Workload{
+		copying("copy-atomic", "filecopy.File, atomic", 1, 300<<10, filecopy.Options{Atomic: true}),
+		copying("copy-tree", "filecopy.All of 6 files", 6, 60<<10, filecopy.Options{}),
+		copying("copy-resume", "filecopy.File of 8 MiB, which goes on after a kill", 1, 8<<20, filecopy.Options{Resume: true, Method: filecopy.ReadWrite}),
+	}
+}
+
+// copies makes sources of a new version and copies them, again and again. It first copies those
+// that are there of the run before.
+func (r *Run) copies(count, size int, o filecopy.Options) error {
+	if err := errors.Join(os.MkdirAll(r.Path("from"), 0o777), os.MkdirAll(r.Path("to"), 0o777)); err != nil {
+		return err
+	}
+	for made := 0; r.more(made); made++ {
+		versions, pairs := make([]uint64, count), map[string]string{}
+		for id := range count {
+			from := path.Join("from", fmt.Sprintf("c%d", id))
+			data, err := r.ReadFile(from)
+			if err != nil {
+				return err
+			}
+			old, ok := ReadRecord(data)
+			versions[id] = old.N
+			if made > 0 || !ok || old.Size != len(data) {
+				versions[id] = uint64(r.Number+1)<<32 | uint64(made+1)
+				data := Record{ID: uint32(id), N: versions[id], At: time.Now().UnixNano(), Size: size}.Append(nil)
+				if err := errors.Join(r.WriteFile(from+".new", data, false), r.Rename(from+".new", from)); err != nil {
+					return err
+				}
+			}
+			r.Note(Begun, uint32(id), versions[id])
+			pairs[r.Path(fmt.Sprintf("to/c%d", id))] = r.Path(from)
+		}
+		if count == 1 {
+			for dst, src := range pairs {
+				if _, err := filecopy.File(context.Background(), dst, src, o); err != nil {
+					return err
+				}
+			}
+		} else if _, err := filecopy.All(context.Background(), maps.All(pairs), o); err != nil {
+			return err
+		}
+		for id, n := range versions {
+			r.Note(Accepted, uint32(id), n)
+			if o.Atomic || o.Policy.Sync.Mode != holdfast.SyncNever {
+				r.Note(Durable, uint32(id), n)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,25 @@
+//go:build !unix
+
+package prove
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// CanKill says why level kill can't be had here; "" is that it can.
+const CanKill = "this system has no process groups and no shared memory that holdfast knows"
+
+func (v *Verdict) byKill(context.Context, *Workload, Options, time.Duration) error {
+	return errors.New(CanKill)
+}
+
+// Prove kills the program.
+func (Program) Prove(context.Context) (*Verdict, error) { return nil, errors.New(CanKill) }
+
+type sharedNotes struct{}
+
+func shareNotes(string) (*sharedNotes, error) { return nil, errors.New(CanKill) }
+func (*sharedNotes) tell(Note)                {}
+func (*sharedNotes) ended() bool              { return true }

@@ -1,0 +1,267 @@
+package prove
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"slices"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// A Level is a way to crash a workload. Memory fills a log, of which the states are explored.
+// Kill crashes processes, so that each state is what is really there.
+type Level string
+
+// The levels. To add one, see docs/design/proof.md.
+const (
+	Memory Level = "memory"
+	Kill   Level = "kill"
+)
+
+// Levels are those that there are, and Planned those that are not built yet, each with what it
+// would show.
+var (
+	Levels  = []Level{Memory, Kill}
+	Planned = map[Level]string{
+		"power":   "what real file systems leave when the power is cut",
+		"fault":   "what the real program reports when a system call fails",
+		"hostile": "what other users can do to a directory in the middle of a call",
+	}
+)
+
+// Options say what Prove does.
+type Options struct {
+	Policies  []holdfast.Policy
+	Workloads []*Workload // controls are added
+	Levels    []Level
+	States    int           // of each workload under each policy, at level memory
+	Time      time.Duration // of everything, about
+	Seed      uint64
+	Dir       string // where level kill makes its directory; "" is the system's for temporary files
+	// Child starts this program so that it calls [Child] with these arguments.
+	Child func(ctx context.Context, args ...string) *exec.Cmd
+	// Each is called with each verdict.
+	Each func(*Verdict)
+}
+
+// Known says whether a verdict is one.
+type Known string
+
+// What a verdict can be.
+const (
+	Held     Known = "held"
+	Broken   Known = "broken"
+	NotKnown Known = "not known" // a liar was not caught, or the correct program lost something
+)
+
+// A Verdict is what was found of a workload under a policy at a level.
+type Verdict struct {
+	Level    Level
+	Workload string
+	Policy   holdfast.Policy
+	Loss     holdfast.Loss `json:"-"`
+	Seed     uint64
+	Tally    Tally
+	Kills    int `json:",omitempty"`
+	Elapsed  time.Duration
+	Control  string `json:",omitempty"` // of a control: what it must show
+	Verdict  Known
+	Failure  *Failure `json:",omitempty"`
+	Caught   *Failure `json:"-"` // what a liar did
+}
+
+// Prove runs workloads under policies at levels, and the controls of each level before them.
+func Prove(ctx context.Context, o Options) ([]*Verdict, error) {
+	type cell struct {
+		w *Workload
+		p holdfast.Policy
+	}
+	var verdicts []*Verdict
+	finish := time.Now().Add(o.Time)
+	for n, level := range o.Levels {
+		var cells []cell
+		for _, w := range Workloads() {
+			chosen := w.Control == "" && slices.ContainsFunc(o.Workloads, func(x *Workload) bool { return x.Name == w.Name })
+			if level == Memory && w.Files || level == Kill && w.Cut || w.Control == "" && !chosen {
+				continue
+			}
+			policies := w.Policies
+			if w.Control == "" {
+				policies = slices.DeleteFunc(slices.Clone(o.Policies), func(p holdfast.Policy) bool { return !w.Runs(p) })
+			}
+			for _, p := range policies {
+				cells = append(cells, cell{w, p})
+			}
+		}
+		slices.SortStableFunc(cells, func(a, b cell) int { // the controls first
+			return cmp.Compare(len(b.w.Control), 0) - cmp.Compare(len(a.w.Control), 0)
+		})
+		end := time.Now().Add(time.Until(finish) / time.Duration(len(o.Levels)-n))
+		trusted := true
+		for i, c := range cells {
+			if ctx.Err() != nil {
+				return verdicts, context.Cause(ctx)
+			}
+			seed := o.Seed + uint64(i)
+			v := &Verdict{Level: level, Workload: c.w.Name, Policy: c.p, Loss: c.w.lossOf(c.p), Seed: seed, Control: c.w.Control, Verdict: Held}
+			began := time.Now()
+			share := time.Until(end) / time.Duration(len(cells)-i)
+			var err error
+			if level == Memory {
+				err = v.inMemory(c.w, o.States, share)
+			} else {
+				err = v.byKill(ctx, c.w, o, share)
+			}
+			if err != nil {
+				return verdicts, fmt.Errorf("level %s, workload %s under %v: %w", level, c.w.Name, c.p, err)
+			}
+			v.Elapsed = time.Since(began)
+			v.judge(&trusted)
+			verdicts = append(verdicts, v)
+			if o.Each != nil {
+				o.Each(v)
+			}
+		}
+	}
+	return verdicts, nil
+}
+
+// judge says what the failure, or that there is none, means.
+func (v *Verdict) judge(trusted *bool) {
+	caught := v.Failure != nil
+	switch {
+	case v.Control == "correct" && caught, v.Control != "" && v.Control != "correct" && !caught:
+		*trusted = false
+		v.Verdict = NotKnown
+	case v.Control != "":
+		v.Caught, v.Failure = v.Failure, nil
+	case !*trusted:
+		v.Verdict = NotKnown
+	case caught:
+		v.Verdict = Broken
+	}
+	for _, f := range []*Failure{v.Failure, v.Caught} {
+		if f != nil {
+			f.Shrink()
+		}
+	}
+}
+
+// A recording says how a workload is run in memory.
+type recording struct {
+	records int // of each writer, 0: no limit
+	until   func() bool
+	pause   func(*rand.Rand)
+	delay   time.Duration // of a write and of a sync
+	fake    bool          // in fake time
+	wrap    func(holdfast.File) holdfast.File
+	disk    func(memory)
+	there   map[string][]byte // what a crash has left: it is a second run
+	number  int
+	fails   bool // the disk fails on purpose: a workload that reports it and ends is no error
+}
+
+// record runs a workload in memory and returns its log. The workload's own error is the log's
+// end, and no failure: it has told what it knows.
+func (w *Workload) record(p holdfast.Policy, seed uint64, how recording) (*Log, error) {
+	l := &Log{Workload: w.Name, Policy: p.String(), Seed: seed, Sector: 512, Fake: how.fake, Again: how.number > 0}
+	paths, _ := byPath(w.Targets(p))
+	l.Slack = 4 * how.delay * time.Duration(len(paths)) // they are written and synced one after the other
+	m, err := newMemory(l, how.delay, how.there)
+	if err != nil {
+		return nil, err
+	}
+	if how.disk != nil {
+		how.disk(m)
+	}
+	r := &Run{System: m, Policy: p, Number: how.number, Seed: seed, Records: how.records, Until: how.until, Pause: how.pause, Wrap: how.wrap,
+		Tell: func(n Note) { l.Add(Entry{Op: Noted, Note: &n}) }}
+	return l, w.Run(r)
+}
+
+// leaves judges what the next run left that ended in order.
+func (w *Workload) leaves(s *Survivors) *Violation {
+	if !w.Cleans || s.Temporaries == 0 {
+		return nil
+	}
+	return &Violation{Rule: "temporaries", Words: fmt.Sprintf("%d temporary files are left after the next run has ended", s.Temporaries)}
+}
+
+// secondRuns is how many crash states of a log the workload is run on again.
+const secondRuns = 6
+
+// inMemory makes the verdict of level memory: a first run, states of it, and second runs on some.
+func (v *Verdict) inMemory(w *Workload, states int, most time.Duration) error {
+	end := time.Now().Add(most)
+	how := recording{records: 300}
+	if v.Policy.Sync.Every > 0 { // its period must fall due
+		finish := time.Now().Add(min(2*time.Second, v.Policy.Sync.Every*5/4))
+		how = recording{until: func() bool { return time.Now().After(finish) }, pause: func(*rand.Rand) { time.Sleep(200 * time.Microsecond) }}
+	}
+	return v.exploreRuns(w, states, how, func() bool { return time.Now().After(end) })
+}
+
+// exploreRuns records the workload, explores the log, records it again on some states, and
+// explores these logs.
+func (v *Verdict) exploreRuns(w *Workload, states int, how recording, late func() bool) error {
+	x := &explorer{targets: w.Targets(v.Policy), loss: v.Loss}
+	first, err := w.record(v.Policy, v.Seed, how)
+	if err != nil && !how.fails {
+		return err
+	}
+	again := states / 4 / secondRuns
+	for pass := uint64(0); v.Tally.States < int64(states)*3/4 && v.Failure == nil && (pass == 0 || !late()); pass++ {
+		before := v.Tally.States
+		t, failure := x.explore(first, states*3/4-int(v.Tally.States), v.Seed+pass)
+		if pass > 0 {
+			t.Acknowledged = 0
+		}
+		v.Tally.Add(t)
+		if v.Failure = failure; v.Tally.States-before < int64(states)/50 {
+			break
+		}
+	}
+	r := rand.New(rand.NewPCG(v.Seed, 2))
+	second := recording{records: 12, number: 1, fake: how.fake, wrap: how.wrap, disk: how.disk, fails: how.fails}
+	for range secondRuns {
+		if v.Failure != nil || late() {
+			break
+		}
+		_, d := x.begin(first)
+		for to := first.Start + r.IntN(len(first.Entries)-first.Start+1); d.position < to; {
+			d.advance()
+		}
+		var seen []State
+		d.states(r, 8, &seen, func(*State) {})
+		s, found := seen[r.IntN(len(seen))], newSurvivors(len(x.targets))
+		for _, torn := range seen { // a torn tail is what a next run may stumble over
+			if d.survivors(&torn, found); found.TornTails > 0 {
+				s = torn
+			}
+		}
+		second.there, _ = d.tree(&s)
+		l, err := w.record(v.Policy, v.Seed+1, second)
+		if err != nil && !how.fails {
+			v.Failure = &Failure{Violation: &Violation{Rule: "again", Words: fmt.Sprintf("the second run, on what a crash left, failed: %v", err)},
+				State: s, Log: first, Targets: x.targets, Loss: v.Loss}
+			break
+		}
+		t, failure := x.explore(l, again, v.Seed)
+		v.Tally.Add(t)
+		v.Failure = failure
+		last := newDisk(l, x.targets)
+		for last.position < len(l.Entries) {
+			last.advance()
+		}
+		last.survivors(&State{Crash: Process, Keep: len(last.pending)}, found)
+		v.Tally.TemporaryEnd = max(v.Tally.TemporaryEnd, found.Temporaries)
+		if left := w.leaves(found); left != nil && v.Failure == nil {
+			v.Failure = &Failure{Violation: left, State: s, Log: first, Targets: x.targets, Loss: v.Loss}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,283 @@
+package prove
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
+	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/internal/vfs"
+)
+
+// A recorder is a disk in memory that logs what reaches it. Its calls are those of a
+// [fault.Disk], which judges how it is used.
+type recorder struct {
+	*fault.Disk
+	log   *Log
+	delay time.Duration     // of each write and each sync
+	alter func(*Entry) bool // a planted bug: changes an entry, or drops it by false
+
+	mu   sync.Mutex // held while a call has its effect and is logged, so that both are in one order
+	open map[int]*opened
+}
+
+// opened is a descriptor: the number of its file, and where it writes.
+type opened struct {
+	file   uint64
+	offset int64
+	append bool
+}
+
+// memory is the System on it.
+type memory struct{ d *recorder }
+
+const memoryDir = "/d"
+
+// newMemory returns a system that has these files, and adds them to the log.
+func newMemory(l *Log, delay time.Duration, there map[string][]byte) (memory, error) {
+	d := &recorder{Disk: fault.NewDisk(), log: l, delay: delay, open: map[int]*opened{}}
+	m := memory{d}
+	err := d.MkdirAll(memoryDir)
+	for name, data := range there {
+		p := m.Path(name)
+		err = errors.Join(err, d.WriteFile(p, data, 0o644))
+		s, statErr := d.StatPath(nameOf(p))
+		err = errors.Join(err, statErr)
+		l.Add(Entry{Op: Write, File: s.Inode, Data: data})
+		l.Add(Entry{Op: Name, Edits: []Edit{{Root, name, s.Inode}}})
+	}
+	l.Start = l.Add(Entry{Op: Flush, UpTo: l.Len()})
+	return m, err
+}
+
+func nameOf(p string) sys.Name {
+	n, err := sys.NewName(p)
+	if err != nil {
+		panic(err) // the paths are of this package
+	}
+	return n
+}
+
+func (m memory) Path(name string) string { return memoryDir + "/" + name }
+
+func (m memory) ReadFile(name string) ([]byte, error) {
+	data, err := m.d.ReadFile(m.Path(name))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	return append([]byte{}, data...), err
+}
+
+func (m memory) Set(o files.Options) (*files.Set, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	return vfs.NewSet.(func(vfs.Disk, files.Options) *files.Set)(m.d, o), nil
+}
+
+// A memoryFile is one that a Writer writes to.
+type memoryFile struct {
+	d  *recorder
+	fd int
+}
+
+func (f memoryFile) Write(p []byte) (int, error) { return f.d.Write(f.fd, p) }
+func (f memoryFile) Sync() error                 { return f.d.Sync(f.fd) }
+func (f memoryFile) Close() error                { return f.d.Close(f.fd) }
+
+func (m memory) Append(name string, size int64) (holdfast.File, error) {
+	dir, err := m.d.OpenDir(nameOf(memoryDir))
+	if err != nil {
+		return nil, err
+	}
+	fd, err := m.d.OpenFile(dir, nameOf(name), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	if err == nil {
+		err = m.d.Sync(dir)
+	}
+	if s, _ := m.d.StatFD(fd); err == nil && s.Size != size {
+		err = errors.Join(m.d.Truncate(fd, size), m.d.Sync(fd))
+	}
+	if err = errors.Join(err, m.d.Close(dir)); err != nil {
+		return nil, err
+	}
+	return memoryFile{m.d, fd}, nil
+}
+
+func (m memory) WriteFile(name string, data []byte, sync bool) (err error) {
+	dir, err := m.d.OpenDir(nameOf(memoryDir))
+	if err != nil {
+		return err
+	}
+	fd, err := m.d.OpenFile(dir, nameOf(name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err == nil {
+		_, err = m.d.Write(fd, data)
+	}
+	if err == nil && sync {
+		err = m.d.Sync(fd)
+	}
+	return errors.Join(err, m.d.Close(fd), m.d.Close(dir))
+}
+
+func (m memory) Rename(from, to string) error {
+	dir, err := m.d.OpenDir(nameOf(memoryDir))
+	if err != nil {
+		return err
+	}
+	return errors.Join(m.d.Rename(dir, nameOf(from), nameOf(to)), m.d.Close(dir))
+}
+
+func (m memory) SyncDir() error {
+	dir, err := m.d.OpenDir(nameOf(memoryDir))
+	if err != nil {
+		return err
+	}
+	return errors.Join(m.d.Sync(dir), m.d.Close(dir))
+}
+
+func (d *recorder) add(e Entry) {
+	if d.alter == nil || d.alter(&e) {
+		d.log.Add(e)
+	}
+}
+
+// number is a file's or a directory's in the log.
+func (d *recorder) number(s sys.Stat) uint64 {
+	if s.Mode&vfs.KindMask != vfs.KindRegular {
+		if top, err := d.Disk.StatPath(nameOf(memoryDir)); err == nil && top.Inode == s.Inode {
+			return Root
+		}
+		return s.Inode | DirBit
+	}
+	return s.Inode
+}
+
+// opening notes what a new descriptor is of.
+func (d *recorder) opening(fd int, err error, flag int) (int, error) {
+	if err != nil {
+		return fd, err
+	}
+	s, err := d.Disk.StatFD(fd)
+	d.open[fd] = &opened{file: d.number(s), append: flag&os.O_APPEND != 0}
+	return fd, err
+}
+
+func (d *recorder) OpenDir(p sys.Name) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	fd, err := d.Disk.OpenDir(p)
+	return d.opening(fd, err, 0)
+}
+
+func (d *recorder) OpenForNames(p sys.Name) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	fd, err := d.Disk.OpenForNames(p)
+	return d.opening(fd, err, 0)
+}
+
+func (d *recorder) OpenDirIn(dir int, name sys.Name) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	fd, err := d.Disk.OpenDirIn(dir, name)
+	return d.opening(fd, err, 0)
+}
+
+func (d *recorder) OpenFile(dir int, name sys.Name, flag int, perm uint32) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	old, missing := d.Disk.Stat(dir, name)
+	fd, err := d.Disk.OpenFile(dir, name, flag, perm)
+	fd, err = d.opening(fd, err, flag)
+	if err != nil {
+		return fd, err
+	}
+	in, file := d.open[dir], d.open[fd]
+	switch {
+	case missing != nil && in != nil:
+		d.add(Entry{Op: Name, Edits: []Edit{{in.file, name.String(), file.file}}})
+	case flag&os.O_TRUNC != 0 && old.Size > 0:
+		d.add(Entry{Op: Resize, File: file.file})
+	}
+	return fd, nil
+}
+
+func (d *recorder) Write(fd int, p []byte) (int, error) {
+	d.wait()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	o := d.open[fd]
+	if o != nil && o.append {
+		s, _ := d.Disk.StatFD(fd)
+		o.offset = s.Size
+	}
+	n, err := d.Disk.Write(fd, p)
+	if o != nil && n > 0 {
+		d.add(Entry{Op: Write, File: o.file, Offset: o.offset, Data: bytes.Clone(p[:n])})
+		o.offset += int64(n)
+	}
+	return n, err
+}
+
+func (d *recorder) Truncate(fd int, size int64) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	err := d.Disk.Truncate(fd, size)
+	if o := d.open[fd]; err == nil && o != nil {
+		d.add(Entry{Op: Resize, File: o.file, Offset: size})
+	}
+	return err
+}
+
+func (d *recorder) Sync(fd int) error     { return d.sync(fd, false, d.Disk.Sync) }
+func (d *recorder) Datasync(fd int) error { return d.sync(fd, false, d.Disk.Datasync) }
+func (d *recorder) SyncAll(fd int) error  { return d.sync(fd, true, d.Disk.SyncAll) }
+
+// sync logs that what was done before it began is on the disk, or is lost.
+func (d *recorder) sync(fd int, all bool, call func(int) error) error {
+	d.mu.Lock()
+	e := Entry{Op: Flush, UpTo: d.log.Len()}
+	if o := d.open[fd]; o != nil && !all {
+		e.File = o.file
+	}
+	d.mu.Unlock()
+	d.wait()
+	err := call(fd)
+	if err != nil {
+		e.Op = Lose
+	}
+	d.add(e)
+	return err
+}
+
+// wait is how long the disk takes.
+func (d *recorder) wait() {
+	if d.delay > 0 {
+		time.Sleep(d.delay)
+	}
+}
+
+func (d *recorder) Rename(dir int, from, to sys.Name) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s, _ := d.Disk.Stat(dir, from)
+	err := d.Disk.Rename(dir, from, to)
+	if in := d.open[dir]; err == nil && in != nil {
+		d.add(Entry{Op: Name, Edits: []Edit{{in.file, from.String(), 0}, {in.file, to.String(), d.number(s)}}})
+	}
+	return err
+}
+
+func (d *recorder) Remove(dir int, name sys.Name) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	err := d.Disk.Remove(dir, name)
+	if in := d.open[dir]; err == nil && in != nil {
+		d.add(Entry{Op: Name, Edits: []Edit{{in.file, name.String(), 0}}})
+	}
+	return err
+}

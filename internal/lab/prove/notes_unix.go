@@ -1,0 +1,74 @@
+//go:build unix
+
+package prove
+
+import (
+	"os"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// sharedNotes are notes in a mapped file: what a process has put there stays when it is killed.
+type sharedNotes struct {
+	next  *atomic.Uint64 // how many were begun
+	end   *atomic.Uint64 // not 0: the process is to end in order
+	slots []slot
+	data  []byte
+}
+
+// A slot is a note. Its kind is stored last, so that half a note is none.
+type slot struct {
+	what         atomic.Uint64 // the kind and the ID
+	n, bytes, at uint64
+}
+
+const mostNotes = 1 << 19
+
+// shareNotes maps a file of notes, which it makes if it must.
+func shareNotes(path string) (*sharedNotes, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	size := int(unsafe.Sizeof(slot{})) * (mostNotes + 1)
+	if err := f.Truncate(int64(size)); err != nil {
+		return nil, err
+	}
+	data, err := unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, err
+	}
+	slots := unsafe.Slice((*slot)(unsafe.Pointer(unsafe.SliceData(data))), mostNotes+1)
+	head := (*[2]atomic.Uint64)(unsafe.Pointer(&slots[0]))
+	return &sharedNotes{&head[0], &head[1], slots[1:], data}, nil
+}
+
+func (s *sharedNotes) tell(n Note) {
+	i := s.next.Add(1) - 1
+	if i >= mostNotes {
+		return // ended says so
+	}
+	x := &s.slots[i]
+	x.n, x.bytes, x.at = n.N, uint64(n.Bytes), uint64(time.Now().UnixNano())
+	x.what.Store(uint64(n.Kind)<<32 | uint64(n.ID))
+}
+
+// ended leaves room for what writers that are under way still note.
+func (s *sharedNotes) ended() bool { return s.end.Load() != 0 || s.next.Load() > mostNotes-1000 }
+
+// all are the notes that were finished.
+func (s *sharedNotes) all() (all []Note) {
+	for i := range s.slots[:min(s.next.Load(), mostNotes)] {
+		if x := &s.slots[i]; x.what.Load() != 0 {
+			what := x.what.Load()
+			all = append(all, Note{NoteKind(what >> 32), uint32(what), x.n, int64(x.bytes), int64(x.at)})
+		}
+	}
+	return all
+}
+
+func (s *sharedNotes) close() error { return unix.Munmap(s.data) }

@@ -1,0 +1,129 @@
+//go:build unix
+
+package prove
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Prove kills the program again and again, and judges what it has after each kill by what it
+// acknowledged.
+func (p Program) Prove(ctx context.Context) (v *Verdict, err error) {
+	v = &Verdict{Level: Kill, Workload: "program", Loss: lossOfAck, Seed: p.Seed, Verdict: Held}
+	began := time.Now()
+	defer func() { v.Elapsed = time.Since(began) }()
+	r := rand.New(rand.NewPCG(p.Seed, 3))
+	for time.Since(began) < p.Time || v.Kills == 0 {
+		top, err := os.MkdirTemp(p.Dir, "holdfast-prove-")
+		if err != nil {
+			return v, err
+		}
+		err = p.chain(ctx, v, r, top)
+		if err = errors.Join(err, os.RemoveAll(top)); err != nil || v.Failure != nil {
+			return v, err
+		}
+	}
+	if v.Tally.Acknowledged == 0 {
+		return v, fmt.Errorf("the program acknowledged nothing in %d runs", v.Kills)
+	}
+	return v, nil
+}
+
+func (p Program) chain(ctx context.Context, v *Verdict, r *rand.Rand, top string) error {
+	dir := filepath.Join(top, "d")
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		return err
+	}
+	c := NewChecker(programTarget, v.Loss)
+	defer func() { v.Tally.Add(c.Tally) }()
+	for number := range chainRuns {
+		printed, said, err := p.run(ctx, dir, time.Duration(r.Int64N(int64(60*time.Millisecond))))
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, said)
+		}
+		for _, n := range acknowledged(printed) {
+			c.Note(n)
+		}
+		c.Note(Note{Kind: Begun, N: 1<<63 - 1})
+		v.Kills++
+		read := exec.CommandContext(ctx, "sh", "-c", p.Read)
+		read.Dir = dir
+		var told bytes.Buffer
+		read.Stderr = &told
+		text, err := read.Output()
+		if err != nil {
+			return fmt.Errorf("--read: %w: %s", err, strings.TrimSpace(told.String()))
+		}
+		found, err := readBack(string(text))
+		if err != nil {
+			return err
+		}
+		if violation := c.Judge(Process, found, time.Now().UnixNano(), -1); violation != nil {
+			words := fmt.Sprintf("after kill %d of a directory: %s", number+1, programWords(violation, c))
+			v.Verdict, v.Failure = Broken, &Failure{Violation: violation, State: State{Crash: Process}, Words: words, Kill: number + 1}
+			return nil
+		}
+	}
+	return nil
+}
+
+func programWords(v *Violation, c *Checker) string {
+	if v.Rule == "lost" {
+		return fmt.Sprintf("it had printed ack %d, and only the records up to %d are there", c.known[0][Flushed], v.N)
+	}
+	return fmt.Sprintf("behind record %d stands one that does not follow it", v.N)
+}
+
+// run starts the program, waits for its first acknowledgement, and kills its process group some time later.
+func (p Program) run(ctx context.Context, dir string, after time.Duration) (printed []byte, said string, err error) {
+	out, err := os.CreateTemp(filepath.Dir(dir), "acks") // a file takes all that a pipe would make the program wait for
+	if err != nil {
+		return nil, "", err
+	}
+	defer out.Close()
+	var stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, "sh", "-c", p.Command)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, &stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	if err := cmd.Start(); err != nil {
+		return nil, "", err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	const patience = 10 * time.Second
+	limit := time.Now().Add(patience)
+	over := false
+	for begun := false; !begun && !over; {
+		select {
+		case err = <-ended:
+			over = true
+		case <-time.After(time.Millisecond):
+			info, statErr := out.Stat()
+			begun = statErr != nil || info.Size() > 0 || time.Now().After(limit)
+		}
+	}
+	if !over {
+		time.Sleep(after)
+		err = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		<-ended
+		if errors.Is(err, syscall.ESRCH) {
+			err = nil
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, "", context.Cause(ctx)
+	}
+	printed, readErr := os.ReadFile(out.Name())
+	return printed, strings.TrimSpace(stderr.String()), errors.Join(err, readErr)
+}

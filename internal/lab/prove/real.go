@@ -1,0 +1,121 @@
+package prove
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
+)
+
+// A real is the System of a directory on a real file system.
+type real struct{ dir string }
+
+func (s real) Path(name string) string { return filepath.Join(s.dir, filepath.FromSlash(name)) }
+
+func (s real) ReadFile(name string) ([]byte, error) {
+	data, err := os.ReadFile(s.Path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}
+
+func (s real) Append(name string, size int64) (holdfast.File, error) {
+	f, err := os.OpenFile(s.Path(name), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(f.Truncate(size), f.Sync(), s.SyncDir()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func (s real) Set(o files.Options) (*files.Set, error) { return files.New(o) }
+
+func (s real) WriteFile(name string, data []byte, sync bool) error {
+	f, err := os.OpenFile(s.Path(name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil && sync {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+func (s real) Rename(from, to string) error { return os.Rename(s.Path(from), s.Path(to)) }
+
+func (s real) SyncDir() error {
+	d, err := os.Open(s.dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// survey says what is there below a directory.
+func survey(dir string, targets []Target) (*Survivors, error) {
+	s := newSurvivors(len(targets))
+	paths, ids := byPath(targets)
+	for _, p := range paths {
+		data, err := real{dir}.ReadFile(p)
+		if err != nil {
+			return nil, err
+		}
+		s.Survey(targets, ids[p], data)
+	}
+	return s, filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && IsTemporary(d.Name()) {
+			s.Temporaries++
+		}
+		return err
+	})
+}
+
+// arguments are those of [Child].
+type arguments struct {
+	workload, policy, dir, notes string
+	seed                         uint64
+	number                       int
+}
+
+func (a arguments) strings() []string {
+	return []string{a.workload, a.policy, a.dir, a.notes, strconv.FormatUint(a.seed, 10), strconv.Itoa(a.number)}
+}
+
+// Child is the process that is killed: it runs a workload in a directory, and keeps its notes in
+// memory that it shares with its parent.
+func Child(args []string) error {
+	if len(args) != 6 {
+		return fmt.Errorf("%d arguments, and a child takes 6", len(args))
+	}
+	w := Find(args[0])
+	p, err := holdfast.ParsePolicy(args[1])
+	seed, seedErr := strconv.ParseUint(args[4], 10, 64)
+	number, numberErr := strconv.Atoi(args[5])
+	if err := errors.Join(err, seedErr, numberErr); err != nil {
+		return err
+	}
+	if w == nil {
+		return fmt.Errorf("there is no workload %q", args[0])
+	}
+	notes, err := shareNotes(args[3])
+	if err != nil {
+		return err
+	}
+	slow := w.Slow
+	if w.Control == "" && p.Sync.Every > 0 {
+		slow = 20 * time.Microsecond
+	}
+	pause := func(*rand.Rand) { time.Sleep(slow) }
+	return w.Run(&Run{System: real{args[2]}, Policy: p, Number: number, Seed: seed, Until: notes.ended, Pause: pause, Tell: notes.tell})
+}

@@ -1,0 +1,117 @@
+package prove
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
+)
+
+// wholeWorkloads are WriteAll in each of its modes, a batch of files after the other.
+func wholeWorkloads() (all []*Workload) {
+	const batch = 4
+	for _, mode := range []files.Mode{files.Create, files.Truncate, files.Append, files.Replace} {
+		paths, slow := batch, time.Duration(0)
+		if mode == files.Create {
+			paths, slow = 10*batch, 2*time.Millisecond // each is made once
+		}
+		all = append(all, &Workload{
+			Name: "whole-" + mode.String(), About: fmt.Sprintf("files.WriteAll of %d files, mode %v", batch, mode),
+			Slow: slow, Cleans: true,
+			Targets: func(p holdfast.Policy) (targets []Target) {
+				for id := range paths {
+					targets = append(targets, Target{ID: uint32(id), Path: fmt.Sprintf("w%d", id), Object: mode != files.Append,
+						Whole: mode == files.Replace, Synced: p.Sync.Mode != holdfast.SyncNever})
+				}
+				return targets
+			},
+			// WriteAll leaves nothing in memory when it returns. What a power cut may take is said by
+			// what it acknowledges as durable.
+			Loss: func(holdfast.Policy) holdfast.Loss {
+				return holdfast.Loss{Power: holdfast.Bound{Bytes: holdfast.Unlimited, Time: holdfast.Unlimited}}
+			},
+			Run: func(r *Run) error { return writeWhole(r, mode, paths, batch) },
+		})
+	}
+	return all
+}
+
+func writeWhole(r *Run, mode files.Mode, paths, batch int) (err error) {
+	set, err := r.Set(files.Options{Policy: r.Policy, Handles: 8, Workers: 2})
+	if err != nil {
+		return err
+	}
+	defer closing(set, &err)
+	streams := make([]*stream, paths)
+	var absent []uint32 // which Create makes
+	for id := range paths {
+		path := fmt.Sprintf("w%d", id)
+		streams[id] = r.stream(uint32(id), 0)
+		data, err := r.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		switch {
+		case mode == files.Append:
+			p := newParse()
+			p.extend(data)
+			streams[id].next = uint64(len(p.ends[uint32(id)]))
+			if p.end == int64(len(data)) {
+				continue
+			}
+			f, err := r.System.Append(path, p.end)
+			if err != nil {
+				return err
+			}
+			if err := f.Close(); err != nil {
+				return err
+			}
+		case data == nil:
+			absent = append(absent, uint32(id))
+		}
+	}
+	for made := 0; r.more(30 * made); made++ {
+		var ids []uint32
+		for id := range batch {
+			ids = append(ids, uint32(id))
+		}
+		if mode == files.Create {
+			ids = absent[:min(batch, len(absent))]
+			absent = absent[len(ids):]
+		}
+		if len(ids) == 0 {
+			return nil
+		}
+		results, err := set.WriteAll(context.Background(), func(yield func(files.Write) bool) {
+			for _, id := range ids {
+				s := streams[id]
+				n, size := s.next+1, 600+s.rand.IntN(3000)
+				record := Record{ID: id, N: s.next, At: time.Now().UnixNano(), Size: size}
+				if mode != files.Append {
+					n = uint64(r.Number+1)<<32 | uint64(made+1)
+					record.N = n
+				}
+				r.Note(Begun, id, n)
+				s.next = n
+				if !yield(files.Write{Path: r.Path(fmt.Sprintf("w%d", id)), Data: record.Append(nil), Mode: mode}) {
+					return
+				}
+			}
+		})
+		if err != nil {
+			return err
+		}
+		for i, result := range results.All() {
+			r.Note(Accepted, ids[i], streams[ids[i]].next)
+			if result.Durable() {
+				r.Note(Durable, ids[i], streams[ids[i]].next)
+			}
+		}
+		if r.Pause != nil {
+			r.Pause(streams[0].rand)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+package prove
+
+import (
+	"errors"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
+)
+
+// A Workload is a program that writes and says what it knows of it. To add one, write it in a
+// file of its own and put it in [Workloads].
+//
+// Run is run again on what a crash has left: it reads that with its System, and goes on.
+type Workload struct {
+	Name    string
+	About   string
+	Control string // what it must show: correct, or the bug of a liar; "" is no control
+	Files   bool   // it needs real files
+	Cut     bool   // of a liar: only a power cut shows it
+	// Cleans says that no temporary is left when a run has ended in order.
+	Cleans bool
+	// Slow is how long a real run pauses between its steps, where it soon has no more to do.
+	Slow time.Duration
+	// Policies are those that it is run under; nil is every one.
+	Policies []holdfast.Policy
+	Targets  func(holdfast.Policy) []Target
+	Loss     func(holdfast.Policy) holdfast.Loss // nil is Policy.Loss
+	Run      func(*Run) error
+}
+
+// lossOf is what a workload may lose under a policy.
+func (w *Workload) lossOf(p holdfast.Policy) holdfast.Loss {
+	if w.Loss != nil {
+		return w.Loss(p)
+	}
+	return p.Loss()
+}
+
+// Runs reports whether the workload is run under a policy.
+func (w *Workload) Runs(p holdfast.Policy) bool {
+	return w.Policies == nil || slices.Contains(w.Policies, p)
+}
+
+// A System is where a workload writes. Paths have slashes, and begin in the workload's directory.
+type System interface {
+	// ReadFile returns nil and no error if there is no such file.
+	ReadFile(path string) ([]byte, error)
+	// Append opens a file to append to, cut to a size. The cut and the name are durable: what is
+	// written behind an end that a crash takes back is not behind it.
+	Append(path string, size int64) (holdfast.File, error)
+	// Set returns files under options, on this system.
+	Set(files.Options) (*files.Set, error)
+	// Path is a path as the files of a Set take it.
+	Path(path string) string
+	// Calls are those of a program without holdfast.
+	Calls
+}
+
+// Calls are what a plain program does with whole files.
+type Calls interface {
+	// WriteFile makes a new file, and syncs it if sync says so.
+	WriteFile(path string, data []byte, sync bool) error
+	Rename(from, to string) error
+	// SyncDir syncs the directory that files are in.
+	SyncDir() error
+}
+
+// A Run is one run of a workload.
+type Run struct {
+	System
+	Policy  holdfast.Policy
+	Number  int // 0 is the first, 1 goes on after a crash
+	Seed    uint64
+	Records int                // each writer stops after so many, if more than 0
+	Until   func() bool        // the run goes on while it is false
+	Pause   func(r *rand.Rand) // between records
+	Tell    func(n Note)       // keeps an acknowledgement
+	Wrap    func(holdfast.File) holdfast.File
+}
+
+// Note keeps an acknowledgement.
+func (r *Run) Note(kind NoteKind, id uint32, n uint64) { r.Tell(Note{Kind: kind, ID: id, N: n}) }
+
+// more reports whether a writer that has made so many records makes another.
+func (r *Run) more(made int) bool {
+	return (r.Records == 0 || made < r.Records) && (r.Until == nil || !r.Until())
+}
+
+// open opens a file of streams behind its last whole record, as each program must that goes on
+// after a crash. It returns how many records of each writer are there.
+func (r *Run) open(path string, ids ...uint32) (holdfast.File, []uint64, error) {
+	data, err := r.ReadFile(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	p := newParse()
+	p.extend(data)
+	if p.disorder >= 0 {
+		return nil, nil, errors.New("the file's records are in disorder")
+	}
+	f, err := r.Append(path, p.end)
+	if err != nil {
+		return nil, nil, err
+	}
+	if r.Wrap != nil {
+		f = r.Wrap(f)
+	}
+	var next []uint64
+	for _, id := range ids {
+		next = append(next, uint64(len(p.ends[id])))
+	}
+	return f, next, nil
+}
+
+// random returns the random numbers of one of the run's writers.
+func (r *Run) random(id uint32) *rand.Rand {
+	return rand.New(rand.NewPCG(r.Seed+uint64(r.Number)<<32, uint64(id)))
+}
+
+// A stream makes the records of one writer, and notes what becomes of them.
+type stream struct {
+	run  *Run
+	id   uint32
+	next uint64
+	made int
+	rand *rand.Rand
+	buf  []byte
+}
+
+func (r *Run) stream(id uint32, next uint64) *stream {
+	return &stream{run: r, id: id, next: next, rand: r.random(id)}
+}
+
+// record makes the next record, which is good until the one after it.
+func (s *stream) record() []byte {
+	s.run.Note(Begun, s.id, s.next+1)
+	s.buf = Record{ID: s.id, N: s.next, At: time.Now().UnixNano(), Size: HeaderSize + s.rand.IntN(200)}.Append(s.buf[:0])
+	return s.buf
+}
+
+// accepted notes that the record was accepted, as durable as a policy makes it then.
+func (s *stream) accepted(p holdfast.Policy) {
+	s.next++
+	s.made++
+	s.run.Tell(Note{Kind: Accepted, ID: s.id, N: s.next, Bytes: int64(len(s.buf))})
+	if p.Sync.Waits() {
+		s.run.Note(Durable, s.id, s.next)
+	}
+	if s.run.Pause != nil {
+		s.run.Pause(s.rand)
+	}
+}
+
+// Workloads are all, controls included.
+func Workloads() []*Workload {
+	return slices.Concat([]*Workload{
+		writerWorkload(), lanesWorkload(), enqueueWorkload(), appendWorkload(),
+	}, wholeWorkloads(), copyWorkloads(), controls())
+}
+
+// Find returns the workload of a name, or nil.
+func Find(name string) *Workload {
+	all := Workloads()
+	if i := slices.IndexFunc(all, func(w *Workload) bool { return w.Name == name }); i >= 0 {
+		return all[i]
+	}
+	return nil
+}
+
+// NamedPolicies are those that have a name.
+func NamedPolicies() []holdfast.Policy {
+	return []holdfast.Policy{holdfast.Unbuffered(), holdfast.Buffered(64 * holdfast.KiB), holdfast.Periodic(time.Second),
+		holdfast.Durable(), holdfast.EachDurable()}
+}
+
+// streams are the targets of so many writers to one file.
+func streamTargets(path string, writers int) func(holdfast.Policy) []Target {
+	return func(holdfast.Policy) (all []Target) {
+		for id := range writers {
+			all = append(all, Target{ID: uint32(id), Path: path})
+		}
+		return all
+	}
+}
+
+// closing closes a Writer or files, and joins the error of what was done before.
+func closing(c io.Closer, err *error) { *err = errors.Join(*err, c.Close()) }

@@ -1,0 +1,148 @@
+package prove
+
+import (
+	"context"
+	"sync"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+const log0 = "log"
+
+// writerWorkload is several goroutines that write to one Writer. Now and then one of them calls
+// Flush or Sync.
+func writerWorkload() *Workload {
+	const writers = 3
+	return &Workload{Name: "writer", About: "three goroutines, one Writer: Write, Flush, Sync",
+		Cleans: true, Targets: streamTargets(log0, writers),
+		Run: func(r *Run) error {
+			return r.onWriter(writers, func(w *holdfast.Writer, s *stream) error {
+				if _, err := w.Write(s.record()); err != nil {
+					return err
+				}
+				s.accepted(r.Policy)
+				return s.asks(w)
+			})
+		}}
+}
+
+// lanesWorkload is a Lane for each goroutine.
+func lanesWorkload() *Workload {
+	const writers = 4
+	return &Workload{Name: "lanes", About: "four Lanes of one Writer",
+		Cleans: true, Targets: streamTargets(log0, writers),
+		Run: func(r *Run) error {
+			var lanes sync.Map
+			return r.onWriter(writers, func(w *holdfast.Writer, s *stream) error {
+				lane, ok := lanes.Load(s.id)
+				if !ok {
+					lane, _ = lanes.LoadOrStore(s.id, w.Lane())
+				}
+				if _, err := lane.(*holdfast.Lane).Write(s.record()); err != nil {
+					return err
+				}
+				s.accepted(r.Policy)
+				return s.asks(w)
+			})
+		}}
+}
+
+// enqueueWorkload gives records without waiting, and waits for some, or looks at Durable.
+func enqueueWorkload() *Workload {
+	const writers = 2
+	return &Workload{Name: "enqueue", About: "Enqueue, then WaitDurable or a look at Durable",
+		Cleans: true, Targets: streamTargets(log0, writers),
+		Run: func(r *Run) error {
+			waiting := make([][]int64, writers) // ends of the records that are not durable yet
+			return r.onWriter(writers, func(w *holdfast.Writer, s *stream) error {
+				first := s.next - uint64(len(waiting[s.id]))
+				end, err := w.Enqueue(s.record())
+				if err != nil {
+					return err
+				}
+				s.next++
+				s.made++
+				waiting[s.id] = append(waiting[s.id], end)
+				durable := w.Durable()
+				if s.rand.IntN(8) == 0 {
+					if err := w.WaitDurable(context.Background(), end); err != nil {
+						return err
+					}
+					durable = end
+				}
+				done := below(waiting[s.id], durable)
+				waiting[s.id] = waiting[s.id][done:]
+				if done > 0 {
+					r.Note(Durable, s.id, first+uint64(done))
+				}
+				if r.Pause != nil {
+					r.Pause(s.rand)
+				}
+				return nil
+			})
+		}}
+}
+
+// onWriter runs a step again and again in each of some goroutines, on one Writer.
+func (r *Run) onWriter(writers int, step func(*holdfast.Writer, *stream) error) (err error) {
+	var ids []uint32
+	for id := range writers {
+		ids = append(ids, uint32(id))
+	}
+	f, next, err := r.open(log0, ids...)
+	if err != nil {
+		return err
+	}
+	w, err := holdfast.New(f, r.Policy)
+	if err != nil {
+		return err
+	}
+	streams, errs := make([]*stream, writers), make([]error, writers)
+	var group sync.WaitGroup
+	for id := range writers {
+		s := r.stream(uint32(id), next[id])
+		streams[id] = s
+		group.Go(func() {
+			for errs[id] == nil && r.more(s.made) {
+				errs[id] = step(w, s)
+			}
+		})
+	}
+	group.Wait()
+	for _, e := range errs {
+		if e != nil && err == nil {
+			err = e
+		}
+	}
+	closed := w.Close()
+	if err == nil && closed == nil {
+		kind := Durable
+		if r.Policy.Sync.Mode == holdfast.SyncNever {
+			kind = Flushed
+		}
+		for _, s := range streams {
+			r.Note(kind, s.id, s.next)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return closed
+}
+
+// asks calls Flush or Sync now and then, which acknowledge what was written before.
+func (s *stream) asks(w *holdfast.Writer) error {
+	switch s.rand.IntN(256) {
+	case 0:
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		s.run.Note(Flushed, s.id, s.next)
+	case 1:
+		if err := w.Sync(); err != nil {
+			return err
+		}
+		s.run.Note(Durable, s.id, s.next)
+	}
+	return nil
+}
