@@ -423,6 +423,7 @@ func whyNotRun(command string) (why string, ok bool) {
 func runnable(command string) string {
 	command = strings.Replace(command, "go run ./cmd/holdfast", "holdfast", 1)
 	command = regexp.MustCompile(`--dir \S+`).ReplaceAllString(command, "--dir .")
+	command = strings.Replace(command, "--against ./old", "--against holdfast", 1) // the other build is this one
 	if strings.Contains(command, "--help") {
 		return command
 	}

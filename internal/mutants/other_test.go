@@ -313,8 +313,8 @@ var otherMutants = []mutant{
 	{
 		number: "501", what: "nine rounds are enough for a verdict",
 		file: "internal/lab/stat/compare.go",
-		old:  "\tcase pairs < VerdictRounds:",
-		new:  "\tcase pairs < VerdictRounds-1:",
+		old:  "if pairs < VerdictRounds {",
+		new:  "if pairs < VerdictRounds-1 {",
 	},
 	{
 		number: "502", what: "a noise floor above the band does not keep two cells from being the same",

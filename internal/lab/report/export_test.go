@@ -354,3 +354,38 @@ func TestContrastAsJSON(t *testing.T) {
 		t.Errorf("%+v", d.Cells)
 	}
 }
+
+// TestHowTheMachineMovedIsShown, within a run and between two.
+func TestHowTheMachineMovedIsShown(t *testing.T) {
+	run := func(name string, slower, fdatasync int) figure.Side {
+		r := planted(t, 10)
+		for i := range r.Trials {
+			if r.Trials[i].Cell == r.Header.Cells[3].Name { // sync=group
+				r.Trials[i].Elapsed = r.Trials[i].Elapsed * time.Duration(slower) / 100
+			}
+		}
+		for round := range 10 {
+			d := func(ns int) time.Duration { return time.Duration(ns * (1000 + round%3)) }
+			r.Controls = append(r.Controls, result.Control{Round: round + 1, Loop: d(10), Write: d(20), Fdatasync: d(fdatasync)})
+		}
+		if shown, want := text(t, r), "the machine: empty loop ±1 %, write(2) ±1 %, fdatasync(2) ±1 % in nine rounds of ten"; !strings.Contains(strings.Join(strings.Fields(shown), " "), want) {
+			t.Errorf("no %q in\n%s", want, shown)
+		}
+		r.Header.StartedAt = r.Header.StartedAt.Add(time.Duration(fdatasync) * time.Hour)
+		side, err := figure.NewSide(name, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return side
+	}
+	c, err := figure.Compare(run("a", 100, 100), run("b", 120, 150), false, stat.Band)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := strings.Join(strings.Fields(contrast(t, c, "")), " ")
+	for _, want := range []string{"not proven: the machine moved by 50 %", "empty loop 1.00x, write(2) 1.00x, fdatasync(2) 1.50x"} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("no %q in\n%s", want, shown)
+		}
+	}
+}

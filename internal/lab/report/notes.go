@@ -63,7 +63,7 @@ func (s sheet) notes() []string {
 	if len(s.Controls) > 0 {
 		var moved []string
 		for _, c := range s.Controls {
-			moved = append(moved, fmt.Sprintf("%s ±%s %%", c.Name, digits(math.Ceil(100*float64(c.Spread)))))
+			moved = append(moved, fmt.Sprintf("%s ±%.0f %%", c.Name, math.Ceil(100*float64(c.Spread))))
 		}
 		notes = append(notes, "the machine: "+strings.Join(moved, ", ")+" in nine rounds of ten. Each round is in a process of its own, and these have no code of ours")
 	}
