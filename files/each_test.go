@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -120,6 +121,20 @@ func TestTheCallersOwnFileIsWrittenAndStaysOpen(t *testing.T) {
 	}
 	check(holdfast.Policy{}, holdfast.OutcomeWritten)
 	check(holdfast.Durable(), holdfast.OutcomeDurable)
+
+	// A pipe can't be synced: that the policy syncs the file is seen there.
+	if runtime.GOOS == "linux" {
+		read, write, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer read.Close()
+		defer write.Close()
+		r, err := realFiles(t, Options{Policy: holdfast.Durable()}).WriteAll(t.Context(), slices.Values([]Write{{File: write, Data: []byte("x")}}))
+		if result := r.At(0); !errors.Is(err, syscall.EINVAL) || result.Outcome != holdfast.OutcomeUncertain || result.Bytes != 1 {
+			t.Errorf("%+v, %v", result, err)
+		}
+	}
 
 	f := realFiles(t, Options{})
 	file, err := os.Create(filepath.Join(t.TempDir(), "x"))

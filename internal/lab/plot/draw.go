@@ -21,8 +21,7 @@ const (
 
 // draw draws the whole panel: the notes at its foot, the legend at its right, the
 // axes and what stands between them on what is left.
-func (p Panel) draw(canvas vg.CanvasSizer) {
-	c := draw.New(canvas)
+func (p Panel) draw(c draw.Canvas) {
 	c.SetColor(color.White)
 	c.Fill(c.Rectangle.Path())
 	c = draw.Crop(c, border, -border, border, -border)

@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"flag"
 	"fmt"
+	"image"
 	"image/png"
 	"io"
 	"math"
@@ -315,6 +316,60 @@ func TestTimesThatCannotBePartedAreLeftOutWithTheReason(t *testing.T) {
 	panels, _ = All(inside)
 	if p := find(t, panels, "time-by-buffer-with-o-sync-uml-jfs"); len(p.series) != 2 || !strings.Contains(strings.Join(p.notes, ";"), "not drawn: "+whyUnparted) {
 		t.Errorf("%v, %q", p.series, p.notes)
+	}
+}
+
+// TestPublishedImagesHaveTheirPanelsTogether: each pixel of a panel's own image stands in
+// the picture, at its place.
+func TestPublishedImagesHaveTheirPanelsTogether(t *testing.T) {
+	panels := mustAll(t, publishedRows())
+	count := 0
+	for _, p := range Pictures(panels) {
+		count += len(p.panels)
+	}
+	if pictures := Pictures(panels); len(pictures) != 7 || count != 15 || pictures[0].Name != "Time_by_Buffer_Size_per_File_Size.png" {
+		t.Fatalf("%d pictures of %d panels", len(pictures), count)
+	}
+	p := Pictures(panels)[1]
+	both, err := Picture{"two", []Panel{p.panels[0], panels[0], panels[1]}}.PNG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone, err := panels[1].PNG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	large, err := png.Decode(bytes.NewReader(both))
+	if err != nil {
+		t.Fatal(err)
+	}
+	small, err := png.Decode(bytes.NewReader(alone))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The third stands below, at the left.
+	size, all := small.Bounds().Size(), large.Bounds().Size()
+	if all.X < 2*size.X-2 || all.Y < 2*size.Y-2 {
+		t.Fatalf("%v holds not four of %v", all, size)
+	}
+	dark := func(img image.Image, left, top int) (n int) {
+		for y := range size.Y {
+			for x := range size.X {
+				if r, _, _, _ := img.At(left+x, top+y).RGBA(); r < 0x8000 {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	if own, here := dark(small, 0, 0), dark(large, 0, all.Y-size.Y); own == 0 || here < own*95/100 || here > own*105/100 {
+		t.Errorf("%d dark pixels, and %d in its own image", here, own)
+	}
+	if n := dark(large, all.X-size.X, all.Y-size.Y); n != 0 {
+		t.Errorf("%d dark pixels where no panel is", n)
+	}
+	if left := Pictures(panels[:3]); len(left) != 0 {
+		t.Errorf("%d pictures of three of four panels", len(left))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -56,6 +57,9 @@ func drawFigures(stdin io.Reader, stdout, stderr io.Writer, dir string, inputs [
 	return err
 }
 
+// published names, where no file has that name, the figures of the document, which holdfast has in it.
+const published = "published"
+
 // readTimings reads the rows of all inputs, and refuses two rows of the same point.
 func readTimings(stdin io.Reader, inputs []string) (rows []timing.Row, err error) {
 	type place struct {
@@ -67,7 +71,11 @@ func readTimings(stdin io.Reader, inputs []string) (rows []timing.Row, err error
 	from := map[place]string{}
 	for _, name := range inputs {
 		read := readCSV
-		if !isCSV(name) {
+		if _, err := os.Lstat(name); name == published && errors.Is(err, fs.ErrNotExist) {
+			read = func(string) ([]timing.Row, error) {
+				return slices.Concat(timing.PublishedCopies(), timing.PublishedSynced(), timing.PublishedSizes(), timing.PublishedWrites()), nil
+			}
+		} else if !isCSV(name) {
 			read = func(name string) ([]timing.Row, error) { return readCopies(name, stdin) }
 		}
 		of, err := read(name)
@@ -171,6 +179,13 @@ func render(inputs []string, panels []plot.Panel) (files []rendered, err error) 
 			return nil, err
 		}
 		files = append(files, rendered{p.Name + ".svg", svg}, rendered{p.Name + ".png", png})
+	}
+	for _, p := range plot.Pictures(panels) {
+		png, err := p.PNG()
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, rendered{p.Name, png})
 	}
 	var from []string
 	for _, name := range inputs {

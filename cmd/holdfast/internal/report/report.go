@@ -35,7 +35,8 @@ said in it; with --emit-fio - it writes the job instead of the table.
 
 With --figures it draws instead: the published pictures of a run of the study
 copy, as SVG and PNG with a page of all, into a directory. It also draws them from
-CSV files such as ext4_results.csv, several at once; docs/figures.md has more.
+CSV files such as ext4_results.csv, several at once, and of the name published the
+document's own figures; docs/figures.md has more.
 
 Results of a run that was interrupted or killed are shown as far as they go, and
 marked. The file - is the standard input.`

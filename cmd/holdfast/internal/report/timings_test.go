@@ -1,6 +1,7 @@
 package report
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -44,5 +45,29 @@ func TestPublishedFormsHavePredictionsApart(t *testing.T) {
 	delete(texts, "iterations.txt")
 	if len(texts) > 0 {
 		t.Errorf("more files: %q", texts)
+	}
+}
+
+// TestThePublishedFiguresNeedNoFile, and a file of their name is read instead.
+func TestThePublishedFiguresNeedNoFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rows, err := readTimings(nil, []string{published})
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for _, r := range rows {
+		if r.FileSystem == "btrfs" && r.Form == timing.Copy && r.Buffer == 16284 && r.Elapsed == .34135 {
+			count++
+		}
+	}
+	if count != 1 {
+		t.Errorf("%d times of btrfs at 16284 among %d rows", count, len(rows))
+	}
+	if err := os.WriteFile(published, []byte("no results"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if rows, err := readTimings(nil, []string{published}); err == nil {
+		t.Errorf("%d rows of a file that has none", len(rows))
 	}
 }
