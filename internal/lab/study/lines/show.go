@@ -408,8 +408,8 @@ func linePaths(e study.Evidence) study.Table {
 	n := study.Whole(e.Median(publishedUnbuffered, func(t result.Trial) float64 { return float64(t.Records) }))
 	calls := func(arm string) string { return study.Whole(math.Round(e.Median(arm, writeCalls))) }
 	t.Rows = [][]string{
-		{"unbuffered", fmt.Sprintf("Sprintf ×%s ──▶ write(2) ×%s ──▶ page cache ┄┄▶ disk, later", n, calls(publishedUnbuffered))},
-		{"buffered", fmt.Sprintf("Sprintf ×%s ──▶ buffer of 4 KiB ──▶ write(2) ×%s ──▶ page cache ┄┄▶ disk, later", n, calls(publishedBuffered))},
+		{"unbuffered", fmt.Sprintf("Sprintf ×%s --> write(2) ×%s --> page cache ..> disk, later", n, calls(publishedUnbuffered))},
+		{"buffered", fmt.Sprintf("Sprintf ×%s --> buffer of 4 KiB --> write(2) ×%s --> page cache ..> disk, later", n, calls(publishedBuffered))},
 	}
 	t.Notes = []string{"A process that dies loses what is in its buffer; a power cut also what is in the page cache alone."}
 	return t
