@@ -413,14 +413,16 @@ func burstName(lines int64) string { return fmt.Sprintf("bufio 4KiB, bursts of %
 const responseWrites = 25
 
 // response returns the parts of the i-th response of a web server.
-func response(parts [][]byte, i int64) [][]byte {
+func response(i int64) [][]byte {
 	line := func(j int) []byte { return fmt.Appendf(nil, "<p>line %d of response %d</p>\n", j, i) }
 	size := 0
 	for j := range responseWrites - 5 {
 		size += len(line(j))
 	}
-	parts = append(parts[:0], []byte("HTTP/1.1 200 OK\r\n"), []byte("Content-Type: text/html\r\n"), []byte("Cache-Control: no-store\r\n"),
-		fmt.Appendf(nil, "Content-Length: %d\r\n", size), []byte("\r\n"))
+	parts := [][]byte{
+		[]byte("HTTP/1.1 200 OK\r\n"), []byte("Content-Type: text/html\r\n"), []byte("Cache-Control: no-store\r\n"),
+		fmt.Appendf(nil, "Content-Length: %d\r\n", size), []byte("\r\n"),
+	}
 	for j := range responseWrites - 5 {
 		parts = append(parts, line(j))
 	}
@@ -431,7 +433,7 @@ func response(parts [][]byte, i int64) [][]byte {
 func httpArms(count int64) []study.Arm {
 	arm := func(name, does string, y study.Way, perResponse time.Duration) study.Arm {
 		var size int64
-		for _, p := range response(nil, 0) {
+		for _, p := range response(0) {
 			size += int64(len(p))
 		}
 		a := lineArm(groupHTTP, name, does, count, size*count, perResponse, func() trial.Task { return sendResponses(count, y, connectSocket) })
@@ -444,17 +446,18 @@ func httpArms(count int64) []study.Arm {
 	}
 }
 
-// sendResponses writes count responses, each flushed at its end; all are made before.
+// sendResponses writes count responses, each flushed at its end; all are made before the clock starts.
 func sendResponses(count int64, y study.Way, connect connector) trial.Task {
-	all := make([][][]byte, count)
 	var want []byte
-	for i := range all {
-		all[i] = response(nil, int64(i))
-		want = append(want, bytes.Join(all[i], nil)...)
-	}
-	r := &reading{got: make([]byte, 0, len(want)+1), done: make(chan struct{})}
+	r := &reading{done: make(chan struct{})}
 	return trial.Task{
 		Do: func(ctx context.Context, c *trial.Clock) error {
+			all := make([][][]byte, count)
+			for i := range all {
+				all[i] = response(int64(i))
+				want = append(want, bytes.Join(all[i], nil)...)
+			}
+			r.got = make([]byte, 0, len(want)+1)
 			to, from, err := connect()
 			if err != nil {
 				return err
