@@ -15,7 +15,7 @@ import (
 type Writer struct {
 	to     io.Writer
 	buffer []byte // its capacity is the buffer's size, its length what it holds
-	err    error  // of the first write that failed
+	// Add what you need, such as the error of the first write that failed.
 }
 
 // NewWriter returns a Writer to another, with a buffer of size bytes.

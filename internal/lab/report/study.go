@@ -72,36 +72,41 @@ func (s studied) text(b *strings.Builder) {
 	}
 }
 
-// briefLines is how many lines the short form of a study has at most, and briefDoubts how
-// many of them are for doubts.
-const (
-	briefLines  = 60
-	briefDoubts = 6
-)
-
 // brief writes what was learnt, then as many tables as there is room for, whole: first the
 // first of this machine, then the published ones, then the others in their order. The first
 // is cut if it is too long.
 func (s studied) brief(b *strings.Builder) {
+	const most, mostDoubts = 60, 6 // lines in all, and of doubts
 	lines := func(text string) int { return strings.Count(text, "\n") }
 	s.textHead(b)
 	if s.Learnt != "" {
 		b.WriteString("\n" + wrap("learnt: "+s.learnt(), lineWidth, indent))
 	}
 	var foot strings.Builder
-	doubts := s.someDoubts()
-	for i, n := range append(s.ownNotes(), doubts...) {
-		if text := wrap(n, lineWidth, indent); lines(foot.String()+text) <= briefDoubts || i == 0 {
+	for i, n := range append(s.ownNotes(), s.someDoubts()...) {
+		if text := wrap(n, lineWidth, indent); lines(foot.String()+text) <= mostDoubts || i == 0 {
 			foot.WriteString(text)
 		}
 	}
 	const ending = 3 // the line between, and that on what is left out
-	room := briefLines - lines(b.String()) - lines(foot.String()) - ending
+	room := most - lines(b.String()) - lines(foot.String()) - ending
 	published, own := withRows(s.of.Published), withRows(s.Tables)
 	all := slices.Concat(published, own)
 	shown := make([]string, len(all))
 	left := len(all)
-	for _, i := range briefOrder(len(published), len(own)) {
+	textOf := func(t study.Table) string {
+		var b strings.Builder
+		shownText(&b, []study.Table{t}, nil)
+		return b.String()
+	}
+	var order []int // in which they get room
+	for i := range all {
+		order = append(order, i)
+	}
+	if len(own) > 0 {
+		order = slices.Insert(slices.Delete(order, len(published), len(published)+1), 0, len(published))
+	}
+	for _, i := range order {
 		text := textOf(all[i])
 		for t := all[i]; i == len(published) && lines(text) > room && len(t.Rows) > 1; text = textOf(t) {
 			t.Rows = t.Rows[:len(t.Rows)-1]
@@ -124,39 +129,19 @@ func (s studied) brief(b *strings.Builder) {
 	b.WriteString(wrap("--all also shows "+more+"; of results that -o kept, holdfast report FILE --all does", lineWidth, indent))
 }
 
-// briefOrder is in which order tables get room: the first of our own before the published ones.
-func briefOrder(published, own int) (order []int) {
-	if own > 0 {
-		order = append(order, published)
-	}
-	for i := range published + own {
-		if own == 0 || i != published {
-			order = append(order, i)
-		}
-	}
-	return order
-}
-
-// textOf returns a table with its title and notes.
-func textOf(t study.Table) string {
-	var b strings.Builder
-	t = withReasonsApart(t)
-	fmt.Fprintf(&b, "\n%s", wrap(tableTitle(t), lineWidth, indent))
-	for i, part := range fitted(t, lineWidth) {
-		if i > 0 {
-			b.WriteString("\n")
-		}
-		b.WriteString(part + "\n")
-	}
-	for _, n := range t.Notes {
-		b.WriteString(wrap("  "+n, lineWidth, indent))
-	}
-	return b.String()
-}
-
 func shownText(b *strings.Builder, tables []study.Table, picture *chart.Dots) {
 	for _, t := range tables {
-		b.WriteString(textOf(t))
+		t = withReasonsApart(t)
+		fmt.Fprintf(b, "\n%s", wrap(tableTitle(t), lineWidth, indent))
+		for i, part := range fitted(t, lineWidth) {
+			if i > 0 {
+				b.WriteString("\n")
+			}
+			b.WriteString(part + "\n")
+		}
+		for _, n := range t.Notes {
+			b.WriteString(wrap("  "+n, lineWidth, indent))
+		}
 	}
 	if picture != nil {
 		fmt.Fprintf(b, "\n%s", picture.Text(lineWidth))

@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/compare"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/place"
+	"github.com/holdfast-go/holdfast/internal/lab/diy"
 	"github.com/holdfast-go/holdfast/internal/lab/machine"
 	"github.com/holdfast-go/holdfast/internal/lab/report"
 	"github.com/holdfast-go/holdfast/internal/lab/result"
@@ -394,6 +395,27 @@ func (b *benchmark) runOf(cmd *cobra.Command, choice study.Choice, earlier resul
 		}
 		return s.measure(ctx, sweep.Policy(), c)
 	})
+}
+
+// checkDIY refuses a student's file that does not compile or whose functions are wrong: a
+// time counts only if the bytes are right.
+func (a *arms) checkDIY(cmd *cobra.Command) error {
+	if why := diy.Missing(); why != "" {
+		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--diy: %s", why)}
+	}
+	found, err := diy.Check(cmd.Context(), a.diy)
+	var refused *diy.CompileError
+	if errors.As(err, &refused) {
+		_, err = fmt.Fprintln(cmd.ErrOrStderr(), refused.Text)
+		return errors.Join(&cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("%s does not compile", cli.OneLine(a.diy))}, err)
+	}
+	if err != nil {
+		return cli.Misuse("drill/README.md has the steps", "--diy: %w", err)
+	}
+	if _, err := fmt.Fprintf(cmd.ErrOrStderr(), "%s: %v", cli.OneLine(a.diy), found); err != nil || len(found.Faults) == 0 {
+		return err
+	}
+	return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("%s is wrong in %d cases, and a time counts only if the bytes are right", cli.OneLine(a.diy), len(found.Faults))}
 }
 
 // order looks what can be had of a wish: in this kernel, or in one that is started because it is

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -13,7 +12,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
-	"github.com/holdfast-go/holdfast/internal/lab/diy"
 	"github.com/holdfast-go/holdfast/internal/lab/study"
 	"github.com/holdfast-go/holdfast/internal/lab/study/all"
 	"github.com/holdfast-go/holdfast/internal/lab/study/sweep"
@@ -84,27 +82,6 @@ func (a *arms) checkStudy(cmd *cobra.Command, c study.Choice) error {
 		return cli.Misuse("the study's own flags decide what its arms do; leave them out for the published numbers", "%w", err)
 	}
 	return err
-}
-
-// checkDIY refuses a student's file that does not compile or whose functions are wrong: a
-// time counts only if the bytes are right.
-func (a *arms) checkDIY(cmd *cobra.Command) error {
-	if why := diy.Missing(); why != "" {
-		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--diy: %s", why)}
-	}
-	found, err := diy.Check(cmd.Context(), a.diy)
-	var refused *diy.CompileError
-	if errors.As(err, &refused) {
-		_, err = fmt.Fprintln(cmd.ErrOrStderr(), refused.Text)
-		return errors.Join(&cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("%s does not compile", cli.OneLine(a.diy))}, err)
-	}
-	if err != nil {
-		return cli.Misuse("drill/README.md has the steps", "--diy: %w", err)
-	}
-	if _, err := fmt.Fprintf(cmd.ErrOrStderr(), "%s: %v", cli.OneLine(a.diy), found); err != nil || len(found.Faults) == 0 {
-		return err
-	}
-	return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("%s is wrong in %d cases, and a time counts only if the bytes are right", cli.OneLine(a.diy), len(found.Faults))}
 }
 
 // listStudies shows what can be run by name.

@@ -6,8 +6,8 @@
 // each a stage of its own. The originals' clock began after open and ended before
 // close, and so without the last block that was still in the buffer.
 //
-// A trial that writes overwrites an existing file, without emptying it, as the
-// originals do. A file that is not in the page cache costs them: a byte put into a page
+// A trial that writes overwrites an existing file, without emptying it. So do the originals,
+// but for the one with libc, whose fopen empties it. A file that is not in the page cache costs them: a byte put into a page
 // needs the page.
 //
 // Start with [Study].

@@ -1,6 +1,7 @@
 package lines
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,9 +11,11 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/lab/probe"
 	"github.com/holdfast-go/holdfast/internal/lab/result"
 	"github.com/holdfast-go/holdfast/internal/lab/study"
 	"github.com/holdfast-go/holdfast/internal/lab/trial"
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // The groups of arms. Each begins with the arm that the others are compared with.
@@ -47,11 +50,9 @@ const (
 	valuesWrite         = groupValues + "/write"
 	valuesBufio         = groupValues + "/bufio 16KiB"
 	constantWrite       = groupConstant + "/write"
-	constantBufio       = groupConstant + "/bufio 4KiB"
 	forgottenBufio      = groupForgotten + "/bufio 4KiB"
 	crashWrite          = groupCrash + "/write"
 	crashBufio          = groupCrash + "/bufio 4KiB"
-	crashPeriodic       = groupCrash + "/bufio 64KiB, flush 10ms"
 )
 
 // lineCounts are how many lines a preset's arms write. Those that wait for the
@@ -65,14 +66,12 @@ type lineCounts struct {
 // What one line takes, about, for the plan; and what a trial and each of its bytes take
 // besides, half of it out of the clock.
 const (
-	lineTrialTime = 12 * time.Millisecond
-	lineByteTime  = 3 * time.Nanosecond
-	formatTime    = 150 * time.Nanosecond
-	copyTime      = 50 * time.Nanosecond
-	callTime      = 900 * time.Nanosecond
-	syncTime      = 150 * time.Microsecond
-	socketTime    = 6 * time.Microsecond
-	spawnTime     = 30 * time.Millisecond
+	formatTime = 150 * time.Nanosecond
+	copyTime   = 50 * time.Nanosecond
+	callTime   = 900 * time.Nanosecond
+	syncTime   = 150 * time.Microsecond
+	socketTime = 6 * time.Microsecond
+	spawnTime  = 30 * time.Millisecond
 )
 
 func lineArms(c study.Choice) []study.Arm {
@@ -134,7 +133,7 @@ func lineArm(group, way, does string, count, size int64, perRecord time.Duration
 			Name: group + "/" + way, Group: group, Does: does,
 			RecordBytes: max(1, size/max(1, count)), Writers: 1, Records: count, LatencyStride: 1,
 		},
-		Time: lineTrialTime + time.Duration(count)*perRecord + time.Duration(size)*lineByteTime, Bytes: size, Task: task,
+		Time: 12*time.Millisecond + time.Duration(count)*perRecord + time.Duration(size)*3, Bytes: size, Task: task,
 	}
 }
 
@@ -392,3 +391,202 @@ func crashArms(atLeast int64) []study.Arm {
 		own(holdfast.Durable()),
 	}
 }
+
+// burstArms flush a buffer after so many lines, as a program does whose lines are to be seen
+// at the end of each burst.
+func burstArms(count int64) []study.Arm {
+	run := lineRun{text: lineText{format: bufferedLine}, count: count, writers: 1, way: study.Way{By: study.Golang}, burst: true}
+	arms := []study.Arm{run.arm(groupBursty, "write", "one write a line", formatTime+callTime)}
+	for _, burst := range bursts {
+		run.way, run.every = goBuffer(4*holdfast.KiB, 0), burst
+		arms = append(arms, run.arm(groupBursty, burstName(burst), "bufio.Writer, flushed after each burst", formatTime+copyTime+callTime/time.Duration(burst)))
+	}
+	return arms
+}
+
+// bursts are how many lines come together.
+var bursts = []int64{1, 10, 100}
+
+func burstName(lines int64) string { return fmt.Sprintf("bufio 4KiB, bursts of %d", lines) }
+
+// responseWrites is how many short writes a response takes: five for its head, and twenty lines.
+const responseWrites = 25
+
+// response returns the parts of the i-th response of a web server.
+func response(i int64) [][]byte {
+	line := func(j int) []byte { return fmt.Appendf(nil, "<p>line %d of response %d</p>\n", j, i) }
+	size := 0
+	for j := range responseWrites - 5 {
+		size += len(line(j))
+	}
+	parts := [][]byte{
+		[]byte("HTTP/1.1 200 OK\r\n"), []byte("Content-Type: text/html\r\n"), []byte("Cache-Control: no-store\r\n"),
+		fmt.Appendf(nil, "Content-Length: %d\r\n", size), []byte("\r\n"),
+	}
+	for j := range responseWrites - 5 {
+		parts = append(parts, line(j))
+	}
+	return parts
+}
+
+// httpArms send responses to the other end of a connection.
+func httpArms(count int64) []study.Arm {
+	arm := func(name, does string, y study.Way, perResponse time.Duration) study.Arm {
+		var size int64
+		for _, p := range response(0) {
+			size += int64(len(p))
+		}
+		a := lineArm(groupHTTP, name, does, count, size*count, perResponse, func() trial.Task { return sendResponses(count, y, connectSocket) })
+		a.Bytes, a.Missing = 0, study.NoSocket()
+		return a
+	}
+	return []study.Arm{
+		arm("write", "a write for each part of a response", study.Way{By: study.Golang}, responseWrites*socketTime),
+		arm("bufio 4KiB", "bufio.Writer, flushed at the end of each response", goBuffer(4*holdfast.KiB, 0), socketTime),
+	}
+}
+
+// sendResponses writes count responses, each flushed at its end; all are made before the clock starts.
+func sendResponses(count int64, y study.Way, connect connector) trial.Task {
+	var want []byte
+	r := &reading{done: make(chan struct{})}
+	return trial.Task{
+		Do: func(ctx context.Context, c *trial.Clock) error {
+			all := make([][][]byte, count)
+			for i := range all {
+				all[i] = response(int64(i))
+				want = append(want, bytes.Join(all[i], nil)...)
+			}
+			r.got = make([]byte, 0, len(want)+1)
+			to, from, err := connect()
+			if err != nil {
+				return err
+			}
+			go r.run(from)
+			w, err := y.Over(to)
+			if err != nil {
+				<-r.done
+				return err
+			}
+			c.Start()
+			for _, parts := range all {
+				for _, p := range parts {
+					_, failed := w.Write(p)
+					err = errors.Join(err, failed)
+				}
+				err = errors.Join(err, w.Flush(), ctx.Err())
+				if err != nil {
+					break
+				}
+			}
+			c.Lap(trial.Write)
+			err = errors.Join(err, w.Close())
+			<-r.done
+			c.Lap(trial.Close)
+			c.Done(count, int64(len(want)))
+			c.Tell(predictedCalls, float64(map[bool]int64{true: 1, false: responseWrites}[y.Policy.Buffer > 0]*count))
+			return errors.Join(err, r.err)
+		},
+		Check: func(string) error {
+			if !bytes.Equal(r.got, want) {
+				return &trial.ContentError{Reason: fmt.Sprintf("begin %d bytes that are not the responses, of %d", len(r.got), len(want))}
+			}
+			return nil
+		},
+	}
+}
+
+// extentArms write the same bytes in small calls, in large ones, and in pieces that each
+// have to reach the disk.
+func extentArms() []study.Arm {
+	run := lineRun{text: lineText{format: bufferedLine}, count: 100_000, writers: 1, sync: true}
+	arm := func(name, does string, y study.Way, every int64, perRecord time.Duration) study.Arm {
+		r := run
+		r.way, r.every = y, every
+		a := r.arm(groupExtents, name, does, perRecord)
+		a.Task = func() trial.Task {
+			t := r.task()
+			write := t.Do
+			t.Do = func(ctx context.Context, c *trial.Clock) error {
+				if err := write(ctx, c); err != nil {
+					return err
+				}
+				f, err := os.Open(c.Path)
+				if err != nil {
+					return err
+				}
+				if n, err := probe.Extents(f); err == nil {
+					c.Tell(extentsTold, float64(n))
+				}
+				return f.Close()
+			}
+			return t
+		}
+		return a
+	}
+	return []study.Arm{
+		arm("write", "one write a line", study.Way{By: study.Golang}, 0, formatTime+callTime),
+		arm("bufio 1MiB", "bufio.Writer with 1 MiB", goBuffer(holdfast.MiB, 0), 0, formatTime+copyTime),
+		arm("bufio 4KiB, sync every 10,000", "bufio.Writer, an fsync after each 10,000 lines", goBuffer(4*holdfast.KiB, 0), 10_000, formatTime+copyTime+syncTime/1000),
+	}
+}
+
+// The arms whose extents are compared.
+const (
+	extentsSmall = groupExtents + "/write"
+	extentsLarge = groupExtents + "/bufio 1MiB"
+	extentsTold  = "extents"
+)
+
+// touchedArm writes one line to a file whose times are years ago.
+func touchedArm() study.Arm {
+	line := lineText{format: bufferedLine}
+	past := time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)
+	return lineArm(groupTouched, "write", "one write to a file, and what fstat(2) reports before and after", 1, line.bytes(1), callTime, func() trial.Task {
+		return trial.Task{Do: func(_ context.Context, c *trial.Clock) error {
+			f, err := study.CreateNew(c.Path, 0)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			if err := os.Chtimes(c.Path, past, past); err != nil {
+				return err
+			}
+			before, err := sys.Disk{}.StatFile(int(f.Fd()))
+			if err != nil {
+				return err
+			}
+			c.Start()
+			_, err = f.Write(line.append(nil, 0))
+			c.Lap(trial.Write)
+			if err != nil {
+				return err
+			}
+			after, err := sys.Disk{}.StatFile(int(f.Fd()))
+			if err != nil {
+				return err
+			}
+			for name, changed := range map[string]bool{
+				sizeChanged: before.Size != after.Size, modifiedChanged: !before.Modified.Equal(after.Modified), accessedChanged: !before.Accessed.Equal(after.Accessed),
+			} {
+				c.Tell(name, map[bool]float64{true: 1}[changed])
+			}
+			c.Tell(pageBytes, float64(os.Getpagesize()))
+			if block, err := probe.BlockBytes(f); err == nil {
+				c.Tell(blockBytes, float64(block))
+			}
+			return nil
+		}}
+	})
+}
+
+// What the arm that looks at a file tells: which of its facts one write has changed, as 0
+// or 1; and the sizes of a page and a block in bytes.
+const (
+	sizeChanged     = "size_changed"
+	modifiedChanged = "mtime_changed"
+	accessedChanged = "atime_changed"
+	pageBytes       = "page_bytes"
+	blockBytes      = "block_bytes"
+	touchedWrite    = groupTouched + "/write"
+)

@@ -10,9 +10,10 @@ import (
 )
 
 // lineClaims are what the two documents say of writing lines.
-var lineClaims = slices.Concat(lineSpeedClaims, lineCallClaims, lineLossClaims, valueClaims(), touchedClaims)
+var lineClaims = slices.Concat(plainClaims, valueClaims())
 
-var lineSpeedClaims = []study.Claim{{
+// plainClaims are those of times, of calls, of losses, and of what a write does besides.
+var plainClaims = []study.Claim{{
 	Name: "lines-20x", Source: study.FileIOExperiment,
 	Says:      "buffering makes 100,000 lines about 20 times as fast",
 	Published: "18.98–21.06x (276–289 ms to 13.6–14.6 ms)",
@@ -25,13 +26,25 @@ var lineSpeedClaims = []study.Claim{{
 }, {
 	Name: "lines-call-cost", Source: study.FileIOExperiment,
 	Says: "a write call takes 2.8 µs", Published: "2.8 µs",
-	Arms:  []string{publishedUnbuffered, publishedFormat},
-	Judge: judgeCallCost,
+	Arms: []string{publishedUnbuffered, publishedFormat},
+	Judge: func(e study.Evidence) study.Finding {
+		return study.Figure(lineNet(e, publishedUnbuffered), study.Duration).Judge(study.About(2800, 1.5), study.NotHere,
+			"without its formatting a line's call is within a factor of 1.5 of that",
+			"a call's cost is the kernel's and the processor's; the document divided all of the time by the lines, formatting included")
+	},
 }, {
 	Name: "lines-copy-cost", Source: study.FileIOExperiment,
 	Says: "copying a line into the buffer takes 0.14 µs", Published: "0.14 µs",
-	Arms:  []string{publishedBuffered, publishedFormat},
-	Judge: judgeCopyCost,
+	Arms: []string{publishedBuffered, publishedFormat},
+	Judge: func(e study.Evidence) study.Finding {
+		why := "formatting a line is counted as copying in the document"
+		if share := formatPart(e, publishedFormat, publishedBuffered); !math.IsNaN(share) {
+			why = fmt.Sprintf("%s of a buffered line's time is formatting it, which the document counts as copying", study.Percent(share))
+		}
+		return study.Figure(lineNet(e, publishedBuffered), study.Duration).Judge(study.About(140, 1.5), study.NotHere,
+			"without its formatting a buffered line is within a factor of 1.5 of that",
+			why)
+	},
 }, {
 	Name: "lines-bottleneck", Source: study.FileIOExperiment,
 	Says: "the bottleneck is not the disk but the system calls",
@@ -66,39 +79,7 @@ var lineSpeedClaims = []study.Claim{{
 		return study.Ratio(e.Ratio(equalWrite, equalBufio4, study.CPUTime)).Judge(study.AtLeast(1), study.NotHere,
 			"so many times as much CPU time goes into one write a line", "the calls that it saves do not show in the CPU time")
 	},
-}}
-
-func judgeCallCost(e study.Evidence) study.Finding {
-	return study.Figure(lineNet(e, publishedUnbuffered), study.Duration).Judge(study.About(2800, 1.5), study.NotHere,
-		"without its formatting a line's call is within a factor of 1.5 of that",
-		"a call's cost is the kernel's and the processor's; the document divided all of the time by the lines, formatting included")
-}
-
-func judgeCopyCost(e study.Evidence) study.Finding {
-	why := "formatting a line is counted as copying in the document"
-	if share := formatPart(e, publishedFormat, publishedBuffered); !math.IsNaN(share) {
-		why = fmt.Sprintf("%s of a buffered line's time is formatting it, which the document counts as copying", study.Percent(share))
-	}
-	return study.Figure(lineNet(e, publishedBuffered), study.Duration).Judge(study.About(140, 1.5), study.NotHere,
-		"without its formatting a buffered line is within a factor of 1.5 of that",
-		why)
-}
-
-// judgeFaster holds if one arm is faster than the other by more than the noise.
-func judgeFaster(e study.Evidence, fast, slow, holds, not string) study.Finding {
-	f := study.Finding{Measured: study.Ratio(e.Ratio(slow, fast, study.PerRecord)).String()}
-	switch e.Ratio(fast, slow, study.PerRecord).Verdict {
-	case stat.Faster:
-		f.Verdict, f.Why = study.Holds, holds
-	case stat.Same, stat.Slower:
-		f.Verdict, f.Why = study.NotHere, not
-	default:
-		f.Verdict, f.Why, f.Settle = study.NotChecked, "the rounds and the noise do not tell them apart", "--full"
-	}
-	return f
-}
-
-var lineCallClaims = []study.Claim{{
+}, {
 	Name: "lines-25-50-calls", Source: study.FileIOExperiment,
 	Says: "through a buffer of 4 KiB 100,000 lines take 25–50 system calls", Published: "25–50",
 	Arms: []string{publishedBuffered},
@@ -123,9 +104,7 @@ var lineCallClaims = []study.Claim{{
 		return e.AllTrials(constantWrite, writeCalls, study.Whole).Judge(study.About(10_000, 1.01), study.NotHere,
 			"a write is a call", "so many were counted")
 	},
-}}
-
-var lineLossClaims = []study.Claim{{
+}, {
 	Name: "lines-crash", Source: study.FileIOExperiment,
 	Says: "a crash before the flush loses what is in the buffer",
 	Arms: []string{crashBufio},
@@ -160,7 +139,96 @@ var lineLossClaims = []study.Claim{{
 		return e.AllTrials(forgottenBufio, study.Value(lostBytes), bytes).Judge(study.AtLeast(1), study.NotHere,
 			"the file ends where the last full buffer did", "the file has all")
 	},
+}, {
+	Name: "lines-metadata", Source: study.FileIOExperiment,
+	Says: "each write updates the file's size, its modification time and its access time", Arms: []string{touchedWrite},
+	Judge: func(e study.Evidence) study.Finding {
+		size, modified := e.AllTrials(touchedWrite, study.Value(sizeChanged), study.Whole), e.AllTrials(touchedWrite, study.Value(modifiedChanged), study.Whole)
+		f := e.AllTrials(touchedWrite, study.Value(accessedChanged), study.Whole).Judge(study.AtLeast(1), study.NeverSo,
+			"all three were updated", "a write marks the modification and the change time; the access time is that of reading (POSIX, write)")
+		if f.Measured != "" {
+			f.Measured = fmt.Sprintf("of 1 write: size %v, modification time %v, access time %s", size, modified, f.Measured)
+		}
+		return f
+	},
+}, {
+	Name: "lines-page-4096", Source: study.EfficientBuffering,
+	Says: "4096 bytes is the block size of file systems and the page size of most systems", Published: "Linux, BSD, macOS", Arms: []string{touchedWrite},
+	Judge: func(e study.Evidence) study.Finding {
+		page, block := e.AllTrials(touchedWrite, study.Value(pageBytes), study.Whole), e.AllTrials(touchedWrite, study.Value(blockBytes), study.Whole)
+		const elsewhere = "; macOS has pages of 16,384 bytes on Apple's processors, and so may Linux on ARM have 16,384 or 65,536"
+		f := page.Judge(study.About(4096, 1), study.NotHere, "so it is here"+elsewhere, "a page has another size here")
+		if f.Verdict == study.Holds {
+			if g := block.Judge(study.About(4096, 1), study.NotHere, f.Why, "the file system asks for blocks of another size"); g.Verdict == study.NotHere {
+				f = g
+			}
+		}
+		f.Measured = fmt.Sprintf("page %s, block %s", page.OrDash(), block.OrDash())
+		return f
+	},
+}, {
+	Name: "lines-fragments", Source: study.EfficientBuffering,
+	Says: "repeated small writes fragment disk operations", Arms: []string{extentsSmall, extentsLarge},
+	Judge: func(e study.Evidence) study.Finding {
+		small, large := e.AllTrials(extentsSmall, study.Value(extentsTold), study.Whole), e.AllTrials(extentsLarge, study.Value(extentsTold), study.Whole)
+		f := small.Judge(study.AtLeast(large.High+1), study.NotHere, "the same bytes lie in more pieces where they came in small writes",
+			"the file system gives the bytes a place when it writes them back, and not at each call: they lie in no more pieces")
+		if f.Measured != "" {
+			f.Measured = fmt.Sprintf("%v extents of 4 MB in writes of 40 bytes, %v in writes of 1 MiB", small, large)
+		}
+		return f
+	},
+}, {
+	Name: "lines-bursty", Source: study.EfficientBuffering,
+	Says: "the more bursty the I/O, the larger the benefit of a buffer",
+	Arms: []string{groupBursty + "/write", groupBursty + "/" + burstName(1), groupBursty + "/" + burstName(100)},
+	Judge: func(e study.Evidence) study.Finding {
+		even, burst := groupBursty+"/"+burstName(1), groupBursty+"/"+burstName(100)
+		gain := func(arm string) string {
+			return study.Ratio(e.Ratio(groupBursty+"/write", arm, study.PerRecord)).OrDash()
+		}
+		f := judgeFaster(e, burst, even, "a buffer that is flushed after each burst has gathered all of it; with single lines it gathers nothing", "the burst gains no more than single lines")
+		f.Measured = fmt.Sprintf("gains %s in bursts of 100 lines, %s line by line", gain(burst), gain(even))
+		return f
+	},
+}, {
+	Name: "lines-http", Source: study.FileIOExperiment,
+	Says: "web servers buffer response bodies: a complete response takes fewer system calls, which reduces the overhead of small ones",
+	Arms: []string{groupHTTP + "/write", groupHTTP + "/bufio 4KiB"},
+	Judge: func(e study.Evidence) study.Finding {
+		calls := func(arm string) string { return study.Digits(e.Median(arm, study.Each(writeCalls))) }
+		f := judgeFaster(e, groupHTTP+"/bufio 4KiB", groupHTTP+"/write", "a response is one call and one segment", "the calls that it saves do not show")
+		f.Measured = fmt.Sprintf("%s as fast, %s calls a response instead of %s", f.Measured, calls(groupHTTP+"/bufio 4KiB"), calls(groupHTTP+"/write"))
+		return f
+	},
+}, {
+	Name: "lines-memory", Source: study.EfficientBuffering,
+	Says: "benchmarks show buffered writes to be more efficient in memory allocations", Published: "53,773 → 70,127 bytes, 10,007 → 10,008 allocations",
+	Arms: []string{valuesWrite, valuesBufio},
+	Judge: func(e study.Evidence) study.Finding {
+		without, with := e.AllTrials(valuesWrite, study.Value(study.BytesPerOp), study.Whole), e.AllTrials(valuesBufio, study.Value(study.BytesPerOp), study.Whole)
+		f := with.Judge(study.AtMost(without.Low), study.NeverSo, "an operation allocates less through the buffer",
+			"the buffer itself is allocated and nothing else is saved; its own table says the same")
+		if f.Measured != "" {
+			f.Measured = fmt.Sprintf("%v → %v bytes an operation", without, with)
+		}
+		return f
+	},
 }}
+
+// judgeFaster holds if one arm is faster than the other by more than the noise.
+func judgeFaster(e study.Evidence, fast, slow, holds, not string) study.Finding {
+	f := study.Finding{Measured: study.Ratio(e.Ratio(slow, fast, study.PerRecord)).String()}
+	switch e.Ratio(fast, slow, study.PerRecord).Verdict {
+	case stat.Faster:
+		f.Verdict, f.Why = study.Holds, holds
+	case stat.Same, stat.Slower:
+		f.Verdict, f.Why = study.NotHere, not
+	default:
+		f.Verdict, f.Why, f.Settle = study.NotChecked, "the rounds and the noise do not tell them apart", "--full"
+	}
+	return f
+}
 
 func linesText(x float64) string { return study.Whole(x) + " lines" }
 

@@ -189,7 +189,7 @@ func TestAPartOfATimeIsNotReportedAsMoreThanTheTime(t *testing.T) {
 				m.Elapsed = format
 			}
 		}, equalFormat, equalBufio4, publishedFormat, publishedBuffered)
-		return lineLearnt(e) + judgeCopyCost(e).Why
+		return lineLearnt(e) + studytest.ClaimOf(t, Study(), "lines-copy-cost").Judge(e).Why
 	}
 	if text := learnt(40); strings.Count(text, "40 % of a buffered line's time is") != 2 {
 		t.Errorf("learnt: %s", text)

@@ -2,7 +2,6 @@ package lines
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/holdfast-go/holdfast/internal/lab/result"
@@ -13,10 +12,8 @@ import (
 // A costModel is what a round of this machine takes, in nanoseconds.
 type costModel struct{ line, call, copied, sync float64 }
 
-// The arms that the costs come from: what their predictions would show is themselves.
-const equalEach = groupEqual + "/write, sync each"
-
-var modelled = []string{equalFormat, equalWrite, equalBufio16, equalEach}
+// modelled are the arms that the costs come from: their predictions would show themselves.
+var modelled = []string{equalFormat, equalWrite, equalBufio16, groupEqual + "/write, sync each"}
 
 // modelOf takes the costs apart from four arms of a round: making a line; a write call with
 // the few bytes of a line; a byte through a buffer into the kernel; a sync.
@@ -24,7 +21,7 @@ func modelOf(arms [4]result.Trial) (m costModel) {
 	format, write, buffered, each := arms[0], arms[1], arms[2], arms[3]
 	m.line = study.PerRecord(format)
 	m.call = max(0, study.PerRecord(write)-m.line) // noise may take it below
-	m.copied = max(0, study.Elapsed(buffered) - m.line*float64(buffered.Records) - m.call*writeCalls(buffered)) / float64(buffered.Size)
+	m.copied = max(0, study.Elapsed(buffered)-m.line*float64(buffered.Records)-m.call*writeCalls(buffered)) / float64(buffered.Size)
 	m.sync = max(0, study.PerRecord(each)-m.line-m.call)
 	return m
 }
@@ -110,21 +107,5 @@ func lineModel(e study.Evidence) study.Table {
 		"Each cell is how many there were, and what they cost by that; a line that is written by a call of its own is copied in it.",
 		"A sync of many bytes takes longer than one of a line, and goroutines that share one wait less: there the sum is wrong, and the last column says by how much.",
 	}
-	return t
-}
-
-// linePaths draws what a line goes through, with the calls that were counted.
-func linePaths(e study.Evidence) study.Table {
-	t := study.Table{Title: "The two write paths", Head: []string{"Mode", "What the lines go through"}}
-	if !e.Have(publishedUnbuffered, publishedBuffered) {
-		return t
-	}
-	n := study.Whole(e.Median(publishedUnbuffered, func(t result.Trial) float64 { return float64(t.Records) }))
-	calls := func(arm string) string { return study.Whole(math.Round(e.Median(arm, writeCalls))) }
-	t.Rows = [][]string{
-		{"unbuffered", fmt.Sprintf("Sprintf ×%s ──▶ write(2) ×%s ──▶ page cache ┄┄▶ disk, later", n, calls(publishedUnbuffered))},
-		{"buffered", fmt.Sprintf("Sprintf ×%s ──▶ buffer of 4 KiB ──▶ write(2) ×%s ──▶ page cache ┄┄▶ disk, later", n, calls(publishedBuffered))},
-	}
-	t.Notes = []string{"A process that dies loses what stands left of the last solid arrow; a power cut also what is left of the dashed one."}
 	return t
 }

@@ -73,7 +73,10 @@ func armsOf(e study.Evidence, group string) (run, missing []string) {
 
 // lineRounds is the first published table, a row for each round.
 func lineRounds(e study.Evidence) study.Table {
-	t := study.Table{Title: lineTitle(e), Head: linesPublished()[0].Head}
+	t := study.Table{Title: "lines", Head: linesPublished()[0].Head}
+	if c, ok := e.Cell(publishedUnbuffered); ok {
+		t.Title = study.Whole(float64(c.Records)) + " lines, measured here"
+	}
 	slow, fast := e.Trials(publishedUnbuffered), e.Trials(publishedBuffered)
 	rounds := min(len(slow), len(fast))
 	if rounds == 0 {
@@ -93,14 +96,6 @@ func lineRounds(e study.Evidence) study.Table {
 		"the rounds' ratios: " + study.Ratio(e.Ratio(publishedUnbuffered, publishedBuffered, study.Elapsed)).String(),
 	}
 	return t
-}
-
-func lineTitle(e study.Evidence) string {
-	c, ok := e.Cell(publishedUnbuffered)
-	if !ok {
-		return "lines"
-	}
-	return study.Whole(float64(c.Records)) + " lines, measured here"
 }
 
 func lineRow(run string, slow, fast float64) []string {
@@ -376,4 +371,46 @@ func lineLearnt(e study.Evidence) string {
 			study.Whole(study.Worst(e.Trials(crashBufio), lostLines)), study.Whole(study.Worst(e.Trials(crashWrite), lostLines))))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// lineTouched shows what a write updates, beside what the document says.
+func lineTouched(e study.Evidence) study.Table {
+	t := study.Table{Title: "What a write updates", Head: []string{"Of the file", "published", "here"}}
+	if _, ok := e.Cell(touchedWrite); !ok {
+		return t
+	}
+	for _, of := range [][2]string{{"size", sizeChanged}, {"modification time", modifiedChanged}, {"access time", accessedChanged}} {
+		here := map[float64]string{0: "left as it was", 1: "updated"}[e.Median(touchedWrite, study.Value(of[1]))]
+		t.Rows = append(t.Rows, []string{of[0], "updated", here})
+	}
+	t.Notes = []string{fmt.Sprintf("By fstat(2) before and after one write to a file with times of 2001. A page has %s bytes here, and a block of this file system %s.",
+		study.Whole(e.Median(touchedWrite, study.Value(pageBytes))), study.Whole(e.Median(touchedWrite, study.Value(blockBytes))))}
+	return t
+}
+
+// lineExtents shows in how many pieces the files lie on the disk.
+func lineExtents(e study.Evidence) study.Table {
+	t := study.Table{Title: "Pieces on the disk, after a sync", Head: []string{"Way", "Write calls", "Extents"}}
+	arms, _ := armsOf(e, groupExtents)
+	for _, arm := range arms {
+		t.Rows = append(t.Rows, []string{study.Short(arm), study.Whole(e.Median(arm, writeCalls)), e.AllTrials(arm, study.Value(extentsTold), study.Whole).OrDash()})
+	}
+	t.Notes = []string{"Extents by FS_IOC_FIEMAP: a dash where the file system does not say."}
+	return t
+}
+
+// linePaths draws what a line goes through, with the calls that were counted.
+func linePaths(e study.Evidence) study.Table {
+	t := study.Table{Title: "The two write paths", Head: []string{"Mode", "What the lines go through"}}
+	if !e.Have(publishedUnbuffered, publishedBuffered) {
+		return t
+	}
+	n := study.Whole(e.Median(publishedUnbuffered, func(t result.Trial) float64 { return float64(t.Records) }))
+	calls := func(arm string) string { return study.Whole(math.Round(e.Median(arm, writeCalls))) }
+	t.Rows = [][]string{
+		{"unbuffered", fmt.Sprintf("Sprintf ×%s --> write(2) ×%s --> page cache ..> disk, later", n, calls(publishedUnbuffered))},
+		{"buffered", fmt.Sprintf("Sprintf ×%s --> buffer of 4 KiB --> write(2) ×%s --> page cache ..> disk, later", n, calls(publishedBuffered))},
+	}
+	t.Notes = []string{"A process that dies loses what is in its buffer; a power cut also what is in the page cache alone."}
+	return t
 }

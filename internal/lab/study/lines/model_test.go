@@ -124,7 +124,7 @@ func TestModelAddsUpWhatCallsBytesAndSyncsCost(t *testing.T) {
 		records, calls, size, syncs float64
 		inCall                      bool
 	}{
-		equalFormat: {records: 1000}, equalWrite: {1000, 1000, 40_000, 0, true}, equalBufio16: {1000, 3, 40_000, 0, false}, equalEach: {100, 100, 4000, 100, true},
+		equalFormat: {records: 1000}, equalWrite: {1000, 1000, 40_000, 0, true}, equalBufio16: {1000, 3, 40_000, 0, false}, modelled[3]: {100, 100, 4000, 100, true},
 		equalBufio4: {1000, 10, 40_000, 0, false}, equalSynced: {1000, 10, 40_000, 1, false}, groupEqual + "/twice as slow": {1000, 10, 40_000, 0, false},
 	}
 	var names []string
