@@ -184,12 +184,12 @@ func (l *Log) write(s *segment, frames []byte, durably bool) (err error) {
 	}
 	did := false
 	// A sync of these bytes alone would leave earlier ones that are not durable.
-	if w, ok := l.disk.(durableWriter); ok && durably && !l.noDsync && s.synced == s.end {
+	if w, ok := l.disk.(durableWriter); ok && durably && !l.noDsync && s.synced == s.end && !s.partial {
 		did, err = l.writeDurably(w, s, frames)
 	}
 	if !did && err == nil {
 		err = l.writeAt(s.fd, frames, s.end)
-		if err != nil {
+		if s.partial = s.partial || err != nil; err != nil {
 			return l.problem("write", s.name, false, err)
 		}
 	}
@@ -255,7 +255,7 @@ func (l *Log) syncSegment(s *segment) error {
 	l.took(time.Since(start))
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s.synced = s.end
+	s.synced, s.partial = s.end, false
 	l.durable, l.unsynced, l.lowDurable = s.next-1, 0, l.lowWritten
 	l.growLocked()
 	return nil

@@ -82,7 +82,8 @@ func (l *Log) read(ctx context.Context, follow bool, from uint64, yield func(Rec
 				return
 			}
 			for r := range f.records() {
-				if r.Index == c.next && r.Index < end {
+				// The batch may go on beyond where TruncateAfter has cut it.
+				if r.Index == c.next && r.Index < min(end, c.limit) {
 					c.next++
 					if !yield(r, nil) {
 						return

@@ -48,6 +48,7 @@ type segment struct {
 	fd       int   // of the current segment; else -1
 	synced   int64 // up to here it is durable
 	marked   bool  // its last frame is a mark
+	partial  bool  // a write behind synced failed, and may have left a part
 	prepared bool  // the next one was asked for
 }
 
