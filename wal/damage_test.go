@@ -2,14 +2,18 @@ package wal
 
 import (
 	"bytes"
+	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/racetest"
 )
 
 // aLog returns the files of a log of some segments and its records. Only a closed one has
@@ -53,7 +57,7 @@ func reopen(t testing.TB, files map[string][]byte) (found Recovery, records [][]
 func TestDamageIsNeverTakenForATornEnd(t *testing.T) {
 	files, records := aLog(t, true)
 	reported, stride := 0, 6
-	if testing.Short() {
+	if testing.Short() || racetest.Enabled {
 		stride = 36
 	}
 	for name, data := range files {
@@ -98,6 +102,72 @@ func TestATornEndIsCutAndCounted(t *testing.T) {
 	found, got, err := reopen(t, files)
 	if err != nil || found.Torn == 0 || len(got) >= len(records) || int(found.Last) != len(got) || fmt.Sprint(got) != fmt.Sprint(records[:len(got)]) {
 		t.Fatalf("%+v, %d of %d records, %v", found, len(got), len(records), err)
+	}
+}
+
+// TestWhatWasCutNeverComesBack has a batch of which a crash has taken the first record and
+// left the second. What is written next is as long as the first.
+func TestWhatWasCutNeverComesBack(t *testing.T) {
+	for _, next := range []string{"12345", "", strings.Repeat("x", 100)} {
+		d := newDisk(t, nil)
+		l, _, err := open(d, "/log", small)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Append([]byte("first")); err != nil {
+			t.Fatal(err)
+		}
+		at := l.head.end
+		for _, record := range []string{"taken", "whole"} {
+			if _, err := l.Enqueue([]byte(record)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := l.Wait(context.Background(), 3); err != nil {
+			t.Fatal(err)
+		}
+		files := d.ProcessCrash().Files
+		l.Close()
+		files["/log/"+segmentName(1)][at+frameHeader] ^= 1
+		d = newDisk(t, &fault.Image{Files: files})
+		for round := range 3 {
+			l, found, err := open(d, "/log", small)
+			if err != nil || found.Last != 1+uint64(round) || (found.Torn > 0) != (round == 0) {
+				t.Fatalf("%+v, %v", found, err)
+			}
+			if _, err := l.Append([]byte(next)); err != nil {
+				t.Fatal(err)
+			}
+			d = newDisk(t, d.ProcessCrash())
+			l.Close()
+		}
+	}
+}
+
+// TestAFrameWhoseLengthsDontFitIsNotWhole, though its checksum does.
+func TestAFrameWhoseLengthsDontFitIsNotWhole(t *testing.T) {
+	files, records := aLog(t, false)
+	name := "/log/" + segmentName(4)
+	var h header
+	if wrong := h.decode(files[name]); wrong != "" {
+		t.Fatal(wrong)
+	}
+	for _, spoil := range []func(f []byte){
+		func(f []byte) { binary.LittleEndian.PutUint32(f[24:], 1<<31) }, // records
+		func(f []byte) { binary.LittleEndian.PutUint32(f[24:], 0) },     // a mark
+		func(f []byte) { binary.LittleEndian.PutUint32(f[frameHeader:], 1<<31) },
+		func(f []byte) { binary.LittleEndian.PutUint32(f[frameHeader:], 0) },
+	} {
+		data := bytes.Clone(files[name])
+		f := data[headerSize:]
+		spoil(f)
+		finish(f, seedOf(h.id), h.epoch, headerSize)
+		changed := maps.Clone(files)
+		changed[name] = data
+		var damage *DamageError
+		if found, got, err := reopen(t, changed); !errors.As(err, &damage) {
+			t.Errorf("%+v, %d of %d records, %v", found, len(got), len(records), err)
+		}
 	}
 }
 

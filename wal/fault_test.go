@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/racetest"
 )
 
 // TestFaultMatrix lets each call that a run makes of the disk fail once, or from then on, and
@@ -17,8 +18,8 @@ import (
 func TestFaultMatrix(t *testing.T) {
 	policies := []holdfast.Policy{holdfast.Durable(), holdfast.Buffered(2 * holdfast.KiB)}
 	every := 1
-	if testing.Short() {
-		every = 5
+	if testing.Short() || racetest.Enabled {
+		every = 7
 	}
 	for _, p := range policies {
 		for _, dsync := range []bool{true, false} {
@@ -112,6 +113,32 @@ func faulty(t *testing.T, p holdfast.Policy, dsync bool, x *fault.DiskFault) *fa
 		if err := m.judge(d.PowerCut(r)); err != nil {
 			t.Fatalf("%+v, which failed with %v: %v", x, failed, err)
 		}
+	}
+	// What Open finds then it makes durable, also what the kernel shows after a sync that
+	// has lost it.
+	d.Mend()
+	l, found, err := open(under, "/log", Options{Policy: p, SegmentSize: leastSegment})
+	if err != nil {
+		t.Fatalf("%+v, which failed with %v: open: %v", x, failed, err)
+	}
+	defer l.Close()
+	got, err := recordsOf(l, found.First)
+	if err == nil {
+		err = m.judgeRecords(found.First, got)
+	}
+	m.cutTo(found.First, found.Last)
+	if err == nil {
+		m.accept([][]byte{[]byte("later")})
+		if _, err = l.Append([]byte("later")); err == nil {
+			err = l.Wait(background, l.Last())
+			m.acknowledged(l.Last())
+		}
+	}
+	for range 3 {
+		err = errors.Join(err, m.judge(d.PowerCut(r)))
+	}
+	if err != nil {
+		t.Fatalf("%+v, which failed with %v: opened: %v", x, failed, err)
 	}
 	return d
 }

@@ -308,7 +308,13 @@ func (l *Log) recover(path string) (found Recovery, err error) {
 	if err != nil {
 		return found, err
 	}
-	_ = l.disk.Remove(l.dir.fd, plainName(spareMaking))
+	// If a sync of the directory has failed, the spare file may have its old name on the disk,
+	// as a segment. To write another header into it would make that one damaged.
+	for _, name := range []string{spareMaking, spareFile} {
+		if err := l.disk.Remove(l.dir.fd, plainName(name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return found, fmt.Errorf("wal: remove %s: %w", filepath.Join(path, name), err)
+		}
+	}
 	last := st.Last
 	if len(st.live) == 0 {
 		if _, err := rand.Read(l.id[:]); err != nil {
