@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"hash/crc32"
+	"os"
 	"sync"
 	"time"
 
@@ -295,5 +297,25 @@ func (l *Log) growLocked() {
 	if l.grown != nil {
 		close(l.grown)
 		l.grown = nil
+	}
+}
+
+// finish completes a frame of appendFrame, and returns its size.
+func finish(b []byte, seed uint32, epoch uint64, durable int64) int64 {
+	body := int(binary.LittleEndian.Uint32(b[4:]))
+	binary.LittleEndian.PutUint64(b[8:], epoch)
+	binary.LittleEndian.PutUint32(b[28:], uint32(durable))
+	binary.LittleEndian.PutUint32(b, crc32.Update(seed, castagnoli, b[4:frameHeader+body]))
+	return frameSize(body)
+}
+
+// prepareInBackground makes a spare file if there is none. A failure is left to the segment
+// that needs it, which tries again.
+func (l *Log) prepareInBackground() {
+	defer l.background.Done()
+	l.spare.Lock()
+	defer l.spare.Unlock()
+	if _, err := l.disk.Stat(l.dir.fd, plainName(spareFile)); errors.Is(err, os.ErrNotExist) {
+		_ = l.prepare()
 	}
 }

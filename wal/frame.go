@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"iter"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // The layout of a segment: docs/wal.md describes it to the byte. All numbers are
@@ -22,51 +24,6 @@ const (
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// A header is the beginning of a segment.
-type header struct {
-	id    [16]byte // of the log
-	size  uint32   // of the segment, the header included
-	epoch uint64   // is larger than that of each segment before
-	first uint64   // the index of its first record
-	low   uint64   // the log's first index when the segment began
-}
-
-func (h *header) encode() []byte {
-	b := make([]byte, headerUsed)
-	copy(b, magic)
-	binary.LittleEndian.PutUint32(b[8:], version)
-	binary.LittleEndian.PutUint32(b[12:], h.size)
-	copy(b[16:], h.id[:])
-	binary.LittleEndian.PutUint64(b[32:], h.epoch)
-	binary.LittleEndian.PutUint64(b[40:], h.first)
-	binary.LittleEndian.PutUint64(b[48:], h.low)
-	binary.LittleEndian.PutUint32(b[60:], crc32.Checksum(b[:60], castagnoli))
-	return b
-}
-
-// decode returns what is wrong with a header, or "".
-func (h *header) decode(b []byte) string {
-	switch {
-	case len(b) < headerUsed:
-		return "the file is shorter than a segment's header"
-	case string(b[:8]) != magic:
-		return "it does not begin as a segment of a log"
-	case binary.LittleEndian.Uint32(b[60:]) != crc32.Checksum(b[:60], castagnoli):
-		return "the checksum of its header is wrong"
-	case binary.LittleEndian.Uint32(b[8:]) != version:
-		return "it was written by another version of this package"
-	}
-	copy(h.id[:], b[16:])
-	h.size = binary.LittleEndian.Uint32(b[12:])
-	h.epoch = binary.LittleEndian.Uint64(b[32:])
-	h.first = binary.LittleEndian.Uint64(b[40:])
-	h.low = binary.LittleEndian.Uint64(b[48:])
-	if h.size < leastSegment || h.size > mostSegment || h.epoch == 0 || h.first == 0 || h.low > h.first {
-		return "its header has impossible values"
-	}
-	return ""
-}
 
 // A frame is one Append: a batch of records with one checksum, so that all of it is there or
 // nothing. One without records is a mark: see docs/wal.md.
@@ -113,15 +70,6 @@ func bodySize(records [][]byte) int {
 	return n
 }
 
-// finish completes a frame of appendFrame, and returns its size.
-func finish(b []byte, seed uint32, epoch uint64, durable int64) int64 {
-	body := int(binary.LittleEndian.Uint32(b[4:]))
-	binary.LittleEndian.PutUint64(b[8:], epoch)
-	binary.LittleEndian.PutUint32(b[28:], uint32(durable))
-	binary.LittleEndian.PutUint32(b, crc32.Update(seed, castagnoli, b[4:frameHeader+body]))
-	return frameSize(body)
-}
-
 // seedOf is where the checksums of a log begin, so that no frame of another log is valid.
 func seedOf(id [16]byte) uint32 { return crc32.Checksum(id[:], castagnoli) }
 
@@ -157,9 +105,6 @@ func (f *frame) whole() bool {
 
 // next is the index behind the frame.
 func (f *frame) next() uint64 { return f.index + uint64(f.count) }
-
-// low is what a mark says.
-func (f *frame) low() uint64 { return binary.LittleEndian.Uint64(f.body) }
 
 // records returns the records of a frame. Their bytes are the frame's.
 func (f *frame) records() iter.Seq[Record] {
@@ -199,7 +144,11 @@ func (w *window) bytes(at int64, n int) ([]byte, error) {
 	w.buf, w.at = w.buf[:want], at
 	got := 0
 	for got < want {
-		k, err := readAt(w.disk, w.fd, w.buf[got:], at+int64(got))
+		k := 0
+		err := sys.Uninterrupted(func() (err error) {
+			k, err = w.disk.ReadAt(w.fd, w.buf[got:], at+int64(got))
+			return err
+		})
 		if err != nil {
 			w.buf = w.buf[:0]
 			return nil, err

@@ -40,8 +40,7 @@ func newDisk(t testing.TB, m *fault.Image) *fault.Disk {
 
 // A model is what a log may hold: a version after the other of what was acknowledged.
 type model struct {
-	t     testing.TB
-	small bool // segments
+	t testing.TB
 
 	mu      sync.Mutex
 	first   uint64

@@ -222,3 +222,12 @@ func (c *cursor) leave() {
 	c.in.pins--
 	c.in = nil
 }
+
+// before returns where to look for an index: at or before its frame.
+func (s *segment) before(index uint64) int64 {
+	i := sort.Search(len(s.table), func(i int) bool { return s.table[i].index > index })
+	if i == 0 {
+		return headerSize
+	}
+	return s.table[i-1].at
+}

@@ -1,12 +1,16 @@
 package wal
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 
 	"crypto/rand"
 
@@ -98,8 +102,10 @@ func headers(dir *directory, each visit) (segments []*segment, err error) {
 		}
 	}
 	for _, e := range entries {
-		if epoch, ok := epochOf(e.Name.String()); ok {
-			segments = append(segments, &segment{name: e.Name.String(), header: header{epoch: epoch}, fd: -1})
+		name := e.Name.String()
+		epoch, err := strconv.ParseUint(strings.TrimSuffix(name, segmentSuffix), 16, 64)
+		if err == nil && segmentName(epoch) == name {
+			segments = append(segments, &segment{name: name, header: header{epoch: epoch}, fd: -1})
 		}
 	}
 	slices.SortFunc(segments, func(a, b *segment) int {
@@ -207,7 +213,7 @@ func (w *walk) segment(s *segment, limit uint64, last bool) (err error) {
 		}
 		proven = max(proven, int64(f.durable))
 		if s.marked = f.count == 0; s.marked {
-			w.low = max(w.low, min(f.low(), s.next))
+			w.low = max(w.low, min(binary.LittleEndian.Uint64(f.body), s.next))
 		} else {
 			s.table = append(s.table, s.note(nil, position{f.index, s.end})...)
 		}
@@ -424,4 +430,27 @@ func scan(d disk, path string, each func(Record, *DamageError) bool) (Recovery, 
 		err = nil
 	}
 	return st.Recovery, err
+}
+
+// decode returns what is wrong with a header, or "".
+func (h *header) decode(b []byte) string {
+	switch {
+	case len(b) < headerUsed:
+		return "the file is shorter than a segment's header"
+	case string(b[:8]) != magic:
+		return "it does not begin as a segment of a log"
+	case binary.LittleEndian.Uint32(b[60:]) != crc32.Checksum(b[:60], castagnoli):
+		return "the checksum of its header is wrong"
+	case binary.LittleEndian.Uint32(b[8:]) != version:
+		return "it was written by another version of this package"
+	}
+	copy(h.id[:], b[16:])
+	h.size = binary.LittleEndian.Uint32(b[12:])
+	h.epoch = binary.LittleEndian.Uint64(b[32:])
+	h.first = binary.LittleEndian.Uint64(b[40:])
+	h.low = binary.LittleEndian.Uint64(b[48:])
+	if h.size < leastSegment || h.size > mostSegment || h.epoch == 0 || h.first == 0 || h.low > h.first {
+		return "its header has impossible values"
+	}
+	return ""
 }

@@ -1,14 +1,13 @@
 package wal
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
-	"sort"
-	"strconv"
-	"strings"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
@@ -22,14 +21,30 @@ const (
 
 func segmentName(epoch uint64) string { return fmt.Sprintf("%016x%s", epoch, segmentSuffix) }
 
-func epochOf(name string) (uint64, bool) {
-	digits, ok := strings.CutSuffix(name, segmentSuffix)
-	epoch, err := strconv.ParseUint(digits, 16, 64)
-	return epoch, ok && err == nil && segmentName(epoch) == name
-}
-
 // plainName is the Name of a file of ours.
 func plainName(name string) sys.Name { return sys.Name(name + "\x00") }
+
+// A header is the beginning of a segment.
+type header struct {
+	id    [16]byte // of the log
+	size  uint32   // of the segment, the header included
+	epoch uint64   // is larger than that of each segment before
+	first uint64   // the index of its first record
+	low   uint64   // the log's first index when the segment began
+}
+
+func (h *header) encode() []byte {
+	b := make([]byte, headerUsed)
+	copy(b, magic)
+	binary.LittleEndian.PutUint32(b[8:], version)
+	binary.LittleEndian.PutUint32(b[12:], h.size)
+	copy(b[16:], h.id[:])
+	binary.LittleEndian.PutUint64(b[32:], h.epoch)
+	binary.LittleEndian.PutUint64(b[40:], h.first)
+	binary.LittleEndian.PutUint64(b[48:], h.low)
+	binary.LittleEndian.PutUint32(b[60:], crc32.Checksum(b[:60], castagnoli))
+	return b
+}
 
 // A segment is a file of the log with its records from first to next, without next. They
 // end where the first of the segment behind it begins, whatever the file holds.
@@ -75,15 +90,6 @@ func (s *segment) note(to []position, p position) []position {
 // tableEntries is how many frames of a segment a table has at most.
 const tableEntries = 64
 
-// before returns where to look for an index: at or before its frame.
-func (s *segment) before(index uint64) int64 {
-	i := sort.Search(len(s.table), func(i int) bool { return s.table[i].index > index })
-	if i == 0 {
-		return headerSize
-	}
-	return s.table[i-1].at
-}
-
 // prepare makes the spare file: of its full size, zeros, synced. So writing to it changes no
 // metadata, which makes its syncs cheap, and it can't find the disk full.
 func (l *Log) prepare() (err error) {
@@ -109,7 +115,10 @@ func (l *Log) prepare() (err error) {
 		}
 		select {
 		case <-l.closing:
-			if l.abandons() {
+			l.mu.Lock()
+			sealed := l.sealed // nothing waits for a spare file any more
+			l.mu.Unlock()
+			if sealed {
 				return ErrClosed
 			}
 		default:
@@ -124,24 +133,6 @@ func (l *Log) prepare() (err error) {
 		return err
 	}
 	return l.disk.Rename(l.dir.fd, plainName(spareMaking), plainName(spareFile))
-}
-
-// abandons reports whether nothing waits for a spare file any more.
-func (l *Log) abandons() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.sealed
-}
-
-// prepareInBackground makes a spare file if there is none. A failure is left to the segment
-// that needs it, which tries again.
-func (l *Log) prepareInBackground() {
-	defer l.background.Done()
-	l.spare.Lock()
-	defer l.spare.Unlock()
-	if _, err := l.disk.Stat(l.dir.fd, plainName(spareFile)); errors.Is(err, os.ErrNotExist) {
-		_ = l.prepare()
-	}
 }
 
 // openSpare opens the spare file, and makes it where there is none of the right size.

@@ -82,14 +82,6 @@ type durableWriter interface {
 	WriteAtDurably(fd int, p []byte, at int64) (n int, err error)
 }
 
-func readAt(d disk, fd int, p []byte, at int64) (n int, err error) {
-	err = sys.Uninterrupted(func() error {
-		n, err = d.ReadAt(fd, p, at)
-		return err
-	})
-	return n, err
-}
-
 // A Log is an open log. Any number of goroutines may call its methods at once.
 //
 // Memory is bounded: records wait in two buffers of the policy's Buffer, or of 1 MiB where
