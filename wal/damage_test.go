@@ -56,9 +56,9 @@ func reopen(t testing.TB, files map[string][]byte) (found Recovery, records [][]
 // all its records are there, or the damage is reported.
 func TestDamageIsNeverTakenForATornEnd(t *testing.T) {
 	files, records := aLog(t, true)
-	reported, stride := 0, 6
+	reported, stride := 0, 18
 	if testing.Short() || racetest.Enabled {
-		stride = 36
+		stride = 90
 	}
 	for name, data := range files {
 		if !strings.HasSuffix(name, segmentSuffix) {
@@ -86,7 +86,7 @@ func TestDamageIsNeverTakenForATornEnd(t *testing.T) {
 			}
 		}
 	}
-	if reported < 200 {
+	if reported < 80 {
 		t.Errorf("only %d were reported", reported)
 	}
 }

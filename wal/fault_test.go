@@ -19,7 +19,7 @@ func TestFaultMatrix(t *testing.T) {
 	policies := []holdfast.Policy{holdfast.Durable(), holdfast.Buffered(2 * holdfast.KiB)}
 	every := 1
 	if testing.Short() || racetest.Enabled {
-		every = 7
+		every = 17
 	}
 	for _, p := range policies {
 		for _, dsync := range []bool{true, false} {
@@ -27,7 +27,7 @@ func TestFaultMatrix(t *testing.T) {
 				t.Parallel()
 				for _, op := range fault.DiskOps() {
 					calls := faulty(t, p, dsync, nil).Count(op)
-					for n := 1; n <= calls; n += every {
+					for n := 1 + int(op)%every; n <= calls; n += every {
 						x := fault.DiskFault{Op: op, First: n, Times: 1, Err: syscall.EIO}
 						faulty(t, p, dsync, &x)
 						x.Times = 0
