@@ -76,7 +76,7 @@ func seedOf(id [16]byte) uint32 { return crc32.Checksum(id[:], castagnoli) }
 // plausible takes a frame's header apart, and reports whether it may be one of this epoch at
 // this offset: its checksum is not looked at.
 func (f *frame) plausible(b []byte, epoch uint64, at, size int64) (body int, ok bool) {
-	if len(b) < frameHeader || binary.LittleEndian.Uint64(b[8:]) != epoch {
+	if len(b) < frameHeader || binary.LittleEndian.Uint64(b[8:]) != epoch || binary.LittleEndian.Uint32(b[4:]) > mostSegment {
 		return 0, false
 	}
 	body = int(binary.LittleEndian.Uint32(b[4:]))

@@ -299,7 +299,7 @@ func openDirectory(d disk, path string, shared bool) (dir directory, err error) 
 		return dir, fmt.Errorf("wal: open the lock of %s: %w", path, err)
 	}
 	switch err = lock(dir.lock); {
-	case errors.Is(err, syscall.EWOULDBLOCK):
+	case errors.Is(err, syscall.EAGAIN):
 		return dir, fmt.Errorf("%w: %s", ErrLocked, path)
 	case errors.Is(err, errors.ErrUnsupported):
 		return dir, nil
