@@ -36,6 +36,7 @@ var rooms = map[string]room{
 	"files":     {". internal/deadline internal/distinct internal/joinwindow " + shared + " internal/retry", "golang.org/x/sys"},
 	"filecopy":  {". " + shared + " internal/retry", "golang.org/x/sys"},
 	"readahead": {". internal/sys", ""},
+	"wal":       {". internal/deadline internal/durable internal/joinwindow internal/keyed internal/sys internal/vfs", ""},
 
 	"drill":          {"", ""},
 	"drill/check":    {lab("diy"), ""},
@@ -102,13 +103,14 @@ var rooms = map[string]room{
 
 	// The commands take cli, and none another, but for bench, which compares with baselines. Where a
 	// run's trials are is place's to know; of User-Mode Linux only usermode and the root command know.
-	"cmd/holdfast": {cmd("cli compare copy gen place prove report run usermode volumes write") + " . files " +
+	"cmd/holdfast": {cmd("cli compare copy gen place prove report run usermode volumes wal write") + " . files " +
 		lab("advise figure machine probe report result study study/all study/sweep uml volume"), "…"},
 	"cmd/holdfast/internal/cli":      {"internal/own " + lab("figure report result study/all"), "…"},
 	"cmd/holdfast/internal/write":    {cmd("cli") + " . files readahead internal/sys", "…"},
 	"cmd/holdfast/internal/copy":     {cmd("cli") + " . filecopy internal/sys", "…"},
 	"cmd/holdfast/internal/gen":      {cmd("cli") + " . internal/own internal/sys " + lab("datagen probe"), "…"},
 	"cmd/holdfast/internal/report":   {cmd("cli") + " " + lab("figure plot report result study/all study/copying timing"), "…"},
+	"cmd/holdfast/internal/wal":      {cmd("cli") + " . wal", "…"},
 	"cmd/holdfast/internal/volumes":  {cmd("cli") + " internal/own " + lab("trial volume"), "…"},
 	"cmd/holdfast/internal/compare":  {cmd("cli") + " internal/own " + lab("figure report result stat"), "…"},
 	"cmd/holdfast/internal/prove":    {cmd("cli place") + " . " + lab("prove"), "…"},

@@ -37,13 +37,14 @@ const (
 	DiskReadNames
 	DiskLock      // LockShared and Unlock too
 	DiskAttribute // all calls of extended attributes
-	diskOps       // how many there are
+	DiskRead
+	diskOps // how many there are
 )
 
 var diskOpNames = [diskOps]string{
 	"opendir", "open", "write", "truncate", "sync", "datasync", "syncall", "close", "rename", "remove",
 	"stat", "statfd", "statpath", "chmod", "chown", "mkdir", "resolve",
-	"openfornames", "readnames", "lock", "attribute",
+	"openfornames", "readnames", "lock", "attribute", "read",
 }
 
 // String returns the name of the call.

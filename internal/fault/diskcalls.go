@@ -204,7 +204,36 @@ func (d *Disk) openFileLocked(in *inode, name string, flag int, perm uint32) (*i
 
 // Write writes at the descriptor's offset, or at the file's end. It takes what
 // there is room for, and only if that is nothing returns ENOSPC.
-func (d *Disk) Write(fd int, p []byte) (int, error) {
+func (d *Disk) Write(fd int, p []byte) (int, error) { return d.write(fd, p, ownOffset, false) }
+
+// WriteAt writes at an offset, as Write does.
+func (d *Disk) WriteAt(fd int, p []byte, at int64) (int, error) { return d.write(fd, p, at, false) }
+
+// WriteAtDurably is WriteAt, and brings these bytes to the disk and no others. If it fails,
+// those that it took are lost, as by Sync. It is a violation if an earlier change of the
+// file is not on the disk: the caller must not take that for durable.
+func (d *Disk) WriteAtDurably(fd int, p []byte, at int64) (int, error) {
+	return d.write(fd, p, at, true)
+}
+
+// ownOffset is the offset of a Write at the descriptor's own.
+const ownOffset = -1
+
+// ReadAt reads what the kernel shows of a file; less than asked for is its end.
+func (d *Disk) ReadAt(fd int, p []byte, at int64) (n int, err error) {
+	err = d.onDescriptor(&DiskCall{Op: DiskRead, FD: fd, Len: len(p)}, nil, unless(func(o *descriptor) error {
+		if !o.file.is(kindFile) {
+			return syscall.EISDIR
+		}
+		if at < int64(len(o.file.bytes)) {
+			n = copy(p, o.file.bytes[at:])
+		}
+		return nil
+	}))
+	return n, err
+}
+
+func (d *Disk) write(fd int, p []byte, offset int64, durably bool) (int, error) {
 	given := bytes.Clone(p)
 	c := &DiskCall{Op: DiskWrite, FD: fd, Len: len(p)}
 	err := d.onDescriptor(c, func(o *descriptor, _ DiskFault) error {
@@ -226,12 +255,27 @@ func (d *Disk) Write(fd int, p []byte) (int, error) {
 		if !bytes.Equal(given, p) {
 			d.violationLocked(*c, "its bytes changed while it was in flight")
 		}
-		at := o.offset
-		if o.flag&os.O_APPEND != 0 {
+		at := offset
+		switch {
+		case offset != ownOffset:
+		case o.flag&os.O_APPEND != 0:
 			at = int64(len(o.file.bytes))
+		default:
+			at = o.offset
+		}
+		if durably && len(o.file.changes) > 0 {
+			d.violationLocked(*c, "it writes durably behind changes that are not")
 		}
 		c.Bytes = d.takeLocked(o.file, at, given, x.Take)
-		o.offset = at + int64(c.Bytes)
+		if offset == ownOffset {
+			o.offset = at + int64(c.Bytes)
+		}
+		if durably && x.Err != nil {
+			o.file.loseLocked(o.file.newest(), x.Err)
+			o.heard, o.syncFailed = o.file.lost.times, true
+		} else if durably {
+			o.file.settleLocked(o.file.newest())
+		}
 		if x.Err == nil && c.Bytes == 0 && x.Take != 0 && len(given) > 0 {
 			return syscall.ENOSPC
 		}

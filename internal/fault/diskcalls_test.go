@@ -1,7 +1,9 @@
 package fault_test
 
 import (
+	"bytes"
 	"errors"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -84,6 +86,55 @@ var everyCall = map[fault.DiskOp]func(d prepared) error{
 	fault.DiskReadNames:    func(d prepared) error { _, err := d.ReadNames(d.dir, nil, nil); return err },
 	fault.DiskLock:         func(d prepared) error { return d.Lock(d.file) },
 	fault.DiskAttribute:    func(d prepared) error { return d.SetAttribute(d.file, "user.a", nil) },
+	fault.DiskRead:         func(d prepared) error { _, err := d.ReadAt(d.file, make([]byte, 2), 1); return err },
+}
+
+// TestWritesAtAnOffsetAreDurableOnlyWhenAsked, and only alone.
+func TestWritesAtAnOffsetAreDurableOnlyWhenAsked(t *testing.T) {
+	d := prepare(t)
+	survives := func(want bool, text string) {
+		t.Helper()
+		always := true
+		for seed := range uint64(30) {
+			data, _ := d.PowerCut(rand.New(rand.NewPCG(seed, 0))).File("/d/f")
+			always = always && bytes.Contains(data, []byte(text))
+		}
+		if always != want {
+			t.Errorf("%s survives: %v", text, always)
+		}
+	}
+	must := func(n int, err error) {
+		t.Helper()
+		if n != 2 || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if err := d.Sync(d.file); err != nil {
+		t.Fatal(err)
+	}
+	must(d.WriteAtDurably(d.file, []byte("12"), 1))
+	holds(t, d.Disk, "d/f", "a12")
+	if err := d.Sync(d.dir); err != nil {
+		t.Fatal(err)
+	}
+	survives(true, "a12")
+	must(d.WriteAt(d.file, []byte("34"), 1))
+	survives(false, "34")
+	p := make([]byte, 9)
+	must(d.ReadAt(d.file, p, 1))
+	if string(p[:2]) != "34" || len(d.Violations()) > 0 {
+		t.Errorf("%q, %v", p, d.Violations())
+	}
+	must(d.WriteAtDurably(d.file, []byte("56"), 3))
+	if len(d.Violations()) != 1 {
+		t.Error("a durable write behind one that is not is no violation")
+	}
+	d.Add(fault.DiskFault{Op: fault.DiskWrite, Take: 1, Err: syscall.EIO})
+	if n, err := d.WriteAtDurably(d.file, []byte("xy"), 0); n != 1 || !errors.Is(err, syscall.EIO) {
+		t.Error(n, err)
+	}
+	survives(false, "x")
+	holds(t, d.Disk, "d/f", "x3456")
 }
 
 func TestEveryCallFailsWithoutEffectAsItsFaultSays(t *testing.T) {

@@ -1,0 +1,251 @@
+package wal
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/racetest"
+)
+
+// aLog returns the files of a log of some segments and its records. Only a closed one has
+// the mark at its end.
+func aLog(t testing.TB, closed bool) (files map[string][]byte, records [][]byte) {
+	d := newDisk(t, nil)
+	l, _, err := open(d, "/log", Options{Policy: holdfast.Durable(), SegmentSize: leastSegment})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, n := rand.New(rand.NewPCG(1, 1)), 0
+	for l.head.epoch < 4 || l.head.end < headerSize+2000 {
+		batch := batchOf(r, &n)
+		if _, err := l.Append(batch...); err != nil {
+			t.Fatal(err)
+		}
+		records = append(records, batch...)
+	}
+	if closed {
+		l.Close()
+		return d.ProcessCrash().Files, records
+	}
+	defer l.Close()
+	return d.ProcessCrash().Files, records
+}
+
+// reopen opens files as a log, and returns its records.
+func reopen(t testing.TB, files map[string][]byte) (found Recovery, records [][]byte, err error) {
+	d := newDisk(t, &fault.Image{Files: files})
+	l, found, err := open(d, "/log", Options{SegmentSize: leastSegment})
+	if err != nil {
+		return found, nil, err
+	}
+	defer l.Close()
+	records, err = recordsOf(l, found.First)
+	return found, records, err
+}
+
+// TestDamageIsNeverTakenForATornEnd changes one byte after another of a log that was closed:
+// all its records are there, or the damage is reported.
+func TestDamageIsNeverTakenForATornEnd(t *testing.T) {
+	files, records := aLog(t, true)
+	reported, stride := 0, 18
+	if testing.Short() || racetest.Enabled {
+		stride = 90
+	}
+	for name, data := range files {
+		if !strings.HasSuffix(name, segmentSuffix) {
+			continue
+		}
+		for at := 0; at < len(data); at += 1 + stride*min(1, at/headerUsed) {
+			if at == headerUsed {
+				at = headerSize - 8
+			}
+			changed := maps.Clone(files)
+			changed[name] = bytes.Clone(data)
+			changed[name][at] ^= 0x20
+			found, got, err := reopen(t, changed)
+			var damage *DamageError
+			switch {
+			case errors.As(err, &damage):
+				reported++
+				if damage.Offset > int64(at) || damage.Path != name || at >= headerSize && damage.Index > uint64(len(records)) {
+					t.Fatalf("%s, byte %d: %v", name, at, damage)
+				}
+			case err != nil:
+				t.Fatalf("%s, byte %d: %v", name, at, err)
+			case fmt.Sprint(got) != fmt.Sprint(records):
+				t.Fatalf("%s, byte %d: %+v, of %d records", name, at, found, len(records))
+			}
+		}
+	}
+	if reported < 80 {
+		t.Errorf("only %d were reported", reported)
+	}
+}
+
+// TestATornEndIsCutAndCounted takes bytes from the last batch of a log that was not closed.
+func TestATornEndIsCutAndCounted(t *testing.T) {
+	files, records := aLog(t, false)
+	const name = "/log/0000000000000004.wal"
+	data := bytes.Clone(files[name])
+	end := len(bytes.TrimRight(data, "\x00"))
+	data[end-1] ^= 1
+	files[name] = data
+	found, got, err := reopen(t, files)
+	if err != nil || found.Torn == 0 || len(got) >= len(records) || int(found.Last) != len(got) || fmt.Sprint(got) != fmt.Sprint(records[:len(got)]) {
+		t.Fatalf("%+v, %d of %d records, %v", found, len(got), len(records), err)
+	}
+}
+
+// TestWhatWasCutNeverComesBack has a batch of which a crash has taken the first record and
+// left the second. What is written next is as long as the first.
+func TestWhatWasCutNeverComesBack(t *testing.T) {
+	for _, next := range []string{"12345", "", strings.Repeat("x", 100)} {
+		d := newDisk(t, nil)
+		l, _, err := open(d, "/log", small)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Append([]byte("first")); err != nil {
+			t.Fatal(err)
+		}
+		at := l.head.end
+		for _, record := range []string{"taken", "whole"} {
+			if _, err := l.Enqueue([]byte(record)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := l.Wait(context.Background(), 3); err != nil {
+			t.Fatal(err)
+		}
+		files := d.ProcessCrash().Files
+		l.Close()
+		files["/log/"+segmentName(1)][at+frameHeader] ^= 1
+		d = newDisk(t, &fault.Image{Files: files})
+		for round := range 3 {
+			l, found, err := open(d, "/log", small)
+			if err != nil || found.Last != 1+uint64(round) || (found.Torn > 0) != (round == 0) {
+				t.Fatalf("%+v, %v", found, err)
+			}
+			if _, err := l.Append([]byte(next)); err != nil {
+				t.Fatal(err)
+			}
+			d = newDisk(t, d.ProcessCrash())
+			l.Close()
+		}
+	}
+}
+
+// TestAFrameWhoseLengthsDontFitIsNotWhole, though its checksum does.
+func TestAFrameWhoseLengthsDontFitIsNotWhole(t *testing.T) {
+	files, records := aLog(t, false)
+	name := "/log/" + segmentName(4)
+	var h header
+	if wrong := h.decode(files[name]); wrong != "" {
+		t.Fatal(wrong)
+	}
+	for _, spoil := range []func(f []byte){
+		func(f []byte) { binary.LittleEndian.PutUint32(f[24:], 1<<31) }, // records
+		func(f []byte) { binary.LittleEndian.PutUint32(f[24:], 0) },     // a mark
+		func(f []byte) { binary.LittleEndian.PutUint32(f[frameHeader:], 1<<31) },
+		func(f []byte) { binary.LittleEndian.PutUint32(f[frameHeader:], 0) },
+	} {
+		data := bytes.Clone(files[name])
+		f := data[headerSize:]
+		spoil(f)
+		finish(f, seedOf(h.id), h.epoch, headerSize)
+		changed := maps.Clone(files)
+		changed[name] = data
+		var damage *DamageError
+		if found, got, err := reopen(t, changed); !errors.As(err, &damage) {
+			t.Errorf("%+v, %d of %d records, %v", found, len(got), len(records), err)
+		}
+	}
+}
+
+func TestMissingSegmentsAreDamage(t *testing.T) {
+	files, _ := aLog(t, true)
+	for _, epoch := range []uint64{1, 2, 3} {
+		some := maps.Clone(files)
+		delete(some, "/log/"+segmentName(epoch))
+		var damage *DamageError
+		if _, _, err := reopen(t, some); !errors.As(err, &damage) {
+			t.Errorf("without segment %d: %v", epoch, err)
+		}
+	}
+	other, _ := aLog(t, true)
+	files["/log/"+segmentName(2)] = other["/log/"+segmentName(2)]
+	var damage *DamageError
+	if _, _, err := reopen(t, files); !errors.As(err, &damage) {
+		t.Errorf("with another log's segment: %v", err)
+	}
+}
+
+// TestScanGoesOnBehindDamage counts what is whole.
+func TestScanGoesOnBehindDamage(t *testing.T) {
+	files, records := aLog(t, true)
+	name := "/log/" + segmentName(2)
+	data := bytes.Clone(files[name])
+	data[headerSize+500] ^= 1
+	files[name] = data
+	d := newDisk(t, &fault.Image{Files: files})
+	var damages []*DamageError
+	whole := 0
+	found, err := scan(d, "/log", func(r Record, damage *DamageError) bool {
+		if damage != nil {
+			damages = append(damages, damage)
+			return true
+		}
+		if !bytes.Equal(r.Data, records[r.Index-1]) {
+			t.Errorf("record %d is wrong", r.Index)
+		}
+		whole++
+		return true
+	})
+	if err != nil || len(damages) != 1 || whole >= len(records) || whole < len(records)-3 || found.Records != int64(whole) || found.Last != uint64(len(records)) {
+		t.Errorf("%+v, %d of %d, %v, %v", found, whole, len(records), damages, err)
+	}
+	if damages[0].Path != name || damages[0].Offset < headerSize {
+		t.Error(damages[0])
+	}
+}
+
+// FuzzSegments changes bytes of a log anyhow: an error, or records that were appended from
+// the first on, and no other.
+func FuzzSegments(f *testing.F) {
+	files, records := aLog(f, false)
+	f.Add(uint8(4), uint16(headerSize+20), []byte{1, 2, 3}, false)
+	f.Add(uint8(4), uint16(headerSize), make([]byte, 100), false)
+	f.Add(uint8(1), uint16(0), []byte("hfastwal"), true)
+	f.Add(uint8(2), uint16(headerSize+8), []byte{2}, true)
+	f.Add(uint8(4), uint16(headerSize+1000), files["/log/"+segmentName(4)][headerSize:headerSize+600], false)
+	f.Fuzz(func(t *testing.T, epoch uint8, at uint16, data []byte, cut bool) {
+		name := "/log/" + segmentName(uint64(epoch))
+		changed := maps.Clone(files)
+		was := bytes.Clone(changed[name])
+		if int(at) <= len(was) {
+			n := copy(was[at:], data)
+			if cut {
+				was = was[:int(at)+n]
+			}
+		}
+		changed[name] = was
+		found, got, err := reopen(t, changed)
+		if err != nil {
+			return
+		}
+		for i, r := range got {
+			if index := found.First + uint64(i); index > uint64(len(records)) || !bytes.Equal(r, records[index-1]) {
+				t.Fatalf("record %d is %.30q", index, r)
+			}
+		}
+	})
+}

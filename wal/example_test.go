@@ -1,0 +1,48 @@
+package wal_test
+
+import (
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/wal"
+)
+
+func Example() {
+	dir, err := os.MkdirTemp("", "wal")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	l, found, err := wal.Open(filepath.Join(dir, "log"), wal.Options{Policy: holdfast.Durable()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(found.Records, "records were there,", found.Torn, "bytes of a torn end were cut")
+
+	// On nil both are on stable storage, or after a crash neither is there.
+	last, err := l.Append([]byte("debit alice 5"), []byte("credit bob 5"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	for r, err := range l.Records(1) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%d: %s\n", r.Index, r.Data)
+	}
+	if err := l.TruncateBefore(last); err != nil { // a snapshot has the rest
+		log.Fatal(err)
+	}
+	fmt.Println("from", l.First(), "to", l.Last())
+	if err := l.Close(); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// 0 records were there, 0 bytes of a torn end were cut
+	// 1: debit alice 5
+	// 2: credit bob 5
+	// from 2 to 2
+}

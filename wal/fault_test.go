@@ -1,0 +1,178 @@
+package wal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"syscall"
+	"testing"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/racetest"
+)
+
+// TestFaultMatrix lets each call that a run makes of the disk fail once, or from then on, and
+// holds what is there afterwards to what was acknowledged.
+func TestFaultMatrix(t *testing.T) {
+	policies := []holdfast.Policy{holdfast.Durable(), holdfast.Buffered(2 * holdfast.KiB)}
+	every := 1
+	if testing.Short() || racetest.Enabled {
+		every = 17
+	}
+	for _, p := range policies {
+		for _, dsync := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%v,dsync=%v", p, dsync), func(t *testing.T) {
+				t.Parallel()
+				for _, op := range fault.DiskOps() {
+					calls := faulty(t, p, dsync, nil).Count(op)
+					for n := 1 + int(op)%every; n <= calls; n += every {
+						x := fault.DiskFault{Op: op, First: n, Times: 1, Err: syscall.EIO}
+						faulty(t, p, dsync, &x)
+						x.Times = 0
+						faulty(t, p, dsync, &x)
+						if op == fault.DiskWrite {
+							faulty(t, p, dsync, &fault.DiskFault{Op: op, First: n, Times: 2, Err: syscall.ENOSPC, Take: 13})
+							faulty(t, p, dsync, &fault.DiskFault{Op: op, First: n, Times: 3, Take: 5})
+							faulty(t, p, dsync, &fault.DiskFault{Op: op, First: n, Times: 1, Err: syscall.EINTR})
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+func faulty(t *testing.T, p holdfast.Policy, dsync bool, x *fault.DiskFault) *fault.Disk {
+	t.Helper()
+	m, d := newModel(t), newDisk(t, nil)
+	if x != nil {
+		d.Add(*x)
+	}
+	var under disk = d
+	if !dsync {
+		under = noDsync{d}
+	}
+	r, n := rand.New(rand.NewPCG(3, 3)), 0
+	l, _, err := open(under, "/log", Options{Policy: p, SegmentSize: leastSegment})
+	if err != nil {
+		if x == nil || !errors.Is(err, x.Err) {
+			t.Fatalf("%+v: open: %v", x, err)
+		}
+		if l, _, err = open(newDisk(t, d.PowerCut(r)), "/log", Options{SegmentSize: leastSegment}); err != nil {
+			t.Fatalf("%+v: open once more: %v", x, err)
+		}
+		l.Close()
+		return d
+	}
+	failed := errors.New("no call has failed")
+	for i := range 40 {
+		before := m.last()
+		err := m.step(l, r, &n)
+		if err == nil {
+			continue
+		}
+		if x == nil || x.Err != nil && !errors.Is(err, x.Err) {
+			t.Fatalf("%+v: step %d: %v", x, i, err)
+		}
+		failed = err
+		if m.before > 0 || m.after != nil || m.reset > 0 {
+			break // either is there
+		}
+		if l.Last() == before { // the batch was not accepted
+			first, durable := m.first, m.durable
+			m.cutTo(first, before)
+			m.durable = durable
+		}
+		var e *Error
+		if errors.As(err, &e) && e.Final {
+			if _, again := l.Append([]byte("x")); !errors.Is(again, e) {
+				t.Fatalf("%+v: after %v: %v", x, err, again)
+			}
+			break
+		}
+	}
+	err = l.Close()
+	if again := l.Close(); fmt.Sprint(again) != fmt.Sprint(err) {
+		t.Fatalf("%+v: Close = %v, and then %v", x, err, again)
+	}
+	if err != nil && x == nil {
+		t.Fatal(err)
+	}
+	if err == nil && failed.Error() == "no call has failed" && p.Sync.Mode != holdfast.SyncNever {
+		m.acknowledged(m.last())
+	}
+	if v := d.Violations(); len(v) > 0 {
+		t.Fatalf("%+v: %v", x, v)
+	}
+	if d.Open() != 0 {
+		t.Fatalf("%+v: %d descriptors are open", x, d.Open())
+	}
+	for range 3 {
+		if err := m.judge(d.PowerCut(r)); err != nil {
+			t.Fatalf("%+v, which failed with %v: %v", x, failed, err)
+		}
+	}
+	// What Open finds then it makes durable, also what the kernel shows after a sync that
+	// has lost it.
+	d.Mend()
+	l, found, err := open(under, "/log", Options{Policy: p, SegmentSize: leastSegment})
+	if err != nil {
+		t.Fatalf("%+v, which failed with %v: open: %v", x, failed, err)
+	}
+	defer l.Close()
+	got, err := recordsOf(l, found.First)
+	if err == nil {
+		err = m.judgeRecords(found.First, got)
+	}
+	m.cutTo(found.First, found.Last)
+	if err == nil {
+		m.accept([][]byte{[]byte("later")})
+		if _, err = l.Append([]byte("later")); err == nil {
+			err = l.Wait(background, l.Last())
+			m.acknowledged(l.Last())
+		}
+	}
+	for range 3 {
+		err = errors.Join(err, m.judge(d.PowerCut(r)))
+	}
+	if err != nil {
+		t.Fatalf("%+v, which failed with %v: opened: %v", x, failed, err)
+	}
+	return d
+}
+
+// TestADiskThatIsFullLosesNothingAndGoesOn fills the disk when a segment is needed.
+func TestADiskThatIsFullLosesNothingAndGoesOn(t *testing.T) {
+	d := newDisk(t, nil)
+	l, _, err := open(d, "/log", Options{Policy: holdfast.Durable(), SegmentSize: leastSegment})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	d.SetRoom(d.Used() + 100)
+	record := bytes.Repeat([]byte("r"), 1000)
+	var last uint64
+	for err == nil {
+		last, err = l.Append(record)
+	}
+	var e *Error
+	if !errors.Is(err, syscall.ENOSPC) || !errors.As(err, &e) || e.Final || last != l.Last() || l.Durable() != last-1 {
+		t.Fatalf("Append = %d, %v; last %d, durable %d", last, err, l.Last(), l.Durable())
+	}
+	if again, err := l.Append(record); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("Append = %d, %v", again, err)
+	}
+	d.SetRoom(fault.Unlimited)
+	if err := l.Wait(background, last); err != nil || l.Durable() < last {
+		t.Fatal(err, l.Durable())
+	}
+	if _, err := l.Append(record); err != nil {
+		t.Fatal(err)
+	}
+	got, err := recordsOf(l, 1)
+	if err != nil || uint64(len(got)) != l.Last() {
+		t.Fatal(len(got), err)
+	}
+}

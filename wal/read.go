@@ -1,0 +1,233 @@
+package wal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"sort"
+)
+
+// readChunk is how much a reader reads at once.
+const readChunk = 64 << 10
+
+// Read returns the record of an index. Under sync=group and sync=each it returns what is
+// durable, so that no reader sees what a crash can take back. Otherwise it returns all that
+// was accepted, and first writes what waits in memory. An index that the log does not have is
+// [ErrNotFound].
+func (l *Log) Read(index uint64) ([]byte, error) {
+	for r, err := range l.Records(index) {
+		return bytes.Clone(r.Data), err
+	}
+	return nil, fmt.Errorf("%w: %d", ErrNotFound, index)
+}
+
+// Records returns the records from an index on, to the end that the log has when the
+// iterator gets there: see Read for which these are. Data is valid until the next step. An
+// error ends it: ErrNotFound where the log does not begin as early, or TruncateBefore or
+// TruncateAfter was faster; a DamageError; ErrClosed.
+func (l *Log) Records(from uint64) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		l.mu.Lock()
+		var err error
+		if !l.opts.Policy.Sync.Waits() && l.final == nil && !l.isClosing {
+			err = l.advanceLocked(background, l.last, false)
+		}
+		l.mu.Unlock()
+		if err != nil {
+			yield(Record{}, err)
+			return
+		}
+		l.read(background, false, from, yield)
+	}
+}
+
+// Follow is Records that waits for what comes, until ctx ends, whose cause is the last
+// error, or the Log is closed. Records that wait in memory come when the policy has written
+// them.
+func (l *Log) Follow(ctx context.Context, from uint64) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) { l.read(ctx, true, from, yield) }
+}
+
+// A cursor is where a reader is.
+type cursor struct {
+	log   *Log
+	next  uint64
+	epoch uint64   // of the log's head when the cursor looked: TruncateAfter begins a larger one
+	in    *segment // pinned; nil: none yet
+	limit uint64   // it has the records below
+	at    int64    // where a frame begins, at or before next
+	window
+}
+
+func (l *Log) read(ctx context.Context, follow bool, from uint64, yield func(Record, error) bool) {
+	c := &cursor{log: l, next: from, window: window{disk: l.disk, fd: -1, chunk: readChunk}}
+	defer c.leave()
+	for {
+		end, err := c.await(ctx, follow)
+		if err != nil {
+			yield(Record{}, err)
+			return
+		}
+		if c.next >= end {
+			return
+		}
+		for c.next < end {
+			f, err := c.step()
+			if err != nil {
+				yield(Record{}, err)
+				return
+			}
+			for r := range f.records() {
+				// The batch may go on beyond where TruncateAfter has cut it.
+				if r.Index == c.next && r.Index < min(end, c.limit) {
+					c.next++
+					if !yield(r, nil) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// await returns the index behind the last that readers may see. To follow it waits until
+// that is beyond next.
+func (c *cursor) await(ctx context.Context, follow bool) (end uint64, err error) {
+	l := c.log
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for {
+		if err := c.checkLocked(); err != nil {
+			return 0, err
+		}
+		end = l.flushed + 1
+		if l.opts.Policy.Sync.Waits() {
+			end = l.durable + 1
+		}
+		if !follow || end > c.next {
+			return end, nil
+		}
+		if l.final != nil {
+			return 0, l.final
+		}
+		if ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
+		if l.grown == nil {
+			l.grown = make(chan struct{})
+		}
+		grown := l.grown
+		l.mu.Unlock()
+		select {
+		case <-grown:
+		case <-ctx.Done():
+		case <-l.closing:
+		}
+		l.mu.Lock()
+	}
+}
+
+// checkLocked returns why the cursor can't go on.
+func (c *cursor) checkLocked() error {
+	l := c.log
+	if l.isClosing {
+		return ErrClosed
+	}
+	cut := false
+	for i := len(l.segments) - 1; i >= 0 && c.epoch > 0 && l.segments[i].epoch > c.epoch; i-- {
+		cut = cut || l.segments[i].first < c.next
+	}
+	c.epoch = l.head.epoch
+	if cut || c.next < l.first || c.next > l.last+1 {
+		return fmt.Errorf("%w: %d, of %d to %d", ErrNotFound, c.next, l.first, l.last)
+	}
+	return nil
+}
+
+// step returns the frame that has the next record.
+func (c *cursor) step() (f frame, err error) {
+	for c.in == nil || c.next >= c.limit {
+		if err := c.enter(); err != nil {
+			return f, err
+		}
+	}
+	for {
+		f, end, ok, err := c.frame(c.at, c.log.seed, c.in.epoch)
+		if err != nil {
+			return f, &Error{Op: "read", Path: c.path(), Durable: c.log.Durable(), Err: err}
+		}
+		if !ok || f.index > c.next {
+			return f, &DamageError{c.path(), c.at, c.next, "its checksum is wrong"}
+		}
+		c.at = end
+		if f.next() > c.next {
+			return f, nil
+		}
+	}
+}
+
+func (c *cursor) path() string { return filepath.Join(c.log.dir.path, c.in.name) }
+
+// enter finds the segment with the next record, or what has come to it since.
+func (c *cursor) enter() error {
+	l := c.log
+	l.mu.Lock()
+	if err := c.checkLocked(); err != nil {
+		l.mu.Unlock()
+		return err
+	}
+	s := l.segments[max(0, sort.Search(len(l.segments), func(i int) bool { return l.segments[i].first > c.next })-1)]
+	if s == c.in {
+		c.limit, c.size = s.next, s.end
+		l.mu.Unlock()
+		return nil
+	}
+	s.pins++ // so its file is not recycled
+	l.background.Add(1)
+	limit, size, at := s.next, s.end, s.before(c.next)
+	l.mu.Unlock()
+	c.leave()
+	fd, err := l.disk.OpenFile(l.dir.fd, plainName(s.name), os.O_RDONLY, 0)
+	l.background.Done()
+	c.in, c.limit, c.at = s, limit, at
+	c.window = window{disk: l.disk, fd: fd, size: size, chunk: readChunk}
+	if err == nil {
+		return nil
+	}
+	c.fd = -1
+	l.mu.Lock()
+	gone := s.gone
+	l.mu.Unlock()
+	if gone && errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%w: %d", ErrNotFound, c.next)
+	}
+	return &Error{Op: "open", Path: c.path(), Durable: l.Durable(), Err: err}
+}
+
+// leave gives up the cursor's segment.
+func (c *cursor) leave() {
+	if c.in == nil {
+		return
+	}
+	if c.fd >= 0 {
+		_ = c.disk.Close(c.fd) // it was only read
+		c.fd = -1
+	}
+	c.log.mu.Lock()
+	defer c.log.mu.Unlock()
+	c.in.pins--
+	c.in = nil
+}
+
+// before returns where to look for an index: at or before its frame.
+func (s *segment) before(index uint64) int64 {
+	i := sort.Search(len(s.table), func(i int) bool { return s.table[i].index > index })
+	if i == 0 {
+		return headerSize
+	}
+	return s.table[i-1].at
+}

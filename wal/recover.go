@@ -1,0 +1,456 @@
+package wal
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"crypto/rand"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// A state is what a directory holds, as load has found it.
+type state struct {
+	Recovery
+	live []*segment // in order; the last one is written on
+	void []*segment // have no live record
+	tail tail
+}
+
+// A tail is the end of the last segment.
+type tail struct {
+	proven int64 // a later frame says that up to here it was durable
+	torn   int64 // bytes of frames that are not whole
+	dirty  bool  // something behind the end looks like a frame of the segment
+}
+
+// A visit takes each record in order, or what is damaged. On false the walk ends.
+type visit func(r Record, damage *DamageError) bool
+
+// errStopped ends a walk.
+var errStopped = errors.New("stopped")
+
+// load reads and checks all of a log.
+func load(dir *directory, each visit) (st state, err error) {
+	segments, err := headers(dir, each)
+	if err != nil {
+		return st, err
+	}
+	if len(segments) == 0 {
+		st.First = 1
+		return st, nil
+	}
+	// A segment whose first record another began again is void: that was cut.
+	for _, s := range segments {
+		for len(st.live) > 0 && st.live[len(st.live)-1].first >= s.first {
+			st.void = append(st.void, st.live[len(st.live)-1])
+			st.live = st.live[:len(st.live)-1]
+		}
+		st.live = append(st.live, s)
+	}
+	last := st.live[len(st.live)-1]
+	// What the log's first index is, the last segment knows.
+	w := walk{dir: dir, state: &st, low: last.low, each: func(Record, *DamageError) bool { return true }}
+	if err := w.segment(last, math.MaxUint64, true); err != nil {
+		return st, err
+	}
+	low := w.low
+	for len(st.live) > 1 && st.live[1].first <= low {
+		st.void = append(st.void, st.live[0])
+		st.live = st.live[1:]
+	}
+	st.Recovery = Recovery{First: low, Segments: len(st.live)}
+	if first := st.live[0]; first.first > low {
+		damage := &DamageError{filepath.Join(dir.path, first.name), 0, low, fmt.Sprintf("the segment before it is missing, with records %d to %d", low, first.first-1)}
+		if !each(Record{}, damage) {
+			return st, errStopped
+		}
+	}
+	for i, s := range st.live {
+		w := walk{dir: dir, state: &st, low: low, each: each}
+		limit := uint64(math.MaxUint64)
+		if i+1 < len(st.live) {
+			limit = st.live[i+1].first
+		}
+		if err := w.segment(s, limit, s == last); err != nil {
+			return st, err
+		}
+	}
+	st.Last = max(last.next, low) - 1
+	return st, nil
+}
+
+// headers returns the segments of a directory in the order of their epochs.
+func headers(dir *directory, each visit) (segments []*segment, err error) {
+	var entries []sys.DirEntry
+	buf := make([]byte, 16<<10)
+	for {
+		had := len(entries)
+		if entries, err = dir.disk.ReadNames(dir.fd, buf, entries); err != nil {
+			return nil, fmt.Errorf("wal: list directory %s: %w", dir.path, err)
+		}
+		if len(entries) == had {
+			break
+		}
+	}
+	for _, e := range entries {
+		name := e.Name.String()
+		epoch, err := strconv.ParseUint(strings.TrimSuffix(name, segmentSuffix), 16, 64)
+		if err == nil && segmentName(epoch) == name {
+			segments = append(segments, &segment{name: name, header: header{epoch: epoch}, fd: -1})
+		}
+	}
+	slices.SortFunc(segments, func(a, b *segment) int {
+		if a.epoch < b.epoch {
+			return -1
+		}
+		return 1
+	})
+	var whole []*segment
+	for _, s := range segments {
+		reason, err := s.readHeader(dir)
+		if err != nil {
+			return nil, err
+		}
+		if reason == "" && len(whole) > 0 && s.id != whole[0].id {
+			reason = "it belongs to another log than " + whole[0].name
+		}
+		if reason == "" {
+			whole = append(whole, s)
+		} else if !each(Record{}, &DamageError{filepath.Join(dir.path, s.name), 0, s.first, reason}) {
+			return nil, errStopped
+		}
+	}
+	return whole, nil
+}
+
+// readHeader returns what is wrong with a segment's header, or "".
+func (s *segment) readHeader(dir *directory) (reason string, err error) {
+	fd, err := dir.disk.OpenFile(dir.fd, plainName(s.name), os.O_RDONLY, 0)
+	if err != nil {
+		return "", fmt.Errorf("wal: open %s: %w", filepath.Join(dir.path, s.name), err)
+	}
+	defer dir.disk.Close(fd)
+	is, err := dir.disk.StatFD(fd)
+	if err != nil {
+		return "", fmt.Errorf("wal: stat %s: %w", filepath.Join(dir.path, s.name), err)
+	}
+	w := window{disk: dir.disk, fd: fd, size: is.Size, chunk: headerUsed}
+	b, err := w.bytes(0, headerUsed)
+	if err != nil {
+		return "", fmt.Errorf("wal: read %s: %w", filepath.Join(dir.path, s.name), err)
+	}
+	named := s.epoch
+	reason = s.decode(b)
+	switch {
+	case reason != "":
+	case s.epoch != named:
+		reason = "its header is that of " + segmentName(s.epoch)
+	case is.Size < int64(s.size):
+		reason = fmt.Sprintf("it has %d bytes of %d", is.Size, s.size)
+	}
+	return reason, nil
+}
+
+// A walk goes through segments.
+type walk struct {
+	dir   *directory
+	state *state
+	low   uint64 // the log's first index, which marks move
+	each  visit
+	window
+}
+
+// segment goes through one, to the record before limit. What is not whole before that is
+// damage. Only in the last segment it may be the torn end of what was not durable: see
+// lookBehind.
+func (w *walk) segment(s *segment, limit uint64, last bool) (err error) {
+	path := filepath.Join(w.dir.path, s.name)
+	fd, err := w.dir.disk.OpenFile(w.dir.fd, plainName(s.name), os.O_RDONLY, 0)
+	if err != nil {
+		return fmt.Errorf("wal: open %s: %w", path, err)
+	}
+	defer w.dir.disk.Close(fd)
+	w.window = window{disk: w.dir.disk, fd: fd, size: int64(s.size), chunk: 1 << 20}
+	seed := seedOf(s.id)
+	s.next, s.end, s.table, s.marked = s.first, headerSize, nil, false
+	proven := int64(headerSize)
+	for s.next < limit {
+		f, end, ok, err := w.frame(s.end, seed, s.epoch)
+		if err != nil {
+			return fmt.Errorf("wal: read %s: %w", path, err)
+		}
+		if !ok || f.index != s.next {
+			behind, err := w.lookBehind(s, seed)
+			if err != nil {
+				return fmt.Errorf("wal: read %s: %w", path, err)
+			}
+			if last && !behind.durable {
+				w.state.tail = tail{proven, behind.torn, behind.dirty}
+				w.state.Torn = behind.torn
+				return nil
+			}
+			reason := "what was durable is not whole"
+			if !last {
+				reason = fmt.Sprintf("the next segment begins with record %d", limit)
+			}
+			if !w.each(Record{}, &DamageError{path, s.end, s.next, reason}) {
+				return errStopped
+			}
+			if behind.at == 0 {
+				return nil
+			}
+			s.end, s.next = behind.at, behind.index
+			continue
+		}
+		proven = max(proven, int64(f.durable))
+		if s.marked = f.count == 0; s.marked {
+			w.low = max(w.low, min(binary.LittleEndian.Uint64(f.body), s.next))
+		} else {
+			s.table = append(s.table, s.note(nil, position{f.index, s.end})...)
+		}
+		for r := range f.records() {
+			if r.Index < w.low || r.Index >= limit {
+				continue
+			}
+			w.state.Records++
+			w.state.Bytes += int64(len(r.Data))
+			if !w.each(r, nil) {
+				return errStopped
+			}
+		}
+		s.end, s.next = end, min(f.next(), limit)
+	}
+	return nil
+}
+
+// A sight is what stands behind a place where a frame is not whole.
+type sight struct {
+	durable bool   // a whole frame says that this place was durable before it was written
+	dirty   bool   // there may be a frame of the segment
+	torn    int64  // how far that reaches
+	at      int64  // the first whole frame, or 0
+	index   uint64 // and its index
+}
+
+// lookBehind looks for whole frames behind the end of a segment.
+//
+// This is how a torn end is told from damage. A crash leaves any of the sectors that were
+// written since the last sync. So a frame that is whole may stand behind one that is not,
+// and says nothing. But each frame has the offset up to which the segment was durable when
+// it was written. If that is beyond the place, its bytes were on the disk, and are not there
+// any more.
+func (w *walk) lookBehind(s *segment, seed uint32) (behind sight, err error) {
+	place := s.end
+	for at := place; at+frameHeader <= w.size; {
+		b, err := w.bytes(at, frameHeader)
+		if err != nil {
+			return behind, err
+		}
+		if len(b) < frameHeader {
+			break
+		}
+		var f frame
+		body, ok := f.plausible(b, s.epoch, at, w.size)
+		if !ok {
+			at += frameAlign
+			continue
+		}
+		behind.dirty = behind.dirty || at > place
+		behind.torn = max(behind.torn, at+frameSize(body)-place)
+		// A frame that could say nothing new is not worth its checksum.
+		if at > place && f.index >= s.next && (behind.at == 0 || int64(f.durable) > place) {
+			f, end, whole, err := w.frame(at, seed, s.epoch)
+			if err != nil {
+				return behind, err
+			}
+			if whole {
+				if behind.at == 0 {
+					behind.at, behind.index = at, f.index
+				}
+				if int64(f.durable) > place {
+					behind.durable = true
+					return behind, nil
+				}
+				at = end
+				continue
+			}
+		}
+		at += frameAlign
+	}
+	return behind, nil
+}
+
+// recover opens the directory, and continues what is there or begins a log.
+func (l *Log) recover(path string) (found Recovery, err error) {
+	l.dir, err = openDirectory(l.disk, path, false)
+	if errors.Is(err, os.ErrNotExist) {
+		if err := makeDirectory(l.disk, path); err != nil {
+			return found, err
+		}
+		l.dir, err = openDirectory(l.disk, path, false)
+	}
+	if err != nil {
+		return found, err
+	}
+	var damage error
+	st, err := load(&l.dir, func(_ Record, d *DamageError) bool {
+		if d != nil {
+			damage = d
+		}
+		return d == nil
+	})
+	if damage != nil {
+		return found, damage
+	}
+	if err != nil {
+		return found, err
+	}
+	// If a sync of the directory has failed, the spare file may have its old name on the disk,
+	// as a segment. To write another header into it would make that one damaged.
+	for _, name := range []string{spareMaking, spareFile} {
+		if err := l.disk.Remove(l.dir.fd, plainName(name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return found, fmt.Errorf("wal: remove %s: %w", filepath.Join(path, name), err)
+		}
+	}
+	last := st.Last
+	if len(st.live) == 0 {
+		if _, err := rand.Read(l.id[:]); err != nil {
+			return found, fmt.Errorf("wal: %w", err)
+		}
+		l.seed = seedOf(l.id)
+		st.First, last = 1, 0
+		s, err := l.begin(1, 1)
+		if err != nil {
+			return found, err
+		}
+		l.enterLocked(s)
+	} else {
+		head := st.live[len(st.live)-1]
+		l.id, l.seed, l.epoch = head.id, seedOf(head.id), head.epoch
+		if err := l.continueIn(&st, head); err != nil {
+			return found, err
+		}
+	}
+	st.Last = max(last, st.First-1)
+	l.first, l.last, l.flushed, l.durable = st.First, st.Last, st.Last, st.Last
+	l.lowWritten, l.lowDurable = st.First, st.First
+	return st.Recovery, l.drop(append(st.void, l.forgetLocked(0)...))
+}
+
+// continueIn makes what was found durable, and the last segment the one to write to, or a new
+// one.
+func (l *Log) continueIn(st *state, head *segment) (err error) {
+	if head.fd, err = l.disk.OpenFile(l.dir.fd, plainName(head.name), os.O_RDWR, 0); err != nil {
+		return fmt.Errorf("wal: open %s: %w", filepath.Join(l.dir.path, head.name), err)
+	}
+	l.segments, l.head = st.live, head
+	// What no frame proves durable may be in the page cache alone, also after a sync that
+	// failed in another process: so it is written again.
+	w := window{disk: l.disk, fd: head.fd, size: int64(head.size), chunk: 1 << 20}
+	for at := st.tail.proven; at < head.end; {
+		b, err := w.bytes(at, int(min(head.end-at, 1<<20)))
+		if err == nil {
+			err = l.writeAt(head.fd, b, at)
+		}
+		if err != nil {
+			return l.problem("restore", head.name, false, err)
+		}
+		at += int64(len(b))
+	}
+	if err := l.syncFile(head.fd); err != nil {
+		return l.problem("sync", head.name, true, err)
+	}
+	head.synced = head.end
+	// Not behind what may be whole frames: they would be taken for records if what is
+	// written next ended where one of them begins. Nor in a segment without a frame: that
+	// its name is durable nothing proves.
+	if !st.tail.dirty && head.end > headerSize {
+		return nil
+	}
+	s, err := l.begin(max(head.next, st.First), st.First)
+	if err != nil {
+		return err
+	}
+	l.enterLocked(s)
+	if s.first == head.first { // nothing was in it
+		l.segments = slices.DeleteFunc(l.segments, func(s *segment) bool { return s == head })
+		st.void = append(st.void, head)
+	}
+	return nil
+}
+
+// makeDirectory makes a log's directory, durably.
+func makeDirectory(d disk, path string) error {
+	name, err := sys.NewName(path)
+	if err != nil {
+		return fmt.Errorf("wal: %q: %w", path, err)
+	}
+	if err := d.Mkdir(name, 0o777); err != nil && !errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("wal: make directory %s: %w", path, err)
+	}
+	above, err := sys.NewName(filepath.Dir(filepath.Clean(path)))
+	if err != nil {
+		return fmt.Errorf("wal: %q: %w", path, err)
+	}
+	fd, err := d.OpenDir(above)
+	if err == nil {
+		err = errors.Join(d.Sync(fd), d.Close(fd))
+	}
+	if err != nil {
+		return fmt.Errorf("wal: make directory %s durable: %w", path, err)
+	}
+	return nil
+}
+
+// Scan reads and checks all of a log that is not open, and changes nothing. It calls each
+// with every whole record in order, and with what is damaged, behind which it goes on: a
+// Record or a DamageError. Data is valid during the call. It ends early when each returns
+// false. The Recovery counts what was read.
+func Scan(dir string, each func(r Record, damage *DamageError) bool) (Recovery, error) {
+	return scan(sys.Disk{}, dir, each)
+}
+
+func scan(d disk, path string, each func(Record, *DamageError) bool) (Recovery, error) {
+	dir, err := openDirectory(d, path, true)
+	if err != nil {
+		return Recovery{}, err
+	}
+	defer dir.close()
+	st, err := load(&dir, each)
+	if errors.Is(err, errStopped) {
+		err = nil
+	}
+	return st.Recovery, err
+}
+
+// decode returns what is wrong with a header, or "".
+func (h *header) decode(b []byte) string {
+	switch {
+	case len(b) < headerUsed:
+		return "the file is shorter than a segment's header"
+	case string(b[:8]) != magic:
+		return "it does not begin as a segment of a log"
+	case binary.LittleEndian.Uint32(b[60:]) != crc32.Checksum(b[:60], castagnoli):
+		return "the checksum of its header is wrong"
+	case binary.LittleEndian.Uint32(b[8:]) != version:
+		return "it was written by another version of this package"
+	}
+	copy(h.id[:], b[16:])
+	h.size = binary.LittleEndian.Uint32(b[12:])
+	h.epoch = binary.LittleEndian.Uint64(b[32:])
+	h.first = binary.LittleEndian.Uint64(b[40:])
+	h.low = binary.LittleEndian.Uint64(b[48:])
+	if h.size < leastSegment || h.size > mostSegment || h.epoch == 0 || h.first == 0 || h.low > h.first {
+		return "its header has impossible values"
+	}
+	return ""
+}

@@ -1,0 +1,146 @@
+package wal
+
+import "fmt"
+
+// TruncateBefore removes the records before an index, which becomes the first. That is
+// durable when it returns, under every policy. Whole segments are recycled; the room of
+// other records is theirs until then. An index beyond Last+1 leaves the log empty, to go on
+// with that index.
+//
+// On an error the records may be there or not when the log is opened again.
+func (l *Log) TruncateBefore(index uint64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.refusalLocked(); err != nil {
+		return err
+	}
+	if index > l.last+1 {
+		if err := l.aloneLocked(); err != nil {
+			return err
+		}
+		defer l.othersLocked()
+		return l.cutLocked(max(index, l.last+1), max(index, l.last+1))
+	}
+	for l.exclusive {
+		l.room.Wait()
+	}
+	if index = min(index, l.last+1); index > l.first { // TruncateAfter may have been faster
+		l.first = index
+		l.pending = appendFrame(l.pending, l.last+1, nil, index)
+	}
+	// The mark must be durable first: a crash may bring back any of the files.
+	for l.lowDurable < index {
+		switch {
+		case l.final != nil:
+			return l.final
+		case l.sealed:
+			return ErrClosed
+		case l.commit.leading || l.exclusive:
+			l.room.Wait()
+		case l.written == len(l.out) && len(l.pending) == 0 && l.lowWritten < index:
+			l.pending = appendFrame(l.pending, l.last+1, nil, l.first)
+		default:
+			if err := l.leadLocked(true); err != nil {
+				return err
+			}
+		}
+	}
+	if l.sealed {
+		return ErrClosed
+	}
+	gone := l.forgetLocked(0)
+	l.background.Add(1)
+	l.mu.Unlock()
+	defer l.mu.Lock()
+	defer l.background.Done()
+	return l.drop(gone)
+}
+
+// TruncateAfter removes the records after an index, which becomes the last: First-1 empties
+// the log. That is durable when it returns, under every policy; what was accepted before is
+// written first. The indices are given again. On an error nothing was removed, unless the
+// error is Final.
+func (l *Log) TruncateAfter(index uint64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.aloneLocked(); err != nil {
+		return err
+	}
+	defer l.othersLocked()
+	if index == l.last {
+		return nil
+	}
+	if index > l.last || index+1 < l.first {
+		return fmt.Errorf("%w: truncate after %d, of %d to %d", ErrNotFound, index, l.first, l.last)
+	}
+	return l.cutLocked(index+1, l.first)
+}
+
+// aloneLocked waits until no other call truncates, and lets nothing be accepted until
+// othersLocked.
+func (l *Log) aloneLocked() error {
+	for l.exclusive {
+		l.room.Wait()
+	}
+	if err := l.refusalLocked(); err != nil {
+		return err
+	}
+	l.exclusive = true
+	return nil
+}
+
+func (l *Log) othersLocked() {
+	l.exclusive = false
+	l.room.Broadcast()
+}
+
+// cutLocked lets the log go on with an index, and have no record before low. A new segment
+// says so: the segments behind it end where its own records begin.
+func (l *Log) cutLocked(next, low uint64) error {
+	for l.commit.leading || len(l.pending) > 0 || l.written < len(l.out) || l.durable < l.last {
+		if l.commit.leading {
+			l.room.Wait()
+		} else if err := l.leadLocked(true); err != nil {
+			return err
+		}
+	}
+	l.commit.leading = true
+	l.mu.Unlock()
+	s, err := l.begin(next, max(low, min(l.first, next)))
+	l.mu.Lock()
+	l.commit.leading = false
+	if err != nil {
+		l.commit.wakeAll()
+		return err
+	}
+	l.first = s.low
+	l.last, l.flushed, l.durable = next-1, next-1, next-1
+	l.enterLocked(s)
+	gone := l.forgetLocked(next)
+	l.growLocked()
+	l.commit.wakeAll()
+	l.mu.Unlock()
+	defer l.mu.Lock()
+	return l.drop(gone)
+}
+
+// forgetLocked takes the segments out of the log that have no live record: those before
+// first, and with cut those from there on that are not the head.
+func (l *Log) forgetLocked(cut uint64) (gone []*segment) {
+	var kept []*segment
+	for i, s := range l.segments {
+		live := s == l.head || l.segments[i+1].first > l.first
+		if cut > 0 && s != l.head {
+			live = s.first < cut && cut > l.first && live
+			s.next = min(s.next, cut)
+		}
+		if live {
+			kept = append(kept, s)
+		} else {
+			s.gone = true
+			gone = append(gone, s)
+		}
+	}
+	l.segments = kept
+	return gone
+}

@@ -1,0 +1,328 @@
+// Package wal is a write-ahead log: records with consecutive indices that survive crashes.
+// It stores records under a [holdfast.Policy], finds them again after a crash, and tells the
+// torn end that a crash may leave from damage to what was durable.
+//
+// Start with [Open]. Under sync=group a record is on stable storage when [Log.Append]
+// returns, and calls of many goroutines share one sync. Records are never changed. They are
+// removed at the log's beginning by [Log.TruncateBefore] and at its end by
+// [Log.TruncateAfter].
+//
+// What is not promised: that damage in the last batch is told from a torn end, if the log
+// was not closed after it; that the checksums stop an attacker; and any record that a policy
+// without a sync has not yet synced. docs/wal.md has the format and the reasons.
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/deadline"
+	"github.com/holdfast-go/holdfast/internal/durable"
+	"github.com/holdfast-go/holdfast/internal/keyed"
+	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/internal/vfs"
+)
+
+// Options says how a Log works.
+type Options struct {
+	// Policy says when records become durable. Its Loss is that of the log, counted in
+	// the segment's bytes: a record takes 36 bytes more than its own, rounded up to 8. Two
+	// things don't depend on it: a segment is synced before the next one begins, so that a
+	// crash never leaves a hole, and Close syncs unless it is sync=never.
+	Policy holdfast.Policy
+
+	// SegmentSize is the size of new files; 0 is 16 MiB. It is a multiple of 4 KiB between
+	// 8 KiB and 256 MiB. A batch must fit into a segment. The log has one file besides,
+	// prepared for what comes.
+	SegmentSize holdfast.Size
+}
+
+const (
+	defaultSegment = 16 * holdfast.MiB
+	leastSegment   = 2 * headerSize
+	mostSegment    = 256 << 20
+
+	// groupBuffer is what gathers in memory at least while a sync runs, where Append waits
+	// for its own: nothing of that is lost.
+	groupBuffer = 1 << 20
+)
+
+// A Record is a record and its index.
+type Record struct {
+	Index uint64
+	Data  []byte
+}
+
+// A Recovery is what a log's directory holds.
+type Recovery struct {
+	First, Last uint64 // Last is First-1 if there is no record
+	Records     int64
+	Bytes       int64 // of the records' data
+	Segments    int
+
+	// Torn is how many bytes at the end are left of appends that were not durable when
+	// the machine or the process died, as far as they can be recognized. They are cut.
+	Torn int64
+}
+
+// A disk is the calls that a log makes of a file system.
+type disk interface {
+	vfs.Disk
+	ReadAt(fd int, p []byte, at int64) (n int, err error)
+	WriteAt(fd int, p []byte, at int64) (n int, err error)
+}
+
+// A durableWriter is a disk that writes and syncs in one call. The error
+// [errors.ErrUnsupported] says that it can't.
+type durableWriter interface {
+	WriteAtDurably(fd int, p []byte, at int64) (n int, err error)
+}
+
+// A Log is an open log. Any number of goroutines may call its methods at once.
+//
+// Memory is bounded: records wait in two buffers of the policy's Buffer, or of 1 MiB where
+// Append waits for a sync, or of the largest batch. When they are full, Append waits.
+// Readers have 64 KiB each and never hold up a writer. The log's own table has about a
+// 1/10,000 of the log's size.
+type Log struct {
+	disk  disk
+	dir   directory
+	opts  Options
+	id    [16]byte
+	seed  uint32
+	limit int // of pending
+
+	mu   sync.Mutex
+	room sync.Cond // memory, or the leader's role, has become free
+	// Indices: first ≤ last+1, and last ≥ flushed ≥ durable.
+	first, last, flushed, durable uint64
+
+	pending    []byte     // whole frames that were accepted, in order
+	segments   []*segment // all that have live records, and head at the end
+	head       *segment   // is written to: only the leader changes it
+	commit     commit
+	exclusive  bool // TruncateAfter is under way: nothing is accepted
+	flushTimer deadline.Timer
+	syncTimer  deadline.Timer
+	syncing    bool          // a sync by bytes is under way
+	lowWritten uint64        // the largest first index that a mark or header has
+	lowDurable uint64        // and that is durable
+	unsynced   int64         // bytes in the kernel that are not durable
+	grown      chan struct{} // closed when readers may see more; nil: none waits
+	final      error
+	unreported error // what failed in the background
+	closing    chan struct{}
+	isClosing  bool
+	sealed     bool // Close has written all it could
+	closed     chan struct{}
+	closeErr   error
+	background sync.WaitGroup
+
+	// each serialises Appends under sync=each.
+	each sync.Mutex
+
+	// The leader's, without mu.
+	out     []byte // frames on their way to the kernel, from written on
+	written int
+	noDsync bool
+
+	epoch uint64 // of the current segment
+
+	// spare serialises what is done to the spare file.
+	spare sync.Mutex
+}
+
+// Open opens the log in a directory, or makes a new one; the directory above must exist. It
+// reads and checks every record. It cuts a torn end, makes durable what it has found, and
+// says what that was. Damage elsewhere is a [DamageError], and nothing is changed then: see
+// [Scan], and the command "holdfast wal repair".
+func Open(dir string, o Options) (*Log, Recovery, error) { return open(sys.Disk{}, dir, o) }
+
+func open(d disk, dir string, o Options) (*Log, Recovery, error) {
+	if err := o.Policy.Validate(); err != nil {
+		return nil, Recovery{}, err
+	}
+	if o.SegmentSize == 0 {
+		o.SegmentSize = defaultSegment
+	}
+	if o.SegmentSize < leastSegment || o.SegmentSize > mostSegment || o.SegmentSize%headerSize != 0 {
+		return nil, Recovery{}, fmt.Errorf("wal: a segment of %v; use a multiple of 4KiB between 8KiB and 256MiB", o.SegmentSize)
+	}
+	l := &Log{disk: d, opts: o, closing: make(chan struct{}), closed: make(chan struct{})}
+	l.room.L = &l.mu
+	l.commit.covered[0].L, l.commit.covered[1].L = &l.mu, &l.mu
+	l.limit = int(o.Policy.Buffer)
+	if o.Policy.Sync.Waits() {
+		l.limit = max(l.limit, groupBuffer)
+	}
+	l.flushTimer.Init(o.Policy.FlushEvery, func() { l.due(false) })
+	l.syncTimer.Init(o.Policy.Sync.Every, func() { l.due(true) })
+	found, err := l.recover(dir)
+	if err != nil {
+		l.release()
+		return nil, Recovery{}, err
+	}
+	return l, found, nil
+}
+
+// First returns the index of the first record. Last returns the last that was accepted, and
+// is First-1 if there is none. Durable returns the last that is on stable storage with all
+// before it. They wait for nothing.
+func (l *Log) First() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.first
+}
+
+// Last returns the index of the last record that was accepted: see First.
+func (l *Log) Last() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last
+}
+
+// Durable returns the index of the last record that survives the death of the machine: see
+// First.
+func (l *Log) Durable() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.durable
+}
+
+// Close writes all records that were accepted, syncs them unless the policy is sync=never,
+// and closes the log. It tries each step, and returns all errors that no call has returned
+// yet. Calls that wait for memory, and Follow, end with ErrClosed, as every later call does.
+// A second Close waits for the first and returns the same.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	if l.isClosing {
+		l.mu.Unlock()
+		<-l.closed
+		return l.closeErr
+	}
+	l.isClosing = true
+	close(l.closing)
+	l.flushTimer.Disarm()
+	l.syncTimer.Disarm()
+	l.room.Broadcast()
+	for l.exclusive {
+		l.room.Wait()
+	}
+	sync := l.opts.Policy.Sync.Mode != holdfast.SyncNever
+	var errs []error
+	if err := l.advanceLocked(background, l.last, sync); err != nil {
+		errs = append(errs, err)
+	}
+	for l.commit.leading {
+		l.room.Wait()
+	}
+	s := l.head
+	if sync && len(errs) == 0 && s.next > s.first && !s.marked && s.end+frameSize(markSize) <= int64(s.size) {
+		// Nothing depends on the mark: it lets the next Open tell damage in the last
+		// batch from a torn end.
+		l.pending = appendFrame(l.pending, l.last+1, nil, l.first)
+		if err := l.leadLocked(false); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if l.unreported != nil {
+		errs = append(errs, l.unreported)
+	}
+	l.sealed = true
+	l.commit.wakeAll()
+	l.growLocked()
+	for l.commit.leading {
+		l.room.Wait()
+	}
+	l.mu.Unlock()
+	l.background.Wait()
+	l.closeErr = errors.Join(append(errs, l.release())...)
+	close(l.closed)
+	return l.closeErr
+}
+
+// release closes all descriptors, and so ends the lock.
+func (l *Log) release() error {
+	var errs []error
+	if l.head != nil && l.head.fd >= 0 {
+		errs = append(errs, l.disk.Close(l.head.fd))
+	}
+	return errors.Join(append(errs, l.dir.close())...)
+}
+
+// A directory is the log's, open and locked.
+type directory struct {
+	disk  disk
+	path  string
+	fd    int
+	lock  int
+	key   keyed.Key
+	names *durable.NameSyncs
+}
+
+// lockFile is locked while the log is open.
+const lockFile = "lock"
+
+// openDirectory opens a directory, and locks it against all others, or with shared against
+// those that write.
+func openDirectory(d disk, path string, shared bool) (dir directory, err error) {
+	dir = directory{disk: d, path: path, fd: -1, lock: -1, names: durable.NameSyncsOf(d)}
+	defer func() {
+		if err != nil {
+			dir.close()
+		}
+	}()
+	name, err := sys.NewName(path)
+	if err != nil {
+		return dir, fmt.Errorf("wal: %q: %w", path, err)
+	}
+	if dir.fd, err = d.OpenDir(name); err != nil {
+		return dir, fmt.Errorf("wal: open directory %s: %w", path, err)
+	}
+	is, err := d.StatFD(dir.fd)
+	if err != nil {
+		return dir, fmt.Errorf("wal: stat directory %s: %w", path, err)
+	}
+	dir.key = keyed.Key{Device: is.Device, Inode: is.Inode}
+	flags, lock := os.O_RDWR|os.O_CREATE, d.Lock
+	if shared {
+		flags, lock = os.O_RDONLY, d.LockShared
+	}
+	if dir.lock, err = d.OpenFile(dir.fd, plainName(lockFile), flags, 0o666); err != nil {
+		if shared && errors.Is(err, os.ErrNotExist) {
+			return dir, nil
+		}
+		return dir, fmt.Errorf("wal: open the lock of %s: %w", path, err)
+	}
+	switch err = lock(dir.lock); {
+	case errors.Is(err, syscall.EAGAIN):
+		return dir, fmt.Errorf("%w: %s", ErrLocked, path)
+	case errors.Is(err, errors.ErrUnsupported):
+		return dir, nil
+	case err != nil:
+		return dir, fmt.Errorf("wal: lock %s: %w", path, err)
+	}
+	return dir, nil
+}
+
+// sync makes the directory's names durable.
+func (d *directory) sync(since int) error {
+	if err := d.names.Directory(d.key, func() error { return d.disk.Sync(d.fd) }); err != nil {
+		return err
+	}
+	return d.names.LostSince(d.key, since)
+}
+
+func (d *directory) close() error {
+	var errs []error
+	for _, fd := range []int{d.lock, d.fd} {
+		if d.disk != nil && fd >= 0 {
+			errs = append(errs, d.disk.Close(fd))
+		}
+	}
+	return errors.Join(errs...)
+}

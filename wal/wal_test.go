@@ -1,0 +1,419 @@
+package wal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/fault"
+)
+
+var small = Options{Policy: holdfast.Durable(), SegmentSize: leastSegment}
+
+func mustOpen(t testing.TB, dir string, o Options) (*Log, Recovery) {
+	t.Helper()
+	l, found, err := Open(dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l, found
+}
+
+// TestRecordsAreThereAgain appends by many goroutines over many segments of a real file
+// system, under each policy.
+func TestRecordsAreThereAgain(t *testing.T) {
+	for _, p := range append(testPolicies, holdfast.Policy{Buffer: 4096, FlushEvery: time.Millisecond, Sync: holdfast.SyncEvery(time.Millisecond)}) {
+		t.Run(p.String(), func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "new")
+			l, found := mustOpen(t, dir, Options{Policy: p, SegmentSize: leastSegment})
+			if found.First != 1 || found.Last != 0 || found.Records != 0 {
+				t.Fatalf("%+v", found)
+			}
+			const writers, each = 8, 12
+			var all sync.WaitGroup
+			byIndex := make([]string, writers*each+1)
+			for w := range writers {
+				all.Go(func() {
+					for i := range each {
+						record := fmt.Sprintf("%d.%d.%s", w, i, strings.Repeat("x", 37*i))
+						last, err := l.Append([]byte(record))
+						if err != nil || last == 0 || last >= uint64(len(byIndex)) {
+							t.Errorf("Append = %d, %v", last, err)
+							return
+						}
+						byIndex[last] = record
+						if p.Sync.Waits() && l.Durable() < last {
+							t.Errorf("%d is not durable", last)
+						}
+						if got, err := l.Read(last); err != nil || string(got) != record {
+							t.Errorf("Read(%d) = %.20q, %v", last, got, err)
+						}
+					}
+				})
+			}
+			all.Wait()
+			if err := l.Close(); err != nil || t.Failed() {
+				t.Fatal(err)
+			}
+			l, found = mustOpen(t, dir, Options{Policy: p, SegmentSize: leastSegment})
+			if found.Records != writers*each || found.Last != writers*each || found.Torn != 0 || found.Segments < 3 || l.Durable() != l.Last() {
+				t.Fatalf("%+v", found)
+			}
+			got, err := recordsOf(l, 1)
+			if err != nil || len(got) != writers*each {
+				t.Fatal(len(got), err)
+			}
+			seen := map[string]int{}
+			for i, r := range got {
+				if string(r) != byIndex[i+1] {
+					t.Fatalf("record %d is %.20q, not %.20q", i+1, r, byIndex[i+1])
+				}
+				w, n := 0, 0
+				fmt.Sscanf(string(r), "%d.%d", &w, &n)
+				if seen[fmt.Sprint(w)] != n {
+					t.Fatalf("record %d of writer %d comes after %d others", n, w, seen[fmt.Sprint(w)])
+				}
+				seen[fmt.Sprint(w)]++
+			}
+		})
+	}
+}
+
+func TestALogIsOpenedOnce(t *testing.T) {
+	dir := t.TempDir()
+	l, _ := mustOpen(t, dir, small)
+	if _, _, err := Open(dir, small); !errors.Is(err, ErrLocked) {
+		if err == nil && runtime.GOOS == "windows" {
+			t.Skip("this system has no locks")
+		}
+		t.Errorf("a second Open: %v", err)
+	}
+	if _, err := Scan(dir, nil); !errors.Is(err, ErrLocked) {
+		t.Errorf("Scan beside it: %v", err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Scan(dir, func(Record, *DamageError) bool { return true }); err != nil {
+		t.Error(err)
+	}
+	mustOpen(t, dir, small)
+}
+
+func TestRefusals(t *testing.T) {
+	check := func(want string, err error) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	dir := t.TempDir()
+	open := func(o Options) error {
+		l, _, err := Open(dir, o)
+		if err == nil {
+			l.Close()
+		}
+		return err
+	}
+	check("a segment of 5KiB; use a multiple of 4KiB", open(Options{SegmentSize: 5 << 10}))
+	check("a segment of 4KiB", open(Options{SegmentSize: 4 << 10}))
+	check("a segment of 1GiB", open(Options{SegmentSize: 1 << 30}))
+	check("sync", open(Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: 99}}}))
+	_, _, err := Open(filepath.Join(dir, "a", "b"), small)
+	check("no such file", err)
+	_, _, err = Open("", small)
+	check("no name", err)
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = Open(file, small)
+	check("open directory", err)
+
+	l, _ := mustOpen(t, filepath.Join(dir, "log"), small)
+	_, err = l.Append()
+	check("no record", err)
+	_, err = l.Append(make([]byte, leastSegment-headerSize-35))
+	check("use smaller batches, or a larger SegmentSize", err)
+	if _, err = l.Append(make([]byte, leastSegment-headerSize-36)); err != nil {
+		t.Error(err)
+	}
+	check("wait for 2, and the last is 1", l.Wait(context.Background(), 2))
+	check("truncate after 2", l.TruncateAfter(2))
+	if err := l.TruncateBefore(2); err != nil {
+		t.Error(err)
+	}
+	check("truncate after 0", l.TruncateAfter(0))
+	_, err = l.Read(1)
+	check("does not have this index: 1", err)
+	_, err = l.Read(2)
+	check("does not have this index: 2", err)
+	if err := errors.Join(l.Close(), l.Close()); err != nil {
+		t.Error(err)
+	}
+	_, err = l.Append([]byte("late"))
+	for _, err := range []error{err, l.TruncateAfter(0), l.TruncateBefore(9), l.Wait(context.Background(), 0)} {
+		if err != nil && !errors.Is(err, os.ErrClosed) {
+			t.Error(err)
+		}
+	}
+	if _, err = l.Read(1); !errors.Is(err, ErrClosed) {
+		t.Error(err)
+	}
+}
+
+// TestGroupCommitSharesSyncs lets a sync take its time.
+func TestGroupCommitSharesSyncs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDisk(t, nil)
+		l, _, err := open(noDsync{d}, "/log", Options{Policy: holdfast.Durable(), SegmentSize: 1 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Add(fault.DiskFault{Op: fault.DiskDatasync, Delay: time.Millisecond})
+		before := d.Count(fault.DiskDatasync)
+		const writers, each = 32, 10
+		var all sync.WaitGroup
+		for range writers {
+			all.Go(func() {
+				for range each {
+					if _, err := l.Append([]byte("record")); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		if n := d.Count(fault.DiskDatasync) - before; n > 2*each || n < each {
+			t.Errorf("%d syncs for %d records", n, writers*each)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestSyncsByTimeAndFlushesAreInTime waits in fake time.
+func TestSyncsByTimeAndFlushesAreInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDisk(t, nil)
+		p := holdfast.Policy{Buffer: 4096, FlushEvery: 10 * time.Millisecond, Sync: holdfast.SyncEvery(time.Second)}
+		l, _, err := open(d, "/log", Options{Policy: p, SegmentSize: leastSegment})
+		if err != nil {
+			t.Fatal(err)
+		}
+		last, err := l.Append([]byte("a"))
+		if err != nil || l.Durable() != 0 {
+			t.Fatal(err)
+		}
+		flushed := func() uint64 {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			return l.flushed
+		}
+		time.Sleep(9 * time.Millisecond)
+		if synctest.Wait(); flushed() != 0 {
+			t.Error("flushed too early")
+		}
+		time.Sleep(time.Millisecond)
+		if synctest.Wait(); flushed() != last || l.Durable() != 0 {
+			t.Errorf("flushed %d, durable %d", flushed(), l.Durable())
+		}
+		time.Sleep(990 * time.Millisecond)
+		if synctest.Wait(); l.Durable() != last {
+			t.Errorf("durable %d", l.Durable())
+		}
+		// What fails in the background, the next call reports.
+		d.Add(fault.DiskFault{Op: fault.DiskWrite, Times: 1, Err: os.ErrPermission})
+		if _, err := l.Append([]byte("b")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(15 * time.Millisecond)
+		synctest.Wait()
+		if n, err := l.Append([]byte("c")); n != 0 || !errors.Is(err, os.ErrPermission) {
+			t.Errorf("Append = %d, %v", n, err)
+		}
+		if n, err := l.Append([]byte("c")); n != 3 || err != nil {
+			t.Errorf("Append = %d, %v", n, err)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, found, err := open(d, "/log", small); err != nil || found.Records != 3 {
+			t.Errorf("%+v, %v", found, err)
+		}
+	})
+}
+
+// TestWaitEndsWithItsContext, and the sync that it has begun goes on.
+func TestWaitEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDisk(t, nil)
+		l, _, err := open(noDsync{d}, "/log", small)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Add(fault.DiskFault{Op: fault.DiskDatasync, Delay: time.Second})
+		last, err := l.Enqueue([]byte("a"), []byte("b"))
+		if err != nil || last != 2 || l.Durable() != 0 {
+			t.Fatal(last, err)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		defer cancel()
+		start := time.Now()
+		if err := l.Wait(ctx, last); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Millisecond {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+		if err := l.Wait(context.Background(), last); err != nil || time.Since(start) != time.Second {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestFollowWaitsForWhatComes over segments, and until each of its ends.
+func TestFollowWaitsForWhatComes(t *testing.T) {
+	l, _ := mustOpen(t, t.TempDir(), small)
+	const records = 40
+	ended := errors.New("that is all")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	var all sync.WaitGroup
+	follow := func(ctx context.Context, want error) {
+		all.Go(func() {
+			next := uint64(1)
+			for r, err := range l.Follow(ctx, 1) {
+				if err != nil {
+					if !errors.Is(err, want) || next != records+1 {
+						t.Errorf("it ended before %d: %v", next, err)
+					}
+					return
+				}
+				if r.Index != next || l.Durable() < r.Index || !bytes.Equal(r.Data, bytes.Repeat([]byte{byte(next)}, 500)) {
+					t.Errorf("record %d where %d should be", r.Index, next)
+				}
+				if next++; next == records+1 && want == ended {
+					cancel(ended)
+				}
+			}
+		})
+	}
+	follow(ctx, ended)
+	follow(context.Background(), ErrClosed)
+	for i := range records {
+		if _, err := l.Append(bytes.Repeat([]byte{byte(i + 1)}, 500)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-ctx.Done()
+	for r, err := range l.Follow(context.Background(), 1) { // the other one may need a while
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Index == records {
+			break
+		}
+	}
+	waitUntilRead(l)
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	all.Wait()
+}
+
+// waitUntilRead returns when a reader waits for more.
+func waitUntilRead(l *Log) {
+	for waits := false; !waits; time.Sleep(time.Millisecond) {
+		l.mu.Lock()
+		waits = l.grown != nil
+		l.mu.Unlock()
+	}
+}
+
+// TestReadersAndTruncations lets both go on beside appends: a reader sees records with their
+// own index, or ErrNotFound.
+func TestReadersAndTruncations(t *testing.T) {
+	l, _ := mustOpen(t, t.TempDir(), small)
+	const records = 300
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var readers sync.WaitGroup
+	for range 3 {
+		readers.Go(func() {
+			for ctx.Err() == nil {
+				for r, err := range l.Follow(ctx, l.First()) {
+					if err != nil {
+						if !errors.Is(err, ErrNotFound) && ctx.Err() == nil {
+							t.Error(err)
+						}
+						break
+					}
+					var index uint64
+					if fmt.Sscanf(string(r.Data), "%d.", &index); index != r.Index {
+						t.Errorf("record %d is that of %d", r.Index, index)
+					}
+				}
+			}
+		})
+	}
+	for i := 0; i < records; i++ {
+		next := l.Last() + 1
+		if _, err := l.Append(fmt.Appendf(nil, "%d.%0300d", next, i), fmt.Appendf(nil, "%d.", next+1)); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		switch {
+		case i%20 == 19:
+			err = l.TruncateBefore(l.Last() - 15)
+		case i%9 == 8:
+			err = l.TruncateAfter(l.Last() - 3)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	cancel()
+	readers.Wait()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRetentionRecyclesFiles bounds the files of a log that is truncated as it grows.
+func TestRetentionRecyclesFiles(t *testing.T) {
+	dir := t.TempDir()
+	l, _ := mustOpen(t, dir, small)
+	for range 100 {
+		last, err := l.Append(make([]byte, 700))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.TruncateBefore(max(1, last) - min(last-1, 6)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, last := l.First(), l.Last()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	names, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(names) > 6 { // lock, spare, spare.tmp, and three segments
+		t.Errorf("%v, %v", names, err)
+	}
+	if l, _ = mustOpen(t, dir, small); l.First() != first || l.Last() != last || last-first != 6 {
+		t.Errorf("%d to %d, want %d to %d", l.First(), l.Last(), first, last)
+	}
+}
