@@ -151,10 +151,10 @@ func loseNames(t *testing.T, kind, other string) {
 			t.Fatal(err)
 		}
 	}
-	unix.Sync()
 	others, err := os.Open(filepath.Join(v.dir, "others"))
 	must(err)
 	defer others.Close()
+	must(unix.Syncfs(int(others.Fd())))
 	again, err := os.Open(filepath.Join(v.dir, "ours"))
 	must(err)
 	defer again.Close()

@@ -184,11 +184,14 @@ func Spoil(path string) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(last, os.O_WRONLY, 0)
+	f, err := os.OpenFile(last, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteAt([]byte{0xff}, 0)
+	first := []byte{0}
+	if _, err = f.ReadAt(first, 0); err == nil {
+		_, err = f.WriteAt([]byte{^first[0]}, 0)
+	}
 	return errors.Join(err, f.Close())
 }
 
