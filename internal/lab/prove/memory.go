@@ -49,6 +49,7 @@ const memoryDir = "/d"
 // newMemory returns a system that has these files, and adds them to the log.
 func newMemory(l *Log, delay time.Duration, there map[string][]byte) (memory, error) {
 	disk := fault.NewDisk()
+	disk.SetOwner(uint32(os.Geteuid())) // only its owner, or root, removes what a crash has left
 	d := &recorder{calls: disk, disk: disk, log: l, delay: delay, open: map[int]*opened{}}
 	m := memory{d}
 	err := disk.MkdirAll(memoryDir)

@@ -190,7 +190,7 @@ func plants() []plant {
 					return len(p), nil
 				}, sync: func() error { let(); return f.Sync() }}
 			}},
-		{name: "period ignored", workload: "writer", policy: periodic, rules: "age", fake: true,
+		{name: "period ignored", workload: "writer", policy: periodic, rules: "age lost", fake: true,
 			wrap: func(f holdfast.File) holdfast.File {
 				n := 0
 				return wrapped{File: f, sync: func() error {
