@@ -158,8 +158,9 @@ type Disk struct {
 	reserved    int // descriptors open and being opened
 	mostOpen    int
 	room        int64
-	used        int64 // bytes of all files that have a name or a descriptor
-	foreign     int64 // dirty bytes of other programs; less than 0: not known
+	used        int64  // bytes of all files that have a name or a descriptor
+	owner       uint32 // of new files
+	foreign     int64  // dirty bytes of other programs; less than 0: not known
 	sector      int64
 	faults      []*armedFault
 	denied      []denial
@@ -178,7 +179,7 @@ type denial struct {
 // NewDisk returns a disk with an empty root directory and unlimited room that has
 // these faults.
 func NewDisk(faults ...DiskFault) *Disk {
-	d := &Disk{descriptors: map[int]*descriptor{}, lastFD: 2, room: Unlimited, sector: 512}
+	d := &Disk{descriptors: map[int]*descriptor{}, lastFD: 2, room: Unlimited, sector: 512, owner: user}
 	d.root = d.newDeviceLocked()
 	d.root.up = d.root
 	for _, x := range faults {

@@ -15,7 +15,7 @@ const (
 	kindLink = 0o120000
 	permBits = 0o7777
 	umask    = 0o022
-	user     = 1000 // the owner of new files, and its group
+	user     = 1000 // the owner of new files, and its group: see SetOwner
 )
 
 // A device is a file system.
@@ -128,7 +128,7 @@ func (d *Disk) newDeviceLocked() (top *inode) {
 
 func (d *Disk) newInodeLocked(v *device, mode uint32) *inode {
 	d.inodes++
-	f := &inode{device: v, number: d.inodes, mode: mode, uid: user, gid: user}
+	f := &inode{device: v, number: d.inodes, mode: mode, uid: d.owner, gid: d.owner}
 	if f.is(kindDir) {
 		f.links, f.names, f.onDisk = 2, map[string]*inode{}, map[string]*inode{}
 	}

@@ -73,6 +73,13 @@ func (d *Disk) SetDirty(n int64) {
 	d.foreign = n
 }
 
+// SetOwner sets the owner of new files, and its group: 1000 unless set.
+func (d *Disk) SetOwner(id uint32) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.owner = id
+}
+
 // SetSyncsAll sets what SyncsAll says for the file system that a path is on.
 func (d *Disk) SetSyncsAll(name string, ok bool) {
 	d.mu.Lock()

@@ -10,10 +10,10 @@ import (
 
 const appendPaths = 12
 
-// appendWorkload appends to more paths than it has descriptors for.
-func appendWorkload() *Workload {
+// Workload append appends to more paths than it has descriptors for.
+func init() {
 	options := func(p holdfast.Policy) files.Options { return files.Options{Policy: p, Handles: 6} }
-	return &Workload{Name: "append", About: "files.Append to 12 paths through 6 descriptors",
+	workloads = append(workloads, &Workload{Name: "append", About: "files.Append to 12 paths through 6 descriptors",
 		Cleans: true, Targets: func(holdfast.Policy) (all []Target) {
 			for id := range appendPaths {
 				all = append(all, Target{ID: uint32(id), Path: fmt.Sprintf("a%d", id)})
@@ -68,7 +68,7 @@ func appendWorkload() *Workload {
 				return err
 			}
 			return closed
-		}}
+		}})
 }
 
 func noteAll(r *Run, kind NoteKind, streams []*stream) {

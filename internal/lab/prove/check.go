@@ -43,13 +43,6 @@ func newSurvivors(targets int) *Survivors {
 	return &Survivors{N: make([]uint64, targets), Disorder: make([]bool, targets), Half: make([]bool, targets)}
 }
 
-func (s *Survivors) reset() {
-	clear(s.N)
-	clear(s.Disorder)
-	clear(s.Half)
-	s.TornTails, s.Temporaries = 0, 0
-}
-
 // A Violation is a broken promise.
 type Violation struct {
 	Rule  string // lost, order, half, invented, bytes, age

@@ -8,9 +8,9 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// controls are a plain correct program without holdfast, and liars. A verdict counts only where
+// The controls are a plain correct program without holdfast, and liars. A verdict counts only where
 // the first loses nothing and each of the others is caught.
-func controls() []*Workload {
+func init() {
 	promise := func(holdfast.Policy) holdfast.Loss {
 		return holdfast.Loss{Power: holdfast.Bound{Bytes: holdfast.Unlimited, Time: holdfast.Unlimited}}
 	}
@@ -42,7 +42,7 @@ func controls() []*Workload {
 				return nil
 			}}
 	}
-	return []*Workload{
+	workloads = append(workloads,
 		program("plain", "write, fsync, rename, fsync of the directory: no holdfast", "correct",
 			func(r *Run, tmp, path string, data []byte) error {
 				return errors.Join(r.WriteFile(tmp, data, true), r.Rename(tmp, path), r.SyncDir())
@@ -60,7 +60,7 @@ func controls() []*Workload {
 				return errors.Join(r.WriteFile(tmp, data, false), r.Rename(tmp, path), r.SyncDir(), r.WriteFile(path, data, true))
 			}),
 		// A kill takes memory only, so that a liar must keep something there.
-		{Name: "liar-memory", About: "acknowledges what is in its memory", Control: "lost",
+		&Workload{Name: "liar-memory", About: "acknowledges what is in its memory", Control: "lost",
 			Policies: []holdfast.Policy{holdfast.EachDurable()}, Targets: streamTargets(log0, 1),
 			Run: func(r *Run) error {
 				f, next, err := r.open(log0, 0)
@@ -79,6 +79,5 @@ func controls() []*Workload {
 					s.accepted(holdfast.EachDurable())
 				}
 				return w.Close()
-			}},
-	}
+			}})
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-go/holdfast/filecopy"
 )
 
-// copyWorkloads copy new versions of files over old ones. They need real files.
-func copyWorkloads() []*Workload {
+// They copy new versions of files over old ones. They need real files.
+func init() {
 	copying := func(name, about string, count, size int, o filecopy.Options) *Workload {
 		return &Workload{Name: name, About: about, Files: true,
 			Policies: []holdfast.Policy{holdfast.Unbuffered(), holdfast.Durable(), holdfast.EachDurable()},
@@ -34,11 +34,10 @@ func copyWorkloads() []*Workload {
 				return r.copies(count, size, o)
 			}}
 	}
-	return []*Workload{
+	workloads = append(workloads,
 		copying("copy-atomic", "filecopy.File, atomic", 1, 300<<10, filecopy.Options{Atomic: true}),
 		copying("copy-tree", "filecopy.All of 6 files", 6, 60<<10, filecopy.Options{}),
-		copying("copy-resume", "filecopy.File of 8 MiB, which goes on after a kill", 1, 8<<20, filecopy.Options{Resume: true, Method: filecopy.ReadWrite}),
-	}
+		copying("copy-resume", "filecopy.File of 8 MiB, which goes on after a kill", 1, 8<<20, filecopy.Options{Resume: true, Method: filecopy.ReadWrite}))
 }
 
 // copies makes sources of a new version and copies them, again and again. It first copies those

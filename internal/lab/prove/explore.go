@@ -26,7 +26,6 @@ type Failure struct {
 type explorer struct {
 	targets []Target
 	loss    holdfast.Loss
-	found   Survivors
 }
 
 // checkerOf returns a checker, and the disk, both before the first crash point of a log.
@@ -191,15 +190,10 @@ func (f *Failure) Shrink() {
 			step /= 2
 		}
 	}
-	f.Log = f.cut()
-	f.Words = f.explain()
-}
-
-// cut is the log up to the state, with one entry more, which says when the crash was.
-func (f *Failure) cut() *Log {
-	l := f.Log
-	return &Log{Workload: l.Workload, Policy: l.Policy, Seed: l.Seed, Sector: l.Sector, Start: l.Start, Slack: l.Slack,
+	l := f.Log // up to the state, with one entry more, which says when the crash was
+	f.Log = &Log{Workload: l.Workload, Policy: l.Policy, Seed: l.Seed, Sector: l.Sector, Start: l.Start, Slack: l.Slack,
 		Fake: l.Fake, Again: l.Again, Entries: l.Entries[:min(len(l.Entries), f.State.Position+1)]}
+	f.Words = f.explain()
 }
 
 // explain says in words why what is missing is not there.

@@ -7,9 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -68,8 +71,9 @@ func (v *Verdict) chain(ctx context.Context, w *Workload, o Options, r *rand.Ran
 		c := NewChecker(targets, v.Loss)
 		c.Inherit(before)
 		killed := number < chainRuns-1
-		a := arguments{w.Name, v.Policy.String(), dir, filepath.Join(top, fmt.Sprint("notes", number)), r.Uint64(), number}
-		notes, now, err := runAndKill(ctx, o, a, killed, time.Duration(r.Int64N(int64(12*time.Millisecond))))
+		file := filepath.Join(top, fmt.Sprint("notes", number))
+		cmd := o.Child(ctx, w.Name, v.Policy.String(), dir, file, strconv.FormatUint(r.Uint64(), 10), strconv.Itoa(number))
+		notes, now, err := runAndKill(cmd, file, killed, time.Duration(r.Int64N(int64(12*time.Millisecond))))
 		if err != nil {
 			return err
 		}
@@ -104,13 +108,12 @@ func (v *Verdict) chain(ctx context.Context, w *Workload, o Options, r *rand.Ran
 
 // runAndKill starts a child, and kills its process group some time after its first note, or lets
 // it end in order. It returns what it noted.
-func runAndKill(ctx context.Context, o Options, a arguments, kill bool, after time.Duration) ([]Note, int64, error) {
-	shared, err := shareNotes(a.notes)
+func runAndKill(cmd *exec.Cmd, file string, kill bool, after time.Duration) ([]Note, int64, error) {
+	shared, err := shareNotes(file)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer shared.close()
-	cmd := o.Child(ctx, a.strings()...)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -146,4 +149,23 @@ func runAndKill(ctx context.Context, o Options, a arguments, kill bool, after ti
 		err = errors.Join(err, fmt.Errorf("the child failed: %w: %s", waited, said.String()))
 	}
 	return shared.all(), now, err
+}
+
+// survey says what is there below a directory.
+func survey(dir string, targets []Target) (*Survivors, error) {
+	s := newSurvivors(len(targets))
+	paths, ids := byPath(targets)
+	for _, p := range paths {
+		data, err := real{dir}.ReadFile(p)
+		if err != nil {
+			return nil, err
+		}
+		s.Survey(targets, ids[p], data)
+	}
+	return s, filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && IsTemporary(d.Name()) {
+			s.Temporaries++
+		}
+		return err
+	})
 }

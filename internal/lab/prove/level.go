@@ -91,7 +91,7 @@ func Prove(ctx context.Context, o Options) ([]*Verdict, error) {
 			}
 			policies := w.Policies
 			if w.Control == "" {
-				policies = slices.DeleteFunc(slices.Clone(o.Policies), func(p holdfast.Policy) bool { return !w.Runs(p) })
+				policies = slices.DeleteFunc(slices.Clone(o.Policies), func(p holdfast.Policy) bool { return w.Policies != nil && !slices.Contains(w.Policies, p) })
 			}
 			for _, p := range policies {
 				cells = append(cells, cell{w, p})

@@ -17,13 +17,21 @@ import (
 // A recorder is a disk in memory that logs what reaches it. Its calls are those of a
 // [fault.Disk], which judges how it is used.
 type recorder struct {
-	*fault.Disk
+	calls
+	disk  *fault.Disk // the same
 	log   *Log
 	delay time.Duration     // of each write and each sync
 	alter func(*Entry) bool // a planted bug: changes an entry, or drops it by false
 
 	mu   sync.Mutex // held while a call has its effect and is logged, so that both are in one order
 	open map[int]*opened
+}
+
+// calls are those of a disk in memory.
+type calls interface {
+	vfs.Disk
+	vfs.FileSystems
+	vfs.Attributes
 }
 
 // opened is a descriptor: the number of its file, and where it writes.
@@ -40,12 +48,14 @@ const memoryDir = "/d"
 
 // newMemory returns a system that has these files, and adds them to the log.
 func newMemory(l *Log, delay time.Duration, there map[string][]byte) (memory, error) {
-	d := &recorder{Disk: fault.NewDisk(), log: l, delay: delay, open: map[int]*opened{}}
+	disk := fault.NewDisk()
+	disk.SetOwner(uint32(os.Geteuid())) // only its owner, or root, removes what a crash has left
+	d := &recorder{calls: disk, disk: disk, log: l, delay: delay, open: map[int]*opened{}}
 	m := memory{d}
-	err := d.MkdirAll(memoryDir)
+	err := disk.MkdirAll(memoryDir)
 	for name, data := range there {
 		p := m.Path(name)
-		err = errors.Join(err, d.WriteFile(p, data, 0o644))
+		err = errors.Join(err, disk.WriteFile(p, data, 0o644))
 		s, statErr := d.StatPath(nameOf(p))
 		err = errors.Join(err, statErr)
 		l.Add(Entry{Op: Write, File: s.Inode, Data: data})
@@ -66,7 +76,7 @@ func nameOf(p string) sys.Name {
 func (m memory) Path(name string) string { return memoryDir + "/" + name }
 
 func (m memory) ReadFile(name string) ([]byte, error) {
-	data, err := m.d.ReadFile(m.Path(name))
+	data, err := m.d.disk.ReadFile(m.Path(name))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -148,7 +158,7 @@ func (d *recorder) add(e Entry) {
 // number is a file's or a directory's in the log.
 func (d *recorder) number(s sys.Stat) uint64 {
 	if s.Mode&vfs.KindMask != vfs.KindRegular {
-		if top, err := d.Disk.StatPath(nameOf(memoryDir)); err == nil && top.Inode == s.Inode {
+		if top, err := d.calls.StatPath(nameOf(memoryDir)); err == nil && top.Inode == s.Inode {
 			return Root
 		}
 		return s.Inode | DirBit
@@ -161,7 +171,7 @@ func (d *recorder) opening(fd int, err error, flag int) (int, error) {
 	if err != nil {
 		return fd, err
 	}
-	s, err := d.Disk.StatFD(fd)
+	s, err := d.calls.StatFD(fd)
 	d.open[fd] = &opened{file: d.number(s), append: flag&os.O_APPEND != 0}
 	return fd, err
 }
@@ -169,29 +179,29 @@ func (d *recorder) opening(fd int, err error, flag int) (int, error) {
 func (d *recorder) OpenDir(p sys.Name) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	fd, err := d.Disk.OpenDir(p)
+	fd, err := d.calls.OpenDir(p)
 	return d.opening(fd, err, 0)
 }
 
 func (d *recorder) OpenForNames(p sys.Name) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	fd, err := d.Disk.OpenForNames(p)
+	fd, err := d.calls.OpenForNames(p)
 	return d.opening(fd, err, 0)
 }
 
 func (d *recorder) OpenDirIn(dir int, name sys.Name) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	fd, err := d.Disk.OpenDirIn(dir, name)
+	fd, err := d.calls.OpenDirIn(dir, name)
 	return d.opening(fd, err, 0)
 }
 
 func (d *recorder) OpenFile(dir int, name sys.Name, flag int, perm uint32) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	old, missing := d.Disk.Stat(dir, name)
-	fd, err := d.Disk.OpenFile(dir, name, flag, perm)
+	old, missing := d.calls.Stat(dir, name)
+	fd, err := d.calls.OpenFile(dir, name, flag, perm)
 	fd, err = d.opening(fd, err, flag)
 	if err != nil {
 		return fd, err
@@ -212,10 +222,10 @@ func (d *recorder) Write(fd int, p []byte) (int, error) {
 	defer d.mu.Unlock()
 	o := d.open[fd]
 	if o != nil && o.append {
-		s, _ := d.Disk.StatFD(fd)
+		s, _ := d.calls.StatFD(fd)
 		o.offset = s.Size
 	}
-	n, err := d.Disk.Write(fd, p)
+	n, err := d.calls.Write(fd, p)
 	if o != nil && n > 0 {
 		d.add(Entry{Op: Write, File: o.file, Offset: o.offset, Data: bytes.Clone(p[:n])})
 		o.offset += int64(n)
@@ -226,16 +236,16 @@ func (d *recorder) Write(fd int, p []byte) (int, error) {
 func (d *recorder) Truncate(fd int, size int64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	err := d.Disk.Truncate(fd, size)
+	err := d.calls.Truncate(fd, size)
 	if o := d.open[fd]; err == nil && o != nil {
 		d.add(Entry{Op: Resize, File: o.file, Offset: size})
 	}
 	return err
 }
 
-func (d *recorder) Sync(fd int) error     { return d.sync(fd, false, d.Disk.Sync) }
-func (d *recorder) Datasync(fd int) error { return d.sync(fd, false, d.Disk.Datasync) }
-func (d *recorder) SyncAll(fd int) error  { return d.sync(fd, true, d.Disk.SyncAll) }
+func (d *recorder) Sync(fd int) error     { return d.sync(fd, false, d.calls.Sync) }
+func (d *recorder) Datasync(fd int) error { return d.sync(fd, false, d.calls.Datasync) }
+func (d *recorder) SyncAll(fd int) error  { return d.sync(fd, true, d.calls.SyncAll) }
 
 // sync logs that what was done before it began is on the disk, or is lost.
 func (d *recorder) sync(fd int, all bool, call func(int) error) error {
@@ -264,8 +274,8 @@ func (d *recorder) wait() {
 func (d *recorder) Rename(dir int, from, to sys.Name) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s, _ := d.Disk.Stat(dir, from)
-	err := d.Disk.Rename(dir, from, to)
+	s, _ := d.calls.Stat(dir, from)
+	err := d.calls.Rename(dir, from, to)
 	if in := d.open[dir]; err == nil && in != nil {
 		d.add(Entry{Op: Name, Edits: []Edit{{in.file, from.String(), 0}, {in.file, to.String(), d.number(s)}}})
 	}
@@ -275,7 +285,7 @@ func (d *recorder) Rename(dir int, from, to sys.Name) error {
 func (d *recorder) Remove(dir int, name sys.Name) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	err := d.Disk.Remove(dir, name)
+	err := d.calls.Remove(dir, name)
 	if in := d.open[dir]; err == nil && in != nil {
 		d.add(Entry{Op: Name, Edits: []Edit{{in.file, name.String(), 0}}})
 	}

@@ -65,7 +65,7 @@ func isDir(n uint64) bool { return n == Root || n&DirBit != 0 }
 // failOnce lets the third sync of a file fail.
 func failOnce(m memory) {
 	for _, op := range []fault.DiskOp{fault.DiskSync, fault.DiskDatasync} {
-		m.d.Disk.Add(fault.DiskFault{Op: op, Path: "log", First: 3, Times: 1, Err: syscall.EIO})
+		m.d.disk.Add(fault.DiskFault{Op: op, Path: "log", First: 3, Times: 1, Err: syscall.EIO})
 	}
 }
 
@@ -190,7 +190,7 @@ func plants() []plant {
 					return len(p), nil
 				}, sync: func() error { let(); return f.Sync() }}
 			}},
-		{name: "period ignored", workload: "writer", policy: periodic, rules: "age", fake: true,
+		{name: "period ignored", workload: "writer", policy: periodic, rules: "age lost", fake: true,
 			wrap: func(f holdfast.File) holdfast.File {
 				n := 0
 				return wrapped{File: f, sync: func() error {
@@ -200,7 +200,7 @@ func plants() []plant {
 					return f.Sync()
 				}}
 			}},
-		{name: "more in memory than the buffer", workload: "writer", policy: buffered, rules: "bytes",
+		{name: "more in memory than the buffer", workload: "writer", policy: buffered, rules: "bytes lost",
 			wrap: func(f holdfast.File) holdfast.File {
 				var held []byte
 				let := func() error { _, err := f.Write(held); held = nil; return err }
@@ -219,11 +219,11 @@ func plants() []plant {
 				}
 				tell(n)
 			}
-			return writerWorkload().Run(r)
+			return Find("writer").Run(r)
 		}},
 		{name: "glued record", workload: "writer", policy: holdfast.Unbuffered(), rules: "lost", run: func(r *Run) error {
 			r.System = uncut{r.System}
-			return writerWorkload().Run(r)
+			return Find("writer").Run(r)
 		}},
 		{name: "temporary left", workload: "plain", policy: each, rules: "temporaries", run: func(r *Run) error {
 			return errors.Join(r.WriteFile("c0.tmp", []byte("half"), true), r.SyncDir())

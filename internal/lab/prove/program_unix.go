@@ -11,9 +11,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/holdfast-go/holdfast"
 )
 
 // Prove kills the program again and again, and judges what it has after each kill by what it
@@ -126,4 +129,44 @@ func (p Program) run(ctx context.Context, dir string, after time.Duration) (prin
 	}
 	printed, readErr := os.ReadFile(out.Name())
 	return printed, strings.TrimSpace(stderr.String()), errors.Join(err, readErr)
+}
+
+// programTarget is all that a program writes.
+var programTarget = []Target{{Path: "the program"}}
+
+// lossOfAck is what may be lost: nothing that was acknowledged, anything else.
+var lossOfAck = holdfast.Loss{
+	Process: holdfast.Bound{Bytes: holdfast.Unlimited, Time: holdfast.Unlimited},
+	Power:   holdfast.Bound{Bytes: holdfast.Unlimited, Time: holdfast.Unlimited},
+}
+
+// acknowledged returns the notes of what a program printed. The last line counts only if it is whole.
+func acknowledged(printed []byte) (notes []Note) {
+	for len(printed) > 0 {
+		line, rest, whole := bytes.Cut(printed, []byte("\n"))
+		printed = rest
+		text, isAck := strings.CutPrefix(strings.TrimSpace(string(line)), "ack ")
+		if n, err := strconv.ParseUint(text, 10, 63); whole && isAck && err == nil {
+			notes = append(notes, Note{Kind: Flushed, N: n})
+		}
+	}
+	return notes
+}
+
+// readBack says what the reader of a program printed: the records as far as they follow each other.
+func readBack(printed string) (*Survivors, error) {
+	s := newSurvivors(1)
+	for line := range strings.Lines(printed) {
+		n, err := strconv.ParseUint(strings.TrimSpace(line), 10, 63)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("--read printed %.40q, which is no number of a record", line)
+		case s.Disorder[0]:
+		case n == s.N[0]+1:
+			s.N[0] = n
+		default:
+			s.Disorder[0] = true
+		}
+	}
+	return s, nil
 }

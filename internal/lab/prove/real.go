@@ -62,36 +62,6 @@ func (s real) SyncDir() error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// survey says what is there below a directory.
-func survey(dir string, targets []Target) (*Survivors, error) {
-	s := newSurvivors(len(targets))
-	paths, ids := byPath(targets)
-	for _, p := range paths {
-		data, err := real{dir}.ReadFile(p)
-		if err != nil {
-			return nil, err
-		}
-		s.Survey(targets, ids[p], data)
-	}
-	return s, filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && IsTemporary(d.Name()) {
-			s.Temporaries++
-		}
-		return err
-	})
-}
-
-// arguments are those of [Child].
-type arguments struct {
-	workload, policy, dir, notes string
-	seed                         uint64
-	number                       int
-}
-
-func (a arguments) strings() []string {
-	return []string{a.workload, a.policy, a.dir, a.notes, strconv.FormatUint(a.seed, 10), strconv.Itoa(a.number)}
-}
-
 // Child is the process that is killed: it runs a workload in a directory, and keeps its notes in
 // memory that it shares with its parent.
 func Child(args []string) error {

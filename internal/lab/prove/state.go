@@ -224,7 +224,10 @@ func (s *State) kept(rank int) bool {
 
 // survivors says what is there in a state at this position.
 func (d *disk) survivors(s *State, to *Survivors) {
-	to.reset()
+	clear(to.N)
+	clear(to.Disorder)
+	clear(to.Half)
+	to.TornTails = 0
 	file := func(p *named) uint64 { return p.file }
 	to.Temporaries = d.strange
 	if d.naming > 0 {

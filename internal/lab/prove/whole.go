@@ -2,6 +2,7 @@ package prove
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,15 +10,15 @@ import (
 	"github.com/holdfast-go/holdfast/files"
 )
 
-// wholeWorkloads are WriteAll in each of its modes, a batch of files after the other.
-func wholeWorkloads() (all []*Workload) {
+// WriteAll in each of its modes, a batch of files after the other.
+func init() {
 	const batch = 4
 	for _, mode := range []files.Mode{files.Create, files.Truncate, files.Append, files.Replace} {
 		paths, slow := batch, time.Duration(0)
 		if mode == files.Create {
 			paths, slow = 10*batch, 2*time.Millisecond // each is made once
 		}
-		all = append(all, &Workload{
+		workloads = append(workloads, &Workload{
 			Name: "whole-" + mode.String(), About: fmt.Sprintf("files.WriteAll of %d files, mode %v", batch, mode),
 			Slow: slow, Cleans: true,
 			Targets: func(p holdfast.Policy) (targets []Target) {
@@ -35,7 +36,6 @@ func wholeWorkloads() (all []*Workload) {
 			Run: func(r *Run) error { return writeWhole(r, mode, paths, batch) },
 		})
 	}
-	return all
 }
 
 func writeWhole(r *Run, mode files.Mode, paths, batch int) (err error) {
@@ -43,7 +43,7 @@ func writeWhole(r *Run, mode files.Mode, paths, batch int) (err error) {
 	if err != nil {
 		return err
 	}
-	defer closing(set, &err)
+	defer func() { err = errors.Join(err, set.Close()) }()
 	streams := make([]*stream, paths)
 	var absent []uint32 // which Create makes
 	for id := range paths {

@@ -2,7 +2,6 @@ package prove
 
 import (
 	"errors"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -12,7 +11,7 @@ import (
 )
 
 // A Workload is a program that writes and says what it knows of it. To add one, write it in a
-// file of its own and put it in [Workloads].
+// file of its own that adds it to those of [Workloads].
 //
 // Run is run again on what a crash has left: it reads that with its System, and goes on.
 type Workload struct {
@@ -38,11 +37,6 @@ func (w *Workload) lossOf(p holdfast.Policy) holdfast.Loss {
 		return w.Loss(p)
 	}
 	return p.Loss()
-}
-
-// Runs reports whether the workload is run under a policy.
-func (w *Workload) Runs(p holdfast.Policy) bool {
-	return w.Policies == nil || slices.Contains(w.Policies, p)
 }
 
 // A System is where a workload writes. Paths have slashes, and begin in the workload's directory.
@@ -155,18 +149,16 @@ func (s *stream) accepted(p holdfast.Policy) {
 	}
 }
 
+// workloads is what the files of workloads have added.
+var workloads []*Workload
+
 // Workloads are all, controls included.
-func Workloads() []*Workload {
-	return slices.Concat([]*Workload{
-		writerWorkload(), lanesWorkload(), enqueueWorkload(), appendWorkload(),
-	}, wholeWorkloads(), copyWorkloads(), controls())
-}
+func Workloads() []*Workload { return workloads }
 
 // Find returns the workload of a name, or nil.
 func Find(name string) *Workload {
-	all := Workloads()
-	if i := slices.IndexFunc(all, func(w *Workload) bool { return w.Name == name }); i >= 0 {
-		return all[i]
+	if i := slices.IndexFunc(workloads, func(w *Workload) bool { return w.Name == name }); i >= 0 {
+		return workloads[i]
 	}
 	return nil
 }
@@ -186,6 +178,3 @@ func streamTargets(path string, writers int) func(holdfast.Policy) []Target {
 		return all
 	}
 }
-
-// closing closes a Writer or files, and joins the error of what was done before.
-func closing(c io.Closer, err *error) { *err = errors.Join(*err, c.Close()) }

@@ -9,11 +9,11 @@ import (
 
 const log0 = "log"
 
-// writerWorkload is several goroutines that write to one Writer. Now and then one of them calls
+// Workload writer is several goroutines that write to one Writer. Now and then one of them calls
 // Flush or Sync.
-func writerWorkload() *Workload {
+func init() {
 	const writers = 3
-	return &Workload{Name: "writer", About: "three goroutines, one Writer: Write, Flush, Sync",
+	workloads = append(workloads, &Workload{Name: "writer", About: "three goroutines, one Writer: Write, Flush, Sync",
 		Cleans: true, Targets: streamTargets(log0, writers),
 		Run: func(r *Run) error {
 			return r.onWriter(writers, func(w *holdfast.Writer, s *stream) error {
@@ -23,13 +23,13 @@ func writerWorkload() *Workload {
 				s.accepted(r.Policy)
 				return s.asks(w)
 			})
-		}}
+		}})
 }
 
-// lanesWorkload is a Lane for each goroutine.
-func lanesWorkload() *Workload {
+// Workload lanes is a Lane for each goroutine.
+func init() {
 	const writers = 4
-	return &Workload{Name: "lanes", About: "four Lanes of one Writer",
+	workloads = append(workloads, &Workload{Name: "lanes", About: "four Lanes of one Writer",
 		Cleans: true, Targets: streamTargets(log0, writers),
 		Run: func(r *Run) error {
 			var lanes sync.Map
@@ -44,13 +44,13 @@ func lanesWorkload() *Workload {
 				s.accepted(r.Policy)
 				return s.asks(w)
 			})
-		}}
+		}})
 }
 
-// enqueueWorkload gives records without waiting, and waits for some, or looks at Durable.
-func enqueueWorkload() *Workload {
+// Workload enqueue gives records without waiting, and waits for some, or looks at Durable.
+func init() {
 	const writers = 2
-	return &Workload{Name: "enqueue", About: "Enqueue, then WaitDurable or a look at Durable",
+	workloads = append(workloads, &Workload{Name: "enqueue", About: "Enqueue, then WaitDurable or a look at Durable",
 		Cleans: true, Targets: streamTargets(log0, writers),
 		Run: func(r *Run) error {
 			waiting := make([][]int64, writers) // ends of the records that are not durable yet
@@ -80,7 +80,7 @@ func enqueueWorkload() *Workload {
 				}
 				return nil
 			})
-		}}
+		}})
 }
 
 // onWriter runs a step again and again in each of some goroutines, on one Writer.

@@ -41,7 +41,7 @@ func TestWrongInputIsRefused(t *testing.T) {
 	}
 	check(`prove takes no argument, and "now" was given`, "now")
 	check(`--policy: policy "fast": field "fast" has no value`, "--policy", "fast")
-	check(`--workload: "plain" is no workload; use writer, lanes,`, "--workload", "plain")
+	check(`--workload: "plain" is no workload; use append,`, "--workload", "plain")
 	check(`--level: level power is not built yet, so what real file systems leave when the power is cut is not known; use memory, kill or all`, "--level", "power")
 	check(`--level: "disk" is no level; use memory, kill or all`, "--level", "memory,disk")
 	check(`--states: 0 can't be judged; use 1 to 1000000000`, "--states", "0")
