@@ -60,6 +60,7 @@ var rooms = map[string]room{
 	"internal/mutants":    {"", ""},
 
 	"internal/filetest": {"internal/durable internal/keyed internal/sys", ""},
+	"internal/killtest": {".", ""},
 	"internal/racetest": {"", ""},
 	"internal/acltest":  {"", "golang.org/x/sys"},
 	"internal/stoptest": {"internal/isolate " + lab("volume"), "golang.org/x/sys"},
@@ -139,7 +140,7 @@ func below(dir, names string) string {
 // testRooms is what every room's tests may import besides: processes of a test's own,
 // the files that fail, the statistics that judge, what a fair measurement needs, and file systems of a
 // test's own, and what tests of several rooms share.
-var testRooms = "internal/acltest internal/fault internal/filetest internal/isolate internal/racetest internal/stoptest " +
+var testRooms = "internal/acltest internal/fault internal/filetest internal/isolate internal/killtest internal/racetest internal/stoptest " +
 	lab("stat trial volume study/studytest")
 
 // testOthers is what every room's tests may import of other people's.
