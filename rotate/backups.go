@@ -37,9 +37,11 @@ func (f *File) tendLocked() {
 	}
 	f.tending = true
 	f.background.Go(func() {
-		// The thread keeps the priority, so it must end with this goroutine: it is not unlocked.
-		runtime.LockOSThread()
-		_ = sys.LowestPriority() // else it competes with others
+		if _, real := f.disk.(sys.Disk); real {
+			// The thread keeps the priority, so it must end with this goroutine: it is not unlocked.
+			runtime.LockOSThread()
+			_ = sys.LowestPriority() // else it competes with others
+		}
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		for f.again && !f.closed {

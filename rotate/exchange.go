@@ -78,8 +78,14 @@ func (f *File) exchangeLocked(next func(*logFile) (*logFile, error)) error {
 	return err
 }
 
-// reopenLocked opens the log's path anew.
+// reopenLocked opens the log's path anew. The name that another program has given to the old
+// file is made durable first, as in renameLocked.
 func (f *File) reopenLocked(old *logFile) (*logFile, error) {
+	if f.options.Policy.Sync.Mode != holdfast.SyncNever || !old.nameless {
+		if err := old.syncDir(f.names.Losses(old.key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
 	l, err := openFile(f.disk, f.names, f.path, permission.Private, &old.like)
 	if err == nil {
 		f.count(func(s *Stats) { s.Reopens++ })
