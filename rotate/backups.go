@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -37,11 +36,6 @@ func (f *File) tendLocked() {
 	}
 	f.tending = true
 	f.background.Go(func() {
-		if _, real := f.disk.(sys.Disk); real {
-			// The thread keeps the priority, so it must end with this goroutine: it is not unlocked.
-			runtime.LockOSThread()
-			_ = sys.LowestPriority() // else it competes with others
-		}
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		for f.again && !f.closed {
@@ -234,7 +228,11 @@ func (f *File) compress(p place, b *backup) (err error) {
 // packChunk is how much is compressed between two looks whether the log is closed.
 const packChunk = 64 << 10
 
-// pack compresses the bytes of a file.
+// pack compresses the bytes of a file. It rests after each chunk for as long as that took, the
+// longer the busier the machine is: so it takes half of one CPU at most.
+//
+// Note: a thread of a low priority (nice) is worse. When it does not get to run, each stop of the
+// world and each goroutine that needs a lock which it holds wait for it.
 func (f *File) pack(to *logFile, from int) error {
 	z := gzip.NewWriter(io.Writer(to))
 	buf := make([]byte, packChunk)
@@ -244,6 +242,7 @@ func (f *File) pack(to *logFile, from int) error {
 			return errStopped
 		default:
 		}
+		start := time.Now()
 		n, err := f.disk.ReadAt(from, buf, at)
 		if err != nil {
 			return err
@@ -256,6 +255,7 @@ func (f *File) pack(to *logFile, from int) error {
 			return err
 		}
 		f.count(func(s *Stats) { s.CompressedBytes = holdfast.Size(at) })
+		time.Sleep(time.Since(start))
 	}
 	return z.Close()
 }

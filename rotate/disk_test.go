@@ -170,3 +170,5 @@ func names(files map[string][]byte) []string {
 	slices.Sort(all)
 	return all
 }
+
+func sysName(path string) sys.Name { return sys.Name(path + "\x00") }

@@ -50,6 +50,9 @@ func findPlace(d disk, names *durable.NameSyncs, path string) (p place, err erro
 	if p.base, err = sys.NewName(base); err != nil {
 		return p, fmt.Errorf("%s: %w; name a file", path, err)
 	}
+	if len(base) > longestName-longestSuffix {
+		return p, fmt.Errorf("the name %s is too long for those of its backups; use one of at most %d bytes", base, longestName-longestSuffix)
+	}
 	name, err := sys.NewName(directory)
 	if err != nil {
 		return p, err

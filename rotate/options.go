@@ -31,8 +31,8 @@ type Options struct {
 	MaxAge     time.Duration
 	MaxTotal   holdfast.Size
 
-	// Compress has backups compressed with gzip, in the background, one at a time, on a thread
-	// of the lowest priority.
+	// Compress has backups compressed with gzip, in the background, one at a time, with
+	// half of one CPU at most.
 	Compress bool
 
 	// Perm is what the first file may be used for, before umask; 0 is 0666. A new file gets the

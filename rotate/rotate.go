@@ -112,16 +112,13 @@ func open(d disk, path string, o Options, closesFirst bool) (*File, error) {
 		perm = 0o666
 	}
 	l, err := openFile(d, f.names, path, perm, nil)
-	if err == nil && len(l.base)+longestSuffix > longestName {
-		err = errors.Join(fmt.Errorf("the name %s is too long for those of its backups; use one of at most %d bytes", l.base.String(), longestName-longestSuffix), l.discard())
-	}
 	if err != nil {
 		return nil, fmt.Errorf("holdfast: open %s: %w", path, err)
 	}
 	now := time.Now()
 	f.due = o.due(now)
 	if s, err := d.StatFile(l.fd); err == nil && l.at > 0 && !s.Modified.IsZero() {
-		if since := o.due(s.Modified); !since.IsZero() && since.Before(now) {
+		if since := o.due(s.Modified); !since.IsZero() && !since.After(now) {
 			f.due = since
 		}
 	}
