@@ -36,6 +36,7 @@ var rooms = map[string]room{
 	"files":     {". internal/deadline internal/distinct internal/joinwindow " + shared + " internal/retry", "golang.org/x/sys"},
 	"filecopy":  {". " + shared + " internal/retry", "golang.org/x/sys"},
 	"readahead": {". internal/sys", ""},
+	"rotate":    {". internal/durable internal/keyed internal/permission internal/sys internal/vfs", ""},
 
 	"internal/vfs":        {"internal/sys", ""},
 	"internal/keyed":      {"", ""},
