@@ -89,12 +89,12 @@ func TestRotatesByTime(t *testing.T) {
 			d.modified = time.Now().Add(modified)
 			f := opened(t, d, o)
 			l.put(t, f, 1)
-			time.Sleep(later - 1)
+			time.Sleep(later - time.Nanosecond)
 			l.put(t, f, 1)
 			if n := f.Stats().Rotations; n != rotations-1 {
 				t.Errorf("%+v: %d rotations just before %v", o, n, later)
 			}
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			synctest.Wait()
 			if n := f.Stats().Rotations; n != rotations {
 				t.Errorf("%+v: %d rotations at %v, want %d", o, n, later, rotations)

@@ -261,8 +261,10 @@ func writeAll(d disk, fd int, p []byte) (n int, err error) {
 		k, err := d.Write(fd, p[n:])
 		n += max(k, 0)
 		switch {
-		case errors.Is(err, syscall.EINTR) && interrupted < mostInterruptions:
-			interrupted++
+		case errors.Is(err, syscall.EINTR):
+			if interrupted++; interrupted > mostInterruptions {
+				return n, fmt.Errorf("write was interrupted %d times", interrupted) // a Writer retries EINTR
+			}
 		case err != nil:
 			return n, err
 		case k <= 0:

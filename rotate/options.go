@@ -74,7 +74,7 @@ func (o Options) validate() error {
 		}
 	}
 	if o.Perm&^fs.ModePerm != 0 {
-		return fmt.Errorf("Perm %v holds more than permissions; use a value like 0o640", o.Perm)
+		return fmt.Errorf("option Perm %v holds more than permissions; use a value like 0o640", o.Perm)
 	}
 	return o.Policy.Validate()
 }
