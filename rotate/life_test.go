@@ -523,3 +523,50 @@ func FuzzTimeOfDay(f *testing.F) {
 		}
 	})
 }
+
+// TestSyncReturnsTheFailedSyncOfAnEarlierFile has a sync by time fail, which no call waits for.
+func TestSyncReturnsTheFailedSyncOfAnEarlierFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, l := newMemory(t), ledger{}
+		var failures []*Error
+		f := opened(t, d, Options{Policy: holdfast.Periodic(time.Second), OnError: func(e *Error) { failures = append(failures, e) }})
+		d.Add(fault.DiskFault{Op: fault.DiskDatasync, Err: syscall.EIO, Times: 1})
+		l.put(t, f, 3)
+		time.Sleep(2 * time.Second)
+		l.put(t, f, 3) // to a new file
+		synctest.Wait()
+		if len(failures) != 1 || failures[0].Op != "sync" || failures[0].AtRisk != int64(len(record(0, 0))+len(record(0, 1))+len(record(0, 2))) {
+			t.Error(failures)
+		}
+		if err := f.Sync(); !errors.Is(err, syscall.EIO) {
+			t.Error("the first Sync after it:", err)
+		}
+		if err := f.Sync(); err != nil {
+			t.Error("the second:", err)
+		}
+		if files := l.closed(t, d, f); len(files) != 2 {
+			t.Error(names(files))
+		}
+	})
+}
+
+func TestNewFileWhoseOwnerCannotBeKeptIsForFewer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, l := newMemory(t), ledger{}
+		f := opened(t, d, Options{})
+		l.put(t, f, 1)
+		dir := logDirectory(t, d)
+		fd, err := d.OpenFile(dir, "app.log\x00", os.O_WRONLY, 0)
+		if err = errors.Join(err, d.Chmod(fd, 0o640), d.Chown(fd, 77, 88), d.Close(fd), d.Close(dir)); err != nil {
+			t.Fatal(err)
+		}
+		d.Add(fault.DiskFault{Op: fault.DiskChown, Err: syscall.EPERM})
+		if err := f.Rotate(); err != nil {
+			t.Fatal(err)
+		}
+		if is, err := d.StatPath(sysName("/log/app.log")); err != nil || is.Mode&0o777 != 0o600 {
+			t.Errorf("%o, %v", is.Mode, err)
+		}
+		l.closed(t, d, f)
+	})
+}
