@@ -123,9 +123,6 @@ func (f *File) backups(p place) ([]*backup, error) {
 		return nil, err
 	}
 	defer f.disk.Close(fd) // nothing was written to it
-	f.mu.RLock()
-	current := f.current.Load().file.inode
-	f.mu.RUnlock()
 	before, behind := parts(p.base)
 	found := map[string]*backup{}
 	buf := make([]byte, 16<<10)
@@ -148,8 +145,8 @@ func (f *File) backups(p place) ([]*backup, error) {
 				continue
 			}
 			is, err := f.disk.Stat(p.dir, e.Name)
-			if err != nil || is.Mode&vfs.KindMask != vfs.KindRegular || is.Inode != 0 && is.Inode == current.Inode {
-				continue // it is gone, not ours, or still written to after a failed rotation
+			if err != nil || is.Mode&vfs.KindMask != vfs.KindRegular {
+				continue // it is gone, or not ours
 			}
 			b := found[text[:len(stamp)]]
 			if b == nil {
@@ -163,8 +160,14 @@ func (f *File) backups(p place) ([]*backup, error) {
 			}
 		}
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	current := f.current.Load().file.inode // by now: what it was before is closed
 	var all []*backup
 	for _, b := range found {
+		if b.is.Inode != 0 && b.is.Inode == current.Inode {
+			continue // it has a backup's name since a rotation failed, or by another program
+		}
 		if name := b.files[0]; b.plain == "" && len(b.files) == 1 && strings.HasSuffix(name.String(), partly) {
 			f.disk.Remove(p.dir, name) // the next look tries again
 			continue
@@ -172,8 +175,6 @@ func (f *File) backups(p place) ([]*backup, error) {
 		all = append(all, b)
 	}
 	slices.SortFunc(all, func(a, b *backup) int { return b.at.Compare(a.at) })
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	if len(all) > 0 && all[0].at.After(f.last) {
 		f.last = all[0].at // a clock that was set back must not give a new backup an older name
 	}
@@ -196,7 +197,7 @@ func (f *File) compress(p place, b *backup) (err error) {
 	defer f.disk.Close(from)
 	to := &logFile{place: p, fd: -1}
 	to.base = part
-	if err := f.disk.Remove(p.dir, part); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := error(nil); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	to.fd, err = f.disk.OpenFile(p.dir, part, os.O_WRONLY|os.O_CREATE|os.O_EXCL|sys.NoFollow, permission.Private)

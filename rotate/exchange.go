@@ -107,6 +107,9 @@ func (f *File) renameLocked(old *logFile) (*logFile, error) {
 		old.fd = -1
 	}
 	if err := f.disk.Rename(old.dir, old.base, name); err != nil {
+		if errors.Is(err, fs.ErrNotExist) && old.isMoved() { // just now
+			return f.reopenLocked(old)
+		}
 		return nil, err
 	}
 	var l *logFile

@@ -122,7 +122,11 @@ func TestAnotherProgramMovesRemovesOrTruncatesTheFile(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					d, l := newMemory(t), ledger{}
 					var failures []*Error
-					f := opened(t, d, Options{MaxSize: 500, Policy: p, OnError: func(e *Error) { failures = append(failures, e) }})
+					o := Options{Policy: p, OnError: func(e *Error) { failures = append(failures, e) }}
+					if what == "truncate" {
+						o.MaxSize = 500
+					}
+					f := opened(t, d, o)
 					l.put(t, f, 5)
 					before, kept := l[0], map[string][]byte{}
 					var err error
@@ -163,6 +167,11 @@ func TestAnotherProgramMovesRemovesOrTruncatesTheFile(t *testing.T) {
 						t.Error(err)
 					}
 					files := logs(d.ProcessCrash())
+					for name, data := range files {
+						if o.MaxSize > 0 && name != "app.log" && len(data) < 500 {
+							t.Errorf("%s has %d bytes", name, len(data))
+						}
+					}
 					for name, data := range kept {
 						files[name] = data
 					}
@@ -228,6 +237,24 @@ func TestFullDiskLosesNothingAndGoesOn(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestWriteAfterAFailureThatIsOverSucceeds: log/slog gives no record twice.
+func TestWriteAfterAFailureThatIsOverSucceeds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, l := newMemory(t), ledger{}
+		failures := 0
+		f := opened(t, d, Options{Policy: policies[1], OnError: func(*Error) { failures++ }})
+		d.Add(fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC, Times: 1})
+		l.put(t, f, 1)
+		time.Sleep(150 * time.Millisecond) // the flush by time fails
+		l.put(t, f, 3)
+		synctest.Wait()
+		if failures != 1 {
+			t.Errorf("%d failures", failures)
+		}
+		l.closed(t, d, f)
+	})
 }
 
 func TestRotationThatFailsGoesOnInTheSameFileUntilItWorks(t *testing.T) {

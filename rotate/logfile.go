@@ -107,6 +107,7 @@ type logFile struct {
 	turn    atomic.Int64
 	refused atomic.Bool // by Sync too; see rest
 	healed  bool        // its last line was torn
+	told    bool        // a failed sync was reported; guarded by File.mu
 
 	syncing  sync.Mutex // guards what is below: one sync at a time
 	spoilt   error      // of a failed sync, which no later one repairs

@@ -214,13 +214,16 @@ func isFinal(err error) bool {
 	return err != nil && (!errors.As(err, new(*holdfast.WriteError)) || errors.As(err, new(*holdfast.SyncError)))
 }
 
-// endedLocked notes the final error of a Writer, once.
+// endedLocked notes the final error of a Writer, and reports it once a file.
 func (f *File) endedLocked(c *current, err error) {
 	if c.final {
 		return
 	}
 	c.final = true
-	f.note(&Error{Op: "sync", Path: f.path, AtRisk: c.Written() - c.Durable(), Err: err})
+	if !c.file.told {
+		c.file.told = true
+		f.note(&Error{Op: "sync", Path: f.path, AtRisk: c.Written() - c.Durable(), Err: err})
+	}
 	f.notes.Lock()
 	f.unsynced = err
 	f.notes.Unlock()

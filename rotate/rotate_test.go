@@ -1,6 +1,7 @@
 package rotate
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"sync"
@@ -58,10 +59,12 @@ func TestRecordsAreNotLostNorTwiceNorSplit(t *testing.T) {
 				case 0:
 					err = f.Rotate()
 				case 1: // logrotate, with a name that sorts among ours
-					err = os.Rename(path, filepath.Join(dir, "app-"+time.Now().UTC().Format(stamp)+".log"))
-					if err == nil {
-						err = f.Reopen()
-					}
+					f.mu.Lock()
+					name, at, failed := f.backupName(f.current.Load().file)
+					f.last = at
+					err = errors.Join(failed, os.Rename(path, filepath.Join(dir, name.String())))
+					f.mu.Unlock()
+					err = errors.Join(err, f.Reopen())
 				case 2:
 					err = f.Sync()
 				}
