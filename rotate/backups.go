@@ -197,7 +197,7 @@ func (f *File) compress(p place, b *backup) (err error) {
 	defer f.disk.Close(from)
 	to := &logFile{place: p, fd: -1}
 	to.base = part
-	if err := error(nil); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := f.disk.Remove(p.dir, part); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	to.fd, err = f.disk.OpenFile(p.dir, part, os.O_WRONLY|os.O_CREATE|os.O_EXCL|sys.NoFollow, permission.Private)

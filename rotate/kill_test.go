@@ -43,14 +43,14 @@ func TestKilledProcessLosesNoMoreThanItsPolicy(t *testing.T) {
 				t.Errorf("of %d: %v", acknowledged, err)
 			}
 			// The next process goes on, and finishes what was begun.
-			f, err := Open(path, Options{Compress: true})
+			f, err := Open(path, Options{Compress: true, OnError: func(e *Error) { t.Error(e) }})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if _, err := f.Write([]byte("next\n")); err != nil {
 				t.Error(err)
 			}
-			f.background.Wait()
+			tended(f)
 			if err := f.Close(); err != nil {
 				t.Error(err)
 			}
@@ -90,6 +90,15 @@ func logUntilKilled(path, policy string) error {
 	}
 }
 
+// tended waits until the background has looked after the backups.
+func tended(f *File) {
+	for tending := true; tending; time.Sleep(time.Millisecond) {
+		f.mu.RLock()
+		tending = f.tending
+		f.mu.RUnlock()
+	}
+}
+
 func TestModeAndOwnerAreKept(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "app.log")
@@ -112,7 +121,7 @@ func TestModeAndOwnerAreKept(t *testing.T) {
 	if err = errors.Join(err, os.Chmod(path, 0o626), f.Rotate()); err != nil { // which no umask leaves
 		t.Fatal(err)
 	}
-	f.background.Wait()
+	tended(f)
 	if err := f.Close(); err != nil {
 		t.Error(err)
 	}
