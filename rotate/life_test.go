@@ -443,6 +443,7 @@ func TestReadFailureLeavesTheBackup(t *testing.T) {
 				t.Error(e)
 			}
 		}})
+		synctest.Wait() // else the backup may be looked at twice
 		l.put(t, f, 5)
 		if err := f.Rotate(); err != nil {
 			t.Fatal(err)
