@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -234,14 +235,19 @@ func TestPowerMayBeCutAnywhere(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s := newScene(t, p)
+				var one sync.Mutex // the log and its background make calls
 				var seed uint64
 				cut := 0
 				s.disk.Watch(func(c fault.DiskCall) {
 					if c.End.IsZero() || t.Failed() || c.Op == fault.DiskStat || c.Op == fault.DiskStatPath || c.Op == fault.DiskStatFD {
 						return
 					}
+					one.Lock()
+					defer one.Unlock()
 					seed++
-					if err := durableIn(logs(s.disk.ProcessCrash()), s.flushed.Load()); err != nil {
+					// Before the image: another goroutine may write meanwhile.
+					flushed, acknowledged := s.flushed.Load(), s.acknowledged.Load()
+					if err := durableIn(logs(s.disk.ProcessCrash()), flushed); err != nil {
 						t.Errorf("killed after %v %d of %s: %v", c.Op, c.N, c.Path, err)
 					}
 					if p.Sync.Mode == holdfast.SyncNever {
@@ -250,7 +256,7 @@ func TestPowerMayBeCutAnywhere(t *testing.T) {
 					for i := range uint64(3) {
 						cut++
 						image := s.disk.PowerCut(rand.New(rand.NewPCG(seed, i)))
-						if err := durableIn(logs(image), s.acknowledged.Load()); err != nil {
+						if err := durableIn(logs(image), acknowledged); err != nil {
 							t.Errorf("power cut after %v %d of %s: %v: %q", c.Op, c.N, c.Path, err, logs(image))
 						}
 					}

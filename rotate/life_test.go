@@ -229,6 +229,7 @@ func TestFullDiskLosesNothingAndGoesOn(t *testing.T) {
 					}
 					time.Sleep(10 * time.Millisecond)
 				}
+				synctest.Wait()
 				if refused < 50 || failures == 0 || failures > 20 {
 					t.Errorf("%d Writes were refused, OnError has %d failures", refused, failures)
 				}
@@ -274,6 +275,7 @@ func TestRotationThatFailsGoesOnInTheSameFileUntilItWorks(t *testing.T) {
 			t.Error("Rotate works")
 		}
 		time.Sleep(100 * time.Second)
+		synctest.Wait()
 		s := time.Second
 		if want := []time.Duration{0, 0, 2 * s, 6 * s, 14 * s, 30 * s, 62 * s}; !slices.Equal(at, want) {
 			t.Errorf("it tried at %v, want %v", at, want)
@@ -449,6 +451,7 @@ func TestReadFailureLeavesTheBackup(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(150 * time.Second)
+		synctest.Wait()
 		if files := logs(d.ProcessCrash()); len(files) != 2 || failures != 3 {
 			t.Error(names(files), failures)
 		}
