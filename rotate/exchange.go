@@ -1,0 +1,178 @@
+package rotate
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/permission"
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// startLocked opens a Writer on a file, after one with these counts.
+func (f *File) startLocked(l *logFile, past holdfast.Stats) {
+	w, err := holdfast.New(l, f.options.Policy)
+	if err != nil {
+		panic(err) // Open has refused such a policy
+	}
+	f.count(func(s *Stats) {
+		s.Writer = sum(s.Writer, past)
+		f.current.Store(&current{Writer: w, file: l, base: l.at + int64(len(l.rest))})
+		if l.healed {
+			s.Healed++
+		}
+	})
+	l.healed = false
+}
+
+// exchangeLocked closes the Writer and opens one on the next file. If there is none, or the
+// disk does not take what the Writer holds, it goes on with the same file and returns why. Calls
+// that come meanwhile wait for the lock.
+func (f *File) exchangeLocked(next func(*logFile) (*logFile, error)) error {
+	c := f.current.Load()
+	l := c.file
+	if !c.final && l.fd >= 0 {
+		err := c.Flush()
+		if err != nil && !isFinal(err) {
+			err = c.Flush() // the first may be of the background, and over
+		}
+		if err != nil && !isFinal(err) {
+			return err
+		}
+		// What is synced while others still write, they need not wait for.
+		if m := f.options.Policy.Sync.Mode; err == nil && (m == holdfast.SyncClose || m == holdfast.SyncPeriodic) {
+			_ = c.Sync() // Close returns a failure again
+		}
+	}
+	l.setKeep(true)
+	if err := c.Close(); isFinal(err) {
+		f.endedLocked(c, err)
+	}
+	l.setKeep(false)
+
+	to, err := l, error(nil)
+	if l.fd >= 0 {
+		err = l.drain()
+	}
+	if err == nil {
+		to, err = next(l)
+	}
+	if err != nil {
+		if l.fd < 0 {
+			err = errors.Join(err, l.open(permission.Private, &l.like))
+		}
+		to = l
+	} else if to != l {
+		if l.fd < 0 { // it could not be written to
+			to.rest = append(l.rest, to.rest...)
+			to.refused.Store(len(l.rest) > 0)
+			l.rest = nil
+		}
+		if err := l.discard(); err != nil {
+			f.note(&Error{Op: "sync", Path: f.path, Err: err})
+		}
+	}
+	f.startLocked(to, c.Stats())
+	return err
+}
+
+// reopenLocked opens the log's path anew. The name that another program has given to the old
+// file is made durable first, as in renameLocked.
+func (f *File) reopenLocked(old *logFile) (*logFile, error) {
+	if f.options.Policy.Sync.Mode != holdfast.SyncNever || !old.nameless {
+		if err := old.syncDir(f.names.Losses(old.key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	l, err := openFile(f.disk, f.names, f.path, permission.Private, &old.like)
+	if err == nil {
+		f.count(func(s *Stats) { s.Reopens++ })
+		f.tendLocked()
+	}
+	return l, err
+}
+
+// renameLocked makes the log's file a backup and opens a new one. The backup's name is durable
+// before there is a file with the old name: else a power cut could leave the new file alone.
+func (f *File) renameLocked(old *logFile) (*logFile, error) {
+	name, at, err := f.backupName(old)
+	if err != nil {
+		return nil, err
+	}
+	since := f.names.Losses(old.key)
+	if f.closesFirst && old.fd >= 0 {
+		f.disk.Close(old.fd) // it was synced as the policy says
+		old.fd = -1
+	}
+	if err := f.disk.Rename(old.dir, old.base, name); err != nil {
+		if errors.Is(err, fs.ErrNotExist) && old.isMoved() { // just now
+			return f.reopenLocked(old)
+		}
+		return nil, err
+	}
+	var l *logFile
+	if f.options.Policy.Sync.Mode != holdfast.SyncNever || !old.nameless {
+		err = old.syncDir(since)
+	}
+	if err == nil {
+		l, err = openFile(f.disk, f.names, f.path, permission.Private, &old.like)
+	}
+	if err != nil {
+		// If this fails too, the path leads to no file: then the next try opens one.
+		if _, missing := f.disk.Stat(old.dir, old.base); errors.Is(missing, fs.ErrNotExist) {
+			err = errors.Join(err, f.disk.Rename(old.dir, name, old.base))
+		}
+		return nil, err
+	}
+	f.last = at
+	f.count(func(s *Stats) { s.Rotations++ })
+	f.tendLocked()
+	return l, nil
+}
+
+const (
+	// stamp is the time in a backup's name, in UTC: that of lumberjack, so that its backups
+	// count too. The names sort as they came.
+	stamp  = "2006-01-02T15-04-05.000"
+	packed = ".gz"
+	// partly is behind the name of a file that is being compressed.
+	partly = ".part"
+
+	longestName   = 255 // bytes, of most file systems
+	longestSuffix = len("-") + len(stamp) + len(packed) + len(partly)
+)
+
+// parts returns what is before and behind the time in the names of a log's backups.
+func parts(base sys.Name) (before, behind string) {
+	name := base.String()
+	dot := strings.LastIndexByte(name, '.')
+	if dot < 0 {
+		dot = len(name)
+	}
+	return name[:dot] + "-", name[dot:]
+}
+
+// backupName returns a name that no backup has, later than all that this process gave.
+func (f *File) backupName(l *logFile) (name sys.Name, at time.Time, err error) {
+	before, behind := parts(l.base)
+	for at = time.Now().UTC().Truncate(time.Millisecond); ; at = at.Add(time.Millisecond) {
+		if !at.After(f.last) {
+			at = f.last.Add(time.Millisecond)
+		}
+		free := before + at.Format(stamp) + behind
+		taken := false
+		for _, name := range []string{free, free + packed} {
+			switch _, err := f.disk.Stat(l.dir, sys.Name(name+"\x00")); {
+			case err == nil:
+				taken = true
+			case !errors.Is(err, fs.ErrNotExist):
+				return "", at, err
+			}
+		}
+		if !taken {
+			return sys.Name(free + "\x00"), at, nil
+		}
+	}
+}
