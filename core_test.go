@@ -100,10 +100,10 @@ func TestTruncatedUnderneathLeavesNoHole(t *testing.T) {
 	}
 }
 
-// TestNobodyStarvesWhereEachWriteHasASync has 64 goroutines write for some hundred
+// TestNoWriterStarvesWhereEachWriteHasASync has 64 goroutines write for some hundred
 // syncs each, on a disk on which a goroutine that comes back at once finds the turn
 // free.
-func TestNobodyStarvesWhereEachWriteHasASync(t *testing.T) {
+func TestNoWriterStarvesWhereEachWriteHasASync(t *testing.T) {
 	for _, policy := range []string{"buffer=0,sync=each", "buffer=64KiB,sync=each"} {
 		inBubble(t, policy, func(t *testing.T, w *holdfast.Writer, f *fault.File) {
 			const writers, syncs = 64, 64 * 20
@@ -193,10 +193,10 @@ func TestStreamOfLargeWritesKeepsNoLaneWaiting(t *testing.T) {
 	}, fault.Fault{Op: fault.Write, Take: fault.All, Delay: time.Second})
 }
 
-// TestWhoIsWokenToLeadInVainWakesTheNext has two wait for the next batch. The sync
+// TestLeaderWokenInVainWakesTheNext has two wait for the next batch. The sync
 // before it covers the first of them too, because its leader had to wait for another
 // flush: so the first is woken to lead, has no need to, and must wake the second.
-func TestWhoIsWokenToLeadInVainWakesTheNext(t *testing.T) {
+func TestLeaderWokenInVainWakesTheNext(t *testing.T) {
 	inBubble(t, "buffer=64KiB,sync=never", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
 		var group sync.WaitGroup
 		var done [3]atomic.Bool

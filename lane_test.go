@@ -151,10 +151,10 @@ func TestNoTickOverlooksALanesOwner(t *testing.T) {
 	checkNumbered(t, file.Bytes(), accepted)
 }
 
-// TestLanesOwnerIsToldOfFailuresAtOnce notes a failure while the owner writes and
+// TestFailureReachesTheLanesOwnerAtOnce notes a failure while the owner writes and
 // others merge what he wrote: the first byte after that is refused, and no byte
 // that was refused is in the file.
-func TestLanesOwnerIsToldOfFailuresAtOnce(t *testing.T) {
+func TestFailureReachesTheLanesOwnerAtOnce(t *testing.T) {
 	w, l, file := openLane(t, Buffered(64*KiB))
 	accepted := 0
 	for round := range rounds() {
@@ -273,11 +273,11 @@ func TestLaneWithoutAFence(t *testing.T) {
 	checkNumbered(t, file.Bytes(), 5000)
 }
 
-// TestOwnerAndWhoEndsTheLimitSeeEachOther has an owner put one byte at the moment when
+// TestOwnerAndTheEndOfTheLimitSeeEachOther has an owner put one byte at the moment when
 // the limit is taken down, again and again. If the limit still stood for the owner,
 // then whoever took it down must see the byte: without the fence it may still be on
 // its way to the cache.
-func TestOwnerAndWhoEndsTheLimitSeeEachOther(t *testing.T) {
+func TestOwnerAndTheEndOfTheLimitSeeEachOther(t *testing.T) {
 	checkLimitAndOwner(t, int64(100*rounds()), func() {})
 }
 

@@ -41,7 +41,7 @@ var rooms = map[string]room{
 	"drill":          {"", ""},
 	"drill/check":    {lab("diy"), ""},
 	"drill/gobuffer": {"", ""},
-	"rotate":    {". internal/durable internal/keyed internal/permission internal/sys internal/vfs", ""},
+	"rotate":         {". internal/durable internal/keyed internal/permission internal/sys internal/vfs", ""},
 
 	"internal/vfs":        {"internal/sys", ""},
 	"internal/keyed":      {"", ""},

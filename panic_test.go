@@ -170,9 +170,9 @@ func TestPanicOfTheFilePoisonsTheWriter(t *testing.T) {
 	}
 }
 
-// TestPanicInACommitIsAnErrorForThoseWhoJoined has the sync of a batch panic: in the
+// TestPanicInACommitIsAnErrorForThoseThatJoined has the sync of a batch panic: in the
 // goroutine that leads, and nowhere else.
-func TestPanicInACommitIsAnErrorForThoseWhoJoined(t *testing.T) {
+func TestPanicInACommitIsAnErrorForThoseThatJoined(t *testing.T) {
 	for _, method := range []string{"Write", "Sync"} {
 		synctest.Test(t, func(t *testing.T) {
 			file := &panicking{}

@@ -300,7 +300,7 @@ func TestACopyNeedsNoPipe(t *testing.T) {
 	}
 }
 
-func TestAFileThatNobodyMayWriteIsReplaced(t *testing.T) {
+func TestReadOnlyFileIsReplaced(t *testing.T) {
 	c := newCopyCase(t, Options{}, false)
 	must(t, os.WriteFile(c.in("dst"), []byte("old"), 0o400))
 	r, err := File(t.Context(), c.in("dst"), c.in("src"), Options{})

@@ -33,7 +33,7 @@ func eachCopying(t *testing.T, do func(t *testing.T, dir string, copy func())) {
 	}
 }
 
-func TestCopyLetsNobodyReadWhoCouldReadNeither(t *testing.T) {
+func TestCopyIsReadableOnlyWhereBothFilesWere(t *testing.T) {
 	owner, none := acltest.Entry{acltest.Owner, 6, 0}, acltest.Entry{acltest.Other, 0, 0}
 	for _, c := range []struct {
 		what            string
@@ -90,9 +90,9 @@ func TestCopyLetsNobodyReadWhoCouldReadNeither(t *testing.T) {
 	}
 }
 
-// TestDirectoriesLetNobodyInWhoWasNotBefore copies trees without Archive over directories that are
+// TestDirectoriesAdmitNoMoreUsersThanBefore copies trees without Archive over directories that are
 // there, and of another group.
-func TestDirectoriesLetNobodyInWhoWasNotBefore(t *testing.T) {
+func TestDirectoriesAdmitNoMoreUsersThanBefore(t *testing.T) {
 	dir := acltest.Directory(t)
 	for name, mode := range map[string]uint32{"from": 0o755, "from/there": 0o755, "from/shared": 0o750, "to": 0o755, "to/there": 0o700} {
 		acltest.Must(t, os.MkdirAll(dir+"/"+name, 0o755))

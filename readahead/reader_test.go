@@ -489,7 +489,7 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 	}
 }
 
-func TestNobodyIsAskedForMoreThanTwoBlocksAhead(t *testing.T) {
+func TestAtMostTwoBlocksAreReadAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := fault.NewSource(text(100 * testBlock))
 		r := readahead.NewReader(s, readahead.Options{Buffer: testBlock, ReadAhead: readahead.Always})

@@ -421,9 +421,9 @@ func asNobody(t *testing.T, dir string, args ...string) *child {
 	return startCommand(t, exec.Command(copied, args...), &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}})
 }
 
-// TestNobodyCountsByPtraceWhatRootCountsByTracepoints counts the system calls of a
+// TestUserCountsByPtraceWhatRootCountsByTracepoints counts the system calls of a
 // policy that makes one for each record.
-func TestNobodyCountsByPtraceWhatRootCountsByTracepoints(t *testing.T) {
+func TestUserCountsByPtraceWhatRootCountsByTracepoints(t *testing.T) {
 	inMountNamespace(t, func(t *testing.T) {
 		dir := t.TempDir()
 		byNobody, byRoot := filepath.Join(dir, "nobody.jsonl"), filepath.Join(dir, "root.jsonl")
@@ -477,8 +477,8 @@ func firstLine(t *testing.T, path string) []byte {
 	return text[:bytes.IndexByte(text, '\n')+1]
 }
 
-// TestNobodyIsToldWhatTakesRoot asks for what nobody may do.
-func TestNobodyIsToldWhatTakesRoot(t *testing.T) {
+// TestUserLearnsWhatTakesRoot asks for what nobody may do.
+func TestUserLearnsWhatTakesRoot(t *testing.T) {
 	check := func(sentence, hint string, more ...string) {
 		t.Helper()
 		dir := t.TempDir()

@@ -176,8 +176,8 @@ func endBy(t *testing.T, c *child, signal os.Signal, file string) {
 	}
 }
 
-// TestNobodyReadsItsWords closes the pipe that gets the progress of a run.
-func TestNobodyReadsItsWords(t *testing.T) {
+// TestRunEndsWhereItsProgressIsNotRead closes the pipe that gets the progress of a run.
+func TestRunEndsWhereItsProgressIsNotRead(t *testing.T) {
 	skipWithoutSignals(t)
 	t.Parallel()
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "results.jsonl")

@@ -413,7 +413,7 @@ func TestDirtyCountsWhatIsNotOnTheDisk(t *testing.T) {
 }
 
 // A witness must be open before what it is to hear of.
-func TestLossIsReportedOnceToWhoHadTheFileOpen(t *testing.T) {
+func TestLossIsReportedOnceToEachOpenDescriptor(t *testing.T) {
 	d := prepare(t)
 	other := openFile(t, d.Disk, d.dir, "f", appending)
 	put(t, d.Disk, d.file, "x")

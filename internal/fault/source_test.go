@@ -31,7 +31,7 @@ func TestSourceTakesItsTurns(t *testing.T) {
 	}
 }
 
-func TestSourceEndsWithWhatItIsTold(t *testing.T) {
+func TestSourceEndsWithTheGivenError(t *testing.T) {
 	s := fault.NewSource([]byte("ab"))
 	s.EndWith(syscall.EIO)
 	p := make([]byte, 4)

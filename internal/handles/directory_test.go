@@ -115,7 +115,7 @@ func TestWhatIsNoDirectoryIsRefusedAndCountsForNothing(t *testing.T) {
 	}
 }
 
-func TestWhoOpensADirectorySecondClosesItsOwn(t *testing.T) {
+func TestSecondDescriptorOfADirectoryIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, disk, dir := newHandles(t, 8, "a")
 		disk.hold = make(chan struct{})

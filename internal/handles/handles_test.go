@@ -183,7 +183,7 @@ func (k *keeper) turn(dir string, rng *rand.Rand) error {
 }
 
 // The bubble ends at once with a panic if all wait for each other.
-func TestTheLimitIsNeverExceededAndNobodyWaitsForever(t *testing.T) {
+func TestTheLimitIsNeverExceededAndNoWaitIsForever(t *testing.T) {
 	dirs := []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}
 	for _, limit := range []int{LeastHandles, LeastHandles + 1, 7, 16, 100} {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {

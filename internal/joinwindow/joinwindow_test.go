@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestJoinTimeShrinksWhileNobodyComes(t *testing.T) {
+func TestJoinTimeShrinksWhileNoneJoins(t *testing.T) {
 	var j Window
 	if d := j.length(); d != 0 {
 		t.Errorf("before the first sync: %v", d)

@@ -69,7 +69,7 @@ func TestKeysDoNotWaitForEachOther(t *testing.T) {
 	}
 }
 
-func TestWhoLeavesEarlyHoldsNobodyUp(t *testing.T) {
+func TestLeavingEarlyHoldsNoOtherUp(t *testing.T) {
 	for leaves := range 4 { // each place but the first
 		t.Run(fmt.Sprint(leaves), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -151,7 +151,7 @@ func TestOneAtATimeForEachOfManyKeys(t *testing.T) {
 	}
 }
 
-func TestATurnThatNobodyWaitsForAllocatesNothing(t *testing.T) {
+func TestAnUncontendedTurnAllocatesNothing(t *testing.T) {
 	var s Queue
 	var mine Ticket
 	ctx := context.Background()

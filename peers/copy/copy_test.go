@@ -84,7 +84,7 @@ func TestFilledHolesDoNotCount(t *testing.T) {
 	}
 }
 
-func TestUsageIsTold(t *testing.T) {
+func TestUsageIsShown(t *testing.T) {
 	check := func(args ...string) {
 		t.Helper()
 		var usage *command.UsageError

@@ -103,7 +103,7 @@ func TestCommandPrintsTablesOfThePickedArms(t *testing.T) {
 	}
 }
 
-func TestFaultsAreToldInATable(t *testing.T) {
+func TestFaultsAreShownInATable(t *testing.T) {
 	t.Parallel()
 	out := runQuick(t, "-run", "faults/(denied|twice|cancel)/(os.WriteFile|holdfast$)")
 	for _, want := range []string{
@@ -116,7 +116,7 @@ func TestFaultsAreToldInATable(t *testing.T) {
 	}
 }
 
-func TestPeerThatDiesIsTold(t *testing.T) {
+func TestPeerThatDiesIsReported(t *testing.T) {
 	f, _ := findFault("twice", "os.WriteFile")
 	s, err := f.watch(context.Background(), t.TempDir(), &peer{name: "nobody"}, func() error { return nil })
 	if err != nil || !strings.Contains(s.fate, "died") || !strings.Contains(s.fate, "there is no such thing") {

@@ -102,7 +102,7 @@ func TestRunShowsWhatGoTestShowsAndListsSkipsAndFailures(t *testing.T) {
 	}
 }
 
-func TestSkipWithoutAReasonIsToldSo(t *testing.T) {
+func TestSkipWithoutAReasonIsReported(t *testing.T) {
 	if got := reason([]string{"=== RUN   TestA\n", "--- SKIP: TestA (0.00s)\n"}); got != "no reason given" {
 		t.Errorf("got %q", got)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
-func TestWhereNoFileHasNoNameItIsToldAsUnsupported(t *testing.T) {
+func TestMissingUnnamedFilesAreReportedAsUnsupported(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root may try to make a file in proc")
 	}

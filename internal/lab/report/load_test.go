@@ -34,8 +34,8 @@ func TestReportSaysWhatTheTrialsDo(t *testing.T) {
 	check(func(*result.Cell) {}, "service times of writers that go on at once (a closed loop)")
 }
 
-// TestHarnessIsTold makes a cell the empty one, and tells where there is none.
-func TestHarnessIsTold(t *testing.T) {
+// TestHarnessIsShown makes a cell the empty one, and tells where there is none.
+func TestHarnessIsShown(t *testing.T) {
 	run := planted(t, 10)
 	run.Header.Cells[7].Empty = true
 	if got, want := page(t, run), "subtracted: what measuring takes, 2.50µs a record with 64 writers, CPU time 1.88µs"; !strings.Contains(got, want) {

@@ -176,7 +176,7 @@ func TestWhatIsBesideAWorkDirIsLookedAtOnly(t *testing.T) {
 	}
 }
 
-func TestLeftoversAreThoseThatNobodyHas(t *testing.T) {
+func TestLeftoversAreThoseThatHaveNoOwner(t *testing.T) {
 	skipWithoutLocks(t)
 	parent := t.TempDir()
 	alive, err := OpenWorkDir(parent, true)

@@ -506,7 +506,7 @@ func markerOfThis() string {
 	return string(text)
 }
 
-func TestAVolumeWhoseLockIsFreeIsOfNobody(t *testing.T) {
+func TestAVolumeWhoseLockIsFreeHasNoOwner(t *testing.T) {
 	parent := t.TempDir()
 	dir := plant(t, parent, dirName(7), map[string]string{markerName: markerOfThis()})
 	if err := RemoveLeftover(dir); err != nil {

@@ -432,9 +432,9 @@ func isNotCached(t *testing.T, path string) {
 	}
 }
 
-// TestRemountWaitsForWhoUsesACopyOfTheMount has a process work in a copy of the mount, which
+// TestRemountWaitsForUsersOfACopyOfTheMount has a process work in a copy of the mount, which
 // keeps the file system and its cache until it ends.
-func TestRemountWaitsForWhoUsesACopyOfTheMount(t *testing.T) {
+func TestRemountWaitsForUsersOfACopyOfTheMount(t *testing.T) {
 	v := mustMake(t, ground(t), "ext4")
 	path := filepath.Join(v.Dir(), "file")
 	if err := os.WriteFile(path, make([]byte, mebibyte), 0o666); err != nil {
@@ -484,7 +484,7 @@ func TestAVolumeUsedElsewhereIsNotCalledDamaged(t *testing.T) {
 	nothingLeft(t, parent)
 }
 
-func TestCloseNamesWhoUsesTheVolumeAndMayBeCalledAgain(t *testing.T) {
+func TestCloseNamesUsersOfTheVolumeAndMayBeCalledAgain(t *testing.T) {
 	parent := ground(t)
 	v := mustMake(t, parent, "ext2")
 	f, err := os.Create(filepath.Join(v.Dir(), "open"))
@@ -504,12 +504,12 @@ func TestCloseNamesWhoUsesTheVolumeAndMayBeCalledAgain(t *testing.T) {
 	nothingLeft(t, parent)
 }
 
-// contained makes TestMakeInAContainerSaysWhoCan be root in a user namespace: a directory.
+// contained makes TestMakeInAContainerSaysWhatItTakes be root in a user namespace: a directory.
 const contained = "HOLDFAST_TEST_CONTAINED"
 
-// TestMakeInAContainerSaysWhoCan is root in a user namespace. That root may mount some
+// TestMakeInAContainerSaysWhatItTakes is root in a user namespace. That root may mount some
 // file systems, so that all seems to be there, but none from a device.
-func TestMakeInAContainerSaysWhoCan(t *testing.T) {
+func TestMakeInAContainerSaysWhatItTakes(t *testing.T) {
 	if parent := os.Getenv(contained); parent != "" {
 		v, err := Make(t.Context(), parent, kind(t, "ext4"), small(kind(t, "ext4")))
 		if missing := (*MissingError)(nil); !errors.As(err, &missing) || !missing.Root || !strings.Contains(err.Error(), "in a container") {
@@ -522,7 +522,7 @@ func TestMakeInAContainerSaysWhoCan(t *testing.T) {
 		t.Skip(err)
 	}
 	isolate.Mounts(t, func(t *testing.T) { // in a user namespace no copy of a mount can be given up
-		cmd := exec.Command(os.Args[0], "-test.run=^TestMakeInAContainerSaysWhoCan$")
+		cmd := exec.Command(os.Args[0], "-test.run=^TestMakeInAContainerSaysWhatItTakes$")
 		cmd.Env = append(os.Environ(), contained+"="+t.TempDir())
 		only := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1}}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS, UidMappings: only, GidMappings: only}

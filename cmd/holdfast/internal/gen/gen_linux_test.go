@@ -60,9 +60,9 @@ func TestANewNameIsSyncedIfItsFileIs(t *testing.T) {
 	}
 }
 
-// TestWhereAllNamesAreTakenAGenTakesNobodysFile has as many gens of a path as can be distinguished
+// TestGenLeavesOthersFilesWhereAllNamesAreTaken has as many gens of a path as can be distinguished
 // from leftovers.
-func TestWhereAllNamesAreTakenAGenTakesNobodysFile(t *testing.T) {
+func TestGenLeavesOthersFilesWhereAllNamesAreTaken(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
 	all := []string{path}
 	for i := range genSlots {

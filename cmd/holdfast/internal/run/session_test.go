@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/trial"
 )
 
-func TestClockTellsTheLargestJump(t *testing.T) {
+func TestClockReportsTheLargestJump(t *testing.T) {
 	type look struct{ day, monotonic time.Duration }
 	check := func(want time.Duration, looks ...look) {
 		t.Helper()
