@@ -21,6 +21,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/lab/volume"
+	"github.com/holdfast-go/holdfast/wal"
 )
 
 var update = flag.Bool("update", false, "rewrite the generated parts of README.md")
@@ -373,6 +374,16 @@ var outputFlag = regexp.MustCompile(`(?:-o|--output)[ =](\S+)`)
 // later one finds what an earlier one wrote.
 func runCommands(t *testing.T, binary string, commands []string) {
 	dir := t.TempDir()
+	if slices.ContainsFunc(commands, func(c string) bool { return strings.HasPrefix(c, "holdfast wal ") }) {
+		log, _, err := wal.Open(filepath.Join(dir, "log"), wal.Options{})
+		if err == nil {
+			_, err = log.Append([]byte("a record"))
+			err = errors.Join(err, log.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	notMade := map[string]string{} // results, with why no command made them
 	skip := func(shown, why string) {
 		t.Run(shown, func(t *testing.T) { t.Skip(why) })

@@ -31,7 +31,6 @@ have closed it. No command changes the log.
 A torn end is what a crash may leave of the last appends, before they were durable: it
 is no damage, and the next Open cuts it. Damage is what was durable and is not whole.`,
 		Example: `  holdfast wal verify log
-  holdfast wal cat log --from 100
   holdfast wal repair log log.repaired`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -47,7 +46,7 @@ is no damage, and the next Open cuts it. Damage is what was durable and is not w
 		Short: "print the records of a log, a line each",
 		Long: `Cat prints the data of each whole record, and a line feed. It goes on behind damage,
 which it reports on standard error.`,
-		Example: `  holdfast wal cat log --from 100`,
+		Example: `  holdfast wal cat log --from 1`,
 		Args:    arguments(1, "wal cat needs the directory of one log"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return printRecords(cmd, args[0], from) },
 	}

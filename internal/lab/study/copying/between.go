@@ -115,13 +115,13 @@ func largerOnAll(e study.Evidence) study.Finding {
 		f, _ := notAcross(e, steps[0], nil)
 		return f
 	}
-	closest, where := study.Measured{Value: math.Inf(1)}, ""
+	closest, where := study.Measured{Value: math.NaN(), Low: math.NaN(), High: math.NaN(), Text: study.Times}, ""
 	for _, kind := range slices.Sorted(maps.Keys(all)) {
 		for i, c := range steps[1:] {
 			if !all[kind].Have(c.name()) {
 				return study.Finding{Verdict: study.NotChecked, Why: "no round of " + c.name() + " is whole on " + kind, Settle: "--full"}
 			}
-			if r := study.Ratio(all[kind].Ratio(steps[i].name(), c.name(), written)); r.Value < closest.Value {
+			if r := study.Ratio(all[kind].Ratio(steps[i].name(), c.name(), written)); math.IsNaN(closest.Value) || r.Value < closest.Value {
 				closest, where = r, fmt.Sprintf("%d to %d bytes on %s", steps[i].buffer, c.buffer, kind)
 			}
 		}

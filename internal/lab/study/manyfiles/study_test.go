@@ -263,7 +263,7 @@ func TestFilesIsDoneInItsTime(t *testing.T) {
 			t.Errorf("%s: about %v, want at most %v", c.Preset.Name, plan.Estimate, most)
 		}
 	}
-	check(study.Choice{Preset: study.Quick()}, 18*time.Second)
+	check(study.Choice{Preset: study.Quick()}, 36*time.Second)
 	check(study.Choice{Preset: study.Default()}, 75*time.Second)
 	check(study.Choice{Preset: study.Audit(), Only: Study().ClaimedArms()}, 18*time.Second)
 }
