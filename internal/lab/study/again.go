@@ -25,7 +25,11 @@ func (s Study) Again(h result.Header, counting trial.Counting) (trial.Matrix, er
 	for _, want := range h.Cells {
 		i := slices.IndexFunc(now.Cells, func(c trial.Cell) bool { return c.Cell == want })
 		if i < 0 {
-			return m, fmt.Errorf("the study %s has no such arm here as %s%s", s.Name, want.Name, because(missing, want.Name))
+			why := ""
+			if at := slices.IndexFunc(missing, func(m result.Missing) bool { return m.Cell == want.Name }); at >= 0 {
+				why = ": " + missing[at].Why
+			}
+			return m, fmt.Errorf("the study %s has no such arm here as %s%s", s.Name, want.Name, why)
 		}
 		m.Cells = append(m.Cells, now.Cells[i])
 	}
@@ -87,13 +91,4 @@ func parsed[T any](parts []string, parse func(string) (T, error)) (values []T, e
 		values = append(values, v)
 	}
 	return values, nil
-}
-
-func because(missing []result.Missing, cell string) string {
-	for _, m := range missing {
-		if m.Cell == cell {
-			return ": " + m.Why
-		}
-	}
-	return ""
 }

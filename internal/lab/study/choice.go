@@ -51,15 +51,6 @@ func Full() Preset {
 // Audit is the small form of a study: enough rounds for a verdict of each claim.
 func Audit() Preset { return Preset{Name: PresetAudit} }
 
-// The presets of studies, whose arms have a size of their own: 20 rounds are what
-// the published experiments ran, and the quick ones prove a factor of two.
-var ofStudies = map[string]Preset{
-	PresetQuick:   {Name: PresetQuick, Rounds: stat.LargeRounds, Budget: 40 * time.Second},
-	PresetDefault: {Name: PresetDefault, Rounds: 10, Budget: 90 * time.Second},
-	PresetFull:    {Name: PresetFull, Rounds: 20, Budget: 15 * time.Minute, Full: true},
-	PresetAudit:   {Name: PresetAudit, Rounds: 10, Budget: 40 * time.Second},
-}
-
 // A Choice is what the user may set; what is empty or zero is the preset's.
 type Choice struct {
 	Preset   Preset
@@ -97,6 +88,19 @@ type Choice struct {
 	Slower, PlanSlower time.Duration
 
 	Setting
+}
+
+// OfStudy returns the choice with what its preset means for a study, whose arms have a
+// size of their own: 20 rounds are what the published experiments ran, and the quick ones
+// prove a factor of two.
+func (c Choice) OfStudy() Choice {
+	c.Preset = map[string]Preset{
+		PresetQuick:   {Name: PresetQuick, Rounds: stat.LargeRounds, Budget: 40 * time.Second},
+		PresetDefault: {Name: PresetDefault, Rounds: 10, Budget: 90 * time.Second},
+		PresetFull:    {Name: PresetFull, Rounds: 20, Budget: 15 * time.Minute, Full: true},
+		PresetAudit:   {Name: PresetAudit, Rounds: 10, Budget: 40 * time.Second},
+	}[c.Preset.Name]
+	return c
 }
 
 // SlowerInPlan is by how much longer a system call takes in the plan for the sizes of the arms.

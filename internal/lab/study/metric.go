@@ -81,9 +81,6 @@ func CallsOf(size, of int64) int64 { return (size + of - 1) / of }
 // Allocations are those of a trial, of any size.
 func Allocations(t result.Trial) float64 { return float64(t.Allocations) }
 
-// MinorFaults are the page faults of a trial that needed no disk.
-func MinorFaults(t result.Trial) float64 { return float64(t.MinorFaults) }
-
 // VoluntarySwitches are those of threads that went to sleep. The operation does not cause
 // the switch of a thread that has used up its time.
 func VoluntarySwitches(t result.Trial) float64 { return float64(t.VoluntarySwitches) }

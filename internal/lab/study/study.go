@@ -215,27 +215,21 @@ func (s Study) Matrix(c Choice) (trial.Matrix, result.Plan, []result.Missing) {
 		plan.Files += a.Files * int64(m.Rounds+1)
 		plan.Room = max(plan.Room, a.Bytes, a.Room, prepared)
 	}
-	rounds := within(m)
+	// The warm-up and one round are run however little time there is; of the others those
+	// that are begun before the limit.
+	const leastRounds = 2
+	rounds := int64(m.Rounds + 1)
+	each := m.Estimate() / time.Duration(rounds)
+	if m.Limit > 0 && each > 0 {
+		rounds = min(rounds, max(leastRounds, int64((m.Limit+each-1)/each)))
+	}
 	plan.Size = max(plan.Size*rounds, plan.Room)
 	plan.Room += 4 << 20 // the file system's books
-	plan.Estimate = m.Estimate() / time.Duration(m.Rounds+1) * time.Duration(rounds)
+	plan.Estimate = each * time.Duration(rounds)
 	if m.Limit > 0 && rounds > leastRounds {
 		plan.Estimate = min(plan.Estimate, m.Limit)
 	}
 	return m, plan, missing
-}
-
-// leastRounds are run however little time there is: the warm-up and one.
-const leastRounds = 2
-
-// within is how many rounds, the warm-up among them, are begun before the limit.
-func within(m trial.Matrix) int64 {
-	all := int64(m.Rounds + 1)
-	one := m.Estimate() / time.Duration(all)
-	if m.Limit == 0 || one == 0 {
-		return all
-	}
-	return min(all, max(leastRounds, int64((m.Limit+one-1)/one)))
 }
 
 // withTwin repeats one arm under a second name.
@@ -281,9 +275,3 @@ const (
 	CopyBufferSizes    = "tlpi-copy-buffer-sizes"
 	WriterBenchmarks   = "go-writer-package-benchmarks"
 )
-
-// OfStudy returns the choice with what its preset means for a study.
-func (c Choice) OfStudy() Choice {
-	c.Preset = ofStudies[c.Preset.Name]
-	return c
-}

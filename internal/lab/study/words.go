@@ -32,6 +32,8 @@ func Milliseconds(ns float64) string {
 
 // Duration prints nanoseconds with three digits in a unit that fits: 1.23µs.
 func Duration(ns float64) string {
+	// What prints as one of the unit: with three digits, 999.5ns is 1µs.
+	least := func(unit time.Duration) float64 { return 0.9995 * float64(unit) }
 	switch abs := math.Abs(ns); {
 	case math.IsNaN(ns):
 		return Dash
@@ -44,9 +46,6 @@ func Duration(ns float64) string {
 	}
 	return Digits(ns) + "ns"
 }
-
-// least is what prints as one of the unit: with three digits, 999.5ns is 1µs.
-func least(unit time.Duration) float64 { return 0.9995 * float64(unit) }
 
 // Digits prints three of them, and no power of ten.
 func Digits(x float64) string {

@@ -168,19 +168,12 @@ func acrossTrends(all []study.Evidence) study.Table {
 		for i, e := range all {
 			ours := ofWhole(timingsOf(e), of.form, of.size)
 			for _, other := range all[i+1:] {
-				t.Rows = acrossTrend(t.Rows, of, e, placeOf(other), ours, ofWhole(timingsOf(other), of.form, of.size))
+				t.Rows = trendRow(t.Rows, ours, ofWhole(timingsOf(other), of.form, of.size), of.String(), placeOf(e), placeOf(other))
 			}
-			t.Rows = acrossTrend(t.Rows, of, e, "published, "+kindOf(placeOf(e)), ours, publishedWork(kindOf(placeOf(e)), of))
+			t.Rows = trendRow(t.Rows, ours, publishedWork(kindOf(placeOf(e)), of), of.String(), placeOf(e), "published, "+kindOf(placeOf(e)))
 		}
 	}
 	return t
-}
-
-func acrossTrend(rows [][]string, of copyWork, e study.Evidence, against string, ours, theirs []timing.Row) [][]string {
-	if text := trendText(trend(ours, theirs)); text != study.Dash {
-		rows = append(rows, []string{of.String(), placeOf(e), against, text})
-	}
-	return rows
 }
 
 func publishedWork(fileSystem string, of copyWork) []timing.Row {
@@ -271,20 +264,26 @@ func acrossLearnt(all []study.Evidence) string {
 	}
 	text := of.String() + ": " + strings.Join(texts, "; ")
 	var rest []string
-	least := math.NaN()
+	// The least correlation of two of them, and of one with what was published of its kind.
+	least, published := math.NaN(), math.NaN()
 	for i, e := range same {
+		ours := ofWhole(timingsOf(e), of.form, of.size)
 		for _, other := range same[i+1:] {
-			rho, _ := trend(ofWhole(timingsOf(e), of.form, of.size), ofWhole(timingsOf(other), of.form, of.size))
+			rho, _ := trend(ours, ofWhole(timingsOf(other), of.form, of.size))
 			if math.IsNaN(least) || rho < least {
 				least = rho
 			}
+		}
+		rho, _ := trend(ours, publishedWork(kindOf(placeOf(e)), of))
+		if math.IsNaN(published) || rho < published {
+			published = rho
 		}
 	}
 	if !math.IsNaN(least) {
 		rest = append(rest, fmt.Sprintf("over the buffers the trends of all of them are %s (a rank correlation of %s at least)", trendWord(least), study.Digits(least)))
 	}
-	if least := leastPublished(same, of); !math.IsNaN(least) {
-		rest = append(rest, fmt.Sprintf("those that were published are %s (%s at least)", trendWord(least), study.Digits(least)))
+	if !math.IsNaN(published) {
+		rest = append(rest, fmt.Sprintf("those that were published are %s (%s at least)", trendWord(published), study.Digits(published)))
 	}
 	if fallen := notHere(same); len(fallen) > 0 {
 		rest = append(rest, "not so here is "+strings.Join(fallen, ", nor "))
@@ -293,18 +292,6 @@ func acrossLearnt(all []study.Evidence) string {
 		text += ". " + upperFirst(strings.Join(rest, "; "))
 	}
 	return text
-}
-
-// leastPublished is the least correlation of one with what was published of its kind.
-func leastPublished(all []study.Evidence, of copyWork) float64 {
-	least := math.NaN()
-	for _, e := range all {
-		rho, _ := trend(ofWhole(timingsOf(e), of.form, of.size), publishedWork(kindOf(placeOf(e)), of))
-		if !math.IsNaN(rho) && (math.IsNaN(least) || rho < least) {
-			least = rho
-		}
-	}
-	return least
 }
 
 // notHere says which claims do not hold, and where, with what was measured: those first

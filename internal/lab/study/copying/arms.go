@@ -65,6 +65,10 @@ func stdioArms(c study.Choice) (arms []study.Arm) {
 	if !partRuns(study.PartSync, c) || c.Preset.Name == study.PresetAudit {
 		return nil
 	}
+	openC := func(path string) (pointed, error) {
+		s, err := cstdio.Create(path, cstdio.Setup{Method: cstdio.Fread, Size: stdioElement, Buffer: study.StdioBuffer})
+		return cStream{s}, err
+	}
 	for _, w := range pointWays() {
 		never := ""
 		if w.sync && c.NeverSync != "" {
@@ -73,11 +77,6 @@ func stdioArms(c study.Choice) (arms []study.Arm) {
 		arms = append(arms, w.arm(inStdio, cmp.Or(cstdio.Missing(), never), openC), w.arm(inWriter, never, openOurs))
 	}
 	return arms
-}
-
-func openC(path string) (pointed, error) {
-	s, err := cstdio.Create(path, cstdio.Setup{Method: cstdio.Fread, Size: stdioElement, Buffer: study.StdioBuffer})
-	return cStream{s}, err
 }
 
 func openOurs(path string) (pointed, error) {

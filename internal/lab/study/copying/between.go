@@ -148,25 +148,19 @@ func ordered(c copyCell, of study.Metric, least, most []string) func(study.Evide
 				if !(low && !slices.Contains(least, over) || high && !slices.Contains(most, under)) {
 					continue
 				}
-				if r := study.Ratio(acrossRatio(all[over], all[under], c, of)); math.IsNaN(closest.Value) || r.Value < closest.Value {
+				// How many times as much one takes as the other, round by round.
+				floor := max(all[over].Floor, all[under].Floor)
+				ratio := stat.Compare(all[under].Samples(c.name(), of), all[over].Samples(c.name(), of), floor, stat.Band)
+				if r := study.Ratio(ratio); math.IsNaN(closest.Value) || r.Value < closest.Value {
 					closest, pair = r, over+" to "+under
 				}
 			}
 		}
+		ahead := study.AtLeast(math.Nextafter(1, 2)) // more than as much: no tie
 		f := closest.Judge(ahead, study.NotHere, "so it is in every comparison, and "+pair+" is the closest", "not so of "+pair)
 		f.Measured += ", " + pair
 		return f
 	}
-}
-
-// ahead is more than as much: no tie.
-var ahead = study.AtLeast(math.Nextafter(1, 2))
-
-// acrossRatio is how many times as much one file system takes as another, round by
-// round.
-func acrossRatio(over, under study.Evidence, c copyCell, of study.Metric) stat.Comparison {
-	floor := max(over.Floor, under.Floor)
-	return stat.Compare(under.Samples(c.name(), of), over.Samples(c.name(), of), floor, stat.Band)
 }
 
 // alike judges that the user time of the cell is about the same on all.

@@ -31,10 +31,6 @@ func onFileSystem(name, dir string, judge func(study.Evidence) study.Finding) fu
 	}
 }
 
-// userOf8MB is the user CPU time of a copy of 8 MB, the least size that the claim is
-// about.
-func userOf8MB(t result.Trial) float64 { return float64(t.User) / float64(t.Size) * 8e6 }
-
 const btrfsDir = "A_DIRECTORY_ON_BTRFS"
 
 // copyBufferClaims are what the document says of the size of the buffer.
@@ -54,6 +50,8 @@ var copyBufferClaims = []study.Claim{{
 	Name: "copy-user-16284", Source: study.CopyBufferSizes, Says: "from 8 MB on user time is near zero for a buffer of 16284 bytes, unlike others", Published: "0 s, by a clock of 1 ms",
 	Arms: []string{copyArm(oddBuffer), copyArm(16384)},
 	Judge: func(e study.Evidence) study.Finding {
+		// The user CPU time of a copy of 8 MB, the least size that the claim is about.
+		userOf8MB := func(t result.Trial) float64 { return float64(t.User) / float64(t.Size) * 8e6 }
 		odd, even := study.Figure(e.Summary(copyArm(oddBuffer), userOf8MB), study.Duration), study.Figure(e.Summary(copyArm(16384), userOf8MB), study.Duration)
 		f := study.Finding{Measured: fmt.Sprintf("%v; 16384 bytes: %v", odd, even)}
 		const clock = float64(time.Millisecond)

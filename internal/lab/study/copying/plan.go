@@ -138,7 +138,11 @@ func partCells(p study.Part, c study.Choice) (cells []copyCell) {
 	}
 	switch p {
 	case study.PartA:
-		for _, size := range sizesOfA(all) {
+		sizes := []int64{1 * mib, 8 * mib}
+		if all { // the published sizes with that of part C
+			sizes = []int64{1 * mib, 2 * mib, 4 * mib, 8 * mib, 16 * mib, 32 * mib, wholeSize}
+		}
+		for _, size := range sizes {
 			add(timing.Copy, size, buffersOf(c, all))
 		}
 	case study.PartB:
@@ -161,14 +165,6 @@ func formsOf(all bool, forms ...timing.Form) []timing.Form {
 		return forms
 	}
 	return forms[:1]
-}
-
-// sizesOfA are the published sizes with that of part C.
-func sizesOfA(all bool) []int64 {
-	if all {
-		return []int64{1 * mib, 2 * mib, 4 * mib, 8 * mib, 16 * mib, 32 * mib, wholeSize}
-	}
-	return []int64{1 * mib, 8 * mib}
 }
 
 // allBuffers are the published ones, what their slip was to be, and two larger ones.

@@ -9,9 +9,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/timing"
 )
 
-// tlpi is the book whose exercises the document repeats.
-const tlpi = "The Linux Programming Interface, tables 13-1 to 13-3"
-
 func publishedByFileSystem(title string, rows []timing.Row) study.Table {
 	t := study.Table{Title: title, Source: study.CopyBufferSizes, Head: []string{"Buffer Size"}}
 	systems := systemsIn(rows)

@@ -78,6 +78,8 @@ func trendText(rho float64, buffers int) string {
 }
 
 func trendWord(rho float64) string {
+	// Trends are called the same from where at most neighbours have changed places.
+	const sameTrend, likeTrend = 0.95, 0.8
 	switch {
 	case rho >= sameTrend:
 		return "the same"
@@ -86,9 +88,3 @@ func trendWord(rho float64) string {
 	}
 	return "another"
 }
-
-// Trends are called the same from where at most neighbours have changed places.
-const (
-	sameTrend = 0.95
-	likeTrend = 0.8
-)

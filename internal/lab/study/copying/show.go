@@ -32,6 +32,7 @@ func formTables(e study.Evidence, cells []copyCell) []study.Table {
 	}
 	large := slices.DeleteFunc(slices.Clone(cells), func(c copyCell) bool { return c.form == timing.Copy && c.size != wholeSize })
 	small := slices.DeleteFunc(slices.Clone(cells), func(c copyCell) bool { return slices.Contains(large, c) })
+	timesHead := []string{"Elapsed Time (s)", "Total CPU Time (s)", "User CPU Time (s)", "System CPU Time (s)"} // as published
 	var tables []study.Table
 	if len(small) > 0 {
 		// Part A has files of several sizes.
@@ -61,9 +62,6 @@ func formTables(e study.Evidence, cells []copyCell) []study.Table {
 	}
 	return tables
 }
-
-// timesHead are the published columns.
-var timesHead = []string{"Elapsed Time (s)", "Total CPU Time (s)", "User CPU Time (s)", "System CPU Time (s)"}
 
 func bufferText(c copyCell) string { return strconv.FormatInt(c.buffer, 10) }
 
@@ -244,6 +242,9 @@ func copyPicture(e study.Evidence, cells []copyCell) *chart.Dots {
 		Title: "Elapsed time by buffer", Scale: study.Duration,
 		Series: []string{"here", "published, " + publishedFor(e), "the book"},
 	}
+	bare := func(series int, s float64) chart.Point { // without an interval, of seconds
+		return chart.Point{Series: series, Value: s * 1e9, Low: math.NaN(), High: math.NaN()}
+	}
 	for _, c := range cells {
 		if c.form != timing.Copy || c.size != wholeSize {
 			continue
@@ -254,10 +255,10 @@ func copyPicture(e study.Evidence, cells []copyCell) *chart.Dots {
 			row.Label += ", predicted"
 		}
 		if p, ok := publishedCell(publishedFor(e), c); ok {
-			row.Points = append(row.Points, bare1(1, p.Elapsed))
+			row.Points = append(row.Points, bare(1, p.Elapsed))
 		}
 		if p, ok := sameBuffer(bookCopies(), int(c.buffer)); ok {
-			row.Points = append(row.Points, bare1(2, p.Elapsed))
+			row.Points = append(row.Points, bare(2, p.Elapsed))
 		}
 		d.Rows = append(d.Rows, row)
 	}
@@ -265,11 +266,6 @@ func copyPicture(e study.Evidence, cells []copyCell) *chart.Dots {
 		return nil
 	}
 	return d
-}
-
-// bare1 is a point without an interval, of seconds.
-func bare1(series int, s float64) chart.Point {
-	return chart.Point{Series: series, Value: s * 1e9, Low: math.NaN(), High: math.NaN()}
 }
 
 func bookCopies() []timing.Row {
@@ -285,15 +281,16 @@ func trendTable(e study.Evidence) study.Table {
 	}
 	ours := ofWhole(timingsOf(e), timing.Copy, wholeSize)
 	for _, name := range systemsIn(timing.PublishedCopies()) {
-		t.Rows = trendRow(t.Rows, "published, "+name, ours, rowsOn(timing.PublishedCopies(), name))
+		t.Rows = trendRow(t.Rows, ours, rowsOn(timing.PublishedCopies(), name), "published, "+name)
 	}
-	t.Rows = trendRow(t.Rows, "the book", ours, bookCopies())
+	t.Rows = trendRow(t.Rows, ours, bookCopies(), "the book")
 	return t
 }
 
-func trendRow(rows [][]string, name string, ours, theirs []timing.Row) [][]string {
+// trendRow appends the names with the trend of the two, if there is one.
+func trendRow(rows [][]string, ours, theirs []timing.Row, names ...string) [][]string {
 	if text := trendText(trend(ours, theirs)); text != study.Dash {
-		rows = append(rows, []string{name, text})
+		rows = append(rows, append(names, text))
 	}
 	return rows
 }

@@ -99,7 +99,10 @@ func (w pointWay) work(open func(path string) (pointed, error)) func(context.Con
 			}
 		}
 		if err == nil {
-			err = tellBehind(c)
+			var info os.FileInfo
+			if info, err = os.Stat(c.Path); err == nil {
+				c.Tell(behindBytes, float64(stdioPoint*stdioPoints-info.Size()))
+			}
 		}
 		c.Start()
 		err = errors.Join(err, s.Close())
@@ -118,14 +121,6 @@ func (w pointWay) point(s pointed, c *trial.Clock) error {
 	if w.sync && err == nil {
 		err = s.syncFile()
 		c.Lap(trial.Sync)
-	}
-	return err
-}
-
-func tellBehind(c *trial.Clock) error {
-	info, err := os.Stat(c.Path)
-	if err == nil {
-		c.Tell(behindBytes, float64(stdioPoint*stdioPoints-info.Size()))
 	}
 	return err
 }

@@ -50,7 +50,7 @@ func Study() study.Study {
 // file systems of the repetition. The rest of it stands beside what is measured.
 func copyPublished() []study.Table {
 	t := study.Table{
-		Title: "Elapsed s: ext2, Linux 2.6.30, 100 million bytes; 1 million with O_SYNC", Source: tlpi,
+		Title: "Elapsed s: ext2, Linux 2.6.30, 100 million bytes; 1 million with O_SYNC", Source: "The Linux Programming Interface, tables 13-1 to 13-3",
 		Head: []string{"Buffer Size", "Copy", "Write", "Write with O_SYNC"},
 	}
 	rows := timing.Book()

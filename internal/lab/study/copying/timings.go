@@ -54,6 +54,8 @@ func timingsOf(e study.Evidence) []timing.Row {
 }
 
 func rowsOf(e study.Evidence, of func(wholeTimes) (elapsed, cpu float64)) (rows []timing.Row) {
+	// Whole nanoseconds, so that the text of one has nine decimals at most.
+	inSeconds := func(ns float64) float64 { return math.Round(ns) / 1e9 }
 	for _, c := range copyCells(e) {
 		w := wholeOf(e, c)
 		elapsed, cpu := of(w)
@@ -76,9 +78,6 @@ func rowsOf(e study.Evidence, of func(wholeTimes) (elapsed, cpu float64)) (rows 
 	})
 	return rows
 }
-
-// inSeconds are whole nanoseconds, so that the text of one has nine decimals at most.
-func inSeconds(ns float64) float64 { return math.Round(ns) / 1e9 }
 
 // placeOf is the file system that the evidence is of.
 func placeOf(e study.Evidence) string { return cmp.Or(e.FileSystem, e.Fact("file system"), "unknown") }

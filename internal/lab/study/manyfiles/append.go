@@ -21,16 +21,7 @@ import (
 // appendLine is the length of a line.
 const appendLine = 100
 
-// The numbers of handles: one that few files fit into, and one that all do.
-const (
-	fewHandles  = 16
-	manyHandles = 500
-)
-
-const (
-	openEach   = "lines, open, append and close each"
-	appendBase = "lines, Files, "
-)
+const openEach = "lines, open, append and close each"
 
 // An appendLoad is so many lines for each of so many files, in turn.
 type appendLoad struct{ files, lines int }
@@ -72,9 +63,9 @@ func (l appendLoad) arms() []study.Arm {
 	})}
 	// The lines of a file fit into the buffer of the second policy.
 	for _, p := range []holdfast.Policy{holdfast.Unbuffered(), holdfast.Buffered(4 * holdfast.KiB)} {
-		for _, handles := range []int{fewHandles, manyHandles} {
+		for _, handles := range []int{16, 500} { // few files fit into the first, and all into the second
 			o := files.Options{Policy: p, Handles: handles}
-			arms = append(arms, arm(fmt.Sprintf("%s%d handles, buffer=%v", appendBase, handles, p.Buffer), "Files.Append of each line", 8*time.Microsecond,
+			arms = append(arms, arm(fmt.Sprintf("lines, Files, %d handles, buffer=%v", handles, p.Buffer), "Files.Append of each line", 8*time.Microsecond,
 				func(ctx context.Context, c *trial.Clock, paths []string) error {
 					f, err := files.New(o)
 					if err != nil {

@@ -13,7 +13,6 @@
 package manyfiles
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -102,14 +101,6 @@ func (p filesPlan) passes(n int) int { return max(1, p.least/n) }
 // each, and Go allows a program 10,000.
 const mostFiles = 5000
 
-// tooMany says why so many files are not run, or is empty.
-func tooMany(c study.Choice) string {
-	if c.Count <= mostFiles {
-		return ""
-	}
-	return fmt.Sprintf("%d files are more than the %d that can have a worker each", c.Count, mostFiles)
-}
-
 // filesArms has each arm once: where it says the same of two questions it is of both.
 func filesArms(c study.Choice) []study.Arm {
 	p := filesPlanOf(c)
@@ -164,7 +155,9 @@ func filesArms(c study.Choice) []study.Arm {
 	}
 	for i := range once {
 		once[i].Room = (all + twin) * int64(c.RoundsToRun()+1)
-		once[i].Missing = cmp.Or(tooMany(c), once[i].Missing)
+		if c.Count > mostFiles {
+			once[i].Missing = fmt.Sprintf("%d files are more than the %d that can have a worker each", c.Count, mostFiles)
+		}
 	}
 	return once
 }
