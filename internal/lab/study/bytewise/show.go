@@ -152,8 +152,8 @@ func byteWaysTable(e study.Evidence, d direction, cache result.Cache) study.Tabl
 		Head:  append([]string{"Way"}, figuresHead(d)...),
 	}
 	base := byteArm(d, noBuffering, cache)
-	if _, ok := e.Cell(base); !ok {
-		base = byteArm(d, goFile, cache)
+	if inGo := byteArm(d, goFile, cache); !e.Have(base) && e.Have(inGo) {
+		base = inGo
 		t.Notes = append(t.Notes, "Without the C side, the ratios are to "+goFile+".")
 	}
 	for _, w := range byteWays() {
