@@ -710,6 +710,10 @@ func TestFilesOnOtherFileSystemsAreSyncedByThemselves(t *testing.T) {
 	for i := range 2 * durable.FewOpenFiles {
 		mustAppend(t, f, fmt.Sprint("/", i), "x")
 	}
+	// The file system of the first open file is the one that is synced as a whole.
+	if err := f.Flush(noContext); err != nil {
+		t.Fatal(err)
+	}
 	mustAppend(t, f, "/other/file", "x")
 	if err := f.Sync(noContext); err != nil {
 		t.Fatal(err)
