@@ -13,21 +13,22 @@ import (
 )
 
 // A Level is a way to crash a workload. Memory fills a log, of which the states are explored.
-// Kill crashes processes, so that each state is what is really there.
+// Kill crashes processes, so that each state is what is really there. Power fills a log with what
+// a real file system sends to its disk, and mounts the states.
 type Level string
 
 // The levels. To add one, see docs/design/proof.md.
 const (
-	Memory Level = "memory"
-	Kill   Level = "kill"
+	Memory   Level = "memory"
+	Kill     Level = "kill"
+	PowerCut Level = "power"
 )
 
 // Levels are those that there are, and Planned those that are not built yet, each with what it
 // would show.
 var (
-	Levels  = []Level{Memory, Kill}
+	Levels  = []Level{Memory, Kill, PowerCut}
 	Planned = map[Level]string{
-		"power":   "what real file systems leave when the power is cut",
 		"fault":   "what the real program reports when a system call fails",
 		"hostile": "what other users can do to a directory in the middle of a call",
 	}
@@ -38,12 +39,14 @@ type Options struct {
 	Policies  []holdfast.Policy
 	Workloads []*Workload // controls are added
 	Levels    []Level
-	States    int           // of each workload under each policy, at level memory
+	States    int           // of each workload under each policy, at levels memory and power
 	Time      time.Duration // of everything, about
 	Seed      uint64
 	Dir       string // where level kill makes its directory; "" is the system's for temporary files
 	// Child starts this program so that it calls [Child] with these arguments.
 	Child func(ctx context.Context, args ...string) *exec.Cmd
+	// Power makes the verdicts of level power, on each file system the controls first.
+	Power func(context.Context, Options, time.Duration) ([]*Verdict, error)
 	// Each is called with each verdict.
 	Each func(*Verdict)
 }
@@ -61,6 +64,7 @@ const (
 // A Verdict is what was found of a workload under a policy at a level.
 type Verdict struct {
 	Level    Level
+	FS       string `json:",omitempty"` // level power: the file system
 	Workload string
 	Policy   holdfast.Policy
 	Loss     holdfast.Loss `json:"-"`
@@ -76,70 +80,97 @@ type Verdict struct {
 
 // Prove runs workloads under policies at levels, and the controls of each level before them.
 func Prove(ctx context.Context, o Options) ([]*Verdict, error) {
-	type cell struct {
-		w *Workload
-		p holdfast.Policy
-	}
 	var verdicts []*Verdict
 	finish := time.Now().Add(o.Time)
 	for n, level := range o.Levels {
-		var cells []cell
-		for _, w := range Workloads() {
-			chosen := w.Control == "" && slices.ContainsFunc(o.Workloads, func(x *Workload) bool { return x.Name == w.Name })
-			if level == Memory && w.Files || level == Kill && w.Cut || w.Control == "" && !chosen {
-				continue
-			}
-			policies := w.Policies
-			if w.Control == "" {
-				policies = slices.DeleteFunc(slices.Clone(o.Policies), func(p holdfast.Policy) bool { return w.Policies != nil && !slices.Contains(w.Policies, p) })
-			}
-			for _, p := range policies {
-				cells = append(cells, cell{w, p})
-			}
-		}
-		slices.SortStableFunc(cells, func(a, b cell) int { // the controls first
-			return cmp.Compare(len(b.w.Control), 0) - cmp.Compare(len(a.w.Control), 0)
-		})
 		end := time.Now().Add(time.Until(finish) / time.Duration(len(o.Levels)-n))
-		trusted := true
-		for i, c := range cells {
-			if ctx.Err() != nil {
-				return verdicts, context.Cause(ctx)
-			}
-			seed := o.Seed + uint64(i)
-			v := &Verdict{Level: level, Workload: c.w.Name, Policy: c.p, Loss: c.w.lossOf(c.p), Seed: seed, Control: c.w.Control, Verdict: Held}
-			began := time.Now()
-			share := time.Until(end) / time.Duration(len(cells)-i)
-			var err error
-			if level == Memory {
-				err = v.inMemory(c.w, o.States, share)
-			} else {
-				err = v.byKill(ctx, c.w, o, share)
-			}
-			if err != nil {
-				return verdicts, fmt.Errorf("level %s, workload %s under %v: %w", level, c.w.Name, c.p, err)
-			}
-			v.Elapsed = time.Since(began)
-			v.judge(&trusted)
+		doubted := map[string]bool{}
+		judged := func(v *Verdict) {
+			v.judge(doubted)
 			verdicts = append(verdicts, v)
 			if o.Each != nil {
 				o.Each(v)
 			}
 		}
+		if level == PowerCut {
+			found, err := o.Power(ctx, o, time.Until(end))
+			if err != nil {
+				return verdicts, fmt.Errorf("level %s: %w", level, err)
+			}
+			for _, v := range found {
+				judged(v)
+			}
+			continue
+		}
+		cells := o.Cells(level)
+		for i, c := range cells {
+			if ctx.Err() != nil {
+				return verdicts, context.Cause(ctx)
+			}
+			seed := o.Seed + uint64(i)
+			v := c.Verdict(level, seed)
+			began := time.Now()
+			share := time.Until(end) / time.Duration(len(cells)-i)
+			var err error
+			if level == Memory {
+				err = v.inMemory(c.Workload, o.States, share)
+			} else {
+				err = v.byKill(ctx, c.Workload, o, share)
+			}
+			if err != nil {
+				return verdicts, fmt.Errorf("level %s, workload %s under %v: %w", level, v.Workload, c.Policy, err)
+			}
+			v.Elapsed = time.Since(began)
+			judged(v)
+		}
 	}
 	return verdicts, nil
 }
 
-// judge says what the failure, or that there is none, means.
-func (v *Verdict) judge(trusted *bool) {
+// A Cell is what one verdict is about.
+type Cell struct {
+	Workload *Workload
+	Policy   holdfast.Policy
+}
+
+// Cells are those of a level, the controls first.
+func (o Options) Cells(level Level) (cells []Cell) {
+	for _, w := range Workloads() {
+		chosen := w.Control == "" && slices.ContainsFunc(o.Workloads, func(x *Workload) bool { return x.Name == w.Name })
+		if level == Memory && w.Files || level == Kill && w.Cut || w.Control == "" && !chosen {
+			continue
+		}
+		policies := w.Policies
+		if w.Control == "" {
+			policies = slices.DeleteFunc(slices.Clone(o.Policies), func(p holdfast.Policy) bool { return w.Policies != nil && !slices.Contains(w.Policies, p) })
+		}
+		for _, p := range policies {
+			cells = append(cells, Cell{w, p})
+		}
+	}
+	slices.SortStableFunc(cells, func(a, b Cell) int {
+		return cmp.Compare(len(b.Workload.Control), 0) - cmp.Compare(len(a.Workload.Control), 0)
+	})
+	return cells
+}
+
+// Verdict returns that of a cell before anything was judged.
+func (c Cell) Verdict(level Level, seed uint64) *Verdict {
+	w := c.Workload
+	return &Verdict{Level: level, Workload: w.Name, Policy: c.Policy, Loss: w.lossOf(c.Policy), Seed: seed, Control: w.Control, Verdict: Held}
+}
+
+// judge says what the failure, or that there is none, means. doubted are the file systems of
+// this level where a control did not show what it must.
+func (v *Verdict) judge(doubted map[string]bool) {
 	caught := v.Failure != nil
 	switch {
 	case v.Control == "correct" && caught, v.Control != "" && v.Control != "correct" && !caught:
-		*trusted = false
+		doubted[v.FS] = true
 		v.Verdict = NotKnown
 	case v.Control != "":
 		v.Caught, v.Failure = v.Failure, nil
-	case !*trusted:
+	case doubted[v.FS]:
 		v.Verdict = NotKnown
 	case caught:
 		v.Verdict = Broken
@@ -183,8 +214,8 @@ func (w *Workload) record(p holdfast.Policy, seed uint64, how recording) (*Log, 
 	return l, w.Run(r)
 }
 
-// leaves judges what the next run left that ended in order.
-func (w *Workload) leaves(s *Survivors) *Violation {
+// Leaves judges what the next run left that ended in order.
+func (w *Workload) Leaves(s *Survivors) *Violation {
 	if !w.Cleans || s.Temporaries == 0 {
 		return nil
 	}
@@ -259,7 +290,7 @@ func (v *Verdict) exploreRuns(w *Workload, states int, how recording, late func(
 		}
 		last.survivors(&State{Crash: Process, Keep: len(last.pending)}, found)
 		v.Tally.TemporaryEnd = max(v.Tally.TemporaryEnd, found.Temporaries)
-		if left := w.leaves(found); left != nil && v.Failure == nil {
+		if left := w.Leaves(found); left != nil && v.Failure == nil {
 			v.Failure = &Failure{Violation: left, State: s, Log: first, Targets: x.targets, Loss: v.Loss}
 		}
 	}

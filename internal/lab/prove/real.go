@@ -17,6 +17,9 @@ import (
 // A real is the System of a directory on a real file system.
 type real struct{ dir string }
 
+// Real returns the System of a directory.
+func Real(dir string) System { return real{dir} }
+
 func (s real) Path(name string) string { return filepath.Join(s.dir, filepath.FromSlash(name)) }
 
 func (s real) ReadFile(name string) ([]byte, error) {
@@ -78,7 +81,7 @@ func Child(args []string) error {
 	if w == nil {
 		return fmt.Errorf("there is no workload %q", args[0])
 	}
-	notes, err := shareNotes(args[3])
+	notes, err := ShareNotes(args[3])
 	if err != nil {
 		return err
 	}
