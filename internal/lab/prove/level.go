@@ -176,7 +176,7 @@ func (v *Verdict) judge(doubted map[string]bool) {
 		v.Verdict = Broken
 	}
 	for _, f := range []*Failure{v.Failure, v.Caught} {
-		if f != nil {
+		if f != nil && v.Level != PowerCut { // there it was done with the file system at hand
 			f.Shrink()
 		}
 	}

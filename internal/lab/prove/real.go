@@ -57,8 +57,10 @@ func (s real) WriteFile(name string, data []byte, sync bool) error {
 
 func (s real) Rename(from, to string) error { return os.Rename(s.Path(from), s.Path(to)) }
 
-func (s real) SyncDir() error {
-	d, err := os.Open(s.dir)
+func (s real) SyncDir() error { return syncDir(s.dir) }
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
 	if err != nil {
 		return err
 	}

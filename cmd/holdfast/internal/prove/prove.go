@@ -25,16 +25,20 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/place"
+	"github.com/holdfast-go/holdfast/internal/lab/powercut"
 	"github.com/holdfast-go/holdfast/internal/lab/prove"
 )
 
 // A proof is what the arguments of prove say.
 type proof struct {
 	prove.Options
-	output  string
-	replay  string
-	command string
-	read    string
+	output      string
+	replay      string
+	kinds       []string
+	look        string
+	statesGiven bool
+	command     string
+	read        string
 }
 
 // childCommand is the command that level kill runs this program as.
@@ -53,8 +57,8 @@ left with what had been acknowledged. A record that was acknowledged and is gone
 a broken promise: exit code 1. Others may be lost, as far as the policy allows.
 
 Level memory cuts the power of a disk in memory, at every step and in every way. Level
-kill kills real processes, which takes their memory only: it shows nothing of power
-cuts. Each is run a second time on what a crash left. At each level a plain correct
+kill kills real processes, which takes their memory only. Level power, for root, cuts the
+power of real file systems, which replay their journals. Each is run a second time on what a crash left. At each level a plain correct
 program must lose nothing and liars must be caught, or all verdicts are "not known".
 
 With --cmd it kills your own program: see docs/prove.md. The workloads are
@@ -68,10 +72,12 @@ With --cmd it kills your own program: see docs/prove.md. The workloads are
 	f.SortFlags = false
 	f.Var(cli.Many("policy", &p.Policies, holdfast.ParsePolicy), "policy", "a policy to prove; may be given again (default: all that have a name)")
 	f.Var(cli.Many("name", &p.Workloads, parseWorkload), "workload", "what writes; may be given again (default: all that are above)")
-	f.Var(cli.List("list", &p.Levels, parseLevel), "level", "memory, kill or all (default: all)")
+	f.Var(cli.List("list", &p.Levels, parseLevel), "level", "memory, kill, power or all (default: all)")
 	f.DurationVar(&p.Time, "time", p.Time, "about how long it may take in all (default 45s)")
 	f.VarP(cli.Once("file", &p.output, cli.NewFile), "output", "o", "write each verdict to a new file, as a line of JSON")
 	f.Var(cli.Once("file:line", &p.replay, cli.Given), "replay", "judge the failing state of a line of such a file again, and nothing else")
+	f.Var(cli.Once("command", &p.look, cli.Given), "look", "with --replay, at level power: run this where the state is mounted")
+	f.Var(cli.List("list", &p.kinds, powercut.ParseKind), "fs", "the file systems of level power (default: ext4, xfs and btrfs, as far as they are here)")
 	f.Var(cli.Once("command", &p.command, cli.Given), "cmd", "kill this program, which prints \"ack N\" lines, in an empty directory")
 	f.Var(cli.Once("command", &p.read, cli.Given), "read", "prints the numbers of the records that the program has, a line each")
 	f.Var(cli.Once("number", &p.States, cli.ParseBetween(1, 1_000_000_000, "can't be judged")), "states", "how many states to judge for each workload and policy, at level memory\n(default 100000)")
@@ -88,7 +94,11 @@ func NewChild() *cobra.Command {
 		Short:  "do the work of a process that prove kills",
 		Hidden: true,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := prove.Child(args); err != nil {
+			work := prove.Child
+			if powercut.IsProcess(args) {
+				work = func(args []string) error { return powercut.Process(args, prove.Options{Child: thisProgram}) }
+			}
+			if err := work(args); err != nil {
 				return cli.Misuse("prove calls this command itself", "%w", err)
 			}
 			return nil
@@ -120,10 +130,10 @@ const allLevels prove.Level = "all"
 func parseLevel(text string) (prove.Level, error) {
 	level := prove.Level(text)
 	if shows, ok := prove.Planned[level]; ok {
-		return "", fmt.Errorf("level %s is not built yet, so %s is not known; use memory, kill or all", text, shows)
+		return "", fmt.Errorf("level %s is not built yet, so %s is not known; use memory, kill, power or all", text, shows)
 	}
 	if level != allLevels && !slices.Contains(prove.Levels, level) {
-		return "", fmt.Errorf("%q is no level; use memory, kill or all", text)
+		return "", fmt.Errorf("%q is no level; use memory, kill, power or all", text)
 	}
 	return level, nil
 }
@@ -134,7 +144,7 @@ func (p *proof) run(cmd *cobra.Command) error {
 		return cli.Misuse(cli.SeeHelp(cmd), "--time %v is no time", p.Time)
 	}
 	if p.replay != "" {
-		return p.again(cmd.OutOrStdout())
+		return p.again(cmd.Context(), cmd.OutOrStdout())
 	}
 	if changed("cmd") != changed("read") {
 		return cli.Misuse("give both, such as --cmd ./writer --read 'cat log'", "--cmd and --read go together: one writes, the other prints what is there")
@@ -153,6 +163,7 @@ func (p *proof) run(cmd *cobra.Command) error {
 	if !changed("seed") {
 		p.Seed = rand.Uint64()
 	}
+	p.statesGiven = changed("states")
 	if err := p.complete(cmd.ErrOrStderr()); err != nil {
 		return err
 	}
@@ -179,25 +190,25 @@ func (p *proof) complete(stderr io.Writer) error {
 	if len(p.Levels) == 0 {
 		p.Levels = []prove.Level{allLevels}
 	}
-	if slices.Contains(p.Levels, allLevels) {
+	all := slices.Contains(p.Levels, allLevels)
+	if all {
 		p.Levels = slices.Clone(prove.Levels)
 		if prove.CanKill != "" {
 			cli.Say(stderr, "level kill is left out: %s", prove.CanKill)
-			p.Levels = []prove.Level{prove.Memory}
+			p.Levels = slices.DeleteFunc(p.Levels, func(l prove.Level) bool { return l == prove.Kill })
 		}
 	} else if slices.Contains(p.Levels, prove.Kill) && prove.CanKill != "" {
 		return cli.Misuse("use --level memory", "level kill can't be had: %s", prove.CanKill)
 	}
-	if len(p.Policies) == 0 {
-		p.Policies = prove.NamedPolicies()
-	}
 	if len(p.Workloads) == 0 {
 		p.Workloads = prove.Workloads()
 	}
-	p.Child = func(ctx context.Context, args ...string) *exec.Cmd {
-		return place.ThisProgram(ctx, append([]string{childCommand, "--"}, args...)...)
-	}
-	return nil
+	p.Child = thisProgram
+	return p.completePower(stderr, all)
+}
+
+func thisProgram(ctx context.Context, args ...string) *exec.Cmd {
+	return place.ThisProgram(ctx, append([]string{childCommand, "--"}, args...)...)
 }
 
 // report prints the page of verdicts, and keeps the failing states.
@@ -232,7 +243,7 @@ func (p *proof) report(stdout io.Writer, verdicts []*prove.Verdict) error {
 		if v.Failure == nil {
 			continue
 		}
-		fmt.Fprintf(stdout, "\n%s, %s under %v: %s\n", v.Level, v.Workload, policyText(v), cli.OneLine(v.Failure.Words))
+		fmt.Fprintf(stdout, "\n%s, %s under %v: %s\n", strings.TrimSpace(string(v.Level)+" "+v.FS), v.Workload, policyText(v), cli.OneLine(v.Failure.Words))
 		if v.Failure.Log != nil {
 			fmt.Fprintf(stdout, "  holdfast prove --replay %s:%d\n", cli.OneLine(p.output), i+1)
 		}
@@ -269,32 +280,38 @@ func Page(w io.Writer, verdicts []*prove.Verdict) {
 		prove.Memory: "Power cuts and ends of the process, on a disk in memory:",
 		prove.Kill:   "Real processes, killed. This shows the loss of their memory, and nothing of power cuts:",
 	}
-	for _, level := range prove.Levels {
+	type part struct {
+		level prove.Level
+		kind  string
+	}
+	var parts []part
+	for _, v := range verdicts {
+		if p := (part{v.Level, v.FS}); !slices.Contains(parts, p) {
+			parts = append(parts, p)
+		}
+	}
+	for _, part := range parts {
 		var all prove.Tally
 		var kills int
 		var elapsed time.Duration
-		rows := 0
 		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		fmt.Fprintf(w, "%s\n\n", cmp.Or(shows[part.level], powerShows(part.kind)))
+		fmt.Fprintln(table, "workload\tpolicy\tstates\tacknowledged\tlost\taccepted and lost: most\tmean\tallowed\ttorn\torder\ttemporaries\tverdict")
 		for _, v := range verdicts {
-			if v.Level != level {
-				continue
+			if v.Level == part.level && v.FS == part.kind {
+				row(table, v)
+				all.Add(v.Tally)
+				kills += v.Kills
+				elapsed += v.Elapsed
 			}
-			if rows++; rows == 1 {
-				fmt.Fprintf(w, "%s\n\n", shows[level])
-				fmt.Fprintln(table, "workload\tpolicy\tstates\tacknowledged\tlost\taccepted and lost: most\tmean\tallowed\ttorn\torder\ttemporaries\tverdict")
-			}
-			row(table, v)
-			all.Add(v.Tally)
-			kills += v.Kills
-			elapsed += v.Elapsed
-		}
-		if rows == 0 {
-			continue
 		}
 		_ = table.Flush() // a failed write is reported at the end
 		fmt.Fprintf(w, "\n%s, ", cli.CountText(all.States, "state"))
-		if level == prove.Kill {
+		switch part.level {
+		case prove.Kill:
 			fmt.Fprintf(w, "%s, ", cli.CountText(int64(kills), "kill"))
+		case prove.PowerCut:
+			fmt.Fprintf(w, "%d unmountable, ", all.Unmountable)
 		}
 		fmt.Fprintf(w, "%s acknowledged, in %v\n\n", cli.CountText(all.Acknowledged, "record"), elapsed.Round(time.Second/10))
 	}
@@ -333,7 +350,7 @@ func extent(x prove.Extent) string {
 }
 
 // again judges the failing state of one line of a file.
-func (p *proof) again(stdout io.Writer) error {
+func (p *proof) again(ctx context.Context, stdout io.Writer) error {
 	const hint = "for instance: holdfast prove --replay proof.jsonl:3"
 	colon := strings.LastIndexByte(p.replay, ':')
 	number, err := strconv.Atoi(p.replay[colon+1:])
@@ -359,7 +376,7 @@ func (p *proof) again(stdout io.Writer) error {
 	if v.Failure == nil {
 		return cli.Misuse("choose the line that the run named", "--replay %s: the verdict of this line has no failing state", p.replay)
 	}
-	violation, err := v.Failure.Replay()
+	violation, err := p.replayed(ctx, &v)
 	if err != nil {
 		return cli.Misuse("choose another line", "--replay %s: %w", p.replay, err)
 	}
