@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	pageSize = 4096
-	leastLog = 64 << 20 // bytes of a disk, so that the files of each workload have room
+	pageSize  = 4096
+	leastSize = 64 << 20 // bytes of a disk, so that the files of each workload have room
 	// A recording ends after so much: more of the same shows nothing new.
 	mostNotes = 12_000
 	mostBytes = 24 << 20
@@ -37,9 +37,10 @@ func (r *room) record(c *cell, long time.Duration) (l *prove.Log, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(c.dir)) }()
 	in := func(name string) string { return filepath.Join(c.dir, name) }
-	l = &prove.Log{Workload: c.Workload.Name, Policy: c.Policy.String(), Seed: c.seed, Sector: 512, FS: c.kind.Name, Size: max(c.kind.Least, leastLog)}
+	l = &prove.Log{Workload: c.Workload.Name, Policy: c.Policy.String(), Seed: c.seed, Sector: 512, FS: c.kind.Name, Size: max(c.kind.Least, leastSize)}
 	if c.kind.Type == "btrfs" {
-		l.Sector = 4096 // its superblock is one block of the device: no disk tears it
+		l.Sector = 4096               // its superblock is one block of the device: no disk tears it
+		l.Size = max(l.Size, 512<<20) // it gives room away in large pieces, and keeps what no commit has freed
 	}
 	if err := c.kind.MakeImage(ctx, in("image"), l.Size); err != nil {
 		return nil, err

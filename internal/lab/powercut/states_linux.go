@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -26,6 +27,7 @@ type cursor struct {
 	position int
 	pending  []int
 	pages    map[int64][]byte // what is on the disk, where it is not zero
+	run      []byte
 }
 
 func newCursor(l *prove.Log, targets []prove.Target, loss holdfast.Loss) *cursor {
@@ -66,10 +68,15 @@ func (c *cursor) image(s *prove.State, path string) (*os.File, error) {
 		return nil, err
 	}
 	err = f.Truncate(c.log.Size)
-	for n, page := range c.pages {
-		if err == nil {
-			_, err = unix.Pwrite(int(f.Fd()), page, n*pageSize)
+	all := slices.Sorted(maps.Keys(c.pages))
+	for len(all) > 0 && err == nil { // neighbours by one call
+		n := 1
+		run := append(c.run[:0], c.pages[all[0]]...)
+		for ; n < len(all) && n < 256 && all[n] == all[0]+int64(n); n++ {
+			run = append(run, c.pages[all[n]]...)
 		}
+		_, err = f.WriteAt(run, all[0]*pageSize)
+		c.run, all = run, all[n:]
 	}
 	c.log.Pieces(c.pending, s, func(at int64, data []byte) {
 		if err == nil {
@@ -134,7 +141,7 @@ func (r *room) judge(c *cell, end time.Time) error {
 		}
 	}
 	v.Tally.Add(cursor.checker.Tally)
-	if f := v.Failure; f != nil {
+	if f := v.Failure; f != nil && (v.Control == "" || v.Control == "correct") { // what a liar did is not kept
 		if err := m.shrink(f); err != nil {
 			return err
 		}
@@ -342,9 +349,32 @@ func (m *mounter) shrink(f *prove.Failure) error {
 	}
 	l := f.Log
 	f.Log = &prove.Log{Workload: l.Workload, Policy: l.Policy, Seed: l.Seed, Sector: l.Sector, Start: l.Start, FS: l.FS, Size: l.Size,
-		Entries: l.Entries[:min(len(l.Entries), f.State.Position+1)]}
+		Entries: slices.Clone(l.Entries[:min(len(l.Entries), f.State.Position+1)])}
 	f.Words = m.explain(f)
+	forgetOverwritten(f.Log, f.State.Position)
 	return failed
+}
+
+// forgetOverwritten empties the writes below a position that later ones have replaced on the
+// disk: no state at that position has their bytes, and the file that keeps the log is small.
+func forgetOverwritten(l *prove.Log, position int) {
+	stable := 0 // the entries below are on the disk, if they are writes
+	replaced := map[int64]bool{}
+	for i := position - 1; i >= 0; i-- {
+		switch e := &l.Entries[i]; {
+		case e.Op == prove.Flush:
+			stable = max(stable, e.UpTo)
+		case e.Op == prove.Write && i < stable && e.Offset%pageSize == 0 && len(e.Data)%pageSize == 0:
+			first, end := e.Offset/pageSize, (e.Offset+int64(len(e.Data)))/pageSize
+			whole := true
+			for n := first; n < end; n++ {
+				whole, replaced[n] = whole && replaced[n], true
+			}
+			if whole {
+				e.Data = nil
+			}
+		}
+	}
 }
 
 // one judges a state of a log, and what the next run leaves.
