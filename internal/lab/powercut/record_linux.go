@@ -21,9 +21,11 @@ import (
 const (
 	pageSize  = 4096
 	leastSize = 64 << 20 // bytes of a disk, so that the files of each workload have room
-	// A recording ends after so much: more of the same shows nothing new.
-	mostNotes = 12_000
-	mostBytes = 24 << 20
+	// A recording has at least so many notes, and ends after so much: more of the same shows
+	// nothing new.
+	leastNotes = 90
+	mostNotes  = 12_000
+	mostBytes  = 24 << 20
 	// patience bounds what nothing should take long: beyond it the disk is aborted.
 	patience = 30 * time.Second
 )
@@ -321,7 +323,7 @@ func (r *room) work(ctx context.Context, c *cell, dir string, d *disk, long time
 			return err
 		case began.IsZero() && d.notes.Begun() > 0:
 			began = time.Now()
-		case !began.IsZero() && (time.Since(began) > long || d.notes.Begun() > mostNotes || info.Size() > mostBytes):
+		case !began.IsZero() && (time.Since(began) > long && d.notes.Begun() >= leastNotes || d.notes.Begun() > mostNotes || info.Size() > mostBytes):
 			d.notes.End()
 		}
 	}

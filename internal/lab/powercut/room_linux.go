@@ -69,14 +69,21 @@ func (r *room) say(a *answer) error {
 	return r.out.Encode(a)
 }
 
-func (r *room) run() error {
-	// The mounts are this process's alone, and so is what the directory seems to have. The kernel
-	// ends them with its last process.
+// private makes the mounts this process's alone, and an empty directory to work in. The kernel
+// ends them with its last process.
+func (r *room) private() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("mounts of its own: %w", err)
 	}
 	if err := unix.Mount("holdfast-power", r.top, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=700"); err != nil {
 		return fmt.Errorf("mount -t tmpfs: %w", err)
+	}
+	return nil
+}
+
+func (r *room) run() error {
+	if err := r.private(); err != nil {
+		return err
 	}
 	if f := r.order.Replay; f != nil {
 		v, err := r.replay(f)
@@ -99,7 +106,7 @@ func (r *room) run() error {
 				}
 				c := &cells[n]
 				share := time.Until(r.end) / time.Duration((len(cells)-n+len(errs)-1)/len(errs))
-				c.dir = filepath.Join(r.top, fmt.Sprint("cell", n))
+				c.dir = filepath.Join(r.top, fmt.Sprint("cell", c.seed))
 				if err := r.judge(c, time.Now().Add(share)); err != nil {
 					errs[i] = fmt.Errorf("%s, %s under %v: %w", c.kind.Name, c.Workload.Name, c.Policy, err)
 					next.Store(int64(len(cells)))

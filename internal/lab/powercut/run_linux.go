@@ -106,11 +106,11 @@ func enter(ctx context.Context, o prove.Options, what order, stdin *os.File, eac
 	defer answerEnd.Close()
 	defer answers.Close()
 	cmd := o.Child(ctx, roomArgument)
-	if stdin != nil {
-		cmd.Stdin, cmd.Stdout = stdin, os.Stdout
-	}
 	said := &tail{}
 	cmd.Stderr = said
+	if stdin != nil {
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, os.Stdout, os.Stderr
+	}
 	cmd.ExtraFiles = []*os.File{orders, answers}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	if stdin == nil {

@@ -92,7 +92,7 @@ func (c *cursor) image(s *prove.State, path string) (*os.File, error) {
 // secondEvery is of how many states one is run on again.
 const secondEvery = 4
 
-// leastStates are judged even when the time is over.
+// leastStates are judged even when the time is over, and all that a liar needs.
 const leastStates = 4
 
 // judge makes the verdict of a cell.
@@ -115,12 +115,15 @@ func (r *room) judge(c *cell, end time.Time) error {
 		return err
 	}
 	defer os.RemoveAll(c.dir)
-	m := &mounter{dir: c.dir, kind: c.kind, workload: c.Workload, policy: c.Policy, loss: v.Loss, targets: c.Workload.Targets(c.Policy), seed: c.seed}
+	m, err := mounterOf(l, c.dir)
+	if err != nil {
+		return err
+	}
 	random := rand.New(rand.NewPCG(c.seed, 5))
 	cursor := newCursor(l, m.targets, m.loss)
 	var seen []prove.State
 	for _, at := range positions(l, r.order.States, random) {
-		if v.Failure != nil || time.Now().After(end) && v.Tally.States >= leastStates {
+		if v.Failure != nil || time.Now().After(end) && cursor.checker.Tally.States >= leastStates && (v.Control == "" || v.Control == "correct") {
 			break
 		}
 		cursor.to(at)
@@ -179,6 +182,18 @@ type mounter struct {
 	targets  []prove.Target
 	seed     uint64
 	number   int
+}
+
+// mounterOf returns one for a log that was kept.
+func mounterOf(l *prove.Log, dir string) (*mounter, error) {
+	k, err := kindOf(l.FS)
+	p, policyErr := holdfast.ParsePolicy(l.Policy)
+	w := prove.Find(l.Workload)
+	if err = errors.Join(err, policyErr); err != nil || w == nil {
+		return nil, errors.Join(err, fmt.Errorf("workload %q", l.Workload))
+	}
+	return &mounter{dir: dir, kind: k, workload: w, policy: p, targets: w.Targets(p), seed: l.Seed,
+		loss: prove.Cell{Workload: w, Policy: p}.Verdict(prove.PowerCut, 0).Loss}, nil
 }
 
 // judge mounts a state and judges it. What the next run leaves there is judged too, if again says
@@ -412,17 +427,10 @@ func (m *mounter) explain(f *prove.Failure) string {
 
 // replay judges the state of a failure that was kept, and runs a command where it is mounted.
 func (r *room) replay(f *prove.Failure) (*prove.Violation, error) {
-	k, err := kindOf(f.Log.FS)
+	m, err := mounterOf(f.Log, r.top)
 	if err != nil {
 		return nil, err
 	}
-	p, err := holdfast.ParsePolicy(f.Log.Policy)
-	if err != nil {
-		return nil, err
-	}
-	w := prove.Find(f.Log.Workload)
-	m := &mounter{dir: r.top, kind: k, workload: w, policy: p, targets: w.Targets(p), seed: f.Log.Seed,
-		loss: prove.Cell{Workload: w, Policy: p}.Verdict(prove.PowerCut, 0).Loss}
 	if r.order.Look != "" {
 		c := newCursor(f.Log, m.targets, m.loss)
 		c.to(f.State.Position)
