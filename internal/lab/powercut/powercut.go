@@ -14,6 +14,7 @@ package powercut
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/holdfast-go/holdfast/internal/lab/prove"
 	"github.com/holdfast-go/holdfast/internal/lab/volume"
@@ -60,7 +61,7 @@ func ParseKind(text string) (string, error) {
 			return k, nil
 		}
 	}
-	return "", fmt.Errorf("%q is no file system whose power can be cut; use %v", text, Kinds)
+	return "", fmt.Errorf("%q is no file system whose power can be cut; use %s", text, strings.Join(Kinds, ", "))
 }
 
 func kindOf(name string) (volume.Kind, error) {

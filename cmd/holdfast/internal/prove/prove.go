@@ -146,6 +146,9 @@ func (p *proof) run(cmd *cobra.Command) error {
 	if p.replay != "" {
 		return p.again(cmd.Context(), cmd.OutOrStdout())
 	}
+	if p.look != "" {
+		return cli.Misuse("add --replay FILE:LINE", "--look runs where a failing state is mounted, and none was named")
+	}
 	if changed("cmd") != changed("read") {
 		return cli.Misuse("give both, such as --cmd ./writer --read 'cat log'", "--cmd and --read go together: one writes, the other prints what is there")
 	}
