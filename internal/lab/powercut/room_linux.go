@@ -23,7 +23,7 @@ import (
 )
 
 // workers is how many file systems are worked on at a time: a mount waits more than it computes.
-const workers = 6
+const workers = 16
 
 // A room is the process that makes and mounts everything.
 type room struct {
