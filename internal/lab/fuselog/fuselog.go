@@ -36,17 +36,9 @@ type Entry struct {
 	Data   []byte
 }
 
+// entrySize is of an entry in a file, without its data: the operation and the size of the data in
+// 4 bytes each, notes, time and offset in 8, all little-endian.
 const entrySize = 32
-
-// append appends the entry in its form in a file.
-func (e *Entry) append(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint32(b, uint32(e.Op))
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(e.Data)))
-	b = binary.LittleEndian.AppendUint64(b, e.Notes)
-	b = binary.LittleEndian.AppendUint64(b, uint64(e.At))
-	b = binary.LittleEndian.AppendUint64(b, uint64(e.Offset))
-	return append(b, e.Data...)
-}
 
 // Parse reads the entries of a log. A part of one at its end is none: it is being written.
 func Parse(b []byte) (all []Entry, err error) {

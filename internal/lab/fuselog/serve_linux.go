@@ -154,8 +154,14 @@ func (d *Disk) answer(op uint32, in []byte, size int64) (unix.Errno, error) {
 
 // log appends an entry, before the kernel has its answer.
 func (d *Disk) log(e Entry) error {
-	e.Notes, e.At = d.Notes(), time.Now().UnixNano()
-	b := e.append(nil)
+	b := make([]byte, 0, entrySize+len(e.Data))
+	for _, x := range []uint32{uint32(e.Op), uint32(len(e.Data))} {
+		b = binary.LittleEndian.AppendUint32(b, x)
+	}
+	for _, x := range []uint64{d.Notes(), uint64(time.Now().UnixNano()), uint64(e.Offset)} {
+		b = binary.LittleEndian.AppendUint64(b, x)
+	}
+	b = append(b, e.Data...)
 	n, err := unix.Write(d.Log, b)
 	if err == nil && n < len(b) {
 		err = unix.ENOSPC

@@ -26,11 +26,6 @@ const (
 	diskArgument = "power-disk"
 )
 
-// IsProcess reports whether these are the arguments of such a process.
-func IsProcess(args []string) bool {
-	return len(args) > 0 && (args[0] == roomArgument || args[0] == diskArgument)
-}
-
 // An order is what the room is to do.
 type order struct {
 	Kinds     []string `json:",omitempty"`

@@ -41,10 +41,8 @@ func beChild(mode string, args []string) error {
 		return err
 	case mode == "shrink" && args[0] == roomArgument:
 		return shrinkInRoom()
-	case IsProcess(args):
-		return Process(args, prove.Options{Child: childAs("process")})
 	}
-	return prove.Child(args)
+	return Process(args, prove.Options{Child: childAs("process")})
 }
 
 func childAs(mode string) func(context.Context, ...string) *exec.Cmd {
@@ -262,12 +260,9 @@ func loopsIn(process string) map[string]string {
 }
 
 func TestRoomIsOnlyForItsCaller(t *testing.T) {
-	for _, args := range [][]string{{roomArgument}, {diskArgument}, {roomArgument, "more"}} {
+	for _, args := range [][]string{nil, {roomArgument}, {diskArgument}, {roomArgument, "more"}, {"writer"}} {
 		if err := Process(args, prove.Options{}); err == nil {
 			t.Errorf("%q was done", args)
 		}
-	}
-	if IsProcess(nil) || IsProcess([]string{"writer"}) {
-		t.Error("a workload is taken for a process of the room")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -283,7 +284,17 @@ func forget(k volume.Kind, loop *os.File) error {
 		return err
 	}
 	defer control.Close()
-	return forgetDevice(control, loop.Name())
+	const forget = 0x50009405 // BTRFS_IOC_FORGET_DEV, Linux 5.4: _IOW(0x94, 5, struct btrfs_ioctl_vol_args)
+	var args struct {
+		fd   int64
+		name [4088]byte
+	}
+	copy(args.name[:], loop.Name())
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, control.Fd(), forget, uintptr(unsafe.Pointer(&args)))
+	if errno != 0 && errno != unix.ENOENT { // it may not know the device
+		return fmt.Errorf("BTRFS_IOC_FORGET_DEV of %s: %w", loop.Name(), errno)
+	}
+	return nil
 }
 
 func syncAll(dir string) error {

@@ -1,11 +1,9 @@
 package powercut
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -87,89 +85,6 @@ func (c *cursor) image(s *prove.State, path string) (*os.File, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
-}
-
-// secondEvery is of how many states one is run on again.
-const secondEvery = 4
-
-// leastStates are judged even when the time is over, and all that a liar needs.
-const leastStates = 4
-
-// judge makes the verdict of a cell.
-func (r *room) judge(c *cell, end time.Time) error {
-	began := time.Now()
-	v := c.Verdict(prove.PowerCut, c.seed)
-	v.FS = c.kind.Name
-	if c.liar != "" {
-		v.Workload, v.Control = c.liar, liarControl
-	}
-	long := time.Until(end) / 4
-	if long = max(60*time.Millisecond, min(long, 400*time.Millisecond)); c.Policy.Sync.Every > 0 {
-		long = max(long, min(2*time.Second, c.Policy.Sync.Every*5/4)) // its period must fall due
-	}
-	l, err := r.record(c, long)
-	if err != nil {
-		return err
-	}
-	if err := os.Mkdir(c.dir, 0o700); err != nil {
-		return err
-	}
-	defer os.RemoveAll(c.dir)
-	m, err := mounterOf(l, c.dir)
-	if err != nil {
-		return err
-	}
-	random := rand.New(rand.NewPCG(c.seed, 5))
-	cursor := newCursor(l, m.targets, m.loss)
-	var seen []prove.State
-	for _, at := range positions(l, r.order.States, random) {
-		if v.Failure != nil || time.Now().After(end) && cursor.checker.Tally.States >= leastStates && (v.Control == "" || v.Control == "correct") {
-			break
-		}
-		cursor.to(at)
-		// Of a few states at this position, one.
-		var states []prove.State
-		l.States(at, cursor.pending, random, 8, &seen, func(s *prove.State) {
-			if s.Crash == prove.Power {
-				states = append(states, *s)
-			}
-		})
-		s := states[random.IntN(len(states))]
-		violation, err := m.judge(cursor, &s, random.IntN(secondEvery) == 0, &v.Tally)
-		if err != nil {
-			return err
-		}
-		if violation != nil {
-			v.Failure = &prove.Failure{Violation: violation, State: s, Log: l, Words: violation.Words}
-		}
-	}
-	v.Tally.Add(cursor.checker.Tally)
-	if f := v.Failure; f != nil && (v.Control == "" || v.Control == "correct") { // what a liar did is not kept
-		if err := m.shrink(f); err != nil {
-			return err
-		}
-	}
-	v.Elapsed = time.Since(began)
-	return r.say(&answer{Verdict: v})
-}
-
-// positions chooses where the power is cut, in order: half right before a flush, half anywhere.
-func positions(l *prove.Log, count int, random *rand.Rand) (all []int) {
-	var flushes []int
-	for i := l.Start; i < len(l.Entries); i++ {
-		if l.Entries[i].Op == prove.Flush {
-			flushes = append(flushes, i)
-		}
-	}
-	for n := range count {
-		if n%2 == 0 && len(flushes) > 0 {
-			all = append(all, flushes[random.IntN(len(flushes))])
-		} else {
-			all = append(all, l.Start+random.IntN(len(l.Entries)-l.Start+1))
-		}
-	}
-	slices.Sort(all)
-	return all
 }
 
 // A mounter mounts states and judges them.
@@ -423,31 +338,4 @@ func (m *mounter) explain(f *prove.Failure) string {
 	}
 	return fmt.Sprintf("%s; the last flush was at %d; %d writes of blocks were pending, and %d of them are there; the crash came before entry %d",
 		words, flush, len(c.pending), there, f.State.Position)
-}
-
-// replay judges the state of a failure that was kept, and runs a command where it is mounted.
-func (r *room) replay(f *prove.Failure) (*prove.Violation, error) {
-	m, err := mounterOf(f.Log, r.top)
-	if err != nil {
-		return nil, err
-	}
-	if r.order.Look != "" {
-		c := newCursor(f.Log, m.targets, m.loss)
-		c.to(f.State.Position)
-		v, err := m.mounted(c, &f.State, func(dir string) (*prove.Violation, error) {
-			cmd := exec.CommandContext(context.Background(), "sh", "-c", r.order.Look)
-			cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, os.Stdin, os.Stdout, os.Stderr
-			if _, err := os.Stat(dir); err != nil {
-				cmd.Dir = filepath.Dir(dir)
-			}
-			if err := cmd.Run(); err != nil {
-				return nil, fmt.Errorf("%s: %w", r.order.Look, err)
-			}
-			return nil, nil
-		})
-		if v != nil || err != nil {
-			return v, err
-		}
-	}
-	return m.one(f.Log, f.State)
 }

@@ -2,7 +2,6 @@ package prove
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"slices"
 	"time"
@@ -12,11 +11,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/powercut"
 	"github.com/holdfast-go/holdfast/internal/lab/prove"
 )
-
-// powerShows heads the table of a file system.
-func powerShows(kind string) string {
-	return fmt.Sprintf("Power cuts of %s, which the kernel mounts again. Several are mounted at a time, and each row has its own time:", kind)
-}
 
 // completePower decides what level power does. A file system that can't be had is left out if it
 // was not asked for.
@@ -68,14 +62,3 @@ func (p *proof) completePower(stderr io.Writer, all bool) error {
 
 // powerStates is how many states are mounted for each workload and policy.
 const powerStates = 120
-
-// replayed judges the failing state of a verdict again.
-func (p *proof) replayed(ctx context.Context, v *prove.Verdict) (*prove.Violation, error) {
-	if v.Level != prove.PowerCut || v.Failure.Log == nil {
-		if p.look != "" {
-			return nil, fmt.Errorf("--look: only a state of level power can be mounted")
-		}
-		return v.Failure.Replay()
-	}
-	return powercut.Replay(ctx, prove.Options{Child: thisProgram}, v.Failure, p.look)
-}

@@ -94,11 +94,7 @@ func NewChild() *cobra.Command {
 		Short:  "do the work of a process that prove kills",
 		Hidden: true,
 		RunE: func(_ *cobra.Command, args []string) error {
-			work := prove.Child
-			if powercut.IsProcess(args) {
-				work = func(args []string) error { return powercut.Process(args, prove.Options{Child: thisProgram}) }
-			}
-			if err := work(args); err != nil {
+			if err := powercut.Process(args, prove.Options{Child: thisProgram}); err != nil {
 				return cli.Misuse("prove calls this command itself", "%w", err)
 			}
 			return nil
@@ -280,8 +276,9 @@ func policyText(v *prove.Verdict) string {
 // Page prints a table of verdicts for each level.
 func Page(w io.Writer, verdicts []*prove.Verdict) {
 	shows := map[prove.Level]string{
-		prove.Memory: "Power cuts and ends of the process, on a disk in memory:",
-		prove.Kill:   "Real processes, killed. This shows the loss of their memory, and nothing of power cuts:",
+		prove.Memory:   "Power cuts and ends of the process, on a disk in memory:",
+		prove.PowerCut: "Power cuts of FS, which the kernel mounts again. Several are mounted at a time, and each row has its own time:",
+		prove.Kill:     "Real processes, killed. This shows the loss of their memory, and nothing of power cuts:",
 	}
 	type part struct {
 		level prove.Level
@@ -298,7 +295,7 @@ func Page(w io.Writer, verdicts []*prove.Verdict) {
 		var kills int
 		var elapsed time.Duration
 		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		fmt.Fprintf(w, "%s\n\n", cmp.Or(shows[part.level], powerShows(part.kind)))
+		fmt.Fprintf(w, "%s\n\n", strings.Replace(shows[part.level], "FS", part.kind, 1))
 		fmt.Fprintln(table, "workload\tpolicy\tstates\tacknowledged\tlost\taccepted and lost: most\tmean\tallowed\ttorn\torder\ttemporaries\tverdict")
 		for _, v := range verdicts {
 			if v.Level == part.level && v.FS == part.kind {
@@ -379,7 +376,15 @@ func (p *proof) again(ctx context.Context, stdout io.Writer) error {
 	if v.Failure == nil {
 		return cli.Misuse("choose the line that the run named", "--replay %s: the verdict of this line has no failing state", p.replay)
 	}
-	violation, err := p.replayed(ctx, &v)
+	var violation *prove.Violation
+	switch {
+	case v.Level == prove.PowerCut && v.Failure.Log != nil:
+		violation, err = powercut.Replay(ctx, prove.Options{Child: thisProgram}, v.Failure, p.look)
+	case p.look != "":
+		err = errors.New("--look: only a state of level power can be mounted")
+	default:
+		violation, err = v.Failure.Replay()
+	}
 	if err != nil {
 		return cli.Misuse("choose another line", "--replay %s: %w", p.replay, err)
 	}
