@@ -34,7 +34,7 @@ func Study() study.Study {
 		Name:      "copy",
 		Question:  "what does the size of the buffer do to a copy, by the file's size, by syncing, and by file system",
 		Source:    study.CopyBufferSizes,
-		Takes:     []string{study.TakesPart, study.TakesBuffer, study.TakesCache, study.TakesCount},
+		Takes:     []string{study.TakesPart, study.TakesBuffer, study.TakesCache, study.TakesCount, "source"},
 		Published: copyPublished(),
 		Arms:      copyArms,
 		Rounds:    copyRounds,

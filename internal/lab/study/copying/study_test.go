@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/lab/cstdio"
 	"github.com/holdfast-go/holdfast/internal/lab/machine"
 	"github.com/holdfast-go/holdfast/internal/lab/result"
 	"github.com/holdfast-go/holdfast/internal/lab/study"
@@ -441,6 +442,11 @@ func TestIterationsReadAsPublished(t *testing.T) {
 	if got := Iterations(e.Run); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
+	e.Run.Header.Cells[0].Cache = result.Remount
+	want = slices.Insert(want, 2, "    Unmounting ext2...", "    Remounting ext2...")
+	if got := Iterations(e.Run); !slices.Equal(got, want) {
+		t.Errorf("with a remount: %q", got)
+	}
 }
 
 // several is a planted run on several file systems. Each takes so many times as long as
@@ -681,5 +687,29 @@ func TestAveragesAreOfTheRounds(t *testing.T) {
 	}
 	if text := studytest.LooksRight(t, showCopies(e)); !strings.Contains(text, "Average, elapsed") || !strings.Contains(text, "| 5.667 |") {
 		t.Error(text)
+	}
+}
+
+// TestCopiesInCStandBesideThoseInGo: the table has the published CPU time of the same
+// buffer, and Go's is set against C's. Without C the arm says what is missing.
+func TestCopiesInCStandBesideThoseInGo(t *testing.T) {
+	inC := copyCell{timing.InC, wholeSize, 4096}
+	e := onKind(studytest.Planted(5, func(arm string, _ int, m *result.Measurement) {
+		m.Elapsed, m.System, m.Records = time.Second, map[bool]time.Duration{true: 100, false: 200}[arm == inC.name()]*time.Millisecond, wholeSize
+	}, copyArm(4096), inC.name()), "ext4")
+	for i := range e.Run.Header.Cells {
+		e.Run.Header.Cells[i].Records = wholeSize
+	}
+	published, ok := publishedCell("ext4", copyCell{timing.Copy, wholeSize, 4096})
+	if got := publishedTexts(e, inC); !ok || got[1] != secondsText(published.CPU) {
+		t.Errorf("published beside C: %q", got)
+	}
+	if _, found := costOfGo(e); !strings.HasPrefix(found, "4KiB 2x") {
+		t.Errorf("Go against C: %q", found)
+	}
+	arms := copyArms(study.Choice{Preset: study.Default(), Parts: []study.Part{study.PartC}})
+	i := slices.IndexFunc(arms, func(a study.Arm) bool { return a.Name == inC.name() })
+	if i < 0 || arms[i].Missing != cstdio.Missing() {
+		t.Errorf("arm %d of %d", i, len(arms))
 	}
 }

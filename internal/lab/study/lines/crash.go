@@ -228,4 +228,4 @@ func (r forgotten) over(f *os.File) (study.Sink, func() error, error) {
 }
 
 // Roles are the work of the study's second process.
-var Roles = map[string]study.Role{killedWriter: writeUntilKilled}
+var Roles = map[string]study.Role{killedWriter: writeUntilKilled, spinner: spin}
