@@ -78,7 +78,7 @@ func copyRounds(c study.Choice) int {
 	}
 	need := time.Duration(0)
 	for _, cell := range repeated(copyMatrix(c)) {
-		if cell.form == timing.Copy && cell.buffer >= wholeBuffer {
+		if (cell.form == timing.Copy || cell.form == timing.InC) && cell.buffer >= wholeBuffer {
 			need += cell.time(cell.size, c.SlowerInPlan())
 		}
 	}
