@@ -42,7 +42,7 @@ func formTables(e study.Evidence, cells []copyCell) []study.Table {
 			Notes: copyNotes(e, small), Apart: 7,
 		}
 		for _, c := range small {
-			size := strconv.FormatFloat(float64(c.size)/mib, 'f', -1, 64)
+			size := study.Digits(float64(c.size) / mib)
 			t.Rows = append(t.Rows, slices.Concat([]string{size, bufferText(c)}, wholeTexts(e, c), []string{howMeasured(e, c), averageText(e, c)}, publishedTexts(e, c)[:1]))
 		}
 		tables = append(tables, t)
