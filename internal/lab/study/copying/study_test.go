@@ -79,6 +79,20 @@ func TestCopyClaimsFollowTheEvidence(t *testing.T) {
 	check("copy-user-negligible", user(0, 0, 5e8, 0), study.NotHere)
 	check("copy-system", user(0, 0, 0, 2e8), study.Holds)
 	check("copy-system", user(0, 0, 0, 3e9), study.NotHere)
+
+	// Ticks part the CPU time: few say nothing, and a part near the bound is at the edge,
+	// however the rounds lie.
+	ticks := func(user, all time.Duration) study.Evidence {
+		return studytest.Planted(10, func(_ string, round int, m *result.Measurement) {
+			m.Elapsed, m.Records, m.User, m.System = all, 100, user, all-user
+			if round%2 == 0 { // a round is all of one
+				m.User, m.System = all*time.Duration(round%4/2), all-all*time.Duration(round%4/2)
+			}
+		}, copyArm(1))
+	}
+	check("copy-system", ticks(5*time.Millisecond, 10*time.Millisecond), study.NotChecked)
+	check("copy-system", ticks(25*time.Millisecond, 50*time.Millisecond), study.AtEdge)
+	check("copy-system", ticks(0, 500*time.Millisecond), study.Holds)
 }
 
 func TestClaimOfAnotherFileSystemNamesTheCommand(t *testing.T) {
