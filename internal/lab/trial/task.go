@@ -50,7 +50,7 @@ type Task struct {
 	// inodes that were freed in the last minutes, and looks for others one by one.
 	Keep bool
 
-	// Name is that of the files where the work directory keeps them: see [WorkDir.KeepIn].
+	// Name is that of the files where the work directory keeps them: see [WorkDir.Kept].
 	Name string
 }
 
@@ -150,10 +150,12 @@ func (t Task) Run(ctx context.Context, g *WorkDir, counting Counting, records, s
 	}
 	m := result.Measurement{Records: records, Size: size}
 	err = t.onPath(ctx, g, counting, path, &m)
-	if err == nil && g.kept != "" && t.Name != "" {
-		to := filepath.Join(g.kept, strings.ReplaceAll(t.Name, "/", "-"))
+	if err == nil && g.Kept != "" && t.Name != "" {
+		to := filepath.Join(g.Kept, strings.ReplaceAll(t.Name, "/", "-"))
 		if err = errors.Join(os.RemoveAll(to), os.Rename(path, to)); errors.Is(err, fs.ErrNotExist) { // the work makes no file
 			err = nil
+		} else if err != nil {
+			err = fmt.Errorf("keep what was written: %w", err)
 		}
 	}
 	if !t.Keep {

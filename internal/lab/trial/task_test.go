@@ -169,12 +169,10 @@ func TestKeptFilesAreTheLastOfEachTask(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept := filepath.Join(parent, "kept")
-	if err := g.KeepIn(kept); err != nil {
+	if err := os.Mkdir(kept, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := g.KeepIn(kept); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("a directory with files of others: %v", err)
-	}
+	g.Kept = kept
 	run := func(name string, do func(path string) error) {
 		task := trial.Task{Name: name, Do: func(_ context.Context, c *trial.Clock) error { return do(c.Path) }}
 		if _, err := task.Run(t.Context(), g, trial.NotCounting, 1, 1); err != nil {
@@ -187,6 +185,18 @@ func TestKeptFilesAreTheLastOfEachTask(t *testing.T) {
 	for range 2 {
 		run("many", func(path string) error { return os.MkdirAll(filepath.Join(path, "one"), 0o777) })
 		run("none", func(string) error { return nil })
+	}
+	// A directory that is gone is an error, and no trial.
+	g.Kept = filepath.Join(parent, "gone", "far")
+	task := trial.Task{Name: "file", Do: func(_ context.Context, c *trial.Clock) error { return os.Mkdir(c.Path, 0o777) }}
+	if err := os.Mkdir(filepath.Join(parent, "gone"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(g.Kept, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := task.Run(t.Context(), g, trial.NotCounting, 1, 1); err == nil {
+		t.Error("what can't be kept is kept")
 	}
 	if err := g.Close(); err != nil {
 		t.Error(err)

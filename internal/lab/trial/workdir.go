@@ -35,6 +35,10 @@ type WorkDir struct {
 	// mounted it may have a better way.
 	Remount func() error
 
+	// Kept is a directory on the same file system that gets what the last trial of each named
+	// task has made; empty: all is removed.
+	Kept string
+
 	dir      string   // a path of it that leads nowhere else
 	held     *own.Dir // the directory, locked while the run is alive where that can be had; nil: dir was there before and stays
 	files    int
@@ -121,25 +125,6 @@ func (g *WorkDir) claim(parent string) (err error) {
 
 // mostClaims bounds the directories that claim makes: so many others may inspect them.
 const mostClaims = 1000
-
-// KeepIn makes a new directory for what the last trial of each named task has made. It must be
-// on the file system of the work directory: files are renamed into it.
-func (g *WorkDir) KeepIn(dir string) error {
-	if err := os.Mkdir(dir, 0o777); err != nil {
-		return err
-	}
-	// A directory that is renamed into it shows whether files can be.
-	from, to := filepath.Join(g.dir, "keep"), filepath.Join(dir, "keep")
-	err := os.Mkdir(from, 0o777)
-	if err == nil {
-		if err = os.Rename(from, to); err == nil {
-			g.kept = dir
-			return os.Remove(to)
-		}
-		err = errors.Join(err, os.Remove(from))
-	}
-	return errors.Join(err, os.Remove(dir))
-}
 
 // OpenWhole takes all of an empty directory that is a file system of its own: in some,
 // such as bfs, there are no other directories. Close empties the directory and leaves it.

@@ -487,9 +487,10 @@ func (b *benchmark) onGround(cmd *cobra.Command, o place.Order, c study.Choice, 
 	}
 	defer func() { err = place.CloseWorkDir(ground, err) }()
 	if b.keep != "" {
-		if err := ground.KeepIn(b.keep); err != nil {
+		if err := os.Mkdir(b.keep, 0o777); err != nil {
 			return cli.Misuse("give a new directory on the file system of --dir", "--keep: %w", err)
 		}
+		ground.Kept = b.keep
 	}
 	s := newSession(cmd.ErrOrStderr(), ground, b.dir, b.file)
 	if text := b.untimedText(); text != "" {

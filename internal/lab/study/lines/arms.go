@@ -450,28 +450,8 @@ func loadedArms(count int64) []study.Arm {
 	}
 }
 
-// spinner is the role of a process that keeps a processor busy until its input ends. It
-// writes a byte when it begins.
+// spinner is the role of a process that keeps a processor busy.
 const spinner = "lines-spinner"
-
-func spin(ctx context.Context, _ []string, stdin io.Reader, stdout io.Writer) error {
-	ended := make(chan error, 1)
-	go func() {
-		_, err := io.Copy(io.Discard, stdin)
-		ended <- err
-	}()
-	if _, err := stdout.Write([]byte{'+'}); err != nil {
-		return err
-	}
-	for ctx.Err() == nil {
-		select {
-		case err := <-ended:
-			return err
-		default:
-		}
-	}
-	return ctx.Err()
-}
 
 // bursts are how many lines come together.
 var bursts = []int64{1, 10, 100}
