@@ -42,7 +42,6 @@ type WorkDir struct {
 	dir      string   // a path of it that leads nowhere else
 	held     *own.Dir // the directory, locked while the run is alive where that can be had; nil: dir was there before and stays
 	files    int
-	kept     string // the directory of KeepIn, or empty
 	observer *machine.Observer
 }
 

@@ -90,7 +90,7 @@ cut file by file.`,
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.BoolVarP(&c.options.Archive, "archive", "a", false, "keep owners, extended attributes, access control lists and hard links too")
-	f.Var(cli.Once("policy", &c.policy, parseCopyPolicy), "policy", "how durable: sync=never (the default), sync=close (all, at the end;\nsync=group and periodic=1s are the same to a copy),\nsync=each (file by file), atomic (synced, then renamed, file by file), or\no_sync (each write of --buffer synced before the next, as with O_SYNC)")
+	f.Var(cli.Once("policy", &c.policy, parseCopyPolicy), "policy", "how durable: sync=never (the default), sync=close (all, at the end;\nsync=group and periodic=1s are the same to a copy),\nsync=each (file by file), atomic (synced, then renamed, file by file),\nor o_sync (each write synced before the next, as with O_SYNC)")
 	f.BoolVar(&c.options.Verify, "verify", false, "read each copy back from the disk, past the page cache, and compare")
 	f.BoolVar(&c.options.Resume, "resume", false, "keep what an interrupted copy made of a file of 1 MiB or more, and go on\nwith what is proven to equal the source's beginning")
 	f.BoolVar(&c.options.KeepGoing, "keep-going", false, "copy the others where one fails; the exit code is then 1")
