@@ -88,7 +88,7 @@ func (w *Writer) writeDurable(p []byte) (n int, err error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(p) > w.block {
+	if len(p) > w.large {
 		n, err = w.bypassLocked(p)
 	} else if err = w.takeLocked(p); err == nil {
 		n = len(p)

@@ -14,17 +14,19 @@ import (
 // it.
 type Window struct {
 	sync     time.Duration // how long the last sync took
-	patience int           // the window is sync >> (joinShift + patience)
 	expected int           // how many may come: the last batch, and those that waited meanwhile
+	released time.Time     // when the last batch was
+	away     int           // how many of it are not back
+	comeback time.Duration // how long a batch took to be back, all but an eighth of it
 	parked   bool          // a leader sleeps until expected have come
 	arrivals chan struct{}
 }
 
 const (
-	// joinShift makes the window a quarter of a sync: half batches cost a half.
-	joinShift = 2
-	// maxPatience ends the wait for goroutines that do not come back.
-	maxPatience = 8
+	// leastShare and mostShare of a sync bound the window. Half batches cost a half.
+	leastShare, mostShare = 8, 2
+	// stragglers is the part of a batch that comeback does not count.
+	stragglers = 8
 	// maxYields bounds the wait by yielding, whatever the clock does.
 	maxYields = 1000
 	// parkAbove is the shortest window for which a timer is precise enough.
@@ -35,21 +37,46 @@ const (
 func (j *Window) Took(d time.Duration) { j.sync = d }
 
 // Finished records the size of a batch, and how many waited meanwhile.
-func (j *Window) Finished(size, waiting int) { j.expected = size + waiting }
+func (j *Window) Finished(size, waiting int) {
+	now := time.Now()
+	if j.away > 0 {
+		j.comeback = now.Sub(j.released) // or longer
+	}
+	j.expected, j.released, j.away = size+waiting, now, size-size/stragglers
+}
+
+// back counts one that has come, and records when those of the last batch are back. This is
+// known whether a leader waits for them or not. So the window opens again after it was
+// too short, and does not open for goroutines that stay away.
+func (j *Window) back() {
+	if j.away--; j.away == 0 {
+		j.comeback = time.Since(j.released)
+	}
+}
 
 // Arrived records how many have joined so far, the leader included.
 func (j *Window) Arrived(joined int) {
+	j.back()
 	if j.parked && joined >= j.expected {
 		j.parked = false
 		close(j.arrivals)
 	}
 }
 
-func (j *Window) length() time.Duration { return j.sync >> (joinShift + j.patience) }
+// length is twice the time in which the last batch came back, within its bounds. It is 0 if
+// those goroutines take longer than half batches cost.
+func (j *Window) length() time.Duration {
+	most := j.sync / mostShare
+	if j.comeback > most {
+		return 0
+	}
+	return min(most, max(2*j.comeback, j.sync/leastShare))
+}
 
 // Await lets others join a leader that has mu, and releases mu meanwhile. joined returns,
 // under mu, how many have joined, the leader included. The end of stop ends the wait.
 func (j *Window) Await(mu sync.Locker, joined func() int, stop <-chan struct{}) {
+	j.back() // the leader
 	window := j.length()
 	if joined() >= j.expected || window == 0 {
 		return
@@ -59,7 +86,6 @@ func (j *Window) Await(mu sync.Locker, joined func() int, stop <-chan struct{}) 
 	} else {
 		j.park(mu, window, stop)
 	}
-	j.ended(joined() >= j.expected)
 }
 
 func (j *Window) yield(mu sync.Locker, joined func() int, window time.Duration) {
@@ -87,13 +113,4 @@ func (j *Window) park(mu sync.Locker, window time.Duration, stop <-chan struct{}
 	timer.Stop()
 	mu.Lock()
 	j.parked = false
-}
-
-// ended records whether all came for which a leader waited.
-func (j *Window) ended(all bool) {
-	if all {
-		j.patience = 0
-	} else if j.patience < maxPatience {
-		j.patience++
-	}
 }
