@@ -203,10 +203,17 @@ func TestMemoryGrowsWithWhatItHolds(t *testing.T) {
 		}
 	}
 	check(256 * 1024)
+	for range 300 {
+		put(1000)
+	}
+	w.background.Wait()
+	if n := w.Written() - w.Flushed(); n >= 256*1024 {
+		t.Errorf("%d bytes wait, want less than 256 KiB", n)
+	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := os.Stat(f.Name()); err != nil || info.Size() != 40+984+1+5000+300*4000 {
+	if info, err := os.Stat(f.Name()); err != nil || info.Size() != 40+984+1+5000+300*4000+300*1000 {
 		t.Errorf("%v, %v", info, err)
 	}
 }
@@ -230,9 +237,14 @@ func TestLongWriteBypassesALargeBuffer(t *testing.T) {
 		}
 	}
 	check(10, 0)
-	check(128*1024-1, 0)
-	check(128*1024, 10+256*1024-1)
-	check(7, 10+256*1024-1)
+	for range 2 {
+		check(128*1024-1, 0)
+	}
+	if len(w.buf) < 400*1024 {
+		t.Errorf("the Write fits into no memory of %d bytes anyway", len(w.buf))
+	}
+	check(128*1024, 10+3*128*1024-2)
+	check(7, 10+3*128*1024-2)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -322,8 +322,8 @@ func (w *Writer) armLocked() {
 }
 
 // openLocked computes how far Write may copy without a look at anything else: to the
-// end of the strip or of the room. While a call must return an error or start a clock,
-// it may not copy at all.
+// end of the strip or of the room, and never so far that a large Write fits. While a call
+// must return an error or start a clock, it may not copy at all.
 func (w *Writer) openLocked() {
 	trouble := w.isClosing || w.stuck || w.unreported != nil || w.final != nil
 	open := !trouble && !w.exclusive && w.block > 0 && w.flushTimer.Running() && w.syncTimer.Running()
@@ -337,7 +337,7 @@ func (w *Writer) openLocked() {
 	if w.strip < w.block {
 		rest-- // the Write that fills the strip starts its flush; a full buffer waits for the next
 	}
-	w.limit = w.pos + min(max(0, w.freeLocked()), rest, len(w.buf)-w.pos)
+	w.limit = w.pos + min(max(0, w.freeLocked()), rest, len(w.buf)-w.pos, w.large)
 }
 
 // freeLocked returns how many more bytes memory may hold. It is negative when a
