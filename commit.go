@@ -232,7 +232,10 @@ func (w *Writer) leadLocked(end int64) (err error) {
 		c.done++
 		c.outcome[mine&1] = err
 		c.join.Finished(size, c.joined)
+		// Without the lock: the first to wake need it while others are woken.
+		w.mu.Unlock()
 		c.covered[mine&1].Broadcast()
+		w.mu.Lock()
 		if w.final != nil {
 			c.wakeAll()
 		}

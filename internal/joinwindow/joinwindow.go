@@ -23,8 +23,10 @@ type Window struct {
 }
 
 const (
-	// leastShare and mostShare of a sync bound the window. Half batches cost a half.
-	leastShare, mostShare = 8, 2
+	// windowShare makes the window a quarter of a sync: half batches cost a half.
+	windowShare = 4
+	// comebackShare closes the window for goroutines that take longer than half a sync.
+	comebackShare = 2
 	// stragglers is the part of a batch that comeback does not count.
 	stragglers = 8
 	// maxYields bounds the wait by yielding, whatever the clock does.
@@ -63,14 +65,11 @@ func (j *Window) Arrived(joined int) {
 	}
 }
 
-// length is twice the time in which the last batch came back, within its bounds. It is 0 if
-// those goroutines take longer than half batches cost.
 func (j *Window) length() time.Duration {
-	most := j.sync / mostShare
-	if j.comeback > most {
+	if j.comeback > j.sync/comebackShare {
 		return 0
 	}
-	return min(most, max(2*j.comeback, j.sync/leastShare))
+	return j.sync / windowShare
 }
 
 // Await lets others join a leader that has mu, and releases mu meanwhile. joined returns,

@@ -28,12 +28,11 @@ func TestWindowFollowsHowLongABatchTakesToComeBack(t *testing.T) {
 				t.Errorf("%s: %v, want %v", what, d, want)
 			}
 		}
-		const least, most = time.Second / leastShare, time.Second / mostShare
-		check("at once", 16, 0, 16, least)
-		check("after a while", 16, most/4, 16, most/2)
-		check("an eighth stays away", 16, most/4, 14, most/2)
-		check("later than half batches cost", 16, most+1, 16, 0)
-		check("the window opens again", 16, most/2, 16, most)
+		const open, late = time.Second / windowShare, time.Second/comebackShare + 1
+		check("at once", 16, 0, 16, open)
+		check("an eighth late", 16, 0, 14, open)
+		check("all late", 16, late, 16, 0)
+		check("in time again", 16, late-1, 16, open)
 		j.Finished(16, 0)
 		time.Sleep(time.Second)
 		j.Arrived(1)
@@ -80,7 +79,7 @@ func TestALeaderWaitsForThoseThatAreExpected(t *testing.T) {
 	}
 	const long, short = 400 * time.Millisecond, 400 * time.Microsecond
 	check("all come", long, 10*time.Millisecond, false, 10*time.Millisecond)
-	check("they come too late", long, time.Second, false, long/leastShare)
+	check("they come too late", long, time.Second, false, long/windowShare)
 	check("it is stopped", long, 10*time.Millisecond, true, 0)
 	check("all come at once", short, 0, false, 0)
 	check("no sync was seen", 0, time.Millisecond, false, 0)
