@@ -77,7 +77,7 @@ With --cmd it kills your own program: see docs/prove.md. The workloads are
 	f.VarP(cli.Once("file", &p.output, cli.NewFile), "output", "o", "write each verdict to a new file, as a line of JSON")
 	f.Var(cli.Once("file:line", &p.replay, cli.Given), "replay", "judge the failing state of a line of such a file again, and nothing else")
 	f.Var(cli.Once("command", &p.look, cli.Given), "look", "with --replay, at level power: run this where the state is mounted")
-	f.Var(cli.List("list", &p.kinds, parseKind), "fs", "the file systems of level power (default: ext4, xfs and btrfs, as far as they are here)")
+	f.Var(cli.List("list", &p.kinds, parseKind), "fs", "the file systems of level power (default: ext4, xfs, btrfs)")
 	f.Var(cli.Once("command", &p.command, cli.Given), "cmd", "kill this program, which prints \"ack N\" lines, in an empty directory")
 	f.Var(cli.Once("command", &p.read, cli.Given), "read", "prints the numbers of the records that the program has, a line each")
 	f.Var(cli.Once("number", &p.States, cli.ParseBetween(1, 1_000_000_000, "can't be judged")), "states", "how many states to judge for each workload and policy, at level memory\n(default 100000)")
