@@ -105,7 +105,7 @@ func serveThere() (err error) {
 	err = errors.Join(os.WriteFile(point, nil, 0o600), os.WriteFile(imageName, make([]byte, 1<<20), 0o600))
 	image, imageErr := os.OpenFile(imageName, os.O_RDWR, 0)
 	log, logErr := os.Create(filepath.Join(dir, "log"))
-	number, mountErr := Mount(point, Owner())
+	number, mountErr := Mount(point, ownerHere())
 	if err := errors.Join(err, imageErr, logErr, mountErr); err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func TestStaleDiskIsAborted(t *testing.T) {
 	if err := owner.Start(); err != nil {
 		t.Fatal(err)
 	}
-	source := strings.Replace(Owner(), ":"+strconv.Itoa(os.Getpid())+":"+startOf(os.Getpid()),
+	source := strings.Replace(ownerHere(), ":"+strconv.Itoa(os.Getpid())+":"+startOf(os.Getpid()),
 		":"+strconv.Itoa(owner.Process.Pid)+":"+startOf(owner.Process.Pid), 1)
 	dir := t.TempDir()
 	hang := privately("hang", dir, source)

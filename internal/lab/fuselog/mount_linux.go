@@ -1,6 +1,7 @@
 package fuselog
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,8 +15,8 @@ import (
 // start follow.
 const source = "holdfast-disk"
 
-// Owner is this process in the source of a mount, for other processes that mount for it.
-func Owner() string { return fmt.Sprintf("%s:%d:%s", source, os.Getpid(), startOf(os.Getpid())) }
+// ownerHere is this process in the source of a mount.
+func ownerHere() string { return fmt.Sprintf("%s:%d:%s", source, os.Getpid(), startOf(os.Getpid())) }
 
 // startOf is when a process was started, in clock ticks after the boot: field 22 of
 // /proc/PID/stat. It is empty if there is no such process.
@@ -48,8 +49,9 @@ func Mount(point, owner string) (device int, err error) {
 }
 
 // AbortStale aborts the disks whose owners were killed. A process that waits for such a disk may
-// be one that no signal ends, and it keeps the mount. It returns how many there were.
-func AbortStale() (aborted int, err error) {
+// be one that no signal ends, and it keeps the mount. It returns this process as the owner for
+// [Mount], also where another process mounts for it.
+func AbortStale() (owner string, err error) {
 	connections := map[string]bool{} // by the minor number of their device
 	namespaces := map[string]bool{}
 	processes, _ := filepath.Glob("/proc/[0-9]*")
@@ -66,23 +68,23 @@ func AbortStale() (aborted int, err error) {
 			if len(fields) < 3 || len(what) < 2 || what[0] != "fuse" {
 				continue
 			}
-			owner := strings.Split(what[1], ":")
-			if len(owner) != 3 || owner[0] != source {
+			of := strings.Split(what[1], ":")
+			if len(of) != 3 || of[0] != source {
 				continue
 			}
-			process, err := strconv.Atoi(owner[1])
-			if _, minor, ok := strings.Cut(fields[2], ":"); ok && err == nil && startOf(process) != owner[2] {
+			process, err := strconv.Atoi(of[1])
+			if _, minor, ok := strings.Cut(fields[2], ":"); ok && err == nil && startOf(process) != of[2] {
 				connections[minor] = true
 			}
 		}
 	}
 	if len(connections) == 0 {
-		return 0, nil
+		return ownerHere(), nil
 	}
 	// Of its own, so that it does not matter where it is mounted, if it is.
 	control, err := fusectl()
 	if err != nil {
-		return 0, err
+		return "", err
 	}
 	defer unix.Close(control)
 	for minor := range connections {
@@ -91,11 +93,11 @@ func AbortStale() (aborted int, err error) {
 			continue // it has just ended
 		}
 		_, err = unix.Write(fd, []byte("1"))
-		if _ = unix.Close(fd); err == nil {
-			aborted++
+		if err := errors.Join(err, unix.Close(fd)); err != nil {
+			return "", fmt.Errorf("abort of a stale disk: %w", err)
 		}
 	}
-	return aborted, nil
+	return ownerHere(), nil
 }
 
 // fusectl returns a directory of all connections, which no path leads to.

@@ -13,9 +13,6 @@
 package powercut
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/holdfast-go/holdfast/internal/lab/prove"
 	"github.com/holdfast-go/holdfast/internal/lab/volume"
 )
@@ -48,16 +45,6 @@ type answer struct {
 
 // Kinds are the file systems that can be chosen, in the order of the page.
 var Kinds = []string{"ext4", "xfs", "btrfs", "ext3", "ext2", "ext4-journal", "ext4-writeback", "ext4-nojournal", "f2fs", "jfs"}
-
-// ParseKind returns a file system whose power can be cut.
-func ParseKind(text string) (string, error) {
-	for _, k := range Kinds {
-		if k == text {
-			return k, nil
-		}
-	}
-	return "", fmt.Errorf("%q is no file system whose power can be cut; use %s", text, strings.Join(Kinds, ", "))
-}
 
 func kindOf(name string) (volume.Kind, error) {
 	kinds, err := volume.Parse(name)

@@ -85,10 +85,11 @@ func Replay(ctx context.Context, o prove.Options, f *prove.Failure, look string)
 func enter(ctx context.Context, o prove.Options, what order, stdin *os.File, each func(*answer)) error {
 	runtime.LockOSThread() // the room is killed when the thread ends that started it: PR_SET_PDEATHSIG(2const)
 	defer runtime.UnlockOSThread()
-	if _, err := fuselog.AbortStale(); err != nil {
+	owner, err := fuselog.AbortStale()
+	if err != nil {
 		return err
 	}
-	what.Owner = fuselog.Owner()
+	what.Owner = owner
 	text, err := json.Marshal(what)
 	if err != nil {
 		return err

@@ -77,7 +77,7 @@ With --cmd it kills your own program: see docs/prove.md. The workloads are
 	f.VarP(cli.Once("file", &p.output, cli.NewFile), "output", "o", "write each verdict to a new file, as a line of JSON")
 	f.Var(cli.Once("file:line", &p.replay, cli.Given), "replay", "judge the failing state of a line of such a file again, and nothing else")
 	f.Var(cli.Once("command", &p.look, cli.Given), "look", "with --replay, at level power: run this where the state is mounted")
-	f.Var(cli.List("list", &p.kinds, powercut.ParseKind), "fs", "the file systems of level power (default: ext4, xfs and btrfs, as far as they are here)")
+	f.Var(cli.List("list", &p.kinds, parseKind), "fs", "the file systems of level power (default: ext4, xfs, btrfs)")
 	f.Var(cli.Once("command", &p.command, cli.Given), "cmd", "kill this program, which prints \"ack N\" lines, in an empty directory")
 	f.Var(cli.Once("command", &p.read, cli.Given), "read", "prints the numbers of the records that the program has, a line each")
 	f.Var(cli.Once("number", &p.States, cli.ParseBetween(1, 1_000_000_000, "can't be judged")), "states", "how many states to judge for each workload and policy, at level memory\n(default 100000)")
@@ -132,6 +132,13 @@ func parseLevel(text string) (prove.Level, error) {
 		return "", fmt.Errorf("%q is no level; use memory, kill, power or all", text)
 	}
 	return level, nil
+}
+
+func parseKind(text string) (string, error) {
+	if !slices.Contains(powercut.Kinds, text) {
+		return "", fmt.Errorf("%q is no file system whose power can be cut; use %s", text, strings.Join(powercut.Kinds, ", "))
+	}
+	return text, nil
 }
 
 func (p *proof) run(cmd *cobra.Command) error {
@@ -205,6 +212,57 @@ func (p *proof) complete(stderr io.Writer) error {
 	p.Child = thisProgram
 	return p.completePower(stderr, all)
 }
+
+// completePower decides what level power does. A file system that can't be had is left out if it
+// was not asked for.
+func (p *proof) completePower(stderr io.Writer, all bool) error {
+	kinds, policies, states := p.kinds, p.Policies, p.States
+	if len(policies) == 0 {
+		p.Policies = prove.NamedPolicies()
+		policies = []holdfast.Policy{holdfast.Durable()} // the others promise less at a power cut
+	}
+	if !slices.Contains(p.Levels, prove.PowerCut) {
+		if kinds != nil {
+			return cli.Misuse("add --level power", "--fs chooses what level power mounts, and that level is not run")
+		}
+		return nil
+	}
+	if len(kinds) == 0 {
+		kinds = powercut.Kinds[:3]
+		if all {
+			kinds = kinds[:1] // --time is short
+		}
+	}
+	var here []string
+	for _, kind := range kinds {
+		if err := powercut.Can(kind); err == nil {
+			here = append(here, kind)
+		} else if p.kinds != nil {
+			return cli.Misuse("run as root, or leave it out of --fs", "level power can't be had on %w", err)
+		} else {
+			cli.Say(stderr, "level power is left out on %v: what a power cut leaves of %s is not known", err, kind)
+		}
+	}
+	switch {
+	case len(here) > 0:
+	case all:
+		p.Levels = slices.DeleteFunc(p.Levels, func(l prove.Level) bool { return l == prove.PowerCut })
+	default:
+		return cli.Misuse("run as root, or use --level memory,kill", "level power can't be had")
+	}
+	p.Power = func(ctx context.Context, o prove.Options, most time.Duration) ([]*prove.Verdict, error) {
+		o.Policies = policies
+		if !p.statesGiven {
+			states = powerStates
+		}
+		o.States = states
+		return powercut.Run(ctx, o, here, most)
+	}
+	return nil
+}
+
+// powerStates is how many states are mounted for each workload and policy.
+const powerStates = 120
 
 func thisProgram(ctx context.Context, args ...string) *exec.Cmd {
 	return place.ThisProgram(ctx, append([]string{childCommand, "--"}, args...)...)
