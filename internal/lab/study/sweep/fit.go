@@ -203,11 +203,15 @@ func (f fitting) try(rounds int, least, budget time.Duration) (fit fitting, ok b
 }
 
 func (f fitting) total(rounds int) time.Duration {
-	sum := time.Duration(0)
+	sum := time.Duration(rounds) * f.block
 	for i, n := range f.records {
-		sum += f.rates[i].estimate(n)
+		trials := rounds + 1
+		if f.block > 0 && warms(f.loads[i].cell(n)) {
+			trials += rounds
+		}
+		sum += time.Duration(trials) * f.rates[i].estimate(n)
 	}
-	return sum*time.Duration(rounds+1) + f.block*time.Duration(rounds)
+	return sum
 }
 
 // shares reports whether two workloads write the same number of records.
