@@ -179,13 +179,13 @@ func TestRunsOfAMovingMachine(t *testing.T) {
 }
 
 // TestAlternateRounds simulates two builds that are run alternately: what drifts over the run is in
-// both of a pair, and the least of seven trials counts. The table is in docs/design/measuring.md.
+// both of a pair, and the least of 15 trials counts. The table is in docs/design/measuring.md.
 func TestAlternateRounds(t *testing.T) {
 	runs := 200
 	if testing.Short() {
 		runs = 50
 	}
-	const cells, pairs, turns = 4, 20, 7
+	const cells, pairs, turns = 4, 20, 15
 	for _, noise := range []float64{0.02, 0.05, 0.10} {
 		for _, drift := range []float64{0, 0.02, 0.05} {
 			r := rand.New(rand.NewPCG(22, 22))

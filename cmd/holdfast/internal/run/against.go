@@ -32,8 +32,10 @@ const (
 	againstPairs = 20
 
 	// In a pair each of the two processes runs a cell so often, and the least trial counts. What others
-	// do only adds time, and on a busy machine to most trials. Cells of long trials run once.
-	againstTurns = 7
+	// do only adds time, and on a busy machine some of many short trials are spared. Cells of long trials, at a
+	// rate, run once.
+	againstTurns = 15
+	shortTurn    = 5 * time.Millisecond
 	longTurn     = 300 * time.Millisecond
 )
 
@@ -127,8 +129,12 @@ func (a *alternation) prepare(cmd *cobra.Command, dir string, c study.Choice) er
 	// The pairs show the noise themselves.
 	matrix.Cells = slices.DeleteFunc(matrix.Cells, func(c trial.Cell) bool { return c.Twin != "" })
 	a.cells, a.patience = matrix.Cells, time.Minute
-	for _, c := range a.cells {
+	for i := range a.cells {
+		c := &a.cells[i]
 		a.patience += 20 * 2 * againstTurns * c.Estimate
+		if each := int64(c.Writers); c.Rate == 0 && c.Estimate > shortTurn {
+			c.Records = max(each, int64(float64(c.Records)*float64(shortTurn)/float64(c.Estimate))/each*each)
+		}
 	}
 	a.b.Header = s.header(matrix, result.Plan{Preset: plan.Preset})
 	a.a.Header = a.b.Header

@@ -32,7 +32,7 @@ func record(args []string, log string) error {
 		name = "A"
 	}
 	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
-	for _, took := range []time.Duration{0, 5, 3, 1, 4, 2, 6, 7} {
+	for _, took := range []time.Duration{0, 5, 3, 1, 4, 2, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3} {
 		var asked struct{ Cell *result.Cell }
 		if err := in.Decode(&asked); errors.Is(err, io.EOF) {
 			return nil
@@ -75,8 +75,10 @@ func TestAgainstAlternates(t *testing.T) {
 		t.Fatal(err)
 	}
 	notes, err := os.ReadFile(log)
-	const first, second = "ABABBAABBAABBAAB", "BABAABBAABBAABBA" // each with one in no figure
-	if want := first + second + first + "BABA"; err != nil || string(notes) != want {
+	inTurn := func(one, two string) string {
+		return one + two + strings.Repeat(one+two+two+one, againstTurns/2) + one + two
+	} // the first of each is in no figure
+	if want := inTurn("A", "B") + inTurn("B", "A") + inTurn("A", "B") + "BABA"; err != nil || string(notes) != want {
 		t.Errorf("%q, %v; want %q", notes, err, want)
 	}
 	for i, run := range []result.Run{a.a, a.b} {
