@@ -223,7 +223,9 @@ func (c *Contrast) movements(before, after [][]float64) (moved []stat.Movement) 
 	for i := range c.Cells {
 		c.Cells[i].Moved = c.farthest(c.Cells[i].Cell)
 		moved = append(moved, of(c.Cells[i]))
-		all = all.Or(moved[i])
+		if moved[i].Allowance(stat.Confidence) > all.Allowance(stat.Confidence) {
+			all = moved[i]
+		}
 	}
 	return append(moved, all)
 }

@@ -71,11 +71,6 @@ func (c Comparison) standardError() float64 {
 	return math.Log(c.High/c.Low) / 2 / (math.Sqrt2 * math.Erfinv(c.Confidence))
 }
 
-// Or returns the farther of two movements.
-func (m Movement) Or(other Movement) Movement {
-	return Movement{max(m.each, other.each), max(m.common, other.common)}
-}
-
 // Allowance returns by how much the movement widens an interval of this coverage at either end,
 // as a factor's distance from 1, where nothing varies within the runs.
 func (m Movement) Allowance(confidence float64) float64 {
