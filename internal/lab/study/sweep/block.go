@@ -110,10 +110,6 @@ func answer(ctx context.Context, g *trial.WorkDir, r request) (a reply) {
 	return a
 }
 
-// warms reports whether a cell runs once in no figure before each trial in a block: one that ends in
-// milliseconds, of which a new process makes the first 10 % slower, by more or less each time.
-func warms(c result.Cell) bool { return c.Rate == 0 && !c.Policy.Sync.Waits() }
-
 // Blocks is a matrix of which each round but the warm-up is run in a process of its own.
 type Blocks struct {
 	Matrix trial.Matrix
@@ -141,11 +137,6 @@ func InBlocks(m trial.Matrix, g *trial.WorkDir, control func(result.Control) err
 		b.Matrix.Cells[i].Run = func(ctx context.Context, g *trial.WorkDir, warmUp bool) (result.Measurement, error) {
 			if warmUp {
 				return c.Run(ctx, g, true)
-			}
-			if warms(c.Cell) {
-				if _, err := b.process.Run(c.Cell); err != nil {
-					return result.Measurement{}, err
-				}
 			}
 			return b.process.Run(c.Cell)
 		}

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -36,27 +35,6 @@ func TestMain(m *testing.M) {
 	roles["silent"] = func(_ context.Context, _ []string, stdin io.Reader, _ io.Writer) error {
 		_, err := io.Copy(io.Discard, stdin)
 		return err
-	}
-	roles["noting"] = func(_ context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
-		for in, out := json.NewDecoder(stdin), json.NewEncoder(stdout); ; {
-			var r request
-			if err := in.Decode(&r); err != nil {
-				return nil // its end
-			}
-			a, name := reply{Control: &result.Control{}}, "control "
-			if r.Cell != nil {
-				name = strings.Split(r.Cell.Name, "/")[0] + " "
-				a = reply{Measurement: &result.Measurement{Records: 1, Elapsed: 1}}
-			}
-			notes, err := os.OpenFile(args[0], os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
-			if err != nil {
-				return err
-			}
-			_, err = notes.WriteString(name)
-			if err := errors.Join(err, notes.Close(), out.Encode(a)); err != nil {
-				return err
-			}
-		}
 	}
 	studytest.Main(m, roles)
 }
@@ -133,30 +111,6 @@ func TestEachRoundHasAProcessOfItsOwn(t *testing.T) {
 	}
 	if left, err := os.ReadDir(g.Inside()); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
-	}
-}
-
-// TestShortCellsAreWarmInEachBlock: a cell that waits for the disk takes long enough.
-func TestShortCellsAreWarmInEachBlock(t *testing.T) {
-	g, notes := studytest.WorkDir(t), filepath.Join(t.TempDir(), "notes")
-	g.Second = func(ctx context.Context, _ ...string) *exec.Cmd { return studytest.SecondTest(ctx, "noting", notes) }
-	k := &keeper{}
-	b := InBlocks(fewRounds(leastBlocks), g, k.control)
-	_, _, err := b.Matrix.Run(t.Context(), g, k)
-	if err := errors.Join(err, b.Close()); err != nil {
-		t.Fatal(err)
-	}
-	asked, err := os.ReadFile(notes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, each := range map[string]int{"control": 1, "policy=buffer=4KiB,sync=never": 1 + 2, "policy=buffer=64KiB,sync=group": 1 + 1, "empty": 2} {
-		if got := strings.Count(string(asked), name+" "); got != each*leastBlocks {
-			t.Errorf("%s: asked for %d times in %d blocks, want %d in each", name, got, leastBlocks, each)
-		}
-	}
-	if len(k.trials) != 3*(leastBlocks+1) {
-		t.Errorf("%d trials", len(k.trials))
 	}
 }
 

@@ -203,15 +203,11 @@ func (f fitting) try(rounds int, least, budget time.Duration) (fit fitting, ok b
 }
 
 func (f fitting) total(rounds int) time.Duration {
-	sum := time.Duration(rounds) * f.block
+	sum := time.Duration(0)
 	for i, n := range f.records {
-		trials := rounds + 1
-		if f.block > 0 && warms(f.loads[i].cell(n)) {
-			trials += rounds
-		}
-		sum += time.Duration(trials) * f.rates[i].estimate(n)
+		sum += f.rates[i].estimate(n)
 	}
-	return sum
+	return sum*time.Duration(rounds+1) + f.block*time.Duration(rounds)
 }
 
 // shares reports whether two workloads write the same number of records.

@@ -105,11 +105,7 @@ func (s Sweep) Prepare(ctx context.Context, g *trial.WorkDir, c study.Choice, pr
 	fit, every := fit.beside(long, pacedTrials(c, long), left*9/10)
 	var cells []trial.Cell
 	for i, w := range bursts {
-		cell, estimate := w.cell(fit.records[i]), rates[i].estimate(fit.records[i])
-		if fit.block > 0 && warms(cell) {
-			estimate *= 2
-		}
-		cells = append(cells, Cell(cell, estimate, c.Counting))
+		cells = append(cells, Cell(w.cell(fit.records[i]), rates[i].estimate(fit.records[i]), c.Counting))
 	}
 	for _, w := range long {
 		cells = append(cells, Cell(w.paced(every), w.Length+pacedFixed, c.Counting))
@@ -202,8 +198,7 @@ func steadyLongest(c study.Choice, cells int) time.Duration {
 func matrix(c study.Choice, loads []Workload, cells []trial.Cell, rounds int) (trial.Matrix, result.Plan) {
 	m := trial.Matrix{Cells: cells, Rounds: rounds, Seed: c.Seed}
 	plan := result.Plan{Preset: c.Preset.Name, Rounds: rounds, Width: c.WidthToReach(), Estimate: m.Estimate()}
-	_, block := blockCost(c, loads, nil)
-	once, round, pacedOnce := int64(0), block, int64(0) // bytes
+	var once, round, pacedOnce int64 // bytes
 	for _, cell := range cells {
 		size := cell.Records * cell.RecordBytes
 		if cell.Empty {
@@ -211,16 +206,14 @@ func matrix(c study.Choice, loads []Workload, cells []trial.Cell, rounds int) (t
 		}
 		plan.Room = max(plan.Room, room(size))
 		size += trial.PreparedBytes(size)
-		once += size
-		switch {
-		case cell.Every > 0:
-			pacedOnce += size
-		case block > 0 && warms(cell.Cell):
-			round += 2 * size
-		default:
+		if once += size; cell.Every == 0 {
 			round += size
+		} else {
+			pacedOnce += size
 		}
 	}
+	_, block := blockCost(c, loads, nil)
+	round += block
 	every := max(1, int64(cells[len(cells)-1].Every))
 	size := func(rounds int64) int64 { return once + round*rounds + pacedOnce*((rounds+every-1)/every) }
 	plan.Size = size(int64(rounds))
