@@ -155,8 +155,11 @@ func (a *alternation) pair(ctx context.Context, number int) (err error) {
 	}
 	var processes [2]*sweep.Process
 	side := func(i int, do func() error) error {
-		name, err := [2]string{"--against " + a.program, "this program"}[i], do()
-		const hint = "give another build of holdfast that is not much older"
+		name, hint := "this program", ""
+		if i == 0 {
+			name, hint = "--against "+a.program, "give another build of holdfast that is not much older"
+		}
+		err := do()
 		switch {
 		case err == nil:
 			return nil
@@ -181,7 +184,11 @@ func (a *alternation) pair(ctx context.Context, number int) (err error) {
 		}); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, processes[i].Close()) }()
+		defer func() {
+			if closed := processes[i].Close(); err == nil { // after an error it may have been killed
+				err = closed
+			}
+		}()
 	}
 	matrix := trial.Matrix{Cells: a.cells, Seed: a.b.Header.Seed}
 	for position, at := range matrix.Order(number) {
