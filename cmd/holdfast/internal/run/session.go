@@ -172,7 +172,7 @@ func (s *session) again(ctx context.Context, h result.Header, uncounted bool) (t
 	if err != nil {
 		return matrix, &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: "use the holdfast that made the results, or run the study anew"}
 	}
-	if cli.IsStudy(h) || !uncounted || h.Settings[alternate] != "" {
+	if cli.IsStudy(h) || !uncounted {
 		return matrix, nil
 	}
 	return matrix, s.trace(ctx, matrix)
