@@ -343,3 +343,15 @@ func (c Contrast) costs(earlier, cell result.Cell) (a, b []float64) {
 	load := LoadOf(cell)
 	return load.Costs(before), load.Costs(after)
 }
+
+// farthest returns by how much the control moved most that says something of a cell: as a
+// factor's distance from 1, or absent.
+func (c Contrast) farthest(cell result.Cell) Number {
+	most := absent
+	for _, m := range c.Controls {
+		if by := Number(math.Expm1(math.Abs(math.Log(float64(m.Ratio))))); (waitsForDisk(cell) || !m.waits) && !(most >= by) {
+			most = by
+		}
+	}
+	return most
+}

@@ -74,15 +74,3 @@ func controlMoves(a, b result.Run) (moves []ControlMove) {
 	}
 	return moves
 }
-
-// farthest returns by how much the control moved most that says something of a cell: as a
-// factor's distance from 1, or absent.
-func (c Contrast) farthest(cell result.Cell) Number {
-	most := absent
-	for _, m := range c.Controls {
-		if by := Number(math.Expm1(math.Abs(math.Log(float64(m.Ratio))))); (waitsForDisk(cell) || !m.waits) && !(most >= by) {
-			most = by
-		}
-	}
-	return most
-}

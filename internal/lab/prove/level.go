@@ -296,3 +296,25 @@ func (v *Verdict) exploreRuns(w *Workload, states int, how recording, late func(
 	}
 	return nil
 }
+
+// tree returns the files of a state by their paths below the root, and the directories.
+func (d *disk) tree(s *State) (files map[string][]byte, dirs []string) {
+	d.nameState(s)
+	files = map[string][]byte{}
+	var walk func(dir uint64, prefix string)
+	walk = func(dir uint64, prefix string) {
+		for x, n := range d.scratch {
+			switch {
+			case x.Dir != dir:
+			case d.files[n] != nil || !d.isDir(n):
+				files[prefix+x.Name] = slices.Clone(d.content(d.file(n), s))
+			default:
+				dirs = append(dirs, prefix+x.Name)
+				walk(n, prefix+x.Name+"/")
+			}
+		}
+	}
+	walk(Root, "")
+	slices.Sort(dirs)
+	return files, dirs
+}
