@@ -63,7 +63,12 @@ func (o sink) kill(ctx context.Context, c *trial.Clock, after, size int64) ([]ti
 		if _, err := io.ReadFull(reports, one); err != nil {
 			break // it is dead: wait says of what
 		}
-		accepted = append(accepted, time.Duration(binary.LittleEndian.Uint64(one)))
+		at := time.Duration(binary.LittleEndian.Uint64(one))
+		if n := len(accepted); at < 0 || n > 0 && at < accepted[n-1] {
+			cancel()
+			return nil, errors.Join(errors.New("the writing process reported times that go back"), p.Wait())
+		}
+		accepted = append(accepted, at)
 		if int64(len(accepted)) == after {
 			err = p.Cmd.Process.Kill()
 		}
