@@ -1,0 +1,369 @@
+//go:build amd64 || arm64
+
+package syscallfault
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Call is a system call that waits for its supervisor.
+type Call struct {
+	Kind   Kind
+	Name   string // such as pwrite64
+	Path   string // of the file, as far as it is known; a name is not followed
+	Number int    // among those of its kind, from 1
+	Serial int    // among all, from 1
+
+	s      *Supervisor
+	task   *task
+	at     *operand
+	args   [6]uint64
+	answer response
+	delay  time.Duration
+}
+
+// notice and response are struct seccomp_notif and seccomp_notif_resp of linux/seccomp.h.
+type notice struct {
+	id    uint64
+	pid   uint32
+	flags uint32
+	data  struct {
+		number int32
+		arch   uint32
+		ip     uint64
+		args   [6]uint64
+	}
+}
+
+type response struct {
+	id    uint64
+	val   int64
+	err   int32
+	flags uint32
+}
+
+// Fail answers the call by an error. It is not made.
+func (c *Call) Fail(e unix.Errno) { c.answer.err, c.answer.flags = -int32(e), 0 }
+
+// Delay makes the call later. Others are answered meanwhile.
+func (c *Call) Delay(d time.Duration) { c.delay = d }
+
+// Shorten writes half of the bytes and answers how many these were. It reports false, and changes
+// nothing, if the call writes less than two bytes or is no write.
+func (c *Call) Shorten() bool {
+	if c.Kind != Write {
+		return false
+	}
+	remote := []unix.RemoteIovec{{Base: uintptr(c.args[1]), Len: int(c.args[2])}}
+	if c.Name != "write" && c.Name != "pwrite64" {
+		vector := make([]byte, 16*min(c.args[2], 1024))
+		n, err := c.read(vector, uintptr(c.args[1]))
+		if err != nil || n < len(vector) || n == 0 {
+			return false
+		}
+		remote = unsafe.Slice((*unix.RemoteIovec)(unsafe.Pointer(unsafe.SliceData(vector))), n/16)
+	}
+	total := 0
+	for i, r := range remote {
+		if total += r.Len; total > 1<<20 {
+			remote[i].Len -= total - 1<<20
+			remote, total = remote[:i+1], 1<<20
+			break
+		}
+	}
+	if total < 2 {
+		return false
+	}
+	data := make([]byte, total/2)
+	local := []unix.Iovec{{Base: &data[0]}}
+	local[0].SetLen(len(data))
+	if n, err := unix.ProcessVMReadv(c.task.process, local, remote, 0); err != nil || n != len(data) {
+		return false
+	}
+	fd, err := unix.PidfdGetfd(c.task.pidfd, int(c.args[0]), 0)
+	if err != nil || !c.waits() {
+		return false
+	}
+	defer unix.Close(fd)
+	n := 0
+	switch {
+	case c.Name == "pwrite64" || c.Name == "pwritev":
+		n, err = unix.Pwrite(fd, data, int64(c.args[3]))
+	case c.Name == "pwritev2":
+		n, err = unix.Pwritev2(fd, [][]byte{data}, int64(c.args[3]), int(c.args[5]))
+	default:
+		n, err = unix.Write(fd, data)
+	}
+	if err != nil {
+		var e unix.Errno
+		errors.As(err, &e)
+		c.Fail(e)
+		return true
+	}
+	c.answer.val, c.answer.flags = int64(n), 0
+	return true
+}
+
+// File opens the file of a descriptor anew.
+func (c *Call) File(flags int) (*os.File, error) {
+	return os.OpenFile(fmt.Sprintf("/proc/%d/fd/%d", c.task.id, c.args[c.at.file]), flags, 0)
+}
+
+// waits reports whether the call still waits: the task may have been killed, and its number be another's.
+func (c *Call) waits() bool { return c.s.ioctl(unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&c.answer.id)) == 0 }
+
+func (c *Call) read(p []byte, at uintptr) (int, error) {
+	local := []unix.Iovec{{Base: &p[0]}}
+	local[0].SetLen(len(p))
+	return unix.ProcessVMReadv(c.task.process, local, []unix.RemoteIovec{{Base: at, Len: len(p)}}, 0)
+}
+
+// A task is a thread of the program.
+type task struct {
+	id, process int
+	pidfd       int // of the process
+	proc        int // /proc/ID
+}
+
+// A Supervisor decides what becomes of the calls of a program and of all that it starts.
+type Supervisor struct {
+	dir      string
+	at       func(*Call)
+	listener int
+	wake     [2]int
+	tasks    map[uint32]*task
+	counts   map[Kind]int
+	serial   int
+	err      error
+	done     chan struct{}
+	delayed  sync.WaitGroup
+	buf      [4096]byte
+	path     [4096]byte
+}
+
+// Start starts a program. Its calls of some kinds to files below a directory, which is an absolute
+// path without links, are given to at, one at a time. [Supervisor.Stop] must be called in the end.
+//
+// The filter is of one thread, which ends here: what it starts inherits it. Between fork and exec
+// nothing is called that the filter stops.
+func Start(cmd *exec.Cmd, dir string, kinds []Kind, at func(*Call)) (*Supervisor, error) {
+	s := &Supervisor{dir: dir, at: at, tasks: map[uint32]*task{}, counts: map[Kind]int{}, done: make(chan struct{})}
+	if err := unix.Pipe2(s.wake[:], unix.O_CLOEXEC); err != nil {
+		return nil, err
+	}
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread() // for good: with the goroutine its thread ends
+		if err := s.install(kinds); err != nil {
+			started <- fmt.Errorf("no supervisor for system calls (seccomp user notification): %w", err)
+			return
+		}
+		go s.serve()
+		started <- cmd.Start()
+	}()
+	err := <-started
+	if err == nil {
+		return s, nil
+	}
+	if s.listener == 0 {
+		close(s.done)
+	}
+	s.Stop()
+	return nil, err
+}
+
+// Stop ends the supervision, after the program has ended. Calls of what it left running fail from
+// then on. It returns how many calls of each kind there were.
+func (s *Supervisor) Stop() (map[Kind]int, error) {
+	unix.Close(s.wake[1])
+	<-s.done
+	unix.Close(s.wake[0])
+	if s.listener != 0 {
+		unix.Close(s.listener)
+	}
+	s.delayed.Wait()
+	for _, t := range s.tasks {
+		unix.Close(t.proc)
+		unix.Close(t.pidfd)
+	}
+	return s.counts, s.err
+}
+
+// install makes a filter for this thread, of which s is the listener.
+func (s *Supervisor) install(kinds []Kind) error {
+	numbers := slices.DeleteFunc(slices.Sorted(maps.Keys(calls)), func(n int32) bool { return !slices.Contains(kinds, calls[n].kind) })
+	arch := uint32(unix.AUDIT_ARCH_X86_64)
+	if runtime.GOARCH == "arm64" {
+		arch = unix.AUDIT_ARCH_AARCH64
+	}
+	filter := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 4}, // of struct seccomp_data: the architecture
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: arch, Jt: 1},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // the number
+	}
+	for i, n := range numbers {
+		filter = append(filter, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: uint32(n), Jt: uint8(len(numbers) - i)})
+	}
+	filter = append(filter,
+		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_USER_NOTIF})
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	// Without the second flag (Linux 5.19) a signal makes a call be noticed twice.
+	var fd uintptr
+	e := unix.EINVAL
+	for _, flags := range []uintptr{unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, 0} {
+		if e == unix.EINVAL {
+			fd, _, e = unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|flags, uintptr(unsafe.Pointer(&program)))
+		}
+	}
+	if e != 0 {
+		return e
+	}
+	s.listener = int(fd)
+	return nil
+}
+
+func (s *Supervisor) ioctl(request uintptr, p unsafe.Pointer) unix.Errno {
+	_, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(s.listener), request, uintptr(p))
+	return e
+}
+
+// serve answers calls until Stop.
+func (s *Supervisor) serve() {
+	defer close(s.done)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	// The one that waits and the one that answers share a CPU: no wake-up goes to another one.
+	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(s.listener), unix.SECCOMP_IOCTL_NOTIF_SET_FLAGS, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
+	poll := []unix.PollFd{{Fd: int32(s.listener), Events: unix.POLLIN}, {Fd: int32(s.wake[0]), Events: unix.POLLIN}}
+	for {
+		if _, err := unix.Poll(poll, -1); err != nil && err != unix.EINTR {
+			s.err = err
+			return
+		}
+		if poll[0].Revents&unix.POLLIN == 0 {
+			if poll[1].Revents != 0 {
+				return
+			}
+			if poll[0].Revents&unix.POLLHUP != 0 {
+				poll[0].Fd = -1 // all its processes have ended
+			}
+			continue
+		}
+		var n notice
+		if e := s.ioctl(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)); e != 0 {
+			continue // a signal came, or the task died
+		}
+		s.decide(&n)
+	}
+}
+
+// decide answers one call.
+func (s *Supervisor) decide(n *notice) {
+	at := calls[n.data.number]
+	c := &Call{Kind: at.kind, Name: at.name, s: s, at: &at, args: n.data.args, answer: response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}}
+	if c.task = s.task(n.pid); c.task != nil && c.locate() && c.waits() {
+		s.counts[c.Kind]++
+		s.serial++
+		c.Number, c.Serial = s.counts[c.Kind], s.serial
+		s.at(c)
+	}
+	if c.delay == 0 {
+		s.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&c.answer)) // ENOENT: the task was killed
+		return
+	}
+	s.delayed.Go(func() {
+		select {
+		case <-time.After(c.delay):
+			s.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&c.answer))
+		case <-s.done:
+		}
+	})
+}
+
+// task returns what is known of a thread; nil is one that has ended, or this program's own.
+func (s *Supervisor) task(id uint32) *task {
+	if t, ok := s.tasks[id]; ok {
+		return t
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", id))
+	if err != nil {
+		return nil
+	}
+	_, after, _ := bytes.Cut(status, []byte("\nTgid:\t"))
+	number, _, _ := bytes.Cut(after, []byte("\n"))
+	process, err := strconv.Atoi(string(number))
+	if err != nil || process == os.Getpid() {
+		return nil
+	}
+	t := &task{id: int(id), process: process}
+	if t.proc, err = unix.Open(fmt.Sprintf("/proc/%d", id), unix.O_PATH|unix.O_CLOEXEC, 0); err != nil {
+		return nil
+	}
+	if t.pidfd, err = unix.PidfdOpen(process, 0); err != nil {
+		unix.Close(t.proc)
+		return nil
+	}
+	s.tasks[id] = t
+	return t
+}
+
+// locate finds the path of a call's file, and reports whether it is below the directory.
+func (c *Call) locate() bool {
+	link := func(name string) string {
+		n, err := unix.Readlinkat(c.task.proc, name, c.s.buf[:])
+		if err != nil {
+			return ""
+		}
+		return string(c.s.buf[:n])
+	}
+	if c.at.file != none {
+		c.Path = link("fd/" + strconv.Itoa(int(int32(c.args[c.at.file]))))
+		if size := len(c.Path) - len(" (deleted)"); size > 0 && c.Path[size:] == " (deleted)" {
+			c.Path = c.Path[:size]
+		}
+	} else {
+		// A path ends anywhere, and the page behind it may be unmapped.
+		path := &c.s.path
+		address := uintptr(c.args[c.at.path])
+		n := min(len(path), 4096-int(address&4095))
+		n, err := c.read(path[:n], address)
+		if end := bytes.IndexByte(path[:n], 0); err == nil && end < 0 {
+			more, _ := c.read(path[n:], address+uintptr(n))
+			n += more
+		}
+		end := bytes.IndexByte(path[:n], 0)
+		if end < 0 {
+			return false
+		}
+		c.Path = string(path[:end])
+		if !filepath.IsAbs(c.Path) {
+			from := "cwd"
+			if c.at.dir != none && int32(c.args[c.at.dir]) != unix.AT_FDCWD {
+				from = "fd/" + strconv.Itoa(int(int32(c.args[c.at.dir])))
+			}
+			c.Path = filepath.Join(link(from), c.Path)
+		}
+	}
+	rest, below := strings.CutPrefix(c.Path, c.s.dir)
+	return below && (rest == "" || rest[0] == '/')
+}
