@@ -20,15 +20,15 @@ type Level string
 const (
 	Memory Level = "memory"
 	Kill   Level = "kill"
+	Fault  Level = "fault"
 )
 
 // Levels are those that there are, and Planned those that are not built yet, each with what it
 // would show.
 var (
-	Levels  = []Level{Memory, Kill}
+	Levels  = []Level{Memory, Kill, Fault}
 	Planned = map[Level]string{
 		"power":   "what real file systems leave when the power is cut",
-		"fault":   "what the real program reports when a system call fails",
 		"hostile": "what other users can do to a directory in the middle of a call",
 	}
 )
@@ -67,6 +67,8 @@ type Verdict struct {
 	Seed     uint64
 	Tally    Tally
 	Kills    int `json:",omitempty"`
+	Faults   int `json:",omitempty"` // how many were injected
+	FaultsOf int `json:",omitempty"` // of how many that there are
 	Elapsed  time.Duration
 	Control  string `json:",omitempty"` // of a control: what it must show
 	Verdict  Known
@@ -86,7 +88,7 @@ func Prove(ctx context.Context, o Options) ([]*Verdict, error) {
 		var cells []cell
 		for _, w := range Workloads() {
 			chosen := w.Control == "" && slices.ContainsFunc(o.Workloads, func(x *Workload) bool { return x.Name == w.Name })
-			if level == Memory && w.Files || level == Kill && w.Cut || w.Control == "" && !chosen {
+			if level == Memory && w.Files || w.Control == "" && !chosen || !w.shows(level) {
 				continue
 			}
 			policies := w.Policies
@@ -111,10 +113,13 @@ func Prove(ctx context.Context, o Options) ([]*Verdict, error) {
 			began := time.Now()
 			share := time.Until(end) / time.Duration(len(cells)-i)
 			var err error
-			if level == Memory {
+			switch level {
+			case Memory:
 				err = v.inMemory(c.w, o.States, share)
-			} else {
+			case Kill:
 				err = v.byKill(ctx, c.w, o, share)
+			case Fault:
+				err = v.byFault(ctx, c.w, o, share)
 			}
 			if err != nil {
 				return verdicts, fmt.Errorf("level %s, workload %s under %v: %w", level, c.w.Name, c.p, err)

@@ -14,7 +14,7 @@ import (
 // sharedNotes are notes in a mapped file: what a process has put there stays when it is killed.
 type sharedNotes struct {
 	next  *atomic.Uint64 // how many were begun
-	end   *atomic.Uint64 // not 0: the process is to end in order
+	end   *atomic.Uint64 // not 0: the process is to end in order when it has made so many notes
 	slots []slot
 	data  []byte
 }
@@ -58,7 +58,10 @@ func (s *sharedNotes) tell(n Note) {
 }
 
 // ended leaves room for what writers that are under way still note.
-func (s *sharedNotes) ended() bool { return s.end.Load() != 0 || s.next.Load() > mostNotes-1000 }
+func (s *sharedNotes) ended() bool {
+	made, end := s.next.Load(), s.end.Load()
+	return end != 0 && made >= end || made > mostNotes-1000
+}
 
 // all are the notes that were finished.
 func (s *sharedNotes) all() (all []Note) {

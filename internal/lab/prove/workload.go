@@ -20,6 +20,7 @@ type Workload struct {
 	Control string // what it must show: correct, or the bug of a liar; "" is no control
 	Files   bool   // it needs real files
 	Cut     bool   // of a liar: only a power cut shows it
+	Failing bool   // of a liar: only a call that fails shows it
 	// Cleans says that no temporary is left when a run has ended in order.
 	Cleans bool
 	// Slow is how long a real run pauses between its steps, where it soon has no more to do.
@@ -29,6 +30,18 @@ type Workload struct {
 	Targets  func(holdfast.Policy) []Target
 	Loss     func(holdfast.Policy) holdfast.Loss // nil is Policy.Loss
 	Run      func(*Run) error
+}
+
+// shows reports whether a level can show what a control must show.
+func (w *Workload) shows(level Level) bool {
+	switch liar := w.Control != "" && w.Control != "correct"; level {
+	case Kill:
+		return !w.Cut && !w.Failing
+	case Fault:
+		return !liar || w.Failing
+	default:
+		return !w.Failing
+	}
 }
 
 // lossOf is what a workload may lose under a policy.

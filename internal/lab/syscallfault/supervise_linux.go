@@ -242,8 +242,9 @@ func (s *Supervisor) install(kinds []Kind) error {
 	return nil
 }
 
+// ioctl asks the listener something that does not block, so that Go's scheduler need not know of it.
 func (s *Supervisor) ioctl(request uintptr, p unsafe.Pointer) unix.Errno {
-	_, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(s.listener), request, uintptr(p))
+	_, _, e := unix.RawSyscall(unix.SYS_IOCTL, uintptr(s.listener), request, uintptr(p))
 	return e
 }
 
@@ -281,7 +282,7 @@ func (s *Supervisor) serve() {
 func (s *Supervisor) decide(n *notice) {
 	at := calls[n.data.number]
 	c := &Call{Kind: at.kind, Name: at.name, s: s, at: &at, args: n.data.args, answer: response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}}
-	if c.task = s.task(n.pid); c.task != nil && c.locate() && c.waits() {
+	if c.task = s.task(n.pid); c.task != nil && c.locate() {
 		s.counts[c.Kind]++
 		s.serial++
 		c.Number, c.Serial = s.counts[c.Kind], s.serial
@@ -329,9 +330,11 @@ func (s *Supervisor) task(id uint32) *task {
 
 // locate finds the path of a call's file, and reports whether it is below the directory.
 func (c *Call) locate() bool {
-	link := func(name string) string {
-		n, err := unix.Readlinkat(c.task.proc, name, c.s.buf[:])
-		if err != nil {
+	link := func(of string) string {
+		name := append(append(c.s.path[:0], of...), 0)
+		n, _, e := unix.RawSyscall6(unix.SYS_READLINKAT, uintptr(c.task.proc), uintptr(unsafe.Pointer(&name[0])),
+			uintptr(unsafe.Pointer(&c.s.buf)), uintptr(len(c.s.buf)), 0, 0)
+		if e != 0 {
 			return ""
 		}
 		return string(c.s.buf[:n])

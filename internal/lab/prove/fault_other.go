@@ -1,0 +1,16 @@
+//go:build !linux
+
+package prove
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// CanSupervise says why levels fault and hostile can't be had here; "" is that they can.
+func CanSupervise() string { return "a supervisor for system calls needs Linux" }
+
+func (v *Verdict) byFault(context.Context, *Workload, Options, time.Duration) error {
+	return errors.New(CanSupervise())
+}
