@@ -61,7 +61,13 @@ func init() {
 	workloads = append(workloads,
 		program("plain", "write, fsync, rename, fsync of the directory: no holdfast", "correct",
 			func(r *Run, tmp, path string, data []byte) error {
-				return errors.Join(r.WriteFile(tmp, data, true), r.Rename(tmp, path), r.SyncDir())
+				if err := r.WriteFile(tmp, data, true); err != nil {
+					return err
+				}
+				if err := r.Rename(tmp, path); err != nil {
+					return err
+				}
+				return r.SyncDir()
 			}),
 		program("liar-no-sync", "acknowledges what it has not synced", "lost",
 			func(r *Run, tmp, path string, data []byte) error {

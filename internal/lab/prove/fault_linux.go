@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -150,28 +152,35 @@ func (v *Verdict) byFault(ctx context.Context, w *Workload, o Options, most time
 	if err != nil || v.Failure != nil {
 		return err
 	}
-	cases := injections(counted, r)
+	least := leastFaults
+	if w.Failing {
+		least = math.MaxInt // a liar is caught by the first that meets it
+	}
+	return v.inject(ctx, injections(counted, r), least, end, &mu, func(in injection, seed uint64) error {
+		_, err := v.faultChain(ctx, w, o, seed, &in, &mu)
+		return err
+	})
+}
+
+// inject runs injections, some at a time, until a time or a failure.
+func (v *Verdict) inject(ctx context.Context, cases []injection, least int, end time.Time, mu *sync.Mutex, run func(injection, uint64) error) error {
 	errs := make([]error, killers)
 	var group sync.WaitGroup
-	next, least := 0, leastFaults
-	if w.Failing {
-		least = len(cases) // a liar is caught by the first that meets it
-	}
+	next := 0
 	for i := range killers {
 		group.Go(func() {
 			for errs[i] == nil && ctx.Err() == nil {
 				mu.Lock()
-				over := v.Failure != nil || next == len(cases) || next >= least && time.Now().After(end)
-				in, seed := injection{}, uint64(0)
+				n := next
+				over := v.Failure != nil || n == len(cases) || n >= least && time.Now().After(end)
 				if !over {
-					in, seed = cases[next], r.Uint64()
 					next++
 				}
 				mu.Unlock()
 				if over {
 					return
 				}
-				_, errs[i] = v.faultChain(ctx, w, o, seed, &in, &mu)
+				errs[i] = run(cases[n], v.Seed+uint64(n))
 			}
 		})
 	}
@@ -271,6 +280,191 @@ func (v *Verdict) faultChain(ctx context.Context, w *Workload, o Options, seed u
 		}
 	}
 	return counted, nil
+}
+
+// command makes the verdict of a command line: a clean run says what it makes, and the others are
+// judged by that.
+func (v *Verdict) command(ctx context.Context, c *Command, o Options, most time.Duration) error {
+	end := time.Now().Add(most)
+	var mu sync.Mutex
+	counted, after, err := v.underCommand(ctx, c, o, nil, nil, &mu)
+	if err != nil || v.Failure != nil {
+		return err
+	}
+	cases := injections(counted, rand.New(rand.NewPCG(v.Seed, 5)))
+	return v.inject(ctx, cases, leastFaults, end, &mu, func(in injection, _ uint64) error {
+		_, _, err := v.underCommand(ctx, c, o, after, &in, &mu)
+		return err
+	})
+}
+
+func (v *Verdict) underCommand(ctx context.Context, c *Command, o Options, want map[string]string, in *injection, mu *sync.Mutex) (counted map[syscallfault.Kind]int, found map[string]string, err error) {
+	top, dir, err := provingDirectory(o.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(top)) }()
+	for name, text := range c.Before {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			return nil, nil, err
+		}
+	}
+	kinds, lost := syscallfault.Kinds, newLossy(dir)
+	cmd := o.Self(ctx, c.Args(dir)...)
+	cmd.Stdin = strings.NewReader(c.Input)
+	var out strings.Builder
+	cmd.Stdout = &out
+	if in != nil {
+		kinds = []syscallfault.Kind{in.kind}
+	}
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error { // what is there is durable
+		if err != nil || d.IsDir() {
+			return err
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		lost.names[path], err = identityOf(file)
+		return errors.Join(err, lost.file(file, false))
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := underFault(ctx, cmd, dir, kinds, func(call *syscallfault.Call) {
+		if in != nil {
+			if fails := in.apply(call); call.Kind == syscallfault.Sync && in.errno != 0 {
+				lost.sync(call, fails)
+			}
+		}
+	})
+	if err = errors.Join(err, lost.end()); err != nil {
+		return nil, nil, err
+	}
+	found = map[string]string{}
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		found[path[len(dir)+1:]] = string(b)
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	violation := f.judge(in, dir)
+	if in == nil && f.exit != nil {
+		return nil, nil, fmt.Errorf("%s failed without a fault: %w: %s", c.Name, f.exit, f.said)
+	}
+	if violation == nil && in != nil {
+		violation = c.judge(&f, in, out.String(), want, found)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	v.Tally.States++
+	if violation != nil && v.Failure == nil {
+		v.Tally.Violations++
+		v.Failure = &Failure{Violation: violation, Words: fmt.Sprintf("%v: %s", in, violation.Words)}
+	}
+	return f.counts, found, nil
+}
+
+// reportedLine is how a command reports the first line that failed.
+var reportedLine = regexp.MustCompile(`\(\d+ lines? from line (\d+) on\)`)
+
+// judge compares the files that a command has left with what it said. want are those of a clean run.
+func (c *Command) judge(f *faulted, in *injection, printed string, want, found map[string]string) *Violation {
+	for name, text := range want {
+		old, there := c.Before[name]
+		is, left := found[name]
+		said := fmt.Sprintf("; it said %q, %v", f.said, f.exit)
+		switch {
+		case f.exit == nil && is != text:
+			return &Violation{Rule: "lost", Words: fmt.Sprintf("%s has %d bytes of %d or others, and the exit code is 0%s", name, len(is), len(text), said)}
+		case c.Whole && is != text && (is != old || left != there):
+			return &Violation{Rule: "half", Words: fmt.Sprintf("%s is neither the old nor the new file%s", name, said)}
+		case strings.Contains(f.said, "nothing of it is left") && left && !there:
+			return &Violation{Rule: "message", Words: fmt.Sprintf("%s is there%s", name, said)}
+		}
+		if acked := acknowledged([]byte("ack " + strings.ReplaceAll(strings.TrimSpace(printed), "\n", "\nack ") + "\n")); c.Acks && len(acked) > 0 {
+			lines, n := strings.SplitAfter(text, "\n"), acked[len(acked)-1].N
+			if failed := reportedLine.FindStringSubmatch(f.said); failed != nil { // they count as dealt with
+				from, _ := strconv.ParseUint(failed[1], 10, 63)
+				n = min(n, from-1)
+			}
+			if !strings.HasPrefix(is, strings.Join(lines[:n], "")) {
+				return &Violation{Rule: "lost", N: n, Words: fmt.Sprintf("%d lines were acknowledged, and %s has %d bytes%s", n, name, len(is), said)}
+			}
+		}
+	}
+	for name := range found {
+		if _, wanted := want[name]; !wanted && in.kind != syscallfault.Unlink {
+			return &Violation{Rule: "temporaries", Words: fmt.Sprintf("%s is left; it said %q", name, f.said)}
+		}
+	}
+	return nil
+}
+
+// byFault gives the program faults until a time. It is ended when it has acknowledged some more, or
+// no longer does.
+func (p Program) byFault(ctx context.Context, v *Verdict, r *rand.Rand, end time.Time) error {
+	counted, err := p.underFault(ctx, v, nil)
+	if err != nil {
+		return err
+	}
+	cases := injections(counted, r)
+	v.FaultsOf = len(cases)
+	for _, in := range cases {
+		if v.Failure != nil || v.Faults >= leastFaults && time.Now().After(end) {
+			break
+		}
+		if _, err := p.underFault(ctx, v, &in); err != nil {
+			return err
+		}
+		v.Faults++
+	}
+	return nil
+}
+
+func (p Program) underFault(ctx context.Context, v *Verdict, in *injection) (counted map[syscallfault.Kind]int, err error) {
+	top, dir, err := provingDirectory(p.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(top)) }()
+	kinds, lost, at, when := syscallfault.Kinds, newLossy(dir), func(*syscallfault.Call) {}, "without a fault"
+	if in != nil {
+		kinds, when = []syscallfault.Kind{in.kind}, in.String()
+		at = func(c *syscallfault.Call) {
+			if fails := in.apply(c); c.Kind == syscallfault.Sync && in.errno != 0 {
+				lost.sync(c, fails)
+			}
+		}
+	}
+	var s *syscallfault.Supervisor
+	const printed = 300 // some 40 acknowledgements
+	acks, said, err := p.run(ctx, dir, printed, 0, func(cmd *exec.Cmd) (err error) {
+		s, err = syscallfault.Start(cmd, dir, kinds, at)
+		return err
+	})
+	if s != nil {
+		var stopped error
+		counted, stopped = s.Stop()
+		err = errors.Join(err, stopped)
+	}
+	var exit *exec.ExitError
+	if err != nil && (in == nil || !errors.As(err, &exit)) { // a fault may end it
+		return nil, fmt.Errorf("%w: %s", err, said)
+	}
+	if err := lost.end(); err != nil {
+		return nil, err
+	}
+	c := NewChecker(programTarget, v.Loss)
+	err = p.judge(ctx, v, c, dir, acks, when)
+	v.Tally.Add(c.Tally)
+	return counted, err
 }
 
 // provingDirectory makes a directory for a program, below one for what is kept about it. Its path

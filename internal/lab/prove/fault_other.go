@@ -5,6 +5,7 @@ package prove
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"time"
 )
 
@@ -12,5 +13,13 @@ import (
 func CanSupervise() string { return "a supervisor for system calls needs Linux" }
 
 func (v *Verdict) byFault(context.Context, *Workload, Options, time.Duration) error {
+	return errors.New(CanSupervise())
+}
+
+func (v *Verdict) command(context.Context, *Command, Options, time.Duration) error {
+	return errors.New(CanSupervise())
+}
+
+func (Program) byFault(context.Context, *Verdict, *rand.Rand, time.Time) error {
 	return errors.New(CanSupervise())
 }

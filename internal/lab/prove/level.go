@@ -44,8 +44,22 @@ type Options struct {
 	Dir       string // where level kill makes its directory; "" is the system's for temporary files
 	// Child starts this program so that it calls [Child] with these arguments.
 	Child func(ctx context.Context, args ...string) *exec.Cmd
+	// Commands are run at level fault too, each as a child that Self starts.
+	Commands []*Command
+	Self     func(ctx context.Context, args ...string) *exec.Cmd
 	// Each is called with each verdict.
 	Each func(*Verdict)
+}
+
+// A Command is a command line that ends by itself. Level fault judges its exit code and its words by
+// the files that it leaves.
+type Command struct {
+	Name   string
+	Args   func(dir string) []string
+	Input  string
+	Before map[string]string // the files that are there, by their paths in the directory
+	Whole  bool              // each file is the old one or the new one, whatever fails
+	Acks   bool              // it prints how many lines of its input are durable
 }
 
 // Known says whether a verdict is one.
@@ -79,8 +93,9 @@ type Verdict struct {
 // Prove runs workloads under policies at levels, and the controls of each level before them.
 func Prove(ctx context.Context, o Options) ([]*Verdict, error) {
 	type cell struct {
-		w *Workload
-		p holdfast.Policy
+		w       *Workload
+		p       holdfast.Policy
+		command *Command
 	}
 	var verdicts []*Verdict
 	finish := time.Now().Add(o.Time)
@@ -96,7 +111,12 @@ func Prove(ctx context.Context, o Options) ([]*Verdict, error) {
 				policies = slices.DeleteFunc(slices.Clone(o.Policies), func(p holdfast.Policy) bool { return w.Policies != nil && !slices.Contains(w.Policies, p) })
 			}
 			for _, p := range policies {
-				cells = append(cells, cell{w, p})
+				cells = append(cells, cell{w: w, p: p})
+			}
+		}
+		for _, c := range o.Commands {
+			if level == Fault {
+				cells = append(cells, cell{w: &Workload{Name: c.Name}, command: c})
 			}
 		}
 		slices.SortStableFunc(cells, func(a, b cell) int { // the controls first
@@ -113,12 +133,14 @@ func Prove(ctx context.Context, o Options) ([]*Verdict, error) {
 			began := time.Now()
 			share := time.Until(end) / time.Duration(len(cells)-i)
 			var err error
-			switch level {
-			case Memory:
+			switch {
+			case c.command != nil:
+				err = v.command(ctx, c.command, o, share)
+			case level == Memory:
 				err = v.inMemory(c.w, o.States, share)
-			case Kill:
+			case level == Kill:
 				err = v.byKill(ctx, c.w, o, share)
-			case Fault:
+			case level == Fault:
 				err = v.byFault(ctx, c.w, o, share)
 			}
 			if err != nil {

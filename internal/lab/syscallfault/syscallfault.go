@@ -13,7 +13,7 @@ type Kind string
 
 // The kinds.
 const (
-	Write    Kind = "write"    // write, pwrite64, writev, pwritev, pwritev2
+	Write    Kind = "write"    // write, pwrite64, writev, pwritev, pwritev2, sendfile, splice, copy_file_range
 	Sync     Kind = "sync"     // fsync, fdatasync, syncfs, sync_file_range
 	Open     Kind = "open"     // open, openat, openat2, creat
 	Rename   Kind = "rename"   // rename, renameat, renameat2

@@ -54,10 +54,11 @@ a broken promise: exit code 1. Others may be lost, as far as the policy allows.
 
 Level memory cuts the power of a disk in memory, at every step and in every way. Level
 kill kills real processes, which takes their memory only: it shows nothing of power
-cuts. Each is run a second time on what a crash left. At each level a plain correct
+cuts. Level fault makes the system calls of real processes fail, one at a time, and
+judges what they say too. Each is run a second time on what a crash left. At each level a plain correct
 program must lose nothing and liars must be caught, or all verdicts are "not known".
 
-With --cmd it kills your own program: see docs/prove.md. The workloads are
+With --cmd it crashes your own program: see docs/prove.md. The workloads are
 ` + strings.Join(names[:half], ", ") + ",\n" + strings.Join(names[half:], ", ") + ".",
 		Example: `  holdfast prove --time 20s
   holdfast prove --policy durable --workload writer --level memory --states 20000`,
@@ -68,15 +69,15 @@ With --cmd it kills your own program: see docs/prove.md. The workloads are
 	f.SortFlags = false
 	f.Var(cli.Many("policy", &p.Policies, holdfast.ParsePolicy), "policy", "a policy to prove; may be given again (default: all that have a name)")
 	f.Var(cli.Many("name", &p.Workloads, parseWorkload), "workload", "what writes; may be given again (default: all that are above)")
-	f.Var(cli.List("list", &p.Levels, parseLevel), "level", "memory, kill or all (default: all)")
+	f.Var(cli.List("list", &p.Levels, parseLevel), "level", "memory, kill, fault or all (default: all; of --cmd: kill)")
 	f.DurationVar(&p.Time, "time", p.Time, "about how long it may take in all (default 45s)")
 	f.VarP(cli.Once("file", &p.output, cli.NewFile), "output", "o", "write each verdict to a new file, as a line of JSON")
 	f.Var(cli.Once("file:line", &p.replay, cli.Given), "replay", "judge the failing state of a line of such a file again, and nothing else")
-	f.Var(cli.Once("command", &p.command, cli.Given), "cmd", "kill this program, which prints \"ack N\" lines, in an empty directory")
+	f.Var(cli.Once("command", &p.command, cli.Given), "cmd", "crash this program, which prints \"ack N\" lines, in an empty directory")
 	f.Var(cli.Once("command", &p.read, cli.Given), "read", "prints the numbers of the records that the program has, a line each")
 	f.Var(cli.Once("number", &p.States, cli.ParseBetween(1, 1_000_000_000, "can't be judged")), "states", "how many states to judge for each workload and policy, at level memory\n(default 100000)")
 	f.Var(cli.Once("number", &p.Seed, cli.ParseSeed), "seed", "the seed of what is chosen by chance (default: a new one)")
-	f.StringVar(&p.Dir, "dir", "", "where level kill makes its directories (default: that of temporary files)")
+	f.StringVar(&p.Dir, "dir", "", "where levels kill and fault make their directories (default: that of temporary files)")
 	cli.InGroup(f, "What is chosen", "states", "seed", "dir")
 	return cmd
 }
@@ -120,10 +121,10 @@ const allLevels prove.Level = "all"
 func parseLevel(text string) (prove.Level, error) {
 	level := prove.Level(text)
 	if shows, ok := prove.Planned[level]; ok {
-		return "", fmt.Errorf("level %s is not built yet, so %s is not known; use memory, kill or all", text, shows)
+		return "", fmt.Errorf("level %s is not built yet, so %s is not known; use memory, kill, fault or all", text, shows)
 	}
 	if level != allLevels && !slices.Contains(prove.Levels, level) {
-		return "", fmt.Errorf("%q is no level; use memory, kill or all", text)
+		return "", fmt.Errorf("%q is no level; use memory, kill, fault or all", text)
 	}
 	return level, nil
 }
@@ -139,10 +140,13 @@ func (p *proof) run(cmd *cobra.Command) error {
 	if changed("cmd") != changed("read") {
 		return cli.Misuse("give both, such as --cmd ./writer --read 'cat log'", "--cmd and --read go together: one writes, the other prints what is there")
 	}
-	for _, name := range []string{"policy", "workload", "level", "states"} {
+	for _, name := range []string{"policy", "workload", "states"} {
 		if changed("cmd") && changed(name) {
-			return cli.Misuse("leave it out", "--%s says nothing about the program of --cmd, which is killed", name)
+			return cli.Misuse("leave it out", "--%s says nothing about the program of --cmd", name)
 		}
+	}
+	if changed("cmd") && slices.Contains(p.Levels, prove.Memory) {
+		return cli.Misuse("use --level kill or fault", "--level memory says nothing about the program of --cmd")
 	}
 	if err := cli.IsFree("-o", p.output); err != nil {
 		return err
@@ -153,15 +157,22 @@ func (p *proof) run(cmd *cobra.Command) error {
 	if !changed("seed") {
 		p.Seed = rand.Uint64()
 	}
+	if changed("cmd") && len(p.Levels) == 0 {
+		p.Levels = []prove.Level{prove.Kill}
+	}
 	if err := p.complete(cmd.ErrOrStderr()); err != nil {
 		return err
 	}
 	var verdicts []*prove.Verdict
 	var err error
 	if changed("cmd") {
-		var v *prove.Verdict
-		v, err = prove.Program{Command: p.command, Read: p.read, Dir: p.Dir, Time: min(p.Time, 10*time.Second), Seed: p.Seed}.Prove(cmd.Context())
-		verdicts = []*prove.Verdict{v}
+		for _, level := range slices.DeleteFunc(p.Levels, func(l prove.Level) bool { return l == prove.Memory }) {
+			var v *prove.Verdict
+			if err == nil {
+				v, err = prove.Program{Command: p.command, Read: p.read, Dir: p.Dir, Time: min(p.Time, 10*time.Second), Seed: p.Seed, Level: level}.Prove(cmd.Context())
+				verdicts = append(verdicts, v)
+			}
+		}
 	} else {
 		verdicts, err = prove.Prove(cmd.Context(), p.Options)
 	}
@@ -181,23 +192,40 @@ func (p *proof) complete(stderr io.Writer) error {
 	}
 	if slices.Contains(p.Levels, allLevels) {
 		p.Levels = slices.Clone(prove.Levels)
-		if prove.CanKill != "" {
-			cli.Say(stderr, "level kill is left out: %s", prove.CanKill)
-			p.Levels = []prove.Level{prove.Memory}
+		for level, why := range lacking() {
+			cli.Say(stderr, "level %s is left out: %s", level, why)
+			p.Levels = slices.DeleteFunc(p.Levels, func(l prove.Level) bool { return l == level })
 		}
-	} else if slices.Contains(p.Levels, prove.Kill) && prove.CanKill != "" {
-		return cli.Misuse("use --level memory", "level kill can't be had: %s", prove.CanKill)
+	} else {
+		for level, why := range lacking() {
+			if slices.Contains(p.Levels, level) {
+				return cli.Misuse("use --level memory", "level %s can't be had: %s", level, why)
+			}
+		}
 	}
 	if len(p.Policies) == 0 {
 		p.Policies = prove.NamedPolicies()
 	}
 	if len(p.Workloads) == 0 {
-		p.Workloads = prove.Workloads()
+		p.Workloads, p.Commands = prove.Workloads(), commandLines()
 	}
+	p.Self = func(ctx context.Context, args ...string) *exec.Cmd { return place.ThisProgram(ctx, args...) }
 	p.Child = func(ctx context.Context, args ...string) *exec.Cmd {
 		return place.ThisProgram(ctx, append([]string{childCommand, "--"}, args...)...)
 	}
 	return nil
+}
+
+// lacking are the levels that can't be had here, each with the reason.
+func lacking() map[prove.Level]string {
+	why := map[prove.Level]string{}
+	if prove.CanKill != "" {
+		why[prove.Kill] = prove.CanKill
+	}
+	if no := prove.CanSupervise(); no != "" {
+		why[prove.Fault] = no
+	}
+	return why
 }
 
 // report prints the page of verdicts, and keeps the failing states.
@@ -257,7 +285,7 @@ func writeProof(w io.Writer, verdicts []*prove.Verdict) error {
 }
 
 func policyText(v *prove.Verdict) string {
-	if v.Workload == "program" {
+	if v.Workload == "program" || strings.HasPrefix(v.Workload, "cli-") {
 		return "its own promise"
 	}
 	return v.Policy.String()
@@ -268,10 +296,11 @@ func Page(w io.Writer, verdicts []*prove.Verdict) {
 	shows := map[prove.Level]string{
 		prove.Memory: "Power cuts and ends of the process, on a disk in memory:",
 		prove.Kill:   "Real processes, killed. This shows the loss of their memory, and nothing of power cuts:",
+		prove.Fault:  "Real processes, of which a system call fails, is cut short or comes late. A sync that fails loses what it was to keep:",
 	}
 	for _, level := range prove.Levels {
 		var all prove.Tally
-		var kills int
+		var kills, faults int
 		var elapsed time.Duration
 		rows := 0
 		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -286,6 +315,7 @@ func Page(w io.Writer, verdicts []*prove.Verdict) {
 			row(table, v)
 			all.Add(v.Tally)
 			kills += v.Kills
+			faults += v.Faults
 			elapsed += v.Elapsed
 		}
 		if rows == 0 {
@@ -295,6 +325,9 @@ func Page(w io.Writer, verdicts []*prove.Verdict) {
 		fmt.Fprintf(w, "\n%s, ", cli.CountText(all.States, "state"))
 		if level == prove.Kill {
 			fmt.Fprintf(w, "%s, ", cli.CountText(int64(kills), "kill"))
+		}
+		if level == prove.Fault {
+			fmt.Fprintf(w, "%s, ", cli.CountText(int64(faults), "fault"))
 		}
 		fmt.Fprintf(w, "%s acknowledged, in %v\n\n", cli.CountText(all.Acknowledged, "record"), elapsed.Round(time.Second/10))
 	}
@@ -310,7 +343,7 @@ func row(w io.Writer, v *prove.Verdict) {
 		verdict = "control: caught"
 	}
 	bound := v.Loss.Power
-	if v.Level == prove.Kill {
+	if v.Level != prove.Memory {
 		bound = v.Loss.Process
 	}
 	states := max(1, t.States)
