@@ -75,15 +75,18 @@ var rooms = map[string]room{
 	"internal/lab/plot":    {lab("timing"), "…"},
 	"internal/lab/probe":   {"internal/mountinfo internal/sys", "golang.org/x/sys"},
 	"internal/lab/machine": {"internal/mountinfo internal/sys", ""},
-	"internal/lab/volume":  {"internal/mountinfo internal/own internal/sys", "…"},
-	"internal/lab/uml":     {"internal/own internal/sys " + lab("volume"), "…"},
-	"internal/lab/prove":   {". filecopy files internal/fault internal/sys internal/vfs", "golang.org/x/sys"},
-	"internal/lab/result":  {". internal/own " + lab("machine"), "…"},
-	"internal/lab/trial":   {". internal/own internal/sys internal/vfs " + lab("machine probe result stat"), "…"},
-	"internal/lab/study":   {". " + lab("chart machine probe result stat trial"), "…"},
-	"internal/lab/figure":  {". " + lab("machine result stat"), ""},
-	"internal/lab/advise":  {". " + lab("figure result stat"), "…"},
-	"internal/lab/report":  {". " + lab("advise chart figure machine result stat study study/all"), "…"},
+
+	"internal/lab/syscallfault": {"", "golang.org/x/sys"},
+
+	"internal/lab/volume": {"internal/mountinfo internal/own internal/sys", "…"},
+	"internal/lab/uml":    {"internal/own internal/sys " + lab("volume"), "…"},
+	"internal/lab/prove":  {". filecopy files internal/fault internal/sys internal/vfs " + lab("syscallfault"), "golang.org/x/sys"},
+	"internal/lab/result": {". internal/own " + lab("machine"), "…"},
+	"internal/lab/trial":  {". internal/own internal/sys internal/vfs " + lab("machine probe result stat"), "…"},
+	"internal/lab/study":  {". " + lab("chart machine probe result stat trial"), "…"},
+	"internal/lab/figure": {". " + lab("machine result stat"), ""},
+	"internal/lab/advise": {". " + lab("figure result stat"), "…"},
+	"internal/lab/report": {". " + lab("advise chart figure machine result stat study study/all"), "…"},
 
 	// What studies share and the sweeps, which are no studies.
 	"internal/lab/study/sweep":      {". " + lab("result stat study trial"), ""},

@@ -79,8 +79,8 @@ func (p Program) judge(ctx context.Context, v *Verdict, c *Checker, dir string, 
 	var told bytes.Buffer
 	read.Stderr = &told
 	text, err := read.Output()
-	if err != nil && v.Level == Fault && c.known[0][Flushed] > 0 {
-		text, err = nil, nil // what can't be read is lost
+	if err != nil && v.FaultsOf > 0 {
+		text, err = nil, nil // it could be read without a fault: what can't be now is lost
 	}
 	if err != nil {
 		return fmt.Errorf("--read: %w: %s", err, strings.TrimSpace(told.String()))

@@ -125,7 +125,9 @@ func (c *Call) File(flags int) (*os.File, error) {
 }
 
 // waits reports whether the call still waits: the task may have been killed, and its number be another's.
-func (c *Call) waits() bool { return c.s.ioctl(unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&c.answer.id)) == 0 }
+func (c *Call) waits() bool {
+	return c.s.ioctl(unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&c.answer.id)) == 0
+}
 
 func (c *Call) read(p []byte, at uintptr) (int, error) {
 	local := []unix.Iovec{{Base: &p[0]}}
@@ -193,10 +195,10 @@ func (s *Supervisor) Stop() (map[Kind]int, error) {
 	unix.Close(s.wake[1])
 	<-s.done
 	unix.Close(s.wake[0])
+	s.delayed.Wait()
 	if s.listener != 0 {
 		unix.Close(s.listener)
 	}
-	s.delayed.Wait()
 	for _, t := range s.tasks {
 		unix.Close(t.proc)
 		unix.Close(t.pidfd)
