@@ -48,7 +48,7 @@ func TestProgramsUnderFaultsAreJudgedByWhatTheyAcknowledged(t *testing.T) {
 	}
 	check := func(want Known, write string) {
 		t.Helper()
-		p := Program{Command: "n=0; while [ $n -lt 60 ]; do n=$((n+1)); " + write + "; done", Read: "touch log; cat log", Dir: t.TempDir(), Time: time.Nanosecond, Seed: 1, Level: Fault}
+		p := Program{Command: "n=0; while [ $n -lt 60 ]; do n=$((n+1)); " + write + "; done", Read: "touch log; while read -r n; do echo $n; done <log", Dir: t.TempDir(), Time: time.Nanosecond, Seed: 1, Level: Fault}
 		v, err := p.Prove(t.Context())
 		if err != nil || v.Verdict != want {
 			t.Errorf("%s: %v, %+v", write, err, v)

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 	"unsafe"
 
@@ -158,35 +159,81 @@ type Supervisor struct {
 	path     [4096]byte
 }
 
+// launch is in the environment of a process that makes a filter for itself, hands its listener
+// over and becomes the program. A thread of this process can't: the runtime writes to wake its own
+// poller, and would wait for a supervisor that may be stopped meanwhile.
+const launch = "HOLDFAST_SYSCALLFAULT_LAUNCH"
+
+func init() {
+	text, ok := os.LookupEnv(launch)
+	if !ok {
+		return
+	}
+	runtime.LockOSThread()
+	err := os.Unsetenv(launch)
+	words := strings.SplitN(text, " ", 3) // the socket, the kinds, the program
+	socket, numberErr := strconv.Atoi(words[0])
+	if err = errors.Join(err, numberErr); err == nil {
+		var kinds []Kind
+		for _, k := range strings.Split(words[1], ",") {
+			kinds = append(kinds, Kind(k))
+		}
+		unix.CloseOnExec(socket)
+		var listener int
+		if listener, err = install(kinds); err == nil {
+			if err = unix.Sendmsg(socket, []byte{0}, unix.UnixRights(listener), nil, 0); err == nil {
+				err = syscall.Exec(words[2], os.Args, os.Environ())
+			}
+		}
+	}
+	fmt.Fprintln(os.Stderr, "no supervisor for system calls (seccomp user notification):", err)
+	os.Exit(127)
+}
+
 // Start starts a program. Its calls of some kinds to files below a directory, which is an absolute
 // path without links, are given to at, one at a time. [Supervisor.Stop] must be called in the end.
-//
-// The filter is of one thread, which ends here: what it starts inherits it. Between fork and exec
-// nothing is called that the filter stops.
+// The program is started by this one, which takes its place.
 func Start(cmd *exec.Cmd, dir string, kinds []Kind, at func(*Call)) (*Supervisor, error) {
-	s := &Supervisor{dir: dir, at: at, tasks: map[uint32]*task{}, counts: map[Kind]int{}, done: make(chan struct{})}
-	if err := unix.Pipe2(s.wake[:], unix.O_CLOEXEC); err != nil {
+	if cmd.Err != nil {
+		return nil, cmd.Err
+	}
+	if err := unix.Access(cmd.Path, unix.X_OK); err != nil {
+		return nil, fmt.Errorf("%s: %w", cmd.Path, err)
+	}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
 		return nil, err
 	}
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread() // for good: with the goroutine its thread ends
-		if err := s.install(kinds); err != nil {
-			started <- fmt.Errorf("no supervisor for system calls (seccomp user notification): %w", err)
-			return
+	defer unix.Close(pair[0])
+	end := os.NewFile(uintptr(pair[1]), "listener")
+	var names []string
+	for _, k := range kinds {
+		names = append(names, string(k))
+	}
+	cmd.Env = append(cmd.Environ(), fmt.Sprintf("%s=%d %s %s", launch, 3+len(cmd.ExtraFiles), strings.Join(names, ","), cmd.Path))
+	cmd.ExtraFiles = append(cmd.ExtraFiles, end)
+	cmd.Path = "/proc/self/exe"
+	err = cmd.Start()
+	if err = errors.Join(err, end.Close()); err != nil {
+		return nil, err
+	}
+	var rights [64]byte
+	_, n, _, _, err := unix.Recvmsg(pair[0], make([]byte, 1), rights[:], unix.MSG_CMSG_CLOEXEC)
+	s := &Supervisor{dir: dir, at: at, tasks: map[uint32]*task{}, counts: map[Kind]int{}, done: make(chan struct{})}
+	if messages, e := unix.ParseSocketControlMessage(rights[:n]); err == nil && e == nil && len(messages) == 1 {
+		if fds, e := unix.ParseUnixRights(&messages[0]); e == nil && len(fds) == 1 {
+			s.listener = fds[0]
 		}
-		go s.serve()
-		started <- cmd.Start()
-	}()
-	err := <-started
-	if err == nil {
-		return s, nil
 	}
 	if s.listener == 0 {
-		close(s.done)
+		return nil, fmt.Errorf("no supervisor for system calls (seccomp user notification): %w", errors.Join(err, cmd.Wait()))
 	}
-	s.Stop()
-	return nil, err
+	if err := unix.Pipe2(s.wake[:], unix.O_CLOEXEC); err != nil {
+		unix.Close(s.listener) // its calls fail then
+		return nil, errors.Join(err, cmd.Wait())
+	}
+	go s.serve()
+	return s, nil
 }
 
 // Stop ends the supervision, after the program has ended. Calls of what it left running fail from
@@ -196,9 +243,7 @@ func (s *Supervisor) Stop() (map[Kind]int, error) {
 	<-s.done
 	unix.Close(s.wake[0])
 	s.delayed.Wait()
-	if s.listener != 0 {
-		unix.Close(s.listener)
-	}
+	unix.Close(s.listener)
 	for _, t := range s.tasks {
 		unix.Close(t.proc)
 		unix.Close(t.pidfd)
@@ -206,8 +251,8 @@ func (s *Supervisor) Stop() (map[Kind]int, error) {
 	return s.counts, s.err
 }
 
-// install makes a filter for this thread, of which s is the listener.
-func (s *Supervisor) install(kinds []Kind) error {
+// install makes a filter for this thread, and returns its listener.
+func install(kinds []Kind) (listener int, err error) {
 	numbers := slices.DeleteFunc(slices.Sorted(maps.Keys(calls)), func(n int32) bool { return !slices.Contains(kinds, calls[n].kind) })
 	arch := uint32(unix.AUDIT_ARCH_X86_64)
 	if runtime.GOARCH == "arm64" {
@@ -227,7 +272,7 @@ func (s *Supervisor) install(kinds []Kind) error {
 		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_USER_NOTIF})
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return err
+		return 0, err
 	}
 	// Without the second flag (Linux 5.19) a signal makes a call be noticed twice.
 	var fd uintptr
@@ -238,10 +283,9 @@ func (s *Supervisor) install(kinds []Kind) error {
 		}
 	}
 	if e != 0 {
-		return e
+		return 0, e
 	}
-	s.listener = int(fd)
-	return nil
+	return int(fd), nil
 }
 
 // ioctl asks the listener something that does not block, so that Go's scheduler need not know of it.
@@ -273,7 +317,7 @@ func (s *Supervisor) serve() {
 			continue
 		}
 		var n notice
-		if e := s.ioctl(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)); e != 0 {
+		if _, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(s.listener), unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&n))); e != 0 {
 			continue // a signal came, or the task died
 		}
 		s.decide(&n)
@@ -303,7 +347,7 @@ func (s *Supervisor) decide(n *notice) {
 	})
 }
 
-// task returns what is known of a thread; nil is one that has ended, or this program's own.
+// task returns what is known of a thread; nil is one that has ended.
 func (s *Supervisor) task(id uint32) *task {
 	if t, ok := s.tasks[id]; ok {
 		return t
@@ -315,7 +359,7 @@ func (s *Supervisor) task(id uint32) *task {
 	_, after, _ := bytes.Cut(status, []byte("\nTgid:\t"))
 	number, _, _ := bytes.Cut(after, []byte("\n"))
 	process, err := strconv.Atoi(string(number))
-	if err != nil || process == os.Getpid() {
+	if err != nil {
 		return nil
 	}
 	t := &task{id: int(id), process: process}
