@@ -88,7 +88,7 @@ func (w *Writer) writeDurable(p []byte) (n int, err error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(p) > w.block {
+	if len(p) > w.large {
 		n, err = w.bypassLocked(p)
 	} else if err = w.takeLocked(p); err == nil {
 		n = len(p)
@@ -232,7 +232,10 @@ func (w *Writer) leadLocked(end int64) (err error) {
 		c.done++
 		c.outcome[mine&1] = err
 		c.join.Finished(size, c.joined)
+		// Without the lock: the first to wake need it while others are woken.
+		w.mu.Unlock()
 		c.covered[mine&1].Broadcast()
+		w.mu.Lock()
 		if w.final != nil {
 			c.wakeAll()
 		}

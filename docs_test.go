@@ -227,10 +227,13 @@ var notRun = map[string]string{
 	"cd ":        "each command runs in a directory of the test",
 }
 
-// quickly is put behind each shown bench: the command as it stands takes its 50 s.
+// quickly is put behind each shown bench: the command as it stands takes its 50 s. Where
+// it names no policies, twoPolicies are named: TestReadmeShowsBench runs the usual ones.
 // And adviseQuickly behind each advise that measures, auditQuickly behind audit.
 const (
 	quickly       = " --rounds 1 --time 1s"
+	twoPolicies   = " --writers 1 --policy buffer=64KiB --policy sync=group"
+	linesQuickly  = " --count 1000"
 	adviseQuickly = " --time 1s"
 	auditQuickly  = " --time 1s --claim files-create"
 )
@@ -441,8 +444,15 @@ func runnable(command string) string {
 	switch {
 	case strings.HasPrefix(command, "holdfast bench") && !strings.Contains(command, "--list"):
 		// Behind the flags and before what the shell does with the output.
-		end := strings.IndexAny(command+"|", "|>")
-		command = strings.TrimSpace(command[:min(end, len(command))]) + quickly + " " + command[min(end, len(command)):]
+		end := min(strings.IndexAny(command+"|", "|>"), len(command))
+		flags := quickly
+		switch {
+		case strings.HasPrefix(command, "holdfast bench lines"):
+			flags += linesQuickly
+		case !strings.Contains(command, "--policy"):
+			flags += twoPolicies
+		}
+		command = strings.TrimSpace(command[:end]) + flags + " " + command[end:]
 	case strings.HasPrefix(command, "holdfast prove") && !strings.Contains(command, "--cmd"):
 		command += " --time 1ms --states 1000 --policy durable --workload writer"
 	case strings.HasPrefix(command, "holdfast audit") && !strings.Contains(command, "--list"):
@@ -484,8 +494,10 @@ func TestRunnableKeepsWhatIsShown(t *testing.T) {
 		}
 	}
 	check("go run ./cmd/holdfast version", "holdfast version")
-	check("holdfast bench --dir /var/lib", "holdfast bench --dir ."+quickly)
-	check("holdfast bench -o a.jsonl | tail", "holdfast bench -o a.jsonl"+quickly+" | tail")
+	check("holdfast bench --dir /var/lib", "holdfast bench --dir ."+quickly+twoPolicies)
+	check("holdfast bench -o a.jsonl | tail", "holdfast bench -o a.jsonl"+quickly+twoPolicies+" | tail")
+	check("holdfast bench --policy sync=group", "holdfast bench --policy sync=group"+quickly)
+	check("holdfast bench lines", "holdfast bench lines"+quickly+linesQuickly)
 	check("holdfast bench --help", "holdfast bench --help")
 	check("holdfast advise --for etcd --dir /var/lib", "holdfast advise --for etcd --dir ."+adviseQuickly)
 	check("holdfast advise --need 'loss<=1s' a.jsonl", "holdfast advise --need 'loss<=1s' a.jsonl")

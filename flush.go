@@ -157,7 +157,7 @@ func (w *Writer) flushDueLocked() error {
 }
 
 // bypassLocked hands p to the kernel from the caller's memory, behind all
-// that was accepted before it. It is for Writes that are larger than the buffer.
+// that was accepted before it. It is for large Writes.
 func (w *Writer) bypassLocked(p []byte) (n int, err error) {
 	if err := w.enterLocked(); err != nil {
 		return 0, err
@@ -302,11 +302,11 @@ func (w *Writer) placeLocked(offset int64) int {
 	return int(offset - w.lap)
 }
 
-// spillLocked starts a flushed block anew, with what was spilled behind it. No flush may
-// be in flight.
+// spillLocked starts memory anew with what is not flushed. So a single goroutine uses the
+// same memory for each strip, which the caches hold. No flush may be in flight.
 func (w *Writer) spillLocked() {
-	if !w.isRingLocked() && w.flushed-w.lap >= int64(w.block) {
-		w.pos = copy(w.buf, w.buf[w.block:w.pos])
-		w.lap += int64(w.block)
+	if !w.isRingLocked() {
+		w.pos = copy(w.buf, w.buf[w.flushed-w.lap:w.pos])
+		w.lap = w.flushed
 	}
 }

@@ -49,18 +49,16 @@ type Lane struct {
 	_ [16]byte // two owners must not write to one cache line
 }
 
-const (
-	// lanesShare is the part of the ring that lanes may have: a quarter, so
-	// that the Writer itself always has room for a record of a whole block.
-	lanesShare = 4
-	// lanesPerBlock makes a lane 2 KiB of a block of 256 KiB: some dozens of records,
-	// enough to make a merge cheap.
-	lanesPerBlock = 128
-	minLane       = 512
-)
+// lanesShare is the part of the ring that lanes may have: a quarter, so that the Writer
+// itself always has room for a record of a whole block.
+const lanesShare = 4
 
-// laneBuffer is how long a lane's buffer is.
-func (w *Writer) laneBuffer() int { return max(minLane, w.block/lanesPerBlock) }
+// laneBuffer is how long a lane's buffer is. From good bytes on it holds enough records to
+// make a merge cheap; a small block has as many as it has room for.
+func (w *Writer) laneBuffer() int {
+	const least, good = 512, 2048
+	return max(least, min(good, w.block/32), w.block/128)
+}
 
 // Lane returns a new Lane. It passes each Write on to the Writer under sync=group and
 // sync=each, without a buffer, and where other lanes have all the memory of lanes.
@@ -70,7 +68,7 @@ func (w *Writer) Lane() *Lane {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for !w.isRingLocked() && !w.policy.Sync.Waits() {
-		w.growLocked()
+		w.growLocked(2 * w.block)
 	}
 	least := 2*w.block - 2*w.block/lanesShare
 	if w.policy.Sync.Waits() || w.isClosing || w.room-w.laneBuffer() < least {

@@ -2,10 +2,13 @@ package holdfast
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 )
 
 // memory is a file that keeps what it is given.
@@ -150,4 +153,102 @@ func TestManyGrowOnce(t *testing.T) {
 			t.Errorf("%d bytes in the file, want %d", file.Len(), want)
 		}
 	})
+}
+
+// TestMemoryGrowsWithWhatItHolds has memory grow with the bytes that wait, and stay at a
+// strip and its spill in a file of the system, however large the buffer is.
+func TestMemoryGrowsWithWhatItHolds(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := New(f, Buffered(64*MiB))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(n int) {
+		t.Helper()
+		if _, err := w.Write(bytes.Repeat([]byte{'x'}, n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(want int) {
+		t.Helper()
+		if len(w.buf) != want {
+			t.Errorf("%d bytes wait in memory of %d, want %d", w.Written()-w.Flushed(), len(w.buf), want)
+		}
+	}
+	if size := unsafe.Sizeof(*w); size > 2048 {
+		t.Errorf("an idle Writer has %d bytes", size)
+	}
+	check(0)
+	put(40)
+	check(1024)
+	put(984)
+	check(1024)
+	put(1)
+	check(4096)
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	check(4096)
+	put(5000)
+	check(16384)
+	for range 300 { // each filled strip ends in a Flush, so that none is left to the background
+		put(4000)
+		if w.Written()-w.Flushed() > 200*1024 {
+			if err := w.Flush(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	check(256 * 1024)
+	for range 300 {
+		put(1000)
+	}
+	w.background.Wait()
+	if n := w.Written() - w.Flushed(); n >= 256*1024 {
+		t.Errorf("%d bytes wait, want less than 256 KiB", n)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(f.Name()); err != nil || info.Size() != 40+984+1+5000+300*4000+300*1000 {
+		t.Errorf("%v, %v", info, err)
+	}
+}
+
+// TestLongWriteBypassesALargeBuffer has a Write go from the caller's slice to the file,
+// behind what waits, from 128 KiB on.
+func TestLongWriteBypassesALargeBuffer(t *testing.T) {
+	file := &memory{}
+	w, err := New(file, Buffered(1*MiB))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := 0
+	check := func(n, flushed int) {
+		t.Helper()
+		if _, err := w.Write(numberedBytes(at, n)); err != nil {
+			t.Fatal(err)
+		}
+		if at += n; w.Flushed() != int64(flushed) {
+			t.Errorf("after a Write of %d bytes %d of %d are flushed, want %d", n, w.Flushed(), at, flushed)
+		}
+	}
+	check(10, 0)
+	for range 2 {
+		check(128*1024-1, 0)
+	}
+	if len(w.buf) < 400*1024 {
+		t.Errorf("the Write fits into no memory of %d bytes anyway", len(w.buf))
+	}
+	check(128*1024, 10+3*128*1024-2)
+	check(7, 10+3*128*1024-2)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(file.Bytes(), numberedBytes(0, at)) {
+		t.Error("the file has other bytes")
+	}
 }

@@ -25,7 +25,8 @@ type Policy struct {
 	// Buffer is how many bytes gather in memory before they go to the kernel
 	// in one write; 0 means that every Write goes directly to the kernel. While
 	// one buffer is flushed a second one fills, so a Writer holds up to twice as
-	// many bytes.
+	// many bytes. To an [os.File] 256 KiB go at once, if the buffer is larger: so they
+	// are still in the CPU's cache. A Write of 128 KiB or more bypasses every buffer.
 	Buffer Size
 
 	// FlushEvery is the longest that a byte waits in memory before its flush
@@ -355,11 +356,11 @@ type Bound struct {
 	// Time is how long before the crash the oldest lost byte may have been
 	// accepted, or Unlimited. The time of its own flush or sync, and of one that was
 	// in flight when it was due, come on top. If the file takes longer than Time for
-	// a write or a sync, a few more come on top: the write in flight, an earlier Write
-	// larger than the buffer, and the syncs before and after.
+	// a write or a sync, a few more come on top: the write in flight, an earlier large
+	// Write (see [Writer]), and the syncs before and after.
 	Time time.Duration
 	// InFlight says that Bytes is what may be lost when a sync starts. What is accepted
-	// while that sync runs, and a Write larger than the buffer, come on top. The bound
+	// while that sync runs, and a large Write (see [Writer]), come on top. The bound
 	// of a power cut is of this kind under a policy that syncs by bytes: its Bytes are
 	// those of the policy's Sync and what memory holds.
 	InFlight bool

@@ -557,9 +557,10 @@ func TestWriteWaitsForNoOnesFlushOrSync(t *testing.T) {
 	} {
 		stuck(policy, "a Flush", flush, write)
 		stuck(policy, "a full buffer", func(t *testing.T, w *holdfast.Writer) {
-			block := int(w.Written()) // fills the buffer to the last byte
 			p, _ := holdfast.ParsePolicy(policy)
-			put(t, w, int(p.Buffer)-block)
+			for rest := int(p.Buffer) - int(w.Written()); rest > 0; rest -= 64 << 10 { // fills the buffer to the last byte
+				put(t, w, min(rest, 64<<10)) // no large Write, which bypasses it
+			}
 		}, write)
 		stuck(policy, "a Sync", func(t *testing.T, w *holdfast.Writer) { w.Sync() }, sync)
 	}

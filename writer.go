@@ -23,8 +23,8 @@ import (
 //
 // Memory is bounded by twice the policy's Buffer; when the file is slower than
 // the callers, Write waits. Otherwise no Write waits for another's flush or sync.
-// Two exceptions: the policy waits (group, each), or a Write larger than the buffer
-// is under way.
+// Two exceptions: the policy waits (group, each), or a large Write is under way. A Write
+// is large if it is larger than the buffer, or has 128 KiB or more: it bypasses memory.
 //
 // Errors: a [WriteError] is not final: every call tries to go on at the exact byte,
 // and returns an error while it can't. A [SyncError] is final. The next call returns
@@ -41,9 +41,9 @@ type Writer struct {
 	// mu guards them, and everything below except what New sets.
 	//
 	// pos is where the next byte goes in buf. limit is how far Write may copy without
-	// a look at anything else; -1 makes every Write look. buf starts as one block and
+	// a look at anything else; -1 makes every Write look. buf grows up to a strip and
 	// its spill, and becomes a ring of two blocks when that is not enough (ring.go):
-	// the byte at offset o is at o modulo the ring's size.
+	// then the byte at offset o is at o modulo the ring's size.
 	pos, limit int
 	buf        []byte
 	writes     int64
@@ -52,7 +52,8 @@ type Writer struct {
 	// Set by New and never changed.
 	policy Policy
 	block  int // policy.Buffer
-	strip  int // the number of waiting bytes that starts a flush: policy.FlushBytes, or the block
+	strip  int // the number of waiting bytes that starts a flush: policy.FlushBytes, or the block, or less (see New)
+	large  int // a Write of more than this bypasses memory
 	target target
 	began  time.Time // filled counts from it
 	// closing is closed when Close begins.
@@ -110,6 +111,9 @@ func New(f File, p Policy) (*Writer, error) {
 	if osFile, ok := f.(*os.File); f == nil || ok && osFile == nil {
 		return nil, errors.New("holdfast: the file is nil; open one first, or use Create or Append")
 	}
+	// The kernel copies a Write of direct bytes from the caller's slice in less time than two
+	// copies take. No more than hot gathers for an os.File: so much the cache of a CPU holds.
+	const direct, hot = 128 * KiB, 256 * KiB
 	t, err := newTarget(f, p)
 	if err != nil {
 		return nil, err
@@ -119,10 +123,13 @@ func New(f File, p Policy) (*Writer, error) {
 		target:  t,
 		block:   int(p.Buffer),
 		strip:   int(cmp.Or(p.FlushBytes, p.Buffer)),
-		buf:     make([]byte, p.Buffer+p.Buffer/spillShare),
+		large:   int(min(p.Buffer, direct-1)),
 		room:    int(2 * p.Buffer),
 		began:   time.Now(),
 		closing: make(chan struct{}),
+	}
+	if t.handle != nil {
+		w.strip = min(w.strip, int(hot))
 	}
 	w.idle.L, w.bypass.free.L = &w.mu, &w.mu
 	w.commit.covered[0].L, w.commit.covered[1].L = &w.mu, &w.mu
@@ -137,9 +144,8 @@ func New(f File, p Policy) (*Writer, error) {
 // Write accepts p as the policy says.
 //
 // Where the policy waits for no sync: (len(p), nil) means that p is accepted and
-// kept until it is written; (0, err) means that p is not in the file. A Write larger
-// than the buffer bypasses it. With an error, n is how many of its bytes the kernel
-// has taken.
+// kept until it is written; (0, err) means that p is not in the file. A large Write
+// bypasses memory. With an error, n is how many of its bytes the kernel has taken.
 //
 // Where the policy waits (sync=group, sync=each), nil means that p is durable.
 // An error with n > 0 means that n bytes are accepted but not known to be durable.
@@ -176,7 +182,7 @@ func (w *Writer) WriteString(s string) (n int, err error) {
 
 // Enqueue accepts p and waits for no sync, whatever the policy. It returns end, the
 // offset behind p, for [Writer.WaitDurable]. On an error p is not accepted; only if p
-// is larger than the buffer, a first part may be in the file, up to end.
+// is large (see [Writer]), a first part may be in the file, up to end.
 func (w *Writer) Enqueue(p []byte) (end int64, err error) {
 	faults := debug.SetPanicOnFault(false)
 	if faults {
@@ -235,7 +241,7 @@ func (w *Writer) accept(p []byte) (n int, err error) {
 // enqueueLocked accepts p when that needs more than a copy, and unlocks.
 func (w *Writer) enqueueLocked(p []byte) (n int, end int64, err error) {
 	defer w.mu.Unlock()
-	if len(p) > w.block {
+	if len(p) > w.large {
 		n, err = w.bypassLocked(p)
 		return n, w.writtenLocked(), err
 	}
@@ -262,7 +268,7 @@ func (w *Writer) takeLocked(p []byte) error {
 			if w.isRingLocked() || len(p) <= len(w.buf)-w.pos {
 				break
 			}
-			w.growLocked()
+			w.growLocked(w.pos + len(p))
 			continue
 		}
 		w.stats.Waits += waits
@@ -316,8 +322,8 @@ func (w *Writer) armLocked() {
 }
 
 // openLocked computes how far Write may copy without a look at anything else: to the
-// end of the strip or of the room. While a call must return an error or start a clock,
-// it may not copy at all.
+// end of the strip or of the room, and never so far that a large Write fits. While a call
+// must return an error or start a clock, it may not copy at all.
 func (w *Writer) openLocked() {
 	trouble := w.isClosing || w.stuck || w.unreported != nil || w.final != nil
 	open := !trouble && !w.exclusive && w.block > 0 && w.flushTimer.Running() && w.syncTimer.Running()
@@ -331,7 +337,7 @@ func (w *Writer) openLocked() {
 	if w.strip < w.block {
 		rest-- // the Write that fills the strip starts its flush; a full buffer waits for the next
 	}
-	w.limit = w.pos + min(max(0, w.freeLocked()), rest, len(w.buf)-w.pos)
+	w.limit = w.pos + min(max(0, w.freeLocked()), rest, len(w.buf)-w.pos, w.large)
 }
 
 // freeLocked returns how many more bytes memory may hold. It is negative when a

@@ -387,6 +387,12 @@ func (j *copyJob) readWrite(at, n int64) (moved int, op string, err error) {
 		if n == 0 && err == nil {
 			return moved, "write", io.ErrShortWrite
 		}
+		if j.o.SyncWrites && n > 0 {
+			if err := sys.Uninterrupted(func() error { return j.disk.Sync(j.out) }); err != nil {
+				j.made.partial = false // what the disk has of it is not known
+				return moved, "sync", err
+			}
+		}
 	}
 	return moved, "write", nil
 }

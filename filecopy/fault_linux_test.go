@@ -456,3 +456,46 @@ func TestASmallCopyTakesFewCalls(t *testing.T) {
 		t.Errorf("%v, %v", d.calls, err)
 	}
 }
+
+// TestEachWriteIsSynced: with SyncWrites no write follows another without a sync between, and a
+// sync that fails ends the copy.
+func TestEachWriteIsSynced(t *testing.T) {
+	o := Options{SyncWrites: true, Method: ReadWrite, Policy: holdfast.Policy{Buffer: 64 << 10, Sync: holdfast.Sync{Mode: holdfast.SyncEach}}}
+	c := newCopyCase(t, o, false)
+	d, r, err := c.run(t, t.Context(), func(int, string) error { return nil })
+	c.judge(t, r)
+	calls := slices.DeleteFunc(d.calls, func(op string) bool { return op != "WriteAt" && op != "Sync" })
+	writes := 0
+	for i, op := range calls {
+		if op == "WriteAt" {
+			if writes++; i+1 == len(calls) || calls[i+1] != "Sync" {
+				t.Fatalf("write %d is not synced: %v", writes, calls)
+			}
+		}
+	}
+	if err != nil || !r.Durable || writes < 16 {
+		t.Errorf("%d writes, %+v", writes, r)
+	}
+	syncs := 0
+	_, r, err = c.run(t, t.Context(), func(_ int, op string) error {
+		if op == "Sync" {
+			if syncs++; syncs == 3 {
+				return syscall.EIO
+			}
+		}
+		return nil
+	})
+	var failed *Error
+	if !errors.As(err, &failed) || failed.Op != "sync" || failed.Offset != 3*64<<10 || r.Durable {
+		t.Errorf("a failed sync: %v, %+v", err, r)
+	}
+	c.judge(t, r)
+	for _, wrong := range []Options{
+		{SyncWrites: true, Policy: o.Policy},
+		{SyncWrites: true, Method: ReadWrite},
+	} {
+		if err := wrong.Validate(); err == nil || !strings.Contains(err.Error(), "SyncWrites") {
+			t.Errorf("%+v: %v", wrong, err)
+		}
+	}
+}

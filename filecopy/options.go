@@ -18,6 +18,11 @@ type Options struct {
 	// which 0 leaves to the package; its Flush says nothing here.
 	Policy holdfast.Policy
 
+	// SyncWrites syncs after each write, as a file that is opened with O_SYNC does: the
+	// bytes of one are durable before the next are read. It needs [ReadWrite], and a Policy
+	// whose Sync is each; the Policy's Buffer is how much is written at a time.
+	SyncWrites bool
+
 	// Atomic writes every copy under another name in its directory, syncs it, renames
 	// it, and syncs the directory: after a power cut there is either what was there
 	// before, or the whole copy. It is durable whatever the Policy says.
@@ -99,6 +104,8 @@ func (o Options) Validate() error {
 		return fmt.Errorf("copy: there is no method %d; use filecopy.Auto", int(o.Method))
 	case o.Workers < 0 || o.Workers > mostWorkers:
 		return fmt.Errorf("copy: workers=%d can't be; use 0 for as many as there are processors, or up to %d", o.Workers, mostWorkers)
+	case o.SyncWrites && (o.Method != ReadWrite || o.Policy.Sync.Mode != holdfast.SyncEach):
+		return fmt.Errorf("copy: SyncWrites can't be kept by method %v and sync=%v; use filecopy.ReadWrite and holdfast.SyncEach", o.Method, o.Policy.Sync)
 	case o.Resume && o.Method == Reflink:
 		return errors.New("copy: a reflink is made at once and can't be resumed; leave Resume out")
 	}

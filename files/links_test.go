@@ -102,7 +102,7 @@ func TestDurableThroughALinkOrAMount(t *testing.T) {
 					disk := way.disk(t, syncsAll)
 					f := newSet(disk, Options{Policy: holdfast.Policy{Sync: sync, Buffer: holdfast.KiB}, Retry: once})
 					err := call(f)
-					lost := lostIn(disk, way.target, "new")
+					lost := lostIn(cuts(disk), way.target, "new")
 					if err == nil && lost > 0 {
 						t.Errorf("%s, %s under %v, syncs all %v: durable, and lost by %d of 60 power cuts", way.name, what, sync, syncsAll, lost)
 					}
@@ -118,10 +118,18 @@ func TestDurableThroughALinkOrAMount(t *testing.T) {
 	}
 }
 
-// lostIn returns how many of some power cuts leave no file that ends in these bytes.
-func lostIn(disk *fault.Disk, target, want string) (lost int) {
+// cuts returns what some power cuts leave.
+func cuts(disk *fault.Disk) (images []*fault.Image) {
 	for seed := range uint64(60) {
-		data, _ := disk.PowerCut(rand.New(rand.NewPCG(seed, 1))).File(target)
+		images = append(images, disk.PowerCut(rand.New(rand.NewPCG(seed, 1))))
+	}
+	return images
+}
+
+// lostIn returns how many of the images hold no file that ends in these bytes.
+func lostIn(images []*fault.Image, target, want string) (lost int) {
+	for _, image := range images {
+		data, _ := image.File(target)
 		if len(data) < len(want) || string(data[len(data)-len(want):]) != want {
 			lost++
 		}

@@ -51,6 +51,7 @@ func TestCompletionOffersWhatIsTaken(t *testing.T) {
 	check([]string{"sparse"}, "gen", "--kind", "")
 	check([]string{"lanes"}, "prove", "--workload", "")
 	check([]string{"memory"}, "prove", "--level", "")
+	check([]string{"btrfs"}, "prove", "--fs", "")
 	if got := completed(t, "bench", "lines", ""); len(got) != 0 {
 		t.Errorf("a second study: %q", got)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/usermode"
 	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/lab/advise"
+	"github.com/holdfast-go/holdfast/internal/lab/powercut"
 	"github.com/holdfast-go/holdfast/internal/lab/report"
 	"github.com/holdfast-go/holdfast/internal/lab/study"
 	"github.com/holdfast-go/holdfast/internal/lab/study/all"
@@ -58,7 +59,7 @@ func valuesOf(command, flag string) []string {
 	case "workload":
 		return prove.WorkloadNames()
 	case "level":
-		return []string{"memory", "kill", "all"}
+		return []string{"memory", "kill", "power", "all"}
 	case "claim":
 		return all.ClaimNames()
 	case "for":
@@ -73,6 +74,9 @@ func valuesOf(command, flag string) []string {
 	case "part":
 		return texts(study.Parts())
 	case "fs":
+		if command == "prove" {
+			return powercut.Kinds
+		}
 		return place.KindNames(volume.Kinds())
 	case "mode":
 		return texts([]files.Mode{files.Create, files.Truncate, files.Append, files.Replace})

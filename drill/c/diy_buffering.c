@@ -11,6 +11,7 @@
 
 struct diy_file {
 	int fd;
+	int writing; /* it was opened with "w" */
 	int eof, error;
 	size_t start, end; /* the bytes in the buffer: buffer[start] to buffer[end - 1] */
 	unsigned char buffer[DIY_BUFFER];
@@ -27,6 +28,7 @@ DIY_FILE *diy_fopen(const char *path, const char *mode)
 		free(f);
 		return NULL;
 	}
+	f->writing = *mode == 'w';
 	return f;
 }
 
@@ -68,7 +70,7 @@ int diy_fflush(DIY_FILE *f)
 
 int diy_fclose(DIY_FILE *f)
 {
-	int result = diy_fflush(f);
+	int result = f->writing ? diy_fflush(f) : 0; /* what was read is not written back */
 	if (close(f->fd) != 0)
 		result = -1;
 	free(f);

@@ -6,10 +6,7 @@
 //	go test -tags drill ./drill/gobuffer
 package gobuffer
 
-import (
-	"errors"
-	"io"
-)
+import "io"
 
 // A Writer gathers what is written in a buffer, and hands it on when the buffer is full.
 type Writer struct {
@@ -22,9 +19,6 @@ type Writer struct {
 func NewWriter(to io.Writer, size int) *Writer {
 	return &Writer{to: to, buffer: make([]byte, 0, max(1, size))}
 }
-
-// errTODO is what functions return that are not written yet.
-var errTODO = errors.New("not written yet")
 
 // Write takes p and returns how many of its bytes it took: all, or fewer with an error.
 func (w *Writer) Write(p []byte) (int, error) {

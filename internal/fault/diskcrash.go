@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 )
 
 // An Image is what a crash leaves, by absolute paths. A file with two names has the same bytes under both.
@@ -114,7 +115,7 @@ func (d *Disk) imageLocked(names func(dir *inode) map[string]*inode, data func(f
 			m.Dirs[p] = true
 			inside := names(f)
 			for _, name := range sortedNames(inside) {
-				walk(absolute(p, name), inside[name])
+				walk(strings.TrimSuffix(p, "/")+"/"+name, inside[name])
 			}
 			delete(around, f)
 		}

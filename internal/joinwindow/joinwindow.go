@@ -14,17 +14,21 @@ import (
 // it.
 type Window struct {
 	sync     time.Duration // how long the last sync took
-	patience int           // the window is sync >> (joinShift + patience)
 	expected int           // how many may come: the last batch, and those that waited meanwhile
+	released time.Time     // when the last batch was
+	away     int           // how many of it are not back
+	comeback time.Duration // how long a batch took to be back, all but an eighth of it
 	parked   bool          // a leader sleeps until expected have come
 	arrivals chan struct{}
 }
 
 const (
-	// joinShift makes the window a quarter of a sync: half batches cost a half.
-	joinShift = 2
-	// maxPatience ends the wait for goroutines that do not come back.
-	maxPatience = 8
+	// windowShare makes the window a quarter of a sync: half batches cost a half.
+	windowShare = 4
+	// comebackShare closes the window for goroutines that take longer than half a sync.
+	comebackShare = 2
+	// stragglers is the part of a batch that comeback does not count.
+	stragglers = 8
 	// maxYields bounds the wait by yielding, whatever the clock does.
 	maxYields = 1000
 	// parkAbove is the shortest window for which a timer is precise enough.
@@ -35,21 +39,43 @@ const (
 func (j *Window) Took(d time.Duration) { j.sync = d }
 
 // Finished records the size of a batch, and how many waited meanwhile.
-func (j *Window) Finished(size, waiting int) { j.expected = size + waiting }
+func (j *Window) Finished(size, waiting int) {
+	now := time.Now()
+	if j.away > 0 {
+		j.comeback = now.Sub(j.released) // or longer
+	}
+	j.expected, j.released, j.away = size+waiting, now, size-size/stragglers
+}
+
+// back counts one that has come, and records when those of the last batch are back. This is
+// known whether a leader waits for them or not. So the window opens again after it was
+// too short, and does not open for goroutines that stay away.
+func (j *Window) back() {
+	if j.away--; j.away == 0 {
+		j.comeback = time.Since(j.released)
+	}
+}
 
 // Arrived records how many have joined so far, the leader included.
 func (j *Window) Arrived(joined int) {
+	j.back()
 	if j.parked && joined >= j.expected {
 		j.parked = false
 		close(j.arrivals)
 	}
 }
 
-func (j *Window) length() time.Duration { return j.sync >> (joinShift + j.patience) }
+func (j *Window) length() time.Duration {
+	if j.comeback > j.sync/comebackShare {
+		return 0
+	}
+	return j.sync / windowShare
+}
 
 // Await lets others join a leader that has mu, and releases mu meanwhile. joined returns,
 // under mu, how many have joined, the leader included. The end of stop ends the wait.
 func (j *Window) Await(mu sync.Locker, joined func() int, stop <-chan struct{}) {
+	j.back() // the leader
 	window := j.length()
 	if joined() >= j.expected || window == 0 {
 		return
@@ -59,7 +85,6 @@ func (j *Window) Await(mu sync.Locker, joined func() int, stop <-chan struct{}) 
 	} else {
 		j.park(mu, window, stop)
 	}
-	j.ended(joined() >= j.expected)
 }
 
 func (j *Window) yield(mu sync.Locker, joined func() int, window time.Duration) {
@@ -87,13 +112,4 @@ func (j *Window) park(mu sync.Locker, window time.Duration, stop <-chan struct{}
 	timer.Stop()
 	mu.Lock()
 	j.parked = false
-}
-
-// ended records whether all came for which a leader waited.
-func (j *Window) ended(all bool) {
-	if all {
-		j.patience = 0
-	} else if j.patience < maxPatience {
-		j.patience++
-	}
 }

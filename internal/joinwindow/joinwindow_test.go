@@ -7,28 +7,40 @@ import (
 	"time"
 )
 
-func TestJoinTimeShrinksWhileNoneJoins(t *testing.T) {
-	var j Window
-	if d := j.length(); d != 0 {
-		t.Errorf("before the first sync: %v", d)
-	}
-	j.Took(time.Second)
-	for _, want := range []time.Duration{time.Second / 4, time.Second / 8, time.Second / 16} {
-		if d := j.length(); d != want {
-			t.Errorf("%v, want %v", d, want)
+// TestWindowFollowsHowLongABatchTakesToComeBack opens the window by the last comeback,
+// whether a leader waited for it or not, and closes it for goroutines that stay away.
+func TestWindowFollowsHowLongABatchTakesToComeBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var j Window
+		if d := j.length(); d != 0 {
+			t.Errorf("before the first sync: %v", d)
 		}
-		j.ended(false)
-	}
-	for range 100 {
-		j.ended(false)
-	}
-	if d := j.length(); d != time.Second>>(joinShift+maxPatience) {
-		t.Errorf("after many that did not come: %v", d)
-	}
-	j.ended(true)
-	if d := j.length(); d != time.Second/4 {
-		t.Errorf("after all came: %v", d)
-	}
+		j.Took(time.Second)
+		check := func(what string, size int, after time.Duration, come int, want time.Duration) {
+			t.Helper()
+			j.Finished(size, 0)
+			time.Sleep(after)
+			for i := range come {
+				j.Arrived(i + 1)
+			}
+			time.Sleep(2*time.Second - after)
+			if d := j.length(); d != want {
+				t.Errorf("%s: %v, want %v", what, d, want)
+			}
+		}
+		const open, late = time.Second / windowShare, time.Second/comebackShare + 1
+		check("at once", 16, 0, 16, open)
+		check("an eighth late", 16, 0, 14, open)
+		check("all late", 16, late, 16, 0)
+		check("in time again", 16, late-1, 16, open)
+		j.Finished(16, 0)
+		time.Sleep(time.Second)
+		j.Arrived(1)
+		j.Finished(16, 1)
+		if d := j.length(); d != 0 {
+			t.Errorf("most stayed away: %v", d)
+		}
+	})
 }
 
 // TestALeaderWaitsForThoseThatAreExpected waits by a timer and by yielding: until all have
@@ -67,7 +79,7 @@ func TestALeaderWaitsForThoseThatAreExpected(t *testing.T) {
 	}
 	const long, short = 400 * time.Millisecond, 400 * time.Microsecond
 	check("all come", long, 10*time.Millisecond, false, 10*time.Millisecond)
-	check("they come too late", long, time.Second, false, long/4)
+	check("they come too late", long, time.Second, false, long/windowShare)
 	check("it is stopped", long, 10*time.Millisecond, true, 0)
 	check("all come at once", short, 0, false, 0)
 	check("no sync was seen", 0, time.Millisecond, false, 0)

@@ -160,8 +160,8 @@ var writerMutants = []mutant{
 	{
 		number: "31", what: "memory that grows copies what has wrapped one byte late",
 		file: "ring.go", tests: "Memory|Grow|Record",
-		old: "\tcopy(ring, held[copy(ring[at:], held):])",
-		new: "\tcopy(ring, held[min(len(held), copy(ring[at:], held)+1):])",
+		old: "\tcopy(memory, held[copy(memory[at:], held):])",
+		new: "\tcopy(memory, held[min(len(held), copy(memory[at:], held)+1):])",
 	},
 	{
 		number: "32", what: "a bypass does not merge the lanes first",
@@ -172,8 +172,8 @@ var writerMutants = []mutant{
 	{
 		number: "35", what: "of a long record that spills over a block the end is lost",
 		file: "flush.go", tests: "Memory|Record|Spill",
-		old: "w.pos = copy(w.buf, w.buf[w.block:w.pos])",
-		new: "w.pos = copy(w.buf, w.buf[w.block:min(w.pos, w.block+3000)])",
+		old: "w.pos = copy(w.buf, w.buf[w.flushed-w.lap:w.pos])",
+		new: "w.pos = copy(w.buf, w.buf[w.flushed-w.lap:min(int64(w.pos), w.flushed-w.lap+3000)])",
 	},
 	{
 		number: "36", what: "Close does not report what failed in the background",

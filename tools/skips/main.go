@@ -2,9 +2,11 @@
 // -json would print. For each skipped test it appends a line to a file, with the
 // reason. It writes another file with a line for each failed test: the package, the
 // test, and the pattern that runs it alone. A line with the package alone stands for
-// all its tests: they ended too early to know which of them failed.
+// all its tests: they ended too early to know which of them failed. To a third file it
+// appends a line for each test that ran to its end: one that is skipped in a step of check
+// may run in another.
 //
-//	go test -json ./... | skips skipped.txt failed.txt
+//	go test -json ./... | skips skipped.txt failed.txt ran.txt
 //
 // Its exit code reports only its own failures: that of go test says whether the tests
 // passed (set -o pipefail).
@@ -23,26 +25,32 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: go test -json ./... | skips skipped failed")
+	if len(os.Args) != 4 {
+		fmt.Fprintln(os.Stderr, "usage: go test -json ./... | skips skipped failed ran")
 		os.Exit(2)
 	}
-	if err := run(os.Stdin, os.Stdout, os.Args[1], os.Args[2]); err != nil {
+	if err := run(os.Stdin, os.Stdout, os.Args[1], os.Args[2], os.Args[3]); err != nil {
 		fmt.Fprintln(os.Stderr, "skips:", err)
 		os.Exit(1)
 	}
 }
 
-func run(in io.Reader, out io.Writer, skipped, failed string) error {
-	s, err := os.OpenFile(skipped, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
-	if err != nil {
-		return err
+func run(in io.Reader, out io.Writer, skipped, failed, ran string) (err error) {
+	open := func(name string, flag int) *os.File {
+		f, failure := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|flag, 0o666)
+		err = errors.Join(err, failure)
+		return f
 	}
-	f, err := os.Create(failed)
-	if err != nil {
-		return errors.Join(err, s.Close())
+	s, f, r := open(skipped, os.O_APPEND), open(failed, os.O_TRUNC), open(ran, os.O_APPEND)
+	if err == nil {
+		err = translate(in, out, s, f, r)
 	}
-	return errors.Join(translate(in, out, s, f), s.Close(), f.Close())
+	for _, file := range []*os.File{s, f, r} {
+		if file != nil {
+			err = errors.Join(err, file.Close())
+		}
+	}
+	return err
 }
 
 // An event is a line of go test -json: see go doc test2json.
@@ -87,15 +95,15 @@ func (o *outputs) ofPackage(pkg string) (keys []key) {
 }
 
 // translate copies the packages' own lines and the output of failed tests to
-// out, the skipped tests to skipped and the failed ones to failed. A line that is no event (a linker's
+// out, and the names of tests to skipped, failed and ran. A line that is no event (a linker's
 // warning, say) goes to out as it is.
-func translate(in io.Reader, out, skipped, failed io.Writer) error {
+func translate(in io.Reader, out, skipped, failed, ran io.Writer) error {
 	said := &outputs{lines: map[key][]string{}}
 	lines := bufio.NewReader(in)
 	for {
 		line, err := lines.ReadString('\n')
 		if line != "" {
-			if err := handle(line, said, out, skipped, failed); err != nil {
+			if err := handle(line, said, out, skipped, failed, ran); err != nil {
 				return err
 			}
 		}
@@ -108,7 +116,7 @@ func translate(in io.Reader, out, skipped, failed io.Writer) error {
 	}
 }
 
-func handle(line string, said *outputs, out, skipped, failed io.Writer) error {
+func handle(line string, said *outputs, out, skipped, failed, ran io.Writer) error {
 	var e event
 	if json.Unmarshal([]byte(line), &e) != nil {
 		_, err := io.WriteString(out, line)
@@ -132,8 +140,11 @@ func handle(line string, said *outputs, out, skipped, failed io.Writer) error {
 		said.drop(k)
 	case e.Action == "fail":
 		said.failed = append(said.failed, k)
+	default:
+		return nil
 	}
-	return nil
+	_, err := fmt.Fprintln(ran, e.Package, e.Test)
+	return err
 }
 
 // closePackage shows the failed tests, and those that were running when the

@@ -85,9 +85,9 @@ v
 
 func TestRunShowsWhatGoTestShowsAndListsSkipsAndFailures(t *testing.T) {
 	dir := t.TempDir()
-	path, failures := filepath.Join(dir, "skipped"), filepath.Join(dir, "failed")
+	path, failures, ended := filepath.Join(dir, "skipped"), filepath.Join(dir, "failed"), filepath.Join(dir, "ran")
 	var out strings.Builder
-	if err := run(strings.NewReader(events), &out, path, failures); err != nil {
+	if err := run(strings.NewReader(events), &out, path, failures, ended); err != nil {
 		t.Fatal(err)
 	}
 	if out.String() != shown {
@@ -99,6 +99,10 @@ func TestRunShowsWhatGoTestShowsAndListsSkipsAndFailures(t *testing.T) {
 	}
 	if failed, err := os.ReadFile(failures); err != nil || string(failed) != again {
 		t.Errorf("failed: %q, %v; want %q", failed, err, again)
+	}
+	ran, err := os.ReadFile(ended)
+	if want := "p TestB\nr TestC\nu TestD/a+b\nu TestD\nu TestE/sub\nu TestE\nv TestF\n"; err != nil || string(ran) != want {
+		t.Errorf("ran: %q, %v; want %q", ran, err, want)
 	}
 }
 

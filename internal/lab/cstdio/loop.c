@@ -184,6 +184,24 @@ int stream_read(struct stream *s, int64_t calls, int64_t *made)
 	return err;
 }
 
+int copy_loop(int to, int from, unsigned char *buffer, size_t size, int64_t until, int64_t *copied)
+{
+	for (*copied = 0; *copied < until;) {
+		ssize_t got = read(from, buffer, size);
+		if (got == 0)
+			return 0;
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return errno;
+		size_t took = raw_write(to, buffer, (size_t)got);
+		*copied += (int64_t)took;
+		if (took < (size_t)got)
+			return errno;
+	}
+	return 0;
+}
+
 int stream_flush(struct stream *s)
 {
 	if (s->file != NULL && fflush(s->file) != 0)

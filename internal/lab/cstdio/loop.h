@@ -46,4 +46,10 @@ int stream_read(struct stream *s, int64_t calls, int64_t *made);
 int stream_flush(struct stream *s);
 int stream_close(struct stream *s);
 
+/*
+ * copy_loop reads and writes, size bytes a call, until the end or until so many bytes are
+ * copied. It returns 0 or an errno.
+ */
+int copy_loop(int to, int from, unsigned char *buffer, size_t size, int64_t until, int64_t *copied);
+
 #endif

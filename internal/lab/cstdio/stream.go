@@ -8,6 +8,7 @@ package cstdio
 import "C"
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"syscall"
@@ -143,4 +144,18 @@ func (f *Stream) Close() error {
 	code := C.stream_close(f.stream)
 	f.stream = nil
 	return f.failed("close", code)
+}
+
+// Copy reads from one file and writes to another in C, len(buffer) bytes a call, until the
+// end or until at least so many bytes are copied. It returns how many were written.
+func Copy(to, from *os.File, buffer []byte, until int64) (copied int64, err error) {
+	if len(buffer) == 0 {
+		return 0, errors.New("copy: the buffer is empty")
+	}
+	var n C.int64_t
+	code := C.copy_loop(C.int(to.Fd()), C.int(from.Fd()), (*C.uchar)(unsafe.SliceData(buffer)), C.size_t(len(buffer)), C.int64_t(until), &n)
+	if code != 0 {
+		err = &os.PathError{Op: "copy", Path: to.Name(), Err: syscall.Errno(code)}
+	}
+	return int64(n), err
 }

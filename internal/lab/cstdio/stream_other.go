@@ -5,6 +5,7 @@ package cstdio
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 )
 
@@ -44,3 +45,6 @@ func (*Stream) Fd() uintptr { return ^uintptr(0) }
 
 // Close fails: see [Missing].
 func (*Stream) Close() error { return missing() }
+
+// Copy fails: see [Missing].
+func Copy(_, _ *os.File, _ []byte, _ int64) (int64, error) { return 0, missing() }

@@ -246,3 +246,53 @@ func TestMisuseIsRefused(t *testing.T) {
 		t.Error("a name with a zero byte was taken")
 	}
 }
+
+func TestCopyInCIsWhole(t *testing.T) {
+	t.Parallel()
+	needsC(t)
+	dir := t.TempDir()
+	for _, n := range []int64{0, 1, 4095, 4096, 10_001} {
+		source := filepath.Join(dir, "source")
+		if err := os.WriteFile(source, pattern(n), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		for _, buffer := range []int{1, 7, 4096} {
+			from, err := os.Open(source)
+			if err != nil {
+				t.Fatal(err)
+			}
+			to, err := os.OpenFile(filepath.Join(dir, "copy"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// First a part, in whole buffers, then the rest.
+			first, err := Copy(to, from, make([]byte, buffer), n/2)
+			if whole := min(n, (n/2+int64(buffer)-1)/int64(buffer)*int64(buffer)); err != nil || first != whole {
+				t.Errorf("%d bytes by %d: copied %d first, want %d, %v", n, buffer, first, whole, err)
+			}
+			rest, err := Copy(to, from, make([]byte, buffer), 1<<60)
+			if err != nil || first+rest != n {
+				t.Errorf("%d bytes by %d: copied %d and %d, %v", n, buffer, first, rest, err)
+			}
+			// What can't be read, and what can't be written.
+			if got, err := Copy(from, to, make([]byte, buffer), 1); got != 0 || !errors.Is(err, syscall.EBADF) {
+				t.Errorf("read from a file for writing: %d, %v", got, err)
+			}
+			if _, err := from.Seek(0, 0); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := Copy(from, from, make([]byte, buffer), 1); n > 0 && (got != 0 || !errors.Is(err, syscall.EBADF)) {
+				t.Errorf("write to a file for reading: %d, %v", got, err)
+			}
+			if err := errors.Join(from.Close(), to.Close()); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := os.ReadFile(to.Name()); err != nil || !bytes.Equal(got, pattern(n)) {
+				t.Errorf("%d bytes by %d: %d bytes are not the source's, %v", n, buffer, len(got), err)
+			}
+		}
+	}
+	if _, err := Copy(os.Stdout, os.Stdin, nil, 1); err == nil {
+		t.Error("a copy without a buffer")
+	}
+}

@@ -194,7 +194,7 @@ func (w workshop) check(ctx context.Context, source string) (found Checked, err 
 		}
 		found.Faults = append(found.Faults, r.fault)
 		if r.last == 0 {
-			found.Notes = append(found.Notes, "the other cases were not tried: there is nothing to try yet")
+			found.Notes = append(found.Notes, "the other cases were not tried: mend this one first")
 			return found, nil
 		}
 		next = r.last + 1

@@ -70,6 +70,7 @@ func TestEachMistakeIsFoundAndNamed(t *testing.T) {
 	needsCompiler(t)
 	for i, wrong := range []struct{ name, was, is, inCase, says string }{
 		{"the buffer is not flushed by close", "f->writing ? diy_fflush(f) : 0", "0", "flush at close", "are lost"},
+		{"what was read is written back", "f->writing ? diy_fflush(f) : 0", "diy_fflush(f)", "written at all", "a stream that reads"},
 		{"the end of the file has no end", "if (got <= 0)", "if (got < 0)", "end of file", "never ends"},
 		{"one buffer for all files", "unsigned char buffer[DIY_BUFFER];\n};", "unsigned char *buffer;\n};\nstatic unsigned char shared[DIY_BUFFER];\n#define calloc(n, size) memset(malloc(size), 0, size); f->buffer = shared", "two streams", "a buffer each"},
 		{"a buffer that is too small", "buffer[DIY_BUFFER];", "buffer[DIY_BUFFER - 16];", "bytes in order", "mine.c:"},

@@ -70,8 +70,9 @@ type Tally struct {
 	Sum          Extent
 	TornTails    int64
 	Disorder     int64
-	Temporaries  int // the most in one state
-	TemporaryEnd int // after the next run had ended in order
+	Temporaries  int   // the most in one state
+	TemporaryEnd int   // after the next run had ended in order
+	Unmountable  int64 `json:",omitempty"` // states
 }
 
 // Add adds another tally.
@@ -86,6 +87,7 @@ func (t *Tally) Add(o Tally) {
 	t.Disorder += o.Disorder
 	t.Temporaries = max(t.Temporaries, o.Temporaries)
 	t.TemporaryEnd = max(t.TemporaryEnd, o.TemporaryEnd)
+	t.Unmountable += o.Unmountable
 }
 
 // A Checker judges what survived a crash. It knows the acknowledgements so far and what a

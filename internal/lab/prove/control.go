@@ -73,6 +73,12 @@ func init() {
 			func(r *Run, tmp, path string, data []byte) error {
 				return errors.Join(r.WriteFile(tmp, data, false), r.Rename(tmp, path), r.SyncDir())
 			}),
+		program("liar-early", "acknowledges before it syncs", "lost",
+			func(r *Run, tmp, path string, data []byte) error {
+				record, _ := ReadRecord(data)
+				r.Note(Durable, record.ID, record.N)
+				return errors.Join(r.WriteFile(tmp, data, true), r.Rename(tmp, path), r.SyncDir())
+			}),
 		program("liar-no-directory", "does not sync the directory", "lost",
 			func(r *Run, tmp, path string, data []byte) error {
 				return errors.Join(r.WriteFile(tmp, data, true), r.Rename(tmp, path))

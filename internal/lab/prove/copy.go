@@ -59,7 +59,8 @@ func (r *Run) copies(count, size int, o filecopy.Options) error {
 			if made > 0 || !ok || old.Size != len(data) {
 				versions[id] = uint64(r.Number+1)<<32 | uint64(made+1)
 				data := Record{ID: uint32(id), N: versions[id], At: time.Now().UnixNano(), Size: size}.Append(nil)
-				if err := errors.Join(r.WriteFile(from+".new", data, false), r.Rename(from+".new", from)); err != nil {
+				// Durable, so that a copy that goes on after a power cut has the source that it began with.
+				if err := errors.Join(r.WriteFile(from+".new", data, true), r.Rename(from+".new", from), syncDir(r.Path("from"))); err != nil {
 					return err
 				}
 			}

@@ -206,13 +206,14 @@ func (v *Verdict) faultChain(ctx context.Context, w *Workload, o Options, seed u
 	before := newSurvivors(len(targets))
 	for number := range 2 {
 		file := filepath.Join(top, fmt.Sprint("notes", number))
-		shared, err := shareNotes(file)
+		shared, err := ShareNotes(file)
 		if err != nil {
 			return nil, err
 		}
-		shared.end.Store(faultNotes)
 		if w.Files {
-			shared.end.Store(faultNotes / 5)
+			shared.End(faultNotes / 5)
+		} else {
+			shared.End(faultNotes)
 		}
 		cmd := o.Child(ctx, w.Name, v.Policy.String(), dir, file, strconv.FormatUint(seed, 10), strconv.Itoa(number))
 		kinds, crash := []syscallfault.Kind(nil), Process
@@ -234,8 +235,8 @@ func (v *Verdict) faultChain(ctx context.Context, w *Workload, o Options, seed u
 			}
 		}
 		f, err := underFault(ctx, cmd, dir, kinds, at)
-		notes := shared.all()
-		err = errors.Join(err, shared.close())
+		notes := shared.All()
+		err = errors.Join(err, shared.Close())
 		if err == nil && lost != nil {
 			err = lost.end()
 		}
@@ -247,21 +248,21 @@ func (v *Verdict) faultChain(ctx context.Context, w *Workload, o Options, seed u
 		for _, n := range notes {
 			c.Note(n)
 		}
-		if before, err = survey(dir, targets); err != nil {
+		if before, err = Survey(dir, targets); err != nil {
 			return nil, err
 		}
 		violation := c.Judge(crash, before, time.Now().UnixNano(), -1)
 		if violation == nil && number == 0 {
 			violation = f.judge(in, dir)
 			if violation == nil && (in == nil || in.kind != syscallfault.Unlink) {
-				violation = w.leaves(before)
+				violation = w.Leaves(before)
 			}
 			counted = f.counts
 		} else if violation == nil {
 			if f.exit != nil || f.hung {
 				violation = &Violation{Rule: "again", Words: fmt.Sprintf("the second run, without a fault, failed: %v: %s", f.exit, f.said)}
 			} else {
-				violation = w.leaves(before)
+				violation = w.Leaves(before)
 			}
 			c.Tally.TemporaryEnd = before.Temporaries
 		}

@@ -80,14 +80,14 @@ func (v *Verdict) chain(ctx context.Context, w *Workload, o Options, r *rand.Ran
 		for _, n := range notes {
 			c.Note(n)
 		}
-		if before, err = survey(dir, targets); err != nil {
+		if before, err = Survey(dir, targets); err != nil {
 			return err
 		}
 		violation := c.Judge(Process, before, now, -1)
 		if !killed {
 			c.Tally.TemporaryEnd = before.Temporaries
 			if violation == nil {
-				violation = w.leaves(before)
+				violation = w.Leaves(before)
 			}
 		}
 		mu.Lock()
@@ -109,11 +109,11 @@ func (v *Verdict) chain(ctx context.Context, w *Workload, o Options, r *rand.Ran
 // runAndKill starts a child, and kills its process group some time after its first note, or lets
 // it end in order. It returns what it noted.
 func runAndKill(cmd *exec.Cmd, file string, kill bool, after time.Duration) ([]Note, int64, error) {
-	shared, err := shareNotes(file)
+	shared, err := ShareNotes(file)
 	if err != nil {
 		return nil, 0, err
 	}
-	defer shared.close()
+	defer shared.Close()
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -129,16 +129,16 @@ func runAndKill(cmd *exec.Cmd, file string, kill bool, after time.Duration) ([]N
 			if err != nil {
 				err = fmt.Errorf("the child failed: %w: %s", err, said.String())
 			}
-			return shared.all(), time.Now().UnixNano(), err
+			return shared.All(), time.Now().UnixNano(), err
 		case <-time.After(200 * time.Microsecond):
-			begun = shared.next.Load() > 0
+			begun = shared.Begun() > 0
 		}
 	}
 	time.Sleep(after)
 	if kill {
 		err = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	} else {
-		shared.end.Store(1)
+		shared.End(0)
 	}
 	now := time.Now().UnixNano()
 	waited := <-ended
@@ -148,11 +148,11 @@ func runAndKill(cmd *exec.Cmd, file string, kill bool, after time.Duration) ([]N
 	case waited != nil && !(kill && cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL):
 		err = errors.Join(err, fmt.Errorf("the child failed: %w: %s", waited, said.String()))
 	}
-	return shared.all(), now, err
+	return shared.All(), now, err
 }
 
-// survey says what is there below a directory.
-func survey(dir string, targets []Target) (*Survivors, error) {
+// Survey says what is there below a directory.
+func Survey(dir string, targets []Target) (*Survivors, error) {
 	s := newSurvivors(len(targets))
 	paths, ids := byPath(targets)
 	for _, p := range paths {

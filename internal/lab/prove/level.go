@@ -13,22 +13,23 @@ import (
 )
 
 // A Level is a way to crash a workload. Memory fills a log, of which the states are explored.
-// Kill crashes processes, so that each state is what is really there.
+// Kill crashes processes, so that each state is what is really there. Power fills a log with what
+// a real file system sends to its disk, and mounts the states.
 type Level string
 
 // The levels. To add one, see docs/design/proof.md.
 const (
-	Memory Level = "memory"
-	Kill   Level = "kill"
-	Fault  Level = "fault"
+	Memory   Level = "memory"
+	Kill     Level = "kill"
+	Fault    Level = "fault"
+	PowerCut Level = "power"
 )
 
 // Levels are those that there are, and Planned those that are not built yet, each with what it
 // would show.
 var (
-	Levels  = []Level{Memory, Kill, Fault}
+	Levels  = []Level{Memory, Kill, Fault, PowerCut}
 	Planned = map[Level]string{
-		"power":   "what real file systems leave when the power is cut",
 		"hostile": "what other users can do to a directory in the middle of a call",
 	}
 )
@@ -38,7 +39,7 @@ type Options struct {
 	Policies  []holdfast.Policy
 	Workloads []*Workload // controls are added
 	Levels    []Level
-	States    int           // of each workload under each policy, at level memory
+	States    int           // of each workload under each policy, at levels memory and power
 	Time      time.Duration // of everything, about
 	Seed      uint64
 	Dir       string // where level kill makes its directory; "" is the system's for temporary files
@@ -47,6 +48,8 @@ type Options struct {
 	// Commands are run at level fault too, each as a child that Self starts.
 	Commands []*Command
 	Self     func(ctx context.Context, args ...string) *exec.Cmd
+	// Power makes the verdicts of level power, on each file system the controls first.
+	Power func(context.Context, Options, time.Duration) ([]*Verdict, error)
 	// Each is called with each verdict.
 	Each func(*Verdict)
 }
@@ -75,6 +78,7 @@ const (
 // A Verdict is what was found of a workload under a policy at a level.
 type Verdict struct {
 	Level    Level
+	FS       string `json:",omitempty"` // level power: the file system
 	Workload string
 	Policy   holdfast.Policy
 	Loss     holdfast.Loss `json:"-"`
@@ -92,44 +96,35 @@ type Verdict struct {
 
 // Prove runs workloads under policies at levels, and the controls of each level before them.
 func Prove(ctx context.Context, o Options) ([]*Verdict, error) {
-	type cell struct {
-		w       *Workload
-		p       holdfast.Policy
-		command *Command
-	}
 	var verdicts []*Verdict
 	finish := time.Now().Add(o.Time)
 	for n, level := range o.Levels {
-		var cells []cell
-		for _, w := range Workloads() {
-			chosen := w.Control == "" && slices.ContainsFunc(o.Workloads, func(x *Workload) bool { return x.Name == w.Name })
-			if level == Memory && w.Files || w.Control == "" && !chosen || !w.shows(level) {
-				continue
-			}
-			policies := w.Policies
-			if w.Control == "" {
-				policies = slices.DeleteFunc(slices.Clone(o.Policies), func(p holdfast.Policy) bool { return w.Policies != nil && !slices.Contains(w.Policies, p) })
-			}
-			for _, p := range policies {
-				cells = append(cells, cell{w: w, p: p})
-			}
-		}
-		for _, c := range o.Commands {
-			if level == Fault {
-				cells = append(cells, cell{w: &Workload{Name: c.Name}, command: c})
-			}
-		}
-		slices.SortStableFunc(cells, func(a, b cell) int { // the controls first
-			return cmp.Compare(len(b.w.Control), 0) - cmp.Compare(len(a.w.Control), 0)
-		})
 		end := time.Now().Add(time.Until(finish) / time.Duration(len(o.Levels)-n))
-		trusted := true
+		doubted := map[string]bool{}
+		judged := func(v *Verdict) {
+			v.judge(doubted)
+			verdicts = append(verdicts, v)
+			if o.Each != nil {
+				o.Each(v)
+			}
+		}
+		if level == PowerCut {
+			found, err := o.Power(ctx, o, time.Until(end))
+			if err != nil {
+				return verdicts, fmt.Errorf("level %s: %w", level, err)
+			}
+			for _, v := range found {
+				judged(v)
+			}
+			continue
+		}
+		cells := o.Cells(level)
 		for i, c := range cells {
 			if ctx.Err() != nil {
 				return verdicts, context.Cause(ctx)
 			}
 			seed := o.Seed + uint64(i)
-			v := &Verdict{Level: level, Workload: c.w.Name, Policy: c.p, Loss: c.w.lossOf(c.p), Seed: seed, Control: c.w.Control, Verdict: Held}
+			v := c.Verdict(level, seed)
 			began := time.Now()
 			share := time.Until(end) / time.Duration(len(cells)-i)
 			var err error
@@ -137,42 +132,78 @@ func Prove(ctx context.Context, o Options) ([]*Verdict, error) {
 			case c.command != nil:
 				err = v.command(ctx, c.command, o, share)
 			case level == Memory:
-				err = v.inMemory(c.w, o.States, share)
+				err = v.inMemory(c.Workload, o.States, share)
 			case level == Kill:
-				err = v.byKill(ctx, c.w, o, share)
+				err = v.byKill(ctx, c.Workload, o, share)
 			case level == Fault:
-				err = v.byFault(ctx, c.w, o, share)
+				err = v.byFault(ctx, c.Workload, o, share)
 			}
 			if err != nil {
-				return verdicts, fmt.Errorf("level %s, workload %s under %v: %w", level, c.w.Name, c.p, err)
+				return verdicts, fmt.Errorf("level %s, workload %s under %v: %w", level, v.Workload, c.Policy, err)
 			}
 			v.Elapsed = time.Since(began)
-			v.judge(&trusted)
-			verdicts = append(verdicts, v)
-			if o.Each != nil {
-				o.Each(v)
-			}
+			judged(v)
 		}
 	}
 	return verdicts, nil
 }
 
-// judge says what the failure, or that there is none, means.
-func (v *Verdict) judge(trusted *bool) {
+// A Cell is what one verdict is about.
+type Cell struct {
+	Workload *Workload
+	Policy   holdfast.Policy
+	command  *Command
+}
+
+// Cells are those of a level, the controls first.
+func (o Options) Cells(level Level) (cells []Cell) {
+	for _, w := range Workloads() {
+		chosen := w.Control == "" && slices.ContainsFunc(o.Workloads, func(x *Workload) bool { return x.Name == w.Name })
+		if level == Memory && w.Files || w.Control == "" && !chosen || !w.shows(level) {
+			continue
+		}
+		policies := w.Policies
+		if w.Control == "" {
+			policies = slices.DeleteFunc(slices.Clone(o.Policies), func(p holdfast.Policy) bool { return w.Policies != nil && !slices.Contains(w.Policies, p) })
+		}
+		for _, p := range policies {
+			cells = append(cells, Cell{Workload: w, Policy: p})
+		}
+	}
+	for _, c := range o.Commands {
+		if level == Fault {
+			cells = append(cells, Cell{Workload: &Workload{Name: c.Name}, command: c})
+		}
+	}
+	slices.SortStableFunc(cells, func(a, b Cell) int {
+		return cmp.Compare(len(b.Workload.Control), 0) - cmp.Compare(len(a.Workload.Control), 0)
+	})
+	return cells
+}
+
+// Verdict returns that of a cell before anything was judged.
+func (c Cell) Verdict(level Level, seed uint64) *Verdict {
+	w := c.Workload
+	return &Verdict{Level: level, Workload: w.Name, Policy: c.Policy, Loss: w.lossOf(c.Policy), Seed: seed, Control: w.Control, Verdict: Held}
+}
+
+// judge says what the failure, or that there is none, means. doubted are the file systems of
+// this level where a control did not show what it must.
+func (v *Verdict) judge(doubted map[string]bool) {
 	caught := v.Failure != nil
 	switch {
 	case v.Control == "correct" && caught, v.Control != "" && v.Control != "correct" && !caught:
-		*trusted = false
+		doubted[v.FS] = true
 		v.Verdict = NotKnown
 	case v.Control != "":
 		v.Caught, v.Failure = v.Failure, nil
-	case !*trusted:
+	case doubted[v.FS]:
 		v.Verdict = NotKnown
 	case caught:
 		v.Verdict = Broken
 	}
 	for _, f := range []*Failure{v.Failure, v.Caught} {
-		if f != nil {
+		if f != nil && v.Level != PowerCut { // there it was done with the file system at hand
 			f.Shrink()
 		}
 	}
@@ -210,8 +241,8 @@ func (w *Workload) record(p holdfast.Policy, seed uint64, how recording) (*Log, 
 	return l, w.Run(r)
 }
 
-// leaves judges what the next run left that ended in order.
-func (w *Workload) leaves(s *Survivors) *Violation {
+// Leaves judges what the next run left that ended in order.
+func (w *Workload) Leaves(s *Survivors) *Violation {
 	if !w.Cleans || s.Temporaries == 0 {
 		return nil
 	}
@@ -286,7 +317,7 @@ func (v *Verdict) exploreRuns(w *Workload, states int, how recording, late func(
 		}
 		last.survivors(&State{Crash: Process, Keep: len(last.pending)}, found)
 		v.Tally.TemporaryEnd = max(v.Tally.TemporaryEnd, found.Temporaries)
-		if left := w.leaves(found); left != nil && v.Failure == nil {
+		if left := w.Leaves(found); left != nil && v.Failure == nil {
 			v.Failure = &Failure{Violation: left, State: s, Log: first, Targets: x.targets, Loss: v.Loss}
 		}
 	}

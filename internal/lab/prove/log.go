@@ -73,6 +73,8 @@ type Log struct {
 	Slack    time.Duration // what a bound by time is exceeded by rightly: writes and syncs in flight
 	Fake     bool          // the clock is exact, so that bounds by time are judged
 	Again    bool          // of a second run on a crash state
+	FS       string        `json:",omitempty"` // level power: what is mounted. The log is of its disk
+	Size     int64         `json:",omitempty"` // of that disk
 	Entries  []Entry
 
 	mu sync.Mutex

@@ -146,3 +146,38 @@ func TestExplanationNamesTheEntries(t *testing.T) {
 		t.Errorf("%+v, want %+v", f.State, want)
 	}
 }
+
+// TestPiecesAreTheBytesOfAState compares what a level gets that makes images with what the
+// explorer judges.
+func TestPiecesAreTheBytesOfAState(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	l := &Log{Sector: 64}
+	for i := range 60 {
+		data := make([]byte, 1+r.IntN(300))
+		for k := range data {
+			data[k] = byte(i + 1)
+		}
+		l.Entries = append(l.Entries, Entry{Op: Write, File: 5, Offset: int64(r.IntN(500)), Data: data})
+	}
+	d := newDisk(l, nil)
+	var seen []State
+	torn := 0
+	for d.position < len(l.Entries) {
+		d.advance()
+		d.states(r, 40, &seen, func(s *State) {
+			var made []byte
+			l.Pieces(d.pending, s, func(at int64, data []byte) {
+				made = (&Entry{Op: Write, Offset: at, Data: data}).onto(made)
+			})
+			if s.Tear != 0 {
+				torn++
+			}
+			if want := d.content(d.file(5), s); !slices.Equal(made, want) {
+				t.Fatalf("%+v: %d bytes, want %d", *s, len(made), len(want))
+			}
+		})
+	}
+	if torn == 0 {
+		t.Error("no write was torn")
+	}
+}

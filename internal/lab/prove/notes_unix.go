@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sharedNotes are notes in a mapped file: what a process has put there stays when it is killed.
-type sharedNotes struct {
+// SharedNotes are notes in a mapped file: what a process has put there stays when it is killed.
+type SharedNotes struct {
 	next  *atomic.Uint64 // how many were begun
-	end   *atomic.Uint64 // not 0: the process is to end in order when it has made so many notes
+	end   *atomic.Uint64 // not 0: the process is to end in order when it has made as many notes, less one
 	slots []slot
 	data  []byte
 }
@@ -27,8 +27,8 @@ type slot struct {
 
 const mostNotes = 1 << 19
 
-// shareNotes maps a file of notes, which it makes if it must.
-func shareNotes(path string) (*sharedNotes, error) {
+// ShareNotes maps a file of notes, which it makes if it must.
+func ShareNotes(path string) (*SharedNotes, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -44,10 +44,10 @@ func shareNotes(path string) (*sharedNotes, error) {
 	}
 	slots := unsafe.Slice((*slot)(unsafe.Pointer(unsafe.SliceData(data))), mostNotes+1)
 	head := (*[2]atomic.Uint64)(unsafe.Pointer(&slots[0]))
-	return &sharedNotes{&head[0], &head[1], slots[1:], data}, nil
+	return &SharedNotes{&head[0], &head[1], slots[1:], data}, nil
 }
 
-func (s *sharedNotes) tell(n Note) {
+func (s *SharedNotes) tell(n Note) {
 	i := s.next.Add(1) - 1
 	if i >= mostNotes {
 		return // ended says so
@@ -58,20 +58,29 @@ func (s *sharedNotes) tell(n Note) {
 }
 
 // ended leaves room for what writers that are under way still note.
-func (s *sharedNotes) ended() bool {
+func (s *SharedNotes) ended() bool {
 	made, end := s.next.Load(), s.end.Load()
-	return end != 0 && made >= end || made > mostNotes-1000
+	return end != 0 && made+1 >= end || made > mostNotes-1000
 }
 
-// all are the notes that were finished.
-func (s *sharedNotes) all() (all []Note) {
+// All are the notes. One that was not finished has no kind.
+func (s *SharedNotes) All() (all []Note) {
 	for i := range s.slots[:min(s.next.Load(), mostNotes)] {
-		if x := &s.slots[i]; x.what.Load() != 0 {
-			what := x.what.Load()
-			all = append(all, Note{NoteKind(what >> 32), uint32(what), x.n, int64(x.bytes), int64(x.at)})
+		x := &s.slots[i]
+		var n Note
+		if what := x.what.Load(); what != 0 {
+			n = Note{NoteKind(what >> 32), uint32(what), x.n, int64(x.bytes), int64(x.at)}
 		}
+		all = append(all, n)
 	}
 	return all
 }
 
-func (s *sharedNotes) close() error { return unix.Munmap(s.data) }
+// Begun is how many notes there are, also unfinished ones.
+func (s *SharedNotes) Begun() uint64 { return s.next.Load() }
+
+// End asks the process to end in order when it has made so many notes; 0 is now.
+func (s *SharedNotes) End(made int) { s.end.Store(uint64(made) + 1) }
+
+// Close unmaps them.
+func (s *SharedNotes) Close() error { return unix.Munmap(s.data) }

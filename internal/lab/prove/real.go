@@ -17,6 +17,9 @@ import (
 // A real is the System of a directory on a real file system.
 type real struct{ dir string }
 
+// Real returns the System of a directory.
+func Real(dir string) System { return real{dir} }
+
 func (s real) Path(name string) string { return filepath.Join(s.dir, filepath.FromSlash(name)) }
 
 func (s real) ReadFile(name string) ([]byte, error) {
@@ -54,8 +57,10 @@ func (s real) WriteFile(name string, data []byte, sync bool) error {
 
 func (s real) Rename(from, to string) error { return os.Rename(s.Path(from), s.Path(to)) }
 
-func (s real) SyncDir() error {
-	d, err := os.Open(s.dir)
+func (s real) SyncDir() error { return syncDir(s.dir) }
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
@@ -78,7 +83,7 @@ func Child(args []string) error {
 	if w == nil {
 		return fmt.Errorf("there is no workload %q", args[0])
 	}
-	notes, err := shareNotes(args[3])
+	notes, err := ShareNotes(args[3])
 	if err != nil {
 		return err
 	}

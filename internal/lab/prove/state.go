@@ -324,7 +324,7 @@ func (d *disk) reach(f *file, s *State) (upTo int64, behind, exact bool) {
 // some behind the first missing sector.
 func (d *disk) torn(e *Entry, mask uint64) (first int64, behind bool) {
 	first = int64(len(e.Data))
-	d.sectors(e, func(k int, from, to int64) {
+	d.log.sectors(e, func(k int, from, to int64) {
 		switch there := mask>>min(k, 63)&1 != 0; {
 		case !there:
 			first = min(first, from)
@@ -336,10 +336,10 @@ func (d *disk) torn(e *Entry, mask uint64) (first int64, behind bool) {
 }
 
 // sectors calls fn for each sector that a write touches, with its part of the data.
-func (d *disk) sectors(e *Entry, fn func(k int, from, to int64)) {
+func (l *Log) sectors(e *Entry, fn func(k int, from, to int64)) {
 	end := e.Offset + int64(len(e.Data))
 	for k, at := 0, e.Offset; at < end; k++ {
-		next := min(end, (at/d.log.Sector+1)*d.log.Sector)
+		next := min(end, (at/l.Sector+1)*l.Sector)
 		fn(k, at-e.Offset, next-e.Offset)
 		at = next
 	}
@@ -358,7 +358,7 @@ func (d *disk) content(f *file, s *State) []byte {
 			d.flat = e.onto(d.flat)
 			continue
 		}
-		d.sectors(e, func(k int, from, to int64) {
+		d.log.sectors(e, func(k int, from, to int64) {
 			if s.Tear>>min(k, 63)&1 != 0 {
 				part := Entry{Op: Write, Offset: e.Offset + from, Data: e.Data[from:to]}
 				d.flat = part.onto(d.flat)
@@ -369,6 +369,24 @@ func (d *disk) content(f *file, s *State) []byte {
 		d.flat = []byte{}
 	}
 	return d.flat
+}
+
+// Pieces calls fn for what is there of the pending writes in a state, in order.
+func (l *Log) Pieces(pending []int, s *State, fn func(offset int64, data []byte)) {
+	for rank, i := range pending {
+		e := &l.Entries[i]
+		switch {
+		case !s.kept(rank):
+		case s.Tear == 0 || rank != s.Keep:
+			fn(e.Offset, e.Data)
+		default:
+			l.sectors(e, func(k int, from, to int64) {
+				if s.Tear>>min(k, 63)&1 != 0 {
+					fn(e.Offset+from, e.Data[from:to])
+				}
+			})
+		}
+	}
 }
 
 // tree returns the files of a state by their paths below the root, and the directories.
@@ -399,10 +417,15 @@ func (d *disk) isDir(n uint64) bool { return n&DirBit != 0 }
 // DirBit is in the numbers of directories but [Root].
 const DirBit = 1 << 62
 
-// states calls fn for crash states at this position, up to most, each once. With few pending
-// entries these are all choices of whole ones.
+// states calls fn for crash states at this position, up to most, each once.
 func (d *disk) states(r *rand.Rand, most int, seen *[]State, fn func(*State)) {
-	n := len(d.pending)
+	d.log.States(d.position, d.pending, r, most, seen, fn)
+}
+
+// States calls fn for crash states before the entry at a position, of those that are pending,
+// up to most, each once. With few pending entries these are all choices of whole ones.
+func (l *Log) States(position int, pending []int, r *rand.Rand, most int, seen *[]State, fn func(*State)) {
+	n := len(pending)
 	*seen = (*seen)[:0]
 	try := func(s State) {
 		if s.Tear == 0 {
@@ -420,7 +443,7 @@ func (d *disk) states(r *rand.Rand, most int, seen *[]State, fn func(*State)) {
 		if left := n - s.Keep; left < 64 {
 			s.Mask &= 1<<max(0, left) - 1
 		}
-		s.Position = d.position
+		s.Position = position
 		if len(*seen) < most && !slices.Contains(*seen, s) {
 			*seen = append(*seen, s)
 			fn(&s)
@@ -443,12 +466,12 @@ func (d *disk) states(r *rand.Rand, most int, seen *[]State, fn func(*State)) {
 			s.Keep, s.Mask, s.Rest = r.IntN(n), ^uint64(1), true
 		default: // the oldest are there, one is torn, and of the rest none, any or all
 			s.Keep = r.IntN(n)
-			e := &d.log.Entries[d.pending[s.Keep]]
+			e := &l.Entries[pending[s.Keep]]
 			if e.Op != Write {
 				continue
 			}
 			sectors := 0
-			d.sectors(e, func(k int, _, _ int64) { sectors = min(k+1, 64) })
+			l.sectors(e, func(k int, _, _ int64) { sectors = min(k+1, 64) })
 			if sectors < 2 {
 				continue
 			}

@@ -225,7 +225,7 @@ const MostTrials = 200_000
 // that had grown before its bytes were on the disk.
 func Read(r io.Reader) (Run, error) {
 	var run Run
-	text := bufio.NewReaderSize(r, 1<<20)
+	text := bufio.NewReaderSize(r, 64<<10)
 	for before := 0; ; { // before: the lines that are read
 		batch, err := readLines(text, before == 0)
 		if err != nil && err != io.EOF {

@@ -51,7 +51,7 @@ func choiceOf(h result.Header) (c Choice, err error) {
 	if text := h.Settings["only"]; text != "" {
 		c.Only = strings.Split(text, "\n")
 	}
-	c.Cache, c.DIY = result.Cache(h.Settings[TakesCache]), h.Settings["diy"]
+	c.Cache, c.DIY, c.Source = result.Cache(h.Settings[TakesCache]), h.Settings["diy"], h.Settings["source"]
 	c.FileSystems = parts(SetFileSystems)
 	for name, of := range map[string]*time.Duration{setTime: &c.Budget, setSlower: &c.PlanSlower} {
 		if text := h.Settings[name]; text != "" {

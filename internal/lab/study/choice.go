@@ -60,6 +60,7 @@ type Choice struct {
 	Buffers  []holdfast.Size // of a study's arms
 	Count    int64           // of records in a study's arms
 	DIY      string          // the path of a student's C file that is timed beside a study's arms
+	Source   string          // the path of the file that is copied; empty: random bytes are
 	Parts    []Part          // of a study that has parts; none are the preset's
 	Only     []string        // the arms of a study that are run, by name; nil is all
 	Rounds   int             // just so many, whatever the width
@@ -179,7 +180,7 @@ const setSlower = "slower"
 func (c Choice) Settings() map[string]string {
 	all := map[string]string{
 		TakesRecord: texts(c.Records), TakesBuffer: texts(c.Buffers), TakesWriters: texts(c.Writers), TakesPolicy: texts(c.Policies),
-		TakesCache: string(c.Cache), TakesPart: texts(c.Parts), "diy": c.DIY, "only": strings.Join(c.Only, "\n"),
+		TakesCache: string(c.Cache), TakesPart: texts(c.Parts), "diy": c.DIY, "source": c.Source, "only": strings.Join(c.Only, "\n"),
 	}
 	all[SetFileSystems] = strings.Join(c.FileSystems, between)
 	if c.Budget > 0 {

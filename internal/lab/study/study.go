@@ -207,7 +207,9 @@ func (s Study) Matrix(c Choice) (trial.Matrix, result.Plan, []result.Missing) {
 			if warmUp {
 				count = c.Counting
 			}
-			return a.Task().Run(ctx, g, count, a.Records, a.Records*a.RecordBytes)
+			t := a.Task()
+			t.Name = a.Name
+			return t.Run(ctx, g, count, a.Records, a.Records*a.RecordBytes)
 		}
 		m.Cells = append(m.Cells, trial.Cell{Cell: a.Cell, Run: run, Estimate: a.Time})
 		prepared := trial.PreparedBytes(a.Task().Writes)

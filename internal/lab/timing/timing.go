@@ -26,6 +26,7 @@ type Form string
 // The forms. Each but Write and its like is of a copy by read(2) and write(2).
 const (
 	Copy      Form = "copy"              // read and write
+	InC       Form = "copy in C"         // the same, with the loop in C
 	Synced    Form = "O_SYNC"            // read, and write with O_SYNC
 	DSynced   Form = "O_DSYNC"           // read, and write with O_DSYNC
 	EndSynced Form = "sync at the end"   // read, write, and one fsync(2)
@@ -38,7 +39,7 @@ const (
 
 // Forms returns all of them, copies first.
 func Forms() []Form {
-	return []Form{Copy, Synced, DSynced, EndSynced, Write, WriteSync, WriteData, EachData, EachSync}
+	return []Form{Copy, InC, Synced, DSynced, EndSynced, Write, WriteSync, WriteData, EachData, EachSync}
 }
 
 // Writes reports whether nothing is read in the form.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -47,6 +49,9 @@ type Task struct {
 	// removals, ext4 takes fifty times as long to make new files: it does not reuse
 	// inodes that were freed in the last minutes, and looks for others one by one.
 	Keep bool
+
+	// Name is that of the files where the work directory keeps them: see [WorkDir.Kept].
+	Name string
 }
 
 // A Stage is a part of the clock.
@@ -145,6 +150,14 @@ func (t Task) Run(ctx context.Context, g *WorkDir, counting Counting, records, s
 	}
 	m := result.Measurement{Records: records, Size: size}
 	err = t.onPath(ctx, g, counting, path, &m)
+	if err == nil && g.Kept != "" && t.Name != "" {
+		to := filepath.Join(g.Kept, strings.ReplaceAll(t.Name, "/", "-"))
+		if err = errors.Join(os.RemoveAll(to), os.Rename(path, to)); errors.Is(err, fs.ErrNotExist) { // the work makes no file
+			err = nil
+		} else if err != nil {
+			err = fmt.Errorf("keep what was written: %w", err)
+		}
+	}
 	if !t.Keep {
 		err = errors.Join(err, os.RemoveAll(path))
 	}

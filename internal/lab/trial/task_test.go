@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -157,5 +158,57 @@ func TestTaskBeginsColdOrNotAtAll(t *testing.T) {
 		t.Fatal(err)
 	case m.Before == nil || m.Before.Resident != 0 || m.Before.Pages == 0:
 		t.Errorf("before the trial: %+v", m.Before)
+	}
+}
+
+// TestKeptFilesAreTheLastOfEachTask: also of a task that makes a directory, or none.
+func TestKeptFilesAreTheLastOfEachTask(t *testing.T) {
+	parent := t.TempDir()
+	g, err := trial.OpenWorkDir(parent, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := filepath.Join(parent, "kept")
+	if err := os.Mkdir(kept, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	g.Kept = kept
+	run := func(name string, do func(path string) error) {
+		task := trial.Task{Name: name, Do: func(_ context.Context, c *trial.Clock) error { return do(c.Path) }}
+		if _, err := task.Run(t.Context(), g, trial.NotCounting, 1, 1); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, text := range []string{"first", "last"} {
+		run("group/file", func(path string) error { return os.WriteFile(path, []byte(text), 0o666) })
+	}
+	for range 2 {
+		run("many", func(path string) error { return os.MkdirAll(filepath.Join(path, "one"), 0o777) })
+		run("none", func(string) error { return nil })
+	}
+	// A directory that is gone is an error, and no trial.
+	g.Kept = filepath.Join(parent, "gone", "far")
+	task := trial.Task{Name: "file", Do: func(_ context.Context, c *trial.Clock) error { return os.Mkdir(c.Path, 0o777) }}
+	if err := os.Mkdir(filepath.Join(parent, "gone"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(g.Kept, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := task.Run(t.Context(), g, trial.NotCounting, 1, 1); err == nil {
+		t.Error("what can't be kept is kept")
+	}
+	if err := g.Close(); err != nil {
+		t.Error(err)
+	}
+	got, err := os.ReadFile(filepath.Join(kept, "group-file"))
+	if err != nil || string(got) != "last" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if all, err := os.ReadDir(kept); err != nil || len(all) != 2 {
+		t.Errorf("%v, %v", all, err)
+	}
+	if _, err := os.Stat(filepath.Join(kept, "many", "one")); err != nil {
+		t.Error(err)
 	}
 }

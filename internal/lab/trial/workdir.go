@@ -35,6 +35,10 @@ type WorkDir struct {
 	// mounted it may have a better way.
 	Remount func() error
 
+	// Kept is a directory on the same file system that gets what the last trial of each named
+	// task has made; empty: all is removed.
+	Kept string
+
 	dir      string   // a path of it that leads nowhere else
 	held     *own.Dir // the directory, locked while the run is alive where that can be had; nil: dir was there before and stays
 	files    int

@@ -19,6 +19,7 @@ type Kind struct {
 	Check           []string // the program that checks it, with its arguments before the image's name; nil: there is none
 	Options         string   // of the mount
 	Least           int64    // bytes of the smallest image
+	Dir             string   // an existing directory, which is taken as it is; empty: it is made
 }
 
 const mebibyte = 1 << 20

@@ -29,6 +29,20 @@ func attach(image string, sectors uint32) (*loop, error) {
 		return nil, err
 	}
 	defer backing.Close()
+	return attachFile(backing, sectors)
+}
+
+// Loop makes a loop device of an open file, with small sectors and through the page cache. The
+// kernel frees the device when it is neither open nor mounted any more.
+func Loop(backing *os.File) (*os.File, error) {
+	l, err := attachFile(backing, 0)
+	if err != nil {
+		return nil, err
+	}
+	return l.file, nil
+}
+
+func attachFile(backing *os.File, sectors uint32) (*loop, error) {
 	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
 	if err != nil {
 		return nil, err

@@ -30,15 +30,18 @@ type copying struct {
 	single  bool // one file is all that is copied
 }
 
-// A copyPolicy is a policy, or atomic.
+// A copyPolicy is a policy, atomic, or o_sync.
 type copyPolicy struct {
 	holdfast.Policy
-	atomic bool
+	atomic, synced bool
 }
 
 func (p copyPolicy) String() string {
 	if p.atomic {
 		return "atomic"
+	}
+	if p.synced {
+		return "o_sync"
 	}
 	return p.Policy.String()
 }
@@ -46,6 +49,9 @@ func (p copyPolicy) String() string {
 func parseCopyPolicy(text string) (p copyPolicy, err error) {
 	if text == "atomic" {
 		return copyPolicy{atomic: true}, nil
+	}
+	if text == "o_sync" {
+		return copyPolicy{Policy: holdfast.EachDurable(), synced: true}, nil
 	}
 	if p.Policy, err = holdfast.ParsePolicy(text); err == nil && (p.FlushEvery > 0 || p.FlushBytes > 0) {
 		_, flush, _ := strings.Cut(text, "flush=")
@@ -84,7 +90,7 @@ cut file by file.`,
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.BoolVarP(&c.options.Archive, "archive", "a", false, "keep owners, extended attributes, access control lists and hard links too")
-	f.Var(cli.Once("policy", &c.policy, parseCopyPolicy), "policy", "how durable: sync=never (the default), sync=close (all, at the end;\nsync=group and periodic=1s are the same to a copy),\nsync=each (file by file), or atomic (synced, then renamed, file by file)")
+	f.Var(cli.Once("policy", &c.policy, parseCopyPolicy), "policy", "how durable: sync=never (the default), sync=close (all, at the end;\nsync=group and periodic=1s are the same to a copy),\nsync=each (file by file), atomic (synced, then renamed, file by file),\nor o_sync (each write synced before the next, as with O_SYNC)")
 	f.BoolVar(&c.options.Verify, "verify", false, "read each copy back from the disk, past the page cache, and compare")
 	f.BoolVar(&c.options.Resume, "resume", false, "keep what an interrupted copy made of a file of 1 MiB or more, and go on\nwith what is proven to equal the source's beginning")
 	f.BoolVar(&c.options.KeepGoing, "keep-going", false, "copy the others where one fails; the exit code is then 1")
@@ -145,8 +151,10 @@ func copyArguments(cmd *cobra.Command, args []string) error {
 
 func (c *copying) run(cmd *cobra.Command, args []string) error {
 	o := &c.options
-	o.Policy, o.Atomic = c.policy.Policy, c.policy.atomic
+	o.Policy, o.Atomic, o.SyncWrites = c.policy.Policy, c.policy.atomic, c.policy.synced
 	switch {
+	case o.SyncWrites && o.Method != filecopy.Auto && o.Method != filecopy.ReadWrite:
+		return cli.Misuse("leave one out", "--policy o_sync is of read and write, and --method %v has no writes", o.Method)
 	case c.buffer > 0 && o.Policy.Buffer > 0 && c.buffer != o.Policy.Buffer:
 		return cli.Misuse("give only one of them", "--buffer %v and --policy %v differ", c.buffer, c.policy)
 	case c.buffer > 0 && o.Method != filecopy.Auto && o.Method != filecopy.ReadWrite:
@@ -160,6 +168,9 @@ func (c *copying) run(cmd *cobra.Command, args []string) error {
 	}
 	if c.buffer > 0 {
 		o.Policy.Buffer, o.Method = c.buffer, filecopy.ReadWrite // the others have no buffer of ours
+	}
+	if o.SyncWrites {
+		o.Method = filecopy.ReadWrite
 	}
 	if err := o.Validate(); err != nil {
 		sentence, hint, _ := strings.Cut(cli.PlainText(err), "; ")

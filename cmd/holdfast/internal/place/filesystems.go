@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -21,15 +23,41 @@ import (
 // FileSystemsFlag adds --fs.
 func FileSystemsFlag(f *pflag.FlagSet, kinds *[]volume.Kind) {
 	set := func(text string) error {
-		more, err := volume.Parse(text)
-		for _, k := range more {
-			if !slices.Contains(KindNames(*kinds), k.Name) {
-				*kinds = append(*kinds, k)
+		for name := range strings.SplitSeq(text, ",") {
+			parse := volume.Parse
+			if strings.ContainsRune(name, filepath.Separator) {
+				parse = onDirectory
+			}
+			more, err := parse(name)
+			if err != nil {
+				return err
+			}
+			if !slices.Contains(KindNames(*kinds), more[0].Name) {
+				*kinds = append(*kinds, more[0])
 			}
 		}
-		return err
+		return nil
 	}
-	f.Var(cli.FlagValue{Kind: "list", Parse: set, Text: func() string { return strings.Join(KindNames(*kinds), ",") }}, "fs", "make these file systems, each in an image in --dir, and measure on\nall of them side by side, such as ext4,xfs,btrfs (root)")
+	f.Var(cli.FlagValue{Kind: "list", Parse: set, Text: func() string { return strings.Join(KindNames(*kinds), ",") }}, "fs", "make these file systems, each in an image in --dir, and measure on\nall of them side by side, such as ext4,xfs,btrfs (root).\nA directory on another disk, such as /mnt/hdd, is measured beside them")
+}
+
+// onDirectory is the file system of a directory. The name begins with the kind, as those of
+// made file systems do.
+func onDirectory(dir string) ([]volume.Kind, error) {
+	path, err := filepath.Abs(strings.TrimSpace(dir))
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("%s: there is no such directory; the names of file systems have no slash", dir)
+	}
+	kind, err := sys.FileSystem(path)
+	if err != nil || kind == "" {
+		kind = "unknown"
+	}
+	separator := string(filepath.Separator)
+	name := kind + "-" + strings.NewReplacer(separator, "-", ":", "").Replace(strings.TrimPrefix(path, separator))
+	return []volume.Kind{{Name: name, Type: kind, Dir: path}}, nil
 }
 
 // KindNames are the names of kinds of file systems.
@@ -62,7 +90,11 @@ type Orders struct {
 // choice what can't be made.
 func OrderHere(w Wish, c *study.Choice) (Orders, error) {
 	if w.Earlier != nil {
-		return OrderAgain(*w.Earlier)
+		o, err := OrderAgain(*w.Earlier)
+		if err == nil && o.Own != "" {
+			err = cli.Misuse("run it anew with --fs", "the results are of the directory that they name %s", o.Own)
+		}
+		return o, err
 	}
 	o, err := Possible(w.Kinds)
 	if err != nil || len(o.List) == 0 {
@@ -85,7 +117,7 @@ func OrderHere(w Wish, c *study.Choice) (Orders, error) {
 func Possible(kinds []volume.Kind) (o Orders, err error) {
 	var why error
 	for _, k := range kinds {
-		if err := k.Can(); err != nil {
+		if err := k.Can(); k.Dir == "" && err != nil {
 			o.Missing, why = append(o.Missing, MissingKind(k, err)), errors.Join(why, err)
 			continue
 		}
@@ -99,6 +131,9 @@ func Possible(kinds []volume.Kind) (o Orders, err error) {
 
 // OrderOf orders a file system of twice the plan's room: removed files may not be free yet.
 func OrderOf(k volume.Kind, plan result.Plan) Ordered {
+	if k.Dir != "" {
+		return Ordered{k, 0}
+	}
 	return Ordered{k, k.SizeFor(2*plan.Room, plan.Files)}
 }
 
@@ -183,7 +218,11 @@ func (o Orders) Number() int {
 func (o Orders) Text() string {
 	var parts []string
 	for _, one := range o.List {
-		parts = append(parts, fmt.Sprintf("%s of %s", one.Kind.Name, cli.BytesText(one.Size)))
+		text := fmt.Sprintf("%s of %s", one.Kind.Name, cli.BytesText(one.Size))
+		if one.Kind.Dir != "" {
+			text = "the directory " + cli.OneLine(one.Kind.Dir)
+		}
+		parts = append(parts, text)
 	}
 	if o.Own != "" {
 		parts = append(parts, "the directory's own "+o.Own)
@@ -194,6 +233,7 @@ func (o Orders) Text() string {
 // Volumes are file systems that a run has made for itself, in order.
 type Volumes struct {
 	volumes []*volume.Volume
+	dirs    []volume.Kind // that are there, and stay
 	sites   []study.Site
 	missing []result.Missing
 	own     string // of the sites, the one that is the directory's own file system; or empty
@@ -214,6 +254,13 @@ func (o Orders) Make(ctx context.Context, h Host) (*Volumes, error) {
 	}
 	host := machine.Get(machine.Read(h.Dir), "file system").Value
 	for _, one := range o.List {
+		if one.Kind.Dir != "" {
+			if err := m.open(one.Kind, one.Kind.Dir, nil); err != nil {
+				return m, CannotOpen(one.Kind.Dir, err)
+			}
+			m.dirs = append(m.dirs, one.Kind)
+			continue
+		}
 		v, err := volume.Make(ctx, h.Dir, one.Kind, one.Size)
 		if err != nil {
 			return m, CannotMake(err)
@@ -222,7 +269,7 @@ func (o Orders) Make(ctx context.Context, h Host) (*Volumes, error) {
 		for _, dir := range v.Removed {
 			h.Say("removed %s, which a killed run had left", dir)
 		}
-		if err := m.open(v); err != nil {
+		if err := m.open(v.Kind(), v.Dir(), func() error { return v.Remount(context.Background()) }); err != nil {
 			return m, err
 		}
 		h.Say("made %s: %s", one.Kind.Name, how(v, host))
@@ -240,15 +287,15 @@ func (o Orders) Images() (size int64) {
 	return size
 }
 
-// open opens a ground on a volume. A file system in memory was asked for by its name.
-func (m *Volumes) open(v *volume.Volume) error {
-	ground, err := trial.OpenWorkDir(v.Dir(), true)
+// open opens a ground in a directory. A file system in memory was asked for by its name.
+func (m *Volumes) open(k volume.Kind, dir string, remount func() error) error {
+	ground, err := trial.OpenWorkDir(dir, true)
 	if err != nil {
 		return err
 	}
 	ground.Second = SecondProcess
-	ground.Remount = func() error { return v.Remount(context.Background()) }
-	m.sites = append(m.sites, study.Site{FileSystem: v.Kind().Name, WorkDir: ground})
+	ground.Remount = remount
+	m.sites = append(m.sites, study.Site{FileSystem: k.Name, WorkDir: ground})
 	return nil
 }
 
@@ -295,6 +342,9 @@ func (m *Volumes) Described(host []machine.Fact) (all []result.FileSystem) {
 	}
 	for _, v := range m.volumes {
 		all = append(all, result.NewFileSystem(v.Kind().Name, how(v, lies), v.Size(), host, machine.Read(v.Dir())))
+	}
+	for _, k := range m.dirs {
+		all = append(all, result.NewFileSystem(k.Name, "the directory "+cli.OneLine(k.Dir), 0, host, machine.Read(k.Dir)))
 	}
 	return all
 }

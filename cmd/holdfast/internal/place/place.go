@@ -187,7 +187,7 @@ func (m *Volumes) Again(h result.Header, counting trial.Counting) (trial.Matrix,
 func Packages(kinds []volume.Kind, can func(volume.Kind) error) (packages []string) {
 	for _, k := range kinds {
 		var missing *volume.MissingError
-		if errors.As(can(k), &missing) && missing.Package != "" {
+		if k.Dir == "" && errors.As(can(k), &missing) && missing.Package != "" {
 			packages = append(packages, missing.Package)
 		}
 	}

@@ -42,7 +42,8 @@ func NewSecond() *cobra.Command {
 		Short:  "do the work of a second process, for bench",
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := all.RunSecond(cmd.Context(), args, cmd.InOrStdin(), cmd.OutOrStdout()); err != nil {
+			// What it reports to the first process is bytes, and no text.
+			if err := all.RunSecond(cmd.Context(), args, cmd.InOrStdin(), cli.Bare(cmd.OutOrStdout())); err != nil {
 				return cli.Misuse("bench calls this command itself", "%w", err)
 			}
 			return nil

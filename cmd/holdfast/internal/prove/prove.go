@@ -25,16 +25,20 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/place"
+	"github.com/holdfast-go/holdfast/internal/lab/powercut"
 	"github.com/holdfast-go/holdfast/internal/lab/prove"
 )
 
 // A proof is what the arguments of prove say.
 type proof struct {
 	prove.Options
-	output  string
-	replay  string
-	command string
-	read    string
+	output      string
+	replay      string
+	kinds       []string
+	look        string
+	statesGiven bool
+	command     string
+	read        string
 }
 
 // childCommand is the command that level kill runs this program as.
@@ -53,9 +57,10 @@ left with what had been acknowledged. A record that was acknowledged and is gone
 a broken promise: exit code 1. Others may be lost, as far as the policy allows.
 
 Level memory cuts the power of a disk in memory, at every step and in every way. Level
-kill kills real processes, which takes their memory only: it shows nothing of power
-cuts. Level fault makes the system calls of real processes fail, one at a time, and
-judges what they say too. Each is run a second time on what a crash left. At each level a plain correct
+kill kills real processes, which takes their memory only. Level fault makes the system
+calls of real processes fail, one at a time, and judges what they say too. Level power,
+for root, cuts the power of real file systems, which replay their journals. Each is run
+a second time on what a crash left. At each level a plain correct
 program must lose nothing and liars must be caught, or all verdicts are "not known".
 
 With --cmd it crashes your own program: see docs/prove.md. The workloads are
@@ -69,10 +74,12 @@ With --cmd it crashes your own program: see docs/prove.md. The workloads are
 	f.SortFlags = false
 	f.Var(cli.Many("policy", &p.Policies, holdfast.ParsePolicy), "policy", "a policy to prove; may be given again (default: all that have a name)")
 	f.Var(cli.Many("name", &p.Workloads, parseWorkload), "workload", "what writes; may be given again (default: all that are above)")
-	f.Var(cli.List("list", &p.Levels, parseLevel), "level", "memory, kill, fault or all (default: all; of --cmd: kill)")
+	f.Var(cli.List("list", &p.Levels, parseLevel), "level", "memory, kill, fault, power or all (default: all; of --cmd: kill)")
 	f.DurationVar(&p.Time, "time", p.Time, "about how long it may take in all (default 45s)")
 	f.VarP(cli.Once("file", &p.output, cli.NewFile), "output", "o", "write each verdict to a new file, as a line of JSON")
 	f.Var(cli.Once("file:line", &p.replay, cli.Given), "replay", "judge the failing state of a line of such a file again, and nothing else")
+	f.Var(cli.Once("command", &p.look, cli.Given), "look", "with --replay, at level power: run this where the state is mounted")
+	f.Var(cli.List("list", &p.kinds, parseKind), "fs", "the file systems of level power (default: ext4, xfs, btrfs)")
 	f.Var(cli.Once("command", &p.command, cli.Given), "cmd", "crash this program, which prints \"ack N\" lines, in an empty directory")
 	f.Var(cli.Once("command", &p.read, cli.Given), "read", "prints the numbers of the records that the program has, a line each")
 	f.Var(cli.Once("number", &p.States, cli.ParseBetween(1, 1_000_000_000, "can't be judged")), "states", "how many states to judge for each workload and policy, at level memory\n(default 100000)")
@@ -89,7 +96,7 @@ func NewChild() *cobra.Command {
 		Short:  "do the work of a process that prove kills",
 		Hidden: true,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := prove.Child(args); err != nil {
+			if err := powercut.Process(args, prove.Options{Child: thisProgram}); err != nil {
 				return cli.Misuse("prove calls this command itself", "%w", err)
 			}
 			return nil
@@ -121,12 +128,19 @@ const allLevels prove.Level = "all"
 func parseLevel(text string) (prove.Level, error) {
 	level := prove.Level(text)
 	if shows, ok := prove.Planned[level]; ok {
-		return "", fmt.Errorf("level %s is not built yet, so %s is not known; use memory, kill, fault or all", text, shows)
+		return "", fmt.Errorf("level %s is not built yet, so %s is not known; use memory, kill, fault, power or all", text, shows)
 	}
 	if level != allLevels && !slices.Contains(prove.Levels, level) {
-		return "", fmt.Errorf("%q is no level; use memory, kill, fault or all", text)
+		return "", fmt.Errorf("%q is no level; use memory, kill, fault, power or all", text)
 	}
 	return level, nil
+}
+
+func parseKind(text string) (string, error) {
+	if !slices.Contains(powercut.Kinds, text) {
+		return "", fmt.Errorf("%q is no file system whose power can be cut; use %s", text, strings.Join(powercut.Kinds, ", "))
+	}
+	return text, nil
 }
 
 func (p *proof) run(cmd *cobra.Command) error {
@@ -135,7 +149,10 @@ func (p *proof) run(cmd *cobra.Command) error {
 		return cli.Misuse(cli.SeeHelp(cmd), "--time %v is no time", p.Time)
 	}
 	if p.replay != "" {
-		return p.again(cmd.OutOrStdout())
+		return p.again(cmd.Context(), cmd.OutOrStdout())
+	}
+	if p.look != "" {
+		return cli.Misuse("add --replay FILE:LINE", "--look runs where a failing state is mounted, and none was named")
 	}
 	if changed("cmd") != changed("read") {
 		return cli.Misuse("give both, such as --cmd ./writer --read 'cat log'", "--cmd and --read go together: one writes, the other prints what is there")
@@ -145,8 +162,10 @@ func (p *proof) run(cmd *cobra.Command) error {
 			return cli.Misuse("leave it out", "--%s says nothing about the program of --cmd", name)
 		}
 	}
-	if changed("cmd") && slices.Contains(p.Levels, prove.Memory) {
-		return cli.Misuse("use --level kill or fault", "--level memory says nothing about the program of --cmd")
+	for _, level := range []prove.Level{prove.Memory, prove.PowerCut} {
+		if changed("cmd") && slices.Contains(p.Levels, level) {
+			return cli.Misuse("use --level kill or fault", "--level %s says nothing about the program of --cmd", level)
+		}
 	}
 	if err := cli.IsFree("-o", p.output); err != nil {
 		return err
@@ -159,14 +178,17 @@ func (p *proof) run(cmd *cobra.Command) error {
 	}
 	if changed("cmd") && len(p.Levels) == 0 {
 		p.Levels = []prove.Level{prove.Kill}
+	} else if changed("cmd") && slices.Contains(p.Levels, allLevels) {
+		p.Levels = []prove.Level{prove.Kill, prove.Fault}
 	}
+	p.statesGiven = changed("states")
 	if err := p.complete(cmd.ErrOrStderr()); err != nil {
 		return err
 	}
 	var verdicts []*prove.Verdict
 	var err error
 	if changed("cmd") {
-		for _, level := range slices.DeleteFunc(p.Levels, func(l prove.Level) bool { return l == prove.Memory }) {
+		for _, level := range p.Levels {
 			var v *prove.Verdict
 			if err == nil {
 				v, err = prove.Program{Command: p.command, Read: p.read, Dir: p.Dir, Time: min(p.Time, 10*time.Second), Seed: p.Seed, Level: level}.Prove(cmd.Context())
@@ -190,42 +212,85 @@ func (p *proof) complete(stderr io.Writer) error {
 	if len(p.Levels) == 0 {
 		p.Levels = []prove.Level{allLevels}
 	}
-	if slices.Contains(p.Levels, allLevels) {
+	all := slices.Contains(p.Levels, allLevels)
+	if all {
 		p.Levels = slices.Clone(prove.Levels)
-		for level, why := range lacking() {
+	}
+	lacking := map[prove.Level]string{prove.Kill: prove.CanKill}
+	if slices.Contains(p.Levels, prove.Fault) {
+		lacking[prove.Fault] = prove.CanSupervise()
+	}
+	for level, why := range lacking {
+		switch {
+		case why == "" || !slices.Contains(p.Levels, level):
+		case all:
 			cli.Say(stderr, "level %s is left out: %s", level, why)
 			p.Levels = slices.DeleteFunc(p.Levels, func(l prove.Level) bool { return l == level })
+		default:
+			return cli.Misuse("use --level memory", "level %s can't be had: %s", level, why)
 		}
-	} else {
-		for level, why := range lacking() {
-			if slices.Contains(p.Levels, level) {
-				return cli.Misuse("use --level memory", "level %s can't be had: %s", level, why)
-			}
-		}
-	}
-	if len(p.Policies) == 0 {
-		p.Policies = prove.NamedPolicies()
 	}
 	if len(p.Workloads) == 0 {
 		p.Workloads, p.Commands = prove.Workloads(), commandLines()
 	}
 	p.Self = func(ctx context.Context, args ...string) *exec.Cmd { return place.ThisProgram(ctx, args...) }
-	p.Child = func(ctx context.Context, args ...string) *exec.Cmd {
-		return place.ThisProgram(ctx, append([]string{childCommand, "--"}, args...)...)
+	p.Child = thisProgram
+	return p.completePower(stderr, all)
+}
+
+// completePower decides what level power does. A file system that can't be had is left out if it
+// was not asked for.
+func (p *proof) completePower(stderr io.Writer, all bool) error {
+	kinds, policies, states := p.kinds, p.Policies, p.States
+	if len(policies) == 0 {
+		p.Policies = prove.NamedPolicies()
+		policies = []holdfast.Policy{holdfast.Durable()} // the others promise less at a power cut
+	}
+	if !slices.Contains(p.Levels, prove.PowerCut) {
+		if kinds != nil {
+			return cli.Misuse("add --level power", "--fs chooses what level power mounts, and that level is not run")
+		}
+		return nil
+	}
+	if len(kinds) == 0 {
+		kinds = powercut.Kinds[:3]
+		if all {
+			kinds = kinds[:1] // --time is short
+		}
+	}
+	var here []string
+	for _, kind := range kinds {
+		if err := powercut.Can(kind); err == nil {
+			here = append(here, kind)
+		} else if p.kinds != nil {
+			return cli.Misuse("run as root, or leave it out of --fs", "level power can't be had on %w", err)
+		} else {
+			cli.Say(stderr, "level power is left out on %v: what a power cut leaves of %s is not known", err, kind)
+		}
+	}
+	switch {
+	case len(here) > 0:
+	case all:
+		p.Levels = slices.DeleteFunc(p.Levels, func(l prove.Level) bool { return l == prove.PowerCut })
+	default:
+		return cli.Misuse("run as root, or use --level memory,kill", "level power can't be had")
+	}
+	p.Power = func(ctx context.Context, o prove.Options, most time.Duration) ([]*prove.Verdict, error) {
+		o.Policies = policies
+		if !p.statesGiven {
+			states = powerStates
+		}
+		o.States = states
+		return powercut.Run(ctx, o, here, most)
 	}
 	return nil
 }
 
-// lacking are the levels that can't be had here, each with the reason.
-func lacking() map[prove.Level]string {
-	why := map[prove.Level]string{}
-	if prove.CanKill != "" {
-		why[prove.Kill] = prove.CanKill
-	}
-	if no := prove.CanSupervise(); no != "" {
-		why[prove.Fault] = no
-	}
-	return why
+// powerStates is how many states are mounted for each workload and policy.
+const powerStates = 120
+
+func thisProgram(ctx context.Context, args ...string) *exec.Cmd {
+	return place.ThisProgram(ctx, append([]string{childCommand, "--"}, args...)...)
 }
 
 // report prints the page of verdicts, and keeps the failing states.
@@ -260,7 +325,7 @@ func (p *proof) report(stdout io.Writer, verdicts []*prove.Verdict) error {
 		if v.Failure == nil {
 			continue
 		}
-		fmt.Fprintf(stdout, "\n%s, %s under %v: %s\n", v.Level, v.Workload, policyText(v), cli.OneLine(v.Failure.Words))
+		fmt.Fprintf(stdout, "\n%s, %s under %v: %s\n", strings.TrimSpace(string(v.Level)+" "+v.FS), v.Workload, policyText(v), cli.OneLine(v.Failure.Words))
 		if v.Failure.Log != nil {
 			fmt.Fprintf(stdout, "  holdfast prove --replay %s:%d\n", cli.OneLine(p.output), i+1)
 		}
@@ -294,40 +359,46 @@ func policyText(v *prove.Verdict) string {
 // Page prints a table of verdicts for each level.
 func Page(w io.Writer, verdicts []*prove.Verdict) {
 	shows := map[prove.Level]string{
-		prove.Memory: "Power cuts and ends of the process, on a disk in memory:",
-		prove.Kill:   "Real processes, killed. This shows the loss of their memory, and nothing of power cuts:",
-		prove.Fault:  "Real processes, of which a system call fails, is cut short or comes late. A sync that fails loses what it was to keep:",
+		prove.Memory:   "Power cuts and ends of the process, on a disk in memory:",
+		prove.PowerCut: "Power cuts of FS, which the kernel mounts again. Several are mounted at a time, and each row has its own time:",
+		prove.Fault:    "Real processes, of which a system call fails, is cut short or comes late. A sync that fails loses what it was to keep:",
+		prove.Kill:     "Real processes, killed. This shows the loss of their memory, and nothing of power cuts:",
 	}
-	for _, level := range prove.Levels {
+	type part struct {
+		level prove.Level
+		kind  string
+	}
+	var parts []part
+	for _, v := range verdicts {
+		if p := (part{v.Level, v.FS}); !slices.Contains(parts, p) {
+			parts = append(parts, p)
+		}
+	}
+	for _, part := range parts {
 		var all prove.Tally
 		var kills, faults int
 		var elapsed time.Duration
-		rows := 0
 		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		fmt.Fprintf(w, "%s\n\n", strings.Replace(shows[part.level], "FS", part.kind, 1))
+		fmt.Fprintln(table, "workload\tpolicy\tstates\tacknowledged\tlost\taccepted and lost: most\tmean\tallowed\ttorn\torder\ttemporaries\tverdict")
 		for _, v := range verdicts {
-			if v.Level != level {
-				continue
+			if v.Level == part.level && v.FS == part.kind {
+				row(table, v)
+				all.Add(v.Tally)
+				kills += v.Kills
+				faults += v.Faults
+				elapsed += v.Elapsed
 			}
-			if rows++; rows == 1 {
-				fmt.Fprintf(w, "%s\n\n", shows[level])
-				fmt.Fprintln(table, "workload\tpolicy\tstates\tacknowledged\tlost\taccepted and lost: most\tmean\tallowed\ttorn\torder\ttemporaries\tverdict")
-			}
-			row(table, v)
-			all.Add(v.Tally)
-			kills += v.Kills
-			faults += v.Faults
-			elapsed += v.Elapsed
-		}
-		if rows == 0 {
-			continue
 		}
 		_ = table.Flush() // a failed write is reported at the end
 		fmt.Fprintf(w, "\n%s, ", cli.CountText(all.States, "state"))
-		if level == prove.Kill {
+		switch part.level {
+		case prove.Kill:
 			fmt.Fprintf(w, "%s, ", cli.CountText(int64(kills), "kill"))
-		}
-		if level == prove.Fault {
+		case prove.Fault:
 			fmt.Fprintf(w, "%s, ", cli.CountText(int64(faults), "fault"))
+		case prove.PowerCut:
+			fmt.Fprintf(w, "%d unmountable, ", all.Unmountable)
 		}
 		fmt.Fprintf(w, "%s acknowledged, in %v\n\n", cli.CountText(all.Acknowledged, "record"), elapsed.Round(time.Second/10))
 	}
@@ -366,7 +437,7 @@ func extent(x prove.Extent) string {
 }
 
 // again judges the failing state of one line of a file.
-func (p *proof) again(stdout io.Writer) error {
+func (p *proof) again(ctx context.Context, stdout io.Writer) error {
 	const hint = "for instance: holdfast prove --replay proof.jsonl:3"
 	colon := strings.LastIndexByte(p.replay, ':')
 	number, err := strconv.Atoi(p.replay[colon+1:])
@@ -392,7 +463,15 @@ func (p *proof) again(stdout io.Writer) error {
 	if v.Failure == nil {
 		return cli.Misuse("choose the line that the run named", "--replay %s: the verdict of this line has no failing state", p.replay)
 	}
-	violation, err := v.Failure.Replay()
+	var violation *prove.Violation
+	switch {
+	case v.Level == prove.PowerCut && v.Failure.Log != nil:
+		violation, err = powercut.Replay(ctx, prove.Options{Child: thisProgram}, v.Failure, p.look)
+	case p.look != "":
+		err = errors.New("--look: only a state of level power can be mounted")
+	default:
+		violation, err = v.Failure.Replay()
+	}
 	if err != nil {
 		return cli.Misuse("choose another line", "--replay %s: %w", p.replay, err)
 	}

@@ -42,8 +42,11 @@ func TestWrongInputIsRefused(t *testing.T) {
 	check(`prove takes no argument, and "now" was given`, "now")
 	check(`--policy: policy "fast": field "fast" has no value`, "--policy", "fast")
 	check(`--workload: "plain" is no workload; use append,`, "--workload", "plain")
-	check(`--level: level power is not built yet, so what real file systems leave when the power is cut is not known; use memory, kill, fault or all`, "--level", "power")
-	check(`--level: "disk" is no level; use memory, kill, fault or all`, "--level", "memory,disk")
+	check(`--level: level hostile is not built yet, so what other users can do to a directory in the middle of a call is not known; use memory, kill, fault, power or all`, "--level", "hostile")
+	check(`--level: "disk" is no level; use memory, kill, fault, power or all`, "--level", "memory,disk")
+	check(`--fs: "vfat" is no file system whose power can be cut; use ext4, xfs,`, "--fs", "vfat")
+	check(`--fs chooses what level power mounts, and that level is not run`, "--fs", "ext4", "--level", "memory")
+	check(`--look runs where a failing state is mounted`, "--look", "ls")
 	check(`--states: 0 can't be judged; use 1 to 1000000000`, "--states", "0")
 	check(`--seed: "-1" is not a whole number`, "--seed", "-1")
 	check(`--time: "soon" is not a duration`, "--time", "soon")
@@ -75,7 +78,7 @@ func TestPageShowsWhatHeldAndItsControls(t *testing.T) {
 			t.Errorf("%s is not in\n%s", want, out)
 		}
 	}
-	if lines, err := os.ReadFile(file); err != nil || bytes.Count(lines, []byte("\n")) != 6 {
+	if lines, err := os.ReadFile(file); err != nil || bytes.Count(lines, []byte("\n")) != 7 {
 		t.Errorf("%v, %s", err, lines)
 	}
 }

@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -62,6 +65,8 @@ type arms struct {
 	buffers []holdfast.Size
 	parts   []study.Part
 	diy     string
+	source  string
+	keep    string // the new directory for the files of the last round
 }
 
 // A where is the place to measure.
@@ -151,8 +156,10 @@ func (b *benchmark) addFlags(cmd *cobra.Command) {
 	f.Var(cli.Many("size", &b.buffers, parseBuffer), "buffer", "a buffer of a study's arms; may be given again")
 	f.Var(cli.List("parts", &b.parts, func(text string) (study.Part, error) { return study.Part(text), nil }), "part", "run these parts of a study alone, such as A,C")
 	f.Var(cli.Once("file", &b.diy, cli.Given), "diy", "of the study bytes: check the functions in this C file, then time them\nbeside read(2), libc's and ours (see drill/README.md)")
+	f.Var(cli.Once("file", &b.source, cli.Given), "source", "of the study copy: copy this file, not random bytes of the\npublished sizes")
+	f.Var(cli.Once("dir", &b.keep, cli.Given), "keep", "keep the files that each arm of a study wrote last in this new\ndirectory, which must be on the same file system as --dir")
 	cli.AllFlag(f, &b.all)
-	cli.InGroup(f, "Of a study", "list", "count", "buffer", "part", "diy", "all")
+	cli.InGroup(f, "Of a study", "list", "count", "buffer", "part", "diy", "source", "keep", "all")
 	cli.InGroup(f, "How long, and again", "width", "rounds", "seed", "from", "resume")
 	place.FileSystemsFlag(f, &b.fs)
 	f.BoolVar(&b.allowTmpfs, "allow-tmpfs", false, "measure a file system in memory too, where nothing is ever durable")
@@ -231,7 +238,7 @@ func parseRate(text string) (float64, error) {
 // choice is the selection as studies have it.
 func (s *selection) choice() study.Choice {
 	c := study.Choice{
-		Buffers: s.buffers, Count: s.count, Parts: s.parts, DIY: s.diy,
+		Buffers: s.buffers, Count: s.count, Parts: s.parts, DIY: s.diy, Source: s.source,
 		Preset: study.Default(), Policies: s.policies, Records: s.records, Writers: s.writers,
 		Rounds: s.rounds, Width: s.width, Budget: s.budget, Seed: s.seed,
 		Setting: study.Setting{Rate: s.rate, Cache: s.cache, Steady: s.steady, Room: int64(s.room)},
@@ -254,8 +261,16 @@ func (b *benchmark) contradiction(cmd *cobra.Command) error {
 		}
 	}
 	switch {
-	case b.study.Name == "" && (b.count > 0 || len(b.buffers) > 0 || len(b.parts) > 0 || b.diy != ""):
-		return cli.Misuse("name the study, as in holdfast bench lines --count 1M", "--count, --buffer, --part and --diy are of a study, and none is named")
+	case b.study.Name == "" && (b.count > 0 || len(b.buffers) > 0 || len(b.parts) > 0 || b.diy != "" || b.source != "" || b.keep != ""):
+		return cli.Misuse("name the study, as in holdfast bench lines --count 1M", "--count, --buffer, --part, --diy, --source and --keep are of a study, and none is named")
+	case b.source != "" && cmd.Flags().Changed("count"):
+		return cli.Misuse("leave one out", "--source copies a whole file, and --count gives another number of bytes")
+	case b.source != "" && b.kernel != "":
+		return cli.Misuse("leave one out", "--source is a file here, and --kernel %s runs the study in another kernel", b.kernel)
+	case b.keep != "" && (len(b.fs) > 0 || b.kernel != ""):
+		return cli.Misuse("leave one out", "--keep is of files in --dir, and --fs and --kernel write on file systems that go with the run")
+	case b.kernel != "" && slices.ContainsFunc(b.fs, func(k volume.Kind) bool { return k.Dir != "" }):
+		return cli.Misuse("leave it out", "--fs names a directory, and --kernel %s runs the study in another kernel", b.kernel)
 	case b.quick && b.full:
 		return cli.Misuse("give one of the two, or neither for a run of about 50 seconds", "--quick and --full contradict each other")
 	case changed("time") && b.budget < time.Second:
@@ -325,6 +340,9 @@ func (b *benchmark) run(cmd *cobra.Command) error {
 		return listStudies(cmd.OutOrStdout())
 	}
 	if err := b.notOfStudy(cmd); err != nil {
+		return err
+	}
+	if err := b.openSource(); err != nil {
 		return err
 	}
 	choice := b.choice()
@@ -397,6 +415,25 @@ func (b *benchmark) runOf(cmd *cobra.Command, choice study.Choice, earlier resul
 	})
 }
 
+// openSource makes the whole file of --source what is copied. A contradicting --count is refused later.
+func (a *arms) openSource() (err error) {
+	if a.source == "" || a.count > 0 {
+		return nil
+	}
+	if a.source, err = filepath.Abs(a.source); err != nil {
+		return err
+	}
+	info, err := os.Stat(a.source)
+	switch {
+	case err != nil:
+		return cli.Misuse("give a file that can be read", "--source: %w", err)
+	case !info.Mode().IsRegular() || info.Size() == 0:
+		return cli.Misuse("holdfast gen makes one", "--source %s is no file with bytes", cli.OneLine(a.source))
+	}
+	a.count = info.Size()
+	return nil
+}
+
 // checkDIY refuses a student's file that does not compile or whose functions are wrong: a
 // time counts only if the bytes are right.
 func (a *arms) checkDIY(cmd *cobra.Command) error {
@@ -449,6 +486,12 @@ func (b *benchmark) onGround(cmd *cobra.Command, o place.Order, c study.Choice, 
 		return place.CannotOpen(b.dir, err)
 	}
 	defer func() { err = place.CloseWorkDir(ground, err) }()
+	if b.keep != "" {
+		if err := os.Mkdir(b.keep, 0o777); err != nil {
+			return cli.Misuse("give a new directory on the file system of --dir", "--keep: %w", err)
+		}
+		ground.Kept = b.keep
+	}
 	s := newSession(cmd.ErrOrStderr(), ground, b.dir, b.file)
 	if text := b.untimedText(); text != "" {
 		s.say("%s", text)

@@ -41,6 +41,7 @@ func copyArms(c study.Choice) []study.Arm {
 	}
 	plan := planned(repeated(cells), copyRound(c), c.SlowerInPlan())
 	source := copysource.New(c.Seed)
+	source.File = c.Source
 	var arms []study.Arm
 	for _, cell := range cells {
 		arms = append(arms, cell.arm(c, plan.of(cell), source))
@@ -146,6 +147,9 @@ func (c copyCell) arm(choice study.Choice, n int64, source *copysource.Source) s
 	case timing.EachSync:
 		text += ", each with fsync(2)"
 	}
+	if c.form == timing.InC {
+		text += ", the loop in C"
+	}
 	if n < c.size {
 		text += fmt.Sprintf(", the first %v of %v", holdfast.Size(n), holdfast.Size(c.size))
 	}
@@ -157,6 +161,9 @@ func (c copyCell) arm(choice study.Choice, n int64, source *copysource.Source) s
 	if (c.form == timing.DSynced || c.form == timing.WriteData) && study.OpenDataSync == 0 {
 		a.Missing = "there is no O_DSYNC on this system"
 	}
+	if c.form == timing.InC {
+		a.Missing = cstdio.Missing()
+	}
 	if c.syncs() && choice.NeverSync != "" {
 		a.Missing = "no file can be synced there: " + choice.NeverSync
 	}
@@ -164,7 +171,9 @@ func (c copyCell) arm(choice study.Choice, n int64, source *copysource.Source) s
 }
 
 // syncs reports whether the form waits for the disk.
-func (c copyCell) syncs() bool { return c.form != timing.Copy && c.form != timing.Write }
+func (c copyCell) syncs() bool {
+	return !slices.Contains([]timing.Form{timing.Copy, timing.InC, timing.Write}, c.form)
+}
 
 // cache is the state of the source: cold where that can be had. What is only written
 // has none.
@@ -196,7 +205,15 @@ func (c copyCell) task(choice study.Choice, n int64, source *copysource.Source) 
 			if err != nil {
 				return errors.Join(err, from.Close())
 			}
-			err = c.loop(ctx, clock, n, func(until int64) (int64, error) { return copyLoop(ctx, to, from, b, until) })
+			err = c.loop(ctx, clock, n, func(until int64) (copied int64, err error) {
+				if c.form != timing.InC {
+					return copyLoop(ctx, to, from, b, until)
+				}
+				for more := int64(1); copied < until && more > 0 && errors.Join(err, ctx.Err()) == nil; copied += more {
+					more, err = cstdio.Copy(to, from, b, min(until-copied, everyCalls*c.buffer))
+				}
+				return copied, err
+			})
 			if c.form == timing.EndSynced && err == nil {
 				err = to.Sync()
 				clock.Lap(trial.Sync)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/lab/result"
+	"github.com/holdfast-go/holdfast/internal/lab/stat"
 	"github.com/holdfast-go/holdfast/internal/lab/study"
 	"github.com/holdfast-go/holdfast/internal/lab/timing"
 )
@@ -18,8 +19,22 @@ func copyClaims() []study.Claim {
 // written is the time of the loop alone, for a byte.
 func written(t result.Trial) float64 { return float64(t.Write) / float64(t.Records) }
 
-// userShare is the part of the CPU time that was spent in user mode.
-func userShare(t result.Trial) float64 { return float64(t.User) / float64(t.User+t.System) }
+// userShare is the part of the CPU time of all rounds that was spent in user mode. A kernel may
+// part it by the ticks of its clock: of that many ticks each is one or the other, and the
+// interval is that of a proportion (Wilson's, 95 %). Of fewer than leastTicks there is none.
+func userShare(e study.Evidence, arm string) stat.Summary {
+	const tick, leastTicks, z = 10 * time.Millisecond, 20, 1.96 // of the slowest clock, of 100 Hz
+	s := stat.Summary{N: len(e.Trials(arm)), Median: userPart(e, arm), Low: math.NaN(), High: math.NaN()}
+	all := time.Duration(0)
+	for _, t := range e.Trials(arm) {
+		all += t.CPU()
+	}
+	if n, p := float64(all)/float64(tick), s.Median; n >= leastTicks && !math.IsNaN(p) {
+		middle, half := p+z*z/2/n, z*math.Sqrt(p*(1-p)/n+z*z/4/n/n)
+		s.Low, s.High, s.Confidence = (middle-half)/(1+z*z/n), (middle+half)/(1+z*z/n), 0.95
+	}
+	return s
+}
 
 // onFileSystem judges only where the directory is on that file system.
 func onFileSystem(name, dir string, judge func(study.Evidence) study.Finding) func(study.Evidence) study.Finding {
@@ -106,16 +121,16 @@ var copyTimeClaims = []study.Claim{{
 	Name: "copy-user-negligible", Source: study.CopyBufferSizes, Says: "user CPU time is negligible with buffers larger than 4096", Published: "0 to 5 of 111 to 197 ms",
 	Arms: []string{copyArm(65536)},
 	Judge: func(e study.Evidence) study.Finding {
-		s := study.Figure(e.Summary(copyArm(65536), userShare), study.Percent)
+		s := study.Figure(userShare(e, copyArm(65536)), study.Percent)
 		return s.Judge(study.AtMost(0.1), study.NotHere, "at most a tenth of the CPU time is the program's own at 65536 bytes", "more than a tenth of the CPU time is the program's own")
 	},
 }, {
 	Name: "copy-system", Source: study.CopyBufferSizes, Says: "with small buffers the time is spent in the kernel, hardly any in user space", Published: "67 s of 77 s",
 	Arms: []string{copyArm(1)},
 	Judge: func(e study.Evidence) study.Finding {
-		system := func(t result.Trial) float64 { return 1 - userShare(t) }
-		s := study.Figure(e.Summary(copyArm(1), system), study.Percent)
-		return s.Judge(study.AtLeast(0.5), study.NotHere, "most of the CPU time of single bytes is the kernel's", "half of the CPU time or more is the program's own")
+		u := userShare(e, copyArm(1))
+		u.Median, u.Low, u.High = 1-u.Median, 1-u.High, 1-u.Low
+		return study.Figure(u, study.Percent).Judge(study.AtLeast(0.5), study.NotHere, "most of the CPU time of single bytes is the kernel's", "half of the CPU time or more is the program's own")
 	},
 }}
 

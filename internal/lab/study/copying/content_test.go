@@ -3,6 +3,7 @@ package copying
 import (
 	"testing"
 
+	"github.com/holdfast-go/holdfast/internal/lab/cstdio"
 	"github.com/holdfast-go/holdfast/internal/lab/study"
 	"github.com/holdfast-go/holdfast/internal/lab/study/copysource"
 	"github.com/holdfast-go/holdfast/internal/lab/study/studytest"
@@ -14,6 +15,9 @@ func TestWrongBytesAreNoTrialOfCopying(t *testing.T) {
 	source := copysource.New(1)
 	studytest.WrongBytesAreNoTrial(t, g, "copy", copyCell{timing.Copy, 5000, 512}.task(study.Choice{}, 5000, source))
 	studytest.WrongBytesAreNoTrial(t, g, "write", copyCell{timing.EachData, 5000, 512}.task(study.Choice{}, 5000, source))
+	if cstdio.Missing() == "" {
+		studytest.WrongBytesAreNoTrial(t, g, "in C", copyCell{timing.InC, 5000, 512}.task(study.Choice{}, 5000, source))
+	}
 	studytest.WrongBytesAreNoTrial(t, g, "O_SYNC", studytest.ArmTask(t, Study(), syncArm(2)))
 	studytest.WrongBytesAreNoTrial(t, g, "stream", pointWays()[3].arm(inWriter, "", openOurs).Task())
 }

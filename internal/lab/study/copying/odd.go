@@ -3,6 +3,7 @@ package copying
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/lab/result"
@@ -15,7 +16,7 @@ import (
 // a rule each.
 func standsOutTable(e study.Evidence) study.Table {
 	t := study.Table{Title: "What stands out, on " + placeOf(e), Head: []string{"Asked", "Found"}}
-	for _, ask := range []func(study.Evidence) (string, string){straddles, bestIsNotLargest, kernelsShare} {
+	for _, ask := range []func(study.Evidence) (string, string){straddles, bestIsNotLargest, kernelsShare, costOfGo} {
 		if asked, found := ask(e); found != "" {
 			t.Rows = append(t.Rows, []string{asked, found})
 		}
@@ -80,6 +81,16 @@ func kernelsShare(e study.Evidence) (asked, found string) {
 	return asked, found
 }
 
+// costOfGo compares the CPU time of the loop in Go with that of the loop in C, by buffer.
+func costOfGo(e study.Evidence) (asked, found string) {
+	for _, b := range []int64{1, 4096, 65536} {
+		if inC := (copyCell{timing.InC, wholeSize, b}).name(); e.Have(copyArm(b), inC) {
+			found += fmt.Sprintf(", %v %s", holdfast.Size(b), study.Ratio(e.Ratio(copyArm(b), inC, study.CPUTime)))
+		}
+	}
+	return "how much CPU time does the loop in Go take, against C", strings.TrimPrefix(found, ", ")
+}
+
 // Iterations returns a line for each run of each cell, as the published script prints
 // them, under a line that names what was measured; predicted times are marked. The
 // rounds that are not whole are left out.
@@ -103,7 +114,11 @@ func Iterations(run result.Run) (lines []string) {
 				if parted {
 					line += fmt.Sprintf(", User CPU=%ss, System CPU=%ss", text(float64(t.User)), text(float64(t.System)))
 				}
-				lines = append(lines, fmt.Sprintf("  Running iteration %d/%d for BUF_SIZE=%d...", i+1, len(e.Trials(c.name())), c.buffer), line+mark)
+				lines = append(lines, fmt.Sprintf("  Running iteration %d/%d for BUF_SIZE=%d...", i+1, len(e.Trials(c.name())), c.buffer))
+				if cell, _ := e.Cell(c.name()); cell.Cache == result.Remount {
+					lines = append(lines, fmt.Sprintf("    Unmounting %s...", placeOf(e)), fmt.Sprintf("    Remounting %s...", placeOf(e)))
+				}
+				lines = append(lines, line+mark)
 			}
 		}
 	}

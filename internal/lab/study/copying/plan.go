@@ -151,6 +151,7 @@ func partCells(p study.Part, c study.Choice) (cells []copyCell) {
 		}
 	case study.PartC:
 		add(timing.Copy, wholeSize, buffersOf(c, true))
+		add(timing.InC, wholeSize, buffersOf(c, false))
 	case study.PartWrite:
 		for _, form := range formsOf(all, timing.Write, timing.WriteSync, timing.WriteData, timing.EachData, timing.EachSync) {
 			add(form, writeSize, buffersOf(c, all))

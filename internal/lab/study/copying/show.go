@@ -42,7 +42,7 @@ func formTables(e study.Evidence, cells []copyCell) []study.Table {
 			Notes: copyNotes(e, small), Apart: 7,
 		}
 		for _, c := range small {
-			size := strconv.FormatFloat(float64(c.size)/mib, 'f', -1, 64)
+			size := study.Digits(float64(c.size) / mib)
 			t.Rows = append(t.Rows, slices.Concat([]string{size, bufferText(c)}, wholeTexts(e, c), []string{howMeasured(e, c), averageText(e, c)}, publishedTexts(e, c)[:1]))
 		}
 		tables = append(tables, t)
@@ -100,6 +100,9 @@ func secondsOf(ns float64) string {
 // where it was not published; and the book's elapsed time.
 func publishedTexts(e study.Evidence, c copyCell) []string {
 	texts := []string{study.Dash, study.Dash, study.Dash}
+	if c.form == timing.InC { // the published loops are in C
+		c.form = timing.Copy
+	}
 	if row, ok := publishedCell(publishedFor(e), c); ok {
 		texts = []string{secondsText(row.Elapsed), secondsText(row.CPU), study.Dash}
 	}
@@ -141,6 +144,9 @@ func copyNotes(e study.Evidence, cells []copyCell) []string {
 			"the elapsed time is the median of the rounds with its interval, and their average beside; user and system part the CPU time as over all rounds together, because a kernel may part it by ticks",
 			fmt.Sprintf("published is %s of %s: averages by a clock of 1 ms; the book's are ext2, 100 million bytes, and 1 million with O_SYNC", publishedFor(e), study.CopyBufferSizes),
 		}
+	}
+	if cells[0].form == timing.InC {
+		notes = append(notes, "the loop is in C, as the published one is: its CPU times have nothing of Go, and compare with the published")
 	}
 	if study.IsUserMode(placeOf(e)) {
 		notes = append(notes, UserModeUnparted)

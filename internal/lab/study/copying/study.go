@@ -34,7 +34,7 @@ func Study() study.Study {
 		Name:      "copy",
 		Question:  "what does the size of the buffer do to a copy, by the file's size, by syncing, and by file system",
 		Source:    study.CopyBufferSizes,
-		Takes:     []string{study.TakesPart, study.TakesBuffer, study.TakesCache, study.TakesCount},
+		Takes:     []string{study.TakesPart, study.TakesBuffer, study.TakesCache, study.TakesCount, "source"},
 		Published: copyPublished(),
 		Arms:      copyArms,
 		Rounds:    copyRounds,
@@ -78,7 +78,7 @@ func copyRounds(c study.Choice) int {
 	}
 	need := time.Duration(0)
 	for _, cell := range repeated(copyMatrix(c)) {
-		if cell.form == timing.Copy && cell.buffer >= wholeBuffer {
+		if (cell.form == timing.Copy || cell.form == timing.InC) && cell.buffer >= wholeBuffer {
 			need += cell.time(cell.size, c.SlowerInPlan())
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/lab/cstdio"
 	"github.com/holdfast-go/holdfast/internal/lab/machine"
 	"github.com/holdfast-go/holdfast/internal/lab/result"
 	"github.com/holdfast-go/holdfast/internal/lab/study"
@@ -78,6 +79,20 @@ func TestCopyClaimsFollowTheEvidence(t *testing.T) {
 	check("copy-user-negligible", user(0, 0, 5e8, 0), study.NotHere)
 	check("copy-system", user(0, 0, 0, 2e8), study.Holds)
 	check("copy-system", user(0, 0, 0, 3e9), study.NotHere)
+
+	// Ticks part the CPU time: few say nothing, and a part near the bound is at the edge,
+	// however the rounds lie.
+	ticks := func(user, all time.Duration) study.Evidence {
+		return studytest.Planted(10, func(_ string, round int, m *result.Measurement) {
+			m.Elapsed, m.Records, m.User, m.System = all, 100, user, all-user
+			if round%2 == 0 { // a round is all of one
+				m.User, m.System = all*time.Duration(round%4/2), all-all*time.Duration(round%4/2)
+			}
+		}, copyArm(1))
+	}
+	check("copy-system", ticks(5*time.Millisecond, 10*time.Millisecond), study.NotChecked)
+	check("copy-system", ticks(25*time.Millisecond, 50*time.Millisecond), study.AtEdge)
+	check("copy-system", ticks(0, 500*time.Millisecond), study.Holds)
 }
 
 func TestClaimOfAnotherFileSystemNamesTheCommand(t *testing.T) {
@@ -196,16 +211,16 @@ func TestAPlanFitsIntoItsTimeAndLeavesNothingOut(t *testing.T) {
 			t.Errorf("%+v: %d cells, %d of them shorter, want %d cells", c.Parts, len(arms), shortened, cells)
 		}
 	}
-	buffers := len(allBuffers())
+	buffers, inC := len(allBuffers()), 4
 	check(study.Choice{Preset: study.Full(), Parts: []study.Part{study.PartA}}, 7*buffers)
-	check(study.Choice{Preset: study.Quick(), Parts: []study.Part{study.PartC}}, buffers)
-	check(study.Choice{Preset: study.Default(), Budget: 10 * time.Minute, Parts: []study.Part{study.PartC}}, buffers)
-	check(study.Choice{Preset: study.Default(), Budget: 10 * time.Minute, Parts: []study.Part{study.PartC}, FileSystems: []string{"ext2", "ext3", "ext4", "xfs", "btrfs"}}, buffers)
-	check(study.Choice{Preset: study.Quick(), FileSystems: []string{"ext4", "xfs", "btrfs"}}, buffers)
+	check(study.Choice{Preset: study.Quick(), Parts: []study.Part{study.PartC}}, buffers+inC)
+	check(study.Choice{Preset: study.Default(), Budget: 10 * time.Minute, Parts: []study.Part{study.PartC}}, buffers+inC)
+	check(study.Choice{Preset: study.Default(), Budget: 10 * time.Minute, Parts: []study.Part{study.PartC}, FileSystems: []string{"ext2", "ext3", "ext4", "xfs", "btrfs"}}, buffers+inC)
+	check(study.Choice{Preset: study.Quick(), FileSystems: []string{"ext4", "xfs", "btrfs"}}, buffers+inC)
 	check(study.Choice{Preset: study.Full(), Parts: []study.Part{study.PartB}}, 3*buffers)
 	check(study.Choice{Preset: study.Full(), Parts: []study.Part{study.PartWrite}}, 5*buffers)
-	check(study.Choice{Preset: study.Full(), Parts: []study.Part{study.PartA, study.PartC}}, 7*buffers) // 100 MiB are of both, and run once
-	check(study.Choice{Preset: study.Default(), Buffers: []holdfast.Size{1, 3}, Parts: []study.Part{study.PartC}}, 2)
+	check(study.Choice{Preset: study.Full(), Parts: []study.Part{study.PartA, study.PartC}}, 7*buffers+inC) // 100 MiB are of both, and run once
+	check(study.Choice{Preset: study.Default(), Buffers: []holdfast.Size{1, 3}, Parts: []study.Part{study.PartC}}, 2+2)
 }
 
 // TestLargeBuffersAreCopiedWhole: a short copy by them says little of a long one, and
@@ -225,7 +240,7 @@ func TestLargeBuffersAreCopiedWhole(t *testing.T) {
 		}
 	}
 	five := []string{"ext2", "ext3", "ext4", "xfs", "btrfs"}
-	check(study.Choice{Preset: study.Default(), Budget: 10 * time.Minute, Parts: []study.Part{study.PartC}, FileSystems: five}, 10)
+	check(study.Choice{Preset: study.Default(), Budget: 10 * time.Minute, Parts: []study.Part{study.PartC}, FileSystems: five}, 9)
 	check(study.Choice{Preset: study.Default(), Budget: 4 * time.Minute, Parts: []study.Part{study.PartC}, FileSystems: five}, 3)
 	check(study.Choice{Preset: study.Default(), Budget: 10 * time.Minute, Rounds: 5, Parts: []study.Part{study.PartC}, FileSystems: five}, 5)
 }
@@ -440,6 +455,11 @@ func TestIterationsReadAsPublished(t *testing.T) {
 	}
 	if got := Iterations(e.Run); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
+	}
+	e.Run.Header.Cells[0].Cache = result.Remount
+	want = slices.Insert(want, 2, "    Unmounting ext2...", "    Remounting ext2...")
+	if got := Iterations(e.Run); !slices.Equal(got, want) {
+		t.Errorf("with a remount: %q", got)
 	}
 }
 
@@ -681,5 +701,29 @@ func TestAveragesAreOfTheRounds(t *testing.T) {
 	}
 	if text := studytest.LooksRight(t, showCopies(e)); !strings.Contains(text, "Average, elapsed") || !strings.Contains(text, "| 5.667 |") {
 		t.Error(text)
+	}
+}
+
+// TestCopiesInCStandBesideThoseInGo: the table has the published CPU time of the same
+// buffer, and Go's is set against C's. Without C the arm says what is missing.
+func TestCopiesInCStandBesideThoseInGo(t *testing.T) {
+	inC := copyCell{timing.InC, wholeSize, 4096}
+	e := onKind(studytest.Planted(5, func(arm string, _ int, m *result.Measurement) {
+		m.Elapsed, m.System, m.Records = time.Second, map[bool]time.Duration{true: 100, false: 200}[arm == inC.name()]*time.Millisecond, wholeSize
+	}, copyArm(4096), inC.name()), "ext4")
+	for i := range e.Run.Header.Cells {
+		e.Run.Header.Cells[i].Records = wholeSize
+	}
+	published, ok := publishedCell("ext4", copyCell{timing.Copy, wholeSize, 4096})
+	if got := publishedTexts(e, inC); !ok || got[1] != secondsText(published.CPU) {
+		t.Errorf("published beside C: %q", got)
+	}
+	if _, found := costOfGo(e); !strings.HasPrefix(found, "4KiB 2x") {
+		t.Errorf("Go against C: %q", found)
+	}
+	arms := copyArms(study.Choice{Preset: study.Default(), Parts: []study.Part{study.PartC}})
+	i := slices.IndexFunc(arms, func(a study.Arm) bool { return a.Name == inC.name() })
+	if i < 0 || arms[i].Missing != cstdio.Missing() {
+		t.Errorf("arm %d of %d", i, len(arms))
 	}
 }

@@ -23,7 +23,12 @@ import (
 // A Source is what is copied: random bytes, the same for a seed, in a file for each
 // size that all trials read.
 type Source struct {
-	Seed  [32]byte
+	Seed [32]byte
+
+	// File is the path of a file that has the bytes instead; it must not change during the
+	// run. Empty: they are random.
+	File string
+
 	salt  maphash.Seed
 	known map[int64]uint64 // sums, by size
 }
@@ -47,12 +52,31 @@ func Of(path string, size int64) string {
 
 // Make makes the source of that size beside path, if it is not there yet.
 func (s *Source) Make(path string, size int64) error {
-	random := rand.NewChaCha8(s.Seed)
-	err := trial.NewFile(Of(path, size), size, func(block []byte) { _, _ = random.Read(block) }) // it never fails
-	if errors.Is(err, fs.ErrExist) {
-		return nil
+	from, err := s.open()
+	if err != nil {
+		return err
 	}
-	return err
+	var readErr error
+	err = trial.NewFile(Of(path, size), size, func(block []byte) {
+		if _, err := io.ReadFull(from, block); err != nil && readErr == nil {
+			readErr = fmt.Errorf("read %d bytes of the source %s: %w", size, s.File, err)
+		}
+	})
+	if errors.Is(err, fs.ErrExist) {
+		return from.Close()
+	}
+	if readErr != nil {
+		err = errors.Join(readErr, err, os.Remove(Of(path, size)))
+	}
+	return errors.Join(err, from.Close())
+}
+
+// open opens what has the bytes.
+func (s *Source) open() (io.ReadCloser, error) {
+	if s.File != "" {
+		return os.Open(s.File)
+	}
+	return io.NopCloser(rand.NewChaCha8(s.Seed)), nil
 }
 
 // Block is the source's beginning.
@@ -67,16 +91,23 @@ type Sum struct {
 	size int64
 	salt maphash.Seed
 	sum  uint64
+	err  error // why it is not known
 }
 
 // Sum is that of the source's first bytes.
 func (s *Source) Sum(size int64) Sum {
-	sum, ok := s.known[size]
-	if !ok {
-		sum, _, _ = sumOf(io.LimitReader(rand.NewChaCha8(s.Seed), size), s.salt) // it never fails
+	if sum, ok := s.known[size]; ok {
+		return Sum{size, s.salt, sum, nil}
+	}
+	from, err := s.open()
+	if err != nil {
+		return Sum{err: err}
+	}
+	sum, _, err := sumOf(io.LimitReader(from, size), s.salt)
+	if err = errors.Join(err, from.Close()); err == nil {
 		s.known[size] = sum
 	}
-	return Sum{size, s.salt, sum}
+	return Sum{size, s.salt, sum, err}
 }
 
 // Repeated is that of the block, over and over.
@@ -91,7 +122,7 @@ func Repeated(block []byte, size int64) Sum {
 	for left := size; left > 0; left -= int64(len(many)) {
 		_, _ = h.Write(many[:min(left, int64(len(many)))])
 	}
-	return Sum{size, salt, h.Sum64()}
+	return Sum{size, salt, h.Sum64(), nil}
 }
 
 func sumOf(r io.Reader, salt maphash.Seed) (sum uint64, size int64, err error) {
@@ -103,6 +134,9 @@ func sumOf(r io.Reader, salt maphash.Seed) (sum uint64, size int64, err error) {
 
 // Holds reads the file at path, which has to be what was summed up.
 func Holds(path string, want Sum) error {
+	if want.err != nil {
+		return want.err
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return err

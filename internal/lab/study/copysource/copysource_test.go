@@ -2,6 +2,10 @@ package copysource
 
 import (
 	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"testing"
 )
@@ -26,5 +30,39 @@ func TestSourceIsOfTheSeed(t *testing.T) {
 		if err := Holds(Of(filepath.Join(dir, name), 5000), one.Sum(5000)); err != nil {
 			t.Errorf("the source of trial %s: %v", name, err)
 		}
+	}
+}
+
+// TestSourceIsTheFileThatIsGiven: also where it has become shorter, or is gone.
+func TestSourceIsTheFileThatIsGiven(t *testing.T) {
+	dir := t.TempDir()
+	s := New(1)
+	s.File = filepath.Join(dir, "given")
+	if err := os.WriteFile(s.File, bytes.Repeat([]byte("holdfast "), 1000), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "trial")
+	for range 2 { // the second finds it
+		if err := s.Make(path, 5000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Holds(Of(path, 5000), s.Sum(5000)); err != nil {
+		t.Error(err)
+	}
+	if got, err := os.ReadFile(Of(path, 5000)); err != nil || !bytes.HasPrefix(got, []byte("holdfast holdfast ")) || len(got) != 5000 {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	if err := s.Make(path, 10_000); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("more than the file has: %v", err)
+	}
+	if _, err := os.Stat(Of(path, 10_000)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a part of a source is left: %v", err)
+	}
+	if err := os.Remove(s.File); err != nil {
+		t.Fatal(err)
+	}
+	if err := Holds(Of(path, 5000), s.Sum(4000)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a sum of a file that is gone: %v", err)
 	}
 }

@@ -63,7 +63,12 @@ func (o sink) kill(ctx context.Context, c *trial.Clock, after, size int64) ([]ti
 		if _, err := io.ReadFull(reports, one); err != nil {
 			break // it is dead: wait says of what
 		}
-		accepted = append(accepted, time.Duration(binary.LittleEndian.Uint64(one)))
+		at := time.Duration(binary.LittleEndian.Uint64(one))
+		if n := len(accepted); n > 0 && (at < accepted[n-1] || at > accepted[n-1]+time.Hour) {
+			cancel() // what it reports is no times
+			return nil, errors.Join(fmt.Errorf("record %d was written at %v, and the one before at %v", n, at, accepted[n-1]), p.Wait())
+		}
+		accepted = append(accepted, at)
 		if int64(len(accepted)) == after {
 			err = p.Cmd.Process.Kill()
 		}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -30,6 +31,7 @@ const (
 	groupForgotten = "forgotten" // closed without a flush
 	groupCrash     = "crash"     // killed in the middle
 	groupBursty    = "bursty"    // flushed after each burst
+	groupLoaded    = "loaded"    // while other processes keep all processors busy
 	groupHTTP      = "http"      // responses of many short writes, into a TCP connection
 	groupExtents   = "extents"   // synced, and their pieces on the disk counted
 	groupTouched   = "touched"   // what a write updates
@@ -98,6 +100,7 @@ func lineArms(c study.Choice) []study.Arm {
 	arms = append(arms, forgottenArms(n.lines)...)
 	arms = append(arms, crashArms(n.killed)...)
 	arms = append(arms, burstArms(n.stream)...)
+	arms = append(arms, loadedArms(n.stream)...)
 	arms = append(arms, httpArms(n.stream/responseWrites)...)
 	arms = append(arms, extentArms()...)
 	return append(arms, touchedArm())
@@ -403,6 +406,52 @@ func burstArms(count int64) []study.Arm {
 	}
 	return arms
 }
+
+// loadedArms write while second processes spin, two for each processor.
+func loadedArms(count int64) []study.Arm {
+	arm := func(name, does string, y study.Way, perRecord time.Duration) study.Arm {
+		r := lineRun{text: lineText{format: bufferedLine}, count: count, writers: 1, way: y}
+		spinners := 2 * runtime.GOMAXPROCS(0)
+		a := r.arm(groupLoaded, name, does, 3*perRecord)
+		a.Time += spawnTime * time.Duration(spinners)
+		a.Task = func() trial.Task {
+			t := r.task()
+			write := t.Do
+			t.Do = func(ctx context.Context, c *trial.Clock) (err error) {
+				ctx, stop := context.WithCancel(ctx)
+				defer stop()
+				for range spinners {
+					p, startErr := study.StartCompanion(ctx, c, spinner)
+					if startErr != nil {
+						return startErr
+					}
+					defer func() {
+						if _, readErr := io.Copy(io.Discard, p.Out); readErr != nil || err != nil {
+							stop()
+						}
+						err = errors.Join(err, p.Wait())
+					}()
+					defer p.In.Close() // ends it
+					if _, err := io.ReadFull(p.Out, make([]byte, 1)); err != nil {
+						stop()
+						return err
+					}
+				}
+				c.Start()
+				return write(ctx, c)
+			}
+			return t
+		}
+		return a
+	}
+	return []study.Arm{
+		arm("write", "one write a line, beside two busy processes for each processor", study.Way{By: study.Golang}, formatTime+callTime),
+		arm("bufio 4KiB", "bufio.Writer, beside the same", goBuffer(4*holdfast.KiB, 0), formatTime+copyTime),
+	}
+}
+
+// spinner is the role of a process that keeps a processor busy.
+const spinner = "lines-spinner"
 
 // bursts are how many lines come together.
 var bursts = []int64{1, 10, 100}

@@ -192,6 +192,27 @@ var plainClaims = []study.Claim{{
 		return f
 	},
 }, {
+	Name: "lines-load", Source: study.EfficientBuffering,
+	Says: "system load is a factor in what a buffer is worth",
+	Arms: []string{equalWrite, equalBufio4, groupLoaded + "/write", groupLoaded + "/bufio 4KiB"},
+	Judge: func(e study.Evidence) study.Finding {
+		write, buffered := e.Samples(equalWrite, study.PerRecord), e.Samples(equalBufio4, study.PerRecord)
+		loaded, both := e.Samples(groupLoaded+"/write", study.PerRecord), e.Samples(groupLoaded+"/bufio 4KiB", study.PerRecord)
+		var more []float64
+		for i := range min(len(write), len(buffered), len(loaded), len(both)) {
+			more = append(more, loaded[i]/both[i]/(write[i]/buffered[i]))
+		}
+		gain, alike := study.Figure(stat.Summarize(more), study.Times), study.About(1, 1.1)
+		f := gain.Judge(alike, study.Holds, "", "beside two busy processes for each processor a buffer gains another factor")
+		if alike.Place(gain.Low, gain.High) == study.Inside {
+			f.Verdict, f.Why = study.NotHere, "beside two busy processes for each processor a buffer gains as much"
+		}
+		if f.Measured != "" {
+			f.Measured += " of the gain on a quiet system"
+		}
+		return f
+	},
+}, {
 	Name: "lines-http", Source: study.FileIOExperiment,
 	Says: "web servers buffer response bodies: a complete response takes fewer system calls, which reduces the overhead of small ones",
 	Arms: []string{groupHTTP + "/write", groupHTTP + "/bufio 4KiB"},

@@ -40,3 +40,16 @@ func TestWrongBytesOfAStreamAreNoTrial(t *testing.T) {
 		t.Errorf("err = %v", err)
 	}
 }
+
+// TestLoadedLinesAreWrittenBesideBusyProcesses: the processes end with the trial, and what is
+// written is compared as elsewhere.
+func TestLoadedLinesAreWrittenBesideBusyProcesses(t *testing.T) {
+	g := studytest.WorkDir(t)
+	for _, a := range loadedArms(50) {
+		m, err := a.Task().Run(t.Context(), g, trial.NotCounting, a.Records, a.Records*a.RecordBytes)
+		if err != nil || m.Elapsed == 0 {
+			t.Errorf("%s: %+v, %v", a.Name, m, err)
+		}
+	}
+	studytest.WrongBytesAreNoTrial(t, g, "loaded", loadedArms(50)[0].Task())
+}

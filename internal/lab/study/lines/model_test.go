@@ -46,6 +46,19 @@ func TestClaimsOfWhatAWriteTouches(t *testing.T) {
 	checkLineClaim(t, "lines-bursty", study.Holds, bursty(100))
 	checkLineClaim(t, "lines-bursty", study.NotHere, bursty(2000))
 
+	loaded := func(with float64) map[string]plantedArm {
+		arms := twoTimes(equalWrite, 1000, equalBufio4, 100)
+		arms[groupLoaded+"/write"] = plantedArm{perRecord: 3000, wobble: 0.011}
+		arms[groupLoaded+"/bufio 4KiB"] = plantedArm{perRecord: with, wobble: 0.013}
+		return arms
+	}
+	checkLineClaim(t, "lines-load", study.NotHere, loaded(300))
+	checkLineClaim(t, "lines-load", study.Holds, loaded(600))
+	checkLineClaim(t, "lines-load", study.Holds, loaded(150))
+	edge := loaded(280)
+	edge[groupLoaded+"/write"] = plantedArm{perRecord: 3000, wobble: 0.3}
+	checkLineClaim(t, "lines-load", study.AtEdge, edge)
+
 	responses := func(with float64) map[string]plantedArm {
 		return twoTimes(groupHTTP+"/write", 1000, groupHTTP+"/bufio 4KiB", with)
 	}

@@ -33,7 +33,14 @@ func showLines(e study.Evidence) study.Shown {
 		size := e.Median(arm, func(t result.Trial) float64 { return float64(t.Size) })
 		t.Rows = append(t.Rows, []string{study.Short(arm), study.Whole(size), study.Whole(e.Median(arm, study.Value(lostBytes)))})
 	}
-	s.Tables = append(s.Tables, t, lineLosses(e))
+	// The published program prints three lines a run.
+	own := study.Table{Title: "as the published program prints it", Head: []string{"Run", "", "", ""}}
+	slow, fast := e.Trials(publishedUnbuffered), e.Trials(publishedBuffered)
+	for i := range min(len(slow), len(fast)) {
+		a, b := study.Elapsed(slow[i]), study.Elapsed(fast[i])
+		own.Rows = append(own.Rows, []string{fmt.Sprint(i + 1), "Unbuffered write time: " + study.Milliseconds(a), "Buffered write time: " + study.Milliseconds(b), fmt.Sprintf("Speedup: %.2fx faster", a/b)})
+	}
+	s.Tables = append(s.Tables, t, lineLosses(e), own)
 	return s
 }
 
@@ -157,6 +164,7 @@ var lineDoes = map[string]string{
 	groupPipe:      "into a pipe, until the other end has read all",
 	groupSocket:    "into a TCP connection on the loopback, until the other end has read all",
 	groupBursty:    "bufio flushed after each burst of so many lines, as if to be seen then",
+	groupLoaded:    "beside two busy processes for each processor",
 	groupHTTP:      "responses of 25 short writes into a TCP connection, each flushed at its end",
 	groupExtents:   "4 MB, synced at the end",
 }

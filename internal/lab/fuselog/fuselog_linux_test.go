@@ -1,0 +1,206 @@
+package fuselog
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-go/holdfast/internal/isolate"
+)
+
+// asChild makes the test binary be a process with mounts of its own, which each mode needs.
+const asChild = "HOLDFAST_TEST_FUSELOG_CHILD"
+
+func TestMain(m *testing.M) {
+	mode := os.Getenv(asChild)
+	work := map[string]func() error{"serve": serveThere, "disk": diskThere, "hang": hangThere}[mode]
+	if work != nil {
+		if err := work(); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(isolate.Tests{M: m}.Run())
+}
+
+func child(mode string, args ...string) *exec.Cmd {
+	cmd := exec.Command("/proc/self/exe", args...)
+	cmd.Env = append(os.Environ(), asChild+"="+mode)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return cmd
+}
+
+func needsRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 || unix.Access("/dev/fuse", unix.R_OK|unix.W_OK) != nil {
+		t.Skip("only root mounts a disk, by /dev/fuse")
+	}
+}
+
+// privately runs a mode in a process with mounts of its own.
+func privately(mode string, args ...string) *exec.Cmd {
+	cmd := child(mode, args...)
+	cmd.SysProcAttr.Unshareflags = syscall.CLONE_NEWNS
+	return cmd
+}
+
+// TestDiskLogsWritesAndSyncsInOrder reads and writes a disk that another process serves.
+func TestDiskLogsWritesAndSyncsInOrder(t *testing.T) {
+	t.Parallel()
+	needsRoot(t)
+	dir := t.TempDir()
+	if out, err := privately("serve", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range all {
+		if all[i].At == 0 {
+			t.Error("an entry has no time")
+		}
+		all[i].At = 0
+	}
+	want := []Entry{{Op: Write, Notes: 7, Offset: 512, Data: bytes.Repeat([]byte("a"), 700)}, {Op: Sync, Notes: 7, Data: []byte{}},
+		{Op: Write, Notes: 7, Offset: 1000, Data: []byte("b")}}
+	if !reflect.DeepEqual(all, want) {
+		t.Errorf("the log is %+v", all)
+	}
+	image, err := os.ReadFile(filepath.Join(dir, "image"))
+	if err != nil || string(image[510:514]) != "\x00\x00aa" || string(image[999:1002]) != "aba" {
+		t.Errorf("the image is %q, %v", image[500:1100], err)
+	}
+	for cut := range text {
+		if part, err := Parse(text[:cut]); err != nil || len(part) >= len(want) {
+			t.Errorf("%d bytes of the log are %d entries, %v", cut, len(part), err)
+		}
+	}
+	if _, err := Parse(bytes.Repeat([]byte{9}, 100)); err == nil {
+		t.Error("anything is a log")
+	}
+}
+
+// serveThere mounts a disk and uses it.
+func serveThere() (err error) {
+	dir := os.Args[1]
+	point, imageName := filepath.Join(dir, "disk"), filepath.Join(dir, "image")
+	err = errors.Join(os.WriteFile(point, nil, 0o600), os.WriteFile(imageName, make([]byte, 1<<20), 0o600))
+	image, imageErr := os.OpenFile(imageName, os.O_RDWR, 0)
+	log, logErr := os.Create(filepath.Join(dir, "log"))
+	number, mountErr := Mount(point, ownerHere())
+	if err := errors.Join(err, imageErr, logErr, mountErr); err != nil {
+		return err
+	}
+	device := os.NewFile(uintptr(number), "fuse")
+	server := child("disk")
+	server.ExtraFiles = []*os.File{device, image, log}
+	if err := errors.Join(server.Start(), device.Close()); err != nil {
+		return err
+	}
+	fd, err := unix.Open(point, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	_, err = unix.Pwrite(fd, bytes.Repeat([]byte("a"), 700), 512)
+	err = errors.Join(err, unix.Fsync(fd))
+	_, writeErr := unix.Pwrite(fd, []byte("b"), 1000)
+	back := make([]byte, 4)
+	_, readErr := unix.Pread(fd, back, 998)
+	if string(back) != "aaba" {
+		err = errors.Join(err, fmt.Errorf("read back %q", back))
+	}
+	// A poll is answered at once, by the kernel: the server knows none.
+	_, pollErr := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
+	err = errors.Join(err, writeErr, readErr, pollErr, unix.Close(fd), unix.Unmount(point, 0))
+	return errors.Join(err, server.Wait())
+}
+
+func diskThere() error {
+	return (&Disk{Device: 3, Image: 4, Log: 5, Notes: func() uint64 { return 7 }}).Serve()
+}
+
+// TestStaleDiskIsAborted holds that a process is freed that waits for a disk whose owner was
+// killed, and that the disk of an owner that lives is left alone.
+func TestStaleDiskIsAborted(t *testing.T) {
+	t.Parallel()
+	needsRoot(t)
+	owner := exec.Command("sleep", "1000")
+	owner.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := owner.Start(); err != nil {
+		t.Fatal(err)
+	}
+	source := strings.Replace(ownerHere(), ":"+strconv.Itoa(os.Getpid())+":"+startOf(os.Getpid()),
+		":"+strconv.Itoa(owner.Process.Pid)+":"+startOf(owner.Process.Pid), 1)
+	dir := t.TempDir()
+	hang := privately("hang", dir, source)
+	if err := hang.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var ended atomic.Bool
+	result := make(chan error, 1)
+	go func() { err := hang.Wait(); ended.Store(true); result <- err }()
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "opening")); err == nil {
+			break
+		}
+		if ended.Load() {
+			t.Fatal("the process did not wait for its disk: ", <-result)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if _, err := AbortStale(); err != nil {
+		t.Fatal(err)
+	}
+	if ended.Load() {
+		t.Fatal("a disk was aborted whose owner lives: ", <-result)
+	}
+	_ = owner.Process.Kill()
+	_ = owner.Wait()
+	for !ended.Load() { // it may not have asked its disk yet
+		if _, err := AbortStale(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if err := <-result; err != nil {
+		t.Error(err)
+	}
+}
+
+// hangThere opens a disk that nobody serves, in a call that no signal ends.
+func hangThere() error {
+	dir := os.Args[1]
+	point := filepath.Join(dir, "disk")
+	if err := os.WriteFile(point, nil, 0o600); err != nil {
+		return err
+	}
+	if _, err := Mount(point, os.Args[2]); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "opening"), nil, 0o600); err != nil {
+		return err
+	}
+	_, err := unix.Open(point, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if !errors.Is(err, unix.ECONNABORTED) && !errors.Is(err, unix.ENOTCONN) {
+		return fmt.Errorf("the open of a disk that was aborted: %w", err)
+	}
+	return unix.Unmount(point, 0)
+}

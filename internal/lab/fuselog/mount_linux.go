@@ -1,0 +1,118 @@
+package fuselog
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// source begins what is "mounted" as the kernel lists it. The owner's process and the time of its
+// start follow.
+const source = "holdfast-disk"
+
+// ownerHere is this process in the source of a mount.
+func ownerHere() string { return fmt.Sprintf("%s:%d:%s", source, os.Getpid(), startOf(os.Getpid())) }
+
+// startOf is when a process was started, in clock ticks after the boot: field 22 of
+// /proc/PID/stat. It is empty if there is no such process.
+func startOf(process int) string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", process))
+	if err != nil {
+		return ""
+	}
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	if len(fields) < 20 {
+		return ""
+	}
+	return fields[19]
+}
+
+// Mount mounts a disk on an existing file, and returns the descriptor of /dev/fuse for [Disk].
+// The descriptor blocks, and is for a process that knows nothing of the mount. When it is
+// closed everywhere, the kernel aborts the connection: nothing waits for it any more.
+func Mount(point, owner string) (device int, err error) {
+	device, err = unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("open /dev/fuse: %w", err)
+	}
+	options := fmt.Sprintf("fd=%d,rootmode=%o,user_id=0,group_id=0", device, unix.S_IFREG)
+	if err := unix.Mount(owner, point, "fuse", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
+		_ = unix.Close(device)
+		return -1, fmt.Errorf("mount -t fuse: %w", err)
+	}
+	return device, nil
+}
+
+// AbortStale aborts the disks whose owners were killed. A process that waits for such a disk may
+// be one that no signal ends, and it keeps the mount. It returns this process as the owner for
+// [Mount], also where another process mounts for it.
+func AbortStale() (owner string, err error) {
+	connections := map[string]bool{} // by the minor number of their device
+	namespaces := map[string]bool{}
+	processes, _ := filepath.Glob("/proc/[0-9]*")
+	for _, p := range processes {
+		ns, err := os.Readlink(filepath.Join(p, "ns/mnt"))
+		if err != nil || namespaces[ns] {
+			continue
+		}
+		namespaces[ns] = true
+		text, _ := os.ReadFile(filepath.Join(p, "mountinfo"))
+		for line := range strings.Lines(string(text)) {
+			before, after, _ := strings.Cut(line, " - ")
+			fields, what := strings.Fields(before), strings.Fields(after)
+			if len(fields) < 3 || len(what) < 2 || what[0] != "fuse" {
+				continue
+			}
+			of := strings.Split(what[1], ":")
+			if len(of) != 3 || of[0] != source {
+				continue
+			}
+			process, err := strconv.Atoi(of[1])
+			if _, minor, ok := strings.Cut(fields[2], ":"); ok && err == nil && startOf(process) != of[2] {
+				connections[minor] = true
+			}
+		}
+	}
+	if len(connections) == 0 {
+		return ownerHere(), nil
+	}
+	// Of its own, so that it does not matter where it is mounted, if it is.
+	control, err := fusectl()
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(control)
+	for minor := range connections {
+		fd, err := unix.Openat(control, minor+"/abort", unix.O_WRONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			continue // it has just ended
+		}
+		_, err = unix.Write(fd, []byte("1"))
+		if err := errors.Join(err, unix.Close(fd)); err != nil {
+			return "", fmt.Errorf("abort of a stale disk: %w", err)
+		}
+	}
+	return ownerHere(), nil
+}
+
+// fusectl returns a directory of all connections, which no path leads to.
+func fusectl() (int, error) {
+	fd, err := unix.Fsopen("fusectl", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return -1, fmt.Errorf("fsopen of fusectl: %w", err)
+	}
+	defer unix.Close(fd)
+	if err := unix.FsconfigCreate(fd); err != nil {
+		return -1, fmt.Errorf("fsconfig of fusectl: %w", err)
+	}
+	dir, err := unix.Fsmount(fd, unix.FSMOUNT_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("fsmount of fusectl: %w", err)
+	}
+	return dir, nil
+}

@@ -1,0 +1,302 @@
+package powercut
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/lab/fuselog"
+	"github.com/holdfast-go/holdfast/internal/lab/prove"
+	"github.com/holdfast-go/holdfast/internal/lab/volume"
+)
+
+// workers is how many file systems are worked on at a time: a mount waits more than it computes.
+const workers = 16
+
+// A room is the process that makes and mounts everything.
+type room struct {
+	child func(ctx context.Context, args ...string) *exec.Cmd
+	top   string // a tmpfs that only this process and its children see
+	order order
+	end   time.Time
+	mu    sync.Mutex // of out
+	out   *json.Encoder
+}
+
+// Process is one of the processes that it starts, by the arguments, or of those that package
+// prove starts.
+func Process(args []string, o prove.Options) error {
+	if len(args) == 0 || args[0] != diskArgument && args[0] != roomArgument {
+		return prove.Child(args)
+	}
+	if args[0] == diskArgument && len(args) == 2 {
+		notes, err := prove.ShareNotes(args[1])
+		if err != nil {
+			return err
+		}
+		return (&fuselog.Disk{Device: 3, Image: 4, Log: 5, Notes: notes.Begun}).Serve()
+	}
+	if args[0] == diskArgument || len(args) != 1 || os.Getpid() != 1 {
+		return errors.New("a room has no arguments, and is the first process of its namespace")
+	}
+	r := &room{child: o.Child, top: os.TempDir(), out: json.NewEncoder(os.NewFile(4, "answers"))}
+	text, err := bufio.NewReader(os.NewFile(3, "orders")).ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(text, &r.order)
+	}
+	if err != nil {
+		return err
+	}
+	unix.CloseOnExec(3)
+	unix.CloseOnExec(4)
+	if err := r.run(); err != nil {
+		return r.say(&answer{Err: err.Error()})
+	}
+	return nil
+}
+
+func (r *room) say(a *answer) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.out.Encode(a)
+}
+
+// private makes the mounts this process's alone, and an empty directory to work in. The kernel
+// ends them with its last process.
+func (r *room) private() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("mounts of its own: %w", err)
+	}
+	if err := unix.Mount("holdfast-power", r.top, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=700"); err != nil {
+		return fmt.Errorf("mount -t tmpfs: %w", err)
+	}
+	return nil
+}
+
+func (r *room) run() error {
+	if err := r.private(); err != nil {
+		return err
+	}
+	if f := r.order.Replay; f != nil {
+		v, err := r.replay(f)
+		return errors.Join(err, r.say(&answer{Violation: v}))
+	}
+	cells, err := r.cells()
+	if err != nil {
+		return err
+	}
+	r.end = time.Now().Add(time.Duration(r.order.Seconds * float64(time.Second)))
+	var next atomic.Int64
+	var group sync.WaitGroup
+	errs := make([]error, min(workers, len(cells)))
+	for i := range errs {
+		group.Go(func() {
+			for {
+				n := int(next.Add(1)) - 1
+				if n >= len(cells) {
+					return
+				}
+				c := &cells[n]
+				share := time.Until(r.end) / time.Duration((len(cells)-n+len(errs)-1)/len(errs))
+				c.dir = filepath.Join(r.top, fmt.Sprint("cell", c.seed))
+				if err := r.judge(c, time.Now().Add(share)); err != nil {
+					errs[i] = fmt.Errorf("%s, %s under %v: %w", c.kind.Name, c.Workload.Name, c.Policy, err)
+					next.Store(int64(len(cells)))
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+// A cell is what one verdict is about.
+type cell struct {
+	prove.Cell
+	kind volume.Kind
+	seed uint64
+	dir  string
+	liar string // of a control: what the disk does
+}
+
+// The disks that must be caught, below a correct program.
+const (
+	noBarrier   = "disk-no-barrier"
+	noFlush     = "disk-ignores-flushes"
+	keepsFlush  = 3 // one of so many flushes is not ignored
+	liarControl = "lost"
+)
+
+// harmlessThere are programs that are no liars where a commit of the journal brings what was
+// written before it to the disk too: the sync of the directory syncs the file.
+var harmlessThere = []string{"liar-no-sync", "liar-name-first"}
+
+// journalsData reports whether it does. On an ext4 with data=ordered it does not, since that
+// allocates late.
+func journalsData(k volume.Kind) bool { return k.Type == "ext3" || k.Name == "ext4-journal" }
+
+// cells are those of the order, the controls of all file systems first.
+func (r *room) cells() (cells []cell, err error) {
+	var o prove.Options
+	for _, text := range r.order.Policies {
+		p, err := holdfast.ParsePolicy(text)
+		if err != nil {
+			return nil, err
+		}
+		o.Policies = append(o.Policies, p)
+	}
+	for _, name := range r.order.Workloads {
+		o.Workloads = append(o.Workloads, prove.Find(name))
+	}
+	for _, name := range r.order.Kinds {
+		k, err := kindOf(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range o.Cells(prove.PowerCut) {
+			if journalsData(k) && slices.Contains(harmlessThere, c.Workload.Name) {
+				continue
+			}
+			cells = append(cells, cell{Cell: c, kind: k})
+			if c.Workload.Control != "correct" {
+				continue
+			}
+			liars := []string{noFlush}
+			if k.Type == "ext4" || k.Type == "ext3" || k.Type == "btrfs" {
+				liars = append(liars, noBarrier)
+			}
+			for _, liar := range liars {
+				cells = append(cells, cell{Cell: c, kind: k, liar: liar})
+			}
+		}
+	}
+	slices.SortStableFunc(cells, func(a, b cell) int { return min(1, len(b.Workload.Control)) - min(1, len(a.Workload.Control)) })
+	for i := range cells {
+		cells[i].seed = r.order.Seed + uint64(i)
+	}
+	return cells, nil
+}
+
+// secondEvery is of how many states one is run on again.
+const secondEvery = 4
+
+// leastStates are judged even when the time is over, and all that a liar needs.
+const leastStates = 4
+
+// judge makes the verdict of a cell.
+func (r *room) judge(c *cell, end time.Time) error {
+	began := time.Now()
+	v := c.Verdict(prove.PowerCut, c.seed)
+	v.FS = c.kind.Name
+	if c.liar != "" {
+		v.Workload, v.Control = c.liar, liarControl
+	}
+	long := time.Until(end) / 4
+	if long = max(60*time.Millisecond, min(long, 400*time.Millisecond)); c.Policy.Sync.Every > 0 {
+		long = max(long, min(2*time.Second, c.Policy.Sync.Every*5/4)) // its period must fall due
+	}
+	l, err := r.record(c, long)
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(c.dir, 0o700); err != nil {
+		return err
+	}
+	defer os.RemoveAll(c.dir)
+	m, err := mounterOf(l, c.dir)
+	if err != nil {
+		return err
+	}
+	random := rand.New(rand.NewPCG(c.seed, 5))
+	cursor := newCursor(l, m.targets, m.loss)
+	var seen []prove.State
+	for _, at := range positions(l, r.order.States, random) {
+		if v.Failure != nil || time.Now().After(end) && cursor.checker.Tally.States >= leastStates && (v.Control == "" || v.Control == "correct") {
+			break
+		}
+		cursor.to(at)
+		// Of a few states at this position, one.
+		var states []prove.State
+		l.States(at, cursor.pending, random, 8, &seen, func(s *prove.State) {
+			if s.Crash == prove.Power {
+				states = append(states, *s)
+			}
+		})
+		s := states[random.IntN(len(states))]
+		violation, err := m.judge(cursor, &s, random.IntN(secondEvery) == 0, &v.Tally)
+		if err != nil {
+			return err
+		}
+		if violation != nil {
+			v.Failure = &prove.Failure{Violation: violation, State: s, Log: l, Words: violation.Words}
+		}
+	}
+	v.Tally.Add(cursor.checker.Tally)
+	if f := v.Failure; f != nil && (v.Control == "" || v.Control == "correct") { // what a liar did is not kept
+		if err := m.shrink(f); err != nil {
+			return err
+		}
+	}
+	v.Elapsed = time.Since(began)
+	return r.say(&answer{Verdict: v})
+}
+
+// positions chooses where the power is cut, in order: half right before a flush, half anywhere.
+func positions(l *prove.Log, count int, random *rand.Rand) (all []int) {
+	var flushes []int
+	for i := l.Start; i < len(l.Entries); i++ {
+		if l.Entries[i].Op == prove.Flush {
+			flushes = append(flushes, i)
+		}
+	}
+	for n := range count {
+		if n%2 == 0 && len(flushes) > 0 {
+			all = append(all, flushes[random.IntN(len(flushes))])
+		} else {
+			all = append(all, l.Start+random.IntN(len(l.Entries)-l.Start+1))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// replay judges the state of a failure that was kept, and runs a command where it is mounted.
+func (r *room) replay(f *prove.Failure) (*prove.Violation, error) {
+	m, err := mounterOf(f.Log, r.top)
+	if err != nil {
+		return nil, err
+	}
+	if r.order.Look != "" {
+		c := newCursor(f.Log, m.targets, m.loss)
+		c.to(f.State.Position)
+		v, err := m.mounted(c, &f.State, func(dir string) (*prove.Violation, error) {
+			cmd := exec.CommandContext(context.Background(), "sh", "-c", r.order.Look)
+			cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, os.Stdin, os.Stdout, os.Stderr
+			if _, err := os.Stat(dir); err != nil {
+				cmd.Dir = filepath.Dir(dir)
+			}
+			if err := cmd.Run(); err != nil {
+				return nil, fmt.Errorf("%s: %w", r.order.Look, err)
+			}
+			return nil, nil
+		})
+		if v != nil || err != nil {
+			return v, err
+		}
+	}
+	return m.one(f.Log, f.State)
+}

@@ -1,0 +1,502 @@
+// Command reach compares holdfast with the best peer on the same work, with the same buffer
+// size on both sides: appends, large Writes, short lives, group commit, and the latency of
+// Writes beside syncs.
+//
+//	go run -C peers ./reach -what append,durable,large
+//
+// Each trial is a process of its own. Each round runs every arm once, in a new order. A ratio
+// is formed in each round; the table has its median and quartiles. The arm "again" is the
+// first arm once more: its ratio is the noise floor. A second build of this command, given
+// with -old, takes part as arms of its own.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	pebble "github.com/cockroachdb/pebble/v2/record"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/lab/trial"
+	"github.com/holdfast-go/holdfast/peers/internal/command"
+	"golang.org/x/sys/unix"
+)
+
+// An order is one trial.
+type order struct {
+	Arm        string // holdfast, lane, bufio, os, pebble
+	Policy     string
+	Goroutines int
+	Size       int // of a record
+	Records    int // of all goroutines
+	Procs      int // GOMAXPROCS, or 0
+	Sync       time.Duration
+	Durable    bool // each record, with Sync the time of a sync, or 0 for the disk's own
+	Fsync      bool // one fdatasync at the end, where the arm has none of its own
+	Lives      bool // each record has a file of its own
+	Rate       int  // records a second, and the result is p99.99; or 0
+	Dir        string
+	Old        bool // run by the build of -old
+	name       string
+}
+
+// A group is arms that do the same work; the first is the peer that ours are compared with.
+type group struct {
+	name string
+	arms []order
+}
+
+func main() {
+	command.Serve(func(o order, _ io.Writer) (any, error) {
+		if o.Procs > 0 {
+			runtime.GOMAXPROCS(o.Procs)
+		}
+		return o.run()
+	})
+	command.Main("reach", run)
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	f := flag.NewFlagSet("reach", flag.ContinueOnError)
+	rounds := f.Int("rounds", 10, "how many times each arm runs")
+	dir := f.String("dir", ".", "write in a new directory in `dir`, removed at the end")
+	old := f.String("old", "", "a `build` of this command that takes part too")
+	whats := f.String("what", "append,lanes,durable,slow,large,close,lives,latency", "which `works` to compare")
+	pick := f.String("only", "", "only the groups whose name matches this `regexp`")
+	if err := command.Parse(f, args, stderr); err != nil {
+		return err
+	}
+	only, err := regexp.Compile(*pick)
+	if err != nil {
+		return command.Misuse("-only: %w", err)
+	}
+	root, err := os.MkdirTemp(*dir, "reach-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(root)
+	fmt.Fprintf(stdout, "%d rounds, GOMAXPROCS %d; ratio: time of the first arm ÷ time of the arm, median [quartiles]\n", *rounds, runtime.GOMAXPROCS(0))
+	for _, what := range strings.Split(*whats, ",") {
+		groups, ok := all[what]
+		if !ok {
+			return command.Misuse("%q is none of append, lanes, durable, slow, large, close, lives, latency", what)
+		}
+		for _, g := range groups() {
+			if !only.MatchString(g.name) {
+				continue
+			}
+			if err := g.measure(ctx, stdout, root, *old, *rounds); err != nil {
+				return fmt.Errorf("%s: %w", g.name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// measure runs the arms of a group, and prints a line for each.
+func (g group) measure(ctx context.Context, out io.Writer, root, old string, rounds int) error {
+	arms := slices.Clone(g.arms)
+	again := arms[0]
+	again.name += " again"
+	arms = append(arms, again)
+	for _, a := range g.arms {
+		if old != "" && (a.Arm == "holdfast" || a.Arm == "lane") {
+			a.Old, a.name = true, a.name+" OLD"
+			arms = append(arms, a)
+		}
+	}
+	times := make([][]float64, len(arms))
+	cpu := make([][]float64, len(arms))
+	for range rounds {
+		for _, i := range rand.Perm(len(arms)) {
+			a := arms[i]
+			a.Dir = root
+			text, err := json.Marshal(a)
+			if err != nil {
+				return err
+			}
+			cmd, err := command.Child(ctx, json.RawMessage(text))
+			if err != nil {
+				return err
+			}
+			if a.Old {
+				cmd = exec.CommandContext(ctx, old, cmd.Args[1:]...)
+			}
+			cmd.Stderr = os.Stderr
+			var s command.Sample
+			if text, err = cmd.Output(); err == nil {
+				err = json.Unmarshal(text, &s)
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", a.name, err)
+			}
+			times[i] = append(times[i], float64(s.Elapsed)/float64(s.Units))
+			cpu[i] = append(cpu[i], float64(s.CPU)/float64(s.Units))
+		}
+	}
+	fmt.Fprintf(out, "\n%s\n", g.name)
+	for i, a := range arms {
+		var ratios []float64
+		for r := range rounds {
+			ratios = append(ratios, times[0][r]/times[i][r])
+		}
+		fmt.Fprintf(out, "  %-34s %11.1f ns %11.1f cpu  %5.2f [%4.2f-%4.2f]\n", a.name, at(times[i], 0.5), at(cpu[i], 0.5), at(ratios, 0.5), at(ratios, 0.25), at(ratios, 0.75))
+	}
+	return nil
+}
+
+// at returns a quantile.
+func at(of []float64, q float64) float64 {
+	sorted := slices.Sorted(slices.Values(of))
+	x := q * float64(len(sorted)-1)
+	low := int(x)
+	high := min(low+1, len(sorted)-1)
+	return sorted[low] + (x-float64(low))*(sorted[high]-sorted[low])
+}
+
+var all = map[string]func() []group{
+	"append":  func() []group { return appends("holdfast", "buffer=256KiB,sync=never", "buffer=64KiB,sync=never") },
+	"lanes":   func() []group { return appends("lane", "buffer=256KiB,sync=never", "buffer=64KiB,sync=never") },
+	"durable": func() []group { return durables(0) },
+	"slow":    func() []group { return durables(time.Millisecond) },
+	"large":   func() []group { return large(false, 256<<20) },
+	"close":   func() []group { return large(true, 512<<20) },
+	"lives": func() (gs []group) {
+		for _, buffer := range []string{"0", "4KiB", "64KiB", "256KiB", "64MiB"} {
+			o := order{Goroutines: 1, Size: 40, Records: 5_000, Lives: true}
+			gs = append(gs, o.against(fmt.Sprintf("lives buffer=%s", buffer), "os", "holdfast", "buffer="+buffer+",sync=never"))
+		}
+		return gs
+	},
+	"latency": func() []group {
+		o := order{Goroutines: 8, Size: 40, Records: 400_000, Rate: 200_000}
+		return []group{o.against("latency p99.99 at 200k/s", "lane", "holdfast", "buffer=64KiB,sync=20ms")}
+	},
+}
+
+// against makes a group of a peer and an arm of ours.
+func (o order) against(name, peer, ours, policy string) group {
+	o.Policy = policy
+	a, b := o, o
+	a.Arm, a.name = peer, peer
+	b.Arm, b.name = ours, ours
+	return group{name, []order{a, b}}
+}
+
+func appends(ours string, policies ...string) (gs []group) {
+	for _, policy := range policies {
+		for _, size := range []int{40, 200, 4096} {
+			for _, n := range []int{1, 2, 8, 64, 512, 4096} {
+				if size > 40 && n > 64 {
+					continue
+				}
+				o := order{Goroutines: n, Size: size, Records: 4_000_000}
+				if size > 40 {
+					o.Records = 200_000_000 / size
+				}
+				g := o.against(fmt.Sprintf("append %s size=%d g=%d", policy, size, n), "bufio", ours, policy)
+				if ours == "lane" {
+					w := g.arms[1]
+					w.Arm, w.name = "holdfast", "holdfast"
+					g.arms = append(g.arms, w)
+				}
+				gs = append(gs, g)
+			}
+		}
+	}
+	o := order{Goroutines: 64, Size: 40, Records: 4_000_000, Procs: 8}
+	return append(gs, o.against("append "+policies[0]+" size=40 g=64 procs=8", "bufio", ours, policies[0]))
+}
+
+func durables(sync time.Duration) (gs []group) {
+	for _, n := range []int{1, 8, 64, 512, 1024} {
+		o := order{Goroutines: n, Size: 128, Records: n * 300, Sync: sync, Durable: true}
+		gs = append(gs, o.against(fmt.Sprintf("durable sync=%v g=%d", sync, n), "pebble", "holdfast", "buffer=64KiB,sync=group"))
+	}
+	o := order{Goroutines: 512, Size: 128, Records: 512 * 300, Sync: sync, Durable: true, Procs: 8}
+	return append(gs, o.against(fmt.Sprintf("durable sync=%v g=512 procs=8", sync), "pebble", "holdfast", "buffer=64KiB,sync=group"))
+}
+
+func large(fsync bool, total int) (gs []group) {
+	syncs := []string{"never"}
+	if fsync {
+		syncs = []string{"close", "1s"}
+	}
+	for _, sync := range syncs {
+		for _, size := range []int{4 << 10, 64 << 10, 256 << 10, 1 << 20} {
+			for _, buffer := range []string{"4KiB", "64KiB", "256KiB", "1MiB", "4MiB", "64MiB"} {
+				if fsync && (size < 256<<10 || buffer == "4KiB" || buffer == "256KiB") {
+					continue
+				}
+				o := order{Goroutines: 1, Size: size, Records: total / size, Fsync: fsync}
+				gs = append(gs, o.against(fmt.Sprintf("large sync=%s size=%dKiB buffer=%s", sync, size>>10, buffer), "os", "holdfast", "buffer="+buffer+",sync="+sync))
+			}
+		}
+	}
+	return gs
+}
+
+// run carries the order out, and verifies what is on the disk.
+func (o order) run() (s command.Sample, err error) {
+	dir, err := os.MkdirTemp(o.Dir, "trial-")
+	if err != nil {
+		return s, err
+	}
+	defer os.RemoveAll(dir)
+	if err := trial.PrepareMemory(dir, int64(o.Size)*int64(o.Records)); err != nil {
+		return s, err
+	}
+	command.Settle(dir)
+	policy, err := holdfast.ParsePolicy(o.Policy)
+	if err != nil {
+		return s, err
+	}
+	if o.Lives {
+		return o.live(dir, policy)
+	}
+	path := filepath.Join(dir, "log")
+	writer, end, err := o.open(path, policy)
+	if err != nil {
+		return s, err
+	}
+	each := o.Records / o.Goroutines
+	errs := make([]error, o.Goroutines)
+	waits := make([][]time.Duration, o.Goroutines)
+	var ready, finished sync.WaitGroup
+	ready.Add(o.Goroutines)
+	gate := make(chan time.Time)
+	for g := range o.Goroutines {
+		w := writer()
+		finished.Go(func() {
+			rec := bytes.Repeat([]byte{byte('a' + g%26)}, o.Size)
+			ready.Done()
+			start := <-gate
+			for i := range each {
+				binary.LittleEndian.PutUint64(rec, uint64(g)<<32|uint64(i))
+				if o.Rate > 0 {
+					due := time.Duration(i*o.Goroutines+g) * time.Second / time.Duration(o.Rate)
+					for time.Since(start) < due {
+						unix.Nanosleep(&unix.Timespec{Nsec: 20_000}, nil)
+					}
+				}
+				begin := time.Time{}
+				if o.Rate > 0 {
+					begin = time.Now()
+				}
+				if _, errs[g] = w.Write(rec); errs[g] != nil {
+					return
+				}
+				if o.Rate > 0 {
+					waits[g] = append(waits[g], time.Since(begin))
+				}
+			}
+			if l, ok := w.(*holdfast.Lane); ok {
+				errs[g] = l.Close()
+			}
+		})
+	}
+	ready.Wait()
+	start, cpu := time.Now(), command.CPUTime()
+	for range o.Goroutines {
+		gate <- start
+	}
+	finished.Wait()
+	if !o.Durable {
+		err = end()
+	}
+	s.Elapsed, s.CPU, s.Units = time.Since(start), command.CPUTime()-cpu, each*o.Goroutines
+	if o.Durable {
+		err = end()
+	}
+	if o.Rate > 0 {
+		sorted := slices.Sorted(slices.Values(slices.Concat(waits...)))
+		s.Elapsed, s.Units = sorted[len(sorted)*9999/10000], 1
+	}
+	if err := cmp.Or(errors.Join(errs...), err); err != nil {
+		return s, err
+	}
+	if o.Arm == "pebble" {
+		return s, nil // its own reader is used by the other commands of this module
+	}
+	return s, o.verify(path, each)
+}
+
+// verify reads the records back: all are there, each goroutine's in its order.
+func (o order) verify(path string, each int) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	next := make([]uint32, o.Goroutines)
+	rec, in := make([]byte, o.Size), bufio.NewReaderSize(f, 1<<20)
+	for i := 0; ; i++ {
+		if _, err := io.ReadFull(in, rec); err == io.EOF && i == each*o.Goroutines {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("record %d: %w", i, err)
+		}
+		id := binary.LittleEndian.Uint64(rec)
+		g := int(id >> 32)
+		if g >= len(next) || next[g] != uint32(id) || rec[len(rec)-1] != byte('a'+g%26) {
+			return fmt.Errorf("record %d is %#x of goroutine %d", i, uint32(id), g)
+		}
+		next[g]++
+	}
+}
+
+// open returns what gives each goroutine its writer, and what ends the work.
+func (o order) open(path string, policy holdfast.Policy) (writer func() io.Writer, end func() error, err error) {
+	if o.Arm == "pebble" {
+		f, err := vfs.Default.Create(path, vfs.WriteCategoryUnspecified)
+		if err != nil {
+			return nil, nil, err
+		}
+		if o.Sync > 0 {
+			f = slowPebble{f, o.Sync}
+		}
+		f = vfs.NewSyncingFile(f, vfs.SyncingFileOptions{PreallocateSize: 4<<20 + 4<<20/10})
+		p := &pebbleLog{log: pebble.NewLogWriter(f, 2, pebble.LogWriterConfig{WriteWALSyncOffsets: func() bool { return true }})}
+		return func() io.Writer { return &pebbleLane{p: p} }, p.log.Close, nil
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o666)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.Arm == "holdfast" || o.Arm == "lane" {
+		var file holdfast.File = f
+		if o.Sync > 0 {
+			file = slow{f, o.Sync}
+		}
+		w, err := holdfast.New(file, policy)
+		if err != nil {
+			return nil, nil, err
+		}
+		if o.Arm == "lane" {
+			return func() io.Writer { return w.Lane() }, w.Close, nil
+		}
+		return func() io.Writer { return w }, w.Close, nil
+	}
+	bare := f.Close
+	if o.Fsync {
+		bare = func() error { return errors.Join(unix.Fdatasync(int(f.Fd())), f.Close()) }
+	}
+	if o.Arm == "os" {
+		return func() io.Writer { return f }, bare, nil
+	}
+	b := bufio.NewWriterSize(f, int(policy.Buffer))
+	var to io.Writer = b
+	if o.Goroutines > 1 {
+		to = &locked{w: b}
+	}
+	return func() io.Writer { return to }, func() error { return errors.Join(b.Flush(), bare()) }, nil
+}
+
+// live makes a file for each record.
+func (o order) live(dir string, policy holdfast.Policy) (s command.Sample, err error) {
+	rec := bytes.Repeat([]byte{'a'}, o.Size)
+	names := make([]string, o.Records)
+	for i := range names {
+		names[i] = fmt.Sprintf("%s/%d", dir, i)
+	}
+	start, cpu := time.Now(), command.CPUTime()
+	for _, name := range names {
+		var f io.WriteCloser
+		if o.Arm == "os" {
+			f, err = os.Create(name)
+		} else {
+			f, err = holdfast.Create(name, policy)
+		}
+		if err != nil {
+			return s, err
+		}
+		if _, err := f.Write(rec); err != nil {
+			return s, err
+		}
+		if err := f.Close(); err != nil {
+			return s, err
+		}
+	}
+	s.Elapsed, s.CPU, s.Units = time.Since(start), command.CPUTime()-cpu, len(names)
+	for _, name := range names {
+		got, err := os.ReadFile(name)
+		if err != nil || !bytes.Equal(got, rec) {
+			return s, fmt.Errorf("%s has %q: %w", name, got, err)
+		}
+	}
+	return s, nil
+}
+
+type locked struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *locked) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	n, err := l.w.Write(p)
+	l.mu.Unlock()
+	return n, err
+}
+
+// slow is a file on a disk that takes a time for each sync.
+type slow struct {
+	*os.File
+	sync time.Duration
+}
+
+func (f slow) Sync() error {
+	t := unix.NsecToTimespec(int64(f.sync))
+	return unix.Nanosleep(&t, nil)
+}
+
+type slowPebble struct {
+	vfs.File
+	sync time.Duration
+}
+
+func (f slowPebble) Sync() error                { return slow{nil, f.sync}.Sync() }
+func (f slowPebble) SyncData() error            { return f.Sync() }
+func (f slowPebble) SyncTo(int64) (bool, error) { return true, f.Sync() }
+
+// pebbleLog is the lock that pebble's LogWriter asks its callers for.
+type pebbleLog struct {
+	mu  sync.Mutex
+	log *pebble.LogWriter
+}
+
+type pebbleLane struct {
+	p    *pebbleLog
+	done sync.WaitGroup
+	err  error
+}
+
+func (l *pebbleLane) Write(p []byte) (int, error) {
+	l.done.Add(1)
+	l.p.mu.Lock()
+	_, err := l.p.log.SyncRecord(p, &l.done, &l.err)
+	l.p.mu.Unlock()
+	if err != nil {
+		return 0, err
+	}
+	l.done.Wait()
+	return len(p), l.err
+}
