@@ -57,7 +57,7 @@ func (in injection) apply(c *syscallfault.Call) bool {
 	case in.errno != 0:
 		c.Fail(in.errno)
 	default:
-		c.Delay(20 * time.Millisecond)
+		c.Delay = 20 * time.Millisecond
 	}
 	return in.errno != 0
 }
@@ -104,7 +104,7 @@ func injections(counts map[syscallfault.Kind]int, r *rand.Rand) (all []injection
 }
 
 // faultPatience is how long a program may take that a fault has met: then it hangs.
-const faultPatience = 30 * time.Second
+const faultPatience = time.Minute
 
 // faultNotes is how many notes a workload makes before it ends in order; one that copies makes fewer.
 const faultNotes = 60
@@ -127,13 +127,14 @@ func underFault(ctx context.Context, cmd *exec.Cmd, dir string, kinds []syscallf
 	cmd.Stderr = &said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = faultPatience // what it left running may hold its output
 	s, err := syscallfault.Start(cmd, dir, kinds, at)
 	if err != nil {
 		return f, err
 	}
-	late := time.AfterFunc(faultPatience, func() { f.hung = cmd.Cancel() == nil })
+	late := time.AfterFunc(faultPatience, func() { _ = cmd.Cancel() }) // it has ended meanwhile, or is killed
 	f.exit = cmd.Wait()
-	late.Stop()
+	f.hung = !late.Stop()
 	f.counts, err = s.Stop()
 	f.said = said.String()
 	if ctx.Err() != nil {
@@ -144,8 +145,11 @@ func underFault(ctx context.Context, cmd *exec.Cmd, dir string, kinds []syscallf
 
 // byFault makes the verdict of level fault: a run counts the calls, then each of some injections
 // has a run, and a second one that goes on with what the first left.
-func (v *Verdict) byFault(ctx context.Context, w *Workload, o Options, most time.Duration) error {
-	end := time.Now().Add(most)
+func (v *Verdict) byFault(ctx context.Context, c Cell, o Options, most time.Duration) error {
+	if c.command != nil {
+		return v.command(ctx, c.command, o, most)
+	}
+	w, end := c.Workload, time.Now().Add(most)
 	r := rand.New(rand.NewPCG(v.Seed, 4))
 	var mu sync.Mutex
 	counted, err := v.faultChain(ctx, w, o, r.Uint64(), nil, &mu)
@@ -633,7 +637,9 @@ func (d *lossy) end() error {
 
 // CanSupervise says why levels fault and hostile can't be had here; "" is that they can.
 func CanSupervise() string {
-	cmd := exec.Command("true")
+	ctx, cancel := context.WithTimeout(context.Background(), faultPatience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "true")
 	s, err := syscallfault.Start(cmd, "/", syscallfault.Kinds[:1], func(*syscallfault.Call) {})
 	if err == nil {
 		ended := cmd.Wait()

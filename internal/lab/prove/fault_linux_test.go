@@ -11,14 +11,24 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/lab/syscallfault"
+	"github.com/holdfast-go/holdfast/internal/racetest"
 )
 
-// TestFailingCallsBreakNoPromise gives each workload some faults. The command gives more.
-func TestFailingCallsBreakNoPromise(t *testing.T) {
+// needSupervisor skips a test of processes where their calls can't be supervised. Under the race
+// detector the supervisor's own tests are enough.
+func needSupervisor(t *testing.T) {
 	t.Parallel()
+	if racetest.Enabled {
+		t.Skip("the supervisor's own tests run under the race detector")
+	}
 	if why := CanSupervise(); why != "" {
 		t.Skip(why)
 	}
+}
+
+// TestFailingCallsBreakNoPromise gives each workload some faults. The command gives more.
+func TestFailingCallsBreakNoPromise(t *testing.T) {
+	needSupervisor(t)
 	o := Options{Policies: NamedPolicies(), Workloads: Workloads(), Levels: []Level{Fault}, Dir: t.TempDir(), Child: child}
 	if testing.Short() {
 		o.Policies = o.Policies[3:4]
@@ -30,6 +40,7 @@ func TestFailingCallsBreakNoPromise(t *testing.T) {
 	faults := 0
 	for _, v := range verdicts {
 		faults += v.Faults
+		t.Logf("%s under %v: %d faults in %v", v.Workload, v.Policy, v.Faults, v.Elapsed)
 		if v.Verdict != Held {
 			t.Errorf("%s under %v is %s, seed %d: %+v", v.Workload, v.Policy, v.Verdict, v.Seed, v.Failure)
 		}
@@ -42,10 +53,7 @@ func TestFailingCallsBreakNoPromise(t *testing.T) {
 
 // TestProgramsUnderFaultsAreJudgedByWhatTheyAcknowledged runs one that checks what its calls return, and one that does not.
 func TestProgramsUnderFaultsAreJudgedByWhatTheyAcknowledged(t *testing.T) {
-	t.Parallel()
-	if why := CanSupervise(); why != "" {
-		t.Skip(why)
-	}
+	needSupervisor(t)
 	check := func(want Known, write string) {
 		t.Helper()
 		p := Program{Command: "n=0; while [ $n -lt 60 ]; do n=$((n+1)); " + write + "; done", Read: "touch log; while read -r n; do echo $n; done <log", Dir: t.TempDir(), Time: time.Nanosecond, Seed: 1, Level: Fault}
@@ -60,10 +68,7 @@ func TestProgramsUnderFaultsAreJudgedByWhatTheyAcknowledged(t *testing.T) {
 
 // TestLossyDiskKeepsWhatWasSynced fails the syncs of a script in all ways.
 func TestLossyDiskKeepsWhatWasSynced(t *testing.T) {
-	t.Parallel()
-	if why := CanSupervise(); why != "" {
-		t.Skip(why)
-	}
+	needSupervisor(t)
 	check := func(script string, fails int, want map[string]string) {
 		t.Helper()
 		top, dir, err := provingDirectory(t.TempDir())

@@ -12,11 +12,7 @@ import (
 // CanSupervise says why levels fault and hostile can't be had here; "" is that they can.
 func CanSupervise() string { return "a supervisor for system calls needs Linux" }
 
-func (v *Verdict) byFault(context.Context, *Workload, Options, time.Duration) error {
-	return errors.New(CanSupervise())
-}
-
-func (v *Verdict) command(context.Context, *Command, Options, time.Duration) error {
+func (v *Verdict) byFault(context.Context, Cell, Options, time.Duration) error {
 	return errors.New(CanSupervise())
 }
 

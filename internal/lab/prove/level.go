@@ -129,14 +129,12 @@ func Prove(ctx context.Context, o Options) ([]*Verdict, error) {
 			share := time.Until(end) / time.Duration(len(cells)-i)
 			var err error
 			switch {
-			case c.command != nil:
-				err = v.command(ctx, c.command, o, share)
 			case level == Memory:
 				err = v.inMemory(c.Workload, o.States, share)
 			case level == Kill:
 				err = v.byKill(ctx, c.Workload, o, share)
 			case level == Fault:
-				err = v.byFault(ctx, c.Workload, o, share)
+				err = v.byFault(ctx, c, o, share)
 			}
 			if err != nil {
 				return verdicts, fmt.Errorf("level %s, workload %s under %v: %w", level, v.Workload, c.Policy, err)
@@ -179,6 +177,18 @@ func (o Options) Cells(level Level) (cells []Cell) {
 		return cmp.Compare(len(b.Workload.Control), 0) - cmp.Compare(len(a.Workload.Control), 0)
 	})
 	return cells
+}
+
+// shows reports whether a level can show what a control must show.
+func (w *Workload) shows(level Level) bool {
+	switch liar := w.Control != "" && w.Control != "correct"; level {
+	case Kill:
+		return !w.Cut && !w.Failing
+	case Fault:
+		return !liar || w.Failing
+	default:
+		return !w.Failing
+	}
 }
 
 // Verdict returns that of a cell before anything was judged.
@@ -322,4 +332,26 @@ func (v *Verdict) exploreRuns(w *Workload, states int, how recording, late func(
 		}
 	}
 	return nil
+}
+
+// tree returns the files of a state by their paths below the root, and the directories.
+func (d *disk) tree(s *State) (files map[string][]byte, dirs []string) {
+	d.nameState(s)
+	files = map[string][]byte{}
+	var walk func(dir uint64, prefix string)
+	walk = func(dir uint64, prefix string) {
+		for x, n := range d.scratch {
+			switch {
+			case x.Dir != dir:
+			case d.files[n] != nil || n&DirBit == 0:
+				files[prefix+x.Name] = slices.Clone(d.content(d.file(n), s))
+			default:
+				dirs = append(dirs, prefix+x.Name)
+				walk(n, prefix+x.Name+"/")
+			}
+		}
+	}
+	walk(Root, "")
+	slices.Sort(dirs)
+	return files, dirs
 }

@@ -3,11 +3,16 @@
 package prove
 
 import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
 	"os"
+	"strconv"
 	"sync/atomic"
 	"time"
 	"unsafe"
 
+	"github.com/holdfast-go/holdfast"
 	"golang.org/x/sys/unix"
 )
 
@@ -84,3 +89,31 @@ func (s *SharedNotes) End(made int) { s.end.Store(uint64(made) + 1) }
 
 // Close unmaps them.
 func (s *SharedNotes) Close() error { return unix.Munmap(s.data) }
+
+// Child is the process that is killed: it runs a workload in a directory, and keeps its notes in
+// memory that it shares with its parent.
+func Child(args []string) error {
+	if len(args) != 6 {
+		return fmt.Errorf("%d arguments, and a child takes 6", len(args))
+	}
+	w := Find(args[0])
+	p, err := holdfast.ParsePolicy(args[1])
+	seed, seedErr := strconv.ParseUint(args[4], 10, 64)
+	number, numberErr := strconv.Atoi(args[5])
+	if err := errors.Join(err, seedErr, numberErr); err != nil {
+		return err
+	}
+	if w == nil {
+		return fmt.Errorf("there is no workload %q", args[0])
+	}
+	notes, err := ShareNotes(args[3])
+	if err != nil {
+		return err
+	}
+	slow := w.Slow
+	if w.Control == "" && p.Sync.Every > 0 {
+		slow = 20 * time.Microsecond
+	}
+	pause := func(*rand.Rand) { time.Sleep(slow) }
+	return w.Run(&Run{System: real{args[2]}, Policy: p, Number: number, Seed: seed, Until: notes.ended, Pause: pause, Tell: notes.tell})
+}

@@ -389,31 +389,6 @@ func (l *Log) Pieces(pending []int, s *State, fn func(offset int64, data []byte)
 	}
 }
 
-// tree returns the files of a state by their paths below the root, and the directories.
-func (d *disk) tree(s *State) (files map[string][]byte, dirs []string) {
-	d.nameState(s)
-	files = map[string][]byte{}
-	var walk func(dir uint64, prefix string)
-	walk = func(dir uint64, prefix string) {
-		for x, n := range d.scratch {
-			switch {
-			case x.Dir != dir:
-			case d.files[n] != nil || !d.isDir(n):
-				files[prefix+x.Name] = slices.Clone(d.content(d.file(n), s))
-			default:
-				dirs = append(dirs, prefix+x.Name)
-				walk(n, prefix+x.Name+"/")
-			}
-		}
-	}
-	walk(Root, "")
-	slices.Sort(dirs)
-	return files, dirs
-}
-
-// isDir reports whether a number is a directory's: names are in it, or it was made so.
-func (d *disk) isDir(n uint64) bool { return n&DirBit != 0 }
-
 // DirBit is in the numbers of directories but [Root].
 const DirBit = 1 << 62
 

@@ -32,18 +32,6 @@ type Workload struct {
 	Run      func(*Run) error
 }
 
-// shows reports whether a level can show what a control must show.
-func (w *Workload) shows(level Level) bool {
-	switch liar := w.Control != "" && w.Control != "correct"; level {
-	case Kill:
-		return !w.Cut && !w.Failing
-	case Fault:
-		return !liar || w.Failing
-	default:
-		return !w.Failing
-	}
-}
-
 // lossOf is what a workload may lose under a policy.
 func (w *Workload) lossOf(p holdfast.Policy) holdfast.Loss {
 	if w.Loss != nil {

@@ -29,13 +29,14 @@ type Call struct {
 	Path   string // of the file, as far as it is known; a name is not followed
 	Number int    // among those of its kind, from 1
 	Serial int    // among all, from 1
+	// Delay makes the call later. Others are answered meanwhile.
+	Delay time.Duration
 
 	s      *Supervisor
 	task   *task
 	at     *operand
 	args   [6]uint64
 	answer response
-	delay  time.Duration
 }
 
 // notice and response are struct seccomp_notif and seccomp_notif_resp of linux/seccomp.h.
@@ -60,9 +61,6 @@ type response struct {
 
 // Fail answers the call by an error. It is not made.
 func (c *Call) Fail(e unix.Errno) { c.answer.err, c.answer.flags = -int32(e), 0 }
-
-// Delay makes the call later. Others are answered meanwhile.
-func (c *Call) Delay(d time.Duration) { c.delay = d }
 
 // Shorten writes half of the bytes and answers how many these were. It reports false, and changes
 // nothing, if the call writes less than two bytes, or not from the program's memory.
@@ -190,6 +188,9 @@ func init() {
 	os.Exit(127)
 }
 
+// patience is how long a program may take to start.
+const patience = time.Minute
+
 // Start starts a program. Its calls of some kinds to files below a directory, which is an absolute
 // path without links, are given to at, one at a time. [Supervisor.Stop] must be called in the end.
 // The program is started by this one, which takes its place.
@@ -218,7 +219,14 @@ func Start(cmd *exec.Cmd, dir string, kinds []Kind, at func(*Call)) (*Supervisor
 		return nil, err
 	}
 	var rights [64]byte
-	_, n, _, _, err := unix.Recvmsg(pair[0], make([]byte, 1), rights[:], unix.MSG_CMSG_CLOEXEC)
+	var n int
+	err = unix.SetsockoptTimeval(pair[0], unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: int64(patience / time.Second)})
+	for again := err == nil; again; again = err == unix.EINTR {
+		_, n, _, _, err = unix.Recvmsg(pair[0], make([]byte, 1), rights[:], unix.MSG_CMSG_CLOEXEC)
+	}
+	if err != nil {
+		_ = cmd.Process.Kill() // it has not become the program
+	}
 	s := &Supervisor{dir: dir, at: at, tasks: map[uint32]*task{}, counts: map[Kind]int{}, done: make(chan struct{})}
 	if messages, e := unix.ParseSocketControlMessage(rights[:n]); err == nil && e == nil && len(messages) == 1 {
 		if fds, e := unix.ParseUnixRights(&messages[0]); e == nil && len(fds) == 1 {
@@ -230,6 +238,7 @@ func Start(cmd *exec.Cmd, dir string, kinds []Kind, at func(*Call)) (*Supervisor
 	}
 	if err := unix.Pipe2(s.wake[:], unix.O_CLOEXEC); err != nil {
 		unix.Close(s.listener) // its calls fail then
+		_ = cmd.Process.Kill()
 		return nil, errors.Join(err, cmd.Wait())
 	}
 	go s.serve()
@@ -243,7 +252,9 @@ func (s *Supervisor) Stop() (map[Kind]int, error) {
 	<-s.done
 	unix.Close(s.wake[0])
 	s.delayed.Wait()
-	unix.Close(s.listener)
+	if s.listener >= 0 {
+		unix.Close(s.listener)
+	}
 	for _, t := range s.tasks {
 		unix.Close(t.proc)
 		unix.Close(t.pidfd)
@@ -288,9 +299,9 @@ func install(kinds []Kind) (listener int, err error) {
 	return int(fd), nil
 }
 
-// ioctl asks the listener something that does not block, so that Go's scheduler need not know of it.
+// ioctl asks the listener something. A lock of the kernel may make it wait.
 func (s *Supervisor) ioctl(request uintptr, p unsafe.Pointer) unix.Errno {
-	_, _, e := unix.RawSyscall(unix.SYS_IOCTL, uintptr(s.listener), request, uintptr(p))
+	_, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(s.listener), request, uintptr(p))
 	return e
 }
 
@@ -305,6 +316,8 @@ func (s *Supervisor) serve() {
 	for {
 		if _, err := unix.Poll(poll, -1); err != nil && err != unix.EINTR {
 			s.err = err
+			unix.Close(s.listener) // calls fail from now on, and none waits
+			s.listener = -1
 			return
 		}
 		if poll[0].Revents&unix.POLLIN == 0 {
@@ -334,13 +347,13 @@ func (s *Supervisor) decide(n *notice) {
 		c.Number, c.Serial = s.counts[c.Kind], s.serial
 		s.at(c)
 	}
-	if c.delay == 0 {
+	if c.Delay == 0 {
 		s.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&c.answer)) // ENOENT: the task was killed
 		return
 	}
 	s.delayed.Go(func() {
 		select {
-		case <-time.After(c.delay):
+		case <-time.After(c.Delay):
 			s.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&c.answer))
 		case <-s.done:
 		}
@@ -378,7 +391,7 @@ func (s *Supervisor) task(id uint32) *task {
 func (c *Call) locate() bool {
 	link := func(of string) string {
 		name := append(append(c.s.path[:0], of...), 0)
-		n, _, e := unix.RawSyscall6(unix.SYS_READLINKAT, uintptr(c.task.proc), uintptr(unsafe.Pointer(&name[0])),
+		n, _, e := unix.Syscall6(unix.SYS_READLINKAT, uintptr(c.task.proc), uintptr(unsafe.Pointer(&name[0])),
 			uintptr(unsafe.Pointer(&c.s.buf)), uintptr(len(c.s.buf)), 0, 0)
 		if e != 0 {
 			return ""

@@ -3,6 +3,7 @@
 package syscallfault
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -56,8 +57,12 @@ func supervised(t *testing.T, script string, kinds []Kind, at func(*Call)) (dir,
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("sh", "-c", script)
-	cmd.Dir = dir
+	ctx, cancel := context.WithTimeout(t.Context(), patience) // then it and what it started are killed
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", script)
+	cmd.Dir, cmd.WaitDelay = dir, patience
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out
 	s, err := Start(cmd, dir, kinds, at)
@@ -65,6 +70,9 @@ func supervised(t *testing.T, script string, kinds []Kind, at func(*Call)) (dir,
 		t.Skip(err)
 	}
 	_ = cmd.Wait() // what it printed says it
+	if ctx.Err() != nil {
+		t.Fatalf("it hangs: %s has not ended after %v, and said %q", script, patience, out.String())
+	}
 	if counts, err = s.Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +133,7 @@ func TestProgramsGetTheFaults(t *testing.T) {
 	check("echo old >f; echo new >g; mv g f", "Read-only file system", "old\n", Rename, func(c *Call) { c.Fail(syscall.EROFS) })
 	check("echo old >f; sync f && echo well", "", "old\n", Sync, func(c *Call) { c.Fail(syscall.EIO) })
 	began := time.Now()
-	check("echo one >f && echo well", "well", "one\n", Write, func(c *Call) { c.Delay(50 * time.Millisecond) })
+	check("echo one >f && echo well", "well", "one\n", Write, func(c *Call) { c.Delay = 50 * time.Millisecond })
 	if elapsed := time.Since(began); elapsed < 50*time.Millisecond {
 		t.Errorf("a write was to come 50ms later, and all was over in %v", elapsed)
 	}

@@ -15,13 +15,11 @@ type Call struct {
 	Kind           Kind
 	Name, Path     string
 	Number, Serial int
+	Delay          time.Duration
 }
 
 // Fail does nothing here.
 func (*Call) Fail(syscall.Errno) {}
-
-// Delay does nothing here.
-func (*Call) Delay(time.Duration) {}
 
 // Shorten does nothing here.
 func (*Call) Shorten() bool { return false }
