@@ -53,6 +53,7 @@ func TestWrongInputIsRefused(t *testing.T) {
 	check(`--time -1s is no time`, "--time", "-1s")
 	check(`--cmd and --read go together`, "--cmd", "true")
 	check(`--level memory says nothing about the program of --cmd`, "--cmd", "true", "--read", "true", "--level", "memory")
+	check(`--level power says nothing about the program of --cmd`, "--cmd", "true", "--read", "true", "--level", "power")
 	check(`--dir nowhere: there is no such directory`, "--dir", "nowhere")
 	check(`-o `+empty+`: the file exists`, "-o", empty)
 	check(`--replay proof.jsonl: a file and the number of a line are needed`, "--replay", "proof.jsonl")
