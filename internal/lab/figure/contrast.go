@@ -50,7 +50,7 @@ type Between string
 
 const (
 	Apart       Between = "two runs"
-	Alternately Between = "alternate rounds" // each in a process of its own
+	Alternately Between = "alternate rounds" // each pair in two new processes
 	OneRun      Between = "one run"          // that is compared with itself
 )
 
@@ -183,61 +183,89 @@ func Compare(a, b Side, alternately bool, threshold float64) (Contrast, error) {
 	return c, nil
 }
 
-// movements returns how far the machine may have moved for each cell, and then for all together. The cells
-// that wait for the disk, and those that don't, have twins and controls of their own. Nil: nothing lies
-// between the two.
+// movements returns how far the machine may have moved for each cell, and then for all together, which is the farthest.
+// Cells are judged by those of their load and kind, if there are a few. Nil: nothing lies between the two.
 func (c *Contrast) movements(before, after [][]float64) (moved []stat.Movement) {
 	if c.Between != Apart {
 		return nil
 	}
 	a, b := c.A.run, c.B.run
 	c.Controls = controlMoves(a, b)
-	of := func(kind result.Cell) stat.Movement {
+	of := func(kind Change) stat.Movement {
+		var x, y [][]float64
+		for _, like := range []func(Change) bool{
+			func(other Change) bool { return sameKind(other.Cell, kind.Cell) && other.Load == kind.Load },
+			func(other Change) bool { return sameKind(other.Cell, kind.Cell) },
+			func(Change) bool { return true },
+		} {
+			x, y = nil, nil
+			for i, other := range c.Cells {
+				if like(other) {
+					x, y = append(x, before[i]), append(y, after[i])
+				}
+			}
+			if len(x) >= fewLike {
+				break
+			}
+		}
 		controls := emptyMoves(a, b)
 		if len(c.Controls) > 0 {
-			controls = []float64{1 + float64(c.farthest(kind))}
+			controls = nil
+			for _, m := range c.Controls {
+				if waitsForDisk(kind.Cell) || !m.waits {
+					controls = append(controls, m.moved)
+				}
+			}
 		}
-		return stat.Moved(before, after, append(twins(a, kind), twins(b, kind)...), controls)
+		return stat.Moved(x, y, c.Unpaired == "", append(twins(a, kind.Cell), twins(b, kind.Cell)...), controls)
 	}
-	all := c.Cells[0].Cell
+	var all stat.Movement
 	for i := range c.Cells {
-		cell := c.Cells[i].Cell
-		c.Cells[i].Moved = c.farthest(cell)
-		moved = append(moved, of(cell))
-		if waitsForDisk(cell) {
-			all = cell
+		c.Cells[i].Moved = c.farthest(c.Cells[i].Cell)
+		moved = append(moved, of(c.Cells[i]))
+		if moved[i].Allowance(stat.Confidence) > all.Allowance(stat.Confidence) {
+			all = moved[i]
 		}
 	}
-	return append(moved, of(all))
+	return append(moved, all)
 }
 
-// twins returns the ratios between the cells of a run and their twins: of the kind of the cell, or else all.
-func twins(run result.Run, kind result.Cell) (ratios []float64) {
+// fewLike: how far fewer cells lie apart says little of how a machine moves.
+const fewLike = 4
+
+// sameKind reports whether the machine moves two cells alike: both wait for the disk or none does, and both are paced
+// or none is.
+func sameKind(a, b result.Cell) bool {
+	return waitsForDisk(a) == waitsForDisk(b) && a.Every > 0 == (b.Every > 0)
+}
+
+// twins compares the cells of a run with their twins: of the kind of the cell, or else all.
+func twins(run result.Run, kind result.Cell) (found []stat.Comparison) {
 	for _, same := range []bool{true, false} {
 		for _, c := range run.Header.Cells {
-			if c.Twin == "" || same && (waitsForDisk(c) != waitsForDisk(kind) || c.Every > 0 != (kind.Every > 0)) {
+			if c.Twin == "" || same && !sameKind(c, kind) {
 				continue
 			}
 			load := LoadOf(c)
-			ratios = append(ratios, stat.Compare(load.Costs(run.Rounded(c.Twin)), load.Costs(run.Rounded(c.Name)), 0, stat.Band).Ratio)
+			found = append(found, stat.Compare(load.Costs(run.Rounded(c.Twin)), load.Costs(run.Rounded(c.Name)), 0, stat.Band))
 		}
-		if len(ratios) > 0 {
+		if len(found) > 0 {
 			break
 		}
 	}
-	return ratios
+	return found
 }
 
-// emptyMoves returns the ratios b/a of the cells that write nothing: no code of a Writer is in
+// emptyMoves compares the cells that write nothing, b with a: no code of a Writer is in
 // them. They stand for the controls of runs that have none.
-func emptyMoves(a, b result.Run) (ratios []float64) {
+func emptyMoves(a, b result.Run) (moves []stat.Comparison) {
 	for _, c := range b.Header.Cells {
 		if c.Empty && slices.ContainsFunc(a.Header.Cells, func(other result.Cell) bool { return other.Empty && other.Name == c.Name && LoadOf(other) == LoadOf(c) }) {
 			costs := LoadOf(c).Costs
-			ratios = append(ratios, stat.Quantile(costs(b.Rounded(c.Name)), 0.5)/stat.Quantile(costs(a.Rounded(c.Name)), 0.5))
+			moves = append(moves, stat.Unpaired(costs(a.Rounded(c.Name)), costs(b.Rounded(c.Name))))
 		}
 	}
-	return ratios
+	return moves
 }
 
 // Regressed reports whether a cell, or all together, got slower by more than the
@@ -314,4 +342,16 @@ func (c Contrast) costs(earlier, cell result.Cell) (a, b []float64) {
 	}
 	load := LoadOf(cell)
 	return load.Costs(before), load.Costs(after)
+}
+
+// farthest returns by how much the control moved most that says something of a cell: as a
+// factor's distance from 1, or absent.
+func (c Contrast) farthest(cell result.Cell) Number {
+	most := absent
+	for _, m := range c.Controls {
+		if by := Number(math.Expm1(math.Abs(math.Log(float64(m.Ratio))))); (waitsForDisk(cell) || !m.waits) && !(most >= by) {
+			most = by
+		}
+	}
+	return most
 }

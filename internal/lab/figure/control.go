@@ -14,7 +14,6 @@ type Control struct {
 	Name   string `json:"name"`
 	Time   Number `json:"ns"`     // the median of the rounds
 	Spread Number `json:"spread"` // nine rounds of ten are so near to it, as a factor's distance from 1
-	waits  bool   // for the disk
 }
 
 // controlsOf returns the controls of a run; there are none where its rounds had no processes of their own.
@@ -22,48 +21,56 @@ func controlsOf(run result.Run) []Control {
 	if len(run.Controls) == 0 {
 		return nil
 	}
-	control := func(name string, waits bool, of func(result.Control) time.Duration) Control {
-		var times, distances []float64
-		for _, c := range run.Controls {
-			times = append(times, float64(of(c)))
-		}
+	var found []Control
+	for _, c := range controls {
+		var distances []float64
+		times := c.times(run)
 		middle := stat.Quantile(times, 0.5)
 		for _, t := range times {
 			distances = append(distances, math.Abs(math.Log(t/middle)))
 		}
-		return Control{name, Number(middle), Number(math.Expm1(stat.Quantile(distances, 0.9))), waits}
+		found = append(found, Control{c.name, Number(middle), Number(math.Expm1(stat.Quantile(distances, 0.9)))})
 	}
-	return []Control{
-		control("empty loop", false, func(c result.Control) time.Duration { return c.Loop }),
-		control("write(2)", false, func(c result.Control) time.Duration { return c.Write }),
-		control("fdatasync(2)", true, func(c result.Control) time.Duration { return c.Fdatasync }),
+	return found
+}
+
+// A control is one of those of a round.
+type control struct {
+	name  string
+	waits bool // for the disk
+	of    func(result.Control) time.Duration
+}
+
+var controls = []control{
+	{"empty loop", false, func(c result.Control) time.Duration { return c.Loop }},
+	{"write(2)", false, func(c result.Control) time.Duration { return c.Write }},
+	{"fdatasync(2)", true, func(c result.Control) time.Duration { return c.Fdatasync }},
+}
+
+// times returns those of all rounds.
+func (c control) times(run result.Run) (times []float64) {
+	for _, round := range run.Controls {
+		times = append(times, float64(c.of(round)))
 	}
+	return times
 }
 
 // A ControlMove is a control in two runs.
 type ControlMove struct {
 	Name  string `json:"name"`
 	Ratio Number `json:"ratio"` // B/A
+	moved stat.Comparison
 	waits bool
 }
 
-// controlMoves returns those that both runs have.
+// controlMoves returns the controls in both runs, if they have any.
 func controlMoves(a, b result.Run) (moves []ControlMove) {
-	before, after := controlsOf(a), controlsOf(b)
-	for i := range min(len(before), len(after)) {
-		moves = append(moves, ControlMove{after[i].Name, after[i].Time / before[i].Time, after[i].waits})
+	if len(a.Controls) == 0 || len(b.Controls) == 0 {
+		return nil
+	}
+	for _, c := range controls {
+		moved := stat.Unpaired(c.times(a), c.times(b))
+		moves = append(moves, ControlMove{c.name, Number(moved.Ratio), moved, c.waits})
 	}
 	return moves
-}
-
-// farthest returns by how much the control moved most that says something of a cell: as a
-// factor's distance from 1, or absent.
-func (c Contrast) farthest(cell result.Cell) Number {
-	most := absent
-	for _, m := range c.Controls {
-		if by := Number(math.Expm1(math.Abs(math.Log(float64(m.Ratio))))); (waitsForDisk(cell) || !m.waits) && !(most >= by) {
-			most = by
-		}
-	}
-	return most
 }

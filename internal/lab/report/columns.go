@@ -173,3 +173,18 @@ func alignment(columns []column) (configs []table.ColumnConfig) {
 	}
 	return configs
 }
+
+// word returns the verdict on the row's cost.
+func word(r figure.Row) string {
+	switch {
+	case !r.Period.Judged():
+		return "period not reached"
+	case r.Control:
+		return "control"
+	case r.Fastest && !r.Alone:
+		return "among the fastest"
+	case r.Fastest:
+		return "fastest"
+	}
+	return string(r.Cost.Verdict)
+}

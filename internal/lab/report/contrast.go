@@ -194,7 +194,7 @@ func contrastNotes(c figure.Contrast) []string {
 	together := "all words of this page, the overall one too, hold together with 95 %, as far as that estimate does"
 	switch c.Between {
 	case figure.Alternately:
-		between = "A and B were run alternately, each round in a process of its own, in the order A B, B A: what the machine did meanwhile is in both"
+		between = "A and B ran each cell in turn, A B, B A, each pair in two new processes: what the machine did meanwhile is in both"
 		together = "all words of this page, the overall one too, hold together with 95 %"
 	case figure.OneRun:
 		between = "A and B are one run: nothing lies between them"

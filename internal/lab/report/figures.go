@@ -68,21 +68,6 @@ func title(l figure.Load) string {
 	return text
 }
 
-// word returns the verdict on the row's cost.
-func word(r figure.Row) string {
-	switch {
-	case !r.Period.Judged():
-		return "period not reached"
-	case r.Control:
-		return "control"
-	case r.Fastest && !r.Alone:
-		return "among the fastest"
-	case r.Fastest:
-		return "fastest"
-	}
-	return string(r.Cost.Verdict)
-}
-
 // noise says how large the noise is, at most, of each kind.
 func (s sheet) noise() string {
 	if len(s.Noises) == 0 {

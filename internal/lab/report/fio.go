@@ -231,3 +231,11 @@ func (j fioJob) leftOfSync() (list []string) {
 	}
 	return list
 }
+
+// span is count for both ends of an interval.
+func span(low, high float64) string {
+	if math.IsNaN(low) || math.IsNaN(high) {
+		return none
+	}
+	return strings.TrimSuffix(count(low), unitOf(count(high))) + "…" + count(high)
+}

@@ -25,14 +25,6 @@ func count(x float64) string {
 	return none
 }
 
-// span is count for both ends of an interval.
-func span(low, high float64) string {
-	if math.IsNaN(low) || math.IsNaN(high) {
-		return none
-	}
-	return strings.TrimSuffix(count(low), unitOf(count(high))) + "…" + count(high)
-}
-
 // unitOf returns the letter that ends a count's text, if it has one.
 func unitOf(text string) string { return strings.TrimLeft(text, "0123456789.") }
 

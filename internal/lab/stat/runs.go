@@ -14,22 +14,27 @@ type Movement struct {
 	common float64 // by how much all cells may have moved together
 }
 
-// Moved estimates the movement between two runs from what does not depend on the code under
-// test. cells are as in [CompareRuns]. twins are ratios between a cell and its twin, one or
-// more for each run, and controls are the ratios B/A of cells with none of that code.
+// Moved estimates the movement between two runs of some cells of one kind, from what does not
+// depend on the code under test. a and b are as in [CompareRuns]. twins compare a cell with its
+// twin, one or more for each run, and controls are the ratios B/A of what has none of that code.
 //
 // What moves each cell for itself is seen in how far the cells' ratios lie around the one in
 // the middle: less than half of the cells may really have changed. So a few cells that
 // changed are found, and a change of every cell by the same factor too; many changes of
 // different size look like a machine that moves.
-func Moved(a, b [][]float64, twins, controls []float64) Movement {
+//
+// The error of each of these, which the rounds within the runs show, is no movement: the
+// intervals have it in them already.
+func Moved(a, b [][]float64, paired bool, twins, controls []Comparison) Movement {
 	m := Movement{each: leastMovement}
-	var centres, distances []float64
+	var centres, errors, distances []float64
 	for i := range a {
-		x, okA := logs(a[i])
-		y, okB := logs(b[i])
-		if okA && okB && len(x) > 0 && len(y) > 0 {
-			centres = append(centres, Quantile(y, 0.5)-Quantile(x, 0.5))
+		c := Unpaired(a[i], b[i])
+		if paired {
+			c = Compare(a[i], b[i], 0, Band)
+		}
+		if !math.IsNaN(c.Ratio) {
+			centres, errors = append(centres, math.Log(c.Ratio)), append(errors, c.standardError())
 		}
 	}
 	middle := Quantile(centres, 0.5)
@@ -37,22 +42,33 @@ func Moved(a, b [][]float64, twins, controls []float64) Movement {
 		distances = append(distances, math.Abs(c-middle))
 	}
 	// 1.4826 makes it the standard deviation of normal samples. Of a few cells it is often too
-	// small, since their middle is their own: hence n/(n-1).
+	// small, since their middle is their own: hence n/(n-1), and only half of their errors'
+	// variance is taken off.
 	if n := float64(len(distances)); n > 2 {
-		m.each = max(m.each, 1.4826*Quantile(distances, 0.5)*n/(n-1))
+		apart, by := 1.4826*Quantile(distances, 0.5)*n/(n-1), Quantile(errors, 0.5)
+		m.each = max(m.each, math.Sqrt(max(0, apart*apart-by*by/2)))
 	}
 	for _, t := range twins {
-		if l := math.Abs(math.Log(t)); l > m.each { // false for NaN
+		reach := math.Sqrt2 * math.Erfinv(t.Confidence) * t.standardError()
+		if l := math.Abs(math.Log(t.Ratio)) - reach; l > m.each { // false for NaN
 			m.each = l
 		}
 	}
 	for _, c := range controls {
 		// A control moves for itself too: what is beyond that moved all.
-		if l := math.Abs(math.Log(c)) - m.each; l > m.common {
+		if l := math.Abs(math.Log(c.Ratio)) - max(m.each, c.standardError()); l > m.common {
 			m.common = l
 		}
 	}
 	return m
+}
+
+// standardError is about that of the ratio's logarithm, or 0 where there is no interval.
+func (c Comparison) standardError() float64 {
+	if !c.HasInterval() {
+		return 0
+	}
+	return math.Log(c.High/c.Low) / 2 / (math.Sqrt2 * math.Erfinv(c.Confidence))
 }
 
 // Allowance returns by how much the movement widens an interval of this coverage at either end,

@@ -1,5 +1,8 @@
 package stat
 
+// Unpaired is [Compare] of cells with rounds that don't belong together, without a floor.
+func Unpaired(a, b []float64) Comparison { return compareUnpaired(a, b, 0, Band, confidence) }
+
 // compareUnpaired compares two cells with rounds that don't belong together. They
 // come from runs with different seeds, plans or machines, and may be of different
 // length. a and b are costs as in [Compare], and so are the words and fields. Each side

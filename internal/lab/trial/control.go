@@ -13,11 +13,11 @@ import (
 // The work of a control. Each of its times is the median of single ones, so that one stall is
 // not in it.
 const (
-	controlLoops = 15
+	controlLoops = 51
 	controlTurns = 1_000_000
 
 	controlBlock  = 4 << 10
-	controlWrites = 512
+	controlWrites = 2048
 
 	// At least leastSyncs, and more until controlTime is over.
 	leastSyncs, mostSyncs = 5, 64

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/mountinfo"
 	"github.com/holdfast-go/holdfast/internal/own"
+	"golang.org/x/sys/unix"
 )
 
 // Leftovers returns what killed processes have left of volumes in these directories.
@@ -297,4 +298,20 @@ func removeAll(dir *own.Dir) error {
 		return err
 	}
 	return nil
+}
+
+// detach makes sure that no loop device has the image in a volume's directory.
+func detach(dir *own.Dir) error {
+	image := imageOf(dir)
+	return patiently(func() error {
+		for _, device := range loopsOf(image) {
+			if err := clearLoop(device, image); err != nil {
+				return err
+			}
+		}
+		if left := loopsOf(image); left != nil {
+			return fmt.Errorf("%s still has %s: %w", left[0], imageIn(dir.Name()), unix.EBUSY)
+		}
+		return nil
+	}, unix.EBUSY, patience)
 }

@@ -149,22 +149,6 @@ func loops() map[string]string {
 	return all
 }
 
-// detach makes sure that no loop device has the image in a volume's directory.
-func detach(dir *own.Dir) error {
-	image := imageOf(dir)
-	return patiently(func() error {
-		for _, device := range loopsOf(image) {
-			if err := clearLoop(device, image); err != nil {
-				return err
-			}
-		}
-		if left := loopsOf(image); left != nil {
-			return fmt.Errorf("%s still has %s: %w", left[0], imageIn(dir.Name()), unix.EBUSY)
-		}
-		return nil
-	}, unix.EBUSY, patience)
-}
-
 // clearLoop frees a device if it has the image, which it may have lost meanwhile.
 func clearLoop(device string, image inode) error {
 	d, err := os.Open(device)

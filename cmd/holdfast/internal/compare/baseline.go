@@ -39,7 +39,7 @@ func (b *Baseline) AddFlags(f *pflag.FlagSet) {
 	b.threshold = stat.Band
 	f.Var(cli.Once("name", &b.Save, parseBaseline), "save-baseline", "keep the results under this name, in place of those kept before")
 	f.Var(cli.Once("name", &b.Against, parseBaseline), "baseline", "compare with the results of this name; exit with 1 if a policy\ngot slower. Without flags that say what to measure, the same is\nmeasured again")
-	f.Var(cli.Once("program", &b.Program, cli.Given), "against", "run this other build of holdfast alternately with this one, round by\nround, and compare; exit with 1 if this one is slower (for CI;\ndefault: 4 policies, 2m)")
+	f.Var(cli.Once("program", &b.Program, cli.Given), "against", "run this other build of holdfast alternately with this one, round by\nround, and compare; exit with 1 if this one is slower (for CI;\ndefault: 4 policies, 1m)")
 	f.Var(cli.Once("percent", &b.threshold, cli.ParseShare("threshold")), "threshold", "the slowdown from which a policy has regressed (default: 5%)")
 	f.Var(cli.Once("dir", &b.dir, cli.Given), "baseline-dir", "the directory of the baselines (default: in the user's cache)")
 	cli.InGroup(f, "Before and after", "save-baseline", "baseline", "against", "threshold", "baseline-dir")

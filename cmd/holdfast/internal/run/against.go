@@ -1,12 +1,10 @@
 package run
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -30,27 +28,29 @@ import (
 
 const (
 	// againstTime is the default --time. In a simulation 20 pairs find 10 % under 5 % of noise.
-	againstTime  = 2 * time.Minute
+	againstTime  = time.Minute
 	againstPairs = 20
 
-	// alternate is the key of a plan's settings by which a round does not count system calls
-	// in a run of its own.
-	alternate = "alternate"
+	// In a pair each of the two processes runs a cell so often, and the least trial counts. What others
+	// do only adds time, and on a busy machine some of many short trials are spared. Cells of long trials, at a
+	// rate, run once.
+	againstTurns = 15
+	shortTurn    = 5 * time.Millisecond
+	longTurn     = 300 * time.Millisecond
 )
 
 // withAgainst are the flags that may be given together with --against.
 var withAgainst = []string{"against", "threshold", "dir", "policy", "record", "writers", "rate", "cache", "time", "rounds", "seed", "allow-tmpfs", "export"}
 
-// An alternation runs one plan by two programs, a round at a time, each in a process of its own:
-// A B, B A, A B. What differs from one process to the next is in the differences of the
-// pairs, and what the machine does meanwhile is in both of a pair.
+// An alternation runs the same cells by two programs. Each pair of rounds is in two new processes, so what
+// differs from one process to the next is in the differences of the pairs. These two run each cell in turn,
+// A B, B A, A B: what the machine does meanwhile is in both.
 type alternation struct {
-	program string // A
-	dir     string
-	memory  bool   // --allow-tmpfs
-	own     string // the directory for the plan and the results of a round
-	plan    result.Header
-	a, b    result.Run
+	program  string // A
+	ground   *trial.WorkDir
+	cells    []trial.Cell
+	patience time.Duration // for a pair
+	a, b     result.Run
 }
 
 // runAgainst is bench --against.
@@ -71,15 +71,26 @@ func (b *benchmark) runAgainst(cmd *cobra.Command, choice study.Choice) error {
 		return cli.Misuse("give the path of another build of holdfast", "--against %s: there is no such program: %w", b.baseline.Program, cli.Cause(err))
 	}
 	begun := time.Now()
-	alt := &alternation{program: program, dir: b.dir, memory: b.allowTmpfs}
-	if err := alt.prepare(cmd, choice); err != nil {
+	ground, err := trial.OpenWorkDir(b.dir, b.allowTmpfs)
+	if err != nil {
+		return place.CannotOpen(b.dir, err)
+	}
+	alt := &alternation{program: program, ground: ground}
+	if err := place.CloseWorkDir(ground, alt.run(cmd, b.dir, choice, begun)); err != nil {
 		return err
 	}
-	defer os.RemoveAll(alt.own)
+	return alt.show(cmd, b.export, b.baseline.Threshold())
+}
+
+// run runs pairs until the time is over, or as many as are asked for.
+func (a *alternation) run(cmd *cobra.Command, dir string, choice study.Choice, begun time.Time) error {
+	if err := a.prepare(cmd, dir, choice); err != nil {
+		return err
+	}
 	limit := cmp.Or(choice.Budget, againstTime)
 	show := cli.NewProgress(cmd.ErrOrStderr(), false)
 	for pair, over := 1, false; !over; pair++ {
-		if err := alt.pair(cmd.Context(), pair); err != nil {
+		if err := a.pair(cmd.Context(), pair); err != nil {
 			show.Clear()
 			return err
 		}
@@ -91,133 +102,119 @@ func (b *benchmark) runAgainst(cmd *cobra.Command, choice study.Choice) error {
 		}
 		show.Show(fmt.Sprintf("pair %d, %v of %v", pair, spent.Round(time.Second), limit))
 		// A verdict needs some pairs, however short the time is.
-		over = spent+spent/time.Duration(pair) > limit && pair >= stat.GroupRounds(len(alt.plan.Cells)+1)
+		over = spent+spent/time.Duration(pair) > limit && pair >= stat.GroupRounds(len(a.cells)+1)
 	}
 	show.Clear()
-	return alt.show(cmd, b.export, b.baseline.Threshold())
+	return nil
 }
 
-// prepare calibrates this program for the plan, whose records hold for both.
-func (a *alternation) prepare(cmd *cobra.Command, c study.Choice) (err error) {
+// prepare calibrates this program for the cells, whose records hold for both.
+func (a *alternation) prepare(cmd *cobra.Command, dir string, c study.Choice) error {
 	if len(c.Policies) == 0 {
 		c.Policies = []holdfast.Policy{holdfast.Unbuffered(), holdfast.Buffered(4 * holdfast.KiB), holdfast.Buffered(64 * holdfast.KiB), holdfast.Durable()}
 	}
 	if len(c.Writers) == 0 {
 		c.Writers = []int{1}
 	}
-	// A pair is two processes, each with a warm-up and a round.
-	rounds := cmp.Or(c.Rounds, againstPairs)
-	c.Rounds, c.Budget = rounds, cmp.Or(c.Budget, againstTime)/4
-	ground, err := trial.OpenWorkDir(a.dir, a.memory)
-	if err != nil {
-		return place.CannotOpen(a.dir, err)
-	}
-	s := newSession(cmd.ErrOrStderr(), ground, a.dir, "")
+	// A third of the time is for each of the two, and one for what is beside the trials.
+	c.Rounds, c.Budget = againstTurns*cmp.Or(c.Rounds, againstPairs), cmp.Or(c.Budget, againstTime)/3
+	s := newSession(cmd.ErrOrStderr(), a.ground, dir, "")
 	s.name, s.question = sweep.Policy().Name, sweep.Policy().Question
-	s.say("calibrating with short runs in %s on %s", ground.Dir(), s.place.Names())
+	s.say("calibrating with short runs in %s on %s", a.ground.Dir(), s.place.Names())
 	matrix, plan, err := s.place.Sweep(cmd.Context(), sweep.Policy(), c, s.showProbing)
 	s.show.Clear()
-	if err = place.CloseWorkDir(ground, s.refuse(err)); err != nil {
-		return err
+	if err != nil {
+		return s.refuse(err)
 	}
 	// The pairs show the noise themselves.
 	matrix.Cells = slices.DeleteFunc(matrix.Cells, func(c trial.Cell) bool { return c.Twin != "" })
-	matrix.Rounds = 1
-	if a.own, err = os.MkdirTemp("", "holdfast-against-"); err != nil {
-		return err
+	a.cells, a.patience = matrix.Cells, time.Minute
+	for i := range a.cells {
+		c := &a.cells[i]
+		a.patience += 20 * 2 * againstTurns * c.Estimate
+		if each := int64(c.Writers); c.Rate == 0 && c.Estimate > shortTurn {
+			c.Records = max(each, int64(float64(c.Records)*float64(shortTurn)/float64(c.Estimate))/each*each)
+		}
 	}
-	a.plan = s.header(matrix, result.Plan{Preset: plan.Preset, Rounds: 1, Estimate: matrix.Estimate(), Size: plan.Size / int64(rounds+1), Room: plan.Room})
-	a.plan.WorkDir, a.plan.Settings = "", map[string]string{alternate: "yes"}
-	a.a.Header, a.b.Header = a.plan, a.plan
-	a.a.Header.Program = ""
-	s.say("plan: %d cells by %s and by this program in turn, each round in a process of its own", len(matrix.Cells), a.program)
+	a.b.Header = s.header(matrix, result.Plan{Preset: plan.Preset})
+	a.a.Header = a.b.Header
+	version, _ := exec.CommandContext(cmd.Context(), a.program, "version").Output() // what can't tell it fails at its work, too
+	a.a.Header.Program, _, _ = strings.Cut(strings.TrimSpace(string(version)), ", ")
+	s.say("plan: %d cells by %s and by this program in turn, each pair in two new processes", len(a.cells), a.program)
 	return nil
 }
 
-// pair runs a round of each program, in an order of cells that only this pair has.
-func (a *alternation) pair(ctx context.Context, number int) error {
-	a.plan.Seed = a.b.Header.Seed + uint64(number)
-	path := filepath.Join(a.own, fmt.Sprintf("plan%d.jsonl", number))
-	f, err := result.Create(path, a.plan)
-	if err == nil {
-		err = f.Close(result.End{State: result.Interrupted})
+// pair runs each cell by both programs in turn, in an order of cells that only this pair has. The first pair
+// begins with A, the next with B.
+func (a *alternation) pair(ctx context.Context, number int) (err error) {
+	limited, cancel := context.WithTimeout(ctx, a.patience)
+	defer cancel()
+	cells := make([]result.Cell, len(a.cells))
+	for i, c := range a.cells {
+		cells[i] = c.Cell
 	}
-	if err != nil {
-		return err
+	var processes [2]*sweep.Process
+	side := func(i int, do func() error) error {
+		name, hint := "this program", ""
+		if i == 0 {
+			name, hint = "--against "+a.program, "give another build of holdfast that is not much older"
+		}
+		err := do()
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return &cli.Refusal{Code: cli.ExitInterrupted, Err: fmt.Errorf("interrupted in pair %d", number)}
+		case limited.Err() != nil:
+			return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("%s: pair %d did not end within %v", name, number, a.patience.Round(time.Second)), Hint: hint}
+		}
+		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("%s can't run the cells: %s", name, cli.OneLine(err.Error())), Hint: hint}
 	}
-	sides := []func() error{
-		func() error {
-			return a.round(ctx, number, path, &a.a, func(ctx context.Context, args ...string) *exec.Cmd {
-				return exec.CommandContext(ctx, a.program, args...)
-			}, "--against "+a.program)
-		},
-		func() error { return a.round(ctx, number, path, &a.b, place.ThisProgram, "this program") },
-	}
-	if number%2 == 0 {
-		slices.Reverse(sides)
-	}
-	for _, side := range sides {
-		if err := side(); err != nil {
+	order := []int{1 - number%2, number % 2}
+	for _, i := range order {
+		program := place.SecondProcess
+		if i == 0 {
+			program = func(ctx context.Context, args ...string) *exec.Cmd {
+				return exec.CommandContext(ctx, a.program, place.SecondProcess(ctx, args...).Args[1:]...)
+			}
+		}
+		if err := side(i, func() (err error) {
+			processes[i], err = sweep.StartProcess(limited, program, a.ground.Inside(), cells)
+			return err
+		}); err != nil {
 			return err
 		}
+		defer func() {
+			if closed := processes[i].Close(); err == nil { // after an error it may have been killed
+				err = closed
+			}
+		}()
 	}
-	return nil
-}
-
-// round runs the plan once by a program, and adds its trials to the run.
-func (a *alternation) round(ctx context.Context, number int, plan string, run *result.Run, program func(context.Context, ...string) *exec.Cmd, name string) error {
-	out := filepath.Join(a.own, "round.jsonl")
-	defer os.Remove(out)
-	args := []string{"bench", "--from", plan, "--dir", a.dir, "-o", out}
-	if a.memory {
-		args = append(args, "--allow-tmpfs")
-	}
-	patience := time.Minute + 20*a.plan.Plan.Estimate
-	limited, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	cmd := program(limited, args...)
-	var told bytes.Buffer
-	cmd.Stderr = &told
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it removes its files
-	cmd.WaitDelay = 10 * time.Second
-	err := cmd.Run()
-	const hint = "give another build of holdfast that repeats a plan: holdfast bench --from"
-	switch {
-	case ctx.Err() != nil:
-		return &cli.Refusal{Code: cli.ExitInterrupted, Err: fmt.Errorf("interrupted in pair %d", number)}
-	case limited.Err() != nil:
-		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("%s: a round did not end within %v", name, patience.Round(time.Second)), Hint: hint}
-	case err != nil:
-		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("%s can't run the plan: %s", name, lastError(told.String(), err)), Hint: hint}
-	}
-	one, err := cli.ReadRun(out, nil)
-	switch {
-	case err != nil:
-		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("%s wrote no results of the plan: %w", name, cli.Cause(err)), Hint: hint}
-	case one.Rounds() != 1 || !slices.Equal(one.Header.Cells, a.plan.Cells):
-		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("%s measured something else than the plan", name), Hint: hint}
-	}
-	if number == 1 {
-		run.Header.Program = one.Header.Program
-	}
-	for _, t := range one.Trials {
-		if t.Round > 0 {
-			t.Round = number
-			run.Trials = append(run.Trials, t)
+	matrix := trial.Matrix{Cells: a.cells, Seed: a.b.Header.Seed}
+	for position, at := range matrix.Order(number) {
+		c, turns := a.cells[at], againstTurns
+		if c.Estimate > longTurn {
+			turns = 1
+		}
+		var trials [2][]result.Trial
+		for turn := range 2 * turns {
+			i := order[(turn+1)/2%2]
+			if err := side(i, func() error {
+				m, err := processes[i].Run(c.Cell)
+				trials[i] = append(trials[i], result.Trial{Cell: c.Name, Round: number, Position: position + 1, Measurement: m})
+				return err
+			}); err != nil {
+				return err
+			}
+		}
+		cost := figure.LoadOf(c.Cell).Costs
+		for i, run := range []*result.Run{&a.a, &a.b} {
+			run.Trials = append(run.Trials, slices.MinFunc(trials[i], func(a, b result.Trial) int {
+				return cmp.Compare(cost([]result.Trial{a})[0], cost([]result.Trial{b})[0])
+			}))
 		}
 	}
 	return nil
-}
-
-// lastError is what a program said before it failed: its last line that is no hint.
-func lastError(told string, err error) string {
-	lines := strings.Split(strings.TrimSpace(told), "\n")
-	for _, line := range slices.Backward(lines) {
-		if line != "" && !strings.HasPrefix(line, "hint: ") {
-			return strings.TrimPrefix(line, "holdfast: ")
-		}
-	}
-	return err.Error()
 }
 
 // show prints how B stands to A, and returns the refusal of a regression.

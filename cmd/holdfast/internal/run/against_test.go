@@ -1,45 +1,27 @@
 package run
 
 import (
-	"context"
-	"fmt"
+	"encoding/json"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/lab/result"
+	"github.com/holdfast-go/holdfast/internal/lab/study/studytest"
+	"github.com/holdfast-go/holdfast/internal/lab/trial"
 )
 
-// asRecorder names the file in which this program notes that it ran a plan.
+// asRecorder names the file in which this program notes that it ran a cell.
 const asRecorder = "HOLDFAST_TEST_RECORDER"
 
-// record is bench --from for a program that measures nothing: it notes its name and the seed of the plan.
+// record is a second process that measures nothing: it notes its name for each cell that it is to run. After
+// the first its trials take 5, 3, 1, 4 ns and more.
 func record(args []string, log string) error {
-	after := func(flag string) string { return args[slices.Index(args, flag)+1] }
-	f, err := os.Open(after("--from"))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	plan, err := result.Read(f)
-	if err != nil {
-		return err
-	}
-	out, err := result.Create(after("-o"), plan.Header)
-	if err != nil {
-		return err
-	}
-	for _, c := range plan.Header.Cells {
-		if err := out.Trial(result.Trial{Cell: c.Name, Round: 1, Position: 1, Measurement: result.Measurement{Records: 1, Elapsed: 1}}); err != nil {
-			return err
-		}
-	}
-	if err := out.Close(result.End{State: result.Complete, Rounds: 1}); err != nil {
-		return err
-	}
 	notes, err := os.OpenFile(log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
@@ -49,11 +31,26 @@ func record(args []string, log string) error {
 	if strings.HasPrefix(filepath.Base(args[0]), "A") {
 		name = "A"
 	}
-	_, err = fmt.Fprintf(notes, "%s%d ", name, plan.Header.Seed)
-	return err
+	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
+	for _, took := range []time.Duration{0, 5, 3, 1, 4, 2, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3} {
+		var asked struct{ Cell *result.Cell }
+		if err := in.Decode(&asked); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if _, err := notes.WriteString(name); err != nil {
+			return err
+		}
+		if err := out.Encode(map[string]any{"measurement": result.Measurement{Records: 1, Elapsed: took}}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// TestAgainstAlternates: both programs run each pair's plan, and in turn each is the first.
+// TestAgainstAlternates: both programs run each pair's cells, and in turn each is the first. The least trial of each
+// counts.
 func TestAgainstAlternates(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -65,21 +62,33 @@ func TestAgainstAlternates(t *testing.T) {
 		t.Skipf("no link can be made: %v", err)
 	}
 	t.Setenv(asRecorder, log)
-	cells := []result.Cell{{Name: "a", Policy: holdfast.Unbuffered(), RecordBytes: 128, Writers: 1, Records: 1, LatencyStride: 1}}
-	plan := result.Header{SchemaVersion: result.SchemaVersion, Cells: cells}
-	a := &alternation{program: other, dir: dir, own: dir, plan: plan, a: result.Run{Header: plan}, b: result.Run{Header: plan}}
-	for pair := 1; pair <= 4; pair++ {
-		if err := a.pair(context.Background(), pair); err != nil {
+	cell := result.Cell{Name: "a", Policy: holdfast.Unbuffered(), RecordBytes: 128, Writers: 1, Records: 1, LatencyStride: 1}
+	header := result.Header{SchemaVersion: result.SchemaVersion, Cells: []result.Cell{cell}}
+	a := &alternation{program: other, ground: studytest.WorkDir(t), cells: []trial.Cell{{Cell: cell}}, patience: time.Hour, a: result.Run{Header: header}, b: result.Run{Header: header}}
+	for pair := 1; pair <= 3; pair++ {
+		if err := a.pair(t.Context(), pair); err != nil {
 			t.Fatal(err)
 		}
 	}
+	a.cells[0].Estimate = 2 * longTurn
+	if err := a.pair(t.Context(), 4); err != nil {
+		t.Fatal(err)
+	}
 	notes, err := os.ReadFile(log)
-	if want := "A1 B1 B2 A2 A3 B3 B4 A4 "; err != nil || string(notes) != want {
+	inTurn := func(one, two string) string {
+		return one + two + strings.Repeat(one+two+two+one, againstTurns/2) + one + two
+	} // the first of each is in no figure
+	if want := inTurn("A", "B") + inTurn("B", "A") + inTurn("A", "B") + "BABA"; err != nil || string(notes) != want {
 		t.Errorf("%q, %v; want %q", notes, err, want)
 	}
 	for i, run := range []result.Run{a.a, a.b} {
 		if rounds := run.Rounds(); rounds != 4 || len(run.Trials) != 4 {
 			t.Errorf("side %d has %d rounds", i, rounds)
+		}
+		for _, one := range run.Trials {
+			if one.Elapsed != 1 && one.Round < 4 {
+				t.Errorf("side %d, pair %d: a trial of %d counts, and 1 is the least", i, one.Round, one.Elapsed)
+			}
 		}
 	}
 }

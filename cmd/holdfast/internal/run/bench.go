@@ -536,3 +536,10 @@ func newline(w io.Writer) error {
 	_, err := io.WriteString(w, "\n")
 	return err
 }
+
+func parseCache(text string) (result.Cache, error) {
+	if slices.Contains(CacheStates, result.Cache(text)) {
+		return result.Cache(text), nil
+	}
+	return "", fmt.Errorf("%q is no state of the page cache; use new, warm, cold, try-cold, drop or remount", text)
+}

@@ -2,7 +2,6 @@ package run
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
@@ -38,10 +37,3 @@ const minRate, maxRate = 0.1, 1e9
 
 // CacheStates are those that a run can begin with.
 var CacheStates = []result.Cache{result.NewFile, result.Warm, result.Cold, result.TryCold, result.Dropped, result.Remount}
-
-func parseCache(text string) (result.Cache, error) {
-	if slices.Contains(CacheStates, result.Cache(text)) {
-		return result.Cache(text), nil
-	}
-	return "", fmt.Errorf("%q is no state of the page cache; use new, warm, cold, try-cold, drop or remount", text)
-}

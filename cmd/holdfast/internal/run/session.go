@@ -172,7 +172,7 @@ func (s *session) again(ctx context.Context, h result.Header, uncounted bool) (t
 	if err != nil {
 		return matrix, &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: "use the holdfast that made the results, or run the study anew"}
 	}
-	if cli.IsStudy(h) || !uncounted || h.Settings[alternate] != "" {
+	if cli.IsStudy(h) || !uncounted {
 		return matrix, nil
 	}
 	return matrix, s.trace(ctx, matrix)
@@ -421,4 +421,25 @@ func (s *session) kept(hint string) string {
 		return hint
 	}
 	return hint + "; what was measured is in " + s.output + ", and --resume goes on"
+}
+
+// showStep shows the next trial: on a terminal each, else the first one of each round. It
+// writes between trials, off the clock.
+func (s *session) showStep(step trial.Step) {
+	if s.show.IsTerminal {
+		s.show.Steps(stepText(step), step.Trial-1, max(step.Trials, step.Trial))
+		return
+	}
+	if step.Round == s.shown {
+		return
+	}
+	s.shown = step.Round
+	round, left := fmt.Sprintf("round %d of %d", step.Round, step.Rounds), step.Left.Round(time.Second).String()
+	if step.Open { // both are the most that it may take
+		round, left = fmt.Sprintf("round %d of about %d", step.Round, max(step.Round, step.Rounds)), "at most "+left
+	}
+	if step.Round == 0 {
+		round = "warm-up"
+	}
+	s.show.Show(fmt.Sprintf("%s, %s left", round, left))
 }

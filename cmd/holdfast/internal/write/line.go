@@ -2,8 +2,6 @@ package write
 
 import (
 	"bytes"
-	"encoding/json"
-	"fmt"
 )
 
 // A line is one of the input, with what its placeholders have learnt of it.
@@ -48,53 +46,6 @@ const (
 // reset begins a new line.
 func (l *line) reset(text []byte, number int64) {
 	l.text, l.number, l.json = text, number, jsonUnknown
-}
-
-// value returns what a placeholder stands for, until the next call.
-func (l *line) value(p *part) ([]byte, error) {
-	if p.kind == column {
-		body := bytes.TrimSuffix(bytes.TrimSuffix(l.text, []byte("\n")), []byte("\r"))
-		if value, ok := columnOf(body, l.separator, p.n); ok {
-			return value, nil
-		}
-		return nil, &lineError{missing, fmt.Sprintf("it has no column %d", p.n)}
-	}
-	if l.json == jsonUnknown {
-		switch {
-		case !json.Valid(l.text):
-			l.json = jsonNone
-		case bytes.TrimLeft(l.text, jsonSpace)[0] != '{':
-			l.json = jsonOther
-		default:
-			l.json = jsonObject
-		}
-	}
-	switch l.json {
-	case jsonNone:
-		return nil, &lineError{notJSON, "it is not JSON"}
-	case jsonOther:
-		return nil, &lineError{notJSON, "it is no JSON object"}
-	}
-	value, ok := fieldOf(l.text, p.keys)
-	if !ok {
-		return nil, &lineError{missing, "it has no field " + p.text}
-	}
-	switch value[0] {
-	case 'n':
-		return nil, &lineError{noValue, "field " + p.text + " is null"}
-	case '{':
-		return nil, &lineError{noValue, "field " + p.text + " is an object"}
-	case '[':
-		return nil, &lineError{noValue, "field " + p.text + " is an array"}
-	case '"':
-		inner := value[1 : len(value)-1]
-		if bytes.IndexByte(inner, '\\') < 0 {
-			return inner, nil
-		}
-		l.decoded = appendUnquoted(l.decoded[:0], inner)
-		return l.decoded, nil
-	}
-	return value, nil
 }
 
 // columnOf returns the nth column, from 1. Without a separator columns are runs of

@@ -69,14 +69,6 @@ func sameBuffer(rows []timing.Row, buffer int) (timing.Row, bool) {
 	return rows[i], true
 }
 
-// trendText is a correlation in words.
-func trendText(rho float64, buffers int) string {
-	if math.IsNaN(rho) {
-		return study.Dash
-	}
-	return study.Digits(rho) + " over " + study.Whole(float64(buffers)) + " buffers: " + trendWord(rho)
-}
-
 func trendWord(rho float64) string {
 	// Trends are called the same from where at most neighbours have changed places.
 	const sameTrend, likeTrend = 0.95, 0.8

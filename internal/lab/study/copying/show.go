@@ -356,3 +356,11 @@ func extremes(rows []timing.Row) (best, worst timing.Row) {
 	}
 	return best, worst
 }
+
+// trendText is a correlation in words.
+func trendText(rho float64, buffers int) string {
+	if math.IsNaN(rho) {
+		return study.Dash
+	}
+	return study.Digits(rho) + " over " + study.Whole(float64(buffers)) + " buffers: " + trendWord(rho)
+}

@@ -38,8 +38,6 @@ func (r stamped) fill(number int64, at time.Duration) []byte {
 	return r
 }
 
-func (r stamped) at() time.Duration { return time.Duration(binary.LittleEndian.Uint64(r)) }
-
 // wrong says why it is not the record of that number, or is empty.
 func (r stamped) wrong(number int64) string {
 	body := r[:len(r)-crc32.Size]

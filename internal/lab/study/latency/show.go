@@ -348,3 +348,15 @@ func (l latencyEvidence) learnt() string {
 	}
 	return strings.Join(parts, "; ")
 }
+
+// calls is how many writes the kernel is to see for so many records.
+func (o sink) calls(records, size int64) int64 {
+	block := int64(o.policy.Buffer)
+	switch {
+	case o.by == byNothing:
+		return 0
+	case block < size || o.waitsForDisk():
+		return records
+	}
+	return study.CallsOf(records*size, block)
+}

@@ -57,18 +57,6 @@ func (o sink) promise() holdfast.Bound {
 	return holdfast.Bound{Bytes: o.policy.Buffer, Time: holdfast.Unlimited}
 }
 
-// calls is how many writes the kernel is to see for so many records.
-func (o sink) calls(records, size int64) int64 {
-	block := int64(o.policy.Buffer)
-	switch {
-	case o.by == byNothing:
-		return 0
-	case block < size || o.waitsForDisk():
-		return records
-	}
-	return study.CallsOf(records*size, block)
-}
-
 // create makes a new file at path. Its Close flushes.
 func (o sink) create(path string) (io.WriteCloser, error) {
 	switch o.by {

@@ -2,6 +2,7 @@ package latency
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -274,3 +275,5 @@ func (s *observation) measure(delays, looks *hdrhistogram.Histogram) (err error)
 	s.Looks, err = result.NewLatency(looks, stat.Supports)
 	return err
 }
+
+func (r stamped) at() time.Duration { return time.Duration(binary.LittleEndian.Uint64(r)) }

@@ -309,11 +309,10 @@ func millionArms(count int64) []study.Arm {
 	}
 }
 
-// valuesMore is how many times as many operations there are with a buffer, where
-// one is short.
-const valuesMore = 10
-
 func valueArms(ops int64) []study.Arm {
+	// valuesMore is how many times as many operations there are with a buffer, where
+	// one is short.
+	const valuesMore = 10
 	arm := func(name, does string, r valueRun) study.Arm {
 		perRecord := 2 * callTime
 		if r.size > 0 {
@@ -368,11 +367,10 @@ func forgottenArms(count int64) []study.Arm {
 	return []study.Arm{theirs, own}
 }
 
-// crashFlush is the period of those that flush by time before they are killed:
-// short, so that there are many before.
-const crashFlush = 10 * time.Millisecond
-
 func crashArms(atLeast int64) []study.Arm {
+	// crashFlush is the period of those that flush by time before they are killed:
+	// short, so that there are many before.
+	const crashFlush = 10 * time.Millisecond
 	arm := func(name, does string, y study.Way) study.Arm {
 		k := lineCrash{way: y, atLeast: atLeast}
 		took := spawnTime + time.Duration(atLeast*3/2/killedLines)*killedPause

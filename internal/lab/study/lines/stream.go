@@ -37,9 +37,10 @@ type reading struct {
 // run reads until the other end is closed, or has written too much.
 func (r *reading) run(from io.ReadCloser) {
 	defer close(r.done)
+	const block = 64 << 10 // as much as a pipe holds
 	for r.err == nil && len(r.got) < cap(r.got) {
 		n := 0
-		n, r.err = from.Read(r.got[len(r.got):min(cap(r.got), len(r.got)+readingBlock)])
+		n, r.err = from.Read(r.got[len(r.got):min(cap(r.got), len(r.got)+block)])
 		r.got = r.got[:len(r.got)+n]
 	}
 	if errors.Is(r.err, io.EOF) {
@@ -47,9 +48,6 @@ func (r *reading) run(from io.ReadCloser) {
 	}
 	r.err = errors.Join(r.err, from.Close())
 }
-
-// readingBlock is the most that one call reads: as much as a pipe holds.
-const readingBlock = 64 << 10
 
 func (s lineStream) task() trial.Task {
 	r := &reading{got: make([]byte, 0, s.text.bytes(s.count)+1), done: make(chan struct{})}

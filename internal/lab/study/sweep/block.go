@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"slices"
 	"syscall"
@@ -115,9 +116,7 @@ type Blocks struct {
 
 	prime   []result.Cell // see primes
 	control func(result.Control) error
-	process *study.Companion
-	out     *json.Decoder
-	cancel  context.CancelFunc
+	process *Process // nil: none
 }
 
 // InBlocks returns the matrix in blocks. It hands over the control of each round. The caller
@@ -139,11 +138,7 @@ func InBlocks(m trial.Matrix, g *trial.WorkDir, control func(result.Control) err
 			if warmUp {
 				return c.Run(ctx, g, true)
 			}
-			a, err := b.ask(request{Cell: &c.Cell})
-			if err != nil {
-				return result.Measurement{}, err
-			}
-			return *a.Measurement, nil
+			return b.process.Run(c.Cell)
 		}
 	}
 	return b
@@ -203,18 +198,11 @@ func (b *Blocks) begin(ctx context.Context, g *trial.WorkDir, round int) error {
 	if err := b.Close(); err != nil {
 		return err
 	}
-	ctx, b.cancel = context.WithCancel(ctx)
 	var err error
-	if b.process, err = study.NewCompanion(g.Second(ctx, blockRole, g.Inside())); err != nil {
+	if b.process, err = StartProcess(ctx, g.Second, g.Inside(), b.prime); err != nil {
 		return err
 	}
-	b.out = json.NewDecoder(b.process.Out)
-	for _, c := range b.prime {
-		if _, err := b.ask(request{Cell: &c}); err != nil {
-			return err
-		}
-	}
-	a, err := b.ask(request{Control: true})
+	a, err := b.process.ask(request{Control: true})
 	if err != nil {
 		return err
 	}
@@ -222,16 +210,63 @@ func (b *Blocks) begin(ctx context.Context, g *trial.WorkDir, round int) error {
 	return b.control(*a.Control)
 }
 
+// Close ends the last process.
+func (b *Blocks) Close() error {
+	if b.process == nil {
+		return nil
+	}
+	p := b.process
+	b.process = nil
+	return p.Close()
+}
+
+// A Process runs cells for this one, one at a time, in a directory of its own.
+type Process struct {
+	companion *study.Companion // nil: it has ended
+	out       *json.Decoder
+	cancel    context.CancelFunc
+}
+
+// StartProcess starts one by second, that makes its directory in dir, and runs short cells in no
+// figure: of each kind of these cells one. The caller closes it.
+func StartProcess(ctx context.Context, second func(context.Context, ...string) *exec.Cmd, dir string, cells []result.Cell) (p *Process, err error) {
+	p = &Process{}
+	ctx, p.cancel = context.WithCancel(ctx)
+	if p.companion, err = study.NewCompanion(second(ctx, blockRole, dir)); err != nil {
+		p.cancel()
+		return nil, err
+	}
+	p.out = json.NewDecoder(p.companion.Out)
+	for _, c := range primes(cells) {
+		if _, err := p.Run(c); err != nil {
+			return nil, errors.Join(err, p.Close())
+		}
+	}
+	return p, nil
+}
+
+// Run runs a cell once.
+func (p *Process) Run(c result.Cell) (result.Measurement, error) {
+	a, err := p.ask(request{Cell: &c})
+	if err == nil && a.Measurement == nil {
+		err = errors.New("it did not run a cell")
+	}
+	if err != nil {
+		return result.Measurement{}, err
+	}
+	return *a.Measurement, nil
+}
+
 // ask waits for the answer of the process.
-func (b *Blocks) ask(r request) (a reply, err error) {
-	if err = json.NewEncoder(b.process.In).Encode(r); err == nil {
-		err = b.out.Decode(&a)
+func (p *Process) ask(r request) (a reply, err error) {
+	if err = json.NewEncoder(p.companion.In).Encode(r); err == nil {
+		err = p.out.Decode(&a)
 	}
 	switch {
 	case err != nil:
-		b.cancel()
-		err = fmt.Errorf("the process of the round ended: %w", errors.Join(b.process.Wait(), err))
-		b.process = nil
+		p.cancel()
+		err = fmt.Errorf("the process of the round ended: %w", errors.Join(p.companion.Wait(), err))
+		p.companion = nil
 	case a.Content != nil:
 		err = a.Content
 	case a.Errno != 0:
@@ -242,13 +277,13 @@ func (b *Blocks) ask(r request) (a reply, err error) {
 	return a, err
 }
 
-// Close ends the last process.
-func (b *Blocks) Close() error {
-	if b.process == nil {
+// Close ends the process.
+func (p *Process) Close() error {
+	if p.companion == nil {
 		return nil
 	}
-	defer b.cancel()
-	err := errors.Join(b.process.In.Close(), b.process.Wait())
-	b.process = nil
+	defer p.cancel()
+	err := errors.Join(p.companion.In.Close(), p.companion.Wait())
+	p.companion = nil
 	return err
 }

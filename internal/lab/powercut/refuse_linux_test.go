@@ -1,0 +1,9 @@
+package powercut
+
+import (
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/isolate"
+)
+
+func TestUnknownCommandIsRefused(t *testing.T) { isolate.RefusesUnknownCommand(t) }
