@@ -85,7 +85,7 @@ With --cmd it crashes your own program: see docs/prove.md. The workloads are
 	f.Var(cli.Once("command", &p.read, cli.Given), "read", "prints the numbers of the records that the program has, a line each")
 	f.Var(cli.Once("number", &p.States, cli.ParseBetween(1, 1_000_000_000, "can't be judged")), "states", "how many states to judge for each workload and policy, at level memory\n(default 100000)")
 	f.Var(cli.Once("number", &p.Seed, cli.ParseSeed), "seed", "the seed of what is chosen by chance (default: a new one)")
-	f.StringVar(&p.Dir, "dir", "", "where levels kill and fault write (default: the directory of temporary files)")
+	f.StringVar(&p.Dir, "dir", "", "where levels kill and fault write (default: that of temporary files)")
 	cli.InGroup(f, "Your own program", "cmd", "read")
 	cli.InGroup(f, "What is chosen", "fs", "look", "states", "seed", "dir")
 	return cmd
