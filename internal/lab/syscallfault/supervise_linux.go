@@ -131,7 +131,8 @@ func (c *Call) waits() bool {
 func (c *Call) read(p []byte, at uintptr) (int, error) {
 	local := []unix.Iovec{{Base: &p[0]}}
 	local[0].SetLen(len(p))
-	return unix.ProcessVMReadv(c.task.process, local, []unix.RemoteIovec{{Base: at, Len: len(p)}}, 0)
+	n, err := unix.ProcessVMReadv(c.task.process, local, []unix.RemoteIovec{{Base: at, Len: len(p)}}, 0)
+	return max(n, 0), err // -1 of a program that was killed meanwhile
 }
 
 // A task is a thread of the program.

@@ -156,6 +156,19 @@ func TestKilledProgramEndsItsSupervision(t *testing.T) {
 	}
 }
 
+// TestMemoryOfAnEndedProgramHasNoPath locates a call whose program has been killed meanwhile.
+func TestMemoryOfAnEndedProgramHasNoPath(t *testing.T) {
+	cmd := exec.Command("true")
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	at := calls[unix.SYS_OPENAT]
+	c := &Call{s: &Supervisor{dir: "/"}, task: &task{process: cmd.Process.Pid, proc: -1}, at: &at}
+	if c.locate() {
+		t.Errorf("it is at %q", c.Path)
+	}
+}
+
 func TestProgramThatIsNotThereIsNoProgram(t *testing.T) {
 	if s, err := Start(exec.Command("/nowhere/no-such-program"), t.TempDir(), Kinds, func(*Call) {}); err == nil || s != nil {
 		t.Errorf("%v, %v", s, err)
