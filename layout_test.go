@@ -79,13 +79,15 @@ var rooms = map[string]room{
 	"internal/lab/uml":      {"internal/own internal/sys " + lab("volume"), "…"},
 	"internal/lab/fuselog":  {"", "golang.org/x/sys"},
 	"internal/lab/powercut": {". " + lab("fuselog") + " " + lab("prove") + " " + lab("volume"), "golang.org/x/sys"},
-	"internal/lab/prove":    {". filecopy files internal/fault internal/sys internal/vfs", "golang.org/x/sys"},
+	"internal/lab/prove":    {". filecopy files internal/fault internal/sys internal/vfs " + lab("syscallfault"), "golang.org/x/sys"},
 	"internal/lab/result":   {". internal/own " + lab("machine"), "…"},
 	"internal/lab/trial":    {". internal/own internal/sys internal/vfs " + lab("machine probe result stat"), "…"},
 	"internal/lab/study":    {". " + lab("chart machine probe result stat trial"), "…"},
 	"internal/lab/figure":   {". " + lab("machine result stat"), ""},
 	"internal/lab/advise":   {". " + lab("figure result stat"), "…"},
 	"internal/lab/report":   {". " + lab("advise chart figure machine result stat study study/all"), "…"},
+
+	"internal/lab/syscallfault": {"", "golang.org/x/sys"},
 
 	// What studies share and the sweeps, which are no studies.
 	"internal/lab/study/sweep":      {". " + lab("result stat study trial"), ""},

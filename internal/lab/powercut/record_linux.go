@@ -335,7 +335,7 @@ func (r *room) work(ctx context.Context, c *cell, dir string, d *disk, long time
 		case began.IsZero() && d.notes.Begun() > 0:
 			began = time.Now()
 		case !began.IsZero() && (time.Since(began) > long && d.notes.Begun() >= leastNotes || d.notes.Begun() > mostNotes || info.Size() > mostBytes):
-			d.notes.End()
+			d.notes.End(0)
 		}
 	}
 }

@@ -52,6 +52,9 @@ func init() {
 						noteAll(r, Flushed, streams)
 					}
 				case 1:
+					if r.Policy.Sync.Mode == holdfast.SyncNever {
+						continue // a file that was closed to make room can't be synced on every file system
+					}
 					if err = set.Sync(ctx); err == nil {
 						noteAll(r, Durable, streams)
 					}

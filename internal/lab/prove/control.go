@@ -42,10 +42,32 @@ func init() {
 				return nil
 			}}
 	}
+	failing := func(name, about, control string, step func(f holdfast.File, b []byte) error) *Workload {
+		return &Workload{Name: name, About: about, Control: control, Failing: true, Policies: []holdfast.Policy{holdfast.EachDurable()},
+			Targets: streamTargets(log0, 1), Loss: promise,
+			Run: func(r *Run) error {
+				f, next, err := r.open(log0, 0)
+				if err != nil {
+					return err
+				}
+				for s := r.stream(0, next[0]); r.more(s.made); s.accepted(r.Policy) {
+					if err := step(f, s.record()); err != nil {
+						return errors.Join(err, f.Close())
+					}
+				}
+				return f.Close()
+			}}
+	}
 	workloads = append(workloads,
 		program("plain", "write, fsync, rename, fsync of the directory: no holdfast", "correct",
 			func(r *Run, tmp, path string, data []byte) error {
-				return errors.Join(r.WriteFile(tmp, data, true), r.Rename(tmp, path), r.SyncDir())
+				if err := r.WriteFile(tmp, data, true); err != nil {
+					return err
+				}
+				if err := r.Rename(tmp, path); err != nil {
+					return err
+				}
+				return r.SyncDir()
 			}),
 		program("liar-no-sync", "acknowledges what it has not synced", "lost",
 			func(r *Run, tmp, path string, data []byte) error {
@@ -65,6 +87,20 @@ func init() {
 			func(r *Run, tmp, path string, data []byte) error {
 				return errors.Join(r.WriteFile(tmp, data, false), r.Rename(tmp, path), r.SyncDir(), r.WriteFile(path, data, true))
 			}),
+		failing("liar-deaf", "acknowledges whatever its calls return", "lost", func(f holdfast.File, b []byte) error {
+			_, _ = f.Write(b)
+			_ = f.Sync()
+			return nil
+		}),
+		failing("liar-again", "syncs again when a sync has failed", "lost", func(f holdfast.File, b []byte) error {
+			if _, err := f.Write(b); err != nil {
+				return err
+			}
+			if f.Sync() == nil {
+				return nil
+			}
+			return f.Sync()
+		}),
 		// A kill takes memory only, so that a liar must keep something there.
 		&Workload{Name: "liar-memory", About: "acknowledges what is in its memory", Control: "lost",
 			Policies: []holdfast.Policy{holdfast.EachDurable()}, Targets: streamTargets(log0, 1),

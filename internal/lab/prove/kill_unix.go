@@ -138,7 +138,7 @@ func runAndKill(cmd *exec.Cmd, file string, kill bool, after time.Duration) ([]N
 	if kill {
 		err = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	} else {
-		shared.End()
+		shared.End(0)
 	}
 	now := time.Now().UnixNano()
 	waited := <-ended

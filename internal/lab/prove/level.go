@@ -21,15 +21,15 @@ type Level string
 const (
 	Memory   Level = "memory"
 	Kill     Level = "kill"
+	Fault    Level = "fault"
 	PowerCut Level = "power"
 )
 
 // Levels are those that there are, and Planned those that are not built yet, each with what it
 // would show.
 var (
-	Levels  = []Level{Memory, Kill, PowerCut}
+	Levels  = []Level{Memory, Kill, Fault, PowerCut}
 	Planned = map[Level]string{
-		"fault":   "what the real program reports when a system call fails",
 		"hostile": "what other users can do to a directory in the middle of a call",
 	}
 )
@@ -45,10 +45,24 @@ type Options struct {
 	Dir       string // where level kill makes its directory; "" is the system's for temporary files
 	// Child starts this program so that it calls [Child] with these arguments.
 	Child func(ctx context.Context, args ...string) *exec.Cmd
+	// Commands are run at level fault too, each as a child that Self starts.
+	Commands []*Command
+	Self     func(ctx context.Context, args ...string) *exec.Cmd
 	// Power makes the verdicts of level power, on each file system the controls first.
 	Power func(context.Context, Options, time.Duration) ([]*Verdict, error)
 	// Each is called with each verdict.
 	Each func(*Verdict)
+}
+
+// A Command is a command line that ends by itself. Level fault judges its exit code and its words by
+// the files that it leaves.
+type Command struct {
+	Name   string
+	Args   func(dir string) []string
+	Input  string
+	Before map[string]string // the files that are there, by their paths in the directory
+	Whole  bool              // each file is the old one or the new one, whatever fails
+	Acks   bool              // it prints how many lines of its input are durable
 }
 
 // Known says whether a verdict is one.
@@ -71,6 +85,8 @@ type Verdict struct {
 	Seed     uint64
 	Tally    Tally
 	Kills    int `json:",omitempty"`
+	Faults   int `json:",omitempty"` // how many were injected
+	FaultsOf int `json:",omitempty"` // of how many that there are
 	Elapsed  time.Duration
 	Control  string `json:",omitempty"` // of a control: what it must show
 	Verdict  Known
@@ -112,10 +128,13 @@ func Prove(ctx context.Context, o Options) ([]*Verdict, error) {
 			began := time.Now()
 			share := time.Until(end) / time.Duration(len(cells)-i)
 			var err error
-			if level == Memory {
+			switch {
+			case level == Memory:
 				err = v.inMemory(c.Workload, o.States, share)
-			} else {
+			case level == Kill:
 				err = v.byKill(ctx, c.Workload, o, share)
+			case level == Fault:
+				err = v.byFault(ctx, c, o, share)
 			}
 			if err != nil {
 				return verdicts, fmt.Errorf("level %s, workload %s under %v: %w", level, v.Workload, c.Policy, err)
@@ -131,13 +150,14 @@ func Prove(ctx context.Context, o Options) ([]*Verdict, error) {
 type Cell struct {
 	Workload *Workload
 	Policy   holdfast.Policy
+	command  *Command
 }
 
 // Cells are those of a level, the controls first.
 func (o Options) Cells(level Level) (cells []Cell) {
 	for _, w := range Workloads() {
 		chosen := w.Control == "" && slices.ContainsFunc(o.Workloads, func(x *Workload) bool { return x.Name == w.Name })
-		if level == Memory && w.Files || level == Kill && w.Cut || w.Control == "" && !chosen {
+		if level == Memory && w.Files || w.Control == "" && !chosen || !w.shows(level) {
 			continue
 		}
 		policies := w.Policies
@@ -145,13 +165,30 @@ func (o Options) Cells(level Level) (cells []Cell) {
 			policies = slices.DeleteFunc(slices.Clone(o.Policies), func(p holdfast.Policy) bool { return w.Policies != nil && !slices.Contains(w.Policies, p) })
 		}
 		for _, p := range policies {
-			cells = append(cells, Cell{w, p})
+			cells = append(cells, Cell{Workload: w, Policy: p})
+		}
+	}
+	for _, c := range o.Commands {
+		if level == Fault {
+			cells = append(cells, Cell{Workload: &Workload{Name: c.Name}, command: c})
 		}
 	}
 	slices.SortStableFunc(cells, func(a, b Cell) int {
 		return cmp.Compare(len(b.Workload.Control), 0) - cmp.Compare(len(a.Workload.Control), 0)
 	})
 	return cells
+}
+
+// shows reports whether a level can show what a control must show.
+func (w *Workload) shows(level Level) bool {
+	switch liar := w.Control != "" && w.Control != "correct"; level {
+	case Kill:
+		return !w.Cut && !w.Failing
+	case Fault:
+		return !liar || w.Failing
+	default:
+		return !w.Failing
+	}
 }
 
 // Verdict returns that of a cell before anything was judged.
@@ -306,7 +343,7 @@ func (d *disk) tree(s *State) (files map[string][]byte, dirs []string) {
 		for x, n := range d.scratch {
 			switch {
 			case x.Dir != dir:
-			case d.files[n] != nil || !d.isDir(n):
+			case d.files[n] != nil || n&DirBit == 0:
 				files[prefix+x.Name] = slices.Clone(d.content(d.file(n), s))
 			default:
 				dirs = append(dirs, prefix+x.Name)

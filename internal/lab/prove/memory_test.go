@@ -29,7 +29,7 @@ func TestNoStateInMemoryBreaksAPromise(t *testing.T) {
 	began := time.Now()
 	for _, w := range Workloads() {
 		for _, p := range NamedPolicies() {
-			if w.Files || w.Policies != nil && !slices.Contains(w.Policies, p) || p.Sync.Every > 0 { // these are for fake time, below
+			if w.Files || !w.shows(Memory) || w.Policies != nil && !slices.Contains(w.Policies, p) || p.Sync.Every > 0 { // these are for fake time, below
 				continue
 			}
 			seed := rand.Uint64()

@@ -3,18 +3,23 @@
 package prove
 
 import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
 	"os"
+	"strconv"
 	"sync/atomic"
 	"time"
 	"unsafe"
 
+	"github.com/holdfast-go/holdfast"
 	"golang.org/x/sys/unix"
 )
 
 // SharedNotes are notes in a mapped file: what a process has put there stays when it is killed.
 type SharedNotes struct {
 	next  *atomic.Uint64 // how many were begun
-	end   *atomic.Uint64 // not 0: the process is to end in order
+	end   *atomic.Uint64 // not 0: the process is to end in order when it has made as many notes, less one
 	slots []slot
 	data  []byte
 }
@@ -58,7 +63,10 @@ func (s *SharedNotes) tell(n Note) {
 }
 
 // ended leaves room for what writers that are under way still note.
-func (s *SharedNotes) ended() bool { return s.end.Load() != 0 || s.next.Load() > mostNotes-1000 }
+func (s *SharedNotes) ended() bool {
+	made, end := s.next.Load(), s.end.Load()
+	return end != 0 && made+1 >= end || made > mostNotes-1000
+}
 
 // All are the notes. One that was not finished has no kind.
 func (s *SharedNotes) All() (all []Note) {
@@ -76,8 +84,36 @@ func (s *SharedNotes) All() (all []Note) {
 // Begun is how many notes there are, also unfinished ones.
 func (s *SharedNotes) Begun() uint64 { return s.next.Load() }
 
-// End asks the process to end in order.
-func (s *SharedNotes) End() { s.end.Store(1) }
+// End asks the process to end in order when it has made so many notes; 0 is now.
+func (s *SharedNotes) End(made int) { s.end.Store(uint64(made) + 1) }
 
 // Close unmaps them.
 func (s *SharedNotes) Close() error { return unix.Munmap(s.data) }
+
+// Child is the process that is killed: it runs a workload in a directory, and keeps its notes in
+// memory that it shares with its parent.
+func Child(args []string) error {
+	if len(args) != 6 {
+		return fmt.Errorf("%d arguments, and a child takes 6", len(args))
+	}
+	w := Find(args[0])
+	p, err := holdfast.ParsePolicy(args[1])
+	seed, seedErr := strconv.ParseUint(args[4], 10, 64)
+	number, numberErr := strconv.Atoi(args[5])
+	if err := errors.Join(err, seedErr, numberErr); err != nil {
+		return err
+	}
+	if w == nil {
+		return fmt.Errorf("there is no workload %q", args[0])
+	}
+	notes, err := ShareNotes(args[3])
+	if err != nil {
+		return err
+	}
+	slow := w.Slow
+	if w.Control == "" && p.Sync.Every > 0 {
+		slow = 20 * time.Microsecond
+	}
+	pause := func(*rand.Rand) { time.Sleep(slow) }
+	return w.Run(&Run{System: real{args[2]}, Policy: p, Number: number, Seed: seed, Until: notes.ended, Pause: pause, Tell: notes.tell})
+}

@@ -4,6 +4,7 @@ package prove
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,25 +20,30 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// Prove kills the program again and again, and judges what it has after each kill by what it
+// Prove crashes the program again and again, and judges what it has after each crash by what it
 // acknowledged.
 func (p Program) Prove(ctx context.Context) (v *Verdict, err error) {
-	v = &Verdict{Level: Kill, Workload: "program", Loss: lossOfAck, Seed: p.Seed, Verdict: Held}
+	v = &Verdict{Level: cmp.Or(p.Level, Kill), Workload: "program", Loss: lossOfAck, Seed: p.Seed, Verdict: Held}
 	began := time.Now()
 	defer func() { v.Elapsed = time.Since(began) }()
 	r := rand.New(rand.NewPCG(p.Seed, 3))
-	for time.Since(began) < p.Time || v.Kills == 0 {
+	for v.Level == Kill && v.Failure == nil && (time.Since(began) < p.Time || v.Kills == 0) {
 		top, err := os.MkdirTemp(p.Dir, "holdfast-prove-")
 		if err != nil {
 			return v, err
 		}
 		err = p.chain(ctx, v, r, top)
-		if err = errors.Join(err, os.RemoveAll(top)); err != nil || v.Failure != nil {
+		if err = errors.Join(err, os.RemoveAll(top)); err != nil {
+			return v, err
+		}
+	}
+	if v.Level == Fault {
+		if err := p.byFault(ctx, v, r, began.Add(p.Time)); err != nil {
 			return v, err
 		}
 	}
 	if v.Tally.Acknowledged == 0 {
-		return v, fmt.Errorf("the program acknowledged nothing in %d runs", v.Kills)
+		return v, fmt.Errorf("the program acknowledged nothing in %d runs", v.Kills+v.Faults)
 	}
 	return v, nil
 }
@@ -50,32 +56,41 @@ func (p Program) chain(ctx context.Context, v *Verdict, r *rand.Rand, top string
 	c := NewChecker(programTarget, v.Loss)
 	defer func() { v.Tally.Add(c.Tally) }()
 	for number := range chainRuns {
-		printed, said, err := p.run(ctx, dir, time.Duration(r.Int64N(int64(60*time.Millisecond))))
+		printed, said, err := p.run(ctx, dir, 1, time.Duration(r.Int64N(int64(60*time.Millisecond))), (*exec.Cmd).Start)
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, said)
 		}
-		for _, n := range acknowledged(printed) {
-			c.Note(n)
-		}
-		c.Note(Note{Kind: Begun, N: 1<<63 - 1})
 		v.Kills++
-		read := exec.CommandContext(ctx, "sh", "-c", p.Read)
-		read.Dir = dir
-		var told bytes.Buffer
-		read.Stderr = &told
-		text, err := read.Output()
-		if err != nil {
-			return fmt.Errorf("--read: %w: %s", err, strings.TrimSpace(told.String()))
-		}
-		found, err := readBack(string(text))
-		if err != nil {
+		if err := p.judge(ctx, v, c, dir, printed, fmt.Sprintf("after kill %d of a directory", number+1)); err != nil || v.Failure != nil {
 			return err
 		}
-		if violation := c.Judge(Process, found, time.Now().UnixNano(), -1); violation != nil {
-			words := fmt.Sprintf("after kill %d of a directory: %s", number+1, programWords(violation, c))
-			v.Verdict, v.Failure = Broken, &Failure{Violation: violation, State: State{Crash: Process}, Words: words, Kill: number + 1}
-			return nil
-		}
+	}
+	return nil
+}
+
+// judge compares what the program has with what it printed.
+func (p Program) judge(ctx context.Context, v *Verdict, c *Checker, dir string, printed []byte, when string) error {
+	for _, n := range acknowledged(printed) {
+		c.Note(n)
+	}
+	c.Note(Note{Kind: Begun, N: 1<<63 - 1})
+	read := exec.CommandContext(ctx, "sh", "-c", p.Read)
+	read.Dir = dir
+	var told bytes.Buffer
+	read.Stderr = &told
+	text, err := read.Output()
+	if err != nil && v.FaultsOf > 0 {
+		text, err = nil, nil // it could be read without a fault: what can't be now is lost
+	}
+	if err != nil {
+		return fmt.Errorf("--read: %w: %s", err, strings.TrimSpace(told.String()))
+	}
+	found, err := readBack(string(text))
+	if err != nil {
+		return err
+	}
+	if violation := c.Judge(Process, found, time.Now().UnixNano(), -1); violation != nil {
+		v.Verdict, v.Failure = Broken, &Failure{Violation: violation, State: State{Crash: Process}, Words: when + ": " + programWords(violation, c), Kill: max(1, v.Kills)}
 	}
 	return nil
 }
@@ -87,8 +102,8 @@ func programWords(v *Violation, c *Checker) string {
 	return fmt.Sprintf("behind record %d stands one that does not follow it", v.N)
 }
 
-// run starts the program, waits for its first acknowledgement, and kills its process group some time later.
-func (p Program) run(ctx context.Context, dir string, after time.Duration) (printed []byte, said string, err error) {
+// run starts the program, waits until it has printed so many bytes, and kills its process group some time later.
+func (p Program) run(ctx context.Context, dir string, size int64, after time.Duration, start func(*exec.Cmd) error) (printed []byte, said string, err error) {
 	out, err := os.CreateTemp(filepath.Dir(dir), "acks") // a file takes all that a pipe would make the program wait for
 	if err != nil {
 		return nil, "", err
@@ -99,7 +114,7 @@ func (p Program) run(ctx context.Context, dir string, after time.Duration) (prin
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, &stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	if err := cmd.Start(); err != nil {
+	if err := start(cmd); err != nil {
 		return nil, "", err
 	}
 	ended := make(chan error, 1)
@@ -113,7 +128,7 @@ func (p Program) run(ctx context.Context, dir string, after time.Duration) (prin
 			over = true
 		case <-time.After(time.Millisecond):
 			info, statErr := out.Stat()
-			begun = statErr != nil || info.Size() > 0 || time.Now().After(limit)
+			begun = statErr != nil || info.Size() >= size || time.Now().After(limit)
 		}
 	}
 	if !over {

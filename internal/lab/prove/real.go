@@ -2,13 +2,9 @@ package prove
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
-	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/files"
@@ -65,32 +61,4 @@ func syncDir(dir string) error {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
-}
-
-// Child is the process that is killed: it runs a workload in a directory, and keeps its notes in
-// memory that it shares with its parent.
-func Child(args []string) error {
-	if len(args) != 6 {
-		return fmt.Errorf("%d arguments, and a child takes 6", len(args))
-	}
-	w := Find(args[0])
-	p, err := holdfast.ParsePolicy(args[1])
-	seed, seedErr := strconv.ParseUint(args[4], 10, 64)
-	number, numberErr := strconv.Atoi(args[5])
-	if err := errors.Join(err, seedErr, numberErr); err != nil {
-		return err
-	}
-	if w == nil {
-		return fmt.Errorf("there is no workload %q", args[0])
-	}
-	notes, err := ShareNotes(args[3])
-	if err != nil {
-		return err
-	}
-	slow := w.Slow
-	if w.Control == "" && p.Sync.Every > 0 {
-		slow = 20 * time.Microsecond
-	}
-	pause := func(*rand.Rand) { time.Sleep(slow) }
-	return w.Run(&Run{System: real{args[2]}, Policy: p, Number: number, Seed: seed, Until: notes.ended, Pause: pause, Tell: notes.tell})
 }

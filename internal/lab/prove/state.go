@@ -389,9 +389,6 @@ func (l *Log) Pieces(pending []int, s *State, fn func(offset int64, data []byte)
 	}
 }
 
-// isDir reports whether a number is a directory's: names are in it, or it was made so.
-func (d *disk) isDir(n uint64) bool { return n&DirBit != 0 }
-
 // DirBit is in the numbers of directories but [Root].
 const DirBit = 1 << 62
 

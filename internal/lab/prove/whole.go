@@ -100,14 +100,16 @@ func writeWhole(r *Run, mode files.Mode, paths, batch int) (err error) {
 				}
 			}
 		})
-		if err != nil {
-			return err
-		}
-		for i, result := range results.All() {
-			r.Note(Accepted, ids[i], streams[ids[i]].next)
+		for i, result := range results.All() { // where one file failed, the others keep their word
+			if result.Err == nil {
+				r.Note(Accepted, ids[i], streams[ids[i]].next)
+			}
 			if result.Durable() {
 				r.Note(Durable, ids[i], streams[ids[i]].next)
 			}
+		}
+		if err != nil {
+			return err
 		}
 		if r.Pause != nil {
 			r.Pause(streams[0].rand)

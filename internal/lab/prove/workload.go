@@ -20,6 +20,7 @@ type Workload struct {
 	Control string // what it must show: correct, or the bug of a liar; "" is no control
 	Files   bool   // it needs real files
 	Cut     bool   // of a liar: only a power cut shows it
+	Failing bool   // of a liar: only a call that fails shows it
 	// Cleans says that no temporary is left when a run has ended in order.
 	Cleans bool
 	// Slow is how long a real run pauses between its steps, where it soon has no more to do.

@@ -13,6 +13,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,11 +58,13 @@ left with what had been acknowledged. A record that was acknowledged and is gone
 a broken promise: exit code 1. Others may be lost, as far as the policy allows.
 
 Level memory cuts the power of a disk in memory, at every step and in every way. Level
-kill kills real processes, which takes their memory only. Level power, for root, cuts the
-power of real file systems, which replay their journals. Each is run a second time on what a crash left. At each level a plain correct
+kill kills real processes, which takes their memory only. Level fault makes the system
+calls of real processes fail, one at a time, and judges what they say too. Level power,
+for root, cuts the power of real file systems, which replay their journals. Each is run
+a second time on what a crash left. At each level a plain correct
 program must lose nothing and liars must be caught, or all verdicts are "not known".
 
-With --cmd it kills your own program: see docs/prove.md. The workloads are
+With --cmd it crashes your own program: see docs/prove.md. The workloads are
 ` + strings.Join(names[:half], ", ") + ",\n" + strings.Join(names[half:], ", ") + ".",
 		Example: `  holdfast prove --time 20s
   holdfast prove --policy durable --workload writer --level memory --states 20000`,
@@ -72,18 +75,19 @@ With --cmd it kills your own program: see docs/prove.md. The workloads are
 	f.SortFlags = false
 	f.Var(cli.Many("policy", &p.Policies, holdfast.ParsePolicy), "policy", "a policy to prove; may be given again (default: all that have a name)")
 	f.Var(cli.Many("name", &p.Workloads, parseWorkload), "workload", "what writes; may be given again (default: all that are above)")
-	f.Var(cli.List("list", &p.Levels, parseLevel), "level", "memory, kill, power or all (default: all)")
+	f.Var(cli.List("list", &p.Levels, parseLevel), "level", "memory, kill, fault, power or all (default: all; of --cmd: kill)")
 	f.DurationVar(&p.Time, "time", p.Time, "about how long it may take in all (default 45s)")
 	f.VarP(cli.Once("file", &p.output, cli.NewFile), "output", "o", "write each verdict to a new file, as a line of JSON")
 	f.Var(cli.Once("file:line", &p.replay, cli.Given), "replay", "judge the failing state of a line of such a file again, and nothing else")
 	f.Var(cli.Once("command", &p.look, cli.Given), "look", "with --replay, at level power: run this where the state is mounted")
 	f.Var(cli.List("list", &p.kinds, parseKind), "fs", "the file systems of level power (default: ext4, xfs, btrfs)")
-	f.Var(cli.Once("command", &p.command, cli.Given), "cmd", "kill this program, which prints \"ack N\" lines, in an empty directory")
+	f.Var(cli.Once("command", &p.command, cli.Given), "cmd", "crash this program, which prints \"ack N\" lines, in an empty directory")
 	f.Var(cli.Once("command", &p.read, cli.Given), "read", "prints the numbers of the records that the program has, a line each")
 	f.Var(cli.Once("number", &p.States, cli.ParseBetween(1, 1_000_000_000, "can't be judged")), "states", "how many states to judge for each workload and policy, at level memory\n(default 100000)")
 	f.Var(cli.Once("number", &p.Seed, cli.ParseSeed), "seed", "the seed of what is chosen by chance (default: a new one)")
-	f.StringVar(&p.Dir, "dir", "", "where level kill makes its directories (default: that of temporary files)")
-	cli.InGroup(f, "What is chosen", "states", "seed", "dir")
+	f.StringVar(&p.Dir, "dir", "", "where levels kill and fault write (default: that of temporary files)")
+	cli.InGroup(f, "Your own program", "cmd", "read")
+	cli.InGroup(f, "What is chosen", "fs", "look", "states", "seed", "dir")
 	return cmd
 }
 
@@ -126,10 +130,10 @@ const allLevels prove.Level = "all"
 func parseLevel(text string) (prove.Level, error) {
 	level := prove.Level(text)
 	if shows, ok := prove.Planned[level]; ok {
-		return "", fmt.Errorf("level %s is not built yet, so %s is not known; use memory, kill, power or all", text, shows)
+		return "", fmt.Errorf("level %s is not built yet, so %s is not known; use memory, kill, fault, power or all", text, shows)
 	}
 	if level != allLevels && !slices.Contains(prove.Levels, level) {
-		return "", fmt.Errorf("%q is no level; use memory, kill, power or all", text)
+		return "", fmt.Errorf("%q is no level; use memory, kill, fault, power or all", text)
 	}
 	return level, nil
 }
@@ -155,9 +159,14 @@ func (p *proof) run(cmd *cobra.Command) error {
 	if changed("cmd") != changed("read") {
 		return cli.Misuse("give both, such as --cmd ./writer --read 'cat log'", "--cmd and --read go together: one writes, the other prints what is there")
 	}
-	for _, name := range []string{"policy", "workload", "level", "states"} {
+	for _, name := range []string{"policy", "workload", "states"} {
 		if changed("cmd") && changed(name) {
-			return cli.Misuse("leave it out", "--%s says nothing about the program of --cmd, which is killed", name)
+			return cli.Misuse("leave it out", "--%s says nothing about the program of --cmd", name)
+		}
+	}
+	for _, level := range []prove.Level{prove.Memory, prove.PowerCut} {
+		if changed("cmd") && slices.Contains(p.Levels, level) {
+			return cli.Misuse("use --level kill or fault", "--level %s says nothing about the program of --cmd", level)
 		}
 	}
 	if err := cli.IsFree("-o", p.output); err != nil {
@@ -169,6 +178,11 @@ func (p *proof) run(cmd *cobra.Command) error {
 	if !changed("seed") {
 		p.Seed = rand.Uint64()
 	}
+	if changed("cmd") && len(p.Levels) == 0 {
+		p.Levels = []prove.Level{prove.Kill}
+	} else if changed("cmd") && slices.Contains(p.Levels, allLevels) {
+		p.Levels = []prove.Level{prove.Kill, prove.Fault}
+	}
 	p.statesGiven = changed("states")
 	if err := p.complete(cmd.ErrOrStderr()); err != nil {
 		return err
@@ -176,9 +190,13 @@ func (p *proof) run(cmd *cobra.Command) error {
 	var verdicts []*prove.Verdict
 	var err error
 	if changed("cmd") {
-		var v *prove.Verdict
-		v, err = prove.Program{Command: p.command, Read: p.read, Dir: p.Dir, Time: min(p.Time, 10*time.Second), Seed: p.Seed}.Prove(cmd.Context())
-		verdicts = []*prove.Verdict{v}
+		for _, level := range p.Levels {
+			var v *prove.Verdict
+			if err == nil {
+				v, err = prove.Program{Command: p.command, Read: p.read, Dir: p.Dir, Time: min(p.Time, 10*time.Second), Seed: p.Seed, Level: level}.Prove(cmd.Context())
+				verdicts = append(verdicts, v)
+			}
+		}
 	} else {
 		verdicts, err = prove.Prove(cmd.Context(), p.Options)
 	}
@@ -199,16 +217,25 @@ func (p *proof) complete(stderr io.Writer) error {
 	all := slices.Contains(p.Levels, allLevels)
 	if all {
 		p.Levels = slices.Clone(prove.Levels)
-		if prove.CanKill != "" {
-			cli.Say(stderr, "level kill is left out: %s", prove.CanKill)
-			p.Levels = slices.DeleteFunc(p.Levels, func(l prove.Level) bool { return l == prove.Kill })
+	}
+	lacking := map[prove.Level]string{prove.Kill: prove.CanKill}
+	if slices.Contains(p.Levels, prove.Fault) {
+		lacking[prove.Fault] = prove.CanSupervise()
+	}
+	for level, why := range lacking {
+		switch {
+		case why == "" || !slices.Contains(p.Levels, level):
+		case all:
+			cli.Say(stderr, "level %s is left out: %s", level, why)
+			p.Levels = slices.DeleteFunc(p.Levels, func(l prove.Level) bool { return l == level })
+		default:
+			return cli.Misuse("use --level memory", "level %s can't be had: %s", level, why)
 		}
-	} else if slices.Contains(p.Levels, prove.Kill) && prove.CanKill != "" {
-		return cli.Misuse("use --level memory", "level kill can't be had: %s", prove.CanKill)
 	}
 	if len(p.Workloads) == 0 {
-		p.Workloads = prove.Workloads()
+		p.Workloads, p.Commands = prove.Workloads(), commandLines()
 	}
+	p.Self = func(ctx context.Context, args ...string) *exec.Cmd { return place.ThisProgram(ctx, args...) }
 	p.Child = thisProgram
 	return p.completePower(stderr, all)
 }
@@ -259,6 +286,36 @@ func (p *proof) completePower(stderr io.Writer, all bool) error {
 		return powercut.Run(ctx, o, here, most)
 	}
 	return nil
+}
+
+// commandLines are this program's own, which level fault gives failing calls.
+func commandLines() []*prove.Command {
+	var lines, old strings.Builder
+	splits := map[string]string{}
+	for i := range 40 {
+		fmt.Fprintf(&lines, `{"k":%d,"text":%q}`+"\n", i, strings.Repeat("x", i))
+		fmt.Fprintf(&old, "old line %d\n", i)
+		if i%2 == 0 {
+			splits[fmt.Sprint(i)] = old.String()
+		}
+	}
+	return []*prove.Command{
+		{Name: "cli-write", Input: lines.String(), Acks: true, Args: func(dir string) []string {
+			return []string{"write", "--out", filepath.Join(dir, "log"), "--policy", "sync=group", "--ack", "--quiet"}
+		}},
+		{Name: "cli-split", Input: lines.String(), Before: splits, Whole: true, Args: func(dir string) []string {
+			return []string{"write", "--out", filepath.Join(dir, "{k}"), "--split", "--mode", "replace", "--policy", "sync=group", "--quiet"}
+		}},
+		{Name: "cli-copy", Before: map[string]string{"from": lines.String(), "to": old.String()}, Whole: true, Args: func(dir string) []string {
+			return []string{"copy", filepath.Join(dir, "from"), filepath.Join(dir, "to"), "--policy", "atomic", "--quiet"}
+		}},
+		{Name: "cli-gen", Before: map[string]string{"old": old.String()}, Whole: true, Args: func(dir string) []string {
+			return []string{"gen", filepath.Join(dir, "new"), "300000", "--seed", "1", "--quiet"}
+		}},
+		{Name: "cli-gen-force", Before: map[string]string{"file": old.String()}, Whole: true, Args: func(dir string) []string {
+			return []string{"gen", filepath.Join(dir, "file"), "300000", "--seed", "1", "--force", "--quiet"}
+		}},
+	}
 }
 
 // powerStates is how many states are mounted for each workload and policy.
@@ -325,7 +382,7 @@ func writeProof(w io.Writer, verdicts []*prove.Verdict) error {
 }
 
 func policyText(v *prove.Verdict) string {
-	if v.Workload == "program" {
+	if v.Workload == "program" || strings.HasPrefix(v.Workload, "cli-") {
 		return "its own promise"
 	}
 	return v.Policy.String()
@@ -336,6 +393,7 @@ func Page(w io.Writer, verdicts []*prove.Verdict) {
 	shows := map[prove.Level]string{
 		prove.Memory:   "Power cuts and ends of the process, on a disk in memory:",
 		prove.PowerCut: "Power cuts of FS, which the kernel mounts again. Several are mounted at a time, and each row has its own time:",
+		prove.Fault:    "Real processes, of which a system call fails, is cut short or comes late. A sync that fails loses what it was to keep:",
 		prove.Kill:     "Real processes, killed. This shows the loss of their memory, and nothing of power cuts:",
 	}
 	type part struct {
@@ -350,7 +408,7 @@ func Page(w io.Writer, verdicts []*prove.Verdict) {
 	}
 	for _, part := range parts {
 		var all prove.Tally
-		var kills int
+		var kills, faults int
 		var elapsed time.Duration
 		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		fmt.Fprintf(w, "%s\n\n", strings.Replace(shows[part.level], "FS", part.kind, 1))
@@ -360,6 +418,7 @@ func Page(w io.Writer, verdicts []*prove.Verdict) {
 				row(table, v)
 				all.Add(v.Tally)
 				kills += v.Kills
+				faults += v.Faults
 				elapsed += v.Elapsed
 			}
 		}
@@ -368,6 +427,8 @@ func Page(w io.Writer, verdicts []*prove.Verdict) {
 		switch part.level {
 		case prove.Kill:
 			fmt.Fprintf(w, "%s, ", cli.CountText(int64(kills), "kill"))
+		case prove.Fault:
+			fmt.Fprintf(w, "%s, ", cli.CountText(int64(faults), "fault"))
 		case prove.PowerCut:
 			fmt.Fprintf(w, "%d unmountable, ", all.Unmountable)
 		}
@@ -385,7 +446,7 @@ func row(w io.Writer, v *prove.Verdict) {
 		verdict = "control: caught"
 	}
 	bound := v.Loss.Power
-	if v.Level == prove.Kill {
+	if v.Level != prove.Memory {
 		bound = v.Loss.Process
 	}
 	states := max(1, t.States)

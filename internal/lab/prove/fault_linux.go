@@ -1,0 +1,653 @@
+package prove
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-go/holdfast/internal/lab/syscallfault"
+)
+
+// An injection is what happens to one call, or to all of its kind from one on.
+type injection struct {
+	kind   syscallfault.Kind
+	errno  syscall.Errno // 0: the write is short, or the call comes late
+	short  bool
+	always bool
+	nth    int
+}
+
+func (in injection) String() string {
+	what := "comes 20ms late"
+	if in.short {
+		what = "writes half of its bytes"
+	} else if in.errno != 0 {
+		what = "fails with " + unix.ErrnoName(in.errno)
+	}
+	if in.always {
+		return fmt.Sprintf("from %s %d on each %s", in.kind, in.nth, what)
+	}
+	return fmt.Sprintf("%s %d %s", in.kind, in.nth, what)
+}
+
+// apply does it to a call, and reports whether the call fails.
+func (in injection) apply(c *syscallfault.Call) bool {
+	if c.Kind != in.kind || c.Number < in.nth || c.Number > in.nth && !in.always {
+		return false
+	}
+	switch {
+	case in.short:
+		c.Shorten()
+	case in.errno != 0:
+		c.Fail(in.errno)
+	default:
+		c.Delay = 20 * time.Millisecond
+	}
+	return in.errno != 0
+}
+
+// faultsOf are the errors that calls of a kind may return.
+var faultsOf = map[syscallfault.Kind][]syscall.Errno{
+	syscallfault.Write:    {unix.EIO, unix.ENOSPC, unix.EDQUOT, unix.EINTR, unix.EAGAIN},
+	syscallfault.Sync:     {unix.EIO, unix.ENOSPC, unix.EDQUOT, unix.EROFS},
+	syscallfault.Open:     {unix.EIO, unix.ENOSPC, unix.EMFILE, unix.EROFS, unix.EINTR},
+	syscallfault.Rename:   {unix.EIO, unix.ENOSPC, unix.EDQUOT, unix.EROFS},
+	syscallfault.Link:     {unix.EIO, unix.ENOSPC, unix.EDQUOT, unix.EROFS},
+	syscallfault.Unlink:   {unix.EIO, unix.EROFS},
+	syscallfault.Close:    {unix.EIO, unix.ENOSPC, unix.EDQUOT, unix.EINTR},
+	syscallfault.Allocate: {unix.EIO, unix.ENOSPC, unix.EDQUOT, unix.EOPNOTSUPP},
+}
+
+// injections are what may happen to a program that makes so many calls of each kind.
+func injections(counts map[syscallfault.Kind]int, r *rand.Rand) (all []injection) {
+	for _, kind := range syscallfault.Kinds {
+		n := counts[kind]
+		if n == 0 {
+			continue
+		}
+		places := []int{1, 2, (n + 1) / 2, n, 1 + r.IntN(n)}
+		slices.Sort(places)
+		for _, nth := range slices.Compact(places) {
+			if nth > n {
+				continue
+			}
+			all = append(all, injection{kind: kind, nth: nth})
+			if kind == syscallfault.Write {
+				all = append(all, injection{kind: kind, nth: nth, short: true}, injection{kind: kind, nth: nth, short: true, always: true})
+			}
+			for _, e := range faultsOf[kind] {
+				all = append(all, injection{kind: kind, nth: nth, errno: e})
+				if e != unix.EINTR { // one that never ends is no signal
+					all = append(all, injection{kind: kind, nth: nth, errno: e, always: true})
+				}
+			}
+		}
+	}
+	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
+}
+
+// faultPatience is how long a program may take that a fault has met: then it hangs.
+const faultPatience = time.Minute
+
+// faultNotes is how many notes a workload makes before it ends in order; one that copies makes fewer.
+const faultNotes = 60
+
+// A faulted is what became of a program under an injection.
+type faulted struct {
+	counts map[syscallfault.Kind]int
+	exit   error
+	said   string // what it printed
+	hung   bool
+}
+
+// underFault runs a program to its end with an injection. A sync that fails loses what it was to
+// make durable, as a disk's does: see lossy.
+func underFault(ctx context.Context, cmd *exec.Cmd, dir string, kinds []syscallfault.Kind, at func(*syscallfault.Call)) (f faulted, err error) {
+	var said bytes.Buffer
+	if cmd.Stdout == nil {
+		cmd.Stdout = &said
+	}
+	cmd.Stderr = &said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = faultPatience // what it left running may hold its output
+	s, err := syscallfault.Start(cmd, dir, kinds, at)
+	if err != nil {
+		return f, err
+	}
+	late := time.AfterFunc(faultPatience, func() { _ = cmd.Cancel() }) // it has ended meanwhile, or is killed
+	f.exit = cmd.Wait()
+	f.hung = !late.Stop()
+	f.counts, err = s.Stop()
+	f.said = said.String()
+	if ctx.Err() != nil {
+		return f, context.Cause(ctx)
+	}
+	return f, err
+}
+
+// byFault makes the verdict of level fault: a run counts the calls, then each of some injections
+// has a run, and a second one that goes on with what the first left.
+func (v *Verdict) byFault(ctx context.Context, c Cell, o Options, most time.Duration) error {
+	if c.command != nil {
+		return v.command(ctx, c.command, o, most)
+	}
+	w, end := c.Workload, time.Now().Add(most)
+	r := rand.New(rand.NewPCG(v.Seed, 4))
+	var mu sync.Mutex
+	counted, err := v.faultChain(ctx, w, o, r.Uint64(), nil, &mu)
+	if err != nil || v.Failure != nil {
+		return err
+	}
+	least := leastFaults
+	if w.Failing {
+		least = math.MaxInt // a liar is caught by the first that meets it
+	}
+	return v.inject(ctx, injections(counted, r), least, end, &mu, func(in injection, seed uint64) error {
+		_, err := v.faultChain(ctx, w, o, seed, &in, &mu)
+		return err
+	})
+}
+
+// inject runs injections, some at a time, until a time or a failure.
+func (v *Verdict) inject(ctx context.Context, cases []injection, least int, end time.Time, mu *sync.Mutex, run func(injection, uint64) error) error {
+	errs := make([]error, killers)
+	var group sync.WaitGroup
+	next := 0
+	for i := range killers {
+		group.Go(func() {
+			for errs[i] == nil && ctx.Err() == nil {
+				mu.Lock()
+				n := next
+				over := v.Failure != nil || n == len(cases) || n >= least && time.Now().After(end)
+				if !over {
+					next++
+				}
+				mu.Unlock()
+				if over {
+					return
+				}
+				errs[i] = run(cases[n], v.Seed+uint64(n))
+			}
+		})
+	}
+	group.Wait()
+	v.Faults, v.FaultsOf = next, len(cases)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return errors.Join(errs...)
+}
+
+// leastFaults is how many injections each workload meets under each policy, however little time there is.
+const leastFaults = 6
+
+// faultChain runs a workload with an injection, or to count its calls, and again without.
+func (v *Verdict) faultChain(ctx context.Context, w *Workload, o Options, seed uint64, in *injection, mu *sync.Mutex) (counted map[syscallfault.Kind]int, err error) {
+	top, dir, err := provingDirectory(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(top)) }()
+	targets := w.Targets(v.Policy)
+	before := newSurvivors(len(targets))
+	for number := range 2 {
+		file := filepath.Join(top, fmt.Sprint("notes", number))
+		shared, err := ShareNotes(file)
+		if err != nil {
+			return nil, err
+		}
+		if w.Files {
+			shared.End(faultNotes / 5)
+		} else {
+			shared.End(faultNotes)
+		}
+		cmd := o.Child(ctx, w.Name, v.Policy.String(), dir, file, strconv.FormatUint(seed, 10), strconv.Itoa(number))
+		kinds, crash := []syscallfault.Kind(nil), Process
+		var lost *lossy
+		at := func(*syscallfault.Call) {}
+		switch {
+		case number == 0 && in == nil:
+			kinds = syscallfault.Kinds
+		case number == 0:
+			kinds = []syscallfault.Kind{in.kind}
+			if in.kind == syscallfault.Sync && in.errno != 0 {
+				lost, crash = newLossy(dir), Power
+			}
+			at = func(c *syscallfault.Call) {
+				fails := in.apply(c)
+				if lost != nil {
+					lost.sync(c, fails)
+				}
+			}
+		}
+		f, err := underFault(ctx, cmd, dir, kinds, at)
+		notes := shared.All()
+		err = errors.Join(err, shared.Close())
+		if err == nil && lost != nil {
+			err = lost.end()
+		}
+		if err != nil {
+			return nil, err
+		}
+		c := NewChecker(targets, v.Loss)
+		c.Inherit(before)
+		for _, n := range notes {
+			c.Note(n)
+		}
+		if before, err = Survey(dir, targets); err != nil {
+			return nil, err
+		}
+		violation := c.Judge(crash, before, time.Now().UnixNano(), -1)
+		if violation == nil && number == 0 {
+			violation = f.judge(in, dir)
+			if violation == nil && (in == nil || in.kind != syscallfault.Unlink) {
+				violation = w.Leaves(before)
+			}
+			counted = f.counts
+		} else if violation == nil {
+			if f.exit != nil || f.hung {
+				violation = &Violation{Rule: "again", Words: fmt.Sprintf("the second run, without a fault, failed: %v: %s", f.exit, f.said)}
+			} else {
+				violation = w.Leaves(before)
+			}
+			c.Tally.TemporaryEnd = before.Temporaries
+		}
+		mu.Lock()
+		v.Tally.Add(c.Tally)
+		if violation != nil && v.Failure == nil {
+			words := violation.Words
+			if in != nil {
+				words = fmt.Sprintf("%v: %s", in, words)
+			}
+			v.Failure = &Failure{Violation: violation, State: State{Crash: crash}, Words: words, Targets: targets, Loss: v.Loss, Kill: number + 1}
+		}
+		mu.Unlock()
+		if violation != nil {
+			break
+		}
+	}
+	return counted, nil
+}
+
+// command makes the verdict of a command line: a clean run says what it makes, and the others are
+// judged by that.
+func (v *Verdict) command(ctx context.Context, c *Command, o Options, most time.Duration) error {
+	end := time.Now().Add(most)
+	var mu sync.Mutex
+	counted, after, err := v.underCommand(ctx, c, o, nil, nil, &mu)
+	if err != nil || v.Failure != nil {
+		return err
+	}
+	cases := injections(counted, rand.New(rand.NewPCG(v.Seed, 5)))
+	return v.inject(ctx, cases, leastFaults, end, &mu, func(in injection, _ uint64) error {
+		_, _, err := v.underCommand(ctx, c, o, after, &in, &mu)
+		return err
+	})
+}
+
+func (v *Verdict) underCommand(ctx context.Context, c *Command, o Options, want map[string]string, in *injection, mu *sync.Mutex) (counted map[syscallfault.Kind]int, found map[string]string, err error) {
+	top, dir, err := provingDirectory(o.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(top)) }()
+	for name, text := range c.Before {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			return nil, nil, err
+		}
+	}
+	kinds, lost := syscallfault.Kinds, newLossy(dir)
+	cmd := o.Self(ctx, c.Args(dir)...)
+	cmd.Stdin = strings.NewReader(c.Input)
+	var out strings.Builder
+	cmd.Stdout = &out
+	if in != nil {
+		kinds = []syscallfault.Kind{in.kind}
+	}
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error { // what is there is durable
+		if err != nil || d.IsDir() {
+			return err
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		lost.names[path], err = identityOf(file)
+		return errors.Join(err, lost.file(file, false))
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := underFault(ctx, cmd, dir, kinds, func(call *syscallfault.Call) {
+		if in != nil {
+			if fails := in.apply(call); call.Kind == syscallfault.Sync && in.errno != 0 {
+				lost.sync(call, fails)
+			}
+		}
+	})
+	if err = errors.Join(err, lost.end()); err != nil {
+		return nil, nil, err
+	}
+	found = map[string]string{}
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		found[path[len(dir)+1:]] = string(b)
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	violation := f.judge(in, dir)
+	if in == nil && f.exit != nil {
+		return nil, nil, fmt.Errorf("%s failed without a fault: %w: %s", c.Name, f.exit, f.said)
+	}
+	if violation == nil && in != nil {
+		violation = c.judge(&f, in, out.String(), want, found)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	v.Tally.States++
+	if violation != nil && v.Failure == nil {
+		v.Tally.Violations++
+		v.Failure = &Failure{Violation: violation, Words: fmt.Sprintf("%v: %s", in, violation.Words)}
+	}
+	return f.counts, found, nil
+}
+
+// reportedLine is how a command reports the first line that failed.
+var reportedLine = regexp.MustCompile(`\(\d+ lines? from line (\d+) on\)`)
+
+// judge compares the files that a command has left with what it said. want are those of a clean run.
+func (c *Command) judge(f *faulted, in *injection, printed string, want, found map[string]string) *Violation {
+	for name, text := range want {
+		old, there := c.Before[name]
+		is, left := found[name]
+		said := fmt.Sprintf("; it said %q, %v", f.said, f.exit)
+		switch {
+		case f.exit == nil && is != text:
+			return &Violation{Rule: "lost", Words: fmt.Sprintf("%s has %d bytes of %d or others, and the exit code is 0%s", name, len(is), len(text), said)}
+		case c.Whole && is != text && (is != old || left != there):
+			return &Violation{Rule: "half", Words: fmt.Sprintf("%s is neither the old nor the new file%s", name, said)}
+		case strings.Contains(f.said, "nothing of it is left") && left && !there:
+			return &Violation{Rule: "message", Words: fmt.Sprintf("%s is there%s", name, said)}
+		}
+		if acked := acknowledged([]byte("ack " + strings.ReplaceAll(strings.TrimSpace(printed), "\n", "\nack ") + "\n")); c.Acks && len(acked) > 0 {
+			lines, n := strings.SplitAfter(text, "\n"), acked[len(acked)-1].N
+			if failed := reportedLine.FindStringSubmatch(f.said); failed != nil { // they count as dealt with
+				from, _ := strconv.ParseUint(failed[1], 10, 63)
+				n = min(n, from-1)
+			}
+			if !strings.HasPrefix(is, strings.Join(lines[:n], "")) {
+				return &Violation{Rule: "lost", N: n, Words: fmt.Sprintf("%d lines were acknowledged, and %s has %d bytes%s", n, name, len(is), said)}
+			}
+		}
+	}
+	for name := range found {
+		if _, wanted := want[name]; !wanted && in.kind != syscallfault.Unlink {
+			return &Violation{Rule: "temporaries", Words: fmt.Sprintf("%s is left; it said %q", name, f.said)}
+		}
+	}
+	return nil
+}
+
+// byFault gives the program faults until a time. It is ended when it has acknowledged some more, or
+// no longer does.
+func (p Program) byFault(ctx context.Context, v *Verdict, r *rand.Rand, end time.Time) error {
+	counted, err := p.underFault(ctx, v, nil)
+	if err != nil {
+		return err
+	}
+	cases := injections(counted, r)
+	v.FaultsOf = len(cases)
+	for _, in := range cases {
+		if v.Failure != nil || v.Faults >= leastFaults && time.Now().After(end) {
+			break
+		}
+		if _, err := p.underFault(ctx, v, &in); err != nil {
+			return err
+		}
+		v.Faults++
+	}
+	return nil
+}
+
+func (p Program) underFault(ctx context.Context, v *Verdict, in *injection) (counted map[syscallfault.Kind]int, err error) {
+	top, dir, err := provingDirectory(p.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(top)) }()
+	kinds, lost, at, when := syscallfault.Kinds, newLossy(dir), func(*syscallfault.Call) {}, "without a fault"
+	if in != nil {
+		kinds, when = []syscallfault.Kind{in.kind}, in.String()
+		at = func(c *syscallfault.Call) {
+			if fails := in.apply(c); c.Kind == syscallfault.Sync && in.errno != 0 {
+				lost.sync(c, fails)
+			}
+		}
+	}
+	var s *syscallfault.Supervisor
+	const printed = 300 // some 40 acknowledgements
+	acks, said, err := p.run(ctx, dir, printed, 0, func(cmd *exec.Cmd) (err error) {
+		s, err = syscallfault.Start(cmd, dir, kinds, at)
+		return err
+	})
+	if s != nil {
+		var stopped error
+		counted, stopped = s.Stop()
+		err = errors.Join(err, stopped)
+	}
+	var exit *exec.ExitError
+	if err != nil && (in == nil || !errors.As(err, &exit)) { // a fault may end it
+		return nil, fmt.Errorf("%w: %s", err, said)
+	}
+	if err := lost.end(); err != nil {
+		return nil, err
+	}
+	c := NewChecker(programTarget, v.Loss)
+	err = p.judge(ctx, v, c, dir, acks, when)
+	v.Tally.Add(c.Tally)
+	return counted, err
+}
+
+// provingDirectory makes a directory for a program, below one for what is kept about it. Its path
+// has no links, as a supervisor needs it.
+func provingDirectory(in string) (top, dir string, err error) {
+	if top, err = os.MkdirTemp(in, "holdfast-prove-"); err != nil {
+		return "", "", err
+	}
+	if dir, err = filepath.EvalSymlinks(top); err == nil {
+		dir, err = filepath.Abs(filepath.Join(dir, "d"))
+	}
+	if err == nil {
+		err = os.Mkdir(dir, 0o777)
+	}
+	if err != nil {
+		err = errors.Join(err, os.RemoveAll(top))
+	}
+	return top, dir, err
+}
+
+// judge judges how a program ended and what it said. A program that fails must say which file it
+// was, and why.
+func (f *faulted) judge(in *injection, dir string) *Violation {
+	bad := func(rule, words string) *Violation {
+		return &Violation{Rule: rule, Words: fmt.Sprintf("%s; it said %q, %v", words, f.said, f.exit)}
+	}
+	switch {
+	case f.hung:
+		return bad("hang", fmt.Sprintf("it had not ended after %v", faultPatience))
+	case strings.Contains(f.said, "panic:") || strings.Contains(f.said, "fatal error:"):
+		return bad("panic", "it panicked")
+	case f.exit == nil:
+		return nil
+	case in == nil || in.errno == 0:
+		return bad("message", "no call failed, and it failed")
+	case !strings.Contains(strings.ToLower(f.said), in.errno.Error()):
+		return bad("message", fmt.Sprintf("it does not say %q", in.errno.Error()))
+	case !strings.Contains(f.said, dir):
+		return bad("message", "it names no file")
+	}
+	return nil
+}
+
+// A lossy is a disk that loses what a failed sync was to make durable, for good: its files have the
+// old bytes then, or zeros, and its directories the old names. Linux says so once, and the next
+// sync succeeds.
+type lossy struct {
+	dir   string
+	data  map[identity][]byte // what is durable
+	names map[string]identity
+	lost  map[string]identity // names that are not
+	err   error
+}
+
+// An identity is of one file, though its number becomes another's.
+type identity struct {
+	number  uint64
+	born    int64
+	bornSub uint32
+}
+
+func newLossy(dir string) *lossy {
+	return &lossy{dir: dir, data: map[identity][]byte{}, names: map[string]identity{}, lost: map[string]identity{}}
+}
+
+func identityOf(f *os.File) (identity, error) {
+	var x unix.Statx_t
+	err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_INO|unix.STATX_BTIME, &x)
+	return identity{x.Ino, x.Btime.Sec, x.Btime.Nsec}, err
+}
+
+// sync sees a sync before it is made, or fails.
+func (d *lossy) sync(c *syscallfault.Call, fails bool) {
+	if c.Name == "sync_file_range" {
+		return // it promises nothing
+	}
+	f, err := c.File(os.O_RDONLY)
+	if err != nil {
+		d.err = errors.Join(d.err, err)
+		return
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil && !info.IsDir() && c.Name != "syncfs" {
+		d.err = errors.Join(d.err, d.file(f, fails))
+		return
+	}
+	whole := c.Name == "syncfs"
+	d.err = errors.Join(d.err, err, filepath.WalkDir(d.dir, func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !entry.Type().IsRegular() {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			return nil // it is gone, or its reader is somebody else
+		}
+		defer file.Close()
+		if whole || filepath.Dir(path) == c.Path {
+			id, err := identityOf(file)
+			if err != nil {
+				return err
+			}
+			if !fails {
+				if d.lost[path] != id {
+					d.names[path] = id
+				}
+			} else if d.names[path] != id {
+				d.lost[path] = id
+			}
+		}
+		if whole {
+			return d.file(file, fails)
+		}
+		return nil
+	}))
+}
+
+// file keeps what a file has, or takes back what it has not kept.
+func (d *lossy) file(f *os.File, fails bool) error {
+	id, err := identityOf(f)
+	if err != nil {
+		return err
+	}
+	b, err := os.ReadFile(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
+	if err != nil {
+		return err
+	}
+	if !fails {
+		d.data[id] = b
+		return nil
+	}
+	old := make([]byte, len(b))
+	copy(old, d.data[id])
+	out, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = out.WriteAt(old, 0)
+	return errors.Join(err, out.Close())
+}
+
+// end gives the names that were lost to what they were before.
+func (d *lossy) end() error {
+	for path, id := range d.lost {
+		f, err := os.Open(path)
+		if err != nil {
+			continue // it has been removed since
+		}
+		now, err := identityOf(f)
+		d.err = errors.Join(d.err, err, f.Close())
+		if now != id {
+			continue
+		}
+		if before, ok := d.names[path]; ok {
+			d.err = errors.Join(d.err, os.WriteFile(path, d.data[before], 0o666))
+		} else {
+			d.err = errors.Join(d.err, os.Remove(path))
+		}
+	}
+	return d.err
+}
+
+// CanSupervise says why levels fault and hostile can't be had here; "" is that they can.
+func CanSupervise() string {
+	ctx, cancel := context.WithTimeout(context.Background(), faultPatience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "true")
+	s, err := syscallfault.Start(cmd, "/", syscallfault.Kinds[:1], func(*syscallfault.Call) {})
+	if err == nil {
+		ended := cmd.Wait()
+		_, err = s.Stop()
+		err = errors.Join(ended, err)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}

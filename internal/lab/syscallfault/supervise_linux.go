@@ -1,0 +1,432 @@
+//go:build amd64 || arm64
+
+package syscallfault
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Call is a system call that waits for its supervisor.
+type Call struct {
+	Kind   Kind
+	Name   string // such as pwrite64
+	Path   string // of the file, as far as it is known; a name is not followed
+	Number int    // among those of its kind, from 1
+	Serial int    // among all, from 1
+	// Delay makes the call later. Others are answered meanwhile.
+	Delay time.Duration
+
+	s      *Supervisor
+	task   *task
+	at     *operand
+	args   [6]uint64
+	answer response
+}
+
+// notice and response are struct seccomp_notif and seccomp_notif_resp of linux/seccomp.h.
+type notice struct {
+	id    uint64
+	pid   uint32
+	flags uint32
+	data  struct {
+		number int32
+		arch   uint32
+		ip     uint64
+		args   [6]uint64
+	}
+}
+
+type response struct {
+	id    uint64
+	val   int64
+	err   int32
+	flags uint32
+}
+
+// Fail answers the call by an error. It is not made.
+func (c *Call) Fail(e unix.Errno) { c.answer.err, c.answer.flags = -int32(e), 0 }
+
+// Shorten writes half of the bytes and answers how many these were. It reports false, and changes
+// nothing, if the call writes less than two bytes, or not from the program's memory.
+func (c *Call) Shorten() bool {
+	if !strings.Contains(c.Name, "write") {
+		return false
+	}
+	remote := []unix.RemoteIovec{{Base: uintptr(c.args[1]), Len: int(c.args[2])}}
+	if c.Name != "write" && c.Name != "pwrite64" {
+		vector := make([]byte, 16*min(c.args[2], 1024))
+		n, err := c.read(vector, uintptr(c.args[1]))
+		if err != nil || n < len(vector) || n == 0 {
+			return false
+		}
+		remote = unsafe.Slice((*unix.RemoteIovec)(unsafe.Pointer(unsafe.SliceData(vector))), n/16)
+	}
+	total := 0
+	for i, r := range remote {
+		if total += r.Len; total > 1<<20 {
+			remote[i].Len -= total - 1<<20
+			remote, total = remote[:i+1], 1<<20
+			break
+		}
+	}
+	if total < 2 {
+		return false
+	}
+	data := make([]byte, total/2)
+	local := []unix.Iovec{{Base: &data[0]}}
+	local[0].SetLen(len(data))
+	if n, err := unix.ProcessVMReadv(c.task.process, local, remote, 0); err != nil || n != len(data) {
+		return false
+	}
+	fd, err := unix.PidfdGetfd(c.task.pidfd, int(c.args[0]), 0)
+	if err != nil || !c.waits() {
+		return false
+	}
+	defer unix.Close(fd)
+	n := 0
+	switch {
+	case c.Name == "pwrite64" || c.Name == "pwritev":
+		n, err = unix.Pwrite(fd, data, int64(c.args[3]))
+	case c.Name == "pwritev2":
+		n, err = unix.Pwritev2(fd, [][]byte{data}, int64(c.args[3]), int(c.args[5]))
+	default:
+		n, err = unix.Write(fd, data)
+	}
+	if err != nil {
+		var e unix.Errno
+		errors.As(err, &e)
+		c.Fail(e)
+		return true
+	}
+	c.answer.val, c.answer.flags = int64(n), 0
+	return true
+}
+
+// File opens the file of a descriptor anew.
+func (c *Call) File(flags int) (*os.File, error) {
+	return os.OpenFile(fmt.Sprintf("/proc/%d/fd/%d", c.task.id, c.args[c.at.file]), flags, 0)
+}
+
+// waits reports whether the call still waits: the task may have been killed, and its number be another's.
+func (c *Call) waits() bool {
+	return c.s.ioctl(unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&c.answer.id)) == 0
+}
+
+func (c *Call) read(p []byte, at uintptr) (int, error) {
+	local := []unix.Iovec{{Base: &p[0]}}
+	local[0].SetLen(len(p))
+	n, err := unix.ProcessVMReadv(c.task.process, local, []unix.RemoteIovec{{Base: at, Len: len(p)}}, 0)
+	return max(n, 0), err // -1 of a program that was killed meanwhile
+}
+
+// A task is a thread of the program.
+type task struct {
+	id, process int
+	pidfd       int // of the process
+	proc        int // /proc/ID
+}
+
+// A Supervisor decides what becomes of the calls of a program and of all that it starts.
+type Supervisor struct {
+	dir      string
+	at       func(*Call)
+	listener int
+	wake     [2]int
+	tasks    map[uint32]*task
+	counts   map[Kind]int
+	serial   int
+	err      error
+	done     chan struct{}
+	delayed  sync.WaitGroup
+	buf      [4096]byte
+	path     [4096]byte
+}
+
+// launch is in the environment of a process that makes a filter for itself, hands its listener
+// over and becomes the program. A thread of this process can't: the runtime writes to wake its own
+// poller, and would wait for a supervisor that may be stopped meanwhile.
+const launch = "HOLDFAST_SYSCALLFAULT_LAUNCH"
+
+func init() {
+	text, ok := os.LookupEnv(launch)
+	if !ok {
+		return
+	}
+	runtime.LockOSThread()
+	err := os.Unsetenv(launch)
+	words := strings.SplitN(text, " ", 3) // the socket, the kinds, the program
+	socket, numberErr := strconv.Atoi(words[0])
+	if err = errors.Join(err, numberErr); err == nil {
+		var kinds []Kind
+		for _, k := range strings.Split(words[1], ",") {
+			kinds = append(kinds, Kind(k))
+		}
+		unix.CloseOnExec(socket)
+		var listener int
+		if listener, err = install(kinds); err == nil {
+			if err = unix.Sendmsg(socket, []byte{0}, unix.UnixRights(listener), nil, 0); err == nil {
+				err = syscall.Exec(words[2], os.Args, os.Environ())
+			}
+		}
+	}
+	fmt.Fprintln(os.Stderr, "no supervisor for system calls (seccomp user notification):", err)
+	os.Exit(127)
+}
+
+// patience is how long a program may take to start.
+const patience = time.Minute
+
+// Start starts a program. Its calls of some kinds to files below a directory, which is an absolute
+// path without links, are given to at, one at a time. [Supervisor.Stop] must be called in the end.
+// The program is started by this one, which takes its place.
+func Start(cmd *exec.Cmd, dir string, kinds []Kind, at func(*Call)) (*Supervisor, error) {
+	if cmd.Err != nil {
+		return nil, cmd.Err
+	}
+	if err := unix.Access(cmd.Path, unix.X_OK); err != nil {
+		return nil, fmt.Errorf("%s: %w", cmd.Path, err)
+	}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(pair[0])
+	end := os.NewFile(uintptr(pair[1]), "listener")
+	var names []string
+	for _, k := range kinds {
+		names = append(names, string(k))
+	}
+	cmd.Env = append(cmd.Environ(), fmt.Sprintf("%s=%d %s %s", launch, 3+len(cmd.ExtraFiles), strings.Join(names, ","), cmd.Path))
+	cmd.ExtraFiles = append(cmd.ExtraFiles, end)
+	cmd.Path = "/proc/self/exe"
+	err = cmd.Start()
+	if err = errors.Join(err, end.Close()); err != nil {
+		return nil, err
+	}
+	var rights [64]byte
+	var n int
+	err = unix.SetsockoptTimeval(pair[0], unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: int64(patience / time.Second)})
+	for again := err == nil; again; again = err == unix.EINTR {
+		_, n, _, _, err = unix.Recvmsg(pair[0], make([]byte, 1), rights[:], unix.MSG_CMSG_CLOEXEC)
+	}
+	if err != nil {
+		_ = cmd.Process.Kill() // it has not become the program
+	}
+	s := &Supervisor{dir: dir, at: at, tasks: map[uint32]*task{}, counts: map[Kind]int{}, done: make(chan struct{})}
+	if messages, e := unix.ParseSocketControlMessage(rights[:n]); err == nil && e == nil && len(messages) == 1 {
+		if fds, e := unix.ParseUnixRights(&messages[0]); e == nil && len(fds) == 1 {
+			s.listener = fds[0]
+		}
+	}
+	if s.listener == 0 {
+		return nil, fmt.Errorf("no supervisor for system calls (seccomp user notification): %w", errors.Join(err, cmd.Wait()))
+	}
+	if err := unix.Pipe2(s.wake[:], unix.O_CLOEXEC); err != nil {
+		unix.Close(s.listener) // its calls fail then
+		_ = cmd.Process.Kill()
+		return nil, errors.Join(err, cmd.Wait())
+	}
+	go s.serve()
+	return s, nil
+}
+
+// Stop ends the supervision, after the program has ended. Calls of what it left running fail from
+// then on. It returns how many calls of each kind there were.
+func (s *Supervisor) Stop() (map[Kind]int, error) {
+	unix.Close(s.wake[1])
+	<-s.done
+	unix.Close(s.wake[0])
+	s.delayed.Wait()
+	if s.listener >= 0 {
+		unix.Close(s.listener)
+	}
+	for _, t := range s.tasks {
+		unix.Close(t.proc)
+		unix.Close(t.pidfd)
+	}
+	return s.counts, s.err
+}
+
+// install makes a filter for this thread, and returns its listener.
+func install(kinds []Kind) (listener int, err error) {
+	numbers := slices.DeleteFunc(slices.Sorted(maps.Keys(calls)), func(n int32) bool { return !slices.Contains(kinds, calls[n].kind) })
+	arch := uint32(unix.AUDIT_ARCH_X86_64)
+	if runtime.GOARCH == "arm64" {
+		arch = unix.AUDIT_ARCH_AARCH64
+	}
+	filter := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 4}, // of struct seccomp_data: the architecture
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: arch, Jt: 1},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // the number
+	}
+	for i, n := range numbers {
+		filter = append(filter, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: uint32(n), Jt: uint8(len(numbers) - i)})
+	}
+	filter = append(filter,
+		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_USER_NOTIF})
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return 0, err
+	}
+	// Without the second flag (Linux 5.19) a signal makes a call be noticed twice.
+	var fd uintptr
+	e := unix.EINVAL
+	for _, flags := range []uintptr{unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, 0} {
+		if e == unix.EINVAL {
+			fd, _, e = unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|flags, uintptr(unsafe.Pointer(&program)))
+		}
+	}
+	if e != 0 {
+		return 0, e
+	}
+	return int(fd), nil
+}
+
+// ioctl asks the listener something. A lock of the kernel may make it wait.
+func (s *Supervisor) ioctl(request uintptr, p unsafe.Pointer) unix.Errno {
+	_, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(s.listener), request, uintptr(p))
+	return e
+}
+
+// serve answers calls until Stop.
+func (s *Supervisor) serve() {
+	defer close(s.done)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	// The one that waits and the one that answers share a CPU: no wake-up goes to another one.
+	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(s.listener), unix.SECCOMP_IOCTL_NOTIF_SET_FLAGS, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
+	poll := []unix.PollFd{{Fd: int32(s.listener), Events: unix.POLLIN}, {Fd: int32(s.wake[0]), Events: unix.POLLIN}}
+	for {
+		if _, err := unix.Poll(poll, -1); err != nil && err != unix.EINTR {
+			s.err = err
+			unix.Close(s.listener) // calls fail from now on, and none waits
+			s.listener = -1
+			return
+		}
+		if poll[0].Revents&unix.POLLIN == 0 {
+			if poll[1].Revents != 0 {
+				return
+			}
+			if poll[0].Revents&unix.POLLHUP != 0 {
+				poll[0].Fd = -1 // all its processes have ended
+			}
+			continue
+		}
+		var n notice
+		if _, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(s.listener), unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&n))); e != 0 {
+			continue // a signal came, or the task died
+		}
+		s.decide(&n)
+	}
+}
+
+// decide answers one call.
+func (s *Supervisor) decide(n *notice) {
+	at := calls[n.data.number]
+	c := &Call{Kind: at.kind, Name: at.name, s: s, at: &at, args: n.data.args, answer: response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}}
+	if c.task = s.task(n.pid); c.task != nil && c.locate() {
+		s.counts[c.Kind]++
+		s.serial++
+		c.Number, c.Serial = s.counts[c.Kind], s.serial
+		s.at(c)
+	}
+	if c.Delay == 0 {
+		s.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&c.answer)) // ENOENT: the task was killed
+		return
+	}
+	s.delayed.Go(func() {
+		select {
+		case <-time.After(c.Delay):
+			s.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&c.answer))
+		case <-s.done:
+		}
+	})
+}
+
+// task returns what is known of a thread; nil is one that has ended.
+func (s *Supervisor) task(id uint32) *task {
+	if t, ok := s.tasks[id]; ok {
+		return t
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", id))
+	if err != nil {
+		return nil
+	}
+	_, after, _ := bytes.Cut(status, []byte("\nTgid:\t"))
+	number, _, _ := bytes.Cut(after, []byte("\n"))
+	process, err := strconv.Atoi(string(number))
+	if err != nil {
+		return nil
+	}
+	t := &task{id: int(id), process: process}
+	if t.proc, err = unix.Open(fmt.Sprintf("/proc/%d", id), unix.O_PATH|unix.O_CLOEXEC, 0); err != nil {
+		return nil
+	}
+	if t.pidfd, err = unix.PidfdOpen(process, 0); err != nil {
+		unix.Close(t.proc)
+		return nil
+	}
+	s.tasks[id] = t
+	return t
+}
+
+// locate finds the path of a call's file, and reports whether it is below the directory.
+func (c *Call) locate() bool {
+	link := func(of string) string {
+		name := append(append(c.s.path[:0], of...), 0)
+		n, _, e := unix.Syscall6(unix.SYS_READLINKAT, uintptr(c.task.proc), uintptr(unsafe.Pointer(&name[0])),
+			uintptr(unsafe.Pointer(&c.s.buf)), uintptr(len(c.s.buf)), 0, 0)
+		if e != 0 {
+			return ""
+		}
+		return string(c.s.buf[:n])
+	}
+	if c.at.file != none {
+		c.Path = link("fd/" + strconv.Itoa(int(int32(c.args[c.at.file]))))
+		if size := len(c.Path) - len(" (deleted)"); size > 0 && c.Path[size:] == " (deleted)" {
+			c.Path = c.Path[:size]
+		}
+	} else {
+		// A path ends anywhere, and the page behind it may be unmapped.
+		path := &c.s.path
+		address := uintptr(c.args[c.at.path])
+		n := min(len(path), 4096-int(address&4095))
+		n, err := c.read(path[:n], address)
+		if end := bytes.IndexByte(path[:n], 0); err == nil && end < 0 {
+			more, _ := c.read(path[n:], address+uintptr(n))
+			n += more
+		}
+		end := bytes.IndexByte(path[:n], 0)
+		if end < 0 {
+			return false
+		}
+		c.Path = string(path[:end])
+		if !filepath.IsAbs(c.Path) {
+			from := "cwd"
+			if c.at.dir != none && int32(c.args[c.at.dir]) != unix.AT_FDCWD {
+				from = "fd/" + strconv.Itoa(int(int32(c.args[c.at.dir])))
+			}
+			c.Path = filepath.Join(link(from), c.Path)
+		}
+	}
+	rest, below := strings.CutPrefix(c.Path, c.s.dir)
+	return below && (rest == "" || rest[0] == '/')
+}

@@ -1,0 +1,203 @@
+//go:build amd64 || arm64
+
+package syscallfault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-go/holdfast/internal/isolate"
+)
+
+// asWriter makes the test binary be a program: it makes so many writes, and prints the last error.
+const asWriter = "HOLDFAST_TEST_SYSCALLFAULT"
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(asWriter); name != "" {
+		fmt.Print(write(name, os.Args[1]))
+		os.Exit(0)
+	}
+	os.Exit(isolate.Tests{M: m}.Run())
+}
+
+func TestUnknownCommandIsRefused(t *testing.T) { isolate.RefusesUnknownCommand(t) }
+
+func write(name, count string) error {
+	n, err := strconv.Atoi(count)
+	if err != nil {
+		return err
+	}
+	fd, err := unix.Open(name, unix.O_CREAT|unix.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	for i := range n {
+		if _, e := unix.Pwrite(fd, []byte("abcd"), int64(4*i)); e != nil {
+			err = e
+		}
+	}
+	return errors.Join(err, unix.Close(fd))
+}
+
+// supervised runs a shell's script in a new directory under a supervisor, and returns what it printed.
+func supervised(t *testing.T, script string, kinds []Kind, at func(*Call)) (dir, printed string, counts map[Kind]int) {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience) // then it and what it started are killed
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", script)
+	cmd.Dir, cmd.WaitDelay = dir, patience
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	var out strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &out
+	s, err := Start(cmd, dir, kinds, at)
+	if err != nil {
+		t.Skip(err)
+	}
+	_ = cmd.Wait() // what it printed says it
+	if ctx.Err() != nil {
+		t.Fatalf("it hangs: %s has not ended after %v, and said %q", script, patience, out.String())
+	}
+	if counts, err = s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	return dir, out.String(), counts
+}
+
+func TestCallsBelowTheDirectoryAreCounted(t *testing.T) {
+	var calls []string
+	dir, printed, counts := supervised(t, `echo one >a; echo two >/dev/null; mv a "$PWD/b"; sync b; mkdir d; (cd d && echo three >c); ln b e; rm e; truncate -s 3 b`, Kinds, func(c *Call) {
+		if c.Kind != Close && c.Kind != Open {
+			calls = append(calls, string(c.Kind)+" "+filepath.Base(c.Path))
+		}
+	})
+	want := "write a,rename b,sync b,write c,link e,unlink e,allocate b"
+	if got := strings.Join(calls, ","); got != want || printed != "" {
+		t.Errorf("%s, want %s\n%s", got, want, printed)
+	}
+	if counts[Write] != 2 || counts[Rename] != 1 || counts[Open] < 4 {
+		t.Errorf("%v", counts)
+	}
+	if b, err := os.ReadFile(filepath.Join(dir, "b")); string(b) != "one" {
+		t.Errorf("%q, %v", b, err)
+	}
+}
+
+func TestProgramsGetTheFaults(t *testing.T) {
+	check := func(script, wantPrinted, wantFile string, kind Kind, at func(*Call)) {
+		t.Helper()
+		dir, printed, _ := supervised(t, script, []Kind{kind}, at)
+		b, err := os.ReadFile(filepath.Join(dir, "f"))
+		if !strings.Contains(printed, wantPrinted) || string(b) != wantFile || err != nil {
+			t.Errorf("%s: %q, and the file has %q, %v", script, printed, b, err)
+		}
+	}
+	second := func(do func(*Call)) func(*Call) {
+		return func(c *Call) {
+			if c.Number == 2 {
+				do(c)
+			}
+		}
+	}
+	two := "touch f; echo one >>f; echo two >>f && echo well"
+	check(two, "well", "one\ntwo\n", Write, func(*Call) {})
+	check(two, "I/O error", "one\n", Write, second(func(c *Call) { c.Fail(syscall.ENOSPC) }))
+	// A shell goes on behind a short write.
+	check(two, "well", "one\ntwo\n", Write, second(func(c *Call) {
+		if !c.Shorten() {
+			t.Error("it could not be shortened")
+		}
+	}))
+	check("printf abcdefgh >f", "I/O error", "abcd", Write, func(c *Call) {
+		if c.Number > 1 {
+			c.Fail(syscall.EIO)
+		} else if !c.Shorten() {
+			t.Error("it could not be shortened")
+		}
+	})
+	check("echo old >f; echo new >g; mv g f", "Read-only file system", "old\n", Rename, func(c *Call) { c.Fail(syscall.EROFS) })
+	check("echo old >f; sync f && echo well", "", "old\n", Sync, func(c *Call) { c.Fail(syscall.EIO) })
+	began := time.Now()
+	check("echo one >f && echo well", "well", "one\n", Write, func(c *Call) { c.Delay = 50 * time.Millisecond })
+	if elapsed := time.Since(began); elapsed < 50*time.Millisecond {
+		t.Errorf("a write was to come 50ms later, and all was over in %v", elapsed)
+	}
+}
+
+// TestKilledProgramEndsItsSupervision kills a program in the middle of a call.
+func TestKilledProgramEndsItsSupervision(t *testing.T) {
+	_, printed, counts := supervised(t, "echo $$ >f; echo again >f; echo never", []Kind{Write}, func(c *Call) {
+		if c.Number == 2 {
+			if err := syscall.Kill(c.task.process, syscall.SIGKILL); err != nil {
+				t.Error(err)
+			}
+			for c.waits() {
+				time.Sleep(time.Millisecond)
+			}
+		}
+	})
+	if printed != "" || counts[Write] != 2 {
+		t.Errorf("%q, %v", printed, counts)
+	}
+}
+
+// TestMemoryOfAnEndedProgramHasNoPath locates a call whose program has been killed meanwhile.
+func TestMemoryOfAnEndedProgramHasNoPath(t *testing.T) {
+	cmd := exec.Command("true")
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	at := calls[unix.SYS_OPENAT]
+	c := &Call{s: &Supervisor{dir: "/"}, task: &task{process: cmd.Process.Pid, proc: -1}, at: &at}
+	if c.locate() {
+		t.Errorf("it is at %q", c.Path)
+	}
+}
+
+func TestProgramThatIsNotThereIsNoProgram(t *testing.T) {
+	if s, err := Start(exec.Command("/nowhere/no-such-program"), t.TempDir(), Kinds, func(*Call) {}); err == nil || s != nil {
+		t.Errorf("%v, %v", s, err)
+	}
+}
+
+// BenchmarkSupervisedWrite makes writes of four bytes, with and without a supervisor.
+func BenchmarkSupervisedWrite(b *testing.B) {
+	for _, kinds := range [][]Kind{nil, {Write}} {
+		b.Run(fmt.Sprint(kinds), func(b *testing.B) {
+			dir := b.TempDir()
+			cmd := exec.Command(os.Args[0], strconv.Itoa(b.N))
+			cmd.Env = append(os.Environ(), asWriter+"="+filepath.Join(dir, "f"))
+			b.ResetTimer()
+			if kinds == nil {
+				if out, err := cmd.CombinedOutput(); string(out) != "<nil>" {
+					b.Fatalf("%s, %v", out, err)
+				}
+				return
+			}
+			calls := 0
+			s, err := Start(cmd, dir, kinds, func(*Call) { calls++ })
+			if err != nil {
+				b.Skip(err)
+			}
+			err = cmd.Wait()
+			if _, e := s.Stop(); err != nil || e != nil || calls != b.N {
+				b.Fatal(err, e, calls)
+			}
+		})
+	}
+}

@@ -1,0 +1,27 @@
+// Package syscallfault stands between an unmodified program and the kernel: each system call of
+// some kinds below a directory waits until a supervisor has decided what becomes of it. The
+// supervisor lets it go on, makes it fail, shortens or delays it, or changes the files meanwhile.
+//
+// It needs seccomp user notifications (Linux 5.9) and no root. It sees no write through mapped
+// memory and none of io_uring.
+//
+// Start with [Start] and [Call].
+package syscallfault
+
+// A Kind is a kind of system calls.
+type Kind string
+
+// The kinds.
+const (
+	Write    Kind = "write"    // write, pwrite64, writev, pwritev, pwritev2, sendfile, splice, copy_file_range
+	Sync     Kind = "sync"     // fsync, fdatasync, syncfs, sync_file_range
+	Open     Kind = "open"     // open, openat, openat2, creat
+	Rename   Kind = "rename"   // rename, renameat, renameat2
+	Link     Kind = "link"     // link, linkat, symlink, symlinkat
+	Unlink   Kind = "unlink"   // unlink, unlinkat, rmdir
+	Close    Kind = "close"    // close
+	Allocate Kind = "allocate" // fallocate, ftruncate, truncate
+)
+
+// Kinds are all.
+var Kinds = []Kind{Write, Sync, Open, Rename, Link, Unlink, Close, Allocate}
