@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"time"
 	"unsafe"
@@ -191,10 +192,15 @@ func (r *room) serve(ctx context.Context, c *cell, image *os.File, in func(strin
 	}
 	device := os.NewFile(uintptr(number), "/dev/fuse")
 	var said tail
-	cmd := r.child(ctx, diskArgument, in("notes"))
+	notes, err := os.OpenFile(in("notes"), os.O_RDWR, 0)
+	if err != nil {
+		return nil, errors.Join(err, device.Close(), unix.Unmount(d.point, unix.MNT_DETACH), d.notes.Close())
+	}
+	cmd := r.child(ctx, diskArgument, "/proc/self/fd/6") // the path of notes is one of the room's
 	cmd.Stderr = &said
-	cmd.ExtraFiles = []*os.File{device, image, log}
-	err = cmd.Start()
+	cmd.ExtraFiles = []*os.File{device, image, log, notes}
+	err = outside(cmd.Start)
+	_ = notes.Close()
 	_ = device.Close() // from now on the connection ends with the process
 	if err != nil {
 		return nil, errors.Join(err, unix.Unmount(d.point, unix.MNT_DETACH), d.notes.Close())
@@ -214,6 +220,29 @@ func (r *room) serve(ctx context.Context, c *cell, image *os.File, in func(strin
 	}
 	d.file = os.NewFile(uintptr(fd), d.point)
 	return d, nil
+}
+
+// outside calls start on a thread that has the mounts of the program, and not the room's. What
+// it starts has them too.
+//
+// A disk's process may not have the room's: when all are killed, the last process that has
+// them unmounts them in its end. That waits for flushes of the disk, which would wait
+// for the end of the process, until somebody aborts the connection. Each sync(2) of the
+// machine waits too.
+func outside(start func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // for ever: the thread ends with this goroutine
+		err := unix.Unshare(unix.CLONE_FS)
+		if err == nil {
+			err = unix.Setns(mountsFD, unix.CLONE_NEWNS)
+		}
+		if err == nil {
+			err = start()
+		}
+		done <- err
+	}()
+	return <-done
 }
 
 // entries are those that reached the disk so far.

@@ -26,6 +26,9 @@ import (
 // workers is how many file systems are worked on at a time: a mount waits more than it computes.
 const workers = 16
 
+// mountsFD is the descriptor, in the room, of the mounts that the program has.
+const mountsFD = 5
+
 // A room is the process that makes and mounts everything.
 type room struct {
 	child func(ctx context.Context, args ...string) *exec.Cmd
@@ -60,8 +63,9 @@ func Process(args []string, o prove.Options) error {
 	if err != nil {
 		return err
 	}
-	unix.CloseOnExec(3)
-	unix.CloseOnExec(4)
+	for _, fd := range []int{3, 4, mountsFD} {
+		unix.CloseOnExec(fd)
+	}
 	if err := r.run(); err != nil {
 		return r.say(&answer{Err: err.Error()})
 	}

@@ -106,13 +106,18 @@ func enter(ctx context.Context, o prove.Options, what order, stdin *os.File, eac
 	}
 	defer answerEnd.Close()
 	defer answers.Close()
+	mounts, err := os.Open("/proc/self/ns/mnt")
+	if err != nil {
+		return err
+	}
+	defer mounts.Close()
 	cmd := o.Child(ctx, roomArgument)
 	said := &tail{}
 	cmd.Stderr = said
 	if stdin != nil {
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, os.Stdout, os.Stderr
 	}
-	cmd.ExtraFiles = []*os.File{orders, answers}
+	cmd.ExtraFiles = []*os.File{orders, answers, mounts}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	if stdin == nil {
 		cmd.SysProcAttr.Setpgid = true // Ctrl-C is this process's affair
