@@ -63,8 +63,15 @@ func chosen(workloads ...string) prove.Options {
 	return o
 }
 
+// asked says that the power of file systems is to be cut. It mounts hundreds of them, and has
+// hung once in ten minutes, for a reason that is not known: so nobody gets it unasked.
+const asked = "HOLDFAST_TEST_POWER"
+
 func needs(t *testing.T, kind string) {
 	t.Helper()
+	if os.Getenv(asked) == "" && os.Getenv(asChild) == "" {
+		t.Skipf("power cuts of real file systems: %s=1 runs them", asked)
+	}
 	if err := Can(kind); err != nil {
 		t.Skipf("what a power cut leaves of %s is not known here: %v", kind, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"time"
 	"unsafe"
 
@@ -46,7 +47,12 @@ func (r *room) record(c *cell, long time.Duration) (l *prove.Log, err error) {
 		l.Sector = 4096               // its superblock is one block of the device: no disk tears it
 		l.Size = max(l.Size, 512<<20) // it gives room away in large pieces, and keeps what no commit has freed
 	}
-	if err := c.kind.MakeImage(ctx, in("image"), l.Size); err != nil {
+	// mkfs.btrfs looks at every loop device, and fails if another cell gives one up meanwhile.
+	err = c.kind.MakeImage(ctx, in("image"), l.Size)
+	for try := 0; err != nil && strings.Contains(err.Error(), "cannot check mount status") && try < 20; try++ {
+		err = c.kind.MakeImage(ctx, in("image"), l.Size)
+	}
+	if err != nil {
 		return nil, err
 	}
 	image, err := os.OpenFile(in("image"), os.O_RDWR, 0)

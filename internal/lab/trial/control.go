@@ -2,6 +2,7 @@ package trial
 
 import (
 	"errors"
+	"io"
 	"os"
 	"slices"
 	"time"
@@ -18,19 +19,20 @@ const (
 
 	controlBlock  = 4 << 10
 	controlWrites = 2048
+	controlFile   = 512 // after so many writes the file is emptied: a small disk must hold it
 
 	// At least leastSyncs, and more until controlTime is over.
 	leastSyncs, mostSyncs = 5, 64
 	controlTime           = 40 * time.Millisecond
 
 	// ControlBytes is how much a control writes.
-	ControlBytes = controlBlock * (controlWrites + mostSyncs) * (1 + memoryWrites)
+	ControlBytes = controlBlock * (controlWrites + mostSyncs + memoryWrites*(controlFile+mostSyncs))
 )
 
 // Control measures what has none of our code in it: a loop that does nothing, write(2) and
 // fdatasync(2), on a file of its own.
 func (g *WorkDir) Control() (c result.Control, err error) {
-	if err := PrepareMemory(g.dir, controlBlock*(controlWrites+mostSyncs)); err != nil {
+	if err := PrepareMemory(g.dir, controlBlock*(controlFile+mostSyncs)); err != nil {
 		return c, err
 	}
 	path, err := g.fresh()
@@ -73,7 +75,13 @@ func (g *WorkDir) Control() (c result.Control, err error) {
 	c.Loop = middle()
 	block := make([]byte, controlBlock)
 	write := func() error { _, err := f.Write(block); return err }
-	for range controlWrites {
+	for i := range controlWrites {
+		if i%controlFile == 0 {
+			_, err := f.Seek(0, io.SeekStart)
+			if err = errors.Join(err, f.Truncate(0)); err != nil {
+				return c, err
+			}
+		}
 		if err := timed(write); err != nil {
 			return c, err
 		}

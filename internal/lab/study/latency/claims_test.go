@@ -102,8 +102,8 @@ func TestLatencyVerdictFlipsWithTheArm(t *testing.T) {
 			}
 		}
 	}
-	standard, unlimited, twice := all[0], all[1], all[3]
+	standard, unlimited, larger := all[0], all[1], all[2]
 	check(standard, study.Holds, study.NeverSo)
 	check(unlimited, study.NeverSo, study.Holds)
-	check(twice, study.NeverSo, study.NeverSo)
+	check(larger, study.NeverSo, study.NeverSo)
 }
