@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -163,7 +164,7 @@ func (a *alternation) pair(ctx context.Context, number int) (err error) {
 		switch {
 		case err == nil:
 			return nil
-		case ctx.Err() != nil:
+		case ctx.Err() != nil && !errors.Is(err, syscall.EPIPE): // else the signal is of a pipe to a process that ended
 			return &cli.Refusal{Code: cli.ExitInterrupted, Err: fmt.Errorf("interrupted in pair %d", number)}
 		case limited.Err() != nil:
 			return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("%s: pair %d did not end within %v", name, number, a.patience.Round(time.Second)), Hint: hint}

@@ -151,6 +151,10 @@ func TestEveryFormCopiesAndWritesWhatItShould(t *testing.T) {
 	source := copysource.New(7)
 	g := studytest.WorkDir(t)
 	for _, form := range timing.Forms() {
+		if why := cstdio.Missing(); form == timing.InC && why != "" {
+			t.Logf("%v is left out: %v", form, why)
+			continue
+		}
 		for _, c := range []copyCell{{form, 100, 1}, {form, 10_007, 4096}, {form, 100, 4096}} {
 			if _, err := c.task(study.Choice{}, c.size, source).Run(t.Context(), g, trial.NotCounting, c.size, c.size); err != nil {
 				t.Errorf("%s: %v", c.name(), err)

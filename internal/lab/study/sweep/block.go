@@ -225,12 +225,13 @@ type Process struct {
 	companion *study.Companion // nil: it has ended
 	out       *json.Decoder
 	cancel    context.CancelFunc
+	outer     context.Context // is not ended by cancel
 }
 
 // StartProcess starts one by second, that makes its directory in dir, and runs short cells in no
 // figure: of each kind of these cells one. The caller closes it.
 func StartProcess(ctx context.Context, second func(context.Context, ...string) *exec.Cmd, dir string, cells []result.Cell) (p *Process, err error) {
-	p = &Process{}
+	p = &Process{outer: ctx}
 	ctx, p.cancel = context.WithCancel(ctx)
 	if p.companion, err = study.NewCompanion(second(ctx, blockRole, dir)); err != nil {
 		p.cancel()
@@ -265,7 +266,11 @@ func (p *Process) ask(r request) (a reply, err error) {
 	switch {
 	case err != nil:
 		p.cancel()
-		err = fmt.Errorf("the process of the round ended: %w", errors.Join(p.companion.Wait(), err))
+		ended := p.companion.Wait()
+		if p.outer.Err() == nil && errors.Is(ended, context.Canceled) {
+			ended = nil // it had ended with success, and nobody interrupted this one
+		}
+		err = fmt.Errorf("the process of the round ended: %w", errors.Join(ended, err))
 		p.companion = nil
 	case a.Content != nil:
 		err = a.Content
