@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/racetest"
 )
 
 // A plant is a bug that must be found.
@@ -250,6 +251,9 @@ func TestPlantedBugsAreFound(t *testing.T) {
 	}
 	for _, b := range plants() {
 		t.Run(b.name, func(t *testing.T) {
+			if racetest.Enabled && b.name == "acknowledged before the sync" {
+				t.Skip("its sync goes on beside the judge, in a data race: that is the bug")
+			}
 			if !strings.Contains(string(page), "| "+b.name+" |") {
 				t.Error("docs/prove.md does not list it")
 			}
