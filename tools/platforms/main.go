@@ -1,0 +1,105 @@
+// Command platforms holds the packages of the current directory against systems other than this one:
+// each must type-check there with its tests, and have nothing that go vet reports.
+//
+//	platforms OS/ARCH[,OS/ARCH]... PACKAGE...
+//
+// It reads the source of all dependencies in place of compiling them. A first build of one system
+// takes a minute of two CPUs, because it compiles the standard library and every dependency for
+// it; this takes some seconds. What only a compiler and a linker can find, it does not.
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/checker"
+	"golang.org/x/tools/go/analysis/passes/asmdecl"
+	"golang.org/x/tools/go/analysis/passes/assign"
+	"golang.org/x/tools/go/analysis/passes/atomic"
+	"golang.org/x/tools/go/analysis/passes/bools"
+	"golang.org/x/tools/go/analysis/passes/buildtag"
+	"golang.org/x/tools/go/analysis/passes/composite"
+	"golang.org/x/tools/go/analysis/passes/copylock"
+	"golang.org/x/tools/go/analysis/passes/defers"
+	"golang.org/x/tools/go/analysis/passes/directive"
+	"golang.org/x/tools/go/analysis/passes/errorsas"
+	"golang.org/x/tools/go/analysis/passes/ifaceassert"
+	"golang.org/x/tools/go/analysis/passes/loopclosure"
+	"golang.org/x/tools/go/analysis/passes/nilfunc"
+	"golang.org/x/tools/go/analysis/passes/shift"
+	"golang.org/x/tools/go/analysis/passes/sigchanyzer"
+	"golang.org/x/tools/go/analysis/passes/stdmethods"
+	"golang.org/x/tools/go/analysis/passes/stringintconv"
+	"golang.org/x/tools/go/analysis/passes/structtag"
+	"golang.org/x/tools/go/analysis/passes/testinggoroutine"
+	"golang.org/x/tools/go/analysis/passes/tests"
+	"golang.org/x/tools/go/analysis/passes/unmarshal"
+	"golang.org/x/tools/go/analysis/passes/unreachable"
+	"golang.org/x/tools/go/analysis/passes/unsafeptr"
+	"golang.org/x/tools/go/analysis/passes/unusedresult"
+	"golang.org/x/tools/go/packages"
+)
+
+// analyzers are those of go vet that need no facts of other packages. The others (printf,
+// lostcancel and so on) would read every dependency, and ask what does not depend on the system.
+var analyzers = []*analysis.Analyzer{
+	asmdecl.Analyzer, assign.Analyzer, atomic.Analyzer, bools.Analyzer, buildtag.Analyzer, composite.Analyzer, copylock.Analyzer, defers.Analyzer,
+	directive.Analyzer, errorsas.Analyzer, ifaceassert.Analyzer, loopclosure.Analyzer, nilfunc.Analyzer, shift.Analyzer, sigchanyzer.Analyzer,
+	stdmethods.Analyzer, stringintconv.Analyzer, structtag.Analyzer, testinggoroutine.Analyzer, tests.Analyzer, unmarshal.Analyzer,
+	unreachable.Analyzer, unsafeptr.Analyzer, unusedresult.Analyzer,
+}
+
+func main() {
+	if len(os.Args) < 3 {
+		fmt.Fprintln(os.Stderr, "platforms: it takes systems and packages, such as: platforms windows/arm64,darwin/arm64 ./...")
+		os.Exit(2)
+	}
+	holds := true
+	for _, platform := range strings.Split(os.Args[1], ",") {
+		fmt.Println("--", platform)
+		found, err := faultsOn(platform, os.Args[2:])
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "platforms:", err)
+			os.Exit(1)
+		}
+		holds = holds && found == 0
+	}
+	if !holds {
+		os.Exit(1)
+	}
+}
+
+// faultsOn reports how many faults the packages have on a platform, and prints each.
+func faultsOn(platform string, patterns []string) (int, error) {
+	system, processor, ok := strings.Cut(platform, "/")
+	if !ok {
+		return 0, fmt.Errorf("%q is no system and processor; write it like windows/arm64", platform)
+	}
+	config := &packages.Config{Mode: packages.LoadAllSyntax | packages.NeedModule, Tests: true, Env: append(os.Environ(), "GOOS="+system, "GOARCH="+processor, "CGO_ENABLED=0")}
+	loaded, err := packages.Load(config, patterns...)
+	if err != nil {
+		return 0, err
+	}
+	if len(loaded) == 0 {
+		return 0, fmt.Errorf("no package is %q", patterns)
+	}
+	if faults := packages.PrintErrors(loaded); faults > 0 {
+		return faults, nil
+	}
+	graph, err := checker.Analyze(analyzers, loaded, nil)
+	if err != nil {
+		return 0, err
+	}
+	faults := 0
+	for action := range graph.All() {
+		if action.Err != nil {
+			return 0, fmt.Errorf("%v: %w", action, action.Err)
+		}
+		if action.IsRoot {
+			faults += len(action.Diagnostics)
+		}
+	}
+	return faults, graph.PrintText(os.Stdout, -1)
+}
