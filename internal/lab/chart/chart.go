@@ -19,17 +19,22 @@ import (
 // of its points, with its interval as a bar.
 //
 // Classes: chart on the picture, grid on the lines of the scale, s0, s1 … on the
-// dots and bars of each series.
+// dots and bars of each series, band on the heading of a band, frontier on the path, chosen on
+// the label of a row that is marked.
 type Dots struct {
 	Title  string // read out instead of the picture
 	Rows   []Row
 	Scale  func(float64) string // the text of a number on the scale
 	Series []string             // their names, for the legend
+	Path   []int                // rows whose first dots are joined by steps, from above to below
 }
 
-// A Row is a labelled line of the picture.
+// A Row is a labelled line of the picture. With a Band it begins one: rows that have more in
+// common than the picture, under a heading.
 type Row struct {
 	Label  string
+	Band   string
+	Marked bool
 	Points []Point
 }
 
@@ -47,6 +52,7 @@ const (
 	width   = 640
 	margin  = 24
 	rowTall = 40
+	bandTop = 34 // what the heading of a band takes
 	labelUp = 10 // from a line up to the foot of its label
 	top     = 44 // legend
 	bottom  = 28 // scale
@@ -59,16 +65,49 @@ func (d Dots) SVG() template.HTML {
 		return ""
 	}
 	s := scale{low: low, high: high}
-	tall := top + rowTall*len(d.Rows) + bottom
+	lines, tall := d.lines()
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg class="chart" viewBox="0 0 %d %d" role="img" aria-label="%s">`+"\n", width, tall, text(d.Title))
 	d.legend(&b)
 	d.grid(&b, s, tall)
+	d.path(&b, s, lines)
 	for i, r := range d.Rows {
-		r.draw(&b, s, float64(top+rowTall*i)+rowTall*0.75, d.Scale)
+		r.draw(&b, s, lines[i], d.Scale)
 	}
 	b.WriteString("</svg>\n")
 	return template.HTML(b.String())
+}
+
+// lines returns where the line of each row is, and how tall the picture is.
+func (d Dots) lines() (lines []float64, tall int) {
+	tall = top
+	for _, r := range d.Rows {
+		if r.Band != "" {
+			tall += bandTop
+		}
+		lines = append(lines, float64(tall)+rowTall*0.75)
+		tall += rowTall
+	}
+	return lines, tall + bottom
+}
+
+// path joins dots by steps: at the height of one to the next one's value, and down to it.
+func (d Dots) path(b *strings.Builder, s scale, lines []float64) {
+	var steps strings.Builder
+	for _, row := range d.Path {
+		p := d.Rows[row].Points
+		if len(p) == 0 || !p[0].hasDot() {
+			continue
+		}
+		if x, y := s.x(p[0].Value), lines[row]; steps.Len() == 0 {
+			fmt.Fprintf(&steps, "M%.1f %.1f", x, y)
+		} else {
+			fmt.Fprintf(&steps, "H%.1fV%.1f", x, y)
+		}
+	}
+	if steps.Len() > 0 {
+		fmt.Fprintf(b, `<path class="frontier" fill="none" d="%s"/>`+"\n", steps.String())
+	}
 }
 
 // text escapes a text for SVG.
@@ -126,14 +165,29 @@ func (d Dots) grid(b *strings.Builder, s scale, tall int) {
 }
 
 func (r Row) draw(b *strings.Builder, s scale, y float64, number func(float64) string) {
-	fmt.Fprintf(b, `<text x="%d" y="%.1f">%s</text>`+"\n", margin, y-labelUp, text(r.Label))
+	if r.Band != "" {
+		fmt.Fprintf(b, `<text class="band" x="%d" y="%.1f">%s</text>`+"\n", margin, y-rowTall, text(r.Band))
+	}
+	class := ""
+	if r.Marked {
+		class = ` class="chosen"`
+	}
+	fmt.Fprintf(b, `<text%s x="%d" y="%.1f">%s</text>`+"\n", class, margin, y-labelUp, text(r.Label))
 	fmt.Fprintf(b, `<line class="grid" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>`+"\n", margin, width-margin, y, y)
 	for _, p := range r.Points {
 		if p.hasBar() {
 			fmt.Fprintf(b, `<line class="s%d" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, p.Series, s.x(p.Low), s.x(p.High), y, y)
 		}
 		if p.hasDot() {
-			fmt.Fprintf(b, `<circle class="s%d" cx="%.1f" cy="%.1f" r="5"><title>%s</title></circle>`+"\n", p.Series, s.x(p.Value), y, text(number(p.Value)))
+			fmt.Fprintf(b, `<circle class="s%d" cx="%.1f" cy="%.1f" r="5"><title>%s</title></circle>`+"\n", p.Series, s.x(p.Value), y, text(p.words(number)))
 		}
 	}
+}
+
+// words are what a dot says when it is pointed at.
+func (p Point) words(number func(float64) string) string {
+	if !p.hasBar() {
+		return number(p.Value)
+	}
+	return fmt.Sprintf("%s (%s-%s)", number(p.Value), number(p.Low), number(p.High))
 }

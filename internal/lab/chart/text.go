@@ -35,6 +35,9 @@ func (d Dots) Text(width int) string {
 	p.columns = max(leastPlot, width-p.labels-2)
 	var b strings.Builder
 	for _, r := range d.Rows {
+		if r.Band != "" {
+			b.WriteString(r.Band + "\n")
+		}
 		p.line(&b, r.Label, p.row(r))
 	}
 	p.line(&b, "", p.axis())

@@ -31,6 +31,8 @@ func newSheet(run result.Run) (sheet, error) {
 	return s, nil
 }
 
+func (s sheet) advises(r figure.Row) bool { return s.advised && r.Cell.Policy == s.advice.Policy }
+
 // doubt writes a warning as one line.
 func doubt(w figure.Warning) string {
 	line := w.What + "; " + w.Cure

@@ -273,9 +273,9 @@ func (s several) page() page {
 func (p part) page() pagePart {
 	one := pagePart{Title: p.name, How: p.how(), Notes: p.notes(), Machine: p.made.Machine}
 	if p.shown == nil {
-		one.Charts = p.charts()
+		one.CostLoss, one.Charts = p.costAgainstLoss(), p.charts()
 		for _, g := range p.Groups {
-			one.Groups = append(one.Groups, groupPage(g))
+			one.Groups = append(one.Groups, p.groupPage(g))
 		}
 		if p.advised {
 			one.Advice = p.adviceLine()

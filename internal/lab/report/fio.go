@@ -31,7 +31,7 @@ func Fio(w io.Writer, run result.Run) error {
 		return figure.ErrNoRound
 	}
 	rows, why := s.Groups[0].Rows, "the policy that the advice names"
-	i := slices.IndexFunc(rows, func(r figure.Row) bool { return s.advised && r.Cell.Policy == s.advice.Policy })
+	i := slices.IndexFunc(rows, s.advises)
 	if i < 0 {
 		why = "the fastest policy"
 		i = max(0, slices.IndexFunc(rows, func(r figure.Row) bool { return r.Fastest }))

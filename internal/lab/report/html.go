@@ -28,11 +28,18 @@ type page struct {
 	Losses                        [][]string
 	Groups                        []pageGroup
 	Parts                         []pagePart // of a run on several file systems: each, and all together
+	CostLoss                      []pagePicture
 	Charts                        []template.HTML
 	Notes                         []string
 	Doubts                        []string
 	Machine                       []machine.Fact
 	Method                        []string
+}
+
+// A pagePicture is one with its title.
+type pagePicture struct {
+	Title   string
+	Picture template.HTML
 }
 
 // A pageTable is one of a study.
@@ -48,6 +55,7 @@ type pagePart struct {
 	Title, How     string
 	Advice, Learnt string
 	Tables         []pageTable
+	CostLoss       []pagePicture
 	Charts         []template.HTML
 	Groups         []pageGroup
 	Notes          []string
@@ -67,7 +75,7 @@ type pageGroup struct {
 }
 
 type pageRow struct {
-	Fastest bool
+	Advised bool
 	Cells   []string
 }
 
@@ -78,7 +86,7 @@ func HTML(w io.Writer, run result.Run) error {
 	if err != nil {
 		return err
 	}
-	t, err := template.New("page").Parse(pageText)
+	t, err := template.New("page").Funcs(template.FuncMap{"code": code}).Parse(pageText)
 	if err != nil {
 		return err
 	}
@@ -88,6 +96,15 @@ func HTML(w io.Writer, run result.Run) error {
 	}
 	_, err = io.WriteString(w, b.String())
 	return err
+}
+
+// code makes of what stands between backticks what HTML has for it.
+func code(text string) template.HTML {
+	parts := strings.Split(template.HTMLEscapeString(text), "`")
+	for i := 1; i+1 < len(parts); i += 2 {
+		parts[i] = "<code>" + parts[i] + "</code>"
+	}
+	return template.HTML(strings.Join(parts, ""))
 }
 
 func newPage(run result.Run) (page, error) {
@@ -112,14 +129,14 @@ func (s sheet) page() page {
 	h := s.Run.Header
 	p := page{
 		Title: "holdfast: " + h.Study, Question: h.Question, Mark: s.Run.Mark(),
-		Run: s.runFacts(), Charts: s.charts(), Notes: s.notes(), Doubts: s.doubts(), Machine: h.Machine, Method: s.method(),
+		Run: s.runFacts(), CostLoss: s.costAgainstLoss(), Charts: s.charts(), Notes: s.notes(), Doubts: s.doubts(), Machine: h.Machine, Method: s.method(),
 	}
 	if s.advised {
 		p.Advice = s.adviceLine()
 	}
 	p.Losses = s.pageLosses()
 	for _, g := range s.Groups {
-		p.Groups = append(p.Groups, groupPage(g))
+		p.Groups = append(p.Groups, s.groupPage(g))
 	}
 	return p
 }
@@ -155,7 +172,7 @@ func (s sheet) runFacts() []machine.Fact {
 	return facts
 }
 
-func groupPage(g figure.Group) pageGroup {
+func (s sheet) groupPage(g figure.Group) pageGroup {
 	columns, usage, steady := inPage.of(groupColumns, g.Load), inPage.of(usageColumns, g.Load), inPage.of(steadyColumns, g.Load)
 	p := pageGroup{Title: title(g.Load), Head: heads(columns, inPage), UsageHead: heads(usage, inPage)}
 	if g.Steady {
@@ -165,8 +182,8 @@ func groupPage(g figure.Group) pageGroup {
 		}
 	}
 	for _, r := range g.Rows {
-		p.Rows = append(p.Rows, pageRow{Fastest: r.Fastest, Cells: texts(columns, inPage, r)})
-		p.UsageRows = append(p.UsageRows, pageRow{Fastest: r.Fastest, Cells: texts(usage, inPage, r)})
+		p.Rows = append(p.Rows, pageRow{Advised: s.advises(r), Cells: texts(columns, inPage, r)})
+		p.UsageRows = append(p.UsageRows, pageRow{Advised: s.advises(r), Cells: texts(usage, inPage, r)})
 	}
 	return p
 }
