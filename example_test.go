@@ -111,7 +111,7 @@ func ExamplePolicy_json() {
 	fmt.Println(err)
 	// Output:
 	// {"path":"events.log","policy":"buffer=64KiB,sync=1s"}
-	// policy "buffer=64KB": buffer: size "64KB" has the unknown suffix "KB"; use k, KiB, M, MiB, G, GiB, T, TiB (powers of 1024) or kB, MB, GB, TB (powers of 1000)
+	// policy "buffer=64KB": buffer: size "64KB" is not clear, because KB is used for 1000 and for 1024 bytes; write 64kB or 64KiB
 }
 
 // A policy is a line in a file of YAML, TOML or the like: their packages read and

@@ -236,7 +236,11 @@ func (p *Policy) setNamed(text string) (named bool, err error) {
 func (p *Policy) setFields(text string) error {
 	seen := map[string]bool{}
 	for field := range strings.SplitSeq(text, ",") {
-		key, value, ok := strings.Cut(strings.TrimSpace(field), "=")
+		field = strings.TrimSpace(field)
+		if strings.ContainsAny(field, " \t;") {
+			return fmt.Errorf("%q is no field; separate fields by commas: %s", field, strings.Join(strings.FieldsFunc(field, func(r rune) bool { return strings.ContainsRune(" \t;", r) }), ","))
+		}
+		key, value, ok := strings.Cut(field, "=")
 		if !ok {
 			return fmt.Errorf("field %q has no value; %s", field, policyHint)
 		}

@@ -38,6 +38,9 @@ func ParseSize(s string) (Size, error) {
 		return 0, fmt.Errorf("size %q does not start with a whole number of bytes; write it like 4096, 64KiB or 10MB", s)
 	}
 	factor, ok := sizeUnits[unit]
+	if unit == "KB" {
+		return 0, fmt.Errorf("size %q is not clear, because KB is used for 1000 and for 1024 bytes; write %skB or %sKiB", s, number, number)
+	}
 	if !ok {
 		return 0, fmt.Errorf("size %q has the unknown suffix %q; use k, KiB, M, MiB, G, GiB, T, TiB (powers of 1024) or kB, MB, GB, TB (powers of 1000)", s, unit)
 	}

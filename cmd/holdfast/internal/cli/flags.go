@@ -126,7 +126,25 @@ func FlagError(cmd *cobra.Command, err error) error {
 	if errors.As(err, &value) {
 		return Misuse(SeeHelp(cmd), "--%s: %w", value.GetFlag().Name, plain(value))
 	}
-	return Misuse(SeeHelp(cmd), "%w", err)
+	hint := SeeHelp(cmd)
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+		if near := nearFlags(cmd, unknown.GetSpecifiedName()); len(near) > 0 {
+			hint = fmt.Sprintf("did you mean --%s?", near[0])
+		}
+	}
+	return Misuse(hint, "%w", err)
+}
+
+// nearFlags returns the flags that cobra would suggest, if they were commands.
+func nearFlags(cmd *cobra.Command, name string) []string {
+	flags := &cobra.Command{SuggestionsMinimumDistance: 2}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			flags.AddCommand(&cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}})
+		}
+	})
+	return flags.SuggestionsFor(name)
 }
 
 // plain returns the cause of a wrong value. The standard library's cause for a duration
