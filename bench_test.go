@@ -228,9 +228,9 @@ func openFdatasync(path string) (sink, error) {
 }
 
 // BenchmarkWriteByte times a byte on its way to a file that discards it, as a
-// caller's loop has it: by a Lane, by bufio, and by an append that never leaves
-// memory, which is the least that it can take. Each loop calls its writer directly:
-// by way of io.ByteWriter nothing is inlined.
+// caller's loop has it. The byte goes by a Lane, by bufio, and by an append that
+// never leaves memory, the least that it can take. Each loop calls its writer
+// directly: by way of io.ByteWriter nothing is inlined.
 func BenchmarkWriteByte(b *testing.B) {
 	for _, policy := range []holdfast.Policy{
 		holdfast.Buffered(4 * holdfast.KiB), holdfast.Buffered(64 * holdfast.KiB), holdfast.Buffered(256 * holdfast.KiB),

@@ -195,7 +195,7 @@ func TestStreamOfLargeWritesKeepsNoLaneWaiting(t *testing.T) {
 
 // TestLeaderWokenInVainWakesTheNext has two wait for the next batch. The sync
 // before it covers the first of them too, because its leader had to wait for another
-// flush: so the first is woken to lead, has no need to, and must wake the second.
+// flush. So the first is woken to lead, has no need to, and must wake the second.
 func TestLeaderWokenInVainWakesTheNext(t *testing.T) {
 	inBubble(t, "buffer=64KiB,sync=never", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
 		var group sync.WaitGroup

@@ -44,9 +44,10 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// faultPolicies are small, so that a short workload meets every way through a
-// Writer: records smaller than the buffer, as large, and larger; a lane that has
-// a buffer of its own (from 1 KiB); a buffer large enough to be flushed by another goroutine.
+// faultPolicies are small, so that a short workload meets every way through a Writer:
+//   - records smaller than the buffer, as large, and larger
+//   - a lane that has a buffer of its own (from 1 KiB)
+//   - a buffer large enough to be flushed by another goroutine
 var faultPolicies = []string{
 	"buffer=0,sync=never",
 	"buffer=16B,sync=never",
@@ -421,9 +422,9 @@ func (a *actor) act() {
 	}
 }
 
-// size returns how large a record is: most are small beside the buffer, some just
-// fit or just don't, a few are larger or empty, and some of 3 to 16 KiB: they
-// go past a small buffer, or spill over the end of a large one.
+// size returns how large a record is. Most are small beside the buffer, some just
+// fit or just don't, a few are larger or empty. Some are of 3 to 16 KiB: they go
+// past a small buffer, or spill over the end of a large one.
 func (a *actor) size() int {
 	buffer := int(a.l.policy.Buffer)
 	if n := a.r.IntN(16); n == 0 || a.large && n < 12 {

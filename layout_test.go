@@ -142,9 +142,9 @@ func below(dir, names string) string {
 	return strings.Join(rooms, " ")
 }
 
-// testRooms is what every room's tests may import besides: processes of a test's own,
-// the files that fail, the statistics that judge, what a fair measurement needs, and file systems of a
-// test's own, and what tests of several rooms share.
+// testRooms is what every room's tests may import besides. It has processes of a test's own, the files
+// that fail, the statistics that judge, and what a fair measurement needs. It also has file systems of
+// a test's own, and what tests of several rooms share.
 var testRooms = "internal/acltest internal/fault internal/filetest internal/isolate internal/killtest internal/racetest internal/stoptest " +
 	lab("stat trial volume study/studytest")
 

@@ -461,9 +461,9 @@ func (v *verdict) judgeLossAt(m mark, what string, kept int64, bound holdfast.Bo
 	}
 }
 
-// stall returns how long the flushes and the syncs in flight may hold up others:
-// the flush in flight, a bypass that came first, and the two writes of a
-// flush that goes round the end of the ring; and a sync beside each.
+// stall returns how long the flushes and the syncs in flight may hold up others.
+// These are the flush in flight, a bypass that came first, and the two writes of
+// a flush that goes round the end of the ring. A sync beside each comes on top.
 func (v *verdict) stall() time.Duration {
 	var longest [3]time.Duration
 	for _, e := range v.work() {
@@ -719,9 +719,10 @@ func (v *verdict) judgeFinalSyncError() {
 	}
 }
 
-// judgeDeadlines checks, where no call of the file failed and none took longer
-// than a period, that each byte started on its way when the policy says, or as
-// soon as what was in flight had ended. A slower file is judged by its losses.
+// judgeDeadlines checks that each byte started on its way when the policy
+// says, or as soon as what was in flight had ended. It judges where no call of
+// the file failed and none took longer than a period. A slower file is judged
+// by its losses.
 func (v *verdict) judgeDeadlines() {
 	if v.failedBefore(v.tick+1) || v.slow() {
 		return

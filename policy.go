@@ -359,9 +359,9 @@ type Bound struct {
 	Bytes Size
 	// Time is how long before the crash the oldest lost byte may have been
 	// accepted, or Unlimited. The time of its own flush or sync, and of one that was
-	// in flight when it was due, come on top. If the file takes longer than Time for
-	// a write or a sync, a few more come on top: the write in flight, an earlier large
-	// Write (see [Writer]), and the syncs before and after.
+	// in flight when it was due, come on top. If the file takes longer than Time for a
+	// write or a sync, a few more come on top. They are the write in flight, an
+	// earlier large Write (see [Writer]), and the syncs before and after.
 	Time time.Duration
 	// InFlight says that Bytes is what may be lost when a sync starts. What is accepted
 	// while that sync runs, and a large Write (see [Writer]), come on top. The bound

@@ -15,9 +15,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-// target is the File under a Writer, with what newTarget has found out about it: the
-// fastest correct way to sync it, whether its links can be counted, and the directory
-// entry that must become durable with it.
+// target is the File under a Writer, with what newTarget has found out about it. That
+// is the fastest correct way to sync it, whether its links can be counted, and the
+// directory entry that must become durable with it.
 //
 // Note: O_DSYNC and RWF_DSYNC, which write and sync in one call, gained nothing over
 // write and fdatasync for a growing file. Nor did fallocate. docs/design/decisions.md

@@ -29,15 +29,17 @@ import (
 // call. If ctx ends, its cause is among the errors; what was not yet made durable is reported
 // as written, with an error.
 //
-// These pairs are refused before anything of them is written: a directory into itself or into
-// one that is in it, under whatever name; a destination that a pair before has; a file where a
-// directory must be, and the reverse. All pairs are refused if it is known that single files of
-// the call have no room, holes not counted. Mounts may make a directory of a tree hold the
-// destination, or be in it: it is refused when it is met. So is one that is mounted in
-// itself. Where mounts make two directories be copied into each other, the one that is met
-// second is refused.
-// A name of a tree that becomes a symbolic link meanwhile fails and is not followed. If two
-// directories are copied to the same one or to overlapping ones, it is not defined which files stay.
+// These pairs are refused before anything of them is written:
+//   - a directory into itself or into one that is in it, under whatever name;
+//   - a destination that a pair before has;
+//   - a file where a directory must be, and the reverse.
+//
+// All pairs are refused if it is known that single files of the call have no room, holes not
+// counted. Mounts may make a directory of a tree hold the destination, or be in it: it is refused
+// when it is met. So is one that is mounted in itself. Where mounts make two directories be copied
+// into each other, the one that is met second is refused. A name of a tree that becomes a symbolic
+// link meanwhile fails and is not followed. If two directories are copied to the same one or to
+// overlapping ones, it is not defined which files stay.
 //
 // Under sync=each every file is synced by itself, and its directory. Otherwise files are made
 // durable together, at the end and whenever 4096 files or 256 MiB have come together. The whole

@@ -89,11 +89,11 @@ type copyJob struct {
 	moving  mover
 }
 
-// write copies a file and gives it its permissions and times. publish gives it its name, if
-// it does not have it. write syncs the file if sync says so, or the options do by Atomic or
-// Verify; with Verify it also reads it back. It fills in the result but for Durable and the
-// Outcome after publish. After an error nothing is left of the copy, unless the options say
-// that it may be resumed.
+// write copies a file and gives it its permissions and times. It leaves the name to
+// publish, if the file does not have it. It syncs the file if sync says so, or the options
+// do by Atomic or Verify. With Verify it also reads it back. It fills in the result but for
+// Durable and the Outcome after publish. After an error nothing is left of the copy, unless
+// the options say that it may be resumed.
 func (c *copier) write(ctx context.Context, to, from copySpot, sync bool) (made madeCopy, r Result) {
 	j := copyJob{copier: c, ctx: ctx, to: to, from: from, sync: sync || !c.batch && (c.o.Atomic || c.o.Verify), in: -1, out: -1}
 	j.r = Result{Source: from.path, Destination: to.path}

@@ -62,9 +62,9 @@ func (m *copyMark) lock() {
 
 // reserve returns the name of a temporary file for a path below the directory, and keeps it
 // from other copies until giveBack. It returns "" if there is no name that the next call
-// would know, or if a file of this call has it: a directory that is written to while it is
-// read may return a name twice. Two paths never get the same name, by whatever names their
-// directories are mounted.
+// would know, or if a file of this call has it. A file may have it because a directory that
+// is written to while it is read may return a name twice. Two paths never get the same
+// name, by whatever names their directories are mounted.
 func (m *copyMark) reserve(path string) sys.Name {
 	if m == nil {
 		return ""

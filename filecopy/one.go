@@ -19,11 +19,10 @@ import (
 // with its name, if o.Atomic is set or the policy's Sync is not never. A file that was
 // there before is replaced by a rename, after all was written: every open of dst finds the one
 // or the other, also after the process was killed. After an error, also that of an ended ctx,
-// dst is as it was before, unless the result's Outcome is uncertain: then the new file is
-// there and the sync of its directory has failed.
-// Without Atomic, a dst that was not there appears while it is being written, and a
-// process that is killed leaves a part of it. What can't be removed after an error stays,
-// and the error is [ErrLeftover] too.
+// dst is as it was before, unless the result's Outcome is uncertain. Then the new file is
+// there and the sync of its directory has failed. Without Atomic, a dst that was not there
+// appears while it is being written, and a process that is killed leaves a part of it. What
+// can't be removed after an error stays, and the error is [ErrLeftover] too.
 //
 // A dst without write permission is replaced as well: as with any rename, only its directory
 // must allow it.
@@ -42,7 +41,7 @@ import (
 // /proc: they are copied until they end. Room of src behind its end is not kept.
 //
 // A src that is no regular file is refused. It is opened to find that out, without waiting and
-// without becoming the terminal of the process: a stat before each open would cost regular
+// without becoming the terminal of the process. A stat before each open would cost regular
 // files more than all other calls that look at them.
 //
 // Any number of goroutines may call File. It waits for the disk, in steps of some megabytes, and

@@ -14,9 +14,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/retry"
 )
 
-// lookAhead is how many files a WriteAll has taken from its iterator and not
-// finished, at most, for each worker that there may be; and lookAheadBytes is how
-// many bytes these hold, unless one file holds more.
+// lookAhead bounds the files that a WriteAll has taken from its iterator and not
+// finished, for each worker that there may be. lookAheadBytes bounds the bytes
+// that these hold, unless one file holds more.
 const (
 	lookAhead      = 32
 	mostAhead      = 128
@@ -297,7 +297,7 @@ func (b *batch) putBackLocked(w *job) {
 }
 
 // fewFiles is how many files the giver writes itself before it starts a worker, unless
-// they wait for the disk: many batches are no longer, and to wake another thread takes as
+// they wait for the disk. Many batches are no longer, and to wake another thread takes as
 // long as to write some files.
 const fewFiles = 4
 

@@ -99,8 +99,8 @@ func TestCallersOwnHandleStaysOpen(t *testing.T) {
 
 // openIn counts the descriptors of this process on files in the directory, and on the
 // directory; ok is false where the system does not list them. It looks at them in the
-// order of their numbers: a file that is opened meanwhile gets the lowest that is
-// free, so that none is counted in the place of one that was closed after its count.
+// order of their numbers. A file that is opened meanwhile gets the lowest that is
+// free. So none is counted in the place of one that was closed after its count.
 func openIn(dir string) (n int, ok bool) {
 	const list = "/proc/self/fd"
 	all, err := os.ReadDir(list)

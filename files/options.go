@@ -54,10 +54,11 @@ type Options struct {
 	// policies that sync files together.
 	Batch int
 
-	// Logger gets what else only the counts of Stats show: at level Debug each descriptor
-	// that is opened to be kept ("open") or closed to make room ("evict"), and each durable
-	// step of a WriteAll ("batch"); at level Warn each pause before a retry ("retry"). Nil
-	// logs nothing. It must not write through the same Set, and is no key of JSON or YAML.
+	// Logger gets what else only the counts of Stats show. At level Debug it gets each
+	// descriptor that is opened to be kept ("open") or closed to make room ("evict"), and
+	// each durable step of a WriteAll ("batch"). At level Warn it gets each pause before a
+	// retry ("retry"). Nil logs nothing. It must not write through the same Set, and is no
+	// key of JSON or YAML.
 	Logger *slog.Logger
 }
 

@@ -20,9 +20,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-// A replacement is what a replaced file leaves for its batch to do: the temporary
-// file is to be renamed when it is durable, and when those before it in the queue
-// of its path have left.
+// A replacement is what a replaced file leaves for its batch to do. The temporary
+// file is renamed when it is durable, and when those before it in the queue of
+// its path have left.
 type replacement struct {
 	pending
 	ticket    keyed.Ticket

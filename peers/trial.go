@@ -116,7 +116,7 @@ func try(root string, c comparison, a arm, w work) (s sample) {
 	return s
 }
 
-// prepare brings the machine into the same state before every trial: what the
+// prepare brings the machine into the same state before every trial. What the
 // trial before left is on the disk, the heap is collected, and the page cache
 // finds the memory that the trial will fill.
 func prepare(root string, w work) error {

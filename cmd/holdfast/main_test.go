@@ -63,9 +63,12 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// condition answers [mounts]: whether mount(8) can mount a tmpfs here; [root]; [race]:
-// whether this is a program with the race detector, which does not start in User-Mode
-// Linux; and [memory:DIR]: whether there is a directory in memory.
+// condition answers a script's conditions:
+//   - [mounts]: whether mount(8) can mount a tmpfs here
+//   - [root]
+//   - [race]: whether this is a program with the race detector, which does not start
+//     in User-Mode Linux
+//   - [memory:DIR]: whether there is a directory in memory
 func condition(name string) (bool, error) {
 	dir, isMemory := strings.CutPrefix(name, "memory:")
 	switch {

@@ -20,8 +20,8 @@ func order(run result.Run) map[int][]string {
 }
 
 // TestOrderOfExecutionIsAContract reads it from the results: a warm-up first, then
-// each round with every cell once, by its positions, in an order of its own that
-// the seed decides; system calls counted in the warm-up alone.
+// each round with every cell once, by its positions. Each round has an order of
+// its own that the seed decides. System calls are counted in the warm-up alone.
 func TestOrderOfExecutionIsAContract(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -291,7 +291,7 @@ func TestResumeRefusesARunThatGoesOn(t *testing.T) {
 }
 
 // TestEveryCutOfARealFile cuts a file of the command at every byte of its header, of its last two
-// lines and of those beside the ends of the others: what is whole is read as it was, and nothing else
+// lines and of those beside the ends of the others. What is whole is read as it was, and nothing else
 // is. TestEveryPrefixIsReadable cuts a file of each kind of line at every byte.
 func TestEveryCutOfARealFile(t *testing.T) {
 	if testing.Short() {

@@ -69,8 +69,8 @@ func (n *NameSyncs) Losses(directory keyed.Key) int {
 	return max(n.Lost[directory], n.Lost[wholeOf(directory)])
 }
 
-// Fail counts a failed sync of a directory or of a whole file system. It counts that of a
-// file too if its name in the directory was not durable: ext2, and ext4 without a journal, sync
+// Fail counts a failed sync of a directory or of a whole file system. It counts that of a file
+// too if its name in the directory was not durable. For ext2, and ext4 without a journal, sync
 // the directory with a new file, and report that to no other descriptor.
 func (n *NameSyncs) Fail(what keyed.Key) {
 	n.mu.Lock()

@@ -450,9 +450,9 @@ func explains(c fault.DiskCall, f *stepFile, way stepWay) bool {
 }
 
 // TestStepReportsNothingDurableThatAPowerCutLoses fails and delays each call of two steps in the same
-// directories, the one and the other at each place. What is reported durable survives each
-// power cut; a replaced file is always old or new; and a file fails only if a call of its own,
-// of its directory or of its file system did.
+// directories, the one and the other at each place. What is reported durable survives each power cut.
+// A replaced file is always old or new. A file fails only if a call of its own, of its directory or
+// of its file system did.
 func TestStepReportsNothingDurableThatAPowerCutLoses(t *testing.T) {
 	for _, way := range stepWays {
 		for _, behind := range []int{0, 30, 60} {

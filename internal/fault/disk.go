@@ -213,9 +213,10 @@ func (d *Disk) Deny(glob string, err error) {
 	}
 }
 
-// Watch has fn called twice for each call: when it starts, with End zero and before it
-// has any effect; and when its effect is there, before it returns. fn may call any
-// method of the disk; if it makes calls, it is called for these too.
+// Watch has fn called twice for each call. The first time is when the call starts,
+// with End zero and before it has any effect. The second is when its effect is there,
+// before it returns. The function may call any method of the disk; if it makes calls,
+// it is called for these too.
 func (d *Disk) Watch(fn func(DiskCall)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -241,10 +242,13 @@ func (d *Disk) Count(op DiskOp) (n int) {
 	return n
 }
 
-// Violations returns the forbidden calls of the disk's user: a call on a closed
-// descriptor, or during its Close; a second sync of a descriptor after a failed one; a
-// Write of nothing; two Writes to one file at once, by any descriptors; a change
-// to the bytes of a Write in flight; more descriptors than SetCap allows.
+// Violations returns the forbidden calls of the disk's user:
+//   - a call on a closed descriptor, or during its Close
+//   - a second sync of a descriptor after a failed one
+//   - a Write of nothing
+//   - two Writes to one file at once, by any descriptors
+//   - a change to the bytes of a Write in flight
+//   - more descriptors than SetCap allows
 func (d *Disk) Violations() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

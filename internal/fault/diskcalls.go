@@ -311,11 +311,10 @@ func (d *Disk) Truncate(fd int, size int64) error {
 }
 
 // Sync brings what was done to a file's bytes, or to a directory's names, before it
-// started to the disk. If it fails, a file's bytes are lost, though the kernel
-// shows them and the next Sync returns nil; a directory's names likewise, and on a file system
-// without a journal those beside a new name of the file. If bytes were lost by
-// another call since the descriptor was opened, it reports that, once; of names it reports
-// nothing.
+// started to the disk. If it fails, a file's bytes are lost, though the kernel shows them and
+// the next Sync returns nil. So are a directory's names, and on a file system without a
+// journal those beside a new name of the file. If bytes were lost by another call since the
+// descriptor was opened, it reports that, once; of names it reports nothing.
 func (d *Disk) Sync(fd int) error { return d.sync(DiskSync, fd) }
 
 // Datasync is the same as Sync here.

@@ -39,12 +39,12 @@ func (d *Disk) ProcessCrash() *Image {
 // of sectors. A missing sector is zeros, or the file ends there. Bytes that a failed
 // sync lost are zeros, or what they were to replace.
 //
-// A directory's names are there as a Sync of the directory, or a SyncAll, found them that
-// returned nil: to sync a file is not enough, nor is it for the name of a new directory
-// to sync what is in it. Of the calls since, each is there or not, by an arbitrary
-// choice, with those before it that were about the same file. A Rename is there as a whole or not at
-// all. A name may be there and the file's bytes not. What a failed sync was to bring there may be
-// there until the next one that returns nil, and never is from then on.
+// A directory's names are there as a Sync of the directory, or a SyncAll, found them that returned
+// nil. To sync a file is not enough. To sync what is in a new directory is not enough for its name.
+// Of the calls since, each is there or not, by an arbitrary choice, with those before it that were
+// about the same file. A Rename is there as a whole or not at all. A name may be there and the
+// file's bytes not. What a failed sync was to bring there may be there until the next one that
+// returns nil, and never is from then on.
 func (d *Disk) PowerCut(r *rand.Rand) *Image {
 	d.mu.Lock()
 	defer d.mu.Unlock()

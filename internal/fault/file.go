@@ -139,9 +139,10 @@ func (f *File) SetSector(n int64) {
 	f.sector = n
 }
 
-// Watch has fn called twice for each call: when it starts, with End zero and before it
-// has any effect; and when its effect is there, before it returns. fn may call any
-// method of the file but Write, Sync and Close.
+// Watch has fn called twice for each call. The first time is when the call starts,
+// with End zero and before it has any effect. The second is when its effect is there,
+// before it returns. The function may call any method of the file but Write, Sync and
+// Close.
 func (f *File) Watch(fn func(Call)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -303,9 +304,12 @@ func (f *File) violationLocked(format string, args ...any) {
 	f.wrong = append(f.wrong, fmt.Sprintf(format, args...))
 }
 
-// Violations returns what the file's user did and must not do: a call after Close or
-// beside Close; two Writes or two Syncs at once; a Write of nothing; a Sync after a
-// failed one; a change to the bytes of a Write in flight.
+// Violations returns what the file's user did and must not do:
+//   - a call after Close or beside Close
+//   - two Writes or two Syncs at once
+//   - a Write of nothing
+//   - a Sync after a failed one
+//   - a change to the bytes of a Write in flight
 func (f *File) Violations() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -47,8 +47,9 @@ func (Disk) Allocate(fd int, at, n int64, grow bool) error {
 }
 
 // AllocatesFaster reports whether it was measured that writing to a file is faster
-// after its room was allocated: on ext4, whose delayed allocation then need not count
-// every page. (ext2 and ext3 have the same number; there fallocate is not to be had.)
+// after its room was allocated. It was so on ext4, whose delayed allocation then need
+// not count every page. (ext2 and ext3 have the same number; there fallocate is not
+// to be had.)
 func (Disk) AllocatesFaster(fd int) bool {
 	var s unix.Statfs_t
 	return unix.Fstatfs(fd, &s) == nil && int64(uint32(s.Type)) == unix.EXT4_SUPER_MAGIC
@@ -58,9 +59,9 @@ func (Disk) AllocatesFaster(fd int) bool {
 func (Disk) Clone(to, from int) error { return unix.IoctlFileClone(to, from) }
 
 // SharesFaster reports whether it was measured that a file system shares the bytes of a
-// small file faster than it writes them: btrfs, where what is written is put into its
-// trees later, while the next files wait for these. A device that is not anonymous, of
-// major number 0, is none of btrfs, and fd is not asked.
+// small file faster than it writes them. That is btrfs, where what is written is put
+// into its trees later, while the next files wait for these. A device that is not
+// anonymous, of major number 0, is none of btrfs, and fd is not asked.
 func (Disk) SharesFaster(fd int, device uint64) bool {
 	if unix.Major(device) != 0 {
 		return false

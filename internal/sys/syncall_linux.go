@@ -18,7 +18,7 @@ import (
 // syncfs(2) writes all dirty files and waits, and has the file system commit what it
 // logs (sync_fs). Then it writes and awaits what it keeps in the device's own cache
 // (__sync_blockdev). That is enough where the commit comes last and ends with a flush
-// of the drive, but not everywhere; the fsync of the directory closes these gaps
+// of the drive, but not everywhere. The fsync of the directory closes these gaps
 // (fs/sync.c and the file systems' super.c and fsync.c):
 //
 //   - ext2 keeps all but the bytes in the device's cache, which is written last, and

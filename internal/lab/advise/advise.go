@@ -57,9 +57,13 @@ const (
 	cheap = 1.1
 )
 
-// Choose recommends one of the policies, and says what the others cost. If losing nothing
-// at a power cut costs next to nothing, it takes the policy that does; else the cheapest
-// that bounds the loss by time; else the cheapest that bounds it; else the fastest. ok is false where there is nothing to choose from.
+// Choose recommends one of the policies, and says what the others cost. It takes the first of these that there is:
+//   - the policy that loses nothing at a power cut, if that costs next to nothing
+//   - the cheapest that bounds the loss by time
+//   - the cheapest that bounds it
+//   - the fastest
+//
+// The result ok is false where there is nothing to choose from.
 //
 // A policy counts if every burst group holds it, or if its periods fell due in paced trials.
 // A figure of trials in which they did not is no evidence.

@@ -7,8 +7,8 @@ import (
 )
 
 // Pause sleeps for d, or less if a signal comes, and holds its thread meanwhile:
-// nanosleep(2). [time.Sleep] wakes an idle process up to a millisecond late, because
-// the runtime waits for timers in epoll_wait(2), which counts in milliseconds.
+// nanosleep(2). A [time.Sleep] wakes an idle process up to a millisecond late. The
+// runtime waits for timers in epoll_wait(2), which counts in milliseconds.
 func Pause(d time.Duration) {
 	t := unix.NsecToTimespec(int64(d))
 	// EINTR is a shorter pause, and nothing else can happen to a valid time.

@@ -20,10 +20,15 @@ import (
 // open on it. A program that looks for a file there meanwhile finds none.
 //
 // It refuses, before it touches anything, what it could not bring back as it was or
-// what would keep its cache: the root file system; one without a block device of its
-// own; a bind mount; one that is mounted twice or has mounts below it; options or a
-// propagation that mount(2) can't repeat. After an error the file system is mounted,
-// unless the error says otherwise; it then has the command that brings it back.
+// what would keep its cache:
+//   - the root file system
+//   - one without a block device of its own
+//   - a bind mount
+//   - one that is mounted twice or has mounts below it
+//   - options or a propagation that mount(2) can't repeat
+//
+// After an error the file system is mounted, unless the error says otherwise; it
+// then has the command that brings it back.
 //
 // The image of a loop device is evicted too, from the file system that it lies
 // on; see [sys.Evict]. Services that systemd binds to the mount are stopped by it.

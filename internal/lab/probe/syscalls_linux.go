@@ -37,10 +37,11 @@ type SyscallCounter struct {
 // CAP_PERFMON and a readable tracefs). An error says what is missing; it wraps
 // [errors.ErrUnsupported] where this system has no such counter.
 //
-// It costs time: while it counts, 0.2 µs more for every system call of the
-// process; to start and stop it, tens of milliseconds, in which the kernel waits
-// for all its CPUs (BenchmarkSyscallCounter: 125 ns a call without it, 307 with
-// it, 36 ms, on a virtual machine of two 2.6 GHz CPUs). Keep both off a clock.
+// It costs time. While it counts, every system call of the process takes 0.2 µs
+// more. To start and stop it takes tens of milliseconds, in which the kernel
+// waits for all its CPUs. BenchmarkSyscallCounter has 125 ns a call without it,
+// 307 with it, and 36 ms, on a virtual machine of two 2.6 GHz CPUs. Keep both
+// off a clock.
 func StartSyscallCounter() (*SyscallCounter, error) {
 	tracepoint, err := tracepointID("raw_syscalls/sys_enter")
 	if err != nil {

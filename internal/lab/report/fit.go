@@ -11,10 +11,13 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/study"
 )
 
-// fitted renders a table with no line wider than width. While one is too wide it
-// does these in turn: less space between the columns; a wide head on several lines; the
-// columns that may stand apart in a table below; prose in cells on several lines. At last
-// it moves as many columns as needed into a table below.
+// fitted renders a table with no line wider than width. While one is too wide it does
+// these in turn:
+//   - less space between the columns
+//   - a wide head on several lines
+//   - the columns that may stand apart in a table below
+//   - prose in cells on several lines
+//   - as many columns as needed in a table below
 func fitted(t study.Table, width int) []string {
 	w, shown, ok := unfolded(t, width)
 	if !ok && t.Apart > 0 {

@@ -14,7 +14,7 @@ import (
 )
 
 // TestTrialThatDoesNotFitLeavesWholeLines writes a trial to a file that may not grow by
-// as much, at every cut of its line: what could be written of it is taken back, and the
+// as much, at every cut of its line. What could be written of it is taken back, and the
 // next trial is read as if nothing had happened.
 func TestTrialThatDoesNotFitLeavesWholeLines(t *testing.T) {
 	isolate.Process(t, func(t *testing.T) {

@@ -128,7 +128,8 @@ type Cell struct {
 	Cache Cache `json:"cache,omitempty"` // what is asked of the page cache; empty is NewFile
 
 	// Every is set for a paced cell: its trials are long enough for the periods of its
-	// policy to fall due, and it runs in one of so many rounds. 0 is a cell of every round.
+	// policy to fall due. Such a cell runs in one of so many rounds; with 0 it runs in
+	// every round.
 	Every int `json:"every,omitempty"`
 
 	// Steady: the cell's trials go on until the throughput is steady, but no further

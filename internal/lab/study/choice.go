@@ -92,8 +92,8 @@ type Choice struct {
 }
 
 // OfStudy returns the choice with what its preset means for a study, whose arms have a
-// size of their own: 20 rounds are what the published experiments ran, and the quick ones
-// prove a factor of two.
+// size of their own. The published experiments ran 20 rounds, and the quick ones prove a
+// factor of two.
 func (c Choice) OfStudy() Choice {
 	c.Preset = map[string]Preset{
 		PresetQuick:   {Name: PresetQuick, Rounds: stat.LargeRounds, Budget: 40 * time.Second},

@@ -1,7 +1,8 @@
-// Package command is what the commands of this module are around their work: a
-// process that ends at a signal, with an exit code that says how it went; rounds of
-// trials in random order, each in a process of its own where the command wants it; and
-// the columns that compare the arms.
+// Package command is what the commands of this module are around their work:
+//   - a process that ends at a signal, with an exit code that says how it went
+//   - rounds of trials in random order, each in a process of its own where the command
+//     wants it
+//   - the columns that compare the arms
 //
 // Start with [Main], and with [Race].
 package command

@@ -125,7 +125,7 @@ func (r Rounds) Run(round func(n int, order *rand.Rand) error, keep func(rounds 
 }
 
 // EachArm calls trial for every arm, the races and the arms of a race in an order of their
-// own: the arms of a race close together, so that their ratios are of the same moment.
+// own. The arms of a race run close together, so that their ratios are of the same moment.
 // It ends at the first error, and when ctx ends between two trials.
 func EachArm[R Race[A], A any](ctx context.Context, order *rand.Rand, races []R, trial func(R, A) error) error {
 	for _, i := range order.Perm(len(races)) {

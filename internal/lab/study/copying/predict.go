@@ -21,9 +21,9 @@ const (
 )
 
 // stretch is how many times as long as the trial the whole takes: 1 for a trial of the
-// whole. The fixed costs, which are opening, closing and what the beginning of the
-// loop takes for the first blocks of each file, come once; each further byte takes as
-// long as one of the last half.
+// whole. The fixed costs come once: opening, closing and what the beginning of the
+// loop takes for the first blocks of each file. Each further byte takes as long as one
+// of the last half.
 func stretch(t result.Trial) float64 {
 	return stretchBy(t, t.Values[tailNs]/t.Values[tailBytes])
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/timing"
 )
 
-// Timings returns what a run of the study copy has measured, a row for each buffer,
-// file size, form and file system: seconds of the whole file, the median of the whole
-// rounds; [Averages] has their averages instead. A row that was measured by a shorter
-// copy is marked Predicted; where none can be predicted there is no row. User and
+// Timings returns what a run of the study copy has measured, a row for each buffer, file
+// size, form and file system. A row has the seconds of the whole file, the median of the
+// whole rounds; [Averages] has their averages instead. A row that was measured by a
+// shorter copy is marked Predicted; where none can be predicted there is no row. User and
 // System part the CPU time as it was parted over all rounds, and are NaN where it can't be
 // parted. Where no CPU time is known, CPU, User and System are 0.
 //

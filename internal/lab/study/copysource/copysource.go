@@ -40,9 +40,9 @@ func New(seed uint64) *Source {
 	return s
 }
 
-// Name is the name of the source of that size, from which the trials read: beside
-// the path of a trial, for a bfs has no directories, and of at most 14 bytes for the same
-// reason.
+// Name is the name of the source of that size, from which the trials read. It stands
+// beside the path of a trial, because a bfs has no directories. It has at most 14 bytes:
+// a bfs allows no more (linux/bfs_fs.h).
 func Name(size int64) string { return "s-" + strconv.FormatInt(size, 10) }
 
 // Of is where a trial at path finds its source.

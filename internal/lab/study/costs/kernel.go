@@ -219,8 +219,8 @@ var kernelRungs = append([]rung{
 }, goroutineRungs()...)
 
 // goroutineRungs are Go's own switches. Where there are more CPUs, its scheduler may
-// leave two goroutines that wait for each other on one of them, and mostly does:
-// only those that keep to threads of their own must wake a thread each time.
+// leave two goroutines that wait for each other on one of them, and mostly does.
+// Only those that keep to threads of their own must wake a thread each time.
 func goroutineRungs() []rung {
 	const half = "half a way to and fro"
 	rungs := []rung{

@@ -55,9 +55,9 @@ func (d difference) measure(c *trial.Clock, stage trial.Stage, n int64) error {
 	return nil
 }
 
-// What a difference reports besides: the time of the loop without the operation, for
-// one of it; and 1 where the cost does not differ from nothing, and the time is the
-// most that it may be.
+// What a difference reports besides. The first is the time of the loop without the
+// operation, for one of it. The second is 1 where the cost does not differ from
+// nothing, and the time is the most that it may be.
 const (
 	bareNs          = "bare_ns"
 	belowResolution = "below_resolution"
@@ -78,7 +78,7 @@ func timed(p loop, n int) (ns float64, err error) {
 
 // costOf returns the cost of one of the operations of a turn: the median of the
 // turns' differences. Where the interval of this median reaches down to nothing, or
-// is not known, the cost is below what these turns can see: then it is the upper end
+// is not known, the cost is below what these turns can see. Then it is the upper end
 // of the interval, and at least the clock's tick.
 func costOf(with, without []float64, perTurn int) (cost float64, below bool) {
 	gaps := make([]float64, len(with))

@@ -8,9 +8,9 @@
 //     and closing the file (which flushes), apart. Making the record is not in it.
 //   - open: an open loop. Records are due by the clock; the latency counts from when
 //     one was due until its Write returned, the service time from the call alone.
-//   - visible: the writer puts CLOCK_MONOTONIC into the record just before its Write;
-//     a second process, which reads the file and pauses whenever it is at its end,
-//     takes its own time when it has the whole record. The difference is the delay.
+//   - visible: the writer puts CLOCK_MONOTONIC into the record just before its Write.
+//     A second process reads the file and pauses whenever it is at its end. It takes
+//     its own time when it has the whole record. The difference is the delay.
 //   - killed: a second process writes, and reports by a pipe each Write that returned.
 //     It is killed by SIGKILL; then this process reads the file.
 //   - memory: the live heap after a garbage collection, with all Writers open.

@@ -279,8 +279,8 @@ func netSamples(e study.Evidence, arm string) []float64 {
 func lineNet(e study.Evidence, arm string) stat.Summary { return stat.Summarize(netSamples(e, arm)) }
 
 // netRatio is how many times as long one arm takes as another, without the
-// formatting of both; NaN where in a round nothing is left of one of them: then the
-// noise is larger than what is asked for.
+// formatting of both. It is NaN where in a round nothing is left of one of them:
+// then the noise is larger than what is asked for.
 func netRatio(e study.Evidence, over, under string) stat.Summary {
 	net, by := netSamples(e, over), netSamples(e, under)
 	for i := range net {

@@ -6,7 +6,7 @@
 // In the clock are the making of the pool or of the Files, all files, and its end;
 // the directory, the paths are made before. Every file is read
 // back after it. Each batch of files has a new directory, and no file is removed before
-// the end of the run, see [trial.Task]; only the published operation on two temporary
+// the end of the run, see [trial.Task]. Only the published operation on two temporary
 // files removes them, because that is what was timed.
 //
 // Start with [Study].

@@ -21,8 +21,8 @@ const (
 	probeMost  = 16 << 20
 
 	// A trial writes at most trialMost, so that the kernel has no reason to
-	// start writing back in the middle of it; and at least trialLeast, many
-	// times the usual buffers, where Writes do not wait for the disk.
+	// start writing back in the middle of it. Where Writes do not wait for
+	// the disk, it writes at least trialLeast, many times the usual buffers.
 	trialLeast = 4 << 20
 	trialMost  = int64(study.MaxRecord)
 
@@ -181,7 +181,7 @@ func (f fitting) try(rounds int, least, budget time.Duration) (fit fitting, ok b
 	f.rounds = rounds
 	for aim := longest; ; aim = max(least, aim*9/10) {
 		// Cells of one record size and number of writers that do not wait for the disk write
-		// the same number of records, that of the slowest: they are compared with each other,
+		// the same number of records, that of the slowest. They are compared with each other,
 		// and some of their costs come once a file. A durable cell has its own, and its twin's.
 		records := make([]int64, len(f.loads))
 		for i, w := range f.loads {

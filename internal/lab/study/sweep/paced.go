@@ -27,8 +27,9 @@ const (
 )
 
 // paced returns the workloads in which the periods of the policies fall due, under the load
-// with the fewest writers: each policy with a period for which there is time, its control,
-// which never syncs and has the same buffer, one control again, and one that writes nothing.
+// with the fewest writers. They are each policy with a period for which there is time, and
+// its control, which never syncs and has the same buffer. One control comes again, and one
+// workload writes nothing.
 func paced(c study.Choice, loads []Workload) []Workload {
 	if len(loads) == 0 {
 		return nil

@@ -227,9 +227,9 @@ func matrix(c study.Choice, loads []Workload, cells []trial.Cell, rounds int) (t
 	return m, plan
 }
 
-// room is what one trial may take on the disk: its file, what the Writer may
-// reserve ahead of it, or what is written before to prepare the memory; and what
-// the file system needs to keep its books.
+// room is what one trial may take on the disk: its file and what the Writer may
+// reserve ahead of it, or what is written before to prepare the memory. What the
+// file system needs to keep its books comes on top.
 func room(size int64) int64 {
 	return max(size+size/2, trial.PreparedBytes(size)) + 4<<20
 }

@@ -1,11 +1,11 @@
 // Package zerocopy is the study of read and write against the calls that leave the copying
-// to the kernel: from a file to a file, and from a file to a TCP connection on the
-// loopback. All of it begins with the source in the page cache, which is verified.
+// to the kernel. It copies from a file to a file, and from a file to a TCP connection on
+// the loopback. All of it begins with the source in the page cache, which is verified.
 //
 // In the clock: opening (the stage open), the calls (write), and closing (close). Of
 // a connection, which is made before, the last stage is the wait until the receiver
 // has reported that it has every byte. The receiver is a second process, as the
-// published one was, so that the CPU time of both ends is known apart; it receives
+// published one was, so that the CPU time of both ends is known apart. It receives
 // into memory that it has touched before, 1 MiB a call at most. Not in the clock: a
 // copy is read and compared with its source, and the receiver sums up what it has.
 //
