@@ -317,7 +317,7 @@ func TestSizeTextThatIsWrongIsNamed(t *testing.T) {
 	check("1 ", `"1 "`, `" "`)
 	check("1 KiB", `" KiB"`)
 	check("1.5k", `".5k"`)
-	check("64KB", `"64KB"`, `"KB"`)
+	check("64KB", `"64KB"`, "64kB or 64KiB")
 	check("1kib", `"kib"`)
 	check("1P", `"P"`)
 	check("1e3", `"e3"`, "T, TiB (powers of 1024)", "TB (powers of 1000)")
