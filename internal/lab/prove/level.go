@@ -129,12 +129,14 @@ const atOnce = 4
 // judgeCells makes the verdicts of a level, and hands them over in their order. The controls and one
 // cell more are judged however little time there is.
 func (o Options) judgeCells(ctx context.Context, level Level, end time.Time, judged func(*Verdict)) error {
-	const grace = 2 * time.Second // by so much a level exceeds its time before cells are left out
+	grace := min(2*time.Second, time.Until(end)/4) // by so much a level exceeds its time before cells are left out
 	cells := o.Cells(level)
-	must := len(cells) - 1
-	if i := slices.IndexFunc(cells, func(c Cell) bool { return c.Workload.Control == "" }); i >= 0 {
-		must = i
+	must := slices.IndexFunc(cells, func(c Cell) bool { return c.Workload.Control == "" })
+	if must < 0 {
+		must = len(cells) - 1
 	}
+	order := rand.New(rand.NewPCG(o.Seed, 7)).Perm(len(cells)) // so that it is not always the same that is left out
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(min(a, must), min(b, must)) }) // controls first
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	verdicts, next, shown := make([]*Verdict, len(cells)), 0, 0
@@ -144,17 +146,18 @@ func (o Options) judgeCells(ctx context.Context, level Level, end time.Time, jud
 		group.Go(func() {
 			for {
 				mu.Lock()
-				i := next
+				n := next
 				next++
 				mu.Unlock()
-				if i >= len(cells) || ctx.Err() != nil {
+				if n >= len(cells) || ctx.Err() != nil {
 					return
 				}
+				i := order[n]
 				c := cells[i]
 				v := c.Verdict(level, o.Seed+uint64(i))
-				if o.Time > 0 && i > must && time.Now().After(end.Add(grace)) {
+				if o.Time > 0 && n > must && time.Now().After(end.Add(grace)) {
 					v.Verdict = NoTime
-				} else if err := v.make(ctx, c, o, atOnce*time.Until(end)/time.Duration(len(cells)-i)); err != nil {
+				} else if err := v.make(ctx, c, o, atOnce*time.Until(end)/time.Duration(len(cells)-n)); err != nil {
 					stop(fmt.Errorf("level %s, workload %s under %v: %w", level, v.Workload, c.Policy, err))
 					return
 				}
@@ -332,7 +335,7 @@ func (v *Verdict) exploreRuns(w *Workload, states int, how recording, late func(
 		return err
 	}
 	again := min(states, 40_000) / 4 / secondRuns
-	part := 5000 // of the states, doubled while there is time
+	part := 1000 // of the states, doubled while there is time
 	for pass := uint64(0); v.Tally.States < int64(states)*3/4 && v.Failure == nil && (pass == 0 || !late()); pass++ {
 		before := v.Tally.States
 		part = min(2*part, states*3/4-int(before))
