@@ -564,6 +564,9 @@ func (d *lossy) sync(c *syscallfault.Call, fails bool) {
 		return // it promises nothing
 	}
 	f, err := c.File(os.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+		return // the program was killed meanwhile
+	}
 	if err != nil {
 		d.err = errors.Join(d.err, err)
 		return
@@ -580,7 +583,16 @@ func (d *lossy) sync(c *syscallfault.Call, fails bool) {
 	}
 	whole := c.Name == "syncfs"
 	covers := func(path string) bool { return whole || filepath.Dir(path) == c.Path }
+	device := func(f *os.File) (n uint64) {
+		var s unix.Stat_t
+		d.err = errors.Join(d.err, unix.Fstat(int(f.Fd()), &s))
+		return s.Dev
+	}
+	synced := device(f)
 	d.err = errors.Join(d.err, err, d.each(func(path string, file *os.File, id identity) error {
+		if device(file) != synced {
+			return nil
+		}
 		if covers(path) {
 			if !fails {
 				if d.lost[path] != id {

@@ -135,7 +135,7 @@ func (o Options) judgeCells(ctx context.Context, level Level, end time.Time, jud
 	if must < 0 {
 		must = len(cells) - 1
 	}
-	order := rand.New(rand.NewPCG(o.Seed, 7)).Perm(len(cells)) // so that it is not always the same that is left out
+	order := rand.New(rand.NewPCG(o.Seed, 7)).Perm(len(cells))                                          // so that it is not always the same that is left out
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(min(a, must), min(b, must)) }) // controls first
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -117,4 +117,8 @@ func TestBrokenPromiseIsKeptAndReplayed(t *testing.T) {
 	if err := (&proof{output: filepath.Join(t.TempDir(), "x")}).report(io.Discard, verdicts); !errors.As(err, &refusal) || refusal.Code != cli.ExitNotKnown {
 		t.Errorf("a liar that is not caught: %v", err)
 	}
+	verdicts[1].Verdict, verdicts[1].Failure = prove.NoTime, nil
+	if err := (&proof{}).report(io.Discard, verdicts); !errors.As(err, &refusal) || refusal.Code != cli.ExitNotKnown || !strings.Contains(err.Error(), "--time was over") {
+		t.Errorf("a verdict for which there was no time: %v", err)
+	}
 }
