@@ -126,8 +126,8 @@ func Prove(ctx context.Context, o Options) ([]*Verdict, error) {
 // atOnce is how many cells are worked on at a time. They wait for processes to start, and for periods.
 const atOnce = 4
 
-// judgeCells makes the verdicts of a level, and hands them over in their order. The controls and one
-// cell more are judged however little time there is.
+// judgeCells makes the verdicts of a level, and hands them over in their order. The controls and
+// atOnce cells more are judged however little time there is.
 func (o Options) judgeCells(ctx context.Context, level Level, end time.Time, judged func(*Verdict)) error {
 	grace := min(2*time.Second, time.Until(end)/4) // by so much a level exceeds its time before cells are left out
 	cells := o.Cells(level)
@@ -155,7 +155,7 @@ func (o Options) judgeCells(ctx context.Context, level Level, end time.Time, jud
 				i := order[n]
 				c := cells[i]
 				v := c.Verdict(level, o.Seed+uint64(i))
-				if o.Time > 0 && n > must && time.Now().After(end.Add(grace)) {
+				if o.Time > 0 && n >= must+atOnce && time.Now().After(end.Add(grace)) {
 					v.Verdict = NoTime
 				} else if err := v.make(ctx, c, o, atOnce*time.Until(end)/time.Duration(len(cells)-n)); err != nil {
 					stop(fmt.Errorf("level %s, workload %s under %v: %w", level, v.Workload, c.Policy, err))
