@@ -41,6 +41,7 @@ var rooms = map[string]room{
 	"drill":          {"", ""},
 	"drill/check":    {lab("diy"), ""},
 	"drill/gobuffer": {"", ""},
+	"provetest":      {lab("prove syscallfault"), ""},
 	"rotate":         {". internal/durable internal/keyed internal/permission internal/sys internal/vfs", ""},
 
 	"internal/vfs":        {"internal/sys", ""},
@@ -110,7 +111,7 @@ var rooms = map[string]room{
 	// The commands take cli, and none another, but for bench, which compares with baselines. Where a
 	// run's trials are is place's to know; of User-Mode Linux only usermode and the root command know.
 	"cmd/holdfast": {cmd("cli compare copy gen place prove report run usermode volumes wal write") + " . files " +
-		lab("advise figure machine powercut probe report result study study/all study/sweep uml volume"), "…"},
+		lab("advise figure machine powercut probe report result study study/all study/sweep syscallfault uml volume"), "…"},
 	"cmd/holdfast/internal/cli":      {"internal/own " + lab("figure report result study/all"), "…"},
 	"cmd/holdfast/internal/write":    {cmd("cli") + " . files readahead internal/sys", "…"},
 	"cmd/holdfast/internal/copy":     {cmd("cli") + " . filecopy internal/sys", "…"},

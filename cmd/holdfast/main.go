@@ -14,9 +14,13 @@ import (
 	"syscall"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/internal/lab/syscallfault"
 )
 
-func main() { os.Exit(start()) }
+func main() {
+	syscallfault.Launch()
+	os.Exit(start())
+}
 
 // start runs the command with the process's own arguments, streams and signals,
 // and returns its exit code. The first signal ends the run in order; a second one

@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/lab/result"
+	"github.com/holdfast-go/holdfast/internal/lab/syscallfault"
 )
 
 // asCommand makes the test binary be the command itself.
@@ -31,6 +32,7 @@ const asCommand = "HOLDFAST_TEST_AS_COMMAND"
 const asHog = "HOLDFAST_TEST_AS_HOG"
 
 func TestMain(m *testing.M) {
+	syscallfault.Launch()
 	if os.Getenv(asHog) != "" {
 		for sum := 1; sum != 0; sum |= 1 {
 			sum *= 3

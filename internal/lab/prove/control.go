@@ -3,6 +3,8 @@ package prove
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -58,7 +60,35 @@ func init() {
 				return f.Close()
 			}}
 	}
+	// attacked is a control of level hostile: each step opens the directory, or finds it by its path.
+	attacked := func(name, about, control string, mode fs.FileMode, root bool) *Workload {
+		w := program(name, about, control, func(r *Run, tmp, path string, data []byte) error {
+			dir, err := os.OpenRoot(r.Path("."))
+			if err != nil {
+				return err
+			}
+			defer dir.Close()
+			open, rename := dir.OpenFile, dir.Rename
+			if !root {
+				open = func(name string, flag int, mode fs.FileMode) (*os.File, error) {
+					return os.OpenFile(r.Path(name), flag, mode)
+				}
+				rename = r.Rename
+			}
+			f, err := open(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+			if err != nil {
+				return err
+			}
+			_, err = f.Write(data)
+			return errors.Join(err, f.Sync(), f.Close(), rename(tmp, path))
+		})
+		w.Attacked, w.Files, w.Cut = true, true, false
+		return w
+	}
 	workloads = append(workloads,
+		attacked("plain-private", "a temporary of mode 0600, and a rename in the directory that was opened", "correct", 0o600, true),
+		attacked("liar-open", "others may read its temporary", "readable", 0o644, true),
+		attacked("liar-path", "finds its temporary by the directory's path again", "temporaries", 0o600, false),
 		program("plain", "write, fsync, rename, fsync of the directory: no holdfast", "correct",
 			func(r *Run, tmp, path string, data []byte) error {
 				if err := r.WriteFile(tmp, data, true); err != nil {

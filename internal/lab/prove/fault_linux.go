@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -151,56 +150,42 @@ func (v *Verdict) byFault(ctx context.Context, c Cell, o Options, most time.Dura
 	}
 	w, end := c.Workload, time.Now().Add(most)
 	r := rand.New(rand.NewPCG(v.Seed, 4))
-	var mu sync.Mutex
-	counted, err := v.faultChain(ctx, w, o, r.Uint64(), nil, &mu)
+	counted, err := v.faultChain(ctx, w, o, r.Uint64(), nil)
 	if err != nil || v.Failure != nil {
 		return err
 	}
-	least := leastFaults
+	least := max(leastFaults, o.Least)
 	if w.Failing {
 		least = math.MaxInt // a liar is caught by the first that meets it
 	}
-	return v.inject(ctx, injections(counted, r), least, end, &mu, func(in injection, seed uint64) error {
-		_, err := v.faultChain(ctx, w, o, seed, &in, &mu)
+	return inject(ctx, v, injections(counted, r), least, end, func(in injection, seed uint64) error {
+		_, err := v.faultChain(ctx, w, o, seed, &in)
 		return err
 	})
 }
 
-// inject runs injections, some at a time, until a time or a failure.
-func (v *Verdict) inject(ctx context.Context, cases []injection, least int, end time.Time, mu *sync.Mutex, run func(injection, uint64) error) error {
-	errs := make([]error, killers)
-	var group sync.WaitGroup
-	next := 0
-	for i := range killers {
-		group.Go(func() {
-			for errs[i] == nil && ctx.Err() == nil {
-				mu.Lock()
-				n := next
-				over := v.Failure != nil || n == len(cases) || n >= least && time.Now().After(end)
-				if !over {
-					next++
-				}
-				mu.Unlock()
-				if over {
-					return
-				}
-				errs[i] = run(cases[n], v.Seed+uint64(n))
-			}
-		})
+// inject runs a program with each of some cases, until a time or a failure.
+func inject[Case any](ctx context.Context, v *Verdict, cases []Case, least int, end time.Time, run func(Case, uint64) error) error {
+	v.FaultsOf = len(cases)
+	for n, c := range cases {
+		if v.Failure != nil || n >= least && time.Now().After(end) {
+			break
+		}
+		if err := run(c, v.Seed+uint64(n)); ctx.Err() != nil {
+			return context.Cause(ctx)
+		} else if err != nil {
+			return err
+		}
+		v.Faults++
 	}
-	group.Wait()
-	v.Faults, v.FaultsOf = next, len(cases)
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return errors.Join(errs...)
+	return nil
 }
 
-// leastFaults is how many injections each workload meets under each policy, however little time there is.
-const leastFaults = 6
+// leastFaults is how many injections each workload meets under each policy at least.
+const leastFaults = 2
 
 // faultChain runs a workload with an injection, or to count its calls, and again without.
-func (v *Verdict) faultChain(ctx context.Context, w *Workload, o Options, seed uint64, in *injection, mu *sync.Mutex) (counted map[syscallfault.Kind]int, err error) {
+func (v *Verdict) faultChain(ctx context.Context, w *Workload, o Options, seed uint64, in *injection) (counted map[syscallfault.Kind]int, err error) {
 	top, dir, err := provingDirectory(o.Dir)
 	if err != nil {
 		return nil, err
@@ -270,17 +255,13 @@ func (v *Verdict) faultChain(ctx context.Context, w *Workload, o Options, seed u
 			}
 			c.Tally.TemporaryEnd = before.Temporaries
 		}
-		mu.Lock()
 		v.Tally.Add(c.Tally)
-		if violation != nil && v.Failure == nil {
+		if violation != nil {
 			words := violation.Words
 			if in != nil {
 				words = fmt.Sprintf("%v: %s", in, words)
 			}
 			v.Failure = &Failure{Violation: violation, State: State{Crash: crash}, Words: words, Targets: targets, Loss: v.Loss, Kill: number + 1}
-		}
-		mu.Unlock()
-		if violation != nil {
 			break
 		}
 	}
@@ -291,19 +272,18 @@ func (v *Verdict) faultChain(ctx context.Context, w *Workload, o Options, seed u
 // judged by that.
 func (v *Verdict) command(ctx context.Context, c *Command, o Options, most time.Duration) error {
 	end := time.Now().Add(most)
-	var mu sync.Mutex
-	counted, after, err := v.underCommand(ctx, c, o, nil, nil, &mu)
+	counted, after, err := v.underCommand(ctx, c, o, nil, nil)
 	if err != nil || v.Failure != nil {
 		return err
 	}
 	cases := injections(counted, rand.New(rand.NewPCG(v.Seed, 5)))
-	return v.inject(ctx, cases, leastFaults, end, &mu, func(in injection, _ uint64) error {
-		_, _, err := v.underCommand(ctx, c, o, after, &in, &mu)
+	return inject(ctx, v, cases, max(leastFaults, o.Least), end, func(in injection, _ uint64) error {
+		_, _, err := v.underCommand(ctx, c, o, after, &in)
 		return err
 	})
 }
 
-func (v *Verdict) underCommand(ctx context.Context, c *Command, o Options, want map[string]string, in *injection, mu *sync.Mutex) (counted map[syscallfault.Kind]int, found map[string]string, err error) {
+func (v *Verdict) underCommand(ctx context.Context, c *Command, o Options, want map[string]string, in *injection) (counted map[syscallfault.Kind]int, found map[string]string, err error) {
 	top, dir, err := provingDirectory(o.Dir)
 	if err != nil {
 		return nil, nil, err
@@ -322,19 +302,7 @@ func (v *Verdict) underCommand(ctx context.Context, c *Command, o Options, want 
 	if in != nil {
 		kinds = []syscallfault.Kind{in.kind}
 	}
-	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error { // what is there is durable
-		if err != nil || d.IsDir() {
-			return err
-		}
-		file, err := os.Open(path)
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		lost.names[path], err = identityOf(file)
-		return errors.Join(err, lost.file(file, false))
-	})
-	if err != nil {
+	if err := lost.keep(); err != nil {
 		return nil, nil, err
 	}
 	f, err := underFault(ctx, cmd, dir, kinds, func(call *syscallfault.Call) {
@@ -366,10 +334,8 @@ func (v *Verdict) underCommand(ctx context.Context, c *Command, o Options, want 
 	if violation == nil && in != nil {
 		violation = c.judge(&f, in, out.String(), want, found)
 	}
-	mu.Lock()
-	defer mu.Unlock()
 	v.Tally.States++
-	if violation != nil && v.Failure == nil {
+	if violation != nil {
 		v.Tally.Violations++
 		v.Failure = &Failure{Violation: violation, Words: fmt.Sprintf("%v: %s", in, violation.Words)}
 	}
@@ -416,21 +382,13 @@ func (c *Command) judge(f *faulted, in *injection, printed string, want, found m
 // no longer does.
 func (p Program) byFault(ctx context.Context, v *Verdict, r *rand.Rand, end time.Time) error {
 	counted, err := p.underFault(ctx, v, nil)
-	if err != nil {
+	if err != nil || v.Failure != nil {
 		return err
 	}
-	cases := injections(counted, r)
-	v.FaultsOf = len(cases)
-	for _, in := range cases {
-		if v.Failure != nil || v.Faults >= leastFaults && time.Now().After(end) {
-			break
-		}
-		if _, err := p.underFault(ctx, v, &in); err != nil {
-			return err
-		}
-		v.Faults++
-	}
-	return nil
+	return inject(ctx, v, injections(counted, r), 3*leastFaults, end, func(in injection, _ uint64) error {
+		_, err := p.underFault(ctx, v, &in)
+		return err
+	})
 }
 
 func (p Program) underFault(ctx context.Context, v *Verdict, in *injection) (counted map[syscallfault.Kind]int, err error) {
@@ -448,9 +406,33 @@ func (p Program) underFault(ctx context.Context, v *Verdict, in *injection) (cou
 			}
 		}
 	}
-	var s *syscallfault.Supervisor
 	const printed = 300 // some 40 acknowledgements
-	acks, said, err := p.run(ctx, dir, printed, 0, func(cmd *exec.Cmd) (err error) {
+	acks, said, counted, err := p.supervised(ctx, dir, printed, 0, kinds, at)
+	var exit *exec.ExitError
+	if err != nil && (in == nil || !errors.As(err, &exit)) { // a fault may end it
+		return nil, fmt.Errorf("%w: %s", err, said)
+	}
+	if err := lost.end(); err != nil {
+		return nil, err
+	}
+	judge := p.judgeOf(ctx, v)
+	if err := v.crashed(judge, dir, acks, when); err != nil || v.Failure != nil || !p.Again || in == nil {
+		return counted, err
+	}
+	acks, said, err = p.run(ctx, dir, printed, 0, (*exec.Cmd).Start)
+	if errors.As(err, &exit) {
+		v.Verdict, v.Failure = Broken, &Failure{Violation: &Violation{Rule: "again"}, Words: fmt.Sprintf("%s, and the next run failed: %v: %s", when, err, said)}
+		return counted, nil
+	} else if err != nil {
+		return counted, err
+	}
+	return counted, v.crashed(judge, dir, acks, when+", and run again")
+}
+
+// supervised runs the program with its calls supervised.
+func (p Program) supervised(ctx context.Context, dir string, size int64, after time.Duration, kinds []syscallfault.Kind, at func(*syscallfault.Call)) (printed []byte, said string, counted map[syscallfault.Kind]int, err error) {
+	var s *syscallfault.Supervisor
+	printed, said, err = p.run(ctx, dir, size, after, func(cmd *exec.Cmd) (err error) {
 		s, err = syscallfault.Start(cmd, dir, kinds, at)
 		return err
 	})
@@ -459,35 +441,21 @@ func (p Program) underFault(ctx context.Context, v *Verdict, in *injection) (cou
 		counted, stopped = s.Stop()
 		err = errors.Join(err, stopped)
 	}
-	var exit *exec.ExitError
-	if err != nil && (in == nil || !errors.As(err, &exit)) { // a fault may end it
-		return nil, fmt.Errorf("%w: %s", err, said)
-	}
-	if err := lost.end(); err != nil {
-		return nil, err
-	}
-	c := NewChecker(programTarget, v.Loss)
-	err = p.judge(ctx, v, c, dir, acks, when)
-	v.Tally.Add(c.Tally)
-	return counted, err
+	return printed, said, counted, err
 }
 
-// provingDirectory makes a directory for a program, below one for what is kept about it. Its path
-// has no links, as a supervisor needs it.
-func provingDirectory(in string) (top, dir string, err error) {
-	if top, err = os.MkdirTemp(in, "holdfast-prove-"); err != nil {
-		return "", "", err
+// runAndCut runs the program, kills it, and takes away all that it has not synced.
+func (p Program) runAndCut(ctx context.Context, dir string, after time.Duration) (printed []byte, said string, err error) {
+	lost := newLossy(dir)
+	lost.naming = true
+	if err := lost.keep(); err != nil {
+		return nil, "", err
 	}
-	if dir, err = filepath.EvalSymlinks(top); err == nil {
-		dir, err = filepath.Abs(filepath.Join(dir, "d"))
-	}
+	printed, said, _, err = p.supervised(ctx, dir, 1, after, []syscallfault.Kind{syscallfault.Sync}, func(c *syscallfault.Call) { lost.sync(c, false) })
 	if err == nil {
-		err = os.Mkdir(dir, 0o777)
+		err = lost.cut()
 	}
-	if err != nil {
-		err = errors.Join(err, os.RemoveAll(top))
-	}
-	return top, dir, err
+	return printed, said, err
 }
 
 // judge judges how a program ended and what it said. A program that fails must say which file it
@@ -521,7 +489,9 @@ type lossy struct {
 	data  map[identity][]byte // what is durable
 	names map[string]identity
 	lost  map[string]identity // names that are not
-	err   error
+	// naming says that the sync of a new file keeps its name too, as ext4, xfs and btrfs do.
+	naming bool
+	err    error
 }
 
 // An identity is of one file, though its number becomes another's.
@@ -541,12 +511,62 @@ func identityOf(f *os.File) (identity, error) {
 	return identity{x.Ino, x.Btime.Sec, x.Btime.Nsec}, err
 }
 
+// keep takes what is there for durable.
+func (d *lossy) keep() error {
+	return d.each(func(path string, f *os.File, id identity) error {
+		d.names[path] = id
+		return d.file(f, false)
+	})
+}
+
+// each calls do with the regular files below the directory.
+func (d *lossy) each(do func(path string, f *os.File, id identity) error) error {
+	return filepath.WalkDir(d.dir, func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !entry.Type().IsRegular() {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return nil // it is gone, or its reader is somebody else
+		}
+		defer f.Close()
+		id, err := identityOf(f)
+		if err != nil {
+			return err
+		}
+		return do(path, f, id)
+	})
+}
+
+// cut takes away all that is not durable, as a power cut may that finds everything pending.
+func (d *lossy) cut() error {
+	there := map[string]identity{}
+	err := d.each(func(path string, _ *os.File, id identity) error {
+		if there[path] = id; d.names[path] != id {
+			return os.Remove(path)
+		}
+		return os.WriteFile(path, d.data[id], 0o666)
+	})
+	for path, id := range d.names {
+		if there[path] != id {
+			err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, d.data[id], 0o666))
+		}
+	}
+	return errors.Join(d.err, err)
+}
+
 // sync sees a sync before it is made, or fails.
 func (d *lossy) sync(c *syscallfault.Call, fails bool) {
 	if c.Name == "sync_file_range" {
 		return // it promises nothing
 	}
 	f, err := c.File(os.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+		return // the program was killed meanwhile
+	}
 	if err != nil {
 		d.err = errors.Join(d.err, err)
 		return
@@ -554,27 +574,26 @@ func (d *lossy) sync(c *syscallfault.Call, fails bool) {
 	defer f.Close()
 	info, err := f.Stat()
 	if err == nil && !info.IsDir() && c.Name != "syncfs" {
-		d.err = errors.Join(d.err, d.file(f, fails))
+		id, err := identityOf(f)
+		if _, named := d.names[c.Path]; err == nil && d.naming && !fails && !named {
+			d.names[c.Path] = id
+		}
+		d.err = errors.Join(d.err, err, d.file(f, fails))
 		return
 	}
 	whole := c.Name == "syncfs"
-	d.err = errors.Join(d.err, err, filepath.WalkDir(d.dir, func(path string, entry fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) || err == nil && !entry.Type().IsRegular() {
+	covers := func(path string) bool { return whole || filepath.Dir(path) == c.Path }
+	device := func(f *os.File) (n uint64) {
+		var s unix.Stat_t
+		d.err = errors.Join(d.err, unix.Fstat(int(f.Fd()), &s))
+		return s.Dev
+	}
+	synced := device(f)
+	d.err = errors.Join(d.err, err, d.each(func(path string, file *os.File, id identity) error {
+		if device(file) != synced {
 			return nil
 		}
-		if err != nil {
-			return err
-		}
-		file, err := os.Open(path)
-		if err != nil {
-			return nil // it is gone, or its reader is somebody else
-		}
-		defer file.Close()
-		if whole || filepath.Dir(path) == c.Path {
-			id, err := identityOf(file)
-			if err != nil {
-				return err
-			}
+		if covers(path) {
 			if !fails {
 				if d.lost[path] != id {
 					d.names[path] = id
@@ -588,6 +607,11 @@ func (d *lossy) sync(c *syscallfault.Call, fails bool) {
 		}
 		return nil
 	}))
+	for path := range d.names {
+		if _, err := os.Lstat(path); !fails && covers(path) && errors.Is(err, fs.ErrNotExist) {
+			delete(d.names, path)
+		}
+	}
 }
 
 // file keeps what a file has, or takes back what it has not kept.
@@ -635,11 +659,9 @@ func (d *lossy) end() error {
 	return d.err
 }
 
-// CanSupervise says why levels fault and hostile can't be had here; "" is that they can.
-func CanSupervise() string {
-	ctx, cancel := context.WithTimeout(context.Background(), faultPatience)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "true")
+// CanSupervise says why levels fault and hostile can't be had here; "" is that they can. It starts a
+// program that does nothing.
+func CanSupervise(cmd *exec.Cmd) string {
 	s, err := syscallfault.Start(cmd, "/", syscallfault.Kinds[:1], func(*syscallfault.Call) {})
 	if err == nil {
 		ended := cmd.Wait()

@@ -22,7 +22,7 @@ func needSupervisor(t *testing.T) {
 	if racetest.Enabled {
 		t.Skip("the supervisor's own tests run under the race detector")
 	}
-	if why := CanSupervise(); why != "" {
+	if why := CanSupervise(exec.Command("true")); why != "" {
 		t.Skip(why)
 	}
 }
@@ -30,11 +30,7 @@ func needSupervisor(t *testing.T) {
 // TestFailingCallsBreakNoPromise gives each workload some faults. The command gives more.
 func TestFailingCallsBreakNoPromise(t *testing.T) {
 	needSupervisor(t)
-	o := Options{Policies: []holdfast.Policy{holdfast.Durable()}, Workloads: Workloads(), Levels: []Level{Fault}, Dir: t.TempDir(), Child: child}
-	if dir, err := os.MkdirTemp("/dev/shm", "holdfast-test-"); err == nil { // in memory: nothing here needs a disk
-		o.Dir = dir
-		t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	}
+	o := Options{Policies: []holdfast.Policy{holdfast.Durable()}, Workloads: Workloads(), Levels: []Level{Fault}, Dir: inMemory(t), Child: child, Least: 6}
 	verdicts, err := Prove(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -50,6 +46,91 @@ func TestFailingCallsBreakNoPromise(t *testing.T) {
 	if left, err := os.ReadDir(o.Dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
+}
+
+// TestOtherUsersBreakNoPromise gives each workload that replaces files some attacks, and the controls.
+func TestOtherUsersBreakNoPromise(t *testing.T) {
+	needSupervisor(t)
+	o := Options{Policies: []holdfast.Policy{holdfast.Durable(), holdfast.EachDurable()}, Workloads: Workloads(), Levels: []Level{Hostile}, Dir: inMemory(t), Child: child, Least: 5}
+	verdicts, err := Prove(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	attacks := 0
+	for _, v := range verdicts {
+		attacks += v.Faults
+		if v.Verdict != Held || v.Tally.Acknowledged == 0 {
+			t.Errorf("%s under %v is %s, seed %d: %+v %+v", v.Workload, v.Policy, v.Verdict, v.Seed, v.Failure, v.Tally)
+		}
+	}
+	t.Logf("%d attacks", attacks)
+	if left, err := os.ReadDir(o.Dir); err != nil || len(left) > 0 || len(verdicts) != 9 {
+		t.Errorf("%d verdicts; left behind: %v, %v", len(verdicts), left, err)
+	}
+}
+
+// TestReadersAreThoseOfTheList compares with the algorithm of acl(5), by hand.
+func TestReadersAreThoseOfTheList(t *testing.T) {
+	mode := func(group, other uint16) []entry {
+		return []entry{{listGroup, group, 0}, {listMask, 7, 0}, {listOther, other, 0}}
+	}
+	named := func(user, mask, other uint16) []entry {
+		return []entry{{listUser, user, 1001}, {listGroup, 4, 0}, {listNamedGroup, 4, 3000}, {listMask, mask, 0}, {listOther, other, 0}}
+	}
+	for _, c := range []struct {
+		list  []entry
+		group uint32
+		want  bool
+	}{
+		{mode(4, 0), 2000, true}, {mode(4, 0), 3000, false}, {mode(0, 4), 2000, false}, {mode(0, 4), 3000, true},
+		{named(4, 4, 0), 1001, true}, {named(0, 4, 4), 2000, false}, {named(4, 3, 4), 2000, false},
+	} {
+		if got := reads(c.list, 1001, c.group, 2000); got != c.want {
+			t.Errorf("%v, group %d: %v", c.list, c.group, got)
+		}
+	}
+	for _, c := range []struct {
+		mask, other uint16
+		group       uint32
+		want        bool
+	}{{4, 0, 2000, true}, {4, 0, 3000, true}, {0, 4, 3000, false}, {4, 0, 4000, false}, {0, 4, 4000, true}} {
+		if got := reads(named(0, c.mask, c.other), 1002, c.group, 2000); got != c.want {
+			t.Errorf("mask %o, other %o, group %d: %v", c.mask, c.other, c.group, got)
+		}
+	}
+}
+
+// TestCutTakesWhatWasNotSynced kills a script that waits, and takes away what it has not synced.
+func TestCutTakesWhatWasNotSynced(t *testing.T) {
+	needSupervisor(t)
+	check := func(script string, want map[string]string) {
+		t.Helper()
+		top, dir, err := provingDirectory(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(top)
+		if err := os.WriteFile(filepath.Join(dir, "old"), []byte("old\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		p := Program{Command: script + "; echo ack 1; while :; do sleep 1; done"}
+		if _, said, err := p.runAndCut(t.Context(), dir, 0); err != nil || said != "" {
+			t.Fatal(err, said)
+		}
+		for name, text := range want {
+			if b, err := os.ReadFile(filepath.Join(dir, name)); string(b) != text || errors.Is(err, fs.ErrNotExist) != (text == "") {
+				t.Errorf("%s: %s is %q, %v, want %q", script, name, b, err, text)
+			}
+		}
+	}
+	check("echo new >f; echo more >>old; echo x >>old", map[string]string{"f": "", "old": "old\n"})
+	check("echo new >f; sync f; echo more >>f", map[string]string{"f": "new\n"})
+	check("echo new >f; sync f; mv f g", map[string]string{"f": "new\n", "g": ""})
+	check("echo new >f; sync f; mv f old", map[string]string{"f": "new\n", "old": "old\n"})
+	check("echo new >f; sync f; mv f old; sync .", map[string]string{"f": "", "old": "new\n"})
+	check("rm old", map[string]string{"old": "old\n"})
+	check("rm old; sync .", map[string]string{"old": ""})
+	check("mkdir d; echo new >d/f; sync -f d/f; echo more >>d/f", map[string]string{"d/f": "new\n"})
 }
 
 // TestProgramsUnderFaultsAreJudgedByWhatTheyAcknowledged runs one that checks what its calls return, and one that does not.

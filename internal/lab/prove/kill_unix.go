@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -24,38 +23,22 @@ const CanKill = ""
 // A chain is runs in one directory: each but the last is killed, and the next goes on with what it left.
 const chainRuns = 5
 
-// killers is how many chains run at a time: most of each is the start of a process.
-const killers = 3
-
 // byKill makes the verdict of level kill.
 func (v *Verdict) byKill(ctx context.Context, w *Workload, o Options, most time.Duration) error {
 	end := time.Now().Add(most)
-	var mu sync.Mutex
-	errs := make([]error, killers)
-	var group sync.WaitGroup
-	for i := range killers {
-		group.Go(func() {
-			r := rand.New(rand.NewPCG(v.Seed, uint64(i)))
-			for first := i == 0; errs[i] == nil && ctx.Err() == nil && (first || time.Now().Before(end)); first = false {
-				mu.Lock()
-				over := v.Failure != nil
-				mu.Unlock()
-				if over {
-					return
-				}
-				errs[i] = v.chain(ctx, w, o, r, &mu)
-			}
-		})
+	r := rand.New(rand.NewPCG(v.Seed, 0))
+	for runs := 0; v.Failure == nil && (runs == 0 || runs < o.Least || time.Now().Before(end)); runs += chainRuns - 1 {
+		if err := v.chain(ctx, w, o, r); ctx.Err() != nil {
+			return context.Cause(ctx)
+		} else if err != nil {
+			return err
+		}
 	}
-	group.Wait()
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // chain runs a workload in a new directory, kills it, and lets it go on, again and again.
-func (v *Verdict) chain(ctx context.Context, w *Workload, o Options, r *rand.Rand, mu *sync.Mutex) (err error) {
+func (v *Verdict) chain(ctx context.Context, w *Workload, o Options, r *rand.Rand) (err error) {
 	top, err := os.MkdirTemp(o.Dir, "holdfast-prove-")
 	if err != nil {
 		return err
@@ -70,10 +53,10 @@ func (v *Verdict) chain(ctx context.Context, w *Workload, o Options, r *rand.Ran
 	for number := range chainRuns {
 		c := NewChecker(targets, v.Loss)
 		c.Inherit(before)
-		killed := number < chainRuns-1
+		kill := number < chainRuns-1
 		file := filepath.Join(top, fmt.Sprint("notes", number))
 		cmd := o.Child(ctx, w.Name, v.Policy.String(), dir, file, strconv.FormatUint(r.Uint64(), 10), strconv.Itoa(number))
-		notes, now, err := runAndKill(cmd, file, killed, time.Duration(r.Int64N(int64(12*time.Millisecond))))
+		notes, killed, err := runAndKill(cmd, file, kill, time.Duration(r.Int64N(int64(12*time.Millisecond))))
 		if err != nil {
 			return err
 		}
@@ -83,23 +66,19 @@ func (v *Verdict) chain(ctx context.Context, w *Workload, o Options, r *rand.Ran
 		if before, err = Survey(dir, targets); err != nil {
 			return err
 		}
-		violation := c.Judge(Process, before, now, -1)
-		if !killed {
+		violation := c.Judge(Process, before, time.Now().UnixNano(), -1)
+		if !kill {
 			c.Tally.TemporaryEnd = before.Temporaries
 			if violation == nil {
 				violation = w.Leaves(before)
 			}
 		}
-		mu.Lock()
 		v.Tally.Add(c.Tally)
 		if killed {
 			v.Kills++
 		}
-		if violation != nil && v.Failure == nil {
-			v.Failure = &Failure{Violation: violation, State: State{Crash: Process}, Words: violation.Words, Targets: targets, Loss: v.Loss, Kill: number + 1}
-		}
-		mu.Unlock()
 		if violation != nil {
+			v.Failure = &Failure{Violation: violation, State: State{Crash: Process}, Words: violation.Words, Targets: targets, Loss: v.Loss, Kill: number + 1}
 			return nil
 		}
 	}
@@ -107,11 +86,11 @@ func (v *Verdict) chain(ctx context.Context, w *Workload, o Options, r *rand.Ran
 }
 
 // runAndKill starts a child, and kills its process group some time after its first note, or lets
-// it end in order. It returns what it noted.
-func runAndKill(cmd *exec.Cmd, file string, kill bool, after time.Duration) ([]Note, int64, error) {
+// it end in order. It returns what it noted, and whether it was killed before it had ended.
+func runAndKill(cmd *exec.Cmd, file string, kill bool, after time.Duration) (notes []Note, killed bool, err error) {
 	shared, err := ShareNotes(file)
 	if err != nil {
-		return nil, 0, err
+		return nil, false, err
 	}
 	defer shared.Close()
 	var said bytes.Buffer
@@ -119,7 +98,7 @@ func runAndKill(cmd *exec.Cmd, file string, kill bool, after time.Duration) ([]N
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	if err := cmd.Start(); err != nil {
-		return nil, 0, err
+		return nil, false, err
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
@@ -129,7 +108,7 @@ func runAndKill(cmd *exec.Cmd, file string, kill bool, after time.Duration) ([]N
 			if err != nil {
 				err = fmt.Errorf("the child failed: %w: %s", err, said.String())
 			}
-			return shared.All(), time.Now().UnixNano(), err
+			return shared.All(), false, err
 		case <-time.After(200 * time.Microsecond):
 			begun = shared.Begun() > 0
 		}
@@ -140,15 +119,15 @@ func runAndKill(cmd *exec.Cmd, file string, kill bool, after time.Duration) ([]N
 	} else {
 		shared.End(0)
 	}
-	now := time.Now().UnixNano()
 	waited := <-ended
+	killed = kill && waited != nil && cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL
 	switch {
 	case errors.Is(err, syscall.ESRCH):
 		err = nil // it has made all that it makes
-	case waited != nil && !(kill && cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL):
+	case waited != nil && !killed:
 		err = errors.Join(err, fmt.Errorf("the child failed: %w: %s", waited, said.String()))
 	}
-	return shared.All(), now, err
+	return shared.All(), killed, err
 }
 
 // Survey says what is there below a directory.

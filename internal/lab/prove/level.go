@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os/exec"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -22,17 +23,12 @@ const (
 	Memory   Level = "memory"
 	Kill     Level = "kill"
 	Fault    Level = "fault"
+	Hostile  Level = "hostile"
 	PowerCut Level = "power"
 )
 
-// Levels are those that there are, and Planned those that are not built yet, each with what it
-// would show.
-var (
-	Levels  = []Level{Memory, Kill, Fault, PowerCut}
-	Planned = map[Level]string{
-		"hostile": "what other users can do to a directory in the middle of a call",
-	}
-)
+// Levels are all.
+var Levels = []Level{Memory, Kill, Fault, Hostile, PowerCut}
 
 // Options say what Prove does.
 type Options struct {
@@ -40,7 +36,8 @@ type Options struct {
 	Workloads []*Workload // controls are added
 	Levels    []Level
 	States    int           // of each workload under each policy, at levels memory and power
-	Time      time.Duration // of everything, about
+	Time      time.Duration // of everything, about; 0 is no longer than it must
+	Least     int           // how many kills, faults or attacks each workload meets under each policy, however little time there is
 	Seed      uint64
 	Dir       string // where level kill makes its directory; "" is the system's for temporary files
 	// Child starts this program so that it calls [Child] with these arguments.
@@ -73,6 +70,7 @@ const (
 	Held     Known = "held"
 	Broken   Known = "broken"
 	NotKnown Known = "not known" // a liar was not caught, or the correct program lost something
+	NoTime   Known = "no time"   // Options.Time was over before
 )
 
 // A Verdict is what was found of a workload under a policy at a level.
@@ -85,7 +83,7 @@ type Verdict struct {
 	Seed     uint64
 	Tally    Tally
 	Kills    int `json:",omitempty"`
-	Faults   int `json:",omitempty"` // how many were injected
+	Faults   int `json:",omitempty"` // how many were injected; level hostile: attacks
 	FaultsOf int `json:",omitempty"` // of how many that there are
 	Elapsed  time.Duration
 	Control  string `json:",omitempty"` // of a control: what it must show
@@ -118,32 +116,78 @@ func Prove(ctx context.Context, o Options) ([]*Verdict, error) {
 			}
 			continue
 		}
-		cells := o.Cells(level)
-		for i, c := range cells {
-			if ctx.Err() != nil {
-				return verdicts, context.Cause(ctx)
-			}
-			seed := o.Seed + uint64(i)
-			v := c.Verdict(level, seed)
-			began := time.Now()
-			share := time.Until(end) / time.Duration(len(cells)-i)
-			var err error
-			switch {
-			case level == Memory:
-				err = v.inMemory(c.Workload, o.States, share)
-			case level == Kill:
-				err = v.byKill(ctx, c.Workload, o, share)
-			case level == Fault:
-				err = v.byFault(ctx, c, o, share)
-			}
-			if err != nil {
-				return verdicts, fmt.Errorf("level %s, workload %s under %v: %w", level, v.Workload, c.Policy, err)
-			}
-			v.Elapsed = time.Since(began)
-			judged(v)
+		if err := o.judgeCells(ctx, level, end, judged); err != nil {
+			return verdicts, err
 		}
 	}
 	return verdicts, nil
+}
+
+// atOnce is how many cells are worked on at a time. They wait for processes to start, and for periods.
+const atOnce = 4
+
+// judgeCells makes the verdicts of a level, and hands them over in their order. The controls and
+// atOnce cells more are judged however little time there is.
+func (o Options) judgeCells(ctx context.Context, level Level, end time.Time, judged func(*Verdict)) error {
+	grace := min(2*time.Second, time.Until(end)/4) // by so much a level exceeds its time before cells are left out
+	cells := o.Cells(level)
+	must := slices.IndexFunc(cells, func(c Cell) bool { return c.Workload.Control == "" })
+	if must < 0 {
+		must = len(cells) - 1
+	}
+	order := rand.New(rand.NewPCG(o.Seed, 7)).Perm(len(cells))                                          // so that it is not always the same that is left out
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(min(a, must), min(b, must)) }) // controls first
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	verdicts, next, shown := make([]*Verdict, len(cells)), 0, 0
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	for range atOnce {
+		group.Go(func() {
+			for {
+				mu.Lock()
+				n := next
+				next++
+				mu.Unlock()
+				if n >= len(cells) || ctx.Err() != nil {
+					return
+				}
+				i := order[n]
+				c := cells[i]
+				v := c.Verdict(level, o.Seed+uint64(i))
+				if o.Time > 0 && n >= must+atOnce && time.Now().After(end.Add(grace)) {
+					v.Verdict = NoTime
+				} else if err := v.make(ctx, c, o, atOnce*time.Until(end)/time.Duration(len(cells)-n)); err != nil {
+					stop(fmt.Errorf("level %s, workload %s under %v: %w", level, v.Workload, c.Policy, err))
+					return
+				}
+				mu.Lock()
+				verdicts[i] = v
+				for ; shown < len(cells) && verdicts[shown] != nil; shown++ {
+					judged(verdicts[shown])
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	return context.Cause(ctx)
+}
+
+// make makes the verdict of a cell in about a time.
+func (v *Verdict) make(ctx context.Context, c Cell, o Options, share time.Duration) error {
+	began := time.Now()
+	defer func() { v.Elapsed = time.Since(began) }()
+	switch v.Level {
+	case Memory:
+		return v.inMemory(c.Workload, o.States, share)
+	case Kill:
+		return v.byKill(ctx, c.Workload, o, share)
+	case Hostile:
+		return v.byHostile(ctx, c.Workload, o, share)
+	default:
+		return v.byFault(ctx, c, o, share)
+	}
 }
 
 // A Cell is what one verdict is about.
@@ -181,6 +225,9 @@ func (o Options) Cells(level Level) (cells []Cell) {
 
 // shows reports whether a level can show what a control must show.
 func (w *Workload) shows(level Level) bool {
+	if level == Hostile || w.Attacked {
+		return level == Hostile && (w.Attacked || w.Control == "" && w.replaces())
+	}
 	switch liar := w.Control != "" && w.Control != "correct"; level {
 	case Kill:
 		return !w.Cut && !w.Failing
@@ -189,6 +236,11 @@ func (w *Workload) shows(level Level) bool {
 	default:
 		return !w.Failing
 	}
+}
+
+// replaces reports whether all that a workload does is to replace whole files.
+func (w *Workload) replaces() bool {
+	return !slices.ContainsFunc(w.Targets(holdfast.Durable()), func(t Target) bool { return !t.Object || !t.Whole || t.Part })
 }
 
 // Verdict returns that of a cell before anything was judged.
@@ -202,6 +254,7 @@ func (c Cell) Verdict(level Level, seed uint64) *Verdict {
 func (v *Verdict) judge(doubted map[string]bool) {
 	caught := v.Failure != nil
 	switch {
+	case v.Verdict == NoTime:
 	case v.Control == "correct" && caught, v.Control != "" && v.Control != "correct" && !caught:
 		doubted[v.FS] = true
 		v.Verdict = NotKnown
@@ -281,15 +334,17 @@ func (v *Verdict) exploreRuns(w *Workload, states int, how recording, late func(
 	if err != nil && !how.fails {
 		return err
 	}
-	again := states / 4 / secondRuns
+	again := min(states, 40_000) / 4 / secondRuns
+	part := 1000 // of the states, doubled while there is time
 	for pass := uint64(0); v.Tally.States < int64(states)*3/4 && v.Failure == nil && (pass == 0 || !late()); pass++ {
 		before := v.Tally.States
-		t, failure := x.explore(first, states*3/4-int(v.Tally.States), v.Seed+pass)
+		part = min(2*part, states*3/4-int(before))
+		t, failure := x.explore(first, part, v.Seed+pass)
 		if pass > 0 {
 			t.Acknowledged = 0
 		}
 		v.Tally.Add(t)
-		if v.Failure = failure; v.Tally.States-before < int64(states)/50 {
+		if v.Failure = failure; v.Tally.States-before < int64(part)/50 {
 			break
 		}
 	}

@@ -58,6 +58,27 @@ func TestNoStateInMemoryBreaksAPromise(t *testing.T) {
 	}
 }
 
+// TestTimeThatIsOverLeavesVerdictsOut gives no time at all: the controls are judged, and some cells more.
+func TestTimeThatIsOverLeavesVerdictsOut(t *testing.T) {
+	o := Options{Policies: NamedPolicies()[:2], Workloads: Workloads(), Levels: []Level{Memory}, States: 100, Time: 1}
+	verdicts, err := Prove(t.Context(), o)
+	if err != nil || len(verdicts) != len(o.Cells(Memory)) {
+		t.Fatal(len(verdicts), err)
+	}
+	judged := 0
+	for i, v := range verdicts {
+		switch left := v.Verdict == NoTime; {
+		case v.Control != "" && v.Verdict != Held, left != (v.Tally.States == 0):
+			t.Errorf("%d, %s: %s with %d states", i, v.Workload, v.Verdict, v.Tally.States)
+		case v.Control == "" && !left:
+			judged++
+		}
+	}
+	if judged != atOnce {
+		t.Errorf("%d cells are judged, want %d", judged, atOnce)
+	}
+}
+
 // TestAnHourUnderEachPeriodicPolicy runs in fake time, so that what is lost is judged by its age.
 func TestAnHourUnderEachPeriodicPolicy(t *testing.T) {
 	hour := time.Hour / time.Duration(fewer())

@@ -1,6 +1,8 @@
 package prove
 
 import (
+	"context"
+	"os/exec"
 	"time"
 )
 
@@ -13,5 +15,14 @@ type Program struct {
 	Dir     string // where that directory is made; "" is the system's for temporary files
 	Time    time.Duration
 	Seed    uint64
-	Level   Level // Kill, if it is "", or Fault
+	Level   Level // Kill, if it is "", Fault or PowerCut
+	// Start is instead of Command, and Judge instead of the numbers that are printed and read.
+	// Each directory has a judge of its own.
+	Start func(ctx context.Context, dir string) *exec.Cmd
+	Judge func() Judge
+	Again bool // behind each fault it is run again without one
 }
+
+// A Judge gets what a program has printed until a crash, and what the crash has left of a directory.
+// An error says that nothing can be judged.
+type Judge func(dir string, printed []byte) (Tally, *Violation, error)

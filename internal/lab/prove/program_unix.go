@@ -21,18 +21,18 @@ import (
 )
 
 // Prove crashes the program again and again, and judges what it has after each crash by what it
-// acknowledged.
+// acknowledged. At level power the disk is no real one: with the program all goes that was not synced.
 func (p Program) Prove(ctx context.Context) (v *Verdict, err error) {
 	v = &Verdict{Level: cmp.Or(p.Level, Kill), Workload: "program", Loss: lossOfAck, Seed: p.Seed, Verdict: Held}
 	began := time.Now()
 	defer func() { v.Elapsed = time.Since(began) }()
 	r := rand.New(rand.NewPCG(p.Seed, 3))
-	for v.Level == Kill && v.Failure == nil && (time.Since(began) < p.Time || v.Kills == 0) {
-		top, err := os.MkdirTemp(p.Dir, "holdfast-prove-")
+	for v.Level != Fault && v.Failure == nil && (time.Since(began) < p.Time || v.Kills == 0) {
+		top, dir, err := provingDirectory(p.Dir)
 		if err != nil {
 			return v, err
 		}
-		err = p.chain(ctx, v, r, top)
+		err = p.chain(ctx, v, r, dir)
 		if err = errors.Join(err, os.RemoveAll(top)); err != nil {
 			return v, err
 		}
@@ -48,51 +48,71 @@ func (p Program) Prove(ctx context.Context) (v *Verdict, err error) {
 	return v, nil
 }
 
-func (p Program) chain(ctx context.Context, v *Verdict, r *rand.Rand, top string) error {
-	dir := filepath.Join(top, "d")
-	if err := os.Mkdir(dir, 0o777); err != nil {
-		return err
-	}
-	c := NewChecker(programTarget, v.Loss)
-	defer func() { v.Tally.Add(c.Tally) }()
+func (p Program) chain(ctx context.Context, v *Verdict, r *rand.Rand, dir string) error {
+	judge := p.judgeOf(ctx, v)
 	for number := range chainRuns {
-		printed, said, err := p.run(ctx, dir, 1, time.Duration(r.Int64N(int64(60*time.Millisecond))), (*exec.Cmd).Start)
+		after := time.Duration(r.Int64N(int64(60 * time.Millisecond)))
+		var printed []byte
+		var said string
+		var err error
+		if v.Level == PowerCut {
+			printed, said, err = p.runAndCut(ctx, dir, after)
+		} else {
+			printed, said, err = p.run(ctx, dir, 1, after, (*exec.Cmd).Start)
+		}
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, said)
 		}
 		v.Kills++
-		if err := p.judge(ctx, v, c, dir, printed, fmt.Sprintf("after kill %d of a directory", number+1)); err != nil || v.Failure != nil {
+		if err := v.crashed(judge, dir, printed, fmt.Sprintf("after crash %d of a directory", number+1)); err != nil || v.Failure != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// judge compares what the program has with what it printed.
-func (p Program) judge(ctx context.Context, v *Verdict, c *Checker, dir string, printed []byte, when string) error {
-	for _, n := range acknowledged(printed) {
-		c.Note(n)
+// crashed judges what a crash has left.
+func (v *Verdict) crashed(judge Judge, dir string, printed []byte, when string) error {
+	t, violation, err := judge(dir, printed)
+	v.Tally.Add(t)
+	if err == nil && violation != nil {
+		v.Verdict, v.Failure = Broken, &Failure{Violation: violation, State: State{Crash: Process}, Words: when + ": " + violation.Words, Kill: max(1, v.Kills)}
 	}
-	c.Note(Note{Kind: Begun, N: 1<<63 - 1})
-	read := exec.CommandContext(ctx, "sh", "-c", p.Read)
-	read.Dir = dir
-	var told bytes.Buffer
-	read.Stderr = &told
-	text, err := read.Output()
-	if err != nil && v.FaultsOf > 0 {
-		text, err = nil, nil // it could be read without a fault: what can't be now is lost
+	return err
+}
+
+// judgeOf returns the judge of a new directory.
+func (p Program) judgeOf(ctx context.Context, v *Verdict) Judge {
+	if p.Judge != nil {
+		return p.Judge()
 	}
-	if err != nil {
-		return fmt.Errorf("--read: %w: %s", err, strings.TrimSpace(told.String()))
+	c := NewChecker(programTarget, v.Loss)
+	return func(dir string, printed []byte) (t Tally, violation *Violation, err error) {
+		for _, n := range acknowledged(printed) {
+			c.Note(n)
+		}
+		c.Note(Note{Kind: Begun, N: 1<<63 - 1})
+		read := exec.CommandContext(ctx, "sh", "-c", p.Read)
+		read.Dir = dir
+		var told bytes.Buffer
+		read.Stderr = &told
+		text, err := read.Output()
+		if err != nil && (v.FaultsOf > 0 || v.Level == PowerCut) {
+			text, err = nil, nil // it could be read without a fault: what can't be now is lost
+		}
+		if err != nil {
+			return t, nil, fmt.Errorf("--read: %w: %s", err, strings.TrimSpace(told.String()))
+		}
+		found, err := readBack(string(text))
+		if err != nil {
+			return t, nil, err
+		}
+		if violation = c.Judge(Process, found, time.Now().UnixNano(), -1); violation != nil {
+			violation.Words = programWords(violation, c)
+		}
+		t, c.Tally = c.Tally, Tally{}
+		return t, violation, nil
 	}
-	found, err := readBack(string(text))
-	if err != nil {
-		return err
-	}
-	if violation := c.Judge(Process, found, time.Now().UnixNano(), -1); violation != nil {
-		v.Verdict, v.Failure = Broken, &Failure{Violation: violation, State: State{Crash: Process}, Words: when + ": " + programWords(violation, c), Kill: max(1, v.Kills)}
-	}
-	return nil
 }
 
 func programWords(v *Violation, c *Checker) string {
@@ -111,7 +131,10 @@ func (p Program) run(ctx context.Context, dir string, size int64, after time.Dur
 	defer out.Close()
 	var stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, "sh", "-c", p.Command)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, &stderr
+	if cmd.Dir = dir; p.Start != nil {
+		cmd = p.Start(ctx, dir)
+	}
+	cmd.Stdout, cmd.Stderr = out, &stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	if err := start(cmd); err != nil {
@@ -144,6 +167,24 @@ func (p Program) run(ctx context.Context, dir string, size int64, after time.Dur
 	}
 	printed, readErr := os.ReadFile(out.Name())
 	return printed, strings.TrimSpace(stderr.String()), errors.Join(err, readErr)
+}
+
+// provingDirectory makes a directory for a program, below one for what is kept about it. Its path
+// has no links, as a supervisor needs it.
+func provingDirectory(in string) (top, dir string, err error) {
+	if top, err = os.MkdirTemp(in, "holdfast-prove-"); err != nil {
+		return "", "", err
+	}
+	if dir, err = filepath.EvalSymlinks(top); err == nil {
+		dir, err = filepath.Abs(filepath.Join(dir, "d"))
+	}
+	if err == nil {
+		err = os.Mkdir(dir, 0o777)
+	}
+	if err != nil {
+		err = errors.Join(err, os.RemoveAll(top))
+	}
+	return top, dir, err
 }
 
 // programTarget is all that a program writes.

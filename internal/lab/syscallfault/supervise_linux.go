@@ -163,7 +163,14 @@ type Supervisor struct {
 // poller, and would wait for a supervisor that may be stopped meanwhile.
 const launch = "HOLDFAST_SYSCALLFAULT_LAUNCH"
 
-func init() {
+// launches says that this program calls Launch.
+var launches bool
+
+// Launch makes this process the program that [Start] starts, if it was started for that. Else it
+// returns. A program calls it before all else in main, or in the TestMain of its tests: Start starts
+// its own program once more, as what comes between.
+func Launch() {
+	launches = true
 	text, ok := os.LookupEnv(launch)
 	if !ok {
 		return
@@ -198,6 +205,9 @@ const patience = time.Minute
 func Start(cmd *exec.Cmd, dir string, kinds []Kind, at func(*Call)) (*Supervisor, error) {
 	if cmd.Err != nil {
 		return nil, cmd.Err
+	}
+	if !launches { // or the tests that it starts would start it again
+		return nil, errors.New("no supervisor for system calls: this program does not call syscallfault.Launch first")
 	}
 	if err := unix.Access(cmd.Path, unix.X_OK); err != nil {
 		return nil, fmt.Errorf("%s: %w", cmd.Path, err)

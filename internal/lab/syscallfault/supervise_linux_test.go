@@ -24,6 +24,7 @@ import (
 const asWriter = "HOLDFAST_TEST_SYSCALLFAULT"
 
 func TestMain(m *testing.M) {
+	Launch()
 	if name := os.Getenv(asWriter); name != "" {
 		fmt.Print(write(name, os.Args[1]))
 		os.Exit(0)
@@ -171,6 +172,15 @@ func TestMemoryOfAnEndedProgramHasNoPath(t *testing.T) {
 
 func TestProgramThatIsNotThereIsNoProgram(t *testing.T) {
 	if s, err := Start(exec.Command("/nowhere/no-such-program"), t.TempDir(), Kinds, func(*Call) {}); err == nil || s != nil {
+		t.Errorf("%v, %v", s, err)
+	}
+}
+
+// TestProgramThatLaunchesNothingIsNotStarted is what keeps tests from starting themselves.
+func TestProgramThatLaunchesNothingIsNotStarted(t *testing.T) {
+	launches = false
+	defer func() { launches = true }()
+	if s, err := Start(exec.Command("true"), t.TempDir(), Kinds, func(*Call) {}); err == nil || s != nil || !strings.Contains(err.Error(), "Launch") {
 		t.Errorf("%v, %v", s, err)
 	}
 }

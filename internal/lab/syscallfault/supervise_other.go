@@ -30,6 +30,9 @@ func (*Call) File(int) (*os.File, error) { return nil, errors.ErrUnsupported }
 // A Supervisor can't be had here.
 type Supervisor struct{}
 
+// Launch does nothing here.
+func Launch() {}
+
 // Start reports that this system has none.
 func Start(*exec.Cmd, string, []Kind, func(*Call)) (*Supervisor, error) {
 	return nil, errors.New("no supervisor for system calls: it needs Linux on amd64 or arm64")

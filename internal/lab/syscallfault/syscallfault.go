@@ -5,7 +5,7 @@
 // It needs seccomp user notifications (Linux 5.9) and no root. It sees no write through mapped
 // memory and none of io_uring.
 //
-// Start with [Start] and [Call].
+// Start with [Launch], [Start] and [Call].
 package syscallfault
 
 // A Kind is a kind of system calls.

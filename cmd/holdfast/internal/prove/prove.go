@@ -59,9 +59,10 @@ a broken promise: exit code 1. Others may be lost, as far as the policy allows.
 
 Level memory cuts the power of a disk in memory, at every step and in every way. Level
 kill kills real processes, which takes their memory only. Level fault makes the system
-calls of real processes fail, one at a time, and judges what they say too. Level power,
-for root, cuts the power of real file systems, which replay their journals. Each is run
-a second time on what a crash left. At each level a plain correct
+calls of real processes fail, one at a time, and judges what they say too. Level hostile
+exchanges the directory for a link while files are replaced, and looks who may read them.
+Level power, for root, cuts the power of real file systems, which replay their journals.
+But for hostile, each is run a second time on what a crash left. At each level a plain correct
 program must lose nothing and liars must be caught, or all verdicts are "not known".
 
 With --cmd it crashes your own program: see docs/prove.md. The workloads are
@@ -75,7 +76,7 @@ With --cmd it crashes your own program: see docs/prove.md. The workloads are
 	f.SortFlags = false
 	f.Var(cli.Many("policy", &p.Policies, holdfast.ParsePolicy), "policy", "a policy to prove; may be given again (default: all that have a name)")
 	f.Var(cli.Many("name", &p.Workloads, parseWorkload), "workload", "what writes; may be given again (default: all that are above)")
-	f.Var(cli.List("list", &p.Levels, parseLevel), "level", "memory, kill, fault, power or all (default: all; of --cmd: kill)")
+	f.Var(cli.List("list", &p.Levels, parseLevel), "level", "memory, kill, fault, hostile, power or all (default: all; of --cmd: kill)")
 	f.DurationVar(&p.Time, "time", p.Time, "about how long it may take in all (default 45s)")
 	f.VarP(cli.Once("file", &p.output, cli.NewFile), "output", "o", "write each verdict to a new file, as a line of JSON")
 	f.Var(cli.Once("file:line", &p.replay, cli.Given), "replay", "judge the failing state of a line of such a file again, and nothing else")
@@ -85,7 +86,7 @@ With --cmd it crashes your own program: see docs/prove.md. The workloads are
 	f.Var(cli.Once("command", &p.read, cli.Given), "read", "prints the numbers of the records that the program has, a line each")
 	f.Var(cli.Once("number", &p.States, cli.ParseBetween(1, 1_000_000_000, "can't be judged")), "states", "how many states to judge for each workload and policy, at level memory\n(default 100000)")
 	f.Var(cli.Once("number", &p.Seed, cli.ParseSeed), "seed", "the seed of what is chosen by chance (default: a new one)")
-	f.StringVar(&p.Dir, "dir", "", "where levels kill and fault write (default: that of temporary files)")
+	f.StringVar(&p.Dir, "dir", "", "where levels kill, fault and hostile write (default: that of temporary files)")
 	cli.InGroup(f, "Your own program", "cmd", "read")
 	cli.InGroup(f, "What is chosen", "fs", "look", "states", "seed", "dir")
 	return cmd
@@ -129,11 +130,8 @@ const allLevels prove.Level = "all"
 
 func parseLevel(text string) (prove.Level, error) {
 	level := prove.Level(text)
-	if shows, ok := prove.Planned[level]; ok {
-		return "", fmt.Errorf("level %s is not built yet, so %s is not known; use memory, kill, fault, power or all", text, shows)
-	}
 	if level != allLevels && !slices.Contains(prove.Levels, level) {
-		return "", fmt.Errorf("%q is no level; use memory, kill, fault, power or all", text)
+		return "", fmt.Errorf("%q is no level; use memory, kill, fault, hostile, power or all", text)
 	}
 	return level, nil
 }
@@ -164,7 +162,7 @@ func (p *proof) run(cmd *cobra.Command) error {
 			return cli.Misuse("leave it out", "--%s says nothing about the program of --cmd", name)
 		}
 	}
-	for _, level := range []prove.Level{prove.Memory, prove.PowerCut} {
+	for _, level := range []prove.Level{prove.Memory, prove.Hostile, prove.PowerCut} {
 		if changed("cmd") && slices.Contains(p.Levels, level) {
 			return cli.Misuse("use --level kill or fault", "--level %s says nothing about the program of --cmd", level)
 		}
@@ -219,8 +217,9 @@ func (p *proof) complete(stderr io.Writer) error {
 		p.Levels = slices.Clone(prove.Levels)
 	}
 	lacking := map[prove.Level]string{prove.Kill: prove.CanKill}
-	if slices.Contains(p.Levels, prove.Fault) {
-		lacking[prove.Fault] = prove.CanSupervise()
+	if slices.Contains(p.Levels, prove.Fault) || slices.Contains(p.Levels, prove.Hostile) {
+		lacking[prove.Fault] = prove.CanSupervise(exec.Command("true"))
+		lacking[prove.Hostile] = lacking[prove.Fault]
 	}
 	for level, why := range lacking {
 		switch {
@@ -328,10 +327,13 @@ func thisProgram(ctx context.Context, args ...string) *exec.Cmd {
 // report prints the page of verdicts, and keeps the failing states.
 func (p *proof) report(stdout io.Writer, verdicts []*prove.Verdict) error {
 	var broken []*prove.Verdict
-	unknown := 0
+	unknown, noTime := 0, 0
 	for _, v := range verdicts {
-		if v.Verdict == prove.NotKnown {
+		switch v.Verdict {
+		case prove.NotKnown:
 			unknown++
+		case prove.NoTime:
+			noTime++
 		}
 		if v.Failure != nil {
 			broken = append(broken, v)
@@ -367,6 +369,8 @@ func (p *proof) report(stdout io.Writer, verdicts []*prove.Verdict) error {
 		return &cli.Refusal{Code: cli.ExitNotKnown, Err: fmt.Errorf("%s not known: a control did not show what it must", cli.CountText(int64(unknown), "verdict")), Hint: "more --states or more --time may show it"}
 	case len(broken) > 0:
 		return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("%s broken", cli.CountText(int64(len(broken)), "promise")), Hint: "the lines above say which, and how to see it again"}
+	case noTime > 0:
+		return &cli.Refusal{Code: cli.ExitNotKnown, Err: fmt.Errorf("%s not made: --time was over before", cli.CountText(int64(noTime), "verdict")), Hint: "give more --time, or choose with --level, --policy and --workload"}
 	}
 	return nil
 }
@@ -394,6 +398,7 @@ func Page(w io.Writer, verdicts []*prove.Verdict) {
 		prove.Memory:   "Power cuts and ends of the process, on a disk in memory:",
 		prove.PowerCut: "Power cuts of FS, which the kernel mounts again. Several are mounted at a time, and each row has its own time:",
 		prove.Fault:    "Real processes, of which a system call fails, is cut short or comes late. A sync that fails loses what it was to keep:",
+		prove.Hostile:  "Real processes that replace files, while another user exchanges their directory for a link, or reads what may be read:",
 		prove.Kill:     "Real processes, killed. This shows the loss of their memory, and nothing of power cuts:",
 	}
 	type part struct {
@@ -429,6 +434,8 @@ func Page(w io.Writer, verdicts []*prove.Verdict) {
 			fmt.Fprintf(w, "%s, ", cli.CountText(int64(kills), "kill"))
 		case prove.Fault:
 			fmt.Fprintf(w, "%s, ", cli.CountText(int64(faults), "fault"))
+		case prove.Hostile:
+			fmt.Fprintf(w, "%s, ", cli.CountText(int64(faults), "attack"))
 		case prove.PowerCut:
 			fmt.Fprintf(w, "%d unmountable, ", all.Unmountable)
 		}

@@ -42,8 +42,7 @@ func TestWrongInputIsRefused(t *testing.T) {
 	check(`prove takes no argument, and "now" was given`, "now")
 	check(`--policy: policy "fast": field "fast" has no value`, "--policy", "fast")
 	check(`--workload: "plain" is no workload; use append,`, "--workload", "plain")
-	check(`--level: level hostile is not built yet, so what other users can do to a directory in the middle of a call is not known; use memory, kill, fault, power or all`, "--level", "hostile")
-	check(`--level: "disk" is no level; use memory, kill, fault, power or all`, "--level", "memory,disk")
+	check(`--level: "disk" is no level; use memory, kill, fault, hostile, power or all`, "--level", "memory,disk")
 	check(`--fs: "vfat" is no file system whose power can be cut; use ext4, xfs,`, "--fs", "vfat")
 	check(`--fs chooses what level power mounts, and that level is not run`, "--fs", "ext4", "--level", "memory")
 	check(`--look runs where a failing state is mounted`, "--look", "ls")
@@ -54,6 +53,7 @@ func TestWrongInputIsRefused(t *testing.T) {
 	check(`--cmd and --read go together`, "--cmd", "true")
 	check(`--level memory says nothing about the program of --cmd`, "--cmd", "true", "--read", "true", "--level", "memory")
 	check(`--level power says nothing about the program of --cmd`, "--cmd", "true", "--read", "true", "--level", "power")
+	check(`--level hostile says nothing about the program of --cmd`, "--cmd", "true", "--read", "true", "--level", "hostile")
 	check(`--dir nowhere: there is no such directory`, "--dir", "nowhere")
 	check(`-o `+empty+`: the file exists`, "-o", empty)
 	check(`--replay proof.jsonl: a file and the number of a line are needed`, "--replay", "proof.jsonl")
@@ -116,5 +116,9 @@ func TestBrokenPromiseIsKeptAndReplayed(t *testing.T) {
 	var refusal *cli.Refusal
 	if err := (&proof{output: filepath.Join(t.TempDir(), "x")}).report(io.Discard, verdicts); !errors.As(err, &refusal) || refusal.Code != cli.ExitNotKnown {
 		t.Errorf("a liar that is not caught: %v", err)
+	}
+	verdicts[1].Verdict, verdicts[1].Failure = prove.NoTime, nil
+	if err := (&proof{}).report(io.Discard, verdicts); !errors.As(err, &refusal) || refusal.Code != cli.ExitNotKnown || !strings.Contains(err.Error(), "--time was over") {
+		t.Errorf("a verdict for which there was no time: %v", err)
 	}
 }

@@ -1,0 +1,156 @@
+// Package provetest crashes storage code in its own tests, and judges what is left by what the code
+// had acknowledged.
+//
+// A [Workload] says how the code is used: one function stores values in a directory and notes in a
+// [Log] what it begins and what is acknowledged, the other reads what is there. [Test] runs the first
+// as a process of its own, which is the same test program again, crashes it at any moment, reads, and
+// lets it go on. It tells
+//
+//   - lost: a value was acknowledged, and an older one or none is there;
+//   - invented: a value is there that was never stored under its key;
+//   - unread: what a crash has left can't be read.
+//
+// It does not know how the code works, and finds nothing that no crash shows.
+package provetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/lab/prove"
+	"github.com/holdfast-go/holdfast/internal/lab/syscallfault"
+)
+
+// A Workload is storage code as it is used.
+type Workload struct {
+	// Write opens the store in dir, which may be empty or what a crash has left, and stores values
+	// until its process is killed. It may also return. An error fails the test, but for one after
+	// a system call that failed on purpose.
+	Write func(dir string, log *Log) error
+	// Read returns the values that are in dir by their keys. What has no value may be left out.
+	Read func(dir string) (map[string]string, error)
+	// Synced says that an acknowledged value is on the disk. Then a power cut must not take it either.
+	Synced bool
+	// Time is about how long each kind of crash takes; 0 is a second.
+	Time time.Duration
+}
+
+// Test crashes a workload in three subtests. Subtest kill kills its process (SIGKILL), which loses its
+// memory. Subtest fault lets system calls of it fail, be short or late; a sync that fails loses what it
+// was to keep. Subtest power, of what is Synced, kills it and takes away all that it has not synced.
+// The last two need Linux 5.9 on amd64 or arm64, and no root; they see neither what is written or
+// synced through mapped memory nor io_uring.
+//
+// Each process runs this test program with -test.run for this test, so that what comes before in the
+// test, and TestMain, is run in it too. On failure the files are kept.
+func Test(t *testing.T, w Workload) {
+	t.Helper()
+	p := start(t, w)
+	crash := func(level prove.Level) func(*testing.T) {
+		return func(t *testing.T) {
+			p := p
+			p.Level, p.Dir = level, t.TempDir()
+			if level != prove.Kill {
+				if why := prove.CanSupervise(p.Start(t.Context(), "")); why != "" {
+					t.Skip(why)
+				}
+			}
+			v, err := p.Prove(t.Context())
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case v.Failure != nil:
+				t.Fatalf("%s: %s", v.Failure.Violation.Rule, v.Failure.Words)
+			}
+			t.Logf("%d crashes, %d faults, %d values acknowledged, none lost", v.Kills, v.Faults, v.Tally.Acknowledged)
+		}
+	}
+	t.Run("kill", crash(prove.Kill))
+	t.Run("fault", crash(prove.Fault))
+	if w.Synced {
+		t.Run("power", crash(prove.PowerCut))
+	}
+}
+
+// role is in the environment of a process that runs a workload: the test, and the directory.
+const role = "HOLDFAST_PROVETEST"
+
+// start returns the program that a workload is, or is that program.
+func start(t *testing.T, w Workload) prove.Program {
+	t.Helper()
+	syscallfault.Launch()
+	if test, dir, _ := strings.Cut(os.Getenv(role), "\n"); test == t.Name() {
+		write(w, dir)
+	}
+	if prove.CanKill != "" {
+		t.Skip(prove.CanKill)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	only := "-test.run=^" + strings.ReplaceAll(regexp.QuoteMeta(t.Name()), "/", "$/^") + "$"
+	within := w.Time
+	if within == 0 {
+		within = time.Second
+	}
+	return prove.Program{
+		Start: func(ctx context.Context, dir string) *exec.Cmd {
+			cmd := exec.CommandContext(ctx, self, only)
+			cmd.Env = append(os.Environ(), role+"="+t.Name()+"\n"+dir)
+			return cmd
+		},
+		Judge: func() prove.Judge { return judge(w.Read) },
+		Again: true, Time: within, Seed: rand.Uint64(),
+	}
+}
+
+// write is the process that is crashed. One without a directory does nothing.
+func write(w Workload, dir string) {
+	if dir == "" {
+		os.Exit(0)
+	}
+	log := &Log{os.Stdout}
+	os.Stdout = os.Stderr // what the code prints is no note
+	if err := w.Write(dir, log); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// judge returns the judge of a new directory. It does not read after every third crash: there the code
+// meets what a crash has left, and not what Read has made of that.
+func judge(read func(string) (map[string]string, error)) prove.Judge {
+	h, crashes := newHistory(), 0
+	return func(dir string, printed []byte) (t prove.Tally, v *prove.Violation, err error) {
+		if t.Acknowledged, err = h.extend(printed); err != nil {
+			return t, nil, err
+		}
+		if crashes++; crashes%3 == 0 {
+			return t, nil, nil
+		}
+		t.States = 1
+		if found, err := read(dir); err != nil {
+			v = &prove.Violation{Rule: "unread", Words: err.Error()}
+		} else if v = h.judge(found); v == nil {
+			h.restart(found)
+		}
+		if v != nil {
+			kept, err := os.MkdirTemp("", "provetest-")
+			if err = errors.Join(err, os.CopyFS(kept, os.DirFS(dir))); err != nil {
+				return t, nil, err
+			}
+			v.Words += "; its files are in " + kept
+		}
+		return t, v, nil
+	}
+}

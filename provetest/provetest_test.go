@@ -1,0 +1,101 @@
+package provetest_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/isolate"
+	"github.com/holdfast-go/holdfast/internal/racetest"
+	"github.com/holdfast-go/holdfast/provetest"
+)
+
+func TestMain(m *testing.M) { os.Exit(isolate.Tests{M: m}.Run()) }
+
+func TestUnknownCommandIsRefused(t *testing.T) { isolate.RefusesUnknownCommand(t) }
+
+// TestPlantedBugsAreFound plants each bug in the example's store. What one kind of crash can't show it
+// does not tell either.
+func TestPlantedBugsAreFound(t *testing.T) {
+	if racetest.Enabled {
+		t.Skip("the example runs under the race detector")
+	}
+	for _, c := range []struct {
+		name, level string
+		bugs        bugs
+		want        string // the rules that it may be found by, or none
+	}{
+		{"no flush", "kill", bugs{noFlush: true}, "lost"},
+		{"no sync", "kill", bugs{noSync: true}, ""},
+		{"no sync, power", "power", bugs{noSync: true}, "lost"},
+		{"deaf", "kill", bugs{deaf: true}, ""},
+		{"deaf, fault", "fault", bugs{deaf: true}, "lost"},
+		{"again", "fault", bugs{again: true}, "lost"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := workload(c.bugs)
+			if c.level == "fault" {
+				w.Time *= 30 // it ends with the first that is found
+			}
+			rule, words := provetest.Find(t, w, c.level)
+			if rule != c.want {
+				t.Errorf("it was found as %q: %s", rule, words)
+			}
+			if _, kept, _ := strings.Cut(words, "its files are in "); kept != "" {
+				if err := os.RemoveAll(kept); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// TestWhatCannotBeReadIsTold has a store that no crash leaves readable.
+func TestWhatCannotBeReadIsTold(t *testing.T) {
+	w := workload(bugs{})
+	w.Read = func(string) (map[string]string, error) { return nil, errors.New("the magic is wrong") }
+	rule, words := provetest.Find(t, w, "kill")
+	text, kept, _ := strings.Cut(words, "; its files are in ")
+	if rule != "unread" || text != "after crash 1 of a directory: the magic is wrong" {
+		t.Errorf("%s: %s", rule, words)
+	}
+	if entries, err := os.ReadDir(kept); err != nil || len(entries) != 1 || os.RemoveAll(kept) != nil {
+		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+// TestValuesThatMayBeThere lists what notes allow.
+func TestValuesThatMayBeThere(t *testing.T) {
+	const one, two = "begin \"k\" \"1\"\nack \"k\" \"1\"\n", "begin \"k\" \"2\"\nack \"k\" \"2\"\n"
+	const begunTwo = "begin \"k\" \"2\"\n"
+	const lost1, lost2 = `lost: key "k": value "1" was acknowledged, and none is there`, `lost: key "k": value "2" was acknowledged, and the older "1" is there`
+	for _, c := range []struct{ notes, is, want string }{
+		{"", "", ""},
+		{"", "1", `invented: key "k": value "1" is there, which was never stored`},
+		{one, "1", ""},
+		{one, "", lost1},
+		{one, "3", `invented: key "k": value "3" is there, which was never stored`},
+		{one + begunTwo, "1", ""},
+		{one + begunTwo, "2", ""},
+		{one + begunTwo, "", lost1},
+		{one + two, "1", lost2},
+		{one + two, "2", ""},
+		{one + "ack \"k\" \"2", "1", ""}, // cut off
+		{"begin \"k\" \"1\"\n" + begunTwo + "ack \"k\" \"1\"\nack \"k\" \"2\"\n", "1", ""}, // at the same time
+		{"begin \"k\" \"1\"\n" + begunTwo + "ack \"k\" \"1\"\nack \"k\" \"2\"\n", "", `lost: key "k": value "2" was acknowledged, and none is there`},
+		{"begin \"k\" \"1\"\n" + two, "1", ""}, // it came late
+		{one + "begin \"k\" \"\"\nack \"k\" \"\"\n", "", ""},
+		{one + "begin \"k\" \"\"\nack \"k\" \"\"\n", "1", `lost: key "k": value "" was acknowledged, and the older "1" is there`},
+		{"ack \"k\" \"1\"\n", "1", `key "k": value "1" was acknowledged, and not begun`},
+	} {
+		found := map[string]string{}
+		if c.is != "" {
+			found["k"] = c.is
+		}
+		if got := provetest.Judge(c.notes, found); got != c.want {
+			t.Errorf("%q, and %q is there: %s, want %s", c.notes, c.is, got, c.want)
+		}
+	}
+}
