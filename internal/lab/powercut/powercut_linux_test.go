@@ -4,11 +4,14 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,6 +19,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/isolate"
+	"github.com/holdfast-go/holdfast/internal/lab/fuselog"
 	"github.com/holdfast-go/holdfast/internal/lab/prove"
 )
 
@@ -63,18 +67,27 @@ func chosen(workloads ...string) prove.Options {
 	return o
 }
 
-// asked says that the power of file systems is to be cut. It mounts hundreds of them, and has
-// hung once in ten minutes, for a reason that is not known: so nobody gets it unasked.
-const asked = "HOLDFAST_TEST_POWER"
-
 func needs(t *testing.T, kind string) {
 	t.Helper()
-	if os.Getenv(asked) == "" && os.Getenv(asChild) == "" {
-		t.Skipf("power cuts of real file systems: %s=1 runs them", asked)
-	}
 	if err := Can(kind); err != nil {
 		t.Skipf("what a power cut leaves of %s is not known here: %v", kind, err)
 	}
+}
+
+// journalled are the file systems that are here, of those whose names last.
+func journalled(t *testing.T) (kinds []string) {
+	t.Helper()
+	for _, kind := range Kinds[:4] {
+		if err := Can(kind); err != nil {
+			t.Logf("left out: %v", err)
+		} else {
+			kinds = append(kinds, kind)
+		}
+	}
+	if kinds == nil {
+		t.Skip("no file system can be mounted here")
+	}
+	return kinds
 }
 
 // TestPowerCutsOfRealFileSystems judges states of workloads and of all controls. Each liar must be
@@ -126,7 +139,7 @@ func shrinkInRoom() error {
 		return err
 	}
 	f := r.order.Replay
-	m, err := mounterOf(f.Log, r.top)
+	m, err := mounterOf(f.Log, r.top, func(string) {})
 	if err == nil {
 		err = r.private()
 	}
@@ -160,7 +173,11 @@ func TestFailingStateIsMadeSmallAndJudgedAgain(t *testing.T) {
 	o := chosen()
 	o.Child = childAs("shrink")
 	var small *prove.Failure
-	if err := enter(t.Context(), o, order{Replay: f}, nil, func(a *answer) { small = a.Verdict.Failure }); err != nil {
+	if err := enter(t.Context(), o, order{Replay: f}, nil, func(a *answer) {
+		if a.Verdict != nil {
+			small = a.Verdict.Failure
+		}
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if s := small.State; s.Keep != 0 || s.Mask != 0 || s.Rest || s.Tear != 0 || s.Position > f.State.Position || len(small.Log.Entries) > entries {
@@ -266,6 +283,240 @@ func loopsIn(process string) map[string]string {
 		}
 	}
 	return all
+}
+
+// TestRefusedWriteIsShown holds what the documentation says of one EIO: the second sync of a plain
+// program succeeds, and its record is gone. A Writer of holdfast never says that it is there.
+func TestRefusedWriteIsShown(t *testing.T) {
+	t.Parallel()
+	kinds := journalled(t)
+	all, err := ShowRefusals(t.Context(), chosen(), kinds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != len(kinds)*len(refusals) {
+		t.Fatalf("%d rows of %v", len(all), kinds)
+	}
+	for i, x := range all {
+		how := refusals[i%len(refusals)]
+		second := "ok"
+		if how.ours {
+			second = "EIO"
+		}
+		if x.FS != kinds[i/len(refusals)] || x.Writes != how.writes || x.First != "EIO" || x.Second != second {
+			t.Errorf("%+v", x)
+		}
+		if after := map[string][]string{"overwritten": {"the old one"}, "preallocated": {"zeros"}}[x.Writes]; x.After == "the record" || after != nil && !slices.Contains(after, x.After) {
+			t.Errorf("%+v", x)
+		}
+	}
+}
+
+// TestSyncSendsItsBytesAndThenAFlush holds of each kind of sync that what it makes durable reached
+// the disk before the last flush.
+func TestSyncSendsItsBytesAndThenAFlush(t *testing.T) {
+	t.Parallel()
+	kinds := journalled(t)
+	all, err := ShowSyncs(t.Context(), chosen(), kinds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != len(kinds)*len(tracings()) {
+		t.Fatalf("%d rows of %v", len(all), kinds)
+	}
+	for _, x := range all {
+		if x.Data == 0 || x.Flushes == 0 || x.Bytes < pageSize || !strings.HasSuffix(x.Order, "flush") || x.Times < 1 || x.Of != rounds {
+			t.Errorf("%+v", x)
+		}
+		if strings.HasPrefix(x.Calls, "create") && x.Other == 0 {
+			t.Errorf("no name was sent: %+v", x)
+		}
+	}
+}
+
+func TestSentSumsUpAnOrder(t *testing.T) {
+	write := func(data string, n int) fuselog.Entry {
+		return fuselog.Entry{Op: fuselog.Write, Data: []byte(data + strings.Repeat("x", n-len(data)))}
+	}
+	flush := fuselog.Entry{Op: fuselog.Sync}
+	got := sent([]fuselog.Entry{write(traced, 4096), write("", 4096), write("", 512), flush, flush, write("", 1024)})
+	want := Sync{Data: 1, Other: 3, Flushes: 2, Bytes: 9728, Order: "data 4KiB, other 4608B, flush, flush, other 1KiB"}
+	if got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if most := usual([]Sync{{Data: 1}, want, {Data: 2}, want}); most.Order != want.Order || most.Times != 2 || most.Of != 4 {
+		t.Errorf("%+v", most)
+	}
+}
+
+func TestBlockIsRefusedOnce(t *testing.T) {
+	refuse := refusesOnce()
+	check := func(data string, want bool) {
+		t.Helper()
+		if got := refuse(fuselog.Entry{Op: fuselog.Write, Data: []byte(data)}); got != want {
+			t.Errorf("%q: %v", data, got)
+		}
+	}
+	check("anything", false)
+	check(refused, false) // no letter
+	check("before "+refused+"a behind", true)
+	check(refused+"a", false)
+	check(refused+"b", true)
+	check(refused+"b", false)
+}
+
+// TestProgramIsJudgedByItsAcknowledgements gives level power programs of the shell.
+func TestProgramIsJudgedByItsAcknowledgements(t *testing.T) {
+	t.Parallel()
+	needs(t, "ext4")
+	const program = "n=$(wc -l <log); while :; do n=$((n+1)); echo $n >>log; %s echo ack $n; done"
+	judged := func(sync string) *prove.Verdict {
+		t.Helper()
+		o := chosen()
+		o.States = 60
+		o.Program = &prove.Program{Command: "touch log; sync .; " + fmt.Sprintf(program, sync), Read: "cat log"}
+		verdicts, err := Run(t.Context(), o, []string{"ext4"}, 2*time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(verdicts) < 5 {
+			t.Errorf("there are no controls beside the program: %+v", verdicts)
+		}
+		for _, v := range verdicts {
+			if v.Workload == "program" {
+				return v
+			}
+		}
+		t.Fatalf("the program has no verdict: %+v", verdicts)
+		return nil
+	}
+	if v := judged("sync log;"); v.Failure != nil || v.Unknown != "" || v.Tally.States < leastStates || v.Tally.Acknowledged == 0 {
+		t.Errorf("%+v %+v", v, v.Failure)
+	}
+	v := judged("")
+	if v.Failure == nil || v.Failure.Violation.Rule != "lost" || !strings.Contains(v.Failure.Words, "it had printed ack ") {
+		t.Fatalf("%+v", v)
+	}
+	again, err := Replay(t.Context(), chosen(), v.Failure, "")
+	if err != nil || again == nil || again.Rule != "lost" {
+		t.Errorf("judged again: %+v, %v", again, err)
+	}
+	o := chosen()
+	o.Program = &prove.Program{Command: "echo no", Read: "true"}
+	silent, err := Run(t.Context(), o, []string{"ext4"}, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i := slices.IndexFunc(silent, func(v *prove.Verdict) bool { return v.Workload == "program" }); i < 0 || !strings.Contains(silent[i].Unknown, "acknowledged nothing") {
+		t.Errorf("%+v", silent)
+	}
+}
+
+// TestStoppedDiskIsItsCellsError stops a disk's process for ever. Its cell fails, and the others have
+// their verdicts.
+func TestStoppedDiskIsItsCellsError(t *testing.T) {
+	t.Parallel()
+	needs(t, "ext4")
+	mark := fmt.Sprintf("HOLDFAST_TEST_POWERCUT_MARK=%d.%d", os.Getpid(), time.Now().UnixNano())
+	o := chosen()
+	o.Child = func(ctx context.Context, args ...string) *exec.Cmd {
+		cmd := childAs("process")(ctx, args...)
+		cmd.Env = append(cmd.Env, mark)
+		return cmd
+	}
+	over := make(chan struct{})
+	stopped := make(chan bool, 1)
+	go func() {
+		for {
+			select {
+			case <-over:
+				stopped <- false
+				return
+			case <-time.After(time.Millisecond):
+			}
+			if p := diskOf(mark); p > 0 && syscall.Kill(p, syscall.SIGSTOP) == nil {
+				stopped <- true
+				return
+			}
+		}
+	}()
+	what := order{Kinds: []string{"ext4"}, States: 8, Seconds: 1, Patience: 3 * time.Second}
+	held, errored := 0, ""
+	err := enter(t.Context(), o, what, nil, func(a *answer) {
+		if v := a.Verdict; v != nil && v.Unknown != "" {
+			errored += v.Unknown
+		} else if v != nil {
+			held++
+		}
+	})
+	close(over)
+	if err != nil || !<-stopped || errored == "" || held == 0 {
+		t.Errorf("%v: %d verdicts, and the error of a cell: %q", err, held, errored)
+	}
+}
+
+// diskOf returns a disk's process with a variable in its environment, or 0.
+func diskOf(mark string) int {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		line, _ := os.ReadFile(file)
+		env, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "environ"))
+		if n, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && strings.Contains(string(line), diskArgument) && strings.Contains(string(env), mark) {
+			return n
+		}
+	}
+	return 0
+}
+
+// TestFileSystemThatCannotBeMadeIsItsCellsError needs no root.
+func TestFileSystemThatCannotBeMadeIsItsCellsError(t *testing.T) {
+	r := &room{order: order{Patience: patience}}
+	c := &cell{Cell: prove.Cell{Workload: prove.Find("plain"), Policy: holdfast.EachDurable()}, dir: filepath.Join(t.TempDir(), "cell")}
+	c.kind.Name, c.kind.Program, c.kind.Debian = "ext9", "mkfs.ext9", "e9fsprogs"
+	a := r.answer(c, time.Now())
+	if a.Verdict == nil || a.Verdict.FS != "ext9" || a.Verdict.Control != "correct" || !strings.Contains(a.Verdict.Unknown, "mkfs.ext9 is not installed") {
+		t.Errorf("%+v", a.Verdict)
+	}
+	r.order.Show = showSyncs
+	if a := r.answer(c, time.Now()); a.Verdict != nil || !strings.HasPrefix(a.Err, "ext9: ") {
+		t.Errorf("%+v", a)
+	}
+}
+
+// TestSilentRoomIsKilled holds that no room is waited for for ever.
+func TestSilentRoomIsKilled(t *testing.T) {
+	t.Parallel()
+	attended := func(ends bool) error {
+		read, write, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer read.Close()
+		cmd := exec.Command("sleep", "1000")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		cmd.ExtraFiles = []*os.File{write}
+		if err := errors.Join(cmd.Start(), write.Close()); err != nil {
+			t.Fatal(err)
+		}
+		lines := make(chan *answer)
+		go func() {
+			_, _ = read.Read(make([]byte, 1))
+			if ends {
+				close(lines)
+			}
+		}()
+		failed, exit := attend(cmd, lines, "holdfast-disk:nobody", 30*time.Millisecond, func(*answer) {})
+		if exit == nil {
+			t.Error("the process was not killed")
+		}
+		return failed
+	}
+	if err := attended(true); err == nil || !strings.Contains(err.Error(), "have said nothing") || strings.Contains(err.Error(), "can't be killed") {
+		t.Errorf("%v", err)
+	}
+	if err := attended(false); err == nil || !strings.Contains(err.Error(), "can't be killed") {
+		t.Errorf("%v", err)
+	}
 }
 
 func TestRoomIsOnlyForItsCaller(t *testing.T) {

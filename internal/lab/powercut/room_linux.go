@@ -46,11 +46,7 @@ func Process(args []string, o prove.Options) error {
 		return prove.Child(args)
 	}
 	if args[0] == diskArgument && len(args) == 2 {
-		notes, err := prove.ShareNotes(args[1])
-		if err != nil {
-			return err
-		}
-		return (&fuselog.Disk{Device: 3, Image: 4, Log: 5, Notes: notes.Begun}).Serve()
+		return serveDisk(args[1])
 	}
 	if args[0] == diskArgument || len(args) != 1 || os.Getpid() != 1 {
 		return errors.New("a room has no arguments, and is the first process of its namespace")
@@ -66,6 +62,11 @@ func Process(args []string, o prove.Options) error {
 	for _, fd := range []int{3, 4, mountsFD} {
 		unix.CloseOnExec(fd)
 	}
+	go func() { // ends with the process
+		for range time.Tick(time.Second) {
+			_ = r.say(&answer{})
+		}
+	}()
 	if err := r.run(); err != nil {
 		return r.say(&answer{Err: err.Error()})
 	}
@@ -105,22 +106,18 @@ func (r *room) run() error {
 	r.end = time.Now().Add(time.Duration(r.order.Seconds * float64(time.Second)))
 	var next atomic.Int64
 	var group sync.WaitGroup
-	errs := make([]error, min(workers, len(cells)))
+	together := min(workers, len(cells))
+	errs := make([]error, together)
 	for i := range errs {
 		group.Go(func() {
-			for {
+			for errs[i] == nil {
 				n := int(next.Add(1)) - 1
 				if n >= len(cells) {
 					return
 				}
-				c := &cells[n]
-				share := time.Until(r.end) / time.Duration((len(cells)-n+len(errs)-1)/len(errs))
-				c.dir = filepath.Join(r.top, fmt.Sprint("cell", c.seed))
-				if err := r.judge(c, time.Now().Add(share)); err != nil {
-					errs[i] = fmt.Errorf("%s, %s under %v: %w", c.kind.Name, c.Workload.Name, c.Policy, err)
-					next.Store(int64(len(cells)))
-					return
-				}
+				c := cells[n]
+				share := time.Until(r.end) / time.Duration((len(cells)-n+together-1)/together)
+				errs[i] = r.say(r.answer(c, time.Now().Add(share)))
 			}
 		})
 	}
@@ -128,13 +125,86 @@ func (r *room) run() error {
 	return errors.Join(errs...)
 }
 
+// answer does what is to be done with a cell. What it can't do is this cell's error, or that of
+// the file system that is to be shown.
+func (r *room) answer(c *cell, end time.Time) *answer {
+	result := make(chan *answer, 1) // nobody may wait for it any more
+	c.step("start")
+	go func() {
+		a, err := &answer{}, error(nil)
+		switch r.order.Show {
+		case showRefusals:
+			a.Refusals, err = r.refusals(c)
+		case showSyncs:
+			a.Syncs, err = r.syncs(c)
+		default:
+			a.Verdict, err = r.judge(c, end)
+		}
+		if err != nil {
+			a = r.cannot(c, err)
+		}
+		result <- a
+	}()
+	aborted := false
+	for tick := time.Tick(time.Second / 4); ; {
+		select {
+		case a := <-result:
+			return a
+		case <-tick:
+		}
+		what := c.doing.Load()
+		if time.Since(what.since) < r.order.Patience {
+			continue
+		}
+		if aborted {
+			// A process that not even this frees waits for something else in the kernel.
+			return r.cannot(c, fmt.Errorf("%s has not ended for %v, also without its disk", what.name, 2*r.order.Patience))
+		}
+		aborted = true
+		c.step(what.name)
+		_ = fuselog.Abort(c.owner) // whether it helped is seen by what comes next
+	}
+}
+
+func (r *room) cannot(c *cell, err error) *answer {
+	if r.order.Show != "" {
+		return &answer{Err: fmt.Sprintf("%s: %v", c.kind.Name, err)}
+	}
+	v := c.verdict()
+	v.Unknown = err.Error()
+	return &answer{Verdict: v}
+}
+
 // A cell is what one verdict is about.
 type cell struct {
 	prove.Cell
-	kind volume.Kind
-	seed uint64
-	dir  string
-	liar string // of a control: what the disk does
+	kind  volume.Kind
+	seed  uint64
+	dir   string
+	owner string // of its disk's mount
+	liar  string // of a control: what the disk does
+	doing atomic.Pointer[step]
+}
+
+// A step of a cell may not take longer than patience.
+type step struct {
+	name  string
+	since time.Time
+}
+
+func (c *cell) step(name string) { c.doing.Store(&step{name, time.Now()}) }
+
+// in returns the path of a file of the cell.
+func (c *cell) in(name string) string { return filepath.Join(c.dir, name) }
+
+// verdict is that of the cell before anything was judged.
+func (c *cell) verdict() *prove.Verdict {
+	v := c.Verdict(prove.PowerCut, c.seed)
+	v.FS = c.kind.Name
+	if c.liar != "" {
+		v.Workload, v.Control = c.liar, liarControl
+	}
+	return v
 }
 
 // The disks that must be caught, below a correct program.
@@ -154,7 +224,7 @@ var harmlessThere = []string{"liar-no-sync", "liar-name-first"}
 func journalsData(k volume.Kind) bool { return k.Type == "ext3" || k.Name == "ext4-journal" }
 
 // cells are those of the order, the controls of all file systems first.
-func (r *room) cells() (cells []cell, err error) {
+func (r *room) cells() (cells []*cell, err error) {
 	var o prove.Options
 	for _, text := range r.order.Policies {
 		p, err := holdfast.ParsePolicy(text)
@@ -171,11 +241,18 @@ func (r *room) cells() (cells []cell, err error) {
 		if err != nil {
 			return nil, err
 		}
+		if r.order.Show != "" {
+			cells = append(cells, &cell{kind: k})
+			continue
+		}
+		if p := r.order.Program; p != nil {
+			cells = append(cells, &cell{Cell: prove.Cell{Workload: p.Workload(), Policy: holdfast.EachDurable()}, kind: k})
+		}
 		for _, c := range o.Cells(prove.PowerCut) {
 			if journalsData(k) && slices.Contains(harmlessThere, c.Workload.Name) {
 				continue
 			}
-			cells = append(cells, cell{Cell: c, kind: k})
+			cells = append(cells, &cell{Cell: c, kind: k})
 			if c.Workload.Control != "correct" {
 				continue
 			}
@@ -184,15 +261,27 @@ func (r *room) cells() (cells []cell, err error) {
 				liars = append(liars, noBarrier)
 			}
 			for _, liar := range liars {
-				cells = append(cells, cell{Cell: c, kind: k, liar: liar})
+				cells = append(cells, &cell{Cell: c, kind: k, liar: liar})
 			}
 		}
 	}
-	slices.SortStableFunc(cells, func(a, b cell) int { return min(1, len(b.Workload.Control)) - min(1, len(a.Workload.Control)) })
-	for i := range cells {
-		cells[i].seed = r.order.Seed + uint64(i)
+	if r.order.Show == "" {
+		slices.SortStableFunc(cells, func(a, b *cell) int { return min(1, len(b.Workload.Control)) - min(1, len(a.Workload.Control)) })
+	}
+	for i, c := range cells {
+		c.seed = r.order.Seed + uint64(i)
+		c.dir = filepath.Join(r.top, fmt.Sprint("cell", c.seed))
+		c.owner = fmt.Sprintf("%s:%d", r.order.Owner, i)
 	}
 	return cells, nil
+}
+
+// programOf returns the program that a cell is about, or nil.
+func (o *order) programOf(c *cell) *prove.Program {
+	if c.Workload.Control != "" {
+		return nil
+	}
+	return o.Program
 }
 
 // secondEvery is of how many states one is run on again.
@@ -202,32 +291,29 @@ const secondEvery = 4
 const leastStates = 4
 
 // judge makes the verdict of a cell.
-func (r *room) judge(c *cell, end time.Time) error {
+func (r *room) judge(c *cell, end time.Time) (*prove.Verdict, error) {
 	began := time.Now()
-	v := c.Verdict(prove.PowerCut, c.seed)
-	v.FS = c.kind.Name
-	if c.liar != "" {
-		v.Workload, v.Control = c.liar, liarControl
-	}
+	v := c.verdict()
 	long := time.Until(end) / 4
 	if long = max(60*time.Millisecond, min(long, 400*time.Millisecond)); c.Policy.Sync.Every > 0 {
 		long = max(long, min(2*time.Second, c.Policy.Sync.Every*5/4)) // its period must fall due
 	}
 	l, err := r.record(c, long)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := os.Mkdir(c.dir, 0o700); err != nil {
-		return err
+		return nil, err
 	}
 	defer os.RemoveAll(c.dir)
-	m, err := mounterOf(l, c.dir)
+	m, err := mounterOf(l, c.dir, c.step)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	random := rand.New(rand.NewPCG(c.seed, 5))
-	cursor := newCursor(l, m.targets, m.loss)
+	cursor := m.cursor(l)
 	var seen []prove.State
+	c.step("states")
 	for _, at := range positions(l, r.order.States, random) {
 		if v.Failure != nil || time.Now().After(end) && cursor.checker.Tally.States >= leastStates && (v.Control == "" || v.Control == "correct") {
 			break
@@ -243,7 +329,7 @@ func (r *room) judge(c *cell, end time.Time) error {
 		s := states[random.IntN(len(states))]
 		violation, err := m.judge(cursor, &s, random.IntN(secondEvery) == 0, &v.Tally)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if violation != nil {
 			v.Failure = &prove.Failure{Violation: violation, State: s, Log: l, Words: violation.Words}
@@ -252,11 +338,11 @@ func (r *room) judge(c *cell, end time.Time) error {
 	v.Tally.Add(cursor.checker.Tally)
 	if f := v.Failure; f != nil && (v.Control == "" || v.Control == "correct") { // what a liar did is not kept
 		if err := m.shrink(f); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	v.Elapsed = time.Since(began)
-	return r.say(&answer{Verdict: v})
+	return v, nil
 }
 
 // positions chooses where the power is cut, in order: half right before a flush, half anywhere.
@@ -280,12 +366,12 @@ func positions(l *prove.Log, count int, random *rand.Rand) (all []int) {
 
 // replay judges the state of a failure that was kept, and runs a command where it is mounted.
 func (r *room) replay(f *prove.Failure) (*prove.Violation, error) {
-	m, err := mounterOf(f.Log, r.top)
+	m, err := mounterOf(f.Log, r.top, func(string) {})
 	if err != nil {
 		return nil, err
 	}
 	if r.order.Look != "" {
-		c := newCursor(f.Log, m.targets, m.loss)
+		c := m.cursor(f.Log)
 		c.to(f.State.Position)
 		v, err := m.mounted(c, &f.State, func(dir string) (*prove.Violation, error) {
 			cmd := exec.CommandContext(context.Background(), "sh", "-c", r.order.Look)

@@ -393,7 +393,7 @@ func (c *Command) judge(f *faulted, in *injection, printed string, want, found m
 		case strings.Contains(f.said, "nothing of it is left") && left && !there:
 			return &Violation{Rule: "message", Words: fmt.Sprintf("%s is there%s", name, said)}
 		}
-		if acked := acknowledged([]byte("ack " + strings.ReplaceAll(strings.TrimSpace(printed), "\n", "\nack ") + "\n")); c.Acks && len(acked) > 0 {
+		if acked := Acknowledged([]byte("ack "+strings.ReplaceAll(strings.TrimSpace(printed), "\n", "\nack ")+"\n"), Flushed); c.Acks && len(acked) > 0 {
 			lines, n := strings.SplitAfter(text, "\n"), acked[len(acked)-1].N
 			if failed := reportedLine.FindStringSubmatch(f.said); failed != nil { // they count as dealt with
 				from, _ := strconv.ParseUint(failed[1], 10, 63)
@@ -450,7 +450,7 @@ func (p Program) underFault(ctx context.Context, v *Verdict, in *injection) (cou
 	}
 	var s *syscallfault.Supervisor
 	const printed = 300 // some 40 acknowledgements
-	acks, said, err := p.run(ctx, dir, printed, 0, func(cmd *exec.Cmd) (err error) {
+	acks, said, err := p.run(ctx, dir, filepath.Dir(dir), printed, 0, func(cmd *exec.Cmd) (err error) {
 		s, err = syscallfault.Start(cmd, dir, kinds, at)
 		return err
 	})
