@@ -72,14 +72,19 @@ func Abort(owner string) error {
 func abort(which func(source string) bool) error {
 	connections := map[string]bool{} // by the minor number of their device
 	namespaces := map[string]bool{}
-	processes, _ := filepath.Glob("/proc/[0-9]*")
-	for _, p := range processes {
-		ns, err := os.Readlink(filepath.Join(p, "ns/mnt"))
+	// Of each thread: one that has ended, or has other mounts than those beside it, may be the
+	// first of a process whose others wait for a disk.
+	threads, _ := filepath.Glob("/proc/[0-9]*/task/[0-9]*")
+	for _, thread := range threads {
+		ns, err := os.Readlink(filepath.Join(thread, "ns/mnt"))
 		if err != nil || namespaces[ns] {
 			continue
 		}
+		text, err := os.ReadFile(filepath.Join(thread, "mountinfo"))
+		if err != nil {
+			continue // it has just ended
+		}
 		namespaces[ns] = true
-		text, _ := os.ReadFile(filepath.Join(p, "mountinfo"))
 		for line := range strings.Lines(string(text)) {
 			before, after, _ := strings.Cut(line, " - ")
 			fields, what := strings.Fields(before), strings.Fields(after)

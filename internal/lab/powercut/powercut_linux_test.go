@@ -294,20 +294,23 @@ func TestRefusedWriteIsShown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(all) != len(kinds)*len(refusals) {
-		t.Fatalf("%d rows of %v", len(all), kinds)
-	}
-	for i, x := range all {
-		how := refusals[i%len(refusals)]
+	rows := map[string]int{}
+	for _, x := range all {
+		rows[x.FS]++
 		second := "ok"
-		if how.ours {
+		if x.Writes == "by holdfast" {
 			second = "EIO"
 		}
-		if x.FS != kinds[i/len(refusals)] || x.Writes != how.writes || x.First != "EIO" || x.Second != second {
+		if x.First != "EIO" || x.Second != second || x.After == "the record" {
 			t.Errorf("%+v", x)
 		}
-		if after := map[string][]string{"overwritten": {"the old one"}, "preallocated": {"zeros"}}[x.Writes]; x.After == "the record" || after != nil && !slices.Contains(after, x.After) {
+		if after := map[string]string{"overwritten": "the old one", "preallocated": "zeros"}[x.Writes]; after != "" && x.After != after {
 			t.Errorf("%+v", x)
+		}
+	}
+	for _, kind := range kinds {
+		if n := rows[kind]; n != len(refusals) && !(kind == "ext3" && n == len(refusals)-1) { // it preallocates nothing
+			t.Errorf("%s has %d rows", kind, n)
 		}
 	}
 }

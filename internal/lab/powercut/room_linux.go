@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -51,6 +52,8 @@ func Process(args []string, o prove.Options) error {
 	if args[0] == diskArgument || len(args) != 1 || os.Getpid() != 1 {
 		return errors.New("a room has no arguments, and is the first process of its namespace")
 	}
+	// The first thread keeps the room's mounts, by which the process is known: see outside.
+	runtime.LockOSThread()
 	r := &room{child: o.Child, top: os.TempDir(), out: json.NewEncoder(os.NewFile(4, "answers"))}
 	text, err := bufio.NewReader(os.NewFile(3, "orders")).ReadBytes('\n')
 	if err == nil {

@@ -94,33 +94,37 @@ func (r *room) refusals(c *cell) (all []Refusal, err error) {
 	old := block("old")
 	name := func(i int) string { return fmt.Sprint("file", i) }
 	letter := func(i int) []byte { return block(refused + string(rune('a'+i))) }
+	var cases []int // those that this file system can have
 	write := func(dir string) error {
 		for i, x := range refusals {
+			c.step("files of blocks that the disk refuses")
+			switch err := x.prepare(filepath.Join(dir, name(i)), old); {
+			case err == nil:
+				cases = append(cases, i)
+			case !x.holes || !errors.Is(err, unix.EOPNOTSUPP):
+				return err
+			}
+		}
+		if err := syncAll(dir); err != nil {
+			return err
+		}
+		for _, i := range cases {
 			c.step("write of a block that the disk refuses")
-			shown := Refusal{FS: c.kind.Name, Writes: x.writes}
 			path := filepath.Join(dir, name(i))
-			if err := x.prepare(path, old); err != nil {
-				return err
-			}
-			if err := syncAll(dir); err != nil {
-				return err
-			}
-			first, second, err := x.write(path, letter(i))
-			if err != nil {
-				return fmt.Errorf("%s: %w", x.writes, err)
-			}
-			shown.First, shown.Second, shown.Before = outcome(first), outcome(second), x.found(path, old, letter(i))
-			all = append(all, shown)
+			first, second := refusals[i].write(path, letter(i))
+			all = append(all, Refusal{FS: c.kind.Name, Writes: refusals[i].writes, First: first, Second: second,
+				Before: refusals[i].found(path, old, letter(i))})
 		}
 		return nil
 	}
 	read := func(dir string) error {
-		for i, x := range refusals {
-			all[i].After = x.found(filepath.Join(dir, name(i)), old, letter(i))
+		for n, i := range cases {
+			all[n].After = refusals[i].found(filepath.Join(dir, name(i)), old, letter(i))
 		}
 		return nil
 	}
-	return all, r.shown(c, refusesWrites, func(dir string, _ *disk) error { return write(dir) }, read)
+	err = r.shown(c, refusesWrites, func(dir string, _ *disk) error { return write(dir) }, read)
+	return all, err
 }
 
 // prepare makes the file as it is before the block is written.
@@ -137,32 +141,34 @@ func (x refusal) prepare(path string, old []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// write writes the block and syncs twice.
-func (x refusal) write(path string, block []byte) (first, second, err error) {
+// write writes the block and syncs twice, and returns how that went. A file system that has failed before takes
+// no write.
+func (x refusal) write(path string, block []byte) (first, second string) {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
-		return nil, nil, err
+		return outcome(err), "-"
 	}
 	defer f.Close()
 	if !x.ours {
 		if _, err := f.WriteAt(block, x.at); err != nil {
-			return nil, nil, err
+			return outcome(err), "-"
 		}
-		return f.Sync(), f.Sync(), nil
+		return outcome(f.Sync()), outcome(f.Sync())
 	}
-	if _, err := f.Seek(x.at, 0); err != nil {
-		return nil, nil, err
+	_, err = f.Seek(x.at, io.SeekStart)
+	var w *holdfast.Writer
+	if err == nil {
+		w, err = holdfast.New(f, holdfast.Buffered(64*holdfast.KiB))
 	}
-	w, err := holdfast.New(f, holdfast.Buffered(64*holdfast.KiB))
+	if err == nil {
+		_, err = w.Write(block)
+	}
 	if err != nil {
-		return nil, nil, err
+		return outcome(err), "-"
 	}
-	if _, err := w.Write(block); err != nil {
-		return nil, nil, err
-	}
-	first, second = w.Sync(), w.Sync()
+	first, second = outcome(w.Sync()), outcome(w.Sync())
 	_ = w.Close() // it reports the same again
-	return first, second, nil
+	return first, second
 }
 
 // found says what reading the block finds.

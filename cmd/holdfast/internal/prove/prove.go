@@ -344,34 +344,33 @@ func (p *proof) show(cmd *cobra.Command) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	o := prove.Options{Child: thisProgram}
 	if p.eio {
-		refusals, err := powercut.ShowRefusals(cmd.Context(), o, kinds)
-		if err != nil {
-			return cannotShow(cmd.Context(), err)
+		var refusals []powercut.Refusal
+		if refusals, err = powercut.ShowRefusals(cmd.Context(), o, kinds); len(refusals) > 0 {
+			fmt.Fprint(out, "A program writes a record and syncs twice. The disk answers EIO to the first write of it:\n\n")
+			fmt.Fprintln(table, "file system\tthe record is\tfirst sync\tsecond sync\tread then\tread after a remount")
 		}
-		fmt.Fprint(out, "A program writes a record and syncs twice. The disk answers EIO to the first write of it:\n\n")
-		fmt.Fprintln(table, "file system\tthe record is\tfirst sync\tsecond sync\tread then\tread after a remount")
 		for _, x := range refusals {
 			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", x.FS, x.Writes, x.First, x.Second, x.Before, x.After)
 		}
-		return table.Flush()
+	} else {
+		var syncs []powercut.Sync
+		if syncs, err = powercut.ShowSyncs(cmd.Context(), o, kinds); len(syncs) > 0 {
+			fmt.Fprint(out, "What reaches the disk while the calls run that make 4 KiB durable. Other writes are of journals and metadata:\n\n")
+			fmt.Fprintln(table, "file system\tcalls\tdata\tother\tbytes\tflushes\tin this order\ttimes")
+		}
+		for _, x := range syncs {
+			fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\t%d\t%s\t%d of %d\n", x.FS, x.Calls, x.Data, x.Other, cli.BytesText(int64(x.Bytes)), x.Flushes, x.Order, x.Times, x.Of)
+		}
 	}
-	syncs, err := powercut.ShowSyncs(cmd.Context(), o, kinds)
-	if err != nil {
-		return cannotShow(cmd.Context(), err)
-	}
-	fmt.Fprint(out, "What reaches the disk while the calls run that make 4KiB durable. Other writes are of journals and metadata:\n\n")
-	fmt.Fprintln(table, "file system\tcalls\tdata\tother\tbytes\tflushes\tin this order\ttimes")
-	for _, x := range syncs {
-		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\t%d\t%s\t%d of %d\n", x.FS, x.Calls, x.Data, x.Other, cli.BytesText(int64(x.Bytes)), x.Flushes, x.Order, x.Times, x.Of)
-	}
-	return table.Flush()
-}
-
-func cannotShow(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	_ = table.Flush() // a failed write is reported at the end
+	switch {
+	case cmd.Context().Err() != nil:
 		return &cli.Refusal{Code: cli.ExitInterrupted, Err: errors.New("interrupted"), Hint: "all that it made is removed"}
+	case err != nil:
+		words := strings.ReplaceAll(err.Error(), "\n", "; ") // of several file systems
+		return &cli.Refusal{Code: cli.ExitCannot, Err: errors.New(words), Hint: cli.DiskHint(err)}
 	}
-	return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: cli.DiskHint(err)}
+	return nil
 }
 
 // commandLines are this program's own, which level fault gives failing calls.
