@@ -1,7 +1,6 @@
 package powercut
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,14 +38,13 @@ func TestMain(m *testing.M) {
 }
 
 func beChild(mode string, args []string) error {
-	switch {
-	case mode == "run":
-		o := chosen("writer")
-		o.States = 1 << 16 // it is killed long before
-		_, err := Run(context.Background(), o, []string{"ext4"}, time.Hour)
-		return err
-	case mode == "shrink" && args[0] == roomArgument:
-		return shrinkInRoom()
+	if mode == "run" {
+		// Its disk is there until it is killed, or until the program has been waited for too long: it
+		// acknowledges nothing.
+		o := chosen()
+		o.Program = &prove.Program{Command: "while :; do echo x >>log; sync log; done", Read: "true"}
+		_, err := Run(context.Background(), o, []string{"ext4"}, time.Second)
+		return errors.Join(err, errors.New("nobody killed it"))
 	}
 	return Process(args, prove.Options{Child: childAs("process")})
 }
@@ -128,86 +126,6 @@ func TestPowerCutsOfRealFileSystems(t *testing.T) {
 	t.Logf("%d states", states)
 }
 
-// shrinkInRoom is a room that makes the failure of its order small.
-func shrinkInRoom() error {
-	r := &room{top: os.TempDir(), out: json.NewEncoder(os.NewFile(4, "answers"))}
-	text, err := bufio.NewReader(os.NewFile(3, "orders")).ReadBytes('\n')
-	if err == nil {
-		err = json.Unmarshal(text, &r.order)
-	}
-	if err != nil {
-		return err
-	}
-	f := r.order.Replay
-	m, err := mounterOf(f.Log, r.top, func(string) {})
-	if err == nil {
-		err = r.private()
-	}
-	if err == nil {
-		err = m.shrink(f)
-	}
-	if err != nil {
-		return err
-	}
-	return r.say(&answer{Verdict: &prove.Verdict{Failure: f}})
-}
-
-// TestFailingStateIsMadeSmallAndJudgedAgain takes what a liar did, shrinks it, and looks at it.
-func TestFailingStateIsMadeSmallAndJudgedAgain(t *testing.T) {
-	t.Parallel()
-	needs(t, "ext4")
-	verdicts, err := Run(t.Context(), chosen(), []string{"ext4"}, time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var f *prove.Failure
-	for _, v := range verdicts {
-		if v.Workload == "liar-early" {
-			f = v.Failure
-		}
-	}
-	if f == nil {
-		t.Fatalf("the liar was not caught: %+v", verdicts)
-	}
-	entries := len(f.Log.Entries)
-	o := chosen()
-	o.Child = childAs("shrink")
-	var small *prove.Failure
-	if err := enter(t.Context(), o, order{Replay: f}, nil, func(a *answer) {
-		if a.Verdict != nil {
-			small = a.Verdict.Failure
-		}
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if s := small.State; s.Keep != 0 || s.Mask != 0 || s.Rest || s.Tear != 0 || s.Position > f.State.Position || len(small.Log.Entries) > entries {
-		t.Errorf("%+v of %d entries was made %+v of %d", f.State, entries, s, len(small.Log.Entries))
-	}
-	if !strings.Contains(small.Words, "It was acknowledged at log entry") {
-		t.Errorf("no explanation: %s", small.Words)
-	}
-	kept, err := json.Marshal(small)
-	var again prove.Failure
-	if err == nil {
-		err = json.Unmarshal(kept, &again)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := Replay(t.Context(), chosen(), &again, "[ $(basename $PWD) = d ] && mountpoint -q ..")
-	if err != nil || !reflect.DeepEqual(v, small.Violation) {
-		t.Errorf("judged again: %+v, %v; it was %+v", v, err, small.Violation)
-	}
-	if _, err := Replay(t.Context(), chosen(), &again, "exit 3"); err == nil {
-		t.Error("a look that fails is no error")
-	}
-	t.Logf("%d entries and %d bytes of JSON are kept: %s", len(small.Log.Entries), len(kept), small.Words)
-	again.State.Position = len(again.Log.Entries) + 1
-	if _, err := Replay(t.Context(), chosen(), &again, ""); err == nil {
-		t.Error("a state behind the end of its log was judged")
-	}
-}
-
 // TestKillLeavesNothing kills a run at work. Its processes, mounts and loop devices end with it.
 func TestKillLeavesNothing(t *testing.T) {
 	t.Parallel()
@@ -223,7 +141,7 @@ func TestKillLeavesNothing(t *testing.T) {
 	go func() { ended <- cmd.Wait() }()
 	owner := fmt.Sprintf("holdfast-disk:%d:", cmd.Process.Pid)
 	devices := map[string]string{}
-	for len(mounted(owner)) == 0 || len(devices) == 0 {
+	for len(devices) == 0 {
 		for _, p := range mounted(owner) {
 			for device, file := range loopsIn(p) {
 				devices[device] = file
@@ -400,10 +318,7 @@ func TestProgramIsJudgedByItsAcknowledgements(t *testing.T) {
 	if v.Failure == nil || v.Failure.Violation.Rule != "lost" || !strings.Contains(v.Failure.Words, "it had printed ack ") {
 		t.Fatalf("%+v", v)
 	}
-	again, err := Replay(t.Context(), chosen(), v.Failure, "")
-	if err != nil || again == nil || again.Rule != "lost" {
-		t.Errorf("judged again: %+v, %v", again, err)
-	}
+	judgedAgain(t, v.Failure)
 	o := chosen()
 	o.Program = &prove.Program{Command: "echo no", Read: "true"}
 	silent, err := Run(t.Context(), o, []string{"ext4"}, time.Second)
@@ -412,6 +327,38 @@ func TestProgramIsJudgedByItsAcknowledgements(t *testing.T) {
 	}
 	if i := slices.IndexFunc(silent, func(v *prove.Verdict) bool { return v.Workload == "program" }); i < 0 || !strings.Contains(silent[i].Unknown, "acknowledged nothing") {
 		t.Errorf("%+v", silent)
+	}
+}
+
+// judgedAgain holds that a failing state was made small, and is judged and looked at again from its
+// file.
+func judgedAgain(t *testing.T, small *prove.Failure) {
+	t.Helper()
+	if s := small.State; s.Keep != 0 || s.Mask != 0 || s.Rest || s.Tear != 0 || len(small.Log.Entries) > s.Position+1 {
+		t.Errorf("%+v of %d entries is not small", s, len(small.Log.Entries))
+	}
+	if !strings.Contains(small.Words, "It was acknowledged at log entry") {
+		t.Errorf("no explanation: %s", small.Words)
+	}
+	kept, err := json.Marshal(small)
+	var again prove.Failure
+	if err == nil {
+		err = json.Unmarshal(kept, &again)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := Replay(t.Context(), chosen(), &again, "[ $(basename $PWD) = d ] && mountpoint -q ..")
+	if err != nil || !reflect.DeepEqual(v, small.Violation) {
+		t.Errorf("judged again: %+v, %v; it was %+v", v, err, small.Violation)
+	}
+	if _, err := Replay(t.Context(), chosen(), &again, "exit 3"); err == nil {
+		t.Error("a look that fails is no error")
+	}
+	t.Logf("%d entries and %d bytes of JSON are kept: %s", len(small.Log.Entries), len(kept), small.Words)
+	again.State.Position = len(again.Log.Entries) + 1
+	if _, err := Replay(t.Context(), chosen(), &again, ""); err == nil {
+		t.Error("a state behind the end of its log was judged")
 	}
 }
 

@@ -314,32 +314,47 @@ func (r *room) judge(c *cell, end time.Time) (*prove.Verdict, error) {
 		return nil, err
 	}
 	random := rand.New(rand.NewPCG(c.seed, 5))
-	cursor := m.cursor(l)
+	liar := v.Control != "" && v.Control != "correct"
 	var seen []prove.State
+	acknowledged := int64(0)
 	c.step("states")
-	for _, at := range positions(l, r.order.States, random) {
-		if v.Failure != nil || time.Now().After(end) && cursor.checker.Tally.States >= leastStates && (v.Control == "" || v.Control == "correct") {
-			break
-		}
-		cursor.to(at)
-		// Of a few states at this position, one.
-		var states []prove.State
-		l.States(at, cursor.pending, random, 8, &seen, func(s *prove.State) {
-			if s.Crash == prove.Power {
-				states = append(states, *s)
+	// Each round goes through the whole log, so that the end of the time takes no part of it away.
+	for round, done := leastStates, 0; done < r.order.States; round *= 2 {
+		round = min(round, r.order.States-done)
+		cursor := m.cursor(l)
+		for _, at := range positions(l, round, random) {
+			if v.Failure != nil || !liar && done >= leastStates && time.Now().After(end) {
+				done = r.order.States
+				break
 			}
-		})
-		s := states[random.IntN(len(states))]
-		violation, err := m.judge(cursor, &s, random.IntN(secondEvery) == 0, &v.Tally)
-		if err != nil {
-			return nil, err
+			done++
+			cursor.to(at)
+			// Of a few states at this position, one.
+			var states []prove.State
+			l.States(at, cursor.pending, random, 8, &seen, func(s *prove.State) {
+				if s.Crash == prove.Power {
+					states = append(states, *s)
+				}
+			})
+			s := states[random.IntN(len(states))]
+			violation, err := m.judge(cursor, &s, random.IntN(secondEvery) == 0, &v.Tally)
+			if err != nil {
+				return nil, err
+			}
+			if violation != nil {
+				v.Failure = &prove.Failure{Violation: violation, State: s, Log: l, Words: violation.Words}
+			}
 		}
-		if violation != nil {
-			v.Failure = &prove.Failure{Violation: violation, State: s, Log: l, Words: violation.Words}
-		}
+		t := cursor.checker.Tally
+		acknowledged, t.Acknowledged = max(acknowledged, t.Acknowledged), 0 // each round is of the same run
+		v.Tally.Add(t)
 	}
-	v.Tally.Add(cursor.checker.Tally)
-	if f := v.Failure; f != nil && (v.Control == "" || v.Control == "correct") { // what a liar did is not kept
+	v.Tally.Acknowledged += acknowledged
+	switch f := v.Failure; {
+	case f == nil:
+	case liar:
+		f.Log = nil // what a liar did is not kept
+	default:
 		if err := m.shrink(f); err != nil {
 			return nil, err
 		}

@@ -215,7 +215,7 @@ type tracing struct {
 // tracedPages is how long the file is that is written, and rounds how often each is done.
 const (
 	tracedPages = 64
-	rounds      = 9
+	rounds      = 5
 )
 
 func tracings() []tracing {
