@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -102,7 +101,7 @@ func TestPowerCutsOfRealFileSystems(t *testing.T) {
 		}
 	}
 	// The end of the time leaves a few states of each, and all that a liar needs to be caught.
-	verdicts, err := Run(t.Context(), chosen(workloads...), kinds, time.Duration(len(kinds))*2*time.Second)
+	verdicts, err := Run(t.Context(), chosen(workloads...), kinds, time.Duration(len(kinds))*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,7 +295,7 @@ func TestProgramIsJudgedByItsAcknowledgements(t *testing.T) {
 		o := chosen()
 		o.States = 60
 		o.Program = &prove.Program{Command: "touch log; sync .; " + fmt.Sprintf(program, sync), Read: "cat log"}
-		verdicts, err := Run(t.Context(), o, []string{"ext4"}, 2*time.Second)
+		verdicts, err := Run(t.Context(), o, []string{"ext4"}, time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -319,15 +318,6 @@ func TestProgramIsJudgedByItsAcknowledgements(t *testing.T) {
 		t.Fatalf("%+v", v)
 	}
 	judgedAgain(t, v.Failure)
-	o := chosen()
-	o.Program = &prove.Program{Command: "echo no", Read: "true"}
-	silent, err := Run(t.Context(), o, []string{"ext4"}, time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if i := slices.IndexFunc(silent, func(v *prove.Verdict) bool { return v.Workload == "program" }); i < 0 || !strings.Contains(silent[i].Unknown, "acknowledged nothing") {
-		t.Errorf("%+v", silent)
-	}
 }
 
 // judgedAgain holds that a failing state was made small, and is judged and looked at again from its
