@@ -225,16 +225,16 @@ func tracings() []tracing {
 		return errors.Join(err, sync(int(f.Fd())))
 	}
 	return []tracing{
-		{"append, fsync", func(_ string, f *os.File, round int) error {
+		{"append + fsync", func(_ string, f *os.File, round int) error {
 			return written(f, int64(tracedPages+round)*pageSize, unix.Fsync)
 		}},
-		{"overwrite, fsync", func(_ string, f *os.File, round int) error {
+		{"overwrite + fsync", func(_ string, f *os.File, round int) error {
 			return written(f, int64(round)*pageSize, unix.Fsync)
 		}},
-		{"overwrite, fdatasync", func(_ string, f *os.File, round int) error {
+		{"overwrite + fdatasync", func(_ string, f *os.File, round int) error {
 			return written(f, int64(rounds+round)*pageSize, unix.Fdatasync)
 		}},
-		{"create, fsync, rename, fsync of the directory", func(dir string, _ *os.File, _ int) error {
+		{"create + fsync + rename + fsync dir", func(dir string, _ *os.File, _ int) error {
 			path := filepath.Join(dir, "new")
 			f, err := os.Create(path + ".tmp")
 			if err != nil {

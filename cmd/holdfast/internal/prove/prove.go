@@ -85,7 +85,7 @@ With --cmd it crashes your own program: see docs/prove.md. The workloads are
 	f.Var(cli.List("list", &p.kinds, parseKind), "fs", "the file systems of level power (default: ext4, xfs, btrfs)")
 	f.Var(cli.Once("command", &p.command, cli.Given), "cmd", "crash this program, which prints \"ack N\" lines, in an empty directory")
 	f.Var(cli.Once("command", &p.read, cli.Given), "read", "prints the numbers of the records that the program has, a line each")
-	f.Var(cli.Once("number", &p.States, cli.ParseBetween(1, 1_000_000_000, "can't be judged")), "states", "how many states to judge for each workload and policy, at level memory\n(default 100000)")
+	f.Var(cli.Once("number", &p.States, cli.ParseBetween(1, 1_000_000_000, "can't be judged")), "states", "how many states to judge for each workload and policy, at levels memory\nand power (default 100000 and 120)")
 	f.Var(cli.Once("number", &p.Seed, cli.ParseSeed), "seed", "the seed of what is chosen by chance (default: a new one)")
 	f.StringVar(&p.Dir, "dir", "", "where levels kill and fault write (default: that of temporary files)")
 	f.BoolVar(&p.eio, "eio", false, "at level power: the disk answers EIO to one write. Show what two syncs\nreturn then, and what is left")
@@ -355,11 +355,11 @@ func (p *proof) show(cmd *cobra.Command) error {
 	} else {
 		var syncs []powercut.Sync
 		if syncs, err = powercut.ShowSyncs(cmd.Context(), o, kinds); len(syncs) > 0 {
-			fmt.Fprint(out, "What reaches the disk while the calls run that make 4 KiB durable. Other writes are of journals and metadata:\n\n")
-			fmt.Fprintln(table, "file system\tcalls\tdata\tother\tbytes\tflushes\tin this order\ttimes")
+			fmt.Fprint(out, "Writes and flushes that reach the disk while calls make 4 KiB durable. Other writes are of journals and metadata:\n\n")
+			fmt.Fprintln(table, "file system\tcalls\tdata\tother\tflushes\tin this order\ttimes")
 		}
 		for _, x := range syncs {
-			fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\t%d\t%s\t%d of %d\n", x.FS, x.Calls, x.Data, x.Other, cli.BytesText(int64(x.Bytes)), x.Flushes, x.Order, x.Times, x.Of)
+			fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%s\t%d of %d\n", x.FS, x.Calls, x.Data, x.Other, x.Flushes, x.Order, x.Times, x.Of)
 		}
 	}
 	_ = table.Flush() // a failed write is reported at the end
