@@ -315,7 +315,6 @@ func (r *room) judge(c *cell, end time.Time) (*prove.Verdict, error) {
 	}
 	random := rand.New(rand.NewPCG(c.seed, 5))
 	liar := v.Control != "" && v.Control != "correct"
-	var seen []prove.State
 	acknowledged := int64(0)
 	c.step("states")
 	// Each round goes through the whole log, so that the end of the time takes no part of it away.
@@ -329,14 +328,7 @@ func (r *room) judge(c *cell, end time.Time) (*prove.Verdict, error) {
 			}
 			done++
 			cursor.to(at)
-			// Of a few states at this position, one.
-			var states []prove.State
-			l.States(at, cursor.pending, random, 8, &seen, func(s *prove.State) {
-				if s.Crash == prove.Power {
-					states = append(states, *s)
-				}
-			})
-			s := states[random.IntN(len(states))]
+			s := cursor.someState(random)
 			violation, err := m.judge(cursor, &s, random.IntN(secondEvery) == 0, &v.Tally)
 			if err != nil {
 				return nil, err
@@ -361,6 +353,17 @@ func (r *room) judge(c *cell, end time.Time) (*prove.Verdict, error) {
 	}
 	v.Elapsed = time.Since(began)
 	return v, nil
+}
+
+// someState chooses one of a few power cuts at the cursor.
+func (c *cursor) someState(random *rand.Rand) prove.State {
+	var seen, states []prove.State
+	c.log.States(c.position, c.pending, random, 8, &seen, func(s *prove.State) {
+		if s.Crash == prove.Power {
+			states = append(states, *s)
+		}
+	})
+	return states[random.IntN(len(states))]
 }
 
 // positions chooses where the power is cut, in order: half right before a flush, half anywhere.

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -107,6 +108,9 @@ func ShowSyncs(ctx context.Context, o prove.Options, kinds []string) (all []Sync
 	return all, err
 }
 
+// rooms are those that this process has started: what is aborted is never another's.
+var rooms atomic.Int64
+
 // enter starts the room, and calls each with its answers until it has ended.
 func enter(ctx context.Context, o prove.Options, what order, stdin *os.File, each func(*answer)) error {
 	runtime.LockOSThread() // the room is killed when the thread ends that started it: PR_SET_PDEATHSIG(2const)
@@ -115,6 +119,7 @@ func enter(ctx context.Context, o prove.Options, what order, stdin *os.File, eac
 	if err != nil {
 		return err
 	}
+	owner = fmt.Sprintf("%s:%d", owner, rooms.Add(1))
 	what.Owner = owner
 	if what.Patience == 0 {
 		what.Patience = patience
@@ -159,11 +164,26 @@ func enter(ctx context.Context, o prove.Options, what order, stdin *os.File, eac
 	go func() { // the room may end before it has read all
 		_, _ = orderEnd.Write(append(text, '\n'))
 	}()
-	lines, over := make(chan *answer), make(chan struct{})
+	over := make(chan struct{})
 	defer close(over)
+	failed, err := attend(cmd, answersFrom(answerEnd, over), owner, 2*what.Patience, each)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case failed != nil:
+		return failed
+	case err != nil:
+		return fmt.Errorf("the room ended: %w: %s", err, said)
+	}
+	return nil
+}
+
+// answersFrom returns what a room says until it ends, or until nobody waits for it any more.
+func answersFrom(room io.Reader, over <-chan struct{}) <-chan *answer {
+	lines := make(chan *answer)
 	go func() {
 		defer close(lines)
-		for in := json.NewDecoder(answerEnd); ; {
+		for in := json.NewDecoder(room); ; {
 			a := &answer{}
 			err := in.Decode(a)
 			if err == io.EOF {
@@ -182,16 +202,7 @@ func enter(ctx context.Context, o prove.Options, what order, stdin *os.File, eac
 			}
 		}
 	}()
-	failed, err := attend(cmd, lines, owner, 2*what.Patience, each)
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case failed != nil:
-		return failed
-	case err != nil:
-		return fmt.Errorf("the room ended: %w: %s", err, said)
-	}
-	return nil
+	return lines
 }
 
 // attend calls each with a room's answers until the room has ended. One that says nothing for too
