@@ -289,12 +289,11 @@ func TestBlockIsRefusedOnce(t *testing.T) {
 func TestProgramIsJudgedByItsAcknowledgements(t *testing.T) {
 	t.Parallel()
 	needs(t, "ext4")
-	const program = "n=$(wc -l <log); while :; do n=$((n+1)); echo $n >>log; %s echo ack $n; done"
-	judged := func(sync string) *prove.Verdict {
+	judged := func(step string) *prove.Verdict {
 		t.Helper()
 		o := chosen()
 		o.States = 60
-		o.Program = &prove.Program{Command: "touch log; sync .; " + fmt.Sprintf(program, sync), Read: "cat log"}
+		o.Program = &prove.Program{Command: "touch log; sync .; n=$(wc -l <log); while :; do n=$((n+1)); echo $n >>log; " + step + "; done", Read: "cat log"}
 		verdicts, err := Run(t.Context(), o, []string{"ext4"}, time.Second)
 		if err != nil {
 			t.Fatal(err)
@@ -310,10 +309,10 @@ func TestProgramIsJudgedByItsAcknowledgements(t *testing.T) {
 		t.Fatalf("the program has no verdict: %+v", verdicts)
 		return nil
 	}
-	if v := judged("sync log;"); v.Failure != nil || v.Unknown != "" || v.Tally.States < leastStates || v.Tally.Acknowledged == 0 {
+	if v := judged("sync log; echo ack $n"); v.Failure != nil || v.Unknown != "" || v.Tally.States < leastStates || v.Tally.Acknowledged == 0 {
 		t.Errorf("%+v %+v", v, v.Failure)
 	}
-	v := judged("")
+	v := judged("echo ack $n; sync log") // each ack has its place before the flush
 	if v.Failure == nil || v.Failure.Violation.Rule != "lost" || !strings.Contains(v.Failure.Words, "it had printed ack ") {
 		t.Fatalf("%+v", v)
 	}

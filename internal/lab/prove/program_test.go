@@ -56,3 +56,27 @@ func TestProgramIsRunAgainOnWhatACrashLeft(t *testing.T) {
 		t.Errorf("%v", v)
 	}
 }
+
+func TestControlThatCouldNotBeJudgedLeavesItsFileSystemNotKnown(t *testing.T) {
+	doubted := map[string]bool{}
+	judged := func(fs, control, unknown string) Known {
+		v := &Verdict{Level: PowerCut, FS: fs, Control: control, Unknown: unknown, Verdict: Held}
+		v.judge(doubted)
+		return v.Verdict
+	}
+	if got := judged("xfs", "", "mkfs"); got != NotKnown {
+		t.Errorf("what was not judged %v", got)
+	}
+	if got := judged("xfs", "", ""); got != Held {
+		t.Errorf("the row beside it is %v", got)
+	}
+	if got := judged("ext4", "lost", "mkfs"); got != NotKnown {
+		t.Errorf("a control that was not judged %v", got)
+	}
+	if got := judged("ext4", "", ""); got != NotKnown {
+		t.Errorf("a row behind that control is %v", got)
+	}
+	if got := judged("xfs", "", ""); got != Held {
+		t.Errorf("a row of another file system is %v", got)
+	}
+}
