@@ -177,7 +177,7 @@ func TestDisksOfAnOwnerAreAborted(t *testing.T) {
 	mine.freedBy(func() error { return Abort(ownerHere() + ":1") })
 	part.freedBy(func() error { return Abort(ownerHere() + ":1") })
 	if other.ended.Load() {
-		t.Error("the disk of another was aborted: ", <-other.result)
+		t.Fatal("the disk of another was aborted: ", <-other.result)
 	}
 	other.freedBy(func() error { return Abort(ownerHere() + ":11") })
 }

@@ -144,6 +144,7 @@ func (r *room) serve(ctx context.Context, c *cell, image *os.File, how string) (
 		return nil, errors.Join(err, unix.Unmount(d.point, unix.MNT_DETACH), d.notes.Close())
 	}
 	d.kill = func() { _ = cmd.Process.Kill() }
+	c.disk.Store(d)
 	go func() {
 		err := cmd.Wait()
 		if err != nil {

@@ -354,6 +354,9 @@ func judgedAgain(t *testing.T, small *prove.Failure) {
 // TestStoppedDiskIsItsCellsError stops a disk's process for ever. Its cell fails, and the others have
 // their verdicts.
 func TestStoppedDiskIsItsCellsError(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for a disk that never answers")
+	}
 	t.Parallel()
 	needs(t, "ext4")
 	mark := fmt.Sprintf("HOLDFAST_TEST_POWERCUT_MARK=%d.%d", os.Getpid(), time.Now().UnixNano())
@@ -379,7 +382,7 @@ func TestStoppedDiskIsItsCellsError(t *testing.T) {
 			}
 		}
 	}()
-	what := order{Kinds: []string{"ext4"}, States: 8, Seconds: 1, Patience: 2 * time.Second}
+	what := order{Kinds: []string{"ext4"}, States: 8, Seconds: 1, Patience: 5 * time.Second}
 	held, errored := 0, ""
 	err := enter(t.Context(), o, what, nil, func(a *answer) {
 		if v := a.Verdict; v != nil && v.Unknown != "" {
@@ -389,9 +392,10 @@ func TestStoppedDiskIsItsCellsError(t *testing.T) {
 		}
 	})
 	close(over)
-	if err != nil || !<-stopped || errored == "" || held == 0 {
+	if err != nil || !<-stopped || !strings.Contains(errored, "took more than 5s, and its disk was aborted") || held == 0 {
 		t.Errorf("%v: %d verdicts, and the error of a cell: %q", err, held, errored)
 	}
+	t.Logf("%d verdicts, and the error of a cell: %q", held, errored)
 }
 
 // diskOf returns a disk's process with a variable in its environment, or 0.

@@ -131,7 +131,11 @@ func (r *room) run() error {
 // answer does what is to be done with a cell. What it can't do is this cell's error, or that of
 // the file system that is to be shown.
 func (r *room) answer(c *cell, end time.Time) *answer {
-	result := make(chan *answer, 1) // nobody may wait for it any more
+	type result struct {
+		answer *answer
+		err    error
+	}
+	ended := make(chan result, 1) // nobody may wait for it any more
 	c.step("start")
 	go func() {
 		a, err := &answer{}, error(nil)
@@ -143,29 +147,35 @@ func (r *room) answer(c *cell, end time.Time) *answer {
 		default:
 			a.Verdict, err = r.judge(c, end)
 		}
-		if err != nil {
-			a = r.cannot(c, err)
-		}
-		result <- a
+		ended <- result{a, err}
 	}()
-	aborted := false
+	late := ""
 	for tick := time.Tick(time.Second / 4); ; {
 		select {
-		case a := <-result:
-			return a
+		case x := <-ended:
+			switch {
+			case x.err != nil && late != "":
+				return r.cannot(c, fmt.Errorf("%s took more than %v, and its disk was aborted: %w", late, r.order.Patience, x.err))
+			case x.err != nil:
+				return r.cannot(c, x.err)
+			}
+			return x.answer
 		case <-tick:
 		}
 		what := c.doing.Load()
 		if time.Since(what.since) < r.order.Patience {
 			continue
 		}
-		if aborted {
+		if late != "" {
 			// A process that not even this frees waits for something else in the kernel.
 			return r.cannot(c, fmt.Errorf("%s has not ended for %v, also without its disk", what.name, 2*r.order.Patience))
 		}
-		aborted = true
+		late = what.name
 		c.step(what.name)
 		_ = fuselog.Abort(c.owner) // whether it helped is seen by what comes next
+		if d := c.disk.Load(); d != nil {
+			d.kill()
+		}
 	}
 }
 
@@ -187,6 +197,7 @@ type cell struct {
 	owner string // of its disk's mount
 	liar  string // of a control: what the disk does
 	doing atomic.Pointer[step]
+	disk  atomic.Pointer[disk] // the last
 }
 
 // A step of a cell may not take longer than patience.
