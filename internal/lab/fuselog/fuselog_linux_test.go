@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -192,7 +193,7 @@ type hanging struct {
 func hang(t *testing.T, source string) *hanging {
 	t.Helper()
 	dir := t.TempDir()
-	cmd := privately("hang", dir, source)
+	cmd := child("hang", dir, source)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +213,10 @@ func hang(t *testing.T, source string) *hanging {
 // freedBy calls abort until the process has ended: it may not have asked its disk yet.
 func (h *hanging) freedBy(abort func() error) {
 	h.t.Helper()
-	for !h.ended.Load() {
+	for began := time.Now(); !h.ended.Load(); {
+		if time.Since(began) > 20*time.Second {
+			h.t.Fatal("it still waits for its disk")
+		}
 		if err := abort(); err != nil {
 			h.t.Fatal(err)
 		}
@@ -223,8 +227,26 @@ func (h *hanging) freedBy(abort func() error) {
 	}
 }
 
-// hangThere opens a disk that nobody serves, in a call that no signal ends.
+// hangThere opens a disk that nobody serves, in a call that no signal ends. Only one thread of the
+// process has the disk mounted, and not the first one.
 func hangThere() error {
+	runtime.LockOSThread()
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		err := unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS)
+		if err == nil {
+			err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
+		}
+		if err == nil {
+			err = openUnserved()
+		}
+		done <- err
+	}()
+	return <-done
+}
+
+func openUnserved() error {
 	dir := os.Args[1]
 	point := filepath.Join(dir, "disk")
 	if err := os.WriteFile(point, nil, 0o600); err != nil {
