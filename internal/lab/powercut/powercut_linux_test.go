@@ -111,10 +111,10 @@ func TestPowerCutsOfRealFileSystems(t *testing.T) {
 		rows[v.FS]++
 		liar := v.Control != "" && v.Control != "correct"
 		if liar != (v.Failure != nil) {
-			t.Errorf("%s, %s: %d states, %+v", v.FS, v.Workload, v.Tally.States, v.Failure)
+			t.Errorf("%s, %s: %d states, %+v %s", v.FS, v.Workload, v.Tally.States, v.Failure, v.Unknown)
 		}
 		if v.Failure == nil && (v.Tally.States < leastStates || v.Tally.Unmountable > 0) {
-			t.Errorf("%s, %s: %+v", v.FS, v.Workload, v.Tally)
+			t.Errorf("%s, %s: %+v %s", v.FS, v.Workload, v.Tally, v.Unknown)
 		}
 	}
 	for _, kind := range kinds {

@@ -28,8 +28,9 @@ const (
 	leastNotes = 90
 	mostNotes  = 12_000
 	mostBytes  = 24 << 20
-	// patience is that of an order that has no other.
-	patience = 20 * time.Second
+	// patience is that of an order that has no other. A second of work may take half a minute on a
+	// busy machine.
+	patience = 60 * time.Second
 )
 
 // record runs the workload of a cell on a new file system, and returns the log of its disk.
@@ -49,6 +50,7 @@ func (r *room) record(c *cell, long time.Duration) (l *prove.Log, err error) {
 		return nil, err
 	}
 	defer image.Close()
+	c.step("copy of the new file system")
 	if err := addImage(l, image); err != nil {
 		return nil, err
 	}

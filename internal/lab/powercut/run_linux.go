@@ -166,7 +166,7 @@ func enter(ctx context.Context, o prove.Options, what order, stdin *os.File, eac
 	}()
 	over := make(chan struct{})
 	defer close(over)
-	failed, err := attend(cmd, answersFrom(answerEnd, over), owner, 2*what.Patience, each)
+	failed, err := attend(cmd, answersFrom(answerEnd, over), owner, patience, each)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
