@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -129,12 +130,20 @@ func serveThere() (err error) {
 	}
 	// A poll is answered at once, by the kernel: the server knows none.
 	_, pollErr := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
+	// The server refuses this one, once: it is not in the log, and the bytes are the old ones.
+	if _, err := unix.Pwrite(fd, []byte("refuse"), 100); err != unix.EIO {
+		return fmt.Errorf("a write that the server refuses: %w", err)
+	}
+	if _, err := unix.Pread(fd, back, 100); err != nil || string(back) != "\x00\x00\x00\x00" {
+		return fmt.Errorf("a write that was refused is there: %q, %w", back, err)
+	}
 	err = errors.Join(err, writeErr, readErr, pollErr, unix.Close(fd), unix.Unmount(point, 0))
 	return errors.Join(err, server.Wait())
 }
 
 func diskThere() error {
-	return (&Disk{Device: 3, Image: 4, Log: 5, Notes: func() uint64 { return 7 }}).Serve()
+	refuse := func(e Entry) bool { return string(e.Data) == "refuse" }
+	return (&Disk{Device: 3, Image: 4, Log: 5, Notes: func() uint64 { return 7 }, Refuse: refuse}).Serve()
 }
 
 // TestStaleDiskIsAborted holds that a process is freed that waits for a disk whose owner was
@@ -149,44 +158,95 @@ func TestStaleDiskIsAborted(t *testing.T) {
 	}
 	source := strings.Replace(ownerHere(), ":"+strconv.Itoa(os.Getpid())+":"+startOf(os.Getpid()),
 		":"+strconv.Itoa(owner.Process.Pid)+":"+startOf(owner.Process.Pid), 1)
-	dir := t.TempDir()
-	hang := privately("hang", dir, source)
-	if err := hang.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var ended atomic.Bool
-	result := make(chan error, 1)
-	go func() { err := hang.Wait(); ended.Store(true); result <- err }()
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "opening")); err == nil {
-			break
-		}
-		if ended.Load() {
-			t.Fatal("the process did not wait for its disk: ", <-result)
-		}
-		time.Sleep(time.Millisecond)
-	}
+	h := hang(t, source)
 	if _, err := AbortStale(); err != nil {
 		t.Fatal(err)
 	}
-	if ended.Load() {
-		t.Fatal("a disk was aborted whose owner lives: ", <-result)
+	if h.ended.Load() {
+		t.Fatal("a disk was aborted whose owner lives: ", <-h.result)
 	}
 	_ = owner.Process.Kill()
 	_ = owner.Wait()
-	for !ended.Load() { // it may not have asked its disk yet
-		if _, err := AbortStale(); err != nil {
-			t.Fatal(err)
+	h.freedBy(func() error { _, err := AbortStale(); return err })
+}
+
+// TestDisksOfAnOwnerAreAborted holds that those of others are left alone.
+func TestDisksOfAnOwnerAreAborted(t *testing.T) {
+	t.Parallel()
+	needsRoot(t)
+	mine, part, other := hang(t, ownerHere()+":1"), hang(t, ownerHere()+":1:2"), hang(t, ownerHere()+":11")
+	mine.freedBy(func() error { return Abort(ownerHere() + ":1") })
+	part.freedBy(func() error { return Abort(ownerHere() + ":1") })
+	if other.ended.Load() {
+		t.Fatal("the disk of another was aborted: ", <-other.result)
+	}
+	other.freedBy(func() error { return Abort(ownerHere() + ":11") })
+}
+
+// A hanging process waits for a disk that nobody serves.
+type hanging struct {
+	t      *testing.T
+	ended  atomic.Bool
+	result chan error
+}
+
+func hang(t *testing.T, source string) *hanging {
+	t.Helper()
+	dir := t.TempDir()
+	cmd := child("hang", dir, source)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	h := &hanging{t: t, result: make(chan error, 1)}
+	go func() { err := cmd.Wait(); h.ended.Store(true); h.result <- err }()
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "opening")); err == nil {
+			return h
+		}
+		if h.ended.Load() {
+			t.Fatal("the process did not wait for its disk: ", <-h.result)
 		}
 		time.Sleep(time.Millisecond)
 	}
-	if err := <-result; err != nil {
-		t.Error(err)
+}
+
+// freedBy calls abort until the process has ended: it may not have asked its disk yet.
+func (h *hanging) freedBy(abort func() error) {
+	h.t.Helper()
+	for began := time.Now(); !h.ended.Load(); {
+		if time.Since(began) > 20*time.Second {
+			h.t.Fatal("it still waits for its disk")
+		}
+		if err := abort(); err != nil {
+			h.t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if err := <-h.result; err != nil {
+		h.t.Error(err)
 	}
 }
 
-// hangThere opens a disk that nobody serves, in a call that no signal ends.
+// hangThere opens a disk that nobody serves, in a call that no signal ends. Only one thread of the
+// process has the disk mounted, and not the first one.
 func hangThere() error {
+	runtime.LockOSThread()
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		err := unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS)
+		if err == nil {
+			err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
+		}
+		if err == nil {
+			err = openUnserved()
+		}
+		done <- err
+	}()
+	return <-done
+}
+
+func openUnserved() error {
 	dir := os.Args[1]
 	point := filepath.Join(dir, "disk")
 	if err := os.WriteFile(point, nil, 0o600); err != nil {

@@ -52,39 +52,57 @@ func Mount(point, owner string) (device int, err error) {
 // be one that no signal ends, and it keeps the mount. It returns this process as the owner for
 // [Mount], also where another process mounts for it.
 func AbortStale() (owner string, err error) {
+	return ownerHere(), abort(func(of string) bool {
+		fields := strings.Split(of, ":")
+		if len(fields) < 3 || fields[0] != source {
+			return false
+		}
+		process, err := strconv.Atoi(fields[1])
+		return err == nil && startOf(process) != fields[2]
+	})
+}
+
+// Abort aborts the disks of an owner, and of those whose names begin with it and a colon: all
+// that waits for them gets an error.
+func Abort(owner string) error {
+	return abort(func(of string) bool { return of == owner || strings.HasPrefix(of, owner+":") })
+}
+
+// abort aborts the disks that are mounted anywhere with such a source.
+func abort(which func(source string) bool) error {
 	connections := map[string]bool{} // by the minor number of their device
 	namespaces := map[string]bool{}
-	processes, _ := filepath.Glob("/proc/[0-9]*")
-	for _, p := range processes {
-		ns, err := os.Readlink(filepath.Join(p, "ns/mnt"))
+	// Of each thread: one that has ended, or has other mounts than those beside it, may be the
+	// first of a process whose others wait for a disk.
+	threads, _ := filepath.Glob("/proc/[0-9]*/task/[0-9]*")
+	for _, thread := range threads {
+		ns, err := os.Readlink(filepath.Join(thread, "ns/mnt"))
 		if err != nil || namespaces[ns] {
 			continue
 		}
+		text, err := os.ReadFile(filepath.Join(thread, "mountinfo"))
+		if err != nil {
+			continue // it has just ended
+		}
 		namespaces[ns] = true
-		text, _ := os.ReadFile(filepath.Join(p, "mountinfo"))
 		for line := range strings.Lines(string(text)) {
 			before, after, _ := strings.Cut(line, " - ")
 			fields, what := strings.Fields(before), strings.Fields(after)
-			if len(fields) < 3 || len(what) < 2 || what[0] != "fuse" {
+			if len(fields) < 3 || len(what) < 2 || what[0] != "fuse" || !which(what[1]) {
 				continue
 			}
-			of := strings.Split(what[1], ":")
-			if len(of) != 3 || of[0] != source {
-				continue
-			}
-			process, err := strconv.Atoi(of[1])
-			if _, minor, ok := strings.Cut(fields[2], ":"); ok && err == nil && startOf(process) != of[2] {
+			if _, minor, ok := strings.Cut(fields[2], ":"); ok {
 				connections[minor] = true
 			}
 		}
 	}
 	if len(connections) == 0 {
-		return ownerHere(), nil
+		return nil
 	}
 	// Of its own, so that it does not matter where it is mounted, if it is.
 	control, err := fusectl()
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer unix.Close(control)
 	for minor := range connections {
@@ -94,10 +112,10 @@ func AbortStale() (owner string, err error) {
 		}
 		_, err = unix.Write(fd, []byte("1"))
 		if err := errors.Join(err, unix.Close(fd)); err != nil {
-			return "", fmt.Errorf("abort of a stale disk: %w", err)
+			return fmt.Errorf("abort of a disk: %w", err)
 		}
 	}
-	return ownerHere(), nil
+	return nil
 }
 
 // fusectl returns a directory of all connections, which no path leads to.

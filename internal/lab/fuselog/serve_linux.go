@@ -34,6 +34,13 @@ const (
 	bigWrites  = 1 << 5  // FUSE_BIG_WRITES
 	maxPages   = 1 << 22 // FUSE_MAX_PAGES
 	minorKnown = 31      // of the protocol: FUSE_WRITEBACK_CACHE and others stay off
+	initExt    = 1 << 30 // FUSE_INIT_EXT: there are flags2
+	// flags2: FUSE_REQUEST_TIMEOUT, Linux 6.15. A request that has no answer for so many seconds
+	// makes the kernel abort the connection, whatever the server and its program wait for. Older
+	// kernels ignore it.
+	requestTimeout = 1 << (42 - 32)
+	answerSeconds  = 20
+	noFlush        = 1 << 5 // FOPEN_NOFLUSH, Linux 5.16: a process that closes its copy in execve(2) does not wait for the server
 )
 
 // A Disk is a file that is served.
@@ -42,6 +49,8 @@ type Disk struct {
 	Image  int           // a descriptor of the bytes
 	Log    int           // a descriptor of the file that gets the entries
 	Notes  func() uint64 // how many acknowledgements there are
+	// Refuse, if there is one, chooses the writes that fail with EIO and never reach the disk.
+	Refuse func(Entry) bool
 	buf    []byte
 	out    []byte
 }
@@ -104,9 +113,11 @@ func (d *Disk) answer(op uint32, in []byte, size int64) (unix.Errno, error) {
 	switch op {
 	case opInit:
 		// fuse_init_out: major, minor, max_readahead, flags, max_background and
-		// congestion_threshold, max_write, time_gran, max_pages, map_alignment, the rest
-		d.put32(7, minorKnown, binary.LittleEndian.Uint32(in[8:]), bigWrites|maxPages, 16|12<<16, mostBytes, 1, mostBytes/4096)
-		d.out = append(d.out, make([]byte, 64-32)...)
+		// congestion_threshold, max_write, time_gran, max_pages and map_alignment, flags2,
+		// max_stack_depth, request_timeout, the rest
+		d.put32(7, minorKnown, binary.LittleEndian.Uint32(in[8:]), bigWrites|maxPages|initExt, 16|12<<16, mostBytes, 1, mostBytes/4096,
+			requestTimeout, 0, answerSeconds)
+		d.out = append(d.out, make([]byte, 64-44)...)
 	case opGetattr, opSetattr: // the kernel sets times; nobody else may set anything
 		d.put64(forEver, 0)                             // fuse_attr_out
 		d.put64(1, uint64(size), uint64(size)/512)      // ino, size, blocks
@@ -115,7 +126,7 @@ func (d *Disk) answer(op uint32, in []byte, size int64) (unix.Errno, error) {
 		d.put32(unix.S_IFREG|0o600, 1, 0, 0, 0, 512, 0) // mode, nlink, uid, gid, rdev, blksize, flags
 	case opOpen:
 		d.put64(1)
-		d.put32(0, 0) // open_flags: through the page cache
+		d.put32(noFlush, 0) // through the page cache
 	case opRead:
 		at, n := int64(binary.LittleEndian.Uint64(in[8:])), int(binary.LittleEndian.Uint32(in[16:]))
 		d.out = append(d.out, make([]byte, min(n, mostBytes))...)
@@ -127,7 +138,11 @@ func (d *Disk) answer(op uint32, in []byte, size int64) (unix.Errno, error) {
 	case opWrite:
 		at, n := int64(binary.LittleEndian.Uint64(in[8:])), binary.LittleEndian.Uint32(in[16:])
 		data := in[40:][:n]
-		if err := d.log(Entry{Op: Write, Offset: at, Data: data}); err != nil {
+		e := Entry{Op: Write, Offset: at, Data: data}
+		if d.Refuse != nil && d.Refuse(e) {
+			return unix.EIO, nil
+		}
+		if err := d.log(e); err != nil {
 			return 0, err
 		}
 		for done := 0; done < len(data); {

@@ -9,10 +9,17 @@
 // When that process ends, and it ends with this one, the kernel removes all that it made:
 // processes, mounts, loop devices, images. So a kill -9 leaves nothing.
 //
-// Start with [Run]; [Process] is the room.
+// No wait is for ever. A step of a cell that takes too long has its disk aborted, and then fails
+// alone; a room that says nothing for too long has all its disks aborted, and then is killed; and
+// the kernel aborts a disk whose server answers nothing (package fuselog).
+//
+// Start with [Run]; [Process] is the room. [ShowRefusals] and [ShowSyncs] judge nothing: they
+// show what file systems do.
 package powercut
 
 import (
+	"time"
+
 	"github.com/holdfast-go/holdfast/internal/lab/prove"
 	"github.com/holdfast-go/holdfast/internal/lab/volume"
 )
@@ -25,22 +32,48 @@ const (
 
 // An order is what the room is to do.
 type order struct {
-	Kinds     []string `json:",omitempty"`
-	Policies  []string `json:",omitempty"`
-	Workloads []string `json:",omitempty"`
+	Kinds     []string       `json:",omitempty"`
+	Policies  []string       `json:",omitempty"`
+	Workloads []string       `json:",omitempty"`
+	Program   *prove.Program `json:",omitempty"` // in place of the workloads
+	Show      string         `json:",omitempty"` // showRefusals or showSyncs, and judge nothing
 	States    int
 	Seconds   float64
 	Seed      uint64
 	Replay    *prove.Failure `json:",omitempty"` // judge this state, and nothing else
 	Owner     string         // of its mounts
 	Look      string         `json:",omitempty"` // and run this command where it is mounted
+	Patience  time.Duration  // bounds what nothing should take long: then the disk is aborted
 }
 
-// An answer is what it has found.
+// An answer is what it has found. An empty one says that the room is alive.
 type answer struct {
 	Verdict   *prove.Verdict   `json:",omitempty"`
 	Violation *prove.Violation `json:",omitempty"`
+	Refusals  []Refusal        `json:",omitempty"`
+	Syncs     []Sync           `json:",omitempty"`
 	Err       string           `json:",omitempty"`
+}
+
+// What an order can show.
+const (
+	showRefusals = "refusals"
+	showSyncs    = "syncs"
+)
+
+// A Refusal is what became of a record whose write the disk refused once, with EIO.
+type Refusal struct {
+	FS, Writes, First, Second string // how it was written, and what its two syncs returned
+	Before, After             string // what reading found before the file system was mounted again, and then
+}
+
+// A Sync is what one call or few sent to the disk.
+type Sync struct {
+	FS, Calls            string
+	Data, Other, Flushes int    // writes that have the program's bytes, other writes, flushes
+	Bytes                int    // of all writes
+	Order                string // of them all, such as "data 4KiB, flush"
+	Times, Of            int    // how often it was this order
 }
 
 // Kinds are the file systems that can be chosen, in the order of the page.

@@ -1,14 +1,15 @@
 package powercut
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/isolate"
+	"github.com/holdfast-go/holdfast/internal/lab/fuselog"
 	"github.com/holdfast-go/holdfast/internal/lab/prove"
 )
 
@@ -35,14 +37,13 @@ func TestMain(m *testing.M) {
 }
 
 func beChild(mode string, args []string) error {
-	switch {
-	case mode == "run":
-		o := chosen("writer")
-		o.States = 1 << 16 // it is killed long before
-		_, err := Run(context.Background(), o, []string{"ext4"}, time.Hour)
-		return err
-	case mode == "shrink" && args[0] == roomArgument:
-		return shrinkInRoom()
+	if mode == "run" {
+		// Its disk is there until it is killed, or until the program has been waited for too long: it
+		// acknowledges nothing.
+		o := chosen()
+		o.Program = &prove.Program{Command: "while :; do echo x >>log; sync log; done", Read: "true"}
+		_, err := Run(context.Background(), o, []string{"ext4"}, time.Second)
+		return errors.Join(err, errors.New("nobody killed it"))
 	}
 	return Process(args, prove.Options{Child: childAs("process")})
 }
@@ -63,18 +64,27 @@ func chosen(workloads ...string) prove.Options {
 	return o
 }
 
-// asked says that the power of file systems is to be cut. It mounts hundreds of them, and has
-// hung once in ten minutes, for a reason that is not known: so nobody gets it unasked.
-const asked = "HOLDFAST_TEST_POWER"
-
 func needs(t *testing.T, kind string) {
 	t.Helper()
-	if os.Getenv(asked) == "" && os.Getenv(asChild) == "" {
-		t.Skipf("power cuts of real file systems: %s=1 runs them", asked)
-	}
 	if err := Can(kind); err != nil {
 		t.Skipf("what a power cut leaves of %s is not known here: %v", kind, err)
 	}
+}
+
+// journalled are the file systems that are here, of those whose names last.
+func journalled(t *testing.T) (kinds []string) {
+	t.Helper()
+	for _, kind := range Kinds[:4] {
+		if err := Can(kind); err != nil {
+			t.Logf("left out: %v", err)
+		} else {
+			kinds = append(kinds, kind)
+		}
+	}
+	if kinds == nil {
+		t.Skip("no file system can be mounted here")
+	}
+	return kinds
 }
 
 // TestPowerCutsOfRealFileSystems judges states of workloads and of all controls. Each liar must be
@@ -91,7 +101,7 @@ func TestPowerCutsOfRealFileSystems(t *testing.T) {
 		}
 	}
 	// The end of the time leaves a few states of each, and all that a liar needs to be caught.
-	verdicts, err := Run(t.Context(), chosen(workloads...), kinds, time.Duration(len(kinds))*2*time.Second)
+	verdicts, err := Run(t.Context(), chosen(workloads...), kinds, time.Duration(len(kinds))*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,10 +111,10 @@ func TestPowerCutsOfRealFileSystems(t *testing.T) {
 		rows[v.FS]++
 		liar := v.Control != "" && v.Control != "correct"
 		if liar != (v.Failure != nil) {
-			t.Errorf("%s, %s: %d states, %+v", v.FS, v.Workload, v.Tally.States, v.Failure)
+			t.Errorf("%s, %s: %d states, %+v %s", v.FS, v.Workload, v.Tally.States, v.Failure, v.Unknown)
 		}
 		if v.Failure == nil && (v.Tally.States < leastStates || v.Tally.Unmountable > 0) {
-			t.Errorf("%s, %s: %+v", v.FS, v.Workload, v.Tally)
+			t.Errorf("%s, %s: %+v %s", v.FS, v.Workload, v.Tally, v.Unknown)
 		}
 	}
 	for _, kind := range kinds {
@@ -113,82 +123,6 @@ func TestPowerCutsOfRealFileSystems(t *testing.T) {
 		}
 	}
 	t.Logf("%d states", states)
-}
-
-// shrinkInRoom is a room that makes the failure of its order small.
-func shrinkInRoom() error {
-	r := &room{top: os.TempDir(), out: json.NewEncoder(os.NewFile(4, "answers"))}
-	text, err := bufio.NewReader(os.NewFile(3, "orders")).ReadBytes('\n')
-	if err == nil {
-		err = json.Unmarshal(text, &r.order)
-	}
-	if err != nil {
-		return err
-	}
-	f := r.order.Replay
-	m, err := mounterOf(f.Log, r.top)
-	if err == nil {
-		err = r.private()
-	}
-	if err == nil {
-		err = m.shrink(f)
-	}
-	if err != nil {
-		return err
-	}
-	return r.say(&answer{Verdict: &prove.Verdict{Failure: f}})
-}
-
-// TestFailingStateIsMadeSmallAndJudgedAgain takes what a liar did, shrinks it, and looks at it.
-func TestFailingStateIsMadeSmallAndJudgedAgain(t *testing.T) {
-	t.Parallel()
-	needs(t, "ext4")
-	verdicts, err := Run(t.Context(), chosen(), []string{"ext4"}, time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var f *prove.Failure
-	for _, v := range verdicts {
-		if v.Workload == "liar-early" {
-			f = v.Failure
-		}
-	}
-	if f == nil {
-		t.Fatalf("the liar was not caught: %+v", verdicts)
-	}
-	entries := len(f.Log.Entries)
-	o := chosen()
-	o.Child = childAs("shrink")
-	var small *prove.Failure
-	if err := enter(t.Context(), o, order{Replay: f}, nil, func(a *answer) { small = a.Verdict.Failure }); err != nil {
-		t.Fatal(err)
-	}
-	if s := small.State; s.Keep != 0 || s.Mask != 0 || s.Rest || s.Tear != 0 || s.Position > f.State.Position || len(small.Log.Entries) > entries {
-		t.Errorf("%+v of %d entries was made %+v of %d", f.State, entries, s, len(small.Log.Entries))
-	}
-	if !strings.Contains(small.Words, "It was acknowledged at log entry") {
-		t.Errorf("no explanation: %s", small.Words)
-	}
-	kept, err := json.Marshal(small)
-	var again prove.Failure
-	if err == nil {
-		err = json.Unmarshal(kept, &again)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := Replay(t.Context(), chosen(), &again, "[ $(basename $PWD) = d ] && mountpoint -q ..")
-	if err != nil || !reflect.DeepEqual(v, small.Violation) {
-		t.Errorf("judged again: %+v, %v; it was %+v", v, err, small.Violation)
-	}
-	if _, err := Replay(t.Context(), chosen(), &again, "exit 3"); err == nil {
-		t.Error("a look that fails is no error")
-	}
-	t.Logf("%d entries and %d bytes of JSON are kept: %s", len(small.Log.Entries), len(kept), small.Words)
-	again.State.Position = len(again.Log.Entries) + 1
-	if _, err := Replay(t.Context(), chosen(), &again, ""); err == nil {
-		t.Error("a state behind the end of its log was judged")
-	}
 }
 
 // TestKillLeavesNothing kills a run at work. Its processes, mounts and loop devices end with it.
@@ -206,7 +140,7 @@ func TestKillLeavesNothing(t *testing.T) {
 	go func() { ended <- cmd.Wait() }()
 	owner := fmt.Sprintf("holdfast-disk:%d:", cmd.Process.Pid)
 	devices := map[string]string{}
-	for len(mounted(owner)) == 0 || len(devices) == 0 {
+	for len(devices) == 0 {
 		for _, p := range mounted(owner) {
 			for device, file := range loopsIn(p) {
 				devices[device] = file
@@ -266,6 +200,267 @@ func loopsIn(process string) map[string]string {
 		}
 	}
 	return all
+}
+
+// TestRefusedWriteIsShown holds what the documentation says of one EIO: the second sync of a plain
+// program succeeds, and its record is gone. A Writer of holdfast never says that it is there.
+func TestRefusedWriteIsShown(t *testing.T) {
+	t.Parallel()
+	kinds := journalled(t)
+	all, err := ShowRefusals(t.Context(), chosen(), kinds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]int{}
+	for _, x := range all {
+		rows[x.FS]++
+		second := "ok"
+		if x.Writes == "by holdfast" {
+			second = "EIO"
+		}
+		if x.First != "EIO" || x.Second != second || x.After == "the record" {
+			t.Errorf("%+v", x)
+		}
+		if after := map[string]string{"overwritten": "the old one", "preallocated": "zeros"}[x.Writes]; after != "" && x.After != after {
+			t.Errorf("%+v", x)
+		}
+	}
+	for _, kind := range kinds {
+		if n := rows[kind]; n != len(refusals) && !(kind == "ext3" && n == len(refusals)-1) { // it preallocates nothing
+			t.Errorf("%s has %d rows", kind, n)
+		}
+	}
+}
+
+// TestSyncSendsItsBytesAndThenAFlush holds of each kind of sync that what it makes durable reached
+// the disk before the last flush.
+func TestSyncSendsItsBytesAndThenAFlush(t *testing.T) {
+	t.Parallel()
+	kinds := journalled(t)
+	all, err := ShowSyncs(t.Context(), chosen(), kinds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != len(kinds)*len(tracings()) {
+		t.Fatalf("%d rows of %v", len(all), kinds)
+	}
+	for _, x := range all {
+		if x.Data == 0 || x.Flushes == 0 || x.Bytes < pageSize || !strings.HasSuffix(x.Order, "flush") || x.Times < 1 || x.Of != rounds {
+			t.Errorf("%+v", x)
+		}
+		if strings.HasPrefix(x.Calls, "create") && x.Other == 0 {
+			t.Errorf("no name was sent: %+v", x)
+		}
+	}
+}
+
+func TestSentSumsUpAnOrder(t *testing.T) {
+	write := func(data string, n int) fuselog.Entry {
+		return fuselog.Entry{Op: fuselog.Write, Data: []byte(data + strings.Repeat("x", n-len(data)))}
+	}
+	flush := fuselog.Entry{Op: fuselog.Sync}
+	got := sent([]fuselog.Entry{write(traced, 4096), write("", 4096), write("", 512), flush, flush, write("", 1024)})
+	want := Sync{Data: 1, Other: 3, Flushes: 2, Bytes: 9728, Order: "data 4KiB, other 4608B, flush, flush, other 1KiB"}
+	if got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if most := usual([]Sync{{Data: 1}, want, {Data: 2}, want}); most.Order != want.Order || most.Times != 2 || most.Of != 4 {
+		t.Errorf("%+v", most)
+	}
+}
+
+func TestBlockIsRefusedOnce(t *testing.T) {
+	refuse := refusesOnce()
+	check := func(data string, want bool) {
+		t.Helper()
+		if got := refuse(fuselog.Entry{Op: fuselog.Write, Data: []byte(data)}); got != want {
+			t.Errorf("%q: %v", data, got)
+		}
+	}
+	check("anything", false)
+	check(refused, false) // no letter
+	check("before "+refused+"a behind", true)
+	check(refused+"a", false)
+	check(refused+"b", true)
+	check(refused+"b", false)
+}
+
+// TestProgramIsJudgedByItsAcknowledgements gives level power programs of the shell.
+func TestProgramIsJudgedByItsAcknowledgements(t *testing.T) {
+	t.Parallel()
+	needs(t, "ext4")
+	judged := func(step string) *prove.Verdict {
+		t.Helper()
+		o := chosen()
+		o.States = 60
+		o.Program = &prove.Program{Command: "touch log; sync .; n=$(wc -l <log); while :; do n=$((n+1)); echo $n >>log; " + step + "; done", Read: "cat log"}
+		verdicts, err := Run(t.Context(), o, []string{"ext4"}, time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(verdicts) < 5 {
+			t.Errorf("there are no controls beside the program: %+v", verdicts)
+		}
+		for _, v := range verdicts {
+			if v.Workload == "program" {
+				return v
+			}
+		}
+		t.Fatalf("the program has no verdict: %+v", verdicts)
+		return nil
+	}
+	if v := judged("sync log; echo ack $n"); v.Failure != nil || v.Unknown != "" || v.Tally.States < leastStates || v.Tally.Acknowledged == 0 {
+		t.Errorf("%+v %+v", v, v.Failure)
+	}
+	v := judged("echo ack $n; sync log") // each ack has its place before the flush
+	if v.Failure == nil || v.Failure.Violation.Rule != "lost" || !strings.Contains(v.Failure.Words, "it had printed ack ") {
+		t.Fatalf("%+v", v)
+	}
+	judgedAgain(t, v.Failure)
+}
+
+// judgedAgain holds that a failing state was made small, and is judged and looked at again from its
+// file.
+func judgedAgain(t *testing.T, small *prove.Failure) {
+	t.Helper()
+	if s := small.State; s.Keep != 0 || s.Mask != 0 || s.Rest || s.Tear != 0 || len(small.Log.Entries) > s.Position+1 {
+		t.Errorf("%+v of %d entries is not small", s, len(small.Log.Entries))
+	}
+	if !strings.Contains(small.Words, "It was acknowledged at log entry") {
+		t.Errorf("no explanation: %s", small.Words)
+	}
+	kept, err := json.Marshal(small)
+	var again prove.Failure
+	if err == nil {
+		err = json.Unmarshal(kept, &again)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := Replay(t.Context(), chosen(), &again, "[ $(basename $PWD) = d ] && mountpoint -q ..")
+	if err != nil || !reflect.DeepEqual(v, small.Violation) {
+		t.Errorf("judged again: %+v, %v; it was %+v", v, err, small.Violation)
+	}
+	if _, err := Replay(t.Context(), chosen(), &again, "exit 3"); err == nil {
+		t.Error("a look that fails is no error")
+	}
+	t.Logf("%d entries and %d bytes of JSON are kept: %s", len(small.Log.Entries), len(kept), small.Words)
+	again.State.Position = len(again.Log.Entries) + 1
+	if _, err := Replay(t.Context(), chosen(), &again, ""); err == nil {
+		t.Error("a state behind the end of its log was judged")
+	}
+}
+
+// TestStoppedDiskIsItsCellsError stops a disk's process for ever. Its cell fails, and the others have
+// their verdicts.
+func TestStoppedDiskIsItsCellsError(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for a disk that never answers")
+	}
+	t.Parallel()
+	needs(t, "ext4")
+	mark := fmt.Sprintf("HOLDFAST_TEST_POWERCUT_MARK=%d.%d", os.Getpid(), time.Now().UnixNano())
+	o := chosen()
+	o.Child = func(ctx context.Context, args ...string) *exec.Cmd {
+		cmd := childAs("process")(ctx, args...)
+		cmd.Env = append(cmd.Env, mark)
+		return cmd
+	}
+	over := make(chan struct{})
+	stopped := make(chan bool, 1)
+	go func() {
+		for {
+			select {
+			case <-over:
+				stopped <- false
+				return
+			case <-time.After(time.Millisecond):
+			}
+			if p := diskOf(mark); p > 0 && syscall.Kill(p, syscall.SIGSTOP) == nil {
+				stopped <- true
+				return
+			}
+		}
+	}()
+	what := order{Kinds: []string{"ext4"}, States: 8, Seconds: 1, Patience: 5 * time.Second}
+	held, errored := 0, ""
+	err := enter(t.Context(), o, what, nil, func(a *answer) {
+		if v := a.Verdict; v != nil && v.Unknown != "" {
+			errored += v.Unknown
+		} else if v != nil {
+			held++
+		}
+	})
+	close(over)
+	if err != nil || !<-stopped || !strings.Contains(errored, "took more than 5s, and its disk was aborted") || held == 0 {
+		t.Errorf("%v: %d verdicts, and the error of a cell: %q", err, held, errored)
+	}
+	t.Logf("%d verdicts, and the error of a cell: %q", held, errored)
+}
+
+// diskOf returns a disk's process with a variable in its environment, or 0.
+func diskOf(mark string) int {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		line, _ := os.ReadFile(file)
+		env, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "environ"))
+		if n, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && strings.Contains(string(line), diskArgument) && strings.Contains(string(env), mark) {
+			return n
+		}
+	}
+	return 0
+}
+
+// TestFileSystemThatCannotBeMadeIsItsCellsError needs no root.
+func TestFileSystemThatCannotBeMadeIsItsCellsError(t *testing.T) {
+	r := &room{order: order{Patience: patience}}
+	c := &cell{Cell: prove.Cell{Workload: prove.Find("plain"), Policy: holdfast.EachDurable()}, dir: filepath.Join(t.TempDir(), "cell")}
+	c.kind.Name, c.kind.Program, c.kind.Debian = "ext9", "mkfs.ext9", "e9fsprogs"
+	a := r.answer(c, time.Now())
+	if a.Verdict == nil || a.Verdict.FS != "ext9" || a.Verdict.Control != "correct" || !strings.Contains(a.Verdict.Unknown, "mkfs.ext9 is not installed") {
+		t.Errorf("%+v", a.Verdict)
+	}
+	r.order.Show = showSyncs
+	if a := r.answer(c, time.Now()); a.Verdict != nil || !strings.HasPrefix(a.Err, "ext9: ") {
+		t.Errorf("%+v", a)
+	}
+}
+
+// TestSilentRoomIsKilled holds that no room is waited for for ever.
+func TestSilentRoomIsKilled(t *testing.T) {
+	t.Parallel()
+	attended := func(ends bool, patience time.Duration) error {
+		read, write, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer read.Close()
+		cmd := exec.Command("sleep", "1000")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		cmd.ExtraFiles = []*os.File{write}
+		if err := errors.Join(cmd.Start(), write.Close()); err != nil {
+			t.Fatal(err)
+		}
+		lines := make(chan *answer)
+		go func() {
+			_, _ = read.Read(make([]byte, 1))
+			if ends {
+				close(lines)
+			}
+		}()
+		failed, exit := attend(cmd, lines, "holdfast-disk:nobody", patience, func(*answer) {})
+		if ends && exit == nil {
+			t.Error("the process was not killed")
+		}
+		return failed
+	}
+	if err := attended(true, time.Second); err == nil || !strings.Contains(err.Error(), "have said nothing") || strings.Contains(err.Error(), "can't be killed") {
+		t.Errorf("%v", err)
+	}
+	// It is killed too; that its answers never end is as if it lived.
+	if err := attended(false, 10*time.Millisecond); err == nil || !strings.Contains(err.Error(), "can't be killed") {
+		t.Errorf("%v", err)
+	}
 }
 
 func TestRoomIsOnlyForItsCaller(t *testing.T) {

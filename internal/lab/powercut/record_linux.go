@@ -7,18 +7,17 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"runtime"
+	"sort"
 	"strconv"
-	"strings"
+	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-go/holdfast/internal/lab/fuselog"
 	"github.com/holdfast-go/holdfast/internal/lab/prove"
-	"github.com/holdfast-go/holdfast/internal/lab/volume"
 )
 
 const (
@@ -29,8 +28,9 @@ const (
 	leastNotes = 90
 	mostNotes  = 12_000
 	mostBytes  = 24 << 20
-	// patience bounds what nothing should take long: beyond it the disk is aborted.
-	patience = 30 * time.Second
+	// patience is that of an order that has no other. A second of work may take half a minute on a
+	// busy machine.
+	patience = 60 * time.Second
 )
 
 // record runs the workload of a cell on a new file system, and returns the log of its disk.
@@ -41,60 +41,57 @@ func (r *room) record(c *cell, long time.Duration) (l *prove.Log, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(c.dir)) }()
-	in := func(name string) string { return filepath.Join(c.dir, name) }
-	l = &prove.Log{Workload: c.Workload.Name, Policy: c.Policy.String(), Seed: c.seed, Sector: 512, FS: c.kind.Name, Size: max(c.kind.Least, leastSize)}
+	l = &prove.Log{Workload: c.Workload.Name, Policy: c.Policy.String(), Seed: c.seed, Sector: 512, FS: c.kind.Name, Size: c.size(), Program: r.order.programOf(c)}
 	if c.kind.Type == "btrfs" {
-		l.Sector = 4096               // its superblock is one block of the device: no disk tears it
-		l.Size = max(l.Size, 512<<20) // it gives room away in large pieces, and keeps what no commit has freed
+		l.Sector = 4096 // its superblock is one block of the device: no disk tears it
 	}
-	// mkfs.btrfs looks at every loop device, and fails if another cell gives one up meanwhile.
-	err = c.kind.MakeImage(ctx, in("image"), l.Size)
-	for try := 0; err != nil && strings.Contains(err.Error(), "cannot check mount status") && try < 20; try++ {
-		err = c.kind.MakeImage(ctx, in("image"), l.Size)
-	}
-	if err != nil {
-		return nil, err
-	}
-	image, err := os.OpenFile(in("image"), os.O_RDWR, 0)
+	image, err := r.makeImage(ctx, c, l.Size)
 	if err != nil {
 		return nil, err
 	}
 	defer image.Close()
+	c.step("copy of the new file system")
 	if err := addImage(l, image); err != nil {
 		return nil, err
 	}
-	disk, err := r.serve(ctx, c, image, in)
-	if err != nil {
-		return nil, err
+	how, work := countsNotes, r.work
+	if l.Program != nil {
+		how, work = countsPrinted, r.workOfProgram
 	}
-	defer func() { err = errors.Join(err, disk.close()) }()
-	if err := os.Mkdir(in("mount"), 0o700); err != nil {
-		return nil, err
-	}
-	unmount, err := mount(disk.file, in("mount"), c.kind, options(c))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, unmount()) }()
-	dir := filepath.Join(in("mount"), workName)
-	if err := os.Mkdir(dir, 0o777); err != nil {
-		return nil, err
-	}
-	if err := syncAll(in("mount")); err != nil {
-		return nil, err
-	}
-	start, err := disk.entries()
-	if err != nil {
-		return nil, err
-	}
-	if err := r.work(ctx, c, dir, disk, long); err != nil {
-		return nil, err
-	}
-	all, err := disk.entries()
-	if err != nil {
-		return nil, err
-	}
-	notes := disk.notes.All()
+	return l, r.served(ctx, c, image, how, func(top string, d *disk) error {
+		c.step("first sync")
+		dir := filepath.Join(top, workName)
+		if err := os.Mkdir(dir, 0o777); err != nil {
+			return err
+		}
+		if err := syncAll(top); err != nil {
+			return err
+		}
+		start, err := d.entries()
+		if err != nil {
+			return err
+		}
+		if err := work(ctx, c, dir, d, long); err != nil {
+			return err
+		}
+		all, err := d.entries()
+		if err != nil {
+			return err
+		}
+		notes, upTo := d.notes.All(), func(counted uint64) int { return int(counted) }
+		if l.Program != nil {
+			if notes, upTo, err = printedNotes(c.in("printed")); err != nil {
+				return err
+			}
+		}
+		addEntries(l, all, len(start), notes, upTo, c.liar == noFlush)
+		return nil
+	})
+}
+
+// addEntries adds what reached the disk, those from start on after the file system was made, and
+// each note before the first entry that counted it.
+func addEntries(l *prove.Log, all []fuselog.Entry, start int, notes []prove.Note, upTo func(counted uint64) int, ignores bool) {
 	noted := 0
 	note := func(upTo int) {
 		for ; noted < upTo; noted++ {
@@ -105,25 +102,24 @@ func (r *room) record(c *cell, long time.Duration) (l *prove.Log, err error) {
 	}
 	flushes := 0
 	for i, e := range all {
-		if i == len(start) {
+		if i == start {
 			l.Start = len(l.Entries)
 		}
-		note(min(int(e.Notes), len(notes)))
+		note(min(upTo(e.Notes), len(notes)))
 		switch {
 		case e.Op == fuselog.Write:
 			l.Entries = append(l.Entries, prove.Entry{Op: prove.Write, File: device, Offset: e.Offset, Data: e.Data, At: e.At})
-		case c.liar == noFlush && i >= len(start) && flushes%keepsFlush != 0:
+		case ignores && i >= start && flushes%keepsFlush != 0:
 			flushes++
 		default:
 			flushes++
 			l.Entries = append(l.Entries, prove.Entry{Op: prove.Flush, UpTo: len(l.Entries), At: e.At})
 		}
 	}
-	if len(all) == len(start) {
+	if len(all) == start {
 		l.Start = len(l.Entries)
 	}
 	note(len(notes))
-	return l, nil
 }
 
 // device is the number of the disk in a log, and workName the directory on it.
@@ -131,6 +127,15 @@ const (
 	device   = 1
 	workName = "d"
 )
+
+// size is how many bytes the disk of a cell has.
+func (c *cell) size() int64 {
+	size := max(c.kind.Least, leastSize)
+	if c.kind.Type == "btrfs" {
+		size = max(size, 512<<20) // it gives room away in large pieces, and keeps what no commit has freed
+	}
+	return size
+}
 
 func options(c *cell) string {
 	more := map[string]string{"ext4": ",barrier=0", "ext3": ",barrier=0", "btrfs": "nobarrier"}
@@ -168,194 +173,35 @@ func addImage(l *prove.Log, image *os.File) error {
 	return nil
 }
 
-// A disk is an image that is served.
-type disk struct {
-	point string
-	file  *os.File // for the loop device
-	log   string
-	notes *prove.SharedNotes
-	ended chan error
-	kill  func()
-}
-
-// serve starts the process that serves an image.
-func (r *room) serve(ctx context.Context, c *cell, image *os.File, in func(string) string) (*disk, error) {
-	d := &disk{point: in("disk"), log: in("log"), ended: make(chan error, 1)}
-	log, err := os.OpenFile(d.log, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	defer log.Close()
-	if err := os.WriteFile(d.point, nil, 0o600); err != nil {
-		return nil, err
-	}
-	if d.notes, err = prove.ShareNotes(in("notes")); err != nil {
-		return nil, err
-	}
-	number, err := fuselog.Mount(d.point, r.order.Owner)
-	if err != nil {
-		return nil, errors.Join(err, d.notes.Close())
-	}
-	device := os.NewFile(uintptr(number), "/dev/fuse")
-	var said tail
-	notes, err := os.OpenFile(in("notes"), os.O_RDWR, 0)
-	if err != nil {
-		return nil, errors.Join(err, device.Close(), unix.Unmount(d.point, unix.MNT_DETACH), d.notes.Close())
-	}
-	cmd := r.child(ctx, diskArgument, "/proc/self/fd/6") // the path of notes is one of the room's
-	cmd.Stderr = &said
-	cmd.ExtraFiles = []*os.File{device, image, log, notes}
-	err = outside(cmd.Start)
-	_ = notes.Close()
-	_ = device.Close() // from now on the connection ends with the process
-	if err != nil {
-		return nil, errors.Join(err, unix.Unmount(d.point, unix.MNT_DETACH), d.notes.Close())
-	}
-	d.kill = func() { _ = cmd.Process.Kill() }
-	go func() {
-		err := cmd.Wait()
-		if err != nil {
-			err = fmt.Errorf("the disk's process: %w: %s", err, &said)
-		}
-		d.ended <- err
-	}()
-	// Not by os.Open: the runtime's poller would ask the server for POLL.
-	fd, err := unix.Open(d.point, unix.O_RDWR|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open of the disk: %w", err), d.close())
-	}
-	d.file = os.NewFile(uintptr(fd), d.point)
-	return d, nil
-}
-
-// outside calls start on a thread that has the mounts of the program, and not the room's. What
-// it starts has them too.
-//
-// A disk's process may not have the room's: when all are killed, the last process that has
-// them unmounts them in its end. That waits for flushes of the disk, which would wait
-// for the end of the process, until somebody aborts the connection. Each sync(2) of the
-// machine waits too.
-func outside(start func() error) error {
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // for ever: the thread ends with this goroutine
-		err := unix.Unshare(unix.CLONE_FS)
-		if err == nil {
-			err = unix.Setns(mountsFD, unix.CLONE_NEWNS)
-		}
-		if err == nil {
-			err = start()
-		}
-		done <- err
-	}()
-	return <-done
-}
-
-// entries are those that reached the disk so far.
-func (d *disk) entries() ([]fuselog.Entry, error) {
-	text, err := os.ReadFile(d.log)
-	if err != nil {
-		return nil, err
-	}
-	return fuselog.Parse(text)
-}
-
-// close ends the process. If it hangs, its connection is aborted.
-func (d *disk) close() (err error) {
-	if d.file != nil {
-		err = d.file.Close()
-	}
-	err = errors.Join(err, busy(func() error { return unix.Unmount(d.point, 0) }), d.notes.Close())
-	select {
-	case ended := <-d.ended:
-		return errors.Join(err, ended)
-	case <-time.After(patience):
-		d.kill() // it alone has /dev/fuse open: that aborts the connection
-		return errors.Join(err, errors.New("the disk's process did not end"), <-d.ended)
-	}
-}
-
-// busy tries again what other users of a device may keep from ending for a moment.
-func busy(try func() error) error {
-	err := try()
-	for end := time.Now().Add(patience / 3); errors.Is(err, unix.EBUSY) && time.Now().Before(end); err = try() {
-		time.Sleep(time.Millisecond)
-	}
-	return err
-}
-
-// mount mounts a file by a loop device.
-func mount(file *os.File, point string, k volume.Kind, options string) (unmount func() error, err error) {
-	loop, err := volume.Loop(file)
-	if err != nil {
-		return nil, err
-	}
-	defer loop.Close()
-	err = busy(func() error {
-		return unix.Mount(loop.Name(), point, k.Type, unix.MS_NOSUID|unix.MS_NODEV, options)
-	})
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("mount -t %s: %w", k.Type, err), forget(k, loop))
-	}
-	return func() error {
-		device, openErr := os.Open(loop.Name())
-		if openErr != nil {
-			return errors.Join(openErr, unix.Unmount(point, 0))
-		}
-		defer device.Close()
-		err := busy(func() error { return unix.Unmount(point, 0) })
-		return errors.Join(err, forget(k, device))
-	}, nil
-}
-
-// forget lets btrfs forget a device: it takes each with the same identity for a part of one
-// file system. Others know nothing of devices that are not mounted.
-func forget(k volume.Kind, loop *os.File) error {
-	if k.Type != "btrfs" {
-		return nil
-	}
-	control, err := os.OpenFile("/dev/btrfs-control", os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	defer control.Close()
-	const forget = 0x50009405 // BTRFS_IOC_FORGET_DEV, Linux 5.4: _IOW(0x94, 5, struct btrfs_ioctl_vol_args)
-	var args struct {
-		fd   int64
-		name [4088]byte
-	}
-	copy(args.name[:], loop.Name())
-	_, _, errno := unix.Syscall(unix.SYS_IOCTL, control.Fd(), forget, uintptr(unsafe.Pointer(&args)))
-	if errno != 0 && errno != unix.ENOENT { // it may not know the device
-		return fmt.Errorf("BTRFS_IOC_FORGET_DEV of %s: %w", loop.Name(), errno)
-	}
-	return nil
-}
-
-func syncAll(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(unix.Syncfs(int(f.Fd())), f.Close())
-}
-
 // work runs the workload in a process of its own, until the log has enough of it.
 func (r *room) work(ctx context.Context, c *cell, dir string, d *disk, long time.Duration) error {
+	cmd := r.child(ctx, c.Workload.Name, c.Policy.String(), dir, c.in("notes"), strconv.FormatUint(c.seed, 10), "0")
+	return r.until(c, cmd, d, long, func() (int64, bool) {
+		n := d.notes.Begun()
+		return int64(n), n >= leastNotes
+	}, mostNotes, func() { d.notes.End(0) })
+}
+
+// until runs a process that writes until the log has enough of it, and then calls end. count says
+// how much the process has noted, and whether that is enough.
+func (r *room) until(c *cell, cmd *exec.Cmd, d *disk, long time.Duration, count func() (noted int64, enough bool), most int64, end func()) error {
 	var said tail
-	cmd := r.child(ctx, c.Workload.Name, c.Policy.String(), dir, filepath.Join(c.dir, "notes"), strconv.FormatUint(c.seed, 10), "0")
-	cmd.Stdout, cmd.Stderr = &said, &said
+	if cmd.Stdout == nil {
+		cmd.Stdout = &said
+	}
+	cmd.Stderr = &said
+	c.step("start of the program")
 	if err := cmd.Start(); err != nil {
 		return err
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	began := time.Time{}
+	began, last := time.Time{}, int64(0)
 	for tick := time.Tick(time.Millisecond); ; {
 		select {
 		case err := <-ended:
 			if err != nil {
-				err = fmt.Errorf("the workload's process: %w: %s", err, &said)
+				err = fmt.Errorf("the program: %w: %s", err, &said)
 			}
 			return err
 		case err := <-d.ended:
@@ -364,13 +210,92 @@ func (r *room) work(ctx context.Context, c *cell, dir string, d *disk, long time
 		case <-tick:
 		}
 		info, err := os.Stat(d.log)
+		noted, enough := count()
+		if noted > last {
+			last = noted
+			c.step("the program's writes")
+		}
 		switch {
 		case err != nil:
 			return err
-		case began.IsZero() && d.notes.Begun() > 0:
+		case began.IsZero() && noted > 0:
 			began = time.Now()
-		case !began.IsZero() && (time.Since(began) > long && d.notes.Begun() >= leastNotes || d.notes.Begun() > mostNotes || info.Size() > mostBytes):
-			d.notes.End(0)
+		case !began.IsZero() && (time.Since(began) > long && enough || noted > most || info.Size() > mostBytes):
+			end()
 		}
 	}
+}
+
+// leastAcks is how many lines a program prints before it may be killed, and printedBytes when it
+// has printed enough. A program may sync before each line, and take its time.
+const (
+	leastAcks    = 20
+	printedBytes = 1 << 20
+)
+
+// workOfProgram runs somebody's program and kills it when the log has enough of it: what it has
+// written without a sync is no part of the log then, or one that reached the disk by chance.
+func (r *room) workOfProgram(ctx context.Context, c *cell, dir string, d *disk, long time.Duration) error {
+	// A file takes all that a pipe would make the program wait for, and the disk's process sees at
+	// each write and flush how much of it is there.
+	printed, err := os.OpenFile(c.in("printed"), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	defer printed.Close()
+	cmd := shell(ctx, dir, r.order.Program.Command)
+	cmd.Stdout = printed
+	stopped := false
+	began := time.Now()
+	err = r.until(c, cmd, d, long, func() (int64, bool) {
+		info, err := printed.Stat()
+		if err != nil {
+			return 0, false
+		}
+		return info.Size(), info.Size() >= leastAcks*int64(len("ack 1\n")) || time.Since(began) > patience/3
+	}, printedBytes, func() {
+		stopped = true
+		_ = cmd.Cancel()
+	})
+	switch notes, _, readErr := printedNotes(c.in("printed")); {
+	case readErr != nil:
+		return readErr
+	case err != nil && !stopped && ctx.Err() == nil:
+		return err
+	case len(notes) == 0:
+		return errors.New("the program acknowledged nothing")
+	}
+	// What can't be read now is no proof against a file system.
+	c.step("--read")
+	_, err = r.order.Program.Survey(ctx, dir)
+	return err
+}
+
+// shell runs a command in a directory. Its end ends all that it has started.
+func shell(ctx context.Context, dir, command string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "sh", "-c", command)
+	cmd.Dir = dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = patience / 3
+	return cmd
+}
+
+// printedNotes are the acknowledgements of a program, and how many of them so many bytes have.
+func printedNotes(file string) (notes []prove.Note, upTo func(counted uint64) int, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	var ends []uint64
+	at := uint64(0)
+	for line := range bytes.Lines(text) {
+		at += uint64(len(line))
+		for _, n := range prove.Acknowledged(line, prove.Durable) {
+			notes, ends = append(notes, n), append(ends, at)
+		}
+	}
+	return notes, func(counted uint64) int {
+		return sort.Search(len(ends), func(i int) bool { return ends[i] > counted })
+	}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -46,15 +47,13 @@ func Process(args []string, o prove.Options) error {
 		return prove.Child(args)
 	}
 	if args[0] == diskArgument && len(args) == 2 {
-		notes, err := prove.ShareNotes(args[1])
-		if err != nil {
-			return err
-		}
-		return (&fuselog.Disk{Device: 3, Image: 4, Log: 5, Notes: notes.Begun}).Serve()
+		return serveDisk(args[1])
 	}
 	if args[0] == diskArgument || len(args) != 1 || os.Getpid() != 1 {
 		return errors.New("a room has no arguments, and is the first process of its namespace")
 	}
+	// The first thread keeps the room's mounts, by which the process is known: see outside.
+	runtime.LockOSThread()
 	r := &room{child: o.Child, top: os.TempDir(), out: json.NewEncoder(os.NewFile(4, "answers"))}
 	text, err := bufio.NewReader(os.NewFile(3, "orders")).ReadBytes('\n')
 	if err == nil {
@@ -66,6 +65,11 @@ func Process(args []string, o prove.Options) error {
 	for _, fd := range []int{3, 4, mountsFD} {
 		unix.CloseOnExec(fd)
 	}
+	go func() { // ends with the process
+		for range time.Tick(time.Second) {
+			_ = r.say(&answer{})
+		}
+	}()
 	if err := r.run(); err != nil {
 		return r.say(&answer{Err: err.Error()})
 	}
@@ -105,22 +109,18 @@ func (r *room) run() error {
 	r.end = time.Now().Add(time.Duration(r.order.Seconds * float64(time.Second)))
 	var next atomic.Int64
 	var group sync.WaitGroup
-	errs := make([]error, min(workers, len(cells)))
+	together := min(workers, len(cells))
+	errs := make([]error, together)
 	for i := range errs {
 		group.Go(func() {
-			for {
+			for errs[i] == nil {
 				n := int(next.Add(1)) - 1
 				if n >= len(cells) {
 					return
 				}
-				c := &cells[n]
-				share := time.Until(r.end) / time.Duration((len(cells)-n+len(errs)-1)/len(errs))
-				c.dir = filepath.Join(r.top, fmt.Sprint("cell", c.seed))
-				if err := r.judge(c, time.Now().Add(share)); err != nil {
-					errs[i] = fmt.Errorf("%s, %s under %v: %w", c.kind.Name, c.Workload.Name, c.Policy, err)
-					next.Store(int64(len(cells)))
-					return
-				}
+				c := cells[n]
+				share := time.Until(r.end) / time.Duration((len(cells)-n+together-1)/together)
+				errs[i] = r.say(r.answer(c, time.Now().Add(share)))
 			}
 		})
 	}
@@ -128,13 +128,97 @@ func (r *room) run() error {
 	return errors.Join(errs...)
 }
 
+// answer does what is to be done with a cell. What it can't do is this cell's error, or that of
+// the file system that is to be shown.
+func (r *room) answer(c *cell, end time.Time) *answer {
+	type result struct {
+		answer *answer
+		err    error
+	}
+	ended := make(chan result, 1) // nobody may wait for it any more
+	c.step("start")
+	go func() {
+		a, err := &answer{}, error(nil)
+		switch r.order.Show {
+		case showRefusals:
+			a.Refusals, err = r.refusals(c)
+		case showSyncs:
+			a.Syncs, err = r.syncs(c)
+		default:
+			a.Verdict, err = r.judge(c, end)
+		}
+		ended <- result{a, err}
+	}()
+	late := ""
+	for tick := time.Tick(time.Second / 4); ; {
+		select {
+		case x := <-ended:
+			switch {
+			case x.err != nil && late != "":
+				return r.cannot(c, fmt.Errorf("%s took more than %v, and its disk was aborted: %w", late, r.order.Patience, x.err))
+			case x.err != nil:
+				return r.cannot(c, x.err)
+			}
+			return x.answer
+		case <-tick:
+		}
+		what := c.doing.Load()
+		if time.Since(what.since) < r.order.Patience {
+			continue
+		}
+		if late != "" {
+			// A process that not even this frees waits for something else in the kernel.
+			return r.cannot(c, fmt.Errorf("%s has not ended for %v, also without its disk", what.name, 2*r.order.Patience))
+		}
+		late = what.name
+		c.step(what.name)
+		_ = fuselog.Abort(c.owner) // whether it helped is seen by what comes next
+		if d := c.disk.Load(); d != nil {
+			d.kill()
+		}
+	}
+}
+
+func (r *room) cannot(c *cell, err error) *answer {
+	if r.order.Show != "" {
+		return &answer{Err: fmt.Sprintf("%s: %v", c.kind.Name, err)}
+	}
+	v := c.verdict()
+	v.Unknown = err.Error()
+	return &answer{Verdict: v}
+}
+
 // A cell is what one verdict is about.
 type cell struct {
 	prove.Cell
-	kind volume.Kind
-	seed uint64
-	dir  string
-	liar string // of a control: what the disk does
+	kind  volume.Kind
+	seed  uint64
+	dir   string
+	owner string // of its disk's mount
+	liar  string // of a control: what the disk does
+	doing atomic.Pointer[step]
+	disk  atomic.Pointer[disk] // the last
+}
+
+// A step of a cell may not take longer than patience.
+type step struct {
+	name  string
+	since time.Time
+}
+
+func (c *cell) step(name string) { c.doing.Store(&step{name, time.Now()}) }
+
+// in returns the path of a file of the cell.
+func (c *cell) in(name string) string { return filepath.Join(c.dir, name) }
+
+// verdict is that of the cell before anything was judged.
+func (c *cell) verdict() *prove.Verdict {
+	v := c.Verdict(prove.PowerCut, c.seed)
+	v.FS = c.kind.Name
+	if c.liar != "" {
+		v.Workload, v.Control = c.liar, liarControl
+	}
+	return v
 }
 
 // The disks that must be caught, below a correct program.
@@ -154,7 +238,7 @@ var harmlessThere = []string{"liar-no-sync", "liar-name-first"}
 func journalsData(k volume.Kind) bool { return k.Type == "ext3" || k.Name == "ext4-journal" }
 
 // cells are those of the order, the controls of all file systems first.
-func (r *room) cells() (cells []cell, err error) {
+func (r *room) cells() (cells []*cell, err error) {
 	var o prove.Options
 	for _, text := range r.order.Policies {
 		p, err := holdfast.ParsePolicy(text)
@@ -171,11 +255,18 @@ func (r *room) cells() (cells []cell, err error) {
 		if err != nil {
 			return nil, err
 		}
+		if r.order.Show != "" {
+			cells = append(cells, &cell{kind: k})
+			continue
+		}
+		if p := r.order.Program; p != nil {
+			cells = append(cells, &cell{Cell: prove.Cell{Workload: p.Workload(), Policy: holdfast.EachDurable()}, kind: k})
+		}
 		for _, c := range o.Cells(prove.PowerCut) {
 			if journalsData(k) && slices.Contains(harmlessThere, c.Workload.Name) {
 				continue
 			}
-			cells = append(cells, cell{Cell: c, kind: k})
+			cells = append(cells, &cell{Cell: c, kind: k})
 			if c.Workload.Control != "correct" {
 				continue
 			}
@@ -184,15 +275,27 @@ func (r *room) cells() (cells []cell, err error) {
 				liars = append(liars, noBarrier)
 			}
 			for _, liar := range liars {
-				cells = append(cells, cell{Cell: c, kind: k, liar: liar})
+				cells = append(cells, &cell{Cell: c, kind: k, liar: liar})
 			}
 		}
 	}
-	slices.SortStableFunc(cells, func(a, b cell) int { return min(1, len(b.Workload.Control)) - min(1, len(a.Workload.Control)) })
-	for i := range cells {
-		cells[i].seed = r.order.Seed + uint64(i)
+	if r.order.Show == "" {
+		slices.SortStableFunc(cells, func(a, b *cell) int { return min(1, len(b.Workload.Control)) - min(1, len(a.Workload.Control)) })
+	}
+	for i, c := range cells {
+		c.seed = r.order.Seed + uint64(i)
+		c.dir = filepath.Join(r.top, fmt.Sprint("cell", c.seed))
+		c.owner = fmt.Sprintf("%s:%d", r.order.Owner, i)
 	}
 	return cells, nil
+}
+
+// programOf returns the program that a cell is about, or nil.
+func (o *order) programOf(c *cell) *prove.Program {
+	if c.Workload.Control != "" {
+		return nil
+	}
+	return o.Program
 }
 
 // secondEvery is of how many states one is run on again.
@@ -202,61 +305,76 @@ const secondEvery = 4
 const leastStates = 4
 
 // judge makes the verdict of a cell.
-func (r *room) judge(c *cell, end time.Time) error {
+func (r *room) judge(c *cell, end time.Time) (*prove.Verdict, error) {
 	began := time.Now()
-	v := c.Verdict(prove.PowerCut, c.seed)
-	v.FS = c.kind.Name
-	if c.liar != "" {
-		v.Workload, v.Control = c.liar, liarControl
-	}
+	v := c.verdict()
 	long := time.Until(end) / 4
 	if long = max(60*time.Millisecond, min(long, 400*time.Millisecond)); c.Policy.Sync.Every > 0 {
 		long = max(long, min(2*time.Second, c.Policy.Sync.Every*5/4)) // its period must fall due
 	}
 	l, err := r.record(c, long)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := os.Mkdir(c.dir, 0o700); err != nil {
-		return err
+		return nil, err
 	}
 	defer os.RemoveAll(c.dir)
-	m, err := mounterOf(l, c.dir)
+	m, err := mounterOf(l, c.dir, c.step)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	random := rand.New(rand.NewPCG(c.seed, 5))
-	cursor := newCursor(l, m.targets, m.loss)
-	var seen []prove.State
-	for _, at := range positions(l, r.order.States, random) {
-		if v.Failure != nil || time.Now().After(end) && cursor.checker.Tally.States >= leastStates && (v.Control == "" || v.Control == "correct") {
-			break
-		}
-		cursor.to(at)
-		// Of a few states at this position, one.
-		var states []prove.State
-		l.States(at, cursor.pending, random, 8, &seen, func(s *prove.State) {
-			if s.Crash == prove.Power {
-				states = append(states, *s)
+	liar := v.Control != "" && v.Control != "correct"
+	acknowledged := int64(0)
+	c.step("states")
+	// Each round goes through the whole log, so that the end of the time takes no part of it away.
+	for round, done := leastStates, 0; done < r.order.States; round *= 2 {
+		round = min(round, r.order.States-done)
+		cursor := m.cursor(l)
+		for _, at := range positions(l, round, random) {
+			if v.Failure != nil || !liar && done >= leastStates && time.Now().After(end) {
+				done = r.order.States
+				break
 			}
-		})
-		s := states[random.IntN(len(states))]
-		violation, err := m.judge(cursor, &s, random.IntN(secondEvery) == 0, &v.Tally)
-		if err != nil {
-			return err
+			done++
+			cursor.to(at)
+			s := cursor.someState(random)
+			violation, err := m.judge(cursor, &s, random.IntN(secondEvery) == 0, &v.Tally)
+			if err != nil {
+				return nil, err
+			}
+			if violation != nil {
+				v.Failure = &prove.Failure{Violation: violation, State: s, Log: l, Words: violation.Words}
+			}
 		}
-		if violation != nil {
-			v.Failure = &prove.Failure{Violation: violation, State: s, Log: l, Words: violation.Words}
-		}
+		t := cursor.checker.Tally
+		acknowledged, t.Acknowledged = max(acknowledged, t.Acknowledged), 0 // each round is of the same run
+		v.Tally.Add(t)
 	}
-	v.Tally.Add(cursor.checker.Tally)
-	if f := v.Failure; f != nil && (v.Control == "" || v.Control == "correct") { // what a liar did is not kept
+	v.Tally.Acknowledged += acknowledged
+	switch f := v.Failure; {
+	case f == nil:
+	case liar:
+		f.Log = nil // what a liar did is not kept
+	default:
 		if err := m.shrink(f); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	v.Elapsed = time.Since(began)
-	return r.say(&answer{Verdict: v})
+	return v, nil
+}
+
+// someState chooses one of a few power cuts at the cursor.
+func (c *cursor) someState(random *rand.Rand) prove.State {
+	var seen, states []prove.State
+	c.log.States(c.position, c.pending, random, 8, &seen, func(s *prove.State) {
+		if s.Crash == prove.Power {
+			states = append(states, *s)
+		}
+	})
+	return states[random.IntN(len(states))]
 }
 
 // positions chooses where the power is cut, in order: half right before a flush, half anywhere.
@@ -280,12 +398,12 @@ func positions(l *prove.Log, count int, random *rand.Rand) (all []int) {
 
 // replay judges the state of a failure that was kept, and runs a command where it is mounted.
 func (r *room) replay(f *prove.Failure) (*prove.Violation, error) {
-	m, err := mounterOf(f.Log, r.top)
+	m, err := mounterOf(f.Log, r.top, func(string) {})
 	if err != nil {
 		return nil, err
 	}
 	if r.order.Look != "" {
-		c := newCursor(f.Log, m.targets, m.loss)
+		c := m.cursor(f.Log)
 		c.to(f.State.Position)
 		v, err := m.mounted(c, &f.State, func(dir string) (*prove.Violation, error) {
 			cmd := exec.CommandContext(context.Background(), "sh", "-c", r.order.Look)

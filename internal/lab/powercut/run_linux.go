@@ -1,7 +1,6 @@
 package powercut
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -9,9 +8,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -40,7 +42,7 @@ func Can(kind string) error {
 // Run makes the verdicts of file systems, on each the controls first. It returns when all that it
 // made is gone.
 func Run(ctx context.Context, o prove.Options, kinds []string, most time.Duration) ([]*prove.Verdict, error) {
-	what := order{Kinds: kinds, States: o.States, Seconds: most.Seconds(), Seed: o.Seed}
+	what := order{Kinds: kinds, States: o.States, Seconds: most.Seconds(), Seed: o.Seed, Program: o.Program}
 	for _, p := range o.Policies {
 		what.Policies = append(what.Policies, p.String())
 	}
@@ -50,7 +52,14 @@ func Run(ctx context.Context, o prove.Options, kinds []string, most time.Duratio
 	var all []*prove.Verdict
 	err := enter(ctx, o, what, nil, func(a *answer) {
 		v := a.Verdict
-		if w := prove.Find(v.Workload); w != nil {
+		if v == nil {
+			return
+		}
+		w := prove.Find(v.Workload)
+		if w == nil && o.Program != nil && v.Control == "" {
+			w = o.Program.Workload()
+		}
+		if w != nil {
 			v.Loss = prove.Cell{Workload: w, Policy: v.Policy}.Verdict(v.Level, 0).Loss
 		}
 		all = append(all, v)
@@ -67,6 +76,9 @@ func Run(ctx context.Context, o prove.Options, kinds []string, most time.Duratio
 // state is mounted, on this terminal.
 func Replay(ctx context.Context, o prove.Options, f *prove.Failure, look string) (v *prove.Violation, err error) {
 	w := prove.Find(f.Log.Workload)
+	if f.Log.Program != nil {
+		w = f.Log.Program.Workload()
+	}
 	_, policyErr := holdfast.ParsePolicy(f.Log.Policy)
 	switch {
 	case w == nil || policyErr != nil:
@@ -77,9 +89,27 @@ func Replay(ctx context.Context, o prove.Options, f *prove.Failure, look string)
 	if err := Can(f.Log.FS); err != nil {
 		return nil, err
 	}
-	err = enter(ctx, o, order{Replay: f, Look: look}, os.Stdin, func(a *answer) { v = a.Violation })
+	err = enter(ctx, o, order{Replay: f, Look: look}, os.Stdin, func(a *answer) { v = cmp.Or(v, a.Violation) })
 	return v, err
 }
+
+// ShowRefusals lets the disk of each file system answer EIO to one write of a program's bytes, and
+// shows what the program's syncs return then, and what is left.
+func ShowRefusals(ctx context.Context, o prove.Options, kinds []string) (all []Refusal, err error) {
+	err = enter(ctx, o, order{Kinds: kinds, Show: showRefusals}, nil, func(a *answer) { all = append(all, a.Refusals...) })
+	slices.SortStableFunc(all, func(a, b Refusal) int { return cmp.Compare(slices.Index(kinds, a.FS), slices.Index(kinds, b.FS)) })
+	return all, err
+}
+
+// ShowSyncs shows what the calls that make bytes durable send to the disk of each file system.
+func ShowSyncs(ctx context.Context, o prove.Options, kinds []string) (all []Sync, err error) {
+	err = enter(ctx, o, order{Kinds: kinds, Show: showSyncs}, nil, func(a *answer) { all = append(all, a.Syncs...) })
+	slices.SortStableFunc(all, func(a, b Sync) int { return cmp.Compare(slices.Index(kinds, a.FS), slices.Index(kinds, b.FS)) })
+	return all, err
+}
+
+// rooms are those that this process has started: what is aborted is never another's.
+var rooms atomic.Int64
 
 // enter starts the room, and calls each with its answers until it has ended.
 func enter(ctx context.Context, o prove.Options, what order, stdin *os.File, each func(*answer)) error {
@@ -89,7 +119,11 @@ func enter(ctx context.Context, o prove.Options, what order, stdin *os.File, eac
 	if err != nil {
 		return err
 	}
+	owner = fmt.Sprintf("%s:%d", owner, rooms.Add(1))
 	what.Owner = owner
+	if what.Patience == 0 {
+		what.Patience = patience
+	}
 	text, err := json.Marshal(what)
 	if err != nil {
 		return err
@@ -122,6 +156,7 @@ func enter(ctx context.Context, o prove.Options, what order, stdin *os.File, eac
 	if stdin == nil {
 		cmd.SysProcAttr.Setpgid = true // Ctrl-C is this process's affair
 	}
+	cmd.WaitDelay = patience
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("a process with mounts of its own can't be started: %w", err)
 	}
@@ -129,28 +164,9 @@ func enter(ctx context.Context, o prove.Options, what order, stdin *os.File, eac
 	go func() { // the room may end before it has read all
 		_, _ = orderEnd.Write(append(text, '\n'))
 	}()
-	var failed error
-	in := bufio.NewReaderSize(answerEnd, 1<<16)
-	for {
-		line, err := in.ReadBytes('\n')
-		if err != nil {
-			if err != io.EOF || len(line) > 0 {
-				failed = errors.Join(failed, err)
-			}
-			break
-		}
-		var a answer
-		if err := json.Unmarshal(line, &a); err != nil {
-			failed = errors.Join(failed, err)
-			continue
-		}
-		if a.Err != "" {
-			failed = errors.Join(failed, errors.New(a.Err))
-			continue
-		}
-		each(&a)
-	}
-	err = cmd.Wait()
+	over := make(chan struct{})
+	defer close(over)
+	failed, err := attend(cmd, answersFrom(answerEnd, over), owner, patience, each)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -160,6 +176,89 @@ func enter(ctx context.Context, o prove.Options, what order, stdin *os.File, eac
 		return fmt.Errorf("the room ended: %w: %s", err, said)
 	}
 	return nil
+}
+
+// answersFrom returns what a room says until it ends, or until nobody waits for it any more.
+func answersFrom(room io.Reader, over <-chan struct{}) <-chan *answer {
+	lines := make(chan *answer)
+	go func() {
+		defer close(lines)
+		for in := json.NewDecoder(room); ; {
+			a := &answer{}
+			err := in.Decode(a)
+			if err == io.EOF {
+				return
+			}
+			if err != nil {
+				a = &answer{Err: err.Error()}
+			}
+			select {
+			case lines <- a:
+			case <-over:
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return lines
+}
+
+// attend calls each with a room's answers until the room has ended. One that says nothing for too
+// long, or does not end, may wait in the kernel for its disks: they are aborted. If that does not
+// free it, it is killed, and if it does not end even then, it is left.
+func attend(cmd *exec.Cmd, lines <-chan *answer, owner string, patience time.Duration, each func(*answer)) (failed, exit error) {
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	times := 0
+	for silence := time.NewTimer(patience); lines != nil || ended != nil; silence.Reset(patience) {
+		select {
+		case a, ok := <-lines:
+			switch {
+			case !ok:
+				lines = nil
+			case a.Err != "":
+				failed = errors.Join(failed, errors.New(a.Err))
+			default:
+				each(a)
+			}
+		case exit = <-ended:
+			ended = nil
+		case <-silence.C:
+			if times++; times > 2 {
+				return errors.Join(failed, errors.New("it can't be killed, and is left")), exit
+			}
+			failed = errors.Join(failed, fmt.Errorf("the processes of level power have said nothing for %v%s", patience, stuck(cmd.Process.Pid)), fuselog.Abort(owner))
+			if times == 2 {
+				_ = cmd.Process.Kill()
+			}
+		}
+	}
+	return failed, exit
+}
+
+// stuck says which threads wait in the kernel where no signal ends the wait, of a process and of all
+// in its namespace of processes.
+func stuck(process int) (words string) {
+	namespace := func(process string) string {
+		name, _ := os.Readlink(filepath.Join(process, "ns/pid"))
+		return name
+	}
+	of := namespace(fmt.Sprint("/proc/", process))
+	threads, _ := filepath.Glob("/proc/[0-9]*/task/[0-9]*")
+	for _, thread := range threads {
+		stat, _ := os.ReadFile(filepath.Join(thread, "stat"))
+		name, rest, _ := strings.Cut(string(stat), ") ")
+		if !strings.HasPrefix(rest, "D") || of == "" || namespace(filepath.Dir(filepath.Dir(thread))) != of {
+			continue
+		}
+		_, name, _ = strings.Cut(name, "(")
+		stack, _ := os.ReadFile(filepath.Join(thread, "stack"))
+		lines := strings.Split(strings.TrimSpace(string(stack)), "\n")
+		words += fmt.Sprintf("; %s waits in %s", name, strings.Join(lines[:min(6, len(lines))], " "))
+	}
+	return words
 }
 
 // A tail keeps the last bytes that were written to it.

@@ -25,5 +25,11 @@ func Replay(context.Context, prove.Options, *prove.Failure, string) (*prove.Viol
 	return nil, errLinux
 }
 
+// ShowRefusals returns an error.
+func ShowRefusals(context.Context, prove.Options, []string) ([]Refusal, error) { return nil, errLinux }
+
+// ShowSyncs returns an error.
+func ShowSyncs(context.Context, prove.Options, []string) ([]Sync, error) { return nil, errLinux }
+
 // Process is a process that package prove starts.
 func Process(args []string, _ prove.Options) error { return prove.Child(args) }

@@ -1,6 +1,7 @@
 package powercut
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -28,8 +29,14 @@ type cursor struct {
 	run      []byte
 }
 
-func newCursor(l *prove.Log, targets []prove.Target, loss holdfast.Loss) *cursor {
-	return &cursor{log: l, checker: prove.NewChecker(targets, loss), pages: map[int64][]byte{}}
+func (m *mounter) cursor(l *prove.Log) *cursor {
+	c := &cursor{log: l, pages: map[int64][]byte{}}
+	if m.program != nil {
+		c.checker = m.program.Checker()
+	} else {
+		c.checker = prove.NewChecker(m.targets, m.loss)
+	}
+	return c
 }
 
 // to applies the entries below a position.
@@ -97,18 +104,23 @@ type mounter struct {
 	targets  []prove.Target
 	seed     uint64
 	number   int
+	program  *prove.Program    // in place of the workload
+	step     func(what string) // says what comes next, and that it goes on
 }
 
 // mounterOf returns one for a log that was kept.
-func mounterOf(l *prove.Log, dir string) (*mounter, error) {
+func mounterOf(l *prove.Log, dir string, step func(string)) (*mounter, error) {
 	k, err := kindOf(l.FS)
 	p, policyErr := holdfast.ParsePolicy(l.Policy)
 	w := prove.Find(l.Workload)
+	if l.Program != nil {
+		w = l.Program.Workload()
+	}
 	if err = errors.Join(err, policyErr); err != nil || w == nil {
 		return nil, errors.Join(err, fmt.Errorf("workload %q", l.Workload))
 	}
 	return &mounter{dir: dir, kind: k, workload: w, policy: p, targets: w.Targets(p), seed: l.Seed,
-		loss: prove.Cell{Workload: w, Policy: p}.Verdict(prove.PowerCut, 0).Loss}, nil
+		loss: prove.Cell{Workload: w, Policy: p}.Verdict(prove.PowerCut, 0).Loss, program: l.Program, step: step}, nil
 }
 
 // judge mounts a state and judges it. What the next run leaves there is judged too, if again says
@@ -119,6 +131,10 @@ func (m *mounter) judge(c *cursor, s *prove.State, again bool, t *prove.Tally) (
 		now = c.log.Entries[min(c.position, len(c.log.Entries)-1)].At
 	}
 	v, err = m.mounted(c, s, func(dir string) (*prove.Violation, error) {
+		if m.program != nil {
+			return m.judgeProgram(c, dir, now, again, t)
+		}
+		m.step("survey of a state")
 		found, err := prove.Survey(dir, m.targets)
 		if err != nil {
 			return unreadable(err), nil
@@ -127,6 +143,7 @@ func (m *mounter) judge(c *cursor, s *prove.State, again bool, t *prove.Tally) (
 		if v != nil || !again {
 			return v, nil
 		}
+		m.step("second run on a state")
 		return m.again(dir, found, t), nil
 	})
 	if v != nil && (v.Rule == "unmountable" || v.Rule == "unreadable") {
@@ -135,6 +152,33 @@ func (m *mounter) judge(c *cursor, s *prove.State, again bool, t *prove.Tally) (
 		if v.Rule == "unmountable" {
 			t.Unmountable++
 		}
+	}
+	return v, err
+}
+
+// judgeProgram lets the program's reader say what is in a state. Then, if again says so, the program
+// is run there and killed: it must go on with what it has.
+func (m *mounter) judgeProgram(c *cursor, dir string, now int64, again bool, t *prove.Tally) (*prove.Violation, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience/2)
+	defer cancel()
+	m.step("--read of a state")
+	found, unread := m.program.Survey(ctx, dir)
+	v := c.checker.Judge(prove.Power, found, now, -1)
+	if v != nil {
+		if v.Words = m.program.Words(v, c.checker); unread != nil {
+			v.Words += fmt.Sprintf(" (%v)", unread)
+		}
+		return v, nil
+	}
+	if !again || unread != nil {
+		return nil, nil
+	}
+	m.step("second run on a state")
+	tally, v, err := m.program.RunAgain(ctx, dir, m.dir, found)
+	t.Acknowledged += tally.Acknowledged
+	t.Lost += tally.Lost
+	if v != nil && v.Rule != "again" {
+		v.Words = "after the second run: " + v.Words
 	}
 	return v, err
 }
@@ -156,7 +200,10 @@ func (m *mounter) mounted(c *cursor, s *prove.State, fn func(dir string) (*prove
 		return &prove.Violation{Rule: "unmountable", Words: fmt.Sprintf("the file system can't be mounted any more: %v", err)}
 	}
 	if m.kind.Name == "ext2" || m.kind.Name == "ext4-nojournal" { // they have no journal
-		out, err := exec.Command("e2fsck", "-f", "-y", image).CombinedOutput()
+		m.step("e2fsck of a state")
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		out, err := exec.CommandContext(ctx, "e2fsck", "-f", "-y", image).CombinedOutput()
 		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() >= 4 {
 			return unmountable(fmt.Errorf("e2fsck: %w: %s", err, lastLine(out))), nil
 		} else if err != nil && exit == nil {
@@ -167,6 +214,7 @@ func (m *mounter) mounted(c *cursor, s *prove.State, fn func(dir string) (*prove
 	if err := os.Mkdir(point, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, err
 	}
+	m.step("mount of a state")
 	unmount, err := mount(f, point, m.kind, m.kind.Options)
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.ENOMEM) {
 		return nil, err // of this machine
@@ -175,6 +223,7 @@ func (m *mounter) mounted(c *cursor, s *prove.State, fn func(dir string) (*prove
 		return unmountable(err), nil
 	}
 	v, err = fn(filepath.Join(point, workName))
+	m.step("unmount of a state")
 	return v, errors.Join(err, unmount())
 }
 
@@ -278,7 +327,7 @@ func (m *mounter) shrink(f *prove.Failure) error {
 		}
 	}
 	l := f.Log
-	f.Log = &prove.Log{Workload: l.Workload, Policy: l.Policy, Seed: l.Seed, Sector: l.Sector, Start: l.Start, FS: l.FS, Size: l.Size,
+	f.Log = &prove.Log{Workload: l.Workload, Policy: l.Policy, Seed: l.Seed, Sector: l.Sector, Start: l.Start, FS: l.FS, Size: l.Size, Program: l.Program,
 		Entries: slices.Clone(l.Entries[:min(len(l.Entries), f.State.Position+1)])}
 	f.Words = m.explain(f)
 	forgetOverwritten(f.Log, f.State.Position)
@@ -309,7 +358,7 @@ func forgetOverwritten(l *prove.Log, position int) {
 
 // one judges a state of a log, and what the next run leaves.
 func (m *mounter) one(l *prove.Log, s prove.State) (*prove.Violation, error) {
-	c := newCursor(l, m.targets, m.loss)
+	c := m.cursor(l)
 	c.to(s.Position)
 	return m.judge(c, &s, true, &prove.Tally{})
 }
@@ -320,7 +369,7 @@ func (m *mounter) explain(f *prove.Failure) string {
 	if f.Violation.Rule != "lost" && f.Violation.Rule != "half" {
 		return fmt.Sprintf("%s; the crash came before entry %d", words, f.State.Position)
 	}
-	c := newCursor(f.Log, m.targets, m.loss)
+	c := m.cursor(f.Log)
 	c.to(f.State.Position)
 	noted, flush := -1, -1
 	for i, e := range f.Log.Entries[:f.State.Position] {

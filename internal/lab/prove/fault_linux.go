@@ -359,7 +359,7 @@ func (c *Command) judge(f *faulted, in *injection, printed string, want, found m
 		case strings.Contains(f.said, "nothing of it is left") && left && !there:
 			return &Violation{Rule: "message", Words: fmt.Sprintf("%s is there%s", name, said)}
 		}
-		if acked := acknowledged([]byte("ack " + strings.ReplaceAll(strings.TrimSpace(printed), "\n", "\nack ") + "\n")); c.Acks && len(acked) > 0 {
+		if acked := Acknowledged([]byte("ack "+strings.ReplaceAll(strings.TrimSpace(printed), "\n", "\nack ")+"\n"), Flushed); c.Acks && len(acked) > 0 {
 			lines, n := strings.SplitAfter(text, "\n"), acked[len(acked)-1].N
 			if failed := reportedLine.FindStringSubmatch(f.said); failed != nil { // they count as dealt with
 				from, _ := strconv.ParseUint(failed[1], 10, 63)
@@ -419,7 +419,7 @@ func (p Program) underFault(ctx context.Context, v *Verdict, in *injection) (cou
 	if err := v.crashed(judge, dir, acks, when); err != nil || v.Failure != nil || !p.Again || in == nil {
 		return counted, err
 	}
-	acks, said, err = p.run(ctx, dir, printed, 0, (*exec.Cmd).Start)
+	acks, said, err = p.run(ctx, dir, filepath.Dir(dir), printed, 0, (*exec.Cmd).Start)
 	if errors.As(err, &exit) {
 		v.Verdict, v.Failure = Broken, &Failure{Violation: &Violation{Rule: "again"}, Words: fmt.Sprintf("%s, and the next run failed: %v: %s", when, err, said)}
 		return counted, nil
@@ -432,7 +432,7 @@ func (p Program) underFault(ctx context.Context, v *Verdict, in *injection) (cou
 // supervised runs the program with its calls supervised.
 func (p Program) supervised(ctx context.Context, dir string, size int64, after time.Duration, kinds []syscallfault.Kind, at func(*syscallfault.Call)) (printed []byte, said string, counted map[syscallfault.Kind]int, err error) {
 	var s *syscallfault.Supervisor
-	printed, said, err = p.run(ctx, dir, size, after, func(cmd *exec.Cmd) (err error) {
+	printed, said, err = p.run(ctx, dir, filepath.Dir(dir), size, after, func(cmd *exec.Cmd) (err error) {
 		s, err = syscallfault.Start(cmd, dir, kinds, at)
 		return err
 	})

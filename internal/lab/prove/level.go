@@ -45,6 +45,8 @@ type Options struct {
 	// Commands are run at level fault too, each as a child that Self starts.
 	Commands []*Command
 	Self     func(ctx context.Context, args ...string) *exec.Cmd
+	// Program is judged at level power in place of the workloads.
+	Program *Program
 	// Power makes the verdicts of level power, on each file system the controls first.
 	Power func(context.Context, Options, time.Duration) ([]*Verdict, error)
 	// Each is called with each verdict.
@@ -88,6 +90,7 @@ type Verdict struct {
 	Elapsed  time.Duration
 	Control  string `json:",omitempty"` // of a control: what it must show
 	Verdict  Known
+	Unknown  string   `json:",omitempty"` // why nothing was judged
 	Failure  *Failure `json:",omitempty"`
 	Caught   *Failure `json:"-"` // what a liar did
 }
@@ -255,6 +258,9 @@ func (v *Verdict) judge(doubted map[string]bool) {
 	caught := v.Failure != nil
 	switch {
 	case v.Verdict == NoTime:
+	case v.Unknown != "":
+		doubted[v.FS] = doubted[v.FS] || v.Control != ""
+		v.Verdict = NotKnown
 	case v.Control == "correct" && caught, v.Control != "" && v.Control != "correct" && !caught:
 		doubted[v.FS] = true
 		v.Verdict = NotKnown

@@ -75,6 +75,7 @@ type Log struct {
 	Again    bool          // of a second run on a crash state
 	FS       string        `json:",omitempty"` // level power: what is mounted. The log is of its disk
 	Size     int64         `json:",omitempty"` // of that disk
+	Program  *Program      `json:",omitempty"` // level power: what wrote, if it was no workload
 	Entries  []Entry
 
 	mu sync.Mutex

@@ -58,7 +58,7 @@ func (p Program) chain(ctx context.Context, v *Verdict, r *rand.Rand, dir string
 		if v.Level == PowerCut {
 			printed, said, err = p.runAndCut(ctx, dir, after)
 		} else {
-			printed, said, err = p.run(ctx, dir, 1, after, (*exec.Cmd).Start)
+			printed, said, err = p.run(ctx, dir, filepath.Dir(dir), 1, after, (*exec.Cmd).Start)
 		}
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, said)
@@ -88,47 +88,101 @@ func (p Program) judgeOf(ctx context.Context, v *Verdict) Judge {
 	}
 	c := NewChecker(programTarget, v.Loss)
 	return func(dir string, printed []byte) (t Tally, violation *Violation, err error) {
-		for _, n := range acknowledged(printed) {
+		for _, n := range Acknowledged(printed, Flushed) {
 			c.Note(n)
 		}
-		c.Note(Note{Kind: Begun, N: 1<<63 - 1})
-		read := exec.CommandContext(ctx, "sh", "-c", p.Read)
-		read.Dir = dir
-		var told bytes.Buffer
-		read.Stderr = &told
-		text, err := read.Output()
-		if err != nil && (v.FaultsOf > 0 || v.Level == PowerCut) {
-			text, err = nil, nil // it could be read without a fault: what can't be now is lost
+		c.Note(anyBegun)
+		found, err := p.Survey(ctx, dir)
+		if failed := (*exec.ExitError)(nil); errors.As(err, &failed) && (v.FaultsOf > 0 || v.Level == PowerCut) {
+			err = nil // it could be read without a fault: what can't be now is lost
 		}
-		if err != nil {
-			return t, nil, fmt.Errorf("--read: %w: %s", err, strings.TrimSpace(told.String()))
-		}
-		found, err := readBack(string(text))
 		if err != nil {
 			return t, nil, err
 		}
 		if violation = c.Judge(Process, found, time.Now().UnixNano(), -1); violation != nil {
-			violation.Words = programWords(violation, c)
+			violation.Words = p.Words(violation, c)
 		}
 		t, c.Tally = c.Tally, Tally{}
 		return t, violation, nil
 	}
 }
 
-func programWords(v *Violation, c *Checker) string {
+// Survey lets the reader of the program say what a directory has. With an error it is what the
+// reader said before, or nothing.
+func (p Program) Survey(ctx context.Context, dir string) (*Survivors, error) {
+	read := exec.CommandContext(ctx, "sh", "-c", p.Read)
+	read.Dir = dir
+	read.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	read.Cancel = func() error { return syscall.Kill(-read.Process.Pid, syscall.SIGKILL) }
+	read.WaitDelay = time.Second // for what it has started, and what is killed with it
+	var told bytes.Buffer
+	read.Stderr = &told
+	text, err := read.Output()
+	if err != nil {
+		return newSurvivors(1), fmt.Errorf("--read: %w: %s", err, strings.TrimSpace(told.String()))
+	}
+	return readBack(string(text))
+}
+
+// Words says what is wrong, as its author knows the records.
+func (p Program) Words(v *Violation, c *Checker) string {
 	if v.Rule == "lost" {
-		return fmt.Sprintf("it had printed ack %d, and only the records up to %d are there", c.known[0][Flushed], v.N)
+		return fmt.Sprintf("it had printed ack %d, and only the records up to %d are there", max(c.known[0][Flushed], c.known[0][Durable]), v.N)
 	}
 	return fmt.Sprintf("behind record %d stands one that does not follow it", v.N)
 }
 
+// Workload stands for the program in a [Cell].
+func (p Program) Workload() *Workload {
+	return &Workload{Name: "program", Targets: func(holdfast.Policy) []Target { return programTarget }, Loss: func(holdfast.Policy) holdfast.Loss { return lossOfAck }}
+}
+
+// Checker returns one that knows of no acknowledgement yet.
+func (p Program) Checker() *Checker {
+	c := NewChecker(programTarget, lossOfAck)
+	c.Note(anyBegun)
+	return c
+}
+
+// anyBegun says that any record may be there: a program does not say what it begins.
+var anyBegun = Note{Kind: Begun, N: 1<<63 - 1}
+
+// RunAgain runs the program on what a crash has left, kills it when it has acknowledged something,
+// and judges what it has then. The second result is the first broken promise. Its output is
+// kept in a file of another directory.
+func (p Program) RunAgain(ctx context.Context, dir, acks string, before *Survivors) (Tally, *Violation, error) {
+	c := NewChecker(programTarget, lossOfAck)
+	c.Inherit(before)
+	c.Note(anyBegun)
+	printed, said, err := p.run(ctx, dir, acks, 1, 5*time.Millisecond, (*exec.Cmd).Start)
+	if err != nil && ctx.Err() == nil {
+		return c.Tally, &Violation{Rule: "again", Words: strings.TrimSpace(fmt.Sprintf("the second run, on what a crash left, failed: %v: %s", err, said))}, nil
+	}
+	if err != nil {
+		return c.Tally, nil, err
+	}
+	for _, n := range Acknowledged(printed, Flushed) {
+		c.Note(n)
+	}
+	found, err := p.Survey(ctx, dir)
+	if err != nil && ctx.Err() != nil {
+		return c.Tally, nil, err
+	}
+	v := c.Judge(Process, found, time.Now().UnixNano(), -1)
+	if v != nil {
+		v.Words = p.Words(v, c)
+	}
+	return c.Tally, v, nil
+}
+
 // run starts the program, waits until it has printed so many bytes, and kills its process group some time later.
-func (p Program) run(ctx context.Context, dir string, size int64, after time.Duration, start func(*exec.Cmd) error) (printed []byte, said string, err error) {
-	out, err := os.CreateTemp(filepath.Dir(dir), "acks") // a file takes all that a pipe would make the program wait for
+// What it prints is kept in a file of the directory acks.
+func (p Program) run(ctx context.Context, dir, acks string, size int64, after time.Duration, start func(*exec.Cmd) error) (printed []byte, said string, err error) {
+	out, err := os.CreateTemp(acks, "acks") // a file takes all that a pipe would make the program wait for
 	if err != nil {
 		return nil, "", err
 	}
-	defer out.Close()
+	defer func() { _ = errors.Join(out.Close(), os.Remove(out.Name())) }()
 	var stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, "sh", "-c", p.Command)
 	if cmd.Dir = dir; p.Start != nil {
@@ -196,30 +250,34 @@ var lossOfAck = holdfast.Loss{
 	Power:   holdfast.Bound{Bytes: holdfast.Unlimited, Time: holdfast.Unlimited},
 }
 
-// acknowledged returns the notes of what a program printed. The last line counts only if it is whole.
-func acknowledged(printed []byte) (notes []Note) {
+// Acknowledged returns the notes of what a program printed, each of a kind. The last line counts only if it is whole.
+func Acknowledged(printed []byte, kind NoteKind) (notes []Note) {
 	for len(printed) > 0 {
 		line, rest, whole := bytes.Cut(printed, []byte("\n"))
 		printed = rest
 		text, isAck := strings.CutPrefix(strings.TrimSpace(string(line)), "ack ")
 		if n, err := strconv.ParseUint(text, 10, 63); whole && isAck && err == nil {
-			notes = append(notes, Note{Kind: Flushed, N: n})
+			notes = append(notes, Note{Kind: kind, N: n})
 		}
 	}
 	return notes
 }
 
 // readBack says what the reader of a program printed: the records as far as they follow each other.
+// Behind them may be a part of a line, which a crash has torn.
 func readBack(printed string) (*Survivors, error) {
 	s := newSurvivors(1)
 	for line := range strings.Lines(printed) {
 		n, err := strconv.ParseUint(strings.TrimSpace(line), 10, 63)
+		torn := !strings.HasSuffix(line, "\n")
 		switch {
-		case err != nil:
-			return nil, fmt.Errorf("--read printed %.40q, which is no number of a record", line)
-		case s.Disorder[0]:
-		case n == s.N[0]+1:
+		case err == nil && n == s.N[0]+1 && !s.Disorder[0]:
 			s.N[0] = n
+		case torn:
+			s.TornTails++
+		case err != nil:
+			s.Disorder[0] = true
+			return s, fmt.Errorf("--read printed %.40q, which is no number of a record", line)
 		default:
 			s.Disorder[0] = true
 		}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
@@ -40,6 +41,7 @@ type proof struct {
 	statesGiven bool
 	command     string
 	read        string
+	eio, trace  bool
 }
 
 // childCommand is the command that level kill runs this program as.
@@ -84,10 +86,13 @@ With --cmd it crashes your own program: see docs/prove.md. The workloads are
 	f.Var(cli.List("list", &p.kinds, parseKind), "fs", "the file systems of level power (default: ext4, xfs, btrfs)")
 	f.Var(cli.Once("command", &p.command, cli.Given), "cmd", "crash this program, which prints \"ack N\" lines, in an empty directory")
 	f.Var(cli.Once("command", &p.read, cli.Given), "read", "prints the numbers of the records that the program has, a line each")
-	f.Var(cli.Once("number", &p.States, cli.ParseBetween(1, 1_000_000_000, "can't be judged")), "states", "how many states to judge for each workload and policy, at level memory\n(default 100000)")
+	f.Var(cli.Once("number", &p.States, cli.ParseBetween(1, 1_000_000_000, "can't be judged")), "states", "how many states to judge for each workload and policy, at levels memory\nand power (default 100000 and 120)")
 	f.Var(cli.Once("number", &p.Seed, cli.ParseSeed), "seed", "the seed of what is chosen by chance (default: a new one)")
 	f.StringVar(&p.Dir, "dir", "", "where levels kill, fault and hostile write (default: that of temporary files)")
+	f.BoolVar(&p.eio, "eio", false, "at level power: the disk answers EIO to one write. Show what two syncs\nreturn then, and what is left")
+	f.BoolVar(&p.trace, "trace", false, "at level power: show what one sync sends to the disk")
 	cli.InGroup(f, "Your own program", "cmd", "read")
+	cli.InGroup(f, "What file systems do, which judges nothing", "eio", "trace")
 	cli.InGroup(f, "What is chosen", "fs", "look", "states", "seed", "dir")
 	return cmd
 }
@@ -145,6 +150,9 @@ func parseKind(text string) (string, error) {
 
 func (p *proof) run(cmd *cobra.Command) error {
 	changed := cmd.Flags().Changed
+	if p.eio || p.trace {
+		return p.show(cmd)
+	}
 	if p.Time <= 0 {
 		return cli.Misuse(cli.SeeHelp(cmd), "--time %v is no time", p.Time)
 	}
@@ -157,14 +165,17 @@ func (p *proof) run(cmd *cobra.Command) error {
 	if changed("cmd") != changed("read") {
 		return cli.Misuse("give both, such as --cmd ./writer --read 'cat log'", "--cmd and --read go together: one writes, the other prints what is there")
 	}
-	for _, name := range []string{"policy", "workload", "states"} {
+	for _, name := range []string{"policy", "workload"} {
 		if changed("cmd") && changed(name) {
 			return cli.Misuse("leave it out", "--%s says nothing about the program of --cmd", name)
 		}
 	}
-	for _, level := range []prove.Level{prove.Memory, prove.Hostile, prove.PowerCut} {
+	if changed("cmd") && changed("states") && !slices.Contains(p.Levels, prove.PowerCut) {
+		return cli.Misuse("add --level power, or leave it out", "--states counts what level power judges of the program of --cmd")
+	}
+	for _, level := range []prove.Level{prove.Memory, prove.Hostile} {
 		if changed("cmd") && slices.Contains(p.Levels, level) {
-			return cli.Misuse("use --level kill or fault", "--level %s says nothing about the program of --cmd", level)
+			return cli.Misuse("use --level kill, fault or power", "--level %s says nothing about the program of --cmd", level)
 		}
 	}
 	if err := cli.IsFree("-o", p.output); err != nil {
@@ -190,7 +201,13 @@ func (p *proof) run(cmd *cobra.Command) error {
 	if changed("cmd") {
 		for _, level := range p.Levels {
 			var v *prove.Verdict
-			if err == nil {
+			if err == nil && level == prove.PowerCut {
+				o := p.Options
+				o.Levels, o.Workloads, o.Program = []prove.Level{level}, nil, &prove.Program{Command: p.command, Read: p.read}
+				var found []*prove.Verdict
+				found, err = prove.Prove(cmd.Context(), o)
+				verdicts = append(verdicts, found...)
+			} else if err == nil {
 				v, err = prove.Program{Command: p.command, Read: p.read, Dir: p.Dir, Time: min(p.Time, 10*time.Second), Seed: p.Seed, Level: level}.Prove(cmd.Context())
 				verdicts = append(verdicts, v)
 			}
@@ -242,32 +259,20 @@ func (p *proof) complete(stderr io.Writer) error {
 // completePower decides what level power does. A file system that can't be had is left out if it
 // was not asked for.
 func (p *proof) completePower(stderr io.Writer, all bool) error {
-	kinds, policies, states := p.kinds, p.Policies, p.States
+	policies, states := p.Policies, p.States
 	if len(policies) == 0 {
 		p.Policies = prove.NamedPolicies()
 		policies = []holdfast.Policy{holdfast.Durable()} // the others promise less at a power cut
 	}
 	if !slices.Contains(p.Levels, prove.PowerCut) {
-		if kinds != nil {
+		if p.kinds != nil {
 			return cli.Misuse("add --level power", "--fs chooses what level power mounts, and that level is not run")
 		}
 		return nil
 	}
-	if len(kinds) == 0 {
-		kinds = powercut.Kinds[:3]
-		if all {
-			kinds = kinds[:1] // --time is short
-		}
-	}
-	var here []string
-	for _, kind := range kinds {
-		if err := powercut.Can(kind); err == nil {
-			here = append(here, kind)
-		} else if p.kinds != nil {
-			return cli.Misuse("run as root, or leave it out of --fs", "level power can't be had on %w", err)
-		} else {
-			cli.Say(stderr, "level power is left out on %v: what a power cut leaves of %s is not known", err, kind)
-		}
+	here, err := p.powerKinds(stderr, all)
+	if err != nil {
+		return err
 	}
 	switch {
 	case len(here) > 0:
@@ -283,6 +288,88 @@ func (p *proof) completePower(stderr io.Writer, all bool) error {
 		}
 		o.States = states
 		return powercut.Run(ctx, o, here, most)
+	}
+	return nil
+}
+
+// powerKinds are the file systems of level power. One that can't be had is left out if it was
+// not asked for.
+func (p *proof) powerKinds(stderr io.Writer, all bool) (here []string, err error) {
+	kinds := p.kinds
+	if len(kinds) == 0 {
+		kinds = powercut.Kinds[:3]
+		if all {
+			kinds = kinds[:1] // --time is short
+		}
+	}
+	for _, kind := range kinds {
+		if err := powercut.Can(kind); err == nil {
+			here = append(here, kind)
+		} else if p.kinds != nil {
+			return nil, cli.Misuse("run as root, or leave it out of --fs", "level power can't be had on %w", err)
+		} else {
+			cli.Say(stderr, "level power is left out on %v: what a power cut leaves of %s is not known", err, kind)
+		}
+	}
+	return here, nil
+}
+
+// show prints what file systems do, and judges nothing.
+func (p *proof) show(cmd *cobra.Command) error {
+	name := "--eio"
+	if p.trace {
+		name = "--trace"
+	}
+	var other string
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if !slices.Contains([]string{"eio", "trace", "fs", "level"}, f.Name) {
+			other = f.Name
+		}
+	})
+	switch {
+	case p.eio && p.trace:
+		return cli.Misuse("run it twice", "--eio and --trace show different things")
+	case other != "":
+		return cli.Misuse("leave it out", "%s judges nothing, and takes no --%s", name, other)
+	case p.Levels != nil && !slices.Equal(p.Levels, []prove.Level{prove.PowerCut}):
+		return cli.Misuse("use --level power, or leave it out", "%s is of level power alone", name)
+	}
+	kinds, err := p.powerKinds(cmd.ErrOrStderr(), false)
+	if err != nil {
+		return err
+	}
+	if len(kinds) == 0 {
+		return cli.Misuse("run as root", "%s can't be had", name)
+	}
+	out := cmd.OutOrStdout()
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	o := prove.Options{Child: thisProgram}
+	if p.eio {
+		var refusals []powercut.Refusal
+		if refusals, err = powercut.ShowRefusals(cmd.Context(), o, kinds); len(refusals) > 0 {
+			fmt.Fprint(out, "A program writes a record and syncs twice. The disk answers EIO to the first write of it:\n\n")
+			fmt.Fprintln(table, "file system\tthe record is\tfirst sync\tsecond sync\tread then\tread after a remount")
+		}
+		for _, x := range refusals {
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", x.FS, x.Writes, x.First, x.Second, x.Before, x.After)
+		}
+	} else {
+		var syncs []powercut.Sync
+		if syncs, err = powercut.ShowSyncs(cmd.Context(), o, kinds); len(syncs) > 0 {
+			fmt.Fprint(out, "Writes and flushes that reach the disk while calls make 4 KiB durable. Other writes are of journals and metadata:\n\n")
+			fmt.Fprintln(table, "file system\tcalls\tdata\tother\tflushes\tin this order\ttimes")
+		}
+		for _, x := range syncs {
+			fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%s\t%d of %d\n", x.FS, x.Calls, x.Data, x.Other, x.Flushes, x.Order, x.Times, x.Of)
+		}
+	}
+	_ = table.Flush() // a failed write is reported at the end
+	switch {
+	case cmd.Context().Err() != nil:
+		return &cli.Refusal{Code: cli.ExitInterrupted, Err: errors.New("interrupted"), Hint: "all that it made is removed"}
+	case err != nil:
+		words := strings.ReplaceAll(err.Error(), "\n", "; ") // of several file systems
+		return &cli.Refusal{Code: cli.ExitCannot, Err: errors.New(words), Hint: cli.DiskHint(err)}
 	}
 	return nil
 }
@@ -356,12 +443,19 @@ func (p *proof) report(stdout io.Writer, verdicts []*prove.Verdict) error {
 	Page(stdout, verdicts)
 	fmt.Fprintf(stdout, "seed %d\n", p.Seed)
 	for i, v := range verdicts {
+		if v.Unknown != "" {
+			fmt.Fprintf(stdout, "\n%s, %s under %v is not known: %s\n", strings.TrimSpace(string(v.Level)+" "+v.FS), v.Workload, policyText(v), cli.OneLine(v.Unknown))
+		}
 		if v.Failure == nil {
 			continue
 		}
 		fmt.Fprintf(stdout, "\n%s, %s under %v: %s\n", strings.TrimSpace(string(v.Level)+" "+v.FS), v.Workload, policyText(v), cli.OneLine(v.Failure.Words))
 		if v.Failure.Log != nil {
-			fmt.Fprintf(stdout, "  holdfast prove --replay %s:%d\n", cli.OneLine(p.output), i+1)
+			more := ""
+			if v.Failure.Log.Program != nil {
+				more = " --cmd … --read …" // a file says no command that root runs
+			}
+			fmt.Fprintf(stdout, "  holdfast prove --replay %s:%d%s\n", cli.OneLine(p.output), i+1, more)
 		}
 	}
 	switch {
@@ -501,6 +595,12 @@ func (p *proof) again(ctx context.Context, stdout io.Writer) error {
 	}
 	if v.Failure == nil {
 		return cli.Misuse("choose the line that the run named", "--replay %s: the verdict of this line has no failing state", p.replay)
+	}
+	if l := v.Failure.Log; l != nil && l.Program != nil {
+		if p.command == "" || p.read == "" {
+			return cli.Misuse("add them: what a file says is not run", "--replay %s: this is a state of a program, whose --cmd and --read are needed", p.replay)
+		}
+		l.Program.Command, l.Program.Read = p.command, p.read
 	}
 	var violation *prove.Violation
 	switch {
