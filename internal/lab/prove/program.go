@@ -18,8 +18,8 @@ type Program struct {
 	Level   Level // Kill, if it is "", Fault or PowerCut
 	// Start is instead of Command, and Judge instead of the numbers that are printed and read.
 	// Each directory has a judge of its own.
-	Start func(ctx context.Context, dir string) *exec.Cmd
-	Judge func() Judge
+	Start func(ctx context.Context, dir string) *exec.Cmd `json:"-"`
+	Judge func() Judge                                    `json:"-"`
 	Again bool // behind each fault it is run again without one
 }
 
