@@ -113,6 +113,8 @@ type Change struct {
 // moves between two runs (see [stat.Moved]); rounds that were run alternately need no such
 // allowance.
 func Compare(a, b Side, alternately bool, threshold float64) (Contrast, error) {
+	turns := min(turnsOf(a.run), turnsOf(b.run))
+	a.run, b.run = firstTurns(a.run, turns), firstTurns(b.run, turns)
 	c := Contrast{
 		A: a, B: b, Threshold: threshold, Floor: Number(math.Max(float64(a.Floor), float64(b.Floor))),
 		Machines: machine.Differences(a.run.Header.Machine, b.run.Header.Machine), Between: Apart,
@@ -181,6 +183,29 @@ func Compare(a, b Side, alternately bool, threshold float64) (Contrast, error) {
 		c.Moved = max(c.Moved, Number(m.Allowance(1-(1-stat.Confidence)/float64(len(c.Cells)+1))))
 	}
 	return c, nil
+}
+
+// turnsOf returns how many turns the trials of a run have. A trial without turns is one.
+func turnsOf(run result.Run) int {
+	most := 1
+	for _, c := range run.Header.Cells {
+		most = max(most, c.Turns)
+	}
+	return most
+}
+
+// firstTurns leaves so many turns in each trial: the least of five is no match for the least of three.
+func firstTurns(run result.Run, n int) result.Run {
+	if turnsOf(run) <= n {
+		return run
+	}
+	run.Trials = slices.Clone(run.Trials)
+	for i := range run.Trials {
+		if t := &run.Trials[i]; len(t.Turns) > n {
+			t.Records, t.Turns = t.Records/int64(len(t.Turns))*int64(n), t.Turns[:n]
+		}
+	}
+	return run
 }
 
 // movements returns how far the machine may have moved for each cell, and then for all together, which is the farthest.

@@ -129,6 +129,38 @@ func TestLargerNoiseCounts(t *testing.T) {
 	}
 }
 
+// TestTurnsAreComparedWithTurns: as many of each trial as the run with fewer has; older results have none.
+func TestTurnsAreComparedWithTurns(t *testing.T) {
+	// The n-th turn of each trial takes 1/n of what a trial without turns does.
+	inTurns := func(number int) result.Run {
+		run := twinned(12, 0)
+		for i := range run.Header.Cells {
+			run.Header.Cells[i].Turns = number
+		}
+		for i := range run.Trials {
+			m := &run.Trials[i].Measurement
+			m.Write = m.Elapsed
+			for n := range number {
+				m.Turns = append(m.Turns, m.Write/time.Duration(n+1))
+			}
+			m.Records *= max(1, int64(number))
+		}
+		return run
+	}
+	check := func(a, b int) {
+		t.Helper()
+		c := compared(t, inTurns(a), inTurns(b))
+		least := 1001e6 / 1000 / float64(max(1, min(a, b)))
+		if c.Cells[1].Cost.Ratio != 1 || math.Abs(c.Cells[0].A.Median-least) > 1 || c.Cells[0].B.Median != c.Cells[0].A.Median {
+			t.Errorf("%d turns and %d: %+v", a, b, c.Cells)
+		}
+	}
+	check(0, 0)
+	check(4, 4)
+	check(0, 4)
+	check(4, 2)
+}
+
 // TestMovementBetweenRuns: a cell of two is 12 % slower, which a machine may do between two runs
 // and not within alternate rounds.
 func TestMovementBetweenRuns(t *testing.T) {
