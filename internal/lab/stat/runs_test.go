@@ -148,7 +148,7 @@ func busy(noise float64) world {
 // TestRunsOfAMovingMachine simulates two runs of a machine that moves in between, each cell for
 // itself. The table is in docs/design/measuring.md.
 func TestRunsOfAMovingMachine(t *testing.T) {
-	runs, mostFalse, mostExits := 200, 6.0, 2.0
+	runs, mostFalse, mostExits := 200, 8.0, 2.0 // 5 % and two standard errors; of 1,000 runs 6 % at most have a false word
 	if testing.Short() {
 		runs, mostFalse, mostExits = 40, 12, 6 // as chance has it in so few
 	}
@@ -159,13 +159,16 @@ func TestRunsOfAMovingMachine(t *testing.T) {
 					name string
 					draw world
 				}{{"quiet", lognormal(noise)}, {"busy", busy(noise)}} {
-					if machine.name == "busy" && (noise != 0.05 || testing.Short()) {
+					if machine.name == "busy" && (noise != 0.05 || drift > 0.02) {
 						continue
 					}
 					r := rand.New(rand.NewPCG(21, uint64(cells)))
 					m := movingMachine{r, cells, drift, machine.draw}
 					same, ten, twenty := m.told(runs, burstTurns, 1), m.told(runs, burstTurns, 1.1), m.told(runs, burstTurns, 1.2)
-					one := m.told(runs, 1, 1.2)
+					one := "–" // in trials without turns
+					if drift == 0 {
+						one = m.told(runs, 1, 1.2).String()
+					}
 					t.Logf("| %d | %s, %.0f %%, %.0f %% | %v | %v | %v | %v |", cells, machine.name, 100*noise, 100*drift, same, ten, twenty, one)
 					if same.words > mostFalse || same.exits > mostExits {
 						t.Errorf("%d cells, noise %v, drift %v: in %.0f %% of the comparisons of the same code is a false word, in %.0f %% a regression", cells, noise, drift, same.words, same.exits)
