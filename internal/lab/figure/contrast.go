@@ -64,16 +64,16 @@ type Side struct {
 	Missing   string    `json:"not_complete,omitempty"`
 	Floor     Number    `json:"floor"`
 
-	run result.Run
+	run, raw result.Run // what is compared, and what was measured
 }
 
 // Results returns the run's raw values.
-func (s Side) Results() result.Run { return s.run }
+func (s Side) Results() result.Run { return s.raw }
 
 // NewSide names a run, or returns ErrNoRound.
 func NewSide(name string, run result.Run) (Side, error) {
 	h := run.Header
-	s := Side{Name: name, Program: h.Program, StartedAt: h.StartedAt, Seed: h.Seed, Rounds: run.Rounds(), Missing: run.Mark(), Floor: absent, run: run}
+	s := Side{Name: name, Program: h.Program, StartedAt: h.StartedAt, Seed: h.Seed, Rounds: run.Rounds(), Missing: run.Mark(), Floor: absent, run: run, raw: run}
 	if s.Rounds == 0 {
 		return s, ErrNoRound
 	}
@@ -115,6 +115,9 @@ type Change struct {
 func Compare(a, b Side, alternately bool, threshold float64) (Contrast, error) {
 	turns := min(turnsOf(a.run), turnsOf(b.run))
 	a.run, b.run = firstTurns(a.run, turns), firstTurns(b.run, turns)
+	if loop := min(leastLoop(a.run), leastLoop(b.run)); loop > 0 && !alternately {
+		a.run, b.run = atOneSpeed(a.run, loop), atOneSpeed(b.run, loop)
+	}
 	c := Contrast{
 		A: a, B: b, Threshold: threshold, Floor: Number(math.Max(float64(a.Floor), float64(b.Floor))),
 		Machines: machine.Differences(a.run.Header.Machine, b.run.Header.Machine), Between: Apart,
@@ -122,7 +125,7 @@ func Compare(a, b Side, alternately bool, threshold float64) (Contrast, error) {
 	switch {
 	case alternately:
 		c.Between = Alternately
-	case a.StartedAt.Equal(b.StartedAt) && reflect.DeepEqual(a.run.Trials, b.run.Trials):
+	case a.StartedAt.Equal(b.StartedAt) && reflect.DeepEqual(a.raw.Trials, b.raw.Trials):
 		c.Between = OneRun
 	}
 	c.Unpaired = c.whyUnpaired()
@@ -208,6 +211,41 @@ func firstTurns(run result.Run, n int) result.Run {
 	return run
 }
 
+// leastLoop returns the empty loop of the trial in turns that had the fastest CPU, or 0 if one does not know its own.
+func leastLoop(run result.Run) (least time.Duration) {
+	for i, t := range run.Trials {
+		switch {
+		case len(t.Turns) > 0 && t.EmptyLoop <= 0:
+			return 0
+		case len(t.Turns) > 0 && (least == 0 || t.EmptyLoop < least):
+			least = run.Trials[i].EmptyLoop
+		}
+	}
+	return least
+}
+
+// atOneSpeed returns the run as it had been if the CPU had always run the empty loop in that time. A CPU that shares
+// its core with another is slower by a half, for seconds or minutes, and then all that it does is.
+func atOneSpeed(run result.Run, loop time.Duration) result.Run {
+	scaled := func(d, own time.Duration) time.Duration {
+		return max(1, time.Duration(float64(d)*float64(loop)/float64(own)))
+	}
+	run.Trials, run.Controls = slices.Clone(run.Trials), slices.Clone(run.Controls)
+	for i := range run.Trials {
+		t := &run.Trials[i]
+		t.Turns = slices.Clone(t.Turns)
+		for n := range t.Turns {
+			t.Turns[n] = scaled(t.Turns[n], t.EmptyLoop)
+		}
+	}
+	for i := range run.Controls {
+		if c := &run.Controls[i]; c.Loop > 0 {
+			c.Write, c.Loop = scaled(c.Write, c.Loop), loop
+		}
+	}
+	return run
+}
+
 // movements returns how far the machine may have moved for each cell, and then for all together, which is the farthest.
 // Cells are judged by those of their load and kind, if there are a few. Nil: nothing lies between the two.
 func (c *Contrast) movements(before, after [][]float64) (moved []stat.Movement) {
@@ -215,7 +253,7 @@ func (c *Contrast) movements(before, after [][]float64) (moved []stat.Movement) 
 		return nil
 	}
 	a, b := c.A.run, c.B.run
-	c.Controls = controlMoves(a, b)
+	c.Controls = controlMoves(c.A, c.B)
 	of := func(kind Change) stat.Movement {
 		var x, y [][]float64
 		for _, like := range []func(Change) bool{
@@ -374,7 +412,7 @@ func (c Contrast) costs(earlier, cell result.Cell) (a, b []float64) {
 func (c Contrast) farthest(cell result.Cell) Number {
 	most := absent
 	for _, m := range c.Controls {
-		if by := Number(math.Expm1(math.Abs(math.Log(float64(m.Ratio))))); (waitsForDisk(cell) || !m.waits) && !(most >= by) {
+		if by := Number(math.Expm1(math.Abs(math.Log(m.moved.Ratio)))); (waitsForDisk(cell) || !m.waits) && !(most >= by) {
 			most = by
 		}
 	}

@@ -161,6 +161,42 @@ func TestTurnsAreComparedWithTurns(t *testing.T) {
 	check(4, 2)
 }
 
+// TestTurnsAreComparedAtOneSpeed: in some rounds of the second run the CPU is slower by a half, and all that it does is. The
+// other cell has no turns, and no loop beside it.
+func TestTurnsAreComparedAtOneSpeed(t *testing.T) {
+	run := func(slower int, looped bool) result.Run {
+		run := twinned(12, 0)
+		for i := range run.Trials {
+			m := &run.Trials[i].Measurement
+			if m.Write = m.Elapsed; run.Trials[i].Cell == "b" {
+				continue
+			}
+			if m.EmptyLoop = time.Millisecond; run.Trials[i].Round <= slower {
+				m.Write, m.EmptyLoop = m.Write*3/2, m.EmptyLoop*3/2
+			}
+			if m.Turns = []time.Duration{m.Write}; !looped {
+				m.EmptyLoop = 0
+			}
+		}
+		return controlled(run, 100, 200, 300)
+	}
+	check := func(what string, a, b result.Run, want float64) {
+		t.Helper()
+		c := compared(t, a, b)
+		if got := c.Cells[0].Cost.Ratio; math.Abs(got-want) > 0.01 || c.Cells[1].Cost.Ratio != 1 {
+			t.Errorf("%s: %v, want %v; the other cell %+v", what, got, want, c.Cells[1].Cost)
+		}
+	}
+	check("no round", run(0, true), run(0, true), 1)
+	check("most rounds", run(0, true), run(11, true), 1)
+	check("all rounds", run(0, true), run(12, true), 1)
+	check("all rounds, and nobody saw it", run(0, true), run(12, false), 1.5)
+	c := contrast(t, run(0, true), run(12, true), true)
+	if math.Abs(c.Cells[0].Cost.Ratio-1.5) > 0.01 {
+		t.Errorf("alternate rounds are scaled: %+v", c.Cells[0].Cost)
+	}
+}
+
 // TestMovementBetweenRuns: a cell of two is 12 % slower, which a machine may do between two runs
 // and not within alternate rounds.
 func TestMovementBetweenRuns(t *testing.T) {

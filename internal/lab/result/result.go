@@ -205,6 +205,8 @@ type Measurement struct {
 	// Turns are the Write of each turn, of a cell that has some. All else is of the turns
 	// together: sums, and one distribution of the times of their Writes.
 	Turns []time.Duration `json:"turns_ns,omitempty"`
+	// EmptyLoop is that of a [Control], the least of those before, between and after the turns.
+	EmptyLoop time.Duration `json:"empty_loop_ns,omitempty"`
 
 	// Values are what a study measures besides; their units are in their names.
 	Values map[string]float64 `json:"values,omitempty"`

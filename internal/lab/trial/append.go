@@ -85,13 +85,16 @@ func (a Append) Run(ctx context.Context, g *WorkDir) (m result.Measurement, err 
 	if a.Turns <= 1 {
 		return a.turn(ctx, g, true)
 	}
-	turns := make([]result.Measurement, a.Turns)
+	turns, loop := make([]result.Measurement, a.Turns), emptyLoop()
 	for i := range turns {
 		if turns[i], err = a.turn(ctx, g, i == 0); err != nil {
 			return m, err
 		}
+		loop = min(loop, emptyLoop())
 	}
-	return result.Together(turns, stat.Supports)
+	m, err = result.Together(turns, stat.Supports)
+	m.EmptyLoop = loop
+	return m, err
 }
 
 // turn runs the workload once.
