@@ -98,7 +98,7 @@ type Change struct {
 	Net  bool        `json:"net"` // what measuring takes is subtracted; false where a run has no empty cell
 
 	// Records is how many A wrote in a trial, if B wrote another number. Then one side
-	// spreads the fixed cost of a file over more records.
+	// spreads the fixed cost of a file over more records: from twice as many on there is no verdict.
 	Records int64 `json:"a_records,omitempty"`
 
 	Cost      Comparison `json:"cost"`          // B/A
@@ -180,6 +180,9 @@ func Compare(a, b Side, alternately bool, threshold float64) (Contrast, error) {
 		}
 	}
 	for i := range c.Cells {
+		if n, m := c.Cells[i].Records, c.Cells[i].Cell.Records; n > 2*m || n > 0 && m > 2*n {
+			c.Cells[i].Cost.Verdict = stat.NotProven
+		}
 		c.Cells[i].Regressed = c.regressed(c.Cells[i].Cost)
 	}
 	for _, m := range moved {

@@ -197,6 +197,25 @@ func TestTurnsAreComparedAtOneSpeed(t *testing.T) {
 	}
 }
 
+// TestTrialsOfOtherLengthsHaveNoVerdict: a cell of 64 writers and 64 records is one sync, of 1,000 records many.
+func TestTrialsOfOtherLengthsHaveNoVerdict(t *testing.T) {
+	check := func(records int64, want stat.Verdict) {
+		t.Helper()
+		b := twinned(12, 50)
+		b.Header.Cells[1].Records = records
+		for _, c := range []figure.Contrast{compared(t, twinned(12, 0), b), compared(t, b, twinned(12, 0))} {
+			if got := c.Cells[1].Cost.Verdict; got != want && (want == stat.NotProven || got != stat.Faster) {
+				t.Errorf("1000 records beside %d: %q", records, got)
+			}
+		}
+	}
+	check(1000, stat.Slower)
+	check(2000, stat.Slower)
+	check(500, stat.Slower)
+	check(2001, stat.NotProven)
+	check(499, stat.NotProven)
+}
+
 // TestMovementBetweenRuns: a cell of two is 12 % slower, which a machine may do between two runs
 // and not within alternate rounds.
 func TestMovementBetweenRuns(t *testing.T) {
