@@ -64,16 +64,16 @@ type Side struct {
 	Missing   string    `json:"not_complete,omitempty"`
 	Floor     Number    `json:"floor"`
 
-	run result.Run
+	run, raw result.Run // what is compared, and what was measured
 }
 
 // Results returns the run's raw values.
-func (s Side) Results() result.Run { return s.run }
+func (s Side) Results() result.Run { return s.raw }
 
 // NewSide names a run, or returns ErrNoRound.
 func NewSide(name string, run result.Run) (Side, error) {
 	h := run.Header
-	s := Side{Name: name, Program: h.Program, StartedAt: h.StartedAt, Seed: h.Seed, Rounds: run.Rounds(), Missing: run.Mark(), Floor: absent, run: run}
+	s := Side{Name: name, Program: h.Program, StartedAt: h.StartedAt, Seed: h.Seed, Rounds: run.Rounds(), Missing: run.Mark(), Floor: absent, run: run, raw: run}
 	if s.Rounds == 0 {
 		return s, ErrNoRound
 	}
@@ -98,7 +98,7 @@ type Change struct {
 	Net  bool        `json:"net"` // what measuring takes is subtracted; false where a run has no empty cell
 
 	// Records is how many A wrote in a trial, if B wrote another number. Then one side
-	// spreads the fixed cost of a file over more records.
+	// spreads the fixed cost of a file over more records: from twice as many on there is no verdict.
 	Records int64 `json:"a_records,omitempty"`
 
 	Cost      Comparison `json:"cost"`          // B/A
@@ -113,6 +113,11 @@ type Change struct {
 // moves between two runs (see [stat.Moved]); rounds that were run alternately need no such
 // allowance.
 func Compare(a, b Side, alternately bool, threshold float64) (Contrast, error) {
+	turns := min(turnsOf(a.run), turnsOf(b.run))
+	a.run, b.run = firstTurns(a.run, turns), firstTurns(b.run, turns)
+	if loop := min(leastLoop(a.run), leastLoop(b.run)); loop > 0 && !alternately {
+		a.run, b.run = atOneSpeed(a.run, loop), atOneSpeed(b.run, loop)
+	}
 	c := Contrast{
 		A: a, B: b, Threshold: threshold, Floor: Number(math.Max(float64(a.Floor), float64(b.Floor))),
 		Machines: machine.Differences(a.run.Header.Machine, b.run.Header.Machine), Between: Apart,
@@ -120,7 +125,7 @@ func Compare(a, b Side, alternately bool, threshold float64) (Contrast, error) {
 	switch {
 	case alternately:
 		c.Between = Alternately
-	case a.StartedAt.Equal(b.StartedAt) && reflect.DeepEqual(a.run.Trials, b.run.Trials):
+	case a.StartedAt.Equal(b.StartedAt) && reflect.DeepEqual(a.raw.Trials, b.raw.Trials):
 		c.Between = OneRun
 	}
 	c.Unpaired = c.whyUnpaired()
@@ -175,12 +180,73 @@ func Compare(a, b Side, alternately bool, threshold float64) (Contrast, error) {
 		}
 	}
 	for i := range c.Cells {
+		if n, m := c.Cells[i].Records, c.Cells[i].Cell.Records; n > 2*m || n > 0 && m > 2*n {
+			c.Cells[i].Cost.Verdict = stat.NotProven
+		}
 		c.Cells[i].Regressed = c.regressed(c.Cells[i].Cost)
 	}
 	for _, m := range moved {
 		c.Moved = max(c.Moved, Number(m.Allowance(1-(1-stat.Confidence)/float64(len(c.Cells)+1))))
 	}
 	return c, nil
+}
+
+// turnsOf returns how many turns the trials of a run have. A trial without turns is one.
+func turnsOf(run result.Run) int {
+	most := 1
+	for _, c := range run.Header.Cells {
+		most = max(most, c.Turns)
+	}
+	return most
+}
+
+// firstTurns leaves so many turns in each trial: the least of five is no match for the least of three.
+func firstTurns(run result.Run, n int) result.Run {
+	if turnsOf(run) <= n {
+		return run
+	}
+	run.Trials = slices.Clone(run.Trials)
+	for i := range run.Trials {
+		if t := &run.Trials[i]; len(t.Turns) > n {
+			t.Records, t.Turns = t.Records/int64(len(t.Turns))*int64(n), t.Turns[:n]
+		}
+	}
+	return run
+}
+
+// leastLoop returns the empty loop of the trial in turns that had the fastest CPU, or 0 if one does not know its own.
+func leastLoop(run result.Run) (least time.Duration) {
+	for i, t := range run.Trials {
+		switch {
+		case len(t.Turns) > 0 && t.EmptyLoop <= 0:
+			return 0
+		case len(t.Turns) > 0 && (least == 0 || t.EmptyLoop < least):
+			least = run.Trials[i].EmptyLoop
+		}
+	}
+	return least
+}
+
+// atOneSpeed returns the run as it had been if the CPU had always run the empty loop in that time. A CPU that shares
+// its core with another is slower by a half, for seconds or minutes, and then all that it does is.
+func atOneSpeed(run result.Run, loop time.Duration) result.Run {
+	scaled := func(d, own time.Duration) time.Duration {
+		return max(1, time.Duration(float64(d)*float64(loop)/float64(own)))
+	}
+	run.Trials, run.Controls = slices.Clone(run.Trials), slices.Clone(run.Controls)
+	for i := range run.Trials {
+		t := &run.Trials[i]
+		t.Turns = slices.Clone(t.Turns)
+		for n := range t.Turns {
+			t.Turns[n] = scaled(t.Turns[n], t.EmptyLoop)
+		}
+	}
+	for i := range run.Controls {
+		if c := &run.Controls[i]; c.Loop > 0 {
+			c.Write, c.Loop = scaled(c.Write, c.Loop), loop
+		}
+	}
+	return run
 }
 
 // movements returns how far the machine may have moved for each cell, and then for all together, which is the farthest.
@@ -190,7 +256,7 @@ func (c *Contrast) movements(before, after [][]float64) (moved []stat.Movement) 
 		return nil
 	}
 	a, b := c.A.run, c.B.run
-	c.Controls = controlMoves(a, b)
+	c.Controls = controlMoves(c.A, c.B)
 	of := func(kind Change) stat.Movement {
 		var x, y [][]float64
 		for _, like := range []func(Change) bool{
@@ -349,7 +415,7 @@ func (c Contrast) costs(earlier, cell result.Cell) (a, b []float64) {
 func (c Contrast) farthest(cell result.Cell) Number {
 	most := absent
 	for _, m := range c.Controls {
-		if by := Number(math.Expm1(math.Abs(math.Log(float64(m.Ratio))))); (waitsForDisk(cell) || !m.waits) && !(most >= by) {
+		if by := Number(math.Expm1(math.Abs(math.Log(m.moved.Ratio)))); (waitsForDisk(cell) || !m.waits) && !(most >= by) {
 			most = by
 		}
 	}

@@ -129,6 +129,93 @@ func TestLargerNoiseCounts(t *testing.T) {
 	}
 }
 
+// TestTurnsAreComparedWithTurns: as many of each trial as the run with fewer has; older results have none.
+func TestTurnsAreComparedWithTurns(t *testing.T) {
+	// The n-th turn of each trial takes 1/n of what a trial without turns does.
+	inTurns := func(number int) result.Run {
+		run := twinned(12, 0)
+		for i := range run.Header.Cells {
+			run.Header.Cells[i].Turns = number
+		}
+		for i := range run.Trials {
+			m := &run.Trials[i].Measurement
+			m.Write = m.Elapsed
+			for n := range number {
+				m.Turns = append(m.Turns, m.Write/time.Duration(n+1))
+			}
+			m.Records *= max(1, int64(number))
+		}
+		return run
+	}
+	check := func(a, b int) {
+		t.Helper()
+		c := compared(t, inTurns(a), inTurns(b))
+		least := 1001e6 / 1000 / float64(max(1, min(a, b)))
+		if c.Cells[1].Cost.Ratio != 1 || math.Abs(c.Cells[0].A.Median-least) > 1 || c.Cells[0].B.Median != c.Cells[0].A.Median {
+			t.Errorf("%d turns and %d: %+v", a, b, c.Cells)
+		}
+	}
+	check(0, 0)
+	check(4, 4)
+	check(0, 4)
+	check(4, 2)
+}
+
+// TestTurnsAreComparedAtOneSpeed: in some rounds of the second run the CPU is slower by a half, and all that it does is. The
+// other cell has no turns, and no loop beside it.
+func TestTurnsAreComparedAtOneSpeed(t *testing.T) {
+	run := func(slower int, looped bool) result.Run {
+		run := twinned(12, 0)
+		for i := range run.Trials {
+			m := &run.Trials[i].Measurement
+			if m.Write = m.Elapsed; run.Trials[i].Cell == "b" {
+				continue
+			}
+			if m.EmptyLoop = time.Millisecond; run.Trials[i].Round <= slower {
+				m.Write, m.EmptyLoop = m.Write*3/2, m.EmptyLoop*3/2
+			}
+			if m.Turns = []time.Duration{m.Write}; !looped {
+				m.EmptyLoop = 0
+			}
+		}
+		return controlled(run, 100, 200, 300)
+	}
+	check := func(what string, a, b result.Run, want float64) {
+		t.Helper()
+		c := compared(t, a, b)
+		if got := c.Cells[0].Cost.Ratio; math.Abs(got-want) > 0.01 || c.Cells[1].Cost.Ratio != 1 {
+			t.Errorf("%s: %v, want %v; the other cell %+v", what, got, want, c.Cells[1].Cost)
+		}
+	}
+	check("no round", run(0, true), run(0, true), 1)
+	check("most rounds", run(0, true), run(11, true), 1)
+	check("all rounds", run(0, true), run(12, true), 1)
+	check("all rounds, and nobody saw it", run(0, true), run(12, false), 1.5)
+	c := contrast(t, run(0, true), run(12, true), true)
+	if math.Abs(c.Cells[0].Cost.Ratio-1.5) > 0.01 {
+		t.Errorf("alternate rounds are scaled: %+v", c.Cells[0].Cost)
+	}
+}
+
+// TestTrialsOfOtherLengthsHaveNoVerdict: a cell of 64 writers and 64 records is one sync, of 1,000 records many.
+func TestTrialsOfOtherLengthsHaveNoVerdict(t *testing.T) {
+	check := func(records int64, want stat.Verdict) {
+		t.Helper()
+		b := twinned(12, 50)
+		b.Header.Cells[1].Records = records
+		for _, c := range []figure.Contrast{compared(t, twinned(12, 0), b), compared(t, b, twinned(12, 0))} {
+			if got := c.Cells[1].Cost.Verdict; got != want && (want == stat.NotProven || got != stat.Faster) {
+				t.Errorf("1000 records beside %d: %q", records, got)
+			}
+		}
+	}
+	check(1000, stat.Slower)
+	check(2000, stat.Slower)
+	check(500, stat.Slower)
+	check(2001, stat.NotProven)
+	check(499, stat.NotProven)
+}
+
 // TestMovementBetweenRuns: a cell of two is 12 % slower, which a machine may do between two runs
 // and not within alternate rounds.
 func TestMovementBetweenRuns(t *testing.T) {

@@ -57,20 +57,20 @@ func (c control) times(run result.Run) (times []float64) {
 
 // A ControlMove is a control in two runs.
 type ControlMove struct {
-	Name  string `json:"name"`
-	Ratio Number `json:"ratio"` // B/A
-	moved stat.Comparison
+	Name  string          `json:"name"`
+	Ratio Number          `json:"ratio"` // B/A
+	moved stat.Comparison // what of that is not taken out of the costs
 	waits bool
 }
 
 // controlMoves returns the controls in both runs, if they have any.
-func controlMoves(a, b result.Run) (moves []ControlMove) {
-	if len(a.Controls) == 0 || len(b.Controls) == 0 {
+func controlMoves(a, b Side) (moves []ControlMove) {
+	if len(a.raw.Controls) == 0 || len(b.raw.Controls) == 0 {
 		return nil
 	}
 	for _, c := range controls {
-		moved := stat.Unpaired(c.times(a), c.times(b))
-		moves = append(moves, ControlMove{c.name, Number(moved.Ratio), moved, c.waits})
+		seen, moved := stat.Unpaired(c.times(a.raw), c.times(b.raw)), stat.Unpaired(c.times(a.run), c.times(b.run))
+		moves = append(moves, ControlMove{c.name, Number(seen.Ratio), moved, c.waits})
 	}
 	return moves
 }

@@ -93,7 +93,8 @@ func (l Load) Open() bool { return l.Rate > 0 }
 
 // Costs returns the costs by which the load's cells are compared, round by round: the
 // nanoseconds that a record takes to write. That is the time from the first Write to the
-// return of the last, and at a rate the mean time of a Write (see [Load.Open]). The arms
+// return of the last, of a trial in turns that of the least turn: others only add time. At a
+// rate it is the mean time of a Write (see [Load.Open]). The arms
 // of a study take from open to close. The harness is in these costs; see [Net].
 func (l Load) Costs(trials []result.Trial) []float64 {
 	if l.Group != "" {
@@ -105,6 +106,8 @@ func (l Load) Costs(trials []result.Trial) []float64 {
 			return t.Service.Mean()
 		case l.Open(): // a file without service times
 			return perRecord(cpu)(t)
+		case len(t.Turns) > 0:
+			return float64(slices.Min(t.Turns)) * float64(len(t.Turns)) / float64(t.Records)
 		case t.Write > 0:
 			return float64(t.Write) / float64(t.Records)
 		}

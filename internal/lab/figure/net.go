@@ -181,7 +181,7 @@ func newPeriod(run result.Run, c result.Cell, trials []result.Trial) *Period {
 // that fell due is one that was seen, where the results have their number.
 func fellDue(run result.Run, c result.Cell, t result.Trial) int {
 	longest := max(c.Policy.FlushEvery, c.Policy.Sync.Every)
-	due := int(t.Write / longest)
+	due := int(t.Write / time.Duration(max(1, len(t.Turns))) / longest)
 	if c.Policy.Sync.Every > 0 && run.Header.SchemaVersion >= 3 {
 		due = min(due, int(t.SyncsWriting))
 	}

@@ -49,6 +49,22 @@ func TestCostIsThatOfWritingAlone(t *testing.T) {
 	}
 }
 
+// TestCostIsThatOfTheLeastTurn: of three turns one is not disturbed. What is not in turns is taken whole.
+func TestCostIsThatOfTheLeastTurn(t *testing.T) {
+	run := planted(plant{cell: cell("a"), ms: steps(1000, 12)}, plant{cell: cell("b"), ms: steps(1000, 12)}, plant{cell: twinOf("a"), ms: steps(1000, 12)})
+	eachTrial(&run, "b", func(trial *result.Trial) {
+		least := trial.Elapsed * 2 / 10
+		trial.Turns, trial.Write = []time.Duration{least * 3 / 2, least, trial.Elapsed - least*5/2}, trial.Elapsed
+	})
+	rows := of(t, run).Groups[0].Rows
+	if c := rows[0].Cost; math.Abs(c.Ratio-1/0.6) > 0.01 || c.Verdict != stat.Slower {
+		t.Errorf("beside 3 turns of which the least takes 20 %% of the time, it is %+v", c)
+	}
+	if w := rows[1].Net.Write.Median; math.Abs(w-0.6*1001e6/1000) > 1e3 {
+		t.Errorf("to write takes %v", w)
+	}
+}
+
 // twinOf returns a cell that repeats one of [cell].
 func twinOf(name string) result.Cell {
 	c := cell(name + "/again")
@@ -123,6 +139,7 @@ func each(ms []int) (costs []float64) {
 
 // TestPeriodThatWasNotReachedHasNoVerdict: it is neither slower nor the fastest.
 func TestPeriodThatWasNotReachedHasNoVerdict(t *testing.T) {
+	turns := 0
 	check := func(policy string, ms int, syncs int64, version int, due int, want stat.Verdict) {
 		t.Helper()
 		run := planted(plant{cell: under(t, "p", policy), ms: steps(ms, 12)}, plant{cell: cell("a"), ms: steps(500, 12)}, plant{cell: twinOf("a"), ms: steps(500, 12)})
@@ -130,6 +147,7 @@ func TestPeriodThatWasNotReachedHasNoVerdict(t *testing.T) {
 		for i := range run.Trials {
 			if run.Trials[i].Write = run.Trials[i].Elapsed; run.Trials[i].Cell == "p" {
 				run.Trials[i].SyncsWriting = syncs
+				run.Trials[i].Turns = slices.Repeat([]time.Duration{run.Trials[i].Write / 2}, turns)
 			}
 		}
 		r := of(t, run).Groups[0].Rows[0]
@@ -140,6 +158,9 @@ func TestPeriodThatWasNotReachedHasNoVerdict(t *testing.T) {
 			t.Errorf("the figure is %+v", c)
 		}
 	}
+	turns = 2
+	check("buffer=64KiB,flush=300ms,sync=never", 1000, 0, 3, 1, stat.NotProven) // in each it falls due once
+	turns = 0
 	check("buffer=64KiB,sync=1h", 1000, 0, 3, 0, stat.NotProven)
 	check("buffer=64KiB,sync=1h", 250, 0, 3, 0, stat.NotProven)
 	check("buffer=64KiB,sync=300ms", 1000, 3, 3, 3, stat.Slower)

@@ -65,6 +65,34 @@ func (a Activity) Since(before Activity) Activity {
 	return a
 }
 
+// Plus returns what happened in the times of both: the sums of the differences that Since
+// returns, and the gauges of the later. A count that is unknown in one of the two is unknown.
+func (a Activity) Plus(later Activity) Activity {
+	later.CPUBusy = plus(a.CPUBusy, later.CPUBusy)
+	later.CPUSteal = plus(a.CPUSteal, later.CPUSteal)
+	later.CPUPressure = plus(a.CPUPressure, later.CPUPressure)
+	later.IOPressure = plus(a.IOPressure, later.IOPressure)
+	later.MemoryPressure = plus(a.MemoryPressure, later.MemoryPressure)
+	later.Throttles = plus(a.Throttles, later.Throttles)
+	later.Throttled = plus(a.Throttled, later.Throttled)
+	later.ThermalThrottles = plus(a.ThermalThrottles, later.ThermalThrottles)
+	later.SwappedIn = plus(a.SwappedIn, later.SwappedIn)
+	later.SwappedOut = plus(a.SwappedOut, later.SwappedOut)
+	later.DeviceRead = plus(a.DeviceRead, later.DeviceRead)
+	later.DeviceWritten = plus(a.DeviceWritten, later.DeviceWritten)
+	later.DeviceFlushes = plus(a.DeviceFlushes, later.DeviceFlushes)
+	later.DeviceBusy = plus(a.DeviceBusy, later.DeviceBusy)
+	return later
+}
+
+func plus[T int64 | time.Duration](a, b *T) *T {
+	if a == nil || b == nil {
+		return nil
+	}
+	sum := *a + *b
+	return &sum
+}
+
 func since[T int64 | time.Duration](now, before *T) *T {
 	if now == nil || before == nil || *now < *before {
 		return nil

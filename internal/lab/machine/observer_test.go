@@ -2,7 +2,9 @@ package machine
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -179,6 +181,24 @@ func TestSinceCoversEveryCount(t *testing.T) {
 		if n != 0 {
 			t.Errorf("%s = %v since the same reading", key, n)
 		}
+	}
+}
+
+// TestPlusCoversEveryCount adds a reading to itself: counts are doubled, gauges are not.
+func TestPlusCoversEveryCount(t *testing.T) {
+	a := tree(busy()).observer("/home").Read()
+	var once, twice map[string]float64
+	if err := errors.Join(json.Unmarshal([]byte(asJSON(t, a)), &once), json.Unmarshal([]byte(asJSON(t, a.Plus(a))), &twice)); err != nil {
+		t.Fatal(err)
+	}
+	for key, n := range once {
+		gauge := slices.Contains([]string{"load_1min", "cpu_frequency_khz", "dirty_bytes", "writeback_bytes"}, key)
+		if gauge && twice[key] != n || !gauge && twice[key] != 2*n {
+			t.Errorf("%s: %v and again is %v", key, n, twice[key])
+		}
+	}
+	if both := a.Plus(Activity{}); both.CPUBusy != nil {
+		t.Errorf("with what is not known it is %v", *both.CPUBusy)
 	}
 }
 

@@ -24,7 +24,7 @@ type csvColumn struct {
 }
 
 // notTidy are keys with values that are no single figure.
-const notTidy = " samples hdr_histogram values "
+const notTidy = " samples hdr_histogram values turns_ns "
 
 // cellNames are the keys of a cell that a trial has too. In a row they have another name,
 // or are left out.

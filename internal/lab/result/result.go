@@ -119,7 +119,7 @@ type Cell struct {
 	// Empty is that of the header's Dir.
 	FileSystem string `json:"file_system,omitempty"`
 	Writers    int    `json:"writers"`
-	Records    int64  `json:"records"` // in one trial
+	Records    int64  `json:"records"` // in one trial, or turn
 
 	// Rate is the records a second that are due, by all writers together; 0 is a
 	// closed loop, where each Write follows the one before at once.
@@ -131,6 +131,10 @@ type Cell struct {
 	// policy to fall due. Such a cell runs in one of so many rounds; with 0 it runs in
 	// every round.
 	Every int `json:"every,omitempty"`
+
+	// Turns is set for a cell of short trials: each is so many of them, one after the other on
+	// files of their own. Records is of one turn. See [Measurement.Turns].
+	Turns int `json:"turns,omitempty"`
 
 	// Steady: the cell's trials go on until the throughput is steady, but no further
 	// than Records and Longest.
@@ -198,6 +202,12 @@ type Measurement struct {
 	Close   time.Duration `json:"close_ns"`
 	Read    time.Duration `json:"read_ns,omitempty"` // reading a file, in a study
 	Work    time.Duration `json:"work_ns,omitempty"` // what else a study times
+
+	// Turns are the Write of each turn, of a cell that has some. All else is of the turns
+	// together: sums, and one distribution of the times of their Writes.
+	Turns []time.Duration `json:"turns_ns,omitempty"`
+	// EmptyLoop is that of a [Control], the least of those before, between and after the turns.
+	EmptyLoop time.Duration `json:"empty_loop_ns,omitempty"`
 
 	// Values are what a study measures besides; their units are in their names.
 	Values map[string]float64 `json:"values,omitempty"`

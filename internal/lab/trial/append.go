@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/lab/result"
+	"github.com/holdfast-go/holdfast/internal/lab/stat"
 )
 
 // An Append is a workload: a number of writers, each a goroutine, append records
@@ -27,6 +28,10 @@ type Append struct {
 	// as a buffered Write. It is odd, so that it does not fall into step with the
 	// filling of buffers, which are powers of two.
 	Stride int
+
+	// Turns: with more than one, Run runs the workload so many times. A short trial is
+	// disturbed or it is not, and by itself does not show which.
+	Turns int
 
 	// Rate is the records a second that are due, see [schedule]. With 0 each writer
 	// writes again as soon as Write returns.
@@ -67,29 +72,49 @@ func PreparedBytes(size int64) int64 { return memoryWrites * min(size, prepareMo
 // costs little.
 const prepareMost = 64 << 20
 
-// Run runs the workload once on a file of its own, checks every byte of it, and
-// removes it. It stops soon after ctx is done, with ctx's error.
-func (a Append) Run(ctx context.Context, g *WorkDir) (result.Measurement, error) {
+// Run runs the workload on files of its own, checks every byte of them, and
+// removes them. It stops soon after ctx is done, with ctx's error.
+func (a Append) Run(ctx context.Context, g *WorkDir) (m result.Measurement, err error) {
+	defer g.quiesce()
+	if !a.Empty {
+		// The file that a turn removes leaves its memory to the next turn.
+		if err := PrepareMemory(g.dir, min(a.Records*a.RecordBytes, prepareMost)); err != nil {
+			return m, err
+		}
+	}
+	if a.Turns <= 1 {
+		return a.turn(ctx, g, true)
+	}
+	turns, loop := make([]result.Measurement, a.Turns), emptyLoop()
+	for i := range turns {
+		if turns[i], err = a.turn(ctx, g, i == 0); err != nil {
+			return m, err
+		}
+		loop = min(loop, emptyLoop())
+	}
+	m, err = result.Together(turns, stat.Supports)
+	m.EmptyLoop = loop
+	return m, err
+}
+
+// turn runs the workload once.
+func (a Append) turn(ctx context.Context, g *WorkDir, first bool) (result.Measurement, error) {
 	path, err := g.fresh()
 	if err != nil {
 		return result.Measurement{}, err
+	}
+	if !a.Empty && (first || a.Policy.Sync.Mode != holdfast.SyncNever) {
+		g.quiesce()
 	}
 	m, err := a.inWorkDir(ctx, g, path)
 	if removeErr := os.Remove(path); removeErr != nil && !errors.Is(removeErr, os.ErrNotExist) {
 		err = errors.Join(err, removeErr)
 	}
-	g.quiesce()
 	return m, err
 }
 
-// inWorkDir is Run without the removal.
+// inWorkDir is turn without the removal.
 func (a Append) inWorkDir(ctx context.Context, g *WorkDir, path string) (result.Measurement, error) {
-	if !a.Empty {
-		if err := PrepareMemory(g.dir, min(a.Records*a.RecordBytes, prepareMost)); err != nil {
-			return result.Measurement{}, err
-		}
-		g.quiesce()
-	}
 	var before *result.Residency // nil for a new file
 	var headSize int64
 	if a.ontoFile() {

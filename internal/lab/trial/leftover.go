@@ -8,6 +8,8 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"syscall"
+	"time"
 
 	"github.com/holdfast-go/holdfast/internal/own"
 	"github.com/holdfast-go/holdfast/internal/sys"
@@ -102,10 +104,32 @@ var (
 // right names. It must be unlocked, so that no run has it. Where directories can't be
 // locked, nothing proves that. If a run has it, the error is ErrAlive. If it is not this
 // user's alone, the error is an [own.ForeignError].
+//
+// A second process of the killed run ends when it finds that out, and then removes its own
+// directory, which is in this one. RemoveLeftover waits some seconds for that; after them the error is ErrAlive.
 func RemoveLeftover(parent, name string) (removed bool, err error) {
 	if !workDirName.MatchString(name) {
 		return false, fmt.Errorf("%q is no name that a run gives its directory", name)
 	}
+	for begun := time.Now(); ; time.Sleep(endingStep) {
+		removed, err = removeLeftover(parent, name)
+		// It may also have made its directory after this one was listed.
+		if ending := errors.Is(err, errEnding) || errors.Is(err, syscall.ENOTEMPTY); !ending || time.Since(begun) > longestEnding {
+			return removed, err
+		}
+	}
+}
+
+// A second process stops its trial, but not a sync or a check in it.
+const (
+	longestEnding = 10 * time.Second
+	endingStep    = 10 * time.Millisecond
+)
+
+// errEnding reports that the run was killed, and that a second process of it has not ended yet.
+var errEnding = fmt.Errorf("a second process of it has not ended: %w", ErrAlive)
+
+func removeLeftover(parent, name string) (removed bool, err error) {
 	held, err := own.Open(parent, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -146,31 +170,43 @@ func stale(held *own.Dir) (ours []string, err error) {
 		return nil, err
 	}
 	for _, e := range entries {
-		inside, err := made(held.Root(), e)
+		inside, err := made(held, e)
 		if err != nil {
 			return nil, err
 		}
-		ours = append(append(ours, inside...), e.Name())
+		for _, name := range inside {
+			ours = append(ours, path.Join(e.Name(), name))
+		}
+		ours = append(ours, e.Name())
 	}
 	return ours, nil
 }
 
-// made returns what is in an entry of a work directory, if the entry is a trial's directory. It
-// returns an error if no run makes an entry like it.
-func made(root *os.Root, e fs.DirEntry) (inside []string, err error) {
+// made returns what is in an entry of a work directory, if the entry is a directory of a trial or
+// of a second process. It returns an error if no run makes an entry like it.
+func made(held *own.Dir, e fs.DirEntry) (inside []string, err error) {
 	switch {
 	case e.Type().IsRegular() && fileName.MatchString(e.Name()):
 		return nil, nil
+	case e.IsDir() && workDirName.MatchString(e.Name()):
+		second, err := own.Open(held.Path(), e.Name())
+		if err == nil {
+			inside, err = stale(second)
+			err = errors.Join(err, second.Close())
+		}
+		if errors.Is(err, ErrAlive) || errors.Is(err, fs.ErrNotExist) { // it is being removed
+			err = errEnding
+		}
+		return inside, err
 	case !e.IsDir() || !dirName.MatchString(e.Name()):
 		return nil, fmt.Errorf("%s in it is nothing that a run makes", e.Name())
 	}
-	files, err := fs.ReadDir(root.FS(), e.Name())
+	files, err := fs.ReadDir(held.Root().FS(), e.Name())
 	for _, f := range files {
-		name := path.Join(e.Name(), f.Name())
 		if !f.Type().IsRegular() || !createdName.MatchString(f.Name()) {
-			return nil, fmt.Errorf("%s in it is nothing that a run makes", name)
+			return nil, fmt.Errorf("%s in it is nothing that a run makes", path.Join(e.Name(), f.Name()))
 		}
-		inside = append(inside, name)
+		inside = append(inside, f.Name())
 	}
 	return inside, err
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/holdfast-go/holdfast/internal/own"
 	"github.com/holdfast-go/holdfast/internal/sys"
@@ -62,6 +63,11 @@ func TestRemoveLeftoverOfAKilledRun(t *testing.T) {
 		t.Errorf("removed with a trial's directory: %v, %v", removed, err)
 	}
 	isEmpty(t, parent)
+	leave(t, leave(t, parent, "holdfast-bench-1", "1"), "holdfast-bench-2", "1", "m-12")
+	if removed, err := RemoveLeftover(parent, "holdfast-bench-1"); !removed || err != nil {
+		t.Errorf("removed with the directory of a second process: %v, %v", removed, err)
+	}
+	isEmpty(t, parent)
 	if removed, err := RemoveLeftover(parent, "holdfast-bench-1"); removed || err != nil {
 		t.Errorf("removed again: %v, %v", removed, err)
 	}
@@ -95,6 +101,9 @@ func TestRemoveLeftoverTouchesNothingElse(t *testing.T) {
 	})
 	check("holdfast-bench-1", "1/values-2 in it is nothing that a run makes", func(parent string) {
 		leave(t, leave(t, leave(t, parent, "holdfast-bench-1"), "1"), "values-2", "values-3")
+	})
+	check("holdfast-bench-1", "mine.txt in it is nothing that a run makes", func(parent string) {
+		leave(t, leave(t, parent, "holdfast-bench-1"), "holdfast-bench-2", "1", "mine.txt")
 	})
 	check("mine", `"mine" is no name`, dir("mine", "1"))
 	check("holdfast-bench-1x", "is no name", dir("holdfast-bench-1x", "1"))
@@ -140,6 +149,45 @@ func TestRemoveLeftoverLeavesALiveRunAlone(t *testing.T) {
 	}
 	if _, err := os.Stat(path); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRemoveLeftoverWaitsForASecondProcess has one that outlives its run for a while, and one that does not end.
+func TestRemoveLeftoverWaitsForASecondProcess(t *testing.T) {
+	skipWithoutLocks(t)
+	for _, ends := range []bool{true, false} {
+		parent := t.TempDir()
+		second, err := OpenWorkDir(leave(t, parent, "holdfast-bench-1", "1"), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Test(t, func(t *testing.T) {
+			var removed bool
+			var err error
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				removed, err = RemoveLeftover(parent, "holdfast-bench-1")
+			}()
+			synctest.Wait() // it sleeps
+			if ends {
+				if err := second.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			<-done
+			if removed != ends || errors.Is(err, ErrAlive) == ends || ends && err != nil {
+				t.Errorf("it ends is %v: removed %v, %v", ends, removed, err)
+			}
+		})
+		if _, err := os.Stat(filepath.Join(parent, "holdfast-bench-1", "1")); ends != errors.Is(err, os.ErrNotExist) {
+			t.Errorf("it ends is %v: %v", ends, err)
+		}
+		if !ends {
+			if err := second.Close(); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }
 

@@ -68,6 +68,25 @@ func TestAppendMeasuresEveryKindOfPolicy(t *testing.T) {
 	}
 }
 
+func TestTurnsAreTrialsOfTheirOwn(t *testing.T) {
+	g := newWorkDir(t)
+	m, err := Append{Policy: holdfast.Buffered(4096), RecordBytes: 100, Writers: 3, Records: 100, Stride: 1, Turns: 3}.Run(t.Context(), g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := time.Duration(0)
+	for _, one := range m.Turns {
+		sum += one
+	}
+	if len(m.Turns) != 3 || sum != m.Write || m.Elapsed != m.Open+m.Write+m.Flush+m.Sync+m.Close {
+		t.Errorf("turns %v, write %v of %v", m.Turns, m.Write, m.Elapsed)
+	}
+	if m.EmptyLoop <= 0 || m.Records != 300 || m.Size != 30000 || m.Writer.Writes != 300 || m.Latency.Count != 300 || g.files != 3 {
+		t.Errorf("%d files, %+v", g.files, m)
+	}
+	isEmpty(t, g.Dir())
+}
+
 func TestLatencyIsTimedByStride(t *testing.T) {
 	m, err := Append{RecordBytes: 16, Writers: 2, Records: 2 * 100, Stride: 31}.Run(t.Context(), newWorkDir(t))
 	if err != nil || m.Latency.Count != 2*3 {

@@ -132,6 +132,7 @@ func (a *alternation) prepare(cmd *cobra.Command, dir string, c study.Choice) er
 	a.cells, a.patience = matrix.Cells, time.Minute
 	for i := range a.cells {
 		c := &a.cells[i]
+		c.Estimate, c.Turns = c.Estimate/time.Duration(max(1, c.Turns)), 0 // pairs have turns of their own
 		a.patience += 20 * 2 * againstTurns * c.Estimate
 		if each := int64(c.Writers); c.Rate == 0 && c.Estimate > shortTurn {
 			c.Records = max(each, int64(float64(c.Records)*float64(shortTurn)/float64(c.Estimate))/each*each)

@@ -99,6 +99,8 @@ func recordsText(c result.Cell) string {
 	switch {
 	case c.Steady && c.Records == 0:
 		return "until it is steady"
+	case c.Records == 0 && c.Turns > 1:
+		return fmt.Sprintf("by calibration, in %d turns", c.Turns)
 	case c.Records == 0:
 		return "by calibration"
 	}

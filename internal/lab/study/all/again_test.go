@@ -28,6 +28,8 @@ func TestOnlyWhatIsKnownIsRepeated(t *testing.T) {
 		"large record": func(c *result.Cell) { c.RecordBytes = int64(study.MaxRecord) + 1 },
 		"no writer":    func(c *result.Cell) { c.Writers = 0 },
 		"no record":    func(c *result.Cell) { c.Records = -1 },
+		"many turns":   func(c *result.Cell) { c.Turns = 101 },
+		"few turns":    func(c *result.Cell) { c.Turns = -1 },
 	} {
 		c := good
 		spoil(&c)

@@ -163,6 +163,7 @@ func primes(cells []result.Cell) (short []result.Cell) {
 			continue
 		}
 		known[is] = true
+		c.Turns = 0
 		c.Records = Workload{Policy: c.Policy, RecordBytes: c.RecordBytes, Writers: c.Writers, Setting: study.Setting{Rate: c.Rate}}.least(primeSize)
 		short = append(short, c)
 	}
@@ -172,16 +173,11 @@ func primes(cells []result.Cell) (short []result.Cell) {
 // blockCost is how long each block of a choice takes beside its trials, and how many bytes it
 // writes. A run without blocks has no such cost.
 func blockCost(c study.Choice, loads []Workload, rates []rate) (took time.Duration, size int64) {
-	cells := make([]result.Cell, len(loads))
-	for i, w := range loads {
-		cells[i] = w.cell(1)
-	}
-	all := primes(cells)
-	if len(all) == 0 || len(c.FileSystems) > 0 || c.Preset.Name == study.PresetQuick || c.WidthToReach() == 0 && c.RoundsToRun() < leastBlocks {
+	if !inBlocks(c, loads) {
 		return 0, 0
 	}
 	took, size = startTime, trial.ControlBytes
-	for _, c := range all {
+	for _, c := range primes(cellsOf(loads)) {
 		bytes := c.Records * c.RecordBytes
 		size += bytes + trial.PreparedBytes(bytes)
 		for i, w := range loads {
@@ -191,6 +187,21 @@ func blockCost(c study.Choice, loads []Workload, rates []rate) (took time.Durati
 		}
 	}
 	return took, size
+}
+
+// inBlocks reports whether the run of a choice has blocks.
+func inBlocks(c study.Choice, loads []Workload) bool {
+	few := c.WidthToReach() == 0 && c.RoundsToRun() < leastBlocks
+	return len(primes(cellsOf(loads))) > 0 && len(c.FileSystems) == 0 && c.Preset.Name != study.PresetQuick && !few
+}
+
+// cellsOf returns the cells of workloads, each of one record.
+func cellsOf(loads []Workload) []result.Cell {
+	cells := make([]result.Cell, len(loads))
+	for i, w := range loads {
+		cells[i] = w.cell(1)
+	}
+	return cells
 }
 
 // begin starts the process of a round.

@@ -3,6 +3,7 @@ package sweep
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -56,12 +57,12 @@ func (r rate) estimate(records int64) time.Duration {
 // calibrate finds the rate of every workload by short runs of it in a closed loop;
 // the same load is probed once.
 func calibrate(ctx context.Context, g *trial.WorkDir, loads []Workload, probed func(done, all int)) ([]rate, error) {
-	rates := make([]rate, len(loads))
+	rates, fixed := make([]rate, len(loads)), make([]float64, len(loads))
 	known := map[Workload]rate{}
 	for i, w := range loads {
 		probed(i, len(loads))
 		closed := w
-		closed.Rate, closed.Twin = 0, false
+		closed.Rate, closed.Twin, closed.Turns = 0, false, 0
 		r, ok := known[closed]
 		if !ok {
 			var err error
@@ -70,7 +71,13 @@ func calibrate(ctx context.Context, g *trial.WorkDir, loads []Workload, probed f
 			}
 			known[closed] = r
 		}
-		rates[i] = r.due(w.Rate)
+		rates[i], fixed[i] = r, float64(r.fixed)
+	}
+	// The fixed part is much the same for all, and one of some milliseconds is easily disturbed.
+	middle := time.Duration(stat.Quantile(fixed, 0.5))
+	for i, w := range loads {
+		rates[i].fixed = middle
+		rates[i] = rates[i].due(w.Rate)
 	}
 	return rates, nil
 }
@@ -83,6 +90,13 @@ func (r rate) due(perSecond float64) rate {
 		r.perRecord = min(max(step, r.perRecord), trial.Patience*step)
 	}
 	return r
+}
+
+// inTurns returns the rate of a trial of so many turns. About half of the fixed part comes once:
+// what prepares the memory, and what settles the file system.
+func (r rate) inTurns(n int) rate {
+	n = max(1, n)
+	return rate{r.fixed * time.Duration(n+1) / 2, r.perRecord * float64(n)}
 }
 
 func (w Workload) probe(ctx context.Context, g *trial.WorkDir) (rate, error) {
@@ -126,6 +140,27 @@ func (w Workload) least(size int64) int64 {
 // memory. Both come on top of what is in the clock.
 const checkTime = 2 * time.Nanosecond
 
+// plan fits the workloads into the time, with the bursts at the given rates: in turns, or in fewer turns or none where
+// there is else no time for the rounds of a verdict. It returns in one of how many rounds the paced ones run.
+func plan(g *trial.WorkDir, c study.Choice, loads []Workload, rates []rate, left time.Duration) (f fitting, every int) {
+	for _, turns := range []int{burstTurns, fewTurns, 0} {
+		loads = slices.Clone(loads)
+		for i := range loads {
+			loads[i].Turns = min(loads[i].Turns, turns)
+		}
+		bursts, long := apart(loads)
+		f = fitting{loads: bursts, rounds: c.RoundsToRun(), fixed: c.Rounds > 0, most: most(g, c, loads)}
+		f.block, _ = blockCost(c, bursts, rates)
+		for i, w := range bursts {
+			f.rates = append(f.rates, rates[i].inTurns(w.Turns))
+		}
+		if f, every = f.beside(long, pacedTrials(c, long), left); f.fixed || f.rounds >= f.verdictRounds() {
+			break
+		}
+	}
+	return f, every
+}
+
 // A fitting is a matrix that has to fit into a time.
 type fitting struct {
 	loads  []Workload
@@ -168,7 +203,7 @@ func (f fitting) verdictRounds() int {
 		if w.Twin || w.Empty {
 			continue
 		}
-		w.Policy = holdfast.Policy{}
+		w.Policy, w.Turns = holdfast.Policy{}, 0
 		groups[w]++
 		rounds = max(rounds, stat.GroupRounds(groups[w]))
 	}
@@ -212,7 +247,7 @@ func (f fitting) total(rounds int) time.Duration {
 
 // shares reports whether two workloads write the same number of records.
 func (w Workload) shares(other Workload) bool {
-	if w.RecordBytes != other.RecordBytes || w.Writers != other.Writers || w.Rate != other.Rate {
+	if w.RecordBytes != other.RecordBytes || w.Writers != other.Writers || w.Rate != other.Rate || w.inSmallTurns() != other.inSmallTurns() {
 		return false
 	}
 	return w.Policy == other.Policy || !w.durable() && !other.durable() && !w.Empty && !other.Empty
@@ -222,7 +257,7 @@ func (w Workload) shares(other Workload) bool {
 // allow, or on a small disk as leaves room for what has to be beside it. A nil g has room.
 func most(g *trial.WorkDir, c study.Choice, loads []Workload) int64 {
 	bursts, long := apart(loads)
-	writing, all := 0, runBytes(c, loads)
+	each, all := int64(0), runBytes(c, loads) // each: bytes that a round writes for one of each trial
 	for _, w := range long {
 		if !w.Empty {
 			size := w.paced(1).Records * w.RecordBytes
@@ -231,14 +266,14 @@ func most(g *trial.WorkDir, c study.Choice, loads []Workload) int64 {
 	}
 	for _, w := range bursts {
 		if !w.Empty {
-			writing++
+			each += int64(max(1, w.Turns)) + trial.PreparedBytes(1)
 		}
 	}
 	rounds := float64(c.RoundsToRun()) * spareRounds / 100 * timesDefault(c)
 	if c.Rounds > 0 {
 		rounds = float64(c.Rounds)
 	}
-	each := int64(float64(all) / float64(max(1, writing)) / (rounds + 2) / float64(1+trial.PreparedBytes(1)))
+	each = int64(float64(all) / float64(max(1, each)) / (rounds + 2))
 	each = max(trialLeast, min(trialMost, each))
 	if g == nil {
 		return each
@@ -264,7 +299,7 @@ func runBytes(c study.Choice, loads []Workload) int64 {
 func probeBytes(loads []Workload) (size int64) {
 	known := map[Workload]bool{}
 	for _, w := range loads {
-		w.Rate, w.Twin = 0, false
+		w.Rate, w.Twin, w.Turns = 0, false, 0
 		if !known[w] && !w.Empty {
 			known[w] = true
 			for one := w.least(probeLeast) * w.RecordBytes; ; one *= 8 {
@@ -283,7 +318,11 @@ func probeBytes(loads []Workload) (size int64) {
 func (f fitting) alone(i int, t time.Duration) int64 {
 	w := f.loads[i]
 	n := int64(float64(t) / max(f.rates[i].perRecord, 1))
-	n = min(n, f.most/w.RecordBytes)
-	n = max(n, w.least(trialLeast))
+	least, most := int64(trialLeast), f.most
+	if w.inSmallTurns() {
+		least, most = least/int64(w.Turns), most/int64(w.Turns)
+	}
+	n = min(n, most/w.RecordBytes)
+	n = max(n, w.least(least))
 	return max(1, n/int64(w.Writers)) * int64(w.Writers)
 }

@@ -34,7 +34,7 @@ func Policy() Sweep {
 			if c.Steady {
 				return loads
 			}
-			return append(withEmpty(withTwins(loads)), paced(c, loads)...)
+			return append(inTurns(c, withEmpty(withTwins(loads))), paced(c, loads)...)
 		},
 	}
 }
@@ -53,6 +53,29 @@ func Policies() []holdfast.Policy {
 		holdfast.Durable(),
 		holdfast.EachDurable(),
 	}
+}
+
+// burstTurns is how many turns a burst has, see [result.Cell.Turns]: of so many short ones in a
+// row, a busy machine spares one. A machine that is so busy, or so slow, that the rounds for a verdict
+// don't fit has fewTurns, or none. docs/design/measuring.md has what they were chosen by.
+const (
+	burstTurns = 5
+	fewTurns   = 3
+)
+
+// inTurns gives them to the workloads whose Writes don't wait for the disk, and to the empty
+// ones: they are compared with each other. A sync takes longer than a disturbance, and more turns of it too much time.
+func inTurns(c study.Choice, loads []Workload) []Workload {
+	if c.Rate > 0 || !inBlocks(c, loads) {
+		return loads
+	}
+	loads = slices.Clone(loads) // the long ones have none
+	for i := range loads {
+		if !loads[i].durable() {
+			loads[i].Turns = burstTurns
+		}
+	}
+	return loads
 }
 
 // withTwins repeats two workloads of the first group under second names. One works in

@@ -38,6 +38,7 @@ type Workload struct {
 	study.Setting
 
 	Length time.Duration // of a trial of a paced workload; 0 is none
+	Turns  int           // of a trial; 0 is none
 }
 
 // steadyTime is how long a steady trial may take by default.
@@ -60,6 +61,10 @@ func (w Workload) Name() string {
 	}
 	return name
 }
+
+// inSmallTurns reports whether the turns of a trial share the records of one. Without a buffer a
+// short file shows as much as a long one.
+func (w Workload) inSmallTurns() bool { return w.Turns > 0 && w.Policy.Buffer == 0 && !w.Empty }
 
 // durable reports whether each Write waits for the disk.
 func (w Workload) durable() bool {
@@ -100,23 +105,21 @@ func (s Sweep) Prepare(ctx context.Context, g *trial.WorkDir, c study.Choice, pr
 		return trial.Matrix{}, result.Plan{}, err
 	}
 	left := max(0, c.TimeToTake()-time.Since(begun))
-	fit := fitting{loads: bursts, rates: rates, rounds: c.RoundsToRun(), fixed: c.Rounds > 0, most: most(g, c, loads)}
-	fit.block, _ = blockCost(c, bursts, rates)
-	fit, every := fit.beside(long, pacedTrials(c, long), left*9/10)
+	fit, every := plan(g, c, loads, rates, left*9/10)
 	var cells []trial.Cell
-	for i, w := range bursts {
-		cells = append(cells, Cell(w.cell(fit.records[i]), rates[i].estimate(fit.records[i]), c.Counting))
+	for i, w := range fit.loads {
+		cells = append(cells, Cell(w.cell(fit.records[i]), fit.rates[i].estimate(fit.records[i]), c.Counting))
 	}
 	for _, w := range long {
 		cells = append(cells, Cell(w.paced(every), w.Length+pacedFixed, c.Counting))
 	}
-	m, plan := matrix(c, loads, cells, fit.rounds)
+	m, p := matrix(c, loads, cells, fit.rounds)
 	if c.Rounds == 0 {
 		m.Limit = max(1, left) // 0 is no limit
 	}
-	plan.Limit = m.Limit
-	plan.Size += probeBytes(bursts)
-	return m, plan, g.Need(plan.Room)
+	p.Limit = m.Limit
+	p.Size += probeBytes(bursts)
+	return m, p, g.Need(p.Room)
 }
 
 // apart returns the bursts and the paced workloads.
@@ -205,11 +208,11 @@ func matrix(c study.Choice, loads []Workload, cells []trial.Cell, rounds int) (t
 			continue
 		}
 		plan.Room = max(plan.Room, room(size))
-		size += trial.PreparedBytes(size)
-		if once += size; cell.Every == 0 {
-			round += size
+		prepared := trial.PreparedBytes(size)
+		if once += size + prepared; cell.Every == 0 {
+			round += size*int64(max(1, cell.Turns)) + prepared
 		} else {
-			pacedOnce += size
+			pacedOnce += size + prepared
 		}
 	}
 	_, block := blockCost(c, loads, nil)
@@ -242,7 +245,7 @@ func (w Workload) cell(records int64) result.Cell {
 	cell := result.Cell{
 		Name: w.Name(), Empty: w.Empty, Policy: w.Policy,
 		RecordBytes: w.RecordBytes, Writers: w.Writers, Records: records,
-		Rate: w.Rate, Cache: w.Cache, Steady: w.Steady, LatencyStride: strideBuffered,
+		Rate: w.Rate, Cache: w.Cache, Steady: w.Steady, LatencyStride: strideBuffered, Turns: w.Turns,
 	}
 	if w.durable() || w.Rate > 0 {
 		cell.LatencyStride = 1
@@ -275,12 +278,12 @@ func Trace(ctx context.Context, g *trial.WorkDir, c result.Cell) (trial.Traced, 
 func Cell(c result.Cell, estimate time.Duration, counting trial.Counting) trial.Cell {
 	a := trial.Append{
 		Policy: c.Policy, RecordBytes: c.RecordBytes, Writers: c.Writers, Records: c.Records, Stride: c.LatencyStride,
-		Rate: c.Rate, Cache: c.Cache, Empty: c.Empty, Steady: c.Steady, Longest: c.Longest,
+		Rate: c.Rate, Cache: c.Cache, Empty: c.Empty, Steady: c.Steady, Longest: c.Longest, Turns: c.Turns,
 	}
 	run := func(ctx context.Context, g *trial.WorkDir, warmUp bool) (result.Measurement, error) {
 		a := a
 		if warmUp {
-			a.Count = counting
+			a.Count, a.Turns = counting, 0
 			if c.Every > 0 {
 				a.Records = max(int64(c.Writers), min(c.Records, int64(c.Rate*pacedMargin.Seconds())))
 			}
@@ -294,6 +297,9 @@ func Cell(c result.Cell, estimate time.Duration, counting trial.Counting) trial.
 	return trial.Cell{Cell: c, Run: run, Estimate: estimate}
 }
 
+// mostTurns bounds those of an edited file.
+const mostTurns = 100
+
 // Again returns the matrix of a sweep that a header describes. Results may be
 // edited: it refuses cells that no sweep has.
 func Again(h result.Header, counting trial.Counting) (trial.Matrix, error) {
@@ -301,6 +307,9 @@ func Again(h result.Header, counting trial.Counting) (trial.Matrix, error) {
 	m.MostRounds = h.Plan.MostRounds
 	each := h.Plan.Estimate / time.Duration(max(1, len(h.Cells)*(h.Plan.Rounds+1)))
 	for _, c := range h.Cells {
+		if c.Turns < 0 || c.Turns > mostTurns {
+			return m, fmt.Errorf("%s can't be repeated in %d turns; it has %d at most", c.Name, c.Turns, mostTurns)
+		}
 		if !c.Empty && (c.RecordBytes < trial.MinRecord || c.RecordBytes > int64(study.MaxRecord) || c.Writers < 1 || c.Records < 0) {
 			return m, fmt.Errorf("%s can't be repeated with %d records of %d bytes by %d writers", c.Name, c.Records, c.RecordBytes, c.Writers)
 		}

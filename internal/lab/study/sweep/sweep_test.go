@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/lab/result"
 	"github.com/holdfast-go/holdfast/internal/lab/study"
 	"github.com/holdfast-go/holdfast/internal/lab/study/studytest"
 	"github.com/holdfast-go/holdfast/internal/lab/trial"
@@ -35,6 +36,31 @@ func TestPolicyStudyHasEveryCellAndItsTwins(t *testing.T) {
 	one := holdfast.Durable()
 	check(study.Choice{Preset: study.Default(), Policies: []holdfast.Policy{one}, Writers: []int{1}}, 1+1+1, 1, 0)
 	check(study.Choice{Preset: study.Default(), Policies: []holdfast.Policy{one, one}, Writers: []int{1, 1}, Records: []holdfast.Size{16}}, 1+1+1, 1, 0)
+}
+
+// TestBurstsThatDoNotWaitHaveTurns: where they are compared with each other, in blocks.
+func TestBurstsThatDoNotWaitHaveTurns(t *testing.T) {
+	check := func(what string, want bool, change func(*study.Choice)) {
+		t.Helper()
+		c := study.Choice{Preset: study.Default()}
+		change(&c)
+		for _, w := range Policy().Workloads(c) {
+			turns := 0
+			if want && w.Length == 0 && (w.Empty || !w.Policy.Sync.Waits()) {
+				turns = burstTurns
+			}
+			if cell := w.cell(1); cell.Turns != turns {
+				t.Errorf("%s: %s has %d turns, want %d", what, w.Name(), cell.Turns, turns)
+			}
+		}
+	}
+	check("default", true, func(*study.Choice) {})
+	check("full", true, func(c *study.Choice) { c.Preset = study.Full() })
+	check("quick", false, func(c *study.Choice) { c.Preset = study.Quick() })
+	check("three rounds", false, func(c *study.Choice) { c.Rounds = leastBlocks - 1 })
+	check("a rate", false, func(c *study.Choice) { c.Rate = 1000 })
+	check("a page cache", false, func(c *study.Choice) { c.Cache = result.Cold })
+	check("file systems", false, func(c *study.Choice) { c.FileSystems = []string{"xfs"} })
 }
 
 func TestTwinIsTheSameWorkload(t *testing.T) {
@@ -93,14 +119,10 @@ var (
 
 func fit(d disk, preset study.Preset, rounds int) fitting {
 	c := study.Choice{Preset: preset, Rounds: rounds}
-	all := Policy().Workloads(c)
-	loads, long := apart(all)
-	f := fitting{loads: loads, rates: d.rates(loads), rounds: preset.Rounds, most: most(nil, c, all)}
-	if rounds > 0 {
-		f.rounds, f.fixed = rounds, true
-	}
-	fit, _ := f.beside(long, pacedTrials(c, long), preset.Budget)
-	return fit
+	loads := Policy().Workloads(c)
+	bursts, _ := apart(loads)
+	f, _ := plan(nil, c, loads, d.rates(bursts), preset.Budget)
+	return f
 }
 
 func TestDefaultRunFitsIntoItsTimeWithEnoughRounds(t *testing.T) {
@@ -157,7 +179,11 @@ func TestCellsThatAreComparedWriteTheSameNumber(t *testing.T) {
 		if f.records[i] < int64(a.Writers) || f.records[i]%int64(a.Writers) != 0 {
 			t.Errorf("%s: %d records", a.Name(), f.records[i])
 		}
-		if size := f.records[i] * a.RecordBytes; size > f.most || !a.durable() && size < trialLeast*9/10 {
+		size := f.records[i] * a.RecordBytes
+		if a.inSmallTurns() {
+			size *= int64(a.Turns)
+		}
+		if size > f.most || !a.durable() && size < trialLeast*9/10 {
 			t.Errorf("%s: %d bytes a trial", a.Name(), size)
 		}
 	}
@@ -345,9 +371,9 @@ func TestPlanHasBothParts(t *testing.T) {
 		c := study.Choice{Preset: study.Default()}
 		all := Policy().Workloads(c)
 		loads, long := apart(all)
-		f, every := fitting{loads: loads, rates: d.rates(loads), rounds: c.Preset.Rounds, most: most(nil, c, all)}.beside(long, pacedTrials(c, long), c.Preset.Budget)
+		f, every := plan(nil, c, all, d.rates(loads), c.Preset.Budget)
 		var cells []trial.Cell
-		for i, w := range loads {
+		for i, w := range f.loads {
 			cells = append(cells, Cell(w.cell(f.records[i]), f.rates[i].estimate(f.records[i]), trial.NotCounting))
 		}
 		for _, w := range long {
