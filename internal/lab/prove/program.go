@@ -20,7 +20,7 @@ type Program struct {
 	// Each directory has a judge of its own.
 	Start func(ctx context.Context, dir string) *exec.Cmd `json:"-"`
 	Judge func() Judge                                    `json:"-"`
-	Again bool // behind each fault it is run again without one
+	Again bool                                            // behind each fault it is run again without one
 }
 
 // A Judge gets what a program has printed until a crash, and what the crash has left of a directory.
