@@ -239,10 +239,15 @@ func (l *Log) drop(segments []*segment) error {
 func (l *Log) problem(op, name string, final bool, err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e := &Error{Op: op, Path: filepath.Join(l.dir.path, name), Durable: l.durable, Final: final, Err: err}
+	e := &Error{Op: op, Path: filepath.Join(l.dir.path, name), Durable: l.durable, AtRisk: l.waitsLocked() + l.unsynced, Final: final, Err: err}
 	var inner *Error
 	if errors.As(err, &inner) {
 		return err
+	}
+	if (l.failing == nil || final && !l.failing.Final) && !errors.Is(err, ErrClosed) {
+		l.counts.Errors++
+		l.failures.Add(e)
+		l.failing = e
 	}
 	if final && l.final == nil {
 		l.final = e

@@ -1,0 +1,5 @@
+module github.com/holdfast-go/holdfast/adapters/zap
+
+go 1.25.0
+
+replace github.com/holdfast-go/holdfast => ../..
