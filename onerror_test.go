@@ -93,7 +93,6 @@ func TestBackgroundFailuresAreHeardWithoutACall(t *testing.T) {
 	}
 	check("buffer=0,sync=10ms", fault.Fault{Op: fault.Sync, Err: syscall.EIO}, false, sync)
 	check("buffer=4KiB,flush=10ms,sync=1B", fault.Fault{Op: fault.Sync, Err: syscall.EIO}, false, sync)
-	check("buffer=16B,flush=5B,sync=never", fault.Fault{Op: fault.Write, Err: syscall.EIO}, false, write)
 }
 
 // TestFailedWritesAreOneFailureUntilOneWorks has the disk full twice.
@@ -152,8 +151,8 @@ func TestOnErrorMayCallTheWriter(t *testing.T) {
 					s.Error("nothing fails")
 				}
 				if calls == 1 {
-					if s.w.Close() == nil {
-						s.Error("Close has lost bytes, and says nothing")
+					if err := s.w.Close(); (err == nil) != (s.w.Stats().NotFlushed == 0 && op == fault.Write) {
+						s.Error("of Close:", err)
 					}
 					close(done)
 				}
@@ -163,7 +162,11 @@ func TestOnErrorMayCallTheWriter(t *testing.T) {
 			s.w.Sync()
 			<-done
 			synctest.Wait()
-			if want := map[fault.Op]int{fault.Write: 2, fault.Sync: 1}[op]; calls != want && s.policy.Buffer > 0 {
+			want := 1
+			if op == fault.Write && s.w.Stats().NotFlushed > 0 {
+				want = 2 // what Close has lost is a failure of its own
+			}
+			if calls != want {
 				s.Errorf("%d calls, want %d", calls, want)
 			}
 		}, fault.Fault{Op: op, Err: syscall.EIO})
@@ -210,7 +213,7 @@ func (panics) Close() error              { return nil }
 // TestBytesAtRiskAndTheirAge follows records through memory, kernel and disk.
 func TestBytesAtRiskAndTheirAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := fault.New(fault.Fault{Op: fault.Sync, Delay: 3 * time.Second}, fault.Fault{Op: fault.Write, Delay: time.Second})
+		f := fault.New(fault.Fault{Op: fault.Sync, Delay: 3 * time.Second}, fault.Fault{Op: fault.Write, Delay: time.Second, Take: fault.All})
 		w, err := holdfast.New(f, holdfast.Buffered(4*holdfast.KiB))
 		if err != nil {
 			t.Fatal(err)

@@ -44,7 +44,7 @@ func TestFailuresOfAppendsAreHeardWithoutACall(t *testing.T) {
 	}
 	check("buffer=4KiB,flush=10ms,sync=never", fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC}, "holdfast: write ")
 	check("buffer=4KiB,sync=10ms", fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC}, "holdfast: write ")
-	check("buffer=4KiB,flush=10ms,sync=never", fault.DiskFault{Op: fault.DiskOpenFile, Err: syscall.EACCES}, "holdfast: open ")
+	check("buffer=4KiB,flush=10ms,sync=never", fault.DiskFault{Op: fault.DiskOpen, Err: syscall.EACCES}, "holdfast: open ")
 	check("buffer=4KiB,sync=10ms", fault.DiskFault{Op: fault.DiskDatasync, Err: syscall.EIO}, "holdfast: sync ")
 }
 
