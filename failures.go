@@ -30,9 +30,17 @@ func (w *Writer) Err() error {
 // reportLocked counts a failure, and has it reported.
 func (w *Writer) reportLocked(err error) {
 	if err != nil {
-		w.counts.Errors++
+		w.countsLocked().Errors++
 		w.failures.Add(err)
 	}
+}
+
+// countsLocked makes the counts, whose histograms are larger than the rest of an idle Writer.
+func (w *Writer) countsLocked() *stats.Counts {
+	if w.counts == nil {
+		w.counts = new(stats.Counts)
+	}
+	return w.counts
 }
 
 // Stats returns the counts so far, and the bytes at risk just now. Bytes in Lanes are among
@@ -41,7 +49,10 @@ func (w *Writer) Stats() stats.Counts {
 	held := w.heldByLanes()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := w.counts
+	var s stats.Counts
+	if w.counts != nil {
+		s = *w.counts
+	}
 	s.Writes = w.writes
 	s.NotFlushed = held + w.writtenLocked() - w.flushed
 	s.NotDurable = held + w.writtenLocked() - w.durable

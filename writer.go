@@ -104,7 +104,7 @@ type Writer struct {
 
 	commit commit
 	age    age.Clock
-	counts stats.Counts
+	counts *stats.Counts // nil: nothing was counted
 }
 
 // New returns a Writer that writes to f under p, from the file's current position on.
@@ -277,7 +277,7 @@ func (w *Writer) takeLocked(p []byte) error {
 			w.growLocked(w.pos + len(p))
 			continue
 		}
-		w.counts.Waits += waits
+		w.countsLocked().Waits += waits
 		if err := w.makeRoomLocked(len(p)); err != nil {
 			return err
 		}
@@ -478,7 +478,7 @@ func (w *Writer) Close() (err error) {
 	}()
 	defer func() {
 		w.sealLocked()
-		w.counts.SystemCalls++
+		w.countsLocked().SystemCalls++
 		w.callFileLocked("Close", func() {
 			w.background.Wait()
 			closeErr = w.target.close()
