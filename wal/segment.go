@@ -96,7 +96,6 @@ func (l *Log) prepare() (err error) {
 	defer func() {
 		if err != nil {
 			_ = l.disk.Remove(l.dir.fd, plainName(spareMaking)) // the next one begins anew
-			err = l.problem("prepare", spareFile, false, err)
 		}
 	}()
 	fd, err := l.disk.OpenFile(l.dir.fd, plainName(spareMaking), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
@@ -155,7 +154,7 @@ func (l *Log) openSpare() (fd int, err error) {
 			return -1, l.problem("open", spareFile, false, err)
 		}
 		if err := l.prepare(); err != nil {
-			return -1, err
+			return -1, l.problem("prepare", spareFile, false, err)
 		}
 	}
 }
