@@ -18,6 +18,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime/pprof"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,6 +60,10 @@ var sinks = map[string]func(path string) (sink, error){
 		return lumber{&lumberjack.Logger{Filename: path, MaxSize: 1 << 20}}, nil
 	},
 	"holdfast.Writer": func(path string) (sink, error) { return holdfast.Create(path, policy) },
+	nothing: func(string) (sink, error) { return discard{}, nil },
+	"the same without sync": func(path string) (sink, error) {
+		return holdfast.Create(path, holdfast.Buffered(size))
+	},
 	"rotate": func(path string) (sink, error) {
 		return rotate.Open(path, rotate.Options{Policy: policy, MaxSize: holdfast.Size(1 << 40)})
 	},
@@ -87,6 +92,15 @@ func (l *locked) Write(p []byte) (int, error) {
 func (l *locked) Sync() error  { return nil }
 func (l *locked) Close() error { return errors.Join(l.w.Flush(), l.file.Close()) }
 
+// nothing is no sink at all: what the logger itself takes, and so the limit of every sink.
+const nothing = "nothing"
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+func (discard) Sync() error                 { return nil }
+func (discard) Close() error                { return nil }
+
 type lumber struct{ *lumberjack.Logger }
 
 func (lumber) Sync() error { return nil }
@@ -97,19 +111,19 @@ var loggers = []struct {
 	sinks []string
 	log   func(to sink) func(i int)
 }{
-	{"zap", []string{"BufferedWriteSyncer", "holdfast.Writer", "rotate", "lumberjack"}, func(to sink) func(i int) {
+	{"zap", []string{"BufferedWriteSyncer", "holdfast.Writer", "the same without sync", "rotate", "lumberjack", nothing}, func(to sink) func(i int) {
 		l := zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), to, zap.InfoLevel))
 		return func(i int) {
 			l.Info("request served", zap.Int("id", i), zap.String("path", "/api/items"), zap.Duration("took", 1234567))
 		}
 	}},
-	{"zerolog", []string{"bufio+mutex", "holdfast.Writer", "rotate", "lumberjack"}, func(to sink) func(i int) {
+	{"zerolog", []string{"bufio+mutex", "holdfast.Writer", "the same without sync", "rotate", "lumberjack", nothing}, func(to sink) func(i int) {
 		l := zerolog.New(to).With().Timestamp().Logger()
 		return func(i int) {
 			l.Info().Int("id", i).Str("path", "/api/items").Dur("took", 1234567).Msg("request served")
 		}
 	}},
-	{"slog", []string{"bufio+mutex", "holdfast.Writer", "rotate", "lumberjack"}, func(to sink) func(i int) {
+	{"slog", []string{"bufio+mutex", "holdfast.Writer", "the same without sync", "rotate", "lumberjack", nothing}, func(to sink) func(i int) {
 		l := slog.New(slog.NewJSONHandler(to, nil))
 		return func(i int) {
 			l.Info("request served", slog.Int("id", i), slog.String("path", "/api/items"), slog.Duration("took", 1234567))
@@ -138,6 +152,8 @@ func run(args []string, out io.Writer) error {
 	rounds := flags.Int("rounds", 9, "how many rounds")
 	loads := flags.String("goroutines", "1,8,64", "how many goroutines log, a `list`")
 	only := flags.String("only", "", "one `logger`: zap, zerolog or slog")
+	over := flags.String("over", "", "one `sink`, such as holdfast.Writer")
+	profile := flags.String("profile", "", "write a CPU profile of all rounds to a `file`")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -149,11 +165,25 @@ func run(args []string, out io.Writer) error {
 		}
 		for _, l := range loggers {
 			for _, s := range l.sinks {
-				if *only == "" || *only == l.name {
+				if (*only == "" || *only == l.name) && (*over == "" || *over == s) {
 					arms = append(arms, &arm{logger: l.name, sink: s, goroutines: n})
 				}
 			}
 		}
+	}
+	if len(arms) == 0 {
+		return fmt.Errorf("no logger %q over %q; use zap, zerolog or slog over holdfast.Writer, rotate, lumberjack, …", *only, *over)
+	}
+	if *profile != "" {
+		f, err := os.Create(*profile)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
 	}
 	before := load()
 	for round := range *rounds + 1 { // the first is not counted
@@ -213,6 +243,9 @@ func (a *arm) run(dir string, records int, counts bool) error {
 		a.took = append(a.took, float64(took)/n)
 		a.shut = append(a.shut, float64(shut)/n)
 		a.on = append(a.on, float64(cpuTime()-cpu)/n)
+	}
+	if a.sink == nothing {
+		return nil
 	}
 	text, err := os.ReadFile(path)
 	if lines := strings.Count(string(text), "\n"); err != nil || lines != records {
