@@ -60,7 +60,7 @@ var sinks = map[string]func(path string) (sink, error){
 		return lumber{&lumberjack.Logger{Filename: path, MaxSize: 1 << 20}}, nil
 	},
 	"holdfast.Writer": func(path string) (sink, error) { return holdfast.Create(path, policy) },
-	nothing: func(string) (sink, error) { return discard{}, nil },
+	nothing:           func(string) (sink, error) { return discard{}, nil },
 	"the same without sync": func(path string) (sink, error) {
 		return holdfast.Create(path, holdfast.Buffered(size))
 	},
