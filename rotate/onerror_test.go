@@ -194,3 +194,28 @@ func logAndEnd(how, path, policy string) {
 		}
 	}
 }
+
+// TestAFailureHeardLateIsNoSecondOne has the Writer report a failure that a call has returned,
+// when records are accepted again.
+func TestAFailureHeardLateIsNoSecondOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newMemory(t)
+		f := opened(t, d, Options{})
+		d.Add(fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC})
+		if _, err := f.Write([]byte("refused\n")); !errors.Is(err, syscall.ENOSPC) {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		d.Mend()
+		if _, err := f.Write([]byte("record\n")); err != nil {
+			t.Fatal(err)
+		}
+		f.heard(f.current.Load(), f.told)
+		if n := f.Stats().Errors; n != 1 || f.Err() != nil {
+			t.Errorf("%d failures, Err = %v", n, f.Err())
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
