@@ -225,8 +225,9 @@ func (w *Writer) leadLocked(end int64) (err error) {
 	c.joined = 0
 	if end == w.writtenLocked() && len(w.lanes) == 0 {
 		w.syncTimer.Disarm()
-		w.openLocked()
 	}
+	w.age.Turn(w.writtenLocked())
+	w.openLocked()
 	defer func() { // also if the file has panicked: then w.final says so
 		c.leading = false
 		c.done++
@@ -257,15 +258,16 @@ func (w *Writer) syncLocked() error {
 	w.callFileLocked("Sync", func() { calls, err = w.target.sync() })
 	took := time.Since(start)
 	w.commit.join.Took(took)
-	w.stats.LongestSync = max(w.stats.LongestSync, took)
-	w.stats.Syncs++
-	w.stats.SystemCalls += int64(calls)
+	w.countsLocked().Synced(took)
+	w.countsLocked().SystemCalls += int64(calls)
 	if err != nil {
-		w.final = &SyncError{Path: w.target.path, Durable: w.durable, Err: err}
+		w.final = &SyncError{Path: w.target.path, Durable: w.durable, AtRisk: w.writtenLocked() - w.durable, Err: err}
+		w.reportLocked(w.final)
 		w.openLocked()
 		return w.final
 	}
 	w.durable, w.nameless = covers, false
+	w.age.Durable(covers)
 	return nil
 }
 

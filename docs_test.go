@@ -191,32 +191,6 @@ func TestReadmeReportsWhatEachPolicyLoses(t *testing.T) {
 	holdSection(t, "policies", table.String())
 }
 
-func TestReadmeShowsTheExample(t *testing.T) {
-	holdSection(t, "example", "```go\n"+exampleBody(t)+"```\n")
-}
-
-// exampleBody returns the body of Example, without the directory that it makes
-// first, up to an empty line, and without its expected output.
-func exampleBody(t *testing.T) string {
-	t.Helper()
-	data, err := os.ReadFile("example_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, body, ok := strings.Cut(strings.ReplaceAll(string(data), "\r\n", "\n"), "\nfunc Example() {\n")
-	body, _, ok2 := strings.Cut(body, "\n}\n")
-	_, body, ok3 := strings.Cut(body, "\n\n")
-	if !ok || !ok2 || !ok3 {
-		t.Fatal("example_test.go has no func Example with an empty line in it")
-	}
-	body, _, _ = strings.Cut(body, "\t// Output:")
-	var b strings.Builder
-	for line := range strings.Lines(strings.TrimRight(body, "\n") + "\n") {
-		b.WriteString(strings.TrimPrefix(line, "\t"))
-	}
-	return b.String()
-}
-
 // notRun are the beginnings of shown commands that no test runs, with why.
 var notRun = map[string]string{
 	"./check":    "it runs this test",

@@ -32,17 +32,18 @@ type room struct {
 // in it is a mistake, or a decision to be made here first. "." is the root. An
 // others of "…" leaves the choice of libraries to the room.
 var rooms = map[string]room{
-	".":         {"internal/deadline internal/distinct internal/durable internal/joinwindow internal/keyed internal/sys internal/vfs", "golang.org/x/sys"},
-	"files":     {". internal/deadline internal/distinct internal/joinwindow " + shared + " internal/retry", "golang.org/x/sys"},
+	".":         {"internal/age internal/deadline internal/distinct internal/durable internal/joinwindow internal/keyed internal/notify internal/sys internal/vfs stats", "golang.org/x/sys"},
+	"files":     {". internal/age internal/deadline internal/distinct internal/joinwindow internal/notify " + shared + " internal/retry stats", "golang.org/x/sys"},
 	"filecopy":  {". " + shared + " internal/retry", "golang.org/x/sys"},
 	"readahead": {". internal/sys", ""},
-	"wal":       {". internal/deadline internal/durable internal/joinwindow internal/keyed internal/sys internal/vfs", ""},
+	"stats":     {"", ""},
+	"wal":       {". internal/age internal/deadline internal/durable internal/joinwindow internal/keyed internal/notify internal/sys internal/vfs stats", ""},
 
 	"drill":          {"", ""},
 	"drill/check":    {lab("diy"), ""},
 	"drill/gobuffer": {"", ""},
 	"provetest":      {lab("prove syscallfault"), ""},
-	"rotate":         {". internal/durable internal/keyed internal/permission internal/sys internal/vfs", ""},
+	"rotate":         {". internal/durable internal/keyed internal/notify internal/permission internal/sys internal/vfs stats", ""},
 
 	"internal/vfs":        {"internal/sys", ""},
 	"internal/keyed":      {"", ""},
@@ -51,10 +52,12 @@ var rooms = map[string]room{
 	"internal/durable":    {"internal/keyed internal/sys internal/vfs", ""},
 	"internal/temporary":  {"internal/handles internal/keyed internal/sys internal/vfs", ""},
 	"internal/permission": {"", ""},
+	"internal/age":        {"", ""},
 	"internal/deadline":   {"", ""},
 	"internal/distinct":   {"", ""},
 	"internal/joinwindow": {"", ""},
 	"internal/mountinfo":  {"", ""},
+	"internal/notify":     {"", ""},
 	"internal/sys":        {"internal/mountinfo", "golang.org/x/sys"},
 	"internal/fault":      {"internal/sys", ""},
 	"internal/isolate":    {"internal/mountinfo", "golang.org/x/sys"},
@@ -82,7 +85,7 @@ var rooms = map[string]room{
 	"internal/lab/powercut": {". " + lab("fuselog") + " " + lab("prove") + " " + lab("volume"), "golang.org/x/sys"},
 	"internal/lab/prove":    {". filecopy files internal/fault internal/sys internal/vfs " + lab("syscallfault"), "golang.org/x/sys"},
 	"internal/lab/result":   {". internal/own " + lab("machine"), "…"},
-	"internal/lab/trial":    {". internal/own internal/sys internal/vfs " + lab("machine probe result stat"), "…"},
+	"internal/lab/trial":    {". internal/own internal/sys internal/vfs " + lab("machine probe result stat") + " stats", "…"},
 	"internal/lab/study":    {". " + lab("chart machine probe result stat trial"), "…"},
 	"internal/lab/figure":   {". " + lab("machine result stat"), ""},
 	"internal/lab/advise":   {". " + lab("figure result stat"), "…"},
@@ -449,12 +452,16 @@ func TestEveryRoomHasATest(t *testing.T) {
 	}
 }
 
-// sharedModules are those that peers or tools need as much as the main module.
+// sharedModules are those that other modules here need as much as the main one.
 var sharedModules = []string{"golang.org/x/sys", "github.com/HdrHistogram/hdrhistogram-go"}
 
-func TestUsersPullInNothingOfPeersAndTools(t *testing.T) {
+func TestUsersPullInNothingOfOtherModules(t *testing.T) {
 	main := directModules(t, ".")
-	for _, other := range []string{"peers", "tools"} {
+	others, err := filepath.Glob("adapters/*")
+	if err != nil || len(others) == 0 {
+		t.Fatalf("no adapters: %v", err)
+	}
+	for _, other := range append(others, "peers", "tools") {
 		for _, m := range directModules(t, other) {
 			if slices.Contains(main, m) && !slices.Contains(sharedModules, m) {
 				t.Errorf("go.mod requires %s, which is for %s only", m, other)

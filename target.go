@@ -138,7 +138,7 @@ func (t *target) close() error {
 // As in Append each write goes to the end of the file: if another program truncates
 // it (logrotate's copytruncate), no hole is left.
 func Create(path string, p Policy) (*Writer, error) {
-	return open(path, p, os.O_TRUNC)
+	return OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND|os.O_TRUNC, 0o666, p)
 }
 
 // Append opens the file path for appending, or creates it as Create does. The Writer's
@@ -146,14 +146,19 @@ func Create(path string, p Policy) (*Writer, error) {
 // look at the end of the file: after a crash that may be a part of a record, which the
 // caller must handle.
 func Append(path string, p Policy) (*Writer, error) {
-	return open(path, p, 0)
+	return OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666, p)
 }
 
-func open(path string, p Policy, flag int) (*Writer, error) {
+// OpenFile opens the file path as [os.OpenFile] does with flag and perm, and returns a Writer
+// on it. In all else it is as Create. Without os.O_APPEND the Writer begins at byte 0.
+func OpenFile(path string, flag int, perm fs.FileMode, p Policy) (*Writer, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("holdfast: %w", err)
 	}
-	f, entry, err := openEntry(path, p, os.O_WRONLY|os.O_CREATE|os.O_APPEND|flag)
+	if flag&(os.O_WRONLY|os.O_RDWR) == 0 {
+		return nil, fmt.Errorf("holdfast: flag %#x opens %s for reading alone; add os.O_WRONLY", flag, path)
+	}
+	f, entry, err := openEntry(path, p, flag, perm)
 	if err != nil {
 		return nil, fmt.Errorf("holdfast: %w", err)
 	}
@@ -206,8 +211,8 @@ func absoluteDirectory(file string) (string, error) {
 
 // openEntry opens or makes a file, and opens the directory of its name. It follows a
 // symbolic link.
-func openEntry(path string, p Policy, flag int) (*os.File, dirEntry, error) {
-	f, e, err := openName(path, p, flag|sys.NoFollow)
+func openEntry(path string, p Policy, flag int, perm fs.FileMode) (*os.File, dirEntry, error) {
+	f, e, err := openName(path, p, flag|sys.NoFollow, perm)
 	if !errors.Is(err, syscall.ELOOP) {
 		return f, e, err
 	}
@@ -220,7 +225,7 @@ func openEntry(path string, p Policy, flag int) (*os.File, dirEntry, error) {
 	case err != nil && failed != nil:
 		return nil, dirEntry{}, err
 	case err != nil:
-		return openName(target, p, flag|sys.NoFollow)
+		return openName(target, p, flag|sys.NoFollow, perm)
 	case failed != nil || !isNamed(f, target):
 		return f, dirEntry{}, nil // the file behind /dev/stdout may have no name
 	}
@@ -238,12 +243,12 @@ func isNamed(f *os.File, path string) bool {
 }
 
 // openName opens or makes the file of a name that is no symbolic link.
-func openName(path string, p Policy, flag int) (*os.File, dirEntry, error) {
+func openName(path string, p Policy, flag int, perm fs.FileMode) (*os.File, dirEntry, error) {
 	e, err := newEntry(path, p)
 	if err != nil {
 		return nil, dirEntry{}, err
 	}
-	f, err := os.OpenFile(path, flag, 0o666)
+	f, err := os.OpenFile(path, flag, perm)
 	if err != nil {
 		return nil, dirEntry{}, errors.Join(err, e.close())
 	}

@@ -13,8 +13,11 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/holdfast-go/holdfast/internal/age"
 	"github.com/holdfast-go/holdfast/internal/deadline"
 	"github.com/holdfast-go/holdfast/internal/distinct"
+	"github.com/holdfast-go/holdfast/internal/notify"
+	"github.com/holdfast-go/holdfast/stats"
 )
 
 // A Writer writes to a [File] under a [Policy]. Any number of goroutines may use
@@ -85,7 +88,9 @@ type Writer struct {
 
 	stuck      bool  // the last flush failed, and memory still holds its bytes
 	unreported error // what failed in the background and no call has returned
+	failing    error // the last write's, until one works
 	final      error // a failed sync
+	failures   notify.Queue[error]
 
 	// Close has begun, lets nothing touch the file any more, and is done.
 	isClosing, sealed, closed bool
@@ -98,7 +103,8 @@ type Writer struct {
 	barrier               atomic.Bool // lanes may rely on membarrier; set without the lock
 
 	commit commit
-	stats  Stats
+	age    age.Clock
+	counts *stats.Counts // nil: nothing was counted
 }
 
 // New returns a Writer that writes to f under p, from the file's current position on.
@@ -271,7 +277,7 @@ func (w *Writer) takeLocked(p []byte) error {
 			w.growLocked(w.pos + len(p))
 			continue
 		}
-		w.stats.Waits += waits
+		w.countsLocked().Waits += waits
 		if err := w.makeRoomLocked(len(p)); err != nil {
 			return err
 		}
@@ -317,6 +323,7 @@ func (w *Writer) putLocked(p []byte) {
 }
 
 func (w *Writer) armLocked() {
+	w.age.Begin()
 	w.flushTimer.Arm()
 	w.syncTimer.Arm()
 }
@@ -326,7 +333,7 @@ func (w *Writer) armLocked() {
 // must return an error or start a clock, it may not copy at all.
 func (w *Writer) openLocked() {
 	trouble := w.isClosing || w.stuck || w.unreported != nil || w.final != nil
-	open := !trouble && !w.exclusive && w.block > 0 && w.flushTimer.Running() && w.syncTimer.Running()
+	open := !trouble && !w.exclusive && w.block > 0 && w.flushTimer.Running() && w.syncTimer.Running() && w.age.Running()
 	w.openLanesLocked(open && len(w.lanes) > 0, trouble)
 	if !open || w.merging > 0 {
 		w.limit = -1
@@ -386,29 +393,6 @@ func (w *Writer) Durable() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.durable
-}
-
-// Stats counts what a Writer did since New.
-type Stats struct {
-	Writes      int64 // Writes and Enqueues that were accepted; a Lane's merge counts once
-	Flushes     int64 // writes to the file
-	Syncs       int64 // syncs of the file
-	SystemCalls int64 // Flushes, Syncs, Close, and the calls for the file's name
-	Waits       int64 // Writes that waited because memory was full
-
-	// LongestSync is the time of the longest sync so far, that of the file's
-	// directory included. A bound by time does not count it, see [Bound].
-	LongestSync time.Duration
-}
-
-// Stats returns the counts so far. It may be called at any time and waits for
-// nothing.
-func (w *Writer) Stats() Stats {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	s := w.stats
-	s.Writes = w.writes
-	return s
 }
 
 // fullLocked returns the offset of the end of the last full strip.
@@ -476,6 +460,7 @@ func (w *Writer) Close() (err error) {
 		return w.closeErr
 	}
 	w.isClosing = true
+	w.failing = nil // what fails now is lost: a failure of its own
 	close(w.closing)
 	w.openLocked()
 	w.idle.Broadcast()
@@ -484,6 +469,7 @@ func (w *Writer) Close() (err error) {
 	var flushErr, syncErr, closeErr error
 	defer func() { // also if the file panics
 		w.closeErr = distinct.Join(w.unreported, flushErr, syncErr, w.final, closeErr)
+		w.reportLocked(closeErr)
 		w.closed = true
 		w.flushTimer.Disarm()
 		w.syncTimer.Disarm()
@@ -492,7 +478,7 @@ func (w *Writer) Close() (err error) {
 	}()
 	defer func() {
 		w.sealLocked()
-		w.stats.SystemCalls++
+		w.countsLocked().SystemCalls++
 		w.callFileLocked("Close", func() {
 			w.background.Wait()
 			closeErr = w.target.close()
@@ -608,6 +594,7 @@ func (w *Writer) poisonLocked(where string, cause any) {
 	}
 	if w.final == nil {
 		w.final = fmt.Errorf(format, where, name, w.durable, cause)
+		w.reportLocked(w.final)
 	}
 	w.openLocked()
 	w.idle.Broadcast()

@@ -3,6 +3,7 @@ package files
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/retry"
@@ -44,6 +45,7 @@ func (f *Set) Append(ctx context.Context, path string, data []byte) error {
 	if s := t.paths[path]; s != nil && t.roomLocked(s, len(data)) {
 		s.wait.bytes = append(s.wait.bytes, data...)
 		s.accepted += int64(len(data))
+		t.counts.Writes++
 		return nil
 	}
 	s, err := t.useLocked(path)
@@ -61,7 +63,7 @@ func (f *Set) Append(ctx context.Context, path string, data []byte) error {
 func (t *streams) roomLocked(s *stream, n int) bool {
 	return s.wait != nil && len(s.wait.bytes) > 0 && len(s.wait.bytes)+n <= cap(s.wait.bytes) && len(s.wait.bytes)+n < t.flushAt &&
 		!s.exclusive && s.failed == nil && s.unreported == nil && s.final == nil && !t.closing &&
-		!t.policy.Sync.Waits() && t.syncTimer.Running()
+		!t.policy.Sync.Waits() && t.syncTimer.Running() && s.age.Running()
 }
 
 // appendLocked accepts data when that needs more than a copy.
@@ -108,6 +110,7 @@ func (t *streams) takeLocked(ctx context.Context, s *stream, data []byte) error 
 				t.due.armLocked()
 			}
 			t.syncTimer.Arm()
+			t.counts.Writes++
 			return nil
 		default:
 			err = t.makeRoomLocked(ctx)
@@ -123,7 +126,7 @@ func (t *streams) takeLocked(ctx context.Context, s *stream, data []byte) error 
 // by streams that can't be flushed. It does so even while other calls retry them: one of
 // these retries is always under way.
 func (t *streams) makeRoomLocked(ctx context.Context) error {
-	t.counts.waits++
+	t.counts.Waits++
 	if s := t.waiting.idleLocked(); s != nil {
 		t.flushBehindLocked(ctx, s) // a failure is the stream's to report, and moves it from waiting to stuck
 		return context.Cause(ctx)
@@ -200,13 +203,17 @@ func (t *streams) appendDirectLocked(ctx context.Context, s *stream, data []byte
 		}
 	}
 	s.busy, s.exclusive = true, true // no other call puts bytes meanwhile
+	s.age.Begin()
 	t.mu.Unlock()
+	start := time.Now()
 	n, fail := t.write(ctx, s, data, false)
+	took := time.Since(start)
 	t.mu.Lock()
 	s.busy, s.exclusive = false, false
-	t.counts.flushes++
+	t.flushedLocked(s, took, fail)
 	s.changed.wakeLocked()
 	if n > 0 {
+		t.counts.Writes++
 		t.syncTimer.Arm()
 	}
 	if fail != nil {

@@ -259,6 +259,7 @@ func (t *streams) lostLocked(goals []goal) error {
 		lost.Outcome, lost.Lost = holdfast.OutcomePartial, s.waitsLocked()
 		lost.Err = fmt.Errorf("the last %d bytes accepted are lost: %w", s.waitsLocked(), failed.Err)
 		errs = append(errs, &lost)
+		t.reportLocked(&lost, 0)
 	}
 	return distinct.Join(errs...)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/handles"
 	"github.com/holdfast-go/holdfast/internal/keyed"
+	"github.com/holdfast-go/holdfast/internal/notify"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/temporary"
 	"github.com/holdfast-go/holdfast/internal/vfs"
@@ -47,6 +48,8 @@ type Set struct {
 	fresh      freshFiles    // made and not written yet: see openFresh
 	undone     atomic.Int64  // how many files were made and removed again
 	narrow     chan struct{} // held by the one file that goes on without descriptors to spare
+
+	failures notify.Queue[*Error]
 
 	mu      sync.Mutex
 	closing bool

@@ -10,11 +10,8 @@ import (
 	"io/fs"
 	"log/slog"
 	"math/rand/v2"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"runtime"
 	"strings"
@@ -118,35 +115,6 @@ func newTenantLog(set *files.Set, tenant string) *slog.Logger {
 // publish shows the counters among the program's variables.
 func publish(name string, set *files.Set) {
 	expvar.Publish(name, expvar.Func(func() any { return set.Stats() }))
-}
-
-// metrics serves the counters to Prometheus.
-func metrics(set *files.Set) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		s := set.Stats()
-		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-		for _, m := range []struct {
-			name, kind string
-			value      int64
-		}{
-			{"files_total", "counter", s.Files},
-			{"flushes_total", "counter", s.Flushes},
-			{"syncs_total", "counter", s.Syncs},
-			{"stripped_total", "counter", s.Stripped},
-			{"no_journal_total", "counter", s.NoJournal},
-			{"retries_total", "counter", s.Retries},
-			{"waits_total", "counter", s.Waits},
-			{"descriptor_hits_total", "counter", s.Hits},
-			{"descriptor_misses_total", "counter", s.Misses},
-			{"descriptor_evictions_total", "counter", s.Evictions},
-			{"descriptors_open", "gauge", int64(s.Open)},
-			{"in_flight", "gauge", int64(s.InFlight)},
-			{"streams", "gauge", int64(s.Streams)},
-			{"memory_bytes", "gauge", s.Memory},
-		} {
-			fmt.Fprintf(w, "# TYPE holdfast_%s %s\nholdfast_%[1]s %[3]d\n", m.name, m.kind, m.value)
-		}
-	}
 }
 
 // filesDoc returns the blocks of a language in docs/files.md.
@@ -334,33 +302,6 @@ func TestShownTenantLogsAreRotated(t *testing.T) {
 	}
 	check(path+".1", "before", "between")
 	check(path, "after")
-}
-
-func TestShownMetricsHaveEveryCounter(t *testing.T) {
-	set, err := files.New(files.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer set.Close()
-	if _, err := set.WriteFile(t.Context(), filepath.Join(t.TempDir(), "a"), nil, files.Create); err != nil {
-		t.Fatal(err)
-	}
-	answer := httptest.NewRecorder()
-	metrics(set)(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	text := answer.Body.String()
-	line := regexp.MustCompile(`(?m)^# TYPE (holdfast_[a-z_]+) (counter|gauge)\n(holdfast_[a-z_]+) (\d+)$`)
-	found := line.FindAllStringSubmatch(text, -1)
-	if n := reflect.TypeFor[files.Stats]().NumField(); len(found) != n {
-		t.Errorf("%d metrics for %d counters:\n%s", len(found), n, text)
-	}
-	for _, m := range found {
-		if m[1] != m[3] || strings.HasSuffix(m[1], "_total") != (m[2] == "counter") {
-			t.Errorf("%q", m[0])
-		}
-	}
-	if !strings.Contains(text, "\nholdfast_files_total 1\n") {
-		t.Errorf("one file was written:\n%s", text)
-	}
 }
 
 func TestShownMessageGoesToAllFiles(t *testing.T) {

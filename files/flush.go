@@ -67,11 +67,13 @@ func (t *streams) flushStepLocked(ctx context.Context, s *stream) error {
 	}
 	t.flights, t.hopes = t.flights+1, t.hopes+hopes
 	t.mu.Unlock()
+	start := time.Now()
 	_, fail := t.write(ctx, s, s.flight.bytes[s.begun:], once)
+	took := time.Since(start)
 	t.mu.Lock()
 	t.flights, t.hopes = t.flights-1, t.hopes-hopes
 	s.busy = false
-	t.counts.flushes++
+	t.flushedLocked(s, took, fail)
 	if s.begun == len(s.flight.bytes) {
 		t.memory.giveLocked(s.flight)
 		s.flight, s.begun = nil, 0
@@ -325,6 +327,7 @@ func (t *streams) putLocked(s *stream, data []byte) bool {
 		}
 		s.wait = b
 	}
+	s.age.Begin()
 	s.wait.bytes = append(s.wait.bytes, data...)
 	s.accepted += int64(len(data))
 	return true

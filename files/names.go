@@ -112,8 +112,12 @@ func (t *streams) loseNamesLocked(dir string, is keyed.Key, why error) {
 	if t.lostNames == nil {
 		t.lostNames = map[string]lostNames{}
 	}
-	t.lostNames[dir] = lostNames{is, &Error{
-		Path: dir, Op: string(retry.OpSync), Attempts: 1, Outcome: holdfast.OutcomeUncertain, Err: why}}
+	_, known := t.lostNames[dir]
+	lost := &Error{Path: dir, Op: string(retry.OpSync), Attempts: 1, Outcome: holdfast.OutcomeUncertain, Err: why}
+	t.lostNames[dir] = lostNames{is, lost}
+	if !known {
+		t.reportLocked(lost, 0)
+	}
 }
 
 // lostNamesOfLocked returns why names may be lost in a directory that has this key, or is or was
@@ -138,7 +142,7 @@ func (t *streams) namedLocked(all []naming, site nameSite, err error) {
 			s.nameless, s.unnamed = s.births != n.births, nil
 			s.settledLocked()
 		case s.final == nil:
-			s.final = syncFailed(s, fmt.Errorf("its directory: %w", why))
+			t.endLocked(s, fmt.Errorf("its directory: %w", why))
 			t.countLocked(s)
 		}
 		s.changed.wakeLocked()

@@ -206,7 +206,7 @@ func (t *streams) keep(x *streamFile, dir string, site nameSite, empty bool, los
 		s.named.birth = s.births
 	}
 	if lost != nil && s.births == 1 && s.final == nil {
-		s.final = syncFailed(s, lost)
+		t.endLocked(s, lost)
 		t.countLocked(s)
 	}
 	h := &t.files.handles
@@ -261,12 +261,16 @@ func (t *streams) dropFile(x *streamFile) {
 	case t.policy.Sync.Mode == holdfast.SyncNever:
 		t.leaveLocked(x)
 	case s.durable < s.flushed && s.final == nil: // no other descriptor is sure to report a failure
-		s.final = syncFailed(s, errClosedUnsynced)
+		t.endLocked(s, errClosedUnsynced)
 		t.countLocked(s)
 	}
-	if err != nil && s.unreported == nil {
-		s.unreported = &Error{Path: s.name.path, Op: string(retry.OpClose), Attempts: 1, Outcome: holdfast.OutcomeUncertain,
+	if err != nil {
+		failed := &Error{Path: s.name.path, Op: string(retry.OpClose), Attempts: 1, Outcome: holdfast.OutcomeUncertain,
 			Err: fmt.Errorf("its bytes may be lost: %w", err)}
+		t.reportLocked(failed, 0)
+		if s.unreported == nil {
+			s.unreported = failed
+		}
 	}
 	close(x.dropped)
 	s.changed.wakeLocked()

@@ -45,6 +45,7 @@ func (t *streams) loseLocked(s *stream, below int64) {
 	}
 	s.durable, s.lostTo = below, below
 	t.countLocked(s)
+	t.reportLocked(removal(s, gone.to-gone.from), 0)
 	if only {
 		s.named = nameSite{}
 	}
@@ -59,6 +60,10 @@ func (s *stream) removalLocked() error {
 		return nil
 	}
 	s.gone = 0
+	return removal(s, n)
+}
+
+func removal(s *stream, n int64) *Error {
 	return &Error{Path: s.name.path, Op: string(retry.OpSync), Attempts: 1, Outcome: holdfast.OutcomeUntouched, Lost: n,
 		Err: fmt.Errorf("%d bytes appended before are in no file: %w", n, holdfast.ErrUnlinked)}
 }

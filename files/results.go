@@ -282,6 +282,7 @@ type Error struct {
 	Attempts int              // how often it was tried
 	Outcome  holdfast.Outcome // what became of the file, or of this call's data
 	Err      error            // what the system said
+	AtRisk   int64            // for OnError: how many accepted bytes wait in memory, or after a failed sync may be dropped
 	Lost     int64            // how many bytes that earlier calls gave and Append accepted are in no file, and never will be: reported by Close, or for a removed file by the next call
 }
 
@@ -290,7 +291,11 @@ func (e *Error) Error() string {
 	if e.Offset > 0 {
 		at = fmt.Sprintf(" at byte %d", e.Offset)
 	}
-	return fmt.Sprintf("holdfast: %s %s%s: %v", e.Op, e.Path, at, e.Err)
+	risk := ""
+	if e.AtRisk > 0 {
+		risk = fmt.Sprintf(" (%d bytes at risk)", e.AtRisk)
+	}
+	return fmt.Sprintf("holdfast: %s %s%s%s: %v", e.Op, e.Path, at, risk, e.Err)
 }
 
 // Unwrap returns what the system said.

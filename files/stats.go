@@ -1,15 +1,23 @@
 package files
 
+import (
+	"time"
+
+	"github.com/holdfast-go/holdfast/stats"
+)
+
 // Stats is what a [Set] has done, and what it holds just now. All counts but
-// Open, InFlight, Streams and Memory only grow.
+// Open, InFlight, Streams, Memory and what is at risk only grow.
 type Stats struct {
+	// Counts is that of Append, and the syncs of whole files are among its Syncs. Each
+	// sync that covers many files at once is one in its histogram. What is at risk is that
+	// of the paths in Streams.
+	stats.Counts
+
 	Files     int64 `json:"files"`      // whole files that were begun
 	Stripped  int64 `json:"stripped"`   // replaced files that could not keep all that the old ones had: see Result
 	NoJournal int64 `json:"no_journal"` // syncs of directories that keep names in doubt, those of streams too: see Result
-	Flushes   int64 `json:"flushes"`    // writes of what was appended
-	Syncs     int64 `json:"syncs"`      // of files, directories and file systems
 	Retries   int64 `json:"retries"`    // calls that were made again after a pause
-	Waits     int64 `json:"waits"`      // Appends that waited because the memory was used up
 	Hits      int64 `json:"hits"`       // descriptors that were found open
 	Misses    int64 `json:"misses"`     // descriptors that had to be opened, of those that are kept
 	Evictions int64 `json:"evictions"`  // idle descriptors that were closed to make room
@@ -24,15 +32,25 @@ type Stats struct {
 // goroutine, also after Close, and waits for no disk. The counts are read one after
 // the other, so that they may differ by what happens meanwhile.
 func (f *Set) Stats() Stats {
-	s := Stats{Files: f.jobs.files.Load(), Stripped: f.jobs.stripped.Load(), NoJournal: f.jobs.noJournal.Load(), Syncs: f.jobs.syncs.Load(), Retries: f.retries.Load()}
+	s := Stats{Files: f.jobs.files.Load(), Stripped: f.jobs.stripped.Load(), NoJournal: f.jobs.noJournal.Load(), Retries: f.retries.Load()}
 	kept, open, turns := f.handles.Counts()
 	s.Hits, s.Misses, s.Evictions, s.Open, s.InFlight = kept.Hits, kept.Misses, kept.Evictions, open, turns
 	t := &f.streams
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s.Flushes += t.counts.flushes
-	s.Syncs += t.counts.syncs
-	s.Waits += t.counts.waits
+	s.Counts = t.counts
+	s.Syncs += f.jobs.syncs.Load()
+	var oldest time.Time
+	for _, x := range t.paths {
+		s.NotFlushed += x.waitsLocked()
+		s.NotDurable += x.accepted - x.durable
+		if since := x.age.Oldest(); x.accepted > x.durable && (oldest.IsZero() || since.Before(oldest)) {
+			oldest = since
+		}
+	}
+	if !oldest.IsZero() && !t.closing {
+		s.Oldest = time.Since(oldest)
+	}
 	s.Streams, s.Memory = len(t.paths), t.memory.used
 	return s
 }

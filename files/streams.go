@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/age"
 	"github.com/holdfast-go/holdfast/internal/deadline"
 	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/keyed"
 	"github.com/holdfast-go/holdfast/internal/vfs"
+	"github.com/holdfast-go/holdfast/stats"
 )
 
 // streams is the files that are appended to: one [stream] for each path that has
@@ -57,16 +59,11 @@ type streams struct {
 	lostNames map[string]lostNames
 	left      map[uint64]leftover // by device, under sync=never
 
-	counts streamCounts
+	counts stats.Counts
 	stales atomic.Int64 // how often stale was called
 
 	// byFile is the open files, by what they are. Guarded by handles.mu.
 	byFile map[keyed.Key][]*streamFile
-}
-
-// streamCounts is the streams' part of Stats.
-type streamCounts struct {
-	flushes, syncs, waits int64
 }
 
 func (t *streams) init(f *Set) {
@@ -114,6 +111,9 @@ type stream struct {
 	births  int       // how many such files there were
 	users   int       // how many calls hold the stream without the lock
 	changed signal
+
+	age     age.Clock
+	failing bool // since a flush failed, until one works
 
 	failed     error // the last flush's; nil when it worked
 	unreported error // what failed in the background, until a call returns it

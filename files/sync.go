@@ -3,6 +3,7 @@ package files
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/distinct"
@@ -30,6 +31,7 @@ type duty struct {
 // newDutyLocked takes on the sync of a stream's file, which is in use.
 func newDutyLocked(s *stream, x *streamFile) duty {
 	s.syncs = true
+	s.age.Turn(s.accepted)
 	return duty{durable.OpenFile{Errseq: x.errseq, Dir: s.named.dir, Since: s.named.losses}, s, x, s.flushed, s.nameless}
 }
 
@@ -137,13 +139,14 @@ func (t *streams) claimLocked(s *stream) (duty, bool) {
 // settleLocked ends duties: what they cover is durable, or the stream has failed for
 // good.
 func (t *streams) settleLocked(duties []duty) {
-	t.counts.syncs += int64(len(duties))
+	t.counts.Syncs += int64(len(duties))
 	for _, d := range duties {
 		s := d.stream
 		s.syncs = false
 		switch {
 		case d.Err == nil || d.file.replaced && d.Err == holdfast.ErrUnlinked:
 			s.durable = max(s.durable, d.covers)
+			s.age.Durable(s.durable)
 			s.nameless = s.nameless && !d.Named
 			s.settledLocked()
 		case d.Err == holdfast.ErrUnlinked && s.final == nil:
@@ -151,7 +154,7 @@ func (t *streams) settleLocked(duties []duty) {
 			d.file.removed = true
 			t.files.handles.Retire(&d.file.Handle)
 		case s.final == nil:
-			s.final = syncFailed(s, d.Err)
+			t.endLocked(s, d.Err)
 		}
 		t.countLocked(s)
 		s.changed.wakeLocked()
@@ -177,7 +180,7 @@ func (t *streams) restDutiesLocked(duties []duty) {
 	}
 }
 
-func syncFailed(s *stream, err error) error {
+func syncFailed(s *stream, err error) *Error {
 	return &Error{Path: s.name.path, Op: string(retry.OpSync), Attempts: 1, Outcome: holdfast.OutcomeUncertain,
 		Err: fmt.Errorf("unknown from byte %d of those appended: %w", s.durable, err)}
 }
@@ -187,6 +190,7 @@ func (t *streams) syncFiles(duties []duty) {
 	t.mu.Lock()
 	e := t.errseq
 	t.mu.Unlock()
+	start := time.Now()
 	t.durable.SyncOpen(e, len(duties), func(i int) *durable.OpenFile { return &duties[i].OpenFile }, func(i int) error {
 		d := &duties[i]
 		err := t.files.disk.Datasync(d.file.Fd)
@@ -195,6 +199,11 @@ func (t *streams) syncFiles(duties []duty) {
 		}
 		return err
 	})
+	took := time.Since(start)
+	t.mu.Lock()
+	t.counts.Sync.Add(took)
+	t.counts.LongestSync = max(t.counts.LongestSync, took)
+	t.mu.Unlock()
 	if e != nil && !e.Works() {
 		t.closeErrseq(e)
 	}

@@ -108,7 +108,7 @@ func (t *streams) syncLeft(ctx context.Context, device uint64, l leftover) error
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.counts.syncs++
+	t.counts.Syncs++
 	for directory, n := range l.names { // those that are left have lost some
 		t.loseNamesLocked(n.dir, directory, durable.ErrDirLost)
 	}

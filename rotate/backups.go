@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/permission"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
@@ -63,6 +62,7 @@ func (f *File) tend() {
 		f.tendLater(&Error{Op: "remove", Path: f.path, Err: err})
 		return
 	}
+	f.over("compress", "remove")
 	now, kept, total := time.Now(), 0, int64(0)
 	for _, b := range all {
 		kept++
@@ -188,7 +188,7 @@ func (f *File) compress(p place, b *backup) (err error) {
 	name := strings.TrimSuffix(string(b.plain), "\x00") + packed
 	whole, part := sys.Name(name+"\x00"), sys.Name(name+partly+"\x00")
 	f.count(func(s *Stats) {
-		s.Compressing, s.CompressedBytes, s.CompressingSize = b.plain.String(), 0, holdfast.Size(b.is.Size)
+		s.Compressing, s.CompressedBytes, s.CompressingSize = b.plain.String(), 0, b.is.Size
 	})
 	from, err := f.disk.OpenSource(p.dir, b.plain)
 	if err != nil {
@@ -255,7 +255,7 @@ func (f *File) pack(to *logFile, from int) error {
 		if _, err := z.Write(buf[:n]); err != nil {
 			return err
 		}
-		f.count(func(s *Stats) { s.CompressedBytes = holdfast.Size(at) })
+		f.count(func(s *Stats) { s.CompressedBytes = at })
 		time.Sleep(time.Since(start))
 	}
 	return z.Close()

@@ -3,7 +3,7 @@ package rotate
 import (
 	"fmt"
 
-	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/stats"
 )
 
 // An Error says what failed, and what goes on.
@@ -40,15 +40,16 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Stats are the counts of a log since Open, and what its background is doing.
 type Stats struct {
-	Writer    holdfast.Stats // of all files together
-	Rotations int64
-	Reopens   int64 // also of a log that another program had moved or removed
-	Errors    int64 // failures; OnError has one call for each
-	Healed    int64 // files that ended in a torn line, which a line feed has ended
+	stats.Counts       // of all files together
+	Rotations    int64 `json:"rotations"`
+	Reopens      int64 `json:"reopens"` // also of a log that another program had moved or removed
+	Healed       int64 `json:"healed"`  // files that ended in a torn line, which a line feed has ended
 
-	Compressed, Removed int64 // backups
+	Compressed int64 `json:"compressed"` // backups
+	Removed    int64 `json:"removed"`    // backups
 	// Compressing is the backup that is being compressed, or "". CompressedBytes of its
 	// CompressingSize are done.
-	Compressing                      string
-	CompressedBytes, CompressingSize holdfast.Size
+	Compressing     string `json:"compressing,omitempty"`
+	CompressedBytes int64  `json:"compressed_bytes"`
+	CompressingSize int64  `json:"compressing_bytes"`
 }

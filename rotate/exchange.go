@@ -9,17 +9,21 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/permission"
 	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/stats"
 )
 
 // startLocked opens a Writer on a file, after one with these counts.
-func (f *File) startLocked(l *logFile, past holdfast.Stats) {
+func (f *File) startLocked(l *logFile, past stats.Counts) {
 	w, err := holdfast.New(l, f.options.Policy)
 	if err != nil {
 		panic(err) // Open has refused such a policy
 	}
 	f.count(func(s *Stats) {
-		s.Writer = sum(s.Writer, past)
-		f.current.Store(&current{Writer: w, file: l, base: l.at + int64(len(l.rest))})
+		past.NotFlushed, past.NotDurable = 0, 0 // the log has taken over what could not be written
+		s.merge(past)
+		c := &current{Writer: w, file: l, base: l.at + int64(len(l.rest))}
+		w.OnError(func(err error) { f.heard(c, err) })
+		f.current.Store(c)
 		if l.healed {
 			s.Healed++
 		}
@@ -36,7 +40,10 @@ func (f *File) exchangeLocked(next func(*logFile) (*logFile, error)) error {
 	if !c.final && l.fd >= 0 {
 		err := c.Flush()
 		if err != nil && !isFinal(err) {
-			err = c.Flush() // the first may be of the background, and over
+			first := err
+			if err = c.Flush(); err != nil { // the first may be of the background, and over
+				errors.As(first, &f.told) // what is returned is noted
+			}
 		}
 		if err != nil && !isFinal(err) {
 			return err

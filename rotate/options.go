@@ -42,9 +42,9 @@ type Options struct {
 	// Policy is that of the log's Writer. The zero Policy hands each record to the kernel.
 	Policy holdfast.Policy
 
-	// OnError is called once for each failure, in a goroutine of its own, one call at a time. So
-	// it may log, to this log too. It must not call Close. A failure of the writes is one until a
-	// record is accepted again.
+	// OnError is called once for each failure, in a goroutine of its own, one call at a time,
+	// without a lock. So it may log, to this log too, and call Close, which does not wait for it.
+	// A failure of the writes is one until a record is accepted again.
 	OnError func(*Error)
 }
 

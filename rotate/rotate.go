@@ -17,6 +17,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -28,7 +29,9 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/durable"
+	"github.com/holdfast-go/holdfast/internal/notify"
 	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/stats"
 )
 
 // A File is a log that rotates. Any number of goroutines may call any method at any time.
@@ -56,16 +59,17 @@ type File struct {
 	// mu is held alone while the Writer is exchanged, and shared by each Sync.
 	mu      sync.RWMutex
 	closed  bool
-	failing bool          // a write failed, and no record was accepted since
-	wanted  bool          // a rotation that the caller asked for has not worked yet
-	due     time.Time     // of the next rotation by time; zero: never
-	pause   time.Duration // after the last failed exchange
-	retryAt time.Time     // when to try again
-	tendAt  time.Time     // when to look after the backups again
-	timer   *time.Timer   // for the next of these three
-	last    time.Time     // in the name of the newest backup
-	tending bool          // the background looks after the backups
-	again   bool          // it is to look once more
+	failing error                // of a write; nil when a record was accepted since
+	told    *holdfast.WriteError // the last of these that was noted
+	wanted  bool                 // a rotation that the caller asked for has not worked yet
+	due     time.Time            // of the next rotation by time; zero: never
+	pause   time.Duration        // after the last failed exchange
+	retryAt time.Time            // when to try again
+	tendAt  time.Time            // when to look after the backups again
+	timer   *time.Timer          // for the next of these three
+	last    time.Time            // in the name of the newest backup
+	tending bool                 // the background looks after the backups
+	again   bool                 // it is to look once more
 
 	background sync.WaitGroup // goroutines, and the timer while it runs
 	stop       chan struct{}  // closed by Close
@@ -73,11 +77,11 @@ type File struct {
 	closeErr   error
 
 	// notes guards what is below. It is taken last, and held for no call of the disk.
-	notes     sync.Mutex
-	stats     Stats // Writer: of the Writers that are closed
-	unsynced  error // a failed sync that no Sync has returned
-	queue     []*Error
-	reporting bool // a goroutine calls OnError
+	notes    sync.Mutex
+	stats    Stats             // Counts: of the Writers that are closed
+	unsynced error             // a failed sync that no Sync has returned
+	troubles map[string]*Error // the last failure of each Op that is not over
+	failures notify.Queue[*Error]
 }
 
 // A current is the Writer that accepts records, and its file.
@@ -103,7 +107,8 @@ func open(d disk, path string, o Options, closesFirst bool) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("holdfast: %w", err)
 	}
-	f := &File{disk: d, names: durable.NameSyncsOf(d), path: path, options: o, enqueue: -1, closesFirst: closesFirst, stop: make(chan struct{})}
+	f := &File{disk: d, names: durable.NameSyncsOf(d), path: path, options: o, enqueue: -1, closesFirst: closesFirst, stop: make(chan struct{}), troubles: map[string]*Error{}}
+	f.failures.To(o.OnError)
 	if !o.Policy.Sync.Waits() {
 		f.enqueue = int(o.Policy.Buffer)
 	}
@@ -124,7 +129,7 @@ func open(d disk, path string, o Options, closesFirst bool) (*File, error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.startLocked(l, holdfast.Stats{})
+	f.startLocked(l, stats.Counts{})
 	f.attendLocked() // OnError reports what fails, and the log works without it
 	f.tendLocked()
 	return f, nil
@@ -182,7 +187,8 @@ func (f *File) attend(c *current) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.current.Load() == c && !f.closed {
-		f.failing = false
+		f.failing = nil
+		f.over("write")
 		f.attendLocked()
 	}
 }
@@ -197,16 +203,41 @@ func (f *File) failed(c *current, err error, first bool) (again bool) {
 	case f.current.Load() != c:
 		return true
 	case !isFinal(err):
-		if !f.failing {
-			f.note(&Error{Op: "write", Path: f.path, Err: err})
-		}
-		f.failing = true
-		c.file.turn.Store(-1) // the next record that is accepted ends it
-		return first          // it may have been a failure of the background that is over
+		f.failingLocked(c, err)
+		return first // it may have been a failure of the background that is over
 	}
 	f.endedLocked(c, err)
 	f.attendLocked()
 	return true
+}
+
+// failingLocked notes a failed write, once until a record is accepted.
+func (f *File) failingLocked(c *current, err error) {
+	var failed *holdfast.WriteError
+	if errors.As(err, &failed) && failed == f.told {
+		return // it is heard of later than from the call that it failed
+	}
+	if f.failing == nil {
+		f.told = failed
+		f.note(&Error{Op: "write", Path: f.path, AtRisk: c.Written() - c.Flushed(), Err: err})
+	}
+	f.failing = err
+	c.file.turn.Store(-1) // the next record that is accepted ends it
+}
+
+// heard is the OnError of a Writer: it hears what fails in the background also if no record
+// comes any more.
+func (f *File) heard(c *current, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !isFinal(err) {
+		f.failingLocked(c, err)
+		return
+	}
+	f.endedLocked(c, err)
+	if f.current.Load() == c && !f.closed {
+		f.attendLocked()
+	}
 }
 
 // isFinal reports whether a Writer accepts nothing more after an error.
@@ -280,9 +311,31 @@ func (f *File) Sync() error {
 	defer f.notes.Unlock()
 	if err == nil {
 		err = f.unsynced
+		delete(f.troubles, "sync")
 	}
 	f.unsynced = nil
 	return err
+}
+
+// Err returns what the log has not got over yet, or nil: failures that it tries again, and a
+// failed sync that no Sync has returned. It waits for nothing.
+func (f *File) Err() error {
+	f.notes.Lock()
+	defer f.notes.Unlock()
+	var errs []error
+	for _, op := range slices.Sorted(maps.Keys(f.troubles)) {
+		errs = append(errs, f.troubles[op])
+	}
+	return errors.Join(errs...)
+}
+
+// over ends the troubles of these operations.
+func (f *File) over(ops ...string) {
+	f.notes.Lock()
+	defer f.notes.Unlock()
+	for _, op := range ops {
+		delete(f.troubles, op)
+	}
 }
 
 // Close flushes what was accepted, syncs it unless the policy is sync=never, and closes the
@@ -306,19 +359,14 @@ func (f *File) Stats() Stats {
 	f.notes.Lock()
 	defer f.notes.Unlock()
 	s := f.stats
-	s.Writer = sum(s.Writer, f.current.Load().Stats())
+	s.merge(f.current.Load().Stats())
 	return s
 }
 
-func sum(a, b holdfast.Stats) holdfast.Stats {
-	return holdfast.Stats{
-		Writes:      a.Writes + b.Writes,
-		Flushes:     a.Flushes + b.Flushes,
-		Syncs:       a.Syncs + b.Syncs,
-		SystemCalls: a.SystemCalls + b.SystemCalls,
-		Waits:       a.Waits + b.Waits,
-		LongestSync: max(a.LongestSync, b.LongestSync),
-	}
+// merge adds the counts of a Writer. Its failures are the log's already.
+func (s *Stats) merge(c stats.Counts) {
+	c.Errors = 0
+	s.Merge(&c)
 }
 
 // count changes the counts.
@@ -328,31 +376,13 @@ func (f *File) count(change func(*Stats)) {
 	change(&f.stats)
 }
 
-// note reports a failure to OnError, in a goroutine that ends when there is none left.
+// note counts a failure and has it reported.
 func (f *File) note(e *Error) {
 	f.notes.Lock()
 	defer f.notes.Unlock()
 	f.stats.Errors++
-	if f.options.OnError == nil {
-		return
-	}
-	f.queue = append(f.queue, e)
-	if f.reporting {
-		return
-	}
-	f.reporting = true
-	f.background.Go(func() {
-		f.notes.Lock()
-		defer f.notes.Unlock()
-		for len(f.queue) > 0 {
-			e := f.queue[0]
-			f.queue = f.queue[1:]
-			f.notes.Unlock()
-			f.options.OnError(e)
-			f.notes.Lock()
-		}
-		f.reporting = false
-	})
+	f.troubles[e.Op] = e
+	f.failures.Add(e)
 }
 
 // The pauses between a failed rotation and the next try.
@@ -397,6 +427,7 @@ func (f *File) attendLocked() (err error) {
 		f.note(&Error{Op: op, Path: f.path, Err: err})
 	case !waits:
 		f.pause, f.retryAt, f.wanted = 0, time.Time{}, false
+		f.over("rotate", "reopen")
 		if passed {
 			f.due = f.options.due(now)
 		}

@@ -77,7 +77,7 @@ func TestRecordsAreNotLostNorTwiceNorSplit(t *testing.T) {
 				t.Error(err)
 			}
 			s := f.Stats()
-			if s.Rotations < 5 || s.Writer.Writes != int64(8*n) || s.Errors != 0 {
+			if s.Rotations < 5 || s.Counts.Writes != int64(8*n) || s.Errors != 0 {
 				t.Errorf("%+v", s)
 			}
 			if err := written.holds(logsIn(t, dir)); err != nil {

@@ -95,7 +95,7 @@ func (l *Log) acceptLocked(records [][]byte) (last uint64, err error) {
 	if size > most {
 		return 0, fmt.Errorf("wal: %d records take %d bytes, and a segment has room for %d; use smaller batches, or a larger SegmentSize", len(records), size, most)
 	}
-	for {
+	for waits := int64(1); ; {
 		if err := l.refusalLocked(); err != nil {
 			return 0, err
 		}
@@ -104,8 +104,12 @@ func (l *Log) acceptLocked(records [][]byte) (last uint64, err error) {
 		case !l.exclusive && !full:
 			l.pending = appendFrame(l.pending, l.last+1, records, 0)
 			l.last += uint64(len(records))
+			l.counts.Writes++
+			l.age.Begin()
 			return l.last, nil
 		case l.exclusive || l.commit.leading:
+			l.counts.Waits += waits
+			waits = 0
 			l.room.Wait()
 		default:
 			if err := l.leadLocked(l.opts.Policy.Sync.Waits()); err != nil {

@@ -110,6 +110,7 @@ func (l *Log) leadLocked(sync bool) (err error) {
 		l.flushTimer.Disarm()
 		if sync {
 			l.syncTimer.Disarm()
+			l.age.Turn(int64(l.last))
 		}
 		l.room.Broadcast()
 	}
@@ -184,13 +185,15 @@ func (l *Log) write(s *segment, frames []byte, durably bool) (err error) {
 		next = index + uint64(count)
 		at += int(finish(f, l.seed, s.epoch, s.synced))
 	}
-	did := false
+	did, took := false, time.Duration(0)
 	// A sync of these bytes alone would leave earlier ones that are not durable.
 	if w, ok := l.disk.(durableWriter); ok && durably && !l.noDsync && s.synced == s.end && !s.partial {
 		did, err = l.writeDurably(w, s, frames)
 	}
 	if !did && err == nil {
+		start := time.Now()
 		err = l.writeAt(s.fd, frames, s.end)
+		took = time.Since(start)
 		if s.partial = s.partial || err != nil; err != nil {
 			return l.problem("write", s.name, false, err)
 		}
@@ -207,9 +210,14 @@ func (l *Log) write(s *segment, frames []byte, durably bool) (err error) {
 	s.next, s.marked = next, marked
 	l.flushed = next - 1
 	l.unsynced += int64(len(frames))
+	l.failing = nil
+	l.counts.Flushes++
 	if did {
 		s.synced = s.end
 		l.durable, l.unsynced, l.lowDurable = l.flushed, 0, l.lowWritten
+		l.age.Durable(int64(l.durable))
+	} else {
+		l.counts.Flush.Add(took)
 	}
 	l.growLocked()
 	if s.end > int64(s.size)/2 && !s.prepared && !l.isClosing {
@@ -246,6 +254,7 @@ func (l *Log) took(d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.commit.join.Took(d)
+	l.counts.Synced(d)
 }
 
 // syncSegment makes what was written to the current segment durable.
@@ -259,6 +268,7 @@ func (l *Log) syncSegment(s *segment) error {
 	defer l.mu.Unlock()
 	s.synced, s.partial = s.end, false
 	l.durable, l.unsynced, l.lowDurable = s.next-1, 0, l.lowWritten
+	l.age.Durable(int64(l.durable))
 	l.growLocked()
 	return nil
 }

@@ -27,6 +27,7 @@ type Error struct {
 	Op      string // such as "write" or "sync"
 	Path    string
 	Durable uint64 // up to this index all records are on stable storage
+	AtRisk  int64  // how many bytes of records were accepted and are not durable
 	Final   bool   // else the records wait in memory, and the next call tries again
 	Err     error  // the system's
 }
@@ -36,7 +37,7 @@ func (e *Error) Error() string {
 	if e.Final {
 		again = "unknown from there; open the log anew"
 	}
-	return fmt.Sprintf("wal: %s %s (durable up to index %d, %s): %v", e.Op, e.Path, e.Durable, again, e.Err)
+	return fmt.Sprintf("wal: %s %s (durable up to index %d, %d bytes at risk, %s): %v", e.Op, e.Path, e.Durable, e.AtRisk, again, e.Err)
 }
 
 // Unwrap returns the system's error.

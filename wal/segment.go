@@ -96,7 +96,6 @@ func (l *Log) prepare() (err error) {
 	defer func() {
 		if err != nil {
 			_ = l.disk.Remove(l.dir.fd, plainName(spareMaking)) // the next one begins anew
-			err = l.problem("prepare", spareFile, false, err)
 		}
 	}()
 	fd, err := l.disk.OpenFile(l.dir.fd, plainName(spareMaking), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
@@ -155,7 +154,7 @@ func (l *Log) openSpare() (fd int, err error) {
 			return -1, l.problem("open", spareFile, false, err)
 		}
 		if err := l.prepare(); err != nil {
-			return -1, err
+			return -1, l.problem("prepare", spareFile, false, err)
 		}
 	}
 }
@@ -239,10 +238,15 @@ func (l *Log) drop(segments []*segment) error {
 func (l *Log) problem(op, name string, final bool, err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e := &Error{Op: op, Path: filepath.Join(l.dir.path, name), Durable: l.durable, Final: final, Err: err}
+	e := &Error{Op: op, Path: filepath.Join(l.dir.path, name), Durable: l.durable, AtRisk: l.waitsLocked() + l.unsynced, Final: final, Err: err}
 	var inner *Error
 	if errors.As(err, &inner) {
 		return err
+	}
+	if (l.failing == nil || final && !l.failing.Final) && !errors.Is(err, ErrClosed) {
+		l.counts.Errors++
+		l.failures.Add(e)
+		l.failing = e
 	}
 	if final && l.final == nil {
 		l.final = e

@@ -18,13 +18,17 @@ import (
 	"os"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/age"
 	"github.com/holdfast-go/holdfast/internal/deadline"
 	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/keyed"
+	"github.com/holdfast-go/holdfast/internal/notify"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
+	"github.com/holdfast-go/holdfast/stats"
 )
 
 // Options says how a Log works.
@@ -39,6 +43,11 @@ type Options struct {
 	// 8 KiB and 256 MiB. A batch must fit into a segment. The log has one file besides,
 	// prepared for what comes.
 	SegmentSize holdfast.Size
+
+	// OnError is called once for each failure, also for those that no call returns. The calls
+	// are made in a goroutine of their own, one at a time, without a lock: so it may call the
+	// Log, Close too. Close does not wait for it. Failed writes are one failure until one works.
+	OnError func(*Error)
 }
 
 const (
@@ -114,7 +123,11 @@ type Log struct {
 	unsynced   int64         // bytes in the kernel that are not durable
 	grown      chan struct{} // closed when readers may see more; nil: none waits
 	final      error
-	unreported error // what failed in the background
+	unreported error  // what failed in the background
+	failing    *Error // the last failure, until a write or a sync works
+	failures   notify.Queue[*Error]
+	age        age.Clock // by indices
+	counts     stats.Counts
 	closing    chan struct{}
 	isClosing  bool
 	sealed     bool // Close has written all it could
@@ -166,6 +179,7 @@ func open(d disk, dir string, o Options) (*Log, Recovery, error) {
 		l.release()
 		return nil, Recovery{}, err
 	}
+	l.failures.To(o.OnError) // Open returns what failed until now
 	return l, found, nil
 }
 
@@ -192,6 +206,35 @@ func (l *Log) Durable() uint64 {
 	defer l.mu.Unlock()
 	return l.durable
 }
+
+// Err returns why the log can't go on just now, or nil: the failure that each call tries again,
+// or one that is final. It waits for nothing, and the next call reports the failure all the same.
+func (l *Log) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.final == nil && l.failing != nil {
+		return l.failing
+	}
+	return l.final
+}
+
+// Stats returns the counts since Open, and the bytes at risk just now, those of frames around
+// the records included. A write that is durable at once counts as a flush and as a sync. It may
+// be called at any time and waits for nothing.
+func (l *Log) Stats() stats.Counts {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.counts
+	s.NotFlushed = l.waitsLocked()
+	s.NotDurable = s.NotFlushed + l.unsynced
+	if s.NotDurable > 0 && !l.sealed {
+		s.Oldest = time.Since(l.age.Oldest())
+	}
+	return s
+}
+
+// waitsLocked returns how many bytes only memory holds.
+func (l *Log) waitsLocked() int64 { return int64(len(l.pending) + len(l.out) - l.written) }
 
 // Close writes all records that were accepted, syncs them unless the policy is sync=never,
 // and closes the log. It tries each step, and returns all errors that no call has returned

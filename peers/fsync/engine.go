@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/lab/trial"
 	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/stats"
 )
 
 // An engine is what bench measures with, on a file that grows.
@@ -73,9 +74,9 @@ func (b *bare) Write(p []byte) (int, error) {
 	return n, b.handle.Datasync()
 }
 
-func (b *bare) Flush() error          { return nil }
-func (b *bare) Written() int64        { return b.written }
-func (b *bare) Stats() holdfast.Stats { return holdfast.Stats{} }
+func (b *bare) Flush() error        { return nil }
+func (b *bare) Written() int64      { return b.written }
+func (b *bare) Stats() stats.Counts { return stats.Counts{} }
 
 // mean returns how long one of n took.
 func mean(total time.Duration, n int64) time.Duration {

@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/lab/result"
 	"github.com/holdfast-go/holdfast/internal/lab/stat"
+	"github.com/holdfast-go/holdfast/stats"
 )
 
 // An Append is a workload: a number of writers, each a goroutine, append records
@@ -61,7 +62,7 @@ type Target interface {
 	Sync() error
 	Close() error
 	Written() int64
-	Stats() holdfast.Stats
+	Stats() stats.Counts
 }
 
 // PreparedBytes returns how much a trial of size bytes writes and removes again before
@@ -165,7 +166,7 @@ func (a Append) measure(ctx context.Context, g *WorkDir, path string) (m result.
 	if err != nil {
 		return m, nil, err
 	}
-	m.Writer = result.WriterCalls(w.Stats())
+	m.Writer = callsOf(w.Stats())
 	counts = workers.counts()
 	for _, n := range counts {
 		m.Records += n

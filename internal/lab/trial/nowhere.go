@@ -1,6 +1,6 @@
 package trial
 
-import "github.com/holdfast-go/holdfast"
+import "github.com/holdfast-go/holdfast/stats"
 
 // nowhere is a [Target] that does nothing with any record. A trial with it takes what
 // measuring itself takes.
@@ -11,4 +11,4 @@ func (nowhere) Flush() error                     { return nil }
 func (nowhere) Sync() error                      { return nil }
 func (nowhere) Close() error                     { return nil }
 func (nowhere) Written() int64                   { return 0 }
-func (nowhere) Stats() holdfast.Stats            { return holdfast.Stats{} }
+func (nowhere) Stats() stats.Counts              { return stats.Counts{} }

@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/lab/result"
+	"github.com/holdfast-go/holdfast/stats"
 )
 
 // A slowly is a Target. Its nth Write, from 1, takes the time that it says.
@@ -25,11 +25,11 @@ func (s *slowly) Write(record []byte) (int, error) {
 	<-time.After(s.takes(s.n)) // by the clock of synctest
 	return len(record), nil
 }
-func (s *slowly) Flush() error          { return nil }
-func (s *slowly) Sync() error           { return nil }
-func (s *slowly) Close() error          { return nil }
-func (s *slowly) Written() int64        { return s.size.Load() }
-func (s *slowly) Stats() holdfast.Stats { return holdfast.Stats{} }
+func (s *slowly) Flush() error        { return nil }
+func (s *slowly) Sync() error         { return nil }
+func (s *slowly) Close() error        { return nil }
+func (s *slowly) Written() int64      { return s.size.Load() }
+func (s *slowly) Stats() stats.Counts { return stats.Counts{} }
 
 // drive lets the workers of a write to w in fake time, and returns what it saw.
 func drive(t *testing.T, a Append, w Target) (result.Measurement, *workers) {

@@ -13,9 +13,9 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/lab/result"
 	"github.com/holdfast-go/holdfast/internal/lab/stat"
+	"github.com/holdfast-go/holdfast/stats"
 )
 
 // A Task is any work that is timed as one trial, mostly on a file of its own.
@@ -127,7 +127,11 @@ func (c *Clock) TellService(h *hdrhistogram.Histogram) error {
 }
 
 // TellWriter keeps a Writer's own counts.
-func (c *Clock) TellWriter(s holdfast.Stats) { c.m.Writer = result.WriterCalls(s) }
+func (c *Clock) TellWriter(s stats.Counts) { c.m.Writer = callsOf(s) }
+
+func callsOf(s stats.Counts) result.WriterCalls {
+	return result.WriterCalls{Writes: s.Writes, Flushes: s.Flushes, Syncs: s.Syncs, SystemCalls: s.SystemCalls, Waits: s.Waits, LongestSync: s.LongestSync}
+}
 
 // Cached returns how much of Path's file is in the page cache now.
 func (c *Clock) Cached() result.Residency { return residency(c.Path) }

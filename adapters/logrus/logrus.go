@@ -1,0 +1,29 @@
+// Package logrus gives logrus a log that rotates and is closed before Fatal ends the process.
+package logrus
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/holdfast-go/holdfast/rotate"
+	"github.com/sirupsen/logrus"
+)
+
+// Use lets the logger write to the log, and closes the log before Logger.Fatal or Logger.Exit
+// ends the process. Panic runs deferred calls: close the log in one.
+//
+// logrus prints failed writes to the standard error; the log's OnError hears those of the
+// background too.
+func Use(logger *logrus.Logger, to *rotate.File) {
+	exit := logger.ExitFunc
+	if exit == nil {
+		exit = os.Exit
+	}
+	logger.ExitFunc = func(code int) {
+		if err := to.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		exit(code)
+	}
+	logger.SetOutput(to)
+}

@@ -1,0 +1,104 @@
+package otel_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/adapters/otel"
+	"github.com/holdfast-go/holdfast/stats"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+)
+
+func Example() {
+	dir, err := os.MkdirTemp("", "otel")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	w, err := holdfast.Create(filepath.Join(dir, "events.log"), holdfast.Durable())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Close()
+
+	reader := metric.NewManualReader() // or the exporter of the program
+	meter := metric.NewMeterProvider(metric.WithReader(reader)).Meter("example")
+	registration, err := otel.Register(meter, w.Stats, attribute.String("log", "events"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer registration.Unregister()
+	fmt.Fprintln(w, "started")
+	var got metricdata.ResourceMetrics
+	if err := reader.Collect(context.Background(), &got); err != nil {
+		log.Fatal(err)
+	}
+	for _, m := range got.ScopeMetrics[0].Metrics {
+		fmt.Println(m.Name, m.Unit)
+	}
+	// Output:
+	// holdfast.writes {record}
+	// holdfast.flushes {call}
+	// holdfast.syncs {call}
+	// holdfast.waits {record}
+	// holdfast.errors {failure}
+	// holdfast.not_flushed By
+	// holdfast.not_durable By
+	// holdfast.oldest_not_durable s
+	// holdfast.flush.duration s
+	// holdfast.sync.duration s
+}
+
+func TestValuesAreThoseOfTheCounts(t *testing.T) {
+	s := stats.Counts{Writes: 5, NotDurable: 40, Oldest: 1500 * time.Millisecond}
+	s.Synced(time.Millisecond)
+	s.Synced(time.Hour)
+	reader := metric.NewManualReader()
+	meter := metric.NewMeterProvider(metric.WithReader(reader)).Meter("test")
+	registration, err := otel.Register(meter, func() stats.Counts { return s }, attribute.String("log", "a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all metricdata.ResourceMetrics
+	if err := reader.Collect(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]float64{}
+	for _, m := range all.ScopeMetrics[0].Metrics {
+		switch data := m.Data.(type) {
+		case metricdata.Sum[int64]:
+			got[m.Name] = []float64{float64(data.DataPoints[0].Value)}
+		case metricdata.Gauge[float64]:
+			for _, p := range data.DataPoints {
+				if v, ok := p.Attributes.Value("log"); !ok || v.AsString() != "a" {
+					t.Errorf("%s has the attributes %v", m.Name, p.Attributes)
+				}
+				got[m.Name] = append(got[m.Name], p.Value)
+			}
+			slices.Sort(got[m.Name])
+		}
+	}
+	for name, want := range map[string][]float64{
+		"holdfast.writes":             {5},
+		"holdfast.syncs":              {2},
+		"holdfast.not_durable":        {40},
+		"holdfast.oldest_not_durable": {1.5},
+		"holdfast.sync.duration":      {0.001048576, 3600, 3600},
+	} {
+		if !slices.Equal(got[name], want) {
+			t.Errorf("%s is %v, want %v", name, got[name], want)
+		}
+	}
+	if err := registration.Unregister(); err != nil {
+		t.Error(err)
+	}
+}

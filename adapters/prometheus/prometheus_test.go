@@ -1,0 +1,103 @@
+package prometheus_test
+
+import (
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/adapters/prometheus"
+	"github.com/holdfast-go/holdfast/stats"
+	client "github.com/prometheus/client_golang/prometheus"
+)
+
+func Example() {
+	dir, err := os.MkdirTemp("", "prometheus")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	w, err := holdfast.Create(filepath.Join(dir, "events.log"), holdfast.Durable())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Close()
+
+	registry := client.NewRegistry() // or the default one, and promhttp.Handler()
+	if err := registry.Register(prometheus.NewCollector(client.Labels{"log": "events"}, w.Stats)); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Fprintln(w, "started")
+	families, err := registry.Gather()
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, f := range families {
+		fmt.Println(f.GetName(), f.GetType())
+	}
+	// Output:
+	// holdfast_errors_total COUNTER
+	// holdfast_flush_seconds HISTOGRAM
+	// holdfast_not_durable_bytes GAUGE
+	// holdfast_not_flushed_bytes GAUGE
+	// holdfast_oldest_not_durable_seconds GAUGE
+	// holdfast_sync_seconds HISTOGRAM
+	// holdfast_system_calls_total COUNTER
+	// holdfast_waits_total COUNTER
+	// holdfast_writes_total COUNTER
+}
+
+func TestHistogramsCountEachSyncOnce(t *testing.T) {
+	s := stats.Counts{Writes: 5, NotDurable: 40, Oldest: 1500 * time.Millisecond}
+	for _, took := range []time.Duration{100, time.Microsecond, time.Millisecond, 3 * time.Millisecond, time.Hour} {
+		s.Synced(took)
+	}
+	registry := client.NewPedanticRegistry()
+	for _, name := range []string{"a", "b"} { // two logs in one registry
+		if err := registry.Register(prometheus.NewCollector(client.Labels{"log": name}, func() stats.Counts { return s })); err != nil {
+			t.Fatal(err)
+		}
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, f := range families {
+		if len(f.Metric) != 2 {
+			t.Errorf("%s: %d logs", f.GetName(), len(f.Metric))
+		}
+		m := f.Metric[0]
+		switch {
+		case m.Histogram != nil:
+			var below []string
+			last := uint64(0)
+			for _, b := range m.Histogram.Bucket {
+				if n := b.GetCumulativeCount(); n != last {
+					below = append(below, fmt.Sprintf("%d<%v", n, time.Duration(b.GetUpperBound()*1e9)))
+					last = n
+				}
+			}
+			got[f.GetName()] = fmt.Sprint(m.Histogram.GetSampleCount(), " ", strings.Join(below, " "))
+		case m.Gauge != nil:
+			got[f.GetName()] = fmt.Sprint(m.Gauge.GetValue())
+		default:
+			got[f.GetName()] = fmt.Sprint(m.Counter.GetValue())
+		}
+	}
+	for name, want := range map[string]string{
+		"holdfast_sync_seconds":               "5 2<1.024µs 3<1.048576ms 4<4.194304ms",
+		"holdfast_flush_seconds":              "0 ",
+		"holdfast_not_durable_bytes":          "40",
+		"holdfast_oldest_not_durable_seconds": "1.5",
+		"holdfast_writes_total":               "5",
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %q, want %q", name, got[name], want)
+		}
+	}
+}

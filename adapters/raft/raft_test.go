@@ -1,0 +1,259 @@
+package raft_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	hashicorp "github.com/hashicorp/raft"
+	raftbench "github.com/hashicorp/raft/bench"
+	"github.com/holdfast-go/holdfast/adapters/raft"
+)
+
+// openLog opens a store, which the test closes.
+func openLog(t testing.TB, dir string) *raft.LogStore {
+	t.Helper()
+	s, err := raft.OpenLog(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func entry(r *rand.Rand, index uint64) *hashicorp.Log {
+	log := &hashicorp.Log{Index: index, Term: r.Uint64N(1 << 40), Type: hashicorp.LogType(r.IntN(6)), Data: make([]byte, r.IntN(3)*r.IntN(500))}
+	for i := range log.Data {
+		log.Data[i] = byte(r.Int())
+	}
+	if r.IntN(2) == 0 {
+		log.Extensions = []byte("extension")
+		log.AppendedAt = time.Unix(0, r.Int64N(1<<60)+1)
+	}
+	return log
+}
+
+// TestLogIsAsRaftsOwn does the same to this store and to raft's own in memory, and opens this
+// one anew at times.
+func TestLogIsAsRaftsOwn(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "log")
+	ours, theirs := openLog(t, dir), hashicorp.NewInmemStore()
+	defer func() { ours.Close() }()
+	r := rand.New(rand.NewPCG(7, 7))
+	agree := func(what string) (first, last uint64) {
+		t.Helper()
+		for _, f := range []func(hashicorp.LogStore) (uint64, error){hashicorp.LogStore.FirstIndex, hashicorp.LogStore.LastIndex} {
+			got, err := f(ours)
+			want, _ := f(theirs)
+			if err != nil || got != want {
+				t.Fatalf("after %s: index %d, %v; raft's own has %d", what, got, err, want)
+			}
+			first, last = last, got
+		}
+		for index := first; index <= last+1; index++ {
+			var got, want hashicorp.Log
+			err, theirErr := ours.GetLog(index, &got), theirs.GetLog(index, &want)
+			same := got.Index == want.Index && got.Term == want.Term && got.Type == want.Type && bytes.Equal(got.Data, want.Data) &&
+				bytes.Equal(got.Extensions, want.Extensions) && got.AppendedAt.Equal(want.AppendedAt)
+			if err != theirErr || !same {
+				t.Fatalf("after %s: entry %d is %+v, %v; raft's own has %+v, %v", what, index, got, err, want, theirErr)
+			}
+		}
+		return first, last
+	}
+	first, last := uint64(0), uint64(0)
+	for range 120 {
+		what := "storing"
+		switch n := r.IntN(8); {
+		case n == 0 && last > 0: // from the end
+			from := first + r.Uint64N(last-first+1)
+			what = fmt.Sprintf("deleting %d to %d", from, last)
+			if err := ours.DeleteRange(from, last); err != nil {
+				t.Fatal(what, err)
+			}
+			theirs.DeleteRange(from, last)
+		case n == 1 && last > first: // from the beginning
+			to := first + r.Uint64N(last-first)
+			what = fmt.Sprintf("deleting %d to %d", first, to)
+			if err := ours.DeleteRange(first, to); err != nil {
+				t.Fatal(what, err)
+			}
+			theirs.DeleteRange(first, to)
+		case n == 2:
+			what = "opening it anew"
+			if err := ours.Close(); err != nil {
+				t.Fatal(err)
+			}
+			ours = openLog(t, dir)
+		default:
+			next := last + 1
+			if last == 0 { // as after a snapshot of others
+				next = ours.Last() + 1 + r.Uint64N(3)
+			}
+			var logs []*hashicorp.Log
+			for i := range uint64(1 + r.IntN(4)) {
+				logs = append(logs, entry(r, next+i))
+			}
+			if err := ours.StoreLogs(logs); err != nil {
+				t.Fatal(err)
+			}
+			theirs.StoreLogs(logs)
+		}
+		first, last = agree(what)
+	}
+}
+
+func TestWhatWouldLeaveAGapIsRefused(t *testing.T) {
+	s := openLog(t, filepath.Join(t.TempDir(), "log"))
+	defer s.Close()
+	r := rand.New(rand.NewPCG(1, 1))
+	for i := range uint64(5) {
+		if err := s.StoreLog(entry(r, 1+i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.StoreLogs(nil); err != nil {
+		t.Error(err)
+	}
+	for what, err := range map[string]error{
+		"a gap":            s.StoreLog(entry(r, 7)),
+		"the same again":   s.StoreLog(entry(r, 5)),
+		"a gap within":     s.StoreLogs([]*hashicorp.Log{entry(r, 6), entry(r, 8)}),
+		"from the middle":  s.DeleteRange(2, 4),
+		"beyond the range": nil,
+	} {
+		if refused := what != "beyond the range"; refused != (err != nil) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if err := s.DeleteRange(8, 9); err != nil || s.Last() != 5 || !s.IsMonotonic() {
+		t.Errorf("after refusals the last is %d, %v", s.Last(), err)
+	}
+	if _, err := s.Append([]byte{}); err != nil { // by another program
+		t.Fatal(err)
+	}
+	if err := s.GetLog(6, new(hashicorp.Log)); err == nil || !strings.Contains(err.Error(), "record 6 is no entry") {
+		t.Error(err)
+	}
+}
+
+func TestValuesAreThereAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "stable")
+	for round := range uint64(3) {
+		s, err := raft.OpenStable(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := s.GetUint64([]byte("term")); n != round || err != nil {
+			t.Errorf("round %d: %d, %v", round, n, err)
+		}
+		if round == 0 {
+			if _, err := s.Get([]byte("vote")); err == nil || err.Error() != "not found" {
+				t.Error("raft wants the text not found:", err)
+			}
+		} else if v, err := s.Get([]byte("vote")); string(v) != "b\x00\xff" || err != nil {
+			t.Errorf("%q, %v", v, err)
+		}
+		if err := s.SetUint64([]byte("term"), round+1); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Set([]byte("vote"), []byte("b\x00\xff")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.GetUint64([]byte("vote")); err == nil {
+			t.Error("a vote is a number")
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// applied is a state machine that keeps what is applied.
+type applied struct{ all []string }
+
+func (a *applied) Apply(log *hashicorp.Log) any { a.all = append(a.all, string(log.Data)); return nil }
+
+func (a *applied) Snapshot() (hashicorp.FSMSnapshot, error) { return nil, io.ErrUnexpectedEOF }
+func (a *applied) Restore(io.ReadCloser) error              { return io.ErrUnexpectedEOF }
+
+// TestServerStartsAgainWithAllThatWasApplied runs a cluster of one server twice.
+func TestServerStartsAgainWithAllThatWasApplied(t *testing.T) {
+	dir := t.TempDir()
+	var want []string
+	for round := range 2 {
+		logs := openLog(t, filepath.Join(dir, "log"))
+		stable, err := raft.OpenStable(filepath.Join(dir, "stable"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		config := hashicorp.DefaultConfig()
+		config.LocalID, config.LogOutput = "one", io.Discard
+		config.HeartbeatTimeout, config.ElectionTimeout, config.LeaderLeaseTimeout = 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond
+		address, transport := hashicorp.NewInmemTransport("one")
+		snapshots := hashicorp.NewDiscardSnapshotStore()
+		if round == 0 {
+			servers := hashicorp.Configuration{Servers: []hashicorp.Server{{ID: "one", Address: address}}}
+			if err := hashicorp.BootstrapCluster(config, logs, stable, snapshots, transport, servers); err != nil {
+				t.Fatal(err)
+			}
+		}
+		machine := &applied{}
+		server, err := hashicorp.NewRaft(config, machine, logs, stable, snapshots, transport)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !<-server.LeaderCh() {
+			t.Fatal("it is no leader")
+		}
+		for i := range 3 {
+			want = append(want, fmt.Sprint(round, i))
+			if err := server.Apply([]byte(want[len(want)-1]), time.Minute).Error(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := server.Shutdown().Error(); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(machine.all, want) {
+			t.Errorf("round %d: applied %q, want %q", round, machine.all, want)
+		}
+		if err := logs.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := stable.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkRaft is raft's own benchmark of stores, but for StoreLog: that one begins with an
+// entry 0, which raft never stores.
+func BenchmarkRaft(b *testing.B) {
+	for name, run := range map[string]func(*testing.B, hashicorp.LogStore){
+		"FirstIndex": raftbench.FirstIndex, "LastIndex": raftbench.LastIndex, "GetLog": raftbench.GetLog,
+	} {
+		b.Run(name, func(b *testing.B) {
+			s := openLog(b, filepath.Join(b.TempDir(), "log"))
+			defer s.Close()
+			run(b, s)
+		})
+	}
+	for name, run := range map[string]func(*testing.B, hashicorp.StableStore){
+		"Set": raftbench.Set, "Get": raftbench.Get, "SetUint64": raftbench.SetUint64, "GetUint64": raftbench.GetUint64,
+	} {
+		b.Run(name, func(b *testing.B) {
+			s, err := raft.OpenStable(filepath.Join(b.TempDir(), "stable"))
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer s.Close()
+			run(b, s)
+		})
+	}
+}

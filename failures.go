@@ -1,0 +1,76 @@
+package holdfast
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/holdfast-go/holdfast/stats"
+)
+
+// OnError has report called once for each failure, also for those that no call returns because
+// none is made any more. The error is what the call would return: a [WriteError], a [SyncError],
+// that of a panic, or of the file's Close. Failed writes are one failure until a write works.
+//
+// The calls are made in a goroutine of their own, one at a time, without a lock. So report may
+// call the Writer, Close too. Close does not wait for it. Call OnError before the first Write.
+func (w *Writer) OnError(report func(error)) { w.failures.To(report) }
+
+// Err returns why the Writer accepts nothing just now, or nil: the failed write that each call
+// tries again, or a failed sync or a panic, which are final. After Close it is what Close
+// returned. It waits for nothing, and the next call reports the failure all the same.
+func (w *Writer) Err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return w.closeErr
+	}
+	return cmp.Or(w.final, w.failing)
+}
+
+// reportLocked counts a failure, and has it reported.
+func (w *Writer) reportLocked(err error) {
+	if err != nil {
+		w.countsLocked().Errors++
+		w.failures.Add(err)
+	}
+}
+
+// countsLocked makes the counts, whose histograms are larger than the rest of an idle Writer.
+func (w *Writer) countsLocked() *stats.Counts {
+	if w.counts == nil {
+		w.counts = new(stats.Counts)
+	}
+	return w.counts
+}
+
+// Stats returns the counts so far, and the bytes at risk just now. Bytes in Lanes are among
+// these. It may be called at any time and waits for nothing.
+func (w *Writer) Stats() stats.Counts {
+	held := w.heldByLanes()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var s stats.Counts
+	if w.counts != nil {
+		s = *w.counts
+	}
+	s.Writes = w.writes
+	s.NotFlushed = held + w.writtenLocked() - w.flushed
+	s.NotDurable = held + w.writtenLocked() - w.durable
+	if s.NotDurable > 0 && !w.closed {
+		s.Oldest = time.Since(w.age.Oldest())
+	}
+	return s
+}
+
+// heldByLanes returns how many bytes wait to be merged.
+func (w *Writer) heldByLanes() (n int64) {
+	w.mu.Lock()
+	lanes := w.lanes
+	w.mu.Unlock()
+	for _, l := range lanes {
+		l.mu.Lock()
+		n += int64(l.n.Load() - l.taken)
+		l.mu.Unlock()
+	}
+	return n
+}

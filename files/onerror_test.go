@@ -1,0 +1,172 @@
+package files
+
+import (
+	"errors"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/fault"
+)
+
+// TestFailuresOfAppendsAreHeardWithoutACall appends once to each of two paths, and makes no call
+// after that.
+func TestFailuresOfAppendsAreHeardWithoutACall(t *testing.T) {
+	check := func(policy string, x fault.DiskFault, text string) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			p, err := holdfast.ParsePolicy(policy)
+			if err != nil {
+				t.Fatal(err)
+			}
+			disk := fault.NewDisk()
+			f := newSet(disk, Options{Policy: p, Retry: once})
+			heard := map[string][]*Error{}
+			f.OnError(func(e *Error) { heard[e.Path] = append(heard[e.Path], e) })
+			mustAppend(t, f, "/a", "record")
+			mustAppend(t, f, "/b", "record")
+			disk.Add(x)
+			time.Sleep(time.Minute) // it tries again, and that is the same failure
+			synctest.Wait()
+			for _, path := range []string{"/a", "/b"} {
+				if got := heard[path]; len(got) != 1 || !errors.Is(got[0], x.Err) || got[0].AtRisk != 6 || got[0].Error() != text+path+" (6 bytes at risk): "+got[0].Err.Error() {
+					t.Fatalf("%s: heard of %s: %v", policy, path, got)
+				}
+			}
+			if err := f.Err(); !errors.Is(err, x.Err) || f.Stats().Errors != 2 {
+				t.Errorf("%s: Err = %v; %+v", policy, err, f.Stats())
+			}
+			disk.Mend()
+			f.Close()
+		})
+	}
+	check("buffer=4KiB,flush=10ms,sync=never", fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC}, "holdfast: write ")
+	check("buffer=4KiB,sync=10ms", fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC}, "holdfast: write ")
+	check("buffer=4KiB,flush=10ms,sync=never", fault.DiskFault{Op: fault.DiskOpen, Err: syscall.EACCES}, "holdfast: open ")
+	check("buffer=4KiB,sync=10ms", fault.DiskFault{Op: fault.DiskDatasync, Err: syscall.EIO}, "holdfast: sync ")
+}
+
+// TestOnErrorMayCallTheSet calls it from within: a lock that is held would be a deadlock, which
+// the bubble of fake time reports.
+func TestOnErrorMayCallTheSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := fault.NewDisk()
+		f := newSet(disk, Options{Policy: holdfast.Periodic(time.Second), Retry: once})
+		var heard []*Error
+		done := make(chan struct{})
+		f.OnError(func(e *Error) {
+			if heard = append(heard, e); len(heard) > 1 {
+				return
+			}
+			f.Append(t.Context(), "/a", []byte("from within"))
+			f.Append(t.Context(), "/b", []byte("from within"))
+			f.Sync(t.Context())
+			f.Stats()
+			if f.Err() == nil || f.Close() == nil {
+				t.Error("nothing fails")
+			}
+			close(done)
+		})
+		mustAppend(t, f, "/a", "record")
+		disk.Add(fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC})
+		<-done
+		synctest.Wait()
+		// Of /a and of /b, and what Close has lost of each.
+		lost := int64(0)
+		for _, e := range heard {
+			lost += e.Lost
+		}
+		if len(heard) != 4 || heard[0].Path != "/a" || lost != 6+11 {
+			t.Errorf("heard %v, of %d lost bytes", heard, lost)
+		}
+	})
+}
+
+func TestFailedWritesOfAPathAreOneFailureUntilOneWorks(t *testing.T) {
+	for _, p := range []holdfast.Policy{holdfast.Unbuffered(), holdfast.Buffered(4 * holdfast.KiB), holdfast.Durable()} {
+		synctest.Test(t, func(t *testing.T) {
+			disk := fault.NewDisk()
+			f := onDisk(t, disk, Options{Policy: p, Retry: once})
+			calls := 0
+			f.OnError(func(*Error) { calls++ })
+			for round := range 2 {
+				disk.Add(fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC})
+				for range 4 {
+					f.Append(t.Context(), "/a", []byte("record"))
+					f.Flush(t.Context())
+				}
+				disk.Mend()
+				for f.Flush(t.Context()) != nil {
+				}
+				mustAppend(t, f, "/a", "record")
+				if err := f.Flush(t.Context()); err != nil || f.Err() != nil {
+					t.Errorf("%v: mended: %v, %v", p, err, f.Err())
+				}
+				synctest.Wait()
+				if calls != round+1 {
+					t.Errorf("%v: %d calls in round %d", p, calls, round)
+				}
+			}
+		})
+	}
+}
+
+func TestRemovedFilesAreHeardOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := fault.NewDisk()
+		f := onDisk(t, disk, Options{Policy: holdfast.Periodic(time.Second)})
+		var heard []*Error
+		f.OnError(func(e *Error) { heard = append(heard, e) })
+		mustAppend(t, f, "/a", "record")
+		if err := f.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := disk.RemoveAll("/a"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if len(heard) != 1 || heard[0].Lost != 6 || !errors.Is(heard[0], holdfast.ErrUnlinked) {
+			t.Errorf("heard %v", heard)
+		}
+		f.Sync(t.Context())
+	})
+}
+
+func TestStatsTellWhatIsAtRisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := fault.NewDisk()
+		disk.Add(fault.DiskFault{Op: fault.DiskDatasync, Delay: time.Second, Take: fault.All})
+		f := onDisk(t, disk, Options{Policy: holdfast.Buffered(4 * holdfast.KiB)})
+		check := func(when string, notFlushed, notDurable int64, oldest time.Duration) {
+			t.Helper()
+			if s := f.Stats(); s.NotFlushed != notFlushed || s.NotDurable != notDurable || s.Oldest != oldest {
+				t.Errorf("%s: %d not flushed, %d not durable, the oldest waits for %v", when, s.NotFlushed, s.NotDurable, s.Oldest)
+			}
+		}
+		check("new", 0, 0, 0)
+		mustAppend(t, f, "/a", "record")
+		time.Sleep(time.Second)
+		mustAppend(t, f, "/b", "record")
+		mustAppend(t, f, "/b", "record")
+		time.Sleep(time.Second)
+		check("in memory", 18, 18, 2*time.Second)
+		if err := f.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		check("in the kernel", 0, 18, 2*time.Second)
+		if err := f.Sync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		check("durable", 0, 0, 0)
+		time.Sleep(time.Hour)
+		mustAppend(t, f, "/b", "record")
+		time.Sleep(time.Second)
+		check("after a pause", 6, 6, time.Second)
+		if s := f.Stats(); s.Writes != 4 || s.Flushes != 2 || s.Flush.Count() != 2 || s.Sync.Count() == 0 || s.LongestSync == 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}

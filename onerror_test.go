@@ -1,0 +1,317 @@
+package holdfast_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/fault"
+)
+
+// reports collects what OnError has reported.
+type reports struct {
+	mu  sync.Mutex
+	all []error
+}
+
+func (r *reports) add(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = append(r.all, err)
+}
+
+// taken returns what was reported since the last call, when nothing else will be.
+func (r *reports) taken() []error {
+	synctest.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := r.all
+	r.all = nil
+	return all
+}
+
+// TestBackgroundFailuresAreHeardWithoutACall writes once, and makes no call after it.
+func TestBackgroundFailuresAreHeardWithoutACall(t *testing.T) {
+	check := func(policy string, x fault.Fault, lane bool, is func(err error) bool) {
+		t.Run(policy, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p, err := holdfast.ParsePolicy(policy)
+				if err != nil {
+					t.Fatal(err)
+				}
+				w, err := holdfast.New(fault.New(x), p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var heard reports
+				w.OnError(heard.add)
+				if lane {
+					l := w.Lane()
+					_, err = l.Write([]byte("record"))
+				} else {
+					_, err = w.Write([]byte("record"))
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := heard.taken(); len(got) != 0 || w.Err() != nil {
+					t.Errorf("before the flush: %v, %v", got, w.Err())
+				}
+				time.Sleep(time.Minute) // it tries again, and that is the same failure
+				got := heard.taken()
+				if len(got) != 1 || !errors.Is(got[0], x.Err) || !is(got[0]) {
+					t.Fatalf("heard %v", got)
+				}
+				if err := w.Err(); !errors.Is(err, x.Err) {
+					t.Errorf("Err = %v", err)
+				}
+				if n := w.Stats().Errors; n != 1 {
+					t.Errorf("%d errors are counted", n)
+				}
+				w.Close()
+			})
+		})
+	}
+	write := func(err error) bool {
+		var e *holdfast.WriteError
+		return errors.As(err, &e) && e.AtRisk == 6 && e.Flushed == 0
+	}
+	sync := func(err error) bool {
+		var e *holdfast.SyncError
+		return errors.As(err, &e) && e.AtRisk == 6 && e.Durable == 0
+	}
+	for _, lane := range []bool{false, true} {
+		check("buffer=4KiB,flush=10ms,sync=never", fault.Fault{Op: fault.Write, Err: syscall.ENOSPC}, lane, write)
+		check("buffer=4KiB,sync=10ms", fault.Fault{Op: fault.Write, Err: syscall.ENOSPC}, lane, write)
+		check("buffer=4KiB,flush=10ms,sync=20ms", fault.Fault{Op: fault.Sync, Err: syscall.EIO}, lane, sync)
+	}
+	check("buffer=0,sync=10ms", fault.Fault{Op: fault.Sync, Err: syscall.EIO}, false, sync)
+	check("buffer=4KiB,flush=10ms,sync=1B", fault.Fault{Op: fault.Sync, Err: syscall.EIO}, false, sync)
+}
+
+// TestFailedWritesAreOneFailureUntilOneWorks has the disk full twice.
+func TestFailedWritesAreOneFailureUntilOneWorks(t *testing.T) {
+	inMemory(t, func(s *stage) {
+		var heard reports
+		s.w.OnError(heard.add)
+		for round := range 2 {
+			s.f.Add(fault.Fault{Op: fault.Write, Err: syscall.ENOSPC})
+			for range 5 {
+				s.w.Write([]byte("record"))
+				s.w.Flush()
+				time.Sleep(time.Second)
+			}
+			if got := heard.taken(); len(got) != 1 || !errors.Is(got[0], syscall.ENOSPC) {
+				s.Fatalf("round %d: heard %v", round, got)
+			}
+			if !errors.Is(s.w.Err(), syscall.ENOSPC) {
+				s.Errorf("round %d: Err = %v", round, s.w.Err())
+			}
+			s.f.Mend()
+			for s.w.Flush() != nil { // it returns what failed in the background first
+				time.Sleep(time.Second)
+			}
+			s.takes(1)(s.w.Write([]byte("x")))
+			s.ok(s.w.Flush())
+			if err := s.w.Err(); err != nil {
+				s.Errorf("round %d: mended, and Err = %v", round, err)
+			}
+		}
+		s.ok(s.w.Close())
+		if got := heard.taken(); len(got) != 0 || s.w.Stats().Errors != 2 {
+			s.Errorf("heard %v, counted %d", got, s.w.Stats().Errors)
+		}
+	})
+}
+
+// TestOnErrorMayCallTheWriter calls every method from within: a lock that is held would be a
+// deadlock, which the bubble of fake time reports.
+func TestOnErrorMayCallTheWriter(t *testing.T) {
+	for _, op := range []fault.Op{fault.Write, fault.Sync} {
+		inMemory(t, func(s *stage) {
+			calls, inside := 0, 0
+			done := make(chan struct{})
+			s.w.OnError(func(error) {
+				calls++
+				if inside++; inside != 1 {
+					s.Error("OnError is called within OnError")
+				}
+				s.w.Write([]byte("from within"))
+				s.w.Lane().Write([]byte("from a lane"))
+				s.w.Flush()
+				s.w.Sync()
+				s.w.Stats()
+				if s.w.Err() == nil {
+					s.Error("nothing fails")
+				}
+				if calls == 1 {
+					if err := s.w.Close(); (err == nil) != (s.w.Stats().NotFlushed == 0 && op == fault.Write) {
+						s.Error("of Close:", err)
+					}
+					close(done)
+				}
+				inside--
+			})
+			s.w.Write([]byte("record"))
+			s.w.Sync()
+			<-done
+			synctest.Wait()
+			want := 1
+			if op == fault.Write && s.w.Stats().NotFlushed > 0 {
+				want = 2 // what Close has lost is a failure of its own
+			}
+			if calls != want {
+				s.Errorf("%d calls, want %d", calls, want)
+			}
+		}, fault.Fault{Op: op, Err: syscall.EIO})
+	}
+}
+
+func TestPanicsAndFailedClosesAreHeard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := fault.New(fault.Fault{Op: fault.Close, Err: syscall.EIO})
+		w, err := holdfast.New(f, holdfast.Durable())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var heard reports
+		w.OnError(heard.add)
+		if err := w.Close(); !errors.Is(err, syscall.EIO) || w.Err() != err {
+			t.Errorf("Close = %v, Err = %v", err, w.Err())
+		}
+		if got := heard.taken(); len(got) != 1 || !errors.Is(got[0], syscall.EIO) {
+			t.Errorf("of Close: heard %v", got)
+		}
+		if w, err = holdfast.New(panics{}, holdfast.Unbuffered()); err != nil {
+			t.Fatal(err)
+		}
+		w.OnError(heard.add)
+		func() {
+			defer func() { _ = recover() }()
+			w.Write([]byte("record"))
+		}()
+		if got := heard.taken(); len(got) != 1 || got[0] != w.Err() {
+			t.Errorf("of a panic: heard %v, Err = %v", got, w.Err())
+		}
+		w.Close()
+	})
+}
+
+// panics is a file whose Write panics.
+type panics struct{}
+
+func (panics) Write([]byte) (int, error) { panic("planned") }
+func (panics) Sync() error               { return nil }
+func (panics) Close() error              { return nil }
+
+// TestBytesAtRiskAndTheirAge follows records through memory, kernel and disk.
+func TestBytesAtRiskAndTheirAge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := fault.New(fault.Fault{Op: fault.Sync, Delay: 3 * time.Second}, fault.Fault{Op: fault.Write, Delay: time.Second, Take: fault.All})
+		w, err := holdfast.New(f, holdfast.Buffered(4*holdfast.KiB))
+		if err != nil {
+			t.Fatal(err)
+		}
+		check := func(when string, notFlushed, notDurable int64, oldest time.Duration) {
+			t.Helper()
+			if s := w.Stats(); s.NotFlushed != notFlushed || s.NotDurable != notDurable || s.Oldest != oldest {
+				t.Errorf("%s: %d not flushed, %d not durable, the oldest waits for %v; want %d, %d, %v", when, s.NotFlushed, s.NotDurable, s.Oldest, notFlushed, notDurable, oldest)
+			}
+		}
+		put := func(n int) {
+			if _, err := w.Write(make([]byte, n)); err != nil {
+				t.Error(err)
+			}
+		}
+		check("new", 0, 0, 0)
+		put(10)
+		time.Sleep(5 * time.Second)
+		put(20)
+		check("in memory", 30, 30, 5*time.Second)
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		check("in the kernel", 0, 30, 6*time.Second)
+		synced := make(chan error)
+		go func() { synced <- w.Sync() }()
+		time.Sleep(time.Second)
+		put(5)
+		check("while it syncs", 5, 35, 7*time.Second)
+		if err := <-synced; err != nil {
+			t.Fatal(err)
+		}
+		check("what came meanwhile", 5, 5, 2*time.Second)
+		if err := w.Sync(); err != nil {
+			t.Fatal(err)
+		}
+		check("all is durable", 0, 0, 0)
+		time.Sleep(time.Hour) // no byte waits
+		put(1)
+		time.Sleep(time.Second)
+		check("after a pause", 1, 1, time.Second)
+		l := w.Lane()
+		if _, err := l.Write(make([]byte, 7)); err != nil {
+			t.Fatal(err)
+		}
+		check("in a lane", 8, 8, time.Second)
+		if err := w.Sync(); err != nil {
+			t.Fatal(err)
+		}
+		check("synced", 0, 0, 0)
+		s := w.Stats()
+		if s.Sync.Count() != s.Syncs || s.Sync.Max() != 3*time.Second || s.LongestSync != 3*time.Second || s.Flush.Count() != 1 || s.Flush.Max() != time.Second {
+			t.Errorf("%+v", s)
+		}
+		put(1)
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		check("closed, and sync=never syncs nothing", 0, 1, 0)
+	})
+}
+
+func TestOpenFileTakesWhatOSOpenFileTakes(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	write := func(flag int, text string) error {
+		t.Helper()
+		w, err := holdfast.OpenFile(path, flag, 0o600, holdfast.Durable())
+		if err != nil {
+			return err
+		}
+		if _, err := w.Write([]byte(text)); err != nil {
+			t.Error(err)
+		}
+		return w.Close()
+	}
+	if err := write(os.O_WRONLY, "x"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("without O_CREATE: %v", err)
+	}
+	if err := write(os.O_WRONLY|os.O_CREATE|os.O_EXCL, "abcdef"); err != nil {
+		t.Error(err)
+	}
+	if err := write(os.O_WRONLY|os.O_CREATE|os.O_EXCL, "x"); !errors.Is(err, os.ErrExist) {
+		t.Errorf("with O_EXCL: %v", err)
+	}
+	if err := write(os.O_RDWR, "AB"); err != nil {
+		t.Error(err)
+	}
+	if err := write(os.O_WRONLY|os.O_APPEND, "gh"); err != nil {
+		t.Error(err)
+	}
+	if err := write(os.O_CREATE, "x"); err == nil || err.Error() != "holdfast: flag 0x40 opens "+path+" for reading alone; add os.O_WRONLY" && os.O_CREATE == 0x40 {
+		t.Errorf("without O_WRONLY: %v", err)
+	}
+	if text, err := os.ReadFile(path); string(text) != "ABcdefgh" || err != nil {
+		t.Errorf("%q, %v", text, err)
+	}
+	if is, err := os.Stat(path); err != nil || is.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/' {
+		t.Errorf("%v, %v", is.Mode(), err)
+	}
+}

@@ -1,0 +1,221 @@
+package rotate
+
+import (
+	"encoding/json"
+	"errors"
+	"expvar"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/fault"
+)
+
+// TestBackgroundFailuresAreHeardWithoutARecord logs one record, and makes no call after it.
+func TestBackgroundFailuresAreHeardWithoutARecord(t *testing.T) {
+	check := func(policy holdfast.Policy, x fault.DiskFault, op string, files int) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			d := newMemory(t)
+			var heard []*Error
+			f := opened(t, d, Options{Policy: policy, OnError: func(e *Error) { heard = append(heard, e) }})
+			d.Add(x)
+			if _, err := f.Write([]byte("record\n")); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(10 * time.Second) // it tries again, and that is the same failure
+			synctest.Wait()
+			if len(heard) != 1 || heard[0].Op != op || heard[0].AtRisk != 7 || !errors.Is(heard[0], x.Err) {
+				t.Fatalf("heard %v", heard)
+			}
+			if err := f.Err(); !errors.Is(err, x.Err) || f.Stats().Errors != 1 {
+				t.Errorf("Err = %v; %+v", err, f.Stats())
+			}
+			d.Mend()
+			f.Sync() // which returns what failed before
+			if _, err := f.Write([]byte("record\n")); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Sync(); err != nil || f.Err() != nil {
+				t.Errorf("mended: %v, %v", err, f.Err())
+			}
+			if err := f.Close(); err != nil {
+				t.Error(err)
+			}
+			synctest.Wait()
+			if len(heard) != 1 || len(logs(d.ProcessCrash())) != files {
+				t.Errorf("at last: heard %v; %v", heard, names(logs(d.ProcessCrash())))
+			}
+		})
+	}
+	check(holdfast.Periodic(time.Second), fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC}, "write", 1)
+	check(holdfast.Periodic(time.Second), fault.DiskFault{Op: fault.DiskDatasync, Err: syscall.EIO, Times: 1}, "sync", 2)
+}
+
+func TestOnErrorMayCloseTheLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newMemory(t)
+		var f *File
+		done := make(chan struct{})
+		f = opened(t, d, Options{Policy: holdfast.Periodic(time.Second), OnError: func(e *Error) {
+			f.Write([]byte("from within\n"))
+			f.Stats()
+			f.Close()
+			select {
+			case <-done:
+			default:
+				close(done)
+			}
+		}})
+		if _, err := f.Write([]byte("record\n")); err != nil {
+			t.Fatal(err)
+		}
+		d.Add(fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC})
+		<-done
+		if _, err := f.Write([]byte("record\n")); !errors.Is(err, holdfast.ErrClosed) {
+			t.Error(err)
+		}
+	})
+}
+
+// The counts as a variable of the program, which package expvar serves at /debug/vars.
+func ExampleFile_Stats() {
+	dir, err := os.MkdirTemp("", "rotate")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	out, err := Open(filepath.Join(dir, "app.log"), Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer out.Close()
+	expvar.Publish("log", expvar.Func(func() any { return out.Stats() }))
+
+	fmt.Fprintln(out, "started")
+	var seen struct {
+		Writes    int64 `json:"writes"`
+		Rotations int64 `json:"rotations"`
+		AtRisk    int64 `json:"not_durable_bytes"`
+	}
+	if err := json.Unmarshal([]byte(expvar.Get("log").String()), &seen); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%+v\n", seen)
+	// Output: {Writes:1 Rotations:0 AtRisk:8}
+}
+
+// exiting makes the test below be a process that logs and ends: how, a path, and a policy, a
+// line each.
+const exiting = "HOLDFAST_TEST_EXITING_LOG"
+
+// TestWhatTheEndOfAProcessTakes logs a record by log/slog under a policy that keeps it in
+// memory, and ends the process in each way that a program has.
+func TestWhatTheEndOfAProcessTakes(t *testing.T) {
+	if what := os.Getenv(exiting); what != "" {
+		how, rest, _ := strings.Cut(what, "\n")
+		path, policy, _ := strings.Cut(rest, "\n")
+		logAndEnd(how, path, policy)
+		return
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const memory, kernel, disk = "buffer=64KiB,sync=1h", "buffer=0,sync=never", "buffer=64KiB,sync=group"
+	for _, x := range []struct {
+		how, policy string
+		kept        bool
+	}{
+		{"os.Exit", memory, false},
+		{"log.Fatal", memory, false}, // it calls os.Exit, which runs no deferred call
+		{"panic", memory, false},     // with no deferred call
+		{"deferred close, panic", memory, true},
+		{"deferred close, os.Exit", memory, false},
+		{"close, os.Exit", memory, true},
+		{"deferred close, return", memory, true},
+		{"sync, log.Fatal", memory, true},
+		{"os.Exit", kernel, true},
+		{"log.Fatal", kernel, true},
+		{"panic", disk, true},
+	} {
+		t.Run(x.how+" "+x.policy, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "app.log")
+			cmd := exec.Command(exe, "-test.run=^TestWhatTheEndOfAProcessTakes$")
+			cmd.Env = append(os.Environ(), exiting+"="+x.how+"\n"+path+"\n"+x.policy)
+			out, err := cmd.CombinedOutput()
+			if failed := !strings.Contains(x.how, "return"); failed != (err != nil) {
+				t.Fatalf("%v: %s", err, out)
+			}
+			text, err := os.ReadFile(path)
+			if kept := strings.Contains(string(text), "the last record"); kept != x.kept || err != nil {
+				t.Errorf("it is kept: %v, want %v: %s", kept, x.kept, out)
+			}
+		})
+	}
+}
+
+func logAndEnd(how, path, policy string) {
+	p, err := holdfast.ParsePolicy(policy)
+	if err != nil {
+		panic(err)
+	}
+	out, err := Open(path, Options{Policy: p})
+	if err != nil {
+		panic(err)
+	}
+	slog.New(slog.NewJSONHandler(out, nil)).Info("the last record")
+	for _, step := range strings.Split(how, ", ") {
+		switch step {
+		case "deferred close":
+			defer out.Close()
+		case "close":
+			out.Close()
+		case "sync":
+			out.Sync()
+		case "os.Exit":
+			os.Exit(1)
+		case "log.Fatal":
+			log.SetOutput(io.Discard)
+			log.Fatal("the end")
+		case "panic":
+			panic("the end")
+		}
+	}
+}
+
+// TestAFailureHeardLateIsNoSecondOne has the Writer report a failure that a call has returned,
+// when records are accepted again.
+func TestAFailureHeardLateIsNoSecondOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newMemory(t)
+		f := opened(t, d, Options{})
+		d.Add(fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC})
+		if _, err := f.Write([]byte("refused\n")); !errors.Is(err, syscall.ENOSPC) {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		d.Mend()
+		if _, err := f.Write([]byte("record\n")); err != nil {
+			t.Fatal(err)
+		}
+		f.heard(f.current.Load(), f.told)
+		if n := f.Stats().Errors; n != 1 || f.Err() != nil {
+			t.Errorf("%d failures, Err = %v", n, f.Err())
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,160 @@
+package stats
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"math"
+	"math/bits"
+	"time"
+)
+
+// The buckets are log-linear, as those of an HDR histogram (hdrhistogram.org): each power of
+// two is cut into perOctave equal parts. So a bucket is at most an eighth wider than its
+// lower bound. The first holds all that is shorter than 2^shortest ns, the last all from
+// 2^longest ns on: 256 ns and 68 s.
+const (
+	perOctaveBits = 3
+	perOctave     = 1 << perOctaveBits
+	shortest      = 8
+	longest       = 36
+	buckets       = (longest-shortest)*perOctave + 2
+)
+
+// A Histogram counts durations. It has a fixed size: nothing is allocated. The zero Histogram
+// is empty. Its user guards it.
+type Histogram struct {
+	counts [buckets]int64
+	sum    time.Duration
+	most   time.Duration
+}
+
+// Add counts a duration.
+func (h *Histogram) Add(d time.Duration) {
+	d = max(d, 0)
+	h.counts[bucket(d)]++
+	h.sum += d
+	h.most = max(h.most, d)
+}
+
+func bucket(d time.Duration) int {
+	octave := bits.Len64(uint64(d)) - 1
+	switch {
+	case octave < shortest:
+		return 0
+	case octave >= longest:
+		return buckets - 1
+	}
+	part := int(d>>(octave-perOctaveBits)) & (perOctave - 1)
+	return 1 + (octave-shortest)*perOctave + part
+}
+
+// bound returns the duration that all of a bucket are shorter than.
+func bound(i int) time.Duration {
+	switch i {
+	case 0:
+		return 1 << shortest
+	case buckets - 1:
+		return math.MaxInt64
+	}
+	octave, part := shortest+(i-1)/perOctave, (i-1)%perOctave
+	return time.Duration(perOctave+part+1) << (octave - perOctaveBits)
+}
+
+// Merge adds what another has counted: as if this one had counted all.
+func (h *Histogram) Merge(o *Histogram) {
+	for i, n := range o.counts {
+		h.counts[i] += n
+	}
+	h.sum += o.sum
+	h.most = max(h.most, o.most)
+}
+
+// Count returns how many durations were counted, Sum what they are together, and Max the
+// longest.
+func (h *Histogram) Count() (n int64) {
+	for _, k := range h.counts {
+		n += k
+	}
+	return n
+}
+
+// Sum returns all durations together.
+func (h *Histogram) Sum() time.Duration { return h.sum }
+
+// Max returns the longest duration.
+func (h *Histogram) Max() time.Duration { return h.most }
+
+// Quantile returns a duration that the share q of all was no longer than, for 0 < q ≤ 1. It is
+// no less than the exact one, and at most an eighth more. Of none it is 0.
+func (h *Histogram) Quantile(q float64) time.Duration {
+	rank := max(1, int64(math.Ceil(q*float64(h.Count()))))
+	for below, n := range h.Buckets() {
+		if rank -= n; rank <= 0 {
+			return min(below, h.most)
+		}
+	}
+	return h.most
+}
+
+// Buckets returns how many durations each bucket has, and what they are shorter than, from the
+// shortest on. It leaves out empty ones. The bound of the last one is the largest Duration.
+func (h *Histogram) Buckets() iter.Seq2[time.Duration, int64] {
+	return func(yield func(below time.Duration, n int64) bool) {
+		for i, n := range h.counts {
+			if n > 0 && !yield(bound(i), n) {
+				return
+			}
+		}
+	}
+}
+
+// String returns a line such as "28 (p50 210µs, p99 1.2ms, max 3.1ms)".
+func (h Histogram) String() string {
+	if h.most == 0 && h.counts[0] == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%d (p50 %v, p99 %v, max %v)", h.Count(), h.Quantile(0.5), h.Quantile(0.99), h.most)
+}
+
+type histogramText struct {
+	Count   int64         `json:"count"`
+	Sum     time.Duration `json:"sum_ns"`
+	Max     time.Duration `json:"max_ns"`
+	P50     time.Duration `json:"p50_ns"`
+	P99     time.Duration `json:"p99_ns"`
+	P999    time.Duration `json:"p999_ns"`
+	Buckets []filled      `json:"buckets"`
+}
+
+// A filled is a bucket with durations in it.
+type filled struct {
+	Below time.Duration `json:"below_ns"`
+	N     int64         `json:"n"`
+}
+
+// MarshalJSON writes an object with the keys count, sum_ns, max_ns, p50_ns, p99_ns, p999_ns
+// and buckets: a list of what is in a bucket (n) and what that is shorter than (below_ns).
+func (h Histogram) MarshalJSON() ([]byte, error) {
+	all := []filled{}
+	for below, n := range h.Buckets() {
+		all = append(all, filled{below, n})
+	}
+	return json.Marshal(histogramText{h.Count(), h.sum, h.most, h.Quantile(0.5), h.Quantile(0.99), h.Quantile(0.999), all})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes, to merge the histograms of other processes.
+func (h *Histogram) UnmarshalJSON(text []byte) error {
+	var t histogramText
+	if err := json.Unmarshal(text, &t); err != nil {
+		return err
+	}
+	*h = Histogram{sum: t.Sum, most: t.Max}
+	for _, b := range t.Buckets {
+		if b.Below <= 0 || b.N < 0 {
+			return fmt.Errorf("stats: a bucket of %d durations below %d ns; write what MarshalJSON writes", b.N, b.Below)
+		}
+		h.counts[bucket(b.Below-1)] += b.N
+	}
+	return nil
+}
