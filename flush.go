@@ -57,7 +57,7 @@ func (w *Writer) flushStepLocked(end int64) error {
 	n, err := w.writeFileLocked(stretch)
 	w.flushed += int64(n)
 	w.syncBytesLocked()
-	w.spillLocked()
+	w.restartLocked()
 	w.stuck = err != nil && w.flushed < w.writtenLocked()
 	w.restLocked()
 	w.openLocked()
@@ -219,9 +219,9 @@ func (w *Writer) giveWayLocked() {
 // skipLocked counts n bytes as written and flushed that went past the memory,
 // which is empty.
 func (w *Writer) skipLocked(n int) {
-	written := w.writtenLocked() + int64(n)
-	w.flushed = written
-	w.moveLocked(written)
+	w.lap += int64(n)
+	w.flushed = w.writtenLocked()
+	w.restartLocked()
 	w.syncBytesLocked()
 }
 
@@ -292,21 +292,4 @@ func (w *Writer) sealedErrLocked() error {
 		return w.final
 	}
 	return ErrClosed
-}
-
-// placeLocked returns where in memory the byte of an offset is that is not flushed yet.
-func (w *Writer) placeLocked(offset int64) int {
-	if w.isRingLocked() {
-		return int(offset % int64(len(w.buf)))
-	}
-	return int(offset - w.lap)
-}
-
-// spillLocked starts memory anew with what is not flushed. So a single goroutine uses the
-// same memory for each strip, which the caches hold. No flush may be in flight.
-func (w *Writer) spillLocked() {
-	if !w.isRingLocked() {
-		w.pos = copy(w.buf, w.buf[w.flushed-w.lap:w.pos])
-		w.lap = w.flushed
-	}
 }

@@ -252,3 +252,128 @@ func TestLongWriteBypassesALargeBuffer(t *testing.T) {
 		t.Error("the file has other bytes")
 	}
 }
+
+// flushes is a file that keeps how long each write was.
+type flushes struct {
+	memory
+	sizes []int
+}
+
+func (f *flushes) Write(p []byte) (int, error) {
+	f.sizes = append(f.sizes, len(p))
+	return f.memory.Write(p)
+}
+
+// TestRingStartsAnewWhileFlushesKeepUp fills strips and flushes them in turn, in a ring that
+// is much larger: only its first strips are used, since the caches do not hold it.
+func TestRingStartsAnewWhileFlushesKeepUp(t *testing.T) {
+	check := func(record, before int) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			const strip = 4096
+			file := &flushes{}
+			w, err := New(file, Policy{Buffer: 64 * KiB, FlushBytes: strip})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.mu.Lock()
+			w.growLocked(2 * w.block)
+			w.mu.Unlock()
+			at := 0
+			put := func(n int) {
+				if _, err := w.Write(numberedBytes(at, n)); err != nil {
+					t.Fatal(err)
+				}
+				at += n
+			}
+			put(before)
+			if err := w.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			for at < 1<<19 {
+				put(record)
+			}
+			if used := len(bytes.TrimRight(w.buf, "\x00")); used > 4*strip {
+				t.Errorf("records of %d bytes behind %d: %d bytes of memory are used", record, before, used)
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(file.Bytes(), numberedBytes(0, at)) {
+				t.Errorf("records of %d bytes behind %d: the file has other bytes", record, before)
+			}
+		})
+	}
+	for _, record := range []int{1, 40, 2000, 3000} {
+		check(record, 10)
+		check(record, 5000)
+	}
+}
+
+// TestStripsLieWholeInTheRing has records whose rest stays behind each block, after a flush
+// that did not end where a block ends: each block goes to the file in one write all the same,
+// also where the ring ends.
+func TestStripsLieWholeInTheRing(t *testing.T) {
+	for before := 1; before < 2*4096; before += 1021 {
+		synctest.Test(t, func(t *testing.T) {
+			file := &flushes{}
+			w, err := New(file, Buffered(4*KiB))
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := 0
+			put := func(n int) {
+				if _, err := w.Write(numberedBytes(at, n)); err != nil {
+					t.Fatal(err)
+				}
+				at += n
+			}
+			w.Lane()
+			put(min(before, 4000))
+			put(before - min(before, 4000))
+			if err := w.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			file.sizes = file.sizes[:0]
+			for range 40 {
+				put(3000)
+			}
+			for i, size := range file.sizes[1:] {
+				if size != 4096 {
+					t.Errorf("behind %d bytes, write %d has %d", before, i+1, size)
+				}
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(file.Bytes(), numberedBytes(0, at)) {
+				t.Errorf("behind %d bytes: the file has other bytes", before)
+			}
+		})
+	}
+}
+
+// TestLaneHoldsManyRecords has a lane of the usual buffers hold dozens of records, and never
+// less than 512 bytes.
+func TestLaneHoldsManyRecords(t *testing.T) {
+	check := func(block Size, want int) {
+		t.Helper()
+		w, err := New(&memory{}, Buffered(block))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l := w.Lane(); len(l.buf) != want {
+			t.Errorf("buffer=%v: a lane has %d bytes, want %d", block, len(l.buf), want)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(1*KiB, 512)
+	check(16*KiB, 512)
+	check(32*KiB, 1024)
+	check(64*KiB, 2048)
+	check(256*KiB, 2048)
+	check(512*KiB, 4096)
+	check(0, 1)
+}

@@ -42,8 +42,7 @@ type Writer struct {
 	//
 	// pos is where the next byte goes in buf. limit is how far Write may copy without
 	// a look at anything else; -1 makes every Write look. buf grows up to a strip and
-	// its spill, and becomes a ring of two blocks when that is not enough (ring.go):
-	// then the byte at offset o is at o modulo the ring's size.
+	// its spill, and becomes a ring of two blocks when that is not enough (ring.go).
 	pos, limit int
 	buf        []byte
 	writes     int64
@@ -65,7 +64,7 @@ type Writer struct {
 	laneLimit, fencedLimit atomic.Int32
 	trouble                bool // a call must return an error before it may accept bytes
 
-	lap              int64 // the offset of buf[0]: the next byte's is lap+pos
+	lap              int64 // the offset of buf[0]: the next byte's is lap+pos; in a ring what is flushed may lie before it
 	flushed, durable int64 // offsets; flushed ≤ lap+pos, durable ≤ flushed
 	growing          bool  // a goroutine makes the ring
 	nameless         bool  // the file's directory entry is not durable yet
@@ -581,13 +580,13 @@ func (w *Writer) callFileLocked(method string, call func()) {
 // putCallersLocked is putLocked for the caller's memory. That may be a mapped file that
 // was truncated, where the copy panics: see debug.SetPanicOnFault.
 func (w *Writer) putCallersLocked(p []byte) {
-	written, copied := w.writtenLocked(), false
+	lap, pos, copied := w.lap, w.pos, false
 	defer func() {
 		if copied {
 			return
 		}
 		cause := recover()
-		w.moveLocked(written)
+		w.lap, w.pos = lap, pos
 		w.poisonLocked("copy", cause)
 		panic(cause)
 	}()
