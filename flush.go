@@ -94,7 +94,8 @@ func (w *Writer) restLocked() {
 // fastFill separates writers that the kernel limits from the others. When strips fill
 // faster than this, another goroutine hides nothing: the next strip is full before the
 // kernel is done. And it costs a wake, and the transfer of the strip between the caches
-// of two cores.
+// of two cores. One slow strip behind a fast one is no such writer: it lost its CPU for a
+// while, and a second goroutine would only compete with it for that.
 const fastFill = time.Millisecond
 
 // flushFullLocked has full strips flushed: in the background, so that no Write waits
@@ -108,9 +109,10 @@ func (w *Writer) flushFullLocked() {
 		w.startLocked(&w.flusher) // another look at the same strip
 		return
 	}
-	last := w.filled
+	last, before := w.filled, w.slow
 	w.full, w.filled = full, time.Since(w.began)
-	if w.flushing || w.filled-last > fastFill {
+	w.slow = w.filled-last > fastFill
+	if w.flushing || w.slow && before {
 		w.startLocked(&w.flusher)
 		return
 	}

@@ -219,7 +219,7 @@ func TestMemoryGrowsWithWhatItHolds(t *testing.T) {
 }
 
 // TestLongWriteBypassesALargeBuffer has a Write go from the caller's slice to the file,
-// behind what waits, from 128 KiB on.
+// behind what waits, from 64 KiB on.
 func TestLongWriteBypassesALargeBuffer(t *testing.T) {
 	file := &memory{}
 	w, err := New(file, Buffered(1*MiB))
@@ -238,13 +238,13 @@ func TestLongWriteBypassesALargeBuffer(t *testing.T) {
 	}
 	check(10, 0)
 	for range 2 {
-		check(128*1024-1, 0)
+		check(64*1024-1, 0)
 	}
-	if len(w.buf) < 400*1024 {
+	if len(w.buf) < 200*1024 {
 		t.Errorf("the Write fits into no memory of %d bytes anyway", len(w.buf))
 	}
-	check(128*1024, 10+3*128*1024-2)
-	check(7, 10+3*128*1024-2)
+	check(64*1024, 10+3*64*1024-2)
+	check(7, 10+3*64*1024-2)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +290,7 @@ func TestRingStartsAnewWhileFlushesKeepUp(t *testing.T) {
 			if err := w.Flush(); err != nil {
 				t.Fatal(err)
 			}
-			for at < 1<<19 {
+			for at < 1<<17+1<<16 {
 				put(record)
 			}
 			if used := len(bytes.TrimRight(w.buf, "\x00")); used > 4*strip {
@@ -304,7 +304,7 @@ func TestRingStartsAnewWhileFlushesKeepUp(t *testing.T) {
 			}
 		})
 	}
-	for _, record := range []int{1, 40, 2000, 3000} {
+	for _, record := range []int{16, 40, 2000, 3000} {
 		check(record, 10)
 		check(record, 5000)
 	}

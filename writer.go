@@ -24,7 +24,7 @@ import (
 // Memory is bounded by twice the policy's Buffer; when the file is slower than
 // the callers, Write waits. Otherwise no Write waits for another's flush or sync.
 // Two exceptions: the policy waits (group, each), or a large Write is under way. A Write
-// is large if it is larger than the buffer, or has 128 KiB or more: it bypasses memory.
+// is large if it is larger than the buffer, or has 64 KiB or more: it bypasses memory.
 //
 // Errors: a [WriteError] is not final: every call tries to go on at the exact byte,
 // and returns an error while it can't. A [SyncError] is final. The next call returns
@@ -80,6 +80,7 @@ type Writer struct {
 	heldUp              int           // how many calls wait for exclusive to end
 	merging             int           // how many calls merge all lanes; no other call takes room meanwhile
 	filled              time.Duration // when the last strip was full, or the first byte came
+	slow                bool          // the last strip took longer than fastFill
 	full                int64         // the end of that strip
 
 	stuck      bool  // the last flush failed, and memory still holds its bytes
@@ -112,7 +113,7 @@ func New(f File, p Policy) (*Writer, error) {
 	}
 	// The kernel copies a Write of direct bytes from the caller's slice in less time than two
 	// copies take. No more than hot gathers for an os.File: so much the cache of a CPU holds.
-	const direct, hot = 128 * KiB, 256 * KiB
+	const direct, hot = 64 * KiB, 256 * KiB
 	t, err := newTarget(f, p)
 	if err != nil {
 		return nil, err
@@ -125,6 +126,7 @@ func New(f File, p Policy) (*Writer, error) {
 		large:   int(min(p.Buffer, direct-1)),
 		room:    int(2 * p.Buffer),
 		began:   time.Now(),
+		slow:    true,
 		closing: make(chan struct{}),
 	}
 	if t.handle != nil {

@@ -432,7 +432,7 @@ var writerMutants = []mutant{
 
 	// What speed asks of memory: no result shows it, but what memory holds and how it is flushed.
 	{
-		number: "893", what: "a Write of 128 KiB is copied through a buffer that is larger",
+		number: "893", what: "a Write of 64 KiB is copied through a buffer that is larger",
 		file: "writer.go", tests: "LongWrite",
 		old: "min(p.Buffer, direct-1)",
 		new: "min(p.Buffer, direct)",
