@@ -259,8 +259,8 @@ func (l *Lane) turnOver(p []byte) bool {
 	full, done := l.tryTurnOver(p)
 	if full {
 		l.w.mu.Lock()
+		defer l.w.mu.Unlock()
 		l.w.flushFullLocked() // without the lane's lock: this may take a write
-		l.w.mu.Unlock()
 	}
 	return done
 }

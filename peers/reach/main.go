@@ -479,7 +479,11 @@ type slow struct {
 
 func (f slow) Sync() error {
 	t := unix.NsecToTimespec(int64(f.sync))
-	return unix.Nanosleep(&t, nil)
+	for {
+		if err := unix.Nanosleep(&t, &t); err != unix.EINTR { // of the runtime, which preempts goroutines
+			return err
+		}
+	}
 }
 
 type slowPebble struct {
