@@ -381,3 +381,45 @@ func TestLaneHoldsManyRecords(t *testing.T) {
 	check(512*KiB, 4096)
 	check(0, 1)
 }
+
+// TestOneSlowBlockStartsNoFlusher fills blocks fast and slowly: the second slow one in turn is
+// flushed in the background, and so is the first of all.
+func TestOneSlowBlockStartsNoFlusher(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, err := New(&memory{}, Buffered(4*KiB))
+		if err != nil {
+			t.Fatal(err)
+		}
+		part := make([]byte, 1*KiB+1)
+		check := func(pause time.Duration, want bool) {
+			t.Helper()
+			time.Sleep(pause)
+			for range 4 { // the last fills the block
+				if _, err := w.Write(part); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if w.flusher.running != want {
+				t.Errorf("a block after %v: a flusher runs: %v, want %v", pause, !want, want)
+			}
+			synctest.Wait()
+		}
+		const slowly = 2 * fastFill
+		if _, err := w.Write(part[:1]); err != nil {
+			t.Fatal(err)
+		}
+		check(slowly, true)
+		for range 2 {
+			check(0, false)
+			check(0, false)
+			check(slowly, false)
+			check(0, false)
+			check(slowly, false)
+			check(slowly, true)
+			check(slowly, true)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -474,6 +474,18 @@ var writerMutants = []mutant{
 		new: "if held > most {",
 	},
 	{
+		number: "901", what: "each slow block starts a flusher, which competes with a goroutine that lost its CPU",
+		file: "flush.go", tests: "Slow",
+		old: "if w.flushing || w.slow && before {",
+		new: "if w.flushing || w.slow {",
+	},
+	{
+		number: "902", what: "the Write that fills the first block flushes it, however slowly that came",
+		file: "writer.go", tests: "Slow",
+		old: "\t\tslow:    true,\n",
+		new: "",
+	},
+	{
 		number: "900", what: "what a lane has merged stays in it when the copy of the next record panics",
 		file: "lane.go", tests: "Fault",
 		old: "\tif l.taken == l.n.Load() { // nothing is held, also if the copy panics\n\t\tl.taken, l.sure = 0, 0\n\t\tl.n.Store(0)\n\t}\n\tat := int(l.n.Load())\n",
