@@ -101,7 +101,7 @@ func TestMemoryGrowsUnderAFlush(t *testing.T) {
 			if err := w.Flush(); err != nil { // memory starts anew anywhere in a block
 				t.Error(err)
 			}
-			put(12, 4)
+			put(2, 2)
 			file.slow = true
 			var group sync.WaitGroup
 			group.Go(func() {
@@ -111,9 +111,9 @@ func TestMemoryGrowsUnderAFlush(t *testing.T) {
 			})
 			synctest.Wait()
 			start := time.Now()
-			put(60, 5)
+			put(70, 5)
 			if d := time.Since(start); d != 0 {
-				t.Errorf("after %d bytes, 60 bytes during a flush took %v", before, d)
+				t.Errorf("after %d bytes, 70 bytes during a flush took %v", before, d)
 			}
 			put(300, 17)
 			group.Wait()
@@ -420,6 +420,42 @@ func TestOneSlowBlockStartsNoFlusher(t *testing.T) {
 		}
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
+		}
+	})
+}
+
+// TestLittleThatHasWrappedStaysInTheRing has a flush leave a few bytes, of which some are at the end of
+// the ring and some at its beginning.
+func TestLittleThatHasWrappedStaysInTheRing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := &slowFile{}
+		w, err := New(file, Policy{Buffer: 1 * KiB, FlushBytes: 64})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.mu.Lock()
+		w.growLocked(2 * w.block)
+		w.pos, w.flushed = 2046, 2040 // as if so much had been written
+		copy(w.buf[2040:], numberedBytes(0, 6))
+		w.openLocked()
+		w.mu.Unlock()
+		file.slow = true
+		var group sync.WaitGroup
+		group.Go(func() {
+			if err := w.Flush(); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		if _, err := w.Write(numberedBytes(6, 4)); err != nil {
+			t.Fatal(err)
+		}
+		group.Wait()
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(file.Bytes(), numberedBytes(0, 10)) {
+			t.Errorf("the file has %d", file.Bytes())
 		}
 	})
 }
