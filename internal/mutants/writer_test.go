@@ -477,7 +477,7 @@ var writerMutants = []mutant{
 		number: "901", what: "each slow block starts a flusher, which competes with a goroutine that lost its CPU",
 		file: "flush.go", tests: "Slow",
 		old: "if w.flushing || w.slow && before {",
-		new: "if w.flushing || w.slow {",
+		new: "if w.flushing || w.slow || before && w.slow {",
 	},
 	{
 		number: "902", what: "the Write that fills the first block flushes it, however slowly that came",
