@@ -57,7 +57,7 @@ func (w *Writer) flushStepLocked(end int64) error {
 	n, err := w.writeFileLocked(stretch)
 	w.flushed += int64(n)
 	w.syncBytesLocked()
-	w.spillLocked()
+	w.restartLocked()
 	w.stuck = err != nil && w.flushed < w.writtenLocked()
 	w.restLocked()
 	w.openLocked()
@@ -112,7 +112,8 @@ func (w *Writer) restLocked() {
 // fastFill separates writers that the kernel limits from the others. When strips fill
 // faster than this, another goroutine hides nothing: the next strip is full before the
 // kernel is done. And it costs a wake, and the transfer of the strip between the caches
-// of two cores.
+// of two cores. One slow strip behind a fast one is no such writer: it lost its CPU for a
+// while, and a second goroutine would only compete with it for that.
 const fastFill = time.Millisecond
 
 // flushFullLocked has full strips flushed: in the background, so that no Write waits
@@ -126,9 +127,10 @@ func (w *Writer) flushFullLocked() {
 		w.startLocked(&w.flusher) // another look at the same strip
 		return
 	}
-	last := w.filled
+	last, before := w.filled, w.slow
 	w.full, w.filled = full, time.Since(w.began)
-	if w.flushing || w.filled-last > fastFill {
+	w.slow = w.filled-last > fastFill
+	if w.flushing || w.slow && before {
 		w.startLocked(&w.flusher)
 		return
 	}
@@ -238,9 +240,9 @@ func (w *Writer) giveWayLocked() {
 // skipLocked counts n bytes as written and flushed that went past the memory,
 // which is empty.
 func (w *Writer) skipLocked(n int) {
-	written := w.writtenLocked() + int64(n)
-	w.flushed = written
-	w.moveLocked(written)
+	w.lap += int64(n)
+	w.flushed = w.writtenLocked()
+	w.restartLocked()
 	w.syncBytesLocked()
 }
 
@@ -311,21 +313,4 @@ func (w *Writer) sealedErrLocked() error {
 		return w.final
 	}
 	return ErrClosed
-}
-
-// placeLocked returns where in memory the byte of an offset is that is not flushed yet.
-func (w *Writer) placeLocked(offset int64) int {
-	if w.isRingLocked() {
-		return int(offset % int64(len(w.buf)))
-	}
-	return int(offset - w.lap)
-}
-
-// spillLocked starts memory anew with what is not flushed. So a single goroutine uses the
-// same memory for each strip, which the caches hold. No flush may be in flight.
-func (w *Writer) spillLocked() {
-	if !w.isRingLocked() {
-		w.pos = copy(w.buf, w.buf[w.flushed-w.lap:w.pos])
-		w.lap = w.flushed
-	}
 }

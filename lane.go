@@ -67,7 +67,7 @@ func (w *Writer) Lane() *Lane {
 	l.limit, l.byteLimit = &l.never, &l.never
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for !w.isRingLocked() && !w.policy.Sync.Waits() {
+	for w.block > 0 && !w.isRingLocked() && !w.policy.Sync.Waits() {
 		w.growLocked(2 * w.block)
 	}
 	least := 2*w.block - 2*w.block/lanesShare
@@ -198,6 +198,9 @@ func (l *Lane) writeSlow(p []byte) (int, error) {
 	if l.size == 0 {
 		return l.w.Write(p)
 	}
+	if l.turnOver(p) {
+		return len(p), nil
+	}
 	if err := l.w.admit(); err != nil {
 		return 0, err
 	}
@@ -230,18 +233,49 @@ func (l *Lane) begin(p []byte) (int, error) {
 	}
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
-	at := int(l.n.Load())
-	if int(l.taken) == at {
-		at, l.taken = 0, 0
+	l.beginLocked(p)
+	return len(p), nil
+}
+
+func (l *Lane) beginLocked(p []byte) {
+	if l.taken == l.n.Load() { // nothing is held, also if the copy panics
+		l.taken, l.sure = 0, 0
+		l.n.Store(0)
 	}
-	l.sure = int32(at + copy(l.buf[at:], p))
-	l.n.Store(l.sure)
+	at := int(l.n.Load())
+	end := int32(at + copy(l.buf[at:], p))
+	l.sure = end
+	l.n.Store(end)
 	l.admittedLocked()
 	if len(p) > 0 {
 		l.w.armLocked()
 		l.w.openLocked()
 	}
-	return len(p), nil
+}
+
+// turnOver merges what the lane holds and begins anew with p, in one step, and reports
+// whether it did: nothing had to be waited for, and no error to be returned.
+func (l *Lane) turnOver(p []byte) bool {
+	full, done := l.tryTurnOver(p)
+	if full {
+		l.w.mu.Lock()
+		defer l.w.mu.Unlock()
+		l.w.flushFullLocked() // without the lane's lock: this may take a write
+	}
+	return done
+}
+
+func (l *Lane) tryTurnOver(p []byte) (full, done bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
+	if len(p) > l.size || !l.mergeableLocked() {
+		return false, false
+	}
+	l.w.putLaneLocked(l)
+	l.beginLocked(p)
+	return l.w.fullLocked() > l.w.flushed, true
 }
 
 // Close merges what the Lane holds and gives its memory back. It does not flush.

@@ -98,6 +98,10 @@ func TestMemoryGrowsUnderAFlush(t *testing.T) {
 				}
 			}
 			put(before, 4)
+			if err := w.Flush(); err != nil { // memory starts anew anywhere in a block
+				t.Error(err)
+			}
+			put(2, 2)
 			file.slow = true
 			var group sync.WaitGroup
 			group.Go(func() {
@@ -107,9 +111,9 @@ func TestMemoryGrowsUnderAFlush(t *testing.T) {
 			})
 			synctest.Wait()
 			start := time.Now()
-			put(60, 5)
+			put(70, 5)
 			if d := time.Since(start); d != 0 {
-				t.Errorf("after %d bytes, 60 bytes during a flush took %v", before, d)
+				t.Errorf("after %d bytes, 70 bytes during a flush took %v", before, d)
 			}
 			put(300, 17)
 			group.Wait()
@@ -219,7 +223,7 @@ func TestMemoryGrowsWithWhatItHolds(t *testing.T) {
 }
 
 // TestLongWriteBypassesALargeBuffer has a Write go from the caller's slice to the file,
-// behind what waits, from 128 KiB on.
+// behind what waits, from 64 KiB on.
 func TestLongWriteBypassesALargeBuffer(t *testing.T) {
 	file := &memory{}
 	w, err := New(file, Buffered(1*MiB))
@@ -238,17 +242,229 @@ func TestLongWriteBypassesALargeBuffer(t *testing.T) {
 	}
 	check(10, 0)
 	for range 2 {
-		check(128*1024-1, 0)
+		check(64*1024-1, 0)
 	}
-	if len(w.buf) < 400*1024 {
+	if len(w.buf) < 200*1024 {
 		t.Errorf("the Write fits into no memory of %d bytes anyway", len(w.buf))
 	}
-	check(128*1024, 10+3*128*1024-2)
-	check(7, 10+3*128*1024-2)
+	check(64*1024, 10+3*64*1024-2)
+	check(7, 10+3*64*1024-2)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(file.Bytes(), numberedBytes(0, at)) {
 		t.Error("the file has other bytes")
 	}
+}
+
+// flushes is a file that keeps how long each write was.
+type flushes struct {
+	memory
+	sizes []int
+}
+
+func (f *flushes) Write(p []byte) (int, error) {
+	f.sizes = append(f.sizes, len(p))
+	return f.memory.Write(p)
+}
+
+// TestRingStartsAnewWhileFlushesKeepUp fills strips and flushes them in turn, in a ring that
+// is much larger: only its first strips are used, since the caches do not hold it.
+func TestRingStartsAnewWhileFlushesKeepUp(t *testing.T) {
+	check := func(record, before int) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			const strip = 4096
+			file := &flushes{}
+			w, err := New(file, Policy{Buffer: 64 * KiB, FlushBytes: strip})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.mu.Lock()
+			w.growLocked(2 * w.block)
+			w.mu.Unlock()
+			at := 0
+			put := func(n int) {
+				if _, err := w.Write(numberedBytes(at, n)); err != nil {
+					t.Fatal(err)
+				}
+				at += n
+			}
+			put(before)
+			if err := w.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			for at < 1<<17+1<<16 {
+				put(record)
+			}
+			if used := len(bytes.TrimRight(w.buf, "\x00")); used > 4*strip {
+				t.Errorf("records of %d bytes behind %d: %d bytes of memory are used", record, before, used)
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(file.Bytes(), numberedBytes(0, at)) {
+				t.Errorf("records of %d bytes behind %d: the file has other bytes", record, before)
+			}
+		})
+	}
+	for _, record := range []int{16, 40, 2000, 3000} {
+		check(record, 10)
+		check(record, 5000)
+	}
+}
+
+// TestStripsLieWholeInTheRing has records whose rest stays behind each block, after a flush
+// that did not end where a block ends: each block goes to the file in one write all the same,
+// also where the ring ends.
+func TestStripsLieWholeInTheRing(t *testing.T) {
+	for before := 1; before < 2*4096; before += 1021 {
+		synctest.Test(t, func(t *testing.T) {
+			file := &flushes{}
+			w, err := New(file, Buffered(4*KiB))
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := 0
+			put := func(n int) {
+				if _, err := w.Write(numberedBytes(at, n)); err != nil {
+					t.Fatal(err)
+				}
+				at += n
+			}
+			w.Lane()
+			put(min(before, 4000))
+			put(before - min(before, 4000))
+			if err := w.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			file.sizes = file.sizes[:0]
+			for range 40 {
+				put(3000)
+			}
+			for i, size := range file.sizes[1:] {
+				if size != 4096 {
+					t.Errorf("behind %d bytes, write %d has %d", before, i+1, size)
+				}
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(file.Bytes(), numberedBytes(0, at)) {
+				t.Errorf("behind %d bytes: the file has other bytes", before)
+			}
+		})
+	}
+}
+
+// TestLaneHoldsManyRecords has a lane of the usual buffers hold dozens of records, and never
+// less than 512 bytes.
+func TestLaneHoldsManyRecords(t *testing.T) {
+	check := func(block Size, want int) {
+		t.Helper()
+		w, err := New(&memory{}, Buffered(block))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l := w.Lane(); len(l.buf) != want {
+			t.Errorf("buffer=%v: a lane has %d bytes, want %d", block, len(l.buf), want)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(1*KiB, 512)
+	check(16*KiB, 512)
+	check(32*KiB, 1024)
+	check(64*KiB, 2048)
+	check(256*KiB, 2048)
+	check(512*KiB, 4096)
+	check(0, 1)
+}
+
+// briefFile takes a microsecond for each write.
+type briefFile struct{ memory }
+
+func (f *briefFile) Write(p []byte) (int, error) {
+	time.Sleep(time.Microsecond)
+	return f.memory.Write(p)
+}
+
+// TestOneSlowBlockStartsNoFlusher fills blocks fast and slowly: the second slow one in turn is
+// flushed in the background, and so is the first of all.
+func TestOneSlowBlockStartsNoFlusher(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, err := New(&briefFile{}, Buffered(4*KiB))
+		if err != nil {
+			t.Fatal(err)
+		}
+		part := make([]byte, 1*KiB+1)
+		check := func(pause time.Duration, want bool) {
+			t.Helper()
+			time.Sleep(pause)
+			start := time.Now()
+			for range 4 { // the last fills the block
+				if _, err := w.Write(part); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if background := time.Since(start) == 0; background != want {
+				t.Errorf("a block after %v is flushed in the background: %v, want %v", pause, background, want)
+			}
+			time.Sleep(10 * time.Microsecond) // until a flush in the background is over
+		}
+		const slowly = 2 * fastFill
+		if _, err := w.Write(part[:1]); err != nil {
+			t.Fatal(err)
+		}
+		check(slowly, true)
+		for range 2 {
+			check(0, false)
+			check(0, false)
+			check(slowly, false)
+			check(0, false)
+			check(slowly, false)
+			check(slowly, true)
+			check(slowly, true)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestLittleThatHasWrappedStaysInTheRing has a flush leave a few bytes, of which some are at the end of
+// the ring and some at its beginning.
+func TestLittleThatHasWrappedStaysInTheRing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := &slowFile{}
+		w, err := New(file, Policy{Buffer: 1 * KiB, FlushBytes: 64})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.mu.Lock()
+		w.growLocked(2 * w.block)
+		w.pos, w.flushed = 2046, 2040 // as if so much had been written
+		copy(w.buf[2040:], numberedBytes(0, 6))
+		w.openLocked()
+		w.mu.Unlock()
+		file.slow = true
+		var group sync.WaitGroup
+		group.Go(func() {
+			if err := w.Flush(); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		if _, err := w.Write(numberedBytes(6, 4)); err != nil {
+			t.Fatal(err)
+		}
+		group.Wait()
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(file.Bytes(), numberedBytes(0, 10)) {
+			t.Errorf("the file has %d", file.Bytes())
+		}
+	})
 }

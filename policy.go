@@ -26,7 +26,7 @@ type Policy struct {
 	// in one write; 0 means that every Write goes directly to the kernel. While
 	// one buffer is flushed a second one fills, so a Writer holds up to twice as
 	// many bytes. To an [os.File] 256 KiB go at once, if the buffer is larger: so they
-	// are still in the CPU's cache. A Write of 128 KiB or more bypasses every buffer.
+	// are still in the CPU's cache. A Write of 64 KiB or more bypasses every buffer.
 	Buffer Size
 
 	// FlushEvery is the longest that a byte waits in memory before its flush

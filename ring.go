@@ -6,9 +6,8 @@ const spillShare = 8
 
 // isRingLocked reports whether memory is the ring of two blocks. At first it grows with
 // what it holds, up to a strip and its spill: a single goroutine that fills strips and
-// flushes them needs no more. Its first byte has the offset lap, and all that is not
-// flushed lies behind it.
-func (w *Writer) isRingLocked() bool { return len(w.buf) == 2*w.block }
+// flushes them needs no more.
+func (w *Writer) isRingLocked() bool { return w.block > 0 && len(w.buf) == 2*w.block }
 
 // growLocked makes more memory, without the lock, or waits for the goroutine that does.
 // It makes the ring if need bytes fit into no less.
@@ -29,36 +28,56 @@ func (w *Writer) growLocked(need int) {
 	w.growing = false
 	// A flush in flight reads the bytes from the old memory.
 	held := w.buf[:w.pos]
-	written := w.writtenLocked()
+	w.buf = memory
 	at := 0
-	if size == 2*w.block {
-		at = int(w.lap % int64(size))
+	if w.isRingLocked() {
+		at = w.inStripLocked(w.lap)
 	}
 	copy(memory, held[copy(memory[at:], held):])
-	w.buf = memory
-	w.moveLocked(written)
+	w.lap -= int64(at)
+	if w.pos += at; w.pos > size {
+		w.pos -= size
+		w.lap += int64(size)
+	}
 	w.openLocked()
 	w.idle.Broadcast()
 }
 
-// moveLocked makes pos and lap those of the offset where the next byte goes.
-func (w *Writer) moveLocked(written int64) {
-	switch ring := int64(len(w.buf)); {
-	case !w.isRingLocked() && w.flushed < written:
-		w.pos = int(written - w.lap)
-		return
-	case !w.isRingLocked() || ring == 0:
-		w.pos = 0
-	default:
-		w.pos = int(written % ring)
-	}
-	w.lap = written - int64(w.pos)
-}
+// inStripLocked returns where in its strip an offset is. In the ring each strip begins at
+// a multiple of strips, so that none lies across the ring's end and takes two flushes.
+func (w *Writer) inStripLocked(offset int64) int { return int(offset % int64(w.strip)) }
 
-// wrapLocked starts the ring anew at its end.
+// wrapLocked goes on at the beginning of the ring when its end is reached.
 func (w *Writer) wrapLocked() {
 	if w.pos == len(w.buf) && w.isRingLocked() {
 		w.lap += int64(len(w.buf))
 		w.pos = 0
 	}
+}
+
+// placeLocked returns where in memory the byte of an offset is that is not flushed yet.
+func (w *Writer) placeLocked(offset int64) int {
+	if offset < w.lap {
+		return int(offset-w.lap) + len(w.buf)
+	}
+	return int(offset - w.lap)
+}
+
+// restartLocked starts memory anew with what is not flushed, so that the next strip takes
+// the same memory as the last, which the caches hold. No flush may be in flight.
+func (w *Writer) restartLocked() {
+	held, to := int(w.writtenLocked()-w.flushed), 0
+	if w.isRingLocked() {
+		to = w.inStripLocked(w.flushed)
+		most := w.strip / spillShare
+		if w.block > w.strip {
+			most = w.strip / 2 // the caches do not hold this ring: a copy takes less time than to go on in it
+		}
+		if held > 0 && (w.flushed <= w.lap+int64(to) || held > most) {
+			return
+		}
+	}
+	at := w.pos - held
+	copy(w.buf[to:], w.buf[at:w.pos])
+	w.pos, w.lap = to+held, w.flushed-int64(to)
 }

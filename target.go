@@ -39,14 +39,16 @@ func newTarget(f File, p Policy) (target, error) {
 		return t, nil
 	}
 	t.path = osFile.Name()
-	if err := syncable(osFile, p); err != nil {
-		return target{}, err
-	}
 	handle, err := sys.NewHandle(osFile)
 	if err != nil {
 		return target{}, fmt.Errorf("holdfast: %w", err)
 	}
 	links, err := handle.Links()
+	if err != nil || p.Sync.Mode != SyncNever {
+		if err := syncable(osFile, p); err != nil {
+			return target{}, err
+		}
+	}
 	t.handle, t.datasync = handle, true
 	t.linked = err == nil && links > 0
 	return t, nil
@@ -205,7 +207,10 @@ func absoluteDirectory(file string) (string, error) {
 	case filepath.IsAbs(dir):
 		return dir, nil
 	}
-	working, err := os.Getwd()
+	working, err := syscall.Getwd() // os.Getwd first looks at two paths
+	if err != nil {
+		working, err = os.Getwd() // a longer path
+	}
 	return working + "/" + dir, err
 }
 

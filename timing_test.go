@@ -558,8 +558,8 @@ func TestWriteWaitsForNoOnesFlushOrSync(t *testing.T) {
 		stuck(policy, "a Flush", flush, write)
 		stuck(policy, "a full buffer", func(t *testing.T, w *holdfast.Writer) {
 			p, _ := holdfast.ParsePolicy(policy)
-			for rest := int(p.Buffer) - int(w.Written()); rest > 0; rest -= 64 << 10 { // fills the buffer to the last byte
-				put(t, w, min(rest, 64<<10)) // no large Write, which bypasses it
+			for rest := int(p.Buffer) - int(w.Written()); rest > 0; rest -= 32 << 10 { // fills the buffer to the last byte
+				put(t, w, min(rest, 32<<10)) // no large Write, which bypasses it
 			}
 		}, write)
 		stuck(policy, "a Sync", func(t *testing.T, w *holdfast.Writer) { w.Sync() }, sync)

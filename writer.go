@@ -27,7 +27,7 @@ import (
 // Memory is bounded by twice the policy's Buffer; when the file is slower than
 // the callers, Write waits. Otherwise no Write waits for another's flush or sync.
 // Two exceptions: the policy waits (group, each), or a large Write is under way. A Write
-// is large if it is larger than the buffer, or has 128 KiB or more: it bypasses memory.
+// is large if it is larger than the buffer, or has 64 KiB or more: it bypasses memory.
 //
 // Errors: a [WriteError] is not final: every call tries to go on at the exact byte,
 // and returns an error while it can't. A [SyncError] is final. The next call returns
@@ -45,8 +45,7 @@ type Writer struct {
 	//
 	// pos is where the next byte goes in buf. limit is how far Write may copy without
 	// a look at anything else; -1 makes every Write look. buf grows up to a strip and
-	// its spill, and becomes a ring of two blocks when that is not enough (ring.go):
-	// then the byte at offset o is at o modulo the ring's size.
+	// its spill, and becomes a ring of two blocks when that is not enough (ring.go).
 	pos, limit int
 	buf        []byte
 	writes     int64
@@ -68,7 +67,7 @@ type Writer struct {
 	laneLimit, fencedLimit atomic.Int32
 	trouble                bool // a call must return an error before it may accept bytes
 
-	lap              int64 // the offset of buf[0]: the next byte's is lap+pos
+	lap              int64 // the offset of buf[0]: the next byte's is lap+pos; in a ring what is flushed may lie before it
 	flushed, durable int64 // offsets; flushed ≤ lap+pos, durable ≤ flushed
 	growing          bool  // a goroutine makes the ring
 	nameless         bool  // the file's directory entry is not durable yet
@@ -84,6 +83,7 @@ type Writer struct {
 	heldUp              int           // how many calls wait for exclusive to end
 	merging             int           // how many calls merge all lanes; no other call takes room meanwhile
 	filled              time.Duration // when the last strip was full, or the first byte came
+	slow                bool          // the last strip took longer than fastFill
 	full                int64         // the end of that strip
 
 	stuck      bool  // the last flush failed, and memory still holds its bytes
@@ -119,7 +119,7 @@ func New(f File, p Policy) (*Writer, error) {
 	}
 	// The kernel copies a Write of direct bytes from the caller's slice in less time than two
 	// copies take. No more than hot gathers for an os.File: so much the cache of a CPU holds.
-	const direct, hot = 128 * KiB, 256 * KiB
+	const direct, hot = 64 * KiB, 256 * KiB
 	t, err := newTarget(f, p)
 	if err != nil {
 		return nil, err
@@ -132,6 +132,7 @@ func New(f File, p Policy) (*Writer, error) {
 		large:   int(min(p.Buffer, direct-1)),
 		room:    int(2 * p.Buffer),
 		began:   time.Now(),
+		slow:    true,
 		closing: make(chan struct{}),
 	}
 	if t.handle != nil {
@@ -567,13 +568,13 @@ func (w *Writer) callFileLocked(method string, call func()) {
 // putCallersLocked is putLocked for the caller's memory. That may be a mapped file that
 // was truncated, where the copy panics: see debug.SetPanicOnFault.
 func (w *Writer) putCallersLocked(p []byte) {
-	written, copied := w.writtenLocked(), false
+	lap, pos, copied := w.lap, w.pos, false
 	defer func() {
 		if copied {
 			return
 		}
 		cause := recover()
-		w.moveLocked(written)
+		w.lap, w.pos = lap, pos
 		w.poisonLocked("copy", cause)
 		panic(cause)
 	}()

@@ -171,9 +171,9 @@ var writerMutants = []mutant{
 	},
 	{
 		number: "35", what: "of a long record that spills over a block the end is lost",
-		file: "flush.go", tests: "Memory|Record|Spill",
-		old: "w.pos = copy(w.buf, w.buf[w.flushed-w.lap:w.pos])",
-		new: "w.pos = copy(w.buf, w.buf[w.flushed-w.lap:min(int64(w.pos), w.flushed-w.lap+3000)])",
+		file: "ring.go", tests: "Memory|Record|Spill",
+		old: "\tcopy(w.buf[to:], w.buf[at:w.pos])\n",
+		new: "\tcopy(w.buf[to:], w.buf[at:min(w.pos, at+2500)])\n",
 	},
 	{
 		number: "36", what: "Close does not report what failed in the background",
@@ -385,8 +385,8 @@ var writerMutants = []mutant{
 	{
 		number: "825", what: "a part of a record whose copy panicked stays",
 		file: "writer.go", tests: "Panic|Poison|Fault",
-		old: "\t\tw.moveLocked(written)\n",
-		new: "\t\t_ = written\n",
+		old: "\t\tw.lap, w.pos = lap, pos\n",
+		new: "\t\t_, _ = lap, pos\n",
 	},
 	{
 		number: "826", what: "a WaitDurable that leads waits for its sync whatever its context does",
@@ -426,7 +426,69 @@ var writerMutants = []mutant{
 	{
 		number: "892", what: "a sync by bytes does not count what bypasses the buffer",
 		file: "flush.go", tests: "ByBytes|Fault",
-		old: "\tw.moveLocked(written)\n\tw.syncBytesLocked()\n",
-		new: "\tw.moveLocked(written)\n",
+		old: "\tw.restartLocked()\n\tw.syncBytesLocked()\n",
+		new: "\tw.restartLocked()\n",
+	},
+
+	// What speed asks of memory: no result shows it, but what memory holds and how it is flushed.
+	{
+		number: "893", what: "a Write of 64 KiB is copied through a buffer that is larger",
+		file: "writer.go", tests: "LongWrite",
+		old: "min(p.Buffer, direct-1)",
+		new: "min(p.Buffer, direct)",
+	},
+	{
+		number: "894", what: "a strip is as long as the buffer, also in a file of the system",
+		file: "writer.go", tests: "Memory",
+		old: "\t\tw.strip = min(w.strip, int(hot))\n",
+		new: "\t\t_ = hot\n",
+	},
+	{
+		number: "895", what: "memory begins with a whole strip",
+		file: "ring.go", tests: "Memory",
+		old: "size = min(most, max(need, first, growth*len(w.buf)))",
+		new: "size = max(most, min(need, first, growth*len(w.buf)))",
+	},
+	{
+		number: "896", what: "a lane of a buffer of 64 KiB has 512 bytes",
+		file: "lane.go", tests: laneTests,
+		old: "return max(least, min(good, w.block/32), w.block/128)",
+		new: "return max(least, min(good, w.block/128), w.block/128)",
+	},
+	{
+		number: "897", what: "the ring of a large buffer goes on though flushes keep up",
+		file: "ring.go", tests: "Ring",
+		old: "\t\t\tmost = w.strip / 2 ",
+		new: "\t\t\tmost = 0 ",
+	},
+	{
+		number: "898", what: "the ring starts anew so that a strip lies across its end",
+		file: "ring.go", tests: "Ring",
+		old: "\t\tto = w.inStripLocked(w.flushed)\n",
+		new: "",
+	},
+	{
+		number: "899", what: "memory starts anew where what is not flushed has wrapped",
+		file: "ring.go", tests: "Ring|Memory|Record",
+		old: "if held > 0 && (w.flushed <= w.lap+int64(to) || held > most) {",
+		new: "if held > most {",
+	},
+	{
+		number: "901", what: "each slow block starts a flusher, which competes with a goroutine that lost its CPU",
+		file: "flush.go", tests: "Slow",
+		old: "if w.flushing || w.slow && before {",
+		new: "if w.flushing || w.slow || before && w.slow {",
+	},
+	{
+		number: "902", what: "the Write that fills the first block flushes it, however slowly that came",
+		file: "writer.go", tests: "Slow",
+		old: "\t\tslow:    true,\n",
+		new: "",
+	},
+	{
+		number: "900", what: "what a lane has merged stays in it when the copy of the next record panics",
+		file: "lane.go", tests: "Fault",
+		old: "\tif l.taken == l.n.Load() { // nothing is held, also if the copy panics\n\t\tl.taken, l.sure = 0, 0\n\t\tl.n.Store(0)\n\t}\n\tat := int(l.n.Load())\n",
+		new: "\tat := int(l.n.Load())\n\tif int(l.taken) == at {\n\t\tat, l.taken = 0, 0\n\t}\n",
 	},
 }

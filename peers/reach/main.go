@@ -93,7 +93,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(root)
-	fmt.Fprintf(stdout, "%d rounds, GOMAXPROCS %d; ratio: time of the first arm ÷ time of the arm, median [quartiles]\n", *rounds, runtime.GOMAXPROCS(0))
+	fmt.Fprintf(stdout, "%d rounds, GOMAXPROCS %d, load %s; ratio: the first arm ÷ the arm, of elapsed and of CPU time, median [quartiles]\n", *rounds, runtime.GOMAXPROCS(0), load())
 	for _, what := range strings.Split(*whats, ",") {
 		groups, ok := all[what]
 		if !ok {
@@ -154,13 +154,25 @@ func (g group) measure(ctx context.Context, out io.Writer, root, old string, rou
 	}
 	fmt.Fprintf(out, "\n%s\n", g.name)
 	for i, a := range arms {
-		var ratios []float64
+		var ratios, ofCPU []float64
 		for r := range rounds {
 			ratios = append(ratios, times[0][r]/times[i][r])
+			ofCPU = append(ofCPU, cpu[0][r]/cpu[i][r])
 		}
-		fmt.Fprintf(out, "  %-34s %11.1f ns %11.1f cpu  %5.2f [%4.2f-%4.2f]\n", a.name, at(times[i], 0.5), at(cpu[i], 0.5), at(ratios, 0.5), at(ratios, 0.25), at(ratios, 0.75))
+		fmt.Fprintf(out, "  %-20s %11.1f ns %11.1f cpu  %5.2f [%4.2f-%4.2f]  cpu %5.2f [%4.2f-%4.2f]\n", a.name, at(times[i], 0.5), at(cpu[i], 0.5),
+			at(ratios, 0.5), at(ratios, 0.25), at(ratios, 0.75), at(ofCPU, 0.5), at(ofCPU, 0.25), at(ofCPU, 0.75))
 	}
 	return nil
+}
+
+// load is how many threads ran or waited for the disk in the last minute, where that is known.
+func load() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	one, _, _ := strings.Cut(string(text), " ")
+	return one
 }
 
 // at returns a quantile.
@@ -177,7 +189,7 @@ var all = map[string]func() []group{
 	"lanes":   func() []group { return appends("lane", "buffer=256KiB,sync=never", "buffer=64KiB,sync=never") },
 	"durable": func() []group { return durables(0) },
 	"slow":    func() []group { return durables(time.Millisecond) },
-	"large":   func() []group { return large(false, 256<<20) },
+	"large":   func() []group { return large(false, 128<<20) },
 	"close":   func() []group { return large(true, 512<<20) },
 	"lives": func() (gs []group) {
 		for _, buffer := range []string{"0", "4KiB", "64KiB", "256KiB", "64MiB"} {
@@ -236,18 +248,20 @@ func durables(sync time.Duration) (gs []group) {
 }
 
 func large(fsync bool, total int) (gs []group) {
-	syncs := []string{"never"}
+	syncs, sizes := []string{"never"}, []int{40, 200, 4 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 1 << 20}
 	if fsync {
-		syncs = []string{"close", "1s"}
+		syncs, sizes = []string{"close", "1s"}, []int{64 << 10, 1 << 20}
 	}
 	for _, sync := range syncs {
-		for _, size := range []int{4 << 10, 64 << 10, 256 << 10, 1 << 20} {
-			for _, buffer := range []string{"4KiB", "64KiB", "256KiB", "1MiB", "4MiB", "64MiB"} {
-				if fsync && (size < 256<<10 || buffer == "4KiB" || buffer == "256KiB") {
-					continue
-				}
-				o := order{Goroutines: 1, Size: size, Records: total / size, Fsync: fsync}
-				gs = append(gs, o.against(fmt.Sprintf("large sync=%s size=%dKiB buffer=%s", sync, size>>10, buffer), "os", "holdfast", "buffer="+buffer+",sync="+sync))
+		for _, size := range sizes {
+			for _, buffer := range []string{"4KiB", "64KiB", "256KiB", "1MiB", "4MiB", "16MiB", "64MiB"} {
+				const most = 300_000
+				o := order{Goroutines: 1, Size: size, Records: min(most, total/size), Fsync: fsync}
+				g := o.against(fmt.Sprintf("large sync=%s size=%v buffer=%s", sync, holdfast.Size(size), buffer), "os", "holdfast", "buffer="+buffer+",sync="+sync)
+				b := g.arms[1]
+				b.Arm, b.name = "bufio", "bufio"
+				g.arms = append(g.arms, b)
+				gs = append(gs, g)
 			}
 		}
 	}
@@ -465,7 +479,11 @@ type slow struct {
 
 func (f slow) Sync() error {
 	t := unix.NsecToTimespec(int64(f.sync))
-	return unix.Nanosleep(&t, nil)
+	for {
+		if err := unix.Nanosleep(&t, &t); err != unix.EINTR { // of the runtime, which preempts goroutines
+			return err
+		}
+	}
 }
 
 type slowPebble struct {
