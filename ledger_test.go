@@ -191,7 +191,7 @@ func (l *ledger) Enqueue(stream byte, size int) *call {
 		switch {
 		case err == nil:
 			return len(p), nil
-		case len(p) <= int(l.policy.Buffer):
+		case len(p) <= min(int(l.policy.Buffer), 64<<10-1):
 			return 0, err
 		}
 		return unknown, err
@@ -353,7 +353,7 @@ func next(queue []*call, piece []byte, last bool) (*call, []*call) {
 func (v *verdict) judgeResults() {
 	buffer, waits := int(v.policy.Buffer), v.policy.Loss().Power.None()
 	for _, c := range v.calls {
-		size, through := len(c.record), len(c.record) > buffer
+		size, through := len(c.record), len(c.record) > min(buffer, 64<<10-1)
 		switch {
 		case c.end == 0:
 			v.wrong("never returned: %v", c)
