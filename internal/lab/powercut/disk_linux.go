@@ -79,6 +79,14 @@ func (r *room) makeImage(ctx context.Context, c *cell, size int64) (*os.File, er
 	return os.OpenFile(image, os.O_RDWR, 0)
 }
 
+func options(c *cell) string {
+	more := map[string]string{"ext4": ",barrier=0", "ext3": ",barrier=0", "btrfs": "nobarrier"}
+	if c.liar == noBarrier {
+		return c.kind.Options + more[c.kind.Type]
+	}
+	return c.kind.Options
+}
+
 // served calls fn with the file system of an image mounted from a disk that is served.
 func (r *room) served(ctx context.Context, c *cell, image *os.File, how string, fn func(top string, d *disk) error) (err error) {
 	c.step("start of the disk's process")

@@ -33,6 +33,14 @@ const (
 	patience = 60 * time.Second
 )
 
+// programOf returns the program that a cell is about, or nil.
+func (o *order) programOf(c *cell) *prove.Program {
+	if c.Workload.Control != "" {
+		return nil
+	}
+	return o.Program
+}
+
 // record runs the workload of a cell on a new file system, and returns the log of its disk.
 func (r *room) record(c *cell, long time.Duration) (l *prove.Log, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience+long)
@@ -135,14 +143,6 @@ func (c *cell) size() int64 {
 		size = max(size, 512<<20) // it gives room away in large pieces, and keeps what no commit has freed
 	}
 	return size
-}
-
-func options(c *cell) string {
-	more := map[string]string{"ext4": ",barrier=0", "ext3": ",barrier=0", "btrfs": "nobarrier"}
-	if c.liar == noBarrier {
-		return c.kind.Options + more[c.kind.Type]
-	}
-	return c.kind.Options
 }
 
 // addImage adds what mkfs has made, as writes that are on the disk.

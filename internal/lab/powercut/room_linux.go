@@ -290,14 +290,6 @@ func (r *room) cells() (cells []*cell, err error) {
 	return cells, nil
 }
 
-// programOf returns the program that a cell is about, or nil.
-func (o *order) programOf(c *cell) *prove.Program {
-	if c.Workload.Control != "" {
-		return nil
-	}
-	return o.Program
-}
-
 // secondEvery is of how many states one is run on again.
 const secondEvery = 4
 
