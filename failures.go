@@ -46,7 +46,15 @@ func (w *Writer) countsLocked() *stats.Counts {
 // Stats returns the counts so far, and the bytes at risk just now. Bytes in Lanes are among
 // these. It may be called at any time and waits for nothing.
 func (w *Writer) Stats() stats.Counts {
-	held := w.heldByLanes()
+	w.mu.Lock()
+	lanes := w.lanes
+	w.mu.Unlock()
+	var held int64 // bytes that wait to be merged
+	for _, l := range lanes {
+		l.mu.Lock()
+		held += int64(l.n.Load() - l.taken)
+		l.mu.Unlock()
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var s stats.Counts
@@ -60,17 +68,4 @@ func (w *Writer) Stats() stats.Counts {
 		s.Oldest = time.Since(w.age.Oldest())
 	}
 	return s
-}
-
-// heldByLanes returns how many bytes wait to be merged.
-func (w *Writer) heldByLanes() (n int64) {
-	w.mu.Lock()
-	lanes := w.lanes
-	w.mu.Unlock()
-	for _, l := range lanes {
-		l.mu.Lock()
-		n += int64(l.n.Load() - l.taken)
-		l.mu.Unlock()
-	}
-	return n
 }

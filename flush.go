@@ -59,7 +59,9 @@ func (w *Writer) flushStepLocked(end int64) error {
 	w.syncBytesLocked()
 	w.restartLocked()
 	w.stuck = err != nil && w.flushed < w.writtenLocked()
-	w.restLocked()
+	if w.flushed == w.writtenLocked() && len(w.lanes) == 0 { // no byte waits
+		w.flushTimer.Disarm()
+	}
 	w.openLocked()
 	w.idle.Broadcast()
 	if err != nil {
@@ -102,18 +104,9 @@ func (w *Writer) writeFileLocked(p []byte) (n int, err error) {
 	return n, err
 }
 
-// restLocked stops the flush timer when no byte waits.
-func (w *Writer) restLocked() {
-	if w.flushed == w.writtenLocked() && len(w.lanes) == 0 {
-		w.flushTimer.Disarm()
-	}
-}
-
 // fastFill separates writers that the kernel limits from the others. When strips fill
-// faster than this, another goroutine hides nothing: the next strip is full before the
-// kernel is done. And it costs a wake, and the transfer of the strip between the caches
-// of two cores. One slow strip behind a fast one is no such writer: it lost its CPU for a
-// while, and a second goroutine would only compete with it for that.
+// faster than this, another goroutine hides nothing, and costs a wake and the transfer of the
+// strip between two caches. One slow strip behind a fast one only shows a lost CPU.
 const fastFill = time.Millisecond
 
 // flushFullLocked has full strips flushed: in the background, so that no Write waits

@@ -49,16 +49,11 @@ func (l *spinlock) lockSlow() {
 // try spins for some µs, and reports whether it has taken the lock.
 func (l *spinlock) try() bool {
 	for turns := minPause; turns <= maxPause; turns *= 2 {
-		pause(turns)
+		for range turns { // some cycles each, without touching memory
+		}
 		if l.state.Load() == 0 && l.state.CompareAndSwap(0, 1) {
 			return true
 		}
 	}
 	return false
-}
-
-// pause passes some cycles, about turns of them, without touching memory.
-func pause(turns int) {
-	for range turns {
-	}
 }

@@ -4,8 +4,7 @@ package holdfast
 
 import "sync/atomic"
 
-// Unlock releases the lock. (On arm64 this store is a plain store-release; the race
-// detector learns the order from it.)
+// Unlock releases the lock: on arm64 by a store-release, which the race detector sees.
 func (l *spinlock) Unlock() { storeRelease(&l.state, 0) }
 
 // storeRelease stores v after all earlier stores.

@@ -315,7 +315,7 @@ func TestRingStartsAnewWhileFlushesKeepUp(t *testing.T) {
 }
 
 // TestStripsLieWholeInTheRing has records whose rest stays behind each block, after a flush
-// that did not end where a block ends: each block goes to the file in one write all the same,
+// that did not end where a block ends. Each block goes to the file in one write all the same,
 // also where the ring ends.
 func TestStripsLieWholeInTheRing(t *testing.T) {
 	for before := 1; before < 2*4096; before += 1021 {

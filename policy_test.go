@@ -96,7 +96,7 @@ func TestPolicyTextThatIsWrongIsNamed(t *testing.T) {
 	check("bufer=1", `"bufer"`, "buffer, flush and sync")
 	check("Buffer=1", `"Buffer"`)
 	check("buffer=1,buffer=1", `"buffer"`, "twice")
-	check("buffer=64KB", `"64KB"`, `"KB"`)
+	check("buffer=64KB", `"64KB"`, "64kB or 64KiB")
 	check("buffer=-1", "buffer", `"-1"`)
 	check("buffer=1.5k", `"1.5k"`)
 	check("buffer=9223372036854775808", "buffer", "9223372036854775808")

@@ -45,14 +45,17 @@ var (
 
 // longSentences returns the sentences of more than mostWords words in a page, or in a source's comments.
 func longSentences(name, text string) (long []string) {
-	paragraph, code := "", false
+	paragraph, code, behindCode := "", false, false
 	end := func() {
+		if strings.HasPrefix(strings.TrimSpace(paragraph), "Output:") {
+			paragraph = ""
+		}
 		for start := 0; paragraph != ""; {
 			at := sentenceEnd.FindStringIndex(paragraph[start:])
-			if at == nil || strings.HasPrefix(paragraph, " Output:") {
+			if at == nil {
 				at = []int{len(paragraph) - start, len(paragraph) - start}
 			}
-			if s := paragraph[start : start+at[0]]; len(strings.Fields(s)) > mostWords && !strings.HasPrefix(s, " Output:") {
+			if s := paragraph[start : start+at[0]]; len(strings.Fields(s)) > mostWords {
 				long = append(long, strings.TrimSpace(s))
 			}
 			if start += at[1]; start == len(paragraph) {
@@ -66,8 +69,9 @@ func longSentences(name, text string) (long []string) {
 			if line = ""; m != nil {
 				line = m[2]
 			}
-			if m == nil || strings.TrimSpace(m[1]) != "" {
+			if behind := m != nil && strings.TrimSpace(m[1]) != ""; m == nil || behind || behindCode {
 				end()
+				behindCode = behind
 			}
 		} else if strings.HasPrefix(strings.TrimSpace(line), "```") || strings.Contains(line, ":begin -->") || strings.Contains(line, ":end -->") {
 			code, line = !code, ""
@@ -76,7 +80,7 @@ func longSentences(name, text string) (long []string) {
 			end()
 		}
 		if !code {
-			paragraph += " " + line
+			paragraph += " " + item.ReplaceAllString(line, "")
 		}
 	}
 	end()

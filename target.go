@@ -231,20 +231,18 @@ func openEntry(path string, p Policy, flag int, perm fs.FileMode) (*os.File, dir
 		return nil, dirEntry{}, err
 	case err != nil:
 		return openName(target, p, flag|sys.NoFollow, perm)
-	case failed != nil || !isNamed(f, target):
+	case failed != nil:
+		return f, dirEntry{}, nil
+	}
+	is, err := f.Stat()
+	named, failed := os.Lstat(target)
+	if err != nil || failed != nil || !os.SameFile(is, named) {
 		return f, dirEntry{}, nil // the file behind /dev/stdout may have no name
 	}
 	if e, err = newEntry(target, p); err != nil {
 		return nil, dirEntry{}, errors.Join(err, f.Close())
 	}
 	return f, e, nil
-}
-
-// isNamed reports whether a path names an open file.
-func isNamed(f *os.File, path string) bool {
-	is, err := f.Stat()
-	named, failed := os.Lstat(path)
-	return err == nil && failed == nil && os.SameFile(is, named)
 }
 
 // openName opens or makes the file of a name that is no symbolic link.

@@ -3,7 +3,7 @@
 // Command bench measures pipelines of loggers with holdfast below them beside what their users
 // have now: zap's BufferedWriteSyncer, a bufio.Writer and a mutex, lumberjack. It prints a table
 // in Markdown: the time and the CPU time of a record in each, as medians over rounds in which all
-// take their turn, and the ratio to the logger's first arm in the same round.
+// take their turn. Beside them is the ratio to the logger's first arm in the same round.
 //
 //	go run -C adapters/bench . --dir /var/tmp
 package main

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/lab/prove"
 	"github.com/holdfast-go/holdfast/internal/lab/syscallfault"
 	"github.com/holdfast-go/holdfast/peers/internal/command"
@@ -17,6 +18,8 @@ func TestMain(m *testing.M) {
 	command.Serve(serve)
 	os.Exit(m.Run())
 }
+
+func TestUnknownCommandIsRefused(t *testing.T) { isolate.RefusesUnknownCommand(t) }
 
 // TestProgramsLoseWhatTheyDocument crashes each program at each level for a short time.
 func TestProgramsLoseWhatTheyDocument(t *testing.T) {

@@ -18,9 +18,9 @@ import (
 // Dots is a dot plot on a logarithmic scale: a line for each row, a dot for each
 // of its points, with its interval as a bar.
 //
-// Classes: chart on the picture, grid on the lines of the scale, s0, s1 … on the
-// dots and bars of each series, band on the heading of a band, frontier on the path, chosen on
-// the label of a row that is marked.
+// Classes: chart on the picture, grid on the lines of the scale, s0, s1 … on the dots
+// and bars of each series. The heading of a band has band, the path frontier, and the label of
+// a row that is marked chosen.
 type Dots struct {
 	Title  string // read out instead of the picture
 	Rows   []Row

@@ -16,14 +16,13 @@ import (
 type priced struct {
 	figure.Row
 	paced bool
-	loses time.Duration // how much writing a power cut takes
 }
 
 // costAgainstLoss draws a picture for each load: bands of policies that lose the same at a power
 // cut, the least above, and in them the cost of each. The path joins the frontier: policies
 // such that none that loses no more costs less.
-func (s sheet) costAgainstLoss() []pagePicture {
-	var pictures []pagePicture
+func (s sheet) costAgainstLoss() []pageChart {
+	var pictures []pageChart
 	for _, g := range s.Groups {
 		if g.Open() || g.Group != "" {
 			continue
@@ -55,7 +54,7 @@ func (s sheet) costAgainstLoss() []pagePicture {
 			}
 		}
 		if picture := d.SVG(); picture != "" {
-			pictures = append(pictures, pagePicture{Title: title(g.Load), Picture: picture})
+			pictures = append(pictures, pageChart{Title: title(g.Load), Picture: picture})
 		}
 	}
 	return pictures
@@ -68,7 +67,7 @@ func (s sheet) pricedOf(g figure.Group) []priced {
 	add := func(r figure.Row, paced bool) {
 		known := slices.ContainsFunc(policies, func(p priced) bool { return p.Cell.Policy == r.Cell.Policy })
 		if !known && r.Period.Judged() && r.Cost.Ratio > 0 {
-			policies = append(policies, priced{Row: r, paced: paced, loses: writing(r)})
+			policies = append(policies, priced{Row: r, paced: paced})
 		}
 	}
 	for _, r := range g.Rows {
@@ -84,20 +83,20 @@ func (s sheet) pricedOf(g figure.Group) []priced {
 		}
 	}
 	slices.SortStableFunc(policies, func(a, b priced) int {
-		return cmp.Or(cmp.Compare(a.loses, b.loses), cmp.Compare(a.Cost.Ratio, b.Cost.Ratio))
+		return cmp.Or(cmp.Compare(a.loses(), b.loses()), cmp.Compare(a.Cost.Ratio, b.Cost.Ratio))
 	})
 	return policies
 }
 
-// writing returns how long a writer was at what a power cut takes, at worst. Bytes are so many
+// loses returns how long a writer was at what a power cut takes, at worst. Bytes are so many
 // by the rate at which they were written here.
-func writing(r figure.Row) time.Duration {
-	loses, most := r.Cell.Policy.Loss().Power, time.Duration(math.MaxInt64)
+func (p priced) loses() time.Duration {
+	loses, most := p.Cell.Policy.Loss().Power, time.Duration(math.MaxInt64)
 	if loses.Time != holdfast.Unlimited {
 		most = loses.Time
 	}
-	if loses.Bytes != holdfast.Unlimited && r.Throughput > 0 {
-		most = min(most, time.Duration(float64(loses.Bytes)/float64(r.Throughput)*float64(time.Second)))
+	if loses.Bytes != holdfast.Unlimited && p.Throughput > 0 {
+		most = min(most, time.Duration(float64(loses.Bytes)/float64(p.Throughput)*float64(time.Second)))
 	}
 	return most
 }

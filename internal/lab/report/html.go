@@ -28,7 +28,7 @@ type page struct {
 	Losses                        [][]string
 	Groups                        []pageGroup
 	Parts                         []pagePart // of a run on several file systems: each, and all together
-	CostLoss                      []pagePicture
+	CostLoss                      []pageChart
 	Charts                        []template.HTML
 	Notes                         []string
 	Doubts                        []string
@@ -36,8 +36,7 @@ type page struct {
 	Method                        []string
 }
 
-// A pagePicture is one with its title.
-type pagePicture struct {
+type pageChart struct {
 	Title   string
 	Picture template.HTML
 }
@@ -55,7 +54,7 @@ type pagePart struct {
 	Title, How     string
 	Advice, Learnt string
 	Tables         []pageTable
-	CostLoss       []pagePicture
+	CostLoss       []pageChart
 	Charts         []template.HTML
 	Groups         []pageGroup
 	Notes          []string
@@ -86,6 +85,13 @@ func HTML(w io.Writer, run result.Run) error {
 	if err != nil {
 		return err
 	}
+	code := func(text string) template.HTML { // what stands between backticks, as HTML has it
+		parts := strings.Split(template.HTMLEscapeString(text), "`")
+		for i := 1; i+1 < len(parts); i += 2 {
+			parts[i] = "<code>" + parts[i] + "</code>"
+		}
+		return template.HTML(strings.Join(parts, ""))
+	}
 	t, err := template.New("page").Funcs(template.FuncMap{"code": code}).Parse(pageText)
 	if err != nil {
 		return err
@@ -96,15 +102,6 @@ func HTML(w io.Writer, run result.Run) error {
 	}
 	_, err = io.WriteString(w, b.String())
 	return err
-}
-
-// code makes of what stands between backticks what HTML has for it.
-func code(text string) template.HTML {
-	parts := strings.Split(template.HTMLEscapeString(text), "`")
-	for i := 1; i+1 < len(parts); i += 2 {
-		parts[i] = "<code>" + parts[i] + "</code>"
-	}
-	return template.HTML(strings.Join(parts, ""))
 }
 
 func newPage(run result.Run) (page, error) {
