@@ -427,7 +427,7 @@ func runnable(command string) string {
 			flags += twoPolicies
 		}
 		command = strings.TrimSpace(command[:end]) + flags + " " + command[end:]
-	case strings.HasPrefix(command, "holdfast prove") && !strings.Contains(command, "--cmd"):
+	case strings.HasPrefix(command, "holdfast prove") && !strings.Contains(command, "--cmd") && !strings.Contains(command, "--eio") && !strings.Contains(command, "--trace"):
 		command += " --time 1ms --states 1000 --policy durable --workload writer"
 	case strings.HasPrefix(command, "holdfast audit") && !strings.Contains(command, "--list"):
 		command += auditQuickly

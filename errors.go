@@ -15,13 +15,14 @@ type WriteError struct {
 }
 
 func (e *WriteError) Error() string {
-	wait := ""
+	var wait string
 	if e.AtRisk > 0 {
 		wait = fmt.Sprintf("; %d accepted bytes wait in memory, and each call tries again", e.AtRisk)
 	}
 	return fmt.Sprintf("holdfast: write %sat byte %d (durable up to %d): %v%s", inPath(e.Path), e.Flushed, e.Durable, e.Err, wait)
 }
 
+// Unwrap returns the file's error.
 func (e *WriteError) Unwrap() error { return e.Err }
 
 // A SyncError says that a sync failed. It is final: the kernel may have dropped
@@ -39,6 +40,7 @@ func (e *SyncError) Error() string {
 	return fmt.Sprintf("holdfast: sync %s(durable up to byte %d, %d at risk from there): %v; write these to another file", inPath(e.Path), e.Durable, e.AtRisk, e.Err)
 }
 
+// Unwrap returns the file's error.
 func (e *SyncError) Unwrap() error { return e.Err }
 
 func inPath(path string) string {

@@ -59,7 +59,7 @@ func (w *Writer) flushStepLocked(end int64) error {
 	w.syncBytesLocked()
 	w.restartLocked()
 	w.stuck = err != nil && w.flushed < w.writtenLocked()
-	if w.flushed == w.writtenLocked() && len(w.lanes) == 0 { // no byte waits
+	if w.flushed == w.writtenLocked() && len(w.lanes) == 0 {
 		w.flushTimer.Disarm()
 	}
 	w.openLocked()

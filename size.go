@@ -19,8 +19,7 @@ const (
 	tib Size = 1 << 40
 )
 
-// sizeUnits lists every suffix that ParseSize knows. The short binary forms are
-// those of dd(1) and fio; KB is left out because it is used for both meanings.
+// sizeUnits are the suffixes of a size. The short forms are binary, as for dd(1) and fio.
 var sizeUnits = map[string]Size{
 	"": 1, "B": 1,
 	"k": KiB, "K": KiB, "KiB": KiB, "kB": 1e3,
@@ -29,8 +28,7 @@ var sizeUnits = map[string]Size{
 	"T": tib, "TiB": tib, "TB": 1e12,
 }
 
-// ParseSize reads a whole number of bytes with an optional unit, such as 4096,
-// 64KiB, 64k or 10MB.
+// ParseSize reads a whole number of bytes with an optional unit: 4096, 64KiB, 64k or 10MB.
 func ParseSize(s string) (Size, error) {
 	digits := len(s) - len(strings.TrimLeft(s, "0123456789"))
 	number, unit := s[:digits], s[digits:]

@@ -365,8 +365,8 @@ var filesMutants = []mutant{
 	{
 		number: "801", what: "of a file that is made through a link the link's directory is synced",
 		file: "target.go", tests: "Link|Name|Entry",
-		old: "\t\treturn openName(target, p, flag|sys.NoFollow)\n",
-		new: "\t\treturn openName(path, p, flag)\n",
+		old: "\t\treturn openName(target, p, flag|sys.NoFollow, perm)\n",
+		new: "\t\treturn openName(path, p, flag, perm)\n",
 	},
 	{
 		number: "802", what: "of an existing file, opened through a link, the link's directory is synced",

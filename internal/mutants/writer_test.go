@@ -204,8 +204,8 @@ var writerMutants = []mutant{
 	{
 		number: "104", what: "a WriteError says that what was flushed is durable",
 		file: "flush.go", tests: "Error|Fail",
-		old: "Flushed: w.flushed, Durable: w.durable, Err: err, again: again}",
-		new: "Flushed: w.flushed, Durable: w.flushed, Err: err, again: again}",
+		old: "Flushed: w.flushed, Durable: w.durable, AtRisk: w.writtenLocked() - w.flushed, Err: err, again: again}",
+		new: "Flushed: w.flushed, Durable: w.flushed, AtRisk: w.writtenLocked() - w.flushed, Err: err, again: again}",
 	},
 	{
 		number: "105", what: "ReadFrom under sync=group returns before the sync",

@@ -88,7 +88,7 @@ With --cmd it crashes your own program: see docs/prove.md. The workloads are
 	f.Var(cli.Once("command", &p.read, cli.Given), "read", "prints the numbers of the records that the program has, a line each")
 	f.Var(cli.Once("number", &p.States, cli.ParseBetween(1, 1_000_000_000, "can't be judged")), "states", "how many states to judge for each workload and policy, at levels memory\nand power (default 100000 and 120)")
 	f.Var(cli.Once("number", &p.Seed, cli.ParseSeed), "seed", "the seed of what is chosen by chance (default: a new one)")
-	f.StringVar(&p.Dir, "dir", "", "where levels kill, fault and hostile write (default: that of temporary files)")
+	f.StringVar(&p.Dir, "dir", "", "where levels kill, fault and hostile write\n(default: that of temporary files)")
 	f.BoolVar(&p.eio, "eio", false, "at level power: the disk answers EIO to one write. Show what two syncs\nreturn then, and what is left")
 	f.BoolVar(&p.trace, "trace", false, "at level power: show what one sync sends to the disk")
 	cli.InGroup(f, "Your own program", "cmd", "read")
