@@ -16,7 +16,7 @@ import (
 func TestMain(m *testing.M) {
 	syscallfault.Launch()
 	command.Serve(serve)
-	os.Exit(m.Run())
+	os.Exit(isolate.Tests{M: m}.Run())
 }
 
 func TestUnknownCommandIsRefused(t *testing.T) { isolate.RefusesUnknownCommand(t) }
