@@ -1,5 +1,6 @@
 // Command platforms holds the packages of the current directory against systems other than this one:
-// each must type-check there with its tests, and have nothing that go vet reports.
+// each must type-check there with its tests. Those that have other files there than here must
+// have nothing that go vet reports.
 //
 //	platforms OS/ARCH[,OS/ARCH]... PACKAGE...
 //
@@ -11,6 +12,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
@@ -88,6 +90,19 @@ func faultsOn(platform string, patterns []string) (int, error) {
 	if faults := packages.PrintErrors(loaded); faults > 0 {
 		return faults, nil
 	}
+	here, err := packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedCompiledGoFiles, Tests: true, Env: append(os.Environ(), "CGO_ENABLED=0")}, patterns...)
+	if err != nil {
+		return 0, err
+	}
+	files := map[string][]string{}
+	for _, p := range here {
+		files[p.ID] = p.CompiledGoFiles
+	}
+	// What has the same files here is vetted here.
+	loaded = slices.DeleteFunc(loaded, func(p *packages.Package) bool {
+		same, found := files[p.ID]
+		return found && slices.Equal(same, p.CompiledGoFiles)
+	})
 	graph, err := checker.Analyze(analyzers, loaded, nil)
 	if err != nil {
 		return 0, err
