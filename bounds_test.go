@@ -91,6 +91,41 @@ func TestSyncByTimeWaitsForNoOneToJoin(t *testing.T) {
 	})
 }
 
+// TestSyncByBytesWaitsForNoNewerBytes lets a call flush and sync when a sync by bytes falls due. It
+// syncs what the kernel has, before it flushes what came later.
+func TestSyncByBytesWaitsForNoNewerBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, f := newWriter(t, "buffer=32B,sync=64B", fault.Fault{Op: fault.Write, Take: fault.All, Delay: 10 * ms})
+		for range 2 {
+			put(t, w, 20)
+			if err := w.Flush(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		put(t, w, 32)
+		flushed := make(chan error)
+		go func() { flushed <- w.Flush() }()
+		synctest.Wait()
+		due := time.Now().Add(10 * ms) // then the kernel has 72 bytes
+		put(t, w, 32)
+		if err := w.Sync(); err != nil || w.Durable() != 104 {
+			t.Errorf("Sync = %v, and %d bytes are durable, not 104", err, w.Durable())
+		}
+		if err := <-flushed; err != nil {
+			t.Error(err)
+		}
+		for _, c := range f.Calls() {
+			if c.Op == fault.Sync {
+				if !c.Start.Equal(due) || c.To != 72 {
+					t.Errorf("the first sync began %v after it was due, and covers %d bytes, not 72", c.Start.Sub(due), c.To)
+				}
+				break
+			}
+		}
+		w.Close()
+	})
+}
+
 // TestCloseWritesWhatLanesHoldAfterAFailureThatIsOver closes with bytes in a lane
 // that had no chance to be merged.
 func TestCloseWritesWhatLanesHoldAfterAFailureThatIsOver(t *testing.T) {

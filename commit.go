@@ -30,9 +30,6 @@ type commit struct {
 	join joinwindow.Window
 }
 
-// background is the context of calls without one: they wait to the end.
-var background = context.Background()
-
 // wakeAll wakes the waiters of every batch.
 func (c *commit) wakeAll() {
 	c.covered[0].Broadcast()
@@ -51,7 +48,7 @@ func (w *Writer) Sync() error {
 	return w.withLanesLocked(w.syncToLocked)
 }
 
-func (w *Writer) syncToLocked(end int64) error { return w.commitLocked(background, end) }
+func (w *Writer) syncToLocked(end int64) error { return w.commitLocked(context.Background(), end) }
 
 // WaitDurable waits until Durable ≥ end, under every policy; calls made at the same
 // time share one sync. If ctx ends first, it returns the cause of that at once, and
@@ -96,7 +93,7 @@ func (w *Writer) writeDurable(p []byte) (n int, err error) {
 	if err != nil || n == 0 {
 		return n, err
 	}
-	return n, w.commitLocked(background, w.writtenLocked())
+	return n, w.syncToLocked(w.writtenLocked())
 }
 
 // writeEach lets no other Write in from its write to the end of its sync.
@@ -113,7 +110,7 @@ func (w *Writer) writeEach(p []byte) (n int, err error) {
 	if n, err = w.writeAloneLocked(p); err != nil {
 		return n, err
 	}
-	return n, w.commitLocked(background, w.writtenLocked())
+	return n, w.syncToLocked(w.writtenLocked())
 }
 
 // commitLocked returns when Durable ≥ end, as a leader or as one of a batch.
@@ -143,10 +140,8 @@ func (w *Writer) commitLocked(ctx context.Context, end int64) (err error) {
 	}()
 	for w.durable < end || w.nameless {
 		switch {
-		case w.final != nil:
-			return w.final
-		case w.sealed:
-			return ErrClosed
+		case w.final != nil || w.sealed:
+			return w.sealedErrLocked()
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case !c.leading:
@@ -243,8 +238,12 @@ func (w *Writer) leadLocked(end int64) (err error) {
 		w.syncBytesLocked()
 		w.idle.Broadcast()
 	}()
-	if err = w.flushToLocked(end); err == nil {
-		err = w.syncLocked()
+	for last := false; err == nil && !last; {
+		if last = w.flushed >= end; last || w.bytesDueLocked() { // these don't wait for the flush of newer ones
+			err = w.syncLocked()
+		} else {
+			err = w.flushStepLocked(w.writtenLocked())
+		}
 	}
 	return err
 }
@@ -271,17 +270,16 @@ func (w *Writer) syncLocked() error {
 	return nil
 }
 
-// bytesDueLocked reports whether a sync by bytes must start: the kernel has that many
-// bytes that are not durable, and no sync is under way that would cover some of them.
+// bytesDueLocked reports whether a sync must start by bytes: the kernel has so many.
 func (w *Writer) bytesDueLocked() bool {
 	limit := int64(w.policy.Sync.Bytes)
-	return limit > 0 && w.flushed-w.durable >= limit && !w.commit.leading
+	return limit > 0 && w.flushed-w.durable >= limit
 }
 
 // syncBytesLocked starts the syncer if a sync by bytes is due. It is called when more
-// bytes are flushed and when a sync has ended, so that none is missed.
+// bytes are flushed and when a sync has ended, so that none is missed. A leader looks itself.
 func (w *Writer) syncBytesLocked() {
-	if w.bytesDueLocked() && w.final == nil {
+	if w.bytesDueLocked() && !w.commit.leading && w.final == nil {
 		w.startLocked(&w.syncer)
 	}
 }
@@ -293,7 +291,7 @@ func (w *Writer) runSyncer() {
 	defer w.mu.Unlock()
 	for !w.isClosing && w.final == nil {
 		if !w.syncer.due {
-			if !w.bytesDueLocked() {
+			if !w.bytesDueLocked() || w.commit.leading {
 				break
 			}
 			w.noteLocked(w.syncToLocked(w.flushed)) // what is flushed is enough

@@ -752,7 +752,7 @@ func (v *verdict) judgeSyncBytes() {
 	var kernel, stable, covers int64
 	var due time.Duration = -1
 	syncing := false
-	for i, e := range v.events {
+	for _, e := range v.events {
 		if due >= 0 && e.at > due {
 			v.wrong("%d bytes are not durable at %v, and no sync starts: the next is %v", kernel-stable, due, e)
 			return
@@ -765,25 +765,10 @@ func (v *verdict) judgeSyncBytes() {
 		case e.Op == fault.Sync:
 			syncing, stable = false, covers
 		}
-		if due = -1; !syncing && kernel-stable >= limit && (closed < 0 || e.tick < v.calls[closed].begin) && !v.leads(i, covers) {
-			if due = e.at; v.policy.Sync.Every > 0 { // the sync by time, which flushes first, may be on its way
-				due = v.freeFrom(due, fault.Sync)
-			}
+		if due = -1; !syncing && kernel-stable >= limit && (closed < 0 || e.tick < v.calls[closed].begin) {
+			due = e.at
 		}
 	}
-}
-
-// leads reports whether a call that syncs is on its way at event i: its own sync is next. That
-// of a WaitDurable goes on when its context has ended, and flushes without a pause until its
-// sync starts. The last sync that started covers what is before covers.
-func (v *verdict) leads(i int, covers int64) bool {
-	e := v.events[i]
-	flushes := e.Op == fault.Write && (!e.done || i+1 < len(v.events) && v.events[i+1].at == e.at && v.events[i+1].Op == fault.Write)
-	return slices.ContainsFunc(v.calls, func(c *call) bool {
-		leads := (c.method == "Sync" || c.method == "WaitDurable") && c.begin < e.tick
-		goesOn := flushes && c.offset > covers && errors.Is(c.err, context.DeadlineExceeded)
-		return leads && (e.tick < c.end || goesOn)
-	})
 }
 
 // slow reports whether a flush or a sync took longer than a period of the policy.

@@ -43,9 +43,9 @@ type Writer struct {
 	// These and mu are one cache line, and all that a Write of a few bytes touches.
 	// mu guards them, and everything below except what New sets.
 	//
-	// pos is where the next byte goes in buf. limit is how far Write may copy without
-	// a look at anything else; -1 makes every Write look. buf grows up to a strip and
-	// its spill, and becomes a ring of two blocks when that is not enough (ring.go).
+	// The next byte goes to buf[pos]. Write may copy up to limit without a look at
+	// anything else; -1 makes every Write look. At need buf grows up to a strip and
+	// its spill. When that is not enough it becomes a ring of two blocks (ring.go).
 	pos, limit int
 	buf        []byte
 	writes     int64
@@ -521,7 +521,7 @@ func (w *Writer) lastSyncLocked() error {
 		return nil
 	}
 	if w.flushed == w.writtenLocked() {
-		return w.commitLocked(background, w.writtenLocked())
+		return w.syncToLocked(w.writtenLocked())
 	}
 	for w.commit.leading {
 		w.idle.Wait()
