@@ -10,86 +10,17 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
+// controlNames is how many files a control replaces in turn.
+const controlNames = 24
+
 // The controls are a plain correct program without holdfast, and liars. A verdict counts only where
 // the first loses nothing and each of the others is caught.
 func init() {
-	promise := func(holdfast.Policy) holdfast.Loss {
-		return holdfast.Loss{Power: holdfast.Bound{Bytes: holdfast.Unlimited, Time: holdfast.Unlimited}}
-	}
-	const names = 24
-	targets := func(holdfast.Policy) (all []Target) {
-		for id := range names {
-			all = append(all, Target{ID: uint32(id), Path: fmt.Sprintf("c%d", id), Object: true, Whole: true, Synced: true})
-		}
-		return all
-	}
-	program := func(name, about, control string, step func(r *Run, tmp, path string, data []byte) error) *Workload {
-		return &Workload{Name: name, About: about, Control: control, Cut: control != "correct", Policies: []holdfast.Policy{holdfast.EachDurable()},
-			Targets: targets, Loss: promise,
-			Run: func(r *Run) error {
-				for made := 0; r.more(made); made++ {
-					id := uint32(made % names)
-					n := uint64(r.Number+1)<<32 | uint64(made+1)
-					data := Record{ID: id, N: n, At: time.Now().UnixNano(), Size: 700}.Append(nil)
-					r.Note(Begun, id, n)
-					if err := step(r, fmt.Sprintf("c%d.tmp", id), fmt.Sprintf("c%d", id), data); err != nil {
-						return err
-					}
-					r.Note(Accepted, id, n)
-					r.Note(Durable, id, n)
-					if r.Pause != nil {
-						r.Pause(r.random(id))
-					}
-				}
-				return nil
-			}}
-	}
-	failing := func(name, about, control string, step func(f holdfast.File, b []byte) error) *Workload {
-		return &Workload{Name: name, About: about, Control: control, Failing: true, Policies: []holdfast.Policy{holdfast.EachDurable()},
-			Targets: streamTargets(log0, 1), Loss: promise,
-			Run: func(r *Run) error {
-				f, next, err := r.open(log0, 0)
-				if err != nil {
-					return err
-				}
-				for s := r.stream(0, next[0]); r.more(s.made); s.accepted(r.Policy) {
-					if err := step(f, s.record()); err != nil {
-						return errors.Join(err, f.Close())
-					}
-				}
-				return f.Close()
-			}}
-	}
-	// attacked is a control of level hostile: each step opens the directory, or finds it by its path.
-	attacked := func(name, about, control string, mode fs.FileMode, root bool) *Workload {
-		w := program(name, about, control, func(r *Run, tmp, path string, data []byte) error {
-			dir, err := os.OpenRoot(r.Path("."))
-			if err != nil {
-				return err
-			}
-			defer dir.Close()
-			open, rename := dir.OpenFile, dir.Rename
-			if !root {
-				open = func(name string, flag int, mode fs.FileMode) (*os.File, error) {
-					return os.OpenFile(r.Path(name), flag, mode)
-				}
-				rename = r.Rename
-			}
-			f, err := open(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
-			if err != nil {
-				return err
-			}
-			_, err = f.Write(data)
-			return errors.Join(err, f.Sync(), f.Close(), rename(tmp, path))
-		})
-		w.Attacked, w.Files, w.Cut = true, true, false
-		return w
-	}
 	workloads = append(workloads,
-		attacked("plain-private", "a temporary of mode 0600, and a rename in the directory that was opened", "correct", 0o600, true),
-		attacked("liar-open", "others may read its temporary", "readable", 0o644, true),
-		attacked("liar-path", "finds its temporary by the directory's path again", "temporaries", 0o600, false),
-		program("plain", "write, fsync, rename, fsync of the directory: no holdfast", "correct",
+		attackedControl("plain-private", "a temporary of mode 0600, and a rename in the directory that was opened", "correct", 0o600, true),
+		attackedControl("liar-open", "others may read its temporary", "readable", 0o644, true),
+		attackedControl("liar-path", "finds its temporary by the directory's path again", "temporaries", 0o600, false),
+		replacingControl("plain", "write, fsync, rename, fsync of the directory: no holdfast", "correct",
 			func(r *Run, tmp, path string, data []byte) error {
 				if err := r.WriteFile(tmp, data, true); err != nil {
 					return err
@@ -99,30 +30,30 @@ func init() {
 				}
 				return r.SyncDir()
 			}),
-		program("liar-no-sync", "acknowledges what it has not synced", "lost",
+		replacingControl("liar-no-sync", "acknowledges what it has not synced", "lost",
 			func(r *Run, tmp, path string, data []byte) error {
 				return errors.Join(r.WriteFile(tmp, data, false), r.Rename(tmp, path), r.SyncDir())
 			}),
-		program("liar-early", "acknowledges before it syncs", "lost",
+		replacingControl("liar-early", "acknowledges before it syncs", "lost",
 			func(r *Run, tmp, path string, data []byte) error {
 				record, _ := ReadRecord(data)
 				r.Note(Durable, record.ID, record.N)
 				return errors.Join(r.WriteFile(tmp, data, true), r.Rename(tmp, path), r.SyncDir())
 			}),
-		program("liar-no-directory", "does not sync the directory", "lost",
+		replacingControl("liar-no-directory", "does not sync the directory", "lost",
 			func(r *Run, tmp, path string, data []byte) error {
 				return errors.Join(r.WriteFile(tmp, data, true), r.Rename(tmp, path))
 			}),
-		program("liar-name-first", "makes the name durable before the bytes", "half",
+		replacingControl("liar-name-first", "makes the name durable before the bytes", "half",
 			func(r *Run, tmp, path string, data []byte) error {
 				return errors.Join(r.WriteFile(tmp, data, false), r.Rename(tmp, path), r.SyncDir(), r.WriteFile(path, data, true))
 			}),
-		failing("liar-deaf", "acknowledges whatever its calls return", "lost", func(f holdfast.File, b []byte) error {
+		appendingControl("liar-deaf", "acknowledges whatever its calls return", func(f holdfast.File, b []byte) error {
 			_, _ = f.Write(b)
 			_ = f.Sync()
 			return nil
 		}),
-		failing("liar-again", "syncs again when a sync has failed", "lost", func(f holdfast.File, b []byte) error {
+		appendingControl("liar-again", "syncs again when a sync has failed", func(f holdfast.File, b []byte) error {
 			if _, err := f.Write(b); err != nil {
 				return err
 			}
@@ -131,25 +62,104 @@ func init() {
 			}
 			return f.Sync()
 		}),
-		// A kill takes memory only, so that a liar must keep something there.
 		&Workload{Name: "liar-memory", About: "acknowledges what is in its memory", Control: "lost",
-			Policies: []holdfast.Policy{holdfast.EachDurable()}, Targets: streamTargets(log0, 1),
-			Run: func(r *Run) error {
-				f, next, err := r.open(log0, 0)
-				if err != nil {
+			Policies: []holdfast.Policy{holdfast.EachDurable()}, Targets: streamTargets(log0, 1), Run: acknowledgeMemory})
+}
+
+// replacingControl is a control that replaces files: each step writes one.
+func replacingControl(name, about, control string, step func(r *Run, tmp, path string, data []byte) error) *Workload {
+	targets := func(holdfast.Policy) (all []Target) {
+		for id := range controlNames {
+			all = append(all, Target{ID: uint32(id), Path: fmt.Sprintf("c%d", id), Object: true, Whole: true, Synced: true})
+		}
+		return all
+	}
+	return &Workload{Name: name, About: about, Control: control, Cut: control != "correct", Policies: []holdfast.Policy{holdfast.EachDurable()},
+		Targets: targets, Loss: acknowledgedOnly,
+		Run: func(r *Run) error {
+			for made := 0; r.more(made); made++ {
+				id := uint32(made % controlNames)
+				n := uint64(r.Number+1)<<32 | uint64(made+1)
+				data := Record{ID: id, N: n, At: time.Now().UnixNano(), Size: 700}.Append(nil)
+				r.Note(Begun, id, n)
+				if err := step(r, fmt.Sprintf("c%d.tmp", id), fmt.Sprintf("c%d", id), data); err != nil {
 					return err
 				}
-				w, err := holdfast.New(f, holdfast.Buffered(4*holdfast.KiB))
-				if err != nil {
-					return err
+				r.Note(Accepted, id, n)
+				r.Note(Durable, id, n)
+				if r.Pause != nil {
+					r.Pause(r.random(id))
 				}
-				s := r.stream(0, next[0])
-				for r.more(s.made) {
-					if _, err := w.Write(s.record()); err != nil {
-						return err
-					}
-					s.accepted(holdfast.EachDurable())
+			}
+			return nil
+		}}
+}
+
+// acknowledgedOnly bounds no loss of what was not acknowledged.
+func acknowledgedOnly(holdfast.Policy) holdfast.Loss {
+	return holdfast.Loss{Power: holdfast.Bound{Bytes: holdfast.Unlimited, Time: holdfast.Unlimited}}
+}
+
+// attackedControl is a control of level hostile: each step opens the directory, or finds it by its path.
+func attackedControl(name, about, control string, mode fs.FileMode, byRoot bool) *Workload {
+	w := replacingControl(name, about, control, func(r *Run, tmp, path string, data []byte) error {
+		dir, err := os.OpenRoot(r.Path("."))
+		if err != nil {
+			return err
+		}
+		defer dir.Close()
+		open, rename := dir.OpenFile, dir.Rename
+		if !byRoot {
+			open = func(name string, flag int, mode fs.FileMode) (*os.File, error) {
+				return os.OpenFile(r.Path(name), flag, mode)
+			}
+			rename = r.Rename
+		}
+		f, err := open(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+		if err != nil {
+			return err
+		}
+		_, err = f.Write(data)
+		return errors.Join(err, f.Sync(), f.Close(), rename(tmp, path))
+	})
+	w.Attacked, w.Files, w.Cut = true, true, false
+	return w
+}
+
+// appendingControl is a liar of level fault: each step writes a record.
+func appendingControl(name, about string, step func(f holdfast.File, b []byte) error) *Workload {
+	return &Workload{Name: name, About: about, Control: "lost", Failing: true, Policies: []holdfast.Policy{holdfast.EachDurable()},
+		Targets: streamTargets(log0, 1), Loss: acknowledgedOnly,
+		Run: func(r *Run) error {
+			f, next, err := r.open(log0, 0)
+			if err != nil {
+				return err
+			}
+			for s := r.stream(0, next[0]); r.more(s.made); s.accepted(r.Policy) {
+				if err := step(f, s.record()); err != nil {
+					return errors.Join(err, f.Close())
 				}
-				return w.Close()
-			}})
+			}
+			return f.Close()
+		}}
+}
+
+// acknowledgeMemory is the liar of level kill. A kill takes memory only, so the liar must keep something there.
+func acknowledgeMemory(r *Run) error {
+	f, next, err := r.open(log0, 0)
+	if err != nil {
+		return err
+	}
+	w, err := holdfast.New(f, holdfast.Buffered(4*holdfast.KiB))
+	if err != nil {
+		return err
+	}
+	s := r.stream(0, next[0])
+	for r.more(s.made) {
+		if _, err := w.Write(s.record()); err != nil {
+			return err
+		}
+		s.accepted(holdfast.EachDurable())
+	}
+	return w.Close()
 }

@@ -195,40 +195,15 @@ func (v *Verdict) faultChain(ctx context.Context, w *Workload, o Options, seed u
 	before := newSurvivors(len(targets))
 	for number := range 2 {
 		file := filepath.Join(top, fmt.Sprint("notes", number))
-		shared, err := ShareNotes(file)
-		if err != nil {
-			return nil, err
-		}
-		if w.Files {
-			shared.End(faultNotes / 5)
-		} else {
-			shared.End(faultNotes)
-		}
 		cmd := o.Child(ctx, w.Name, v.Policy.String(), dir, file, strconv.FormatUint(seed, 10), strconv.Itoa(number))
-		kinds, crash := []syscallfault.Kind(nil), Process
-		var lost *lossy
-		at := func(*syscallfault.Call) {}
+		kinds, now := []syscallfault.Kind(nil), in
 		switch {
-		case number == 0 && in == nil:
+		case number > 0:
+			now = nil
+		case in == nil:
 			kinds = syscallfault.Kinds
-		case number == 0:
-			kinds = []syscallfault.Kind{in.kind}
-			if in.kind == syscallfault.Sync && in.errno != 0 {
-				lost, crash = newLossy(dir), Power
-			}
-			at = func(c *syscallfault.Call) {
-				fails := in.apply(c)
-				if lost != nil {
-					lost.sync(c, fails)
-				}
-			}
 		}
-		f, err := underFault(ctx, cmd, dir, kinds, at)
-		notes := shared.All()
-		err = errors.Join(err, shared.Close())
-		if err == nil && lost != nil {
-			err = lost.end()
-		}
+		f, notes, crash, err := w.faultRun(ctx, cmd, dir, file, kinds, now)
 		if err != nil {
 			return nil, err
 		}
@@ -241,19 +216,19 @@ func (v *Verdict) faultChain(ctx context.Context, w *Workload, o Options, seed u
 			return nil, err
 		}
 		violation := c.Judge(crash, before, time.Now().UnixNano(), -1)
-		if violation == nil && number == 0 {
-			violation = f.judge(in, dir)
-			if violation == nil && (in == nil || in.kind != syscallfault.Unlink) {
-				violation = w.Leaves(before)
+		if number == 0 {
+			if violation == nil {
+				violation = f.judge(in, dir)
 			}
 			counted = f.counts
-		} else if violation == nil {
-			if f.exit != nil || f.hung {
+		} else {
+			if violation == nil && (f.exit != nil || f.hung) {
 				violation = &Violation{Rule: "again", Words: fmt.Sprintf("the second run, without a fault, failed: %v: %s", f.exit, f.said)}
-			} else {
-				violation = w.Leaves(before)
 			}
 			c.Tally.TemporaryEnd = before.Temporaries
+		}
+		if violation == nil && (now == nil || now.kind != syscallfault.Unlink) {
+			violation = w.Leaves(before)
 		}
 		v.Tally.Add(c.Tally)
 		if violation != nil {
@@ -266,6 +241,40 @@ func (v *Verdict) faultChain(ctx context.Context, w *Workload, o Options, seed u
 		}
 	}
 	return counted, nil
+}
+
+// faultRun runs a workload once, with an injection if there is one. A sync that fails is followed by a power cut.
+func (w *Workload) faultRun(ctx context.Context, cmd *exec.Cmd, dir, file string, kinds []syscallfault.Kind, in *injection) (f faulted, notes []Note, crash Crash, err error) {
+	shared, err := ShareNotes(file)
+	if err != nil {
+		return f, nil, crash, err
+	}
+	if w.Files {
+		shared.End(faultNotes / 5)
+	} else {
+		shared.End(faultNotes)
+	}
+	crash, at := Process, func(*syscallfault.Call) {}
+	var lost *lossy
+	if in != nil {
+		kinds = []syscallfault.Kind{in.kind}
+		if in.kind == syscallfault.Sync && in.errno != 0 {
+			lost, crash = newLossy(dir), Power
+		}
+		at = func(c *syscallfault.Call) {
+			fails := in.apply(c)
+			if lost != nil {
+				lost.sync(c, fails)
+			}
+		}
+	}
+	f, err = underFault(ctx, cmd, dir, kinds, at)
+	notes = shared.All()
+	err = errors.Join(err, shared.Close())
+	if err == nil && lost != nil {
+		err = lost.end()
+	}
+	return f, notes, crash, err
 }
 
 // command makes the verdict of a command line: a clean run says what it makes, and the others are

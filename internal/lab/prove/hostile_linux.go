@@ -192,9 +192,108 @@ func (v *Verdict) byHostile(ctx context.Context, w *Workload, o Options, most ti
 	})
 }
 
+// An attackedPlace is where a workload runs under an attack.
+type attackedPlace struct {
+	attack
+	dir          string // of the workload
+	place        string // where its files are: what is exchanged
+	victim, link string // the other directory, and the link to it
+	targets      []Target
+	allowed      []bool // which of the other users may read the old files
+	exchanged    bool
+	violation    *Violation // the first
+}
+
+// prepare makes the directories, and the old files if readers are what the attack is about.
+func (p *attackedPlace) prepare() error {
+	err := errors.Join(os.MkdirAll(p.place, 0o777), os.Mkdir(p.victim, 0o777), os.Symlink(p.victim, p.link))
+	if err != nil || p.readers == nil {
+		return err
+	}
+	if err := p.readers.give(p.dir, p.targets); err != nil {
+		return err
+	}
+	p.allowed, err = mayRead(filepath.Join(p.dir, p.targets[0].Path))
+	return err
+}
+
+func (p *attackedPlace) violate(rule, words string) {
+	if p.violation == nil {
+		p.violation = &Violation{Rule: rule, Words: words}
+	}
+}
+
+// see looks for files that others may read, and could not before.
+func (p *attackedPlace) see() {
+	for _, name := range []string{p.place, p.victim} {
+		entries, err := os.ReadDir(name)
+		for _, e := range entries {
+			may, readErr := mayRead(filepath.Join(name, e.Name()))
+			if errors.Is(readErr, fs.ErrNotExist) || !e.Type().IsRegular() {
+				continue
+			}
+			err = errors.Join(err, readErr)
+			for i, who := range otherUsers {
+				if readErr == nil && may[i] && !p.allowed[i] {
+					p.violate("readable", fmt.Sprintf("user %d of group %d may read %s, and could not read the old file", who[0], who[1], e.Name()))
+				}
+			}
+		}
+		if err != nil {
+			p.violate("readable", err.Error())
+		}
+	}
+}
+
+// exchange exchanges the directory and the link.
+func (p *attackedPlace) exchange() {
+	p.exchanged = !p.exchanged
+	if err := unix.Renameat2(unix.AT_FDCWD, p.place, unix.AT_FDCWD, p.link, unix.RENAME_EXCHANGE); err != nil {
+		p.violate("attack", err.Error())
+	}
+}
+
+// meet is called before each call of the workload.
+func (p *attackedPlace) meet(c *syscallfault.Call) {
+	switch {
+	case p.readers != nil:
+		p.see()
+	case c.Serial == p.at || p.back && p.exchanged:
+		p.exchange()
+	}
+}
+
+// survey ends the attack, and finds what is in both directories.
+func (p *attackedPlace) survey() (*Survivors, error) {
+	if p.exchanged {
+		p.exchange()
+	}
+	if p.readers != nil {
+		p.see()
+	}
+	found, err := Survey(p.dir, p.targets)
+	if err != nil {
+		return nil, err
+	}
+	there := slices.Clone(p.targets) // the same files in the victim
+	for i := range there {
+		there[i].Path = path.Base(there[i].Path)
+	}
+	other, err := Survey(p.victim, there)
+	if err != nil {
+		return nil, err
+	}
+	for i := range found.N {
+		found.N[i] = max(found.N[i], other.N[i])
+		found.Half[i] = found.Half[i] || other.Half[i]
+	}
+	found.Temporaries += other.Temporaries
+	return found, nil
+}
+
 // attacked runs a workload under an attack, and returns how many calls it made. What a call has begun
-// to do in a directory it must do there, whatever the directory's name has become: both directories have
-// whole files and no temporary, and each acknowledged version is in one of them.
+// to do in a directory it must do there, whatever the directory's name has become. So both directories
+// have whole files and no temporary, and each acknowledged version is in one of them.
 func (v *Verdict) attacked(ctx context.Context, w *Workload, o Options, seed uint64, a attack) (calls int, err error) {
 	top, dir, err := provingDirectory(o.Dir)
 	if err != nil {
@@ -203,53 +302,12 @@ func (v *Verdict) attacked(ctx context.Context, w *Workload, o Options, seed uin
 	defer func() { err = errors.Join(err, os.RemoveAll(top)) }()
 	top = filepath.Dir(dir)
 	targets := w.Targets(v.Policy)
-	place := filepath.Join(dir, path.Dir(targets[0].Path)) // what is exchanged
-	victim, link := filepath.Join(top, "victim"), filepath.Join(top, "link")
-	err = errors.Join(os.MkdirAll(place, 0o777), os.Mkdir(victim, 0o777), os.Symlink(victim, link))
-	before := newSurvivors(len(targets))
-	var allowed []bool
-	if err == nil && a.readers != nil {
-		if err = a.readers.give(dir, targets); errors.Is(err, unix.EOPNOTSUPP) {
-			return 0, nil // no lists here
-		}
-		if err == nil {
-			allowed, err = mayRead(filepath.Join(dir, targets[0].Path))
-		}
-		for i := range before.N {
-			before.N[i] = 1
-		}
-	}
-	if err != nil {
+	p := attackedPlace{attack: a, dir: dir, place: filepath.Join(dir, path.Dir(targets[0].Path)),
+		victim: filepath.Join(top, "victim"), link: filepath.Join(top, "link"), targets: targets}
+	if err := p.prepare(); errors.Is(err, unix.EOPNOTSUPP) {
+		return 0, nil // no lists here
+	} else if err != nil {
 		return 0, err
-	}
-	var violation *Violation
-	see := func() {
-		for _, name := range []string{place, victim} {
-			entries, err := os.ReadDir(name)
-			for _, e := range entries {
-				file := filepath.Join(name, e.Name())
-				may, readErr := mayRead(file)
-				if errors.Is(readErr, fs.ErrNotExist) || !e.Type().IsRegular() {
-					continue
-				}
-				err = errors.Join(err, readErr)
-				for i, who := range otherUsers {
-					if readErr == nil && may[i] && !allowed[i] && violation == nil {
-						violation = &Violation{Rule: "readable", Words: fmt.Sprintf("user %d of group %d may read %s, and could not read the old file", who[0], who[1], e.Name())}
-					}
-				}
-			}
-			if err != nil && violation == nil {
-				violation = &Violation{Rule: "readable", Words: err.Error()}
-			}
-		}
-	}
-	exchanged := false
-	exchange := func() {
-		exchanged = !exchanged
-		if err := unix.Renameat2(unix.AT_FDCWD, place, unix.AT_FDCWD, link, unix.RENAME_EXCHANGE); err != nil {
-			violation = &Violation{Rule: "attack", Words: err.Error()}
-		}
 	}
 	notes := filepath.Join(top, "notes")
 	shared, err := ShareNotes(notes)
@@ -257,46 +315,27 @@ func (v *Verdict) attacked(ctx context.Context, w *Workload, o Options, seed uin
 		return 0, err
 	}
 	shared.End(faultNotes)
-	f, err := underFault(ctx, o.Child(ctx, w.Name, v.Policy.String(), dir, notes, strconv.FormatUint(seed, 10), "0"), top, syscallfault.Kinds, func(c *syscallfault.Call) {
-		switch {
-		case a.readers != nil:
-			see()
-		case c.Serial == a.at || a.back && exchanged:
-			exchange()
-		}
-	})
+	f, err := underFault(ctx, o.Child(ctx, w.Name, v.Policy.String(), dir, notes, strconv.FormatUint(seed, 10), "0"), top, syscallfault.Kinds, p.meet)
 	c := NewChecker(targets, v.Loss)
-	c.Inherit(before)
+	if a.readers != nil {
+		before := newSurvivors(len(targets))
+		for i := range before.N {
+			before.N[i] = 1
+		}
+		c.Inherit(before)
+	}
 	for _, n := range shared.All() {
 		c.Note(n)
 	}
 	if err = errors.Join(err, shared.Close()); err != nil {
 		return 0, err
 	}
-	if exchanged {
-		exchange()
-	}
-	if a.readers != nil {
-		see()
-	}
-	found, err := Survey(dir, targets)
+	found, err := p.survey()
 	if err != nil {
 		return 0, err
 	}
-	there := slices.Clone(targets) // the same files in the victim
-	for i := range there {
-		there[i].Path = path.Base(there[i].Path)
-	}
-	other, err := Survey(victim, there)
-	if err != nil {
-		return 0, err
-	}
-	for i := range found.N {
-		found.N[i] = max(found.N[i], other.N[i])
-		found.Half[i] = found.Half[i] || other.Half[i]
-	}
-	found.Temporaries += other.Temporaries
 	judged := c.Judge(Process, found, time.Now().UnixNano(), -1)
+	violation := p.violation
 	switch {
 	case violation != nil:
 	case judged != nil:
