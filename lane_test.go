@@ -116,8 +116,8 @@ func TestCloseBesideALanesOwnerLosesNothing(t *testing.T) {
 }
 
 // TestNoTickOverlooksALanesOwner has the flush by time come while the owner writes
-// some bytes, and find nothing else to do, so that its clock stops: for what is
-// left in the lane after that a clock runs.
+// some bytes. It finds nothing else to do, so its clock stops. For what is left in
+// the lane after that a clock must run.
 func TestNoTickOverlooksALanesOwner(t *testing.T) {
 	w, l, file := openLane(t, Policy{Buffer: 64 * KiB, FlushEvery: time.Hour, Sync: Sync{Mode: SyncNever}})
 	accepted := 0

@@ -7,9 +7,9 @@
 // removed at the log's beginning by [Log.TruncateBefore] and at its end by
 // [Log.TruncateAfter].
 //
-// What is not promised: that damage in the last batch is told from a torn end, if the log
-// was not closed after it; that the checksums stop an attacker; and any record that a policy
-// without a sync has not yet synced. docs/wal.md has the format and the reasons.
+// It is not promised that damage in the last batch is told from a torn end, if the log was not
+// closed after it, or that the checksums stop an attacker. Nor is any record that a policy
+// without a sync has not yet synced. The format and the reasons are in docs/wal.md.
 package wal
 
 import (

@@ -10,8 +10,8 @@
 // processes, mounts, loop devices, images. So a kill -9 leaves nothing.
 //
 // No wait is for ever. A step of a cell that takes too long has its disk aborted, and then fails
-// alone; a room that says nothing for too long has all its disks aborted, and then is killed; and
-// the kernel aborts a disk whose server answers nothing (package fuselog).
+// alone. A room that says nothing for too long has all its disks aborted, and then is killed. The
+// kernel aborts a disk whose server answers nothing (package fuselog).
 //
 // Start with [Run]; [Process] is the room. [ShowRefusals] and [ShowSyncs] judge nothing: they
 // show what file systems do.

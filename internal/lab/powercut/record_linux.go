@@ -233,8 +233,8 @@ const (
 	printedBytes = 1 << 20
 )
 
-// workOfProgram runs somebody's program and kills it when the log has enough of it: what it has
-// written without a sync is no part of the log then, or one that reached the disk by chance.
+// workOfProgram runs somebody's program and kills it when the log has enough of it. What it has
+// written without a sync is then not in the log, or reached the disk by chance.
 func (r *room) workOfProgram(ctx context.Context, c *cell, dir string, d *disk, long time.Duration) error {
 	// A file takes all that a pipe would make the program wait for, and the disk's process sees at
 	// each write and flush how much of it is there.

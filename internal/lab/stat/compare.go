@@ -72,7 +72,8 @@ func (c Comparison) Unseen() float64 { return max(c.High, 1/c.Low) - 1 }
 // the band that of [Band]; 0.05 is 5 %. The word is
 //
 //   - not proven, with fewer than [VerdictRounds] pairs, unless the whole interval lies beyond
-//     a factor of 1.5; with slices of different lengths (their rounds are not known), or with a
+//     a factor of 1.5;
+//   - not proven, with slices of different lengths (their rounds are not known), or with a
 //     cost that is not positive and finite;
 //   - same, if the whole interval lies within the band, and the floor does too;
 //   - faster or slower, if the whole interval lies beyond the floor on that side;
@@ -104,9 +105,8 @@ func Floor(a, a2 []float64) float64 {
 	return math.Expm1(math.Abs(hodgesLehmann(logs, confidence).centre))
 }
 
-// Noise returns how far the costs of one cell that was run under two names may lie apart: the
-// end of the ratio's interval that is further from 1, and not the estimate between them, as
-// [Floor] is. That of two noisy cells may be 1 by chance. Too few rounds for an interval have
+// Noise returns how far the costs of one cell that was run under two names may lie apart. It is
+// the end of the ratio's interval that is further from 1, where [Floor] is the estimate. That of two noisy cells may be 1 by chance. Too few rounds for an interval have
 // the ratio of their worst round. It is NaN where Floor is.
 func Noise(a, a2 []float64) float64 {
 	logs, ok := logRatios(a, a2)

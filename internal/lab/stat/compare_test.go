@@ -184,8 +184,8 @@ func TestNoiseIsTheFarEndOfTheGap(t *testing.T) {
 	check(nil, nil, math.NaN())
 }
 
-// noisy draws the costs of n rounds of two cells whose times differ by a factor:
-// each round has a common mood, each sample a skewed noise, and one in twenty an
+// noisy draws the costs of n rounds of two cells whose times differ by a factor.
+// Each round has a common mood, each sample a skewed noise, and one in twenty an
 // outlier of up to three times.
 func noisy(r *rand.Rand, n int, factor, noise float64) (a, b []float64) {
 	sample := func() float64 {

@@ -32,9 +32,9 @@ func rankSum(n, m int, confidence float64) (k int, coverage float64) {
 }
 
 // rankSumProbabilities returns the probability of each value of U for n and m
-// samples without ties, if all orders of them are equally likely: the largest of
-// the n+m is one of the n with probability n/(n+m), and then stands above all m
-// (Mann and Whitney's recurrence).
+// samples without ties, if all orders of them are equally likely. It is Mann and
+// Whitney's recurrence: the largest of the n+m is one of the n with probability
+// n/(n+m), and then stands above all m.
 //
 // The caller must not change them: they are kept, since all cells of two runs have the same
 // numbers of rounds.

@@ -15,8 +15,8 @@ type Movement struct {
 }
 
 // Moved estimates the movement between two runs of some cells of one kind, from what does not
-// depend on the code under test. a and b are as in [CompareRuns]. twins compare a cell with its
-// twin, one or more for each run, and controls are the ratios B/A of what has none of that code.
+// depend on the code under test: a and b are as in [CompareRuns]. The twins compare a cell with its
+// twin, one or more for each run. The controls are the ratios B/A of what has none of that code.
 //
 // What moves each cell for itself is seen in how far the cells' ratios lie around the one in
 // the middle: less than half of the cells may really have changed. So a few cells that
@@ -77,8 +77,8 @@ func (m Movement) Allowance(confidence float64) float64 {
 	return math.Expm1(m.common + math.Sqrt2*math.Erfinv(confidence)*m.each)
 }
 
-// CompareRuns compares the cells of one run with those of another: a[i] and b[i]
-// are the costs of the i-th cell, round by round: paired as in [Compare], or not,
+// CompareRuns compares the cells of one run with those of another. The costs of the
+// i-th cell are a[i] and b[i], round by round, paired as in [Compare]. They are not paired
 // where the runs have different seeds, plans or machines, and then the two may be
 // of different length. It returns a comparison for each cell, and one of all cells together: of
 // their geometric means.

@@ -8,13 +8,13 @@ import "math"
 // is NaN where a ratio has no interval at all.
 //
 // A group is the cells that are compared with each other, each cell given as its
-// costs round by round: each is set against the fastest of its group, and the
+// costs round by round. Each is set against the fastest of its group, and the
 // intervals are those of [CompareGroup]. A cell and its twin, which show the noise
 // floor, are a group of their own. At least [VerdictRounds] rounds are asked
 // for, and [GroupRounds] of each group.
 //
 // The rule looks at widths only, never at ratios or verdicts. A run that went on
-// until a difference shows would find one in the same code sooner or later; the
+// until a difference shows would find one in the same code sooner or later. The
 // width says how well a ratio is known, not what it is, so ending on it hunts
 // for nothing. What optional stopping still costs the intervals is in the
 // simulations of this package's tests.

@@ -200,7 +200,7 @@ func TestSameCodeAgainstItself(t *testing.T) {
 }
 
 // The same where the stop rule ends the run, between 10 and 40 rounds. A run that ends as soon as its
-// intervals look narrow has them a little too narrow: about 94 % of them cover
+// intervals look narrow has them a little too narrow. About 94 % of them cover
 // the truth, and without a floor 6 % of the verdicts would be false (3,000 runs,
 // lognormal).
 func TestSameCodeAgainstItselfUntilSettled(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 )
 
 // Spearman returns how alike two samples of the same things are in their order, from -1
-// for the reverse to 1 for the same: the correlation of the ranks, where ties share the
-// mean (Spearman's rho). It is NaN for fewer than three, or if one sample is all ties.
+// for the reverse to 1 for the same. It is the correlation of the ranks, where ties share
+// the mean (Spearman's rho). It is NaN for fewer than three, or if one sample is all ties.
 func Spearman(x, y []float64) float64 {
 	if len(x) != len(y) || len(x) < 3 {
 		return math.NaN()

@@ -63,7 +63,7 @@ func TestSupportsAsksForTenSamplesBeyond(t *testing.T) {
 }
 
 // The ranks of the sign test's 95 % interval for the median, as tabulated in
-// textbooks (for instance Conover, Practical Nonparametric Statistics): the
+// textbooks (for instance Conover, Practical Nonparametric Statistics). The
 // coverage for n = 6, 10, 20 is 1 - 2/64, 1 - 22/1024 and 1 - 43400/1048576.
 func TestMedianIntervalRanks(t *testing.T) {
 	check := func(n, rank int, coverage float64) {

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// Hollander and Wolfe, Nonparametric Statistical Methods, table 4.1 (permeability
-// of the chorioamnion at term and between 12 and 26 weeks; also the example of
-// R's ?wilcox.test, which gives W = 35 and p = 0.1272 one-sided).
+// Hollander and Wolfe, Nonparametric Statistical Methods, table 4.1: permeability
+// of the chorioamnion at term and between 12 and 26 weeks. It is also the example
+// of R's ?wilcox.test, which gives W = 35 and p = 0.1272 one-sided.
 var (
 	atTerm  = []float64{0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46}
 	earlier = []float64{1.15, 0.88, 0.90, 0.74, 1.21}

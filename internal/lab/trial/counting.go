@@ -51,8 +51,8 @@ type Traced struct {
 }
 
 // CountByTrace runs cmd under ptrace and returns the system calls of each trial
-// that cmd has run with [Marks]. cmd must list these trials on its standard output, in
-// their order and each as a [Traced] in JSON. why says why there are no counts.
+// that cmd has run with [Marks]. The command must list these trials on its standard output,
+// in their order and each as a [Traced] in JSON. If there are no counts, why says the reason.
 func CountByTrace(cmd *exec.Cmd) (counts map[string]*result.SystemCalls, why string) {
 	var out, talk strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &talk

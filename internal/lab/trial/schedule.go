@@ -34,7 +34,7 @@ func (p schedule) due(i int64) time.Duration { return p.first + time.Duration(i)
 // process that is up to a millisecond, the unit of the poller (epoll_wait(2)).
 //
 // A policy is judged without that lateness. The measured service times are replayed with a
-// timer that is never late: a record starts when it is due, or when the one before it ends
+// timer that is never late. A record starts when it is due, or when the one before it ends
 // (Lindley's recursion for the waiting time in a queue).
 func (h *worker) keepSchedule(b begin, c *workers) error {
 	h.service, h.replayed = result.NewHistogram(), result.NewHistogram()

@@ -1,6 +1,6 @@
 // Package trial runs a matrix of cells in randomised rounds and measures each
-// run of a cell: the stages of a file's life apart and together, CPU time,
-// system calls, the latency of single Writes, allocations.
+// run of a cell. It measures the stages of a file's life apart and together, CPU
+// time, system calls, the latency of single Writes, and allocations.
 //
 // The same steps are in the clock for every cell, see [Append]. Not in it, before, are
 // making the records and a garbage collection. Not in it, afterwards, are the check of
