@@ -43,6 +43,8 @@ type Contrast struct {
 
 	OnlyA []string `json:"only_in_a,omitempty"`
 	OnlyB []string `json:"only_in_b,omitempty"`
+
+	oneSpeed bool // turns are compared as if the CPU had had the same speed in both runs
 }
 
 // Between says what lies between the runs A and B.
@@ -115,11 +117,12 @@ type Change struct {
 func Compare(a, b Side, alternately bool, threshold float64) (Contrast, error) {
 	turns := min(turnsOf(a.run), turnsOf(b.run))
 	a.run, b.run = firstTurns(a.run, turns), firstTurns(b.run, turns)
+	oneSpeed := false
 	if loop := min(leastLoop(a.run), leastLoop(b.run)); loop > 0 && !alternately {
-		a.run, b.run = atOneSpeed(a.run, loop), atOneSpeed(b.run, loop)
+		a.run, b.run, oneSpeed = atOneSpeed(a.run, loop), atOneSpeed(b.run, loop), true
 	}
 	c := Contrast{
-		A: a, B: b, Threshold: threshold, Floor: Number(math.Max(float64(a.Floor), float64(b.Floor))),
+		A: a, B: b, oneSpeed: oneSpeed, Threshold: threshold, Floor: Number(math.Max(float64(a.Floor), float64(b.Floor))),
 		Machines: machine.Differences(a.run.Header.Machine, b.run.Header.Machine), Between: Apart,
 	}
 	switch {
@@ -251,6 +254,10 @@ func atOneSpeed(run result.Run, loop time.Duration) result.Run {
 
 // movements returns how far the machine may have moved for each cell, and then for all together, which is the farthest.
 // Cells are judged by those of their load and kind, if there are a few. Nil: nothing lies between the two.
+//
+// How far the cells lie apart says nothing of those in turns, at one speed: they move no more between
+// two runs than the rounds within them show (docs/design/measuring.md). A change of the code that makes each Write
+// longer by the same time would be taken for movement: it is 30 % of one cell and 1 % of another.
 func (c *Contrast) movements(before, after [][]float64) (moved []stat.Movement) {
 	if c.Between != Apart {
 		return nil
@@ -258,22 +265,6 @@ func (c *Contrast) movements(before, after [][]float64) (moved []stat.Movement) 
 	a, b := c.A.run, c.B.run
 	c.Controls = controlMoves(c.A, c.B)
 	of := func(kind Change) stat.Movement {
-		var x, y [][]float64
-		for _, like := range []func(Change) bool{
-			func(other Change) bool { return sameKind(other.Cell, kind.Cell) && other.Load == kind.Load },
-			func(other Change) bool { return sameKind(other.Cell, kind.Cell) },
-			func(Change) bool { return true },
-		} {
-			x, y = nil, nil
-			for i, other := range c.Cells {
-				if like(other) {
-					x, y = append(x, before[i]), append(y, after[i])
-				}
-			}
-			if len(x) >= fewLike {
-				break
-			}
-		}
 		controls := emptyMoves(a, b)
 		if len(c.Controls) > 0 {
 			controls = nil
@@ -282,6 +273,10 @@ func (c *Contrast) movements(before, after [][]float64) (moved []stat.Movement) 
 					controls = append(controls, m.moved)
 				}
 			}
+		}
+		var x, y [][]float64
+		if kind.Cell.Turns == 0 || !c.oneSpeed {
+			x, y = c.alike(kind, before, after)
 		}
 		return stat.Moved(x, y, c.Unpaired == "", append(twins(a, kind.Cell), twins(b, kind.Cell)...), controls)
 	}
@@ -294,6 +289,26 @@ func (c *Contrast) movements(before, after [][]float64) (moved []stat.Movement) 
 		}
 	}
 	return append(moved, all)
+}
+
+// alike returns the costs of the cells that the machine moves as it moves one.
+func (c *Contrast) alike(kind Change, before, after [][]float64) (a, b [][]float64) {
+	for _, like := range []func(Change) bool{
+		func(other Change) bool { return sameKind(other.Cell, kind.Cell) && other.Load == kind.Load },
+		func(other Change) bool { return sameKind(other.Cell, kind.Cell) },
+		func(Change) bool { return true },
+	} {
+		a, b = nil, nil
+		for i, other := range c.Cells {
+			if like(other) {
+				a, b = append(a, before[i]), append(b, after[i])
+			}
+		}
+		if len(a) >= fewLike {
+			break
+		}
+	}
+	return a, b
 }
 
 // fewLike: how far fewer cells lie apart says little of how a machine moves.

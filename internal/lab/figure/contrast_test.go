@@ -2,6 +2,7 @@ package figure_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -195,6 +196,44 @@ func TestTurnsAreComparedAtOneSpeed(t *testing.T) {
 	if math.Abs(c.Cells[0].Cost.Ratio-1.5) > 0.01 {
 		t.Errorf("alternate rounds are scaled: %+v", c.Cells[0].Cost)
 	}
+}
+
+// TestTheSameTimeInEachWriteIsFound: it is much of a short Write and little of a long one, as if the machine had moved
+// each cell for itself. Cells in turns do not move so; of others that can't be told.
+func TestTheSameTimeInEachWriteIsFound(t *testing.T) {
+	run := func(more int, inTurns bool) result.Run {
+		var plants []plant
+		for _, ms := range []int{12000, 1250, 900, 370, 300} {
+			plants = append(plants, plant{cell: cell(fmt.Sprint(ms)), ms: steps(ms+more, 12)})
+		}
+		run := controlled(planted(plants...), 100, 200, 300)
+		for i := range run.Trials {
+			m := &run.Trials[i].Measurement
+			if m.Write = m.Elapsed; inTurns {
+				m.EmptyLoop, m.Turns = time.Millisecond, []time.Duration{m.Write}
+			}
+		}
+		for i := range run.Header.Cells {
+			if inTurns {
+				run.Header.Cells[i].Turns = 1
+			}
+		}
+		return run
+	}
+	check := func(inTurns bool, want stat.Verdict) {
+		t.Helper()
+		c := compared(t, run(0, inTurns), run(110, inTurns))
+		for _, short := range c.Cells[3:] {
+			if short.Cost.Verdict != want {
+				t.Errorf("in turns %v: %+v", inTurns, short.Cost)
+			}
+		}
+		if long := c.Cells[0].Cost; long.Verdict == stat.Slower {
+			t.Errorf("in turns %v: 1 %% is %+v", inTurns, long)
+		}
+	}
+	check(true, stat.Slower)
+	check(false, stat.NotProven)
 }
 
 // TestTrialsOfOtherLengthsHaveNoVerdict: a cell of 64 writers and 64 records is one sync, of 1,000 records many.

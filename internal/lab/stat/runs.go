@@ -48,15 +48,17 @@ func Moved(a, b [][]float64, paired bool, twins, controls []Comparison) Movement
 		apart, by := 1.4826*Quantile(distances, 0.5)*n/(n-1), Quantile(errors, 0.5)
 		m.each = max(m.each, math.Sqrt(max(0, apart*apart-by*by/2)))
 	}
+	beyond := func(c Comparison) float64 { // its own interval; NaN where there is no ratio
+		return math.Abs(math.Log(c.Ratio)) - math.Sqrt2*math.Erfinv(c.Confidence)*c.standardError()
+	}
 	for _, t := range twins {
-		reach := math.Sqrt2 * math.Erfinv(t.Confidence) * t.standardError()
-		if l := math.Abs(math.Log(t.Ratio)) - reach; l > m.each { // false for NaN
+		if l := beyond(t); l > m.each { // false for NaN
 			m.each = l
 		}
 	}
 	for _, c := range controls {
 		// A control moves for itself too: what is beyond that moved all.
-		if l := math.Abs(math.Log(c.Ratio)) - max(m.each, c.standardError()); l > m.common {
+		if l := min(beyond(c), math.Abs(math.Log(c.Ratio))-m.each); l > m.common {
 			m.common = l
 		}
 	}
