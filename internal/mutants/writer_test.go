@@ -234,8 +234,8 @@ var writerMutants = []mutant{
 	{
 		number: "109", what: "a failed sync is not final: the next one is tried",
 		file: "commit.go", tests: commitTests,
-		old:  "\t\tcase w.final != nil:\n\t\t\treturn w.final\n",
-		new:  "",
+		old:  "\t\tcase w.final != nil || w.sealed:\n\t\t\treturn w.sealedErrLocked()\n",
+		new:  "\t\tcase w.sealed:\n\t\t\treturn ErrClosed\n",
 		also: []edit{{"writer.go", "\t\treturn err\n\t}\n\treturn w.final\n}", "\t\treturn err\n\t}\n\treturn nil\n}"}},
 	},
 	{
@@ -289,8 +289,14 @@ var writerMutants = []mutant{
 	{
 		number: "118", what: "a file that got no byte is closed without the sync of its name",
 		file: "writer.go", tests: "Reach|Name|Empty",
-		old: "\tif w.flushed == w.writtenLocked() {\n\t\treturn w.commitLocked(",
-		new: "\tif w.writtenLocked() == 0 {\n\t\treturn nil\n\t}\n\tif w.flushed == w.writtenLocked() {\n\t\treturn w.commitLocked(",
+		old: "\tif w.flushed == w.writtenLocked() {\n\t\treturn w.syncToLocked(",
+		new: "\tif w.writtenLocked() == 0 {\n\t\treturn nil\n\t}\n\tif w.flushed == w.writtenLocked() {\n\t\treturn w.syncToLocked(",
+	},
+	{
+		number: "131", what: "bytes that are due for a sync wait for what a leader flushes",
+		file: "commit.go", tests: commitTests + "|SyncByBytes",
+		old: "last || w.bytesDueLocked() {",
+		new: "last {",
 	},
 
 	// The system calls themselves: what is counted above them is not what is made.
