@@ -183,9 +183,35 @@ func TestMissingSegmentsAreDamage(t *testing.T) {
 	}
 	other, _ := aLog(t, true)
 	files["/log/"+segmentName(2)] = other["/log/"+segmentName(2)]
-	var damage *DamageError
-	if _, _, err := reopen(t, files); !errors.As(err, &damage) {
+	if _, _, err := open(newDisk(t, &fault.Image{Files: files}), "/log", small); err == nil || !strings.Contains(err.Error(), "another log") {
 		t.Errorf("with another log's segment: %v", err)
+	}
+}
+
+// TestAFrameOfAnotherLogIsNone puts what another log has at this place behind a log's end.
+func TestAFrameOfAnotherLogIsNone(t *testing.T) {
+	name := "/log/" + segmentName(1)
+	of := func(records ...string) (segment []byte, end int64) {
+		d := newDisk(t, nil)
+		l, _, err := open(d, "/log", small)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		for _, r := range records {
+			end = l.head.end
+			if _, err := l.Append([]byte(r)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return bytes.Clone(d.ProcessCrash().Files[name]), end
+	}
+	mine, _ := of("mine")
+	others, second := of("here", "here")
+	copy(mine[second:], others[second:])
+	found, records, err := reopen(t, map[string][]byte{name: mine})
+	if err != nil || found.Last != 1 || len(records) != 1 || string(records[0]) != "mine" {
+		t.Errorf("%+v, %q, %v", found, records, err)
 	}
 }
 

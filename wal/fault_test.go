@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
+	"runtime"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/fault"
@@ -141,6 +145,125 @@ func faulty(t *testing.T, p holdfast.Policy, dsync bool, x *fault.DiskFault) *fa
 		t.Fatalf("%+v, which failed with %v: opened: %v", x, failed, err)
 	}
 	return d
+}
+
+// TestASpareFileMayHaveASegmentsNameOnTheDisk: the directory's sync failed when a segment became the spare file. The next
+// segment must not be written to it.
+func TestASpareFileMayHaveASegmentsNameOnTheDisk(t *testing.T) {
+	d := newDisk(t, nil)
+	fill := func(l *Log, segments int) {
+		t.Helper()
+		for n := l.head.epoch; l.head.epoch < n+uint64(segments); {
+			if _, err := l.Append(make([]byte, 900)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	l, _, err := open(d, "/log", small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(l, 2)
+	l.background.Wait() // a spare file is made
+	if err := removeSpare(l); err != nil {
+		t.Fatal(err)
+	}
+	d.Add(fault.DiskFault{Op: fault.DiskSync, Err: syscall.EIO})
+	if err := l.TruncateBefore(l.Last()); !errors.Is(err, syscall.EIO) {
+		t.Fatal(err)
+	}
+	l.Close()
+	d.Mend()
+	if l, _, err = open(d, "/log", small); err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	fill(l, 2)
+	for seed := range uint64(40) {
+		left := newDisk(t, d.PowerCut(rand.New(rand.NewPCG(seed, 0))))
+		again, found, err := open(left, "/log", small)
+		if err != nil || found.Last != l.Last() {
+			t.Fatalf("%+v, want the last %d: %v", found, l.Last(), err)
+		}
+		again.Close()
+	}
+}
+
+// removeSpare has the next segment that leaves the log become the spare file.
+func removeSpare(l *Log) error {
+	l.spare.Lock()
+	defer l.spare.Unlock()
+	if err := l.disk.Remove(l.dir.fd, plainName(spareFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return l.dir.sync(l.dir.names.Now())
+}
+
+// TestTruncationIsDurableBesideAppendsThatAreNot: another goroutine may write the mark without a sync.
+func TestTruncationIsDurableBesideAppendsThatAreNot(t *testing.T) {
+	d := newDisk(t, nil)
+	l, _, err := open(noDsync{d}, "/log", Options{Policy: holdfast.Unbuffered(), SegmentSize: leastSegment})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Add(fault.DiskFault{Op: fault.DiskWrite, Take: fault.All, Delay: 100 * time.Microsecond})
+	var all sync.WaitGroup
+	stop := make(chan struct{})
+	for range 3 {
+		all.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if _, err := l.Append(make([]byte, 700)); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	r := rand.New(rand.NewPCG(7, 7))
+	for range 60 {
+		first := l.Last() + 1
+		for l.Last() < first+2 && l.Err() == nil {
+			runtime.Gosched()
+		}
+		if err := l.TruncateBefore(first); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			left, found, err := open(newDisk(t, d.PowerCut(r)), "/log", small)
+			if err != nil || found.First != first {
+				t.Fatalf("after TruncateBefore(%d) a power cut leaves %+v, %v", first, found, err)
+			}
+			left.Close()
+		}
+	}
+	close(stop)
+	all.Wait()
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestANewLogsDirectoryIsDurable with the first record that is.
+func TestANewLogsDirectoryIsDurable(t *testing.T) {
+	d := fault.NewDisk()
+	l, _, err := open(d, "/new", small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if _, err := l.Append([]byte("kept")); err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(40) {
+		if image := d.PowerCut(rand.New(rand.NewPCG(seed, 0))); !bytes.Contains(image.Files["/new/"+segmentName(1)], []byte("kept")) {
+			t.Fatalf("a power cut leaves %q in %v", image.Files, image.Dirs)
+		}
+	}
 }
 
 // TestADiskThatIsFullLosesNothingAndGoesOn fills the disk when a segment is needed.

@@ -392,6 +392,101 @@ func TestReadersAndTruncations(t *testing.T) {
 	}
 }
 
+// TestReadersSeeNothingThatACrashCanTakeBack has an Append whose sync takes a second: until then no reader sees the record.
+func TestReadersSeeNothingThatACrashCanTakeBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDisk(t, nil)
+		l, _, err := open(noDsync{d}, "/log", small)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Add(fault.DiskFault{Op: fault.DiskDatasync, Delay: time.Second})
+		start := time.Now()
+		go l.Append([]byte("a"))
+		synctest.Wait()
+		if image := d.ProcessCrash(); !bytes.Contains(image.Files["/log/"+segmentName(1)][headerSize:], []byte("a")) {
+			t.Fatal("the test proves nothing: the kernel does not have the record")
+		}
+		if _, err := l.Read(1); !errors.Is(err, ErrNotFound) {
+			t.Errorf("Read of what is not durable: %v", err)
+		}
+		for r, err := range l.Follow(t.Context(), 1) {
+			if err != nil || r.Index != 1 || time.Since(start) != time.Second {
+				t.Errorf("%d, %v after %v", r.Index, err, time.Since(start))
+			}
+			break
+		}
+		l.Close()
+	})
+}
+
+// TestAReaderLearnsThatItsRecordsWereCut: the log has records with the next indices again, and they do not follow what it has read.
+func TestAReaderLearnsThatItsRecordsWereCut(t *testing.T) {
+	l, _ := mustOpen(t, t.TempDir(), small)
+	add := func(text string, records int) {
+		t.Helper()
+		for range records {
+			if _, err := l.Append([]byte(text)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	add("old", 6)
+	var ended error
+	for r, err := range l.Follow(t.Context(), 1) {
+		if ended = err; err != nil {
+			break
+		}
+		if r.Index > 6 {
+			t.Fatalf("behind six old records came record %d, %q", r.Index, r.Data)
+		}
+		if r.Index == 6 {
+			if err := l.TruncateAfter(1); err != nil {
+				t.Fatal(err)
+			}
+			add("new", 8)
+		}
+	}
+	if !errors.Is(ended, ErrNotFound) {
+		t.Error(ended)
+	}
+}
+
+// TestMemoryIsBounded has a write that takes an hour: Append takes two buffers, and waits.
+func TestMemoryIsBounded(t *testing.T) {
+	for _, p := range []holdfast.Policy{holdfast.Buffered(4 * holdfast.KiB), {Buffer: 4 * holdfast.KiB, FlushEvery: time.Millisecond, Sync: holdfast.SyncEvery(time.Second)}} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDisk(t, nil)
+			l, _, err := open(d, "/log", Options{Policy: p, SegmentSize: 1 << 20})
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.Add(fault.DiskFault{Op: fault.DiskWrite, Times: 1, Take: fault.All, Delay: time.Hour})
+			const record = 500
+			for range 2 { // one writes what is full, the other goes on
+				go func() {
+					for range 50 {
+						if _, err := l.Append(make([]byte, record)); err != nil {
+							t.Error(err)
+						}
+					}
+				}()
+			}
+			time.Sleep(time.Minute)
+			if last := l.Last(); last*record > 2*4096 || last*record < 4096 {
+				t.Errorf("%v: %d records of %d bytes were accepted", p, last, record)
+			}
+			time.Sleep(2 * time.Hour)
+			if l.Last() != 100 {
+				t.Errorf("%v: %d of 100 records were accepted in the end", p, l.Last())
+			}
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // TestRetentionRecyclesFiles bounds the files of a log that is truncated as it grows.
 func TestRetentionRecyclesFiles(t *testing.T) {
 	dir := t.TempDir()
