@@ -73,7 +73,7 @@ func (f *File) exchangeLocked(next func(*logFile) (*logFile, error)) error {
 		to = l
 	} else if to != l {
 		if l.fd < 0 { // it could not be written to
-			to.rest = append(l.rest, to.rest...)
+			to.rest = append(to.rest, l.rest...) // behind the line feed that ends a torn line
 			to.refused.Store(len(l.rest) > 0)
 			l.rest = nil
 		}

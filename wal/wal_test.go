@@ -452,6 +452,49 @@ func TestAReaderLearnsThatItsRecordsWereCut(t *testing.T) {
 	}
 }
 
+// TestASegmentThatIsReadIsNotRecycled: a reader is in the first segment when that leaves the log, and the next ones are begun. The
+// segment is longer than what a reader reads at once.
+func TestASegmentThatIsReadIsNotRecycled(t *testing.T) {
+	l, _ := mustOpen(t, t.TempDir(), Options{Policy: holdfast.Buffered(holdfast.MiB), SegmentSize: 4 * readChunk})
+	fill := func(segments uint64) {
+		t.Helper()
+		for until := l.head.epoch + segments; l.head.epoch < until; {
+			if _, err := l.Append(bytes.Repeat([]byte{byte(l.Last() + 1)}, 900)); err != nil {
+				t.Fatal(err)
+			}
+			if err := l.Wait(t.Context(), l.Last()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	fill(1)
+	l.background.Wait() // the spare file is there
+	if err := removeSpare(l); err != nil {
+		t.Fatal(err)
+	}
+	read := 0
+	for r, err := range l.Records(1) {
+		if err != nil {
+			if !errors.Is(err, ErrNotFound) {
+				t.Errorf("behind %d records: %v", read, err)
+			}
+			break
+		}
+		if read++; r.Index != uint64(read) || r.Data[0] != byte(read) {
+			t.Fatalf("record %d of %q where %d should be", r.Index, r.Data[:1], read)
+		}
+		if read == 1 {
+			if err := l.TruncateBefore(l.Last()); err != nil {
+				t.Fatal(err)
+			}
+			fill(2)
+		}
+	}
+	if read < 100 {
+		t.Errorf("%d records were read", read)
+	}
+}
+
 // TestMemoryIsBounded has a write that takes an hour: Append takes two buffers, and waits.
 func TestMemoryIsBounded(t *testing.T) {
 	for _, p := range []holdfast.Policy{holdfast.Buffered(4 * holdfast.KiB), {Buffer: 4 * holdfast.KiB, FlushEvery: time.Millisecond, Sync: holdfast.SyncEvery(time.Second)}} {

@@ -205,10 +205,10 @@ var logMutants = []mutant{
 		new:  "\tl.setKeep(l.fd < 0)\n",
 	},
 	{
-		number: "945", what: "what could not be written comes behind what is newer",
+		number: "945", what: "what could not be written is glued to a torn line",
 		file: "rotate/exchange.go",
-		old:  "to.rest = append(l.rest, to.rest...)",
-		new:  "to.rest = append(to.rest, l.rest...)",
+		old:  "to.rest = append(to.rest, l.rest...)",
+		new:  "to.rest = append(l.rest, to.rest...)",
 	},
 	{
 		number: "946", what: "a new file is not like the old one",

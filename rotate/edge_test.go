@@ -1,0 +1,158 @@
+package rotate
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/fault"
+)
+
+// TestBackupsNamesGoOn: another process has made a compressed backup in this millisecond, or a backup by a clock that was
+// ahead. The next one takes neither name, and is the newest.
+func TestBackupsNamesGoOn(t *testing.T) {
+	for there, want := range map[string]string{
+		"app-2000-01-01T00-00-00.000.log.gz": "app-2000-01-01T00-00-00.001.log",
+		"app-2100-01-01T00-00-00.000.log":    "app-2100-01-01T00-00-00.001.log",
+	} {
+		synctest.Test(t, func(t *testing.T) { // it begins at 2000-01-01, 00:00 UTC
+			d, l := newMemory(t), ledger{}
+			if err := d.WriteFile("/log/"+there, nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			o := Options{}
+			if !strings.HasSuffix(there, packed) {
+				o.MaxBackups = 5 // so it looks after the backups
+			}
+			f := opened(t, d, o)
+			synctest.Wait()
+			l.put(t, f, 1)
+			if err := f.Rotate(); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Close(); err != nil {
+				t.Error(err)
+			}
+			if got := names(logs(d.ProcessCrash())); !slices.Contains(got, want) {
+				t.Errorf("beside %s the log has %q, want %s", there, got, want)
+			}
+		})
+	}
+}
+
+// TestAFileWhoseSyncFailedIsNeverAcknowledged, though a rotation is refused, so that the log stays in that file.
+func TestAFileWhoseSyncFailedIsNeverAcknowledged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, l := newMemory(t), ledger{}
+		f := opened(t, d, Options{Policy: holdfast.Durable()})
+		d.Add(fault.DiskFault{Op: fault.DiskDatasync, Err: syscall.EIO, Times: 1})
+		d.Add(fault.DiskFault{Op: fault.DiskRename, Err: syscall.EACCES})
+		for range 3 {
+			n, err := f.Write(record(0, l[0]))
+			if n == 0 || !errors.Is(err, syscall.EIO) {
+				t.Errorf("Write = %d, %v", n, err)
+			}
+			l[0]++
+			time.Sleep(100 * time.Millisecond)
+		}
+		d.Mend()
+		time.Sleep(time.Minute)
+		l.put(t, f, 1)
+		_ = f.Sync() // which says once more what failed
+		l.closed(t, d, f)
+	})
+}
+
+// TestWhatACloseKeptIsWrittenFirst: on Windows a log's file is closed to be renamed, and then the rename and the opening are
+// refused. What is accepted meanwhile is written when the path can be opened again, on a line of its own.
+func TestWhatACloseKeptIsWrittenFirst(t *testing.T) {
+	for _, end := range []func(f *File) error{(*File).Sync, (*File).Close} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newMemory(t)
+			f, err := open(d, "/log/app.log", Options{Policy: holdfast.Buffered(256)}, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			write := func(text string) {
+				t.Helper()
+				if _, err := f.Write([]byte(text)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write("no line feed")
+			if err := f.Sync(); err != nil {
+				t.Fatal(err)
+			}
+			d.Add(fault.DiskFault{Op: fault.DiskRename, Err: syscall.EACCES, Times: 1})
+			d.Add(fault.DiskFault{Op: fault.DiskOpen, Path: "app.log", Err: syscall.EMFILE, Times: 1})
+			if err := f.Rotate(); !errors.Is(err, syscall.EACCES) {
+				t.Fatal(err)
+			}
+			write("kept\n")
+			time.Sleep(10 * time.Second)
+			if err := end(f); err != nil {
+				t.Error(err)
+			}
+			var all []byte
+			for _, name := range names(logs(d.ProcessCrash())) {
+				all = append(all, logs(d.ProcessCrash())[name]...)
+			}
+			if want := "no line feed\nkept\n"; string(all) != want {
+				t.Errorf("the log has %q, want %q", all, want)
+			}
+			f.Close()
+		})
+	}
+}
+
+// TestTheLogIsNoBackup, though it has the name of one: a rotation failed behind its rename, and could not take that back.
+func TestTheLogIsNoBackup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, l := newMemory(t), ledger{}
+		f := opened(t, d, Options{Compress: true})
+		l.put(t, f, 3)
+		d.Add(fault.DiskFault{Op: fault.DiskOpen, Path: "app.log", Err: syscall.EMFILE, Times: 2})
+		d.Add(fault.DiskFault{Op: fault.DiskRename, First: 2, Err: syscall.EACCES, Times: 1})
+		if err := f.Rotate(); !errors.Is(err, syscall.EMFILE) {
+			t.Fatal(err)
+		}
+		if got := names(logs(d.ProcessCrash())); len(got) != 1 || got[0] == "app.log" {
+			t.Fatalf("the test proves nothing: the log has %q", got)
+		}
+		f.tend()
+		l.put(t, f, 3)
+		time.Sleep(time.Minute)
+		l.put(t, f, 3)
+		l.closed(t, d, f)
+	})
+}
+
+// TestALinkThatCameMeanwhileIsNotFollowed: it has the log's name just before the log is opened.
+func TestALinkThatCameMeanwhileIsNotFollowed(t *testing.T) {
+	d := newMemory(t)
+	if err := d.WriteFile("/victim", []byte("its own"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	planted := false
+	d.Watch(func(c fault.DiskCall) {
+		if c.Op == fault.DiskResolve && !c.End.IsZero() && !planted {
+			planted = true
+			if err := d.Symlink("/victim", "/log/app.log"); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	f, err := open(d, "/log/app.log", Options{}, false)
+	if err == nil {
+		_, err = f.Write([]byte("into the link\n"))
+		err = errors.Join(err, f.Close())
+	}
+	if got, _ := d.ReadFile("/victim"); !planted || err == nil || string(got) != "its own" {
+		t.Errorf("planted %v: %v, and where the link leads stands %q", planted, err, got)
+	}
+}
