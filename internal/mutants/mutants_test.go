@@ -73,7 +73,9 @@ func (m mutant) dir() string {
 	return filepath.ToSlash(filepath.Dir(m.file))
 }
 
-func all() []mutant { return slices.Concat(writerMutants, filesMutants, logMutants, otherMutants) }
+func all() []mutant {
+	return slices.Concat(writerMutants, filesMutants, logMutants, figureMutants, otherMutants)
+}
 
 // mutate returns what the files of a mutant hold with its fault, by their names.
 func (m mutant) mutate(root string) (map[string][]byte, error) {

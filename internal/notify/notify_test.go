@@ -58,3 +58,24 @@ func TestACallThatEndsItsGoroutineIsOneCall(t *testing.T) {
 		q.Add(4)
 	})
 }
+
+// TestNobodyIsCalledAnyMore lets the function go while it is called, and another failure waits.
+func TestNobodyIsCalledAnyMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var q Queue[int]
+		calls := 0
+		q.To(func(int) {
+			calls++
+			time.Sleep(time.Second)
+		})
+		q.Add(1)
+		q.Add(2)
+		synctest.Wait()
+		q.To(nil)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if calls != 1 {
+			t.Errorf("%d calls, and the second failure came to nobody", calls)
+		}
+	})
+}

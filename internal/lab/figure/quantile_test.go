@@ -75,3 +75,17 @@ func TestQuantilesHaveTheWiderInterval(t *testing.T) {
 		t.Errorf("of none: %+v, %v", list, err)
 	}
 }
+
+// TestAWordIsThatOfBothEnds: with the harness at one end of its interval a cell is faster, at the other that is not proven.
+func TestAWordIsThatOfBothEnds(t *testing.T) {
+	faster := stat.Comparison{Ratio: 0.9, Low: 0.85, High: 0.94, Verdict: stat.Faster, Confidence: 0.95}
+	doubt := stat.Comparison{Ratio: 0.93, Low: 0.88, High: 0.97, Verdict: stat.NotProven, Confidence: 0.95}
+	for _, both := range [][2]stat.Comparison{{faster, doubt}, {doubt, faster}} {
+		if got := (Comparison{both[0]}).with(both[1]); got.Verdict != stat.NotProven || got.Low != 0.85 || got.High != 0.97 {
+			t.Errorf("%+v", got)
+		}
+	}
+	if got := (Comparison{faster}).with(faster); got.Verdict != stat.Faster {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,6 +1,8 @@
 package figure_test
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/holdfast-go/holdfast/internal/lab/figure"
@@ -18,7 +20,7 @@ func TestSettledLooksAtWhatIsShown(t *testing.T) {
 	elsewhere.Writers = 64
 	check := func(what string, run result.Run, want bool) {
 		t.Helper()
-		if widest, ok := figure.Settled(run, 0.01); ok != want || ok == (widest > 0.01) {
+		if widest, ok := figure.Settled(run, 0.01); ok != want || ok && widest > 0.01 {
 			t.Errorf("%s: settled is %v, the widest ±%v", what, ok, widest)
 		}
 	}
@@ -29,6 +31,15 @@ func TestSettledLooksAtWhatIsShown(t *testing.T) {
 	check("a wild twin", with(plant{cell: twin, ms: wild}), false)
 	check("a wild cell that writes nothing", with(plant{cell: empty, ms: wild}), true)
 	check("a wild cell alone under another load", with(plant{cell: elsewhere, ms: wild}), true)
+
+	// A paced cell has no say in the widths, but it must have had its trials.
+	paced := cell("paced")
+	paced.Every = 2
+	for rounds, want := range map[int]bool{figure.PacedRounds - 1: false, figure.PacedRounds: true} {
+		run := with(plant{cell: paced, ms: wild})
+		run.Trials = slices.DeleteFunc(run.Trials, func(t result.Trial) bool { return t.Cell == "paced" && (t.Round%2 == 0 || t.Round/2 >= rounds) })
+		check(fmt.Sprintf("%d paced trials", rounds), run, want)
+	}
 
 	few := planted(pair...)
 	few.Trials = few.Trials[:2*9]
