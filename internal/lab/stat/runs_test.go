@@ -146,8 +146,8 @@ func busy(noise float64) world {
 }
 
 // TestRunsOfAMovingMachine simulates two runs of a machine that moves in between, each cell for
-// itself: trials in turns, which are compared at one speed, and trials without, whose movement is seen
-// in how far the cells lie apart. The tables are in docs/design/measuring.md.
+// itself. Trials in turns are compared at one speed; the movement of those without is seen in how far
+// the cells lie apart. The tables are in docs/design/measuring.md.
 func TestRunsOfAMovingMachine(t *testing.T) {
 	runs, mostFalse, mostExits := 200, 8.0, 2.0 // 5 % and two standard errors; of 1,000 runs 6 % at most have a false word
 	if testing.Short() {
