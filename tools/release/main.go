@@ -1,6 +1,6 @@
-// Command release makes all that a release of holdfast consists of, from one commit: archives,
-// packages for Debian and for RPM, container images, bills of materials, a statement of where they
-// come from, and their sums. Two runs for one commit and one Go make the same bytes.
+// Command release makes all that a release of holdfast has, from one commit: archives, packages for
+// Debian and for RPM, container images, bills of materials, provenance, and sums. Two runs for one
+// commit and one Go make the same bytes.
 //
 //	go -C tools/release run . [-commit COMMIT] [-o DIRECTORY] [-platforms OS/ARCH,...] [-packages=false]
 //	go -C tools/release run . -notice
@@ -107,7 +107,13 @@ func build(root, commit, out string, chosen []platform, packages bool) (r *relea
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	r = &release{source: filepath.Join(work, "source"), out: out, packages: packages}
+	r = &release{source: filepath.Join(work, "source"), packages: packages}
+	if r.out, err = filepath.Abs(out); err != nil {
+		return nil, err
+	}
+	if root, err = filepath.Abs(root); err != nil {
+		return nil, err
+	}
 	if r.commit, err = command(root, "git", "rev-parse", "--verify", commit+"^{commit}"); err != nil {
 		return nil, err
 	}
@@ -126,16 +132,16 @@ func build(root, commit, out string, chosen []platform, packages bool) (r *relea
 	if _, err := command(r.source, "git", "checkout", "--quiet", "--detach", r.commit); err != nil {
 		return nil, err
 	}
-	if err := os.Mkdir(out, 0o777); err != nil {
+	if err := os.Mkdir(r.out, 0o777); err != nil {
 		return nil, fmt.Errorf("%w; a release is made in a new directory", err)
 	}
-	common, err := r.common(filepath.Join(work, "here"))
+	common, err := r.common()
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range chosen {
-		binary := filepath.Join(work, p.system+"-"+p.processor)
-		if err := r.compile(p, binary); err != nil {
+		binary, err := r.compile(p)
+		if err != nil {
 			return nil, err
 		}
 		if err := r.pack(p, binary, common); err != nil {
@@ -145,22 +151,27 @@ func build(root, commit, out string, chosen []platform, packages bool) (r *relea
 	return r, errors.Join(r.provenance(chosen), r.sums())
 }
 
-// compile builds the command for a platform, without cgo, so that it runs on any of its systems.
-func (r *release) compile(p platform, binary string) error {
+// compile builds the command for a platform once, without cgo, so that it runs on any of its systems.
+func (r *release) compile(p platform) (binary string, err error) {
+	binary = r.source + "-" + p.system + "-" + p.processor
+	if _, err := os.Stat(binary); err == nil {
+		return binary, nil
+	}
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w", "-o", binary, "./cmd/holdfast")
 	cmd.Dir = r.source
 	cmd.Env = append(os.Environ(), "GOOS="+p.system, "GOARCH="+p.processor, "CGO_ENABLED=0",
 		"GOFLAGS=-mod=readonly", "GOWORK=off", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build for %s/%s: %w\n%s", p.system, p.processor, err, out)
+		return "", fmt.Errorf("go build for %s/%s: %w\n%s", p.system, p.processor, err, out)
 	}
-	return nil
+	return binary, nil
 }
 
 // common returns the files that are the same on every platform. It builds the command for this one,
 // which writes its own pages and completions, and says the release's version.
-func (r *release) common(binary string) (files []file, err error) {
-	if err := r.compile(platform{runtime.GOOS, runtime.GOARCH}, binary); err != nil {
+func (r *release) common() (files []file, err error) {
+	binary, err := r.compile(platform{runtime.GOOS, runtime.GOARCH})
+	if err != nil {
 		return nil, err
 	}
 	info, err := buildinfo.ReadFile(binary)

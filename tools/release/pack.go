@@ -170,11 +170,7 @@ func (r *release) installable(p platform, files []file, stage string) error {
 			return err
 		}
 		name := fmt.Sprintf("holdfast-%s-linux-%s.%s", r.version, p.processor, packager)
-		target, err := filepath.Abs(filepath.Join(r.out, name))
-		if err != nil {
-			return err
-		}
-		cmd := exec.Command("go", "tool", "nfpm", "package", "--config", list, "--packager", packager, "--target", target)
+		cmd := exec.Command("go", "tool", "nfpm", "package", "--config", list, "--packager", packager, "--target", filepath.Join(r.out, name))
 		cmd.Dir = filepath.Join(r.source, "tools", "release", "nfpm")
 		cmd.Env = append(os.Environ(), fmt.Sprintf("SOURCE_DATE_EPOCH=%d", r.when.Unix()))
 		if out, err := cmd.CombinedOutput(); err != nil {
