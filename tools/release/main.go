@@ -28,7 +28,10 @@ import (
 const (
 	module = "github.com/holdfast-go/holdfast"
 	home   = "https://" + module
-	about  = "Measure, choose, keep and prove when a program's writes reach the disk"
+	about  = "measure what it costs to keep what a program writes"
+	more   = "holdfast measures when written bytes reach the disk and what that costs, chooses\n" +
+		"the cheapest policy that loses no more than is allowed, and proves by crashes\n" +
+		"what is lost. It answers whether a disk is fast enough for etcd and others."
 )
 
 // A platform is a system and a processor.

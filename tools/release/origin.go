@@ -42,7 +42,7 @@ func (r *release) bill(f *os.File, p platform, binary string) error {
 	}
 	licences[module] = cdx.Licenses{{License: &cdx.License{ID: "BSD-3-Clause"}}}
 	main := component(cdx.ComponentTypeApplication, module, info.Main.Version)
-	parts := []cdx.Component{component(cdx.ComponentTypeLibrary, "std", info.GoVersion)}
+	parts := []cdx.Component{component(cdx.ComponentTypeLibrary, "std", strings.TrimPrefix(info.GoVersion, "go"))}
 	refs := []string{parts[0].BOMRef}
 	for _, d := range info.Deps {
 		parts = append(parts, component(cdx.ComponentTypeLibrary, d.Path, d.Version))

@@ -121,6 +121,8 @@ func installed(name, packager string) string {
 		return "/usr/share/man/man1/" + path.Base(name) + ".gz"
 	case name == "LICENSE":
 		return "/usr/share/doc/holdfast/copyright"
+	case name == "CHANGELOG.md":
+		return "/usr/share/doc/holdfast/changelog.gz"
 	}
 	return "/usr/share/doc/holdfast/" + name
 }
@@ -159,7 +161,7 @@ func (r *release) installable(p platform, files []file, stage string) error {
 		config, err := json.Marshal(map[string]any{ // which is YAML too
 			"name": "holdfast", "arch": p.processor, "platform": "linux", "version": "v" + r.version, "version_schema": "semver",
 			"section": "utils", "priority": "optional", "maintainer": "The holdfast Authors", "homepage": home, "license": "BSD-3-Clause",
-			"description": about + ".", "suggests": []string{"e2fsprogs", "xfsprogs", "btrfs-progs"}, "contents": contents,
+			"description": about + "\n" + more, "suggests": []string{"e2fsprogs", "xfsprogs", "btrfs-progs"}, "contents": contents,
 			"rpm": map[string]any{"buildhost": "holdfast", "summary": about, "group": "Applications/System"}, "mtime": r.when.Format(time.RFC3339),
 		})
 		if err != nil {

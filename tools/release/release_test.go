@@ -320,5 +320,6 @@ func TestEveryFileOfAPackageHasAPlace(t *testing.T) {
 	check("completions/_holdfast", "/usr/share/zsh/vendor-completions/_holdfast", "/usr/share/zsh/site-functions/_holdfast")
 	check("completions/holdfast.ps1", "", "")
 	check("NOTICE", "/usr/share/doc/holdfast/NOTICE", "/usr/share/doc/holdfast/NOTICE")
+	check("CHANGELOG.md", "/usr/share/doc/holdfast/changelog.gz", "/usr/share/doc/holdfast/changelog.gz")
 	check("LICENSE", "/usr/share/doc/holdfast/copyright", "/usr/share/doc/holdfast/copyright")
 }
