@@ -111,7 +111,7 @@ func TestTwoReleasesAreEqual(t *testing.T) {
 	}
 	sumsHold(t, a)
 	base := fmt.Sprintf("holdfast-%s-%s-%s", a.version, here.system, here.processor)
-	files := map[string]file{}
+	var files map[string]file
 	if here.system == "windows" {
 		files = unzip(t, read(t, a, base+".zip"))
 	} else {
