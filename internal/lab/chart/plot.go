@@ -182,7 +182,7 @@ func (p Plot) frame() (f frame, ok bool) {
 		f.left += f.y.widest()*textTall + 10
 	}
 	below := 4.0 + lineTall
-	if room := (f.right - f.left) / float64(max(1, len(p.X.Categories))); p.X.Categories != nil && f.x.widest()*textTall+categoryGap > room {
+	if p.X.Categories != nil && f.x.closest((f.right-f.left)/float64(len(f.x.ticks))) < categoryGap {
 		f.turned = true
 		below = 12 + f.x.widest()*textTall*math.Sqrt2/2
 	}

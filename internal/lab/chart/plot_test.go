@@ -357,3 +357,20 @@ func TestPlotScalesWithItsSize(t *testing.T) {
 		t.Errorf("drawn without room: %s", svg)
 	}
 }
+
+// TestNamesOfCategoriesAreTurnedWhereTheyTouch: side by side they would lie on each other.
+func TestNamesOfCategoriesAreTurnedWhereTheyTouch(t *testing.T) {
+	turned := func(names ...string) int {
+		p := chart.Plot{X: chart.Axis{Categories: names}, Series: []chart.Series{line("", chart.Points, 0, make([]float64, len(names))...)}}
+		return strings.Count(p.SVG(), "rotate(-45)")
+	}
+	if n := turned("btrfs", "ext2", "ext4", "jfs", "xfs"); n != 0 {
+		t.Errorf("%d short names are turned", n)
+	}
+	if n := turned("btrfs", "ext2", "ext3", "ext4-ordered", "ext4-journal", "ext4-nojournal", "ext4-writeback", "xfs"); n != 8 {
+		t.Errorf("%d of 8 long names are turned", n)
+	}
+	if n := turned("only"); n != 0 {
+		t.Error("one name is turned")
+	}
+}
