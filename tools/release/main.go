@@ -196,9 +196,6 @@ func (r *release) common() (files []file, err error) {
 		}
 		files = append(files, file{"completions/" + name, 0o644, script})
 	}
-	if commands, err := command("", binary, "__complete", ""); err != nil || !strings.Contains(commands, "man\t") {
-		return files, err
-	}
 	pages := binary + "-man"
 	if _, err := command("", binary, "man", pages); err != nil {
 		return nil, err
