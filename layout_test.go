@@ -89,6 +89,7 @@ var rooms = map[string]room{
 	"internal/lab/study":    {". " + lab("chart machine probe result stat trial"), "…"},
 	"internal/lab/figure":   {". " + lab("machine result stat"), ""},
 	"internal/lab/advise":   {". " + lab("figure result stat"), "…"},
+	"internal/lab/costloss": {". " + lab("advise chart figure machine result"), ""},
 	"internal/lab/report":   {". " + lab("advise chart figure machine result stat study study/all"), "…"},
 
 	"internal/lab/syscallfault": {"", "golang.org/x/sys"},
@@ -119,7 +120,7 @@ var rooms = map[string]room{
 	"cmd/holdfast/internal/write":    {cmd("cli") + " . files readahead internal/sys", "…"},
 	"cmd/holdfast/internal/copy":     {cmd("cli") + " . filecopy internal/sys", "…"},
 	"cmd/holdfast/internal/gen":      {cmd("cli") + " . internal/own internal/sys " + lab("datagen probe"), "…"},
-	"cmd/holdfast/internal/report":   {cmd("cli") + " " + lab("figure plot report result study/all study/copying timing"), "…"},
+	"cmd/holdfast/internal/report":   {cmd("cli") + " " + lab("costloss figure plot report result study/all study/copying timing"), "…"},
 	"cmd/holdfast/internal/wal":      {cmd("cli") + " . wal", "…"},
 	"cmd/holdfast/internal/volumes":  {cmd("cli") + " internal/own " + lab("trial volume"), "…"},
 	"cmd/holdfast/internal/compare":  {cmd("cli") + " internal/own " + lab("figure report result stat"), "…"},
