@@ -29,9 +29,9 @@ const (
 	module = "github.com/holdfast-go/holdfast"
 	home   = "https://" + module
 	about  = "measure what it costs to keep what a program writes"
-	more   = "holdfast measures when written bytes reach the disk and what that costs, chooses\n" +
+	more   = "holdfast measures what it costs until written bytes are on the disk, chooses\n" +
 		"the cheapest policy that loses no more than is allowed, and proves by crashes\n" +
-		"what is lost. It answers whether a disk is fast enough for etcd and others."
+		"what is lost. It says whether a disk is fast enough for etcd and others."
 )
 
 // A platform is a system and a processor.
