@@ -556,3 +556,32 @@ func TestDirectoriesAreCalledSo(t *testing.T) {
 		}
 	}
 }
+
+// TestCommandLinksNoMoreThanItNeeds: what is linked is read from the disk at each start, and some packages
+// fill tables before main. The bound is little above what was reached, with net/http of serve.
+func TestCommandLinksNoMoreThanItNeeds(t *testing.T) {
+	cmd := exec.Command("go", "list", "-deps", "./cmd/holdfast")
+	cmd.Env = append(os.Environ(), "GOOS=linux", "CGO_ENABLED=0")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	linked := strings.Fields(string(out))
+	others := slices.DeleteFunc(slices.Clone(linked), func(name string) bool { return strings.HasPrefix(name, module) })
+	if most := 240; len(others) > most {
+		t.Errorf("the command links %d packages besides its own, want at most %d", len(others), most)
+	}
+	for _, never := range []string{"encoding/gob", "encoding/xml", "image/png", "go/ast", "testing"} {
+		if slices.Contains(linked, never) {
+			t.Errorf("the command links %s", never)
+		}
+	}
+	for _, name := range linked {
+		for _, never := range []string{"gonum.org/", "codeberg.org/go-fonts", "github.com/cheggaaa/pb", "github.com/golang/freetype"} {
+			if strings.HasPrefix(name, never) {
+				t.Errorf("the command links %s", name)
+			}
+		}
+	}
+	t.Logf("%d packages besides its own", len(others))
+}
