@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
@@ -68,7 +68,7 @@ func start(m *testing.M) (code int, err error) {
 	defer stop()
 	ctx, stop := chromedp.NewContext(allocated)
 	defer stop()
-	if err := chromedp.Run(ctx); err != nil {
+	if err := chromedp.Do(ctx); err != nil {
 		return 0, fmt.Errorf("%s does not start: %w", path, err)
 	}
 	chrome = ctx
@@ -100,7 +100,7 @@ func report(t *testing.T, args ...string) string {
 
 // open opens a page in a tab of its own, and fails the test if the page then says or asks for anything. The
 // actions come first.
-func open(t *testing.T, site string, before ...chromedp.Action) *tab {
+func open(t *testing.T, site string, before ...action) *tab {
 	t.Helper()
 	if chrome == nil {
 		t.Skip(why)
@@ -118,7 +118,7 @@ func open(t *testing.T, site string, before ...chromedp.Action) *tab {
 		}
 	})
 	address := (&url.URL{Scheme: "file", Path: site}).String()
-	chromedp.ListenTarget(ctx, func(event any) {
+	err := chromedp.Listen(ctx, func(event any) {
 		switch e := event.(type) {
 		case *runtime.EventConsoleAPICalled:
 			b.heard("console: %v", e.Args)
@@ -128,14 +128,17 @@ func open(t *testing.T, site string, before ...chromedp.Action) *tab {
 			b.heard("log: %s %s", e.Entry.Text, e.Entry.URL)
 		case *page.EventJavascriptDialogOpening:
 			b.heard("dialog: %s", e.Message)
-			go func() { _ = chromedp.Run(ctx, page.HandleJavaScriptDialog(false)) }()
+			go func() { _, _ = chromedp.Call(ctx, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{}) }()
 		case *network.EventRequestWillBeSent:
 			if e.Request.URL != address && !strings.HasPrefix(e.Request.URL, "data:image/svg") && !strings.HasPrefix(e.Request.URL, "blob:") {
 				b.heard("request: %s", e.Request.URL)
 			}
 		}
 	})
-	b.do(append(append([]chromedp.Action{network.Enable(), log.Enable()}, before...), chromedp.Navigate(address))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.do(append(append([]action{call(network.Enable, network.EnableParams{}), call(log.Enable, cdp.Empty{})}, before...), chromedp.Navigate(address))...)
 	return b
 }
 
@@ -145,9 +148,9 @@ func (b *tab) heard(format string, values ...any) {
 	b.said = append(b.said, fmt.Sprintf(format, values...))
 }
 
-func (b *tab) do(actions ...chromedp.Action) {
+func (b *tab) do(actions ...action) {
 	b.t.Helper()
-	if err := chromedp.Run(b.ctx, actions...); err != nil {
+	if err := chromedp.Do(b.ctx, actions...); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -155,7 +158,8 @@ func (b *tab) do(actions ...chromedp.Action) {
 // ask evaluates an expression in the page.
 func ask[T any](b *tab, expression string) (value T) {
 	b.t.Helper()
-	if err := chromedp.Run(b.ctx, chromedp.Evaluate(expression, &value)); err != nil {
+	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression))
+	if err != nil {
 		b.t.Fatalf("%s: %v", expression, err)
 	}
 	return value
@@ -170,7 +174,7 @@ func (b *tab) pointAt(selector string, n int) (x, y float64) {
 		const r = e.getBoundingClientRect();
 		return [r.x + r.width / 2, r.y + r.height / 2];
 	})()`, selector, n))
-	b.do(chromedp.MouseEvent(input.MouseMoved, at[0], at[1]))
+	b.do(chromedp.MouseEvent(chromedp.MouseMoved, at[0], at[1]))
 	return at[0], at[1]
 }
 
@@ -179,8 +183,19 @@ func (b *tab) click(selector string, n int) {
 	b.do(chromedp.MouseClickXY(b.pointAt(selector, n)))
 }
 
-func colours(scheme string) chromedp.Action {
-	return emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}})
+// An action is one without a result.
+type action = chromedp.Action[chromedp.Void]
+
+// call is the action of a command of the protocol.
+func call[P, R any](command cdp.Command[P, R], params P) action {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, command, params)
+		return err
+	})
+}
+
+func colours(scheme string) action {
+	return call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
 }
 
 //go:embed checks.js
@@ -202,7 +217,7 @@ func TestHoverTellsTheCell(t *testing.T) {
 	if hot := ask[int](b, `document.querySelectorAll("tr.hot").length`); hot != 2 {
 		t.Errorf("%d rows are shown with it", hot)
 	}
-	b.do(chromedp.MouseEvent(input.MouseMoved, 1, 1))
+	b.do(chromedp.MouseEvent(chromedp.MouseMoved, 1, 1))
 	if !ask[bool](b, `document.getElementById("tip").hidden && document.querySelectorAll("tr.hot").length === 0`) {
 		t.Error("it stays when the mouse is elsewhere")
 	}
@@ -257,7 +272,7 @@ func TestTablesAreSorted(t *testing.T) {
 		return number * map[string]float64{"ns": 1e-9, "us": 1e-6, "ms": 1e-3}[unit]
 	}
 	for i, way := range []string{"ascending", "descending"} {
-		ask[any](b, fmt.Sprintf(`%s.tHead.rows[0].cells[%d].querySelector("button").click()`, table, at))
+		ask[chromedp.Void](b, fmt.Sprintf(`%s.tHead.rows[0].cells[%d].querySelector("button").click()`, table, at))
 		if got := ask[string](b, fmt.Sprintf(`%s.tHead.rows[0].cells[%d].getAttribute("aria-sort")`, table, at)); got != way {
 			t.Errorf("it says %q", got)
 		}
@@ -282,14 +297,14 @@ func TestKeyboardReachesAll(t *testing.T) {
 	}
 	b := open(t, report(t, f.write(3)))
 	all := ask[int](b, `(window.all = Array.from(document.querySelectorAll("a[href], button, input, select, [tabindex='0']"))).length`)
-	ask[any](b, `window.reached = new Set(), document.addEventListener("focusin", (e) => reached.add(e.target)), 0`)
+	ask[chromedp.Void](b, `window.reached = new Set(), document.addEventListener("focusin", (e) => reached.add(e.target)), 0`)
 	for range all + 5 {
 		b.do(chromedp.KeyEvent(kb.Tab))
 	}
 	if missed := ask[[]string](b, `all.filter((e) => e.tabIndex === 0 && !reached.has(e)).map((e) => e.outerHTML.slice(0, 100))`); len(missed) > 0 {
 		t.Errorf("of %d the tab key does not reach %d: %q", all, len(missed), missed)
 	}
-	ask[any](b, `document.querySelector("svg [tabindex='0']").focus(), 0`)
+	ask[chromedp.Void](b, `document.querySelector("svg [tabindex='0']").focus(), 0`)
 	b.do(chromedp.KeyEvent(kb.ArrowDown))
 	if ask[bool](b, `document.activeElement === document.querySelector("svg [data-key]")`) {
 		t.Error("the arrow does not go to the next dot")
@@ -308,7 +323,7 @@ func TestPageIsReadWithoutSight(t *testing.T) {
 	for name, site := range sites {
 		for _, scheme := range []string{"light", "dark"} {
 			b := open(t, site, colours(scheme))
-			ask[any](b, `document.querySelectorAll("section").forEach((e) => e.style.contentVisibility = "visible"), 0`)
+			ask[chromedp.Void](b, `document.querySelectorAll("section").forEach((e) => e.style.contentVisibility = "visible"), 0`)
 			b.click(mark, 0)
 			b.click(mark, 1)
 			b.pointAt(mark, 2)
@@ -344,7 +359,7 @@ func TestTelephoneNeedsNoScrollingAside(t *testing.T) {
 // TestPageIsReadWithoutScript: the script adds to what is there, and is needed for nothing.
 func TestPageIsReadWithoutScript(t *testing.T) {
 	site := report(t, usual(t).write(10))
-	with, without := open(t, site), open(t, site, emulation.SetScriptExecutionDisabled(true))
+	with, without := open(t, site), open(t, site, call(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}))
 	const told = `Array.from(document.querySelectorAll("h1, h2, h3, h4, p, li, td, tbody th, figcaption, svg text"), (e) => e.textContent).join("\n")`
 	if a, b := ask[string](with, told), ask[string](without, told); a != b || len(b) < 10_000 {
 		t.Errorf("with the script there are %d characters to read, without %d", len(a), len(b))

@@ -1,6 +1,8 @@
 package browser
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -94,26 +96,19 @@ func (f *fixture) trial(c result.Cell, round int) result.Trial {
 func (f *fixture) write(rounds int) string {
 	f.t.Helper()
 	path := filepath.Join(f.t.TempDir(), "results.jsonl")
-	f.run.Header.Plan.Rounds = rounds
-	file, err := result.Create(path, f.run.Header)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	f.run.Header.Plan.Rounds, f.run.Trials = rounds, nil
 	start := time.Duration(0)
 	for round := range rounds + 1 {
 		for i, c := range f.run.Header.Cells {
 			one := f.trial(c, round)
 			one.Position, one.StartNs = i+1, start
 			start += one.Elapsed
-			if err := file.Trial(one); err != nil {
-				f.t.Fatal(err)
-			}
+			f.run.Trials = append(f.run.Trials, one)
 		}
 	}
-	if err := file.End(result.End{State: result.Complete, Rounds: rounds, Elapsed: start}); err != nil {
-		f.t.Fatal(err)
-	}
-	if err := file.Close(); err != nil {
+	f.run.End = &result.End{State: result.Complete, Rounds: rounds, Elapsed: start}
+	var b bytes.Buffer
+	if err := errors.Join(result.Write(&b, f.run), os.WriteFile(path, b.Bytes(), 0o644)); err != nil {
 		f.t.Fatal(err)
 	}
 	return path

@@ -2,12 +2,10 @@ package browser
 
 import (
 	"bytes"
-	"context"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/ledongthuc/pdf"
 )
@@ -16,11 +14,10 @@ import (
 func TestPrintHasEveryColumn(t *testing.T) {
 	site := report(t, usual(t).write(10))
 	b := open(t, site)
-	var printed []byte
-	b.do(chromedp.ActionFunc(func(ctx context.Context) (err error) {
-		printed, _, err = page.PrintToPDF().WithPreferCSSPageSize(true).WithPrintBackground(true).Do(ctx)
-		return err
-	}))
+	printed, err := chromedp.Run(b.ctx, chromedp.PrintToPDF(chromedp.PDFPreferCSSPageSize(), chromedp.PDFPrintBackground()))
+	if err != nil {
+		t.Fatal(err)
+	}
 	reader, err := pdf.NewReader(bytes.NewReader(printed), int64(len(printed)))
 	if err != nil {
 		t.Fatal(err)
@@ -47,8 +44,8 @@ func TestPrintHasEveryColumn(t *testing.T) {
 		t.Errorf("%d heads", len(heads))
 	}
 	// What is wider than the paper would be cut off there.
-	const paper = (297 - 2*10) * 96 / 25.4
-	b = open(t, site, emulation.SetEmulatedMedia().WithMedia("print"), chromedp.EmulateViewport(int64(paper), 800))
+	const paper = 1046 // pixels: 277 mm of 96 to 25.4 mm
+	b = open(t, site, call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"}), chromedp.EmulateViewport(paper, 800))
 	if wide := ask[[]string](b, `Array.from(document.querySelectorAll("table, svg, p, li")).filter((e) => e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.outerHTML.slice(0, 100))`); len(wide) > 0 {
 		t.Errorf("wider than A4: %q", wide)
 	}

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/browser"
-	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/chromedp"
 )
 
@@ -23,11 +22,12 @@ import (
 func downloads(t *testing.T, b *tab) func(selector string, n int) (name string, data []byte) {
 	t.Helper()
 	dir := t.TempDir()
-	allow := browser.SetDownloadBehavior(browser.SetDownloadBehaviorBehaviorAllowAndName).WithDownloadPath(dir).WithEventsEnabled(true)
+	events := true
+	allow := browser.SetDownloadBehaviorParams{Behavior: browser.SetDownloadBehaviorBehaviorAllowAndName, DownloadPath: dir, EventsEnabled: &events}
 	type saved struct{ guid, name string }
 	done := make(chan saved, 8)
 	names := map[string]string{}
-	chromedp.ListenTarget(b.ctx, func(event any) {
+	err := chromedp.ListenBrowser(b.ctx, func(event any) {
 		switch e := event.(type) {
 		case *browser.EventDownloadWillBegin:
 			names[e.GUID] = e.SuggestedFilename
@@ -37,8 +37,10 @@ func downloads(t *testing.T, b *tab) func(selector string, n int) (name string, 
 			}
 		}
 	})
-	c := chromedp.FromContext(b.ctx)
-	if err := allow.Do(cdp.WithExecutor(b.ctx, c.Target)); err != nil {
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chromedp.CallBrowser(b.ctx, browser.SetDownloadBehavior, allow); err != nil {
 		t.Fatal(err)
 	}
 	return func(selector string, n int) (string, []byte) {

@@ -132,12 +132,8 @@ func (s sheet) losses() []page.Section {
 // foot is what stands at the end of the page of each run.
 func (s sheet) foot(notes, method []string) []page.Section {
 	sections := []page.Section{{Title: "How to read it", Notes: notes}}
-	if len(s.Warnings) > 0 {
-		doubtful := page.Section{Title: "What is doubtful"}
-		for _, w := range s.Warnings {
-			doubtful.Notes = append(doubtful.Notes, doubt(w))
-		}
-		sections = append(sections, doubtful)
+	if doubts := s.doubts(); len(doubts) > 0 {
+		sections = append(sections, page.Section{Title: "What is doubtful", Notes: doubts})
 	}
 	run := page.Table{Prose: true, Head: []string{"fact", "value"}}
 	for _, fact := range s.runFacts() {
@@ -145,6 +141,14 @@ func (s sheet) foot(notes, method []string) []page.Section {
 	}
 	return append(sections, page.Section{Title: "How it was measured", Notes: method}, page.Section{Title: "The run", Tables: []page.Table{run}},
 		page.Section{Title: "The machine", Tables: []page.Table{machineTable(s.Run.Header.Machine, "value")}})
+}
+
+func (s sheet) doubts() []string {
+	var lines []string
+	for _, w := range s.Warnings {
+		lines = append(lines, doubt(w))
+	}
+	return lines
 }
 
 func machineTable(facts []machine.Fact, value string) page.Table {
