@@ -76,7 +76,7 @@ var rooms = map[string]room{
 	"internal/lab/cstdio":   {"drill", ""},
 	"internal/lab/diy":      {"drill", ""},
 	"internal/lab/timing":   {"", ""},
-	"internal/lab/plot":     {lab("timing"), "…"},
+	"internal/lab/plot":     {lab("chart timing"), ""},
 	"internal/lab/probe":    {"internal/mountinfo internal/sys", "golang.org/x/sys"},
 	"internal/lab/machine":  {"internal/mountinfo internal/sys", ""},
 	"internal/lab/volume":   {"internal/mountinfo internal/own internal/sys", "…"},

@@ -41,7 +41,7 @@ With --emit-fio it also writes a job file for fio, with what fio can't express
 said in it; with --emit-fio - it writes the job instead of the table.
 
 With --figures it draws instead: the published pictures of a run of the study
-copy, as SVG and PNG with a page of all, into a directory. It also draws them from
+copy, as SVG with a page of all, into a directory. It also draws them from
 CSV files such as ext4_results.csv, several at once, and of the name published the
 document's own figures; docs/figures.md has more.
 
