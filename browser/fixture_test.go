@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/lab/chart"
 	"github.com/holdfast-go/holdfast/internal/lab/machine"
+	"github.com/holdfast-go/holdfast/internal/lab/page"
 	"github.com/holdfast-go/holdfast/internal/lab/result"
 	"github.com/holdfast-go/holdfast/internal/lab/stat"
 )
@@ -23,7 +25,6 @@ type fixture struct {
 	run    result.Run
 	cost   map[string]float64 // nanoseconds a record, by cell
 	random *rand.Rand
-	brief  bool // without latencies
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -56,11 +57,8 @@ func (f *fixture) cellOf(p holdfast.Policy) result.Cell {
 
 // latency is a distribution around a time, with a tail.
 func (f *fixture) latency(around float64) *result.Latency {
-	if f.brief {
-		return &result.Latency{}
-	}
 	h := result.NewHistogram()
-	for range 3000 {
+	for range 1500 {
 		result.Record(h, time.Duration(around*math.Exp(math.Abs(f.random.NormFloat64()))))
 	}
 	l, err := result.NewLatency(h, stat.Supports)
@@ -153,17 +151,39 @@ func usual(t *testing.T) *fixture {
 	return f
 }
 
-// many is a run of so many loads under so many policies each.
-func many(t *testing.T, loads, policies int) *fixture {
-	f := newFixture(t)
-	f.brief = true
-	for writers := range loads {
-		for i := range policies {
-			p := f.policy(fmt.Sprintf("buffer=%dKiB,sync=never", i+1))
-			f.add(result.Cell{Name: fmt.Sprint(p, writers), Policy: p, RecordBytes: 128, Writers: writers + 1, Records: 20000, LatencyStride: 7}, 30+1000/float64(i+1))
+// large writes a page of so many loads with so many cells each, in the form of a run's.
+func large(t *testing.T, loads, cells int) string {
+	p := page.Page{Title: "large"}
+	for l := range loads {
+		dots := chart.Dots{Title: "costs", Scale: func(x float64) string { return fmt.Sprint(x) }, Series: []string{"cost"}}
+		s := page.Section{Title: fmt.Sprintf("load %d", l)}
+		for _, columns := range []int{24, 16} {
+			table := page.Table{Name: fmt.Sprintf("load %d, %d columns", l, columns), Head: []string{"policy"}}
+			for c := range columns - 1 {
+				table.Head = append(table.Head, fmt.Sprintf("figure %d", c))
+			}
+			for i := range cells {
+				key, policy := fmt.Sprintf("%d/%d", l, i), fmt.Sprintf("buffer=%dKiB,sync=never", i)
+				row := page.Row{Key: key, Cells: []string{policy}}
+				for c := range columns - 1 {
+					row.Cells = append(row.Cells, fmt.Sprintf("%d.%dµs", i*c%97, i%10))
+				}
+				table.Rows = append(table.Rows, row)
+				if columns == 24 {
+					dots.Rows = append(dots.Rows, chart.Row{Label: policy, Points: []chart.Point{{Key: key, Value: float64(1 + i), Low: float64(1 + i), High: float64(2 + i)}}})
+				}
+			}
+			s.Tables = append(s.Tables, table)
 		}
+		s.Charts = []page.Chart{{Picture: dots.SVG()}}
+		p.Sections = append(p.Sections, s)
 	}
-	return f
+	var b bytes.Buffer
+	site := filepath.Join(t.TempDir(), "large.html")
+	if err := errors.Join(page.Write(&b, p), os.WriteFile(site, b.Bytes(), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	return site
 }
 
 // hostile writes a run each of whose texts would be obeyed by a page that is not careful.

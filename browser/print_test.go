@@ -32,7 +32,7 @@ func TestPrintHasEveryColumn(t *testing.T) {
 			text.WriteString(piece.S)
 		}
 	}
-	plain := strings.NewReplacer(" ", "", "\u00ad", "", "\n", "", "-", "")
+	plain := strings.NewReplacer(" ", "", "\u00ad", "", "\n", "", "-", "", "ﬀ", "ff", "ﬁ", "fi", "ﬂ", "fl", "ﬃ", "ffi")
 	on := plain.Replace(text.String())
 	heads := ask[[]string](b, `Array.from(document.querySelectorAll("thead th"), (th) => th.dataset.head || th.textContent)`)
 	for _, head := range heads {
