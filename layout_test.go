@@ -90,7 +90,7 @@ var rooms = map[string]room{
 	"internal/lab/figure":   {". " + lab("machine result stat"), ""},
 	"internal/lab/advise":   {". " + lab("figure result stat"), "…"},
 	"internal/lab/report":   {". " + lab("advise chart figure machine page result stat study study/all"), "…"},
-	"internal/lab/page":     {"", ""},
+	"internal/lab/page":     {lab("chart"), ""},
 
 	"internal/lab/syscallfault": {"", "golang.org/x/sys"},
 

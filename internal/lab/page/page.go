@@ -18,6 +18,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/holdfast-go/holdfast/internal/lab/chart"
 )
 
 // A Page is what is shown, from above to below.
@@ -35,8 +37,7 @@ type Page struct {
 type Need struct {
 	Text    string
 	Verdict string // met, not met or not known
-	Says    string // a sentence
-	Table   Table
+	Says    string // under what, and by which policy
 }
 
 // A Section is a heading and what stands below it, in the order of the fields.
@@ -119,6 +120,7 @@ func code(text string) template.HTML {
 func Write(w io.Writer, p Page) error {
 	p.Sections = numbered(p.Sections, "s", 2)
 	p.Results = kept(p.Results)
+	style := chart.CSS + styleText
 	source := func(text string) template.HTML {
 		sum := sha256.Sum256([]byte(text))
 		return template.HTML("'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'")
@@ -131,8 +133,8 @@ func Write(w io.Writer, p Page) error {
 		Policy    template.HTML
 		Generator string
 	}{
-		Page: p, Style: template.CSS(styleText), Script: template.JS(scriptText), Generator: marker,
-		Policy: "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; style-src " + source(styleText) + "; script-src " + source(scriptText),
+		Page: p, Style: template.CSS(style), Script: template.JS(scriptText), Generator: marker,
+		Policy: "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; style-src " + source(style) + "; script-src " + source(scriptText),
 	})
 	if err != nil {
 		return err

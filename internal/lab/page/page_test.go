@@ -103,7 +103,7 @@ func TestTextsAreEscaped(t *testing.T) {
 	section := page.Section{Title: bad, Text: bad, Answer: []string{bad}, Charts: []page.Chart{{Title: bad, Caption: bad}}, Tables: []page.Table{table}, Notes: []string{bad}}
 	outer := section
 	outer.Sections = []page.Section{section}
-	site := written(t, page.Page{Title: bad, Question: bad, Mark: bad, Answer: []string{bad}, Needs: []page.Need{{Text: bad, Verdict: bad, Says: bad, Table: table}}, Sections: []page.Section{outer}, Results: []page.Results{{Name: bad}}})
+	site := written(t, page.Page{Title: bad, Question: bad, Mark: bad, Answer: []string{bad}, Needs: []page.Need{{Text: bad, Verdict: bad, Says: bad}}, Sections: []page.Section{outer}, Results: []page.Results{{Name: bad}}})
 	if got, want := strings.Count(site, "<script>"), 1; got != want || strings.Contains(site, "<b>") {
 		t.Errorf("%d scripts, of one", got)
 	}

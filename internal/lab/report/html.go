@@ -60,19 +60,21 @@ func (s sheet) newPage() page.Page {
 func (s sheet) page(more More) (page.Page, error) {
 	p := s.newPage()
 	var limits limits
+	var needs []advise.Recommendation
 	if len(more.Need) > 0 {
 		for _, load := range advise.Loads(s.Figures, advise.Load{}) {
 			r, err := advise.Recommend(s.Figures, more.Need, load)
 			if err != nil {
 				return p, err
 			}
-			p.Needs, limits = append(p.Needs, needPage(r)), append(limits, limit{r.Need, r.Load})
+			p.Needs, limits, needs = append(p.Needs, needPage(r)), append(limits, limit{r.Need, r.Load}), append(needs, r)
 		}
 	}
 	p.Answer = s.answer()
 	p.Sections = append(p.Sections, s.costAgainstLoss(limits)...)
 	p.Sections = append(p.Sections, s.speed()...)
 	p.Sections = append(p.Sections, s.losses()...)
+	p.Sections = append(p.Sections, needTerms(needs)...)
 	for _, g := range s.Groups {
 		p.Sections = append(p.Sections, s.groupPage(g))
 	}

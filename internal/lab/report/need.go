@@ -10,25 +10,33 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/page"
 )
 
-// needPage shows a need and whether a policy meets it.
+// needPage says whether a policy meets a need under a load.
 func needPage(r advise.Recommendation) page.Need {
-	shown := r.Shown()
-	n := page.Need{
-		Text: r.Need.String(), Verdict: string(r.Verdict()),
-		Table: page.Table{Name: "the need", Prose: true, Head: []string{"term", "found", "verdict", "how it is known"}},
-	}
+	says := "with %s: `%v` is the cheapest policy that meets it."
 	switch r.Verdict() {
-	case advise.Met:
-		n.Says = fmt.Sprintf("The cheapest policy that meets it is `%v`, judged with %s.", shown.Policy, title(r.Load))
 	case advise.NotMet:
-		n.Says = fmt.Sprintf("No policy that was measured meets it. The nearest is `%v`, judged with %s.", shown.Policy, title(r.Load))
-	default:
-		n.Says = fmt.Sprintf("It is not known if a policy meets it. The nearest is `%v`, judged with %s.", shown.Policy, title(r.Load))
+		says = "with %s: no policy that was measured meets it; `%v` is the nearest."
+	case advise.NotKnown:
+		says = "with %s: what was measured does not tell; `%v` is the nearest."
+	case advise.Met:
 	}
-	for _, f := range shown.Findings {
-		n.Table.Rows = append(n.Table.Rows, page.Row{Cells: []string{f.Term.String(), f.Text(), string(f.Verdict), f.How}})
+	return page.Need{Text: r.Need.String(), Verdict: string(r.Verdict()), Says: fmt.Sprintf(says, title(r.Load), r.Shown().Policy)}
+}
+
+// needTerms shows how a need was judged, term by term.
+func needTerms(all []advise.Recommendation) []page.Section {
+	if len(all) == 0 {
+		return nil
 	}
-	return n
+	s := page.Section{Title: "The need, term by term"}
+	for _, r := range all {
+		t := page.Table{Title: title(r.Load), Prose: true, Head: []string{"term", "found", "verdict", "how it is known"}, Text: fmt.Sprintf("Of `%v`.", r.Shown().Policy)}
+		for _, f := range r.Shown().Findings {
+			t.Rows = append(t.Rows, page.Row{Cells: []string{f.Term.String(), f.Text(), string(f.Verdict), f.How}})
+		}
+		s.Tables = append(s.Tables, t)
+	}
+	return []page.Section{s}
 }
 
 // limits are what a need draws into the picture of cost against loss; nil draws nothing.
