@@ -68,7 +68,7 @@ func (s sheet) costAgainstLoss(l limits) []page.Section {
 }
 
 const costLossCaption = "The further to the left, the less a writer pays; the higher, the less a power cut takes. The broken line joins the " +
-	"policies to choose from: nothing that loses no more costs less. A bar is the 95 % interval. The cost of a policy whose period is " +
+	"policies to choose from: nothing that loses no more has a lower median cost. A bar is the 95 % interval. The cost of a policy whose period is " +
 	"longer than a burst comes from trials at a steady pace, against the same buffer without a sync."
 
 // pricedOf returns the policies of a load whose cost is known, those that lose least first. The

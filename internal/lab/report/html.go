@@ -73,6 +73,7 @@ func (s sheet) page(more More) (page.Page, error) {
 	p.Answer = s.answer()
 	p.Sections = append(p.Sections, s.costAgainstLoss(limits)...)
 	p.Sections = append(p.Sections, s.speed()...)
+	p.Sections = append(p.Sections, s.pictures()...)
 	p.Sections = append(p.Sections, s.losses()...)
 	p.Sections = append(p.Sections, needTerms(needs)...)
 	for _, g := range s.Groups {
