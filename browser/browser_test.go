@@ -209,7 +209,7 @@ func colours(scheme string) action {
 //go:embed checks.js
 var checks string
 
-const mark = "figure svg.chart circle[data-key]"
+const mark = "figure svg [data-key]"
 
 func TestHoverTellsTheCell(t *testing.T) {
 	b := open(t, report(t, usual(t).write(10)))
@@ -327,7 +327,12 @@ func TestKeyboardReachesAll(t *testing.T) {
 }
 
 func TestPageIsReadWithoutSight(t *testing.T) {
-	sites := map[string]string{"usual": report(t, usual(t).write(10), "--need", "loss<=1s,rate>=10k/s")}
+	other := usual(t)
+	other.run.Header.Machine[0].Value = "another"
+	sites := map[string]string{
+		"usual":   report(t, usual(t).write(10), "--need", "loss<=1s,rate>=10k/s"),
+		"compare": report(t, usual(t).write(10), other.write(10)),
+	}
 	for name, site := range sites {
 		for _, scheme := range []string{"light", "dark"} {
 			b := open(t, site, colours(scheme))

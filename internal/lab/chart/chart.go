@@ -136,7 +136,7 @@ func (d Dots) limits(b *strings.Builder, s scale, tall int) {
 			anchor, aside = "end", -6
 		}
 		fmt.Fprintf(b, `<line class="limit" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/><text class="limit" x="%.1f" y="%d" text-anchor="%s">%s</text>`+"\n",
-			x, x, top-8, tall-bottom, x+aside, tall-bottom-4, anchor, text(l.Label))
+			x, x, top-8, tall-bottom, x+aside, top-10, anchor, text(l.Label))
 	}
 }
 

@@ -28,7 +28,8 @@ const reportLong = `Report reads the results that bench has kept with -o and pri
 again. With -o it writes one HTML page instead, with pictures, the facts of the
 machine and how it was measured; the page needs no other file and no network. The
 results are inside: --extract gives them back, to the byte. With --need the page
-begins with whether a policy meets it.
+begins with whether a policy meets it. Of several results the page sets each beside
+the first, and begins with what differs in the machines.
 
 With --export it writes for programs instead, to stdout or to the file of -o:
   csv       a row for each trial, with all raw values, units in the columns' names
@@ -52,7 +53,7 @@ marked. The file - is the standard input.`
 func New() *cobra.Command {
 	var r reporting
 	cmd := &cobra.Command{
-		Use:   "report results.jsonl [flags]",
+		Use:   "report results.jsonl... [flags]",
 		Short: "print the table of an earlier run again, make a page of it, or export it",
 		Long:  reportLong,
 		Example: `  holdfast report results.jsonl -o report.html
@@ -66,6 +67,9 @@ func New() *cobra.Command {
 			}
 			if r.extract != "" {
 				return r.unpack(cmd.OutOrStdout())
+			}
+			if len(args) > 1 {
+				return r.beside(cmd, args)
 			}
 			return r.run(cmd, args[0])
 		},
@@ -98,6 +102,9 @@ func (r *reporting) args(_ *cobra.Command, args []string) error {
 	}
 	if i := slices.IndexFunc(args, isCSV); i >= 0 {
 		return cli.Misuse("add --figures DIRECTORY to draw it", "report prints results of holdfast, and %s is a table of times", args[i])
+	}
+	if len(args) > 1 && r.output != "" && r.format == "" && r.fio == "" && r.timings == "" && r.need == nil {
+		return nil
 	}
 	if len(args) != 1 {
 		return cli.Misuse("for instance: holdfast report results.jsonl", "report takes one results file, and %d were given", len(args))
