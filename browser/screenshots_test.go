@@ -39,8 +39,8 @@ func TestScreenshots(t *testing.T) {
 		b.click(mark, 8)
 		b.pointAt(mark, 5)
 	}
-	keep("light", 1000, 1150, nil, nil)
-	keep("dark", 1000, 1150, []action{colours("dark")}, nil)
+	keep("light", 1000, 900, nil, nil)
+	keep("dark", 1000, 900, []action{colours("dark")}, nil)
 	keep("compare", 1000, 900, nil, pinned)
 	keep("phone", 390, 844, nil, nil)
 }

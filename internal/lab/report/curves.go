@@ -29,9 +29,6 @@ func keyed(r figure.Row) []chart.Attr {
 	return []chart.Attr{{Name: "key", Value: r.Cell.Name}, {Name: "label", Value: r.Cell.Policy.String()}}
 }
 
-// fewSizes: fewer buffers make no curve.
-const fewSizes = 3
-
 // byBuffer draws the records a second and the CPU time of a record against the size of the buffer:
 // a line for each policy that is alike but for it.
 func (s sheet) byBuffer(g figure.Group) (charts []page.Chart) {
@@ -47,6 +44,7 @@ func (s sheet) byBuffer(g figure.Group) (charts []page.Chart) {
 		}
 		sizes[rest] = append(sizes[rest], r)
 	}
+	const fewSizes = 3 // fewer make no curve
 	draw := func(what, unit string, of func(figure.Row) figure.Summary, text func(float64) string) chart.Plot {
 		p := chart.Plot{
 			Title: fmt.Sprintf("%s by the size of the buffer: %s", what, title(g.Load)),
@@ -78,12 +76,6 @@ func (s sheet) byBuffer(g figure.Group) (charts []page.Chart) {
 	return drawn(charts, draw("CPU time of a record", "CPU a record", func(r figure.Row) figure.Summary { return r.Net.CPU }, nanoseconds), "")
 }
 
-// shares are the parts of all Writes at which the curve of their times has a point.
-var shares = []float64{0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9995, 0.9999}
-
-// mostCurves is how many curves of times are told apart at a glance.
-const mostCurves = 4
-
 // latencies draws how long a Write takes, up to 99.99 % of them. At a rate the time from when a
 // record was due stands beside that of the call.
 func (s sheet) latencies(g figure.Group) (charts []page.Chart) {
@@ -92,13 +84,14 @@ func (s sheet) latencies(g figure.Group) (charts []page.Chart) {
 		X:     chart.Axis{Name: "part of all Writes", Scale: chart.Nines}, Y: chart.Axis{Name: "at most", Scale: chart.Log, Format: nanoseconds},
 	}
 	for _, r := range s.telling(g) {
+		const mostPictures = 24 // of a kind: of a run with hundreds of loads, the first
 		add := func(what string, of func(result.Trial) *result.Latency) {
 			all, err := result.Pool(s.Run.Rounded(r.Cell.Name), of)
 			if err != nil || all.TotalCount() == 0 {
 				return
 			}
 			line := chart.Series{Name: r.Cell.Policy.String() + what, As: chart.Points | chart.Line, Look: len(p.Series), Size: 0.7}
-			for _, share := range shares {
+			for _, share := range []float64{0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9995, 0.9999} {
 				if share > 0 && !stat.Supports(all.TotalCount(), share) {
 					continue
 				}
@@ -124,7 +117,7 @@ func (s sheet) latencies(g figure.Group) (charts []page.Chart) {
 // telling are the rows of a group that tell most: the advised one, the cheapest, and the cheapest
 // of each loss at a power cut.
 func (s sheet) telling(g figure.Group) (rows []figure.Row) {
-	most := mostCurves
+	most := 4 // curves are told apart at a glance
 	if g.Open() {
 		most /= 2
 	}
@@ -256,6 +249,7 @@ func (s sheet) overRounds() []page.Section {
 
 // pictures are those of all groups, by what they show.
 func (s sheet) pictures() (sections []page.Section) {
+	const mostPictures = 24 // of a kind: of a run with hundreds of loads, the first
 	add := func(what string, of func(figure.Group) []page.Chart, shows func(figure.Group) bool) {
 		section := page.Section{Title: what}
 		for _, g := range s.Groups {
@@ -278,6 +272,3 @@ func (s sheet) pictures() (sections []page.Section) {
 	add("Loss promised beside loss observed", s.agesOf, func(g figure.Group) bool { return g.Open() })
 	return append(sections, s.overRounds()...)
 }
-
-// mostPictures of a kind are on a page: of a run with hundreds of loads, the first.
-const mostPictures = 24

@@ -291,7 +291,7 @@ func (p part) page() page.Section {
 		one.Sections = pageTables(withRows(p.shown.Tables))
 	}
 	if len(p.made.Machine) > 0 {
-		one.Sections = append(one.Sections, page.Section{Title: "what differs from the machine", Tables: []page.Table{machineTable(p.made.Machine, "value there")}})
+		one.Sections = append(one.Sections, page.Section{Title: "what differs from the machine", Tables: []page.Table{p.machineTable(p.made.Machine, "value there")}})
 	}
 	return one
 }

@@ -22,33 +22,28 @@ type More struct {
 }
 
 // HTML writes one page that needs no other file, or returns [figure.ErrNoRound] and writes
-// nothing.
+// nothing. It has only texts that are made by the same functions as those of the terminal's table.
 func HTML(w io.Writer, run result.Run, more More) error {
-	p, err := newPage(run, more)
-	if err != nil {
-		return err
-	}
-	p.Results = more.Results
-	return page.Write(w, p)
-}
-
-// newPage has only texts that are made by the same functions as those of the terminal's table.
-func newPage(run result.Run, more More) (page.Page, error) {
+	var p page.Page
 	if len(run.FileSystems()) > 0 {
 		s, err := newSeveral(run)
 		if err != nil {
-			return page.Page{}, err
+			return err
 		}
-		return s.page(), nil
+		p = s.page()
+	} else {
+		s, err := newSheet(run)
+		if err != nil {
+			return err
+		}
+		if of, ok := s.studied(); ok {
+			p = of.page()
+		} else if p, err = s.page(more); err != nil {
+			return err
+		}
 	}
-	s, err := newSheet(run)
-	if err != nil {
-		return page.Page{}, err
-	}
-	if of, ok := s.studied(); ok {
-		return of.page(), nil
-	}
-	return s.page(more)
+	p.Results = more.Results
+	return page.Write(w, p)
 }
 
 // newPage begins the page of a run.
@@ -59,23 +54,22 @@ func (s sheet) newPage() page.Page {
 
 func (s sheet) page(more More) (page.Page, error) {
 	p := s.newPage()
-	var limits limits
-	var needs []advise.Recommendation
+	var need needs
 	if len(more.Need) > 0 {
 		for _, load := range advise.Loads(s.Figures, advise.Load{}) {
 			r, err := advise.Recommend(s.Figures, more.Need, load)
 			if err != nil {
 				return p, err
 			}
-			p.Needs, limits, needs = append(p.Needs, needPage(r)), append(limits, limit{r.Need, r.Load}), append(needs, r)
+			need = append(need, r)
 		}
 	}
-	p.Answer = s.answer()
-	p.Sections = append(p.Sections, s.costAgainstLoss(limits)...)
+	p.Answer, p.Needs = s.answer(), need.page()
+	p.Sections = append(p.Sections, s.costAgainstLoss(need)...)
 	p.Sections = append(p.Sections, s.speed()...)
 	p.Sections = append(p.Sections, s.pictures()...)
 	p.Sections = append(p.Sections, s.losses()...)
-	p.Sections = append(p.Sections, needTerms(needs)...)
+	p.Sections = append(p.Sections, need.terms()...)
 	for _, g := range s.Groups {
 		p.Sections = append(p.Sections, s.groupPage(g))
 	}
@@ -143,7 +137,7 @@ func (s sheet) foot(notes, method []string) []page.Section {
 		run.Rows = append(run.Rows, page.Row{Cells: []string{fact.Name, fact.Value}})
 	}
 	return append(sections, page.Section{Title: "How it was measured", Notes: method}, page.Section{Title: "The run", Tables: []page.Table{run}},
-		page.Section{Title: "The machine", Tables: []page.Table{machineTable(s.Run.Header.Machine, "value")}})
+		page.Section{Title: "The machine", Tables: []page.Table{s.machineTable(s.Run.Header.Machine, "value")}})
 }
 
 func (s sheet) doubts() []string {
@@ -154,7 +148,7 @@ func (s sheet) doubts() []string {
 	return lines
 }
 
-func machineTable(facts []machine.Fact, value string) page.Table {
+func (sheet) machineTable(facts []machine.Fact, value string) page.Table {
 	t := page.Table{Prose: true, Name: "the machine", Head: []string{"fact", value, "learnt from"}}
 	for _, f := range facts {
 		t.Rows = append(t.Rows, page.Row{Cells: []string{f.Name, f.Value, f.Source}})

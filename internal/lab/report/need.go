@@ -10,21 +10,27 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/page"
 )
 
-// needPage says whether a policy meets a need under a load.
-func needPage(r advise.Recommendation) page.Need {
-	says := "with %s: `%v` is the cheapest policy that meets it."
-	switch r.Verdict() {
-	case advise.NotMet:
-		says = "with %s: no policy that was measured meets it; `%v` is the nearest."
-	case advise.NotKnown:
-		says = "with %s: what was measured does not tell; `%v` is the nearest."
-	case advise.Met:
+// needs are how a need was judged, a load each; nil: none was stated.
+type needs []advise.Recommendation
+
+// page says whether a policy meets the need.
+func (all needs) page() (said []page.Need) {
+	for _, r := range all {
+		says := "with %s: `%v` is the cheapest policy that meets it."
+		switch r.Verdict() {
+		case advise.NotMet:
+			says = "with %s: no policy that was measured meets it; `%v` is the nearest."
+		case advise.NotKnown:
+			says = "with %s: what was measured does not tell; `%v` is the nearest."
+		case advise.Met:
+		}
+		said = append(said, page.Need{Text: r.Need.String(), Verdict: string(r.Verdict()), Says: fmt.Sprintf(says, title(r.Load), r.Shown().Policy)})
 	}
-	return page.Need{Text: r.Need.String(), Verdict: string(r.Verdict()), Says: fmt.Sprintf(says, title(r.Load), r.Shown().Policy)}
+	return said
 }
 
-// needTerms shows how a need was judged, term by term.
-func needTerms(all []advise.Recommendation) []page.Section {
+// terms shows how the need was judged, term by term.
+func (all needs) terms() []page.Section {
 	if len(all) == 0 {
 		return nil
 	}
@@ -39,25 +45,17 @@ func needTerms(all []advise.Recommendation) []page.Section {
 	return []page.Section{s}
 }
 
-// limits are what a need draws into the picture of cost against loss; nil draws nothing.
-type limits []limit
-
-type limit struct {
-	need advise.Need
-	load figure.Load // under which it was judged
-}
-
 // costs returns the largest cost at which the rate that is needed can be written at full
 // speed: as many times the cheapest as that writes faster.
-func (l limits) costs(g figure.Group) (lines []chart.Limit) {
-	for _, one := range l {
-		needed := one.need.Records(g.RecordBytes)
-		if needed == 0 || one.load.Writers != g.Writers || one.load.RecordBytes != g.RecordBytes {
+func (all needs) costs(g figure.Group) (lines []chart.Limit) {
+	for _, one := range all {
+		needed := one.Need.Records(g.RecordBytes)
+		if needed == 0 || one.Load.Writers != g.Writers || one.Load.RecordBytes != g.RecordBytes {
 			continue
 		}
 		for _, r := range g.Rows {
 			if most := r.Rate.Median / needed; r.Fastest && most > 0 && !math.IsInf(most, 0) {
-				term, _ := one.need.Term(advise.Rate)
+				term, _ := one.Need.Term(advise.Rate)
 				lines = append(lines, chart.Limit{Value: most, Label: "need: " + term.String()})
 			}
 		}
@@ -66,10 +64,10 @@ func (l limits) costs(g figure.Group) (lines []chart.Limit) {
 }
 
 // beyond returns what is written above a row if it is the first that loses more than is needed.
-func (l limits) beyond(i int, policies []priced) string {
-	for _, one := range l {
-		term, ok := one.need.Term(advise.Loss)
-		if ok && !one.need.Covers(policies[i].Cell.Policy) && (i == 0 || one.need.Covers(policies[i-1].Cell.Policy)) {
+func (all needs) beyond(i int, policies []priced) string {
+	for _, one := range all {
+		term, ok := one.Need.Term(advise.Loss)
+		if ok && !one.Need.Covers(policies[i].Cell.Policy) && (i == 0 || one.Need.Covers(policies[i-1].Cell.Policy)) {
 			return "need: " + term.String()
 		}
 	}
