@@ -90,7 +90,8 @@ var rooms = map[string]room{
 	"internal/lab/figure":   {". " + lab("machine result stat"), ""},
 	"internal/lab/advise":   {". " + lab("figure result stat"), "…"},
 	"internal/lab/costloss": {". " + lab("advise chart figure machine result"), ""},
-	"internal/lab/report":   {". " + lab("advise chart figure machine result stat study study/all"), "…"},
+	"internal/lab/report":   {". " + lab("advise chart figure machine page result stat study study/all"), "…"},
+	"internal/lab/page":     {lab("chart"), ""},
 
 	"internal/lab/syscallfault": {"", "golang.org/x/sys"},
 
@@ -120,7 +121,7 @@ var rooms = map[string]room{
 	"cmd/holdfast/internal/write":    {cmd("cli") + " . files readahead internal/sys", "…"},
 	"cmd/holdfast/internal/copy":     {cmd("cli") + " . filecopy internal/sys", "…"},
 	"cmd/holdfast/internal/gen":      {cmd("cli") + " . internal/own internal/sys " + lab("datagen probe"), "…"},
-	"cmd/holdfast/internal/report":   {cmd("cli") + " " + lab("costloss figure plot report result study/all study/copying timing"), "…"},
+	"cmd/holdfast/internal/report":   {cmd("cli") + " " + lab("advise costloss figure page plot report result stat study/all study/copying timing"), "…"},
 	"cmd/holdfast/internal/wal":      {cmd("cli") + " . wal", "…"},
 	"cmd/holdfast/internal/volumes":  {cmd("cli") + " internal/own " + lab("trial volume"), "…"},
 	"cmd/holdfast/internal/compare":  {cmd("cli") + " internal/own " + lab("figure report result stat"), "…"},
@@ -462,7 +463,7 @@ func TestUsersPullInNothingOfOtherModules(t *testing.T) {
 	if err != nil || len(others) == 0 {
 		t.Fatalf("no adapters: %v", err)
 	}
-	for _, other := range append(others, "peers", "tools") {
+	for _, other := range append(others, "browser", "peers", "tools") {
 		for _, m := range directModules(t, other) {
 			if slices.Contains(main, m) && !slices.Contains(sharedModules, m) {
 				t.Errorf("go.mod requires %s, which is for %s only", m, other)
