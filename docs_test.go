@@ -2,6 +2,7 @@ package holdfast_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"flag"
 	"fmt"
@@ -224,7 +225,7 @@ func TestReadmeCommandsRun(t *testing.T) {
 // TestCommandsOfPagesRun runs what the pages of the commands show.
 func TestCommandsOfPagesRun(t *testing.T) {
 	t.Parallel()
-	for _, page := range []string{"docs/write.md", "docs/copy.md", "docs/prove.md"} {
+	for _, page := range []string{"docs/bench.md", "docs/write.md", "docs/copy.md", "docs/prove.md"} {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
@@ -477,13 +478,67 @@ func TestRunnableKeepsWhatIsShown(t *testing.T) {
 	check("holdfast advise --need 'loss<=1s' a.jsonl", "holdfast advise --need 'loss<=1s' a.jsonl")
 }
 
-func TestReadmeLinksToTheLicence(t *testing.T) {
-	if _, err := os.Stat("LICENSE"); err != nil {
-		t.Error(err)
+// TestReadmeIsAFrontDoor holds what a visitor sees of README.md before anything else, and its length.
+func TestReadmeIsAFrontDoor(t *testing.T) {
+	text := readme(t)
+	if lines := strings.Count(text, "\n"); lines > 150 {
+		t.Errorf("README.md has %d lines, of at most 150: move something to a page of docs", lines)
 	}
-	if !strings.Contains(readme(t), "(LICENSE)") {
+	at, last := 0, ""
+	for _, part := range []string{"# holdfast\n", "go install ", "\nholdfast bench ", "<!-- bench:begin -->", "\n![", "```go\n", "<!-- policies:end -->", "\n## "} {
+		next := strings.Index(text[at:], part)
+		if next < 0 {
+			t.Fatalf("README.md has no %q behind %q", part, last)
+		}
+		at, last = at+next, part
+	}
+	if lines := strings.Count(text[:at], "\n"); lines > 65 {
+		t.Errorf("the first section of README.md has %d lines, of at most 65", lines)
+	}
+	if !strings.Contains(text, "(LICENSE)") {
 		t.Error("README.md does not link to LICENSE")
 	}
+}
+
+// TestLinksLeadSomewhere follows the links among the pages, also to a heading.
+func TestLinksLeadSomewhere(t *testing.T) {
+	pages, err := exec.Command("git", "ls-files", "*.md").Output()
+	if err != nil {
+		t.Skip("not a clone of the repository:", err)
+	}
+	link := regexp.MustCompile(`\]\(([^)#: ]*)(?:#([^) ]+))?\)`)
+	found := 0
+	for page := range strings.FieldsSeq(string(pages)) {
+		text, err := os.ReadFile(page)
+		if err != nil || strings.Contains(page, "testdata/") {
+			continue // removed and not committed yet, or a golden file
+		}
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			found++
+			to := page
+			if m[1] != "" {
+				to = filepath.Join(filepath.Dir(page), m[1])
+			}
+			there, err := os.ReadFile(to)
+			if _, is := os.Stat(to); is != nil {
+				t.Errorf("%s links to %s, which is not there", page, m[1])
+			} else if m[2] != "" && (err != nil || !slices.Contains(anchors(string(there)), m[2])) {
+				t.Errorf("%s links to #%s of %s, which has no such heading", page, m[2], to)
+			}
+		}
+	}
+	if found < 50 {
+		t.Errorf("%d links found; there are more", found)
+	}
+}
+
+// anchors returns what the headings of a page are called in links.
+func anchors(page string) (names []string) {
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(page, -1) {
+		name := regexp.MustCompile(`[^\p{L}\p{N}_ -]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		names = append(names, strings.ReplaceAll(name, " ", "-"))
+	}
+	return names
 }
 
 // testFiles returns the files of all tests of the main module.
@@ -537,28 +592,31 @@ func TestDesignNamesTestsThatExist(t *testing.T) {
 	}
 }
 
-// TestReadmeShowsBench holds the form of the table that README.md shows. -update shows a
-// whole run's, of 50 s: on a quiet machine.
+// TestReadmeShowsBench holds the table that README.md shows to the stored results of its picture, and
+// its form to what bench prints.
 func TestReadmeShowsBench(t *testing.T) {
 	binary := buildHoldfast(t)
-	args := []string{"bench", "--dir", t.TempDir(), "--writers", "1"}
-	if !*update {
-		args = append(args, strings.Fields(quickly)...)
-	}
-	out, err := exec.Command(binary, args...).Output()
+	file, err := os.Open("docs/measured/policy.jsonl.gz")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, _ := strings.Cut(string(out), "128B records, 1 writer\n")
-	table, _, _ = strings.Cut(table, "\n\n")
-	_, use, _ := strings.Cut(string(out), "\nuse  ")
-	shown := table + "\n\nuse  " + use
-	if *update {
-		holdSection(t, "bench", "```\n"+shown+"```\n")
-		return
+	defer file.Close()
+	stored, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(readme(t), "<!-- bench:begin -->\n```\n")
-	inReadme, _, _ := strings.Cut(rest, "```\n<!-- bench:end -->")
+	report := exec.Command(binary, "report", "-")
+	report.Stdin = stored
+	out, err := report.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := benchShown(out)
+	holdSection(t, "bench", "```\n"+want+"```\n")
+	out, err = exec.Command(binary, append([]string{"bench", "--dir", t.TempDir(), "--writers", "1"}, strings.Fields(quickly)...)...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
 	form := func(text string) string { // the head as far as each width has it, what the rows are named, and what stands below
 		table, use, _ := strings.Cut(text, "\n\n")
 		head, rows, _ := strings.Cut(table, "\n")
@@ -568,7 +626,17 @@ func TestReadmeShowsBench(t *testing.T) {
 		}
 		return names + "\n" + strings.Fields(use)[0]
 	}
-	if got, want := form(inReadme), form(shown); got != want {
+	if got, want := form(want), form(benchShown(out)); got != want {
 		t.Errorf("README.md shows a table of the form\n%s\nand bench prints one of the form\n%s", got, want)
 	}
+}
+
+// benchShown returns what README.md shows of what bench or report has printed: the table of the
+// first load, and the advice.
+func benchShown(out []byte) string {
+	_, table, _ := strings.Cut(string(out), "128B records, 1 writer\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	_, use, _ := strings.Cut(string(out), "\nuse  ")
+	use, _, _ = strings.Cut(use+"\n", "\n\n")
+	return table + "\n\nuse  " + strings.TrimSuffix(use, "\n") + "\n"
 }

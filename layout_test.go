@@ -76,7 +76,7 @@ var rooms = map[string]room{
 	"internal/lab/cstdio":   {"drill", ""},
 	"internal/lab/diy":      {"drill", ""},
 	"internal/lab/timing":   {"", ""},
-	"internal/lab/plot":     {lab("timing"), "…"},
+	"internal/lab/plot":     {lab("chart timing"), ""},
 	"internal/lab/probe":    {"internal/mountinfo internal/sys", "golang.org/x/sys"},
 	"internal/lab/machine":  {"internal/mountinfo internal/sys", ""},
 	"internal/lab/volume":   {"internal/mountinfo internal/own internal/sys", "…"},
@@ -89,7 +89,9 @@ var rooms = map[string]room{
 	"internal/lab/study":    {". " + lab("chart machine probe result stat trial"), "…"},
 	"internal/lab/figure":   {". " + lab("machine result stat"), ""},
 	"internal/lab/advise":   {". " + lab("figure result stat"), "…"},
-	"internal/lab/report":   {". " + lab("advise chart figure machine result stat study study/all"), "…"},
+	"internal/lab/costloss": {". " + lab("advise chart figure machine result"), ""},
+	"internal/lab/report":   {". " + lab("advise chart figure machine page result stat study study/all"), "…"},
+	"internal/lab/page":     {lab("chart"), ""},
 
 	"internal/lab/syscallfault": {"", "golang.org/x/sys"},
 
@@ -119,7 +121,7 @@ var rooms = map[string]room{
 	"cmd/holdfast/internal/write":    {cmd("cli") + " . files readahead internal/sys", "…"},
 	"cmd/holdfast/internal/copy":     {cmd("cli") + " . filecopy internal/sys", "…"},
 	"cmd/holdfast/internal/gen":      {cmd("cli") + " . internal/own internal/sys " + lab("datagen probe"), "…"},
-	"cmd/holdfast/internal/report":   {cmd("cli") + " " + lab("figure plot report result study/all study/copying timing"), "…"},
+	"cmd/holdfast/internal/report":   {cmd("cli") + " " + lab("advise costloss figure page plot report result stat study/all study/copying timing"), "…"},
 	"cmd/holdfast/internal/wal":      {cmd("cli") + " . wal", "…"},
 	"cmd/holdfast/internal/volumes":  {cmd("cli") + " internal/own " + lab("trial volume"), "…"},
 	"cmd/holdfast/internal/compare":  {cmd("cli") + " internal/own " + lab("figure report result stat"), "…"},
@@ -461,7 +463,7 @@ func TestUsersPullInNothingOfOtherModules(t *testing.T) {
 	if err != nil || len(others) == 0 {
 		t.Fatalf("no adapters: %v", err)
 	}
-	for _, other := range append(others, "peers", "tools") {
+	for _, other := range append(others, "browser", "peers", "tools", "tools/release") {
 		for _, m := range directModules(t, other) {
 			if slices.Contains(main, m) && !slices.Contains(sharedModules, m) {
 				t.Errorf("go.mod requires %s, which is for %s only", m, other)
@@ -554,4 +556,33 @@ func TestDirectoriesAreCalledSo(t *testing.T) {
 			t.Errorf("the file %s", name)
 		}
 	}
+}
+
+// TestCommandLinksNoMoreThanItNeeds: what is linked is read from the disk at each start, and some packages
+// fill tables before main. The bound is little above what was reached, with net/http of serve.
+func TestCommandLinksNoMoreThanItNeeds(t *testing.T) {
+	cmd := exec.Command("go", "list", "-deps", "./cmd/holdfast")
+	cmd.Env = append(os.Environ(), "GOOS=linux", "CGO_ENABLED=0")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	linked := strings.Fields(string(out))
+	others := slices.DeleteFunc(slices.Clone(linked), func(name string) bool { return strings.HasPrefix(name, module) })
+	if most := 240; len(others) > most {
+		t.Errorf("the command links %d packages besides its own, want at most %d", len(others), most)
+	}
+	for _, never := range []string{"encoding/gob", "encoding/xml", "image/png", "go/ast", "testing"} {
+		if slices.Contains(linked, never) {
+			t.Errorf("the command links %s", never)
+		}
+	}
+	for _, name := range linked {
+		for _, never := range []string{"gonum.org/", "codeberg.org/go-fonts", "github.com/cheggaaa/pb", "github.com/golang/freetype"} {
+			if strings.HasPrefix(name, never) {
+				t.Errorf("the command links %s", name)
+			}
+		}
+	}
+	t.Logf("%d packages besides its own", len(others))
 }

@@ -80,8 +80,7 @@ func TestRunOnTwoFileSystemsGolden(t *testing.T) {
 	golden(t, "two_filesystems.txt", text(t, run))
 	golden(t, "two_filesystems.md", markdown(t, run))
 	golden(t, "two_filesystems_policy.txt", text(t, onTwo(t, planted, 10)))
-	_, body, _ := strings.Cut(page(t, run), "</style>\n")
-	golden(t, "two_filesystems.html", body)
+	golden(t, "two_filesystems.html", body(t, run))
 }
 
 // TestRunOnTwoFileSystemsShowsEach: what one of them shows is what a run on it alone

@@ -28,7 +28,7 @@ func WriteReport(w io.Writer, run result.Run, format report.Format, toFile, whol
 	case format != "":
 		return report.Export(w, run, format)
 	case toFile:
-		return report.HTML(w, run)
+		return report.HTML(w, run, report.More{})
 	}
 	return WriteText(w, run, whole)
 }
@@ -72,7 +72,12 @@ const HintResults = "results are made by holdfast bench -o results.jsonl"
 
 // ReadResults reads the results that a user has named; - is stdin. Its errors are refusals.
 func ReadResults(name string, stdin io.Reader) (result.Run, error) {
-	run, err := ReadRun(name, stdin)
+	return ReadResultsTo(io.Discard, name, stdin)
+}
+
+// ReadResultsTo is ReadResults that hands each byte on as it is read.
+func ReadResultsTo(w io.Writer, name string, stdin io.Reader) (result.Run, error) {
+	run, err := readRunTo(w, name, stdin)
 	switch {
 	case err == nil:
 		return run, nil
@@ -105,8 +110,12 @@ func hintWhole(name string, err error) string {
 
 // ReadRun is ReadResults with the errors as they are.
 func ReadRun(name string, stdin io.Reader) (result.Run, error) {
+	return readRunTo(io.Discard, name, stdin)
+}
+
+func readRunTo(w io.Writer, name string, stdin io.Reader) (result.Run, error) {
 	if name == "-" {
-		return readPlain(stdin)
+		return readPlain(io.TeeReader(stdin, w))
 	}
 	if info, err := os.Stat(name); err == nil && info.Mode()&os.ModeDevice != 0 {
 		return result.Run{}, errors.New("is a device")
@@ -116,7 +125,7 @@ func ReadRun(name string, stdin io.Reader) (result.Run, error) {
 		return result.Run{}, err
 	}
 	defer f.Close()
-	return readPlain(f)
+	return readPlain(io.TeeReader(f, w))
 }
 
 func readPlain(r io.Reader) (result.Run, error) {
