@@ -91,6 +91,9 @@ var rooms = map[string]room{
 	"internal/lab/advise":   {". " + lab("figure result stat"), "…"},
 	"internal/lab/report":   {". " + lab("advise chart figure machine result stat study study/all"), "…"},
 
+	"internal/lab/page":         {"", ""},
+	"internal/lab/fleet":        {". " + lab("figure machine result stat"), ""},
+	"internal/lab/fleet/show":   {". " + lab("figure fleet page report stat study"), "…"},
 	"internal/lab/syscallfault": {"", "golang.org/x/sys"},
 
 	// What studies share and the sweeps, which are no studies.
@@ -113,7 +116,7 @@ var rooms = map[string]room{
 
 	// The commands take cli, and none another, but for bench, which compares with baselines. Where a
 	// run's trials are is place's to know; of User-Mode Linux only usermode and the root command know.
-	"cmd/holdfast": {cmd("cli compare copy gen place prove report run usermode volumes wal write") + " . files " +
+	"cmd/holdfast": {cmd("cli compare copy fleet gen place prove report run usermode volumes wal write") + " . files " +
 		lab("advise figure machine powercut probe report result study study/all study/sweep syscallfault uml volume"), "…"},
 	"cmd/holdfast/internal/cli":      {"internal/own " + lab("figure report result study/all"), "…"},
 	"cmd/holdfast/internal/write":    {cmd("cli") + " . files readahead internal/sys", "…"},
@@ -123,6 +126,7 @@ var rooms = map[string]room{
 	"cmd/holdfast/internal/wal":      {cmd("cli") + " . wal", "…"},
 	"cmd/holdfast/internal/volumes":  {cmd("cli") + " internal/own " + lab("trial volume"), "…"},
 	"cmd/holdfast/internal/compare":  {cmd("cli") + " internal/own " + lab("figure report result stat"), "…"},
+	"cmd/holdfast/internal/fleet":    {cmd("cli") + " " + lab("fleet fleet/show report result"), "…"},
 	"cmd/holdfast/internal/prove":    {cmd("cli place") + " . " + lab("powercut") + " " + lab("prove"), "…"},
 	"cmd/holdfast/internal/place":    {cmd("cli") + " . internal/sys " + lab("machine result study study/all study/sweep trial volume"), "…"},
 	"cmd/holdfast/internal/usermode": {cmd("cli place") + " " + lab("machine result study study/all study/sweep trial uml volume"), "…"},

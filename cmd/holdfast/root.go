@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/compare"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/copy"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/fleet"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/gen"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/place"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/prove"
@@ -43,7 +44,7 @@ your own disk and says which one to use.`,
 	root.SetHelpFunc(cli.Help)
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetHelpCommand(&cobra.Command{Use: "help [command]", Short: "show the help of a command", Hidden: true, RunE: helpCommand})
-	root.AddCommand(run.NewBench(usermode.Kernel{}), run.NewAdvise(), report.New(), compare.New(), run.NewAudit(), prove.New(), prove.NewChild(), write.New(), gen.New(), copy.New(), run.NewTrace(), place.NewSecond(), volumes.New(), wal.New(), cli.NewVersion(), newCompletion())
+	root.AddCommand(run.NewBench(usermode.Kernel{}), run.NewAdvise(), report.New(), compare.New(), fleet.New(), run.NewAudit(), prove.New(), prove.NewChild(), write.New(), gen.New(), copy.New(), run.NewTrace(), place.NewSecond(), volumes.New(), wal.New(), cli.NewVersion(), newCompletion())
 	root.AddCommand(usermode.Commands()...)
 	completeValues(root)
 	return root

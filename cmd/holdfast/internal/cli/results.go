@@ -36,8 +36,16 @@ func WriteReport(w io.Writer, run result.Run, format report.Format, toFile, whol
 // WriteText writes the table, as wide as the terminal and with the characters that the
 // locale has.
 func WriteText(w io.Writer, run result.Run, whole bool) error {
+	return WriteLocal(w, func(text io.Writer) error {
+		return report.TextWithin(text, run, columns(w, usualColumns()), whole)
+	})
+}
+
+// WriteLocal writes a text of ours in the characters that the locale has, or nothing if write
+// fails.
+func WriteLocal(w io.Writer, write func(io.Writer) error) error {
 	var text strings.Builder
-	if err := report.TextWithin(&text, run, columns(w, usualColumns()), whole); err != nil {
+	if err := write(&text); err != nil {
 		return err
 	}
 	_, err := io.WriteString(w, inLocale(text.String()))

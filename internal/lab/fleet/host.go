@@ -1,0 +1,192 @@
+package fleet
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/lab/figure"
+	"github.com/holdfast-go/holdfast/internal/lab/machine"
+	"github.com/holdfast-go/holdfast/internal/lab/result"
+)
+
+// A Host is what one results file says of one host.
+type Host struct {
+	Name      string    `json:"host"`
+	File      string    `json:"file"`
+	Mount     string    `json:"mount_point"` // of the file system that was measured
+	Group     string    `json:"group"`       // the name of a [Group], given by New
+	Study     string    `json:"study"`
+	Program   string    `json:"program"`
+	StartedAt time.Time `json:"started_at"`
+	Rounds    int       `json:"rounds"`
+	Missing   string    `json:"not_complete,omitempty"`
+	FastSync  string    `json:"fast_sync,omitempty"` // what is doubtful about its syncs, whatever its peers do
+	Times     []Time    `json:"times"`
+	Scores    []Score   `json:"scores"` // given by New
+
+	Machine []machine.Fact `json:"-"`
+
+	took time.Duration
+}
+
+// A Time is what a record takes in a cell, net: until it is durable where the policy syncs, else until
+// it is written (see [figure.Net]). At a rate it is the mean time of a Write.
+type Time struct {
+	Key `json:"-"`
+
+	Cell   string         `json:"cell"`
+	Part   Part           `json:"part"`
+	Record figure.Summary `json:"ns_per_record"`
+	Ratio  figure.Number  `json:"of_group"` // to the median of the group; absent: it is not positive
+}
+
+// A Key is what cells of several hosts have in common that are compared.
+type Key struct {
+	Name   string
+	Policy holdfast.Policy
+	Load   figure.Load
+}
+
+// A Part of a host is what decides on the times of a cell.
+type Part string
+
+const (
+	Disk   Part = "disk"   // of policies that sync
+	Memory Part = "memory" // of the others: CPU, memory and kernel
+	Arms   Part = "arms"   // of a study, which do anything
+)
+
+func (k Key) part() Part {
+	switch {
+	case k.Load.Group != "":
+		return Arms
+	case k.Policy.Sync.Mode == holdfast.SyncNever:
+		return Memory
+	}
+	return Disk
+}
+
+// NewHost computes the figures of a host, or returns [figure.ErrNoRound].
+func NewHost(file string, run result.Run) (Host, error) {
+	f, err := figure.Of(run)
+	if err != nil {
+		return Host{}, err
+	}
+	h := Host{
+		Name: NameOf(file, run.Header), File: file, Mount: known(run.Header.Machine, "mount point"), Study: run.Header.Study, Program: run.Header.Program,
+		StartedAt: run.Header.StartedAt, Rounds: f.Rounds, Missing: run.Mark(), Machine: run.Header.Machine, took: run.Spent(),
+	}
+	if len(run.Resumed) > 0 { // the clock of the trials began anew
+		h.StartedAt = run.Resumed[len(run.Resumed)-1].StartedAt
+	}
+	for _, w := range f.Warnings {
+		if w.Code == "fast-sync" {
+			h.FastSync = w.What
+		}
+	}
+	for _, g := range f.Groups {
+		for _, r := range g.Rows {
+			key, time := Key{r.Cell.Name, r.Cell.Policy, g.Load}, r.Net.Write
+			switch {
+			case g.Open():
+				time = r.Net.Service
+			case r.Net.Durable.Median > 0:
+				time = r.Net.Durable
+			}
+			h.Times = append(h.Times, Time{Key: key, Cell: key.Name, Part: key.part(), Record: time, Ratio: figure.Number(math.NaN())})
+		}
+	}
+	return h, nil
+}
+
+// NameOf returns the name of the host that a run is of. Results that do not have it are called
+// like their file.
+func NameOf(file string, h result.Header) string {
+	if name := known(h.Machine, machine.HostName); name != "" {
+		return name
+	}
+	name := file[strings.LastIndexAny(file, `/\`)+1:]
+	return strings.TrimSuffix(name, ".jsonl")
+}
+
+// known returns the value of a fact, or nothing where it is not known.
+func known(facts []machine.Fact, name string) string {
+	if value := machine.Get(facts, name).Value; value != machine.Unknown {
+		return value
+	}
+	return ""
+}
+
+// A Class is what hosts have in common that are compared with each other.
+type Class struct {
+	Study      string `json:"study"`
+	Processor  string `json:"cpu_model"`
+	CPUs       string `json:"cpus_online"`
+	Memory     string `json:"memory"` // the nearest power of two
+	FileSystem string `json:"file_system"`
+	Device     string `json:"device"`
+	Options    string `json:"mount_options"`
+}
+
+// classOf returns the class of a host.
+func (h Host) class() Class {
+	return Class{
+		Study: h.Study, Processor: known(h.Machine, "CPU model"), CPUs: known(h.Machine, "CPUs online"),
+		Memory: memoryClass(known(h.Machine, "memory")), FileSystem: known(h.Machine, "file system"),
+		Device: deviceKind(h.Machine), Options: mountOptions(known(h.Machine, "mount options")),
+	}
+}
+
+// memoryClass rounds a size to a power of two: a machine with 16 GiB shows 15.6 GiB or less.
+func memoryClass(text string) string {
+	number, unit, _ := strings.Cut(text, " ")
+	x, err := strconv.ParseFloat(number, 64)
+	if err != nil || x <= 0 {
+		return ""
+	}
+	return strconv.FormatFloat(math.Exp2(math.Round(math.Log2(x))), 'f', -1, 64) + " " + unit
+}
+
+var (
+	backing = regexp.MustCompile(`\(file .* on ([^\s()]+)\)|\(file .*\)`) // of a loop device: its path is each host's own
+	layers  = regexp.MustCompile(`\([^()]*\)`)
+)
+
+// deviceKind says what a device is, without its name: its model, whether it rotates, and the
+// layers above it.
+func deviceKind(facts []machine.Fact) string {
+	var parts []string
+	if model := known(facts, "device model"); model != "" {
+		parts = append(parts, model)
+	}
+	stack := backing.ReplaceAllString(known(facts, "device stack"), "(file on $1)")
+	for _, layer := range layers.FindAllString(stack, -1) {
+		parts = append(parts, strings.TrimSuffix(strings.Trim(layer, "()"), " on "))
+	}
+	switch known(facts, "rotational") {
+	case "yes":
+		parts = append(parts, "rotating")
+	case "no":
+		parts = append(parts, "not rotating")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// ownOptions are mount options whose values are each host's own.
+var ownOptions = []string{"addr", "clientaddr", "mountaddr", "lowerdir", "upperdir", "workdir", "uuid", "subvolid"}
+
+// mountOptions returns mount options in order, without those that are each host's own.
+func mountOptions(text string) string {
+	options := strings.Split(text, ",")
+	options = slices.DeleteFunc(options, func(option string) bool {
+		name, _, _ := strings.Cut(option, "=")
+		return slices.Contains(ownOptions, name)
+	})
+	slices.Sort(options)
+	return strings.Join(options, ",")
+}

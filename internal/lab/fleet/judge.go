@@ -1,0 +1,170 @@
+package fleet
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/holdfast-go/holdfast/internal/lab/figure"
+	"github.com/holdfast-go/holdfast/internal/lab/stat"
+)
+
+// judge finds the outliers. All bounds hold together: of a fleet whose hosts are all alike, no
+// word is said with a probability of at least 1 - Chance. For that each bound of each host has its
+// part of Chance (Bonferroni). A host has one score for each part and not a word for each cell, because
+// its cells share a disk, and many words would need bounds that are farther out.
+func (f *Fleet) judge() {
+	questions := 0
+	for i := range f.Groups {
+		g := &f.Groups[i]
+		g.score(f.Hosts)
+		for _, b := range g.Bounds {
+			questions += b.questions()
+		}
+	}
+	chance := f.Chance / float64(max(1, questions))
+	for i := range f.Groups {
+		g := &f.Groups[i]
+		for n := range g.Bounds {
+			g.Bounds[n].set(f.scores(*g, g.Bounds[n].Part), chance, f.Threshold)
+		}
+		for _, m := range g.members {
+			h := &f.Hosts[m]
+			o := Outlier{Host: h.Name, File: h.File, Group: g.Name, Findings: append(g.judge(h), g.cacheFinding(*h)...)}
+			if len(o.Findings) > 0 {
+				o.Differs = g.differences(*h)
+				f.Outliers = append(f.Outliers, o)
+			}
+		}
+	}
+	slices.SortStableFunc(f.Outliers, func(a, b Outlier) int { return cmp.Compare(b.distance(), a.distance()) })
+}
+
+// questions returns how many bounds hosts are held against.
+func (b Bound) questions() int {
+	if b.Part == Disk {
+		return 2 * b.Hosts
+	}
+	return b.Hosts
+}
+
+// score gives the hosts of a group their scores, and the group the bounds that are to be set. A
+// cell counts if enough hosts have it.
+func (g *Group) score(hosts []Host) {
+	medians := map[Key]figure.Number{}
+	for _, c := range g.Cells {
+		if c.Hosts >= stat.LeastPeers {
+			medians[c.Key] = c.Median
+		}
+	}
+	for _, part := range []Part{Disk, Memory, Arms} {
+		scored := 0
+		for _, m := range g.members {
+			h := &hosts[m]
+			var ratios, lows, highs []float64
+			for i := range h.Times {
+				t := &h.Times[i]
+				median, ok := medians[t.Key]
+				if !ok || t.Part != part || !(t.Record.Median > 0) {
+					continue
+				}
+				t.Ratio = figure.Number(t.Record.Median) / median
+				ratios = append(ratios, float64(t.Ratio))
+				lows = append(lows, t.Record.Lower()/float64(median))
+				highs = append(highs, t.Record.Upper()/float64(median))
+			}
+			if len(ratios) > 0 {
+				scored++
+				middle := func(of []float64) figure.Number { return figure.Number(stat.Quantile(of, 0.5)) }
+				h.Scores = append(h.Scores, Score{Part: part, Cells: len(ratios), Ratio: middle(ratios), Low: middle(lows), High: middle(highs)})
+			}
+		}
+		if scored >= stat.LeastPeers {
+			g.Bounds = append(g.Bounds, Bound{Part: part, Hosts: scored})
+		}
+	}
+}
+
+// scores returns the scores of a part of all hosts of a group.
+func (f *Fleet) scores(g Group, part Part) (ratios []float64) {
+	for _, m := range g.members {
+		for _, s := range f.Hosts[m].Scores {
+			if s.Part == part {
+				ratios = append(ratios, float64(s.Ratio))
+			}
+		}
+	}
+	return ratios
+}
+
+// set computes the bounds. Where peers are so far apart that there is none, none is an outlier.
+func (b *Bound) set(ratios []float64, chance, threshold float64) {
+	peers := stat.PeersOf(ratios)
+	reach := min(max(1+threshold, peers.Reach(chance)), math.MaxFloat32)
+	b.Slow, b.Fast = figure.Number(peers.Center*reach), figure.Number(math.NaN())
+	if b.Part == Disk {
+		b.Fast = figure.Number(peers.Center / reach)
+	}
+}
+
+// judge holds the scores of a host against the bounds of its group. Low or High must lie beyond, so
+// that a host whose own rounds are far apart is not judged by chance.
+func (g Group) judge(h *Host) (found []Finding) {
+	for _, b := range g.Bounds {
+		i := slices.IndexFunc(h.Scores, func(s Score) bool { return s.Part == b.Part })
+		if i < 0 {
+			continue
+		}
+		s := &h.Scores[i]
+		one := Finding{Score: s}
+		switch {
+		case s.Low > b.Slow:
+			one.Word, one.Bound = Slower, b.Slow
+		case s.High < b.Fast:
+			one.Word, one.Bound, one.Doubt = FastSync, b.Fast, h.FastSync
+		default:
+			continue
+		}
+		s.Word = one.Word
+		for _, t := range h.Times {
+			if t.Part == b.Part && t.Ratio.Known() && (one.Time == nil || (t.Ratio > one.Time.Ratio) == (one.Word == Slower)) {
+				one.Time = &t
+			}
+		}
+		at := slices.IndexFunc(g.Cells, func(c Cell) bool { return c.Key == one.Time.Key })
+		one.Peers = g.Cells[at].Median
+		found = append(found, one)
+	}
+	return found
+}
+
+// most is the share of the known write caches of a group that must be alike for another to differ.
+const most = 0.75
+
+// cacheFinding says that a host has another write cache than nearly all of its peers: a sync may
+// then promise another thing.
+func (g Group) cacheFinding(h Host) []Finding {
+	all, usual := 0, ""
+	for value, n := range g.Caches {
+		all += n
+		if n > g.Caches[usual] || n == g.Caches[usual] && value < usual {
+			usual = value
+		}
+	}
+	own := known(h.Machine, writeCache)
+	if all < stat.LeastPeers || own == "" || own == usual || float64(g.Caches[usual]) < most*float64(all) {
+		return nil
+	}
+	return []Finding{{Word: WriteCache, Cache: own, Others: usual}}
+}
+
+// distance is how far a host is from its peers: the farthest of its findings.
+func (o Outlier) distance() float64 {
+	far := 0.0
+	for _, one := range o.Findings {
+		if one.Score != nil {
+			far = max(far, math.Abs(math.Log(float64(one.Score.Ratio))))
+		}
+	}
+	return far
+}

@@ -1,0 +1,161 @@
+// Package page writes what a report shows as one HTML page that needs no other file and no
+// network: it has its style, its script and the results that it was made from inside.
+//
+// It knows nothing of what the figures mean. All that it is given is text, and is escaped;
+// only pictures are markup. Without the script the page can be read whole: the script sorts,
+// filters, compares and saves what is there.
+//
+// Start with [Page] and [Extract].
+package page
+
+import (
+	"cmp"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+)
+
+// A Page is what is shown, from above to below.
+type Page struct {
+	Title    string
+	Question string
+	Mark     string   // what the run lacks; empty: nothing
+	Answer   []string // sentences
+	Needs    []Need   // that were stated; one for each load
+	Sections []Section
+	Results  []Results // what the page was made from
+}
+
+// A Need is what was asked of the policies, and whether one meets it.
+type Need struct {
+	Text    string
+	Verdict string // met, not met or not known
+	Says    string // a sentence
+	Table   Table
+}
+
+// A Section is a heading and what stands below it, in the order of the fields.
+type Section struct {
+	Title    string
+	Text     string
+	Answer   []string // sentences, set off from the rest
+	Charts   []Chart
+	Tables   []Table
+	Notes    []string
+	Sections []Section
+
+	ID    string // given by Write
+	Level int    // of the heading; likewise
+}
+
+// A Chart is a picture with what there is to know about it.
+type Chart struct {
+	Title   string // a heading; empty: none
+	Picture template.HTML
+	Caption string
+
+	Level int // of the heading; given by Write
+}
+
+// A Table has a row for each thing that is compared. The first cell of a row names it.
+type Table struct {
+	Title  string // a heading; empty: none
+	Text   string
+	Name   string // what a reader calls it who does not see it, and its file
+	Head   []string
+	Rows   []Row
+	Prose  bool // its cells are sentences, which break
+	Filter int  // the column by which rows are chosen; 0 is none
+	Notes  []string
+
+	Level int // of the heading; given by Write
+}
+
+// A Row with a Key has the figures of what a picture marks with the same key.
+type Row struct {
+	Key    string
+	Marked bool
+	Cells  []string
+}
+
+// Plain returns rows without keys.
+func Plain(cells [][]string) []Row {
+	rows := make([]Row, len(cells))
+	for i, c := range cells {
+		rows[i].Cells = c
+	}
+	return rows
+}
+
+var (
+	//go:embed page.html
+	pageText string
+	//go:embed page.css
+	styleText string
+	//go:embed page.js
+	scriptText string
+)
+
+var shape = template.Must(template.New("page").Funcs(template.FuncMap{
+	"code":  code,
+	"first": func(i int) bool { return i == 0 },
+}).Parse(pageText))
+
+// code returns a text as HTML, with what stands between backticks as code.
+func code(text string) template.HTML {
+	parts := strings.Split(template.HTMLEscapeString(text), "`")
+	for i := 1; i+1 < len(parts); i += 2 {
+		parts[i] = "<code>" + parts[i] + "</code>"
+	}
+	return template.HTML(strings.Join(parts, ""))
+}
+
+// Write writes the page, or nothing where it fails.
+func Write(w io.Writer, p Page) error {
+	p.Sections = numbered(p.Sections, "s", 2)
+	p.Results = kept(p.Results)
+	source := func(text string) template.HTML {
+		sum := sha256.Sum256([]byte(text))
+		return template.HTML("'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'")
+	}
+	var b strings.Builder
+	err := shape.Execute(&b, struct {
+		Page
+		Style     template.CSS
+		Script    template.JS
+		Policy    template.HTML
+		Generator string
+	}{
+		Page: p, Style: template.CSS(styleText), Script: template.JS(scriptText), Generator: marker,
+		Policy: "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; style-src " + source(styleText) + "; script-src " + source(scriptText),
+	})
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, b.String())
+	return err
+}
+
+// numbered gives sections what links and headings need. A table without a name takes its section's.
+func numbered(sections []Section, prefix string, level int) []Section {
+	all := make([]Section, len(sections))
+	for i, s := range sections {
+		s.ID, s.Level = fmt.Sprintf("%s%d", prefix, i+1), min(level, 3)
+		s.Charts, s.Tables = slices.Clone(s.Charts), slices.Clone(s.Tables)
+		for n := range s.Charts {
+			s.Charts[n].Level = s.Level + 1
+		}
+		for n := range s.Tables {
+			t := &s.Tables[n]
+			t.Name, t.Level = cmp.Or(t.Name, t.Title, s.Title), s.Level+1
+		}
+		s.Sections = numbered(s.Sections, s.ID+"-", level+1)
+		all[i] = s
+	}
+	return all
+}

@@ -1,0 +1,105 @@
+package page
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"html"
+	"html/template"
+	"io"
+	"regexp"
+	"strconv"
+)
+
+// Results are what a page was made from, as they were read. Their bytes come back from the
+// page with [Extract].
+type Results struct {
+	Name  string
+	Bytes []byte
+
+	Size   int           // of Bytes; given by Write, as all that follows
+	Sum    string        // SHA-256 of Bytes
+	Inside template.HTML // Bytes, compressed, in base64; empty: too large
+	Why    string        // why they are not inside
+}
+
+// mostInside is how much a page may hold of results, compressed and in base64: with it a
+// page of 1.5 MB still opens at once, and is taken by most mail servers.
+const mostInside = 1 << 20
+
+// mostResults bounds what is unpacked from a page, which anyone may have written.
+const mostResults = 1 << 30
+
+// marker says that holdfast made a page, and in which form it holds the results.
+const marker = "holdfast page 1"
+
+// kept packs results until the room is used up.
+func kept(all []Results) []Results {
+	room := mostInside
+	packed := make([]Results, len(all))
+	for i, r := range all {
+		var b bytes.Buffer
+		encoder := base64.NewEncoder(base64.StdEncoding, &b)
+		z, _ := gzip.NewWriterLevel(encoder, gzip.BestCompression) // a level that there is
+		_, _ = z.Write(r.Bytes)                                    // a buffer takes all
+		_, _ = z.Close(), encoder.Close()
+		sum := sha256.Sum256(r.Bytes)
+		r.Size, r.Sum, r.Inside = len(r.Bytes), hex.EncodeToString(sum[:]), template.HTML(b.String())
+		if len(r.Inside) > room {
+			r.Inside, r.Why = "", fmt.Sprintf("packed, they are %d KiB, and a page holds up to %d KiB", len(r.Inside)>>10, mostInside>>10)
+		}
+		room -= len(r.Inside)
+		packed[i] = r
+		packed[i].Bytes = nil
+	}
+	return packed
+}
+
+// ErrNoPage says that a file is no page of holdfast.
+var ErrNoPage = errors.New("it is no page of holdfast report")
+
+// ErrNoResults says that a page has no results inside.
+var ErrNoResults = errors.New("there are no results inside: they were too large, or came from a program that kept none")
+
+// ErrChanged says that the results in a page are not those that were put there.
+var ErrChanged = errors.New("the results inside were changed or cut")
+
+var inside = regexp.MustCompile(`<script type="application/octet-stream" data-name="([^"]*)" data-bytes="([0-9]{1,10})" data-sha256="([0-9a-f]{64})">([^<]*)</script>`)
+
+// Extract returns the results that are in a page, in the order in which they were given. Each
+// is whole, to the byte, or there is an error: [ErrNoPage], [ErrNoResults] or [ErrChanged].
+func Extract(site []byte) ([]Results, error) {
+	if !bytes.Contains(site[:min(len(site), 4096)], []byte(marker)) {
+		return nil, ErrNoPage
+	}
+	found := inside.FindAllSubmatch(site, -1)
+	if len(found) == 0 {
+		if bytes.Contains(site, []byte("application/octet-stream\" data-name=")) {
+			return nil, ErrChanged
+		}
+		return nil, ErrNoResults
+	}
+	var all []Results
+	for _, m := range found {
+		size, err := strconv.Atoi(string(m[2]))
+		if err != nil || size > mostResults {
+			return nil, ErrChanged
+		}
+		packed := base64.NewDecoder(base64.StdEncoding, bytes.NewReader(bytes.TrimSpace(m[4])))
+		z, err := gzip.NewReader(packed)
+		if err != nil {
+			return nil, ErrChanged
+		}
+		text, err := io.ReadAll(io.LimitReader(z, int64(size)+1))
+		sum := sha256.Sum256(text)
+		if err != nil || len(text) != size || hex.EncodeToString(sum[:]) != string(m[3]) {
+			return nil, ErrChanged
+		}
+		all = append(all, Results{Name: html.UnescapeString(string(m[1])), Bytes: text, Size: size, Sum: string(m[3])})
+	}
+	return all, nil
+}
