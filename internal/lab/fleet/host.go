@@ -71,35 +71,26 @@ func (k Key) part() Part {
 	return Disk
 }
 
-// NewHost computes the figures of a host, or returns [figure.ErrNoRound].
+// NewHost computes the times of a host, or returns [figure.ErrNoRound]. The run may be one of
+// [result.ReadTimes].
 func NewHost(file string, run result.Run) (Host, error) {
-	f, err := figure.Of(run)
+	times, doubts, err := figure.Times(run)
 	if err != nil {
 		return Host{}, err
 	}
 	h := Host{
 		Name: NameOf(file, run.Header), File: file, Mount: known(run.Header.Machine, "mount point"), Study: run.Header.Study, Program: run.Header.Program,
-		StartedAt: run.Header.StartedAt, Rounds: f.Rounds, Missing: run.Mark(), Machine: run.Header.Machine, took: run.Spent(),
+		StartedAt: run.Header.StartedAt, Rounds: run.Rounds(), Missing: run.Mark(), Machine: run.Header.Machine, took: run.Spent(),
 	}
 	if len(run.Resumed) > 0 { // the clock of the trials began anew
 		h.StartedAt = run.Resumed[len(run.Resumed)-1].StartedAt
 	}
-	for _, w := range f.Warnings {
-		if w.Code == "fast-sync" {
-			h.FastSync = w.What
-		}
+	for _, w := range doubts {
+		h.FastSync = w.What
 	}
-	for _, g := range f.Groups {
-		for _, r := range g.Rows {
-			key, time := Key{r.Cell.Name, r.Cell.Policy, g.Load}, r.Net.Write
-			switch {
-			case g.Open():
-				time = r.Net.Service
-			case r.Net.Durable.Median > 0:
-				time = r.Net.Durable
-			}
-			h.Times = append(h.Times, Time{Key: key, Cell: key.Name, Part: key.part(), Record: time, Ratio: figure.Number(math.NaN())})
-		}
+	for _, t := range times {
+		key := Key{t.Cell.Name, t.Cell.Policy, t.Load}
+		h.Times = append(h.Times, Time{Key: key, Cell: key.Name, Part: key.part(), Record: t.Record, Ratio: figure.Number(math.NaN())})
 	}
 	return h, nil
 }

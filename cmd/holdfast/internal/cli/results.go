@@ -114,8 +114,15 @@ func hintWhole(name string, err error) string {
 // ReadRun is ReadResults with the errors as they are.
 func ReadRun(name string, stdin io.Reader) (result.Run, error) {
 	if name == "-" {
-		return readPlain(stdin)
+		return readPlain(stdin, result.Read)
 	}
+	return readFile(name, result.Read)
+}
+
+// ReadTimes is ReadRun for the file of one of many hosts: see [result.ReadTimes].
+func ReadTimes(name string) (result.Run, error) { return readFile(name, result.ReadTimes) }
+
+func readFile(name string, read func(io.Reader) (result.Run, error)) (result.Run, error) {
 	if info, err := os.Stat(name); err == nil && info.Mode()&os.ModeDevice != 0 {
 		return result.Run{}, errors.New("is a device")
 	}
@@ -124,11 +131,11 @@ func ReadRun(name string, stdin io.Reader) (result.Run, error) {
 		return result.Run{}, err
 	}
 	defer f.Close()
-	return readPlain(f)
+	return readPlain(f, read)
 }
 
-func readPlain(r io.Reader) (result.Run, error) {
-	run, err := result.Read(r)
+func readPlain(r io.Reader, read func(io.Reader) (result.Run, error)) (result.Run, error) {
+	run, err := read(r)
 	return PlainRun(run), err
 }
 

@@ -235,7 +235,7 @@ func readAll(files []string) (hosts []fleet.Host, silent []fleet.Silent) {
 // read returns the figures of a file. With an error the host has a name alone.
 func read(file string) (fleet.Host, error) {
 	name := cli.OneLine(file)
-	run, err := cli.ReadRun(file, nil)
+	run, err := cli.ReadTimes(file)
 	if err != nil {
 		first, _ := header(file)
 		return fleet.Host{Name: fleet.NameOf(name, first)}, cli.Cause(err)
