@@ -237,6 +237,9 @@ func read(file string) (fleet.Host, error) {
 	name := cli.OneLine(file)
 	run, err := cli.ReadTimes(file)
 	if err != nil {
+		if info, statErr := os.Stat(file); statErr == nil && info.Size() == 0 {
+			err = errors.New("is empty, so bench did not begin or could not write")
+		}
 		first, _ := header(file)
 		return fleet.Host{Name: fleet.NameOf(name, first)}, cli.Cause(err)
 	}
