@@ -93,7 +93,7 @@ var rooms = map[string]room{
 
 	"internal/lab/page":         {"", ""},
 	"internal/lab/fleet":        {". " + lab("figure machine result stat"), ""},
-	"internal/lab/fleet/show":   {". " + lab("figure fleet page report stat study"), "…"},
+	"internal/lab/fleet/show":   {". " + lab("figure fleet machine page report stat study"), "…"},
 	"internal/lab/syscallfault": {"", "golang.org/x/sys"},
 
 	// What studies share and the sweeps, which are no studies.
@@ -126,7 +126,7 @@ var rooms = map[string]room{
 	"cmd/holdfast/internal/wal":      {cmd("cli") + " . wal", "…"},
 	"cmd/holdfast/internal/volumes":  {cmd("cli") + " internal/own " + lab("trial volume"), "…"},
 	"cmd/holdfast/internal/compare":  {cmd("cli") + " internal/own " + lab("figure report result stat"), "…"},
-	"cmd/holdfast/internal/fleet":    {cmd("cli") + " " + lab("fleet fleet/show report result"), "…"},
+	"cmd/holdfast/internal/fleet":    {cmd("cli") + " . " + lab("fleet fleet/show machine report result"), "…"},
 	"cmd/holdfast/internal/prove":    {cmd("cli place") + " . " + lab("powercut") + " " + lab("prove"), "…"},
 	"cmd/holdfast/internal/place":    {cmd("cli") + " . internal/sys " + lab("machine result study study/all study/sweep trial volume"), "…"},
 	"cmd/holdfast/internal/usermode": {cmd("cli place") + " " + lab("machine result study study/all study/sweep trial uml volume"), "…"},

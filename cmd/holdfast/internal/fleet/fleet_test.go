@@ -208,37 +208,60 @@ func TestFleetRefuses(t *testing.T) {
 	refuses("-o n0.jsonl: the file exists", ".", "-o", "n0.jsonl")
 }
 
-// TestThousandHosts reads 1,000 files with histograms. It takes some seconds of CPU time on an idle machine;
-// the bounds are generous, and memory must not grow with the trials.
+// TestThousandHosts reads 1,000 files with histograms, of two kinds of machine. It takes some seconds of CPU
+// time on an idle machine; the bounds are generous, and memory must not grow with the trials.
 func TestThousandHosts(t *testing.T) {
 	if testing.Short() {
-		t.Skip("writes 1,000 files of 40 KiB; not with -short")
+		t.Skip("writes 1,000 files of 30 KiB; not with -short")
 	}
 	m := newMaker(t)
 	const hosts, name = 1000, "NAME-OF-HOST"
-	var like [][]byte
-	for range 50 {
-		like = append(like, m.text(m.run(name, 1)))
+	set := func(run result.Run, fact, value string) result.Run {
+		for i := range run.Header.Machine {
+			if run.Header.Machine[i].Name == fact {
+				run.Header.Machine[i].Value = value
+			}
+		}
+		return run
 	}
-	slow, size := m.text(m.run(name, 2)), 0
+	var like, old [][]byte
+	for range 50 {
+		slower := 1 + 0.05*m.r.NormFloat64()
+		like = append(like, m.text(m.run(name, slower)))
+		old = append(old, m.text(set(m.run(name, 3*slower), "CPU model", "Old 3")))
+	}
+	size := 0
+	expect := []string{"node1000", "node1001"}
 	for i := range hosts {
 		text := like[m.r.IntN(len(like))]
-		if i == 618 {
-			text = slow
+		switch {
+		case i == 618:
+			text = m.text(set(m.run(name, 2.5), "kernel", "5.4"))
+		case i == 77:
+			text = m.text(set(m.run(name, 0.05), "write cache", "write back"))
+		case i == 901:
+			text = nil
+		case i >= 800:
+			text = old[m.r.IntN(len(old))]
 		}
-		text = bytes.ReplaceAll(text, []byte(name), fmt.Appendf(nil, "node%04d", i))
+		host := fmt.Sprintf("node%04d", i)
+		text = bytes.ReplaceAll(text, []byte(name), []byte(host))
 		size += len(text)
-		m.write(fmt.Sprintf("%04d.jsonl", i), text)
+		expect = append(expect, host)
+		m.write(filepath.Join("results", host+".jsonl"), text)
 	}
+	m.write("nodes.txt", []byte(strings.Join(expect, "\n")))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	begun := time.Now()
-	out, stderr, code := m.do("", ".")
+	out, stderr, code := m.do("", "results", "--expect", "nodes.txt")
 	took := time.Since(begun)
 	runtime.ReadMemStats(&after)
-	t.Logf("%d files of %d KiB: %v, %d MiB more from the system", hosts, size/hosts>>10, took.Round(time.Millisecond), (after.Sys-before.Sys)>>20)
-	m.want(out, "1,000 hosts in 1 group: 1 outlier\n", "node0618 (group 1): disk slower: 2")
-	m.want(stderr, "not like their peers: node0618\n")
+	t.Logf("%d files of %d KiB: %v, %d MiB more from the system\n%s", hosts, size/hosts>>10, took.Round(time.Millisecond), (after.Sys-before.Sys)>>20, out)
+	m.want(out, "999 hosts in 2 groups: 2 outliers; 3 without results\n", "node0618 (group 1): disk slower: 2", "differs: kernel 5.4 (its peers: 6.1)\n",
+		"node0077 (group 1): syncs too fast to be true: 0.0", "write cache write back, and write through on nearly all of its peers",
+		"2 hosts never answered: node1000, node1001\n", "1 file of no use: node0901 (results/node0901.jsonl: is empty")
+	m.want(stderr, "not like their peers: node0077, node0618\n")
 	if code != cli.ExitNotMet || strings.Count(out, "\n") > 60 {
 		t.Errorf("exit code %d, %d lines:\n%s", code, strings.Count(out, "\n"), out)
 	}
