@@ -465,7 +465,7 @@ func TestUsersPullInNothingOfOtherModules(t *testing.T) {
 	if err != nil || len(others) == 0 {
 		t.Fatalf("no adapters: %v", err)
 	}
-	for _, other := range append(others, "peers", "tools") {
+	for _, other := range append(others, "deploy", "peers", "tools") {
 		for _, m := range directModules(t, other) {
 			if slices.Contains(main, m) && !slices.Contains(sharedModules, m) {
 				t.Errorf("go.mod requires %s, which is for %s only", m, other)

@@ -205,7 +205,7 @@ func TestAnsible(t *testing.T) {
 	if err := errors.Join(os.WriteFile(program, []byte(broken), 0o777), os.WriteFile(filepath.Join(dir, "hosts"), []byte(hosts), 0o666)); err != nil {
 		t.Fatal(err)
 	}
-	out, err := ansible("-i", "hosts", "-e", "program="+program, "-e", "dir="+dir)
+	out, err := ansible("-i", "hosts", "-e", "program="+program, "-e", "dir="+dir, "-e", "results="+filepath.Join(dir, "results"))
 	var failed *exec.ExitError
 	if !errors.As(err, &failed) {
 		t.Errorf("the host two fails, and the play does not: %v\n%s", err, out)
