@@ -267,7 +267,7 @@ func TestDeviceKindHasNoNames(t *testing.T) {
 
 // TestFarPeersAreNoOverflow: four hosts that are worlds apart can be written as JSON.
 func TestFarPeersAreNoOverflow(t *testing.T) {
-	all := []Host{host("a", 1e-3, 1, quiet), host("b", 1, 1, quiet), host("c", 1e5, 1, quiet), host("d", 1e9, 1, quiet)}
+	all := []Host{host("a", 1e-60, 1, quiet), host("b", 1, 1, quiet), host("c", 1e60, 1, quiet), host("d", 1e120, 1, quiet)}
 	f := New(all, nil, nil, DefaultThreshold)
 	if text, err := json.Marshal(f); err != nil || len(f.Outliers) > 0 || strings.Contains(string(text), "Inf") {
 		t.Errorf("%v, %v", err, words(f))

@@ -100,7 +100,7 @@ func (f *Fleet) scores(g Group, part Part) (ratios []float64) {
 // set computes the bounds. Where peers are so far apart that there is none, none is an outlier.
 func (b *Bound) set(ratios []float64, chance, threshold float64) {
 	peers := stat.PeersOf(ratios)
-	reach := min(max(1+threshold, peers.Reach(chance)), math.MaxFloat32)
+	reach := min(max(1+threshold, peers.Reach(chance)), 1e150) // a finite number
 	b.Slow, b.Fast = figure.Number(peers.Center*reach), figure.Number(math.NaN())
 	if b.Part == Disk {
 		b.Fast = figure.Number(peers.Center / reach)

@@ -25,6 +25,9 @@ func made(kinds, hosts, slow, silent int) fleet.Fleet {
 				StartedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 				Machine:   []machine.Fact{{Name: "CPU model", Value: fmt.Sprintf("Fast %d", kind)}, {Name: "kernel", Value: "6.1"}},
 			}
+			if i == hosts-1 {
+				h.FastSync = "a sync takes 9µs"
+			}
 			times := 1.0
 			if i < slow {
 				times, h.Machine[1].Value = 30, "5.4"
