@@ -82,7 +82,10 @@ func NewHost(file string, run result.Run) (Host, error) {
 		Name: NameOf(file, run.Header), File: file, Mount: known(run.Header.Machine, "mount point"), Study: run.Header.Study, Program: run.Header.Program,
 		StartedAt: run.Header.StartedAt, Rounds: run.Rounds(), Missing: run.Mark(), Machine: run.Header.Machine, took: run.Spent(),
 	}
-	if len(run.Resumed) > 0 { // the clock of the trials began anew
+	if run.End != nil {
+		h.took = run.End.Elapsed
+	}
+	if len(run.Resumed) > 0 { // the clocks began anew
 		h.StartedAt = run.Resumed[len(run.Resumed)-1].StartedAt
 	}
 	for _, w := range doubts {
