@@ -296,6 +296,40 @@ func TestTablesAreSorted(t *testing.T) {
 	}
 }
 
+// TestRowsAreChosen shows verdicts of a proof, and chooses some by their words.
+func TestRowsAreChosen(t *testing.T) {
+	f := newFixture(t)
+	p := f.policy("buffer=64KiB,sync=1s")
+	f.add(f.cellOf(p), 100)
+	proof := filepath.Join(t.TempDir(), "proof.jsonl")
+	const lines = `{"Level":"memory","Workload":"writer","Policy":"buffer=4KiB,sync=1s","Verdict":"held","Tally":{"States":7}}
+{"Level":"memory","Workload":"tree<b>","Policy":"buffer=0,sync=each","Verdict":"broken","Failure":{"Words":"a record is <i>gone</i>","Log":{}}}
+`
+	if err := os.WriteFile(proof, []byte(lines), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	b := open(t, report(t, f.write(3), "--proof", proof))
+	shown := func() string {
+		return ask[string](b, `Array.from(document.querySelectorAll("table[data-filter] tbody tr:not([hidden])"), (r) => r.cells[0].textContent).join()`)
+	}
+	if got := shown(); got != "writer,tree<b>" {
+		t.Errorf("at first there are %q", got)
+	}
+	choose := `document.querySelector(".tools %s").value = %q, document.querySelector(".tools %[1]s").dispatchEvent(new Event(%[3]q)), 0`
+	ask[chromedp.Void](b, fmt.Sprintf(choose, "select", "broken", "change"))
+	if got := shown(); got != "tree<b>" {
+		t.Errorf("broken are %q", got)
+	}
+	ask[chromedp.Void](b, fmt.Sprintf(choose, "select", "", "change"))
+	ask[chromedp.Void](b, fmt.Sprintf(choose, "input", "SYNC=1S", "input"))
+	if got := shown(); got != "writer" {
+		t.Errorf("a search finds %q", got)
+	}
+	if story := ask[string](b, `document.querySelector("table[data-filter]").closest("section").textContent`); !strings.Contains(story, "broke its promise: a record is <i>gone</i> To see it again: holdfast prove --replay proof.jsonl:2") {
+		t.Errorf("the story is not told: %s", story)
+	}
+}
+
 // TestKeyboardReachesAll goes through the page with the tab key, and through a picture with the arrows.
 func TestKeyboardReachesAll(t *testing.T) {
 	f := newFixture(t)

@@ -260,7 +260,7 @@ func (s several) page() page.Page {
 	for _, one := range s.parts {
 		p.Sections = append(p.Sections, one.page())
 	}
-	side := page.Section{Title: "side by side: " + s.names(), Answer: said(s.guarded(s.across.Learnt)), Sections: pageTables(withRows(s.across.Tables))}
+	side := page.Section{Title: "side by side: " + s.names(), Answer: s.said(s.guarded(s.across.Learnt)), Sections: pageTables(withRows(s.across.Tables))}
 	if s.across.Picture != nil {
 		side.Charts = append(side.Charts, page.Chart{Picture: s.across.Picture.SVG(), Caption: dotsCaption})
 	}
@@ -284,7 +284,7 @@ func (p part) page() page.Section {
 			one.Sections = append(one.Sections, p.groupPage(g))
 		}
 	} else {
-		one.Answer = said(p.shown.learnt())
+		one.Answer = p.said(p.shown.learnt())
 		if p.shown.Picture != nil {
 			one.Charts = append(one.Charts, page.Chart{Picture: p.shown.Picture.SVG(), Caption: dotsCaption})
 		}
