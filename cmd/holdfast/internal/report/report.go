@@ -57,9 +57,7 @@ func New() *cobra.Command {
 		Use:   "report results.jsonl... [flags]",
 		Short: "print the table of an earlier run again, make a page of it, or export it",
 		Long:  reportLong,
-		Example: `  holdfast report results.jsonl -o report.html
-  holdfast report results.jsonl -o report.html --need 'loss<=1s,p99<10ms'
-  holdfast report --extract report.html -o results.jsonl
+		Example: `  holdfast report results.jsonl -o report.html --need 'loss<=1s,p99<10ms'
   holdfast report results.jsonl --export csv`,
 		Args: r.args,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -85,6 +83,7 @@ func New() *cobra.Command {
 	cmd.Flags().Var(cli.Once("dir", &r.timings, cli.Given), "csv", csvHelp)
 	cli.FioFlag(cmd.Flags(), &r.fio)
 	cmd.Flags().Var(cli.Once("dir", &r.figures, cli.Given), "figures", "draw the pictures of the study copy in this directory")
+	cli.InGroup(cmd.Flags(), "The page", "need", "proof", "extract")
 	return cmd
 }
 

@@ -81,6 +81,7 @@ directory at the end.`,
 	place.FileSystemsFlag(f, &a.where.fs)
 	f.BoolVar(&a.where.allowTmpfs, "allow-tmpfs", false, "measure a file system in memory too, where nothing is ever durable")
 	cli.InGroup(f, "How to measure", "from", "seed", "fs", "allow-tmpfs")
+	cli.InGroup(f, "The page", "page")
 	return cmd
 }
 
