@@ -76,7 +76,7 @@ var rooms = map[string]room{
 	"internal/lab/cstdio":   {"drill", ""},
 	"internal/lab/diy":      {"drill", ""},
 	"internal/lab/timing":   {"", ""},
-	"internal/lab/plot":     {lab("timing"), "…"},
+	"internal/lab/plot":     {lab("chart timing"), ""},
 	"internal/lab/probe":    {"internal/mountinfo internal/sys", "golang.org/x/sys"},
 	"internal/lab/machine":  {"internal/mountinfo internal/sys", ""},
 	"internal/lab/volume":   {"internal/mountinfo internal/own internal/sys", "…"},
@@ -89,9 +89,9 @@ var rooms = map[string]room{
 	"internal/lab/study":    {". " + lab("chart machine probe result stat trial"), "…"},
 	"internal/lab/figure":   {". " + lab("machine result stat"), ""},
 	"internal/lab/advise":   {". " + lab("figure result stat"), "…"},
-	"internal/lab/report":   {". " + lab("advise chart figure machine result stat study study/all"), "…"},
+	"internal/lab/report":   {". " + lab("advise chart figure machine page result stat study study/all"), "…"},
+	"internal/lab/page":     {lab("chart"), ""},
 
-	"internal/lab/page":         {"", ""},
 	"internal/lab/fleet":        {". " + lab("figure machine result stat"), ""},
 	"internal/lab/fleet/show":   {". " + lab("figure fleet machine page report stat study"), "…"},
 	"internal/lab/syscallfault": {"", "golang.org/x/sys"},
@@ -122,7 +122,7 @@ var rooms = map[string]room{
 	"cmd/holdfast/internal/write":    {cmd("cli") + " . files readahead internal/sys", "…"},
 	"cmd/holdfast/internal/copy":     {cmd("cli") + " . filecopy internal/sys", "…"},
 	"cmd/holdfast/internal/gen":      {cmd("cli") + " . internal/own internal/sys " + lab("datagen probe"), "…"},
-	"cmd/holdfast/internal/report":   {cmd("cli") + " " + lab("figure plot report result study/all study/copying timing"), "…"},
+	"cmd/holdfast/internal/report":   {cmd("cli") + " " + lab("advise figure page plot prove report result stat study/all study/copying timing"), "…"},
 	"cmd/holdfast/internal/wal":      {cmd("cli") + " . wal", "…"},
 	"cmd/holdfast/internal/volumes":  {cmd("cli") + " internal/own " + lab("trial volume"), "…"},
 	"cmd/holdfast/internal/compare":  {cmd("cli") + " internal/own " + lab("figure report result stat"), "…"},
@@ -465,7 +465,7 @@ func TestUsersPullInNothingOfOtherModules(t *testing.T) {
 	if err != nil || len(others) == 0 {
 		t.Fatalf("no adapters: %v", err)
 	}
-	for _, other := range append(others, "deploy", "peers", "tools") {
+	for _, other := range append(others, "browser", "deploy", "peers", "tools") {
 		for _, m := range directModules(t, other) {
 			if slices.Contains(main, m) && !slices.Contains(sharedModules, m) {
 				t.Errorf("go.mod requires %s, which is for %s only", m, other)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -34,7 +35,7 @@ func isNow(dir *os.File, path string) bool {
 
 // byDescriptor is the beginning of that path, in this process or in the one that started it.
 // It leads to that very directory, where others may rename if it is theirs: see [At].
-var byDescriptor = regexp.MustCompile(`^/proc/\d+/fd/\d+/`)
+var byDescriptor = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^/proc/\d+/fd/\d+/`) })
 
 // mostLinks is how many symbolic links are followed for one path, as on Linux.
 const mostLinks = 40
@@ -44,7 +45,7 @@ const mostLinks = 40
 // write to a directory only if it is sticky (rename(2), EPERM). It checks from the root on, so
 // that what it has checked can't change any more.
 func isFixed(dir string) bool {
-	if held := byDescriptor.FindString(dir + "/"); held != "" {
+	if held := byDescriptor().FindString(dir + "/"); held != "" {
 		return isKept(held + ".")
 	}
 	dir, err := filepath.Abs(dir)

@@ -20,13 +20,20 @@ import (
 //
 // Classes: chart on the picture, grid on the lines of the scale, s0, s1 … on the dots
 // and bars of each series. The heading of a band has band, the path frontier, and the label of
-// a row that is marked chosen.
+// a row that is marked chosen. A limit has limit, and a dot with a Key the attribute data-key.
 type Dots struct {
 	Title  string // read out instead of the picture
 	Rows   []Row
 	Scale  func(float64) string // the text of a number on the scale
 	Series []string             // their names, for the legend
 	Path   []int                // rows whose first dots are joined by steps, from above to below
+	Limits []Limit              // lines from above to below
+}
+
+// A Limit is a value up to which, or from which on, something is wanted.
+type Limit struct {
+	Value float64
+	Label string
 }
 
 // A Row is a labelled line of the picture. With a Band it begins one: rows that have more in
@@ -34,6 +41,7 @@ type Dots struct {
 type Row struct {
 	Label  string
 	Band   string
+	Limit  string // what the line above the row says; empty: there is none
 	Marked bool
 	Points []Point
 }
@@ -44,18 +52,21 @@ type Row struct {
 type Point struct {
 	Series           int
 	Value, Low, High float64
+
+	Key string // by which a page finds what the dot shows; empty: it is not looked up
 }
 
 // The measures of the picture, in units: its width is 640. A row's label stands above
 // its line: policies are long, and telephones narrow.
 const (
-	width   = 640
-	margin  = 24
-	rowTall = 40
-	bandTop = 34 // what the heading of a band takes
-	labelUp = 10 // from a line up to the foot of its label
-	top     = 44 // legend
-	bottom  = 28 // scale
+	width    = 640
+	margin   = 24
+	rowTall  = 40
+	bandTop  = 34 // what the heading of a band takes
+	limitTop = 26 // what the line of a limit takes
+	labelUp  = 10 // from a line up to the foot of its label
+	top      = 44 // legend
+	bottom   = 28 // scale
 )
 
 // SVG returns the picture, or nothing if it has no point to show.
@@ -70,6 +81,7 @@ func (d Dots) SVG() template.HTML {
 	fmt.Fprintf(&b, `<svg class="chart" viewBox="0 0 %d %d" role="img" aria-label="%s">`+"\n", width, tall, text(d.Title))
 	d.legend(&b)
 	d.grid(&b, s, tall)
+	d.limits(&b, s, tall)
 	d.path(&b, s, lines)
 	for i, r := range d.Rows {
 		r.draw(&b, s, lines[i], d.Scale)
@@ -82,6 +94,9 @@ func (d Dots) SVG() template.HTML {
 func (d Dots) lines() (lines []float64, tall int) {
 	tall = top
 	for _, r := range d.Rows {
+		if r.Limit != "" {
+			tall += limitTop
+		}
 		if r.Band != "" {
 			tall += bandTop
 		}
@@ -107,6 +122,21 @@ func (d Dots) path(b *strings.Builder, s scale, lines []float64) {
 	}
 	if steps.Len() > 0 {
 		fmt.Fprintf(b, `<path class="frontier" fill="none" d="%s"/>`+"\n", steps.String())
+	}
+}
+
+// limits draws the lines of values. A label stands at the side with more room.
+func (d Dots) limits(b *strings.Builder, s scale, tall int) {
+	for _, l := range d.Limits {
+		if !(l.Value >= s.low && l.Value <= s.high) {
+			continue
+		}
+		x, anchor, aside := s.x(l.Value), "start", 6.0
+		if x > width/2 {
+			anchor, aside = "end", -6
+		}
+		fmt.Fprintf(b, `<line class="limit" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/><text class="limit" x="%.1f" y="%d" text-anchor="%s">%s</text>`+"\n",
+			x, x, top-8, tall-bottom, x+aside, top-10, anchor, text(l.Label))
 	}
 }
 
@@ -165,8 +195,14 @@ func (d Dots) grid(b *strings.Builder, s scale, tall int) {
 }
 
 func (r Row) draw(b *strings.Builder, s scale, y float64, number func(float64) string) {
+	above := y - rowTall
 	if r.Band != "" {
-		fmt.Fprintf(b, `<text class="band" x="%d" y="%.1f">%s</text>`+"\n", margin, y-rowTall, text(r.Band))
+		fmt.Fprintf(b, `<text class="band" x="%d" y="%.1f">%s</text>`+"\n", margin, above, text(r.Band))
+		above -= bandTop
+	}
+	if r.Limit != "" {
+		fmt.Fprintf(b, `<line class="limit" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/><text class="limit" x="%d" y="%.1f" text-anchor="end">%s</text>`+"\n",
+			margin, width-margin, above+8, above+8, width-margin, above+3, text(r.Limit))
 	}
 	class := ""
 	if r.Marked {
@@ -179,7 +215,11 @@ func (r Row) draw(b *strings.Builder, s scale, y float64, number func(float64) s
 			fmt.Fprintf(b, `<line class="s%d" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, p.Series, s.x(p.Low), s.x(p.High), y, y)
 		}
 		if p.hasDot() {
-			fmt.Fprintf(b, `<circle class="s%d" cx="%.1f" cy="%.1f" r="5"><title>%s</title></circle>`+"\n", p.Series, s.x(p.Value), y, text(p.words(number)))
+			key := ""
+			if p.Key != "" {
+				key = fmt.Sprintf(` data-key="%s" data-label="%s"`, text(p.Key), text(r.Label))
+			}
+			fmt.Fprintf(b, `<circle class="s%d"%s cx="%.1f" cy="%.1f" r="5"><title>%s</title></circle>`+"\n", p.Series, key, s.x(p.Value), y, text(p.words(number)))
 		}
 	}
 }

@@ -31,7 +31,7 @@ func (d Dots) Text(width int) string {
 	if !ok {
 		return ""
 	}
-	p := plot{low: low, high: high, labels: min(d.longestLabel(), width/2)}
+	p := textPlot{low: low, high: high, labels: min(d.longestLabel(), width/2)}
 	p.columns = max(leastPlot, width-p.labels-2)
 	var b strings.Builder
 	for _, r := range d.Rows {
@@ -54,14 +54,14 @@ func (d Dots) longestLabel() int {
 	return longest
 }
 
-// A plot is the part of a text picture that has the dots: so many columns from low
+// A textPlot is the part of a text picture that has the dots: so many columns from low
 // to high, and labels before it.
-type plot struct {
+type textPlot struct {
 	low, high       float64
 	labels, columns int
 }
 
-func (p plot) line(b *strings.Builder, label string, cells []rune) {
+func (p textPlot) line(b *strings.Builder, label string, cells []rune) {
 	text := fmt.Sprintf("%-*s  %s", p.labels, cut(label, p.labels), string(cells))
 	b.WriteString(strings.TrimRight(text, " ") + "\n")
 }
@@ -75,22 +75,22 @@ func cut(text string, most int) string {
 	return string(runes[:max(0, most-1)]) + "…"
 }
 
-func (p plot) column(value float64) int {
+func (p textPlot) column(value float64) int {
 	part := math.Log(value/p.low) / math.Log(p.high/p.low)
 	return int(math.Round(part * float64(p.columns-1)))
 }
 
 // decades returns the powers of ten on the scale.
-func (p plot) decades() (values []float64) {
+func (p textPlot) decades() (values []float64) {
 	for value := p.low; value <= p.high*1.001; value *= 10 {
 		values = append(values, value)
 	}
 	return values
 }
 
-func (p plot) blank(fill rune) []rune { return slices.Repeat([]rune{fill}, p.columns) }
+func (p textPlot) blank(fill rune) []rune { return slices.Repeat([]rune{fill}, p.columns) }
 
-func (p plot) row(r Row) []rune {
+func (p textPlot) row(r Row) []rune {
 	cells := p.blank(' ')
 	for _, value := range p.decades() {
 		cells[p.column(value)] = gridMark
@@ -101,7 +101,7 @@ func (p plot) row(r Row) []rune {
 	return cells
 }
 
-func (p plot) draw(cells []rune, point Point) {
+func (p textPlot) draw(cells []rune, point Point) {
 	if point.hasBar() {
 		mark := barMark
 		if !point.hasDot() {
@@ -121,7 +121,7 @@ func dotMark(series int) rune {
 	return marks[series%len(marks)]
 }
 
-func (p plot) axis() []rune {
+func (p textPlot) axis() []rune {
 	cells := p.blank(axisMark)
 	for _, value := range p.decades() {
 		cells[p.column(value)] = tickMark
@@ -131,7 +131,7 @@ func (p plot) axis() []rune {
 
 // numbers stand under their ticks, the outermost within the plot; one that would
 // touch the one before it is left out.
-func (p plot) numbers(scale func(float64) string) []rune {
+func (p textPlot) numbers(scale func(float64) string) []rune {
 	cells, free := p.blank(' '), 0
 	for _, value := range p.decades() {
 		number := []rune(scale(value))

@@ -24,6 +24,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast/drill"
@@ -254,21 +255,23 @@ func (w workshop) try(ctx context.Context, program, source, from string) (r trie
 // What sanitizers print: AddressSanitizer's kind of error and its frames, and the errors
 // of UndefinedBehaviorSanitizer.
 var (
-	addressKind = regexp.MustCompile(`AddressSanitizer:? ([A-Za-z-]+)`)
-	frame       = regexp.MustCompile(`(?m)^ *#\d+ \S+ in (\w+) (?:.*/)?([^/\s:]+:\d+)`)
-	undefined   = regexp.MustCompile(`(?m)^(?:.*/)?([^/\s:]+:\d+)(?::\d+)?: runtime error: (.*)$`)
+	addressKind = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`AddressSanitizer:? ([A-Za-z-]+)`) })
+	frame       = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^ *#\d+ \S+ in (\w+) (?:.*/)?([^/\s:]+:\d+)`) })
+	undefined   = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^(?:.*/)?([^/\s:]+:\d+)(?::\d+)?: runtime error: (.*)$`)
+	})
 )
 
 // crash says in words why the process died.
 func crash(report, file string, ended error) string {
-	if m := undefined.FindStringSubmatch(report); m != nil {
+	if m := undefined().FindStringSubmatch(report); m != nil {
 		return fmt.Sprintf("%s does what C leaves undefined: %s", m[1], m[2])
 	}
-	kind := addressKind.FindStringSubmatch(report)
+	kind := addressKind().FindStringSubmatch(report)
 	if kind == nil {
 		return fmt.Sprintf("the program died: %v", ended)
 	}
-	for _, m := range frame.FindAllStringSubmatch(report, -1) {
+	for _, m := range frame().FindAllStringSubmatch(report, -1) {
 		if strings.HasPrefix(m[2], file+":") {
 			return fmt.Sprintf("%s touches memory that is not its own (%s), at %s", m[1], kind[1], m[2])
 		}

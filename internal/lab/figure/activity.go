@@ -93,13 +93,7 @@ func (f Figures) warnOfActivity() []Warning {
 
 // cellsOf returns the trials in whole rounds of the cells that show a cause.
 func (f Figures) cellsOf(c cause) []result.Trial {
-	var trials []result.Trial
-	for _, cell := range f.Run.Header.Cells {
-		if c.of == nil || c.of(cell) {
-			trials = append(trials, f.Run.Rounded(cell.Name)...)
-		}
-	}
-	return trials
+	return f.Run.RoundedOf(func(cell result.Cell) bool { return c.of == nil || c.of(cell) })
 }
 
 // A share is the part of the trials' time that a cause took.

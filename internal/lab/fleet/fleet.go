@@ -164,7 +164,7 @@ func (f *Fleet) takeNewest(hosts []Host) {
 	for _, h := range hosts {
 		if n := len(f.Hosts); n > 0 && place(f.Hosts[n-1], h) == 0 {
 			newer := f.Hosts[n-1]
-			overlaps := h.StartedAt.Before(newer.StartedAt) && h.StartedAt.Add(h.took).After(newer.StartedAt)
+			overlaps := h.StartedAt.Add(h.took).After(newer.StartedAt) && !(h.StartedAt.Equal(newer.StartedAt) && h.seed == newer.seed) // a copy
 			f.Older = append(f.Older, Older{Host: h.Name, File: h.File, StartedAt: h.StartedAt, Newer: newer.File, Overlaps: overlaps})
 			continue
 		}

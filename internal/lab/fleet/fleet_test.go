@@ -225,6 +225,13 @@ func TestNewestResultsCount(t *testing.T) {
 	if f = New([]Host{old, last}, nil, nil, DefaultThreshold); !f.Older[0].Overlaps {
 		t.Error("two hosts have one name, and nothing is said")
 	}
+	if f = New([]Host{last, last}, nil, nil, DefaultThreshold); f.Older[0].Overlaps {
+		t.Error("a file and its copy are said to be of two hosts")
+	}
+	old = last
+	if old.seed = 7; !New([]Host{old, last}, nil, nil, DefaultThreshold).Older[0].Overlaps {
+		t.Error("two hosts of one name began in the same second, and nothing is said")
+	}
 }
 
 func TestExpectedHosts(t *testing.T) {

@@ -32,6 +32,7 @@ type Host struct {
 	Machine []machine.Fact `json:"-"`
 
 	took time.Duration
+	seed uint64
 }
 
 // A Time is what a record takes in a cell, net: until it is durable where the policy syncs, else until
@@ -80,7 +81,7 @@ func NewHost(file string, run result.Run) (Host, error) {
 	}
 	h := Host{
 		Name: NameOf(file, run.Header), File: file, Mount: known(run.Header.Machine, "mount point"), Study: run.Header.Study, Program: run.Header.Program,
-		StartedAt: run.Header.StartedAt, Rounds: run.Rounds(), Missing: run.Mark(), Machine: run.Header.Machine, took: run.Spent(),
+		StartedAt: run.Header.StartedAt, Rounds: run.Rounds(), Missing: run.Mark(), Machine: run.Header.Machine, took: run.Spent(), seed: run.Header.Seed,
 	}
 	if run.End != nil {
 		h.took = run.End.Elapsed

@@ -18,6 +18,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/holdfast-go/holdfast/internal/lab/chart"
 )
 
 // A Page is what is shown, from above to below.
@@ -35,8 +37,7 @@ type Page struct {
 type Need struct {
 	Text    string
 	Verdict string // met, not met or not known
-	Says    string // a sentence
-	Table   Table
+	Says    string // under what, and by which policy
 }
 
 // A Section is a heading and what stands below it, in the order of the fields.
@@ -117,8 +118,9 @@ func code(text string) template.HTML {
 
 // Write writes the page, or nothing where it fails.
 func Write(w io.Writer, p Page) error {
-	p.Sections = numbered(p.Sections, "s", 2)
+	p.Sections = numbered(p.Sections, "s", 2, "")
 	p.Results = kept(p.Results)
+	style := chart.CSS + styleText
 	source := func(text string) template.HTML {
 		sum := sha256.Sum256([]byte(text))
 		return template.HTML("'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'")
@@ -131,8 +133,8 @@ func Write(w io.Writer, p Page) error {
 		Policy    template.HTML
 		Generator string
 	}{
-		Page: p, Style: template.CSS(styleText), Script: template.JS(scriptText), Generator: marker,
-		Policy: "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; style-src " + source(styleText) + "; script-src " + source(scriptText),
+		Page: p, Style: template.CSS(style), Script: template.JS(scriptText), Generator: marker,
+		Policy: "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; style-src " + source(style) + "; script-src " + source(scriptText),
 	})
 	if err != nil {
 		return err
@@ -141,8 +143,9 @@ func Write(w io.Writer, p Page) error {
 	return err
 }
 
-// numbered gives sections what links and headings need. A table without a name takes its section's.
-func numbered(sections []Section, prefix string, level int) []Section {
+// numbered gives sections what links and headings need. A table without a name takes its
+// section's; within a section of sections the names of these come before it.
+func numbered(sections []Section, prefix string, level int, of string) []Section {
 	all := make([]Section, len(sections))
 	for i, s := range sections {
 		s.ID, s.Level = fmt.Sprintf("%s%d", prefix, i+1), min(level, 3)
@@ -152,9 +155,9 @@ func numbered(sections []Section, prefix string, level int) []Section {
 		}
 		for n := range s.Tables {
 			t := &s.Tables[n]
-			t.Name, t.Level = cmp.Or(t.Name, t.Title, s.Title), s.Level+1
+			t.Name, t.Level = of+cmp.Or(t.Name, t.Title, s.Title), s.Level+1
 		}
-		s.Sections = numbered(s.Sections, s.ID+"-", level+1)
+		s.Sections = numbered(s.Sections, s.ID+"-", level+1, of+s.Title+", ")
 		all[i] = s
 	}
 	return all

@@ -86,7 +86,7 @@
   }
 
   // Pictures, saved as they look now.
-  const painted = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "font-family", "font-size", "font-weight", "text-anchor", "opacity"];
+  const painted = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "stroke-linejoin", "font-family", "font-size", "font-weight", "text-anchor", "opacity", "color"];
   const standalone = (svg) => {
     const copy = svg.cloneNode(true), box = svg.viewBox.baseVal;
     const from = [svg, ...all("*", svg)], to = [copy, ...all("*", copy)];
@@ -222,16 +222,17 @@
   };
 
   // In a picture the tab key reaches one mark; the arrows go from mark to mark.
-  for (const svg of all("svg.chart")) {
+  for (const svg of all("svg.chart, svg.plot")) {
     const marks = all("[data-key]", svg);
     if (marks.length === 0) continue;
     svg.setAttribute("role", "group");
     marks.forEach((m, i) => {
       const title = m.querySelector("title");
+      const key = m.dataset.key;
       m.setAttribute("role", "button");
       m.setAttribute("aria-pressed", "false");
       m.setAttribute("tabindex", i === 0 ? "0" : "-1");
-      m.setAttribute("aria-label", (m.dataset.label || m.dataset.key) + ": " + (title ? title.textContent : ""));
+      m.setAttribute("aria-label", (m.dataset.label || key) + ": " + (title ? title.textContent : ""));
       if (title) {
         m.dataset.says = title.textContent;
         title.remove(); // the browser would show it over ours

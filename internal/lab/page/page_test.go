@@ -103,7 +103,7 @@ func TestTextsAreEscaped(t *testing.T) {
 	section := page.Section{Title: bad, Text: bad, Answer: []string{bad}, Charts: []page.Chart{{Title: bad, Caption: bad}}, Tables: []page.Table{table}, Notes: []string{bad}}
 	outer := section
 	outer.Sections = []page.Section{section}
-	site := written(t, page.Page{Title: bad, Question: bad, Mark: bad, Answer: []string{bad}, Needs: []page.Need{{Text: bad, Verdict: bad, Says: bad, Table: table}}, Sections: []page.Section{outer}, Results: []page.Results{{Name: bad}}})
+	site := written(t, page.Page{Title: bad, Question: bad, Mark: bad, Answer: []string{bad}, Needs: []page.Need{{Text: bad, Verdict: bad, Says: bad}}, Sections: []page.Section{outer}, Results: []page.Results{{Name: bad}}})
 	if got, want := strings.Count(site, "<script>"), 1; got != want || strings.Contains(site, "<b>") {
 		t.Errorf("%d scripts, of one", got)
 	}
@@ -120,7 +120,7 @@ func TestSectionsAreNumberedAndTheirTablesNamed(t *testing.T) {
 	for _, m := range regexp.MustCompile(`<(h[1-4]) id="([^"]*)-h">([^<]*)<|data-name="([^"]*)"|href="(#[^"]*)"`).FindAllStringSubmatch(site, -1) {
 		found = append(found, strings.Join(m[1:], ""))
 	}
-	if want := []string{"#s1", "#s2", "h2s1one", "one", "h3s1-1inner", "inner", "h2s2two"}; !slices.Equal(found, want) {
+	if want := []string{"h2s1one", "one", "h3s1-1inner", "one, inner", "#s1", "#s2", "h2s2two"}; !slices.Equal(found, want) {
 		t.Errorf("%q, want %q", found, want)
 	}
 	if given[0].ID != "" || given[0].Tables[0].Name != "" {

@@ -1,5 +1,5 @@
 // Package plot draws tables of times as the pictures that were published with
-// them: one panel each, as SVG and as PNG, and a page of all.
+// them: one panel each, as SVG, and a page of all.
 //
 // The list of panels is in published.go. The package does not know what was measured,
 // where and how. A panel can be read in black and white: series differ by

@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/lab/chart"
 	"github.com/holdfast-go/holdfast/internal/lab/figure"
+	"github.com/holdfast-go/holdfast/internal/lab/page"
 )
 
 // A priced policy is what the picture of cost against loss shows of one.
@@ -21,8 +22,8 @@ type priced struct {
 // costAgainstLoss draws a picture for each load: bands of policies that lose the same at a power
 // cut, the least above, and in them the cost of each. The path joins the frontier: policies
 // such that none that loses no more costs less.
-func (s sheet) costAgainstLoss() []pageChart {
-	var pictures []pageChart
+func (s sheet) costAgainstLoss(need needs) []page.Section {
+	var pictures []page.Chart
 	for _, g := range s.Groups {
 		if g.Open() || g.Group != "" {
 			continue
@@ -32,6 +33,7 @@ func (s sheet) costAgainstLoss() []pageChart {
 			Title:  fmt.Sprintf("what a policy costs a writer, against what a power cut takes: %s", title(g.Load)),
 			Scale:  func(x float64) string { return tick(x) + "x" },
 			Series: []string{"times the cheapest, at full speed", "paced, times no sync"},
+			Limits: need.costs(g),
 		}
 		cheapest, band := math.Inf(1), ""
 		for i, p := range policies {
@@ -42,7 +44,8 @@ func (s sheet) costAgainstLoss() []pageChart {
 			if loses := p.Cell.Policy.Loss().Power.String(); loses != band {
 				row.Band, band = "a power cut takes "+loses, loses
 			}
-			point := chart.Point{Value: p.Cost.Ratio, Low: p.Cost.Low, High: p.Cost.High}
+			row.Limit = need.beyond(i, policies)
+			point := chart.Point{Value: p.Cost.Ratio, Low: p.Cost.Low, High: p.Cost.High, Key: p.Cell.Name}
 			if p.paced {
 				point.Series = 1
 			}
@@ -54,10 +57,16 @@ func (s sheet) costAgainstLoss() []pageChart {
 			}
 		}
 		if picture := d.SVG(); picture != "" {
-			pictures = append(pictures, pageChart{Title: title(g.Load), Picture: picture})
+			pictures = append(pictures, page.Chart{Title: title(g.Load), Picture: picture})
 		}
 	}
-	return pictures
+	if len(pictures) == 0 {
+		return nil
+	}
+	pictures[0].Caption = "The further to the left, the less a writer pays; the higher, the less a power cut takes. The broken line joins the " +
+		"policies to choose from: nothing that loses no more has a lower median cost. A bar is the 95 % interval. The cost of a policy whose period is " +
+		"longer than a burst comes from trials at a steady pace, against the same buffer without a sync."
+	return []page.Section{{Title: "Cost against loss", Charts: pictures}}
 }
 
 // pricedOf returns the policies of a load whose cost is known, those that lose least first. The

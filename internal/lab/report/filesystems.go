@@ -6,8 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/lab/chart"
 	"github.com/holdfast-go/holdfast/internal/lab/figure"
 	"github.com/holdfast-go/holdfast/internal/lab/machine"
+	"github.com/holdfast-go/holdfast/internal/lab/page"
 	"github.com/holdfast-go/holdfast/internal/lab/result"
 	"github.com/holdfast-go/holdfast/internal/lab/study"
 	"github.com/holdfast-go/holdfast/internal/lab/study/all"
@@ -248,43 +251,82 @@ func (p part) markdown(b *strings.Builder) {
 }
 
 // page is the page of a run on several file systems.
-func (s several) page() page {
-	h := s.Run.Header
-	p := page{
-		Title: "holdfast: " + h.Study + " on " + s.names(), Question: h.Question, Mark: s.Run.Mark(), Tables: pageTables(s.published()),
-		Run: s.runFacts(), Losses: s.pageLosses(), Notes: s.notes(), Doubts: s.doubts(), Machine: h.Machine, Method: studyMethod(),
-	}
+func (s several) page() page.Page {
+	p := s.newPage()
+	p.Title += " on " + s.names()
+	p.Sections = pageTables(s.published())
+	method := studyMethod()
 	if s.parts[0].shown == nil {
-		p.Method = s.method()
+		method = s.method()
 	}
 	for _, one := range s.parts {
-		p.Parts = append(p.Parts, one.page())
+		p.Sections = append(p.Sections, one.page())
 	}
-	side := pagePart{Title: "side by side: " + s.names(), Tables: pageTables(withRows(s.across.Tables)), Learnt: s.guarded(s.across.Learnt)}
+	side := page.Section{Title: "side by side: " + s.names(), Answer: s.said(s.guarded(s.across.Learnt)), Sections: pageTables(withRows(s.across.Tables))}
 	if s.across.Picture != nil {
-		side.Charts = append(side.Charts, s.across.Picture.SVG())
+		side.Charts = append(side.Charts, page.Chart{Picture: s.across.Picture.SVG(), Caption: dotsCaption})
 	}
-	if len(side.Tables)+len(side.Charts) > 0 {
-		p.Parts = append(p.Parts, side)
+	if s.parts[0].shown == nil {
+		side.Charts = s.speeds()
 	}
+	if len(side.Sections)+len(side.Charts) > 0 {
+		p.Sections = append(p.Sections, side)
+	}
+	p.Sections = append(p.Sections, s.losses()...)
+	p.Sections = append(p.Sections, s.foot(s.notes(), method)...)
 	return p
 }
 
-func (p part) page() pagePart {
-	one := pagePart{Title: p.name, How: p.how(), Notes: p.notes(), Machine: p.made.Machine}
-	if p.shown == nil {
-		one.CostLoss, one.Charts = p.costAgainstLoss(), p.charts()
-		for _, g := range p.Groups {
-			one.Groups = append(one.Groups, p.groupPage(g))
+// speeds draws the records a second of each policy, a dot for each file system.
+func (s several) speeds() (charts []page.Chart) {
+	for _, g := range s.parts[0].Groups {
+		load := g.Load
+		d := chart.Dots{Title: fmt.Sprintf("records a second on each file system: %s", title(load)), Scale: tick}
+		at := map[holdfast.Policy]int{}
+		for i, p := range s.parts {
+			d.Series = append(d.Series, p.name)
+			for _, of := range p.Groups {
+				if of.Load != load {
+					continue
+				}
+				for _, r := range of.Rows {
+					row, ok := at[r.Cell.Policy]
+					if !ok {
+						row = len(d.Rows)
+						at[r.Cell.Policy] = row
+						d.Rows = append(d.Rows, chart.Row{Label: r.Cell.Policy.String()})
+					}
+					d.Rows[row].Points = append(d.Rows[row].Points, chart.Point{Series: i, Value: r.Rate.Median, Low: r.Rate.Low, High: r.Rate.High})
+				}
+			}
 		}
-		if p.advised {
-			one.Advice = p.adviceLine()
+		if picture := d.SVG(); picture != "" {
+			charts = append(charts, page.Chart{Title: title(load), Picture: picture, Caption: dotsCaption})
 		}
-		return one
 	}
-	one.Tables, one.Learnt = pageTables(withRows(p.shown.Tables)), p.shown.learnt()
-	if p.shown.Picture != nil {
-		one.Charts = append(one.Charts, p.shown.Picture.SVG())
+	return charts
+}
+
+func (p part) page() page.Section {
+	one := page.Section{Title: p.name, Notes: p.notes()}
+	if how := p.how(); how != "" {
+		one.Text = how + "."
+	}
+	if p.shown == nil {
+		one.Answer = p.answer()
+		one.Sections = append(p.costAgainstLoss(nil), p.speed()...)
+		for _, g := range p.Groups {
+			one.Sections = append(one.Sections, p.groupPage(g))
+		}
+	} else {
+		one.Answer = p.said(p.shown.learnt())
+		if p.shown.Picture != nil {
+			one.Charts = append(one.Charts, page.Chart{Picture: p.shown.Picture.SVG(), Caption: dotsCaption})
+		}
+		one.Sections = pageTables(withRows(p.shown.Tables))
+	}
+	if len(p.made.Machine) > 0 {
+		one.Sections = append(one.Sections, page.Section{Title: "what differs from the machine", Tables: []page.Table{p.machineTable(p.made.Machine, "value there")}})
 	}
 	return one
 }

@@ -80,8 +80,7 @@ func TestRunOnTwoFileSystemsGolden(t *testing.T) {
 	golden(t, "two_filesystems.txt", text(t, run))
 	golden(t, "two_filesystems.md", markdown(t, run))
 	golden(t, "two_filesystems_policy.txt", text(t, onTwo(t, planted, 10)))
-	_, body, _ := strings.Cut(page(t, run), "</style>\n")
-	golden(t, "two_filesystems.html", body)
+	golden(t, "two_filesystems.html", body(t, run))
 }
 
 // TestRunOnTwoFileSystemsShowsEach: what one of them shows is what a run on it alone
@@ -102,6 +101,17 @@ func TestRunOnTwoFileSystemsShowsEach(t *testing.T) {
 	for _, once := range []string{"\nnot run: jfs: this kernel has no jfs\n", "\nside by side: ext4 and xfs\n", "\next4\n====\n", "\nxfs\n===\n", "(published: "} {
 		if n := strings.Count(shown, once); n == 0 || n > 1 && once[0] == '\n' {
 			t.Errorf("%q stands %d times in\n%s", once, n, shown)
+		}
+	}
+}
+
+// TestPoliciesStandSideBySideOnEachFileSystem: a dot for each of two.
+func TestPoliciesStandSideBySideOnEachFileSystem(t *testing.T) {
+	_, picture, found := strings.Cut(body(t, onTwo(t, planted, 10)), `aria-label="records a second on each file system: 128B records, 1 writer"`)
+	picture, _, _ = strings.Cut(picture, "</svg>")
+	for _, series := range []string{`<circle class="s0"`, `<circle class="s1"`} {
+		if n := strings.Count(picture, series); !found || n != 5 { // a policy each, and the legend
+			t.Errorf("%d of %s", n, series)
 		}
 	}
 }

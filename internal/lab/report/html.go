@@ -1,149 +1,154 @@
 package report
 
 import (
-	_ "embed"
 	"fmt"
-	"html/template"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/lab/advise"
 	"github.com/holdfast-go/holdfast/internal/lab/chart"
 	"github.com/holdfast-go/holdfast/internal/lab/figure"
 	"github.com/holdfast-go/holdfast/internal/lab/machine"
+	"github.com/holdfast-go/holdfast/internal/lab/page"
 	"github.com/holdfast-go/holdfast/internal/lab/result"
 )
 
-//go:embed page.html
-var pageText string
-
-// A page is what the template shows. It has only texts, made by the same functions as
-// those of the terminal's table.
-type page struct {
-	Title, Question, Mark, Advice string
-	Learnt                        string // by a study
-	Tables                        []pageTable
-	Run                           []machine.Fact
-	Losses                        [][]string
-	Groups                        []pageGroup
-	Parts                         []pagePart // of a run on several file systems: each, and all together
-	CostLoss                      []pageChart
-	Charts                        []template.HTML
-	Notes                         []string
-	Doubts                        []string
-	Machine                       []machine.Fact
-	Method                        []string
-}
-
-type pageChart struct {
-	Title   string
-	Picture template.HTML
-}
-
-// A pageTable is one of a study.
-type pageTable struct {
-	Title string
-	Head  []string
-	Rows  [][]string
-	Notes []string
-}
-
-// A pagePart is what a run on several file systems shows of one of them.
-type pagePart struct {
-	Title, How     string
-	Advice, Learnt string
-	Tables         []pageTable
-	CostLoss       []pageChart
-	Charts         []template.HTML
-	Groups         []pageGroup
-	Notes          []string
-	Machine        []machine.Fact // what differs from the host
-}
-
-type pageGroup struct {
-	Title string
-	Head  []string
-	Rows  []pageRow
-
-	// Where the time of a trial goes, and what else the process used.
-	UsageHead  []string
-	SteadyHead []string // of long trials only
-	SteadyRows [][]string
-	UsageRows  []pageRow
-}
-
-type pageRow struct {
-	Advised bool
-	Cells   []string
+// More is what a page can have besides a run.
+type More struct {
+	Need    advise.Need    // empty: none was stated; only of a run of policies on one file system
+	Results []page.Results // that are put inside
+	// Sections stand before how it was measured, such as what was proven.
+	Sections []page.Section
 }
 
 // HTML writes one page that needs no other file, or returns [figure.ErrNoRound] and writes
-// nothing.
-func HTML(w io.Writer, run result.Run) error {
-	p, err := newPage(run)
-	if err != nil {
-		return err
-	}
-	code := func(text string) template.HTML { // what stands between backticks, as HTML has it
-		parts := strings.Split(template.HTMLEscapeString(text), "`")
-		for i := 1; i+1 < len(parts); i += 2 {
-			parts[i] = "<code>" + parts[i] + "</code>"
-		}
-		return template.HTML(strings.Join(parts, ""))
-	}
-	t, err := template.New("page").Funcs(template.FuncMap{"code": code}).Parse(pageText)
-	if err != nil {
-		return err
-	}
-	var b strings.Builder
-	if err := t.Execute(&b, p); err != nil {
-		return err
-	}
-	_, err = io.WriteString(w, b.String())
-	return err
-}
-
-func newPage(run result.Run) (page, error) {
+// nothing. It has only texts that are made by the same functions as those of the terminal's table.
+func HTML(w io.Writer, run result.Run, more More) error {
+	var p page.Page
 	if len(run.FileSystems()) > 0 {
 		s, err := newSeveral(run)
 		if err != nil {
-			return page{}, err
+			return err
 		}
-		return s.page(), nil
+		p = s.page()
+	} else {
+		s, err := newSheet(run)
+		if err != nil {
+			return err
+		}
+		if of, ok := s.studied(); ok {
+			p = of.page()
+		} else if p, err = s.page(more); err != nil {
+			return err
+		}
 	}
-	s, err := newSheet(run)
-	if err != nil {
-		return page{}, err
+	at := len(p.Sections)
+	for i, section := range p.Sections {
+		if section.Title == howToRead {
+			at = i
+		}
 	}
-	if of, ok := s.studied(); ok {
-		return of.page(), nil
-	}
-	return s.page(), nil
+	p.Sections, p.Results = slices.Insert(p.Sections, at, more.Sections...), more.Results
+	return page.Write(w, p)
 }
 
-func (s sheet) page() page {
+// newPage begins the page of a run.
+func (s sheet) newPage() page.Page {
 	h := s.Run.Header
-	p := page{
-		Title: "holdfast: " + h.Study, Question: h.Question, Mark: s.Run.Mark(),
-		Run: s.runFacts(), CostLoss: s.costAgainstLoss(), Charts: s.charts(), Notes: s.notes(), Doubts: s.doubts(), Machine: h.Machine, Method: s.method(),
-	}
-	if s.advised {
-		p.Advice = s.adviceLine()
-	}
-	p.Losses = s.pageLosses()
-	for _, g := range s.Groups {
-		p.Groups = append(p.Groups, s.groupPage(g))
-	}
-	return p
+	return page.Page{Title: "holdfast: " + h.Study, Question: h.Question + "?", Mark: s.Run.Mark()}
 }
 
-func (s sheet) pageLosses() (losses [][]string) {
+func (s sheet) page(more More) (page.Page, error) {
+	p := s.newPage()
+	var need needs
+	if len(more.Need) > 0 {
+		for _, load := range advise.Loads(s.Figures, advise.Load{}) {
+			r, err := advise.Recommend(s.Figures, more.Need, load)
+			if err != nil {
+				return p, err
+			}
+			need = append(need, r)
+		}
+	}
+	p.Answer, p.Needs = s.answer(), need.page()
+	p.Sections = append(p.Sections, s.costAgainstLoss(need)...)
+	p.Sections = append(p.Sections, s.speed()...)
+	p.Sections = append(p.Sections, s.pictures()...)
+	p.Sections = append(p.Sections, s.losses()...)
+	p.Sections = append(p.Sections, need.terms()...)
+	for _, g := range s.Groups {
+		p.Sections = append(p.Sections, s.groupPage(g))
+	}
+	p.Sections = append(p.Sections, s.foot(s.notes(), s.method())...)
+	return p, nil
+}
+
+// answer returns the advice in two sentences.
+func (s sheet) answer() []string {
+	if !s.advised {
+		return nil
+	}
+	a := s.advice
+	loses := a.Loses
+	if a.Nothing != "" {
+		loses += "; " + a.Nothing
+	}
+	sentences := []string{fmt.Sprintf("%suse `%v`: it %s.", s.guess(), a.Policy, a.Costs), loses + "."}
+	for i, text := range sentences {
+		sentences[i] = strings.ToUpper(text[:1]) + text[1:]
+	}
+	return sentences
+}
+
+// said is a sentence that begins a section, if there is one.
+func (sheet) said(sentence string) []string {
+	if sentence == "" {
+		return nil
+	}
+	return []string{sentence + "."}
+}
+
+// speed shows the records a second.
+func (s sheet) speed() []page.Section {
+	charts := s.charts()
+	if len(charts) == 0 {
+		return nil
+	}
+	charts[len(charts)-1].Caption = dotsCaption
+	return []page.Section{{Title: "Speed", Charts: charts}}
+}
+
+const howToRead = "How to read it"
+
+const dotsCaption = "Dots are medians, bars their 95 % intervals; the scale is logarithmic."
+
+func (s sheet) losses() []page.Section {
+	t := page.Table{Prose: true, Head: []string{"policy", "when the process dies", "when the machine dies (power cut)"}}
 	for _, policy := range s.Policies() {
 		loss := policy.Loss()
-		losses = append(losses, []string{policy.String(), loss.Process.String(), loss.Power.String()})
+		t.Rows = append(t.Rows, page.Row{Marked: s.advised && policy == s.advice.Policy, Cells: []string{policy.String(), loss.Process.String(), loss.Power.String()}})
 	}
-	return losses
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return []page.Section{{Title: "What a crash takes at worst", Tables: []page.Table{t}}}
+}
+
+// foot is what stands at the end of the page of each run.
+func (s sheet) foot(notes, method []string) []page.Section {
+	sections := []page.Section{{Title: howToRead, Notes: notes}}
+	if doubts := s.doubts(); len(doubts) > 0 {
+		sections = append(sections, page.Section{Title: "What is doubtful", Notes: doubts})
+	}
+	run := page.Table{Prose: true, Head: []string{"fact", "value"}}
+	for _, fact := range s.runFacts() {
+		run.Rows = append(run.Rows, page.Row{Cells: []string{fact.Name, fact.Value}})
+	}
+	return append(sections, page.Section{Title: "How it was measured", Notes: method}, page.Section{Title: "The run", Tables: []page.Table{run}},
+		page.Section{Title: "The machine", Tables: []page.Table{s.machineTable(s.Run.Header.Machine, "value")}})
 }
 
 func (s sheet) doubts() []string {
@@ -152,6 +157,14 @@ func (s sheet) doubts() []string {
 		lines = append(lines, doubt(w))
 	}
 	return lines
+}
+
+func (sheet) machineTable(facts []machine.Fact, value string) page.Table {
+	t := page.Table{Prose: true, Name: "the machine", Head: []string{"fact", value, "learnt from"}}
+	for _, f := range facts {
+		t.Rows = append(t.Rows, page.Row{Cells: []string{f.Name, f.Value, f.Source}})
+	}
+	return t
 }
 
 func (s sheet) runFacts() []machine.Fact {
@@ -166,29 +179,34 @@ func (s sheet) runFacts() []machine.Fact {
 	if s.Run.End != nil {
 		facts = append(facts, machine.Fact{Name: "took", Value: s.Run.End.Elapsed.Round(time.Second).String()})
 	}
-	return facts
+	return append(facts, machine.Fact{Name: "to repeat it", Value: "holdfast bench --from results.jsonl, of the results that this page was made from"})
 }
 
-func (s sheet) groupPage(g figure.Group) pageGroup {
-	columns, usage, steady := inPage.of(groupColumns, g.Load), inPage.of(usageColumns, g.Load), inPage.of(steadyColumns, g.Load)
-	p := pageGroup{Title: title(g.Load), Head: heads(columns, inPage), UsageHead: heads(usage, inPage)}
-	if g.Steady {
-		p.SteadyHead = heads(steady, inPage)
-		for _, r := range steadied(g) {
-			p.SteadyRows = append(p.SteadyRows, texts(steady, inPage, r))
+// groupPage shows the figures of a load: what is compared, and where the time goes.
+func (s sheet) groupPage(g figure.Group) page.Section {
+	table := func(columns []column, rows []figure.Row) page.Table {
+		t := page.Table{Head: heads(columns, inPage)}
+		for _, r := range rows {
+			t.Rows = append(t.Rows, page.Row{Key: r.Cell.Name, Marked: s.advises(r), Cells: texts(columns, inPage, r)})
 		}
+		return t
 	}
-	for _, r := range g.Rows {
-		p.Rows = append(p.Rows, pageRow{Advised: s.advises(r), Cells: texts(columns, inPage, r)})
-		p.UsageRows = append(p.UsageRows, pageRow{Advised: s.advises(r), Cells: texts(usage, inPage, r)})
+	p := page.Section{Title: title(g.Load), Tables: []page.Table{table(inPage.of(groupColumns, g.Load), g.Rows)}}
+	if g.Steady {
+		steady := table(inPage.of(steadyColumns, g.Load), steadied(g))
+		steady.Name, steady.Text = p.Title+", steady", "How the throughput of the long trials came to rest."
+		p.Tables = append(p.Tables, steady)
 	}
+	usage := table(inPage.of(usageColumns, g.Load), g.Rows)
+	usage.Name, usage.Text = p.Title+", usage", "Where a trial's time goes, and what else the process used; medians of the trials, blocks of 512 bytes."
+	p.Tables = append(p.Tables, usage)
 	return p
 }
 
 // charts draws a picture for each size of record: a row for each policy, a dot
 // for each number of writers.
-func (s sheet) charts() []template.HTML {
-	var pictures []template.HTML
+func (s sheet) charts() []page.Chart {
+	var pictures []page.Chart
 	seen := map[int64]bool{}
 	for _, of := range s.Groups {
 		size := holdfast.Size(of.RecordBytes)
@@ -211,11 +229,13 @@ func (s sheet) charts() []template.HTML {
 					d.Rows = append(d.Rows, chart.Row{Label: r.Cell.Policy.String()})
 				}
 				d.Rows[i].Points = append(d.Rows[i].Points, chart.Point{
-					Series: len(d.Series) - 1, Value: r.Rate.Median, Low: r.Rate.Low, High: r.Rate.High,
+					Series: len(d.Series) - 1, Value: r.Rate.Median, Low: r.Rate.Low, High: r.Rate.High, Key: r.Cell.Name,
 				})
 			}
 		}
-		pictures = append(pictures, d.SVG())
+		if picture := d.SVG(); picture != "" {
+			pictures = append(pictures, page.Chart{Picture: picture})
+		}
 	}
 	return pictures
 }

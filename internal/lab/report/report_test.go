@@ -107,10 +107,21 @@ func text(t *testing.T, run result.Run) string {
 func page(t *testing.T, run result.Run) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := report.HTML(&b, run); err != nil {
+	if err := report.HTML(&b, run, report.More{}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
+}
+
+// body is what the page shows, without its style and its script.
+func body(t *testing.T, run result.Run) string {
+	t.Helper()
+	_, site, _ := strings.Cut(page(t, run), "<main>\n")
+	site, _, found := strings.Cut(site, "</main>")
+	if !found {
+		t.Error("the page has no main part")
+	}
+	return site
 }
 
 func golden(t *testing.T, name, got string) {
@@ -132,7 +143,7 @@ func golden(t *testing.T, name, got string) {
 
 func TestGolden(t *testing.T) {
 	golden(t, "ten_rounds.txt", text(t, planted(t, 10)))
-	golden(t, "ten_rounds.html", page(t, planted(t, 10)))
+	golden(t, "ten_rounds.html", body(t, planted(t, 10)))
 
 	short := planted(t, 3)
 	short.Header.SystemCallsUnseen = "tracefs is not mounted"
@@ -389,7 +400,7 @@ func TestLossesComeFromThePolicy(t *testing.T) {
 		if !line.MatchString(table) {
 			t.Errorf("the table does not say what %v loses", c.Policy)
 		}
-		if row := fmt.Sprintf("<td>%v</td><td>%v</td><td>%v</td>", c.Policy, loss.Process, loss.Power); !strings.Contains(site, row) {
+		if row := fmt.Sprintf("<th scope=\"row\">%v</th><td>%v</td><td>%v</td>", c.Policy, loss.Process, loss.Power); !strings.Contains(site, row) {
 			t.Errorf("the page lacks %s", row)
 		}
 	}
@@ -437,7 +448,7 @@ func TestNothingIsWrittenWithoutARound(t *testing.T) {
 	if err := report.Text(&b, run); !errors.Is(err, figure.ErrNoRound) || b.Len() > 0 {
 		t.Errorf("Text: %v, %d bytes", err, b.Len())
 	}
-	if err := report.HTML(&b, run); !errors.Is(err, figure.ErrNoRound) || b.Len() > 0 {
+	if err := report.HTML(&b, run, report.More{}); !errors.Is(err, figure.ErrNoRound) || b.Len() > 0 {
 		t.Errorf("HTML: %v, %d bytes", err, b.Len())
 	}
 }
@@ -496,7 +507,7 @@ func TestSteadyRunsShowHowTheyCameToRest(t *testing.T) {
 
 func TestPageIsWholeAndNeedsNothingElse(t *testing.T) {
 	site := page(t, planted(t, 10))
-	for _, bad := range []string{"http:", "https:", "<script", "src=", "<link", "NaN", "abacus <9000>"} {
+	for _, bad := range []string{"http:", "https:", "src=", "<link", ">NaN<", "abacus <9000>"} {
 		if strings.Contains(site, bad) {
 			t.Errorf("the page has %s", bad)
 		}

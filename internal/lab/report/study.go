@@ -8,6 +8,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/holdfast-go/holdfast/internal/lab/chart"
+	"github.com/holdfast-go/holdfast/internal/lab/page"
 	"github.com/holdfast-go/holdfast/internal/lab/study"
 	"github.com/holdfast-go/holdfast/internal/lab/study/all"
 )
@@ -245,22 +246,21 @@ func tablesMarkdown(b *strings.Builder, level string, tables []study.Table) {
 }
 
 // page is the page of a study.
-func (s studied) page() page {
-	h := s.Run.Header
-	p := page{
-		Title: "holdfast: " + h.Study, Question: h.Question, Mark: s.Run.Mark(), Learnt: s.learnt(),
-		Run: s.runFacts(), Notes: s.notes(), Doubts: s.doubts(), Machine: h.Machine, Method: studyMethod(),
-	}
-	p.Tables = pageTables(s.tables())
+func (s studied) page() page.Page {
+	p := s.newPage()
+	p.Answer = s.said(s.learnt())
+	p.Sections = pageTables(s.tables())
 	if s.Picture != nil {
-		p.Charts = append(p.Charts, s.Picture.SVG())
+		picture := page.Section{Title: "Picture", Charts: []page.Chart{{Picture: s.Picture.SVG(), Caption: dotsCaption}}}
+		p.Sections = slices.Insert(p.Sections, 0, picture)
 	}
+	p.Sections = append(p.Sections, s.foot(s.notes(), studyMethod())...)
 	return p
 }
 
-func pageTables(tables []study.Table) (all []pageTable) {
+func pageTables(tables []study.Table) (all []page.Section) {
 	for _, t := range tables {
-		all = append(all, pageTable{tableTitle(t), t.Head, t.Rows, t.Notes})
+		all = append(all, page.Section{Title: tableTitle(t), Tables: []page.Table{{Head: t.Head, Rows: page.Plain(t.Rows), Notes: t.Notes}}})
 	}
 	return all
 }

@@ -97,18 +97,25 @@ func (r Run) On(fileSystem string) Run {
 // wholeRounds returns the rounds in which every cell that runs in them has its trial.
 func (r Run) wholeRounds() map[int]bool {
 	trials := map[int]int{}
-	for _, t := range r.Trials {
-		trials[t.Round]++
+	for i := 0; i < len(r.Trials); { // most are of the round of the one before
+		begin := i
+		for i < len(r.Trials) && r.Trials[i].Round == r.Trials[begin].Round {
+			i++
+		}
+		trials[r.Trials[begin].Round] += i - begin
+	}
+	every := map[int]int{} // how many cells run so often
+	for i := range r.Header.Cells {
+		every[r.Header.Cells[i].Every]++
 	}
 	whole := map[int]bool{}
 	for round, n := range trials {
-		cells := 0
-		for _, c := range r.Header.Cells {
-			if c.RunsIn(round) {
-				cells++
+		for e, cells := range every {
+			if (Cell{Every: e}).RunsIn(round) {
+				n -= cells
 			}
 		}
-		whole[round] = n == cells
+		whole[round] = n == 0
 	}
 	return whole
 }

@@ -443,11 +443,26 @@ func (r Run) Rounded(cell string) []Trial {
 	return trials
 }
 
+// RoundedOf returns the trials in whole rounds of all cells that are so, as they were run.
+func (r Run) RoundedOf(is func(Cell) bool) []Trial {
+	whole, wanted := r.wholeRounds(), map[string]bool{}
+	for _, c := range r.Header.Cells {
+		wanted[c.Name] = is(c)
+	}
+	var trials []Trial
+	for i := range r.Trials {
+		if t := &r.Trials[i]; t.Round > 0 && whole[t.Round] && wanted[t.Cell] {
+			trials = append(trials, *t)
+		}
+	}
+	return trials
+}
+
 // Counted returns the trial of a cell in which system calls were counted.
 func (r Run) Counted(cell string) (Trial, bool) {
-	for _, t := range r.Trials {
-		if t.Cell == cell && t.SystemCalls != nil {
-			return t, true
+	for i := range r.Trials {
+		if t := &r.Trials[i]; t.Cell == cell && t.SystemCalls != nil {
+			return *t, true
 		}
 	}
 	return Trial{}, false

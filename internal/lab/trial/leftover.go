@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"sync"
 	"syscall"
 	"time"
 
@@ -54,7 +55,7 @@ func (g *WorkDir) Neighbours() (all []Neighbour) {
 func workDirsIn(parent string) (names []string, err error) {
 	entries, err := os.ReadDir(parent)
 	for _, e := range entries {
-		if e.IsDir() && workDirName.MatchString(e.Name()) {
+		if e.IsDir() && workDirName().MatchString(e.Name()) {
 			names = append(names, e.Name())
 		}
 	}
@@ -90,10 +91,10 @@ var ErrAlive = errors.New("the run that made it still goes on")
 // directory. Studies that keep a file for all trials use them too. See OpenWorkDir,
 // fresh, fill and Beside.
 var (
-	workDirName = regexp.MustCompile(`^` + workDirPrefix + `\d+$`)
-	fileName    = regexp.MustCompile(`^(m-|memory-|read-by-all-|s-)?\d+$`)
-	dirName     = regexp.MustCompile(`^\d+$`)
-	createdName = regexp.MustCompile(`^(check|[a-z]+-\d+)$`)
+	workDirName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^` + workDirPrefix + `\d+$`) })
+	fileName    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(m-|memory-|read-by-all-|s-)?\d+$`) })
+	dirName     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d+$`) })
+	createdName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(check|[a-z]+-\d+)$`) })
 )
 
 // RemoveLeftover removes the work directory of the given name in parent, which a killed run has
@@ -108,7 +109,7 @@ var (
 // A second process of the killed run ends when it finds that out, and then removes its own
 // directory, which is in this one. RemoveLeftover waits some seconds for that; after them the error is ErrAlive.
 func RemoveLeftover(parent, name string) (removed bool, err error) {
-	if !workDirName.MatchString(name) {
+	if !workDirName().MatchString(name) {
 		return false, fmt.Errorf("%q is no name that a run gives its directory", name)
 	}
 	for begun := time.Now(); ; time.Sleep(endingStep) {
@@ -186,9 +187,9 @@ func stale(held *own.Dir) (ours []string, err error) {
 // of a second process. It returns an error if no run makes an entry like it.
 func made(held *own.Dir, e fs.DirEntry) (inside []string, err error) {
 	switch {
-	case e.Type().IsRegular() && fileName.MatchString(e.Name()):
+	case e.Type().IsRegular() && fileName().MatchString(e.Name()):
 		return nil, nil
-	case e.IsDir() && workDirName.MatchString(e.Name()):
+	case e.IsDir() && workDirName().MatchString(e.Name()):
 		second, err := own.Open(held.Path(), e.Name())
 		if err == nil {
 			inside, err = stale(second)
@@ -198,12 +199,12 @@ func made(held *own.Dir, e fs.DirEntry) (inside []string, err error) {
 			err = errEnding
 		}
 		return inside, err
-	case !e.IsDir() || !dirName.MatchString(e.Name()):
+	case !e.IsDir() || !dirName().MatchString(e.Name()):
 		return nil, fmt.Errorf("%s in it is nothing that a run makes", e.Name())
 	}
 	files, err := fs.ReadDir(held.Root().FS(), e.Name())
 	for _, f := range files {
-		if !f.Type().IsRegular() || !createdName.MatchString(f.Name()) {
+		if !f.Type().IsRegular() || !createdName().MatchString(f.Name()) {
 			return nil, fmt.Errorf("%s in it is nothing that a run makes", path.Join(e.Name(), f.Name()))
 		}
 		inside = append(inside, f.Name())

@@ -3,13 +3,13 @@ package cli
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
 
-	"github.com/cheggaaa/pb/v3"
 	"golang.org/x/term"
 )
 
@@ -201,8 +201,13 @@ func (p *Progress) End() {
 
 // bar draws how much of a whole is done: 12% [==>      ].
 func bar(done, whole int64, columns int) string {
-	return pb.New64(whole).SetCurrent(done).SetWidth(columns).
-		SetTemplateString(`{{percent . "%3.0f%%"}} {{bar . "[" "=" ">" " " "]"}}`).String()
+	part := 0.0
+	if whole > 0 {
+		part = min(1, float64(done)/float64(whole))
+	}
+	inside := max(0, columns-len("100% []"))
+	drawn := int(math.Ceil(part * float64(inside)))
+	return fmt.Sprintf("%3.0f%% [%-*s]", 100*part, inside, strings.Repeat("=", max(0, drawn-1))+">"[:min(drawn, 1)])
 }
 
 // columns is the width of a terminal, or otherwise where it is not known.

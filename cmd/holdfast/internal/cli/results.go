@@ -28,7 +28,7 @@ func WriteReport(w io.Writer, run result.Run, format report.Format, toFile, whol
 	case format != "":
 		return report.Export(w, run, format)
 	case toFile:
-		return report.HTML(w, run)
+		return report.HTML(w, run, report.More{})
 	}
 	return WriteText(w, run, whole)
 }
@@ -80,7 +80,12 @@ const HintResults = "results are made by holdfast bench -o results.jsonl"
 
 // ReadResults reads the results that a user has named; - is stdin. Its errors are refusals.
 func ReadResults(name string, stdin io.Reader) (result.Run, error) {
-	run, err := ReadRun(name, stdin)
+	return ReadResultsTo(io.Discard, name, stdin)
+}
+
+// ReadResultsTo is ReadResults that hands each byte on as it is read.
+func ReadResultsTo(w io.Writer, name string, stdin io.Reader) (result.Run, error) {
+	run, err := readRunTo(w, name, stdin)
 	switch {
 	case err == nil:
 		return run, nil
@@ -113,10 +118,15 @@ func hintWhole(name string, err error) string {
 
 // ReadRun is ReadResults with the errors as they are.
 func ReadRun(name string, stdin io.Reader) (result.Run, error) {
+	return readRunTo(io.Discard, name, stdin)
+}
+
+func readRunTo(w io.Writer, name string, stdin io.Reader) (result.Run, error) {
+	read := func(r io.Reader) (result.Run, error) { return result.Read(io.TeeReader(r, w)) }
 	if name == "-" {
-		return readPlain(stdin, result.Read)
+		return readPlain(stdin, read)
 	}
-	return readFile(name, result.Read)
+	return readFile(name, read)
 }
 
 // ReadTimes is ReadRun for the file of one of many hosts: see [result.ReadTimes].

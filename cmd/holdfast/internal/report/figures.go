@@ -170,22 +170,10 @@ type rendered struct {
 
 func render(inputs []string, panels []plot.Panel) (files []rendered, err error) {
 	for _, p := range panels {
-		svg, err := p.SVG()
-		if err != nil {
-			return nil, err
-		}
-		png, err := p.PNG()
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, rendered{p.Name + ".svg", svg}, rendered{p.Name + ".png", png})
+		files = append(files, rendered{p.Name + ".svg", []byte(p.SVG())})
 	}
 	for _, p := range plot.Pictures(panels) {
-		png, err := p.PNG()
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, rendered{p.Name, png})
+		files = append(files, rendered{p.Name, []byte(p.SVG())})
 	}
 	var from []string
 	for _, name := range inputs {

@@ -2,12 +2,15 @@
 package report
 
 import (
+	"bytes"
 	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/internal/lab/advise"
+	"github.com/holdfast-go/holdfast/internal/lab/page"
 	"github.com/holdfast-go/holdfast/internal/lab/report"
 	"github.com/holdfast-go/holdfast/internal/lab/study/all"
 )
@@ -16,12 +19,18 @@ import (
 type reporting struct {
 	all                           bool
 	output, fio, timings, figures string
+	extract                       string // the page whose results are wanted
+	proof                         string // the file of prove's verdicts that the page shows too
+	need                          advise.Need
 	format                        report.Format
 }
 
 const reportLong = `Report reads the results that bench has kept with -o and prints the same table
-again. With -o it writes one HTML page instead, with a picture, the facts of the
-machine and how it was measured; the page needs no other file and no network.
+again. With -o it writes one HTML page instead, with pictures, the facts of the
+machine and how it was measured; the page needs no other file and no network. The
+results are inside: --extract gives them back, to the byte. With --need the page
+begins with whether a policy meets it. Of several results the page sets each beside
+the first, and begins with what differs in the machines.
 
 With --export it writes for programs instead, to stdout or to the file of -o:
   csv       a row for each trial, with all raw values, units in the columns' names
@@ -34,7 +43,7 @@ With --emit-fio it also writes a job file for fio, with what fio can't express
 said in it; with --emit-fio - it writes the job instead of the table.
 
 With --figures it draws instead: the published pictures of a run of the study
-copy, as SVG and PNG with a page of all, into a directory. It also draws them from
+copy, as SVG with a page of all, into a directory. It also draws them from
 CSV files such as ext4_results.csv, several at once, and of the name published the
 document's own figures; docs/figures.md has more.
 
@@ -45,26 +54,36 @@ marked. The file - is the standard input.`
 func New() *cobra.Command {
 	var r reporting
 	cmd := &cobra.Command{
-		Use:   "report results.jsonl [flags]",
+		Use:   "report results.jsonl... [flags]",
 		Short: "print the table of an earlier run again, make a page of it, or export it",
 		Long:  reportLong,
-		Example: `  holdfast report results.jsonl -o report.html
+		Example: `  holdfast report results.jsonl -o report.html --need 'loss<=1s,p99<10ms'
   holdfast report results.jsonl --export csv`,
 		Args: r.args,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if r.figures != "" {
 				return r.draw(cmd, args)
 			}
+			if r.extract != "" {
+				return r.unpack(cmd.OutOrStdout())
+			}
+			if len(args) > 1 {
+				return r.beside(cmd, args)
+			}
 			return r.run(cmd, args[0])
 		},
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().VarP(cli.Once("file", &r.output, cli.NewFile), "output", "o", "write an HTML page, or what is exported, to this new file")
+	cmd.Flags().Var(cli.Once("need", &r.need, advise.ParseNeed), "need", "on the page, say if a policy keeps this, such as 'loss<=1s,p99<10ms'")
+	cmd.Flags().Var(cli.Once("page", &r.extract, cli.Given), "extract", "give back the results that are inside a page; of several: page.html:2")
+	cmd.Flags().Var(cli.Once("file", &r.proof, cli.Given), "proof", "on the page, show the verdicts that prove -o kept in this file")
 	cli.AllFlag(cmd.Flags(), &r.all)
 	cli.ExportFlag(cmd.Flags(), &r.format, "write for programs")
 	cmd.Flags().Var(cli.Once("dir", &r.timings, cli.Given), "csv", csvHelp)
 	cli.FioFlag(cmd.Flags(), &r.fio)
 	cmd.Flags().Var(cli.Once("dir", &r.figures, cli.Given), "figures", "draw the pictures of the study copy in this directory")
+	cli.InGroup(cmd.Flags(), "The page", "need", "proof", "extract")
 	return cmd
 }
 
@@ -73,8 +92,20 @@ func (r *reporting) args(_ *cobra.Command, args []string) error {
 	if r.figures != "" && len(args) > 0 {
 		return nil
 	}
+	if r.extract != "" {
+		switch {
+		case len(args) > 0:
+			return cli.Misuse("for instance: holdfast report --extract report.html -o results.jsonl", "--extract names the page, and %s is one file more", args[0])
+		case r.figures != "" || r.format != "" || r.fio != "" || r.timings != "" || r.need != nil || r.proof != "":
+			return cli.Misuse("extract first, and give the results to a command of their own", "--extract gives results back as they are, and takes no other flag than -o")
+		}
+		return nil
+	}
 	if i := slices.IndexFunc(args, isCSV); i >= 0 {
 		return cli.Misuse("add --figures DIRECTORY to draw it", "report prints results of holdfast, and %s is a table of times", args[i])
+	}
+	if len(args) > 1 && r.output != "" && r.format == "" && r.fio == "" && r.timings == "" && r.need == nil && r.proof == "" {
+		return nil
 	}
 	if len(args) != 1 {
 		return cli.Misuse("for instance: holdfast report results.jsonl", "report takes one results file, and %d were given", len(args))
@@ -93,9 +124,27 @@ func (r *reporting) run(cmd *cobra.Command, name string) error {
 	if r.fio == "-" && r.format != "" && r.output == "" {
 		return cli.Misuse("add -o FILE for what is exported", "--emit-fio - and --export both write to stdout")
 	}
-	run, err := cli.ReadResults(name, cmd.InOrStdin())
+	if r.need != nil && (r.output == "" || r.format != "") {
+		return cli.Misuse("add -o report.html, or use holdfast advise "+name, "--need is of the page, and none is written")
+	}
+	more := report.More{Need: r.need}
+	if r.proof != "" {
+		if r.output == "" || r.format != "" {
+			return cli.Misuse("add -o report.html", "--proof is of the page, and none is written")
+		}
+		verdicts, err := readProof(r.proof)
+		if err != nil {
+			return err
+		}
+		more.Sections = append(more.Sections, proofPage(resultsName(r.proof), verdicts))
+	}
+	var read bytes.Buffer
+	run, err := cli.ReadResultsTo(&read, name, cmd.InOrStdin())
 	if err != nil {
 		return err
+	}
+	if r.need != nil && (cli.IsStudy(run.Header) || len(run.FileSystems()) > 0) {
+		return cli.Misuse("leave it out, or give results of policies on one file system", "--need: the results are of %s, and a need is judged by policies on one file system", run.Header.Study)
 	}
 	if err := all.Known(run.Header); err != nil {
 		return cli.Misuse("use the holdfast that made it", "%s: %w", name, err)
@@ -110,6 +159,10 @@ func (r *reporting) run(cmd *cobra.Command, name string) error {
 		return cli.CannotReport(name, err)
 	}
 	return cli.CannotReport(name, cli.WriteOut(cmd.OutOrStdout(), r.output, func(w io.Writer) error {
+		if r.output != "" && r.format == "" {
+			more.Results = []page.Results{{Name: resultsName(name), Bytes: read.Bytes()}}
+			return report.HTML(w, run, more)
+		}
 		return cli.WriteReport(w, run, r.format, r.output != "", r.all)
 	}))
 }

@@ -510,8 +510,18 @@ func (b *benchmark) onGround(cmd *cobra.Command, o place.Order, c study.Choice, 
 	}
 	if s.run.Rounds() > 0 {
 		printErr = b.print(cmd.OutOrStdout(), s.run)
+		b.offerPage(s)
 	}
 	return cmp.Or(s.refuse(err), saveErr, printErr)
+}
+
+// offerPage says how a page with pictures is made of the run.
+func (k *keeping) offerPage(s *session) {
+	if k.file == "" {
+		s.say("-o results.jsonl would keep the results, and holdfast report results.jsonl -o report.html makes a page with pictures of them")
+		return
+	}
+	s.say("a page with pictures: holdfast report %s -o %s", cli.OneLine(k.file), cli.OneLine(strings.TrimSuffix(k.file, filepath.Ext(k.file))+".html"))
 }
 
 // print writes the table of the run, or what is exported instead, and how it

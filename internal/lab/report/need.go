@@ -1,0 +1,75 @@
+package report
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/holdfast-go/holdfast/internal/lab/advise"
+	"github.com/holdfast-go/holdfast/internal/lab/chart"
+	"github.com/holdfast-go/holdfast/internal/lab/figure"
+	"github.com/holdfast-go/holdfast/internal/lab/page"
+)
+
+// needs are how a need was judged, a load each; nil: none was stated.
+type needs []advise.Recommendation
+
+// page says whether a policy meets the need.
+func (all needs) page() (said []page.Need) {
+	for _, r := range all {
+		says := "with %s: `%v` is the cheapest policy that meets it."
+		switch r.Verdict() {
+		case advise.NotMet:
+			says = "with %s: no policy that was measured meets it; `%v` is the nearest."
+		case advise.NotKnown:
+			says = "with %s: what was measured does not tell; `%v` is the nearest."
+		case advise.Met:
+		}
+		said = append(said, page.Need{Text: r.Need.String(), Verdict: string(r.Verdict()), Says: fmt.Sprintf(says, title(r.Load), r.Shown().Policy)})
+	}
+	return said
+}
+
+// terms shows how the need was judged, term by term.
+func (all needs) terms() []page.Section {
+	if len(all) == 0 {
+		return nil
+	}
+	s := page.Section{Title: "The need, term by term"}
+	for _, r := range all {
+		t := page.Table{Title: title(r.Load), Name: "the need, " + title(r.Load), Prose: true, Head: []string{"term", "found", "verdict", "how it is known"}, Text: fmt.Sprintf("Of `%v`.", r.Shown().Policy)}
+		for _, f := range r.Shown().Findings {
+			t.Rows = append(t.Rows, page.Row{Cells: []string{f.Term.String(), f.Text(), string(f.Verdict), f.How}})
+		}
+		s.Tables = append(s.Tables, t)
+	}
+	return []page.Section{s}
+}
+
+// costs returns the largest cost at which the rate that is needed can be written at full
+// speed: as many times the cheapest as that writes faster.
+func (all needs) costs(g figure.Group) (lines []chart.Limit) {
+	for _, one := range all {
+		needed := one.Need.Records(g.RecordBytes)
+		if needed == 0 || one.Load.Writers != g.Writers || one.Load.RecordBytes != g.RecordBytes {
+			continue
+		}
+		for _, r := range g.Rows {
+			if most := r.Rate.Median / needed; r.Fastest && most > 0 && !math.IsInf(most, 0) {
+				term, _ := one.Need.Term(advise.Rate)
+				lines = append(lines, chart.Limit{Value: most, Label: "need: " + term.String()})
+			}
+		}
+	}
+	return lines
+}
+
+// beyond returns what is written above a row if it is the first that loses more than is needed.
+func (all needs) beyond(i int, policies []priced) string {
+	for _, one := range all {
+		term, ok := one.Need.Term(advise.Loss)
+		if ok && !one.Need.Covers(policies[i].Cell.Policy) && (i == 0 || one.Need.Covers(policies[i-1].Cell.Policy)) {
+			return "need: " + term.String()
+		}
+	}
+	return ""
+}
