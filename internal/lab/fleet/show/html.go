@@ -20,13 +20,16 @@ func HTML(w io.Writer, f fleet.Fleet) error {
 		}
 		p.Sections = append(p.Sections, s)
 	}
+	if missing := notes(f, len(f.Hosts)+len(f.Silent)); len(missing) > 0 {
+		p.Sections = append(p.Sections, page.Section{Title: "What is missing or doubtful", Notes: missing})
+	}
 	for _, g := range f.Groups {
 		p.Sections = append(p.Sections, page.Section{
 			Title: fmt.Sprintf("Group %s", g.Name), Text: classText(g.Class) + ". " + boundsText(g),
 			Tables: []page.Table{tableOf(cellsTable(f, g)), tableOf(scoresTable(f, g))},
 		})
 	}
-	p.Sections = append(p.Sections, page.Section{Title: "What the words mean", Notes: append(notes(f, len(f.Hosts)+len(f.Silent)), method(f))})
+	p.Sections = append(p.Sections, page.Section{Title: "What the words mean", Notes: []string{method(f)}})
 	return page.Write(w, p)
 }
 
