@@ -128,7 +128,7 @@ func TestFleetFindsTheSlowDisk(t *testing.T) {
 	out, stderr, code := m.do("", ".", "--expect", "expect")
 	m.want(out, "5 hosts in 1 group: 1 outlier; 3 without results\n", "n3 (group 1): disk slower: ", "kernel 5.4 (its peers: 6.1)",
 		"1 host never answered: n7\n", "2 files of no use: empty (empty.jsonl: is empty, so bench did not begin", "(n9/damaged.jsonl: line 2: ",
-		"1 host answered and was not expected: n4\n", "1 file left out, because the host has newer results: n3 (again.jsonl, not n3/results.jsonl)",
+		"1 host answered and was not expected: n4\n", "1 file left out, because the newest results of a host count: n3 (again.jsonl, not",
 		"doubtful: the results are of several versions, which may measure differently: holdfast v0.1.0 (4\n  hosts), holdfast v0.2.0\n")
 	m.want(stderr, "holdfast: not like their peers: n3\nhint: ")
 	if code != cli.ExitNotMet || strings.Count(out, "\n") > 60 {

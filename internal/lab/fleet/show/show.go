@@ -275,7 +275,7 @@ func names(all []string, most int) string {
 	if len(all) <= most {
 		return strings.Join(all, ", ")
 	}
-	return fmt.Sprintf("%s and %s more", strings.Join(all[:most], ", "), humanize.Comma(int64(len(all)-most)))
+	return fmt.Sprintf("%s and %s more (--all)", strings.Join(all[:most], ", "), humanize.Comma(int64(len(all)-most)))
 }
 
 // notes say what is missing and what is doubtful; each lists at most so many names.
@@ -309,7 +309,7 @@ func notes(f fleet.Fleet, most int) (lines []string) {
 		}
 	}
 	if len(older) > 0 {
-		lines = append(lines, fmt.Sprintf("%s left out, because the host has newer results: %s", count(len(older), "file"), names(older, max(1, most/3))))
+		lines = append(lines, fmt.Sprintf("%s left out, because the newest results of a host count: %s", count(len(older), "file"), names(older, max(1, most/3))))
 	}
 	if len(overlap) > 0 {
 		lines = append(lines, fmt.Sprintf("doubtful: results of one name overlap in time, so perhaps several hosts have it: %s", names(slices.Compact(overlap), most)))

@@ -25,7 +25,7 @@ func Text(w io.Writer, f fleet.Fleet, all bool) error {
 }
 
 func brief(f fleet.Fleet) string {
-	const groups, listed = 8, 6
+	const groups, listed = 8, 9
 	head := report.Fold(summary(f))
 	if len(f.Groups) > 0 {
 		head += "\n" + report.Format("").Table(groupsTable(f, groups)) + "\n"
