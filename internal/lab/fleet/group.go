@@ -3,6 +3,8 @@ package fleet
 import (
 	"cmp"
 	"fmt"
+	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -108,22 +110,6 @@ func (h Host) facts() []machine.Fact {
 	return facts
 }
 
-// differences returns the facts of a host that more than half of its peers have otherwise, all
-// with the same value.
-func (g Group) differences(h Host) (found []Differs) {
-	facts, others := h.facts(), g.Hosts-1
-	peers := make([]machine.Fact, len(facts))
-	for i, fact := range facts {
-		peers[i] = machine.Fact{Name: fact.Name, Value: g.typical[fact.Name].most}
-	}
-	for _, d := range machine.Differences(facts, peers) {
-		if n := g.typical[d.Name].count[d.B]; 2*n > others {
-			found = append(found, Differs{Name: d.Name, Value: d.A, Peers: d.B, Share: n, Of: others})
-		}
-	}
-	return found
-}
-
 // addCells summarizes each cell over the hosts of the group.
 func (g *Group) addCells(hosts []Host) {
 	times := map[Key][]float64{}
@@ -143,4 +129,73 @@ func (g *Group) addCells(hosts []Host) {
 		quantile := func(p float64) figure.Number { return figure.Number(stat.Quantile(of, p)) }
 		g.Cells = append(g.Cells, Cell{Key: key, Cell: key.Name, Part: key.part(), Hosts: len(of), Median: quantile(0.5), Low: quantile(0.05), High: quantile(0.95)})
 	}
+}
+
+// A Class is what hosts have in common that are compared with each other.
+type Class struct {
+	Study      string `json:"study"`
+	Processor  string `json:"cpu_model"`
+	CPUs       string `json:"cpus_online"`
+	Memory     string `json:"memory"` // the nearest power of two
+	FileSystem string `json:"file_system"`
+	Device     string `json:"device"`
+	Options    string `json:"mount_options"`
+}
+
+// classOf returns the class of a host.
+func (h Host) class() Class {
+	return Class{
+		Study: h.Study, Processor: known(h.Machine, "CPU model"), CPUs: known(h.Machine, "CPUs online"),
+		Memory: memoryClass(known(h.Machine, "memory")), FileSystem: known(h.Machine, "file system"),
+		Device: deviceKind(h.Machine), Options: mountOptions(known(h.Machine, "mount options")),
+	}
+}
+
+// memoryClass rounds a size to a power of two: a machine with 16 GiB shows 15.6 GiB or less.
+func memoryClass(text string) string {
+	number, unit, _ := strings.Cut(text, " ")
+	x, err := strconv.ParseFloat(number, 64)
+	if err != nil || x <= 0 {
+		return ""
+	}
+	return strconv.FormatFloat(math.Exp2(math.Round(math.Log2(x))), 'f', -1, 64) + " " + unit
+}
+
+var (
+	backing = regexp.MustCompile(`\(file .* on ([^\s()]+)\)|\(file .*\)`) // of a loop device: its path is each host's own
+	layers  = regexp.MustCompile(`\([^()]*\)`)
+)
+
+// deviceKind says what a device is, without its name: its model, whether it rotates, and the
+// layers above it.
+func deviceKind(facts []machine.Fact) string {
+	var parts []string
+	if model := known(facts, "device model"); model != "" {
+		parts = append(parts, model)
+	}
+	stack := backing.ReplaceAllString(known(facts, "device stack"), "(file on $1)")
+	for _, layer := range layers.FindAllString(stack, -1) {
+		parts = append(parts, strings.TrimSuffix(strings.Trim(layer, "()"), " on "))
+	}
+	switch known(facts, "rotational") {
+	case "yes":
+		parts = append(parts, "rotating")
+	case "no":
+		parts = append(parts, "not rotating")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// ownOptions are mount options whose values are each host's own.
+var ownOptions = []string{"addr", "clientaddr", "mountaddr", "lowerdir", "upperdir", "workdir", "uuid", "subvolid"}
+
+// mountOptions returns mount options in order, without those that are each host's own.
+func mountOptions(text string) string {
+	options := strings.Split(text, ",")
+	options = slices.DeleteFunc(options, func(option string) bool {
+		name, _, _ := strings.Cut(option, "=")
+		return slices.Contains(ownOptions, name)
+	})
+	slices.Sort(options)
+	return strings.Join(options, ",")
 }

@@ -2,9 +2,6 @@ package fleet
 
 import (
 	"math"
-	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -115,73 +112,4 @@ func known(facts []machine.Fact, name string) string {
 		return value
 	}
 	return ""
-}
-
-// A Class is what hosts have in common that are compared with each other.
-type Class struct {
-	Study      string `json:"study"`
-	Processor  string `json:"cpu_model"`
-	CPUs       string `json:"cpus_online"`
-	Memory     string `json:"memory"` // the nearest power of two
-	FileSystem string `json:"file_system"`
-	Device     string `json:"device"`
-	Options    string `json:"mount_options"`
-}
-
-// classOf returns the class of a host.
-func (h Host) class() Class {
-	return Class{
-		Study: h.Study, Processor: known(h.Machine, "CPU model"), CPUs: known(h.Machine, "CPUs online"),
-		Memory: memoryClass(known(h.Machine, "memory")), FileSystem: known(h.Machine, "file system"),
-		Device: deviceKind(h.Machine), Options: mountOptions(known(h.Machine, "mount options")),
-	}
-}
-
-// memoryClass rounds a size to a power of two: a machine with 16 GiB shows 15.6 GiB or less.
-func memoryClass(text string) string {
-	number, unit, _ := strings.Cut(text, " ")
-	x, err := strconv.ParseFloat(number, 64)
-	if err != nil || x <= 0 {
-		return ""
-	}
-	return strconv.FormatFloat(math.Exp2(math.Round(math.Log2(x))), 'f', -1, 64) + " " + unit
-}
-
-var (
-	backing = regexp.MustCompile(`\(file .* on ([^\s()]+)\)|\(file .*\)`) // of a loop device: its path is each host's own
-	layers  = regexp.MustCompile(`\([^()]*\)`)
-)
-
-// deviceKind says what a device is, without its name: its model, whether it rotates, and the
-// layers above it.
-func deviceKind(facts []machine.Fact) string {
-	var parts []string
-	if model := known(facts, "device model"); model != "" {
-		parts = append(parts, model)
-	}
-	stack := backing.ReplaceAllString(known(facts, "device stack"), "(file on $1)")
-	for _, layer := range layers.FindAllString(stack, -1) {
-		parts = append(parts, strings.TrimSuffix(strings.Trim(layer, "()"), " on "))
-	}
-	switch known(facts, "rotational") {
-	case "yes":
-		parts = append(parts, "rotating")
-	case "no":
-		parts = append(parts, "not rotating")
-	}
-	return strings.Join(parts, ", ")
-}
-
-// ownOptions are mount options whose values are each host's own.
-var ownOptions = []string{"addr", "clientaddr", "mountaddr", "lowerdir", "upperdir", "workdir", "uuid", "subvolid"}
-
-// mountOptions returns mount options in order, without those that are each host's own.
-func mountOptions(text string) string {
-	options := strings.Split(text, ",")
-	options = slices.DeleteFunc(options, func(option string) bool {
-		name, _, _ := strings.Cut(option, "=")
-		return slices.Contains(ownOptions, name)
-	})
-	slices.Sort(options)
-	return strings.Join(options, ",")
 }

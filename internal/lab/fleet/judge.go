@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/holdfast-go/holdfast/internal/lab/figure"
+	"github.com/holdfast-go/holdfast/internal/lab/machine"
 	"github.com/holdfast-go/holdfast/internal/lab/stat"
 )
 
@@ -156,6 +157,22 @@ func (g Group) cacheFinding(h Host) []Finding {
 		return nil
 	}
 	return []Finding{{Word: WriteCache, Cache: own, Others: usual}}
+}
+
+// differences returns the facts of a host that more than half of its peers have otherwise, all
+// with the same value.
+func (g Group) differences(h Host) (found []Differs) {
+	facts, others := h.facts(), g.Hosts-1
+	peers := make([]machine.Fact, len(facts))
+	for i, fact := range facts {
+		peers[i] = machine.Fact{Name: fact.Name, Value: g.typical[fact.Name].most}
+	}
+	for _, d := range machine.Differences(facts, peers) {
+		if n := g.typical[d.Name].count[d.B]; 2*n > others {
+			found = append(found, Differs{Name: d.Name, Value: d.A, Peers: d.B, Share: n, Of: others})
+		}
+	}
+	return found
 }
 
 // distance is how far a host is from its peers: the farthest of its findings.
