@@ -4,11 +4,82 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/holdfast-go/holdfast/internal/lab/figure"
 	"github.com/holdfast-go/holdfast/internal/lab/machine"
 	"github.com/holdfast-go/holdfast/internal/lab/stat"
 )
+
+// New sets hosts beside each other. Of the same host, study and mount point the newest results
+// count. Expected are names of hosts; those that are in no results are silent.
+func New(hosts []Host, silent []Silent, expected []string, threshold float64) Fleet {
+	f := Fleet{Threshold: threshold, Chance: 1 - stat.Confidence, Silent: slices.Clone(silent)}
+	f.takeNewest(hosts)
+	f.expect(expected)
+	f.group()
+	f.judge()
+	return f
+}
+
+// takeNewest keeps the newest results of each host, study and mount point.
+func (f *Fleet) takeNewest(hosts []Host) {
+	hosts = slices.Clone(hosts)
+	place := func(a, b Host) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Study, b.Study), strings.Compare(a.Mount, b.Mount))
+	}
+	slices.SortFunc(hosts, func(a, b Host) int {
+		return cmp.Or(place(a, b), b.StartedAt.Compare(a.StartedAt), strings.Compare(a.File, b.File))
+	})
+	for _, h := range hosts {
+		if n := len(f.Hosts); n > 0 && place(f.Hosts[n-1], h) == 0 {
+			newer := f.Hosts[n-1]
+			overlaps := h.StartedAt.Add(h.took).After(newer.StartedAt) && !(h.StartedAt.Equal(newer.StartedAt) && h.seed == newer.seed) // a copy
+			f.Older = append(f.Older, Older{Host: h.Name, File: h.File, StartedAt: h.StartedAt, Newer: newer.File, Overlaps: overlaps})
+			continue
+		}
+		f.Hosts = append(f.Hosts, h)
+	}
+}
+
+// expect adds the expected hosts that are not known yet to those that are silent. A name without
+// a domain stands for one with any domain.
+func (f *Fleet) expect(expected []string) {
+	if len(expected) == 0 {
+		return
+	}
+	full, short := map[string]bool{}, map[string]bool{}
+	note := func(name string) {
+		full[name] = true
+		first, _, _ := strings.Cut(name, ".")
+		short[first] = true
+	}
+	has := func(name string) bool {
+		first, _, qualified := strings.Cut(name, ".")
+		return full[name] || full[first] || !qualified && short[name]
+	}
+	for _, h := range f.Hosts {
+		note(h.Name)
+	}
+	for _, s := range f.Silent {
+		note(s.Host)
+	}
+	for _, name := range expected {
+		if !has(name) {
+			f.Silent = append(f.Silent, Silent{Host: name, Why: "no results"})
+			note(name)
+		}
+	}
+	full, short = map[string]bool{}, map[string]bool{}
+	for _, name := range expected {
+		note(name)
+	}
+	for _, h := range f.Hosts {
+		if !has(h.Name) && !slices.Contains(f.Unexpected, h.Name) {
+			f.Unexpected = append(f.Unexpected, h.Name)
+		}
+	}
+}
 
 // judge finds the outliers. All bounds hold together: of a fleet whose hosts are all alike, no
 // word is said with a probability of at least 1 - Chance. For that each bound of each host has its

@@ -126,13 +126,11 @@ func readRunTo(w io.Writer, name string, stdin io.Reader) (result.Run, error) {
 	if name == "-" {
 		return readPlain(stdin, read)
 	}
-	return readFile(name, read)
+	return ReadFile(name, read)
 }
 
-// ReadTimes is ReadRun for the file of one of many hosts: see [result.ReadTimes].
-func ReadTimes(name string) (result.Run, error) { return readFile(name, result.ReadTimes) }
-
-func readFile(name string, read func(io.Reader) (result.Run, error)) (result.Run, error) {
+// ReadFile is ReadRun for a file, with another reader such as [result.ReadTimes].
+func ReadFile(name string, read func(io.Reader) (result.Run, error)) (result.Run, error) {
 	if info, err := os.Stat(name); err == nil && info.Mode()&os.ModeDevice != 0 {
 		return result.Run{}, errors.New("is a device")
 	}

@@ -235,7 +235,7 @@ func readAll(files []string) (hosts []fleet.Host, silent []fleet.Silent) {
 // read returns the figures of a file. With an error the host has a name alone.
 func read(file string) (fleet.Host, error) {
 	name := cli.OneLine(file)
-	run, err := cli.ReadTimes(file)
+	run, err := cli.ReadFile(file, result.ReadTimes)
 	if err != nil {
 		if info, statErr := os.Stat(file); statErr == nil && info.Size() == 0 {
 			err = errors.New("is empty, so bench did not begin or could not write")

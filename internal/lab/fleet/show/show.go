@@ -206,17 +206,6 @@ func scoresTable(f fleet.Fleet, g fleet.Group) study.Table {
 	return t
 }
 
-// timesTable has a row for each host and cell of a group.
-func timesTable(f fleet.Fleet, g fleet.Group) study.Table {
-	t := study.Table{Head: []string{"host", "policy, record × writers", "time", "interval", "of group"}}
-	for _, h := range f.Members(g) {
-		for _, one := range h.Times {
-			t.Rows = append(t.Rows, []string{h.Name, label(one.Key), study.Duration(one.Record.Median), interval(one.Record), study.Times(float64(one.Ratio))})
-		}
-	}
-	return t
-}
-
 func interval(s figure.Summary) string {
 	if !s.HasInterval() {
 		return study.Dash

@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/lab/fleet"
 	"github.com/holdfast-go/holdfast/internal/lab/report"
+	"github.com/holdfast-go/holdfast/internal/lab/study"
 )
 
 // MostLines is the most that [Text] writes, unless it is to write all.
@@ -109,4 +110,15 @@ func cut(text string, most int) string {
 	default:
 		return strings.Join(all[:most-1], "") + fmt.Sprintf("and %s more: --all\n", count(n-most+1, "line"))
 	}
+}
+
+// timesTable has a row for each host and cell of a group.
+func timesTable(f fleet.Fleet, g fleet.Group) study.Table {
+	t := study.Table{Head: []string{"host", "policy, record × writers", "time", "interval", "of group"}}
+	for _, h := range f.Members(g) {
+		for _, one := range h.Times {
+			t.Rows = append(t.Rows, []string{h.Name, label(one.Key), study.Duration(one.Record.Median), interval(one.Record), study.Times(float64(one.Ratio))})
+		}
+	}
+	return t
 }
