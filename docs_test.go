@@ -439,11 +439,11 @@ func runnable(command string) string {
 }
 
 // answered reports whether a shown command did what it is for: advise says with 1 that no
-// policy meets the need, and with 4 that this is not known. Both depend on the disk.
+// policy meets the need, and with 4 that this is not known. Both depend on the disk. So does fleet of hosts.
 func answered(command string, err error) bool {
 	var exit *exec.ExitError
-	judged := errors.As(err, &exit) && (exit.ExitCode() == 1 || exit.ExitCode() == 4) && strings.HasPrefix(command, "holdfast advise")
-	return err == nil || judged
+	judged := errors.As(err, &exit) && (exit.ExitCode() == 1 || exit.ExitCode() == 4)
+	return err == nil || judged && (strings.HasPrefix(command, "holdfast advise") || strings.HasPrefix(command, "holdfast fleet"))
 }
 
 // lacking returns what a command needs that is not here, as it says itself: root's

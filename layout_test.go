@@ -93,6 +93,8 @@ var rooms = map[string]room{
 	"internal/lab/report":   {". " + lab("advise chart figure machine page result stat study study/all"), "…"},
 	"internal/lab/page":     {lab("chart"), ""},
 
+	"internal/lab/fleet":        {". " + lab("figure machine result stat"), ""},
+	"internal/lab/fleet/show":   {". " + lab("figure fleet machine page report stat study"), "…"},
 	"internal/lab/syscallfault": {"", "golang.org/x/sys"},
 
 	// What studies share and the sweeps, which are no studies.
@@ -115,16 +117,17 @@ var rooms = map[string]room{
 
 	// The commands take cli, and none another, but for bench, which compares with baselines. Where a
 	// run's trials are is place's to know; of User-Mode Linux only usermode and the root command know.
-	"cmd/holdfast": {cmd("cli compare copy gen place prove report run usermode volumes wal write") + " . files " +
+	"cmd/holdfast": {cmd("cli compare copy fleet gen place prove report run usermode volumes wal write") + " . files " +
 		lab("advise figure machine powercut probe report result study study/all study/sweep syscallfault uml volume"), "…"},
 	"cmd/holdfast/internal/cli":      {"internal/own " + lab("figure report result study/all"), "…"},
 	"cmd/holdfast/internal/write":    {cmd("cli") + " . files readahead internal/sys", "…"},
 	"cmd/holdfast/internal/copy":     {cmd("cli") + " . filecopy internal/sys", "…"},
 	"cmd/holdfast/internal/gen":      {cmd("cli") + " . internal/own internal/sys " + lab("datagen probe"), "…"},
-	"cmd/holdfast/internal/report":   {cmd("cli") + " " + lab("advise costloss figure page plot report result stat study/all study/copying timing"), "…"},
+	"cmd/holdfast/internal/report":   {cmd("cli") + " " + lab("advise costloss figure page plot prove report result stat study/all study/copying timing"), "…"},
 	"cmd/holdfast/internal/wal":      {cmd("cli") + " . wal", "…"},
 	"cmd/holdfast/internal/volumes":  {cmd("cli") + " internal/own " + lab("trial volume"), "…"},
 	"cmd/holdfast/internal/compare":  {cmd("cli") + " internal/own " + lab("figure report result stat"), "…"},
+	"cmd/holdfast/internal/fleet":    {cmd("cli") + " . " + lab("fleet fleet/show machine report result"), "…"},
 	"cmd/holdfast/internal/prove":    {cmd("cli place") + " . " + lab("powercut") + " " + lab("prove"), "…"},
 	"cmd/holdfast/internal/place":    {cmd("cli") + " . internal/sys " + lab("machine result study study/all study/sweep trial volume"), "…"},
 	"cmd/holdfast/internal/usermode": {cmd("cli place") + " " + lab("machine result study study/all study/sweep trial uml volume"), "…"},
@@ -463,7 +466,7 @@ func TestUsersPullInNothingOfOtherModules(t *testing.T) {
 	if err != nil || len(others) == 0 {
 		t.Fatalf("no adapters: %v", err)
 	}
-	for _, other := range append(others, "browser", "peers", "tools", "tools/release") {
+	for _, other := range append(others, "browser", "deploy", "peers", "tools", "tools/release") {
 		for _, m := range directModules(t, other) {
 			if slices.Contains(main, m) && !slices.Contains(sharedModules, m) {
 				t.Errorf("go.mod requires %s, which is for %s only", m, other)

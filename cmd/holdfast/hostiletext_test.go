@@ -69,6 +69,9 @@ func TestHostileNamesSetNoTerminal(t *testing.T) {
 			wantSafe(t, "", "report", in)
 			wantSafe(t, "", "report", in+"/y")
 			wantSafe(t, "", "compare", in, results)
+			wantSafe(t, "", "fleet", in)
+			wantSafe(t, "", "fleet", results, "--expect", in)
+			wantSafe(t, name, "fleet", results, "--expect", "-")
 			wantSafe(t, "", "compare", results, "baseline:"+name)
 			wantSafe(t, "", "audit", "--from", in)
 			wantSafe(t, "", "audit", "--from", in+"y")
@@ -127,6 +130,15 @@ func TestHostileResultsSetNoTerminal(t *testing.T) {
 			page := filepath.Join(t.TempDir(), "page.html")
 			wantSafe(t, "", "report", file, "-o", page)
 			wantSafe(t, "", "compare", file, file)
+			for _, format := range []string{"csv", "json"} {
+				wantSafe(t, "", "fleet", file, "--export", format)
+			}
+			wantSafe(t, "", "fleet", file, "--all")
+			wantSafe(t, "", "fleet", file, "-o", page+"2")
+			markdown, _, _ = wantSafe(t, "", "fleet", file, "--export", "markdown")
+			if strings.Contains(markdown, "<script>") || strings.Contains(markdown, "a`b") || strings.Contains(markdown, "b*c") || strings.Contains(markdown, "c[d]") {
+				t.Errorf("%s %q: Markdown of fleet has it raw:\n%s", keys, name, markdown)
+			}
 			markdown, _, _ = wantSafe(t, "", "compare", file, file, "--export", "markdown")
 			if strings.Contains(markdown, "<script>") || strings.Contains(markdownHead(markdown), "a`b") {
 				t.Errorf("%s %q: Markdown of compare has it raw:\n%s", keys, name, markdown)

@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/compare"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/copy"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/fleet"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/gen"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/place"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/prove"
@@ -29,7 +30,7 @@ type subcommand struct {
 func subcommands() []subcommand {
 	return []subcommand{
 		{"bench", func() *cobra.Command { return run.NewBench(usermode.Kernel{}) }},
-		{"advise", run.NewAdvise}, {"report", report.New}, {"compare", compare.New}, {"audit", run.NewAudit}, {"prove", prove.New},
+		{"advise", run.NewAdvise}, {"report", report.New}, {"compare", compare.New}, {"fleet", fleet.New}, {"audit", run.NewAudit}, {"prove", prove.New},
 		{"write", write.New}, {"gen", gen.New}, {"copy", copy.New}, {"volumes", volumes.New}, {"wal", wal.New},
 		{"version", cli.NewVersion}, {"completion", newCompletion},
 	}

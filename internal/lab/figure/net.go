@@ -124,9 +124,7 @@ func newNet(run result.Run, c result.Cell, trials []result.Trial) Net {
 		n.Write = net(l.Costs)
 		staged := !slices.ContainsFunc(trials, func(t result.Trial) bool { return t.Write == 0 })
 		if c.Group == "" && c.Policy.Sync.Mode != holdfast.SyncNever && staged {
-			n.Durable = net(func(trials []result.Trial) []float64 {
-				return each(trials, perRecord(func(t result.Trial) float64 { return float64(t.Write + t.Flush + t.Sync + t.Close) }))
-			})
+			n.Durable = net(untilDurable)
 		}
 	}
 	n.Calls = newCalls(run, c, trials).Observed
@@ -136,6 +134,11 @@ func newNet(run result.Run, c result.Cell, trials []result.Trial) Net {
 		}
 	}
 	return n
+}
+
+// untilDurable returns what a record took until the file was closed, round by round.
+func untilDurable(trials []result.Trial) []float64 {
+	return each(trials, perRecord(func(t result.Trial) float64 { return float64(t.Write + t.Flush + t.Sync + t.Close) }))
 }
 
 // LeastDue is how often a period must fall due in a trial for the trial to show its cost.

@@ -20,12 +20,13 @@ var weighty = []string{
 	"CPUs", "CPUs online", "cgroup CPU limit", "cgroup CPU set", "GOMAXPROCS",
 }
 
-// passing lists the facts that change by themselves from minute to minute.
-var passing = []string{"memory available", "free space"}
+// passing lists the facts that say nothing of how fast a computer is: they change by themselves
+// from minute to minute, or are the name of a container that is new in each run.
+var passing = []string{"memory available", "free space", HostName}
 
 // Differences returns the facts whose values differ. Those that matter most for
 // writing files come first. A fact that only one side knows differs. It leaves out what
-// changes by itself from minute to minute.
+// changes by itself from minute to minute, and the host's name.
 func Differences(a, b []Fact) []Difference {
 	var all []Difference
 	seen := map[string]bool{}

@@ -22,6 +22,10 @@ import (
 // looked.
 const Unknown = "unknown"
 
+// HostName is the fact by which results of several computers are told apart. In a container it is
+// the container's.
+const HostName = "host name"
+
 // A Fact is one thing that is known of the computer.
 type Fact struct {
 	Name   string `json:"name"`   // such as "CPU model"
@@ -44,7 +48,9 @@ func Get(facts []Fact, name string) Fact {
 // and for every directory.
 func Read(dir string) []Fact {
 	host := host{files: os.DirFS("/")}
+	name, err := os.Hostname()
 	facts := []Fact{
+		known(HostName, name, "os.Hostname", err == nil && name != ""),
 		{"operating system", runtime.GOOS + "/" + runtime.GOARCH, "runtime.GOOS, runtime.GOARCH"},
 		{"Go version", runtime.Version(), "runtime.Version"},
 		{"CPUs", fmt.Sprint(runtime.NumCPU()), "runtime.NumCPU (those that this process may use)"},

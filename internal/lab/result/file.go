@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/holdfast-go/holdfast/internal/own"
 )
@@ -223,7 +224,14 @@ const MostTrials = 200_000
 //
 // NUL bytes at the end are a line that is not complete. A power cut leaves them in a file
 // that had grown before its bytes were on the disk.
-func Read(r io.Reader) (Run, error) {
+func Read(r io.Reader) (Run, error) { return readRun(r, decodeTrial) }
+
+// ReadTimes is Read for many files, of which the times alone are wanted. Of a trial it takes the cell,
+// the round, the records, the stages, the turns, and the percentiles of single Writes. It does not
+// look into histograms, so a damaged one is no error. All else is zero.
+func ReadTimes(r io.Reader) (Run, error) { return readRun(r, decodeTimes) }
+
+func readRun(r io.Reader, decode func(line []byte) (Trial, bool)) (Run, error) {
 	var run Run
 	text := bufio.NewReaderSize(r, 64<<10)
 	for before := 0; ; { // before: the lines that are read
@@ -231,7 +239,7 @@ func Read(r io.Reader) (Run, error) {
 		if err != nil && err != io.EOF {
 			return Run{}, err
 		}
-		trials := decodeTrials(batch)
+		trials := decodeTrials(batch, decode)
 		for i, line := range batch {
 			number := before + i + 1
 			if number > 1 && !bytes.HasSuffix(line, []byte("\n")) {
@@ -273,22 +281,58 @@ const batchLines = 1024
 // decodeTrials decodes those lines of a batch that are trials as this program writes them and
 // in order, on all CPUs: it is what reading spends its time on. All other lines have a zero
 // trial; [Run.take] finds what they are.
-func decodeTrials(lines [][]byte) []Trial {
+func decodeTrials(lines [][]byte, decode func(line []byte) (Trial, bool)) []Trial {
 	trials := make([]Trial, len(lines))
 	var all sync.WaitGroup
 	workers := runtime.GOMAXPROCS(0)
 	for worker := range workers {
 		all.Go(func() {
 			for i := worker; i < len(lines); i += workers {
-				var t Trial
-				if bytes.HasPrefix(lines[i], []byte(`{"kind":"trial",`)) && bytes.IndexByte(lines[i], 0) < 0 && json.Unmarshal(lines[i], &t) == nil && t.check() == nil {
-					trials[i] = t
+				if bytes.HasPrefix(lines[i], []byte(`{"kind":"trial",`)) && bytes.IndexByte(lines[i], 0) < 0 {
+					if t, ok := decode(lines[i]); ok {
+						trials[i] = t
+					}
 				}
 			}
 		})
 	}
 	all.Wait()
 	return trials
+}
+
+func decodeTrial(line []byte) (t Trial, ok bool) {
+	return t, json.Unmarshal(line, &t) == nil && t.check() == nil
+}
+
+// decodeTimes decodes what [ReadTimes] takes. The decoder passes over all other keys.
+func decodeTimes(line []byte) (t Trial, ok bool) {
+	var v struct {
+		Cell     string          `json:"cell"`
+		Round    int             `json:"round"`
+		Position int             `json:"position"`
+		Start    time.Duration   `json:"start_ns"`
+		Records  int64           `json:"records"`
+		Elapsed  time.Duration   `json:"elapsed_ns"`
+		Write    time.Duration   `json:"write_ns"`
+		Flush    time.Duration   `json:"flush_ns"`
+		Sync     time.Duration   `json:"sync_ns"`
+		Close    time.Duration   `json:"close_ns"`
+		Turns    []time.Duration `json:"turns_ns"`
+		User     time.Duration   `json:"user_cpu_ns"`
+		System   time.Duration   `json:"system_cpu_ns"`
+		Latency  struct {
+			P50 time.Duration `json:"p50_ns"`
+		} `json:"latency"`
+		Service *Latency `json:"service"`
+	}
+	if json.Unmarshal(line, &v) != nil || v.Records <= 0 || v.Elapsed <= 0 ||
+		slices.Min(append(v.Turns, v.Start, v.Write, v.Flush, v.Sync, v.Close, v.User, v.System, v.Latency.P50)) < 0 {
+		return t, false // Read's own check says what is wrong
+	}
+	return Trial{Cell: v.Cell, Round: v.Round, Position: v.Position, StartNs: v.Start, Measurement: Measurement{
+		Records: v.Records, Elapsed: v.Elapsed, Write: v.Write, Flush: v.Flush, Sync: v.Sync, Close: v.Close,
+		Turns: v.Turns, Usage: Usage{User: v.User, System: v.System}, Latency: Latency{P50: v.Latency.P50}, Service: v.Service,
+	}}, true
 }
 
 // take adds one line to the run.

@@ -2,7 +2,7 @@
 // believed: a median with an interval, a comparison with one of four words, and
 // warnings with their cures.
 //
-// It assumes nothing about how samples are distributed, and drops none: an
+// It assumes nothing about how samples are distributed (but for [Peers]), and drops none: an
 // outlier is counted and stays in. Where the samples are too few for a
 // statement, the statement is absent (NaN, [NotProven]) rather than weak. The
 // package knows no files, units or policies; it does no I/O, and its functions

@@ -36,8 +36,16 @@ func WriteReport(w io.Writer, run result.Run, format report.Format, toFile, whol
 // WriteText writes the table, as wide as the terminal and with the characters that the
 // locale has.
 func WriteText(w io.Writer, run result.Run, whole bool) error {
+	return WriteLocal(w, func(text io.Writer) error {
+		return report.TextWithin(text, run, columns(w, usualColumns()), whole)
+	})
+}
+
+// WriteLocal writes a text of ours in the characters that the locale has, or nothing if write
+// fails.
+func WriteLocal(w io.Writer, write func(io.Writer) error) error {
 	var text strings.Builder
-	if err := report.TextWithin(&text, run, columns(w, usualColumns()), whole); err != nil {
+	if err := write(&text); err != nil {
 		return err
 	}
 	_, err := io.WriteString(w, inLocale(text.String()))
@@ -114,9 +122,15 @@ func ReadRun(name string, stdin io.Reader) (result.Run, error) {
 }
 
 func readRunTo(w io.Writer, name string, stdin io.Reader) (result.Run, error) {
+	read := func(r io.Reader) (result.Run, error) { return result.Read(io.TeeReader(r, w)) }
 	if name == "-" {
-		return readPlain(io.TeeReader(stdin, w))
+		return readPlain(stdin, read)
 	}
+	return ReadFile(name, read)
+}
+
+// ReadFile is ReadRun for a file, with another reader such as [result.ReadTimes].
+func ReadFile(name string, read func(io.Reader) (result.Run, error)) (result.Run, error) {
 	if info, err := os.Stat(name); err == nil && info.Mode()&os.ModeDevice != 0 {
 		return result.Run{}, errors.New("is a device")
 	}
@@ -125,11 +139,11 @@ func readRunTo(w io.Writer, name string, stdin io.Reader) (result.Run, error) {
 		return result.Run{}, err
 	}
 	defer f.Close()
-	return readPlain(io.TeeReader(f, w))
+	return readPlain(f, read)
 }
 
-func readPlain(r io.Reader) (result.Run, error) {
-	run, err := result.Read(r)
+func readPlain(r io.Reader, read func(io.Reader) (result.Run, error)) (result.Run, error) {
+	run, err := read(r)
 	return PlainRun(run), err
 }
 
