@@ -98,6 +98,19 @@ func report(t *testing.T, args ...string) string {
 	return site
 }
 
+// usualPage makes a page of the usual run with a need, once for all tests.
+func usualPage(t *testing.T) string {
+	t.Helper()
+	site := command + ".html"
+	if _, err := os.Stat(site); err == nil && chrome != nil {
+		return site
+	}
+	if err := os.Rename(report(t, usual(t).write(12), "--need", "loss<=1s,rate>=50k/s"), site); err != nil {
+		t.Fatal(err)
+	}
+	return site
+}
+
 // open opens a page in a tab of its own, and fails the test if the page then says or asks for anything. The
 // actions come first.
 func open(t *testing.T, site string, before ...action) *tab {
@@ -212,7 +225,7 @@ var checks string
 const mark = "figure svg [data-key]"
 
 func TestHoverTellsTheCell(t *testing.T) {
-	b := open(t, report(t, usual(t).write(10)))
+	b := open(t, usualPage(t))
 	b.pointAt(mark, 0)
 	tip := ask[string](b, `document.getElementById("tip").innerText`)
 	policy := ask[string](b, fmt.Sprintf(`document.querySelector(%q).dataset.label`, mark))
@@ -232,7 +245,7 @@ func TestHoverTellsTheCell(t *testing.T) {
 }
 
 func TestClickPinsForComparison(t *testing.T) {
-	b := open(t, report(t, usual(t).write(10)))
+	b := open(t, usualPage(t))
 	columns := func() []string {
 		return ask[[]string](b, `Array.from(document.querySelectorAll("#pins thead th"), (e) => e.textContent)`)
 	}
@@ -265,7 +278,7 @@ func TestClickPinsForComparison(t *testing.T) {
 }
 
 func TestTablesAreSorted(t *testing.T) {
-	b := open(t, report(t, usual(t).write(10)))
+	b := open(t, usualPage(t))
 	const table = `document.querySelector("table tbody tr[data-key]").closest("table")`
 	at := ask[int](b, `Array.from(`+table+`.tHead.rows[0].cells).findIndex((c) => c.textContent === "to write, a record")`)
 	column := func() []string {
@@ -296,14 +309,40 @@ func TestTablesAreSorted(t *testing.T) {
 	}
 }
 
+// TestRowsAreChosen shows verdicts of a proof, and chooses some by their words.
+func TestRowsAreChosen(t *testing.T) {
+	proof := filepath.Join(t.TempDir(), "proof.jsonl")
+	const lines = `{"Level":"memory","Workload":"writer","Policy":"buffer=4KiB,sync=1s","Verdict":"held","Tally":{"States":7}}
+{"Level":"memory","Workload":"tree<b>","Policy":"buffer=0,sync=each","Verdict":"broken","Failure":{"Words":"a record is <i>gone</i>","Log":{}}}
+`
+	if err := os.WriteFile(proof, []byte(lines), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	b := open(t, report(t, few(t).write(3), "--proof", proof))
+	shown := func() string {
+		return ask[string](b, `Array.from(document.querySelectorAll("table[data-filter] tbody tr:not([hidden])"), (r) => r.cells[0].textContent).join()`)
+	}
+	if got := shown(); got != "writer,tree<b>" {
+		t.Errorf("at first there are %q", got)
+	}
+	choose := `document.querySelector(".tools %s").value = %q, document.querySelector(".tools %[1]s").dispatchEvent(new Event(%[3]q)), 0`
+	ask[chromedp.Void](b, fmt.Sprintf(choose, "select", "broken", "change"))
+	if got := shown(); got != "tree<b>" {
+		t.Errorf("broken are %q", got)
+	}
+	ask[chromedp.Void](b, fmt.Sprintf(choose, "select", "", "change"))
+	ask[chromedp.Void](b, fmt.Sprintf(choose, "input", "SYNC=1S", "input"))
+	if got := shown(); got != "writer" {
+		t.Errorf("a search finds %q", got)
+	}
+	if story := ask[string](b, `document.querySelector("table[data-filter]").closest("section").textContent`); !strings.Contains(story, "broke its promise: a record is <i>gone</i> To see it again: holdfast prove --replay proof.jsonl:2") {
+		t.Errorf("the story is not told: %s", story)
+	}
+}
+
 // TestKeyboardReachesAll goes through the page with the tab key, and through a picture with the arrows.
 func TestKeyboardReachesAll(t *testing.T) {
-	f := newFixture(t)
-	for _, text := range []string{"buffer=0,sync=never", "buffer=64KiB,sync=never", "buffer=64KiB,sync=group"} {
-		p := f.policy(text)
-		f.add(f.cellOf(p), 100+float64(len(f.cost))*500)
-	}
-	b := open(t, report(t, f.write(3)))
+	b := open(t, report(t, few(t).write(3)))
 	all := ask[int](b, `(window.all = Array.from(document.querySelectorAll("a[href], button, input, select, [tabindex='0']"))).length`)
 	ask[chromedp.Void](b, `window.reached = new Set(), document.addEventListener("focusin", (e) => reached.add(e.target)), 0`)
 	for range all + 5 {
@@ -327,11 +366,11 @@ func TestKeyboardReachesAll(t *testing.T) {
 }
 
 func TestPageIsReadWithoutSight(t *testing.T) {
-	other := usual(t)
+	other := few(t)
 	other.run.Header.Machine[0].Value = "another"
 	sites := map[string]string{
-		"usual":   report(t, usual(t).write(10), "--need", "loss<=1s,rate>=10k/s"),
-		"compare": report(t, usual(t).write(10), other.write(10)),
+		"usual":   usualPage(t),
+		"compare": report(t, few(t).write(10), other.write(10)),
 	}
 	for name, site := range sites {
 		for _, scheme := range []string{"light", "dark"} {
@@ -348,7 +387,7 @@ func TestPageIsReadWithoutSight(t *testing.T) {
 }
 
 func TestDarkAndLightDiffer(t *testing.T) {
-	site := report(t, usual(t).write(3))
+	site := report(t, few(t).write(3))
 	paper := func(scheme string) string {
 		return ask[string](open(t, site, colours(scheme)), `getComputedStyle(document.body).backgroundColor`)
 	}
@@ -358,7 +397,7 @@ func TestDarkAndLightDiffer(t *testing.T) {
 }
 
 func TestTelephoneNeedsNoScrollingAside(t *testing.T) {
-	b := open(t, report(t, usual(t).write(10), "--need", "loss<=1s,rate>=10k/s"), chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile))
+	b := open(t, usualPage(t), chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile))
 	b.click(mark, 0)
 	b.click(mark, 2)
 	if wide := ask[int](b, `document.documentElement.scrollWidth`); wide > 390 {
@@ -371,7 +410,7 @@ func TestTelephoneNeedsNoScrollingAside(t *testing.T) {
 
 // TestPageIsReadWithoutScript: the script adds to what is there, and is needed for nothing.
 func TestPageIsReadWithoutScript(t *testing.T) {
-	site := report(t, usual(t).write(10))
+	site := usualPage(t)
 	with, without := open(t, site), open(t, site, call(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}))
 	const told = `Array.from(document.querySelectorAll("h1, h2, h3, h4, p, li, td, tbody th, figcaption, svg text"), (e) => e.textContent).join("\n")`
 	if a, b := ask[string](with, told), ask[string](without, told); a != b || len(b) < 10_000 {
@@ -422,14 +461,14 @@ func TestThousandsOfCellsOpenAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("open after %.0f ms, a cell told after %v, pinned after %v; %d bytes", ms, told, pinned, info.Size())
-	if ms > 8000 || told > 4*time.Second || pinned > 4*time.Second {
+	if ms > 15_000 || told > 8*time.Second || pinned > 8*time.Second {
 		t.Errorf("open after %.0f ms, a cell told after %v, pinned after %v", ms, told, pinned)
 	}
 }
 
 // TestUsualPageIsSmall bounds what is sent around.
 func TestUsualPageIsSmall(t *testing.T) {
-	text, err := os.ReadFile(report(t, usual(t).write(12)))
+	text, err := os.ReadFile(usualPage(t))
 	if err != nil {
 		t.Fatal(err)
 	}

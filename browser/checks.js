@@ -15,6 +15,8 @@
   for (const e of all("svg")) want(name(e) !== "" && ["img", "group"].includes(e.getAttribute("role")), "a picture without a name or a role", e);
   for (const e of all("[role=img]")) want(!e.querySelector("[tabindex]"), "what is focused in a picture is not told", e);
   for (const e of all("[aria-labelledby]")) want(document.getElementById(e.getAttribute("aria-labelledby")), "its name is not there", e);
+  const regions = all("[role=region], section[aria-labelledby], section[aria-label]").map(name);
+  for (const one of regions) want(regions.indexOf(one) === regions.lastIndexOf(one), "two regions have the name " + one);
   const ids = all("[id]").map((e) => e.id);
   want(new Set(ids).size === ids.length, "an id stands twice");
   for (const e of all("table")) {

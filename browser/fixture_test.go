@@ -50,11 +50,6 @@ func (f *fixture) add(c result.Cell, cost float64) {
 	f.run.Header.Cells, f.cost[c.Name] = append(f.run.Header.Cells, c), cost
 }
 
-// cellOf is a burst of one writer.
-func (f *fixture) cellOf(p holdfast.Policy) result.Cell {
-	return result.Cell{Name: p.String(), Policy: p, RecordBytes: 128, Writers: 1, Records: 20000, LatencyStride: 7}
-}
-
 // latency is a distribution around a time, with a tail.
 func (f *fixture) latency(around float64) *result.Latency {
 	h := result.NewHistogram()
@@ -151,6 +146,16 @@ func usual(t *testing.T) *fixture {
 	return f
 }
 
+// few is a small run.
+func few(t *testing.T) *fixture {
+	f := newFixture(t)
+	for _, text := range []string{"buffer=0,sync=never", "buffer=64KiB,sync=never", "buffer=64KiB,sync=close", "buffer=64KiB,sync=group"} {
+		p := f.policy(text)
+		f.add(result.Cell{Name: p.String(), Policy: p, RecordBytes: 128, Writers: 1, Records: 20000, LatencyStride: 7}, 100+float64(len(f.cost))*500)
+	}
+	return f
+}
+
 // large writes a page of so many loads with so many cells each, in the form of a run's.
 func large(t *testing.T, loads, cells int) string {
 	p := page.Page{Title: "large"}
@@ -188,7 +193,7 @@ func large(t *testing.T, loads, cells int) string {
 
 // hostile writes a run each of whose texts would be obeyed by a page that is not careful.
 func hostile(t *testing.T, text string) string {
-	f := usual(t)
+	f := few(t)
 	h := &f.run.Header
 	h.Study, h.Question, h.Dir, h.Program, h.SystemCallsUnseen = text, text, "/"+text, text, text
 	for i := range h.Machine {

@@ -12,7 +12,7 @@ import (
 
 // TestPrintHasEveryColumn prints on A4, and looks for the heads of all tables in what was printed.
 func TestPrintHasEveryColumn(t *testing.T) {
-	site := report(t, usual(t).write(10))
+	site := usualPage(t)
 	b := open(t, site)
 	printed, err := chromedp.Run(b.ctx, chromedp.PrintToPDF(chromedp.PDFPreferCSSPageSize(), chromedp.PDFPrintBackground()))
 	if err != nil {

@@ -16,7 +16,7 @@ func TestScreenshots(t *testing.T) {
 	if *screenshots == "" {
 		t.Skip("-screenshots names no directory")
 	}
-	site := report(t, usual(t).write(12), "--need", "loss<=1s,rate>=50k/s")
+	site := usualPage(t)
 	keep := func(name string, wide, tall int64, before []action, then func(*tab)) {
 		b := open(t, site, append(before, chromedp.EmulateViewport(wide, tall))...)
 		if then != nil {

@@ -127,7 +127,11 @@ func (m *markup) section(s Section) {
 	if s.Level == 2 {
 		tag = "h2"
 	}
-	m.add(raw(`<section id="`), s.ID, raw(`" aria-labelledby="`), s.ID, raw("-h\">\n<"), tag, raw(` id="`), s.ID, raw(`-h">`), s.Title, raw("</"), tag, raw(">\n"))
+	m.add(raw(`<section id="`), s.ID, raw(`"`))
+	if s.Level == 2 {
+		m.add(raw(` aria-labelledby="`), s.ID, raw(`-h"`))
+	}
+	m.add(raw(">\n<"), tag, raw(` id="`), s.ID, raw(`-h">`), s.Title, raw("</"), tag, raw(">\n"))
 	m.paragraph(s.Text, "soft")
 	m.answer(s.Answer)
 	for _, c := range s.Charts {
@@ -152,7 +156,7 @@ func (m *markup) section(s Section) {
 func (m *markup) table(t Table) {
 	m.heading(t.Title, t.Level)
 	m.paragraph(t.Text, "soft")
-	m.add(raw(`<div class="wide" tabindex="0" role="region" aria-label="`), t.Name, raw(`"><table`))
+	m.add(raw(`<div class="wide" tabindex="0" role="region" aria-label="table: `), t.Name, raw(`"><table`))
 	if t.Prose {
 		m.add(raw(` class="text"`))
 	}

@@ -100,7 +100,7 @@ var (
 
 // Write writes the page, or nothing where it fails.
 func Write(w io.Writer, p Page) error {
-	p.Sections = numbered(p.Sections, "s", 2)
+	p.Sections = numbered(p.Sections, "s", 2, "")
 	p.Results = kept(p.Results)
 	style := chart.CSS + styleText
 	source := func(text string) string {
@@ -113,8 +113,9 @@ func Write(w io.Writer, p Page) error {
 	return err
 }
 
-// numbered gives sections what links and headings need. A table without a name takes its section's.
-func numbered(sections []Section, prefix string, level int) []Section {
+// numbered gives sections what links and headings need. A table without a name takes its
+// section's; within a section of sections the names of these come before it.
+func numbered(sections []Section, prefix string, level int, of string) []Section {
 	all := make([]Section, len(sections))
 	for i, s := range sections {
 		s.ID, s.Level = fmt.Sprintf("%s%d", prefix, i+1), min(level, 3)
@@ -124,9 +125,9 @@ func numbered(sections []Section, prefix string, level int) []Section {
 		}
 		for n := range s.Tables {
 			t := &s.Tables[n]
-			t.Name, t.Level = cmp.Or(t.Name, t.Title, s.Title), s.Level+1
+			t.Name, t.Level = of+cmp.Or(t.Name, t.Title, s.Title), s.Level+1
 		}
-		s.Sections = numbered(s.Sections, s.ID+"-", level+1)
+		s.Sections = numbered(s.Sections, s.ID+"-", level+1, of+s.Title+", ")
 		all[i] = s
 	}
 	return all

@@ -11,6 +11,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/holdfast-go/holdfast/internal/lab/machine"
+	"github.com/holdfast-go/holdfast/internal/lab/page"
 	"github.com/holdfast-go/holdfast/internal/lab/study"
 )
 
@@ -74,6 +75,21 @@ func (a Audit) text(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// HTML writes one page that needs no other file; claims are chosen in it by their verdicts.
+func (a Audit) HTML(w io.Writer) error {
+	t := page.Table{Prose: true, Name: "claims", Filter: 5, Head: []string{"claim", "study", "says", "published", "measured here", "verdict", "why", "to settle it"}}
+	for _, c := range a.Claims {
+		t.Rows = append(t.Rows, page.Row{Cells: []string{
+			c.Name, c.Study, fmt.Sprintf("%s (%s)", c.Says, c.Source) + judgedOn(c), orNone(c.Published), orNone(c.Measured), string(c.Verdict), c.Why, orNone(c.Command),
+		}})
+	}
+	notes := a.notes()[1:]
+	return page.Write(w, page.Page{
+		Title: "holdfast: audit", Question: "do the published claims hold in " + a.Dir + "?", Answer: []string{notes[0] + "."},
+		Sections: []page.Section{{Title: "The claims", Tables: []page.Table{t}}, {Title: howToRead, Notes: notes[1:2]}, {Title: "The machine", Tables: []page.Table{sheet{}.machineTable(a.Machine, "value")}}},
+	})
 }
 
 // notes count the verdicts, say what they mean and how to settle what is open.

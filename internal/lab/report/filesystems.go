@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/lab/chart"
 	"github.com/holdfast-go/holdfast/internal/lab/figure"
 	"github.com/holdfast-go/holdfast/internal/lab/machine"
 	"github.com/holdfast-go/holdfast/internal/lab/page"
@@ -260,9 +262,12 @@ func (s several) page() page.Page {
 	for _, one := range s.parts {
 		p.Sections = append(p.Sections, one.page())
 	}
-	side := page.Section{Title: "side by side: " + s.names(), Answer: said(s.guarded(s.across.Learnt)), Sections: pageTables(withRows(s.across.Tables))}
+	side := page.Section{Title: "side by side: " + s.names(), Answer: s.said(s.guarded(s.across.Learnt)), Sections: pageTables(withRows(s.across.Tables))}
 	if s.across.Picture != nil {
 		side.Charts = append(side.Charts, page.Chart{Picture: s.across.Picture.SVG(), Caption: dotsCaption})
+	}
+	if s.parts[0].shown == nil {
+		side.Charts = s.speeds()
 	}
 	if len(side.Sections)+len(side.Charts) > 0 {
 		p.Sections = append(p.Sections, side)
@@ -270,6 +275,36 @@ func (s several) page() page.Page {
 	p.Sections = append(p.Sections, s.losses()...)
 	p.Sections = append(p.Sections, s.foot(s.notes(), method)...)
 	return p
+}
+
+// speeds draws the records a second of each policy, a dot for each file system.
+func (s several) speeds() (charts []page.Chart) {
+	for _, g := range s.parts[0].Groups {
+		load := g.Load
+		d := chart.Dots{Title: fmt.Sprintf("records a second on each file system: %s", title(load)), Scale: tick}
+		at := map[holdfast.Policy]int{}
+		for i, p := range s.parts {
+			d.Series = append(d.Series, p.name)
+			for _, of := range p.Groups {
+				if of.Load != load {
+					continue
+				}
+				for _, r := range of.Rows {
+					row, ok := at[r.Cell.Policy]
+					if !ok {
+						row = len(d.Rows)
+						at[r.Cell.Policy] = row
+						d.Rows = append(d.Rows, chart.Row{Label: r.Cell.Policy.String()})
+					}
+					d.Rows[row].Points = append(d.Rows[row].Points, chart.Point{Series: i, Value: r.Rate.Median, Low: r.Rate.Low, High: r.Rate.High})
+				}
+			}
+		}
+		if picture := d.SVG(); picture != "" {
+			charts = append(charts, page.Chart{Title: title(load), Picture: picture, Caption: dotsCaption})
+		}
+	}
+	return charts
 }
 
 func (p part) page() page.Section {
@@ -284,7 +319,7 @@ func (p part) page() page.Section {
 			one.Sections = append(one.Sections, p.groupPage(g))
 		}
 	} else {
-		one.Answer = said(p.shown.learnt())
+		one.Answer = p.said(p.shown.learnt())
 		if p.shown.Picture != nil {
 			one.Charts = append(one.Charts, page.Chart{Picture: p.shown.Picture.SVG(), Caption: dotsCaption})
 		}

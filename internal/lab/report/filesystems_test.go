@@ -105,6 +105,17 @@ func TestRunOnTwoFileSystemsShowsEach(t *testing.T) {
 	}
 }
 
+// TestPoliciesStandSideBySideOnEachFileSystem: a dot for each of two.
+func TestPoliciesStandSideBySideOnEachFileSystem(t *testing.T) {
+	_, picture, found := strings.Cut(body(t, onTwo(t, planted, 10)), `aria-label="records a second on each file system: 128B records, 1 writer"`)
+	picture, _, _ = strings.Cut(picture, "</svg>")
+	for _, series := range []string{`<circle class="s0"`, `<circle class="s1"`} {
+		if n := strings.Count(picture, series); !found || n != 5 { // a policy each, and the legend
+			t.Errorf("%d of %s", n, series)
+		}
+	}
+}
+
 func TestEachFileSystemIsAGroupOfItsOwn(t *testing.T) {
 	shown := export(t, onTwo(t, planted, 10), report.JSON)
 	for _, want := range []string{`"file_system": "ext4"`, `"file_system": "xfs"`, `"file_systems": [`} {

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,8 @@ import (
 type More struct {
 	Need    advise.Need    // empty: none was stated; only of a run of policies on one file system
 	Results []page.Results // that are put inside
+	// Sections stand before how it was measured, such as what was proven.
+	Sections []page.Section
 }
 
 // HTML writes one page that needs no other file, or returns [figure.ErrNoRound] and writes
@@ -42,7 +45,13 @@ func HTML(w io.Writer, run result.Run, more More) error {
 			return err
 		}
 	}
-	p.Results = more.Results
+	at := len(p.Sections)
+	for i, section := range p.Sections {
+		if section.Title == howToRead {
+			at = i
+		}
+	}
+	p.Sections, p.Results = slices.Insert(p.Sections, at, more.Sections...), more.Results
 	return page.Write(w, p)
 }
 
@@ -95,7 +104,7 @@ func (s sheet) answer() []string {
 }
 
 // said is a sentence that begins a section, if there is one.
-func said(sentence string) []string {
+func (sheet) said(sentence string) []string {
 	if sentence == "" {
 		return nil
 	}
@@ -111,6 +120,8 @@ func (s sheet) speed() []page.Section {
 	charts[len(charts)-1].Caption = dotsCaption
 	return []page.Section{{Title: "Speed", Charts: charts}}
 }
+
+const howToRead = "How to read it"
 
 const dotsCaption = "Dots are medians, bars their 95 % intervals; the scale is logarithmic."
 
@@ -128,7 +139,7 @@ func (s sheet) losses() []page.Section {
 
 // foot is what stands at the end of the page of each run.
 func (s sheet) foot(notes, method []string) []page.Section {
-	sections := []page.Section{{Title: "How to read it", Notes: notes}}
+	sections := []page.Section{{Title: howToRead, Notes: notes}}
 	if doubts := s.doubts(); len(doubts) > 0 {
 		sections = append(sections, page.Section{Title: "What is doubtful", Notes: doubts})
 	}

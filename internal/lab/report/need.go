@@ -36,7 +36,7 @@ func (all needs) terms() []page.Section {
 	}
 	s := page.Section{Title: "The need, term by term"}
 	for _, r := range all {
-		t := page.Table{Title: title(r.Load), Prose: true, Head: []string{"term", "found", "verdict", "how it is known"}, Text: fmt.Sprintf("Of `%v`.", r.Shown().Policy)}
+		t := page.Table{Title: title(r.Load), Name: "the need, " + title(r.Load), Prose: true, Head: []string{"term", "found", "verdict", "how it is known"}, Text: fmt.Sprintf("Of `%v`.", r.Shown().Policy)}
 		for _, f := range r.Shown().Findings {
 			t.Rows = append(t.Rows, page.Row{Cells: []string{f.Term.String(), f.Text(), string(f.Verdict), f.How}})
 		}

@@ -248,7 +248,7 @@ func tablesMarkdown(b *strings.Builder, level string, tables []study.Table) {
 // page is the page of a study.
 func (s studied) page() page.Page {
 	p := s.newPage()
-	p.Answer = said(s.learnt())
+	p.Answer = s.said(s.learnt())
 	p.Sections = pageTables(s.tables())
 	if s.Picture != nil {
 		picture := page.Section{Title: "Picture", Charts: []page.Chart{{Picture: s.Picture.SVG(), Caption: dotsCaption}}}

@@ -20,6 +20,7 @@ type reporting struct {
 	all                           bool
 	output, fio, timings, figures string
 	extract                       string // the page whose results are wanted
+	proof                         string // the file of prove's verdicts that the page shows too
 	need                          advise.Need
 	format                        report.Format
 }
@@ -56,9 +57,7 @@ func New() *cobra.Command {
 		Use:   "report results.jsonl... [flags]",
 		Short: "print the table of an earlier run again, make a page of it, or export it",
 		Long:  reportLong,
-		Example: `  holdfast report results.jsonl -o report.html
-  holdfast report results.jsonl -o report.html --need 'loss<=1s,p99<10ms'
-  holdfast report --extract report.html -o results.jsonl
+		Example: `  holdfast report results.jsonl -o report.html --need 'loss<=1s,p99<10ms'
   holdfast report results.jsonl --export csv`,
 		Args: r.args,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -78,11 +77,13 @@ func New() *cobra.Command {
 	cmd.Flags().VarP(cli.Once("file", &r.output, cli.NewFile), "output", "o", "write an HTML page, or what is exported, to this new file")
 	cmd.Flags().Var(cli.Once("need", &r.need, advise.ParseNeed), "need", "on the page, say if a policy keeps this, such as 'loss<=1s,p99<10ms'")
 	cmd.Flags().Var(cli.Once("page", &r.extract, cli.Given), "extract", "give back the results that are inside a page; of several: page.html:2")
+	cmd.Flags().Var(cli.Once("file", &r.proof, cli.Given), "proof", "on the page, show the verdicts that prove -o kept in this file")
 	cli.AllFlag(cmd.Flags(), &r.all)
 	cli.ExportFlag(cmd.Flags(), &r.format, "write for programs")
 	cmd.Flags().Var(cli.Once("dir", &r.timings, cli.Given), "csv", csvHelp)
 	cli.FioFlag(cmd.Flags(), &r.fio)
 	cmd.Flags().Var(cli.Once("dir", &r.figures, cli.Given), "figures", "draw cost against loss, or the pictures of the study copy, in this directory")
+	cli.InGroup(cmd.Flags(), "The page", "need", "proof", "extract")
 	return cmd
 }
 
@@ -95,7 +96,7 @@ func (r *reporting) args(_ *cobra.Command, args []string) error {
 		switch {
 		case len(args) > 0:
 			return cli.Misuse("for instance: holdfast report --extract report.html -o results.jsonl", "--extract names the page, and %s is one file more", args[0])
-		case r.figures != "" || r.format != "" || r.fio != "" || r.timings != "" || r.need != nil:
+		case r.figures != "" || r.format != "" || r.fio != "" || r.timings != "" || r.need != nil || r.proof != "":
 			return cli.Misuse("extract first, and give the results to a command of their own", "--extract gives results back as they are, and takes no other flag than -o")
 		}
 		return nil
@@ -103,7 +104,7 @@ func (r *reporting) args(_ *cobra.Command, args []string) error {
 	if i := slices.IndexFunc(args, isCSV); i >= 0 {
 		return cli.Misuse("add --figures DIRECTORY to draw it", "report prints results of holdfast, and %s is a table of times", args[i])
 	}
-	if len(args) > 1 && r.output != "" && r.format == "" && r.fio == "" && r.timings == "" && r.need == nil {
+	if len(args) > 1 && r.output != "" && r.format == "" && r.fio == "" && r.timings == "" && r.need == nil && r.proof == "" {
 		return nil
 	}
 	if len(args) != 1 {
@@ -125,6 +126,17 @@ func (r *reporting) run(cmd *cobra.Command, name string) error {
 	}
 	if r.need != nil && (r.output == "" || r.format != "") {
 		return cli.Misuse("add -o report.html, or use holdfast advise "+name, "--need is of the page, and none is written")
+	}
+	more := report.More{Need: r.need}
+	if r.proof != "" {
+		if r.output == "" || r.format != "" {
+			return cli.Misuse("add -o report.html", "--proof is of the page, and none is written")
+		}
+		verdicts, err := readProof(r.proof)
+		if err != nil {
+			return err
+		}
+		more.Sections = append(more.Sections, proofPage(resultsName(r.proof), verdicts))
 	}
 	var read bytes.Buffer
 	run, err := cli.ReadResultsTo(&read, name, cmd.InOrStdin())
@@ -148,7 +160,8 @@ func (r *reporting) run(cmd *cobra.Command, name string) error {
 	}
 	return cli.CannotReport(name, cli.WriteOut(cmd.OutOrStdout(), r.output, func(w io.Writer) error {
 		if r.output != "" && r.format == "" {
-			return report.HTML(w, run, report.More{Need: r.need, Results: []page.Results{{Name: resultsName(name), Bytes: read.Bytes()}}})
+			more.Results = []page.Results{{Name: resultsName(name), Bytes: read.Bytes()}}
+			return report.HTML(w, run, more)
 		}
 		return cli.WriteReport(w, run, r.format, r.output != "", r.all)
 	}))

@@ -37,6 +37,7 @@ type audit struct {
 	dryRun bool
 	resultsDir
 	from   string
+	page   string // to write
 	export report.Format
 }
 
@@ -74,11 +75,13 @@ directory at the end.`,
 	f.BoolVar(&a.dryRun, "dry-run", false, "show what would be run, and write nothing")
 	f.VarP(cli.Once("dir", &a.dir, cli.NewFile), "output", "o", "keep the results of each study in this new directory (JSON Lines)")
 	cli.ExportFlag(f, &a.export, "print this instead of the table")
+	f.Var(cli.Once("file", &a.page, cli.NewFile), "page", "also write an HTML page, in which claims are chosen by their verdicts")
 	f.Var(cli.Once("dir", &a.from, cli.Given), "from", "judge the results that an earlier audit has kept with -o")
 	f.Var(cli.Once("number", &a.seed, cli.ParseSeed), "seed", "repeat the order of an earlier run (default: a new one)")
 	place.FileSystemsFlag(f, &a.where.fs)
 	f.BoolVar(&a.where.allowTmpfs, "allow-tmpfs", false, "measure a file system in memory too, where nothing is ever durable")
 	cli.InGroup(f, "How to measure", "from", "seed", "fs", "allow-tmpfs")
+	cli.InGroup(f, "The page", "page")
 	return cmd
 }
 
@@ -111,7 +114,7 @@ func (a *audit) run(cmd *cobra.Command) error {
 		return cli.Misuse("it goes with --claim and --export", "--from judges what is measured already, which the other flags contradict")
 	}
 	if a.dir != "" {
-		if err := cli.IsFree("-o", a.dir); err != nil {
+		if err := errors.Join(cli.IsFree("-o", a.dir), cli.IsFree("--page", a.page)); err != nil {
 			return err
 		}
 	}
@@ -343,7 +346,11 @@ func (a *audit) print(w io.Writer, dir string, facts []machine.Fact, judged []st
 	if len(judged) == 0 {
 		return nil
 	}
-	return report.WriteAudit(w, report.Audit{
-		Kind: "audit", Version: report.AuditVersion, Program: cli.Program(), Dir: dir, Machine: facts, Claims: judged,
-	}, a.export)
+	all := report.Audit{Kind: "audit", Version: report.AuditVersion, Program: cli.Program(), Dir: dir, Machine: facts, Claims: judged}
+	if a.page != "" {
+		if err := cli.WriteOut(w, a.page, all.HTML); err != nil {
+			return err
+		}
+	}
+	return report.WriteAudit(w, all, a.export)
 }
