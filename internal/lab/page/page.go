@@ -132,3 +132,47 @@ func numbered(sections []Section, prefix string, level int, of string) []Section
 	}
 	return all
 }
+
+// page adds all of a page.
+func (m *markup) page(p Page, style, policy string) {
+	m.add(raw(`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="`), policy, raw(`">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="generator" content="`), marker, raw(`">
+<title>`), p.Title, raw("</title>\n<style>"), raw(style), raw("</style>\n</head>\n<body>\n<header>\n<h1>"), p.Title, raw("</h1>\n"))
+	m.paragraph(p.Question, "soft")
+	m.add(raw("</header>\n<main>\n"))
+	if p.Mark != "" {
+		m.add(raw(`<p class="mark">Not complete: `), p.Mark, raw(".</p>\n"))
+	}
+	m.answer(p.Answer)
+	if len(p.Needs) > 0 {
+		m.add(raw(`<div class="need">`))
+		for _, n := range p.Needs {
+			m.add(raw("\n"+`<p><span class="verdict">`), n.Verdict, raw("</span><code>"), n.Text, raw("</code> "), code(n.Says), raw("</p>"))
+		}
+		m.add(raw("\n</div>\n"))
+	}
+	for i, s := range p.Sections {
+		m.section(s)
+		if i == 0 {
+			m.add(raw(`<nav aria-label="On this page"><ul>`))
+			for _, to := range p.Sections {
+				m.add(raw("\n"+`<li><a href="#`), to.ID, raw(`">`), to.Title, raw("</a></li>"))
+			}
+			m.add(raw("\n</ul></nav>\n"))
+		}
+	}
+	m.results(p.Results)
+	m.add(raw("</main>\n"))
+	for _, r := range p.Results {
+		if r.Inside != "" {
+			m.add(raw(`<script type="application/octet-stream" data-name="`), r.Name, raw(`" data-bytes="`), r.Size, raw(`" data-sha256="`), r.Sum, raw(`">`), raw(r.Inside), raw("</script>\n"))
+		}
+	}
+	m.add(raw("<script>"), raw(scriptText), raw("</script>\n</body>\n</html>\n"))
+}
