@@ -89,6 +89,7 @@ var rooms = map[string]room{
 	"internal/lab/study":    {". " + lab("chart machine probe result stat trial"), "…"},
 	"internal/lab/figure":   {". " + lab("machine result stat"), ""},
 	"internal/lab/advise":   {". " + lab("figure result stat"), "…"},
+	"internal/lab/costloss": {". " + lab("advise chart figure machine result"), ""},
 	"internal/lab/report":   {". " + lab("advise chart figure machine page result stat study study/all"), "…"},
 	"internal/lab/page":     {lab("chart"), ""},
 
@@ -120,7 +121,7 @@ var rooms = map[string]room{
 	"cmd/holdfast/internal/write":    {cmd("cli") + " . files readahead internal/sys", "…"},
 	"cmd/holdfast/internal/copy":     {cmd("cli") + " . filecopy internal/sys", "…"},
 	"cmd/holdfast/internal/gen":      {cmd("cli") + " . internal/own internal/sys " + lab("datagen probe"), "…"},
-	"cmd/holdfast/internal/report":   {cmd("cli") + " " + lab("advise figure page plot prove report result stat study/all study/copying timing"), "…"},
+	"cmd/holdfast/internal/report":   {cmd("cli") + " " + lab("advise costloss figure page plot prove report result stat study/all study/copying timing"), "…"},
 	"cmd/holdfast/internal/wal":      {cmd("cli") + " . wal", "…"},
 	"cmd/holdfast/internal/volumes":  {cmd("cli") + " internal/own " + lab("trial volume"), "…"},
 	"cmd/holdfast/internal/compare":  {cmd("cli") + " internal/own " + lab("figure report result stat"), "…"},
@@ -555,4 +556,33 @@ func TestDirectoriesAreCalledSo(t *testing.T) {
 			t.Errorf("the file %s", name)
 		}
 	}
+}
+
+// TestCommandLinksNoMoreThanItNeeds: what is linked is read from the disk at each start, and some packages
+// fill tables before main. The bound is little above what was reached, with net/http of serve.
+func TestCommandLinksNoMoreThanItNeeds(t *testing.T) {
+	cmd := exec.Command("go", "list", "-deps", "./cmd/holdfast")
+	cmd.Env = append(os.Environ(), "GOOS=linux", "CGO_ENABLED=0")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	linked := strings.Fields(string(out))
+	others := slices.DeleteFunc(slices.Clone(linked), func(name string) bool { return strings.HasPrefix(name, module) })
+	if most := 240; len(others) > most {
+		t.Errorf("the command links %d packages besides its own, want at most %d", len(others), most)
+	}
+	for _, never := range []string{"encoding/gob", "encoding/xml", "image/png", "go/ast", "html/template", "testing"} {
+		if slices.Contains(linked, never) {
+			t.Errorf("the command links %s", never)
+		}
+	}
+	for _, name := range linked {
+		for _, never := range []string{"gonum.org/", "codeberg.org/go-fonts", "github.com/cheggaaa/pb", "github.com/golang/freetype"} {
+			if strings.HasPrefix(name, never) {
+				t.Errorf("the command links %s", name)
+			}
+		}
+	}
+	t.Logf("%d packages besides its own", len(others))
 }

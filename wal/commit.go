@@ -315,7 +315,7 @@ func finish(b []byte, seed uint32, epoch uint64, durable int64) int64 {
 	body := int(binary.LittleEndian.Uint32(b[4:]))
 	binary.LittleEndian.PutUint64(b[8:], epoch)
 	binary.LittleEndian.PutUint32(b[28:], uint32(durable))
-	binary.LittleEndian.PutUint32(b, crc32.Update(seed, castagnoli, b[4:frameHeader+body]))
+	binary.LittleEndian.PutUint32(b, crc32.Update(seed, castagnoli(), b[4:frameHeader+body]))
 	return frameSize(body)
 }
 

@@ -23,8 +23,6 @@ const (
 	markSize    = 8 // the body of a mark
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // A frame is one Append: a batch of records with one checksum, so that all of it is there or
 // nothing. One without records is a mark: see docs/wal.md.
 type frame struct {
@@ -70,8 +68,12 @@ func bodySize(records [][]byte) int {
 	return n
 }
 
+// castagnoli returns the table of CRC-32C. It is made at the first call: that takes longer than all else
+// that is done when a program starts.
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
+
 // seedOf is where the checksums of a log begin, so that no frame of another log is valid.
-func seedOf(id [16]byte) uint32 { return crc32.Checksum(id[:], castagnoli) }
+func seedOf(id [16]byte) uint32 { return crc32.Checksum(id[:], castagnoli()) }
 
 // plausible takes a frame's header apart, and reports whether it may be one of this epoch at
 // this offset: its checksum is not looked at.
@@ -175,7 +177,7 @@ func (w *window) frame(at int64, seed uint32, epoch uint64) (f frame, end int64,
 	if b, err = w.bytes(at, frameHeader+body); err != nil || len(b) < frameHeader+body {
 		return f, 0, false, err
 	}
-	if binary.LittleEndian.Uint32(b) != crc32.Update(seed, castagnoli, b[4:]) {
+	if binary.LittleEndian.Uint32(b) != crc32.Update(seed, castagnoli(), b[4:]) {
 		return f, 0, false, nil
 	}
 	f.body = b[frameHeader:]

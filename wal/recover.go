@@ -439,7 +439,7 @@ func (h *header) decode(b []byte) string {
 		return "the file is shorter than a segment's header"
 	case string(b[:8]) != magic:
 		return "it does not begin as a segment of a log"
-	case binary.LittleEndian.Uint32(b[60:]) != crc32.Checksum(b[:60], castagnoli):
+	case binary.LittleEndian.Uint32(b[60:]) != crc32.Checksum(b[:60], castagnoli()):
 		return "the checksum of its header is wrong"
 	case binary.LittleEndian.Uint32(b[8:]) != version:
 		return "it was written by another version of this package"

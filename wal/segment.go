@@ -42,7 +42,7 @@ func (h *header) encode() []byte {
 	binary.LittleEndian.PutUint64(b[32:], h.epoch)
 	binary.LittleEndian.PutUint64(b[40:], h.first)
 	binary.LittleEndian.PutUint64(b[48:], h.low)
-	binary.LittleEndian.PutUint32(b[60:], crc32.Checksum(b[:60], castagnoli))
+	binary.LittleEndian.PutUint32(b[60:], crc32.Checksum(b[:60], castagnoli()))
 	return b
 }
 

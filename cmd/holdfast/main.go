@@ -60,5 +60,5 @@ func untilSignal(parent context.Context) (context.Context, *atomic.Int32) {
 
 // runCommand is the whole command. What it returns carries the exit code, see [cli.Report].
 func runCommand(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	return cli.Run(ctx, newRoot(), args, stdin, stdout, stderr)
+	return cli.Run(ctx, rootFor(args), args, stdin, stdout, stderr)
 }

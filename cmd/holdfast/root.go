@@ -20,7 +20,52 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/write"
 )
 
+// A subcommand is a command below the root. Its name is known before it is made.
+type subcommand struct {
+	name string
+	new  func() *cobra.Command
+}
+
+func subcommands() []subcommand {
+	return []subcommand{
+		{"bench", func() *cobra.Command { return run.NewBench(usermode.Kernel{}) }},
+		{"advise", run.NewAdvise}, {"report", report.New}, {"compare", compare.New}, {"audit", run.NewAudit}, {"prove", prove.New},
+		{"write", write.New}, {"gen", gen.New}, {"copy", copy.New}, {"volumes", volumes.New}, {"wal", wal.New},
+		{"version", cli.NewVersion}, {"completion", newCompletion},
+	}
+}
+
+// newRoot returns the command with all its subcommands, also those that it starts itself.
 func newRoot() *cobra.Command {
+	root := bareRoot()
+	for _, c := range subcommands() {
+		root.AddCommand(c.new())
+	}
+	root.AddCommand(prove.NewChild(), run.NewTrace(), place.NewSecond())
+	root.AddCommand(usermode.Commands()...)
+	return root
+}
+
+// rootFor returns the command with what the arguments ask for: one subcommand, or all if they begin with
+// no name of one. To make all takes longer than to copy a small file.
+func rootFor(args []string) *cobra.Command {
+	if len(args) > 0 {
+		for _, c := range subcommands() {
+			if c.name == args[0] && c.name != "completion" { // its scripts are of all
+				root := bareRoot()
+				root.AddCommand(c.new())
+				return root
+			}
+		}
+	}
+	root := newRoot()
+	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+		completeValues(root)
+	}
+	return root
+}
+
+func bareRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "holdfast",
 		Short: "measure what it costs to keep what a program writes",
@@ -33,19 +78,20 @@ your own disk and says which one to use.`,
 		Example: `  holdfast bench
   holdfast bench --quick --dir . -o results.jsonl`,
 		Args: knownCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.Version = cli.VersionText()
-	root.Flags().BoolP("version", "v", false, "show the version")
-	root.SetVersionTemplate("{{.Version}}\n")
+	version := root.Flags().BoolP("version", "v", false, "show the version")
+	root.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *version { // cobra's own would link text/template, and with it every method of every type
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), cli.VersionText())
+			return err
+		}
+		return cmd.Help()
+	}
 	root.SuggestionsMinimumDistance = 2
 	root.SetHelpFunc(cli.Help)
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetHelpCommand(&cobra.Command{Use: "help [command]", Short: "show the help of a command", Hidden: true, RunE: helpCommand})
-	root.AddCommand(run.NewBench(usermode.Kernel{}), run.NewAdvise(), report.New(), compare.New(), run.NewAudit(), prove.New(), prove.NewChild(), write.New(), gen.New(), copy.New(), run.NewTrace(), place.NewSecond(), volumes.New(), wal.New(), cli.NewVersion(), newCompletion())
-	root.AddCommand(usermode.Commands()...)
-	completeValues(root)
 	return root
 }
 

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 )
 
@@ -35,7 +34,7 @@ func isNow(dir *os.File, path string) bool {
 
 // byDescriptor is the beginning of that path, in this process or in the one that started it.
 // It leads to that very directory, where others may rename if it is theirs: see [At].
-var byDescriptor = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^/proc/\d+/fd/\d+/`) })
+func byDescriptor() *regexp.Regexp { return regexp.MustCompile(`^/proc/\d+/fd/\d+/`) }
 
 // mostLinks is how many symbolic links are followed for one path, as on Linux.
 const mostLinks = 40

@@ -190,10 +190,14 @@ func (f frame) labels(s *sheet, all []placedSeries) {
 				continue
 			}
 			x, y := f.atX(m.X), f.atY(m.Y)
+			from, to := x, x // of its interval
+			if m.XLow < m.XHigh && f.X.has(m.XLow) && f.X.has(m.XHigh) {
+				from, to = min(x, f.atX(m.XLow)), max(x, f.atX(m.XHigh))
+			}
 			for _, at := range []struct {
 				x, y   float64
 				anchor string
-			}{{x + 8, y + 4, "start"}, {x - 8, y + 4, "end"}, {x, y - 9, "middle"}, {x, y + 18, "middle"}, {x + 6, y - 8, "start"}, {x + 6, y + 16, "start"}, {x - 6, y - 8, "end"}, {x - 6, y + 16, "end"}} {
+			}{{to + 8, y + 4, "start"}, {from - 8, y + 4, "end"}, {x, y - 9, "middle"}, {x, y + 18, "middle"}, {x + 6, y - 8, "start"}, {x + 6, y + 16, "start"}, {x - 6, y - 8, "end"}, {x - 6, y + 16, "end"}} {
 				left := at.x - wide*map[string]float64{"start": 0, "middle": 0.5, "end": 1}[at.anchor]
 				b := box{left, at.y - textTall + 2, left + wide, at.y + 2}
 				if b.x1 < f.left || b.x2 > f.right || b.y1 < f.top-4 || b.y2 > f.bottom {

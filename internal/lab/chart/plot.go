@@ -377,11 +377,7 @@ func (f frame) grid(s *sheet) {
 	}
 	for i, t := range f.y.ticks {
 		if f.rows() {
-			y := f.atY(float64(i))
-			if band := f.Y.Bands[i]; band != "" {
-				s.add(`<text class="band-name" x="%v" y="%v">%s</text>`+"\n", num(f.left), num(f.top+f.tops[i]-8), safe(band))
-			}
-			s.add(`<text x="%v" y="%v">%s</text><path class="grid" d="M%v %vH%v"/>`+"\n", num(f.left), num(y-rowMarks+rowText), safe(t.label), num(f.left), num(y), num(f.right))
+			s.add(`<path class="grid" d="M%v %vH%v"/>`+"\n", num(f.left), num(f.atY(float64(i))), num(f.right))
 			continue
 		}
 		y := f.atY(t.at)
@@ -435,6 +431,15 @@ func (f frame) names(s *sheet) {
 	}
 	if f.Y.Name != "" {
 		s.add(`<text class="name" x="%v" y="%v">%s</text>`+"\n", num(edge), num(f.top-textTall/2-4), safe(f.Y.Name))
+	}
+	if f.rows() { // above lines that cross them
+		for i, name := range f.Y.Categories {
+			y := f.atY(float64(i)) - rowMarks
+			if band := f.Y.Bands[i]; band != "" {
+				s.add(`<text class="band-name" x="%v" y="%v">%s</text>`+"\n", num(f.left+4), num(y-8), safe(band))
+			}
+			s.add(`<text class="row" x="%v" y="%v">%s</text>`+"\n", num(f.left+4), num(y+rowText), safe(name))
+		}
 	}
 	foot := f.Height - edge/2 - float64(len(f.foot))*noteTall
 	if f.X.Name != "" {

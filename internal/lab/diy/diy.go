@@ -24,7 +24,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast/drill"
@@ -254,13 +253,13 @@ func (w workshop) try(ctx context.Context, program, source, from string) (r trie
 
 // What sanitizers print: AddressSanitizer's kind of error and its frames, and the errors
 // of UndefinedBehaviorSanitizer.
-var (
-	addressKind = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`AddressSanitizer:? ([A-Za-z-]+)`) })
-	frame       = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^ *#\d+ \S+ in (\w+) (?:.*/)?([^/\s:]+:\d+)`) })
-	undefined   = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?m)^(?:.*/)?([^/\s:]+:\d+)(?::\d+)?: runtime error: (.*)$`)
-	})
-)
+func addressKind() *regexp.Regexp { return regexp.MustCompile(`AddressSanitizer:? ([A-Za-z-]+)`) }
+func frame() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^ *#\d+ \S+ in (\w+) (?:.*/)?([^/\s:]+:\d+)`)
+}
+func undefined() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^(?:.*/)?([^/\s:]+:\d+)(?::\d+)?: runtime error: (.*)$`)
+}
 
 // crash says in words why the process died.
 func crash(report, file string, ended error) string {

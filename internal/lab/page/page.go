@@ -14,10 +14,8 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"fmt"
-	"html/template"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/holdfast-go/holdfast/internal/lab/chart"
 )
@@ -57,7 +55,7 @@ type Section struct {
 // A Chart is a picture with what there is to know about it.
 type Chart struct {
 	Title   string // a heading; empty: none
-	Picture template.HTML
+	Picture string // markup
 	Caption string
 
 	Level int // of the heading; given by Write
@@ -94,52 +92,24 @@ func Plain(cells [][]string) []Row {
 }
 
 var (
-	//go:embed page.html
-	pageText string
 	//go:embed page.css
 	styleText string
 	//go:embed page.js
 	scriptText string
 )
 
-var shape = template.Must(template.New("page").Funcs(template.FuncMap{
-	"code":  code,
-	"first": func(i int) bool { return i == 0 },
-}).Parse(pageText))
-
-// code returns a text as HTML, with what stands between backticks as code.
-func code(text string) template.HTML {
-	parts := strings.Split(template.HTMLEscapeString(text), "`")
-	for i := 1; i+1 < len(parts); i += 2 {
-		parts[i] = "<code>" + parts[i] + "</code>"
-	}
-	return template.HTML(strings.Join(parts, ""))
-}
-
 // Write writes the page, or nothing where it fails.
 func Write(w io.Writer, p Page) error {
 	p.Sections = numbered(p.Sections, "s", 2, "")
 	p.Results = kept(p.Results)
 	style := chart.CSS + styleText
-	source := func(text string) template.HTML {
+	source := func(text string) string {
 		sum := sha256.Sum256([]byte(text))
-		return template.HTML("'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'")
+		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
-	var b strings.Builder
-	err := shape.Execute(&b, struct {
-		Page
-		Style     template.CSS
-		Script    template.JS
-		Policy    template.HTML
-		Generator string
-	}{
-		Page: p, Style: template.CSS(style), Script: template.JS(scriptText), Generator: marker,
-		Policy: "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; style-src " + source(style) + "; script-src " + source(scriptText),
-	})
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(w, b.String())
+	var m markup
+	m.page(p, style, "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; style-src "+source(style)+"; script-src "+source(scriptText))
+	_, err := io.WriteString(w, m.String())
 	return err
 }
 

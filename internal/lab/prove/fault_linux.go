@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -344,7 +343,7 @@ func (v *Verdict) underCommand(ctx context.Context, c *Command, o Options, want 
 }
 
 // reportedLine is how a command reports the first line that failed.
-var reportedLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\(\d+ lines? from line (\d+) on\)`) })
+func reportedLine() *regexp.Regexp { return regexp.MustCompile(`\(\d+ lines? from line (\d+) on\)`) }
 
 // judge compares the files that a command has left with what it said. want are those of a clean run.
 func (c *Command) judge(f *faulted, in *injection, printed string, want, found map[string]string) *Violation {

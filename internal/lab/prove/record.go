@@ -32,7 +32,8 @@ const HeaderSize = 32
 
 const magic = 0x486f6c64
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// castagnoli returns the table of CRC-32C, which is made at the first call.
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 // Append appends the record to b.
 func (r Record) Append(b []byte) []byte {
@@ -53,7 +54,7 @@ func (r Record) Append(b []byte) []byte {
 }
 
 func checksum(p []byte) uint32 {
-	return crc32.Update(crc32.Checksum(p[:12], castagnoli), castagnoli, p[16:])
+	return crc32.Update(crc32.Checksum(p[:12], castagnoli()), castagnoli(), p[16:])
 }
 
 // ReadRecord reads the record at the beginning of b. It is not ok if that is none, or not whole.

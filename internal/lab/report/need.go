@@ -64,7 +64,7 @@ func (all needs) costs(g figure.Group) (lines []chart.Limit) {
 }
 
 // beyond returns what is written above a row if it is the first that loses more than is needed.
-func (all needs) beyond(i int, policies []priced) string {
+func (all needs) beyond(i int, policies []figure.Priced) string {
 	for _, one := range all {
 		term, ok := one.Need.Term(advise.Loss)
 		if ok && !one.Need.Covers(policies[i].Cell.Policy) && (i == 0 || one.Need.Covers(policies[i-1].Cell.Policy)) {

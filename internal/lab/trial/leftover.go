@@ -8,7 +8,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"sync"
 	"syscall"
 	"time"
 
@@ -90,12 +89,10 @@ var ErrAlive = errors.New("the run that made it still goes on")
 // The names of a work directory, of what is in it, and of the files of a trial that has a
 // directory. Studies that keep a file for all trials use them too. See OpenWorkDir,
 // fresh, fill and Beside.
-var (
-	workDirName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^` + workDirPrefix + `\d+$`) })
-	fileName    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(m-|memory-|read-by-all-|s-)?\d+$`) })
-	dirName     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d+$`) })
-	createdName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(check|[a-z]+-\d+)$`) })
-)
+func workDirName() *regexp.Regexp { return regexp.MustCompile(`^` + workDirPrefix + `\d+$`) }
+func fileName() *regexp.Regexp    { return regexp.MustCompile(`^(m-|memory-|read-by-all-|s-)?\d+$`) }
+func dirName() *regexp.Regexp     { return regexp.MustCompile(`^\d+$`) }
+func createdName() *regexp.Regexp { return regexp.MustCompile(`^(check|[a-z]+-\d+)$`) }
 
 // RemoveLeftover removes the work directory of the given name in parent, which a killed run has
 // left there. It reports whether there was one.

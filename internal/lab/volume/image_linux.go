@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // CanMake returns nil if the programs are here that make the file system in an image
@@ -79,19 +78,20 @@ func (k Kind) CheckImage(ctx context.Context, image string) error {
 // progress matches lines that checks print as they go, and not what they find.
 // xfs_repair(8) says of every image on another file system that it doesn't know the
 // sectors below it.
-var progress = sync.OnceValue(func() *regexp.Regexp {
+func progress() *regexp.Regexp {
 	return regexp.MustCompile(`^(Phase \d|- |Pass \d|e2fsck \d|Opening |Checking |UUID|\[\d/\d\]|` +
 		`Cannot get host filesystem geometry|Repair may fail if there is a sector size|the image and the host filesystem|$)`)
-})
+}
 
 // findings returns the first few lines of what a check found.
 func findings(output string) string {
 	const most = 4
 	var found []string
+	known := progress()
 	for line := range strings.Lines(output) {
 		line = strings.TrimSpace(line)
 		switch {
-		case progress().MatchString(line):
+		case known.MatchString(line):
 		case len(found) == most:
 			return strings.Join(found, "; ") + "; and more"
 		default:

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"strings"
@@ -22,7 +23,8 @@ func InGroup(flags *pflag.FlagSet, group string, names ...string) {
 // Help prints a command's help: what it does, the flags most people need, two
 // examples, the other flags in their groups.
 func Help(cmd *cobra.Command, _ []string) {
-	w := cmd.OutOrStdout()
+	w := bufio.NewWriter(cmd.OutOrStdout())
+	defer w.Flush() // what fails is reported at the end
 	text := cmd.Long
 	if text == "" {
 		text = cmd.Short

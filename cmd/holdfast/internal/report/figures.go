@@ -12,9 +12,11 @@ import (
 	"syscall"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/internal/lab/costloss"
 	"github.com/holdfast-go/holdfast/internal/lab/figure"
 	"github.com/holdfast-go/holdfast/internal/lab/plot"
 	"github.com/holdfast-go/holdfast/internal/lab/report"
+	"github.com/holdfast-go/holdfast/internal/lab/result"
 	copystudy "github.com/holdfast-go/holdfast/internal/lab/study/copying"
 	"github.com/holdfast-go/holdfast/internal/lab/timing"
 )
@@ -23,10 +25,21 @@ const csvEnding = ".csv"
 
 func isCSV(name string) bool { return strings.EqualFold(filepath.Ext(name), csvEnding) }
 
-// drawFigures draws the panels for which the inputs have rows into a directory, with a page
-// of them all. It makes all files or none. It names the panels without rows on stderr.
+// drawFigures draws a run of policies, if that is the input, or the panels for which the inputs have
+// rows, into a directory. Panels have a page of them all. It makes all files or none. It names the
+// panels without rows on stderr.
 func drawFigures(stdin io.Reader, stdout, stderr io.Writer, dir string, inputs []string) error {
-	rows, err := readTimings(stdin, inputs)
+	var only *result.Run
+	if len(inputs) == 1 && !isCSV(inputs[0]) && !isPublished(inputs[0]) {
+		run, err := cli.ReadResults(inputs[0], stdin)
+		if err != nil {
+			return err
+		}
+		if only = &run; !cli.IsStudy(run.Header) {
+			return drawCostLoss(stdout, dir, inputs[0], run)
+		}
+	}
+	rows, err := readTimings(stdin, inputs, only)
 	if err != nil {
 		return err
 	}
@@ -34,11 +47,7 @@ func drawFigures(stdin io.Reader, stdout, stderr io.Writer, dir string, inputs [
 	if len(panels) == 0 {
 		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("%s: there is nothing to draw", strings.Join(inputs, ", ")), Hint: "give results of holdfast bench copy, or tables of times as CSV"}
 	}
-	files, err := render(inputs, panels)
-	if err != nil {
-		return err
-	}
-	if err := writeDir("--figures", dir, files); err != nil {
+	if err := writeDir("--figures", dir, render(inputs, panels)); err != nil {
 		return err
 	}
 	var reasons []string
@@ -57,11 +66,37 @@ func drawFigures(stdin io.Reader, stdout, stderr io.Writer, dir string, inputs [
 	return err
 }
 
+// drawCostLoss draws what policies cost against what a power cut takes, for each load.
+func drawCostLoss(stdout io.Writer, dir, name string, run result.Run) error {
+	pictures, err := costloss.All(run)
+	if err != nil {
+		return cli.CannotReport(name, err)
+	}
+	if len(pictures) == 0 {
+		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("%s: there is nothing to draw", name), Hint: "give results of holdfast bench without --rate"}
+	}
+	var files []rendered
+	for _, p := range pictures {
+		files = append(files, rendered{p.Name + ".svg", []byte(p.Plot.Document())})
+	}
+	if err := writeDir("--figures", dir, files); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "%s has %s of cost against loss\n", dir, cli.CountText(int64(len(files)), "picture"))
+	return err
+}
+
+func isPublished(name string) bool {
+	_, err := os.Lstat(name)
+	return name == published && errors.Is(err, fs.ErrNotExist)
+}
+
 // published names, where no file has that name, the figures of the document, which holdfast has in it.
 const published = "published"
 
-// readTimings reads the rows of all inputs, and refuses two rows of the same point.
-func readTimings(stdin io.Reader, inputs []string) (rows []timing.Row, err error) {
+// readTimings reads the rows of all inputs, and refuses two rows of the same point. An only input may
+// have been read before.
+func readTimings(stdin io.Reader, inputs []string, only *result.Run) (rows []timing.Row, err error) {
 	type place struct {
 		fileSystem string
 		size       int64
@@ -71,12 +106,12 @@ func readTimings(stdin io.Reader, inputs []string) (rows []timing.Row, err error
 	from := map[place]string{}
 	for _, name := range inputs {
 		read := readCSV
-		if _, err := os.Lstat(name); name == published && errors.Is(err, fs.ErrNotExist) {
+		if isPublished(name) {
 			read = func(string) ([]timing.Row, error) {
 				return slices.Concat(timing.PublishedCopies(), timing.PublishedSynced(), timing.PublishedSizes(), timing.PublishedWrites()), nil
 			}
 		} else if !isCSV(name) {
-			read = func(name string) ([]timing.Row, error) { return readCopies(name, stdin) }
+			read = func(name string) ([]timing.Row, error) { return readCopies(name, stdin, only) }
 		}
 		of, err := read(name)
 		if err != nil {
@@ -99,17 +134,21 @@ func readTimings(stdin io.Reader, inputs []string) (rows []timing.Row, err error
 }
 
 // readCopies reads the rows of a run of the study copy.
-func readCopies(name string, stdin io.Reader) ([]timing.Row, error) {
-	run, err := cli.ReadResults(name, stdin)
-	if err != nil {
+func readCopies(name string, stdin io.Reader, only *result.Run) ([]timing.Row, error) {
+	var run result.Run
+	if only != nil {
+		run = *only
+	} else if read, err := cli.ReadResults(name, stdin); err != nil {
 		return nil, err
+	} else {
+		run = read
 	}
 	if run.Header.Study != "copy" {
 		what := "a run without a study"
 		if cli.IsStudy(run.Header) {
 			what = "a run of the study " + run.Header.Study
 		}
-		return nil, cli.Misuse("make one with holdfast bench copy -o results.jsonl", "%s: --figures draws the study copy, and this is %s", name, what)
+		return nil, cli.Misuse("make one with holdfast bench copy -o results.jsonl; a run without a study is drawn alone", "%s: --figures draws the study copy, and this is %s", name, what)
 	}
 	rows := copystudy.Timings(run)
 	if len(rows) == 0 {
@@ -168,7 +207,7 @@ type rendered struct {
 	data []byte
 }
 
-func render(inputs []string, panels []plot.Panel) (files []rendered, err error) {
+func render(inputs []string, panels []plot.Panel) (files []rendered) {
 	for _, p := range panels {
 		files = append(files, rendered{p.Name + ".svg", []byte(p.SVG())})
 	}
@@ -179,8 +218,7 @@ func render(inputs []string, panels []plot.Panel) (files []rendered, err error) 
 	for _, name := range inputs {
 		from = append(from, filepath.Base(name))
 	}
-	page, err := plot.Page(from, panels)
-	return append(files, rendered{pageName, page}), err
+	return append(files, rendered{pageName, plot.Page(from, panels)})
 }
 
 // writeDir makes the files in the directory that a flag names, and the directory if it does

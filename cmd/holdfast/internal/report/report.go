@@ -42,10 +42,10 @@ docs/results.md describes the results and what is exported.
 With --emit-fio it also writes a job file for fio, with what fio can't express
 said in it; with --emit-fio - it writes the job instead of the table.
 
-With --figures it draws instead: the published pictures of a run of the study
-copy, as SVG with a page of all, into a directory. It also draws them from
-CSV files such as ext4_results.csv, several at once, and of the name published the
-document's own figures; docs/figures.md has more.
+With --figures it draws instead, as SVG into a directory: of a run of policies cost
+against loss, and of a run of the study copy the published pictures with a page of
+all. It also draws these from CSV files such as ext4_results.csv, several at once,
+and of the name published the document's own figures; docs/figures.md has more.
 
 Results of a run that was interrupted or killed are shown as far as they go, and
 marked. The file - is the standard input.`
@@ -82,7 +82,7 @@ func New() *cobra.Command {
 	cli.ExportFlag(cmd.Flags(), &r.format, "write for programs")
 	cmd.Flags().Var(cli.Once("dir", &r.timings, cli.Given), "csv", csvHelp)
 	cli.FioFlag(cmd.Flags(), &r.fio)
-	cmd.Flags().Var(cli.Once("dir", &r.figures, cli.Given), "figures", "draw the pictures of the study copy in this directory")
+	cmd.Flags().Var(cli.Once("dir", &r.figures, cli.Given), "figures", "draw cost against loss, or the pictures of the study copy, in this directory")
 	cli.InGroup(cmd.Flags(), "The page", "need", "proof", "extract")
 	return cmd
 }
