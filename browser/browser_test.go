@@ -403,6 +403,9 @@ func TestTelephoneNeedsNoScrollingAside(t *testing.T) {
 	if wide := ask[int](b, `document.documentElement.scrollWidth`); wide > 390 {
 		t.Errorf("the page is %d px wide", wide)
 	}
+	if cut := ask[int](b, `Array.from(document.querySelectorAll("table")).filter((e) => e.offsetWidth > e.parentNode.clientWidth + 1 && getComputedStyle(e.parentNode).overflowX !== "auto").length`); cut > 0 {
+		t.Errorf("%d tables are cut, and can't be scrolled", cut)
+	}
 	if out := ask[[]string](b, `Array.from(document.querySelectorAll("main *")).filter((e) => !e.closest(".wide") && !e.closest("svg") && e.getBoundingClientRect().right > 391).map((e) => e.outerHTML.slice(0, 100))`); len(out) > 0 {
 		t.Errorf("beyond the edge: %q", out)
 	}

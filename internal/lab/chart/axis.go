@@ -83,16 +83,6 @@ func (a axis) widest() (width float64) {
 	return width
 }
 
-// closest returns how much room there is at least between the names of neighbours, which stand so
-// far from each other.
-func (a axis) closest(apart float64) float64 {
-	least := math.Inf(1)
-	for i := range len(a.ticks) - 1 {
-		least = min(least, apart-(em(a.ticks[i].label)+em(a.ticks[i+1].label))/2*textTall)
-	}
-	return least
-}
-
 func (a Axis) text(v float64) string {
 	if a.Format != nil {
 		return a.Format(v)

@@ -10,7 +10,7 @@ package chart
 
 import (
 	"fmt"
-	"html/template"
+	"html"
 	"math"
 	"strings"
 )
@@ -70,7 +70,7 @@ const (
 )
 
 // SVG returns the picture, or nothing if it has no point to show.
-func (d Dots) SVG() template.HTML {
+func (d Dots) SVG() string {
 	low, high, ok := d.bounds()
 	if !ok {
 		return ""
@@ -87,7 +87,7 @@ func (d Dots) SVG() template.HTML {
 		r.draw(&b, s, lines[i], d.Scale)
 	}
 	b.WriteString("</svg>\n")
-	return template.HTML(b.String())
+	return b.String()
 }
 
 // lines returns where the line of each row is, and how tall the picture is.
@@ -141,7 +141,7 @@ func (d Dots) limits(b *strings.Builder, s scale, tall int) {
 }
 
 // text escapes a text for SVG.
-func text(s string) string { return template.HTMLEscapeString(s) }
+func text(s string) string { return html.EscapeString(s) }
 
 // bounds returns the powers of ten that enclose all points.
 func (d Dots) bounds() (low, high float64, ok bool) {

@@ -5,26 +5,6 @@ import (
 	"strings"
 )
 
-// marks draws the series: areas and bars first, then lines, then points, so that none hides
-// what is smaller. Labels come last.
-func (f frame) marks(s *sheet) {
-	all := f.stacked()
-	for _, layer := range []struct {
-		of   Form
-		draw func(*sheet, placedSeries)
-	}{{Band, f.band}, {Bars, f.bars}, {Line | Steps, f.line}, {Points, f.points}} {
-		for i, of := range all {
-			if of.As&layer.of == 0 {
-				continue
-			}
-			s.add(`<g class="%s" data-series="%d">`+"\n", of.class(), i)
-			layer.draw(s, of)
-			s.add("</g>\n")
-		}
-	}
-	f.labels(s, all)
-}
-
 func (f frame) shows(m placed) bool { return f.X.has(m.X) && f.Y.has(m.Y) }
 
 // runs divides marks where one has no place.

@@ -593,3 +593,33 @@ func Together(title string, columns int, plots []Plot) string {
 	whole.add("%s</svg>\n", s.String())
 	return whole.String()
 }
+
+// marks draws the series: areas and bars first, then lines, then points, so that none hides
+// what is smaller. Labels come last.
+func (f frame) marks(s *sheet) {
+	all := f.stacked()
+	for _, layer := range []struct {
+		of   Form
+		draw func(*sheet, placedSeries)
+	}{{Band, f.band}, {Bars, f.bars}, {Line | Steps, f.line}, {Points, f.points}} {
+		for i, of := range all {
+			if of.As&layer.of == 0 {
+				continue
+			}
+			s.add(`<g class="%s" data-series="%d">`+"\n", of.class(), i)
+			layer.draw(s, of)
+			s.add("</g>\n")
+		}
+	}
+	f.labels(s, all)
+}
+
+// closest returns how much room there is at least between the names of neighbours, which stand so
+// far from each other.
+func (a axis) closest(apart float64) float64 {
+	least := math.Inf(1)
+	for i := range len(a.ticks) - 1 {
+		least = min(least, apart-(em(a.ticks[i].label)+em(a.ticks[i+1].label))/2*textTall)
+	}
+	return least
+}

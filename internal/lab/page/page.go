@@ -14,10 +14,8 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"fmt"
-	"html/template"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/holdfast-go/holdfast/internal/lab/chart"
 )
@@ -57,7 +55,7 @@ type Section struct {
 // A Chart is a picture with what there is to know about it.
 type Chart struct {
 	Title   string // a heading; empty: none
-	Picture template.HTML
+	Picture string // markup
 	Caption string
 
 	Level int // of the heading; given by Write
@@ -94,52 +92,24 @@ func Plain(cells [][]string) []Row {
 }
 
 var (
-	//go:embed page.html
-	pageText string
 	//go:embed page.css
 	styleText string
 	//go:embed page.js
 	scriptText string
 )
 
-var shape = template.Must(template.New("page").Funcs(template.FuncMap{
-	"code":  code,
-	"first": func(i int) bool { return i == 0 },
-}).Parse(pageText))
-
-// code returns a text as HTML, with what stands between backticks as code.
-func code(text string) template.HTML {
-	parts := strings.Split(template.HTMLEscapeString(text), "`")
-	for i := 1; i+1 < len(parts); i += 2 {
-		parts[i] = "<code>" + parts[i] + "</code>"
-	}
-	return template.HTML(strings.Join(parts, ""))
-}
-
 // Write writes the page, or nothing where it fails.
 func Write(w io.Writer, p Page) error {
 	p.Sections = numbered(p.Sections, "s", 2, "")
 	p.Results = kept(p.Results)
 	style := chart.CSS + styleText
-	source := func(text string) template.HTML {
+	source := func(text string) string {
 		sum := sha256.Sum256([]byte(text))
-		return template.HTML("'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'")
+		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
-	var b strings.Builder
-	err := shape.Execute(&b, struct {
-		Page
-		Style     template.CSS
-		Script    template.JS
-		Policy    template.HTML
-		Generator string
-	}{
-		Page: p, Style: template.CSS(style), Script: template.JS(scriptText), Generator: marker,
-		Policy: "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; style-src " + source(style) + "; script-src " + source(scriptText),
-	})
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(w, b.String())
+	var m markup
+	m.page(p, style, "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; style-src "+source(style)+"; script-src "+source(scriptText))
+	_, err := io.WriteString(w, m.String())
 	return err
 }
 
@@ -161,4 +131,48 @@ func numbered(sections []Section, prefix string, level int, of string) []Section
 		all[i] = s
 	}
 	return all
+}
+
+// page adds all of a page.
+func (m *markup) page(p Page, style, policy string) {
+	m.add(raw(`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="`), policy, raw(`">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="generator" content="`), marker, raw(`">
+<title>`), p.Title, raw("</title>\n<style>"), raw(style), raw("</style>\n</head>\n<body>\n<header>\n<h1>"), p.Title, raw("</h1>\n"))
+	m.paragraph(p.Question, "soft")
+	m.add(raw("</header>\n<main>\n"))
+	if p.Mark != "" {
+		m.add(raw(`<p class="mark">Not complete: `), p.Mark, raw(".</p>\n"))
+	}
+	m.answer(p.Answer)
+	if len(p.Needs) > 0 {
+		m.add(raw(`<div class="need">`))
+		for _, n := range p.Needs {
+			m.add(raw("\n"+`<p><span class="verdict">`), n.Verdict, raw("</span><code>"), n.Text, raw("</code> "), code(n.Says), raw("</p>"))
+		}
+		m.add(raw("\n</div>\n"))
+	}
+	for i, s := range p.Sections {
+		m.section(s)
+		if i == 0 {
+			m.add(raw(`<nav aria-label="On this page"><ul>`))
+			for _, to := range p.Sections {
+				m.add(raw("\n"+`<li><a href="#`), to.ID, raw(`">`), to.Title, raw("</a></li>"))
+			}
+			m.add(raw("\n</ul></nav>\n"))
+		}
+	}
+	m.results(p.Results)
+	m.add(raw("</main>\n"))
+	for _, r := range p.Results {
+		if r.Inside != "" {
+			m.add(raw(`<script type="application/octet-stream" data-name="`), r.Name, raw(`" data-bytes="`), r.Size, raw(`" data-sha256="`), r.Sum, raw(`">`), raw(r.Inside), raw("</script>\n"))
+		}
+	}
+	m.add(raw("<script>"), raw(scriptText), raw("</script>\n</body>\n</html>\n"))
 }

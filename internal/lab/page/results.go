@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"html"
-	"html/template"
 	"io"
 	"regexp"
 	"strconv"
@@ -21,10 +20,10 @@ type Results struct {
 	Name  string
 	Bytes []byte
 
-	Size   int           // of Bytes; given by Write, as all that follows
-	Sum    string        // SHA-256 of Bytes
-	Inside template.HTML // Bytes, compressed, in base64; empty: too large
-	Why    string        // why they are not inside
+	Size   int    // of Bytes; given by Write, as all that follows
+	Sum    string // SHA-256 of Bytes
+	Inside string // Bytes, compressed, in base64; empty: too large
+	Why    string // why they are not inside
 }
 
 // mostInside is how much a page may hold of results, compressed and in base64: with it a
@@ -48,7 +47,7 @@ func kept(all []Results) []Results {
 		_, _ = z.Write(r.Bytes)                                    // a buffer takes all
 		_, _ = z.Close(), encoder.Close()
 		sum := sha256.Sum256(r.Bytes)
-		r.Size, r.Sum, r.Inside = len(r.Bytes), hex.EncodeToString(sum[:]), template.HTML(b.String())
+		r.Size, r.Sum, r.Inside = len(r.Bytes), hex.EncodeToString(sum[:]), b.String()
 		if len(r.Inside) > room {
 			r.Inside, r.Why = "", fmt.Sprintf("packed, they are %d KiB, and a page holds up to %d KiB", len(r.Inside)>>10, mostInside>>10)
 		}
@@ -68,7 +67,9 @@ var ErrNoResults = errors.New("there are no results inside: they were too large,
 // ErrChanged says that the results in a page are not those that were put there.
 var ErrChanged = errors.New("the results inside were changed or cut")
 
-var inside = regexp.MustCompile(`<script type="application/octet-stream" data-name="([^"]*)" data-bytes="([0-9]{1,10})" data-sha256="([0-9a-f]{64})">([^<]*)</script>`)
+func inside() *regexp.Regexp {
+	return regexp.MustCompile(`<script type="application/octet-stream" data-name="([^"]*)" data-bytes="([0-9]{1,10})" data-sha256="([0-9a-f]{64})">([^<]*)</script>`)
+}
 
 // Extract returns the results that are in a page, in the order in which they were given. Each
 // is whole, to the byte, or there is an error: [ErrNoPage], [ErrNoResults] or [ErrChanged].
@@ -76,7 +77,7 @@ func Extract(site []byte) ([]Results, error) {
 	if !bytes.Contains(site[:min(len(site), 4096)], []byte(marker)) {
 		return nil, ErrNoPage
 	}
-	found := inside.FindAllSubmatch(site, -1)
+	found := inside().FindAllSubmatch(site, -1)
 	if len(found) == 0 {
 		if bytes.Contains(site, []byte("application/octet-stream\" data-name=")) {
 			return nil, ErrChanged

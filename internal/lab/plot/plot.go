@@ -83,3 +83,35 @@ type point struct {
 	y         float64
 	predicted bool
 }
+
+// panels returns the panels of the form, or why it has none.
+func (f form) panels(rows []timing.Row) (panels []Panel, why string) {
+	of := f.rows(rows)
+	if len(of) == 0 {
+		return nil, f.without(rows)
+	}
+	parts := f.parts(of)
+	unparted := false
+	for _, p := range parts {
+		panel, ok := f.panel(p, len(parts))
+		if ok {
+			panels = append(panels, panel)
+		}
+		unparted = unparted || !ok && p.always
+	}
+	if unparted {
+		for i := range panels {
+			panels[i].notes = append(panels[i].notes, "file systems inside User-Mode Linux are left out: "+whyUnparted)
+		}
+	}
+	switch {
+	case len(panels) > 0:
+		return panels, ""
+	case len(parts) == 0:
+		return nil, "it takes files of two sizes on one file system"
+	}
+	if unparted {
+		return nil, whyUnparted
+	}
+	return nil, "none of its values can stand on its axis"
+}

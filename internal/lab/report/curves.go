@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"html/template"
 	"slices"
 	"strings"
 	"time"
@@ -19,7 +18,7 @@ import (
 // drawn adds a plot to charts if it shows something.
 func drawn(charts []page.Chart, p chart.Plot, caption string) []page.Chart {
 	if svg := p.SVG(); svg != "" {
-		charts = append(charts, page.Chart{Picture: template.HTML(svg), Caption: caption})
+		charts = append(charts, page.Chart{Picture: svg, Caption: caption})
 	}
 	return charts
 }

@@ -47,11 +47,7 @@ func drawFigures(stdin io.Reader, stdout, stderr io.Writer, dir string, inputs [
 	if len(panels) == 0 {
 		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("%s: there is nothing to draw", strings.Join(inputs, ", ")), Hint: "give results of holdfast bench copy, or tables of times as CSV"}
 	}
-	files, err := render(inputs, panels)
-	if err != nil {
-		return err
-	}
-	if err := writeDir("--figures", dir, files); err != nil {
+	if err := writeDir("--figures", dir, render(inputs, panels)); err != nil {
 		return err
 	}
 	var reasons []string
@@ -211,7 +207,7 @@ type rendered struct {
 	data []byte
 }
 
-func render(inputs []string, panels []plot.Panel) (files []rendered, err error) {
+func render(inputs []string, panels []plot.Panel) (files []rendered) {
 	for _, p := range panels {
 		files = append(files, rendered{p.Name + ".svg", []byte(p.SVG())})
 	}
@@ -222,8 +218,7 @@ func render(inputs []string, panels []plot.Panel) (files []rendered, err error) 
 	for _, name := range inputs {
 		from = append(from, filepath.Base(name))
 	}
-	page, err := plot.Page(from, panels)
-	return append(files, rendered{pageName, page}), err
+	return append(files, rendered{pageName, plot.Page(from, panels)})
 }
 
 // writeDir makes the files in the directory that a flag names, and the directory if it does
