@@ -9,10 +9,13 @@
 package page
 
 import (
+	"bytes"
 	"cmp"
+	"compress/gzip"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"slices"
@@ -175,4 +178,26 @@ func (m *markup) page(p Page, style, policy string) {
 		}
 	}
 	m.add(raw("<script>"), raw(scriptText), raw("</script>\n</body>\n</html>\n"))
+}
+
+// kept packs results until the room is used up.
+func kept(all []Results) []Results {
+	room := mostInside
+	packed := make([]Results, len(all))
+	for i, r := range all {
+		var b bytes.Buffer
+		encoder := base64.NewEncoder(base64.StdEncoding, &b)
+		z, _ := gzip.NewWriterLevel(encoder, gzip.BestCompression) // a level that there is
+		_, _ = z.Write(r.Bytes)                                    // a buffer takes all
+		_, _ = z.Close(), encoder.Close()
+		sum := sha256.Sum256(r.Bytes)
+		r.Size, r.Sum, r.Inside = len(r.Bytes), hex.EncodeToString(sum[:]), b.String()
+		if len(r.Inside) > room {
+			r.Inside, r.Why = "", fmt.Sprintf("packed, they are %d KiB, and a page holds up to %d KiB", len(r.Inside)>>10, mostInside>>10)
+		}
+		room -= len(r.Inside)
+		packed[i] = r
+		packed[i].Bytes = nil
+	}
+	return packed
 }

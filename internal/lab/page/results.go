@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"html"
 	"io"
 	"regexp"
@@ -35,28 +34,6 @@ const mostResults = 1 << 30
 
 // marker says that holdfast made a page, and in which form it holds the results.
 const marker = "holdfast page 1"
-
-// kept packs results until the room is used up.
-func kept(all []Results) []Results {
-	room := mostInside
-	packed := make([]Results, len(all))
-	for i, r := range all {
-		var b bytes.Buffer
-		encoder := base64.NewEncoder(base64.StdEncoding, &b)
-		z, _ := gzip.NewWriterLevel(encoder, gzip.BestCompression) // a level that there is
-		_, _ = z.Write(r.Bytes)                                    // a buffer takes all
-		_, _ = z.Close(), encoder.Close()
-		sum := sha256.Sum256(r.Bytes)
-		r.Size, r.Sum, r.Inside = len(r.Bytes), hex.EncodeToString(sum[:]), b.String()
-		if len(r.Inside) > room {
-			r.Inside, r.Why = "", fmt.Sprintf("packed, they are %d KiB, and a page holds up to %d KiB", len(r.Inside)>>10, mostInside>>10)
-		}
-		room -= len(r.Inside)
-		packed[i] = r
-		packed[i].Bytes = nil
-	}
-	return packed
-}
 
 // ErrNoPage says that a file is no page of holdfast.
 var ErrNoPage = errors.New("it is no page of holdfast report")

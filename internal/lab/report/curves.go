@@ -83,7 +83,6 @@ func (s sheet) latencies(g figure.Group) (charts []page.Chart) {
 		X:     chart.Axis{Name: "part of all Writes", Scale: chart.Nines}, Y: chart.Axis{Name: "at most", Scale: chart.Log, Format: nanoseconds},
 	}
 	for _, r := range s.telling(g) {
-		const mostPictures = 24 // of a kind: of a run with hundreds of loads, the first
 		add := func(what string, of func(result.Trial) *result.Latency) {
 			all, err := result.Pool(s.Run.Rounded(r.Cell.Name), of)
 			if err != nil || all.TotalCount() == 0 {
