@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/prove"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/report"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/run"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/serve"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/usermode"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/volumes"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/wal"
@@ -43,7 +44,7 @@ your own disk and says which one to use.`,
 	root.SetHelpFunc(cli.Help)
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetHelpCommand(&cobra.Command{Use: "help [command]", Short: "show the help of a command", Hidden: true, RunE: helpCommand})
-	root.AddCommand(run.NewBench(usermode.Kernel{}), run.NewAdvise(), report.New(), compare.New(), run.NewAudit(), prove.New(), prove.NewChild(), write.New(), gen.New(), copy.New(), run.NewTrace(), place.NewSecond(), volumes.New(), wal.New(), cli.NewVersion(), newCompletion())
+	root.AddCommand(run.NewBench(usermode.Kernel{}), run.NewAdvise(), report.New(), compare.New(), serve.New(), run.NewAudit(), prove.New(), prove.NewChild(), write.New(), gen.New(), copy.New(), run.NewTrace(), place.NewSecond(), volumes.New(), wal.New(), cli.NewVersion(), newCompletion())
 	root.AddCommand(usermode.Commands()...)
 	completeValues(root)
 	return root

@@ -14,7 +14,7 @@ import (
 
 // A reporting is what the command line says.
 type reporting struct {
-	all                           bool
+	all, plot                     bool
 	output, fio, timings, figures string
 	format                        report.Format
 }
@@ -61,6 +61,7 @@ func New() *cobra.Command {
 	cmd.Flags().SortFlags = false
 	cmd.Flags().VarP(cli.Once("file", &r.output, cli.NewFile), "output", "o", "write an HTML page, or what is exported, to this new file")
 	cli.AllFlag(cmd.Flags(), &r.all)
+	cli.PlotFlag(cmd.Flags(), &r.plot)
 	cli.ExportFlag(cmd.Flags(), &r.format, "write for programs")
 	cmd.Flags().Var(cli.Once("dir", &r.timings, cli.Given), "csv", csvHelp)
 	cli.FioFlag(cmd.Flags(), &r.fio)
@@ -93,6 +94,9 @@ func (r *reporting) run(cmd *cobra.Command, name string) error {
 	if r.fio == "-" && r.format != "" && r.output == "" {
 		return cli.Misuse("add -o FILE for what is exported", "--emit-fio - and --export both write to stdout")
 	}
+	if r.plot && (r.format != "" || r.output != "") {
+		return cli.Misuse("leave it out, or print the table", "--plot draws below the table, which -o and --export do not print")
+	}
 	run, err := cli.ReadResults(name, cmd.InOrStdin())
 	if err != nil {
 		return err
@@ -110,6 +114,10 @@ func (r *reporting) run(cmd *cobra.Command, name string) error {
 		return cli.CannotReport(name, err)
 	}
 	return cli.CannotReport(name, cli.WriteOut(cmd.OutOrStdout(), r.output, func(w io.Writer) error {
-		return cli.WriteReport(w, run, r.format, r.output != "", r.all)
+		err := cli.WriteReport(w, run, r.format, r.output != "", r.all)
+		if err == nil && r.plot {
+			err = cli.WriteCurves(w, run)
+		}
+		return err
 	}))
 }

@@ -1,0 +1,273 @@
+package serve
+
+import (
+	"bytes"
+	"cmp"
+	"embed"
+	"errors"
+	"fmt"
+	"html"
+	"html/template"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/internal/lab/figure"
+	"github.com/holdfast-go/holdfast/internal/lab/report"
+	"github.com/holdfast-go/holdfast/internal/lab/result"
+	"github.com/holdfast-go/holdfast/internal/lab/stat"
+)
+
+//go:embed pages.html live.js style.css
+var embedded embed.FS
+
+// A server answers the requests of browsers. It is for any number of goroutines.
+type server struct {
+	host    string // as the user named it, without the port
+	store   *store
+	pages   *template.Template
+	mux     http.ServeMux
+	streams chan struct{} // one for each stream of events that is open
+}
+
+// mostStreams bounds the streams of events: each reads a file again and again.
+const mostStreams = 32
+
+func newServer(root *os.Root, host string) *server {
+	s := &server{host: host, store: newStore(root), streams: make(chan struct{}, mostStreams)}
+	s.pages = template.Must(template.New("").ParseFS(embedded, "pages.html"))
+	s.mux.HandleFunc("/{$}", s.list)
+	s.mux.HandleFunc("/report", s.report)
+	s.mux.HandleFunc("/compare", s.compare)
+	s.mux.HandleFunc("/live", s.live)
+	s.mux.HandleFunc("/events", s.events)
+	for _, name := range []string{"style.css", "live.js"} {
+		s.mux.HandleFunc("/"+name, func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, embedded, name) })
+	}
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.refuse(w, http.StatusNotFound, fmt.Sprintf("there is no page %s", r.URL.Path))
+	})
+	return s
+}
+
+// ownPolicy says what the list and its like may load and do.
+const ownPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " + noOthers + "; form-action 'self'"
+
+// A report has its style and its pictures inside. It may say itself which of its scripts may run.
+const (
+	reportPolicy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+	noOthers     = "base-uri 'none'; frame-ancestors 'none'"
+)
+
+// itsPolicy finds what a report says of itself. Texts of results come later, and have no markup.
+var itsPolicy = regexp.MustCompile(`<meta http-equiv="Content-Security-Policy" content="([^"]+)">`)
+
+// policyOf returns what a report may load and do.
+func policyOf(page string) string {
+	policy := reportPolicy
+	if says := itsPolicy.FindStringSubmatch(page); says != nil {
+		policy = html.UnescapeString(says[1])
+	}
+	return policy + "; " + noOthers + "; form-action 'none'"
+}
+
+// ServeHTTP answers requests of its own pages alone. A name of another site that leads here (DNS
+// rebinding) has another Host, and a script of another site another Origin.
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", ownPolicy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	local, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	origins := r.Header.Values("Origin")
+	switch {
+	case local == nil || !s.isOwn(r.Host, local):
+		plain(w, http.StatusMisdirectedRequest, fmt.Sprintf("this server is not %q: open the address that holdfast serve has printed; a forwarded port must have the same number here and there", r.Host))
+	case len(origins) > 0 && (len(origins) > 1 || !strings.EqualFold(origins[0], "http://"+r.Host)):
+		plain(w, http.StatusForbidden, fmt.Sprintf("pages of %q may not ask here", strings.Join(origins, ", ")))
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		h.Set("Allow", "GET, HEAD")
+		plain(w, http.StatusMethodNotAllowed, fmt.Sprintf("%q is not answered: nothing can be changed here", r.Method))
+	default:
+		s.mux.ServeHTTP(w, r)
+	}
+}
+
+// isOwn reports whether a Host is this server: the address that the connection came to, the host
+// that the user named, or localhost.
+func (s *server) isOwn(host string, local *net.TCPAddr) bool {
+	name, port, err := net.SplitHostPort(host)
+	if err != nil { // browsers leave this one out
+		name, port = strings.Trim(host, "[]"), "80"
+	}
+	if port != fmt.Sprint(local.Port) {
+		return false
+	}
+	ip := net.ParseIP(name)
+	return ip != nil && ip.Equal(local.IP) || strings.EqualFold(name, s.host) || local.IP.IsLoopback() && strings.EqualFold(name, "localhost")
+}
+
+// plain answers with one sentence.
+func plain(w http.ResponseWriter, status int, sentence string) {
+	http.Error(w, cli.Visible(cli.OneLine(sentence)), status)
+}
+
+// refuse answers with a page of one sentence.
+func (s *server) refuse(w http.ResponseWriter, status int, sentence string) {
+	s.show(w, status, "refusal", map[string]any{"Sentence": cli.OneLine(sentence)})
+}
+
+// show answers with a page of its own.
+func (s *server) show(w http.ResponseWriter, status int, name string, data any) {
+	var page bytes.Buffer
+	if err := s.pages.ExecuteTemplate(&page, name, data); err != nil {
+		plain(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	send(w, status, page.String())
+}
+
+func send(w http.ResponseWriter, status int, page string) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(cli.Visible(page))) // the browser may be gone, which is its right
+}
+
+// mostListed bounds the rows of the list.
+const mostListed = 500
+
+func (s *server) list(w http.ResponseWriter, r *http.Request) {
+	entries, err := s.store.entries(r.Context())
+	if err != nil {
+		s.refuse(w, http.StatusInternalServerError, "the directory can't be read: "+cli.Cause(err).Error())
+		return
+	}
+	q := r.URL.Query()
+	wanted := filter{Words: q.Get("words"), Machine: q.Get("machine"), Policy: q.Get("policy"), Study: q.Get("study")}
+	page := listPage{Wanted: wanted, All: len(entries)}
+	for _, e := range entries {
+		page.Machines, page.Studies = append(page.Machines, e.Machine), append(page.Studies, e.Study)
+		page.Policies = append(page.Policies, e.Policies...)
+		if wanted.matches(e) {
+			page.Entries = append(page.Entries, e)
+		}
+	}
+	page.Found = len(page.Entries)
+	page.Entries = page.Entries[:min(page.Found, mostListed)]
+	for _, list := range []*[]string{&page.Machines, &page.Policies, &page.Studies} {
+		slices.Sort(*list)
+		*list = slices.DeleteFunc(slices.Compact(*list), func(one string) bool { return one == "" })
+	}
+	s.show(w, http.StatusOK, "list", page)
+}
+
+// A listPage is what the list shows.
+type listPage struct {
+	Wanted                      filter
+	Machines, Policies, Studies []string // that can be chosen
+	Entries                     []entry
+	Found, All                  int
+}
+
+// read reads the run that a request names. If it can't, it answers with why, and ok is false.
+func (s *server) read(w http.ResponseWriter, r *http.Request, name string) (run result.Run, ok bool) {
+	run, err := s.store.read(r.Context(), name)
+	switch {
+	case err == nil:
+		return run, true
+	case errors.Is(err, fs.ErrNotExist):
+		s.refuse(w, http.StatusNotFound, fmt.Sprintf("there is no file %q in the directory", name))
+	default:
+		s.refuse(w, http.StatusUnprocessableEntity, fmt.Sprintf("%q can't be shown: %v", name, cli.Cause(err)))
+	}
+	return run, false
+}
+
+// report answers with the page that holdfast report -o writes.
+func (s *server) report(w http.ResponseWriter, r *http.Request) {
+	name := r.URL.Query().Get("file")
+	run, ok := s.read(w, r, name)
+	if !ok {
+		return
+	}
+	var page strings.Builder
+	if err := report.HTML(&page, run); err != nil {
+		s.refuse(w, http.StatusUnprocessableEntity, fmt.Sprintf("%q can't be shown: %v", name, err))
+		return
+	}
+	w.Header().Set("Content-Security-Policy", policyOf(page.String()))
+	send(w, http.StatusOK, page.String())
+}
+
+// mostCompared bounds the runs of one comparison.
+const mostCompared = 8
+
+// compare shows the oldest of the runs that a request names beside each of the others.
+func (s *server) compare(w http.ResponseWriter, r *http.Request) {
+	names := r.URL.Query()["file"]
+	slices.Sort(names)
+	if names = slices.Compact(names); len(names) < 2 || len(names) > mostCompared {
+		s.refuse(w, http.StatusBadRequest, fmt.Sprintf("%s ticked: a comparison takes 2 to %d", cli.CountText(int64(len(names)), "file"), mostCompared))
+		return
+	}
+	var sides []figure.Side
+	for _, name := range names {
+		run, ok := s.read(w, r, name)
+		if !ok {
+			return
+		}
+		side, err := figure.NewSide(cli.OneLine(name), run)
+		if err != nil {
+			s.refuse(w, http.StatusUnprocessableEntity, fmt.Sprintf("%q can't be compared: %v", name, err))
+			return
+		}
+		sides = append(sides, side)
+	}
+	slices.SortStableFunc(sides, func(a, b figure.Side) int { return a.StartedAt.Compare(b.StartedAt) })
+	var pairs []pair
+	for _, b := range sides[1:] {
+		pairs = append(pairs, newPair(sides[0], b))
+	}
+	s.show(w, http.StatusOK, "compare", pairs)
+}
+
+// A pair is two runs beside each other, in the words of holdfast compare.
+type pair struct{ A, B, Text string }
+
+func newPair(a, b figure.Side) pair {
+	c, err := figure.Compare(a, b, false, stat.Band)
+	var text strings.Builder
+	if err == nil {
+		err = report.Contrast(&text, c, "")
+	}
+	if err != nil {
+		return pair{a.Name, b.Name, err.Error()}
+	}
+	return pair{a.Name, b.Name, text.String()}
+}
+
+// A filter says which entries are wanted: those that match all that is not empty.
+type filter struct{ Words, Machine, Policy, Study string }
+
+func (f filter) matches(e entry) bool {
+	in := strings.ToLower(strings.Join(append([]string{e.Name, e.Machine, e.Study, e.State}, e.Policies...), "\n"))
+	for _, word := range strings.Fields(strings.ToLower(f.Words)) {
+		if !strings.Contains(in, word) {
+			return false
+		}
+	}
+	return cmp.Or(f.Machine, e.Machine) == e.Machine && cmp.Or(f.Study, e.Study) == e.Study && (f.Policy == "" || slices.Contains(e.Policies, f.Policy))
+}
+
+// link is the address of a page that takes a file.
+func link(page, name string) string { return page + "?" + url.Values{"file": {name}}.Encode() }
