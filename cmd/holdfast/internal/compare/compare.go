@@ -49,7 +49,13 @@ them may be -, the standard input.`,
   holdfast compare baseline:main results.jsonl --threshold 10% --export markdown`,
 		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "a cell, or all together, got slower by more than the threshold"}),
 		Args:        twoResults,
-		RunE:        func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0], args[1]) },
+		ValidArgsFunction: func(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
+			for _, name := range BaselineNames() {
+				names = append(names, "baseline:"+name)
+			}
+			return names, cobra.ShellCompDirectiveDefault
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0], args[1]) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
