@@ -58,10 +58,9 @@ which it reports on standard error.`,
 		Short: "copy what is whole of a log to a new directory",
 		Long: `Repair copies the records before the first damage to a new log, with their indices,
 and makes it durable. The damaged log stays as it is.`,
-		Example:     `  holdfast wal repair log log.repaired`,
-		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "the log is damaged: what was lost is reported"}),
-		Args:        arguments(2, "wal repair needs the directory of a log and a new directory"),
-		RunE:        func(cmd *cobra.Command, args []string) error { return repairTo(cmd, args[0], args[1], renumber) },
+		Example: `  holdfast wal repair log log.repaired`,
+		Args:    arguments(2, "wal repair needs the directory of a log and a new directory"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return repairTo(cmd, args[0], args[1], renumber) },
 	}
 	repair.Flags().BoolVar(&renumber, "renumber", false, "copy what is whole behind damage too: these records get new indices")
 	cmd.AddCommand(&cobra.Command{
