@@ -432,7 +432,7 @@ func runnable(command string) string {
 	case strings.HasPrefix(command, "holdfast audit") && !strings.Contains(command, "--list"):
 		command += auditQuickly
 	case strings.HasPrefix(command, "holdfast serve"): // it ends when it is stopped
-		command += " > address & serving=$!; until [ -s address ]; do sleep 0.1; done; kill $serving; wait $serving"
+		command = "rm -f address; " + command + " > address & serving=$!; until [ -s address ]; do sleep 0.1; done; kill $serving; wait $serving"
 	case strings.HasPrefix(command, "holdfast advise") && !strings.Contains(command, ".jsonl"):
 		command += adviseQuickly
 	}
