@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,6 +48,25 @@ func startServe(t *testing.T, args ...string) (c *child, address string) {
 	return c, strings.TrimSuffix(line, "\n")
 }
 
+// browse asks for a page as a browser does. With net/http, the tests of the command's start would see that.
+func browse(t *testing.T, address, path string) *bufio.Reader {
+	t.Helper()
+	host := strings.TrimSuffix(strings.TrimPrefix(address, "http://"), "/")
+	conn, err := net.Dial("tcp", host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if _, err := fmt.Fprintf(conn, "GET /%s HTTP/1.1\r\nHost: %s\r\n\r\n", path, host); err != nil {
+		t.Fatal(err)
+	}
+	answer := bufio.NewReader(conn)
+	if line, err := answer.ReadString('\n'); err != nil || line != "HTTP/1.1 200 OK\r\n" {
+		t.Fatalf("%s is answered by %q, %v", path, line, err)
+	}
+	return answer
+}
+
 // TestServeEndsWithZeroWhenItIsInterrupted ends it while a page is open that follows a run.
 func TestServeEndsWithZeroWhenItIsInterrupted(t *testing.T) {
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
@@ -60,14 +78,7 @@ func TestServeEndsWithZeroWhenItIsInterrupted(t *testing.T) {
 				t.Fatal(err)
 			}
 			c, address := startServe(t, dir)
-			got, err := http.Get(address + "events?file=a.jsonl")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer got.Body.Close()
-			if _, err := bufio.NewReader(got.Body).ReadString('\n'); err != nil {
-				t.Fatal(err)
-			}
+			browse(t, address, "events?file=a.jsonl")
 			if err := c.Process.Signal(signal); err != nil {
 				t.Fatal(err)
 			}
@@ -113,15 +124,9 @@ func TestServeOutlivesBrowsersAndItsReader(t *testing.T) {
 		}
 		browser.Close()
 	}
-	got, err := http.Get(address)
-	if err != nil {
-		t.Fatal(err)
+	if page, err := io.ReadAll(browse(t, address, "")); err != nil || !strings.Contains(string(page), "400 of 400 files") {
+		t.Errorf("the list: %v\n%.300s", err, page)
 	}
-	defer got.Body.Close()
-	if body, err := io.ReadAll(got.Body); err != nil || !strings.Contains(string(body), "400 of 400 files") {
-		t.Errorf("the list: %v\n%.300s", err, body)
-	}
-	http.DefaultClient.CloseIdleConnections()
 	if err := c.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
@@ -143,15 +148,7 @@ func TestServeSaysWhoElseMayRead(t *testing.T) {
 	if code := taken.exit(t); code != cli.ExitCannot || !strings.Contains(taken.reported.String(), "address already in use\nhint: --listen names the address") {
 		t.Errorf("a taken port: exit code %d\n%s", code, taken.reported.String())
 	}
-	got, err := http.Get("http://127.0.0.1:" + port)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got.Body.Close()
-	if got.StatusCode != http.StatusOK {
-		t.Errorf("status %d", got.StatusCode)
-	}
-	http.DefaultClient.CloseIdleConnections()
+	browse(t, "127.0.0.1:"+port, "")
 	if err := c.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 	"time"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/web"
 	"github.com/holdfast-go/holdfast/internal/lab/figure"
 	"github.com/holdfast-go/holdfast/internal/lab/report"
 	"github.com/holdfast-go/holdfast/internal/lab/result"
@@ -26,14 +26,14 @@ const (
 )
 
 // live answers with the page of a run that goes on.
-func (s *server) live(w http.ResponseWriter, r *http.Request) {
-	name := r.URL.Query().Get("file")
-	run, ok := s.read(w, r, name)
+func (s *server) live(ctx context.Context, w *web.Response, r *web.Request) {
+	name := r.Query.Get("file")
+	run, ok := s.read(ctx, w, name)
 	if !ok {
 		return
 	}
 	v := viewOf(run)
-	s.show(w, http.StatusOK, "live", map[string]string{
+	s.show(w, web.OK, "live", map[string]string{
 		"Name": name, "Events": link("/events", name), "Report": link("/report", name), "Status": v.status, "Table": v.table,
 	})
 }
@@ -66,25 +66,22 @@ func viewOf(run result.Run) view {
 }
 
 // events sends the run as it grows, until it ends (server-sent events, of the HTML standard).
-func (s *server) events(w http.ResponseWriter, r *http.Request) {
+func (s *server) events(ctx context.Context, w *web.Response, r *web.Request) {
 	select {
 	case s.streams <- struct{}{}:
 		defer func() { <-s.streams }()
 	default:
-		plain(w, http.StatusServiceUnavailable, fmt.Sprintf("%d runs are watched already: close one of those pages", mostStreams))
+		plain(w, web.Busy, fmt.Sprintf("%d runs are watched already: close one of those pages", mostStreams))
 		return
 	}
-	name := r.URL.Query().Get("file")
-	if _, ok := s.read(w, r, name); !ok {
+	name := r.Query.Get("file")
+	if _, ok := s.read(ctx, w, name); !ok {
 		return
 	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.WriteHeader(http.StatusOK)
-	if r.Method == http.MethodHead {
-		return
+	w.Set("Content-Security-Policy", ownPolicy)
+	if w.Stream("text/event-stream") {
+		_ = s.follow(ctx, name, &stream{w, time.Now()}) // it ends with the run, or with whoever watches it
 	}
-	stream := stream{w, http.NewResponseController(w), time.Now()}
-	_ = s.follow(r.Context(), name, &stream) // it ends with the run, or with whoever watches it
 }
 
 // follow sends what a file holds each time that it has changed.
@@ -126,7 +123,6 @@ func (s *server) follow(ctx context.Context, name string, to *stream) error {
 // A stream is one of events.
 type stream struct {
 	w    io.Writer
-	at   *http.ResponseController
 	sent time.Time // the last one
 }
 
@@ -137,11 +133,6 @@ func (s *stream) send(name, text string) error {
 		event = "event: " + name + "\ndata: " + strings.ReplaceAll(cli.Visible(text), "\n", "\ndata: ") + "\n\n"
 	}
 	s.sent = time.Now()
-	if err := s.at.SetWriteDeadline(s.sent.Add(mostAnswer)); err != nil {
-		return err
-	}
-	if _, err := io.WriteString(s.w, event); err != nil {
-		return err
-	}
-	return s.at.Flush()
+	_, err := io.WriteString(s.w, event)
+	return err
 }

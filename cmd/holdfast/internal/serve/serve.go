@@ -4,21 +4,18 @@
 package serve
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"log"
 	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"strconv"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/web"
 )
 
 // anyPort is the address of --listen without a choice: this machine alone, and a port that is free.
@@ -104,7 +101,13 @@ func run(cmd *cobra.Command, dir, address string) error {
 	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "http://%s/\n", net.JoinHostPort(host, port)); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	return serve(cmd.Context(), listener, newServer(root, host), log.New(cmd.ErrOrStderr(), "holdfast: ", 0))
+	err = web.Serve(cmd.Context(), listener, newServer(root, host).answer, func(v any) {
+		cli.Say(cmd.ErrOrStderr(), "a page failed, please report it: %v", v)
+	})
+	if err != nil {
+		err = &cli.Refusal{Code: cli.ExitCannot, Err: err}
+	}
+	return err
 }
 
 // openDir holds the directory that a user named. Its errors are refusals.
@@ -148,37 +151,4 @@ func cannotListen(address string, err error) error {
 		err = call.Err
 	}
 	return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--listen %s: %w", address, err), Hint: hint}
-}
-
-// The times that a connection may take.
-const (
-	mostHeader   = 10 * time.Second // to send a request
-	mostAnswer   = time.Minute      // to read a page, or one event
-	mostIdle     = time.Minute
-	mostShutdown = 2 * time.Second // for pages that are being sent when it ends
-)
-
-// serve answers until ctx ends, and returns when no connection is left. Streams of events end with
-// ctx at once.
-func serve(ctx context.Context, listener net.Listener, handler http.Handler, failures *log.Logger) error {
-	server := &http.Server{
-		Handler: handler, ErrorLog: failures, MaxHeaderBytes: 32 << 10,
-		ReadHeaderTimeout: mostHeader, ReadTimeout: mostHeader, WriteTimeout: mostAnswer, IdleTimeout: mostIdle,
-		BaseContext: func(net.Listener) context.Context { return ctx },
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(listener) }()
-	select {
-	case err := <-ended: // without a request to end
-		return errors.Join(&cli.Refusal{Code: cli.ExitCannot, Err: err}, server.Close())
-	case <-ctx.Done():
-	}
-	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), mostShutdown)
-	defer cancel()
-	err := server.Shutdown(limit)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = server.Close()
-	}
-	<-ended
-	return err
 }

@@ -2,11 +2,9 @@ package serve
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"io"
-	"log"
 	"net"
 	"net/http"
 	"net/url"
@@ -18,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/web"
 	"github.com/holdfast-go/holdfast/internal/lab/report"
 	"github.com/holdfast-go/holdfast/internal/lab/result"
 )
@@ -44,17 +43,13 @@ func newSite(t *testing.T, dir string) *site {
 	}
 	ctx, end := context.WithCancel(context.Background())
 	s := &site{t, listener.Addr().String(), end, make(chan error, 1)}
-	var failures bytes.Buffer
 	go func() {
-		s.ended <- serve(ctx, listener, newServer(root, "127.0.0.1"), log.New(&failures, "", 0))
+		s.ended <- web.Serve(ctx, listener, newServer(root, "127.0.0.1").answer, func(v any) { t.Errorf("a page failed: %v", v) })
 	}()
 	t.Cleanup(func() {
 		end()
 		if err := <-s.ended; err != nil {
 			t.Errorf("it ended with %v", err)
-		}
-		if failures.Len() > 0 {
-			t.Errorf("it logged %s", &failures)
 		}
 		if err := root.Close(); err != nil {
 			t.Error(err)

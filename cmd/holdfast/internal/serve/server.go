@@ -1,16 +1,15 @@
 package serve
 
 import (
-	"bytes"
 	"cmp"
-	"embed"
+	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"html"
 	"html/template"
 	"io/fs"
 	"net"
-	"net/http"
 	"net/url"
 	"os"
 	"regexp"
@@ -18,21 +17,28 @@ import (
 	"strings"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/web"
 	"github.com/holdfast-go/holdfast/internal/lab/figure"
 	"github.com/holdfast-go/holdfast/internal/lab/report"
 	"github.com/holdfast-go/holdfast/internal/lab/result"
 	"github.com/holdfast-go/holdfast/internal/lab/stat"
 )
 
-//go:embed pages.html live.js style.css
-var embedded embed.FS
+// What is sent: pages with their style, and the script of a run that goes on.
+var (
+	//go:embed pages.html
+	pagesText string
+	//go:embed style.css
+	styleText string
+	//go:embed live.js
+	liveText string
+)
 
 // A server answers the requests of browsers. It is for any number of goroutines.
 type server struct {
 	host    string // as the user named it, without the port
 	store   *store
 	pages   *template.Template
-	mux     http.ServeMux
 	streams chan struct{} // one for each stream of events that is open
 }
 
@@ -41,18 +47,7 @@ const mostStreams = 32
 
 func newServer(root *os.Root, host string) *server {
 	s := &server{host: host, store: newStore(root), streams: make(chan struct{}, mostStreams)}
-	s.pages = template.Must(template.New("").ParseFS(embedded, "pages.html"))
-	s.mux.HandleFunc("/{$}", s.list)
-	s.mux.HandleFunc("/report", s.report)
-	s.mux.HandleFunc("/compare", s.compare)
-	s.mux.HandleFunc("/live", s.live)
-	s.mux.HandleFunc("/events", s.events)
-	for _, name := range []string{"style.css", "live.js"} {
-		s.mux.HandleFunc("/"+name, func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, embedded, name) })
-	}
-	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.refuse(w, http.StatusNotFound, fmt.Sprintf("there is no page %s", r.URL.Path))
-	})
+	s.pages = template.Must(template.New("").Parse(pagesText))
 	return s
 }
 
@@ -77,29 +72,46 @@ func policyOf(page string) string {
 	return policy + "; " + noOthers + "; form-action 'none'"
 }
 
-// ServeHTTP answers requests of its own pages alone. A name of another site that leads here (DNS
+// answer answers requests of its own pages alone. A name of another site that leads here (DNS
 // rebinding) has another Host, and a script of another site another Origin.
-func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
-	h.Set("Content-Security-Policy", ownPolicy)
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("X-Frame-Options", "DENY")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("Cache-Control", "no-store")
-	local, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
-	origins := r.Header.Values("Origin")
+func (s *server) answer(ctx context.Context, w *web.Response, r *web.Request) {
+	for _, h := range [][2]string{
+		{"X-Content-Type-Options", "nosniff"}, {"X-Frame-Options", "DENY"}, {"Referrer-Policy", "no-referrer"}, {"Cache-Control", "no-store"},
+		{"Cross-Origin-Resource-Policy", "same-origin"}, {"Cross-Origin-Opener-Policy", "same-origin"},
+	} {
+		w.Set(h[0], h[1])
+	}
 	switch {
-	case local == nil || !s.isOwn(r.Host, local):
-		plain(w, http.StatusMisdirectedRequest, fmt.Sprintf("this server is not %q: open the address that holdfast serve has printed; a forwarded port must have the same number here and there", r.Host))
-	case len(origins) > 0 && (len(origins) > 1 || !strings.EqualFold(origins[0], "http://"+r.Host)):
-		plain(w, http.StatusForbidden, fmt.Sprintf("pages of %q may not ask here", strings.Join(origins, ", ")))
-	case r.Method != http.MethodGet && r.Method != http.MethodHead:
-		h.Set("Allow", "GET, HEAD")
-		plain(w, http.StatusMethodNotAllowed, fmt.Sprintf("%q is not answered: nothing can be changed here", r.Method))
+	case r.Local == nil || !s.isOwn(r.Host, r.Local):
+		plain(w, web.Misdirected, fmt.Sprintf("this server is not %q: open the address that holdfast serve has printed; a forwarded port must have the same number here and there", r.Host))
+	case len(r.Origins) > 1 || len(r.Origins) == 1 && !strings.EqualFold(r.Origins[0], "http://"+r.Host):
+		plain(w, web.Forbidden, fmt.Sprintf("pages of %q may not ask here", strings.Join(r.Origins, ", ")))
+	case r.Method != "GET" && r.Method != "HEAD":
+		w.Set("Allow", "GET, HEAD")
+		plain(w, web.MethodNotAllowed, fmt.Sprintf("%q is not answered: nothing can be changed here", r.Method))
 	default:
-		s.mux.ServeHTTP(w, r)
+		s.route(ctx, w, r)
+	}
+}
+
+func (s *server) route(ctx context.Context, w *web.Response, r *web.Request) {
+	switch r.Path {
+	case "/":
+		s.list(ctx, w, r)
+	case "/report":
+		s.report(ctx, w, r)
+	case "/compare":
+		s.compare(ctx, w, r)
+	case "/live":
+		s.live(ctx, w, r)
+	case "/events":
+		s.events(ctx, w, r)
+	case "/style.css":
+		sendWith(w, ownPolicy, web.OK, "text/css; charset=utf-8", styleText)
+	case "/live.js":
+		sendWith(w, ownPolicy, web.OK, "text/javascript; charset=utf-8", liveText)
+	default:
+		s.refuse(w, web.NotFound, fmt.Sprintf("there is no page %s", r.Path))
 	}
 }
 
@@ -117,42 +129,44 @@ func (s *server) isOwn(host string, local *net.TCPAddr) bool {
 	return ip != nil && ip.Equal(local.IP) || strings.EqualFold(name, s.host) || local.IP.IsLoopback() && strings.EqualFold(name, "localhost")
 }
 
+// sendWith answers with what may load and do no more than a policy says.
+func sendWith(w *web.Response, policy string, status int, kind, text string) {
+	w.Set("Content-Security-Policy", policy)
+	w.Send(status, kind, cli.Visible(text))
+}
+
 // plain answers with one sentence.
-func plain(w http.ResponseWriter, status int, sentence string) {
-	http.Error(w, cli.Visible(cli.OneLine(sentence)), status)
+func plain(w *web.Response, status int, sentence string) {
+	sendWith(w, ownPolicy, status, "text/plain; charset=utf-8", cli.OneLine(sentence)+"\n")
 }
 
 // refuse answers with a page of one sentence.
-func (s *server) refuse(w http.ResponseWriter, status int, sentence string) {
+func (s *server) refuse(w *web.Response, status int, sentence string) {
 	s.show(w, status, "refusal", map[string]any{"Sentence": cli.OneLine(sentence)})
 }
 
+const pageKind = "text/html; charset=utf-8"
+
 // show answers with a page of its own.
-func (s *server) show(w http.ResponseWriter, status int, name string, data any) {
-	var page bytes.Buffer
+func (s *server) show(w *web.Response, status int, name string, data any) {
+	var page strings.Builder
 	if err := s.pages.ExecuteTemplate(&page, name, data); err != nil {
-		plain(w, http.StatusInternalServerError, err.Error())
+		plain(w, web.Failed, err.Error())
 		return
 	}
-	send(w, status, page.String())
-}
-
-func send(w http.ResponseWriter, status int, page string) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(status)
-	_, _ = w.Write([]byte(cli.Visible(page))) // the browser may be gone, which is its right
+	sendWith(w, ownPolicy, status, pageKind, page.String())
 }
 
 // mostListed bounds the rows of the list.
 const mostListed = 500
 
-func (s *server) list(w http.ResponseWriter, r *http.Request) {
-	entries, err := s.store.entries(r.Context())
+func (s *server) list(ctx context.Context, w *web.Response, r *web.Request) {
+	entries, err := s.store.entries(ctx)
 	if err != nil {
-		s.refuse(w, http.StatusInternalServerError, "the directory can't be read: "+cli.Cause(err).Error())
+		s.refuse(w, web.Failed, "the directory can't be read: "+cli.Cause(err).Error())
 		return
 	}
-	q := r.URL.Query()
+	q := r.Query
 	wanted := filter{Words: q.Get("words"), Machine: q.Get("machine"), Policy: q.Get("policy"), Study: q.Get("study")}
 	page := listPage{Wanted: wanted, All: len(entries)}
 	for _, e := range entries {
@@ -168,7 +182,7 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) {
 		slices.Sort(*list)
 		*list = slices.DeleteFunc(slices.Compact(*list), func(one string) bool { return one == "" })
 	}
-	s.show(w, http.StatusOK, "list", page)
+	s.show(w, web.OK, "list", page)
 }
 
 // A listPage is what the list shows.
@@ -180,55 +194,54 @@ type listPage struct {
 }
 
 // read reads the run that a request names. If it can't, it answers with why, and ok is false.
-func (s *server) read(w http.ResponseWriter, r *http.Request, name string) (run result.Run, ok bool) {
-	run, err := s.store.read(r.Context(), name)
+func (s *server) read(ctx context.Context, w *web.Response, name string) (run result.Run, ok bool) {
+	run, err := s.store.read(ctx, name)
 	switch {
 	case err == nil:
 		return run, true
 	case errors.Is(err, fs.ErrNotExist):
-		s.refuse(w, http.StatusNotFound, fmt.Sprintf("there is no file %q in the directory", name))
+		s.refuse(w, web.NotFound, fmt.Sprintf("there is no file %q in the directory", name))
 	default:
-		s.refuse(w, http.StatusUnprocessableEntity, fmt.Sprintf("%q can't be shown: %v", name, cli.Cause(err)))
+		s.refuse(w, web.NotShown, fmt.Sprintf("%q can't be shown: %v", name, cli.Cause(err)))
 	}
 	return run, false
 }
 
 // report answers with the page that holdfast report -o writes.
-func (s *server) report(w http.ResponseWriter, r *http.Request) {
-	name := r.URL.Query().Get("file")
-	run, ok := s.read(w, r, name)
+func (s *server) report(ctx context.Context, w *web.Response, r *web.Request) {
+	name := r.Query.Get("file")
+	run, ok := s.read(ctx, w, name)
 	if !ok {
 		return
 	}
 	var page strings.Builder
 	if err := report.HTML(&page, run); err != nil {
-		s.refuse(w, http.StatusUnprocessableEntity, fmt.Sprintf("%q can't be shown: %v", name, err))
+		s.refuse(w, web.NotShown, fmt.Sprintf("%q can't be shown: %v", name, err))
 		return
 	}
-	w.Header().Set("Content-Security-Policy", policyOf(page.String()))
-	send(w, http.StatusOK, page.String())
+	sendWith(w, policyOf(page.String()), web.OK, pageKind, page.String())
 }
 
 // mostCompared bounds the runs of one comparison.
 const mostCompared = 8
 
 // compare shows the oldest of the runs that a request names beside each of the others.
-func (s *server) compare(w http.ResponseWriter, r *http.Request) {
-	names := r.URL.Query()["file"]
+func (s *server) compare(ctx context.Context, w *web.Response, r *web.Request) {
+	names := r.Query["file"]
 	slices.Sort(names)
 	if names = slices.Compact(names); len(names) < 2 || len(names) > mostCompared {
-		s.refuse(w, http.StatusBadRequest, fmt.Sprintf("%s ticked: a comparison takes 2 to %d", cli.CountText(int64(len(names)), "file"), mostCompared))
+		s.refuse(w, web.BadRequest, fmt.Sprintf("%s ticked: a comparison takes 2 to %d", cli.CountText(int64(len(names)), "file"), mostCompared))
 		return
 	}
 	var sides []figure.Side
 	for _, name := range names {
-		run, ok := s.read(w, r, name)
+		run, ok := s.read(ctx, w, name)
 		if !ok {
 			return
 		}
 		side, err := figure.NewSide(cli.OneLine(name), run)
 		if err != nil {
-			s.refuse(w, http.StatusUnprocessableEntity, fmt.Sprintf("%q can't be compared: %v", name, err))
+			s.refuse(w, web.NotShown, fmt.Sprintf("%q can't be compared: %v", name, err))
 			return
 		}
 		sides = append(sides, side)
@@ -238,7 +251,7 @@ func (s *server) compare(w http.ResponseWriter, r *http.Request) {
 	for _, b := range sides[1:] {
 		pairs = append(pairs, newPair(sides[0], b))
 	}
-	s.show(w, http.StatusOK, "compare", pairs)
+	s.show(w, web.OK, "compare", pairs)
 }
 
 // A pair is two runs beside each other, in the words of holdfast compare.
