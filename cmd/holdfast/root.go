@@ -44,7 +44,7 @@ your own disk and says which one to use.`,
 	root.SetHelpFunc(cli.Help)
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetHelpCommand(&cobra.Command{Use: "help [command]", Short: "show the help of a command", Hidden: true, RunE: helpCommand})
-	root.AddCommand(run.NewBench(usermode.Kernel{}), run.NewAdvise(), report.New(), compare.New(), serve.New(), run.NewAudit(), prove.New(), prove.NewChild(), write.New(), gen.New(), copy.New(), run.NewTrace(), place.NewSecond(), volumes.New(), wal.New(), cli.NewVersion(), newCompletion(), newMan())
+	root.AddCommand(run.NewBench(usermode.Kernel{}), run.NewAdvise(), report.New(), compare.New(), serve.New(), run.NewAudit(), prove.New(), prove.NewChild(), write.New(), gen.New(), copy.New(), run.NewTrace(), place.NewSecond(), volumes.New(), wal.New(), cli.NewVersion(), newCompletion(), cli.NewMan())
 	root.AddCommand(usermode.Commands()...)
 	completeValues(root)
 	return root

@@ -20,6 +20,8 @@ import (
 
 // A Screen is a terminal that was taken over. Several goroutines may call its methods.
 type Screen struct {
+	HasKeys bool // keys are taken
+
 	out      *os.File
 	terminal *os.File     // that of the keys
 	before   *term.State  // of it; nil: no keys are taken
@@ -62,7 +64,7 @@ func Open(in io.Reader, out io.Writer, onKey func(byte)) (*Screen, error) {
 
 // takeKeys reads keys until Close where a read can be ended, else until the process ends.
 func (s *Screen) takeKeys(terminal *os.File, onKey func(byte)) (err error) {
-	s.terminal = terminal
+	s.terminal, s.HasKeys = terminal, true
 	if s.before, err = term.MakeRaw(int(terminal.Fd())); err != nil {
 		return err
 	}
@@ -90,24 +92,17 @@ func (s *Screen) takeKeys(terminal *os.File, onKey func(byte)) (err error) {
 	return nil
 }
 
-// HasKeys reports whether keys are taken.
-func (s *Screen) HasKeys() bool { return s.before != nil }
-
-// Size is that of the terminal; where it is not known, that of the first ones.
-func (s *Screen) Size() (columns, lines int) {
-	columns, lines, err := term.GetSize(int(s.out.Fd()))
-	if err != nil || columns <= 0 || lines <= 0 {
-		return 80, 24
+// Draw shows these lines and no others. What does not fit is cut. After Close it draws nothing. lines has
+// the size of the terminal; where that is not known, the size of the first ones.
+func (s *Screen) Draw(lines func(columns, rows int) []string) {
+	columns, rows, err := term.GetSize(int(s.out.Fd()))
+	if err != nil || columns <= 0 || rows <= 0 {
+		columns, rows = 80, 24
 	}
-	return columns, lines
-}
-
-// Draw shows these lines and no others. What does not fit is cut. After Close it draws nothing.
-func (s *Screen) Draw(lines []string) {
-	columns, rows := s.Size()
+	all := lines(columns, rows)
 	var b strings.Builder
 	b.WriteString(home)
-	for i, line := range lines[:min(len(lines), rows)] {
+	for i, line := range all[:min(len(all), rows)] {
 		if i > 0 {
 			b.WriteString("\r\n")
 		}
@@ -117,7 +112,7 @@ func (s *Screen) Draw(lines []string) {
 			b.WriteString(erase)
 		}
 	}
-	if len(lines) < rows {
+	if len(all) < rows {
 		b.WriteString("\r\n" + below)
 	}
 	s.mu.Lock()

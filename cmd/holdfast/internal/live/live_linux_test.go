@@ -42,10 +42,15 @@ func TestTerminalIsGivenBackAsItWas(t *testing.T) {
 	if _, err := controller.WriteString("x\x03"); err != nil {
 		t.Fatal(err)
 	}
-	if !s.HasKeys() || <-keys != 'x' || <-keys != 3 {
+	if !s.HasKeys || <-keys != 'x' || <-keys != 3 {
 		t.Error("other keys came")
 	}
-	s.Draw([]string{"one", strings.Repeat("wide", 20), "\x1b[31mhostile\n\u202e\tname"})
+	s.Draw(func(columns, rows int) []string {
+		if columns != 40 || rows != 24 {
+			t.Errorf("the terminal has %d columns and %d rows", columns, rows)
+		}
+		return []string{"one", strings.Repeat("wide", 20), "\x1b[31mhostile\n\u202e\tname"}
+	})
 	got := drawn(t, controller, below)
 	if !strings.Contains(got, "wide\r\n\\u001b[31mhostile\\n\\u202e name") || strings.Contains(got, strings.Repeat("wide", 11)) {
 		t.Errorf("it drew %q", got)
@@ -59,7 +64,7 @@ func TestTerminalIsGivenBackAsItWas(t *testing.T) {
 		t.Error("the mode is another one after a panic")
 	}
 	drawn(t, controller, leave)
-	s.Draw([]string{"late"})
+	s.Draw(func(int, int) []string { return []string{"late"} })
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
@@ -87,7 +92,7 @@ func TestWhatIsNoTerminalIsNotTakenOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.HasKeys() {
+	if s.HasKeys {
 		t.Error("keys are taken from what is no terminal")
 	}
 	if err := s.Close(); err != nil {

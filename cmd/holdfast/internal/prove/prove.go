@@ -134,15 +134,6 @@ func parseWorkload(text string) (*prove.Workload, error) {
 // allLevels stands for every level that there is.
 const allLevels prove.Level = "all"
 
-// LevelNames are the levels that a user can name.
-func LevelNames() []string {
-	var names []string
-	for _, l := range prove.Levels {
-		names = append(names, string(l))
-	}
-	return append(names, string(allLevels))
-}
-
 func parseLevel(text string) (prove.Level, error) {
 	level := prove.Level(text)
 	if level != allLevels && !slices.Contains(prove.Levels, level) {

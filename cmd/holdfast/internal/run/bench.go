@@ -512,7 +512,9 @@ func (b *benchmark) onGround(cmd *cobra.Command, o place.Order, c study.Choice, 
 		stderr = f
 	}
 	s := newSession(stderr, ground, b.dir, b.file)
-	s.follow(f)
+	if f != nil {
+		s.live, s.show = f, cli.NewProgress(f, true)
+	}
 	if text := b.untimedText(); text != "" {
 		s.say("%s", text)
 	}

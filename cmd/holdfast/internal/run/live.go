@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/result"
 	"github.com/holdfast-go/holdfast/internal/lab/stat"
 	"github.com/holdfast-go/holdfast/internal/lab/study"
-	"github.com/holdfast-go/holdfast/internal/lab/trial"
 )
 
 // A following shows a run on the whole terminal. What is said meanwhile it shows below, and says
@@ -60,13 +60,6 @@ func follow(cmd *cobra.Command) (context.Context, *following, error) {
 	return ctx, f, nil
 }
 
-// follow shows the session on the whole terminal, if there is one.
-func (s *session) follow(f *following) {
-	if f != nil {
-		s.live, s.show = f, cli.NewProgress(f, true)
-	}
-}
-
 // close gives the terminal back, and says what was said meanwhile. It may be called again.
 func (f *following) close() error {
 	f.stop()
@@ -89,15 +82,8 @@ func (f *following) Write(p []byte) (int, error) {
 	}
 	f.said.Write(p)
 	f.mu.Unlock()
-	f.draw()
+	f.draw("")
 	return len(p), nil
-}
-
-func (f *following) begin(s trial.Step) {
-	f.mu.Lock()
-	f.step = stepText(s)
-	f.mu.Unlock()
-	f.draw()
 }
 
 // done takes the trial of a cell. Cells that show the noise, and those that write nothing, have no line.
@@ -118,16 +104,18 @@ func (f *following) done(h result.Header, t result.Trial) {
 	f.costs[t.Cell] = append(f.costs[t.Cell], figure.LoadOf(h.Cells[i]).Costs([]result.Trial{t})...)
 }
 
-// draw shows how far the run is: a line for each cell.
-func (f *following) draw() {
-	columns, rows := f.screen.Size()
-	f.mu.Lock()
-	lines := f.lines(columns, rows)
-	f.mu.Unlock()
-	for i := range lines {
-		lines[i] = cli.InLocale(lines[i])
-	}
-	f.screen.Draw(lines)
+// draw shows how far the run is: a line for each cell. A step that is not empty is the next trial.
+func (f *following) draw(step string) {
+	f.screen.Draw(func(columns, rows int) []string {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.step = cmp.Or(step, f.step)
+		lines := f.lines(columns, rows)
+		for i := range lines {
+			lines[i] = cli.InLocale(lines[i])
+		}
+		return lines
+	})
 }
 
 // saidLines is how many of the last lines that were said are shown.
@@ -135,7 +123,7 @@ const saidLines = 3
 
 func (f *following) lines(columns, rows int) []string {
 	keys := "Ctrl-C stops, and keeps what is measured"
-	if f.screen.HasKeys() {
+	if f.screen.HasKeys {
 		keys = "q stops, and keeps what is measured"
 	}
 	lines := []string{f.step, keys, ""}

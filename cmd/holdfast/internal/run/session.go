@@ -317,7 +317,7 @@ func (s *session) header(m trial.Matrix, plan result.Plan) result.Header {
 // Begin and Done make the session a trial.Watcher.
 func (s *session) Begin(step trial.Step) {
 	if s.live != nil {
-		s.live.begin(step)
+		s.live.draw(stepText(step))
 		return
 	}
 	s.showStep(step)

@@ -101,7 +101,7 @@ func run(cmd *cobra.Command, dir, address string) error {
 	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "http://%s/\n", net.JoinHostPort(host, port)); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	err = web.Serve(cmd.Context(), listener, newServer(root, host).answer, func(v any) {
+	err = web.Serve(cmd.Context(), listener, newServer(root, host), func(v any) {
 		cli.Say(cmd.ErrOrStderr(), "a page failed, please report it: %v", v)
 	})
 	if err != nil {

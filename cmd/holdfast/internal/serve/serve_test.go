@@ -44,7 +44,7 @@ func newSite(t *testing.T, dir string) *site {
 	ctx, end := context.WithCancel(context.Background())
 	s := &site{t, listener.Addr().String(), end, make(chan error, 1)}
 	go func() {
-		s.ended <- web.Serve(ctx, listener, newServer(root, "127.0.0.1").answer, func(v any) { t.Errorf("a page failed: %v", v) })
+		s.ended <- web.Serve(ctx, listener, newServer(root, "127.0.0.1"), func(v any) { t.Errorf("a page failed: %v", v) })
 	}()
 	t.Cleanup(func() {
 		end()

@@ -40,10 +40,6 @@ type known struct {
 	entry
 }
 
-func newStore(root *os.Root) *store {
-	return &store{root: root, reading: make(chan struct{}, 1), known: map[string]*known{}}
-}
-
 // An entry is a file as the list shows it.
 type entry struct {
 	Name  string
