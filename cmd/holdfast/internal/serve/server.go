@@ -13,7 +13,6 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -63,14 +62,13 @@ const (
 	noOthers     = "base-uri 'none'; frame-ancestors 'none'"
 )
 
-// itsPolicy finds what a report says of itself. Texts of results come later, and have no markup.
-var itsPolicy = regexp.MustCompile(`<meta http-equiv="Content-Security-Policy" content="([^"]+)">`)
-
 // policyOf returns what a report may load and do.
 func policyOf(page string) string {
 	policy := reportPolicy
-	if says := itsPolicy.FindStringSubmatch(page); says != nil {
-		policy = html.UnescapeString(says[1])
+	// Texts of results come later in it, and have no markup.
+	if _, rest, ok := strings.Cut(page, `<meta http-equiv="Content-Security-Policy" content="`); ok {
+		says, _, _ := strings.Cut(rest, `"`)
+		policy = html.UnescapeString(says)
 	}
 	return policy + "; " + noOthers + "; form-action 'none'"
 }
