@@ -64,14 +64,16 @@ var rooms = map[string]room{
 	"internal/own":        {"", ""},
 	"internal/mutants":    {"", ""},
 
-	"internal/filetest": {"internal/durable internal/keyed internal/sys", ""},
-	"internal/killtest": {".", ""},
-	"internal/racetest": {"", ""},
-	"internal/acltest":  {"", "golang.org/x/sys"},
-	"internal/stoptest": {"internal/isolate " + lab("volume"), "golang.org/x/sys"},
+	"internal/filetest":     {"internal/durable internal/keyed internal/sys", ""},
+	"internal/killtest":     {".", ""},
+	"internal/racetest":     {"", ""},
+	"internal/acltest":      {"", "golang.org/x/sys"},
+	"internal/terminaltest": {"", "golang.org/x/sys"},
+	"internal/stoptest":     {"internal/isolate " + lab("volume"), "golang.org/x/sys"},
 
 	"internal/lab/stat":     {"", ""},
 	"internal/lab/chart":    {"", "…"},
+	"internal/lab/curve":    {". " + lab("chart figure result study"), "…"},
 	"internal/lab/datagen":  {"", ""},
 	"internal/lab/cstdio":   {"drill", ""},
 	"internal/lab/diy":      {"drill", ""},
@@ -117,21 +119,24 @@ var rooms = map[string]room{
 
 	// The commands take cli, and none another, but for bench, which compares with baselines. Where a
 	// run's trials are is place's to know; of User-Mode Linux only usermode and the root command know.
-	"cmd/holdfast": {cmd("cli compare copy fleet gen place prove report run usermode volumes wal write") + " . files " +
+	"cmd/holdfast": {cmd("cli compare copy fleet gen place prove report run serve usermode volumes wal write") + " . files " +
 		lab("advise figure machine powercut probe report result study study/all study/sweep syscallfault uml volume"), "…"},
-	"cmd/holdfast/internal/cli":      {"internal/own " + lab("figure report result study/all"), "…"},
+	"cmd/holdfast/internal/cli":      {"internal/own " + lab("curve figure report result study/all"), "…"},
 	"cmd/holdfast/internal/write":    {cmd("cli") + " . files readahead internal/sys", "…"},
 	"cmd/holdfast/internal/copy":     {cmd("cli") + " . filecopy internal/sys", "…"},
 	"cmd/holdfast/internal/gen":      {cmd("cli") + " . internal/own internal/sys " + lab("datagen probe"), "…"},
 	"cmd/holdfast/internal/report":   {cmd("cli") + " " + lab("advise costloss figure page plot prove report result stat study/all study/copying timing"), "…"},
 	"cmd/holdfast/internal/wal":      {cmd("cli") + " . wal", "…"},
 	"cmd/holdfast/internal/volumes":  {cmd("cli") + " internal/own " + lab("trial volume"), "…"},
+	"cmd/holdfast/internal/live":     {cmd("cli"), "…"},
 	"cmd/holdfast/internal/compare":  {cmd("cli") + " internal/own " + lab("figure report result stat"), "…"},
 	"cmd/holdfast/internal/fleet":    {cmd("cli") + " . " + lab("fleet fleet/show machine report result"), "…"},
+	"cmd/holdfast/internal/web":      {"", ""},
+	"cmd/holdfast/internal/serve":    {cmd("cli web") + " " + lab("figure machine report result stat study/all"), "…"},
 	"cmd/holdfast/internal/prove":    {cmd("cli place") + " . " + lab("powercut") + " " + lab("prove"), "…"},
 	"cmd/holdfast/internal/place":    {cmd("cli") + " . internal/sys " + lab("machine result study study/all study/sweep trial volume"), "…"},
 	"cmd/holdfast/internal/usermode": {cmd("cli place") + " " + lab("machine result study study/all study/sweep trial uml volume"), "…"},
-	"cmd/holdfast/internal/run":      {cmd("cli compare place") + " . internal/own " + lab("advise diy figure machine report result stat study study/all study/sweep trial volume"), "…"},
+	"cmd/holdfast/internal/run":      {cmd("cli compare live place") + " . internal/own " + lab("advise diy figure machine report result stat study study/all study/sweep trial volume"), "…"},
 }
 
 // shared is the rooms that files and filecopy stand on.
@@ -154,7 +159,7 @@ func below(dir, names string) string {
 // testRooms is what every room's tests may import besides. It has processes of a test's own, the files
 // that fail, the statistics that judge, and what a fair measurement needs. It also has file systems of
 // a test's own, and what tests of several rooms share.
-var testRooms = "internal/acltest internal/fault internal/filetest internal/isolate internal/killtest internal/racetest internal/stoptest " +
+var testRooms = "internal/acltest internal/fault internal/filetest internal/isolate internal/killtest internal/racetest internal/stoptest internal/terminaltest " +
 	lab("stat trial volume study/studytest")
 
 // testOthers is what every room's tests may import of other people's.

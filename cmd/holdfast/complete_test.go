@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -24,7 +27,6 @@ func completed(t *testing.T, args ...string) []string {
 }
 
 func TestCompletionOffersWhatIsTaken(t *testing.T) {
-	t.Parallel()
 	check := func(want []string, args ...string) {
 		t.Helper()
 		got := completed(t, args...)
@@ -50,7 +52,22 @@ func TestCompletionOffersWhatIsTaken(t *testing.T) {
 	check([]string{"replace"}, "write", "--mode", "")
 	check([]string{"sparse"}, "gen", "--kind", "")
 	check([]string{"lanes"}, "prove", "--workload", "")
-	check([]string{"memory"}, "prove", "--level", "")
+	check([]string{"memory", "hostile", "fault", "all"}, "prove", "--level", "")
+	check([]string{"durable", "eachdurable"}, "bench", "--policy", "")
+	baselines := t.TempDir()
+	for _, name := range []string{"XDG_CACHE_HOME", "HOME", "LocalAppData"} {
+		t.Setenv(name, baselines)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := filepath.Join(cache, "holdfast", "baselines")
+	if err := errors.Join(os.MkdirAll(kept, 0o700), os.WriteFile(filepath.Join(kept, "before.jsonl"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	check([]string{"before"}, "bench", "--baseline", "")
+	check([]string{"baseline:before"}, "compare", "")
 	check([]string{"btrfs"}, "prove", "--fs", "")
 	if got := completed(t, "bench", "lines", ""); len(got) != 0 {
 		t.Errorf("a second study: %q", got)
@@ -61,7 +78,7 @@ func TestCompletionOffersWhatIsTaken(t *testing.T) {
 func TestCompletionOffersNothingThatIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, cmd := range newRoot().Commands() {
-		for _, flag := range []string{"policy", "claim", "for", "cache", "export", "part", "fs", "mode", "kind", "kernel", "workload", "level"} {
+		for _, flag := range []string{"policy", "baseline", "claim", "for", "cache", "export", "part", "fs", "mode", "kind", "kernel", "workload", "level"} {
 			if f := cmd.Flags().Lookup(flag); f != nil {
 				for _, value := range valuesOf(cmd.Name(), flag) {
 					if err := f.Value.Set(value); err != nil {

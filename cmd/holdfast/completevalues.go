@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/compare"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/gen"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/place"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/prove"
@@ -55,11 +56,11 @@ func valuesOf(command, flag string) []string {
 		case "gen":
 			return []string{"atomic", "sync=never", "sync=close"}
 		}
-		return texts(sweep.Policies())
+		return append(texts(sweep.Policies()), "unbuffered", "buffered=64KiB", "periodic=1s", "durable", "eachdurable")
 	case "workload":
 		return prove.WorkloadNames()
 	case "level":
-		return []string{"memory", "kill", "power", "all"}
+		return []string{"memory", "kill", "fault", "hostile", "power", "all"}
 	case "claim":
 		return all.ClaimNames()
 	case "for":
@@ -82,6 +83,8 @@ func valuesOf(command, flag string) []string {
 		return texts([]files.Mode{files.Create, files.Truncate, files.Append, files.Replace})
 	case "kind":
 		return texts(gen.Kinds)
+	case "baseline", "save-baseline":
+		return compare.BaselineNames()
 	case "kernel":
 		return []string{usermode.Name}
 	}

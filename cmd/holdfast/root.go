@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/prove"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/report"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/run"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/serve"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/usermode"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/volumes"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/wal"
@@ -30,9 +31,9 @@ type subcommand struct {
 func subcommands() []subcommand {
 	return []subcommand{
 		{"bench", func() *cobra.Command { return run.NewBench(usermode.Kernel{}) }},
-		{"advise", run.NewAdvise}, {"report", report.New}, {"compare", compare.New}, {"fleet", fleet.New}, {"audit", run.NewAudit}, {"prove", prove.New},
+		{"advise", run.NewAdvise}, {"report", report.New}, {"compare", compare.New}, {"fleet", fleet.New}, {"serve", serve.New}, {"audit", run.NewAudit}, {"prove", prove.New},
 		{"write", write.New}, {"gen", gen.New}, {"copy", copy.New}, {"volumes", volumes.New}, {"wal", wal.New},
-		{"version", cli.NewVersion}, {"completion", newCompletion},
+		{"version", cli.NewVersion}, {"completion", newCompletion}, {"man", cli.NewMan},
 	}
 }
 
@@ -52,7 +53,7 @@ func newRoot() *cobra.Command {
 func rootFor(args []string) *cobra.Command {
 	if len(args) > 0 {
 		for _, c := range subcommands() {
-			if c.name == args[0] && c.name != "completion" { // its scripts are of all
+			if c.name == args[0] && c.name != "completion" && c.name != "man" { // these are of all
 				root := bareRoot()
 				root.AddCommand(c.new())
 				return root

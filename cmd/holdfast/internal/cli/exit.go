@@ -39,7 +39,7 @@ func Misuse(hint, format string, args ...any) error {
 
 // Say prints a line on standard error.
 func Say(stderr io.Writer, format string, args ...any) {
-	fmt.Fprintf(stderr, "holdfast: %s\n", inLocale(OneLine(fmt.Sprintf(format, args...))))
+	fmt.Fprintf(stderr, "holdfast: %s\n", InLocale(OneLine(fmt.Sprintf(format, args...))))
 }
 
 // Report prints what the user has to know about err and returns the exit code. It prints

@@ -128,8 +128,12 @@ func FlagError(cmd *cobra.Command, err error) error {
 	}
 	hint := SeeHelp(cmd)
 	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
-		if near := nearFlags(cmd, unknown.GetSpecifiedName()); len(near) > 0 {
+	if errors.As(err, &unknown) {
+		name := unknown.GetSpecifiedName()
+		if letters := unknown.GetSpecifiedShortnames(); len(letters) > 1 { // a long flag with one dash
+			name, _, _ = strings.Cut(letters, "=")
+		}
+		if near := nearFlags(cmd, name); len(near) > 0 {
 			hint = fmt.Sprintf("did you mean --%s?", near[0])
 		}
 	}

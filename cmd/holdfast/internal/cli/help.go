@@ -4,6 +4,9 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,8 +23,40 @@ func InGroup(flags *pflag.FlagSet, group string, names ...string) {
 	}
 }
 
+// mostFirst is how many flags a help shows before all others.
+const mostFirst = 8
+
+// exitKey begins the annotation of an exit code.
+const exitKey = "holdfast_exit_"
+
+// Exits are the annotations of a command whose exit codes mean something of their own; an empty
+// meaning takes a code away. The others mean the same for all commands.
+func Exits(meanings map[int]string) map[string]string {
+	notes := map[string]string{}
+	for code, meaning := range meanings {
+		notes[exitKey+strconv.Itoa(code)] = meaning
+	}
+	return notes
+}
+
+// exits returns what each exit code of a command means.
+func exits(cmd *cobra.Command) map[int]string {
+	all := map[int]string{
+		ExitOK: "done", ExitUsage: "wrong input: nothing was done", ExitCannot: "it could not be done",
+		ExitInterrupted: "interrupted (143 by SIGTERM, 129 by SIGHUP)",
+	}
+	for key, meaning := range cmd.Annotations {
+		if code, ok := strings.CutPrefix(key, exitKey); ok {
+			n, _ := strconv.Atoi(code) // Exits has written it
+			all[n] = meaning
+		}
+	}
+	maps.DeleteFunc(all, func(_ int, meaning string) bool { return meaning == "" })
+	return all
+}
+
 // Help prints a command's help: what it does, the flags most people need, two
-// examples, the other flags in their groups.
+// examples, the other flags in their groups, the exit codes.
 func Help(cmd *cobra.Command, _ []string) {
 	w := bufio.NewWriter(cmd.OutOrStdout())
 	defer w.Flush() // what fails is reported at the end
@@ -39,6 +74,11 @@ func Help(cmd *cobra.Command, _ []string) {
 	}
 	for _, name := range order {
 		helpFlags(w, wide, name, groups[name])
+	}
+	fmt.Fprint(w, "\nExit codes:\n")
+	codes := exits(cmd)
+	for _, code := range slices.Sorted(maps.Keys(codes)) {
+		fmt.Fprintf(w, "  %3d  %s\n", code, codes[code])
 	}
 }
 
@@ -61,22 +101,29 @@ func helpCommands(w io.Writer, cmd *cobra.Command) {
 	}
 }
 
+// more is the group of flags that came too late to be among the first.
+const more = "More flags"
+
 // flagGroups returns the flags by group, and the names of the groups in the order of their
-// flags. The group without a name has the flags that most people need.
+// flags. The group without a name has the flags that most people need: the first mostFirst of
+// those without a group.
 func flagGroups(cmd *cobra.Command) (groups map[string][]*pflag.Flag, order []string) {
 	groups = map[string][]*pflag.Flag{}
 	cmd.LocalFlags().SortFlags = false
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Name == "help" || f.Hidden {
+			return
+		}
 		name := ""
 		if g := f.Annotations[groupKey]; len(g) > 0 {
 			name = g[0]
+		} else if len(groups[""]) == mostFirst {
+			name = more
 		}
 		if name != "" && groups[name] == nil {
 			order = append(order, name)
 		}
-		if f.Name != "help" && !f.Hidden {
-			groups[name] = append(groups[name], f)
-		}
+		groups[name] = append(groups[name], f)
 	})
 	return groups, order
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -10,36 +9,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"golang.org/x/sys/unix"
+	"github.com/holdfast-go/holdfast/internal/terminaltest"
 )
-
-// openTerminal opens a terminal of so many columns. What is written to it is read from
-// the returned controller.
-func openTerminal(t *testing.T, columns uint16) (controller, terminal *os.File) {
-	t.Helper()
-	open := func(name string) *os.File {
-		f, err := os.OpenFile(name, os.O_RDWR|unix.O_NOCTTY, 0)
-		if err != nil {
-			t.Skipf("there are no pseudo terminals here: %v", err)
-		}
-		t.Cleanup(func() { f.Close() })
-		return f
-	}
-	controller = open("/dev/ptmx")
-	fd := int(controller.Fd())
-	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	terminal = open(fmt.Sprintf("/dev/pts/%d", number))
-	if err := unix.IoctlSetWinsize(int(terminal.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}); err != nil {
-		t.Fatal(err)
-	}
-	return controller, terminal
-}
 
 // drawnLines are what was written over each other on a terminal. What is written there
 // may be read some moments later, and in pieces.
@@ -66,7 +37,7 @@ func drawnLines(t *testing.T, controller, terminal *os.File) []string {
 func TestProgressFitsTheTerminal(t *testing.T) {
 	t.Setenv("TERM", "xterm")
 	for _, columns := range []uint16{40, 60, 100} {
-		controller, terminal := openTerminal(t, columns)
+		controller, terminal := terminaltest.Open(t, columns)
 		m := NewProgress(terminal, false).OfBytes(1023 << 20)
 		m.begun = time.Now().Add(-5 * time.Minute)
 		m.SetBytes(123 << 20)

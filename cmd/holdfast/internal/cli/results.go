@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/holdfast-go/holdfast/internal/lab/curve"
 	"github.com/holdfast-go/holdfast/internal/lab/figure"
 	"github.com/holdfast-go/holdfast/internal/lab/report"
 	"github.com/holdfast-go/holdfast/internal/lab/result"
@@ -48,7 +49,7 @@ func WriteLocal(w io.Writer, write func(io.Writer) error) error {
 	if err := write(&text); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, inLocale(text.String()))
+	_, err := io.WriteString(w, InLocale(text.String()))
 	return err
 }
 
@@ -60,9 +61,9 @@ func usualColumns() int {
 	return 100
 }
 
-// inLocale returns a text of ours in the characters that the locale has. Windows has none in
+// InLocale returns a text of ours in the characters that the locale has. Windows has none in
 // the environment, and writes UTF-8.
-func inLocale(text string) string {
+func InLocale(text string) string {
 	name := strings.ToLower(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG")))
 	if runtime.GOOS == "windows" || strings.Contains(name, "utf-8") || strings.Contains(name, "utf8") {
 		return text
@@ -73,6 +74,21 @@ func inLocale(text string) string {
 // AllFlag adds the flag of what prints studies.
 func AllFlag(f *pflag.FlagSet, all *bool) {
 	f.BoolVar(all, "all", false, "of a study, print every table and note; without it what comes first,\nin at most 60 lines")
+}
+
+// PlotFlag adds the flag of what prints tables.
+func PlotFlag(f *pflag.FlagSet, plot *bool) {
+	f.BoolVar(plot, "plot", false, "below the table, draw it in text: a line for each policy or arm")
+}
+
+// WriteCurves draws a run in text, as wide as the terminal.
+func WriteCurves(w io.Writer, run result.Run) error {
+	text, err := curve.Text(run, columns(w, usualColumns()))
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, InLocale(text))
+	return err
 }
 
 // HintResults says how results are made.

@@ -125,6 +125,24 @@ func baselineDir(dir string) (string, error) {
 	return filepath.Join(cache, "holdfast", "baselines"), nil
 }
 
+// BaselineNames are those that are kept in the user's cache.
+func BaselineNames() []string {
+	dir, err := baselineDir("")
+	if err != nil {
+		return nil
+	}
+	return namesIn(dir)
+}
+
+func namesIn(dir string) []string {
+	names, _ := filepath.Glob(filepath.Join(dir, "*"+baselineExt)) // it fails for a wrong pattern alone
+	for i, file := range names {
+		names[i] = strings.TrimSuffix(filepath.Base(file), baselineExt)
+	}
+	slices.Sort(names)
+	return names
+}
+
 // loadBaseline reads a run that was kept under a name.
 func loadBaseline(dir, name string) (result.Run, error) {
 	name, err := parseBaseline(name)
@@ -139,13 +157,8 @@ func loadBaseline(dir, name string) (result.Run, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		hint := "keep one with holdfast bench --save-baseline NAME"
-		files, _ := filepath.Glob(filepath.Join(dir, "*"+baselineExt))
-		for i, file := range files {
-			files[i] = strings.TrimSuffix(filepath.Base(file), baselineExt)
-		}
-		slices.Sort(files)
-		if len(files) > 0 {
-			hint += "; there are " + strings.Join(files, ", ")
+		if names := namesIn(dir); len(names) > 0 {
+			hint += "; there are " + strings.Join(names, ", ")
 		}
 		return run, cli.Misuse(hint, "there is no baseline %s in %s", name, dir)
 	case err != nil:

@@ -47,7 +47,14 @@ A or B may be baseline:NAME, kept by holdfast bench --save-baseline NAME. One of
 them may be -, the standard input.`,
 		Example: `  holdfast compare before.jsonl after.jsonl
   holdfast compare baseline:main results.jsonl --threshold 10% --export markdown`,
-		Args: twoResults,
+		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "a cell, or all together, got slower by more than the threshold"}),
+		Args:        twoResults,
+		ValidArgsFunction: func(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
+			for _, name := range BaselineNames() {
+				names = append(names, "baseline:"+name)
+			}
+			return names, cobra.ShellCompDirectiveDefault
+		},
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0], args[1]) },
 	}
 	f := cmd.Flags()

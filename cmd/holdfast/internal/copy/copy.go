@@ -84,8 +84,9 @@ are not copied. Nothing is synced unless --policy says so; atomic survives a pow
 cut file by file.`,
 		Example: `  holdfast copy events.jsonl kept.jsonl --policy atomic --verify
   holdfast copy -a photos events.jsonl backup/ --policy sync=close --keep-going`,
-		Args: copyArguments,
-		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) },
+		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "something was not copied"}),
+		Args:        copyArguments,
+		RunE:        func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false

@@ -88,8 +88,9 @@ is printed at the end makes the same bytes again, on any machine. A file of - is
 standard output, where nothing is synced.`,
 		Example: `  holdfast gen source 100MiB
   holdfast gen words.txt 10MiB --kind text --seed 1 --force`,
-		Args: genArguments,
-		RunE: func(cmd *cobra.Command, args []string) error { return g.run(cmd, args[0], args[1]) },
+		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "the file was not made: the error says what is left"}),
+		Args:        genArguments,
+		RunE:        func(cmd *cobra.Command, args []string) error { return g.run(cmd, args[0], args[1]) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false

@@ -71,8 +71,9 @@ With --cmd it crashes your own program: see docs/prove.md. The workloads are
 ` + strings.Join(names[:half], ", ") + ",\n" + strings.Join(names[half:], ", ") + ".",
 		Example: `  holdfast prove --time 20s
   holdfast prove --policy durable --workload writer --level memory --states 20000`,
-		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.run(cmd) },
+		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "a promise is broken", cli.ExitNotKnown: "no promise is seen to be broken, and some are not known"}),
+		Args:        cli.NoArguments,
+		RunE:        func(cmd *cobra.Command, _ []string) error { return p.run(cmd) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false

@@ -21,7 +21,7 @@ import (
 
 // A reporting is what the command line says.
 type reporting struct {
-	all                           bool
+	all, plot                     bool
 	output, fio, timings, figures string
 	extract                       string // the page whose results are wanted
 	proof                         string // the file of prove's verdicts that the page shows too
@@ -83,6 +83,7 @@ func New() *cobra.Command {
 	cmd.Flags().Var(cli.Once("page", &r.extract, cli.Given), "extract", "give back the results that are inside a page; of several: page.html:2")
 	cmd.Flags().Var(cli.Once("file", &r.proof, cli.Given), "proof", "on the page, show the verdicts that prove -o kept in this file")
 	cli.AllFlag(cmd.Flags(), &r.all)
+	cli.PlotFlag(cmd.Flags(), &r.plot)
 	cli.ExportFlag(cmd.Flags(), &r.format, "write for programs")
 	cmd.Flags().Var(cli.Once("dir", &r.timings, cli.Given), "csv", csvHelp)
 	cli.FioFlag(cmd.Flags(), &r.fio)
@@ -131,6 +132,9 @@ func (r *reporting) run(cmd *cobra.Command, name string) error {
 	if r.need != nil && (r.output == "" || r.format != "") {
 		return cli.Misuse("add -o report.html, or use holdfast advise "+name, "--need is of the page, and none is written")
 	}
+	if r.plot && (r.format != "" || r.output != "") {
+		return cli.Misuse("leave it out, or print the table", "--plot draws below the table, which -o and --export do not print")
+	}
 	more := report.More{Need: r.need}
 	if r.proof != "" {
 		if r.output == "" || r.format != "" {
@@ -167,7 +171,11 @@ func (r *reporting) run(cmd *cobra.Command, name string) error {
 			more.Results = []page.Results{{Name: resultsName(name), Bytes: read.Bytes()}}
 			return report.HTML(w, run, more)
 		}
-		return cli.WriteReport(w, run, r.format, r.output != "", r.all)
+		err := cli.WriteReport(w, run, r.format, r.output != "", r.all)
+		if err == nil && r.plot {
+			err = cli.WriteCurves(w, run)
+		}
+		return err
 	}))
 }
 

@@ -64,6 +64,7 @@ A need is terms joined by commas, such as loss<=1s,rate>=50k/s,p99<10ms:
   memory  what a Writer holds in memory`,
 		Example: `  holdfast advise --need 'loss<=1s,rate>=50k/s,p99<10ms' --record 200B --writers 8
   holdfast advise --for etcd --dir .`,
+		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "no policy meets the need", cli.ExitNotKnown: "it is not known if one does"}),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return cli.Misuse("for instance: holdfast advise --need 'loss<=1s' results.jsonl", "advise takes at most one results file, and %d were given", len(args))

@@ -62,8 +62,9 @@ It takes about two minutes, writes only in a new directory of its own, and remov
 directory at the end.`,
 		Example: `  holdfast audit
   holdfast audit --list`,
-		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.run(cmd) },
+		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "bytes were wrong: no verdict of a claim is an error"}),
+		Args:        cli.NoArguments,
+		RunE:        func(cmd *cobra.Command, _ []string) error { return a.run(cmd) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false

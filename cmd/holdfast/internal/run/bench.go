@@ -82,6 +82,7 @@ type where struct {
 type keeping struct {
 	file     string
 	all      bool
+	plot     bool
 	export   report.Format
 	fio      string
 	baseline compare.Baseline
@@ -95,6 +96,7 @@ type benchmark struct {
 	from         string
 	resume       string
 	list, dryRun bool
+	live         bool
 
 	kernels []place.Kernel // that can be started
 }
@@ -128,8 +130,9 @@ the figures that were published, then yours in the same columns; --list shows
 the studies.`,
 		Example: `  holdfast bench lines --quick
   holdfast bench --dir . --policy buffer=64KiB,sync=1s --policy sync=group -o results.jsonl`,
-		Args: func(_ *cobra.Command, args []string) error { return b.nameStudy(args) },
-		RunE: func(cmd *cobra.Command, _ []string) error { return b.run(cmd) },
+		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "slower than --baseline or --against, or bytes were wrong"}),
+		Args:        func(_ *cobra.Command, args []string) error { return b.nameStudy(args) },
+		RunE:        func(cmd *cobra.Command, _ []string) error { return b.run(cmd) },
 	}
 	b.addFlags(cmd)
 	return cmd
@@ -159,6 +162,9 @@ func (b *benchmark) addFlags(cmd *cobra.Command) {
 	f.Var(cli.Once("file", &b.source, cli.Given), "source", "of the study copy: copy this file, not random bytes of the\npublished sizes")
 	f.Var(cli.Once("dir", &b.keep, cli.Given), "keep", "keep the files that each arm of a study wrote last in this new\ndirectory, which must be on the same file system as --dir")
 	cli.AllFlag(f, &b.all)
+	f.BoolVar(&b.live, "live", false, "show each round on the whole terminal as it comes; q stops it, and keeps\nwhat is measured")
+	cli.PlotFlag(f, &b.plot)
+	cli.InGroup(f, "What is shown", "live", "plot")
 	cli.InGroup(f, "Of a study", "list", "count", "buffer", "part", "diy", "source", "keep", "all")
 	cli.InGroup(f, "How long, and again", "width", "rounds", "seed", "from", "resume")
 	place.FileSystemsFlag(f, &b.fs)
@@ -281,6 +287,10 @@ func (b *benchmark) contradiction(cmd *cobra.Command) error {
 		return cli.Misuse("--steady goes with --policy, --record, --writers, --rounds, --time and --room", "--steady measures each policy in one long trial, which --rate, --width, --quick and --full contradict")
 	case b.baseline.Against != "" && b.baseline.Against == b.baseline.Save:
 		return cli.Misuse("give two names, or leave one out", "--baseline and --save-baseline both name %s, which a regression would overwrite", b.baseline.Save)
+	case b.plot && b.export != "":
+		return cli.Misuse("leave one out", "--plot draws below the table, and --export %s prints none", b.export)
+	case b.live && b.baseline.Program != "":
+		return cli.Misuse("leave one out", "--live shows one run, and --against runs two builds")
 	case b.all && b.export != "":
 		return cli.Misuse("leave one out", "--all is of the text, and --export %s has all in any case", b.export)
 	case b.fio == "-" && (b.export != "" || b.baseline.Against != ""):
@@ -492,17 +502,32 @@ func (b *benchmark) onGround(cmd *cobra.Command, o place.Order, c study.Choice, 
 		}
 		ground.Kept = b.keep
 	}
-	s := newSession(cmd.ErrOrStderr(), ground, b.dir, b.file)
+	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
+	var f *following
+	if b.live {
+		if ctx, f, err = follow(cmd); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, f.close()) }() // also when it panics
+		stderr = f
+	}
+	s := newSession(stderr, ground, b.dir, b.file)
+	if f != nil {
+		s.live, s.show = f, cli.NewProgress(f, true)
+	}
 	if text := b.untimedText(); text != "" {
 		s.say("%s", text)
 	}
-	volumes, err := o.Make(cmd.Context(), s.host())
+	volumes, err := o.Make(ctx, s.host())
 	defer func() { err = volumes.Close(err) }()
 	if err == nil {
-		err = o.Measure(cmd.Context(), s.host(), volumes, c, func(p place.Place, c study.Choice) error {
+		err = o.Measure(ctx, s.host(), volumes, c, func(p place.Place, c study.Choice) error {
 			s.place = p
-			return measure(cmd.Context(), s, c)
+			return measure(ctx, s, c)
 		})
+	}
+	if f != nil {
+		err = errors.Join(err, f.close())
 	}
 	var saveErr, printErr error
 	if err == nil && b.baseline.Save != "" {
@@ -531,7 +556,11 @@ func (k *keeping) print(w io.Writer, run result.Run) error {
 		return err
 	}
 	if k.baseline.Against == "" {
-		return cli.WriteReport(w, run, k.export, false, k.all)
+		err := cli.WriteReport(w, run, k.export, false, k.all)
+		if err == nil && k.plot {
+			err = cli.WriteCurves(w, run)
+		}
+		return err
 	}
 	if k.export != "" {
 		return k.baseline.Show(w, run, k.export)

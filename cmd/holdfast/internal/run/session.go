@@ -35,6 +35,7 @@ type session struct {
 	results
 	show  *cli.Progress
 	shown int // the last round that was shown
+	live  *following
 	clock clock
 }
 
@@ -314,7 +315,13 @@ func (s *session) header(m trial.Matrix, plan result.Plan) result.Header {
 }
 
 // Begin and Done make the session a trial.Watcher.
-func (s *session) Begin(step trial.Step) { s.showStep(step) }
+func (s *session) Begin(step trial.Step) {
+	if s.live != nil {
+		s.live.draw(stepText(step))
+		return
+	}
+	s.showStep(step)
+}
 
 func (s *session) Done(t result.Trial) error {
 	s.clock.look()
@@ -322,6 +329,9 @@ func (s *session) Done(t result.Trial) error {
 		t.SystemCalls = s.traced[t.Cell]
 	}
 	s.run.Trials = append(s.run.Trials, t)
+	if s.live != nil {
+		s.live.done(s.run.Header, t)
+	}
 	if s.file == nil {
 		return nil
 	}

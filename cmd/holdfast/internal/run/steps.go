@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/lab/result"
 	"github.com/holdfast-go/holdfast/internal/lab/trial"
 )
 
@@ -13,9 +14,13 @@ func stepText(s trial.Step) string {
 	if s.Open {
 		left = "≤" + left
 	}
-	what := s.Cell.Name
-	if s.Cell.Group == "" {
-		what = fmt.Sprintf("%d x %v", s.Cell.Writers, s.Cell.Policy)
+	return fmt.Sprintf("round %d/%d, %s left, %s", s.Round, max(s.Round, s.Rounds), left, cellText(s.Cell))
+}
+
+// cellText names a cell in a few words.
+func cellText(c result.Cell) string {
+	if c.Group != "" {
+		return c.Name
 	}
-	return fmt.Sprintf("round %d/%d, %s left, %s", s.Round, max(s.Round, s.Rounds), left, what)
+	return fmt.Sprintf("%d x %v", c.Writers, c.Policy)
 }

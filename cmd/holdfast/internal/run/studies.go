@@ -45,7 +45,7 @@ func StudyNames() []string {
 }
 
 // ofEveryStudy are the flags that go with any study; what else one takes it says.
-var ofEveryStudy = []string{"dir", "quick", "full", "time", "dry-run", "output", "rounds", "seed", "fs", "kernel", "install", "allow-tmpfs", "all", "keep", "export", "save-baseline", "baseline-dir"}
+var ofEveryStudy = []string{"dir", "quick", "full", "time", "dry-run", "output", "rounds", "seed", "fs", "kernel", "install", "allow-tmpfs", "all", "live", "plot", "keep", "export", "save-baseline", "baseline-dir"}
 
 // notOfStudy refuses flags that the study named does not take.
 func (b *benchmark) notOfStudy(cmd *cobra.Command) error {

@@ -46,9 +46,10 @@ is no damage, and the next Open cuts it. Damage is what was durable and is not w
 		Short: "print the records of a log, a line each",
 		Long: `Cat prints the data of each whole record, and a line feed. It goes on behind damage,
 which it reports on standard error.`,
-		Example: `  holdfast wal cat log --from 1`,
-		Args:    arguments(1, "wal cat needs the directory of one log"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return printRecords(cmd, args[0], from) },
+		Example:     `  holdfast wal cat log --from 1`,
+		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "the log is damaged"}),
+		Args:        arguments(1, "wal cat needs the directory of one log"),
+		RunE:        func(cmd *cobra.Command, args []string) error { return printRecords(cmd, args[0], from) },
 	}
 	cat.Flags().Uint64Var(&from, "from", 0, "begin with the record of this `index`")
 	var renumber bool
@@ -63,11 +64,12 @@ and makes it durable. The damaged log stays as it is.`,
 	}
 	repair.Flags().BoolVar(&renumber, "renumber", false, "copy what is whole behind damage too: these records get new indices")
 	cmd.AddCommand(&cobra.Command{
-		Use:     "verify directory",
-		Short:   "read and check all of a log",
-		Long:    `Verify reads and checks all of a log. The exit code is 1 if something is damaged.`,
-		Example: `  holdfast wal verify log`,
-		Args:    arguments(1, "wal verify needs the directory of one log"),
+		Use:         "verify directory",
+		Short:       "read and check all of a log",
+		Long:        `Verify reads and checks all of a log. The exit code is 1 if something is damaged.`,
+		Example:     `  holdfast wal verify log`,
+		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "the log is damaged"}),
+		Args:        arguments(1, "wal verify needs the directory of one log"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, damaged, err := scan(cmd, args[0], func(wal.Record) error { return nil })
 			if err != nil {

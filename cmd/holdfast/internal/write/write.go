@@ -69,8 +69,9 @@ were read are then put in place, and the exit code is 130 or 143. A second one e
 it at once.`,
 		Example: `  holdfast write --out 'logs/{user.id}.jsonl' --policy buffer=64KiB,sync=1s < events.jsonl
   holdfast write --out 'notes/{line}.json' --split --mode replace < events.jsonl`,
-		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return d.run(cmd) },
+		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "lines were not written, or their files not ended as the policy says"}),
+		Args:        cli.NoArguments,
+		RunE:        func(cmd *cobra.Command, _ []string) error { return d.run(cmd) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false

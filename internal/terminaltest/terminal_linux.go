@@ -1,0 +1,48 @@
+// Package terminaltest opens terminals for tests. It is for tests only.
+package terminaltest
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// Open opens a terminal of so many columns, and of 24 lines. What is written to it is read from
+// the controller, and what is written to the controller are its keys.
+func Open(t *testing.T, columns uint16) (controller, terminal *os.File) {
+	t.Helper()
+	open := func(name string) *os.File {
+		f, err := os.OpenFile(name, os.O_RDWR|unix.O_NOCTTY, 0)
+		if err != nil {
+			t.Skipf("there are no pseudo terminals here: %v", err)
+		}
+		t.Cleanup(func() { f.Close() })
+		return f
+	}
+	controller = open("/dev/ptmx")
+	fd := int(controller.Fd())
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	terminal = open(fmt.Sprintf("/dev/pts/%d", number))
+	if err := unix.IoctlSetWinsize(int(terminal.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}); err != nil {
+		t.Fatal(err)
+	}
+	return controller, terminal
+}
+
+// Mode returns how the terminal treats keys and lines.
+func Mode(t *testing.T, terminal *os.File) unix.Termios {
+	t.Helper()
+	mode, err := unix.IoctlGetTermios(int(terminal.Fd()), unix.TCGETS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *mode
+}
