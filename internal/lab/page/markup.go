@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// raw is markup of this package, or a picture. All other texts are escaped.
-type raw string
+// Raw is markup as it is: a constant of the program, or a picture that it drew. All other texts are escaped.
+type Raw string
 
-// A markup gathers a page. It takes the place of html/template, which keeps every exported method of
+// A Markup gathers a page. It takes the place of html/template, which keeps every exported method of
 // every type in the program: a seventh of it.
-type markup struct{ strings.Builder }
+type Markup struct{ strings.Builder }
 
-// add appends markup as it is, and everything else as text that is inert between tags and in quotes.
-func (m *markup) add(parts ...any) {
+// Add appends Raw as it is, and everything else as text that is inert between tags and in quotes.
+func (m *Markup) Add(parts ...any) {
 	for _, part := range parts {
-		if r, ok := part.(raw); ok {
+		if r, ok := part.(Raw); ok {
 			m.WriteString(string(r))
 			continue
 		}
@@ -29,75 +29,75 @@ func escaped(text string) string {
 }
 
 // code returns a text with what stands between backticks as code.
-func code(text string) raw {
+func code(text string) Raw {
 	parts := strings.Split(escaped(text), "`")
 	for i := 1; i+1 < len(parts); i += 2 {
 		parts[i] = "<code>" + parts[i] + "</code>"
 	}
-	return raw(strings.Join(parts, ""))
+	return Raw(strings.Join(parts, ""))
 }
 
 // paragraph adds a text with code, unless it is empty.
-func (m *markup) paragraph(text, class string) {
+func (m *Markup) paragraph(text, class string) {
 	if text != "" {
-		m.add(raw(`<p class="`+class+`">`), code(text), raw("</p>\n"))
+		m.Add(Raw(`<p class="`+class+`">`), code(text), Raw("</p>\n"))
 	}
 }
 
-func (m *markup) answer(sentences []string) {
+func (m *Markup) answer(sentences []string) {
 	if len(sentences) == 0 {
 		return
 	}
-	m.add(raw(`<div class="advice">`))
+	m.Add(Raw(`<div class="advice">`))
 	for _, s := range sentences {
-		m.add(raw("\n<p>"), code(s), raw("</p>"))
+		m.Add(Raw("\n<p>"), code(s), Raw("</p>"))
 	}
-	m.add(raw("\n</div>\n"))
+	m.Add(Raw("\n</div>\n"))
 }
 
-func (m *markup) notes(notes []string) {
+func (m *Markup) notes(notes []string) {
 	if len(notes) == 0 {
 		return
 	}
-	m.add(raw("<ul>"))
+	m.Add(Raw("<ul>"))
 	for _, n := range notes {
-		m.add(raw("\n<li>"), code(n), raw("</li>"))
+		m.Add(Raw("\n<li>"), code(n), Raw("</li>"))
 	}
-	m.add(raw("\n</ul>\n"))
+	m.Add(Raw("\n</ul>\n"))
 }
 
 // heading is that of a chart or a table.
-func (m *markup) heading(title string, level int) {
+func (m *Markup) heading(title string, level int) {
 	if title == "" {
 		return
 	}
-	tag := raw("h4>")
+	tag := Raw("h4>")
 	if level == 3 {
 		tag = "h3>"
 	}
-	m.add(raw("<"), tag, title, raw("</"), tag, raw("\n"))
+	m.Add(Raw("<"), tag, title, Raw("</"), tag, Raw("\n"))
 }
 
-func (m *markup) section(s Section) {
-	tag := raw("h3")
+func (m *Markup) section(s Section) {
+	tag := Raw("h3")
 	if s.Level == 2 {
 		tag = "h2"
 	}
-	m.add(raw(`<section id="`), s.ID, raw(`"`))
+	m.Add(Raw(`<section id="`), s.ID, Raw(`"`))
 	if s.Level == 2 {
-		m.add(raw(` aria-labelledby="`), s.ID, raw(`-h"`))
+		m.Add(Raw(` aria-labelledby="`), s.ID, Raw(`-h"`))
 	}
-	m.add(raw(">\n<"), tag, raw(` id="`), s.ID, raw(`-h">`), s.Title, raw("</"), tag, raw(">\n"))
+	m.Add(Raw(">\n<"), tag, Raw(` id="`), s.ID, Raw(`-h">`), s.Title, Raw("</"), tag, Raw(">\n"))
 	m.paragraph(s.Text, "soft")
 	m.answer(s.Answer)
 	for _, c := range s.Charts {
-		m.add(raw("<figure>"))
+		m.Add(Raw("<figure>"))
 		m.heading(c.Title, c.Level)
-		m.add(raw(c.Picture))
+		m.Add(Raw(c.Picture))
 		if c.Caption != "" {
-			m.add(raw(`<figcaption class="soft">`), code(c.Caption), raw("</figcaption>"))
+			m.Add(Raw(`<figcaption class="soft">`), code(c.Caption), Raw("</figcaption>"))
 		}
-		m.add(raw("</figure>\n"))
+		m.Add(Raw("</figure>\n"))
 	}
 	for _, t := range s.Tables {
 		m.table(t)
@@ -106,61 +106,61 @@ func (m *markup) section(s Section) {
 	for _, below := range s.Sections {
 		m.section(below)
 	}
-	m.add(raw("</section>\n"))
+	m.Add(Raw("</section>\n"))
 }
 
-func (m *markup) table(t Table) {
+func (m *Markup) table(t Table) {
 	m.heading(t.Title, t.Level)
 	m.paragraph(t.Text, "soft")
-	m.add(raw(`<div class="wide" tabindex="0" role="region" aria-label="table: `), t.Name, raw(`"><table`))
+	m.Add(Raw(`<div class="wide" tabindex="0" role="region" aria-label="table: `), t.Name, Raw(`"><table`))
 	if t.Prose {
-		m.add(raw(` class="text"`))
+		m.Add(Raw(` class="text"`))
 	}
-	m.add(raw(` data-name="`), t.Name, raw(`"`))
+	m.Add(Raw(` data-name="`), t.Name, Raw(`"`))
 	if t.Filter != 0 {
-		m.add(raw(` data-filter="`), t.Filter, raw(`"`))
+		m.Add(Raw(` data-filter="`), t.Filter, Raw(`"`))
 	}
-	m.add(raw(">\n<thead><tr>"))
+	m.Add(Raw(">\n<thead><tr>"))
 	for _, h := range t.Head {
-		m.add(raw(`<th scope="col">`), h, raw("</th>"))
+		m.Add(Raw(`<th scope="col">`), h, Raw("</th>"))
 	}
-	m.add(raw("</tr></thead>\n<tbody>"))
+	m.Add(Raw("</tr></thead>\n<tbody>"))
 	for _, r := range t.Rows {
-		m.add(raw("\n<tr"))
+		m.Add(Raw("\n<tr"))
 		if r.Key != "" {
-			m.add(raw(` data-key="`), r.Key, raw(`"`))
+			m.Add(Raw(` data-key="`), r.Key, Raw(`"`))
 		}
 		if r.Marked {
-			m.add(raw(` class="advised"`))
+			m.Add(Raw(` class="advised"`))
 		}
-		m.add(raw(">"))
+		m.Add(Raw(">"))
 		for i, c := range r.Cells {
 			if i == 0 {
-				m.add(raw(`<th scope="row">`), c, raw("</th>"))
+				m.Add(Raw(`<th scope="row">`), c, Raw("</th>"))
 			} else {
-				m.add(raw("<td>"), c, raw("</td>"))
+				m.Add(Raw("<td>"), c, Raw("</td>"))
 			}
 		}
-		m.add(raw("</tr>"))
+		m.Add(Raw("</tr>"))
 	}
-	m.add(raw("\n</tbody></table></div>\n"))
+	m.Add(Raw("\n</tbody></table></div>\n"))
 	m.notes(t.Notes)
 }
 
 // results says which results are inside.
-func (m *markup) results(all []Results) {
+func (m *Markup) results(all []Results) {
 	if len(all) == 0 {
 		return
 	}
-	m.add(raw("<section id=\"inside\" aria-labelledby=\"inside-h\">\n<h2 id=\"inside-h\">The results inside</h2>\n<ul>"))
+	m.Add(Raw("<section id=\"inside\" aria-labelledby=\"inside-h\">\n<h2 id=\"inside-h\">The results inside</h2>\n<ul>"))
 	for _, r := range all {
-		m.add(raw("\n<li>"), r.Name, raw(", "), r.Size, raw(" bytes: "))
+		m.Add(Raw("\n<li>"), r.Name, Raw(", "), r.Size, Raw(" bytes: "))
 		if r.Inside != "" {
-			m.add(raw("<code>holdfast report --extract</code> and the name of this page give them back"))
+			m.Add(Raw("<code>holdfast report --extract</code> and the name of this page give them back"))
 		} else {
-			m.add(raw("not inside, "), r.Why)
+			m.Add(Raw("not inside, "), r.Why)
 		}
-		m.add(raw("</li>"))
+		m.Add(Raw("</li>"))
 	}
-	m.add(raw("\n</ul>\n</section>\n"))
+	m.Add(Raw("\n</ul>\n</section>\n"))
 }

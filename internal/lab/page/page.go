@@ -110,7 +110,7 @@ func Write(w io.Writer, p Page) error {
 		sum := sha256.Sum256([]byte(text))
 		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
-	var m markup
+	var m Markup
 	m.page(p, style, "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; style-src "+source(style)+"; script-src "+source(scriptText))
 	_, err := io.WriteString(w, m.String())
 	return err
@@ -137,47 +137,47 @@ func numbered(sections []Section, prefix string, level int, of string) []Section
 }
 
 // page adds all of a page.
-func (m *markup) page(p Page, style, policy string) {
-	m.add(raw(`<!doctype html>
+func (m *Markup) page(p Page, style, policy string) {
+	m.Add(Raw(`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="`), policy, raw(`">
+<meta http-equiv="Content-Security-Policy" content="`), policy, Raw(`">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<meta name="generator" content="`), marker, raw(`">
-<title>`), p.Title, raw("</title>\n<style>"), raw(style), raw("</style>\n</head>\n<body>\n<header>\n<h1>"), p.Title, raw("</h1>\n"))
+<meta name="generator" content="`), marker, Raw(`">
+<title>`), p.Title, Raw("</title>\n<style>"), Raw(style), Raw("</style>\n</head>\n<body>\n<header>\n<h1>"), p.Title, Raw("</h1>\n"))
 	m.paragraph(p.Question, "soft")
-	m.add(raw("</header>\n<main>\n"))
+	m.Add(Raw("</header>\n<main>\n"))
 	if p.Mark != "" {
-		m.add(raw(`<p class="mark">Not complete: `), p.Mark, raw(".</p>\n"))
+		m.Add(Raw(`<p class="mark">Not complete: `), p.Mark, Raw(".</p>\n"))
 	}
 	m.answer(p.Answer)
 	if len(p.Needs) > 0 {
-		m.add(raw(`<div class="need">`))
+		m.Add(Raw(`<div class="need">`))
 		for _, n := range p.Needs {
-			m.add(raw("\n"+`<p><span class="verdict">`), n.Verdict, raw("</span><code>"), n.Text, raw("</code> "), code(n.Says), raw("</p>"))
+			m.Add(Raw("\n"+`<p><span class="verdict">`), n.Verdict, Raw("</span><code>"), n.Text, Raw("</code> "), code(n.Says), Raw("</p>"))
 		}
-		m.add(raw("\n</div>\n"))
+		m.Add(Raw("\n</div>\n"))
 	}
 	for i, s := range p.Sections {
 		m.section(s)
 		if i == 0 {
-			m.add(raw(`<nav aria-label="On this page"><ul>`))
+			m.Add(Raw(`<nav aria-label="On this page"><ul>`))
 			for _, to := range p.Sections {
-				m.add(raw("\n"+`<li><a href="#`), to.ID, raw(`">`), to.Title, raw("</a></li>"))
+				m.Add(Raw("\n"+`<li><a href="#`), to.ID, Raw(`">`), to.Title, Raw("</a></li>"))
 			}
-			m.add(raw("\n</ul></nav>\n"))
+			m.Add(Raw("\n</ul></nav>\n"))
 		}
 	}
 	m.results(p.Results)
-	m.add(raw("</main>\n"))
+	m.Add(Raw("</main>\n"))
 	for _, r := range p.Results {
 		if r.Inside != "" {
-			m.add(raw(`<script type="application/octet-stream" data-name="`), r.Name, raw(`" data-bytes="`), r.Size, raw(`" data-sha256="`), r.Sum, raw(`">`), raw(r.Inside), raw("</script>\n"))
+			m.Add(Raw(`<script type="application/octet-stream" data-name="`), r.Name, Raw(`" data-bytes="`), r.Size, Raw(`" data-sha256="`), r.Sum, Raw(`">`), Raw(r.Inside), Raw("</script>\n"))
 		}
 	}
-	m.add(raw("<script>"), raw(scriptText), raw("</script>\n</body>\n</html>\n"))
+	m.Add(Raw("<script>"), Raw(scriptText), Raw("</script>\n</body>\n</html>\n"))
 }
 
 // kept packs results until the room is used up.

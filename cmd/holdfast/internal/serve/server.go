@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"html"
-	"html/template"
 	"io"
 	"io/fs"
 	"net"
@@ -25,10 +24,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/stat"
 )
 
-// What is sent: pages with their style, and the script of a run that goes on.
+// What is sent besides pages: their style, and the script of a run that goes on.
 var (
-	//go:embed pages.html
-	pagesText string
 	//go:embed style.css
 	styleText string
 	//go:embed live.js
@@ -39,7 +36,6 @@ var (
 type server struct {
 	host    string // as the user named it, without the port
 	store   *store
-	pages   *template.Template
 	streams chan struct{} // one for each stream of events that is open
 }
 
@@ -49,7 +45,6 @@ const mostStreams = 32
 // newServer returns what answers for a directory. host is as the user named it.
 func newServer(root *os.Root, host string) web.Handler {
 	s := &server{host: host, store: &store{root: root, reading: make(chan struct{}, 1), known: map[string]*known{}}, streams: make(chan struct{}, mostStreams)}
-	s.pages = template.Must(template.New("").Parse(pagesText))
 	return s.answer
 }
 
@@ -143,20 +138,13 @@ func plain(w *web.Response, status int, sentence string) {
 
 // refuse answers with a page of one sentence.
 func (s *server) refuse(w *web.Response, status int, sentence string) {
-	s.show(w, status, "refusal", map[string]any{"Sentence": cli.OneLine(sentence)})
+	show(w, status, refusalPage(cli.OneLine(sentence)))
 }
 
 const pageKind = "text/html; charset=utf-8"
 
 // show answers with a page of its own.
-func (s *server) show(w *web.Response, status int, name string, data any) {
-	var page strings.Builder
-	if err := s.pages.ExecuteTemplate(&page, name, data); err != nil {
-		plain(w, web.Failed, err.Error())
-		return
-	}
-	sendWith(w, ownPolicy, status, pageKind, page.String())
-}
+func show(w *web.Response, status int, page string) { sendWith(w, ownPolicy, status, pageKind, page) }
 
 // mostListed bounds the rows of the list.
 const mostListed = 500
@@ -169,29 +157,21 @@ func (s *server) list(ctx context.Context, w *web.Response, r *web.Request) {
 	}
 	q := r.Query
 	wanted := filter{Words: q.Get("words"), Machine: q.Get("machine"), Policy: q.Get("policy"), Study: q.Get("study")}
-	page := listPage{Wanted: wanted, All: len(entries)}
+	page := listPage{wanted: wanted, all: len(entries)}
 	for _, e := range entries {
-		page.Machines, page.Studies = append(page.Machines, e.Machine), append(page.Studies, e.Study)
-		page.Policies = append(page.Policies, e.Policies...)
+		page.machines, page.studies = append(page.machines, e.Machine), append(page.studies, e.Study)
+		page.policies = append(page.policies, e.Policies...)
 		if wanted.matches(e) {
-			page.Entries = append(page.Entries, e)
+			page.entries = append(page.entries, e)
 		}
 	}
-	page.Found = len(page.Entries)
-	page.Entries = page.Entries[:min(page.Found, mostListed)]
-	for _, list := range []*[]string{&page.Machines, &page.Policies, &page.Studies} {
+	page.found = len(page.entries)
+	page.entries = page.entries[:min(page.found, mostListed)]
+	for _, list := range []*[]string{&page.machines, &page.policies, &page.studies} {
 		slices.Sort(*list)
 		*list = slices.DeleteFunc(slices.Compact(*list), func(one string) bool { return one == "" })
 	}
-	s.show(w, web.OK, "list", page)
-}
-
-// A listPage is what the list shows.
-type listPage struct {
-	Wanted                      filter
-	Machines, Policies, Studies []string // that can be chosen
-	Entries                     []entry
-	Found, All                  int
+	show(w, web.OK, page.markup())
 }
 
 // read reads the run that a request names. If it can't, it answers with why, and ok is false.
@@ -252,7 +232,7 @@ func (s *server) compare(ctx context.Context, w *web.Response, r *web.Request) {
 	for _, b := range sides[1:] {
 		pairs = append(pairs, newPair(sides[0], b))
 	}
-	s.show(w, web.OK, "compare", pairs)
+	show(w, web.OK, comparePage(pairs))
 }
 
 // A pair is two runs beside each other, in the words of holdfast compare.
@@ -289,10 +269,7 @@ func (s *server) live(ctx context.Context, w *web.Response, r *web.Request) {
 	if !ok {
 		return
 	}
-	v := viewOf(run)
-	s.show(w, web.OK, "live", map[string]string{
-		"Name": name, "Events": link("/events", name), "Report": link("/report", name), "Status": v.status, "Table": v.table,
-	})
+	show(w, web.OK, livePage(name, viewOf(run)))
 }
 
 // A view is a run as far as it is, in text.

@@ -54,9 +54,6 @@ type entry struct {
 	Growing  bool // it has no end, and was written to not long ago
 }
 
-func (e entry) Report() string { return link("/report", e.Name) }
-func (e entry) Live() string   { return link("/live", e.Name) }
-
 const (
 	ending       = ".jsonl"
 	begins       = `{"kind":"header",` // results of any name
