@@ -487,7 +487,7 @@ func TestReadmeIsAFrontDoor(t *testing.T) {
 		t.Errorf("README.md has %d lines, of at most 150: move something to a page of docs", lines)
 	}
 	at, last := 0, ""
-	for _, part := range []string{"# holdfast\n", "go install ", "\nholdfast bench ", "<!-- bench:begin -->", "\n![", "```go\n", "<!-- policies:end -->", "\n## "} {
+	for _, part := range []string{"# holdfast\n", "git clone ", "\ngo run ./cmd/holdfast bench ", "<!-- bench:begin -->", "\n![", "```go\n", "<!-- policies:end -->", "\n## "} {
 		next := strings.Index(text[at:], part)
 		if next < 0 {
 			t.Fatalf("README.md has no %q behind %q", part, last)
