@@ -376,7 +376,7 @@ func examples(help string) []string {
 	return lines
 }
 
-var commands = []string{"", "bench", "advise", "audit", "prove", "write", "gen", "copy", "report", "compare", "fleet", "volumes", "wal", "version", "completion"}
+var commands = []string{"", "bench", "advise", "audit", "prove", "write", "gen", "copy", "report", "compare", "fleet", "serve", "volumes", "wal", "version", "completion", "man"}
 
 func TestHelpNamesEveryCommand(t *testing.T) {
 	all := append([]string{}, commandNames(newRoot())...)

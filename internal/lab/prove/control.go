@@ -10,50 +10,44 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// controlNames is how many files a control replaces in turn.
-const controlNames = 24
+// A control is a plain correct program without holdfast, or a liar. A verdict counts only where the first
+// loses nothing and each of the others is caught.
+type control struct{ name, about, finds string }
 
-// The controls are a plain correct program without holdfast, and liars. A verdict counts only where
-// the first loses nothing and each of the others is caught.
 func init() {
 	workloads = append(workloads,
-		attackedControl("plain-private", "a temporary of mode 0600, and a rename in the directory that was opened", "correct", 0o600, true),
-		attackedControl("liar-open", "others may read its temporary", "readable", 0o644, true),
-		attackedControl("liar-path", "finds its temporary by the directory's path again", "temporaries", 0o600, false),
-		replacingControl("plain", "write, fsync, rename, fsync of the directory: no holdfast", "correct",
-			func(r *Run, tmp, path string, data []byte) error {
-				if err := r.WriteFile(tmp, data, true); err != nil {
-					return err
-				}
-				if err := r.Rename(tmp, path); err != nil {
-					return err
-				}
-				return r.SyncDir()
-			}),
-		replacingControl("liar-no-sync", "acknowledges what it has not synced", "lost",
-			func(r *Run, tmp, path string, data []byte) error {
-				return errors.Join(r.WriteFile(tmp, data, false), r.Rename(tmp, path), r.SyncDir())
-			}),
-		replacingControl("liar-early", "acknowledges before it syncs", "lost",
-			func(r *Run, tmp, path string, data []byte) error {
-				record, _ := ReadRecord(data)
-				r.Note(Durable, record.ID, record.N)
-				return errors.Join(r.WriteFile(tmp, data, true), r.Rename(tmp, path), r.SyncDir())
-			}),
-		replacingControl("liar-no-directory", "does not sync the directory", "lost",
-			func(r *Run, tmp, path string, data []byte) error {
-				return errors.Join(r.WriteFile(tmp, data, true), r.Rename(tmp, path))
-			}),
-		replacingControl("liar-name-first", "makes the name durable before the bytes", "half",
-			func(r *Run, tmp, path string, data []byte) error {
-				return errors.Join(r.WriteFile(tmp, data, false), r.Rename(tmp, path), r.SyncDir(), r.WriteFile(path, data, true))
-			}),
-		appendingControl("liar-deaf", "acknowledges whatever its calls return", func(f holdfast.File, b []byte) error {
+		control{"plain-private", "a temporary of mode 0600, and a rename in the directory that was opened", "correct"}.attacked(0o600, true),
+		control{"liar-open", "others may read its temporary", "readable"}.attacked(0o644, true),
+		control{"liar-path", "finds its temporary by the directory's path again", "temporaries"}.attacked(0o600, false),
+		control{"plain", "write, fsync, rename, fsync of the directory: no holdfast", "correct"}.replacing(func(r *Run, tmp, path string, data []byte) error {
+			if err := r.WriteFile(tmp, data, true); err != nil {
+				return err
+			}
+			if err := r.Rename(tmp, path); err != nil {
+				return err
+			}
+			return r.SyncDir()
+		}),
+		control{"liar-no-sync", "acknowledges what it has not synced", "lost"}.replacing(func(r *Run, tmp, path string, data []byte) error {
+			return errors.Join(r.WriteFile(tmp, data, false), r.Rename(tmp, path), r.SyncDir())
+		}),
+		control{"liar-early", "acknowledges before it syncs", "lost"}.replacing(func(r *Run, tmp, path string, data []byte) error {
+			record, _ := ReadRecord(data)
+			r.Note(Durable, record.ID, record.N)
+			return errors.Join(r.WriteFile(tmp, data, true), r.Rename(tmp, path), r.SyncDir())
+		}),
+		control{"liar-no-directory", "does not sync the directory", "lost"}.replacing(func(r *Run, tmp, path string, data []byte) error {
+			return errors.Join(r.WriteFile(tmp, data, true), r.Rename(tmp, path))
+		}),
+		control{"liar-name-first", "makes the name durable before the bytes", "half"}.replacing(func(r *Run, tmp, path string, data []byte) error {
+			return errors.Join(r.WriteFile(tmp, data, false), r.Rename(tmp, path), r.SyncDir(), r.WriteFile(path, data, true))
+		}),
+		control{"liar-deaf", "acknowledges whatever its calls return", "lost"}.appending(func(f holdfast.File, b []byte) error {
 			_, _ = f.Write(b)
 			_ = f.Sync()
 			return nil
 		}),
-		appendingControl("liar-again", "syncs again when a sync has failed", func(f holdfast.File, b []byte) error {
+		control{"liar-again", "syncs again when a sync has failed", "lost"}.appending(func(f holdfast.File, b []byte) error {
 			if _, err := f.Write(b); err != nil {
 				return err
 			}
@@ -62,23 +56,23 @@ func init() {
 			}
 			return f.Sync()
 		}),
-		&Workload{Name: "liar-memory", About: "acknowledges what is in its memory", Control: "lost",
-			Policies: []holdfast.Policy{holdfast.EachDurable()}, Targets: streamTargets(log0, 1), Run: acknowledgeMemory})
+		control{"liar-memory", "acknowledges what is in its memory", "lost"}.remembering())
 }
 
-// replacingControl is a control that replaces files: each step writes one.
-func replacingControl(name, about, control string, step func(r *Run, tmp, path string, data []byte) error) *Workload {
+// replacing is a control that replaces files: each step writes one.
+func (c control) replacing(step func(r *Run, tmp, path string, data []byte) error) *Workload {
+	const names = 24 // in turn
 	targets := func(holdfast.Policy) (all []Target) {
-		for id := range controlNames {
+		for id := range names {
 			all = append(all, Target{ID: uint32(id), Path: fmt.Sprintf("c%d", id), Object: true, Whole: true, Synced: true})
 		}
 		return all
 	}
-	return &Workload{Name: name, About: about, Control: control, Cut: control != "correct", Policies: []holdfast.Policy{holdfast.EachDurable()},
-		Targets: targets, Loss: acknowledgedOnly,
+	return &Workload{Name: c.name, About: c.about, Control: c.finds, Cut: c.finds != "correct", Policies: []holdfast.Policy{holdfast.EachDurable()},
+		Targets: targets, Loss: c.loss,
 		Run: func(r *Run) error {
 			for made := 0; r.more(made); made++ {
-				id := uint32(made % controlNames)
+				id := uint32(made % names)
 				n := uint64(r.Number+1)<<32 | uint64(made+1)
 				data := Record{ID: id, N: n, At: time.Now().UnixNano(), Size: 700}.Append(nil)
 				r.Note(Begun, id, n)
@@ -95,14 +89,14 @@ func replacingControl(name, about, control string, step func(r *Run, tmp, path s
 		}}
 }
 
-// acknowledgedOnly bounds no loss of what was not acknowledged.
-func acknowledgedOnly(holdfast.Policy) holdfast.Loss {
+// loss bounds no loss of what was not acknowledged.
+func (control) loss(holdfast.Policy) holdfast.Loss {
 	return holdfast.Loss{Power: holdfast.Bound{Bytes: holdfast.Unlimited, Time: holdfast.Unlimited}}
 }
 
-// attackedControl is a control of level hostile: each step opens the directory, or finds it by its path.
-func attackedControl(name, about, control string, mode fs.FileMode, byRoot bool) *Workload {
-	w := replacingControl(name, about, control, func(r *Run, tmp, path string, data []byte) error {
+// attacked is a control of level hostile: each step opens the directory, or finds it by its path.
+func (c control) attacked(mode fs.FileMode, byRoot bool) *Workload {
+	w := c.replacing(func(r *Run, tmp, path string, data []byte) error {
 		dir, err := os.OpenRoot(r.Path("."))
 		if err != nil {
 			return err
@@ -126,10 +120,10 @@ func attackedControl(name, about, control string, mode fs.FileMode, byRoot bool)
 	return w
 }
 
-// appendingControl is a liar of level fault: each step writes a record.
-func appendingControl(name, about string, step func(f holdfast.File, b []byte) error) *Workload {
-	return &Workload{Name: name, About: about, Control: "lost", Failing: true, Policies: []holdfast.Policy{holdfast.EachDurable()},
-		Targets: streamTargets(log0, 1), Loss: acknowledgedOnly,
+// appending is a liar of level fault: each step writes a record.
+func (c control) appending(step func(f holdfast.File, b []byte) error) *Workload {
+	return &Workload{Name: c.name, About: c.about, Control: c.finds, Failing: true, Policies: []holdfast.Policy{holdfast.EachDurable()},
+		Targets: streamTargets(log0, 1), Loss: c.loss,
 		Run: func(r *Run) error {
 			f, next, err := r.open(log0, 0)
 			if err != nil {
@@ -144,22 +138,26 @@ func appendingControl(name, about string, step func(f holdfast.File, b []byte) e
 		}}
 }
 
-// acknowledgeMemory is the liar of level kill. A kill takes memory only, so the liar must keep something there.
-func acknowledgeMemory(r *Run) error {
-	f, next, err := r.open(log0, 0)
-	if err != nil {
-		return err
-	}
-	w, err := holdfast.New(f, holdfast.Buffered(4*holdfast.KiB))
-	if err != nil {
-		return err
-	}
-	s := r.stream(0, next[0])
-	for r.more(s.made) {
-		if _, err := w.Write(s.record()); err != nil {
-			return err
-		}
-		s.accepted(holdfast.EachDurable())
-	}
-	return w.Close()
+// remembering is the liar of level kill. A kill takes memory only, so the liar must keep something there.
+func (c control) remembering() *Workload {
+	return &Workload{Name: c.name, About: c.about, Control: c.finds, Policies: []holdfast.Policy{holdfast.EachDurable()},
+		Targets: streamTargets(log0, 1),
+		Run: func(r *Run) error {
+			f, next, err := r.open(log0, 0)
+			if err != nil {
+				return err
+			}
+			w, err := holdfast.New(f, holdfast.Buffered(4*holdfast.KiB))
+			if err != nil {
+				return err
+			}
+			s := r.stream(0, next[0])
+			for r.more(s.made) {
+				if _, err := w.Write(s.record()); err != nil {
+					return err
+				}
+				s.accepted(holdfast.EachDurable())
+			}
+			return w.Close()
+		}}
 }

@@ -112,7 +112,7 @@ func (r *readable) give(dir string, targets []Target) error {
 var otherUsers = [][2]uint32{{1001, 1001}, {1002, 2000}, {1003, 0}, {1004, 3000}}
 
 // mayRead returns which of the other users may read a file.
-func mayRead(name string) (may []bool, err error) {
+func (*attackedPlace) mayRead(name string) (may []bool, err error) {
 	var is unix.Stat_t
 	if err := unix.Lstat(name, &is); err != nil {
 		return nil, err
@@ -213,7 +213,7 @@ func (p *attackedPlace) prepare() error {
 	if err := p.readers.give(p.dir, p.targets); err != nil {
 		return err
 	}
-	p.allowed, err = mayRead(filepath.Join(p.dir, p.targets[0].Path))
+	p.allowed, err = p.mayRead(filepath.Join(p.dir, p.targets[0].Path))
 	return err
 }
 
@@ -228,7 +228,7 @@ func (p *attackedPlace) see() {
 	for _, name := range []string{p.place, p.victim} {
 		entries, err := os.ReadDir(name)
 		for _, e := range entries {
-			may, readErr := mayRead(filepath.Join(name, e.Name()))
+			may, readErr := p.mayRead(filepath.Join(name, e.Name()))
 			if errors.Is(readErr, fs.ErrNotExist) || !e.Type().IsRegular() {
 				continue
 			}
