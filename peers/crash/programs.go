@@ -36,7 +36,7 @@ type database struct {
 var programs = []program{
 	{name: "SQLite", setting: "WAL, synchronous=FULL", open: sqlite("WAL", "FULL"),
 		documented: "yes: the WAL is synced after each commit"},
-	{name: "SQLite", setting: "WAL, synchronous=NORMAL", open: sqlite("WAL", "NORMAL"), lost: []prove.Level{prove.PowerCut},
+	{name: "SQLite", setting: "WAL, synchronous=NORMAL", open: sqlite("WAL", "NORMAL"), lost: []prove.Level{prove.PowerCut}, may: []prove.Level{prove.Fault},
 		documented: "yes: a commit may roll back after a power loss"},
 	{name: "SQLite", setting: "DELETE, synchronous=FULL", open: sqlite("DELETE", "FULL"), may: []prove.Level{prove.PowerCut},
 		documented: "yes: only EXTRA syncs the directory after the journal's removal"},

@@ -167,7 +167,7 @@ func (a *alternation) pair(ctx context.Context, number int) (err error) {
 			return nil
 		case ctx.Err() != nil && !errors.Is(err, syscall.EPIPE): // else the signal is of a pipe to a process that ended
 			return &cli.Refusal{Code: cli.ExitInterrupted, Err: fmt.Errorf("interrupted in pair %d", number)}
-		case limited.Err() != nil:
+		case errors.Is(limited.Err(), context.DeadlineExceeded):
 			return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("%s: pair %d did not end within %v", name, number, a.patience.Round(time.Second)), Hint: hint}
 		}
 		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("%s can't run the cells: %s", name, cli.OneLine(err.Error())), Hint: hint}
