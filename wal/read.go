@@ -141,7 +141,9 @@ func (c *cursor) checkLocked() error {
 	for i := len(l.segments) - 1; i >= 0 && c.epoch > 0 && l.segments[i].epoch > c.epoch; i-- {
 		cut = cut || l.segments[i].first < c.next
 	}
-	c.epoch = l.head.epoch
+	if c.epoch != l.head.epoch {
+		c.epoch, c.limit = l.head.epoch, 0 // TruncateAfter may have ended its segment before the limit
+	}
 	if cut || c.next < l.first || c.next > l.last+1 {
 		return fmt.Errorf("%w: %d, of %d to %d", ErrNotFound, c.next, l.first, l.last)
 	}

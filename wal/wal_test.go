@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -493,6 +494,53 @@ func TestASegmentThatIsReadIsNotRecycled(t *testing.T) {
 	if read < 100 {
 		t.Errorf("%d records were read", read)
 	}
+}
+
+// TestAReaderGoesOnBehindACut: it waits right where TruncateAfter cuts, in a segment that had more records when it looked. What
+// was removed does not come, and what has the indices since does.
+func TestAReaderGoesOnBehindACut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDisk(t, nil)
+		l, _, err := open(noDsync{d}, "/log", small)
+		if err != nil {
+			t.Fatal(err)
+		}
+		add := func(records ...string) {
+			t.Helper()
+			var batch [][]byte
+			for _, r := range records {
+				batch = append(batch, []byte(r))
+			}
+			if _, err := l.Append(batch...); err != nil {
+				t.Error(err)
+			}
+		}
+		add("1", "2")
+		d.Add(fault.DiskFault{Op: fault.DiskDatasync, Times: 1, Delay: time.Second})
+		go add("old 3", "old 4")
+		synctest.Wait() // they are written, and not durable
+		var got []string
+		for r, err := range l.Follow(t.Context(), 1) {
+			if err != nil {
+				t.Error(err)
+				break
+			}
+			if got = append(got, string(r.Data)); r.Index == 2 {
+				time.Sleep(time.Minute) // now they are
+				if err := l.TruncateAfter(2); err != nil {
+					t.Error(err)
+				}
+				add("new 3", "new 4")
+			}
+			if r.Index == 4 {
+				break
+			}
+		}
+		if want := []string{"1", "2", "new 3", "new 4"}; !slices.Equal(got, want) {
+			t.Errorf("it read %q, want %q", got, want)
+		}
+		l.Close()
+	})
 }
 
 // TestMemoryIsBounded has a write that takes an hour: Append takes two buffers, and waits.

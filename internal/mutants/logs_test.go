@@ -145,6 +145,12 @@ var logMutants = []mutant{
 		new:  "cut = cut || false",
 	},
 	{
+		number: "936", what: "a reader goes on in what was cut",
+		file: "wal/read.go",
+		old:  "c.epoch, c.limit = l.head.epoch, 0",
+		new:  "c.epoch = l.head.epoch",
+	},
+	{
 		number: "932", what: "memory has no bound",
 		file: "wal/append.go",
 		old:  "full := len(l.pending) > 0 && int64(len(l.pending))+size > int64(l.limit)",
