@@ -60,6 +60,7 @@ type cursor struct {
 	in    *segment // pinned; nil: none yet
 	limit uint64   // it has the records below
 	at    int64    // where a frame begins, at or before next
+	last  int64    // where the frame before began
 	window
 }
 
@@ -89,6 +90,9 @@ func (l *Log) read(ctx context.Context, follow bool, from uint64, yield func(Rec
 						return
 					}
 				}
+			}
+			if c.next < f.next() { // the end was that of the log before a cut
+				c.at = c.last
 			}
 		}
 	}
@@ -165,7 +169,7 @@ func (c *cursor) step() (f frame, err error) {
 		if !ok || f.index > c.next {
 			return f, &DamageError{c.path(), c.at, c.next, "its checksum is wrong"}
 		}
-		c.at = end
+		c.last, c.at = c.at, end
 		if f.next() > c.next {
 			return f, nil
 		}
