@@ -543,6 +543,40 @@ func TestAReaderGoesOnBehindACut(t *testing.T) {
 	})
 }
 
+// TestAReaderGoesOnInAHalfReadBatch: its end is that of the log before a cut, in the middle of a batch that was appended since.
+func TestAReaderGoesOnInAHalfReadBatch(t *testing.T) {
+	l, _ := mustOpen(t, t.TempDir(), small)
+	replace := func(after uint64, records ...string) {
+		t.Helper()
+		err := l.TruncateAfter(after)
+		var batch [][]byte
+		for _, r := range records {
+			batch = append(batch, []byte(r))
+		}
+		if _, failed := l.Append(batch...); err != nil || failed != nil {
+			t.Error(err, failed)
+		}
+	}
+	replace(0, "1", "2", "removed")
+	replace(2, "old 3") // in a segment of its own
+	var got []string
+	for r, err := range l.Follow(t.Context(), 1) {
+		if err != nil {
+			t.Error(err)
+			break
+		}
+		if got = append(got, string(r.Data)); r.Index == 2 {
+			replace(2, "new 3", "new 4")
+		}
+		if r.Index == 4 {
+			break
+		}
+	}
+	if want := []string{"1", "2", "new 3", "new 4"}; !slices.Equal(got, want) {
+		t.Errorf("it read %q, want %q", got, want)
+	}
+}
+
 // TestMemoryIsBounded has a write that takes an hour: Append takes two buffers, and waits.
 func TestMemoryIsBounded(t *testing.T) {
 	for _, p := range []holdfast.Policy{holdfast.Buffered(4 * holdfast.KiB), {Buffer: 4 * holdfast.KiB, FlushEvery: time.Millisecond, Sync: holdfast.SyncEvery(time.Second)}} {

@@ -151,6 +151,12 @@ var logMutants = []mutant{
 		new:  "c.epoch = l.head.epoch",
 	},
 	{
+		number: "937", what: "a reader stands behind a batch that it has half read",
+		file: "wal/read.go",
+		old:  "\t\t\t\tc.at = c.last\n",
+		new:  "",
+	},
+	{
 		number: "932", what: "memory has no bound",
 		file: "wal/append.go",
 		old:  "full := len(l.pending) > 0 && int64(len(l.pending))+size > int64(l.limit)",
