@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // onDisk returns a Files on a disk in memory, and has the test check at its end that
@@ -621,6 +622,30 @@ func TestReplacedFileIsReopenedByTheNextFlush(t *testing.T) {
 		}
 		wantFile(t, path, "new and on")
 	}
+}
+
+// lateDisk is a disk whose renames return some time after they have had their effect.
+type lateDisk struct{ *fault.Disk }
+
+func (d lateDisk) Rename(dir int, from, to sys.Name) error {
+	defer time.Sleep(time.Second)
+	return d.Disk.Rename(dir, from, to)
+}
+
+// TestSyncBesideARenameTellsWhoTookTheName lets a sync find that a file has lost its name,
+// before the rename of this process that took it has returned.
+func TestSyncBesideARenameTellsWhoTookTheName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newSet(lateDisk{fault.NewDisk()}, Options{Policy: holdfast.Periodic(time.Millisecond)})
+		mustAppend(t, f, "/log", "old")
+		if _, err := f.WriteFile(noContext, "/log", []byte("new "), Replace); err != nil {
+			t.Fatal(err)
+		}
+		mustAppend(t, f, "/log", "and on")
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestNothingIsLeftAfterClose(t *testing.T) {

@@ -292,7 +292,7 @@ func (s *fileWriter) undo(fd int, is sys.Stat, op retry.Op, err error, first boo
 	switch {
 	case removed:
 		s.files.undone.Add(1)
-		s.files.streams.stale(is.Device, is.Inode)
+		s.files.streams.stale(keyed.Key{Device: is.Device, Inode: is.Inode})
 		s.refuse(op, err)
 	case s.mode != Create && s.result.bytes == 0 && is.Size > 0 && s.result.outcome != holdfast.OutcomePartial:
 		s.result.fail(op, err, holdfast.OutcomeUntouched)

@@ -296,14 +296,27 @@ func (t *streams) letGo(x *streamFile) {
 	}
 }
 
+// renaming counts the renames that replace a file and are in flight. Until stale is called,
+// a sync that finds the file without a name can't tell otherwise that this process took it.
+func (t *streams) renaming(file keyed.Key, by int) {
+	if file == (keyed.Key{}) { // it replaces none
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.renames[file] += by; t.renames[file] == 0 {
+		delete(t.renames, file)
+	}
+}
+
 // stale notes that this process has replaced or removed a file: the next append to its
 // name opens the new file.
-func (t *streams) stale(device, inode uint64) {
+func (t *streams) stale(file keyed.Key) {
 	h := &t.files.handles
 	t.stales.Add(1)
 	t.mu.Lock()
 	h.Mu.Lock()
-	same := slices.Clone(t.byFile[keyed.Key{Device: device, Inode: inode}])
+	same := slices.Clone(t.byFile[file])
 	h.Mu.Unlock()
 	for _, x := range same {
 		x.replaced = true

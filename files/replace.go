@@ -349,8 +349,14 @@ func (s *fileWriter) renameNow(temporary, base sys.Name, old sys.Stat) {
 
 // rename puts a temporary file in the place of the old one.
 func (f *Set) rename(ctx context.Context, t *retry.Tries, in *handles.Dir, temporary, base sys.Name, old sys.Stat) error {
+	key := keyed.Key{Device: old.Device, Inode: old.Inode}
 	for {
+		f.streams.renaming(key, 1)
 		err := f.disk.Rename(in.Fd, temporary, base)
+		if err == nil && old.Inode != 0 {
+			f.streams.stale(key)
+		}
+		f.streams.renaming(key, -1)
 		if err == nil {
 			break
 		}
@@ -359,9 +365,6 @@ func (f *Set) rename(ctx context.Context, t *retry.Tries, in *handles.Dir, tempo
 		}
 	}
 	t.Progress()
-	if old.Inode != 0 {
-		f.streams.stale(old.Device, old.Inode)
-	}
 	return nil
 }
 

@@ -59,8 +59,9 @@ type streams struct {
 	lostNames map[string]lostNames
 	left      map[uint64]leftover // by device, under sync=never
 
-	counts stats.Counts
-	stales atomic.Int64 // how often stale was called
+	counts  stats.Counts
+	stales  atomic.Int64      // how often stale was called
+	renames map[keyed.Key]int // in flight, by the file that each replaces
 
 	// byFile is the open files, by what they are. Guarded by handles.mu.
 	byFile map[keyed.Key][]*streamFile
@@ -70,6 +71,7 @@ func (t *streams) init(f *Set) {
 	t.files, t.policy = f, f.options.Policy
 	t.paths = map[string]*stream{}
 	t.byFile = map[keyed.Key][]*streamFile{}
+	t.renames = map[keyed.Key]int{}
 	t.names = map[string]forgottenNames{}
 	t.left = map[uint64]leftover{}
 	t.memory.init(int64(t.policy.Buffer), int64(f.options.Memory))

@@ -144,7 +144,7 @@ func (t *streams) settleLocked(duties []duty) {
 		s := d.stream
 		s.syncs = false
 		switch {
-		case d.Err == nil || d.file.replaced && d.Err == holdfast.ErrUnlinked:
+		case d.Err == nil || d.Err == holdfast.ErrUnlinked && (d.file.replaced || t.renames[d.file.key] > 0):
 			s.durable = max(s.durable, d.covers)
 			s.age.Durable(s.durable)
 			s.nameless = s.nameless && !d.Named

@@ -485,6 +485,12 @@ var filesMutants = []mutant{
 		new: "\t\ts.gone += gone.to - gone.from\n",
 	},
 	{
+		number: "846", what: "a rename that has not returned yet is taken for another program's",
+		file: "files/sync.go", tests: "Rename",
+		old: "(d.file.replaced || t.renames[d.file.key] > 0)",
+		new: "d.file.replaced",
+	},
+	{
 		number: "844", what: "the command does not count the bytes that went with a removed file",
 		file: "cmd/holdfast/internal/write/spread.go", tests: "Remov",
 		old: "\ts.totals.LostBytes += p.removed.Lost\n",
