@@ -567,17 +567,11 @@ func TestDirectoriesAreCalledSo(t *testing.T) {
 }
 
 // TestCommandLinksNoMoreThanItNeeds: what is linked is read from the disk at each start, and some packages
-// fill tables before main. The bound is little above what was reached, with net/http of serve.
+// fill tables before main. The bound is little above what was reached.
 func TestCommandLinksNoMoreThanItNeeds(t *testing.T) {
-	cmd := exec.Command("go", "list", "-deps", "./cmd/holdfast")
-	cmd.Env = append(os.Environ(), "GOOS=linux", "CGO_ENABLED=0")
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
-	linked := strings.Fields(string(out))
+	linked := linkedBy(t, "./cmd/holdfast")
 	others := slices.DeleteFunc(slices.Clone(linked), func(name string) bool { return strings.HasPrefix(name, module) })
-	if most := 240; len(others) > most {
+	if most := 170; len(others) > most {
 		t.Errorf("the command links %d packages besides its own, want at most %d", len(others), most)
 	}
 	for _, never := range []string{"encoding/gob", "encoding/xml", "image/png", "go/ast", "html/template", "testing"} {
@@ -593,4 +587,29 @@ func TestCommandLinksNoMoreThanItNeeds(t *testing.T) {
 		}
 	}
 	t.Logf("%d packages besides its own", len(others))
+}
+
+// TestImportersOfTheRootLinkLittle: a program that imports the library for a Writer links nothing else.
+func TestImportersOfTheRootLinkLittle(t *testing.T) {
+	linked := linkedBy(t, ".")
+	if most := 85; len(linked) > most {
+		t.Errorf("the root links %d packages, want at most %d", len(linked), most)
+	}
+	for _, never := range []string{"encoding/json", "math/big", "net", "os/exec", "text/template"} {
+		if slices.Contains(linked, never) {
+			t.Errorf("the root links %s", never)
+		}
+	}
+}
+
+// linkedBy lists a package with all that it imports, directly or not.
+func linkedBy(t *testing.T, name string) []string {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-deps", name)
+	cmd.Env = append(os.Environ(), "GOOS=linux", "CGO_ENABLED=0")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	return strings.Fields(string(out))
 }
