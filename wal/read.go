@@ -28,7 +28,8 @@ func (l *Log) Read(index uint64) ([]byte, error) {
 // Records returns the records from an index on, to the end that the log has when the
 // iterator gets there: see Read for which these are. Data is valid until the next step. An
 // error ends it: ErrNotFound where the log does not begin as early, or TruncateBefore or
-// TruncateAfter was faster; a DamageError; ErrClosed.
+// TruncateAfter was faster; a DamageError; ErrClosed. Once TruncateAfter has returned, none of the
+// records that it removed comes. Of those that TruncateBefore removes, some may still come.
 func (l *Log) Records(from uint64) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		l.mu.Lock()
@@ -59,6 +60,7 @@ type cursor struct {
 	epoch uint64   // of the log's head when the cursor looked: TruncateAfter begins a larger one
 	in    *segment // pinned; nil: none yet
 	limit uint64   // it has the records below
+	cuts  int64    // of the log when the cursor looked
 	at    int64    // where a frame begins, at or before next
 	last  int64    // where the frame before began
 	window
@@ -83,6 +85,9 @@ func (l *Log) read(ctx context.Context, follow bool, from uint64, yield func(Rec
 				return
 			}
 			for r := range f.records() {
+				if c.cuts != l.cuts.Load() { // what is left of the frame may be removed by now
+					end = c.next
+				}
 				// The batch may go on beyond where TruncateAfter has cut it.
 				if r.Index == c.next && r.Index < min(end, c.limit) {
 					c.next++
@@ -138,6 +143,7 @@ func (c *cursor) await(ctx context.Context, follow bool) (end uint64, err error)
 // checkLocked returns why the cursor can't go on.
 func (c *cursor) checkLocked() error {
 	l := c.log
+	c.cuts = l.cuts.Load()
 	if l.isClosing {
 		return ErrClosed
 	}

@@ -114,6 +114,7 @@ func (l *Log) cutLocked(next, low uint64) error {
 		return err
 	}
 	l.first = s.low
+	l.cuts.Add(1)
 	l.last, l.flushed, l.durable = next-1, next-1, next-1
 	l.enterLocked(s)
 	gone := l.forgetLocked(next)

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -114,7 +115,8 @@ type Log struct {
 	segments   []*segment // all that have live records, and head at the end
 	head       *segment   // is written to: only the leader changes it
 	commit     commit
-	exclusive  bool // TruncateAfter is under way: nothing is accepted
+	exclusive  bool         // TruncateAfter is under way: nothing is accepted
+	cuts       atomic.Int64 // how often TruncateAfter has removed records: readers look again
 	flushTimer deadline.Timer
 	syncTimer  deadline.Timer
 	syncing    bool          // a sync by bytes is under way

@@ -580,6 +580,37 @@ func TestAReaderGoesOnInAHalfReadBatch(t *testing.T) {
 	}
 }
 
+// TestAReaderGivesNothingThatIsTakenBack truncates a log while a reader is inside of a batch.
+func TestAReaderGivesNothingThatIsTakenBack(t *testing.T) {
+	check := func(remove func(*Log) error, end error, want ...uint64) {
+		t.Helper()
+		l, _ := mustOpen(t, t.TempDir(), small)
+		if _, err := l.Append([]byte("1"), []byte("2"), []byte("3"), []byte("4"), []byte("5")); err != nil {
+			t.Fatal(err)
+		}
+		var got []uint64
+		var last error
+		for r, err := range l.Records(1) {
+			if last = err; err != nil {
+				break
+			}
+			if got = append(got, r.Index); r.Index == 2 {
+				if err := remove(l); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		if !slices.Equal(got, want) || !errors.Is(last, end) {
+			t.Errorf("it read %v, %v; want %v, %v", got, last, want, end)
+		}
+	}
+	check(func(l *Log) error { return l.TruncateAfter(3) }, nil, 1, 2, 3)
+	check(func(l *Log) error { return l.TruncateAfter(2) }, nil, 1, 2)
+	check(func(l *Log) error { return l.TruncateAfter(1) }, ErrNotFound, 1, 2)
+	check(func(l *Log) error { return l.TruncateBefore(9) }, ErrNotFound, 1, 2)  // the log goes on with 9
+	check(func(l *Log) error { return l.TruncateBefore(5) }, nil, 1, 2, 3, 4, 5) // what is read stays until then
+}
+
 // TestMemoryIsBounded has a write that takes an hour: Append takes two buffers, and waits.
 func TestMemoryIsBounded(t *testing.T) {
 	for _, p := range []holdfast.Policy{holdfast.Buffered(4 * holdfast.KiB), {Buffer: 4 * holdfast.KiB, FlushEvery: time.Millisecond, Sync: holdfast.SyncEvery(time.Second)}} {
