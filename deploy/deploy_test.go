@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -102,6 +103,9 @@ func checkPod(t *testing.T, pod corev1.PodSpec) {
 		if len(c.Args) == 0 || c.Args[0] != "bench" {
 			continue
 		}
+		if want := madeImage(t); c.Image != want {
+			t.Errorf("%s is made by %s, and the release makes %s", c.Name, c.Image, want)
+		}
 		value := func(flag string) string { return c.Args[slices.Index(c.Args, flag)+1] }
 		if disk, ok := mounts[value("--dir")]; !ok || disk.HostPath == nil {
 			t.Errorf("%s measures %s, which is no disk of the node", c.Name, value("--dir"))
@@ -110,6 +114,25 @@ func checkPod(t *testing.T, pod corev1.PodSpec) {
 			t.Errorf("%s writes results to %s", c.Name, value("-o"))
 		}
 	}
+}
+
+// madeImage is the name in the image that tools/release makes of the newest version, as docs/install.md shows it.
+func madeImage(t *testing.T) string {
+	t.Helper()
+	changes, err := os.ReadFile("../CHANGELOG.md")
+	install, err2 := os.ReadFile("../docs/install.md")
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	version := regexp.MustCompile(`(?m)^## ([0-9.]+)`).FindSubmatch(changes)
+	if version == nil {
+		t.Fatal("CHANGELOG.md has no version")
+	}
+	name := "localhost/holdfast:" + string(version[1])
+	if !strings.Contains(string(install), "image: "+name+"\n") {
+		t.Errorf("docs/install.md has no %s", name)
+	}
+	return name
 }
 
 func TestFilesAreShort(t *testing.T) {
