@@ -442,10 +442,14 @@ func runnable(command string) string {
 
 // answered reports whether a shown command did what it is for: advise says with 1 that no
 // policy meets the need, and with 4 that this is not known. Both depend on the disk. So does fleet of hosts.
+// In a short time on a busy machine prove says with 4 that it is not known if a policy held.
 func answered(command string, err error) bool {
 	var exit *exec.ExitError
-	judged := errors.As(err, &exit) && (exit.ExitCode() == 1 || exit.ExitCode() == 4)
-	return err == nil || judged && (strings.HasPrefix(command, "holdfast advise") || strings.HasPrefix(command, "holdfast fleet"))
+	if !errors.As(err, &exit) {
+		return err == nil
+	}
+	verb := strings.Fields(command + " -")[1]
+	return exit.ExitCode() == 4 && slices.Contains([]string{"advise", "fleet", "prove"}, verb) || exit.ExitCode() == 1 && slices.Contains([]string{"advise", "fleet"}, verb)
 }
 
 // lacking returns what a command needs that is not here, as it says itself: root's
