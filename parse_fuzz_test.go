@@ -31,7 +31,7 @@ func FuzzParsePolicy(f *testing.F) {
 		"buffer=2GiB", "buffer=1,sync=1h2m3.000000004s", "flush=1.5ms, buffer=10MB", "sync=-1ns", "buffer=64KB", "sync=NEVER\x00",
 		"buffer=0,sync=2562047h47m16.854775807s", "sync=1s", "buffer=1,flush=.5us", "buffer=0,sync=1\u00b5s", "buffer=0,sync=1\u03bcs",
 		"buffer=1,sync=1s/4MiB", "buffer=1,sync=4MiB/1s", "buffer=0,sync=4MiB", "buffer=2,flush=1B", "buffer=2,flush=1ns/1B,sync=1",
-		"durable", "periodic=1s/4MiB", "buffered=1", "unbuffered=", "eachdurable", "periodic=1s,buffer=1", "buffer=1,sync=1s/1s/1k",
+		"durable", "periodic=1s/4MiB", "buffered=1", "unbuffered=", "eachdurable", "periodic=1s,buffer=1", "buffer=1,sync=1s/1s/1k", "buffer=1\n =2",
 	} {
 		f.Add(text)
 	}

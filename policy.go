@@ -238,7 +238,7 @@ func (p *Policy) setFields(text string) error {
 	for field := range strings.SplitSeq(text, ",") {
 		field = strings.TrimSpace(field)
 		if parts := strings.FieldsFunc(field, func(r rune) bool { return strings.ContainsRune(" \t;", r) }); len(parts) > 1 && strings.Count(field, "=") == len(parts) {
-			return fmt.Errorf("%q is no field; separate fields by commas: %s", field, strings.Join(parts, ","))
+			return fmt.Errorf("%q is no field; separate fields by commas: %q", field, strings.Join(parts, ","))
 		}
 		key, value, ok := strings.Cut(field, "=")
 		if !ok {
