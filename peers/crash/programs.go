@@ -32,14 +32,16 @@ type database struct {
 	read func(do func(n uint64)) (last uint64, err error)
 }
 
-// programs are what is crashed.
+// programs are what is crashed. SQLite takes the sync of a directory for done also where it has
+// failed (unixSync in its os_unix.c, ticket 1657): the level fault loses the whole database there,
+// if it meets this call.
 var programs = []program{
-	{name: "SQLite", setting: "WAL, synchronous=FULL", open: sqlite("WAL", "FULL"),
-		documented: "yes: the WAL is synced after each commit"},
+	{name: "SQLite", setting: "WAL, synchronous=FULL", open: sqlite("WAL", "FULL"), may: []prove.Level{prove.Fault},
+		documented: "yes: the WAL is synced after each commit; but a sync of the directory may fail unheard"},
 	{name: "SQLite", setting: "WAL, synchronous=NORMAL", open: sqlite("WAL", "NORMAL"), lost: []prove.Level{prove.PowerCut}, may: []prove.Level{prove.Fault},
 		documented: "yes: a commit may roll back after a power loss"},
-	{name: "SQLite", setting: "DELETE, synchronous=FULL", open: sqlite("DELETE", "FULL"), may: []prove.Level{prove.PowerCut},
-		documented: "yes: only EXTRA syncs the directory after the journal's removal"},
+	{name: "SQLite", setting: "DELETE, synchronous=FULL", open: sqlite("DELETE", "FULL"), may: []prove.Level{prove.Fault, prove.PowerCut},
+		documented: "yes: only EXTRA syncs the directory after the journal's removal; and as above"},
 	{name: "bbolt", setting: "default", open: bolt(false),
 		documented: "yes: each commit is synced"},
 	{name: "bbolt", setting: "NoSync", open: bolt(true), lost: []prove.Level{prove.PowerCut}, may: []prove.Level{prove.Fault},
