@@ -267,3 +267,35 @@ func TestShortTrialsAreLeftOut(t *testing.T) {
 	check(5, true)
 	check(6, false)
 }
+
+// TestClockThatGoesInSteps: of 100 Writes that do nothing 95 take no time and 5 a step of the
+// clock. So nothing shorter than a step is known, such as that of a sync.
+func TestClockThatGoesInSteps(t *testing.T) {
+	const step = 500 * time.Microsecond
+	latency := func(steps int) result.Latency {
+		h := result.NewHistogram()
+		for n := range 100 {
+			result.Record(h, map[bool]time.Duration{true: step}[n < steps])
+		}
+		l, err := result.NewLatency(h, stat.Supports)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	empty, sync := cell("empty"), under(t, "sync", "sync=group")
+	empty.Empty = true
+	run := planted(plant{cell: cell("a"), ms: steps(100, 12)}, plant{cell: sync, ms: steps(200, 12)}, plant{cell: empty, ms: steps(20, 12)})
+	for name, steps := range map[string]int{"a": 1, "sync": 40, "empty": 5} {
+		eachTrial(&run, name, func(trial *result.Trial) { trial.Latency = latency(steps) })
+	}
+	f := of(t, run)
+	if at := f.Harness[0].Clock.Round(10 * time.Microsecond); at != step { // the histogram has times to 1 %
+		t.Errorf("the clock is known to %v, want %v", at, step)
+	}
+	for _, w := range f.Warnings {
+		if w.Code == "fast-sync" {
+			t.Errorf("a sync that the clock can't time: %+v", w)
+		}
+	}
+}

@@ -195,8 +195,8 @@ func (f Figures) warnOfSync() []Warning {
 	return []Warning{w.of(worst.Cell)}
 }
 
-// syncTime returns the time of one sync, if the cell shows it. It is that of a lone
-// writer's Write that waits for the disk, or of the sync at Close.
+// syncTime returns the time of one sync, if the cell shows it and the clock can. It is that
+// of a lone writer's Write that waits for the disk, or of the sync at Close.
 func (r Row) syncTime() (time.Duration, bool) {
 	switch r.Cell.Policy.Sync.Mode {
 	case holdfast.SyncGroup, holdfast.SyncEach:
@@ -204,7 +204,7 @@ func (r Row) syncTime() (time.Duration, bool) {
 		if r.Service != nil {
 			write = *r.Service
 		}
-		return write.P50, r.Cell.Writers == 1 && write.P50 > 0
+		return write.P50, r.Cell.Writers == 1 && write.P50 > noTime
 	case holdfast.SyncClose:
 		return time.Duration(r.Stages.Sync), r.Stages.Sync > 0
 	}

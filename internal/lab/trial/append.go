@@ -177,7 +177,23 @@ func (a Append) measure(ctx context.Context, g *WorkDir, path string) (m result.
 		m.Records += n
 	}
 	m.Size = m.Records * a.RecordBytes
+	if a.Empty {
+		workers.step = clockStep()
+	}
 	return m, counts, workers.record(&m)
+}
+
+// clockStep returns the time from one step of the clock to the next. Where that is longer than a
+// Write, as on Windows, most Writes seem to take none. So the cell that writes nowhere has it among
+// its times, as one more.
+func clockStep() time.Duration {
+	for begun := time.Now(); time.Since(begun) == 0; {
+	}
+	begun, step := time.Now(), time.Duration(0)
+	for step == 0 {
+		step = time.Since(begun)
+	}
+	return step
 }
 
 func (a Append) open(path string) (Target, error) {
@@ -203,6 +219,7 @@ type workers struct {
 	open    bool        // an open loop
 	steady  *steadiness // nil unless it is waited for
 	oldest  time.Duration
+	step    time.Duration // of the clock, in the cell that writes nowhere
 }
 
 // A begin starts a worker: what it writes to, and the time from which its records are due.
@@ -334,6 +351,10 @@ func (c *workers) record(m *result.Measurement) (err error) {
 		}
 		m.Unserved += h.unserved
 		m.Behind = max(m.Behind, h.behind)
+	}
+	if c.step > 0 {
+		result.Record(response, c.step)
+		result.Record(service, c.step)
 	}
 	if c.open {
 		m.Service, m.Replayed = new(result.Latency), new(result.Latency)
