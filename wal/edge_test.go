@@ -7,11 +7,16 @@ import (
 	"io/fs"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/keyed"
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // TestRecordsOfEachSize has those that end at, before and behind a multiple of 8, and the largest.
@@ -254,6 +259,37 @@ func TestALogsDirectoryIsDurableThatAnotherMade(t *testing.T) {
 			t.Fatalf("a power cut leaves %q in %v", image.Files, image.Dirs)
 		}
 	}
+}
+
+// TestADirectoryWhoseSyncFailedIsNotBegun: the next sync would work, and its name may be lost. One that is made again is a new
+// one, and a log that has a segment was begun before.
+func TestADirectoryWhoseSyncFailedIsNotBegun(t *testing.T) {
+	above := t.TempDir()
+	dir, other := filepath.Join(above, "log"), filepath.Join(above, "begun")
+	l, _ := mustOpen(t, other, small)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	is, err := sys.Disk{}.StatPath(plainName(above))
+	if err == nil {
+		err = os.Mkdir(dir, 0o777)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := keyed.Key{Device: is.Device, Inode: is.Inode}
+	durable.KernelSyncs.Fail(key)
+	defer delete(durable.KernelSyncs.Lost, key)
+	for range 2 {
+		if _, _, err := Open(dir, small); !errors.Is(err, durable.ErrDirLost) || !strings.Contains(err.Error(), dir+" durable: ") || !strings.HasSuffix(err.Error(), "remove it, and open the log again") {
+			t.Error(err)
+		}
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	mustOpen(t, dir, small)
+	mustOpen(t, other, small)
 }
 
 // TestPermissionsThatNoLogCanHaveAreRefused names the value.

@@ -323,9 +323,13 @@ func (l *Log) recover(path string) (found Recovery, err error) {
 	}
 	last := st.Last
 	if len(st.live) == 0 {
-		// Also where it is there: who made it may have died before its name was durable.
+		// Also where it is there: who made it may have died before its name was durable, or have
+		// seen that sync fail.
+		if !made {
+			since = 0
+		}
 		if err := l.dir.syncAbove(since); err != nil && (made || !errors.Is(err, os.ErrPermission)) {
-			return found, fmt.Errorf("wal: make directory %s durable: %w", path, err)
+			return found, fmt.Errorf("wal: make directory %s durable: %w; it has no record: remove it, and open the log again", path, err)
 		}
 		if _, err := rand.Read(l.id[:]); err != nil {
 			return found, fmt.Errorf("wal: %w", err)

@@ -229,6 +229,12 @@ var logMutants = []mutant{
 		new:  "var err error\n\t\tif made {\n\t\t\terr = l.dir.syncAbove(since)\n\t\t}\n\t\tif err != nil && (",
 	},
 	{
+		number: "939o", what: "a new log's directory counts as durable though its sync has failed",
+		file: "wal/recover.go",
+		old:  "\t\t\tsince = 0\n",
+		new:  "\t\t\tsince += 0\n",
+	},
+	{
 		number: "939g", what: "a full disk is left with a segment that is half prepared",
 		file: "wal/segment.go",
 		old:  "_ = l.disk.Remove(l.dir.fd, plainName(spareMaking)) // the next one begins anew",
