@@ -101,6 +101,8 @@ func (l *Log) acceptLocked(records [][]byte) (last uint64, err error) {
 		}
 		full := len(l.pending) > 0 && int64(len(l.pending))+size > int64(l.limit)
 		switch {
+		case uint64(len(records)) > mostIndex-l.last:
+			return 0, fmt.Errorf("wal: %d records behind index %d; the largest index is %d; begin a new log", len(records), l.last, uint64(mostIndex))
 		case !l.exclusive && !full:
 			l.pending = appendFrame(l.pending, l.last+1, records, 0)
 			l.last += uint64(len(records))

@@ -266,15 +266,22 @@ func TestANewLogsDirectoryIsDurable(t *testing.T) {
 	}
 }
 
-// TestADiskThatIsFullLosesNothingAndGoesOn fills the disk when a segment is needed.
+// TestADiskThatIsFullLosesNothingAndGoesOn fills the disk when a segment is needed, and in the middle of preparing it.
 func TestADiskThatIsFullLosesNothingAndGoesOn(t *testing.T) {
+	for _, room := range []int64{100, leastSegment - 1} {
+		fullDisk(t, room)
+	}
+}
+
+func fullDisk(t *testing.T, room int64) {
 	d := newDisk(t, nil)
 	l, _, err := open(d, "/log", Options{Policy: holdfast.Durable(), SegmentSize: leastSegment})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	d.SetRoom(d.Used() + 100)
+	used := d.Used()
+	d.SetRoom(used + room)
 	record := bytes.Repeat([]byte("r"), 1000)
 	var last uint64
 	for err == nil {
@@ -286,6 +293,10 @@ func TestADiskThatIsFullLosesNothingAndGoesOn(t *testing.T) {
 	}
 	if again, err := l.Append(record); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("Append = %d, %v", again, err)
+	}
+	l.background.Wait()
+	if d.Used() != used {
+		t.Fatalf("what was prepared takes %d bytes of a full disk", d.Used()-used)
 	}
 	d.SetRoom(fault.Unlimited)
 	if err := l.Wait(background, last); err != nil || l.Durable() < last {

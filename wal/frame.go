@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"iter"
+	"math"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
@@ -21,6 +22,9 @@ const (
 	frameHeader = 32
 	frameAlign  = 8 // a multiple of it is where each frame begins
 	markSize    = 8 // the body of a mark
+
+	// mostIndex is the largest index: no sum of an index and a count overflows.
+	mostIndex = math.MaxInt64
 )
 
 // A frame is one Append: a batch of records with one checksum, so that all of it is there or

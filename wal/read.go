@@ -203,7 +203,7 @@ func (c *cursor) enter() error {
 	limit, size, at := s.next, s.end, s.before(c.next)
 	l.mu.Unlock()
 	c.leave()
-	fd, err := l.disk.OpenFile(l.dir.fd, plainName(s.name), os.O_RDONLY, 0)
+	fd, _, err := l.dir.open(s.name, os.O_RDONLY, 0)
 	l.background.Done()
 	c.in, c.limit, c.at = s, limit, at
 	c.window = window{disk: l.disk, fd: fd, size: size, chunk: readChunk}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 
 	"crypto/rand"
 
+	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
@@ -134,15 +136,11 @@ func headers(dir *directory, each visit) (segments []*segment, err error) {
 
 // readHeader returns what is wrong with a segment's header, or "".
 func (s *segment) readHeader(dir *directory) (reason string, err error) {
-	fd, err := dir.disk.OpenFile(dir.fd, plainName(s.name), os.O_RDONLY, 0)
+	fd, is, err := dir.open(s.name, os.O_RDONLY, 0)
 	if err != nil {
 		return "", fmt.Errorf("wal: open %s: %w", filepath.Join(dir.path, s.name), err)
 	}
 	defer dir.disk.Close(fd)
-	is, err := dir.disk.StatFD(fd)
-	if err != nil {
-		return "", fmt.Errorf("wal: stat %s: %w", filepath.Join(dir.path, s.name), err)
-	}
 	w := window{disk: dir.disk, fd: fd, size: is.Size, chunk: headerUsed}
 	b, err := w.bytes(0, headerUsed)
 	if err != nil {
@@ -174,7 +172,7 @@ type walk struct {
 // lookBehind.
 func (w *walk) segment(s *segment, limit uint64, last bool) (err error) {
 	path := filepath.Join(w.dir.path, s.name)
-	fd, err := w.dir.disk.OpenFile(w.dir.fd, plainName(s.name), os.O_RDONLY, 0)
+	fd, _, err := w.dir.open(s.name, os.O_RDONLY, 0)
 	if err != nil {
 		return fmt.Errorf("wal: open %s: %w", path, err)
 	}
@@ -291,12 +289,14 @@ func (w *walk) lookBehind(s *segment, seed uint32) (behind sight, err error) {
 
 // recover opens the directory, and continues what is there or begins a log.
 func (l *Log) recover(path string) (found Recovery, err error) {
-	l.dir, err = openDirectory(l.disk, path, false)
-	if errors.Is(err, os.ErrNotExist) {
-		if err := makeDirectory(l.disk, path); err != nil {
+	since := durable.NameSyncsOf(l.disk).Now()
+	l.dir, err = openDirectory(l.disk, path, false, l.opts.Perm)
+	made := errors.Is(err, os.ErrNotExist)
+	if made {
+		if err := makeDirectory(l.disk, path, l.opts.Perm); err != nil {
 			return found, err
 		}
-		l.dir, err = openDirectory(l.disk, path, false)
+		l.dir, err = openDirectory(l.disk, path, false, l.opts.Perm)
 	}
 	if err != nil {
 		return found, err
@@ -323,6 +323,14 @@ func (l *Log) recover(path string) (found Recovery, err error) {
 	}
 	last := st.Last
 	if len(st.live) == 0 {
+		// Also where it is there: who made it may have died before its name was durable, or have
+		// seen that sync fail.
+		if !made {
+			since = 0
+		}
+		if err := l.dir.syncAbove(since); err != nil && (made || !errors.Is(err, os.ErrPermission)) {
+			return found, fmt.Errorf("wal: make directory %s durable: %w; it has no record: remove it, and open the log again", path, err)
+		}
 		if _, err := rand.Read(l.id[:]); err != nil {
 			return found, fmt.Errorf("wal: %w", err)
 		}
@@ -349,7 +357,7 @@ func (l *Log) recover(path string) (found Recovery, err error) {
 // continueIn makes what was found durable, and the last segment the one to write to, or a new
 // one.
 func (l *Log) continueIn(st *state, head *segment) (err error) {
-	if head.fd, err = l.disk.OpenFile(l.dir.fd, plainName(head.name), os.O_RDWR, 0); err != nil {
+	if head.fd, _, err = l.dir.open(head.name, os.O_RDWR, 0); err != nil {
 		return fmt.Errorf("wal: open %s: %w", filepath.Join(l.dir.path, head.name), err)
 	}
 	l.segments, l.head = st.live, head
@@ -388,25 +396,14 @@ func (l *Log) continueIn(st *state, head *segment) (err error) {
 	return nil
 }
 
-// makeDirectory makes a log's directory, durably.
-func makeDirectory(d disk, path string) error {
+// makeDirectory makes a log's directory, which all may enter who may read its files.
+func makeDirectory(d disk, path string, perm fs.FileMode) error {
 	name, err := sys.NewName(path)
 	if err != nil {
 		return fmt.Errorf("wal: %q: %w", path, err)
 	}
-	if err := d.Mkdir(name, 0o777); err != nil && !errors.Is(err, os.ErrExist) {
+	if err := d.Mkdir(name, uint32(perm|perm&0o444>>2)); err != nil && !errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("wal: make directory %s: %w", path, err)
-	}
-	above, err := sys.NewName(filepath.Dir(filepath.Clean(path)))
-	if err != nil {
-		return fmt.Errorf("wal: %q: %w", path, err)
-	}
-	fd, err := d.OpenDir(above)
-	if err == nil {
-		err = errors.Join(d.Sync(fd), d.Close(fd))
-	}
-	if err != nil {
-		return fmt.Errorf("wal: make directory %s durable: %w", path, err)
 	}
 	return nil
 }
@@ -420,7 +417,7 @@ func Scan(dir string, each func(r Record, damage *DamageError) bool) (Recovery, 
 }
 
 func scan(d disk, path string, each func(Record, *DamageError) bool) (Recovery, error) {
-	dir, err := openDirectory(d, path, true)
+	dir, err := openDirectory(d, path, true, 0)
 	if err != nil {
 		return Recovery{}, err
 	}

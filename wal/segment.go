@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
 // The names of a log's files. A segment's is its epoch, in 16 hexadecimal digits.
@@ -98,10 +99,17 @@ func (l *Log) prepare() (err error) {
 			_ = l.disk.Remove(l.dir.fd, plainName(spareMaking)) // the next one begins anew
 		}
 	}()
-	fd, err := l.disk.OpenFile(l.dir.fd, plainName(spareMaking), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
+	const flags = os.O_RDWR | os.O_CREATE | os.O_EXCL
+	fd, is, err := l.dir.open(spareMaking, flags, l.opts.Perm)
+	if errors.Is(err, os.ErrExist) { // its removal failed
+		if err = l.disk.Remove(l.dir.fd, plainName(spareMaking)); err == nil {
+			fd, is, err = l.dir.open(spareMaking, flags, l.opts.Perm)
+		}
+	}
 	if err != nil {
 		return err
 	}
+	l.given = is.Mode & vfs.PermMask
 	defer func() {
 		if fd >= 0 {
 			l.disk.Close(fd)
@@ -134,20 +142,17 @@ func (l *Log) prepare() (err error) {
 	return l.disk.Rename(l.dir.fd, plainName(spareMaking), plainName(spareFile))
 }
 
-// openSpare opens the spare file, and makes it where there is none of the right size.
+// openSpare opens the spare file, and makes it where there is none of the right size. One that
+// was a segment may permit more than new files are to.
 func (l *Log) openSpare() (fd int, err error) {
 	for made := false; ; made = true {
-		fd, err = l.disk.OpenFile(l.dir.fd, plainName(spareFile), os.O_RDWR, 0)
+		fd, is, err := l.dir.open(spareFile, os.O_RDWR, 0)
 		if err == nil {
-			is, err := l.disk.StatFD(fd)
-			if err == nil && is.Size == int64(l.opts.SegmentSize) {
+			if is.Size == int64(l.opts.SegmentSize) && is.Mode&vfs.PermMask&^(uint32(l.opts.Perm)|l.given) == 0 {
 				return fd, nil
 			}
 			l.disk.Close(fd)
-			if err == nil {
-				err = l.disk.Remove(l.dir.fd, plainName(spareFile))
-			}
-			if err != nil {
+			if err := l.disk.Remove(l.dir.fd, plainName(spareFile)); err != nil {
 				return -1, l.problem("prepare", spareFile, false, err)
 			}
 		} else if !errors.Is(err, os.ErrNotExist) || made {
@@ -188,7 +193,7 @@ func (l *Log) begin(first, low uint64) (s *segment, err error) {
 		return nil, l.problem("begin", s.name, false, err)
 	}
 	l.epoch = s.epoch
-	if s.fd, err = l.disk.OpenFile(l.dir.fd, plainName(s.name), os.O_RDWR, 0); err == nil {
+	if s.fd, _, err = l.dir.open(s.name, os.O_RDWR, 0); err == nil {
 		if err = l.dir.sync(since); err != nil {
 			l.disk.Close(s.fd)
 		}

@@ -5,10 +5,13 @@ import "fmt"
 // TruncateBefore removes the records before an index, which becomes the first. That is
 // durable when it returns, under every policy. Whole segments are recycled; the room of
 // other records is theirs until then. An index beyond Last+1 leaves the log empty, to go on
-// with that index.
+// with that index; no index is above math.MaxInt64.
 //
 // On an error the records may be there or not when the log is opened again.
 func (l *Log) TruncateBefore(index uint64) error {
+	if index > mostIndex+1 {
+		return fmt.Errorf("wal: truncate before %d; the largest index is %d", index, uint64(mostIndex))
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.refusalLocked(); err != nil {

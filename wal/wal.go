@@ -15,7 +15,9 @@ package wal
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -45,6 +47,11 @@ type Options struct {
 	// prepared for what comes.
 	SegmentSize holdfast.Size
 
+	// Perm is what new files may be used for, before umask; 0 is 0666. A new directory may be
+	// entered by all who may read them. A segment that is there keeps its permissions, and the
+	// last one gets more records. It is recycled only if it permits no more than Perm.
+	Perm fs.FileMode
+
 	// OnError is called once for each failure, also for those that no call returns. The calls
 	// are made in a goroutine of their own, one at a time, without a lock: so it may call the
 	// Log, Close too. Close does not wait for it. Failed writes are one failure until one works.
@@ -54,6 +61,7 @@ type Options struct {
 const (
 	defaultSegment = 16 * holdfast.MiB
 	leastSegment   = 2 * headerSize
+	defaultPerm    = 0o666
 	mostSegment    = 256 << 20
 
 	// groupBuffer is what gathers in memory at least while a sync runs, where Append waits
@@ -147,8 +155,10 @@ type Log struct {
 
 	epoch uint64 // of the current segment
 
-	// spare serialises what is done to the spare file.
+	// spare serialises what is done to the spare file, and guards given: the permissions that
+	// the system gave to the last new one.
 	spare sync.Mutex
+	given uint32
 }
 
 // Open opens the log in a directory, or makes a new one; the directory above must exist. It
@@ -166,6 +176,15 @@ func open(d disk, dir string, o Options) (*Log, Recovery, error) {
 	}
 	if o.SegmentSize < leastSegment || o.SegmentSize > mostSegment || o.SegmentSize%headerSize != 0 {
 		return nil, Recovery{}, fmt.Errorf("wal: a segment of %v; use a multiple of 4KiB between 8KiB and 256MiB", o.SegmentSize)
+	}
+	if o.Perm == 0 {
+		o.Perm = defaultPerm
+	}
+	switch {
+	case o.Perm&^fs.ModePerm != 0:
+		return nil, Recovery{}, fmt.Errorf("wal: Perm %#o holds more than permissions; use a value like 0o640", uint32(o.Perm))
+	case o.Perm&0o600 != 0o600:
+		return nil, Recovery{}, fmt.Errorf("wal: with Perm %#o the owner can't read and write the log; use a value like 0o640", uint32(o.Perm))
 	}
 	l := &Log{disk: d, opts: o, closing: make(chan struct{}), closed: make(chan struct{})}
 	l.room.L = &l.mu
@@ -313,8 +332,8 @@ type directory struct {
 const lockFile = "lock"
 
 // openDirectory opens a directory, and locks it against all others, or with shared against
-// those that write.
-func openDirectory(d disk, path string, shared bool) (dir directory, err error) {
+// those that write. A new lock gets the permissions.
+func openDirectory(d disk, path string, shared bool, perm fs.FileMode) (dir directory, err error) {
 	dir = directory{disk: d, path: path, fd: -1, lock: -1, names: durable.NameSyncsOf(d)}
 	defer func() {
 		if err != nil {
@@ -337,7 +356,7 @@ func openDirectory(d disk, path string, shared bool) (dir directory, err error) 
 	if shared {
 		flags, lock = os.O_RDONLY, d.LockShared
 	}
-	if dir.lock, err = d.OpenFile(dir.fd, plainName(lockFile), flags, 0o666); err != nil {
+	if dir.lock, _, err = dir.open(lockFile, flags, perm); err != nil {
 		if shared && errors.Is(err, os.ErrNotExist) {
 			return dir, nil
 		}
@@ -345,7 +364,7 @@ func openDirectory(d disk, path string, shared bool) (dir directory, err error) 
 	}
 	switch err = lock(dir.lock); {
 	case errors.Is(err, syscall.EAGAIN):
-		return dir, fmt.Errorf("%w: %s", ErrLocked, path)
+		return dir, fmt.Errorf("%w: %s", ErrLocked, filepath.Join(path, lockFile))
 	case errors.Is(err, errors.ErrUnsupported):
 		return dir, nil
 	case err != nil:
@@ -354,12 +373,47 @@ func openDirectory(d disk, path string, shared bool) (dir directory, err error) 
 	return dir, nil
 }
 
+// open opens a file of the log. Others may have put something else in its place: it follows no
+// link, waits for no other end of a pipe, and takes nothing but a regular file.
+func (d *directory) open(name string, flag int, perm fs.FileMode) (fd int, is sys.Stat, err error) {
+	fd, err = d.disk.OpenFile(d.fd, plainName(name), flag|sys.NoFollow, uint32(perm))
+	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.EMLINK) { // EMLINK: FreeBSD
+		return -1, is, fmt.Errorf("it is a symbolic link; move the file itself there: %w", err)
+	}
+	if err != nil {
+		return -1, is, err
+	}
+	if is, err = d.disk.StatFD(fd); err == nil && is.Mode&vfs.KindMask != vfs.KindRegular {
+		err = errors.New("it is no regular file; move it away")
+	}
+	if err != nil {
+		d.disk.Close(fd)
+		return -1, is, err
+	}
+	return fd, is, nil
+}
+
 // sync makes the directory's names durable.
 func (d *directory) sync(since int) error {
 	if err := d.names.Directory(d.key, func() error { return d.disk.Sync(d.fd) }); err != nil {
 		return err
 	}
 	return d.names.LostSince(d.key, since)
+}
+
+// syncAbove makes the directory's own name durable, in the one that it is in: its path may lead
+// elsewhere by now. Nothing is to be done where a file system is mounted.
+func (d *directory) syncAbove(since int) error {
+	fd, err := d.disk.OpenDirIn(d.fd, plainName(".."))
+	if err != nil {
+		return err
+	}
+	above := directory{disk: d.disk, fd: fd, lock: -1, names: d.names}
+	is, err := d.disk.StatFD(fd)
+	if above.key = (keyed.Key{Device: is.Device, Inode: is.Inode}); err == nil && is.Device == d.key.Device {
+		err = above.sync(since)
+	}
+	return errors.Join(err, above.close())
 }
 
 func (d *directory) close() error {

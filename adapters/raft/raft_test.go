@@ -2,8 +2,10 @@ package raft_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -105,6 +107,53 @@ func TestLogIsAsRaftsOwn(t *testing.T) {
 			theirs.StoreLogs(logs)
 		}
 		first, last = agree(what)
+	}
+}
+
+// TestRangesReachBeyondTheLog at each end, as those do that raft counts from a snapshot.
+func TestRangesReachBeyondTheLog(t *testing.T) {
+	s := openLog(t, filepath.Join(t.TempDir(), "log"))
+	defer s.Close()
+	r := rand.New(rand.NewPCG(3, 3))
+	check := func(from, to, first, last uint64) {
+		t.Helper()
+		err := s.DeleteRange(from, to)
+		gotFirst, firstErr := s.FirstIndex()
+		gotLast, lastErr := s.LastIndex()
+		if err := errors.Join(err, firstErr, lastErr); err != nil || gotFirst != first || gotLast != last {
+			t.Errorf("without %d to %d it has %d to %d, %v; want %d to %d", from, to, gotFirst, gotLast, err, first, last)
+		}
+		for _, index := range []uint64{0, first - 1, last + 1, math.MaxUint64} {
+			if err := s.GetLog(index, new(hashicorp.Log)); err != hashicorp.ErrLogNotFound {
+				t.Errorf("entry %d of %d to %d: %v", index, first, last, err)
+			}
+		}
+	}
+	store := func(first, last uint64) {
+		t.Helper()
+		for index := first; index <= last; index++ {
+			if err := s.StoreLog(entry(r, index)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	check(0, 0, 0, 0)
+	check(0, math.MaxUint64, 0, 0)
+	store(5, 12)
+	check(0, 4, 5, 12)
+	check(13, math.MaxUint64, 5, 12)
+	check(9, 8, 5, 12)
+	check(0, 6, 7, 12)
+	check(12, math.MaxUint64, 7, 11)
+	check(7, 7, 8, 11)
+	check(11, 11, 8, 10)
+	check(0, 10, 0, 0)
+	store(8, 9) // it goes on there
+	check(3, math.MaxUint64, 0, 0)
+	store(20, 21)
+	check(0, 0, 20, 21)
+	if err := s.StoreLog(entry(r, math.MaxUint64)); err == nil {
+		t.Error("an entry behind a gap was stored")
 	}
 }
 

@@ -262,8 +262,12 @@ func (p *planter) mkdir() (string, error) {
 }
 
 func (p *planter) build(ctx context.Context, m mutant, binary, overlay string) error {
-	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", overlay, "-o", binary, "./"+m.dir())
-	cmd.Dir = p.root
+	dir, pkg := p.root, "./"+m.dir()
+	if strings.HasPrefix(m.dir(), "adapters/") { // each is a module of its own
+		dir, pkg = filepath.Join(p.root, m.dir()), "."
+	}
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", overlay, "-o", binary, pkg)
+	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("it can't be built: %w\n%s", err, out)
 	}

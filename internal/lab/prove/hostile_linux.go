@@ -175,10 +175,17 @@ func (v *Verdict) byHostile(ctx context.Context, w *Workload, o Options, most ti
 		return err
 	}
 	var all []attack
-	for _, readers := range readables() {
-		all = append(all, attack{readers: &readers})
+	places := []int{4, 5, 6, 7, 8, 9, 10, 11, 1 + r.IntN(calls), 1 + r.IntN(calls), 1 + r.IntN(calls), calls / 2}
+	if w.Survey == nil {
+		for _, readers := range readables() {
+			all = append(all, attack{readers: &readers})
+		}
+	} else { // it replaces nothing, and has more than one way
+		for at := range calls {
+			places = append(places, at+1)
+		}
 	}
-	for _, at := range []int{4, 5, 6, 7, 8, 9, 10, 11, 1 + r.IntN(calls), 1 + r.IntN(calls), 1 + r.IntN(calls), calls / 2} {
+	for _, at := range places {
 		all = append(all, attack{at: max(1, at)}, attack{at: max(1, at), back: true})
 	}
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
@@ -199,7 +206,8 @@ type attackedPlace struct {
 	place        string // where its files are: what is exchanged
 	victim, link string // the other directory, and the link to it
 	targets      []Target
-	allowed      []bool // which of the other users may read the old files
+	read         func(dir string) (*Survivors, error) // the Workload's Survey
+	allowed      []bool                               // which of the other users may read the files; nil: all
 	exchanged    bool
 	violation    *Violation // the first
 }
@@ -207,6 +215,9 @@ type attackedPlace struct {
 // prepare makes the directories, and the old files if readers are what the attack is about.
 func (p *attackedPlace) prepare() error {
 	err := errors.Join(os.MkdirAll(p.place, 0o777), os.Mkdir(p.victim, 0o777), os.Symlink(p.victim, p.link))
+	if p.read != nil { // whose files are for nobody else
+		p.allowed = make([]bool, len(otherUsers))
+	}
 	if err != nil || p.readers == nil {
 		return err
 	}
@@ -225,7 +236,7 @@ func (p *attackedPlace) violate(rule, words string) {
 
 // see looks for files that others may read, and could not before.
 func (p *attackedPlace) see() {
-	for _, name := range []string{p.place, p.victim} {
+	for _, name := range []string{p.place, p.link} { // one of them is the other directory
 		entries, err := os.ReadDir(name)
 		for _, e := range entries {
 			may, readErr := p.mayRead(filepath.Join(name, e.Name()))
@@ -235,7 +246,7 @@ func (p *attackedPlace) see() {
 			err = errors.Join(err, readErr)
 			for i, who := range otherUsers {
 				if readErr == nil && may[i] && !p.allowed[i] {
-					p.violate("readable", fmt.Sprintf("user %d of group %d may read %s, and could not read the old file", who[0], who[1], e.Name()))
+					p.violate("readable", fmt.Sprintf("user %d of group %d may read %s, and must not", who[0], who[1], e.Name()))
 				}
 			}
 		}
@@ -255,10 +266,10 @@ func (p *attackedPlace) exchange() {
 
 // meet is called before each call of the workload.
 func (p *attackedPlace) meet(c *syscallfault.Call) {
-	switch {
-	case p.readers != nil:
+	if p.allowed != nil {
 		p.see()
-	case c.Serial == p.at || p.back && p.exchanged:
+	}
+	if p.readers == nil && (c.Serial == p.at || p.back && p.exchanged) {
 		p.exchange()
 	}
 }
@@ -268,24 +279,31 @@ func (p *attackedPlace) survey() (*Survivors, error) {
 	if p.exchanged {
 		p.exchange()
 	}
-	if p.readers != nil {
+	if p.allowed != nil {
 		p.see()
-	}
-	found, err := Survey(p.dir, p.targets)
-	if err != nil {
-		return nil, err
 	}
 	there := slices.Clone(p.targets) // the same files in the victim
 	for i := range there {
 		there[i].Path = path.Base(there[i].Path)
 	}
-	other, err := Survey(p.victim, there)
+	look := func(dir, place string, targets []Target) (*Survivors, error) {
+		if p.read != nil {
+			return p.read(place)
+		}
+		return Survey(dir, targets)
+	}
+	found, err := look(p.dir, p.place, p.targets)
+	if err != nil {
+		return nil, err
+	}
+	other, err := look(p.victim, p.victim, there)
 	if err != nil {
 		return nil, err
 	}
 	for i := range found.N {
 		found.N[i] = max(found.N[i], other.N[i])
 		found.Half[i] = found.Half[i] || other.Half[i]
+		found.Disorder[i] = found.Disorder[i] || other.Disorder[i]
 	}
 	found.Temporaries += other.Temporaries
 	return found, nil
@@ -303,7 +321,7 @@ func (v *Verdict) attacked(ctx context.Context, w *Workload, o Options, seed uin
 	top = filepath.Dir(dir)
 	targets := w.Targets(v.Policy)
 	p := attackedPlace{attack: a, dir: dir, place: filepath.Join(dir, path.Dir(targets[0].Path)),
-		victim: filepath.Join(top, "victim"), link: filepath.Join(top, "link"), targets: targets}
+		victim: filepath.Join(top, "victim"), link: filepath.Join(top, "link"), targets: targets, read: w.Survey}
 	if err := p.prepare(); errors.Is(err, unix.EOPNOTSUPP) {
 		return 0, nil // no lists here
 	} else if err != nil {
@@ -317,7 +335,7 @@ func (v *Verdict) attacked(ctx context.Context, w *Workload, o Options, seed uin
 	shared.End(faultNotes)
 	f, err := underFault(ctx, o.Child(ctx, w.Name, v.Policy.String(), dir, notes, strconv.FormatUint(seed, 10), "0"), top, syscallfault.Kinds, p.meet)
 	c := NewChecker(targets, v.Loss)
-	if a.readers != nil {
+	if a.readers != nil && w.Survey == nil {
 		before := newSurvivors(len(targets))
 		for i := range before.N {
 			before.N[i] = 1

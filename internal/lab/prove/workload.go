@@ -21,8 +21,10 @@ type Workload struct {
 	Files   bool   // it needs real files
 	Cut     bool   // of a liar: only a power cut shows it
 	Failing bool   // of a liar: only a call that fails shows it
-	// Attacked says of a control that it is one for level hostile, and for no other.
+	// Attacked says that it is for level hostile, and for no other.
 	Attacked bool
+	// Survey says what is in the directory of the targets, where their files are no targets' records.
+	Survey func(dir string) (*Survivors, error)
 	// Cleans says that no temporary is left when a run has ended in order.
 	Cleans bool
 	// Slow is how long a real run pauses between its steps, where it soon has no more to do.

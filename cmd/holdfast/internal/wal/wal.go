@@ -11,12 +11,15 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/internal/permission"
+	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/wal"
 )
 
@@ -57,7 +60,8 @@ which it reports on standard error.`,
 		Use:   "repair directory new-directory [flags]",
 		Short: "copy what is whole of a log to a new directory",
 		Long: `Repair copies the records before the first damage to a new log, with their indices,
-and makes it durable. The damaged log stays as it is.`,
+and makes it durable. Nobody may read the copy who may not read the damaged log, which
+stays as it is.`,
 		Example: `  holdfast wal repair log log.repaired`,
 		Args:    arguments(2, "wal repair needs the directory of a log and a new directory"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return repairTo(cmd, args[0], args[1], renumber) },
@@ -178,14 +182,18 @@ func repairTo(cmd *cobra.Command, dir, to string, renumber bool) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := os.Mkdir(to, 0o777); errors.Is(err, fs.ErrExist) {
+	file, directory, err := modesOf(dir)
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(to, 0o700); errors.Is(err, fs.ErrExist) {
 		return cli.Misuse("name a directory that does not exist yet", "%q exists", to)
 	} else if err != nil {
 		return err
 	}
 	const slack = 8 * holdfast.KiB
 	o := wal.Options{Policy: holdfast.Policy{Buffer: holdfast.MiB, Sync: holdfast.Sync{Mode: holdfast.SyncClose}},
-		SegmentSize: max(16*holdfast.MiB, (holdfast.Size(largest)+2*slack)/slack*slack)}
+		SegmentSize: max(16*holdfast.MiB, (holdfast.Size(largest)+2*slack)/slack*slack), Perm: 0o600}
 	l, _, err := wal.Open(to, o)
 	if err != nil {
 		return err
@@ -193,6 +201,9 @@ func repairTo(cmd *cobra.Command, dir, to string, renumber bool) (err error) {
 	defer func() {
 		if closed := l.Close(); err == nil {
 			err = closed
+		}
+		if err == nil {
+			err = permitAll(to, file, directory)
 		}
 		if err == nil {
 			first, last := l.First(), l.Last()
@@ -213,4 +224,62 @@ func repairTo(cmd *cobra.Command, dir, to string, renumber bool) (err error) {
 		return failed == nil
 	})
 	return cmp.Or(failed, err)
+}
+
+// modesOf returns what a log's files permit, and its directory. Of segments that differ it is
+// what all of them permit.
+func modesOf(dir string) (file, directory sys.Stat, err error) {
+	if directory, err = statOf(dir); err != nil {
+		return file, directory, err
+	}
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if err != nil || filepath.Ext(e.Name()) != ".wal" {
+			continue
+		}
+		var is sys.Stat
+		is, err = statOf(filepath.Join(dir, e.Name()))
+		switch {
+		case file.Mode == 0:
+			file = is
+		case file.GID != is.GID:
+			file.Mode &= permission.WithoutGroup(is.Mode)
+		default:
+			file.Mode &= is.Mode
+		}
+	}
+	return file, directory, err
+}
+
+func statOf(path string) (sys.Stat, error) {
+	name, err := sys.NewName(path)
+	if err != nil {
+		return sys.Stat{}, err
+	}
+	return sys.Disk{}.StatPath(name)
+}
+
+// permit lets a new file or directory be used as another one is. Its owner may always write.
+func permit(path string, like sys.Stat) error {
+	is, err := statOf(path)
+	if err != nil {
+		return err
+	}
+	perm := like.Mode&0o777 | 0o600
+	if is.GID != like.GID {
+		perm = permission.WithoutGroup(perm)
+	}
+	if is.Mode&0o777 == perm {
+		return nil
+	}
+	return os.Chmod(path, fs.FileMode(perm))
+}
+
+// permitAll does that with a new log.
+func permitAll(dir string, file, directory sys.Stat) error {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		err = errors.Join(err, permit(filepath.Join(dir, e.Name()), file))
+	}
+	return errors.Join(err, permit(dir, directory))
 }

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -89,6 +91,49 @@ func TestDamageIsReportedAndStaysWhereItIs(t *testing.T) {
 	wants(t, 0, `all has 27 of 27 whole records, from 3 to 29\n$`, at, "repair", dir, filepath.Join(to, "all"), "--renumber")
 	wants(t, 0, `^27 records from 3 to 29`, `^$`, "verify", filepath.Join(to, "all"))
 	wants(t, 1, `^27 records`, at, "verify", dir)
+}
+
+// TestACopyPermitsWhatTheLogDoes, whatever umask is. Of segments that differ each says what is not permitted.
+func TestACopyPermitsWhatTheLogDoes(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("files here have no such permissions")
+	}
+	for n, c := range []struct{ dir, first, others, wantDir, want fs.FileMode }{
+		{0o700, 0o600, 0o600, 0o700, 0o600},
+		{0o775, 0o664, 0o664, 0o775, 0o664},
+		{0o770, 0o640, 0o660, 0o770, 0o640},
+		{0o755, 0o644, 0o640, 0o755, 0o640},
+		{0o500, 0o444, 0o444, 0o700, 0o644}, // the copy's owner is to open it
+	} {
+		dir := logOf(t)
+		names, err := filepath.Glob(filepath.Join(dir, "*.wal"))
+		if err != nil || len(names) < 2 {
+			t.Fatal(names, err)
+		}
+		for i, name := range names {
+			err = errors.Join(err, os.Chmod(name, []fs.FileMode{c.first, c.others}[min(i, 1)]))
+		}
+		if err := errors.Join(err, os.Chmod(dir, c.dir)); err != nil {
+			t.Fatal(err)
+		}
+		to := filepath.Join(t.TempDir(), "copy")
+		wants(t, 0, `copy has 28 of 28`, `^$`, "repair", dir, to)
+		if err := os.Chmod(dir, 0o700); err != nil { // else it can't be removed
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(to); err != nil || info.Mode().Perm() != c.wantDir {
+			t.Errorf("%d: the directory has %v, %v; want %v", n, info.Mode(), err, c.wantDir)
+		}
+		all, err := os.ReadDir(to)
+		if err != nil || len(all) < 2 {
+			t.Fatal(all, err)
+		}
+		for _, e := range all {
+			if info, err := e.Info(); err != nil || info.Mode().Perm() != c.want {
+				t.Errorf("%d: %s has %v, %v; want %v", n, e.Name(), info.Mode(), err, c.want)
+			}
+		}
+	}
 }
 
 func TestRefusals(t *testing.T) {

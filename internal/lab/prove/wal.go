@@ -1,0 +1,99 @@
+package prove
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/wal"
+)
+
+// Workload wal opens a log again and again, fills segments, and truncates both ends. Nobody else may
+// read its files. The versions of each target are records of the one log.
+func init() {
+	const targets = 4
+	workloads = append(workloads, &Workload{Name: "wal", About: "wal.Log, which is opened anew after every 8 records", Files: true, Attacked: true,
+		Policies: []holdfast.Policy{holdfast.Durable(), holdfast.EachDurable()},
+		Targets: func(holdfast.Policy) (all []Target) {
+			for id := range uint32(targets) {
+				all = append(all, Target{ID: id, Path: fmt.Sprintf("log/%d", id), Object: true, Whole: true, Synced: true})
+			}
+			return all
+		},
+		// The last versions that are whole, and behind older ones. None is there where no log was opened.
+		Survey: func(dir string) (*Survivors, error) {
+			s := newSurvivors(targets)
+			entries, err := os.ReadDir(dir)
+			if err != nil {
+				return nil, err
+			}
+			for _, e := range entries {
+				if name := e.Name(); name != "lock" && name != "spare" && !strings.HasSuffix(name, ".wal") {
+					s.Temporaries++
+				}
+			}
+			if _, err := os.Lstat(filepath.Join(dir, "lock")); errors.Is(err, fs.ErrNotExist) {
+				return s, nil
+			}
+			_, err = wal.Scan(dir, func(r wal.Record, damage *wal.DamageError) bool {
+				record, ok := ReadRecord(r.Data)
+				switch {
+				case damage != nil || !ok || record.Size != len(r.Data) || record.ID >= targets:
+					s.Half[0] = true
+				case record.N <= s.N[record.ID]:
+					s.Disorder[record.ID] = true
+				default:
+					s.N[record.ID] = record.N
+				}
+				return true
+			})
+			return s, err
+		},
+		Run: func(r *Run) error {
+			for made := 0; r.more(made); {
+				var err error
+				if made, err = r.useLog(made, targets); err != nil {
+					return err
+				}
+			}
+			return nil
+		}})
+}
+
+// useLog opens the log, and appends to it.
+func (r *Run) useLog(made, targets int) (_ int, err error) {
+	l, _, err := wal.Open(r.Path("log"), wal.Options{Policy: r.Policy, SegmentSize: 8 * holdfast.KiB, Perm: 0o600})
+	if err != nil {
+		return made, err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	for range 8 {
+		id, n := uint32(made%targets), uint64(r.Number+1)<<32|uint64(made+1)
+		made++
+		r.Note(Begun, id, n)
+		last, err := l.Append(Record{ID: id, N: n, At: time.Now().UnixNano(), Size: 1000}.Append(nil))
+		if err == nil {
+			err = l.Wait(context.Background(), last)
+		}
+		if err != nil {
+			return made, err
+		}
+		r.Note(Accepted, id, n)
+		r.Note(Durable, id, n)
+	}
+	// What is removed at the end was never noted: the next Open must not find it.
+	last, err := l.Append([]byte("removed"))
+	if err == nil {
+		err = l.TruncateAfter(last - 1)
+	}
+	if last > uint64(2*targets) && err == nil {
+		err = l.TruncateBefore(last - uint64(2*targets))
+	}
+	return made, err
+}

@@ -1,0 +1,311 @@
+package wal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/durable"
+	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/keyed"
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// TestRecordsOfEachSize has those that end at, before and behind a multiple of 8, and the largest.
+func TestRecordsOfEachSize(t *testing.T) {
+	const room = leastSegment - headerSize - frameHeader // of a batch's lengths and records
+	d := newDisk(t, nil)
+	l, _, err := open(d, "/log", small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want [][]byte
+	add := func(sizes ...int) (uint64, error) {
+		var batch [][]byte
+		for _, n := range sizes {
+			batch = append(batch, bytes.Repeat([]byte{byte(n)}, n))
+		}
+		last, err := l.Append(batch...)
+		if last > 0 {
+			want = append(want, batch...)
+		}
+		return last, err
+	}
+	for _, sizes := range [][]int{{0}, {1}, {3}, {4}, {5}, {0, 0, 0}, {0, 7, 0}, {room - 4 - 1}, {room - 4}, {room - 8, 0}, {0, room - 8}, {0}} {
+		if last, err := add(sizes...); err != nil || last != uint64(len(want)) {
+			t.Fatalf("%v: Append = %d, %v", sizes, last, err)
+		}
+	}
+	for _, sizes := range [][]int{{room - 3}, {room - 7, 0}, {leastSegment}} {
+		last := l.Last()
+		if got, err := add(sizes...); got != 0 || err == nil || !strings.Contains(err.Error(), fmt.Sprintf("and a segment has room for %d; use smaller batches", room+frameHeader)) || l.Last() != last {
+			t.Errorf("%v: Append = %d, %v", sizes, got, err)
+		}
+	}
+	for range 2 {
+		got, err := recordsOf(l, 1)
+		if err != nil || len(got) != len(want) {
+			t.Fatalf("%d of %d records, %v", len(got), len(want), err)
+		}
+		for i := range want {
+			if !bytes.Equal(got[i], want[i]) {
+				t.Errorf("record %d has %d bytes, want %d", i+1, len(got[i]), len(want[i]))
+			}
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if l, _, err = open(newDisk(t, d.ProcessCrash()), "/log", small); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.Close()
+}
+
+// TestIndicesAtBothEnds asks for those beside the first and the last, in a log that is empty, that has records, and that was
+// truncated.
+func TestIndicesAtBothEnds(t *testing.T) {
+	d := newDisk(t, nil)
+	l, _, err := open(d, "/log", small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds := func(first, last uint64) {
+		t.Helper()
+		for range 2 {
+			if l.First() != first || l.Last() != last || l.Durable() != last {
+				t.Fatalf("it has %d to %d, durable %d; want %d to %d", l.First(), l.Last(), l.Durable(), first, last)
+			}
+			for _, index := range []uint64{0, first - 1, last + 1, last + 2, math.MaxUint64} {
+				if data, err := l.Read(index); !errors.Is(err, ErrNotFound) {
+					t.Errorf("Read(%d) of %d to %d = %q, %v", index, first, last, data, err)
+				}
+			}
+			for _, index := range []uint64{first, last} {
+				if data, err := l.Read(index); first <= last && (err != nil || string(data) != fmt.Sprint(index)) {
+					t.Errorf("Read(%d) of %d to %d = %q, %v", index, first, last, data, err)
+				}
+			}
+			if got, err := recordsOf(l, last+1); len(got) > 0 || err != nil {
+				t.Errorf("Records(%d) of %d to %d = %q, %v", last+1, first, last, got, err)
+			}
+			if _, err := recordsOf(l, last+2); !errors.Is(err, ErrNotFound) {
+				t.Errorf("Records(%d) of %d to %d: %v", last+2, first, last, err)
+			}
+			for _, index := range []uint64{0, first} {
+				if err := l.TruncateBefore(index); err != nil {
+					t.Errorf("TruncateBefore(%d) of %d to %d: %v", index, first, last, err)
+				}
+			}
+			for _, index := range []uint64{first - 2, last + 1, math.MaxUint64} {
+				if err := l.TruncateAfter(index); !errors.Is(err, ErrNotFound) {
+					t.Errorf("TruncateAfter(%d) of %d to %d: %v", index, first, last, err)
+				}
+			}
+			if err := l.TruncateAfter(last); err != nil {
+				t.Errorf("TruncateAfter(%d) of %d to %d: %v", last, first, last, err)
+			}
+			if err := errors.Join(l.Wait(t.Context(), 0), l.Wait(t.Context(), last)); err != nil {
+				t.Error(err)
+			}
+			if err := l.Wait(t.Context(), last+1); !errors.Is(err, ErrNotFound) {
+				t.Errorf("Wait(%d) of %d to %d: %v", last+1, first, last, err)
+			}
+			// And again in the log that a power cut leaves.
+			d = newDisk(t, d.PowerCut(rand.New(rand.NewPCG(first, last))))
+			l.Close()
+			if l, _, err = open(d, "/log", small); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	add := func(records int) {
+		t.Helper()
+		for range records {
+			if _, err := l.Append(fmt.Append(nil, l.Last()+1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	truncate := func(call func(uint64) error, index uint64) {
+		t.Helper()
+		if err := call(index); err != nil {
+			t.Fatal(err)
+		}
+	}
+	holds(1, 0)
+	add(4)
+	holds(1, 4)
+	truncate(l.TruncateBefore, 2)
+	holds(2, 4)
+	truncate(l.TruncateAfter, 1) // First-1
+	holds(2, 1)
+	add(3)
+	holds(2, 4)
+	truncate(l.TruncateBefore, 5) // Last+1
+	holds(5, 4)
+	add(1)
+	holds(5, 5)
+	truncate(l.TruncateBefore, 7) // a gap
+	holds(7, 6)
+	truncate(l.TruncateBefore, 8) // of an empty log
+	holds(8, 7)
+	add(1)
+	holds(8, 8)
+	l.Close()
+}
+
+// TestIndicesEnd at the largest one: no record gets an index that no Open finds.
+func TestIndicesEnd(t *testing.T) {
+	d := newDisk(t, nil)
+	l, _, err := open(d, "/log", small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := func(err error) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), "the largest index is 9223372036854775807") {
+			t.Error(err)
+		}
+	}
+	again := func(first, last uint64) {
+		t.Helper()
+		d = newDisk(t, d.ProcessCrash())
+		l.Close()
+		var found Recovery
+		if l, found, err = open(d, "/log", small); err != nil || found.First != first || found.Last != last {
+			t.Fatalf("%+v, %v; want %d to %d", found, err, first, last)
+		}
+	}
+	for _, index := range []uint64{1<<63 + 1, math.MaxUint64} {
+		refused(l.TruncateBefore(index))
+	}
+	if err := l.TruncateBefore(math.MaxInt64 - 1); err != nil {
+		t.Fatal(err)
+	}
+	_, err = l.Append(nil, nil, nil)
+	refused(err)
+	if last, err := l.Append([]byte("a"), []byte("b")); last != math.MaxInt64 || err != nil {
+		t.Fatal(last, err)
+	}
+	_, err = l.Append(nil)
+	refused(err)
+	again(math.MaxInt64-1, math.MaxInt64)
+	if data, err := l.Read(math.MaxInt64); string(data) != "b" || err != nil {
+		t.Errorf("%q, %v", data, err)
+	}
+	if err := l.TruncateBefore(1 << 63); err != nil {
+		t.Fatal(err)
+	}
+	again(1<<63, math.MaxInt64)
+	_, err = l.Append(nil)
+	refused(err)
+	l.Close()
+}
+
+// TestADirectoryWhereACallIsRefusedIsNamed, whichever call of Open it is.
+func TestADirectoryWhereACallIsRefusedIsNamed(t *testing.T) {
+	refused := errors.New("refused")
+	check := func(d *fault.Disk, ops ...fault.DiskOp) {
+		t.Helper()
+		for _, op := range ops {
+			d.Add(fault.DiskFault{Op: op, Err: refused})
+			if _, _, err := open(d, "/log", small); !errors.Is(err, refused) || !strings.HasPrefix(err.Error(), "wal: ") || !strings.Contains(err.Error(), "/log") {
+				t.Errorf("%v: %v", op, err)
+			}
+			d.Mend()
+		}
+		if d.Open() > 0 {
+			t.Errorf("%d descriptors are open", d.Open())
+		}
+	}
+	d := newDisk(t, nil)
+	check(d, fault.DiskOpenDir, fault.DiskOpen, fault.DiskStatFD, fault.DiskLock, fault.DiskReadNames, fault.DiskRemove, fault.DiskSync, fault.DiskRename)
+	l, _, err := open(d, "/log", small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Append([]byte("written")); err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	check(d, fault.DiskOpenDir, fault.DiskOpen, fault.DiskStatFD, fault.DiskLock, fault.DiskReadNames, fault.DiskRead, fault.DiskRemove, fault.DiskDatasync)
+}
+
+// TestALogsDirectoryIsDurableThatAnotherMade: who made it died before its name was.
+func TestALogsDirectoryIsDurableThatAnotherMade(t *testing.T) {
+	d := fault.NewDisk()
+	if err := d.Mkdir(plainName("/new"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	l, _, err := open(d, "/new", small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if _, err := l.Append([]byte("kept")); err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(40) {
+		if image := d.PowerCut(rand.New(rand.NewPCG(seed, 0))); !bytes.Contains(image.Files["/new/"+segmentName(1)], []byte("kept")) {
+			t.Fatalf("a power cut leaves %q in %v", image.Files, image.Dirs)
+		}
+	}
+}
+
+// TestADirectoryWhoseSyncFailedIsNotBegun: the next sync would work, and its name may be lost. One that is made again is a new
+// one, and a log that has a segment was begun before.
+func TestADirectoryWhoseSyncFailedIsNotBegun(t *testing.T) {
+	above := t.TempDir()
+	dir, other := filepath.Join(above, "log"), filepath.Join(above, "begun")
+	l, _ := mustOpen(t, other, small)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	is, err := sys.Disk{}.StatPath(plainName(above))
+	if err == nil {
+		err = os.Mkdir(dir, 0o777)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := keyed.Key{Device: is.Device, Inode: is.Inode}
+	durable.KernelSyncs.Fail(key)
+	defer delete(durable.KernelSyncs.Lost, key)
+	for range 2 {
+		if _, _, err := Open(dir, small); !errors.Is(err, durable.ErrDirLost) || !strings.Contains(err.Error(), dir+" durable: ") || !strings.HasSuffix(err.Error(), "remove it, and open the log again") {
+			t.Error(err)
+		}
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	mustOpen(t, dir, small)
+	mustOpen(t, other, small)
+}
+
+// TestPermissionsThatNoLogCanHaveAreRefused names the value.
+func TestPermissionsThatNoLogCanHaveAreRefused(t *testing.T) {
+	for perm, want := range map[uint32]string{
+		0o1640:        "wal: Perm 01640 holds more than permissions; use a value like 0o640",
+		1<<31 | 0o700: "wal: Perm 020000000700 holds more than permissions; use a value like 0o640",
+		0o444:         "wal: with Perm 0444 the owner can't read and write the log; use a value like 0o640",
+		0o266:         "wal: with Perm 0266 the owner can't read and write the log; use a value like 0o640",
+	} {
+		d := fault.NewDisk()
+		if _, _, err := open(d, "/log", Options{Policy: holdfast.Durable(), Perm: fs.FileMode(perm)}); err == nil || err.Error() != want {
+			t.Errorf("%#o: %v", perm, err)
+		}
+		if d.Count(fault.DiskMkdir) > 0 {
+			t.Errorf("%#o: a directory was made", perm)
+		}
+	}
+}
