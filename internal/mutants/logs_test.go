@@ -236,7 +236,7 @@ var logMutants = []mutant{
 	},
 	{
 		number: "947", what: "a file that can't have its group keeps the group's rights",
-		file: "rotate/logfile.go",
+		file: "rotate/access.go",
 		old:  "perm = permission.WithoutGroup(perm)",
 		new:  "perm &= vfs.PermMask",
 	},
@@ -279,8 +279,8 @@ var logMutants = []mutant{
 	{
 		number: "954", what: "the log itself is taken for a backup",
 		file: "rotate/backups.go",
-		old:  "if b.is.Inode != 0 && b.is.Inode == current.Inode {",
-		new:  "if b.is.Inode != 0 && b.is.Inode == current.Inode && false {",
+		old:  "isLog := b.inode != 0 && b.inode == current.Inode",
+		new:  "isLog := b.inode != 0 && b.inode == current.Inode && false",
 	},
 	{
 		number: "955", what: "the next record is glued to a torn one",
@@ -339,8 +339,8 @@ var logMutants = []mutant{
 	{
 		number: "964", what: "what is left of a compression counts as a backup",
 		file: "rotate/backups.go",
-		old:  "b.plain == \"\" && len(b.files) == 1 && strings.HasSuffix(name.String(), partly) {",
-		new:  "b.plain == \"\" && len(b.files) == 0 && strings.HasSuffix(name.String(), partly) {",
+		old:  "if b.plain == \"\" && b.part != \"\" {",
+		new:  "if b.plain == \"\" && b.part != \"\" && len(b.files) > 1 {",
 	},
 	{
 		number: "965", what: "backups may take more than MaxTotal",
@@ -351,8 +351,8 @@ var logMutants = []mutant{
 	{
 		number: "966", what: "backups stay beyond MaxAge",
 		file: "rotate/backups.go",
-		old:  "(o.MaxAge == 0 || now.Sub(b.at) <= o.MaxAge)",
-		new:  "(o.MaxAge == 0 || now.Sub(b.at) != 0)",
+		old:  "(o.MaxAge == 0 || b.age <= o.MaxAge)",
+		new:  "(o.MaxAge == 0 || b.age >= 0)",
 	},
 	{
 		number: "967", what: "a rotation by time is forgotten while the log is closed",
@@ -365,5 +365,79 @@ var logMutants = []mutant{
 		file: "rotate/rotate.go",
 		old:  "next := []time.Time{f.tendAt, cmp.Or(f.retryAt, f.due)}",
 		new:  "next := []time.Time{f.tendAt, cmp.Or(f.due)}",
+	},
+
+	// The edges of rotate: who may use a file, what counts, clocks that jump, processes that are killed.
+	{
+		number: "960b", what: "a new file has the permissions of the old one before it has its group",
+		file: "rotate/access.go",
+		old:  "return a.Mode & permission.Private",
+		new:  "return a.Mode & vfs.PermMask",
+	},
+	{
+		number: "961b", what: "the list that a directory gives to new files stays",
+		file: "rotate/access.go",
+		old:  "\tif list != nil {\n",
+		new:  "\tif list != nil && false {\n",
+	},
+	{
+		number: "961c", what: "a list that can't be read lets in whom the permissions let in",
+		file: "rotate/access.go",
+		old:  "\t\ta.Mode &^= 0o077\n",
+		new:  "",
+	},
+	{
+		number: "962b", what: "a file of another group keeps what the list gave to the old one",
+		file: "rotate/access.go",
+		old:  "\t\tpermission.ListWithoutGroup(list)\n",
+		new:  "\t\t_ = list\n",
+	},
+	{
+		number: "963b", what: "the group is not kept where the owner can't be",
+		file: "rotate/access.go",
+		old:  "if !group && !owner {",
+		new:  "if !group && !owner && false {",
+	},
+	{
+		number: "964b", what: "a half compressed file beside a whole one stays",
+		file: "rotate/backups.go",
+		old:  "if b.plain == \"\" && b.part != \"\" {",
+		new:  "if b.plain == \"\" && b.part != \"\" && len(b.files) == 1 {",
+	},
+	{
+		number: "964c", what: "Open leaves what is half compressed where no option asks for backups",
+		file: "rotate/rotate.go",
+		old:  "\tf.tendOnceLocked()\n",
+		new:  "\tf.tendLocked()\n",
+	},
+	{
+		number: "965b", what: "the newest backup counts before it is compressed",
+		file: "rotate/backups.go",
+		old:  "if i > 0 || b.plain == \"\" || !o.Compress {",
+		new:  "if i >= 0 {",
+	},
+	{
+		number: "965c", what: "backups are not counted again when one has been compressed",
+		file: "rotate/backups.go",
+		old:  "\t\t\tf.again = true\n",
+		new:  "",
+	},
+	{
+		number: "966b", what: "a clock that is set forward makes all backups old",
+		file: "rotate/backups.go",
+		old:  "since, known := f.made[b.at]",
+		new:  "since, known := f.made[time.Time{}]",
+	},
+	{
+		number: "966c", what: "a log that was opened again gives a backup an older name",
+		file: "rotate/exchange.go",
+		old:  "if f.last.IsZero() {",
+		new:  "if f.last.IsZero() && false {",
+	},
+	{
+		number: "967b", what: "a file whose name is nearly a backup's is removed",
+		file: "rotate/backups.go",
+		old:  "at.Format(stamp) != text || ",
+		new:  "",
 	},
 }
