@@ -19,7 +19,7 @@ type source struct {
 	regular bool   // a file whose Reads end by themselves
 	offset  int64  // how many bytes it gave
 	behind  behind
-	failed  error // its Read panicked, or ended the goroutine: it is not read again
+	failed  error // what a call returns after its Read has panicked, or ended the goroutine
 }
 
 // newSource returns a source and the number of bytes left in it, or 0 where that is not
@@ -51,11 +51,8 @@ const maxEmptyReads = 100
 
 // read reads at least one byte into p, which has room for one, or returns an
 // error; both if the source returned both. If the source panics, or ends its goroutine, so
-// does read, and fails from then on.
+// does read. It must not be called again then, as after an error.
 func (s *source) read(p []byte) (n int, err error) {
-	if s.failed != nil {
-		return 0, s.failed
-	}
 	returned := false
 	defer func() {
 		if !returned {
