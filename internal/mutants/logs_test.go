@@ -407,8 +407,8 @@ var logMutants = []mutant{
 	{
 		number: "964c", what: "Open leaves what is half compressed where no option asks for backups",
 		file: "rotate/rotate.go",
-		old:  "\tf.tendOnceLocked()\n",
-		new:  "\tf.tendLocked()\n",
+		old:  "\tf.tendOnceLocked()\n\treturn f, nil\n",
+		new:  "\tf.tendLocked()\n\treturn f, nil\n",
 	},
 	{
 		number: "965b", what: "the newest backup counts before it is compressed",

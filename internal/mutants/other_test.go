@@ -120,13 +120,13 @@ var otherMutants = []mutant{
 		number: "968b", what: "a panic of the source in the goroutine that reads ahead ends the program",
 		file: "readahead/refill.go", tests: "Panic",
 		old: "\t\t\tif !ended { // not",
-		new: "\t\t\tif false { // not",
+		new: "\t\t\tif ended && false { // not",
 	},
 	{
 		number: "968c", what: "a source that has panicked is read again",
-		file: "readahead/source.go", tests: "Panic",
-		old: "\tif s.failed != nil {\n",
-		new: "\tif s.failed != nil && len(p) == 0 {\n",
+		file: "readahead/refill.go", tests: "Panic",
+		old: "\tdefer func() { r.err = r.source.failed }() // its panic goes through\n",
+		new: "",
 	},
 	{
 		number: "968d", what: "a source that ends the goroutine which reads ahead makes the caller panic",
