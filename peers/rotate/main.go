@@ -82,7 +82,7 @@ type trouble struct {
 }
 
 var troubles = []trouble{
-	{name: "it rotates by size, at 1 MiB", size: holdfast.MiB},
+	{name: "rotated by size, at 1 MiB", size: holdfast.MiB},
 	{name: "moved, then a SIGHUP", times: 9, do: func(t *trial) error { return errors.Join(t.move(), t.log.Rotate()) }},
 	{name: "moved", times: 3, paced: true, do: (*trial).move},
 	{name: "removed", times: 3, paced: true, do: (*trial).remove},
@@ -155,10 +155,9 @@ type count struct {
 	late    int // written to a file after it had been moved or removed
 	lost    int
 	twice   int
-	split   int   // lines that are no record
+	split   int   // lines that are no record: pieces of one
 	zeros   int64 // bytes that nobody wrote
 	files   int
-	said    bool // Close has said that bytes are lost
 }
 
 // measure writes so many records, with a trouble in between, and counts them.
@@ -179,8 +178,8 @@ func measure(root string, a arm, x trouble, records, rate int) (c count, err err
 	}
 	accepted, refused, troubled := t.write(x, records, rate)
 	err = t.log.Close()
-	if c.said = errors.Is(err, holdfast.ErrUnlinked); c.said {
-		err = nil
+	if errors.Is(err, holdfast.ErrUnlinked) {
+		err = nil // what it says is counted
 	}
 	if err = errors.Join(troubled, err); err != nil {
 		return c, err
@@ -289,9 +288,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return command.Misuse("-records=%d -rate=%d: give at least %d and %d", *records, *rate, 100*goroutines, goroutines)
 	}
 	table := tabwriter.NewWriter(stdout, 0, 0, 1, ' ', 0)
-	fmt.Fprintln(table, "| the log is |\tof |\trecords |\trefused |\tlost |\ttwice |\tsplit |\tzeros |\tinto the old file |\tClose says so |\tfiles |")
-	fmt.Fprintln(table, "|---|\t---|\t---|\t---|\t---|\t---|\t---|\t---|\t---|\t---|\t---|")
+	fmt.Fprint(table, "| the log is |")
+	for _, a := range arms {
+		fmt.Fprintf(table, "\t%s |", a.name)
+	}
+	fmt.Fprintf(table, "\n|---|%s\n", strings.Repeat("\t---|", len(arms)))
 	for _, x := range troubles {
+		fmt.Fprintf(table, "| %s |", x.name)
 		for _, a := range arms {
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -300,10 +303,23 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			if err != nil {
 				return fmt.Errorf("%s, %s: %w", x.name, a.name, err)
 			}
-			said := map[bool]string{true: "yes"}[c.said]
-			fmt.Fprintf(table, "| %s |\t%s |\t%d |\t%d |\t%d |\t%d |\t%d |\t%d |\t%d |\t%s |\t%d |\n", x.name, a.name,
-				c.records, c.refused, c.lost, c.twice, c.split, c.zeros, c.late, said, c.files)
+			fmt.Fprintf(table, "\t%v |", c)
 		}
+		fmt.Fprintln(table)
 	}
 	return table.Flush()
+}
+
+// String says how many records were lost, and what else was not as it should be.
+func (c count) String() string {
+	text := fmt.Sprintf("%d lost", c.lost)
+	for _, x := range []struct {
+		n    int64
+		what string
+	}{{int64(c.refused), "refused"}, {int64(c.twice), "twice"}, {int64(c.split), "pieces"}, {c.zeros, "bytes of zeros"}, {int64(c.late), "late"}} {
+		if x.n > 0 {
+			text += fmt.Sprintf(", %d %s", x.n, x.what)
+		}
+	}
+	return text
 }
