@@ -27,9 +27,7 @@ type Target struct {
 	Whole  bool   // an object is whole at any time, though a newer one has begun
 	Synced bool   // and after a power cut too
 	Part   bool   // a part of it may be there until the first has been accepted
-	// Read returns the records of a stream that has more files than the one of its path, in these
-	// directories; nil is that it has not.
-	Read func(dirs ...string) ([]byte, error)
+	Log    bool   // a stream's records are in the backups of its file too, as rotate names them
 }
 
 // Survivors is what a crash left, by the IDs of the targets.

@@ -296,22 +296,15 @@ func (p *attackedPlace) survey() (*Survivors, error) {
 		found.Half[i] = found.Half[i] || other.Half[i]
 	}
 	found.Temporaries += other.Temporaries
-	if read := p.targets[0].Read; read != nil { // a record is in either
-		data, err := read(p.place, p.victim)
+	if log := p.targets[0]; log.Log { // a record is in either
+		data, err := log.read(p.place, p.victim)
 		if err != nil {
 			return nil, err
 		}
-		found.Survey(p.targets, streamIDs(p.targets), data)
+		_, ids := byPath(p.targets)
+		found.Survey(p.targets, ids[log.Path], data)
 	}
 	return found, nil
-}
-
-// streamIDs are those of targets that share their files.
-func streamIDs(targets []Target) (ids []uint32) {
-	for _, t := range targets {
-		ids = append(ids, t.ID)
-	}
-	return ids
 }
 
 // attacked runs a workload under an attack, and returns how many calls it made. What a call has begun

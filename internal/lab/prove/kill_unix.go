@@ -135,11 +135,7 @@ func Survey(dir string, targets []Target) (*Survivors, error) {
 	s := newSurvivors(len(targets))
 	paths, ids := byPath(targets)
 	for _, p := range paths {
-		read := func(...string) ([]byte, error) { return real{dir}.ReadFile(p) }
-		if several := targets[ids[p][0]].Read; several != nil {
-			read = several
-		}
-		data, err := read(filepath.Join(dir, filepath.Dir(filepath.FromSlash(p))))
+		data, err := targets[ids[p][0]].read(filepath.Dir(filepath.Join(dir, filepath.FromSlash(p))))
 		if err != nil {
 			return nil, err
 		}

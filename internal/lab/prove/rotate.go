@@ -9,7 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -26,7 +26,7 @@ func init() {
 		Targets: func(p holdfast.Policy) []Target {
 			all := streamTargets("app.log", writers)(p)
 			for i := range all {
-				all[i].Read = readLog
+				all[i].Log = true
 			}
 			return all
 		},
@@ -34,13 +34,14 @@ func init() {
 }
 
 func (r *Run) onLog(writers int) (err error) {
-	data, err := readLog(r.Path(""))
+	log := Target{Path: "app.log", Log: true}
+	data, err := log.read(r.Path(""))
 	if err != nil {
 		return err
 	}
 	there := newParse()
 	there.extend(data)
-	f, err := rotate.Open(r.Path("app.log"), rotate.Options{Policy: r.Policy, MaxSize: 300, Compress: true})
+	f, err := rotate.Open(r.Path(log.Path), rotate.Options{Policy: r.Policy, MaxSize: 300, Compress: true})
 	if err != nil {
 		return err
 	}
@@ -81,17 +82,21 @@ func (r *Run) onLog(writers int) (err error) {
 	return nil
 }
 
-// readLog returns the records of a log and its backups in some directories, the oldest first. What
-// is behind one that is missing is lost, as in one file behind a torn record, until it is written again.
-// The records of more than one directory are in the order of their numbers.
-func readLog(dirs ...string) (all []byte, err error) {
+// read returns what is in a target's file in a directory, or the records of a log and its backups in
+// some directories, the oldest first. What is behind a record that is missing is lost, as in one file
+// behind a torn one, until it is written again. The records of several directories are in the order of
+// their numbers.
+func (t *Target) read(dirs ...string) (all []byte, err error) {
+	if !t.Log {
+		return real{dirs[0]}.ReadFile(path.Base(t.Path))
+	}
 	type line struct {
 		Record
 		data []byte
 	}
 	var lines []line
 	for _, dir := range dirs {
-		files, err := logFiles(dir)
+		files, err := real{dir}.logFiles()
 		if err != nil {
 			return nil, err
 		}
@@ -124,15 +129,15 @@ func readLog(dirs ...string) (all []byte, err error) {
 	return all, nil
 }
 
-// logFiles returns what is in the files of a log, the oldest first.
-func logFiles(dir string) (files [][]byte, err error) {
-	entries, err := os.ReadDir(dir) // sorted: app-… before app.log
+// logFiles returns what is in the files of the log app.log, the oldest first.
+func (s real) logFiles() (files [][]byte, err error) {
+	entries, err := os.ReadDir(s.dir) // sorted: app-… before app.log
 	for _, e := range entries {
 		name := e.Name()
 		if !strings.HasPrefix(name, "app") || strings.HasSuffix(name, ".part") {
 			continue
 		}
-		data, err := os.ReadFile(filepath.Join(dir, name))
+		data, err := os.ReadFile(s.Path(name))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -140,7 +145,7 @@ func logFiles(dir string) (files [][]byte, err error) {
 			return nil, err
 		}
 		if plain, ok := strings.CutSuffix(name, ".gz"); ok {
-			if _, err := os.Lstat(filepath.Join(dir, plain)); err == nil {
+			if _, err := os.Lstat(s.Path(plain)); err == nil {
 				continue // both are there until the compressed one is durable
 			}
 			z, err := gzip.NewReader(bytes.NewReader(data))
