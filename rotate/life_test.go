@@ -219,9 +219,6 @@ func TestFullDiskLosesNothingAndGoesOn(t *testing.T) {
 				refused := 0
 				for range 500 { // and nobody gives a refused record again
 					n, err := f.Write(record(0, l[0]))
-					if err != nil && !strings.Contains(err.Error(), "/log/app.log") {
-						t.Error("it names no file:", err)
-					}
 					if n > 0 {
 						l[0]++
 					}

@@ -440,4 +440,34 @@ var logMutants = []mutant{
 		old:  "at.Format(stamp) != text || ",
 		new:  "",
 	},
+	{
+		number: "969e", what: "a file that is just full is not rotated",
+		file: "rotate/rotate.go",
+		old:  "size >= int64(f.options.MaxSize)",
+		new:  "size > int64(f.options.MaxSize)",
+	},
+	{
+		number: "969f", what: "one backup too many stays",
+		file: "rotate/backups.go",
+		old:  "i < o.MaxBackups)",
+		new:  "i <= o.MaxBackups)",
+	},
+	{
+		number: "969g", what: "the errors of a log's Writer name no file",
+		file: "rotate/logfile.go",
+		old:  "func (l *logFile) Name() string { return l.path }",
+		new:  "func (l *logFile) Name() string { return \"\" }",
+	},
+	{
+		number: "969h", what: "a log that lost a record in the middle is judged whole",
+		file: "internal/lab/prove/rotate.go", tests: "ALog",
+		old: "if l.N <= next[l.ID] {",
+		new: "if l.N <= next[l.ID]+1 {",
+	},
+	{
+		number: "969i", what: "an attack's log is looked for in one directory",
+		file: "internal/lab/prove/hostile_linux.go", tests: "Attack|OtherUsers",
+		old: "log.read(p.place, p.victim)",
+		new: "log.read(p.place)",
+	},
 }
