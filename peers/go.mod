@@ -5,6 +5,7 @@ go 1.26.0
 replace github.com/holdfast-go/holdfast => ../
 
 require (
+	github.com/DeRuina/timberjack v1.4.9
 	github.com/cockroachdb/pebble/v2 v2.1.7
 	github.com/dgraph-io/badger/v4 v4.9.6
 	github.com/google/renameio/v2 v2.0.2
@@ -27,7 +28,6 @@ require (
 
 require (
 	github.com/DataDog/zstd v1.5.7 // indirect
-	github.com/DeRuina/timberjack v1.4.9 // indirect
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0 // indirect
 	github.com/RaduBerinde/axisds v0.1.0 // indirect
 	github.com/RaduBerinde/btreemap v0.0.0-20250419174037-3d62b7205d54 // indirect
