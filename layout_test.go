@@ -85,7 +85,7 @@ var rooms = map[string]room{
 	"internal/lab/uml":      {"internal/own internal/sys " + lab("volume"), "…"},
 	"internal/lab/fuselog":  {"", "golang.org/x/sys"},
 	"internal/lab/powercut": {". " + lab("fuselog") + " " + lab("prove") + " " + lab("volume"), "golang.org/x/sys"},
-	"internal/lab/prove":    {". filecopy files internal/fault internal/sys internal/vfs " + lab("syscallfault") + " wal", "golang.org/x/sys"},
+	"internal/lab/prove":    {". filecopy files internal/fault internal/sys internal/vfs rotate " + lab("syscallfault") + " wal", "golang.org/x/sys"},
 	"internal/lab/result":   {". internal/own " + lab("machine"), "…"},
 	"internal/lab/trial":    {". internal/own internal/sys internal/vfs " + lab("machine probe result stat") + " stats", "…"},
 	"internal/lab/study":    {". " + lab("chart machine probe result stat trial"), "…"},

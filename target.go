@@ -19,9 +19,8 @@ import (
 // is the fastest correct way to sync it, whether its links can be counted, and the
 // directory entry that must become durable with it.
 //
-// Note: O_DSYNC and RWF_DSYNC, which write and sync in one call, gained nothing over
-// write and fdatasync for a growing file. Nor did fallocate. docs/design/decisions.md
-// has the figures, so there is one way.
+// Note: O_DSYNC and RWF_DSYNC, which write and sync in one call, gained nothing over write and
+// fdatasync for a growing file, nor did fallocate: docs/design/decisions.md has the figures.
 type target struct {
 	file   File
 	path   string
@@ -34,11 +33,13 @@ type target struct {
 
 func newTarget(f File, p Policy) (target, error) {
 	t := target{file: f}
+	if named, ok := f.(interface{ Name() string }); ok {
+		t.path = named.Name()
+	}
 	osFile, ok := f.(*os.File)
 	if !ok {
 		return t, nil
 	}
-	t.path = osFile.Name()
 	handle, err := sys.NewHandle(osFile)
 	if err != nil {
 		return target{}, fmt.Errorf("holdfast: %w", err)

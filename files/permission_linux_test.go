@@ -142,6 +142,31 @@ func TestReplaceGivesNothingToAnotherGroup(t *testing.T) {
 	}
 }
 
+// TestReplaceKeepsTheGroupWithoutTheOwner replaces a file of root, by a user who is in the file's group: the owner can't be kept,
+// and the group can.
+func TestReplaceKeepsTheGroupWithoutTheOwner(t *testing.T) {
+	dir := acltest.Directory(t)
+	acltest.Must(t, os.Chmod(dir, 0o777))
+	path := dir + "/file"
+	acltest.OldFile(t, path, 0, 2000, 0o4660)
+	var r files.Result
+	acltest.As(t, 1001, 1001, []uint32{2000}, func() {
+		f, err := files.New(files.Options{Policy: holdfast.EachDurable()})
+		if err == nil {
+			r, err = f.WriteFile(context.Background(), path, []byte("new"), files.Replace)
+			err = errors.Join(err, f.Close())
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	var is unix.Stat_t
+	acltest.Must(t, unix.Stat(path, &is))
+	if is.Uid != 1001 || is.Gid != 2000 || is.Mode&0o7777 != 0o660 || !r.Stripped {
+		t.Errorf("it is %#o of %d:%d, and the result %+v", is.Mode&0o7777, is.Uid, is.Gid, r)
+	}
+}
+
 func TestReplaceTakesNoListOfTheDirectory(t *testing.T) {
 	eachReplacing(t, func(t *testing.T, dir string, replace func(string) files.Result) {
 		path := dir + "/file"

@@ -5,6 +5,7 @@ go 1.26.0
 replace github.com/holdfast-go/holdfast => ../
 
 require (
+	github.com/DeRuina/timberjack v1.4.9
 	github.com/cockroachdb/pebble/v2 v2.1.7
 	github.com/dgraph-io/badger/v4 v4.9.6
 	github.com/google/renameio/v2 v2.0.2

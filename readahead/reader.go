@@ -79,7 +79,8 @@ func (o Options) withDefaults() Options {
 //
 // Errors: the end is a bare [io.EOF]. Any other error of the source is an [Error] with
 // its offset. Every call returns it after all bytes before it, and the Reader reads the
-// source no more.
+// source no more. If the source's Read panics, or ends its goroutine, so does the call that
+// needs its bytes, also where a goroutine reads ahead. Later calls return an Error that says so.
 //
 // A file that shrinks while it is read ends early, and one that grows may end
 // late; neither is an error.
@@ -180,7 +181,8 @@ func (r *Reader) Read(p []byte) (n int, err error) {
 
 // readStraight lets the source read into p, past the Reader's memory.
 func (r *Reader) readStraight(p []byte) (n int, err error) {
-	n, r.err = r.source.read(p)
+	n, err = r.read(p)
+	r.err = err
 	if n == 0 {
 		return 0, r.err
 	}

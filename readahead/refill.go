@@ -1,6 +1,7 @@
 package readahead
 
 import (
+	"runtime"
 	"sync/atomic"
 	"time"
 )
@@ -21,9 +22,15 @@ func (r *Reader) more() error {
 	r.makeRoom()
 	end := len(r.view)
 	r.pace.reads()
-	n, err := r.source.read(r.view[end:min(cap(r.view), end+r.block)])
+	n, err := r.read(r.view[end:min(cap(r.view), end+r.block)])
 	r.pace.hasRead()
 	return r.got(n, err)
+}
+
+// read reads the source where no goroutine does.
+func (r *Reader) read(p []byte) (n int, err error) {
+	defer func() { r.err = r.source.failed }() // its panic goes through
+	return r.source.read(p)
 }
 
 // got adds n bytes behind the view, and keeps the error that comes after them.
@@ -59,6 +66,13 @@ func (r *Reader) holdBlock() {
 // take is more where a goroutine reads ahead.
 func (r *Reader) take() error {
 	b := r.ahead.take()
+	if b.died {
+		r.err = b.err
+		if b.cause == nil {
+			runtime.Goexit()
+		}
+		panic(b.cause)
+	}
 	data := b.mem[r.head : r.head+b.n]
 	switch room := cap(r.view) - len(r.view); {
 	case r.buffered() > len(data) && room >= len(data):
@@ -115,6 +129,9 @@ type loaded struct {
 	mem []byte
 	n   int
 	err error // what comes after them
+
+	died  bool // the goroutine, by what the source did: the caller does the same
+	cause any  // what the source panicked with; nil: it called runtime.Goexit
 }
 
 // startAhead gives the source to a goroutine until done is closed. The caller has the
@@ -125,18 +142,30 @@ func startAhead(s *source, head, block int) *ahead {
 	a.empty <- make([]byte, head+block)
 	go func() {
 		defer close(a.done)
-		for mem := range a.empty {
-			if a.stopped.Load() {
-				return
+		ended := false
+		defer func() {
+			if !ended { // not the whole program, for which no caller could recover
+				a.full <- loaded{died: true, cause: recover(), err: s.failed}
 			}
-			n, err := s.read(mem[head:])
-			a.full <- loaded{mem, n, err}
-			if err != nil {
-				return
-			}
-		}
+		}()
+		a.run(s, head)
+		ended = true
 	}()
 	return a
+}
+
+// run reads a block for each that is empty.
+func (a *ahead) run(s *source, head int) {
+	for mem := range a.empty {
+		if a.stopped.Load() {
+			return
+		}
+		n, err := s.read(mem[head:])
+		a.full <- loaded{mem: mem, n: n, err: err}
+		if err != nil {
+			return
+		}
+	}
 }
 
 // take waits for the next block. It must not be called after an error.

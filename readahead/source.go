@@ -1,6 +1,7 @@
 package readahead
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -18,6 +19,7 @@ type source struct {
 	regular bool   // a file whose Reads end by themselves
 	offset  int64  // how many bytes it gave
 	behind  behind
+	failed  error // what a call returns after its Read has panicked, or ended the goroutine
 }
 
 // newSource returns a source and the number of bytes left in it, or 0 where that is not
@@ -48,8 +50,36 @@ func newSource(r io.Reader, dropBehind bool) (s source, remaining int64) {
 const maxEmptyReads = 100
 
 // read reads at least one byte into p, which has room for one, or returns an
-// error; both if the source returned both.
+// error; both if the source returned both. If the source panics, or ends its goroutine, so
+// does read. It must not be called again then, as after an error.
 func (s *source) read(p []byte) (n int, err error) {
+	returned := false
+	defer func() {
+		if !returned {
+			s.failLike(recover())
+		}
+	}()
+	n, err = s.readSome(p)
+	returned = true
+	return n, err
+}
+
+// failLike notes what the source panicked with, or that it ended its goroutine if that is nil,
+// and does the first of these again. The goroutine goes on to end by itself.
+func (s *source) failLike(cause any) {
+	format := "Read panicked, and the source is read no more: %v"
+	if _, ok := cause.(error); ok {
+		format = format[:len(format)-1] + "w"
+	}
+	if cause == nil {
+		s.failed = s.wrap(errors.New("Read called runtime.Goexit, and the source is read no more"))
+		return
+	}
+	s.failed = s.wrap(fmt.Errorf(format, cause))
+	panic(cause)
+}
+
+func (s *source) readSome(p []byte) (n int, err error) {
 	for range maxEmptyReads {
 		n, err = s.reader.Read(p)
 		if n < 0 || n > len(p) {

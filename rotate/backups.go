@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/permission"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
@@ -20,17 +19,29 @@ import (
 // interrupted.
 type backup struct {
 	at    time.Time
-	plain sys.Name // as it was, or ""
-	is    sys.Stat // of plain
-	files []sys.Name
-	bytes int64 // of all files
+	age   time.Duration
+	plain sys.Name   // as it was, or ""
+	part  sys.Name   // what an interrupted compression has left, or ""
+	inode uint64     // of plain
+	files []sys.Name // all of them
+	bytes int64      // without part
 }
 
-// tendLocked has the background look after the backups.
+// clock is the time of the day, which may jump. A test sets it.
+var clock = time.Now
+
+// tendLocked has the background look after the backups, if there is something to look for.
 func (f *File) tendLocked() {
+	if o := f.options; o.Compress || o.MaxBackups > 0 || o.MaxAge > 0 || o.MaxTotal > 0 {
+		f.tendOnceLocked()
+	}
+}
+
+// tendOnceLocked is tendLocked also where the options limit nothing: a process that was killed
+// may have left something half compressed.
+func (f *File) tendOnceLocked() {
 	f.again = true
-	o := f.options
-	if f.tending || f.closed || !o.Compress && o.MaxBackups == 0 && o.MaxAge == 0 && o.MaxTotal == 0 {
+	if f.tending || f.closed {
 		return
 	}
 	f.tending = true
@@ -63,25 +74,29 @@ func (f *File) tend() {
 		return
 	}
 	f.over("compress", "remove")
-	now, kept, total := time.Now(), 0, int64(0)
-	for _, b := range all {
-		kept++
-		total += b.bytes
-		o := f.options
-		if (o.MaxBackups == 0 || kept <= o.MaxBackups) && (o.MaxTotal == 0 || total <= int64(o.MaxTotal)) &&
-			(o.MaxAge == 0 || now.Sub(b.at) <= o.MaxAge) {
+	o, total := f.options, int64(0)
+	for i, b := range all {
+		if i > 0 || b.plain == "" || !o.Compress { // else it counts as what it is compressed to
+			total += b.bytes
+		}
+		if (o.MaxBackups == 0 || i < o.MaxBackups) && (o.MaxTotal == 0 || total <= int64(o.MaxTotal)) &&
+			(o.MaxAge == 0 || b.age <= o.MaxAge) {
 			continue
 		}
+		b.plain = ""
+		err := error(nil)
 		for _, name := range b.files {
-			if err := f.disk.Remove(p.dir, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if failed := f.disk.Remove(p.dir, name); failed != nil && !errors.Is(failed, fs.ErrNotExist) {
+				err = failed
 				f.tendLater(&Error{Op: "remove", Path: name.String(), Err: err})
 			}
 		}
-		b.plain = ""
-		f.count(func(s *Stats) { s.Removed++ })
+		if err == nil {
+			f.count(func(s *Stats) { s.Removed++ })
+		}
 	}
 	for _, b := range slices.Backward(all) {
-		if b.plain == "" || !f.options.Compress && len(b.files) == 1 {
+		if b.plain == "" || !o.Compress && len(b.files) == 1 {
 			continue
 		}
 		err := f.compress(p, b)
@@ -96,10 +111,11 @@ func (f *File) tend() {
 			return
 		case err != nil:
 			f.tendLater(&Error{Op: "compress", Path: b.plain.String(), Err: err})
-		default:
+		case o.MaxTotal > 0: // it is smaller now, and there may be new ones
 			f.mu.Lock()
-			f.again = f.again || f.options.MaxTotal > 0 // it is smaller now
-			f.mu.Unlock()
+			defer f.mu.Unlock()
+			f.again = true
+			return
 		}
 	}
 }
@@ -118,6 +134,28 @@ func (f *File) tendLater(e *Error) {
 // backups returns the log's backups, the newest first. What it finds half compressed without
 // the backup itself it removes.
 func (f *File) backups(p place) ([]*backup, error) {
+	all, err := f.list(p)
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.passLocked(all)
+	f.agesLocked(all)
+	current := f.current.Load().file.inode // by now: what it was before is closed
+	return slices.DeleteFunc(all, func(b *backup) bool {
+		if b.plain == "" && b.part != "" {
+			f.disk.Remove(p.dir, b.part) // the next look tries again
+			b.files = slices.DeleteFunc(b.files, func(name sys.Name) bool { return name == b.part })
+		}
+		// It has a backup's name since a rotation failed, or by another program.
+		isLog := b.inode != 0 && b.inode == current.Inode
+		return isLog || len(b.files) == 0
+	}), nil
+}
+
+// list returns all files that have a backup's name, the newest first.
+func (f *File) list(p place) ([]*backup, error) {
 	fd, err := f.disk.OpenDirIn(p.dir, sys.Name(".\x00"))
 	if err != nil {
 		return nil, err
@@ -125,6 +163,7 @@ func (f *File) backups(p place) ([]*backup, error) {
 	defer f.disk.Close(fd) // nothing was written to it
 	before, behind := parts(p.base)
 	found := map[string]*backup{}
+	var all []*backup
 	buf := make([]byte, 16<<10)
 	for {
 		names, err := f.disk.ReadNames(fd, buf, nil)
@@ -140,45 +179,55 @@ func (f *File) backups(p place) ([]*backup, error) {
 				continue
 			}
 			kind, ok := strings.CutPrefix(text[len(stamp):], behind)
-			at, bad := time.Parse(stamp, text[:len(stamp)])
-			if !ok || bad != nil || kind != "" && kind != packed && kind != packed+partly {
+			text = text[:len(stamp)]
+			at, bad := time.Parse(stamp, text)
+			if !ok || bad != nil || at.Format(stamp) != text || kind != "" && kind != packed && kind != packed+partly {
 				continue
 			}
 			is, err := f.disk.Stat(p.dir, e.Name)
 			if err != nil || is.Mode&vfs.KindMask != vfs.KindRegular {
 				continue // it is gone, or not ours
 			}
-			b := found[text[:len(stamp)]]
+			b := found[text]
 			if b == nil {
 				b = &backup{at: at}
-				found[text[:len(stamp)]] = b
+				found[text] = b
+				all = append(all, b)
 			}
 			b.files = append(b.files, e.Name)
+			if kind == packed+partly {
+				b.part = e.Name
+				continue
+			}
 			b.bytes += is.Size
 			if kind == "" {
-				b.plain, b.is = e.Name, is
+				b.plain, b.inode = e.Name, is.Inode
 			}
 		}
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	current := f.current.Load().file.inode // by now: what it was before is closed
-	var all []*backup
-	for _, b := range found {
-		if b.is.Inode != 0 && b.is.Inode == current.Inode {
-			continue // it has a backup's name since a rotation failed, or by another program
-		}
-		if name := b.files[0]; b.plain == "" && len(b.files) == 1 && strings.HasSuffix(name.String(), partly) {
-			f.disk.Remove(p.dir, name) // the next look tries again
-			continue
-		}
-		all = append(all, b)
-	}
 	slices.SortFunc(all, func(a, b *backup) int { return b.at.Compare(a.at) })
-	if len(all) > 0 && all[0].at.After(f.last) {
-		f.last = all[0].at // a clock that was set back must not give a new backup an older name
-	}
 	return all, nil
+}
+
+// passLocked has the next backup get a later name than these, whatever the clock says.
+func (f *File) passLocked(all []*backup) {
+	if len(all) > 0 && all[0].at.After(f.last) {
+		f.last = all[0].at
+	}
+}
+
+// agesLocked finds out how old backups are. It asks the clock when it sees one first, where one of
+// the future is new. From then on it counts the time that passes, which no set clock changes.
+func (f *File) agesLocked(all []*backup) {
+	now, ran, made := clock(), time.Since(f.opened), map[time.Time]time.Duration{}
+	for _, b := range all {
+		since, known := f.made[b.at]
+		if !known {
+			since = ran - max(0, now.Sub(b.at))
+		}
+		b.age, made[b.at] = ran-since, since
+	}
+	f.made = made
 }
 
 // compress replaces a backup by a compressed one, whatever an interrupted compression has left.
@@ -187,24 +236,28 @@ func (f *File) backups(p place) ([]*backup, error) {
 func (f *File) compress(p place, b *backup) (err error) {
 	name := strings.TrimSuffix(string(b.plain), "\x00") + packed
 	whole, part := sys.Name(name+"\x00"), sys.Name(name+partly+"\x00")
-	f.count(func(s *Stats) {
-		s.Compressing, s.CompressedBytes, s.CompressingSize = b.plain.String(), 0, b.is.Size
-	})
 	from, err := f.disk.OpenSource(p.dir, b.plain)
 	if err != nil {
 		return err
 	}
 	defer f.disk.Close(from)
+	is, err := accessOf(f.disk, from)
+	if err != nil {
+		return err
+	}
+	f.count(func(s *Stats) {
+		s.Compressing, s.CompressedBytes, s.CompressingSize = b.plain.String(), 0, is.Size
+	})
 	to := &logFile{place: p, fd: -1}
 	to.base = part
 	if err := f.disk.Remove(p.dir, part); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	to.fd, err = f.disk.OpenFile(p.dir, part, os.O_WRONLY|os.O_CREATE|os.O_EXCL|sys.NoFollow, permission.Private)
+	to.fd, err = f.disk.OpenFile(p.dir, part, os.O_WRONLY|os.O_CREATE|os.O_EXCL|sys.NoFollow, is.private())
 	if err != nil {
 		return err
 	}
-	err = to.imitate(b.is)
+	err = to.imitate(&is)
 	if err == nil {
 		err = f.pack(to, from)
 	}

@@ -156,3 +156,48 @@ func TestALinkThatCameMeanwhileIsNotFollowed(t *testing.T) {
 		t.Errorf("planted %v: %v, and where the link leads stands %q", planted, err, got)
 	}
 }
+
+// TestErrorsNameTheLog whichever call returns them.
+func TestErrorsNameTheLog(t *testing.T) {
+	for _, c := range []struct {
+		op   fault.DiskOp
+		path string
+		call func(f *File) error
+	}{
+		{fault.DiskWrite, "", func(f *File) error { _, err := f.Write([]byte("x\n")); return err }},
+		{fault.DiskDatasync, "", (*File).Sync},
+		{fault.DiskRename, "", (*File).Rotate},
+		{fault.DiskOpen, "app.log", (*File).Rotate},
+		{fault.DiskClose, "app.log", (*File).Close},
+		{fault.DiskWrite, "", (*File).Close},
+	} {
+		failed := 0
+		for _, p := range []holdfast.Policy{holdfast.Unbuffered(), holdfast.Buffered(holdfast.KiB), holdfast.Durable()} {
+			synctest.Test(t, func(t *testing.T) {
+				d := newMemory(t)
+				f := opened(t, d, Options{Policy: p})
+				synctest.Wait()
+				if _, err := f.Write([]byte("first\n")); err != nil {
+					t.Fatal(err)
+				}
+				d.Add(fault.DiskFault{Op: c.op, Path: c.path, Err: syscall.EIO})
+				err := c.call(f)
+				if err == nil && p.Buffer > 0 {
+					err = f.Close()
+				}
+				if errors.Is(err, syscall.EIO) {
+					failed++
+				}
+				var cause *fault.DiskError // which names the file too, as no system does
+				if errors.As(err, &cause) && !strings.Contains(strings.ReplaceAll(err.Error(), cause.Error(), ""), "/log/app.log") {
+					t.Errorf("%v, %v fails: %q", p, c.op, err)
+				}
+				d.Mend()
+				f.Close()
+			})
+		}
+		if failed == 0 {
+			t.Errorf("a failing %v is no error", c.op)
+		}
+	}
+}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/permission"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/stats"
 )
@@ -68,7 +67,7 @@ func (f *File) exchangeLocked(next func(*logFile) (*logFile, error)) error {
 	}
 	if err != nil {
 		if l.fd < 0 {
-			err = errors.Join(err, l.open(permission.Private, &l.like))
+			err = errors.Join(err, l.open(0, &l.like))
 		}
 		to = l
 	} else if to != l {
@@ -93,7 +92,7 @@ func (f *File) reopenLocked(old *logFile) (*logFile, error) {
 			return nil, err
 		}
 	}
-	l, err := openFile(f.disk, f.names, f.path, permission.Private, &old.like)
+	l, err := openFile(f.disk, f.names, f.path, 0, &old.like)
 	if err == nil {
 		f.count(func(s *Stats) { s.Reopens++ })
 		f.tendLocked()
@@ -124,7 +123,7 @@ func (f *File) renameLocked(old *logFile) (*logFile, error) {
 		err = old.syncDir(since)
 	}
 	if err == nil {
-		l, err = openFile(f.disk, f.names, f.path, permission.Private, &old.like)
+		l, err = openFile(f.disk, f.names, f.path, 0, &old.like)
 	}
 	if err != nil {
 		// If this fails too, the path leads to no file: then the next try opens one.
@@ -161,10 +160,17 @@ func parts(base sys.Name) (before, behind string) {
 	return name[:dot] + "-", name[dot:]
 }
 
-// backupName returns a name that no backup has, later than all that this process gave.
+// backupName returns a name that no backup has, later than all that are there.
 func (f *File) backupName(l *logFile) (name sys.Name, at time.Time, err error) {
+	if f.last.IsZero() { // an earlier process may have had a clock that was ahead
+		all, err := f.list(l.place)
+		if err != nil {
+			return "", at, err
+		}
+		f.passLocked(all)
+	}
 	before, behind := parts(l.base)
-	for at = time.Now().UTC().Truncate(time.Millisecond); ; at = at.Add(time.Millisecond) {
+	for at = clock().UTC().Truncate(time.Millisecond); ; at = at.Add(time.Millisecond) {
 		if !at.After(f.last) {
 			at = f.last.Add(time.Millisecond)
 		}

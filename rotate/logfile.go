@@ -14,7 +14,6 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/keyed"
-	"github.com/holdfast-go/holdfast/internal/permission"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
@@ -99,7 +98,7 @@ func (p *place) syncDir(since int) error {
 type logFile struct {
 	place
 	inode keyed.Key // which file it is
-	like  sys.Stat  // what its successor is to be like
+	like  access    // what its successor is to be like
 	fd    int       // -1: it was closed and could not be opened again
 
 	// turn is the offset of its Writer at which a Write must look after the log: where the file
@@ -130,7 +129,7 @@ type logFile struct {
 const lookEvery = time.Second
 
 // openFile opens the log's file, or makes one that is like another.
-func openFile(d disk, names *durable.NameSyncs, path string, perm uint32, like *sys.Stat) (*logFile, error) {
+func openFile(d disk, names *durable.NameSyncs, path string, perm uint32, like *access) (*logFile, error) {
 	p, err := findPlace(d, names, path)
 	if err != nil {
 		return nil, err
@@ -147,7 +146,7 @@ func openFile(d disk, names *durable.NameSyncs, path string, perm uint32, like *
 
 const openFlags = os.O_WRONLY | os.O_CREATE | os.O_APPEND | sys.NoFollow
 
-func (l *logFile) open(perm uint32, like *sys.Stat) error {
+func (l *logFile) open(perm uint32, like *access) error {
 	openAs := func(flag int, perm uint32) error {
 		return sys.Uninterrupted(func() (err error) {
 			l.fd, err = l.disk.OpenFile(l.dir, l.base, flag, perm)
@@ -155,7 +154,7 @@ func (l *logFile) open(perm uint32, like *sys.Stat) error {
 		})
 	}
 	if like != nil {
-		perm = permission.Private // until it has its owner
+		perm = like.private() // until it has its owner
 	}
 	err := openAs(openFlags|os.O_EXCL, perm)
 	isNew := err == nil
@@ -167,11 +166,11 @@ func (l *logFile) open(perm uint32, like *sys.Stat) error {
 		return err
 	}
 	if isNew && like != nil {
-		err = l.imitate(*like)
+		err = l.imitate(like)
 	}
-	var is sys.Stat
+	var is access
 	if err == nil {
-		is, err = l.disk.StatFD(l.fd)
+		is, err = accessOf(l.disk, l.fd)
 	}
 	if err == nil && is.Mode&vfs.KindMask != vfs.KindRegular {
 		return fmt.Errorf("%s is no regular file and can't be rotated", l.path)
@@ -186,20 +185,8 @@ func (l *logFile) open(perm uint32, like *sys.Stat) error {
 	return nil
 }
 
-// imitate gives a new file the owner and the permissions of another.
-func (l *logFile) imitate(like sys.Stat) error {
-	is, err := l.disk.StatFD(l.fd)
-	if err != nil {
-		return err
-	}
-	perm := like.Mode & vfs.PermMask
-	if is.UID != like.UID || is.GID != like.GID {
-		if l.disk.Chown(l.fd, like.UID, like.GID) != nil && is.GID != like.GID {
-			perm = permission.WithoutGroup(perm)
-		}
-	}
-	return sys.Uninterrupted(func() error { return l.disk.Chmod(l.fd, perm) })
-}
+// Name is what the Writer's errors say.
+func (l *logFile) Name() string { return l.path }
 
 // isTorn reports whether the file ends without a line feed. One that can't be read is left as
 // it is.
@@ -351,7 +338,7 @@ func (l *logFile) truncated() int64 {
 	if l.fd < 0 {
 		return 0
 	}
-	is, err := l.disk.StatFD(l.fd)
+	is, err := accessOf(l.disk, l.fd)
 	if err != nil {
 		return 0
 	}
@@ -382,6 +369,9 @@ func (l *logFile) discard() error {
 		l.fd = -1
 	}
 	l.disk.Close(l.dir) // nothing was written to it
+	if err != nil {
+		err = fmt.Errorf("holdfast: close %s: %w", l.path, err)
+	}
 	return err
 }
 

@@ -26,7 +26,9 @@ type Options struct {
 	RotateAt         []string
 
 	// MaxBackups is how many backups stay, MaxAge how old they become, and MaxTotal how many
-	// bytes they take together. The oldest are removed, after Open and after each rotation.
+	// bytes they take together, without the log itself. The oldest are removed, after Open and
+	// after each rotation. The newest counts for MaxTotal when it is compressed. A clock that is
+	// set while the log is open makes no backup older.
 	MaxBackups int
 	MaxAge     time.Duration
 	MaxTotal   holdfast.Size
@@ -36,7 +38,8 @@ type Options struct {
 	Compress bool
 
 	// Perm is what the first file may be used for, before umask; 0 is 0666. A new file gets the
-	// permissions of the one before it, and its owner and group where the system permits it.
+	// permissions and the access control list of the one before it, and its owner and group
+	// where the system permits it. Nobody may use it who could not use the one before.
 	Perm fs.FileMode
 
 	// Policy is that of the log's Writer. The zero Policy hands each record to the kernel.

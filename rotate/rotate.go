@@ -59,18 +59,20 @@ type File struct {
 	// mu is held alone while the Writer is exchanged, and shared by each Sync.
 	mu      sync.RWMutex
 	closed  bool
-	failing error                // of a write; nil when a record was accepted since
-	told    *holdfast.WriteError // the last of these that was noted
-	wanted  bool                 // a rotation that the caller asked for has not worked yet
-	due     time.Time            // of the next rotation by time; zero: never
-	pause   time.Duration        // after the last failed exchange
-	retryAt time.Time            // when to try again
-	tendAt  time.Time            // when to look after the backups again
-	timer   *time.Timer          // for the next of these three
-	last    time.Time            // in the name of the newest backup
-	tending bool                 // the background looks after the backups
-	again   bool                 // it is to look once more
+	failing error                       // of a write; nil when a record was accepted since
+	told    *holdfast.WriteError        // the last of these that was noted
+	wanted  bool                        // a rotation that the caller asked for has not worked yet
+	due     time.Time                   // of the next rotation by time; zero: never
+	pause   time.Duration               // after the last failed exchange
+	retryAt time.Time                   // when to try again
+	tendAt  time.Time                   // when to look after the backups again
+	timer   *time.Timer                 // for the next of these three
+	last    time.Time                   // in the name of the newest backup; zero: not looked yet, or none
+	made    map[time.Time]time.Duration // by the times in the names of backups: when they were made, after opened
+	tending bool                        // the background looks after the backups
+	again   bool                        // it is to look once more
 
+	opened     time.Time
 	background sync.WaitGroup // goroutines, and the timer while it runs
 	stop       chan struct{}  // closed by Close
 	closeOnce  sync.Once
@@ -107,7 +109,7 @@ func open(d disk, path string, o Options, closesFirst bool) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("holdfast: %w", err)
 	}
-	f := &File{disk: d, names: durable.NameSyncsOf(d), path: path, options: o, enqueue: -1, closesFirst: closesFirst, stop: make(chan struct{}), troubles: map[string]*Error{}}
+	f := &File{disk: d, names: durable.NameSyncsOf(d), path: path, options: o, opened: time.Now(), enqueue: -1, closesFirst: closesFirst, stop: make(chan struct{}), troubles: map[string]*Error{}}
 	f.failures.To(o.OnError)
 	if !o.Policy.Sync.Waits() {
 		f.enqueue = int(o.Policy.Buffer)
@@ -131,7 +133,7 @@ func open(d disk, path string, o Options, closesFirst bool) (*File, error) {
 	defer f.mu.Unlock()
 	f.startLocked(l, stats.Counts{})
 	f.attendLocked() // OnError reports what fails, and the log works without it
-	f.tendLocked()
+	f.tendOnceLocked()
 	return f, nil
 }
 
@@ -293,7 +295,9 @@ func (f *File) Sync() error {
 	c := f.current.Load()
 	var err error
 	if c.file.refused.Load() {
-		err = c.file.Sync()
+		if err = c.file.Sync(); err != nil {
+			err = fmt.Errorf("holdfast: sync %s: %w", f.path, err)
+		}
 	}
 	var failed error
 	if err == nil {
@@ -424,7 +428,9 @@ func (f *File) attendLocked() (err error) {
 	case err != nil:
 		f.pause = min(max(firstPause, 2*f.pause), longestPause)
 		f.retryAt = now.Add(f.pause)
-		f.note(&Error{Op: op, Path: f.path, Err: err})
+		failed := &Error{Op: op, Path: f.path, Err: err}
+		f.note(failed)
+		err = failed
 	case !waits:
 		f.pause, f.retryAt, f.wanted = 0, time.Time{}, false
 		f.over("rotate", "reopen")
@@ -461,7 +467,7 @@ func (f *File) armLocked(now time.Time) {
 		}
 		if now := time.Now(); !f.tendAt.IsZero() && !now.Before(f.tendAt) {
 			f.tendAt = time.Time{}
-			f.tendLocked()
+			f.tendOnceLocked()
 		}
 		f.attendLocked()
 	})

@@ -559,6 +559,18 @@ var filesMutants = []mutant{
 		new: "",
 	},
 	{
+		number: "969c", what: "a replaced file loses its group where the owner can't be kept",
+		file: "files/replace.go", tests: "Replace",
+		old: "if err == nil && !done && !owner && !group {",
+		new: "if err == nil && !done && !owner && !group && false {",
+	},
+	{
+		number: "969d", what: "a replaced file gets its permissions before its bytes",
+		file: "files/replace.go", tests: "Replace",
+		old: "if err := s.writeBytes(fd); err != nil || has == perm {\n\t\treturn retry.OpWrite, err\n\t}\n\treturn retry.OpChmod, s.tries.Insist(s.ctx, retry.OpChmod, func() error { return s.files.disk.Chmod(fd, perm) })",
+		new: "err = s.tries.Insist(s.ctx, retry.OpChmod, func() error { return s.files.disk.Chmod(fd, perm) })\n\tif err != nil || has < 0 {\n\t\treturn retry.OpChmod, err\n\t}\n\treturn retry.OpWrite, s.writeBytes(fd)",
+	},
+	{
 		number: "861", what: "others get what a list gave them though the old group's users are others now",
 		file: "internal/permission/permission.go", pkg: "files", tests: "Replace|Perm|List",
 		old: "binary.LittleEndian.PutUint16(perm, binary.LittleEndian.Uint16(perm)&group&mask)",

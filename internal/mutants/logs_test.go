@@ -326,7 +326,7 @@ var logMutants = []mutant{
 	},
 	{
 		number: "947", what: "a file that can't have its group keeps the group's rights",
-		file: "rotate/logfile.go",
+		file: "rotate/access.go",
 		old:  "perm = permission.WithoutGroup(perm)",
 		new:  "perm &= vfs.PermMask",
 	},
@@ -369,8 +369,8 @@ var logMutants = []mutant{
 	{
 		number: "954", what: "the log itself is taken for a backup",
 		file: "rotate/backups.go",
-		old:  "if b.is.Inode != 0 && b.is.Inode == current.Inode {",
-		new:  "if b.is.Inode != 0 && b.is.Inode == current.Inode && false {",
+		old:  "isLog := b.inode != 0 && b.inode == current.Inode",
+		new:  "isLog := b.inode != 0 && b.inode == current.Inode && false",
 	},
 	{
 		number: "955", what: "the next record is glued to a torn one",
@@ -429,8 +429,8 @@ var logMutants = []mutant{
 	{
 		number: "964", what: "what is left of a compression counts as a backup",
 		file: "rotate/backups.go",
-		old:  "b.plain == \"\" && len(b.files) == 1 && strings.HasSuffix(name.String(), partly) {",
-		new:  "b.plain == \"\" && len(b.files) == 0 && strings.HasSuffix(name.String(), partly) {",
+		old:  "if b.plain == \"\" && b.part != \"\" {",
+		new:  "if b.plain == \"\" && b.part != \"\" && len(b.files) > 1 {",
 	},
 	{
 		number: "965", what: "backups may take more than MaxTotal",
@@ -441,8 +441,8 @@ var logMutants = []mutant{
 	{
 		number: "966", what: "backups stay beyond MaxAge",
 		file: "rotate/backups.go",
-		old:  "(o.MaxAge == 0 || now.Sub(b.at) <= o.MaxAge)",
-		new:  "(o.MaxAge == 0 || now.Sub(b.at) != 0)",
+		old:  "(o.MaxAge == 0 || b.age <= o.MaxAge)",
+		new:  "(o.MaxAge == 0 || b.age >= 0)",
 	},
 	{
 		number: "967", what: "a rotation by time is forgotten while the log is closed",
@@ -455,5 +455,109 @@ var logMutants = []mutant{
 		file: "rotate/rotate.go",
 		old:  "next := []time.Time{f.tendAt, cmp.Or(f.retryAt, f.due)}",
 		new:  "next := []time.Time{f.tendAt, cmp.Or(f.due)}",
+	},
+
+	// The edges of rotate: who may use a file, what counts, clocks that jump, processes that are killed.
+	{
+		number: "960b", what: "a new file has the permissions of the old one before it has its group",
+		file: "rotate/access.go",
+		old:  "return a.Mode & permission.Private",
+		new:  "return a.Mode & vfs.PermMask",
+	},
+	{
+		number: "961b", what: "the list that a directory gives to new files stays",
+		file: "rotate/access.go",
+		old:  "\tif list != nil {\n",
+		new:  "\tif list != nil && false {\n",
+	},
+	{
+		number: "961c", what: "a list that can't be read lets in whom the permissions let in",
+		file: "rotate/access.go",
+		old:  "\t\ta.Mode &^= 0o077\n",
+		new:  "",
+	},
+	{
+		number: "962b", what: "a file of another group keeps what the list gave to the old one",
+		file: "rotate/access.go",
+		old:  "\t\tpermission.ListWithoutGroup(list)\n",
+		new:  "\t\t_ = list\n",
+	},
+	{
+		number: "963b", what: "the group is not kept where the owner can't be",
+		file: "rotate/access.go",
+		old:  "if !group && !owner {",
+		new:  "if !group && !owner && false {",
+	},
+	{
+		number: "964b", what: "a half compressed file beside a whole one stays",
+		file: "rotate/backups.go",
+		old:  "if b.plain == \"\" && b.part != \"\" {",
+		new:  "if b.plain == \"\" && b.part != \"\" && len(b.files) == 1 {",
+	},
+	{
+		number: "964c", what: "Open leaves what is half compressed where no option asks for backups",
+		file: "rotate/rotate.go",
+		old:  "\tf.tendOnceLocked()\n\treturn f, nil\n",
+		new:  "\tf.tendLocked()\n\treturn f, nil\n",
+	},
+	{
+		number: "965b", what: "the newest backup counts before it is compressed",
+		file: "rotate/backups.go",
+		old:  "if i > 0 || b.plain == \"\" || !o.Compress {",
+		new:  "if i >= 0 {",
+	},
+	{
+		number: "965c", what: "backups are not counted again when one has been compressed",
+		file: "rotate/backups.go",
+		old:  "\t\t\tf.again = true\n",
+		new:  "",
+	},
+	{
+		number: "966b", what: "a clock that is set forward makes all backups old",
+		file: "rotate/backups.go",
+		old:  "since, known := f.made[b.at]",
+		new:  "since, known := f.made[time.Time{}]",
+	},
+	{
+		number: "966c", what: "a log that was opened again gives a backup an older name",
+		file: "rotate/exchange.go",
+		old:  "if f.last.IsZero() {",
+		new:  "if f.last.IsZero() && false {",
+	},
+	{
+		number: "967b", what: "a file whose name is nearly a backup's is removed",
+		file: "rotate/backups.go",
+		old:  "at.Format(stamp) != text || ",
+		new:  "",
+	},
+	{
+		number: "969e", what: "a file that is just full is not rotated",
+		file: "rotate/rotate.go",
+		old:  "size >= int64(f.options.MaxSize)",
+		new:  "size > int64(f.options.MaxSize)",
+	},
+	{
+		number: "969f", what: "one backup too many stays",
+		file: "rotate/backups.go",
+		old:  "i < o.MaxBackups)",
+		new:  "i <= o.MaxBackups)",
+	},
+	{
+		number: "969g", what: "the errors of a log's Writer name no file",
+		file: "rotate/logfile.go",
+		old:  "func (l *logFile) Name() string { return l.path }",
+		new:  "func (l *logFile) Name() string { return \"\" }",
+	},
+	{
+		number: "969h", what: "a log that lost a record in the middle is judged whole",
+		file: "internal/lab/prove/rotate.go", tests: "ALog",
+		old: "if l.N <= next[l.ID] {",
+		new: "if l.N <= next[l.ID]+1 {",
+	},
+	{
+		number: "969i", what: "an attack's log is looked for in one directory",
+		file: "internal/lab/prove/hostile_linux.go", tests: "Attack|OtherUsers",
+		old: "log.read(p.place, p.victim)",
+		new: "log.read(p.place)",
 	},
 }

@@ -116,6 +116,24 @@ var otherMutants = []mutant{
 		old: "for range maxEmptyReads {",
 		new: "for range maxEmptyReads << 40 {",
 	},
+	{
+		number: "968b", what: "a panic of the source in the goroutine that reads ahead ends the program",
+		file: "readahead/refill.go", tests: "Panic",
+		old: "\t\t\tif !ended { // not",
+		new: "\t\t\tif ended && false { // not",
+	},
+	{
+		number: "968c", what: "a source that has panicked is read again",
+		file: "readahead/refill.go", tests: "Panic",
+		old: "\tdefer func() { r.err = r.source.failed }() // its panic goes through\n",
+		new: "",
+	},
+	{
+		number: "968d", what: "a source that ends the goroutine which reads ahead makes the caller panic",
+		file: "readahead/refill.go", tests: "Panic",
+		old: "\t\tif b.cause == nil {\n",
+		new: "\t\tif b.cause == nil && b.err == nil {\n",
+	},
 
 	// Policy, Loss and sizes.
 	{
@@ -259,6 +277,18 @@ var otherMutants = []mutant{
 		file: "filecopy/keep.go", tests: copyTests,
 		old: "\t\tj.changed = true // bits may have gone\n",
 		new: "",
+	},
+	{
+		number: "969", what: "a copy over a file has readers whom that one refused",
+		file: "filecopy/keep.go", tests: "Perm|Reader|Keep|Archive|List",
+		old: "perm = permission.Within(perm, likeGroup(j.old, j.oldList))",
+		new: "_ = permission.Within(perm, likeGroup(j.old, j.oldList))",
+	},
+	{
+		number: "969b", what: "a copy over a file keeps the list that its directory gives to new ones",
+		file: "filecopy/keep.go", tests: "Perm|Reader|Keep|Archive|List",
+		old: "} else if j.old != (sys.Stat{}) {",
+		new: "} else if j.old != (sys.Stat{}) && false {",
 	},
 	{
 		number: "415", what: "what an interrupted copy has left is gone on with unread",

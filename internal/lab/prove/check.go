@@ -27,6 +27,7 @@ type Target struct {
 	Whole  bool   // an object is whole at any time, though a newer one has begun
 	Synced bool   // and after a power cut too
 	Part   bool   // a part of it may be there until the first has been accepted
+	Log    bool   // a stream's records are in the backups of its file too, as rotate names them
 }
 
 // Survivors is what a crash left, by the IDs of the targets.

@@ -89,11 +89,19 @@ func readables() []readable {
 	return all
 }
 
-// give makes the files of targets old ones, of version 1.
+// give makes the files of targets old ones, of version 1, or with one record of each stream.
 func (r *readable) give(dir string, targets []Target) error {
-	for _, t := range targets {
-		name := filepath.Join(dir, t.Path)
-		err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o777), os.WriteFile(name, Record{ID: t.ID, N: 1, Size: 700}.Append(nil), 0o600),
+	paths, ids := byPath(targets)
+	for _, p := range paths {
+		name, data := filepath.Join(dir, p), []byte(nil)
+		for _, id := range ids[p] {
+			if targets[id].Object {
+				data = Record{ID: id, N: 1, Size: 700}.Append(data)
+			} else {
+				data = append(Record{ID: id, Size: 50}.Append(data), '\n')
+			}
+		}
+		err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o777), os.WriteFile(name, data, 0o600),
 			os.Chown(name, -1, r.group), os.Chmod(name, fs.FileMode(r.mode)))
 		if r.list != nil {
 			err = errors.Join(err, unix.Setxattr(name, listOf, r.list, 0))
@@ -306,6 +314,14 @@ func (p *attackedPlace) survey() (*Survivors, error) {
 		found.Disorder[i] = found.Disorder[i] || other.Disorder[i]
 	}
 	found.Temporaries += other.Temporaries
+	if log := p.targets[0]; log.Log { // a record is in either
+		data, err := log.read(p.place, p.victim)
+		if err != nil {
+			return nil, err
+		}
+		_, ids := byPath(p.targets)
+		found.Survey(p.targets, ids[log.Path], data)
+	}
 	return found, nil
 }
 

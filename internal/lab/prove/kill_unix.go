@@ -135,7 +135,7 @@ func Survey(dir string, targets []Target) (*Survivors, error) {
 	s := newSurvivors(len(targets))
 	paths, ids := byPath(targets)
 	for _, p := range paths {
-		data, err := real{dir}.ReadFile(p)
+		data, err := targets[ids[p][0]].read(filepath.Dir(filepath.Join(dir, filepath.FromSlash(p))))
 		if err != nil {
 			return nil, err
 		}

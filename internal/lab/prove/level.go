@@ -241,9 +241,10 @@ func (w *Workload) shows(level Level) bool {
 	}
 }
 
-// replaces reports whether all that a workload does is to replace whole files.
+// replaces reports whether all that a workload does is to replace whole files, or to go on in new ones
+// like them.
 func (w *Workload) replaces() bool {
-	return !slices.ContainsFunc(w.Targets(holdfast.Durable()), func(t Target) bool { return !t.Object || !t.Whole || t.Part })
+	return !slices.ContainsFunc(w.Targets(holdfast.Durable()), func(t Target) bool { return !t.Log && (!t.Object || !t.Whole || t.Part) })
 }
 
 // Verdict returns that of a cell before anything was judged.

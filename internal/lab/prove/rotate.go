@@ -1,0 +1,162 @@
+package prove
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/rotate"
+)
+
+// Workload rotate is several goroutines that write to one log. It rotates after a few records, and
+// compresses its backups.
+func init() {
+	const writers = 3
+	workloads = append(workloads, &Workload{Name: "rotate", About: "three goroutines, one rotate.File: small files, compressed backups", Files: true,
+		Targets: func(p holdfast.Policy) []Target {
+			all := streamTargets("app.log", writers)(p)
+			for i := range all {
+				all[i].Log = true
+			}
+			return all
+		},
+		Run: func(r *Run) error { return r.onLog(writers) }})
+}
+
+func (r *Run) onLog(writers int) (err error) {
+	log := Target{Path: "app.log", Log: true}
+	data, err := log.read(r.Path(""))
+	if err != nil {
+		return err
+	}
+	there := newParse()
+	there.extend(data)
+	f, err := rotate.Open(r.Path(log.Path), rotate.Options{Policy: r.Policy, MaxSize: 300, Compress: true})
+	if err != nil {
+		return err
+	}
+	never := r.Policy.Sync.Mode == holdfast.SyncNever
+	synced := Durable
+	if never {
+		synced = Flushed // in files before the last one
+	}
+	streams, errs := make([]*stream, writers), make([]error, writers+2)
+	var group sync.WaitGroup
+	for id := range writers {
+		s := r.stream(uint32(id), uint64(len(there.ends[uint32(id)])))
+		streams[id] = s
+		group.Go(func() {
+			for errs[id] == nil && r.more(s.made) {
+				s.buf = append(s.record(), '\n') // Open ends a torn record with it
+				if _, errs[id] = f.Write(s.buf); errs[id] != nil {
+					return
+				}
+				s.accepted(r.Policy)
+				if s.rand.IntN(128) == 0 {
+					if errs[id] = f.Sync(); errs[id] == nil {
+						r.Note(synced, s.id, s.next)
+					}
+				}
+			}
+		})
+	}
+	group.Wait()
+	if !never {
+		errs[writers] = f.Sync() // a sync by time may have failed
+	}
+	errs[writers+1] = f.Close()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	noteAll(r, synced, streams)
+	return nil
+}
+
+// read returns what is in a target's file in a directory, or the records of a log and its backups in
+// some directories, the oldest first. What is behind a record that is missing is lost, as in one file
+// behind a torn one, until it is written again. The records of several directories are in the order of
+// their numbers.
+func (t *Target) read(dirs ...string) (all []byte, err error) {
+	if !t.Log {
+		return real{dirs[0]}.ReadFile(path.Base(t.Path))
+	}
+	type line struct {
+		Record
+		data []byte
+	}
+	var lines []line
+	for _, dir := range dirs {
+		files, err := real{dir}.logFiles()
+		if err != nil {
+			return nil, err
+		}
+		for _, b := range files {
+			for len(b) > 0 {
+				r, ok := ReadRecord(b)
+				if !ok { // a torn one: what is behind it begins a new one
+					next := bytes.Index(b[1:], binary.LittleEndian.AppendUint32(nil, magic))
+					if next < 0 {
+						break
+					}
+					b = b[1+next:]
+					continue
+				}
+				lines = append(lines, line{r, b[:r.Size]})
+				b = b[r.Size:]
+			}
+		}
+	}
+	if len(dirs) > 1 {
+		slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(a.N, b.N) })
+	}
+	next := map[uint32]uint64{}
+	for _, l := range lines {
+		if l.N <= next[l.ID] { // one that is there twice is in disorder
+			next[l.ID] = l.N + 1
+			all = append(all, l.data...)
+		}
+	}
+	return all, nil
+}
+
+// logFiles returns what is in the files of the log app.log, the oldest first.
+func (s real) logFiles() (files [][]byte, err error) {
+	entries, err := os.ReadDir(s.dir) // sorted: app-… before app.log
+	for _, e := range entries {
+		name := e.Name()
+		if !strings.HasPrefix(name, "app") || strings.HasSuffix(name, ".part") {
+			continue
+		}
+		data, err := os.ReadFile(s.Path(name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if plain, ok := strings.CutSuffix(name, ".gz"); ok {
+			if _, err := os.Lstat(s.Path(plain)); err == nil {
+				continue // both are there until the compressed one is durable
+			}
+			z, err := gzip.NewReader(bytes.NewReader(data))
+			if err == nil {
+				data, err = io.ReadAll(z) // what can't be read is lost
+			}
+			if err != nil && z == nil {
+				data = nil
+			}
+		}
+		files = append(files, data)
+	}
+	return files, err
+}

@@ -1,0 +1,145 @@
+package rotate
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/fault"
+)
+
+// on returns a disk that has these files of a log.
+func on(t *testing.T, files map[string][]byte) *memory {
+	t.Helper()
+	d := newMemory(t)
+	for name, data := range files {
+		if err := d.WriteFile("/log/"+name, data, 0o640); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return d
+}
+
+// TestWhatAKilledCompressionLeavesIsFinishedAtOnce by the next Open, whatever its options are, and no time passes.
+func TestWhatAKilledCompressionLeavesIsFinishedAtOnce(t *testing.T) {
+	const plain, whole, part = "app-1999-12-31T00-00-00.000.log", "app-1999-12-31T00-00-00.000.log" + packed, "app-1999-12-31T00-00-00.000.log" + packed + partly
+	text := bytes.Repeat([]byte("a line of the log\n"), 100)
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	z.Write(text) // a buffer takes all
+	z.Close()
+	all := b.Bytes()
+	half := all[:len(all)/2]
+	for _, c := range []struct {
+		name  string
+		there map[string][]byte
+		stays bool // the backup
+	}{
+		{"the new file is made", map[string][]byte{plain: text, part: nil}, true},
+		{"a half is written", map[string][]byte{plain: text, part: half}, true},
+		{"all is written", map[string][]byte{plain: text, part: all}, true},
+		{"it has its name", map[string][]byte{plain: text, whole: all}, true},
+		{"the backup is gone", map[string][]byte{whole: all}, true},
+		{"killed again while it made it again", map[string][]byte{plain: text, whole: all, part: half}, true},
+		{"a half, and the backup is gone", map[string][]byte{part: half}, false},
+		{"nothing, and the backup is gone", map[string][]byte{part: nil}, false},
+		{"all, and the backup is gone", map[string][]byte{part: all}, false},
+		{"a half beside a whole one, and the backup is gone", map[string][]byte{whole: all, part: half}, true},
+		{"a half under the whole one's name, as lumberjack leaves it", map[string][]byte{plain: text, whole: half}, true},
+	} {
+		for _, o := range []Options{{}, {Compress: true}, {MaxBackups: 1}, {MaxTotal: holdfast.KiB, Compress: true}, {MaxAge: 25 * time.Hour}} {
+			t.Run(fmt.Sprintf("%s %+v", c.name, o), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					d := on(t, c.there)
+					began := time.Now()
+					o.OnError = func(e *Error) { t.Error(e) }
+					f := opened(t, d, o)
+					synctest.Wait()
+					if err := f.Close(); err != nil || !time.Now().Equal(began) {
+						t.Error(err, time.Since(began))
+					}
+					files := backupsOf(d)
+					if !c.stays {
+						if len(files) > 0 || f.Stats().Removed > 0 || f.Stats().Compressed > 0 {
+							t.Errorf("%v is left: %+v", names(files), f.Stats())
+						}
+						return
+					}
+					z, err := gzip.NewReader(bytes.NewReader(files[whole]))
+					if err != nil || len(files) != 1 {
+						t.Fatalf("%v is left: %v", names(files), err)
+					}
+					var got bytes.Buffer
+					if _, err := got.ReadFrom(z); err != nil || !bytes.Equal(got.Bytes(), text) {
+						t.Errorf("%d bytes of %d are left, %v", got.Len(), len(text), err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestEachCallOfACompressionMayBeTheLast kills the process, and cuts the power, at each call of a rotation with a compression.
+// What is there then is finished at once by the next Open.
+func TestEachCallOfACompressionMayBeTheLast(t *testing.T) {
+	var images []map[string][]byte
+	l := ledger{}
+	synctest.Test(t, func(t *testing.T) {
+		d := newMemory(t)
+		f := opened(t, d, Options{Compress: true, Policy: holdfast.Durable()})
+		l.put(t, f, 50)
+		synctest.Wait()
+		var one sync.Mutex // the log and its background make calls
+		d.Watch(func(c fault.DiskCall) {
+			one.Lock()
+			defer one.Unlock()
+			images = append(images, logs(d.ProcessCrash()))
+			for i := range uint64(3) {
+				images = append(images, logs(d.PowerCut(rand.New(rand.NewPCG(uint64(len(images)), i)))))
+			}
+		})
+		if err := f.Rotate(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		d.Watch(nil)
+		l.closed(t, d, f)
+	})
+	halves := 0
+	for i, image := range images {
+		for _, o := range []Options{{}, {Compress: true}} {
+			synctest.Test(t, func(t *testing.T) {
+				d := on(t, maps.Clone(image))
+				o.OnError = func(e *Error) { t.Error(e) }
+				f := opened(t, d, o)
+				synctest.Wait()
+				files := l.closed(t, d, f)
+				for name := range image {
+					if strings.HasSuffix(name, partly) {
+						halves++
+					}
+				}
+				for name := range files {
+					_, both := files[strings.TrimSuffix(name, packed)]
+					if strings.HasSuffix(name, partly) || strings.HasSuffix(name, packed) && both {
+						t.Errorf("crash %d with %v: %s is left", i, names(image), name)
+					}
+				}
+			})
+		}
+		if t.Failed() {
+			return
+		}
+	}
+	if len(images) < 100 || halves < 20 {
+		t.Errorf("the test proves little: %d crashes, %d with a half compressed file", len(images), halves)
+	}
+}
