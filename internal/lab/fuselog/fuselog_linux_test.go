@@ -143,7 +143,7 @@ func serveThere() (err error) {
 
 func diskThere() error {
 	refuse := func(e Entry) bool { return string(e.Data) == "refuse" }
-	return (&Disk{Device: 3, Image: 4, Log: 5, Notes: func() uint64 { return 7 }, Refuse: refuse}).Serve()
+	return (&Disk{Server: Server{Device: 3, Log: 5, Notes: func() uint64 { return 7 }}, Image: 4, Refuse: refuse}).Serve()
 }
 
 // TestStaleDiskIsAborted holds that a process is freed that waits for a disk whose owner was

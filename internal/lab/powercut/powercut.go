@@ -18,6 +18,7 @@
 package powercut
 
 import (
+	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/lab/prove"
@@ -28,10 +29,12 @@ import (
 const (
 	roomArgument = "power-room"
 	diskArgument = "power-disk"
+	treeArgument = "power-tree"
 )
 
 // An order is what the room is to do.
 type order struct {
+	Model     bool           `json:",omitempty"` // of the model alone, which takes no root
 	Kinds     []string       `json:",omitempty"`
 	Policies  []string       `json:",omitempty"`
 	Workloads []string       `json:",omitempty"`
@@ -77,9 +80,22 @@ type Sync struct {
 }
 
 // Kinds are the file systems that can be chosen, in the order of the page.
-var Kinds = []string{"ext4", "xfs", "btrfs", "ext3", "ext2", "ext4-journal", "ext4-writeback", "ext4-nojournal", "f2fs", "jfs"}
+var Kinds = []string{"ext4", "xfs", "btrfs", "ext3", "ext2", "ext4-journal", "ext4-writeback", "ext4-nojournal", "f2fs", "jfs", Model}
+
+// Model is the one among them that is no file system: a model of the least that POSIX promises. It
+// takes no root.
+const Model = "posix"
+
+// Mounted returns the file systems among those that were chosen, and whether the model is among them.
+func Mounted(kinds []string) (mounted []string, model bool) {
+	mounted = slices.DeleteFunc(slices.Clone(kinds), func(k string) bool { return k == Model })
+	return mounted, len(mounted) < len(kinds)
+}
 
 func kindOf(name string) (volume.Kind, error) {
+	if name == Model {
+		return volume.Kind{Name: Model}, nil
+	}
 	kinds, err := volume.Parse(name)
 	if err != nil {
 		return volume.Kind{}, err

@@ -66,7 +66,7 @@ func chosen(workloads ...string) prove.Options {
 
 func needs(t *testing.T, kind string) {
 	t.Helper()
-	if err := Can(kind); err != nil {
+	if err := Can(t.Context(), chosen(), kind); err != nil {
 		t.Skipf("what a power cut leaves of %s is not known here: %v", kind, err)
 	}
 }
@@ -75,7 +75,7 @@ func needs(t *testing.T, kind string) {
 func journalled(t *testing.T) (kinds []string) {
 	t.Helper()
 	for _, kind := range Kinds[:4] {
-		if err := Can(kind); err != nil {
+		if err := Can(t.Context(), chosen(), kind); err != nil {
 			t.Logf("left out: %v", err)
 		} else {
 			kinds = append(kinds, kind)
@@ -95,7 +95,7 @@ func TestPowerCutsOfRealFileSystems(t *testing.T) {
 	kinds, workloads := []string{"ext4"}, []string{"writer", "append", "whole-replace", "copy-resume"}
 	if !testing.Short() {
 		for _, more := range []string{"xfs", "btrfs", "ext3"} {
-			if err := Can(more); err == nil {
+			if err := Can(t.Context(), chosen(), more); err == nil {
 				kinds = append(kinds, more)
 			}
 		}
