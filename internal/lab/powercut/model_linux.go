@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -81,6 +82,10 @@ func (r *room) serveTree(ctx context.Context, c *cell, how string) (d *disk, err
 	var said tail
 	cmd := r.child(ctx, treeArgument, how)
 	cmd.Stderr = &said
+	begin, err := cmd.StdinPipe() // a device can't be read before the mount
+	if err != nil {
+		return nil, errors.Join(err, d.notes.Close())
+	}
 	cmd.ExtraFiles = []*os.File{device, log, counted}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 	if err := cmd.Start(); err != nil {
@@ -96,9 +101,13 @@ func (r *room) serveTree(ctx context.Context, c *cell, how string) (d *disk, err
 	}()
 	if err := fuselog.MountTree(number, d.point, "holdfast-model"); err != nil {
 		d.kill()
-		return nil, errors.Join(err, <-d.ended, d.notes.Close())
+		<-d.ended
+		return nil, errors.Join(err, d.notes.Close())
 	}
 	c.disk.Store(d)
+	if err := begin.Close(); err != nil {
+		return nil, errors.Join(err, d.detach())
+	}
 	return d, nil
 }
 
@@ -106,6 +115,9 @@ func (r *room) serveTree(ctx context.Context, c *cell, how string) (d *disk, err
 func serveTreeHere(how string) error {
 	notes, err := counter(how, 5)
 	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return err
 	}
 	return (&fuselog.Tree{Server: fuselog.Server{Device: 3, Log: 4, Notes: notes}}).Serve()
@@ -144,6 +156,9 @@ func (r *room) recordTree(c *cell, long time.Duration, number int, seed uint64, 
 		err = r.workOfProgram(ctx, c, d.point, d, long)
 	} else {
 		err = r.work(ctx, c, d.point, d, long, seed, number)
+	}
+	if err != nil && unix.Statfs(d.point, &unix.Statfs_t{}) == nil { // the server is not to blame
+		err = &prove.RunError{Err: err}
 	}
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package prove
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os/exec"
@@ -336,12 +337,16 @@ func (v *Verdict) inMemory(w *Workload, states int, most time.Duration) error {
 func (v *Verdict) exploreRuns(w *Workload, states int, how recording, late func() bool) error {
 	second := recording{records: 12, number: 1, fake: how.fake, wrap: how.wrap, disk: how.disk}
 	record := func(number int, seed uint64, there Tree) (*Log, error) {
-		if number == 0 {
-			return w.record(v.Policy, seed, how)
+		run := how
+		if number > 0 {
+			run = second
+			run.there = there.Files
 		}
-		again := second
-		again.there = there.Files
-		return w.record(v.Policy, seed, again)
+		l, err := w.record(v.Policy, seed, run)
+		if err != nil {
+			err = &RunError{err}
+		}
+		return l, err
 	}
 	return v.Explore(w, Exploration{States: states, Record: record, Late: late, fails: how.fails})
 }
@@ -350,13 +355,21 @@ func (v *Verdict) exploreRuns(w *Workload, states int, how recording, late func(
 type Exploration struct {
 	States int
 	// Record runs a workload or a program on what is there, and returns its log. Number 0 is the
-	// first run, on nothing.
+	// first run, on nothing. A run that fails by itself is a RunError.
 	Record func(number int, seed uint64, there Tree) (*Log, error)
 	Late   func() bool // the time is over
 	// Read says what is in a state of a program. Of a workload it is nil: its targets are known.
 	Read  func(Tree) (*Survivors, error)
 	fails bool // the disk fails on purpose: a run that reports it and ends is no error
 }
+
+// A RunError says that a run has failed by itself. One that follows a crash must not.
+type RunError struct{ Err error }
+
+func (e *RunError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the run's own error.
+func (e *RunError) Unwrap() error { return e.Err }
 
 // A Tree is files by their paths, and the directories.
 type Tree struct {
@@ -403,6 +416,9 @@ func (v *Verdict) Explore(w *Workload, e Exploration) error {
 			}
 		}
 		l, err := e.Record(1, v.Seed+1, d.tree(&s))
+		if run := (*RunError)(nil); err != nil && !errors.As(err, &run) {
+			return err
+		}
 		if err != nil && !e.fails {
 			v.Failure = x.failure(first, s, &Violation{Rule: "again", Words: fmt.Sprintf("the second run, on what a crash left, failed: %v", err)})
 			break
