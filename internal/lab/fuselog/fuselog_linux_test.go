@@ -26,7 +26,8 @@ const asChild = "HOLDFAST_TEST_FUSELOG_CHILD"
 
 func TestMain(m *testing.M) {
 	mode := os.Getenv(asChild)
-	work := map[string]func() error{"serve": serveThere, "disk": diskThere, "hang": hangThere}[mode]
+	work := map[string]func() error{"serve": serveThere, "disk": diskThere, "hang": hangThere,
+		"tree": treeThere, "served": servedThere, "real": realThere}[mode]
 	if work != nil {
 		if err := work(); err != nil {
 			fmt.Println(err)
