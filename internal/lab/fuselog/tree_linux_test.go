@@ -69,8 +69,10 @@ func treeThere() (err error) {
 		return err
 	}
 	work := map[string]func() error{"calls": func() error { return calls(os.Stdout) }, "order": inOrder, "speed": speed}[os.Args[2]]
-	err = work()
-	return errors.Join(err, os.Chdir("/"), unix.Unmount(point, 0), server.Wait())
+	if err := errors.Join(work(), os.Chdir("/"), unix.Unmount(point, 0)); err != nil {
+		return err // the server ends with this process
+	}
+	return server.Wait()
 }
 
 func servedThere() error {
@@ -322,7 +324,7 @@ func speed() error {
 		}
 	}
 	fmt.Printf("%v", time.Since(began)/rounds)
-	return nil
+	return unix.Close(f)
 }
 
 // BenchmarkTreeWriteAndSync measures what a write and a sync take through the server.
