@@ -37,12 +37,13 @@ func TestMain(m *testing.M) {
 }
 
 func beChild(mode string, args []string) error {
-	if mode == "run" {
+	if mode == "run" || mode == "model" {
 		// Its disk is there until it is killed, or until the program has been waited for too long: it
 		// acknowledges nothing.
 		o := chosen()
 		o.Program = &prove.Program{Command: "while :; do echo x >>log; sync log; done", Read: "true"}
-		_, err := Run(context.Background(), o, []string{"ext4"}, time.Second)
+		kinds := map[string][]string{"run": {"ext4"}, "model": {Model}}[mode]
+		_, err := Run(context.Background(), o, kinds, time.Second)
 		return errors.Join(err, errors.New("nobody killed it"))
 	}
 	return Process(args, prove.Options{Child: childAs("process")})
