@@ -13,6 +13,9 @@
 // alone. A room that says nothing for too long has all its disks aborted, and then is killed. The
 // kernel aborts a disk whose server answers nothing (package fuselog).
 //
+// Where there is no root, or [Model] is chosen, the room is in a user namespace. There a tree of files
+// is served and mounted, and the states of its log are explored in memory.
+//
 // Start with [Run]; [Process] is the room. [ShowRefusals] and [ShowSyncs] judge nothing: they
 // show what file systems do.
 package powercut
