@@ -186,3 +186,34 @@ func TestModelSaysWhatIsMissing(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestModelTakesRootToo judges the controls for root.
+func TestModelTakesRootToo(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("root does not run this")
+	}
+	needs(t, Model)
+	o := chosen()
+	o.States = 1000
+	verdicts, err := Run(t.Context(), o, []string{Model}, time.Second)
+	if err != nil || len(verdicts) != 7 {
+		t.Fatalf("%d rows, %v", len(verdicts), err)
+	}
+	for _, v := range verdicts {
+		if v.Unknown != "" || (v.Control == "correct") != (v.Failure == nil) {
+			t.Errorf("%s: %+v %s", v.Workload, v.Failure, v.Unknown)
+		}
+	}
+}
+
+// TestStoppedServerIsItsCellsError stops a server's process for ever. Its cell fails, and the others
+// have their verdicts.
+func TestStoppedServerIsItsCellsError(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for a server that never answers")
+	}
+	asUser(t, func(t *testing.T) {
+		stopped(t, order{Model: true, Kinds: []string{Model}, States: 100, Seconds: 1, Patience: 5 * time.Second}, treeArgument)
+	})
+}

@@ -360,6 +360,12 @@ func TestStoppedDiskIsItsCellsError(t *testing.T) {
 	}
 	t.Parallel()
 	needs(t, "ext4")
+	stopped(t, order{Kinds: []string{"ext4"}, States: 8, Seconds: 1, Patience: 5 * time.Second}, diskArgument)
+}
+
+// stopped stops a process of an order for ever.
+func stopped(t *testing.T, what order, process string) {
+	t.Helper()
 	mark := fmt.Sprintf("HOLDFAST_TEST_POWERCUT_MARK=%d.%d", os.Getpid(), time.Now().UnixNano())
 	o := chosen()
 	o.Child = func(ctx context.Context, args ...string) *exec.Cmd {
@@ -377,13 +383,12 @@ func TestStoppedDiskIsItsCellsError(t *testing.T) {
 				return
 			case <-time.After(time.Millisecond):
 			}
-			if p := diskOf(mark); p > 0 && syscall.Kill(p, syscall.SIGSTOP) == nil {
+			if p := processOf(process, mark); p > 0 && syscall.Kill(p, syscall.SIGSTOP) == nil {
 				stopped <- true
 				return
 			}
 		}
 	}()
-	what := order{Kinds: []string{"ext4"}, States: 8, Seconds: 1, Patience: 5 * time.Second}
 	held, errored := 0, ""
 	err := enter(t.Context(), o, what, nil, func(a *answer) {
 		if v := a.Verdict; v != nil && v.Unknown != "" {
@@ -399,13 +404,13 @@ func TestStoppedDiskIsItsCellsError(t *testing.T) {
 	t.Logf("%d verdicts, and the error of a cell: %q", held, errored)
 }
 
-// diskOf returns a disk's process with a variable in its environment, or 0.
-func diskOf(mark string) int {
+// processOf returns a process with an argument and a variable in its environment, or 0.
+func processOf(argument, mark string) int {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range files {
 		line, _ := os.ReadFile(file)
 		env, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "environ"))
-		if n, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && strings.Contains(string(line), diskArgument) && strings.Contains(string(env), mark) {
+		if n, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && strings.Contains(string(line), argument) && strings.Contains(string(env), mark) {
 			return n
 		}
 	}

@@ -96,7 +96,8 @@ func (x *explorer) explore(l *Log, states int, seed uint64) (Tally, *Failure) {
 	var seen []State
 	var failure *Failure
 	for failure == nil {
-		chosen := x.read == nil || r.IntN(positions*statesRead) < states && !x.late()
+		// Of a program the end of the log is judged however late it is: all has been acknowledged there.
+		chosen := x.read == nil || d.position == len(l.Entries) || r.IntN(positions*statesRead) < states && !x.late()
 		// Acknowledgements follow each other without anything happening to the disk: the last
 		// demands the most.
 		if chosen && (d.position == len(l.Entries) || l.Entries[d.position].Op != Noted || l.Entries[d.position].Note.Kind == Accepted) {
