@@ -64,23 +64,6 @@ const (
 	editSize  = 20
 )
 
-// append appends the entry as it stands in a log.
-func (e *Entry) append(b []byte) []byte {
-	data := e.Data
-	for _, x := range e.Edits {
-		data = binary.LittleEndian.AppendUint64(data, x.Dir)
-		data = binary.LittleEndian.AppendUint64(data, x.File)
-		data = binary.LittleEndian.AppendUint32(data, uint32(len(x.Name)))
-		data = append(data, x.Name...)
-	}
-	b = binary.LittleEndian.AppendUint32(b, uint32(e.Op))
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(data)))
-	for _, x := range []uint64{e.Notes, uint64(e.At), e.File, uint64(e.Offset)} {
-		b = binary.LittleEndian.AppendUint64(b, x)
-	}
-	return append(b, data...)
-}
-
 // Parse reads the entries of a log. A part of one at its end is none: it is being written.
 func Parse(b []byte) (all []Entry, err error) {
 	for len(b) >= entrySize {

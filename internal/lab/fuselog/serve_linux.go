@@ -156,6 +156,23 @@ func (d *Server) log(e Entry) error {
 	return nil
 }
 
+// append appends the entry as it stands in a log.
+func (e *Entry) append(b []byte) []byte {
+	data := e.Data
+	for _, x := range e.Edits {
+		data = binary.LittleEndian.AppendUint64(data, x.Dir)
+		data = binary.LittleEndian.AppendUint64(data, x.File)
+		data = binary.LittleEndian.AppendUint32(data, uint32(len(x.Name)))
+		data = append(data, x.Name...)
+	}
+	b = binary.LittleEndian.AppendUint32(b, uint32(e.Op))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(data)))
+	for _, x := range []uint64{e.Notes, uint64(e.At), e.File, uint64(e.Offset)} {
+		b = binary.LittleEndian.AppendUint64(b, x)
+	}
+	return append(b, data...)
+}
+
 // A Disk is a file that is served.
 type Disk struct {
 	Server

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"syscall"
 	"time"
 
@@ -31,26 +30,6 @@ func canModel(ctx context.Context, o prove.Options) error {
 		return fmt.Errorf("%s: a user namespace with mounts of its own is refused: %w", Model, err)
 	}
 	return nil
-}
-
-// asOther returns how a room is started that needs no root: in a user namespace of its own, where it
-// may mount. Its user and group stay what they are.
-func asOther(how *syscall.SysProcAttr) *syscall.SysProcAttr {
-	how.Cloneflags |= syscall.CLONE_NEWUSER
-	how.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
-	how.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
-	how.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN} // which execve(2) takes from all but root
-	return how
-}
-
-// unprivileged starts a process without the capability of the room.
-func unprivileged(cmd *exec.Cmd) error {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
-		return err
-	}
-	return cmd.Start()
 }
 
 // serveTree starts the process that serves a tree, and mounts it. That process has the mounts from
@@ -293,17 +272,4 @@ func replayModel(ctx context.Context, f *prove.Failure, look string) (*prove.Vio
 		f.Read = func(t prove.Tree) (*prove.Survivors, error) { return readTree("", p, t) }
 	}
 	return f.Replay()
-}
-
-// tryModel serves a tree that nobody uses.
-func (r *room) tryModel() error {
-	c := &cell{dir: filepath.Join(r.top, "try")}
-	if err := os.Mkdir(c.dir, 0o700); err != nil {
-		return err
-	}
-	d, err := r.serveTree(context.Background(), c, countsNotes)
-	if err != nil {
-		return err
-	}
-	return d.detach()
 }

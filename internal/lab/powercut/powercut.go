@@ -21,7 +21,6 @@
 package powercut
 
 import (
-	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/lab/prove"
@@ -88,12 +87,6 @@ var Kinds = []string{"ext4", "xfs", "btrfs", "ext3", "ext2", "ext4-journal", "ex
 // Model is the one among them that is no file system: a model of the least that POSIX promises. It
 // takes no root.
 const Model = "posix"
-
-// Mounted returns the file systems among those that were chosen, and whether the model is among them.
-func Mounted(kinds []string) (mounted []string, model bool) {
-	mounted = slices.DeleteFunc(slices.Clone(kinds), func(k string) bool { return k == Model })
-	return mounted, len(mounted) < len(kinds)
-}
 
 func kindOf(name string) (volume.Kind, error) {
 	if name == Model {

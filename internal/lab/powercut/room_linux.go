@@ -108,8 +108,16 @@ func (r *room) run() error {
 		v, err := r.replay(f)
 		return errors.Join(err, r.say(&answer{Violation: v}))
 	}
-	if r.order.Model && r.order.Kinds == nil {
-		return r.tryModel()
+	if r.order.Model && r.order.Kinds == nil { // a tree that nobody uses
+		c := &cell{dir: filepath.Join(r.top, "try")}
+		if err := os.Mkdir(c.dir, 0o700); err != nil {
+			return err
+		}
+		d, err := r.serveTree(context.Background(), c, countsNotes)
+		if err != nil {
+			return err
+		}
+		return d.detach()
 	}
 	cells, err := r.cells()
 	if err != nil {

@@ -162,8 +162,11 @@ func enter(ctx context.Context, o prove.Options, what order, stdin *os.File, eac
 	}
 	cmd.ExtraFiles = []*os.File{orders, answers, mounts}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
-	if what.Model {
-		cmd.SysProcAttr = asOther(cmd.SysProcAttr)
+	if how := cmd.SysProcAttr; what.Model { // in a user namespace, where it may mount; its user and group stay
+		how.Cloneflags |= syscall.CLONE_NEWUSER
+		how.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
+		how.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
+		how.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN} // which execve(2) takes from all but root
 	}
 	if stdin == nil {
 		cmd.SysProcAttr.Setpgid = true // Ctrl-C is this process's affair

@@ -291,7 +291,8 @@ func (p *proof) completePower(ctx context.Context, stderr io.Writer, all bool) e
 	default:
 		return cli.Misuse("run as root, or use --level memory,kill", "level power can't be had")
 	}
-	mounted, model := powercut.Mounted(here)
+	mounted := slices.DeleteFunc(slices.Clone(here), func(kind string) bool { return kind == powercut.Model })
+	model := len(mounted) < len(here)
 	p.Power = func(ctx context.Context, o prove.Options, most time.Duration) (all []*prove.Verdict, err error) {
 		o.Policies = policies
 		if o.States = states; len(mounted) > 0 {
