@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -68,7 +70,8 @@ func treeThere() (err error) {
 	if err != nil {
 		return err
 	}
-	work := map[string]func() error{"calls": func() error { return calls(os.Stdout) }, "order": inOrder, "speed": speed}[os.Args[2]]
+	work := map[string]func() error{"calls": func() error { return calls(os.Stdout) }, "chance": func() error { return byChance(os.Stdout) },
+		"order": inOrder, "speed": speed}[os.Args[2]]
 	if err := errors.Join(work(), os.Chdir("/"), unix.Unmount(point, 0)); err != nil {
 		return err // the server ends with this process
 	}
@@ -236,29 +239,99 @@ func calls(out io.Writer) error {
 	return errors.Join(unix.Close(appended), unix.Close(truncated), unix.Close(f), unix.Close(dir), unix.Close(nameless))
 }
 
+// byChance makes calls by chance on few names, and prints what they return.
+func byChance(out io.Writer) error {
+	r := rand.New(rand.NewPCG(1, 2))
+	names := []string{"a", "b", "c", "d", "d/a", "d/b", "e", "e/a", "d/e", "d/e/a"}
+	name := func() string { return names[r.IntN(len(names))] }
+	var open []int
+	for i := range 6000 {
+		x, y, n := name(), name(), int64(r.IntN(9000))
+		var err error
+		var what any
+		switch r.IntN(16) {
+		case 0, 1, 2:
+			var fd int
+			flags := []int{0, unix.O_TRUNC, unix.O_EXCL, unix.O_APPEND}[r.IntN(4)]
+			if fd, err = unix.Open(x, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC|flags, 0o600); err == nil {
+				open = append(open, fd)
+			}
+		case 3:
+			err = unix.Mkdir(x, 0o700)
+		case 4:
+			err = unix.Unlink(x)
+		case 5:
+			err = unix.Rmdir(x)
+		case 6, 7:
+			err = unix.Rename(x, y)
+		case 8:
+			err = unix.Renameat2(unix.AT_FDCWD, x, unix.AT_FDCWD, y, []uint{unix.RENAME_EXCHANGE, unix.RENAME_NOREPLACE}[r.IntN(2)])
+		case 9:
+			err = unix.Link(x, y)
+		case 10:
+			err = unix.Truncate(x, n)
+		case 11:
+			entries, listErr := os.ReadDir(x)
+			what, err = fmt.Sprint(entries), errors.Unwrap(listErr)
+		case 12:
+			data, readErr := os.ReadFile(x)
+			what, err = crc32.ChecksumIEEE(data), errors.Unwrap(readErr)
+		default:
+			if len(open) == 0 {
+				continue
+			}
+			k := r.IntN(len(open))
+			switch fd := open[k]; r.IntN(6) {
+			case 0:
+				err = unix.Close(fd)
+				open = slices.Delete(open, k, k+1)
+			case 1:
+				err = unix.Fsync(fd)
+			case 2:
+				var s unix.Stat_t
+				err = unix.Fstat(fd, &s)
+				what = fmt.Sprint(s.Size, s.Nlink)
+			default:
+				what, err = unix.Pwrite(fd, bytes.Repeat([]byte{byte(i)}, r.IntN(5000)), n)
+			}
+		}
+		fmt.Fprintln(out, i, x, y, n, what, err)
+	}
+	for _, fd := range open {
+		if err := unix.Close(fd); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // TestTreeAnswersAsARealFileSystem makes the same calls on a tree and on what the directory of
 // temporary files is on.
 func TestTreeAnswersAsARealFileSystem(t *testing.T) {
 	isolate.Fuse(t, func(t *testing.T) {
-		out, _ := onTree(t, "calls")
-		real := child("real", t.TempDir())
-		want, err := real.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %s", err, want)
-		}
-		a, b := strings.Split(string(out), "\n"), strings.Split(string(want), "\n")
-		for i := range min(len(a), len(b)) {
-			if a[i] != b[i] {
-				t.Errorf("line %d is %q, and elsewhere %q", i, a[i], b[i])
+		for _, mode := range []string{"calls", "chance"} {
+			out, _ := onTree(t, mode)
+			want, err := child("real", t.TempDir(), mode).CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v: %s", err, want)
 			}
-		}
-		if len(a) != len(b) || len(a) < 300 {
-			t.Errorf("%d lines, and elsewhere %d", len(a), len(b))
+			a, b := strings.Split(string(out), "\n"), strings.Split(string(want), "\n")
+			for i := range min(len(a), len(b)) {
+				if a[i] != b[i] {
+					t.Errorf("%s: line %d is %q, and elsewhere %q", mode, i, a[i], b[i])
+					break
+				}
+			}
+			if len(a) != len(b) || len(a) < 300 {
+				t.Errorf("%s: %d lines, and elsewhere %d", mode, len(a), len(b))
+			}
 		}
 	})
 }
 
-func realThere() error { return errors.Join(os.Chdir(os.Args[1]), calls(os.Stdout)) }
+func realThere() error {
+	return errors.Join(os.Chdir(os.Args[1]), map[string]func(io.Writer) error{"calls": calls, "chance": byChance}[os.Args[2]](os.Stdout))
+}
 
 // inOrder makes each kind of entry.
 func inOrder() error {

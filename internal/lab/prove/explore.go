@@ -271,7 +271,10 @@ func (f *Failure) explain() string {
 	t := f.Targets[v.ID]
 	n := v.N + 1 // the first missing record's number, counted as notes count
 	what := fmt.Sprintf("record %d", v.N)
-	if t.Object {
+	switch {
+	case l.Program != nil:
+		what = fmt.Sprintf("record %d", n)
+	case t.Object:
 		n, what = 0, t.Path
 	}
 	d := newDisk(l, f.Targets)
