@@ -27,6 +27,9 @@ func canModel(ctx context.Context, o prove.Options) error {
 		return fmt.Errorf("%s: /dev/fuse can't be opened: %w", Model, err)
 	}
 	if err := enter(ctx, o, order{Model: true}, nil, func(*answer) {}); err != nil {
+		if errors.Is(err, unix.ENOSPC) { // clone(2)
+			err = fmt.Errorf("%w: /proc/sys/user/max_user_namespaces bounds them", err)
+		}
 		return fmt.Errorf("%s: a user namespace with mounts of its own is refused: %w", Model, err)
 	}
 	return nil

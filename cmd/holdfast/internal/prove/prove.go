@@ -331,7 +331,11 @@ func (p *proof) powerKinds(ctx context.Context, stderr io.Writer, all bool) (her
 		if err := powercut.Can(ctx, p.Options, kind); err == nil {
 			here = append(here, kind)
 		} else if p.kinds != nil {
-			return nil, cli.Misuse("run as root, or leave it out of --fs", "level power can't be had on %w", err)
+			hint := "run as root, or leave it out of --fs"
+			if kind == powercut.Model {
+				hint = "it takes /dev/fuse that this user may open, and user namespaces; or leave it out of --fs"
+			}
+			return nil, cli.Misuse(hint, "level power can't be had on %w", err)
 		} else {
 			cli.Say(stderr, "level power is left out on %v: what a power cut leaves of %s is not known", err, kind)
 		}
