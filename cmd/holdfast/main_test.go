@@ -68,6 +68,7 @@ func TestScripts(t *testing.T) {
 // condition answers a script's conditions:
 //   - [mounts]: whether mount(8) can mount a tmpfs here
 //   - [root]
+//   - [posix]: whether prove can cut the power of its model of POSIX
 //   - [race]: whether this is a program with the race detector, which does not start
 //     in User-Mode Linux
 //   - [memory:DIR]: whether there is a directory in memory
@@ -83,6 +84,13 @@ func condition(name string) (bool, error) {
 		return canMount(), nil
 	case name == "root":
 		return os.Geteuid() == 0, nil
+	case name == "posix":
+		device, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+		if err != nil {
+			return false, nil
+		}
+		most, err := os.ReadFile("/proc/sys/user/max_user_namespaces")
+		return err == nil && strings.TrimSpace(string(most)) != "0" && runtime.GOOS == "linux", device.Close()
 	}
 	return false, errors.New("unknown condition " + name)
 }

@@ -604,4 +604,42 @@ var otherMutants = []mutant{
 		old:  "func markdownText(line string) string { return markdownMarks.Replace(line) }",
 		new:  "func markdownText(line string) string { _ = markdownMarks; return line }",
 	},
+
+	// Power cuts without root.
+	{
+		number: "711", what: "the sync of a directory is not in the log of a tree",
+		file: "internal/lab/fuselog/tree_linux.go", tests: "Tree",
+		old: "\tcase opFsyncdir:\n\t\treturn 0, t.log(Entry{Op: Sync, File: dir.number})\n",
+		new: "\tcase opFsyncdir:\n",
+	},
+	{
+		number: "712", what: "the sync of a file brings all to the disk of the model",
+		file: "internal/lab/powercut/record_linux.go", tests: "Model",
+		old: "\t\t\tadd.Op, add.UpTo = prove.Flush, len(l.Entries)\n",
+		new: "\t\t\tadd.Op, add.UpTo, add.File = prove.Flush, len(l.Entries), 0\n",
+	},
+	{
+		number: "713", what: "a name that is renamed over keeps its file alive",
+		file: "internal/lab/fuselog/tree_linux.go", tests: "Tree",
+		old: "\t\t\told.links--\n",
+		new: "",
+	},
+	{
+		number: "714", what: "an error of the machine is a broken promise",
+		file: "internal/lab/prove/level.go", tests: "Exploration",
+		old: "err != nil && !errors.As(err, &run) {",
+		new: "run != nil && errors.As(err, &run) {",
+	},
+	{
+		number: "715", what: "what a crash has left is pending in the run behind it",
+		file: "internal/lab/powercut/record_linux.go", tests: "Model",
+		old: "\t\tif l.FS == Model { // what was there before is on the disk\n",
+		new: "\t\tif l.FS != Model {\n",
+	},
+	{
+		number: "716", what: "a truncation is not pending, but done",
+		file: "internal/lab/prove/state.go", tests: "Posix",
+		old: "\t\tf.kernel = e.onto(f.kernel)\n\t\tf.pending = append(f.pending, d.position)\n\t\td.pending = append(d.pending, d.position)\n\tcase Name:\n",
+		new: "\t\tf.kernel = e.onto(f.kernel)\n\t\tf.stable = e.onto(f.stable)\n\tcase Name:\n",
+	},
 }

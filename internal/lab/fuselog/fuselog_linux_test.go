@@ -26,7 +26,8 @@ const asChild = "HOLDFAST_TEST_FUSELOG_CHILD"
 
 func TestMain(m *testing.M) {
 	mode := os.Getenv(asChild)
-	work := map[string]func() error{"serve": serveThere, "disk": diskThere, "hang": hangThere}[mode]
+	work := map[string]func() error{"serve": serveThere, "disk": diskThere, "hang": hangThere,
+		"tree": treeThere, "served": servedThere, "real": realThere}[mode]
 	if work != nil {
 		if err := work(); err != nil {
 			fmt.Println(err)
@@ -143,7 +144,7 @@ func serveThere() (err error) {
 
 func diskThere() error {
 	refuse := func(e Entry) bool { return string(e.Data) == "refuse" }
-	return (&Disk{Device: 3, Image: 4, Log: 5, Notes: func() uint64 { return 7 }, Refuse: refuse}).Serve()
+	return (&Disk{Server: Server{Device: 3, Log: 5, Notes: func() uint64 { return 7 }}, Image: 4, Refuse: refuse}).Serve()
 }
 
 // TestStaleDiskIsAborted holds that a process is freed that waits for a disk whose owner was

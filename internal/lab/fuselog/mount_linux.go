@@ -36,9 +36,9 @@ func startOf(process int) string {
 // The descriptor blocks, and is for a process that knows nothing of the mount. When it is
 // closed everywhere, the kernel aborts the connection: nothing waits for it any more.
 func Mount(point, owner string) (device int, err error) {
-	device, err = unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	device, err = Device()
 	if err != nil {
-		return -1, fmt.Errorf("open /dev/fuse: %w", err)
+		return -1, err
 	}
 	options := fmt.Sprintf("fd=%d,rootmode=%o,user_id=0,group_id=0", device, unix.S_IFREG)
 	if err := unix.Mount(owner, point, "fuse", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
@@ -46,6 +46,25 @@ func Mount(point, owner string) (device int, err error) {
 		return -1, fmt.Errorf("mount -t fuse: %w", err)
 	}
 	return device, nil
+}
+
+// Device opens /dev/fuse. The descriptor blocks.
+func Device() (int, error) {
+	device, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("open /dev/fuse: %w", err)
+	}
+	return device, nil
+}
+
+// MountTree mounts a tree on an existing directory, by a device that a process has which knows nothing
+// of the mount. It needs no root but that of a user namespace, in which the device was opened (Linux 4.18).
+func MountTree(device int, point, source string) error {
+	options := fmt.Sprintf("fd=%d,rootmode=%o,user_id=%d,group_id=%d,default_permissions", device, unix.S_IFDIR, os.Geteuid(), os.Getegid())
+	if err := unix.Mount(source, point, "fuse", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
+		return fmt.Errorf("mount -t fuse: %w", err)
+	}
+	return nil
 }
 
 // AbortStale aborts the disks whose owners were killed. A process that waits for such a disk may

@@ -9,11 +9,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The requests of include/uapi/linux/fuse.h that one file needs.
+// The requests of include/uapi/linux/fuse.h that are answered.
 const (
+	opLookup      = 1
 	opForget      = 2
 	opGetattr     = 3
 	opSetattr     = 4
+	opMknod       = 8
+	opMkdir       = 9
+	opUnlink      = 10
+	opRmdir       = 11
+	opRename      = 12
+	opLink        = 13
 	opOpen        = 14
 	opRead        = 15
 	opWrite       = 16
@@ -22,9 +29,17 @@ const (
 	opFsync       = 20
 	opFlush       = 25
 	opInit        = 26
+	opOpendir     = 27
+	opReaddir     = 28
+	opReleasedir  = 29
+	opFsyncdir    = 30
+	opCreate      = 35
 	opInterrupt   = 36
 	opDestroy     = 38
 	opBatchForget = 42
+	opFallocate   = 43
+	opRename2     = 45
+	opTmpfile     = 51
 )
 
 const (
@@ -40,30 +55,33 @@ const (
 	// kernels ignore it.
 	requestTimeout = 1 << (42 - 32)
 	answerSeconds  = 20
-	noFlush        = 1 << 5 // FOPEN_NOFLUSH, Linux 5.16: a process that closes its copy in execve(2) does not wait for the server
+	forEver        = 1 << 30 // seconds that the kernel may remember attributes
+	noFlush        = 1 << 5  // FOPEN_NOFLUSH, Linux 5.16: a process that closes its copy in execve(2) does not wait for the server
 )
 
-// A Disk is a file that is served.
-type Disk struct {
-	Device int           // of /dev/fuse, see Mount
-	Image  int           // a descriptor of the bytes
+// A Server answers the kernel's requests, and keeps a log.
+type Server struct {
+	Device int           // of /dev/fuse, see Mount and MountTree
 	Log    int           // a descriptor of the file that gets the entries
 	Notes  func() uint64 // how many acknowledgements there are
-	// Refuse, if there is one, chooses the writes that fail with EIO and never reach the disk.
-	Refuse func(Entry) bool
-	buf    []byte
 	out    []byte
+	entry  []byte
 }
 
-// Serve answers the kernel until the file is unmounted or the connection aborted.
-func (d *Disk) Serve() error {
-	var stat unix.Stat_t
-	if err := unix.Fstat(d.Image, &stat); err != nil {
-		return err
-	}
-	d.buf = make([]byte, mostBytes+4096)
+// A request is what the kernel asks for.
+type request struct {
+	op   uint32
+	node uint64 // of a tree: the file or directory
+	in   []byte // behind the header
+}
+
+// serve answers the kernel until the mount has ended or the connection was aborted. What answer
+// appends to the server's out is the answer, if it returns no number of an error. Its error
+// ends the server.
+func (d *Server) serve(answer func(request) (unix.Errno, error)) error {
+	in := make([]byte, mostBytes+4096)
 	for {
-		n, err := unix.Read(d.Device, d.buf)
+		n, err := unix.Read(d.Device, in)
 		switch {
 		case err == unix.EINTR || err == unix.EAGAIN || err == unix.ENOENT: // ENOENT: the request was interrupted
 			continue
@@ -74,14 +92,15 @@ func (d *Disk) Serve() error {
 		case n < inHeader:
 			return errors.New("read of /dev/fuse: less than a request")
 		}
-		op, unique := binary.LittleEndian.Uint32(d.buf[4:]), binary.LittleEndian.Uint64(d.buf[8:])
-		if op == opForget || op == opBatchForget || op == opInterrupt {
-			continue // these have no answer
-		}
+		q := request{binary.LittleEndian.Uint32(in[4:]), binary.LittleEndian.Uint64(in[16:]), in[inHeader:n]}
+		unique := binary.LittleEndian.Uint64(in[8:])
 		d.out = append(d.out[:0], make([]byte, outHeader)...)
-		errno, err := d.answer(op, d.buf[inHeader:n], stat.Size)
+		errno, err := answer(q)
 		if err != nil {
 			return err
+		}
+		if q.op == opForget || q.op == opBatchForget || q.op == opInterrupt {
+			continue // these have no answer
 		}
 		if errno != 0 {
 			d.out = d.out[:outHeader]
@@ -95,29 +114,87 @@ func (d *Disk) Serve() error {
 	}
 }
 
-func (d *Disk) put32(all ...uint32) {
+func (d *Server) put32(all ...uint32) {
 	for _, x := range all {
 		d.out = binary.LittleEndian.AppendUint32(d.out, x)
 	}
 }
 
-func (d *Disk) put64(all ...uint64) {
+func (d *Server) put64(all ...uint64) {
 	for _, x := range all {
 		d.out = binary.LittleEndian.AppendUint64(d.out, x)
 	}
 }
 
+// init answers the kernel's first request.
+func (d *Server) init(in []byte) {
+	// fuse_init_out: major, minor, max_readahead, flags, max_background and
+	// congestion_threshold, max_write, time_gran, max_pages and map_alignment, flags2,
+	// max_stack_depth, request_timeout, the rest
+	d.put32(7, minorKnown, binary.LittleEndian.Uint32(in[8:]), bigWrites|maxPages|initExt, 16|12<<16, mostBytes, 1, mostBytes/4096,
+		requestTimeout, 0, answerSeconds)
+	d.out = append(d.out, make([]byte, 64-44)...)
+}
+
+// statfs answers with a size of blocks, and with how many there are and are free.
+func (d *Server) statfs(size uint32, blocks, free uint64) {
+	d.put64(blocks, free, free, 1<<20, 1<<20)
+	d.put32(size, 255, size, 0, 0, 0, 0, 0, 0, 0)
+}
+
+// log appends an entry, before the kernel has its answer.
+func (d *Server) log(e Entry) error {
+	e.Notes, e.At = d.Notes(), time.Now().UnixNano()
+	d.entry = e.append(d.entry[:0])
+	n, err := unix.Write(d.Log, d.entry)
+	if err == nil && n < len(d.entry) {
+		err = unix.ENOSPC
+	}
+	if err != nil {
+		return fmt.Errorf("write of the log: %w", err)
+	}
+	return nil
+}
+
+// append appends the entry as it stands in a log.
+func (e *Entry) append(b []byte) []byte {
+	data := e.Data
+	for _, x := range e.Edits {
+		data = binary.LittleEndian.AppendUint64(data, x.Dir)
+		data = binary.LittleEndian.AppendUint64(data, x.File)
+		data = binary.LittleEndian.AppendUint32(data, uint32(len(x.Name)))
+		data = append(data, x.Name...)
+	}
+	b = binary.LittleEndian.AppendUint32(b, uint32(e.Op))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(data)))
+	for _, x := range []uint64{e.Notes, uint64(e.At), e.File, uint64(e.Offset)} {
+		b = binary.LittleEndian.AppendUint64(b, x)
+	}
+	return append(b, data...)
+}
+
+// A Disk is a file that is served.
+type Disk struct {
+	Server
+	Image int // a descriptor of the bytes
+	// Refuse, if there is one, chooses the writes that fail with EIO and never reach the disk.
+	Refuse func(Entry) bool
+}
+
+// Serve answers the kernel until the file is unmounted or the connection aborted.
+func (d *Disk) Serve() error {
+	var stat unix.Stat_t
+	if err := unix.Fstat(d.Image, &stat); err != nil {
+		return err
+	}
+	return d.serve(func(q request) (unix.Errno, error) { return d.answer(q.op, q.in, stat.Size) })
+}
+
 // answer appends the answer to a request. What the log can't keep is an error of the server.
 func (d *Disk) answer(op uint32, in []byte, size int64) (unix.Errno, error) {
-	const forEver = 1 << 30 // seconds that the kernel may remember attributes
 	switch op {
 	case opInit:
-		// fuse_init_out: major, minor, max_readahead, flags, max_background and
-		// congestion_threshold, max_write, time_gran, max_pages and map_alignment, flags2,
-		// max_stack_depth, request_timeout, the rest
-		d.put32(7, minorKnown, binary.LittleEndian.Uint32(in[8:]), bigWrites|maxPages|initExt, 16|12<<16, mostBytes, 1, mostBytes/4096,
-			requestTimeout, 0, answerSeconds)
-		d.out = append(d.out, make([]byte, 64-44)...)
+		d.init(in)
 	case opGetattr, opSetattr: // the kernel sets times; nobody else may set anything
 		d.put64(forEver, 0)                             // fuse_attr_out
 		d.put64(1, uint64(size), uint64(size)/512)      // ino, size, blocks
@@ -158,31 +235,10 @@ func (d *Disk) answer(op uint32, in []byte, size int64) (unix.Errno, error) {
 			return 0, err
 		}
 	case opStatfs:
-		d.put64(uint64(size)/512, 0, 0, 1, 0)
-		d.put32(512, 255, 512, 0, 0, 0, 0, 0, 0, 0)
+		d.statfs(512, uint64(size)/512, 0)
 	case opRelease, opFlush, opDestroy:
 	default: // POLL too, so that the kernel asks for it no more
 		return unix.ENOSYS, nil
 	}
 	return 0, nil
-}
-
-// log appends an entry, before the kernel has its answer.
-func (d *Disk) log(e Entry) error {
-	b := make([]byte, 0, entrySize+len(e.Data))
-	for _, x := range []uint32{uint32(e.Op), uint32(len(e.Data))} {
-		b = binary.LittleEndian.AppendUint32(b, x)
-	}
-	for _, x := range []uint64{d.Notes(), uint64(time.Now().UnixNano()), uint64(e.Offset)} {
-		b = binary.LittleEndian.AppendUint64(b, x)
-	}
-	b = append(b, e.Data...)
-	n, err := unix.Write(d.Log, b)
-	if err == nil && n < len(b) {
-		err = unix.ENOSPC
-	}
-	if err != nil {
-		return fmt.Errorf("write of the log: %w", err)
-	}
-	return nil
 }

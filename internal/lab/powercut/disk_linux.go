@@ -38,30 +38,38 @@ const (
 
 // serveDisk is the disk's process. Its descriptors are those that serve gives it; 6 is what it
 // counts.
-func serveDisk(how string) error {
-	d := fuselog.Disk{Device: 3, Image: 4, Log: 5, Notes: func() uint64 { return 0 }}
+func serveDisk(how string) (err error) {
+	d := fuselog.Disk{Server: fuselog.Server{Device: 3, Log: 5}, Image: 4}
+	if how == refusesWrites {
+		d.Refuse = refusesOnce()
+	}
+	if d.Notes, err = counter(how, 6); err != nil {
+		return err
+	}
+	return d.Serve()
+}
+
+// counter returns what counts acknowledgements, in the file of a descriptor.
+func counter(how string, fd int) (func() uint64, error) {
 	switch how {
 	case countsNotes:
-		notes, err := prove.ShareNotes("/proc/self/fd/6") // its path is one of the room's
+		notes, err := prove.ShareNotes(fmt.Sprint("/proc/self/fd/", fd)) // its path is one of the room's
 		if err != nil {
-			return err
+			return nil, err
 		}
-		d.Notes = notes.Begun
+		return notes.Begun, nil
 	case countsPrinted:
-		d.Notes = func() uint64 {
+		return func() uint64 {
 			var stat unix.Stat_t
-			if err := unix.Fstat(6, &stat); err != nil {
+			if err := unix.Fstat(fd, &stat); err != nil {
 				return 0
 			}
 			return uint64(stat.Size)
-		}
-	case refusesWrites:
-		d.Refuse = refusesOnce()
-	case onlyServes:
-	default:
-		return fmt.Errorf("%q is nothing that a disk does", how)
+		}, nil
+	case refusesWrites, onlyServes:
+		return func() uint64 { return 0 }, nil
 	}
-	return d.Serve()
+	return nil, fmt.Errorf("%q is nothing that a disk does", how)
 }
 
 // makeImage makes the file system of a cell in a new file of its directory.

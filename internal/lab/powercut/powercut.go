@@ -13,6 +13,9 @@
 // alone. A room that says nothing for too long has all its disks aborted, and then is killed. The
 // kernel aborts a disk whose server answers nothing (package fuselog).
 //
+// Where there is no root, or [Model] is chosen, the room is in a user namespace. There a tree of files
+// is served and mounted, and the states of its log are explored in memory.
+//
 // Start with [Run]; [Process] is the room. [ShowRefusals] and [ShowSyncs] judge nothing: they
 // show what file systems do.
 package powercut
@@ -28,10 +31,12 @@ import (
 const (
 	roomArgument = "power-room"
 	diskArgument = "power-disk"
+	treeArgument = "power-tree"
 )
 
 // An order is what the room is to do.
 type order struct {
+	Model     bool           `json:",omitempty"` // of the model alone, which takes no root
 	Kinds     []string       `json:",omitempty"`
 	Policies  []string       `json:",omitempty"`
 	Workloads []string       `json:",omitempty"`
@@ -77,9 +82,16 @@ type Sync struct {
 }
 
 // Kinds are the file systems that can be chosen, in the order of the page.
-var Kinds = []string{"ext4", "xfs", "btrfs", "ext3", "ext2", "ext4-journal", "ext4-writeback", "ext4-nojournal", "f2fs", "jfs"}
+var Kinds = []string{"ext4", "xfs", "btrfs", "ext3", "ext2", "ext4-journal", "ext4-writeback", "ext4-nojournal", "f2fs", "jfs", Model}
+
+// Model is the one among them that is no file system: a model of the least that POSIX promises. It
+// takes no root.
+const Model = "posix"
 
 func kindOf(name string) (volume.Kind, error) {
+	if name == Model {
+		return volume.Kind{Name: Model}, nil
+	}
 	kinds, err := volume.Parse(name)
 	if err != nil {
 		return volume.Kind{}, err

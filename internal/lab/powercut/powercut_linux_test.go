@@ -37,12 +37,13 @@ func TestMain(m *testing.M) {
 }
 
 func beChild(mode string, args []string) error {
-	if mode == "run" {
+	if mode == "run" || mode == "model" {
 		// Its disk is there until it is killed, or until the program has been waited for too long: it
 		// acknowledges nothing.
 		o := chosen()
 		o.Program = &prove.Program{Command: "while :; do echo x >>log; sync log; done", Read: "true"}
-		_, err := Run(context.Background(), o, []string{"ext4"}, time.Second)
+		kinds := map[string][]string{"run": {"ext4"}, "model": {Model}}[mode]
+		_, err := Run(context.Background(), o, kinds, time.Second)
 		return errors.Join(err, errors.New("nobody killed it"))
 	}
 	return Process(args, prove.Options{Child: childAs("process")})
@@ -66,7 +67,7 @@ func chosen(workloads ...string) prove.Options {
 
 func needs(t *testing.T, kind string) {
 	t.Helper()
-	if err := Can(kind); err != nil {
+	if err := Can(t.Context(), chosen(), kind); err != nil {
 		t.Skipf("what a power cut leaves of %s is not known here: %v", kind, err)
 	}
 }
@@ -75,7 +76,7 @@ func needs(t *testing.T, kind string) {
 func journalled(t *testing.T) (kinds []string) {
 	t.Helper()
 	for _, kind := range Kinds[:4] {
-		if err := Can(kind); err != nil {
+		if err := Can(t.Context(), chosen(), kind); err != nil {
 			t.Logf("left out: %v", err)
 		} else {
 			kinds = append(kinds, kind)
@@ -95,7 +96,7 @@ func TestPowerCutsOfRealFileSystems(t *testing.T) {
 	kinds, workloads := []string{"ext4"}, []string{"writer", "append", "whole-replace", "copy-resume"}
 	if !testing.Short() {
 		for _, more := range []string{"xfs", "btrfs", "ext3"} {
-			if err := Can(more); err == nil {
+			if err := Can(t.Context(), chosen(), more); err == nil {
 				kinds = append(kinds, more)
 			}
 		}
@@ -359,6 +360,12 @@ func TestStoppedDiskIsItsCellsError(t *testing.T) {
 	}
 	t.Parallel()
 	needs(t, "ext4")
+	stopped(t, order{Kinds: []string{"ext4"}, States: 8, Seconds: 1, Patience: 5 * time.Second}, diskArgument)
+}
+
+// stopped stops a process of an order for ever.
+func stopped(t *testing.T, what order, process string) {
+	t.Helper()
 	mark := fmt.Sprintf("HOLDFAST_TEST_POWERCUT_MARK=%d.%d", os.Getpid(), time.Now().UnixNano())
 	o := chosen()
 	o.Child = func(ctx context.Context, args ...string) *exec.Cmd {
@@ -376,13 +383,12 @@ func TestStoppedDiskIsItsCellsError(t *testing.T) {
 				return
 			case <-time.After(time.Millisecond):
 			}
-			if p := diskOf(mark); p > 0 && syscall.Kill(p, syscall.SIGSTOP) == nil {
+			if p := processOf(process, mark); p > 0 && syscall.Kill(p, syscall.SIGSTOP) == nil {
 				stopped <- true
 				return
 			}
 		}
 	}()
-	what := order{Kinds: []string{"ext4"}, States: 8, Seconds: 1, Patience: 5 * time.Second}
 	held, errored := 0, ""
 	err := enter(t.Context(), o, what, nil, func(a *answer) {
 		if v := a.Verdict; v != nil && v.Unknown != "" {
@@ -398,13 +404,13 @@ func TestStoppedDiskIsItsCellsError(t *testing.T) {
 	t.Logf("%d verdicts, and the error of a cell: %q", held, errored)
 }
 
-// diskOf returns a disk's process with a variable in its environment, or 0.
-func diskOf(mark string) int {
+// processOf returns a process with an argument and a variable in its environment, or 0.
+func processOf(argument, mark string) int {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range files {
 		line, _ := os.ReadFile(file)
 		env, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "environ"))
-		if n, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && strings.Contains(string(line), diskArgument) && strings.Contains(string(env), mark) {
+		if n, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && strings.Contains(string(line), argument) && strings.Contains(string(env), mark) {
 			return n
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"sort"
 	"strconv"
 	"syscall"
@@ -62,7 +63,9 @@ func (r *room) record(c *cell, long time.Duration) (l *prove.Log, err error) {
 	if err := addImage(l, image); err != nil {
 		return nil, err
 	}
-	how, work := countsNotes, r.work
+	how, work := countsNotes, func(ctx context.Context, c *cell, dir string, d *disk, long time.Duration) error {
+		return r.work(ctx, c, dir, d, long, c.seed, 0)
+	}
 	if l.Program != nil {
 		how, work = countsPrinted, r.workOfProgram
 	}
@@ -108,24 +111,42 @@ func addEntries(l *prove.Log, all []fuselog.Entry, start int, notes []prove.Note
 			}
 		}
 	}
+	begin := func() {
+		if l.FS == Model { // what was there before is on the disk
+			l.Entries = append(l.Entries, prove.Entry{Op: prove.Flush, UpTo: len(l.Entries)})
+		}
+		l.Start = len(l.Entries)
+	}
 	flushes := 0
 	for i, e := range all {
 		if i == start {
-			l.Start = len(l.Entries)
+			begin()
 		}
 		note(min(upTo(e.Notes), len(notes)))
-		switch {
-		case e.Op == fuselog.Write:
-			l.Entries = append(l.Entries, prove.Entry{Op: prove.Write, File: device, Offset: e.Offset, Data: e.Data, At: e.At})
-		case ignores && i >= start && flushes%keepsFlush != 0:
+		add := prove.Entry{File: e.File, Offset: e.Offset, Data: e.Data, At: e.At}
+		switch e.Op {
+		case fuselog.Write:
+			if add.Op = prove.Write; l.FS != Model {
+				add.File = device
+			}
+		case fuselog.Resize:
+			add.Op = prove.Resize
+		case fuselog.Name:
+			add.Op = prove.Name
+			for _, x := range e.Edits {
+				add.Edits = append(add.Edits, prove.Edit(x))
+			}
+		case fuselog.Sync:
 			flushes++
-		default:
-			flushes++
-			l.Entries = append(l.Entries, prove.Entry{Op: prove.Flush, UpTo: len(l.Entries), At: e.At})
+			if ignores && i >= start && (flushes-1)%keepsFlush != 0 {
+				continue
+			}
+			add.Op, add.UpTo = prove.Flush, len(l.Entries)
 		}
+		l.Entries = append(l.Entries, add)
 	}
 	if len(all) == start {
-		l.Start = len(l.Entries)
+		begin()
 	}
 	note(len(notes))
 }
@@ -174,8 +195,8 @@ func addImage(l *prove.Log, image *os.File) error {
 }
 
 // work runs the workload in a process of its own, until the log has enough of it.
-func (r *room) work(ctx context.Context, c *cell, dir string, d *disk, long time.Duration) error {
-	cmd := r.child(ctx, c.Workload.Name, c.Policy.String(), dir, c.in("notes"), strconv.FormatUint(c.seed, 10), "0")
+func (r *room) work(ctx context.Context, c *cell, dir string, d *disk, long time.Duration, seed uint64, number int) error {
+	cmd := r.child(ctx, c.Workload.Name, c.Policy.String(), dir, c.in("notes"), strconv.FormatUint(seed, 10), strconv.Itoa(number))
 	return r.until(c, cmd, d, long, func() (int64, bool) {
 		n := d.notes.Begun()
 		return int64(n), n >= leastNotes
@@ -191,7 +212,11 @@ func (r *room) until(c *cell, cmd *exec.Cmd, d *disk, long time.Duration, count 
 	}
 	cmd.Stderr = &said
 	c.step("start of the program")
-	if err := cmd.Start(); err != nil {
+	runtime.LockOSThread() // a capability is a thread's, and so is what it starts: the program needs none
+	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+	err := cmd.Start()
+	runtime.UnlockOSThread()
+	if err != nil {
 		return err
 	}
 	ended := make(chan error, 1)

@@ -43,13 +43,16 @@ type room struct {
 // Process is one of the processes that it starts, by the arguments, or of those that package
 // prove starts.
 func Process(args []string, o prove.Options) error {
-	if len(args) == 0 || args[0] != diskArgument && args[0] != roomArgument {
+	if len(args) == 0 || !slices.Contains([]string{diskArgument, treeArgument, roomArgument}, args[0]) {
 		return prove.Child(args)
 	}
-	if args[0] == diskArgument && len(args) == 2 {
+	switch {
+	case args[0] == diskArgument && len(args) == 2:
 		return serveDisk(args[1])
+	case args[0] == treeArgument && len(args) == 2:
+		return serveTreeHere(args[1])
 	}
-	if args[0] == diskArgument || len(args) != 1 || os.Getpid() != 1 {
+	if args[0] != roomArgument || len(args) != 1 || os.Getpid() != 1 {
 		return errors.New("a room has no arguments, and is the first process of its namespace")
 	}
 	// The first thread keeps the room's mounts, by which the process is known: see outside.
@@ -61,6 +64,9 @@ func Process(args []string, o prove.Options) error {
 	}
 	if err != nil {
 		return err
+	}
+	if r.order.Model {
+		r.top = modelTop
 	}
 	for _, fd := range []int{3, 4, mountsFD} {
 		unix.CloseOnExec(fd)
@@ -101,6 +107,17 @@ func (r *room) run() error {
 	if f := r.order.Replay; f != nil {
 		v, err := r.replay(f)
 		return errors.Join(err, r.say(&answer{Violation: v}))
+	}
+	if r.order.Model && r.order.Kinds == nil { // a tree that nobody uses
+		c := &cell{dir: filepath.Join(r.top, "try")}
+		if err := os.Mkdir(c.dir, 0o700); err != nil {
+			return err
+		}
+		d, err := r.serveTree(context.Background(), c, countsNotes)
+		if err != nil {
+			return err
+		}
+		return d.detach()
 	}
 	cells, err := r.cells()
 	if err != nil {
@@ -296,15 +313,23 @@ const secondEvery = 4
 // leastStates are judged even when the time is over, and all that a liar needs.
 const leastStates = 4
 
-// judge makes the verdict of a cell.
-func (r *room) judge(c *cell, end time.Time) (*prove.Verdict, error) {
-	began := time.Now()
-	v := c.verdict()
-	long := time.Until(end) / 4
-	if long = max(60*time.Millisecond, min(long, 400*time.Millisecond)); c.Policy.Sync.Every > 0 {
+// lasts is how long the first run of a cell writes, if its states are to be judged until end.
+func (c *cell) lasts(end time.Time) time.Duration {
+	long := max(60*time.Millisecond, min(time.Until(end)/4, 400*time.Millisecond))
+	if c.Policy.Sync.Every > 0 {
 		long = max(long, min(2*time.Second, c.Policy.Sync.Every*5/4)) // its period must fall due
 	}
-	l, err := r.record(c, long)
+	return long
+}
+
+// judge makes the verdict of a cell.
+func (r *room) judge(c *cell, end time.Time) (*prove.Verdict, error) {
+	if c.kind.Name == Model {
+		return r.judgeModel(c, end)
+	}
+	began := time.Now()
+	v := c.verdict()
+	l, err := r.record(c, c.lasts(end))
 	if err != nil {
 		return nil, err
 	}

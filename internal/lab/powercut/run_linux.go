@@ -25,7 +25,10 @@ import (
 )
 
 // Can returns nil if the power of a file system can be cut here, or what is missing.
-func Can(kind string) error {
+func Can(ctx context.Context, o prove.Options, kind string) error {
+	if kind == Model {
+		return canModel(ctx, o)
+	}
 	k, err := kindOf(kind)
 	if err != nil {
 		return err
@@ -39,10 +42,10 @@ func Can(kind string) error {
 	return nil
 }
 
-// Run makes the verdicts of file systems, on each the controls first. It returns when all that it
-// made is gone.
+// Run makes the verdicts of file systems, on each the controls first, or of the model alone. It
+// returns when all that it made is gone.
 func Run(ctx context.Context, o prove.Options, kinds []string, most time.Duration) ([]*prove.Verdict, error) {
-	what := order{Kinds: kinds, States: o.States, Seconds: most.Seconds(), Seed: o.Seed, Program: o.Program}
+	what := order{Model: slices.Equal(kinds, []string{Model}), Kinds: kinds, States: o.States, Seconds: most.Seconds(), Seed: o.Seed, Program: o.Program}
 	for _, p := range o.Policies {
 		what.Policies = append(what.Policies, p.String())
 	}
@@ -86,7 +89,10 @@ func Replay(ctx context.Context, o prove.Options, f *prove.Failure, look string)
 	case f.State.Position < f.Log.Start || f.State.Position > len(f.Log.Entries):
 		return nil, fmt.Errorf("the state is at entry %d, and the log has %d", f.State.Position, len(f.Log.Entries))
 	}
-	if err := Can(f.Log.FS); err != nil {
+	if f.Log.FS == Model {
+		return replayModel(ctx, f, look)
+	}
+	if err := Can(ctx, o, f.Log.FS); err != nil {
 		return nil, err
 	}
 	err = enter(ctx, o, order{Replay: f, Look: look}, os.Stdin, func(a *answer) { v = cmp.Or(v, a.Violation) })
@@ -115,11 +121,14 @@ var rooms atomic.Int64
 func enter(ctx context.Context, o prove.Options, what order, stdin *os.File, each func(*answer)) error {
 	runtime.LockOSThread() // the room is killed when the thread ends that started it: PR_SET_PDEATHSIG(2const)
 	defer runtime.UnlockOSThread()
-	owner, err := fuselog.AbortStale()
-	if err != nil {
-		return err
+	owner := "holdfast-model" // nothing of it needs an abort: when it is killed, its disks end
+	if !what.Model {
+		mine, err := fuselog.AbortStale()
+		if err != nil {
+			return err
+		}
+		owner = fmt.Sprintf("%s:%d", mine, rooms.Add(1))
 	}
-	owner = fmt.Sprintf("%s:%d", owner, rooms.Add(1))
 	what.Owner = owner
 	if what.Patience == 0 {
 		what.Patience = patience
@@ -153,6 +162,12 @@ func enter(ctx context.Context, o prove.Options, what order, stdin *os.File, eac
 	}
 	cmd.ExtraFiles = []*os.File{orders, answers, mounts}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	if how := cmd.SysProcAttr; what.Model { // in a user namespace, where it may mount; its user and group stay
+		how.Cloneflags |= syscall.CLONE_NEWUSER
+		how.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
+		how.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
+		how.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN} // which execve(2) takes from all but root
+	}
 	if stdin == nil {
 		cmd.SysProcAttr.Setpgid = true // Ctrl-C is this process's affair
 	}

@@ -13,7 +13,7 @@ import (
 var errLinux = errors.New("it needs FUSE and loop devices of Linux")
 
 // Can returns an error.
-func Can(string) error { return errLinux }
+func Can(context.Context, prove.Options, string) error { return errLinux }
 
 // Run returns an error.
 func Run(context.Context, prove.Options, []string, time.Duration) ([]*prove.Verdict, error) {

@@ -19,13 +19,39 @@ type Failure struct {
 	Log       *Log          // up to the state
 	Targets   []Target      `json:"-"` // of the log's workload
 	Loss      holdfast.Loss `json:"-"`
-	Kill      int           `json:",omitempty"` // level kill: which run of a directory was killed; there is no log
+	// Read says what is in a state of a program, see [Exploration].
+	Read func(Tree) (*Survivors, error) `json:"-"`
+	Kill int                            `json:",omitempty"` // level kill: which run of a directory was killed; there is no log
 }
 
 // An explorer judges crash states of logs.
 type explorer struct {
 	targets []Target
 	loss    holdfast.Loss
+	read    func(Tree) (*Survivors, error) // of a program
+	late    func() bool                    // of a program: each state takes a process to read it
+}
+
+// failure is one of a log.
+func (x *explorer) failure(l *Log, s State, v *Violation) *Failure {
+	return &Failure{Violation: v, State: s, Log: l, Words: v.Words, Targets: x.targets, Loss: x.loss, Read: x.read}
+}
+
+// judgeState judges a state of a disk.
+func (x *explorer) judgeState(c *Checker, d *disk, s *State, found *Survivors) *Violation {
+	if x.read == nil {
+		d.survivors(s, found)
+		return c.Judge(s.Crash, found, d.log.at(d.position), d.log.slack())
+	}
+	found, err := x.read(d.tree(s))
+	v := c.Judge(s.Crash, found, d.log.at(d.position), -1)
+	if v == nil {
+		return nil
+	}
+	if v.Words = d.log.Program.Words(v, c); err != nil {
+		v.Words += fmt.Sprintf(" (%v)", err)
+	}
+	return v
 }
 
 // checkerOf returns a checker, and the disk, both before the first crash point of a log.
@@ -35,9 +61,14 @@ func (x *explorer) begin(l *Log) (*Checker, *disk) {
 		x.step(c, d)
 	}
 	if l.Again { // what the first run left must stay
-		s := newSurvivors(len(x.targets))
-		d.survivors(&State{Crash: Power, Keep: len(d.pending)}, s)
+		all, s := State{Crash: Power, Keep: len(d.pending)}, newSurvivors(len(x.targets))
+		if d.survivors(&all, s); x.read != nil {
+			s, _ = x.read(d.tree(&all)) // what can't be read is nothing
+		}
 		c.Inherit(s)
+	}
+	if l.Program != nil {
+		c.Note(anyBegun)
 	}
 	return c, d
 }
@@ -48,6 +79,9 @@ func (x *explorer) step(c *Checker, d *disk) {
 	}
 }
 
+// statesRead is how many states of a program are read where its power is cut, at least.
+const statesRead = 6
+
 // explore judges about so many states of a log, evenly over its positions. It ends with the
 // first violation, if there is one.
 func (x *explorer) explore(l *Log, states int, seed uint64) (Tally, *Failure) {
@@ -56,21 +90,23 @@ func (x *explorer) explore(l *Log, states int, seed uint64) (Tally, *Failure) {
 	found := newSurvivors(len(x.targets))
 	positions := len(l.Entries) - l.Start + 1
 	most := max(3, (states+positions-1)/positions)
+	if x.read != nil {
+		most = max(statesRead, most)
+	}
 	var seen []State
 	var failure *Failure
 	for failure == nil {
-		// Where it is quiet for long, the most is lost at its end.
-		now := l.at(d.position)
+		// Of a program the end of the log is judged however late it is: all has been acknowledged there.
+		chosen := x.read == nil || d.position == len(l.Entries) || r.IntN(positions*statesRead) < states && !x.late()
 		// Acknowledgements follow each other without anything happening to the disk: the last
 		// demands the most.
-		if d.position == len(l.Entries) || l.Entries[d.position].Op != Noted || l.Entries[d.position].Note.Kind == Accepted {
+		if chosen && (d.position == len(l.Entries) || l.Entries[d.position].Op != Noted || l.Entries[d.position].Note.Kind == Accepted) {
 			d.states(r, most, &seen, func(s *State) {
 				if failure != nil {
 					return
 				}
-				d.survivors(s, found)
-				if v := c.Judge(s.Crash, found, now, l.slack()); v != nil {
-					failure = &Failure{Violation: v, State: *s, Log: l, Targets: x.targets, Loss: x.loss}
+				if v := x.judgeState(c, d, s, found); v != nil {
+					failure = x.failure(l, *s, v)
 				}
 			})
 		}
@@ -82,7 +118,8 @@ func (x *explorer) explore(l *Log, states int, seed uint64) (Tally, *Failure) {
 	return c.Tally, failure
 }
 
-// at is the latest time at which a crash finds the log at a position.
+// at is the latest time at which a crash finds the log at a position: where it is quiet for long, the
+// most is lost at its end.
 func (l *Log) at(position int) int64 {
 	if len(l.Entries) == 0 {
 		return 0
@@ -103,26 +140,35 @@ func (x *explorer) judge(l *Log, s State) *Violation {
 	for d.position < s.Position {
 		x.step(c, d)
 	}
-	found := newSurvivors(len(x.targets))
-	d.survivors(&s, found)
-	return c.Judge(s.Crash, found, l.at(d.position), l.slack())
+	return x.judgeState(c, d, &s, newSurvivors(len(x.targets)))
 }
 
-// Replay judges the state of a failure that was kept again.
+// Tree is what is there in the failing state.
+func (f *Failure) Tree() Tree {
+	d := newDisk(f.Log, nil)
+	for d.position < f.State.Position {
+		d.advance()
+	}
+	return d.tree(&f.State)
+}
+
+// Replay judges the state of a failure that was kept again. That of a program takes Targets, Loss and Read.
 func (f *Failure) Replay() (*Violation, error) {
 	if f.Log == nil {
 		return nil, errors.New("a kill keeps no log: what survived depends on the moment")
 	}
-	w := Find(f.Log.Workload)
-	p, err := holdfast.ParsePolicy(f.Log.Policy)
-	if w == nil || err != nil {
-		return nil, fmt.Errorf("there is no workload %q, or no policy %q", f.Log.Workload, f.Log.Policy)
+	if f.Log.Program == nil {
+		w := Find(f.Log.Workload)
+		p, err := holdfast.ParsePolicy(f.Log.Policy)
+		if w == nil || err != nil {
+			return nil, fmt.Errorf("there is no workload %q, or no policy %q", f.Log.Workload, f.Log.Policy)
+		}
+		f.Targets, f.Loss = w.Targets(p), w.lossOf(p)
 	}
-	f.Targets, f.Loss = w.Targets(p), w.lossOf(p)
 	if f.State.Position < f.Log.Start || f.State.Position > len(f.Log.Entries) {
 		return nil, fmt.Errorf("the state is at entry %d, and the log has %d", f.State.Position, len(f.Log.Entries))
 	}
-	x := &explorer{targets: f.Targets, loss: f.Loss}
+	x := &explorer{targets: f.Targets, loss: f.Loss, read: f.Read}
 	return x.judge(f.Log, f.State), nil
 }
 
@@ -133,7 +179,7 @@ func (f *Failure) Shrink() {
 		f.Words = f.Violation.Words
 		return
 	}
-	x := &explorer{targets: f.Targets, loss: f.Loss}
+	x := &explorer{targets: f.Targets, loss: f.Loss, read: f.Read}
 	fails := func(s State) *Violation {
 		if v := x.judge(f.Log, s); v != nil && v.Rule == f.Violation.Rule {
 			return v
@@ -147,16 +193,20 @@ func (f *Failure) Shrink() {
 		}
 		return v != nil
 	}
+	whole := []State{{Crash: f.State.Crash}, f.State}
+	if x.read != nil { // to read each position would take a process each
+		f.shrinkRead(try)
+		whole = nil
+	}
 	// The first position that fails with nothing pending on the disk, or with the same choice.
-	for _, s := range []State{{Crash: f.State.Crash}, f.State} {
+	for _, s := range whole {
 		c, d := x.begin(f.Log)
 		found := newSurvivors(len(x.targets))
 		for ; d.position < f.State.Position; x.step(c, d) {
 			if s.Crash == Process {
 				s.Keep = len(d.pending)
 			}
-			d.survivors(&s, found)
-			if v := c.Judge(s.Crash, found, f.Log.at(d.position), f.Log.slack()); v != nil && v.Rule == f.Violation.Rule {
+			if v := x.judgeState(c, d, &s, found); v != nil && v.Rule == f.Violation.Rule {
 				s.Position = d.position
 				f.State, f.Violation = s, v
 				break
@@ -192,8 +242,22 @@ func (f *Failure) Shrink() {
 	}
 	l := f.Log // up to the state, with one entry more, which says when the crash was
 	f.Log = &Log{Workload: l.Workload, Policy: l.Policy, Seed: l.Seed, Sector: l.Sector, Start: l.Start, Slack: l.Slack,
-		Fake: l.Fake, Again: l.Again, Entries: l.Entries[:min(len(l.Entries), f.State.Position+1)]}
+		Fake: l.Fake, Again: l.Again, FS: l.FS, Program: l.Program, Entries: l.Entries[:min(len(l.Entries), f.State.Position+1)]}
 	f.Words = f.explain()
+}
+
+// shrinkRead looks for an early position that fails with nothing pending on the disk.
+func (f *Failure) shrinkRead(try func(State) bool) {
+	if f.State.Crash != Power || !try(State{Crash: Power, Position: f.State.Position}) {
+		return
+	}
+	for step := (f.State.Position - f.Log.Start) / 2; step > 0; step /= 2 {
+		for s := f.State; s.Position-step >= f.Log.Start; s = f.State {
+			if s.Position -= step; !try(s) {
+				break
+			}
+		}
+	}
 }
 
 // explain says in words why what is missing is not there.
@@ -207,7 +271,10 @@ func (f *Failure) explain() string {
 	t := f.Targets[v.ID]
 	n := v.N + 1 // the first missing record's number, counted as notes count
 	what := fmt.Sprintf("record %d", v.N)
-	if t.Object {
+	switch {
+	case l.Program != nil:
+		what = fmt.Sprintf("record %d", n)
+	case t.Object:
 		n, what = 0, t.Path
 	}
 	d := newDisk(l, f.Targets)
@@ -241,6 +308,8 @@ func (f *Failure) explain() string {
 		fmt.Fprintf(&words, ". %s was %s at log entry %d", what, kind, noted)
 	}
 	switch {
+	case l.Program != nil:
+		fmt.Fprintf(&words, "; %d steps were pending", len(d.pending))
 	case written < 0:
 		words.WriteString("; no write before the crash had it")
 	case f.State.Crash == Power:

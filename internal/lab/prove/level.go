@@ -3,6 +3,7 @@ package prove
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os/exec"
@@ -273,7 +274,7 @@ func (v *Verdict) judge(doubted map[string]bool) {
 		v.Verdict = Broken
 	}
 	for _, f := range []*Failure{v.Failure, v.Caught} {
-		if f != nil && v.Level != PowerCut { // there it was done with the file system at hand
+		if f != nil && v.Level != PowerCut { // there it was done before
 			f.Shrink()
 		}
 	}
@@ -333,19 +334,62 @@ func (v *Verdict) inMemory(w *Workload, states int, most time.Duration) error {
 	return v.exploreRuns(w, states, how, func() bool { return time.Now().After(end) })
 }
 
-// exploreRuns records the workload, explores the log, records it again on some states, and
-// explores these logs.
+// exploreRuns is Explore of runs in memory.
 func (v *Verdict) exploreRuns(w *Workload, states int, how recording, late func() bool) error {
-	x := &explorer{targets: w.Targets(v.Policy), loss: v.Loss}
-	first, err := w.record(v.Policy, v.Seed, how)
-	if err != nil && !how.fails {
+	second := recording{records: 12, number: 1, fake: how.fake, wrap: how.wrap, disk: how.disk}
+	record := func(number int, seed uint64, there Tree) (*Log, error) {
+		run := how
+		if number > 0 {
+			run = second
+			run.there = there.Files
+		}
+		l, err := w.record(v.Policy, seed, run)
+		if err != nil {
+			err = &RunError{err}
+		}
+		return l, err
+	}
+	return v.Explore(w, Exploration{States: states, Record: record, Late: late, fails: how.fails})
+}
+
+// An Exploration says how a verdict is made of runs that fill logs of files.
+type Exploration struct {
+	States int
+	// Record runs a workload or a program on what is there, and returns its log. Number 0 is the
+	// first run, on nothing. A run that fails by itself is a RunError.
+	Record func(number int, seed uint64, there Tree) (*Log, error)
+	Late   func() bool // the time is over
+	// Read says what is in a state of a program. Of a workload it is nil: its targets are known.
+	Read  func(Tree) (*Survivors, error)
+	fails bool // the disk fails on purpose: a run that reports it and ends is no error
+}
+
+// A RunError says that a run has failed by itself. One that follows a crash must not.
+type RunError struct{ Err error }
+
+func (e *RunError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the run's own error.
+func (e *RunError) Unwrap() error { return e.Err }
+
+// A Tree is files by their paths, and the directories.
+type Tree struct {
+	Files map[string][]byte
+	Dirs  []string // each behind the one that it is in
+}
+
+// Explore records a run, explores its log, records runs on some of the states, and explores these logs.
+func (v *Verdict) Explore(w *Workload, e Exploration) error {
+	x := &explorer{targets: w.Targets(v.Policy), loss: v.Loss, read: e.Read, late: e.Late}
+	first, err := e.Record(0, v.Seed, Tree{})
+	if err != nil && !e.fails {
 		return err
 	}
-	again := min(states, 40_000) / 4 / secondRuns
+	again := min(e.States, 40_000) / 4 / secondRuns
 	part := 1000 // of the states, doubled while there is time
-	for pass := uint64(0); v.Tally.States < int64(states)*3/4 && v.Failure == nil && (pass == 0 || !late()); pass++ {
+	for pass := uint64(0); v.Tally.States < int64(e.States)*3/4 && v.Failure == nil && (pass == 0 || !e.Late()); pass++ {
 		before := v.Tally.States
-		part = min(2*part, states*3/4-int(before))
+		part = min(2*part, e.States*3/4-int(before))
 		t, failure := x.explore(first, part, v.Seed+pass)
 		if pass > 0 {
 			t.Acknowledged = 0
@@ -356,9 +400,8 @@ func (v *Verdict) exploreRuns(w *Workload, states int, how recording, late func(
 		}
 	}
 	r := rand.New(rand.NewPCG(v.Seed, 2))
-	second := recording{records: 12, number: 1, fake: how.fake, wrap: how.wrap, disk: how.disk, fails: how.fails}
 	for range secondRuns {
-		if v.Failure != nil || late() {
+		if v.Failure != nil || e.Late() {
 			break
 		}
 		_, d := x.begin(first)
@@ -373,11 +416,12 @@ func (v *Verdict) exploreRuns(w *Workload, states int, how recording, late func(
 				s = torn
 			}
 		}
-		second.there, _ = d.tree(&s)
-		l, err := w.record(v.Policy, v.Seed+1, second)
-		if err != nil && !how.fails {
-			v.Failure = &Failure{Violation: &Violation{Rule: "again", Words: fmt.Sprintf("the second run, on what a crash left, failed: %v", err)},
-				State: s, Log: first, Targets: x.targets, Loss: v.Loss}
+		l, err := e.Record(1, v.Seed+1, d.tree(&s))
+		if run := (*RunError)(nil); err != nil && !errors.As(err, &run) {
+			return err
+		}
+		if err != nil && !e.fails {
+			v.Failure = x.failure(first, s, &Violation{Rule: "again", Words: fmt.Sprintf("the second run, on what a crash left, failed: %v", err)})
 			break
 		}
 		t, failure := x.explore(l, again, v.Seed)
@@ -390,30 +434,30 @@ func (v *Verdict) exploreRuns(w *Workload, states int, how recording, late func(
 		last.survivors(&State{Crash: Process, Keep: len(last.pending)}, found)
 		v.Tally.TemporaryEnd = max(v.Tally.TemporaryEnd, found.Temporaries)
 		if left := w.Leaves(found); left != nil && v.Failure == nil {
-			v.Failure = &Failure{Violation: left, State: s, Log: first, Targets: x.targets, Loss: v.Loss}
+			v.Failure = x.failure(first, s, left)
 		}
 	}
 	return nil
 }
 
-// tree returns the files of a state by their paths below the root, and the directories.
-func (d *disk) tree(s *State) (files map[string][]byte, dirs []string) {
+// tree returns what is there in a state.
+func (d *disk) tree(s *State) (t Tree) {
 	d.nameState(s)
-	files = map[string][]byte{}
+	t.Files = map[string][]byte{}
 	var walk func(dir uint64, prefix string)
 	walk = func(dir uint64, prefix string) {
 		for x, n := range d.scratch {
 			switch {
 			case x.Dir != dir:
 			case d.files[n] != nil || n&DirBit == 0:
-				files[prefix+x.Name] = slices.Clone(d.content(d.file(n), s))
+				t.Files[prefix+x.Name] = slices.Clone(d.content(d.file(n), s))
 			default:
-				dirs = append(dirs, prefix+x.Name)
+				t.Dirs = append(t.Dirs, prefix+x.Name)
 				walk(n, prefix+x.Name+"/")
 			}
 		}
 	}
 	walk(Root, "")
-	slices.Sort(dirs)
-	return files, dirs
+	slices.Sort(t.Dirs)
+	return t
 }

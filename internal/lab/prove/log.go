@@ -73,7 +73,7 @@ type Log struct {
 	Slack    time.Duration // what a bound by time is exceeded by rightly: writes and syncs in flight
 	Fake     bool          // the clock is exact, so that bounds by time are judged
 	Again    bool          // of a second run on a crash state
-	FS       string        `json:",omitempty"` // level power: what is mounted. The log is of its disk
+	FS       string        `json:",omitempty"` // level power: what is mounted. The log is of its disk; of the model it is of files
 	Size     int64         `json:",omitempty"` // of that disk
 	Program  *Program      `json:",omitempty"` // level power: what wrote, if it was no workload
 	Entries  []Entry

@@ -2,6 +2,7 @@ package prove
 
 import (
 	"context"
+	"fmt"
 	"os/exec"
 	"time"
 )
@@ -26,3 +27,14 @@ type Program struct {
 // A Judge gets what a program has printed until a crash, and what the crash has left of a directory.
 // An error says that nothing can be judged.
 type Judge func(dir string, printed []byte) (Tally, *Violation, error)
+
+// Words says what is wrong, as its author knows the records.
+func (p Program) Words(v *Violation, c *Checker) string {
+	if v.Rule == "lost" {
+		return fmt.Sprintf("it had printed ack %d, and only the records up to %d are there", max(c.known[0][Flushed], c.known[0][Durable]), v.N)
+	}
+	return fmt.Sprintf("behind record %d stands one that does not follow it", v.N)
+}
+
+// anyBegun says that any record may be there: a program does not say what it begins.
+var anyBegun = Note{Kind: Begun, N: 1<<63 - 1}

@@ -124,14 +124,6 @@ func (p Program) Survey(ctx context.Context, dir string) (*Survivors, error) {
 	return readBack(string(text))
 }
 
-// Words says what is wrong, as its author knows the records.
-func (p Program) Words(v *Violation, c *Checker) string {
-	if v.Rule == "lost" {
-		return fmt.Sprintf("it had printed ack %d, and only the records up to %d are there", max(c.known[0][Flushed], c.known[0][Durable]), v.N)
-	}
-	return fmt.Sprintf("behind record %d stands one that does not follow it", v.N)
-}
-
 // Workload stands for the program in a [Cell].
 func (p Program) Workload() *Workload {
 	return &Workload{Name: "program", Targets: func(holdfast.Policy) []Target { return programTarget }, Loss: func(holdfast.Policy) holdfast.Loss { return lossOfAck }}
@@ -143,9 +135,6 @@ func (p Program) Checker() *Checker {
 	c.Note(anyBegun)
 	return c
 }
-
-// anyBegun says that any record may be there: a program does not say what it begins.
-var anyBegun = Note{Kind: Begun, N: 1<<63 - 1}
 
 // RunAgain runs the program on what a crash has left, kills it when it has acknowledged something,
 // and judges what it has then. The second result is the first broken promise. Its output is

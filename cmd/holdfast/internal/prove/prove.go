@@ -63,7 +63,8 @@ Level memory cuts the power of a disk in memory, at every step and in every way.
 kill kills real processes, which takes their memory only. Level fault makes the system
 calls of real processes fail, one at a time, and judges what they say too. Level hostile
 exchanges the directory for a link while files are replaced, and looks who may read them.
-Level power, for root, cuts the power of real file systems, which replay their journals.
+Level power cuts the power of real file systems, which replay their journals; that takes
+root. For others it cuts that of posix, a model of the least that POSIX promises.
 But for hostile, each is run a second time on what a crash left. At each level a plain correct
 program must lose nothing and liars must be caught, or all verdicts are "not known".
 
@@ -83,11 +84,11 @@ With --cmd it crashes your own program: see docs/prove.md. The workloads are
 	f.DurationVar(&p.Time, "time", p.Time, "about how long it may take in all (default 45s)")
 	f.VarP(cli.Once("file", &p.output, cli.NewFile), "output", "o", "write each verdict to a new file, as a line of JSON")
 	f.Var(cli.Once("file:line", &p.replay, cli.Given), "replay", "judge the failing state of a line of such a file again, and nothing else")
-	f.Var(cli.Once("command", &p.look, cli.Given), "look", "with --replay, at level power: run this where the state is mounted")
-	f.Var(cli.List("list", &p.kinds, parseKind), "fs", "the file systems of level power (default: ext4, xfs, btrfs)")
+	f.Var(cli.Once("command", &p.look, cli.Given), "look", "with --replay, at level power: run this where the state is")
+	f.Var(cli.List("list", &p.kinds, parseKind), "fs", "the file systems of level power\n(default: ext4, xfs, btrfs; without root: posix, a model)")
 	f.Var(cli.Once("command", &p.command, cli.Given), "cmd", "crash this program, which prints \"ack N\" lines, in an empty directory")
 	f.Var(cli.Once("command", &p.read, cli.Given), "read", "prints the numbers of the records that the program has, a line each")
-	f.Var(cli.Once("number", &p.States, cli.ParseBetween(1, 1_000_000_000, "can't be judged")), "states", "how many states to judge for each workload and policy, at levels memory\nand power (default 100000 and 120)")
+	f.Var(cli.Once("number", &p.States, cli.ParseBetween(1, 1_000_000_000, "can't be judged")), "states", "how many states to judge for each workload and policy, at levels memory\nand power (default 100000, and 120 that are mounted)")
 	f.Var(cli.Once("number", &p.Seed, cli.ParseSeed), "seed", "the seed of what is chosen by chance (default: a new one)")
 	f.StringVar(&p.Dir, "dir", "", "where levels kill, fault and hostile write\n(default: that of temporary files)")
 	f.BoolVar(&p.eio, "eio", false, "at level power: the disk answers EIO to one write. Show what two syncs\nreturn then, and what is left")
@@ -194,7 +195,7 @@ func (p *proof) run(cmd *cobra.Command) error {
 		p.Levels = []prove.Level{prove.Kill, prove.Fault}
 	}
 	p.statesGiven = changed("states")
-	if err := p.complete(cmd.ErrOrStderr()); err != nil {
+	if err := p.complete(cmd.Context(), cmd.ErrOrStderr()); err != nil {
 		return err
 	}
 	var verdicts []*prove.Verdict
@@ -226,7 +227,7 @@ func (p *proof) run(cmd *cobra.Command) error {
 }
 
 // complete fills in what was not given.
-func (p *proof) complete(stderr io.Writer) error {
+func (p *proof) complete(ctx context.Context, stderr io.Writer) error {
 	if len(p.Levels) == 0 {
 		p.Levels = []prove.Level{allLevels}
 	}
@@ -254,12 +255,12 @@ func (p *proof) complete(stderr io.Writer) error {
 	}
 	p.Self = func(ctx context.Context, args ...string) *exec.Cmd { return place.ThisProgram(ctx, args...) }
 	p.Child = thisProgram
-	return p.completePower(stderr, all)
+	return p.completePower(ctx, stderr, all)
 }
 
 // completePower decides what level power does. A file system that can't be had is left out if it
 // was not asked for.
-func (p *proof) completePower(stderr io.Writer, all bool) error {
+func (p *proof) completePower(ctx context.Context, stderr io.Writer, all bool) error {
 	policies, states := p.Policies, p.States
 	if len(policies) == 0 {
 		p.Policies = prove.NamedPolicies()
@@ -271,9 +272,17 @@ func (p *proof) completePower(stderr io.Writer, all bool) error {
 		}
 		return nil
 	}
-	here, err := p.powerKinds(stderr, all)
+	here, err := p.powerKinds(ctx, stderr, all)
 	if err != nil {
 		return err
+	}
+	if len(here) == 0 && p.kinds == nil {
+		if err := powercut.Can(ctx, p.Options, powercut.Model); err == nil {
+			here = []string{powercut.Model}
+			cli.Say(stderr, "level power judges a model of what POSIX promises instead")
+		} else {
+			cli.Say(stderr, "level power is left out on %v", err)
+		}
 	}
 	switch {
 	case len(here) > 0:
@@ -282,20 +291,35 @@ func (p *proof) completePower(stderr io.Writer, all bool) error {
 	default:
 		return cli.Misuse("run as root, or use --level memory,kill", "level power can't be had")
 	}
-	p.Power = func(ctx context.Context, o prove.Options, most time.Duration) ([]*prove.Verdict, error) {
+	mounted := slices.DeleteFunc(slices.Clone(here), func(kind string) bool { return kind == powercut.Model })
+	model := len(mounted) < len(here)
+	p.Power = func(ctx context.Context, o prove.Options, most time.Duration) (all []*prove.Verdict, err error) {
 		o.Policies = policies
-		if !p.statesGiven {
-			states = powerStates
+		if o.States = states; len(mounted) > 0 {
+			if !p.statesGiven {
+				o.States = powerStates
+			}
+			if model {
+				most /= 2
+			}
+			all, err = powercut.Run(ctx, o, mounted, most)
 		}
-		o.States = states
-		return powercut.Run(ctx, o, here, most)
+		if o.States = states; model && err == nil {
+			var more []*prove.Verdict
+			if o.Program != nil && !p.statesGiven {
+				o.States = programStates
+			}
+			more, err = powercut.Run(ctx, o, []string{powercut.Model}, most)
+			all = append(all, more...)
+		}
+		return all, err
 	}
 	return nil
 }
 
 // powerKinds are the file systems of level power. One that can't be had is left out if it was
 // not asked for.
-func (p *proof) powerKinds(stderr io.Writer, all bool) (here []string, err error) {
+func (p *proof) powerKinds(ctx context.Context, stderr io.Writer, all bool) (here []string, err error) {
 	kinds := p.kinds
 	if len(kinds) == 0 {
 		kinds = powercut.Kinds[:3]
@@ -304,10 +328,14 @@ func (p *proof) powerKinds(stderr io.Writer, all bool) (here []string, err error
 		}
 	}
 	for _, kind := range kinds {
-		if err := powercut.Can(kind); err == nil {
+		if err := powercut.Can(ctx, p.Options, kind); err == nil {
 			here = append(here, kind)
 		} else if p.kinds != nil {
-			return nil, cli.Misuse("run as root, or leave it out of --fs", "level power can't be had on %w", err)
+			hint := "run as root, or leave it out of --fs"
+			if kind == powercut.Model {
+				hint = "it takes /dev/fuse that this user may open, and user namespaces; or leave it out of --fs"
+			}
+			return nil, cli.Misuse(hint, "level power can't be had on %w", err)
 		} else {
 			cli.Say(stderr, "level power is left out on %v: what a power cut leaves of %s is not known", err, kind)
 		}
@@ -335,7 +363,10 @@ func (p *proof) show(cmd *cobra.Command) error {
 	case p.Levels != nil && !slices.Equal(p.Levels, []prove.Level{prove.PowerCut}):
 		return cli.Misuse("use --level power, or leave it out", "%s is of level power alone", name)
 	}
-	kinds, err := p.powerKinds(cmd.ErrOrStderr(), false)
+	if slices.Contains(p.kinds, powercut.Model) {
+		return cli.Misuse("leave it out of --fs", "%s shows what file systems do, and %s is none", name, powercut.Model)
+	}
+	kinds, err := p.powerKinds(cmd.Context(), cmd.ErrOrStderr(), false)
 	if err != nil {
 		return err
 	}
@@ -405,8 +436,12 @@ func commandLines() []*prove.Command {
 	}
 }
 
-// powerStates is how many states are mounted for each workload and policy.
-const powerStates = 120
+// powerStates is how many states are mounted for each workload and policy, and programStates how many
+// of the model the --read of a program reads.
+const (
+	powerStates   = 120
+	programStates = 600
+)
 
 func thisProgram(ctx context.Context, args ...string) *exec.Cmd {
 	return place.ThisProgram(ctx, append([]string{childCommand, "--"}, args...)...)
@@ -511,7 +546,11 @@ func Page(w io.Writer, verdicts []*prove.Verdict) {
 		var kills, faults int
 		var elapsed time.Duration
 		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		fmt.Fprintf(w, "%s\n\n", strings.Replace(shows[part.level], "FS", part.kind, 1))
+		title := strings.Replace(shows[part.level], "FS", part.kind, 1)
+		if part.kind == powercut.Model {
+			title = "Power cuts of posix, a model of the least that POSIX promises. It is no real file system, which may keep more:"
+		}
+		fmt.Fprintf(w, "%s\n\n", title)
 		fmt.Fprintln(table, "workload\tpolicy\tstates\tacknowledged\tlost\taccepted and lost: most\tmean\tallowed\ttorn\torder\ttemporaries\tverdict")
 		for _, v := range verdicts {
 			if v.Level == part.level && v.FS == part.kind {
@@ -532,7 +571,9 @@ func Page(w io.Writer, verdicts []*prove.Verdict) {
 		case prove.Hostile:
 			fmt.Fprintf(w, "%s, ", cli.CountText(int64(faults), "attack"))
 		case prove.PowerCut:
-			fmt.Fprintf(w, "%d unmountable, ", all.Unmountable)
+			if part.kind != powercut.Model {
+				fmt.Fprintf(w, "%d unmountable, ", all.Unmountable)
+			}
 		}
 		fmt.Fprintf(w, "%s acknowledged, in %v\n\n", cli.CountText(all.Acknowledged, "record"), elapsed.Round(time.Second/10))
 	}
@@ -548,7 +589,7 @@ func row(w io.Writer, v *prove.Verdict) {
 		verdict = "control: caught"
 	}
 	bound := v.Loss.Power
-	if v.Level != prove.Memory {
+	if v.Level != prove.Memory && v.Level != prove.PowerCut {
 		bound = v.Loss.Process
 	}
 	states := max(1, t.States)
