@@ -133,7 +133,7 @@ func (c *Checker) Note(n Note) {
 	}
 	k := &c.known[n.ID]
 	if before := max(k[Flushed], k[Durable]); n.Kind >= Flushed && n.N > before {
-		c.Tally.Acknowledged += int64(lostOf(&c.targets[n.ID], n.N, before))
+		c.Tally.Acknowledged += int64(c.targets[n.ID].lost(n.N, before))
 	}
 	for kind := Begun; kind <= n.Kind; kind++ { // what is durable is accepted too
 		k[kind] = max(k[kind], n.N)
@@ -174,8 +174,8 @@ func (c *Checker) Judge(crash Crash, s *Survivors, now int64, slack time.Duratio
 			must = max(must, k[Accepted])
 		}
 		if n < must && !(t.Object && !whole && s.Half[id] && k[Begun] > must) {
-			c.Tally.Lost += int64(lostOf(t, must, n))
-			fail(&Violation{"lost", uint32(id), n, fmt.Sprintf("%s: %s, and %s there", t.Path, claimed(t, must), found(t, n, s.Half[id]))})
+			c.Tally.Lost += int64(t.lost(must, n))
+			fail(&Violation{"lost", uint32(id), n, fmt.Sprintf("%s: %s, and %s there", t.Path, t.claimed(must), t.found(n, s.Half[id]))})
 		}
 		if s.Disorder[id] {
 			c.Tally.Disorder++
@@ -185,7 +185,7 @@ func (c *Checker) Judge(crash Crash, s *Survivors, now int64, slack time.Duratio
 			fail(&Violation{"half", uint32(id), n, fmt.Sprintf("%s: the file is neither the old nor the new one", t.Path)})
 		}
 		if n > k[Begun] {
-			fail(&Violation{"invented", uint32(id), n, fmt.Sprintf("%s: %s there, and only %d were begun", t.Path, found(t, n, false), k[Begun])})
+			fail(&Violation{"invented", uint32(id), n, fmt.Sprintf("%s: %s there, and only %d were begun", t.Path, t.found(n, false), k[Begun])})
 		}
 		if n < k[Accepted] {
 			c.lose(&lost, id, n, now)
@@ -224,21 +224,21 @@ func (c *Checker) lose(lost *Extent, id int, n uint64, now int64) {
 	lost.Age = max(lost.Age, time.Duration(now-t.at[have]))
 }
 
-func lostOf(t *Target, must, n uint64) uint64 {
+func (t *Target) lost(must, n uint64) uint64 {
 	if t.Object {
 		return 1
 	}
 	return must - n
 }
 
-func claimed(t *Target, n uint64) string {
+func (t *Target) claimed(n uint64) string {
 	if t.Object {
 		return fmt.Sprintf("version %s was acknowledged", version(n))
 	}
 	return fmt.Sprintf("record %d of writer %d was acknowledged", n-1, t.ID)
 }
 
-func found(t *Target, n uint64, half bool) string {
+func (t *Target) found(n uint64, half bool) string {
 	switch {
 	case half:
 		return "no whole version is"

@@ -351,9 +351,6 @@ func (v *Verdict) underCommand(ctx context.Context, c *Command, o Options, want 
 	return f.counts, found, nil
 }
 
-// reportedLine is how a command reports the first line that failed.
-func reportedLine() *regexp.Regexp { return regexp.MustCompile(`\(\d+ lines? from line (\d+) on\)`) }
-
 // judge compares the files that a command has left with what it said. want are those of a clean run.
 func (c *Command) judge(f *faulted, in *injection, printed string, want, found map[string]string) *Violation {
 	for name, text := range want {
@@ -370,7 +367,8 @@ func (c *Command) judge(f *faulted, in *injection, printed string, want, found m
 		}
 		if acked := Acknowledged([]byte("ack "+strings.ReplaceAll(strings.TrimSpace(printed), "\n", "\nack ")+"\n"), Flushed); c.Acks && len(acked) > 0 {
 			lines, n := strings.SplitAfter(text, "\n"), acked[len(acked)-1].N
-			if failed := reportedLine().FindStringSubmatch(f.said); failed != nil { // they count as dealt with
+			reported := regexp.MustCompile(`\(\d+ lines? from line (\d+) on\)`)
+			if failed := reported.FindStringSubmatch(f.said); failed != nil { // they count as dealt with
 				from, _ := strconv.ParseUint(failed[1], 10, 63)
 				n = min(n, from-1)
 			}
