@@ -31,7 +31,7 @@ func asUser(t *testing.T, test func(t *testing.T)) {
 // else.
 func TestModelIsCutWithoutRoot(t *testing.T) {
 	asUser(t, func(t *testing.T) {
-		workloads := []string{"writer", "append", "whole-create", "whole-replace", "copy-atomic", "copy-tree"}
+		workloads := []string{"writer", "append", "whole-create", "whole-replace", "copy-atomic", "copy-tree", "rotate"}
 		o := chosen(workloads...)
 		o.States = 20_000
 		verdicts, err := Run(t.Context(), o, []string{Model}, 4*time.Second)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -83,25 +84,34 @@ func (r *Run) onLog(writers int) (err error) {
 }
 
 // read returns what is in a target's file in a directory, or the records of a log and its backups in
-// some directories, the oldest first. What is behind a record that is missing is lost, as in one file
-// behind a torn one, until it is written again. The records of several directories are in the order of
-// their numbers.
-func (t *Target) read(dirs ...string) (all []byte, err error) {
+// some directories.
+func (t *Target) read(dirs ...string) ([]byte, error) {
 	if !t.Log {
 		return real{dirs[0]}.ReadFile(path.Base(t.Path))
 	}
-	type line struct {
-		Record
-		data []byte
-	}
-	var lines []line
+	var all []map[string][]byte
 	for _, dir := range dirs {
 		files, err := real{dir}.logFiles()
 		if err != nil {
 			return nil, err
 		}
-		for _, b := range files {
-			for len(b) > 0 {
+		all = append(all, files)
+	}
+	return t.logged(all...), nil
+}
+
+// logged returns the records of a log and its backups in some directories, the oldest first. What is
+// behind a record that is missing is lost, as in one file behind a torn one, until it is written
+// again. The records of several directories are in the order of their numbers.
+func (t *Target) logged(dirs ...map[string][]byte) (all []byte) {
+	type line struct {
+		Record
+		data []byte
+	}
+	var lines []line
+	for _, files := range dirs {
+		for _, name := range slices.Sorted(maps.Keys(files)) { // app-… before app.log
+			for b := t.unpacked(files, name); len(b) > 0; {
 				r, ok := ReadRecord(b)
 				if !ok { // a torn one: what is behind it begins a new one
 					next := bytes.Index(b[1:], binary.LittleEndian.AppendUint32(nil, magic))
@@ -126,37 +136,43 @@ func (t *Target) read(dirs ...string) (all []byte, err error) {
 			all = append(all, l.data...)
 		}
 	}
-	return all, nil
+	return all
 }
 
-// logFiles returns what is in the files of the log app.log, the oldest first.
-func (s real) logFiles() (files [][]byte, err error) {
-	entries, err := os.ReadDir(s.dir) // sorted: app-… before app.log
+// logFiles returns what is in the files of a directory, not of those below.
+func (s real) logFiles() (files map[string][]byte, err error) {
+	entries, err := os.ReadDir(s.dir)
+	files = map[string][]byte{}
 	for _, e := range entries {
-		name := e.Name()
-		if !strings.HasPrefix(name, "app") || strings.HasSuffix(name, ".part") {
+		if e.IsDir() {
 			continue
 		}
-		data, err := os.ReadFile(s.Path(name))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
+		data, err := os.ReadFile(s.Path(e.Name()))
+		switch {
+		case err == nil:
+			files[e.Name()] = data
+		case !errors.Is(err, fs.ErrNotExist):
 			return nil, err
 		}
-		if plain, ok := strings.CutSuffix(name, ".gz"); ok {
-			if _, err := os.Lstat(s.Path(plain)); err == nil {
-				continue // both are there until the compressed one is durable
-			}
-			z, err := gzip.NewReader(bytes.NewReader(data))
-			if err == nil {
-				data, err = io.ReadAll(z) // what can't be read is lost
-			}
-			if err != nil && z == nil {
-				data = nil
-			}
-		}
-		files = append(files, data)
 	}
 	return files, err
+}
+
+// unpacked returns what is in a file of the log, if it is one.
+func (t *Target) unpacked(files map[string][]byte, name string) []byte {
+	plain, packed := strings.CutSuffix(name, ".gz")
+	switch _, both := files[plain]; {
+	case !strings.HasPrefix(name, strings.TrimSuffix(path.Base(t.Path), ".log")) || strings.HasSuffix(name, ".part"):
+		return nil
+	case !packed:
+		return files[name]
+	case both: // until the compressed one is durable
+		return nil
+	}
+	z, err := gzip.NewReader(bytes.NewReader(files[name]))
+	if err != nil {
+		return nil
+	}
+	data, _ := io.ReadAll(z) // what can't be read is lost
+	return data
 }

@@ -236,6 +236,10 @@ func (d *disk) survivors(s *State, to *Survivors) {
 		file = func(p *named) uint64 { return lookUp(p.name, func(x Edit) uint64 { return d.scratch[x] }) }
 	}
 	for _, p := range d.byPath {
+		if t := &d.targets[p.ids[0]]; t.Log {
+			to.Survey(d.targets, p.ids, t.logged(d.tree(s).Files))
+			continue
+		}
 		n := file(p)
 		if n == 0 {
 			continue
