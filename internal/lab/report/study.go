@@ -251,7 +251,7 @@ func (s studied) page() page.Page {
 	p.Answer = s.said(s.learnt())
 	p.Sections = pageTables(s.tables())
 	if s.Picture != nil {
-		picture := page.Section{Title: "Picture", Charts: []page.Chart{{Picture: s.Picture.SVG(), Caption: dotsCaption}}}
+		picture := page.Section{Title: "Picture", Charts: []page.Chart{{Picture: s.Picture.SVG(), Caption: dotsCaption + " What was published has a bar from the least to the most, or a dot."}}}
 		p.Sections = slices.Insert(p.Sections, 0, picture)
 	}
 	p.Sections = append(p.Sections, s.foot(s.notes(), studyMethod())...)
