@@ -351,7 +351,11 @@ func linePicture(e study.Evidence) *chart.Dots {
 		add("published: "+study.FileIOExperiment, arm, publishedRuns(i+1))
 	}
 	for i, arm := range []string{valuesWrite, valuesBufio} {
-		add("published: "+study.EfficientBuffering, arm, publishedOperation(i))
+		ns, err := strconv.ParseFloat(strings.ReplaceAll(linesPublished()[1].Rows[i][2], ",", ""), 64)
+		if err != nil {
+			ns = math.NaN()
+		}
+		add("published: "+study.EfficientBuffering, arm, chart.Point{Series: 1, Value: ns / valueRecords, Low: math.NaN(), High: math.NaN()})
 	}
 	for _, group := range lineGroups(e) {
 		if !strings.HasPrefix(group, groupEqual) {
@@ -384,15 +388,6 @@ func publishedRuns(column int) chart.Point {
 		}
 	}
 	return p
-}
-
-// publishedOperation returns the time of a record in a published benchmark.
-func publishedOperation(row int) chart.Point {
-	ns, err := strconv.ParseFloat(strings.ReplaceAll(linesPublished()[1].Rows[row][2], ",", ""), 64)
-	if err != nil {
-		ns = math.NaN()
-	}
-	return chart.Point{Series: 1, Value: ns / valueRecords, Low: math.NaN(), High: math.NaN()}
 }
 
 // formatPart is the part of an arm's time that another takes for the formatting alone; NaN
