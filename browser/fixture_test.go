@@ -12,9 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/lab/chart"
 	"github.com/holdfast-go/holdfast/internal/lab/machine"
-	"github.com/holdfast-go/holdfast/internal/lab/page"
 	"github.com/holdfast-go/holdfast/internal/lab/result"
 	"github.com/holdfast-go/holdfast/internal/lab/stat"
 )
@@ -25,6 +23,7 @@ type fixture struct {
 	run    result.Run
 	cost   map[string]float64 // nanoseconds a record, by cell
 	random *rand.Rand
+	made   func(around float64) *result.Latency // nil: latency
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -52,6 +51,9 @@ func (f *fixture) add(c result.Cell, cost float64) {
 
 // latency is a distribution around a time, with a tail.
 func (f *fixture) latency(around float64) *result.Latency {
+	if f.made != nil {
+		return f.made(around)
+	}
 	h := result.NewHistogram()
 	for range 1500 {
 		result.Record(h, time.Duration(around*math.Exp(math.Abs(f.random.NormFloat64()))))
@@ -156,39 +158,23 @@ func few(t *testing.T) *fixture {
 	return f
 }
 
-// large writes a page of so many loads with so many cells each, in the form of a run's.
-func large(t *testing.T, loads, cells int) string {
-	p := page.Page{Title: "large"}
-	for l := range loads {
-		dots := chart.Dots{Title: "costs", Scale: func(x float64) string { return fmt.Sprint(x) }, Series: []string{"cost"}}
-		s := page.Section{Title: fmt.Sprintf("load %d", l)}
-		for _, columns := range []int{24, 16} {
-			table := page.Table{Name: fmt.Sprintf("load %d, %d columns", l, columns), Head: []string{"policy"}}
-			for c := range columns - 1 {
-				table.Head = append(table.Head, fmt.Sprintf("figure %d", c))
-			}
-			for i := range cells {
-				key, policy := fmt.Sprintf("%d/%d", l, i), fmt.Sprintf("buffer=%dKiB,sync=never", i)
-				row := page.Row{Key: key, Cells: []string{policy}}
-				for c := range columns - 1 {
-					row.Cells = append(row.Cells, fmt.Sprintf("%d.%dµs", i*c%97, i%10))
-				}
-				table.Rows = append(table.Rows, row)
-				if columns == 24 {
-					dots.Rows = append(dots.Rows, chart.Row{Label: policy, Points: []chart.Point{{Key: key, Value: float64(1 + i), Low: float64(1 + i), High: float64(2 + i)}}})
-				}
-			}
-			s.Tables = append(s.Tables, table)
+// large writes a run of so many loads with 100 cells each.
+func large(t *testing.T, loads, rounds int) string {
+	f := newFixture(t)
+	add := func(c result.Cell, cost float64) {
+		c.Name, c.RecordBytes, c.Records, c.LatencyStride = fmt.Sprintf("%s, %d writers", c.Name, c.Writers), 128, 20000, 7
+		f.add(c, cost)
+	}
+	for writers := 1; writers <= loads; writers++ {
+		add(result.Cell{Name: "empty", Empty: true, Writers: writers}, 6)
+		for buffer := 1; buffer < 100; buffer++ {
+			p := f.policy(fmt.Sprintf("buffer=%dKiB,sync=never", buffer))
+			add(result.Cell{Name: p.String(), Policy: p, Writers: writers}, 30+2*float64(100-buffer))
 		}
-		s.Charts = []page.Chart{{Picture: dots.SVG()}}
-		p.Sections = append(p.Sections, s)
 	}
-	var b bytes.Buffer
-	site := filepath.Join(t.TempDir(), "large.html")
-	if err := errors.Join(page.Write(&b, p), os.WriteFile(site, b.Bytes(), 0o644)); err != nil {
-		t.Fatal(err)
-	}
-	return site
+	one := f.latency(40) // of all: to make one takes longer than the rest
+	f.made = func(float64) *result.Latency { return one }
+	return f.write(rounds)
 }
 
 // hostile writes a run each of whose texts would be obeyed by a page that is not careful.

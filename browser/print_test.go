@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/ledongthuc/pdf"
 )
@@ -44,8 +43,7 @@ func TestPrintHasEveryColumn(t *testing.T) {
 		t.Errorf("%d heads", len(heads))
 	}
 	// What is wider than the paper would be cut off there.
-	const paper = 1046 // pixels: 277 mm of 96 to 25.4 mm
-	b = open(t, site, call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"}), chromedp.EmulateViewport(paper, 800))
+	b = open(t, site, onPaper, chromedp.EmulateViewport(paperWide, paperTall))
 	if wide := ask[[]string](b, `Array.from(document.querySelectorAll("table, svg, p, li")).filter((e) => e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.outerHTML.slice(0, 100))`); len(wide) > 0 {
 		t.Errorf("wider than A4: %q", wide)
 	}

@@ -2,22 +2,28 @@ package browser
 
 import (
 	"flag"
+	"fmt"
+	"html"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 )
 
 var screenshots = flag.String("screenshots", "", "keep the pictures of docs/screenshots in this directory")
 
-// TestScreenshots makes the pictures of the documents, of a run that is made up.
+// TestScreenshots makes the pictures of the documents: of a run that is made up, and of short runs of audit, prove and
+// bench on this machine.
 func TestScreenshots(t *testing.T) {
 	if *screenshots == "" {
 		t.Skip("-screenshots names no directory")
 	}
 	site := usualPage(t)
-	keep := func(name string, wide, tall int64, before []action, then func(*tab)) {
+	keep := func(name, site string, wide, tall int64, before []action, then func(*tab)) {
 		b := open(t, site, append(before, chromedp.EmulateViewport(wide, tall))...)
 		if then != nil {
 			then(b)
@@ -34,13 +40,82 @@ func TestScreenshots(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// top scrolls to a heading.
+	top := func(title string) func(*tab) {
+		return func(b *tab) {
+			ask[chromedp.Void](b, `(async () => {
+				const h = Array.from(document.querySelectorAll("h2")).find((e) => e.textContent === "`+title+`");
+				for (let i = 0; i < 5; i++) { // what comes into view is laid out only then
+					h.scrollIntoView();
+					await new Promise(requestAnimationFrame);
+				}
+			})(), 0`)
+		}
+	}
 	pinned := func(b *tab) {
 		b.click(mark, 1)
 		b.click(mark, 8)
 		b.pointAt(mark, 5)
 	}
-	keep("light", 1000, 900, nil, nil)
-	keep("dark", 1000, 900, []action{colours("dark")}, nil)
-	keep("compare", 1000, 900, nil, pinned)
-	keep("phone", 390, 844, nil, nil)
+	keep("light", site, 1000, 900, nil, nil)
+	keep("dark", site, 1000, 900, []action{colours("dark")}, nil)
+	keep("compare", site, 1000, 900, nil, pinned)
+	keep("phone", site, 390, 844, nil, nil)
+	const margin = 38 // pixels: 10 mm
+	keep("print", site, paperWide+2*margin, paperTall+2*margin, []action{onPaper}, func(b *tab) {
+		ask[chromedp.Void](b, fmt.Sprintf(`document.documentElement.style.margin = "%dpx", 0`, margin))
+	})
+
+	dir := t.TempDir()
+	made := func(args ...string) {
+		t.Helper()
+		c := exec.Command(command, args...)
+		c.Dir = dir
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("%q: %v: %s", args, err, out)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "disk"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	made("audit", "--dir", "disk", "--page", "audit.html", "--claim", "lines-20x", "--claim", "lines-25-50-calls", "--claim", "lines-forgotten-flush",
+		"--claim", "lines-page-4096", "--claim", "costs-switch", "--claim", "costs-seek", "--claim", "files-64-cores")
+	keep("audit", filepath.Join(dir, "audit.html"), 1200, 760, nil, nil)
+	made("prove", "--level", "memory", "-o", "proof.jsonl")
+	keep("prove", report(t, few(t).write(12), "--proof", filepath.Join(dir, "proof.jsonl")), 1440, 620, nil, top("What was proven"))
+	keep("live", terminal(t, dir, "round 9/12", "bench", "--live", "--dir", ".", "--time", "8s", "--rounds", "12", "--writers", "1",
+		"--policy", "buffer=4KiB", "--policy", "buffer=64KiB", "--policy", "buffer=64KiB,flush=100ms,sync=1s", "--policy", "sync=group"), 880, 270, nil, nil)
+}
+
+// onPaper shows a page as it is printed, on A4 across without its margins.
+var onPaper = call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
+
+const paperWide, paperTall = 1046, 718 // pixels: 277 mm and 190 mm, of 96 to 25.4 mm
+
+// terminal runs the command on a terminal, and returns a page of the first screen that begins so.
+func terminal(t *testing.T, dir, begins string, args ...string) string {
+	t.Helper()
+	c := exec.Command("script", "--quiet", "--return", "--command", "stty cols 100 rows 24; "+command+" "+strings.Join(args, " "), "typescript")
+	c.Dir = dir
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Skipf("script(1) of util-linux draws no terminal: %v: %s", err, out)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "typescript"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, screen := range strings.Split(string(text), "\x1b[H") {
+		if !strings.HasPrefix(screen, begins) {
+			continue
+		}
+		screen = strings.NewReplacer("\x1b[K", "", "\x1b[J", "", "\r", "").Replace(screen)
+		site := filepath.Join(dir, "terminal.html")
+		page := `<!doctype html><html lang="en"><meta charset="utf-8"><style>pre { font: inherit; margin: 0 } body { margin: 0; padding: 14px; background: #14191d; color: #dfe5e9; font: 14px/1.45 "DejaVu Sans Mono", monospace }</style><pre>` + html.EscapeString(screen) + "</pre>"
+		if err := os.WriteFile(site, []byte(page), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return site
+	}
+	t.Fatalf("no screen begins with %q", begins)
+	return ""
 }

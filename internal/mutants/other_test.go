@@ -642,4 +642,34 @@ var otherMutants = []mutant{
 		old: "\t\tf.kernel = e.onto(f.kernel)\n\t\tf.pending = append(f.pending, d.position)\n\t\td.pending = append(d.pending, d.position)\n\tcase Name:\n",
 		new: "\t\tf.kernel = e.onto(f.kernel)\n\t\tf.stable = e.onto(f.stable)\n\tcase Name:\n",
 	},
+	{
+		number: "990b", what: "a round is drawn where the next one lies",
+		file: "internal/lab/report/curves.go", tests: "Rounds|Curves",
+		old: "chart.Mark{X: float64(round), Y: middle,",
+		new: "chart.Mark{X: float64(round + 1), Y: middle,",
+	},
+	{
+		number: "991b", what: "the bars of the stages leave out the time of close",
+		file: "internal/lab/report/curves.go", tests: "Stages|Curves",
+		old: "return s.Open + s.Close }",
+		new: "return s.Open }",
+	},
+	{
+		number: "992b", what: "the age that a policy promises is drawn without the sync in flight",
+		file: "internal/lab/report/curves.go", tests: "Ages|Curves",
+		old: "[]time.Duration{bound, bound + r.LongestSync, r.Oldest}",
+		new: "[]time.Duration{bound, bound, r.Oldest}",
+	},
+	{
+		number: "993b", what: "times of Writes are drawn at a hundredth of their part",
+		file: "internal/lab/report/curves.go", tests: "Latencies|Curves",
+		old: "all.ValueAtPercentile(100 * share)",
+		new: "all.ValueAtPercentile(share)",
+	},
+	{
+		number: "994b", what: "the page of an audit shows what was measured as published",
+		file: "internal/lab/report/audit.go", tests: "Audit",
+		old: "judgedOn(c), orNone(c.Published), orNone(c.Measured), string(c.Verdict), c.Why, orNone(c.Command),",
+		new: "judgedOn(c), orNone(c.Measured), orNone(c.Published), string(c.Verdict), c.Why, orNone(c.Command),",
+	},
 }

@@ -66,7 +66,8 @@ type Side struct {
 	Missing   string    `json:"not_complete,omitempty"`
 	Floor     Number    `json:"floor"`
 
-	run, raw result.Run // what is compared, and what was measured
+	run indexed    // what is compared
+	raw result.Run // what was measured
 }
 
 // Results returns the run's raw values.
@@ -75,13 +76,13 @@ func (s Side) Results() result.Run { return s.raw }
 // NewSide names a run, or returns ErrNoRound.
 func NewSide(name string, run result.Run) (Side, error) {
 	h := run.Header
-	s := Side{Name: name, Program: h.Program, StartedAt: h.StartedAt, Seed: h.Seed, Rounds: run.Rounds(), Missing: run.Mark(), Floor: absent, run: run, raw: run}
+	s := Side{Name: name, Program: h.Program, StartedAt: h.StartedAt, Seed: h.Seed, Rounds: run.Rounds(), Missing: run.Mark(), Floor: absent, run: index(run), raw: run}
 	if s.Rounds == 0 {
 		return s, ErrNoRound
 	}
 	for _, c := range h.Cells {
 		if c.Twin != "" {
-			floor, others := float64(twinned(run, c, stat.Noise)), 0.0
+			floor, others := float64(twinned(s.run, c, stat.Noise)), 0.0
 			if s.Floor.Known() {
 				others = float64(s.Floor)
 			}
@@ -115,12 +116,13 @@ type Change struct {
 // moves between two runs (see [stat.Moved]); rounds that were run alternately need no such
 // allowance.
 func Compare(a, b Side, alternately bool, threshold float64) (Contrast, error) {
-	turns := min(turnsOf(a.run), turnsOf(b.run))
-	a.run, b.run = firstTurns(a.run, turns), firstTurns(b.run, turns)
+	turns := min(turnsOf(a.raw), turnsOf(b.raw))
+	runA, runB := firstTurns(a.raw, turns), firstTurns(b.raw, turns)
 	oneSpeed := false
-	if loop := min(leastLoop(a.run), leastLoop(b.run)); loop > 0 && !alternately {
-		a.run, b.run, oneSpeed = atOneSpeed(a.run, loop), atOneSpeed(b.run, loop), true
+	if loop := min(leastLoop(runA), leastLoop(runB)); loop > 0 && !alternately {
+		runA, runB, oneSpeed = atOneSpeed(runA, loop), atOneSpeed(runB, loop), true
 	}
+	a.run, b.run = index(runA), index(runB)
 	c := Contrast{
 		A: a, B: b, oneSpeed: oneSpeed, Threshold: threshold, Floor: Number(math.Max(float64(a.Floor), float64(b.Floor))),
 		Machines: machine.Differences(a.run.Header.Machine, b.run.Header.Machine), Between: Apart,
@@ -134,7 +136,7 @@ func Compare(a, b Side, alternately bool, threshold float64) (Contrast, error) {
 	c.Unpaired = c.whyUnpaired()
 	// The costs with the harness that was measured, and with the ends of both that are worst.
 	var before, after [3][][]float64
-	for _, cell := range compared(b.run) {
+	for _, cell := range compared(b.raw) {
 		earlier, ok := find(a.run, cell)
 		if !ok {
 			c.OnlyB = append(c.OnlyB, cell.Name)
@@ -157,7 +159,7 @@ func Compare(a, b Side, alternately bool, threshold float64) (Contrast, error) {
 		}
 		c.Cells = append(c.Cells, change)
 	}
-	for _, cell := range compared(a.run) {
+	for _, cell := range compared(a.raw) {
 		if _, ok := find(b.run, cell); !ok {
 			c.OnlyA = append(c.OnlyA, cell.Name)
 		}
@@ -321,7 +323,7 @@ func sameKind(a, b result.Cell) bool {
 }
 
 // twins compares the cells of a run with their twins: of the kind of the cell, or else all.
-func twins(run result.Run, kind result.Cell) (found []stat.Comparison) {
+func twins(run indexed, kind result.Cell) (found []stat.Comparison) {
 	for _, same := range []bool{true, false} {
 		for _, c := range run.Header.Cells {
 			if c.Twin == "" || same && !sameKind(c, kind) {
@@ -339,9 +341,9 @@ func twins(run result.Run, kind result.Cell) (found []stat.Comparison) {
 
 // emptyMoves compares the cells that write nothing, b with a: no code of a Writer is in
 // them. They stand for the controls of runs that have none.
-func emptyMoves(a, b result.Run) (moves []stat.Comparison) {
+func emptyMoves(a, b indexed) (moves []stat.Comparison) {
 	for _, c := range b.Header.Cells {
-		if c.Empty && slices.ContainsFunc(a.Header.Cells, func(other result.Cell) bool { return other.Empty && other.Name == c.Name && LoadOf(other) == LoadOf(c) }) {
+		if c.Empty && a.empty[LoadOf(c)].Name == c.Name {
 			costs := LoadOf(c).Costs
 			moves = append(moves, stat.Unpaired(costs(a.Rounded(c.Name)), costs(b.Rounded(c.Name))))
 		}
@@ -365,13 +367,13 @@ func compared(run result.Run) []result.Cell {
 }
 
 // find returns the cell of a run that does the same as another's.
-func find(run result.Run, like result.Cell) (result.Cell, bool) {
-	for _, c := range compared(run) {
-		if c.Name == like.Name && c.Policy == like.Policy && LoadOf(c) == LoadOf(like) {
-			return c, true
-		}
+func find(run indexed, like result.Cell) (result.Cell, bool) {
+	at, ok := run.cells[like.Name]
+	if !ok {
+		return result.Cell{}, false
 	}
-	return result.Cell{}, false
+	c := run.Header.Cells[at]
+	return c, !c.Empty && c.Twin == "" && c.Policy == like.Policy && LoadOf(c) == LoadOf(like)
 }
 
 // whyUnpaired returns the first reason why rounds of the same number can't be paired.
@@ -394,7 +396,7 @@ func (c Contrast) whyUnpaired() string {
 
 // pairs returns the numbers of the rounds that are whole in both runs.
 func (c Contrast) pairs() []int {
-	numbers := func(run result.Run) []int {
+	numbers := func(run indexed) []int {
 		return roundsWith(run.Rounded(run.Header.Cells[0].Name), func(result.Trial) bool { return true })
 	}
 	other := numbers(c.B.run) // in order

@@ -69,7 +69,7 @@ func controlMoves(a, b Side) (moves []ControlMove) {
 		return nil
 	}
 	for _, c := range controls {
-		seen, moved := stat.Unpaired(c.times(a.raw), c.times(b.raw)), stat.Unpaired(c.times(a.run), c.times(b.run))
+		seen, moved := stat.Unpaired(c.times(a.raw), c.times(b.raw)), stat.Unpaired(c.times(a.run.Run), c.times(b.run.Run))
 		moves = append(moves, ControlMove{c.name, Number(seen.Ratio), moved, c.waits})
 	}
 	return moves

@@ -26,15 +26,19 @@ var ErrNoRound = errors.New("no round is whole")
 // them; from round 0 come the system calls alone.
 type Figures struct {
 	Run      result.Run `json:"-"`
-	Rounds   int        `json:"rounds"`             // that are whole
-	Trials   int        `json:"trials"`             // of the cells in Groups, and their twins, in whole rounds
-	Outliers int        `json:"outliers"`           // of them; they count like all others
-	Noise    Noise      `json:"noise"`              // the largest of Noises
-	Noises   []Noise    `json:"noises,omitempty"`   // one for each cell that was run twice
-	Harness  []Harness  `json:"harness,omitempty"`  // one for each load
-	Controls []Control  `json:"controls,omitempty"` // of a run whose rounds had processes of their own
-	Groups   []Group    `json:"groups"`
-	Warnings []Warning  `json:"warnings"`
+	run      indexed
+	groups   map[Load]int             // places in Groups
+	clocks   map[string]time.Duration // by the name of the empty cell
+	floors   map[kind]Number          // that were looked up
+	Rounds   int                      `json:"rounds"`             // that are whole
+	Trials   int                      `json:"trials"`             // of the cells in Groups, and their twins, in whole rounds
+	Outliers int                      `json:"outliers"`           // of them; they count like all others
+	Noise    Noise                    `json:"noise"`              // the largest of Noises
+	Noises   []Noise                  `json:"noises,omitempty"`   // one for each cell that was run twice
+	Harness  []Harness                `json:"harness,omitempty"`  // one for each load
+	Controls []Control                `json:"controls,omitempty"` // of a run whose rounds had processes of their own
+	Groups   []Group                  `json:"groups"`
+	Warnings []Warning                `json:"warnings"`
 }
 
 // Noise is the difference between a cell and its twin, which do the same. Cells that work
@@ -118,7 +122,8 @@ func (l Load) Costs(trials []result.Trial) []float64 {
 // Of computes the figures of a run. It returns ErrNoRound, or an error if the latencies
 // are damaged.
 func Of(run result.Run) (Figures, error) {
-	f := Figures{Run: run, Rounds: run.Rounds(), Noise: Noise{Floor: absent}}
+	f := Figures{Run: run, run: index(run), Rounds: run.Rounds(), Noise: Noise{Floor: absent}}
+	f.groups, f.clocks, f.floors = map[Load]int{}, map[string]time.Duration{}, map[kind]Number{}
 	if f.Rounds == 0 {
 		return f, ErrNoRound
 	}
@@ -127,7 +132,7 @@ func Of(run result.Run) (Figures, error) {
 			if c.Empty != empty {
 				continue
 			}
-			if err := f.addCell(c, run.Rounded(c.Name)); err != nil {
+			if err := f.addCell(c, f.Rounded(c.Name)); err != nil {
 				return f, err
 			}
 		}
@@ -147,31 +152,35 @@ func Of(run result.Run) (Figures, error) {
 	return f, nil
 }
 
+// Rounded returns the trials of a cell in whole rounds: see [result.Run.Rounded].
+func (f Figures) Rounded(cell string) []result.Trial { return f.run.Rounded(cell) }
+
 // addCell adds the figures of one cell.
 func (f *Figures) addCell(c result.Cell, trials []result.Trial) error {
 	load := LoadOf(c)
 	if c.Empty {
 		h, err := newHarness(c, load, trials)
 		f.Harness = append(f.Harness, h)
+		f.clocks[c.Name] = h.Clock
 		return err
 	}
 	f.Trials += len(trials)
 	if c.Twin != "" {
-		n := Noise{floorOf(f.Run, c), twinned(f.Run, c, stat.Noise), c, c.Twin}
+		n := Noise{floorOf(f.run, c), twinned(f.run, c, stat.Noise), c, c.Twin}
 		f.Noises = append(f.Noises, n)
 		if len(f.Noises) == 1 || !n.Floor.Known() || n.Floor > f.Noise.Floor {
 			f.Noise = n
 		}
 		return nil
 	}
-	r, err := newRow(f.Run, c, trials)
-	if empty, ok := emptyOf(f.Run, load); ok {
-		r.Clock = f.Harness[slices.IndexFunc(f.Harness, func(h Harness) bool { return h.Cell.Name == empty.Name })].Clock
+	r, err := newRow(f.run, c, trials)
+	if empty, ok := emptyOf(f.run, load); ok {
+		r.Clock = f.clocks[empty.Name]
 	}
 	f.Outliers += r.Time.Outliers
-	i := slices.IndexFunc(f.Groups, func(g Group) bool { return g.Load == load })
-	if i < 0 {
-		i = len(f.Groups)
+	i, ok := f.groups[load]
+	if !ok {
+		i, f.groups[load] = len(f.Groups), len(f.Groups)
 		f.Groups = append(f.Groups, Group{Load: load})
 	}
 	f.Groups[i].Rows = append(f.Groups[i].Rows, r)
@@ -233,7 +242,7 @@ func (f Figures) compareGroup(g Group) {
 	at, _ := stat.CompareGroup(cells, 0, stat.Band)
 	fastest := &g.Rows[of[at]]
 	fastest.Fastest = len(judged) > 0
-	harness := harnessOf(f.Run, g.Load, g.Costs)
+	harness := harnessOf(f.run, g.Load, g.Costs)
 	known := map[[2]uint64][]stat.Comparison{} // by the bits of floor and harness, of which there are few
 	for n, i := range judged {
 		floor := f.floorBetween(fastest.Cell, g.Rows[i].Cell)
@@ -265,7 +274,7 @@ func (f Figures) compareGroup(g Group) {
 // the same buffer. Each pair was chosen before it was measured, and its interval holds
 // alone.
 func (f Figures) comparePaced(g Group) {
-	harness := harnessOf(f.Run, g.Load, g.Costs)
+	harness := harnessOf(f.run, g.Load, g.Costs)
 	for i := range g.Rows {
 		r := &g.Rows[i]
 		at := slices.IndexFunc(g.Rows, func(c Row) bool { return c.Cell.Policy == holdfast.Buffered(r.Cell.Policy.Buffer) })
@@ -281,8 +290,8 @@ func (f Figures) comparePaced(g Group) {
 		control, own := g.Rows[at].Costs, r.Costs
 		if r.Period != nil && r.Period.Short > 0 {
 			control, own = nil, nil
-			for n, t := range f.Run.Rounded(r.Cell.Name) {
-				if fellDue(f.Run, r.Cell, t) >= LeastDue {
+			for n, t := range f.Rounded(r.Cell.Name) {
+				if fellDue(f.run, r.Cell, t) >= LeastDue {
 					control, own = append(control, g.Rows[at].Costs[n]), append(own, r.Costs[n])
 				}
 			}
@@ -294,14 +303,14 @@ func (f Figures) comparePaced(g Group) {
 }
 
 // twinned returns what of says of a cell and its twin, such as their noise.
-func twinned(run result.Run, twin result.Cell, of func(a, a2 []float64) float64) Number {
+func twinned(run indexed, twin result.Cell, of func(a, a2 []float64) float64) Number {
 	load := LoadOf(twin)
 	return Number(of(load.Costs(run.Rounded(twin.Twin)), load.Costs(run.Rounded(twin.Name))))
 }
 
 // floorOf returns the noise between a cell and its twin: of arms the centre, of a sweep's
 // cells the farther end of the interval.
-func floorOf(run result.Run, twin result.Cell) Number {
+func floorOf(run indexed, twin result.Cell) Number {
 	if twin.Group != "" {
 		return Number(stat.Floor(result.Costs(run.Rounded(twin.Twin)), result.Costs(run.Rounded(twin.Name))))
 	}
@@ -317,9 +326,27 @@ func waitsForDisk(c result.Cell) bool {
 	return c.Policy.Sync.Waits() || c.Policy.Sync.Mode == holdfast.SyncPeriodic
 }
 
-// floor returns the noise of a cell's own kind. Where no cell of the kind was run twice,
-// it is the largest of the others that may stand for it.
+// A kind is cells that have one noise.
+type kind struct {
+	fileSystem string
+	waits      bool
+	every      int
+}
+
+// floor returns the noise of a cell's own kind.
 func (f Figures) floor(c result.Cell) Number {
+	of := kind{c.FileSystem, waitsForDisk(c), c.Every}
+	floor, known := f.floors[of]
+	if !known {
+		floor = f.floorOfKind(c)
+		f.floors[of] = floor
+	}
+	return floor
+}
+
+// floorOfKind returns the noise of a cell's kind. Where no cell of the kind was run twice, it
+// is the largest of the others that may stand for it.
+func (f Figures) floorOfKind(c result.Cell) Number {
 	largest := absent
 	for _, own := range []func(Noise) bool{
 		func(n Noise) bool { return waitsForDisk(n.Twin) == waitsForDisk(c) && n.Twin.Every == c.Every },

@@ -13,7 +13,7 @@ type Moves struct {
 
 // Moves returns the Moves of a cell.
 func (f Figures) Moves(c result.Cell) Moves {
-	trials := f.Run.Rounded(c.Name)
+	trials := f.Rounded(c.Name)
 	count := func(of func(result.Trial) int64) Number {
 		return median(trials, func(t result.Trial) float64 { return float64(of(t)) })
 	}

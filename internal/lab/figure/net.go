@@ -28,22 +28,37 @@ type Net struct {
 	Calls   Number  `json:"system_calls_per_record"`
 }
 
+// indexed is a run in which a cell, and the empty cell of a load, are found at once.
+type indexed struct {
+	result.Indexed
+	cells map[string]int // places in the header, by name
+	empty map[Load]result.Cell
+}
+
+func index(run result.Run) indexed {
+	x := indexed{run.Indexed(), make(map[string]int, len(run.Header.Cells)), map[Load]result.Cell{}}
+	for i, c := range slices.Backward(run.Header.Cells) { // of several the first counts
+		x.cells[c.Name] = i
+		if c.Empty {
+			x.empty[LoadOf(c)] = c
+		}
+	}
+	return x
+}
+
 // emptyOf returns the cell that writes nothing under a load, if the run has one.
-func emptyOf(run result.Run, l Load) (result.Cell, bool) {
+func emptyOf(run indexed, l Load) (result.Cell, bool) {
 	if l.Group != "" {
 		return result.Cell{}, false // arms take from open to close
 	}
 	l.Cache = "" // it has no file
-	i := slices.IndexFunc(run.Header.Cells, func(c result.Cell) bool { return c.Empty && LoadOf(c) == l })
-	if i < 0 {
-		return result.Cell{}, false
-	}
-	return run.Header.Cells[i], true
+	c, ok := run.empty[l]
+	return c, ok
 }
 
 // harnessOf returns what the empty cell of a load took: the median of its rounds. It is 0
 // where the run has no such cell.
-func harnessOf(run result.Run, l Load, of func([]result.Trial) []float64) Summary {
+func harnessOf(run indexed, l Load, of func([]result.Trial) []float64) Summary {
 	empty, ok := emptyOf(run, l)
 	if !ok {
 		return summarize([]float64{0})
@@ -72,9 +87,9 @@ func netOf(values []float64, harness Summary) Summary {
 
 // costsOf returns the costs by which a cell is compared, round by round, less those of the
 // empty cell.
-func costsOf(run result.Run, name string) []float64 {
-	i := slices.IndexFunc(run.Header.Cells, func(c result.Cell) bool { return c.Name == name })
-	if i < 0 {
+func costsOf(run indexed, name string) []float64 {
+	i, ok := run.cells[name]
+	if !ok {
 		return nil
 	}
 	l := LoadOf(run.Header.Cells[i])
@@ -110,7 +125,7 @@ func (c Comparison) with(other stat.Comparison) Comparison {
 	return c
 }
 
-func newNet(run result.Run, c result.Cell, trials []result.Trial) Net {
+func newNet(run indexed, c result.Cell, trials []result.Trial) Net {
 	l := LoadOf(c)
 	n := Net{Calls: absent}
 	n.Write, n.Durable, n.Service = summarize(nil), summarize(nil), summarize(nil)
@@ -160,7 +175,7 @@ type Period struct {
 func (p *Period) Judged() bool { return p == nil || p.Reached }
 
 // newPeriod returns nil for a policy without a period.
-func newPeriod(run result.Run, c result.Cell, trials []result.Trial) *Period {
+func newPeriod(run indexed, c result.Cell, trials []result.Trial) *Period {
 	p := &Period{Longest: max(c.Policy.FlushEvery, c.Policy.Sync.Every)}
 	if p.Longest == 0 || c.Group != "" || len(trials) == 0 {
 		return nil
@@ -182,7 +197,7 @@ func newPeriod(run result.Run, c result.Cell, trials []result.Trial) *Period {
 
 // fellDue returns how often the longest period of a cell's policy fell due in a trial. A sync
 // that fell due is one that was seen, where the results have their number.
-func fellDue(run result.Run, c result.Cell, t result.Trial) int {
+func fellDue(run indexed, c result.Cell, t result.Trial) int {
 	longest := max(c.Policy.FlushEvery, c.Policy.Sync.Every)
 	due := int(t.Write / time.Duration(max(1, len(t.Turns))) / longest)
 	if c.Policy.Sync.Every > 0 && run.Header.SchemaVersion >= 3 {

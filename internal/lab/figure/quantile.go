@@ -34,10 +34,7 @@ func merge(trials []result.Trial, of func(result.Trial) *result.Latency) (merged
 	if err != nil || all.TotalCount() == 0 {
 		return merged, nil, err
 	}
-	l, err := result.NewLatency(all, stat.Supports)
-	if err != nil {
-		return merged, nil, err
-	}
+	l := result.Percentiles(all, stat.Supports)
 	merged = Latency{Count: l.Count, P50: l.P50, P90: l.P90, P99: l.P99, P999: l.P999, Max: l.Max}
 	n := float64(l.Count)
 	at := func(rank float64) time.Duration {

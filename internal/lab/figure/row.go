@@ -115,7 +115,7 @@ type Latency struct {
 	Rounds map[string]Summary `json:"of_rounds,omitempty"`
 }
 
-func newRow(run result.Run, c result.Cell, trials []result.Trial) (r Row, err error) {
+func newRow(run indexed, c result.Cell, trials []result.Trial) (r Row, err error) {
 	served := func(t result.Trial) float64 {
 		if t.Write <= 0 { // the trial does not report how long its Writes took
 			return math.NaN()
@@ -239,7 +239,7 @@ func newPerRecord(trials []result.Trial) PerRecord {
 	}
 }
 
-func newCalls(run result.Run, c result.Cell, trials []result.Trial) Calls {
+func newCalls(run indexed, c result.Cell, trials []result.Trial) Calls {
 	predicted := median(trials, perRecord(func(t result.Trial) float64 { return float64(t.Writer.SystemCalls) }))
 	calls := Calls{Observed: absent, Writes: absent, Syncs: absent, Predicted: predicted}
 	t, ok := run.Counted(c.Name)

@@ -17,9 +17,10 @@ func Settled(run result.Run, width float64) (widest float64, ok bool) {
 	groups := map[Load][][]float64{}
 	var all [][][]float64
 	paced := true
+	x := index(run)
 	for _, c := range run.Header.Cells {
 		load := LoadOf(c)
-		costs := costsOf(run, c.Name)
+		costs := costsOf(x, c.Name)
 		switch {
 		case c.Empty:
 		case c.Every > 0: // there are too few of them for the width
@@ -27,7 +28,7 @@ func Settled(run result.Run, width float64) (widest float64, ok bool) {
 				paced = false
 			}
 		case c.Twin != "":
-			all = append(all, [][]float64{costsOf(run, c.Twin), costs})
+			all = append(all, [][]float64{costsOf(x, c.Twin), costs})
 		default:
 			if groups[load] == nil {
 				loads = append(loads, load)

@@ -25,18 +25,19 @@ func Times(run result.Run) (times []CellTime, doubts []Warning, err error) {
 	if run.Rounds() == 0 {
 		return nil, nil, ErrNoRound
 	}
-	f := Figures{Run: run, Groups: []Group{{}}}
+	x := index(run)
+	f := Figures{Run: run, run: x, Groups: []Group{{}}}
 	empty := map[string][]result.Trial{} // by the name of the empty cell
 	for _, c := range compared(run) {
-		trials, load, of := run.Rounded(c.Name), LoadOf(c), LoadOf(c).Costs
+		trials, load, of := x.Rounded(c.Name), LoadOf(c), LoadOf(c).Costs
 		staged := !slices.ContainsFunc(trials, func(t result.Trial) bool { return t.Write == 0 })
 		if c.Group == "" && !load.Open() && staged && c.Policy.Sync.Mode != holdfast.SyncNever {
 			of = untilDurable
 		}
 		harness := summarize([]float64{0})
-		if e, ok := emptyOf(run, load); ok {
+		if e, ok := emptyOf(x, load); ok {
 			if _, has := empty[e.Name]; !has {
-				empty[e.Name] = run.Rounded(e.Name)
+				empty[e.Name] = x.Rounded(e.Name)
 			}
 			harness = summarize(of(empty[e.Name]))
 		}

@@ -92,7 +92,7 @@ func (f Figures) warnOfCalls() []Warning {
 // warnOfCell returns what is doubtful about one cell.
 func (f Figures) warnOfCell(r Row) []Warning {
 	var found []Warning
-	trials := f.Run.Rounded(r.Cell.Name)
+	trials := f.Rounded(r.Cell.Name)
 	if r.Unserved > 0 {
 		due := int64(0)
 		for _, t := range trials {
@@ -104,7 +104,7 @@ func (f Figures) warnOfCell(r Row) []Warning {
 	}
 	if p := r.Period; p != nil && p.Short > 0 {
 		found = append(found, newWarning("period-missed", fmt.Sprintf("in %d of %d trials slow syncs left no time for the period to fall due %d times; these are in no comparison", p.Short, len(trials), LeastDue),
-			"quiet the disk").in(roundsWith(trials, func(t result.Trial) bool { return fellDue(f.Run, r.Cell, t) < LeastDue })))
+			"quiet the disk").in(roundsWith(trials, func(t result.Trial) bool { return fellDue(f.run, r.Cell, t) < LeastDue })))
 	}
 	warm := roundsWith(trials, func(t result.Trial) bool { return t.Before == nil || !result.Cold.Holds(*t.Before) })
 	if r.Cell.Cache == result.TryCold && len(warm) > 0 {

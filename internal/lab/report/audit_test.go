@@ -131,3 +131,18 @@ func TestAuditIsNoBenchmark(t *testing.T) {
 		t.Errorf("%v, %d bytes", err, b.Len())
 	}
 }
+
+// TestAuditPageHasEachValueInItsColumn reads the row of a claim.
+func TestAuditPageHasEachValueInItsColumn(t *testing.T) {
+	var b bytes.Buffer
+	if err := plantedAudit().HTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	const head = `<th scope="col">published</th><th scope="col">measured here</th><th scope="col">verdict</th><th scope="col">why</th>`
+	const row = `<td>18.98–21.06x</td><td>19.3x (18.1x–20.2x)</td><td>holds</td><td>within a factor of 1.5 of the published ratio</td>`
+	for _, want := range []string{head, row} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%s is not in\n%s", want, b.String())
+		}
+	}
+}

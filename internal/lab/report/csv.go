@@ -142,9 +142,10 @@ func writeCSV(w io.Writer, run result.Run) error {
 		return err
 	}
 	cells, whole := map[string]result.Cell{}, map[int]bool{}
+	x := run.Indexed()
 	for _, c := range run.Header.Cells {
 		cells[c.Name] = c
-		for _, t := range run.Rounded(c.Name) {
+		for _, t := range x.Rounded(c.Name) {
 			whole[t.Round] = true
 		}
 	}

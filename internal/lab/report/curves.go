@@ -84,7 +84,7 @@ func (s sheet) latencies(g figure.Group) (charts []page.Chart) {
 	}
 	for _, r := range s.telling(g) {
 		add := func(what string, of func(result.Trial) *result.Latency) {
-			all, err := result.Pool(s.Run.Rounded(r.Cell.Name), of)
+			all, err := result.Pool(s.Rounded(r.Cell.Name), of)
 			if err != nil || all.TotalCount() == 0 {
 				return
 			}
@@ -214,8 +214,8 @@ func (s sheet) overRounds() []page.Section {
 	}
 	ratios := func(cell result.Cell, against string, into map[int][]float64) {
 		costs := figure.LoadOf(cell).Costs
-		middle := stat.Quantile(costs(s.Run.Rounded(against)), 0.5)
-		trials := s.Run.Rounded(cell.Name)
+		middle := stat.Quantile(costs(s.Rounded(against)), 0.5)
+		trials := s.Rounded(cell.Name)
 		for i, cost := range costs(trials) {
 			if cost > 0 && middle > 0 {
 				into[trials[i].Round] = append(into[trials[i].Round], cost/middle)
@@ -229,8 +229,12 @@ func (s sheet) overRounds() []page.Section {
 		}
 	}
 	line("all cells, the middle one", all)
+	const mostLines = 6 // and one
 	for _, c := range s.Run.Header.Cells {
-		if at := slices.IndexFunc(s.Run.Header.Cells, func(of result.Cell) bool { return of.Name == c.Twin }); at >= 0 && len(p.Series) < 6 {
+		if c.Twin == "" || len(p.Series) >= mostLines {
+			continue
+		}
+		if at := slices.IndexFunc(s.Run.Header.Cells, func(of result.Cell) bool { return of.Name == c.Twin }); at >= 0 {
 			first, second := map[int][]float64{}, map[int][]float64{}
 			ratios(s.Run.Header.Cells[at], c.Twin, first)
 			ratios(c, c.Twin, second)

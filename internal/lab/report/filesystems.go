@@ -76,7 +76,7 @@ func newPart(whole sheet, e study.Evidence) (part, error) {
 		isImage := w.Code == "stacked-device" && p.made.How != ""
 		return w.Cell != nil || isImage || slices.ContainsFunc(whole.Warnings, func(of figure.Warning) bool { return of.Code == w.Code })
 	})
-	if of, ok := s.studiedBy(e); ok {
+	if of, ok := s.studiedBy(func() study.Evidence { return e }); ok {
 		p.shown = &of
 	}
 	return p, nil

@@ -69,7 +69,7 @@ func writeBenchmark(w io.Writer, run result.Run) error {
 		if cpus, err := strconv.Atoi(machine.Get(run.Header.Machine, "GOMAXPROCS").Value); err == nil && cpus > 0 {
 			name += fmt.Sprintf("-%d", cpus)
 		}
-		trials := run.Rounded(c.Name)
+		trials := figures.Rounded(c.Name)
 		// User and system time together are exact however short a trial is. Benchstat takes a unit with a zero
 		// apart, as where a system counts in ticks alone.
 		hasCPU := !slices.ContainsFunc(trials, func(t result.Trial) bool { return t.CPU() <= 0 })

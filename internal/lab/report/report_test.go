@@ -65,7 +65,7 @@ func planted(t *testing.T, rounds int) result.Run {
 
 var plantedTimes = []int{140, 10, 11, 300, 180, 12, 13, 25, 10} // ms a trial
 
-func plantedTrial(t *testing.T, c result.Cell, i, round int) result.Trial {
+func plantedTrial(t testing.TB, c result.Cell, i, round int) result.Trial {
 	t.Helper()
 	elapsed := time.Duration(plantedTimes[i])*time.Millisecond + time.Duration((round*7+i*3)%5)*20*time.Microsecond
 	m := result.Measurement{

@@ -23,16 +23,16 @@ type studied struct {
 
 // studied returns the sheet of a study's run; ok is false for a sweep's.
 func (s sheet) studied() (studied, bool) {
-	return s.studiedBy(study.EvidenceOf(s.Run))
+	return s.studiedBy(func() study.Evidence { return study.EvidenceOf(s.Run) })
 }
 
-// studiedBy is studied with the evidence of the run or of a part of it.
-func (s sheet) studiedBy(e study.Evidence) (studied, bool) {
+// studiedBy is studied with the evidence of the run or of a part of it, which a sweep is not asked for.
+func (s sheet) studiedBy(evidence func() study.Evidence) (studied, bool) {
 	of, ok := all.Find(s.Run.Header.Study)
 	if !ok || of.Show == nil {
 		return studied{}, false
 	}
-	return studied{sheet: s, Shown: of.Show(e), of: of}, true
+	return studied{sheet: s, Shown: of.Show(evidence()), of: of}, true
 }
 
 // tables returns all that have a row; the published ones come first.
@@ -251,7 +251,7 @@ func (s studied) page() page.Page {
 	p.Answer = s.said(s.learnt())
 	p.Sections = pageTables(s.tables())
 	if s.Picture != nil {
-		picture := page.Section{Title: "Picture", Charts: []page.Chart{{Picture: s.Picture.SVG(), Caption: dotsCaption}}}
+		picture := page.Section{Title: "Picture", Charts: []page.Chart{{Picture: s.Picture.SVG(), Caption: dotsCaption + " What was published has a bar from the least to the most, or a dot."}}}
 		p.Sections = slices.Insert(p.Sections, 0, picture)
 	}
 	p.Sections = append(p.Sections, s.foot(s.notes(), studyMethod())...)

@@ -41,13 +41,23 @@ func Record(h *hdrhistogram.Histogram, d time.Duration) {
 // NewLatency describes h; supports says whether n samples are enough for the
 // p-quantile.
 func NewLatency(h *hdrhistogram.Histogram, supports func(n int64, p float64) bool) (Latency, error) {
-	l := Latency{Count: h.TotalCount()}
+	l := Percentiles(h, supports)
 	if l.Count == 0 {
 		return l, nil
 	}
 	text, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	if err != nil {
 		return l, fmt.Errorf("encode latencies: %w", err)
+	}
+	l.Histogram = string(text)
+	return l, nil
+}
+
+// Percentiles is NewLatency without the Histogram.
+func Percentiles(h *hdrhistogram.Histogram, supports func(n int64, p float64) bool) Latency {
+	l := Latency{Count: h.TotalCount()}
+	if l.Count == 0 {
+		return l
 	}
 	at := func(p float64) time.Duration {
 		if !supports(l.Count, p) {
@@ -56,8 +66,8 @@ func NewLatency(h *hdrhistogram.Histogram, supports func(n int64, p float64) boo
 		return time.Duration(h.ValueAtPercentile(p * 100))
 	}
 	l.P50, l.P90, l.P99, l.P999 = at(0.5), at(0.9), at(0.99), at(0.999)
-	l.Max, l.Histogram = time.Duration(h.Max()), string(text)
-	return l, nil
+	l.Max = time.Duration(h.Max())
+	return l
 }
 
 // histogram decodes the distribution; it returns nil where nothing was timed.

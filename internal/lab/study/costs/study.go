@@ -323,7 +323,7 @@ const bufferedCalls = float64(len(theRecord)) / (4 << 10)
 
 // ladderPicture has the published range under each dot.
 func ladderPicture(e study.Evidence, rungs []rung) *chart.Dots {
-	d := &chart.Dots{Title: "the cost of each operation, and the published ranges", Scale: study.Duration, Series: []string{"measured here", "published"}}
+	d := &chart.Dots{Title: "the cost of each operation, and the published ranges", Scale: study.Duration, Series: []string{"measured here", "published: " + study.FileIOExperiment}}
 	for _, r := range rungs {
 		if !wasRun(e, r) {
 			continue

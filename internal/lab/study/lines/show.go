@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -337,22 +338,56 @@ func keeps(trials []result.Trial, b holdfast.Bound) bool {
 	return b.None() || b.Time == holdfast.Unlimited || study.Worst(trials, lostAge) <= float64(b.Time+lineFlight)
 }
 
+// linePicture has a row for each way to write a line, with what was published of it under the dot.
 func linePicture(e study.Evidence) *chart.Dots {
-	d := &chart.Dots{Title: "time of a line, by how it is written", Scale: study.Duration, Series: []string{"a line, with its formatting"}}
+	d := &chart.Dots{Title: "time of a line, by how it is written", Scale: study.Duration, Series: []string{"measured here", "published"}}
+	add := func(band, arm string, published ...chart.Point) {
+		if e.Have(arm) {
+			s := e.Summary(arm, study.PerRecord)
+			d.Rows = append(d.Rows, chart.Row{Label: arm, Band: band, Points: append(published, chart.Point{Value: s.Median, Low: s.Low, High: s.High})})
+		}
+	}
+	for i, arm := range []string{publishedUnbuffered, publishedBuffered} {
+		add("published: "+study.FileIOExperiment, arm, publishedRuns(i+1))
+	}
+	for i, arm := range []string{valuesWrite, valuesBufio} {
+		ns, err := strconv.ParseFloat(strings.ReplaceAll(linesPublished()[1].Rows[i][2], ",", ""), 64)
+		if err != nil {
+			ns = math.NaN()
+		}
+		add("published: "+study.EfficientBuffering, arm, chart.Point{Series: 1, Value: ns / valueRecords, Low: math.NaN(), High: math.NaN()})
+	}
 	for _, group := range lineGroups(e) {
 		if !strings.HasPrefix(group, groupEqual) {
 			continue
 		}
 		arms, _ := armsOf(e, group)
 		for _, arm := range arms {
-			s := e.Summary(arm, study.PerRecord)
-			d.Rows = append(d.Rows, chart.Row{Label: arm, Points: []chart.Point{{Value: s.Median, Low: s.Low, High: s.High}}})
+			add("the same lines in all", arm)
+		}
+	}
+	for i := len(d.Rows) - 1; i > 0; i-- { // a band begins at its first row
+		if d.Rows[i].Band == d.Rows[i-1].Band {
+			d.Rows[i].Band = ""
 		}
 	}
 	if len(d.Rows) == 0 {
 		return nil
 	}
 	return d
+}
+
+// publishedRuns returns the time of a line in the published runs, of a column: from the shortest to the longest.
+func publishedRuns(column int) chart.Point {
+	const lines = 100_000
+	p := chart.Point{Series: 1, Value: math.NaN(), Low: math.Inf(1), High: math.Inf(-1)}
+	for _, row := range linesPublished()[0].Rows {
+		if took, err := time.ParseDuration(row[column]); err == nil { // the average is none of them
+			ns := float64(took) / lines
+			p.Low, p.High = min(p.Low, ns), max(p.High, ns)
+		}
+	}
+	return p
 }
 
 // formatPart is the part of an arm's time that another takes for the formatting alone; NaN

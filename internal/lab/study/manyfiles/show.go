@@ -416,7 +416,7 @@ func filesHandles(e study.Evidence) study.Table {
 
 // filesPicture has a row for each number of files, and a dot for each way.
 func filesPicture(e study.Evidence) *chart.Dots {
-	d := &chart.Dots{Title: "Time of a file, by how many there are", Scale: study.Duration, Series: append([]string{"published"}, sizeWays...)}
+	d := &chart.Dots{Title: "Time of a file, by how many there are", Scale: study.Duration, Series: append([]string{"published: " + study.WriterBenchmarks}, sizeWays...)}
 	for _, n := range sizesMade(e) {
 		row := chart.Row{Label: fmt.Sprintf("%d files", n)}
 		if ns := publishedPerFile(n); !math.IsNaN(ns) {

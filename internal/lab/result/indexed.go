@@ -1,0 +1,48 @@
+package result
+
+import "slices"
+
+// Indexed is a run with an index of its trials by their cells. It returns what [Run] does, in a time
+// that grows with the trials of one cell and not with those of the run. The run must not change.
+type Indexed struct {
+	Run
+	rounded map[string][]int // places in Trials
+	counted map[string]int
+}
+
+// Indexed makes the index.
+func (r Run) Indexed() Indexed {
+	x := Indexed{Run: r, rounded: make(map[string][]int, len(r.Header.Cells)), counted: map[string]int{}}
+	whole := r.wholeRounds()
+	for i := range r.Trials {
+		t := &r.Trials[i]
+		if _, known := x.counted[t.Cell]; t.SystemCalls != nil && !known {
+			x.counted[t.Cell] = i
+		}
+		if t.Round > 0 && whole[t.Round] {
+			x.rounded[t.Cell] = append(x.rounded[t.Cell], i)
+		}
+	}
+	for _, at := range x.rounded {
+		slices.SortStableFunc(at, func(a, b int) int { return r.Trials[a].Round - r.Trials[b].Round })
+	}
+	return x
+}
+
+// Rounded is [Run.Rounded].
+func (x Indexed) Rounded(cell string) []Trial {
+	trials := make([]Trial, len(x.rounded[cell]))
+	for i, at := range x.rounded[cell] {
+		trials[i] = x.Trials[at]
+	}
+	return trials
+}
+
+// Counted is [Run.Counted].
+func (x Indexed) Counted(cell string) (Trial, bool) {
+	at, ok := x.counted[cell]
+	if !ok {
+		return Trial{}, false
+	}
+	return x.Trials[at], true
+}
