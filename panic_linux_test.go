@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-go/holdfast/internal/panictest"
 )
 
 // faultingBytes returns memory that faults behind its first bytes: a mapped file that has
@@ -60,7 +62,7 @@ func TestFaultInACopyPoisonsTheWriter(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				cause, _, err := caught(func() error {
+				cause, _, err := panictest.Caught(func() error {
 					debug.SetPanicOnFault(true)
 					defer func() {
 						if !debug.SetPanicOnFault(false) {
@@ -97,7 +99,7 @@ func TestFaultInACopyIntoALaneAcceptsNothing(t *testing.T) {
 		if _, err := l.WriteString(part); err != nil {
 			t.Fatal(err)
 		}
-		if cause, _, _ := caught(func() error { debug.SetPanicOnFault(true); _, err := l.Write(p); return err }); cause == nil {
+		if cause, _, _ := panictest.Caught(func() error { debug.SetPanicOnFault(true); _, err := l.Write(p); return err }); cause == nil {
 			t.Fatal("no panic")
 		}
 	}

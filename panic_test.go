@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/panictest"
 	"github.com/holdfast-go/holdfast/internal/racetest"
 )
 
@@ -51,25 +52,6 @@ func (f *panicking) Close() error {
 	return nil
 }
 
-// caught calls f in a goroutine of its own and returns its error, what it panicked
-// with, and whether it came back in neither way.
-func caught(f func() error) (cause any, exited bool, err error) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		exited = true
-		defer func() {
-			if cause = recover(); cause != nil {
-				exited = false
-			}
-		}()
-		err = f()
-		exited = false
-	}()
-	<-done
-	return cause, exited, err
-}
-
 // callsOf returns every call that accepts bytes or moves them.
 func callsOf(w *Writer, l *Lane) map[string]func() error {
 	short, long := []byte("0123456789"), make([]byte, 5000)
@@ -103,12 +85,12 @@ func checkPoisoned(t *testing.T, w *Writer, l *Lane, cause string) {
 		if name == "Close" || name == "Lane.Close" {
 			continue
 		}
-		if again, _, err := caught(call); again != nil || err == nil || !strings.Contains(err.Error(), cause) && !errors.Is(err, ErrClosed) {
+		if again, _, err := panictest.Caught(call); again != nil || err == nil || !strings.Contains(err.Error(), cause) && !errors.Is(err, ErrClosed) {
 			t.Errorf("later, %s: %v, panic %v; want an error that names %q", name, err, again, cause)
 		}
 	}
 	for range 2 {
-		if again, _, err := caught(w.Close); again != nil || err == nil || !strings.Contains(err.Error(), cause) {
+		if again, _, err := panictest.Caught(w.Close); again != nil || err == nil || !strings.Contains(err.Error(), cause) {
 			t.Errorf("Close: %v, panic %v; want an error that names %q", err, again, cause)
 		}
 	}
@@ -140,7 +122,7 @@ func TestPanicOfTheFilePoisonsTheWriter(t *testing.T) {
 						l := w.Lane()
 						call := callsOf(w, l)[name]
 						for range 2000 { // fills memory
-							cause, exited, err := caught(call)
+							cause, exited, err := panictest.Caught(call)
 							switch {
 							case cause != nil && cause != errBoom:
 								t.Fatalf("%s, %s of the file panics: %s panics with %v", policy, method, name, cause)
@@ -159,7 +141,7 @@ func TestPanicOfTheFilePoisonsTheWriter(t *testing.T) {
 							}
 						}
 						// This call does not reach that method.
-						caught(w.Close)
+						panictest.Caught(w.Close)
 						if file.closed != 1 {
 							t.Errorf("%s, %s: the file was closed %d times", policy, name, file.closed)
 						}
@@ -187,7 +169,7 @@ func TestPanicInACommitIsAnErrorForThoseThatJoined(t *testing.T) {
 			var group sync.WaitGroup
 			for range writers {
 				group.Go(func() {
-					cause, _, err := caught(func() error { _, err := w.Write([]byte("record")); return err })
+					cause, _, err := panictest.Caught(func() error { _, err := w.Write([]byte("record")); return err })
 					mu.Lock()
 					defer mu.Unlock()
 					switch {
@@ -219,7 +201,7 @@ func TestPanicInASyncLeavesWhatWasAccepted(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.Write([]byte("first "))
-		if cause, _, _ := caught(w.Sync); cause != errBoom {
+		if cause, _, _ := panictest.Caught(w.Sync); cause != errBoom {
 			t.Fatalf("Sync panics with %v", cause)
 		}
 		if err := w.Close(); !errors.Is(err, errBoom) {
@@ -251,7 +233,7 @@ func TestPanicOfAReaderIsNotTheWriters(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if cause, _, _ := caught(func() error { _, err := w.ReadFrom(&panickingReader{left: 2}); return err }); cause != errBoom {
+			if cause, _, _ := panictest.Caught(func() error { _, err := w.ReadFrom(&panickingReader{left: 2}); return err }); cause != errBoom {
 				t.Fatalf("ReadFrom panics with %v", cause)
 			}
 			if _, err := w.WriteString("end"); err != nil {

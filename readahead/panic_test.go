@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/holdfast-go/holdfast/internal/panictest"
 )
 
 var errBoom = errors.New("boom")
@@ -38,24 +40,6 @@ func (s *panicking) Read(p []byte) (int, error) {
 func (s *panicking) Close() error {
 	s.closed++
 	return nil
-}
-
-// caught calls f in a goroutine of its own and returns its error, what it panicked with, and whether it came back in neither way.
-func caught(f func() error) (cause any, exited bool, err error) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		exited = true
-		defer func() {
-			if cause = recover(); cause != nil {
-				exited = false
-			}
-		}()
-		err = f()
-		exited = false
-	}()
-	<-done
-	return cause, exited, err
 }
 
 // ways are all that may need the bytes, each again and again until it fails.
@@ -119,14 +103,14 @@ func TestPanicOfTheSourceIsTheCallers(t *testing.T) {
 						s := &panicking{left: given, cause: cause}
 						r := NewReader(s, Options{Buffer: 64, ReadAhead: mode})
 						what := fmt.Sprintf("mode %d, %s, %v after %d bytes", mode, name, cause, given)
-						got, exited, err := caught(func() error { return way(r) })
+						got, exited, err := panictest.Caught(func() error { return way(r) })
 						if got != cause || exited != (cause == nil) || err != nil {
 							t.Errorf("%s: it panics with %v, exited %v, %v", what, got, exited, err)
 						}
 						synctest.Wait() // what reads ahead has ended, or waits for ever
 						var failed *Error
 						for again, way := range ways {
-							got, exited, err = caught(func() error { return way(r) })
+							got, exited, err = panictest.Caught(func() error { return way(r) })
 							says := "Read panicked, and the source is read no more: boom"
 							if cause == nil {
 								says = "Read called runtime.Goexit"
@@ -162,7 +146,7 @@ func TestCloseHearsOfNoPanicThatLiesAhead(t *testing.T) {
 			if s.reads != 1 {
 				t.Error("the test proves nothing: nothing was read ahead")
 			}
-			if got, exited, err := caught(r.Close); got != nil || exited || err != nil || s.closed != 1 {
+			if got, exited, err := panictest.Caught(r.Close); got != nil || exited || err != nil || s.closed != 1 {
 				t.Errorf("Close: panic %v, exited %v, %v", got, exited, err)
 			}
 		})

@@ -240,27 +240,6 @@ func TestADirectoryWhereACallIsRefusedIsNamed(t *testing.T) {
 	check(d, fault.DiskOpenDir, fault.DiskOpen, fault.DiskStatFD, fault.DiskLock, fault.DiskReadNames, fault.DiskRead, fault.DiskRemove, fault.DiskDatasync)
 }
 
-// TestALogsDirectoryIsDurableThatAnotherMade: who made it died before its name was.
-func TestALogsDirectoryIsDurableThatAnotherMade(t *testing.T) {
-	d := fault.NewDisk()
-	if err := d.Mkdir(plainName("/new"), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	l, _, err := open(d, "/new", small)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	if _, err := l.Append([]byte("kept")); err != nil {
-		t.Fatal(err)
-	}
-	for seed := range uint64(40) {
-		if image := d.PowerCut(rand.New(rand.NewPCG(seed, 0))); !bytes.Contains(image.Files["/new/"+segmentName(1)], []byte("kept")) {
-			t.Fatalf("a power cut leaves %q in %v", image.Files, image.Dirs)
-		}
-	}
-}
-
 // TestADirectoryWhoseSyncFailedIsNotBegun: the next sync would work, and its name may be lost. One that is made again is a new
 // one, and a log that has a segment was begun before.
 func TestADirectoryWhoseSyncFailedIsNotBegun(t *testing.T) {

@@ -248,20 +248,29 @@ func TestTruncationIsDurableBesideAppendsThatAreNot(t *testing.T) {
 	}
 }
 
-// TestANewLogsDirectoryIsDurable with the first record that is.
-func TestANewLogsDirectoryIsDurable(t *testing.T) {
-	d := fault.NewDisk()
-	l, _, err := open(d, "/new", small)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	if _, err := l.Append([]byte("kept")); err != nil {
-		t.Fatal(err)
-	}
-	for seed := range uint64(40) {
-		if image := d.PowerCut(rand.New(rand.NewPCG(seed, 0))); !bytes.Contains(image.Files["/new/"+segmentName(1)], []byte("kept")) {
-			t.Fatalf("a power cut leaves %q in %v", image.Files, image.Dirs)
+// TestALogsDirectoryIsDurable with the first record that is, also where another made it, who died before its name was.
+func TestALogsDirectoryIsDurable(t *testing.T) {
+	for _, there := range []bool{false, true} {
+		d := fault.NewDisk()
+		if there {
+			if err := d.Mkdir(plainName("/new"), 0o777); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l, _, err := open(d, "/new", small)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Append([]byte("kept")); err != nil {
+			t.Fatal(err)
+		}
+		for seed := range uint64(40) {
+			if image := d.PowerCut(rand.New(rand.NewPCG(seed, 0))); !bytes.Contains(image.Files["/new/"+segmentName(1)], []byte("kept")) {
+				t.Fatalf("was there: %v; a power cut leaves %q in %v", there, image.Files, image.Dirs)
+			}
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
