@@ -2,8 +2,8 @@ package result
 
 import "slices"
 
-// Indexed is a run with an index of its trials by their cells. It returns what [Run] does, in a time
-// that grows with the trials of one cell and not with those of the run. The run must not change.
+// Indexed is a run with an index of its trials by their cells, to ask for many cells. Each takes
+// a time that grows with its own trials, and not with those of the run. The run must not change.
 type Indexed struct {
 	Run
 	rounded map[string][]int // places in Trials

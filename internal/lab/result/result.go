@@ -421,27 +421,7 @@ func (r Run) Rounds() int {
 // Rounded returns the trials of a cell in whole rounds, in the order of the
 // rounds: the i-th of one cell and the i-th of another with the same Every are of the
 // same round.
-func (r Run) Rounded(cell string) []Trial {
-	whole := r.wholeRounds()
-	n := 0
-	for i := range r.Trials {
-		if r.Trials[i].Cell == cell {
-			n++
-		}
-	}
-	trials := make([]Trial, 0, n)
-	for i := range r.Trials {
-		t := &r.Trials[i]
-		if t.Cell == cell && t.Round > 0 && whole[t.Round] {
-			trials = append(trials, *t)
-		}
-	}
-	byRound := func(a, b Trial) int { return a.Round - b.Round }
-	if !slices.IsSortedFunc(trials, byRound) {
-		slices.SortStableFunc(trials, byRound)
-	}
-	return trials
-}
+func (r Run) Rounded(cell string) []Trial { return r.Indexed().Rounded(cell) }
 
 // RoundedOf returns the trials in whole rounds of all cells that are so, as they were run.
 func (r Run) RoundedOf(is func(Cell) bool) []Trial {
@@ -459,14 +439,7 @@ func (r Run) RoundedOf(is func(Cell) bool) []Trial {
 }
 
 // Counted returns the trial of a cell in which system calls were counted.
-func (r Run) Counted(cell string) (Trial, bool) {
-	for i := range r.Trials {
-		if t := &r.Trials[i]; t.Cell == cell && t.SystemCalls != nil {
-			return *t, true
-		}
-	}
-	return Trial{}, false
-}
+func (r Run) Counted(cell string) (Trial, bool) { return r.Indexed().Counted(cell) }
 
 // Costs returns the elapsed nanoseconds of one record, round by round.
 func Costs(trials []Trial) []float64 {
