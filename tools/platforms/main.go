@@ -63,10 +63,15 @@ func main() {
 		fmt.Fprintln(os.Stderr, "platforms: it takes systems and packages, such as: platforms windows/arm64,darwin/arm64 ./...")
 		os.Exit(2)
 	}
+	here, err := filesHere(os.Args[2:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "platforms:", err)
+		os.Exit(1)
+	}
 	holds := true
 	for _, platform := range strings.Split(os.Args[1], ",") {
 		fmt.Println("--", platform)
-		found, err := faultsOn(platform, os.Args[2:])
+		found, err := faultsOn(platform, here, os.Args[2:])
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "platforms:", err)
 			os.Exit(1)
@@ -92,8 +97,19 @@ func withoutBodies(files *token.FileSet, name string, source []byte) (*ast.File,
 	return file, nil
 }
 
-// faultsOn reports how many faults the packages have on a platform, and prints each.
-func faultsOn(platform string, patterns []string) (int, error) {
+// filesHere returns the files of the packages on this system, by the packages' IDs.
+func filesHere(patterns []string) (map[string][]string, error) {
+	here, err := packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedCompiledGoFiles, Tests: true, Env: append(os.Environ(), "CGO_ENABLED=0")}, patterns...)
+	files := map[string][]string{}
+	for _, p := range here {
+		files[p.ID] = p.CompiledGoFiles
+	}
+	return files, err
+}
+
+// faultsOn reports how many faults the packages have on a platform, and prints each. What has the
+// same files there as here is vetted here.
+func faultsOn(platform string, here map[string][]string, patterns []string) (int, error) {
 	system, processor, ok := strings.Cut(platform, "/")
 	if !ok {
 		return 0, fmt.Errorf("%q is no system and processor; write it like windows/arm64", platform)
@@ -131,17 +147,8 @@ func faultsOn(platform string, patterns []string) (int, error) {
 	if faults := packages.PrintErrors(loaded); faults > 0 {
 		return faults, nil
 	}
-	here, err := packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedCompiledGoFiles, Tests: true, Env: append(os.Environ(), "CGO_ENABLED=0")}, patterns...)
-	if err != nil {
-		return 0, err
-	}
-	files := map[string][]string{}
-	for _, p := range here {
-		files[p.ID] = p.CompiledGoFiles
-	}
-	// What has the same files here is vetted here.
 	loaded = slices.DeleteFunc(loaded, func(p *packages.Package) bool {
-		same, found := files[p.ID]
+		same, found := here[p.ID]
 		return found && slices.Equal(same, p.CompiledGoFiles)
 	})
 	graph, err := checker.Analyze(analyzers, loaded, nil)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -18,8 +19,9 @@ func TestFaultOfAnotherSystemIsFound(t *testing.T) {
 			}
 		}
 		t.Chdir(dir)
-		found, err := faultsOn("windows/arm64", []string{"./..."})
-		if err != nil || (found > 0) != faults {
+		here, failure := filesHere([]string{"./..."})
+		found, err := faultsOn("windows/arm64", here, []string{"./..."})
+		if err = errors.Join(failure, err); err != nil || (found > 0) != faults {
 			t.Errorf("%s: %d faults, %v", what, found, err)
 		}
 	}
@@ -29,7 +31,7 @@ func TestFaultOfAnotherSystemIsFound(t *testing.T) {
 	check("a constant too large for it", "x_arm64.go", "package m\n\nvar X uintptr = 1 << 64\n", true)
 	check("vet", "x_windows.go", "package m\n\nfunc F(x int) { x = x }\n", true)
 	check("of another system", "x_linux.go", "package m\n\nvar X int = \"\"\n", false)
-	if _, err := faultsOn("windows", []string{"./..."}); err == nil {
+	if _, err := faultsOn("windows", nil, []string{"./..."}); err == nil {
 		t.Error("a system without a processor is taken")
 	}
 }

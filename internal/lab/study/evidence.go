@@ -17,8 +17,9 @@ type Evidence struct {
 	// FileSystem is the one of a run on several that this is of, or empty.
 	FileSystem string
 
-	// Run is what was read. Its trials may be of rounds that are not whole.
-	Run result.Run
+	// Run is what was read, indexed because each table asks for its arms again and again. Its
+	// trials may be of rounds that are not whole.
+	Run result.Indexed
 
 	// Floor is the noise: the gap between an arm and the same arm again, 0.02 for 2 %.
 	Floor float64
@@ -37,7 +38,7 @@ func EvidenceOn(run result.Run) (all []Evidence) {
 
 // EvidenceOf reads a run.
 func EvidenceOf(run result.Run) Evidence {
-	e := Evidence{Run: run, Floor: math.NaN()}
+	e := Evidence{Run: run.Indexed(), Floor: math.NaN()}
 	for _, c := range run.Header.Cells {
 		if c.Twin != "" {
 			e.Floor = stat.Floor(e.Samples(c.Twin, PerRecord), e.Samples(c.Name, PerRecord))

@@ -187,7 +187,7 @@ func acrossClaims(all []study.Evidence) study.Table {
 	if len(all) == 0 {
 		return t
 	}
-	together := study.Evidence{Run: readTogether(all)}
+	together := study.Evidence{Run: readTogether(all).Indexed()}
 	for _, c := range copyClaimsAcross() {
 		f := c.Judge(together)
 		t.Rows = append(t.Rows, []string{c.Name, cmp.Or(f.Measured, study.Dash), string(f.Verdict)})
@@ -300,7 +300,7 @@ func notHere(all []study.Evidence) (fallen []string) {
 	if study.IsUserMode(all[0].FileSystem) {
 		return nil
 	}
-	together := study.Evidence{Run: readTogether(all)}
+	together := study.Evidence{Run: readTogether(all).Indexed()}
 	for _, c := range copyClaims() {
 		if len(fallen) == 2 { // a sentence has no room for more
 			break

@@ -68,7 +68,7 @@ func kindOf(fileSystem string) string {
 // withCell returns the evidence of the kinds that have measured the cell, by kind.
 func withCell(e study.Evidence, c copyCell) map[string]study.Evidence {
 	of := map[string]study.Evidence{}
-	for _, one := range sameKernel(study.EvidenceOn(e.Run)) {
+	for _, one := range sameKernel(study.EvidenceOn(e.Run.Run)) {
 		if _, ok := of[kindOf(one.FileSystem)]; !ok && one.Have(c.name()) {
 			of[kindOf(one.FileSystem)] = one
 		}
@@ -100,7 +100,7 @@ func notAcross(e study.Evidence, c copyCell, of map[string]study.Evidence, kinds
 // parted judges only where CPU time is parted into user and system time.
 func parted(judge func(study.Evidence) study.Finding) func(study.Evidence) study.Finding {
 	return func(e study.Evidence) study.Finding {
-		if same := sameKernel(study.EvidenceOn(e.Run)); len(same) > 0 && study.IsUserMode(same[0].FileSystem) {
+		if same := sameKernel(study.EvidenceOn(e.Run.Run)); len(same) > 0 && study.IsUserMode(same[0].FileSystem) {
 			return study.Finding{Verdict: study.NotChecked, Why: UserModeUnparted}
 		}
 		return judge(e)

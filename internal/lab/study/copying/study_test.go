@@ -98,7 +98,7 @@ func TestCopyClaimsFollowTheEvidence(t *testing.T) {
 func TestClaimOfAnotherFileSystemNamesTheCommand(t *testing.T) {
 	for _, j := range Study().Claiming([]string{"copy-btrfs-16284"}).Judge(onKind(studytest.Planted(10, func(_ string, round int, m *result.Measurement) {
 		m.Write = studytest.Wiggle(1e6, round)
-	}, copyArm(oddBuffer), copyArm(4096)), "ext4").Run) {
+	}, copyArm(oddBuffer), copyArm(4096)), "ext4").Run.Run) {
 		if j.Command != "holdfast audit --claim copy-btrfs-16284 --dir A_DIRECTORY_ON_BTRFS" || !strings.Contains(j.Why, "ext4") {
 			t.Errorf("%+v", j)
 		}
@@ -356,7 +356,7 @@ func copiesOf(size int64, form timing.Form) (cells []copyCell) {
 
 func TestTimingsAreOfTheWhole(t *testing.T) {
 	e := onKind(planCopies(10, 1<<20, falling, slices.Concat(copiesOf(wholeSize, timing.Copy), copiesOf(1<<20, timing.Copy), copiesOf(writeSize, timing.Write))...), "xfs")
-	rows := Timings(e.Run)
+	rows := Timings(e.Run.Run)
 	if len(rows) != 3*len(allBuffers()) {
 		t.Fatalf("%d rows", len(rows))
 	}
@@ -373,7 +373,7 @@ func TestTimingsAreOfTheWhole(t *testing.T) {
 		t.Errorf("the first is %+v, the last %+v", rows[0], rows[len(rows)-1])
 	}
 	e.Run.Header.Study = "lines"
-	if rows := Timings(e.Run); rows != nil {
+	if rows := Timings(e.Run.Run); rows != nil {
 		t.Errorf("lines has timings: %v", rows)
 	}
 }
@@ -457,12 +457,12 @@ func TestIterationsReadAsPublished(t *testing.T) {
 		"  Running iteration 1/1 for BUF_SIZE=4096...",
 		"    Iteration 1 results: Elapsed=76.508s, Total CPU=76.463s, User CPU=9.11s, System CPU=67.353s",
 	}
-	if got := Iterations(e.Run); !slices.Equal(got, want) {
+	if got := Iterations(e.Run.Run); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
 	e.Run.Header.Cells[0].Cache = result.Remount
 	want = slices.Insert(want, 2, "    Unmounting ext2...", "    Remounting ext2...")
-	if got := Iterations(e.Run); !slices.Equal(got, want) {
+	if got := Iterations(e.Run.Run); !slices.Equal(got, want) {
 		t.Errorf("with a remount: %q", got)
 	}
 }
@@ -651,7 +651,7 @@ func TestNothingIsPredictedFromLittle(t *testing.T) {
 		if got := notPredicted(e, c); got != why {
 			t.Errorf("%d rounds of %d writes: %q, want %q", rounds, writes, got, why)
 		}
-		if rows := Timings(e.Run); (len(rows) == 0) != (why != "") || len(Averages(e.Run)) != len(rows) {
+		if rows := Timings(e.Run.Run); (len(rows) == 0) != (why != "") || len(Averages(e.Run.Run)) != len(rows) {
 			t.Errorf("%d rounds of %d writes: rows %v", rounds, writes, rows)
 		}
 		if text := studytest.LooksRight(t, showCopies(e)); why != "" && !strings.Contains(text, why) {
@@ -699,7 +699,7 @@ func TestAveragesAreOfTheRounds(t *testing.T) {
 		m.Elapsed, m.User, m.System = time.Duration(1+round*round)*time.Second, time.Second, time.Second
 	}, c.name()), "ext2")
 	e.Run.Header.Study, e.Run.Header.Cells[0].Records = Study().Name, wholeSize
-	median, average := Timings(e.Run)[0], Averages(e.Run)[0]
+	median, average := Timings(e.Run.Run)[0], Averages(e.Run.Run)[0]
 	if middle, all := (1 + 2.0*2), (2+5+10)/3.0; median.Elapsed != middle || math.Abs(average.Elapsed-all) > 1e-6 || average.CPU != 2 || average.User != 1 {
 		t.Errorf("median %+v, average %+v", median, average)
 	}
