@@ -2,6 +2,7 @@ package figure
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -26,8 +27,8 @@ const (
 type cause struct {
 	code, what, cure string // what has a %.2f for the part of the time
 
-	spent  func(result.Trial) (time.Duration, bool) // false: not known
-	of     func(result.Cell) bool                   // the cells that show it; nil is all
+	spent  func(*result.Trial) (time.Duration, bool) // false: not known
+	of     func(result.Cell) bool                    // the cells that show it; nil is all
 	least  time.Duration
 	enough float64 // the part of the elapsed time that is too much
 }
@@ -55,7 +56,7 @@ var causes = []cause{
 }
 
 // others returns the CPU time that was not ours during a trial.
-func others(t result.Trial) (time.Duration, bool) {
+func others(t *result.Trial) (time.Duration, bool) {
 	if t.Activity == nil || t.Activity.CPUBusy == nil {
 		return 0, false
 	}
@@ -63,8 +64,8 @@ func others(t result.Trial) (time.Duration, bool) {
 }
 
 // known returns a function that reads a time of a trial's activity.
-func known(of func(machine.Activity) *time.Duration) func(result.Trial) (time.Duration, bool) {
-	return func(t result.Trial) (time.Duration, bool) {
+func known(of func(machine.Activity) *time.Duration) func(*result.Trial) (time.Duration, bool) {
+	return func(t *result.Trial) (time.Duration, bool) {
 		if t.Activity == nil {
 			return 0, false
 		}
@@ -82,17 +83,21 @@ func (f Figures) warnOfActivity() []Warning {
 	for _, c := range causes {
 		found = append(found, c.warn(f.cellsOf(c))...)
 	}
-	hot := roundsWith(f.cellsOf(cause{}), func(t result.Trial) bool {
-		return t.Activity != nil && t.Activity.ThermalThrottles != nil && *t.Activity.ThermalThrottles > 0
-	})
-	if len(hot) > 0 {
+	var hot []int
+	for t := range f.cellsOf(cause{}) {
+		if t.Activity != nil && t.Activity.ThermalThrottles != nil && *t.Activity.ThermalThrottles > 0 {
+			hot = append(hot, t.Round)
+		}
+	}
+	slices.Sort(hot)
+	if hot = slices.Compact(hot); len(hot) > 0 {
 		found = append(found, newWarning("hot", "CPUs were slowed down because they were too hot"+inRounds(hot), "cool the machine, or pause between runs").in(hot))
 	}
 	return found
 }
 
-// cellsOf returns the trials in whole rounds of the cells that show a cause.
-func (f Figures) cellsOf(c cause) []result.Trial {
+// cellsOf yields the trials in whole rounds of the cells that show a cause.
+func (f Figures) cellsOf(c cause) iter.Seq[*result.Trial] {
 	return f.Run.RoundedOf(func(cell result.Cell) bool { return c.of == nil || c.of(cell) })
 }
 
@@ -105,10 +110,10 @@ func (s share) part() float64 { return float64(s.spent) / float64(s.elapsed) }
 func (s share) exceeds(c cause) bool { return s.spent > c.least && s.part() > c.enough }
 
 // warn returns a warning if the cause took too much of all rounds, or of some.
-func (c cause) warn(trials []result.Trial) []Warning {
+func (c cause) warn(trials iter.Seq[*result.Trial]) []Warning {
 	var all share
 	rounds := map[int]share{}
-	for _, t := range trials {
+	for t := range trials {
 		spent, ok := c.spent(t)
 		if !ok {
 			continue

@@ -193,10 +193,10 @@ const noTime = time.Nanosecond
 
 func newHarness(c result.Cell, load Load, trials []result.Trial) (Harness, error) {
 	h := Harness{Cell: c, Time: summarize(load.Costs(trials)), CPU: median(trials, perRecord(cpu)), Service: absent}
-	write, _, err := merge(trials, func(t result.Trial) *result.Latency { return &t.Latency })
+	write, _, err := merge(trials, func(t *result.Trial) *result.Latency { return &t.Latency })
 	if err == nil && load.Open() {
 		h.Late, h.Service = write, median(trials, func(t result.Trial) float64 { return t.Service.Mean() })
-		write, _, err = merge(trials, func(t result.Trial) *result.Latency { return t.Service })
+		write, _, err = merge(trials, func(t *result.Trial) *result.Latency { return t.Service })
 	}
 	if h.Clock = write.P90; h.Clock <= noTime {
 		h.Clock = write.Max

@@ -23,7 +23,7 @@ func timed(t *testing.T, ns ...int64) result.Trial {
 	return result.Trial{Measurement: result.Measurement{Latency: l}}
 }
 
-func ofWrites(t result.Trial) *result.Latency { return &t.Latency }
+func ofWrites(t *result.Trial) *result.Latency { return &t.Latency }
 
 // TestQuantilesHaveTheWiderInterval: among independent samples the ranks decide, and where the
 // rounds differ, these do.

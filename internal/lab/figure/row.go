@@ -164,16 +164,16 @@ func newRow(run indexed, c result.Cell, trials []result.Trial) (r Row, err error
 	if c.Steady {
 		r.Steadiness = newSteadiness(trials)
 	}
-	r.Latency, r.Quantiles, err = merge(trials, func(t result.Trial) *result.Latency { return &t.Latency })
+	r.Latency, r.Quantiles, err = merge(trials, func(t *result.Trial) *result.Latency { return &t.Latency })
 	if err != nil || !LoadOf(c).Open() {
 		return r, err
 	}
 	if r.Replayed = trials[0].Replayed != nil; r.Replayed {
-		if _, r.Quantiles, err = merge(trials, func(t result.Trial) *result.Latency { return t.Replayed }); err != nil {
+		if _, r.Quantiles, err = merge(trials, func(t *result.Trial) *result.Latency { return t.Replayed }); err != nil {
 			return r, err
 		}
 	}
-	service, _, err := merge(trials, func(t result.Trial) *result.Latency { return t.Service })
+	service, _, err := merge(trials, func(t *result.Trial) *result.Latency { return t.Service })
 	r.Service = &service
 	return r, err
 }

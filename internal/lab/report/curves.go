@@ -83,7 +83,7 @@ func (s sheet) latencies(g figure.Group) (charts []page.Chart) {
 		X:     chart.Axis{Name: "part of all Writes", Scale: chart.Nines}, Y: chart.Axis{Name: "at most", Scale: chart.Log, Format: nanoseconds},
 	}
 	for _, r := range s.telling(g) {
-		add := func(what string, of func(result.Trial) *result.Latency) {
+		add := func(what string, of func(*result.Trial) *result.Latency) {
 			all, err := result.Pool(s.Rounded(r.Cell.Name), of)
 			if err != nil || all.TotalCount() == 0 {
 				return
@@ -99,11 +99,11 @@ func (s sheet) latencies(g figure.Group) (charts []page.Chart) {
 			p.Series = append(p.Series, line)
 		}
 		if !g.Open() {
-			add("", func(t result.Trial) *result.Latency { return &t.Latency })
+			add("", func(t *result.Trial) *result.Latency { return &t.Latency })
 			continue
 		}
-		add(", response", func(t result.Trial) *result.Latency { return &t.Latency })
-		add(", service", func(t result.Trial) *result.Latency { return t.Service })
+		add(", response", func(t *result.Trial) *result.Latency { return &t.Latency })
+		add(", service", func(t *result.Trial) *result.Latency { return t.Service })
 	}
 	caption := "Of all rounds together; a part is shown if at least ten Writes that were timed lie beyond it."
 	if g.Open() {

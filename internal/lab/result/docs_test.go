@@ -19,6 +19,9 @@ func keys(t reflect.Type, prefix string) []string {
 	var all []string
 	for i := range t.NumField() {
 		field := t.Field(i)
+		if !field.IsExported() {
+			continue
+		}
 		key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		inner := field.Type
 		for inner.Kind() == reflect.Pointer || inner.Kind() == reflect.Slice {

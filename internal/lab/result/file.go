@@ -160,8 +160,12 @@ func (f *File) line(v any) error {
 	return nil
 }
 
-// Write writes a run as [Read] reads it. A torn line is not written again.
+// Write writes a run as [Read] reads it. A torn line is not written again. It refuses trials that
+// [ReadMerged] has merged.
 func Write(w io.Writer, run Run) error {
+	if slices.ContainsFunc(run.Trials, func(t Trial) bool { return t.Latency.mean > 0 }) {
+		return errors.New("the distributions of single trials are merged, and can't be written")
+	}
 	e := json.NewEncoder(w)
 	if err := e.Encode(header{kindHeader, run.Header}); err != nil {
 		return err
@@ -214,9 +218,12 @@ var (
 	ErrTooMany    = errors.New("too many trials for one report")
 )
 
-// MostTrials bounds what Read takes: a report holds all trials in memory, and so many take
-// about 1 GiB.
-const MostTrials = 200_000
+// A report holds all trials in memory. MostTrials of [ReadMerged], or MostWhole of [Read], take
+// less than 1 GiB, and no more are read.
+const (
+	MostTrials = 1_000_000
+	MostWhole  = 200_000
+)
 
 // Read reads a results file. A last line that is not complete, or a missing end
 // line, is no error: the Run says so. For any other wrong line the error is a
@@ -224,88 +231,157 @@ const MostTrials = 200_000
 //
 // NUL bytes at the end are a line that is not complete. A power cut leaves them in a file
 // that had grown before its bytes were on the disk.
-func Read(r io.Reader) (Run, error) { return readRun(r, decodeTrial) }
+func Read(r io.Reader) (Run, error) {
+	return reader{decode: (*decoder).trial, most: MostWhole, apart: MostWhole}.read(r)
+}
+
+// ReadMerged is Read for figures, which need less memory. Of the first trials it keeps the distribution
+// of each. Those of the others are merged by cell, so [Pool] can't have them of single
+// rounds, nor [Write] write them.
+func ReadMerged(r io.Reader) (Run, error) {
+	return reader{decode: (*decoder).trial, most: MostTrials, apart: trialsApart}.read(r)
+}
+
+// trialsApart is how many trials [ReadMerged] keeps as they are: those of most runs.
+const trialsApart = 2000
 
 // ReadTimes is Read for many files, of which the times alone are wanted. Of a trial it takes the cell,
 // the round, the records, the stages, the turns, and the percentiles of single Writes. It does not
 // look into histograms, so a damaged one is no error. All else is zero.
-func ReadTimes(r io.Reader) (Run, error) { return readRun(r, decodeTimes) }
+func ReadTimes(r io.Reader) (Run, error) {
+	return reader{decode: decodeTimes, most: MostTrials, apart: MostTrials}.read(r)
+}
 
-func readRun(r io.Reader, decode func(line []byte) (Trial, bool)) (Run, error) {
-	var run Run
-	text := bufio.NewReaderSize(r, 64<<10)
+// A reader reads one results file.
+type reader struct {
+	decode func(*decoder, []byte, *Trial) bool
+	most   int // trials
+	apart  int // trials before the first whose latencies are merged
+
+	run    Run
+	cells  map[string]string // their names
+	begin  int               // of the last round, in the trials
+	sums   map[sumOf]*sum
+	rounds map[int]bool // the rounds before, and if they have latencies in sums
+}
+
+func (r reader) read(from io.Reader) (Run, error) {
+	text, room := bufio.NewReaderSize(from, 64<<10), []byte(nil)
+	decoders := make([]*decoder, runtime.GOMAXPROCS(0))
+	for i := range decoders {
+		decoders[i] = &decoder{texts: map[string]string{}}
+	}
+	trials := make([]Trial, batchLines)
+	r.cells, r.sums, r.rounds = map[string]string{}, map[sumOf]*sum{}, map[int]bool{}
 	for before := 0; ; { // before: the lines that are read
-		batch, err := readLines(text, before == 0)
-		if err != nil && err != io.EOF {
+		batch, all, err := readLines(text, room[:0], before == 0)
+		if room = all; err != nil && err != io.EOF {
 			return Run{}, err
 		}
-		trials := decodeTrials(batch, decode)
+		clear(trials)
+		r.decodeTrials(decoders, batch, trials)
 		for i, line := range batch {
 			number := before + i + 1
 			if number > 1 && !bytes.HasSuffix(line, []byte("\n")) {
-				run.Torn, run.TornAt = true, number
-				return run, nil
+				r.run.Torn, r.run.TornAt = true, number
+				break
 			}
 			var err error
-			if t := trials[i]; t.Records > 0 && number > 1 {
-				err = run.append(t)
+			if t := &trials[i]; t.Records > 0 && number > 1 {
+				err = r.append(t)
 			} else {
-				err = run.take(line, number == 1)
+				err = r.take(line, number == 1)
+			}
+			if err == nil {
+				err = r.merge(false)
 			}
 			if err != nil {
 				return Run{}, &FormatError{Line: number, Err: err}
 			}
 		}
-		if err == io.EOF {
-			return run, nil
+		if err == io.EOF || r.run.Torn {
+			if err := r.merge(true); err != nil {
+				return Run{}, &FormatError{Line: before + len(batch), Err: err}
+			}
+			return r.run, nil
 		}
 		before += len(batch)
 	}
 }
 
-// readLines reads the next lines with their ends, at most batchLines; an empty file has one
-// empty line. At the end of the file the error is io.EOF.
-func readLines(r *bufio.Reader, first bool) (lines [][]byte, err error) {
-	for len(lines) < batchLines && err == nil {
-		var line []byte
-		line, err = r.ReadBytes('\n')
-		if len(line) > 0 || first && len(lines) == 0 {
-			lines = append(lines, line)
+// merge merges the latencies of a round that is at its end: all is read, or the last trial is
+// of another.
+func (r *reader) merge(end bool) error {
+	trials := r.run.Trials[r.begin:]
+	if len(trials) == 0 || !end && trials[len(trials)-1].Round == trials[0].Round {
+		return nil
+	}
+	if !end {
+		trials = trials[:len(trials)-1]
+	}
+	round, cells := trials[0].Round, 0
+	for i := range r.run.Header.Cells {
+		if r.run.Header.Cells[i].RunsIn(round) {
+			cells++
 		}
 	}
-	return lines, err
+	merged, again := r.rounds[round]
+	if merged {
+		return fmt.Errorf("round %d again, after others", round)
+	}
+	r.rounds[round] = merge(r.sums, trials, round > 0 && !again && cells == len(trials))
+	r.begin += len(trials)
+	return nil
+}
+
+// readLines appends the next lines to room, at most batchLines, and returns them with their ends;
+// an empty file has one empty line. At the end of the file the error is io.EOF.
+func readLines(r *bufio.Reader, room []byte, first bool) (lines [][]byte, all []byte, err error) {
+	var ends []int
+	for len(ends) < batchLines && err == nil {
+		begin := len(room)
+		for err = bufio.ErrBufferFull; err == bufio.ErrBufferFull; {
+			var part []byte
+			part, err = r.ReadSlice('\n')
+			room = append(room, part...)
+		}
+		if len(room) > begin || first && len(ends) == 0 {
+			ends = append(ends, len(room))
+		}
+	}
+	begin := 0
+	for _, end := range ends {
+		lines = append(lines, room[begin:end])
+		begin = end
+	}
+	return lines, room, err
 }
 
 const batchLines = 1024
 
-// decodeTrials decodes those lines of a batch that are trials as this program writes them and
-// in order, on all CPUs: it is what reading spends its time on. All other lines have a zero
-// trial; [Run.take] finds what they are.
-func decodeTrials(lines [][]byte, decode func(line []byte) (Trial, bool)) []Trial {
-	trials := make([]Trial, len(lines))
+// decodeTrials decodes those lines of a batch that are trials as this program writes them,
+// on all CPUs: it is what reading spends its time on. All other lines have a zero
+// trial; [reader.take] finds what they are.
+func (r *reader) decodeTrials(decoders []*decoder, lines [][]byte, trials []Trial) {
 	var all sync.WaitGroup
-	workers := runtime.GOMAXPROCS(0)
-	for worker := range workers {
+	for worker, d := range decoders {
+		d.merges = len(r.run.Trials) >= r.apart
 		all.Go(func() {
-			for i := worker; i < len(lines); i += workers {
-				if bytes.HasPrefix(lines[i], []byte(`{"kind":"trial",`)) && bytes.IndexByte(lines[i], 0) < 0 {
-					if t, ok := decode(lines[i]); ok {
-						trials[i] = t
-					}
+			for i := worker; i < len(lines); i += len(decoders) {
+				if !r.decode(d, lines[i], &trials[i]) {
+					trials[i] = Trial{}
 				}
 			}
 		})
 	}
 	all.Wait()
-	return trials
-}
-
-func decodeTrial(line []byte) (t Trial, ok bool) {
-	return t, json.Unmarshal(line, &t) == nil && t.check() == nil
 }
 
 // decodeTimes decodes what [ReadTimes] takes. The decoder passes over all other keys.
-func decodeTimes(line []byte) (t Trial, ok bool) {
+func decodeTimes(_ *decoder, line []byte, t *Trial) (ok bool) {
+	if !bytes.HasPrefix(line, []byte(trialBegins)) || bytes.IndexByte(line, 0) >= 0 {
+		return false
+	}
 	var v struct {
 		Cell     string          `json:"cell"`
 		Round    int             `json:"round"`
@@ -327,16 +403,17 @@ func decodeTimes(line []byte) (t Trial, ok bool) {
 	}
 	if json.Unmarshal(line, &v) != nil || v.Records <= 0 || v.Elapsed <= 0 ||
 		slices.Min(append(v.Turns, v.Start, v.Write, v.Flush, v.Sync, v.Close, v.User, v.System, v.Latency.P50)) < 0 {
-		return t, false // Read's own check says what is wrong
+		return false // Read's own check says what is wrong
 	}
-	return Trial{Cell: v.Cell, Round: v.Round, Position: v.Position, StartNs: v.Start, Measurement: Measurement{
+	*t = Trial{Cell: v.Cell, Round: v.Round, Position: v.Position, StartNs: v.Start, Measurement: Measurement{
 		Records: v.Records, Elapsed: v.Elapsed, Write: v.Write, Flush: v.Flush, Sync: v.Sync, Close: v.Close,
 		Turns: v.Turns, Usage: Usage{User: v.User, System: v.System}, Latency: Latency{P50: v.Latency.P50}, Service: v.Service,
-	}}, true
+	}}
+	return true
 }
 
 // take adds one line to the run.
-func (r *Run) take(line []byte, first bool) error {
+func (r *reader) take(line []byte, first bool) error {
 	var k struct {
 		Kind kind `json:"kind"`
 	}
@@ -353,9 +430,13 @@ func (r *Run) take(line []byte, first bool) error {
 	}
 	switch k.Kind {
 	case kindHeader:
-		return r.takeHeader(line, first)
+		err := r.run.takeHeader(line, first)
+		for _, c := range r.run.Header.Cells {
+			r.cells[c.Name] = c.Name
+		}
+		return err
 	case kindResume:
-		return r.takeResumption(line)
+		return r.run.takeResumption(line)
 	case kindTrial:
 		return r.takeTrial(line)
 	case kindControl:
@@ -366,10 +447,10 @@ func (r *Run) take(line []byte, first bool) error {
 		if c.Loop <= 0 || c.Write <= 0 || c.Fdatasync <= 0 {
 			return fmt.Errorf("the control of round %d has a time that is not positive", c.Round)
 		}
-		r.Controls = append(r.Controls, c)
+		r.run.Controls = append(r.run.Controls, c)
 	case kindEnd:
-		r.End = new(End)
-		return json.Unmarshal(line, r.End)
+		r.run.End = new(End)
+		return json.Unmarshal(line, r.run.End)
 	}
 	return nil
 }
@@ -449,18 +530,17 @@ func (r *Run) takeResumption(line []byte) error {
 	return nil
 }
 
-func (r *Run) takeTrial(line []byte) error {
+func (r *reader) takeTrial(line []byte) error {
 	var t Trial
 	if err := json.Unmarshal(line, &t); err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(r.Header.Cells, func(c Cell) bool { return c.Name == t.Cell }) {
-		return fmt.Errorf("the cell %q is not in the header", t.Cell)
+	if _, known := r.cells[t.Cell]; known {
+		if err := t.check(); err != nil {
+			return err
+		}
 	}
-	if err := t.check(); err != nil {
-		return err
-	}
-	return r.append(t)
+	return r.append(&t)
 }
 
 // check refuses what no trial can have.
@@ -480,16 +560,20 @@ func (t Trial) check() error {
 }
 
 // append adds a trial that is right in itself.
-func (r *Run) append(t Trial) error {
-	if len(r.Trials) == MostTrials {
-		return fmt.Errorf("%w: the file has more than %d", ErrTooMany, MostTrials)
+func (r *reader) append(t *Trial) error {
+	name, known := r.cells[t.Cell]
+	if !known {
+		return fmt.Errorf("the cell %q is not in the header", t.Cell)
 	}
-	for _, c := range r.Header.Cells {
-		if c.Name == t.Cell {
-			t.Cell = c.Name // one text in memory
-			r.Trials = append(r.Trials, t)
-			return nil
-		}
+	n := len(r.run.Trials)
+	if n == r.most {
+		return fmt.Errorf("%w: the file has more than %d", ErrTooMany, r.most)
 	}
-	return fmt.Errorf("the cell %q is not in the header", t.Cell)
+	if n == cap(r.run.Trials) && n >= 50_000 {
+		// Memory that is not used yet costs nothing; a copy of hundreds of megabytes does.
+		r.run.Trials = slices.Grow(r.run.Trials, min(4*n, r.most-n))
+	}
+	r.run.Trials = append(r.run.Trials, *t)
+	r.run.Trials[n].Cell = name // one text in memory
+	return nil
 }

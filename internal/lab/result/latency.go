@@ -21,6 +21,10 @@ type Latency struct {
 	// Histogram is the whole distribution in HdrHistogram's V2 compressed
 	// encoding (base64), values in nanoseconds.
 	Histogram string `json:"hdr_histogram"`
+
+	// Of [ReadMerged] alone: the mean is known, and the distribution is a part of sum.
+	mean float64
+	sum  *sum
 }
 
 // The range of the histograms: two digits are 1 %.
@@ -81,6 +85,9 @@ func (l *Latency) histogram() (*hdrhistogram.Histogram, error) {
 // Mean returns the mean of the distribution in nanoseconds, to 1 %. It is NaN where
 // nothing was timed.
 func (l *Latency) Mean() float64 {
+	if l != nil && l.mean > 0 {
+		return l.mean
+	}
 	h, err := l.histogram()
 	if err != nil || h == nil {
 		return math.NaN()
@@ -89,23 +96,42 @@ func (l *Latency) Mean() float64 {
 }
 
 // Pool merges the distributions that of returns for each trial, such as its Latency; nil adds
-// nothing.
-func Pool(trials []Trial, of func(Trial) *Latency) (*hdrhistogram.Histogram, error) {
-	all := NewHistogram()
-	for _, t := range trials {
-		h, err := of(t).histogram()
+// nothing. Of trials that [ReadMerged] has merged it needs all of a cell in whole rounds.
+func Pool(trials []Trial, of func(*Trial) *Latency) (*hdrhistogram.Histogram, error) {
+	pool, merged := sum{all: NewHistogram()}, map[*sum]int{}
+	var u unpacker
+	for i := range trials {
+		t := &trials[i]
+		l := of(t)
+		if l != nil && l.sum != nil {
+			merged[l.sum]++
+			continue
+		}
+		if l != nil && l.Count > 0 {
+			if counts, ok := u.unpack(l.Histogram); ok {
+				pool.add(counts)
+				continue
+			}
+		}
+		h, err := l.histogram()
 		if err != nil {
 			return nil, fmt.Errorf("round %d of %s: decode latencies: %w", t.Round, t.Cell, err)
 		}
 		if h != nil {
-			all.Merge(h)
+			pool.all.Merge(h)
 		}
 	}
-	return all, nil
+	for s, n := range merged {
+		if n != s.trials {
+			return nil, fmt.Errorf("the latencies of %d trials are merged, and %d of them have none of their own", s.trials, n)
+		}
+		pool.all.Merge(s.all)
+	}
+	return pool.all, nil
 }
 
 // MergeLatency describes what Pool merges.
-func MergeLatency(trials []Trial, of func(Trial) *Latency, supports func(n int64, p float64) bool) (Latency, error) {
+func MergeLatency(trials []Trial, of func(*Trial) *Latency, supports func(n int64, p float64) bool) (Latency, error) {
 	all, err := Pool(trials, of)
 	if err != nil {
 		return Latency{}, err

@@ -11,6 +11,7 @@ package result
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -423,19 +424,20 @@ func (r Run) Rounds() int {
 // same round.
 func (r Run) Rounded(cell string) []Trial { return r.Indexed().Rounded(cell) }
 
-// RoundedOf returns the trials in whole rounds of all cells that are so, as they were run.
-func (r Run) RoundedOf(is func(Cell) bool) []Trial {
+// RoundedOf yields the trials in whole rounds of all cells that are so, as they were run. They
+// are those of the run, and must not be changed.
+func (r Run) RoundedOf(is func(Cell) bool) iter.Seq[*Trial] {
 	whole, wanted := r.wholeRounds(), map[string]bool{}
 	for _, c := range r.Header.Cells {
 		wanted[c.Name] = is(c)
 	}
-	var trials []Trial
-	for i := range r.Trials {
-		if t := &r.Trials[i]; t.Round > 0 && whole[t.Round] && wanted[t.Cell] {
-			trials = append(trials, *t)
+	return func(yield func(*Trial) bool) {
+		for i := range r.Trials {
+			if t := &r.Trials[i]; t.Round > 0 && whole[t.Round] && wanted[t.Cell] && !yield(t) {
+				return
+			}
 		}
 	}
-	return trials
 }
 
 // Counted returns the trial of a cell in which system calls were counted.

@@ -404,7 +404,7 @@ func TestCreateLeavesAnExistingFileAlone(t *testing.T) {
 	}
 }
 
-func ofWrite(t result.Trial) *result.Latency { return &t.Latency }
+func ofWrite(t *result.Trial) *result.Latency { return &t.Latency }
 
 func TestMergedLatencySupportsMore(t *testing.T) {
 	run := planted(t)
@@ -457,12 +457,12 @@ func TestReadRefusesMoreTrialsThanAReportHolds(t *testing.T) {
 	}
 	var b strings.Builder
 	b.WriteString(`{"kind":"header","schema_version":2,"cells":[{"name":"c"}]}` + "\n")
-	for range result.MostTrials + 1 {
+	for range result.MostWhole + 1 {
 		b.WriteString(`{"kind":"trial","cell":"c","round":1,"records":1,"elapsed_ns":1}` + "\n")
 	}
 	_, err := result.Read(strings.NewReader(b.String()))
 	var format *result.FormatError
-	if !errors.Is(err, result.ErrTooMany) || !errors.As(err, &format) || format.Line != result.MostTrials+2 {
+	if !errors.Is(err, result.ErrTooMany) || !errors.As(err, &format) || format.Line != result.MostWhole+2 {
 		t.Errorf("%v", err)
 	}
 }

@@ -14,7 +14,7 @@ func Together(turns []Measurement, supports func(n int64, p float64) bool) (all 
 		m.Turns = append(all.Turns, turns[i].Write)
 		all = m
 	}
-	all.Latency, err = MergeLatency(trials, func(t Trial) *Latency { return &t.Latency }, supports)
+	all.Latency, err = MergeLatency(trials, func(t *Trial) *Latency { return &t.Latency }, supports)
 	return all, err
 }
 

@@ -9,6 +9,8 @@ import (
 	"os"
 	"reflect"
 	"runtime"
+	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -94,14 +96,23 @@ func WriteCurves(w io.Writer, run result.Run) error {
 // HintResults says how results are made.
 const HintResults = "results are made by holdfast bench -o results.jsonl"
 
-// ReadResults reads the results that a user has named; - is stdin. Its errors are refusals.
+// ReadResults reads the results that a user has named, for figures; - is stdin. Its errors are
+// refusals.
 func ReadResults(name string, stdin io.Reader) (result.Run, error) {
-	return ReadResultsTo(io.Discard, name, stdin)
+	debug.SetMemoryLimit(readMemory)
+	return readResults(name, stdin, result.ReadMerged)
 }
 
-// ReadResultsTo is ReadResults that hands each byte on as it is read.
+// readMemory keeps the collector from letting memory grow to twice what a million trials take.
+const readMemory = 900 << 20
+
+// ReadResultsTo is ReadResults that hands each byte on as it is read, and keeps all of a trial.
 func ReadResultsTo(w io.Writer, name string, stdin io.Reader) (result.Run, error) {
-	run, err := readRunTo(w, name, stdin)
+	return readResults(name, stdin, func(r io.Reader) (result.Run, error) { return result.Read(io.TeeReader(r, w)) })
+}
+
+func readResults(name string, stdin io.Reader, read func(io.Reader) (result.Run, error)) (result.Run, error) {
+	run, err := readRun(name, stdin, read)
 	switch {
 	case err == nil:
 		return run, nil
@@ -134,11 +145,10 @@ func hintWhole(name string, err error) string {
 
 // ReadRun is ReadResults with the errors as they are.
 func ReadRun(name string, stdin io.Reader) (result.Run, error) {
-	return readRunTo(io.Discard, name, stdin)
+	return readRun(name, stdin, result.Read)
 }
 
-func readRunTo(w io.Writer, name string, stdin io.Reader) (result.Run, error) {
-	read := func(r io.Reader) (result.Run, error) { return result.Read(io.TeeReader(r, w)) }
+func readRun(name string, stdin io.Reader, read func(io.Reader) (result.Run, error)) (result.Run, error) {
 	if name == "-" {
 		return readPlain(stdin, read)
 	}
@@ -167,13 +177,16 @@ func readPlain(r io.Reader, read func(io.Reader) (result.Run, error)) (result.Ru
 // report of results must not hold lines that their maker has invented.
 func PlainRun(run result.Run) result.Run {
 	dir := run.Header.Dir
-	oneLines(reflect.ValueOf(&run).Elem())
+	oneLines{}.of(reflect.ValueOf(&run).Elem())
 	run.Header.Dir = dir
 	return run
 }
 
-// oneLines is OneLine for every text in a value.
-func oneLines(v reflect.Value) {
+// oneLines is OneLine for every text in a value. Of each struct it has the fields with texts:
+// most fields of a million trials are numbers.
+type oneLines map[reflect.Type][]int
+
+func (o oneLines) of(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
 		if v.CanSet() {
@@ -181,15 +194,24 @@ func oneLines(v reflect.Value) {
 		}
 	case reflect.Pointer:
 		if !v.IsNil() {
-			oneLines(v.Elem())
+			o.of(v.Elem())
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			oneLines(v.Field(i))
+		fields, known := o[v.Type()]
+		if !known {
+			for i := range v.NumField() {
+				if f := v.Type().Field(i); f.IsExported() && hasText(f.Type) {
+					fields = append(fields, i)
+				}
+			}
+			o[v.Type()] = fields
+		}
+		for _, i := range fields {
+			o.of(v.Field(i))
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			oneLines(v.Index(i))
+			o.of(v.Index(i))
 		}
 	case reflect.Map: // the names of values, which are printed; settings have lines of their own
 		for _, key := range v.MapKeys() {
@@ -199,6 +221,18 @@ func oneLines(v reflect.Value) {
 			}
 		}
 	}
+}
+
+func hasText(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.String, reflect.Map:
+		return true
+	case reflect.Pointer, reflect.Slice:
+		return hasText(t.Elem())
+	case reflect.Struct:
+		return slices.ContainsFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return f.IsExported() && hasText(f.Type) })
+	}
+	return false
 }
 
 // CannotReport gives an error of a report its exit code and hint.

@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/figure"
 	"github.com/holdfast-go/holdfast/internal/lab/page"
 	"github.com/holdfast-go/holdfast/internal/lab/report"
+	"github.com/holdfast-go/holdfast/internal/lab/result"
 	"github.com/holdfast-go/holdfast/internal/lab/stat"
 	"github.com/holdfast-go/holdfast/internal/lab/study/all"
 )
@@ -147,7 +148,13 @@ func (r *reporting) run(cmd *cobra.Command, name string) error {
 		more.Sections = append(more.Sections, proofPage(resultsName(r.proof), verdicts))
 	}
 	var read bytes.Buffer
-	run, err := cli.ReadResultsTo(&read, name, cmd.InOrStdin())
+	var run result.Run
+	var err error
+	if page := r.output != "" && r.format == ""; page {
+		run, err = cli.ReadResultsTo(&read, name, cmd.InOrStdin())
+	} else {
+		run, err = cli.ReadResults(name, cmd.InOrStdin())
+	}
 	if err != nil {
 		return err
 	}

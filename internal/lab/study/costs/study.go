@@ -249,7 +249,7 @@ func stepsTable(e study.Evidence, rungs []rung) study.Table {
 func waitsTable(e study.Evidence) study.Table {
 	t := study.Table{Title: "What waits for the disk, one by one over all rounds", Head: []string{"operation", "timed", "p50", "p99", "longest"}}
 	for _, name := range []string{coldRung, syncRung, growRung} {
-		l, err := result.MergeLatency(e.Trials(name), func(t result.Trial) *result.Latency { return &t.Latency }, stat.Supports)
+		l, err := result.MergeLatency(e.Trials(name), func(t *result.Trial) *result.Latency { return &t.Latency }, stat.Supports)
 		if err != nil || l.Count == 0 {
 			continue
 		}

@@ -54,7 +54,7 @@ func percentile(d time.Duration) float64 {
 }
 
 // all is the distribution of all Writes of an arm, over all rounds.
-func (l latencyEvidence) all(arm string, of func(result.Trial) *result.Latency) result.Latency {
+func (l latencyEvidence) all(arm string, of func(*result.Trial) *result.Latency) result.Latency {
 	all, err := result.MergeLatency(l.Trials(arm), of, stat.Supports)
 	if err != nil {
 		return result.Latency{}
@@ -62,7 +62,7 @@ func (l latencyEvidence) all(arm string, of func(result.Trial) *result.Latency) 
 	return all
 }
 
-func response(t result.Trial) *result.Latency { return &t.Latency }
+func response(t *result.Trial) *result.Latency { return &t.Latency }
 
 // quantiles are p50, p99, p99.9 and the longest as texts.
 func quantiles(d result.Latency) (texts []string) {
@@ -179,7 +179,7 @@ func (l latencyEvidence) openLoop() study.Table {
 		},
 	}
 	return l.table(t, func(c result.Cell) []string {
-		row := append(quantiles(l.all(c.Name, response)), quantiles(l.all(c.Name, func(t result.Trial) *result.Latency { return t.Service }))...)
+		row := append(quantiles(l.all(c.Name, response)), quantiles(l.all(c.Name, func(t *result.Trial) *result.Latency { return t.Service }))...)
 		return append(row, study.Whole(l.Median(c.Name, study.Value("unserved_records"))))
 	}, inOpenLoop)
 }

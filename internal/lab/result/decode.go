@@ -1,0 +1,280 @@
+package result
+
+import (
+	"bytes"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A decoder decodes the lines of trials as this program writes them, some ten times as fast as
+// encoding/json. Of any other line, and of each that [Trial.check] refuses, it says so, and
+// encoding/json decides what it is. It is for one goroutine.
+type decoder struct {
+	texts map[string]string // what few lines repeat each other's: one text in memory
+	times []time.Duration   // room for lists and for what pointers lead to
+	ints  []int64
+	unpacker
+	merges bool // histograms are left as their counts
+
+	line []byte // the rest of it
+}
+
+// An object is a struct of the results: its keys in the order in which they are written.
+type object struct {
+	keys []objectKey
+	next map[string]int // places in keys
+}
+
+type objectKey struct {
+	text  string // with its quotes and the colon
+	index []int
+	in    *object // of a struct, or one that a pointer or a list leads to
+}
+
+var trialObject = newObject(reflect.TypeFor[Trial]())
+
+func newObject(of reflect.Type) *object {
+	o := &object{next: map[string]int{}}
+	for _, f := range reflect.VisibleFields(of) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous || !f.IsExported() {
+			continue
+		}
+		k := objectKey{text: `"` + name + `":`, index: f.Index}
+		inner := f.Type
+		for inner.Kind() == reflect.Pointer || inner.Kind() == reflect.Slice {
+			inner = inner.Elem()
+		}
+		if inner.Kind() == reflect.Struct {
+			k.in = newObject(inner)
+		}
+		o.next[k.text] = len(o.keys)
+		o.keys = append(o.keys, k)
+	}
+	return o
+}
+
+const trialBegins = `{"kind":"trial",`
+
+// trial decodes a line with its end. A trial that is not ok may be half decoded.
+func (d *decoder) trial(line []byte, t *Trial) (ok bool) {
+	rest, begins := bytes.CutPrefix(line, []byte(trialBegins))
+	if !begins {
+		return false
+	}
+	d.line = rest
+	return d.members(trialObject, reflect.ValueOf(t).Elem()) && string(d.line) == "\n" && t.Records > 0 && t.Elapsed > 0 &&
+		d.latency(&t.Latency) && d.latency(t.Service) && d.latency(t.Replayed)
+}
+
+// latency looks whether a histogram can be decoded.
+func (d *decoder) latency(l *Latency) bool {
+	switch {
+	case l == nil || l.Count == 0 && l.Histogram == "":
+		return true
+	case l.Count <= 0:
+		return false
+	}
+	counts, ok := d.unpack(l.Histogram)
+	if ok && d.merges {
+		l.Histogram, l.mean = string(counts), meanOf(counts)
+		return l.mean > 0
+	}
+	return ok
+}
+
+// char takes a byte that is next.
+func (d *decoder) char(c byte) bool {
+	if len(d.line) == 0 || d.line[0] != c {
+		return false
+	}
+	d.line = d.line[1:]
+	return true
+}
+
+// members takes the rest of an object, after its brace.
+func (d *decoder) members(o *object, v reflect.Value) bool {
+	if d.char('}') {
+		return true
+	}
+	for next := 0; ; next++ {
+		for next < len(o.keys) && !bytes.HasPrefix(d.line, []byte(o.keys[next].text)) { // most are in order
+			next++
+		}
+		if next == len(o.keys) {
+			end := bytes.IndexByte(d.line, ':')
+			at, known := o.next[string(d.line[:end+1])]
+			if !known {
+				return false
+			}
+			next = at
+		}
+		k := &o.keys[next]
+		d.line = d.line[len(k.text):]
+		if !d.value(k.in, v.FieldByIndex(k.index)) {
+			return false
+		}
+		if !d.char(',') {
+			return d.char('}')
+		}
+	}
+}
+
+// value takes a value. A key that comes twice may be refused.
+func (d *decoder) value(in *object, v reflect.Value) (ok bool) {
+	switch to := v.Addr().Interface().(type) {
+	case *time.Duration:
+		*to, ok = number[time.Duration](d)
+	case *int64:
+		*to, ok = number[int64](d)
+	case *int:
+		*to, ok = number[int](d)
+	case **time.Duration:
+		n, whole := number[time.Duration](d)
+		*to, ok = kept(&d.times, n), whole && *to == nil
+	case **int64:
+		n, whole := number[int64](d)
+		*to, ok = kept(&d.ints, n), whole && *to == nil
+	case **float64:
+		n, whole := d.float()
+		*to, ok = &n, whole && *to == nil
+	case *bool:
+		var text []byte
+		for _, word := range []string{"true", "false"} {
+			if text, ok = bytes.CutPrefix(d.line, []byte(word)); ok {
+				d.line, *to = text, word == "true"
+				return true
+			}
+		}
+	case *string:
+		*to, ok = d.text()
+	case *map[string]float64:
+		return *to == nil && d.floats(to)
+	case *[]time.Duration:
+		return *to == nil && d.list(to)
+	default:
+		switch v.Kind() {
+		case reflect.Struct:
+			return d.char('{') && d.members(in, v)
+		case reflect.Pointer:
+			if !v.IsNil() || !d.char('{') {
+				return false
+			}
+			v.Set(reflect.New(v.Type().Elem()))
+			return d.members(in, v.Elem())
+		}
+	}
+	return ok
+}
+
+// kept returns a pointer to n. Many share a piece of memory.
+func kept[T int64 | time.Duration](room *[]T, n T) *T {
+	if len(*room) == cap(*room) {
+		*room = make([]T, 0, 512)
+	}
+	*room = append(*room, n)
+	return &(*room)[len(*room)-1]
+}
+
+// number takes a number that is not negative and has no fraction.
+func number[T int | int64 | time.Duration](d *decoder) (T, bool) {
+	n, i := int64(0), 0
+	for i < len(d.line) && '0' <= d.line[i] && d.line[i] <= '9' {
+		n = 10*n + int64(d.line[i]-'0')
+		i++
+	}
+	leading := i > 1 && d.line[0] == '0'
+	if i == 0 || i > 18 || leading || int64(T(n)) != n || i < len(d.line) && strings.IndexByte(",}]", d.line[i]) < 0 {
+		return 0, false
+	}
+	d.line = d.line[i:]
+	return T(n), true
+}
+
+func (d *decoder) float() (float64, bool) {
+	end := bytes.IndexAny(d.line, ",}")
+	if end <= 0 {
+		return 0, false
+	}
+	text := d.line[:end]
+	digits := bytes.TrimPrefix(text, []byte("-"))
+	if len(digits) == 0 || digits[0] < '0' || digits[0] > '9' || digits[0] == '0' && len(digits) > 1 && digits[1] != '.' && digits[1] != 'e' ||
+		bytes.ContainsAny(digits, "xX_pP") || bytes.HasSuffix(digits, []byte(".")) || bytes.Contains(digits, []byte(".e")) {
+		return 0, false // nothing that JSON has
+	}
+	f, err := strconv.ParseFloat(string(text), 64)
+	if err != nil || math.IsInf(f, 0) {
+		return 0, false
+	}
+	d.line = d.line[end:]
+	return f, true
+}
+
+// text takes a text that needs no decoding.
+func (d *decoder) text() (string, bool) {
+	if !d.char('"') {
+		return "", false
+	}
+	end := bytes.IndexByte(d.line, '"')
+	if end < 0 {
+		return "", false
+	}
+	text := d.line[:end]
+	for _, c := range text {
+		if c < ' ' || c > '~' || c == '\\' {
+			return "", false
+		}
+	}
+	d.line = d.line[end+1:]
+	if len(text) > 200 { // a histogram
+		return string(text), true
+	}
+	one, known := d.texts[string(text)]
+	if !known {
+		one = string(text)
+		if len(d.texts) < 1000 {
+			d.texts[one] = one
+		}
+	}
+	return one, true
+}
+
+func (d *decoder) floats(to *map[string]float64) bool {
+	*to = map[string]float64{}
+	for before := byte('{'); d.char(before); before = ',' {
+		name, ok := d.text()
+		if !ok || !d.char(':') {
+			return false
+		}
+		if (*to)[name], ok = d.float(); !ok {
+			return false
+		}
+	}
+	return len(*to) > 0 && d.char('}')
+}
+
+func (d *decoder) list(to *[]time.Duration) bool {
+	if !d.char('[') {
+		return false
+	}
+	n := bytes.Count(d.line[:bytes.IndexByte(d.line, ']')+1], []byte(",")) + 1
+	if cap(d.times)-len(d.times) < n {
+		d.times = make([]time.Duration, 0, max(n, 512))
+	}
+	begin := len(d.times)
+	for {
+		one, ok := number[time.Duration](d)
+		if !ok {
+			return false
+		}
+		d.times = append(d.times, one)
+		if !d.char(',') {
+			break
+		}
+	}
+	*to = d.times[begin:len(d.times):len(d.times)]
+	return d.char(']')
+}
