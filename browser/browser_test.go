@@ -112,8 +112,8 @@ func usualPage(t *testing.T) string {
 	return site
 }
 
-// open opens a page in a tab of its own, and fails the test if the page then says anything, or asks for anything that its
-// own server does not have. site is a file or an address of http. The actions come first.
+// open opens a page in a tab of its own: a file, or an address of http. It fails the test if the page then says anything,
+// or asks for anything but its own server. The actions come first.
 func open(t *testing.T, site string, before ...action) *tab {
 	t.Helper()
 	if chrome == nil {
