@@ -112,8 +112,8 @@ func usualPage(t *testing.T) string {
 	return site
 }
 
-// open opens a page in a tab of its own, and fails the test if the page then says or asks for anything. The
-// actions come first.
+// open opens a page in a tab of its own: a file, or an address of http. It fails the test if the page then says anything,
+// or asks for anything but its own server. The actions come first.
 func open(t *testing.T, site string, before ...action) *tab {
 	t.Helper()
 	if chrome == nil {
@@ -131,7 +131,12 @@ func open(t *testing.T, site string, before ...action) *tab {
 			t.Error("the page was not quiet: " + what)
 		}
 	})
-	address := (&url.URL{Scheme: "file", Path: site}).String()
+	address, own := site, ""
+	if server, err := url.Parse(site); err == nil && server.Scheme == "http" {
+		own = "http://" + server.Host + "/"
+	} else {
+		address = (&url.URL{Scheme: "file", Path: site}).String()
+	}
 	err := chromedp.Listen(ctx, func(event any) {
 		switch e := event.(type) {
 		case *runtime.EventConsoleAPICalled:
@@ -144,7 +149,7 @@ func open(t *testing.T, site string, before ...action) *tab {
 			b.heard("dialog: %s", e.Message)
 			go func() { _, _ = chromedp.Call(ctx, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{}) }()
 		case *network.EventRequestWillBeSent:
-			if e.Request.URL != address && !strings.HasPrefix(e.Request.URL, "data:image/svg") && !strings.HasPrefix(e.Request.URL, "blob:") {
+			if e.Request.URL != address && (own == "" || !strings.HasPrefix(e.Request.URL, own)) && e.Request.URL != "data:," && !strings.HasPrefix(e.Request.URL, "data:image/svg") && !strings.HasPrefix(e.Request.URL, "blob:") {
 				b.heard("request: %s", e.Request.URL)
 			}
 		}

@@ -10,7 +10,7 @@
   want(document.documentElement.lang === "en", "the page has no language");
   want(document.title.trim() !== "", "the page has no title");
   for (const one of ["main", "h1"]) want(all(one).length === 1, "there are " + all(one).length + " of " + one);
-  for (const e of document.body.children) want(["HEADER", "MAIN", "SCRIPT"].includes(e.tagName) || e.id === "tip" || e.id === "pins", "outside of the landmarks", e);
+  for (const e of document.body.children) want(["HEADER", "MAIN", "SCRIPT"].includes(e.tagName) || e.id === "pins", "outside of the landmarks", e);
   for (const e of all("a, button, input, select, [role=button], [role=region], [tabindex]")) want(name(e) !== "", "it has no name", e);
   for (const e of all("[role=region]")) want(e.hasAttribute("aria-label"), "a region without a name", e);
   for (const e of all("svg")) want(name(e) !== "" && ["img", "group"].includes(e.getAttribute("role")), "a picture without a name or a role", e);

@@ -249,7 +249,8 @@
       }
     });
   }
-  document.body.append(panel, tip);
+  document.querySelector("main").append(tip);
+  document.body.append(panel);
 
   const marked = (event) => event.target.closest ? event.target.closest("svg [data-key]") : null;
   document.addEventListener("pointerover", (event) => { const m = marked(event); if (m) showTip(m); });

@@ -48,12 +48,10 @@ another one, and lists the facts that differ. Of a directory it takes all files
 Slurm, Kubernetes or Ansible.
 
 Of one host, study and mount point the newest results count. A file that is empty
-or damaged, and a host of --expect that has none, is listed; the others go on.
-
-The exit code is 1 if there are outliers. It is 4 if that is not known: a host has
-no results, or its group has fewer than four hosts.`,
+or damaged, and a host of --expect that has none, is listed; the others go on.`,
 		Example: `  holdfast fleet before.jsonl after.jsonl
   holdfast fleet . --export csv -o fleet.csv`,
+		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "there are outliers", cli.ExitNotKnown: "that is not known: a host has no results, or its group has fewer than four hosts"}),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cli.Misuse("for instance: holdfast fleet results/", "fleet takes results files or directories of them, and none was given")

@@ -45,11 +45,17 @@ func (p listPage) markup() string {
 		m.Add(page.Raw("<p>There are no results here yet: <code>holdfast bench -o results.jsonl</code> makes some.</p>\n"), end)
 		return m.String()
 	}
-	m.Add(page.Raw(`<form action="/compare">`+"\n<p>"), fmt.Sprintf("%d of %d files", p.found, p.all))
+	m.Add(page.Raw(`<form action="/compare">` + "\n"))
+	for _, w := range [][2]string{{"words", p.wanted.Words}, {"machine", p.wanted.Machine}, {"policy", p.wanted.Policy}, {"study", p.wanted.Study}} {
+		if w[1] != "" { // so that all is what the search found
+			m.Add(page.Raw(`<input type="hidden" name="`), w[0], page.Raw(`" value="`), w[1], page.Raw(`">`+"\n"))
+		}
+	}
+	m.Add(page.Raw("<p>"), fmt.Sprintf("%d of %d files", p.found, p.all))
 	if p.found > len(p.entries) {
 		m.Add(fmt.Sprintf("; the newest %d are shown", len(p.entries)))
 	}
-	m.Add(page.Raw(`. <button>compare what is ticked</button></p>
+	m.Add(page.Raw(`. <button>compare what is ticked</button> <button formaction="/fleet">set the hosts of what is ticked, else of all, beside each other</button></p>
 <div class="scroll" role="region" aria-label="results" tabindex="0">
 <table>
 <thead><tr><th scope="col">compare</th><th scope="col">file</th><th scope="col">when</th><th scope="col">study</th><th scope="col">policies</th><th scope="col">machine</th><th scope="col">state</th></tr></thead>
@@ -93,7 +99,11 @@ func (e entry) row(m *page.Markup) {
 		m.Add(page.Raw("</ul></details>"))
 	}
 	m.Add(page.Raw(`</td>
-<td class="machine">`), e.Machine, page.Raw("</td>\n"+`<td class="state">`))
+<td class="machine">`))
+	if e.Host != "" {
+		m.Add(page.Raw("<b>"), e.Host, page.Raw("</b>: "))
+	}
+	m.Add(e.Machine, page.Raw("</td>\n"+`<td class="state">`))
 	if e.Growing {
 		m.Add(page.Raw(`<a href="`), link("/live", e.Name), page.Raw(`">watch it</a>: `))
 	}

@@ -30,7 +30,8 @@ func New() *cobra.Command {
 		Long: `Serve lists the results that a directory holds (default: the current one), newest
 first, and prints the address to open in a browser. Results are found by machine,
 policy and study. Each opens as the page that holdfast report -o writes, two or
-more that are ticked are compared, and a run that goes on is shown as it grows.
+more that are ticked are compared, those of several hosts are set beside each other
+as holdfast fleet does, and a run that goes on is shown as it grows.
 
 It answers this machine alone, unless --listen names another address. It reads
 nothing outside of the directory, and writes nothing. Interrupt it to end it: the

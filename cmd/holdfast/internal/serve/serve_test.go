@@ -17,6 +17,9 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/web"
+	"github.com/holdfast-go/holdfast/internal/lab/fleet"
+	"github.com/holdfast-go/holdfast/internal/lab/fleet/show"
+	"github.com/holdfast-go/holdfast/internal/lab/machine"
 	"github.com/holdfast-go/holdfast/internal/lab/report"
 	"github.com/holdfast-go/holdfast/internal/lab/result"
 )
@@ -265,6 +268,50 @@ func TestTickedRunsAreCompared(t *testing.T) {
 
 // TestForeignSitesGetNothing is about a browser that has a hostile page open: its requests come
 // from this machine, with another Host (DNS rebinding) or another Origin.
+// TestHostsAreSetBesideEachOther: of what is ticked, or of all that a search finds, it is the page of holdfast fleet.
+func TestHostsAreSetBesideEachOther(t *testing.T) {
+	dir := t.TempDir()
+	hosts := map[string]fleet.Host{}
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		run := sample(t)
+		run.Header.Machine = append(slices.Clone(run.Header.Machine), machine.Fact{Name: machine.HostName, Value: "node-" + name})
+		if name == "e" {
+			run.Header.Study = "advice"
+		}
+		write(t, dir, name+".jsonl", lines(t, run)...)
+		host, err := fleet.NewHost(name+".jsonl", run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hosts[name] = host
+	}
+	write(t, dir, "lost.jsonl", "{}\n")
+	s := newSite(t, dir)
+	check := func(query string, names string, silent ...fleet.Silent) {
+		t.Helper()
+		var of []fleet.Host
+		for _, name := range strings.Fields(names) {
+			of = append(of, hosts[name])
+		}
+		var want strings.Builder
+		if err := show.HTML(&want, fleet.New(of, silent, nil, fleet.DefaultThreshold)); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.wants("/fleet"+query, http.StatusOK).body; got != want.String() {
+			_, got, _ = strings.Cut(got, "<main>")
+			t.Errorf("%s is not the page of the hosts %s:\n%.3000s", query, names, got)
+		}
+	}
+	lost := fleet.Silent{Host: "lost", File: "lost.jsonl", Why: "line 1: is not a results file of holdfast: its first line is not a header"}
+	check("?file=a.jsonl&file=b.jsonl&file=a.jsonl", "a b")
+	check("", "a b c d e", lost)
+	check("?study=advice", "e")
+	check("?words=node-c", "c")
+	check("?file=lost.jsonl&words=node-c", "", lost)
+	check("?file=../lost.jsonl", "", fleet.Silent{Host: "lost", File: "../lost.jsonl", Why: "file does not exist"})
+	s.wants("/?words=node-c", http.StatusOK, `<button formaction="/fleet">`, `<input type="hidden" name="words" value="node-c">`, "<b>node-c</b>")
+}
+
 func TestForeignSitesGetNothing(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "secret.jsonl", lines(t, sample(t))...)
@@ -482,6 +529,7 @@ func TestHostileResultsAreInert(t *testing.T) {
 	check(link("/live", name), markup...)
 	check(link("/events", name), "\ndata: x") // which live.js puts in as text
 	check("/compare?file=b.jsonl&"+url.Values{"file": {name}}.Encode(), markup...)
+	check("/fleet", markup...)
 	if a := s.ask(link("/report", "<script>alert(1)</script>\x1b[31m"), nil); strings.Contains(a.body, "<script>") || strings.Contains(a.body, "\x1b") {
 		t.Errorf("a name is said as it is:\n%s", a.body)
 	}
@@ -494,7 +542,7 @@ func TestPagesMayDoLittle(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "a.jsonl", lines(t, sample(t))...)
 	s := newSite(t, dir)
-	for _, path := range []string{"/", "/report?file=a.jsonl", "/live?file=a.jsonl", "/nowhere", "/compare", "/live.js", "/style.css"} {
+	for _, path := range []string{"/", "/report?file=a.jsonl", "/live?file=a.jsonl", "/nowhere", "/compare", "/fleet", "/live.js", "/style.css"} {
 		h := s.ask(path, nil).header
 		if p := h.Get("Content-Security-Policy"); !strings.HasPrefix(p, "default-src 'none'") || strings.Contains(p, "*") || strings.Contains(p, "http") || !strings.Contains(p, "frame-ancestors 'none'") {
 			t.Errorf("%s may load %q", path, p)

@@ -19,6 +19,8 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/web"
 	"github.com/holdfast-go/holdfast/internal/lab/figure"
+	"github.com/holdfast-go/holdfast/internal/lab/fleet"
+	"github.com/holdfast-go/holdfast/internal/lab/fleet/show"
 	"github.com/holdfast-go/holdfast/internal/lab/report"
 	"github.com/holdfast-go/holdfast/internal/lab/result"
 	"github.com/holdfast-go/holdfast/internal/lab/stat"
@@ -49,15 +51,15 @@ func newServer(root *os.Root, host string) web.Handler {
 }
 
 // ownPolicy says what the list and its like may load and do.
-const ownPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " + noOthers + "; form-action 'self'"
+const ownPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'self'; " + noFrames
 
-// A report has its style and its pictures inside. It may say itself which of its scripts may run.
 const (
-	reportPolicy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-	noOthers     = "base-uri 'none'; frame-ancestors 'none'"
+	// reportPolicy is of a report that has none: its style and its pictures are inside.
+	reportPolicy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+	noFrames     = "frame-ancestors 'none'" // only a header can say it
 )
 
-// policyOf returns what a report may load and do.
+// policyOf returns what a report may load and do. It may say itself which of its scripts may run.
 func policyOf(page string) string {
 	policy := reportPolicy
 	// Texts of results come later in it, and have no markup.
@@ -65,7 +67,7 @@ func policyOf(page string) string {
 		says, _, _ := strings.Cut(rest, `"`)
 		policy = html.UnescapeString(says)
 	}
-	return policy + "; " + noOthers + "; form-action 'none'"
+	return policy + "; " + noFrames
 }
 
 // answer answers requests of its own pages alone. A name of another site that leads here (DNS
@@ -98,6 +100,8 @@ func (s *server) route(ctx context.Context, w *web.Response, r *web.Request) {
 		s.report(ctx, w, r)
 	case "/compare":
 		s.compare(ctx, w, r)
+	case "/fleet":
+		s.fleet(ctx, w, r)
 	case "/live":
 		s.live(ctx, w, r)
 	case "/events":
@@ -138,32 +142,23 @@ func plain(w *web.Response, status int, sentence string) {
 
 // refuse answers with a page of one sentence.
 func (s *server) refuse(w *web.Response, status int, sentence string) {
-	show(w, status, refusalPage(cli.OneLine(sentence)))
+	sendPage(w, status, refusalPage(cli.OneLine(sentence)))
 }
 
 const pageKind = "text/html; charset=utf-8"
 
-// show answers with a page of its own.
-func show(w *web.Response, status int, page string) { sendWith(w, ownPolicy, status, pageKind, page) }
+// sendPage answers with a page of its own.
+func sendPage(w *web.Response, status int, page string) {
+	sendWith(w, ownPolicy, status, pageKind, page)
+}
 
 // mostListed bounds the rows of the list.
 const mostListed = 500
 
 func (s *server) list(ctx context.Context, w *web.Response, r *web.Request) {
-	entries, err := s.store.entries(ctx)
-	if err != nil {
-		s.refuse(w, web.Failed, "the directory can't be read: "+cli.Cause(err).Error())
+	page, ok := s.search(ctx, w, r)
+	if !ok {
 		return
-	}
-	q := r.Query
-	wanted := filter{Words: q.Get("words"), Machine: q.Get("machine"), Policy: q.Get("policy"), Study: q.Get("study")}
-	page := listPage{wanted: wanted, all: len(entries)}
-	for _, e := range entries {
-		page.machines, page.studies = append(page.machines, e.Machine), append(page.studies, e.Study)
-		page.policies = append(page.policies, e.Policies...)
-		if wanted.matches(e) {
-			page.entries = append(page.entries, e)
-		}
 	}
 	page.found = len(page.entries)
 	page.entries = page.entries[:min(page.found, mostListed)]
@@ -171,12 +166,31 @@ func (s *server) list(ctx context.Context, w *web.Response, r *web.Request) {
 		slices.Sort(*list)
 		*list = slices.DeleteFunc(slices.Compact(*list), func(one string) bool { return one == "" })
 	}
-	show(w, web.OK, page.markup())
+	sendPage(w, web.OK, page.markup())
+}
+
+// search finds the entries that a request wants. If it can't, it answers with why, and ok is false.
+func (s *server) search(ctx context.Context, w *web.Response, r *web.Request) (page listPage, ok bool) {
+	entries, err := s.store.entries(ctx)
+	if err != nil {
+		s.refuse(w, web.Failed, "the directory can't be read: "+cli.Cause(err).Error())
+		return listPage{}, false
+	}
+	q := r.Query
+	page = listPage{wanted: filter{Words: q.Get("words"), Machine: q.Get("machine"), Policy: q.Get("policy"), Study: q.Get("study")}, all: len(entries)}
+	for _, e := range entries {
+		page.machines, page.studies = append(page.machines, e.Machine), append(page.studies, e.Study)
+		page.policies = append(page.policies, e.Policies...)
+		if page.wanted.matches(e) {
+			page.entries = append(page.entries, e)
+		}
+	}
+	return page, true
 }
 
 // read reads the run that a request names. If it can't, it answers with why, and ok is false.
 func (s *server) read(ctx context.Context, w *web.Response, name string) (run result.Run, ok bool) {
-	run, err := s.store.read(ctx, name)
+	run, err := s.store.read(ctx, name, result.Read)
 	switch {
 	case err == nil:
 		return run, true
@@ -232,7 +246,7 @@ func (s *server) compare(ctx context.Context, w *web.Response, r *web.Request) {
 	for _, b := range sides[1:] {
 		pairs = append(pairs, newPair(sides[0], b))
 	}
-	show(w, web.OK, comparePage(pairs))
+	sendPage(w, web.OK, comparePage(pairs))
 }
 
 // A pair is two runs beside each other, in the words of holdfast compare.
@@ -248,6 +262,43 @@ func newPair(a, b figure.Side) pair {
 		return pair{a.Name, b.Name, err.Error()}
 	}
 	return pair{a.Name, b.Name, text.String()}
+}
+
+// fleet sets the hosts of the files that a request names beside each other, or else of all that its
+// search finds. The page is that of holdfast fleet.
+func (s *server) fleet(ctx context.Context, w *web.Response, r *web.Request) {
+	names := slices.Clone(r.Query["file"])
+	if len(names) == 0 {
+		page, ok := s.search(ctx, w, r)
+		if !ok {
+			return
+		}
+		for _, e := range page.entries {
+			names = append(names, e.Name)
+		}
+	}
+	slices.Sort(names)
+	var hosts []fleet.Host
+	var silent []fleet.Silent
+	for _, name := range slices.Compact(names) {
+		run, err := s.store.read(ctx, name, result.ReadTimes)
+		shown := cli.OneLine(name)
+		host := fleet.Host{}
+		if err == nil {
+			host, err = fleet.NewHost(shown, run)
+		}
+		if err != nil {
+			silent = append(silent, fleet.Silent{Host: fleet.NameOf(shown, run.Header), File: shown, Why: cli.OneLine(reason(err))})
+			continue
+		}
+		hosts = append(hosts, host)
+	}
+	var text strings.Builder
+	if err := show.HTML(&text, fleet.New(hosts, silent, nil, fleet.DefaultThreshold)); err != nil {
+		s.refuse(w, web.NotShown, fmt.Sprintf("the hosts can't be shown: %v", err))
+		return
+	}
+	sendWith(w, policyOf(text.String()), web.OK, pageKind, text.String())
 }
 
 const (
@@ -269,7 +320,7 @@ func (s *server) live(ctx context.Context, w *web.Response, r *web.Request) {
 	if !ok {
 		return
 	}
-	show(w, web.OK, livePage(name, viewOf(run)))
+	sendPage(w, web.OK, livePage(name, viewOf(run)))
 }
 
 // A view is a run as far as it is, in text.
@@ -330,7 +381,7 @@ func (s *server) follow(ctx context.Context, name string, to *stream) error {
 		}
 		if info.Size() != size || !info.ModTime().Equal(changed) {
 			size, changed = info.Size(), info.ModTime()
-			run, err := s.store.read(ctx, name)
+			run, err := s.store.read(ctx, name, result.Read)
 			if err != nil {
 				return to.send("gone", reason(err))
 			}
@@ -375,7 +426,7 @@ func (s *stream) send(name, text string) error {
 type filter struct{ Words, Machine, Policy, Study string }
 
 func (f filter) matches(e entry) bool {
-	in := strings.ToLower(strings.Join(append([]string{e.Name, e.Machine, e.Study, e.State}, e.Policies...), "\n"))
+	in := strings.ToLower(strings.Join(append([]string{e.Name, e.Host, e.Machine, e.Study, e.State}, e.Policies...), "\n"))
 	for _, word := range strings.Fields(strings.ToLower(f.Words)) {
 		if !strings.Contains(in, word) {
 			return false

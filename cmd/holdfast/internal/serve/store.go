@@ -49,6 +49,7 @@ type entry struct {
 	// Of results that can be shown.
 	Shown    bool
 	Study    string
+	Host     string // empty: not known
 	Machine  string
 	Policies []string
 	Growing  bool // it has no end, and was written to not long ago
@@ -133,7 +134,7 @@ func (s *store) look(ctx context.Context, name string) (k known, ok bool) {
 	if !isNamed(name) && !s.begins(name) {
 		return known{}, false
 	}
-	run, err := s.read(ctx, name)
+	run, err := s.read(ctx, name, result.Read)
 	if ctx.Err() != nil {
 		return known{}, false
 	}
@@ -174,6 +175,9 @@ func newEntry(name string, info fs.FileInfo, run result.Run, err error) entry {
 	}
 	h := run.Header
 	e.Shown, e.Study, e.When, e.Machine = true, h.Study, h.StartedAt, machineText(h)
+	if host := machine.Get(h.Machine, machine.HostName).Value; host != machine.Unknown {
+		e.Host = host
+	}
 	for _, c := range h.Cells {
 		if p := c.Policy.String(); c.Group == "" && !c.Empty && !slices.Contains(e.Policies, p) {
 			e.Policies = append(e.Policies, p)
@@ -248,8 +252,8 @@ func (s *store) open(name string) (*os.File, error) {
 	return f, nil
 }
 
-// read reads the results of a file.
-func (s *store) read(ctx context.Context, name string) (result.Run, error) {
+// read reads the results of a file with a function such as result.Read.
+func (s *store) read(ctx context.Context, name string, with func(io.Reader) (result.Run, error)) (result.Run, error) {
 	select {
 	case s.reading <- struct{}{}:
 		defer func() { <-s.reading }()
@@ -261,7 +265,7 @@ func (s *store) read(ctx context.Context, name string) (result.Run, error) {
 		return result.Run{}, err
 	}
 	defer f.Close()
-	run, err := result.Read(cancelable{ctx, io.LimitReader(f, mostResults)})
+	run, err := with(cancelable{ctx, io.LimitReader(f, mostResults)})
 	if err == nil {
 		err = all.Known(run.Header)
 	}
