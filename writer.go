@@ -17,7 +17,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/deadline"
 	"github.com/holdfast-go/holdfast/internal/distinct"
 	"github.com/holdfast-go/holdfast/internal/notify"
-	"github.com/holdfast-go/holdfast/stats"
 )
 
 // A Writer writes to a [File] under a [Policy]. Any number of goroutines may use
@@ -104,7 +103,7 @@ type Writer struct {
 
 	commit commit
 	age    age.Clock
-	counts *stats.Counts // nil: nothing was counted
+	counts counts
 }
 
 // New returns a Writer that writes to f under p, from the file's current position on.
@@ -278,7 +277,7 @@ func (w *Writer) takeLocked(p []byte) error {
 			w.growLocked(w.pos + len(p))
 			continue
 		}
-		w.countsLocked().Waits += waits
+		w.counts.waits += waits
 		if err := w.makeRoomLocked(len(p)); err != nil {
 			return err
 		}
@@ -479,7 +478,7 @@ func (w *Writer) Close() (err error) {
 	}()
 	defer func() {
 		w.sealLocked()
-		w.countsLocked().SystemCalls++
+		w.counts.systemCalls++
 		w.callFileLocked("Close", func() {
 			w.background.Wait()
 			closeErr = w.target.close()
