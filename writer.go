@@ -208,17 +208,33 @@ func (w *Writer) Enqueue(p []byte) (end int64, err error) {
 	return end, err
 }
 
-// readChunk is the least that ReadFrom reads at once.
-const readChunk = 32 * KiB
+const (
+	// readChunk is the least that ReadFrom reads at once.
+	readChunk = 32 * KiB
+	// maxEmptyReads is how often in a row its source may return no byte and no error, as
+	// that of a bufio.Writer.
+	maxEmptyReads = 100
+)
 
 // ReadFrom accepts all bytes of r until its end, as Writes of some KiB; Writes of
 // other goroutines may come between them. Under sync=group and sync=each it waits
-// once, at the end.
+// once, at the end. It reads nothing if a call must return an error, and returns
+// [io.ErrNoProgress] if r returns nothing again and again.
 func (w *Writer) ReadFrom(r io.Reader) (n int64, err error) {
+	w.mu.Lock()
+	err = w.refusalLocked()
+	w.mu.Unlock()
+	if err != nil {
+		return 0, err
+	}
 	chunk := make([]byte, max(readChunk, min(w.policy.Buffer, 8*readChunk)))
-	for {
+	for empty := 0; ; {
 		k, readErr := r.Read(chunk)
-		if k > 0 {
+		if k < 0 || k > len(chunk) {
+			return n, fmt.Errorf("holdfast: source says that it read %d bytes into %d", k, len(chunk))
+		}
+		if empty++; k > 0 {
+			empty = 0
 			accepted, err := w.accept(chunk[:k])
 			n += int64(accepted)
 			if err != nil {
@@ -227,6 +243,9 @@ func (w *Writer) ReadFrom(r io.Reader) (n int64, err error) {
 		}
 		if readErr == io.EOF {
 			break
+		}
+		if readErr == nil && empty == maxEmptyReads {
+			readErr = io.ErrNoProgress
 		}
 		if readErr != nil {
 			return n, readErr
