@@ -361,6 +361,49 @@ func TestReadFromKeepsWhatCameBeforeAnError(t *testing.T) {
 	})
 }
 
+// A readerFunc is a source that may say anything.
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+func TestReadFromEndsWhereTheSourceMakesNoProgress(t *testing.T) {
+	const most = 100 // Reads of nothing in a row: as a bufio.Writer
+	inMemory(t, func(s *stage) {
+		reads := 0
+		from := func(nothing int) (int64, error) {
+			reads = 0
+			return s.w.ReadFrom(readerFunc(func(p []byte) (int, error) {
+				if reads++; reads == 1 || reads == nothing+2 {
+					return copy(p, "x"), nil
+				} else if reads > nothing+2 {
+					return 0, io.EOF
+				}
+				return 0, nil
+			}))
+		}
+		n, err := from(most - 1)
+		s.takes(2)(int(n), err)
+		if n, err := from(most); n != 1 || !errors.Is(err, io.ErrNoProgress) || reads != most+1 {
+			s.Errorf("ReadFrom = %d, %v after %d Reads", n, err, reads)
+		}
+		s.ok(s.w.Close())
+		s.holds([]byte("xxx"))
+	})
+}
+
+// TestReadFromReadsNothingThatItCannotWrite, and returns why also of a source without a byte.
+func TestReadFromReadsNothingThatItCannotWrite(t *testing.T) {
+	onEveryPolicy(t, func(s *stage) {
+		s.ok(s.w.Close())
+		for _, text := range []string{"", "lost"} {
+			r := strings.NewReader(text)
+			if n, err := s.w.ReadFrom(r); n != 0 || !errors.Is(err, holdfast.ErrClosed) || r.Len() != len(text) {
+				s.Errorf("%q: ReadFrom = %d, %v and leaves %d bytes", text, n, err, r.Len())
+			}
+		}
+	})
+}
+
 func TestEnqueueReportsTheEnd(t *testing.T) {
 	onEveryPolicy(t, func(s *stage) {
 		buffer, end := int(s.policy.Buffer), int64(0)

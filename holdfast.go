@@ -50,9 +50,9 @@ var (
 	// file. errors.Is(ErrClosed, os.ErrClosed) is true.
 	ErrClosed = fmt.Errorf("holdfast: writer is closed: %w", os.ErrClosed)
 
-	// ErrUnlinked is the cause of a [SyncError] or [files.Error] when the file has lost its
-	// last name: its bytes were synced, but cannot be found after a crash. It is final for
-	// a Writer, which has one file; make a new one. A [files.Set] reports it once, and
+	// ErrUnlinked is the cause of a [SyncError], [files.Error] or [wal.Error] when the file has
+	// lost its last name: its bytes were synced, but cannot be found after a crash. It is final
+	// for a Writer, which has one file, and for a [wal.Log]; make a new one. A [files.Set] reports it once, and
 	// the next call opens the path anew.
 	ErrUnlinked = errors.New("file was removed while it was written")
 )

@@ -2,6 +2,7 @@ package holdfast
 
 import (
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -326,13 +327,7 @@ func (w *Writer) fenceLocked() {
 func (w *Writer) dropLane(l *Lane) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	kept := make([]*Lane, 0, len(w.lanes))
-	for _, other := range w.lanes {
-		if other != l {
-			kept = append(kept, other)
-		}
-	}
-	w.lanes = kept
+	w.lanes = slices.DeleteFunc(slices.Clone(w.lanes), func(other *Lane) bool { return other == l }) // see Lane
 	w.room += len(l.buf)
 	l.sure = l.n.Load()
 	w.openLocked()

@@ -219,7 +219,7 @@ func absoluteDirectory(file string) (string, error) {
 // symbolic link.
 func openEntry(path string, p Policy, flag int, perm fs.FileMode) (*os.File, dirEntry, error) {
 	f, e, err := openName(path, p, flag|sys.NoFollow, perm)
-	if !errors.Is(err, syscall.ELOOP) {
+	if !errors.Is(err, syscall.ELOOP) && !errors.Is(err, syscall.EMLINK) { // EMLINK: FreeBSD
 		return f, e, err
 	}
 	f, err = os.OpenFile(path, flag&^os.O_CREATE, 0)

@@ -207,34 +207,39 @@ func (w *Writer) Enqueue(p []byte) (end int64, err error) {
 	return end, err
 }
 
-// readChunk is the least that ReadFrom reads at once.
-const readChunk = 32 * KiB
+// readChunk is the least that ReadFrom reads at once, and mostEmpty how often in a row it reads
+// nothing, as a bufio.Writer does.
+const readChunk, mostEmpty = 32 * KiB, 100
 
 // ReadFrom accepts all bytes of r until its end, as Writes of some KiB; Writes of
 // other goroutines may come between them. Under sync=group and sync=each it waits
-// once, at the end.
+// once, at the end. It reads nothing if a call must return an error, and returns
+// [io.ErrNoProgress] if r returns nothing again and again.
 func (w *Writer) ReadFrom(r io.Reader) (n int64, err error) {
+	if _, err := w.writeEach(nil); err != nil { // it only returns what a call must return
+		return 0, err
+	}
 	chunk := make([]byte, max(readChunk, min(w.policy.Buffer, 8*readChunk)))
-	for {
+	for empty := 1; ; empty++ {
 		k, readErr := r.Read(chunk)
 		if k > 0 {
+			empty = 0
 			accepted, err := w.accept(chunk[:k])
-			n += int64(accepted)
-			if err != nil {
+			if n += int64(accepted); err != nil {
 				return n, err
 			}
 		}
-		if readErr == io.EOF {
-			break
-		}
-		if readErr != nil {
+		switch {
+		case readErr == io.EOF && n > 0 && w.policy.Sync.Waits():
+			return n, w.Sync()
+		case readErr == io.EOF:
+			return n, nil
+		case readErr != nil:
 			return n, readErr
+		case empty == mostEmpty:
+			return n, io.ErrNoProgress
 		}
 	}
-	if n > 0 && w.policy.Sync.Waits() {
-		return n, w.Sync()
-	}
-	return n, nil
 }
 
 // accept is Enqueue, but returns how much of p was accepted.

@@ -356,6 +356,24 @@ func TestVerifyReadsBack(t *testing.T) {
 	sameFile(t, dst, src) // the first copy
 }
 
+func TestVerifyFindsACopyThatIsTooShort(t *testing.T) {
+	dir := t.TempDir()
+	src, dst := filepath.Join(dir, "src"), filepath.Join(dir, "dst")
+	const size = 3 << 20
+	must(t, os.WriteFile(src, bytes.Repeat([]byte("data"), size/4), 0o644))
+	d := &stepDisk{before: func(n int, op string) error {
+		if op == "Evict" {
+			return os.Truncate(dst, size-5)
+		}
+		return nil
+	}}
+	r, err := copyOne(t.Context(), d, dst, src, Options{Verify: true})
+	var e *Error
+	if !errors.As(err, &e) || e.Op != "verify" || e.Offset != size-5 || r.Verified {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // A wrongDisk writes a wrong byte.
 type wrongDisk struct {
 	sys.Disk
@@ -391,6 +409,19 @@ func TestCopyReportsThatTheSourceChanged(t *testing.T) {
 	}
 	if r, err := run(func() { must(t, os.Truncate(src, size*2)) }); err != nil || !r.Changed || r.Size != size {
 		t.Errorf("grown: %+v", r)
+	}
+	// Its old time is put back, until the kernel's clock has gone on: that sets the time of the change.
+	rewrite := func() {
+		var before unix.Stat_t
+		must(t, unix.Stat(src, &before))
+		for now := before; now.Ctim == before.Ctim; {
+			must(t, os.WriteFile(src, bytes.Repeat([]byte{1}, size), 0o644))
+			must(t, os.Chtimes(src, time.Unix(1, 0), time.Unix(1, 0)))
+			must(t, unix.Stat(src, &now))
+		}
+	}
+	if r, err := run(rewrite); err != nil || !r.Changed || r.Size != size {
+		t.Errorf("rewritten: %+v", r)
 	}
 	must(t, os.Remove(dst))
 	r, err := run(func() { must(t, os.Truncate(src, 5)) })

@@ -177,8 +177,10 @@ func (l *Log) write(s *segment, frames []byte, durably bool) (err error) {
 	for at := 0; at < len(frames); {
 		f := frames[at:]
 		index, count := binary.LittleEndian.Uint64(f[16:]), binary.LittleEndian.Uint32(f[24:])
-		if marked = count == 0; marked {
+		marked = false
+		if count == 0 {
 			low = binary.LittleEndian.Uint64(f[frameHeader:])
+			marked = low <= l.lowWritten
 		} else {
 			begins = s.note(begins, position{index, s.end + int64(at)})
 		}
@@ -246,8 +248,21 @@ func (l *Log) writeDurably(w durableWriter, s *segment, frames []byte) (did bool
 		}
 		frames, at = frames[n:], at+int64(n)
 	}
+	if err := l.named(s); err != nil {
+		return false, err
+	}
 	l.took(time.Since(start))
 	return true, nil
+}
+
+// named returns an error if the current segment has lost its name: such a file accepts writes and
+// syncs, and no Open finds it.
+func (l *Log) named(s *segment) error {
+	is, err := l.disk.StatFD(s.fd)
+	if err == nil && is.Links == 0 {
+		err = holdfast.ErrUnlinked
+	}
+	return err
 }
 
 func (l *Log) took(d time.Duration) {
@@ -260,7 +275,11 @@ func (l *Log) took(d time.Duration) {
 // syncSegment makes what was written to the current segment durable.
 func (l *Log) syncSegment(s *segment) error {
 	start := time.Now()
-	if err := l.syncFile(s.fd); err != nil {
+	err := l.syncFile(s.fd)
+	if err == nil {
+		err = l.named(s)
+	}
+	if err != nil {
 		return l.problem("sync", s.name, true, err)
 	}
 	l.took(time.Since(start))

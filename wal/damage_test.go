@@ -91,6 +91,80 @@ func TestDamageIsNeverTakenForATornEnd(t *testing.T) {
 	}
 }
 
+// TestDamageInTheLastBatchOfAClosedLogIsReported where the mark of Close is hard to place: the
+// segment is full, or TruncateBefore has written the last frame.
+func TestDamageInTheLastBatchOfAClosedLogIsReported(t *testing.T) {
+	record := bytes.Repeat([]byte{0xab}, 1000)
+	closed := func(again bool, name string, fill func(l *Log) error) {
+		t.Helper()
+		d := newDisk(t, nil)
+		l, _, err := open(d, "/log", small)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = fill(l)
+		killed := d.ProcessCrash()
+		if err := errors.Join(err, l.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if again {
+			d = newDisk(t, killed)
+			if l, _, err = open(d, "/log", small); err != nil {
+				t.Fatal(err)
+			}
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		files := d.ProcessCrash().Files
+		want, records, err := reopen(t, files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for segment, data := range files {
+			for at := headerSize; at < len(bytes.TrimRight(data, "\x00")) && strings.HasSuffix(segment, segmentSuffix); at += 11 {
+				changed := maps.Clone(files)
+				changed[segment] = bytes.Clone(data)
+				changed[segment][at] ^= 1
+				found, got, err := reopen(t, changed)
+				same := err == nil && found.First == want.First && fmt.Sprint(got) == fmt.Sprint(records)
+				if !same && !errors.As(err, new(*DamageError)) {
+					t.Fatalf("%s: %s, byte %d: %+v, want %+v, %v", name, segment, at, found, want, err)
+				}
+			}
+		}
+	}
+	check := func(name string, fill func(l *Log) error) {
+		t.Helper()
+		closed(false, name, fill)
+		closed(true, name+", killed and opened again", fill)
+	}
+	const room = leastSegment - headerSize
+	frame := int(frameSize(4 + len(record)))
+	for _, rest := range []int{room % frame, int(frameSize(markSize)), int(frameSize(markSize)) - frameAlign, 0} {
+		check(fmt.Sprintf("%d bytes are left", rest), func(l *Log) (err error) {
+			for range room/frame - 1 {
+				_, err = l.Append(record)
+			}
+			_, failed := l.Append(make([]byte, room%frame+frame-rest-frameHeader-4))
+			return errors.Join(err, failed)
+		})
+	}
+	check("a mark in the same write", func(l *Log) error {
+		_, err := l.Append([]byte("a"), []byte("b"))
+		_, failed := l.Enqueue(record)
+		return errors.Join(err, failed, l.TruncateBefore(2))
+	})
+	check("a mark at the end", func(l *Log) error {
+		_, err := l.Append([]byte("a"), []byte("b"))
+		return errors.Join(err, l.TruncateBefore(2))
+	})
+	check("nothing but a mark in the last segment", func(l *Log) error {
+		_, err := l.Append([]byte("a"), []byte("b"), []byte("c"))
+		return errors.Join(err, l.TruncateAfter(2), l.TruncateBefore(2))
+	})
+}
+
 // TestATornEndIsCutAndCounted takes bytes from the last batch of a log that was not closed.
 func TestATornEndIsCutAndCounted(t *testing.T) {
 	files, records := aLog(t, false)

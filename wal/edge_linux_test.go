@@ -14,6 +14,29 @@ import (
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
+// TestALogThatIsRemovedAcknowledgesNothing, whatever call syncs it.
+func TestALogThatIsRemovedAcknowledgesNothing(t *testing.T) {
+	for _, noDsync := range []bool{false, true} {
+		dir := filepath.Join(t.TempDir(), "log")
+		l, _ := mustOpen(t, dir, small)
+		l.noDsync = noDsync
+		if _, err := l.Append([]byte("kept")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(filepath.Join(dir, segmentName(1))); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if _, err := l.Append([]byte("gone")); !errors.Is(err, holdfast.ErrUnlinked) || l.Durable() != 1 {
+				t.Errorf("Append without a name: %v; %d records are durable", err, l.Durable())
+			}
+		}
+		if err := l.Close(); !errors.Is(err, holdfast.ErrUnlinked) {
+			t.Errorf("Close = %v", err)
+		}
+	}
+}
+
 // TestALogOnAReadOnlyMountIsReadAndNotOpened, and the error has its directory.
 func TestALogOnAReadOnlyMountIsReadAndNotOpened(t *testing.T) {
 	isolate.Mounts(t, func(t *testing.T) {

@@ -180,7 +180,7 @@ func (w *walk) segment(s *segment, limit uint64, last bool) (err error) {
 	w.window = window{disk: w.dir.disk, fd: fd, size: int64(s.size), chunk: 1 << 20}
 	seed := seedOf(s.id)
 	s.next, s.end, s.table, s.marked = s.first, headerSize, nil, false
-	proven := int64(headerSize)
+	proven, low := int64(headerSize), s.low
 	for s.next < limit {
 		f, end, ok, err := w.frame(s.end, seed, s.epoch)
 		if err != nil {
@@ -210,8 +210,12 @@ func (w *walk) segment(s *segment, limit uint64, last bool) (err error) {
 			continue
 		}
 		proven = max(proven, int64(f.durable))
-		if s.marked = f.count == 0; s.marked {
-			w.low = max(w.low, min(binary.LittleEndian.Uint64(f.body), s.next))
+		s.marked = false
+		if f.count == 0 {
+			said := min(binary.LittleEndian.Uint64(f.body), s.next)
+			s.marked = said <= low
+			low = max(low, said)
+			w.low = max(w.low, low)
 		} else {
 			s.table = append(s.table, s.note(nil, position{f.index, s.end})...)
 		}

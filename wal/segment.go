@@ -63,7 +63,7 @@ type segment struct {
 	// The leader's.
 	fd       int   // of the current segment; else -1
 	synced   int64 // up to here it is durable
-	marked   bool  // its last frame is a mark
+	marked   bool  // its last frame is the mark of Close: it moves no index
 	partial  bool  // a write behind synced failed, and may have left a part
 	prepared bool  // the next one was asked for
 }

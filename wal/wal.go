@@ -106,6 +106,9 @@ type durableWriter interface {
 // Append waits for a sync, or of the largest batch. When they are full, Append waits.
 // Readers have 64 KiB each and never hold up a writer. The log's own table has about a
 // 1/10,000 of the log's size.
+//
+// If another program removes the segment that is written to, the next sync returns
+// [holdfast.ErrUnlinked], which is final.
 type Log struct {
 	disk  disk
 	dir   directory
@@ -285,7 +288,7 @@ func (l *Log) Close() error {
 		l.room.Wait()
 	}
 	s := l.head
-	if sync && len(errs) == 0 && s.next > s.first && !s.marked && s.end+frameSize(markSize) <= int64(s.size) {
+	if sync && len(errs) == 0 && s.end > headerSize && !s.marked {
 		// Nothing depends on the mark: it lets the next Open tell damage in the last
 		// batch from a torn end.
 		l.pending = appendFrame(l.pending, l.last+1, nil, l.first)

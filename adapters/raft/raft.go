@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/url"
 	"os"
 	"sync"
 	"time"
@@ -149,7 +150,9 @@ func decode(p []byte, index uint64, to *raft.Log) error {
 	if size > 0 {
 		log.Extensions = p[:size:size]
 	}
-	log.Data = p[size:]
+	if p = p[size:]; len(p) > 0 { // else nil, as raft's own entries without data have it
+		log.Data = p
+	}
 	*to = log
 	return nil
 }
@@ -166,8 +169,14 @@ type StableStore struct {
 func OpenStable(path string) (*StableStore, error) {
 	s := &StableStore{path: path, values: map[string][]byte{}}
 	text, err := os.ReadFile(path)
+	var values map[string][]byte
 	if err == nil {
-		err = json.Unmarshal(text, &s.values)
+		err = json.Unmarshal(text, &values)
+	}
+	for name, value := range values {
+		key, bad := url.QueryUnescape(name)
+		err = errors.Join(err, bad)
+		s.values[key] = value
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("raft: values of %s: %w", path, err)
@@ -182,7 +191,11 @@ func (s *StableStore) Set(key, value []byte) error {
 	defer s.mu.Unlock()
 	changed := maps.Clone(s.values)
 	changed[string(key)] = bytes.Clone(value)
-	text, err := json.Marshal(changed)
+	named := map[string][]byte{} // JSON has no text that is not UTF-8
+	for key, value := range changed {
+		named[url.QueryEscape(key)] = value
+	}
+	text, err := json.Marshal(named)
 	if err != nil {
 		return err
 	}

@@ -223,6 +223,33 @@ func TestValuesAreThereAgain(t *testing.T) {
 	}
 }
 
+// TestKeysAreAnyBytes stores values under keys that no text can be.
+func TestKeysAreAnyBytes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "stable")
+	keys := []string{"", "\xff", "\xfe", "\x00", "a+b c%20", "CurrentTerm", "\u00e9"}
+	s, err := raft.OpenStable(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range keys {
+		if err := s.Set([]byte(key), []byte("of "+key)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = raft.OpenStable(path); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, key := range keys {
+		if value, err := s.Get([]byte(key)); string(value) != "of "+key || err != nil {
+			t.Errorf("%q is %q, %v", key, value, err)
+		}
+	}
+}
+
 // applied is a state machine that keeps what is applied.
 type applied struct{ all []string }
 

@@ -23,7 +23,11 @@ import (
 // interval, at, compress and perm: those of [rotate.Options].
 func Register(onError func(*rotate.Error)) error {
 	return zap.RegisterSink("holdfast", func(u *url.URL) (zap.Sink, error) {
-		o, err := options(u.Query())
+		values, err := url.ParseQuery(u.RawQuery) // Query drops what is malformed
+		var o rotate.Options
+		if err == nil {
+			o, err = options(values)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("holdfast: %s: %w", u, err)
 		}
@@ -35,6 +39,9 @@ func Register(onError func(*rotate.Error)) error {
 func options(values url.Values) (o rotate.Options, err error) {
 	for key, all := range values {
 		value := all[0]
+		if len(all) > 1 && key != "at" {
+			return o, fmt.Errorf("%s is given %d times; give it once", key, len(all))
+		}
 		switch key {
 		case "policy":
 			o.Policy, err = holdfast.ParsePolicy(value)

@@ -81,6 +81,9 @@ func TestWhatCantBeKeptIsRefused(t *testing.T) {
 		dir + "/no/a.log":               "make it first",
 		dir + "/a.log?age=1":            `age="1": `,
 		dir + "/a.log?backups=-1":       "MaxBackups -1 is negative",
+		dir + "/a.log?size=1MiB%":       `invalid URL escape "%"`,
+		dir + "/a.log?age=1h;backups=3": "invalid semicolon",
+		dir + "/a.log?age=1h&age=2h":    "age is given 2 times; give it once",
 	} {
 		_, closeAll, err := uber.Open(url)
 		if err == nil {

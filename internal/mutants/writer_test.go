@@ -210,7 +210,7 @@ var writerMutants = []mutant{
 	{
 		number: "105", what: "ReadFrom under sync=group returns before the sync",
 		file: "writer.go", tests: "ReadFrom|Copy|Group",
-		old: "\tif n > 0 && w.policy.Sync.Waits() {\n\t\treturn n, w.Sync()\n\t}\n",
+		old: "\t\tcase readErr == io.EOF && n > 0 && w.policy.Sync.Waits():\n\t\t\treturn n, w.Sync()\n",
 		new: "",
 	},
 	{

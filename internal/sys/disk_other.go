@@ -26,6 +26,9 @@ var opened = struct {
 
 func open(path string, flag int, perm uint32) (int, error) {
 	f, err := os.OpenFile(path, flag, fileMode(perm))
+	if flag&NoFollow != 0 && errors.Is(err, syscall.EMLINK) {
+		return -1, syscall.ELOOP // FreeBSD has its own error for a link that is not followed
+	}
 	if err != nil {
 		return -1, plainError(err)
 	}
