@@ -23,12 +23,18 @@ func (l *Log) Append(records ...[]byte) (last uint64, err error) {
 		defer l.each.Unlock()
 	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	locked := true
+	defer func() {
+		if locked {
+			l.mu.Unlock()
+		}
+	}()
 	if last, err = l.acceptLocked(records); err != nil {
 		return 0, err
 	}
 	if sync.Waits() {
-		return last, l.advanceLocked(background, last, true)
+		locked = false
+		return last, l.advance(background, last, true)
 	}
 	return last, l.paceLocked()
 }
@@ -60,15 +66,15 @@ func (l *Log) Wait(ctx context.Context, index uint64) error {
 		})
 		defer stop()
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.durable >= index {
+	if l.durable.Load() >= index {
 		return nil
 	}
-	if index > l.last {
-		return fmt.Errorf("%w: wait for %d, and the last is %d", ErrNotFound, index, l.last)
+	l.mu.Lock()
+	if last := l.last; index > last {
+		l.mu.Unlock()
+		return fmt.Errorf("%w: wait for %d, and the last is %d", ErrNotFound, index, last)
 	}
-	return l.advanceLocked(ctx, index, true)
+	return l.advance(ctx, index, true)
 }
 
 // refusalLocked is the error of every call that changes the log, or nil.

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -19,15 +20,23 @@ import (
 type commit struct {
 	leading bool
 	// batch numbers the one that will cover what is accepted now, done counts the
-	// finished ones, and joined those that wait for batch, besides its leader.
-	batch, done int64
-	joined      int
+	// finished ones, and joined those that wait for batch, besides its leader. done is also
+	// read without mu.
+	batch  int64
+	done   atomic.Int64
+	joined int
 	// covered[b&1] wakes the waiters of batch b, and outcome[b&1] is its error: batch b+2
-	// starts after b is done.
+	// starts after b is done. Wait returns without mu: see unlocked.
 	covered [2]sync.Cond
 	outcome [2]error
 	join    joinwindow.Window
 }
+
+// unlocked is a lock for a Cond whose Wait gives it up and does not take it again. The waiters of a
+// batch are mostly done when they wake: hundreds of them would queue for a lock that they do not need.
+type unlocked struct{ *sync.Mutex }
+
+func (unlocked) Lock() {}
 
 // background is the context of calls without one: they wait to the end.
 var background = context.Background()
@@ -39,18 +48,29 @@ func (c *commit) wakeAll() {
 
 // advanceLocked returns when the records up to an index are durable, or with no sync when
 // the kernel has them; as a leader or as one of a batch.
-func (l *Log) advanceLocked(ctx context.Context, index uint64, sync bool) (err error) {
+func (l *Log) advanceLocked(ctx context.Context, index uint64, sync bool) error {
+	defer l.mu.Lock()
+	return l.advance(ctx, index, sync)
+}
+
+// advance is advanceLocked that returns without mu.
+func (l *Log) advance(ctx context.Context, index uint64, sync bool) error {
 	c := &l.commit
 	joined := int64(-1) // the batch that counts us
+	locked := true
 	defer func() {
+		if !locked {
+			return
+		}
 		if joined == c.batch {
 			c.joined--
 		}
 		if !c.leading { // a goroutine that was woken to lead, and need not
 			c.covered[c.batch&1].Signal()
 		}
+		l.mu.Unlock()
 	}()
-	reached := func() bool { return l.durable >= index || !sync && l.flushed >= index }
+	reached := func() bool { return l.durable.Load() >= index || !sync && l.flushed >= index }
 	for !reached() {
 		switch {
 		case l.final != nil:
@@ -78,7 +98,6 @@ func (l *Log) advanceLocked(ctx context.Context, index uint64, sync bool) (err e
 				l.mu.Lock()
 				defer l.mu.Unlock()
 				l.leadLocked(sync) // its batch reports the error
-				c.covered[c.batch&1].Signal()
 			})
 		}
 		mine := c.batch
@@ -88,7 +107,11 @@ func (l *Log) advanceLocked(ctx context.Context, index uint64, sync bool) (err e
 			c.join.Arrived(c.joined + 1)
 		}
 		c.covered[mine&1].Wait()
-		if c.done > mine && !reached() && c.outcome[mine&1] != nil {
+		if locked = c.done.Load() <= mine || l.durable.Load() < index; !locked {
+			return nil // the leader of the batch has woken one to lead the next
+		}
+		l.mu.Lock()
+		if c.done.Load() > mine && !reached() && c.outcome[mine&1] != nil {
 			return c.outcome[mine&1]
 		}
 	}
@@ -116,10 +139,15 @@ func (l *Log) leadLocked(sync bool) (err error) {
 	}
 	defer func() {
 		c.leading = false
-		c.done++
 		c.outcome[mine&1] = err
+		c.done.Add(1)
 		c.join.Finished(size, c.joined)
+		next := &c.covered[c.batch&1]
+		// Without the lock: the first to wake may need it while others are woken.
+		l.mu.Unlock()
 		c.covered[mine&1].Broadcast()
+		next.Signal() // to lead: this goroutine may go away
+		l.mu.Lock()
 		if l.final != nil {
 			c.wakeAll()
 		}
@@ -216,8 +244,9 @@ func (l *Log) write(s *segment, frames []byte, durably bool) (err error) {
 	l.counts.Flushes++
 	if did {
 		s.synced = s.end
-		l.durable, l.unsynced, l.lowDurable = l.flushed, 0, l.lowWritten
-		l.age.Durable(int64(l.durable))
+		l.durable.Store(l.flushed)
+		l.unsynced, l.lowDurable = 0, l.lowWritten
+		l.age.Durable(int64(l.flushed))
 	} else {
 		l.counts.Flush.Add(took)
 	}
@@ -286,8 +315,9 @@ func (l *Log) syncSegment(s *segment) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s.synced, s.partial = s.end, false
-	l.durable, l.unsynced, l.lowDurable = s.next-1, 0, l.lowWritten
-	l.age.Durable(int64(l.durable))
+	l.durable.Store(s.next - 1)
+	l.unsynced, l.lowDurable = 0, l.lowWritten
+	l.age.Durable(int64(s.next - 1))
 	l.growLocked()
 	return nil
 }

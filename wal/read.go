@@ -115,7 +115,7 @@ func (c *cursor) await(ctx context.Context, follow bool) (end uint64, err error)
 		}
 		end = l.flushed + 1
 		if l.opts.Policy.Sync.Waits() {
-			end = l.durable + 1
+			end = l.durable.Load() + 1
 		}
 		if !follow || end > c.next {
 			return end, nil

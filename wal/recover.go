@@ -353,7 +353,8 @@ func (l *Log) recover(path string) (found Recovery, err error) {
 		}
 	}
 	st.Last = max(last, st.First-1)
-	l.first, l.last, l.flushed, l.durable = st.First, st.Last, st.Last, st.Last
+	l.first, l.last, l.flushed = st.First, st.Last, st.Last
+	l.durable.Store(st.Last)
 	l.lowWritten, l.lowDurable = st.First, st.First
 	return st.Recovery, l.drop(append(st.void, l.forgetLocked(0)...))
 }

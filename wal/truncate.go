@@ -100,7 +100,7 @@ func (l *Log) othersLocked() {
 // cutLocked lets the log go on with an index, and have no record before low. A new segment
 // says so: the segments behind it end where its own records begin.
 func (l *Log) cutLocked(next, low uint64) error {
-	for l.commit.leading || len(l.pending) > 0 || l.written < len(l.out) || l.durable < l.last {
+	for l.commit.leading || len(l.pending) > 0 || l.written < len(l.out) || l.durable.Load() < l.last {
 		if l.commit.leading {
 			l.room.Wait()
 		} else if err := l.leadLocked(true); err != nil {
@@ -118,7 +118,8 @@ func (l *Log) cutLocked(next, low uint64) error {
 	}
 	l.first = s.low
 	l.cuts.Add(1)
-	l.last, l.flushed, l.durable = next-1, next-1, next-1
+	l.last, l.flushed = next-1, next-1
+	l.durable.Store(next - 1)
 	l.enterLocked(s)
 	gone := l.forgetLocked(next)
 	l.growLocked()

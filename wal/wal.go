@@ -120,7 +120,8 @@ type Log struct {
 	mu   sync.Mutex
 	room sync.Cond // memory, or the leader's role, has become free
 	// Indices: first ≤ last+1, and last ≥ flushed ≥ durable.
-	first, last, flushed, durable uint64
+	first, last, flushed uint64
+	durable              atomic.Uint64 // is also read without mu
 
 	pending    []byte     // whole frames that were accepted, in order
 	segments   []*segment // all that have live records, and head at the end
@@ -191,7 +192,7 @@ func open(d disk, dir string, o Options) (*Log, Recovery, error) {
 	}
 	l := &Log{disk: d, opts: o, closing: make(chan struct{}), closed: make(chan struct{})}
 	l.room.L = &l.mu
-	l.commit.covered[0].L, l.commit.covered[1].L = &l.mu, &l.mu
+	l.commit.covered[0].L, l.commit.covered[1].L = unlocked{&l.mu}, unlocked{&l.mu}
 	l.limit = int(o.Policy.Buffer)
 	if o.Policy.Sync.Waits() {
 		l.limit = max(l.limit, groupBuffer)
@@ -226,9 +227,7 @@ func (l *Log) Last() uint64 {
 // Durable returns the index of the last record that survives the death of the machine: see
 // First.
 func (l *Log) Durable() uint64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.durable
+	return l.durable.Load()
 }
 
 // Err returns why the log can't go on just now, or nil: the failure that each call tries again,

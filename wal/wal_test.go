@@ -671,3 +671,52 @@ func TestRetentionRecyclesFiles(t *testing.T) {
 		t.Errorf("%d to %d, want %d to %d", l.First(), l.Last(), first, last)
 	}
 }
+
+// TestNobodyWaitsForALeaderThatHasLeft has records accepted while a call leads that goes away then, and awaits no record.
+func TestNobodyWaitsForALeaderThatHasLeft(t *testing.T) {
+	for name, lead := range map[string]func(context.Context, *Log) error{
+		"TruncateBefore":        func(_ context.Context, l *Log) error { return l.TruncateBefore(2) },
+		"Enqueue, memory full":  func(_ context.Context, l *Log) error { _, err := l.Enqueue(make([]byte, 3000)); return err },
+		"Wait that ctx may end": func(ctx context.Context, l *Log) error { return l.Wait(ctx, l.Last()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDisk(t, nil)
+				l, _, err := open(noDsync{d}, "/log", Options{Policy: holdfast.Durable(), SegmentSize: 64 * holdfast.KiB})
+				if err != nil {
+					t.Fatal(err)
+				}
+				l.limit = 4096
+				for range 2 {
+					if _, err := l.Enqueue(make([]byte, 1500)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				d.Add(fault.DiskFault{Op: fault.DiskDatasync, Delay: time.Second})
+				go func() {
+					if err := lead(t.Context(), l); err != nil {
+						t.Error(err)
+					}
+				}()
+				synctest.Wait()
+				appended := make([]bool, 3)
+				for i := range appended {
+					go func() {
+						if _, err := l.Append([]byte("a")); err != nil {
+							t.Error(err)
+						}
+						appended[i] = true
+					}()
+				}
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				if slices.Contains(appended, false) {
+					t.Errorf("after a minute %v are durable: the others wait for no one", appended)
+				}
+				if err := l.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
