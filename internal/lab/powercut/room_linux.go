@@ -43,7 +43,7 @@ type room struct {
 // Process is one of the processes that it starts, by the arguments, or of those that package
 // prove starts.
 func Process(args []string, o prove.Options) error {
-	if len(args) == 0 || !slices.Contains([]string{diskArgument, treeArgument, roomArgument}, args[0]) {
+	if len(args) == 0 || !slices.Contains([]string{diskArgument, treeArgument, roomArgument, awayArgument}, args[0]) {
 		return prove.Child(args)
 	}
 	switch {
@@ -51,6 +51,8 @@ func Process(args []string, o prove.Options) error {
 		return serveDisk(args[1])
 	case args[0] == treeArgument && len(args) == 2:
 		return serveTreeHere(args[1])
+	case args[0] == awayArgument && len(args) == 1:
+		return obey(o, os.Stdin, os.Stdout)
 	}
 	if args[0] != roomArgument || len(args) != 1 || os.Getpid() != 1 {
 		return errors.New("a room has no arguments, and is the first process of its namespace")
