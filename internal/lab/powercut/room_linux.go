@@ -253,8 +253,10 @@ const (
 var harmlessThere = []string{"liar-no-sync", "liar-name-first"}
 
 // journalsData reports whether it does. On an ext4 with data=ordered it does not, since that
-// allocates late.
-func journalsData(k volume.Kind) bool { return k.Type == "ext3" || k.Name == "ext4-journal" }
+// allocates late. f2fs keeps the bytes of such small files in their inodes, which a checkpoint writes.
+func journalsData(k volume.Kind) bool {
+	return k.Type == "ext3" || k.Name == "ext4-journal" || k.Type == "f2fs"
+}
 
 // cells are those of the order, the controls of all file systems first.
 func (r *room) cells() (cells []*cell, err error) {
