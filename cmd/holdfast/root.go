@@ -31,7 +31,8 @@ type subcommand struct {
 func subcommands() []subcommand {
 	return []subcommand{
 		{"bench", func() *cobra.Command { return run.NewBench(usermode.Kernel{}) }},
-		{"advise", run.NewAdvise}, {"report", report.New}, {"compare", compare.New}, {"fleet", fleet.New}, {"serve", serve.New}, {"audit", run.NewAudit}, {"prove", prove.New},
+		{"advise", run.NewAdvise}, {"report", report.New}, {"compare", compare.New}, {"fleet", fleet.New}, {"serve", serve.New}, {"audit", run.NewAudit},
+		{"prove", func() *cobra.Command { return prove.New(usermode.Kernel{}) }},
 		{"write", write.New}, {"gen", gen.New}, {"copy", copy.New}, {"volumes", volumes.New}, {"wal", wal.New},
 		{"version", cli.NewVersion}, {"completion", newCompletion}, {"man", cli.NewMan},
 	}

@@ -32,6 +32,7 @@ const (
 	roomArgument = "power-room"
 	diskArgument = "power-disk"
 	treeArgument = "power-tree"
+	awayArgument = "power-away"
 )
 
 // An order is what the room is to do.

@@ -51,8 +51,8 @@ func (r *room) record(c *cell, long time.Duration) (l *prove.Log, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(c.dir)) }()
 	l = &prove.Log{Workload: c.Workload.Name, Policy: c.Policy.String(), Seed: c.seed, Sector: 512, FS: c.kind.Name, Size: c.size(), Program: r.order.programOf(c)}
-	if c.kind.Type == "btrfs" {
-		l.Sector = 4096 // its superblock is one block of the device: no disk tears it
+	if c.kind.Type == "btrfs" || c.kind.Type == "f2fs" {
+		l.Sector = 4096 // a superblock and a node are one block of the device: no disk tears it
 	}
 	image, err := r.makeImage(ctx, c, l.Size)
 	if err != nil {

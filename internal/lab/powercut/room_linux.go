@@ -43,7 +43,7 @@ type room struct {
 // Process is one of the processes that it starts, by the arguments, or of those that package
 // prove starts.
 func Process(args []string, o prove.Options) error {
-	if len(args) == 0 || !slices.Contains([]string{diskArgument, treeArgument, roomArgument}, args[0]) {
+	if len(args) == 0 || !slices.Contains([]string{diskArgument, treeArgument, roomArgument, awayArgument}, args[0]) {
 		return prove.Child(args)
 	}
 	switch {
@@ -51,6 +51,8 @@ func Process(args []string, o prove.Options) error {
 		return serveDisk(args[1])
 	case args[0] == treeArgument && len(args) == 2:
 		return serveTreeHere(args[1])
+	case args[0] == awayArgument && len(args) == 1:
+		return obey(o, os.Stdin, os.Stdout)
 	}
 	if args[0] != roomArgument || len(args) != 1 || os.Getpid() != 1 {
 		return errors.New("a room has no arguments, and is the first process of its namespace")
@@ -251,8 +253,10 @@ const (
 var harmlessThere = []string{"liar-no-sync", "liar-name-first"}
 
 // journalsData reports whether it does. On an ext4 with data=ordered it does not, since that
-// allocates late.
-func journalsData(k volume.Kind) bool { return k.Type == "ext3" || k.Name == "ext4-journal" }
+// allocates late. f2fs keeps the bytes of such small files in their inodes, which a checkpoint writes.
+func journalsData(k volume.Kind) bool {
+	return k.Type == "ext3" || k.Name == "ext4-journal" || k.Type == "f2fs"
+}
 
 // cells are those of the order, the controls of all file systems first.
 func (r *room) cells() (cells []*cell, err error) {

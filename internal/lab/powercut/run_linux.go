@@ -92,7 +92,7 @@ func Replay(ctx context.Context, o prove.Options, f *prove.Failure, look string)
 	if f.Log.FS == Model {
 		return replayModel(ctx, f, look)
 	}
-	if err := Can(ctx, o, f.Log.FS); err != nil {
+	if err := Can(ctx, o, f.Log.FS); err != nil && o.Room == nil {
 		return nil, err
 	}
 	err = enter(ctx, o, order{Replay: f, Look: look}, os.Stdin, func(a *answer) { v = cmp.Or(v, a.Violation) })
@@ -136,6 +136,20 @@ func enter(ctx context.Context, o prove.Options, what order, stdin *os.File, eac
 	text, err := json.Marshal(what)
 	if err != nil {
 		return err
+	}
+	if o.Room != nil {
+		var failed error
+		err := o.Room(ctx, []string{awayArgument}, text, func(from io.Reader) error {
+			for a := range answersFrom(from, ctx.Done()) {
+				if a.Err != "" {
+					failed = errors.Join(failed, errors.New(a.Err))
+				} else {
+					each(a)
+				}
+			}
+			return nil
+		})
+		return cmp.Or(context.Cause(ctx), failed, err)
 	}
 	orders, orderEnd, err := os.Pipe()
 	if err != nil {
@@ -191,6 +205,18 @@ func enter(ctx context.Context, o prove.Options, what order, stdin *os.File, eac
 		return fmt.Errorf("the room ended: %w: %s", err, said)
 	}
 	return nil
+}
+
+// obey is the process in another kernel: it does what is ordered there.
+func obey(o prove.Options, in io.Reader, out io.Writer) error {
+	var what order
+	if err := json.NewDecoder(in).Decode(&what); err != nil {
+		return err
+	}
+	answers := json.NewEncoder(out)
+	var failed error
+	err := enter(context.Background(), o, what, nil, func(a *answer) { failed = errors.Join(failed, answers.Encode(a)) })
+	return errors.Join(err, failed)
 }
 
 // answersFrom returns what a room says until it ends, or until nobody waits for it any more.

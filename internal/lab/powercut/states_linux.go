@@ -199,13 +199,16 @@ func (m *mounter) mounted(c *cursor, s *prove.State, fn func(dir string) (*prove
 	unmountable := func(err error) *prove.Violation {
 		return &prove.Violation{Rule: "unmountable", Words: fmt.Sprintf("the file system can't be mounted any more: %v", err)}
 	}
-	if m.kind.Name == "ext2" || m.kind.Name == "ext4-nojournal" { // they have no journal
-		m.step("e2fsck of a state")
+	repair := map[string][]string{"ext2": {"e2fsck", "-f", "-y"}, "ext4-nojournal": {"e2fsck", "-f", "-y"}, // they have no journal
+		"jfs": {"fsck.jfs", "-a"}, // which replays its journal: the kernel mounts none that was not
+	}
+	if repair := repair[m.kind.Name]; repair != nil {
+		m.step(repair[0] + " of a state")
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		out, err := exec.CommandContext(ctx, "e2fsck", "-f", "-y", image).CombinedOutput()
+		out, err := exec.CommandContext(ctx, repair[0], append(repair[1:], image)...).CombinedOutput()
 		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() >= 4 {
-			return unmountable(fmt.Errorf("e2fsck: %w: %s", err, lastLine(out))), nil
+			return unmountable(fmt.Errorf("%s: %w: %s", repair[0], err, lastLine(out))), nil
 		} else if err != nil && exit == nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os/exec"
 	"slices"
@@ -50,6 +51,9 @@ type Options struct {
 	Program *Program
 	// Power makes the verdicts of level power, on each file system the controls first.
 	Power func(context.Context, Options, time.Duration) ([]*Verdict, error)
+	// Room, if there is one, does what level power orders in another kernel, which runs [Child] with
+	// these arguments and the order as its input, and hands over its output. Else it is done here.
+	Room func(ctx context.Context, args []string, order []byte, answers func(io.Reader) error) error
 	// Each is called with each verdict.
 	Each func(*Verdict)
 }

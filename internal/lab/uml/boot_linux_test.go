@@ -64,6 +64,7 @@ func host(dir string) error {
 type chore struct {
 	Kinds []string // write a file on each, in the image of its name
 	Does  string
+	Shell string // what tools runs
 }
 
 // echoes is how often a guest of a test sends back its input.
@@ -89,6 +90,10 @@ func inside(m *Machine) error {
 		return errors.New("no such luck")
 	case "write":
 		return os.WriteFile(filepath.Join(m.Share, "written"), nil, 0o644)
+	case "tools":
+		out, err := exec.Command("sh", "-c", c.Shell).CombinedOutput()
+		_, lineErr := m.Line.Write(out)
+		return errors.Join(err, lineErr)
 	case "panic":
 		panic("a mistake inside")
 	case "hang":
@@ -309,4 +314,24 @@ func processesIn(t *testing.T, dir string) (found []string) {
 	}
 	slices.Sort(found)
 	return found
+}
+
+// TestProgramsOutsideRunInside makes a file system inside, where the root outside is only read.
+func TestProgramsOutsideRunInside(t *testing.T) {
+	k := kernel(t)
+	outside, theirs, err := NewLine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer outside.Close()
+	ended := make(chan error, 1)
+	go func() {
+		shell := "cd /dev/shm && truncate -s 64M i && mkfs.ext4 -q i && mount -o loop i /tmp && echo made >/tmp/f && cat /tmp/f && umount /tmp; echo >/etc/holdfast || echo only read"
+		ended <- k.Run(t.Context(), Guest{Command: guestWord, Share: t.TempDir(), Modules: []string{"loop", "ext4"}, Tools: true, Limit: time.Minute, Line: theirs,
+			Task: task(t, chore{Does: "tools", Shell: shell})})
+	}()
+	said, _ := io.ReadAll(outside) // it ends with the guest
+	if err := <-ended; err != nil || !strings.Contains(string(said), "made\n") || !strings.Contains(string(said), "only read\n") {
+		t.Errorf("%v: %s", err, said)
+	}
 }

@@ -19,7 +19,7 @@ type Machine struct {
 	Task  []byte
 	Line  *os.File // the line to the program outside, which changes no byte; nil without one
 
-	boot string
+	boot *os.Root // also where the root is another one
 }
 
 // Enter makes a machine of the bare kernel that has started this program as its
@@ -30,7 +30,7 @@ func Enter() (*Machine, error) {
 	if os.Getpid() != 1 || err != nil {
 		return nil, errors.New("this is no guest of User-Mode Linux")
 	}
-	m := &Machine{Share: "/share", boot: "/boot"}
+	m := &Machine{Share: "/share"}
 	var o order
 	if err := json.Unmarshal(text, &o); err != nil {
 		return m, m.Leave(err)
@@ -44,7 +44,12 @@ func Enter() (*Machine, error) {
 		}()
 	}
 	// The boot directory comes first: Leave reports an error there.
-	if err := mount("none", m.boot, "hostfs", o.Boot); err != nil {
+	const boot = "/boot"
+	err = mount("none", boot, "hostfs", o.Boot)
+	if err == nil {
+		m.boot, err = os.OpenRoot(boot)
+	}
+	if err != nil {
 		return m, m.Leave(err)
 	}
 	if err := m.furnish(o); err != nil {
@@ -53,18 +58,38 @@ func Enter() (*Machine, error) {
 	return m, nil
 }
 
+// hostRoot is where the root outside is mounted before it is the guest's.
+const hostRoot = "/host"
+
 func (m *Machine) furnish(o order) error {
+	root := "/"
+	if o.Tools != "" {
+		m.Share, root = "", hostRoot
+		if err := errors.Join(os.Mkdir(root, 0o755), unix.Mount("none", root, "hostfs", unix.MS_RDONLY, "/")); err != nil {
+			return fmt.Errorf("mounting hostfs: %w", err)
+		}
+	}
 	for _, at := range []struct{ kind, dir, options string }{
 		{"proc", "/proc", ""}, {"sysfs", "/sys", ""}, {"devtmpfs", "/dev", ""},
 		{"tmpfs", "/tmp", ""}, {"tmpfs", "/dev/shm", ""}, {"hostfs", m.Share, o.Share},
 	} {
-		if err := mount("none", at.dir, at.kind, at.options); err != nil {
+		if at.dir == "" {
+			continue
+		}
+		if err := mount("none", filepath.Join(root, at.dir), at.kind, at.options); err != nil {
 			return err
 		}
 	}
 	for _, file := range o.Modules {
 		if err := load(file); err != nil {
 			return err
+		}
+	}
+	if root == hostRoot {
+		// The root that processes find is the mount that covers "/" last: setns(2) looks for it too.
+		if err := errors.Join(os.Chdir(root), unix.Mount(".", "/", "", unix.MS_MOVE, ""), unix.Chroot("."), os.Chdir("/"),
+			os.Setenv("PATH", o.Tools), os.Unsetenv("LD_LIBRARY_PATH")); err != nil {
+			return fmt.Errorf("the root outside as the guest's: %w", err)
 		}
 	}
 	if o.Line {
@@ -116,8 +141,8 @@ func (m *Machine) Leave(cause error) error {
 		o.Err = cause.Error()
 	}
 	text, err := json.Marshal(o)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(m.boot, outcomeName), text, 0o644)
+	if err == nil && m.boot != nil {
+		err = m.boot.WriteFile(outcomeName, text, 0o644)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "can't report how it ended:", err, cause)

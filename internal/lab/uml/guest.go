@@ -14,6 +14,7 @@ type Guest struct {
 	Modules []string      // of the kernel, by name; those that are built in do no harm
 	Memory  int64         // bytes; 0 is 512 MiB
 	Share   string        // a directory outside that the guest may read and write
+	Tools   bool          // the guest's root is the one outside, which it only reads: its programs run inside; there is no Share then
 	Limit   time.Duration // after which the guest is killed; 0 is never
 	Silence time.Duration // after which a guest that prints nothing is killed; 0 is never. Otherwise Enter prints signs of life.
 	Console func(line string)

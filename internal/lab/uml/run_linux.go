@@ -1,6 +1,7 @@
 package uml
 
 import (
+	"cmp"
 	"context"
 	"debug/elf"
 	"encoding/json"
@@ -61,6 +62,9 @@ func (k Kernel) Run(ctx context.Context, g Guest) (err error) {
 		return err
 	}
 	o := order{Boot: atItself(dir), Share: atItself(share), Task: g.Task, Beat: g.Silence / beatsPer, Line: g.Line != nil}
+	if g.Tools {
+		o.Tools = cmp.Or(os.Getenv("PATH"), "/usr/bin:/bin")
+	}
 	for _, m := range modules {
 		inside := path.Join(modulePath, path.Base(m))
 		files = append(files, packed{path: inside, mode: 0o644, from: filepath.Join(k.Modules, m)})

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -116,6 +117,26 @@ type Kernel interface {
 	Packages(ctx context.Context, kinds []volume.Kind) []string
 	// Order finds what of a wish can be had, and puts all file systems of the run into the choice.
 	Order(ctx context.Context, w Wish, c *study.Choice) (Order, error)
+}
+
+// A Starter starts a kernel for work that is no run's.
+type Starter interface {
+	Name() string
+	// Can returns nil if the kernel has the file system and the programs outside make it. A
+	// refusal says that there is no such kernel.
+	Can(ctx context.Context, kind string) error
+	// Start does the work, and returns when nothing of the kernel is left.
+	Start(ctx context.Context, w Work) error
+}
+
+// Work is what this program does in a kernel that is started for it. Its root is the one outside,
+// which it only reads.
+type Work struct {
+	Dir    string   // where the kernel has its own files while it runs
+	Kind   string   // the file system that the kernel must have
+	Args   []string // of this program
+	Input  []byte
+	Output func(io.Reader) error // reads until the work's end
 }
 
 // Plan implements [Order].

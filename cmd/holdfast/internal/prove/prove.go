@@ -42,16 +42,18 @@ type proof struct {
 	command     string
 	read        string
 	eio, trace  bool
+	started     place.Starter
+	kernel      string // the name of started, if it is to be started
 }
 
 // childCommand is the command that level kill runs this program as.
 const childCommand = "proven-process"
 
-// New is the command.
-func New() *cobra.Command {
+// New is the command. Level power can start a kernel.
+func New(started place.Starter) *cobra.Command {
 	names := WorkloadNames()
 	half := len(names) / 2
-	p := &proof{Options: prove.Options{States: 100_000, Time: 45 * time.Second}}
+	p := &proof{Options: prove.Options{States: 100_000, Time: 45 * time.Second}, started: started}
 	cmd := &cobra.Command{
 		Use:   "prove [flags]",
 		Short: "crash what writes, and show what was lost beside what was promised",
@@ -86,6 +88,7 @@ With --cmd it crashes your own program: see docs/prove.md. The workloads are
 	f.Var(cli.Once("file:line", &p.replay, cli.Given), "replay", "judge the failing state of a line of such a file again, and nothing else")
 	f.Var(cli.Once("command", &p.look, cli.Given), "look", "with --replay, at level power: run this where the state is")
 	f.Var(cli.List("list", &p.kinds, parseKind), "fs", "the file systems of level power\n(default: ext4, xfs, btrfs; without root: posix, a model)")
+	f.Var(cli.Once("name", &p.kernel, p.parseKernel), "kernel", "level power inside User-Mode Linux (uml), which has more file systems and\nneeds no root")
 	f.Var(cli.Once("command", &p.command, cli.Given), "cmd", "crash this program, which prints \"ack N\" lines, in an empty directory")
 	f.Var(cli.Once("command", &p.read, cli.Given), "read", "prints the numbers of the records that the program has, a line each")
 	f.Var(cli.Once("number", &p.States, cli.ParseBetween(1, 1_000_000_000, "can't be judged")), "states", "how many states to judge for each workload and policy, at levels memory\nand power (default 100000, and 120 that are mounted)")
@@ -95,7 +98,7 @@ With --cmd it crashes your own program: see docs/prove.md. The workloads are
 	f.BoolVar(&p.trace, "trace", false, "at level power: show what one sync sends to the disk")
 	cli.InGroup(f, "Your own program", "cmd", "read")
 	cli.InGroup(f, "What file systems do, which judges nothing", "eio", "trace")
-	cli.InGroup(f, "What is chosen", "fs", "look", "states", "seed", "dir")
+	cli.InGroup(f, "What is chosen", "fs", "kernel", "look", "states", "seed", "dir")
 	return cmd
 }
 
@@ -189,6 +192,9 @@ func (p *proof) run(cmd *cobra.Command) error {
 	if !changed("seed") {
 		p.Seed = rand.Uint64()
 	}
+	if p.kernel != "" && len(p.Levels) == 0 {
+		p.Levels = []prove.Level{prove.PowerCut}
+	}
 	if changed("cmd") && len(p.Levels) == 0 {
 		p.Levels = []prove.Level{prove.Kill}
 	} else if changed("cmd") && slices.Contains(p.Levels, allLevels) {
@@ -270,7 +276,13 @@ func (p *proof) completePower(ctx context.Context, stderr io.Writer, all bool) e
 		if p.kinds != nil {
 			return cli.Misuse("add --level power", "--fs chooses what level power mounts, and that level is not run")
 		}
+		if p.kernel != "" {
+			return cli.Misuse("add --level power", "--kernel is where level power mounts, and that level is not run")
+		}
 		return nil
+	}
+	if p.kernel != "" {
+		return p.completeInside(ctx, policies)
 	}
 	here, err := p.powerKinds(ctx, stderr, all)
 	if err != nil {
@@ -645,9 +657,16 @@ func (p *proof) again(ctx context.Context, stdout io.Writer) error {
 		l.Program.Command, l.Program.Read = p.command, p.read
 	}
 	var violation *prove.Violation
+	o := prove.Options{Child: thisProgram}
+	switch inside := p.kernelOf(&v); {
+	case inside && p.look != "":
+		return cli.Misuse("leave --look out", "--replay %s: the state is mounted in another kernel, where no command can look at it", p.replay)
+	case inside:
+		o = p.inside(o, v.Failure.Log.FS)
+	}
 	switch {
 	case v.Level == prove.PowerCut && v.Failure.Log != nil:
-		violation, err = powercut.Replay(ctx, prove.Options{Child: thisProgram}, v.Failure, p.look)
+		violation, err = powercut.Replay(ctx, o, v.Failure, p.look)
 	case p.look != "":
 		err = errors.New("--look: only a state of level power can be mounted")
 	default:

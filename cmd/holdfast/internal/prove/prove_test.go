@@ -20,7 +20,7 @@ import (
 func command(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, told bytes.Buffer
-	cmd := New()
+	cmd := New(nil)
 	cmd.SetFlagErrorFunc(cli.FlagError) // as the root command has it
 	code = cli.Report(&told, cli.Run(t.Context(), cmd, args, strings.NewReader(""), &out, &told))
 	return out.String(), told.String(), code

@@ -1,6 +1,7 @@
 package usermode
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,7 +39,34 @@ func Commands() []*cobra.Command {
 			}
 			return m.Leave(inGuest(cmd.Context(), m, cmd.ErrOrStderr()))
 		},
+	}, {
+		Use:    workCommand,
+		Short:  "do work inside User-Mode Linux, for prove",
+		Hidden: true,
+		Args:   cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			m, err := uml.Enter()
+			if err != nil {
+				return cli.Misuse("prove calls this command itself", "%w", err)
+			}
+			return m.Leave(work(cmd.Context(), m))
+		},
 	}}
+}
+
+// work runs this program with the programs outside, and sends its output.
+func work(ctx context.Context, m *uml.Machine) error {
+	var w guestWork
+	if err := json.Unmarshal(m.Task, &w); err != nil {
+		return err
+	}
+	cmd := place.ThisProgram(ctx, w.Args...)
+	var said bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(w.Input), m.Line, &said
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%w: %s", err, strings.TrimSpace(said.String()))
+	}
+	return nil
 }
 
 // A guest is a run inside.

@@ -28,8 +28,11 @@ const Name = "uml"
 // insidePrefix begins the name of a file system inside: see [result.Cell.FileSystem].
 const insidePrefix = "uml-"
 
-// guestCommand is the command that the program runs itself as in the guest.
-const guestCommand = "uml-guest"
+// The commands that the program runs itself as in the guest.
+const (
+	guestCommand = "uml-guest"
+	workCommand  = "uml-work"
+)
 
 // silence is how long the guest may be silent. It sends a sign of life each sixth of it.
 const silence = time.Minute
@@ -68,14 +71,12 @@ type order struct {
 // Order finds what of a wish can be had inside, and puts all file systems of the run into
 // the choice.
 func (Kernel) Order(ctx context.Context, w place.Wish, c *study.Choice) (place.Order, error) {
-	kernel, err := uml.Find(ctx)
+	kernel, err := find(ctx)
 	var missing *uml.MissingError
-	switch {
-	case errors.Is(err, context.Canceled):
-		return nil, &cli.Refusal{Code: cli.ExitInterrupted, Err: errors.New("interrupted before anything was measured"), Hint: "nothing was written"}
-	case errors.As(err, &missing):
-		return nil, &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--kernel %s: %w", Name, err), Hint: "install it with: apt-get install " + missing.Package + "; or give --install"}
-	case err != nil:
+	if refusal := (*cli.Refusal)(nil); errors.As(err, &refusal) && errors.As(err, &missing) {
+		refusal.Hint += "; or give --install"
+	}
+	if err != nil {
 		return nil, err
 	}
 	u := &order{wish: w, kernel: kernel}
@@ -94,6 +95,19 @@ func (Kernel) Order(ctx context.Context, w place.Wish, c *study.Choice) (place.O
 		return nil, &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--fs: %s", strings.Join(study.MissingByReason(u.Missing), "; ")), Hint: "give --install, which gets what is missing"}
 	}
 	return u, u.orderNew(c, kinds)
+}
+
+// find finds the kernel, or refuses what needs it.
+func find(ctx context.Context) (uml.Kernel, error) {
+	kernel, err := uml.Find(ctx)
+	var missing *uml.MissingError
+	switch {
+	case errors.Is(err, context.Canceled):
+		err = &cli.Refusal{Code: cli.ExitInterrupted, Err: errors.New("interrupted before anything was measured"), Hint: "nothing was written"}
+	case errors.As(err, &missing):
+		err = &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--kernel %s: %w", Name, err), Hint: "install it with: apt-get install " + missing.Package}
+	}
+	return kernel, err
 }
 
 // orderNew orders the kinds inside, and one file system outside.
