@@ -13,8 +13,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
-// TestCopiesAreMadeWhereNoStrangerLeadsThem has a stranger exchange all that comes into the
-// destination for a link to a directory of root, and plant what looks like a leftover.
+// TestCopiesAreMadeWhereNoStrangerLeadsThem has a stranger replace all that comes into the
+// destination by a link to a directory of root. The stranger also plants what looks like a
+// stale file.
 func TestCopiesAreMadeWhereNoStrangerLeadsThem(t *testing.T) {
 	from := filepath.Join(t.TempDir(), "from")
 	victim := filepath.Join(t.TempDir(), "victim")

@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/handles"
 )
 
-// reportLate has every failed sync of a directory take a millisecond from the moment in
-// which the disk has lost the names to the one in which its caller knows.
+// reportLate has every failed sync of a directory take a millisecond between the loss
+// of the names on the disk and the report to its caller.
 func reportLate(disk *fault.Disk) {
 	disk.Watch(func(c fault.DiskCall) {
 		if c.Op == fault.DiskSync && c.Err != nil {

@@ -18,8 +18,8 @@ import (
 // this covered. Whoever comes meanwhile waits for the next batch. The Log's mu guards it.
 type commit struct {
 	leading bool
-	// batch numbers the one that will cover what is accepted now, done counts the
-	// finished ones, and joined those that wait for batch, besides its leader.
+	// batch numbers the one that will cover what is accepted now. done counts the
+	// finished batches, joined the calls that wait for batch besides its leader.
 	batch, done int64
 	joined      int
 	// covered[b&1] wakes the waiters of batch b, and outcome[b&1] is its error: batch b+2
@@ -38,7 +38,7 @@ func (c *commit) wakeAll() {
 }
 
 // advanceLocked returns when the records up to an index are durable, or with no sync when
-// the kernel has them; as a leader or as one of a batch.
+// the kernel has them. The call leads or joins a batch.
 func (l *Log) advanceLocked(ctx context.Context, index uint64, sync bool) (err error) {
 	c := &l.commit
 	joined := int64(-1) // the batch that counts us
