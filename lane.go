@@ -367,8 +367,8 @@ func (w *Writer) openLanesLocked(open, trouble bool) {
 }
 
 // endLocked returns up to where l may be merged. WriteByte publishes a byte before
-// it knows whether the byte is accepted. This byte must not be merged while an error
-// waits for a call to return it, or when nothing more is accepted: its call will fail.
+// it knows whether the byte is accepted. While an error waits for a call to return it,
+// or nothing more is accepted, this byte must not be merged: its call fails.
 func (l *Lane) endLocked() int32 {
 	if l.w.trouble || l.closed {
 		return l.sure

@@ -742,7 +742,7 @@ func (v *verdict) judgeDeadlines() {
 }
 
 // judgeSyncBytes checks when a sync by bytes starts. It starts when the kernel has as many
-// bytes that are not durable as the policy says, or when the sync in flight then has ended.
+// bytes not yet durable as the policy says, or when the sync in flight then ends.
 func (v *verdict) judgeSyncBytes() {
 	limit := int64(v.policy.Sync.Bytes)
 	if limit == 0 || v.failedBefore(v.tick+1) {

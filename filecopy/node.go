@@ -42,8 +42,9 @@ type copyNode struct {
 	accessed, modified time.Time
 	began              time.Time
 
-	// left counts what is left to do: the reading of the names, each directory in
-	// it, and each file that another worker has or that waits for its rename.
+	// left counts what is left to do: the reading of the names, and each
+	// directory in it. It also counts each file that another worker has or that
+	// waits for its rename.
 	left atomic.Int32
 	cut  atomic.Bool // not all of it was begun
 

@@ -18,8 +18,9 @@ import (
 // this covered. Whoever comes meanwhile waits for the next batch. The Log's mu guards it.
 type commit struct {
 	leading bool
-	// batch numbers the one that will cover what is accepted now. done counts the
-	// finished batches, joined the calls that wait for batch besides its leader.
+	// batch numbers the one that will cover what is accepted now. Finished ones
+	// are counted in done, and in joined the calls that wait for batch, besides
+	// its leader.
 	batch, done int64
 	joined      int
 	// covered[b&1] wakes the waiters of batch b, and outcome[b&1] is its error: batch b+2

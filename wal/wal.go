@@ -83,8 +83,8 @@ type Recovery struct {
 	Bytes       int64 // of the records' data
 	Segments    int
 
-	// Torn is how many bytes at the end are left of appends that were not durable at
-	// the crash, as far as they can be recognized. They are cut.
+	// Torn is how many bytes of appends not durable at the crash are left at the
+	// end, as far as they can be recognized. They are cut.
 	Torn int64
 }
 
