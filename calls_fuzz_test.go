@@ -16,9 +16,8 @@ import (
 )
 
 // FuzzCalls reads its input as a program of calls, made one after the other, and
-// of faults. The ledger judges it as it judges the fault matrix; beside it runs a
-// model so simple that it can only be right: the bytes that were accepted, in
-// their order.
+// of faults. The ledger judges it as it judges the fault matrix. Beside it runs a
+// model that is too simple to be wrong: the accepted bytes, in their order.
 func FuzzCalls(f *testing.F) {
 	for i := range faultPolicies {
 		p := byte(i)

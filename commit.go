@@ -9,14 +9,14 @@ import (
 	"github.com/holdfast-go/holdfast/internal/joinwindow"
 )
 
-// commit is the state of group commit. One goroutine at a time leads: it lets
+// commit is the state of group commit. One goroutine at a time leads. It lets
 // others join, flushes what has been accepted by then, syncs, and wakes the
 // goroutines that its sync covered. A goroutine that comes meanwhile waits for the
 // next batch. The Writer's lock guards all fields.
 type commit struct {
 	leading bool
-	// batch numbers the sync that will cover a byte accepted now; it grows when
-	// a leader has fixed what its sync covers. done counts the finished ones.
+	// batch numbers the sync that will cover a byte accepted now. It grows when
+	// a leader has fixed what its sync covers. done counts finished batches.
 	batch, done int64
 	// joined counts the goroutines that wait for batch, besides its leader. needed is
 	// the offset that the batch must cover: see needLocked.
@@ -193,7 +193,7 @@ func (w *Writer) commitLocked(ctx context.Context, end int64) (err error) {
 }
 
 // needLocked adds end to what the next sync must cover. Under a policy that syncs by
-// time or bytes, the sync covers the least end: due bytes must not wait for the flush
+// time or bytes, the sync covers the least end. Due bytes must not wait for the flush
 // of newer ones. It mostly covers the others too, since a flush takes along all that
 // is written. A call that it does not cover joins or leads again.
 func (w *Writer) needLocked(end int64) {

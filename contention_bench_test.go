@@ -11,8 +11,8 @@ import (
 )
 
 // BenchmarkContention times a 40-byte Write by many goroutines into a file that
-// discards it, with as many Ps as CPUs and with more, against a sync.Mutex around a
-// copy into 64 KiB.
+// discards it. It runs with as many Ps as CPUs and with more. The baseline is a
+// sync.Mutex around a copy into 64 KiB.
 func BenchmarkContention(b *testing.B) {
 	record := []byte("2026-01-02T03:04:05Z a log line of 40 B\n")
 	for _, procs := range []int{1, 2, 32} {

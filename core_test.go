@@ -101,8 +101,7 @@ func TestTruncatedUnderneathLeavesNoHole(t *testing.T) {
 }
 
 // TestNoWriterStarvesWhereEachWriteHasASync has 64 goroutines write for some hundred
-// syncs each, on a disk on which a goroutine that comes back at once finds the turn
-// free.
+// syncs each. On its disk a goroutine that comes back at once finds the turn free.
 func TestNoWriterStarvesWhereEachWriteHasASync(t *testing.T) {
 	for _, policy := range []string{"buffer=0,sync=each", "buffer=64KiB,sync=each"} {
 		inBubble(t, policy, func(t *testing.T, w *holdfast.Writer, f *fault.File) {
@@ -179,7 +178,8 @@ func TestRecordsOfSomeKiBSpillWhole(t *testing.T) {
 }
 
 // TestStreamOfLargeWritesKeepsNoLaneWaiting has large Writes follow each other without
-// a pause while a Lane holds a byte: it is in the kernel before the second of them.
+// a pause while a Lane holds a byte. The byte is in the kernel before the second
+// Write.
 func TestStreamOfLargeWritesKeepsNoLaneWaiting(t *testing.T) {
 	inBubble(t, "buffer=64KiB,flush=10ms,sync=never", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
 		lane := w.Lane()

@@ -123,9 +123,10 @@ func (v *failingVolume) after() string {
 }
 
 // TestNoNameIsDurableWhoseDirectorysSyncFailedElsewhere has the sync of a directory fail
-// for one descriptor, on a disk that then works again, and asks a Writer that has made a
-// file there before. The kernels tell its descriptor of the directory nothing: all four
-// answer a later fsync by OK, and the name is not there after a power cut.
+// for one descriptor, on a disk that then works again. It then asks a Writer that has
+// made a file there before. The kernels report nothing to its descriptor of the
+// directory. All four answer a later fsync by OK, and the name is missing after a power
+// cut.
 func TestNoNameIsDurableWhoseDirectorysSyncFailedElsewhere(t *testing.T) {
 	for kind := range failingKinds {
 		t.Run(kind, func(t *testing.T) {

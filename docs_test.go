@@ -440,9 +440,9 @@ func runnable(command string) string {
 	return command
 }
 
-// answered reports whether a shown command did what it is for: advise says with 1 that no
-// policy meets the need, and with 4 that this is not known. Both depend on the disk. So does fleet of hosts.
-// In a short time on a busy machine prove says with 4 that it is not known if a policy held.
+// answered reports whether a shown command did its work. Exit code 1 of advise means that no policy meets
+// the need, 4 that this is not known. Both depend on the disk. So does fleet of hosts. In a short time on a
+// busy machine prove says with 4 that it is not known if a policy held.
 func answered(command string, err error) bool {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {

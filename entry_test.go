@@ -19,9 +19,9 @@ func callsOfWrite(t *testing.T, w *holdfast.Writer) int64 {
 	return w.Stats().SystemCalls - before
 }
 
-// TestFirstSyncMakesTheNameDurable counts: the first sync of a file that Create
-// or Append opened makes one call more than the second, for the directory; that
-// of a file that was opened by the caller does not.
+// TestFirstSyncMakesTheNameDurable counts calls. The first sync of a file that
+// Create or Append opened makes one more than the second, for the directory.
+// For a file that the caller opened it does not.
 func TestFirstSyncMakesTheNameDurable(t *testing.T) {
 	check := func(name string, open func(path string) (*holdfast.Writer, error), want int64) {
 		w, err := open(filepath.Join(t.TempDir(), "file"))

@@ -114,8 +114,8 @@ func ExamplePolicy_json() {
 	// policy "buffer=64KB": buffer: size "64KB" is not clear, because KB is used for 1000 and for 1024 bytes; write 64kB or 64KiB
 }
 
-// A policy is a line in a file of YAML, TOML or the like: their packages read and
-// print every encoding.TextUnmarshaler and TextMarshaler as text, as this loop does.
+// A policy is a line in a file of YAML, TOML or the like. Their packages read and
+// print encoding.TextUnmarshaler and TextMarshaler as text, as this loop does.
 func ExamplePolicy_UnmarshalText() {
 	const file = `
 path: events.log

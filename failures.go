@@ -15,9 +15,9 @@ import (
 // call the Writer, Close too. Close does not wait for it. Call OnError before the first Write.
 func (w *Writer) OnError(report func(error)) { w.failures.To(report) }
 
-// Err returns why the Writer accepts nothing just now, or nil: the failed write that each call
-// tries again, or a failed sync or a panic, which are final. After Close it is what Close
-// returned. It waits for nothing, and the next call reports the failure all the same.
+// Err returns why the Writer accepts nothing at present, or nil. That is a failed write, which
+// each call tries again, or a failed sync or a panic, which are final. After Close it is what
+// Close returned. It waits for nothing, and the next call reports the failure all the same.
 func (w *Writer) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

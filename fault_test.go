@@ -209,8 +209,8 @@ func TestFaultMatrix(t *testing.T) {
 	t.Logf("%d cases, -fault.seed=%d", faultCases.Load(), *faultSeed)
 }
 
-// runFaultRounds runs one workload after the other without a fault to learn how
-// many calls the file gets, then with each fault at each of them.
+// runFaultRounds runs each workload without a fault, to learn how many calls
+// the file gets. Then it runs it with each fault at each call.
 func runFaultRounds(t *testing.T, policy string) {
 	rounds := 3
 	if testing.Short() {
@@ -292,8 +292,8 @@ func (c faultRun) file(t *testing.T) *fault.File {
 	return nil
 }
 
-// workload lets goroutines use a Writer, each with its own calls, and ends with
-// calls one after the other and Close; or Close comes while they run.
+// workload lets goroutines use a Writer, each with its own calls. It ends with
+// sequential calls and Close, or Close comes while the goroutines run.
 func (c faultRun) workload(l *ledger) {
 	r := c.source("workload")
 	var group sync.WaitGroup

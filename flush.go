@@ -240,9 +240,9 @@ func (w *Writer) skipLocked(n int) {
 }
 
 // A handoff admits one goroutine at a time. Like sync.Mutex it is fast, because a
-// running goroutine may take it before one that must be woken: but at most maxPassed
-// times, and never under sync=each. Unlike a mutex it lets Close release the waiters.
-// The Writer's lock guards it.
+// running goroutine may take it before one that must be woken. It may do so at most
+// maxPassed times, and never under sync=each. Unlike a mutex it lets Close release
+// the waiters. The Writer's lock guards it.
 type handoff struct {
 	taken   bool
 	free    sync.Cond

@@ -10,8 +10,8 @@ import (
 )
 
 // TestBypassGoesOnAfterThoseThatItHeldUp lets a small Write and a large one wait
-// for a large one: the small one goes first, and the large one must hear of that.
-// Nothing else could wake it.
+// for another large one. The small one goes first, and must then wake the large
+// one. Nothing else could wake it.
 func TestBypassGoesOnAfterThoseThatItHeldUp(t *testing.T) {
 	inBubble(t, "buffer=64B,sync=never", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
 		for _, size := range []int{100, 10, 100} {

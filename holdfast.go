@@ -1,5 +1,5 @@
-// Package holdfast writes files under a [Policy]: a statement, in one line of
-// text, of when bytes leave the program's memory and when they reach the disk.
+// Package holdfast writes files under a [Policy]. One line of text states when
+// bytes leave the program's memory and when they reach the disk.
 //
 //	    Write            Flush             Sync
 //	memory  ───────▶ kernel ─────────▶ stable storage
@@ -51,8 +51,8 @@ var (
 	ErrClosed = fmt.Errorf("holdfast: writer is closed: %w", os.ErrClosed)
 
 	// ErrUnlinked is the cause of a [SyncError], [files.Error] or [wal.Error] when the file has
-	// lost its last name: its bytes were synced, but cannot be found after a crash. It is final
-	// for a Writer, which has one file, and for a [wal.Log]; make a new one. A [files.Set] reports it once, and
-	// the next call opens the path anew.
+	// lost its last name. Its bytes were synced, but cannot be found after a crash. It is final
+	// for a Writer, which has one file, and for a [wal.Log]; make a new one. A [files.Set]
+	// reports it once, and the next call opens the path anew.
 	ErrUnlinked = errors.New("file was removed while it was written")
 )

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// A Lane is one goroutine's own way into a [Writer]: a small buffer of records, which
-// the Writer merges into its memory whole and in their order. So many goroutines on
+// A Lane is one goroutine's own way into a [Writer]. It is a small buffer of records,
+// which the Writer merges into its memory whole and in order. So many goroutines on
 // many cores do not contend for each record. The policy's promises hold for a Lane's
 // records too, and the Writer's Flush, Sync and Close cover them.
 //
@@ -27,7 +27,7 @@ type Lane struct {
 	//	looks at the limit                 looks at n
 	//
 	// As in Dekker's algorithm at least one sees the other. If the owner saw a limit,
-	// the policy's clocks ran and no error waited for a call to return it; the other
+	// the policy's clocks ran and no error waited for a call to return it. The other
 	// side has seen the record, or sees it when it merges. If the owner saw 0, the
 	// record is not accepted yet, and settle decides. An atomic store needs no more
 	// than this. With storeRelease, the other side puts the fence between the owner's
@@ -50,8 +50,8 @@ type Lane struct {
 	_ [16]byte // two owners must not write to one cache line
 }
 
-// lanesShare is the part of the ring that lanes may have: a quarter, so that the Writer
-// itself always has room for a record of a whole block.
+// lanesShare is the part of the ring that lanes may have. It is a quarter, so that the
+// Writer always has room for a record of a whole block.
 const lanesShare = 4
 
 // laneBuffer is how long a lane's buffer is. From good bytes on it holds enough records to
@@ -144,8 +144,8 @@ func (l *Lane) writeByteSlow() error {
 }
 
 // settle decides on what the owner has published behind at, and reports whether it
-// is accepted: it was merged meanwhile, or can be merged here, which also makes room
-// for WriteByte. Otherwise settle takes it back, and it is never merged.
+// is accepted. It is if it was merged meanwhile, or can be merged here, which also
+// makes room for WriteByte. Otherwise settle takes it back, and it is never merged.
 func (l *Lane) settle(at int) bool {
 	l.mu.Lock()
 	l.w.mu.Lock()
@@ -224,7 +224,7 @@ func (l *Lane) fits(n int) bool {
 }
 
 // begin puts p, which fits, into the buffer. It starts the Writer's clocks under
-// both locks: a flush by time either has not begun and finds p here, or p finds
+// both locks. A flush by time either has not begun and finds p here, or p finds
 // its clock stopped and starts it.
 func (l *Lane) begin(p []byte) (int, error) {
 	l.mu.Lock()
@@ -254,8 +254,8 @@ func (l *Lane) beginLocked(p []byte) {
 	}
 }
 
-// turnOver merges what the lane holds and begins anew with p, in one step, and reports
-// whether it did: nothing had to be waited for, and no error to be returned.
+// turnOver merges what the lane holds and begins anew with p, in one step. It reports
+// whether it did so, without a wait and without an error to return.
 func (l *Lane) turnOver(p []byte) bool {
 	full, done := l.tryTurnOver(p)
 	if full {
@@ -363,7 +363,7 @@ func (w *Writer) openLanesLocked(open, trouble bool) {
 
 // endLocked returns up to where l may be merged. WriteByte publishes a byte before
 // it knows whether the byte is accepted. While an error waits for a call to return it,
-// or when nothing more is accepted, this byte must not be merged: its call will fail.
+// or nothing more is accepted, this byte must not be merged: its call fails.
 func (l *Lane) endLocked() int32 {
 	if l.w.trouble || l.closed {
 		return l.sure

@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// openLane returns a Writer to a file in memory, and a Lane of it whose owner
-// accepts records without a lock, where he ever does, from the second on.
+// openLane returns a Writer to a file in memory, and a Lane of it. Where owners
+// take no lock, this Lane's owner takes none from the second record on.
 func openLane(t *testing.T, p Policy) (*Writer, *Lane, *memory) {
 	t.Helper()
 	file := &memory{}
@@ -152,8 +152,8 @@ func TestNoTickOverlooksALanesOwner(t *testing.T) {
 }
 
 // TestFailureReachesTheLanesOwnerAtOnce notes a failure while the owner writes and
-// others merge what he wrote: the first byte after that is refused, and no byte
-// that was refused is in the file.
+// others merge what it wrote. The first byte after that is refused, and no refused
+// byte is in the file.
 func TestFailureReachesTheLanesOwnerAtOnce(t *testing.T) {
 	w, l, file := openLane(t, Buffered(64*KiB))
 	accepted := 0
@@ -274,8 +274,8 @@ func TestLaneWithoutAFence(t *testing.T) {
 }
 
 // TestOwnerAndTheEndOfTheLimitSeeEachOther has an owner put one byte at the moment when
-// the limit is taken down, again and again. If the limit still stood for the owner,
-// then whoever took it down must see the byte: without the fence it may still be on
+// the limit is taken down, again and again. If the limit still stood for the owner, the
+// call that revoked it must see the byte. Without the fence the byte may still be on
 // its way to the cache.
 func TestOwnerAndTheEndOfTheLimitSeeEachOther(t *testing.T) {
 	checkLimitAndOwner(t, int64(100*rounds()), func() {})

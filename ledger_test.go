@@ -178,9 +178,9 @@ func (l *ledger) LaneWriteByte(lane *holdfast.Lane, stream byte) *call {
 	})
 }
 
-// unknown is the n of an Enqueue that failed: it does not tell how much of a
-// record larger than the buffer got into the file. A WriteByte without a buffer is
-// alike, and one that waited for a sync.
+// unknown is the n of an Enqueue that failed. It does not say how much of a record
+// larger than the buffer got into the file. A WriteByte without a buffer is alike,
+// and one that waited for a sync.
 const unknown = -1
 
 func (l *ledger) Enqueue(stream byte, size int) *call {
@@ -300,9 +300,9 @@ func (v *verdict) wrong(format string, args ...any) {
 	v.problems = append(v.problems, fmt.Sprintf(format, args...))
 }
 
-// takeApart finds each record's place: every byte belongs to a record that was
-// accepted, whole where it must be, in the order of its stream, and no record
-// stands there twice.
+// takeApart finds each record's place. Every byte belongs to an accepted
+// record, whole where it must be, in the order of its stream. No record appears
+// twice.
 func (v *verdict) takeApart() bool {
 	queues := map[byte][]*call{}
 	for _, c := range v.calls {
@@ -463,7 +463,7 @@ func (v *verdict) judgeLossAt(m mark, what string, kept int64, bound holdfast.Bo
 
 // stall returns how long the flushes and the syncs in flight may hold up others.
 // These are the flush in flight, a bypass that came first, and the two writes of
-// a flush that goes round the end of the ring. A sync beside each comes on top.
+// a flush across the end of the ring. A sync beside each comes on top.
 func (v *verdict) stall() time.Duration {
 	var longest [3]time.Duration
 	for _, e := range v.work() {
@@ -741,8 +741,8 @@ func (v *verdict) judgeDeadlines() {
 	}
 }
 
-// judgeSyncBytes checks that a sync starts at once when the kernel has as many bytes
-// that are not durable as the policy says, or at the end of the sync that is in flight then.
+// judgeSyncBytes checks when a sync by bytes starts. It starts when the kernel has as many
+// bytes not yet durable as the policy says, or when the sync in flight then ends.
 func (v *verdict) judgeSyncBytes() {
 	limit := int64(v.policy.Sync.Bytes)
 	if limit == 0 || v.failedBefore(v.tick+1) {

@@ -7,8 +7,8 @@ import (
 )
 
 // TestLockKeepsOthersOutAndReleasesAll has many goroutines take the lock, with fewer
-// and with more Ps than processors: no addition is lost, and nobody waits for ever,
-// also of those that wait for a condition.
+// and with more Ps than CPUs. No addition is lost, and no goroutine waits for ever,
+// not even for a condition.
 func TestLockKeepsOthersOutAndReleasesAll(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, procs := range []int{1, 2, 16, 32} {

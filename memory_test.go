@@ -159,8 +159,8 @@ func TestManyGrowOnce(t *testing.T) {
 	})
 }
 
-// TestMemoryGrowsWithWhatItHolds has memory grow with the bytes that wait, and stay at a
-// strip and its spill in a file of the system, however large the buffer is.
+// TestMemoryGrowsWithWhatItHolds has memory grow with the bytes that wait. For a file of
+// the system it stays at a strip and its spill, however large the buffer is.
 func TestMemoryGrowsWithWhatItHolds(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "file"))
 	if err != nil {
@@ -268,8 +268,8 @@ func (f *flushes) Write(p []byte) (int, error) {
 	return f.memory.Write(p)
 }
 
-// TestRingStartsAnewWhileFlushesKeepUp fills strips and flushes them in turn, in a ring that
-// is much larger: only its first strips are used, since the caches do not hold it.
+// TestRingStartsAnewWhileFlushesKeepUp fills strips and flushes them in turn, in a much
+// larger ring. Only its first strips are used, since the caches do not hold it all.
 func TestRingStartsAnewWhileFlushesKeepUp(t *testing.T) {
 	check := func(record, before int) {
 		t.Helper()

@@ -38,8 +38,9 @@ func faultingBytes(t *testing.T, readable, size int) []byte {
 	return p[page-readable:][:size]
 }
 
-// TestFaultInACopyPoisonsTheWriter writes memory that can't be read, or not to its end, by
-// every way that copies it under the lock, when memory is empty and when it has some bytes.
+// TestFaultInACopyPoisonsTheWriter writes memory that can't be read, or not to its end. It
+// uses every way that copies under the lock, with an empty buffer and with one that has
+// some bytes.
 func TestFaultInACopyPoisonsTheWriter(t *testing.T) {
 	var p []byte
 	ways := map[string]func(w *Writer) error{

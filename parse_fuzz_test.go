@@ -85,7 +85,7 @@ func FuzzPolicyText(f *testing.F) {
 	})
 }
 
-// checkLoss checks what holds for the loss of every policy: a power cut takes
+// checkLoss checks what holds for the loss of every policy. A power cut takes
 // no less than the death of the process, and a bound is a bound.
 func checkLoss(t *testing.T, p holdfast.Policy) {
 	t.Helper()

@@ -22,11 +22,11 @@ import (
 // The zero Policy is [Unbuffered]: every Write goes directly to the kernel, and
 // nothing is synced. No field's zero stands for a default.
 type Policy struct {
-	// Buffer is how many bytes gather in memory before they go to the kernel
-	// in one write; 0 means that every Write goes directly to the kernel. While
-	// one buffer is flushed a second one fills, so a Writer holds up to twice as
-	// many bytes. To an [os.File] 256 KiB go at once, if the buffer is larger: so they
-	// are still in the CPU's cache. A Write of 64 KiB or more bypasses every buffer.
+	// Buffer is how many bytes gather in memory before they go to the kernel in one
+	// write. 0 means that every Write goes directly to the kernel. While one buffer is
+	// flushed a second one fills, so a Writer holds up to twice as many bytes. To an
+	// [os.File] 256 KiB go at once, if the buffer is larger: so they are still in the
+	// CPU's cache. A Write of 64 KiB or more bypasses every buffer.
 	Buffer Size
 
 	// FlushEvery is the longest that a byte waits in memory before its flush
@@ -364,9 +364,9 @@ type Bound struct {
 	// earlier large Write (see [Writer]), and the syncs before and after.
 	Time time.Duration
 	// InFlight says that Bytes is what may be lost when a sync starts. What is accepted
-	// while that sync runs, and a large Write (see [Writer]), come on top. The bound
-	// of a power cut is of this kind under a policy that syncs by bytes: its Bytes are
-	// those of the policy's Sync and what memory holds.
+	// while that sync runs, and a large Write (see [Writer]), come on top. Under a
+	// policy that syncs by bytes, the bound of a power cut is of this kind. Its Bytes
+	// are those of the policy's Sync and what memory holds.
 	InFlight bool
 }
 

@@ -5,7 +5,7 @@ package holdfast
 const spillShare = 8
 
 // isRingLocked reports whether memory is the ring of two blocks. At first it grows with
-// what it holds, up to a strip and its spill: a single goroutine that fills strips and
+// what it holds, up to a strip and its spill. A single goroutine that fills strips and
 // flushes them needs no more.
 func (w *Writer) isRingLocked() bool { return w.block > 0 && len(w.buf) == 2*w.block }
 

@@ -220,8 +220,8 @@ func (w byteWriter) Write(p []byte) (n int, err error) {
 }
 
 // pattern returns a record that holds its stream (0 to 7), its number and its
-// size, and that no other record's piece is mistaken for: only its first byte has
-// the highest bit set.
+// size. No piece of another record can look like it, because only a first byte
+// has the highest bit set.
 func pattern(stream byte, number, size int) []byte {
 	p := make([]byte, size)
 	for i := range p {

@@ -19,8 +19,9 @@ import (
 // is the fastest correct way to sync it, whether its links can be counted, and the
 // directory entry that must become durable with it.
 //
-// Note: O_DSYNC and RWF_DSYNC, which write and sync in one call, gained nothing over write and
-// fdatasync for a growing file, nor did fallocate: docs/design/decisions.md has the figures.
+// Note: O_DSYNC and RWF_DSYNC write and sync in one call. For a growing file they gained
+// nothing over write and fdatasync, and neither did fallocate (figures:
+// docs/design/decisions.md).
 type target struct {
 	file   File
 	path   string
@@ -146,7 +147,7 @@ func Create(path string, p Policy) (*Writer, error) {
 
 // Append opens the file path for appending, or creates it as Create does. The Writer's
 // offsets count its own bytes, not those that the file already holds. Append does not
-// look at the end of the file: after a crash that may be a part of a record, which the
+// look at the end of the file. After a crash it may be a part of a record, which the
 // caller must handle.
 func Append(path string, p Policy) (*Writer, error) {
 	return OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666, p)

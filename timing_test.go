@@ -41,7 +41,7 @@ func inBubble(t *testing.T, policy string, test func(t *testing.T, w *holdfast.W
 }
 
 // TestFlushAndSyncStartWhenThePolicySays writes a byte to an idle Writer, again
-// and again, and looks at the times of the calls: none is late, none is early,
+// and again, and looks at the times of the calls. None is late, none is early,
 // and none is made without need.
 func TestFlushAndSyncStartWhenThePolicySays(t *testing.T) {
 	check := func(policy string, flushes, syncs string) {
@@ -95,9 +95,9 @@ func TestFlushAndSyncStartWhenThePolicySays(t *testing.T) {
 	check("buffer=0,sync=close", "0s ", "")
 }
 
-// TestNoByteWaitsLongerThanItsPeriodUnderLoad writes a byte each millisecond: the
-// flush, and the sync, of each start at most one period after it, and there are
-// no more of them than one each period.
+// TestNoByteWaitsLongerThanItsPeriodUnderLoad writes a byte each millisecond. The
+// flush and the sync of each start at most one period after it, and there is at
+// most one of each in a period.
 func TestNoByteWaitsLongerThanItsPeriodUnderLoad(t *testing.T) {
 	check := func(policy string, op fault.Op, period time.Duration, most int) {
 		t.Helper()
@@ -213,8 +213,8 @@ func TestSyncByBytesFollowsTheSyncOfACall(t *testing.T) {
 	}, fault.Fault{Op: fault.Sync, Delay: time.Second})
 }
 
-// TestFlushByBytesLeavesTheRestOfTheBuffer has a write of the file take an hour: the
-// flush of 8 bytes has begun, and the rest of the buffer takes what comes.
+// TestFlushByBytesLeavesTheRestOfTheBuffer has a write of the file take an hour. The
+// flush of 8 bytes has begun, and the rest of the buffer accepts new bytes.
 func TestFlushByBytesLeavesTheRestOfTheBuffer(t *testing.T) {
 	inBubble(t, "buffer=1KiB,flush=8B,sync=never", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
 		start := time.Now()
@@ -265,8 +265,8 @@ func TestFlushByTimeWaitsForNoSync(t *testing.T) {
 	}
 }
 
-// TestLateSyncFlushesNothingFirst has a period pass during a sync: what the flusher has
-// put into the kernel meanwhile is synced at once, before a slow flush of what came since.
+// TestLateSyncFlushesNothingFirst has a period pass during a sync. What the flusher has
+// written meanwhile is synced at once, before a slow flush of what came since.
 func TestLateSyncFlushesNothingFirst(t *testing.T) {
 	inBubble(t, "buffer=64KiB,flush=10ms,sync=20ms", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
 		start := time.Now()
@@ -371,8 +371,8 @@ func TestBufferedStreamTakesOneCallABuffer(t *testing.T) {
 }
 
 // TestGroupCommitSharesSyncs lets many goroutines Write at once, again and again,
-// on a slow disk: one sync is in flight, it releases all that it covers together,
-// and the next covers those that came meanwhile.
+// on a slow disk. One sync is in flight and releases all Writes that it covers
+// together. The next covers those that came meanwhile.
 func TestGroupCommitSharesSyncs(t *testing.T) {
 	for _, policy := range []string{"buffer=0,sync=group", "buffer=64KiB,sync=group", "buffer=64B,sync=group"} {
 		inBubble(t, policy, func(t *testing.T, w *holdfast.Writer, f *fault.File) {
@@ -571,8 +571,8 @@ func TestWriteWaitsForNoOnesFlushOrSync(t *testing.T) {
 	stuck("buffer=256KiB,sync=10ms", "a flush by time", func(t *testing.T, w *holdfast.Writer) {}, write)
 }
 
-// TestMemoryIsBounded has more written than a stalled file takes: what is
-// accepted and not in the kernel is never more than two buffers, and Writes wait.
+// TestMemoryIsBounded has more written than a stalled file takes. What is
+// accepted and not in the kernel never exceeds two buffers, and Writes wait.
 func TestMemoryIsBounded(t *testing.T) {
 	inMemory(t, func(s *stage) {
 		const records, size = 40, 3000

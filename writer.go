@@ -20,7 +20,7 @@ import (
 )
 
 // A Writer writes to a [File] under a [Policy]. Any number of goroutines may use
-// it at once: the bytes of one Write stand together in the file, and the Writes
+// it at once. The bytes of one Write stand together in the file, and the Writes
 // of one goroutine keep their order.
 //
 // Memory is bounded by twice the policy's Buffer; when the file is slower than
@@ -40,7 +40,7 @@ import (
 // wait, and none is left after Close.
 type Writer struct {
 	// These and mu are one cache line, and all that a Write of a few bytes touches.
-	// mu guards them, and everything below except what New sets.
+	// The lock mu guards them, and everything below except what New sets.
 	//
 	// The next byte goes to buf[pos]. Write may copy up to limit without a look at
 	// anything else; -1 makes every Write look. At need buf grows up to a strip and
@@ -60,9 +60,9 @@ type Writer struct {
 	// closing is closed when Close begins.
 	closing chan struct{}
 
-	// laneLimit bounds a Lane's lock-free fast path; 0 disables it. fencedLimit is the
-	// same for owners that rely on the other side's fence, and stays 0 without one.
-	// Both are read without mu.
+	// laneLimit bounds a Lane's lock-free fast path; 0 disables it. The same for
+	// owners that rely on the other side's fence is fencedLimit, which stays 0 without
+	// one. Both are read without mu.
 	laneLimit, fencedLimit atomic.Int32
 	trouble                bool // a call must return an error before it may accept bytes
 
@@ -73,9 +73,9 @@ type Writer struct {
 	room             int   // how many bytes memory may hold, less the lanes' share
 	lanes            []*Lane
 
-	// flushing is set while one goroutine writes to the file. exclusive is set while a
-	// Write bypasses memory: then no call accepts bytes. idle wakes the waiters when
-	// either ends.
+	// flushing is set while one goroutine writes to the file. While a Write bypasses
+	// memory, exclusive is set and no call accepts bytes. When either ends, idle wakes
+	// the waiters.
 	flushing, exclusive bool
 	idle                sync.Cond
 	bypass              handoff
@@ -149,8 +149,8 @@ func New(f File, p Policy) (*Writer, error) {
 
 // Write accepts p as the policy says.
 //
-// Where the policy waits for no sync: (len(p), nil) means that p is accepted and
-// kept until it is written; (0, err) means that p is not in the file. A large Write
+// Where the policy waits for no sync, (len(p), nil) means that p is accepted and
+// kept until it is written. With (0, err), p is not in the file. A large Write
 // bypasses memory. With an error, n is how many of its bytes the kernel has taken.
 //
 // Where the policy waits (sync=group, sync=each), nil means that p is durable.
@@ -333,8 +333,8 @@ func (w *Writer) armLocked() {
 	w.syncTimer.Arm()
 }
 
-// openLocked computes how far Write may copy without a look at anything else: to the
-// end of the strip or of the room, and never so far that a large Write fits. While a call
+// openLocked computes how far Write may copy without a look at anything else. That is to
+// the end of the strip or of the room, and never so far that a large Write fits. While a call
 // must return an error or start a clock, it may not copy at all.
 func (w *Writer) openLocked() {
 	trouble := w.isClosing || w.stuck || w.unreported != nil || w.final != nil

@@ -1,6 +1,6 @@
-// Package filecopy copies files and whole trees: with holes, attributes and links, by
-// the fastest way that the system has, atomic or in place, and durable as a
-// [holdfast.Policy] says. Start with [All] for many files and [File] for one.
+// Package filecopy copies files and whole trees, with holes, attributes and links, by
+// the fastest way that the system has. Copies are atomic or in place, and durable as
+// a [holdfast.Policy] says. Start with [All] for many files and [File] for one.
 package filecopy
 
 import (
@@ -17,8 +17,8 @@ import (
 // the first. A file is copied to a file of the name that the pair gives. A directory is copied
 // to a directory. If that is there, it gets the source's names beside its own; else it is made
 // in one that is there. Symbolic links in a directory are copied as links; one that a pair
-// gives is followed. Directories get their permissions and times when all is in them; until
-// then their owner may write in them, also in one that was there and did not allow it.
+// gives is followed. Directories get their permissions and times when all is in them. Until
+// then their owner may write in them, also in an existing one that did not allow it.
 //
 // If the error is nil all of that was copied. It is durable, with its names, if o.Atomic is set
 // or the policy's Sync is not never. The error joins the [*Error] of each name that failed or
@@ -60,9 +60,9 @@ func All(ctx context.Context, pairs iter.Seq2[string, string], o Options) (Total
 	return copyTrees(ctx, sys.Disk{}, pairs, o)
 }
 
-// A worker needs at once: two directories, those above them, the directory of another link, and
-// one that is just opened; two files and a pipe. A sync or a verification in a step needs
-// beside that: two directories, one that is just opened; two files.
+// A worker needs at once two directories, those above them, the directory of another link, and
+// one that it is opening. It also needs two files and a pipe. A sync or a verification in a
+// step needs beside that: two directories, one that is just opened; two files.
 const (
 	dirsPerWorker  = 6
 	filesPerWorker = 4

@@ -179,8 +179,8 @@ func (j *copyJob) clone() (cloned bool, err error) {
 		}
 	}
 	j.progress(min(j.has.Size, j.was.Size))
-	// The copy gets the room that the source has and never wrote: xfs shares only what was
-	// written, so that a copy without holes lacks none. (btrfs shares both; there it changes
+	// The copy gets the room that the source has and never wrote. On xfs only written bytes
+	// are shared, so a copy without holes lacks none. (btrfs shares both; there it changes
 	// nothing.) To look for holes takes a tenth to a quarter of FIEMAP.
 	if hole, err := j.seek(vfs.Holes.SeekHole, j.out, 0); err == nil && hole >= j.done {
 		return true, nil

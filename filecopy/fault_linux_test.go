@@ -316,8 +316,8 @@ func copyCases(t *testing.T, do func(t *testing.T, c *copyCase)) {
 	}
 }
 
-// Without these a copy is good nevertheless: a file that was only read is closed, room is
-// what is asked for only to fail early, and there are ways to copy without a pipe.
+// Without these a copy is still good. A file that was only read is closed, the room is
+// asked for only to fail early, and there are ways to copy without a pipe.
 var mayFail = []string{"Close", "Free", "Pipe"}
 
 func TestEveryFailureOfACopyIsReportedAndCleaned(t *testing.T) {

@@ -296,9 +296,9 @@ func (c *copier) stat(fd int) (is sys.FileStat, err error) {
 	return is, err
 }
 
-// cannot reports whether an error says that a call can't be made of such files, so that
-// another way is worth a try: the lists of ioctl_ficlone(2), copy_file_range(2),
-// splice(2) and fallocate(2). A seccomp filter says EPERM.
+// cannot reports whether an error says that a call can't be made on such files, so that
+// another way is worth a try. The errors are those of ioctl_ficlone(2),
+// copy_file_range(2), splice(2) and fallocate(2). A seccomp filter says EPERM.
 func cannot(err error) bool {
 	for _, e := range []syscall.Errno{syscall.EXDEV, syscall.EINVAL, syscall.ENOTTY, sys.ErrTextBusy, syscall.EPERM, syscall.EBADF} {
 		if errors.Is(err, e) {

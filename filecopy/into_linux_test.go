@@ -48,9 +48,9 @@ func TestADirectoryThatIsMountedIntoItsSourceIsRefused(t *testing.T) {
 	})
 }
 
-// TestMountsThatLeadIntoEachOtherAreNotCopiedWithoutEnd mounts what each of two branches is
-// copied to below the other one: with workers in both, each would make what the other
-// copies next.
+// TestMountsThatLeadIntoEachOtherAreNotCopiedWithoutEnd mounts the destination of each of
+// two branches below the other. With workers in both, each would make what the other copies
+// next.
 func TestMountsThatLeadIntoEachOtherAreNotCopiedWithoutEnd(t *testing.T) {
 	isolate.Mounts(t, func(t *testing.T) {
 		dir := filetest.MemoryDir(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/filetest"
 )
 
-// linkOf makes a symbolic link that was read before it was changed, so that to read it
-// again would be seen, with an attribute of root's if it can have one.
+// linkOf makes a symbolic link that was read before it was changed, so that a second
+// read would show. The link has an attribute of root's if it can have one.
 func linkOf(t *testing.T, path string) (attribute bool) {
 	t.Helper()
 	if err := os.Symlink("nowhere", path); err != nil {

@@ -18,8 +18,9 @@ func (d repeatingDisk) ReadNames(fd int, buf []byte, to []sys.DirEntry) ([]sys.D
 	return append(all, all[len(to):]...), err
 }
 
-// TestANameThatIsListedTwiceIsCopiedWhole replaces a file by two copies of one call: the
-// second must not take the file of the first, which waits for its name, for a leftover.
+// TestANameThatIsListedTwiceIsCopiedWhole replaces a file by two copies of one call. The
+// temporary of the first waits for its name, and the second must not take it for a stale
+// one.
 func TestANameThatIsListedTwiceIsCopiedWhole(t *testing.T) {
 	dir := dirInMemory(t)
 	for path, text := range map[string]string{"from": "new", "to": "old"} {

@@ -17,8 +17,8 @@ var (
 // or a mount below it. It is also below the last mount S by which it was reached as a
 // source. D and S are above X in one file system. So they are the same, or one is above the
 // other. Either D is among the directories that lead to the source X, or S among those that
-// lead to the X that is made. The second of the two is refused when it is opened: crossings
-// remembers both ways in, and the directories that are being copied, until all in them is.
+// lead to the X that is made. The second of the two is refused when it is opened. Both ways
+// in are in crossings, and the directories that are being copied, until all in them is.
 // There are few of these, however many directories there were.
 type crossings struct {
 	mu     sync.RWMutex

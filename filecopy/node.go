@@ -42,8 +42,9 @@ type copyNode struct {
 	accessed, modified time.Time
 	began              time.Time
 
-	// left is what there is left to do: to read the names, each directory in it, and
-	// each file that another worker has or that waits to be renamed.
+	// left counts what is left to do: the reading of the names, and each
+	// directory in it. It also counts each file that another worker has or that
+	// waits for its rename.
 	left atomic.Int32
 	cut  atomic.Bool // not all of it was begun
 
@@ -237,8 +238,8 @@ func (t *copyTree) leave(n *copyNode, at end) {
 
 var dirAboveName = sys.Name("..\x00")
 
-// openAbove opens the directory above by way of this one, if it was closed: it is needed
-// next, and to open it by its own path may take as many calls as it is deep.
+// openAbove opens the directory above by way of this one, if it was closed. It is needed
+// next, and opening it by its own path may take as many calls as it is deep.
 func (t *copyTree) openAbove(n *copyNode, at end) {
 	above := n.above
 	if above == nil {

@@ -15,14 +15,14 @@ import (
 // follows a symbolic link, as src and as dst. It returns the result, and the result's
 // Err again, which is a [*Error].
 //
-// If the error is nil dst holds all that src held, with its holes; and it is durable,
-// with its name, if o.Atomic is set or the policy's Sync is not never. A file that was
-// there before is replaced by a rename, after all was written: every open of dst finds the one
-// or the other, also after the process was killed. After an error, also that of an ended ctx,
-// dst is as it was before, unless the result's Outcome is uncertain. Then the new file is
-// there and the sync of its directory has failed. Without Atomic, a dst that was not there
-// appears while it is being written, and a process that is killed leaves a part of it. What
-// can't be removed after an error stays, and the error is [ErrLeftover] too.
+// If the error is nil, dst holds all that src held, with its holes. It is durable, with its
+// name, if o.Atomic is set or the policy's Sync is not never. An existing file is replaced by
+// a rename, after all was written. Every open of dst finds the one or the other, also after
+// the process was killed. After an error, also that of an ended ctx, dst is as it was before,
+// unless the result's Outcome is uncertain. Then the new file is there and the sync of its
+// directory has failed. Without Atomic, a dst that was not there appears while it is being
+// written, and a process that is killed leaves a part of it. What can't be removed after an
+// error stays, and the error is [ErrLeftover] too.
 //
 // A dst without write permission is replaced as well: as with any rename, only its directory
 // must allow it.
@@ -31,10 +31,9 @@ import (
 // not read src, or the dst that was there. It has the permissions of src, with these
 // exceptions. If it is not of the group of src, its group and others get what both had there.
 // If src has an access control list, they get what each user of the list had. They can read
-// what replaces a dst only if they could read that, and it has no list. A dst that was not
-// there has the list that its directory gives to new files, under these permissions: that list
-// alone may let others read it. With o.Archive owner, group, permissions and list are those of
-// src.
+// what replaces a dst only if they could read that, and it has no list. A new dst has the list
+// that its directory gives to new files, within these permissions. Only that list may let
+// others read it. With o.Archive owner, group, permissions and list are those of src.
 //
 // Bits that make a program run as its owner or group are kept only by o.Archive. What
 // src grew while it was copied is left out. Some files report a size of 0, such as those of

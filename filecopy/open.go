@@ -130,8 +130,8 @@ func (j *copyJob) refuseSource(is sys.Stat) error {
 	}
 }
 
-// openDestination makes the file to be written: under its own name, or a temporary one
-// where there is a file already or the options ask for it.
+// openDestination makes the file to be written. It gets a temporary name if a file
+// exists or the options ask for one, else its own.
 func (j *copyJob) openDestination() error {
 	// The mask of the source's access control list stands in the place of its group's permissions.
 	if !j.o.Archive && j.was.Mode&0o077 != 0 {

@@ -12,10 +12,10 @@ import (
 // useful: the fastest way that the kernel offers, permissions and times kept,
 // nothing synced.
 type Options struct {
-	// Policy says when copies are durable, by its Sync: never; each, every file by
-	// itself; or close, group and a period, which make all files of the call durable,
-	// with their names, before it returns. Its Buffer is that of [ReadWrite],
-	// which 0 leaves to the package; its Flush says nothing here.
+	// Policy says when copies are durable, by its Sync. That is never; each, every
+	// file by itself; or close, group and a period. These three make all files of the
+	// call durable, with their names, before it returns. Its Buffer is that of
+	// [ReadWrite], which 0 leaves to the package; its Flush says nothing here.
 	Policy holdfast.Policy
 
 	// SyncWrites syncs after each write, as a file that is opened with O_SYNC does: the
@@ -24,7 +24,7 @@ type Options struct {
 	SyncWrites bool
 
 	// Atomic writes every copy under another name in its directory, syncs it, renames
-	// it, and syncs the directory: after a power cut there is either what was there
+	// it, and syncs the directory. After a power cut the name has either what it had
 	// before, or the whole copy. It is durable whatever the Policy says.
 	Atomic bool
 
@@ -61,11 +61,11 @@ type Options struct {
 // A Method is how a file's bytes get from one file to another.
 type Method int
 
-// The methods. [Auto] shares the bytes if it can; else it lets the server of a
-// network file system copy them, or splices them, and reads and writes what the kernel
-// can't splice. It reads and writes files of up to 64 KiB, which takes less time than to look
-// for another way. But it shares those that the page cache does not have (cachestat(2), Linux
-// 6.5). On btrfs it also shares those of [All], and those above 4 KiB of [File].
+// The methods. [Auto] shares the bytes if it can. Else it lets the server of a network file
+// system copy them, or splices them. It reads and writes what the kernel can't splice. It
+// reads and writes files of up to 64 KiB, which takes less time than to look for another way.
+// But it shares those that the page cache does not have (cachestat(2), Linux 6.5). On btrfs
+// it also shares those of [All], and those above 4 KiB of [File].
 //
 // Note: sendfile(2) is no method. On local disks it copies in steps of 16 pages, which is
 // slower than a splice or a buffer.

@@ -13,8 +13,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
-// TestCopiesAreMadeWhereNoStrangerLeadsThem has a stranger exchange all that comes into the
-// destination for a link to a directory of root, and plant what looks like a leftover.
+// TestCopiesAreMadeWhereNoStrangerLeadsThem has a stranger replace all that comes into the
+// destination by a link to a directory of root. The stranger also plants what looks like a
+// stale file.
 func TestCopiesAreMadeWhereNoStrangerLeadsThem(t *testing.T) {
 	from := filepath.Join(t.TempDir(), "from")
 	victim := filepath.Join(t.TempDir(), "victim")
@@ -45,9 +46,9 @@ func TestCopiesAreMadeWhereNoStrangerLeadsThem(t *testing.T) {
 	t.Logf("%d exchanges, %d of 100 copies without an error", exchanged, copied)
 }
 
-// TestALeftoverIsRemovedWhereNoStrangerLeadsTheCopy has a stranger exchange a directory of the
-// destination, in which a killed copy has left a file, for a link to one of root with a file
-// of the same name.
+// TestALeftoverIsRemovedWhereNoStrangerLeadsTheCopy has a stranger replace a directory of the
+// destination, in which a killed copy has left a file. The link that takes its place leads to
+// one of root with a file of the same name.
 func TestALeftoverIsRemovedWhereNoStrangerLeadsTheCopy(t *testing.T) {
 	from, victim, to := t.TempDir(), t.TempDir(), isolate.Public(t, true)
 	sub, link := filepath.Join(to, "sub"), filepath.Join(to, "zz-link")

@@ -180,8 +180,8 @@ func onePair(dst, src string) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) { yield(dst, src) }
 }
 
-// dirInMemory returns a directory that is removed at the end, in a file system in memory
-// if there is one: a sync takes no time there.
+// dirInMemory returns a directory that is removed at the end. It is in a file system in
+// memory if there is one, where a sync takes no time.
 func dirInMemory(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "holdfast")

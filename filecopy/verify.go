@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-// evictTries is how often the kernel is asked to drop pages: it keeps those that are
-// on the lists of new pages of a processor until it is asked again.
+// evictTries is how often the kernel is asked to drop pages. It keeps pages on a
+// CPU's lists of new pages until it is asked again.
 const evictTries = 3
 
 // verify reads the copy back from the disk, and the source again, and compares them.

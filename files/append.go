@@ -13,8 +13,8 @@ import (
 // there, as the policy says.
 //
 // The data of one call stands together in the file, and one goroutine's calls for a
-// path keep their order. Nil means, where the policy waits for no sync, that the data
-// is accepted and kept until it is written; and under sync=group and sync=each, that
+// path keep their order. Where the policy waits for no sync, nil means that the data is
+// accepted and kept until it is written. Under sync=group and sync=each, nil means that
 // it is durable, with the file's name. Data larger than the policy's Buffer bypasses the
 // buffer.
 //
@@ -29,11 +29,11 @@ import (
 // that lost its own data with it returns Offset 0. Bytes of earlier calls that were not yet
 // durable are counted in Lost, once, by the next call. After that the path is opened anew.
 //
-// Append does not look at what the file ends with: after a crash that may be a part of
-// a record, and to end it is the caller's business.
+// Append does not look at what the file ends with. After a crash that may be a part of
+// a record, which the caller must handle.
 //
 // Append waits while the memory of all files is used up, and for writes and syncs
-// as the policy says; the end of ctx ends the wait. It does not keep data. Any
+// as the policy says. The end of ctx ends the wait. It does not keep data. Any
 // number of goroutines may call it.
 func (f *Set) Append(ctx context.Context, path string, data []byte) error {
 	if ctx.Err() != nil {
@@ -58,8 +58,9 @@ func (f *Set) Append(ctx context.Context, path string, data []byte) error {
 	return t.appendLocked(ctx, s, data)
 }
 
-// roomLocked reports whether n more bytes may be copied behind those that wait, with
-// nothing to be looked at: their clocks run already, and no call waits for a sync.
+// roomLocked reports whether n more bytes may be copied behind those that wait,
+// without any other check. Then their clocks run already, and no call waits for a
+// sync.
 func (t *streams) roomLocked(s *stream, n int) bool {
 	return s.wait != nil && len(s.wait.bytes) > 0 && len(s.wait.bytes)+n <= cap(s.wait.bytes) && len(s.wait.bytes)+n < t.flushAt &&
 		!s.exclusive && s.failed == nil && s.unreported == nil && s.final == nil && !t.closing &&

@@ -20,8 +20,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// onDisk returns a Files on a disk in memory, and has the test check at its end that
-// the disk was used as disks must be and no descriptor is left.
+// onDisk returns a Files on a disk in memory. At its end the test checks that the
+// disk was used as disks must be, and that no descriptor is left.
 func onDisk(t *testing.T, disk *fault.Disk, options Options) *Set {
 	t.Helper()
 	f := newSet(disk, options)
@@ -340,8 +340,8 @@ func TestBytesStartOnTheirWayInTime(t *testing.T) {
 	}
 }
 
-// startOf returns when the first write began that took the nth byte of a file, or the
-// first sync that covered it; years later if there was none.
+// startOf returns when the first write that took the nth byte of a file began, or the
+// first sync that covered it. If there was none, it is years later.
 func startOf(disk *fault.Disk, path string, n int, op fault.DiskOp) time.Duration {
 	bytes := 0
 	for _, c := range disk.Calls() {
@@ -423,8 +423,8 @@ func TestMemoryOfStuckPathsIsAnErrorThatNamesOne(t *testing.T) {
 	}
 }
 
-// While the streams that fill the memory are tried again behind one another's back, one
-// is under way at any time: a caller that waits for the end of all would wait for ever.
+// While the streams that fill the memory are tried again independently, one is under
+// way at any time. A caller that waits for the end of all would wait for ever.
 func TestMemoryOfStuckPathsIsAnErrorWhileTheyAreTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskWrite, Path: "stuck?", Err: syscall.EROFS, Delay: 2 * time.Second})

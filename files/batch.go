@@ -15,8 +15,8 @@ import (
 )
 
 // lookAhead bounds the files that a WriteAll has taken from its iterator and not
-// finished, for each worker that there may be. lookAheadBytes bounds the bytes
-// that these hold, unless one file holds more.
+// finished, for each possible worker. Their bytes are bounded by lookAheadBytes,
+// unless one file holds more.
 const (
 	lookAhead      = 32
 	mostAhead      = 128
@@ -242,7 +242,7 @@ func (b *batch) writeOnly(w *job) {
 // queueUp takes the file's place in the queue of its path.
 //
 // A file that has to wait for others may wait for another batch's renames, and that
-// one for ours. So ours are done first: a batch waits only for what was queued
+// one for ours. So ours are done first. A batch waits only for what was queued
 // before all that it has not finished, and no two wait for each other.
 func (b *batch) queueUp(w *job) {
 	if w.mode == Replace && b.part.inSteps {
@@ -301,9 +301,9 @@ func (b *batch) putBackLocked(w *job) {
 // long as to write some files.
 const fewFiles = 4
 
-// push queues a file for the workers, and sees that one will work on it. To start
-// one more for a single file is not worth it: a worker may be done with its own
-// sooner, or the giver write it.
+// push queues a file for the workers, and sees that one will work on it. Starting
+// one more for a single file is not worth it. A worker may finish its own file
+// sooner, or the giver may write this one.
 func (b *batch) push(w *job) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -31,10 +31,10 @@ type crowd struct {
 
 }
 
-// TestCrowdOnADiskThatFails lets 200 goroutines append, write whole files behind what
-// is there, release and sync 50 paths through the least number of descriptors, on a disk
-// that fails in seeded ways. Every record that was acknowledged is there once and in
-// its goroutine's order, others at most once, and none in parts.
+// TestCrowdOnADiskThatFails lets 200 goroutines append to 50 paths, write whole files
+// behind existing bytes, release and sync. They use the least number of descriptors, on
+// a disk that fails in seeded ways. Every record that was acknowledged is there once and
+// in its goroutine's order, others at most once, and none in parts.
 func TestCrowdOnADiskThatFails(t *testing.T) {
 	policies := append(appendPolicies(), holdfast.Policy{Buffer: 100, FlushEvery: 10 * time.Millisecond, Sync: holdfast.SyncEvery(30 * time.Millisecond)})
 	seeds := uint64(3)

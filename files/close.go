@@ -74,9 +74,10 @@ func (t *streams) unreportedLocked(goals []goal) error {
 }
 
 // Release hands what was accepted for a path to the kernel, makes it durable unless
-// the policy is sync=never, and closes the file: to rename or remove it, as log
-// rotation does. The next Append opens the path anew. It returns what fails; the file
-// is closed all the same. A path that nothing was appended to is no error.
+// the policy is sync=never, and closes the file. Call it before a rename or a
+// removal, as log rotation does. The next Append opens the path anew. It returns what
+// fails; the file is closed all the same. A path that nothing was appended to is no
+// error.
 func (f *Set) Release(ctx context.Context, path string) error {
 	t := &f.streams
 	t.mu.Lock()
@@ -148,8 +149,8 @@ func (t *streams) settle(ctx context.Context, path string) error {
 	return nil
 }
 
-// torn returns the failure that left only a part of a call's bytes in a path's file:
-// other bytes written now would stand in the middle of them.
+// torn returns the failure that left only a part of a call's bytes in a path's file.
+// Other bytes written now would come in the middle of them.
 func (t *streams) torn(path string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

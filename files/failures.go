@@ -17,9 +17,9 @@ import (
 // call the Set, Close too. Close does not wait for it. Call OnError before the first Append.
 func (f *Set) OnError(report func(*Error)) { f.failures.To(report) }
 
-// Err returns why paths accept nothing just now, joined, or nil: failed writes, which each call
-// tries again, and failed syncs, which are final for their path. It waits for no disk, and the
-// next calls report the failures all the same.
+// Err returns why paths accept nothing at present, joined, or nil. These are failed writes,
+// which each call tries again, and failed syncs, which are final for their path. It waits for
+// no disk, and the next calls report the failures all the same.
 func (f *Set) Err() error {
 	t := &f.streams
 	t.mu.Lock()

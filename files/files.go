@@ -1,5 +1,5 @@
 // Package files writes many files, whole or piece by piece, and makes them durable
-// together: by one sync of a file system where that is cheaper than one of each file.
+// together. It makes one sync of a file system where that is cheaper than one of each file.
 // A [holdfast.Policy] says when. It keeps descriptors open within a limit, retries failures
 // that may pass, and reports the outcome of every file. Start with [New].
 package files

@@ -98,8 +98,8 @@ func TestCallersOwnHandleStaysOpen(t *testing.T) {
 }
 
 // openIn counts the descriptors of this process on files in the directory, and on the
-// directory; ok is false where the system does not list them. It looks at them in the
-// order of their numbers. A file that is opened meanwhile gets the lowest that is
+// directory. Where the system does not list them, ok is false. It looks at them in
+// the order of their numbers. A file that is opened meanwhile gets the lowest that is
 // free. So none is counted in the place of one that was closed after its count.
 func openIn(dir string) (n int, ok bool) {
 	const list = "/proc/self/fd"

@@ -50,8 +50,8 @@ func (t *streams) awaitStreamLocked(ctx context.Context, s *stream) error {
 // flushStepLocked hands a block of the stream's bytes to the kernel, without the
 // lock. No call may be busy with the stream.
 func (t *streams) flushStepLocked(ctx context.Context, s *stream) error {
-	// A stuck stream is tried once at each call, and so is every other stream meanwhile:
-	// most failures that pass are a full disk, which fails all.
+	// A stuck stream is tried once at each call, and so is every other stream meanwhile.
+	// Most failures that pass are a full disk, which fails all streams.
 	once := t.stuck.oldest != nil
 	since := s.since
 	s.busy = true

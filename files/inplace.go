@@ -337,7 +337,7 @@ func (f *freshFiles) leave(g *freshGroup) {
 }
 
 // await waits until the files that are being made are written, or can be met in
-// their queues; or it returns the cause why ctx ended.
+// their queues. If ctx ends, it returns the cause.
 func (f *freshFiles) await(ctx context.Context) error {
 	f.mu.Lock()
 	if f.now != nil && f.now.n > 0 {

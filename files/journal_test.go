@@ -19,7 +19,7 @@ func onDiskWithoutJournal() *fault.Disk {
 }
 
 // eachSynced checks that each of these files was synced by a call of its own before its
-// name was, and nothing with the whole file system.
+// name. Nothing may be synced with the whole file system.
 func eachSynced(t *testing.T, disk *fault.Disk, n int) {
 	t.Helper()
 	if disk.Count(fault.DiskSyncAll) > 0 {

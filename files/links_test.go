@@ -89,8 +89,8 @@ func linkCalls() map[string]func(f *Set) error {
 	return calls
 }
 
-// TestDurableThroughALinkOrAMount writes to a file by a path whose directory is not that
-// of the file's name, or whose file system is not that of the file.
+// TestDurableThroughALinkOrAMount writes to a file by a path in another directory than
+// the file's name, or on another file system than the file.
 func TestDurableThroughALinkOrAMount(t *testing.T) {
 	for _, way := range waysIn() {
 		for what, call := range linkCalls() {

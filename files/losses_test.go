@@ -238,7 +238,7 @@ func TestSyncOfFilesThatWereLeftIsNoProofOfTheirNames(t *testing.T) {
 }
 
 // TestEmptyFileWhoseNameWasLostIsNotNew makes a file and fails what comes next, so that it is
-// forgotten, loses its name, and appends to it when the disk works again.
+// forgotten and loses its name. When the disk works again it appends to it.
 func TestEmptyFileWhoseNameWasLostIsNotNew(t *testing.T) {
 	for _, own := range []bool{false, true} {
 		emptyFileWhoseNameWasLost(t, own, fault.DiskFault{Op: fault.DiskWrite, Path: "/p/x", Err: syscall.ENOSPC})

@@ -17,7 +17,7 @@ import (
 )
 
 // A nameSite is the directory that a file's name is in, and how many syncs of it had
-// failed before: after another failure it is unknown whether the name was lost.
+// failed before. After another failure it is unknown whether the name was lost.
 type nameSite struct {
 	dir    keyed.Key
 	losses int
@@ -100,8 +100,8 @@ func (t *streams) syncNamesLocked(ctx context.Context, goals []goal) error {
 	return distinct.Join(errs...)
 }
 
-// lostNames is why names of forgotten files may be lost in a directory; is is the zero key where
-// that is known of its path alone.
+// lostNames is why names of forgotten files may be lost in a directory. The field is holds the
+// zero key where only the directory's path is known.
 type lostNames struct {
 	is  keyed.Key
 	why error

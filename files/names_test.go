@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/handles"
 )
 
-// reportLate has every failed sync of a directory take a millisecond from the moment in
-// which the disk has lost the names to the one in which its caller knows.
+// reportLate has every failed sync of a directory take a millisecond, from the loss
+// of the names on the disk to its report.
 func reportLate(disk *fault.Disk) {
 	disk.Watch(func(c fault.DiskCall) {
 		if c.Op == fault.DiskSync && c.Err != nil {

@@ -31,7 +31,7 @@ type Options struct {
 	// more, because they wait.
 	Workers int
 
-	// Handles is the most descriptors that are open at any time, directories included;
+	// Handles is the most descriptors that are open at any time, directories included.
 	// 0 is a quarter of what the process may open, between 8 and 1024. The least is 4.
 	Handles int
 
@@ -55,10 +55,10 @@ type Options struct {
 	Batch int
 
 	// Logger gets what else only the counts of Stats show. At level Debug it gets each
-	// descriptor that is opened to be kept ("open") or closed to make room ("evict"), and
-	// each durable step of a WriteAll ("batch"). At level Warn it gets each pause before a
-	// retry ("retry"). Nil logs nothing. It must not write through the same Set, and is no
-	// key of JSON or YAML.
+	// descriptor that is opened to be kept ("open") or closed to make room ("evict"). It
+	// also gets each durable step of a WriteAll ("batch"). At level Warn it gets each
+	// pause before a retry ("retry"). Nil logs nothing. It must not write through the same
+	// Set, and is no key of JSON or YAML.
 	Logger *slog.Logger
 }
 
@@ -199,14 +199,13 @@ const (
 	Truncate
 	// Append writes at the file's end.
 	Append
-	// Replace writes a temporary file in the same directory and renames it: at
-	// every moment, and after a crash if the policy syncs, the path names the old
-	// file whole or the new one whole. Permissions, the access control list,
-	// extended attributes and, where the system lets us, owner and group stay; see
-	// [Result].Stripped for what could not. Nobody can read the new file who could
-	// not read the old one, at any moment. Capabilities of the old file are dropped, as by
-	// any write. A symbolic link stays, and what it points to is replaced. Other hard
-	// links keep the old file.
+	// Replace writes a temporary file in the same directory and renames it. At every
+	// moment, and after a crash if the policy syncs, the path names the old file whole or
+	// the new one whole. Permissions, the access control list, extended attributes and,
+	// where the system lets us, owner and group stay; see [Result].Stripped for what could
+	// not. Nobody can read the new file who could not read the old one, at any moment.
+	// Capabilities of the old file are dropped, as by any write. A symbolic link stays,
+	// and what it points to is replaced. Other hard links keep the old file.
 	Replace
 )
 

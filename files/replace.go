@@ -368,10 +368,10 @@ func (f *Set) rename(ctx context.Context, t *retry.Tries, in *handles.Dir, tempo
 	return nil
 }
 
-// ErrTemporary is what a [Error] is, for errors.Is, if its cause may pass by
-// itself: a full disk, a used-up quota, no memory, no descriptor left. Such a call
-// has changed nothing more than the error says, and may be made again later, for
-// what the error's Offset leaves. An error of a sync or a close is never of these.
+// For errors.Is, an [Error] is ErrTemporary if its cause may pass by itself: a
+// full disk, a used-up quota, no memory, no descriptor left. Such a call has
+// changed nothing more than the error says, and may be made again later, for what
+// the error's Offset leaves. An error of a sync or a close is never of these.
 var ErrTemporary = errors.New("holdfast: the cause may pass")
 
 // Is reports whether target is [ErrTemporary] and the cause may pass.

@@ -204,7 +204,7 @@ func TestReplaceTakesThirteenSystemCalls(t *testing.T) {
 }
 
 // TestATemporaryIsPrivateUntilAllIsRight looks at the permissions of a temporary whenever
-// a call is made: no other user may open it before it has its owner and all its bytes.
+// a call is made. No other user may open it before it has its owner and all its bytes.
 func TestATemporaryIsPrivateUntilAllIsRight(t *testing.T) {
 	eachWay(t, func(t *testing.T, p holdfast.Policy, write func(f *Set, w Write) (Result, error)) {
 		d := fault.NewDisk()

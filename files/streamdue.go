@@ -9,7 +9,7 @@ import (
 )
 
 // dueFlushes is the clock of all bytes that wait in memory, and the goroutines that
-// flush what is due: at most as many as there are workers, and none while nothing is
+// flush what is due. There are at most as many as workers, and none while nothing is
 // due. As the period is the same for all, the queues are in the order of what is due
 // next, and one timer serves them. All is guarded by streams.mu.
 type dueFlushes struct {

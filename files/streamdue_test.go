@@ -136,8 +136,8 @@ func TestFlushByBytesBeginsWithTheByteThatIsTooMany(t *testing.T) {
 	})
 }
 
-// uncertainAndLost checks that a call said of its four bytes "mine" that they are perhaps
-// not durable, which they are not: they are in the file, and some power cut takes them.
+// uncertainAndLost checks that a call reported its four bytes "mine" as uncertain, and
+// that they are not durable. They are in the file, and some power cut takes them.
 func uncertainAndLost(t *testing.T, disk *fault.Disk, err error, cause error) {
 	t.Helper()
 	kept := true
@@ -155,8 +155,8 @@ func uncertainAndLost(t *testing.T, disk *fault.Disk, err error, cause error) {
 }
 
 // TestAppendWhoseContextEndsItsStepIsNotAcknowledged ends the context of an Append whose
-// bytes are flushed: while it waits for another call's sync of the file, and while it waits
-// for its turn to sync the name.
+// bytes are flushed. The Append waits for another call's sync of the file, or for its turn
+// to sync the name.
 func TestAppendWhoseContextEndsItsStepIsNotAcknowledged(t *testing.T) {
 	for _, p := range []holdfast.Policy{holdfast.Durable(), holdfast.EachDurable(), {Buffer: 64, Sync: holdfast.Sync{Mode: holdfast.SyncGroup}}} {
 		t.Run(p.String()+"/file", func(t *testing.T) {

@@ -17,9 +17,9 @@ import (
 	"github.com/holdfast-go/holdfast/stats"
 )
 
-// streams is the files that are appended to: one [stream] for each path that has
-// bytes in memory, an open descriptor, or a failure to report. Any other path is
-// forgotten, so that memory does not grow with all paths that ever were.
+// streams is the files that are appended to. It has one [stream] for each path
+// with bytes in memory, an open descriptor, or a failure to report. Any other
+// path is forgotten, so that memory does not grow with all paths that ever were.
 //
 // One lock guards them all, and is held for a look-up and a copy; no system call is
 // made under it. It may be held when handles.mu is taken, never the other way.
@@ -120,8 +120,9 @@ type stream struct {
 	failed     error // the last flush's; nil when it worked
 	unreported error // what failed in the background, until a call returns it
 	final      error // a failed sync
-	// lost is the bytes that went with removed files, as long as a call may ask. gone is how
-	// many of them no call has reported. No call waits for the bytes of unwaited.
+	// lost is the bytes that went with removed files, as long as a call may ask. Of these
+	// bytes, gone have not been reported by any call. No call waits for the bytes of
+	// unwaited.
 	lost, unwaited []span
 	lostTo, gone   int64 // lostTo is the end of the last of lost
 	unnamed        error // why the name could not be synced at last; nil when it was tried

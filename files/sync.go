@@ -229,8 +229,8 @@ func (t *streams) lookForName(x *streamFile) error {
 	return err
 }
 
-// syncDropped syncs a file before it is closed, if the policy syncs and it has to be,
-// and the other open files with it: it will be their turn soon.
+// syncDropped syncs a file before it is closed, if the policy syncs and it has to be.
+// It syncs the other open files too, because their turn will come soon.
 func (t *streams) syncDropped(x *streamFile) {
 	s := x.stream
 	t.mu.Lock()

@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
-// inUnreadable runs a test by a user who is not root in a directory of that user's, which may
-// be written and searched, and not be read.
+// inUnreadable runs a test as a user other than root, in a directory of that user that may be
+// written and searched, but not read.
 func inUnreadable(t *testing.T, test func(t *testing.T, dir string)) {
 	const name = "HOLDFAST_TEST_UNREADABLE"
 	const nobody = 65534

@@ -54,9 +54,9 @@ func newScene(t *testing.T, mode Mode, sync holdfast.Sync, n int) *scene {
 	return s
 }
 
-// newMaze is a scene with files more that are reached by links: to another directory and to
-// another file system, of files and of names; and, unless they are replaced, mounted files.
-// Another Files writes in the same directories.
+// newMaze is a scene with more files, which are reached by links to another directory and
+// another file system, of files and of names. Unless they are replaced, it has mounted
+// files too. Another Files writes in the same directories.
 func newMaze(t *testing.T, mode Mode, sync holdfast.Sync, n int) *scene {
 	t.Helper()
 	s := newScene(t, mode, sync, n)

@@ -1,10 +1,10 @@
 // Package provetest crashes storage code in its own tests, and judges what is left by what the code
 // had acknowledged.
 //
-// A [Workload] says how the code is used: one function stores values in a directory and notes in a
-// [Log] what it begins and what is acknowledged, the other reads what is there. [Test] runs the first
-// as a process of its own, which is the same test program again, crashes it at any moment, reads, and
-// lets it go on. It tells
+// A [Workload] says how the code is used. One function stores values in a directory and notes in a
+// [Log] what it begins and what is acknowledged. The other reads what is there. [Test] runs the first
+// as a process of its own, which is the same test program again. It crashes that process at any
+// moment, reads, and lets a new one continue. It tells
 //
 //   - lost: a value was acknowledged, and an older one or none is there;
 //   - invented: a value is there that was never stored under its key;
@@ -52,11 +52,11 @@ type Workload struct {
 // Test crashes a workload in three subtests. Subtest kill kills its process (SIGKILL), which loses its
 // memory. Subtest fault lets system calls of it fail, be short or late; a sync that fails loses what it
 // was to keep. Subtest power, of what is Synced, kills it and takes away all that it has not synced.
-// The last two need Linux 5.9 on amd64 or arm64, and no root; they see neither what is written or
-// synced through mapped memory nor io_uring.
+// The last two need Linux 5.9 on amd64 or arm64, and no root. They don't see writes and syncs through
+// mapped memory, nor io_uring.
 //
-// Each process runs this test program with -test.run for this test, so that what comes before in the
-// test, and TestMain, is run in it too. On failure the files are kept.
+// Each process runs this test program with -test.run for this test. So it also runs TestMain and
+// what comes before in the test. On failure the files are kept.
 func Test(t *testing.T, w Workload) {
 	t.Helper()
 	p := start(t, w)
@@ -169,7 +169,7 @@ type Log struct{ out io.Writer }
 // and small.
 func (l *Log) Begin(key, value string) { l.note("begin", key, value) }
 
-// Ack notes that the value is acknowledged, which was begun: from now on a crash must not take it, until
+// Ack notes that a value that was begun is acknowledged. From now on a crash must not take it, until
 // another value of the key is begun.
 func (l *Log) Ack(key, value string) { l.note("ack", key, value) }
 
@@ -233,8 +233,8 @@ func (h *history) extend(notes []byte) (acknowledged int64, err error) {
 	return acknowledged, nil
 }
 
-// judge judges what was read. A value may be there if it was begun, and no value was both begun after
-// its acknowledgement and acknowledged itself: of values that are stored at the same time any may be the last.
+// judge judges what was read. A value may be there if it was begun, and no value was both begun after its
+// acknowledgement and acknowledged itself. Of values that are stored at the same time, any may be the last.
 func (h *history) judge(found map[string]string) *prove.Violation {
 	for _, key := range slices.Sorted(maps.Keys(h.puts)) {
 		is, newest := found[key], put{}

@@ -26,7 +26,7 @@ type Options struct {
 	// ReadAhead says what reads the next block: the caller, or a goroutine.
 	ReadAhead Mode
 
-	// DropBehind asks the kernel to drop from the page cache what was read: so reading a
+	// DropBehind asks the kernel to drop from the page cache what was read. So reading a
 	// large file once does not push out pages that are read often. It also drops pages
 	// that were cached before. It has an effect on regular files on Linux alone.
 	DropBehind bool
@@ -105,8 +105,8 @@ type Reader struct {
 	source  source
 
 	// mem is a block with room before it for the rest of the last block. So a line or a
-	// Peek across both is one slice. view lies in mem, in long if that room is too small,
-	// or in single.
+	// Peek across both is one slice. The slice view lies in mem, in long if that room is
+	// too small, or in single.
 	mem    []byte
 	long   []byte
 	single [1]byte
@@ -226,8 +226,8 @@ func (r *Reader) UnreadByte() error {
 }
 
 // Peek returns the next n bytes and does not consume them. If there are fewer it
-// returns these, and the error that comes after them. n may be as large as the
-// Buffer of the options; for more it returns an error that wraps
+// returns these, and the error that comes after them. At most, n may be the
+// Buffer of the options. For more it returns an error that wraps
 // [bufio.ErrBufferFull].
 func (r *Reader) Peek(n int) ([]byte, error) {
 	switch {

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast/readahead"
 )
 
-// FuzzReader reads its input as a program of calls, on a source that gives short
+// FuzzReader reads its input as a program of calls. Its source gives short
 // pieces, nothing for a while, and perhaps an error in the middle. Beside it runs
 // a model so simple that it can only be right: the bytes that are left, and what
 // comes after them.

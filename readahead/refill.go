@@ -198,8 +198,8 @@ const (
 	// paceBlocks is how many blocks are looked at together.
 	paceBlocks = 8
 
-	// worthAhead is the least gain for a block. To hand a block to another processor takes
-	// 5 to 10 µs, or about 20 with the bytes that are no longer in the near cache.
+	// worthAhead is the least gain for a block. A hand-over of a block to another CPU
+	// takes 5 to 10 µs, or about 20 with the bytes that left the near cache.
 	worthAhead = 50 * time.Microsecond
 )
 

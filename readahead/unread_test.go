@@ -7,9 +7,9 @@ import (
 	"github.com/holdfast-go/holdfast/readahead"
 )
 
-// TestUnreadByteAfterAPeekAcrossABlock gives the last byte of a block back after a Peek
-// has read the next block: a Peek consumes nothing, so that the byte is still the one
-// that was consumed last.
+// TestUnreadByteAfterAPeekAcrossABlock unreads the last byte of a block after a Peek
+// has read the next block. A Peek consumes nothing, so this byte is still the one that
+// was consumed last.
 func TestUnreadByteAfterAPeekAcrossABlock(t *testing.T) {
 	for _, ahead := range []readahead.Mode{readahead.Never, readahead.Always} {
 		data := text(4 * testBlock)

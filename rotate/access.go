@@ -43,8 +43,8 @@ func listOf(d disk, fd int) (list []byte, err error) {
 func (a *access) private() uint32 { return a.Mode & permission.Private }
 
 // imitate gives a new private file the owner, the group, the list and the permissions of another,
-// by the rules of package permission: nobody gets more than the other gives. The permissions come
-// last. What can't be kept does not stop the log: it leaves fewer users.
+// by the rules of package permission. No user gets more than the other file gives. The
+// permissions come last. What can't be kept does not stop the log: it leaves fewer users.
 func (l *logFile) imitate(like *access) error {
 	is, err := l.disk.StatFD(l.fd)
 	if err != nil {
@@ -95,8 +95,8 @@ func (l *logFile) setList(list []byte, group bool) bool {
 	}) == nil
 }
 
-// hasNoList takes away the list that a new file has got from its directory, and reports whether
-// it has none: the users of that list may be others.
+// hasNoList takes away the list that a new file has got from its directory, because it may name
+// other users. It reports whether the file has none.
 func (l *logFile) hasNoList() bool {
 	list, err := listOf(l.disk, l.fd)
 	if list != nil {

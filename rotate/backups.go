@@ -282,8 +282,8 @@ func (f *File) compress(p place, b *backup) (err error) {
 // packChunk is how much is compressed between two looks whether the log is closed.
 const packChunk = 64 << 10
 
-// pack compresses the bytes of a file. It rests after each chunk for as long as that took, the
-// longer the busier the machine is: so it takes half of one CPU at most.
+// pack compresses the bytes of a file. It rests after each chunk for as long as that took,
+// which is longer on a busy machine. So it takes half of one CPU at most.
 //
 // Note: a thread of a low priority (nice) is worse. When it does not get to run, each stop of the
 // world and each goroutine that needs a lock which it holds wait for it.

@@ -132,8 +132,8 @@ func record(g, n int) []byte {
 // A ledger is how many records were accepted of each goroutine: they were given in order.
 type ledger map[int]int
 
-// holds returns what is wrong with a log: a record that was accepted and is lost, one that
-// is there twice, is split, or comes too early.
+// holds returns what is wrong with a log: an accepted record that is lost, or one that
+// comes twice, split or too early.
 func (l ledger) holds(files map[string][]byte) error {
 	all, err := text(files, false)
 	if err != nil {

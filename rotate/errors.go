@@ -11,8 +11,8 @@ type Error struct {
 	Op   string // write, sync, rotate, reopen, compress or remove
 	Path string // of the log, or of a backup
 
-	// AtRisk is how many accepted bytes a power cut may take though the policy promised to have
-	// them on the disk: after a failed sync the system may have dropped them.
+	// AtRisk is how many accepted bytes a power cut may take, though the policy promised to
+	// have them on the disk. After a failed sync the system may have dropped them.
 	AtRisk int64
 	Err    error // what the system said
 }

@@ -101,8 +101,8 @@ type logFile struct {
 	like  access    // what its successor is to be like
 	fd    int       // -1: it was closed and could not be opened again
 
-	// turn is the offset of its Writer at which a Write must look after the log: where the file
-	// is full, or -1 for at once.
+	// turn is the offset of its Writer at which a Write must take the lock. It is where the
+	// file is full, or -1 for at once.
 	turn    atomic.Int64
 	refused atomic.Bool // by Sync too; see rest
 	healed  bool        // its last line was torn

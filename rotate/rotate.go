@@ -2,12 +2,12 @@
 // [holdfast.Policy], with a [holdfast.Writer], for any number of goroutines.
 //
 // A record is what one Write was given. It is never split over two files. When a rotation
-// fails, whatever the cause, the log goes on in the file that it has, says so, and tries again
-// later: nothing that was accepted is lost. After a crash in the middle of a rotation or a
+// fails, whatever the cause, the log goes on in its file, reports that, and tries again later.
+// Nothing that was accepted is lost. After a crash in the middle of a rotation or a
 // compression the next Open finishes it.
 //
-// Start with [Open]. docs/logs.md says when to use it, a Writer or package files, and has a
-// table for those who come from lumberjack or timberjack.
+// Start with [Open]. The page docs/logs.md says when to use it, a Writer or package files.
+// It has a table for users of lumberjack and timberjack.
 //
 // Backups are beside the log. That of app.log is app-2006-01-02T15-04-05.000.log, with the time
 // of its rotation in UTC, and .gz behind it when it is compressed.
@@ -42,8 +42,8 @@ import (
 // from the log's end. A rotation makes the backup's name durable before the new file exists.
 //
 // Another program may move, remove or truncate the file. A log that is written to notices a move
-// or a removal at the next sync, or within a second, and begins a new file at its path. What was
-// accepted until then is in the old file. Another process must not rotate it.
+// or a removal at the next sync, or within a second. It then begins a new file at its path. What
+// was accepted until then is in the old file. Another process must not rotate it.
 //
 // A File must be closed. No goroutine and no descriptor is left after Close.
 type File struct {
@@ -268,10 +268,10 @@ func (f *File) Rotate() error {
 	return f.asked(func() { f.wanted = true })
 }
 
-// Reopen opens the log's path anew if it leads to another file by now, or to none: for a SIGHUP
-// of a program such as logrotate that has moved the file. A file that was truncated in its place
-// (copytruncate) needs no Reopen. If it fails the log goes on in the file that is open, and
-// tries again by itself.
+// Reopen opens the log's path anew if it leads to another file by now, or to none. It is for a
+// SIGHUP of a program such as logrotate that has moved the file. A file that was truncated in
+// its place (copytruncate) needs no Reopen. If it fails the log goes on in the file that is
+// open, and tries again by itself.
 func (f *File) Reopen() error {
 	return f.asked(func() {})
 }
@@ -287,9 +287,9 @@ func (f *File) asked(what func()) error {
 	return f.attendLocked()
 }
 
-// Sync makes all that was accepted before the call durable, with the names of its files, under
-// every policy but one: under sync=never it covers the current file alone. It returns a failed
-// sync of an earlier file too, once.
+// Sync makes all that was accepted before the call durable, with the names of its files. Only
+// under sync=never it covers the current file alone. It returns a failed sync of an earlier
+// file too, once.
 func (f *File) Sync() error {
 	f.mu.RLock()
 	c := f.current.Load()
@@ -321,8 +321,8 @@ func (f *File) Sync() error {
 	return err
 }
 
-// Err returns what the log has not got over yet, or nil: failures that it tries again, and a
-// failed sync that no Sync has returned. It waits for nothing.
+// Err returns what still fails, or nil: failures that the log tries again, and a failed sync
+// that no Sync has returned. It waits for nothing.
 func (f *File) Err() error {
 	f.notes.Lock()
 	defer f.notes.Unlock()

@@ -118,7 +118,8 @@ func (h Histogram) String() string {
 }
 
 // MarshalJSON writes an object with the keys count, sum_ns, max_ns, p50_ns, p99_ns, p999_ns
-// and buckets: a list of what is in a bucket (n) and what that is shorter than (below_ns).
+// and buckets. Each bucket has how many it holds (n) and what these are shorter than
+// (below_ns).
 func (h Histogram) MarshalJSON() ([]byte, error) {
 	text := fmt.Appendf(nil, `{"count":%d,"sum_ns":%d,"max_ns":%d,"p50_ns":%d,"p99_ns":%d,"p999_ns":%d,"buckets":[`,
 		h.Count(), h.sum, h.most, h.Quantile(0.5), h.Quantile(0.99), h.Quantile(0.999))

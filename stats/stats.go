@@ -1,6 +1,6 @@
 // Package stats is what a holdfast.Writer, a log that rotates, a set of files and a
-// write-ahead log count, in one form: counts, bytes at risk, and latencies as histograms.
-// They marshal to JSON, with units in the keys.
+// write-ahead log count, in one form. It has counts, bytes at risk, and latencies as
+// histograms. They marshal to JSON, with units in the keys.
 package stats
 
 import "time"

@@ -14,7 +14,7 @@ import (
 // memory.
 //
 // On an error with an index the records are accepted and wait, and may become durable or
-// not: don't append them again, but Wait for them. On an error with 0 they are not in the
+// not. Don't append them again, but Wait for them. On an error with 0 they are not in the
 // log. Append keeps no record.
 func (l *Log) Append(records ...[]byte) (last uint64, err error) {
 	sync := l.opts.Policy.Sync

@@ -47,7 +47,7 @@ func (c *commit) wakeAll() {
 }
 
 // advanceLocked returns when the records up to an index are durable, or with no sync when
-// the kernel has them; as a leader or as one of a batch.
+// the kernel has them. The call leads or joins a batch.
 func (l *Log) advanceLocked(ctx context.Context, index uint64, sync bool) error {
 	defer l.mu.Lock()
 	return l.advance(ctx, index, sync)

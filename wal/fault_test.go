@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/racetest"
 )
 
-// TestFaultMatrix lets each call that a run makes of the disk fail once, or from then on, and
-// holds what is there afterwards to what was acknowledged.
+// TestFaultMatrix lets each call that a run makes of the disk fail once, or from then on. It
+// compares what is there afterwards with what was acknowledged.
 func TestFaultMatrix(t *testing.T) {
 	policies := []holdfast.Policy{holdfast.Durable(), holdfast.Buffered(2 * holdfast.KiB)}
 	every := 1

@@ -267,8 +267,8 @@ var testPolicies = []holdfast.Policy{
 }
 
 // TestWhatACrashLeavesIsWhatWasAcknowledged cuts the power at the start and at the end of
-// every call that a random run makes of the disk, and looks at what is there. Now and then
-// the run goes on with what a crash has left.
+// every call that a random run makes of the disk. Then it looks at what is there. Now and
+// then the run goes on with what a crash has left.
 func TestWhatACrashLeavesIsWhatWasAcknowledged(t *testing.T) {
 	runs, steps, one := 1, 40, 3 // of so many calls one is cut
 	if testing.Short() || racetest.Enabled {

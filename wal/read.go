@@ -25,11 +25,11 @@ func (l *Log) Read(index uint64) ([]byte, error) {
 	return nil, fmt.Errorf("%w: %d", ErrNotFound, index)
 }
 
-// Records returns the records from an index on, to the end that the log has when the
-// iterator gets there: see Read for which these are. Data is valid until the next step. An
-// error ends it: ErrNotFound where the log does not begin as early, or TruncateBefore or
-// TruncateAfter was faster; a DamageError; ErrClosed. Once TruncateAfter has returned, none of the
-// records that it removed comes. Of those that TruncateBefore removes, some may still come.
+// Records returns the records from an index on, to the end that the log has when the iterator gets
+// there. See Read for which these are. Data is valid until the next step. An error ends it:
+// ErrNotFound where the log does not begin as early, or TruncateBefore or TruncateAfter was
+// faster; a DamageError; ErrClosed. Once TruncateAfter has returned, none of the records that it
+// removed comes. Of those that TruncateBefore removes, some may still come.
 func (l *Log) Records(from uint64) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		l.mu.Lock()

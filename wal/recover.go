@@ -367,7 +367,7 @@ func (l *Log) continueIn(st *state, head *segment) (err error) {
 	}
 	l.segments, l.head = st.live, head
 	// What no frame proves durable may be in the page cache alone, also after a sync that
-	// failed in another process: so it is written again.
+	// failed in another process. So it is written again.
 	w := window{disk: l.disk, fd: head.fd, size: int64(head.size), chunk: 1 << 20}
 	for at := st.tail.proven; at < head.end; {
 		b, err := w.bytes(at, int(min(head.end-at, 1<<20)))

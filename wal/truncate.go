@@ -129,8 +129,8 @@ func (l *Log) cutLocked(next, low uint64) error {
 	return l.drop(gone)
 }
 
-// forgetLocked takes the segments out of the log that have no live record: those before
-// first, and with cut those from there on that are not the head.
+// forgetLocked takes segments without a live record out of the log. These are those
+// before first, and with cut those from there on that are not the head.
 func (l *Log) forgetLocked(cut uint64) (gone []*segment) {
 	var kept []*segment
 	for i, s := range l.segments {

@@ -1,15 +1,16 @@
 // Package wal is a write-ahead log: records with consecutive indices that survive crashes.
-// It stores records under a [holdfast.Policy], finds them again after a crash, and tells the
-// torn end that a crash may leave from damage to what was durable.
+// It stores records under a [holdfast.Policy] and finds them again after a crash. It tells
+// the torn end that a crash may leave from damage to durable records.
 //
 // Start with [Open]. Under sync=group a record is on stable storage when [Log.Append]
 // returns, and calls of many goroutines share one sync. Records are never changed. They are
 // removed at the log's beginning by [Log.TruncateBefore] and at its end by
 // [Log.TruncateAfter].
 //
-// It is not promised that damage in the last batch is told from a torn end, if the log was not
-// closed after it, or that the checksums stop an attacker. Nor is any record that a policy
-// without a sync has not yet synced. The format and the reasons are in docs/wal.md.
+// Three things are not promised. Damage in the last batch may be taken for a torn end, if the
+// log was not closed after it. The checksums don't stop an attacker. A record that a policy
+// without a sync has not yet synced may be lost. The format and the reasons are in
+// docs/wal.md.
 package wal
 
 import (
@@ -38,8 +39,8 @@ import (
 type Options struct {
 	// Policy says when records become durable. Its Loss is that of the log, counted in
 	// the segment's bytes: a record takes 36 bytes more than its own, rounded up to 8. Two
-	// things don't depend on it: a segment is synced before the next one begins, so that a
-	// crash never leaves a hole, and Close syncs unless it is sync=never.
+	// things don't depend on it. A segment is synced before the next one begins, so that a
+	// crash never leaves a hole. Close syncs unless it is sync=never.
 	Policy holdfast.Policy
 
 	// SegmentSize is the size of new files; 0 is 16 MiB. It is a multiple of 4 KiB between
@@ -82,8 +83,8 @@ type Recovery struct {
 	Bytes       int64 // of the records' data
 	Segments    int
 
-	// Torn is how many bytes at the end are left of appends that were not durable when
-	// the machine or the process died, as far as they can be recognized. They are cut.
+	// Torn is how many bytes of appends not durable at the crash are left at the
+	// end, as far as they can be recognized. They are cut.
 	Torn int64
 }
 
@@ -102,7 +103,7 @@ type durableWriter interface {
 
 // A Log is an open log. Any number of goroutines may call its methods at once.
 //
-// Memory is bounded: records wait in two buffers of the policy's Buffer, or of 1 MiB where
+// Memory is bounded. Records wait in two buffers: of the policy's Buffer, of 1 MiB where
 // Append waits for a sync, or of the largest batch. When they are full, Append waits.
 // Readers have 64 KiB each and never hold up a writer. The log's own table has about a
 // 1/10,000 of the log's size.
@@ -375,8 +376,8 @@ func openDirectory(d disk, path string, shared bool, perm fs.FileMode) (dir dire
 	return dir, nil
 }
 
-// open opens a file of the log. Others may have put something else in its place: it follows no
-// link, waits for no other end of a pipe, and takes nothing but a regular file.
+// open opens a file of the log. Others may have put something else in its place. So it follows
+// no link, does not wait for the other end of a pipe, and takes only a regular file.
 func (d *directory) open(name string, flag int, perm fs.FileMode) (fd int, is sys.Stat, err error) {
 	fd, err = d.disk.OpenFile(d.fd, plainName(name), flag|sys.NoFollow, uint32(perm))
 	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.EMLINK) { // EMLINK: FreeBSD

@@ -1,6 +1,6 @@
-// Holdfast measures what it costs to keep what a program writes: how fast each
-// policy of buffering, flushing and syncing is on this disk, and what a crash
-// takes under it.
+// Holdfast measures what it costs to keep what a program writes. It shows how
+// fast each policy of buffering, flushing and syncing is on this disk, and what
+// a crash takes.
 //
 // Run "holdfast bench" in a directory on the disk in question.
 package main

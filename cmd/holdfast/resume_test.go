@@ -290,9 +290,9 @@ func TestResumeRefusesARunThatGoesOn(t *testing.T) {
 	nothingIn(t, dir)
 }
 
-// TestEveryCutOfARealFile cuts a file of the command at every byte of its header, of its last two
-// lines and of those beside the ends of the others. What is whole is read as it was, and nothing else
-// is. TestEveryPrefixIsReadable cuts a file of each kind of line at every byte.
+// TestEveryCutOfARealFile cuts a file of the command at every byte of its header and of its last
+// two lines. It also cuts beside the ends of the others. What is whole is read as it was, and
+// nothing else is. TestEveryPrefixIsReadable cuts a file of each kind of line at every byte.
 func TestEveryCutOfARealFile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it reads a file some thousand times; not with -short")

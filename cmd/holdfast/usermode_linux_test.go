@@ -74,7 +74,7 @@ func TestRunInsideGoesOnAfterAnInterruptAndAKill(t *testing.T) {
 	}
 }
 
-// startUser starts a call of the command by another user than root, which so mounts
+// startUser starts a call of the command by another user than root. So it mounts
 // nothing here, where tests that make a mount namespace would get a copy of it.
 func startUser(t *testing.T, args ...string) *child {
 	t.Helper()

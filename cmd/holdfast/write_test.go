@@ -60,7 +60,7 @@ func piped(t *testing.T, dir string, args ...string) (cmd *exec.Cmd, stdin io.Wr
 	return cmd, stdin, stdout, stderr
 }
 
-// writer starts holdfast write in a directory, with numbered lines as its input, and
+// writer starts holdfast write in a directory, with numbered lines as its input. It
 // returns a channel that is closed when it has read so many bytes of them.
 func writer(t *testing.T, dir string, enough int64, args ...string) (c *child, hasRead <-chan struct{}) {
 	t.Helper()
@@ -83,8 +83,8 @@ func writer(t *testing.T, dir string, enough int64, args ...string) (c *child, h
 	return c, reported
 }
 
-// checkNumbered wants files to hold the lines from 1 to last, each whole and once,
-// those of a file in their order, and none above most.
+// checkNumbered checks that files hold the lines from 1 to last, each whole and
+// once, in order in a file, and none above most.
 func checkNumbered(t *testing.T, dir string, last, most int64, cutAllowed bool) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*"))

@@ -60,7 +60,7 @@ func TestTotalsStateTheLossOfAllFiles(t *testing.T) {
 }
 
 // TestKilledWriteLosesNoMoreThanItsTotalsAllow kills write when it has taken all lines
-// and waits for more: what its files lack is no more than what the totals of the same
+// and waits for more. What its files lack is no more than what the totals of the same
 // run would have stated.
 func TestKilledWriteLosesNoMoreThanItsTotalsAllow(t *testing.T) {
 	const many = 500
@@ -68,8 +68,8 @@ func TestKilledWriteLosesNoMoreThanItsTotalsAllow(t *testing.T) {
 		t.Helper()
 		dir := t.TempDir()
 		cmd, stdin, _, stderr := piped(t, dir, "--out", "{1}", "--policy", policy, "--memory", memory)
-		// A line that is longer than the buffer goes straight to its file, which is a
-		// directory: when that is reported, every line before it was taken.
+		// A line that is longer than the buffer bypasses it to its file, which is a
+		// directory. When that is reported, every line before it was taken.
 		if err := os.Mkdir(filepath.Join(dir, "last"), 0o777); err != nil {
 			t.Fatal(err)
 		}

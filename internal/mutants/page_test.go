@@ -14,19 +14,19 @@ const page = "docs/mutants.md"
 const pageHead = `# Planted faults
 
 Each row is a small change that makes the code wrong. It is planted in a copy of the file (go build's overlay; the tree is never
-touched), and the tests that know the code are run, and then those of its whole package. A fault that no test sees is a
-promise that no test holds. *Equivalent* is a change that no caller can see, and why. *Caught by a hang* is a fault that no test
-names: the time limit ended the run. A test that fails must fail again, and pass without the fault. *Not run* counts neither as
-caught nor as planted; rows of faults that were not planted since may be of an older tree.
+touched). The tests that know the code run first, then those of its whole package. A fault that no test sees is a promise that
+no test holds. *Equivalent* is a change that no caller can see, and why. *Caught by a hang* is a fault that no test names: the
+time limit ended the run. A test that fails must fail again, and pass without the fault. *Not run* counts neither as caught nor
+as planted; rows of faults that were not planted since may be of an older tree.
 
-Run all of it, alone on a machine, or a few by their numbers; at least 95 % of those that are not equivalent must be caught:
+Run all of it, alone on a machine, or a few by their numbers. At least 95 % of those that are not equivalent must be caught:
 
     go test ./internal/mutants -run Mutants -mutants -timeout 0 -v
     go test ./internal/mutants -run Mutants -mutants -timeout 0 -v -mutants.only '03b|W.*' -update
 
-The second form also writes each row into this page as it is found. The table of the faults is
-[internal/mutants](../internal/mutants); a test that always runs holds it to the sources: each fault's text must stand exactly once in its
-file. Who changes that line changes the fault with it, or says what became of it. The time is that of the tests, without building.
+The second form also writes each row into this page as it is found. The table of the faults is [internal/mutants](../internal/mutants). A
+test that always runs holds it to the sources: each fault's text must occur exactly once in its file. If you change that line, change the
+fault with it, or say what became of it. The time is that of the tests, without building.
 `
 
 const tableHead = `

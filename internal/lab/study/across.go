@@ -11,9 +11,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/stat"
 )
 
-// ShowAcross returns what a run on several file systems shows of them all together: what
-// the study makes of it, or else the time of a record of every cell on each. A sweep is
-// the zero Study.
+// ShowAcross returns what a run on several file systems shows of all together. That is
+// what the study makes of it, or else the time of a record of every cell on each. A
+// sweep is the zero Study.
 func (s Study) ShowAcross(run result.Run) Shown {
 	shown := across
 	if s.Across != nil {

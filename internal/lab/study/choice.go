@@ -84,7 +84,7 @@ type Choice struct {
 	NeverReflink string
 
 	// Slower is how much longer a system call takes where the study runs than the plans
-	// of studies have it, as in a guest; 0 is not at all, or not known yet. PlanSlower
+	// of studies assume, as in a guest. 0 is not at all, or not known yet. PlanSlower
 	// is the same of where the arms got their sizes; 0 is Slower.
 	Slower, PlanSlower time.Duration
 
@@ -116,8 +116,8 @@ type Setting struct {
 	Room   int64        // in bytes: the largest file of a steady trial; 0 is DefaultRoom
 }
 
-// DefaultRoom is how much a steady trial may write: enough to fill the memory that may
-// wait to be written on most machines, so that the disk's own speed shows. That memory
+// DefaultRoom is how much a steady trial may write. On most machines it fills the
+// memory that may wait to be written, so that the disk's own speed shows. That memory
 // is 20 % of what is available, see vm.dirty_ratio.
 const DefaultRoom = 16 << 30
 

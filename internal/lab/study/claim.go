@@ -110,8 +110,8 @@ func Figure(s stat.Summary, text func(float64) string) Measured {
 	return Measured{s.Median, s.Low, s.High, text}
 }
 
-// AllTrials is the median of an arm's trials with the least and the most of them:
-// for what is counted, and does not vary by chance as a time does.
+// AllTrials is the median of an arm's trials with the least and the most of them.
+// It is for counts, which do not vary by chance as times do.
 func (e Evidence) AllTrials(arm string, of Metric, text func(float64) string) Measured {
 	samples := e.Samples(arm, of)
 	if len(samples) == 0 {
@@ -133,10 +133,10 @@ func (m Measured) String() string {
 	return fmt.Sprintf("%s (%s–%s)", m.Text(m.Value), m.Text(m.Low), m.Text(m.High))
 }
 
-// Judge holds what was measured against what the claim allows: it holds if the
-// whole interval is within, and does not (otherwise, which is NotHere or NeverSo)
-// if all of it is beyond. Of an interval that contains a bound neither is said: the
-// next run may lie on the other side.
+// Judge compares what was measured with what the claim allows. The claim holds if
+// the whole interval is within. It does not (otherwise, which is NotHere or
+// NeverSo) if all of it is beyond. Of an interval that contains a bound neither is
+// said: the next run may lie on the other side.
 func (m Measured) Judge(allowed Span, otherwise Verdict, holds, not string) Finding {
 	f := Finding{Measured: m.String()}
 	switch allowed.Place(m.Low, m.High) {

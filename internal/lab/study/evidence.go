@@ -135,7 +135,7 @@ func (e Evidence) Summary(arm string, of Metric) stat.Summary {
 func (e Evidence) Median(arm string, of Metric) float64 { return e.Summary(arm, of).Median }
 
 // Ratio returns how many times as large the figure of one arm is as that of
-// another, round by round: its interval is at 95 % for this one ratio.
+// another, round by round. Its interval is at 95 % for this one ratio.
 func (e Evidence) Ratio(over, under string, of Metric) stat.Comparison {
 	return stat.Compare(e.Samples(under, of), e.Samples(over, of), e.Floor, stat.Band)
 }

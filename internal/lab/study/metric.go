@@ -49,7 +49,7 @@ func Reads(t result.Trial) float64 {
 	return float64(t.IO.Reads)
 }
 
-// CPUUnparted is reported by a trial in User-Mode Linux: the kernel inside counts most of
+// CPUUnparted is reported by a trial in User-Mode Linux. The kernel inside counts most of
 // its own work as the program's, so that user and system time are not known.
 const CPUUnparted = "cpu_unparted"
 

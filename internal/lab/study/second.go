@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/trial"
 )
 
-// A Role is work that a second process does for an arm: one that is killed in the
-// middle, or that reads while the first one writes. It talks with the first by its
+// A Role is work that a second process does for an arm. The process is killed in
+// the middle, or reads while the first one writes. It talks with the first by its
 // standard input and output.
 type Role func(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error
 

@@ -39,8 +39,8 @@ type Study struct {
 	// depend on it.
 	Arms func(Choice) []Arm
 
-	// Flat says that the arms make no directories, and no file names of more than 14 bytes:
-	// they can be run on a bfs, which has neither.
+	// Flat says that the arms make no directories, and no file names of more than 14 bytes.
+	// So they can be run on a bfs, which has neither.
 	Flat bool
 
 	// Rounds returns how many rounds the choice, whose preset is the study's, makes
@@ -64,9 +64,9 @@ type Study struct {
 
 // An Arm is one way to do a study's work.
 type Arm struct {
-	// Cell says what the arm is. Name is unique in the study; Group
-	// is the same for arms that do the same work, which are compared; Records and
-	// RecordBytes are what a trial does unless the task reports another.
+	// Cell says what the arm is. Name is unique in the study. Group is the same
+	// for arms that do the same work, which are compared. Records and RecordBytes
+	// are what a trial does unless the task reports others.
 	result.Cell
 
 	// Missing says why the arm can't be run here, or is empty. Elsewhere are then
@@ -104,9 +104,9 @@ type Table struct {
 // ErrNoArm says that none of the arms can be run here; the reason follows.
 var ErrNoArm = errors.New("nothing of the study can be run here")
 
-// Prepare returns what is to be run on g: every arm that can be run here, one of
-// them twice; and what can't be, also with ErrNoArm. The number of rounds is fixed; a run that takes longer than its time
-// ends before, with whole rounds.
+// Prepare returns what is to be run on g: every arm that can be run here, one of them twice. It also returns what can't
+// be, even with ErrNoArm. The number of rounds is fixed; a run that takes longer than its time ends before, with whole
+// rounds.
 func (s Study) Prepare(g *trial.WorkDir, c Choice) (trial.Matrix, result.Plan, []result.Missing, error) {
 	c = c.on(g)
 	m, plan, missing := s.Matrix(c)

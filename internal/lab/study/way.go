@@ -72,7 +72,7 @@ func (y Way) Over(f holdfast.File) (Sink, error) {
 }
 
 // Calls returns how many write calls follow from the number of lines, their bytes
-// and the buffer; of a group commit, and of flushes by bytes, nothing does.
+// and the buffer. For a group commit, and for flushes by bytes, nothing does.
 func (y Way) Calls(count, size int64) (calls int64, ok bool) {
 	switch {
 	case y.By == Nowhere:
@@ -108,8 +108,8 @@ func (s bufferedSink) Sync() error  { return errors.Join(s.Flush(), s.file.Sync(
 func (s bufferedSink) Close() error { return errors.Join(s.Flush(), s.file.Close()) }
 
 // A periodic is a bufio.Writer that a ticker flushes, as a program would have to
-// write it: safe for many goroutines, without a flush whose error is lost, and
-// with an end. An error of the ticker's flush is bufio's from then on: the next
+// write it. It is safe for many goroutines, loses no error of a flush, and has
+// an end. An error of the ticker's flush is bufio's from then on: the next
 // Write, Flush or Close returns it.
 type periodic struct {
 	mu     sync.Mutex

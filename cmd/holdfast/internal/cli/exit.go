@@ -1,6 +1,6 @@
-// Package cli is what the commands share: exit codes and refusals, flags and help, output that sets
-// no terminal, progress, new files and the results that are read.
-// Start with [Run] and [Refusal].
+// Package cli is what the commands share. It has exit codes and refusals, flags and help, output
+// that sets no terminal, progress, new files and the results that are read. Start with [Run] and
+// [Refusal].
 package cli
 
 import (

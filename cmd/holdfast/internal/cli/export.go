@@ -66,8 +66,8 @@ func cannotWriteNew(flag, path string, err error) error {
 	return Misuse("choose a file in an existing directory that you may write to", "%s %s: %w", flag, path, Cause(err))
 }
 
-// A HeldDir is a directory that is held open: all that is made and removed in it is in one
-// place, even if a part of its path is exchanged meanwhile.
+// A HeldDir is a directory that is held open. All that is made and removed in it is in one
+// place, even if a part of its path is replaced meanwhile.
 type HeldDir struct {
 	*os.Root
 	name string

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzOutput writes a text in two parts, wherever it is cut, and wants nothing of it that sets
-// a terminal, and all of it that does not.
+// FuzzOutput writes a text in two parts, wherever it is cut. The output must have nothing that
+// sets a terminal, and all of the rest.
 func FuzzOutput(f *testing.F) {
 	for _, text := range []string{"plain\ttext\n", "\x1b[31m", "\x7f\x00\r", "\u009b31m\x9b", "é\u202e\u2066\u200f", "\xff\xe2\x80", "�"} {
 		f.Add(text, uint8(1))

@@ -90,8 +90,8 @@ func trimSlashes(path string) string {
 	return path
 }
 
-// nameIn is where a source goes in a directory. The name of a directory that is given as .. or
-// a/.. is the one that it has where it lies; what ends in /. is the contents alone.
+// nameIn is where a source goes in a directory. A directory that is given as .. or a/.. has
+// the name that it has where it lies. A path that ends in /. is the contents alone.
 func nameIn(dir, source string) (string, error) {
 	trimmed := trimSlashes(source)
 	name := filepath.Base(trimmed)
@@ -113,8 +113,8 @@ func nameIn(dir, source string) (string, error) {
 	return nameIn(dir, real)
 }
 
-// checkPair refuses a source that is its own destination, a directory that would be copied
-// into itself, and a file in place of a directory or the reverse.
+// checkPair refuses a source that is its own destination, and a directory that would be
+// copied into itself. It refuses a file in place of a directory, and the reverse.
 func checkPair(target, source string, info fs.FileInfo) error {
 	to, err := os.Stat(target)
 	switch {

@@ -35,8 +35,8 @@ type copyShow struct {
 	broken      error // of standard output
 }
 
-// each reports a file, link or directory. Of failures it holds the first one back where
-// that is likely to be the only one, and then ends the command; it prints the others at once.
+// each reports a file, link or directory. It holds the first failure back where it is likely
+// to be the only one, and then ends the command. It prints the others at once.
 func (s *copyShow) each(r filecopy.Result) {
 	switch {
 	case r.Err == nil:

@@ -131,7 +131,7 @@ func TestGenRemovesNothingThatMayBeAnothers(t *testing.T) {
 }
 
 // TestNoGenTakesTheFileOfAnother has gens of one path make it and clear up after each
-// other, as on a file system that has no files without a name.
+// other. So it is on a file system without nameless files.
 func TestNoGenTakesTheFileOfAnother(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
 	var all sync.WaitGroup

@@ -1,5 +1,6 @@
-// Package place is where the trials of a run are: in a directory, on file systems that are made
-// for the run, or in a kernel that is started for it. A run uses a [Place], and does not know which.
+// Package place is where the trials of a run are. They are in a directory, on file systems that are
+// made for the run, or in a kernel that is started for it. A run uses a [Place], and does not know
+// which.
 package place
 
 import (

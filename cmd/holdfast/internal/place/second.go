@@ -13,7 +13,7 @@ import (
 )
 
 // secondCommand is the command that the program runs itself as, where a study
-// needs another process: one that is killed, or that reads what this one writes.
+// needs another process. That one is killed, or reads what this one writes.
 const secondCommand = "second-process"
 
 // SecondProcess is a [trial.WorkDir]'s.

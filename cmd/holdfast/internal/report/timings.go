@@ -43,8 +43,8 @@ func writeTimings(dir string, run result.Run) error {
 	return writeDir("--csv", dir, files)
 }
 
-// timingFiles are the files of a run: the published tables for each file system, which have
-// averages; one table of all rows, which has medians; and a line for each run. In the
+// timingFiles are the files of a run. They are the published tables for each file system,
+// with averages; one table of all rows, with medians; and a line for each run. In the
 // published layouts predicted rows have files of their own.
 func timingFiles(rows, averages []timing.Row, iterations []string) []timingFile {
 	files := []timingFile{

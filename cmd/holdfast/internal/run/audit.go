@@ -179,8 +179,8 @@ func (a *audit) outline(s study.Study, c study.Choice) result.Plan {
 	return plan
 }
 
-// order orders what --fs names, and takes what can't be made out of it: large enough
-// for the files of all studies, which some keep until the end.
+// order orders what --fs names, without what can't be made. Each is large enough for
+// the files of all studies, which some keep until the end.
 func (a *audit) order() (place.Orders, error) {
 	o, err := place.Possible(a.where.fs)
 	if err != nil || len(o.List) == 0 {

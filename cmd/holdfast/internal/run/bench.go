@@ -465,8 +465,8 @@ func (a *arms) checkDIY(cmd *cobra.Command) error {
 	return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("%s is wrong in %d cases, and a time counts only if the bytes are right", cli.OneLine(a.diy), len(found.Faults))}
 }
 
-// order looks what can be had of a wish: in this kernel, or in one that is started because it is
-// asked for, or because the earlier run was in it.
+// order finds out what can be had of a wish. It looks in this kernel, or in one that is started
+// because a flag or the earlier run asks for it.
 func (b *benchmark) order(ctx context.Context, w place.Wish, c *study.Choice) (place.Order, error) {
 	for _, k := range b.kernels {
 		if k.Name() == b.kernel || w.Earlier != nil && k.Had(*w.Earlier) {
@@ -549,8 +549,8 @@ func (k *keeping) offerPage(s *session) {
 	s.say("a page with pictures: holdfast report %s -o %s", cli.OneLine(k.file), cli.OneLine(strings.TrimSuffix(k.file, filepath.Ext(k.file))+".html"))
 }
 
-// print writes the table of the run, or what is exported instead, and how it
-// compares with the baseline; it returns the refusal of a regression.
+// print writes the table of the run, or the export instead, and how it compares
+// with the baseline. It returns the refusal of a regression.
 func (k *keeping) print(w io.Writer, run result.Run) error {
 	if err := cli.EmitFio(w, k.fio, run); err != nil || k.fio == "-" {
 		return err

@@ -59,7 +59,7 @@ func (Kernel) Packages(ctx context.Context, kinds []volume.Kind) []string {
 	return slices.Compact(packages)
 }
 
-// An order is a run on file systems inside User-Mode Linux, and on one outside: each round has
+// An order is a run on file systems inside User-Mode Linux, and on one outside. Each round has
 // the trials of both, in one random order.
 type order struct {
 	place.Orders // outside
@@ -200,9 +200,9 @@ func missingInside(k volume.Kind, err error) result.Missing {
 	return m
 }
 
-// callTime is about what a write(2) of a byte to the null device takes here: the least of
-// some means, because other processes use the CPU too. With too large a time, the plan
-// would make arms that are too short to measure anything.
+// callTime is about what a write(2) of a byte to the null device takes here. It is the
+// least of some means, because other processes use the CPU too. With too large a time,
+// the plan would make arms that are too short to measure anything.
 func callTime() time.Duration {
 	f, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {

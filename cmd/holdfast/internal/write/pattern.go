@@ -272,9 +272,9 @@ func (p *pattern) appendPath(path []byte, l *line) ([]byte, error) {
 }
 
 // appendName appends a value so that it can stand in a file's name. What can't, or
-// would mean something there, is written as % and two hexadecimal digits for each
-// byte, as in a URL; the empty value is %-. Two values never give one name, and
-// none is empty, begins with a dot, or holds until, if that is not 0.
+// would mean something there, is written as in a URL: % and two hexadecimal digits
+// for each byte. The empty value is %-. Two values never give one name, and none
+// is empty, begins with a dot, or holds until, if that is not 0.
 func appendName(name, value []byte, until byte) []byte {
 	if len(value) == 0 {
 		return append(name, "%-"...)
@@ -285,8 +285,9 @@ func appendName(name, value []byte, until byte) []byte {
 	return appendEscaped(name, value, until, `/\%`)
 }
 
-// appendWindowsName escapes in addition what means something to Windows: other
-// characters, the names of devices, and a dot or space at the end, which it drops.
+// appendWindowsName also escapes what means something to Windows. These are other
+// characters, the names of devices, and a dot or space at the end, which Windows
+// drops.
 func appendWindowsName(name, value []byte, until byte) []byte {
 	const unsafe = `/\%:*?"<>|`
 	if isDevice(value) {
@@ -315,8 +316,9 @@ func isDevice(value []byte) bool {
 	return isPort && len(port) == 1 && port[0] >= '0' && port[0] <= '9'
 }
 
-// shorten makes a name that is too long fit: its beginning, %~, a digest of all of
-// it, and the text that the pattern ends it with. No value that fits holds %~.
+// shorten makes a name that is too long fit. The result is its beginning, %~, a
+// digest of all of it, and the pattern's text at its end. No value that fits
+// holds %~.
 func shorten(path []byte, start int, e element) []byte {
 	digest := sha256.Sum256(path[start:])
 	ending := ""

@@ -21,7 +21,7 @@ import (
 )
 
 // A spread takes lines, finds the file of each, and gives them to the library in batches.
-// A batch is what was read while the last one was written: a slow sender has each line
+// A batch is what was read while the last one was written. Each line of a slow sender is
 // written at once, and the lines of a fast one share calls and syncs.
 type spread struct {
 	destination
@@ -131,8 +131,8 @@ func (s *spread) remark(format string, args ...any) {
 	}
 }
 
-// append gives a pile to the library: twice if it is refused, because the first
-// refusal may be for a failure of the background that has passed.
+// append gives a pile to the library. It does so twice if it is refused,
+// because the first refusal may be for a background failure that has passed.
 func (s *spread) append(p *pile) {
 	switch {
 	case p.err != nil:

@@ -91,7 +91,7 @@ func unreadable(err error) error {
 	return fmt.Errorf("its last byte can't be read, so a torn line would not be ended: %w", cli.Cause(err))
 }
 
-// healAll ends the torn lines of the files that are about to get more: the line feed is
+// healAll ends the torn lines of the files that are about to get more. The line feed is
 // in the file before anything else is given to it, by whatever name.
 func (s *spread) healAll(piles []*pile) {
 	var torn []*pile

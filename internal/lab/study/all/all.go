@@ -1,4 +1,4 @@
-// Package all lists the studies, one package each, and does what takes the list: it finds one by
+// Package all lists the studies, one package each, and does what needs the list. It finds one by
 // its name, repeats a run, and does the work of a second process.
 //
 // Start with [Studies].
@@ -45,8 +45,8 @@ func Find(name string) (study.Study, bool) {
 	return all[i], true
 }
 
-// AcrossOf returns what a run on several file systems shows of them all together: what
-// its study makes of it, or else the time of a record of every cell on each.
+// AcrossOf returns what a run on several file systems shows of all together. That is
+// what its study makes of it, or else the time of a record of every cell on each.
 func AcrossOf(run result.Run) study.Shown {
 	s, _ := Find(run.Header.Study)
 	return s.ShowAcross(run)

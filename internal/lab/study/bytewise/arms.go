@@ -81,8 +81,8 @@ func bytesArms(c study.Choice) (arms []study.Arm) {
 }
 
 // byteCaches are the states that a trial begins with: none of the file, and all.
-// A user may ask for another than cold; where the page cache can't be asked, there
-// is only what is not known, and cold is said to be missing.
+// A user may ask for another than cold. Where the page cache can't be asked, the
+// state is not known, and cold is reported as missing.
 func byteCaches(c study.Choice) []result.Cache {
 	switch {
 	case c.NeverWarm != "":

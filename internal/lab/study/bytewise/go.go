@@ -120,7 +120,7 @@ func holdfastRanges(buffer holdfast.Size) func(*os.File) goReads {
 	}
 }
 
-// The loops are functions of their own, each for one type: so the compiler keeps the
+// The loops are functions of their own, each for one type. So the compiler keeps the
 // sum in registers and inlines what it can, as it does in code that uses the type.
 
 func sumFile(f *os.File, n int64) (sum cstdio.Sum, read int64, err error) {

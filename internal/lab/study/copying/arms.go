@@ -95,9 +95,9 @@ func openOurs(path string) (pointed, error) {
 }
 
 // planned parts the time of a round among the cells. Those that take the least are
-// copied whole, as many as fit into wholePart of it: a short copy by large buffers
-// fits into the processor's caches, and says nothing of a long one. The others share
-// what is left: none takes longer than the level, unless that is its least.
+// copied whole, as many as fit into wholePart of it. A short copy by large buffers
+// fits into the CPU's caches, and says nothing of a long one. The others share what
+// is left: none takes longer than the level, unless that is its least.
 func planned(cells []copyCell, round, slower time.Duration) copyPlan {
 	p := copyPlan{slower: slower}
 	wholes := make([]time.Duration, 0, len(cells))
@@ -317,7 +317,7 @@ func copyLoop(ctx context.Context, to io.Writer, from io.Reader, b []byte, until
 }
 
 // writeLoop writes the block over and over, the last one only so far as there are
-// bytes to write; each is done after each, unless it is nil.
+// bytes to write. After each block it calls each, unless that is nil.
 func writeLoop(ctx context.Context, to io.Writer, block []byte, until int64, each func() error) (written int64, err error) {
 	for calls := 0; written < until; calls++ {
 		if calls%everyCalls == 0 && ctx.Err() != nil {

@@ -47,8 +47,8 @@ func copyClaimsAcross() []study.Claim {
 	}
 }
 
-// sameKernel returns the file systems that can be held against each other: those that
-// the run made under its own kernel, or those of another that it ran, whichever are
+// sameKernel returns the file systems that can be compared with each other. They are
+// those under the run's own kernel, or those of another that it ran, whichever are
 // more.
 func sameKernel(all []study.Evidence) (same []study.Evidence) {
 	other := slices.DeleteFunc(slices.Clone(all), func(e study.Evidence) bool { return !study.IsUserMode(e.FileSystem) })

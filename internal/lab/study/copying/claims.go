@@ -20,7 +20,7 @@ func copyClaims() []study.Claim {
 func written(t result.Trial) float64 { return float64(t.Write) / float64(t.Records) }
 
 // userShare is the part of the CPU time of all rounds that was spent in user mode. A kernel may
-// part it by the ticks of its clock: of that many ticks each is one or the other, and the
+// divide it by the ticks of its clock. Each of that many ticks is one or the other, and the
 // interval is that of a proportion (Wilson's, 95 %). Of fewer than leastTicks there is none.
 func userShare(e study.Evidence, arm string) stat.Summary {
 	const tick, leastTicks, z = 10 * time.Millisecond, 20, 1.96 // of the slowest clock, of 100 Hz

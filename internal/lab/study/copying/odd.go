@@ -92,7 +92,7 @@ func costOfGo(e study.Evidence) (asked, found string) {
 }
 
 // Iterations returns a line for each run of each cell, as the published script prints
-// them, under a line that names what was measured; predicted times are marked. The
+// them, under a line that names what was measured. Predicted times are marked. The
 // rounds that are not whole are left out.
 func Iterations(run result.Run) (lines []string) {
 	all := study.EvidenceOn(run)

@@ -110,8 +110,8 @@ func copyMatrix(c study.Choice) []copyCell {
 	return all
 }
 
-// partRuns reports whether the part is run: without a choice all are, but on several file
-// systems part C alone, which is of them, unless the run is a full one.
+// partRuns reports whether the part is run. Without a choice all are. But on several file
+// systems it is part C alone, which is about them, unless the run is a full one.
 func partRuns(p study.Part, c study.Choice) bool {
 	switch {
 	case len(c.Parts) > 0:

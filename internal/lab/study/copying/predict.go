@@ -38,7 +38,7 @@ func stretchBy(t result.Trial, perByte float64) float64 {
 }
 
 // stretches are those of the cell's rounds. Of a form that syncs each write, a write of at
-// most a block takes one sync, whatever it writes: its cost is pooled over all these
+// most a block takes one sync, whatever it writes. Its cost is pooled over all these
 // buffers, round by round. So a prediction falls as the buffer grows, as the syncs do.
 func stretches(e study.Evidence, c copyCell) (all []float64) {
 	each := e.Trials(c.name())

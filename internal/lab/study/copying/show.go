@@ -24,8 +24,8 @@ func showCopies(e study.Evidence) study.Shown {
 	return study.Shown{Tables: tables, Picture: copyPicture(e, cells), Learnt: copyLearnt(e)}
 }
 
-// formTables are the tables of one form: the wholes of part C, which are also the last of
-// part A, and the files of other sizes.
+// formTables are the tables of one form. These are the wholes of part C, which are also
+// the last of part A, and the files of other sizes.
 func formTables(e study.Evidence, cells []copyCell) []study.Table {
 	if len(cells) == 0 {
 		return nil

@@ -24,8 +24,8 @@ const (
 	stdioPoints  = 20
 )
 
-// behindBytes is how much of what was written is not in the file at the last point:
-// it is in the process's memory, and lost with it.
+// behindBytes is how much of what was written is not in the file at the last point.
+// It is in the process's memory, and lost with it.
 const behindBytes = "behind_bytes"
 
 // A pointed stream can be flushed into the kernel, and its file be synced.

@@ -1,17 +1,17 @@
-// Package copying is the study of a repetition of TLPI's exercises 13-1 to 13-3: a file
+// Package copying is the study of a repetition of TLPI's exercises 13-1 to 13-3. A file
 // is copied by read(2) and write(2) with buffers from a byte to a mebibyte. It is
 // copied by the size of the file, with O_SYNC and its like, and on several file
 // systems. It is written without reading too, and a stdio stream is flushed and synced.
 //
 // In the clock: opening both files (the stage open), the loop of read and write
 // (write), a sync at the end (sync), and closing (close). Before each run the page
-// cache has nothing of the source, which is verified and kept with the trial; where
-// that can't be had the run goes on, and the tables say so. Not in the clock: the
-// source, which is made once, by the seed, and read by all trials through links; and
-// the comparison of what was written with it.
+// cache has nothing of the source, which is verified and kept with the trial. Where
+// that can't be had the run goes on, and the tables say so. Two things are not in
+// the clock. The source is made once, by the seed, and read by all trials through
+// links. What was written is compared with it.
 //
-// A copy that takes longer than its share of the time is a shorter one of the same
-// buffer, from which the whole is predicted: see [stretch].
+// A copy that would take longer than its share of the time is a shorter one of the
+// same buffer. The whole is predicted from it: see [stretch].
 //
 // Start with [Study].
 package copying

@@ -281,8 +281,9 @@ func coldTask(n int64) trial.Task {
 	}
 }
 
-// residentPages are the file's pages that are in memory after all reads: just those
-// that were read, unless the kernel read ahead, or more were there before.
+// residentPages are the file's pages that are in memory after all reads. They are
+// just those that were read, unless the kernel read ahead, or more were there
+// before.
 const residentPages = "resident_after_pages"
 
 const oneByOne = "each timed alone"

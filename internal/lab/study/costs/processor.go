@@ -57,11 +57,11 @@ const (
 	largeRing = 256 << 20 / lineBytes
 )
 
-// A ring is a chain through memory: the first word of each line is the place of the
+// A ring is a chain through memory. The first word of each line is the place of the
 // next, and all lines are passed before the first comes again. The order is that of a
-// linear congruence of full period (Hull and Dobell): lines is a power of two, the
-// multiplier 1 more than a multiple of 4, the increment odd. The ring is made in the
-// order of memory, and followed in an order that no prefetcher knows.
+// linear congruence of full period (Hull and Dobell). So lines is a power of two, the
+// multiplier 1 more than a multiple of 4, and the increment odd. The ring is made in
+// the order of memory, and followed in an order that no prefetcher knows.
 type ring struct {
 	words []uint32
 	at    uint32

@@ -10,12 +10,12 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/trial"
 )
 
-// An operation that takes less than the loop around it is measured as a difference:
-// the same loop with it and without it, turn by turn. The median turn counts, so
-// that one in which another process had the CPU does not.
+// An operation that takes less than the loop around it is measured as a difference.
+// The same loop runs with it and without it, turn by turn. The median turn counts,
+// so that one in which another process had the CPU does not.
 
-// turns is how many there are in a trial: so many that most are much shorter than the
-// time that a scheduler gives to another thread.
+// turns is how many there are in a trial. They are so many that most are much shorter
+// than the time that a scheduler gives to another thread.
 const turns = 100
 
 // A loop does its work n times.
@@ -29,8 +29,8 @@ type difference struct {
 	each int
 }
 
-// measure does about n operations and reports to the clock what they take: the cost
-// of one, as far as it differs from nothing, times their number.
+// measure does about n operations and reports to the clock what they take. That is
+// the cost of one, as far as it differs from nothing, times their number.
 func (d difference) measure(c *trial.Clock, stage trial.Stage, n int64) error {
 	each := max(1, d.each)
 	perTurn := max(1, int(n)/turns/each)

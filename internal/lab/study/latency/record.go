@@ -14,7 +14,7 @@ import (
 )
 
 // A stamped record holds when it was made and which one it is, and ends with the
-// checksum of all that: a reader needs to know nothing else to see that it is right.
+// checksum of all that. A reader needs nothing else to see that it is right.
 //
 //	time 8 bytes | number 8 bytes | filling | CRC-32C 4 bytes
 type stamped []byte

@@ -44,7 +44,7 @@ func (o sink) waitsForDisk() bool {
 }
 
 // promise is the most that may be lost with the process, and so the most that
-// another process can't read yet. bufio promises nothing of time by itself.
+// another process can't read yet. By itself, bufio promises nothing about time.
 func (o sink) promise() holdfast.Bound {
 	switch {
 	case o.by == byHoldfast:

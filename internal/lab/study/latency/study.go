@@ -4,8 +4,8 @@
 //
 // In the clock:
 //   - write: every Write by itself, with the two readings of the clock around it,
-//     which the arm write/nothing shows; the elapsed time is their sum, and opening
-//     and closing the file (which flushes), apart. Making the record is not in it.
+//     which the arm write/nothing shows. The elapsed time is their sum. Opening and
+//     closing the file (which flushes) are apart. Making the record is not in it.
 //   - open: an open loop. Records are due by the clock; the latency counts from when
 //     one was due until its Write returned, the service time from the call alone.
 //   - visible: the writer puts CLOCK_MONOTONIC into the record just before its Write.

@@ -24,9 +24,9 @@ import (
 const watchRole = "watch-file"
 
 // watchPause is how long the watcher waits at the end of the file before it reads
-// again. Polling needs nothing of the system and adds nothing to the writer's calls, as
-// a notification (inotify) would; how long it takes from one look to the next is
-// measured and reported.
+// again. Polling needs nothing of the system, and adds nothing to the writer's calls,
+// unlike a notification (inotify). The time from one look to the next is measured and
+// reported.
 const watchPause = 50 * time.Microsecond
 
 // An observation is what the watcher reports when it is done.
@@ -188,8 +188,8 @@ func (w *watcher) end(err error) (observation, error) {
 }
 
 // watchFile is the second process: it reads records from the file at args[0], of
-// args[1] bytes each, until stdin ends and the file too. stdin ends also if the
-// first process dies.
+// args[1] bytes each, until stdin ends and the file too. The end of stdin comes
+// also if the first process dies.
 func watchFile(_ context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
 	if len(args) != 2 {
 		return fmt.Errorf("a watcher takes a file and the size of its records, and has %d arguments", len(args))

@@ -65,7 +65,7 @@ type lineCounts struct {
 	killed                                   int64
 }
 
-// What one line takes, about, for the plan; and what a trial and each of its bytes take
+// What one line takes, about, for the plan. A trial and each of its bytes take more
 // besides, half of it out of the clock.
 const (
 	formatTime = 150 * time.Nanosecond
@@ -627,8 +627,8 @@ func touchedArm() study.Arm {
 	})
 }
 
-// What the arm that looks at a file tells: which of its facts one write has changed, as 0
-// or 1; and the sizes of a page and a block in bytes.
+// What the arm that looks at a file reports: which of its facts one write has changed, as
+// 0 or 1. It also reports the sizes of a page and a block in bytes.
 const (
 	sizeChanged     = "size_changed"
 	modifiedChanged = "mtime_changed"

@@ -144,8 +144,8 @@ func TestFewRoundsProveNoRatio(t *testing.T) {
 	}
 }
 
-// TestVerdictsFollowTheArms changes three arms, runs them, and sees the verdicts
-// turn: each is decided by a count, so one round is enough, but of kills, which may come
+// TestVerdictsFollowTheArms changes three arms, runs them, and sees the verdicts turn.
+// Each is decided by a count, so one round is enough. Kills need more: they may come
 // when a buffer is just empty.
 func TestVerdictsFollowTheArms(t *testing.T) {
 	changed := map[string]func() study.Arm{

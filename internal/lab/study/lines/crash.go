@@ -35,8 +35,8 @@ const (
 // killedWriter is the role of the process that is killed.
 const killedWriter = "lines-writer"
 
-// The killed writer is no faster than this, so that a flush by time has something
-// to do before a buffer is full: some lines at a time.
+// The killed writer is no faster than this, some lines at a time. So a flush by
+// time has something to do before a buffer is full.
 const (
 	killedPause = time.Millisecond
 	killedLines = 20

@@ -15,8 +15,8 @@ type costModel struct{ line, call, copied, sync float64 }
 // modelled are the arms that the costs come from: their predictions would show themselves.
 var modelled = []string{equalFormat, equalWrite, equalBufio16, groupEqual + "/write, sync each"}
 
-// modelOf takes the costs apart from four arms of a round: making a line; a write call with
-// the few bytes of a line; a byte through a buffer into the kernel; a sync.
+// modelOf derives the costs from four arms of a round. They are: a line made; a write call
+// with the few bytes of a line; a byte through a buffer into the kernel; a sync.
 func modelOf(arms [4]result.Trial) (m costModel) {
 	format, write, buffered, each := arms[0], arms[1], arms[2], arms[3]
 	m.line = study.PerRecord(format)
@@ -35,8 +35,8 @@ func (m costModel) of(t result.Trial) (lines, calls, copied, syncs float64) {
 	return lines, calls, copied, syncs
 }
 
-// lineModel is the document's mathematics with the costs of this machine: for each way the
-// sum of what its calls, bytes and syncs cost, beside the time that was measured.
+// lineModel is the document's mathematics with the costs of this machine. For each way it
+// has the sum of what its calls, bytes and syncs cost, beside the measured time.
 func lineModel(e study.Evidence) study.Table {
 	t := study.Table{
 		Title: "The mathematics of buffering, with the costs of this machine",

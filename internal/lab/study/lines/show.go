@@ -326,8 +326,8 @@ func lineLosses(e study.Evidence) study.Table {
 // isOurs reports whether a Writer of this module does the arm's work.
 func isOurs(arm string) bool { return strings.HasPrefix(study.Short(arm), string(study.Ours)) }
 
-// lineFlight is what a bound by time may be exceeded by: the flush that was in
-// flight, and how late a timer may be on a busy machine.
+// lineFlight is by how much a bound by time may be exceeded. It covers the
+// flush in flight, and how late a timer may be on a busy machine.
 const lineFlight = 20 * time.Millisecond
 
 // keeps reports whether no trial lost more than the bound.
@@ -390,8 +390,8 @@ func publishedRuns(column int) chart.Point {
 	return p
 }
 
-// formatPart is the part of an arm's time that another takes for the formatting alone; NaN
-// where one of them was not run, or the noise was larger than the difference.
+// formatPart is the part of an arm's time that another takes for the formatting alone. It
+// is NaN where one of them was not run, or the noise was larger than the difference.
 func formatPart(e study.Evidence, format, arm string) float64 {
 	if !e.Have(format, arm) {
 		return math.NaN()

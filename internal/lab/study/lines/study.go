@@ -2,15 +2,15 @@
 // between the program and its file saves, and what it costs when the program dies.
 //
 // In the clock of the group lines is what the document timed: formatting and
-// writing each line, and the flush, but neither open nor close; and its two modes
-// do not write the same bytes. All other groups write the same bytes in all arms
-// and have open, write, flush, sync and close in the clock, apart and together.
+// writing each line, and the flush, but neither open nor close. Its two modes do
+// not write the same bytes. All other groups write the same bytes in all arms and
+// have open, write, flush, sync and close in the clock, apart and together.
 // Formatting is in it too, the same for every arm of a group, and stands apart in
 // an arm that does nothing else. The group values is timed as a Go benchmark:
 // making a temporary file, writing, closing and removing it is one operation. Into
 // a pipe or a socket the clock ends when the other end has read all. The group
 // crash is timed as a whole, from the start of a second process until it was
-// killed; its figures are what the file has lost.
+// killed. Its figures are what the file has lost.
 //
 // Start with [Study].
 package lines
@@ -114,8 +114,8 @@ func (t lineText) bytes(count int64) int64 {
 	return size
 }
 
-// verify reads r to its end: it must hold the first count lines, each once, and in
-// the order of each of the writers, which share the lines in turn.
+// verify reads r to its end. It must hold the first count lines, each once, in the
+// order of each of the writers, which share the lines in turn.
 func (t lineText) verify(r io.Reader, count int64, writers int) error {
 	next := make([][]byte, writers)
 	due := make([]int64, writers)
@@ -265,7 +265,8 @@ func (r lineRun) writeShare(ctx context.Context, w study.Sink, first int64) erro
 const lineCheck = 64
 
 // A modeRun is the work of one of the document's modes, in its clock and with its
-// allocations: a string for each line, and for the unbuffered mode its bytes.
+// allocations. These are a string for each line, and for the unbuffered mode its
+// bytes.
 type modeRun struct {
 	buffered bool
 	count    int64

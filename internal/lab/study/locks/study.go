@@ -1,6 +1,6 @@
-// Package locks is the study of the other two experiments that the file experiment is
-// called the third of: a counter that many goroutines add to, and a map that they
-// share.
+// Package locks is the study of two experiments: a counter that many goroutines add
+// to, and a map that they share. The file experiment is called the third of their
+// trilogy.
 //
 // In the clock is the work from the start of the first goroutine until the last has
 // ended. So the starting of goroutines is in it for all alike; an arm shows what that
@@ -105,8 +105,8 @@ func crews(chosen []int, published int) []crew {
 	return all
 }
 
-// A load is how much a trial does: an experiment takes a millisecond or two, which
-// says little, so it is done several times over in each trial.
+// A load is how much a trial does. An experiment takes a millisecond or two, which
+// says little, so each trial does it several times.
 type load struct{ steps, passes int64 }
 
 // load is the count that was chosen, or the published one: a thousand steps for each

@@ -37,7 +37,7 @@ const (
 // oldMessage is what stands in a file that is replaced.
 const oldMessage = "what stood here before\n"
 
-// A durableWay is a fileWay on a file system that has nothing left to write: else
+// A durableWay is a fileWay on a file system that has nothing left to write. Else
 // the first sync would pay for the files of the arms before it.
 type durableWay struct {
 	fileWay
@@ -91,8 +91,8 @@ func (w durableWay) task(n int) trial.Task {
 }
 
 // makeOld makes the files that are to be replaced. Each has a second name in another
-// directory: it would be removed else, and see [trial.Task] for what that does to those
-// which are made next.
+// directory, because it would be removed otherwise. See [trial.Task] for what a removal
+// does to the files made next.
 func makeOld(path string, n int) error {
 	second := filepath.Join(path, "old")
 	err := os.Mkdir(second, 0o777)

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// Arms that do what was in the published clock from 100 files on: the message goes to
+// Arms that do what was in the published clock from 100 files on. The message goes to
 // files that are open before it starts, and are closed after it has stopped.
 
 const (
@@ -113,8 +113,8 @@ type appendedFiles struct {
 	data  []byte
 }
 
-// besides is how many descriptors there are room for with those of the files: the
-// directory's, and what else a Files and the program have open.
+// besides is how many descriptors must fit beside those of the files. They are
+// the directory's, and what else a Files and the program have open.
 const besides = 16
 
 // noDescriptors says why n files can't be open at once, or is empty.

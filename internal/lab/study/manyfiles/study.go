@@ -142,7 +142,7 @@ func filesArms(c study.Choice) []study.Arm {
 		seen[a.Name] = true
 	}
 	// The files of all trials stay until the end of the run, with those of the warm-up and of the
-	// arm that is run twice: each arm needs the room of them all.
+	// arm that is run twice. Each arm needs the room of them all.
 	all, twin := int64(0), int64(0)
 	for _, a := range once {
 		if c.Only != nil && !slices.Contains(c.Only, a.Name) {

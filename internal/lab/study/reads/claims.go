@@ -68,8 +68,8 @@ var readsClaims = []study.Claim{
 	},
 }
 
-// leastFaults is what a size that saves faults would save for each page read: a
-// part of one, beside which what the runtime itself needs is little.
+// leastFaults is what a size that saves faults would save for each page read.
+// It is a part of one, much more than the runtime itself needs.
 const leastFaults = 0.1
 
 func faultsPerPage(t result.Trial) float64 {

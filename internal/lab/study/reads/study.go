@@ -4,14 +4,14 @@
 // own.
 //
 // In the clock is all from the opening of the file until it is closed, the making
-// of the buffers too; they are the stages open, read and close. What is read is
-// summed up in the clock, by all arms of a group alike, and so that the order
-// counts: CRC-32 over blocks, records and lines, two running sums over bytes. The
-// sums are compared with those of what was written, after the clock.
+// of the buffers too. The stages are open, read and close. What is read is summed
+// up in the clock, by all arms of a group alike, and so that the order counts:
+// CRC-32 over blocks, records and lines, two running sums over bytes. The sums
+// are compared with those of what was written, after the clock.
 //
 // All trials read the same file, each through a link of its own, so that a large
 // file is not written for each. An arm that takes a system call for a few bytes
-// reads only the file's beginning; the arms are compared by the time of a byte. A
+// reads only the file's beginning. The arms are compared by the time of a byte. A
 // cold arm starts with no page of the file in the page cache, which is proven, or
 // it is not run.
 //
@@ -47,8 +47,8 @@ func Study() study.Study {
 	}
 }
 
-// recordSize is how much the records' arms take of a buffer at once: more than
-// that, and bufio would not copy it but read it straight from the file.
+// recordSize is how much the records' arms take of a buffer at once. With more
+// than that, bufio would not copy it but read it directly from the file.
 const recordSize = 64
 
 // A fileReading is one way to read one file.

@@ -36,8 +36,8 @@ func (t *readText) at(offset int64, block []byte) {
 	}
 }
 
-// make makes the file at path: a link to the one that is in the same directory for
-// all trials, which the first of them writes. Where there are no links, it is
+// make makes the file at path. It is a link to the one file in the same directory
+// for all trials, which the first of them writes. Where there are no links, it is
 // written anew.
 func (t *readText) make(path string) error {
 	shared := filepath.Join(filepath.Dir(path), fmt.Sprintf("read-by-all-%d", t.size))

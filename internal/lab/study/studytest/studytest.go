@@ -1,4 +1,4 @@
-// Package studytest is what the tests of several studies need: it runs a study for real, plants
+// Package studytest is what the tests of several studies need. It runs a study for real, plants
 // results by hand, and looks at what is shown.
 //
 // Start with [RunStudy] and [Planted].

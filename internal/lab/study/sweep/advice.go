@@ -57,7 +57,7 @@ const (
 	beyondQuantile = 11
 )
 
-// preparePaced plans trials by which a policy can be judged at the rate: in each of them its
+// preparePaced plans trials by which a policy can be judged at the rate. In each of them its
 // period falls due three times, and together they have the samples for the choice's quantile.
 // Where that does not fit into the time, it leaves policies out, the last first.
 func (s Sweep) preparePaced(ctx context.Context, g *trial.WorkDir, c study.Choice, probed func(done, all int)) (trial.Matrix, result.Plan, error) {

@@ -20,8 +20,8 @@ import (
 
 // A run of many rounds is made of blocks: each round is one, in a process of its own. Where a
 // process has its heap, its stacks and its pages makes its cells faster or slower by some
-// percent for as long as it lives, and no round of it shows that. Rounds that differ in their
-// processes do.
+// percent. That lasts as long as it lives, and no round of it shows that. Rounds that differ
+// in their processes do.
 
 const (
 	// leastBlocks: fewer rounds are no run of blocks, and stay in one process.
@@ -144,9 +144,9 @@ func InBlocks(m trial.Matrix, g *trial.WorkDir, control func(result.Control) err
 	return b
 }
 
-// primes returns the short cells that each process of a round runs first: of each load one in
-// memory and one that waits for the disk. There are none, and no blocks, if a cell needs what one process
-// has: file systems made for the run, a page cache in some state, one long trial.
+// primes returns the short cells that each process of a round runs first. Of each load there is one in
+// memory and one that waits for the disk. There are none, and no blocks, if a cell needs one process
+// throughout. Such are file systems made for the run, a page cache in some state, and one long trial.
 func primes(cells []result.Cell) (short []result.Cell) {
 	type kind struct {
 		size    int64

@@ -32,12 +32,12 @@ const (
 	runMost = 12 << 30
 
 	// The bytes of a run are enough for this percentage of the rounds that are planned for
-	// the default time: it goes on until it is settled.
+	// the default time. It goes on until it is settled.
 	spareRounds = 150
 
 	// longest and shortest are the bounds of what the slowest trial of a group
 	// aims at. Short trials leave time for more rounds, and these show more of a
-	// machine that is now quick, now slow; but trials shorter than decent are
+	// machine that is now quick, now slow. But trials shorter than decent are
 	// all overhead, and then fewer rounds are better.
 	longest  = 500 * time.Millisecond
 	decent   = 200 * time.Millisecond
@@ -82,8 +82,8 @@ func calibrate(ctx context.Context, g *trial.WorkDir, loads []Workload, probed f
 	return rates, nil
 }
 
-// due returns the rate of the same workload with so many records due a second: what
-// can't keep up takes as long as it would, until it is given up.
+// due returns the rate of the same workload with so many records due a second. A
+// policy that can't keep up takes as long as it needs, until it is given up.
 func (r rate) due(perSecond float64) rate {
 	if perSecond > 0 {
 		step := float64(time.Second) / perSecond
@@ -140,8 +140,8 @@ func (w Workload) least(size int64) int64 {
 // memory. Both come on top of what is in the clock.
 const checkTime = 2 * time.Nanosecond
 
-// plan fits the workloads into the time, with the bursts at the given rates: in turns, or in fewer turns or none where
-// there is else no time for the rounds of a verdict. It returns in one of how many rounds the paced ones run.
+// plan fits the workloads into the time, with the bursts at the given rates. They are in turns, or in fewer turns or
+// none where the rounds of a verdict would else not fit. It returns in one of how many rounds the paced ones run.
 func plan(g *trial.WorkDir, c study.Choice, loads []Workload, rates []rate, left time.Duration) (f fitting, every int) {
 	for _, turns := range []int{burstTurns, fewTurns, 0} {
 		loads = slices.Clone(loads)
@@ -211,13 +211,14 @@ func (f fitting) verdictRounds() int {
 }
 
 // try finds the longest trials, though not shorter than least, with which the
-// rounds fit into the budget; ok is false if not even these do.
+// rounds fit into the budget. If not even these do, ok is false.
 func (f fitting) try(rounds int, least, budget time.Duration) (fit fitting, ok bool) {
 	f.rounds = rounds
 	for aim := longest; ; aim = max(least, aim*9/10) {
-		// Cells of one record size and number of writers that do not wait for the disk write
-		// the same number of records, that of the slowest. They are compared with each other,
-		// and some of their costs come once a file. A durable cell has its own, and its twin's.
+		// Some cells of one record size and number of writers do not wait for the disk. They
+		// write the same number of records, that of the slowest. They are compared with each
+		// other, and some of their costs come once a file. A durable cell has its own, and its
+		// twin's.
 		records := make([]int64, len(f.loads))
 		for i, w := range f.loads {
 			records[i] = f.alone(i, aim)
@@ -253,8 +254,8 @@ func (w Workload) shares(other Workload) bool {
 	return w.Policy == other.Policy || !w.durable() && !other.durable() && !w.Empty && !other.Empty
 }
 
-// most is how many bytes a trial may write on g: trialMost, or as many as the run's bytes
-// allow, or on a small disk as leaves room for what has to be beside it. A nil g has room.
+// most is how many bytes a trial may write on g. It is trialMost, or less if the run's
+// bytes allow less, or if a small disk must leave room for other files. A nil g has room.
 func most(g *trial.WorkDir, c study.Choice, loads []Workload) int64 {
 	bursts, long := apart(loads)
 	each, all := int64(0), runBytes(c, loads) // each: bytes that a round writes for one of each trial

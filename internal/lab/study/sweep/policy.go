@@ -39,8 +39,8 @@ func Policy() Sweep {
 	}
 }
 
-// Policies are the ones that the study compares by default: from the one that keeps
-// nothing back in memory to those that keep nothing from the disk.
+// Policies are the ones that the study compares by default. They go from the one
+// that keeps nothing back in memory to those that keep nothing from the disk.
 func Policies() []holdfast.Policy {
 	return []holdfast.Policy{
 		holdfast.Unbuffered(),
@@ -57,7 +57,7 @@ func Policies() []holdfast.Policy {
 
 // burstTurns is how many turns a burst has, see [result.Cell.Turns]: of so many short ones in a
 // row, a busy machine spares one. A machine that is so busy, or so slow, that the rounds for a verdict
-// don't fit has fewTurns, or none. docs/design/measuring.md has what they were chosen by.
+// don't fit has fewTurns, or none. How they were chosen is in docs/design/measuring.md.
 const (
 	burstTurns = 5
 	fewTurns   = 3
@@ -79,9 +79,9 @@ func inTurns(c study.Choice, loads []Workload) []Workload {
 }
 
 // withTwins repeats two workloads of the first group under second names. One works in
-// memory: the fixed buffer of 64 KiB if it is there, because most others are compared with
-// its like, else the first that never waits for the disk. The other waits for the disk: a
-// group commit if it is there, else the first of its kind.
+// memory. It is the fixed buffer of 64 KiB if there is one, because most others are
+// compared with its like. Else it is the first that never waits for the disk. The other
+// waits for the disk: a group commit if it is there, else the first of its kind.
 func withTwins(loads []Workload) []Workload {
 	first := func(is ...func(Workload) bool) int {
 		for _, is := range is {

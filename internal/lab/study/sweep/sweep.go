@@ -142,7 +142,7 @@ func (w Workload) paced(every int) result.Cell {
 	return cell
 }
 
-// Outline returns what Prepare would plan, without its calibration: the records of
+// Outline returns what Prepare would plan, without its calibration. The records of
 // a cell are 0 where that decides them, and the plan's sizes are upper bounds.
 func (s Sweep) Outline(c study.Choice) ([]result.Cell, result.Plan) {
 	var cells []trial.Cell
@@ -230,9 +230,9 @@ func matrix(c study.Choice, loads []Workload, cells []trial.Cell, rounds int) (t
 	return m, plan
 }
 
-// room is what one trial may take on the disk: its file and what the Writer may
-// reserve ahead of it, or what is written before to prepare the memory. What the
-// file system needs to keep its books comes on top.
+// room is what one trial may take on the disk. That is its file and what the
+// Writer may reserve ahead of it, or what is written before to prepare the
+// memory. What the file system needs to keep its books comes on top.
 func room(size int64) int64 {
 	return max(size+size/2, trial.PreparedBytes(size)) + 4<<20
 }

@@ -245,9 +245,9 @@ func TestAdviceStudyRunsEachPolicyAtTheRate(t *testing.T) {
 	}
 }
 
-// TestPacedTrialsShowWhatIsJudged plans for made-up disks: each trial of a policy that keeps the
-// rate has three periods and its share of the samples, and the time is kept by leaving out the
-// last policies.
+// TestPacedTrialsShowWhatIsJudged plans for made-up disks. Each trial of a policy that keeps the
+// rate has three periods and its share of the samples. The time is kept by leaving out the last
+// policies.
 func TestPacedTrialsShowWhatIsJudged(t *testing.T) {
 	plan := func(d disk, setting float64, quantile float64, budget time.Duration, policies ...holdfast.Policy) pacing {
 		loads := Advice().Workloads(study.Choice{Policies: policies, Setting: study.Setting{Rate: setting}})
@@ -360,8 +360,9 @@ func TestPacedTrialsAreLongEnough(t *testing.T) {
 	check(24*time.Hour, policies("buffer=64KiB,sync=1h"), "buffer=64KiB,sync=never", "buffer=64KiB,sync=1h0m0s")
 }
 
-// TestPlanHasBothParts: on each disk the rounds for a verdict of the bursts, and trials of
-// the paced cells, on a fast disk enough for an interval, in the time and the bytes.
+// TestPlanHasBothParts checks the plan on each disk. It has the rounds for a verdict of
+// the bursts, and trials of the paced cells, on a fast disk enough for an interval. It
+// keeps the time and the bytes.
 func TestPlanHasBothParts(t *testing.T) {
 	for name, d := range map[string]disk{"fast": fast, "slow": slow} {
 		paced := leastPaced

@@ -11,7 +11,7 @@ import (
 )
 
 // mostMoved is what one call of the kernel's own ways is asked for, so that a run can
-// be interrupted; the kernel itself stops below 2 GiB (sendfile(2)).
+// be interrupted. The kernel itself stops below 2 GiB (sendfile(2)).
 const mostMoved = 16 << 20
 
 var zeroFileWays = append(copyingWays,
