@@ -257,10 +257,8 @@ func (w *Writer) syncLocked() error {
 	w.callFileLocked("Sync", func() { calls, err = w.target.sync() })
 	took := time.Since(start)
 	w.commit.join.Took(took)
-	w.counts.syncs++
-	w.counts.longestSync = max(w.counts.longestSync, took)
-	w.counts.syncTime.add(took)
-	w.counts.systemCalls += int64(calls)
+	w.countsLocked().Synced(took)
+	w.countsLocked().SystemCalls += int64(calls)
 	if err != nil {
 		w.final = &SyncError{Path: w.target.path, Durable: w.durable, AtRisk: w.writtenLocked() - w.durable, Err: err}
 		w.reportLocked(w.final)

@@ -30,46 +30,17 @@ func (w *Writer) Err() error {
 // reportLocked counts a failure, and has it reported.
 func (w *Writer) reportLocked(err error) {
 	if err != nil {
-		w.counts.errors++
+		w.countsLocked().Errors++
 		w.failures.Add(err)
 	}
 }
 
-// counts is what a Writer counts besides Writes.
-type counts struct {
-	flushes, syncs, systemCalls, waits, errors int64
-
-	longestSync         time.Duration
-	flushTime, syncTime times
-}
-
-// times is a histogram that is made for the second time: it is larger than the rest of an
-// idle Writer, and a file of one record needs none.
-type times struct {
-	any   bool
-	first time.Duration
-	all   *stats.Histogram
-}
-
-func (t *times) add(d time.Duration) {
-	if !t.any {
-		t.any, t.first = true, d
-		return
+// countsLocked makes the counts, whose histograms are larger than the rest of an idle Writer.
+func (w *Writer) countsLocked() *stats.Counts {
+	if w.counts == nil {
+		w.counts = new(stats.Counts)
 	}
-	if t.all == nil {
-		t.all = new(stats.Histogram)
-		t.all.Add(t.first)
-	}
-	t.all.Add(d)
-}
-
-func (t *times) mergeInto(h *stats.Histogram) {
-	switch {
-	case t.all != nil:
-		h.Merge(t.all)
-	case t.any:
-		h.Add(t.first)
-	}
+	return w.counts
 }
 
 // Stats returns the counts so far, and the bytes at risk just now. Bytes in Lanes are among
@@ -86,15 +57,13 @@ func (w *Writer) Stats() stats.Counts {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c := &w.counts
-	s := stats.Counts{
-		Writes: w.writes, Flushes: c.flushes, Syncs: c.syncs, SystemCalls: c.systemCalls, Waits: c.waits, Errors: c.errors,
-		NotFlushed:  held + w.writtenLocked() - w.flushed,
-		NotDurable:  held + w.writtenLocked() - w.durable,
-		LongestSync: c.longestSync,
+	var s stats.Counts
+	if w.counts != nil {
+		s = *w.counts
 	}
-	c.flushTime.mergeInto(&s.Flush)
-	c.syncTime.mergeInto(&s.Sync)
+	s.Writes = w.writes
+	s.NotFlushed = held + w.writtenLocked() - w.flushed
+	s.NotDurable = held + w.writtenLocked() - w.durable
 	if s.NotDurable > 0 && !w.closed {
 		s.Oldest = time.Since(w.age.Oldest())
 	}

@@ -87,17 +87,17 @@ func (w *Writer) writeFileLocked(p []byte) (n int, err error) {
 	defer func() { w.flushing = false }()
 	// To read the clock twice takes a tenth of a short write: of those one of 16 is timed.
 	const short, each = 4 << 10, 16
-	counts := &w.counts
-	timed, start := len(p) >= short || counts.flushes%each == 0, time.Time{}
+	counts := w.countsLocked()
+	timed, start := len(p) >= short || counts.Flushes%each == 0, time.Time{}
 	if timed {
 		start = time.Now()
 	}
 	w.callFileLocked("Write", func() { n, calls, err = w.target.write(p) })
 	if timed {
-		counts.flushTime.add(time.Since(start))
+		counts.Flush.Add(time.Since(start))
 	}
-	counts.flushes += int64(calls)
-	counts.systemCalls += int64(calls)
+	counts.Flushes += int64(calls)
+	counts.SystemCalls += int64(calls)
 	if err == nil {
 		w.failing = nil
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/deadline"
 	"github.com/holdfast-go/holdfast/internal/distinct"
 	"github.com/holdfast-go/holdfast/internal/notify"
+	"github.com/holdfast-go/holdfast/stats"
 )
 
 // A Writer writes to a [File] under a [Policy]. Any number of goroutines may use
@@ -103,7 +104,7 @@ type Writer struct {
 
 	commit commit
 	age    age.Clock
-	counts counts
+	counts *stats.Counts // nil: nothing was counted
 }
 
 // New returns a Writer that writes to f under p, from the file's current position on.
@@ -282,7 +283,7 @@ func (w *Writer) takeLocked(p []byte) error {
 			w.growLocked(w.pos + len(p))
 			continue
 		}
-		w.counts.waits += waits
+		w.countsLocked().Waits += waits
 		if err := w.makeRoomLocked(len(p)); err != nil {
 			return err
 		}
@@ -483,7 +484,7 @@ func (w *Writer) Close() (err error) {
 	}()
 	defer func() {
 		w.sealLocked()
-		w.counts.systemCalls++
+		w.countsLocked().SystemCalls++
 		w.callFileLocked("Close", func() {
 			w.background.Wait()
 			closeErr = w.target.close()
