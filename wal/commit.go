@@ -19,9 +19,9 @@ import (
 // this covered. Whoever comes meanwhile waits for the next batch. The Log's mu guards it.
 type commit struct {
 	leading bool
-	// batch numbers the one that will cover what is accepted now, done counts the
-	// finished ones, and joined those that wait for batch, besides its leader. done is also
-	// read without mu.
+	// batch numbers the one that will cover what is accepted now. The finished ones are
+	// counted in done, which is also read without mu. The calls that wait for batch,
+	// besides its leader, are counted in joined.
 	batch  int64
 	done   atomic.Int64
 	joined int

@@ -135,7 +135,7 @@ var logMutants = []mutant{
 	{
 		number: "930", what: "readers see what a crash can take back",
 		file: "wal/read.go",
-		old:  "\t\tif l.opts.Policy.Sync.Waits() {\n\t\t\tend = l.durable + 1\n\t\t}\n",
+		old:  "\t\tif l.opts.Policy.Sync.Waits() {\n\t\t\tend = l.durable.Load() + 1\n\t\t}\n",
 		new:  "",
 	},
 	{
