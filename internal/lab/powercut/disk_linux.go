@@ -245,14 +245,25 @@ func busy(try func() error) error {
 
 // mount mounts a file by a loop device.
 func mount(file *os.File, point string, k volume.Kind, options string) (unmount func() error, err error) {
-	loop, err := volume.Loop(file)
-	if err != nil {
+	var loop *os.File
+	try := func() error {
+		if loop, err = volume.Loop(file); err != nil {
+			return err
+		}
+		return busy(func() error {
+			return unix.Mount(loop.Name(), point, k.Type, unix.MS_NOSUID|unix.MS_NODEV, options)
+		})
+	}
+	err = try()
+	if k.Type == "jfs" && errors.Is(err, unix.EINVAL) {
+		first := loop // in use, so that the next one is another
+		defer first.Close()
+		err = try() // Linux 6.1 refuses the first device of a file, and takes a second one; why is not known
+	}
+	if loop == nil {
 		return nil, err
 	}
 	defer loop.Close()
-	err = busy(func() error {
-		return unix.Mount(loop.Name(), point, k.Type, unix.MS_NOSUID|unix.MS_NODEV, options)
-	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("mount -t %s: %w", k.Type, err), forget(k, loop))
 	}

@@ -42,6 +42,7 @@ func columnsOf(t reflect.Type, prefix string) []csvColumn {
 			inner = inner.Elem()
 		}
 		switch {
+		case !field.IsExported():
 		case strings.Contains(notTidy, " "+key+" ") && key != "" || key == "-":
 		case inner.Kind() == reflect.Struct && !inner.Implements(textMarshaler): // else it is one text
 			below := prefix

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -34,7 +35,8 @@ type objectKey struct {
 	in    *object // of a struct, or one that a pointer or a list leads to
 }
 
-var trialObject = newObject(reflect.TypeFor[Trial]())
+// trialObject is made for the first file that is read: most commands read none.
+var trialObject = sync.OnceValue(func() *object { return newObject(reflect.TypeFor[Trial]()) })
 
 func newObject(of reflect.Type) *object {
 	o := &object{next: map[string]int{}}
@@ -66,7 +68,7 @@ func (d *decoder) trial(line []byte, t *Trial) (ok bool) {
 		return false
 	}
 	d.line = rest
-	return d.members(trialObject, reflect.ValueOf(t).Elem()) && string(d.line) == "\n" && t.Records > 0 && t.Elapsed > 0 &&
+	return d.members(trialObject(), reflect.ValueOf(t).Elem()) && string(d.line) == "\n" && t.Records > 0 && t.Elapsed > 0 &&
 		d.latency(&t.Latency) && d.latency(t.Service) && d.latency(t.Replayed)
 }
 
