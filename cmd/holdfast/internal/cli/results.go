@@ -103,7 +103,7 @@ func ReadResults(name string, stdin io.Reader) (result.Run, error) {
 	return readResults(name, stdin, result.ReadMerged)
 }
 
-// readMemory keeps the collector from letting memory grow to twice what a million trials take.
+// readMemory keeps the collector from letting memory grow to twice what the trials take.
 const readMemory = 900 << 20
 
 // ReadResultsTo is ReadResults that hands each byte on as it is read, and keeps all of a trial.
