@@ -84,7 +84,7 @@ func TestScreenshots(t *testing.T) {
 	made("prove", "--level", "memory", "-o", "proof.jsonl")
 	keep("prove", report(t, few(t).write(12), "--proof", filepath.Join(dir, "proof.jsonl")), 1440, 620, nil, top("What was proven"))
 	keep("live", terminal(t, dir, "round 9/12", "bench", "--live", "--dir", ".", "--time", "8s", "--rounds", "12", "--writers", "1",
-		"--policy", "buffer=4KiB", "--policy", "buffer=64KiB", "--policy", "buffer=64KiB,flush=100ms,sync=1s", "--policy", "sync=group"), 880, 270, nil, nil)
+		"--policy", "buffer=4KiB", "--policy", "buffer=64KiB", "--policy", "buffer=64KiB,flush=100ms,sync=1s", "--policy", "sync=group"), 880, 310, nil, nil)
 }
 
 // onPaper shows a page as it is printed, on A4 across without its margins.

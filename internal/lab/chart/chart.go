@@ -65,7 +65,7 @@ const (
 	bandTop  = 34 // what the heading of a band takes
 	limitTop = 26 // what the line of a limit takes
 	labelUp  = 10 // from a line up to the foot of its label
-	top      = 44 // legend
+	top      = 56 // legend, and the labels of limits
 	bottom   = 28 // scale
 )
 

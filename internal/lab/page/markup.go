@@ -3,7 +3,9 @@ package page
 import (
 	"fmt"
 	"html"
+	"slices"
 	"strings"
+	"unicode"
 )
 
 // Raw is markup as it is: a constant of the program, or a picture that it drew. All other texts are escaped.
@@ -121,8 +123,9 @@ func (m *Markup) table(t Table) {
 		m.Add(Raw(` data-filter="`), t.Filter, Raw(`"`))
 	}
 	m.Add(Raw(">\n<thead><tr>"))
-	for _, h := range t.Head {
-		m.Add(Raw(`<th scope="col">`), h, Raw("</th>"))
+	words := t.words()
+	for i, h := range t.Head {
+		m.Add(Raw(`<th scope="col"`), words[i], Raw(">"), h, Raw("</th>"))
 	}
 	m.Add(Raw("</tr></thead>\n<tbody>"))
 	for _, r := range t.Rows {
@@ -138,13 +141,30 @@ func (m *Markup) table(t Table) {
 			if i == 0 {
 				m.Add(Raw(`<th scope="row">`), c, Raw("</th>"))
 			} else {
-				m.Add(Raw("<td>"), c, Raw("</td>"))
+				m.Add(Raw("<td"), words[i], Raw(">"), c, Raw("</td>"))
 			}
 		}
 		m.Add(Raw("</tr>"))
 	}
 	m.Add(Raw("\n</tbody></table></div>\n"))
 	m.notes(t.Notes)
+}
+
+// words returns the attribute of each column that has words, and no text that begins with a number.
+func (t Table) words() []Raw {
+	words := make([]Raw, len(t.Head))
+	for _, r := range t.Rows {
+		words = append(words, make([]Raw, max(0, len(r.Cells)-len(words)))...)
+	}
+	for i := range words {
+		begins := func(is func(rune) bool) bool {
+			return slices.ContainsFunc(t.Rows, func(r Row) bool { return i < len(r.Cells) && strings.IndexFunc(r.Cells[i], is) == 0 })
+		}
+		if i > 0 && !t.Prose && begins(unicode.IsLetter) && !begins(unicode.IsDigit) {
+			words[i] = ` class="word"`
+		}
+	}
+	return words
 }
 
 // results says which results are inside.

@@ -86,7 +86,7 @@
   }
 
   // Pictures, saved as they look now.
-  const painted = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "stroke-linejoin", "font-family", "font-size", "font-weight", "text-anchor", "opacity", "color"];
+  const painted = ["paint-order", "fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "stroke-linejoin", "font-family", "font-size", "font-weight", "text-anchor", "opacity", "color"];
   const standalone = (svg) => {
     const copy = svg.cloneNode(true), box = svg.viewBox.baseVal;
     const from = [svg, ...all("*", svg)], to = [copy, ...all("*", copy)];

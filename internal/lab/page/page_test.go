@@ -127,3 +127,17 @@ func TestSectionsAreNumberedAndTheirTablesNamed(t *testing.T) {
 		t.Error("what was given is changed")
 	}
 }
+
+// TestWordsStandLeft: a column whose texts begin with letters is of words, and one that has a number is none.
+func TestWordsStandLeft(t *testing.T) {
+	rows := page.Plain([][]string{{"a", "held", "-", "not split", "-"}, {"b", "-", "-", "25 %", "nothing"}})
+	p := page.Page{Title: "it", Sections: []page.Section{{Title: "it", Tables: []page.Table{{Title: "it", Head: []string{"row", "verdict", "none", "CPU", "lost"}, Rows: rows}}}}}
+	want := `<th scope="row">a</th><td class="word">held</td><td>-</td><td>not split</td><td class="word">-</td>`
+	if got := written(t, p); !strings.Contains(got, want) {
+		t.Errorf("the page lacks %s:\n%s", want, got)
+	}
+	p.Sections[0].Tables[0].Prose = true
+	if got := written(t, p); strings.Contains(got, `class="word"`) {
+		t.Errorf("prose is marked:\n%s", got)
+	}
+}

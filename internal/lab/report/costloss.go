@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/lab/chart"
 	"github.com/holdfast-go/holdfast/internal/lab/page"
+	"github.com/holdfast-go/holdfast/internal/lab/study"
 )
 
 // costAgainstLoss draws a picture for each load: bands of policies that lose the same at a power
@@ -20,7 +21,7 @@ func (s sheet) costAgainstLoss(need needs) []page.Section {
 		policies := s.Priced(g)
 		d := chart.Dots{
 			Title:  fmt.Sprintf("what a policy costs a writer, against what a power cut takes: %s", title(g.Load)),
-			Scale:  func(x float64) string { return tick(x) + "x" },
+			Scale:  study.Times,
 			Series: []string{"times the cheapest, at full speed", "paced, times no sync"},
 			Limits: need.costs(g),
 		}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"maps"
@@ -58,8 +57,8 @@ func exits(cmd *cobra.Command) map[int]string {
 // Help prints a command's help: what it does, the flags most people need, two
 // examples, the other flags in their groups, the exit codes.
 func Help(cmd *cobra.Command, _ []string) {
-	w := bufio.NewWriter(cmd.OutOrStdout())
-	defer w.Flush() // what fails is reported at the end
+	w := new(strings.Builder)
+	defer func() { _, _ = io.WriteString(cmd.OutOrStdout(), InLocale(w.String())) }() // what fails is reported at the end
 	text := cmd.Long
 	if text == "" {
 		text = cmd.Short

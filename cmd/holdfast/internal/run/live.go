@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/live"
 	"github.com/holdfast-go/holdfast/internal/lab/figure"
+	"github.com/holdfast-go/holdfast/internal/lab/report"
 	"github.com/holdfast-go/holdfast/internal/lab/result"
 	"github.com/holdfast-go/holdfast/internal/lab/stat"
 	"github.com/holdfast-go/holdfast/internal/lab/study"
@@ -128,7 +129,11 @@ func (f *following) lines(columns, rows int) []string {
 	}
 	lines := []string{f.step, keys, ""}
 	said := strings.Split(strings.TrimSuffix(f.said.String(), "\n"), "\n")
-	said = said[max(0, len(said)-saidLines):]
+	folded := ""
+	for _, line := range said[max(0, len(said)-saidLines):] {
+		folded += report.Fold(line)
+	}
+	said = strings.Split(strings.TrimSuffix(folded, "\n"), "\n")
 	most := rows - len(lines) - len(said) - 3 // the heads of the columns, how many are left out, and a free line
 	if len(f.cells) > 0 {
 		wide, names := 0, make([]string, len(f.cells))
@@ -137,7 +142,7 @@ func (f *following) lines(columns, rows int) []string {
 			wide = max(wide, utf8.RuneCountInString(names[i]))
 		}
 		wide = min(wide, columns/2)
-		lines = append(lines, fmt.Sprintf("%-*s %9s %9s  %s", wide, "", "median", "last", "the time a record took, round by round"))
+		lines = append(lines, fmt.Sprintf("%-*s %9s %9s  %s", wide, "", "median", "last", "round by round"))
 		for i, c := range f.cells {
 			if i >= most {
 				lines = append(lines, fmt.Sprintf("and %d more", len(f.cells)-i))
