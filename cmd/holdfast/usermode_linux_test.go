@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -124,5 +125,48 @@ func awaitNoProcessIn(t *testing.T, dir string) {
 			at, err := os.Readlink(link)
 			living = living || err == nil && strings.HasPrefix(at, dir+"/")
 		}
+	}
+}
+
+// TestPowerIsCutInside judges a file system in the guest, for a user without rights. The plain
+// program and the Writer keep what they acknowledged. Each program and disk that cheats is caught.
+func TestPowerIsCutInside(t *testing.T) {
+	needsGuest(t)
+	if testing.Short() {
+		t.Skip("a kernel is started, and all its controls are judged")
+	}
+	t.Parallel()
+	dir, proof := inMemory(t), filepath.Join(t.TempDir(), "proof.jsonl")
+	run := startUser(t, "prove", "--kernel", "uml", "--fs", "ext4", "--workload", "writer", "--states", "20", "--time", "2m", "--dir", dir, "-o", proof)
+	if code := run.exit(t); code != cli.ExitOK {
+		t.Fatalf("exit code %d\n%s%s", code, run.stdout.String(), run.reported.String())
+	}
+	nothingIn(t, dir)
+	text, err := os.ReadFile(proof)
+	if err != nil {
+		t.Fatal(err)
+	}
+	caught := 0
+	for line := range strings.Lines(string(text)) {
+		var v struct {
+			FS, Workload, Control string
+			Tally                 struct{ States, Acknowledged, Lost int64 }
+		}
+		if err := json.Unmarshal([]byte(line), &v); err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case v.FS != "uml-ext4" || v.Tally.States == 0:
+			t.Errorf("%s: %d states of %s", v.Workload, v.Tally.States, v.FS)
+		case v.Control == "correct" || v.Control == "":
+			if v.Tally.States < 20 || v.Tally.Acknowledged == 0 || v.Tally.Lost > 0 {
+				t.Errorf("%s: %d states, %d of %d acknowledged records lost", v.Workload, v.Tally.States, v.Tally.Lost, v.Tally.Acknowledged)
+			}
+		default:
+			caught++
+		}
+	}
+	if caught < 7 {
+		t.Errorf("%d of the programs and disks that cheat were judged and caught, want 7:\n%s", caught, run.stdout.String())
 	}
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // insideKinds are judged in a started kernel if none is chosen.
-var insideKinds = []string{"f2fs"}
+var insideKinds = []string{"ext4"}
 
 // parseKernel knows the kernel that can be started.
 func (p *proof) parseKernel(text string) (string, error) {
