@@ -66,6 +66,6 @@ func TestOnlyTheCommandThatIsAskedForIsMade(t *testing.T) {
 		}
 		t.Logf("%q: %d bytes", args, least)
 	}
-	check(100, 112<<10, "--help")
+	check(100, 120<<10, "--help")
 	check(1, 16<<10, "copy", "a", "b")
 }
