@@ -148,8 +148,8 @@ func diskThere() error {
 	return (&Disk{Server: Server{Device: 3, Log: 5, Notes: func() uint64 { return 7 }}, Image: 4, Refuse: refuse}).Serve()
 }
 
-// TestStaleDiskIsAborted holds that a process is freed that waits for a disk whose owner was
-// killed, and that the disk of an owner that lives is left alone.
+// TestStaleDiskIsAborted holds that AbortStale frees a process that waits for a disk whose owner
+// was killed. It leaves the disk of an owner that lives alone.
 func TestStaleDiskIsAborted(t *testing.T) {
 	t.Parallel()
 	needsRoot(t)
