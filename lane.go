@@ -279,8 +279,8 @@ func (l *Lane) tryTurnOver(p []byte) (full, done bool) {
 	return l.w.fullLocked() > l.w.flushed, true
 }
 
-// Close merges what the Lane holds and gives its memory back. It does not flush.
-// A Lane that is not closed loses nothing: its Writer's Close covers it.
+// Close merges what the Lane holds and gives its memory back. It does not flush. On an error the
+// Lane stays open, with all it holds. Its Writer's Close covers a Lane that is not closed.
 func (l *Lane) Close() error {
 	if l.done || l.size == 0 {
 		l.done = true

@@ -433,7 +433,7 @@ func TestOneSlowBlockStartsNoFlusher(t *testing.T) {
 	})
 }
 
-// TestLittleThatHasWrappedStaysInTheRing has a flush leave a few bytes, of which some are at the end of
+// TestLittleThatHasWrappedStaysInTheRing has a flush leave a few bytes, some at the end of
 // the ring and some at its beginning.
 func TestLittleThatHasWrappedStaysInTheRing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -12,20 +12,6 @@ import (
 // mostWords bounds a sentence of a comment or a page. docs/measured is made of results, and testdata is golden.
 const mostWords = 25
 
-// notYetShort has the directories whose sentences may still have ten words more. The studies are the one part of
-// internal that is done. A row of figures in decisions.md has no sentence in it, only numbers.
-var (
-	notYetShort = regexp.MustCompile(`^(internal|adapters|browser|deploy|drill|peers|tools)/|^docs/design/decisions\.md$`)
-	isShort     = regexp.MustCompile(`^internal/lab/study/`)
-)
-
-func mostWordsIn(name string) int {
-	if notYetShort.MatchString(name) && !isShort.MatchString(name) {
-		return mostWords + 10
-	}
-	return mostWords
-}
-
 var notSentences = regexp.MustCompile(`(^|/)testdata/|^docs/measured/`)
 
 func TestSentencesAreShort(t *testing.T) {
@@ -39,7 +25,7 @@ func TestSentencesAreShort(t *testing.T) {
 			continue // removed and not committed yet, or left out
 		}
 		for _, s := range longSentences(name, string(text)) {
-			t.Errorf("%s: a sentence of %d words, of at most %d: %s", name, len(strings.Fields(s)), mostWordsIn(name), s)
+			t.Errorf("%s: a sentence of %d words, of at most %d: %s", name, len(strings.Fields(s)), mostWords, s)
 		}
 	}
 }
@@ -53,7 +39,7 @@ var (
 	comment = regexp.MustCompile(`^(.*\s)?// ?([^\t\s].*|  +\S.*)$`)
 )
 
-// longSentences returns the sentences of more words than mostWordsIn allows, in a page, or in a source's comments.
+// longSentences returns the sentences of more words than mostWords, in a page, or in a source's comments.
 func longSentences(name, text string) (long []string) {
 	paragraph, code, made, behindCode := "", false, false, false
 	end := func() {
@@ -65,7 +51,7 @@ func longSentences(name, text string) (long []string) {
 			if at == nil {
 				at = []int{len(paragraph) - start, len(paragraph) - start}
 			}
-			if s := paragraph[start : start+at[0]]; len(strings.Fields(s)) > mostWordsIn(name) {
+			if s := paragraph[start : start+at[0]]; len(strings.Fields(s)) > mostWords {
 				long = append(long, strings.TrimSpace(s))
 			}
 			if start += at[1]; start == len(paragraph) {

@@ -107,9 +107,9 @@ type Writer struct {
 	counts *stats.Counts // nil: nothing was counted
 }
 
-// New returns a Writer that writes to f under p, from the file's current position on.
-// The Writer closes f in Close. It does not sync the directory of f; [Create] and
-// [Append] do.
+// New returns a Writer that writes to f under p, from the file's current position on. The
+// Writer closes f in Close; if New fails, f stays open. It does not sync the directory of f;
+// [Create] and [Append] do.
 func New(f File, p Policy) (*Writer, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("holdfast: %w", err)
@@ -366,8 +366,8 @@ func (w *Writer) readyLocked(n int) bool {
 
 func (w *Writer) writtenLocked() int64 { return w.lap + int64(w.pos) }
 
-// Flush hands all bytes to the kernel that were accepted before the call, those of
-// Lanes included. On nil, Flushed is at least what Written was then.
+// Flush hands all bytes to the kernel that were accepted before the call, those of Lanes
+// included, and waits for it. On nil, Flushed is at least what Written was then.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

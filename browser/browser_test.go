@@ -451,7 +451,7 @@ func TestHostileResultsAreInert(t *testing.T) {
 var loadsOfPage = flag.Int("loads", 30, "how many loads of 100 cells the page of TestThousandsOfCellsOpenAtOnce has")
 
 // TestThousandsOfCellsOpenAtOnce bounds what the browser has to do for a run of so many cells, which busy machines do not
-// change, and logs how long it takes.
+// change. It logs how long that takes.
 func TestThousandsOfCellsOpenAtOnce(t *testing.T) {
 	empty, cells := *loadsOfPage, 100**loadsOfPage
 	site := report(t, large(t, empty, 12))

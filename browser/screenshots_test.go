@@ -16,8 +16,8 @@ import (
 
 var screenshots = flag.String("screenshots", "", "keep the pictures of docs/screenshots in this directory")
 
-// TestScreenshots makes the pictures of the documents: of a run that is made up, and of short runs of audit, prove and
-// bench on this machine.
+// TestScreenshots makes the pictures of the documents. One is of a run that is made up, the others of short runs of
+// audit, prove and bench on this machine.
 func TestScreenshots(t *testing.T) {
 	if *screenshots == "" {
 		t.Skip("-screenshots names no directory")

@@ -73,8 +73,8 @@ func selects(t *testing.T, s *metav1.LabelSelector, of map[string]string) bool {
 	return err == nil && !selector.Empty() && selector.Matches(labels.Set(of))
 }
 
-// checkPod holds what both pods have: the name of the node, mounts that there are, the disk measured
-// and the results kept elsewhere, and no rights that they do not need.
+// checkPod holds what both pods have: the name of the node, mounts of volumes that exist, and no
+// rights that they do not need. They measure the disk, and keep the results elsewhere.
 func checkPod(t *testing.T, pod corev1.PodSpec) {
 	t.Helper()
 	if !pod.HostNetwork {

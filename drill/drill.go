@@ -1,8 +1,8 @@
 // Package drill holds an exercise and its solution: a buffer of one's own between a
 // program and read(2) and write(2). README.md has the steps.
 //
-// It has no code of its own. It embeds the C sources for the command that checks and
-// times what a student wrote, and for go build, which does not see that cgo includes them.
+// It has no code of its own. It embeds the C sources for the command that checks and times what a
+// student wrote. They are also for go build, which does not see that cgo includes them.
 package drill
 
 import "embed"

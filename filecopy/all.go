@@ -15,8 +15,8 @@ import (
 
 // All copies files, and directories with all that is in them, from the second of each pair to
 // the first. A file is copied to a file of the name that the pair gives. A directory is copied
-// to a directory. If that is there, it gets the source's names beside its own; else it is made
-// in one that is there. Symbolic links in a directory are copied as links; one that a pair
+// to a directory. If that exists, it gets the source's names beside its own; else it is made in
+// an existing one. Symbolic links in a directory are copied as links; one that a pair
 // gives is followed. Directories get their permissions and times when all is in them. Until
 // then their owner may write in them, also in an existing one that did not allow it.
 //

@@ -15,7 +15,7 @@ import (
 
 var noContext = context.Background()
 
-// appending returns a Files on real files that the test closes.
+// appending returns a Set on real files that the test closes.
 func appending(t *testing.T, options Options) *Set {
 	t.Helper()
 	f, err := New(options)

@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// onDisk returns a Files on a disk in memory. At its end the test checks that the
+// onDisk returns a Set on a disk in memory. At its end the test checks that the
 // disk was used as disks must be, and that no descriptor is left.
 func onDisk(t *testing.T, disk *fault.Disk, options Options) *Set {
 	t.Helper()

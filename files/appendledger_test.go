@@ -36,7 +36,7 @@ type ledger struct {
 var ledgerSeeds = flag.Uint64("ledger.seeds", 20, "how many `seeds` of each policy TestFilesKeepTheirWordOnADiskThatFails takes")
 
 // TestFilesKeepTheirWordOnADiskThatFails lets goroutines append, flush, sync and release under
-// every policy, and write batches. They use two Files, through links and in a directory that
+// every policy, and write batches. They use two Sets, through links and in a directory that
 // moves, on a disk that fails in seeded ways. It holds what is in the files, and what crashes
 // leave, against what the calls said.
 func TestFilesKeepTheirWordOnADiskThatFails(t *testing.T) {

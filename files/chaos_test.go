@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/fault"
 )
 
-// A crowd is goroutines that use one Files in every way at once. Each record that one
+// A crowd is goroutines that use one Set in every way at once. Each record that one
 // of them adds to a file names it and is numbered, so that the files show what was kept.
 type crowd struct {
 	t     *testing.T

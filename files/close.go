@@ -76,8 +76,8 @@ func (t *streams) unreportedLocked(goals []goal) error {
 // Release hands what was accepted for a path to the kernel, makes it durable unless
 // the policy is sync=never, and closes the file. Call it before a rename or a
 // removal, as log rotation does. The next Append opens the path anew. It returns what
-// fails; the file is closed all the same. A path that nothing was appended to is no
-// error.
+// fails; the file is closed all the same. It waits for the disk; the end of ctx ends the
+// wait. A path that nothing was appended to is no error.
 func (f *Set) Release(ctx context.Context, path string) error {
 	t := &f.streams
 	t.mu.Lock()

@@ -29,7 +29,7 @@ func TestOnlyAFileErrorIsTemporary(t *testing.T) {
 }
 
 // TestErrorIsTemporaryIfItsCallMayBeMadeAgain holds what users ask an error to what
-// Files does about it.
+// a Set does about it.
 func TestErrorIsTemporaryIfItsCallMayBeMadeAgain(t *testing.T) {
 	ops := []retry.Op{retry.OpOpen, retry.OpWrite, retry.OpTruncate, retry.OpSync, retry.OpClose, retry.OpRename, retry.OpStat, retry.OpMkdir, retry.OpChmod, retry.OpChown, retry.OpResolve}
 	temporary := 0

@@ -21,14 +21,14 @@ import (
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-// Files writes any number of files through a bounded number of descriptors and a
-// bounded memory, under one [holdfast.Policy] and from any number of goroutines.
+// A Set writes any number of files under one [holdfast.Policy], with a bounded number of
+// descriptors and a bounded memory. Any number of goroutines may use it.
 //
 // [Set.Append] is for files that live long: logs, journals, one for each tenant.
 // [Set.WriteFile] and [Set.WriteAll] are for whole files: exports, caches, what a
 // build makes. Both may be used on the same paths.
 //
-// A Files must be closed. It starts goroutines and timers only while bytes wait,
+// A Set must be closed. It starts goroutines and timers only while bytes wait,
 // and none is left after Close.
 type Set struct {
 	options    Options // with every default filled in
@@ -61,9 +61,9 @@ type Set struct {
 }
 
 // errFilesClosed is what every call gets after Close.
-var errFilesClosed = fmt.Errorf("holdfast: the Files was closed: %w", os.ErrClosed)
+var errFilesClosed = fmt.Errorf("holdfast: the set of files was closed: %w", os.ErrClosed)
 
-// New returns a Files, or an error that names the option which can't be kept.
+// New returns a Set, or an error that names the option which can't be kept.
 // It opens nothing.
 func New(options Options) (*Set, error) {
 	if err := options.Validate(); err != nil {
@@ -74,7 +74,7 @@ func New(options Options) (*Set, error) {
 
 func init() { vfs.NewSet = newSet }
 
-// newFiles returns a Files on a disk, under options that are valid.
+// newFiles returns a Set on a disk, under options that are valid.
 func newSet(d vfs.Disk, options Options) *Set {
 	f := &Set{options: options.withDefaults(), disk: d, attributes: vfs.AttributesOf(d)}
 	f.names = durable.NameSyncsOf(d)

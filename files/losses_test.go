@@ -185,7 +185,7 @@ func TestFailedSyncOfAllTakesTheNamesOfStreams(t *testing.T) {
 	closeFiles(t, f)
 }
 
-// TestTwoFilesInOneDirectory has one Files lose the names that another has made there.
+// TestTwoFilesInOneDirectory has one Set lose the names that another has made there.
 func TestTwoFilesInOneDirectory(t *testing.T) {
 	for _, sync := range []holdfast.Sync{{Mode: holdfast.SyncClose}, {Mode: holdfast.SyncGroup}} {
 		disk := lossDisk(t, false)
@@ -210,7 +210,7 @@ func TestTwoFilesInOneDirectory(t *testing.T) {
 	}
 }
 
-// TestSyncOfFilesThatWereLeftIsNoProofOfTheirNames has one Files lose the names of files that
+// TestSyncOfFilesThatWereLeftIsNoProofOfTheirNames has one Set lose the names of files that
 // another has closed without a sync, and forgotten.
 func TestSyncOfFilesThatWereLeftIsNoProofOfTheirNames(t *testing.T) {
 	for _, all := range []bool{false, true} {

@@ -36,8 +36,7 @@ type Options struct {
 	Handles int
 
 	// Memory is the most bytes that wait in memory, over all files. So it is the most
-	// that the end of the process loses; 0 is 64 MiB, or
-	// the policy's Buffer if that is more.
+	// that the end of the process loses; 0 is 64 MiB, or the policy's Buffer if that is more.
 	Memory holdfast.Size
 
 	// MkdirAll lets missing directories be made, with permissions 0777 before umask.

@@ -28,7 +28,7 @@ type scene struct {
 	old   map[string][]byte
 	leads map[string]string // where paths lead that are links or mounted files
 
-	beside []Write // what another Files writes meanwhile
+	beside []Write // what another Set writes meanwhile
 
 	mayLeave bool // temporary files
 }

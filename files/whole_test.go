@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-// filesOn returns a Files that the test closes.
+// filesOn returns a Set that the test closes.
 func filesOn(t *testing.T, d vfs.Disk, o Options) *Set {
 	t.Helper()
 	if err := o.Validate(); err != nil {
@@ -29,7 +29,7 @@ func filesOn(t *testing.T, d vfs.Disk, o Options) *Set {
 	return f
 }
 
-// realFiles returns a Files on the real disk.
+// realFiles returns a Set on the real disk.
 func realFiles(t *testing.T, o Options) *Set {
 	t.Helper()
 	f, err := New(o)

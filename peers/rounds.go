@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
-// A block is one comparison under one load: the cells that are run close
-// together in each round, so that their ratios are of the same moment.
+// A block is one comparison under one load. Its cells run close together in each round, so that
+// their ratios are of the same moment.
 type block struct {
 	*comparison
 	load  load

@@ -195,7 +195,7 @@ const pending = math.MaxInt
 
 func newHistory() *history { return &history{puts: map[string][]put{}} }
 
-// of returns the puts of a key, of which the first is what was there before.
+// of returns the puts of a key. The first is what was there before.
 func (h *history) of(key string) []put {
 	if h.puts[key] == nil {
 		h.puts[key] = []put{{}}

@@ -91,7 +91,7 @@ func BenchmarkReadLines(b *testing.B) {
 }
 
 // BenchmarkReadBlocks times a checksum over a file in the page cache, and over one
-// of which no page is.
+// that is not there.
 func BenchmarkReadBlocks(b *testing.B) {
 	arms := []readArm{
 		{"bufio=4KiB", crcOfReads(4<<10, func(f *os.File) io.Reader { return bufio.NewReader(f) })},

@@ -168,7 +168,7 @@ func (r *Reader) Read(p []byte) (n int, err error) {
 		case len(p) == 0:
 			return 0, nil
 		case len(p) >= r.block && r.ahead == nil:
-			return r.readStraight(p)
+			return r.readBypassing(p)
 		}
 		if err := r.more(); err != nil {
 			return 0, err
@@ -179,8 +179,8 @@ func (r *Reader) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// readStraight lets the source read into p, past the Reader's memory.
-func (r *Reader) readStraight(p []byte) (n int, err error) {
+// readBypassing lets the source read into p, past the Reader's memory.
+func (r *Reader) readBypassing(p []byte) (n int, err error) {
 	n, err = r.read(p)
 	r.err = err
 	if n == 0 {

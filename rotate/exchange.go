@@ -160,7 +160,7 @@ func parts(base sys.Name) (before, behind string) {
 	return name[:dot] + "-", name[dot:]
 }
 
-// backupName returns a name that no backup has, later than all that are there.
+// backupName returns a name that no backup has, later than all existing ones.
 func (f *File) backupName(l *logFile) (name sys.Name, at time.Time, err error) {
 	if f.last.IsZero() { // an earlier process may have had a clock that was ahead
 		all, err := f.list(l.place)

@@ -179,7 +179,7 @@ func TestATornEndIsCutAndCounted(t *testing.T) {
 	}
 }
 
-// TestWhatWasCutNeverComesBack has a batch of which a crash has taken the first record and
+// TestWhatWasCutNeverComesBack has a batch. A crash has taken its first record and
 // left the second. What is written next is as long as the first.
 func TestWhatWasCutNeverComesBack(t *testing.T) {
 	for _, next := range []string{"12345", "", strings.Repeat("x", 100)} {

@@ -17,7 +17,7 @@ const readChunk = 64 << 10
 // Read returns the record of an index. Under sync=group and sync=each it returns what is
 // durable, so that no reader sees what a crash can take back. Otherwise it returns all that
 // was accepted, and first writes what waits in memory. An index that the log does not have is
-// [ErrNotFound].
+// [ErrNotFound]. The slice is the caller's.
 func (l *Log) Read(index uint64) ([]byte, error) {
 	for r, err := range l.Records(index) {
 		return bytes.Clone(r.Data), err

@@ -245,7 +245,7 @@ type sight struct {
 
 // lookBehind looks for whole frames behind the end of a segment.
 //
-// This is how a torn end is told from damage. A crash leaves any of the sectors that were
+// This separates a torn end from damage. A crash leaves any of the sectors that were
 // written since the last sync. So a frame that is whole may stand behind one that is not,
 // and says nothing. But each frame has the offset up to which the segment was durable when
 // it was written. If that is beyond the place, its bytes were on the disk, and are not there
@@ -327,8 +327,8 @@ func (l *Log) recover(path string) (found Recovery, err error) {
 	}
 	last := st.Last
 	if len(st.live) == 0 {
-		// Also where it is there: who made it may have died before its name was durable, or have
-		// seen that sync fail.
+		// Also where it exists: its maker may have died before its name was durable, or have seen
+		// that sync fail.
 		if !made {
 			since = 0
 		}

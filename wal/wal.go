@@ -49,7 +49,7 @@ type Options struct {
 	SegmentSize holdfast.Size
 
 	// Perm is what new files may be used for, before umask; 0 is 0666. A new directory may be
-	// entered by all who may read them. A segment that is there keeps its permissions, and the
+	// entered by all who may read them. An existing segment keeps its permissions, and the
 	// last one gets more records. It is recycled only if it permits no more than Perm.
 	Perm fs.FileMode
 

@@ -1,9 +1,9 @@
 //go:build unix
 
-// Command bench measures pipelines of loggers with holdfast below them beside what their users
-// have now: zap's BufferedWriteSyncer, a bufio.Writer and a mutex, lumberjack. It prints a table
-// in Markdown: the time and the CPU time of a record in each, as medians over rounds in which all
-// take their turn. Beside them is the ratio to the logger's first arm in the same round.
+// Command bench measures pipelines of loggers with holdfast below them beside what their users have
+// now: zap's BufferedWriteSyncer, a bufio.Writer and a mutex, lumberjack. It prints a table in
+// Markdown. It has the time and the CPU time of a record in each, as medians over rounds that run
+// them all. Beside them is the ratio to the logger's first arm in the same round.
 //
 //	go run -C adapters/bench . --dir /var/tmp
 package main

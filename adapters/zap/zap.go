@@ -2,8 +2,8 @@
 //
 //	holdfast:///var/log/app.log?policy=periodic=1s&size=100MiB&backups=7&compress=true
 //
-// A [rotate.File] is a zapcore.WriteSyncer as it is: this package is for programs whose
-// outputs are text. zap syncs what is above the level Error, so Fatal and Panic lose nothing.
+// A [rotate.File] is a zapcore.WriteSyncer. This package is for programs whose outputs are text.
+// zap syncs what is above the level Error, so Fatal and Panic lose nothing.
 package zap
 
 import (

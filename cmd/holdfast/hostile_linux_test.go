@@ -391,7 +391,7 @@ func TestColdIsProvenInTheResults(t *testing.T) {
 // nobody is a user without any right.
 const nobody = 65534
 
-// asNobody starts the command as a user without rights, in a directory of his.
+// asNobody starts the command as a user without rights, in a directory of that user.
 func asNobody(t *testing.T, dir string, args ...string) *child {
 	t.Helper()
 	if os.Geteuid() != 0 {

@@ -14,7 +14,7 @@ type Buffered interface {
 	Flush() error
 }
 
-// A disk takes what a Buffered hands on, and fails as it is told.
+// A disk takes what a Buffered hands on, and fails where its fields say so.
 type disk struct {
 	got    bytes.Buffer
 	calls  int

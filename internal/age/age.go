@@ -1,5 +1,5 @@
-// Package age knows since when the oldest byte waits that is not durable, without a look at
-// the clock for each byte: only for the first one after each sync has begun.
+// Package age knows since when the oldest byte waits that is not durable. It looks at the clock
+// only for the first byte after each sync has begun.
 package age
 
 import "time"

@@ -23,5 +23,5 @@ func Abreast(some, n int, do func(i int)) {
 }
 
 // Waiters is how many files are written, or files or directories synced, at once where each is
-// synced by itself: they wait for the disk and share its commits.
+// synced by itself. They wait for the disk and share its commits.
 const Waiters = 64

@@ -35,7 +35,7 @@ func worthSyncAll(disk vfs.Disk, files int) bool {
 	return known && WorthSyncAll(files, dirty)
 }
 
-// An Errseq is a descriptor of a directory, open before the first byte that it is to sync: a sync of
+// An Errseq is a descriptor of a directory, open before the first byte that it is to sync. A sync of
 // the whole file system by it reports every failure since. It reports a failure once, and does not
 // name the file. So one sync at a time uses it, and none after a failure.
 type Errseq struct {

@@ -13,19 +13,19 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// NameSyncs is the syncs of directories and of whole file systems, and which of them
-// failed. A failed one may have lost every name that came to the directory, or to the file
-// system, since the last one that worked. The kernel reports that to one caller and to
-// no other, and later syncs succeed: of another descriptor, one opened before the failure,
-// of another directory (docs/design/assumptions.md, A6). So all callers of such syncs share
-// this knowledge, and a failure is counted before the next sync begins.
+// NameSyncs is the syncs of directories and of whole file systems, and which of them failed. A
+// failed one may have lost every name that came to the directory, or to the file system, since the
+// last one that worked. The kernel reports that to one caller only. Later syncs succeed: of another
+// descriptor, one opened before the failure, of another directory (docs/design/assumptions.md, A6).
+// So all callers of such syncs share this knowledge, and a failure is counted before the next sync
+// begins.
 type NameSyncs struct {
 	turns keyed.Queue // one sync at a time of each directory, and of each whole file system
 
 	mu   sync.Mutex
 	last int // how many have failed
-	// Lost is the number of the last one that failed, of each directory; and of each
-	// file system as a whole, under the key without an inode.
+	// Lost is the number of the last one that failed, of each directory and of each file system as a
+	// whole. The latter has the key without an inode.
 	Lost map[keyed.Key]int
 	next map[keyed.Key]*nameSync // was asked for and has not begun
 }
@@ -151,7 +151,7 @@ func (n *NameSyncs) LostSince(directory keyed.Key, since int) error {
 	return nil
 }
 
-// Settled is LostSince after the file system was synced as a whole: a sync of the directory that
+// Settled is LostSince after the file system was synced as a whole. A sync of the directory that
 // began before may have lost names and not have counted it yet.
 func (n *NameSyncs) Settled(directory keyed.Key, since int) error {
 	n.Await(directory)

@@ -69,9 +69,9 @@ func (s *Step) Device(id uint64) *Device {
 	return x
 }
 
-// Takes reports whether one more file is to be synced with all of a device. It is asked before
-// the file's first byte is written: open opens an errseq descriptor there, to which the kernel
-// reports what fails from then on, or returns -1.
+// Takes reports whether one more file is to be synced with all of a device. Call it before the
+// file's first byte is written. There open opens an errseq descriptor, to which the kernel reports
+// what fails from then on, or returns -1.
 func (s *Step) Takes(x *Device, open func() (fd int)) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -295,9 +295,9 @@ type OpenFile struct {
 	Named  bool      // its name became durable with them
 }
 
-// SyncOpen makes the bytes of n open files durable: those that e answers for by a sync of all, if
-// that is worth it, and others by alone. If the sync of all fails, all are synced alone: their own
-// descriptors have reported nothing yet. Any goroutine may call it at any time.
+// SyncOpen makes the bytes of n open files durable. It syncs those that e answers for by a sync of
+// all, if that is worth it, and others by alone. If the sync of all fails, all are synced alone:
+// their own descriptors have reported nothing yet. Any goroutine may call it at any time.
 //
 // That failure counts for no names. Most often a file lost bytes, and the sync of that file
 // reports it. If names were lost, the file system has stopped, and every sync reports it.

@@ -57,7 +57,7 @@ const oldText = "old"
 // The directories in which the batches give names: the last two are on another device.
 var stepDirs = []string{"/a", "/b", "/c", "/d", "/e", "/f", "/m/x", "/m/y"}
 
-// newStepBatch returns a batch with two parts of three files in each directory: one is new, one
+// newStepBatch returns a batch with two parts of three files in each directory. One is new, one
 // replaces another, and one is new and in the next part.
 func newStepBatch(disk *fault.Disk, names *NameSyncs, prefix string) *stepBatch {
 	b := &stepBatch{disk: disk, places: map[string]*Place{}, parts: make([][]*stepFile, 2)}
@@ -345,8 +345,8 @@ func stepDisk(t *testing.T) *fault.Disk {
 	return d
 }
 
-// runSteps runs two batches in the same directories, the second some milliseconds behind the first
-// and perhaps writing ahead of its steps, and returns the disk's calls. It cuts the power after each call, and after each Run.
+// runSteps runs two batches in the same directories, and returns the disk's calls. The second is some milliseconds behind the
+// first, and may write ahead of its steps. It cuts the power after each call, and after each Run.
 func runSteps(t *testing.T, way stepWay, behind int, ahead bool, faults ...fault.DiskFault) (calls []fault.DiskCall) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

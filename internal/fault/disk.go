@@ -125,8 +125,8 @@ type DiskCall struct {
 	Err        error
 }
 
-// A DiskError is what a failed call returns: a value of its own for each call, so
-// that a test can ask whether just this failure was reported.
+// A DiskError is what a failed call returns. Each call has a value of its own, so that a test can
+// ask whether this very failure was reported.
 type DiskError struct {
 	Op   DiskOp
 	N    int
@@ -137,9 +137,9 @@ type DiskError struct {
 func (e *DiskError) Error() string { return fmt.Sprintf("%v %d of %s: %v", e.Op, e.N, e.Path, e.Err) }
 func (e *DiskError) Unwrap() error { return e.Err }
 
-// A Disk is file systems in memory, with the calls that they take of a process. It has
-// two levels, the kernel (what the calls did) and the disk (what survives: see
-// [Disk.PowerCut]), and it fails, stalls and fills up where its faults say so.
+// A Disk is file systems in memory, with the calls that they take of a process. It has two levels,
+// the kernel (what the calls did) and the disk (what survives: see [Disk.PowerCut]). It fails,
+// stalls and fills up where its faults say so.
 //
 // The working directory is the root. Permissions are kept, with a umask of 022, and
 // not judged: use [Disk.Deny]. A descriptor's number is never used again.
@@ -202,8 +202,8 @@ func (d *Disk) Mend() {
 	d.faults, d.denied = nil, nil
 }
 
-// Deny has all calls that name a path, but Stat, StatPath and Resolve, return err
-// if the path matches a glob as in [DiskFault]; nil allows them again.
+// Deny has all calls that name a path, but Stat, StatPath and Resolve, return err if the path
+// matches a glob as in [DiskFault]. With nil they work again.
 func (d *Disk) Deny(glob string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

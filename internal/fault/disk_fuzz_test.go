@@ -40,8 +40,8 @@ type scriptDirectory struct {
 	names map[string][]scriptName
 	lost  map[string]bool // the names whose newest version a failed sync may have lost
 	bound map[string]bool
-	// took is the directories that a name went to from here or came from: a sync of
-	// one may take along what happened in the others.
+	// took is the directories that a name went to from here or came from. A sync of one may take along
+	// what happened in the others.
 	took map[*scriptDirectory]bool
 
 	// Where the directory may be after a power cut, the newest last.
@@ -320,8 +320,8 @@ func (file *scriptFile) wasSynced(err error) {
 	}
 }
 
-// namesSynced notes that what a directory shows now is all that it may show, but for what a
-// failed sync has lost: here and in the directories with which it has changed names.
+// namesSynced notes that what a directory shows now is all that it may show, but for what a failed
+// sync has lost. This holds here and in the directories with which it has changed names.
 func (s *script) namesSynced(f *scriptDirectory, err error) {
 	if err != nil {
 		s.lost[one(f.mount)] = true
@@ -461,8 +461,8 @@ func (file *scriptFile) mayBe(data []byte) bool {
 	return true
 }
 
-// FuzzPowerCutKeepsWhatWasSynced runs scripts, and cuts the power after every call: of files,
-// links, single files that are mounted and directories that move, on two file systems.
+// FuzzPowerCutKeepsWhatWasSynced runs scripts, and cuts the power after every call. They have
+// files, links, single files that are mounted and directories that move, on two file systems.
 func FuzzPowerCutKeepsWhatWasSynced(f *testing.F) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 0))

@@ -33,11 +33,11 @@ func (d *Disk) ProcessCrash() *Image {
 
 // PowerCut returns one thing that may be there if the machine dies now. By these rules:
 //
-// A file's bytes are there as a Sync or Datasync of the file, or a SyncAll of its file
-// system, found them that returned nil. Of what was done since, one of four may be
-// there: nothing; all; the size and zeros; or, up to some moment, an arbitrary choice
-// of sectors. A missing sector is zeros, or the file ends there. Bytes that a failed
-// sync lost are zeros, or what they were to replace.
+// A file's bytes are there as a Sync or Datasync of the file, or a SyncAll of its file system,
+// found them that returned nil. Of what was done since, there may be nothing, all, or the size and
+// zeros. There may also be an arbitrary choice of sectors, up to some moment. A missing sector is
+// zeros, or the file ends there. Bytes that a failed sync lost are zeros, or what they were to
+// replace.
 //
 // A directory's names are there as a Sync of the directory, or a SyncAll, found them that returned
 // nil. To sync a file is not enough. To sync what is in a new directory is not enough for its name.

@@ -9,12 +9,11 @@
 //
 // It knows nothing of its users. It is for tests and for proofs only.
 //
-// Start with [New], [NewDisk] or [NewSource]; ask [File.ProcessCrash] and
-// [File.PowerCut], or those of a Disk, what a crash at this moment leaves, and
-// [File.Calls] and [File.Violations] how it was used.
-// Everything is a function of the faults, the calls and the seed of the random
-// source; time is read with time.Now and passed with time.Sleep, so that under
-// testing/synctest a delay costs nothing.
+// Start with [New], [NewDisk] or [NewSource]. [File.ProcessCrash] and [File.PowerCut], or those of
+// a Disk, return what a crash at this moment leaves. [File.Calls] and [File.Violations] return how
+// it was used. Everything is a function of the faults, the calls and the seed of the random source.
+// It reads the time with time.Now and waits with time.Sleep, so that under testing/synctest a delay
+// costs nothing.
 package fault
 
 import (
@@ -61,8 +60,8 @@ func (x Fault) hits(op Op, n int) bool {
 	return x.Op == op && n >= first && (x.Times == 0 || n < first+x.Times)
 }
 
-// An Error is what a failed call returns: a value of its own for each call, so
-// that a test can ask whether just this failure was reported.
+// An Error is what a failed call returns. Each call has a value of its own, so that a test can ask
+// whether this very failure was reported.
 type Error struct {
 	Op  Op
 	N   int // the number of the call among those of its kind, from 1

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// A Turn is what one Read of a Source does: it gives at most Take bytes, or All
-// that there is room for, and returns Err with them. The zero Turn gives nothing
-// and no error.
+// A Turn is what one Read of a Source does. It gives at most Take bytes, or All that there is room
+// for, and returns Err with them. The zero Turn gives nothing and no error.
 type Turn struct {
 	Take  int
 	Err   error
@@ -127,8 +126,8 @@ func (s *Source) Reads() int {
 	return s.reads
 }
 
-// Violations returns what the source's user did and must not do: a Read after an
-// error, after or beside Close, of no bytes, or two at once.
+// Violations returns what the source's user must not do and did. It is a Read of no bytes, after
+// an error, beside another one, or after or beside Close.
 func (s *Source) Violations() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

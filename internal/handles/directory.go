@@ -77,8 +77,8 @@ func (h *Cache) UseDir(path string, era int64) (*Dir, error) {
 	return d, nil
 }
 
-// openDir opens a directory. If it can't be read, and its names need not be synced, openDir
-// opens it for its names: a sync needs a descriptor that was opened for reading.
+// openDir opens a directory. If it can't be read, and its names need not be synced, openDir opens
+// it for its names. A sync needs a descriptor that was opened for reading.
 func openDir(disk vfs.Disk, path string, syncs bool) (*Dir, error) {
 	name, err := sys.NewName(path)
 	if err != nil {

@@ -21,8 +21,8 @@ type Cache struct {
 	limit int
 	Syncs bool // the names in directories must be synced
 
-	// Opened and Evicted are called without a lock for each descriptor that is kept open, and
-	// each that is closed to make room; or they are nil.
+	// Opened is called without a lock for each descriptor that is kept open, and Evicted for each that
+	// is closed to make room. Both may be nil.
 	Opened, Evicted func(path string)
 
 	Mu      sync.Mutex

@@ -100,7 +100,7 @@ type keptFile struct {
 	isOff bool       // guarded by using
 }
 
-// A keeper appends to files that it keeps open, as the streams of a Files do.
+// A keeper appends to files that it keeps open, as the streams of a Set do.
 type keeper struct {
 	h     *Cache
 	files map[string]*keptFile // guarded by h.mu

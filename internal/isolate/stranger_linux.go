@@ -78,8 +78,8 @@ func Exchanging(t *testing.T, a, b string, then func(), files ...string) (stop f
 	})
 }
 
-// ExchangingAll makes a stranger exchange every name in a directory for a link there, each
-// time that it may have changed: something was made, opened or read there.
+// ExchangingAll makes a stranger exchange every name in a directory for a link there. It does so
+// each time that something was made, opened or read there.
 func ExchangingAll(t *testing.T, dir, link string) (stop func() int) {
 	t.Helper()
 	return exchanging(t, []string{dir}, unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_OPEN|unix.IN_ATTRIB, func() (n int, err error) {

@@ -283,7 +283,7 @@ var filesMutants = []mutant{
 		new: "",
 	},
 	{
-		number: "220", what: "Flush of a Files leaves out what failed in the background before",
+		number: "220", what: "Flush of a Set leaves out what failed in the background before",
 		file: "files/close.go", tests: streamTests + "|Background|Flush",
 		old: "\terr = distinct.Join(earlier, err, t.unreportedLocked(goals), t.lostNamesLocked())",
 		new: "\t_ = earlier\n\terr = distinct.Join(err, t.unreportedLocked(goals), t.lostNamesLocked())",
@@ -405,7 +405,7 @@ var filesMutants = []mutant{
 		new: "if err == nil && durable.KernelSyncs.Losses(is) < 0 {",
 	},
 	{
-		number: "809", what: "two Files in one directory do not share what the kernel reported to one of them",
+		number: "809", what: "two Sets in one directory do not share what the kernel reported to one of them",
 		file: "internal/durable/losses.go", pkg: "files", tests: "Loss|Lost|Second|Another|Elsewhere",
 		old: "\tif _, ok := disk.(sys.Disk); ok {\n\t\treturn &KernelSyncs\n\t}\n",
 		new: "\t_, _ = disk.(sys.Disk)\n",

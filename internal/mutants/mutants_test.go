@@ -333,8 +333,8 @@ func (p *planter) overlay(m mutant, scratch string) (path string, err error) {
 	return path, os.WriteFile(path, text, 0o600)
 }
 
-// confirmed is run, but that a test must fail again for itself: one that fails, or runs out
-// of time, only because the machine is busy catches nothing.
+// confirmed is run, but a test must fail again by itself. One that fails, or runs out of time, only
+// because the machine is busy catches nothing.
 func (p *planter) confirmed(ctx context.Context, m mutant, binary, overlay, tests string, limit time.Duration) outcome {
 	o := p.run(ctx, m, binary, overlay, tests, limit)
 	if o.test == "" {

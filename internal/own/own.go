@@ -167,9 +167,9 @@ func (d *Dir) Still() error {
 	return err
 }
 
-// Remove removes it, which must be empty; Close must still be called. It leaves what others
-// have put under its name. If that happens at this very moment, it may remove what that user
-// may remove too: a file or an empty directory of that one directory.
+// Remove removes it, which must be empty; Close must still be called. It leaves what others have
+// put under its name. If that happens at this very moment, it may remove a file or an empty
+// directory there. That user may remove it too.
 func (d *Dir) Remove() error {
 	if err := d.Still(); err != nil {
 		return err

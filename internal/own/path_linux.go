@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// safePath returns a path of an open directory that others can't change: its name, if they
+// safePath returns a path of an open directory that others can't change. It is its name, if they
 // can't change what is above it, or one through /proc: proc_pid_fd(5).
 func safePath(dir *os.File, name, below string) string {
 	if os.Geteuid() != 0 || isFixed(below) && isNow(dir, name) {

@@ -22,8 +22,8 @@ func WithoutGroup(perm uint32) uint32 {
 	return perm&^0o77 | both<<3 | both
 }
 
-// An access control list as the kernel gives it: a version, and entries of 8 bytes with
-// the kind of a user, its permissions and its number (acl(5), linux/posix_acl_xattr.h).
+// An access control list as the kernel gives it (acl(5), linux/posix_acl_xattr.h). It has a
+// version, and entries of 8 bytes with the kind of a user, its permissions and its number.
 const (
 	listBegin, listEntry = 4, 8
 
@@ -37,8 +37,8 @@ func listEntries(list []byte, do func(kind uint16, perm []byte)) {
 	}
 }
 
-// ListWithoutGroup changes a list for a file of another group, as WithoutGroup does: the
-// new group gets nothing, and others no more than the old group had.
+// ListWithoutGroup changes a list for a file of another group, as WithoutGroup does. The new group
+// gets nothing, and others no more than the old group had.
 func ListWithoutGroup(list []byte) {
 	group, mask := uint16(0), uint16(7)
 	listEntries(list, func(kind uint16, perm []byte) {

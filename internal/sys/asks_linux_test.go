@@ -53,8 +53,8 @@ func TestSyncsAskTheKernel(t *testing.T) {
 	check("Evict", unix.SYS_FDATASYNC, func(f, _ *os.File) error { return Evict(f) })
 }
 
-// TestInterruptedCloseIsOver has a filter interrupt every close: the number is given away
-// by then, and may be another goroutine's file, so that it is not closed again.
+// TestInterruptedCloseIsOver has a filter interrupt every close. The number is free by then, and
+// may be another goroutine's file, so it is not closed again.
 func TestInterruptedCloseIsOver(t *testing.T) {
 	isolate.Process(t, func(t *testing.T) {
 		f, err := os.Create(filepath.Join(t.TempDir(), "file"))

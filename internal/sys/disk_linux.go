@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Disk makes the system calls that write files, each once: an interrupted call
-// (EINTR) and a short write are the caller's to go on with. It has no state; any
-// goroutine may call any method. Errors are what the kernel said, a
-// [syscall.Errno]. No call allocates, but SyncAll, SyncsAll and Resolve may.
+// A Disk makes the system calls that write files, each once. The caller goes on after an
+// interrupted call (EINTR) and a short write. It has no state; any goroutine may call any method.
+// Errors are what the kernel said, a [syscall.Errno]. No call allocates, but SyncAll, SyncsAll and
+// Resolve may.
 //
 // Package os is not used because it makes up to five further system calls for
 // each file that it opens, for the poller, and allocates.

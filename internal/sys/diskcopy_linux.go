@@ -46,10 +46,9 @@ func (Disk) Allocate(fd int, at, n int64, grow bool) error {
 	return unix.Fallocate(fd, mode, at, n)
 }
 
-// AllocatesFaster reports whether it was measured that writing to a file is faster
-// after its room was allocated. It was so on ext4, whose delayed allocation then need
-// not count every page. (ext2 and ext3 have the same number; there fallocate is not
-// to be had.)
+// AllocatesFaster reports whether it was measured that writing to a file is faster after its room
+// was allocated. It was so on ext4, whose delayed allocation then need not count every page. ext2
+// and ext3 have the same number, and no fallocate.
 func (Disk) AllocatesFaster(fd int) bool {
 	var s unix.Statfs_t
 	return unix.Fstatfs(fd, &s) == nil && int64(uint32(s.Type)) == unix.EXT4_SUPER_MAGIC

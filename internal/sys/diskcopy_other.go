@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// OpenSource opens a file of a directory for reading. It never waits. A symbolic link
-// is followed only where the name is a path, with AtCwd: in an open directory it is ELOOP,
-// unless it comes to be one just then.
+// OpenSource opens a file of a directory for reading. It never waits. It follows a symbolic link
+// only where the name is a path, with AtCwd. In an open directory a link is ELOOP, unless the name
+// becomes one just then.
 func (Disk) OpenSource(dir int, name Name) (fd int, err error) {
 	err = inDir(dir, name, func(path string) (err error) {
 		if dir != AtCwd {
@@ -105,10 +105,9 @@ func (Disk) Unlock(fd int) error {
 	return onFile(fd, func(f *os.File) error { return flock(f, unlock) })
 }
 
-// Note: Darwin can seek holes (lseek(2)), and that is left out: on APFS they
-// were reported, by users of GNU cp, to call a hole what had been written before, which a
-// copy then loses. Windows reports holes of files that were
-// declared to be sparse (FSCTL_QUERY_ALLOCATED_RANGES), which no copy is here.
+// Note: Darwin can seek holes (lseek(2)), and that is left out. Users of GNU cp reported that APFS
+// calls a hole what had been written before, which a copy then loses. Windows reports holes of
+// files that were declared to be sparse (FSCTL_QUERY_ALLOCATED_RANGES), which no copy is here.
 //
 // Darwin's fclonefileat(2) makes the file that is to be the clone, and can't fill one that
 // is there, as a copy here is.

@@ -202,9 +202,9 @@ func listAttributesAt(dir int, name Name, p []byte) (n int, err error) {
 	return int(r), nil
 }
 
-// AttributesIn returns the names of the extended attributes of a name of a directory; of a
-// symbolic link, the link's own: listxattrat(2), or llistxattr(2) by way of proc. Where
-// neither can be had it is [ErrNoProc].
+// AttributesIn returns the names of the extended attributes of a name of a directory. A symbolic
+// link has its own. It calls listxattrat(2), or llistxattr(2) by way of proc. Where neither works
+// it returns [ErrNoProc].
 func (Disk) AttributesIn(dir int, name Name) (names []string, err error) {
 	if !noListAt.Load() {
 		names, err = attributeNames(func(p []byte) (int, error) { return listAttributesAt(dir, name, p) })

@@ -17,8 +17,8 @@ type FileStat struct {
 // A DirStat is what copying wants to know of a directory.
 type DirStat struct {
 	FileStat
-	// Mounted: the directory is one that something is mounted on, as far as the system
-	// reports: what it holds is elsewhere too, or in another file system.
+	// Mounted: something is mounted on the directory, as far as the system reports. What it holds is
+	// elsewhere too, or in another file system.
 	Mounted bool
 }
 

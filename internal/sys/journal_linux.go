@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LacksJournal reports whether fd is on ext2, or on an ext4 that is not known to have a
-// journal. There a crash in the middle of later work in a directory may take away names
-// that were durable: blocks of the directory reach the disk one by one.
+// LacksJournal reports whether fd is on ext2, or on an ext4 that is not known to have a journal.
+// There a crash in the middle of later work in a directory may take away durable names: its blocks
+// reach the disk one by one.
 //
-// statfs(2) has one number for ext2, ext3 and ext4, and the type of the mount does not
-// help: ext4 may be made or mounted (noload) without a journal. The kernel's ext4 shows
-// the journal's thread in /sys, and <none> where there is none, as for each ext2 that it
-// serves; an older driver of ext2 shows nothing. What is not shown counts as no journal: a
-// journal that is not seen costs some time, one that is wrongly assumed costs names.
+// statfs(2) has one number for ext2, ext3 and ext4. The type of the mount does not help: ext4 may
+// be made or mounted (noload) without a journal. The kernel's ext4 shows the journal's thread in
+// /sys, or <none>, also for each ext2 that it serves. An older driver of ext2 shows nothing. What
+// is not shown counts as no journal. A journal that is not seen costs some time, one that is
+// wrongly assumed costs names.
 func (Disk) LacksJournal(fd int) bool {
 	var s unix.Statfs_t
 	if unix.Fstatfs(fd, &s) != nil || uint32(s.Type) != unix.EXT4_SUPER_MAGIC {

@@ -20,9 +20,9 @@ func Duplicate(f *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
-// TryLock takes the lock of the open file or directory f for this process, and reports
-// whether it has got it; otherwise another process has it. It never waits. The lock
-// ends when f is closed and when the process ends, however it ends: flock(2).
+// TryLock takes the lock of the open file or directory f for this process. It reports false if
+// another process has it. It never waits. The lock ends when f is closed and when the process ends,
+// however it ends: flock(2).
 //
 // An error that wraps [errors.ErrUnsupported] says that the file system knows no
 // such locks.

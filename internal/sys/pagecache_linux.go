@@ -18,9 +18,8 @@ const (
 // by cachestat(2), Linux 6.5, else by mincore(2). It brings no page in. The
 // kernel may drop or read pages at any time after it.
 //
-// Both calls answer only the file's owner and users who may write it (mincore since
-// Linux 5.2, cachestat since 6.13); to others it is an error. f must be open for
-// reading.
+// Both calls answer only the file's owner and users who may write it (mincore since Linux 5.2,
+// cachestat since 6.13). Others get an error. f must be open for reading.
 //
 // Note: the cache of a file system below is not seen, such as that of the image
 // under a loop device.
@@ -44,10 +43,9 @@ func PageCache(f *os.File) (Residency, error) {
 	return r, nil
 }
 
-// residency asks cachestat first. Its pages of a file on overlayfs belong to the file
-// below: cachestat looks at the overlay's own pages, and there are none; mincore looks
-// at the right ones (ovl_mmap in Linux's fs/overlayfs/file.c). A seccomp filter that
-// doesn't know the call answers EPERM.
+// residency asks cachestat first. The pages of a file on overlayfs belong to the file below. The
+// overlay has none, and cachestat looks there. But mincore looks at the right ones (ovl_mmap in
+// Linux's fs/overlayfs/file.c). A seccomp filter that doesn't know the call answers EPERM.
 func residency(fd int, size int64) (Residency, error) {
 	var stat unix.Statfs_t
 	if err := unix.Fstatfs(fd, &stat); err != nil {
@@ -82,8 +80,8 @@ func pagesOf(size int64) int64 {
 	return size/page + min(size%page, 1)
 }
 
-// byCachestat asks for the file's own bytes: a length of 0 would mean all, with
-// the pages of a large folio that lie behind the end of the file.
+// byCachestat asks for the file's own bytes. A length of 0 would mean all, with the pages of a
+// large folio that lie behind the end of the file.
 func byCachestat(fd int, size int64) (Residency, error) {
 	r := Residency{Pages: pagesOf(size), Source: fromCachestat}
 	if size == 0 {

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SyncAll makes all that was written to the file system of the directory fd before
-// the call durable, with its names: syncfs(2), and then fsync(2) of that directory.
-// It reports what of any file could not be written since fd was opened, and each
-// such failure once for a descriptor.
+// SyncAll makes all that was written to the file system of the directory fd before the call
+// durable, with its names. It calls syncfs(2), and then fsync(2) of that directory. It reports what
+// of any file could not be written since fd was opened, and each such failure once for a
+// descriptor.
 //
 // syncfs(2) writes all dirty files and waits, and has the file system commit what it
 // logs (sync_fs). Then it writes and awaits what it keeps in the device's own cache
@@ -27,10 +27,10 @@ import (
 //     writes the device's cache behind that. Its fsync flushes again.
 //   - ext4 with a journal waits for the commit of everything so far, and sees to it
 //     that a flush came after the bytes. Its fsync then finds nothing to do.
-//   - xfs logs a file's growth, and that its blocks were written, when they were. It
-//     forces the log, with a flush before the log's own write. What was overwritten
-//     in place has no such entry, and its fsync of a directory flushes nothing either;
-//     Files overwrites nothing.
+//   - xfs logs a file's growth, and that its blocks were written, when they were. It forces the
+//     log, with a flush before the log's own write. What was overwritten in place has no such
+//     entry, and its fsync of a directory flushes nothing either. But package files overwrites
+//     nothing.
 //   - btrfs ends the writing of any bytes in a transaction, and commits the last one
 //     with flushes of all devices before the super block.
 //   - f2fs writes a checkpoint with flushes. If it could write none earlier its
@@ -79,8 +79,8 @@ func releaseAtLeast(release string, major, minor int) bool {
 	return err == nil && (has > major || has == major && then >= minor)
 }
 
-// Dirty returns how many bytes of all programs and all file systems wait to be
-// written, or are being written: an upper bound of what SyncAll takes along.
+// Dirty returns how many bytes of all programs and all file systems wait to be written, or are
+// being written. It is an upper bound of what SyncAll takes along.
 func (Disk) Dirty() (bytes int64, ok bool) {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

@@ -77,8 +77,8 @@ func appendDigits(b []byte, n uint64, digits int) []byte {
 	return b
 }
 
-// isStale reports whether what has the name of a temporary may be what a killed call of
-// this user has left: a regular file of one name that it may own.
+// isStale reports whether a file with the name of a temporary may be one that a killed call of this
+// user has left. That is a regular file of one name that it may own.
 func isStale(is sys.Stat, mayOwn func(uid uint32) bool) bool {
 	return is.Mode&vfs.KindMask == vfs.KindRegular && is.Links == 1 && mayOwn(is.UID)
 }
@@ -107,7 +107,7 @@ func OpenToLock(d vfs.Disk, dir int) (fd int, err error) {
 	return d.OpenDirIn(dir, sys.Name(".\x00"))
 }
 
-// A Mark is the lock of a directory in which a Files makes temporaries of known names. All
+// A Mark is the lock of a directory in which a Set makes temporaries of known names. All
 // processes with such files there share it, as long as they have them. A process that holds
 // it alone knows that every other such file is stale, and removes these first.
 type Mark struct {

@@ -18,8 +18,8 @@ type FileSystems interface {
 	SyncAll(fd int) error
 	// SyncsAll reports whether SyncAll can be relied on where fd is.
 	SyncsAll(fd int) bool
-	// LacksJournal reports whether durable names on fd's file system may be gone after a
-	// crash during later work in their directory: on ext2, and ext4 without a journal.
+	// LacksJournal reports whether durable names on fd's file system may be gone after a crash during
+	// later work in their directory. They may on ext2, and ext4 without a journal.
 	LacksJournal(fd int) bool
 	// Dirty returns how many bytes of all programs wait to be written: an upper bound of
 	// what SyncAll writes.
@@ -103,8 +103,8 @@ type Cloner interface {
 
 // A Mover moves bytes from file to file without memory of this process.
 type Mover interface {
-	// CopiesRanges reports whether the machine with the bytes does CopyRange from a file of
-	// fd's file system, such as the server of a network (NFS 4.2, SMB).
+	// CopiesRanges reports whether the machine that holds the bytes, such as a server (NFS 4.2, SMB),
+	// does CopyRange from a file of fd's file system.
 	CopiesRanges(fd int) bool
 	CopyRange(to, from int, at int64, n int) (int, error)
 	Pipe() (r, w int, err error)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// SplitPath takes a path apart into its directory, "." if it names none, and its last
-// element, which is empty where the path names a directory.
+// SplitPath splits a path into its directory, "." if it names none, and its last element. That is
+// empty if the path ends in a slash.
 func SplitPath(path string) (dir, base string) {
 	volume := len(filepath.VolumeName(path)) // 0 but on Windows
 	i := strings.LastIndexByte(path, '/')

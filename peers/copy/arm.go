@@ -156,8 +156,8 @@ func syncEach(ctx context.Context, j job, from, to string) error {
 
 func copyFS(_ context.Context, _ job, from, to string) error { return os.CopyFS(to, os.DirFS(from)) }
 
-// program copies all with one process: of a directory the directory itself, of files that
-// are copied each by itself all of them, into a directory that is there.
+// program copies all with one process. It copies a directory as one, or all files of a job of
+// single ones into an existing directory.
 func program(name string, args ...string) func(context.Context, job, string, string) error {
 	return func(ctx context.Context, j job, from, to string) error {
 		if !j.alone {

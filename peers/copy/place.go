@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
-// A directory is a place on a file system that is there, with a new directory for each round.
+// A directory is a place on an existing file system, with a new directory for each round.
 type directory struct{ parent string }
 
 func (f directory) Can() error { return nil }

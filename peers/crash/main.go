@@ -121,8 +121,8 @@ type order struct {
 	Read    bool
 }
 
-// serve stores records behind those that are there until it is killed, or prints the numbers of those
-// that are there.
+// serve stores records behind those that it finds until it is killed, or prints the
+// numbers of those.
 func serve(o order, out io.Writer) (any, error) {
 	for _, p := range programs {
 		if p.name+" "+p.setting != o.Program {

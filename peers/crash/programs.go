@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/prove"
 )
 
-// A program is one setting of what is crashed: a database that open opens in the working directory,
-// or a command for the shell and one that reads.
+// A program is one setting of what is crashed. It is a database that open opens in the working
+// directory, or a command for the shell and one that reads.
 type program struct {
 	name, setting string
 	open          func() (*database, error)
@@ -28,13 +28,13 @@ type program struct {
 // A database stores the records 1, 2, 3 and so on.
 type database struct {
 	put func(n uint64) error
-	// read calls do with each record that is there, and returns the last.
+	// read calls do with each record that it finds, and returns the last.
 	read func(do func(n uint64)) (last uint64, err error)
 }
 
-// programs are what is crashed. SQLite takes the sync of a directory for done also where it has
-// failed (unixSync in its os_unix.c, ticket 1657): the level fault loses the whole database there,
-// if it meets this call.
+// programs are what is crashed. SQLite takes the sync of a directory for done even if it has failed
+// (unixSync in its os_unix.c, ticket 1657). So the level fault loses the whole database, if it
+// meets this call.
 var programs = []program{
 	{name: "SQLite", setting: "WAL, synchronous=FULL", open: sqlite("WAL", "FULL"), may: []prove.Level{prove.Fault},
 		documented: "yes: the WAL is synced after each commit; but a sync of the directory may fail unheard"},

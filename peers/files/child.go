@@ -104,9 +104,8 @@ func find(all []*group, name, of string) (*group, *arm) {
 	return nil, nil
 }
 
-// prepare brings the machine into the same state before every trial: what the
-// trial before left is on the disk, and the page cache finds the memory that the
-// trial will fill.
+// prepare brings the machine into the same state before every trial. What the last trial left is on
+// the disk, and the page cache finds the memory that the trial will fill.
 func prepare(dir string, j job) error {
 	err := trial.PrepareMemory(dir, j.room())
 	command.SettleAll()

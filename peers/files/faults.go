@@ -32,7 +32,7 @@ type fault struct {
 	descriptors uint64 // the limit, if it is not 0
 	asNobody    bool
 	full        bool // the disk is full for a while
-	anew        bool // files are written that are there already
+	anew        bool // the files exist already
 	// act is what the peer does with the items; nil is to write them once.
 	act func(p *peer, items []item) (errs []error, err error)
 	// want is what the files are to hold at the end where that is not the items.

@@ -17,7 +17,7 @@ var (
 	buffered = holdfast.Buffered(64 * holdfast.KiB)
 )
 
-// withFiles does the work with a Files made and closed in the clock.
+// withFiles does the work with a Set made and closed in the clock.
 func withFiles(o files.Options, work func(f *files.Set) error) error {
 	f, err := files.New(o)
 	if err != nil {

@@ -57,7 +57,7 @@ func peers() []*peer {
 	}
 }
 
-// truncateAll writes all of a batch with WriteAll, and every batch with one Files.
+// truncateAll writes all of a batch with WriteAll, and every batch with one Set.
 func truncateAll(o files.Options) func() (writer, error) {
 	return func() (writer, error) {
 		f, err := files.New(o)

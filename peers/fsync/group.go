@@ -72,7 +72,7 @@ var differences = []string{
 	"With O_DSYNC the sync is inside of write(2), and no latency of its own. With O_DIRECT besides nothing goes through the page cache.",
 }
 
-// groups returns all that is compared with the tools that are there.
+// groups returns all that is compared with the installed tools.
 func groups(tools []tool) []*group {
 	var all []*group
 	for _, size := range []int{blockBytes, 2300, 128} {

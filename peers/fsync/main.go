@@ -1,6 +1,6 @@
-// Command fsync compares holdfast's cells that wait for the disk with fio and pg_test_fsync
-// on the same disk, in one interleaved run, and prints how their times compare. It shows
-// whether our clock and our way to sync agree with theirs.
+// Command fsync runs holdfast's cells that wait for the disk, fio and pg_test_fsync interleaved on
+// one disk. It prints how their times compare. It shows whether our clock and our way to sync agree
+// with theirs.
 //
 //	go run -C peers ./fsync -dir /directory/on/the/disk
 //

@@ -1,5 +1,5 @@
-// Command reach compares holdfast with the best peer on the same work, with the same buffer
-// size on both sides: appends, large Writes, short lives, group commit, and the latency of
+// Command reach compares holdfast with the best peer on the same work, with the same buffer size on
+// both sides. The work is appends, large Writes, short lives, group commit, and the latency of
 // Writes beside syncs.
 //
 //	go run -C peers ./reach -what append,durable,large

@@ -3,9 +3,10 @@
 //
 //	go run -C peers ./rotate
 //
-// Goroutines write numbered records to one log. Meanwhile it rotates by size, or another program moves
-// it, moves it and asks for a new file as at a SIGHUP, removes it, or copies and truncates it. Then all
-// files of the log are read: which records are lost, are there twice, or are no whole line.
+// Goroutines write numbered records to one log. Meanwhile it rotates by size, or another program takes
+// it away. That moves it (and may ask for a new file, as by SIGHUP), removes it, or copies and
+// truncates it. Then the command reads all files of the log. It counts the records that are lost, occur
+// twice, or are no whole line.
 //
 // Start with troubles for what happens to a log.
 package main

@@ -59,10 +59,10 @@ func near(a, b float64) bool { return math.Abs(a-b) <= 1e-12*max(math.Abs(a), ma
 
 const runs = 500
 
-// Both take the median with an interval between two order statistics that covers
-// at least 95 %. Ours is equally far from both ends, so that the interval of a
-// rate is that of its time turned round; benchstat leaves one sample away at one
-// end where 95 % allow it. Up to 30 samples benchstat too counts exactly.
+// Both take the median with an interval between two order statistics that covers at least 95 %.
+// Ours is equally far from both ends, so that the interval of a rate is the inverse of its time's.
+// That of benchstat leaves one sample away at one end where 95 % allow it. Up to 30 samples
+// benchstat too counts exactly.
 func TestMedianAndIntervalAgree(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for n := 6; n <= 40; n++ {
@@ -145,10 +145,9 @@ func TestPairsSeeThroughWhatRoundsShare(t *testing.T) {
 	}
 }
 
-// One code under two names on a disk that slows down by 1 % a round. First all
-// rounds of a and then all of b, as benchmarks are mostly run: benchstat finds a
-// difference that isn't there, and so would we. Interleaved it is gone for both:
-// it is the order that lies, and no test mends it afterwards.
+// One code under two names on a disk that slows down by 1 % a round. With all rounds of a before
+// all of b, as most benchmarks run, benchstat finds a difference that does not exist, and so would
+// we. Interleaved it is gone for both: the order is wrong, and no test mends it afterwards.
 func TestDriftFoolsRunsBackToBackOnly(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	drift := make([]float64, 40)

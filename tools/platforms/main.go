@@ -5,8 +5,8 @@
 //	platforms OS/ARCH[,OS/ARCH]... PACKAGE...
 //
 // It reads the source of all dependencies in place of compiling them. A first build of one system
-// takes a minute of two CPUs, because it compiles the standard library and every dependency for
-// it; this takes some seconds. What only a compiler and a linker can find, it does not.
+// takes a minute of two CPUs, because it compiles the standard library and every dependency for it.
+// This takes some seconds. It does not find what only a compiler and a linker can find.
 package main
 
 import (

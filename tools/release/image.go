@@ -11,9 +11,9 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// image writes a container image from scratch, as an OCI layout in one tar: the command, a
-// directory for temporary files, and /data, where a volume goes. What it runs without arguments
-// answers whether that volume is fast enough for etcd.
+// image writes a container image from scratch, as an OCI layout in one tar. It has the command, a
+// directory for temporary files, and /data for a volume. Without arguments it answers whether that
+// volume is fast enough for etcd.
 func (r *release) image(w io.Writer, p platform, command file) error {
 	dirs := []file{{"data", fs.ModeDir | 0o777, nil}, {"tmp", fs.ModeDir | fs.ModeSticky | 0o777, nil}}
 	var layer, plain bytes.Buffer

@@ -1,6 +1,6 @@
-// Command release makes all that a release of holdfast has, from one commit: archives, packages for
-// Debian and for RPM, container images, bills of materials, provenance, and sums. Two runs for one
-// commit and one Go make the same bytes.
+// Command release makes all that a release of holdfast has, from one commit. That is archives,
+// packages for Debian and for RPM, container images, bills of materials, provenance, and sums. Two
+// runs for one commit and one Go make the same bytes.
 //
 //	go -C tools/release run . [-commit COMMIT] [-o DIRECTORY] [-platforms OS/ARCH,...] [-packages=false]
 //	go -C tools/release run . -notice

@@ -1,10 +1,9 @@
-// Command skips reads the output of go test -json, and prints what go test without
-// -json would print. For each skipped test it appends a line to a file, with the
-// reason. It writes another file with a line for each failed test: the package, the
-// test, and the pattern that runs it alone. A line with the package alone stands for
-// all its tests: they ended too early to know which of them failed. To a third file it
-// appends a line for each test that ran to its end: one that is skipped in a step of check
-// may run in another.
+// Command skips reads the output of go test -json, and prints what go test without -json would
+// print. For each skipped test it appends a line to a file, with the reason. It writes another file
+// with a line for each failed test: the package, the test, and the pattern that runs it alone. A
+// line with the package alone stands for all its tests: they ended too early to know which of them
+// failed. To a third file it appends a line for each test that ran to its end. A test that one step
+// of check skips may run in another.
 //
 //	go test -json ./... | skips skipped.txt failed.txt ran.txt
 //

@@ -114,7 +114,7 @@ func without(v Verdict, how string) Finding {
 const enoughSyncs = 20
 
 // coverage returns which part of all times is no longer than the longest of n, with 95 %
-// confidence: pⁿ is the chance that all n are among the shortest p.
+// confidence. The chance that all n are among the shortest p is pⁿ.
 func coverage(n int64) float64 { return math.Pow(0.05, 1/float64(n)) }
 
 // inFlight returns the honest bound of a loss. By time, it is the policy's own and one sync
@@ -170,9 +170,9 @@ func bytesInFlight(r figure.Row, b holdfast.Bound, longest time.Duration) Findin
 	return known(roundUp(int64(b.Bytes)+syncs*meanwhile), fmt.Sprintf("%v + what is written in %s, %v", b.Bytes, noun, shown(longest)))
 }
 
-// findRate judges a closed loop by how much it could write. An open one keeps its rate if in
-// each round all was written, and each writer caught up with its schedule in the last quarter:
-// a queue that grows never does.
+// findRate judges a closed loop by how much it could write. An open one keeps its rate if each
+// round wrote all, and each writer caught up with its schedule in the last quarter. A queue that
+// grows never does.
 func findRate(t Term, r figure.Row) Finding {
 	each := 1.0
 	if t.Unit == Stream {

@@ -11,9 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// A Need is what a user asks of a policy: terms that must all be met, each
-// quantity at most once, in the order of [Quantity]. Its text is the terms joined
-// by commas, such as
+// A Need is what a user asks of a policy: terms that must all be met. Each quantity occurs at most
+// once, in the order of [Quantity]. Its text is the terms joined by commas, such as
 //
 //	loss<=1s,rate>=50k/s,p99<10ms
 type Need []Term
@@ -235,7 +234,7 @@ func parseShare(text string) (Unit, int64, error) {
 	return Share, n, nil
 }
 
-// decimal returns number × factor. factor is a power of ten. ok is false if the product is
+// decimal returns number × factor. The factor is a power of ten. It reports false if the product is
 // not whole or more than 10^15, which a float64 holds exactly.
 func decimal(number string, factor int64) (int64, bool) {
 	whole, fraction, point := strings.Cut(number, ".")

@@ -18,10 +18,10 @@ import (
 // A Recommendation names the measured policy that meets a need and costs least, or says
 // that none does, or that it is not known.
 //
-// The cost of a policy is the CPU time that a record takes, without what measuring takes.
-// Costs that can't be told apart are the same, and so are those that differ by no more than
-// the tolerance, or by one percent of a CPU at the rate. Among these it takes the policy that
-// loses less, and then the one with the simpler text: the same in each run.
+// The cost of a policy is the CPU time that a record takes, without what measuring takes. Costs
+// that can't be told apart are the same. So are those that differ by no more than the tolerance, or
+// by one percent of a CPU at the rate. Among these it takes the policy that loses less, and then
+// the one with the simpler text: the same in each run.
 type Recommendation struct {
 	Need    Need        `json:"need"`
 	Load    figure.Load `json:"load"` // under which the policies were judged
@@ -286,8 +286,8 @@ func (f Finding) falsifier(p holdfast.Policy) string {
 	return fmt.Sprintf("%v of a Write %s %s (here %s)", f.Term.Of, than, f.Unit.text(f.Term.Limit), f.Text())
 }
 
-// byShortfall orders judgements by whether a term is not met, by how far off the worst term is,
-// and then by how many are not met or not known.
+// byShortfall orders judgements by whether a term is not met, then by how far off the worst term
+// is. Then it counts the terms that are not met or not known.
 func byShortfall(a, b Judgement) int {
 	worstA, nA := a.shortfall()
 	worstB, nB := b.shortfall()

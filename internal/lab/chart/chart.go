@@ -1,9 +1,9 @@
 // Package chart draws series as small pictures: SVG to be put into an HTML page, and
 // lines of text for a terminal.
 //
-// It knows nothing of what the numbers mean. Colours and fonts come from the
-// page's style sheet by the classes that [Dots] names, so that a page can be
-// light or dark; the picture scales with its width.
+// It knows nothing of what the numbers mean. Colours and fonts come from the page's style sheet by
+// the classes that [Dots] names, so that a page can be light or dark. The picture scales with its
+// width.
 //
 // Start with [Dots].
 package chart
@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// Dots is a dot plot on a logarithmic scale: a line for each row, a dot for each
-// of its points, with its interval as a bar.
+// Dots is a dot plot on a logarithmic scale. Each row has a line, and each of its points a dot,
+// with its interval as a bar.
 //
 // Classes: chart on the picture, grid on the lines of the scale, s0, s1 … on the dots
 // and bars of each series. The heading of a band has band, the path frontier, and the label of

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Looks is how many series of a picture can be told apart without colour: lines by their dash
-// and shape, points alone by shape and inside.
+// Looks is how many series of a picture can be told apart without colour. Lines differ by their
+// dash and shape, points alone by shape and inside.
 const Looks = 20
 
 // dashes and shapes go round at different lengths: a look has the remainder in each.

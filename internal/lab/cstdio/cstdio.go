@@ -1,6 +1,6 @@
-// Package cstdio reads and writes files in C, a byte or an element a call: by
-// raw system calls, by the C library's stdio, and by a small library of its own
-// (drill/df). A loop is one call from Go: the language boundary is not in it.
+// Package cstdio reads and writes files in C, a byte or an element a call. It has raw system calls,
+// the C library's stdio, and a small library of its own (drill/df). A loop is one call from Go: the
+// language boundary is not in it.
 //
 // It measures nothing and judges nothing: the caller puts the clock around [Create] or
 // [Open], [Stream.Write] or [Stream.Read], [Stream.Flush] and [Stream.Close]. What is

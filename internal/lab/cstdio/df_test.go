@@ -48,8 +48,8 @@ func compile(t testing.TB, flags []string, files ...string) (string, error) {
 	return program, nil
 }
 
-// readSources reads all C files, for go test to know that a result hangs on them:
-// it keeps results of tests whose files have not changed, and sees no compiler's.
+// readSources reads all C files, so that go test knows that a result depends on them. It keeps
+// results of tests whose files have not changed, and does not see what a compiler reads.
 func readSources(t testing.TB) {
 	t.Helper()
 	for _, pattern := range []string{"*.[ch]", "testdata/*.[ch]", "../../../drill/df/*.[ch]"} {
@@ -145,8 +145,8 @@ func newInterpreter(t testing.TB) *interpreter {
 	return p
 }
 
-// memoryDir is a directory in memory if there is one: ext4 writes a file out when it
-// is closed after it was cut to nothing (auto_da_alloc), which each script does.
+// memoryDir is a directory in memory if there is one. On ext4, the close of a file that was cut to
+// nothing writes it out (auto_da_alloc). Each script does that.
 func memoryDir(t testing.TB) string {
 	dir, err := os.MkdirTemp("/dev/shm", "holdfast")
 	if err != nil {

@@ -84,8 +84,8 @@ func (f *Stream) Write(n int64) (int64, error) {
 	return int64(made) * int64(f.setup.perCall()), f.failed(f.setup.Method.Writes(), code)
 }
 
-// Read reads and sums up n bytes. It returns how many the calls gave that were
-// filled: fewer than n only at the end of the file, which is no error, or with one.
+// Read reads and sums up n bytes. It returns how many bytes the filled calls gave. These are fewer
+// than n only at the end of the file, which is no error, or with an error.
 func (f *Stream) Read(n int64) (int64, error) {
 	calls, err := f.calls("read", n, 0)
 	if err != nil {
@@ -146,8 +146,8 @@ func (f *Stream) Close() error {
 	return f.failed("close", code)
 }
 
-// Copy reads from one file and writes to another in C, len(buffer) bytes a call, until the
-// end or until at least so many bytes are copied. It returns how many were written.
+// Copy reads from one file and writes to another in C, len(buffer) bytes a call. It ends at the end
+// of the file, or when at least so many bytes are copied. It returns how many were written.
 func Copy(to, from *os.File, buffer []byte, until int64) (copied int64, err error) {
 	if len(buffer) == 0 {
 		return 0, errors.New("copy: the buffer is empty")

@@ -1,6 +1,6 @@
-// Package datagen makes the bytes of files to measure with: random ones, which no disk
-// and no file system can compress or find twice, text, and zeros. The same kind and
-// seed give the same bytes on every machine, from any offset on.
+// Package datagen makes the bytes of files to measure with: text, zeros, and random ones. No disk
+// and no file system can compress the random ones or find them twice. The same kind and seed give
+// the same bytes on every machine, from any offset on.
 //
 // Start with [New]. It knows nothing of files; io.NewSectionReader makes a stream of a
 // Filler. Its random bytes are for measuring only: eight of them reveal all the others.

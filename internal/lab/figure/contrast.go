@@ -257,9 +257,9 @@ func atOneSpeed(run result.Run, loop time.Duration) result.Run {
 // movements returns how far the machine may have moved for each cell, and then for all together, which is the farthest.
 // Cells are judged by those of their load and kind, if there are a few. Nil: nothing lies between the two.
 //
-// How far the cells lie apart says nothing of those in turns, at one speed: they move no more between
-// two runs than the rounds within them show (docs/design/measuring.md). A change of the code that makes each Write
-// longer by the same time would be taken for movement: it is 30 % of one cell and 1 % of another.
+// How far the cells lie apart says nothing of those in turns, at one speed. They move no more between two runs
+// than the rounds within them show (docs/design/measuring.md). A change of the code that makes each Write longer
+// by the same time would look like movement. It is 30 % of one cell and 1 % of another.
 func (c *Contrast) movements(before, after [][]float64) (moved []stat.Movement) {
 	if c.Between != Apart {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/stat"
 )
 
-// twinned is a run of the cells a and b, and of a again, each round a little
-// another; b takes that much longer than usual, in percent.
+// twinned is a run of the cells a and b, and of a again. The rounds differ a little. b takes that
+// much longer than usual, in percent.
 func twinned(rounds, slowdown int) result.Run {
 	slower := cell("b")
 	slower.Policy = holdfast.Durable()

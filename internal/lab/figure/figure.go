@@ -41,13 +41,13 @@ type Figures struct {
 	Warnings []Warning                `json:"warnings"`
 }
 
-// Noise is the difference between a cell and its twin, which do the same. Cells that work
-// in memory, cells that wait for the disk and paced cells have noises of their own, and so
-// has each file system of a run on several.
+// Noise is the difference between a cell and its twin, which do the same. Cells that work in
+// memory, cells that wait for the disk and paced cells have noises of their own. So has each file
+// system of a run on several.
 type Noise struct {
-	// Floor is the least difference that has a verdict: of a sweep's cell the farther end of
-	// the interval of their ratio, of a study's arm the ratio itself. 0.02 is 2 %. It is absent
-	// where no cell has a twin, or the rounds are too few.
+	// Floor is the least difference that has a verdict. For a sweep's cell it is the farther end of
+	// the interval of their ratio, for a study's arm the ratio itself. 0.02 is 2 %. It is absent where
+	// no cell has a twin, or the rounds are too few.
 	Floor Number      `json:"floor"`
 	Most  Number      `json:"most"`              // how much the two differ at most: the farther end of the interval
 	Twin  result.Cell `json:"-"`                 // the cell that was run twice, under its second name
@@ -95,11 +95,11 @@ func LoadOf(c result.Cell) Load {
 // takes, so the cost is the mean time of a Write, from its call to its return.
 func (l Load) Open() bool { return l.Rate > 0 }
 
-// Costs returns the costs by which the load's cells are compared, round by round: the
-// nanoseconds that a record takes to write. That is the time from the first Write to the
-// return of the last, of a trial in turns that of the least turn: others only add time. At a
-// rate it is the mean time of a Write (see [Load.Open]). The arms
-// of a study take from open to close. The harness is in these costs; see [Net].
+// Costs returns the costs by which the load's cells are compared, round by round: the nanoseconds
+// that a record takes to write. That is the time from the first Write to the return of the last. In
+// turns it is the time of the least turn, since others only add time. At a rate it is the mean time
+// of a Write (see [Load.Open]). The arms of a study take from open to close. The harness is in
+// these costs; see [Net].
 func (l Load) Costs(trials []result.Trial) []float64 {
 	if l.Group != "" {
 		return result.Costs(trials)
@@ -243,7 +243,7 @@ func (f Figures) compareGroup(g Group) {
 	fastest := &g.Rows[of[at]]
 	fastest.Fastest = len(judged) > 0
 	harness := harnessOf(f.run, g.Load, g.Costs)
-	known := map[[2]uint64][]stat.Comparison{} // by the bits of floor and harness, of which there are few
+	known := map[[2]uint64][]stat.Comparison{} // by the bits of floor and harness: there are few
 	for n, i := range judged {
 		floor := f.floorBetween(fastest.Cell, g.Rows[i].Cell)
 		g.Rows[i].Cost = withHarness(harness, func(more float64) stat.Comparison {

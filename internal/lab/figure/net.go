@@ -165,9 +165,8 @@ type Period struct {
 	FellDue int           `json:"fell_due"` // in the trial where it was fewest times
 	Reached bool          `json:"reached"`  // often enough for a verdict
 
-	// Short is how many trials are in no comparison, because the period did not fall due
-	// often enough in them; FellDue is that of the others. Only paced cells have such, and
-	// fewer than half of them.
+	// Short is how many trials are in no comparison, because the period did not fall due often enough
+	// in them. FellDue is that of the others. Only paced cells have such, and fewer than half of them.
 	Short int `json:"short_trials,omitempty"`
 }
 

@@ -58,7 +58,7 @@ func TestCostIsThatOfTheLeastTurn(t *testing.T) {
 	})
 	rows := of(t, run).Groups[0].Rows
 	if c := rows[0].Cost; math.Abs(c.Ratio-1/0.6) > 0.01 || c.Verdict != stat.Slower {
-		t.Errorf("beside 3 turns of which the least takes 20 %% of the time, it is %+v", c)
+		t.Errorf("beside 3 turns, the least with 20 %% of the time, it is %+v", c)
 	}
 	if w := rows[1].Net.Write.Median; math.Abs(w-0.6*1001e6/1000) > 1e3 {
 		t.Errorf("to write takes %v", w)

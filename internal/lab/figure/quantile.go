@@ -26,9 +26,9 @@ func (r Row) Quantile(p float64) (Quantile, bool) {
 	return Quantile{}, false
 }
 
-// merge describes all samples of the trials together, which are decoded once. The interval of a
-// quantile is the wider of two: that of the ranks among all samples, as if these were independent,
-// and that of the median of the rounds' own quantiles. Stalls come in clusters, and the second knows them.
+// merge describes all samples of the trials together, which are decoded once. The interval of a quantile
+// is the wider of two. One is that of the ranks among all samples, as if these were independent. The other
+// is that of the median of the rounds' own quantiles: stalls come in clusters, and it knows them.
 func merge(trials []result.Trial, of func(*result.Trial) *result.Latency) (merged Latency, list []Quantile, err error) {
 	all, err := result.Pool(trials, of)
 	if err != nil || all.TotalCount() == 0 {

@@ -1,4 +1,4 @@
-// Package fleet sets the results of many hosts beside each other: it makes groups of like machines,
+// Package fleet sets the results of many hosts beside each other. It makes groups of like machines,
 // and finds in each the hosts that are not like the others.
 //
 // It reads and writes no files and formats no tables. The same hosts always make the same
@@ -74,9 +74,9 @@ type Cell struct {
 	High   figure.Number `json:"high_ns"`
 }
 
-// A Score is how a part of a host compares with its group: the median, over the cells of the part, of
-// the host's time to the median time of the group. Low and High are likewise of the ends of the
-// intervals.
+// A Score is how a part of a host compares with its group. In each cell it divides the host's time by
+// the median time of the group, and takes the median of the cells. Low and High are likewise of the
+// ends of the intervals.
 type Score struct {
 	Part  Part          `json:"part"`
 	Cells int           `json:"cells"`

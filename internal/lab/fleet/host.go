@@ -32,8 +32,8 @@ type Host struct {
 	seed uint64
 }
 
-// A Time is what a record takes in a cell, net: until it is durable where the policy syncs, else until
-// it is written (see [figure.Net]). At a rate it is the mean time of a Write.
+// A Time is what a record takes in a cell, net (see [figure.Net]). It ends when the record is durable
+// where the policy syncs, else when it is written. At a rate it is the mean time of a Write.
 type Time struct {
 	Key `json:"-"`
 

@@ -81,10 +81,10 @@ func (f *Fleet) expect(expected []string) {
 	}
 }
 
-// judge finds the outliers. All bounds hold together: of a fleet whose hosts are all alike, no
-// word is said with a probability of at least 1 - Chance. For that each bound of each host has its
-// part of Chance (Bonferroni). A host has one score for each part and not a word for each cell, because
-// its cells share a disk, and many words would need bounds that are farther out.
+// judge finds the outliers. All bounds hold together: of a fleet whose hosts are all alike, no word is
+// said with a probability of at least 1 - Chance. For that each bound of each host has its part of
+// Chance (Bonferroni). A host has one score for each part and not a word for each cell, because its
+// cells share a disk. Many words would also need bounds that are farther out.
 func (f *Fleet) judge() {
 	questions := 0
 	for i := range f.Groups {

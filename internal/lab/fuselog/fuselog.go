@@ -3,8 +3,8 @@
 //
 // A [Disk] is one file, for a loop device with a real file system on it. A [Tree] is files and
 // directories in memory, for programs. Each write, each change of names and each sync is an
-// [Entry], in the order in which the kernel asked for it, with the number of acknowledgements
-// that a program had noted by then.
+// [Entry], in the kernel's order. It has the number of acknowledgements that a program had noted by
+// then.
 //
 // The server is a process of its own that never touches its own mount. A Go program that does
 // both may stop for ever: its runtime waits for a thread that waits for the server. So Serve
@@ -56,9 +56,9 @@ const (
 	DirBit = 1 << 62
 )
 
-// entrySize is of an entry in a file, without its data: the operation and the size of the data in
-// 4 bytes each, notes, time, file and offset in 8, all little-endian. The data of a Name is its
-// edits: directory and file in 8 bytes, the name's length in 4, the name.
+// entrySize is of an entry in a file, without its data. The operation and the size of the data have
+// 4 bytes each; notes, time, file and offset have 8. All are little-endian. The data of a Name is
+// its edits: directory and file in 8 bytes, the name's length in 4, the name.
 const (
 	entrySize = 40
 	editSize  = 20

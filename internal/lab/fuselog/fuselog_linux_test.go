@@ -2,6 +2,7 @@ package fuselog
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -27,7 +28,7 @@ const asChild = "HOLDFAST_TEST_FUSELOG_CHILD"
 func TestMain(m *testing.M) {
 	mode := os.Getenv(asChild)
 	work := map[string]func() error{"serve": serveThere, "disk": diskThere, "hang": hangThere,
-		"tree": treeThere, "served": servedThere, "real": realThere}[mode]
+		"abort": abortThere, "tree": treeThere, "served": servedThere, "real": realThere}[mode]
 	if work != nil {
 		if err := work(); err != nil {
 			fmt.Println(err)
@@ -147,8 +148,8 @@ func diskThere() error {
 	return (&Disk{Server: Server{Device: 3, Log: 5, Notes: func() uint64 { return 7 }}, Image: 4, Refuse: refuse}).Serve()
 }
 
-// TestStaleDiskIsAborted holds that a process is freed that waits for a disk whose owner was
-// killed, and that the disk of an owner that lives is left alone.
+// TestStaleDiskIsAborted holds that AbortStale frees a process that waits for a disk whose owner
+// was killed. It leaves the disk of an owner that lives alone.
 func TestStaleDiskIsAborted(t *testing.T) {
 	t.Parallel()
 	needsRoot(t)
@@ -182,6 +183,48 @@ func TestDisksOfAnOwnerAreAborted(t *testing.T) {
 		t.Fatal("the disk of another was aborted: ", <-other.result)
 	}
 	other.freedBy(func() error { return Abort(ownerHere() + ":11") })
+}
+
+// TestServerEndsWithAnAbort holds that ECONNABORTED is an end like ENODEV: the kernel says it of an unmount
+// that comes while the server takes a request.
+func TestServerEndsWithAnAbort(t *testing.T) {
+	t.Parallel()
+	needsRoot(t)
+	if out, err := privately("abort", t.TempDir()).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// abortThere serves a disk that was aborted. It asks the kernel to say so, which otherwise takes a race.
+func abortThere() error {
+	const abortError = 1 << 21 // FUSE_ABORT_ERROR
+	point := filepath.Join(os.Args[1], "disk")
+	image, err := os.Open("/proc/self/exe")
+	if err := errors.Join(err, os.WriteFile(point, nil, 0o600)); err != nil {
+		return err
+	}
+	device, err := Mount(point, ownerHere())
+	if err != nil {
+		return err
+	}
+	d := &Disk{Server: Server{Device: device}, Image: int(image.Fd())}
+	in := make([]byte, mostBytes+4096)
+	n, err := unix.Read(device, in)
+	if err != nil {
+		return err
+	}
+	d.out = make([]byte, outHeader)
+	d.init(in[inHeader:n])
+	binary.LittleEndian.PutUint32(d.out, uint32(len(d.out)))
+	copy(d.out[8:outHeader], in[8:]) // the request's number
+	binary.LittleEndian.PutUint32(d.out[outHeader+12:], bigWrites|maxPages|initExt|abortError)
+	if _, err := unix.Write(device, d.out); err != nil {
+		return err
+	}
+	if err := Abort(ownerHere()); err != nil {
+		return err
+	}
+	return errors.Join(d.Serve(), unix.Unmount(point, 0))
 }
 
 // A hanging process waits for a disk that nobody serves.

@@ -81,8 +81,8 @@ func AbortStale() (owner string, err error) {
 	})
 }
 
-// Abort aborts the disks of an owner, and of those whose names begin with it and a colon: all
-// that waits for them gets an error.
+// Abort aborts the disks of an owner, and of those whose names begin with it and a colon. All that
+// waits for them gets an error.
 func Abort(owner string) error {
 	return abort(func(of string) bool { return of == owner || strings.HasPrefix(of, owner+":") })
 }
@@ -91,8 +91,8 @@ func Abort(owner string) error {
 func abort(which func(source string) bool) error {
 	connections := map[string]bool{} // by the minor number of their device
 	namespaces := map[string]bool{}
-	// Of each thread: one that has ended, or has other mounts than those beside it, may be the
-	// first of a process whose others wait for a disk.
+	// All threads, since others of a process may wait for a disk where its first one has ended, or has
+	// other mounts.
 	threads, _ := filepath.Glob("/proc/[0-9]*/task/[0-9]*")
 	for _, thread := range threads {
 		ns, err := os.Readlink(filepath.Join(thread, "ns/mnt"))

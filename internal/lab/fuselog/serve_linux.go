@@ -85,7 +85,7 @@ func (d *Server) serve(answer func(request) (unix.Errno, error)) error {
 		switch {
 		case err == unix.EINTR || err == unix.EAGAIN || err == unix.ENOENT: // ENOENT: the request was interrupted
 			continue
-		case err == unix.ENODEV: // unmounted or aborted
+		case err == unix.ENODEV || err == unix.ECONNABORTED: // unmounted or aborted, the latter also while a request is taken
 			return nil
 		case err != nil:
 			return fmt.Errorf("read of /dev/fuse: %w", err)

@@ -6,8 +6,8 @@ import "time"
 // done since it was started, and the present value of some gauges. What could not be
 // read is nil, and left out of the JSON: it is not zero.
 //
-// The counts go on while they are read, so an Activity is not of one instant;
-// and CPU time is counted in steps of 10 ms (see [Observer.Read]).
+// The counts go on while they are read, so an Activity is not of one instant. CPU time is counted
+// in steps of 10 ms (see [Observer.Read]).
 type Activity struct {
 	// Cumulative.
 
@@ -20,8 +20,8 @@ type Activity struct {
 	IOPressure     *time.Duration `json:"io_pressure_ns,omitempty"`
 	MemoryPressure *time.Duration `json:"memory_pressure_ns,omitempty"`
 
-	// Throttles counts the periods in which the quota of our control group, or of
-	// one above it, ran out; Throttled adds up how long its CPUs then stood still.
+	// Throttles counts the periods in which the quota of our control group, or of one above it, ran
+	// out. Throttled adds up how long its CPUs then stood still.
 	Throttles *int64         `json:"cgroup_throttles,omitempty"`
 	Throttled *time.Duration `json:"cgroup_throttled_ns,omitempty"`
 

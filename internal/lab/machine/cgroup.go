@@ -53,8 +53,8 @@ func (h host) limit(name, controller string) Fact {
 	return found
 }
 
-// MemoryLimit returns the bytes of memory that this process's control groups let it
-// have; ok is false where there is no limit or it is not known.
+// MemoryLimit returns the bytes of memory that this process's control groups let it have. It
+// reports false where there is no limit or it is not known.
 func MemoryLimit() (limit int64, ok bool) {
 	h := host{files: os.DirFS("/")}
 	least := math.Inf(1)
@@ -108,9 +108,9 @@ func (g group) upwards() []string {
 	return dirs
 }
 
-// place finds the directory of a group below the mount of its hierarchy. In a
-// container only a part of the hierarchy is mounted, and the group's name may be the one
-// outside: then the mount's top is the group.
+// place finds the directory of a group below the mount of its hierarchy. In a container only a part
+// of the hierarchy is mounted, and the group's name may be the one outside. Then the mount's top is
+// the group.
 func place(mounts []mountinfo.Mount, version int, controller, own string) (group, bool) {
 	for _, m := range mounts {
 		isOurs := version == 2 && m.Kind == "cgroup2" ||

@@ -20,8 +20,8 @@ var weighty = []string{
 	"CPUs", "CPUs online", "cgroup CPU limit", "cgroup CPU set", "GOMAXPROCS",
 }
 
-// passing lists the facts that say nothing of how fast a computer is: they change by themselves
-// from minute to minute, or are the name of a container that is new in each run.
+// passing lists the facts that say nothing of how fast a computer is. They change by themselves
+// from minute to minute, or name a container that is new in each run.
 var passing = []string{"memory available", "free space", HostName}
 
 // Differences returns the facts whose values differ. Those that matter most for

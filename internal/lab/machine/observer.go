@@ -120,14 +120,14 @@ func (o *Observer) Read() Activity {
 	return a
 }
 
-// tick is the unit of /proc/stat. It is 1/sysconf(_SC_CLK_TCK) s, see
-// proc_stat(5), and USER_HZ is 100 on every system that Go runs on: the generic
-// HZ of include/uapi/asm-generic/param.h; only alpha and ia64 have another.
+// tick is the unit of /proc/stat. It is 1/sysconf(_SC_CLK_TCK) s, see proc_stat(5). USER_HZ is 100
+// on every system that Go runs on (include/uapi/asm-generic/param.h; only alpha and ia64 have
+// another).
 const tick = int64(10 * time.Millisecond)
 
-// parseStat adds up the CPU time that was not idle, from the first line of
-// /proc/stat: cpu user nice system idle iowait irq softirq steal guest
-// guest_nice. The time of guests is in user and nice already.
+// parseStat adds up the CPU time that was not idle, from the first line of /proc/stat. That is "cpu
+// user nice system idle iowait irq softirq steal guest guest_nice". The time of guests is in user
+// and nice already.
 func parseStat(text string) (busy, steal *time.Duration) {
 	line, _, _ := strings.Cut(text, "\n")
 	fields := strings.Fields(line)

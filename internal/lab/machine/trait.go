@@ -10,8 +10,8 @@ func InVirtualMachine(facts []Fact) bool {
 	return strings.HasPrefix(Get(facts, "virtualisation").Value, "virtual machine")
 }
 
-// ThinOrStacked reports whether the directory's device is known to be more than a disk,
-// such as a loop, mapped or thin one. what is the device's stack.
+// ThinOrStacked reports whether the directory's device is known to be more than a disk, such as a
+// loop, mapped or thin one. It returns the device's stack.
 func ThinOrStacked(facts []Fact) (what string, ok bool) {
 	what = Get(facts, "device stack").Value
 	return what, strings.Contains(what, " ")

@@ -1,5 +1,5 @@
-// Package page writes what a report shows as one HTML page that needs no other file and no
-// network: it has its style, its script and the results that it was made from inside.
+// Package page writes what a report shows as one HTML page that needs no other file and no network.
+// Its style, its script and the results that it was made from are inside.
 //
 // It knows nothing of what the figures mean. All that it is given is text, and is escaped;
 // only pictures are markup. Without the script the page can be read whole: the script sorts,

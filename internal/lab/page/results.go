@@ -25,8 +25,8 @@ type Results struct {
 	Why    string // why they are not inside
 }
 
-// mostInside is how much a page may hold of results, compressed and in base64: with it a
-// page of 1.5 MB still opens at once, and is taken by most mail servers.
+// mostInside is how much a page may hold of results, compressed and in base64. A page with it has
+// 1.5 MB, still opens at once, and most mail servers take it.
 const mostInside = 1 << 20
 
 // mostResults bounds what is unpacked from a page, which anyone may have written.

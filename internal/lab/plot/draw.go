@@ -90,7 +90,7 @@ type Picture struct {
 	panels []Panel
 }
 
-// Pictures returns the published images of which there are all panels, in their order.
+// Pictures returns the published images that have all their panels, in their order.
 func Pictures(panels []Panel) (pictures []Picture) {
 	for _, p := range []struct {
 		name   string

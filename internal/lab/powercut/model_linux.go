@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/prove"
 )
 
-// modelTop is where the room of the model has its tmpfs: a directory that is there for mounts, and
-// that no program looks for its files in.
+// modelTop is where the room of the model has its tmpfs. The directory exists for mounts, and no
+// program looks for its files in it.
 const modelTop = "/sys/fs/fuse/connections"
 
 // canModel tries what the model needs: a room, and a mount in it.

@@ -1,9 +1,9 @@
 // Package powercut cuts the power of real file systems, and judges what they bring back.
 //
-// A workload runs on a file system whose disk is served by package fuselog, so that each write of
-// a block and each flush is in a log. A crash state is a prefix of that log, without some of what
-// no flush covers. It becomes an image in memory. The kernel mounts it, as after a real power
-// cut, and replays its journal. Then the checker of package prove reads it.
+// A workload runs on a file system whose disk package fuselog serves. So each write of a block and
+// each flush is in a log. A crash state is a prefix of that log, without some of what no flush
+// covers. It becomes an image in memory. The kernel mounts it, as after a real power cut, and
+// replays its journal. Then the checker of package prove reads it.
 //
 // All of it happens in a process of its own, the room, with its own mounts and process numbers.
 // When that process ends, and it ends with this one, the kernel removes all that it made:

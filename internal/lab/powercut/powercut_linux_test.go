@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,8 +20,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/prove"
 )
 
-// asChild makes the test binary be one of the processes: any of the product's, a run that is
-// killed, or a room that makes a failure small.
+// asChild makes the test binary be one of the processes: any of the product's, or a run that is
+// killed.
 const asChild = "HOLDFAST_TEST_POWERCUT_CHILD"
 
 func TestMain(m *testing.M) {
@@ -46,8 +45,19 @@ func beChild(mode string, args []string) error {
 		_, err := Run(context.Background(), o, kinds, time.Second)
 		return errors.Join(err, errors.New("nobody killed it"))
 	}
+	if mark := os.Getenv(stopMark); mark != "" && len(args) == 2 { // a server
+		if f, err := os.OpenFile(mark, os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+			_ = f.Close()
+			for {
+				_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+			}
+		}
+	}
 	return Process(args, prove.Options{Child: childAs("process")})
 }
+
+// stopMark is a variable with the name of a file: the server that makes it stops for ever, and answers nothing.
+const stopMark = "HOLDFAST_TEST_POWERCUT_STOP"
 
 func childAs(mode string) func(context.Context, ...string) *exec.Cmd {
 	return func(ctx context.Context, args ...string) *exec.Cmd {
@@ -360,35 +370,19 @@ func TestStoppedDiskIsItsCellsError(t *testing.T) {
 	}
 	t.Parallel()
 	needs(t, "ext4")
-	stopped(t, order{Kinds: []string{"ext4"}, States: 8, Seconds: 1, Patience: 5 * time.Second}, diskArgument)
+	stopped(t, order{Kinds: []string{"ext4"}, States: 8, Seconds: 1, Patience: 5 * time.Second})
 }
 
-// stopped stops a process of an order for ever.
-func stopped(t *testing.T, what order, process string) {
+// stopped obeys an order, one server of which stops for ever.
+func stopped(t *testing.T, what order) {
 	t.Helper()
-	mark := fmt.Sprintf("HOLDFAST_TEST_POWERCUT_MARK=%d.%d", os.Getpid(), time.Now().UnixNano())
 	o := chosen()
+	mark := filepath.Join(t.TempDir(), "stopped")
 	o.Child = func(ctx context.Context, args ...string) *exec.Cmd {
 		cmd := childAs("process")(ctx, args...)
-		cmd.Env = append(cmd.Env, mark)
+		cmd.Env = append(cmd.Env, stopMark+"="+mark)
 		return cmd
 	}
-	over := make(chan struct{})
-	stopped := make(chan bool, 1)
-	go func() {
-		for {
-			select {
-			case <-over:
-				stopped <- false
-				return
-			case <-time.After(time.Millisecond):
-			}
-			if p := processOf(process, mark); p > 0 && syscall.Kill(p, syscall.SIGSTOP) == nil {
-				stopped <- true
-				return
-			}
-		}
-	}()
 	held, errored := 0, ""
 	err := enter(t.Context(), o, what, nil, func(a *answer) {
 		if v := a.Verdict; v != nil && v.Unknown != "" {
@@ -397,24 +391,10 @@ func stopped(t *testing.T, what order, process string) {
 			held++
 		}
 	})
-	close(over)
-	if err != nil || !<-stopped || !strings.Contains(errored, "took more than 5s, and its disk was aborted") || held == 0 {
+	if err != nil || !strings.Contains(errored, "took more than 5s, and its disk was aborted") || held == 0 {
 		t.Errorf("%v: %d verdicts, and the error of a cell: %q", err, held, errored)
 	}
 	t.Logf("%d verdicts, and the error of a cell: %q", held, errored)
-}
-
-// processOf returns a process with an argument and a variable in its environment, or 0.
-func processOf(argument, mark string) int {
-	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, file := range files {
-		line, _ := os.ReadFile(file)
-		env, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "environ"))
-		if n, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && strings.Contains(string(line), argument) && strings.Contains(string(env), mark) {
-			return n
-		}
-	}
-	return 0
 }
 
 // TestFileSystemThatCannotBeMadeIsItsCellsError needs no root.

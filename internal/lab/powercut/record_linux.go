@@ -100,8 +100,8 @@ func (r *room) record(c *cell, long time.Duration) (l *prove.Log, err error) {
 	})
 }
 
-// addEntries adds what reached the disk, those from start on after the file system was made, and
-// each note before the first entry that counted it.
+// addEntries adds what reached the disk, and each note before the first entry that counted it. The
+// entries from start on came after the file system was made.
 func addEntries(l *prove.Log, all []fuselog.Entry, start int, notes []prove.Note, upTo func(counted uint64) int, ignores bool) {
 	noted := 0
 	note := func(upTo int) {
@@ -203,8 +203,8 @@ func (r *room) work(ctx context.Context, c *cell, dir string, d *disk, long time
 	}, mostNotes, func() { d.notes.End(0) })
 }
 
-// until runs a process that writes until the log has enough of it, and then calls end. count says
-// how much the process has noted, and whether that is enough.
+// until runs a process that writes until the log has enough of it, and then calls end. It asks
+// count how much the process has noted, and whether that is enough.
 func (r *room) until(c *cell, cmd *exec.Cmd, d *disk, long time.Duration, count func() (noted int64, enough bool), most int64, end func()) error {
 	var said tail
 	if cmd.Stdout == nil {
@@ -261,8 +261,8 @@ const (
 // workOfProgram runs somebody's program and kills it when the log has enough of it. What it has
 // written without a sync is then not in the log, or reached the disk by chance.
 func (r *room) workOfProgram(ctx context.Context, c *cell, dir string, d *disk, long time.Duration) error {
-	// A file takes all that a pipe would make the program wait for, and the disk's process sees at
-	// each write and flush how much of it is there.
+	// A file takes all that a pipe would make the program wait for. At each write and flush the disk's
+	// process sees how much of it is there.
 	printed, err := os.OpenFile(c.in("printed"), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return err

@@ -248,12 +248,12 @@ const (
 	liarControl = "lost"
 )
 
-// harmlessThere are programs that are no liars where a commit of the journal brings what was
-// written before it to the disk too: the sync of the directory syncs the file.
+// harmlessThere are programs that are no liars where a commit of the journal also brings what was
+// written before it to the disk. There the sync of the directory syncs the file.
 var harmlessThere = []string{"liar-no-sync", "liar-name-first"}
 
-// journalsData reports whether it does. On an ext4 with data=ordered it does not, since that
-// allocates late. f2fs keeps the bytes of such small files in their inodes, which a checkpoint writes.
+// journalsData reports whether it does. An ext4 with data=ordered does not, since it allocates late.
+// f2fs keeps the bytes of such small files in their inodes, which a checkpoint writes.
 func journalsData(k volume.Kind) bool {
 	return k.Type == "ext3" || k.Name == "ext4-journal" || k.Type == "f2fs"
 }

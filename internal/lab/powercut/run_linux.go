@@ -99,7 +99,7 @@ func Replay(ctx context.Context, o prove.Options, f *prove.Failure, look string)
 	return v, err
 }
 
-// ShowRefusals lets the disk of each file system answer EIO to one write of a program's bytes, and
+// ShowRefusals lets the disk of each file system answer EIO to one write of a program's bytes. It
 // shows what the program's syncs return then, and what is left.
 func ShowRefusals(ctx context.Context, o prove.Options, kinds []string) (all []Refusal, err error) {
 	err = enter(ctx, o, order{Kinds: kinds, Show: showRefusals}, nil, func(a *answer) { all = append(all, a.Refusals...) })
@@ -138,18 +138,7 @@ func enter(ctx context.Context, o prove.Options, what order, stdin *os.File, eac
 		return err
 	}
 	if o.Room != nil {
-		var failed error
-		err := o.Room(ctx, []string{awayArgument}, text, func(from io.Reader) error {
-			for a := range answersFrom(from, ctx.Done()) {
-				if a.Err != "" {
-					failed = errors.Join(failed, errors.New(a.Err))
-				} else {
-					each(a)
-				}
-			}
-			return nil
-		})
-		return cmp.Or(context.Cause(ctx), failed, err)
+		return enterAway(ctx, o, text, each)
 	}
 	orders, orderEnd, err := os.Pipe()
 	if err != nil {
@@ -168,24 +157,8 @@ func enter(ctx context.Context, o prove.Options, what order, stdin *os.File, eac
 		return err
 	}
 	defer mounts.Close()
-	cmd := o.Child(ctx, roomArgument)
-	said := &tail{}
-	cmd.Stderr = said
-	if stdin != nil {
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, os.Stdout, os.Stderr
-	}
+	cmd, said := roomCommand(ctx, o, what.Model, stdin)
 	cmd.ExtraFiles = []*os.File{orders, answers, mounts}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
-	if how := cmd.SysProcAttr; what.Model { // in a user namespace, where it may mount; its user and group stay
-		how.Cloneflags |= syscall.CLONE_NEWUSER
-		how.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
-		how.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
-		how.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN} // which execve(2) takes from all but root
-	}
-	if stdin == nil {
-		cmd.SysProcAttr.Setpgid = true // Ctrl-C is this process's affair
-	}
-	cmd.WaitDelay = patience
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("a process with mounts of its own can't be started: %w", err)
 	}
@@ -205,6 +178,42 @@ func enter(ctx context.Context, o prove.Options, what order, stdin *os.File, eac
 		return fmt.Errorf("the room ended: %w: %s", err, said)
 	}
 	return nil
+}
+
+// roomCommand is the room's process. What it says of its failure is in said, if it has no terminal.
+func roomCommand(ctx context.Context, o prove.Options, model bool, stdin *os.File) (cmd *exec.Cmd, said *tail) {
+	cmd, said = o.Child(ctx, roomArgument), &tail{}
+	how := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr, cmd.WaitDelay = how, patience
+	if model { // in a user namespace, where it may mount; its user and group stay
+		how.Cloneflags |= syscall.CLONE_NEWUSER
+		how.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
+		how.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
+		how.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN} // which execve(2) takes from all but root
+	}
+	if stdin != nil {
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, os.Stdout, os.Stderr
+	} else {
+		cmd.Stderr = said
+		how.Setpgid = true // Ctrl-C is for this process alone
+	}
+	return cmd, said
+}
+
+// enterAway lets another kernel obey the order.
+func enterAway(ctx context.Context, o prove.Options, order []byte, each func(*answer)) error {
+	var failed error
+	err := o.Room(ctx, []string{awayArgument}, order, func(from io.Reader) error {
+		for a := range answersFrom(from, ctx.Done()) {
+			if a.Err != "" {
+				failed = errors.Join(failed, errors.New(a.Err))
+			} else {
+				each(a)
+			}
+		}
+		return nil
+	})
+	return cmp.Or(context.Cause(ctx), failed, err)
 }
 
 // obey is the process in another kernel: it does what is ordered there.

@@ -78,7 +78,7 @@ type refusal struct {
 	writes string
 	at     int64 // where in the file the block is
 	before int64 // the size of the file before
-	holes  bool  // of which nothing is written: its blocks are only reserved
+	holes  bool  // its blocks are only reserved, and never written
 	ours   bool  // by a Writer of holdfast
 }
 

@@ -337,8 +337,8 @@ func (m *mounter) shrink(f *prove.Failure) error {
 	return failed
 }
 
-// forgetOverwritten empties the writes below a position that later ones have replaced on the
-// disk: no state at that position has their bytes, and the file that keeps the log is small.
+// forgetOverwritten empties the writes below a position that later ones have replaced on the disk.
+// No state at that position has their bytes. It keeps the log's file small.
 func forgetOverwritten(l *prove.Log, position int) {
 	stable := 0 // the entries below are on the disk, if they are writes
 	replaced := map[int64]bool{}

@@ -169,8 +169,8 @@ func mountAgain(m mounted) (mountCall, error) {
 	return how, tryOptions(m.Kind, data)
 }
 
-// dataAndFlags returns the options of the file system as mount(2) takes them: some
-// are flags, the others are data, with a comma between two of them.
+// dataAndFlags returns the options of the file system as mount(2) takes them. Some are flags. The
+// others are data, with a comma between two of them.
 func (m mounted) dataAndFlags() (data []string, flags uintptr, err error) {
 	for _, option := range m.Super {
 		flag, ok := superFlags[option]

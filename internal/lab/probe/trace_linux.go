@@ -42,10 +42,10 @@ func MarkSyscalls(begin bool) error {
 	return nil
 }
 
-// TraceSyscalls runs cmd to its end, as cmd.Run does, and counts under ptrace(2)
-// the system calls that its threads enter between [MarkSyscalls](true) and
-// MarkSyscalls(false): one SyscallCounts for each such pair, in order. It takes
-// no rights beyond those to debug a child. Child processes of cmd are not counted.
+// TraceSyscalls runs cmd to its end, as cmd.Run does. It counts under ptrace(2) the system calls
+// that its threads enter between [MarkSyscalls](true) and MarkSyscalls(false). It returns one
+// SyscallCounts for each such pair, in order. It takes no rights beyond those to debug a child.
+// Child processes of cmd are not counted.
 //
 // Each system call stops its thread twice, at some 20 µs more a call. BenchmarkTrace:
 // 0.2 µs a call without it, 23 with it, on a virtual machine of two CPUs. The Go

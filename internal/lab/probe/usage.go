@@ -17,11 +17,10 @@ type Usage struct {
 	// MinorFaults are page faults without input or output, MajorFaults those with.
 	MinorFaults, MajorFaults int64
 
-	// BlocksIn and BlocksOut are what the file systems read and wrote for this
-	// process. On Linux a block is 512 bytes: bytes >> 9 in task_io_get_inblock
-	// and task_io_get_oublock, include/linux/task_io_accounting_ops.h. A page of
-	// a file counts as written when it becomes dirty, whether or not it ever
-	// reaches a disk; what the page cache answers is not counted as read. On
-	// Darwin and the BSDs they are operations of whatever size: getrusage(2).
+	// BlocksIn and BlocksOut are what the file systems read and wrote for this process. On Linux a
+	// block is 512 bytes: bytes >> 9 in task_io_get_inblock and task_io_get_oublock,
+	// include/linux/task_io_accounting_ops.h. A page of a file counts as written when it becomes
+	// dirty, whether or not it ever reaches a disk. What the page cache answers is not counted as
+	// read. On Darwin and the BSDs they are operations of whatever size: getrusage(2).
 	BlocksIn, BlocksOut int64
 }

@@ -41,7 +41,7 @@ func init() {
 }
 
 // copies makes sources of a new version and copies them, again and again. It first copies those
-// that are there of the run before.
+// that the run before has left.
 func (r *Run) copies(count, size int, o filecopy.Options) error {
 	if err := errors.Join(os.MkdirAll(r.Path("from"), 0o777), os.MkdirAll(r.Path("to"), 0o777), r.SyncDir()); err != nil {
 		return err

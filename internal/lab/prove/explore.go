@@ -118,8 +118,8 @@ func (x *explorer) explore(l *Log, states int, seed uint64) (Tally, *Failure) {
 	return c.Tally, failure
 }
 
-// at is the latest time at which a crash finds the log at a position: where it is quiet for long, the
-// most is lost at its end.
+// at is the latest time at which a crash finds the log at a position. If nothing happens for long, a
+// crash at the end of that time loses most.
 func (l *Log) at(position int) int64 {
 	if len(l.Entries) == 0 {
 		return 0
@@ -172,8 +172,8 @@ func (f *Failure) Replay() (*Violation, error) {
 	return x.judge(f.Log, f.State), nil
 }
 
-// Shrink looks for the shortest prefix of the log and the fewest pending writes that still
-// break the same promise, keeps these, and explains what is left.
+// Shrink looks for the shortest prefix of the log and the fewest pending writes that still break
+// the same promise. It keeps these, and explains what is left.
 func (f *Failure) Shrink() {
 	if f.Log == nil || f.Violation.Rule == "again" || f.Violation.Rule == "temporaries" {
 		f.Words = f.Violation.Words

@@ -142,7 +142,7 @@ func underFault(ctx context.Context, cmd *exec.Cmd, dir string, kinds []syscallf
 	return f, err
 }
 
-// byFault makes the verdict of level fault: a run counts the calls, then each of some injections
+// byFault makes the verdict of level fault. A run counts the calls. Then each of some injections
 // has a run, and a second one that goes on with what the first left.
 func (v *Verdict) byFault(ctx context.Context, c Cell, o Options, most time.Duration) error {
 	if c.command != nil {
@@ -488,9 +488,9 @@ func (f *faulted) judge(in *injection, dir string) *Violation {
 	return nil
 }
 
-// A lossy is a disk that loses what a failed sync was to make durable, for good: its files have the
-// old bytes then, or zeros, and its directories the old names. Linux says so once, and the next
-// sync succeeds.
+// A lossy is a disk that loses for good what a failed sync was to make durable. Its files then have
+// the old bytes, or zeros, and its directories the old names. Linux says so once, and the next sync
+// succeeds.
 type lossy struct {
 	dir   string
 	data  map[identity][]byte // what is durable

@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/syscallfault"
 )
 
-// An attack is what other users do while a workload replaces files: at a call they exchange the
+// An attack is what other users do while a workload replaces files. At a call they exchange the
 // directory for a link to another one, or they try to read.
 type attack struct {
 	at      int  // the call's number, among all

@@ -132,6 +132,6 @@ func TestProgramsOfThePage(t *testing.T) {
 	}
 	double := Program{Command: "echo ack 2", Read: "echo 1; echo 1; echo 2", Dir: t.TempDir(), Time: time.Nanosecond}
 	if v, err := double.Prove(t.Context()); err != nil || v.Failure == nil {
-		t.Errorf("a record that is there twice: %+v, %v", v, err)
+		t.Errorf("a record that occurs twice: %+v, %v", v, err)
 	}
 }

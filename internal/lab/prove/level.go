@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// A Level is a way to crash a workload. Memory fills a log, of which the states are explored.
+// A Level is a way to crash a workload. Memory fills a log, and explores its states.
 // Kill crashes processes, so that each state is what is really there. Power fills a log with what
 // a real file system sends to its disk, and mounts the states.
 type Level string
@@ -51,8 +51,9 @@ type Options struct {
 	Program *Program
 	// Power makes the verdicts of level power, on each file system the controls first.
 	Power func(context.Context, Options, time.Duration) ([]*Verdict, error)
-	// Room, if there is one, does what level power orders in another kernel, which runs [Child] with
-	// these arguments and the order as its input, and hands over its output. Else it is done here.
+	// Room, if there is one, does what level power orders in another kernel. That runs [Child] with
+	// these arguments and the order as its input, and Room hands over its output. Without Room it is
+	// done here.
 	Room func(ctx context.Context, args []string, order []byte, answers func(io.Reader) error) error
 	// Each is called with each verdict.
 	Each func(*Verdict)
@@ -64,7 +65,7 @@ type Command struct {
 	Name   string
 	Args   func(dir string) []string
 	Input  string
-	Before map[string]string // the files that are there, by their paths in the directory
+	Before map[string]string // the files at the start, by their paths in the directory
 	Whole  bool              // each file is the old one or the new one, whatever fails
 	Acks   bool              // it prints how many lines of its input are durable
 }
@@ -258,8 +259,8 @@ func (c Cell) Verdict(level Level, seed uint64) *Verdict {
 	return &Verdict{Level: level, Workload: w.Name, Policy: c.Policy, Loss: w.lossOf(c.Policy), Seed: seed, Control: w.Control, Verdict: Held}
 }
 
-// judge says what the failure, or that there is none, means. doubted are the file systems of
-// this level where a control did not show what it must.
+// judge says what the failure means, or that there is none. In doubted are the file systems of this
+// level where a control did not show what it must.
 func (v *Verdict) judge(doubted map[string]bool) {
 	caught := v.Failure != nil
 	switch {

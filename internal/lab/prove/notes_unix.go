@@ -90,7 +90,7 @@ func (s *SharedNotes) End(made int) { s.end.Store(uint64(made) + 1) }
 // Close unmaps them.
 func (s *SharedNotes) Close() error { return unix.Munmap(s.data) }
 
-// Child is the process that is killed: it runs a workload in a directory, and keeps its notes in
+// Child is the process that is killed. It runs a workload in a directory, and keeps its notes in
 // memory that it shares with its parent.
 func Child(args []string) error {
 	if len(args) != 6 {

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// A Program is anybody's, which is crashed. It prints a line "ack N" when its record N is where
-// the end of the program takes it no more, with N = 1, 2, 3 and so on. Run again, it goes on
-// behind the last record that is there.
+// A Program is anybody's, which is crashed. It prints a line "ack N" when the end of the program
+// can no longer take record N away. N is 1, 2, 3 and so on. Run again, it goes on behind the last
+// record that it finds.
 type Program struct {
 	Command string // for the shell, which runs it in an empty directory
-	Read    string // prints the numbers of the records that are there, a line each
+	Read    string // prints the numbers of the records that it finds, a line each
 	Dir     string // where that directory is made; "" is the system's for temporary files
 	Time    time.Duration
 	Seed    uint64

@@ -1,10 +1,10 @@
-// Package prove crashes programs that write, and judges what survives by two things only:
-// what was acknowledged, and what the policy allows to be lost ([holdfast.Policy.Loss]).
+// Package prove crashes programs that write. It judges what survives by two things only: what was
+// acknowledged, and what the policy may lose ([holdfast.Policy.Loss]).
 //
-// It has one language for all levels. A [Record] is what is written, a [Note] is what the
-// program was told about it, an [Entry] is what reached the disk. A [Log] has notes and
-// entries in their order. An explorer makes crash states of a log, a [Checker] judges each.
-// A level fills the log, or, where the crash is real, hands over what the crash left.
+// It has one language for all levels. A [Record] is what is written, a [Note] is what the program
+// learnt of it, an [Entry] is what reached the disk. A [Log] has notes and entries in their order.
+// An explorer makes crash states of a log, a [Checker] judges each. A level fills the log, or,
+// where the crash is real, hands over what the crash left.
 //
 // It knows nothing of how holdfast works: a [Workload] writes with it, or with anything else.
 //

@@ -131,7 +131,7 @@ func (t *Target) logged(dirs ...map[string][]byte) (all []byte) {
 	}
 	next := map[uint32]uint64{}
 	for _, l := range lines {
-		if l.N <= next[l.ID] { // one that is there twice is in disorder
+		if l.N <= next[l.ID] { // one that occurs twice is in disorder
 			next[l.ID] = l.N + 1
 			all = append(all, l.data...)
 		}

@@ -35,7 +35,7 @@ func TestALogIsReadWithItsBackups(t *testing.T) {
 		{"a torn record that was ended", map[string][]byte{"app.log": slices.Concat(line(0, 0), torn, []byte{'\n'}, line(0, 1))}, []uint64{2, 0}, false},
 		{"one that is missing", map[string][]byte{first: line(0, 0), "app.log": slices.Concat(line(0, 2), line(0, 3))}, []uint64{1, 0}, false},
 		{"one that is missing, and written again", map[string][]byte{"app.log": slices.Concat(line(0, 0), line(0, 2), line(0, 1), line(0, 2))}, []uint64{3, 0}, false},
-		{"one that is there twice", map[string][]byte{first: slices.Concat(line(0, 0), line(0, 1)), "app.log": slices.Concat(line(0, 1), line(0, 2))}, []uint64{4, 0}, true},
+		{"one that occurs twice", map[string][]byte{first: slices.Concat(line(0, 0), line(0, 1)), "app.log": slices.Concat(line(0, 1), line(0, 2))}, []uint64{4, 0}, true},
 		{"of the wrong backup first", map[string][]byte{first: line(0, 1), second: line(0, 0)}, []uint64{1, 0}, false},
 		{"another log's", map[string][]byte{"other.log": line(0, 0)}, []uint64{0, 0}, false},
 	} {

@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// A State is one thing that a crash may leave: the entries of a log below Position, as far as
-// they are on the disk, and of those that are pending a choice. It is the same at any time,
-// for the same log.
+// A State is one thing that a crash may leave. It has the entries of a log below Position that are
+// on the disk, and a choice of the pending ones. It is the same at any time, for the same log.
 type State struct {
 	Crash    Crash
 	Position int

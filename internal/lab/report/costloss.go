@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/study"
 )
 
-// costAgainstLoss draws a picture for each load: bands of policies that lose the same at a power
-// cut, the least above, and in them the cost of each. The path joins the frontier: policies
-// such that none that loses no more costs less.
+// costAgainstLoss draws a picture for each load. It has bands of policies that lose the same at a
+// power cut, the least above, and in them the cost of each. The path joins the frontier. No policy
+// that loses no more costs less than one of these.
 func (s sheet) costAgainstLoss(need needs) []page.Section {
 	var pictures []page.Chart
 	for _, g := range s.Groups {

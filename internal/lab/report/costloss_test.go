@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestCostStandsAgainstLoss reads the first picture of the page: bands in the order of loss,
+// TestCostStandsAgainstLoss reads the first picture of the page. It has bands in the order of loss,
 // dots in the order of cost within each, and a path along the cheapest so far.
 func TestCostStandsAgainstLoss(t *testing.T) {
 	_, rest, found := strings.Cut(page(t, paced(t, 10)), ">Cost against loss</h2>")

@@ -28,8 +28,8 @@ func keyed(r figure.Row) []chart.Attr {
 	return []chart.Attr{{Name: "key", Value: r.Cell.Name}, {Name: "label", Value: r.Cell.Policy.String()}}
 }
 
-// byBuffer draws the records a second and the CPU time of a record against the size of the buffer:
-// a line for each policy that is alike but for it.
+// byBuffer draws the records a second and the CPU time of a record against the size of the buffer.
+// Policies that differ only in it share a line.
 func (s sheet) byBuffer(g figure.Group) (charts []page.Chart) {
 	var names []string
 	sizes := map[string][]figure.Row{}

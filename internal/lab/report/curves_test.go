@@ -139,7 +139,7 @@ func TestAgesAreThePeriodTheSyncAndWhatWasSeen(t *testing.T) {
 	marks, _, _ := readPicture(t, s.agesOf(s.Groups[0]))
 	for i, want := range []string{"its period: 100ms", "and the longest sync: 140ms", "observed, at most: 130ms"} {
 		if len(marks) != 12 || marks[4*i].says != want {
-			t.Errorf("%d marks, of which %v: want %q", len(marks), marks[min(4*i, len(marks)-1)], want)
+			t.Errorf("%d marks, and among them %v: want %q", len(marks), marks[min(4*i, len(marks)-1)], want)
 		}
 	}
 }

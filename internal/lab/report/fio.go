@@ -20,8 +20,8 @@ import (
 // what we measured, how to run it, and what of the cell fio can't express. If nothing
 // was measured it writes nothing and returns [figure.ErrNoRound].
 //
-// The job is safe where it runs as its comments say. fio overwrites files without
-// asking, but a new directory has none, and fio makes no directory itself.
+// The job is safe where it runs as its comments say. fio overwrites files without asking. But a new
+// directory has none, and fio makes no directory.
 func Fio(w io.Writer, run result.Run) error {
 	s, err := newSheet(run)
 	if err != nil {
@@ -175,7 +175,7 @@ func (j fioJob) left() []string {
 		list = append(list, fmt.Sprintf("%s records/s are due one by one, and their latency counts from when each was due; rate paces bytes, and fio's latency counts from when it began", count(j.Cell.Rate)))
 	}
 	if c := j.Cell.Cache; c != "" && c != result.NewFile {
-		list = append(list, fmt.Sprintf("the cell appends to a file of which the page cache is %s; the job writes a new file", c))
+		list = append(list, fmt.Sprintf("the cell appends to a file whose page cache is %s; the job writes a new file", c))
 	}
 	if j.Cell.Steady {
 		list = append(list, "the trials went on until the throughput was steady; the job writes as much as the median of them did")

@@ -75,8 +75,8 @@ func columnWidth(t study.Table, column int) int {
 // leastProse is the least width of a column of prose.
 const leastProse = 24
 
-// folded breaks the cells of columns of prose at spaces, the widest column first, until the
-// table fits or nothing is left to break; ok reports whether it fits.
+// folded breaks the cells of columns of prose at spaces, the widest column first, until the table
+// fits or nothing is left to break. It reports whether the table fits.
 func folded(w table.Writer, t study.Table, most int) (shown string, ok bool) {
 	widths := map[int]int{}
 	for _, i := range textColumns(t) {

@@ -39,10 +39,9 @@ func configuration(h result.Header) string {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// writeBenchmark writes the Go benchmark format: a line for each trial in a whole
-// round, and one for each cell with the percentiles of all its trials together, which are those
-// of the table. As in the tables, it leaves out the cell that repeats another and the one that
-// writes nothing.
+// writeBenchmark writes the Go benchmark format. Each trial in a whole round has a line. Each cell
+// has one with the percentiles of all its trials together. As in the tables, which have the same
+// percentiles, it leaves out the cell that repeats another and the one that writes nothing.
 func writeBenchmark(w io.Writer, run result.Run) error {
 	figures, err := figure.Of(run)
 	if err != nil {

@@ -45,8 +45,8 @@ func (all needs) terms() []page.Section {
 	return []page.Section{s}
 }
 
-// costs returns the largest cost at which the rate that is needed can be written at full
-// speed: as many times the cheapest as that writes faster.
+// costs returns the largest cost at which full speed reaches the needed rate. If the cheapest
+// writes x times that rate, it is x times its cost.
 func (all needs) costs(g figure.Group) (lines []chart.Limit) {
 	for _, one := range all {
 		needed := one.Need.Records(g.RecordBytes)

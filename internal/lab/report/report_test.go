@@ -28,8 +28,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// planted returns a run with a known time for each cell: the first policy's
-// trials take 10 ms, the next's 20, and so on, a little different in each round.
+// planted returns a run with a known time for each cell. The first policy's trials take 10 ms, the
+// next's 20, and so on, a little different in each round.
 func planted(t *testing.T, rounds int) result.Run {
 	t.Helper()
 	run := result.Run{Header: result.Header{

@@ -73,9 +73,9 @@ func (s studied) text(b *strings.Builder) {
 	}
 }
 
-// brief writes what was learnt, then as many tables as there is room for, whole: first the
-// first of this machine, then the published ones, then the others in their order. The first
-// is cut if it is too long.
+// brief writes what was learnt, then as many whole tables as there is room for. The first table of
+// this machine comes first, then the published ones, then the others in their order. The first is
+// cut if it is too long.
 func (s studied) brief(b *strings.Builder) {
 	const most, mostDoubts = 60, 6 // lines in all, and of doubts
 	lines := func(text string) int { return strings.Count(text, "\n") }

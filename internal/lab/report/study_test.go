@@ -247,8 +247,8 @@ func TestReasonsAreSaidOnce(t *testing.T) {
 	}
 }
 
-// TestStudiesBeginWithTheirAnswer: without --all each has at most 60 lines: what was learnt
-// before the first table, the first table of this machine, and how to see the rest.
+// TestStudiesBeginWithTheirAnswer: without --all each has at most 60 lines. They are what was
+// learnt, the first table of this machine, and how to see the rest.
 func TestStudiesBeginWithTheirAnswer(t *testing.T) {
 	for _, s := range all.Studies() {
 		run := studied(s, nil)

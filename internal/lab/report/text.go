@@ -58,8 +58,8 @@ func TextWithin(w io.Writer, run result.Run, width int, whole bool) error {
 	return err
 }
 
-// groupText renders a table with no line wider than width, if it can: it leaves columns
-// out, and at last breaks the names of policies behind their commas.
+// groupText renders a table with no line wider than width, if it can. It leaves columns out, and at
+// last breaks the names of policies behind their commas.
 func groupText(columns []column, rows []figure.Row, width int) string {
 	for breaks := false; ; {
 		t := newTable(alignment(columns)...)

@@ -245,7 +245,7 @@ func ReadMerged(r io.Reader) (Run, error) {
 // trialsApart is how many trials [ReadMerged] keeps as they are: those of most runs.
 const trialsApart = 2000
 
-// ReadTimes is Read for many files, of which the times alone are wanted. Of a trial it takes the cell,
+// ReadTimes is Read for many files, if the times alone are wanted. Of a trial it takes the cell,
 // the round, the records, the stages, the turns, and the percentiles of single Writes. It does not
 // look into histograms, so a damaged one is no error. All else is zero.
 func ReadTimes(r io.Reader) (Run, error) {
@@ -359,9 +359,9 @@ func readLines(r *bufio.Reader, room []byte, first bool) (lines [][]byte, all []
 
 const batchLines = 1024
 
-// decodeTrials decodes those lines of a batch that are trials as this program writes them,
-// on all CPUs: it is what reading spends its time on. All other lines have a zero
-// trial; [reader.take] finds what they are.
+// decodeTrials decodes those lines of a batch that are trials as this program writes them. It uses
+// all CPUs, since reading spends its time here. All other lines have a zero trial; [reader.take]
+// finds what they are.
 func (r *reader) decodeTrials(decoders []*decoder, lines [][]byte, trials []Trial) {
 	var all sync.WaitGroup
 	for worker, d := range decoders {

@@ -23,9 +23,9 @@ import (
 // older version would misread a newer file; a new key alone does not. Files of
 // every older version are read.
 //
-// Version 2 brought four things: open loops, where a latency counts from when the Write
-// was due; caches that are not warm; long runs; runs that go on after an end. Version 3
-// brought cells that are not run in every round: see [Cell.Every].
+// Version 2 brought open loops, where a latency counts from when the Write was due. It also brought
+// caches that are not warm, long runs, and runs that go on after an end. Version 3 brought cells
+// that are not run in every round: see [Cell.Every].
 const SchemaVersion = 3
 
 // A Run is all that one file holds.
@@ -89,8 +89,8 @@ type Plan struct {
 	Preset string `json:"preset"` // quick, default or full
 	Rounds int    `json:"rounds"` // all, or with Width the fewest and about as many as fit into the time
 
-	// Width is the half-width of the intervals of all ratios at which the run
-	// ends, 0.05 for ±5 %; 0 is a run of just so many rounds.
+	// Width is the half-width of the intervals of all ratios at which the run ends: 0.05 is ±5 %. 0 is
+	// a run of just so many rounds.
 	Width float64 `json:"width,omitempty"`
 	// MostRounds bounds the rounds of a run with a Width, by the bytes that it may write;
 	// 0 is no bound.
@@ -115,15 +115,14 @@ type Cell struct {
 	Group       string `json:"group,omitempty"`
 	Does        string `json:"does,omitempty"` // what it is, in words
 	RecordBytes int64  `json:"record_bytes"`
-	// FileSystem is that on which the cell was run, such as xfs, where the run made
-	// file systems of its own; the cell's name then begins with it: see [Run.On].
-	// Empty is that of the header's Dir.
+	// FileSystem is the one that the cell was run on, such as xfs, if the run made file systems of its
+	// own. The cell's name then begins with it: see [Run.On]. Empty is that of the header's Dir.
 	FileSystem string `json:"file_system,omitempty"`
 	Writers    int    `json:"writers"`
 	Records    int64  `json:"records"` // in one trial, or turn
 
-	// Rate is the records a second that are due, by all writers together; 0 is a
-	// closed loop, where each Write follows the one before at once.
+	// Rate is the records a second that are due, by all writers together. 0 is a closed loop, where
+	// each Write follows the one before at once.
 	Rate float64 `json:"rate_per_s,omitempty"`
 
 	Cache Cache `json:"cache,omitempty"` // what is asked of the page cache; empty is NewFile
@@ -234,8 +233,8 @@ type Measurement struct {
 	// Behind is the least that the last writer was behind its schedule in the last quarter
 	// of the trial: 0 if each writer had caught up at some time.
 	Behind time.Duration `json:"behind_ns,omitempty"`
-	// Unserved is how many records of an open loop were due and not yet written
-	// when the trial gave up; each is in Latency with the time it had waited.
+	// Unserved is how many records of an open loop were due and not yet written when the trial gave
+	// up. Each is in Latency with the time it had waited.
 	Unserved int64 `json:"unserved,omitempty"`
 
 	// SyncsWriting is how many syncs had ended when the last writer was done: those that
@@ -333,8 +332,8 @@ type End struct {
 	// where the plan has a Width; 0 is not known.
 	Width float64 `json:"width,omitempty"`
 
-	// ClockJump is how far the time of day went ahead of the monotonic clock, which
-	// times all: the time of day was set, or the machine slept.
+	// ClockJump is how far the time of day went ahead of the monotonic clock, which times all. The
+	// time of day was set, or the machine slept.
 	ClockJump time.Duration `json:"clock_jump_ns,omitempty"`
 }
 
@@ -348,8 +347,8 @@ const (
 	Failed      State = "failed"
 )
 
-// Complete reports whether the run came to the end that its plan foresaw: its
-// rounds, the width that was wanted, or the end of its time.
+// Complete reports whether the run came to the end that its plan foresaw: its rounds, the wanted
+// width, or the end of its time.
 func (r Run) Complete() bool {
 	return r.End != nil && !r.Torn && (r.End.State == Complete || r.End.State == OutOfTime && r.Rounds() >= r.Header.Plan.Rounds)
 }
@@ -419,9 +418,8 @@ func (r Run) Rounds() int {
 	return whole
 }
 
-// Rounded returns the trials of a cell in whole rounds, in the order of the
-// rounds: the i-th of one cell and the i-th of another with the same Every are of the
-// same round.
+// Rounded returns the trials of a cell in whole rounds, in their order. The i-th of one cell and
+// the i-th of another with the same Every are of the same round.
 func (r Run) Rounded(cell string) []Trial { return r.Indexed().Rounded(cell) }
 
 // RoundedOf yields the trials in whole rounds of all cells that are so, as they were run. They

@@ -53,20 +53,19 @@ func (c Comparison) Width() float64 {
 	return math.Expm1((math.Log(c.High) - math.Log(c.Low)) / 2)
 }
 
-// Unseen returns the largest difference that the interval leaves possible, in either direction
-// and as a factor's distance from 1: with 0.09 any difference above 9 % would have been seen. It
-// is NaN where there is no interval.
+// Unseen returns the largest difference that the interval leaves possible, in either direction, as
+// a factor's distance from 1. With 0.09 any difference above 9 % would have been seen. It is NaN
+// where there is no interval.
 func (c Comparison) Unseen() float64 { return max(c.High, 1/c.Low) - 1 }
 
-// Compare compares two cells by the ratios of their times in the same rounds:
-// a[i] and b[i] are the costs (elapsed time, CPU time: less is faster) of round
-// i. Pairing takes out what both cells of a round suffer alike. The two were
-// chosen before they were measured; for the fastest of many see [CompareGroup].
+// Compare compares two cells by the ratios of their costs in the same rounds. Those of round i are
+// a[i] and b[i]: elapsed time, or CPU time. Pairing takes out what both cells of a round suffer
+// alike. The two were chosen before they were measured; for the fastest of many see [CompareGroup].
 //
-// The logarithms of the ratios are taken as symmetric around their centre. That holds
-// for two cells in random order within a round, unless they differ in shape. The
-// estimate is the median of their Walsh averages, the interval is that of Wilcoxon's
-// signed-rank test, so Compare(b, a) is exactly the inverse.
+// The logarithms of the ratios are taken as symmetric around their centre. That holds for two cells
+// in random order within a round, unless they differ in shape. The estimate is the median of their
+// Walsh averages, the interval is that of Wilcoxon's signed-rank test. So Compare(b, a) is exactly
+// the inverse.
 //
 // The floor is the relative gap between two runs of the same code (see [Floor]),
 // the band that of [Band]; 0.05 is 5 %. The word is
@@ -92,11 +91,11 @@ func compare(a, b []float64, floor, band, confidence float64) Comparison {
 	return hodgesLehmann(logs, confidence).comparison(len(logs), floor, band)
 }
 
-// Floor returns the noise floor of a run: the relative gap between the costs of
-// one cell that was run under two names in every round. 0.02 says that 2 % can
-// come from nothing at all. It is NaN where [Compare] has no ratio; a floor that
-// is NaN proves nothing faster, slower or the same. Verdicts take it, since their intervals have
-// the noise of the rounds in them already; [Noise] is for people.
+// Floor returns the noise floor of a run: the relative gap between the costs of one cell that every
+// round ran under two names. 0.02 says that 2 % can come from nothing at all. It is NaN where
+// [Compare] has no ratio; a floor that is NaN proves nothing faster, slower or the same. Verdicts
+// take it, since their intervals have the noise of the rounds in them already; [Noise] is for
+// people.
 func Floor(a, a2 []float64) float64 {
 	logs, ok := logRatios(a, a2)
 	if !ok {
@@ -171,8 +170,8 @@ func logs(costs []float64) (l []float64, ok bool) {
 	return l, true
 }
 
-// An estimate is a shift of logarithms with its interval; low and high are NaN
-// and coverage is 0 where the samples are too few for one.
+// An estimate is a shift of logarithms with its interval. Where the samples are too few, low and
+// high are NaN and coverage is 0.
 type estimate struct{ centre, low, high, coverage float64 }
 
 // comparison turns the shift of logarithms into a ratio and finds the word.

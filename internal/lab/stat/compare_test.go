@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The critical values of Wilcoxon's signed-rank test, two-sided at 5 %, as every
-// table has them: the largest sum that rejects, so k is one more.
+// The critical values of Wilcoxon's signed-rank test, two-sided at 5 %, as every table has them.
+// Each is the largest sum that rejects, so k is one more.
 func TestSignedRankCriticalValues(t *testing.T) {
 	check := func(n, critical int) {
 		t.Helper()
@@ -54,9 +54,9 @@ func TestNormalApproximationMeetsTheExactRank(t *testing.T) {
 	}
 }
 
-// Hollander and Wolfe, Nonparametric Statistical Methods, table 3.1 (depression
-// scores; also the example of R's ?wilcox.test): the estimate is -0.46, and the
-// interval with 96.1 % is (-0.786, -0.010).
+// Hollander and Wolfe, Nonparametric Statistical Methods, table 3.1 (depression scores; also the
+// example of R's ?wilcox.test). The estimate is -0.46, and the interval with 96.1 % is (-0.786,
+// -0.010).
 func TestHodgesLehmannOfTheTextbook(t *testing.T) {
 	x := []float64{1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30}
 	y := []float64{0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29}

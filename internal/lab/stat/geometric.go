@@ -7,10 +7,10 @@ import "math"
 // it, however long that cell takes. [CompareRuns] of two such is the overall comparison
 // of two runs.
 //
-// It takes the geometric means before any ratio, so nothing is assumed of how the
-// cells of one round depend on each other: each round gives one sample. It
-// returns nil where the cells have different numbers of rounds, or a cost is not
-// positive and finite; those comparisons are then not proven.
+// It takes the geometric means before any ratio, so it assumes nothing of how the cells of one
+// round depend on each other. Each round gives one sample. It returns nil where the cells have
+// different numbers of rounds, or a cost is not positive and finite; those comparisons are then not
+// proven.
 func GeometricMeans(cells [][]float64) []float64 {
 	var means []float64
 	for i, costs := range cells {

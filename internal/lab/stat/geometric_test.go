@@ -31,8 +31,8 @@ func TestGeometricMeans(t *testing.T) {
 	}
 }
 
-// One cell twice as fast and one twice as slow are no change over all, whatever
-// their costs; one of two cells 21 % slower is 10 % over all.
+// One cell twice as fast and one twice as slow are no change over all, whatever their costs. One of
+// two cells 21 % slower is 10 % over all.
 func TestOverallComparison(t *testing.T) {
 	fast, slow := count(10), scaled(count(10), 1000)
 	before := GeometricMeans([][]float64{fast, slow})

@@ -2,26 +2,25 @@ package stat
 
 import "math"
 
-// CompareGroup compares each cell of a group with the fastest, the one with the
-// smallest median cost. It returns that one's index, or -1 for no cells, and a
-// comparison for each cell, in their order; the fastest's own is that with itself.
-// Cells are costs round by round; floor, band and words are those of [Compare].
+// CompareGroup compares each cell of a group with the fastest, the one with the smallest median
+// cost. It returns the fastest's index, or -1 for no cells, and a comparison for each cell, in
+// their order. The fastest is compared with itself. Cells are costs round by round; floor, band and
+// words are those of [Compare].
 //
-// All intervals of a group hold together with at least 95 %. So if nothing differs, a
-// group has a false faster or slower in at most one run of twenty, however many cells
-// it has. Which cell is the fastest is seen in the same rounds that it is compared in:
-// it is the luckiest of its like, and so any two cells may turn out to be the pair. The
-// 5 % are therefore shared by all pairs of the group (Bonferroni), and not by the k-1
-// that are returned. k cells have k(k-1)/2 pairs. Then it does not matter how the
-// fastest was chosen. This assumes nothing of how cells depend on each other, only what
-// Compare assumes of a pair.
+// All intervals of a group hold together with at least 95 %. So if nothing differs, a group has a
+// false faster or slower in at most one run of twenty, however many cells it has. The rounds that
+// compare a cell with the fastest also decide which one is the fastest. It is the luckiest of its
+// like, and so any two cells may turn out to be the pair. So all k(k-1)/2 pairs of k cells share
+// the 5 % (Bonferroni), and not only the k-1 that are returned. Then it does not matter how the
+// fastest was chosen. This assumes nothing of how cells depend on each other, only what Compare
+// assumes of a pair.
 //
 // Fewer than [GroupRounds] rounds have no intervals, and prove nothing.
 //
-// Note: sharing among the k-1 alone was tried. Sixteen cells of the same code then have
-// a false word in 5 % of the runs, if the floor is that of one of them. It is 13 % if
-// the floor is that of a calmer cell. Holm's method would find a little more, but its
-// words don't follow from intervals that can be shown.
+// Note: sharing among the k-1 alone was tried. Sixteen cells of the same code then have a false
+// word in 5 % of the runs, with the floor of one of them. With that of a calmer cell it is 13 %.
+// Holm's method would find a little more, but its words don't follow from intervals that can be
+// shown.
 func CompareGroup(cells [][]float64, floor, band float64) (fastest int, comparisons []Comparison) {
 	fastest = cheapest(cells)
 	confidence := groupConfidence(len(cells))
@@ -50,9 +49,9 @@ func groupConfidence(cells int) float64 {
 	return 1 - (1-confidence)/float64(pairs)
 }
 
-// cheapest returns the index of the cell with the smallest median cost, the first
-// of equals: the one that the others of a group are compared with. It is -1 for
-// no cells. A cell without a median is the fastest only if no cell has one.
+// cheapest returns the index of the cell with the smallest median cost, the first of equals. The
+// others of a group are compared with it. It is -1 for no cells. A cell without a median is the
+// fastest only if no cell has one.
 func cheapest(cells [][]float64) int {
 	best, least := -1, math.Inf(1)
 	for i, costs := range cells {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The smallest tail of n pairs is 2^(1-n) on both sides; 5 % shared by 28 pairs
-// are 0.00179, which ten rounds (0.00195) don't reach and eleven do.
+// The smallest tail of n pairs is 2^(1-n) on both sides. 5 % shared by 28 pairs are 0.00179, which
+// ten rounds (0.00195) don't reach and eleven do.
 func TestGroupRounds(t *testing.T) {
 	check := func(cells, want int) {
 		t.Helper()
@@ -168,8 +168,8 @@ func (t *groupTally) check(test *testing.T, bare float64) {
 // groupRuns is how many runs a simulation of groups has, which take longer.
 func groupRuns() int { return runs() * 3 / 20 }
 
-// One code under many names: in at most 5 % of the RUNS is any of them called
-// faster or slower than the luckiest, whatever their number.
+// One code under many names, however many. In at most 5 % of the RUNS is any of them called faster
+// or slower than the luckiest.
 func TestSameCodeUnderManyNames(t *testing.T) {
 	for _, w := range worlds {
 		for _, cells := range []int{2, 8, 16} {
@@ -187,11 +187,10 @@ func TestSameCodeUnderManyNames(t *testing.T) {
 	}
 }
 
-// The same where the stop rule ends the run, between ten rounds and 40: what
-// optional stopping costs the intervals (see TestSameCodeAgainstItselfUntilSettled)
-// is less than what taking all pairs of a group leaves. The worlds are counted
-// together, for these runs take long; of 600 runs in each, 0 to 1.2 % had a false
-// word.
+// The same where the stop rule ends the run, between ten rounds and 40. Optional stopping costs the
+// intervals something (see TestSameCodeAgainstItselfUntilSettled). Taking all pairs of a group
+// leaves more. The worlds are counted together, for these runs take long; of 600 runs in each, 0 to
+// 1.2 % had a false word.
 func TestSameCodeUnderManyNamesUntilSettled(t *testing.T) {
 	wider := []float64{2: 1, 8: 1.8, 16: 2.2} // so that some 25 to 40 rounds settle it
 	for _, cells := range []int{2, 8, 16} {

@@ -8,8 +8,8 @@ import (
 // Pairs are the values of all pairs of two samples, too many to list. Row i has those of the
 // columns from(i) on. No value is less than one to its left, nor than one above it.
 //
-// Counting the pairs up to a value then takes only as long as there are rows and columns: the
-// further down a row, the fewer of its columns are up to that value.
+// To count the pairs up to a value then takes only as long as there are rows and columns. The
+// further down a row is, the fewer of its columns are up to that value.
 type pairs struct {
 	rows, columns, n int // n: all pairs
 	from             func(row int) int

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Quantile returns the p-quantile of the samples, 0 ≤ p ≤ 1, by linear
-// interpolation between the order statistics around (n-1)p+1: type 7 of Hyndman
-// and Fan, the rule of R, NumPy and Excel's PERCENTILE.INC. It is NaN for no
-// samples. Ask [Supports] before printing it as a percentile.
+// Quantile returns the p-quantile of the samples, 0 ≤ p ≤ 1, by linear interpolation between the
+// order statistics around (n-1)p+1. This is type 7 of Hyndman and Fan, the rule of R, NumPy and
+// Excel's PERCENTILE.INC. It is NaN for no samples. Ask [Supports] before printing it as a
+// percentile.
 func Quantile(samples []float64, p float64) float64 {
 	return quantile(sorted(samples), p)
 }
@@ -24,8 +24,8 @@ func quantile(ordered []float64, p float64) float64 {
 	return ordered[below] + (position-float64(below))*(ordered[above]-ordered[below])
 }
 
-// beyondQuantile is how many samples must lie on the far side of a percentile:
-// ten put the standard error of that count at about a third of it.
+// beyondQuantile is how many samples must lie on the far side of a percentile. With ten, the
+// standard error of that count is about a third of it.
 const beyondQuantile = 10
 
 // Supports reports whether n samples are enough to print the p-quantile: at

@@ -15,13 +15,14 @@ type Movement struct {
 }
 
 // Moved estimates the movement between two runs of some cells of one kind, from what does not
-// depend on the code under test: a and b are as in [CompareRuns]. The twins compare a cell with its
-// twin, one or more for each run. The controls are the ratios B/A of what has none of that code.
+// depend on the code under test. The arguments a and b are as in [CompareRuns]. The twins compare a
+// cell with its twin, one or more for each run. The controls are the ratios B/A of what has none of
+// that code.
 //
-// What moves each cell for itself is seen in how far the cells' ratios lie around the one in
-// the middle: less than half of the cells may really have changed. So a few cells that
-// changed are found, and a change of every cell by the same factor too; many changes of
-// different size look like a machine that moves.
+// What moves each cell for itself shows in how far the cells' ratios lie around the one in the
+// middle. Less than half of the cells may really have changed. So it finds a few cells that
+// changed, and a change of every cell by the same factor. Many changes of different size look like
+// a machine that moves.
 //
 // The error of each of these, which the rounds within the runs show, is no movement: the
 // intervals have it in them already.
@@ -41,9 +42,9 @@ func Moved(a, b [][]float64, paired bool, twins, controls []Comparison) Movement
 	for _, c := range centres {
 		distances = append(distances, math.Abs(c-middle))
 	}
-	// 1.4826 makes it the standard deviation of normal samples. Of a few cells it is often too
-	// small, since their middle is their own: hence n/(n-1), and only half of their errors'
-	// variance is taken off.
+	// 1.4826 makes it the standard deviation of normal samples. With few cells it is often too small,
+	// since their middle is their own. Hence n/(n-1), and only half of their errors' variance is taken
+	// off.
 	if n := float64(len(distances)); n > 2 {
 		apart, by := 1.4826*Quantile(distances, 0.5)*n/(n-1), Quantile(errors, 0.5)
 		m.each = max(m.each, math.Sqrt(max(0, apart*apart-by*by/2)))
@@ -73,8 +74,8 @@ func (c Comparison) standardError() float64 {
 	return math.Log(c.High/c.Low) / 2 / (math.Sqrt2 * math.Erfinv(c.Confidence))
 }
 
-// Allowance returns by how much the movement widens an interval of this coverage at either end,
-// as a factor's distance from 1, where nothing varies within the runs.
+// Allowance returns by how much the movement widens an interval of this coverage at either end, as
+// a factor's distance from 1. It is for runs within which nothing varies.
 func (m Movement) Allowance(confidence float64) float64 {
 	return math.Expm1(m.common + math.Sqrt2*math.Erfinv(confidence)*m.each)
 }

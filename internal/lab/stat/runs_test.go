@@ -130,7 +130,7 @@ func leastOf(r *rand.Rand, turns int, draw world, rounds int) []float64 {
 	return costs
 }
 
-// busy is a machine on which others hold the CPUs, in some rounds more, in some less: a turn that meets them
+// busy is a machine on which others hold the CPUs, in some rounds more, in some less. A turn that meets them
 // takes up to three times as long.
 func busy(noise float64) world {
 	calm := lognormal(noise)
@@ -192,7 +192,7 @@ type said struct{ words, exits float64 }
 
 func (s said) String() string { return fmt.Sprintf("%.0f %%, %.0f %%", s.words, s.exits) }
 
-// told compares runs of which the first cell of the second is so much slower. Where it is none, any word is false.
+// told compares runs. The first cell of the second run is so much slower. Where it is none, any word is false.
 func (m movingMachine) told(runs, turns int, slower float64) (in said) {
 	const rounds = 20
 	movedBy := func() float64 { return math.Exp(m.drift * m.r.NormFloat64()) }
@@ -228,7 +228,7 @@ func (m movingMachine) told(runs, turns int, slower float64) (in said) {
 	return said{100 * in.words / float64(runs), 100 * in.exits / float64(runs)}
 }
 
-// TestAlternateRounds simulates two builds that are run alternately: what drifts over the run is in
+// TestAlternateRounds simulates two builds that are run alternately. A drift over the run is in
 // both of a pair, and the least of 15 trials counts. The table is in docs/design/measuring.md.
 func TestAlternateRounds(t *testing.T) {
 	runs := 200

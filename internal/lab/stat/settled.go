@@ -2,10 +2,9 @@ package stat
 
 import "math"
 
-// Settled is the rule that ends a run: it reports whether every ratio that the run's
-// report will show is known to ± want (0.03 is 3 %). It also returns the widest
-// half-width, so that a run that ends for want of time can say how far it was. Widest
-// is NaN where a ratio has no interval at all.
+// Settled is the rule that ends a run. It reports whether every ratio that the run's report will
+// show is known to ± want (0.03 is 3 %). It also returns the widest half-width, so that a run that
+// ends for want of time can say how far it was. Widest is NaN where a ratio has no interval at all.
 //
 // A group is the cells that are compared with each other, each cell given as its
 // costs round by round. Each is set against the fastest of its group, and the

@@ -34,9 +34,9 @@ func signedRank(n int, confidence float64) (k int, coverage float64) {
 // run have the same number of rounds.
 var knownProbabilities sync.Map
 
-// signedRankProbabilities returns the probability of each value of the
-// statistic for n pairs without ties: the ranks 1…n are added to the sum or not,
-// with probability ½ each. The caller must not change them.
+// signedRankProbabilities returns the probability of each value of the statistic for n pairs
+// without ties. Each rank 1…n is added to the sum with probability ½. The caller must not change
+// them.
 func signedRankProbabilities(n int) []float64 {
 	if p, ok := knownProbabilities.Load(n); ok {
 		return p.([]float64)

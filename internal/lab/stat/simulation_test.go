@@ -48,8 +48,8 @@ func drifting(noise float64) world {
 	}
 }
 
-// creeping makes a round's cells slower in the order in which they run, by 2 %
-// from each to the next; the order is new in each round.
+// creeping makes a round's cells slower in the order in which they run, by 2 % from each to the
+// next. Each round has a new order.
 func creeping(noise float64) world {
 	calm := lognormal(noise)
 	return func(r *rand.Rand, round, cells int) []float64 {
@@ -76,8 +76,8 @@ var worlds = []struct {
 	{"creep", creeping(0.03), 0.02},
 }
 
-// A simulated run has a cell and another that takes factor times as long, and a
-// twin of one of the two, by chance: the A/A pair.
+// A simulated run has a cell and another that takes factor times as long. Either, by chance, has a
+// twin: the A/A pair.
 type simulated struct {
 	a, b, twin []float64
 	original   *[]float64
@@ -181,8 +181,8 @@ func leastCover() float64 {
 	return 0.94
 }
 
-// One code against itself: faster and slower are false, and are said in at most
-// 5 % of the runs, in every world, though the floor is itself an estimate.
+// One code against itself: faster and slower are false. At most 5 % of the runs say so, in every
+// world, though the floor is itself an estimate.
 func TestSameCodeAgainstItself(t *testing.T) {
 	for _, w := range worlds {
 		for _, rounds := range []int{10, 20} {
@@ -221,8 +221,8 @@ func TestSameCodeAgainstItselfUntilSettled(t *testing.T) {
 	}
 }
 
-// A planted 10 % under 3 % of noise: found by 20 rounds, with an interval that
-// covers it, and never taken for nothing or the opposite.
+// A planted 10 % under 3 % of noise. 20 rounds find it, with an interval that covers it, and never
+// take it for nothing or the opposite.
 func TestPlantedTenPercent(t *testing.T) {
 	sum := simulate(t, runs(), 1.10, func(r *rand.Rand, s *simulated) { s.run(r, lognormal(0.03), 20) })
 	if got := sum.part(Slower); got < 0.95 {
@@ -236,8 +236,8 @@ func TestPlantedTenPercent(t *testing.T) {
 	}
 }
 
-// The same in worse worlds: it is found unless the noise is too loud, and
-// whatever else is said, it is not the same, and not faster.
+// The same in worse worlds: it is found unless the noise is too loud. Whatever else is said, it is
+// not the same, and not faster.
 func TestPlantedTenPercentInEveryWorld(t *testing.T) {
 	for _, w := range worlds {
 		t.Run(w.name, func(t *testing.T) {
@@ -260,8 +260,8 @@ func TestSameIsSaidOfTheSame(t *testing.T) {
 	}
 }
 
-// Two runs on quiet machines, with rounds that don't pair: the interval covers the
-// truth, and without any floor at most 5 % of the verdicts on one code are false.
+// Two runs on quiet machines, with rounds that don't pair. The interval covers the truth, and
+// without any floor at most 5 % of the verdicts on one code are false.
 func TestUnpairedRuns(t *testing.T) {
 	for _, factor := range []float64{1, 1.10} {
 		sum := &tally{words: map[Verdict]int{}}

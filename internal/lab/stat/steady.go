@@ -5,11 +5,10 @@ import (
 	"slices"
 )
 
-// The limits of a steady state are those of the Solid State Storage Performance Test
-// Specification (SNIA, version 2.0.2, October 2020), "Steady State": they bound a
-// measurement window of five rounds. The largest value less the smallest is no more
-// than 20 % of their average. The rise or fall of the straight line that fits them best
-// is no more than 10 %.
+// The limits of a steady state are those of the Solid State Storage Performance Test Specification
+// (SNIA, version 2.0.2, October 2020), "Steady State". They bound a measurement window of five
+// rounds. The largest value less the smallest is no more than 20 % of their average. The rise or
+// fall of the straight line that fits them best is no more than 10 %.
 const (
 	SteadyWindow = 5    // measurements
 	steadySpread = 0.20 // of the window's mean
@@ -24,9 +23,9 @@ type Window struct {
 	Slope  float64 // change of the fitted line from first to last, as a part of the mean; negative if it falls
 }
 
-// Steady reports whether a long run has come into its steady state: whether its
-// last [SteadyWindow] samples, taken one after the other at equal distances, keep
-// inside SNIA's limits of spread and slope. The window is returned either way.
+// Steady reports whether a long run has come into its steady state: its last [SteadyWindow] samples
+// keep inside SNIA's limits of spread and slope. The samples are taken at equal distances. It
+// returns the window either way.
 //
 // This is a convention, not a test: it has no error rate, and a disk that slows
 // down once an hour is steady in between.

@@ -24,10 +24,9 @@ func (s Summary) HasInterval() bool { return s.Confidence > 0 }
 // ±3 %), or NaN where there is no interval.
 func (s Summary) Width() float64 { return (s.High - s.Low) / 2 / math.Abs(s.Median) }
 
-// Summarize returns the median of the samples with its distribution-free
-// interval: the narrowest pair of order statistics, equally far from both ends,
-// that covers the median with at least 95 %. A NaN among the samples makes every
-// figure NaN.
+// Summarize returns the median of the samples with its distribution-free interval. That is the
+// narrowest pair of order statistics, equally far from both ends, that covers the median with at
+// least 95 %. A NaN among the samples makes every figure NaN.
 func Summarize(samples []float64) Summary {
 	s := Summary{N: len(samples), Median: math.NaN(), Low: math.NaN(), High: math.NaN()}
 	if hasNaN(samples) {

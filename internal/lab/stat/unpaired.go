@@ -3,18 +3,16 @@ package stat
 // Unpaired is [Compare] of cells with rounds that don't belong together, without a floor.
 func Unpaired(a, b []float64) Comparison { return compareUnpaired(a, b, 0, Band, confidence) }
 
-// compareUnpaired compares two cells with rounds that don't belong together. They
-// come from runs with different seeds, plans or machines, and may be of different
-// length. a and b are costs as in [Compare], and so are the words and fields. Each side
-// must have [VerdictRounds].
+// compareUnpaired compares two cells with rounds that don't belong together. They come from runs
+// with different seeds, plans or machines, and may be of different length. The costs a and b, the
+// words and the fields are as in [Compare]. Each side must have [VerdictRounds].
 //
-// It assumes that each sample is independent of the others. It assumes that the
-// logarithms of b are distributed like those of a but for a shift. The estimate is the
-// median of all differences between one of b and one of a, the interval is that of Mann
-// and Whitney's test. What all rounds of one run suffer together (a hotter day, a
-// fuller disk) is in neither, and looks like a difference: runs that can be paired
-// should be, and cells of one run always. The interval covers the ratio with at least
-// the confidence asked for.
+// It assumes that each sample is independent of the others. It assumes that the logarithms of b are
+// distributed like those of a but for a shift. The estimate is the median of all differences
+// between one of b and one of a. The interval is that of Mann and Whitney's test. What all rounds
+// of one run suffer together (a hotter day, a fuller disk) is in neither, and looks like a
+// difference. So pair the runs that can be paired, and cells of one run always. The interval covers
+// the ratio with at least the confidence asked for.
 func compareUnpaired(a, b []float64, floor, band, confidence float64) Comparison {
 	x, okA := logs(a)
 	y, okB := logs(b)

@@ -39,8 +39,8 @@ func TestRankSumOfTheTextbook(t *testing.T) {
 	}
 }
 
-// The critical values of Mann and Whitney's U, two-sided at 5 %, as every table
-// has them: the largest U that rejects, so k is one more.
+// The critical values of Mann and Whitney's U, two-sided at 5 %, as every table has them. Each is
+// the largest U that rejects, so k is one more.
 func TestRankSumCriticalValues(t *testing.T) {
 	check := func(n, m, critical int) {
 		t.Helper()
@@ -71,8 +71,8 @@ func TestRankSumCriticalValues(t *testing.T) {
 	}
 }
 
-// All orders of 3 and 2 samples by hand: of ten, U is 0, 1, 5 and 6 in one each,
-// and 2, 3 and 4 in two.
+// All ten orders of 3 and 2 samples by hand. U is 0, 1, 5 and 6 in one each, and 2, 3 and 4 in two
+// each.
 func TestRankSumProbabilities(t *testing.T) {
 	got := rankSumProbabilities(3, 2)
 	for u, want := range []float64{.1, .1, .2, .2, .2, .1, .1} {

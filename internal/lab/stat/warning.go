@@ -20,10 +20,9 @@ const (
 	driftDoubtful = 0.01 // how rarely an order of rounds without a trend may look like one
 )
 
-// Warnings returns what is doubtful about the samples of one cell, given in the
-// order of their rounds: too few of them (code too-few-rounds), a drift over the
-// rounds (drift), or a wide interval (wide-interval). It returns nil if there is
-// nothing to say.
+// Warnings returns what is doubtful about the samples of one cell, given in the order of their
+// rounds. There may be too few of them (code too-few-rounds), a drift over the rounds (drift), or a
+// wide interval (wide-interval). It returns nil if there is nothing to say.
 func Warnings(rounds []float64) []Warning {
 	if w, few := TooFewRounds(len(rounds), 1); few {
 		return []Warning{w}

@@ -1,4 +1,4 @@
-// Package syscallfault stands between an unmodified program and the kernel: each system call of
+// Package syscallfault stands between an unmodified program and the kernel. Each system call of
 // some kinds below a directory waits until a supervisor has decided what becomes of it. The
 // supervisor lets it go on, makes it fail, shortens or delays it, or changes the files meanwhile.
 //

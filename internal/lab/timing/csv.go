@@ -15,8 +15,8 @@ type Layout int
 
 // The layouts. All but Whole are those of the published repetition, to the byte.
 const (
-	// Averages is what the script of the copies writes: a row for each buffer, with
-	// the quotients of bc(1) -l, of 20 decimals cut off and no zero before the point.
+	// Averages is what the script of the copies writes. Each buffer has a row, with the quotients of
+	// bc(1) -l: 20 decimals, cut off, and no zero before the point.
 	Averages Layout = iota
 
 	// Sizes has the size of the file in MiB before it, and the shortest decimals.
@@ -57,8 +57,8 @@ func FileName(source string) string { return source + "_results.csv" }
 // predictedEnd ends the names of files in a published layout whose rows are predicted.
 const predictedEnd = "_predicted.csv"
 
-// PredictedName returns the name of the file that has the predicted rows of another: a
-// published layout can't say of a row that it was not measured.
+// PredictedName returns the name of the file that has the predicted rows of another. A published
+// layout can't say of a row that it was not measured.
 func PredictedName(name string) string { return strings.TrimSuffix(name, ".csv") + predictedEnd }
 
 // IsPredictedName reports whether a file of that name has predicted rows.
@@ -156,11 +156,11 @@ func (e *RowError) Error() string {
 
 func (e *RowError) Unwrap() error { return e.Err }
 
-// ReadCSV reads a table of any layout. It finds the layout by the head: rows that begin
-// with a file system's name under the head of [Averages] are [Named]. Decimals may begin with
-// their point, lines may end with \r\n, and the last with nothing. Rows are of the form
-// Copy or, of [Script], Write, unless the table says it; what it does not say is zero. name is
-// the file's, for errors: [ErrHead], or a *RowError for a value that can't be read.
+// ReadCSV reads a table of any layout. It finds the layout by the head: rows that begin with a file
+// system's name under the head of [Averages] are [Named]. Decimals may begin with their point,
+// lines may end with \r\n, and the last with nothing. If the table names no form, its rows are Copy
+// or, in [Script], Write; what it does not say is zero. The file's name is for errors: [ErrHead],
+// or a *RowError for a value that can't be read.
 func ReadCSV(r io.Reader, name string) ([]Row, error) {
 	lines := csv.NewReader(r)
 	lines.FieldsPerRecord = -1

@@ -7,10 +7,9 @@ import (
 	"sync"
 )
 
-// published are the published figures, seconds as they stand in the repetition's CSV
-// files and tables, in the layout [Whole]. The machine was a virtual one of QEMU 7.2 on
-// an M1, under Debian; its clock had milliseconds, and each figure is the average of 20
-// runs unless it says otherwise.
+// published are the published figures, seconds as they stand in the repetition's CSV files and
+// tables, in the layout [Whole]. The machine was a virtual one of QEMU 7.2 on an M1, under Debian.
+// Its clock had milliseconds, and each figure is the average of 20 runs unless it says otherwise.
 //
 //go:embed published/*.csv
 var published embed.FS
@@ -35,9 +34,9 @@ var tables = sync.OnceValue(func() map[string][]Row {
 // repetition's text. The caller owns the slice.
 func PublishedCopies() []Row { return slices.Clone(tables()["copies"]) }
 
-// PublishedSynced is part B: 1 MiB on ext4 with O_SYNC. Only the line of one byte is
-// a time: the others are one run divided by the 20 that were planned, so that two
-// bytes took 844.7 s. The caller owns the slice.
+// PublishedSynced is part B: 1 MiB on ext4 with O_SYNC. Only the line of one byte is a time. The
+// others are one run divided by the 20 that were planned, so two bytes took 844.7 s. The caller
+// owns the slice.
 func PublishedSynced() []Row { return slices.Clone(tables()["synced"]) }
 
 // PublishedSizes are part A: files of 1 to 32 MiB on ext4. The caller owns the slice.
@@ -48,8 +47,7 @@ func PublishedSizes() []Row { return slices.Clone(tables()["sizes"]) }
 // repetition's script makes it. The caller owns the slice.
 func PublishedWrites() []Row { return slices.Clone(tables()["writes"]) }
 
-// Book has the tables 13-1 to 13-3 of The Linux Programming Interface: ext2 under
-// Linux 2.6.30 with blocks of 4096 bytes, copies and writes of 100 million bytes, and
-// writes of 1 million with O_SYNC. Of the CPU only what is here is known: 0 is
-// unknown. The caller owns the slice.
+// Book has the tables 13-1 to 13-3 of The Linux Programming Interface: ext2 under Linux 2.6.30 with
+// blocks of 4096 bytes. Copies and writes are of 100 million bytes, writes with O_SYNC of 1
+// million. Of the CPU only what is here is known: 0 is unknown. The caller owns the slice.
 func Book() []Row { return slices.Clone(tables()["book"]) }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestAgeOfTheOldestByte: bytes 1 to 10 are seen at 0 and are durable at 30, those up to 20
-// are seen at 10 and wait until 50.
+// TestAgeOfTheOldestByte: bytes 1 to 10 are seen at 0 and are durable at 30. Those up to 20 are
+// seen at 10 and wait until 50.
 func TestAgeOfTheOldestByte(t *testing.T) {
 	begun := time.Now()
 	var a age

@@ -38,9 +38,8 @@ func (e *CacheError) Unwrap() error { return e.Err }
 // ontoFile reports whether the trial appends to an existing file.
 func (a Append) ontoFile() bool { return a.Cache != "" && a.Cache != result.NewFile && !a.Empty }
 
-// cacheTries bounds the attempts to bring the page cache into the state that is asked
-// for: the kernel may drop a page meanwhile, if another program needs memory or drops
-// all pages.
+// cacheTries bounds the attempts to bring the page cache into the wanted state. The kernel may drop
+// a page meanwhile, if another program needs memory or drops all pages.
 const cacheTries = 8
 
 // setCache brings the file's page cache into the state that is asked for. It returns what
@@ -144,8 +143,8 @@ func written(f *os.File) error {
 	return err
 }
 
-// CanSync tries to sync a file on g, and returns nil or the reason why it can't. fsync(2)
-// returns EINVAL on a file system that has no fsync.
+// CanSync tries to sync a file on g, and returns nil or the reason why it can't. Where a file
+// system has no fsync, fsync(2) returns EINVAL.
 func (g *WorkDir) CanSync() error {
 	path, err := g.fresh()
 	if err != nil {

@@ -191,8 +191,8 @@ func TestRemoveLeftoverWaitsForASecondProcess(t *testing.T) {
 	}
 }
 
-// TestWhatIsBesideAWorkDirIsLookedAtOnly has four things beside it: what a killed run
-// has left; what a run has; what has something else in it; what is no work directory.
+// TestWhatIsBesideAWorkDirIsLookedAtOnly has four things beside it: what a killed run has left,
+// what a run has, what has another file inside, and no work directory.
 func TestWhatIsBesideAWorkDirIsLookedAtOnly(t *testing.T) {
 	skipWithoutLocks(t)
 	g := newWorkDir(t)

@@ -159,8 +159,8 @@ func (r *running) stop(rounds int) Stop {
 	return ""
 }
 
-// mostRounds ends a run that its rule never ends: by then the rule takes longer
-// than a round, and the machine changes more than the intervals narrow.
+// mostRounds ends a run that its rule never ends. By then the rule takes longer than a round, and
+// the machine changes more than the intervals narrow.
 const mostRounds = 1000
 
 type running struct {

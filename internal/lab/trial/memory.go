@@ -43,9 +43,8 @@ func fill(dir string, size int64, block int) (name string, err error) {
 	return f.Name(), nil
 }
 
-// MemoryBytes returns the most that a trial holds in the process's own memory: the
-// Writer's two buffers, and twice the records of each writer, because the check makes
-// them again.
+// MemoryBytes returns the most that a trial holds in the process's own memory. It is the Writer's
+// two buffers, and twice the records of each writer: the check makes them again.
 func (a Append) MemoryBytes() int64 {
 	return 2*int64(a.Policy.Buffer) + 2*int64(a.Writers)*max(a.RecordBytes, patternSize)
 }

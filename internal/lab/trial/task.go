@@ -45,9 +45,9 @@ type Task struct {
 	// file is not what was written, the error is a [*ContentError].
 	Check func(path string) error
 
-	// Keep leaves what the trial made until the work directory is closed. After many
-	// removals, ext4 takes fifty times as long to make new files: it does not reuse
-	// inodes that were freed in the last minutes, and looks for others one by one.
+	// Keep leaves what the trial made until the work directory is closed. After many removals, ext4
+	// takes fifty times as long to make new files. It does not reuse inodes that were freed in the
+	// last minutes, and looks for others one by one.
 	Keep bool
 
 	// Name is that of the files where the work directory keeps them: see [WorkDir.Kept].

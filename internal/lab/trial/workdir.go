@@ -18,9 +18,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// A WorkDir is a fresh directory that is all the package's own: only its owner may
-// enter it, and every file in it has a name that was never used before. It is
-// for one goroutine.
+// A WorkDir is a fresh directory that is all the package's own. Only its owner may enter it, and
+// every file in it has a name that was never used before. It is for one goroutine.
 type WorkDir struct {
 	// FileSystem is the type of the file system, or "unknown".
 	FileSystem string

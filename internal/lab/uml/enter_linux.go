@@ -22,9 +22,9 @@ type Machine struct {
 	boot *os.Root // also where the root is another one
 }
 
-// Enter makes a machine of the bare kernel that has started this program as its
-// only process: it mounts what programs expect and loads the modules. Outside of a
-// guest it returns an error. After it, only [Machine.Leave] may end the program.
+// Enter makes a machine of the bare kernel that has started this program as its only process. It
+// mounts what programs expect and loads the modules. Outside of a guest it returns an error. After
+// it, only [Machine.Leave] may end the program.
 func Enter() (*Machine, error) {
 	text, err := os.ReadFile(orderPath)
 	if os.Getpid() != 1 || err != nil {

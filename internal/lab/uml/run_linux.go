@@ -194,9 +194,9 @@ func (k Kernel) process(ctx context.Context, g Guest, boot, memory string, print
 	return err
 }
 
-// keepWatch starts a shell that kills the group if this program ends without calling
-// release: the kernel's helpers would outlive both this program and the kernel. The
-// shell waits for the end of a pipe that no other process has.
+// keepWatch starts a shell that kills the group if this program ends without calling release. Else
+// the kernel's helpers would outlive both this program and the kernel. The shell waits for the end
+// of a pipe that no other process has.
 func keepWatch(group int) (release func(), err error) {
 	read, write, err := os.Pipe()
 	if err != nil {

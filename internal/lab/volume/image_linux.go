@@ -75,9 +75,8 @@ func (k Kind) CheckImage(ctx context.Context, image string) error {
 	return err
 }
 
-// progress matches lines that checks print as they go, and not what they find.
-// xfs_repair(8) says of every image on another file system that it doesn't know the
-// sectors below it.
+// progress matches lines that checks print as they go, and not what they find. On every image in
+// another file system, xfs_repair(8) prints that it doesn't know the sectors below it.
 func progress() *regexp.Regexp {
 	return regexp.MustCompile(`^(Phase \d|- |Pass \d|e2fsck \d|Opening |Checking |UUID|\[\d/\d\]|` +
 		`Cannot get host filesystem geometry|Repair may fail if there is a sector size|the image and the host filesystem|$)`)

@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// A Kind is a file system with its options, by its name: ext2, ext3, ext4 (data
-// ordered), ext4-writeback, ext4-journal, ext4-nojournal, xfs, btrfs, f2fs, jfs, bfs, minix
-// or tmpfs.
+// A Kind is a file system with its options, by its name. Names are ext2, ext3, ext4 (data ordered),
+// ext4-writeback, ext4-journal, ext4-nojournal, xfs, btrfs, f2fs, jfs, bfs, minix and tmpfs.
 type Kind struct {
 	Name string
 	Type string // as mount(8) calls it, such as ext4

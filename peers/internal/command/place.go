@@ -40,7 +40,7 @@ type Image struct {
 	Room   int64 // what a round takes, in bytes
 }
 
-// smallest is the least size of an image, of which only what is written takes room.
+// smallest is the least size of an image. Only what is written to it takes room.
 const smallest = 2 << 30
 
 // size leaves room for what the file system needs itself.

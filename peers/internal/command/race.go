@@ -104,9 +104,9 @@ type Rounds struct {
 	Talk  io.Writer // gets a line for each finished round
 }
 
-// Run calls round for each of them, with its number from 1. It ends at the first error,
-// and then forgets the round that it was in: complete is how many there are, and keep is
-// called with it.
+// Run calls round for each of them, with its number from 1. It ends at the first error, and then
+// forgets the round that it was in. It calls keep with the number of complete rounds, and returns
+// it.
 func (r Rounds) Run(round func(n int, order *rand.Rand) error, keep func(rounds int)) (complete int, err error) {
 	order, begun, first := rand.New(rand.NewPCG(r.Seed, 0)), time.Now(), 1
 	if r.Warm {

@@ -104,7 +104,7 @@ func (p *Progress) Steps(text string, done, all int) {
 	if !p.HasBar() {
 		return
 	}
-	const stepsColumns = 14 // of which the bar has 7
+	const stepsColumns = 14 // the bar has 7 of them
 	text = fit(Visible(OneLine(text)), columns(p.stderr, 80)-stepsColumns-2)
 	p.lineLocked(text + " " + bar(int64(done), int64(all), stepsColumns))
 }

@@ -11,7 +11,7 @@ import (
 // BytesText writes a number of bytes with a binary unit.
 func BytesText(n int64) string { return humanize.IBytes(uint64(n)) }
 
-// FirstOf names the first of some directories, of which there may be any number.
+// FirstOf names the first of any number of directories.
 func FirstOf(dirs []string) string {
 	text := fmt.Sprintf("%q", dirs[0])
 	if len(dirs) > 1 {

@@ -72,13 +72,13 @@ times and holes. For each file it takes the fastest way that works here: a refli
 which shares the bytes, a copy inside a file server, splice in the kernel, or reads
 and writes. It reports which way it was.
 
-If the destination is a directory that is there, sources go into it under their own
+If the destination is an existing directory, sources go into it under their own
 names, a directory too; what it holds under other names stays. Else the only source is
 copied to that name. A slash at its end says that it is a directory. The contents of a
 directory are given as directory/. like for cp. Symbolic links in directories are copied as
 links; a source that is one is followed.
 
-A file that is there is replaced when its copy is whole. Whatever fails, and after
+An existing file is replaced when its copy is whole. Whatever fails, and after
 Ctrl-C, each file is the old one or the whole new one. Pipes, devices and sockets
 are not copied. Nothing is synced unless --policy says so; atomic survives a power
 cut file by file.`,

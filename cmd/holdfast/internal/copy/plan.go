@@ -37,7 +37,7 @@ func planCopy(sources []string, destination string, keepGoing bool) (plan copyPl
 		info, err := os.Stat(source)
 		switch {
 		case err != nil && len(sources) == 1:
-			return nil, cli.Misuse("nothing was copied; give a file or directory that is there", "copy %s: %w", shownPath(source), cli.Cause(err))
+			return nil, cli.Misuse("nothing was copied; give a file or directory that exists", "copy %s: %w", shownPath(source), cli.Cause(err))
 		case err != nil && !keepGoing:
 			return nil, cli.Misuse("nothing was copied; leave it out, or --keep-going copies the others", "copy %s: %w", shownPath(source), cli.Cause(err))
 		case err == nil:
@@ -62,7 +62,7 @@ func goesInto(sources []string, destination string) (bool, error) {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return false, cli.Misuse("give another destination", "copy to %s: %w", shownPath(destination), cli.Cause(err))
 	case len(sources) > 1 && err == nil:
-		return false, cli.Misuse("give a directory that is there as the last argument", "%d sources can't be copied to the file %s", len(sources), shownPath(destination))
+		return false, cli.Misuse("give an existing directory as the last argument", "%d sources can't be copied to the file %s", len(sources), shownPath(destination))
 	case len(sources) > 1:
 		return false, cli.Misuse("make it first, with mkdir -p", "%d sources need a directory, and %s is not there", len(sources), shownPath(destination))
 	case isSlashed && err == nil:
@@ -162,7 +162,7 @@ func isInside(path string, dir fs.FileInfo) (bool, error) {
 	if at, err = filepath.Abs(at); err != nil {
 		return false, err
 	}
-	// The part of it that is there, without links: then above it is what its path says.
+	// The part of it that exists, without links: then above it is what its path says.
 	real, err := filepath.EvalSymlinks(at)
 	for errors.Is(err, fs.ErrNotExist) && filepath.Dir(at) != at {
 		at = filepath.Dir(at)

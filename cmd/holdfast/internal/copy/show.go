@@ -109,7 +109,7 @@ type copyLine struct {
 	Kind        string `json:"kind"` // copy
 	Source      string `json:"source"`
 	Destination string `json:"destination"`
-	// The bytes of names that are no UTF-8, of which JSON has no string.
+	// The bytes of names that are no UTF-8: no string of JSON has them.
 	SourceBytes      []byte           `json:"source_base64,omitempty"`
 	DestinationBytes []byte           `json:"destination_base64,omitempty"`
 	Size             int64            `json:"size_bytes"`

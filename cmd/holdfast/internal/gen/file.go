@@ -245,7 +245,7 @@ func (g *generation) make(ctx context.Context, show *cli.Progress) error {
 }
 
 // place looks at where the file is to be: its path, where symbolic links lead with
-// --force, and the file that is there, or nil.
+// --force, and the file that exists there, or nil.
 func (g *generation) place() (path string, old fs.FileInfo, err error) {
 	if g.file == "" {
 		return "", nil, cli.Misuse("for instance: holdfast gen source 100MB", "the name of the file is empty")

@@ -97,7 +97,7 @@ standard output, where nothing is synced.`,
 	f.Var(cli.Once("kind", &g.kind, parseGenKind), "kind", "random (the default); text: lines of words, which gzip makes 3.3 times\nas short; zero; or sparse: one hole, which takes no room")
 	f.Var(cli.Once("number", &g.seed, cli.ParseSeed), "seed", "make the bytes of this seed (default: a new one, which is printed)")
 	f.Var(cli.Once("policy", &g.policy, parseGenPolicy), "policy", "when bytes reach the disk, such as sync=never, or atomic, which is\nsync=close (the default): all is durable when gen ends")
-	f.BoolVar(&g.force, "force", false, "replace a file that is there, and keep its permissions")
+	f.BoolVar(&g.force, "force", false, "replace an existing file, and keep its permissions")
 	f.BoolVar(&g.quiet, "quiet", false, "print failures only: neither progress nor what was made")
 	f.BoolVar(&g.json, "json", false, "print what was made as one JSON object")
 	cmd.SetFlagErrorFunc(genFlagError)

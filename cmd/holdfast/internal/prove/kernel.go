@@ -89,7 +89,7 @@ func (p *proof) completeInside(ctx context.Context, policies []holdfast.Policy) 
 	return nil
 }
 
-// notKnown is the row of a file system of which nothing, or not all, could be judged.
+// notKnown is the row of a file system that could not be judged, or not in full.
 func notKnown(kind string, err error) *prove.Verdict {
 	return &prove.Verdict{Level: prove.PowerCut, FS: kind, Workload: "plain", Policy: holdfast.EachDurable(), Control: "correct", Verdict: prove.NotKnown, Unknown: err.Error()}
 }

@@ -539,7 +539,7 @@ func Page(w io.Writer, verdicts []*prove.Verdict) {
 	shows := map[prove.Level]string{
 		prove.Memory:   "Power cuts and ends of the process, on a disk in memory:",
 		prove.PowerCut: "Power cuts of FS, which the kernel mounts again. Several are mounted at a time, and each row has its own time:",
-		prove.Fault:    "Real processes, of which a system call fails, is cut short or comes late. A sync that fails loses what it was to keep:",
+		prove.Fault:    "Real processes; one of their system calls fails, is cut short or comes late. A sync that fails loses what it was to keep:",
 		prove.Hostile:  "Real processes that replace files, while another user exchanges their directory for a link, or reads what may be read:",
 		prove.Kill:     "Real processes, killed. This shows the loss of their memory, and nothing of power cuts:",
 	}

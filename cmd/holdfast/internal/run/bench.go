@@ -183,7 +183,7 @@ func (b *benchmark) addLoadFlags(cmd *cobra.Command) {
 	f.Var(cli.Many("size", &b.records, parseRecord), "record", "size of a record; may be given again (default: 128B)")
 	f.Var(cli.Many("number", &b.writers, parseNumber("writers", maxWriters)), "writers", "goroutines that write to one file; may be given again\n(default: 1 and 64)")
 	f.Var(cli.Once("number", &b.rate, parseRate), "rate", "records a second that are due, such as 50k: an open loop, where the\nlatency counts from when a record was due (default: as fast as can be)")
-	f.Var(cli.Once("state", &b.cache, parseCache), "cache", "append to a file of which the page cache holds all (warm), nothing\n(cold), nothing if that can be had (try-cold), or nothing of any\nfile (drop, and remount for the whole file system: root)\n(default: a new file)")
+	f.Var(cli.Once("state", &b.cache, parseCache), "cache", "append to a file that the page cache holds whole (warm), not at all\n(cold), not at all if that can be had (try-cold), or with all files\ndropped (drop, and remount for the whole file system: root)\n(default: a new file)")
 	f.BoolVar(&b.steady, "steady", false, "let each policy write until its throughput is steady, and show how the\nkernel slows writers down when too much waits to be written")
 	f.Var(cli.Once("size", &b.room, holdfast.ParseSize), "room", "the largest file of --steady (default: 16GiB, at most half of\nwhat is free)")
 	cli.InGroup(f, "The load", "record", "writers", "rate", "cache", "steady", "room")

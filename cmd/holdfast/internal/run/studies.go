@@ -71,7 +71,7 @@ func (b *benchmark) notOfStudy(cmd *cobra.Command) error {
 	return cli.Misuse(hint, "the study %s does not take %s", b.study.Name, strings.Join(wrong, ", "))
 }
 
-// checkStudy refuses a choice of which nothing can run: by its own flags, or because
+// checkStudy refuses a choice that leaves nothing to run: by its own flags, or because
 // this build or system has no arm at all.
 func (a *arms) checkStudy(cmd *cobra.Command, c study.Choice) error {
 	if a.study.Name == "" {

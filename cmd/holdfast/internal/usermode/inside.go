@@ -255,7 +255,7 @@ func (i *inside) arms() (names []string) {
 	return names
 }
 
-// beside adds the guest's cells to those outside, of which there may be none.
+// beside adds the guest's cells to those outside, if any.
 func (i *inside) beside(m trial.Matrix, plan result.Plan, err error) (trial.Matrix, result.Plan, error) {
 	if err != nil && !errors.Is(err, study.ErrNoArm) {
 		return m, plan, err

@@ -13,7 +13,7 @@ import (
 const jsonSpace = " \t\r\n"
 
 // fieldOf returns the value of a field of an object, as it stands there. Of a name
-// that is there twice the last counts, as encoding/json has it.
+// that occurs twice the last counts, as encoding/json has it.
 func fieldOf(object []byte, keys []string) (value []byte, ok bool) {
 	value = bytes.TrimLeft(object, jsonSpace)
 	for _, key := range keys {

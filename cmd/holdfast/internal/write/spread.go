@@ -298,7 +298,7 @@ func (p *pile) fromLine(lost []int64) string {
 	case len(lost) == 0:
 		return ""
 	case cut > 0:
-		return fmt.Sprintf(" (%s from line %d on, of which %s are in the file)", cli.CountText(int64(len(lost)), "line"), lost[0], cli.CountText(int64(cut), "byte"))
+		return fmt.Sprintf(" (%s from line %d on; %s of them are in the file)", cli.CountText(int64(len(lost)), "line"), lost[0], cli.CountText(int64(cut), "byte"))
 	case len(lost) == 1:
 		return fmt.Sprintf(" (line %d)", lost[0])
 	}

@@ -72,7 +72,7 @@ func identify(path string) (is sys.Stat, id fileID, ok bool) {
 }
 
 func endsTorn(path string) (bool, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe that is there by now must not wait
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // if it is a pipe by now, it must not wait
 	if err != nil {
 		return false, unreadable(err)
 	}

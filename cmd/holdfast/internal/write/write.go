@@ -80,7 +80,7 @@ it at once.`,
 	f.Var(cli.Once("text", &d.separator, parseSeparator), "separator", "what separates columns (default: any white space)")
 	f.Var(cli.Once("file", &d.otherwise, parseElse), "else", "append lines to this file that have no such field, or are not JSON")
 	f.BoolVar(&d.split, "split", false, "make each line a file of its own")
-	f.Var(cli.Once("mode", &d.mode, parseMode), "mode", "what is done with a whole file that is there: create (fail, the\ndefault), truncate, append or replace")
+	f.Var(cli.Once("mode", &d.mode, parseMode), "mode", "what is done with a whole file that exists: create (fail, the\ndefault), truncate, append or replace")
 	f.BoolVar(&d.dirs, "mkdir", true, "make directories that are missing; with =false their lines fail")
 	f.BoolVar(&d.quiet, "quiet", false, "print failures only: neither progress nor totals")
 	f.Var(cli.Once("number", &d.handles, cli.ParseBetween(4, 1<<20, "handles can't be")), "handles", "open at most so many files and directories at a time (default: a quarter of\nwhat the process may open, at most 1024)")
@@ -341,7 +341,7 @@ func (s *spread) failedHint() string {
 	}
 	switch {
 	case errors.Is(s.first, fs.ErrExist):
-		return "--mode truncate or --mode replace writes files anew that are there"
+		return "--mode truncate or --mode replace writes existing files anew"
 	case errors.Is(s.first, fs.ErrNotExist) && !s.dirs:
 		return "without --mkdir=false directories that are missing are made"
 	case s.totals.FailedLate > 0:

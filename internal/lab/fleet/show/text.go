@@ -13,7 +13,7 @@ import (
 // MostLines is the most that [Text] writes, unless it is to write all.
 const MostLines = 60
 
-// Text writes a fleet for a terminal of 100 columns: what was found, the groups and the outliers,
+// Text writes a fleet for a terminal of 100 columns. It has the findings, the groups, the outliers,
 // and the times of the largest group, as far as there is room. With all it writes every outlier,
 // every group and every host.
 func Text(w io.Writer, f fleet.Fleet, all bool) error {

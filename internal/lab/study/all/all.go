@@ -91,7 +91,7 @@ func ClaimNames() []string {
 	return names
 }
 
-// AgainOn is Again for a run that made file systems of its own, which are there again.
+// AgainOn is Again for a run that made file systems of its own, which exist again.
 // It is an error if one of those that the header has cells of is not among the sites.
 func AgainOn(h result.Header, counting trial.Counting, sites []study.Site) (trial.Matrix, error) {
 	whole := result.Run{Header: h}

@@ -64,7 +64,7 @@ var bytesClaims = []study.Claim{
 			return f
 		},
 	},
-	// It is about the published code, and no measurement's affair.
+	// It is about the published code, and no measurement says it.
 	{
 		Name: "bytes-fread-complete", Source: study.BufferingDrill, Says: "the given diy_fread is already complete and a reference for diy_fwrite",
 		Judge: func(study.Evidence) study.Finding {

@@ -111,7 +111,7 @@ func splitTime(c *trial.Clock, all, files time.Duration) {
 }
 
 // publishedOps are the original's smallest operation: two temporary files are made,
-// written, closed and removed; with os.File, and with the writing left to a Files.
+// written, closed and removed; with os.File, and with the writing left to a files.Set.
 func publishedOps() []study.Arm {
 	arm := func(name, does string, write publishedOp) study.Arm {
 		return study.Arm{

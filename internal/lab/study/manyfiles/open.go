@@ -114,7 +114,7 @@ type appendedFiles struct {
 }
 
 // besides is how many descriptors must fit beside those of the files. They are
-// the directory's, and what else a Files and the program have open.
+// the directory's, and what else a files.Set and the program have open.
 const besides = 16
 
 // noDescriptors says why n files can't be open at once, or is empty.

@@ -47,7 +47,7 @@ func filesBySize(e study.Evidence) study.Table {
 		Head:  []string{"Files", "By", "Runs", "Time per op (ns)", "Time per file (µs)", "B/op", "Allocs/op", "Writes a second", "KB a file", "Time against package os"},
 		Notes: []string{
 			"published from 100 files on is the writing alone: the files are open before its clock starts and are closed after it has stopped, which the ways \"open before\" do too; all others make, write and close them in the clock",
-			"the paths are made before; the pool's or the Files' own beginning and end are in the time and the memory",
+			"the paths are made before; the pool's or the set's own beginning and end are in the time and the memory",
 			"published memory is mostly a bufio.Writer of 4 KiB for each 12 bytes; the way with a bufio.Writer for each shows it",
 		},
 	}
@@ -328,7 +328,7 @@ func filesSplit(e study.Evidence) study.Table {
 		Head:  []string{"By", "Create and open", "Write", "Close", "These together", "Coordinate", "All", "Create's share"},
 		Notes: []string{
 			"CreateTemp makes up a name and tries it, with permissions of 0600; OpenFile gets the name",
-			"coordinate: of a pool, starting workers and handing files out; of a Files, also its beginning, its results and its end",
+			"coordinate: of a pool, starting workers and handing files out; of a files.Set, also its beginning, its results and its end",
 		},
 	}
 	for _, arm := range []string{createTemp, openFile} {
@@ -456,7 +456,7 @@ func filesLearnt(e study.Evidence) string {
 			parts = append(parts, fmt.Sprintf(text, by))
 		}
 	}
-	say("os.WriteFile by a pool takes %s as long for 1000 files as a Files", filesArm(1000, byPool(perCPU)), filesArm(1000, byFiles))
+	say("os.WriteFile by a pool takes %s as long for 1000 files as a files.Set", filesArm(1000, byPool(perCPU)), filesArm(1000, byFiles))
 	if growth := e.Ratio(filesArm(3000, byFiles), filesArm(100, byFiles), study.PerRecord); !math.IsNaN(growth.Ratio) {
 		parts = append(parts, fmt.Sprintf("a file among 3000 takes %s as long as one among 100", study.Ratio(growth)))
 	}

@@ -3,7 +3,7 @@
 // files.Set, with few and many workers and handles. They are written with retries and
 // without, in batches and made durable.
 //
-// In the clock are the making of the pool or of the Files, all files, and its end;
+// In the clock are the making of the pool or of the Set, all files, and its end;
 // the directory, the paths are made before. Every file is read
 // back after it. Each batch of files has a new directory, and no file is removed before
 // the end of the run, see [trial.Task]. Only the published operation on two temporary

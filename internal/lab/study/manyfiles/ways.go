@@ -129,7 +129,7 @@ var retriesOffWay = fileWay{withoutRetries, "Files.WriteAll with paths, Attempts
 
 var batchesWay = fileWay{inBatches, fmt.Sprintf("one Files, a WriteAll for each %d paths", batchFiles), writeAll{each: batchFiles}.make}
 
-// A writeAll is a way that a Files goes about a batch.
+// A writeAll is a way that a files.Set goes about a batch.
 type writeAll struct {
 	options files.Options
 	mode    files.Mode
@@ -138,7 +138,7 @@ type writeAll struct {
 	outcome holdfast.Outcome    // that every file is to have; untouched asks for none
 }
 
-// make has the Files open and close its own, as a program that writes one batch would.
+// make has the Set open and close its own, as a program that writes one batch would.
 func (w writeAll) make(ctx context.Context, c *trial.Clock, b batch) error {
 	o := w.options
 	if w.workers != nil {

@@ -110,7 +110,7 @@ func answer(ctx context.Context, g *trial.WorkDir, r request) (a reply) {
 	return a
 }
 
-// Blocks is a matrix of which each round but the warm-up is run in a process of its own.
+// Blocks is a matrix. Each of its rounds but the warm-up runs in a process of its own.
 type Blocks struct {
 	Matrix trial.Matrix
 

@@ -1,7 +1,7 @@
 // Package sweep asks one question of many policies under one load or several: what each
 // costs, or which meets a need. It fits the cells into the time that is given.
 //
-// Start with [Sweep]; [Policy] and [Advice] are the two that there are.
+// Start with [Sweep]; [Policy] and [Advice] are the only two.
 package sweep
 
 import (
