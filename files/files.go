@@ -61,7 +61,7 @@ type Set struct {
 }
 
 // errFilesClosed is what every call gets after Close.
-var errFilesClosed = fmt.Errorf("holdfast: the Files was closed: %w", os.ErrClosed)
+var errFilesClosed = fmt.Errorf("holdfast: the Set was closed: %w", os.ErrClosed)
 
 // New returns a Files, or an error that names the option which can't be kept.
 // It opens nothing.
@@ -123,7 +123,7 @@ func newNameIn(block *strings.Builder, path string, size int) (fileName, error) 
 	dir, base := vfs.SplitPath(path)
 	name, err := sys.NameIn(block, base, size)
 	if err != nil {
-		return fileName{}, fmt.Errorf("holdfast: path %q: %w", path, err)
+		return fileName{}, fmt.Errorf("path %q: %w", path, err)
 	}
 	return fileName{path: path, dir: dir, base: name}, nil
 }
