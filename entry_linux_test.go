@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -100,6 +101,40 @@ func TestKernelIsAskedToSyncTheDirectoryOfANewName(t *testing.T) {
 				t.Errorf("the directory of a new name was not synced: %v", err)
 			}
 			w.Close()
+		}
+	})
+}
+
+// TestWorkingDirectoryMayBeDeeperThanAPathIsLong where getcwd(2) can't name it.
+func TestWorkingDirectoryMayBeDeeperThanAPathIsLong(t *testing.T) {
+	isolate.Process(t, func(t *testing.T) {
+		top := t.TempDir()
+		t.Chdir(top)
+		level := strings.Repeat("d", 200)
+		for range 25 {
+			if err := errors.Join(os.Mkdir(level, 0o777), os.Chdir(level)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		defer os.Chdir(top)
+		for _, p := range []holdfast.Policy{holdfast.Durable(), holdfast.Unbuffered()} {
+			w, err := holdfast.Create("file", p)
+			if err != nil {
+				t.Errorf("%v: %v", p, err)
+				continue
+			}
+			_, err = w.Write([]byte("x"))
+			if p.Sync.Mode == holdfast.SyncNever { // the directory was not opened when the file was
+				if err := w.Sync(); !errors.Is(err, unix.ENAMETOOLONG) && !errors.Is(err, unix.ERANGE) {
+					t.Errorf("%v: Sync can't find the directory, and returns %v", p, err)
+				}
+				w.Close()
+			} else if err := errors.Join(err, w.Close()); err != nil {
+				t.Errorf("%v: %v", p, err)
+			}
+			if is, err := os.Stat("file"); err != nil || is.Size() != 1 {
+				t.Errorf("%v: %v, %v", p, is, err)
+			}
 		}
 	})
 }

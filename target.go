@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
 
 	"github.com/holdfast-go/holdfast/internal/durable"
@@ -179,41 +178,22 @@ func OpenFile(path string, flag int, perm fs.FileMode, p Policy) (*Writer, error
 type dirEntry struct {
 	pending bool     // not durable yet
 	since   int      // durable.KernelSyncs.now before it was made
-	path    string   // of the directory, absolute
+	path    string   // of the directory; absolute where dir is nil
+	unknown error    // why path could not be made absolute
 	dir     *os.File // the directory, held open where the policy will sync
 }
 
 // newEntry opens the directory now if the policy syncs: it may be renamed before
-// the first sync. A policy that never syncs takes no second descriptor.
-func newEntry(file string, p Policy) (dirEntry, error) {
-	dir, err := absoluteDirectory(file)
-	if err != nil {
-		return dirEntry{}, fmt.Errorf("directory of the file: %w", err)
-	}
-	e := dirEntry{pending: true, path: dir, since: durable.KernelSyncs.Now()}
+// the first sync. A policy that never syncs takes no second descriptor, and needs the
+// directory only if Sync is called, when the working directory may be another.
+func newEntry(file string, p Policy) (e dirEntry, err error) {
+	e = dirEntry{pending: true, since: durable.KernelSyncs.Now()}
+	e.path, _ = vfs.SplitPath(file)
 	if p.Sync.Mode != SyncNever {
-		if err := e.open(); err != nil {
-			return dirEntry{}, err
-		}
+		return e, e.open()
 	}
+	e.path, e.unknown = sys.Absolute(e.path)
 	return e, nil
-}
-
-// absoluteDirectory returns the directory of a path. It cleans nothing: only the system
-// knows what ".." means behind a link.
-func absoluteDirectory(file string) (string, error) {
-	dir, _ := vfs.SplitPath(file)
-	switch {
-	case os.PathSeparator != '/':
-		return filepath.Abs(dir)
-	case filepath.IsAbs(dir):
-		return dir, nil
-	}
-	working, err := syscall.Getwd() // os.Getwd first looks at two paths
-	if err != nil {
-		working, err = os.Getwd() // a longer path
-	}
-	return working + "/" + dir, err
 }
 
 // openEntry opens or makes a file, and opens the directory of its name. It follows a
@@ -261,7 +241,10 @@ func openName(path string, p Policy, flag int, perm fs.FileMode) (*os.File, dirE
 }
 
 func (e *dirEntry) open() (err error) {
-	if e.dir, err = os.Open(e.path); err != nil {
+	if err = e.unknown; err == nil {
+		e.dir, err = os.Open(e.path)
+	}
+	if err != nil {
 		return fmt.Errorf("directory of the file: %w", err)
 	}
 	return nil

@@ -72,6 +72,8 @@ const (
 
 // copyTrees copies what the pairs name.
 func copyTrees(ctx context.Context, disk vfs.CopyDisk, pairs iter.Seq2[string, string], o Options) (Totals, error) {
+	ctx, calls := guard(ctx, &o, true)
+	defer calls.end()
 	t := &copyTree{ctx: ctx, o: o, disk: disk, copier: newCopier(disk, o)}
 	t.wake.L = &t.mu
 	t.copier.batch = true

@@ -52,6 +52,8 @@ func File(ctx context.Context, dst, src string, o Options) (Result, error) {
 
 func copyOne(ctx context.Context, d vfs.CopyDisk, dst, src string, o Options) (Result, error) {
 	began := time.Now()
+	ctx, calls := guard(ctx, &o, false)
+	defer calls.end()
 	c := newCopier(d, o)
 	r := Result{Source: src, Destination: dst}
 	r.Err = c.copyTo(ctx, &r)

@@ -53,7 +53,9 @@ type Options struct {
 
 	// Each is called for every file, link and directory that was copied, refused or failed.
 	// Progress is called at most 20 times a second with how far the call is. Both
-	// are called by one goroutine at a time and hold up the copying while they run.
+	// are called by one goroutine at a time and hold up the copying while they run. If one
+	// panics, the call ends as if ctx had ended, and then panics with the same
+	// in the caller's goroutine. A function of All must not call runtime.Goexit.
 	Each     func(Result)
 	Progress func(Progress)
 }

@@ -32,12 +32,19 @@ import (
 // Append does not look at what the file ends with. After a crash that may be a part of
 // a record, which the caller must handle.
 //
+// A relative path is that of the working directory at the time of the call. It takes a system
+// call more, and errors have the absolute path.
+//
 // Append waits while the memory of all files is used up, and for writes and syncs
 // as the policy says. The end of ctx ends the wait. It does not keep data. Any
 // number of goroutines may call it.
 func (f *Set) Append(ctx context.Context, path string, data []byte) error {
 	if ctx.Err() != nil {
 		return appendError(path, opWait, context.Cause(ctx))
+	}
+	path, err := pathOf(path)
+	if err != nil {
+		return err
 	}
 	t := &f.streams
 	t.mu.Lock()

@@ -430,7 +430,7 @@ func TestCloseWaitsForBatches(t *testing.T) {
 // Nothing makes room for another file at the end.
 func TestWhatCloseClosesIsNoEviction(t *testing.T) {
 	f := newSet(fault.NewDisk(), Options{})
-	if err := f.Append(context.Background(), "a", []byte("x")); err != nil {
+	if err := f.Append(context.Background(), "/a", []byte("x")); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Close(); err != nil {

@@ -79,6 +79,10 @@ func (t *streams) unreportedLocked(goals []goal) error {
 // fails; the file is closed all the same. It waits for the disk; the end of ctx ends the
 // wait. A path that nothing was appended to is no error.
 func (f *Set) Release(ctx context.Context, path string) error {
+	path, err := pathOf(path)
+	if err != nil {
+		return err
+	}
 	t := &f.streams
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -134,6 +138,13 @@ func (t *streams) lostNameLocked(ctx context.Context, s *stream) error {
 func (t *streams) settle(ctx context.Context, path string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if len(t.paths) == 0 {
+		return nil
+	}
+	path, err := pathOf(path)
+	if err != nil {
+		return err
+	}
 	s := t.paths[path]
 	if s == nil {
 		return nil
@@ -154,6 +165,13 @@ func (t *streams) settle(ctx context.Context, path string) error {
 func (t *streams) torn(path string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if len(t.paths) == 0 {
+		return nil
+	}
+	path, err := pathOf(path)
+	if err != nil {
+		return err
+	}
 	if s := t.paths[path]; s != nil && s.begun > 0 && s.begun < len(s.flight.bytes) {
 		return s.failed
 	}

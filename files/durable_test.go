@@ -307,19 +307,19 @@ func TestWholeFilesAndAppendsOfOnePathKeepTheirOrder(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			do(f.Append(ctx, "log", []byte("one ")))
-			_, err := f.WriteFile(ctx, "log", []byte("two "), mode)
+			do(f.Append(ctx, "/log", []byte("one ")))
+			_, err := f.WriteFile(ctx, "/log", []byte("two "), mode)
 			do(err)
-			do(f.Append(ctx, "log", []byte("three ")))
-			_, err = f.WriteAll(ctx, one(Write{Path: "log", Data: []byte("four "), Mode: mode}))
+			do(f.Append(ctx, "/log", []byte("three ")))
+			_, err = f.WriteAll(ctx, one(Write{Path: "/log", Data: []byte("four "), Mode: mode}))
 			do(err)
-			do(f.Append(ctx, "log", []byte("five")))
+			do(f.Append(ctx, "/log", []byte("five")))
 			do(f.Close())
 			want := "four five"
 			if mode == Append {
 				want = "one two three four five"
 			}
-			if data, _ := d.ReadFile("log"); string(data) != want {
+			if data, _ := d.ReadFile("/log"); string(data) != want {
 				t.Errorf("%v under %v: %q", mode, p, data)
 			}
 			if d.Open() != 0 || len(d.Violations()) > 0 {

@@ -123,7 +123,7 @@ func newNameIn(block *strings.Builder, path string, size int) (fileName, error) 
 	dir, base := vfs.SplitPath(path)
 	name, err := sys.NameIn(block, base, size)
 	if err != nil {
-		return fileName{}, fmt.Errorf("holdfast: path %q: %w", path, err)
+		return fileName{}, fmt.Errorf("path %q: %w", path, err)
 	}
 	return fileName{path: path, dir: dir, base: name}, nil
 }

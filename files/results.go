@@ -295,7 +295,8 @@ func (e *Error) Error() string {
 	if e.AtRisk > 0 {
 		risk = fmt.Sprintf(" (%d bytes at risk)", e.AtRisk)
 	}
-	return fmt.Sprintf("holdfast: %s %s%s%s: %v", e.Op, e.Path, at, risk, e.Err)
+	cause := strings.TrimPrefix(fmt.Sprint(e.Err), "holdfast: ") // of an error that other calls return as it is
+	return fmt.Sprintf("holdfast: %s %s%s%s: %s", e.Op, e.Path, at, risk, cause)
 }
 
 // Unwrap returns what the system said.

@@ -3,6 +3,7 @@ package files
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/deadline"
 	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/keyed"
+	"github.com/holdfast-go/holdfast/internal/retry"
+	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 	"github.com/holdfast-go/holdfast/stats"
 )
@@ -142,6 +145,16 @@ type stream struct {
 
 // waitsLocked returns how many bytes are not in the kernel.
 func (s *stream) waitsLocked() int64 { return s.accepted - s.flushed }
+
+// pathOf returns what a stream is known by: its bytes may be written when the working directory
+// is another one.
+func pathOf(path string) (string, error) {
+	absolute, err := sys.Absolute(path)
+	if err != nil {
+		return "", appendError(path, retry.OpOpen, fmt.Errorf("working directory: %w", err))
+	}
+	return absolute, nil
+}
 
 // UseLocked returns the stream of a path, which is not forgotten until rest.
 func (t *streams) useLocked(path string) (*stream, error) {

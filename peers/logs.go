@@ -7,6 +7,8 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -46,6 +48,19 @@ func logs(full bool) comparison {
 		),
 		notes: []string{durableClock, "Not compared: backbone81/write-ahead-log and barnowlsnest/go-wallib. The module proxy did not have them."},
 	}
+}
+
+// largeLogs is logs with records of a page, and without those that do not share syncs.
+func largeLogs(full bool) comparison {
+	c := logs(full)
+	c.name, c.title, c.size = "log4k", "Logs: records of 4 KiB, each waited for until it is on stable storage", 4096
+	for i := range c.loads {
+		c.loads[i].records /= 2
+	}
+	c.arms = slices.DeleteFunc(c.arms, func(a arm) bool {
+		return !a.alone && a.name != baseline && a.name != again && !strings.HasPrefix(a.name, "pebble")
+	})
+	return c
 }
 
 func holdfastLogs() []arm {

@@ -74,7 +74,7 @@ func (o *options) defaults() {
 
 // comparisons returns all that is compared, at the size that is asked for.
 func (o options) comparisons() []comparison {
-	all := []comparison{appending(), durable(o.full), windows(), logs(o.full)}
+	all := []comparison{appending(), durable(o.full), windows(), logs(o.full), largeLogs(o.full), rotating()}
 	if o.quick {
 		for _, c := range all {
 			for i := range c.loads {

@@ -18,7 +18,7 @@ import (
 // records, a number that fills no window and no buffer exactly.
 func TestEveryArmWritesWhatItIsGiven(t *testing.T) {
 	root := t.TempDir()
-	for _, c := range []comparison{appending(), durable(true), windows(), logs(true)} {
+	for _, c := range []comparison{appending(), durable(true), windows(), logs(true), largeLogs(true), rotating()} {
 		for _, a := range c.arms {
 			for _, goroutines := range []int{1, 3} {
 				if a.alone && goroutines > 1 {

@@ -168,7 +168,7 @@ func writeBench(out io.Writer, c *cell, s sample) {
 
 // versions names Go's and each peer's.
 func versions() string {
-	peers := command.Versions("go.uber.org/zap", "gopkg.in/natefinch/lumberjack.v2", "go.etcd.io/etcd/server/v3", "github.com/cockroachdb/pebble/v2",
+	peers := command.Versions("go.uber.org/zap", "gopkg.in/natefinch/lumberjack.v2", "github.com/DeRuina/timberjack", "go.etcd.io/etcd/server/v3", "github.com/cockroachdb/pebble/v2",
 		"github.com/hashicorp/raft-wal", "github.com/tidwall/wal", "go.etcd.io/bbolt", "github.com/dgraph-io/badger/v4", "modernc.org/sqlite")
 	return strings.Join(append([]string{runtime.Version()}, peers...), ", ")
 }

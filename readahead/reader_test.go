@@ -560,6 +560,27 @@ func TestUnreadByteKnowsItsLimits(t *testing.T) {
 	r.Discard(2)
 	r.ReadByte()
 	refused("after a ReadByte that failed")
+
+	// Each byte comes in another block of memory.
+	r = readahead.NewReader(iotest.OneByteReader(strings.NewReader("abcdef")), readahead.Options{ReadAhead: readahead.Always})
+	defer r.Close()
+	if got, err := r.Peek(5); err != nil || string(got) != "abcde" {
+		t.Fatalf("%q, %v", got, err)
+	}
+	refused("after Peek of many blocks")
+}
+
+// A boaster says that it wrote more than it was given.
+type boaster struct{}
+
+func (boaster) Write(p []byte) (int, error) { return len(p) + 1, nil }
+
+func TestWriterThatSaysTooMuchIsAnError(t *testing.T) {
+	r := readahead.NewReader(strings.NewReader("ab"), readahead.Options{})
+	defer r.Close()
+	if n, err := r.WriteTo(boaster{}); n != 0 || err == nil || !strings.Contains(err.Error(), "3 of 2 bytes") {
+		t.Errorf("%d, %v", n, err)
+	}
 }
 
 func TestPeekGivesNoMoreThanTheBuffer(t *testing.T) {

@@ -129,3 +129,48 @@ func TestAJumpOfTheClockMakesNoBackupOld(t *testing.T) {
 		})
 	}
 }
+
+// TestAClockThatIsSetRotatesByItsNewTime within a minute, also an idle log. One that is set back leaves the next time far
+// ahead.
+func TestAClockThatIsSetRotatesByItsNewTime(t *testing.T) {
+	here := time.Local
+	time.Local = time.UTC
+	defer func() { time.Local = here }()
+	const day, year = 24 * time.Hour, 365 * 24 * time.Hour
+	noon, hourly := Options{RotateAt: []string{"12:00"}}, Options{RotationInterval: time.Hour}
+	for _, c := range []struct {
+		name      string
+		o         Options
+		at, to    time.Duration // how far the clock is ahead of midnight, before and after it is set
+		sleep     time.Duration
+		rotations int64
+	}{
+		{"stands", noon, 0, 0, 12*time.Hour - 1, 0},
+		{"stands until noon", noon, 0, 0, 12 * time.Hour, 1},
+		{"set forward to 11:50", noon, 0, 11*time.Hour + 50*time.Minute, 10*time.Minute - 1, 0},
+		{"set forward to 11:50, until noon", noon, 0, 11*time.Hour + 50*time.Minute, 11 * time.Minute, 1},
+		{"set forward over noon", noon, 0, 13 * time.Hour, time.Minute, 1},
+		{"set back by a year", noon, year, 0, 12*time.Hour - 1, 0},
+		{"set back by a year, until noon", noon, year, 0, 12*time.Hour + time.Minute, 1},
+		{"set back by a year, for two days", noon, year, 0, 2 * day, 1},
+		{"set forward over an hour", hourly, 0, 3 * time.Hour, time.Minute, 1},
+		{"set back by a day", hourly, day, 0, time.Hour + time.Minute, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ahead := jumpingClock(t)
+			ahead.Store(int64(c.at))
+			synctest.Test(t, func(t *testing.T) {
+				d, l := newMemory(t), ledger{}
+				f := opened(t, d, c.o)
+				l.put(t, f, 1)
+				ahead.Store(int64(c.to))
+				time.Sleep(c.sleep)
+				synctest.Wait()
+				if n := f.Stats().Rotations; n != c.rotations {
+					t.Errorf("%d rotations, want %d", n, c.rotations)
+				}
+				l.closed(t, d, f)
+			})
+		})
+	}
+}

@@ -14,13 +14,10 @@
 package rotate
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -105,9 +102,12 @@ func open(d disk, path string, o Options, closesFirst bool) (*File, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("holdfast: %w", err)
 	}
-	path, err := absolute(path)
+	if path == "" {
+		return nil, errors.New("holdfast: the log has no path; name a file")
+	}
+	path, err := sys.Absolute(path)
 	if err != nil {
-		return nil, fmt.Errorf("holdfast: %w", err)
+		return nil, fmt.Errorf("holdfast: working directory: %w", err)
 	}
 	f := &File{disk: d, names: durable.NameSyncsOf(d), path: path, options: o, opened: time.Now(), enqueue: -1, closesFirst: closesFirst, stop: make(chan struct{}), troubles: map[string]*Error{}}
 	f.failures.To(o.OnError)
@@ -122,7 +122,7 @@ func open(d disk, path string, o Options, closesFirst bool) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("holdfast: open %s: %w", path, err)
 	}
-	now := time.Now()
+	now := clock().Round(0)
 	f.due = o.due(now)
 	if s, err := d.StatFile(l.fd); err == nil && l.at > 0 && !s.Modified.IsZero() {
 		if since := o.due(s.Modified); !since.IsZero() && !since.After(now) {
@@ -135,22 +135,6 @@ func open(d disk, path string, o Options, closesFirst bool) (*File, error) {
 	f.attendLocked() // OnError reports what fails, and the log works without it
 	f.tendOnceLocked()
 	return f, nil
-}
-
-// absolute makes a path independent of the working directory. It cleans nothing: only the
-// system knows what ".." means behind a link.
-func absolute(path string) (string, error) {
-	if path == "" {
-		return "", errors.New("the log has no path; name a file")
-	}
-	if os.PathSeparator != '/' {
-		return filepath.Abs(path)
-	}
-	if filepath.IsAbs(path) {
-		return path, nil
-	}
-	working, err := os.Getwd()
-	return working + "/" + path, err
 }
 
 // Write accepts the record p as the policy says, see [holdfast.Writer.Write]. It waits while
@@ -403,7 +387,8 @@ func (f *File) attendLocked() (err error) {
 	c.base -= c.file.truncated()
 	size := c.base + c.Written()
 	full := f.options.MaxSize > 0 && size >= int64(f.options.MaxSize)
-	passed := !f.due.IsZero() && !now.Before(f.due)
+	wall := clock().Round(0) // not the time that passes
+	passed := f.passedLocked(wall)
 	waits := now.Before(f.retryAt)
 
 	var op string
@@ -435,7 +420,7 @@ func (f *File) attendLocked() (err error) {
 		f.pause, f.retryAt, f.wanted = 0, time.Time{}, false
 		f.over("rotate", "reopen")
 		if passed {
-			f.due = f.options.due(now)
+			f.due = f.options.due(wall)
 		}
 	}
 	c = f.current.Load()
@@ -448,10 +433,23 @@ func (f *File) attendLocked() (err error) {
 	return err
 }
 
+// passedLocked reports whether the time of a rotation has come. Else it looks for that time again: it is
+// nearer if the clock was set back.
+func (f *File) passedLocked(wall time.Time) bool {
+	if !f.due.IsZero() && !wall.Before(f.due) {
+		return true
+	}
+	f.due = f.options.due(wall)
+	return false
+}
+
 // armLocked sets the timer to what comes next.
 func (f *File) armLocked(now time.Time) {
 	f.disarmLocked()
-	next := []time.Time{f.tendAt, cmp.Or(f.retryAt, f.due)}
+	next := []time.Time{f.tendAt, f.retryAt}
+	if f.retryAt.IsZero() && !f.due.IsZero() { // the clock may be set, or stand still while the machine sleeps
+		next = append(next, now.Add(min(f.due.Sub(clock().Round(0)), longestPause)))
+	}
 	next = slices.DeleteFunc(next, time.Time.IsZero)
 	if len(next) == 0 {
 		return
@@ -465,9 +463,14 @@ func (f *File) armLocked(now time.Time) {
 		if f.closed {
 			return
 		}
-		if now := time.Now(); !f.tendAt.IsZero() && !now.Before(f.tendAt) {
+		now := time.Now()
+		switch {
+		case !f.tendAt.IsZero() && !now.Before(f.tendAt):
 			f.tendAt = time.Time{}
 			f.tendOnceLocked()
+		case f.retryAt.IsZero() && !f.passedLocked(clock().Round(0)):
+			f.armLocked(now) // it was a look at the clock
+			return
 		}
 		f.attendLocked()
 	})

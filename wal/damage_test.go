@@ -262,6 +262,25 @@ func TestMissingSegmentsAreDamage(t *testing.T) {
 	}
 }
 
+// TestAShortenedSegmentIsDamage also the last one, whose torn end would be cut. A segment has its whole
+// size from the start.
+func TestAShortenedSegmentIsDamage(t *testing.T) {
+	for _, closed := range []bool{true, false} {
+		files, _ := aLog(t, closed)
+		for epoch := uint64(1); epoch <= 4; epoch++ {
+			name := "/log/" + segmentName(epoch)
+			for _, size := range []int{0, headerUsed, headerSize, headerSize + 1000, leastSegment - 1} {
+				short := maps.Clone(files)
+				short[name] = files[name][:size]
+				var damage *DamageError
+				if found, _, err := reopen(t, short); !errors.As(err, &damage) || damage.Path != name {
+					t.Errorf("segment %d of %d bytes: %+v, %v", epoch, size, found, err)
+				}
+			}
+		}
+	}
+}
+
 // TestAFrameOfAnotherLogIsNone puts what another log has at this place behind a log's end.
 func TestAFrameOfAnotherLogIsNone(t *testing.T) {
 	name := "/log/" + segmentName(1)

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/durable"
@@ -286,5 +288,128 @@ func TestPermissionsThatNoLogCanHaveAreRefused(t *testing.T) {
 		if d.Count(fault.DiskMkdir) > 0 {
 			t.Errorf("%#o: a directory was made", perm)
 		}
+	}
+}
+
+// TestFirstWithinIsWhatASizeAndAnAgeLeave of whole segments, as long as the log is open and after that.
+func TestFirstWithinIsWhatASizeAndAnAgeLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDisk(t, nil)
+		l, _, err := open(d, "/log", small)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check := func(size holdfast.Size, age time.Duration, want uint64) {
+			t.Helper()
+			if got := l.FirstWithin(size, age); got != want {
+				t.Errorf("FirstWithin(%v, %v) = %d, want %d", size, age, got, want)
+			}
+		}
+		check(1, 1, 1)
+		record := make([]byte, leastSegment-headerSize-128) // two have no room in a segment, and one and a mark have
+		for range 4 {
+			if _, err := l.Append(record); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Hour)
+		}
+		// Segments of 8 KiB begin with record n at n-1 hours, and it is 4 hours now.
+		for _, again := range []bool{false, true} {
+			check(0, 0, 1)
+			check(32<<10, 0, 1)
+			check(32<<10-1, 0, 2)
+			check(8<<10, 0, 4)
+			check(1, 0, 4)
+			check(0, 3*time.Hour+time.Second, 1)
+			check(0, 3*time.Hour-2*time.Second, 2)
+			check(0, time.Hour+time.Second, 3)
+			check(0, 1, 4)
+			check(16<<10, 3*time.Hour-2*time.Second, 3)
+			check(24<<10, time.Hour+time.Second, 3)
+			if again {
+				break
+			}
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if l, _, err = open(d, "/log", small); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := l.TruncateBefore(l.FirstWithin(16<<10, 0)); err != nil || l.First() != 3 {
+			t.Errorf("the log begins with %d, %v; want 3", l.First(), err)
+		}
+		check(32<<10, 24*time.Hour, 3)
+		if err := l.TruncateAfter(3); err != nil { // the one behind it begins now
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		check(0, 2*time.Minute, 3)
+		check(0, time.Second, 4)
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestSpareOfAnotherSizeIsMadeAnew though another program has left it there.
+func TestSpareOfAnotherSizeIsMadeAnew(t *testing.T) {
+	for _, size := range []int{0, 100, leastSegment + 1} {
+		d := newDisk(t, nil)
+		l, _, err := open(d, "/log", small)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.WriteFile("/log/"+spareFile, make([]byte, size), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // one fills a segment
+			if _, err := l.Append(make([]byte, leastSegment-headerSize-128)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(d.ProcessCrash().Files["/log/"+segmentName(2)]); got != leastSegment {
+			t.Errorf("a spare file of %d bytes became a segment of %d", size, got)
+		}
+	}
+}
+
+// TestSegmentThatWasBegunAgainIsRemoved after a crash between the new segment and the removal.
+func TestSegmentThatWasBegunAgainIsRemoved(t *testing.T) {
+	d := newDisk(t, nil)
+	l, _, err := open(d, "/log", small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := "/log/" + segmentName(1)
+	if _, err := l.Append([]byte("removed")); err != nil {
+		t.Fatal(err)
+	}
+	old := d.ProcessCrash().Files[name]
+	if err := l.TruncateAfter(0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Append([]byte("stays")); err != nil {
+		t.Fatal(err)
+	}
+	files := d.ProcessCrash().Files
+	files[name] = old
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := newDisk(t, &fault.Image{Files: files})
+	l, found, err := open(again, "/log", small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if got, err := l.Read(1); err != nil || string(got) != "stays" || found.Segments != 1 || found.Records != 1 {
+		t.Errorf("%q, %v, %+v", got, err, found)
+	}
+	if _, there := again.ProcessCrash().Files[name]; there {
+		t.Error("the segment that was begun again is still there")
 	}
 }

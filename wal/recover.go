@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"crypto/rand"
 
@@ -451,6 +452,9 @@ func (h *header) decode(b []byte) string {
 	h.epoch = binary.LittleEndian.Uint64(b[32:])
 	h.first = binary.LittleEndian.Uint64(b[40:])
 	h.low = binary.LittleEndian.Uint64(b[48:])
+	if sec := binary.LittleEndian.Uint32(b[56:]); sec > 0 {
+		h.begun = time.Unix(int64(sec), 0)
+	}
 	if h.size < leastSegment || h.size > mostSegment || h.epoch == 0 || h.first == 0 || h.low > h.first {
 		return "its header has impossible values"
 	}

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
@@ -32,6 +34,9 @@ type header struct {
 	epoch uint64   // is larger than that of each segment before
 	first uint64   // the index of its first record
 	low   uint64   // the log's first index when the segment began
+	// begun is when the segment began, and so when the last record of the one before was at the
+	// latest appended. The zero time is not known.
+	begun time.Time
 }
 
 func (h *header) encode() []byte {
@@ -43,6 +48,9 @@ func (h *header) encode() []byte {
 	binary.LittleEndian.PutUint64(b[32:], h.epoch)
 	binary.LittleEndian.PutUint64(b[40:], h.first)
 	binary.LittleEndian.PutUint64(b[48:], h.low)
+	if sec := h.begun.Unix() + 1; sec > 0 && sec <= math.MaxUint32 { // rounded up: no record is taken for older than it is
+		binary.LittleEndian.PutUint32(b[56:], uint32(sec))
+	}
 	binary.LittleEndian.PutUint32(b[60:], crc32.Checksum(b[:60], castagnoli()))
 	return b
 }
@@ -178,7 +186,7 @@ func (l *Log) begin(first, low uint64) (s *segment, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s = &segment{header: header{id: l.id, size: uint32(l.opts.SegmentSize), epoch: l.epoch + 1, first: first, low: low},
+	s = &segment{header: header{id: l.id, size: uint32(l.opts.SegmentSize), epoch: l.epoch + 1, first: first, low: low, begun: time.Now()},
 		next: first, end: headerSize, synced: headerSize, fd: -1}
 	s.name = segmentName(s.epoch)
 	err = l.writeAt(fd, s.encode(), 0)

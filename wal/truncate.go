@@ -1,6 +1,11 @@
 package wal
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
 
 // TruncateBefore removes the records before an index, which becomes the first. That is
 // durable when it returns, under every policy. Whole segments are recycled; the room of
@@ -57,6 +62,35 @@ func (l *Log) TruncateBefore(index uint64) error {
 	defer l.mu.Lock()
 	defer l.background.Done()
 	return l.drop(gone)
+}
+
+// FirstWithin returns from which index on the log is within a size and an age. The size is that of its
+// segments, without the prepared file. A segment is within the age if one of its records is younger.
+// 0 is no bound. FirstWithin removes nothing: give TruncateBefore this index, or a smaller one if
+// records are still needed.
+//
+//	err := l.TruncateBefore(min(l.FirstWithin(holdfast.GiB, 7*24*time.Hour), needed))
+//
+// It counts whole segments, and the one that is written to always stays. A segment's age is that of
+// the next one's beginning. Since Open a running clock counts it; before, the system's.
+func (l *Log) FirstWithin(size holdfast.Size, age time.Duration) uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	kept := int64(0)
+	for _, s := range l.segments {
+		kept += int64(s.size)
+	}
+	first := l.first
+	for i, s := range l.segments[:len(l.segments)-1] {
+		next := l.segments[i+1]
+		old := age > 0 && !next.begun.IsZero() && time.Since(next.begun) > age
+		if !old && (size == 0 || kept <= int64(size)) {
+			break
+		}
+		kept -= int64(s.size)
+		first = max(first, next.first)
+	}
+	return first
 }
 
 // TruncateAfter removes the records after an index, which becomes the last: First-1 empties

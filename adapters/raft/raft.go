@@ -25,10 +25,17 @@ import (
 // A LogStore keeps raft's log in a [wal.Log]. Its indices have no gap: see IsMonotonic.
 type LogStore struct{ *wal.Log }
 
-// OpenLog opens the log in a directory, or makes a new one, as [wal.Open] does. The policy is
-// [holdfast.Durable].
-func OpenLog(dir string, onError func(*wal.Error)) (*LogStore, error) {
-	l, _, err := wal.Open(dir, wal.Options{Policy: holdfast.Durable(), OnError: onError})
+// OpenLog opens the log in a directory, or makes a new one, as [wal.Open] does. The zero Policy
+// is [holdfast.Durable] here, and one whose Append does not wait for the disk is refused: raft
+// tells others that it has what StoreLogs has returned.
+func OpenLog(dir string, o wal.Options) (*LogStore, error) {
+	switch {
+	case o.Policy == holdfast.Policy{}:
+		o.Policy = holdfast.Durable()
+	case !o.Policy.Sync.Waits():
+		return nil, fmt.Errorf("raft: under policy %v an entry may be lost after StoreLogs; use holdfast.Durable()", o.Policy)
+	}
+	l, _, err := wal.Open(dir, o)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,9 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -15,13 +17,15 @@ import (
 
 	hashicorp "github.com/hashicorp/raft"
 	raftbench "github.com/hashicorp/raft/bench"
+	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/adapters/raft"
+	"github.com/holdfast-go/holdfast/wal"
 )
 
 // openLog opens a store, which the test closes.
 func openLog(t testing.TB, dir string) *raft.LogStore {
 	t.Helper()
-	s, err := raft.OpenLog(dir, nil)
+	s, err := raft.OpenLog(dir, wal.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,6 +42,33 @@ func entry(r *rand.Rand, index uint64) *hashicorp.Log {
 		log.AppendedAt = time.Unix(0, r.Int64N(1<<60)+1)
 	}
 	return log
+}
+
+// TestLogTakesTheOptionsOfWal but for a policy that raft can't live with.
+func TestLogTakesTheOptionsOfWal(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "log")
+	if _, err := raft.OpenLog(dir, wal.Options{Policy: holdfast.Periodic(time.Second)}); err == nil || !strings.Contains(err.Error(), "sync=1s") {
+		t.Errorf("a policy without a sync for each entry: %v", err)
+	}
+	s, err := raft.OpenLog(dir, wal.Options{SegmentSize: 64 * holdfast.KiB, Perm: 0o600})
+	if err != nil {
+		t.Fatal(err)
+	}
+	index, err := s.Append([]byte("entry"))
+	if durable := s.Durable(); err != nil || index != 1 || durable != 1 {
+		t.Errorf("index %d, durable %d, %v; the zero policy is Durable", index, durable, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	found, err := filepath.Glob(filepath.Join(dir, "*.wal"))
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	is, err := os.Stat(found[0])
+	if err != nil || is.Size() != 64<<10 || runtime.GOOS != "windows" && is.Mode().Perm()&0o077 != 0 {
+		t.Errorf("%v, %v; want 64 KiB for the owner alone", is, err)
+	}
 }
 
 // TestLogIsAsRaftsOwn does the same to this store and to raft's own in memory, and opens this

@@ -3,7 +3,10 @@ package sys
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // ErrNoProc says that attributes can't be looked at because proc is not mounted and the
@@ -44,6 +47,25 @@ func (n Name) String() string {
 		return ""
 	}
 	return string(n[:len(n)-1])
+}
+
+// Absolute makes a path independent of the working directory. It cleans nothing: only the
+// system knows what ".." means behind a link.
+func Absolute(path string) (string, error) {
+	switch {
+	case path == "" || filepath.IsAbs(path):
+		return path, nil
+	case os.PathSeparator != '/':
+		return filepath.Abs(path)
+	}
+	working, err := syscall.Getwd() // os.Getwd first looks at two paths
+	if err != nil {
+		working, err = os.Getwd() // a longer path
+	}
+	if err != nil {
+		return "", plainError(err)
+	}
+	return working + "/" + path, nil
 }
 
 // A Stat is what Files wants to know of a file: see inode(7).

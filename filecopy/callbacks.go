@@ -1,0 +1,65 @@
+package filecopy
+
+import (
+	"context"
+	"runtime"
+)
+
+// callbacks calls the caller's functions. One that panics does so in a goroutine of the call, where
+// nobody could recover. So the call ends as if ctx had ended, cleans up, and then panics with
+// the same in the caller's goroutine.
+type callbacks struct {
+	cancel context.CancelFunc // ends the call
+	ended  bool               // a function has not returned: none is called any more
+	cause  any                // what it panicked with; nil: it called runtime.Goexit
+	ours   bool               // they are called in goroutines of ours
+}
+
+// guard puts callbacks in front of the functions in o. It returns nil if there are none.
+func guard(ctx context.Context, o *Options, ours bool) (context.Context, *callbacks) {
+	if o.Each == nil && o.Progress == nil {
+		return ctx, nil
+	}
+	c := &callbacks{ours: ours}
+	ctx, c.cancel = context.WithCancel(ctx)
+	if each := o.Each; each != nil {
+		o.Each = func(r Result) { c.run(func() { each(r) }) }
+	}
+	if progress := o.Progress; progress != nil {
+		o.Progress = func(p Progress) { c.run(func() { progress(p) }) }
+	}
+	return ctx, c
+}
+
+// run is called by one goroutine at a time.
+func (c *callbacks) run(f func()) {
+	if c.ended {
+		return
+	}
+	c.ended = true
+	defer func() {
+		if c.ended {
+			c.cause = recover()
+			c.cancel()
+			if c.cause == nil && c.ours { // a worker that ends so leaves All without an end
+				panic("copy: Each or Progress called runtime.Goexit, as FailNow of a test does, in a goroutine of All; return from it")
+			}
+		}
+	}()
+	f()
+	c.ended = false
+}
+
+// end is called when nothing of the call runs any more.
+func (c *callbacks) end() {
+	if c == nil {
+		return
+	}
+	c.cancel()
+	switch {
+	case c.cause != nil:
+		panic(c.cause)
+	case c.ended:
+		runtime.Goexit()
+	}
+}

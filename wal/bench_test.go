@@ -1,0 +1,67 @@
+package wal
+
+import (
+	"context"
+	"testing"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// BenchmarkEnqueue accepts records of 128 bytes, and waits for each 8192nd: so each batch is one write
+// and one sync.
+func BenchmarkEnqueue(b *testing.B) {
+	l, _, err := Open(b.TempDir(), Options{Policy: holdfast.Durable()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer l.Close()
+	record := make([]byte, 128)
+	b.ReportAllocs()
+	for n := 1; b.Loop(); n++ {
+		last, err := l.Enqueue(record)
+		if err == nil && n%8192 == 0 {
+			if err = l.Wait(context.Background(), last); err == nil {
+				err = l.TruncateBefore(last)
+			}
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := l.Wait(context.Background(), l.Last()); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkOpen reads and checks a log that is in the page cache, by the bytes of its records.
+func BenchmarkOpen(b *testing.B) {
+	for name, size := range map[string]int{"128B": 128, "4KiB": 4096} {
+		b.Run(name, func(b *testing.B) {
+			dir := b.TempDir()
+			o := Options{Policy: holdfast.Buffered(holdfast.MiB)}
+			l, _, err := Open(dir, o)
+			if err != nil {
+				b.Fatal(err)
+			}
+			record := make([]byte, size)
+			for range 128 << 20 / size {
+				if _, err := l.Append(record); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if err := l.Close(); err != nil {
+				b.Fatal(err)
+			}
+			b.SetBytes(128 << 20)
+			for b.Loop() {
+				l, found, err := Open(dir, o)
+				if err != nil || found.Bytes != 128<<20 {
+					b.Fatal(found, err)
+				}
+				if err := l.Close(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
