@@ -23,7 +23,7 @@ func main() {
 }
 
 // start runs the command with the process's own arguments, streams and signals,
-// and returns its exit code. The first signal ends the run in order; a second one
+// and returns its exit code. The first signal ends the run in order; Ctrl-C after it
 // ends the process at once.
 func start() int {
 	// A pipe without a reader ends the run too. That signal stays caught: a later write
@@ -49,7 +49,9 @@ func untilSignal(parent context.Context) (context.Context, *atomic.Int32) {
 	}
 	go func() {
 		s := <-signals
-		signal.Stop(signals) // the next one ends the process
+		// Ctrl-C ends the process from now on. Another SIGTERM does not: timeout(1) sends two, to
+		// the process and to its group, and the run has to clean up.
+		signal.Reset(os.Interrupt)
 		if number, ok := s.(syscall.Signal); ok {
 			caught.Store(int32(number))
 		}

@@ -138,12 +138,12 @@ func inFlight(t Term, r figure.Row, b holdfast.Bound, longest time.Duration, n i
 	case t.Unit == Bytes:
 		f = bytesInFlight(r, b, longest)
 	case longest > b.Time:
-		f = known(roundUp(int64(2*longest)), fmt.Sprintf("two of the longest %s, %v, which is longer than %v", noun, shown(longest), b.Time))
+		f = known(roundUp(int64(2*longest)), fmt.Sprintf("it takes longer than %v, so two of the longest %s, %v", b.Time, noun, shown(longest)))
 	default:
 		f = known(roundUp(int64(b.Time+longest)), fmt.Sprintf("the last %v + the longest %s, %v", b.Time, noun, shown(longest)))
 	}
 	if n > 0 {
-		f.How += fmt.Sprintf(" of %d (%s take no longer)", n, percent(coverage(n)))
+		f.How += fmt.Sprintf(" of %d (%s take no longer)", n, percent(min(coverage(n), 0.99)))
 		if n < enoughSyncs && t.allows(f.Value) {
 			f.Verdict = NotKnown
 			f.How += fmt.Sprintf("; %d are needed", enoughSyncs)

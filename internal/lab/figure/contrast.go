@@ -190,6 +190,12 @@ func Compare(a, b Side, alternately bool, threshold float64) (Contrast, error) {
 		}
 		c.Cells[i].Regressed = c.regressed(c.Cells[i].Cost)
 	}
+	if c.Between == OneRun { // known without an interval, for which the rounds may be too few
+		c.Overall.Verdict = stat.Same
+		for i := range c.Cells {
+			c.Cells[i].Cost.Verdict = stat.Same
+		}
+	}
 	for _, m := range moved {
 		c.Moved = max(c.Moved, Number(m.Allowance(1-(1-stat.Confidence)/float64(len(c.Cells)+1))))
 	}

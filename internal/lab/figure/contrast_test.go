@@ -281,15 +281,17 @@ func TestMovementBetweenRuns(t *testing.T) {
 
 // TestRunIsTheSameAsItself, even if it knows nothing of its noise.
 func TestRunIsTheSameAsItself(t *testing.T) {
-	a := twinned(12, 0)
-	eachTrial(&a, "again", func(trial *result.Trial) { trial.Elapsed *= time.Duration(1 + trial.Round%3) })
-	c := contrast(t, a, a, false)
-	if c.Between != figure.OneRun || c.Overall.Verdict != stat.Same {
-		t.Errorf("%s, overall %+v", c.Between, c.Overall)
-	}
-	for _, cell := range c.Cells {
-		if cell.Cost.Verdict != stat.Same {
-			t.Errorf("%+v", cell)
+	for _, rounds := range []int{12, 2} { // two rounds have no interval
+		a := twinned(rounds, 0)
+		eachTrial(&a, "again", func(trial *result.Trial) { trial.Elapsed *= time.Duration(1 + trial.Round%3) })
+		c := contrast(t, a, a, false)
+		if c.Between != figure.OneRun || c.Overall.Verdict != stat.Same {
+			t.Errorf("%d rounds: %s, overall %+v", rounds, c.Between, c.Overall)
+		}
+		for _, cell := range c.Cells {
+			if cell.Cost.Verdict != stat.Same {
+				t.Errorf("%d rounds: %+v", rounds, cell)
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package figure
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -72,10 +73,10 @@ func (f Figures) warnOfNoise() []Warning {
 	case !f.Noise.Floor.Known() && len(f.Noises) > 0: // the rounds are too few, which is said
 		return nil
 	case !f.Noise.Floor.Known():
-		return []Warning{newWarning("noise-unknown", "no cell was run twice, so the noise is not known and no difference is proven", "measure with a holdfast that repeats a cell")}
+		return []Warning{newWarning("noise-unknown", "no cell was run twice, so the noise is not known and no difference is proven", "run holdfast bench, which repeats a cell")}
 	case floor > stat.Band:
 		return []Warning{newWarning("noisy",
-			fmt.Sprintf("the same cell run twice may differ by up to %.1f %%, and up to %.0f %% pass for the same elsewhere", floor*100, stat.Band*100),
+			fmt.Sprintf("the same cell run twice may differ by up to %.1f %%, and up to %.0f %% pass for the same elsewhere", math.Ceil(floor*1000)/10, stat.Band*100),
 			"quiet the machine, or run more rounds")}
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -100,13 +101,17 @@ func runAndKill(cmd *exec.Cmd, file string, kill bool, after time.Duration) (not
 	if err := cmd.Start(); err != nil {
 		return nil, false, err
 	}
+	failed := func(err error) error { // without the hint to who calls a child by hand
+		why, _, _ := strings.Cut(said.String(), "\nhint: ")
+		return fmt.Errorf("the child failed: %w: %s", err, strings.TrimPrefix(why, "holdfast: "))
+	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	for begun := false; !begun; {
 		select {
 		case err := <-ended: // it had nothing to do, or fails
 			if err != nil {
-				err = fmt.Errorf("the child failed: %w: %s", err, said.String())
+				err = failed(err)
 			}
 			return shared.All(), false, err
 		case <-time.After(200 * time.Microsecond):
@@ -125,7 +130,7 @@ func runAndKill(cmd *exec.Cmd, file string, kill bool, after time.Duration) (not
 	case errors.Is(err, syscall.ESRCH):
 		err = nil // it has made all that it makes
 	case waited != nil && !killed:
-		err = errors.Join(err, fmt.Errorf("the child failed: %w: %s", waited, said.String()))
+		err = errors.Join(err, failed(waited))
 	}
 	return shared.All(), killed, err
 }

@@ -210,7 +210,7 @@ func (e *FormatError) Unwrap() error { return e.Err }
 
 // The reasons to refuse a file.
 var (
-	ErrNotResults = errors.New("is not a results file of holdfast: its first line is not a header")
+	ErrNotResults = errors.New("not a results file of holdfast: the first line is not a header")
 	ErrNoHeader   = errors.New("breaks off within its first line, so nothing was measured yet")
 	ErrNUL        = errors.New("holds NUL bytes, as a power cut or a broken disk leaves them")
 	ErrNewer      = errors.New("was written by a newer holdfast")

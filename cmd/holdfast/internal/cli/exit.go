@@ -86,6 +86,8 @@ func DiskHint(err error) string {
 		return "the file system, or ulimit -f, allows no file as large as that"
 	case errors.Is(err, syscall.EIO):
 		return "the disk failed: the kernel's log (dmesg) says why"
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return "raise the number of files that may be open (ulimit -n)"
 	case errors.Is(err, syscall.EROFS):
 		return "the file system is mounted read-only"
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -56,7 +57,12 @@ func WriteIn(dir *os.Root, name, flag, path string, write func(io.Writer) error)
 		return cannotWriteNew(flag, path, err)
 	}
 	out := &output{Writer: f}
-	if err := errors.Join(write(out), out.End(), f.Close()); err != nil {
+	err = write(out)
+	if ended := out.End(); ended != nil { // the same failure, under the name of the file
+		cause := out.failed.Err
+		err = &Refusal{ExitCannot, fmt.Errorf("%s %s: %w", flag, path, cause), DiskHint(cause)}
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
 		return errors.Join(err, dir.Remove(name))
 	}
 	return nil

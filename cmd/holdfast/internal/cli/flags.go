@@ -133,7 +133,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 		if letters := unknown.GetSpecifiedShortnames(); len(letters) > 1 { // a long flag with one dash
 			name, _, _ = strings.Cut(letters, "=")
 		}
-		if near := nearFlags(cmd, name); len(near) > 0 {
+		if near := nearFlags(cmd, name); len(near) > 0 && len(name) > 1 {
 			hint = fmt.Sprintf("did you mean --%s?", near[0])
 		}
 	}

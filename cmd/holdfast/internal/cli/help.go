@@ -57,8 +57,11 @@ func exits(cmd *cobra.Command) map[int]string {
 // Help prints a command's help: what it does, the flags most people need, two
 // examples, the other flags in their groups, the exit codes.
 func Help(cmd *cobra.Command, _ []string) {
-	w := new(strings.Builder)
-	defer func() { _, _ = io.WriteString(cmd.OutOrStdout(), InLocale(w.String())) }() // what fails is reported at the end
+	narrow := columns(cmd.OutOrStdout(), usualColumns()) < 100                                      // the lines of usages have up to 100
+	_ = WriteLocal(cmd.OutOrStdout(), func(w io.Writer) error { help(w, cmd, narrow); return nil }) // what fails is reported at the end
+}
+
+func help(w io.Writer, cmd *cobra.Command, narrow bool) {
 	text := cmd.Long
 	if text == "" {
 		text = cmd.Short
@@ -67,12 +70,12 @@ func Help(cmd *cobra.Command, _ []string) {
 	helpCommands(w, cmd)
 	groups, order := flagGroups(cmd)
 	wide := widest(groups)
-	helpFlags(w, wide, "Flags", groups[""])
+	helpFlags(w, wide, narrow, "Flags", groups[""])
 	if cmd.Example != "" {
 		fmt.Fprintf(w, "\nExamples:\n%s\n", cmd.Example)
 	}
 	for _, name := range order {
-		helpFlags(w, wide, name, groups[name])
+		helpFlags(w, wide, narrow, name, groups[name])
 	}
 	fmt.Fprint(w, "\nExit codes:\n")
 	codes := exits(cmd)
@@ -138,13 +141,16 @@ func widest(groups map[string][]*pflag.Flag) int {
 	return wide
 }
 
-func helpFlags(w io.Writer, wide int, title string, flags []*pflag.Flag) {
+func helpFlags(w io.Writer, wide int, narrow bool, title string, flags []*pflag.Flag) {
 	if len(flags) == 0 {
 		return
 	}
 	fmt.Fprintf(w, "\n%s:\n", title)
 	for _, f := range flags {
 		lines := strings.Split(f.Usage, "\n")
+		if narrow { // they are broken elsewhere
+			lines = []string{strings.Join(lines, " ")}
+		}
 		fmt.Fprintf(w, "  %-*s  %s\n", wide, flagName(f), lines[0])
 		for _, more := range lines[1:] {
 			fmt.Fprintf(w, "  %-*s  %s\n", wide, "", more)

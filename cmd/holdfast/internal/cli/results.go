@@ -44,23 +44,24 @@ func WriteText(w io.Writer, run result.Run, whole bool) error {
 	})
 }
 
-// WriteLocal writes a text of ours in the characters that the locale has, or nothing if write
-// fails.
+// WriteLocal writes a text of ours, no wider than the terminal and in the characters that the
+// locale has, or nothing if write fails.
 func WriteLocal(w io.Writer, write func(io.Writer) error) error {
 	var text strings.Builder
 	if err := write(&text); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, InLocale(text.String()))
+	_, err := io.WriteString(w, InLocale(folded(text.String(), columns(w, columnsAsked()))))
 	return err
 }
 
 // usualColumns is the width where the output is no terminal.
-func usualColumns() int {
-	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
-		return n
-	}
-	return 100
+func usualColumns() int { return cmp.Or(columnsAsked(), 100) }
+
+// columnsAsked is what $COLUMNS says, or 0.
+func columnsAsked() int {
+	n, _ := strconv.Atoi(os.Getenv("COLUMNS"))
+	return max(0, n)
 }
 
 // InLocale returns a text of ours in the characters that the locale has. Windows has none in

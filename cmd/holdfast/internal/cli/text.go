@@ -50,6 +50,41 @@ func NotText(path string) []byte {
 	return []byte(path)
 }
 
+// folded breaks lines at spaces, so that none is wider than the columns if its words are not; 0
+// breaks nothing. What continues a line stands below the line's last column of text.
+func folded(text string, columns int) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		rest := []rune(strings.TrimSuffix(line, "\n"))
+		hang, from := 2, 0
+		for i := 2; i < min(len(rest), columns*2/3); i++ {
+			if rest[i] != ' ' && rest[i-1] == ' ' && rest[i-2] == ' ' {
+				hang = i
+			}
+		}
+		for columns > 0 && len(rest) > columns {
+			at := -1
+			for i := from + 1; i < len(rest) && (i <= columns || at < 0); i++ {
+				inText := strings.TrimSpace(string(rest[from:i])) != ""
+				if rest[i] == ' ' && inText && (i+1 == len(rest) || rest[i+1] != '%') {
+					at = i
+				}
+			}
+			if at < 0 {
+				break
+			}
+			b.WriteString(strings.TrimRight(string(rest[:at]), " ") + "\n")
+			rest = []rune(strings.Repeat(" ", hang) + strings.TrimLeft(string(rest[at:]), " "))
+			from = hang
+		}
+		b.WriteString(string(rest))
+		if strings.HasSuffix(line, "\n") {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
 // OneLine keeps a name in a text from beginning a line of its own.
 func OneLine(text string) string { return strings.ReplaceAll(text, "\n", `\n`) }
 

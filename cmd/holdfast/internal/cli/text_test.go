@@ -14,3 +14,23 @@ func TestNounsHaveTheirPlurals(t *testing.T) {
 	check(0, "file", "0 files")
 	check(1234, "line", "1,234 lines")
 }
+
+// TestLinesFitTheTerminal: they break at spaces, below the last column.
+func TestLinesFitTheTerminal(t *testing.T) {
+	check := func(columns int, line, want string) {
+		t.Helper()
+		if got := folded(line, columns); got != want {
+			t.Errorf("%d columns: %q, want %q", columns, got, want)
+		}
+	}
+	check(0, "a b c d e\n", "a b c d e\n")
+	check(9, "a b c d e\n", "a b c d e\n")
+	check(8, "a b c d e\n", "a b c d\n  e\n")
+	check(5, "a b c d e", "a b c\n  d e")
+	check(16, "key  two words more\n", "key  two words\n     more\n")
+	check(16, "      --flag  say what\n", "      --flag\n      say what\n")
+	check(20, "   --flag  say what it is\n", "   --flag  say what\n           it is\n")
+	check(6, "ab 12 %\n", "ab\n  12 %\n")
+	check(6, "/a/long/path and\n", "/a/long/path\n  and\n")
+	check(6, "  /a/long/path\n\n", "  /a/long/path\n\n")
+}

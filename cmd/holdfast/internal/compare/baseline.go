@@ -95,7 +95,7 @@ func (b *Baseline) Show(w io.Writer, run result.Run, format report.Format) error
 	if err != nil {
 		return err
 	}
-	return errors.Join(report.Contrast(w, c, format), Regression(c))
+	return errors.Join(Show(w, c, format), Regression(c))
 }
 
 // baselineNames are names that are a file's name on every system: no separators,

@@ -69,7 +69,7 @@ them may be -, the standard input.`,
 func twoResults(_ *cobra.Command, args []string) error {
 	switch {
 	case len(args) != 2:
-		return cli.Misuse("for instance: holdfast compare before.jsonl after.jsonl", "compare takes two results files, and %d were given", len(args))
+		return cli.Misuse("for instance: holdfast compare before.jsonl after.jsonl", "compare takes two results files, not %d", len(args))
 	case args[0] == "-" && args[1] == "-":
 		return cli.Misuse("name a file for one of them", "the standard input can't be both results")
 	}
@@ -89,11 +89,20 @@ func (c *comparison) run(cmd *cobra.Command, nameA, nameB string) error {
 	if err != nil {
 		return err
 	}
-	write := func(w io.Writer) error { return report.Contrast(w, both, c.format) }
+	write := func(w io.Writer) error { return Show(w, both, c.format) }
 	if err := cli.WriteOut(cmd.OutOrStdout(), c.output, write); err != nil {
 		return err
 	}
 	return Regression(both)
+}
+
+// Show writes a comparison in a format, or for a terminal.
+func Show(w io.Writer, c figure.Contrast, format report.Format) error {
+	write := func(w io.Writer) error { return report.Contrast(w, c, format) }
+	if format != "" {
+		return write(w)
+	}
+	return cli.WriteLocal(w, write)
 }
 
 // readSide reads results that a user named.

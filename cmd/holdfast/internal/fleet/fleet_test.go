@@ -180,7 +180,7 @@ func TestFleetThatCantBeJudged(t *testing.T) {
 	m.want(out, "4 hosts in 2 groups: none could be judged\n", "lines, Fast 9")
 	m.write("bad/x.jsonl", []byte("\x1b[31m\n"))
 	out, _, code = m.do("", "bad")
-	m.want(out, "0 hosts in 0 groups", "1 file of no use: x (bad/x.jsonl: line 1: is not a results file of holdfast")
+	m.want(out, "0 hosts in 0 groups", "1 file of no use: x (bad/x.jsonl: line 1: not a results file of holdfast")
 	if code != cli.ExitNotKnown {
 		t.Errorf("exit code %d", code)
 	}

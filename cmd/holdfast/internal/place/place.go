@@ -240,5 +240,9 @@ func CannotOpen(dir string, err error) error {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: HintRoom}
 	}
-	return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--dir: can't make a directory in %s: %w", dir, cli.Cause(err)), Hint: "give a directory that you may write to"}
+	hint := "give a directory that you may write to"
+	if errors.Is(err, syscall.EMFILE) {
+		hint = cli.DiskHint(err)
+	}
+	return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--dir: can't make a directory in %s: %w", dir, cli.Cause(err)), Hint: hint}
 }

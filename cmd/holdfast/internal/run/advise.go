@@ -287,10 +287,13 @@ func (c *consultation) print(w io.Writer, r advise.Recommendation) error {
 		return err
 	case c.export != "":
 		return r.JSON(w)
-	case c.program.Name != "":
-		if _, err := fmt.Fprintln(w, c.program.Verdict(r)); err != nil {
-			return err
-		}
 	}
-	return r.Text(w)
+	return cli.WriteLocal(w, func(w io.Writer) error {
+		if c.program.Name != "" {
+			if _, err := fmt.Fprintln(w, c.program.Verdict(r)); err != nil {
+				return err
+			}
+		}
+		return r.Text(w)
+	})
 }

@@ -239,5 +239,5 @@ func (a *alternation) show(cmd *cobra.Command, format report.Format, threshold f
 	if err != nil {
 		return err
 	}
-	return errors.Join(report.Contrast(cmd.OutOrStdout(), c, format), compare.Regression(c))
+	return errors.Join(compare.Show(cmd.OutOrStdout(), c, format), compare.Regression(c))
 }

@@ -121,9 +121,9 @@ func (a *audit) run(cmd *cobra.Command) error {
 	}
 	switch {
 	case a.list:
-		return a.listClaims(cmd.OutOrStdout())
+		return cli.WriteLocal(cmd.OutOrStdout(), a.listClaims)
 	case a.dryRun:
-		return a.tellPlan(cmd.OutOrStdout())
+		return cli.WriteLocal(cmd.OutOrStdout(), a.tellPlan)
 	case a.from != "":
 		return a.again(cmd)
 	}
@@ -353,5 +353,9 @@ func (a *audit) print(w io.Writer, dir string, facts []machine.Fact, judged []st
 			return err
 		}
 	}
-	return report.WriteAudit(w, all, a.export)
+	write := func(w io.Writer) error { return report.WriteAudit(w, all, a.export) }
+	if a.export != "" {
+		return write(w)
+	}
+	return cli.WriteLocal(w, write)
 }

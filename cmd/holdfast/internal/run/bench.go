@@ -347,7 +347,7 @@ func fitsMemory(cells []result.Cell, limit int64) error {
 
 func (b *benchmark) run(cmd *cobra.Command) error {
 	if b.list {
-		return listStudies(cmd.OutOrStdout())
+		return cli.WriteLocal(cmd.OutOrStdout(), listStudies)
 	}
 	if err := b.notOfStudy(cmd); err != nil {
 		return err
@@ -405,7 +405,9 @@ func (b *benchmark) runOf(cmd *cobra.Command, choice study.Choice, earlier resul
 		}
 	}
 	if b.dryRun {
-		return b.tellPlan(cmd.OutOrStdout(), cells, plan, seed, order)
+		return cli.WriteLocal(cmd.OutOrStdout(), func(w io.Writer) error {
+			return b.tellPlan(w, cells, plan, seed, order)
+		})
 	}
 	if b.resume != "" {
 		if err := clean(cmd.ErrOrStderr(), b.resume, earlier); err != nil {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -420,7 +421,7 @@ func (s *session) refuse(err error) error {
 	if _, gone := os.Stat(s.ground.Dir()); errors.Is(gone, fs.ErrNotExist) {
 		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("the directory %s vanished while it was measured: %w", s.ground.Dir(), cli.Cause(err)), Hint: s.kept("remove nothing there while it runs")}
 	}
-	return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: s.kept("nothing was written but in a directory of its own")}
+	return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: s.kept(cmp.Or(cli.DiskHint(err), "nothing was written but in a directory of its own"))}
 }
 
 const hintCache = "--cache try-cold measures anyhow and reports how much stayed, --cache drop empties the whole page cache (root)"

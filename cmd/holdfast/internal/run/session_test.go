@@ -81,7 +81,9 @@ func TestRefusalsOfARun(t *testing.T) {
 	check(&outputError{syscall.EDQUOT}, cli.ExitCannot, "give a new file")
 	check(&trial.CacheError{Asked: result.Cold}, cli.ExitCannot, hintCache)
 	check(&trial.ContentError{Offset: 7, Reason: "no record begins"}, cli.ExitNotMet, "this must not happen")
-	check(fmt.Errorf("cell, round 1: %w", syscall.EIO), cli.ExitCannot, "nothing was written but in a directory of its own")
+	check(fmt.Errorf("cell, round 1: %w", syscall.EIO), cli.ExitCannot, "the disk failed")
+	check(fmt.Errorf("cell, round 1: %w", syscall.EFBIG), cli.ExitCannot, "the file system, or ulimit -f, allows no file as large as that")
+	check(errors.New("cell, round 1: no reason"), cli.ExitCannot, "nothing was written but in a directory of its own")
 	check(context.Canceled, cli.ExitInterrupted, "give -o results.jsonl")
 	if err := (&session{ground: ground}).refuse(nil); err != nil {
 		t.Error(err)

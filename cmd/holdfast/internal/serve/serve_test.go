@@ -165,7 +165,7 @@ func TestListHasTheNewestFirstAndIsSearched(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newSite(t, dir)
-	list := s.wants("/", http.StatusOK, "4 of 4 files", "is not a results file of holdfast", "complete: 2 rounds").body
+	list := s.wants("/", http.StatusOK, "4 of 4 files", "line 1: not a results file of holdfast", "complete: 2 rounds").body
 	a, b, other := strings.Index(list, ">a.jsonl<"), strings.Index(list, ">b.jsonl<"), strings.Index(list, ">of any name<")
 	if a < 0 || b < a || other < b {
 		t.Errorf("a, b and the other stand at %d, %d, %d", a, b, other)
@@ -302,7 +302,7 @@ func TestHostsAreSetBesideEachOther(t *testing.T) {
 			t.Errorf("%s is not the page of the hosts %s:\n%.3000s", query, names, got)
 		}
 	}
-	lost := fleet.Silent{Host: "lost", File: "lost.jsonl", Why: "line 1: is not a results file of holdfast: its first line is not a header"}
+	lost := fleet.Silent{Host: "lost", File: "lost.jsonl", Why: "line 1: not a results file of holdfast: the first line is not a header"}
 	check("?file=a.jsonl&file=b.jsonl&file=a.jsonl", "a b")
 	check("", "a b c d e", lost)
 	check("?study=advice", "e")
