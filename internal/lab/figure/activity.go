@@ -113,15 +113,20 @@ func (s share) exceeds(c cause) bool { return s.spent > c.least && s.part() > c.
 func (c cause) warn(trials iter.Seq[*result.Trial]) []Warning {
 	var all share
 	rounds := map[int]share{}
+	at, r := 0, share{} // of the round, that most trials share with the one before
 	for t := range trials {
 		spent, ok := c.spent(t)
 		if !ok {
 			continue
 		}
+		if t.Round != at {
+			rounds[at] = r
+			at, r = t.Round, rounds[t.Round]
+		}
 		all = share{all.spent + spent, all.elapsed + t.Elapsed}
-		r := rounds[t.Round]
-		rounds[t.Round] = share{r.spent + spent, r.elapsed + t.Elapsed}
+		r = share{r.spent + spent, r.elapsed + t.Elapsed}
 	}
+	rounds[at] = r
 	var in []int
 	worst := all
 	for round, s := range rounds {

@@ -403,7 +403,7 @@ func (c Contrast) whyUnpaired() string {
 // pairs returns the numbers of the rounds that are whole in both runs.
 func (c Contrast) pairs() []int {
 	numbers := func(run indexed) []int {
-		return roundsWith(run.Rounded(run.Header.Cells[0].Name), func(result.Trial) bool { return true })
+		return roundsWith(run.Rounded(run.Header.Cells[0].Name), func(*result.Trial) bool { return true })
 	}
 	other := numbers(c.B.run) // in order
 	return slices.DeleteFunc(numbers(c.A.run), func(round int) bool { return !isIn(other, round) })
@@ -415,19 +415,24 @@ func isIn(rounds []int, round int) bool {
 	return ok
 }
 
+// without returns the trials for which is returns false. Those of a run's index stay as they are.
+func without(trials []*result.Trial, is func(*result.Trial) bool) []*result.Trial {
+	return slices.DeleteFunc(slices.Clone(trials), is)
+}
+
 // costs returns the costs of a cell in both runs. If the rounds are paired, those of a pair
 // have the same index. A paced trial in which the period did not fall due is in neither.
 func (c Contrast) costs(earlier, cell result.Cell) (a, b []float64) {
 	before, after := c.A.run.Rounded(earlier.Name), c.B.run.Rounded(cell.Name)
 	if cell.Every > 0 && max(cell.Policy.FlushEvery, cell.Policy.Sync.Every) > 0 {
-		before = slices.DeleteFunc(before, func(t result.Trial) bool { return fellDue(c.A.run, earlier, t) < LeastDue })
-		after = slices.DeleteFunc(after, func(t result.Trial) bool { return fellDue(c.B.run, cell, t) < LeastDue })
+		before = without(before, func(t *result.Trial) bool { return fellDue(c.A.run, earlier, t) < LeastDue })
+		after = without(after, func(t *result.Trial) bool { return fellDue(c.B.run, cell, t) < LeastDue })
 	}
 	if c.Unpaired == "" {
-		all := func(result.Trial) bool { return true }
+		all := func(*result.Trial) bool { return true }
 		inA, inB := roundsWith(before, all), roundsWith(after, all)
-		before = slices.DeleteFunc(before, func(t result.Trial) bool { return !isIn(inB, t.Round) })
-		after = slices.DeleteFunc(after, func(t result.Trial) bool { return !isIn(inA, t.Round) })
+		before = without(before, func(t *result.Trial) bool { return !isIn(inB, t.Round) })
+		after = without(after, func(t *result.Trial) bool { return !isIn(inA, t.Round) })
 	}
 	load := LoadOf(cell)
 	return load.Costs(before), load.Costs(after)

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -100,11 +101,11 @@ func (l Load) Open() bool { return l.Rate > 0 }
 // turns it is the time of the least turn, since others only add time. At a rate it is the mean time
 // of a Write (see [Load.Open]). The arms of a study take from open to close. The harness is in
 // these costs; see [Net].
-func (l Load) Costs(trials []result.Trial) []float64 {
+func (l Load) Costs(trials []*result.Trial) []float64 {
 	if l.Group != "" {
 		return result.Costs(trials)
 	}
-	return each(trials, func(t result.Trial) float64 {
+	return each(trials, func(t *result.Trial) float64 {
 		switch {
 		case l.Open() && t.Service != nil && t.Service.Count > 0:
 			return t.Service.Mean()
@@ -127,12 +128,20 @@ func Of(run result.Run) (Figures, error) {
 	if f.Rounds == 0 {
 		return f, ErrNoRound
 	}
+	rows, errs := make([]Row, len(run.Header.Cells)), make([]error, len(run.Header.Cells))
+	var all sync.WaitGroup
+	for i, c := range run.Header.Cells {
+		if !c.Empty && c.Twin == "" {
+			all.Go(func() { rows[i], errs[i] = newRow(f.run, c, f.Rounded(c.Name)) })
+		}
+	}
+	all.Wait()
 	for _, empty := range []bool{true, false} { // the others' clock is that of the empty cells
-		for _, c := range run.Header.Cells {
+		for i, c := range run.Header.Cells {
 			if c.Empty != empty {
 				continue
 			}
-			if err := f.addCell(c, f.Rounded(c.Name)); err != nil {
+			if err := errors.Join(errs[i], f.addCell(c, f.Rounded(c.Name), rows[i])); err != nil {
 				return f, err
 			}
 		}
@@ -153,10 +162,10 @@ func Of(run result.Run) (Figures, error) {
 }
 
 // Rounded returns the trials of a cell in whole rounds: see [result.Run.Rounded].
-func (f Figures) Rounded(cell string) []result.Trial { return f.run.Rounded(cell) }
+func (f Figures) Rounded(cell string) []*result.Trial { return f.run.Rounded(cell) }
 
-// addCell adds the figures of one cell.
-func (f *Figures) addCell(c result.Cell, trials []result.Trial) error {
+// addCell adds the figures of one cell; r is for those that are compared.
+func (f *Figures) addCell(c result.Cell, trials []*result.Trial, r Row) error {
 	load := LoadOf(c)
 	if c.Empty {
 		h, err := newHarness(c, load, trials)
@@ -173,7 +182,6 @@ func (f *Figures) addCell(c result.Cell, trials []result.Trial) error {
 		}
 		return nil
 	}
-	r, err := newRow(f.run, c, trials)
 	if empty, ok := emptyOf(f.run, load); ok {
 		r.Clock = f.clocks[empty.Name]
 	}
@@ -184,18 +192,18 @@ func (f *Figures) addCell(c result.Cell, trials []result.Trial) error {
 		f.Groups = append(f.Groups, Group{Load: load})
 	}
 	f.Groups[i].Rows = append(f.Groups[i].Rows, r)
-	return err
+	return nil
 }
 
 // noTime is the least time that a histogram has. Where most Writes that do nothing take no more,
 // the clock goes in steps, as it does on Windows. Then the longest of them is a step: it is among them.
 const noTime = time.Nanosecond
 
-func newHarness(c result.Cell, load Load, trials []result.Trial) (Harness, error) {
+func newHarness(c result.Cell, load Load, trials []*result.Trial) (Harness, error) {
 	h := Harness{Cell: c, Time: summarize(load.Costs(trials)), CPU: median(trials, perRecord(cpu)), Service: absent}
 	write, _, err := merge(trials, func(t *result.Trial) *result.Latency { return &t.Latency })
 	if err == nil && load.Open() {
-		h.Late, h.Service = write, median(trials, func(t result.Trial) float64 { return t.Service.Mean() })
+		h.Late, h.Service = write, median(trials, func(t *result.Trial) float64 { return t.Service.Mean() })
 		write, _, err = merge(trials, func(t *result.Trial) *result.Latency { return t.Service })
 	}
 	if h.Clock = write.P90; h.Clock <= noTime {

@@ -14,13 +14,13 @@ type Moves struct {
 // Moves returns the Moves of a cell.
 func (f Figures) Moves(c result.Cell) Moves {
 	trials := f.Rounded(c.Name)
-	count := func(of func(result.Trial) int64) Number {
-		return median(trials, func(t result.Trial) float64 { return float64(of(t)) })
+	count := func(of func(*result.Trial) int64) Number {
+		return median(trials, func(t *result.Trial) float64 { return float64(of(t)) })
 	}
 	return Moves{
-		Records: count(func(t result.Trial) int64 { return t.Records }),
-		Size:    count(func(t result.Trial) int64 { return t.Size }),
-		Flushes: count(func(t result.Trial) int64 { return t.Writer.Flushes }),
-		Syncs:   count(func(t result.Trial) int64 { return t.Writer.Syncs }),
+		Records: count(func(t *result.Trial) int64 { return t.Records }),
+		Size:    count(func(t *result.Trial) int64 { return t.Size }),
+		Flushes: count(func(t *result.Trial) int64 { return t.Writer.Flushes }),
+		Syncs:   count(func(t *result.Trial) int64 { return t.Writer.Syncs }),
 	}
 }

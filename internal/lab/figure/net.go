@@ -58,7 +58,7 @@ func emptyOf(run indexed, l Load) (result.Cell, bool) {
 
 // harnessOf returns what the empty cell of a load took: the median of its rounds. It is 0
 // where the run has no such cell.
-func harnessOf(run indexed, l Load, of func([]result.Trial) []float64) Summary {
+func harnessOf(run indexed, l Load, of func([]*result.Trial) []float64) Summary {
 	empty, ok := emptyOf(run, l)
 	if !ok {
 		return summarize([]float64{0})
@@ -125,19 +125,19 @@ func (c Comparison) with(other stat.Comparison) Comparison {
 	return c
 }
 
-func newNet(run indexed, c result.Cell, trials []result.Trial) Net {
+func newNet(run indexed, c result.Cell, trials []*result.Trial) Net {
 	l := LoadOf(c)
 	n := Net{Calls: absent}
 	n.Write, n.Durable, n.Service = summarize(nil), summarize(nil), summarize(nil)
 	empty, ok := emptyOf(run, l)
 	n.Subtracted = ok
-	net := func(of func([]result.Trial) []float64) Summary { return netOf(of(trials), harnessOf(run, l, of)) }
-	n.CPU = net(func(trials []result.Trial) []float64 { return each(trials, perRecord(cpu)) })
+	net := func(of func([]*result.Trial) []float64) Summary { return netOf(of(trials), harnessOf(run, l, of)) }
+	n.CPU = net(func(trials []*result.Trial) []float64 { return each(trials, perRecord(cpu)) })
 	if l.Open() {
 		n.Service = net(l.Costs)
 	} else {
 		n.Write = net(l.Costs)
-		staged := !slices.ContainsFunc(trials, func(t result.Trial) bool { return t.Write == 0 })
+		staged := !slices.ContainsFunc(trials, func(t *result.Trial) bool { return t.Write == 0 })
 		if c.Group == "" && c.Policy.Sync.Mode != holdfast.SyncNever && staged {
 			n.Durable = net(untilDurable)
 		}
@@ -152,8 +152,8 @@ func newNet(run indexed, c result.Cell, trials []result.Trial) Net {
 }
 
 // untilDurable returns what a record took until the file was closed, round by round.
-func untilDurable(trials []result.Trial) []float64 {
-	return each(trials, perRecord(func(t result.Trial) float64 { return float64(t.Write + t.Flush + t.Sync + t.Close) }))
+func untilDurable(trials []*result.Trial) []float64 {
+	return each(trials, perRecord(func(t *result.Trial) float64 { return float64(t.Write + t.Flush + t.Sync + t.Close) }))
 }
 
 // LeastDue is how often a period must fall due in a trial for the trial to show its cost.
@@ -174,7 +174,7 @@ type Period struct {
 func (p *Period) Judged() bool { return p == nil || p.Reached }
 
 // newPeriod returns nil for a policy without a period.
-func newPeriod(run indexed, c result.Cell, trials []result.Trial) *Period {
+func newPeriod(run indexed, c result.Cell, trials []*result.Trial) *Period {
 	p := &Period{Longest: max(c.Policy.FlushEvery, c.Policy.Sync.Every)}
 	if p.Longest == 0 || c.Group != "" || len(trials) == 0 {
 		return nil
@@ -196,7 +196,7 @@ func newPeriod(run indexed, c result.Cell, trials []result.Trial) *Period {
 
 // fellDue returns how often the longest period of a cell's policy fell due in a trial. A sync
 // that fell due is one that was seen, where the results have their number.
-func fellDue(run indexed, c result.Cell, t result.Trial) int {
+func fellDue(run indexed, c result.Cell, t *result.Trial) int {
 	longest := max(c.Policy.FlushEvery, c.Policy.Sync.Every)
 	due := int(t.Write / time.Duration(max(1, len(t.Turns))) / longest)
 	if c.Policy.Sync.Every > 0 && run.Header.SchemaVersion >= 3 {

@@ -29,7 +29,7 @@ func (r Row) Quantile(p float64) (Quantile, bool) {
 // merge describes all samples of the trials together, which are decoded once. The interval of a quantile
 // is the wider of two. One is that of the ranks among all samples, as if these were independent. The other
 // is that of the median of the rounds' own quantiles: stalls come in clusters, and it knows them.
-func merge(trials []result.Trial, of func(*result.Trial) *result.Latency) (merged Latency, list []Quantile, err error) {
+func merge(trials []*result.Trial, of func(*result.Trial) *result.Latency) (merged Latency, list []Quantile, err error) {
 	all, err := result.Pool(trials, of)
 	if err != nil || all.TotalCount() == 0 {
 		return merged, nil, err
@@ -53,7 +53,7 @@ func merge(trials []result.Trial, of func(*result.Trial) *result.Latency) (merge
 		values := make([]float64, len(trials))
 		for i := range trials {
 			values[i] = math.NaN()
-			if l := of(&trials[i]); l != nil && q.of(l) > 0 {
+			if l := of(trials[i]); l != nil && q.of(l) > 0 {
 				values[i] = float64(q.of(l))
 			}
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 // timed is a trial whose Writes took so many nanoseconds.
-func timed(t *testing.T, ns ...int64) result.Trial {
+func timed(t *testing.T, ns ...int64) *result.Trial {
 	t.Helper()
 	h := result.NewHistogram()
 	for _, n := range ns {
@@ -20,7 +20,7 @@ func timed(t *testing.T, ns ...int64) result.Trial {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return result.Trial{Measurement: result.Measurement{Latency: l}}
+	return &result.Trial{Measurement: result.Measurement{Latency: l}}
 }
 
 func ofWrites(t *result.Trial) *result.Latency { return &t.Latency }
@@ -32,7 +32,7 @@ func TestQuantilesHaveTheWiderInterval(t *testing.T) {
 	for i := range steps {
 		steps[i] = int64(i+1) * 1000
 	}
-	var alike []result.Trial
+	var alike []*result.Trial
 	for range 8 {
 		alike = append(alike, timed(t, steps...))
 	}
@@ -53,7 +53,7 @@ func TestQuantilesHaveTheWiderInterval(t *testing.T) {
 	near("p99", list[2].Value, 990e3)
 	near("max", list[3].High, 1e6)
 
-	var differ []result.Trial
+	var differ []*result.Trial
 	for round := range int64(8) {
 		scaled := make([]int64, len(steps))
 		for i, n := range steps {
@@ -68,10 +68,10 @@ func TestQuantilesHaveTheWiderInterval(t *testing.T) {
 	near("p90's low end", list[1].Low, 0.9*1e6)
 	near("p90's high end", list[1].High, 0.9*8e6)
 
-	if _, list, err = merge([]result.Trial{timed(t, steps[:100]...)}, ofWrites); err != nil || len(list) != 3 || list[2].P != 1 {
+	if _, list, err = merge([]*result.Trial{timed(t, steps[:100]...)}, ofWrites); err != nil || len(list) != 3 || list[2].P != 1 {
 		t.Errorf("of 100 samples: %+v, %v", list, err)
 	}
-	if _, list, err = merge([]result.Trial{{}}, ofWrites); err != nil || list != nil {
+	if _, list, err = merge([]*result.Trial{{}}, ofWrites); err != nil || list != nil {
 		t.Errorf("of none: %+v, %v", list, err)
 	}
 }

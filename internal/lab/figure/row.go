@@ -115,8 +115,8 @@ type Latency struct {
 	Rounds map[string]Summary `json:"of_rounds,omitempty"`
 }
 
-func newRow(run indexed, c result.Cell, trials []result.Trial) (r Row, err error) {
-	served := func(t result.Trial) float64 {
+func newRow(run indexed, c result.Cell, trials []*result.Trial) (r Row, err error) {
+	served := func(t *result.Trial) float64 {
 		if t.Write <= 0 { // the trial does not report how long its Writes took
 			return math.NaN()
 		}
@@ -125,12 +125,12 @@ func newRow(run indexed, c result.Cell, trials []result.Trial) (r Row, err error
 	r = Row{
 		Cell:       c,
 		Costs:      costsOf(run, c.Name),
-		Rate:       summarize(each(trials, func(t result.Trial) float64 { return float64(t.Records) / t.Elapsed.Seconds() })),
+		Rate:       summarize(each(trials, func(t *result.Trial) float64 { return float64(t.Records) / t.Elapsed.Seconds() })),
 		Time:       summarize(result.Costs(trials)),
 		CPU:        summarize(each(trials, perRecord(cpu))),
 		Served:     summarize(each(trials, served)),
-		Throughput: median(trials, func(t result.Trial) float64 { return float64(t.Size) / t.Elapsed.Seconds() }),
-		Elapsed:    median(trials, func(t result.Trial) float64 { return float64(t.Elapsed) }),
+		Throughput: median(trials, func(t *result.Trial) float64 { return float64(t.Size) / t.Elapsed.Seconds() }),
+		Elapsed:    median(trials, func(t *result.Trial) float64 { return float64(t.Elapsed) }),
 		Stages:     newStages(trials),
 		PerRecord:  newPerRecord(trials),
 		Calls:      newCalls(run, c, trials),
@@ -146,7 +146,7 @@ func newRow(run indexed, c result.Cell, trials []result.Trial) (r Row, err error
 		r.Throughput = Number(r.Rate.Median * float64(c.RecordBytes))
 	}
 	if run.Header.SchemaVersion >= 3 && c.Group == "" {
-		r.SyncsWriting = median(trials, func(t result.Trial) float64 { return float64(t.SyncsWriting) })
+		r.SyncsWriting = median(trials, func(t *result.Trial) float64 { return float64(t.SyncsWriting) })
 	}
 	for _, t := range trials {
 		r.Unserved += t.Unserved
@@ -179,7 +179,7 @@ func newRow(run indexed, c result.Cell, trials []result.Trial) (r Row, err error
 }
 
 // medianValues returns the medians of the trials that report the value.
-func medianValues(trials []result.Trial) map[string]Number {
+func medianValues(trials []*result.Trial) map[string]Number {
 	samples := map[string][]float64{}
 	for _, t := range trials {
 		for name, v := range t.Values {
@@ -193,18 +193,18 @@ func medianValues(trials []result.Trial) map[string]Number {
 	return values
 }
 
-func newStages(trials []result.Trial) Stages {
-	stage := func(of func(result.Trial) time.Duration) Number {
-		return median(trials, func(t result.Trial) float64 { return float64(of(t)) })
+func newStages(trials []*result.Trial) Stages {
+	stage := func(of func(*result.Trial) time.Duration) Number {
+		return median(trials, func(t *result.Trial) float64 { return float64(of(t)) })
 	}
 	return Stages{
-		Open:  stage(func(t result.Trial) time.Duration { return t.Open }),
-		Write: stage(func(t result.Trial) time.Duration { return t.Write }),
-		Flush: stage(func(t result.Trial) time.Duration { return t.Flush }),
-		Sync:  stage(func(t result.Trial) time.Duration { return t.Sync }),
-		Close: stage(func(t result.Trial) time.Duration { return t.Close }),
-		Read:  stage(func(t result.Trial) time.Duration { return t.Read }),
-		Work:  stage(func(t result.Trial) time.Duration { return t.Work }),
+		Open:  stage(func(t *result.Trial) time.Duration { return t.Open }),
+		Write: stage(func(t *result.Trial) time.Duration { return t.Write }),
+		Flush: stage(func(t *result.Trial) time.Duration { return t.Flush }),
+		Sync:  stage(func(t *result.Trial) time.Duration { return t.Sync }),
+		Close: stage(func(t *result.Trial) time.Duration { return t.Close }),
+		Read:  stage(func(t *result.Trial) time.Duration { return t.Read }),
+		Work:  stage(func(t *result.Trial) time.Duration { return t.Work }),
 	}
 }
 
@@ -216,31 +216,31 @@ const (
 	leastTicks = 50
 )
 
-func newPerRecord(trials []result.Trial) PerRecord {
-	of := func(count func(result.Trial) int64) Number {
-		return median(trials, perRecord(func(t result.Trial) float64 { return float64(count(t)) }))
+func newPerRecord(trials []*result.Trial) PerRecord {
+	of := func(count func(*result.Trial) int64) Number {
+		return median(trials, perRecord(func(t *result.Trial) float64 { return float64(count(t)) }))
 	}
 	user, system := absent, absent
-	if median(trials, func(t result.Trial) float64 { return float64(t.Elapsed) }) >= Number(leastTicks*tick) {
-		user, system = of(func(t result.Trial) int64 { return int64(t.User) }), of(func(t result.Trial) int64 { return int64(t.System) })
+	if median(trials, func(t *result.Trial) float64 { return float64(t.Elapsed) }) >= Number(leastTicks*tick) {
+		user, system = of(func(t *result.Trial) int64 { return int64(t.User) }), of(func(t *result.Trial) int64 { return int64(t.System) })
 	}
 	return PerRecord{
 		User:              user,
 		System:            system,
 		CPU:               median(trials, perRecord(cpu)),
-		VoluntarySwitches: of(func(t result.Trial) int64 { return t.VoluntarySwitches }),
-		ForcedSwitches:    of(func(t result.Trial) int64 { return t.ForcedSwitches }),
-		MinorFaults:       of(func(t result.Trial) int64 { return t.MinorFaults }),
-		MajorFaults:       of(func(t result.Trial) int64 { return t.MajorFaults }),
-		BlocksIn:          of(func(t result.Trial) int64 { return t.BlocksIn }),
-		BlocksOut:         of(func(t result.Trial) int64 { return t.BlocksOut }),
-		Allocations:       of(func(t result.Trial) int64 { return t.Allocations }),
-		Allocated:         of(func(t result.Trial) int64 { return t.Allocated }),
+		VoluntarySwitches: of(func(t *result.Trial) int64 { return t.VoluntarySwitches }),
+		ForcedSwitches:    of(func(t *result.Trial) int64 { return t.ForcedSwitches }),
+		MinorFaults:       of(func(t *result.Trial) int64 { return t.MinorFaults }),
+		MajorFaults:       of(func(t *result.Trial) int64 { return t.MajorFaults }),
+		BlocksIn:          of(func(t *result.Trial) int64 { return t.BlocksIn }),
+		BlocksOut:         of(func(t *result.Trial) int64 { return t.BlocksOut }),
+		Allocations:       of(func(t *result.Trial) int64 { return t.Allocations }),
+		Allocated:         of(func(t *result.Trial) int64 { return t.Allocated }),
 	}
 }
 
-func newCalls(run indexed, c result.Cell, trials []result.Trial) Calls {
-	predicted := median(trials, perRecord(func(t result.Trial) float64 { return float64(t.Writer.SystemCalls) }))
+func newCalls(run indexed, c result.Cell, trials []*result.Trial) Calls {
+	predicted := median(trials, perRecord(func(t *result.Trial) float64 { return float64(t.Writer.SystemCalls) }))
 	calls := Calls{Observed: absent, Writes: absent, Syncs: absent, Predicted: predicted}
 	t, ok := run.Counted(c.Name)
 	if !ok {
@@ -258,7 +258,7 @@ func newCalls(run indexed, c result.Cell, trials []result.Trial) Calls {
 }
 
 // each returns a figure of every trial.
-func each(trials []result.Trial, of func(result.Trial) float64) []float64 {
+func each(trials []*result.Trial, of func(*result.Trial) float64) []float64 {
 	values := make([]float64, len(trials))
 	for i, t := range trials {
 		values[i] = of(t)
@@ -266,15 +266,15 @@ func each(trials []result.Trial, of func(result.Trial) float64) []float64 {
 	return values
 }
 
-func median(trials []result.Trial, of func(result.Trial) float64) Number {
+func median(trials []*result.Trial, of func(*result.Trial) float64) Number {
 	return Number(stat.Quantile(each(trials, of), 0.5))
 }
 
-func cpu(t result.Trial) float64 { return float64(t.CPU()) }
+func cpu(t *result.Trial) float64 { return float64(t.CPU()) }
 
 // perRecord divides a figure of a trial by its records.
-func perRecord(of func(result.Trial) float64) func(result.Trial) float64 {
-	return func(t result.Trial) float64 { return of(t) / float64(t.Records) }
+func perRecord(of func(*result.Trial) float64) func(*result.Trial) float64 {
+	return func(t *result.Trial) float64 { return of(t) / float64(t.Records) }
 }
 
 // perSecond returns how many records a second the costs of one, in nanoseconds, are. A

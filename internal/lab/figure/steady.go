@@ -19,7 +19,7 @@ type Steadiness struct {
 	Unwritten  int64  `json:"max_dirty_bytes"`   // of the whole machine, dirty or being written: the most of all samples
 }
 
-func newSteadiness(trials []result.Trial) *Steadiness {
+func newSteadiness(trials []*result.Trial) *Steadiness {
 	s := &Steadiness{Trials: len(trials)}
 	var firsts, rates, afters []float64
 	for _, t := range trials {

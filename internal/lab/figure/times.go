@@ -27,10 +27,10 @@ func Times(run result.Run) (times []CellTime, doubts []Warning, err error) {
 	}
 	x := index(run)
 	f := Figures{Run: run, run: x, Groups: []Group{{}}}
-	empty := map[string][]result.Trial{} // by the name of the empty cell
+	empty := map[string][]*result.Trial{} // by the name of the empty cell
 	for _, c := range compared(run) {
 		trials, load, of := x.Rounded(c.Name), LoadOf(c), LoadOf(c).Costs
-		staged := !slices.ContainsFunc(trials, func(t result.Trial) bool { return t.Write == 0 })
+		staged := !slices.ContainsFunc(trials, func(t *result.Trial) bool { return t.Write == 0 })
 		if c.Group == "" && !load.Open() && staged && c.Policy.Sync.Mode != holdfast.SyncNever {
 			of = untilDurable
 		}
@@ -43,8 +43,8 @@ func Times(run result.Run) (times []CellTime, doubts []Warning, err error) {
 		}
 		times = append(times, CellTime{Cell: c, Load: load, Record: netOf(of(trials), harness)})
 
-		row := Row{Cell: c, Stages: Stages{Sync: median(trials, func(t result.Trial) float64 { return float64(t.Sync) })}}
-		row.Latency.P50 = time.Duration(median(trials, func(t result.Trial) float64 {
+		row := Row{Cell: c, Stages: Stages{Sync: median(trials, func(t *result.Trial) float64 { return float64(t.Sync) })}}
+		row.Latency.P50 = time.Duration(median(trials, func(t *result.Trial) float64 {
 			if t.Service != nil {
 				return float64(t.Service.P50)
 			}

@@ -101,20 +101,20 @@ func (f Figures) warnOfCell(r Row) []Warning {
 		}
 		found = append(found, newWarning("unserved",
 			fmt.Sprintf("%d of %d records that were due were not written in time", r.Unserved, due),
-			"ask for a lower rate").in(roundsWith(trials, func(t result.Trial) bool { return t.Unserved > 0 })))
+			"ask for a lower rate").in(roundsWith(trials, func(t *result.Trial) bool { return t.Unserved > 0 })))
 	}
 	if p := r.Period; p != nil && p.Short > 0 {
 		found = append(found, newWarning("period-missed", fmt.Sprintf("in %d of %d trials slow syncs left no time for the period to fall due %d times; these are in no comparison", p.Short, len(trials), LeastDue),
-			"quiet the disk").in(roundsWith(trials, func(t result.Trial) bool { return fellDue(f.run, r.Cell, t) < LeastDue })))
+			"quiet the disk").in(roundsWith(trials, func(t *result.Trial) bool { return fellDue(f.run, r.Cell, t) < LeastDue })))
 	}
-	warm := roundsWith(trials, func(t result.Trial) bool { return t.Before == nil || !result.Cold.Holds(*t.Before) })
+	warm := roundsWith(trials, func(t *result.Trial) bool { return t.Before == nil || !result.Cold.Holds(*t.Before) })
 	if r.Cell.Cache == result.TryCold && len(warm) > 0 {
 		found = append(found, newWarning("not-cold", fmt.Sprintf("%d of %d trials began with pages of the file in the page cache, or nobody could tell", len(warm), len(trials)),
 			"measure on a file system on a disk, whose pages can be dropped, or as root drop all or remount").in(warm))
 	}
 	if s := r.Steadiness; s != nil && s.Steady < s.Trials {
 		found = append(found, newWarning("not-steady", fmt.Sprintf("%d of %d trials did not become steady", s.Trials-s.Steady, s.Trials),
-			"let trials take longer").in(roundsWith(trials, func(t result.Trial) bool { return !t.Steady })))
+			"let trials take longer").in(roundsWith(trials, func(t *result.Trial) bool { return !t.Steady })))
 	}
 	if f.Rounds >= stat.VerdictRounds {
 		for _, w := range stat.Warnings(r.Costs) {
@@ -129,7 +129,7 @@ func (f Figures) warnOfCell(r Row) []Warning {
 
 // roundsWith returns the rounds of the trials for which is returns true, each once, in
 // order.
-func roundsWith(trials []result.Trial, is func(result.Trial) bool) []int {
+func roundsWith(trials []*result.Trial, is func(*result.Trial) bool) []int {
 	var rounds []int
 	for _, t := range trials {
 		if is(t) {

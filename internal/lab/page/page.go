@@ -9,13 +9,10 @@
 package page
 
 import (
-	"bytes"
 	"cmp"
-	"compress/gzip"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"slices"
@@ -180,24 +177,16 @@ func (m *Markup) page(p Page, style, policy string) {
 	m.Add(Raw("<script>"), Raw(scriptText), Raw("</script>\n</body>\n</html>\n"))
 }
 
-// kept packs results until the room is used up.
+// kept keeps results until the room is used up.
 func kept(all []Results) []Results {
 	room := mostInside
-	packed := make([]Results, len(all))
-	for i, r := range all {
-		var b bytes.Buffer
-		encoder := base64.NewEncoder(base64.StdEncoding, &b)
-		z, _ := gzip.NewWriterLevel(encoder, gzip.BestCompression) // a level that there is
-		_, _ = z.Write(r.Bytes)                                    // a buffer takes all
-		_, _ = z.Close(), encoder.Close()
-		sum := sha256.Sum256(r.Bytes)
-		r.Size, r.Sum, r.Inside = len(r.Bytes), hex.EncodeToString(sum[:]), b.String()
+	kept := slices.Clone(all)
+	for i := range kept {
+		r := &kept[i]
 		if len(r.Inside) > room {
-			r.Inside, r.Why = "", fmt.Sprintf("packed, they are %d KiB, and a page holds up to %d KiB", len(r.Inside)>>10, mostInside>>10)
+			r.Inside, r.Why = "", fmt.Sprintf("packed, they take more than is left of the %d KiB that a page holds", mostInside>>10)
 		}
 		room -= len(r.Inside)
-		packed[i] = r
-		packed[i].Bytes = nil
 	}
-	return packed
+	return kept
 }

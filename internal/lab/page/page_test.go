@@ -25,9 +25,20 @@ func written(t *testing.T, p page.Page) string {
 	return b.String()
 }
 
+// packed are results of these bytes.
+func packed(name string, bytes []byte) page.Results {
+	p := page.NewPack()
+	for piece := range slices.Chunk(bytes, 1000) {
+		_, _ = p.Write(piece)
+	}
+	r := p.Results(name)
+	r.Bytes = bytes
+	return r
+}
+
 var results = []page.Results{
-	{Name: "before.jsonl", Bytes: []byte(`{"kind":"header","study":"</script><b>"}` + "\n{\"torn\x00")},
-	{Name: `"><script>.jsonl`, Bytes: nil},
+	packed("before.jsonl", []byte(`{"kind":"header","study":"</script><b>"}`+"\n{\"torn\x00")),
+	packed(`"><script>.jsonl`, nil),
 }
 
 func TestResultsComeBackToTheByte(t *testing.T) {
@@ -71,7 +82,7 @@ func TestResultsThatAreTooLargeStayOutside(t *testing.T) {
 	for i, r := 0, rand.New(rand.NewPCG(1, 1)); i < len(large); i++ {
 		large[i] = byte(r.Uint32())
 	}
-	site := written(t, page.Page{Title: "it", Results: []page.Results{{Name: "large.jsonl", Bytes: large}, results[0]}})
+	site := written(t, page.Page{Title: "it", Results: []page.Results{packed("large.jsonl", large), results[0]}})
 	if len(site) > 100_000 || !strings.Contains(site, "large.jsonl, 2097152 bytes: not inside") {
 		t.Errorf("%d bytes", len(site))
 	}
@@ -103,7 +114,7 @@ func TestTextsAreEscaped(t *testing.T) {
 	section := page.Section{Title: bad, Text: bad, Answer: []string{bad}, Charts: []page.Chart{{Title: bad, Caption: bad}}, Tables: []page.Table{table}, Notes: []string{bad}}
 	outer := section
 	outer.Sections = []page.Section{section}
-	site := written(t, page.Page{Title: bad, Question: bad, Mark: bad, Answer: []string{bad}, Needs: []page.Need{{Text: bad, Verdict: bad, Says: bad}}, Sections: []page.Section{outer}, Results: []page.Results{{Name: bad}}})
+	site := written(t, page.Page{Title: bad, Question: bad, Mark: bad, Answer: []string{bad}, Needs: []page.Need{{Text: bad, Verdict: bad, Says: bad}}, Sections: []page.Section{outer}, Results: []page.Results{packed(bad, nil)}})
 	if got, want := strings.Count(site, "<script>"), 1; got != want || strings.Contains(site, "<b>") {
 		t.Errorf("%d scripts, of one", got)
 	}

@@ -7,22 +7,56 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"hash"
 	"html"
 	"io"
 	"regexp"
 	"strconv"
 )
 
-// Results are what a page was made from, as they were read. Their bytes come back from the
-// page with [Extract].
+// Results are what a page was made from, as they were read. [Pack] makes them, and their bytes come
+// back from the page with [Extract].
 type Results struct {
 	Name  string
-	Bytes []byte
+	Bytes []byte // of Extract alone
 
-	Size   int    // of Bytes; given by Write, as all that follows
-	Sum    string // SHA-256 of Bytes
-	Inside string // Bytes, compressed, in base64; empty: too large
-	Why    string // why they are not inside
+	Size   int    // of the bytes
+	Sum    string // SHA-256 of the bytes
+	Inside string // the bytes, compressed, in base64; empty: too large
+	Why    string // why they are not inside; given by Write
+}
+
+// A Pack packs results while they are written to it. It keeps no more than a page can hold.
+type Pack struct {
+	size    int
+	sum     hash.Hash
+	text    bytes.Buffer
+	encoder io.WriteCloser
+	z       *gzip.Writer
+}
+
+// NewPack returns an empty one.
+func NewPack() *Pack {
+	p := &Pack{sum: sha256.New()}
+	p.encoder = base64.NewEncoder(base64.StdEncoding, &p.text)
+	p.z, _ = gzip.NewWriterLevel(p.encoder, gzip.BestCompression) // a level that there is
+	return p
+}
+
+// Write takes all.
+func (p *Pack) Write(b []byte) (int, error) {
+	p.size += len(b)
+	_, _ = p.sum.Write(b)
+	if p.text.Len() <= mostInside {
+		_, _ = p.z.Write(b) // a buffer takes all
+	}
+	return len(b), nil
+}
+
+// Results returns what was written. The Pack is used up.
+func (p *Pack) Results(name string) Results {
+	_, _ = p.z.Close(), p.encoder.Close()
+	return Results{Name: name, Size: p.size, Sum: hex.EncodeToString(p.sum.Sum(nil)), Inside: p.text.String()}
 }
 
 // mostInside is how much a page may hold of results, compressed and in base64. A page with it has

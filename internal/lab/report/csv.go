@@ -85,14 +85,13 @@ func (c csvColumn) text(v reflect.Value) string {
 }
 
 func fieldText(v reflect.Value) string {
-	switch x := v.Interface().(type) {
-	case time.Duration:
-		return strconv.FormatInt(int64(x), 10)
-	case float64:
-		return strconv.FormatFloat(x, 'g', -1, 64)
-	default:
-		return fmt.Sprint(x)
+	switch {
+	case v.CanInt():
+		return strconv.FormatInt(v.Int(), 10)
+	case v.CanFloat():
+		return strconv.FormatFloat(v.Float(), 'g', -1, 64)
 	}
+	return fmt.Sprint(v.Interface())
 }
 
 // runColumns are the run's own, and whether the trial is of a whole round. Only
@@ -117,8 +116,8 @@ func (t tidyTable) head() []string {
 	return head
 }
 
-// valueNames returns the names of all values that trials report.
-func valueNames(trials []result.Trial) []string {
+// valueNames returns the names of all values that the trials report.
+func valueNames(trials ...*result.Trial) []string {
 	names := map[string]bool{}
 	for _, t := range trials {
 		for name := range t.Values {
@@ -130,7 +129,11 @@ func valueNames(trials []result.Trial) []string {
 
 // writeCSV writes a row for each trial, in the order in which they were run.
 func writeCSV(w io.Writer, run result.Run) error {
-	table, out := tidyTable{trial: columnsOf(reflect.TypeFor[result.Trial](), ""), values: valueNames(run.Trials)}, csv.NewWriter(w)
+	trials := make([]*result.Trial, len(run.Trials))
+	for i := range trials {
+		trials[i] = &run.Trials[i]
+	}
+	table, out := tidyTable{trial: columnsOf(reflect.TypeFor[result.Trial](), ""), values: valueNames(trials...)}, csv.NewWriter(w)
 	for _, c := range columnsOf(reflect.TypeFor[result.Cell](), "") {
 		if name, ok := cellNames[c.name]; ok {
 			c.name = name
@@ -142,16 +145,23 @@ func writeCSV(w io.Writer, run result.Run) error {
 	if err := out.Write(table.head()); err != nil {
 		return err
 	}
-	cells, whole := map[string]result.Cell{}, map[int]bool{}
-	x := run.Indexed()
-	for _, c := range run.Header.Cells {
-		cells[c.Name] = c
+	begins, whole := map[string][]string{}, map[int]bool{} // the row of a cell, but for the trial's
+	x, h := run.Indexed(), run.Header
+	for _, c := range h.Cells {
+		row := []string{h.StartedAt.Format(time.RFC3339), h.Study, fmt.Sprint(h.Seed), ""}
+		for _, column := range table.cell {
+			row = append(row, column.text(reflect.ValueOf(c)))
+		}
+		begins[c.Name] = row
 		for _, t := range x.Rounded(c.Name) {
 			whole[t.Round] = true
 		}
 	}
-	for _, t := range run.Trials {
-		if err := out.Write(table.row(run.Header, cells[t.Cell], t, whole[t.Round])); err != nil {
+	var row []string
+	for _, t := range trials {
+		row = append(row[:0], begins[t.Cell]...)
+		row[len(runColumns)-1] = fmt.Sprint(whole[t.Round])
+		if err := out.Write(table.rest(row, t)); err != nil {
 			return err
 		}
 	}
@@ -159,13 +169,11 @@ func writeCSV(w io.Writer, run result.Run) error {
 	return out.Error()
 }
 
-func (t tidyTable) row(h result.Header, c result.Cell, trial result.Trial, whole bool) []string {
-	row := []string{h.StartedAt.Format(time.RFC3339), h.Study, fmt.Sprint(h.Seed), fmt.Sprint(whole)}
-	for _, column := range t.cell {
-		row = append(row, column.text(reflect.ValueOf(c)))
-	}
+// rest appends what is the trial's to a row.
+func (t tidyTable) rest(row []string, trial *result.Trial) []string {
+	v := reflect.ValueOf(trial).Elem()
 	for _, column := range t.trial {
-		row = append(row, column.text(reflect.ValueOf(trial)))
+		row = append(row, column.text(v))
 	}
 	for _, name := range t.values {
 		text := ""

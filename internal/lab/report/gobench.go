@@ -71,9 +71,9 @@ func writeBenchmark(w io.Writer, run result.Run) error {
 		trials := figures.Rounded(c.Name)
 		// User and system time together are exact however short a trial is. Benchstat takes a unit with a zero
 		// apart, as where a system counts in ticks alone.
-		hasCPU := !slices.ContainsFunc(trials, func(t result.Trial) bool { return t.CPU() <= 0 })
+		hasCPU := !slices.ContainsFunc(trials, func(t *result.Trial) bool { return t.CPU() <= 0 })
 		for _, t := range trials {
-			fmt.Fprintf(&b, "%s\t%d%s\n", name, t.Records, benchmarkValues(t, figure.LoadOf(c).Costs([]result.Trial{t})[0], hasCPU))
+			fmt.Fprintf(&b, "%s\t%d%s\n", name, t.Records, benchmarkValues(t, figure.LoadOf(c).Costs([]*result.Trial{t})[0], hasCPU))
 		}
 		l := rows[c.Name].Latency
 		line := ""
@@ -93,7 +93,7 @@ func writeBenchmark(w io.Writer, run result.Run) error {
 	return err
 }
 
-func benchmarkValues(t result.Trial, cost float64, hasCPU bool) string {
+func benchmarkValues(t *result.Trial, cost float64, hasCPU bool) string {
 	n := float64(t.Records)
 	type value struct {
 		value float64
@@ -113,7 +113,7 @@ func benchmarkValues(t result.Trial, cost float64, hasCPU bool) string {
 	for _, v := range values {
 		text += "\t" + strconv.FormatFloat(v.value, 'g', -1, 64) + " " + v.unit
 	}
-	for _, name := range valueNames([]result.Trial{t}) {
+	for _, name := range valueNames(t) {
 		text += "\t" + strconv.FormatFloat(t.Values[name], 'g', -1, 64) + " " + name
 	}
 	return text

@@ -17,10 +17,23 @@ type decoder struct {
 	texts map[string]string // what few lines repeat each other's: one text in memory
 	times []time.Duration   // room for lists and for what pointers lead to
 	ints  []int64
+	zeros struct { // many counts of a machine are 0
+		time time.Duration
+		int  int64
+	}
 	unpacker
-	merges bool // histograms are left as their counts
+	merges     bool        // histograms are left as bins
+	bins       []bin       // of the trials
+	long       []byte      // the last long text
+	histograms []histogram // of the line
 
 	line []byte // the rest of it
+}
+
+// A histogram is a long text, or nil, that a latency has.
+type histogram struct {
+	of   *Latency
+	text []byte
 }
 
 // An object is a struct of the results: its keys in the order in which they are written.
@@ -67,25 +80,41 @@ func (d *decoder) trial(line []byte, t *Trial) (ok bool) {
 	if !begins {
 		return false
 	}
-	d.line = rest
-	return d.members(trialObject(), reflect.ValueOf(t).Elem()) && string(d.line) == "\n" && t.Records > 0 && t.Elapsed > 0 &&
-		d.latency(&t.Latency) && d.latency(t.Service) && d.latency(t.Replayed)
+	d.line, d.histograms = rest, d.histograms[:0]
+	if !d.members(trialObject(), reflect.ValueOf(t).Elem()) || string(d.line) != "\n" || t.Records <= 0 || t.Elapsed <= 0 {
+		return false
+	}
+	for _, l := range t.latencies() {
+		if l != nil && !d.latency(l) {
+			return false
+		}
+	}
+	return true
 }
 
 // latency looks whether a histogram can be decoded.
 func (d *decoder) latency(l *Latency) bool {
-	switch {
-	case l == nil || l.Count == 0 && l.Histogram == "":
-		return true
-	case l.Count <= 0:
-		return false
+	text, n := []byte(l.Histogram), 0
+	for _, h := range d.histograms {
+		if h.of == l {
+			n++
+		}
+		if h.of == l && h.text != nil {
+			text = h.text
+		}
 	}
-	counts, ok := d.unpack(l.Histogram)
-	if ok && d.merges {
-		l.Histogram, l.mean = string(counts), meanOf(counts)
-		return l.mean > 0
+	if l.Count == 0 && len(text) == 0 || l.Count <= 0 || n > 1 {
+		return l.Count == 0 && len(text) == 0
 	}
-	return ok
+	begin, ok := len(d.bins), false
+	d.bins, ok = d.unpack(text, d.bins)
+	bins := d.bins[begin:]
+	if !d.merges {
+		d.bins = d.bins[:begin]
+		return ok
+	}
+	l.Histogram, l.bins, l.mean = "", len(bins), meanOf(bins)
+	return ok && l.mean > 0
 }
 
 // char takes a byte that is next.
@@ -136,10 +165,10 @@ func (d *decoder) value(in *object, v reflect.Value) (ok bool) {
 		*to, ok = number[int](d)
 	case **time.Duration:
 		n, whole := number[time.Duration](d)
-		*to, ok = kept(&d.times, n), whole && *to == nil
+		*to, ok = kept(&d.times, &d.zeros.time, n), whole && *to == nil
 	case **int64:
 		n, whole := number[int64](d)
-		*to, ok = kept(&d.ints, n), whole && *to == nil
+		*to, ok = kept(&d.ints, &d.zeros.int, n), whole && *to == nil
 	case **float64:
 		n, whole := d.float()
 		*to, ok = &n, whole && *to == nil
@@ -153,6 +182,13 @@ func (d *decoder) value(in *object, v reflect.Value) (ok bool) {
 		}
 	case *string:
 		*to, ok = d.text()
+	case *Latency:
+		d.long = nil
+		if !d.char('{') || !d.members(in, v) {
+			return false
+		}
+		d.histograms = append(d.histograms, histogram{to, d.long})
+		return true
 	case *map[string]float64:
 		return *to == nil && d.floats(to)
 	case *[]time.Duration:
@@ -162,18 +198,21 @@ func (d *decoder) value(in *object, v reflect.Value) (ok bool) {
 		case reflect.Struct:
 			return d.char('{') && d.members(in, v)
 		case reflect.Pointer:
-			if !v.IsNil() || !d.char('{') {
+			if !v.IsNil() {
 				return false
 			}
 			v.Set(reflect.New(v.Type().Elem()))
-			return d.members(in, v.Elem())
+			return d.value(in, v.Elem())
 		}
 	}
 	return ok
 }
 
-// kept returns a pointer to n. Many share a piece of memory.
-func kept[T int64 | time.Duration](room *[]T, n T) *T {
+// kept returns a pointer to n, which must not change. Many share a piece of memory, and all zeros are one.
+func kept[T int64 | time.Duration](room *[]T, zero *T, n T) *T {
+	if n == 0 {
+		return zero
+	}
 	if len(*room) == cap(*room) {
 		*room = make([]T, 0, 512)
 	}
@@ -232,6 +271,9 @@ func (d *decoder) text() (string, bool) {
 	}
 	d.line = d.line[end+1:]
 	if len(text) > 200 { // a histogram
+		if d.long = text; d.merges {
+			return "", true
+		}
 		return string(text), true
 	}
 	one, known := d.texts[string(text)]

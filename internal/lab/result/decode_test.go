@@ -133,7 +133,14 @@ func FuzzTrial(f *testing.F) {
 		`"latency":{"count":1,"max_ns":1,"hdr_histogram":"AAAA"}`, `"latency":{"count":0,"max_ns":1}`, `"activity":{"load_1min":-0.0}`, `"records":-1`, `"round":1 `, `"values":{"a":0x1}`, `"values":{"a":1e999}`} {
 		f.Add(trialBegins + `"records":1,"elapsed_ns":1,` + members + "}\n")
 	}
-	f.Fuzz(func(t *testing.T, line string) { agrees(t, newDecoder(), line) })
+	f.Fuzz(func(t *testing.T, line string) {
+		var merged Trial
+		d := newDecoder()
+		d.merges = true
+		if taken := agrees(t, newDecoder(), line); d.trial([]byte(line), &merged) && !taken {
+			t.Fatalf("%q is taken only where latencies are merged", line)
+		}
+	})
 }
 
 // TestUnpackedIsDecoded compares with the library, which is three times as slow and more.
@@ -149,19 +156,19 @@ func TestUnpackedIsDecoded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		counts, ok := u.unpack(string(text))
+		bins, ok := u.unpack(text, nil)
 		if !ok {
 			t.Fatalf("%s is not unpacked", text)
 		}
-		s := sum{all: NewHistogram()}
-		s.add(counts)
-		if !reflect.DeepEqual(s.all.Export(), h.Export()) || meanOf(counts) != h.Mean() {
-			t.Fatalf("%s: mean %v, want %v", text, meanOf(counts), h.Mean())
+		all, s := NewHistogram(), sum{}
+		s.add(bins)
+		if s.addTo(all); !reflect.DeepEqual(all.Export(), h.Export()) || meanOf(bins) != h.Mean() {
+			t.Fatalf("%s: mean %v, want %v", text, meanOf(bins), h.Mean())
 		}
 		for range 20 {
 			broken := bytes.Clone(text)
 			broken[r.IntN(len(broken))] ^= 1 << r.IntN(7)
-			if _, ok := u.unpack(string(broken)); ok {
+			if _, ok := u.unpack(broken, nil); ok {
 				if _, err := hdrhistogram.Decode(broken); err != nil {
 					t.Fatalf("%s is taken, and the library says %v", broken, err)
 				}
@@ -203,6 +210,17 @@ func longRun(t testing.TB, rounds int) string {
 	return b.String()
 }
 
+// BenchmarkReadMerged says how many bytes of a long run are read a second.
+func BenchmarkReadMerged(b *testing.B) {
+	text := longRun(b, 4*trialsApart)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		if _, err := ReadMerged(strings.NewReader(text)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func TestMergedIsTheSame(t *testing.T) {
 	text := longRun(t, trialsApart)
 	text = text[:strings.LastIndex(text[:len(text)-1], "\n")+1] // the last round is not whole
@@ -231,7 +249,7 @@ func TestMergedIsTheSame(t *testing.T) {
 				t.Error("a part of what was merged is pooled")
 			}
 			for i := range want {
-				if a, b := of(&want[i]), of(&got[i]); a.Mean() != b.Mean() || a.P99 != b.P99 || a.Count != b.Count {
+				if a, b := of(want[i]), of(got[i]); a.Mean() != b.Mean() || a.P99 != b.P99 || a.Count != b.Count {
 					t.Fatalf("trial %d of %s: %+v, want %+v", i, cell, b, a)
 				}
 			}

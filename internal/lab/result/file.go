@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -218,10 +219,9 @@ var (
 	ErrTooMany    = errors.New("too many trials for one report")
 )
 
-// A report holds all trials in memory. MostTrials are read by [ReadMerged] for figures, which
-// then take less than 10 s and 1 GiB on two CPUs. MostWhole are read by [Read].
+// A report holds all trials in memory: MostTrials are read by [ReadMerged] for figures, MostWhole by [Read].
 const (
-	MostTrials = 250_000
+	MostTrials = 1_000_000
 	MostWhole  = 200_000
 )
 
@@ -232,7 +232,7 @@ const (
 // NUL bytes at the end are a line that is not complete. A power cut leaves them in a file
 // that had grown before its bytes were on the disk.
 func Read(r io.Reader) (Run, error) {
-	return reader{decode: (*decoder).trial, most: MostWhole, apart: MostWhole}.read(r)
+	return reader{decode: (*decoder).trial, most: MostWhole, apart: math.MaxInt}.read(r)
 }
 
 // ReadMerged is Read for figures, which need less memory. Of the first trials it keeps the distribution
@@ -249,64 +249,74 @@ const trialsApart = 2000
 // the round, the records, the stages, the turns, and the percentiles of single Writes. It does not
 // look into histograms, so a damaged one is no error. All else is zero.
 func ReadTimes(r io.Reader) (Run, error) {
-	return reader{decode: decodeTimes, most: MostTrials, apart: MostTrials}.read(r)
+	return reader{decode: decodeTimes, most: MostTrials, apart: math.MaxInt}.read(r)
 }
 
 // A reader reads one results file.
 type reader struct {
 	decode func(*decoder, []byte, *Trial) bool
 	most   int // trials
-	apart  int // trials before the first whose latencies are merged
+	apart  int // about so many trials come before the first whose latencies are merged
 
 	run    Run
 	cells  map[string]string // their names
 	begin  int               // of the last round, in the trials
+	held   []bin             // of that round
 	sums   map[sumOf]*sum
 	rounds map[int]bool // the rounds before, and if they have latencies in sums
 }
 
 func (r reader) read(from io.Reader) (Run, error) {
-	text, room := bufio.NewReaderSize(from, 64<<10), []byte(nil)
-	decoders := make([]*decoder, runtime.GOMAXPROCS(0))
-	for i := range decoders {
-		decoders[i] = &decoder{texts: map[string]string{}}
-	}
-	trials := make([]Trial, batchLines)
+	text := bufio.NewReaderSize(from, 64<<10)
 	r.cells, r.sums, r.rounds = map[string]string{}, map[sumOf]*sum{}, map[int]bool{}
-	for before := 0; ; { // before: the lines that are read
-		batch, all, err := readLines(text, room[:0], before == 0)
-		if room = all; err != nil && err != io.EOF {
+	b, next := &batch{}, &batch{}
+	for b.read(text, 0, r); ; b, next = next, b {
+		b.decoded.Wait()
+		if b.err == nil { // the next is decoded meanwhile
+			next.read(text, b.before+len(b.lines), r)
+		}
+		if err := r.takeBatch(b); err != nil {
+			next.decoded.Wait()
 			return Run{}, err
 		}
-		clear(trials)
-		r.decodeTrials(decoders, batch, trials)
-		for i, line := range batch {
-			number := before + i + 1
-			if number > 1 && !bytes.HasSuffix(line, []byte("\n")) {
-				r.run.Torn, r.run.TornAt = true, number
-				break
-			}
-			var err error
-			if t := &trials[i]; t.Records > 0 && number > 1 {
-				err = r.append(t)
-			} else {
-				err = r.take(line, number == 1)
-			}
-			if err == nil {
-				err = r.merge(false)
-			}
-			if err != nil {
-				return Run{}, &FormatError{Line: number, Err: err}
-			}
-		}
-		if err == io.EOF || r.run.Torn {
-			if err := r.merge(true); err != nil {
-				return Run{}, &FormatError{Line: before + len(batch), Err: err}
-			}
+		if b.err != nil || r.run.Torn {
+			next.decoded.Wait()
 			return r.run, nil
 		}
-		before += len(batch)
 	}
+}
+
+// takeBatch adds the lines of a batch.
+func (r *reader) takeBatch(b *batch) error {
+	if b.err != nil && b.err != io.EOF {
+		return b.err
+	}
+	for i, line := range b.lines {
+		number := b.before + i + 1
+		if number > 1 && !bytes.HasSuffix(line, []byte("\n")) {
+			r.run.Torn, r.run.TornAt = true, number
+			break
+		}
+		var err error
+		if t := &b.trials[i]; t.Records > 0 && number > 1 {
+			err = r.append(t)
+		} else {
+			err = r.take(line, number == 1)
+		}
+		if err == nil {
+			err = r.merge(false)
+		}
+		if err != nil {
+			return &FormatError{Line: number, Err: err}
+		}
+		r.held = append(r.held, b.bins[i]...)
+	}
+	if b.err == io.EOF || r.run.Torn {
+		if err := r.merge(true); err != nil {
+			return &FormatError{Line: b.before + len(b.lines), Err: err}
+		}
+	}
+	return nil
 }
 
 // merge merges the latencies of a round that is at its end: all is read, or the last trial is
@@ -329,52 +339,65 @@ func (r *reader) merge(end bool) error {
 	if merged {
 		return fmt.Errorf("round %d again, after others", round)
 	}
-	r.rounds[round] = merge(r.sums, trials, round > 0 && !again && cells == len(trials))
+	r.rounds[round] = merge(r.sums, trials, r.held, round > 0 && !again && cells == len(trials))
 	r.begin += len(trials)
+	r.held = r.held[:0]
 	return nil
 }
 
-// readLines appends the next lines to room, at most batchLines, and returns them with their ends;
-// an empty file has one empty line. At the end of the file the error is io.EOF.
-func readLines(r *bufio.Reader, room []byte, first bool) (lines [][]byte, all []byte, err error) {
-	var ends []int
-	for len(ends) < batchLines && err == nil {
-		begin := len(room)
-		for err = bufio.ErrBufferFull; err == bufio.ErrBufferFull; {
-			var part []byte
-			part, err = r.ReadSlice('\n')
-			room = append(room, part...)
-		}
-		if len(room) > begin || first && len(ends) == 0 {
-			ends = append(ends, len(room))
-		}
-	}
-	begin := 0
-	for _, end := range ends {
-		lines = append(lines, room[begin:end])
-		begin = end
-	}
-	return lines, room, err
+// A batch is some lines, which all CPUs decode together: it is what reading spends its time on.
+type batch struct {
+	before  int // lines
+	lines   [][]byte
+	room    []byte  // of the lines
+	trials  []Trial // zero for a line that is not one as this program writes it: [reader.take] finds what it is
+	bins    [][]bin // of each trial whose latencies are merged
+	workers []*decoder
+	decoded sync.WaitGroup
+	err     error // after the lines; io.EOF is the end of the file
 }
 
 const batchLines = 1024
 
-// decodeTrials decodes those lines of a batch that are trials as this program writes them. It uses
-// all CPUs, since reading spends its time here. All other lines have a zero trial; [reader.take]
-// finds what they are.
-func (r *reader) decodeTrials(decoders []*decoder, lines [][]byte, trials []Trial) {
-	var all sync.WaitGroup
-	for worker, d := range decoders {
-		d.merges = len(r.run.Trials) >= r.apart
-		all.Go(func() {
-			for i := worker; i < len(lines); i += len(decoders) {
-				if !r.decode(d, lines[i], &trials[i]) {
-					trials[i] = Trial{}
+// read takes the next lines with their ends, and begins to decode them; an empty file has one empty line.
+func (b *batch) read(from *bufio.Reader, before int, r reader) {
+	if b.before, b.err = before, nil; b.trials == nil {
+		b.trials, b.bins = make([]Trial, batchLines), make([][]bin, batchLines)
+		for range runtime.GOMAXPROCS(0) {
+			b.workers = append(b.workers, &decoder{texts: map[string]string{}})
+		}
+	}
+	b.room, b.lines = b.room[:0], b.lines[:0]
+	var ends []int
+	for len(ends) < batchLines && b.err == nil {
+		begin := len(b.room)
+		for b.err = bufio.ErrBufferFull; b.err == bufio.ErrBufferFull; {
+			var part []byte
+			part, b.err = from.ReadSlice('\n')
+			b.room = append(b.room, part...)
+		}
+		if len(b.room) > begin || before == 0 && len(ends) == 0 {
+			ends = append(ends, len(b.room))
+		}
+	}
+	begin := 0
+	for _, end := range ends {
+		b.lines = append(b.lines, b.room[begin:end])
+		begin = end
+	}
+	clear(b.trials)
+	for worker, d := range b.workers {
+		d.merges, d.bins = before >= r.apart, d.bins[:0]
+		b.decoded.Go(func() {
+			for i := worker; i < len(b.lines); i += len(b.workers) {
+				begin := len(d.bins)
+				if !r.decode(d, b.lines[i], &b.trials[i]) {
+					b.trials[i], d.bins = Trial{}, d.bins[:begin]
 				}
+				b.bins[i] = d.bins[begin:]
 			}
 		})
 	}
-	all.Wait()
 }
 
 // decodeTimes decodes what [ReadTimes] takes. The decoder passes over all other keys.
@@ -551,7 +574,7 @@ func (t Trial) check() error {
 	if key, n := negative(reflect.ValueOf(t)); key != "" {
 		return fmt.Errorf("%s %d of round %d of %s is negative", key, n, t.Round, t.Cell)
 	}
-	for _, l := range []*Latency{&t.Latency, t.Service, t.Replayed} {
+	for _, l := range t.latencies() {
 		if _, err := l.histogram(); err != nil {
 			return fmt.Errorf("the histogram of round %d of %s can't be decoded: %w", t.Round, t.Cell, err)
 		}

@@ -6,13 +6,13 @@ import "slices"
 // a time that grows with its own trials, and not with those of the run. The run must not change.
 type Indexed struct {
 	Run
-	rounded map[string][]int // places in Trials
+	rounded map[string][]*Trial
 	counted map[string]int
 }
 
 // Indexed makes the index.
 func (r Run) Indexed() Indexed {
-	x := Indexed{Run: r, rounded: make(map[string][]int, len(r.Header.Cells)), counted: map[string]int{}}
+	x := Indexed{Run: r, rounded: make(map[string][]*Trial, len(r.Header.Cells)), counted: map[string]int{}}
 	whole := r.wholeRounds()
 	for i := range r.Trials {
 		t := &r.Trials[i]
@@ -20,23 +20,17 @@ func (r Run) Indexed() Indexed {
 			x.counted[t.Cell] = i
 		}
 		if t.Round > 0 && whole[t.Round] {
-			x.rounded[t.Cell] = append(x.rounded[t.Cell], i)
+			x.rounded[t.Cell] = append(x.rounded[t.Cell], t)
 		}
 	}
-	for _, at := range x.rounded {
-		slices.SortStableFunc(at, func(a, b int) int { return r.Trials[a].Round - r.Trials[b].Round })
+	for _, trials := range x.rounded {
+		slices.SortStableFunc(trials, func(a, b *Trial) int { return a.Round - b.Round })
 	}
 	return x
 }
 
 // Rounded is [Run.Rounded].
-func (x Indexed) Rounded(cell string) []Trial {
-	trials := make([]Trial, len(x.rounded[cell]))
-	for i, at := range x.rounded[cell] {
-		trials[i] = x.Trials[at]
-	}
-	return trials
-}
+func (x Indexed) Rounded(cell string) []*Trial { return x.rounded[cell] }
 
 // Counted is [Run.Counted].
 func (x Indexed) Counted(cell string) (Trial, bool) {

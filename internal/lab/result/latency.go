@@ -22,8 +22,9 @@ type Latency struct {
 	// encoding (base64), values in nanoseconds.
 	Histogram string `json:"hdr_histogram"`
 
-	// Of [ReadMerged] alone: the mean is known, and the distribution is a part of sum.
+	// Of [ReadMerged] alone: the mean is known, and the distribution, of so many bins, is a part of sum.
 	mean float64
+	bins int
 	sum  *sum
 }
 
@@ -97,19 +98,20 @@ func (l *Latency) Mean() float64 {
 
 // Pool merges the distributions that of returns for each trial, such as its Latency; nil adds
 // nothing. Of trials that [ReadMerged] has merged it needs all of a cell in whole rounds.
-func Pool(trials []Trial, of func(*Trial) *Latency) (*hdrhistogram.Histogram, error) {
-	pool, merged := sum{all: NewHistogram()}, map[*sum]int{}
+func Pool(trials []*Trial, of func(*Trial) *Latency) (*hdrhistogram.Histogram, error) {
+	all, pool, merged := NewHistogram(), &sum{}, map[*sum]int{}
 	var u unpacker
-	for i := range trials {
-		t := &trials[i]
+	var bins []bin
+	for _, t := range trials {
 		l := of(t)
 		if l != nil && l.sum != nil {
 			merged[l.sum]++
 			continue
 		}
 		if l != nil && l.Count > 0 {
-			if counts, ok := u.unpack(l.Histogram); ok {
-				pool.add(counts)
+			var ok bool
+			if bins, ok = u.unpack([]byte(l.Histogram), bins[:0]); ok {
+				pool.add(bins)
 				continue
 			}
 		}
@@ -118,21 +120,26 @@ func Pool(trials []Trial, of func(*Trial) *Latency) (*hdrhistogram.Histogram, er
 			return nil, fmt.Errorf("round %d of %s: decode latencies: %w", t.Round, t.Cell, err)
 		}
 		if h != nil {
-			pool.all.Merge(h)
+			all.Merge(h)
 		}
 	}
 	for s, n := range merged {
 		if n != s.trials {
 			return nil, fmt.Errorf("the latencies of %d trials are merged, and %d of them have none of their own", s.trials, n)
 		}
-		pool.all.Merge(s.all)
+		s.addTo(all)
 	}
-	return pool.all, nil
+	pool.addTo(all)
+	return all, nil
 }
 
 // MergeLatency describes what Pool merges.
 func MergeLatency(trials []Trial, of func(*Trial) *Latency, supports func(n int64, p float64) bool) (Latency, error) {
-	all, err := Pool(trials, of)
+	list := make([]*Trial, len(trials))
+	for i := range trials {
+		list[i] = &trials[i]
+	}
+	all, err := Pool(list, of)
 	if err != nil {
 		return Latency{}, err
 	}

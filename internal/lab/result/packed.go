@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"io"
-	"iter"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
@@ -14,9 +13,15 @@ import (
 // An unpacker decodes histograms of this program's own range, with the same room for each. For
 // all others it is not ok; hdrhistogram.Decode knows them. It is for one goroutine.
 type unpacker struct {
-	text, base64, counts []byte
-	source               bytes.Reader
-	inflate              io.ReadCloser
+	base64, counts []byte
+	source         bytes.Reader
+	inflate        io.ReadCloser
+}
+
+// A bin is how often the times of one place of NewHistogram's counts were seen.
+type bin struct {
+	at int
+	n  int64
 }
 
 const (
@@ -25,19 +30,18 @@ const (
 	mostBytes    = headerLength + 9*countsLength
 )
 
-// unpack returns the counts as V2 has them, for [all]. They are valid until the next call.
-func (u *unpacker) unpack(text string) (counts []byte, ok bool) {
-	u.text = append(u.text[:0], text...)
+// unpack appends the bins that are not empty, in their order.
+func (u *unpacker) unpack(text []byte, to []bin) (bins []bin, ok bool) {
 	var err error
-	u.base64, err = base64.StdEncoding.AppendDecode(u.base64[:0], u.text)
+	u.base64, err = base64.StdEncoding.AppendDecode(u.base64[:0], text)
 	if err != nil || len(u.base64) < 8 || !isV2(u.base64, hdrhistogram.V2CompressedEncodingCookieBase) ||
 		int(binary.BigEndian.Uint32(u.base64[4:])) != len(u.base64)-8 {
-		return nil, false
+		return to, false
 	}
 	u.source.Reset(u.base64[8:])
 	if u.inflate == nil {
 		if u.inflate, err = zlib.NewReader(&u.source); err != nil {
-			return nil, false
+			return to, false
 		}
 		u.counts = make([]byte, mostBytes)
 	} else {
@@ -50,52 +54,46 @@ func (u *unpacker) unpack(text string) (counts []byte, ok bool) {
 		n += more
 	}
 	if err != io.EOF || n < headerLength { // EOF: the checksum is right
-		return nil, false
+		return to, false
 	}
 	header := u.counts[:headerLength]
-	counts = u.counts[headerLength:n]
+	counts := u.counts[headerLength:n]
 	if !isV2(header, hdrhistogram.V2EncodingCookieBase) || int(binary.BigEndian.Uint32(header[4:])) != len(counts) ||
 		binary.BigEndian.Uint32(header[12:]) != digits || binary.BigEndian.Uint64(header[16:]) != 1 || binary.BigEndian.Uint64(header[24:]) != uint64(longestNs) {
-		return nil, false
+		return to, false
 	}
-	for i, count := range all(counts) {
-		if i < 0 || i >= countsLength || count < 0 || count > 1<<40 { // so many can be added up
-			return nil, false
-		}
-	}
-	return counts, true
+	return binsOf(counts, to)
 }
 
 func isV2(text []byte, base int32) bool {
 	return int32(binary.BigEndian.Uint32(text))&^0xf0 == base
 }
 
-// all yields the counts that are not 0, by their places. A place of -1 is damage, and the last.
-func all(counts []byte) iter.Seq2[int, int64] {
-	return func(yield func(int, int64) bool) {
-		for i := 0; len(counts) > 0; {
-			u, n := binary.Uvarint(counts)
-			if n <= 0 || n > 8 { // the ninth byte has another form
-				yield(-1, 0)
-				return
-			}
-			counts = counts[n:]
-			switch count := int64(u>>1) ^ -int64(u&1); { // zigzag
-			case count > 0:
-				if !yield(i, count) {
-					return
-				}
-				i++
-			case count == 0:
-				i++
-			case count < -countsLength || i-int(count) > countsLength:
-				yield(-1, 0)
-				return
-			default:
-				i -= int(count) // so many zeros
+// binsOf appends the bins of counts as V2 has them.
+func binsOf(counts []byte, to []bin) (bins []bin, ok bool) {
+	for i := 0; len(counts) > 0; {
+		u, n := uint64(counts[0]), 1
+		if u >= 0x80 { // of most counts one byte is all
+			if u, n = binary.Uvarint(counts); n <= 0 || n > 8 { // the ninth byte has another form
+				return to, false
 			}
 		}
+		counts = counts[n:]
+		switch count := int64(u>>1) ^ -int64(u&1); { // zigzag
+		case count > 1<<40 || count > 0 && i >= countsLength: // up to 2^40 can be added up
+			return to, false
+		case count > 0:
+			to = append(to, bin{i, count})
+			i++
+		case count == 0:
+			i++
+		case count < -countsLength || i-int(count) > countsLength:
+			return to, false
+		default:
+			i -= int(count) // so many zeros
+		}
 	}
+	return to, true
 }
 
 // valueAt returns the value in the middle of a place of NewHistogram's counts.
@@ -109,29 +107,38 @@ func valueAt(i int) int64 {
 }
 
 // meanOf is the mean of a histogram.
-func meanOf(counts []byte) (mean float64) {
+func meanOf(bins []bin) (mean float64) {
 	total := int64(0)
-	for _, count := range all(counts) {
-		total += count
+	for _, b := range bins {
+		total += b.n
 	}
-	for i, count := range all(counts) {
-		mean += float64(count) * float64(valueAt(i)) / float64(total)
+	for _, b := range bins {
+		mean += float64(b.n) * float64(valueAt(b.at)) / float64(total)
 	}
 	return mean
 }
 
 // A sum is the distribution of the times of several trials together.
 type sum struct {
-	all    *hdrhistogram.Histogram
+	counts [countsLength]int64
 	trials int
 }
 
-func (s *sum) add(counts []byte) {
-	for i, count := range all(counts) {
-		// The value is within the range, so there is no error.
-		_ = s.all.RecordValues(valueAt(i), count)
+func (s *sum) add(bins []bin) {
+	for _, b := range bins {
+		s.counts[b.at] += b.n
 	}
 	s.trials++
+}
+
+// addTo adds it to a NewHistogram.
+func (s *sum) addTo(all *hdrhistogram.Histogram) {
+	for i, n := range s.counts {
+		if n > 0 {
+			// The value is within the range, so there is no error.
+			_ = all.RecordValues(valueAt(i), n)
+		}
+	}
 }
 
 // A sumOf names one of a run's sums: of each cell and kind of latency.
@@ -140,27 +147,22 @@ type sumOf struct {
 	kind int
 }
 
-// merge adds the counts of a round's trials to the sums, and reports whether there were any.
-// Those of a round that is not whole are in no figure, and are dropped.
-func merge(sums map[sumOf]*sum, trials []Trial, whole bool) (any bool) {
+// merge adds the bins of a round's trials to the sums, and reports whether there were any: held
+// has those of all their latencies, one after the other. The bins of a round that is not whole are in no figure.
+func merge(sums map[sumOf]*sum, trials []Trial, held []bin, whole bool) (any bool) {
 	for i := range trials {
 		t := &trials[i]
-		for kind, l := range []*Latency{&t.Latency, t.Service, t.Replayed} {
-			if l == nil || l.mean == 0 {
-				continue
-			}
-			counts := []byte(l.Histogram)
-			l.Histogram = ""
-			if !whole {
+		for kind, l := range t.latencies() {
+			if l == nil || l.bins == 0 || !whole {
 				continue
 			}
 			of := sumOf{t.Cell, kind}
 			if sums[of] == nil {
-				sums[of] = &sum{all: NewHistogram()}
+				sums[of] = &sum{}
 			}
 			l.sum = sums[of]
-			l.sum.add(counts)
-			any = true
+			l.sum.add(held[:l.bins])
+			held, any = held[l.bins:], true
 		}
 	}
 	return any

@@ -179,6 +179,9 @@ type Trial struct {
 	Measurement
 }
 
+// latencies returns all that a trial may have; nil is none.
+func (t *Trial) latencies() [3]*Latency { return [3]*Latency{&t.Latency, t.Service, t.Replayed} }
+
 // A Control is what work took that has no code of ours in it, at the beginning of a round. A
 // round that has one was run in a process of its own.
 type Control struct {
@@ -419,8 +422,9 @@ func (r Run) Rounds() int {
 }
 
 // Rounded returns the trials of a cell in whole rounds, in their order. The i-th of one cell and
-// the i-th of another with the same Every are of the same round.
-func (r Run) Rounded(cell string) []Trial { return r.Indexed().Rounded(cell) }
+// the i-th of another with the same Every are of the same round. They are those of the run, and
+// must not be changed.
+func (r Run) Rounded(cell string) []*Trial { return r.Indexed().Rounded(cell) }
 
 // RoundedOf yields the trials in whole rounds of all cells that are so, as they were run. They
 // are those of the run, and must not be changed.
@@ -442,7 +446,7 @@ func (r Run) RoundedOf(is func(Cell) bool) iter.Seq[*Trial] {
 func (r Run) Counted(cell string) (Trial, bool) { return r.Indexed().Counted(cell) }
 
 // Costs returns the elapsed nanoseconds of one record, round by round.
-func Costs(trials []Trial) []float64 {
+func Costs(trials []*Trial) []float64 {
 	costs := make([]float64, len(trials))
 	for i, t := range trials {
 		costs[i] = float64(t.Elapsed) / float64(t.Records)

@@ -196,9 +196,6 @@ func hodgesLehmann(x []float64, confidence float64) estimate {
 	x = sorted(x)
 	n := len(x)
 	k, coverage := signedRank(n, confidence)
-	return pairs{
-		rows: n, columns: n, n: n * (n + 1) / 2,
-		from: func(row int) int { return row },
-		at:   func(row, column int) float64 { return (x[row] + x[column]) / 2 },
-	}.estimate(k, coverage)
+	p := pairs{rows: x, columns: x, scale: 0.5, triangle: true, n: n * (n + 1) / 2}
+	return p.estimate(k, coverage)
 }

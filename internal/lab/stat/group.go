@@ -1,6 +1,9 @@
 package stat
 
-import "math"
+import (
+	"math"
+	"sync"
+)
 
 // CompareGroup compares each cell of a group with the fastest, the one with the smallest median
 // cost. It returns the fastest's index, or -1 for no cells, and a comparison for each cell, in
@@ -24,9 +27,12 @@ import "math"
 func CompareGroup(cells [][]float64, floor, band float64) (fastest int, comparisons []Comparison) {
 	fastest = cheapest(cells)
 	confidence := groupConfidence(len(cells))
-	for _, costs := range cells {
-		comparisons = append(comparisons, compare(cells[fastest], costs, floor, band, confidence))
+	comparisons = append(comparisons, make([]Comparison, len(cells))...) // nil for none
+	var all sync.WaitGroup
+	for i, costs := range cells {
+		all.Go(func() { comparisons[i] = compare(cells[fastest], costs, floor, band, confidence) })
 	}
+	all.Wait()
 	return fastest, comparisons
 }
 

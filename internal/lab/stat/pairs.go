@@ -5,20 +5,31 @@ import (
 	"slices"
 )
 
-// Pairs are the values of all pairs of two samples, too many to list. Row i has those of the
-// columns from(i) on. No value is less than one to its left, nor than one above it.
+// Pairs are the values of all pairs of two ascending samples, too many to list: the sum of a row and
+// a column, times scale. No value is less than one to its left, nor than one above it.
 //
 // To count the pairs up to a value then takes only as long as there are rows and columns. The
 // further down a row is, the fewer of its columns are up to that value.
 type pairs struct {
-	rows, columns, n int // n: all pairs
-	from             func(row int) int
-	at               func(row, column int) float64
+	rows, columns []float64
+	scale         float64
+	triangle      bool // row i has the columns from i on alone
+	n             int  // all pairs
+}
+
+func (p *pairs) at(row, column int) float64 { return (p.rows[row] + p.columns[column]) * p.scale }
+
+// from is the first column of a row.
+func (p *pairs) from(row int) int {
+	if p.triangle {
+		return row
+	}
+	return 0
 }
 
 // estimate takes the median, and the k-th from either end for the interval, if there is
 // such a k.
-func (p pairs) estimate(k int, coverage float64) estimate {
+func (p *pairs) estimate(k int, coverage float64) estimate {
 	e := estimate{p.kth((p.n + 1) / 2), math.NaN(), math.NaN(), coverage}
 	if p.n%2 == 0 {
 		e.centre += 0.5 * (p.kth(p.n/2+1) - e.centre)
@@ -32,10 +43,10 @@ func (p pairs) estimate(k int, coverage float64) estimate {
 // kth returns the k-th smallest value, from 1. It narrows an interval around it until few
 // values are in there, by interpolation. Where that is slow, it halves the floats in between,
 // as the integers that order them: so no sample takes more than some hundred counts.
-func (p pairs) kth(k int) float64 {
+func (p *pairs) kth(k int) float64 {
 	low, below := math.Nextafter(p.at(0, p.from(0)), math.Inf(-1)), 0 // below: how many are up to low
-	high, upTo := p.at(p.rows-1, p.columns-1), p.n
-	for slow := false; upTo-below > p.rows+p.columns && ordinal(high)-ordinal(low) > 1; {
+	high, upTo := p.at(len(p.rows)-1, len(p.columns)-1), p.n
+	for slow := false; upTo-below > len(p.rows)+len(p.columns) && ordinal(high)-ordinal(low) > 1; {
 		guess := low + (high-low)*(float64(k-below)/float64(upTo-below))
 		if slow || !(low < guess && guess < high) {
 			guess = ofOrdinal(ordinal(low) + (ordinal(high)-ordinal(low))/2)
@@ -57,20 +68,23 @@ func (p pairs) kth(k int) float64 {
 }
 
 // count returns how many values are at most x.
-func (p pairs) count(x float64) (n int) {
-	column := p.columns
+func (p *pairs) count(x float64) (n int) {
+	column := len(p.columns)
 	for row := range p.rows {
 		for column > 0 && p.at(row, column-1) > x {
 			column--
 		}
-		n += max(0, column-p.from(row))
+		if column <= p.from(row) {
+			break // and so it is in all rows below
+		}
+		n += column - p.from(row)
 	}
 	return n
 }
 
 // between lists the values above low that are at most high.
-func (p pairs) between(low, high float64) (values []float64) {
-	left, right := p.columns, p.columns
+func (p *pairs) between(low, high float64) (values []float64) {
+	left, right := len(p.columns), len(p.columns)
 	for row := range p.rows {
 		for right > 0 && p.at(row, right-1) > high {
 			right--

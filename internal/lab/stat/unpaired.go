@@ -1,5 +1,7 @@
 package stat
 
+import "slices"
+
 // Unpaired is [Compare] of cells with rounds that don't belong together, without a floor.
 func Unpaired(a, b []float64) Comparison { return compareUnpaired(a, b, 0, Band, confidence) }
 
@@ -29,9 +31,10 @@ func shift(x, y []float64, confidence float64) estimate {
 	x, y = sorted(x), sorted(y)
 	n, m := len(x), len(y)
 	k, coverage := rankSum(n, m, confidence)
-	return pairs{
-		rows: n, columns: m, n: n * m,
-		from: func(int) int { return 0 },
-		at:   func(row, column int) float64 { return y[column] - x[n-1-row] },
-	}.estimate(k, coverage)
+	slices.Reverse(x)
+	for i := range x {
+		x[i] = -x[i]
+	}
+	p := pairs{rows: x, columns: y, scale: 1, n: n * m}
+	return p.estimate(k, coverage)
 }

@@ -114,13 +114,18 @@ func (e Evidence) missing(arm string) (result.Missing, bool) {
 }
 
 // Trials returns the arm's trials, one for each whole round.
-func (e Evidence) Trials(arm string) []result.Trial { return e.Run.Rounded(arm) }
+func (e Evidence) Trials(arm string) (trials []result.Trial) {
+	for _, t := range e.Run.Rounded(arm) {
+		trials = append(trials, *t)
+	}
+	return trials
+}
 
 // Samples returns the figure of each of the arm's trials.
 func (e Evidence) Samples(arm string, of Metric) []float64 {
 	var samples []float64
 	for _, t := range e.Run.Rounded(arm) {
-		samples = append(samples, of(t))
+		samples = append(samples, of(*t))
 	}
 	return samples
 }

@@ -107,9 +107,10 @@ func ReadResults(name string, stdin io.Reader) (result.Run, error) {
 // readMemory keeps the collector from letting memory grow to twice what the trials take.
 const readMemory = 900 << 20
 
-// ReadResultsTo is ReadResults that hands each byte on as it is read, and keeps all of a trial.
+// ReadResultsTo is ReadResults that hands each byte on as it is read.
 func ReadResultsTo(w io.Writer, name string, stdin io.Reader) (result.Run, error) {
-	return readResults(name, stdin, func(r io.Reader) (result.Run, error) { return result.Read(io.TeeReader(r, w)) })
+	debug.SetMemoryLimit(readMemory)
+	return readResults(name, stdin, func(r io.Reader) (result.Run, error) { return result.ReadMerged(io.TeeReader(r, w)) })
 }
 
 func readResults(name string, stdin io.Reader, read func(io.Reader) (result.Run, error)) (result.Run, error) {

@@ -584,7 +584,7 @@ func Page(w io.Writer, verdicts []*prove.Verdict) {
 			fmt.Fprintf(w, "%s, ", cli.CountText(int64(faults), "attack"))
 		case prove.PowerCut:
 			if part.kind != powercut.Model {
-				fmt.Fprintf(w, "%d unmountable, ", all.Unmountable)
+				fmt.Fprintf(w, "%s unmountable, ", humanize.Comma(all.Unmountable))
 			}
 		}
 		fmt.Fprintf(w, "%s acknowledged, in %v\n\n", cli.CountText(all.Acknowledged, "record"), elapsed.Round(time.Second/10))
@@ -609,10 +609,10 @@ func row(w io.Writer, v *prove.Verdict) {
 	if t.Temporaries > 0 {
 		temporaries = fmt.Sprintf("%d, then %d", t.Temporaries, t.TemporaryEnd)
 	}
-	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%v\t%d\t%d\t%s\t%s\n", v.Workload, policyText(v),
-		humanize.Comma(t.States), humanize.Comma(t.Acknowledged), t.Lost, extent(t.Most),
+	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%v\t%s\t%s\t%s\t%s\n", v.Workload, policyText(v),
+		humanize.Comma(t.States), humanize.Comma(t.Acknowledged), humanize.Comma(t.Lost), extent(t.Most),
 		extent(prove.Extent{Records: t.Sum.Records / states, Bytes: t.Sum.Bytes / states, Age: t.Sum.Age / time.Duration(states)}),
-		bound, t.TornTails, t.Disorder, temporaries, verdict)
+		bound, humanize.Comma(t.TornTails), humanize.Comma(t.Disorder), temporaries, verdict)
 }
 
 // extent shows what was lost in records, bytes and time.
@@ -620,7 +620,7 @@ func extent(x prove.Extent) string {
 	if x.Records == 0 {
 		return "0"
 	}
-	return fmt.Sprintf("%d, %s, %.1fms", x.Records, cli.BytesText(x.Bytes), float64(x.Age)/float64(time.Millisecond))
+	return fmt.Sprintf("%s, %s, %.1fms", humanize.Comma(x.Records), cli.BytesText(x.Bytes), float64(x.Age)/float64(time.Millisecond))
 }
 
 // again judges the failing state of one line of a file.

@@ -8,9 +8,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/dustin/go-humanize"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-go/holdfast/internal/lab/page"
@@ -68,7 +69,7 @@ func proofPage(file string, verdicts []prove.Verdict) page.Section {
 			promise = "its own promise"
 		}
 		level := strings.TrimSpace(string(v.Level) + " " + v.FS)
-		number := func(n int64) string { return strconv.FormatInt(n, 10) }
+		number := humanize.Comma
 		t.Rows = append(t.Rows, page.Row{Marked: v.Verdict == prove.Broken, Cells: oneLines(
 			v.Workload, level, promise, number(v.Tally.States), number(v.Tally.Acknowledged), number(v.Tally.Lost),
 			number(v.Tally.Most.Records), number(v.Tally.Most.Bytes), v.Tally.Most.Age.Round(time.Microsecond).String(), allowed.String(), verdict,

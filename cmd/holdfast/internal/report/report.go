@@ -2,7 +2,6 @@
 package report
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -147,11 +146,11 @@ func (r *reporting) run(cmd *cobra.Command, name string) error {
 		}
 		more.Sections = append(more.Sections, proofPage(resultsName(r.proof), verdicts))
 	}
-	var read bytes.Buffer
+	pack := page.NewPack()
 	var run result.Run
 	var err error
 	if page := r.output != "" && r.format == ""; page {
-		run, err = cli.ReadResultsTo(&read, name, cmd.InOrStdin())
+		run, err = cli.ReadResultsTo(pack, name, cmd.InOrStdin())
 	} else {
 		run, err = cli.ReadResults(name, cmd.InOrStdin())
 	}
@@ -175,7 +174,7 @@ func (r *reporting) run(cmd *cobra.Command, name string) error {
 	}
 	return cli.CannotReport(name, cli.WriteOut(cmd.OutOrStdout(), r.output, func(w io.Writer) error {
 		if r.output != "" && r.format == "" {
-			more.Results = []page.Results{{Name: resultsName(name), Bytes: read.Bytes()}}
+			more.Results = []page.Results{pack.Results(resultsName(name))}
 			return report.HTML(w, run, more)
 		}
 		err := cli.WriteReport(w, run, r.format, r.output != "", r.all)
@@ -192,8 +191,8 @@ func (r *reporting) beside(cmd *cobra.Command, names []string) error {
 	var contrasts []figure.Contrast
 	var inside []page.Results
 	for i, name := range names {
-		var read bytes.Buffer
-		run, err := cli.ReadResultsTo(&read, name, cmd.InOrStdin())
+		pack := page.NewPack()
+		run, err := cli.ReadResultsTo(pack, name, cmd.InOrStdin())
 		if err != nil {
 			return err
 		}
@@ -201,7 +200,7 @@ func (r *reporting) beside(cmd *cobra.Command, names []string) error {
 		if err != nil {
 			return cli.CannotReport(name, err)
 		}
-		inside = append(inside, page.Results{Name: side.Name, Bytes: read.Bytes()})
+		inside = append(inside, pack.Results(side.Name))
 		if i == 0 {
 			first = side
 			continue

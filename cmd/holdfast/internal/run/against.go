@@ -212,7 +212,7 @@ func (a *alternation) pair(ctx context.Context, number int) (err error) {
 		cost := figure.LoadOf(c.Cell).Costs
 		for i, run := range []*result.Run{&a.a, &a.b} {
 			run.Trials = append(run.Trials, slices.MinFunc(trials[i], func(a, b result.Trial) int {
-				return cmp.Compare(cost([]result.Trial{a})[0], cost([]result.Trial{b})[0])
+				return cmp.Compare(cost([]*result.Trial{&a})[0], cost([]*result.Trial{&b})[0])
 			}))
 		}
 	}

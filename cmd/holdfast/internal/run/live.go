@@ -102,7 +102,7 @@ func (f *following) done(h result.Header, t result.Trial) {
 		f.cells = append(f.cells, h.Cells[i])
 		slices.SortFunc(f.cells, func(a, b result.Cell) int { return at(a) - at(b) })
 	}
-	f.costs[t.Cell] = append(f.costs[t.Cell], figure.LoadOf(h.Cells[i]).Costs([]result.Trial{t})...)
+	f.costs[t.Cell] = append(f.costs[t.Cell], figure.LoadOf(h.Cells[i]).Costs([]*result.Trial{&t})...)
 }
 
 // draw shows how far the run is: a line for each cell. A step that is not empty is the next trial.
