@@ -21,8 +21,10 @@ import (
 // the process was killed. After an error, also that of an ended ctx, dst is as it was before,
 // unless the result's Outcome is uncertain. Then the new file is there and the sync of its
 // directory has failed. Without Atomic, a dst that was not there appears while it is being
-// written, and a process that is killed leaves a part of it. What can't be removed after an
-// error stays, and the error is [ErrLeftover] too.
+// written, and a process that is killed leaves a part of it. If a process is killed while it
+// replaces dst, or with Atomic, a temporary file may stay, whose name begins with .holdfast-. Its name
+// is random, so that File locks nothing. No call removes it: [All] does that, for its own. What can't be
+// removed after an error stays, and the error is [ErrLeftover] too.
 //
 // A dst without write permission is replaced as well: as with any rename, only its directory
 // must allow it.

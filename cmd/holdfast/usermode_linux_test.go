@@ -55,7 +55,7 @@ func TestRunInsideGoesOnAfterAnInterruptAndAKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	second.exit(t)
-	awaitNoProcessIn(t, dir)
+	awaitProcessesIn(t, dir, 0)
 	if cleaned, _ := bench(t, "volumes", "--clean", dir); !strings.Contains(cleaned, "(uml, ") {
 		t.Errorf("volumes --clean stderr:\n%s", cleaned)
 	}
@@ -108,22 +108,24 @@ func inMemory(t *testing.T) string {
 	return dir
 }
 
-// awaitNoProcessIn waits until no living process has its working directory below dir.
-func awaitNoProcessIn(t *testing.T, dir string) {
+// awaitProcessesIn waits until so many living processes have their working directory below dir: at
+// least, or none.
+func awaitProcessesIn(t *testing.T, dir string, count int) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)
-	for living := true; living; runtime.Gosched() {
+	for living := -1; living < count || count == 0 && living > 0; runtime.Gosched() {
 		if time.Now().After(deadline) {
-			t.Fatal("a process is left")
+			t.Fatalf("there are %d processes, want %d", living, count)
 		}
 		links, err := filepath.Glob("/proc/[0-9]*/cwd")
 		if err != nil {
 			t.Fatal(err)
 		}
-		living = false
+		living = 0
 		for _, link := range links {
-			at, err := os.Readlink(link)
-			living = living || err == nil && strings.HasPrefix(at, dir+"/")
+			if at, err := os.Readlink(link); err == nil && strings.HasPrefix(at, dir+"/") {
+				living++
+			}
 		}
 	}
 }
@@ -169,4 +171,57 @@ func TestPowerIsCutInside(t *testing.T) {
 	if caught < 7 {
 		t.Errorf("%d of the programs and disks that cheat were judged and caught, want 7:\n%s", caught, run.stdout.String())
 	}
+}
+
+// TestKilledProofInsideLeavesNoProcess kills a run while its guest is at work. No process is left,
+// and the next run removes what is left in the directory.
+func TestKilledProofInsideLeavesNoProcess(t *testing.T) {
+	needsGuest(t)
+	t.Parallel()
+	dir := inMemory(t)
+	start := func() *child {
+		c := startUser(t, "prove", "--kernel", "uml", "--fs", "ext4", "--workload", "writer", "--time", "5m", "--dir", dir)
+		awaitProcessesIn(t, dir, 9) // the kernel, and one for each process inside
+		return c
+	}
+	first := start()
+	if err := first.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	first.exit(t)
+	awaitProcessesIn(t, dir, 0)
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 1 {
+		t.Fatalf("%v is left, %v", left, err)
+	}
+	second := start()
+	if err := second.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if code := second.exit(t); code != cli.ExitInterrupted {
+		t.Errorf("exit code %d:\n%s", code, second.reported.String())
+	}
+	nothingIn(t, dir)
+}
+
+// TestProgramIsJudgedInside judges programs of the root outside, those of a shell. One that the guest
+// can't see is not known, and the reason is said.
+func TestProgramIsJudgedInside(t *testing.T) {
+	needsGuest(t)
+	if testing.Short() {
+		t.Skip("a kernel is started for each program")
+	}
+	t.Parallel()
+	dir := inMemory(t)
+	check := func(command string, want int, words string) {
+		t.Helper()
+		run := startUser(t, "prove", "--kernel", "uml", "--fs", "ext4", "--states", "20", "--time", "10s", "--dir", dir, "-o", filepath.Join(t.TempDir(), "proof.jsonl"),
+			"--cmd", command, "--read", "touch log; cat log")
+		if code := run.exit(t); code != want || !strings.Contains(run.stdout.String()+run.reported.String(), words) {
+			t.Errorf("%s: exit code %d, want %d\n%s%s", command, code, want, run.stdout.String(), run.reported.String())
+		}
+		nothingIn(t, dir)
+	}
+	check("touch log; sync .; n=$(wc -l <log); while :; do n=$((n+1)); echo $n >>log; sync log; echo ack $n; done", cli.ExitOK, "held")
+	check("/tmp/nowhere", cli.ExitNotKnown, "not found")
 }

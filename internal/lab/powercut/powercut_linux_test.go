@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -454,5 +455,19 @@ func TestRoomIsOnlyForItsCaller(t *testing.T) {
 		if err := Process(args, prove.Options{}); err == nil {
 			t.Errorf("%q was done", args)
 		}
+	}
+}
+
+// TestFlushOfManyWritesIsCutBefore holds that the cuts before flushes are where more than one write is
+// pending.
+func TestFlushOfManyWritesIsCutBefore(t *testing.T) {
+	write, flush := prove.Entry{Op: prove.Write}, prove.Entry{Op: prove.Flush}
+	l := &prove.Log{Entries: []prove.Entry{write, flush, write, write, write, flush}}
+	times := map[int]int{}
+	for _, at := range positions(l, 700, rand.New(rand.NewPCG(1, 2))) {
+		times[at]++
+	}
+	if times[1] == 0 || times[5] < 350 {
+		t.Errorf("%v", times)
 	}
 }

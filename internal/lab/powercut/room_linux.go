@@ -288,7 +288,7 @@ func (r *room) cells() (cells []*cell, err error) {
 				continue
 			}
 			cells = append(cells, &cell{Cell: c, kind: k})
-			if c.Workload.Control != "correct" {
+			if c.Workload.Name != "plain" { // below which a disk lies
 				continue
 			}
 			liars := []string{noFlush}
@@ -398,12 +398,18 @@ func (c *cursor) someState(random *rand.Rand) prove.State {
 	return states[random.IntN(len(states))]
 }
 
-// positions chooses where the power is cut, in order: half right before a flush, half anywhere.
+// positions chooses where the power is cut, in order: half right before a flush, half anywhere. Of the
+// flushes, those that cover more writes are chosen more often: one write alone is there or not.
 func positions(l *prove.Log, count int, random *rand.Rand) (all []int) {
 	var flushes []int
+	writes := 0
 	for i := l.Start; i < len(l.Entries); i++ {
-		if l.Entries[i].Op == prove.Flush {
-			flushes = append(flushes, i)
+		switch l.Entries[i].Op {
+		case prove.Write:
+			writes++
+		case prove.Flush:
+			flushes = append(flushes, slices.Repeat([]int{i}, max(0, writes-1))...)
+			writes = 0
 		}
 	}
 	for n := range count {

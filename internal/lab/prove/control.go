@@ -28,6 +28,12 @@ func init() {
 			}
 			return r.SyncDir()
 		}),
+		control{"plain-append", "write and fsync, in files that grow: no holdfast", "correct"}.appending(8, func(f holdfast.File, b []byte) error {
+			if _, err := f.Write(b); err != nil {
+				return err
+			}
+			return f.Sync()
+		}),
 		control{"liar-no-sync", "acknowledges what it has not synced", "lost"}.replacing(func(r *Run, tmp, path string, data []byte) error {
 			return errors.Join(r.WriteFile(tmp, data, false), r.Rename(tmp, path), r.SyncDir())
 		}),
@@ -42,12 +48,12 @@ func init() {
 		control{"liar-name-first", "makes the name durable before the bytes", "half"}.replacing(func(r *Run, tmp, path string, data []byte) error {
 			return errors.Join(r.WriteFile(tmp, data, false), r.Rename(tmp, path), r.SyncDir(), r.WriteFile(path, data, true))
 		}),
-		control{"liar-deaf", "acknowledges whatever its calls return", "lost"}.appending(func(f holdfast.File, b []byte) error {
+		control{"liar-deaf", "acknowledges whatever its calls return", "lost"}.appending(1, func(f holdfast.File, b []byte) error {
 			_, _ = f.Write(b)
 			_ = f.Sync()
 			return nil
 		}),
-		control{"liar-again", "syncs again when a sync has failed", "lost"}.appending(func(f holdfast.File, b []byte) error {
+		control{"liar-again", "syncs again when a sync has failed", "lost"}.appending(1, func(f holdfast.File, b []byte) error {
 			if _, err := f.Write(b); err != nil {
 				return err
 			}
@@ -120,21 +126,36 @@ func (c control) attacked(mode fs.FileMode, byRoot bool) *Workload {
 	return w
 }
 
-// appending is a liar of level fault: each step writes a record.
-func (c control) appending(step func(f holdfast.File, b []byte) error) *Workload {
-	return &Workload{Name: c.name, About: c.about, Control: c.finds, Failing: true, Policies: []holdfast.Policy{holdfast.EachDurable()},
-		Targets: streamTargets(log0, 1), Loss: c.loss,
+// appending is a control that appends: each step writes a record. Each file gets a few, and then the
+// next one has its turn: file systems keep a small file in another place than a larger one.
+func (c control) appending(names int, step func(f holdfast.File, b []byte) error) *Workload {
+	const each = 32 // records at a time
+	liar := c.finds != "correct"
+	targets := func(holdfast.Policy) (all []Target) {
+		for id := range names {
+			all = append(all, Target{ID: uint32(id), Path: fmt.Sprint(log0, id)})
+		}
+		return all
+	}
+	return &Workload{Name: c.name, About: c.about, Control: c.finds, Failing: liar, Policies: []holdfast.Policy{holdfast.EachDurable()},
+		Targets: targets, Loss: c.loss,
 		Run: func(r *Run) error {
-			f, next, err := r.open(log0, 0)
-			if err != nil {
-				return err
-			}
-			for s := r.stream(0, next[0]); r.more(s.made); s.accepted(r.Policy) {
-				if err := step(f, s.record()); err != nil {
-					return errors.Join(err, f.Close())
+			for made, id := 0, 0; r.more(made); id = (id + 1) % names {
+				f, next, err := r.open(fmt.Sprint(log0, id), uint32(id))
+				if err != nil {
+					return err
+				}
+				s := r.stream(uint32(id), next[0])
+				for ; err == nil && r.more(made) && (names == 1 || s.made < each); made++ {
+					if err = step(f, s.record()); err == nil {
+						s.accepted(r.Policy)
+					}
+				}
+				if err := errors.Join(err, f.Close()); err != nil {
+					return err
 				}
 			}
-			return f.Close()
+			return nil
 		}}
 }
 

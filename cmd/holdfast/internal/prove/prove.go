@@ -67,6 +67,8 @@ calls of real processes fail, one at a time, and judges what they say too. Level
 exchanges the directory for a link while files are replaced, and looks who may read them.
 Level power cuts the power of real file systems, which replay their journals; that takes
 root. For others it cuts that of posix, a model of the least that POSIX promises.
+With --kernel uml it does so inside User-Mode Linux, for any user: a guest kernel, which
+has its own file systems (f2fs, jfs, nilfs2, reiserfs) and takes its programs from here.
 But for hostile, each is run a second time on what a crash left. At each level a plain correct
 program must lose nothing and liars must be caught, or all verdicts are "not known".
 
@@ -175,6 +177,9 @@ func (p *proof) run(cmd *cobra.Command) error {
 			return cli.Misuse("leave it out", "--%s says nothing about the program of --cmd", name)
 		}
 	}
+	if p.kernel != "" && len(p.Levels) == 0 {
+		p.Levels = []prove.Level{prove.PowerCut}
+	}
 	if changed("cmd") && changed("states") && !slices.Contains(p.Levels, prove.PowerCut) {
 		return cli.Misuse("add --level power, or leave it out", "--states counts what level power judges of the program of --cmd")
 	}
@@ -191,9 +196,6 @@ func (p *proof) run(cmd *cobra.Command) error {
 	}
 	if !changed("seed") {
 		p.Seed = rand.Uint64()
-	}
-	if p.kernel != "" && len(p.Levels) == 0 {
-		p.Levels = []prove.Level{prove.PowerCut}
 	}
 	if changed("cmd") && len(p.Levels) == 0 {
 		p.Levels = []prove.Level{prove.Kill}
