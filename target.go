@@ -85,8 +85,7 @@ func (t *target) write(p []byte) (n, calls int, err error) {
 		if err == nil {
 			err = io.ErrShortWrite
 		}
-		interrupted := errors.Is(err, syscall.EINTR) || errors.Is(err, io.ErrShortWrite) && k > 0
-		if !interrupted {
+		if interrupted := errors.Is(err, syscall.EINTR) || errors.Is(err, io.ErrShortWrite) && k > 0; !interrupted {
 			return n, calls, err
 		}
 	}
@@ -191,12 +190,10 @@ func newEntry(file string, p Policy) (dirEntry, error) {
 		return dirEntry{}, fmt.Errorf("directory of the file: %w", err)
 	}
 	e := dirEntry{pending: true, path: dir, since: durable.KernelSyncs.Now()}
-	if p.Sync.Mode != SyncNever {
-		if err := e.open(); err != nil {
-			return dirEntry{}, err
-		}
+	if p.Sync.Mode == SyncNever {
+		return e, nil
 	}
-	return e, nil
+	return e, e.open()
 }
 
 // absoluteDirectory returns the directory of a path. It cleans nothing: only the system
@@ -223,7 +220,7 @@ func openEntry(path string, p Policy, flag int, perm fs.FileMode) (*os.File, dir
 	if !errors.Is(err, syscall.ELOOP) && !errors.Is(err, syscall.EMLINK) { // EMLINK: FreeBSD
 		return f, e, err
 	}
-	f, err = os.OpenFile(path, flag&^os.O_CREATE, 0)
+	f, err = sys.OpenFile(path, flag&^os.O_CREATE, 0)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, dirEntry{}, err
 	}
@@ -253,7 +250,7 @@ func openName(path string, p Policy, flag int, perm fs.FileMode) (*os.File, dirE
 	if err != nil {
 		return nil, dirEntry{}, err
 	}
-	f, err := os.OpenFile(path, flag, perm)
+	f, err := sys.OpenFile(path, flag, perm)
 	if err != nil {
 		return nil, dirEntry{}, errors.Join(err, e.close())
 	}
@@ -261,7 +258,7 @@ func openName(path string, p Policy, flag int, perm fs.FileMode) (*os.File, dirE
 }
 
 func (e *dirEntry) open() (err error) {
-	if e.dir, err = os.Open(e.path); err != nil {
+	if e.dir, err = sys.OpenFile(e.path, os.O_RDONLY, 0); err != nil {
 		return fmt.Errorf("directory of the file: %w", err)
 	}
 	return nil

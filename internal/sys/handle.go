@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// A Handle makes system calls on an open file without allocating. Each method
+// A Handle makes system calls on an open file, and allocates at the first of each alone. Each method
 // may be called by one goroutine at a time; it keeps the descriptor alive while
 // it runs and fails with os.ErrClosed after the file's Close.
 type Handle struct {
