@@ -73,5 +73,6 @@ func TestOpenFileIsThatOfPackageOS(t *testing.T) {
 	}
 	check(link, os.O_WRONLY|NoFollow, 0, stays)
 	check(os.DevNull, os.O_WRONLY, 0, stays)
+	check(os.DevNull, os.O_WRONLY|unix.O_NONBLOCK, 0, stays)
 	check("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0, stays)
 }
