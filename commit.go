@@ -258,7 +258,7 @@ func (w *Writer) syncLocked() error {
 	took := time.Since(start)
 	w.commit.join.Took(took)
 	w.countsLocked().Synced(took)
-	w.countsLocked().SystemCalls += int64(calls)
+	w.systemCalls += int64(calls)
 	if err != nil {
 		w.final = &SyncError{Path: w.target.path, Durable: w.durable, AtRisk: w.writtenLocked() - w.durable, Err: err}
 		w.reportLocked(w.final)

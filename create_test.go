@@ -285,3 +285,43 @@ func TestWriteAllocatesNothing(t *testing.T) {
 		})
 	}
 }
+
+// TestShortLifeTakesLittleMemory: histograms and a large buffer are for files that need them.
+func TestShortLifeTakesLittleMemory(t *testing.T) {
+	if racetest.Enabled {
+		t.Skip("the race detector allocates")
+	}
+	check := func(what string, most float64, life func(w *holdfast.Writer)) {
+		t.Helper()
+		for _, text := range []string{"buffer=0,sync=never", "buffer=64MiB,flush=1s,sync=never"} {
+			path, p := filepath.Join(t.TempDir(), "file"), mustParse(t, text)
+			if n := racetest.Least(most, func() float64 {
+				const lives = 50
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				for range lives {
+					w, err := holdfast.Create(path, p)
+					if err != nil {
+						t.Fatal(err)
+					}
+					life(w)
+				}
+				runtime.ReadMemStats(&after)
+				return float64(after.TotalAlloc-before.TotalAlloc) / lives
+			}); n > most {
+				t.Errorf("%s, %s: %v bytes, want at most %v", what, text, n, most)
+			}
+		}
+	}
+	var idle []*holdfast.Writer
+	check("an idle Writer", 2<<10, func(w *holdfast.Writer) { idle = append(idle, w) })
+	for _, w := range idle {
+		w.Close()
+	}
+	check("the life of a file of one record", 3<<10, func(w *holdfast.Writer) {
+		w.Write(make([]byte, 40))
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -35,10 +35,14 @@ func (w *Writer) reportLocked(err error) {
 	}
 }
 
-// countsLocked makes the counts, whose histograms are larger than the rest of an idle Writer.
+// countsLocked makes the counts. Their histograms are larger than the rest of an idle Writer,
+// and a file of one flush has no other use of them.
 func (w *Writer) countsLocked() *stats.Counts {
 	if w.counts == nil {
 		w.counts = new(stats.Counts)
+		if w.flushes > 0 {
+			w.counts.Flush.Add(w.firstFlush)
+		}
 	}
 	return w.counts
 }
@@ -57,11 +61,8 @@ func (w *Writer) Stats() stats.Counts {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var s stats.Counts
-	if w.counts != nil {
-		s = *w.counts
-	}
-	s.Writes = w.writes
+	s := *w.countsLocked()
+	s.Writes, s.Flushes, s.SystemCalls = w.writes, w.flushes, w.systemCalls
 	s.NotFlushed = held + w.writtenLocked() - w.flushed
 	s.NotDurable = held + w.writtenLocked() - w.durable
 	if s.NotDurable > 0 && !w.closed {

@@ -87,17 +87,19 @@ func (w *Writer) writeFileLocked(p []byte) (n int, err error) {
 	defer func() { w.flushing = false }()
 	// To read the clock twice takes a tenth of a short write: of those one of 16 is timed.
 	const short, each = 4 << 10, 16
-	counts := w.countsLocked()
-	timed, start := len(p) >= short || counts.Flushes%each == 0, time.Time{}
+	timed, start := len(p) >= short || w.flushes%each == 0, time.Time{}
 	if timed {
 		start = time.Now()
 	}
 	w.callFileLocked("Write", func() { n, calls, err = w.target.write(p) })
-	if timed {
-		counts.Flush.Add(time.Since(start))
+	switch {
+	case timed && w.flushes == 0 && w.counts == nil:
+		w.firstFlush = time.Since(start)
+	case timed:
+		w.countsLocked().Flush.Add(time.Since(start))
 	}
-	counts.Flushes += int64(calls)
-	counts.SystemCalls += int64(calls)
+	w.flushes += int64(calls)
+	w.systemCalls += int64(calls)
 	if err == nil {
 		w.failing = nil
 	}

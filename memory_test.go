@@ -468,3 +468,25 @@ func TestLittleThatHasWrappedStaysInTheRing(t *testing.T) {
 		}
 	})
 }
+
+// TestFirstFlushIsCounted: its time is kept beside the histogram, which may be made later.
+func TestFirstFlushIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := &slowFile{slow: true}
+		w, err := New(file, Unbuffered())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		const timed = 16 // of short flushes one of so many is timed
+		for range timed + 1 {
+			if _, err := w.Write([]byte("record")); err != nil {
+				t.Fatal(err)
+			}
+			file.slow = false
+		}
+		if s := w.Stats(); s.Flushes != timed+1 || s.SystemCalls != timed+1 || s.Flush.Count() != 2 || s.Flush.Max() != time.Second || s.Flush.Sum() != time.Second {
+			t.Errorf("%d flushes, %d calls, times %v; want %d, %d and two, of a second and of nothing", s.Flushes, s.SystemCalls, s.Flush, timed+1, timed+1)
+		}
+	})
+}

@@ -84,8 +84,7 @@ func (t *target) write(p []byte) (n, calls int, err error) {
 		if err == nil {
 			err = io.ErrShortWrite
 		}
-		interrupted := errors.Is(err, syscall.EINTR) || errors.Is(err, io.ErrShortWrite) && k > 0
-		if !interrupted {
+		if interrupted := errors.Is(err, syscall.EINTR) || errors.Is(err, io.ErrShortWrite) && k > 0; !interrupted {
 			return n, calls, err
 		}
 	}
@@ -203,7 +202,7 @@ func openEntry(path string, p Policy, flag int, perm fs.FileMode) (*os.File, dir
 	if !errors.Is(err, syscall.ELOOP) && !errors.Is(err, syscall.EMLINK) { // EMLINK: FreeBSD
 		return f, e, err
 	}
-	f, err = os.OpenFile(path, flag&^os.O_CREATE, 0)
+	f, err = sys.OpenFile(path, flag&^os.O_CREATE, 0)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, dirEntry{}, err
 	}
@@ -233,7 +232,7 @@ func openName(path string, p Policy, flag int, perm fs.FileMode) (*os.File, dirE
 	if err != nil {
 		return nil, dirEntry{}, err
 	}
-	f, err := os.OpenFile(path, flag, perm)
+	f, err := sys.OpenFile(path, flag, perm)
 	if err != nil {
 		return nil, dirEntry{}, errors.Join(err, e.close())
 	}
@@ -242,7 +241,7 @@ func openName(path string, p Policy, flag int, perm fs.FileMode) (*os.File, dirE
 
 func (e *dirEntry) open() (err error) {
 	if err = e.unknown; err == nil {
-		e.dir, err = os.Open(e.path)
+		e.dir, err = sys.OpenFile(e.path, os.O_RDONLY, 0)
 	}
 	if err != nil {
 		return fmt.Errorf("directory of the file: %w", err)

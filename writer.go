@@ -82,7 +82,7 @@ type Writer struct {
 	bypass              handoff
 	heldUp              int           // how many calls wait for exclusive to end
 	merging             int           // how many calls merge all lanes; no other call takes room meanwhile
-	filled              time.Duration // when the last strip was full, or the first byte came
+	firstFlush, filled  time.Duration // how long the first flush took; when the last strip was full, or the first byte came
 	slow                bool          // the last strip took longer than fastFill
 	full                int64         // the end of that strip
 
@@ -102,9 +102,10 @@ type Writer struct {
 	registered            bool        // RegisterBarrier was called
 	barrier               atomic.Bool // lanes may rely on membarrier; set without the lock
 
-	commit commit
-	age    age.Clock
-	counts *stats.Counts // nil: nothing was counted
+	commit               commit
+	age                  age.Clock
+	counts               *stats.Counts // see countsLocked; these two and firstFlush are counted without it
+	flushes, systemCalls int64
 }
 
 // New returns a Writer that writes to f under p, from the file's current position on. The
@@ -140,7 +141,7 @@ func New(f File, p Policy) (*Writer, error) {
 	}
 	w.idle.L, w.bypass.free.L = &w.mu, &w.mu
 	w.commit.covered[0].L, w.commit.covered[1].L = &w.mu, &w.mu
-	w.flusher.run, w.syncer.run = w.runFlusher, w.runSyncer
+	w.flusher.run, w.syncer.run = (*Writer).runFlusher, (*Writer).runSyncer
 	// A byte that is due for a sync must not wait in memory for an earlier sync.
 	w.flushTimer.Init(deadline.Shortest(p.FlushEvery, p.Sync.Every), func() { w.due(&w.flusher) })
 	w.syncTimer.Init(p.Sync.Every, func() { w.due(&w.syncer) })
@@ -414,8 +415,7 @@ func (w *Writer) fullLocked() int64 {
 // the one before, a call has returned it, or it is kept already. Every call returns a
 // failed sync.
 func (w *Writer) noteLocked(err error) {
-	failed, ok := err.(*WriteError)
-	if ok && !failed.again && w.unreported == nil {
+	if failed, ok := err.(*WriteError); ok && !failed.again && w.unreported == nil {
 		w.unreported = err
 		w.openLocked()
 	}
@@ -432,7 +432,7 @@ func (w *Writer) due(k *worker) {
 // A worker is a goroutine that runs while there is work and ends when there is
 // none, so that an idle Writer has no goroutine.
 type worker struct {
-	run     func()
+	run     func(*Writer)
 	running bool
 	due     bool // a deadline has passed
 	late    bool // it passed while the worker was at work
@@ -444,7 +444,7 @@ func (w *Writer) startLocked(k *worker) {
 	}
 	k.running = true
 	w.background.Add(1)
-	go k.run()
+	go k.run(w)
 }
 
 // Close flushes all bytes that were accepted, those of Lanes included. It syncs unless
@@ -484,7 +484,7 @@ func (w *Writer) Close() (err error) {
 	}()
 	defer func() {
 		w.sealLocked()
-		w.countsLocked().SystemCalls++
+		w.systemCalls++
 		w.callFileLocked("Close", func() {
 			w.background.Wait()
 			closeErr = w.target.close()

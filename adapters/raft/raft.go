@@ -26,7 +26,7 @@ import (
 type LogStore struct{ *wal.Log }
 
 // OpenLog opens the log in a directory, or makes a new one, as [wal.Open] does. The zero Policy
-// is [holdfast.Durable] here, and one whose Append does not wait for the disk is refused: raft
+// is [holdfast.Durable] here. One whose Append does not wait for the disk is refused, since raft
 // tells others that it has what StoreLogs has returned.
 func OpenLog(dir string, o wal.Options) (*LogStore, error) {
 	switch {

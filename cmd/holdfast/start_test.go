@@ -37,10 +37,10 @@ func TestStartAllocatesLittle(t *testing.T) {
 		}
 	}
 	slices.SortFunc(packages, func(a, b initialised) int { return cmp.Compare(b.bytes, a.bytes) })
-	if most := 160; len(packages) == 0 || len(packages) > most {
+	if most := 120; len(packages) == 0 || len(packages) > most {
 		t.Errorf("%d packages are initialised, want 1 to %d: %v", len(packages), most, packages)
 	}
-	if most := 190 << 10; sum > most {
+	if most := 150 << 10; sum > most {
 		t.Errorf("packages allocate %d bytes before main, want at most %d; the first are %v", sum, most, packages[:min(len(packages), 8)])
 	}
 	t.Logf("%d packages, %d bytes", len(packages), sum)
@@ -66,6 +66,6 @@ func TestOnlyTheCommandThatIsAskedForIsMade(t *testing.T) {
 		}
 		t.Logf("%q: %d bytes", args, least)
 	}
-	check(100, 120<<10, "--help")
-	check(1, 16<<10, "copy", "a", "b")
+	check(100, 115<<10, "--help")
+	check(1, 12<<10, "copy", "a", "b")
 }

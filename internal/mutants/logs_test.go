@@ -453,8 +453,8 @@ var logMutants = []mutant{
 	{
 		number: "968", what: "a failed rotation is not tried again by itself",
 		file: "rotate/rotate.go",
-		old:  "next := []time.Time{f.tendAt, cmp.Or(f.retryAt, f.due)}",
-		new:  "next := []time.Time{f.tendAt, cmp.Or(f.due)}",
+		old:  "next := []time.Time{f.tendAt, f.retryAt}",
+		new:  "next := []time.Time{f.tendAt}",
 	},
 
 	// The edges of rotate: who may use a file, what counts, clocks that jump, processes that are killed.

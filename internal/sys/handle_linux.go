@@ -2,8 +2,8 @@ package sys
 
 import "golang.org/x/sys/unix"
 
-// handleState holds the calls as values made once, so that no call allocates,
-// and their results.
+// handleState holds the calls as values made once, so that no second call allocates, and
+// their results. A file that is never synced has no datasync.
 type handleState struct {
 	datasync, fstat       func(fd uintptr)
 	datasyncErr, fstatErr error
@@ -11,9 +11,6 @@ type handleState struct {
 }
 
 func (h *Handle) init() {
-	h.datasync = func(fd uintptr) {
-		h.datasyncErr = Uninterrupted(func() error { return Disk{}.Datasync(int(fd)) })
-	}
 	h.fstat = func(fd uintptr) {
 		h.fstatErr = Uninterrupted(func() error { return unix.Fstat(int(fd), &h.stat) })
 	}
@@ -22,6 +19,11 @@ func (h *Handle) init() {
 // Datasync makes the file's bytes, and what is needed to read them back, reach
 // stable storage: fdatasync(2).
 func (h *Handle) Datasync() error {
+	if h.datasync == nil {
+		h.datasync = func(fd uintptr) {
+			h.datasyncErr = Uninterrupted(func() error { return Disk{}.Datasync(int(fd)) })
+		}
+	}
 	if err := h.raw.Control(h.datasync); err != nil {
 		return err
 	}

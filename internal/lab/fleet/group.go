@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/holdfast-go/holdfast/internal/lab/figure"
 	"github.com/holdfast-go/holdfast/internal/lab/machine"
@@ -162,8 +163,9 @@ func memoryClass(text string) string {
 }
 
 var (
-	backing = regexp.MustCompile(`\(file .* on ([^\s()]+)\)|\(file .*\)`) // of a loop device: its path is each host's own
-	layers  = regexp.MustCompile(`\([^()]*\)`)
+	// backing is of a loop device: its path is each host's own.
+	backing = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\(file .* on ([^\s()]+)\)|\(file .*\)`) })
+	layers  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\([^()]*\)`) })
 )
 
 // deviceKind says what a device is, without its name: its model, whether it rotates, and the
@@ -173,8 +175,8 @@ func deviceKind(facts []machine.Fact) string {
 	if model := known(facts, "device model"); model != "" {
 		parts = append(parts, model)
 	}
-	stack := backing.ReplaceAllString(known(facts, "device stack"), "(file on $1)")
-	for _, layer := range layers.FindAllString(stack, -1) {
+	stack := backing().ReplaceAllString(known(facts, "device stack"), "(file on $1)")
+	for _, layer := range layers().FindAllString(stack, -1) {
 		parts = append(parts, strings.TrimSuffix(strings.Trim(layer, "()"), " on "))
 	}
 	switch known(facts, "rotational") {

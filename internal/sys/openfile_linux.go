@@ -1,0 +1,44 @@
+package sys
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// OpenFile is os.OpenFile in fewer system calls for files and directories: it does not offer
+// to epoll(7) what epoll refuses. Pipes, terminals and other devices are as of package os.
+func OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
+	if perm != perm.Perm() {
+		return os.OpenFile(path, flag, perm) // it knows the bits of special permissions
+	}
+	fd := -1
+	err := Uninterrupted(func() (err error) {
+		fd, err = syscall.Open(path, flag|syscall.O_CLOEXEC, uint32(perm))
+		return err
+	})
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	var stat unix.Stat_t
+	err = Uninterrupted(func() error { return unix.Fstat(fd, &stat) })
+	kind := stat.Mode & unix.S_IFMT
+	if err == nil && (kind == unix.S_IFREG || kind == unix.S_IFDIR) || flag&unix.O_NONBLOCK != 0 {
+		return os.NewFile(uintptr(fd), path), nil
+	}
+	// A call that waits must hold no thread, and Close must end it: package os polls a
+	// descriptor that does not block. What can't be polled must block.
+	err = unix.SetNonblock(fd, true)
+	f := os.NewFile(uintptr(fd), path)
+	if err == nil && f.SetDeadline(time.Time{}) != nil {
+		err = unix.SetNonblock(fd, false)
+	}
+	if err != nil {
+		return nil, errors.Join(&fs.PathError{Op: "fcntl", Path: path, Err: err}, f.Close())
+	}
+	return f, nil
+}
