@@ -17,6 +17,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // opened opens a log on a disk in memory.
@@ -241,21 +242,82 @@ func TestFullDiskLosesNothingAndGoesOn(t *testing.T) {
 	}
 }
 
-// TestWriteAfterAFailureThatIsOverSucceeds: log/slog gives no record twice.
+// TestWriteAfterAFailureThatIsOverSucceeds, and so does a Sync: log/slog gives no record twice.
 func TestWriteAfterAFailureThatIsOverSucceeds(t *testing.T) {
+	for _, sync := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			d, l := newMemory(t), ledger{}
+			failures := 0
+			f := opened(t, d, Options{Policy: policies[1], OnError: func(*Error) { failures++ }})
+			d.Add(fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC, Times: 1})
+			l.put(t, f, 1)
+			time.Sleep(150 * time.Millisecond) // the flush by time fails
+			if sync {
+				if err := f.Sync(); err != nil {
+					t.Error(err)
+				}
+			}
+			l.put(t, f, 3)
+			synctest.Wait()
+			if failures != 1 {
+				t.Errorf("%d failures", failures)
+			}
+			l.closed(t, d, f)
+		})
+	}
+}
+
+func TestAnInterruptedWriteGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, l := newMemory(t), ledger{}
-		failures := 0
-		f := opened(t, d, Options{Policy: policies[1], OnError: func(*Error) { failures++ }})
-		d.Add(fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC, Times: 1})
-		l.put(t, f, 1)
-		time.Sleep(150 * time.Millisecond) // the flush by time fails
+		f := opened(t, d, Options{})
+		d.Add(fault.DiskFault{Op: fault.DiskWrite, Err: syscall.EINTR, Take: 3, Times: 5})
 		l.put(t, f, 3)
-		synctest.Wait()
-		if failures != 1 {
-			t.Errorf("%d failures", failures)
+		if s := f.Stats(); s.Errors != 0 {
+			t.Errorf("%+v", s)
 		}
 		l.closed(t, d, f)
+	})
+}
+
+// A movedJustNow is a disk on which another program moves the log just before it is renamed.
+type movedJustNow struct {
+	*memory
+	done bool
+}
+
+func (d *movedJustNow) Rename(dir int, from, to sys.Name) error {
+	if !d.done {
+		d.done = true
+		if err := d.memory.Rename(dir, from, sysName("other.log")); err != nil {
+			return err
+		}
+	}
+	return d.memory.Rename(dir, from, to)
+}
+
+func TestAMoveJustBeforeARotationIsNoFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, l := &movedJustNow{memory: newMemory(t)}, ledger{}
+		f, err := open(d, "/log/app.log", Options{}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.put(t, f, 3)
+		if err := f.Rotate(); err != nil {
+			t.Error(err)
+		}
+		l.put(t, f, 3)
+		if s := f.Stats(); s.Reopens != 1 || s.Rotations != 0 || s.Errors != 0 {
+			t.Errorf("%+v", s)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+		all := logs(d.ProcessCrash())
+		if err := l.holds(map[string][]byte{"app-2006-01-02T15-04-05.000.log": all["other.log"], "app.log": all["app.log"]}); err != nil {
+			t.Error(err, names(all))
+		}
 	})
 }
 
@@ -580,6 +642,53 @@ func TestSyncReturnsTheFailedSyncOfAnEarlierFile(t *testing.T) {
 			t.Error(names(files))
 		}
 	})
+}
+
+func TestBytesOfAFileThatIsClosedAreAtRiskNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, l := newMemory(t), ledger{}
+		f := opened(t, d, Options{})
+		l.put(t, f, 3)
+		if err := f.Rotate(); err != nil {
+			t.Fatal(err)
+		}
+		if s := f.Stats(); s.NotFlushed != 0 || s.NotDurable != 0 {
+			t.Errorf("%+v", s)
+		}
+		l.closed(t, d, f)
+	})
+}
+
+// TestAFailedSyncOfAnEarlierFileIsReturned by the next Sync that itself fails otherwise, and by a Close that no Sync was before.
+func TestAFailedSyncOfAnEarlierFileIsReturned(t *testing.T) {
+	for _, fails := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			d, l := newMemory(t), ledger{}
+			f := opened(t, d, Options{Policy: holdfast.Periodic(time.Second)})
+			d.Add(fault.DiskFault{Op: fault.DiskDatasync, Err: syscall.EIO, Times: 1})
+			l.put(t, f, 3)
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			l.put(t, f, 3) // to a new file
+			if fails {
+				d.Add(fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC})
+				if err := f.Sync(); !errors.Is(err, syscall.ENOSPC) || !errors.Is(err, syscall.EIO) {
+					t.Error("Sync:", err)
+				}
+				d.Mend()
+				if err := f.Sync(); err != nil {
+					t.Error("the second Sync:", err)
+				}
+				l.closed(t, d, f)
+				return
+			}
+			for range 2 {
+				if err := f.Close(); !errors.Is(err, syscall.EIO) {
+					t.Error("Close:", err)
+				}
+			}
+		})
+	}
 }
 
 func TestNewFileWhoseOwnerCannotBeKeptIsForFewer(t *testing.T) {

@@ -78,7 +78,7 @@ type File struct {
 	// notes guards what is below. It is taken last, and held for no call of the disk.
 	notes    sync.Mutex
 	stats    Stats             // Counts: of the Writers that are closed
-	unsynced error             // a failed sync that no Sync has returned
+	unsynced error             // a failed sync that no Sync or Close has returned
 	troubles map[string]*Error // the last failure of each Op that is not over
 	failures notify.Queue[*Error]
 }
@@ -295,11 +295,19 @@ func (f *File) Sync() error {
 		err = failed
 		f.failed(c, err, false)
 	}
+	return f.withUnsynced(err)
+}
+
+// withUnsynced adds a failed sync that no call has returned to what a call of Sync or Close returns.
+func (f *File) withUnsynced(err error) error {
 	f.notes.Lock()
 	defer f.notes.Unlock()
-	if err == nil {
+	switch {
+	case err == nil:
 		err = f.unsynced
 		delete(f.troubles, "sync")
+	case f.unsynced != nil && !errors.Is(err, f.unsynced):
+		err = errors.Join(err, f.unsynced)
 	}
 	f.unsynced = nil
 	return err
@@ -327,15 +335,16 @@ func (f *File) over(ops ...string) {
 }
 
 // Close flushes what was accepted, syncs it unless the policy is sync=never, and closes the
-// log. It returns every failure of that, waits for the background, and leaves a compression
-// that is under way to the next Open. A second Close waits for the first and returns the same.
+// log. It returns every failure of that, and a failed sync of an earlier file that no Sync has
+// returned. It waits for the background, and leaves a compression that is under way to the next
+// Open. A second Close waits for the first and returns the same.
 func (f *File) Close() error {
 	f.closeOnce.Do(func() {
 		f.mu.Lock()
 		f.closed = true
 		close(f.stop)
 		f.disarmLocked()
-		f.closeErr = f.current.Load().Close()
+		f.closeErr = f.withUnsynced(f.current.Load().Close())
 		f.mu.Unlock()
 		f.background.Wait()
 	})

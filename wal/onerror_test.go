@@ -89,6 +89,22 @@ func TestOnErrorMayCallTheLog(t *testing.T) {
 	})
 }
 
+func TestADurableWriteLeavesNothingAtRisk(t *testing.T) {
+	l, _, err := open(newDisk(t, nil), "/log", small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for range 3 {
+		if _, err := l.Append([]byte("record")); err != nil {
+			t.Fatal(err)
+		}
+		if s := l.Stats(); s.NotDurable != 0 || s.Oldest != 0 {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
 func TestStatsOfTheLog(t *testing.T) {
 	for _, dsync := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

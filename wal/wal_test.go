@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -257,6 +259,124 @@ func TestSyncsByTimeAndFlushesAreInTime(t *testing.T) {
 	})
 }
 
+// A watched disk is looked at in each sync.
+type watched struct {
+	noDsync
+	look func()
+}
+
+func (d *watched) Datasync(fd int) error {
+	if d.look != nil {
+		d.look()
+	}
+	return d.noDsync.Datasync(fd)
+}
+
+// TestEachAppendHasItsOwnSync under sync=each: while one is made, no other record is accepted.
+func TestEachAppendHasItsOwnSync(t *testing.T) {
+	d := &watched{noDsync: noDsync{newDisk(t, nil)}}
+	l, _, err := open(d, "/log", Options{Policy: holdfast.EachDurable(), SegmentSize: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var most atomic.Uint64
+	d.look = func() {
+		for range 100 {
+			runtime.Gosched()
+			most.Store(max(most.Load(), l.Last()-l.Durable()))
+		}
+	}
+	const writers = 8
+	var all sync.WaitGroup
+	for range writers {
+		all.Go(func() {
+			if _, err := l.Append([]byte("record")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if l.Durable() != writers || most.Load() != 1 {
+		t.Errorf("%d of %d records are durable, one sync covered up to %d", l.Durable(), writers, most.Load())
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWhatIsDueIsTriedAgain until it works, though no call is made any more.
+func TestWhatIsDueIsTriedAgain(t *testing.T) {
+	for _, p := range []holdfast.Policy{{Buffer: 4096, FlushEvery: 10 * time.Millisecond}, {Buffer: 4096, Sync: holdfast.SyncEvery(10 * time.Millisecond)}} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDisk(t, nil)
+			l, _, err := open(noDsync{d}, "/log", Options{Policy: p, SegmentSize: leastSegment})
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.Add(fault.DiskFault{Op: fault.DiskWrite, Times: 3, Err: syscall.ENOSPC})
+			if _, err := l.Append([]byte("a")); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(35 * time.Millisecond)
+			if synctest.Wait(); l.Stats().NotFlushed == 0 {
+				t.Errorf("%v: the test proves nothing: the disk is not full", p)
+			}
+			time.Sleep(10 * time.Millisecond)
+			if synctest.Wait(); l.Stats().NotFlushed != 0 || l.Err() != nil {
+				t.Errorf("%v: %+v, %v", p, l.Stats(), l.Err())
+			}
+			if err := l.Close(); !errors.Is(err, syscall.ENOSPC) { // no call has returned it
+				t.Errorf("%v: Close = %v", p, err)
+			}
+		})
+	}
+}
+
+func TestAFlushByBytesStartsAtTheirNumber(t *testing.T) {
+	d := newDisk(t, nil)
+	l, _, err := open(d, "/log", Options{Policy: holdfast.Policy{Buffer: 64 * holdfast.KiB, FlushBytes: holdfast.KiB}, SegmentSize: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for n := range 2 {
+		if s := l.Stats(); s.Flushes != 0 {
+			t.Errorf("%d records of 512 bytes: %+v", n, s)
+		}
+		if _, err := l.Append(make([]byte, 512-frameHeader-4)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := l.Stats(); s.Flushes != 1 || s.NotFlushed != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestScansRunBesideEachOther(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "log")
+	l, _ := mustOpen(t, dir, small)
+	if _, err := l.Append([]byte("a")); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	all := 0
+	_, err := Scan(dir, func(Record, *DamageError) bool {
+		_, err := Scan(dir, func(Record, *DamageError) bool {
+			all++
+			return true
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		return true
+	})
+	if err != nil || all != 1 {
+		t.Errorf("%d records, %v", all, err)
+	}
+}
+
 // TestWaitEndsWithItsContext, and the sync that it has begun goes on.
 func TestWaitEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -270,10 +390,11 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 		if err != nil || last != 2 || l.Durable() != 0 {
 			t.Fatal(last, err)
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		ended := errors.New("that is all")
+		ctx, cancel := context.WithTimeoutCause(context.Background(), time.Millisecond, ended)
 		defer cancel()
 		start := time.Now()
-		if err := l.Wait(ctx, last); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Millisecond {
+		if err := l.Wait(ctx, last); !errors.Is(err, ended) || time.Since(start) != time.Millisecond {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
 		if err := l.Wait(context.Background(), last); err != nil || time.Since(start) != time.Second {

@@ -115,6 +115,47 @@ func TestWhatIsNoDirectoryIsRefusedAndCountsForNothing(t *testing.T) {
 	}
 }
 
+func TestADirectoryThatCannotBeLookedAtIsClosed(t *testing.T) {
+	h, disk, dir := newHandles(t, 4)
+	disk.noStat = fs.ErrPermission
+	if _, err := h.UseDir(dir, 1); !errors.Is(err, fs.ErrPermission) || h.open != 0 || len(disk.open) != 0 {
+		t.Errorf("%v, %d counted, open are %v", err, h.open, disk.open)
+	}
+}
+
+// TestARemovedWorkingDirectoryIsNoticed: its path "." leads to it though it is gone.
+func TestARemovedWorkingDirectoryIsNoticed(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("not every system removes or finds a working directory so")
+	}
+	h, _, dir := newHandles(t, 4, "a")
+	t.Chdir(filepath.Join(dir, "a"))
+	h.Rest(&useIn(t, h, 1, ".").Handle)
+	if err := os.Remove(filepath.Join(dir, "a")); err != nil {
+		t.Fatal(err)
+	}
+	d := useIn(t, h, 2, ".") // it can be opened, and nothing can be made in it
+	defer h.Rest(&d.Handle)
+	if h.Stats.Misses != 2 {
+		t.Errorf("a directory that is gone was taken for what it was: %+v", h.Stats)
+	}
+}
+
+func TestADirectoryWhoseSyncFailedIsNotUsedAgain(t *testing.T) {
+	h, _, dir := newHandles(t, 4, "a")
+	d := useIn(t, h, 1, dir, "a")
+	h.Lost(d)
+	if !h.IsLost(d) {
+		t.Error("it is not lost")
+	}
+	now := useIn(t, h, 1, dir, "a")
+	if now == d || h.IsLost(now) {
+		t.Error("the descriptor is used again")
+	}
+	h.Rest(&now.Handle)
+	h.Rest(&d.Handle)
+}
+
 func TestSecondDescriptorOfADirectoryIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, disk, dir := newHandles(t, 8, "a")

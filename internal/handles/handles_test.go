@@ -23,6 +23,14 @@ type tallyDisk struct {
 	most   int            // at any time
 	closed []string       // in order
 	hold   chan struct{}  // if not nil, OpenDir waits for it before it returns
+	noStat error          // of StatFD
+}
+
+func (d *tallyDisk) StatFD(fd int) (sys.Stat, error) {
+	if d.noStat != nil {
+		return sys.Stat{}, d.noStat
+	}
+	return d.Disk.StatFD(fd)
 }
 
 func (d *tallyDisk) add(fd int, path sys.Name) {

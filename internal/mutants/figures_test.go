@@ -165,6 +165,24 @@ var figureMutants = []mutant{
 		new:  "\tif true {\n",
 	},
 	{
+		number: "S01", what: "a part of a block of rounds stands for a whole one",
+		file: "internal/lab/stat/drift.go", tests: "Drift",
+		old: "\t\tif len(block) == size {\n",
+		new: "\t\tif len(block) > 0 {\n",
+	},
+	{
+		number: "S02", what: "the last cell's rounds are those of all that must settle",
+		file: "internal/lab/stat/settled.go", tests: "Settled",
+		old: "\t\t\trounds = min(rounds, len(g[i]))",
+		new: "\t\t\trounds = len(g[i])",
+	},
+	{
+		number: "S03", what: "the middle of a few cells is taken for that of many",
+		file: "internal/lab/stat/runs.go", tests: "Movement",
+		old: "*n/(n-1), Quantile",
+		new: "*1, Quantile",
+	},
+	{
 		number: "997", what: "merged counts have the younger of two oldest bytes",
 		file: "stats/stats.go",
 		old:  "c.Oldest = max(c.Oldest, o.Oldest)",

@@ -571,6 +571,42 @@ var filesMutants = []mutant{
 		new: "err = s.tries.Insist(s.ctx, retry.OpChmod, func() error { return s.files.disk.Chmod(fd, perm) })\n\tif err != nil || has < 0 {\n\t\treturn retry.OpChmod, err\n\t}\n\treturn retry.OpWrite, s.writeBytes(fd)",
 	},
 	{
+		number: "S04", what: "a name that comes during a sync of its directory shares that",
+		file: "internal/durable/losses.go", tests: "ANameThat",
+		old: "\t\t\tn.mu.Lock()\n\t\t\tdelete(n.next, is) // names that come now are not in it\n\t\t\tn.mu.Unlock()\n\t\t\terr := sync()\n",
+		new: "\t\t\terr := sync()\n\t\t\tn.mu.Lock()\n\t\t\tdelete(n.next, is)\n\t\t\tn.mu.Unlock()\n",
+	},
+	{
+		number: "S05", what: "a directory's sync does not await that of its file system",
+		file: "internal/durable/losses.go", tests: "ADirectorys",
+		old: "\t\tn.Await(wholeOf(is))\n",
+		new: "",
+	},
+	{
+		number: "S06", what: "a sync of a directory that works forgets the names that one before lost",
+		file: "internal/durable/step.go", tests: "ALostName",
+		old: "\tif at.err == nil {\n\t\tat.err = err\n\t}\n",
+		new: "\tat.err = err\n",
+	},
+	{
+		number: "S07", what: "a directory that was removed is used because its path still leads there",
+		file: "internal/handles/directory.go", tests: "RemovedWorking",
+		old: " || is.Links == 0 ||\n\t\tis.Mode != d.Is.Mode ||",
+		new: " ||\n\t\tis.Mode != d.Is.Mode ||",
+	},
+	{
+		number: "S08", what: "the descriptor on which a directory's sync failed is used again",
+		file: "internal/handles/directory.go", tests: "SyncFailed",
+		old: "\td.syncLost = true\n",
+		new: "",
+	},
+	{
+		number: "S09", what: "a directory that can't be looked at stays open",
+		file: "internal/handles/directory.go", tests: "LookedAt",
+		old: "\t\tdisk.Close(fd)\n\t\treturn nil, err",
+		new: "\t\treturn nil, err",
+	},
+	{
 		number: "861", what: "others get what a list gave them though the old group's users are others now",
 		file: "internal/permission/permission.go", pkg: "files", tests: "Replace|Perm|List",
 		old: "binary.LittleEndian.PutUint16(perm, binary.LittleEndian.Uint16(perm)&group&mask)",

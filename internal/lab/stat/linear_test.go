@@ -93,5 +93,8 @@ func TestDriftOfManyRounds(t *testing.T) {
 		if shift, ok := Drift(x); !ok || math.Abs(shift-20.0/110) > 0.01 {
 			t.Errorf("%d rounds: %v, %t", n, shift, ok)
 		}
+		if blocks, each := inBlocks(x); len(blocks) != n/int(each) {
+			t.Errorf("%d rounds: %d blocks of %v", n, len(blocks), each)
+		}
 	}
 }

@@ -108,6 +108,12 @@ func TestMovementIsBeyondErrors(t *testing.T) {
 	check("a control of a known ratio", z*leastMovement+math.Log(1.3)-leastMovement, Moved(nil, nil, false, nil, wide(1.3, 1)))
 	check("a control within its error", z*leastMovement, Moved(nil, nil, false, nil, wide(1.3, math.Exp(z*math.Log(1.3)))))
 
+	var one, other [][]float64 // five cells, in equal steps: the middle distance is one step
+	for i := range 5 {
+		one, other = append(one, count(20)), append(other, scaled(count(20), math.Exp(0.1*float64(i))))
+	}
+	check("cells that lie apart", z*1.4826*0.1*5/4, Moved(one, other, true, nil, nil))
+
 	r := rand.New(rand.NewPCG(4, 4))
 	var a, b [][]float64
 	for range 200 {

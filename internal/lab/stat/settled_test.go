@@ -43,6 +43,7 @@ func TestSettled(t *testing.T) {
 	check(short(5), 1, math.NaN(), false)
 	check([][][]float64{{calm, noisy}, {calm[:5], calm[:5]}, {calm, calm}}, 1, math.NaN(), false)
 	check([][][]float64{{calm, noisy[:9]}}, 1, math.NaN(), false)
+	check([][][]float64{{calm[:9], calm[:9]}, {calm, calm}}, 1, 0, false) // the least number of rounds counts
 	check([][][]float64{{calm, noisy}}, math.NaN(), 0.03, false)
 	check([][][]float64{{calm}}, 0, 0, true)
 	check([][][]float64{{}}, 1, 0, false)
