@@ -280,7 +280,7 @@ func (l *Lane) tryTurnOver(p []byte) (full, done bool) {
 }
 
 // Close merges what the Lane holds and gives its memory back. It does not flush. On an error the
-// Lane stays open, with all it holds. Its Writer's Close covers a Lane that is not closed.
+// Lane stays open and loses nothing. Its Writer's Close covers a Lane that is not closed.
 func (l *Lane) Close() error {
 	if l.done || l.size == 0 {
 		l.done = true
