@@ -10,7 +10,7 @@ import (
 var absent = [...]byte{'u', 's', 'e', 'r', '.', 'h', 'o', 'l', 'd', 'f', 'a', 's', 't', '.', 'n', 'o', 'n', 'e', 0}
 
 // stopped returns why a file system takes no changes any more, if that is so. It is
-// asked after each sync that worked, but for [Disk.WriteAtDurably]: once ext4 or xfs could not write its journal, or
+// asked after each sync that worked: once ext4 or xfs could not write its journal, or
 // btrfs its trees, what they had not written is lost. But fsync(2) of a directory says
 // that all is well. So does, on ext4, that of a file whose bytes were written and whose
 // size was not. A call that changes the file would be refused; so one is made that
