@@ -14,7 +14,6 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/isolate"
-	"github.com/holdfast-go/holdfast/wal"
 )
 
 // A failingVolume is a file system on a loop device on a loop device on an image. Where
@@ -184,63 +183,4 @@ func loseNames(t *testing.T, kind, other string) {
 		t.Error(said, "and the file is not there")
 	}
 	t.Log(said)
-}
-
-// TestRecordsOverwriteWhatIsDurable though the file system has stopped meanwhile. A log's append is not
-// asked whether that is so: it writes where all was durable when its segment began. What
-// needs more, such as the next segment, must be refused.
-func TestRecordsOverwriteWhatIsDurable(t *testing.T) {
-	for kind := range failingKinds {
-		t.Run(kind, func(t *testing.T) {
-			isolate.Mounts(t, func(t *testing.T) {
-				v := newFailingVolume(t, kind)
-				options := wal.Options{Policy: holdfast.Durable(), SegmentSize: 64 * holdfast.KiB}
-				l, _, err := wal.Open(filepath.Join(v.dir, "log"), options)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer l.Close()
-				record := func(i uint64) []byte { return []byte(strings.Repeat(fmt.Sprintf("%03d,", i), 25)) }
-				acknowledged, refused := uint64(0), error(nil)
-				add := func(n int) {
-					for ; n > 0 && refused == nil; n-- {
-						last, err := l.Append(record(acknowledged + 1))
-						if refused = err; err == nil {
-							acknowledged = last
-						}
-					}
-				}
-				add(100)
-				if refused != nil {
-					t.Fatal(refused)
-				}
-				v.fail(true)
-				dir := filepath.Join(v.dir, "other")
-				if err := os.Mkdir(dir, 0o777); err == nil {
-					f, err := os.Open(v.dir)
-					if err != nil {
-						t.Fatal(err)
-					}
-					t.Logf("sync of the directory: %v", f.Sync())
-					f.Close()
-				}
-				v.fail(false)
-				add(2000) // more than fit into what was durable
-				t.Logf("%d records were acknowledged: %v", acknowledged, refused)
-				again, found, err := wal.Open(filepath.Join(v.after(), "log"), options)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer again.Close()
-				if found.Last < acknowledged {
-					t.Errorf("%d of %d records are left", found.Last, acknowledged)
-				}
-				for i := uint64(1); i <= acknowledged; i++ {
-					if got, err := again.Read(i); err != nil || string(got) != string(record(i)) {
-						t.Fatalf("record %d is %q, %v", i, got, err)
-					}
-				}
-			})
-		})
-	}
 }

@@ -560,14 +560,6 @@ func TestUnreadByteKnowsItsLimits(t *testing.T) {
 	r.Discard(2)
 	r.ReadByte()
 	refused("after a ReadByte that failed")
-
-	// Each byte comes in another block of memory.
-	r = readahead.NewReader(iotest.OneByteReader(strings.NewReader("abcdef")), readahead.Options{ReadAhead: readahead.Always})
-	defer r.Close()
-	if got, err := r.Peek(5); err != nil || string(got) != "abcde" {
-		t.Fatalf("%q, %v", got, err)
-	}
-	refused("after Peek of many blocks")
 }
 
 // A boaster says that it wrote more than it was given.

@@ -384,12 +384,14 @@ func TestSegmentThatWasBegunAgainIsRemoved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := "/log/" + segmentName(1)
-	if _, err := l.Append([]byte("removed")); err != nil {
-		t.Fatal(err)
+	name := "/log/" + segmentName(2)
+	for _, size := range []int{leastSegment - headerSize - 64, 100} { // each in a segment of its own
+		if _, err := l.Append(make([]byte, size)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	old := d.ProcessCrash().Files[name]
-	if err := l.TruncateAfter(0); err != nil {
+	if err := l.TruncateAfter(1); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := l.Append([]byte("stays")); err != nil {
@@ -406,7 +408,7 @@ func TestSegmentThatWasBegunAgainIsRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	if got, err := l.Read(1); err != nil || string(got) != "stays" || found.Segments != 1 || found.Records != 1 {
+	if got, err := l.Read(2); err != nil || string(got) != "stays" || found.Segments != 2 || found.Records != 2 {
 		t.Errorf("%q, %v, %+v", got, err, found)
 	}
 	if _, there := again.ProcessCrash().Files[name]; there {

@@ -5,6 +5,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/wal"
@@ -45,4 +46,27 @@ func Example() {
 	// 1: debit alice 5
 	// 2: credit bob 5
 	// from 2 to 2
+}
+
+// A log that keeps at most 1 GiB and the records of a week, but all that a reader still needs.
+func ExampleLog_FirstWithin() {
+	dir, err := os.MkdirTemp("", "wal")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	l, _, err := wal.Open(dir, wal.Options{Policy: holdfast.Durable()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer l.Close()
+	needed, err := l.Append([]byte("one"), []byte("two"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := l.TruncateBefore(min(needed, l.FirstWithin(holdfast.GiB, 7*24*time.Hour))); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(l.First(), l.Last())
+	// Output: 1 2
 }

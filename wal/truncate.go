@@ -69,8 +69,6 @@ func (l *Log) TruncateBefore(index uint64) error {
 // 0 is no bound. FirstWithin removes nothing: give TruncateBefore this index, or a smaller one if
 // records are still needed.
 //
-//	err := l.TruncateBefore(min(l.FirstWithin(holdfast.GiB, 7*24*time.Hour), needed))
-//
 // It counts whole segments, and the one that is written to always stays. A segment's age is that of
 // the next one's beginning. Since Open a running clock counts it; before, the system's.
 func (l *Log) FirstWithin(size holdfast.Size, age time.Duration) uint64 {
@@ -88,7 +86,7 @@ func (l *Log) FirstWithin(size holdfast.Size, age time.Duration) uint64 {
 			break
 		}
 		kept -= int64(s.size)
-		first = max(first, next.first)
+		first = next.first
 	}
 	return first
 }

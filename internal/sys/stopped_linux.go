@@ -10,11 +10,11 @@ import (
 var absent = [...]byte{'u', 's', 'e', 'r', '.', 'h', 'o', 'l', 'd', 'f', 'a', 's', 't', '.', 'n', 'o', 'n', 'e', 0}
 
 // stopped returns why a file system takes no changes any more, if that is so. It is called after
-// each sync that worked, but for [Disk.WriteAtDurably]. Once ext4 or xfs could not write its
-// journal, or btrfs its trees, what they had not written is lost. But fsync(2) of a directory says
-// that all is well. So does, on ext4, that of a file whose bytes were written and whose size was
-// not. Such a file system refuses a call that changes the file. So stopped makes one that changes
-// nothing on a file system which is alive: it removes an attribute that does not exist.
+// each sync that worked. Once ext4 or xfs could not write its journal, or btrfs its trees, what
+// they had not written is lost. But fsync(2) of a directory says that all is well. So does, on
+// ext4, that of a file whose bytes were written and whose size was not. Such a file system refuses
+// a call that changes the file. So stopped makes one that changes nothing on a file system which is
+// alive: it removes an attribute that does not exist.
 //
 // Note: no call that only reads reports it on ext4, which looks at its journal when a
 // change begins. Both calls take 2.6 µs at most; a write and an fdatasync 131 with them and without.
