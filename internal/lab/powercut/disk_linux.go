@@ -255,10 +255,10 @@ func mount(file *os.File, point string, k volume.Kind, options string) (unmount 
 		})
 	}
 	err = try()
-	if k.Type == "jfs" && errors.Is(err, unix.EINVAL) {
+	if errors.Is(err, unix.EINVAL) && loop != nil {
 		first := loop // in use, so that the next one is another
 		defer first.Close()
-		err = try() // Linux 6.1 refuses the first device of a file, and takes a second one; why is not known
+		err = try() // of jfs and nilfs2, Linux 6.1 refuses the first device of a file, and takes a second one; why is not known
 	}
 	if loop == nil {
 		return nil, err

@@ -253,9 +253,10 @@ const (
 var harmlessThere = []string{"liar-no-sync", "liar-name-first"}
 
 // journalsData reports whether it does. An ext4 with data=ordered does not, since it allocates late.
-// f2fs keeps the bytes of such small files in their inodes, which a checkpoint writes.
+// f2fs keeps the bytes of such small files in their inodes, which a checkpoint writes. On nilfs2
+// each sync writes all that is dirty.
 func journalsData(k volume.Kind) bool {
-	return k.Type == "ext3" || k.Name == "ext4-journal" || k.Type == "f2fs"
+	return k.Type == "ext3" || k.Name == "ext4-journal" || k.Type == "f2fs" || k.Type == "nilfs2"
 }
 
 // cells are those of the order, the controls of all file systems first.
