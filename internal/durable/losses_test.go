@@ -2,6 +2,7 @@ package durable
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,7 +15,8 @@ func TestANameThatComesDuringASyncHasItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var n NameSyncs
 		var began []time.Duration
-		start, ended := time.Now(), 0
+		start := time.Now()
+		var ended atomic.Int64
 		for i := range 3 { // the second and the third come while the first is synced, and share one
 			time.AfterFunc(time.Duration(i)*time.Second, func() {
 				err := n.Directory(keyed.Key{Device: 1, Inode: 2}, func() error {
@@ -25,16 +27,16 @@ func TestANameThatComesDuringASyncHasItsOwn(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				ended++
+				ended.Add(1)
 			})
 		}
 		time.Sleep(time.Minute)
-		if synctest.Wait(); ended != 1 {
-			t.Errorf("%d of 3 calls have ended with the first sync", ended)
+		if synctest.Wait(); ended.Load() != 1 {
+			t.Errorf("%d of 3 calls have ended with the first sync", ended.Load())
 		}
 		time.Sleep(time.Hour)
-		if len(began) != 2 || began[1] != time.Minute || ended != 3 {
-			t.Errorf("syncs began at %v, %d calls have ended", began, ended)
+		if synctest.Wait(); len(began) != 2 || began[1] != time.Minute || ended.Load() != 3 {
+			t.Errorf("syncs began at %v, %d calls have ended", began, ended.Load())
 		}
 	})
 }
