@@ -154,8 +154,8 @@ var writerMutants = []mutant{
 	{
 		number: "30", what: "a background failure is not kept while the flush is stuck",
 		file: "writer.go", tests: "Failure|Background|Failed",
-		old: "if ok && !failed.again && w.unreported == nil {",
-		new: "if ok && !failed.again && w.unreported == nil && !w.stuck {",
+		old: "if failed, ok := err.(*WriteError); ok && !failed.again && w.unreported == nil {",
+		new: "if failed, ok := err.(*WriteError); ok && !failed.again && w.unreported == nil && !w.stuck {",
 	},
 	{
 		number: "31", what: "memory that grows copies what has wrapped one byte late",

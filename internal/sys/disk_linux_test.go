@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -216,4 +217,34 @@ func TestAFileInMemoryIsNotSharedFaster(t *testing.T) {
 	if err != nil || unix.Major(is.Device) != 0 || (Disk{}).SharesFaster(fd, is.Device) {
 		t.Errorf("%+v, %v", is, err)
 	}
+}
+
+// TestStatLeavesTimesCoarse holds StatFD to ask for no times. Since Linux 6.13 the write after such
+// a question gets the time of the clock, not of its last tick. So it changes the inode each time.
+func TestStatLeavesTimesCoarse(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for range 100 { // another program may make a finer time known to all
+		if _, err := (Disk{}).StatFD(int(f.Fd())); err != nil {
+			t.Fatal(err)
+		}
+		before := time.Now()
+		if _, err := f.WriteString("x"); err != nil {
+			t.Fatal(err)
+		}
+		is, err := f.Stat()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if is.ModTime().Before(before) {
+			return
+		}
+		if _, err := f.WriteString("x"); err != nil { // what Stat asked is answered
+			t.Fatal(err)
+		}
+	}
+	t.Error("each write was given a time of its own")
 }

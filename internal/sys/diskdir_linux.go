@@ -30,24 +30,15 @@ func (Disk) OpenDirIn(dir int, name Name) (fd int, err error) {
 // (before Linux 4.11, or by a filter) it is fstat(2), which does not report that.
 func (d Disk) StatDir(fd int) (DirStat, error) {
 	var s unix.Statx_t
-	err := unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_SYNC_AS_STAT, unix.STATX_BASIC_STATS, &s)
-	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
+	err := statx(fd, unix.STATX_BASIC_STATS, &s)
+	if err == unix.ENOSYS || err == unix.EPERM {
 		is, err := d.StatFile(fd)
 		return DirStat{FileStat: is}, err
 	}
 	at := func(t unix.StatxTimestamp) time.Time { return time.Unix(t.Sec, int64(t.Nsec)) }
 	return DirStat{
 		FileStat: FileStat{
-			Stat: Stat{
-				Device: unix.Mkdev(s.Dev_major, s.Dev_minor),
-				Inode:  s.Ino,
-				Links:  uint64(s.Nlink),
-				Mode:   uint32(s.Mode),
-				UID:    s.Uid,
-				GID:    s.Gid,
-				Size:   int64(s.Size),
-				Blocks: int64(s.Blocks),
-			},
+			Stat:     newStatOfStatx(&s),
 			Accessed: at(s.Atime), Modified: at(s.Mtime), Changed: at(s.Ctime),
 		},
 		Mounted: s.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0,

@@ -1,18 +1,19 @@
 package sys
 
-import "golang.org/x/sys/unix"
-
 // handleState holds the calls as values made once, so that no second call allocates, and
 // their results. A file that is never synced has no datasync.
 type handleState struct {
-	datasync, fstat       func(fd uintptr)
-	datasyncErr, fstatErr error
-	stat                  unix.Stat_t
+	datasync, look       func(fd uintptr)
+	datasyncErr, lookErr error
+	is                   Stat
 }
 
 func (h *Handle) init() {
-	h.fstat = func(fd uintptr) {
-		h.fstatErr = Uninterrupted(func() error { return unix.Fstat(int(fd), &h.stat) })
+	h.look = func(fd uintptr) {
+		h.lookErr = Uninterrupted(func() (err error) {
+			h.is, err = Disk{}.StatFD(int(fd))
+			return err
+		})
 	}
 }
 
@@ -30,10 +31,10 @@ func (h *Handle) Datasync() error {
 	return h.datasyncErr
 }
 
-// Links returns how many names the file has: st_nlink of fstat(2).
+// Links returns how many names the file has: see [Disk.StatFD].
 func (h *Handle) Links() (uint64, error) {
-	if err := h.raw.Control(h.fstat); err != nil {
+	if err := h.raw.Control(h.look); err != nil {
 		return 0, err
 	}
-	return uint64(h.stat.Nlink), h.fstatErr
+	return h.is.Links, h.lookErr
 }

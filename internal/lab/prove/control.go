@@ -127,7 +127,7 @@ func (c control) attacked(mode fs.FileMode, byRoot bool) *Workload {
 }
 
 // appending is a control that appends: each step writes a record. Each file gets a few, and then the
-// next one has its turn: file systems keep a small file in another place than a larger one.
+// next one has its turn. File systems keep a small file in another place than a larger one.
 func (c control) appending(names int, step func(f holdfast.File, b []byte) error) *Workload {
 	const each = 32 // records at a time
 	liar := c.finds != "correct"

@@ -147,8 +147,8 @@ type sumOf struct {
 	kind int
 }
 
-// merge adds the bins of a round's trials to the sums, and reports whether there were any: held
-// has those of all their latencies, one after the other. The bins of a round that is not whole are in no figure.
+// merge adds the bins of a round's trials to the sums, and reports whether there were any.
+// Held has those of all their latencies, one after the other. The bins of a round that is not whole are in no figure.
 func merge(sums map[sumOf]*sum, trials []Trial, held []bin, whole bool) (any bool) {
 	for i := range trials {
 		t := &trials[i]
