@@ -113,43 +113,50 @@ func (Disk) Remove(dir int, name Name) error {
 
 // Stat says what a name of a directory is; of a symbolic link, that it is one.
 func (Disk) Stat(dir int, name Name) (Stat, error) {
-	var s unix.Stat_t
-	err := fstatat(dir, name, &s, unix.AT_SYMLINK_NOFOLLOW)
-	return newStat(&s), err
+	return stat(dir, name, unix.AT_SYMLINK_NOFOLLOW)
 }
 
 // StatPath says what a path is; it follows symbolic links.
-func (Disk) StatPath(path Name) (Stat, error) {
-	var s unix.Stat_t
-	err := fstatat(atCwd, path, &s, 0)
+func (Disk) StatPath(path Name) (Stat, error) { return stat(atCwd, path, 0) }
+
+// StatFD says what an open file or directory is.
+func (Disk) StatFD(fd int) (Stat, error) { return stat(fd, "", unix.AT_EMPTY_PATH) }
+
+// stat asks for no times. After stat(2) and fstat(2), which do, the next write changes the inode
+// (multigrain timestamps, Linux 6.13). An append of 128 bytes by RWF_DSYNC then takes 180 µs in place
+// of 120 on ext4 without a journal.
+func stat(dir int, name Name, flags int) (Stat, error) {
+	const fields = unix.STATX_TYPE | unix.STATX_MODE | unix.STATX_NLINK | unix.STATX_UID | unix.STATX_GID |
+		unix.STATX_INO | unix.STATX_SIZE | unix.STATX_BLOCKS
+	var s unix.Statx_t
+	err := statx(dir, name, flags, fields, &s)
 	return newStat(&s), err
 }
 
-// StatFD says what an open file or directory is. It asks for no times: after a fstat(2), which
-// does, the next write changes the inode (multigrain timestamps, Linux 6.13). An append of 128 bytes
-// by RWF_DSYNC then takes 180 µs in place of 120 on ext4 without a journal.
-func (Disk) StatFD(fd int) (Stat, error) {
-	const fields = unix.STATX_TYPE | unix.STATX_MODE | unix.STATX_NLINK | unix.STATX_UID | unix.STATX_GID |
-		unix.STATX_INO | unix.STATX_SIZE | unix.STATX_BLOCKS
-	var x unix.Statx_t
-	err := statx(fd, fields, &x)
-	if err == unix.ENOSYS || err == unix.EPERM { // before Linux 4.11, or a filter
-		var s unix.Stat_t
-		err = unix.Fstat(fd, &s)
-		return newStat(&s), err
-	}
-	return newStatOfStatx(&x), err
-}
-
-// statx asks for fields of an open file without allocating.
-func statx(fd, fields int, s *unix.Statx_t) error {
-	var empty byte
-	_, _, e := syscall.Syscall6(unix.SYS_STATX, uintptr(fd), uintptr(unsafe.Pointer(&empty)), unix.AT_EMPTY_PATH,
+// statx is statx(2). Where there is no such call (before Linux 4.11, or by a filter) it is
+// fstatat(2), which reports no attributes.
+func statx(dir int, name Name, flags, fields int, s *unix.Statx_t) error {
+	_, _, e := syscall.Syscall6(unix.SYS_STATX, uintptr(dir), uintptr(unsafe.Pointer(name.pointer())), uintptr(flags),
 		uintptr(fields), uintptr(unsafe.Pointer(s)), 0)
-	return errnoError(e)
+	if e != unix.ENOSYS && e != unix.EPERM {
+		return errnoError(e)
+	}
+	var old unix.Stat_t
+	err := unix.Fstatat(dir, name.String(), &old, flags)
+	at := func(t unix.Timespec) unix.StatxTimestamp {
+		sec, nsec := t.Unix()
+		return unix.StatxTimestamp{Sec: sec, Nsec: uint32(nsec)}
+	}
+	*s = unix.Statx_t{
+		Dev_major: unix.Major(uint64(old.Dev)), Dev_minor: unix.Minor(uint64(old.Dev)), Ino: old.Ino,
+		Nlink: uint32(old.Nlink), Mode: uint16(old.Mode), Uid: old.Uid, Gid: old.Gid,
+		Size: uint64(old.Size), Blocks: uint64(old.Blocks),
+		Atime: at(old.Atim), Mtime: at(old.Mtim), Ctime: at(old.Ctim),
+	}
+	return err
 }
 
-func newStatOfStatx(s *unix.Statx_t) Stat {
+func newStat(s *unix.Statx_t) Stat {
 	return Stat{
 		Device: unix.Mkdev(s.Dev_major, s.Dev_minor),
 		Inode:  s.Ino,
@@ -159,19 +166,6 @@ func newStatOfStatx(s *unix.Statx_t) Stat {
 		GID:    s.Gid,
 		Size:   int64(s.Size),
 		Blocks: int64(s.Blocks),
-	}
-}
-
-func newStat(s *unix.Stat_t) Stat {
-	return Stat{
-		Device: uint64(s.Dev),
-		Inode:  s.Ino,
-		Links:  uint64(s.Nlink),
-		Mode:   s.Mode,
-		UID:    s.Uid,
-		GID:    s.Gid,
-		Size:   s.Size,
-		Blocks: s.Blocks,
 	}
 }
 

@@ -26,36 +26,26 @@ func (Disk) OpenDirIn(dir int, name Name) (fd int, err error) {
 }
 
 // StatDir says what an open directory is, with its times, and whether it is the root of
-// a mount: statx(2), STATX_ATTR_MOUNT_ROOT of Linux 5.8. Where there is no such call
-// (before Linux 4.11, or by a filter) it is fstat(2), which does not report that.
-func (d Disk) StatDir(fd int) (DirStat, error) {
+// a mount: STATX_ATTR_MOUNT_ROOT of Linux 5.8.
+func (Disk) StatDir(fd int) (DirStat, error) {
 	var s unix.Statx_t
-	err := statx(fd, unix.STATX_BASIC_STATS, &s)
-	if err == unix.ENOSYS || err == unix.EPERM {
-		is, err := d.StatFile(fd)
-		return DirStat{FileStat: is}, err
-	}
-	at := func(t unix.StatxTimestamp) time.Time { return time.Unix(t.Sec, int64(t.Nsec)) }
+	err := statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_BASIC_STATS, &s)
 	return DirStat{
 		FileStat: FileStat{
-			Stat:     newStatOfStatx(&s),
-			Accessed: at(s.Atime), Modified: at(s.Mtime), Changed: at(s.Ctime),
+			Stat:     newStat(&s),
+			Accessed: timeOf(s.Atime), Modified: timeOf(s.Mtime), Changed: timeOf(s.Ctime),
 		},
 		Mounted: s.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0,
 	}, err
 }
 
 // StatFile says what an open file is, with its times and blocks.
-func (Disk) StatFile(fd int) (FileStat, error) {
-	var s unix.Stat_t
-	err := unix.Fstat(fd, &s)
-	return FileStat{
-		Stat:     newStat(&s),
-		Accessed: time.Unix(s.Atim.Unix()),
-		Modified: time.Unix(s.Mtim.Unix()),
-		Changed:  time.Unix(s.Ctim.Unix()),
-	}, err
+func (d Disk) StatFile(fd int) (FileStat, error) {
+	is, err := d.StatDir(fd)
+	return is.FileStat, err
 }
+
+func timeOf(t unix.StatxTimestamp) time.Time { return time.Unix(t.Sec, int64(t.Nsec)) }
 
 // ReadNames appends some of an open directory's names, without "." and "..", and goes on
 // behind them at the next call. It appends none when there are no more. The names of
@@ -143,9 +133,9 @@ func (Disk) ChownIn(dir int, name Name, uid, gid uint32) error {
 // TimesIn returns when a name of a directory was last read and changed; of a symbolic
 // link, the link itself.
 func (Disk) TimesIn(dir int, name Name) (accessed, modified time.Time, err error) {
-	var s unix.Stat_t
-	err = fstatat(dir, name, &s, unix.AT_SYMLINK_NOFOLLOW)
-	return time.Unix(s.Atim.Unix()), time.Unix(s.Mtim.Unix()), err
+	var s unix.Statx_t
+	err = statx(dir, name, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_ATIME|unix.STATX_MTIME, &s)
+	return timeOf(s.Atime), timeOf(s.Mtime), err
 }
 
 // SetTimesIn sets what TimesIn returns.
