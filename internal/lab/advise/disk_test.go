@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/stat"
 )
 
-// A waiting is a policy at 3,000 records a second, whose Writes take 300 µs; in some of 12 rounds a
+// A waiting is a policy at 3,000 records a second, whose Writes take 300 µs. In some of 12 rounds a
 // part of its 1,500 Writes takes 20 ms.
 type waiting struct {
 	policy  string
@@ -51,8 +51,8 @@ func simulated(t *testing.T, all ...waiting) figure.Figures {
 	return f
 }
 
-// TestStallsAreThoseOfTheDisk: a policy that met no stall is judged by those that its like met in the same
-// run too, since a stall is the disk's.
+// TestStallsAreThoseOfTheDisk: a policy that met no stall is judged by those that its like met in the
+// same run.
 func TestStallsAreThoseOfTheDisk(t *testing.T) {
 	const met, open = advise.Met, advise.NotKnown
 	check := func(name, term string, want advise.Verdict, all ...waiting) {

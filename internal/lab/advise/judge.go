@@ -125,8 +125,8 @@ const enoughSyncs = 20
 // confidence. The chance that all n are among the shortest p is pⁿ.
 func coverage(n int64) float64 { return math.Pow(0.05, 1/float64(n)) }
 
-// longestSync returns the longest sync of the rows that have r's load and write no more between two syncs
-// than r, as they promise to lose no more. How long such a sync takes is a matter of the disk.
+// longestSync returns the longest sync of the rows of r's load that promise to lose no more than r does.
+// Their syncs write no more than r's, so how long one takes is a matter of the disk.
 func longestSync(r figure.Row, load []figure.Row) time.Duration {
 	longest := r.LongestSync
 	within := func(a, b int64) bool { return uint64(a) <= uint64(b) } // Unlimited is -1, so it is the most
@@ -259,8 +259,8 @@ func findTime(t Term, r figure.Row) Finding {
 
 // doubt makes a time that keeps its term not known if it may have been luck. A policy whose Writes wait for a
 // sync meets the disk's stalls, which are rare and come in clusters. So it is judged with all policies of its
-// load that wait in the same way, and that kept up: a queue that grows is no stall. With one writer every
-// Write has a sync of its own under each of them.
+// load that wait in the same way. Those that did not keep up are left out: a queue that grows is no stall.
+// With one writer every Write has a sync of its own under each of them.
 func (f *Finding) doubt(t Term, r figure.Row, all figure.Figures, load []figure.Row) error {
 	if !r.Cell.Policy.Sync.Waits() {
 		return nil

@@ -27,8 +27,8 @@ func (r Row) Quantile(p float64) (Quantile, bool) {
 	return Quantile{}, false
 }
 
-// Longer returns which part of the Writes of the rows together took longer than limit, and how large that
-// part may be, with 95 % confidence. The rows are of one load, and their times are those of Quantiles. Rounds are
+// Longer returns which part of the Writes of the rows together took longer than limit. The part that may have, with
+// 95 % confidence, is most. The rows are of one load, and their times are those of Quantiles. Rounds are
 // counted and not Writes, because stalls come in clusters.
 func (f Figures) Longer(rows []Row, limit time.Duration) (part, most float64, err error) {
 	type count struct{ longer, all int64 }
