@@ -114,6 +114,10 @@ func TestLongestSyncIsThatOfTheDisk(t *testing.T) {
 	slower := like("buffer=0,sync=group", 15*ms)
 	slower.due = 0
 	check("under another load", "loss<=20ms,rate>=1k/s", met, "14ms", own, slower)
+	burst, paced := like(own.policy, 4*ms), own
+	burst.due, burst.change = 0, func(r *figure.Row) { r.Period = &figure.Period{} }
+	paced.change = func(r *figure.Row) { r.Cell.Every, r.Period = 2, &figure.Period{FellDue: 3, Reached: true} }
+	check("of bursts, for a paced one", "loss<=20ms", met, "14ms", burst, paced, slower)
 	check("one twice as long", "loss<=18ms", met, "14ms", own)
 	check("one almost twice as long", "loss<=17999us", open, "14ms", own)
 	check("nothing to lose", "loss<=0", met, "nothing", like("buffer=0,sync=group", 4*ms), like("buffer=0,sync=each", 400*ms))

@@ -58,7 +58,7 @@ func judge(n Need, r figure.Row, all figure.Figures, load []figure.Row) (Judgeme
 	j := Judgement{Policy: r.Cell.Policy, Cost: figure.Number(r.Net.CPU.Median), Memory: int64(r.Memory)}
 	for _, t := range n {
 		f := find(t, n, r, load)
-		if t.timesWrites() && f.Verdict == "" && t.allows(f.Value) {
+		if timesWrites := t.Of >= P50 && t.Of <= Max; timesWrites && f.Verdict == "" && t.allows(f.Value) {
 			if err := f.doubt(t, r, all, load); err != nil {
 				return j, err
 			}
@@ -77,9 +77,6 @@ func judge(n Need, r figure.Row, all figure.Figures, load []figure.Row) (Judgeme
 	}
 	return j, nil
 }
-
-// timesWrites reports whether the term is about the time of a Write.
-func (t Term) timesWrites() bool { return t.Of >= P50 && t.Of <= Max }
 
 // allows reports whether a value is inside the term.
 func (t Term) allows(value int64) bool {
