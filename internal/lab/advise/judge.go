@@ -53,11 +53,16 @@ func (j Judgement) Verdict() Verdict {
 	return all
 }
 
-// judge judges a policy by its row.
-func judge(n Need, r figure.Row) Judgement {
+// judge judges a policy by its row, and by those of its load: what they met at the disk it may meet too.
+func judge(n Need, r figure.Row, all figure.Figures, load []figure.Row) (Judgement, error) {
 	j := Judgement{Policy: r.Cell.Policy, Cost: figure.Number(r.Net.CPU.Median), Memory: int64(r.Memory)}
 	for _, t := range n {
-		f := find(t, n, r)
+		f := find(t, n, r, load)
+		if timesWrites := t.Of >= P50 && t.Of <= Max; timesWrites && f.Verdict == "" && t.allows(f.Value) {
+			if err := f.doubt(t, r, all, load); err != nil {
+				return j, err
+			}
+		}
 		f.Term, f.Unit = t, t.Unit
 		switch {
 		case f.Verdict != "": // it is no matter of a value
@@ -70,7 +75,7 @@ func judge(n Need, r figure.Row) Judgement {
 		}
 		j.Findings = append(j.Findings, f)
 	}
-	return j
+	return j, nil
 }
 
 // allows reports whether a value is inside the term.
@@ -84,12 +89,12 @@ func (t Term) allows(value int64) bool {
 	return value <= t.Limit
 }
 
-func find(t Term, n Need, r figure.Row) Finding {
+func find(t Term, n Need, r figure.Row, load []figure.Row) Finding {
 	switch t.Of {
 	case Loss:
-		return inFlight(t, r, r.Cell.Policy.Loss().Power, r.LongestSync, r.Syncs, "sync")
+		return inFlight(t, r, r.Cell.Policy.Loss().Power, r.LongestSync, longestSync(r, load), "sync")
 	case Crash:
-		return inFlight(t, r, r.Cell.Policy.Loss().Process, r.LongestFlush, 0, "flush")
+		return inFlight(t, r, r.Cell.Policy.Loss().Process, r.LongestFlush, r.LongestFlush, "flush")
 	case Rate:
 		return findRate(t, r)
 	case CPU:
@@ -117,13 +122,30 @@ const enoughSyncs = 20
 // confidence. The chance that all n are among the shortest p is pⁿ.
 func coverage(n int64) float64 { return math.Pow(0.05, 1/float64(n)) }
 
+// longestSync returns the longest sync of the rows of r's load that promise to lose no more than r does.
+// Their syncs write no more than r's, so how long one takes is a matter of the disk.
+func longestSync(r figure.Row, load []figure.Row) time.Duration {
+	longest := r.LongestSync
+	within := func(a, b int64) bool { return uint64(a) <= uint64(b) } // Unlimited is -1, so it is the most
+	own := r.Cell.Policy.Loss().Power
+	for _, like := range load {
+		b := like.Cell.Policy.Loss().Power
+		noMore := b.None() || within(int64(b.Time), int64(own.Time)) && within(int64(b.Bytes), int64(own.Bytes))
+		if noMore && figure.LoadOf(like.Cell) == figure.LoadOf(r.Cell) {
+			longest = max(longest, like.LongestSync)
+		}
+	}
+	return longest
+}
+
 // inFlight returns the honest bound of a loss. By time, it is the policy's own and one sync
-// or flush in flight, for which it takes the longest that was measured. If that takes longer
-// than the period, the next is due before it ends, and then there are two. In bytes, a sync
-// in flight counts as what was written meanwhile. n is how many were timed, 0 if that is not
-// counted.
-func inFlight(t Term, r figure.Row, b holdfast.Bound, longest time.Duration, n int64, noun string) Finding {
-	var f Finding
+// or flush in flight. The better end takes the longest of the policy's own, the worse end the longest of
+// the run. If that takes longer than the period, the next is due before it ends, and then there are
+// two. In bytes, a sync in flight counts as what was written meanwhile.
+//
+// The longest that was seen is no bound of syncs: in as much time again a longer one is as likely as not. So
+// the bound is not known to be kept unless it is with one twice as long.
+func inFlight(t Term, r figure.Row, b holdfast.Bound, own, longest time.Duration, noun string) Finding {
 	switch {
 	case b.None():
 		return known(0, "nothing is lost")
@@ -133,21 +155,35 @@ func inFlight(t Term, r figure.Row, b holdfast.Bound, longest time.Duration, n i
 		return known(int64(b.Bytes), b.String())
 	case !r.Period.Judged():
 		return without(NotKnown, fmt.Sprintf("its period fell due %s in a trial, and %d are needed", count(int64(r.Period.FellDue), "time"), figure.LeastDue))
-	case longest <= 0:
+	case own <= 0:
 		return without(NotKnown, fmt.Sprintf("%v, and no %s was timed", b, noun))
-	case t.Unit == Bytes:
-		f = bytesInFlight(r, b, longest)
-	case longest > b.Time:
-		f = known(roundUp(int64(2*longest)), fmt.Sprintf("it takes longer than %v, so two of the longest %s, %v", b.Time, noun, shown(longest)))
-	default:
-		f = known(roundUp(int64(b.Time+longest)), fmt.Sprintf("the last %v + the longest %s, %v", b.Time, noun, shown(longest)))
 	}
-	if n > 0 {
-		f.How += fmt.Sprintf(" of %d (%s take no longer)", n, percent(min(coverage(n), 0.99)))
-		if n < enoughSyncs && t.allows(f.Value) {
-			f.Verdict = NotKnown
-			f.How += fmt.Sprintf("; %d are needed", enoughSyncs)
+	bound := func(longest time.Duration) Finding {
+		switch {
+		case t.Unit == Bytes:
+			return bytesInFlight(r, b, longest)
+		case longest > b.Time:
+			return known(roundUp(int64(2*longest)), fmt.Sprintf("it takes longer than %v, so two of the longest %s, %v", b.Time, noun, shown(longest)))
 		}
+		return known(roundUp(int64(b.Time+longest)), fmt.Sprintf("the last %v + the longest %s, %v", b.Time, noun, shown(longest)))
+	}
+	f := bound(longest)
+	f.Best = bound(own).Value
+	if noun == "flush" {
+		return f
+	}
+	if longest > own {
+		f.How += fmt.Sprintf(" under a like policy; its own, %v", shown(own))
+	}
+	f.How += fmt.Sprintf(" of %d (%s take no longer)", r.Syncs, percent(min(coverage(r.Syncs), 0.99)))
+	switch {
+	case !t.allows(f.Value):
+	case r.Syncs < enoughSyncs:
+		f.Verdict = NotKnown
+		f.How += fmt.Sprintf("; %d are needed", enoughSyncs)
+	case !t.allows(bound(2 * longest).Value):
+		f.Verdict = NotKnown
+		f.How += "; one twice as long is too long"
 	}
 	return f
 }
@@ -216,6 +252,30 @@ func findTime(t Term, r figure.Row) Finding {
 		how += fmt.Sprintf("; %v (%v–%v)", shown(q.Value), shown(q.Low), shown(q.High))
 	}
 	return between(roundUp(int64(q.High)), int64(q.Low)/step(int64(q.Low))*step(int64(q.Low)), how)
+}
+
+// doubt makes a time that keeps its term not known if it may have been luck. A policy whose Writes wait for a
+// sync meets the disk's stalls, which are rare and come in clusters. So it is judged with all policies of its
+// load that wait in the same way. Those that did not keep up are left out: a queue that grows is no stall.
+// With one writer every Write has a sync of its own under each of them.
+func (f *Finding) doubt(t Term, r figure.Row, all figure.Figures, load []figure.Row) error {
+	if !r.Cell.Policy.Sync.Waits() {
+		return nil
+	}
+	var like []figure.Row
+	for _, row := range load {
+		mode := row.Cell.Policy.Sync.Mode
+		alike := mode == r.Cell.Policy.Sync.Mode || row.Cell.Policy.Sync.Waits() && r.Cell.Writers == 1
+		if alike && figure.LoadOf(row.Cell) == figure.LoadOf(r.Cell) && 2*row.Behind <= row.Served.N {
+			like = append(like, row)
+		}
+	}
+	part, most, err := all.Longer(like, time.Duration(t.Limit))
+	if allowed := 1 - cmp.Or(percentiles[t.Of], 1); err == nil && most > allowed {
+		f.Verdict = NotKnown
+		f.How += fmt.Sprintf("; with like policies %.2g %% of the Writes took longer than %s, and up to %.2g %% may", part*100, t.Unit.text(t.Limit), most*100)
+	}
+	return err
 }
 
 // findShare judges the share of a CPU at the rate that is needed, without what measuring takes.

@@ -115,7 +115,10 @@ func Recommend(f figure.Figures, n Need, l Load) (Recommendation, error) {
 	}
 	r.ByClock = slices.ContainsFunc(g.Rows, func(r figure.Row) bool { return !(r.PerRecord.CPU > 0) })
 	for _, row := range g.Rows {
-		j := judge(n, row)
+		j, err := judge(n, row, f, g.Rows)
+		if err != nil {
+			return r, err
+		}
 		if r.ByClock {
 			j.Cost = figure.Number(row.Time.Median)
 		}

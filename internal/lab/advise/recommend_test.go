@@ -104,13 +104,15 @@ func TestJudgement(t *testing.T) {
 		}
 	}
 	second := plant{policy: "buffer=64KiB,sync=900ms", cpu: 100, rate: 1000, p99: ms, sync: 100 * ms, flush: ms}
-	check("period and sync", "loss<=1s", second, met, "1s")
+	check("period and sync", "loss<=1100ms", second, met, "1s")
+	check("a sync twice as long is too long", "loss<=1s", second, open, "1s")
 	second.sync++
 	check("rounded to the worse side", "loss<=1s", second, not, "1.01s")
 	second.sync = 0
 	check("no sync was timed", "loss<=1s", second, open, "not measured")
 	second.sync = 950 * ms
-	check("a sync longer than the period", "loss<=1900ms", second, met, "1.9s")
+	check("a sync longer than the period", "loss<=3800ms", second, met, "1.9s")
+	check("a sync longer than the period, and twice", "loss<=1900ms", second, open, "1.9s")
 	check("a size", "loss<=1GiB", second, not, "unlimited")
 	check("the process", "crash<=1s", second, met, "901ms")
 	check("the process, a size", "crash<=128KiB", second, met, "128KiB")
@@ -122,7 +124,8 @@ func TestJudgement(t *testing.T) {
 
 	// 100 bytes a record at most 10,100 times a second: 10,100 bytes in a sync of 10 ms.
 	bytes := plant{policy: "buffer=0,sync=100kB", cpu: 100, rate: 10000, sync: 10 * ms}
-	check("bytes and what is in flight", "loss<=111000", bytes, met, "111000B")
+	check("bytes and what is in flight", "loss<=121000", bytes, met, "111000B")
+	check("bytes and what is in flight twice", "loss<=111000", bytes, open, "111000B")
 	check("bytes and what is in flight, a smaller size", "loss<=110999", bytes, not, "111000B")
 	check("by bytes, no time", "loss<=1h", bytes, not, "unlimited")
 	bytes.sync = 100 * ms
@@ -177,10 +180,12 @@ func TestIntervalsDecide(t *testing.T) {
 	check("p99<=10ms", p, advise.Met)
 	check("p99<9ms", p, advise.NotMet)
 	check("p99<9001us", p, advise.NotKnown)
-	check("loss<=520ms", p, advise.Met)
+	check("loss<=540ms", p, advise.Met)
+	check("loss<=539ms", p, advise.NotKnown)
+	check("loss<=520ms", p, advise.NotKnown)
 	check("loss<=519ms", p, advise.NotMet)
 	p.change = func(r *figure.Row) { r.Syncs = 19 }
-	check("loss<=520ms", p, advise.NotKnown)
+	check("loss<=540ms", p, advise.NotKnown)
 	check("loss<=519ms", p, advise.NotMet)
 	p.change = func(r *figure.Row) { r.Period = &figure.Period{FellDue: 2} }
 	check("loss<=1h", p, advise.NotKnown)

@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -24,6 +25,48 @@ func (r Row) Quantile(p float64) (Quantile, bool) {
 		}
 	}
 	return Quantile{}, false
+}
+
+// Longer returns which part of the Writes of the rows together took longer than limit. The part that may have, with
+// 95 % confidence, is most. The rows are of one load, and their times are those of Quantiles. Rounds are
+// counted and not Writes, because stalls come in clusters.
+func (f Figures) Longer(rows []Row, limit time.Duration) (part, most float64, err error) {
+	type count struct{ longer, all int64 }
+	rounds := map[int]*count{}
+	for _, r := range rows {
+		for _, t := range f.Rounded(r.Cell.Name) {
+			times := &t.Latency
+			if r.Replayed {
+				times = t.Replayed
+			}
+			longer, all, err := times.Longer(limit)
+			if err != nil {
+				return 0, 0, fmt.Errorf("round %d of %s: decode latencies: %w", t.Round, t.Cell, err)
+			}
+			if all == 0 {
+				continue
+			}
+			if rounds[t.Round] == nil {
+				rounds[t.Round] = &count{}
+			}
+			rounds[t.Round].longer += longer
+			rounds[t.Round].all += all
+		}
+	}
+	sum, squares, n := 0.0, 0.0, float64(len(rounds))
+	for _, c := range rounds {
+		x := float64(c.longer) / float64(c.all)
+		sum, squares = sum+x, squares+x*x
+	}
+	if sum == 0 {
+		return 0, 0, nil
+	}
+	part, most = sum/n, sum/n
+	if n > 1 {
+		const errors = 2 // of the mean: Student's factor for one side and 6 rounds; more rounds need a little less
+		most += errors * math.Sqrt(max(0, squares-sum*part)/(n-1)/n)
+	}
+	return part, min(1, most), nil
 }
 
 // merge describes all samples of the trials together, which are decoded once. The interval of a quantile

@@ -96,6 +96,24 @@ func (l *Latency) Mean() float64 {
 	return h.Mean()
 }
 
+// Longer returns how many of the times were longer than limit, to 1 %, and how many there are. Both
+// are 0 where [ReadMerged] has merged the distribution with others.
+func (l *Latency) Longer(limit time.Duration) (longer, all int64, err error) {
+	if l != nil && l.sum != nil {
+		return 0, 0, nil
+	}
+	h, err := l.histogram()
+	if err != nil || h == nil {
+		return 0, 0, err
+	}
+	for _, bar := range h.Distribution() {
+		if bar.From > int64(limit) {
+			longer += bar.Count
+		}
+	}
+	return longer, h.TotalCount(), nil
+}
+
 // Pool merges the distributions that of returns for each trial, such as its Latency; nil adds
 // nothing. Of trials that [ReadMerged] has merged it needs all of a cell in whole rounds.
 func Pool(trials []*Trial, of func(*Trial) *Latency) (*hdrhistogram.Histogram, error) {
