@@ -471,3 +471,40 @@ func TestFlushOfManyWritesIsCutBefore(t *testing.T) {
 		t.Errorf("%v", times)
 	}
 }
+
+// TestSuperblockIsWrittenWhole tears writes that begin before a superblock, in it and at its end. What is there of
+// it is all or nothing; other sectors are torn from each other.
+func TestSuperblockIsWrittenWhole(t *testing.T) {
+	for _, name := range Kinds {
+		k, err := kindOf(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		super := map[string][2]int64{"ext2": {1024, 2048}, "ext3": {1024, 2048}, "ext4": {1024, 2048}, "btrfs": {64 << 10, 68 << 10}}[k.Type]
+		sector, whole := written(k)
+		l := &prove.Log{Sector: sector, Whole: whole}
+		for _, from := range []int64{max(0, super[0]-1024), super[0], super[0] + 512} {
+			from -= from % sector
+			l.Entries = []prove.Entry{{Op: prove.Write, Offset: from, Data: make([]byte, super[1]-from+4096)}}
+			var seen []prove.State
+			apart := false
+			l.States(1, []int{0}, rand.New(rand.NewPCG(1, uint64(from))), 400, &seen, func(s *prove.State) {
+				there := map[int64]bool{}
+				l.Pieces([]int{0}, s, func(at int64, data []byte) {
+					for end := at + int64(len(data)); at < end; at += 512 {
+						there[at] = true
+					}
+				})
+				for at := max(from, super[0]); at < super[1]; at += 512 {
+					if there[at] != there[super[1]-512] {
+						t.Fatalf("%s: a write at %d was torn in the superblock, at %d: %+v", name, from, at, s)
+					}
+				}
+				apart = apart || there[super[1]] != there[super[1]+2048]
+			})
+			if sector == 512 && !apart {
+				t.Errorf("%s: a write at %d was not torn behind the superblock", name, from)
+			}
+		}
+	}
+}
