@@ -1,6 +1,7 @@
 package powercut
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/lab/fuselog"
 	"github.com/holdfast-go/holdfast/internal/lab/prove"
+	"github.com/holdfast-go/holdfast/internal/lab/volume"
 )
 
 // asChild makes the test binary be one of the processes: any of the product's, or a run that is
@@ -37,6 +39,9 @@ func TestMain(m *testing.M) {
 }
 
 func beChild(mode string, args []string) error {
+	if mode == "stopped" {
+		return loopOfStoppedDisk(args[0])
+	}
 	if mode == "run" || mode == "model" {
 		// Its disk is there until it is killed, or until the program has been waited for too long: it
 		// acknowledges nothing.
@@ -396,6 +401,85 @@ func stopped(t *testing.T, what order) {
 		t.Errorf("%v: %d verdicts, and the error of a cell: %q", err, held, errored)
 	}
 	t.Logf("%d verdicts, and the error of a cell: %q", held, errored)
+}
+
+// TestStoppedDiskKeepsNoLoopDeviceFromOthers stops a disk's process and takes a loop device for its file. The
+// kernel asks the disk, and offers the half-made device to all others meanwhile: they must not wait as well.
+func TestStoppedDiskKeepsNoLoopDeviceFromOthers(t *testing.T) {
+	t.Parallel()
+	needs(t, "ext4")
+	mounts, err := os.Open("/proc/self/ns/mnt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mounts.Close()
+	cmd := childAs("stopped")(t.Context(), t.TempDir())
+	cmd.ExtraFiles = []*os.File{mounts, mounts, mounts} // mountsFD is the last
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Unshareflags: syscall.CLONE_NEWNS}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// loopOfStoppedDisk is the process of that test, with mounts of its own.
+func loopOfStoppedDisk(dir string) error {
+	var server *exec.Cmd
+	r := &room{top: filepath.Join(dir, "top"), child: func(ctx context.Context, args ...string) *exec.Cmd {
+		server = childAs("process")(ctx, args...)
+		return server
+	}}
+	c := &cell{dir: filepath.Join(r.top, "cell"), owner: fmt.Sprintf("holdfast-stopped:%d", os.Getpid())}
+	if err := errors.Join(os.Mkdir(r.top, 0o700), r.private(), os.Mkdir(c.dir, 0o700)); err != nil {
+		return err
+	}
+	image, err := os.Create(c.in("image"))
+	if err != nil {
+		return err
+	}
+	if err := image.Truncate(1 << 20); err != nil {
+		return err
+	}
+	d, err := r.serve(context.Background(), c, image, onlyServes)
+	if err != nil {
+		return err
+	}
+	defer d.kill()
+	if err := server.Process.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	waiting := make(chan error, 1)
+	go func() {
+		loop, err := volume.Loop(d.file)
+		if err == nil {
+			err = loop.Close()
+		}
+		waiting <- err
+	}()
+	for asks := false; !asks; {
+		select {
+		case err := <-waiting:
+			return fmt.Errorf("a loop device asked its disk for nothing: %w", err)
+		case <-time.After(time.Millisecond):
+		}
+		stacks, err := filepath.Glob("/proc/self/task/[0-9]*/stack")
+		if err != nil {
+			return err
+		}
+		for _, name := range stacks {
+			stack, _ := os.ReadFile(name)
+			asks = asks || bytes.Contains(stack, []byte("loop_configure")) && bytes.Contains(stack, []byte("request_wait_answer"))
+		}
+	}
+	loop, err := volume.Loop(image)
+	if err != nil {
+		return err
+	}
+	select {
+	case err := <-waiting:
+		return fmt.Errorf("another file's loop device waited for the disk: %w", err)
+	default:
+	}
+	return errors.Join(loop.Close(), server.Process.Signal(syscall.SIGCONT), <-waiting, d.close())
 }
 
 // TestFileSystemThatCannotBeMadeIsItsCellsError needs no root.
