@@ -99,8 +99,8 @@ func (r *room) record(c *cell, long time.Duration) (l *prove.Log, err error) {
 	})
 }
 
-// written says how many bytes a disk never tears, and which are the superblock, if that is more: a file system has
-// it written in place, and relies on it. A checksum covers the 1,024 bytes of ext4, from 1,024 on
+// written says how many bytes a disk never tears, and which are the superblock, if that is more. A file system
+// writes its superblock in place, and relies on it. A checksum covers the 1,024 bytes of ext4, from 1,024 on
 // (Documentation/filesystems/ext4/super.rst), and the 4 KiB of btrfs. No mount takes it without.
 func written(k volume.Kind) (sector int64, whole [2]int64) {
 	switch k.Type {
