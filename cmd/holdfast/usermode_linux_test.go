@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/place"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/lab/uml"
 	"github.com/holdfast-go/holdfast/internal/lab/volume"
 )
@@ -36,7 +37,7 @@ func needsGuest(t *testing.T) {
 func TestRunInsideGoesOnAfterAnInterruptAndAKill(t *testing.T) {
 	needsGuest(t)
 	t.Parallel()
-	dir, file := inMemory(t), filepath.Join(t.TempDir(), "results.jsonl")
+	dir, file := isolate.DirInMemory(t), filepath.Join(t.TempDir(), "results.jsonl")
 	first := startUser(t, "bench", "copy", "--kernel", "uml", "--fs", "ext4", "--part", "sync", "--quick", "--rounds", "2", "--allow-tmpfs", "--dir", dir, "-o", file)
 	first.until(t, "round 1 of 2")
 	awaitTrial(t, file, 1)
@@ -93,21 +94,6 @@ func startUser(t *testing.T, args ...string) *child {
 	return startCommand(t, exec.Command(self, args...), how)
 }
 
-// inMemory is a directory where a sync takes no time.
-func inMemory(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "holdfast-test-")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
-}
-
 // awaitProcessesIn waits until so many living processes have their working directory below dir: at
 // least, or none.
 func awaitProcessesIn(t *testing.T, dir string, count int) {
@@ -138,7 +124,7 @@ func TestPowerIsCutInside(t *testing.T) {
 		t.Skip("a kernel is started, and all its controls are judged")
 	}
 	t.Parallel()
-	dir, proof := inMemory(t), filepath.Join(t.TempDir(), "proof.jsonl")
+	dir, proof := isolate.DirInMemory(t), filepath.Join(t.TempDir(), "proof.jsonl")
 	run := startUser(t, "prove", "--kernel", "uml", "--fs", "ext4", "--workload", "writer", "--states", "20", "--time", "2m", "--dir", dir, "-o", proof)
 	if code := run.exit(t); code != cli.ExitOK {
 		t.Fatalf("exit code %d\n%s%s", code, run.stdout.String(), run.reported.String())
@@ -178,7 +164,7 @@ func TestPowerIsCutInside(t *testing.T) {
 func TestKilledProofInsideLeavesNoProcess(t *testing.T) {
 	needsGuest(t)
 	t.Parallel()
-	dir := inMemory(t)
+	dir := isolate.DirInMemory(t)
 	start := func() *child {
 		c := startUser(t, "prove", "--kernel", "uml", "--fs", "ext4", "--workload", "writer", "--time", "5m", "--dir", dir)
 		awaitProcessesIn(t, dir, 9) // the kernel, and one for each process inside
@@ -212,7 +198,7 @@ func TestProgramIsJudgedInside(t *testing.T) {
 		t.Skip("a kernel is started for each program")
 	}
 	t.Parallel()
-	dir := inMemory(t)
+	dir := isolate.DirInMemory(t)
 	check := func(command string, want int, words string) {
 		t.Helper()
 		run := startUser(t, "prove", "--kernel", "uml", "--fs", "ext4", "--states", "20", "--time", "10s", "--dir", dir, "-o", filepath.Join(t.TempDir(), "proof.jsonl"),

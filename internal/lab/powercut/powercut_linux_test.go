@@ -1,6 +1,7 @@
 package powercut
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/lab/fuselog"
 	"github.com/holdfast-go/holdfast/internal/lab/prove"
+	"github.com/holdfast-go/holdfast/internal/lab/volume"
 )
 
 // asChild makes the test binary be one of the processes: any of the product's, or a run that is
@@ -37,6 +39,9 @@ func TestMain(m *testing.M) {
 }
 
 func beChild(mode string, args []string) error {
+	if mode == "stopped" {
+		return loopOfStoppedDisk(args[0])
+	}
 	if mode == "run" || mode == "model" {
 		// Its disk is there until it is killed, or until the program has been waited for too long: it
 		// acknowledges nothing.
@@ -398,6 +403,85 @@ func stopped(t *testing.T, what order) {
 	t.Logf("%d verdicts, and the error of a cell: %q", held, errored)
 }
 
+// TestStoppedDiskKeepsNoLoopDeviceFromOthers stops a disk's process and takes a loop device for its file. The
+// kernel asks the disk, and offers the half-made device to all others meanwhile: they must not wait as well.
+func TestStoppedDiskKeepsNoLoopDeviceFromOthers(t *testing.T) {
+	t.Parallel()
+	needs(t, "ext4")
+	mounts, err := os.Open("/proc/self/ns/mnt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mounts.Close()
+	cmd := childAs("stopped")(t.Context(), t.TempDir())
+	cmd.ExtraFiles = []*os.File{mounts, mounts, mounts} // mountsFD is the last
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Unshareflags: syscall.CLONE_NEWNS}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// loopOfStoppedDisk is the process of that test, with mounts of its own.
+func loopOfStoppedDisk(dir string) error {
+	var server *exec.Cmd
+	r := &room{top: filepath.Join(dir, "top"), child: func(ctx context.Context, args ...string) *exec.Cmd {
+		server = childAs("process")(ctx, args...)
+		return server
+	}}
+	c := &cell{dir: filepath.Join(r.top, "cell"), owner: fmt.Sprintf("holdfast-stopped:%d", os.Getpid())}
+	if err := errors.Join(os.Mkdir(r.top, 0o700), r.private(), os.Mkdir(c.dir, 0o700)); err != nil {
+		return err
+	}
+	image, err := os.Create(c.in("image"))
+	if err != nil {
+		return err
+	}
+	if err := image.Truncate(1 << 20); err != nil {
+		return err
+	}
+	d, err := r.serve(context.Background(), c, image, onlyServes)
+	if err != nil {
+		return err
+	}
+	defer d.kill()
+	if err := server.Process.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	waiting := make(chan error, 1)
+	go func() {
+		loop, err := volume.Loop(d.file)
+		if err == nil {
+			err = loop.Close()
+		}
+		waiting <- err
+	}()
+	for asks := false; !asks; {
+		select {
+		case err := <-waiting:
+			return fmt.Errorf("a loop device asked its disk for nothing: %w", err)
+		case <-time.After(time.Millisecond):
+		}
+		stacks, err := filepath.Glob("/proc/self/task/[0-9]*/stack")
+		if err != nil {
+			return err
+		}
+		for _, name := range stacks {
+			stack, _ := os.ReadFile(name)
+			asks = asks || bytes.Contains(stack, []byte("loop_configure")) && bytes.Contains(stack, []byte("request_wait_answer"))
+		}
+	}
+	loop, err := volume.Loop(image)
+	if err != nil {
+		return err
+	}
+	select {
+	case err := <-waiting:
+		return fmt.Errorf("another file's loop device waited for the disk: %w", err)
+	default:
+	}
+	return errors.Join(loop.Close(), server.Process.Signal(syscall.SIGCONT), <-waiting, d.close())
+}
+
 // TestFileSystemThatCannotBeMadeIsItsCellsError needs no root.
 func TestFileSystemThatCannotBeMadeIsItsCellsError(t *testing.T) {
 	r := &room{order: order{Patience: patience}}
@@ -469,5 +553,42 @@ func TestFlushOfManyWritesIsCutBefore(t *testing.T) {
 	}
 	if times[1] == 0 || times[5] < 350 {
 		t.Errorf("%v", times)
+	}
+}
+
+// TestSuperblockIsWrittenWhole tears writes that begin before a superblock, in it and at its end. What is there of
+// it is all or nothing; other sectors are torn from each other.
+func TestSuperblockIsWrittenWhole(t *testing.T) {
+	for _, name := range Kinds {
+		k, err := kindOf(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		super := map[string][2]int64{"ext2": {1024, 2048}, "ext3": {1024, 2048}, "ext4": {1024, 2048}, "btrfs": {64 << 10, 68 << 10}}[k.Type]
+		sector, whole := written(k)
+		l := &prove.Log{Sector: sector, Whole: whole}
+		for _, from := range []int64{max(0, super[0]-1024), super[0], super[0] + 512} {
+			from -= from % sector
+			l.Entries = []prove.Entry{{Op: prove.Write, Offset: from, Data: make([]byte, super[1]-from+4096)}}
+			var seen []prove.State
+			apart := false
+			l.States(1, []int{0}, rand.New(rand.NewPCG(1, uint64(from))), 400, &seen, func(s *prove.State) {
+				there := map[int64]bool{}
+				l.Pieces([]int{0}, s, func(at int64, data []byte) {
+					for end := at + int64(len(data)); at < end; at += 512 {
+						there[at] = true
+					}
+				})
+				for at := max(from, super[0]); at < super[1]; at += 512 {
+					if there[at] != there[super[1]-512] {
+						t.Fatalf("%s: a write at %d was torn in the superblock, at %d: %+v", name, from, at, s)
+					}
+				}
+				apart = apart || there[super[1]] != there[super[1]+2048]
+			})
+			if sector == 512 && !apart {
+				t.Errorf("%s: a write at %d was not torn behind the superblock", name, from)
+			}
+		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/lab/fuselog"
 	"github.com/holdfast-go/holdfast/internal/lab/prove"
+	"github.com/holdfast-go/holdfast/internal/lab/volume"
 )
 
 const (
@@ -50,10 +51,8 @@ func (r *room) record(c *cell, long time.Duration) (l *prove.Log, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(c.dir)) }()
-	l = &prove.Log{Workload: c.Workload.Name, Policy: c.Policy.String(), Seed: c.seed, Sector: 512, FS: c.kind.Name, Size: c.size(), Program: r.order.programOf(c)}
-	if c.kind.Type == "btrfs" || c.kind.Type == "f2fs" {
-		l.Sector = 4096 // a superblock and a node are one block of the device: no disk tears it
-	}
+	l = &prove.Log{Workload: c.Workload.Name, Policy: c.Policy.String(), Seed: c.seed, FS: c.kind.Name, Size: c.size(), Program: r.order.programOf(c)}
+	l.Sector, l.Whole = written(c.kind)
 	image, err := r.makeImage(ctx, c, l.Size)
 	if err != nil {
 		return nil, err
@@ -98,6 +97,21 @@ func (r *room) record(c *cell, long time.Duration) (l *prove.Log, err error) {
 		addEntries(l, all, len(start), notes, upTo, c.liar == noFlush)
 		return nil
 	})
+}
+
+// written says how many bytes a disk never tears, and which are the superblock, if that is more. A file system
+// writes its superblock in place, and relies on it. A checksum covers the 1,024 bytes of ext4, from 1,024 on
+// (Documentation/filesystems/ext4/super.rst), and the 4 KiB of btrfs. No mount takes it without.
+func written(k volume.Kind) (sector int64, whole [2]int64) {
+	switch k.Type {
+	case "ext2", "ext3", "ext4":
+		return 512, [2]int64{1024, 2048}
+	case "btrfs":
+		return 512, [2]int64{64 << 10, 68 << 10}
+	case "f2fs":
+		return 4096, whole // few of its blocks have a checksum
+	}
+	return 512, whole
 }
 
 // addEntries adds what reached the disk, and each note before the first entry that counted it. The

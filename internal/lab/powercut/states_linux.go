@@ -330,7 +330,7 @@ func (m *mounter) shrink(f *prove.Failure) error {
 		}
 	}
 	l := f.Log
-	f.Log = &prove.Log{Workload: l.Workload, Policy: l.Policy, Seed: l.Seed, Sector: l.Sector, Start: l.Start, FS: l.FS, Size: l.Size, Program: l.Program,
+	f.Log = &prove.Log{Workload: l.Workload, Policy: l.Policy, Seed: l.Seed, Sector: l.Sector, Whole: l.Whole, Start: l.Start, FS: l.FS, Size: l.Size, Program: l.Program,
 		Entries: slices.Clone(l.Entries[:min(len(l.Entries), f.State.Position+1)])}
 	f.Words = m.explain(f)
 	forgetOverwritten(f.Log, f.State.Position)

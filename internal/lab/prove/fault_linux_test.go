@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/lab/syscallfault"
 	"github.com/holdfast-go/holdfast/internal/racetest"
 )
@@ -30,7 +31,7 @@ func needSupervisor(t *testing.T) {
 // TestFailingCallsBreakNoPromise gives each workload some faults. The command gives more.
 func TestFailingCallsBreakNoPromise(t *testing.T) {
 	needSupervisor(t)
-	o := Options{Policies: []holdfast.Policy{holdfast.Durable()}, Workloads: Workloads(), Levels: []Level{Fault}, Dir: inMemory(t), Child: child, Least: 6}
+	o := Options{Policies: []holdfast.Policy{holdfast.Durable()}, Workloads: Workloads(), Levels: []Level{Fault}, Dir: isolate.DirInMemory(t), Child: child, Least: 6}
 	verdicts, err := Prove(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +52,7 @@ func TestFailingCallsBreakNoPromise(t *testing.T) {
 // TestOtherUsersBreakNoPromise gives each workload that replaces files some attacks, and the controls.
 func TestOtherUsersBreakNoPromise(t *testing.T) {
 	needSupervisor(t)
-	o := Options{Policies: []holdfast.Policy{holdfast.Durable(), holdfast.EachDurable()}, Workloads: Workloads(), Levels: []Level{Hostile}, Dir: inMemory(t), Child: child, Least: 5}
+	o := Options{Policies: []holdfast.Policy{holdfast.Durable(), holdfast.EachDurable()}, Workloads: Workloads(), Levels: []Level{Hostile}, Dir: isolate.DirInMemory(t), Child: child, Least: 5}
 	verdicts, err := Prove(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -47,7 +47,7 @@ func child(ctx context.Context, args ...string) *exec.Cmd {
 // times, with the time that it takes.
 func TestKilledProcessesLoseNoMoreThanTheirPolicy(t *testing.T) {
 	t.Parallel()
-	o := Options{Policies: NamedPolicies(), Workloads: Workloads(), Levels: []Level{Kill}, Dir: inMemory(t), Child: child, Least: 20}
+	o := Options{Policies: NamedPolicies(), Workloads: Workloads(), Levels: []Level{Kill}, Dir: isolate.DirInMemory(t), Child: child, Least: 20}
 	least := 1000
 	if testing.Short() {
 		o.Policies, o.Least, least = o.Policies[1:4], 1, 50
@@ -71,17 +71,6 @@ func TestKilledProcessesLoseNoMoreThanTheirPolicy(t *testing.T) {
 	if left, err := os.ReadDir(o.Dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-}
-
-// inMemory makes a directory that needs no disk, where there is one.
-func inMemory(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "holdfast-test-")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
 }
 
 // TestChildThatFailsIsNoVerdict starts children that can't do their work.

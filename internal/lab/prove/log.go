@@ -69,6 +69,7 @@ type Log struct {
 	Policy   string
 	Seed     uint64
 	Sector   int64         // how many bytes reach the disk as one
+	Whole    [2]int64      `json:",omitzero"` // from and to: these sectors reach the disk as one
 	Start    int           // the first entry that a crash may come before
 	Slack    time.Duration // what a bound by time is exceeded by rightly: writes and syncs in flight
 	Fake     bool          // the clock is exact, so that bounds by time are judged

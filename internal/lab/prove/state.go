@@ -342,7 +342,11 @@ func (d *disk) torn(e *Entry, mask uint64) (first int64, behind bool) {
 func (l *Log) sectors(e *Entry, fn func(k int, from, to int64)) {
 	end := e.Offset + int64(len(e.Data))
 	for k, at := 0, e.Offset; at < end; k++ {
-		next := min(end, (at/l.Sector+1)*l.Sector)
+		next := (at/l.Sector + 1) * l.Sector
+		if l.Whole[0] <= at && at < l.Whole[1] {
+			next = l.Whole[1]
+		}
+		next = min(end, next)
 		fn(k, at-e.Offset, next-e.Offset)
 		at = next
 	}

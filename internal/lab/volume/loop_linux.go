@@ -48,25 +48,46 @@ func attachFile(backing *os.File, sectors uint32) (*loop, error) {
 		return nil, err
 	}
 	defer control.Close()
-	var l *loop
-	err = patiently(func() error {
+	const most = 64 // devices that others take at the same time
+	for tried, busy := -1, 0; ; busy++ {
 		n, err := unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE)
 		if err != nil {
-			return fmt.Errorf("LOOP_CTL_GET_FREE: %w", err)
+			return nil, fmt.Errorf("there is no loop device: LOOP_CTL_GET_FREE: %w", err)
 		}
-		device, err := os.OpenFile(fmt.Sprint("/dev/loop", n), os.O_RDWR, 0)
-		if err != nil {
-			return err
+		if n <= tried {
+			// Another process is taking it, and may wait in LOOP_CONFIGURE for a file system that does not
+			// answer. All that time the kernel calls the device free.
+			n = tried + 1
+			if err := unix.IoctlSetInt(int(control.Fd()), unix.LOOP_CTL_ADD, n); err != nil && !errors.Is(err, unix.EEXIST) {
+				return nil, fmt.Errorf("there is no loop device: LOOP_CTL_ADD of %d: %w", n, err)
+			}
 		}
-		if l, err = configure(device, backing, sectors); err != nil {
-			return errors.Join(err, device.Close())
+		tried = n
+		l, err := attachTo(fmt.Sprint("/dev/loop", n), backing, sectors)
+		if err == nil {
+			return l, nil
 		}
-		return nil
-	}, unix.EBUSY, patience) // another process took the free device first
-	if err != nil {
-		return nil, fmt.Errorf("there is no loop device: %w", err)
+		if !errors.Is(err, unix.EBUSY) || busy == most {
+			return nil, fmt.Errorf("there is no loop device: %w", err)
+		}
 	}
-	return l, nil
+}
+
+// attachTo attaches a device, or returns EBUSY if it is another's.
+func attachTo(name string, backing *os.File, sectors uint32) (*loop, error) {
+	// With O_EXCL it is this process's from now on, so that others get EBUSY at once. Else each of them would
+	// wait where one is in LOOP_CONFIGURE.
+	mine, err := os.OpenFile(name, os.O_RDWR|unix.O_EXCL, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer mine.Close()
+	l, err := configure(mine, backing, sectors)
+	if err != nil {
+		return nil, err
+	}
+	l.file, err = os.OpenFile(name, os.O_RDWR, 0) // for a mount, which O_EXCL would refuse
+	return l, err
 }
 
 // configure attaches a free device to the image: LOOP_CONFIGURE, Linux 5.8.

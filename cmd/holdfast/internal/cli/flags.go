@@ -142,7 +142,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 
 // nearFlags returns the flags that cobra would suggest, if they were commands.
 func nearFlags(cmd *cobra.Command, name string) []string {
-	flags := &cobra.Command{SuggestionsMinimumDistance: min(2, len(name)/3)} // letters that differ
+	flags := &cobra.Command{SuggestionsMinimumDistance: min(2, (len(name)+1)/3)} // letters that differ
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {
 			flags.AddCommand(&cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}})

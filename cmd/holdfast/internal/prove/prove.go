@@ -194,6 +194,12 @@ func (p *proof) run(cmd *cobra.Command) error {
 	if info, err := os.Stat(cmp.Or(p.Dir, ".")); err != nil || !info.IsDir() {
 		return cli.Misuse("name a directory that exists", "--dir %s: there is no such directory", p.Dir)
 	}
+	if _, err := os.Stat(os.TempDir()); err != nil {
+		return cli.Misuse("set TMPDIR to a directory that exists", "the directory of temporary files, %s, does not exist", os.TempDir())
+	}
+	if err := canOpen(leastOpen); err != nil {
+		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("prove needs %d files that are open at a time: %w", leastOpen, cli.Cause(err)), Hint: cli.DiskHint(err)}
+	}
 	if !changed("seed") {
 		p.Seed = rand.Uint64()
 	}
@@ -232,6 +238,22 @@ func (p *proof) run(cmd *cobra.Command) error {
 		return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: cli.DiskHint(err)}
 	}
 	return p.report(cmd.OutOrStdout(), verdicts)
+}
+
+// leastOpen is how many files and pipes the levels have open at a time. Without them not even what was made
+// could be removed.
+const leastOpen = 64
+
+// canOpen returns nil if so many files can be opened.
+func canOpen(count int) error {
+	for range count {
+		f, err := os.Open(os.DevNull)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+	}
+	return nil
 }
 
 // complete fills in what was not given.

@@ -60,6 +60,11 @@ func TestWrongInputIsRefused(t *testing.T) {
 	check(`--eio and --trace show different things`, "--eio", "--trace")
 	check(`--trace is of level power alone`, "--trace", "--level", "memory")
 	check(`--dir nowhere: there is no such directory`, "--dir", "nowhere")
+	t.Setenv("TMPDIR", filepath.Join(dir, "none"))
+	if runtime.GOOS != "windows" { // which has another variable
+		check(`the directory of temporary files, `+os.TempDir()+`, does not exist`, "--level", "kill")
+	}
+	t.Setenv("TMPDIR", dir)
 	check(`-o `+empty+`: the file exists`, "-o", empty)
 	check(`--replay proof.jsonl: a file and the number of a line are needed`, "--replay", "proof.jsonl")
 	check(`--replay proof.jsonl:1: no such file`, "--replay", "proof.jsonl:1")

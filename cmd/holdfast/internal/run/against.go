@@ -85,7 +85,12 @@ func (b *benchmark) runAgainst(cmd *cobra.Command, choice study.Choice) error {
 
 // run runs pairs until the time is over, or as many as are asked for.
 func (a *alternation) run(cmd *cobra.Command, dir string, choice study.Choice, begun time.Time) error {
-	if err := a.prepare(cmd, dir, choice); err != nil {
+	text, err := exec.CommandContext(cmd.Context(), a.program, "version").Output()
+	version, _, _ := strings.Cut(strings.TrimSpace(string(text)), ", ")
+	if cmd.Context().Err() == nil && (err != nil || !strings.HasPrefix(version, "holdfast ")) {
+		return cli.Misuse("give the path of another build of holdfast", "--against %s is no holdfast: \"%s version\" does not say so", a.program, a.program)
+	}
+	if err := a.prepare(cmd, dir, choice, version); err != nil {
 		return err
 	}
 	limit := cmp.Or(choice.Budget, againstTime)
@@ -110,7 +115,7 @@ func (a *alternation) run(cmd *cobra.Command, dir string, choice study.Choice, b
 }
 
 // prepare calibrates this program for the cells, whose records hold for both.
-func (a *alternation) prepare(cmd *cobra.Command, dir string, c study.Choice) error {
+func (a *alternation) prepare(cmd *cobra.Command, dir string, c study.Choice, version string) error {
 	if len(c.Policies) == 0 {
 		c.Policies = []holdfast.Policy{holdfast.Unbuffered(), holdfast.Buffered(4 * holdfast.KiB), holdfast.Buffered(64 * holdfast.KiB), holdfast.Durable()}
 	}
@@ -140,8 +145,7 @@ func (a *alternation) prepare(cmd *cobra.Command, dir string, c study.Choice) er
 	}
 	a.b.Header = s.header(matrix, result.Plan{Preset: plan.Preset})
 	a.a.Header = a.b.Header
-	version, _ := exec.CommandContext(cmd.Context(), a.program, "version").Output() // what can't tell it fails at its work, too
-	a.a.Header.Program, _, _ = strings.Cut(strings.TrimSpace(string(version)), ", ")
+	a.a.Header.Program = version
 	s.say("plan: %d cells by %s and by this program in turn, each pair in two new processes", len(a.cells), a.program)
 	return nil
 }

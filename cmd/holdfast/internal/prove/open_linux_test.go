@@ -1,0 +1,29 @@
+package prove
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/internal/isolate"
+)
+
+// TestTooFewOpenFilesAreRefusedBefore holds that nothing is made which could not be removed.
+func TestTooFewOpenFilesAreRefusedBefore(t *testing.T) {
+	isolate.Process(t, func(t *testing.T) {
+		dir := t.TempDir()
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 30, Max: 30}); err != nil {
+			t.Fatal(err)
+		}
+		_, told, code := command(t, "--level", "kill", "--time", "1ms", "--dir", dir)
+		if code != cli.ExitCannot || !strings.Contains(told, "prove needs 64 files") || !strings.Contains(told, "\nhint: raise the number") {
+			t.Errorf("exit code %d\n%s", code, told)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("left: %v, %v", left, err)
+		}
+	})
+}
