@@ -243,6 +243,9 @@ func busy(try func() error) error {
 	return err
 }
 
+// errMachine is what no file system is to blame for.
+var errMachine = errors.New("this machine")
+
 // mount mounts a file by a loop device.
 func mount(file *os.File, point string, k volume.Kind, options string) (unmount func() error, err error) {
 	var loop *os.File
@@ -261,7 +264,7 @@ func mount(file *os.File, point string, k volume.Kind, options string) (unmount 
 		err = try() // of jfs and nilfs2, Linux 6.1 refuses the first device of a file, and takes a second one; why is not known
 	}
 	if loop == nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", errMachine, err)
 	}
 	defer loop.Close()
 	if err != nil {

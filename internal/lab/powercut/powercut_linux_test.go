@@ -592,3 +592,17 @@ func TestSuperblockIsWrittenWhole(t *testing.T) {
 		}
 	}
 }
+
+// TestMissingLoopDeviceIsNoStateThatCannotBeMounted holds that only file systems are blamed.
+func TestMissingLoopDeviceIsNoStateThatCannotBeMounted(t *testing.T) {
+	needs(t, "ext4")
+	k, err := kindOf("ext4")
+	file, openErr := os.Open(t.TempDir())
+	if err := errors.Join(err, openErr); err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := mount(file, t.TempDir(), k, ""); !errors.Is(err, errMachine) {
+		t.Errorf("a directory as a disk: %v", err)
+	}
+}

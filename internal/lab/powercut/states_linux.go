@@ -219,7 +219,7 @@ func (m *mounter) mounted(c *cursor, s *prove.State, fn func(dir string) (*prove
 	}
 	m.step("mount of a state")
 	unmount, err := mount(f, point, m.kind, m.kind.Options)
-	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.ENOMEM) {
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.ENOMEM) || errors.Is(err, errMachine) {
 		return nil, err // of this machine
 	}
 	if err != nil {

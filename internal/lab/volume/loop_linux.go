@@ -54,11 +54,13 @@ func attachFile(backing *os.File, sectors uint32) (*loop, error) {
 		if err != nil {
 			return nil, fmt.Errorf("there is no loop device: LOOP_CTL_GET_FREE: %w", err)
 		}
+		young := false
 		if n <= tried {
 			// Another process is taking it, and may wait in LOOP_CONFIGURE for a file system that does not
 			// answer. All that time the kernel calls the device free.
 			n = tried + 1
-			if err := unix.IoctlSetInt(int(control.Fd()), unix.LOOP_CTL_ADD, n); err != nil && !errors.Is(err, unix.EEXIST) {
+			err := unix.IoctlSetInt(int(control.Fd()), unix.LOOP_CTL_ADD, n)
+			if young = errors.Is(err, unix.EEXIST); err != nil && !young {
 				return nil, fmt.Errorf("there is no loop device: LOOP_CTL_ADD of %d: %w", n, err)
 			}
 		}
@@ -67,7 +69,9 @@ func attachFile(backing *os.File, sectors uint32) (*loop, error) {
 		if err == nil {
 			return l, nil
 		}
-		if !errors.Is(err, unix.EBUSY) || busy == most {
+		// Another process may be adding it at this moment: then it can't be opened yet.
+		young = young && (errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENXIO))
+		if !errors.Is(err, unix.EBUSY) && !young || busy == most {
 			return nil, fmt.Errorf("there is no loop device: %w", err)
 		}
 	}
