@@ -29,8 +29,8 @@ var figureMutants = []mutant{
 	{
 		number: "974", what: "the longest of three syncs stands for all",
 		file: "internal/lab/advise/judge.go",
-		old:  "if n < enoughSyncs && t.allows(f.Value) {",
-		new:  "if n < 3 && t.allows(f.Value) {",
+		old:  "case r.Syncs < enoughSyncs:",
+		new:  "case r.Syncs < 3:",
 	},
 	{
 		number: "975", what: "what is written during a second sync is not at risk",
