@@ -33,7 +33,7 @@ import (
 // a record, which the caller must handle.
 //
 // A relative path is that of the working directory at the time of the call. It takes a system
-// call more, and errors have the absolute path.
+// call more.
 //
 // Append waits while the memory of all files is used up, and for writes and syncs
 // as the policy says. The end of ctx ends the wait. It does not keep data. Any
@@ -42,20 +42,20 @@ func (f *Set) Append(ctx context.Context, path string, data []byte) error {
 	if ctx.Err() != nil {
 		return appendError(path, opWait, context.Cause(ctx))
 	}
-	path, err := pathOf(path)
+	absolute, err := pathOf(path)
 	if err != nil {
 		return err
 	}
 	t := &f.streams
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if s := t.paths[path]; s != nil && t.roomLocked(s, len(data)) {
+	if s := t.paths[absolute]; s != nil && t.roomLocked(s, len(data)) {
 		s.wait.bytes = append(s.wait.bytes, data...)
 		s.accepted += int64(len(data))
 		t.counts.Writes++
 		return nil
 	}
-	s, err := t.useLocked(path)
+	s, err := t.useLocked(absolute, path)
 	if err != nil {
 		return appendError(path, retry.OpOpen, err)
 	}
@@ -124,7 +124,7 @@ func (t *streams) takeLocked(ctx context.Context, s *stream, data []byte) error 
 			err = t.makeRoomLocked(ctx)
 		}
 		if err != nil {
-			return appendError(s.name.path, opWait, err)
+			return appendError(s.given, opWait, err)
 		}
 	}
 }
@@ -164,7 +164,7 @@ func (t *streams) readyLocked(ctx context.Context, s *stream) error {
 		}
 		if s.busy {
 			if err := t.awaitLocked(ctx, &s.changed); err != nil {
-				return appendError(s.name.path, opWait, err)
+				return appendError(s.given, opWait, err)
 			}
 			continue
 		}
@@ -179,7 +179,7 @@ func (t *streams) readyLocked(ctx context.Context, s *stream) error {
 // the background only once.
 func (t *streams) refusalLocked(s *stream) error {
 	if t.closing {
-		return appendError(s.name.path, opAppend, errFilesClosed)
+		return appendError(s.given, opAppend, errFilesClosed)
 	}
 	if err := s.unreported; err != nil && s.final == nil {
 		s.unreported = nil
@@ -204,7 +204,7 @@ func (t *streams) appendDirectLocked(ctx context.Context, s *stream, data []byte
 		}
 		if s.busy {
 			if err := t.awaitLocked(ctx, &s.changed); err != nil {
-				return appendError(s.name.path, opWait, err)
+				return appendError(s.given, opWait, err)
 			}
 		} else if err := t.flushStepLocked(ctx, s); err != nil {
 			return refused(err)

@@ -79,7 +79,7 @@ func (t *streams) unreportedLocked(goals []goal) error {
 // fails; the file is closed all the same. It waits for the disk; the end of ctx ends the
 // wait. A path that nothing was appended to is no error.
 func (f *Set) Release(ctx context.Context, path string) error {
-	path, err := pathOf(path)
+	absolute, err := pathOf(path)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (f *Set) Release(ctx context.Context, path string) error {
 		return appendError(path, opAppend, errFilesClosed)
 	}
 	// The path may be forgotten, and its name not be durable yet.
-	s, err := t.useLocked(path)
+	s, err := t.useLocked(absolute, path)
 	if err != nil {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (t *streams) lostNameLocked(ctx context.Context, s *stream) error {
 	}
 	t.mu.Unlock()
 	var is sys.Stat
-	tries := t.files.tries(s.name.path)
+	tries := t.files.tries(s.given)
 	at, err := t.files.resolve(ctx, &tries, s.name.path)
 	if err == nil {
 		var name sys.Name
@@ -184,7 +184,7 @@ func (t *streams) shutLocked(ctx context.Context, x *streamFile) error {
 	defer t.mu.Lock()
 	t.letGo(x)
 	if err := x.awaitDrop(ctx); err != nil {
-		return appendError(x.stream.name.path, opWait, err)
+		return appendError(x.stream.given, opWait, err)
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func (t *streams) commitLocked(ctx context.Context, s *stream, n int64) error {
 	}
 	switch {
 	case mine.within(s.lost) > 0:
-		return &Error{Path: s.name.path, Op: string(retry.OpSync), Attempts: 1, Outcome: holdfast.OutcomeUntouched,
+		return &Error{Path: s.given, Op: string(retry.OpSync), Attempts: 1, Outcome: holdfast.OutcomeUntouched,
 			Err: fmt.Errorf("the %d bytes are in no file; append them again: %w", n, holdfast.ErrUnlinked)}
 	case s.safe >= mine.to:
 		return nil
@@ -55,19 +55,19 @@ func (t *streams) commitLocked(ctx context.Context, s *stream, n int64) error {
 	s.leaveBytesLocked(mine)
 	switch {
 	case ended != nil:
-		return &Error{Path: s.name.path, Op: string(opWait), Offset: n, Outcome: holdfast.OutcomeUncertain, Err: ended}
+		return &Error{Path: s.given, Op: string(opWait), Offset: n, Outcome: holdfast.OutcomeUncertain, Err: ended}
 	case s.final != nil:
 		return notDurable(s.final, n)
 	case s.failed != nil:
 		return notDurable(s.failed, n)
 	case s.durable >= mine.to && s.unnamed != nil:
-		return &Error{Path: s.name.path, Op: string(retry.OpOpen), Offset: n, Outcome: holdfast.OutcomeUncertain, Err: s.unnamed}
+		return &Error{Path: s.given, Op: string(retry.OpOpen), Offset: n, Outcome: holdfast.OutcomeUncertain, Err: s.unnamed}
 	}
 	why := context.Cause(ctx)
 	if why == nil {
 		why = errFilesClosed
 	}
-	return &Error{Path: s.name.path, Op: string(opWait), Offset: n, Outcome: holdfast.OutcomeUncertain, Err: why}
+	return &Error{Path: s.given, Op: string(opWait), Offset: n, Outcome: holdfast.OutcomeUncertain, Err: why}
 }
 
 // leaveBytesLocked notes the bytes of a call that ends before they are known to be durable:

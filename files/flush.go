@@ -42,7 +42,7 @@ func (t *streams) awaitStreamLocked(ctx context.Context, s *stream) error {
 	err := t.awaitLocked(ctx, &s.changed)
 	s.users--
 	if err != nil {
-		return appendError(s.name.path, opWait, err)
+		return appendError(s.given, opWait, err)
 	}
 	return nil
 }
@@ -139,7 +139,7 @@ func (t *streams) flushBehindLocked(ctx context.Context, s *stream) error {
 // write writes p to the stream's file, with retries, or says how far it came. The
 // caller is busy with the stream: it has set that.
 func (t *streams) write(ctx context.Context, s *stream, p []byte, once bool) (n int, fail *Error) {
-	tries := t.files.tries(s.name.path)
+	tries := t.files.tries(s.given)
 	if once {
 		tries.Limits.Attempts = 1
 	}
@@ -158,7 +158,7 @@ func (t *streams) write(ctx context.Context, s *stream, p []byte, once bool) (n 
 }
 
 func flushError(s *stream, op retry.Op, tries retry.Tries, err error) *Error {
-	return &Error{Path: s.name.path, Op: string(op), Attempts: tries.Attempts(), Outcome: holdfast.OutcomeUncertain, Err: err}
+	return &Error{Path: s.given, Op: string(op), Attempts: tries.Attempts(), Outcome: holdfast.OutcomeUncertain, Err: err}
 }
 
 // writeOnce writes p in one turn. Between two turns other calls may write to the file. So

@@ -78,7 +78,7 @@ func (x *streamFile) awaitDrop(ctx context.Context) error {
 func (t *streams) open(ctx context.Context, s *stream) (*streamFile, retry.Op, error) {
 	x, op, err := t.openAs(ctx, s, s.name)
 	if errors.Is(err, syscall.ELOOP) && op == retry.OpOpen { // a symbolic link: the name is where it leads
-		tries := t.files.tries(s.name.path)
+		tries := t.files.tries(s.given)
 		name, err := t.files.resolve(ctx, &tries, s.name.path)
 		if err != nil {
 			return nil, retry.OpResolve, err
@@ -265,7 +265,7 @@ func (t *streams) dropFile(x *streamFile) {
 		t.countLocked(s)
 	}
 	if err != nil {
-		failed := &Error{Path: s.name.path, Op: string(retry.OpClose), Attempts: 1, Outcome: holdfast.OutcomeUncertain,
+		failed := &Error{Path: s.given, Op: string(retry.OpClose), Attempts: 1, Outcome: holdfast.OutcomeUncertain,
 			Err: fmt.Errorf("its bytes may be lost: %w", err)}
 		t.reportLocked(failed, 0)
 		if s.unreported == nil {

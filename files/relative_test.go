@@ -1,6 +1,7 @@
 package files_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,6 +37,14 @@ func TestRelativePathIsOfTheWorkingDirectoryAtTheCall(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(first, "log")); err == nil {
 		t.Error("Release of one directory's file has written the other's")
+	}
+	if err := os.Mkdir("d", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	err := f.Append(t.Context(), "d", make([]byte, 2*holdfast.KiB))
+	var failed *files.Error
+	if !errors.As(err, &failed) || failed.Path != "d" {
+		t.Errorf("a directory: %v", err)
 	}
 	t.Chdir(first)
 	if err := f.Release(t.Context(), "log"); err != nil {

@@ -64,6 +64,6 @@ func (s *stream) removalLocked() error {
 }
 
 func removal(s *stream, n int64) *Error {
-	return &Error{Path: s.name.path, Op: string(retry.OpSync), Attempts: 1, Outcome: holdfast.OutcomeUntouched, Lost: n,
+	return &Error{Path: s.given, Op: string(retry.OpSync), Attempts: 1, Outcome: holdfast.OutcomeUntouched, Lost: n,
 		Err: fmt.Errorf("%d bytes appended before are in no file: %w", n, holdfast.ErrUnlinked)}
 }

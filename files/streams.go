@@ -94,8 +94,9 @@ func (t *streams) init(f *Set) {
 // A stream is one path that is appended to. All is guarded by streams.mu, except that
 // flight belongs to the call that set busy.
 type stream struct {
-	name fileName
-	dir  string // that the name of its last file is in: not name's where that is a symbolic link
+	name  fileName
+	given string // its path as the first caller gave it, for errors
+	dir   string // that the name of its last file is in: not name's where that is a symbolic link
 	// Offsets, counted from the stream's first byte: accepted ≥ flushed ≥ durable ≥ safe.
 	// What went with a removed file is below durable: see lost.
 	accepted, flushed, durable int64
@@ -156,15 +157,18 @@ func pathOf(path string) (string, error) {
 	return absolute, nil
 }
 
-// UseLocked returns the stream of a path, which is not forgotten until rest.
-func (t *streams) useLocked(path string) (*stream, error) {
+// useLocked returns the stream of an absolute path, which is not forgotten until rest.
+func (t *streams) useLocked(path, given string) (*stream, error) {
 	s := t.paths[path]
 	if s == nil {
 		name, err := newName(string([]byte(path))) // the caller's string may be part of a large one
 		if err != nil {
 			return nil, err
 		}
-		s = &stream{name: name, dir: name.dir, nameless: true}
+		s = &stream{name: name, given: name.path, dir: name.dir, nameless: true}
+		if given != path {
+			s.given = string([]byte(given))
+		}
 		t.paths[name.path] = s
 	}
 	s.users++

@@ -181,7 +181,7 @@ func (t *streams) restDutiesLocked(duties []duty) {
 }
 
 func syncFailed(s *stream, err error) *Error {
-	return &Error{Path: s.name.path, Op: string(retry.OpSync), Attempts: 1, Outcome: holdfast.OutcomeUncertain,
+	return &Error{Path: s.given, Op: string(retry.OpSync), Attempts: 1, Outcome: holdfast.OutcomeUncertain,
 		Err: fmt.Errorf("unknown from byte %d of those appended: %w", s.durable, err)}
 }
 

@@ -80,3 +80,12 @@ func TestControlThatCouldNotBeJudgedLeavesItsFileSystemNotKnown(t *testing.T) {
 		t.Errorf("a row of another file system is %v", got)
 	}
 }
+
+func TestFileSystemThatLosesIsNotTheProductsFault(t *testing.T) {
+	for fs, want := range map[string]Known{"ext2": NotKnown, "uml-f2fs": NotKnown, "xfs": Broken} {
+		v := &Verdict{Level: PowerCut, FS: fs, Verdict: Held, Failure: &Failure{}}
+		if v.judge(map[string]bool{}); v.Verdict != want {
+			t.Errorf("a loss on %s, which the controls did not show, is %v", fs, v.Verdict)
+		}
+	}
+}
