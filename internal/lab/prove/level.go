@@ -260,14 +260,13 @@ func (c Cell) Verdict(level Level, seed uint64) *Verdict {
 	return &Verdict{Level: level, Workload: w.Name, Policy: c.Policy, Loss: w.lossOf(c.Policy), Seed: seed, Control: w.Control, Verdict: Held}
 }
 
-// loses reports whether a file system loses what was synced, from any program: names on ext2,
-// files that grow on f2fs. A control shows it in most runs, not in all. In another kernel it has a prefix.
-func loses(fs string) bool { return strings.HasSuffix(fs, "ext2") || strings.HasSuffix(fs, "f2fs") }
-
 // judge says what the failure means, or that there is none. In doubted are the file systems of this
 // level where a control did not show what it must.
 func (v *Verdict) judge(doubted map[string]bool) {
 	caught := v.Failure != nil
+	// These lose what was synced, from any program: names on ext2, files that grow on f2fs. A control
+	// shows it in most runs, not in all. In another kernel they have a prefix.
+	loses := strings.HasSuffix(v.FS, "ext2") || strings.HasSuffix(v.FS, "f2fs")
 	switch {
 	case v.Verdict == NoTime:
 	case v.Unknown != "":
@@ -278,7 +277,7 @@ func (v *Verdict) judge(doubted map[string]bool) {
 		v.Verdict = NotKnown
 	case v.Control != "":
 		v.Caught, v.Failure = v.Failure, nil
-	case doubted[v.FS], caught && loses(v.FS):
+	case doubted[v.FS], caught && loses:
 		v.Verdict = NotKnown
 	case caught:
 		v.Verdict = Broken
