@@ -274,6 +274,9 @@ func TestMergedRoundCannotComeAgain(t *testing.T) {
 
 // TestTrialTakesLittle: a report of the most trials has less than 1 GiB.
 func TestTrialTakesLittle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it counts what a decoder without the race detector allocates")
+	}
 	text := longRun(t, 4*trialsApart)
 	n := strings.Count(text, "\n") - 1
 	var before, after runtime.MemStats
