@@ -125,7 +125,8 @@ func TestWorkingDirectoryMayBeDeeperThanAPathIsLong(t *testing.T) {
 			}
 			_, err = w.Write([]byte("x"))
 			if p.Sync.Mode == holdfast.SyncNever { // the directory was not opened when the file was
-				if err := w.Sync(); !errors.Is(err, unix.ENAMETOOLONG) && !errors.Is(err, unix.ERANGE) {
+				// An ordinary user may not even read the directories above, as getcwd(3) then does.
+				if err := w.Sync(); !errors.Is(err, unix.ENAMETOOLONG) && !errors.Is(err, unix.ERANGE) && !errors.Is(err, unix.EACCES) {
 					t.Errorf("%v: Sync can't find the directory, and returns %v", p, err)
 				}
 				w.Close()
