@@ -191,14 +191,8 @@ func (p *proof) run(cmd *cobra.Command) error {
 	if err := cli.IsFree("-o", p.output); err != nil {
 		return err
 	}
-	if info, err := os.Stat(cmp.Or(p.Dir, ".")); err != nil || !info.IsDir() {
-		return cli.Misuse("name a directory that exists", "--dir %s: there is no such directory", p.Dir)
-	}
-	if _, err := os.Stat(os.TempDir()); err != nil {
-		return cli.Misuse("set TMPDIR to a directory that exists", "the directory of temporary files, %s, does not exist", os.TempDir())
-	}
-	if err := canOpen(leastOpen); err != nil {
-		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("prove needs %d files that are open at a time: %w", leastOpen, cli.Cause(err)), Hint: cli.DiskHint(err)}
+	if err := p.hasRoom(); err != nil {
+		return err
 	}
 	if !changed("seed") {
 		p.Seed = rand.Uint64()
@@ -243,6 +237,20 @@ func (p *proof) run(cmd *cobra.Command) error {
 // leastOpen is how many files and pipes the levels have open at a time. Without them not even what was made
 // could be removed.
 const leastOpen = 64
+
+// hasRoom refuses, before anything is made, where there is no directory to work in or too few files can be open.
+func (p *proof) hasRoom() error {
+	if info, err := os.Stat(cmp.Or(p.Dir, ".")); err != nil || !info.IsDir() {
+		return cli.Misuse("name a directory that exists", "--dir %s: there is no such directory", p.Dir)
+	}
+	if _, err := os.Stat(os.TempDir()); err != nil {
+		return cli.Misuse("set TMPDIR to a directory that exists", "the directory of temporary files, %s, does not exist", os.TempDir())
+	}
+	if err := canOpen(leastOpen); err != nil {
+		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("prove needs %d files that are open at a time: %w", leastOpen, cli.Cause(err)), Hint: cli.DiskHint(err)}
+	}
+	return nil
+}
 
 // canOpen returns nil if so many files can be opened.
 func canOpen(count int) error {
