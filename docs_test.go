@@ -432,8 +432,9 @@ func runnable(command string) string {
 		command += " --time 1ms --states 1000 --policy durable --workload writer"
 	case strings.HasPrefix(command, "holdfast audit") && !strings.Contains(command, "--list"):
 		command += auditQuickly
-	case strings.HasPrefix(command, "holdfast serve"): // it ends when it is stopped
-		command = "rm -f address; " + command + " > address & serving=$!; until [ -s address ]; do sleep 0.1; done; kill $serving; wait $serving"
+	case strings.HasPrefix(command, "holdfast serve"): // it ends when it is stopped; another program may have the shown port
+		command = regexp.MustCompile(`(127\.0\.0\.1):\d+`).ReplaceAllString(command, "$1:0")
+		command = "rm -f address; " + command + " > address & serving=$!; n=300; until [ -s address ] || [ $((n-=1)) = 0 ]; do sleep 0.1; done; kill $serving; wait $serving"
 	case strings.HasPrefix(command, "holdfast advise") && !strings.Contains(command, ".jsonl"):
 		command += adviseQuickly
 	}
