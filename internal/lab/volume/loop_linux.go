@@ -43,11 +43,6 @@ func Loop(backing *os.File) (*os.File, error) {
 }
 
 func attachFile(backing *os.File, sectors uint32) (*loop, error) {
-	// Up to Linux 6.15 the device gets the size that the kernel knows of the file. Of a file on FUSE that is 0
-	// until somebody asks: ext4 takes such a device, jfs and nilfs2 return EINVAL.
-	if _, err := backing.Stat(); err != nil {
-		return nil, err
-	}
 	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
