@@ -174,7 +174,7 @@ func (r *room) serve(ctx context.Context, c *cell, image *os.File, how string) (
 		return nil, errors.Join(fmt.Errorf("open of the disk: %w", err), d.close())
 	}
 	d.file = os.NewFile(uintptr(fd), d.point)
-	// Up to Linux 6.15 a loop device gets the size that the kernel knows of its file: 0 until somebody asks.
+	// On Linux 6.1 a loop device gets the size that the kernel knows of its file: 0 until somebody asks.
 	// ext4 takes such a device, jfs and nilfs2 return EINVAL.
 	if _, err := d.file.Stat(); err != nil {
 		return nil, errors.Join(err, d.close())

@@ -263,7 +263,7 @@ func Start(cmd *exec.Cmd, dir string, kinds []Kind, at func(*Call)) (*Supervisor
 // then on. It returns how many calls of each kind there were.
 func (s *Supervisor) Stop() (map[Kind]int, error) {
 	// RECV must not wait again. It refuses a notice that is not zero. The signal ends a wait: the kernel
-	// returns EINTR (before Linux 6.6), or starts the call anew, which is refused then.
+	// returns EINTR (older kernels), or starts the call anew, which is refused then.
 	s.stopping.Store(true)
 	atomic.StoreUint32(&s.notice.flags, 1)
 	_ = unix.Tgkill(os.Getpid(), s.thread, unix.SIGURG) // by which the runtime preempts; it may have ended
