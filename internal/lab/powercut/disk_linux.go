@@ -174,6 +174,11 @@ func (r *room) serve(ctx context.Context, c *cell, image *os.File, how string) (
 		return nil, errors.Join(fmt.Errorf("open of the disk: %w", err), d.close())
 	}
 	d.file = os.NewFile(uintptr(fd), d.point)
+	// On Linux 6.1 a loop device gets the size that the kernel knows of its file: 0 until somebody asks.
+	// ext4 takes such a device, jfs and nilfs2 return EINVAL.
+	if _, err := d.file.Stat(); err != nil {
+		return nil, errors.Join(err, d.close())
+	}
 	return d, nil
 }
 
@@ -248,25 +253,14 @@ var errMachine = errors.New("this machine")
 
 // mount mounts a file by a loop device.
 func mount(file *os.File, point string, k volume.Kind, options string) (unmount func() error, err error) {
-	var loop *os.File
-	try := func() error {
-		if loop, err = volume.Loop(file); err != nil {
-			return err
-		}
-		return busy(func() error {
-			return unix.Mount(loop.Name(), point, k.Type, unix.MS_NOSUID|unix.MS_NODEV, options)
-		})
-	}
-	err = try()
-	if errors.Is(err, unix.EINVAL) && loop != nil {
-		first := loop // in use, so that the next one is another
-		defer first.Close()
-		err = try() // of jfs and nilfs2, Linux 6.1 refuses the first device of a file, and takes a second one; why is not known
-	}
-	if loop == nil {
+	loop, err := volume.Loop(file)
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errMachine, err)
 	}
 	defer loop.Close()
+	err = busy(func() error {
+		return unix.Mount(loop.Name(), point, k.Type, unix.MS_NOSUID|unix.MS_NODEV, options)
+	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("mount -t %s: %w", k.Type, err), forget(k, loop))
 	}

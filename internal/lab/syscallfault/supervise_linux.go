@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unsafe"
@@ -44,12 +45,15 @@ type notice struct {
 	id    uint64
 	pid   uint32
 	flags uint32
-	data  struct {
-		number int32
-		arch   uint32
-		ip     uint64
-		args   [6]uint64
-	}
+	data  call
+}
+
+// call is struct seccomp_data.
+type call struct {
+	number int32
+	arch   uint32
+	ip     uint64
+	args   [6]uint64
 }
 
 type response struct {
@@ -147,7 +151,9 @@ type Supervisor struct {
 	dir      string
 	at       func(*Call)
 	listener int
-	wake     [2]int
+	thread   int // that serves
+	stopping atomic.Bool
+	notice   notice // that the kernel fills next; it refuses to if a byte is not zero
 	tasks    map[uint32]*task
 	counts   map[Kind]int
 	serial   int
@@ -247,21 +253,21 @@ func Start(cmd *exec.Cmd, dir string, kinds []Kind, at func(*Call)) (*Supervisor
 	if s.listener == 0 {
 		return nil, fmt.Errorf("no supervisor for system calls (seccomp user notification): %w", errors.Join(err, cmd.Wait()))
 	}
-	if err := unix.Pipe2(s.wake[:], unix.O_CLOEXEC); err != nil {
-		unix.Close(s.listener) // its calls fail then
-		_ = cmd.Process.Kill()
-		return nil, errors.Join(err, cmd.Wait())
-	}
-	go s.serve()
+	serving := make(chan struct{})
+	go s.serve(serving)
+	<-serving
 	return s, nil
 }
 
 // Stop ends the supervision, after the program has ended. Calls of what it left running fail from
 // then on. It returns how many calls of each kind there were.
 func (s *Supervisor) Stop() (map[Kind]int, error) {
-	unix.Close(s.wake[1])
+	// RECV must not wait again. It refuses a notice that is not zero. The signal ends a wait: the kernel
+	// returns EINTR (older kernels), or starts the call anew, which is refused then.
+	s.stopping.Store(true)
+	atomic.StoreUint32(&s.notice.flags, 1)
+	_ = unix.Tgkill(os.Getpid(), s.thread, unix.SIGURG) // by which the runtime preempts; it may have ended
 	<-s.done
-	unix.Close(s.wake[0])
 	s.delayed.Wait()
 	if s.listener >= 0 {
 		unix.Close(s.listener)
@@ -316,35 +322,38 @@ func (s *Supervisor) ioctl(request uintptr, p unsafe.Pointer) unix.Errno {
 	return e
 }
 
-// serve answers calls until Stop.
-func (s *Supervisor) serve() {
+// serve answers calls until Stop, or until all processes have ended. A poll(2) before each RECV would
+// be a third of the time of a call.
+func (s *Supervisor) serve(serving chan<- struct{}) {
 	defer close(s.done)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	s.thread = unix.Gettid()
+	close(serving)
 	// The one that waits and the one that answers share a CPU: no wake-up goes to another one.
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(s.listener), unix.SECCOMP_IOCTL_NOTIF_SET_FLAGS, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
-	poll := []unix.PollFd{{Fd: int32(s.listener), Events: unix.POLLIN}, {Fd: int32(s.wake[0]), Events: unix.POLLIN}}
-	for {
-		if _, err := unix.Poll(poll, -1); err != nil && err != unix.EINTR {
-			s.err = err
+	for n := &s.notice; ; {
+		n.id, n.pid, n.data = 0, 0, call{}
+		atomic.StoreUint32(&n.flags, 0)
+		if s.stopping.Load() { // looked at last: Stop sets the flags after it
+			return
+		}
+		e := s.ioctl(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(n))
+		switch {
+		case e == 0:
+			s.decide(n)
+		case e == unix.EINTR || s.stopping.Load():
+		case e == unix.ENOENT: // the task died, or all have: Linux 6.11 does not wait then
+			poll := []unix.PollFd{{Fd: int32(s.listener)}}
+			if _, err := unix.Poll(poll, 0); err == nil && poll[0].Revents&unix.POLLHUP != 0 {
+				return
+			}
+		default:
+			s.err = fmt.Errorf("SECCOMP_IOCTL_NOTIF_RECV: %w", e)
 			unix.Close(s.listener) // calls fail from now on, and none waits
 			s.listener = -1
 			return
 		}
-		if poll[0].Revents&unix.POLLIN == 0 {
-			if poll[1].Revents != 0 {
-				return
-			}
-			if poll[0].Revents&unix.POLLHUP != 0 {
-				poll[0].Fd = -1 // all its processes have ended
-			}
-			continue
-		}
-		var n notice
-		if _, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(s.listener), unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&n))); e != 0 {
-			continue // a signal came, or the task died
-		}
-		s.decide(&n)
 	}
 }
 

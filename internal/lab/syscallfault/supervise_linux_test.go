@@ -157,6 +157,38 @@ func TestKilledProgramEndsItsSupervision(t *testing.T) {
 	}
 }
 
+// TestStopEndsBesideWhatStillRuns stops supervisors at any moment of a call, and while they wait for one.
+func TestStopEndsBesideWhatStillRuns(t *testing.T) {
+	dir := t.TempDir()
+	check := func(script string, calls int) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
+		cmd.Dir, cmd.SysProcAttr = dir, &syscall.SysProcAttr{Setpgid: true}
+		seen, enough := 0, make(chan struct{})
+		s, err := Start(cmd, dir, []Kind{Write}, func(*Call) {
+			if seen++; seen == calls {
+				close(enough)
+			}
+		})
+		if err != nil {
+			t.Skip(err)
+		}
+		if calls > 0 {
+			<-enough
+		}
+		counts, err := s.Stop()
+		if err != nil || counts[Write] != seen || seen < calls {
+			t.Errorf("%s: %v, %v, and %d were seen", script, counts, err, seen)
+		}
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		_ = cmd.Wait() // it was killed
+	}
+	for n := range 20 {
+		check("while :; do echo a >f; done", n)
+		check("echo a >f; exec tail -f /dev/null", n%2)
+	}
+}
+
 // TestMemoryOfAnEndedProgramHasNoPath locates a call whose program has been killed meanwhile.
 func TestMemoryOfAnEndedProgramHasNoPath(t *testing.T) {
 	cmd := exec.Command("true")

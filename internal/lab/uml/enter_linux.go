@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
+
+	"github.com/holdfast-go/holdfast/internal/lab/volume"
 )
 
 // A Machine is the guest, seen from inside.
@@ -215,33 +217,17 @@ func (m *Mount) Close() error {
 	return errors.Join(unix.Unmount(m.Dir, 0), detach(m.loop))
 }
 
-// attach attaches an image to the next free loop device: loop(4).
+// attach attaches an image to a free loop device.
 func attach(image string) (*os.File, error) {
-	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer control.Close()
-	n, err := unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE)
-	if err != nil {
-		return nil, err
-	}
 	file, err := os.OpenFile(image, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	loop, err := os.OpenFile(fmt.Sprintf("/dev/loop%d", n), os.O_RDWR, 0)
-	if err != nil {
-		return nil, err
-	}
-	if err := unix.IoctlSetInt(int(loop.Fd()), unix.LOOP_SET_FD, int(file.Fd())); err != nil {
-		return nil, errors.Join(err, loop.Close())
-	}
-	return loop, nil
+	return volume.Loop(file)
 }
 
-// detach writes the device's data to its image and detaches it.
+// detach writes the device's data to its image. The kernel frees the device when it is closed.
 func detach(loop *os.File) error {
-	return errors.Join(loop.Sync(), unix.IoctlSetInt(int(loop.Fd()), unix.LOOP_CLR_FD, 0), loop.Close())
+	return errors.Join(loop.Sync(), loop.Close())
 }
