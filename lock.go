@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // spinlock guards a few dozen instructions and is never held over a write, a sync
@@ -40,7 +42,9 @@ func (l *spinlock) lockSlow() {
 	}
 	l.queue.Lock()
 	for !l.try() {
-		// The holder may have lost its thread: yield this one to it.
+		// The holder may have lost its processor to this very thread, or its thread to this
+		// goroutine. Without the first line it gets back at the kernel's next tick, after ms.
+		sys.YieldThread()
 		runtime.Gosched()
 	}
 	l.queue.Unlock()

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"runtime"
 
+	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
@@ -81,8 +82,9 @@ func creating(n int, quick bool) *group {
 		clock: "From nothing until every file is written and closed; holdfast's files.New and Close too. Not in it: the making of paths and bytes. Nothing is synced.",
 		job:   job{Files: n, Size: 12, Dirs: dirs},
 		arms: []*arm{
-			{name: "holdfast", note: "WriteAll", ready: now(byPaths(never))},
-			{name: "holdfast (twin)", note: command.Twin, ready: now(byPaths(never))},
+			{name: "holdfast", note: "WriteAll", ready: now(byPaths(files.Options{Policy: never}))},
+			{name: "holdfast (twin)", note: command.Twin, ready: now(byPaths(files.Options{Policy: never}))},
+			{name: "holdfast 1 worker", note: "WriteAll by one goroutine", ready: now(byPaths(files.Options{Policy: never, Workers: 1}))},
 			{name: "holdfast Write", note: "a Write for each file, one after the other", ready: now(oneByOne(never))},
 			{name: "C loop", note: "open, write, close in C, one thread, paths prepared", ready: loopInC(false)},
 			{name: "os.WriteFile", note: "one after the other", ready: now(inTurn(osWrite))},
@@ -120,9 +122,9 @@ func durable(quick bool) *group {
 		n = 200
 	}
 	list := []*arm{
-		{name: "holdfast", note: "WriteAll, sync=group", ready: now(byPaths(together))},
-		{name: "holdfast (twin)", note: command.Twin, ready: now(byPaths(together))},
-		{name: "holdfast each", note: "WriteAll, sync=each", ready: now(byPaths(each))},
+		{name: "holdfast", note: "WriteAll, sync=group", ready: now(byPaths(files.Options{Policy: together}))},
+		{name: "holdfast (twin)", note: command.Twin, ready: now(byPaths(files.Options{Policy: together}))},
+		{name: "holdfast each", note: "WriteAll, sync=each", ready: now(byPaths(files.Options{Policy: each}))},
 		{name: "C loop", note: "open, write, fsync, close in C, one after the other; then the directory", ready: loopInC(true)},
 		{name: "one by one", note: "open, write, fsync, close with package os; then the directory", ready: now(thenDir(inTurn(osSync)))},
 	}

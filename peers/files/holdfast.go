@@ -26,16 +26,16 @@ func withFiles(o files.Options, work func(f *files.Set) error) error {
 	return errors.Join(work(f), f.Close())
 }
 
-func byPaths(p holdfast.Policy) func(s *site) error {
-	return func(s *site) error {
-		return writeAll(p, s.whole(files.Create))
-	}
+func byPaths(o files.Options) func(s *site) error {
+	return func(s *site) error { return writeAll(o, s.whole(files.Create)) }
 }
 
-func replaceAll(s *site) error { return writeAll(together, s.whole(files.Replace)) }
+func replaceAll(s *site) error {
+	return writeAll(files.Options{Policy: together}, s.whole(files.Replace))
+}
 
-func writeAll(p holdfast.Policy, all iter.Seq[files.Write]) error {
-	return withFiles(files.Options{Policy: p}, func(f *files.Set) error {
+func writeAll(o files.Options, all iter.Seq[files.Write]) error {
+	return withFiles(o, func(f *files.Set) error {
 		_, err := f.WriteAll(context.Background(), all)
 		return err
 	})

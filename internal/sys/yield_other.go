@@ -1,0 +1,6 @@
+//go:build !linux
+
+package sys
+
+// YieldThread does nothing here.
+func YieldThread() {}
