@@ -254,7 +254,7 @@ func (l *Log) write(s *segment, frames []byte, durably bool) (err error) {
 	if s.end > int64(s.size)/2 && !s.prepared && !l.isClosing {
 		s.prepared = true
 		l.background.Add(1)
-		go l.prepareInBackground()
+		go l.prepareInBackground(l.roomAloneLocked(s))
 	}
 	return nil
 }
@@ -299,6 +299,7 @@ func (l *Log) took(d time.Duration) {
 	defer l.mu.Unlock()
 	l.commit.join.Took(d)
 	l.counts.Synced(d)
+	l.head.took += d
 }
 
 // syncSegment makes what was written to the current segment durable.
@@ -370,11 +371,11 @@ func finish(b []byte, seed uint32, epoch uint64, durable int64) int64 {
 
 // prepareInBackground makes a spare file if there is none. A failure is left to the segment
 // that needs it, which tries again.
-func (l *Log) prepareInBackground() {
+func (l *Log) prepareInBackground(roomAlone bool) {
 	defer l.background.Done()
 	l.spare.Lock()
 	defer l.spare.Unlock()
 	if _, err := l.disk.Stat(l.dir.fd, plainName(spareFile)); errors.Is(err, os.ErrNotExist) {
-		_ = l.prepare()
+		_ = l.prepare(roomAlone)
 	}
 }

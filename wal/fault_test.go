@@ -10,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -26,40 +27,33 @@ func TestFaultMatrix(t *testing.T) {
 		every = 17
 	}
 	for _, p := range policies {
-		for _, dsync := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%v,dsync=%v", p, dsync), func(t *testing.T) {
-				t.Parallel()
-				for _, op := range fault.DiskOps() {
-					calls := faulty(t, p, dsync, nil).Count(op)
-					for n := 1 + int(op)%every; n <= calls; n += every {
-						x := fault.DiskFault{Op: op, First: n, Times: 1, Err: syscall.EIO}
-						faulty(t, p, dsync, &x)
-						x.Times = 0
-						faulty(t, p, dsync, &x)
-						if op == fault.DiskWrite {
-							faulty(t, p, dsync, &fault.DiskFault{Op: op, First: n, Times: 2, Err: syscall.ENOSPC, Take: 13})
-							faulty(t, p, dsync, &fault.DiskFault{Op: op, First: n, Times: 3, Take: 5})
-							faulty(t, p, dsync, &fault.DiskFault{Op: op, First: n, Times: 1, Err: syscall.EINTR})
-						}
+		onSystems(t, p.String(), func(t *testing.T, under func(*fault.Disk) disk) {
+			for _, op := range fault.DiskOps() {
+				calls := faulty(t, p, under, nil).Count(op)
+				for n := 1 + int(op)%every; n <= calls; n += every {
+					x := fault.DiskFault{Op: op, First: n, Times: 1, Err: syscall.EIO}
+					faulty(t, p, under, &x)
+					x.Times = 0
+					faulty(t, p, under, &x)
+					if op == fault.DiskWrite {
+						faulty(t, p, under, &fault.DiskFault{Op: op, First: n, Times: 2, Err: syscall.ENOSPC, Take: 13})
+						faulty(t, p, under, &fault.DiskFault{Op: op, First: n, Times: 3, Take: 5})
+						faulty(t, p, under, &fault.DiskFault{Op: op, First: n, Times: 1, Err: syscall.EINTR})
 					}
 				}
-			})
-		}
+			}
+		})
 	}
 }
 
-func faulty(t *testing.T, p holdfast.Policy, dsync bool, x *fault.DiskFault) *fault.Disk {
+func faulty(t *testing.T, p holdfast.Policy, under func(*fault.Disk) disk, x *fault.DiskFault) *fault.Disk {
 	t.Helper()
 	m, d := newModel(t), newDisk(t, nil)
 	if x != nil {
 		d.Add(*x)
 	}
-	var under disk = d
-	if !dsync {
-		under = noDsync{d}
-	}
 	r, n := rand.New(rand.NewPCG(3, 3)), 0
-	l, _, err := open(under, "/log", Options{Policy: p, SegmentSize: leastSegment})
+	l, _, err := open(under(d), "/log", Options{Policy: p, SegmentSize: leastSegment})
 	if err != nil {
 		if x == nil || !errors.Is(err, x.Err) {
 			t.Fatalf("%+v: open: %v", x, err)
@@ -121,7 +115,7 @@ func faulty(t *testing.T, p holdfast.Policy, dsync bool, x *fault.DiskFault) *fa
 	// What Open finds then it makes durable, also what the kernel shows after a sync that
 	// has lost it.
 	d.Mend()
-	l, found, err := open(under, "/log", Options{Policy: p, SegmentSize: leastSegment})
+	l, found, err := open(under(d), "/log", Options{Policy: p, SegmentSize: leastSegment})
 	if err != nil {
 		t.Fatalf("%+v, which failed with %v: open: %v", x, failed, err)
 	}
@@ -318,4 +312,46 @@ func fullDisk(t *testing.T, room int64) {
 	if err != nil || uint64(len(got)) != l.Last() {
 		t.Fatal(len(got), err)
 	}
+}
+
+// TestZerosAreLeftOutWhereTheyTakeLonger compares how long the syncs of a segment take with how long
+// its zeros took.
+func TestZerosAreLeftOutWhereTheyTakeLonger(t *testing.T) {
+	check := func(what string, sync time.Duration, allocate error, want bool) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			d := newDisk(t, nil)
+			if allocate != nil {
+				d.Add(fault.DiskFault{Op: fault.DiskTruncate, Err: allocate})
+			}
+			d.Add(fault.DiskFault{Op: fault.DiskDatasync, Times: 1, Delay: 8 * time.Second}) // of the first ground
+			l, _, err := open(allocating{d}, "/log", Options{Policy: holdfast.Durable(), SegmentSize: 64 * holdfast.KiB})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			d.Mend()
+			if allocate != nil {
+				d.Add(fault.DiskFault{Op: fault.DiskTruncate, Err: allocate})
+			}
+			d.Add(fault.DiskFault{Op: fault.DiskWrite, Path: segmentName(1), Take: fault.All, Delay: sync})
+			writes := d.Count(fault.DiskWrite)
+			const size = 20 << 10
+			for range 2 { // the second is beyond the half
+				if _, err := l.Append(make([]byte, size)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			l.background.Wait()
+			is, err := d.Stat(l.dir.fd, plainName(spareFile))
+			if got := d.Count(fault.DiskWrite) == writes+2; got != want || err != nil || is.Size != 64<<10 {
+				t.Errorf("%s: room alone: %v, want %v; %d bytes, %v", what, got, want, is.Size, err)
+			}
+		})
+	}
+	// 40 KiB of zeros take 5 s.
+	check("syncs of 7.4 s", 3700*time.Millisecond, nil, true)
+	check("syncs of 7.8 s", 3900*time.Millisecond, nil, false)
+	check("no such call", time.Second, errors.ErrUnsupported, false)
+	check("a full disk", time.Second, syscall.ENOSPC, false)
 }

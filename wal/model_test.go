@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/fault"
@@ -19,6 +20,31 @@ import (
 type noDsync struct{ *fault.Disk }
 
 func (noDsync) WriteAtDurably(int, []byte, int64) (int, error) { return 0, errors.ErrUnsupported }
+
+// allocating is a disk that gives a file its room without zeros.
+type allocating struct{ *fault.Disk }
+
+func (d allocating) Allocate(fd int, _, n int64, _ bool) error { return d.Truncate(fd, n) }
+func (allocating) AllocatesFaster(int) bool                    { return false }
+
+// onSystems runs a test on what systems differ in. Where clocks stand still, as here for one that
+// allocates, a log prepares no zeros.
+func onSystems(t *testing.T, name string, test func(t *testing.T, under func(*fault.Disk) disk)) {
+	t.Run(name+",dsync=true", func(t *testing.T) {
+		t.Parallel()
+		test(t, func(d *fault.Disk) disk { return d })
+	})
+	t.Run(name+",dsync=false", func(t *testing.T) {
+		t.Parallel()
+		test(t, func(d *fault.Disk) disk { return noDsync{d} })
+	})
+	t.Run(name+",allocating", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			test(t, func(d *fault.Disk) disk { return allocating{d} })
+		})
+	})
+}
 
 // newDisk returns a disk with what a crash has left.
 func newDisk(t testing.TB, m *fault.Image) *fault.Disk {
@@ -275,18 +301,15 @@ func TestWhatACrashLeavesIsWhatWasAcknowledged(t *testing.T) {
 		runs, steps, one = 1, 12, 6
 	}
 	for _, p := range testPolicies {
-		for _, dsync := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%v,dsync=%v", p, dsync), func(t *testing.T) {
-				t.Parallel()
-				for seed := range uint64(runs) {
-					crashes(t, p, dsync, seed, steps, one)
-				}
-			})
-		}
+		onSystems(t, p.String(), func(t *testing.T, under func(*fault.Disk) disk) {
+			for seed := range uint64(runs) {
+				crashes(t, p, under, seed, steps, one)
+			}
+		})
 	}
 }
 
-func crashes(t *testing.T, p holdfast.Policy, dsync bool, seed uint64, steps, one int) {
+func crashes(t *testing.T, p holdfast.Policy, under func(*fault.Disk) disk, seed uint64, steps, one int) {
 	r := rand.New(rand.NewPCG(seed, 7))
 	cuts := rand.New(rand.NewPCG(seed, 8)) // the watch function's
 	ends := rand.New(rand.NewPCG(seed, 9))
@@ -313,12 +336,8 @@ func crashes(t *testing.T, p holdfast.Policy, dsync bool, seed uint64, steps, on
 	n := 0
 	for generation := range 3 {
 		d := newDisk(t, image)
-		var under disk = d
-		if !dsync {
-			under = noDsync{d}
-		}
 		d.Watch(watched(d))
-		l, found, err := open(under, "/log", o)
+		l, found, err := open(under(d), "/log", o)
 		if err != nil {
 			t.Fatalf("seed %d, generation %d: %v", seed, generation, err)
 		}

@@ -69,11 +69,12 @@ type segment struct {
 	gone  bool       // it has left the log
 
 	// The leader's.
-	fd       int   // of the current segment; else -1
-	synced   int64 // up to here it is durable
-	marked   bool  // its last frame is the mark of Close: it moves no index
-	partial  bool  // a write behind synced failed, and may have left a part
-	prepared bool  // the next one was asked for
+	fd       int           // of the current segment; else -1
+	synced   int64         // up to here it is durable
+	marked   bool          // its last frame is the mark of Close: it moves no index
+	partial  bool          // a write behind synced failed, and may have left a part
+	prepared bool          // the next one was asked for
+	took     time.Duration // of its syncs in all
 }
 
 type position struct {
@@ -103,9 +104,10 @@ const tableEntries = 64
 // the page cache, and then each append costs 3 to 6 % more (Linux 6.18, ext4: 1 MiB beside 64 KiB).
 const groundChunk = 64 << 10
 
-// prepare makes the spare file: of its full size, zeros, synced. So writing to it changes no
-// metadata, which makes its syncs cheap, and it can't find the disk full.
-func (l *Log) prepare() (err error) {
+// prepare makes the spare file: of its full size, synced, and full of zeros. So writing to it
+// changes no metadata, which makes its syncs cheap, and it can't find the disk full. With room
+// alone it gets the room without the zeros, where the system can: see roomAloneLocked.
+func (l *Log) prepare(roomAlone bool) (err error) {
 	defer func() {
 		if err != nil {
 			_ = l.disk.Remove(l.dir.fd, plainName(spareMaking)) // the next one begins anew
@@ -127,9 +129,15 @@ func (l *Log) prepare() (err error) {
 			l.disk.Close(fd)
 		}
 	}()
-	zeros := make([]byte, min(int64(l.opts.SegmentSize), groundChunk))
-	for at := int64(0); at < int64(l.opts.SegmentSize); at += int64(len(zeros)) {
-		if err := l.writeAt(fd, zeros[:min(int64(len(zeros)), int64(l.opts.SegmentSize)-at)], at); err != nil {
+	size, at, start := int64(l.opts.SegmentSize), int64(0), time.Now()
+	// Zeros find out whatever error this has.
+	if d, ok := l.disk.(vfs.Allocator); roomAlone && ok && d.Allocate(fd, 0, size, true) == nil {
+		at = size
+	}
+	hasZeros := at == 0
+	zeros := make([]byte, min(size, groundChunk))
+	for ; at < size; at += int64(len(zeros)) {
+		if err := l.writeAt(fd, zeros[:min(int64(len(zeros)), size-at)], at); err != nil {
 			return err
 		}
 		select {
@@ -146,12 +154,29 @@ func (l *Log) prepare() (err error) {
 	if err := l.syncFile(fd); err != nil {
 		return err
 	}
+	if took := time.Since(start); hasZeros {
+		l.mu.Lock()
+		if l.zeros == 0 || took < l.zeros {
+			l.zeros = took
+		}
+		l.mu.Unlock()
+	}
 	closing := fd
 	fd = -1
 	if err := l.disk.Close(closing); err != nil { // Windows renames no open file
 		return err
 	}
 	return l.disk.Rename(l.dir.fd, plainName(spareMaking), plainName(spareFile))
+}
+
+// roomAloneLocked reports whether the next segment gets its room without zeros. A sync in such room
+// changes metadata: it takes 1.5 to 3 times as long where it has few bytes. With many bytes a sync,
+// to write them twice takes longer than that. So both are compared: the syncs of this segment, and
+// the fastest that as many zeros were written. On ext4 and xfs, with a journal and without, room
+// alone was faster where the syncs took less than 1.1 to 1.7 times as long.
+func (l *Log) roomAloneLocked(s *segment) bool {
+	zeros := float64(l.zeros) * float64(s.end-headerSize) / float64(s.size)
+	return float64(s.took) <= 1.5*zeros
 }
 
 // openSpare opens the spare file, and makes it where there is none of the right size. One that
@@ -170,7 +195,7 @@ func (l *Log) openSpare() (fd int, err error) {
 		} else if !errors.Is(err, os.ErrNotExist) || made {
 			return -1, l.problem("open", spareFile, false, err)
 		}
-		if err := l.prepare(); err != nil {
+		if err := l.prepare(false); err != nil {
 			return -1, l.problem("prepare", spareFile, false, err)
 		}
 	}

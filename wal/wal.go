@@ -141,7 +141,8 @@ type Log struct {
 	unreported error  // what failed in the background
 	failing    *Error // the last failure, until a write or a sync works
 	failures   notify.Queue[*Error]
-	age        age.Clock // by indices
+	age        age.Clock     // by indices
+	zeros      time.Duration // the least that a segment of zeros took: see roomAloneLocked
 	counts     stats.Counts
 	closing    chan struct{}
 	isClosing  bool
@@ -359,19 +360,23 @@ func openDirectory(d disk, path string, shared bool, perm fs.FileMode) (dir dire
 	if shared {
 		flags, lock = os.O_RDONLY, d.LockShared
 	}
-	if dir.lock, _, err = dir.open(lockFile, flags, perm); err != nil {
-		if shared && errors.Is(err, os.ErrNotExist) {
-			return dir, nil
-		}
+	if dir.lock, _, err = dir.open(lockFile, flags, perm); err != nil && !(shared && errors.Is(err, os.ErrNotExist)) {
 		return dir, fmt.Errorf("wal: open the lock of %s: %w", path, err)
 	}
-	switch err = lock(dir.lock); {
-	case errors.Is(err, syscall.EAGAIN):
-		return dir, fmt.Errorf("%w: %s", ErrLocked, filepath.Join(path, lockFile))
-	case errors.Is(err, errors.ErrUnsupported):
-		return dir, nil
-	case err != nil:
-		return dir, fmt.Errorf("wal: lock %s: %w", path, err)
+	// The directory too: others may remove the file, and then the next Open makes a new one. The
+	// file is for systems that lock no directory, NFS among them.
+	for _, fd := range []int{dir.fd, dir.lock} {
+		if fd < 0 {
+			continue
+		}
+		err = lock(fd)
+		if errors.Is(err, syscall.EAGAIN) {
+			return dir, fmt.Errorf("%w: %s", ErrLocked, filepath.Join(path, lockFile))
+		}
+		locksNone := errors.Is(err, errors.ErrUnsupported) || fd == dir.fd && (errors.Is(err, syscall.EBADF) || errors.Is(err, syscall.EINVAL))
+		if err != nil && !locksNone {
+			return dir, fmt.Errorf("wal: lock %s: %w", path, err)
+		}
 	}
 	return dir, nil
 }

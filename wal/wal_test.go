@@ -105,6 +105,15 @@ func TestALogIsOpenedOnce(t *testing.T) {
 	if _, err := Scan(dir, nil); !errors.Is(err, ErrLocked) {
 		t.Errorf("Scan beside it: %v", err)
 	}
+	if err := os.Remove(filepath.Join(dir, lockFile)); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Open(dir, small); !errors.Is(err, ErrLocked) {
+		t.Errorf("a second Open, without the file of the lock: %v", err)
+	}
+	if _, err := Scan(dir, nil); !errors.Is(err, ErrLocked) {
+		t.Errorf("Scan beside it, without the file of the lock: %v", err)
+	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
