@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -413,5 +414,50 @@ func TestSegmentThatWasBegunAgainIsRemoved(t *testing.T) {
 	}
 	if _, there := again.ProcessCrash().Files[name]; there {
 		t.Error("the segment that was begun again is still there")
+	}
+}
+
+// TestTruncateAfterSaysWhatItRemoved where the old segments' files can't be removed: their records are gone all the same.
+func TestTruncateAfterSaysWhatItRemoved(t *testing.T) {
+	d := newDisk(t, nil)
+	l, _, err := open(d, "/log", small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 4 { // each in a segment of its own
+		if _, err := l.Append(make([]byte, leastSegment-headerSize-64)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.Add(fault.DiskFault{Op: fault.DiskRemove, First: 1, Err: syscall.EPERM})
+	if err := l.TruncateAfter(1); !errors.Is(err, syscall.EPERM) || !strings.Contains(err.Error(), segmentName(3)) {
+		t.Errorf("TruncateAfter = %v", err)
+	}
+	if l.Last() != 1 || l.Durable() != 1 || l.Err() != nil {
+		t.Errorf("last %d, durable %d, %v", l.Last(), l.Durable(), l.Err())
+	}
+	if err := l.TruncateAfter(1); err != nil {
+		t.Error("once more:", err)
+	}
+	if last, err := l.Append([]byte("goes on")); last != 2 || err != nil {
+		t.Error(last, err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	d.Mend()
+	l, found, err := open(d, "/log", small)
+	if err != nil || found.Last != 2 || found.Segments != 2 {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	defer l.Close()
+	files := 0
+	for name := range d.ProcessCrash().Files {
+		if strings.HasSuffix(name, segmentSuffix) {
+			files++
+		}
+	}
+	if files != 2 {
+		t.Errorf("%d files of 2 segments", files)
 	}
 }
