@@ -141,7 +141,7 @@ func (l *Log) cutLocked(next, low uint64) error {
 	}
 	l.commit.leading = true
 	l.mu.Unlock()
-	s, err := l.begin(next, max(low, min(l.first, next)))
+	s, err := l.begin(next, low)
 	l.mu.Lock()
 	l.commit.leading = false
 	if err != nil {
