@@ -174,3 +174,36 @@ func TestAClockThatIsSetRotatesByItsNewTime(t *testing.T) {
 		})
 	}
 }
+
+// TestATimeThatTheDayLeavesOutIsLater that day, never earlier, and one that comes twice counts once.
+func TestATimeThatTheDayLeavesOutIsLater(t *testing.T) {
+	here := time.Local
+	defer func() { time.Local = here }()
+	check := func(zone, at, after string, want ...string) {
+		t.Helper()
+		location, err := time.LoadLocation(zone)
+		if err != nil {
+			t.Skip(err)
+		}
+		time.Local = location
+		now, err := time.ParseInLocation(time.DateTime, after, location)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range want {
+			now = Options{RotateAt: []string{at}}.due(now)
+			if got := now.Format(time.DateTime + " -07"); got != want {
+				t.Errorf("%s, %s: rotates at %s, want %s", zone, at, got, want)
+			}
+		}
+	}
+	check("America/New_York", "23:30", "2026-01-10 20:00:00", "2026-01-10 23:30:00 -05") // it is the 11th in UTC
+	check("America/Sao_Paulo", "00:00", "2018-11-03 00:00:00", "2018-11-04 01:00:00 -02", "2018-11-05 00:00:00 -02")
+	check("America/Sao_Paulo", "23:30", "2018-02-17 12:00:00", "2018-02-17 23:30:00 -02", "2018-02-18 23:30:00 -03")
+	check("America/New_York", "02:30", "2026-03-07 02:30:00", "2026-03-08 03:30:00 -04", "2026-03-09 02:30:00 -04")
+	check("America/New_York", "01:30", "2026-10-31 12:00:00", "2026-11-01 01:30:00 -04", "2026-11-02 01:30:00 -05")
+	check("Europe/Berlin", "02:30", "2026-03-28 12:00:00", "2026-03-29 03:30:00 +02", "2026-03-30 02:30:00 +02")
+	check("Europe/Berlin", "02:30", "2026-10-24 12:00:00", "2026-10-25 02:30:00 +01", "2026-10-26 02:30:00 +01")
+	check("Africa/Cairo", "00:00", "2026-04-23 12:00:00", "2026-04-24 01:00:00 +03", "2026-04-25 00:00:00 +03")
+	check("Pacific/Apia", "12:00", "2011-12-29 12:00:00", "2011-12-31 12:00:00 +14", "2012-01-01 12:00:00 +14")
+}

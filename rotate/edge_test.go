@@ -2,6 +2,8 @@ package rotate
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -199,5 +201,76 @@ func TestErrorsNameTheLog(t *testing.T) {
 		if failed == 0 {
 			t.Errorf("a failing %v is no error", c.op)
 		}
+	}
+}
+
+// TestWhatCameWhileTheWriterClosedIsKept, and goes to the old file: the disk refuses a record that came between the last flush and
+// the Writer's Close.
+func TestWhatCameWhileTheWriterClosedIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, l := newMemory(t), ledger{}
+		f := opened(t, d, Options{Policy: holdfast.Buffered(256)})
+		l.put(t, f, 1)
+		came := false
+		d.Watch(func(c fault.DiskCall) {
+			if c.Op == fault.DiskWrite && !c.End.IsZero() && !came {
+				came = true
+				l.put(t, f, 1)
+				d.Add(fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC, Times: 1})
+			}
+		})
+		if err := f.Rotate(); err != nil {
+			t.Error(err)
+		}
+		files := backupsOf(d)
+		if err := l.holds(files); err != nil || len(files) != 1 {
+			t.Errorf("%v: %q", err, files)
+		}
+		l.closed(t, d, f)
+	})
+}
+
+// TestAPartIsNotCutOffOfAFileThatAnotherHasWrittenTo: its bytes would go too.
+func TestAPartIsNotCutOffOfAFileThatAnotherHasWrittenTo(t *testing.T) {
+	d := newMemory(t)
+	f := opened(t, d, Options{})
+	d.Add(fault.DiskFault{Op: fault.DiskWrite, Times: 1, Err: syscall.ENOSPC, Take: 5})
+	d.Watch(func(c fault.DiskCall) {
+		if c.Op != fault.DiskWrite || c.End.IsZero() || c.Err == nil {
+			return
+		}
+		d.Watch(nil)
+		fd, err := d.OpenFile(logDirectory(t, d), sysName("app.log"), os.O_WRONLY|os.O_APPEND, 0)
+		if err == nil {
+			_, err = d.Write(fd, []byte("another's\n"))
+		}
+		if err = errors.Join(err, d.Close(fd)); err != nil {
+			t.Error(err)
+		}
+	})
+	n, err := f.Write([]byte("refused\n"))
+	if n != 5 || !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("Write = %d, %v", n, err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	if got, _ := d.ReadFile("/log/app.log"); string(got) != "refusanother's\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestWhatIsNoFileIsNoLog, and it is left as it is.
+func TestWhatIsNoFileIsNoLog(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "app.log")
+	if err := os.Symlink(os.DevNull, path); err != nil {
+		t.Skip(err)
+	}
+	f, err := Open(path, Options{})
+	if err == nil {
+		f.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), path+" is no regular file and can't be rotated") {
+		t.Error(err)
 	}
 }

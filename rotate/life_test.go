@@ -337,10 +337,13 @@ func TestRotationThatFailsGoesOnInTheSameFileUntilItWorks(t *testing.T) {
 		if f.Rotate() == nil {
 			t.Error("Rotate works")
 		}
-		time.Sleep(100 * time.Second)
+		time.Sleep(190 * time.Second)
 		synctest.Wait()
+		if err := f.Err(); !errors.Is(err, syscall.EACCES) {
+			t.Error("while it fails:", err)
+		}
 		s := time.Second
-		if want := []time.Duration{0, 0, 2 * s, 6 * s, 14 * s, 30 * s, 62 * s}; !slices.Equal(at, want) {
+		if want := []time.Duration{0, 0, 2 * s, 6 * s, 14 * s, 30 * s, 62 * s, 122 * s, 182 * s}; !slices.Equal(at, want) {
 			t.Errorf("it tried at %v, want %v", at, want)
 		}
 		if files := logs(d.ProcessCrash()); len(files) != 1 {
@@ -351,7 +354,16 @@ func TestRotationThatFailsGoesOnInTheSameFileUntilItWorks(t *testing.T) {
 		if files := logs(d.ProcessCrash()); len(files) != 2 || len(files["app.log"]) > 0 {
 			t.Error("mended: ", names(files))
 		}
+		if err := f.Err(); err != nil {
+			t.Error("mended:", err)
+		}
+		at, start = nil, time.Now()
+		d.Add(fault.DiskFault{Op: fault.DiskRename, Err: syscall.EACCES, Times: 2})
 		l.put(t, f, 10)
+		time.Sleep(time.Minute)
+		if want := []time.Duration{0, s}; !slices.Equal(at, want) {
+			t.Errorf("later it tried at %v, want %v", at, want)
+		}
 		l.closed(t, d, f)
 	})
 }
@@ -408,8 +420,15 @@ func TestTornLineIsEndedBeforeTheNextRecord(t *testing.T) {
 				t.Errorf("%q: %d healed", old, n)
 			}
 			fmt.Fprint(f, "next\n")
+			d.Add(fault.DiskFault{Op: fault.DiskRename, Err: syscall.EACCES, Times: 1})
+			if err := f.Rotate(); !errors.Is(err, syscall.EACCES) {
+				t.Errorf("%q: Rotate = %v", old, err)
+			}
 			if err := f.Close(); err != nil {
 				t.Error(err)
+			}
+			if n := f.Stats().Healed; n != healed {
+				t.Errorf("%q: %d healed after a rotation that failed", old, n)
 			}
 			if got, _ := d.ReadFile("/log/app.log"); string(got) != want {
 				t.Errorf("%q becomes %q, want %q", old, got, want)

@@ -20,8 +20,9 @@ type Options struct {
 
 	// RotationInterval rotates at the multiples of an interval since 1970 (UTC), at least 1 s:
 	// 1h is at each full hour. RotateAt rotates at times of the day, such as "00:00", in
-	// [time.Local]. A time that passed while no process had the log counts at Open. An empty
-	// file is not rotated.
+	// [time.Local]. One that a clock leaves out as it is set forward is as much later that day, and
+	// one that comes twice counts once. A time that passed while no process had the log counts
+	// at Open. An empty file is not rotated.
 	RotationInterval time.Duration
 	RotateAt         []string
 
@@ -108,7 +109,13 @@ func (o Options) due(after time.Time) (first time.Time) {
 	for _, text := range o.RotateAt {
 		minutes, _ := timeOfDay(text) // was checked by Open
 		for days := range 3 {         // a clock that is set forward may leave a time of the day out
-			earlier(time.Date(year, month, day+days, 0, minutes, 0, 0, time.Local))
+			at := time.Date(year, month, day+days, 0, minutes, 0, 0, time.Local)
+			_, east := at.Zone()
+			// Date may return such a time too early: 23:00 of the day before for 00:00.
+			if late := time.Date(year, month, day+days, 0, minutes, -east, 0, time.UTC).Local(); late.After(at) {
+				at = late
+			}
+			earlier(at)
 		}
 	}
 	return first

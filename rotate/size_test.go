@@ -54,15 +54,18 @@ func TestMaxSizeToTheByte(t *testing.T) {
 
 // TestLogThatIsFullWhenItIsOpenedIsRotated also by one byte, and one that is not full is not.
 func TestLogThatIsFullWhenItIsOpenedIsRotated(t *testing.T) {
-	for size, want := range map[int]int64{99: 0, 100: 1, 101: 1} {
+	for text, want := range map[string]int64{
+		string(line(99)): 0, string(line(100)): 1, string(line(101)): 1,
+		strings.Repeat("x", 98): 0, strings.Repeat("x", 99): 1, // a line feed ends these
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			d := newMemory(t)
-			if err := d.WriteFile("/log/app.log", line(size), 0o644); err != nil {
+			if err := d.WriteFile("/log/app.log", []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			f := opened(t, d, Options{MaxSize: 100})
 			if err := f.Close(); err != nil || f.Stats().Rotations != want {
-				t.Errorf("a log of %d bytes was rotated %d times, want %d: %v", size, f.Stats().Rotations, want, err)
+				t.Errorf("a log of %d bytes was rotated %d times, want %d: %v", len(text), f.Stats().Rotations, want, err)
 			}
 		})
 	}

@@ -2,14 +2,19 @@ package wal
 
 import (
 	"bytes"
+	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -306,6 +311,7 @@ func TestFirstWithinIsWhatASizeAndAnAgeLeave(t *testing.T) {
 			}
 		}
 		check(1, 1, 1)
+		time.Sleep(900 * time.Millisecond)                  // headers have whole seconds
 		record := make([]byte, leastSegment-headerSize-128) // two have no room in a segment, and one and a mark have
 		for range 4 {
 			if _, err := l.Append(record); err != nil {
@@ -320,7 +326,7 @@ func TestFirstWithinIsWhatASizeAndAnAgeLeave(t *testing.T) {
 			check(32<<10-1, 0, 2)
 			check(8<<10, 0, 4)
 			check(1, 0, 4)
-			check(0, 3*time.Hour+time.Second, 1)
+			check(0, 3*time.Hour, 1)
 			check(0, 3*time.Hour-2*time.Second, 2)
 			check(0, time.Hour+time.Second, 3)
 			check(0, 1, 4)
@@ -413,5 +419,212 @@ func TestSegmentThatWasBegunAgainIsRemoved(t *testing.T) {
 	}
 	if _, there := again.ProcessCrash().Files[name]; there {
 		t.Error("the segment that was begun again is still there")
+	}
+}
+
+// TestTruncateAfterSaysWhatItRemoved where the old segments' files can't be removed: their records are gone all the same.
+func TestTruncateAfterSaysWhatItRemoved(t *testing.T) {
+	d := newDisk(t, nil)
+	l, _, err := open(d, "/log", small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 4 { // each in a segment of its own
+		if _, err := l.Append(make([]byte, leastSegment-headerSize-64)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.Add(fault.DiskFault{Op: fault.DiskRemove, First: 1, Err: syscall.EPERM})
+	if err := l.TruncateAfter(1); !errors.Is(err, syscall.EPERM) || !strings.Contains(err.Error(), segmentName(3)) {
+		t.Errorf("TruncateAfter = %v", err)
+	}
+	if l.Last() != 1 || l.Durable() != 1 || l.Err() != nil {
+		t.Errorf("last %d, durable %d, %v", l.Last(), l.Durable(), l.Err())
+	}
+	if err := l.TruncateAfter(1); err != nil {
+		t.Error("once more:", err)
+	}
+	if last, err := l.Append([]byte("goes on")); last != 2 || err != nil {
+		t.Error(last, err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	d.Mend()
+	l, found, err := open(d, "/log", small)
+	if err != nil || found.Last != 2 || found.Segments != 2 {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	defer l.Close()
+	files := 0
+	for name := range d.ProcessCrash().Files {
+		if strings.HasSuffix(name, segmentSuffix) {
+			files++
+		}
+	}
+	if files != 2 {
+		t.Errorf("%d files of 2 segments", files)
+	}
+}
+
+// rewritten returns a segment whose header has been changed, with the checksum of that.
+func rewritten(segment []byte, change func(header []byte)) []byte {
+	segment = bytes.Clone(segment)
+	change(segment)
+	binary.LittleEndian.PutUint32(segment[60:], crc32.Checksum(segment[:60], castagnoli()))
+	return segment
+}
+
+// TestHeadersThatThisLogCantHaveAreNamed, though their checksums are right.
+func TestHeadersThatThisLogCantHaveAreNamed(t *testing.T) {
+	files, _ := aLog(t, true)
+	name := "/log/" + segmentName(1)
+	check := func(want string, change func(header []byte)) {
+		t.Helper()
+		changed := maps.Clone(files)
+		changed[name] = rewritten(files[name], change)
+		_, _, err := reopen(t, changed)
+		var damage *DamageError
+		if !errors.As(err, &damage) || damage.Path != name || !strings.Contains(damage.Reason, want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	check("it was written by another version of this package", func(h []byte) { h[8]++ })
+	check("its header is that of "+segmentName(7), func(h []byte) { h[32] = 7 })
+}
+
+// TestSegmentsWithoutATimeAreOfNoAge: the version before wrote none.
+func TestSegmentsWithoutATimeAreOfNoAge(t *testing.T) {
+	files, _ := aLog(t, true)
+	for name := range files {
+		if strings.HasSuffix(name, segmentSuffix) {
+			files[name] = rewritten(files[name], func(h []byte) { clear(h[56:60]) })
+		}
+	}
+	l, found, err := open(newDisk(t, &fault.Image{Files: files}), "/log", small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if got := l.FirstWithin(0, 1); got != found.First || found.Segments < 2 {
+		t.Errorf("FirstWithin(0, 1ns) = %d of %+v", got, found)
+	}
+}
+
+// TestALogThatIsOnlyOpenedAndClosedDoesNotGrow, however often.
+func TestALogThatIsOnlyOpenedAndClosedDoesNotGrow(t *testing.T) {
+	d := newDisk(t, nil)
+	var ends int64
+	for i := range 3 {
+		l, _, err := open(d, "/log", small)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			if _, err := l.Append([]byte("record")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if i > 0 && l.head.end != ends {
+			t.Errorf("opened and closed, it ends at %d, before at %d", l.head.end, ends)
+		}
+		ends = l.head.end
+	}
+}
+
+// TestScanNeedsNoLockFile: a copy may have none, in a directory that can't be written to.
+func TestScanNeedsNoLockFile(t *testing.T) {
+	files, records := aLog(t, true)
+	delete(files, "/log/"+lockFile)
+	d := newDisk(t, &fault.Image{Files: files})
+	n := 0
+	found, err := scan(d, "/log", func(_ Record, damage *DamageError) bool { n++; return damage == nil })
+	if err != nil || n != len(records) || found.Records != int64(n) {
+		t.Errorf("%d records, %+v, %v", n, found, err)
+	}
+	if _, made := d.ProcessCrash().Files["/log/"+lockFile]; made {
+		t.Error("Scan has made a lock")
+	}
+}
+
+// TestWhatEndsAFollow ends it at once, also where nothing is appended any more.
+func TestWhatEndsAFollow(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		end  func(t *testing.T, l *Log, d *fault.Disk)
+		want error
+	}{
+		{"its records are cut", func(t *testing.T, l *Log, _ *fault.Disk) {
+			if err := l.TruncateAfter(1); err != nil {
+				t.Error(err)
+			}
+		}, ErrNotFound},
+		{"a sync fails", func(t *testing.T, l *Log, d *fault.Disk) {
+			d.Add(fault.DiskFault{Op: fault.DiskDatasync, Err: syscall.EIO})
+			if _, err := l.Append([]byte("lost")); !errors.Is(err, syscall.EIO) {
+				t.Error(err)
+			}
+		}, syscall.EIO},
+		{"Close begins, and the disk hangs", func(_ *testing.T, l *Log, d *fault.Disk) {
+			d.Add(fault.DiskFault{Op: fault.DiskWrite, Take: fault.All, Delay: time.Hour})
+			go l.Close()
+		}, ErrClosed},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDisk(t, nil)
+				l, _, err := open(noDsync{d}, "/log", small)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for range 3 {
+					if _, err := l.Append([]byte("record")); err != nil {
+						t.Fatal(err)
+					}
+				}
+				var ended error
+				go func() {
+					for _, err := range l.Follow(context.Background(), 1) {
+						ended = err
+					}
+				}()
+				synctest.Wait()
+				c.end(t, l, d)
+				synctest.Wait()
+				if !errors.Is(ended, c.want) {
+					t.Errorf("it has ended with %v, want %v", ended, c.want)
+				}
+				l.Close()
+			})
+		})
+	}
+}
+
+// TestARecordThatIsRemovedWhileItsSegmentIsOpenedIsNotFound.
+func TestARecordThatIsRemovedWhileItsSegmentIsOpenedIsNotFound(t *testing.T) {
+	d := newDisk(t, nil)
+	l, _, err := open(d, "/log", small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for range 4 { // each in a segment of its own
+		if _, err := l.Append(make([]byte, leastSegment-headerSize-64)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.Watch(func(c fault.DiskCall) {
+		if c.Op == fault.DiskOpen && c.End.IsZero() {
+			d.Watch(nil)
+			if err := l.TruncateBefore(4); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if _, err := l.Read(2); !errors.Is(err, ErrNotFound) {
+		t.Error(err)
 	}
 }

@@ -93,8 +93,8 @@ func (l *Log) FirstWithin(size holdfast.Size, age time.Duration) uint64 {
 
 // TruncateAfter removes the records after an index, which becomes the last: First-1 empties
 // the log. That is durable when it returns, under every policy; what was accepted before is
-// written first. The indices are given again. On an error nothing was removed, unless the
-// error is Final.
+// written first. The indices are given again. On an error Last says whether they were removed:
+// they are gone too where only the old files can't be removed. After a Final one, Open says it.
 func (l *Log) TruncateAfter(index uint64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -141,7 +141,7 @@ func (l *Log) cutLocked(next, low uint64) error {
 	}
 	l.commit.leading = true
 	l.mu.Unlock()
-	s, err := l.begin(next, max(low, min(l.first, next)))
+	s, err := l.begin(next, low)
 	l.mu.Lock()
 	l.commit.leading = false
 	if err != nil {

@@ -26,7 +26,7 @@ func Register(meter metric.Meter, read func() stats.Counts, attributes ...attrib
 		errs = append(errs, err)
 		return g
 	}
-	writes := counter("writes", "{record}", "Records that were accepted.")
+	writes := counter("writes", "{record}", "Records that were accepted; a Lane's merge counts once.")
 	flushes := counter("flushes", "{call}", "Writes to files.")
 	syncs := counter("syncs", "{call}", "Syncs of files.")
 	waits := counter("waits", "{record}", "Writes that waited because memory was full.")
@@ -34,7 +34,7 @@ func Register(meter metric.Meter, read func() stats.Counts, attributes ...attrib
 	notFlushed := gauge("not_flushed", "By", "What the end of the process would take.")
 	notDurable := gauge("not_durable", "By", "What the end of the machine would take at most.")
 	oldest := gauge("oldest_not_durable", "s", "How long the oldest of these bytes has waited.")
-	flush := gauge("flush.duration", "s", "How long a write to a file took.")
+	flush := gauge("flush.duration", "s", "How long writes to files took. A Writer times one of 16 of those of less than 4 KiB: see flushes.")
 	sync := gauge("sync.duration", "s", "How long a sync took.")
 	if err := errors.Join(errs...); err != nil {
 		return nil, err

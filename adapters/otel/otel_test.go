@@ -59,7 +59,8 @@ func Example() {
 }
 
 func TestValuesAreThoseOfTheCounts(t *testing.T) {
-	s := stats.Counts{Writes: 5, NotDurable: 40, Oldest: 1500 * time.Millisecond}
+	s := stats.Counts{Writes: 5, Flushes: 6, Waits: 7, Errors: 8, NotFlushed: 30, NotDurable: 40, Oldest: 1500 * time.Millisecond}
+	s.Flush.Add(2 * time.Hour)
 	s.Synced(time.Millisecond)
 	s.Synced(time.Hour)
 	reader := metric.NewManualReader()
@@ -90,9 +91,14 @@ func TestValuesAreThoseOfTheCounts(t *testing.T) {
 	for name, want := range map[string][]float64{
 		"holdfast.writes":             {5},
 		"holdfast.syncs":              {2},
+		"holdfast.flushes":            {6},
+		"holdfast.waits":              {7},
+		"holdfast.errors":             {8},
+		"holdfast.not_flushed":        {30},
 		"holdfast.not_durable":        {40},
 		"holdfast.oldest_not_durable": {1.5},
 		"holdfast.sync.duration":      {0.001048576, 3600, 3600},
+		"holdfast.flush.duration":     {7200, 7200, 7200},
 	} {
 		if !slices.Equal(got[name], want) {
 			t.Errorf("%s is %v, want %v", name, got[name], want)

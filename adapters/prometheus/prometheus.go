@@ -29,15 +29,16 @@ func NewCollector(labels prometheus.Labels, read func() stats.Counts) prometheus
 		return prometheus.NewDesc("holdfast_"+name, help, nil, labels)
 	}
 	c := &collector{read: read,
-		flushes:  desc("flush_seconds", "How long each write to a file took."),
+		flushes:  desc("flush_seconds", "How long writes to files took. A Writer times one of 16 of those of less than 4 KiB: see flushes_total."),
 		syncings: desc("sync_seconds", "How long each sync took.")}
 	add := func(kind prometheus.ValueType, name, help string, value func(*stats.Counts) float64) {
 		c.metrics = append(c.metrics, metric{desc(name, help), kind, value})
 	}
-	add(prometheus.CounterValue, "writes_total", "Records that were accepted.", func(s *stats.Counts) float64 { return float64(s.Writes) })
+	add(prometheus.CounterValue, "writes_total", "Records that were accepted; a Lane's merge counts once.", func(s *stats.Counts) float64 { return float64(s.Writes) })
 	add(prometheus.CounterValue, "errors_total", "Failures, each as OnError has it.", func(s *stats.Counts) float64 { return float64(s.Errors) })
 	add(prometheus.CounterValue, "waits_total", "Writes that waited because memory was full.", func(s *stats.Counts) float64 { return float64(s.Waits) })
-	add(prometheus.CounterValue, "system_calls_total", "Flushes, syncs, and the calls for the file's name.", func(s *stats.Counts) float64 { return float64(s.SystemCalls) })
+	add(prometheus.CounterValue, "flushes_total", "Writes to files.", func(s *stats.Counts) float64 { return float64(s.Flushes) })
+	add(prometheus.CounterValue, "system_calls_total", "Of a Writer: flushes, syncs, Close, and the calls for the file's name.", func(s *stats.Counts) float64 { return float64(s.SystemCalls) })
 	add(prometheus.GaugeValue, "not_flushed_bytes", "What the end of the process would take.", func(s *stats.Counts) float64 { return float64(s.NotFlushed) })
 	add(prometheus.GaugeValue, "not_durable_bytes", "What the end of the machine would take at most.", func(s *stats.Counts) float64 { return float64(s.NotDurable) })
 	add(prometheus.GaugeValue, "oldest_not_durable_seconds", "How long the oldest of these bytes has waited.", func(s *stats.Counts) float64 { return s.Oldest.Seconds() })

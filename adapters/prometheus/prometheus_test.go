@@ -42,6 +42,7 @@ func Example() {
 	// Output:
 	// holdfast_errors_total COUNTER
 	// holdfast_flush_seconds HISTOGRAM
+	// holdfast_flushes_total COUNTER
 	// holdfast_not_durable_bytes GAUGE
 	// holdfast_not_flushed_bytes GAUGE
 	// holdfast_oldest_not_durable_seconds GAUGE
@@ -51,8 +52,9 @@ func Example() {
 	// holdfast_writes_total COUNTER
 }
 
-func TestHistogramsCountEachSyncOnce(t *testing.T) {
-	s := stats.Counts{Writes: 5, NotDurable: 40, Oldest: 1500 * time.Millisecond}
+// TestEachCountHasItsMetric, and the histograms count each sync once.
+func TestEachCountHasItsMetric(t *testing.T) {
+	s := stats.Counts{Writes: 5, Flushes: 6, SystemCalls: 7, Waits: 8, Errors: 9, NotFlushed: 30, NotDurable: 40, Oldest: 1500 * time.Millisecond}
 	for _, took := range []time.Duration{100, time.Microsecond, time.Millisecond, 3 * time.Millisecond, time.Hour} {
 		s.Synced(took)
 	}
@@ -95,6 +97,11 @@ func TestHistogramsCountEachSyncOnce(t *testing.T) {
 		"holdfast_not_durable_bytes":          "40",
 		"holdfast_oldest_not_durable_seconds": "1.5",
 		"holdfast_writes_total":               "5",
+		"holdfast_flushes_total":              "6",
+		"holdfast_system_calls_total":         "7",
+		"holdfast_waits_total":                "8",
+		"holdfast_errors_total":               "9",
+		"holdfast_not_flushed_bytes":          "30",
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %q, want %q", name, got[name], want)
