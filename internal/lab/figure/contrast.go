@@ -173,8 +173,8 @@ func Compare(a, b Side, alternately bool, threshold float64) (Contrast, error) {
 	return c, nil
 }
 
-// pair finds the cells that both runs have, and returns their costs: with the harness that was measured,
-// then with the ends of both harnesses that are worst.
+// pair finds the cells that both runs have. It returns their costs three times: with the harness that was
+// measured, and with the ends of both harnesses that are worst.
 func (c *Contrast) pair() (before, after [3][][]float64) {
 	for _, cell := range compared(c.B.raw) {
 		earlier, ok := find(c.A.run, cell)
