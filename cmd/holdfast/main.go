@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-go/holdfast/internal/lab/syscallfault"
@@ -23,14 +24,19 @@ func main() {
 }
 
 // start runs the command with the process's own arguments, streams and signals,
-// and returns its exit code. The first signal ends the run in order; Ctrl-C after it
-// ends the process at once.
+// and returns its exit code. The first signal ends the run in order. Ctrl-C after it
+// ends the process at once, see [untilSignal].
 func start() int {
 	// A pipe without a reader ends the run too. That signal stays caught: a later write
 	// to the pipe must not end the process before the run has cleaned up.
 	unread, forget := signal.NotifyContext(context.Background(), syscall.SIGPIPE)
 	defer forget()
-	ctx, caught := untilSignal(unread)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // nohup(1) makes the process ignore it
+		signal.Notify(signals, syscall.SIGHUP)
+	}
+	ctx, caught := untilSignal(unread, signals, func() { signal.Reset(os.Interrupt) })
 	err := runCommand(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	code := cli.Report(os.Stderr, err)
 	if s := caught.Load(); code == cli.ExitInterrupted && s != 0 {
@@ -39,22 +45,22 @@ func start() int {
 	return code
 }
 
-// untilSignal returns a context that the first signal ends, and which signal that was.
-func untilSignal(parent context.Context) (context.Context, *atomic.Int32) {
+// sameSignal is how soon after a signal another is the same one: timeout(1) sends each to the process
+// and to its group.
+const sameSignal = 100 * time.Millisecond
+
+// untilSignal returns a context that the first signal ends, and which signal that was. It calls release
+// sameSignal later: Ctrl-C ends the process from then on. Another SIGTERM does not, for the run has to
+// clean up.
+func untilSignal(parent context.Context, signals <-chan os.Signal, release func()) (context.Context, *atomic.Int32) {
 	ctx, cancel := context.WithCancel(parent)
-	signals, caught := make(chan os.Signal, 1), new(atomic.Int32)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // nohup(1) makes the process ignore it
-		signal.Notify(signals, syscall.SIGHUP)
-	}
+	caught := new(atomic.Int32)
 	go func() {
 		s := <-signals
-		// Ctrl-C ends the process from now on. Another SIGTERM does not: timeout(1) sends two, to
-		// the process and to its group, and the run has to clean up.
-		signal.Reset(os.Interrupt)
 		if number, ok := s.(syscall.Signal); ok {
 			caught.Store(int32(number))
 		}
+		time.AfterFunc(sameSignal, release)
 		cancel()
 	}()
 	return ctx, caught

@@ -309,31 +309,7 @@ func (o order) run() (s command.Sample, err error) {
 		finished.Go(func() {
 			rec := bytes.Repeat([]byte{byte('a' + g%26)}, o.Size)
 			ready.Done()
-			start := <-gate
-			for i := range each {
-				binary.LittleEndian.PutUint64(rec, uint64(g)<<32|uint64(i))
-				if o.Rate > 0 {
-					due := time.Duration(i*o.Goroutines+g) * time.Second / time.Duration(o.Rate)
-					// Not nanosleep(2): a goroutine that makes only such calls keeps its P for 10 ms.
-					// A goroutine that a lock has parked waits for that.
-					for time.Since(start) < due {
-						time.Sleep(due - time.Since(start))
-					}
-				}
-				begin := time.Time{}
-				if o.Rate > 0 {
-					begin = time.Now()
-				}
-				if _, errs[g] = w.Write(rec); errs[g] != nil {
-					return
-				}
-				if o.Rate > 0 {
-					waits[g] = append(waits[g], time.Since(begin))
-				}
-			}
-			if l, ok := w.(*holdfast.Lane); ok {
-				errs[g] = l.Close()
-			}
+			waits[g], errs[g] = o.write(w, rec, g, each, <-gate)
 		})
 	}
 	ready.Wait()
@@ -360,6 +336,35 @@ func (o order) run() (s command.Sample, err error) {
 		return s, nil // pebble's own reader is used by the other commands of this module
 	}
 	return s, o.verify(path, each)
+}
+
+// write writes a goroutine's records, at its part of the rate if there is one. Then it returns how long each took.
+func (o order) write(w io.Writer, rec []byte, g, each int, start time.Time) (waits []time.Duration, err error) {
+	for i := range each {
+		binary.LittleEndian.PutUint64(rec, uint64(g)<<32|uint64(i))
+		if o.Rate > 0 {
+			due := time.Duration(i*o.Goroutines+g) * time.Second / time.Duration(o.Rate)
+			// Not nanosleep(2): a goroutine that makes only such calls keeps its P for 10 ms.
+			// A goroutine that a lock has parked waits for that.
+			for time.Since(start) < due {
+				time.Sleep(due - time.Since(start))
+			}
+		}
+		begin := time.Time{}
+		if o.Rate > 0 {
+			begin = time.Now()
+		}
+		if _, err := w.Write(rec); err != nil {
+			return waits, err
+		}
+		if o.Rate > 0 {
+			waits = append(waits, time.Since(begin))
+		}
+	}
+	if l, ok := w.(*holdfast.Lane); ok {
+		return waits, l.Close()
+	}
+	return waits, nil
 }
 
 // verify reads the records back: all are there, each goroutine's in its order.

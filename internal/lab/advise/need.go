@@ -159,7 +159,7 @@ func parseTerm(text string) (Term, error) {
 	for _, f := range forms {
 		all = append(all, f.name)
 	}
-	return Term{}, fmt.Errorf("%q: %q is nothing that can be needed; use %s", text, name, strings.Join(all[:len(all)-1], ", ")+" or "+all[len(all)-1])
+	return Term{}, fmt.Errorf("%q: %q is not a term of a need; use %s", text, name, strings.Join(all[:len(all)-1], ", ")+" or "+all[len(all)-1])
 }
 
 // parseLoss reads 0, a time or a size.

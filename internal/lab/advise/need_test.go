@@ -53,7 +53,7 @@ func TestParseNeedRefuses(t *testing.T) {
 	check("", "the need is empty", "loss<=1s")
 	check("fast", `"fast" has no <=, < or >=`, "rate>=50k/s")
 	check("loss<=1s,", `"" has no`)
-	check("speed>=1", `"speed" is nothing that can be needed; use loss, crash, rate,`, "or memory")
+	check("speed>=1", `"speed" is not a term of a need; use loss, crash, rate,`, "or memory")
 	check("loss<1s", `"loss<1s": loss takes <= and not <`, "loss<=64KiB")
 	check("loss=0", "loss takes <= and not =")
 	check("rate<=5/s", "rate takes >= and not <=")

@@ -23,6 +23,8 @@ const (
 // picture shall be.
 const leastPlot = 16
 
+const labelGap = 2 // columns between a label and its dots
+
 // Text returns the picture in lines of at most about width characters, the last with a
 // new line. It returns nothing if the picture has no point to show. A label that takes
 // more than half of the width is cut.
@@ -32,7 +34,7 @@ func (d Dots) Text(width int) string {
 		return ""
 	}
 	p := textPlot{low: low, high: high, labels: min(d.longestLabel(), width/2)}
-	p.columns = max(leastPlot, width-p.labels-2)
+	p.columns = max(leastPlot, width-p.labels-labelGap)
 	var b strings.Builder
 	for _, r := range d.Rows {
 		if r.Band != "" {
@@ -42,7 +44,9 @@ func (d Dots) Text(width int) string {
 	}
 	p.line(&b, "", p.axis())
 	p.line(&b, "", p.numbers(d.Scale))
-	p.line(&b, "", []rune(d.textLegend()))
+	for _, line := range d.textLegend(p.labels+labelGap, width) {
+		b.WriteString(line + "\n")
+	}
 	return b.String()
 }
 
@@ -62,7 +66,7 @@ type textPlot struct {
 }
 
 func (p textPlot) line(b *strings.Builder, label string, cells []rune) {
-	text := fmt.Sprintf("%-*s  %s", p.labels, cut(label, p.labels), string(cells))
+	text := fmt.Sprintf("%-*s%s", p.labels+labelGap, cut(label, p.labels), string(cells))
 	b.WriteString(strings.TrimRight(text, " ") + "\n")
 }
 
@@ -145,8 +149,9 @@ func (p textPlot) numbers(scale func(float64) string) []rune {
 	return cells
 }
 
-// textLegend names the series by their marks.
-func (d Dots) textLegend() string {
+// textLegend names the series by their marks, below the dots if that is within the width. They are on
+// lines of their own where one has no room for all.
+func (d Dots) textLegend(below, width int) []string {
 	var names []string
 	for i, name := range d.Series {
 		mark := rangeMark
@@ -155,7 +160,16 @@ func (d Dots) textLegend() string {
 		}
 		names = append(names, string(mark)+" "+name)
 	}
-	return strings.Join(names, "   ")
+	if line := strings.Join(names, "   "); below+utf8.RuneCountInString(line) <= width {
+		names = []string{line}
+	}
+	for _, name := range names {
+		below = max(0, min(below, width-utf8.RuneCountInString(name)))
+	}
+	for i, name := range names {
+		names[i] = strings.Repeat(" ", below) + name
+	}
+	return names
 }
 
 func (d Dots) hasDots(series int) bool {

@@ -134,36 +134,7 @@ func Compare(a, b Side, alternately bool, threshold float64) (Contrast, error) {
 		c.Between = OneRun
 	}
 	c.Unpaired = c.whyUnpaired()
-	// The costs with the harness that was measured, and with the ends of both that are worst.
-	var before, after [3][][]float64
-	for _, cell := range compared(b.raw) {
-		earlier, ok := find(a.run, cell)
-		if !ok {
-			c.OnlyB = append(c.OnlyB, cell.Name)
-			continue
-		}
-		costsA, costsB := c.costs(earlier, cell)
-		load := LoadOf(cell)
-		_, emptyA := emptyOf(a.run, load)
-		_, emptyB := emptyOf(b.run, load)
-		harnessA, harnessB := summarize([]float64{0}), summarize([]float64{0})
-		if emptyA && emptyB {
-			harnessA, harnessB = harnessOf(a.run, load, load.Costs), harnessOf(b.run, load, load.Costs)
-		}
-		for i, ends := range [3][2]float64{{harnessA.Median, harnessB.Median}, {harnessA.Lower(), harnessB.Upper()}, {harnessA.Upper(), harnessB.Lower()}} {
-			before[i], after[i] = append(before[i], less(costsA, ends[0])), append(after[i], less(costsB, ends[1]))
-		}
-		change := Change{Cell: cell, Load: load, A: netOf(costsA, harnessA), B: netOf(costsB, harnessB), Net: emptyA && emptyB, Moved: absent}
-		if earlier.Records != cell.Records {
-			change.Records = earlier.Records
-		}
-		c.Cells = append(c.Cells, change)
-	}
-	for _, cell := range compared(a.raw) {
-		if _, ok := find(b.run, cell); !ok {
-			c.OnlyA = append(c.OnlyA, cell.Name)
-		}
-	}
+	before, after := c.pair()
 	if len(c.Cells) == 0 {
 		return c, ErrNothingInCommon
 	}
@@ -200,6 +171,40 @@ func Compare(a, b Side, alternately bool, threshold float64) (Contrast, error) {
 		c.Moved = max(c.Moved, Number(m.Allowance(1-(1-stat.Confidence)/float64(len(c.Cells)+1))))
 	}
 	return c, nil
+}
+
+// pair finds the cells that both runs have. It returns their costs three times: with the harness that was
+// measured, and with the ends of both harnesses that are worst.
+func (c *Contrast) pair() (before, after [3][][]float64) {
+	for _, cell := range compared(c.B.raw) {
+		earlier, ok := find(c.A.run, cell)
+		if !ok {
+			c.OnlyB = append(c.OnlyB, cell.Name)
+			continue
+		}
+		costsA, costsB := c.costs(earlier, cell)
+		load := LoadOf(cell)
+		_, emptyA := emptyOf(c.A.run, load)
+		_, emptyB := emptyOf(c.B.run, load)
+		harnessA, harnessB := summarize([]float64{0}), summarize([]float64{0})
+		if emptyA && emptyB {
+			harnessA, harnessB = harnessOf(c.A.run, load, load.Costs), harnessOf(c.B.run, load, load.Costs)
+		}
+		for i, ends := range [3][2]float64{{harnessA.Median, harnessB.Median}, {harnessA.Lower(), harnessB.Upper()}, {harnessA.Upper(), harnessB.Lower()}} {
+			before[i], after[i] = append(before[i], less(costsA, ends[0])), append(after[i], less(costsB, ends[1]))
+		}
+		change := Change{Cell: cell, Load: load, A: netOf(costsA, harnessA), B: netOf(costsB, harnessB), Net: emptyA && emptyB, Moved: absent}
+		if earlier.Records != cell.Records {
+			change.Records = earlier.Records
+		}
+		c.Cells = append(c.Cells, change)
+	}
+	for _, cell := range compared(c.A.raw) {
+		if _, ok := find(c.B.run, cell); !ok {
+			c.OnlyA = append(c.OnlyA, cell.Name)
+		}
+	}
+	return before, after
 }
 
 // turnsOf returns how many turns the trials of a run have. A trial without turns is one.

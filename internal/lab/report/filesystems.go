@@ -143,19 +143,19 @@ func (s several) notes() []string {
 }
 
 // severalText writes the run for a terminal.
-func severalText(w io.Writer, run result.Run) error {
+func severalText(w io.Writer, run result.Run, width int) error {
 	s, err := newSeveral(run)
 	if err != nil {
 		return err
 	}
-	s.columns = lineWidth
+	s.columns = width
 	for i := range s.parts {
-		s.parts[i].columns = lineWidth
+		s.parts[i].columns = width
 	}
 	var b strings.Builder
 	s.textHead(&b)
 	b.WriteString(wrap("on file systems made for it: "+s.names(), s.width(), indent))
-	shownText(&b, s.published(), nil)
+	shownText(&b, s.published(), nil, s.width())
 	if s.parts[0].shown == nil {
 		s.textLosses(&b)
 	}
@@ -163,8 +163,8 @@ func severalText(w io.Writer, run result.Run) error {
 		p.text(&b)
 	}
 	if len(withRows(s.across.Tables)) > 0 {
-		b.WriteString("\n" + headline("side by side: "+s.names()))
-		shownText(&b, withRows(s.across.Tables), s.across.Picture)
+		b.WriteString("\n" + s.headline("side by side: "+s.names()))
+		shownText(&b, withRows(s.across.Tables), s.across.Picture, s.width())
 	}
 	b.WriteString("\n")
 	for _, n := range append(s.notes(), s.someDoubts()...) {
@@ -178,18 +178,18 @@ func severalText(w io.Writer, run result.Run) error {
 }
 
 // headline is a heading among tables.
-func headline(text string) string {
-	text = wrap(text, lineWidth, "")
+func (s sheet) headline(text string) string {
+	text = wrap(text, s.width(), "")
 	return text + strings.Repeat("=", widest(text)) + "\n"
 }
 
 func (p part) text(b *strings.Builder) {
-	b.WriteString("\n" + headline(p.name))
+	b.WriteString("\n" + p.headline(p.name))
 	if how := p.how(); how != "" {
 		b.WriteString(wrap(how, p.width(), indent))
 	}
 	if p.shown != nil {
-		shownText(b, withRows(p.shown.Tables), p.shown.Picture)
+		shownText(b, withRows(p.shown.Tables), p.shown.Picture, p.width())
 	} else {
 		p.textGroups(b)
 	}

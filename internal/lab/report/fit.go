@@ -72,15 +72,14 @@ func columnWidth(t study.Table, column int) int {
 	return width
 }
 
-// leastProse is the least width of a column of prose.
-const leastProse = 24
-
 // folded breaks the cells of columns of prose at spaces, the widest column first, until the table
-// fits or nothing is left to break. It reports whether the table fits.
+// fits or nothing is left to break. On a narrow terminal it breaks figures with their intervals too.
+// It reports whether the table fits.
 func folded(w table.Writer, t study.Table, most int) (shown string, ok bool) {
+	least := min(24, most/4) // columns of a cell that is broken
 	widths := map[int]int{}
-	for _, i := range textColumns(t) {
-		if width := columnWidth(t, i); width > leastProse {
+	for i := range t.Head {
+		if width := columnWidth(t, i); width > least && (most < lineWidth || slices.Contains(textColumns(t), i)) {
 			widths[i] = width
 		}
 	}
@@ -91,7 +90,7 @@ func folded(w table.Writer, t study.Table, most int) (shown string, ok bool) {
 				most = i
 			}
 		}
-		if most < 0 || widths[most] == leastProse {
+		if most < 0 || widths[most] == least {
 			return shown, false
 		}
 		widths[most]--
@@ -105,7 +104,7 @@ func folded(w table.Writer, t study.Table, most int) (shown string, ok bool) {
 }
 
 // lastToFit returns the column at which to split a table: the columns before it fit, and
-// at least two follow. It returns 0 if the table can't be split.
+// at least two follow if there are so many. It returns 0 if the table can't be split.
 func lastToFit(t study.Table, width int) int {
 	least := keysOf(t) + 1
 	for n := len(t.Head) - 2; n >= least; n-- {
@@ -113,6 +112,9 @@ func lastToFit(t study.Table, width int) int {
 		if _, _, ok := unfolded(left, width); ok || n == least {
 			return n
 		}
+	}
+	if least == len(t.Head)-1 {
+		return least
 	}
 	return 0
 }

@@ -63,13 +63,13 @@ func (s studied) ownNotes() []string {
 // text writes the tables, the picture and what was learnt.
 func (s studied) text(b *strings.Builder) {
 	s.textHead(b)
-	shownText(b, s.tables(), s.Picture)
+	shownText(b, s.tables(), s.Picture, s.width())
 	b.WriteString("\n")
 	for _, n := range append(s.notes(), s.someDoubts()...) {
-		b.WriteString(wrap(n, lineWidth, indent))
+		b.WriteString(wrap(n, s.width(), indent))
 	}
 	if s.Learnt != "" {
-		b.WriteString("\n" + wrap("learnt: "+s.learnt(), lineWidth, indent))
+		b.WriteString("\n" + wrap("learnt: "+s.learnt(), s.width(), indent))
 	}
 }
 
@@ -81,11 +81,11 @@ func (s studied) brief(b *strings.Builder) {
 	lines := func(text string) int { return strings.Count(text, "\n") }
 	s.textHead(b)
 	if s.Learnt != "" {
-		b.WriteString("\n" + wrap("learnt: "+s.learnt(), lineWidth, indent))
+		b.WriteString("\n" + wrap("learnt: "+s.learnt(), s.width(), indent))
 	}
 	var foot strings.Builder
 	for i, n := range append(s.ownNotes(), s.someDoubts()...) {
-		if text := wrap(n, lineWidth, indent); lines(foot.String()+text) <= mostDoubts || i == 0 {
+		if text := wrap(n, s.width(), indent); lines(foot.String()+text) <= mostDoubts || i == 0 {
 			foot.WriteString(text)
 		}
 	}
@@ -97,7 +97,7 @@ func (s studied) brief(b *strings.Builder) {
 	left := len(all)
 	textOf := func(t study.Table) string {
 		var b strings.Builder
-		shownText(&b, []study.Table{t}, nil)
+		shownText(&b, []study.Table{t}, nil, s.width())
 		return b.String()
 	}
 	var order []int // in which they get room
@@ -127,25 +127,25 @@ func (s studied) brief(b *strings.Builder) {
 	if left > 0 {
 		more = plural(left, "more table") + ", " + more
 	}
-	b.WriteString(wrap("--all also shows "+more+"; of results that -o kept, holdfast report FILE --all does", lineWidth, indent))
+	b.WriteString(wrap("--all also shows "+more+"; of results that -o kept, holdfast report FILE --all does", s.width(), indent))
 }
 
-func shownText(b *strings.Builder, tables []study.Table, picture *chart.Dots) {
+func shownText(b *strings.Builder, tables []study.Table, picture *chart.Dots, width int) {
 	for _, t := range tables {
 		t = withReasonsApart(t)
-		fmt.Fprintf(b, "\n%s", wrap(tableTitle(t), lineWidth, indent))
-		for i, part := range fitted(t, lineWidth) {
+		fmt.Fprintf(b, "\n%s", wrap(tableTitle(t), width, indent))
+		for i, part := range fitted(t, width) {
 			if i > 0 {
 				b.WriteString("\n")
 			}
 			b.WriteString(part + "\n")
 		}
 		for _, n := range t.Notes {
-			b.WriteString(wrap("  "+n, lineWidth, indent))
+			b.WriteString(wrap("  "+n, width, indent))
 		}
 	}
 	if picture != nil {
-		fmt.Fprintf(b, "\n%s", picture.Text(lineWidth))
+		fmt.Fprintf(b, "\n%s", picture.Text(width))
 	}
 }
 

@@ -280,3 +280,21 @@ func TestStudiesBeginWithTheirAnswer(t *testing.T) {
 	}
 	golden(t, "study-brief.txt", b.String())
 }
+
+// TestStudiesFitNarrowTerminals: no line is wider, but for words and cells that can't be broken.
+func TestStudiesFitNarrowTerminals(t *testing.T) {
+	for _, of := range all.Studies() {
+		run := studied(of, nil)
+		for _, width := range []int{60, 80, 100} {
+			var b strings.Builder
+			if err := report.TextWithin(&b, run, width, true); err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(b.String()) {
+				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
+					t.Errorf("%s on %d columns, %d: %s", run.Header.Study, width, n, line)
+				}
+			}
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -13,7 +14,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/figure"
 	"github.com/holdfast-go/holdfast/internal/lab/result"
 	"github.com/holdfast-go/holdfast/internal/lab/study"
-	"github.com/holdfast-go/holdfast/internal/lab/study/all"
 )
 
 // Text writes the run's tables and advice for a terminal, or returns
@@ -22,12 +22,12 @@ func Text(w io.Writer, run result.Run) error { return TextWithin(w, run, lineWid
 
 // TextWithin is Text for a terminal that is so many columns wide. The tables of a sweep
 // have more columns on a wide one, and fewer on a narrow one, down to 60. The lines of a
-// study are at most 100 columns wide. Unless it is to be whole, a study has its answer first,
-// and at most 60 lines.
+// study are at most 100 columns wide, and a narrow terminal has its tables in parts. Unless it is
+// to be whole, a study has its answer first, and at most 60 lines.
 func TextWithin(w io.Writer, run result.Run, width int, whole bool) error {
 	width = max(60, min(160, width)) // beyond, a line is hard to follow
 	if len(run.FileSystems()) > 0 {
-		return severalText(w, run)
+		return severalText(w, run, min(lineWidth, width))
 	}
 	s, err := newSheet(run)
 	if err != nil {
@@ -36,6 +36,7 @@ func TextWithin(w io.Writer, run result.Run, width int, whole bool) error {
 	s.columns = width
 	var b strings.Builder
 	if of, ok := s.studied(); ok {
+		of.columns = min(lineWidth, width)
 		if whole {
 			of.text(&b)
 		} else {
@@ -163,17 +164,12 @@ func (s sheet) adviceText() (lines string) {
 }
 
 const (
-	lineWidth = 100 // the widest lines of studies, their tables and pictures
+	lineWidth = 100 // the widest lines of studies, their tables and pictures; a terminal may be narrower
 	indent    = "  "
 )
 
 // width returns how wide the lines of the run may be.
-func (s sheet) width() int {
-	if of, ok := all.Find(s.Run.Header.Study); ok && of.Show != nil || s.columns == 0 {
-		return lineWidth
-	}
-	return s.columns
-}
+func (s sheet) width() int { return cmp.Or(s.columns, lineWidth) }
 
 // ASCII replaces the other characters of our own texts, each by one that takes as many
 // columns. It leaves names as they are.

@@ -37,9 +37,14 @@ func Misuse(hint, format string, args ...any) error {
 	return &Refusal{ExitUsage, fmt.Errorf(format, args...), hint}
 }
 
-// Say prints a line on standard error.
+// Say prints a line on standard error, folded where that is a terminal.
 func Say(stderr io.Writer, format string, args ...any) {
-	fmt.Fprintf(stderr, "holdfast: %s\n", InLocale(OneLine(fmt.Sprintf(format, args...))))
+	line(stderr, "holdfast: "+InLocale(fmt.Sprintf(format, args...)))
+}
+
+// line prints a text as one line, or on a terminal as lines that fit.
+func line(w io.Writer, text string) {
+	fmt.Fprint(w, folded(OneLine(text)+"\n", columns(w, columnsAsked())))
 }
 
 // Report prints what the user has to know about err and returns the exit code. It prints
@@ -52,18 +57,17 @@ func Report(stderr io.Writer, err error) int {
 		return ExitInterrupted
 	}
 	stderr = &output{Writer: Bare(stderr)}
-	for i, one := range Leaves(err) {
-		if i == 0 {
-			fmt.Fprint(stderr, "holdfast: ")
-		}
-		fmt.Fprintln(stderr, OneLine(one.Error()))
+	name := "holdfast: "
+	for _, one := range Leaves(err) {
+		line(stderr, name+one.Error())
+		name = ""
 	}
 	var r *Refusal
 	if !errors.As(err, &r) {
 		r = &Refusal{ExitCannot, err, DiskHint(err)}
 	}
 	if r.Hint != "" {
-		fmt.Fprintf(stderr, "hint: %s\n", OneLine(r.Hint))
+		line(stderr, "hint: "+r.Hint)
 	}
 	return r.Code
 }

@@ -57,7 +57,7 @@ func exits(cmd *cobra.Command) map[int]string {
 // Help prints a command's help: what it does, the flags most people need, two
 // examples, the other flags in their groups, the exit codes.
 func Help(cmd *cobra.Command, _ []string) {
-	narrow := columns(cmd.OutOrStdout(), usualColumns()) < 100                                      // the lines of usages have up to 100
+	narrow := Columns(cmd.OutOrStdout()) < 100                                                      // the lines of usages have up to 100
 	_ = WriteLocal(cmd.OutOrStdout(), func(w io.Writer) error { help(w, cmd, narrow); return nil }) // what fails is reported at the end
 }
 

@@ -58,3 +58,20 @@ func TestProgressFitsTheTerminal(t *testing.T) {
 		}
 	}
 }
+
+// TestMessagesFitTheTerminal: what is said of a run, an error and its hint.
+func TestMessagesFitTheTerminal(t *testing.T) {
+	const columns = 60
+	controller, terminal := terminaltest.Open(t, columns)
+	Say(terminal, "plan: %s", strings.Repeat("what is said ", 20))
+	Report(terminal, Misuse(strings.Repeat("what to do ", 20), "%s", strings.Repeat("what failed ", 20)))
+	lines := drawnLines(t, controller, terminal)
+	for _, line := range lines {
+		if utf8.RuneCountInString(line) > columns {
+			t.Errorf("%d columns on a terminal of %d: %q", utf8.RuneCountInString(line), columns, line)
+		}
+	}
+	if words := strings.Join(lines, " "); strings.Count(words, "what") != 60 || len(lines) > 18 {
+		t.Errorf("it said:\n%s", strings.Join(lines, "\n"))
+	}
+}

@@ -40,7 +40,7 @@ func WriteReport(w io.Writer, run result.Run, format report.Format, toFile, whol
 // locale has.
 func WriteText(w io.Writer, run result.Run, whole bool) error {
 	return WriteLocal(w, func(text io.Writer) error {
-		return report.TextWithin(text, run, columns(w, usualColumns()), whole)
+		return report.TextWithin(text, run, Columns(w), whole)
 	})
 }
 
@@ -55,8 +55,8 @@ func WriteLocal(w io.Writer, write func(io.Writer) error) error {
 	return err
 }
 
-// usualColumns is the width where the output is no terminal.
-func usualColumns() int { return cmp.Or(columnsAsked(), 100) }
+// Columns is how wide tables may be: as the terminal, or where the output is none, 100.
+func Columns(w io.Writer) int { return columns(w, cmp.Or(columnsAsked(), 100)) }
 
 // columnsAsked is what $COLUMNS says, or 0.
 func columnsAsked() int {
@@ -86,7 +86,7 @@ func PlotFlag(f *pflag.FlagSet, plot *bool) {
 
 // WriteCurves draws a run in text, as wide as the terminal.
 func WriteCurves(w io.Writer, run result.Run) error {
-	text, err := curve.Text(run, columns(w, usualColumns()))
+	text, err := curve.Text(run, Columns(w))
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func readRun(name string, stdin io.Reader, read func(io.Reader) (result.Run, err
 // ReadFile is ReadRun for a file, with another reader such as [result.ReadTimes].
 func ReadFile(name string, read func(io.Reader) (result.Run, error)) (result.Run, error) {
 	if info, err := os.Stat(name); err == nil && info.Mode()&os.ModeDevice != 0 {
-		return result.Run{}, errors.New("is a device")
+		return result.Run{}, errors.New("is a device, not a file of results")
 	}
 	f, err := os.Open(name)
 	if err != nil {

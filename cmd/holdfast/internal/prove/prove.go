@@ -19,6 +19,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -520,21 +521,26 @@ func (p *proof) report(stdout io.Writer, verdicts []*prove.Verdict) error {
 			return err
 		}
 	}
-	Page(stdout, verdicts)
-	fmt.Fprintf(stdout, "seed %d\n", p.Seed)
+	say := func(format string, args ...any) {
+		// a failed write is reported at the end
+		_ = cli.WriteLocal(stdout, func(w io.Writer) error { _, err := fmt.Fprintf(w, format, args...); return err })
+	}
+	say("%s", page(verdicts, cli.Columns(stdout)))
+	say("seed %d\n", p.Seed)
 	for i, v := range verdicts {
 		if v.Unknown != "" {
-			fmt.Fprintf(stdout, "\n%s, %s under %v is not known: %s\n", strings.TrimSpace(string(v.Level)+" "+v.FS), v.Workload, policyText(v), cli.OneLine(v.Unknown))
+			say("\n%s, %s under %v is not known: %s\n", strings.TrimSpace(string(v.Level)+" "+v.FS), v.Workload, policyText(v), cli.OneLine(v.Unknown))
 		}
 		if v.Failure == nil {
 			continue
 		}
-		fmt.Fprintf(stdout, "\n%s, %s under %v: %s\n", strings.TrimSpace(string(v.Level)+" "+v.FS), v.Workload, policyText(v), cli.OneLine(v.Failure.Words))
+		say("\n%s, %s under %v: %s\n", strings.TrimSpace(string(v.Level)+" "+v.FS), v.Workload, policyText(v), cli.OneLine(v.Failure.Words))
 		if v.Failure.Log != nil {
 			more := ""
 			if v.Failure.Log.Program != nil {
 				more = " --cmd … --read …" // a file says no command that root runs
 			}
+			// It is copied, so it is one line.
 			fmt.Fprintf(stdout, "  holdfast prove --replay %s:%d%s\n", cli.OneLine(p.output), i+1, more)
 		}
 	}
@@ -566,13 +572,14 @@ func policyText(v *prove.Verdict) string {
 	return v.Policy.String()
 }
 
-// Page prints a table of verdicts for each level.
-func Page(w io.Writer, verdicts []*prove.Verdict) {
+// page returns a table of verdicts for each level, no wider than the columns if it can.
+func page(verdicts []*prove.Verdict, columns int) string {
+	w := new(strings.Builder)
 	shows := map[prove.Level]string{
 		prove.Memory:   "Power cuts and ends of the process, on a disk in memory:",
-		prove.PowerCut: "Power cuts of FS, which the kernel mounts again. Several are mounted at a time, and each row has its own time:",
-		prove.Fault:    "Real processes; one of their system calls fails, is cut short or comes late. A sync that fails loses what it was to keep:",
-		prove.Hostile:  "Real processes that replace files, while another user exchanges their directory for a link, or reads what may be read:",
+		prove.PowerCut: "Power cuts of FS, which the kernel mounts again, several at a time:",
+		prove.Fault:    "Real processes; a system call fails, is short or late. A failed sync loses what it was to keep:",
+		prove.Hostile:  "Real processes that replace files, while others exchange their directory or try to read:",
 		prove.Kill:     "Real processes, killed. This shows the loss of their memory, and nothing of power cuts:",
 	}
 	type part struct {
@@ -589,24 +596,22 @@ func Page(w io.Writer, verdicts []*prove.Verdict) {
 		var all prove.Tally
 		var kills, faults int
 		var elapsed time.Duration
-		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		rows := [][]string{{"workload", "policy", "states", "acknowledged", "lost", "accepted and lost: most", "mean", "allowed", "torn", "order", "temporaries", "verdict"}}
 		title := strings.Replace(shows[part.level], "FS", part.kind, 1)
 		if part.kind == powercut.Model {
-			title = "Power cuts of posix, a model of the least that POSIX promises. It is no real file system, which may keep more:"
+			title = "Power cuts of posix, a model of the least that POSIX promises. It is no real file system:"
 		}
 		fmt.Fprintf(w, "%s\n\n", title)
-		fmt.Fprintln(table, "workload\tpolicy\tstates\tacknowledged\tlost\taccepted and lost: most\tmean\tallowed\ttorn\torder\ttemporaries\tverdict")
 		for _, v := range verdicts {
 			if v.Level == part.level && v.FS == part.kind {
-				row(table, v)
+				rows = append(rows, row(v))
 				all.Add(v.Tally)
 				kills += v.Kills
 				faults += v.Faults
 				elapsed += v.Elapsed
 			}
 		}
-		_ = table.Flush() // a failed write is reported at the end
-		fmt.Fprintf(w, "\n%s, ", cli.CountText(all.States, "state"))
+		fmt.Fprintf(w, "%s\n%s, ", tableText(rows, columns), cli.CountText(all.States, "state"))
 		switch part.level {
 		case prove.Kill:
 			fmt.Fprintf(w, "%s, ", cli.CountText(int64(kills), "kill"))
@@ -621,9 +626,63 @@ func Page(w io.Writer, verdicts []*prove.Verdict) {
 		}
 		fmt.Fprintf(w, "%s acknowledged, in %v\n\n", cli.CountText(all.Acknowledged, "record"), elapsed.Round(time.Second/10))
 	}
+	return w.String()
 }
 
-func row(w io.Writer, v *prove.Verdict) {
+// tableText aligns the rows of [row] below their heads. Where they are too wide it has the columns that
+// matter most, and what was lost on lines of its own, beside what was allowed. Where that is too wide it
+// also has the workload and the policy on lines of their own.
+func tableText(rows [][]string, columns int) string {
+	if whole := aligned(rows); widest(whole) <= columns {
+		return strings.Join(whole, "\n") + "\n"
+	}
+	var some, counts [][]string
+	for _, r := range rows {
+		some = append(some, slices.Concat(r[:5], r[len(r)-1:]))
+		counts = append(counts, slices.Concat([]string{""}, r[2:5], r[len(r)-1:]))
+	}
+	lines := aligned(some)
+	apart := widest(lines) > columns
+	if apart {
+		lines = aligned(counts)
+	}
+	var b strings.Builder
+	for i, r := range rows {
+		if apart {
+			fmt.Fprintf(&b, "%s, %s\n", r[0], r[1])
+		}
+		b.WriteString(lines[i] + "\n")
+		if i > 0 && r[5] != "0" {
+			line := "  accepted and lost: " + r[5] + "; allowed: " + r[7]
+			if widest([]string{line}) > columns {
+				line = strings.Replace(line, "; ", "\n  ", 1)
+			}
+			b.WriteString(line + "\n")
+		}
+	}
+	return b.String()
+}
+
+// aligned returns a line for each row.
+func aligned(rows [][]string) []string {
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, r := range rows {
+		fmt.Fprintln(t, strings.Join(r, "\t"))
+	}
+	_ = t.Flush() // to a Builder
+	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+}
+
+func widest(lines []string) (most int) {
+	for _, line := range lines {
+		most = max(most, utf8.RuneCountInString(line))
+	}
+	return most
+}
+
+// row is a verdict in the columns of the page.
+func row(v *prove.Verdict) []string {
 	t := v.Tally
 	verdict := string(v.Verdict)
 	switch {
@@ -641,10 +700,12 @@ func row(w io.Writer, v *prove.Verdict) {
 	if t.Temporaries > 0 {
 		temporaries = fmt.Sprintf("%d, then %d", t.Temporaries, t.TemporaryEnd)
 	}
-	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%v\t%s\t%s\t%s\t%s\n", v.Workload, policyText(v),
+	return []string{
+		v.Workload, policyText(v),
 		humanize.Comma(t.States), humanize.Comma(t.Acknowledged), humanize.Comma(t.Lost), extent(t.Most),
 		extent(prove.Extent{Records: t.Sum.Records / states, Bytes: t.Sum.Bytes / states, Age: t.Sum.Age / time.Duration(states)}),
-		bound, humanize.Comma(t.TornTails), humanize.Comma(t.Disorder), temporaries, verdict)
+		bound.String(), humanize.Comma(t.TornTails), humanize.Comma(t.Disorder), temporaries, verdict,
+	}
 }
 
 // extent shows what was lost in records, bytes and time.
@@ -652,7 +713,7 @@ func extent(x prove.Extent) string {
 	if x.Records == 0 {
 		return "0"
 	}
-	return fmt.Sprintf("%s, %s, %.1fms", humanize.Comma(x.Records), cli.BytesText(x.Bytes), float64(x.Age)/float64(time.Millisecond))
+	return fmt.Sprintf("%s, %s, %.1fms", cli.CountText(x.Records, "record"), cli.BytesText(x.Bytes), float64(x.Age)/float64(time.Millisecond))
 }
 
 // again judges the failing state of one line of a file.

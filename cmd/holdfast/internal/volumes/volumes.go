@@ -102,7 +102,7 @@ func sayForeign(stderr io.Writer, err error) error {
 		}
 	}
 	if len(dirs) > 0 {
-		fmt.Fprintf(stderr, "holdfast: left alone, for others own it or may write to it: %s; its owner can remove it with holdfast volumes --clean\n", cli.FirstOf(dirs))
+		cli.Say(stderr, "left alone, for others own it or may write to it: %s; its owner can remove it with holdfast volumes --clean", cli.FirstOf(dirs))
 	}
 	return err
 }
