@@ -54,6 +54,9 @@ type Lane struct {
 // Writer always has room for a record of a whole block.
 const lanesShare = 4
 
+// mostGathered bounds a record that is gathered: to copy a longer one twice takes longer than a lock.
+const mostGathered = 256
+
 // laneBuffer is how long a lane's buffer is. From good bytes on it holds enough records to
 // make a merge cheap; a small block has as many as it has room for.
 func (w *Writer) laneBuffer() int {
@@ -89,7 +92,7 @@ func (w *Writer) Lane() *Lane {
 // Write accepts p as [Writer.Write] does.
 func (l *Lane) Write(p []byte) (n int, err error) {
 	at := int(l.n.Load())
-	if len(p) < int(l.limit.Load())-at {
+	if len(p) < int(l.limit.Load())-at && len(p) <= mostGathered {
 		copy(l.buf[at:], p)
 		l.publish(int32(at + len(p)))
 		if l.limit.Load() > 0 || l.settle(at) {
@@ -199,7 +202,7 @@ func (l *Lane) writeSlow(p []byte) (int, error) {
 	if l.size == 0 {
 		return l.w.Write(p)
 	}
-	if l.turnOver(p) {
+	if len(p) > mostGathered && (l.n.Load() == 0 || l.turnOver(nil)) && l.w.copied(p) || l.turnOver(p) {
 		return len(p), nil
 	}
 	if err := l.w.admit(); err != nil {
@@ -216,11 +219,22 @@ func (l *Lane) writeSlow(p []byte) (int, error) {
 	return l.begin(p)
 }
 
+// copied accepts p if that takes a copy alone.
+func (w *Writer) copied(p []byte) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock() // the copy may panic, see Write
+	if len(p) > w.limit-w.pos {
+		return false
+	}
+	w.pos += copy(w.buf[w.pos:], p)
+	w.writes++
+	return true
+}
+
 func (l *Lane) fits(n int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	end := l.n.Load()
-	return l.taken == end || n <= l.size-int(end)
+	return l.taken == l.n.Load() || n <= l.size-int(l.n.Load())
 }
 
 // begin puts p, which fits, into the buffer. It starts the Writer's clocks under
@@ -293,7 +307,13 @@ func (l *Lane) Close() error {
 	defer l.mu.Unlock()
 	l.done, l.closed = true, true
 	l.limit, l.byteLimit = &l.never, &l.never
-	l.w.dropLane(l)
+	w := l.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lanes = slices.DeleteFunc(slices.Clone(w.lanes), func(other *Lane) bool { return other == l }) // see Lane
+	w.room += len(l.buf)
+	l.sure = l.n.Load()
+	w.openLocked()
 	return nil
 }
 
@@ -322,15 +342,6 @@ func (w *Writer) fenceLocked() {
 	}
 	w.barrier.Store(false)
 	runtime.ReadMemStats(new(runtime.MemStats))
-}
-
-func (w *Writer) dropLane(l *Lane) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.lanes = slices.DeleteFunc(slices.Clone(w.lanes), func(other *Lane) bool { return other == l }) // see Lane
-	w.room += len(l.buf)
-	l.sure = l.n.Load()
-	w.openLocked()
 }
 
 // openLanesLocked grants or revokes the lock-free fast path of lanes. After it has

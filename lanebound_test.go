@@ -70,3 +70,38 @@ func TestALaneIsFlushedInTimeBesideAWriterWithoutPause(t *testing.T) {
 		})
 	}
 }
+
+// A keptFile takes 4 ms for each write, and keeps what it was given.
+type keptFile struct {
+	slowFile
+	bytes.Buffer
+}
+
+func (f *keptFile) Write(p []byte) (int, error) {
+	time.Sleep(4 * ms)
+	return f.Buffer.Write(p)
+}
+
+// TestLongRecordsOfALaneWaitForRoom fills the memory of a slow file with records that a Lane
+// does not gather.
+func TestLongRecordsOfALaneWaitForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &keptFile{}
+		w, err := holdfast.New(f, holdfast.Policy{Buffer: 4 * holdfast.KiB})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lane := w.Lane()
+		var want []byte
+		for i := range 200 {
+			record := bytes.Repeat([]byte{byte(i)}, 300+i)
+			want = append(want, record...)
+			if _, err := lane.Write(record); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil || !bytes.Equal(f.Bytes(), want) {
+			t.Errorf("%v, and the file has not what was written", err)
+		}
+	})
+}

@@ -157,8 +157,7 @@ func New(f File, p Policy) (*Writer, error) {
 //
 // Where the policy waits (sync=group, sync=each), nil means that p is durable.
 // An error with n > 0 means that n bytes are accepted but not known to be durable.
-// Do not write them to this Writer again: Sync or WaitDurable report what became of
-// them.
+// Do not write them again: Sync or WaitDurable report what became of them.
 //
 // Write does not keep p.
 func (w *Writer) Write(p []byte) (n int, err error) {
