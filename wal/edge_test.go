@@ -628,3 +628,21 @@ func TestARecordThatIsRemovedWhileItsSegmentIsOpenedIsNotFound(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestTruncateAfterTheLastMakesItDurable, as a cut does, under every policy. It begins no segment.
+func TestTruncateAfterTheLastMakesItDurable(t *testing.T) {
+	d := newDisk(t, nil)
+	l, _, err := open(d, "/log", Options{Policy: holdfast.Buffered(holdfast.KiB), SegmentSize: leastSegment})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for n := range uint64(3) {
+		if _, err := l.Append([]byte("record")); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.TruncateAfter(n + 1); err != nil || l.Durable() != n+1 || l.head.epoch != 1 {
+			t.Errorf("TruncateAfter(%d) = %v: durable to %d, in segment %d", n+1, err, l.Durable(), l.head.epoch)
+		}
+	}
+}

@@ -246,12 +246,8 @@ func (m *model) step(l *Log, r *rand.Rand, n *int) error {
 	case 5:
 		index := m.first - 1 + uint64(r.IntN(len(m.records)+1))
 		m.inFlight(0, &index, 0)
-		durable := m.durable
 		err := l.TruncateAfter(index)
-		if err == nil && index == m.last() {
-			m.cutTo(m.first, index)
-			m.durable = durable // it had nothing to do
-		} else if err == nil {
+		if err == nil {
 			m.cutTo(m.first, index)
 		}
 		return err

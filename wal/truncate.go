@@ -102,8 +102,8 @@ func (l *Log) TruncateAfter(index uint64) error {
 		return err
 	}
 	defer l.othersLocked()
-	if index == l.last {
-		return nil
+	if index == l.last { // nothing is removed, and the last is as durable as behind a cut
+		return l.advanceLocked(background, index, true)
 	}
 	if index > l.last || index+1 < l.first {
 		return fmt.Errorf("%w: truncate after %d, of %d to %d", ErrNotFound, index, l.first, l.last)
