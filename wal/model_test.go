@@ -147,7 +147,7 @@ func (m *model) judgeRecords(first uint64, got [][]byte) error {
 		return nil
 	}
 	switch {
-	case first != m.first && first != m.before:
+	case first != m.first && (first < m.first || first > m.before): // a segment may begin between them
 		return fmt.Errorf("it begins with %d", first)
 	case m.after != nil && end == *m.after+1: // it was cut
 	case end <= m.durable && end < m.last()+1:
