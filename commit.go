@@ -52,7 +52,8 @@ func (w *Writer) syncToLocked(end int64) error { return w.commitLocked(context.B
 
 // WaitDurable waits until Durable ≥ end, under every policy; calls made at the same
 // time share one sync. If ctx ends first, it returns the cause of that at once, and
-// the bytes may become durable or not. An end beyond Written is an error.
+// the bytes may become durable or not. An end beyond Written is an error. A call made
+// after Close has begun waits for the sync of that; of what is durable it returns nil.
 func (w *Writer) WaitDurable(ctx context.Context, end int64) error {
 	if ctx.Done() != nil {
 		stop := context.AfterFunc(ctx, func() {
@@ -68,6 +69,9 @@ func (w *Writer) WaitDurable(ctx context.Context, end int64) error {
 		return nil
 	}
 	if end > w.writtenLocked() {
+		if w.isClosing {
+			return ErrClosed
+		}
 		return fmt.Errorf("holdfast: wait for byte %d, but only %d are written; use an end that Enqueue returned", end, w.writtenLocked())
 	}
 	if !w.isClosing {

@@ -320,6 +320,9 @@ func TestEveryMethodAfterCloseSaysSo(t *testing.T) {
 				s.Errorf("WaitDurable of what is not durable = %v", err)
 			}
 		}
+		if err := s.w.WaitDurable(context.Background(), 4); !errors.Is(err, holdfast.ErrClosed) {
+			s.Errorf("WaitDurable of what was never written = %v", err)
+		}
 		s.ok(lane.Close())
 		s.holds([]byte("abc"))
 		if after := s.w.Stats(); after != before {

@@ -237,3 +237,44 @@ func TestLeaderWokenInVainWakesTheNext(t *testing.T) {
 		}
 	}, fault.Fault{Op: fault.Sync, Delay: time.Second}, fault.Fault{Op: fault.Write, Take: fault.All, Delay: time.Second})
 }
+
+// TestWaitDurableBesideCloseIsForItsSync: Close makes the bytes durable, and the wait began after it.
+func TestWaitDurableBesideCloseIsForItsSync(t *testing.T) {
+	inBubble(t, "buffer=4KiB,sync=close", func(t *testing.T, w *holdfast.Writer, _ *fault.File) {
+		end, err := w.Enqueue([]byte("record"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		go w.Close()
+		synctest.Wait()
+		if err := w.WaitDurable(context.Background(), end+1); !errors.Is(err, holdfast.ErrClosed) {
+			t.Errorf("WaitDurable of what was never written = %v", err)
+		}
+		if err := w.WaitDurable(context.Background(), end); err != nil || w.Durable() != end {
+			t.Errorf("WaitDurable = %v, with %d durable", err, w.Durable())
+		}
+	}, fault.Fault{Op: fault.Sync, Delay: time.Second})
+}
+
+// TestCloseOnAFullDiskWaitsForTheSyncInFlight, which is that of another call and of fewer bytes.
+func TestCloseOnAFullDiskWaitsForTheSyncInFlight(t *testing.T) {
+	inBubble(t, "buffer=4KiB,sync=close", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+		f.SetRoom(1000)
+		write := func(n int) {
+			if _, err := w.Write(make([]byte, n)); err != nil {
+				t.Error(err)
+			}
+		}
+		write(500)
+		synced := make(chan error, 1)
+		go func() { synced <- w.Sync() }()
+		synctest.Wait()
+		write(3000)
+		if err := w.Close(); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("Close = %v, want ENOSPC", err)
+		}
+		if err := <-synced; err != nil || f.Stable() != 1000 || w.Durable() != 1000 {
+			t.Errorf("Sync = %v; %d bytes are stable, %d durable, want 1000", err, f.Stable(), w.Durable())
+		}
+	}, fault.Fault{Op: fault.Sync, Times: 1, Delay: time.Second})
+}

@@ -237,9 +237,8 @@ func (l *Lane) fits(n int) bool {
 	return l.taken == l.n.Load() || n <= l.size-int(l.n.Load())
 }
 
-// begin puts p, which fits, into the buffer. It starts the Writer's clocks under
-// both locks. A flush by time either has not begun and finds p here, or p finds
-// its clock stopped and starts it.
+// begin puts p, which fits, into the buffer. It starts the Writer's clocks under both locks. A flush by
+// time either has not begun and finds p here, or p finds its clock stopped and starts it.
 func (l *Lane) begin(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -382,15 +381,13 @@ func (l *Lane) endLocked() int32 {
 	return l.n.Load()
 }
 
-// admit waits until a Lane may accept bytes, or returns why it may not. It waits
-// while a bypass is under way: new bytes would be flushed late. It waits too while
-// the ring holds more than it may since the Lane took its share.
+// admit waits until a Lane may accept bytes, or returns why it may not. It waits while a bypass is under
+// way: new bytes would be flushed late. It waits too while the ring holds more than it may since then.
 func (w *Writer) admit() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
-		err := w.refusalLocked()
-		switch {
+		switch err := w.refusalLocked(); {
 		case err != nil:
 			return err
 		case w.merging > 0:

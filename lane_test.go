@@ -397,3 +397,28 @@ func pause(turns int) {
 	for range turns {
 	}
 }
+
+// TestAByteThatIsRefusedIsNotMergedBefore: a failure is noted, and others merge, between what
+// WriteByte puts and its decision.
+func TestAByteThatIsRefusedIsNotMergedBefore(t *testing.T) {
+	w, l, file := openLane(t, Buffered(64*KiB))
+	if err := l.WriteByte('a'); err != nil {
+		t.Fatal(err)
+	}
+	w.mu.Lock()
+	w.noteLocked(&WriteError{Err: syscall.EIO})
+	w.mu.Unlock()
+	n := l.n.Load()
+	l.buf[n] = 'b'
+	l.n.Store(n + 1)
+	w.tryMerge(l)
+	if err := l.writeByteSlow(); !errors.Is(err, syscall.EIO) {
+		t.Errorf("WriteByte = %v, want EIO", err)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	if got := file.String(); got != "a" {
+		t.Errorf("the file holds %q, want what was accepted", got)
+	}
+}

@@ -1,6 +1,7 @@
 package holdfast_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -314,4 +315,66 @@ func TestOpenFileTakesWhatOSOpenFileTakes(t *testing.T) {
 	if is, err := os.Stat(path); err != nil || is.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/' {
 		t.Errorf("%v, %v", is.Mode(), err)
 	}
+}
+
+// TestErrorsCountWhatIsAtRisk in memory, in the kernel, or in both.
+func TestErrorsCountWhatIsAtRisk(t *testing.T) {
+	write := func(t *testing.T, w *holdfast.Writer, n int) {
+		if _, err := w.Write(make([]byte, n)); err != nil {
+			t.Error(err)
+		}
+	}
+	inBubble(t, "buffer=4KiB,sync=close", func(t *testing.T, w *holdfast.Writer, _ *fault.File) {
+		write(t, w, 10)
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		write(t, w, 3)
+		var failed *holdfast.WriteError
+		if err := w.Flush(); !errors.As(err, &failed) || failed.AtRisk != 3 || failed.Flushed != 10 || failed.Durable != 0 {
+			t.Errorf("Flush = %v (%+v); memory holds 3 bytes, and the kernel 10", err, failed)
+		}
+	}, fault.Fault{Op: fault.Write, First: 2, Times: 1, Err: syscall.EIO})
+	inBubble(t, "buffer=4KiB,sync=close", func(t *testing.T, w *holdfast.Writer, _ *fault.File) {
+		write(t, w, 10)
+		synced := make(chan error, 1)
+		go func() { synced <- w.Sync() }()
+		synctest.Wait()
+		write(t, w, 3)
+		var failed *holdfast.SyncError
+		if err := <-synced; !errors.As(err, &failed) || failed.AtRisk != 13 || failed.Durable != 0 {
+			t.Errorf("Sync = %v (%+v); 13 bytes are not durable", err, failed)
+		}
+	}, fault.Fault{Op: fault.Sync, Delay: time.Second, Err: syscall.EIO})
+}
+
+// TestWhatASyncDoesNotCoverKeepsItsAge, though it was accepted before that sync began, and is in
+// the kernel when it ends.
+func TestWhatASyncDoesNotCoverKeepsItsAge(t *testing.T) {
+	inBubble(t, "buffer=4KiB,sync=1h", func(t *testing.T, w *holdfast.Writer, _ *fault.File) {
+		end, err := w.Enqueue(make([]byte, 10))
+		if err == nil {
+			err = w.Flush()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if _, err := w.Enqueue(make([]byte, 5)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		synced := make(chan error, 1)
+		go func() { synced <- w.WaitDurable(context.Background(), end) }()
+		synctest.Wait()
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-synced; err != nil {
+			t.Fatal(err)
+		}
+		if s := w.Stats(); s.NotFlushed != 0 || s.NotDurable != 5 || s.Oldest < 2*time.Second {
+			t.Errorf("%d not flushed, %d not durable, the oldest waits for %v; the 5 bytes came 2s ago", s.NotFlushed, s.NotDurable, s.Oldest)
+		}
+	}, fault.Fault{Op: fault.Sync, Delay: time.Second})
 }

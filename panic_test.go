@@ -3,6 +3,8 @@ package holdfast
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -246,5 +248,21 @@ func TestPanicOfAReaderIsNotTheWriters(t *testing.T) {
 				t.Errorf("%v: the file holds %q", p, got)
 			}
 		})
+	}
+}
+
+// TestCloseClosesTheDirectoryThatNoSyncReached: the file's own sync fails first.
+func TestCloseClosesTheDirectoryThatNoSyncReached(t *testing.T) {
+	w, err := Create(filepath.Join(t.TempDir(), "file"), Durable())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := w.target.entry.dir
+	w.target.file.Close()
+	if err := w.Close(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("Close = %v", err)
+	}
+	if err := dir.Close(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("the directory was open after Close (%v)", err)
 	}
 }

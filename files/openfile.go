@@ -157,7 +157,7 @@ func (t *streams) lostIn(path string, now nameSite) error {
 // openFound opens a file to append to it, which is made if it is not there. It reports whether
 // the file was there, if that is asked: an empty one may be either.
 func (t *streams) openFound(d *handles.Dir, base sys.Name, ask bool) (fd int, found bool, err error) {
-	perm := uint32(t.files.options.Perm)
+	perm := unixPerm(t.files.options.Perm)
 	for ask {
 		fd, err = t.files.disk.OpenFile(d.Fd, base, openFlags&^os.O_CREATE, 0)
 		if !errors.Is(err, fs.ErrNotExist) {

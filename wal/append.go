@@ -56,7 +56,8 @@ func (l *Log) Enqueue(records ...[]byte) (last uint64, err error) {
 
 // Wait waits until the record of an index is durable, under every policy; calls made at the
 // same time share a sync. If ctx ends first it returns the cause, and the record may become
-// durable or not. If TruncateAfter removes the record meanwhile, it is ErrNotFound.
+// durable or not. If TruncateAfter removes the record meanwhile, it is ErrNotFound. After
+// Close it is nil for what is durable, and ErrClosed for all else.
 func (l *Log) Wait(ctx context.Context, index uint64) error {
 	if ctx.Done() != nil {
 		stop := context.AfterFunc(ctx, func() {
@@ -70,8 +71,11 @@ func (l *Log) Wait(ctx context.Context, index uint64) error {
 		return nil
 	}
 	l.mu.Lock()
-	if last := l.last; index > last {
+	if last, closing := l.last, l.isClosing; index > last {
 		l.mu.Unlock()
+		if closing {
+			return ErrClosed
+		}
 		return fmt.Errorf("%w: wait for %d, and the last is %d", ErrNotFound, index, last)
 	}
 	return l.advance(ctx, index, true)

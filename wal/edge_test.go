@@ -13,6 +13,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -326,6 +327,7 @@ func TestFirstWithinIsWhatASizeAndAnAgeLeave(t *testing.T) {
 			check(32<<10-1, 0, 2)
 			check(8<<10, 0, 4)
 			check(1, 0, 4)
+			check(-1, -1, 1)
 			check(0, 3*time.Hour, 1)
 			check(0, 3*time.Hour-2*time.Second, 2)
 			check(0, time.Hour+time.Second, 3)
@@ -625,6 +627,69 @@ func TestARecordThatIsRemovedWhileItsSegmentIsOpenedIsNotFound(t *testing.T) {
 		}
 	})
 	if _, err := l.Read(2); !errors.Is(err, ErrNotFound) {
+		t.Error(err)
+	}
+}
+
+// TestTruncateAfterTheLastMakesItDurable, as a cut does, under every policy. It begins no segment.
+func TestTruncateAfterTheLastMakesItDurable(t *testing.T) {
+	d := newDisk(t, nil)
+	l, _, err := open(d, "/log", Options{Policy: holdfast.Buffered(holdfast.KiB), SegmentSize: leastSegment})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for n := range uint64(3) {
+		if _, err := l.Append([]byte("record")); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.TruncateAfter(n + 1); err != nil || l.Durable() != n+1 || l.head.epoch != 1 {
+			t.Errorf("TruncateAfter(%d) = %v: durable to %d, in segment %d", n+1, err, l.Durable(), l.head.epoch)
+		}
+	}
+}
+
+// TestAKillInsideTruncateBeforeLeavesAPartOfTheRecords: what waits in memory begins segments before
+// the mark is written, and their headers have no later index than their own.
+func TestAKillInsideTruncateBeforeLeavesAPartOfTheRecords(t *testing.T) {
+	d := newDisk(t, nil)
+	o := Options{Policy: holdfast.Buffered(holdfast.MiB), SegmentSize: leastSegment}
+	l, _, err := open(noDsync{d}, "/log", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := make([]byte, leastSegment-headerSize-64) // each in a segment of its own
+	if _, err := l.Append(record); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Wait(context.Background(), 1); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := l.Append(record); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var began []uint64
+	d.Watch(func(fault.DiskCall) {
+		after, found, err := open(newDisk(t, d.ProcessCrash()), "/log", o)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		after.Close()
+		if !slices.Contains(began, found.First) {
+			began = append(began, found.First)
+		}
+	})
+	if err := l.TruncateBefore(4); err != nil {
+		t.Error(err)
+	}
+	d.Watch(nil)
+	if want := []uint64{1, 2, 3, 4}; !slices.Equal(began, want) {
+		t.Errorf("the log began with %d, want %d", began, want)
+	}
+	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
 }

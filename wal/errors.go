@@ -7,8 +7,8 @@ import (
 )
 
 var (
-	// ErrClosed is the error of every call after Close, and of calls that Close released
-	// while they waited. errors.Is(ErrClosed, os.ErrClosed) is true.
+	// ErrClosed is the error of calls after Close that need the files. It is that of calls that
+	// Close released while they waited, too. errors.Is(ErrClosed, os.ErrClosed) is true.
 	ErrClosed = fmt.Errorf("wal: log is closed: %w", os.ErrClosed)
 
 	// ErrLocked is the error of an Open or Scan of a log that is open, here or in another

@@ -12,7 +12,8 @@ import (
 // other records is theirs until then. An index beyond Last+1 leaves the log empty, to go on
 // with that index; no index is above math.MaxInt64.
 //
-// On an error the records may be there or not when the log is opened again.
+// After an error, or a crash in the middle, the next Open may find these records. It finds
+// all of them, none, or those from the beginning of a segment on.
 func (l *Log) TruncateBefore(index uint64) error {
 	if index > mostIndex+1 {
 		return fmt.Errorf("wal: truncate before %d; the largest index is %d", index, uint64(mostIndex))
@@ -66,7 +67,7 @@ func (l *Log) TruncateBefore(index uint64) error {
 
 // FirstWithin returns from which index on the log is within a size and an age. The size is that of its
 // segments, without the prepared file. A segment is within the age if one of its records is younger.
-// 0 is no bound. FirstWithin removes nothing: give TruncateBefore this index, or a smaller one if
+// 0 or less is no bound. FirstWithin removes nothing: give TruncateBefore this index, or a smaller one if
 // records are still needed.
 //
 // It counts whole segments, and the one that is written to always stays. A segment's age is that of
@@ -82,7 +83,7 @@ func (l *Log) FirstWithin(size holdfast.Size, age time.Duration) uint64 {
 	for i, s := range l.segments[:len(l.segments)-1] {
 		next := l.segments[i+1]
 		old := age > 0 && !next.begun.IsZero() && time.Since(next.begun) > age
-		if !old && (size == 0 || kept <= int64(size)) {
+		if !old && (size <= 0 || kept <= int64(size)) {
 			break
 		}
 		kept -= int64(s.size)
@@ -102,8 +103,8 @@ func (l *Log) TruncateAfter(index uint64) error {
 		return err
 	}
 	defer l.othersLocked()
-	if index == l.last {
-		return nil
+	if index == l.last { // nothing is removed, and the last is as durable as behind a cut
+		return l.advanceLocked(background, index, true)
 	}
 	if index > l.last || index+1 < l.first {
 		return fmt.Errorf("%w: truncate after %d, of %d to %d", ErrNotFound, index, l.first, l.last)

@@ -175,7 +175,7 @@ func TestRefusals(t *testing.T) {
 		t.Error(err)
 	}
 	_, err = l.Append([]byte("late"))
-	for _, err := range []error{err, l.TruncateAfter(0), l.TruncateBefore(9), l.Wait(context.Background(), 0)} {
+	for _, err := range []error{err, l.TruncateAfter(0), l.TruncateBefore(9), l.Wait(context.Background(), 0), l.Wait(context.Background(), 9)} {
 		if err != nil && !errors.Is(err, os.ErrClosed) {
 			t.Error(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -64,5 +65,29 @@ func TestFatalLosesNoRecord(t *testing.T) {
 	logger.Fatal("the end")
 	if code != 1 {
 		t.Errorf("the exit code is %d", code)
+	}
+}
+
+// TestFatalEndsAProcessWhoseLoggerHasNoExitFunc, after the log is closed.
+func TestFatalEndsAProcessWhoseLoggerHasNoExitFunc(t *testing.T) {
+	const name = "HOLDFAST_TEST_LOG"
+	if path := os.Getenv(name); path != "" {
+		out, err := rotate.Open(path, rotate.Options{Policy: holdfast.Buffered(64 * holdfast.KiB)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		logger := &sirupsen.Logger{Formatter: new(sirupsen.TextFormatter), Level: sirupsen.InfoLevel}
+		logrus.Use(logger, out)
+		logger.Fatal("the end")
+	}
+	path := filepath.Join(t.TempDir(), "app.log")
+	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	child.Env = append(os.Environ(), name+"="+path)
+	text, err := child.CombinedOutput()
+	if child.ProcessState.ExitCode() != 1 || len(text) > 0 {
+		t.Errorf("%v: %s", err, text)
+	}
+	if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), "the end") {
+		t.Errorf("the log holds %q, %v", text, err)
 	}
 }

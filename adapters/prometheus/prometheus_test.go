@@ -55,7 +55,7 @@ func Example() {
 // TestEachCountHasItsMetric, and the histograms count each sync once.
 func TestEachCountHasItsMetric(t *testing.T) {
 	s := stats.Counts{Writes: 5, Flushes: 6, SystemCalls: 7, Waits: 8, Errors: 9, NotFlushed: 30, NotDurable: 40, Oldest: 1500 * time.Millisecond}
-	for _, took := range []time.Duration{100, time.Microsecond, time.Millisecond, 3 * time.Millisecond, time.Hour} {
+	for _, took := range []time.Duration{100, time.Microsecond, time.Millisecond, 3 * time.Millisecond, time.Minute, time.Hour} {
 		s.Synced(took)
 	}
 	registry := client.NewPedanticRegistry()
@@ -92,7 +92,7 @@ func TestEachCountHasItsMetric(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"holdfast_sync_seconds":               "5 2<1.024µs 3<1.048576ms 4<4.194304ms",
+		"holdfast_sync_seconds":               "6 2<1.024µs 3<1.048576ms 4<4.194304ms 5<1m8.719476736s",
 		"holdfast_flush_seconds":              "0 ",
 		"holdfast_not_durable_bytes":          "40",
 		"holdfast_oldest_not_durable_seconds": "1.5",

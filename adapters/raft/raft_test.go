@@ -214,11 +214,21 @@ func TestWhatWouldLeaveAGapIsRefused(t *testing.T) {
 	if err := s.DeleteRange(8, 9); err != nil || s.Last() != 5 || !s.IsMonotonic() {
 		t.Errorf("after refusals the last is %d, %v", s.Last(), err)
 	}
-	if _, err := s.Append([]byte{}); err != nil { // by another program
+	// By another program: nothing, and extensions that are longer than the record.
+	if _, err := s.Append([]byte{}, []byte{0, 1, 0, 5}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.GetLog(6, new(hashicorp.Log)); err == nil || !strings.Contains(err.Error(), "record 6 is no entry") {
-		t.Error(err)
+	for index := range uint64(2) {
+		if err := s.GetLog(6+index, new(hashicorp.Log)); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("record %d is no entry", 6+index)) {
+			t.Error(err)
+		}
+	}
+	if err := s.StoreLog(&hashicorp.Log{Index: 8}); err != nil {
+		t.Fatal(err)
+	}
+	var bare hashicorp.Log
+	if err := s.GetLog(8, &bare); err != nil || bare.Extensions != nil || bare.Data != nil {
+		t.Errorf("%+v, %v; an entry without extensions and data has nil", bare, err)
 	}
 }
 
@@ -251,6 +261,38 @@ func TestValuesAreThereAgain(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestValuesAreTheStoresOwn, whatever callers do with theirs; a Set that fails changes none.
+func TestValuesAreTheStoresOwn(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "dir")
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	s, err := raft.OpenStable(filepath.Join(dir, "stable"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	key, value := []byte("vote"), []byte("mine")
+	if err := s.Set(key, value); err != nil {
+		t.Fatal(err)
+	}
+	value[0] = 'x'
+	got, err := s.Get(key)
+	if string(got) != "mine" || err != nil {
+		t.Errorf("after a change of what was given: %q, %v", got, err)
+	}
+	got[0] = 'x'
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Set(key, []byte("lost")); err == nil {
+		t.Error("a value was set in a directory that is gone")
+	}
+	if got, err := s.Get(key); string(got) != "mine" || err != nil {
+		t.Errorf("after a change of what was got, and a Set that failed: %q, %v", got, err)
 	}
 }
 

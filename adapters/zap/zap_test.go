@@ -5,9 +5,11 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/holdfast-go/holdfast/adapters/zap"
 	"github.com/holdfast-go/holdfast/rotate"
@@ -17,8 +19,15 @@ import (
 
 // register is called once: zap refuses a second.
 var register = sync.OnceValue(func() error {
-	return zap.Register(func(err *rotate.Error) { fmt.Fprintln(os.Stderr, err) })
+	return zap.Register(func(err *rotate.Error) {
+		if heard != nil {
+			heard(err)
+		}
+	})
 })
+
+// heard is what a test does with a failure.
+var heard func(*rotate.Error)
 
 func Example() {
 	dir, err := os.MkdirTemp("", "zap")
@@ -74,16 +83,17 @@ func TestWhatCantBeKeptIsRefused(t *testing.T) {
 	}
 	dir := "holdfast://" + filepath.ToSlash(t.TempDir())
 	for url, want := range map[string]string{
-		dir + "/a.log?policy=sometimes": `policy="sometimes": policy "sometimes": `,
-		dir + "/a.log?size=big":         `size="big": size "big" does not start`,
-		dir + "/a.log?sise=1MiB":        `sise="1MiB": it is no key; use policy, size, `,
-		dir + "/a.log?perm=999":         `perm="999": `,
-		dir + "/no/a.log":               "make it first",
-		dir + "/a.log?age=1":            `age="1": `,
-		dir + "/a.log?backups=-1":       "MaxBackups -1 is negative",
-		dir + "/a.log?size=1MiB%":       `invalid URL escape "%"`,
-		dir + "/a.log?age=1h;backups=3": "invalid semicolon",
-		dir + "/a.log?age=1h&age=2h":    "age is given 2 times; give it once",
+		dir + "/a.log?policy=sometimes":  `policy="sometimes": policy "sometimes": `,
+		dir + "/a.log?size=big":          `size="big": size "big" does not start`,
+		dir + "/a.log?sise=1MiB":         `sise="1MiB": it is no key; use policy, size, `,
+		dir + "/a.log?perm=999":          `perm="999": `,
+		dir + "/no/a.log":                "make it first",
+		dir + "/a.log?age=1":             `age="1": `,
+		dir + "/a.log?backups=-1":        "MaxBackups -1 is negative",
+		dir + "/a.log?size=1MiB%":        `invalid URL escape "%"`,
+		dir + "/a.log?age=1h;backups=3":  "invalid semicolon",
+		dir + "/a.log?at=00:00&at=25:00": `"25:00"`,
+		dir + "/a.log?age=1h&age=2h":     "age is given 2 times; give it once",
 	} {
 		_, closeAll, err := uber.Open(url)
 		if err == nil {
@@ -98,4 +108,36 @@ func TestWhatCantBeKeptIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	closeAll()
+}
+
+func TestFailuresGoToOnError(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows does not remove a directory that holds an open file")
+	}
+	if err := register(); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "logs")
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var all []*rotate.Error
+		heard = func(err *rotate.Error) { all = append(all, err) }
+		defer func() { heard = nil }()
+		out, closeAll, err := uber.Open("holdfast://" + filepath.ToSlash(dir) + "/a.log?policy=durable")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		_, failed := out.Write([]byte("record\n"))
+		synctest.Wait()
+		closeAll()
+		synctest.Wait()
+		if failed == nil || len(all) == 0 {
+			t.Errorf("Write = %v, and %d failures were heard", failed, len(all))
+		}
+	})
 }

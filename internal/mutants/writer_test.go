@@ -497,4 +497,46 @@ var writerMutants = []mutant{
 		old: "\tif l.taken == l.n.Load() { // nothing is held, also if the copy panics\n\t\tl.taken, l.sure = 0, 0\n\t\tl.n.Store(0)\n\t}\n\tat := int(l.n.Load())\n",
 		new: "\tat := int(l.n.Load())\n\tif int(l.taken) == at {\n\t\tat, l.taken = 0, 0\n\t}\n",
 	},
+	{
+		number: "X1", what: "a WaitDurable that begins beside Close does not wait for its sync",
+		file: "commit.go", tests: "WaitDurableBeside",
+		old: "\tif !w.isClosing {\n\t\tif err := w.refusalLocked(); err != nil {\n\t\t\treturn err\n\t\t}\n\t}\n",
+		new: "\tif err := w.refusalLocked(); err != nil {\n\t\treturn err\n\t}\n",
+	},
+	{
+		number: "X2", what: "Close on a full disk syncs beside the sync in flight",
+		file: "writer.go", tests: "CloseOnAFullDisk",
+		old: "\tfor w.commit.leading {\n\t\tw.idle.Wait()\n\t}\n\tif w.final",
+		new: "\tif w.final",
+	},
+	{
+		number: "X3", what: "a failed write counts as at risk in memory what the kernel has",
+		file: "flush.go", tests: "AtRisk",
+		old: "AtRisk: w.writtenLocked() - w.flushed, Err",
+		new: "AtRisk: w.writtenLocked() - w.durable, Err",
+	},
+	{
+		number: "X4", what: "a failed sync does not count what memory holds",
+		file: "commit.go", tests: "AtRisk",
+		old: "AtRisk: w.writtenLocked() - w.durable, Err",
+		new: "AtRisk: w.flushed - w.durable, Err",
+	},
+	{
+		number: "X5", what: "what came before a sync that does not cover it loses its age",
+		file: "commit.go", tests: "KeepsItsAge",
+		old: "\tw.age.Durable(covers)\n",
+		new: "\tw.age.Durable(w.flushed)\n",
+	},
+	{
+		number: "X6", what: "Close leaves the directory open that no sync reached",
+		file: "target.go", tests: "ClosesTheDirectory",
+		old: "errors.Join(t.entry.close(), t.file.Close())",
+		new: "t.file.Close()",
+	},
+	{
+		number: "X7", what: "a byte whose WriteByte fails is merged while the failure waits",
+		file: "lane.go", tests: "ByteThatIsRefused",
+		old: "\tif l.w.trouble || l.closed {\n",
+		new: "\tif l.closed {\n",
+	},
 }
