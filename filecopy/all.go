@@ -27,7 +27,7 @@ import (
 // and so does what can't be removed ([ErrLeftover]). Without o.KeepGoing nothing more is begun
 // after the first failure. Pipes, sockets and devices are refused, which does not stop the
 // call. If ctx ends, its cause is among the errors; what was not yet made durable is reported
-// as written, with an error.
+// as written, with an error. If pairs panics, nothing was written yet.
 //
 // These pairs are refused before anything of them is written:
 //   - a directory into itself or into one that is in it, under whatever name;
@@ -87,6 +87,7 @@ func copyTrees(ctx context.Context, disk vfs.CopyDisk, pairs iter.Seq2[string, s
 	t.most = min(most, max(durable.Waiters, o.workers()))
 	t.mostParked = min(t.most, mostParked)
 	t.handles.Init(disk, (dirsPerWorker+dirsPerSync)*t.most+t.mostParked+handles.LeastHandles)
+	defer t.handles.CloseAll() // also if the pairs panic
 	t.batch.init(t)
 	t.report.init(t)
 	look := copyPairs{t: t, taken: map[takenName]string{}, need: map[uint64]*roomNeed{}}
@@ -112,7 +113,6 @@ func copyTrees(ctx context.Context, disk vfs.CopyDisk, pairs iter.Seq2[string, s
 			disk.Close(m.fd) // nothing was written to it
 		}
 	}
-	t.handles.CloseAll()
 	end()
 	return t.report.totals, t.report.err(context.Cause(ctx))
 }

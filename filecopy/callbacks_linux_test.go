@@ -93,3 +93,26 @@ func TestCallbackMayEndItsGoroutine(t *testing.T) {
 		}
 	}
 }
+
+// TestPanicOfThePairsLeavesNoDescriptor has the iterator panic after the directories of a pair were
+// opened.
+func TestPanicOfThePairsLeavesNoDescriptor(t *testing.T) {
+	from := filepath.Join(t.TempDir(), "from")
+	if err := os.WriteFile(from, []byte("x"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	open := openDescriptors(t)
+	cause, _, err := panictest.Caught(func() error {
+		_, err := All(context.Background(), func(yield func(string, string) bool) {
+			yield(from+".copy", from)
+			panic("boom")
+		}, Options{})
+		return err
+	})
+	if cause != "boom" {
+		t.Errorf("%v, and it panicked with %v", err, cause)
+	}
+	if now := openDescriptors(t); now != open {
+		t.Errorf("%d descriptors are open, and %d were before", now, open)
+	}
+}

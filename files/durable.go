@@ -3,7 +3,6 @@ package files
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -245,11 +244,9 @@ func (b *batch) inPlace(at *place, do func(d *handles.Dir, t *retry.Tries) error
 // not let us.
 func (b *batch) takeBack(r *replacement, op retry.Op, why error) {
 	err := b.inPlace(r.place, func(d *handles.Dir, _ *retry.Tries) error {
-		return b.files.disk.Remove(d.Fd, r.temporary)
+		return b.files.discard(d.Fd, r.temporary)
 	})
-	if err != nil {
-		why = fmt.Errorf("%w; %s is left in that directory", why, r.temporary)
-	}
+	why = stillThere(why, err, r.temporary)
 	r.temporary = ""
 	r.result.bytes = 0
 	r.result.fail(op, why, holdfast.OutcomeUntouched)

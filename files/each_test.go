@@ -148,7 +148,9 @@ func TestTheCallersOwnFileIsWrittenAndStaysOpen(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	refused(Write{File: file, Mode: Replace}, "is of a path")
+	for _, mode := range []Mode{Truncate, Replace} {
+		refused(Write{File: file, Mode: mode}, "is of a path")
+	}
 	file.Close()
 	refused(Write{File: file, Data: []byte("x")}, "closed")
 }

@@ -200,11 +200,12 @@ const (
 	Append
 	// Replace writes a temporary file in the same directory and renames it. At every
 	// moment, and after a crash if the policy syncs, the path names the old file whole or
-	// the new one whole. Permissions, the access control list, extended attributes and,
-	// where the system lets us, owner and group stay; see [Result].Stripped for what could
-	// not. Nobody can read the new file who could not read the old one, at any moment.
-	// Capabilities of the old file are dropped, as by any write. A symbolic link stays,
-	// and what it points to is replaced. Other hard links keep the old file.
+	// the new one whole. After an error the temporary file is gone, or the error names it.
+	// Permissions, the access control list, extended attributes and, where the system lets
+	// us, owner and group stay; see [Result].Stripped for what could not. Nobody can read
+	// the new file who could not read the old one, at any moment. Capabilities of the old
+	// file are dropped, as by any write. A symbolic link stays, and what it points to is
+	// replaced. Other hard links keep the old file.
 	Replace
 )
 

@@ -143,8 +143,7 @@ func (s *fileWriter) writeTemporary(base sys.Name, old sys.Stat, known bool) (na
 		op, err = s.syncAndClose(fd)
 	}
 	if err != nil {
-		s.files.disk.Remove(s.dir.Fd, name) // what failed first is reported
-		return "", op, err
+		return "", op, stillThere(err, s.files.discard(s.dir.Fd, name), name)
 	}
 	if s.result.stripped {
 		s.files.jobs.stripped.Add(1)
@@ -337,14 +336,31 @@ func (s *fileWriter) keepAttribute(fd int, base sys.Name, name string) error {
 // is that.
 func (s *fileWriter) renameNow(temporary, base sys.Name, old sys.Stat) {
 	if err := s.files.rename(s.ctx, &s.tries, s.dir, temporary, base, old); err != nil {
-		s.files.disk.Remove(s.dir.Fd, temporary) // what failed first is reported
-		s.refuse(retry.OpRename, err)
+		s.refuse(retry.OpRename, stillThere(err, s.files.discard(s.dir.Fd, temporary), temporary))
 		return
 	}
 	s.result.outcome = holdfast.OutcomeWritten
 	if s.syncMode == alone {
 		s.syncName()
 	}
+}
+
+// discard removes a temporary file, unless it is gone.
+func (f *Set) discard(dir int, temporary sys.Name) error {
+	err := f.disk.Remove(dir, temporary)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// stillThere adds to the error of a replacement that its temporary file stays, if it can't be
+// removed.
+func stillThere(err, failed error, temporary sys.Name) error {
+	if failed == nil {
+		return err
+	}
+	return fmt.Errorf("%w; %s is left in that directory", err, temporary)
 }
 
 // rename puts a temporary file in the place of the old one.

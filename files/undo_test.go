@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"syscall"
 	"testing"
@@ -121,4 +122,46 @@ func TestAPartNeverReplacesTheOldFile(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestReplacementThatStaysIsNamed has a replacement fail, and its temporary file not be removed or
+// be gone: a directory may allow new names and no other change.
+func TestReplacementThatStaysIsNamed(t *testing.T) {
+	for _, op := range []fault.DiskOp{fault.DiskWrite, fault.DiskRename} {
+		eachWay(t, func(t *testing.T, p holdfast.Policy, write func(f *Set, w Write) (Result, error)) {
+			for _, gone := range []bool{false, true} {
+				for _, beside := range []bool{false, true} { // a batch of one file is no batch
+					d := fault.NewDisk(fault.DiskFault{Op: op, Err: syscall.EIO})
+					if !gone {
+						d.Add(fault.DiskFault{Op: fault.DiskRemove, Err: syscall.EPERM})
+					}
+					d.WriteFile("a", []byte("old"), 0o644)
+					f := newSet(d, Options{Policy: p, Workers: 1, Retry: once})
+					d.Watch(func(c fault.DiskCall) {
+						if gone && c.Op == fault.DiskRemove && c.End.IsZero() {
+							d.RemoveAll(c.Path)
+						}
+					})
+					w := Write{Path: "a", Data: []byte("new"), Mode: Replace}
+					var r Result
+					if beside {
+						results, _ := f.WriteAll(context.Background(), one(w, Write{Path: "b", Data: w.Data, Mode: Replace}))
+						r = results.At(0)
+					} else {
+						r, _ = write(f, w)
+					}
+					d.Watch(nil)
+					if r.Outcome != holdfast.OutcomeUntouched || !errors.Is(r.Err, syscall.EIO) {
+						t.Errorf("%v: %+v", op, r)
+					}
+					if said := strings.HasSuffix(fmt.Sprint(r.Err), " is left in that directory"); said == gone {
+						t.Errorf("%v, beside another: %v, removed: %v: %v", op, beside, gone, r.Err)
+					}
+					if err := f.Close(); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
 }

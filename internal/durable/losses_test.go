@@ -75,3 +75,62 @@ func TestALostNameStaysLost(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatRepeatsAFailureIsNoLossOfItsOwn: no sync was made, so no name was lost that came since.
+func TestWhatRepeatsAFailureIsNoLossOfItsOwn(t *testing.T) {
+	var n NameSyncs
+	directory := keyed.Key{Device: 1, Inode: 2}
+	since := n.Now()
+	if err := n.Directory(directory, func() error { return ErrDirLost }); err != ErrDirLost {
+		t.Errorf("Directory = %v", err)
+	}
+	if err := n.Whole(1, func() error { return errDeviceLost }); err != errDeviceLost {
+		t.Errorf("Whole = %v", err)
+	}
+	if n.Now() != since || n.LostSince(directory, since) != nil {
+		t.Errorf("%d syncs have failed, and %d had before", n.Now(), since)
+	}
+}
+
+// TestSettledAwaitsTheSyncOfTheDirectory: it may have begun before, and have lost the names.
+func TestSettledAwaitsTheSyncOfTheDirectory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var n NameSyncs
+		directory := keyed.Key{Device: 1, Inode: 2}
+		since := n.Losses(directory)
+		go n.Directory(directory, func() error {
+			time.Sleep(time.Minute)
+			return errors.New("broken")
+		})
+		synctest.Wait()
+		if err := n.Settled(directory, since); err != ErrDirLost {
+			t.Errorf("Settled = %v", err)
+		}
+	})
+}
+
+// TestAbreastDoesEachOnce and no more of them at the same time than it may.
+func TestAbreastDoesEachOnce(t *testing.T) {
+	for _, some := range []int{1, 2, 5} {
+		for _, n := range []int{0, 1, 3, 20} {
+			synctest.Test(t, func(t *testing.T) {
+				done := make([]atomic.Int64, n)
+				var now, most atomic.Int64
+				Abreast(some, n, func(i int) {
+					most.Store(max(most.Load(), now.Add(1)))
+					time.Sleep(time.Minute)
+					now.Add(-1)
+					done[i].Add(1)
+				})
+				for i := range done {
+					if done[i].Load() != 1 {
+						t.Errorf("%d of %d was done %d times", i, n, done[i].Load())
+					}
+				}
+				if most.Load() > int64(min(some, n)) {
+					t.Errorf("%d of %d were done at the same time, and %d may be", most.Load(), n, some)
+				}
+			})
+		}
+	}
+}
