@@ -382,7 +382,7 @@ func (l *Lane) endLocked() int32 {
 }
 
 // admit waits until a Lane may accept bytes, or returns why it may not. It waits while a bypass is under
-// way: new bytes would be flushed late. It waits too while the ring holds more than it may since then.
+// way: new bytes would be flushed late. It waits too while the ring holds more than the Lane's share leaves.
 func (w *Writer) admit() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
