@@ -274,3 +274,25 @@ func TestWhatIsNoFileIsNoLog(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestAFailedWriteIsOverWithTheNextRecord, also if a rotation that worked comes between them.
+func TestAFailedWriteIsOverWithTheNextRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, l := newMemory(t), ledger{}
+		f := opened(t, d, Options{Policy: holdfast.Policy{Buffer: 256, FlushEvery: time.Second}})
+		l.put(t, f, 1)
+		d.Add(fault.DiskFault{Op: fault.DiskWrite, Times: 1, Err: syscall.ENOSPC})
+		time.Sleep(time.Minute)
+		if err := f.Err(); !errors.Is(err, syscall.ENOSPC) {
+			t.Error("after a flush by time:", err)
+		}
+		if err := f.Rotate(); err != nil {
+			t.Error(err)
+		}
+		l.put(t, f, 1)
+		if err := f.Err(); err != nil {
+			t.Error("after a record:", err)
+		}
+		l.closed(t, d, f)
+	})
+}

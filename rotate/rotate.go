@@ -208,7 +208,7 @@ func (f *File) failingLocked(c *current, err error) {
 		f.note(&Error{Op: "write", Path: f.path, AtRisk: c.Written() - c.Flushed(), Err: err})
 	}
 	f.failing = err
-	c.file.turn.Store(-1) // the next record that is accepted ends it
+	f.current.Load().file.turn.Store(-1) // the next record that is accepted ends it
 }
 
 // heard is the OnError of a Writer: it hears what fails in the background also if no record
@@ -436,6 +436,9 @@ func (f *File) attendLocked() (err error) {
 	turn := int64(math.MaxInt64)
 	if f.options.MaxSize > 0 && f.retryAt.IsZero() {
 		turn = int64(f.options.MaxSize) - c.base
+	}
+	if f.failing != nil {
+		turn = -1 // see failingLocked
 	}
 	c.file.turn.Store(turn)
 	f.armLocked(now)
