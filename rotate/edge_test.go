@@ -275,36 +275,6 @@ func TestWhatIsNoFileIsNoLog(t *testing.T) {
 	}
 }
 
-// TestAWriterThatASyncOfKeptBytesEndedIsReplaced when there is room again, though no sync of the file itself has failed.
-func TestAWriterThatASyncOfKeptBytesEndedIsReplaced(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d, l := newMemory(t), ledger{}
-		f := opened(t, d, Options{Policy: holdfast.Policy{Buffer: 256, Sync: holdfast.SyncEvery(time.Second)}})
-		l.put(t, f, 1)
-		came := false
-		d.Watch(func(c fault.DiskCall) {
-			if c.Op == fault.DiskDatasync && !c.End.IsZero() && !came {
-				came = true
-				l.put(t, f, 1)
-				d.Add(fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC})
-			}
-		})
-		if err := f.Rotate(); !errors.Is(err, syscall.ENOSPC) {
-			t.Error("Rotate:", err)
-		}
-		l.put(t, f, 1) // its sync by time finds the disk full
-		time.Sleep(10 * time.Second)
-		d.Mend()
-		time.Sleep(2 * time.Minute)
-		l.put(t, f, 2)
-		_ = f.Sync() // which may say once more what failed
-		if err := f.Err(); err != nil {
-			t.Error(err)
-		}
-		l.closed(t, d, f)
-	})
-}
-
 // TestAFailedWriteIsOverWithTheNextRecord, also if a rotation that worked comes between them.
 func TestAFailedWriteIsOverWithTheNextRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

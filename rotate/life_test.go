@@ -351,6 +351,7 @@ func TestRotationThatFailsGoesOnInTheSameFileUntilItWorks(t *testing.T) {
 		}
 		d.Mend()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if files := logs(d.ProcessCrash()); len(files) != 2 || len(files["app.log"]) > 0 {
 			t.Error("mended: ", names(files))
 		}
@@ -361,6 +362,7 @@ func TestRotationThatFailsGoesOnInTheSameFileUntilItWorks(t *testing.T) {
 		d.Add(fault.DiskFault{Op: fault.DiskRename, Err: syscall.EACCES, Times: 2})
 		l.put(t, f, 10)
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if want := []time.Duration{0, s}; !slices.Equal(at, want) {
 			t.Errorf("later it tried at %v, want %v", at, want)
 		}

@@ -12,14 +12,9 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/adapters/logrus"
-	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/rotate"
 	sirupsen "github.com/sirupsen/logrus"
 )
-
-func TestMain(m *testing.M) { os.Exit(isolate.Tests{M: m}.Run()) }
-
-func TestUnknownCommandIsRefused(t *testing.T) { isolate.RefusesUnknownCommand(t) }
 
 func Example() {
 	dir, err := os.MkdirTemp("", "logrus")

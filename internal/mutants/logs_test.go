@@ -716,4 +716,16 @@ var logMutants = []mutant{
 		old: "\tchanged := maps.Clone(s.values)\n",
 		new: "\tchanged := s.values\n\t_ = maps.Clone[map[string]int]\n",
 	},
+	{
+		number: "X22", what: "a rotation keeps the next record from ending a failed write",
+		file: "rotate/rotate.go", tests: "IsOverWithTheNext",
+		old: "\tif f.failing != nil {\n\t\tturn = -1",
+		new: "\tif false {\n\t\tturn = -1",
+	},
+	{
+		number: "X23", what: "a torn line is counted again by each Writer on its file",
+		file: "rotate/exchange.go", tests: "TornLine",
+		old: "\tl.healed = false\n",
+		new: "",
+	},
 }
