@@ -676,6 +676,7 @@ func refused(t *testing.T, r *readahead.Reader, want string) {
 	check("Peek", err)
 	_, err = r.Discard(1)
 	check("Discard", err)
+	check("UnreadByte", r.UnreadByte())
 	_, err = r.WriteTo(io.Discard)
 	check("WriteTo", err)
 	for _, err := range r.Blocks() {
