@@ -767,3 +767,14 @@ func TestSteadyReadingAllocatesNothing(t *testing.T) {
 		r.Close()
 	}
 }
+
+// TestPeekIsNoRoomToAppendTo: that would change the bytes behind it.
+func TestPeekIsNoRoomToAppendTo(t *testing.T) {
+	r := readahead.NewReader(strings.NewReader("abcdef"), readahead.Options{})
+	defer r.Close()
+	p, err := r.Peek(3)
+	_ = append(p, "XYZ"...)
+	if all, e := r.Peek(6); err != nil || e != nil || string(all) != "abcdef" {
+		t.Errorf("%q, %v, %v", all, err, e)
+	}
+}
