@@ -1,6 +1,8 @@
 package filecopy
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -126,6 +128,44 @@ func TestAReflinkOfAFileThatGrewIsCutAndNotAskedForRoom(t *testing.T) {
 	r, err := copyOne(t.Context(), d, dst, src, Options{Method: Reflink})
 	if got, _ := os.ReadFile(dst); err != nil || string(got) != "text" || slices.Contains(d.calls, "Unwritten") {
 		t.Errorf("%q, %v; %+v", got, d.calls, r)
+	}
+}
+
+// TestASparseFileThatGrewIsCopiedAsItWas: what came is left out of the size, too.
+func TestASparseFileThatGrewIsCopiedAsItWas(t *testing.T) {
+	const size = 256 << 10
+	dir := t.TempDir()
+	src, dst := filepath.Join(dir, "src"), filepath.Join(dir, "dst")
+	file, err := os.Create(src)
+	must(t, err)
+	defer file.Close()
+	_, err = file.WriteAt(bytes.Repeat([]byte("x"), 4<<10), size-4<<10)
+	must(t, err)
+	d := &stepDisk{before: func(_ int, op string) error {
+		if op == "SeekData" {
+			_, err := file.WriteAt(bytes.Repeat([]byte("y"), 64<<10), size)
+			must(t, err)
+		}
+		return nil
+	}}
+	r, err := copyOne(t.Context(), d, dst, src, Options{Method: ReadWrite})
+	is, statErr := os.Stat(dst)
+	must(t, statErr)
+	if err != nil || !r.Changed || r.Size != size || is.Size() != size || !slices.Contains(d.calls, "SeekData") {
+		t.Errorf("%d bytes; %+v", is.Size(), r)
+	}
+}
+
+// TestADirectoryThatWasNotReadToItsEndIsNotCopied has the context end with the last name that was
+// read. Whether there are more is not known.
+func TestADirectoryThatWasNotReadToItsEndIsNotCopied(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(dir, "src"), 0o755))
+	must(t, os.WriteFile(filepath.Join(dir, "src", "file"), []byte("text"), 0o644))
+	ctx, cancel := context.WithCancel(t.Context())
+	totals, err := All(ctx, onePair(filepath.Join(dir, "dst"), filepath.Join(dir, "src")), Options{Each: func(Result) { cancel() }})
+	if !errors.Is(err, context.Canceled) || totals.Files != 1 || totals.Dirs != 0 {
+		t.Errorf("%+v, %v", totals, err)
 	}
 }
 

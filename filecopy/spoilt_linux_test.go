@@ -125,10 +125,10 @@ func TestArchiveLeavesNoAccessListOfTheDirectoryAbove(t *testing.T) {
 func TestADirectoryThatIsThereKeepsItsStickyBit(t *testing.T) {
 	dir := smallTree(t)
 	must(t, os.Chmod(dir+"/from/a", 0o777))
-	must(t, os.Chmod(dir+"/to/a", os.ModeSticky|0o777))
+	must(t, os.Chmod(dir+"/to/a", os.ModeSticky|os.ModeSetgid|0o777))
 	_, err := All(t.Context(), onePair(dir+"/to", dir+"/from"), Options{})
 	must(t, err)
-	if is, err := os.Stat(dir + "/to/a"); err != nil || is.Mode() != os.ModeDir|os.ModeSticky|0o777 {
+	if is, err := os.Stat(dir + "/to/a"); err != nil || is.Mode() != os.ModeDir|os.ModeSticky|os.ModeSetgid|0o777 {
 		t.Errorf("%v, %v", is.Mode(), err)
 	}
 }

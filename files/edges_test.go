@@ -5,6 +5,8 @@ import (
 	"errors"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/fault"
@@ -73,4 +75,69 @@ func TestUntouchedFileIsNotStripped(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	})
+}
+
+// TestEmptiedFileIsPartial has the write after the truncation fail.
+func TestEmptiedFileIsPartial(t *testing.T) {
+	eachWay(t, func(t *testing.T, p holdfast.Policy, write func(f *Set, w Write) (Result, error)) {
+		d := fault.NewDisk(fault.DiskFault{Op: fault.DiskWrite, Err: syscall.EIO})
+		f := onDisk(t, d, Options{Policy: p, Retry: once})
+		d.WriteFile("/a", []byte("old"), 0o644)
+		r, err := write(f, Write{Path: "/a", Data: []byte("new"), Mode: Truncate})
+		if data, _ := d.ReadFile("/a"); len(data) > 0 || !errors.Is(err, syscall.EIO) || r.Outcome != holdfast.OutcomePartial {
+			t.Errorf("%q: %+v", data, r)
+		}
+	})
+}
+
+// TestTruncateEmptiesWhatCameSinceTheFirstLook at an empty file.
+func TestTruncateEmptiesWhatCameSinceTheFirstLook(t *testing.T) {
+	eachWay(t, func(t *testing.T, p holdfast.Policy, write func(f *Set, w Write) (Result, error)) {
+		d := fault.NewDisk()
+		f := onDisk(t, d, Options{Policy: p})
+		d.WriteFile("/a", nil, 0o644)
+		looks := 0
+		d.Watch(func(c fault.DiskCall) {
+			if c.Op == fault.DiskStatFD && c.Path == "/a" && c.End.IsZero() {
+				if looks++; looks == 2 {
+					d.WriteFile("/a", []byte("another's"), 0o644)
+				}
+			}
+		})
+		_, err := write(f, Write{Path: "/a", Data: []byte("new"), Mode: Truncate})
+		d.Watch(nil)
+		if data, _ := d.ReadFile("/a"); err != nil || looks < 2 || string(data) != "new" {
+			t.Errorf("%q after %d looks, %v", data, looks, err)
+		}
+	})
+}
+
+// TestNothingIsWrittenToAFileThatCreateRemoved has a Create fail in the middle, and another call
+// that opened the file meanwhile wait for it.
+func TestNothingIsWrittenToAFileThatCreateRemoved(t *testing.T) {
+	for name, write := range map[string]func(f *Set) error{
+		"append": func(f *Set) error { return f.Append(noContext, "/a", []byte("its")) },
+		"write":  func(f *Set) error { _, err := f.WriteFile(noContext, "/./a", []byte("its"), Append); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := fault.NewDisk(fault.DiskFault{Op: fault.DiskWrite, Times: 1, Take: 1},
+					fault.DiskFault{Op: fault.DiskWrite, First: 2, Times: 1, Err: syscall.EIO, Delay: time.Minute})
+				f := onDisk(t, d, Options{Retry: once})
+				go func() {
+					if r, err := f.WriteFile(noContext, "/a", []byte("ours"), Create); !errors.Is(err, syscall.EIO) || r.Outcome != holdfast.OutcomeUntouched {
+						t.Errorf("%+v", r)
+					}
+				}()
+				synctest.Wait()
+				opens := d.Count(fault.DiskOpen)
+				if err := write(f); err != nil || d.Count(fault.DiskOpen) < opens+2 {
+					t.Errorf("%d opens, %v", d.Count(fault.DiskOpen)-opens, err)
+				}
+				if data, there := d.ReadFile("/a"); string(data) != "its" {
+					t.Errorf("%q, %v", data, there)
+				}
+			})
+		})
+	}
 }

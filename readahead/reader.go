@@ -123,7 +123,8 @@ type Reader struct {
 // Close if r is an [io.Closer]. Until then nothing else may read r: the Reader reads
 // more of it than it has returned.
 //
-// If the options are invalid, every call returns an error that says so.
+// If the options are invalid, every call but Close returns an error that says so, unless it
+// is for no bytes.
 func NewReader(r io.Reader, o Options) *Reader {
 	if err := o.validate(); err != nil {
 		return &Reader{source: source{reader: r}, most: math.MaxInt, err: fmt.Errorf("holdfast: %w", err)}
@@ -219,6 +220,9 @@ func (r *Reader) fill() error {
 // [bufio.ErrInvalidUnreadByte].
 func (r *Reader) UnreadByte() error {
 	if r.pos <= r.low {
+		if r.most == math.MaxInt { // it is closed, or the options are invalid
+			return r.err
+		}
 		return bufio.ErrInvalidUnreadByte
 	}
 	r.pos--
@@ -308,8 +312,8 @@ func notEOF(err error) error {
 }
 
 // Close ends the background, closes the source if it is an [io.Closer], and
-// returns the error of that. A second Close returns the same. Every other call
-// returns an error that wraps os.ErrClosed from then on.
+// returns the error of that. A second Close returns the same. Every other call but Err
+// returns an error that wraps os.ErrClosed from then on, unless it is for no bytes.
 //
 // If a Read is under way in the background, Close waits for it. A Read of a regular file
 // ends by itself. Close ends a Read of a pipe, a socket or another source with deadlines

@@ -676,6 +676,7 @@ func refused(t *testing.T, r *readahead.Reader, want string) {
 	check("Peek", err)
 	_, err = r.Discard(1)
 	check("Discard", err)
+	check("UnreadByte", r.UnreadByte())
 	_, err = r.WriteTo(io.Discard)
 	check("WriteTo", err)
 	for _, err := range r.Blocks() {
@@ -764,5 +765,16 @@ func TestSteadyReadingAllocatesNothing(t *testing.T) {
 			}
 		}
 		r.Close()
+	}
+}
+
+// TestPeekIsNoRoomToAppendTo: that would change the bytes behind it.
+func TestPeekIsNoRoomToAppendTo(t *testing.T) {
+	r := readahead.NewReader(strings.NewReader("abcdef"), readahead.Options{})
+	defer r.Close()
+	p, err := r.Peek(3)
+	_ = append(p, "XYZ"...)
+	if all, e := r.Peek(6); err != nil || e != nil || string(all) != "abcdef" {
+		t.Errorf("%q, %v, %v", all, err, e)
 	}
 }

@@ -204,3 +204,51 @@ func TestADirectoryThatIsBeingClosedIsNotGivenOut(t *testing.T) {
 		}
 	})
 }
+
+// TestADirectoryThatGivesItsFilesOtherRightsIsLookedAtAnew: what was seen of its first file holds
+// no longer.
+func TestADirectoryThatGivesItsFilesOtherRightsIsLookedAtAnew(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("directories have no such modes and groups")
+	}
+	check := func(name string, change func(path string) error) {
+		t.Run(name, func(t *testing.T) {
+			h, _, dir := newHandles(t, 4, "a")
+			path := filepath.Join(dir, "a")
+			old := useIn(t, h, 1, path)
+			h.Rest(&old.Handle)
+			if err := change(path); err != nil {
+				t.Skipf("it can't be changed here: %v", err)
+			}
+			d := useIn(t, h, 2, path)
+			defer h.Rest(&d.Handle)
+			if d == old {
+				t.Error("it is used as it was")
+			}
+		})
+	}
+	check("mode", func(path string) error { return os.Chmod(path, 0o700|os.ModeSetgid) })
+	check("group", func(path string) error { return os.Chown(path, -1, 4321) })
+}
+
+// TestADirectoryThatCannotBeReadIsOpenedForNamesAlone, and is closed where its names must be synced.
+func TestADirectoryThatCannotBeReadIsOpenedForNamesAlone(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux opens a directory that can't be read")
+	}
+	for _, syncs := range []bool{false, true} {
+		h, disk, dir := newHandles(t, 4)
+		h.Syncs, disk.noRead = syncs, fs.ErrPermission
+		d, err := h.UseDir(dir, 1)
+		switch {
+		case syncs:
+			if !errors.Is(err, fs.ErrPermission) || h.open != 0 || len(disk.open) != 0 {
+				t.Errorf("%v, %d counted, open are %v", err, h.open, disk.open)
+			}
+		case err != nil || !d.NamesOnly:
+			t.Errorf("%+v, %v", d, err)
+		default:
+			h.Rest(&d.Handle)
+		}
+	}
+}

@@ -24,6 +24,7 @@ type tallyDisk struct {
 	closed []string       // in order
 	hold   chan struct{}  // if not nil, OpenDir waits for it before it returns
 	noStat error          // of StatFD
+	noRead error          // of OpenDir
 }
 
 func (d *tallyDisk) StatFD(fd int) (sys.Stat, error) {
@@ -43,7 +44,18 @@ func (d *tallyDisk) add(fd int, path sys.Name) {
 	d.most = max(d.most, len(d.open))
 }
 
+func (d *tallyDisk) OpenForNames(path sys.Name) (int, error) {
+	fd, err := d.Disk.OpenForNames(path)
+	if err == nil {
+		d.add(fd, path)
+	}
+	return fd, err
+}
+
 func (d *tallyDisk) OpenDir(path sys.Name) (int, error) {
+	if d.noRead != nil {
+		return -1, d.noRead
+	}
 	fd, err := d.Disk.OpenDir(path)
 	if err == nil {
 		d.add(fd, path)
