@@ -195,6 +195,9 @@ func (p *proof) run(cmd *cobra.Command) error {
 	if err := p.hasRoom(); err != nil {
 		return err
 	}
+	if err := p.RemoveStale(); err != nil {
+		cli.Say(cmd.ErrOrStderr(), "%s", cli.OneLine(err.Error()))
+	}
 	if !changed("seed") {
 		p.Seed = rand.Uint64()
 	}
