@@ -627,7 +627,7 @@ func page(verdicts []*prove.Verdict, columns int) string {
 				fmt.Fprintf(w, "%s unmountable, ", humanize.Comma(all.Unmountable))
 			}
 		}
-		fmt.Fprintf(w, "%s acknowledged, in %v\n\n", cli.CountText(all.Acknowledged, "record"), elapsed.Round(time.Second/10))
+		fmt.Fprintf(w, "%s acknowledged\nthe rows took %v together, some at once\n\n", cli.CountText(all.Acknowledged, "record"), elapsed.Round(time.Second/10))
 	}
 	return w.String()
 }
