@@ -16,6 +16,9 @@ import (
 // A Group is a group of processes. Its leader is a shell that waits for the end of a pipe which only
 // this program has open. Then it kills the group. A process is in the group before it becomes another
 // program, so there is no moment at which nothing watches it.
+//
+// Note: User-Mode Linux calls setsid(2), by which only a leader stays in its group. So package uml has
+// a shell outside of its group instead.
 type Group struct {
 	leader *exec.Cmd
 	pipe   *os.File
