@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package group starts processes that end with this program, however it ends: also by kill -9, and
-// also what they have started themselves, as long as it stays in their group.
+// Package group starts processes that end with this program, however it ends, also by kill -9. So does
+// what they have started themselves, as long as it stays in their group.
 //
 // Start with [New].
 package group
