@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +17,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/place"
 	"github.com/holdfast-go/holdfast/internal/isolate"
+	"github.com/holdfast-go/holdfast/internal/lab/syscallfault"
 	"github.com/holdfast-go/holdfast/internal/lab/uml"
 	"github.com/holdfast-go/holdfast/internal/lab/volume"
 )
@@ -94,8 +98,8 @@ func startUser(t *testing.T, args ...string) *child {
 	return startCommand(t, exec.Command(self, args...), how)
 }
 
-// awaitProcessesIn waits until so many living processes have their working directory below dir: at
-// least, or none.
+// awaitProcessesIn waits until so many living processes have their working directory below dir, or are
+// a workload that writes there: at least, or none.
 func awaitProcessesIn(t *testing.T, dir string, count int) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)
@@ -109,7 +113,9 @@ func awaitProcessesIn(t *testing.T, dir string, count int) {
 		}
 		living = 0
 		for _, link := range links {
-			if at, err := os.Readlink(link); err == nil && strings.HasPrefix(at, dir+"/") {
+			at, err := os.Readlink(link)
+			line, _ := os.ReadFile(filepath.Join(filepath.Dir(link), "cmdline"))
+			if err == nil && (strings.HasPrefix(at, dir+"/") || bytes.Contains(line, []byte(dir+"/holdfast-prove-"))) {
 				living++
 			}
 		}
@@ -188,6 +194,68 @@ func TestKilledProofInsideLeavesNoProcess(t *testing.T) {
 		t.Errorf("exit code %d:\n%s", code, second.reported.String())
 	}
 	nothingIn(t, dir)
+}
+
+// TestKilledProofLeavesNoProcess kills runs while their processes are at work. None of them is left, and
+// the next run removes what is left in the directory. It does not touch that of a run that goes on, nor
+// one that prove has not made.
+func TestKilledProofLeavesNoProcess(t *testing.T) {
+	t.Parallel()
+	check := func(count int, args ...string) {
+		t.Helper()
+		dir := isolate.DirInMemory(t)
+		own := filepath.Join(dir, "holdfast-prove-1", "d")
+		if err := os.MkdirAll(own, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		start := func() *child {
+			c := startChild(t, append([]string{"prove", "--time", "5m", "--dir", dir}, args...)...)
+			awaitProcessesIn(t, dir, count)
+			return c
+		}
+		first := start()
+		if err := first.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		first.exit(t)
+		awaitProcessesIn(t, dir, 0)
+		left, err := os.ReadDir(dir)
+		if err != nil || len(left) < 2 {
+			t.Fatalf("%v: %v is left, %v", args, left, err)
+		}
+		second := start()
+		// Each start removes what is stale, also one that writes nothing there.
+		startChild(t, "prove", "--level", "memory", "--workload", "writer", "--states", "1", "--time", "1s", "--dir", dir).exit(t)
+		for _, e := range left {
+			if _, err := os.Stat(filepath.Join(dir, e.Name())); e.Name() != "holdfast-prove-1" && !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%v: %s is left: %v", args, e.Name(), err)
+			}
+		}
+		if err := second.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		if code := second.exit(t); code != cli.ExitInterrupted { // a directory that it lost would be an error
+			t.Errorf("%v: exit code %d:\n%s", args, code, second.reported.String())
+		}
+		if left, err := filepath.Glob(dir + "/*/*"); err != nil || len(left) != 1 || left[0] != own {
+			t.Errorf("%v: %v is left, %v", args, left, err)
+		}
+	}
+	check(1, "--level", "kill", "--workload", "whole-replace")
+	check(2, "--cmd", "(while :; do sleep 1; done) & echo ack 1; sleep 99", "--read", "echo 1; sleep 99")
+	idle := exec.Command("true")
+	s, err := syscallfault.Start(idle, "/", syscallfault.Kinds[:1], func(*syscallfault.Call) {})
+	if err != nil {
+		t.Skip("levels fault and hostile: ", err)
+	}
+	if err := idle.Wait(); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Stop(); err != nil {
+		t.Error(err)
+	}
+	check(1, "--level", "fault", "--workload", "whole-replace")
+	check(1, "--level", "hostile", "--workload", "whole-replace")
 }
 
 // TestProgramIsJudgedInside judges programs of the root outside, those of a shell. One that the guest

@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/holdfast-go/holdfast/internal/lab/group"
 	"github.com/holdfast-go/holdfast/internal/lab/syscallfault"
 )
 
@@ -124,8 +125,12 @@ func underFault(ctx context.Context, cmd *exec.Cmd, dir string, kinds []syscallf
 		cmd.Stdout = &said
 	}
 	cmd.Stderr = &said
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	g, err := group.New()
+	if err != nil {
+		return f, err
+	}
+	defer g.End()
+	g.Take(cmd)
 	cmd.WaitDelay = faultPatience // what it left running may hold its output
 	s, err := syscallfault.Start(cmd, dir, kinds, at)
 	if err != nil {
@@ -186,15 +191,15 @@ const leastFaults = 2
 
 // faultChain runs a workload with an injection, or to count its calls, and again without.
 func (v *Verdict) faultChain(ctx context.Context, w *Workload, o Options, seed uint64, in *injection) (counted map[syscallfault.Kind]int, err error) {
-	top, dir, err := provingDirectory(o.Dir)
+	dir, remove, err := o.directory()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(top)) }()
+	defer func() { err = errors.Join(err, remove()) }()
 	targets := w.Targets(v.Policy)
 	before := newSurvivors(len(targets))
 	for number := range 2 {
-		file := filepath.Join(top, fmt.Sprint("notes", number))
+		file := filepath.Join(filepath.Dir(dir), fmt.Sprint("notes", number))
 		cmd := o.Child(ctx, w.Name, v.Policy.String(), dir, file, strconv.FormatUint(seed, 10), strconv.Itoa(number))
 		kinds, now := []syscallfault.Kind(nil), in
 		switch {
@@ -293,11 +298,11 @@ func (v *Verdict) command(ctx context.Context, c *Command, o Options, most time.
 }
 
 func (v *Verdict) underCommand(ctx context.Context, c *Command, o Options, want map[string]string, in *injection) (counted map[syscallfault.Kind]int, found map[string]string, err error) {
-	top, dir, err := provingDirectory(o.Dir)
+	dir, remove, err := o.directory()
 	if err != nil {
 		return nil, nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(top)) }()
+	defer func() { err = errors.Join(err, remove()) }()
 	for name, text := range c.Before {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
 			return nil, nil, err
@@ -399,11 +404,11 @@ func (p Program) byFault(ctx context.Context, v *Verdict, r *rand.Rand, end time
 }
 
 func (p Program) underFault(ctx context.Context, v *Verdict, in *injection) (counted map[syscallfault.Kind]int, err error) {
-	top, dir, err := provingDirectory(p.Dir)
+	dir, remove, err := Options{Dir: p.Dir}.directory()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(top)) }()
+	defer func() { err = errors.Join(err, remove()) }()
 	kinds, lost, at, when := syscallfault.Kinds, newLossy(dir), func(*syscallfault.Call) {}, "without a fault"
 	if in != nil {
 		kinds, when = []syscallfault.Kind{in.kind}, in.String()

@@ -106,11 +106,11 @@ func TestCutTakesWhatWasNotSynced(t *testing.T) {
 	needSupervisor(t)
 	check := func(script string, want map[string]string) {
 		t.Helper()
-		top, dir, err := provingDirectory(t.TempDir())
+		dir, remove, err := Options{Dir: t.TempDir()}.directory()
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer os.RemoveAll(top)
+		defer remove()
 		if err := os.WriteFile(filepath.Join(dir, "old"), []byte("old\n"), 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -154,11 +154,11 @@ func TestLossyDiskKeepsWhatWasSynced(t *testing.T) {
 	needSupervisor(t)
 	check := func(script string, fails int, want map[string]string) {
 		t.Helper()
-		top, dir, err := provingDirectory(t.TempDir())
+		dir, remove, err := Options{Dir: t.TempDir()}.directory()
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer os.RemoveAll(top)
+		defer remove()
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
 		cmd.Dir = dir
 		d := newLossy(dir)

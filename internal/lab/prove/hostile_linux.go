@@ -329,12 +329,12 @@ func (p *attackedPlace) survey() (*Survivors, error) {
 // to do in a directory it must do there, whatever the directory's name has become. So both directories
 // have whole files and no temporary, and each acknowledged version is in one of them.
 func (v *Verdict) attacked(ctx context.Context, w *Workload, o Options, seed uint64, a attack) (calls int, err error) {
-	top, dir, err := provingDirectory(o.Dir)
+	dir, remove, err := o.directory()
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(top)) }()
-	top = filepath.Dir(dir)
+	defer func() { err = errors.Join(err, remove()) }()
+	top := filepath.Dir(dir)
 	targets := w.Targets(v.Policy)
 	p := attackedPlace{attack: a, dir: dir, place: filepath.Join(dir, path.Dir(targets[0].Path)),
 		victim: filepath.Join(top, "victim"), link: filepath.Join(top, "link"), targets: targets, read: w.Survey}

@@ -20,3 +20,6 @@ func (Program) Prove(context.Context) (*Verdict, error) { return nil, errors.New
 
 // Child does nothing here.
 func Child([]string) error { return errors.New(CanKill) }
+
+// RemoveStale does nothing: nothing is made here.
+func (Options) RemoveStale() error { return nil }

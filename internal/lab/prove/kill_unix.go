@@ -9,13 +9,14 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/lab/group"
 )
 
 // CanKill says why level kill can't be had here; "" is that it can.
@@ -40,22 +41,18 @@ func (v *Verdict) byKill(ctx context.Context, w *Workload, o Options, most time.
 
 // chain runs a workload in a new directory, kills it, and lets it go on, again and again.
 func (v *Verdict) chain(ctx context.Context, w *Workload, o Options, r *rand.Rand) (err error) {
-	top, err := os.MkdirTemp(o.Dir, "holdfast-prove-")
+	dir, remove, err := o.directory()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(top)) }()
-	dir := filepath.Join(top, "d")
-	if err := os.Mkdir(dir, 0o777); err != nil {
-		return err
-	}
+	defer func() { err = errors.Join(err, remove()) }()
 	targets := w.Targets(v.Policy)
 	before := newSurvivors(len(targets))
 	for number := range chainRuns {
 		c := NewChecker(targets, v.Loss)
 		c.Inherit(before)
 		kill := number < chainRuns-1
-		file := filepath.Join(top, fmt.Sprint("notes", number))
+		file := filepath.Join(filepath.Dir(dir), fmt.Sprint("notes", number))
 		cmd := o.Child(ctx, w.Name, v.Policy.String(), dir, file, strconv.FormatUint(r.Uint64(), 10), strconv.Itoa(number))
 		notes, killed, err := runAndKill(cmd, file, kill, time.Duration(r.Int64N(int64(12*time.Millisecond))))
 		if err != nil {
@@ -96,8 +93,12 @@ func runAndKill(cmd *exec.Cmd, file string, kill bool, after time.Duration) (not
 	defer shared.Close()
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	g, err := group.New()
+	if err != nil {
+		return nil, false, err
+	}
+	defer g.End()
+	g.Take(cmd)
 	if err := cmd.Start(); err != nil {
 		return nil, false, err
 	}
@@ -120,16 +121,13 @@ func runAndKill(cmd *exec.Cmd, file string, kill bool, after time.Duration) (not
 	}
 	time.Sleep(after)
 	if kill {
-		err = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		err = g.Kill()
 	} else {
 		shared.End(0)
 	}
 	waited := <-ended
 	killed = kill && waited != nil && cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL
-	switch {
-	case errors.Is(err, syscall.ESRCH):
-		err = nil // it has made all that it makes
-	case waited != nil && !killed:
+	if waited != nil && !killed {
 		err = errors.Join(err, failed(waited))
 	}
 	return shared.All(), killed, err

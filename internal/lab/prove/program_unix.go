@@ -14,10 +14,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/lab/group"
+	"github.com/holdfast-go/holdfast/internal/own"
 )
 
 // Prove crashes the program again and again, and judges what it has after each crash by what it
@@ -28,12 +29,12 @@ func (p Program) Prove(ctx context.Context) (v *Verdict, err error) {
 	defer func() { v.Elapsed = time.Since(began) }()
 	r := rand.New(rand.NewPCG(p.Seed, 3))
 	for v.Level != Fault && v.Failure == nil && (time.Since(began) < p.Time || v.Kills == 0) {
-		top, dir, err := provingDirectory(p.Dir)
+		dir, remove, err := Options{Dir: p.Dir}.directory()
 		if err != nil {
 			return v, err
 		}
 		err = p.chain(ctx, v, r, dir)
-		if err = errors.Join(err, os.RemoveAll(top)); err != nil {
+		if err = errors.Join(err, remove()); err != nil {
 			return v, err
 		}
 	}
@@ -112,8 +113,12 @@ func (p Program) judgeOf(ctx context.Context, v *Verdict) Judge {
 func (p Program) Survey(ctx context.Context, dir string) (*Survivors, error) {
 	read := exec.CommandContext(ctx, "sh", "-c", p.Read)
 	read.Dir = dir
-	read.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	read.Cancel = func() error { return syscall.Kill(-read.Process.Pid, syscall.SIGKILL) }
+	g, err := group.New()
+	if err != nil {
+		return nil, err
+	}
+	defer g.End()
+	g.Take(read)
 	read.WaitDelay = time.Second // for what it has started, and what is killed with it
 	var told bytes.Buffer
 	read.Stderr = &told
@@ -178,8 +183,12 @@ func (p Program) run(ctx context.Context, dir, acks string, size int64, after ti
 		cmd = p.Start(ctx, dir)
 	}
 	cmd.Stdout, cmd.Stderr = out, &stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	g, err := group.New()
+	if err != nil {
+		return nil, "", err
+	}
+	defer g.End()
+	g.Take(cmd)
 	if err := start(cmd); err != nil {
 		return nil, "", err
 	}
@@ -199,11 +208,8 @@ func (p Program) run(ctx context.Context, dir, acks string, size int64, after ti
 	}
 	if !over {
 		time.Sleep(after)
-		err = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		err = g.Kill()
 		<-ended
-		if errors.Is(err, syscall.ESRCH) {
-			err = nil
-		}
 	}
 	if ctx.Err() != nil {
 		return nil, "", context.Cause(ctx)
@@ -212,22 +218,31 @@ func (p Program) run(ctx context.Context, dir, acks string, size int64, after ti
 	return printed, strings.TrimSpace(stderr.String()), errors.Join(err, readErr)
 }
 
-// provingDirectory makes a directory for a program, below one for what is kept about it. Its path
-// has no links, as a supervisor needs it.
-func provingDirectory(in string) (top, dir string, err error) {
-	if top, err = os.MkdirTemp(in, "holdfast-prove-"); err != nil {
-		return "", "", err
+// provingPrefix begins the names of the directories that levels kill, fault and hostile make.
+const provingPrefix = "holdfast-prove-"
+
+// directory makes a directory for a program, below one for what is kept about it. Its path has no
+// links, as a supervisor needs it. remove removes both.
+func (o Options) directory() (dir string, remove func() error, err error) {
+	top, err := own.Claim(cmp.Or(o.Dir, os.TempDir()), provingPrefix)
+	if err != nil {
+		return "", nil, err
 	}
-	if dir, err = filepath.EvalSymlinks(top); err == nil {
+	if dir, err = filepath.EvalSymlinks(top.Path()); err == nil {
 		dir, err = filepath.Abs(filepath.Join(dir, "d"))
 	}
 	if err == nil {
 		err = os.Mkdir(dir, 0o777)
 	}
 	if err != nil {
-		err = errors.Join(err, os.RemoveAll(top))
+		return "", nil, errors.Join(err, top.Discard())
 	}
-	return top, dir, err
+	return dir, top.Discard, nil
+}
+
+// RemoveStale removes what killed runs have left where these levels write, as [own.RemoveStale] does.
+func (o Options) RemoveStale() error {
+	return own.RemoveStale(cmp.Or(o.Dir, os.TempDir()), provingPrefix)
 }
 
 // programTarget is all that a program writes.

@@ -195,6 +195,9 @@ func (p *proof) run(cmd *cobra.Command) error {
 	if err := p.hasRoom(); err != nil {
 		return err
 	}
+	if err := p.RemoveStale(); err != nil {
+		cli.Say(cmd.ErrOrStderr(), "%s", cli.OneLine(err.Error()))
+	}
 	if !changed("seed") {
 		p.Seed = rand.Uint64()
 	}
@@ -624,7 +627,7 @@ func page(verdicts []*prove.Verdict, columns int) string {
 				fmt.Fprintf(w, "%s unmountable, ", humanize.Comma(all.Unmountable))
 			}
 		}
-		fmt.Fprintf(w, "%s acknowledged, in %v\n\n", cli.CountText(all.Acknowledged, "record"), elapsed.Round(time.Second/10))
+		fmt.Fprintf(w, "%s acknowledged\nthe rows took %v together, some at once\n\n", cli.CountText(all.Acknowledged, "record"), elapsed.Round(time.Second/10))
 	}
 	return w.String()
 }
