@@ -31,13 +31,19 @@ func New() (*Group, error) {
 		return nil, err
 	}
 	// A program may send its whole group a signal, to end what it has started.
-	leader := exec.Command("/bin/sh", "-c", `trap '' HUP INT QUIT TERM; read -r _; kill -s KILL 0`)
+	leader := exec.Command("/bin/sh", "-c", `trap '' HUP INT QUIT TERM; echo; read -r _; kill -s KILL 0`)
 	leader.Stdin = read
 	leader.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := errors.Join(leader.Start(), read.Close()); err != nil {
+	ready, err := leader.StdoutPipe()
+	if err := errors.Join(err, leader.Start(), read.Close()); err != nil {
 		return nil, errors.Join(err, write.Close())
 	}
-	return &Group{leader, write}, nil
+	g := &Group{leader, write}
+	if _, err := ready.Read(make([]byte, 1)); err != nil { // no signal ends it from now on
+		g.End()
+		return nil, err
+	}
+	return g, nil
 }
 
 // Take makes a command start in the group. Its context's end kills all of the group.
