@@ -25,7 +25,7 @@ func TestSignalSentTwiceEndsTheRunInOrder(t *testing.T) {
 		if released {
 			t.Error("a signal within that time would end the process at once")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if !released {
 			t.Error("Ctrl-C would never end the process")
