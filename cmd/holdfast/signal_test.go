@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -13,8 +14,8 @@ import (
 func TestSignalSentTwiceEndsTheRunInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		signals := make(chan os.Signal, 1)
-		var released bool
-		ctx, caught := untilSignal(t.Context(), signals, func() { released = true })
+		var released atomic.Bool
+		ctx, caught := untilSignal(t.Context(), signals, func() { released.Store(true) })
 		signals <- os.Interrupt
 		<-ctx.Done()
 		if caught.Load() != int32(syscall.SIGINT) {
@@ -22,12 +23,12 @@ func TestSignalSentTwiceEndsTheRunInOrder(t *testing.T) {
 		}
 		time.Sleep(sameSignal - 1)
 		synctest.Wait()
-		if released {
+		if released.Load() {
 			t.Error("a signal within that time would end the process at once")
 		}
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
-		if !released {
+		if !released.Load() {
 			t.Error("Ctrl-C would never end the process")
 		}
 	})
