@@ -618,6 +618,7 @@ func TestARecordThatIsRemovedWhileItsSegmentIsOpenedIsNotFound(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	l.background.Wait() // the next segment is prepared: no call but those of Read comes
 	d.Watch(func(c fault.DiskCall) {
 		if c.Op == fault.DiskOpen && c.End.IsZero() {
 			d.Watch(nil)
