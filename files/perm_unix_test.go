@@ -12,6 +12,9 @@ import (
 
 func TestAppendGivesANewFileTheSpecialBits(t *testing.T) {
 	for _, special := range []fs.FileMode{fs.ModeSetgid, fs.ModeSticky, fs.ModeSetuid} {
+		if special == fs.ModeSetuid && os.Geteuid() != 0 {
+			continue // a write without CAP_FSETID clears it, see inode(7)
+		}
 		dir := t.TempDir()
 		f, err := New(Options{Perm: 0o640 | special})
 		if err != nil {
