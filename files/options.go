@@ -43,7 +43,8 @@ type Options struct {
 	MkdirAll bool
 
 	// Perm is what new files may be used for, before umask; 0 is 0666. It may hold
-	// setuid, setgid and sticky bits, and no other.
+	// setuid, setgid and sticky bits, and no other. An Append by an ordinary user clears setuid, as
+	// each write does.
 	Perm fs.FileMode
 
 	// Retry says how often what may pass is tried again.
