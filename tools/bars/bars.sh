@@ -2,11 +2,11 @@
 # Bars asks two questions of this machine: how often are builds of the same code told apart, and how often is one found that
 # was made slower on purpose? It takes about 4 minutes for each try.
 #
-#	tools/bars/bars.sh [TRIES [TURNS]]    TURNS of an empty loop in each Write: 16 are about 10 %, 24 about 20 %
+#	tools/bars/bars.sh [TRIES [TURNS]]    TURNS of an empty loop in each Write: 20 are 9 to 17 % here, 26 are 16 to 25 %
 #
 # Results stay in the directory that it names.
 set -eu
-tries=${1:-20} turns=${2:-16}
+tries=${1:-20} turns=${2:-20}
 cd "$(dirname "$0")/../.."
 root=$PWD out=$(mktemp -d "${TMPDIR:-/var/tmp}/holdfast-bars-XXXXXX")
 echo "in $out"

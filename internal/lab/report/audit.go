@@ -32,9 +32,9 @@ const AuditVersion = 1
 // ErrNoBenchmark reports that an audit has no lines for benchstat.
 var ErrNoBenchmark = errors.New("an audit has no benchmark lines: its results have (holdfast report FILE --export bench)")
 
-// WriteAudit writes the table for a terminal of 120 columns, or in a format. For
+// WriteAudit writes the table for a terminal of so many columns, from 60 to 120, or in a format. For
 // [Benchmark] it returns ErrNoBenchmark.
-func WriteAudit(w io.Writer, a Audit, format Format) error {
+func WriteAudit(w io.Writer, a Audit, format Format, columns int) error {
 	switch format {
 	case JSON:
 		return encode(w, a)
@@ -45,33 +45,36 @@ func WriteAudit(w io.Writer, a Audit, format Format) error {
 	case Benchmark:
 		return ErrNoBenchmark
 	}
-	return a.text(w)
+	return a.text(w, max(60, min(120, columns)))
 }
 
-func (a Audit) text(w io.Writer) error {
-	t := newTable(
-		table.ColumnConfig{Number: 1, WidthMax: 40, WidthMaxEnforcer: text.WrapSoft},
-		table.ColumnConfig{Number: 2, WidthMax: 18, WidthMaxEnforcer: text.WrapSoft},
-		table.ColumnConfig{Number: 3, WidthMax: 22, WidthMaxEnforcer: text.WrapSoft},
-		table.ColumnConfig{Number: 4, WidthMax: 30, WidthMaxEnforcer: text.WrapSoft},
-	)
-	t.AppendHeader(table.Row{"claim", "published", "measured here", "verdict"})
+func (a Audit) text(w io.Writer, columns int) error {
+	var configs []table.ColumnConfig
+	for i, percent := range []int{36, 17, 20, 27} { // of the columns without the six between them
+		configs = append(configs, table.ColumnConfig{Number: i + 1, WidthMax: (columns - 6) * percent / 100, WidthMaxEnforcer: text.WrapSoft})
+	}
+	t := study.Table{Head: []string{"claim", "published", "measured here", "verdict"}}
 	for i, c := range a.Claims {
 		if i == 0 || a.Claims[i-1].Study != c.Study {
-			t.AppendRow(table.Row{"\n" + c.Study})
+			t.Rows = append(t.Rows, []string{"\n" + c.Study})
 		}
-		t.AppendRow(table.Row{
+		t.Rows = append(t.Rows, []string{
 			fmt.Sprintf("%s: %s (%s)", c.Name, c.Says, c.Source) + judgedOn(c), orNone(c.Published), orNone(c.Measured), fmt.Sprintf("%s: %s", c.Verdict, c.Why),
 		})
 	}
 	var b strings.Builder
-	b.WriteString(wrap("audit: do the published claims hold in "+strings.ReplaceAll(a.Dir, "\n", `\n`)+"?", lineWidth, indent))
+	width := lineColumns(columns)
+	b.WriteString(wrap("audit: do the published claims hold in "+strings.ReplaceAll(a.Dir, "\n", `\n`)+"?", width, indent))
 	if facts := machineLine(a.Machine); facts != "" {
-		b.WriteString(wrap(facts, lineWidth, indent))
+		b.WriteString(wrap(facts, width, indent))
 	}
-	fmt.Fprintf(&b, "\n%s\n", t.Render())
+	if columns < lineWidth {
+		b.WriteString(listed(t, width))
+	} else {
+		fmt.Fprintf(&b, "\n%s\n", filled(newTable(configs...), t).Render())
+	}
 	for _, line := range a.notes() {
-		b.WriteString(wrap(line, lineWidth, indent))
+		b.WriteString(wrap(line, width, indent))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

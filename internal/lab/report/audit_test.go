@@ -43,8 +43,13 @@ func plantedAudit() report.Audit {
 
 func written(t *testing.T, a report.Audit, format report.Format) string {
 	t.Helper()
+	return writtenWithin(t, a, format, 120)
+}
+
+func writtenWithin(t *testing.T, a report.Audit, format report.Format, columns int) string {
+	t.Helper()
 	var b bytes.Buffer
-	if err := report.WriteAudit(&b, a, format); err != nil {
+	if err := report.WriteAudit(&b, a, format, columns); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -52,13 +57,25 @@ func written(t *testing.T, a report.Audit, format report.Format) string {
 
 func TestAuditGolden(t *testing.T) {
 	golden(t, "audit.txt", written(t, plantedAudit(), ""))
+	golden(t, "audit_60.txt", writtenWithin(t, plantedAudit(), "", 60))
 	golden(t, "audit.md", written(t, plantedAudit(), report.Markdown))
 }
 
-func TestAuditFitsInto120Columns(t *testing.T) {
-	for _, line := range strings.Split(written(t, plantedAudit(), ""), "\n") {
-		if n := utf8.RuneCountInString(line); n > 120 || strings.TrimRight(line, " ") != line {
-			t.Errorf("%d columns: %q", n, line)
+func TestAuditFitsTheTerminal(t *testing.T) {
+	a := plantedAudit()
+	a.Claims[3].Command = "" // it is copied, so it is one line
+	for _, columns := range []int{60, 80, 100, 110, 120} {
+		text := writtenWithin(t, a, "", columns)
+		for _, line := range strings.Split(text, "\n") {
+			if n := utf8.RuneCountInString(line); n > columns || strings.TrimRight(line, " ") != line {
+				t.Errorf("%d columns of %d: %q", n, columns, line)
+			}
+		}
+		whole := strings.Join(strings.Fields(text), " ")
+		for _, c := range a.Claims {
+			if measured, _, _ := strings.Cut(c.Measured, " "); !strings.Contains(whole, c.Name) || !strings.Contains(whole, measured) {
+				t.Errorf("%d columns lack %q:\n%s", columns, c.Name, text)
+			}
 		}
 	}
 }
@@ -127,7 +144,7 @@ func TestAuditIsReadBack(t *testing.T) {
 
 func TestAuditIsNoBenchmark(t *testing.T) {
 	var b bytes.Buffer
-	if err := report.WriteAudit(&b, plantedAudit(), report.Benchmark); !errors.Is(err, report.ErrNoBenchmark) || b.Len() > 0 {
+	if err := report.WriteAudit(&b, plantedAudit(), report.Benchmark, 0); !errors.Is(err, report.ErrNoBenchmark) || b.Len() > 0 {
 		t.Errorf("%v, %d bytes", err, b.Len())
 	}
 }

@@ -9,20 +9,18 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-
 	"github.com/holdfast-go/holdfast/internal/lab/advise"
 	"github.com/holdfast-go/holdfast/internal/lab/figure"
 	"github.com/holdfast-go/holdfast/internal/lab/stat"
 	"github.com/holdfast-go/holdfast/internal/lab/study"
 )
 
-// Contrast writes two runs side by side: as a table for the terminal, or in one of
-// [Formats].
-func Contrast(w io.Writer, c figure.Contrast, format Format) error {
+// Contrast writes two runs side by side: as a table for a terminal of 60 to 100 columns, or in one
+// of [Formats].
+func Contrast(w io.Writer, c figure.Contrast, format Format, columns int) error {
 	switch format {
 	case "":
-		_, err := io.WriteString(w, contrastText(c))
+		_, err := io.WriteString(w, contrastText(c, lineColumns(columns)))
 		return err
 	case Markdown:
 		_, err := io.WriteString(w, contrastMarkdown(c))
@@ -65,20 +63,26 @@ type contrastDocument struct {
 // Since version 2 costs are net, and paced cells are in it.
 const contrastVersion = 2
 
-func contrastText(c figure.Contrast) string {
+func contrastText(c figure.Contrast, width int) string {
 	var b strings.Builder
-	b.WriteString(wrap("A: "+sideText(c.A), lineWidth, indent) + wrap("B: "+sideText(c.B), lineWidth, indent))
+	b.WriteString(wrap("A: "+sideText(c.A), width, indent) + wrap("B: "+sideText(c.B), width, indent))
 	if len(c.Machines) > 0 {
-		fmt.Fprintf(&b, "\nthe machines differ\n%s\n", machinesTable(c, plainText).Render())
+		facts := machinesTable(c, plainText)
+		shown := filled(newTable(), facts).Render() + "\n"
+		if widest(shown) > width {
+			shown = listed(facts, width)
+		}
+		b.WriteString("\nthe machines differ\n" + shown)
 	}
 	for _, load := range loads(c) {
-		fmt.Fprintf(&b, "\n%s: %s\n%s\n", title(load), costName(load), strings.Join(fitted(changesTable(c, load, plainText), lineWidth), "\n\n"))
+		b.WriteString("\n" + wrap(title(load)+": "+costName(load), width, indent))
+		b.WriteString(strings.Join(fitted(changesTable(c, load, plainText), width), "\n\n") + "\n")
 	}
 	fmt.Fprintf(&b, "\n")
 	for _, n := range contrastNotes(c) {
-		b.WriteString(wrap(n, lineWidth, indent))
+		b.WriteString(wrap(n, width, indent))
 	}
-	fmt.Fprintf(&b, "\n%s", wrap(conclusion(c), lineWidth, indent))
+	fmt.Fprintf(&b, "\n%s", wrap(conclusion(c), width, indent))
 	return b.String()
 }
 
@@ -86,7 +90,7 @@ func contrastMarkdown(c figure.Contrast) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### holdfast: B against A\n\n- A: %s\n- B: %s\n\n**%s**\n", markdownFact(sideText(c.A)), markdownFact(sideText(c.B)), conclusion(c))
 	if len(c.Machines) > 0 {
-		fmt.Fprintf(&b, "\n#### the machines differ\n\n%s\n", machinesTable(c, markdownCode).RenderMarkdown())
+		fmt.Fprintf(&b, "\n#### the machines differ\n\n%s\n", filled(newTable(), machinesTable(c, markdownCode)).RenderMarkdown())
 	}
 	for _, load := range loads(c) {
 		fmt.Fprintf(&b, "\n#### %s: %s\n\n%s\n", markdownFact(title(load)), costName(load), tableText(changesTable(c, load, markdownCode)).RenderMarkdown())
@@ -127,11 +131,10 @@ func costName(l figure.Load) string {
 func plainText(name string) string { return name }
 
 // machinesTable has the facts that differ, each as quote writes it.
-func machinesTable(c figure.Contrast, quote func(string) string) table.Writer {
-	t := newTable()
-	t.AppendHeader(table.Row{"", "A", "B"})
+func machinesTable(c figure.Contrast, quote func(string) string) study.Table {
+	t := study.Table{Head: []string{"", "A", "B"}}
 	for _, d := range c.Machines {
-		t.AppendRow(table.Row{d.Name, quote(d.A), quote(d.B)})
+		t.Rows = append(t.Rows, []string{d.Name, quote(d.A), quote(d.B)})
 	}
 	return t
 }

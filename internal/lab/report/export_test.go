@@ -300,8 +300,13 @@ func beside(t *testing.T, change func(*result.Run)) figure.Contrast {
 
 func contrast(t *testing.T, c figure.Contrast, format report.Format) string {
 	t.Helper()
+	return contrastWithin(t, c, format, 100)
+}
+
+func contrastWithin(t *testing.T, c figure.Contrast, format report.Format, columns int) string {
+	t.Helper()
 	var b bytes.Buffer
-	if err := report.Contrast(&b, c, format); err != nil {
+	if err := report.Contrast(&b, c, format, columns); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -322,11 +327,14 @@ func TestGoldenContrast(t *testing.T) {
 		}
 		r.End = nil
 	})
-	text := contrast(t, other, "")
-	golden(t, "contrast_unpaired.txt", text)
-	for line := range strings.Lines(text) {
-		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 100 {
-			t.Errorf("%d columns: %s", n, line)
+	golden(t, "contrast_unpaired.txt", contrast(t, other, ""))
+	golden(t, "contrast_60.txt", contrastWithin(t, other, "", 60))
+	other.Machines[0].A = strings.Repeat("a value of many words ", 6)
+	for _, columns := range []int{60, 80, 100} {
+		for line := range strings.Lines(contrastWithin(t, other, "", columns)) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > columns {
+				t.Errorf("%d columns of %d: %s", n, columns, line)
+			}
 		}
 	}
 }

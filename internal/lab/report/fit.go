@@ -72,6 +72,19 @@ func columnWidth(t study.Table, column int) int {
 	return width
 }
 
+// listed renders a table as a list: the first cell of a row, and below it the others behind their heads.
+// Columns of prose would be too narrow on a narrow terminal.
+func listed(t study.Table, width int) string {
+	var b strings.Builder
+	for _, row := range t.Rows {
+		b.WriteString(wrap(row[0], width, indent))
+		for i, cell := range row[1:] {
+			b.WriteString(wrap(indent+t.Head[i+1]+": "+strings.ReplaceAll(cell, "\n", " "), width, indent+indent))
+		}
+	}
+	return b.String()
+}
+
 // folded breaks the cells of columns of prose at spaces, the widest column first, until the table
 // fits or nothing is left to break. On a narrow terminal it breaks figures with their intervals too.
 // It reports whether the table fits.
@@ -96,7 +109,13 @@ func folded(w table.Writer, t study.Table, most int) (shown string, ok bool) {
 		widths[most]--
 		columns := rightAligned(len(t.Head), textColumns(t)...)
 		for i, width := range widths {
-			columns[i].WidthMax, columns[i].WidthMaxEnforcer = width, text.WrapSoft
+			columns[i].WidthMax, columns[i].WidthMaxEnforcer = width, func(cell string, width int) string {
+				// The name of a policy has no spaces, and breaks behind a comma.
+				if at := strings.LastIndexByte(cell[:min(width, len(cell))], ','); at > 0 && len(cell) > width && !strings.Contains(cell, " ") {
+					cell = cell[:at+1] + " " + cell[at+1:]
+				}
+				return text.WrapSoft(cell, width)
+			}
 		}
 		w.SetColumnConfigs(columns)
 	}

@@ -192,7 +192,10 @@ func tableTitle(t study.Table) string {
 // tableText returns a table. Its first column is aligned to the left, as are all others
 // that have text.
 func tableText(t study.Table) table.Writer {
-	w := newTable(rightAligned(len(t.Head), textColumns(t)...)...)
+	return filled(newTable(rightAligned(len(t.Head), textColumns(t)...)...), t)
+}
+
+func filled(w table.Writer, t study.Table) table.Writer {
 	w.AppendHeader(cells(t.Head))
 	for _, r := range t.Rows {
 		w.AppendRow(cells(r))

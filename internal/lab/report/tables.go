@@ -7,11 +7,11 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/study"
 )
 
-// Table returns a table for a terminal of 100 columns, or with [Markdown] for a pull request.
+// Table returns a table for a terminal of so many columns, or with [Markdown] for a pull request.
 // It has no title and no notes.
-func (f Format) Table(t study.Table) string {
+func (f Format) Table(t study.Table, columns int) string {
 	if f != Markdown {
-		return strings.Join(fitted(t, lineWidth), "\n\n")
+		return strings.Join(fitted(t, lineColumns(columns)), "\n\n")
 	}
 	rows := t.Rows
 	t.Rows = nil

@@ -129,9 +129,7 @@ func (s sheet) textLosses(b *strings.Builder) {
 	}
 	b.WriteString("\n")
 	if _, _, ok := unfolded(t, s.columns); !ok && s.columns < lineWidth {
-		for _, row := range t.Rows { // a column of prose would be too narrow
-			b.WriteString(row[0] + "\n" + wrap(indent+t.Head[1]+": "+row[1], s.columns, indent+indent) + wrap(indent+t.Head[2]+": "+row[2], s.columns, indent+indent))
-		}
+		b.WriteString(listed(t, s.columns))
 		return
 	}
 	for _, part := range fitted(t, s.columns) {
@@ -201,9 +199,12 @@ func ASCII(text string) string {
 	}, text)
 }
 
-// Fold breaks a line at spaces, so that it is at most as wide as the lines of studies,
-// and ends it.
-func Fold(line string) string { return wrap(line, lineWidth, indent) }
+// Fold breaks a line at spaces and ends it. It is then at most as wide as the columns and the lines
+// of studies.
+func Fold(line string, columns int) string { return wrap(line, lineColumns(columns), indent) }
+
+// lineColumns is how wide a line may be on a terminal of so many columns.
+func lineColumns(columns int) int { return max(60, min(lineWidth, columns)) }
 
 // wrap breaks a line at spaces, so that it is at most width wide. A number stays with its
 // percent sign.

@@ -98,11 +98,10 @@ func (c *comparison) run(cmd *cobra.Command, nameA, nameB string) error {
 
 // Show writes a comparison in a format, or for a terminal.
 func Show(w io.Writer, c figure.Contrast, format report.Format) error {
-	write := func(w io.Writer) error { return report.Contrast(w, c, format) }
 	if format != "" {
-		return write(w)
+		return report.Contrast(w, c, format, 0)
 	}
-	return cli.WriteLocal(w, write)
+	return cli.WriteLocal(w, func(text io.Writer) error { return report.Contrast(text, c, "", cli.Columns(w)) })
 }
 
 // readSide reads results that a user named.

@@ -91,7 +91,7 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 		case c.output != "":
 			return show.HTML(w, f)
 		}
-		return cli.WriteLocal(w, func(w io.Writer) error { return show.Text(w, f, c.all) })
+		return cli.WriteLocal(w, func(text io.Writer) error { return show.Text(text, f, c.all, cli.Columns(w)) })
 	}
 	if err := cli.WriteOut(cmd.OutOrStdout(), c.output, write); err != nil {
 		return err

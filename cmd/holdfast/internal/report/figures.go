@@ -60,7 +60,7 @@ func drawFigures(stdin io.Reader, stdout, stderr io.Writer, dir string, inputs [
 	}
 	for _, why := range reasons {
 		line := fmt.Sprintf("holdfast: %s not drawn: %s (%s)", cli.CountText(int64(len(names[why])), "panel"), why, strings.Join(names[why], ", "))
-		_, _ = io.WriteString(stderr, report.Fold(line))
+		_, _ = io.WriteString(stderr, report.Fold(line, cli.Columns(stderr)))
 	}
 	_, err = fmt.Fprintf(stdout, "%s shows %s\n", filepath.Join(dir, pageName), cli.CountText(int64(len(panels)), "panel"))
 	return err

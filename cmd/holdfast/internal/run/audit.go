@@ -353,9 +353,8 @@ func (a *audit) print(w io.Writer, dir string, facts []machine.Fact, judged []st
 			return err
 		}
 	}
-	write := func(w io.Writer) error { return report.WriteAudit(w, all, a.export) }
 	if a.export != "" {
-		return write(w)
+		return report.WriteAudit(w, all, a.export, 0)
 	}
-	return cli.WriteLocal(w, write)
+	return cli.WriteLocal(w, func(text io.Writer) error { return report.WriteAudit(text, all, "", cli.Columns(w)) })
 }

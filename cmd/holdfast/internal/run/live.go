@@ -131,7 +131,7 @@ func (f *following) lines(columns, rows int) []string {
 	said := strings.Split(strings.TrimSuffix(f.said.String(), "\n"), "\n")
 	folded := ""
 	for _, line := range said[max(0, len(said)-saidLines):] {
-		folded += report.Fold(line)
+		folded += report.Fold(line, columns)
 	}
 	said = strings.Split(strings.TrimSuffix(folded, "\n"), "\n")
 	most := rows - len(lines) - len(said) - 3 // the heads of the columns, how many are left out, and a free line

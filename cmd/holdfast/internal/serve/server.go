@@ -256,7 +256,7 @@ func newPair(a, b figure.Side) pair {
 	c, err := figure.Compare(a, b, false, stat.Band)
 	var text strings.Builder
 	if err == nil {
-		err = report.Contrast(&text, c, "")
+		err = report.Contrast(&text, c, "", 100)
 	}
 	if err != nil {
 		return pair{a.Name, b.Name, err.Error()}

@@ -92,7 +92,7 @@ func word(h fleet.Host, part fleet.Part) string {
 
 func writeMarkdown(w io.Writer, f fleet.Fleet) error {
 	var b strings.Builder
-	fact, table := report.Markdown.Fact, report.Markdown.Table
+	fact, table := report.Markdown.Fact, func(t study.Table) string { return report.Markdown.Table(t, 0) }
 	fmt.Fprintf(&b, "### holdfast: fleet\n\n**%s**\n\n%s\n", summary(f), table(groupsTable(f, len(f.Groups))))
 	if len(f.Outliers) > 0 {
 		b.WriteString("\n#### outliers\n\n")

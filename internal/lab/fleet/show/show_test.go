@@ -51,32 +51,34 @@ func made(kinds, hosts, slow, silent int) fleet.Fleet {
 // TestTextHasAtMostSixtyLines: whatever there is, a terminal of 60 lines has the first of it, and the
 // words where to find the rest.
 func TestTextHasAtMostSixtyLines(t *testing.T) {
-	for _, of := range []struct{ kinds, hosts, slow, silent int }{{0, 0, 0, 1}, {1, 1, 0, 0}, {1, 4, 1, 0}, {1, 6, 0, 2}, {1, 7, 1, 0}, {1, 1000, 1, 0}, {1, 1000, 200, 500}, {40, 10, 2, 0}, {40, 5, 1, 300}} {
-		f := made(of.kinds, of.hosts, of.slow, of.silent)
-		var b strings.Builder
-		if err := Text(&b, f, false); err != nil {
-			t.Fatal(err)
-		}
-		text := b.String()
-		for line := range strings.Lines(text) {
-			if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > 100 {
-				t.Errorf("%+v: a line of %d columns: %s", of, n, line)
+	for _, columns := range []int{60, 80, 100} {
+		for _, of := range []struct{ kinds, hosts, slow, silent int }{{0, 0, 0, 1}, {1, 1, 0, 0}, {1, 4, 1, 0}, {1, 6, 0, 2}, {1, 7, 1, 0}, {1, 1000, 1, 0}, {1, 1000, 200, 500}, {40, 10, 2, 0}, {40, 5, 1, 300}} {
+			f := made(of.kinds, of.hosts, of.slow, of.silent)
+			var b strings.Builder
+			if err := Text(&b, f, false, columns); err != nil {
+				t.Fatal(err)
 			}
-		}
-		if n := strings.Count(text, "\n"); n > MostLines {
-			t.Errorf("%+v: %d lines:\n%s", of, n, text)
-		}
-		outliers := of.kinds * of.slow
-		if len(f.Outliers) != outliers {
-			t.Errorf("%+v: %d outliers, want %d", of, len(f.Outliers), outliers)
-		}
-		shown := strings.Count(text, ": disk slower: ")
-		if shown == 0 && outliers > 0 || shown < outliers && !strings.Contains(text, fmt.Sprintf("and %s more: --all\n", count(outliers-shown, "outlier"))) {
-			t.Errorf("%+v: %d of %d outliers, and nothing of the others:\n%s", of, shown, outliers, text)
-		}
-		b.Reset()
-		if err := Text(&b, f, true); err != nil || strings.Count(b.String(), ": disk slower: ") != outliers {
-			t.Errorf("%+v: %v, not every outlier in all", of, err)
+			text := b.String()
+			for line := range strings.Lines(text) {
+				if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > columns {
+					t.Errorf("%+v: a line of %d columns of %d: %s", of, n, columns, line)
+				}
+			}
+			if n := strings.Count(text, "\n"); n > MostLines {
+				t.Errorf("%+v, %d columns: %d lines:\n%s", of, columns, n, text)
+			}
+			outliers := of.kinds * of.slow
+			if len(f.Outliers) != outliers {
+				t.Errorf("%+v: %d outliers, want %d", of, len(f.Outliers), outliers)
+			}
+			shown := strings.Count(text, ": disk slower: ")
+			if shown == 0 && outliers > 0 || shown < outliers && !strings.Contains(text, fmt.Sprintf("and %s more: --all\n", count(outliers-shown, "outlier"))) {
+				t.Errorf("%+v: %d of %d outliers, and nothing of the others:\n%s", of, shown, outliers, text)
+			}
+			b.Reset()
+			if err := Text(&b, f, true, columns); err != nil || strings.Count(b.String(), ": disk slower: ") != outliers {
+				t.Errorf("%+v: %v, not every outlier in all", of, err)
+			}
 		}
 	}
 }
