@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,19 +23,36 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/write"
 )
 
-// A subcommand is a command below the root. Its name is known before it is made.
+// A subcommand is a command below the root. What a list of commands has of it is known before it is made.
 type subcommand struct {
-	name string
-	new  func() *cobra.Command
+	name, short string
+	build       func() *cobra.Command
+}
+
+func (c subcommand) new() *cobra.Command {
+	cmd := c.build()
+	cmd.Short = c.short
+	return cmd
 }
 
 func subcommands() []subcommand {
 	return []subcommand{
-		{"bench", func() *cobra.Command { return run.NewBench(usermode.Kernel{}) }},
-		{"advise", run.NewAdvise}, {"report", report.New}, {"compare", compare.New}, {"fleet", fleet.New}, {"serve", serve.New}, {"audit", run.NewAudit},
-		{"prove", func() *cobra.Command { return prove.New(usermode.Kernel{}) }},
-		{"write", write.New}, {"gen", gen.New}, {"copy", copy.New}, {"volumes", volumes.New}, {"wal", wal.New},
-		{"version", cli.NewVersion}, {"completion", newCompletion}, {"man", cli.NewMan},
+		{"bench", "measure what each policy costs on this disk, or repeat a published experiment", func() *cobra.Command { return run.NewBench(usermode.Kernel{}) }},
+		{"advise", "choose the cheapest policy that meets a need", run.NewAdvise},
+		{"report", "print the table of an earlier run again, make a page of it, or export it", report.New},
+		{"compare", "say what got slower or faster from one run to another", compare.New},
+		{"fleet", "set the results of many hosts beside each other, and find the odd ones", fleet.New},
+		{"serve", "show the results in a directory as pages in a browser", serve.New},
+		{"audit", "put the claims of the published experiments to the test, on this machine", run.NewAudit},
+		{"prove", "crash what writes, and show what was lost beside what was promised", func() *cobra.Command { return prove.New(usermode.Kernel{}) }},
+		{"write", "spread lines from standard input over many files, under a policy", write.New},
+		{"gen", "make a file of a size to measure with: random bytes, text, zeros or a hole", gen.New},
+		{"copy", "copy files and directories by the fastest way that the kernel offers", copy.New},
+		{"volumes", "list the file systems that can be made here, and what killed runs have left of some", volumes.New},
+		{"wal", "check a write-ahead log, print its records, or copy what is whole of it", wal.New},
+		{"version", "show the version of holdfast", cli.NewVersion},
+		{"completion", "print a script that completes holdfast's commands in a shell", newCompletion},
+		{"man", "write the manual pages", cli.NewMan},
 	}
 }
 
@@ -49,20 +67,25 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// rootFor returns the command with what the arguments ask for: one subcommand, or all if they begin with
-// no name of one. To make all takes longer than to copy a small file.
+// rootFor returns the command with what the arguments ask for: one subcommand, the names of all for a list
+// of them, or all if they begin with no name of one. To make all takes longer than to copy a small file.
 func rootFor(args []string) *cobra.Command {
-	if len(args) > 0 {
+	root := bareRoot()
+	if len(args) == 0 || len(args) == 1 && slices.Contains([]string{"-h", "--help", "help", "-v", "--version"}, args[0]) {
 		for _, c := range subcommands() {
-			if c.name == args[0] && c.name != "completion" && c.name != "man" { // these are of all
-				root := bareRoot()
-				root.AddCommand(c.new())
-				return root
-			}
+			// What can't run is in no list.
+			root.AddCommand(&cobra.Command{Use: c.name, Short: c.short, Run: func(*cobra.Command, []string) {}})
+		}
+		return root
+	}
+	for _, c := range subcommands() {
+		if c.name == args[0] && c.name != "completion" && c.name != "man" { // these are of all
+			root.AddCommand(c.new())
+			return root
 		}
 	}
-	root := newRoot()
-	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+	root = newRoot()
+	if args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd {
 		completeValues(root)
 	}
 	return root
@@ -134,8 +157,7 @@ func helpCommand(cmd *cobra.Command, args []string) error {
 func newCompletion() *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
-		Use:   "completion bash|zsh|fish|powershell",
-		Short: "print a script that completes holdfast's commands in a shell",
+		Use: "completion bash|zsh|fish|powershell",
 		Long: `Completion prints a script for a shell that completes holdfast's commands and
 flags when Tab is pressed. Load it where your shell loads such scripts.`,
 		Example: `  holdfast completion bash > holdfast.bash

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -9,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 )
 
 // Counts of bytes and not times: what a command allocates before it does anything is the
@@ -46,7 +49,21 @@ func TestStartAllocatesLittle(t *testing.T) {
 	t.Logf("%d packages, %d bytes", len(packages), sum)
 }
 
-// TestOnlyTheCommandThatIsAskedForIsMade: of the help all are, of copy one.
+// TestListsOfCommandsAreThoseOfAll: the root's help makes no command, and says the same.
+func TestListsOfCommandsAreThoseOfAll(t *testing.T) {
+	var want strings.Builder
+	all := newRoot()
+	all.SetOut(&want)
+	cli.Help(all, nil)
+	for _, args := range [][]string{nil, {"-h"}, {"--help"}, {"help"}} {
+		var got strings.Builder
+		if err := runCommand(t.Context(), args, nil, &got, io.Discard); err != nil || got.String() != want.String() {
+			t.Errorf("%q prints %q, %v; want %q", args, got.String(), err, want.String())
+		}
+	}
+}
+
+// TestOnlyTheCommandThatIsAskedForIsMade: of copy one, of the root's help none but in name.
 func TestOnlyTheCommandThatIsAskedForIsMade(t *testing.T) {
 	check := func(mostCommands int, mostBytes uint64, args ...string) {
 		t.Helper()
@@ -66,6 +83,6 @@ func TestOnlyTheCommandThatIsAskedForIsMade(t *testing.T) {
 		}
 		t.Logf("%q: %d bytes", args, least)
 	}
-	check(100, 115<<10, "--help")
-	check(1, 12<<10, "copy", "a", "b")
+	check(100, 18<<10, "--help") // names alone
+	check(1, 11<<10, "copy", "a", "b")
 }

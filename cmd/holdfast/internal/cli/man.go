@@ -16,8 +16,7 @@ import (
 // NewMan is the command man.
 func NewMan() *cobra.Command {
 	return &cobra.Command{
-		Use:   "man directory",
-		Short: "write the manual pages",
+		Use: "man directory",
 		Long: `Man writes the manual page of each command into a directory, which it makes if it
 is missing: holdfast.1, holdfast-bench.1 and so on. man(1) finds them where
 MANPATH has a directory man1 with them.`,

@@ -11,9 +11,8 @@ import (
 // NewVersion is the command version.
 func NewVersion() *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "show the version of holdfast",
-		Long:  "Version shows which holdfast this is: its version, the commit it was built\nfrom where that is known, the Go release and the system.",
+		Use:  "version",
+		Long: "Version shows which holdfast this is: its version, the commit it was built\nfrom where that is known, the Go release and the system.",
 		Example: `  holdfast version
   holdfast version --help`,
 		Args: NoArguments,

@@ -29,8 +29,7 @@ type comparison struct {
 func New() *cobra.Command {
 	c := &comparison{threshold: stat.Band}
 	cmd := &cobra.Command{
-		Use:   "compare A.jsonl B.jsonl [flags]",
-		Short: "say what got slower or faster from one run to another",
+		Use: "compare A.jsonl B.jsonl [flags]",
 		Long: `Compare sets the results B beside the earlier results A: what differs in the
 machines, then cell by cell the ratio of the times with its interval and one of
 four words, faster, slower, same or not proven, and at last all cells together

@@ -65,8 +65,7 @@ func parseCopyPolicy(text string) (p copyPolicy, err error) {
 func New() *cobra.Command {
 	c := &copying{}
 	cmd := &cobra.Command{
-		Use:   "copy source… destination [flags]",
-		Short: "copy files and directories by the fastest way that the kernel offers",
+		Use: "copy source… destination [flags]",
 		Long: `Copy copies files, and directories with all that is in them, with their permissions,
 times and holes. For each file it takes the fastest way that works here: a reflink,
 which shares the bytes, a copy inside a file server, splice in the kernel, or reads

@@ -37,8 +37,7 @@ type command struct {
 func New() *cobra.Command {
 	c := &command{threshold: fleet.DefaultThreshold}
 	cmd := &cobra.Command{
-		Use:   "fleet RESULTS.jsonl|DIRECTORY... [flags]",
-		Short: "set the results of many hosts beside each other, and find the odd ones",
+		Use: "fleet RESULTS.jsonl|DIRECTORY... [flags]",
 		Long: `Fleet reads results that holdfast bench -o has kept on many hosts, and sets like
 hosts beside each other: the same study, CPU model, CPUs, memory, file system,
 mount options and kind of device. In each group it finds the hosts that are slower

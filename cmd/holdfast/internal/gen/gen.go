@@ -75,8 +75,7 @@ func parseGenPolicy(text string) (holdfast.Policy, error) {
 func New() *cobra.Command {
 	g := &generation{kind: genRandom, policy: atomicPolicy()}
 	cmd := &cobra.Command{
-		Use:   "gen file size [flags]",
-		Short: "make a file of a size to measure with: random bytes, text, zeros or a hole",
+		Use: "gen file size [flags]",
 		Long: `Gen makes a file of exactly so many bytes. 100MB is 100,000,000 bytes, 100MiB
 is 104,857,600, which the published gen_rand_file.sh makes of 100. A bare number is
 bytes, from 1024 on: below, give a unit. 0 makes an empty file. The file gets its

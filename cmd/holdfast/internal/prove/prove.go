@@ -56,8 +56,7 @@ func New(started place.Starter) *cobra.Command {
 	half := len(names) / 2
 	p := &proof{Options: prove.Options{States: 100_000, Time: 45 * time.Second}, started: started}
 	cmd := &cobra.Command{
-		Use:   "prove [flags]",
-		Short: "crash what writes, and show what was lost beside what was promised",
+		Use: "prove [flags]",
 		Long: `Prove writes under each policy, crashes that again and again, and compares what is
 left with what had been acknowledged. A record that was acknowledged and is gone is
 a broken promise: exit code 1. Others may be lost, as far as the policy allows.

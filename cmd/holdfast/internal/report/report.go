@@ -58,9 +58,8 @@ marked. The file - is the standard input.`
 func New() *cobra.Command {
 	var r reporting
 	cmd := &cobra.Command{
-		Use:   "report results.jsonl... [flags]",
-		Short: "print the table of an earlier run again, make a page of it, or export it",
-		Long:  reportLong,
+		Use:  "report results.jsonl... [flags]",
+		Long: reportLong,
 		Example: `  holdfast report results.jsonl -o report.html --need 'loss<=1s,p99<10ms'
   holdfast report results.jsonl --export csv`,
 		Args: r.args,

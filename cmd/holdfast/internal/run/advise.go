@@ -47,8 +47,7 @@ const usualRate = 1000
 func NewAdvise() *cobra.Command {
 	c := &consultation{where: where{dir: "."}, seed: uint64(rand.Uint32()), budget: adviceTime}
 	cmd := &cobra.Command{
-		Use:   "advise [results.jsonl] [flags]",
-		Short: "choose the cheapest policy that meets a need",
+		Use: "advise [results.jsonl] [flags]",
 		Long: `Advise says which policy meets a need on this disk and costs least, with its
 evidence and its margin. If none does, the exit code is 1: it says which is the
 nearest, and by how much it falls short. If that is not known, the exit code is 4: it

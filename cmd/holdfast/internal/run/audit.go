@@ -51,8 +51,7 @@ type resultsDir struct {
 func NewAudit() *cobra.Command {
 	a := &audit{where: where{dir: "."}, seed: uint64(rand.Uint32())}
 	cmd := &cobra.Command{
-		Use:   "audit [flags]",
-		Short: "put the claims of the published experiments to the test, on this machine",
+		Use: "audit [flags]",
 		Long: `Audit runs the small form of all studies and says of each published claim whether
 it holds here: the claim, the figure that was published, the one measured here
 with its interval, a verdict, and why. A claim that can't be checked here names

@@ -106,8 +106,7 @@ func NewBench(kernels ...place.Kernel) *cobra.Command {
 	b := &benchmark{where: where{dir: "."}, kernels: kernels}
 	b.seed = uint64(rand.Uint32())
 	cmd := &cobra.Command{
-		Use:   "bench [study] [flags]",
-		Short: "measure what each policy costs on this disk, or repeat a published experiment",
+		Use: "bench [study] [flags]",
 		Long: `Bench writes files under several policies of buffering, flushing and syncing and
 prints what each costs a writer on this disk, how long it takes until all is
 durable, CPU time, the latency of a Write, and what a crash takes at worst. A

@@ -25,8 +25,7 @@ const anyPort = "127.0.0.1:0"
 func New() *cobra.Command {
 	listen := anyPort
 	cmd := &cobra.Command{
-		Use:   "serve [directory] [flags]",
-		Short: "show the results in a directory as pages in a browser",
+		Use: "serve [directory] [flags]",
 		Long: `Serve lists the results that a directory holds (default: the current one), newest
 first, and prints the address to open in a browser. Results are found by machine,
 policy and study. Each opens as the page that holdfast report -o writes, two or

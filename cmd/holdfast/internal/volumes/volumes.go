@@ -27,8 +27,7 @@ import (
 func New() *cobra.Command {
 	var clean bool
 	cmd := &cobra.Command{
-		Use:   "volumes [directory...] [flags]",
-		Short: "list the file systems that can be made here, and what killed runs have left of some",
+		Use: "volumes [directory...] [flags]",
 		Long: `Volumes lists the file systems that a run can be had on with --fs, whether each can
 be made here, and if not, what is missing. Making one takes root: an image file, a
 loop device and a mount, all in a new directory of the run's own, and removed at its end.

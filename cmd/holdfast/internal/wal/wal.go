@@ -26,8 +26,7 @@ import (
 // New is the command.
 func New() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "wal verify|cat|repair",
-		Short: "check a write-ahead log, print its records, or copy what is whole of it",
+		Use: "wal verify|cat|repair",
 		Long: `Wal is for the logs of the Go package wal. The program that writes the log must
 have closed it. No command changes the log.
 

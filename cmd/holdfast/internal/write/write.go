@@ -50,8 +50,7 @@ type bounds struct {
 func New() *cobra.Command {
 	d := &distribution{policy: holdfast.Periodic(time.Second), dirs: true, bounds: bounds{retries: 3, memory: 64 * holdfast.MiB}}
 	cmd := &cobra.Command{
-		Use:   "write --out pattern [flags] < lines",
-		Short: "spread lines from standard input over many files, under a policy",
+		Use: "write --out pattern [flags] < lines",
 		Long: `Write appends each line that it reads to the file that the line itself names. The
 pattern of --out is the path of a file with placeholders:
   {name} {user.id}   a field of the JSON object that the line is ({.3} is one too)
