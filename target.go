@@ -63,7 +63,7 @@ func syncable(f *os.File, p Policy) error {
 	}
 	const never = fs.ModeNamedPipe | fs.ModeSocket | fs.ModeCharDevice
 	if p.Sync.Mode != SyncNever && info.Mode()&never != 0 {
-		return fmt.Errorf("holdfast: %s is a pipe, socket or terminal and has no stable storage for sync=%v; use sync=never", f.Name(), p.Sync)
+		return fmt.Errorf("holdfast: %s is a pipe, socket or device and has no stable storage for sync=%v; use sync=never", f.Name(), p.Sync)
 	}
 	return nil
 }

@@ -146,6 +146,10 @@ const (
 	// partly is behind the name of a file that is being compressed.
 	partly = ".part"
 
+	// lastYear is of names that count. Nanoseconds since 1970 end in it, so no clock is later. A later
+	// name is another program's, and the names behind it could grow longer than stamp.
+	lastYear = 2262
+
 	longestName   = 255 // bytes, of most file systems
 	longestSuffix = len("-") + len(stamp) + len(packed) + len(partly)
 )
