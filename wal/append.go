@@ -110,6 +110,9 @@ func (l *Log) acceptLocked(records [][]byte) (last uint64, err error) {
 			return 0, err
 		}
 		full := len(l.pending) > 0 && int64(len(l.pending))+size > int64(l.limit)
+		if full {
+			l.commit.join.Enough()
+		}
 		switch {
 		case uint64(len(records)) > mostIndex-l.last:
 			return 0, fmt.Errorf("wal: %d records behind index %d; the largest index is %d; begin a new log", len(records), l.last, uint64(mostIndex))

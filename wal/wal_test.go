@@ -776,6 +776,41 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
+// TestAFullMemoryEndsTheWaitForOthers has more records under way than memory holds: a leader that waits for
+// those of the last batch waits in vain.
+func TestAFullMemoryEndsTheWaitForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDisk(t, nil)
+		l, _, err := open(noDsync{d}, "/log", Options{Policy: holdfast.Durable(), SegmentSize: 16 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.limit = 4096
+		d.Add(fault.DiskFault{Op: fault.DiskDatasync, Delay: time.Second})
+		start := time.Now()
+		const seconds = 60
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				for time.Since(start) < seconds*time.Second {
+					if _, err := l.Append(make([]byte, 1000)); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		before := d.Count(fault.DiskDatasync)
+		time.Sleep(seconds * time.Second)
+		if n := d.Count(fault.DiskDatasync) - before; n < seconds-1 {
+			t.Errorf("%d syncs of a second each in %d seconds", n, seconds)
+		}
+		all.Wait()
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestRetentionRecyclesFiles bounds the files of a log that is truncated as it grows.
 func TestRetentionRecyclesFiles(t *testing.T) {
 	dir := t.TempDir()

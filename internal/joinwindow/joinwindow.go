@@ -18,6 +18,7 @@ type Window struct {
 	released time.Time     // when the last batch was
 	away     int           // how many of it are not back
 	comeback time.Duration // how long a batch took to be back, all but an eighth of it
+	enough   bool          // nobody else can join this batch
 	parked   bool          // a leader sleeps until expected have come
 	arrivals chan struct{}
 }
@@ -59,7 +60,20 @@ func (j *Window) back() {
 // Arrived records how many have joined so far, the leader included.
 func (j *Window) Arrived(joined int) {
 	j.back()
-	if j.parked && joined >= j.expected {
+	if joined >= j.expected {
+		j.wake()
+	}
+}
+
+// Enough says that nobody else can join, because memory is full. It ends the leader's wait,
+// or the next one's.
+func (j *Window) Enough() {
+	j.enough = true
+	j.wake()
+}
+
+func (j *Window) wake() {
+	if j.parked {
 		j.parked = false
 		close(j.arrivals)
 	}
@@ -76,8 +90,9 @@ func (j *Window) length() time.Duration {
 // under mu, how many have joined, the leader included. The end of stop ends the wait.
 func (j *Window) Await(mu sync.Locker, joined func() int, stop <-chan struct{}) {
 	j.back() // the leader
+	defer func() { j.enough = false }()
 	window := j.length()
-	if joined() >= j.expected || window == 0 {
+	if j.enough || joined() >= j.expected || window == 0 {
 		return
 	}
 	if window < parkAbove {
@@ -89,7 +104,7 @@ func (j *Window) Await(mu sync.Locker, joined func() int, stop <-chan struct{}) 
 
 func (j *Window) yield(mu sync.Locker, joined func() int, window time.Duration) {
 	start := time.Now()
-	for i := 0; i < maxYields && joined() < j.expected; i++ {
+	for i := 0; i < maxYields && !j.enough && joined() < j.expected; i++ {
 		mu.Unlock()
 		runtime.Gosched()
 		late := time.Since(start) > window

@@ -46,7 +46,7 @@ func TestWindowFollowsHowLongABatchTakesToComeBack(t *testing.T) {
 // TestALeaderWaitsForThoseThatAreExpected waits by a timer and by yielding: until all have
 // come, until the window is over, and until it is stopped.
 func TestALeaderWaitsForThoseThatAreExpected(t *testing.T) {
-	check := func(what string, took, come time.Duration, stopped bool, want time.Duration) {
+	check := func(what string, took, come time.Duration, stopped bool, want time.Duration, full ...time.Duration) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
 			var mu sync.Mutex
@@ -67,6 +67,14 @@ func TestALeaderWaitsForThoseThatAreExpected(t *testing.T) {
 			if stopped {
 				close(stop)
 			}
+			for _, after := range full {
+				others.Go(func() {
+					time.Sleep(after)
+					mu.Lock()
+					defer mu.Unlock()
+					j.Enough()
+				})
+			}
 			start := time.Now()
 			mu.Lock()
 			j.Await(&mu, func() int { return joined }, stop)
@@ -82,5 +90,6 @@ func TestALeaderWaitsForThoseThatAreExpected(t *testing.T) {
 	check("they come too late", long, time.Second, false, long/windowShare)
 	check("it is stopped", long, 10*time.Millisecond, true, 0)
 	check("all come at once", short, 0, false, 0)
+	check("memory fills", long, time.Second, false, 20*time.Millisecond, 20*time.Millisecond)
 	check("no sync was seen", 0, time.Millisecond, false, 0)
 }
