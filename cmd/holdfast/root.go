@@ -67,8 +67,8 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// rootFor returns the command with what the arguments ask for: one subcommand, the names of all for a list
-// of them, or all if they begin with no name of one. To make all takes longer than to copy a small file.
+// rootFor returns the command with what the arguments ask for. That is one subcommand, or the names of
+// all for a list of them. Otherwise it is all, which takes longer than to copy a small file.
 func rootFor(args []string) *cobra.Command {
 	root := bareRoot()
 	if len(args) == 0 || len(args) == 1 && slices.Contains([]string{"-h", "--help", "help", "-v", "--version"}, args[0]) {
