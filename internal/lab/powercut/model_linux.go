@@ -242,24 +242,20 @@ func readTree(in string, p *prove.Program, t prove.Tree) (s *prove.Survivors, er
 
 // withTree calls fn with a directory that has a tree, and removes it.
 func withTree(in string, t prove.Tree, fn func(dir string) error) error {
-	top, err := os.MkdirTemp(in, "holdfast-state-")
+	dir, remove, err := prove.Options{Dir: in}.Directory()
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(top, workName)
-	if err = os.Mkdir(dir, 0o777); err == nil {
-		err = writeTree(dir, t)
-	}
-	if err == nil {
+	if err = writeTree(dir, t); err == nil {
 		err = fn(dir)
 	}
-	return errors.Join(err, os.RemoveAll(top))
+	return errors.Join(err, remove())
 }
 
 // replayModel judges a state of the model again. It needs no namespace: nothing is mounted.
-func replayModel(ctx context.Context, f *prove.Failure, look string) (*prove.Violation, error) {
+func replayModel(ctx context.Context, in string, f *prove.Failure, look string) (*prove.Violation, error) {
 	if look != "" {
-		err := withTree("", f.Tree(), func(dir string) error {
+		err := withTree(in, f.Tree(), func(dir string) error {
 			cmd := exec.CommandContext(ctx, "sh", "-c", look)
 			cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, os.Stdin, os.Stdout, os.Stderr
 			return cmd.Run()
@@ -272,7 +268,7 @@ func replayModel(ctx context.Context, f *prove.Failure, look string) (*prove.Vio
 		w := p.Workload()
 		policy := prove.NamedPolicies()[0] // a program has none
 		f.Targets, f.Loss = w.Targets(policy), w.Loss(policy)
-		f.Read = func(t prove.Tree) (*prove.Survivors, error) { return readTree("", p, t) }
+		f.Read = func(t prove.Tree) (*prove.Survivors, error) { return readTree(in, p, t) }
 	}
 	return f.Replay()
 }

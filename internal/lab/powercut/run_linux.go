@@ -90,7 +90,7 @@ func Replay(ctx context.Context, o prove.Options, f *prove.Failure, look string)
 		return nil, fmt.Errorf("the state is at entry %d, and the log has %d", f.State.Position, len(f.Log.Entries))
 	}
 	if f.Log.FS == Model {
-		return replayModel(ctx, f, look)
+		return replayModel(ctx, o.Dir, f, look)
 	}
 	if err := Can(ctx, o, f.Log.FS); err != nil && o.Room == nil {
 		return nil, err

@@ -191,7 +191,7 @@ const leastFaults = 2
 
 // faultChain runs a workload with an injection, or to count its calls, and again without.
 func (v *Verdict) faultChain(ctx context.Context, w *Workload, o Options, seed uint64, in *injection) (counted map[syscallfault.Kind]int, err error) {
-	dir, remove, err := o.directory()
+	dir, remove, err := o.Directory()
 	if err != nil {
 		return nil, err
 	}
@@ -298,7 +298,7 @@ func (v *Verdict) command(ctx context.Context, c *Command, o Options, most time.
 }
 
 func (v *Verdict) underCommand(ctx context.Context, c *Command, o Options, want map[string]string, in *injection) (counted map[syscallfault.Kind]int, found map[string]string, err error) {
-	dir, remove, err := o.directory()
+	dir, remove, err := o.Directory()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -404,7 +404,7 @@ func (p Program) byFault(ctx context.Context, v *Verdict, r *rand.Rand, end time
 }
 
 func (p Program) underFault(ctx context.Context, v *Verdict, in *injection) (counted map[syscallfault.Kind]int, err error) {
-	dir, remove, err := Options{Dir: p.Dir}.directory()
+	dir, remove, err := Options{Dir: p.Dir}.Directory()
 	if err != nil {
 		return nil, err
 	}

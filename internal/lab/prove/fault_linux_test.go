@@ -106,7 +106,7 @@ func TestCutTakesWhatWasNotSynced(t *testing.T) {
 	needSupervisor(t)
 	check := func(script string, want map[string]string) {
 		t.Helper()
-		dir, remove, err := Options{Dir: t.TempDir()}.directory()
+		dir, remove, err := Options{Dir: t.TempDir()}.Directory()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +154,7 @@ func TestLossyDiskKeepsWhatWasSynced(t *testing.T) {
 	needSupervisor(t)
 	check := func(script string, fails int, want map[string]string) {
 		t.Helper()
-		dir, remove, err := Options{Dir: t.TempDir()}.directory()
+		dir, remove, err := Options{Dir: t.TempDir()}.Directory()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -329,7 +329,7 @@ func (p *attackedPlace) survey() (*Survivors, error) {
 // to do in a directory it must do there, whatever the directory's name has become. So both directories
 // have whole files and no temporary, and each acknowledged version is in one of them.
 func (v *Verdict) attacked(ctx context.Context, w *Workload, o Options, seed uint64, a attack) (calls int, err error) {
-	dir, remove, err := o.directory()
+	dir, remove, err := o.Directory()
 	if err != nil {
 		return 0, err
 	}

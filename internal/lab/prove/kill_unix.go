@@ -41,7 +41,7 @@ func (v *Verdict) byKill(ctx context.Context, w *Workload, o Options, most time.
 
 // chain runs a workload in a new directory, kills it, and lets it go on, again and again.
 func (v *Verdict) chain(ctx context.Context, w *Workload, o Options, r *rand.Rand) (err error) {
-	dir, remove, err := o.directory()
+	dir, remove, err := o.Directory()
 	if err != nil {
 		return err
 	}

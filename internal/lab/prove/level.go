@@ -167,7 +167,7 @@ func (o Options) judgeCells(ctx context.Context, level Level, end time.Time, jud
 				v := c.Verdict(level, o.Seed+uint64(i))
 				if o.Time > 0 && n >= must+atOnce && time.Now().After(end.Add(grace)) {
 					v.Verdict = NoTime
-				} else if err := v.make(ctx, c, o, atOnce*time.Until(end)/time.Duration(len(cells)-n)); err != nil {
+				} else if err := v.make(ctx, c, o, o.share(time.Until(end), len(cells)-n, atOnce)); err != nil {
 					stop(fmt.Errorf("level %s, workload %s under %v: %w", level, v.Workload, c.Policy, err))
 					return
 				}
@@ -182,6 +182,11 @@ func (o Options) judgeCells(ctx context.Context, level Level, end time.Time, jud
 	}
 	group.Wait()
 	return context.Cause(ctx)
+}
+
+// share returns how long the next of so many cells may take, where so many are worked on at a time.
+func (Options) share(left time.Duration, cells, together int) time.Duration {
+	return left / time.Duration((cells+together-1)/together)
 }
 
 // make makes the verdict of a cell in about a time.

@@ -202,3 +202,18 @@ func TestPiecesAreTheBytesOfAState(t *testing.T) {
 		t.Error("no write was torn")
 	}
 }
+
+// TestNoCellTakesMoreThanTheTime is about the last cells, which are fewer than can be worked on at a time.
+func TestNoCellTakesMoreThanTheTime(t *testing.T) {
+	check := func(cells int, want time.Duration) {
+		t.Helper()
+		if got := (Options{}).share(12*time.Second, cells, 4); got != want {
+			t.Errorf("%d cells: %v, want %v", cells, got, want)
+		}
+	}
+	check(1, 12*time.Second)
+	check(4, 12*time.Second)
+	check(5, 6*time.Second)
+	check(8, 6*time.Second)
+	check(12, 4*time.Second)
+}

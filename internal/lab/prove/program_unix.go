@@ -29,7 +29,7 @@ func (p Program) Prove(ctx context.Context) (v *Verdict, err error) {
 	defer func() { v.Elapsed = time.Since(began) }()
 	r := rand.New(rand.NewPCG(p.Seed, 3))
 	for v.Level != Fault && v.Failure == nil && (time.Since(began) < p.Time || v.Kills == 0) {
-		dir, remove, err := Options{Dir: p.Dir}.directory()
+		dir, remove, err := Options{Dir: p.Dir}.Directory()
 		if err != nil {
 			return v, err
 		}
@@ -218,12 +218,12 @@ func (p Program) run(ctx context.Context, dir, acks string, size int64, after ti
 	return printed, strings.TrimSpace(stderr.String()), errors.Join(err, readErr)
 }
 
-// provingPrefix begins the names of the directories that levels kill, fault and hostile make.
+// provingPrefix begins the names of the directories in which programs work or look.
 const provingPrefix = "holdfast-prove-"
 
-// directory makes a directory for a program, below one for what is kept about it. Its path has no
-// links, as a supervisor needs it. remove removes both.
-func (o Options) directory() (dir string, remove func() error, err error) {
+// Directory makes a directory for a program, below one for what is kept about it. Its path has no
+// links, as a supervisor needs it. remove removes both. After a kill -9, [Options.RemoveStale] does.
+func (o Options) Directory() (dir string, remove func() error, err error) {
 	top, err := own.Claim(cmp.Or(o.Dir, os.TempDir()), provingPrefix)
 	if err != nil {
 		return "", nil, err

@@ -164,6 +164,7 @@ func (p *proof) run(cmd *cobra.Command) error {
 		return cli.Misuse(cli.SeeHelp(cmd), "--time %v is no time", p.Time)
 	}
 	if p.replay != "" {
+		p.removeStale(cmd.ErrOrStderr())
 		return p.again(cmd.Context(), cmd.OutOrStdout())
 	}
 	if p.look != "" {
@@ -194,9 +195,7 @@ func (p *proof) run(cmd *cobra.Command) error {
 	if err := p.hasRoom(); err != nil {
 		return err
 	}
-	if err := p.RemoveStale(); err != nil {
-		cli.Say(cmd.ErrOrStderr(), "%s", cli.OneLine(err.Error()))
-	}
+	p.removeStale(cmd.ErrOrStderr())
 	if !changed("seed") {
 		p.Seed = rand.Uint64()
 	}
@@ -235,6 +234,13 @@ func (p *proof) run(cmd *cobra.Command) error {
 		return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: cli.DiskHint(err)}
 	}
 	return p.report(cmd.OutOrStdout(), verdicts)
+}
+
+// removeStale removes what killed runs have left. What it can't remove is said, and ends nothing.
+func (p *proof) removeStale(stderr io.Writer) {
+	if err := p.RemoveStale(); err != nil {
+		cli.Say(stderr, "%s", cli.OneLine(err.Error()))
+	}
 }
 
 // leastOpen is how many files and pipes the levels have open at a time. Without them not even what was made
@@ -422,7 +428,7 @@ func (p *proof) show(cmd *cobra.Command) error {
 	}
 	out := cmd.OutOrStdout()
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	o := prove.Options{Child: thisProgram}
+	o := prove.Options{Child: thisProgram, Dir: p.Dir}
 	if p.eio {
 		var refusals []powercut.Refusal
 		if refusals, err = powercut.ShowRefusals(cmd.Context(), o, kinds); len(refusals) > 0 {
@@ -752,7 +758,7 @@ func (p *proof) again(ctx context.Context, stdout io.Writer) error {
 		l.Program.Command, l.Program.Read = p.command, p.read
 	}
 	var violation *prove.Violation
-	o := prove.Options{Child: thisProgram}
+	o := prove.Options{Child: thisProgram, Dir: p.Dir}
 	switch inside := p.kernelOf(&v); {
 	case inside && p.look != "":
 		return cli.Misuse("leave --look out", "--replay %s: the state is mounted in another kernel, where no command can look at it", p.replay)
