@@ -243,7 +243,8 @@ func (l *Log) begin(first, low uint64) (s *segment, err error) {
 
 // drop removes segments that have left the log. It keeps one as the spare file: its bytes
 // have older epochs than what will be written there. They must be void already by what is
-// durable, since a crash may bring back any of them.
+// durable, since a crash may bring back any of them. More spare files would save zeros later, but
+// TruncateBefore must give room back to the disk.
 func (l *Log) drop(segments []*segment) error {
 	if len(segments) == 0 {
 		return nil
