@@ -424,6 +424,24 @@ var writerMutants = []mutant{
 		also: []edit{{"lane.go", "\t\tw.merging--\n", ""}},
 	},
 	{
+		number: "831", what: "a long record of a lane passes what the lane holds",
+		file: "lane.go", tests: laneTests,
+		old: "len(p) > mostGathered && (l.n.Load() == 0 || l.turnOver(nil)) && l.w.copied(p)",
+		new: "len(p) > mostGathered && l.w.copied(p)",
+	},
+	{
+		number: "832", what: "a long record of a lane is copied beyond the limit",
+		file: "lane.go", tests: laneTests,
+		old: "\tif len(p) > w.limit-w.pos {\n\t\treturn false",
+		new: "\tif len(p) > len(w.buf)-w.pos {\n\t\treturn false",
+	},
+	{
+		number: "833", what: "a goroutine that waits for the lock keeps its thread's processor",
+		file: "lock.go", tests: "Lock",
+		old: "\t\tsys.YieldThread()\n",
+		new: "\t\t_ = sys.YieldThread\n",
+	},
+	{
 		number: "891", what: "a sync by bytes that falls due during a call's sync is forgotten",
 		file: "commit.go", tests: "ByBytes|Fault",
 		old: "\t\tw.syncBytesLocked()\n\t\tw.idle.Broadcast()\n",
