@@ -139,7 +139,10 @@ func readResults(name string, stdin io.Reader, read func(io.Reader) (result.Run,
 // hintWhole says how to save the lines before one that can't be used.
 func hintWhole(name string, err error) string {
 	var format *result.FormatError
-	if !errors.As(err, &format) || format.Line == 1 || name == "-" {
+	switch {
+	case strings.HasSuffix(name, ".gz"):
+		return "if it is compressed, unpack it first: gunzip -k " + name
+	case !errors.As(err, &format) || format.Line == 1 || name == "-":
 		return HintResults
 	}
 	return fmt.Sprintf("the lines before it are whole: head -n %d %s > saved.jsonl keeps them, and --resume saved.jsonl goes on", format.Line-1, name)

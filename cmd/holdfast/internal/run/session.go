@@ -401,7 +401,10 @@ func (s *session) refuse(err error) error {
 			when = "before the first round was done"
 		}
 		hint := "give -o results.jsonl to keep what is measured until then"
-		if s.file != nil {
+		switch {
+		case s.file == nil && s.output != "":
+			hint = "nothing was measured until then, and " + s.output + " was not made"
+		case s.file != nil:
 			hint = fmt.Sprintf("what was measured until then is in %s; holdfast bench --resume %[1]s goes on", s.output)
 		}
 		return &cli.Refusal{Code: cli.ExitInterrupted, Err: errors.New("interrupted " + when), Hint: hint}
