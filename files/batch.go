@@ -298,7 +298,7 @@ func (b *batch) putBackLocked(w *job) {
 
 // fewFiles is how many files the giver writes itself before it starts a worker, unless
 // they wait for the disk. Many batches are no longer, and to wake another thread takes as
-// long as to write some files.
+// long as to write some files. With Workers of 1 it writes all of them.
 const fewFiles = 4
 
 // push queues a file for the workers, and sees that one will work on it. Starting
@@ -317,7 +317,7 @@ func (b *batch) push(w *job) {
 	b.given++
 	b.bytes += len(w.data)
 	switch {
-	case b.results.Len() <= fewFiles && b.started == 0 && !b.waitsLocked():
+	case (b.results.Len() <= fewFiles || b.files.options.Workers == 1) && b.started == 0 && !b.waitsLocked():
 		b.workLocked()
 	case b.idle > 0:
 		b.idle--

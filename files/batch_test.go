@@ -155,7 +155,11 @@ func TestIteratorIsNotAskedForMoreThanIsAhead(t *testing.T) {
 					}
 				}
 			})
-			if limit := int64(min(lookAhead*workers, mostAhead)); err != nil || most > limit+1 || most < limit/2 {
+			limit := int64(min(lookAhead*workers, mostAhead))
+			if workers == 1 {
+				limit = 0 // the caller's goroutine writes each before it asks for the next
+			}
+			if err != nil || most > limit+1 || most < limit/2 {
 				t.Errorf("%d workers: %d ahead, %v", workers, most, err)
 			}
 		})

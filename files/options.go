@@ -27,8 +27,8 @@ type Options struct {
 	Policy holdfast.Policy
 
 	// Workers is how many goroutines a WriteAll writes with, and how many flush what
-	// is due by time; 0 is GOMAXPROCS. A WriteAll that syncs files one by one uses
-	// more, because they wait.
+	// is due by time; 0 is GOMAXPROCS. With 1 the caller's writes each file before it asks
+	// for the next. A WriteAll that syncs files one by one uses more, because they wait.
 	Workers int
 
 	// Handles is the most descriptors that are open at any time, directories included.
