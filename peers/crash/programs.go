@@ -62,7 +62,7 @@ var programs = []program{
 		documented: "yes: rename(2) promises nothing of a power cut"},
 	{name: "sh", setting: "echo >t && sync t && mv t f && sync .", command: counter("echo $n >t && sync t && mv t f && sync . || exit"), read: count,
 		documented: "yes: fsync(2) of the file, and of its directory"},
-	{name: "sh", setting: "echo >>log", command: appended("echo $n >>log || exit"), read: lines, lost: []prove.Level{prove.PowerCut},
+	{name: "sh", setting: "printf >>log", command: appended(`printf "%07d\n" $n >>log || exit`), read: lines, lost: []prove.Level{prove.PowerCut},
 		documented: "yes: write(2) promises nothing of a power cut"},
 	{name: "sh", setting: "fifty records in memory", lost: []prove.Level{prove.Kill, prove.Fault, prove.PowerCut},
 		command: appended(`b="$b$n\n"; if [ $((n%50)) = 0 ]; then printf "$b" >>log; b=; fi`), read: lines,
@@ -76,7 +76,7 @@ func counter(step string) string {
 
 const count = "if [ -e f ]; then seq $(cat f); fi"
 
-// appended is a script that keeps a line a record.
+// appended is a script that keeps a line a record. A line of eight bytes lies in one page: a kill can tear no write of it.
 func appended(step string) string {
 	return "n=$(cat log 2>/dev/null | wc -l); while :; do n=$((n+1)); " + step + "; echo ack $n; done"
 }
