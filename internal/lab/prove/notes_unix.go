@@ -13,6 +13,7 @@ import (
 	"unsafe"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/sys"
 	"golang.org/x/sys/unix"
 )
 
@@ -41,6 +42,9 @@ func ShareNotes(path string) (*SharedNotes, error) {
 	defer f.Close()
 	size := int(unsafe.Sizeof(slot{})) * (mostNotes + 1)
 	if err := f.Truncate(int64(size)); err != nil {
+		return nil, err
+	}
+	if err := sys.Reserve(f, int64(size)); err != nil {
 		return nil, err
 	}
 	data, err := unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
