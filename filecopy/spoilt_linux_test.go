@@ -604,8 +604,8 @@ func TestAFileIsReplacedWhereNamesAreShort(t *testing.T) {
 	}
 }
 
-// An emptyDisk is a kernel whose own ways copy nothing, and say that it worked: some do so of files
-// that are made when they are read.
+// An emptyDisk is a kernel whose own ways copy nothing, and return no error. It is so for some
+// files that are made when they are read.
 type emptyDisk struct{ *stepDisk }
 
 func (emptyDisk) CopyRange(int, int, int64, int) (int, error)     { return 0, nil }
