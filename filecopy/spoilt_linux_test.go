@@ -603,3 +603,21 @@ func TestAFileIsReplacedWhereNamesAreShort(t *testing.T) {
 		sameFile(t, c.in("dst"), c.in("src"))
 	}
 }
+
+// An emptyDisk is a kernel whose own ways copy nothing, and return no error. It is so for some
+// files that are made when they are read.
+type emptyDisk struct{ *stepDisk }
+
+func (emptyDisk) CopyRange(int, int, int64, int) (int, error)     { return 0, nil }
+func (emptyDisk) Splice(int, int64, int, int64, int) (int, error) { return 0, nil }
+func (emptyDisk) Clone(int, int) error                            { return syscall.EXDEV }
+
+func TestAWayThatCopiesNothingIsLeft(t *testing.T) {
+	c := newCopyCase(t, Options{}, false)
+	d := emptyDisk{&stepDisk{before: func(int, string) error { return nil }}}
+	r, err := copyOne(t.Context(), d, c.in("dst"), c.in("src"), c.o)
+	if err != nil || r.Method != ReadWrite {
+		t.Errorf("%+v, %v", r, err)
+	}
+	sameFile(t, c.in("dst"), c.in("src"))
+}

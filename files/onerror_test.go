@@ -1,6 +1,7 @@
 package files
 
 import (
+	"context"
 	"errors"
 	"syscall"
 	"testing"
@@ -167,6 +168,29 @@ func TestStatsTellWhatIsAtRisk(t *testing.T) {
 		check("after a pause", 6, 6, time.Second)
 		if s := f.Stats(); s.Writes != 4 || s.Flushes != 2 || s.Flush.Count() != 2 || s.Sync.Count() == 0 || s.LongestSync == 0 {
 			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// TestTheEndOfAWaitForATurnIsNotHeard: no write of the bytes has failed.
+func TestTheEndOfAWaitForATurnIsNotHeard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskWrite, Path: "slow", Times: 1, Take: fault.All, Delay: time.Hour})
+		f := newSet(disk, Options{Policy: holdfast.Unbuffered(), Handles: 4})
+		f.OnError(func(e *Error) { t.Error("heard of", e) })
+		go f.Append(noContext, "/slow", []byte("x"))
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(noContext, time.Second)
+		defer cancel()
+		if err := f.Append(ctx, "/mine", []byte("x")); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if n := f.Stats().Errors; n != 0 {
+			t.Errorf("%d errors are counted", n)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -225,6 +225,24 @@ func TestReplaceKeepsAttributes(t *testing.T) {
 	})
 }
 
+// TestReplaceByNothingKeepsNoCapability: where no byte is written, the kernel takes none away.
+func TestReplaceByNothingKeepsNoCapability(t *testing.T) {
+	path := acltest.Directory(t) + "/file"
+	acltest.OldFile(t, path, 0, 0, 0o755)
+	capability := "\x01\x00\x00\x02\x00\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+	if err := unix.Setxattr(path, "security.capability", []byte(capability), 0); err != nil {
+		t.Skip("no such attributes here: ", err)
+	}
+	f, err := files.New(files.Options{})
+	acltest.Must(t, err)
+	defer f.Close()
+	_, err = f.WriteFile(t.Context(), path, nil, files.Replace)
+	acltest.Must(t, err)
+	if got := acltest.Attribute(path, "security.capability"); got != unix.ENODATA.Error() {
+		t.Errorf("%q", got)
+	}
+}
+
 // TestReplaceReportsAttributesThatItCannotKeep replaces a file with an attribute that only
 // root may set.
 func TestReplaceReportsAttributesThatItCannotKeep(t *testing.T) {

@@ -1,6 +1,7 @@
 package readahead_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/holdfast-go/holdfast/internal/fault"
@@ -28,6 +29,20 @@ func TestUnreadByteAfterAPeekAcrossABlock(t *testing.T) {
 			if c, err := r.ReadByte(); err != nil || c != data[i] {
 				t.Fatalf("byte %d again = %q, %v; want %q", i, c, err, data[i])
 			}
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestReadOfNoBytesReadsNothing: the source may be a pipe that has nothing yet.
+func TestReadOfNoBytesReadsNothing(t *testing.T) {
+	for _, ahead := range []readahead.Mode{readahead.Never, readahead.Regular} {
+		source := strings.NewReader("text")
+		r := readahead.NewReader(source, readahead.Options{ReadAhead: ahead})
+		if n, err := r.Read(nil); n != 0 || err != nil || source.Len() != 4 {
+			t.Errorf("Read of no bytes = %d, %v; %d bytes are left", n, err, source.Len())
 		}
 		if err := r.Close(); err != nil {
 			t.Error(err)

@@ -732,3 +732,28 @@ func TestNewFileWhoseOwnerCannotBeKeptIsForFewer(t *testing.T) {
 		l.closed(t, d, f)
 	})
 }
+
+// TestABackupStaysWhereTheCompressedOneIsNotClosed: a close may be what says that bytes were lost.
+func TestABackupStaysWhereTheCompressedOneIsNotClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, l := newMemory(t), ledger{}
+		var heard []*Error
+		f := opened(t, d, Options{Compress: true, OnError: func(e *Error) { heard = append(heard, e) }})
+		synctest.Wait() // else the backup may be looked at twice
+		l.put(t, f, 5)
+		d.Add(fault.DiskFault{Op: fault.DiskClose, Path: "*" + partly, Times: 1, Err: syscall.EIO})
+		if err := f.Rotate(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if n := f.Stats().Compressed; n != 0 || len(heard) != 1 || !errors.Is(heard[0], syscall.EIO) {
+			t.Errorf("%d compressed, heard of %v", n, heard)
+		}
+		time.Sleep(time.Minute)
+		if n := f.Stats().Compressed; n != 1 {
+			t.Errorf("%d compressed", n)
+		}
+		l.closed(t, d, f)
+	})
+}

@@ -694,3 +694,32 @@ func TestAKillInsideTruncateBeforeLeavesAPartOfTheRecords(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestACallForWhatACutHasRemovedEnds at once, and the background has nothing to say of it. Such a
+// call had its records when it began to wait.
+func TestACallForWhatACutHasRemovedEnds(t *testing.T) {
+	l, _, err := open(newDisk(t, nil), "/log", small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for range 2 {
+		if _, err := l.Append([]byte("record")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, sync := range []bool{false, true} {
+		last := l.Last()
+		l.mu.Lock()
+		err := l.advance(background, last+1, sync)
+		if err != ErrNotFound {
+			t.Errorf("it has ended with %v", err)
+		}
+		l.mu.Lock()
+		l.noteLocked(err)
+		l.mu.Unlock()
+	}
+	if _, err := l.Append([]byte("record")); err != nil {
+		t.Error(err)
+	}
+}

@@ -555,3 +555,24 @@ func TestStepSyncsNoDirectoryOnceItHasEnded(t *testing.T) {
 		}
 	}
 }
+
+// TestAbandonedPlaceIsSyncedByTheNextRun, and rests meanwhile.
+func TestAbandonedPlaceIsSyncedByTheNextRun(t *testing.T) {
+	b := newStepBatch(stepDisk(t), &NameSyncs{}, "")
+	at, err := b.place("/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rests, syncs, sync := 0, 0, at.Sync
+	at.Rest = func() { rests++ }
+	at.Sync = func() error { syncs++; return sync() }
+	b.step.Named(at)
+	b.step.Abandon()
+	if rests != 1 || syncs != 0 {
+		t.Errorf("after Abandon %d rests and %d syncs", rests, syncs)
+	}
+	b.step.Run(slices.Values([]*File{}), func() { b.step.Named(at) })
+	if rests != 2 || syncs != 1 || b.step.Loss(at) != nil {
+		t.Errorf("after Run %d rests and %d syncs, %v", rests, syncs, b.step.Loss(at))
+	}
+}

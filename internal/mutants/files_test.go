@@ -612,4 +612,28 @@ var filesMutants = []mutant{
 		old: "binary.LittleEndian.PutUint16(perm, binary.LittleEndian.Uint16(perm)&group&mask)",
 		new: "_, _ = group, mask",
 	},
+	{
+		number: "Y4", what: "a Replace by no bytes keeps the capability of the old file",
+		file: "files/replace.go", tests: "KeepsNoCapability",
+		old: "case \"security.capability\", \"security.ima\", \"security.evm\":",
+		new: "case \"security.ima\", \"security.evm\":",
+	},
+	{
+		number: "Y5", what: "the end of a wait for a turn is reported as a failed write",
+		file: "files/failures.go", tests: "NotHeard",
+		old: "case fail.Op != string(opWait) && !s.failing:",
+		new: "case !s.failing:",
+	},
+	{
+		number: "Y6", what: "a place that was taken as its step was abandoned is never synced again",
+		file: "internal/durable/step.go", tests: "Abandoned",
+		old: "\tfor _, at := range s.run {\n\t\ts.done(at, nil)\n\t}\n",
+		new: "",
+	},
+	{
+		number: "Y7", what: "a copy ends where the kernel copies nothing",
+		file: "filecopy/bytes.go", tests: "CopiesNothing",
+		old: "err == nil && n == 0 && j.moving.method != ReadWrite:",
+		new: "false:",
+	},
 }

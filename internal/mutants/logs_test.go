@@ -728,4 +728,22 @@ var logMutants = []mutant{
 		old: "\tl.healed = false\n",
 		new: "",
 	},
+	{
+		number: "Y1", what: "a wait goes on for records that a cut has removed",
+		file: "wal/commit.go", tests: "WhatACutHasRemoved",
+		old: "case index > l.last: // TruncateAfter",
+		new: "case index > l.last && false: // TruncateAfter",
+	},
+	{
+		number: "Y2", what: "the next call reports that a cut has removed the background's records",
+		file: "wal/append.go", tests: "WhatACutHasRemoved",
+		old: " && !errors.Is(err, ErrNotFound) {",
+		new: " {",
+	},
+	{
+		number: "Y3", what: "a backup goes though the compressed one could not be closed",
+		file: "rotate/backups.go", tests: "CompressedOneIsNotClosed",
+		old: "err = f.disk.Sync(to.fd)\n\t}\n\terr = cmp.Or(err, f.disk.Close(to.fd))",
+		new: "err = f.disk.Sync(to.fd)\n\t}\n\tf.disk.Close(to.fd)\n\t_ = cmp.Or[int]",
+	},
 }

@@ -672,4 +672,10 @@ var otherMutants = []mutant{
 		old: "judgedOn(c), orNone(c.Published), orNone(c.Measured), string(c.Verdict), c.Why, orNone(c.Command),",
 		new: "judgedOn(c), orNone(c.Measured), orNone(c.Published), string(c.Verdict), c.Why, orNone(c.Command),",
 	},
+	{
+		number: "Y8", what: "a Read of no bytes waits for the source",
+		file: "readahead/reader.go", tests: "NoBytes",
+		old: "case len(p) == 0:\n\t\t\treturn 0, nil\n",
+		new: "",
+	},
 }
