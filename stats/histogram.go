@@ -84,9 +84,10 @@ func (h *Histogram) Sum() time.Duration { return h.sum }
 // Max returns the longest duration.
 func (h *Histogram) Max() time.Duration { return h.most }
 
-// Quantile returns a duration that the share q of all was no longer than, for 0 < q ≤ 1. It is
-// no less than the exact one, and between 256 ns and 68 s at most an eighth more. What is shorter
-// counts as 256 ns, what is longer as the longest of all. Of none it is 0.
+// Quantile returns a duration that the share q of all was no longer than. It is no less than the
+// exact one and no more than Max. Between 256 ns and 68 s it is at most an eighth too long. What is
+// shorter counts as 256 ns, and what is longer as Max. From q = 1 on it is Max. A q of 0 or less is
+// the smallest share, that of one duration. Of none it is 0.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	rank := max(1, int64(math.Ceil(q*float64(h.Count()))))
 	for below, n := range h.Buckets() {

@@ -253,7 +253,7 @@ func (s *session) execute(ctx context.Context, m trial.Matrix) error {
 	case err != nil:
 		e.State, e.Reason = result.Failed, err.Error()
 	case stop == trial.AtLimit:
-		e.State, e.Reason = result.OutOfTime, fmt.Sprintf("the time of %v was up", plan.Limit.Round(time.Second))
+		e.State, e.Reason = result.OutOfTime, "the time was up"
 	}
 	s.say("%s", endText(e, plan))
 	s.run.End = &e
