@@ -69,8 +69,7 @@ func (h *Histogram) Merge(o *Histogram) {
 	h.most = max(h.most, o.most)
 }
 
-// Count returns how many durations were counted, Sum what they are together, and Max the
-// longest.
+// Count returns how many durations were counted.
 func (h *Histogram) Count() (n int64) {
 	for _, k := range h.counts {
 		n += k
@@ -99,7 +98,7 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 }
 
 // Buckets returns how many durations each bucket has, and what they are shorter than, from the
-// shortest on. It leaves out empty ones. The bound of the last one is the largest Duration.
+// shortest on. It leaves out empty ones. Those from 68 s on have the largest Duration as their bound.
 func (h *Histogram) Buckets() iter.Seq2[time.Duration, int64] {
 	return func(yield func(below time.Duration, n int64) bool) {
 		for i, n := range h.counts {
