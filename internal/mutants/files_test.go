@@ -636,4 +636,10 @@ var filesMutants = []mutant{
 		old: "err == nil && n == 0 && j.moving.method != ReadWrite:",
 		new: "false:",
 	},
+	{
+		number: "Z1", what: "a closed file counts as synced with the file system of its directory, which it is not on",
+		file: "files/openfile.go", tests: "Behind",
+		old: "x.syncsAll = d.SyncsAll && is.Device == d.Is.Device",
+		new: "x.syncsAll = d.SyncsAll",
+	},
 }
