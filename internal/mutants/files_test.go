@@ -642,4 +642,10 @@ var filesMutants = []mutant{
 		old: "x.syncsAll = d.SyncsAll && is.Device == d.Is.Device",
 		new: "x.syncsAll = d.SyncsAll",
 	},
+	{
+		number: "Z2", what: "totals of a copy leave out the bytes that were copied",
+		file: "filecopy/report.go", tests: "AreTheSameWhen",
+		old: "\tt.Copied += x.Copied\n",
+		new: "",
+	},
 }

@@ -746,4 +746,16 @@ var logMutants = []mutant{
 		old: "err = f.disk.Sync(to.fd)\n\t}\n\terr = cmp.Or(err, f.disk.Close(to.fd))",
 		new: "err = f.disk.Sync(to.fd)\n\t}\n\tf.disk.Close(to.fd)\n\t_ = cmp.Or[int]",
 	},
+	{
+		number: "Z3", what: "a backup that can't be removed is not tried again, and nobody hears of it",
+		file: "rotate/backups.go", tests: "CannotBeRemoved",
+		old: "\t\t\t\tf.tendLater(&Error{Op: \"remove\", Path: name.String(), Err: err})\n",
+		new: "",
+	},
+	{
+		number: "Z4", what: "the last name of the last year counts, and the next one does not",
+		file: "rotate/backups.go", tests: "NamesGoOn",
+		old: "at.Add(time.Millisecond).Year() > lastYear",
+		new: "at.Year() > lastYear",
+	},
 }
