@@ -648,4 +648,10 @@ var filesMutants = []mutant{
 		old: "\tt.Copied += x.Copied\n",
 		new: "",
 	},
+	{
+		number: "Z5", what: "a source that can't be opened once its lease is given back is copied all the same",
+		file: "filecopy/open.go", tests: "Lease",
+		old: "if err := j.openNow(); !errors.Is(err, syscall.EAGAIN) {\n\t\t\treturn err",
+		new: "if err := j.openNow(); !errors.Is(err, syscall.EAGAIN) {\n\t\t\treturn nil",
+	},
 }
