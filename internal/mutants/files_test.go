@@ -654,4 +654,10 @@ var filesMutants = []mutant{
 		old: "if err := j.openNow(); !errors.Is(err, syscall.EAGAIN) {\n\t\t\treturn err",
 		new: "if err := j.openNow(); !errors.Is(err, syscall.EAGAIN) {\n\t\t\treturn nil",
 	},
+	{
+		number: "Z6", what: "the iterator of a batch whose context has ended is asked for all its files",
+		file: "files/batch.go", tests: "EndedContext",
+		old: "\t\tb.stopped = context.Cause(b.ctx)\n",
+		new: "\t\t_ = b.stopped\n",
+	},
 }
