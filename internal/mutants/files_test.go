@@ -660,4 +660,10 @@ var filesMutants = []mutant{
 		old: "\t\tb.stopped = context.Cause(b.ctx)\n",
 		new: "\t\t_ = b.stopped\n",
 	},
+	{
+		number: "Z7", what: "files that no errseq descriptor answers for are to be synced by none",
+		file: "internal/durable/step.go", tests: "WithoutAnErrseq",
+		old: "if e != nil && file(i).Errseq == e {",
+		new: "if file(i).Errseq == e {",
+	},
 }

@@ -758,4 +758,10 @@ var logMutants = []mutant{
 		old: "at.Add(time.Millisecond).Year() > lastYear",
 		new: "at.Year() > lastYear",
 	},
+	{
+		number: "Z8", what: "a segment's size may be no multiple of its header's",
+		file: "wal/wal.go", tests: "Refusals",
+		old: " || o.SegmentSize%headerSize != 0 {",
+		new: " {",
+	},
 }
