@@ -392,23 +392,29 @@ func TestCopyReportsThatTheSourceChanged(t *testing.T) {
 	dir := t.TempDir()
 	src, dst := filepath.Join(dir, "src"), filepath.Join(dir, "dst")
 	const size = 3 << 20
-	run := func(change func()) (Result, error) {
+	changing := func(change func()) *stepDisk {
 		must(t, os.WriteFile(src, make([]byte, size), 0o644))
 		must(t, os.Chtimes(src, time.Unix(1, 0), time.Unix(1, 0)))
-		d := &stepDisk{before: func(n int, op string) error {
+		return &stepDisk{before: func(n int, op string) error {
 			if op == "WriteAt" && change != nil {
 				change()
 				change = nil
 			}
 			return nil
 		}}
-		return copyOne(context.Background(), d, dst, src, Options{Method: ReadWrite})
+	}
+	run := func(change func()) (Result, error) {
+		return copyOne(context.Background(), changing(change), dst, src, Options{Method: ReadWrite})
 	}
 	if r, err := run(func() {}); err != nil || r.Changed {
 		t.Errorf("unchanged: %+v", r)
 	}
-	if r, err := run(func() { must(t, os.Truncate(src, size*2)) }); err != nil || !r.Changed || r.Size != size {
+	grow := func() { must(t, os.Truncate(src, size*2)) }
+	if r, err := run(grow); err != nil || !r.Changed || r.Size != size {
 		t.Errorf("grown: %+v", r)
+	}
+	if totals, err := copyTrees(t.Context(), changing(grow), onePair(dst, src), Options{Method: ReadWrite}); err != nil || totals.Changed != 1 {
+		t.Errorf("totals: %+v, %v", totals, err)
 	}
 	// Its old time is put back, until the kernel's clock has gone on: that sets the time of the change.
 	rewrite := func() {

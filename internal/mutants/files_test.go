@@ -666,4 +666,10 @@ var filesMutants = []mutant{
 		old: "if e != nil && file(i).Errseq == e {",
 		new: "if file(i).Errseq == e {",
 	},
+	{
+		number: "Z9", what: "totals of a copy count no source that changed meanwhile",
+		file: "filecopy/report.go", tests: "SourceChanged",
+		old: "\t\tt.Changed++\n",
+		new: "",
+	},
 }
