@@ -266,6 +266,10 @@ func TestCopyRefusesBeforeAnythingIsTouched(t *testing.T) {
 		check("new", "socket", "a socket", o)
 	}
 	check("new", "file", "there is no method 9", Options{Method: 9})
+	check("new", "file", "there is no method -1", Options{Method: -1})
+	check("new", "file", "workers=-1", Options{Workers: -1})
+	check("new", "file", "workers=65537", Options{Workers: mostWorkers + 1})
+	check("new", "file", "can't be resumed", Options{Resume: true, Method: Reflink})
 	if got, err := os.ReadFile(in("file")); err != nil || string(got) != "data" {
 		t.Errorf("%q, %v", got, err)
 	}
