@@ -672,4 +672,16 @@ var filesMutants = []mutant{
 		old: "\t\tt.Changed++\n",
 		new: "",
 	},
+	{
+		number: "Z10", what: "a copy may start any number of workers",
+		file: "filecopy/options.go", tests: "CopyRefuses",
+		old: "case o.Workers < 0 || o.Workers > mostWorkers:",
+		new: "case o.Workers < 0:",
+	},
+	{
+		number: "Z11", what: "a copy by reflink is to be resumed",
+		file: "filecopy/options.go", tests: "CopyRefuses",
+		old: "case o.Resume && o.Method == Reflink:",
+		new: "case o.Resume && o.Method < 0:",
+	},
 }
