@@ -684,4 +684,10 @@ var filesMutants = []mutant{
 		old: "case o.Resume && o.Method == Reflink:",
 		new: "case o.Resume && o.Method < 0:",
 	},
+	{
+		number: "Z14", what: "a part of a batch may have less than no files",
+		file: "files/options.go", tests: "Validate",
+		old: "case o.Batch < 0:",
+		new: "case false:",
+	},
 }

@@ -764,4 +764,10 @@ var logMutants = []mutant{
 		old: " || o.SegmentSize%headerSize != 0 {",
 		new: " {",
 	},
+	{
+		number: "Z15", what: "the text of a log's failure does not say what is at risk",
+		file: "rotate/errors.go", tests: "OnError|Heard",
+		old: "\tif e.AtRisk > 0 {\n",
+		new: "\tif e.AtRisk < 0 {\n",
+	},
 }
