@@ -770,4 +770,10 @@ var logMutants = []mutant{
 		old: "\tif e.AtRisk > 0 {\n",
 		new: "\tif e.AtRisk < 0 {\n",
 	},
+	{
+		number: "Z16", what: "a spare file whose sync has failed is used again",
+		file: "wal/segment.go", tests: "SpareFileWhose",
+		old: "\t\t_ = l.disk.Remove(l.dir.fd, plainName(spareFile))\n\t\treturn nil, l.problem(\"begin\"",
+		new: "\t\treturn nil, l.problem(\"begin\"",
+	},
 }
