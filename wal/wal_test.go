@@ -19,6 +19,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 var small = Options{Policy: holdfast.Durable(), SegmentSize: leastSegment}
@@ -358,6 +359,51 @@ func TestAFlushByBytesStartsAtTheirNumber(t *testing.T) {
 	}
 	if s := l.Stats(); s.Flushes != 1 || s.NotFlushed != 0 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestASyncByBytesIsNotTheLast: the next one begins with the next bytes.
+func TestASyncByBytesIsNotTheLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncPeriodic, Bytes: 4 * holdfast.KiB}}
+		l, _, err := open(newDisk(t, nil), "/log", Options{Policy: p, SegmentSize: 1 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		for n := range 30 {
+			if _, err := l.Append(make([]byte, 512)); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if s := l.Stats(); s.NotDurable >= int64(p.Sync.Bytes) {
+				t.Fatalf("after %d records: %+v", n+1, s)
+			}
+		}
+	})
+}
+
+// A generous disk permits all users to use every file, whatever is asked for.
+type generous struct{ *fault.Disk }
+
+func (d generous) StatFD(fd int) (sys.Stat, error) {
+	is, err := d.Disk.StatFD(fd)
+	is.Mode |= 0o777
+	return is, err
+}
+
+func TestALogGoesOnWhereTheDiskDecidesWhoMayUseIt(t *testing.T) {
+	l, _, err := open(generous{newDisk(t, nil)}, "/log", small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 6 { // three segments
+		if _, err := l.Append(make([]byte, 3<<10)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
 	}
 }
 
