@@ -690,4 +690,10 @@ var filesMutants = []mutant{
 		old: "case o.Batch < 0:",
 		new: "case false:",
 	},
+	{
+		number: "Z21", what: "where there are no inodes, an append goes to the file that was replaced",
+		file: "files/close.go", tests: "WithoutInodes",
+		old: "x != nil && x.key == (keyed.Key{}) {\n\t\treturn t.shutLocked",
+		new: "x != nil && x.key == (keyed.Key{}) && false {\n\t\treturn t.shutLocked",
+	},
 }
