@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/fault"
 	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
 var small = Options{Policy: holdfast.Durable(), SegmentSize: leastSegment}
@@ -405,6 +406,45 @@ func TestALogGoesOnWhereTheDiskDecidesWhoMayUseIt(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// A lockless disk answers so when its directories, or its files, are locked; nil: it locks them.
+type lockless struct {
+	*fault.Disk
+	dirs, files error
+}
+
+func (d lockless) Lock(fd int) error {
+	answer := d.dirs
+	if is, err := d.StatFD(fd); err == nil && is.Mode&vfs.KindMask == vfs.KindRegular {
+		answer = d.files
+	}
+	if answer != nil {
+		return answer
+	}
+	return d.Disk.Lock(fd)
+}
+
+// TestALogNeedsALockUnlessTheSystemHasNone: NFS and others lock no directory.
+func TestALogNeedsALockUnlessTheSystemHasNone(t *testing.T) {
+	check := func(dirs, files error, opens bool) {
+		t.Helper()
+		l, _, err := open(lockless{newDisk(t, nil), dirs, files}, "/log", small)
+		if (err == nil) != opens {
+			t.Errorf("directories %v, files %v: %v", dirs, files, err)
+		}
+		if err == nil {
+			l.Close()
+		}
+	}
+	check(nil, nil, true)
+	check(syscall.EBADF, nil, true)
+	check(syscall.EINVAL, nil, true)
+	check(errors.ErrUnsupported, errors.ErrUnsupported, true)
+	check(syscall.ENOLCK, nil, false)
+	check(nil, syscall.EBADF, false)
+	check(nil, syscall.EINVAL, false)
+	check(syscall.EAGAIN, nil, false)
 }
 
 func TestScansRunBesideEachOther(t *testing.T) {
