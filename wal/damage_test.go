@@ -245,6 +245,29 @@ func TestAFrameWhoseLengthsDontFitIsNotWhole(t *testing.T) {
 	}
 }
 
+// TestFramesBehindATornOneAreFoundWhereTheyMayBegin also where a read of the segment ends, and takes
+// nothing between these places for one.
+func TestFramesBehindATornOneAreFoundWhereTheyMayBegin(t *testing.T) {
+	h := header{size: 4 * recoverChunk, epoch: 1, first: 1, low: 1}
+	first := appendFrame(nil, 1, [][]byte{[]byte("first")}, 0)
+	finish(first, seedOf(h.id), h.epoch, headerSize)
+	third := appendFrame(nil, 3, [][]byte{[]byte("third")}, 0)
+	for at := headerSize + recoverChunk - 2*frameHeader; at < headerSize+recoverChunk+2*frameHeader; at++ {
+		data := make([]byte, h.size)
+		copy(data, h.encode())
+		copy(data[headerSize:], first)
+		finish(third, seedOf(h.id), h.epoch, int64(at))
+		copy(data[at:], third)
+		found, records, err := reopen(t, map[string][]byte{"/log/" + segmentName(1): data})
+		if at%frameAlign == 0 && !errors.As(err, new(*DamageError)) {
+			t.Errorf("a frame at %d: %+v, %v", at, found, err)
+		}
+		if at%frameAlign != 0 && (err != nil || len(records) != 1) {
+			t.Errorf("bytes like a frame's at %d: %+v, %v", at, found, err)
+		}
+	}
+}
+
 func TestMissingSegmentsAreDamage(t *testing.T) {
 	files, _ := aLog(t, true)
 	for _, epoch := range []uint64{1, 2, 3} {

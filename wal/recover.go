@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -37,6 +38,9 @@ type tail struct {
 
 // A visit takes each record in order, or what is damaged. On false the walk ends.
 type visit func(r Record, damage *DamageError) bool
+
+// recoverChunk is how much Open and Scan read at once. More than a CPU's cache holds is slower.
+const recoverChunk = 256 << 10
 
 // errStopped ends a walk.
 var errStopped = errors.New("stopped")
@@ -178,7 +182,7 @@ func (w *walk) segment(s *segment, limit uint64, last bool) (err error) {
 		return fmt.Errorf("wal: open %s: %w", path, err)
 	}
 	defer w.dir.disk.Close(fd)
-	w.window = window{disk: w.dir.disk, fd: fd, size: int64(s.size), chunk: 1 << 20}
+	w.window = window{disk: w.dir.disk, fd: fd, size: int64(s.size), chunk: recoverChunk}
 	seed := seedOf(s.id)
 	s.next, s.end, s.table, s.marked = s.first, headerSize, nil, false
 	proven, low := int64(headerSize), s.low
@@ -218,7 +222,7 @@ func (w *walk) segment(s *segment, limit uint64, last bool) (err error) {
 			low = max(low, said)
 			w.low = max(w.low, low)
 		} else {
-			s.table = append(s.table, s.note(nil, position{f.index, s.end})...)
+			s.table = s.note(s.table, position{f.index, s.end})
 		}
 		for r := range f.records() {
 			if r.Index < w.low || r.Index >= limit {
@@ -252,7 +256,7 @@ type sight struct {
 // it was written. If that is beyond the place, its bytes were on the disk, and are not there
 // any more.
 func (w *walk) lookBehind(s *segment, seed uint32) (behind sight, err error) {
-	place := s.end
+	place, epoch := s.end, binary.LittleEndian.AppendUint64(nil, s.epoch)
 	for at := place; at+frameHeader <= w.size; {
 		b, err := w.bytes(at, frameHeader)
 		if err != nil {
@@ -264,7 +268,15 @@ func (w *walk) lookBehind(s *segment, seed uint32) (behind sight, err error) {
 		var f frame
 		body, ok := f.plausible(b, s.epoch, at, w.size)
 		if !ok {
+			// Here are mostly zeros: go on where the epoch is found next, which stands 8 bytes
+			// behind where a frame begins.
 			at += frameAlign
+			b = b[frameAlign+8:]
+			skip := bytes.Index(b, epoch)
+			if skip < 0 {
+				skip = len(b) &^ (frameAlign - 1)
+			}
+			at += int64(skip+frameAlign-1) &^ (frameAlign - 1)
 			continue
 		}
 		behind.dirty = behind.dirty || at > place
@@ -369,10 +381,11 @@ func (l *Log) continueIn(st *state, head *segment) (err error) {
 	l.segments, l.head = st.live, head
 	// What no frame proves durable may be in the page cache alone, also after a sync that
 	// failed in another process. So it is written again.
-	w := window{disk: l.disk, fd: head.fd, size: int64(head.size), chunk: 1 << 20}
+	w := window{disk: l.disk, fd: head.fd, size: int64(head.size), chunk: recoverChunk}
 	for at := st.tail.proven; at < head.end; {
-		b, err := w.bytes(at, int(min(head.end-at, 1<<20)))
+		b, err := w.bytes(at, 1)
 		if err == nil {
+			b = b[:min(int64(len(b)), head.end-at)]
 			err = l.writeAt(head.fd, b, at)
 		}
 		if err != nil {
