@@ -258,12 +258,16 @@ func TestFramesBehindATornOneAreFoundWhereTheyMayBegin(t *testing.T) {
 		copy(data[headerSize:], first)
 		finish(third, seedOf(h.id), h.epoch, int64(at))
 		copy(data[at:], third)
-		found, records, err := reopen(t, map[string][]byte{"/log/" + segmentName(1): data})
+		d := newDisk(t, &fault.Image{Files: map[string][]byte{"/log/" + segmentName(1): data}})
+		l, found, err := open(d, "/log", small)
 		if at%frameAlign == 0 && !errors.As(err, new(*DamageError)) {
 			t.Errorf("a frame at %d: %+v, %v", at, found, err)
 		}
-		if at%frameAlign != 0 && (err != nil || len(records) != 1) {
+		if at%frameAlign != 0 && (err != nil || found.Records != 1 || found.Bytes != 5) {
 			t.Errorf("bytes like a frame's at %d: %+v, %v", at, found, err)
+		}
+		if err == nil {
+			l.Close()
 		}
 	}
 }

@@ -36,8 +36,19 @@ type tail struct {
 	dirty  bool  // something behind the end looks like a frame of the segment
 }
 
-// A visit takes each record in order, or what is damaged. On false the walk ends.
+// A visit takes each record in order, or what is damaged. On false the walk ends. A nil visit takes
+// no record, and what is damaged is the walk's error.
 type visit func(r Record, damage *DamageError) bool
+
+func (each visit) damaged(d *DamageError) error {
+	switch {
+	case each == nil:
+		return d
+	case !each(Record{}, d):
+		return errStopped
+	}
+	return nil
+}
 
 // recoverChunk is how much Open and Scan read at once. More than a CPU's cache holds is slower.
 const recoverChunk = 256 << 10
@@ -65,11 +76,15 @@ func load(dir *directory, each visit) (st state, err error) {
 	}
 	last := st.live[len(st.live)-1]
 	// What the log's first index is, the last segment knows.
-	w := walk{dir: dir, state: &st, low: last.low, each: func(Record, *DamageError) bool { return true }}
+	whole := true
+	w := walk{dir: dir, state: &st, low: last.low, each: func(_ Record, d *DamageError) bool {
+		whole = whole && d == nil
+		return true
+	}}
 	if err := w.segment(last, math.MaxUint64, true); err != nil {
 		return st, err
 	}
-	low := w.low
+	low, counted := w.low, st.Recovery
 	for len(st.live) > 1 && st.live[1].first <= low {
 		st.void = append(st.void, st.live[0])
 		st.live = st.live[1:]
@@ -77,11 +92,15 @@ func load(dir *directory, each visit) (st state, err error) {
 	st.Recovery = Recovery{First: low, Segments: len(st.live)}
 	if first := st.live[0]; first.first > low {
 		damage := &DamageError{filepath.Join(dir.path, first.name), 0, low, fmt.Sprintf("the segment before it is missing, with records %d to %d", low, first.first-1)}
-		if !each(Record{}, damage) {
-			return st, errStopped
+		if err := each.damaged(damage); err != nil {
+			return st, err
 		}
 	}
 	for i, s := range st.live {
+		if s == last && each == nil && whole && low == last.low { // it was counted so
+			st.Records, st.Bytes, st.Torn = st.Records+counted.Records, st.Bytes+counted.Bytes, counted.Torn
+			break
+		}
 		w := walk{dir: dir, state: &st, low: low, each: each}
 		limit := uint64(math.MaxUint64)
 		if i+1 < len(st.live) {
@@ -132,8 +151,8 @@ func headers(dir *directory, each visit) (segments []*segment, err error) {
 		}
 		if reason == "" {
 			whole = append(whole, s)
-		} else if !each(Record{}, &DamageError{filepath.Join(dir.path, s.name), 0, s.first, reason}) {
-			return nil, errStopped
+		} else if err := each.damaged(&DamageError{filepath.Join(dir.path, s.name), 0, s.first, reason}); err != nil {
+			return nil, err
 		}
 	}
 	return whole, nil
@@ -205,8 +224,8 @@ func (w *walk) segment(s *segment, limit uint64, last bool) (err error) {
 			if !last {
 				reason = fmt.Sprintf("the next segment begins with record %d", limit)
 			}
-			if !w.each(Record{}, &DamageError{path, s.end, s.next, reason}) {
-				return errStopped
+			if err := w.each.damaged(&DamageError{path, s.end, s.next, reason}); err != nil {
+				return err
 			}
 			if behind.at == 0 {
 				return nil
@@ -230,7 +249,7 @@ func (w *walk) segment(s *segment, limit uint64, last bool) (err error) {
 			}
 			w.state.Records++
 			w.state.Bytes += int64(len(r.Data))
-			if !w.each(r, nil) {
+			if w.each != nil && !w.each(r, nil) {
 				return errStopped
 			}
 		}
@@ -318,16 +337,7 @@ func (l *Log) recover(path string) (found Recovery, err error) {
 	if err != nil {
 		return found, err
 	}
-	var damage error
-	st, err := load(&l.dir, func(_ Record, d *DamageError) bool {
-		if d != nil {
-			damage = d
-		}
-		return d == nil
-	})
-	if damage != nil {
-		return found, damage
-	}
+	st, err := load(&l.dir, nil)
 	if err != nil {
 		return found, err
 	}
