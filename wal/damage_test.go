@@ -6,14 +6,17 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/fault"
 	"github.com/holdfast-go/holdfast/internal/racetest"
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // aLog returns the files of a log of some segments and its records. Only a closed one has
@@ -305,6 +308,33 @@ func TestAShortenedSegmentIsDamage(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// shrinking has another program cut a segment when it is opened to be written.
+type shrinking struct {
+	*fault.Disk
+	cut bool
+}
+
+func (d *shrinking) OpenFile(dir int, name sys.Name, flag int, perm uint32) (int, error) {
+	d.cut = d.cut || flag&os.O_RDWR != 0 && strings.HasSuffix(name.String(), segmentSuffix)
+	return d.Disk.OpenFile(dir, name, flag, perm)
+}
+
+func (d *shrinking) ReadAt(fd int, p []byte, at int64) (int, error) {
+	if d.cut {
+		return 0, nil
+	}
+	return d.Disk.ReadAt(fd, p, at)
+}
+
+// TestASegmentThatIsCutWhileItIsOpenedIsAnError, and no wait for what does not come.
+func TestASegmentThatIsCutWhileItIsOpenedIsAnError(t *testing.T) {
+	files, _ := aLog(t, false)
+	d := &shrinking{Disk: newDisk(t, &fault.Image{Files: files})}
+	if _, _, err := open(d, "/log", small); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Error(err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -394,6 +395,9 @@ func (l *Log) continueIn(st *state, head *segment) (err error) {
 	w := window{disk: l.disk, fd: head.fd, size: int64(head.size), chunk: recoverChunk}
 	for at := st.tail.proven; at < head.end; {
 		b, err := w.bytes(at, 1)
+		if err == nil && len(b) == 0 {
+			err = io.ErrUnexpectedEOF // it was cut meanwhile
+		}
 		if err == nil {
 			b = b[:min(int64(len(b)), head.end-at)]
 			err = l.writeAt(head.fd, b, at)
