@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/joinwindow"
@@ -17,7 +18,8 @@ type commit struct {
 	leading bool
 	// batch numbers the sync that will cover a byte accepted now. It grows when
 	// a leader has fixed what its sync covers. done counts finished batches.
-	batch, done int64
+	batch int64
+	done  atomic.Int64 // stored with the lock
 	// joined counts the goroutines that wait for batch, besides its leader. needed is
 	// the offset that the batch must cover: see needLocked.
 	joined int
@@ -48,7 +50,10 @@ func (w *Writer) Sync() error {
 	return w.withLanesLocked(w.syncToLocked)
 }
 
-func (w *Writer) syncToLocked(end int64) error { return w.commitLocked(context.Background(), end) }
+func (w *Writer) syncToLocked(end int64) error {
+	defer w.mu.Lock()
+	return w.commitUnlock(context.Background(), end)
+}
 
 // WaitDurable waits until Durable ≥ end, under every policy; calls made at the same
 // time share one sync. If ctx ends first, it returns the cause of that at once, and
@@ -63,23 +68,24 @@ func (w *Writer) WaitDurable(ctx context.Context, end int64) error {
 		})
 		defer stop()
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.durable >= end {
+	if w.durable.Load() >= end {
 		return nil
 	}
-	if end > w.writtenLocked() {
-		if w.isClosing {
-			return ErrClosed
-		}
-		return fmt.Errorf("holdfast: wait for byte %d, but only %d are written; use an end that Enqueue returned", end, w.writtenLocked())
+	w.mu.Lock()
+	err := error(nil)
+	switch written := w.writtenLocked(); {
+	case end > written && w.isClosing:
+		err = ErrClosed
+	case end > written:
+		err = fmt.Errorf("holdfast: wait for byte %d, but only %d are written; use an end that Enqueue returned", end, written)
+	case !w.isClosing:
+		err = w.refusalLocked()
 	}
-	if !w.isClosing {
-		if err := w.refusalLocked(); err != nil {
-			return err
-		}
+	if err != nil {
+		w.mu.Unlock()
+		return err
 	}
-	return w.commitLocked(ctx, end)
+	return w.commitUnlock(ctx, end)
 }
 
 // writeDurable is Write under a policy that waits for the sync.
@@ -88,7 +94,12 @@ func (w *Writer) writeDurable(p []byte) (n int, err error) {
 		return w.writeEach(p)
 	}
 	w.mu.Lock()
-	defer w.mu.Unlock()
+	accepted := false
+	defer func() {
+		if !accepted {
+			w.mu.Unlock()
+		}
+	}()
 	if len(p) > w.large {
 		n, err = w.bypassLocked(p)
 	} else if err = w.takeLocked(p); err == nil {
@@ -97,7 +108,8 @@ func (w *Writer) writeDurable(p []byte) (n int, err error) {
 	if err != nil || n == 0 {
 		return n, err
 	}
-	return n, w.syncToLocked(w.writtenLocked())
+	accepted = true
+	return n, w.commitUnlock(context.Background(), w.writtenLocked())
 }
 
 // writeEach lets no other Write in from its write to the end of its sync.
@@ -117,8 +129,8 @@ func (w *Writer) writeEach(p []byte) (n int, err error) {
 	return n, w.syncToLocked(w.writtenLocked())
 }
 
-// commitLocked returns when Durable ≥ end, as a leader or as one of a batch.
-func (w *Writer) commitLocked(ctx context.Context, end int64) (err error) {
+// commitUnlock releases the lock, and returns when Durable ≥ end, as a leader or as one of a batch.
+func (w *Writer) commitUnlock(ctx context.Context, end int64) (err error) {
 	type ledBatch struct {
 		number int64
 		err    error
@@ -127,7 +139,12 @@ func (w *Writer) commitLocked(ctx context.Context, end int64) (err error) {
 	c := &w.commit
 	joined := int64(-1) // the batch that counts us
 	var led *ledBatch   // the last one made in the background for us
+	held := true
 	defer func() {
+		if !held {
+			return
+		}
+		defer w.mu.Unlock()
 		if led != nil {
 			led.left = true
 			if led.err != err {
@@ -142,7 +159,7 @@ func (w *Writer) commitLocked(ctx context.Context, end int64) (err error) {
 			c.covered[c.batch&1].Signal()
 		}
 	}()
-	for w.durable < end || w.nameless {
+	for w.durable.Load() < end || w.nameless {
 		switch {
 		case w.final != nil || w.sealed:
 			return w.sealedErrLocked()
@@ -184,7 +201,11 @@ func (w *Writer) commitLocked(ctx context.Context, end int64) (err error) {
 			c.join.Arrived(c.joined + 1)
 		}
 		c.covered[mine&1].Wait()
-		if c.done > mine && w.durable < end && c.outcome[mine&1] != nil {
+		if held = c.done.Load() <= mine || w.durable.Load() < end || led != nil; !held {
+			return nil // the leader of the batch has woken one to lead the next
+		}
+		w.mu.Lock()
+		if c.done.Load() > mine && w.durable.Load() < end && c.outcome[mine&1] != nil {
 			failed := c.outcome[mine&1]
 			if w.unreported == failed { // kept for the next call, because its own has left
 				w.unreported = nil
@@ -229,7 +250,7 @@ func (w *Writer) leadLocked(end int64) (err error) {
 	w.openLocked()
 	defer func() { // also if the file has panicked: then w.final says so
 		c.leading = false
-		c.done++
+		c.done.Add(1)
 		c.outcome[mine&1] = err
 		c.join.Finished(size, c.joined)
 		// Without the lock: the first to wake need it while others are woken.
@@ -264,12 +285,13 @@ func (w *Writer) syncLocked() error {
 	w.countsLocked().Synced(took)
 	w.systemCalls += int64(calls)
 	if err != nil {
-		w.final = &SyncError{Path: w.target.path, Durable: w.durable, AtRisk: w.writtenLocked() - w.durable, Err: err}
+		w.final = &SyncError{Path: w.target.path, Durable: w.durable.Load(), AtRisk: w.writtenLocked() - w.durable.Load(), Err: err}
 		w.reportLocked(w.final)
 		w.openLocked()
 		return w.final
 	}
-	w.durable, w.nameless = covers, false
+	w.nameless = false
+	w.durable.Store(covers)
 	w.age.Durable(covers)
 	return nil
 }
@@ -277,7 +299,7 @@ func (w *Writer) syncLocked() error {
 // bytesDueLocked reports whether a sync must start by bytes: the kernel has so many.
 func (w *Writer) bytesDueLocked() bool {
 	limit := int64(w.policy.Sync.Bytes)
-	return limit > 0 && w.flushed-w.durable >= limit
+	return limit > 0 && w.flushed-w.durable.Load() >= limit
 }
 
 // syncBytesLocked starts the syncer if a sync by bytes is due. It is called when more

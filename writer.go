@@ -16,7 +16,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/age"
 	"github.com/holdfast-go/holdfast/internal/deadline"
 	"github.com/holdfast-go/holdfast/internal/distinct"
+	"github.com/holdfast-go/holdfast/internal/joinwindow"
 	"github.com/holdfast-go/holdfast/internal/notify"
+	"github.com/holdfast-go/holdfast/internal/spin"
 	"github.com/holdfast-go/holdfast/stats"
 )
 
@@ -49,7 +51,7 @@ type Writer struct {
 	pos, limit int
 	buf        []byte
 	writes     int64
-	mu         spinlock
+	mu         spin.Mutex
 
 	// Set by New and never changed.
 	policy Policy
@@ -67,12 +69,13 @@ type Writer struct {
 	laneLimit, fencedLimit atomic.Int32
 	trouble                bool // a call must return an error before it may accept bytes
 
-	lap              int64 // the offset of buf[0]: the next byte's is lap+pos; in a ring what is flushed may lie before it
-	flushed, durable int64 // offsets; flushed ≤ lap+pos, durable ≤ flushed
-	growing          bool  // a goroutine makes the ring
-	nameless         bool  // the file's directory entry is not durable yet
-	room             int   // how many bytes memory may hold, less the lanes' share
-	lanes            []*Lane
+	durable  atomic.Int64 // an offset ≤ flushed; stored with the lock
+	lap      int64        // the offset of buf[0]: the next byte's is lap+pos; in a ring what is flushed may lie before it
+	flushed  int64        // an offset ≤ lap+pos
+	growing  bool         // a goroutine makes the ring
+	nameless bool         // the file's directory entry is not durable yet
+	room     int          // how many bytes memory may hold, less the lanes' share
+	lanes    []*Lane
 
 	// flushing is set while one goroutine writes to the file. While a Write bypasses
 	// memory, exclusive is set and no call accepts bytes. When either ends, idle wakes
@@ -118,10 +121,14 @@ func New(f File, p Policy) (*Writer, error) {
 	if osFile, ok := f.(*os.File); f == nil || ok && osFile == nil {
 		return nil, errors.New("holdfast: the file is nil; open one first, or use Create or Append")
 	}
+	return newWriter(f, p, dirEntry{})
+}
+
+func newWriter(f File, p Policy, entry dirEntry) (*Writer, error) {
 	// The kernel copies a Write of direct bytes from the caller's slice in less time than two
 	// copies take. No more than hot gathers for an os.File: so much the cache of a CPU holds.
 	const direct, hot = 64 * KiB, 256 * KiB
-	t, err := newTarget(f, p)
+	t, err := newTarget(f, p, entry)
 	if err != nil {
 		return nil, err
 	}
@@ -140,11 +147,14 @@ func New(f File, p Policy) (*Writer, error) {
 		w.strip = min(w.strip, int(hot))
 	}
 	w.idle.L, w.bypass.free.L = &w.mu, &w.mu
-	w.commit.covered[0].L, w.commit.covered[1].L = &w.mu, &w.mu
+	released := joinwindow.Unlocked[*spin.Mutex]{L: &w.mu}
+	w.commit.covered[0].L, w.commit.covered[1].L = released, released
 	w.flusher.run, w.syncer.run = (*Writer).runFlusher, (*Writer).runSyncer
 	// A byte that is due for a sync must not wait in memory for an earlier sync.
-	w.flushTimer.Init(deadline.Shortest(p.FlushEvery, p.Sync.Every), func() { w.due(&w.flusher) })
-	w.syncTimer.Init(p.Sync.Every, func() { w.due(&w.syncer) })
+	if every := deadline.Shortest(p.FlushEvery, p.Sync.Every); every > 0 {
+		w.flushTimer.Init(every, func() { w.due(&w.flusher) })
+		w.syncTimer.Init(p.Sync.Every, func() { w.due(&w.syncer) })
+	}
 	w.limit = -1 // the first byte starts the clocks
 	return w, nil
 }
@@ -311,12 +321,12 @@ func (w *Writer) refusalLocked() error {
 }
 
 // putLocked copies p into memory, which has room for it, and starts the clocks of
-// the policy's time bounds.
+// the policy's time bounds. The caller calls openLocked.
 func (w *Writer) putLocked(p []byte) {
 	if len(p) > 0 {
 		w.armLocked()
 		if w.writtenLocked() == 0 {
-			w.filled = time.Since(w.began)
+			w.filled = w.age.Oldest().Sub(w.began)
 		}
 	}
 	for len(p) > 0 {
@@ -325,7 +335,6 @@ func (w *Writer) putLocked(p []byte) {
 		p = p[n:]
 		w.wrapLocked()
 	}
-	w.openLocked()
 }
 
 func (w *Writer) armLocked() {
@@ -395,11 +404,7 @@ func (w *Writer) Flushed() int64 {
 
 // Durable returns how many bytes a sync that succeeded has covered: they survive
 // the death of the machine. It may be called at any time and waits for nothing.
-func (w *Writer) Durable() int64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.durable
-}
+func (w *Writer) Durable() int64 { return w.durable.Load() }
 
 // fullLocked returns the offset of the end of the last full strip.
 func (w *Writer) fullLocked() int64 {
@@ -530,7 +535,7 @@ func (w *Writer) lastSyncLocked() error {
 	for w.commit.leading {
 		w.idle.Wait()
 	}
-	if w.final != nil || w.durable == w.flushed && !w.nameless {
+	if w.final != nil || w.durable.Load() == w.flushed && !w.nameless {
 		return nil
 	}
 	w.commit.leading = true
@@ -583,6 +588,7 @@ func (w *Writer) putCallersLocked(p []byte) {
 		panic(cause)
 	}()
 	w.putLocked(p)
+	w.openLocked()
 	copied = true
 }
 
@@ -598,7 +604,7 @@ func (w *Writer) poisonLocked(where string, cause any) {
 		format = format[:len(format)-1] + "w"
 	}
 	if w.final == nil {
-		w.final = fmt.Errorf(format, where, name, w.durable, cause)
+		w.final = fmt.Errorf(format, where, name, w.durable.Load(), cause)
 		w.reportLocked(w.final)
 	}
 	w.openLocked()

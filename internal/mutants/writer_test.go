@@ -14,8 +14,8 @@ var writerMutants = []mutant{
 	{
 		number: "01", what: "a sync acknowledges what was flushed while it ran",
 		file: "commit.go", tests: commitTests,
-		old: "w.durable, w.nameless = covers, false",
-		new: "w.durable, w.nameless = max(covers, w.flushed), false",
+		old: "w.durable.Store(covers)",
+		new: "w.durable.Store(max(covers, w.flushed))",
 	},
 	{
 		number: "02", what: "a failed sync of the Writer is made again",
@@ -68,21 +68,39 @@ var writerMutants = []mutant{
 	{
 		number: "08", what: "a waiter trusts that the batch it joined has covered it",
 		file: "commit.go", tests: commitTests,
-		old: "if c.done > mine && w.durable < end && c.outcome[mine&1] != nil {",
-		new: "if c.done > mine {",
+		old: "if c.done.Load() > mine && w.durable.Load() < end && c.outcome[mine&1] != nil {",
+		new: "if c.done.Load() > mine {",
+	},
+	{
+		number: "08c", what: "a waiter whose batch has failed returns without the lock, and without an error",
+		file: "commit.go", tests: commitTests,
+		old: "<= mine || w.durable.Load() < end || led",
+		new: "<= mine || led",
+	},
+	{
+		number: "08e", what: "OpenFile says that a file without a name has one",
+		file: "internal/sys/openfile_linux.go", tests: "OpenFile",
+		old: " && is.Links > 0",
+		new: "",
+	},
+	{
+		number: "08d", what: "WriteByte fills a lane of the small size up to the large one",
+		file: "lane.go", tests: laneTests,
+		old: "w.laneBuffer(math.MaxInt)",
+		new: "w.laneBuffer(min(len(w.lanes), math.MaxInt))",
 	},
 	{
 		number: "08b", what: "the end of a batch releases the next one too",
 		file: "commit.go", tests: commitTests,
-		old:  "if c.done > mine && w.durable < end && c.outcome[mine&1] != nil {",
-		new:  "if c.done >= mine && c.done > 0 {",
+		old:  "if c.done.Load() > mine && w.durable.Load() < end && c.outcome[mine&1] != nil {",
+		new:  "if c.done.Load() >= mine && c.done.Load() > 0 {",
 		also: []edit{{"commit.go", "\t\tc.covered[mine&1].Broadcast()\n", "\t\tc.wakeAll()\n"}},
 	},
 	{
 		number: "09", what: "a failed sync moves Durable",
 		file: "commit.go", tests: commitTests,
 		old: "\tif err != nil {\n\t\tw.final = &SyncError",
-		new: "\tif err != nil {\n\t\tw.durable = covers\n\t\tw.final = &SyncError",
+		new: "\tif err != nil {\n\t\tw.durable.Store(covers)\n\t\tw.final = &SyncError",
 	},
 	{
 		number: "10", what: "Close drops the tail of a lane whose owner is at work",
@@ -142,8 +160,8 @@ var writerMutants = []mutant{
 	{
 		number: "23", what: "Close after a failed flush does not sync what is in the kernel",
 		file: "writer.go", tests: "Close|Full",
-		old: "\tif w.final != nil || w.durable == w.flushed && !w.nameless {",
-		new: "\tif w.final != nil || w.flushed < w.writtenLocked() || w.durable == w.flushed && !w.nameless {",
+		old: "\tif w.final != nil || w.durable.Load() == w.flushed && !w.nameless {",
+		new: "\tif w.final != nil || w.flushed < w.writtenLocked() || w.durable.Load() == w.flushed && !w.nameless {",
 	},
 	{
 		number: "25", what: "a group's sync covers the least that anybody needs",
@@ -204,7 +222,7 @@ var writerMutants = []mutant{
 	{
 		number: "104", what: "a WriteError says that what was flushed is durable",
 		file: "flush.go", tests: "Error|Fail",
-		old: "Flushed: w.flushed, Durable: w.durable, AtRisk: w.writtenLocked() - w.flushed, Err: err, again: again}",
+		old: "Flushed: w.flushed, Durable: w.durable.Load(), AtRisk: w.writtenLocked() - w.flushed, Err: err, again: again}",
 		new: "Flushed: w.flushed, Durable: w.flushed, AtRisk: w.writtenLocked() - w.flushed, Err: err, again: again}",
 	},
 	{
@@ -277,7 +295,7 @@ var writerMutants = []mutant{
 	{
 		number: "116", what: "bytes wait in memory for the sync before, where only a sync by time is asked",
 		file: "writer.go", tests: "Time|Sync|Bound",
-		old: "w.flushTimer.Init(deadline.Shortest(p.FlushEvery, p.Sync.Every), func()",
+		old: "w.flushTimer.Init(every, func()",
 		new: "w.flushTimer.Init(p.FlushEvery, func()",
 	},
 	{
@@ -364,16 +382,16 @@ var writerMutants = []mutant{
 	// The lock, the lanes' fence, panics, and the leader.
 	{
 		number: "821", what: "the goroutine that has taken the lock keeps the right to try on",
-		file: "lock.go", tests: "Lock|Park",
-		old: "\tl.queue.Unlock()\n",
+		file: "internal/spin/mutex.go", tests: "Lock|Park",
+		old: "\tm.queue.Unlock()\n",
 		new: "",
 	},
 	{
 		number: "822", what: "all waiters for the lock spin",
-		file: "lock.go", tests: "Lock|Park",
-		old:        "\tl.queue.Unlock()\n",
+		file: "internal/spin/mutex.go", tests: "Lock|Park",
+		old:        "\tm.queue.Unlock()\n",
 		new:        "",
-		also:       []edit{{"lock.go", "\tl.queue.Lock()\n", ""}},
+		also:       []edit{{"internal/spin/mutex.go", "\tm.queue.Lock()\n", ""}},
 		equivalent: "it is only slower: the benchmark with more Ps than CPUs holds it",
 	},
 	{
@@ -437,7 +455,7 @@ var writerMutants = []mutant{
 	},
 	{
 		number: "833", what: "a goroutine that waits for the lock keeps its thread's processor",
-		file: "lock.go", tests: "Lock",
+		file: "internal/spin/mutex.go", tests: "Lock",
 		old: "\t\tsys.YieldThread()\n",
 		new: "\t\t_ = sys.YieldThread\n",
 	},
@@ -476,8 +494,8 @@ var writerMutants = []mutant{
 	{
 		number: "896", what: "a lane of a buffer of 64 KiB has 512 bytes",
 		file: "lane.go", tests: laneTests,
-		old: "return max(least, min(good, w.block/32), w.block/128)",
-		new: "return max(least, min(good, w.block/128), w.block/128)",
+		old: "return max(least, min(most, w.block/32), w.block/128)",
+		new: "return max(least, min(most, w.block/128), w.block/128)",
 	},
 	{
 		number: "897", what: "the ring of a large buffer goes on though flushes keep up",
@@ -518,8 +536,8 @@ var writerMutants = []mutant{
 	{
 		number: "X1", what: "a WaitDurable that begins beside Close does not wait for its sync",
 		file: "commit.go", tests: "WaitDurableBeside",
-		old: "\tif !w.isClosing {\n\t\tif err := w.refusalLocked(); err != nil {\n\t\t\treturn err\n\t\t}\n\t}\n",
-		new: "\tif err := w.refusalLocked(); err != nil {\n\t\treturn err\n\t}\n",
+		old: "\tcase !w.isClosing:\n\t\terr = w.refusalLocked()\n",
+		new: "\tdefault:\n\t\terr = w.refusalLocked()\n",
 	},
 	{
 		number: "X2", what: "Close on a full disk syncs beside the sync in flight",
@@ -531,13 +549,13 @@ var writerMutants = []mutant{
 		number: "X3", what: "a failed write counts as at risk in memory what the kernel has",
 		file: "flush.go", tests: "AtRisk",
 		old: "AtRisk: w.writtenLocked() - w.flushed, Err",
-		new: "AtRisk: w.writtenLocked() - w.durable, Err",
+		new: "AtRisk: w.writtenLocked() - w.durable.Load(), Err",
 	},
 	{
 		number: "X4", what: "a failed sync does not count what memory holds",
 		file: "commit.go", tests: "AtRisk",
-		old: "AtRisk: w.writtenLocked() - w.durable, Err",
-		new: "AtRisk: w.flushed - w.durable, Err",
+		old: "AtRisk: w.writtenLocked() - w.durable.Load(), Err",
+		new: "AtRisk: w.flushed - w.durable.Load(), Err",
 	},
 	{
 		number: "X5", what: "what came before a sync that does not cover it loses its age",
