@@ -201,7 +201,7 @@ func (w *Writer) commitUnlock(ctx context.Context, end int64) (err error) {
 			c.join.Arrived(c.joined + 1)
 		}
 		c.covered[mine&1].Wait()
-		if held = c.done.Load() <= mine || w.durable.Load() < end || led != nil; !held {
+		if held = c.done.Load() <= mine || w.durable.Load() < end || end == 0 || led != nil; !held { // 0 waits for the name alone
 			return nil // the leader of the batch has woken one to lead the next
 		}
 		w.mu.Lock()
