@@ -690,4 +690,10 @@ var otherMutants = []mutant{
 		old: "\t\tmanText(&b, cmd.Example)\n",
 		new: "",
 	},
+	{
+		number: "Z17", what: "an error that names no file has no cause",
+		file: "cmd/holdfast/internal/cli/exit.go", tests: "Cause",
+		old: "\t\treturn path.Err\n\t}\n\treturn err\n",
+		new: "\t\treturn path.Err\n\t}\n\treturn nil\n",
+	},
 }
