@@ -702,4 +702,10 @@ var filesMutants = []mutant{
 		old: "\t\t\tt.Progress()\n\t\t\treturn err\n",
 		new: "\t\t\treturn err\n",
 	},
+	{
+		number: "Z24", what: "a copy whose source can't be opened to verify it is taken for verified",
+		file: "filecopy/batch.go", tests: "ReadAgainIsNot",
+		old: "\tif err := j.openSource(); err != nil {\n\t\treturn err\n\t}\n\tdefer j.disk.Close(j.in) // it was only read\n\terr := sys",
+		new: "\tif err := j.openSource(); err != nil {\n\t\treturn nil\n\t}\n\tdefer j.disk.Close(j.in) // it was only read\n\terr := sys",
+	},
 }

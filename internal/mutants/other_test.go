@@ -696,4 +696,10 @@ var otherMutants = []mutant{
 		old: "\t\treturn path.Err\n\t}\n\treturn err\n",
 		new: "\t\treturn path.Err\n\t}\n\treturn nil\n",
 	},
+	{
+		number: "Z25", what: "a Reader of a closed file panics",
+		file: "readahead/source.go", tests: "ClosedFile",
+		old: "if err != nil || !info.Mode().IsRegular() {",
+		new: "if !info.Mode().IsRegular() {",
+	},
 }
