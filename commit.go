@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/joinwindow"
@@ -18,8 +17,7 @@ type commit struct {
 	leading bool
 	// batch numbers the sync that will cover a byte accepted now. It grows when
 	// a leader has fixed what its sync covers. done counts finished batches.
-	batch int64
-	done  atomic.Int64 // stored with the lock
+	batch, done int64
 	// joined counts the goroutines that wait for batch, besides its leader. needed is
 	// the offset that the batch must cover: see needLocked.
 	joined int
@@ -50,10 +48,7 @@ func (w *Writer) Sync() error {
 	return w.withLanesLocked(w.syncToLocked)
 }
 
-func (w *Writer) syncToLocked(end int64) error {
-	defer w.mu.Lock()
-	return w.commitUnlock(context.Background(), end)
-}
+func (w *Writer) syncToLocked(end int64) error { return w.commitLocked(context.Background(), end) }
 
 // WaitDurable waits until Durable ≥ end, under every policy; calls made at the same
 // time share one sync. If ctx ends first, it returns the cause of that at once, and
@@ -68,24 +63,23 @@ func (w *Writer) WaitDurable(ctx context.Context, end int64) error {
 		})
 		defer stop()
 	}
-	if w.durable.Load() >= end {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.durable >= end {
 		return nil
 	}
-	w.mu.Lock()
-	err := error(nil)
-	switch written := w.writtenLocked(); {
-	case end > written && w.isClosing:
-		err = ErrClosed
-	case end > written:
-		err = fmt.Errorf("holdfast: wait for byte %d, but only %d are written; use an end that Enqueue returned", end, written)
-	case !w.isClosing:
-		err = w.refusalLocked()
+	if end > w.writtenLocked() {
+		if w.isClosing {
+			return ErrClosed
+		}
+		return fmt.Errorf("holdfast: wait for byte %d, but only %d are written; use an end that Enqueue returned", end, w.writtenLocked())
 	}
-	if err != nil {
-		w.mu.Unlock()
-		return err
+	if !w.isClosing {
+		if err := w.refusalLocked(); err != nil {
+			return err
+		}
 	}
-	return w.commitUnlock(ctx, end)
+	return w.commitLocked(ctx, end)
 }
 
 // writeDurable is Write under a policy that waits for the sync.
@@ -94,12 +88,7 @@ func (w *Writer) writeDurable(p []byte) (n int, err error) {
 		return w.writeEach(p)
 	}
 	w.mu.Lock()
-	accepted := false
-	defer func() {
-		if !accepted {
-			w.mu.Unlock()
-		}
-	}()
+	defer w.mu.Unlock()
 	if len(p) > w.large {
 		n, err = w.bypassLocked(p)
 	} else if err = w.takeLocked(p); err == nil {
@@ -108,8 +97,7 @@ func (w *Writer) writeDurable(p []byte) (n int, err error) {
 	if err != nil || n == 0 {
 		return n, err
 	}
-	accepted = true
-	return n, w.commitUnlock(context.Background(), w.writtenLocked())
+	return n, w.syncToLocked(w.writtenLocked())
 }
 
 // writeEach lets no other Write in from its write to the end of its sync.
@@ -129,8 +117,8 @@ func (w *Writer) writeEach(p []byte) (n int, err error) {
 	return n, w.syncToLocked(w.writtenLocked())
 }
 
-// commitUnlock releases the lock, and returns when Durable ≥ end, as a leader or as one of a batch.
-func (w *Writer) commitUnlock(ctx context.Context, end int64) (err error) {
+// commitLocked returns when Durable ≥ end, as a leader or as one of a batch.
+func (w *Writer) commitLocked(ctx context.Context, end int64) (err error) {
 	type ledBatch struct {
 		number int64
 		err    error
@@ -139,12 +127,7 @@ func (w *Writer) commitUnlock(ctx context.Context, end int64) (err error) {
 	c := &w.commit
 	joined := int64(-1) // the batch that counts us
 	var led *ledBatch   // the last one made in the background for us
-	held := true
 	defer func() {
-		if !held {
-			return
-		}
-		defer w.mu.Unlock()
 		if led != nil {
 			led.left = true
 			if led.err != err {
@@ -159,7 +142,7 @@ func (w *Writer) commitUnlock(ctx context.Context, end int64) (err error) {
 			c.covered[c.batch&1].Signal()
 		}
 	}()
-	for w.durable.Load() < end || w.nameless {
+	for w.durable < end || w.nameless {
 		switch {
 		case w.final != nil || w.sealed:
 			return w.sealedErrLocked()
@@ -201,11 +184,7 @@ func (w *Writer) commitUnlock(ctx context.Context, end int64) (err error) {
 			c.join.Arrived(c.joined + 1)
 		}
 		c.covered[mine&1].Wait()
-		if held = c.done.Load() <= mine || w.durable.Load() < end || end == 0 || led != nil; !held { // 0 waits for the name alone
-			return nil // the leader of the batch has woken one to lead the next
-		}
-		w.mu.Lock()
-		if c.done.Load() > mine && w.durable.Load() < end && c.outcome[mine&1] != nil {
+		if c.done > mine && w.durable < end && c.outcome[mine&1] != nil {
 			failed := c.outcome[mine&1]
 			if w.unreported == failed { // kept for the next call, because its own has left
 				w.unreported = nil
@@ -250,7 +229,7 @@ func (w *Writer) leadLocked(end int64) (err error) {
 	w.openLocked()
 	defer func() { // also if the file has panicked: then w.final says so
 		c.leading = false
-		c.done.Add(1)
+		c.done++
 		c.outcome[mine&1] = err
 		c.join.Finished(size, c.joined)
 		// Without the lock: the first to wake need it while others are woken.
@@ -285,13 +264,12 @@ func (w *Writer) syncLocked() error {
 	w.countsLocked().Synced(took)
 	w.systemCalls += int64(calls)
 	if err != nil {
-		w.final = &SyncError{Path: w.target.path, Durable: w.durable.Load(), AtRisk: w.writtenLocked() - w.durable.Load(), Err: err}
+		w.final = &SyncError{Path: w.target.path, Durable: w.durable, AtRisk: w.writtenLocked() - w.durable, Err: err}
 		w.reportLocked(w.final)
 		w.openLocked()
 		return w.final
 	}
-	w.nameless = false
-	w.durable.Store(covers)
+	w.durable, w.nameless = covers, false
 	w.age.Durable(covers)
 	return nil
 }
@@ -299,7 +277,7 @@ func (w *Writer) syncLocked() error {
 // bytesDueLocked reports whether a sync must start by bytes: the kernel has so many.
 func (w *Writer) bytesDueLocked() bool {
 	limit := int64(w.policy.Sync.Bytes)
-	return limit > 0 && w.flushed-w.durable.Load() >= limit
+	return limit > 0 && w.flushed-w.durable >= limit
 }
 
 // syncBytesLocked starts the syncer if a sync by bytes is due. It is called when more

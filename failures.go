@@ -64,7 +64,7 @@ func (w *Writer) Stats() stats.Counts {
 	s := *w.countsLocked()
 	s.Writes, s.Flushes, s.SystemCalls = w.writes, w.flushes, w.systemCalls
 	s.NotFlushed = held + w.writtenLocked() - w.flushed
-	s.NotDurable = held + w.writtenLocked() - w.durable.Load()
+	s.NotDurable = held + w.writtenLocked() - w.durable
 	if s.NotDurable > 0 && !w.closed {
 		s.Oldest = time.Since(w.age.Oldest())
 	}

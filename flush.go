@@ -71,7 +71,7 @@ func (w *Writer) flushStepLocked(end int64) error {
 }
 
 func (w *Writer) writeErrorLocked(err error, again bool) error {
-	e := &WriteError{Path: w.target.path, Flushed: w.flushed, Durable: w.durable.Load(), AtRisk: w.writtenLocked() - w.flushed, Err: err, again: again}
+	e := &WriteError{Path: w.target.path, Flushed: w.flushed, Durable: w.durable, AtRisk: w.writtenLocked() - w.flushed, Err: err, again: again}
 	if w.failing == nil {
 		w.reportLocked(e)
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/age"
 	"github.com/holdfast-go/holdfast/internal/deadline"
 	"github.com/holdfast-go/holdfast/internal/distinct"
-	"github.com/holdfast-go/holdfast/internal/joinwindow"
 	"github.com/holdfast-go/holdfast/internal/notify"
 	"github.com/holdfast-go/holdfast/internal/spin"
 	"github.com/holdfast-go/holdfast/stats"
@@ -69,13 +68,12 @@ type Writer struct {
 	laneLimit, fencedLimit atomic.Int32
 	trouble                bool // a call must return an error before it may accept bytes
 
-	durable  atomic.Int64 // an offset ≤ flushed; stored with the lock
-	lap      int64        // the offset of buf[0]: the next byte's is lap+pos; in a ring what is flushed may lie before it
-	flushed  int64        // an offset ≤ lap+pos
-	growing  bool         // a goroutine makes the ring
-	nameless bool         // the file's directory entry is not durable yet
-	room     int          // how many bytes memory may hold, less the lanes' share
-	lanes    []*Lane
+	lap              int64 // the offset of buf[0]: the next byte's is lap+pos; in a ring what is flushed may lie before it
+	flushed, durable int64 // offsets; flushed ≤ lap+pos, durable ≤ flushed
+	growing          bool  // a goroutine makes the ring
+	nameless         bool  // the file's directory entry is not durable yet
+	room             int   // how many bytes memory may hold, less the lanes' share
+	lanes            []*Lane
 
 	// flushing is set while one goroutine writes to the file. While a Write bypasses
 	// memory, exclusive is set and no call accepts bytes. When either ends, idle wakes
@@ -147,8 +145,7 @@ func newWriter(f File, p Policy, entry dirEntry) (*Writer, error) {
 		w.strip = min(w.strip, int(hot))
 	}
 	w.idle.L, w.bypass.free.L = &w.mu, &w.mu
-	released := joinwindow.Unlocked[*spin.Mutex]{L: &w.mu}
-	w.commit.covered[0].L, w.commit.covered[1].L = released, released
+	w.commit.covered[0].L, w.commit.covered[1].L = &w.mu, &w.mu
 	w.flusher.run, w.syncer.run = (*Writer).runFlusher, (*Writer).runSyncer
 	// A byte that is due for a sync must not wait in memory for an earlier sync.
 	if every := deadline.Shortest(p.FlushEvery, p.Sync.Every); every > 0 {
@@ -404,7 +401,11 @@ func (w *Writer) Flushed() int64 {
 
 // Durable returns how many bytes a sync that succeeded has covered: they survive
 // the death of the machine. It may be called at any time and waits for nothing.
-func (w *Writer) Durable() int64 { return w.durable.Load() }
+func (w *Writer) Durable() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.durable
+}
 
 // fullLocked returns the offset of the end of the last full strip.
 func (w *Writer) fullLocked() int64 {
@@ -535,7 +536,7 @@ func (w *Writer) lastSyncLocked() error {
 	for w.commit.leading {
 		w.idle.Wait()
 	}
-	if w.final != nil || w.durable.Load() == w.flushed && !w.nameless {
+	if w.final != nil || w.durable == w.flushed && !w.nameless {
 		return nil
 	}
 	w.commit.leading = true
@@ -604,7 +605,7 @@ func (w *Writer) poisonLocked(where string, cause any) {
 		format = format[:len(format)-1] + "w"
 	}
 	if w.final == nil {
-		w.final = fmt.Errorf(format, where, name, w.durable.Load(), cause)
+		w.final = fmt.Errorf(format, where, name, w.durable, cause)
 		w.reportLocked(w.final)
 	}
 	w.openLocked()

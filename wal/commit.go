@@ -26,11 +26,17 @@ type commit struct {
 	done   atomic.Int64
 	joined int
 	// covered[b&1] wakes the waiters of batch b, and outcome[b&1] is its error: batch b+2
-	// starts after b is done. Wait returns without mu: see [joinwindow.Unlocked].
+	// starts after b is done. Wait returns without mu: see unlocked.
 	covered [2]sync.Cond
 	outcome [2]error
 	join    joinwindow.Window
 }
+
+// unlocked is a lock for a Cond whose Wait gives it up and does not take it again. The waiters of a
+// batch are mostly done when they wake: hundreds of them would queue for a lock that they do not need.
+type unlocked struct{ *sync.Mutex }
+
+func (unlocked) Lock() {}
 
 // background is the context of calls without one: they wait to the end.
 var background = context.Background()

@@ -28,7 +28,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/age"
 	"github.com/holdfast-go/holdfast/internal/deadline"
 	"github.com/holdfast-go/holdfast/internal/durable"
-	"github.com/holdfast-go/holdfast/internal/joinwindow"
 	"github.com/holdfast-go/holdfast/internal/keyed"
 	"github.com/holdfast-go/holdfast/internal/notify"
 	"github.com/holdfast-go/holdfast/internal/sys"
@@ -195,7 +194,7 @@ func open(d disk, dir string, o Options) (*Log, Recovery, error) {
 	}
 	l := &Log{disk: d, opts: o, closing: make(chan struct{}), closed: make(chan struct{})}
 	l.room.L = &l.mu
-	l.commit.covered[0].L, l.commit.covered[1].L = joinwindow.Unlocked[*sync.Mutex]{L: &l.mu}, joinwindow.Unlocked[*sync.Mutex]{L: &l.mu}
+	l.commit.covered[0].L, l.commit.covered[1].L = unlocked{&l.mu}, unlocked{&l.mu}
 	l.limit = int(o.Policy.Buffer)
 	if o.Policy.Sync.Waits() {
 		l.limit = max(l.limit, groupBuffer)

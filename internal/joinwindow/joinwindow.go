@@ -23,13 +23,6 @@ type Window struct {
 	arrivals chan struct{}
 }
 
-// Unlocked is the lock of a sync.Cond whose Wait releases L and does not take it again. All of a
-// batch wake at once, and most of them have nothing left to ask under L.
-type Unlocked[L sync.Locker] struct{ L L }
-
-func (Unlocked[L]) Lock()     {}
-func (u Unlocked[L]) Unlock() { u.L.Unlock() }
-
 const (
 	// windowShare makes the window a quarter of a sync: half batches cost a half.
 	windowShare = 4

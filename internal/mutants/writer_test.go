@@ -14,8 +14,8 @@ var writerMutants = []mutant{
 	{
 		number: "01", what: "a sync acknowledges what was flushed while it ran",
 		file: "commit.go", tests: commitTests,
-		old: "w.durable.Store(covers)",
-		new: "w.durable.Store(max(covers, w.flushed))",
+		old: "w.durable, w.nameless = covers, false",
+		new: "w.durable, w.nameless = max(covers, w.flushed), false",
 	},
 	{
 		number: "02", what: "a failed sync of the Writer is made again",
@@ -68,14 +68,8 @@ var writerMutants = []mutant{
 	{
 		number: "08", what: "a waiter trusts that the batch it joined has covered it",
 		file: "commit.go", tests: commitTests,
-		old: "if c.done.Load() > mine && w.durable.Load() < end && c.outcome[mine&1] != nil {",
-		new: "if c.done.Load() > mine {",
-	},
-	{
-		number: "08c", what: "a waiter whose batch has failed returns without the lock, and without an error",
-		file: "commit.go", tests: commitTests,
-		old: "<= mine || w.durable.Load() < end || led",
-		new: "<= mine || led",
+		old: "if c.done > mine && w.durable < end && c.outcome[mine&1] != nil {",
+		new: "if c.done > mine {",
 	},
 	{
 		number: "08e", what: "OpenFile says that a file without a name has one",
@@ -92,15 +86,15 @@ var writerMutants = []mutant{
 	{
 		number: "08b", what: "the end of a batch releases the next one too",
 		file: "commit.go", tests: commitTests,
-		old:  "if c.done.Load() > mine && w.durable.Load() < end && c.outcome[mine&1] != nil {",
-		new:  "if c.done.Load() >= mine && c.done.Load() > 0 {",
+		old:  "if c.done > mine && w.durable < end && c.outcome[mine&1] != nil {",
+		new:  "if c.done >= mine && c.done > 0 {",
 		also: []edit{{"commit.go", "\t\tc.covered[mine&1].Broadcast()\n", "\t\tc.wakeAll()\n"}},
 	},
 	{
 		number: "09", what: "a failed sync moves Durable",
 		file: "commit.go", tests: commitTests,
 		old: "\tif err != nil {\n\t\tw.final = &SyncError",
-		new: "\tif err != nil {\n\t\tw.durable.Store(covers)\n\t\tw.final = &SyncError",
+		new: "\tif err != nil {\n\t\tw.durable = covers\n\t\tw.final = &SyncError",
 	},
 	{
 		number: "10", what: "Close drops the tail of a lane whose owner is at work",
@@ -160,8 +154,8 @@ var writerMutants = []mutant{
 	{
 		number: "23", what: "Close after a failed flush does not sync what is in the kernel",
 		file: "writer.go", tests: "Close|Full",
-		old: "\tif w.final != nil || w.durable.Load() == w.flushed && !w.nameless {",
-		new: "\tif w.final != nil || w.flushed < w.writtenLocked() || w.durable.Load() == w.flushed && !w.nameless {",
+		old: "\tif w.final != nil || w.durable == w.flushed && !w.nameless {",
+		new: "\tif w.final != nil || w.flushed < w.writtenLocked() || w.durable == w.flushed && !w.nameless {",
 	},
 	{
 		number: "25", what: "a group's sync covers the least that anybody needs",
@@ -222,7 +216,7 @@ var writerMutants = []mutant{
 	{
 		number: "104", what: "a WriteError says that what was flushed is durable",
 		file: "flush.go", tests: "Error|Fail",
-		old: "Flushed: w.flushed, Durable: w.durable.Load(), AtRisk: w.writtenLocked() - w.flushed, Err: err, again: again}",
+		old: "Flushed: w.flushed, Durable: w.durable, AtRisk: w.writtenLocked() - w.flushed, Err: err, again: again}",
 		new: "Flushed: w.flushed, Durable: w.flushed, AtRisk: w.writtenLocked() - w.flushed, Err: err, again: again}",
 	},
 	{
@@ -536,8 +530,8 @@ var writerMutants = []mutant{
 	{
 		number: "X1", what: "a WaitDurable that begins beside Close does not wait for its sync",
 		file: "commit.go", tests: "WaitDurableBeside",
-		old: "\tcase !w.isClosing:\n\t\terr = w.refusalLocked()\n",
-		new: "\tdefault:\n\t\terr = w.refusalLocked()\n",
+		old: "\tif !w.isClosing {\n\t\tif err := w.refusalLocked(); err != nil {\n\t\t\treturn err\n\t\t}\n\t}\n",
+		new: "\tif err := w.refusalLocked(); err != nil {\n\t\treturn err\n\t}\n",
 	},
 	{
 		number: "X2", what: "Close on a full disk syncs beside the sync in flight",
@@ -549,13 +543,13 @@ var writerMutants = []mutant{
 		number: "X3", what: "a failed write counts as at risk in memory what the kernel has",
 		file: "flush.go", tests: "AtRisk",
 		old: "AtRisk: w.writtenLocked() - w.flushed, Err",
-		new: "AtRisk: w.writtenLocked() - w.durable.Load(), Err",
+		new: "AtRisk: w.writtenLocked() - w.durable, Err",
 	},
 	{
 		number: "X4", what: "a failed sync does not count what memory holds",
 		file: "commit.go", tests: "AtRisk",
-		old: "AtRisk: w.writtenLocked() - w.durable.Load(), Err",
-		new: "AtRisk: w.flushed - w.durable.Load(), Err",
+		old: "AtRisk: w.writtenLocked() - w.durable, Err",
+		new: "AtRisk: w.flushed - w.durable, Err",
 	},
 	{
 		number: "X5", what: "what came before a sync that does not cover it loses its age",
