@@ -210,7 +210,8 @@ func addImage(l *prove.Log, image *os.File) error {
 
 // work runs the workload in a process of its own, until the log has enough of it.
 func (r *room) work(ctx context.Context, c *cell, dir string, d *disk, long time.Duration, seed uint64, number int) error {
-	cmd := r.child(ctx, c.Workload.Name, c.Policy.String(), dir, c.in("notes"), strconv.FormatUint(seed, 10), strconv.Itoa(number))
+	cmd := r.child(ctx, c.Workload.Name, c.Policy.String(), dir, strconv.FormatUint(seed, 10), strconv.Itoa(number))
+	d.notes.Give(cmd)
 	return r.until(c, cmd, d, long, func() (int64, bool) {
 		n := d.notes.Begun()
 		return int64(n), n >= leastNotes

@@ -19,7 +19,7 @@ type Failure struct {
 	Log       *Log          // up to the state
 	Targets   []Target      `json:"-"` // of the log's workload
 	Loss      holdfast.Loss `json:"-"`
-	// Read says what is in a state of a program, see [Exploration].
+	// Read says what is in a state, see [Exploration].
 	Read func(Tree) (*Survivors, error) `json:"-"`
 	Kill int                            `json:",omitempty"` // level kill: which run of a directory was killed; there is no log
 }
@@ -28,8 +28,8 @@ type Failure struct {
 type explorer struct {
 	targets []Target
 	loss    holdfast.Loss
-	read    func(Tree) (*Survivors, error) // of a program
-	late    func() bool                    // of a program: each state takes a process to read it
+	read    func(Tree) (*Survivors, error) // where paths do not say what is there
+	late    func() bool                    // to read a state takes long
 }
 
 // failure is one of a log.
@@ -48,7 +48,10 @@ func (x *explorer) judgeState(c *Checker, d *disk, s *State, found *Survivors) *
 	if v == nil {
 		return nil
 	}
-	if v.Words = d.log.Program.Words(v, c); err != nil {
+	if p := d.log.Program; p != nil {
+		v.Words = p.Words(v, c)
+	}
+	if err != nil {
 		v.Words += fmt.Sprintf(" (%v)", err)
 	}
 	return v
@@ -79,9 +82,6 @@ func (x *explorer) step(c *Checker, d *disk) {
 	}
 }
 
-// statesRead is how many states of a program are read where its power is cut, at least.
-const statesRead = 6
-
 // explore judges about so many states of a log, evenly over its positions. It ends with the
 // first violation, if there is one.
 func (x *explorer) explore(l *Log, states int, seed uint64) (Tally, *Failure) {
@@ -89,6 +89,7 @@ func (x *explorer) explore(l *Log, states int, seed uint64) (Tally, *Failure) {
 	r := rand.New(rand.NewPCG(seed, l.Seed))
 	found := newSurvivors(len(x.targets))
 	positions := len(l.Entries) - l.Start + 1
+	const statesRead = 6 // where its power is cut, at least
 	most := max(3, (states+positions-1)/positions)
 	if x.read != nil {
 		most = max(statesRead, most)
@@ -96,7 +97,7 @@ func (x *explorer) explore(l *Log, states int, seed uint64) (Tally, *Failure) {
 	var seen []State
 	var failure *Failure
 	for failure == nil {
-		// Of a program the end of the log is judged however late it is: all has been acknowledged there.
+		// What is read is judged at the end of the log however late it is: all has been acknowledged there.
 		chosen := x.read == nil || d.position == len(l.Entries) || r.IntN(positions*statesRead) < states && !x.late()
 		// Acknowledgements follow each other without anything happening to the disk: the last
 		// demands the most.
@@ -152,7 +153,8 @@ func (f *Failure) Tree() Tree {
 	return d.tree(&f.State)
 }
 
-// Replay judges the state of a failure that was kept again. That of a program takes Targets, Loss and Read.
+// Replay judges the state of a failure that was kept again. That of a program takes Targets and Loss, and Read
+// is needed where the exploration had it.
 func (f *Failure) Replay() (*Violation, error) {
 	if f.Log == nil {
 		return nil, errors.New("a kill keeps no log: what survived depends on the moment")
@@ -194,7 +196,7 @@ func (f *Failure) Shrink() {
 		return v != nil
 	}
 	whole := []State{{Crash: f.State.Crash}, f.State}
-	if x.read != nil { // to read each position would take a process each
+	if x.read != nil { // to read each position would take too long
 		f.shrinkRead(try)
 		whole = nil
 	}

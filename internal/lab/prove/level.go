@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -149,50 +151,60 @@ func (o Options) judgeCells(ctx context.Context, level Level, end time.Time, jud
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(min(a, must), min(b, must)) }) // controls first
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	verdicts, next, shown := make([]*Verdict, len(cells)), 0, 0
-	var mu sync.Mutex
+	verdicts, shown := make([]*Verdict, len(cells)), 0
+	var mu sync.Mutex // of these
+	Share(len(cells), atOnce, end, func(n int, long time.Duration) bool {
+		i := order[n]
+		c := cells[i]
+		v := c.Verdict(level, o.Seed+uint64(i))
+		if o.Time > 0 && n >= must+atOnce && time.Now().After(end.Add(grace)) {
+			v.Verdict = NoTime
+		} else if err := v.make(ctx, c, o, long); err != nil {
+			stop(fmt.Errorf("level %s, workload %s under %v: %w", level, v.Workload, c.Policy, err))
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		verdicts[i] = v
+		for ; ctx.Err() == nil && shown < len(cells) && verdicts[shown] != nil; shown++ {
+			judged(verdicts[shown])
+		}
+		return ctx.Err() == nil
+	})
+	return context.Cause(ctx)
+}
+
+// Share calls do with each number below count, so many at a time, until one call returns false. It
+// shares out the time until end: a call is told how long it may take.
+func Share(count, together int, end time.Time, do func(n int, long time.Duration) bool) {
+	var next atomic.Int64
+	var stopped atomic.Bool
 	var group sync.WaitGroup
-	for range atOnce {
+	for range together {
 		group.Go(func() {
-			for {
-				mu.Lock()
-				n := next
-				next++
-				mu.Unlock()
-				if n >= len(cells) || ctx.Err() != nil {
+			for !stopped.Load() {
+				n := int(next.Add(1)) - 1
+				if n >= count {
 					return
 				}
-				i := order[n]
-				c := cells[i]
-				v := c.Verdict(level, o.Seed+uint64(i))
-				if o.Time > 0 && n >= must+atOnce && time.Now().After(end.Add(grace)) {
-					v.Verdict = NoTime
-				} else if err := v.make(ctx, c, o, o.share(time.Until(end), len(cells)-n, atOnce)); err != nil {
-					stop(fmt.Errorf("level %s, workload %s under %v: %w", level, v.Workload, c.Policy, err))
-					return
+				turns := (count - n + together - 1) / together
+				if !do(n, time.Until(end)/time.Duration(turns)) {
+					stopped.Store(true)
 				}
-				mu.Lock()
-				verdicts[i] = v
-				for ; shown < len(cells) && verdicts[shown] != nil; shown++ {
-					judged(verdicts[shown])
-				}
-				mu.Unlock()
 			}
 		})
 	}
 	group.Wait()
-	return context.Cause(ctx)
-}
-
-// share returns how long the next of so many cells may take, where so many are worked on at a time.
-func (Options) share(left time.Duration, cells, together int) time.Duration {
-	return left / time.Duration((cells+together-1)/together)
 }
 
 // make makes the verdict of a cell in about a time.
-func (v *Verdict) make(ctx context.Context, c Cell, o Options, share time.Duration) error {
+func (v *Verdict) make(ctx context.Context, c Cell, o Options, share time.Duration) (err error) {
 	began := time.Now()
-	defer func() { v.Elapsed = time.Since(began) }()
+	defer func() {
+		v.Elapsed = time.Since(began)
+		if errors.Is(err, os.ErrDeadlineExceeded) { // the others may be made
+			v.Unknown, err = err.Error(), nil
+		}
+	}()
 	switch v.Level {
 	case Memory:
 		return v.inMemory(c.Workload, o.States, share)
@@ -318,6 +330,7 @@ func (w *Workload) record(p holdfast.Policy, seed uint64, how recording) (*Log, 
 	if err != nil {
 		return nil, err
 	}
+	m.d.short = w.Control == "" && how.wrap == nil // a plain program leaves that to os.File, which writes the rest
 	if how.disk != nil {
 		how.disk(m)
 	}
@@ -333,9 +346,6 @@ func (w *Workload) Leaves(s *Survivors) *Violation {
 	}
 	return &Violation{Rule: "temporaries", Words: fmt.Sprintf("%d temporary files are left after the next run has ended", s.Temporaries)}
 }
-
-// secondRuns is how many crash states of a log the workload is run on again.
-const secondRuns = 6
 
 // inMemory makes the verdict of level memory: a first run, states of it, and second runs on some.
 func (v *Verdict) inMemory(w *Workload, states int, most time.Duration) error {
@@ -373,7 +383,7 @@ type Exploration struct {
 	// first run, on nothing. A run that fails by itself is a RunError.
 	Record func(number int, seed uint64, there Tree) (*Log, error)
 	Late   func() bool // the time is over
-	// Read says what is in a state of a program. Of a workload it is nil: its targets are known.
+	// Read says what is in a state. It is nil where the paths of the targets do.
 	Read  func(Tree) (*Survivors, error)
 	fails bool // the disk fails on purpose: a run that reports it and ends is no error
 }
@@ -399,6 +409,7 @@ func (v *Verdict) Explore(w *Workload, e Exploration) error {
 	if err != nil && !e.fails {
 		return err
 	}
+	const secondRuns = 6 // on so many crash states
 	again := min(e.States, 40_000) / 4 / secondRuns
 	part := 1000 // of the states, doubled while there is time
 	for pass := uint64(0); v.Tally.States < int64(e.States)*3/4 && v.Failure == nil && (pass == 0 || !e.Late()); pass++ {
@@ -445,7 +456,10 @@ func (v *Verdict) Explore(w *Workload, e Exploration) error {
 		for last.position < len(l.Entries) {
 			last.advance()
 		}
-		last.survivors(&State{Crash: Process, Keep: len(last.pending)}, found)
+		end := State{Crash: Process, Keep: len(last.pending)}
+		if last.survivors(&end, found); x.read != nil {
+			found, _ = x.read(last.tree(&end)) // what can't be read was a violation before
+		}
 		v.Tally.TemporaryEnd = max(v.Tally.TemporaryEnd, found.Temporaries)
 		if left := w.Leaves(found); left != nil && v.Failure == nil {
 			v.Failure = x.failure(first, s, left)
