@@ -333,6 +333,8 @@ func (w *Workload) record(p holdfast.Policy, seed uint64, how recording) (*Log, 
 	m.d.short = w.Control == "" && how.wrap == nil // a plain program leaves that to os.File, which writes the rest
 	if how.disk != nil {
 		how.disk(m)
+	} else if seed%2 == 1 { // then each file and directory is synced by itself; a second run has the other way
+		m.d.disk.SetDirty(-1)
 	}
 	r := &Run{System: m, Policy: p, Number: how.number, Seed: seed, Records: how.records, Until: how.until, Pause: how.pause, Wrap: how.wrap,
 		Tell: func(n Note) { l.Add(Entry{Op: Noted, Note: &n}) }}
