@@ -198,7 +198,7 @@ func (r *room) judgeModel(c *cell, end time.Time) (*prove.Verdict, error) {
 	began := time.Now()
 	v := c.verdict()
 	long := c.lasts(end)
-	e := prove.Exploration{States: r.order.States, Late: func() bool { return time.Now().After(end) }}
+	e := prove.Exploration{States: r.order.States, End: end}
 	e.Record = func(number int, seed uint64, there prove.Tree) (*prove.Log, error) {
 		lasts := long
 		if number > 0 {

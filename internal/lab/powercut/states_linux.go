@@ -261,7 +261,7 @@ func (m *mounter) again(dir string, before *prove.Survivors, t *prove.Tally) *pr
 	t.TemporaryEnd = max(t.TemporaryEnd, found.Temporaries)
 	t.Acknowledged += c.Tally.Acknowledged
 	if v == nil {
-		v = m.workload.Leaves(found)
+		v = m.workload.Leaves(found, true)
 	}
 	if v != nil {
 		v = &prove.Violation{Rule: v.Rule, ID: v.ID, N: v.N, Words: "after the second run: " + v.Words}

@@ -259,8 +259,8 @@ func (v *Verdict) faultChain(ctx context.Context, w *Workload, o Options, seed u
 			}
 			c.Tally.TemporaryEnd = before.Temporaries
 		}
-		if violation == nil && (now == nil || now.kind != syscallfault.Unlink) {
-			violation = w.Leaves(before)
+		if stays := in != nil && in.kind == syscallfault.Unlink; violation == nil && (number > 0 || !stays) {
+			violation = w.Leaves(before, stays)
 		}
 		v.Tally.Add(c.Tally)
 		if violation != nil {

@@ -68,7 +68,7 @@ func (v *Verdict) chain(ctx context.Context, w *Workload, o Options, r *rand.Ran
 		if !kill {
 			c.Tally.TemporaryEnd = before.Temporaries
 			if violation == nil {
-				violation = w.Leaves(before)
+				violation = w.Leaves(before, true)
 			}
 		}
 		v.Tally.Add(c.Tally)

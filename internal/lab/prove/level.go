@@ -341,12 +341,12 @@ func (w *Workload) record(p holdfast.Policy, seed uint64, how recording) (*Log, 
 	return l, w.Run(r)
 }
 
-// Leaves judges what the next run left that ended in order.
-func (w *Workload) Leaves(s *Survivors) *Violation {
-	if !w.Cleans || s.Temporaries == 0 {
+// Leaves judges what a run left that was not killed. Another may have been before it.
+func (w *Workload) Leaves(s *Survivors, killed bool) *Violation {
+	if s.Temporaries == 0 || !w.Cleans && (killed || !w.Tidy) {
 		return nil
 	}
-	return &Violation{Rule: "temporaries", Words: fmt.Sprintf("%d temporary files are left after the next run has ended", s.Temporaries)}
+	return &Violation{Rule: "temporaries", Words: fmt.Sprintf("%d temporary files are left after the last run has ended", s.Temporaries)}
 }
 
 // inMemory makes the verdict of level memory: a first run, states of it, and second runs on some.
@@ -357,11 +357,11 @@ func (v *Verdict) inMemory(w *Workload, states int, most time.Duration) error {
 		finish := time.Now().Add(min(2*time.Second, v.Policy.Sync.Every*5/4))
 		how = recording{until: func() bool { return time.Now().After(finish) }, pause: func(*rand.Rand) { time.Sleep(200 * time.Microsecond) }}
 	}
-	return v.exploreRuns(w, states, how, func() bool { return time.Now().After(end) })
+	return v.exploreRuns(w, states, how, end)
 }
 
 // exploreRuns is Explore of runs in memory.
-func (v *Verdict) exploreRuns(w *Workload, states int, how recording, late func() bool) error {
+func (v *Verdict) exploreRuns(w *Workload, states int, how recording, end time.Time) error {
 	second := recording{records: 12, number: 1, fake: how.fake, wrap: how.wrap, disk: how.disk}
 	record := func(number int, seed uint64, there Tree) (*Log, error) {
 		run := how
@@ -375,7 +375,7 @@ func (v *Verdict) exploreRuns(w *Workload, states int, how recording, late func(
 		}
 		return l, err
 	}
-	return v.Explore(w, Exploration{States: states, Record: record, Late: late, fails: how.fails})
+	return v.Explore(w, Exploration{States: states, Record: record, End: end, fails: how.fails})
 }
 
 // An Exploration says how a verdict is made of runs that fill logs of files.
@@ -384,7 +384,7 @@ type Exploration struct {
 	// Record runs a workload or a program on what is there, and returns its log. Number 0 is the
 	// first run, on nothing. A run that fails by itself is a RunError.
 	Record func(number int, seed uint64, there Tree) (*Log, error)
-	Late   func() bool // the time is over
+	End    time.Time // by when it is to be over; zero: any time
 	// Read says what is in a state. It is nil where the paths of the targets do.
 	Read  func(Tree) (*Survivors, error)
 	fails bool // the disk fails on purpose: a run that reports it and ends is no error
@@ -406,7 +406,9 @@ type Tree struct {
 
 // Explore records a run, explores its log, records runs on some of the states, and explores these logs.
 func (v *Verdict) Explore(w *Workload, e Exploration) error {
-	x := &explorer{targets: w.Targets(v.Policy), loss: v.Loss, read: e.Read, late: e.Late}
+	end := e.End.Add(-time.Until(e.End) / 3) // the rest is for the second runs
+	late := func() bool { return !e.End.IsZero() && time.Now().After(end) }
+	x := &explorer{targets: w.Targets(v.Policy), loss: v.Loss, read: e.Read, late: late}
 	first, err := e.Record(0, v.Seed, Tree{})
 	if err != nil && !e.fails {
 		return err
@@ -414,7 +416,7 @@ func (v *Verdict) Explore(w *Workload, e Exploration) error {
 	const secondRuns = 6 // on so many crash states
 	again := min(e.States, 40_000) / 4 / secondRuns
 	part := 1000 // of the states, doubled while there is time
-	for pass := uint64(0); v.Tally.States < int64(e.States)*3/4 && v.Failure == nil && (pass == 0 || !e.Late()); pass++ {
+	for pass := uint64(0); v.Tally.States < int64(e.States)*3/4 && v.Failure == nil && (pass == 0 || !late()); pass++ {
 		before := v.Tally.States
 		part = min(2*part, e.States*3/4-int(before))
 		t, failure := x.explore(first, part, v.Seed+pass)
@@ -427,8 +429,9 @@ func (v *Verdict) Explore(w *Workload, e Exploration) error {
 		}
 	}
 	r := rand.New(rand.NewPCG(v.Seed, 2))
-	for range secondRuns {
-		if v.Failure != nil || e.Late() {
+	end = e.End
+	for n := range secondRuns {
+		if v.Failure != nil || n > 0 && late() {
 			break
 		}
 		_, d := x.begin(first)
@@ -463,7 +466,7 @@ func (v *Verdict) Explore(w *Workload, e Exploration) error {
 			found, _ = x.read(last.tree(&end)) // what can't be read was a violation before
 		}
 		v.Tally.TemporaryEnd = max(v.Tally.TemporaryEnd, found.Temporaries)
-		if left := w.Leaves(found); left != nil && v.Failure == nil {
+		if left := w.Leaves(found, true); left != nil && v.Failure == nil {
 			v.Failure = x.failure(first, s, left)
 		}
 	}

@@ -39,7 +39,7 @@ func TestNoStateInMemoryBreaksAPromise(t *testing.T) {
 			if len(w.Targets(p)) < 10 && w.Targets(p)[0].Object == false {
 				number = 80_000 // all that is pending is at one file's end
 			}
-			if err := v.exploreRuns(w, number/fewer(), recording{records: 1200 / min(4, fewer())}, func() bool { return false }); err != nil {
+			if err := v.exploreRuns(w, number/fewer(), recording{records: 1200 / min(4, fewer())}, time.Time{}); err != nil {
 				t.Errorf("%s under %v, seed %d: %v", w.Name, p, seed, err)
 			}
 			states += v.Tally.States
@@ -96,7 +96,7 @@ func TestAnHourUnderEachPeriodicPolicy(t *testing.T) {
 				how := recording{fake: true, delay: 2 * time.Millisecond,
 					until: func() bool { return time.Since(began) > hour },
 					pause: func(r *rand.Rand) { time.Sleep(time.Duration(r.IntN(3000)) * time.Millisecond) }}
-				if err := v.exploreRuns(w, 8_000/fewer(), how, func() bool { return false }); err != nil {
+				if err := v.exploreRuns(w, 8_000/fewer(), how, time.Time{}); err != nil {
 					t.Error(err)
 				}
 				if v.Failure != nil {
