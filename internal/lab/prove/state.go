@@ -431,9 +431,13 @@ func (l *Log) States(position int, pending []int, r *rand.Rand, most int, seen *
 			fn(&s)
 		}
 	}
-	try(State{Crash: Process, Keep: n})
-	try(State{Crash: Power})
-	try(State{Crash: Power, Keep: n})
+	plain := []State{{Crash: Process, Keep: n}, {Crash: Power}, {Crash: Power, Keep: n}}
+	r.Shuffle(len(plain), func(i, j int) { plain[i], plain[j] = plain[j], plain[i] })
+	for i, s := range plain {
+		if n == 0 || 2*i < most { // of three states one is chosen by chance
+			try(s)
+		}
+	}
 	if n == 0 {
 		return
 	}
