@@ -12,11 +12,12 @@ import (
 
 const appendPaths = 12
 
-// Workload append is two goroutines that append to more paths than there are descriptors for, both to each.
+// Workload append is goroutines that append to more paths than there are descriptors for, all to each. The first
+// path gets half of the records, so that they meet there.
 func init() {
-	const writers = 2
+	const writers = 3
 	options := func(p holdfast.Policy) files.Options { return files.Options{Policy: p, Handles: 6} }
-	workloads = append(workloads, &Workload{Name: "append", About: "files.Append to 12 paths through 6 descriptors, in 2 goroutines",
+	workloads = append(workloads, &Workload{Name: "append", About: "files.Append to 12 paths through 6 descriptors, in 3 goroutines",
 		Cleans: true, Targets: func(holdfast.Policy) (all []Target) {
 			for id := range writers * appendPaths {
 				all = append(all, Target{ID: uint32(id), Path: fmt.Sprintf("a%d", id%appendPaths)})
@@ -31,7 +32,7 @@ func init() {
 			}
 			streams := make([]*stream, writers*appendPaths)
 			for path := range uint32(appendPaths) {
-				f, next, err := r.open(fmt.Sprintf("a%d", path), path, path+appendPaths)
+				f, next, err := r.open(fmt.Sprintf("a%d", path), path, path+appendPaths, path+2*appendPaths)
 				if err != nil {
 					return err
 				}
@@ -49,8 +50,8 @@ func init() {
 				group.Go(func() {
 					mine := streams[i*appendPaths:][:appendPaths]
 					pick := r.random(uint32(1<<20 + i))
-					for made := 0; errs[i] == nil && r.more(3*made/appendPaths); made++ {
-						errs[i] = r.appends(set, mine, mine[pick.IntN(len(mine))], pick.IntN(400))
+					for made := 0; errs[i] == nil && r.more(3*writers*made/appendPaths); made++ {
+						errs[i] = r.appends(set, mine, mine[pick.IntN(len(mine))*pick.IntN(2)], pick.IntN(400))
 					}
 				})
 			}

@@ -29,14 +29,16 @@ import (
 type injection struct {
 	kind   syscallfault.Kind
 	errno  syscall.Errno // 0: the write is short, or the call comes late
-	short  bool
+	short  bool          // with an errno the next write fails, as on a disk that becomes full
 	always bool
 	nth    int
 }
 
 func (in injection) String() string {
 	what := "comes 20ms late"
-	if in.short {
+	if in.short && in.errno != 0 {
+		what = "writes half of its bytes, and the next fails with " + unix.ErrnoName(in.errno)
+	} else if in.short {
 		what = "writes half of its bytes"
 	} else if in.errno != 0 {
 		what = "fails with " + unix.ErrnoName(in.errno)
@@ -49,12 +51,17 @@ func (in injection) String() string {
 
 // apply does it to a call, and reports whether the call fails.
 func (in injection) apply(c *syscallfault.Call) bool {
-	if c.Kind != in.kind || c.Number < in.nth || c.Number > in.nth && !in.always {
+	last := in.nth
+	if in.short && in.errno != 0 {
+		last++
+	}
+	if c.Kind != in.kind || c.Number < in.nth || c.Number > last && !in.always {
 		return false
 	}
 	switch {
-	case in.short:
+	case in.short && (in.errno == 0 || c.Number == in.nth):
 		c.Shorten()
+		return false
 	case in.errno != 0:
 		c.Fail(in.errno)
 	default:
@@ -101,7 +108,8 @@ func injections(counts map[syscallfault.Kind]int, r *rand.Rand) (all []injection
 			}
 			all = append(all, injection{kind: kind, nth: nth})
 			if kind == syscallfault.Write {
-				all = append(all, injection{kind: kind, nth: nth, short: true}, injection{kind: kind, nth: nth, short: true, always: true})
+				all = append(all, injection{kind: kind, nth: nth, short: true}, injection{kind: kind, nth: nth, short: true, always: true},
+					injection{kind: kind, nth: nth, short: true, errno: unix.ENOSPC}, injection{kind: kind, nth: nth, short: true, errno: unix.ENOSPC, always: true})
 			}
 			for _, e := range faultsOf[kind] {
 				all = append(all, injection{kind: kind, nth: nth, errno: e})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 
@@ -277,10 +278,12 @@ func (d *recorder) sync(fd int, all bool, call func(int) error) error {
 	return err
 }
 
-// wait is how long the disk takes.
+// wait is how long the disk takes. Other goroutines go on meanwhile.
 func (d *recorder) wait() {
 	if d.delay > 0 {
 		time.Sleep(d.delay)
+	} else {
+		runtime.Gosched()
 	}
 }
 
