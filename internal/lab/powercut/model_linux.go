@@ -115,7 +115,7 @@ func (r *room) recordTree(c *cell, long time.Duration, number int, seed uint64, 
 	if err := os.Mkdir(c.dir, 0o700); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(c.dir)) }()
+	defer func() { err = errors.Join(inTime(ctx, err), os.RemoveAll(c.dir)) }()
 	l = &prove.Log{Workload: c.Workload.Name, Policy: c.Policy.String(), Seed: seed, Sector: 512, FS: Model, Again: number > 0, Program: r.order.programOf(c)}
 	how := countsNotes
 	if l.Program != nil {

@@ -177,7 +177,10 @@ func (f *Failure) Replay() (*Violation, error) {
 // Shrink looks for the shortest prefix of the log and the fewest pending writes that still break
 // the same promise. It keeps these, and explains what is left.
 func (f *Failure) Shrink() {
-	if f.Log == nil || f.Violation.Rule == "again" || f.Violation.Rule == "temporaries" {
+	if f.Log == nil { // its words say which call failed, or what was attacked
+		return
+	}
+	if f.Violation.Rule == "again" || f.Violation.Rule == "temporaries" {
 		f.Words = f.Violation.Words
 		return
 	}
