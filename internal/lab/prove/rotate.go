@@ -42,7 +42,7 @@ func (r *Run) onLog(writers int) (err error) {
 	}
 	there := newParse()
 	there.extend(data)
-	f, err := rotate.Open(r.Path(log.Path), rotate.Options{Policy: r.Policy, MaxSize: 300, Compress: true})
+	f, err := rotate.Open(r.Path(log.Path), rotate.Options{Policy: r.Policy, MaxSize: 700, Compress: true}) // more than a sector, or none is torn
 	if err != nil {
 		return err
 	}

@@ -236,7 +236,11 @@ func (d *disk) survivors(s *State, to *Survivors) {
 	}
 	for _, p := range d.byPath {
 		if t := &d.targets[p.ids[0]]; t.Log {
-			to.Survey(d.targets, p.ids, t.logged(d.tree(s).Files))
+			files := d.tree(s).Files
+			to.Survey(d.targets, p.ids, t.logged(files))
+			if last := files[t.Path]; len(last) > 0 && last[len(last)-1] != '\n' {
+				to.TornTails++
+			}
 			continue
 		}
 		n := file(p)
