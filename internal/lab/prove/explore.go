@@ -30,6 +30,7 @@ type explorer struct {
 	loss    holdfast.Loss
 	read    func(Tree) (*Survivors, error) // where paths do not say what is there
 	late    func() bool                    // to read a state takes long
+	torn    []State                        // some power cuts that left a torn tail, of the log explored last
 }
 
 // failure is one of a log.
@@ -96,6 +97,7 @@ func (x *explorer) explore(l *Log, states int, seed uint64) (Tally, *Failure) {
 	}
 	var seen []State
 	var failure *Failure
+	x.torn = x.torn[:0]
 	for failure == nil {
 		// What is read is judged at the end of the log however late it is: all has been acknowledged there.
 		chosen := x.read == nil || d.position == len(l.Entries) || r.IntN(positions*statesRead) < states && !x.late()
@@ -108,6 +110,11 @@ func (x *explorer) explore(l *Log, states int, seed uint64) (Tally, *Failure) {
 				}
 				if v := x.judgeState(c, d, s, found); v != nil {
 					failure = x.failure(l, *s, v)
+				}
+				if found.TornTails > 0 && s.Crash == Power && len(x.torn) < 16 {
+					x.torn = append(x.torn, *s)
+				} else if found.TornTails > 0 && s.Crash == Power {
+					x.torn[r.IntN(len(x.torn))] = *s
 				}
 			})
 		}

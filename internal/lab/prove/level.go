@@ -430,21 +430,23 @@ func (v *Verdict) Explore(w *Workload, e Exploration) error {
 	}
 	r := rand.New(rand.NewPCG(v.Seed, 2))
 	end = e.End
+	torn := slices.Clone(x.torn)
 	for n := range secondRuns {
 		if v.Failure != nil || n > 0 && late() {
 			break
 		}
+		s, found := State{Position: first.Start + r.IntN(len(first.Entries)-first.Start+1)}, newSurvivors(len(x.targets))
+		if n%2 == 1 && len(torn) > 0 { // it is what a next run may stumble over
+			s = torn[r.IntN(len(torn))]
+		}
 		_, d := x.begin(first)
-		for to := first.Start + r.IntN(len(first.Entries)-first.Start+1); d.position < to; {
+		for d.position < s.Position {
 			d.advance()
 		}
-		var seen []State
-		d.states(r, 8, &seen, func(*State) {})
-		s, found := seen[r.IntN(len(seen))], newSurvivors(len(x.targets))
-		for _, torn := range seen { // a torn tail is what a next run may stumble over
-			if d.survivors(&torn, found); found.TornTails > 0 {
-				s = torn
-			}
+		if s.Crash == "" {
+			var seen []State
+			d.states(r, 8, &seen, func(*State) {})
+			s = seen[r.IntN(len(seen))]
 		}
 		l, err := e.Record(1, v.Seed+1, d.tree(&s))
 		if run := (*RunError)(nil); err != nil && !errors.As(err, &run) {
