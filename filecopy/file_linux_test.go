@@ -266,6 +266,10 @@ func TestCopyRefusesBeforeAnythingIsTouched(t *testing.T) {
 		check("new", "socket", "a socket", o)
 	}
 	check("new", "file", "there is no method 9", Options{Method: 9})
+	check("new", "file", "there is no method -1", Options{Method: -1})
+	check("new", "file", "workers=-1", Options{Workers: -1})
+	check("new", "file", "workers=65537", Options{Workers: mostWorkers + 1})
+	check("new", "file", "can't be resumed", Options{Resume: true, Method: Reflink})
 	if got, err := os.ReadFile(in("file")); err != nil || string(got) != "data" {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -392,23 +396,29 @@ func TestCopyReportsThatTheSourceChanged(t *testing.T) {
 	dir := t.TempDir()
 	src, dst := filepath.Join(dir, "src"), filepath.Join(dir, "dst")
 	const size = 3 << 20
-	run := func(change func()) (Result, error) {
+	changing := func(change func()) *stepDisk {
 		must(t, os.WriteFile(src, make([]byte, size), 0o644))
 		must(t, os.Chtimes(src, time.Unix(1, 0), time.Unix(1, 0)))
-		d := &stepDisk{before: func(n int, op string) error {
+		return &stepDisk{before: func(n int, op string) error {
 			if op == "WriteAt" && change != nil {
 				change()
 				change = nil
 			}
 			return nil
 		}}
-		return copyOne(context.Background(), d, dst, src, Options{Method: ReadWrite})
+	}
+	run := func(change func()) (Result, error) {
+		return copyOne(context.Background(), changing(change), dst, src, Options{Method: ReadWrite})
 	}
 	if r, err := run(func() {}); err != nil || r.Changed {
 		t.Errorf("unchanged: %+v", r)
 	}
-	if r, err := run(func() { must(t, os.Truncate(src, size*2)) }); err != nil || !r.Changed || r.Size != size {
+	grow := func() { must(t, os.Truncate(src, size*2)) }
+	if r, err := run(grow); err != nil || !r.Changed || r.Size != size {
 		t.Errorf("grown: %+v", r)
+	}
+	if totals, err := copyTrees(t.Context(), changing(grow), onePair(dst, src), Options{Method: ReadWrite}); err != nil || totals.Changed != 1 {
+		t.Errorf("totals: %+v, %v", totals, err)
 	}
 	// Its old time is put back, until the kernel's clock has gone on: that sets the time of the change.
 	rewrite := func() {

@@ -76,25 +76,40 @@ func TestACopyThatWaitsForALeaseCanBeEnded(t *testing.T) {
 	}
 }
 
-// A busyDisk has a source that can never be opened at once.
-type busyDisk struct{ sys.Disk }
+// A busyDisk has a source that can't be opened at once: never, or until it is denied.
+type busyDisk struct {
+	sys.Disk
+	denied func() error
+}
 
-func (busyDisk) OpenSource(int, sys.Name) (int, error) { return -1, syscall.EWOULDBLOCK }
+func (d busyDisk) OpenSource(int, sys.Name) (int, error) {
+	if err := d.denied(); err != nil {
+		return -1, err
+	}
+	return -1, syscall.EWOULDBLOCK
+}
 
 func TestACopyDoesNotWaitForALeaseForEver(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.WriteFile(dir+"/src", nil, 0o600))
 	must(t, unix.Mkfifo(dir+"/pipe", 0o600))
-	check := func(name string, waits time.Duration) {
+	check := func(name string, denied, waits time.Duration, want error) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
-			_, err := copyOne(t.Context(), busyDisk{}, dir+"/dst", dir+"/"+name, Options{})
-			if waited := time.Since(began); waited != waits || !errors.Is(err, syscall.EWOULDBLOCK) {
+			disk := busyDisk{denied: func() error {
+				if time.Since(began) >= denied {
+					return syscall.EACCES
+				}
+				return nil
+			}}
+			_, err := copyOne(t.Context(), disk, dir+"/dst", dir+"/"+name, Options{})
+			if waited := time.Since(began); waited != waits || !errors.Is(err, want) {
 				t.Errorf("%s: after %v: %v", name, waited, err)
 			}
 		})
 	}
-	check("src", longestLease)
-	check("pipe", 0)
+	check("src", time.Hour, longestLease, syscall.EWOULDBLOCK)
+	check("src", 3*time.Millisecond, 3*time.Millisecond, syscall.EACCES) // it waits 1 ms, and then 2 ms
+	check("pipe", time.Hour, 0, syscall.EWOULDBLOCK)
 }

@@ -268,9 +268,9 @@ func copyTreesTwice(t *testing.T) {
 					}
 					removable(t, dir)
 					x := randomTree(t, rand.New(rand.NewPCG(seed+1, 5)), dir+"/from", 80)
-					reports := 0
+					reports, size, copied := 0, int64(0), int64(0)
 					o.Each = func(r filecopy.Result) {
-						reports++
+						reports, size, copied = reports+1, size+r.Size, copied+r.Copied
 						durable := name != "never"
 						if r.Err != nil || r.Durable != durable {
 							t.Errorf("%q: durable %v, want %v: %v", r.Destination, r.Durable, durable, r.Err)
@@ -284,6 +284,9 @@ func copyTreesTwice(t *testing.T) {
 					}
 					if totals.Files != files || totals.Links != links || totals.Dirs != x.made["directories"] || reports != files+links+totals.Dirs {
 						t.Errorf("totals %+v and %d reports, want %v", totals, reports, x.made)
+					}
+					if totals.Size != size || totals.Copied != copied || copied == 0 {
+						t.Errorf("totals %+v, and the results add up to %d bytes, %d of them copied", totals, size, copied)
 					}
 					copyAll(t, o, dir+"/to", dir+"/from") // over what is there
 					sameTrees(t, dir+"/to", dir+"/from", archive)

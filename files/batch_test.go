@@ -236,6 +236,9 @@ func TestEndedContextWritesNothing(t *testing.T) {
 	if !errors.Is(err, cause) || d.Count(fault.DiskOpen) != 0 {
 		t.Errorf("%v after %d opens", err, d.Count(fault.DiskOpen))
 	}
+	if n := results.Len(); n != 1 {
+		t.Errorf("the iterator was asked for %d files", n)
+	}
 	for _, r := range results.All() {
 		if r.Outcome != holdfast.OutcomeUntouched || r.Attempts != 0 || !errors.Is(r.Err, cause) {
 			t.Errorf("%+v", r)

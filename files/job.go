@@ -54,7 +54,7 @@ type jobCounts struct{ files, syncs, stripped, noJournal atomic.Int64 }
 //
 // Only regular files are written; a pipe or a device is refused, and never waited
 // for. Any number of goroutines may call WriteFile. Calls with the same path are done in
-// their order. Write waits for these, for a descriptor, for the pauses of
+// their order. WriteFile waits for these, for a descriptor, for the pauses of
 // [Options].Retry, and for the disk. If ctx ends it returns after the system
 // call under way.
 func (f *Set) WriteFile(ctx context.Context, path string, data []byte, mode Mode) (Result, error) {

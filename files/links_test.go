@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -114,6 +115,30 @@ func TestDurableThroughALinkOrAMount(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestSyncOfAClosedFileBehindALinkOrAMount appends under sync=never to a file that is closed unsynced
+// then. To sync the file system of its directory is no proof for a file that was mounted from another.
+func TestSyncOfAClosedFileBehindALinkOrAMount(t *testing.T) {
+	for _, way := range waysIn() {
+		disk := way.disk(t, true)
+		f := newSet(disk, Options{Policy: holdfast.Unbuffered(), Retry: once})
+		mustAppend(t, f, "/p/way", "new")
+		if err := f.Release(noContext, "/p/way"); err != nil {
+			t.Errorf("%s: Release: %v", way.name, err)
+		}
+		err := f.Sync(noContext)
+		if lost := lostIn(cuts(disk), way.target, "new"); err == nil && lost > 0 {
+			t.Errorf("%s: durable, and lost by %d of 60 power cuts", way.name, lost)
+		}
+		if elsewhere := way.mounted && strings.HasPrefix(way.target, "/m/"); errors.Is(err, errLeft) != elsewhere {
+			t.Errorf("%s: Sync: %v, want an error: %v", way.name, err, elsewhere)
+		}
+		f.Close() // reports it once more
+		if disk.Open() > 0 || len(disk.Violations()) > 0 {
+			t.Error(way.name, disk.Open(), disk.Violations())
 		}
 	}
 }

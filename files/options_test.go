@@ -83,6 +83,8 @@ func TestValidateNamesFieldValueAndHint(t *testing.T) {
 	check(Options{Handles: handles.LeastHandles})
 	check(Options{Handles: maxHandles + 1}, "handles=16777217")
 	check(Options{Memory: -1}, "memory=-1")
+	check(Options{Batch: -1}, "batch=-1")
+	check(Options{Batch: maxBatch + 1}, "batch=1048577")
 	check(Options{Memory: holdfast.KiB, Policy: holdfast.Buffered(holdfast.KiB + 1)}, "memory=1KiB", "buffer=1025B")
 	check(Options{Memory: holdfast.KiB, Policy: holdfast.Buffered(holdfast.KiB)})
 	check(Options{Memory: maxMemory})

@@ -541,6 +541,12 @@ func TestLargeReadsAreNotCopied(t *testing.T) {
 	if c, err := r.ReadByte(); c != p[599] || err != nil {
 		t.Errorf("ReadByte after UnreadByte = %q, %v; want %q", c, err, p[599])
 	}
+	if n, err := r.Read(p); n != 397 || err != nil {
+		t.Errorf("Read = %d, %v; want the rest", n, err)
+	}
+	if c, err := r.ReadByte(); c != 0 || err != io.EOF {
+		t.Errorf("ReadByte at the end = %q, %v; want 0", c, err)
+	}
 }
 
 func TestUnreadByteKnowsItsLimits(t *testing.T) {

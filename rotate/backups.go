@@ -181,7 +181,7 @@ func (f *File) list(p place) ([]*backup, error) {
 			kind, ok := strings.CutPrefix(text[len(stamp):], behind)
 			text = text[:len(stamp)]
 			at, bad := time.Parse(stamp, text)
-			if !ok || bad != nil || at.Format(stamp) != text || at.Year() > lastYear || kind != "" && kind != packed && kind != packed+partly {
+			if !ok || bad != nil || at.Format(stamp) != text || at.Add(time.Millisecond).Year() > lastYear || kind != "" && kind != packed && kind != packed+partly {
 				continue
 			}
 			is, err := f.disk.Stat(p.dir, e.Name)

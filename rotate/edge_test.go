@@ -22,6 +22,8 @@ func TestBackupsNamesGoOn(t *testing.T) {
 		"app-2000-01-01T00-00-00.000.log.gz": "app-2000-01-01T00-00-00.001.log",
 		"app-2100-01-01T00-00-00.000.log":    "app-2100-01-01T00-00-00.001.log",
 		"app-9999-12-31T23-59-59.999.log":    "app-2000-01-01T00-00-00.000.log", // no clock made it, and no name is later
+		"app-2262-12-31T23-59-59.998.log":    "app-2262-12-31T23-59-59.999.log",
+		"app-2262-12-31T23-59-59.999.log":    "app-2000-01-01T00-00-00.000.log", // no later name counts
 	} {
 		synctest.Test(t, func(t *testing.T) { // it begins at 2000-01-01, 00:00 UTC
 			d, l := newMemory(t), ledger{}

@@ -147,7 +147,8 @@ const (
 	partly = ".part"
 
 	// lastYear is of names that count. Nanoseconds since 1970 end in it, so no clock is later. A later
-	// name is another program's, and the names behind it could grow longer than stamp.
+	// name is another program's, and the names behind it could grow longer than stamp. So is the last one
+	// of the year: the next would not count.
 	lastYear = 2262
 
 	longestName   = 255 // bytes, of most file systems

@@ -757,3 +757,38 @@ func TestABackupStaysWhereTheCompressedOneIsNotClosed(t *testing.T) {
 		l.closed(t, d, f)
 	})
 }
+
+// TestABackupThatCannotBeRemovedIsTriedAgain each minute, and is reported each time.
+func TestABackupThatCannotBeRemovedIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, l := newMemory(t), ledger{}
+		var heard []*Error
+		f := opened(t, d, Options{MaxBackups: 1, OnError: func(e *Error) { heard = append(heard, e) }})
+		synctest.Wait()
+		d.Add(fault.DiskFault{Op: fault.DiskRemove, Err: syscall.EACCES})
+		for range 2 {
+			l.put(t, f, 5)
+			if err := f.Rotate(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+		}
+		time.Sleep(longestPause)
+		synctest.Wait()
+		if n := f.Stats().Removed; n != 0 || len(heard) != 2 || heard[0].Op != "remove" || !errors.Is(heard[0], syscall.EACCES) || f.Err() == nil {
+			t.Errorf("%d removed, heard of %v, Err = %v", n, heard, f.Err())
+		}
+		d.Mend()
+		time.Sleep(longestPause)
+		synctest.Wait()
+		if n := f.Stats().Removed; n != 1 || f.Err() != nil {
+			t.Errorf("mended: %d removed, Err = %v", n, f.Err())
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+		if files := logs(d.ProcessCrash()); len(files) != 2 {
+			t.Errorf("there are %q", names(files))
+		}
+	})
+}

@@ -35,7 +35,7 @@ func TestBackgroundFailuresAreHeardWithoutARecord(t *testing.T) {
 			}
 			time.Sleep(10 * time.Second) // it tries again, and that is the same failure
 			synctest.Wait()
-			if len(heard) != 1 || heard[0].Op != op || heard[0].AtRisk != 7 || !errors.Is(heard[0], x.Err) {
+			if len(heard) != 1 || heard[0].Op != op || heard[0].AtRisk != 7 || !strings.Contains(heard[0].Error(), "(7 bytes at risk)") || !errors.Is(heard[0], x.Err) {
 				t.Fatalf("heard %v", heard)
 			}
 			if err := f.Err(); !errors.Is(err, x.Err) || f.Stats().Errors != 1 {

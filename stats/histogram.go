@@ -69,8 +69,7 @@ func (h *Histogram) Merge(o *Histogram) {
 	h.most = max(h.most, o.most)
 }
 
-// Count returns how many durations were counted, Sum what they are together, and Max the
-// longest.
+// Count returns how many durations were counted.
 func (h *Histogram) Count() (n int64) {
 	for _, k := range h.counts {
 		n += k
@@ -84,9 +83,10 @@ func (h *Histogram) Sum() time.Duration { return h.sum }
 // Max returns the longest duration.
 func (h *Histogram) Max() time.Duration { return h.most }
 
-// Quantile returns a duration that the share q of all was no longer than, for 0 < q ≤ 1. It is
-// no less than the exact one, and between 256 ns and 68 s at most an eighth more. What is shorter
-// counts as 256 ns, what is longer as the longest of all. Of none it is 0.
+// Quantile returns a duration that the share q of all was no longer than. It is no less than the
+// exact one and no more than Max. Between 256 ns and 68 s it is at most an eighth too long. What is
+// shorter counts as 256 ns, and what is longer as Max. From q = 1 on it is Max. A q of 0 or less is
+// the smallest share, that of one duration. Of none it is 0.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	rank := max(1, int64(math.Ceil(q*float64(h.Count()))))
 	for below, n := range h.Buckets() {
@@ -98,7 +98,7 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 }
 
 // Buckets returns how many durations each bucket has, and what they are shorter than, from the
-// shortest on. It leaves out empty ones. The bound of the last one is the largest Duration.
+// shortest on. It leaves out empty ones. Those from 68 s on have the largest Duration as their bound.
 func (h *Histogram) Buckets() iter.Seq2[time.Duration, int64] {
 	return func(yield func(below time.Duration, n int64) bool) {
 		for i, n := range h.counts {

@@ -47,6 +47,15 @@ func TestQuantilesAreAtMostAnEighthMore(t *testing.T) {
 	if h.Max() != all[len(all)-1] || h.Count() != 5000 {
 		t.Errorf("max %v, count %v", h.Max(), h.Count())
 	}
+	if got := h.Quantile(0); got < all[0] || float64(got) > 1.125*float64(all[0])+1 {
+		t.Errorf("quantile 0 is %v, and the shortest %v", got, all[0])
+	}
+	for _, d := range []time.Duration{all[len(all)-1], 100 * time.Second, 90 * time.Second} { // beyond the buckets too
+		h.Add(d)
+		if h.Quantile(1) != h.Max() || h.Quantile(2) != h.Max() {
+			t.Errorf("quantiles 1 and 2 are %v and %v, and the longest %v", h.Quantile(1), h.Quantile(2), h.Max())
+		}
+	}
 	var none Histogram
 	if none.Quantile(0.5) != 0 || none.String() != "none" {
 		t.Errorf("of none: %v, %v", none.Quantile(0.5), none)

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
+	"path"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -355,4 +357,32 @@ func TestZerosAreLeftOutWhereTheyTakeLonger(t *testing.T) {
 	check("syncs of 7.8 s", 3900*time.Millisecond, nil, false)
 	check("no such call", time.Second, errors.ErrUnsupported, false)
 	check("a full disk", time.Second, syscall.ENOSPC, false)
+}
+
+// TestASpareFileWhoseSyncFailedIsRemoved: another sync of it could succeed though the kernel has dropped its pages.
+func TestASpareFileWhoseSyncFailedIsRemoved(t *testing.T) {
+	d := newDisk(t, nil)
+	l, _, err := open(d, "/log", small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Add(fault.DiskFault{Op: fault.DiskDatasync, Path: spareFile, Err: syscall.EIO, Times: 1})
+	for err == nil {
+		_, err = l.Append(make([]byte, 3<<10))
+	}
+	if !errors.Is(err, syscall.EIO) {
+		t.Error(err)
+	}
+	_ = l.Close() // it may report that once more
+	calls := d.Calls()
+	failed := slices.IndexFunc(calls, func(c fault.DiskCall) bool { return c.Op == fault.DiskDatasync && c.Err != nil })
+	for _, c := range calls[failed+1:] {
+		if c.Op != fault.DiskClose && path.Base(c.Path) == spareFile {
+			if c.Op != fault.DiskRemove {
+				t.Errorf("after the failed sync there is %v of the spare file", c.Op)
+			}
+			return
+		}
+	}
+	t.Error("the spare file stays")
 }

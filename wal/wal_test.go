@@ -138,7 +138,7 @@ func TestRefusals(t *testing.T) {
 		}
 		return err
 	}
-	check("a segment of 5KiB; use a multiple of 4KiB", open(Options{SegmentSize: 5 << 10}))
+	check("a segment of 9KiB; use a multiple of 4KiB", open(Options{SegmentSize: 9 << 10}))
 	check("a segment of 4KiB", open(Options{SegmentSize: 4 << 10}))
 	check("a segment of 1GiB", open(Options{SegmentSize: 1 << 30}))
 	check("sync", open(Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: 99}}}))

@@ -98,7 +98,7 @@ func TestManualPagesSayWhatTheHelpsSay(t *testing.T) {
 				t.Errorf("%s lacks --%s", cli.ManName(c), f.Name)
 			}
 		})
-		for _, want := range []string{".SH NAME\nholdfast", ".SH EXAMPLES\n", ".SH EXIT STATUS\n.TP\n.B 0\n"} {
+		for _, want := range []string{".SH NAME\nholdfast", ".SH EXAMPLES\n.PP\n.nf\n  holdfast", ".SH EXIT STATUS\n.TP\n.B 0\n"} {
 			if !strings.Contains(page, want) {
 				t.Errorf("%s lacks %q", cli.ManName(c), want)
 			}

@@ -457,7 +457,8 @@ func TestUserCountsByPtraceWhatRootCountsByTracepoints(t *testing.T) {
 			if records == 0 {
 				records = trial.Records
 			}
-			if calls.Writes != records || calls.Syncs != 0 || calls.Total < calls.Writes {
+			// Go's runtime wakes its poller by a write(2) to an eventfd, which is rare.
+			if calls.Writes < records || calls.Writes > records+3 || calls.Syncs != 0 || calls.Total < calls.Writes {
 				t.Errorf("%s: %+v for %d records", file, calls, records)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -530,6 +531,16 @@ func TestOpenFileThatTheKernelLostFailsAlone(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestOpenFilesWithoutAnErrseqDescriptorAreSyncedAlone, also where they are many.
+func TestOpenFilesWithoutAnErrseqDescriptorAreSyncedAlone(t *testing.T) {
+	b := newOpenBatch(stepDisk(t), &NameSyncs{}, "")
+	open, alone := make([]OpenFile, 2*FewOpenFiles), atomic.Int64{}
+	b.step.SyncOpen(nil, len(open), func(i int) *OpenFile { return &open[i] }, func(int) error { alone.Add(1); return nil })
+	if n := int(alone.Load()); n != len(open) {
+		t.Errorf("%d of %d were synced alone", n, len(open))
 	}
 }
 

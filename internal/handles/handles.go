@@ -39,7 +39,7 @@ type Cache struct {
 // perTurn is what one turn needs at once: a directory and a file in it.
 const perTurn = 2
 
-// Witnesses is how many descriptors are reserved for batches. A batch keeps one open on the
+// ErrseqDescriptors is how many descriptors are reserved for batches. A batch keeps one open on the
 // file system until it is synced as a whole.
 const ErrseqDescriptors = 2
 

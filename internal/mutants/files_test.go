@@ -636,4 +636,58 @@ var filesMutants = []mutant{
 		old: "err == nil && n == 0 && j.moving.method != ReadWrite:",
 		new: "false:",
 	},
+	{
+		number: "Z1", what: "a closed file counts as synced with the file system of its directory, which it is not on",
+		file: "files/openfile.go", tests: "Behind",
+		old: "x.syncsAll = d.SyncsAll && is.Device == d.Is.Device",
+		new: "x.syncsAll = d.SyncsAll",
+	},
+	{
+		number: "Z2", what: "totals of a copy leave out the bytes that were copied",
+		file: "filecopy/report.go", tests: "AreTheSameWhen",
+		old: "\tt.Copied += x.Copied\n",
+		new: "",
+	},
+	{
+		number: "Z5", what: "a source that can't be opened once its lease is given back is copied all the same",
+		file: "filecopy/open.go", tests: "Lease",
+		old: "if err := j.openNow(); !errors.Is(err, syscall.EAGAIN) {\n\t\t\treturn err",
+		new: "if err := j.openNow(); !errors.Is(err, syscall.EAGAIN) {\n\t\t\treturn nil",
+	},
+	{
+		number: "Z6", what: "the iterator of a batch whose context has ended is asked for all its files",
+		file: "files/batch.go", tests: "EndedContext",
+		old: "\t\tb.stopped = context.Cause(b.ctx)\n",
+		new: "\t\t_ = b.stopped\n",
+	},
+	{
+		number: "Z7", what: "files that no errseq descriptor answers for are to be synced by none",
+		file: "internal/durable/step.go", tests: "WithoutAnErrseq",
+		old: "if e != nil && file(i).Errseq == e {",
+		new: "if file(i).Errseq == e {",
+	},
+	{
+		number: "Z9", what: "totals of a copy count no source that changed meanwhile",
+		file: "filecopy/report.go", tests: "SourceChanged",
+		old: "\t\tt.Changed++\n",
+		new: "",
+	},
+	{
+		number: "Z10", what: "a copy may start any number of workers",
+		file: "filecopy/options.go", tests: "CopyRefuses",
+		old: "case o.Workers < 0 || o.Workers > mostWorkers:",
+		new: "case o.Workers < 0:",
+	},
+	{
+		number: "Z11", what: "a copy by reflink is to be resumed",
+		file: "filecopy/options.go", tests: "CopyRefuses",
+		old: "case o.Resume && o.Method == Reflink:",
+		new: "case o.Resume && o.Method < 0:",
+	},
+	{
+		number: "Z14", what: "a part of a batch may have less than no files",
+		file: "files/options.go", tests: "Validate",
+		old: "case o.Batch < 0:",
+		new: "case false:",
+	},
 }

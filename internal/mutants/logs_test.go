@@ -746,4 +746,34 @@ var logMutants = []mutant{
 		old: "err = f.disk.Sync(to.fd)\n\t}\n\terr = cmp.Or(err, f.disk.Close(to.fd))",
 		new: "err = f.disk.Sync(to.fd)\n\t}\n\tf.disk.Close(to.fd)\n\t_ = cmp.Or[int]",
 	},
+	{
+		number: "Z3", what: "a backup that can't be removed is not tried again, and nobody hears of it",
+		file: "rotate/backups.go", tests: "CannotBeRemoved",
+		old: "\t\t\t\tf.tendLater(&Error{Op: \"remove\", Path: name.String(), Err: err})\n",
+		new: "",
+	},
+	{
+		number: "Z4", what: "the last name of the last year counts, and the next one does not",
+		file: "rotate/backups.go", tests: "NamesGoOn",
+		old: "at.Add(time.Millisecond).Year() > lastYear",
+		new: "at.Year() > lastYear",
+	},
+	{
+		number: "Z8", what: "a segment's size may be no multiple of its header's",
+		file: "wal/wal.go", tests: "Refusals",
+		old: " || o.SegmentSize%headerSize != 0 {",
+		new: " {",
+	},
+	{
+		number: "Z15", what: "the text of a log's failure does not say what is at risk",
+		file: "rotate/errors.go", tests: "OnError|Heard",
+		old: "\tif e.AtRisk > 0 {\n",
+		new: "\tif e.AtRisk < 0 {\n",
+	},
+	{
+		number: "Z16", what: "a spare file whose sync has failed is used again",
+		file: "wal/segment.go", tests: "SpareFileWhose",
+		old: "\t\t_ = l.disk.Remove(l.dir.fd, plainName(spareFile))\n\t\treturn nil, l.problem(\"begin\"",
+		new: "\t\treturn nil, l.problem(\"begin\"",
+	},
 }

@@ -678,4 +678,16 @@ var otherMutants = []mutant{
 		old: "case len(p) == 0:\n\t\t\treturn 0, nil\n",
 		new: "",
 	},
+	{
+		number: "Z12", what: "a ReadByte at the end returns the last byte that a large Read returned",
+		file: "readahead/reader.go", tests: "LargeReads",
+		old: "\t\tr.single[0] = 0\n",
+		new: "",
+	},
+	{
+		number: "Z13", what: "manual pages have no examples",
+		file: "cmd/holdfast/internal/cli/man.go", pkg: "cmd/holdfast", tests: "ManualPages",
+		old: "\t\tmanText(&b, cmd.Example)\n",
+		new: "",
+	},
 }

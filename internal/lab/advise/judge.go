@@ -218,7 +218,7 @@ func findRate(t Term, r figure.Row) Finding {
 	due := Records.text(int64(r.Cell.Rate))
 	switch {
 	case r.Cell.Rate == 0:
-		return between(round(r.Rate.Lower()), int64(math.Ceil(r.Rate.Upper()*each)), "95 % interval, at full speed")
+		return between(round(r.Rate.Lower()), int64(math.Ceil(r.Rate.Upper()*each)), "95 % interval")
 	case !r.Replayed:
 		return without(NotKnown, "measured by an older holdfast, which did not see if the writers caught up")
 	case 2*r.Behind > r.Served.N:

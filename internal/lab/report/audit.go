@@ -97,19 +97,16 @@ func (a Audit) HTML(w io.Writer) error {
 
 // notes count the verdicts, say what they mean and how to settle what is open.
 func (a Audit) notes() []string {
-	words := map[study.Verdict]string{
-		study.Holds: "hold", study.NotHere: "do not hold here", study.NeverSo: "were never so", study.AtEdge: "are at the edge", study.NotChecked: "can't be checked here",
-	}
 	count := map[study.Verdict]int{}
 	for _, c := range a.Claims {
 		count[c.Verdict]++
 	}
 	var parts []string
 	for _, v := range study.Verdicts {
-		parts = append(parts, fmt.Sprintf("%d %s", count[v], words[v]))
+		parts = append(parts, fmt.Sprintf("%s: %d", v, count[v]))
 	}
 	notes := []string{
-		"", fmt.Sprintf("%s: %s", plural(len(a.Claims), "claim"), strings.Join(parts, ", ")),
+		"", fmt.Sprintf("%s; %s", plural(len(a.Claims), "claim"), strings.Join(parts, "; ")),
 		"holds: the whole 95 % interval of what was measured lies within what the claim allows; does not hold here: all of it lies beyond; was never so: " +
 			"no machine can make it so; at the edge: the interval contains a bound of what the claim allows, so that the next run may say either. Each interval is at 95 % by itself, so that of 20 claims one may be judged wrongly.",
 	}

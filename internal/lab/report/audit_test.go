@@ -101,7 +101,7 @@ func TestAuditRowsHaveTheirCells(t *testing.T) {
 }
 
 func TestAuditCountsItsVerdicts(t *testing.T) {
-	const want = "4 claims: 1 hold, 1 do not hold here, 1 were never so, 0 are at the edge, 1 can't be checked here"
+	const want = "4 claims; holds: 1; does not hold here: 1; was never so: 1; at the edge: 0; can't be checked here: 1"
 	for _, format := range []report.Format{"", report.Markdown} {
 		if got := written(t, plantedAudit(), format); !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
@@ -109,7 +109,7 @@ func TestAuditCountsItsVerdicts(t *testing.T) {
 	}
 	one := plantedAudit()
 	one.Claims = one.Claims[:1]
-	if got := written(t, one, ""); !strings.Contains(got, "1 claim: 1 hold, 0 do not") || strings.Contains(got, "to settle") {
+	if got := written(t, one, ""); !strings.Contains(got, "1 claim; holds: 1; does not hold here: 0;") || strings.Contains(got, "to settle") {
 		t.Error(got)
 	}
 }

@@ -44,7 +44,7 @@ func Say(stderr io.Writer, format string, args ...any) {
 
 // line prints a text as one line, or on a terminal as lines that fit.
 func line(w io.Writer, text string) {
-	fmt.Fprint(w, folded(OneLine(text)+"\n", columns(w, columnsAsked())))
+	fmt.Fprint(w, folded(OneLine(text)+"\n", columns(w, 0)))
 }
 
 // Report prints what the user has to know about err and returns the exit code. It prints

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -77,6 +78,18 @@ func ParseBetween(least, most int, cannot string) func(string) (int, error) {
 	}
 }
 
+// ParseTime returns a parser of how long a run may take. It is at most 1000h, so that its multiples fit
+// into a Duration.
+func ParseTime(least time.Duration) func(string) (time.Duration, error) {
+	return func(text string) (time.Duration, error) {
+		d, err := time.ParseDuration(text)
+		if err != nil || d < least || d > 1000*time.Hour {
+			return 0, fmt.Errorf("%q is not a duration from %v to 1000h, such as 30s or 2m", text, least)
+		}
+		return d, nil
+	}
+}
+
 // ParseSeed reads the seed of an order, or of bytes.
 func ParseSeed(text string) (uint64, error) {
 	n, err := strconv.ParseUint(text, 10, 64)
@@ -124,7 +137,7 @@ func SeeHelp(cmd *cobra.Command) string {
 func FlagError(cmd *cobra.Command, err error) error {
 	var value *pflag.InvalidValueError
 	if errors.As(err, &value) {
-		return Misuse(SeeHelp(cmd), "--%s: %w", value.GetFlag().Name, plain(value))
+		return Misuse(SeeHelp(cmd), "--%s: %w", value.GetFlag().Name, value.Unwrap())
 	}
 	hint := SeeHelp(cmd)
 	var unknown *pflag.NotExistError
@@ -149,15 +162,6 @@ func nearFlags(cmd *cobra.Command, name string) []string {
 		}
 	})
 	return flags.SuggestionsFor(name)
-}
-
-// plain returns the cause of a wrong value. The standard library's cause for a duration
-// does not say what to write instead.
-func plain(value *pflag.InvalidValueError) error {
-	if value.GetFlag().Value.Type() == "duration" {
-		return fmt.Errorf("%q is not a duration such as 30s or 2m", value.GetValue())
-	}
-	return value.Unwrap()
 }
 
 // Given refuses an empty text.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -57,16 +58,13 @@ func exits(cmd *cobra.Command) map[int]string {
 // Help prints a command's help: what it does, the flags most people need, two
 // examples, the other flags in their groups, the exit codes.
 func Help(cmd *cobra.Command, _ []string) {
-	narrow := Columns(cmd.OutOrStdout()) < 100                                                      // the lines of usages have up to 100
-	_ = WriteLocal(cmd.OutOrStdout(), func(w io.Writer) error { help(w, cmd, narrow); return nil }) // what fails is reported at the end
+	columns := Columns(cmd.OutOrStdout())
+	_ = WriteLocal(cmd.OutOrStdout(), func(w io.Writer) error { help(w, cmd, columns); return nil }) // what fails is reported at the end
 }
 
-func help(w io.Writer, cmd *cobra.Command, narrow bool) {
-	text := cmd.Long
-	if text == "" {
-		text = cmd.Short
-	}
-	fmt.Fprintf(w, "%s\n\nUsage:\n  %s\n", text, useLine(cmd))
+func help(w io.Writer, cmd *cobra.Command, columns int) {
+	narrow := columns < 100 // the lines of usages have up to 100
+	fmt.Fprintf(w, "%s\n\nUsage:\n  %s\n", filled(cmp.Or(cmd.Long, cmd.Short), columns), useLine(cmd))
 	helpCommands(w, cmd)
 	groups, order := flagGroups(cmd)
 	wide := widest(groups)
@@ -82,6 +80,42 @@ func help(w io.Writer, cmd *cobra.Command, narrow bool) {
 	for _, code := range slices.Sorted(maps.Keys(codes)) {
 		fmt.Fprintf(w, "  %3d  %s\n", code, codes[code])
 	}
+}
+
+// filled breaks the paragraphs of a text anew where its lines, of up to 80 columns, do not fit. It joins an
+// indented line with those below it that are indented more, and does not break it.
+func filled(text string, columns int) string {
+	if columns >= 80 {
+		return text
+	}
+	var lines []string
+	indent := 0 // of the last of these
+	for line := range strings.SplitSeq(text, "\n") {
+		words := strings.TrimLeft(line, " ")
+		more := len(line) - len(words) - indent
+		if last := len(lines) - 1; last >= 0 && words != "" && lines[last] != "" && (more == 0 && indent == 0 || more > 0 && indent > 0) {
+			lines[last] += " " + words
+			continue
+		}
+		lines, indent = append(lines, line), indent+more
+	}
+	for i, line := range lines {
+		if strings.HasPrefix(line, " ") {
+			continue
+		}
+		filled, at := "", 0
+		for _, word := range strings.Fields(line) {
+			gap := " "
+			if at == 0 {
+				gap = ""
+			} else if at += 1 + len(word); at > columns {
+				gap, at = "\n", 0
+			}
+			filled, at = filled+gap+word, max(at, len(word))
+		}
+		lines[i] = filled
+	}
+	return strings.Join(lines, "\n")
 }
 
 func useLine(cmd *cobra.Command) string {

@@ -163,7 +163,7 @@ func readRun(name string, stdin io.Reader, read func(io.Reader) (result.Run, err
 // ReadFile is ReadRun for a file, with another reader such as [result.ReadTimes].
 func ReadFile(name string, read func(io.Reader) (result.Run, error)) (result.Run, error) {
 	if info, err := os.Stat(name); err == nil && info.Mode()&os.ModeDevice != 0 {
-		return result.Run{}, errors.New("is a device, not a file of results")
+		return result.Run{}, errors.New("it is a device, not a file of results")
 	}
 	f, err := os.Open(name)
 	if err != nil {

@@ -34,3 +34,16 @@ func TestLinesFitTheTerminal(t *testing.T) {
 	check(6, "/a/long/path and\n", "/a/long/path\n  and\n")
 	check(6, "  /a/long/path\n\n", "  /a/long/path\n\n")
 }
+
+func TestHelpIsFilledWhereItIsNarrow(t *testing.T) {
+	text := "Bench writes files under several\npolicies.\n\nA policy, such as\n  sync  when bytes are made to\n        reach the disk\n  flush the longest\nor a name."
+	check := func(columns int, want string) {
+		t.Helper()
+		if got := filled(text, columns); got != want {
+			t.Errorf("in %d columns:\n%s\nwant:\n%s", columns, got, want)
+		}
+	}
+	check(80, text)
+	check(20, "Bench writes files\nunder several\npolicies.\n\nA policy, such as\n  sync  when bytes are made to reach the disk\n  flush the longest\nor a name.")
+	check(5, "Bench\nwrites\nfiles\nunder\nseveral\npolicies.\n\nA\npolicy,\nsuch\nas\n  sync  when bytes are made to reach the disk\n  flush the longest\nor a\nname.")
+}

@@ -215,8 +215,7 @@ func copyLineText(r filecopy.Result) string {
 func (s *copyShow) print(t filecopy.Totals, err error) error {
 	if !s.json {
 		if !s.quiet && (err == nil || t.Files+t.Dirs+t.Links+t.Failed+t.Refused > 0) {
-			_, err := io.WriteString(s.stdout, s.totalsText(t))
-			s.keep(err)
+			s.keep(cli.WriteLocal(s.stdout, func(w io.Writer) error { _, err := io.WriteString(w, s.totalsText(t)); return err }))
 		}
 		return s.broken
 	}

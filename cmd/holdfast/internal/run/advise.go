@@ -82,7 +82,7 @@ A need is terms joined by commas, such as loss<=1s,rate>=50k/s,p99<10ms:
 	f.BoolVar(&c.goLine, "go", false, "print the line of Go to paste, and nothing else")
 	f.Var(cli.Once("format", &c.export, parseAdviceFormat), "export", "print json instead of words")
 	f.VarP(cli.Once("file", &c.file, cli.NewFile), "output", "o", "keep what is measured in this new file (JSON Lines)")
-	f.DurationVar(&c.budget, "time", adviceTime, "fit the measuring into this time (default: 50s)")
+	f.Var(cli.Once("duration", &c.budget, cli.ParseTime(time.Second)), "time", "fit the measuring into this time (default: 50s)")
 	f.Var(cli.Once("number", &c.seed, cli.ParseSeed), "seed", "repeat the order of an earlier run (default: a new one)")
 	f.BoolVar(&c.where.allowTmpfs, "allow-tmpfs", false, "measure a file system in memory too, where nothing is ever durable")
 	cli.InGroup(f, "How to measure", "time", "seed", "allow-tmpfs")
@@ -185,8 +185,6 @@ func (c *consultation) check(cmd *cobra.Command, args []string) (err error) {
 	switch {
 	case c.need == nil && c.program.Name == "":
 		return cli.Misuse("for instance: holdfast advise --need 'loss<=1s,rate>=50k/s,p99<10ms'", "a need is missing")
-	case c.budget < time.Second:
-		return cli.Misuse("give at least 1s", "--time %v is too short to measure anything", c.budget)
 	case c.goLine && c.export != "":
 		return cli.Misuse("give one of the two", "--go and --export contradict each other")
 	}

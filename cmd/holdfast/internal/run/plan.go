@@ -126,7 +126,7 @@ func planText(cells int, plan result.Plan, seed uint64) string {
 		rounds = "one round"
 	}
 	if plan.Width > 0 {
-		rounds = fmt.Sprintf("about %d rounds, until every ratio is known to ±%.3g %% or %v are up", plan.Rounds, plan.Width*100, plan.Limit.Round(time.Second))
+		rounds = fmt.Sprintf("about %d rounds, until every ratio is known to ±%.3g %% or the time is up", plan.Rounds, plan.Width*100)
 	}
 	files := ""
 	if plan.Files > 0 {
@@ -138,7 +138,7 @@ func planText(cells int, plan result.Plan, seed uint64) string {
 	}
 	over := ""
 	if plan.Limit > 0 && plan.Estimate > 2*plan.Limit {
-		over = fmt.Sprintf(", although %v were given: less can't be measured", plan.Limit.Round(time.Second))
+		over = ", more than the time that was given: less can't be measured"
 	}
 	return fmt.Sprintf("%d cells, each once in a warm-up and in %s, in an order by seed %d; about %v%s; writes %s%s, at most %s at once%s",
 		cells, rounds, seed, max(time.Second, plan.Estimate.Round(time.Second)), over, most, cli.BytesText(plan.Size), cli.BytesText(plan.Room), files)

@@ -253,7 +253,7 @@ func (s *session) execute(ctx context.Context, m trial.Matrix) error {
 	case err != nil:
 		e.State, e.Reason = result.Failed, err.Error()
 	case stop == trial.AtLimit:
-		e.State, e.Reason = result.OutOfTime, fmt.Sprintf("the time of %v was up", plan.Limit.Round(time.Second))
+		e.State = result.OutOfTime
 	}
 	s.say("%s", endText(e, plan))
 	s.run.End = &e
@@ -278,7 +278,7 @@ func endText(e result.End, plan result.Plan) string {
 	}
 	switch {
 	case e.State == result.OutOfTime:
-		return done + ": " + e.Reason + width
+		return done + ": the time was up" + width
 	case e.State == result.Complete && plan.Width > 0:
 		return done + fmt.Sprintf(": every ratio is known to ±%.3g %% or better", plan.Width*100)
 	case e.State == result.Complete:

@@ -47,7 +47,12 @@ them, the next copy to that destination, and the next gen of that file.`,
 			if clean {
 				return cleanVolumes(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), args)
 			}
-			return listVolumes(cmd.OutOrStdout(), cmd.ErrOrStderr(), args)
+			var missed error
+			err := cli.WriteLocal(cmd.OutOrStdout(), func(w io.Writer) error {
+				missed = listVolumes(w, cmd.ErrOrStderr(), args)
+				return nil
+			})
+			return errors.Join(err, missed)
 		},
 	}
 	cmd.Flags().BoolVar(&clean, "clean", false, "unmount and remove what killed runs have left")

@@ -29,6 +29,10 @@ type fileID struct{ device, inode uint64 }
 // errIsInput is why a file is not written to: what is read there would never end.
 var errIsInput = errors.New("it is standard input too")
 
+// errNotRegular is why no line is given to a pipe, a device or a directory. The library, which opens a file
+// only to flush to it, would refuse them later.
+var errNotRegular = errors.New("it is no regular file; lines are appended only to regular ones")
+
 // look reports whether a file ends within a line. Of a path that it has looked at it
 // says so only if the run itself has cut a line there since.
 func (t *tails) look(path string, name uint64) (torn bool, err error) {
@@ -41,9 +45,14 @@ func (t *tails) look(path string, name uint64) (torn bool, err error) {
 		return false, errIsInput
 	}
 	is, id, ok := identify(path)
+	const kind, regular = 0o170000, 0o100000
+	if ok && is.Mode&kind != regular {
+		delete(t.paths, name) // to refuse further lines too
+		return false, errNotRegular
+	}
 	_, seen := t.files[id]
 	if !ok || is.Size == 0 || seen && !cut {
-		return false, nil // Append makes what is missing, and refuses what is no file
+		return false, nil // Append makes what is missing
 	}
 	if id != (fileID{}) {
 		t.files[id] = struct{}{}
@@ -60,15 +69,14 @@ func (t *tails) isInput(path string) bool {
 	return err == nil && os.SameFile(t.input, info)
 }
 
-// identify says which regular file a path leads to.
+// identify says which file a path leads to.
 func identify(path string) (is sys.Stat, id fileID, ok bool) {
-	const kind, regular = 0o170000, 0o100000
 	name, err := sys.NewName(path)
 	if err != nil {
 		return is, id, false
 	}
 	is, err = sys.Disk{}.StatPath(name)
-	return is, fileID{is.Device, is.Inode}, err == nil && is.Mode&kind == regular
+	return is, fileID{is.Device, is.Inode}, err == nil
 }
 
 func endsTorn(path string) (bool, error) {
@@ -100,6 +108,8 @@ func (s *spread) healAll(piles []*pile) {
 		switch {
 		case errors.Is(err, errIsInput):
 			s.stopAt(p, err)
+		case errors.Is(err, errNotRegular):
+			p.err = fmt.Errorf("%s: %w", p.path, err)
 		case err != nil:
 			s.remark("%s: %v", p.path, err)
 		case isTorn:

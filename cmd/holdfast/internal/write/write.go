@@ -202,7 +202,7 @@ func (d *distribution) run(cmd *cobra.Command) error {
 	case d.json:
 		err = json.NewEncoder(cmd.OutOrStdout()).Encode(&s.totals)
 	case !d.quiet:
-		err = s.totals.print(cmd.OutOrStdout())
+		err = cli.WriteLocal(cmd.OutOrStdout(), s.totals.print)
 	}
 	if err != nil && why == nil {
 		return &cli.Refusal{Code: cli.ExitNotMet, Err: &cli.OutputFailure{Err: err}, Hint: "all lines are in place; only the totals are not printed"}
