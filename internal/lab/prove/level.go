@@ -436,7 +436,7 @@ func (v *Verdict) Explore(w *Workload, e Exploration) error {
 			break
 		}
 		s, found := State{Position: first.Start + r.IntN(len(first.Entries)-first.Start+1)}, newSurvivors(len(x.targets))
-		if n%2 == 1 && len(torn) > 0 { // it is what a next run may stumble over
+		if n%2 == 0 && len(torn) > 0 { // it is what a next run may stumble over
 			s = torn[r.IntN(len(torn))]
 		}
 		_, d := x.begin(first)
