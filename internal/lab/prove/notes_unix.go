@@ -33,10 +33,7 @@ type slot struct {
 	n, bytes, at uint64
 }
 
-const (
-	mostNotes = 1 << 19
-	notesSize = int(unsafe.Sizeof(slot{})) * (mostNotes + 1)
-)
+const mostNotes = 1 << 19
 
 // NewNotes returns notes that no process has yet. They are in memory: a full disk must not stop them.
 func NewNotes() (*SharedNotes, error) {
@@ -44,7 +41,7 @@ func NewNotes() (*SharedNotes, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = f.Truncate(int64(notesSize))
+	err = f.Truncate(int64(unsafe.Sizeof([mostNotes + 1]slot{})))
 	if err == nil {
 		var s *SharedNotes
 		if s, err = NotesIn(f); err == nil {
@@ -56,12 +53,13 @@ func NewNotes() (*SharedNotes, error) {
 
 // NotesIn maps the file of notes that another process has made, and keeps it.
 func NotesIn(f *os.File) (*SharedNotes, error) {
+	const size = int(unsafe.Sizeof([mostNotes + 1]slot{}))
 	if info, err := f.Stat(); err != nil {
 		return nil, err
-	} else if info.Size() != int64(notesSize) { // a store behind the end would end the process
-		return nil, fmt.Errorf("%s has %d bytes, and notes take %d", f.Name(), info.Size(), notesSize)
+	} else if info.Size() != int64(size) { // a store behind the end would end the process
+		return nil, fmt.Errorf("%s has %d bytes, and notes take %d", f.Name(), info.Size(), size)
 	}
-	data, err := unix.Mmap(int(f.Fd()), 0, notesSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	data, err := unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return nil, err
 	}
