@@ -226,16 +226,17 @@ func TestReadmeCommandsRun(t *testing.T) {
 // TestCommandsOfPagesRun runs what the pages of the commands show.
 func TestCommandsOfPagesRun(t *testing.T) {
 	t.Parallel()
-	for _, page := range []string{"docs/bench.md", "docs/write.md", "docs/copy.md", "docs/prove.md"} {
+	binary := buildHoldfast(t)
+	for _, page := range []string{"docs/bench.md", "docs/advise.md", "docs/fleet.md", "docs/serve.md", "docs/write.md", "docs/copy.md", "docs/prove.md"} {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
 		}
 		commands := shownCommands(string(text))
-		if len(commands) < 2 {
-			t.Fatalf("%s shows %d commands in sh blocks, want two or more", page, len(commands))
+		if len(commands) == 0 {
+			t.Fatalf("%s shows no command in an sh block", page)
 		}
-		runCommands(t, buildHoldfast(t), append([]string{eventsMade, photosMade}, commands...))
+		runCommands(t, binary, append([]string{eventsMade, photosMade, "mkdir results", "holdfast bench -o results.jsonl"}, commands...))
 	}
 }
 

@@ -185,6 +185,49 @@ func TestAWrongCopyOfATreeIsReported(t *testing.T) {
 	}
 }
 
+// An onceDisk opens each file to read it once, and refuses it from then on.
+type onceDisk struct {
+	stainedDisk
+	opened map[fileID]bool
+}
+
+func (d onceDisk) WriteAt(fd int, p []byte, at int64) (int, error) { return d.Disk.WriteAt(fd, p, at) }
+
+func (d onceDisk) OpenSource(dir int, name sys.Name) (int, error) {
+	fd, err := d.Disk.OpenSource(dir, name)
+	if err != nil {
+		return fd, err
+	}
+	is, err := d.StatFD(fd)
+	if err == nil && d.opened[idOf(is)] {
+		err = syscall.EACCES
+	}
+	if err != nil {
+		d.Close(fd)
+		return -1, err
+	}
+	d.opened[idOf(is)] = true
+	return fd, nil
+}
+
+// TestACopyWhoseSourceCannotBeReadAgainIsNotVerified, and gets no name.
+func TestACopyWhoseSourceCannotBeReadAgainIsNotVerified(t *testing.T) {
+	dir := smallTree(t)
+	o := Options{Atomic: true, Verify: true, KeepGoing: true, Workers: 1}
+	o.Each = func(r Result) {
+		if is, _ := os.Lstat(r.Source); is.Mode().IsRegular() && (r.Err == nil || r.Verified || r.Outcome != holdfast.OutcomeUntouched) {
+			t.Errorf("%+v", r)
+		}
+	}
+	_, err := copyTrees(t.Context(), onceDisk{opened: map[fileID]bool{}}, onePair(dir+"/to", dir+"/from"), o)
+	if !errors.Is(err, syscall.EACCES) {
+		t.Error(err)
+	}
+	if wrong := halfFiles(t, dir); len(wrong) > 0 {
+		t.Errorf("%q", wrong)
+	}
+}
+
 func TestAnotherWayIsTakenWhereOneIsNotToBeHad(t *testing.T) {
 	c := newCopyCase(t, Options{Atomic: true}, false)
 	for _, errno := range []error{

@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // TestNameBehindALinkDoesNotAnswerForTheLinksDirectory makes /p/new, and /q/x through a
@@ -28,5 +29,38 @@ func TestNameBehindALinkDoesNotAnswerForTheLinksDirectory(t *testing.T) {
 			t.Errorf("Sync says %v, though /q was synced", err)
 		}
 		wantSafe(t, disk, err, "/p/new", "/q/x", "/q/other")
+	}
+}
+
+// A numberless disk reports no inodes, as some systems do.
+type numberless struct{ *fault.Disk }
+
+func withoutNumber(is sys.Stat, err error) (sys.Stat, error) {
+	is.Device, is.Inode = 0, 0
+	return is, err
+}
+
+func (d numberless) StatFD(fd int) (sys.Stat, error) { return withoutNumber(d.Disk.StatFD(fd)) }
+func (d numberless) StatPath(name sys.Name) (sys.Stat, error) {
+	return withoutNumber(d.Disk.StatPath(name))
+}
+func (d numberless) Stat(dir int, name sys.Name) (sys.Stat, error) {
+	return withoutNumber(d.Disk.Stat(dir, name))
+}
+
+// TestAppendFindsAFileThatWasReplacedWithoutInodes: no number says that the name is another file's by now.
+func TestAppendFindsAFileThatWasReplacedWithoutInodes(t *testing.T) {
+	disk := fault.NewDisk()
+	f := newSet(numberless{disk}, Options{Policy: holdfast.Buffered(holdfast.KiB)})
+	mustAppend(t, f, "/log", "old ")
+	if _, err := f.WriteFile(noContext, "/log", []byte("new "), Replace); err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, f, "/log", "last")
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	if got, _ := disk.ReadFile("/log"); string(got) != "new last" {
+		t.Errorf("the file has %q", got)
 	}
 }

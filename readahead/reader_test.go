@@ -784,3 +784,17 @@ func TestPeekIsNoRoomToAppendTo(t *testing.T) {
 		t.Errorf("%q, %v, %v", all, err, e)
 	}
 }
+
+// TestAReaderOfAClosedFileReturnsItsError when it reads, and not before.
+func TestAReaderOfAClosedFileReturnsItsError(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	r := readahead.NewReader(f, readahead.Options{})
+	defer r.Close()
+	if _, err := r.ReadByte(); !errors.Is(err, os.ErrClosed) {
+		t.Error(err)
+	}
+}

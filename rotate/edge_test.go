@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/fault"
 )
 
@@ -298,4 +299,25 @@ func TestAFailedWriteIsOverWithTheNextRecord(t *testing.T) {
 		}
 		l.closed(t, d, f)
 	})
+}
+
+// TestAFailedSyncOfANewFileCountsAgainstItsNeighbour: without a journal that sync may have lost the names of both.
+func TestAFailedSyncOfANewFileCountsAgainstItsNeighbour(t *testing.T) {
+	d, names := newMemory(t), &durable.NameSyncs{} // on a real disk all logs share them
+	var logs []*logFile
+	for _, path := range []string{"/log/app.log", "/log/neighbour.log"} {
+		l, err := openFile(d, names, path, 0o600, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		logs = append(logs, l)
+	}
+	d.Add(fault.DiskFault{Op: fault.DiskDatasync, Path: "app.log", Err: syscall.EIO, Times: 1})
+	if err := logs[0].Sync(); !errors.Is(err, syscall.EIO) {
+		t.Fatal(err)
+	}
+	if err := logs[1].Sync(); err == nil {
+		t.Error("a file is durable whose name may be lost")
+	}
 }

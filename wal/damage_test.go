@@ -6,14 +6,17 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/fault"
 	"github.com/holdfast-go/holdfast/internal/racetest"
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // aLog returns the files of a log of some segments and its records. Only a closed one has
@@ -245,6 +248,33 @@ func TestAFrameWhoseLengthsDontFitIsNotWhole(t *testing.T) {
 	}
 }
 
+// TestFramesBehindATornOneAreFoundWhereTheyMayBegin also where a read of the segment ends, and takes
+// nothing between these places for one.
+func TestFramesBehindATornOneAreFoundWhereTheyMayBegin(t *testing.T) {
+	h := header{size: 4 * recoverChunk, epoch: 1, first: 1, low: 1}
+	first := appendFrame(nil, 1, [][]byte{[]byte("first")}, 0)
+	finish(first, seedOf(h.id), h.epoch, headerSize)
+	third := appendFrame(nil, 3, [][]byte{[]byte("third")}, 0)
+	for at := headerSize + recoverChunk - 2*frameHeader; at < headerSize+recoverChunk+2*frameHeader; at++ {
+		data := make([]byte, h.size)
+		copy(data, h.encode())
+		copy(data[headerSize:], first)
+		finish(third, seedOf(h.id), h.epoch, int64(at))
+		copy(data[at:], third)
+		d := newDisk(t, &fault.Image{Files: map[string][]byte{"/log/" + segmentName(1): data}})
+		l, found, err := open(d, "/log", small)
+		if at%frameAlign == 0 && !errors.As(err, new(*DamageError)) {
+			t.Errorf("a frame at %d: %+v, %v", at, found, err)
+		}
+		if at%frameAlign != 0 && (err != nil || found.Records != 1 || found.Bytes != 5) {
+			t.Errorf("bytes like a frame's at %d: %+v, %v", at, found, err)
+		}
+		if err == nil {
+			l.Close()
+		}
+	}
+}
+
 func TestMissingSegmentsAreDamage(t *testing.T) {
 	files, _ := aLog(t, true)
 	for _, epoch := range []uint64{1, 2, 3} {
@@ -278,6 +308,33 @@ func TestAShortenedSegmentIsDamage(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// shrinking has another program cut a segment when it is opened to be written.
+type shrinking struct {
+	*fault.Disk
+	cut bool
+}
+
+func (d *shrinking) OpenFile(dir int, name sys.Name, flag int, perm uint32) (int, error) {
+	d.cut = d.cut || flag&os.O_RDWR != 0 && strings.HasSuffix(name.String(), segmentSuffix)
+	return d.Disk.OpenFile(dir, name, flag, perm)
+}
+
+func (d *shrinking) ReadAt(fd int, p []byte, at int64) (int, error) {
+	if d.cut {
+		return 0, nil
+	}
+	return d.Disk.ReadAt(fd, p, at)
+}
+
+// TestASegmentThatIsCutWhileItIsOpenedIsAnError, and no wait for what does not come.
+func TestASegmentThatIsCutWhileItIsOpenedIsAnError(t *testing.T) {
+	files, _ := aLog(t, false)
+	d := &shrinking{Disk: newDisk(t, &fault.Image{Files: files})}
+	if _, _, err := open(d, "/log", small); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Error(err)
 	}
 }
 

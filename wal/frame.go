@@ -136,12 +136,12 @@ type window struct {
 	at    int64
 }
 
-// bytes returns n bytes from an offset on, and fewer where the segment ends. They are valid
-// until the next call.
+// bytes returns at least n bytes from an offset on, and fewer where the segment ends. They are
+// valid until the next call.
 func (w *window) bytes(at int64, n int) ([]byte, error) {
 	n = int(max(0, min(int64(n), w.size-at)))
 	if at >= w.at && at+int64(n) <= w.at+int64(len(w.buf)) {
-		return w.buf[at-w.at:][:n], nil
+		return w.buf[at-w.at:], nil
 	}
 	want := int(min(int64(max(n, w.chunk)), w.size-at))
 	if cap(w.buf) < want {
@@ -165,7 +165,7 @@ func (w *window) bytes(at int64, n int) ([]byte, error) {
 		got += k
 	}
 	w.buf = w.buf[:got]
-	return w.buf[:min(n, got)], nil
+	return w.buf, nil
 }
 
 // frame returns the frame that begins at an offset, and where it ends, if it is whole.
@@ -178,9 +178,12 @@ func (w *window) frame(at int64, seed uint32, epoch uint64) (f frame, end int64,
 	if !ok {
 		return f, 0, false, nil
 	}
-	if b, err = w.bytes(at, frameHeader+body); err != nil || len(b) < frameHeader+body {
-		return f, 0, false, err
+	if len(b) < frameHeader+body {
+		if b, err = w.bytes(at, frameHeader+body); err != nil || len(b) < frameHeader+body {
+			return f, 0, false, err
+		}
 	}
+	b = b[:frameHeader+body]
 	if binary.LittleEndian.Uint32(b) != crc32.Update(seed, castagnoli(), b[4:]) {
 		return f, 0, false, nil
 	}

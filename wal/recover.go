@@ -1,10 +1,12 @@
 package wal
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -35,8 +37,22 @@ type tail struct {
 	dirty  bool  // something behind the end looks like a frame of the segment
 }
 
-// A visit takes each record in order, or what is damaged. On false the walk ends.
+// A visit takes each record in order, or what is damaged. On false the walk ends. A nil visit takes
+// no record, and what is damaged is the walk's error.
 type visit func(r Record, damage *DamageError) bool
+
+func (each visit) damaged(d *DamageError) error {
+	switch {
+	case each == nil:
+		return d
+	case !each(Record{}, d):
+		return errStopped
+	}
+	return nil
+}
+
+// recoverChunk is how much Open and Scan read at once. More than a CPU's cache holds is slower.
+const recoverChunk = 256 << 10
 
 // errStopped ends a walk.
 var errStopped = errors.New("stopped")
@@ -61,11 +77,15 @@ func load(dir *directory, each visit) (st state, err error) {
 	}
 	last := st.live[len(st.live)-1]
 	// What the log's first index is, the last segment knows.
-	w := walk{dir: dir, state: &st, low: last.low, each: func(Record, *DamageError) bool { return true }}
+	whole := true
+	w := walk{dir: dir, state: &st, low: last.low, each: func(_ Record, d *DamageError) bool {
+		whole = whole && d == nil
+		return true
+	}}
 	if err := w.segment(last, math.MaxUint64, true); err != nil {
 		return st, err
 	}
-	low := w.low
+	low, counted := w.low, st.Recovery
 	for len(st.live) > 1 && st.live[1].first <= low {
 		st.void = append(st.void, st.live[0])
 		st.live = st.live[1:]
@@ -73,11 +93,15 @@ func load(dir *directory, each visit) (st state, err error) {
 	st.Recovery = Recovery{First: low, Segments: len(st.live)}
 	if first := st.live[0]; first.first > low {
 		damage := &DamageError{filepath.Join(dir.path, first.name), 0, low, fmt.Sprintf("the segment before it is missing, with records %d to %d", low, first.first-1)}
-		if !each(Record{}, damage) {
-			return st, errStopped
+		if err := each.damaged(damage); err != nil {
+			return st, err
 		}
 	}
 	for i, s := range st.live {
+		if s == last && each == nil && whole && low == last.low { // it was counted so
+			st.Records, st.Bytes, st.Torn = st.Records+counted.Records, st.Bytes+counted.Bytes, counted.Torn
+			break
+		}
 		w := walk{dir: dir, state: &st, low: low, each: each}
 		limit := uint64(math.MaxUint64)
 		if i+1 < len(st.live) {
@@ -128,8 +152,8 @@ func headers(dir *directory, each visit) (segments []*segment, err error) {
 		}
 		if reason == "" {
 			whole = append(whole, s)
-		} else if !each(Record{}, &DamageError{filepath.Join(dir.path, s.name), 0, s.first, reason}) {
-			return nil, errStopped
+		} else if err := each.damaged(&DamageError{filepath.Join(dir.path, s.name), 0, s.first, reason}); err != nil {
+			return nil, err
 		}
 	}
 	return whole, nil
@@ -178,7 +202,7 @@ func (w *walk) segment(s *segment, limit uint64, last bool) (err error) {
 		return fmt.Errorf("wal: open %s: %w", path, err)
 	}
 	defer w.dir.disk.Close(fd)
-	w.window = window{disk: w.dir.disk, fd: fd, size: int64(s.size), chunk: 1 << 20}
+	w.window = window{disk: w.dir.disk, fd: fd, size: int64(s.size), chunk: recoverChunk}
 	seed := seedOf(s.id)
 	s.next, s.end, s.table, s.marked = s.first, headerSize, nil, false
 	proven, low := int64(headerSize), s.low
@@ -201,8 +225,8 @@ func (w *walk) segment(s *segment, limit uint64, last bool) (err error) {
 			if !last {
 				reason = fmt.Sprintf("the next segment begins with record %d", limit)
 			}
-			if !w.each(Record{}, &DamageError{path, s.end, s.next, reason}) {
-				return errStopped
+			if err := w.each.damaged(&DamageError{path, s.end, s.next, reason}); err != nil {
+				return err
 			}
 			if behind.at == 0 {
 				return nil
@@ -218,7 +242,7 @@ func (w *walk) segment(s *segment, limit uint64, last bool) (err error) {
 			low = max(low, said)
 			w.low = max(w.low, low)
 		} else {
-			s.table = append(s.table, s.note(nil, position{f.index, s.end})...)
+			s.table = s.note(s.table, position{f.index, s.end})
 		}
 		for r := range f.records() {
 			if r.Index < w.low || r.Index >= limit {
@@ -226,7 +250,7 @@ func (w *walk) segment(s *segment, limit uint64, last bool) (err error) {
 			}
 			w.state.Records++
 			w.state.Bytes += int64(len(r.Data))
-			if !w.each(r, nil) {
+			if w.each != nil && !w.each(r, nil) {
 				return errStopped
 			}
 		}
@@ -252,7 +276,7 @@ type sight struct {
 // it was written. If that is beyond the place, its bytes were on the disk, and are not there
 // any more.
 func (w *walk) lookBehind(s *segment, seed uint32) (behind sight, err error) {
-	place := s.end
+	place, epoch := s.end, binary.LittleEndian.AppendUint64(nil, s.epoch)
 	for at := place; at+frameHeader <= w.size; {
 		b, err := w.bytes(at, frameHeader)
 		if err != nil {
@@ -264,7 +288,15 @@ func (w *walk) lookBehind(s *segment, seed uint32) (behind sight, err error) {
 		var f frame
 		body, ok := f.plausible(b, s.epoch, at, w.size)
 		if !ok {
+			// Here are mostly zeros: go on where the epoch is found next, which stands 8 bytes
+			// behind where a frame begins.
 			at += frameAlign
+			b = b[frameAlign+8:]
+			skip := bytes.Index(b, epoch)
+			if skip < 0 {
+				skip = len(b) &^ (frameAlign - 1)
+			}
+			at += int64(skip+frameAlign-1) &^ (frameAlign - 1)
 			continue
 		}
 		behind.dirty = behind.dirty || at > place
@@ -306,16 +338,7 @@ func (l *Log) recover(path string) (found Recovery, err error) {
 	if err != nil {
 		return found, err
 	}
-	var damage error
-	st, err := load(&l.dir, func(_ Record, d *DamageError) bool {
-		if d != nil {
-			damage = d
-		}
-		return d == nil
-	})
-	if damage != nil {
-		return found, damage
-	}
+	st, err := load(&l.dir, nil)
 	if err != nil {
 		return found, err
 	}
@@ -369,10 +392,14 @@ func (l *Log) continueIn(st *state, head *segment) (err error) {
 	l.segments, l.head = st.live, head
 	// What no frame proves durable may be in the page cache alone, also after a sync that
 	// failed in another process. So it is written again.
-	w := window{disk: l.disk, fd: head.fd, size: int64(head.size), chunk: 1 << 20}
+	w := window{disk: l.disk, fd: head.fd, size: int64(head.size), chunk: recoverChunk}
 	for at := st.tail.proven; at < head.end; {
-		b, err := w.bytes(at, int(min(head.end-at, 1<<20)))
+		b, err := w.bytes(at, 1)
+		if err == nil && len(b) == 0 {
+			err = io.ErrUnexpectedEOF // it was cut meanwhile
+		}
 		if err == nil {
+			b = b[:min(int64(len(b)), head.end-at)]
 			err = l.writeAt(head.fd, b, at)
 		}
 		if err != nil {

@@ -19,6 +19,8 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
 var small = Options{Policy: holdfast.Durable(), SegmentSize: leastSegment}
@@ -359,6 +361,90 @@ func TestAFlushByBytesStartsAtTheirNumber(t *testing.T) {
 	if s := l.Stats(); s.Flushes != 1 || s.NotFlushed != 0 {
 		t.Errorf("%+v", s)
 	}
+}
+
+// TestASyncByBytesIsNotTheLast: the next one begins with the next bytes.
+func TestASyncByBytesIsNotTheLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncPeriodic, Bytes: 4 * holdfast.KiB}}
+		l, _, err := open(newDisk(t, nil), "/log", Options{Policy: p, SegmentSize: 1 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		for n := range 30 {
+			if _, err := l.Append(make([]byte, 512)); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if s := l.Stats(); s.NotDurable >= int64(p.Sync.Bytes) {
+				t.Fatalf("after %d records: %+v", n+1, s)
+			}
+		}
+	})
+}
+
+// A generous disk permits all users to use every file, whatever is asked for.
+type generous struct{ *fault.Disk }
+
+func (d generous) StatFD(fd int) (sys.Stat, error) {
+	is, err := d.Disk.StatFD(fd)
+	is.Mode |= 0o777
+	return is, err
+}
+
+func TestALogGoesOnWhereTheDiskDecidesWhoMayUseIt(t *testing.T) {
+	l, _, err := open(generous{newDisk(t, nil)}, "/log", small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 6 { // three segments
+		if _, err := l.Append(make([]byte, 3<<10)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A lockless disk answers so when its directories, or its files, are locked; nil: it locks them.
+type lockless struct {
+	*fault.Disk
+	dirs, files error
+}
+
+func (d lockless) Lock(fd int) error {
+	answer := d.dirs
+	if is, err := d.StatFD(fd); err == nil && is.Mode&vfs.KindMask == vfs.KindRegular {
+		answer = d.files
+	}
+	if answer != nil {
+		return answer
+	}
+	return d.Disk.Lock(fd)
+}
+
+// TestALogNeedsALockUnlessTheSystemHasNone: NFS and others lock no directory.
+func TestALogNeedsALockUnlessTheSystemHasNone(t *testing.T) {
+	check := func(dirs, files error, opens bool) {
+		t.Helper()
+		l, _, err := open(lockless{newDisk(t, nil), dirs, files}, "/log", small)
+		if (err == nil) != opens {
+			t.Errorf("directories %v, files %v: %v", dirs, files, err)
+		}
+		if err == nil {
+			l.Close()
+		}
+	}
+	check(nil, nil, true)
+	check(syscall.EBADF, nil, true)
+	check(syscall.EINVAL, nil, true)
+	check(errors.ErrUnsupported, errors.ErrUnsupported, true)
+	check(syscall.ENOLCK, nil, false)
+	check(nil, syscall.EBADF, false)
+	check(nil, syscall.EINVAL, false)
+	check(syscall.EAGAIN, nil, false)
 }
 
 func TestScansRunBesideEachOther(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/holdfast-go/holdfast/internal/terminaltest"
 )
@@ -77,6 +78,11 @@ func TestLiveStopsByAKeyAndKeeps(t *testing.T) {
 			for _, want := range []string{"holdfast: plan: ", "holdfast: ended after ", "not complete: interrupted", "128B records, 1 writer", "holdfast: interrupted after "} {
 				if !strings.Contains(after, want) {
 					t.Errorf("afterwards it did not say %q:\n%s", want, after)
+				}
+			}
+			for line := range strings.Lines(after) {
+				if utf8.RuneCountInString(strings.TrimRight(line, "\r\n")) > 100 {
+					t.Errorf("wider than the terminal: %q", line)
 				}
 			}
 			nothingIn(t, dir)

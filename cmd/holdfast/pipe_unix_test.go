@@ -33,7 +33,7 @@ func TestEarlierResultsAreFiles(t *testing.T) {
 	for _, none := range []string{pipe(t, filepath.Join(dir, "pipe")), "/dev/zero", dir} {
 		check("--resume "+none+": the results go on in a file, and this is none", "bench", "--resume", none)
 	}
-	check("/dev/zero: is a device", "bench", "--from", "/dev/zero")
-	check("/dev/zero: is a device", "report", "/dev/zero")
+	check("/dev/zero: it is a device", "bench", "--from", "/dev/zero")
+	check("/dev/zero: it is a device", "report", "/dev/zero")
 	check("--resume -: the results go on in a file", "bench", "--resume", "-")
 }

@@ -690,4 +690,22 @@ var filesMutants = []mutant{
 		old: "case o.Batch < 0:",
 		new: "case false:",
 	},
+	{
+		number: "Z21", what: "where there are no inodes, an append goes to the file that was replaced",
+		file: "files/close.go", tests: "WithoutInodes",
+		old: "x != nil && x.key == (keyed.Key{}) {\n\t\treturn t.shutLocked",
+		new: "x != nil && x.key == (keyed.Key{}) && false {\n\t\treturn t.shutLocked",
+	},
+	{
+		number: "Z22", what: "a call is left the attempts that the one before it has not used",
+		file: "internal/retry/retry.go", tests: "Insist",
+		old: "\t\t\tt.Progress()\n\t\t\treturn err\n",
+		new: "\t\t\treturn err\n",
+	},
+	{
+		number: "Z24", what: "a copy whose source can't be opened to verify it is taken for verified",
+		file: "filecopy/batch.go", tests: "ReadAgainIsNot",
+		old: "\tif err := j.openSource(); err != nil {\n\t\treturn err\n\t}\n\tdefer j.disk.Close(j.in) // it was only read\n\terr := sys",
+		new: "\tif err := j.openSource(); err != nil {\n\t\treturn nil\n\t}\n\tdefer j.disk.Close(j.in) // it was only read\n\terr := sys",
+	},
 }

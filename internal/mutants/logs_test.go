@@ -776,4 +776,28 @@ var logMutants = []mutant{
 		old: "\t\t_ = l.disk.Remove(l.dir.fd, plainName(spareFile))\n\t\treturn nil, l.problem(\"begin\"",
 		new: "\t\treturn nil, l.problem(\"begin\"",
 	},
+	{
+		number: "Z18", what: "a failed sync of a new log is not counted against names that its directory waits for",
+		file: "rotate/logfile.go", tests: "Neighbour",
+		old: "\t\t\tl.names.Fail(l.key)\n",
+		new: "",
+	},
+	{
+		number: "Z19", what: "a log has one sync by bytes and no second",
+		file: "wal/append.go", tests: "ByBytesIsNot",
+		old: "\t\tl.syncing = false\n",
+		new: "",
+	},
+	{
+		number: "Z20", what: "a log can't go on where the disk permits more than was asked for",
+		file: "wal/segment.go", tests: "DiskDecides",
+		old: "\tl.given = is.Mode & vfs.PermMask\n",
+		new: "\t_ = is\n",
+	},
+	{
+		number: "Z23", what: "a log can't be opened where a directory can't be locked",
+		file: "wal/wal.go", tests: "UnlessTheSystem",
+		old: "fd == dir.fd && (errors.Is(err, syscall.EBADF) || errors.Is(err, syscall.EINVAL))",
+		new: "fd == dir.fd && errors.Is(err, syscall.EINVAL)",
+	},
 }

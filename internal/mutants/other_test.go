@@ -690,4 +690,16 @@ var otherMutants = []mutant{
 		old: "\t\tmanText(&b, cmd.Example)\n",
 		new: "",
 	},
+	{
+		number: "Z17", what: "an error that names no file has no cause",
+		file: "cmd/holdfast/internal/cli/exit.go", tests: "Cause",
+		old: "\t\treturn path.Err\n\t}\n\treturn err\n",
+		new: "\t\treturn path.Err\n\t}\n\treturn nil\n",
+	},
+	{
+		number: "Z25", what: "a Reader of a closed file panics",
+		file: "readahead/source.go", tests: "ClosedFile",
+		old: "if err != nil || !info.Mode().IsRegular() {",
+		new: "if !info.Mode().IsRegular() {",
+	},
 }

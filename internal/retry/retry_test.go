@@ -167,6 +167,25 @@ func TestAttemptsEnd(t *testing.T) {
 	})
 }
 
+// TestInsistBeginsWithAllAttempts, whether the call before it worked or not.
+func TestInsistBeginsWithAllAttempts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := Tries{Limits: Limits{Attempts: 3}.WithDefaults()}
+		for _, failures := range []int{2, 3, 2} {
+			calls := 0
+			err := tr.Insist(t.Context(), OpOpen, func() error {
+				if calls++; calls <= failures {
+					return syscall.ENOSPC
+				}
+				return nil
+			})
+			if calls != 3 || (err == nil) != (failures < 3) {
+				t.Errorf("%d failures: %d calls, %v", failures, calls, err)
+			}
+		}
+	})
+}
+
 func TestOneAttemptMakesNoPauseAndKeepsTheCause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()

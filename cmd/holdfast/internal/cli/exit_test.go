@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"syscall"
 	"testing"
 )
@@ -21,4 +22,13 @@ func TestTellMapsErrorsToExitCodes(t *testing.T) {
 	check(Misuse("do so", "not %d", 1), ExitUsage, "holdfast: not 1\nhint: do so\n")
 	check(fmt.Errorf("write: %w", syscall.EPIPE), ExitInterrupted, "")
 	check(errors.Join(&Refusal{ExitNotMet, errors.New("lost"), ""}), ExitNotMet, "holdfast: lost\n")
+}
+
+func TestCauseIsAnErrorWithoutTheNameOfItsFile(t *testing.T) {
+	at := &fs.PathError{Op: "open", Path: "holdfast-1234", Err: syscall.ENOSPC}
+	for _, err := range []error{at, fmt.Errorf("results: %w", at), syscall.ENOSPC} {
+		if got := Cause(err); got != syscall.ENOSPC {
+			t.Errorf("%v: %v", err, got)
+		}
+	}
 }

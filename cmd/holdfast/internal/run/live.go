@@ -71,15 +71,23 @@ func (f *following) close() error {
 	}
 	f.closed = true
 	err := f.screen.Close()
-	_, sayErr := io.WriteString(f.stderr, f.said.String())
-	return errors.Join(err, sayErr)
+	f.sayAgain(f.said.String())
+	return err
+}
+
+// sayAgain folds lines as the terminal of standard error needs it: it is not seen through f.
+func (f *following) sayAgain(lines string) {
+	for line := range strings.Lines(lines) {
+		cli.Say(f.stderr, "%s", strings.TrimPrefix(strings.TrimSuffix(line, "\n"), "holdfast: "))
+	}
 }
 
 func (f *following) Write(p []byte) (int, error) {
 	f.mu.Lock()
 	if f.closed {
 		defer f.mu.Unlock()
-		return f.stderr.Write(p)
+		f.sayAgain(string(p))
+		return len(p), nil
 	}
 	f.said.Write(p)
 	f.mu.Unlock()

@@ -88,7 +88,7 @@ stays as it is.`,
 func arguments(n int, needs string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
-			return cli.Misuse("for instance:"+cmd.Example[1:], "%s, and %d arguments were given", needs, len(args))
+			return cli.Misuse("for instance:"+cmd.Example[1:], "%s, not %s", needs, cli.CountText(int64(len(args)), "argument"))
 		}
 		return nil
 	}

@@ -139,7 +139,8 @@ func TestACopyPermitsWhatTheLogDoes(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	dir, empty := logOf(t), t.TempDir()
 	wants(t, 2, `^$`, `unknown command "fix" of wal\nhint: the commands are`, "fix")
-	wants(t, 2, `^$`, `needs the directory of one log, and 0 arguments`, "verify")
+	wants(t, 2, `^$`, `needs the directory of one log, not 0 arguments`, "verify")
+	wants(t, 2, `^$`, `needs the directory of a log and a new directory, not 1 argument\n`, "repair", dir)
 	wants(t, 2, `^$`, `there is no directory "nowhere"`, "cat", "nowhere")
 	wants(t, 2, `^$`, `holds no log\nhint: name the directory that was given to wal.Open`, "verify", empty)
 	wants(t, 2, `^$`, `exists\nhint: name a directory that does not exist yet`, "repair", dir, empty)
