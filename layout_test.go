@@ -136,7 +136,7 @@ var rooms = map[string]room{
 	"cmd/holdfast/internal/fleet":    {cmd("cli") + " . " + lab("fleet fleet/show machine report result"), "…"},
 	"cmd/holdfast/internal/web":      {"", ""},
 	"cmd/holdfast/internal/serve":    {cmd("cli web") + " " + lab("figure fleet fleet/show machine page report result stat study/all"), "…"},
-	"cmd/holdfast/internal/prove":    {cmd("cli place") + " . " + lab("powercut") + " " + lab("prove"), "…"},
+	"cmd/holdfast/internal/prove":    {cmd("cli place") + " . internal/sys " + lab("powercut") + " " + lab("prove"), "…"},
 	"cmd/holdfast/internal/place":    {cmd("cli") + " . internal/sys " + lab("machine result study study/all study/sweep trial volume"), "…"},
 	"cmd/holdfast/internal/usermode": {cmd("cli place") + " " + lab("machine result study study/all study/sweep trial uml volume"), "…"},
 	"cmd/holdfast/internal/run":      {cmd("cli compare live place") + " . internal/own " + lab("advise diy figure machine report result stat study study/all study/sweep trial volume"), "…"},
