@@ -126,6 +126,37 @@ func TestSyncByBytesWaitsForNoNewerBytes(t *testing.T) {
 	})
 }
 
+// TestSyncThatItsBatchDoesNotCoverGoesOn has two calls wait for the next sync, which covers what
+// the first needs alone.
+func TestSyncThatItsBatchDoesNotCoverGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := newWriter(t, "buffer=1KiB,sync=1h", fault.Fault{Op: fault.Sync, Delay: 10 * ms})
+		var calls sync.WaitGroup
+		flushed := func() {
+			put(t, w, 10)
+			if err := w.Flush(); err != nil {
+				t.Error(err)
+			}
+		}
+		begin := func(what string, end int64, call func() error) {
+			calls.Go(func() {
+				if err := call(); err != nil || w.Durable() < end {
+					t.Errorf("%s = %v, and %d bytes are durable, want %d", what, err, w.Durable(), end)
+				}
+			})
+			synctest.Wait()
+		}
+		flushed()
+		begin("the sync before", 10, w.Sync)
+		flushed()
+		begin("WaitDurable", 20, func() error { return w.WaitDurable(context.Background(), 20) })
+		put(t, w, 10)
+		begin("Sync", 30, w.Sync)
+		calls.Wait()
+		w.Close()
+	})
+}
+
 // TestCloseWritesWhatLanesHoldAfterAFailureThatIsOver closes with bytes in a lane
 // that had no chance to be merged.
 func TestCloseWritesWhatLanesHoldAfterAFailureThatIsOver(t *testing.T) {

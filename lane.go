@@ -1,11 +1,13 @@
 package holdfast
 
 import (
+	"math"
 	"runtime"
 	"slices"
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/holdfast-go/holdfast/internal/spin"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
@@ -30,7 +32,7 @@ type Lane struct {
 	// the policy's clocks ran and no error waited for a call to return it. The other
 	// side has seen the record, or sees it when it merges. If the owner saw 0, the
 	// record is not accepted yet, and settle decides. An atomic store needs no more
-	// than this. With storeRelease, the other side puts the fence between the owner's
+	// than this. With spin.StoreRelease, the other side puts the fence between the owner's
 	// store and its load (see fenceLocked).
 	n     atomic.Int32
 	limit *atomic.Int32 // the Writer's laneLimit or fencedLimit, or never
@@ -42,26 +44,31 @@ type Lane struct {
 	done      bool // the owner has called Close
 	never     atomic.Int32
 
-	mu     spinlock // taken before the Writer's
-	taken  int32    // how much of buf was merged; guarded by mu
-	closed bool     // nothing merges what comes from now on; guarded by mu
-	sure   int32    // what is accepted for certain; guarded by the Writer's lock, see endLocked
+	mu     spin.Mutex // taken before the Writer's
+	taken  int32      // how much of buf was merged; guarded by mu
+	closed bool       // nothing merges what comes from now on; guarded by mu
+	sure   int32      // what is accepted for certain; guarded by the Writer's lock, see endLocked
 
 	_ [16]byte // two owners must not write to one cache line
 }
 
-// lanesShare is the part of the ring that lanes may have. It is a quarter, so that the
-// Writer always has room for a record of a whole block.
-const lanesShare = 4
+// lanesShare is the part of the ring that lanes may have: 3 of so many parts. What is left
+// always has room for a record of a whole block.
+const lanesShare = 8
 
 // mostGathered bounds a record that is gathered: to copy a longer one twice takes longer than a lock.
 const mostGathered = 256
 
-// laneBuffer is how long a lane's buffer is. From good bytes on it holds enough records to
-// make a merge cheap; a small block has as many as it has room for.
-func (w *Writer) laneBuffer() int {
-	const least, good = 512, 2048
-	return max(least, min(good, w.block/32), w.block/128)
+// laneBuffer is how long a lane's buffer is beside so many others. From good bytes on it holds
+// enough records to make a merge cheap; a small block has as many as it has room for. A few
+// lanes have more.
+func (w *Writer) laneBuffer(others int) int {
+	const least, good, few, more = 512, 2048, 8, 8192
+	most := good
+	if others < few {
+		most = more
+	}
+	return max(least, min(most, w.block/32), w.block/128)
 }
 
 // Lane returns a new Lane. It passes each Write on to the Writer under sync=group and
@@ -74,12 +81,12 @@ func (w *Writer) Lane() *Lane {
 	for w.block > 0 && !w.isRingLocked() && !w.policy.Sync.Waits() {
 		w.growLocked(2 * w.block)
 	}
-	least := 2*w.block - 2*w.block/lanesShare
-	if w.policy.Sync.Waits() || w.isClosing || w.room-w.laneBuffer() < least {
+	size := w.laneBuffer(len(w.lanes))
+	if w.policy.Sync.Waits() || w.isClosing || w.room-size < 2*w.block-3*(2*w.block/lanesShare) {
 		l.buf = make([]byte, 1)
 		return l
 	}
-	l.buf = make([]byte, w.laneBuffer())
+	l.buf = make([]byte, size)
 	l.size = len(l.buf) - 1
 	w.room -= len(l.buf)
 	// A new slice: a goroutine that merges lanes reads the old one without the lock.
@@ -92,7 +99,7 @@ func (w *Writer) Lane() *Lane {
 // Write accepts p as [Writer.Write] does.
 func (l *Lane) Write(p []byte) (n int, err error) {
 	at := int(l.n.Load())
-	if len(p) < int(l.limit.Load())-at && len(p) <= mostGathered {
+	if len(p) < len(l.buf)-at && len(p) <= mostGathered {
 		copy(l.buf[at:], p)
 		l.publish(int32(at + len(p)))
 		if l.limit.Load() > 0 || l.settle(at) {
@@ -157,6 +164,7 @@ func (l *Lane) settle(at int) bool {
 	mergeable := !accepted && l.mergeableLocked()
 	if mergeable {
 		l.w.putLaneLocked(l)
+		l.w.openLocked()
 		l.admittedLocked()
 	}
 	if accepted || mergeable {
@@ -189,7 +197,7 @@ func (l *Lane) admittedLocked() {
 // an XCHG, which takes as long as taking a lock.
 func (l *Lane) publish(n int32) {
 	if l.byteLimit == l.limit {
-		storeRelease(&l.n, n)
+		spin.StoreRelease(&l.n, n)
 	} else {
 		l.n.Store(n)
 	}
@@ -252,6 +260,10 @@ func (l *Lane) begin(p []byte) (int, error) {
 }
 
 func (l *Lane) beginLocked(p []byte) {
+	if len(p) > 0 {
+		l.w.armLocked()
+	}
+	l.w.openLocked()           // before the copy, which may panic
 	if l.taken == l.n.Load() { // nothing is held, also if the copy panics
 		l.taken, l.sure = 0, 0
 		l.n.Store(0)
@@ -261,10 +273,6 @@ func (l *Lane) beginLocked(p []byte) {
 	l.sure = end
 	l.n.Store(end)
 	l.admittedLocked()
-	if len(p) > 0 {
-		l.w.armLocked()
-		l.w.openLocked()
-	}
 }
 
 // turnOver merges what the lane holds and begins anew with p, in one step. It reports
@@ -348,7 +356,7 @@ func (w *Writer) fenceLocked() {
 func (w *Writer) openLanesLocked(open, trouble bool) {
 	limit := int32(0)
 	if open {
-		limit = int32(w.laneBuffer())
+		limit = int32(w.laneBuffer(math.MaxInt)) // of the smallest, for WriteByte
 	}
 	if limit != w.laneLimit.Load() { // a store takes the line from the owners
 		w.laneLimit.Store(limit)
@@ -502,13 +510,14 @@ func (w *Writer) tryMerge(l *Lane) (n int, done bool) {
 		return len(held), false
 	}
 	w.putLaneLocked(l)
+	w.openLocked()
 	return 0, true
 }
 
 func (l *Lane) heldLocked() []byte { return l.buf[l.taken:l.endLocked()] }
 
 func (w *Writer) putLaneLocked(l *Lane) {
-	held := l.heldLocked()
+	held := l.heldLocked() // the caller calls openLocked
 	w.writes++
 	l.taken += int32(len(held))
 	w.putLocked(held)

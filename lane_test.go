@@ -42,6 +42,9 @@ func rounds() int {
 	return 2_000
 }
 
+// spins is for how many turns a goroutine waits for another before it lets others run.
+const spins = 4096
+
 // meet lets two goroutines do something at about the same time, one of them a bit
 // later than the other.
 func meet(one, other func()) {
@@ -50,7 +53,7 @@ func meet(one, other func()) {
 		late := rand.IntN(1000)
 		ready.Add(1)
 		for turns := 0; ready.Load() < 2; turns++ {
-			if turns > maxPause {
+			if turns > spins {
 				runtime.Gosched()
 			}
 		}
@@ -302,7 +305,7 @@ func checkLimitAndOwner(t *testing.T, enough int64, prepare func()) {
 		together := func(meeting int64) {
 			arrived.Add(1)
 			for turns := 0; arrived.Load() < 2*meeting; turns++ {
-				if turns > maxPause {
+				if turns > spins {
 					runtime.Gosched()
 				}
 			}

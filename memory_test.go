@@ -360,7 +360,7 @@ func TestStripsLieWholeInTheRing(t *testing.T) {
 // TestLaneHoldsManyRecords has a lane of the usual buffers hold dozens of records, and never
 // less than 512 bytes.
 func TestLaneHoldsManyRecords(t *testing.T) {
-	check := func(block Size, want int) {
+	check := func(block Size, want, ninth int) {
 		t.Helper()
 		w, err := New(&memory{}, Buffered(block))
 		if err != nil {
@@ -369,17 +369,53 @@ func TestLaneHoldsManyRecords(t *testing.T) {
 		if l := w.Lane(); len(l.buf) != want {
 			t.Errorf("buffer=%v: a lane has %d bytes, want %d", block, len(l.buf), want)
 		}
+		for range 7 {
+			w.Lane()
+		}
+		if l := w.Lane(); len(l.buf) != ninth {
+			t.Errorf("buffer=%v: the ninth lane has %d bytes, want %d", block, len(l.buf), ninth)
+		}
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	check(1*KiB, 512)
-	check(16*KiB, 512)
-	check(32*KiB, 1024)
-	check(64*KiB, 2048)
-	check(256*KiB, 2048)
-	check(512*KiB, 4096)
-	check(0, 1)
+	check(1*KiB, 512, 1)
+	check(16*KiB, 512, 512)
+	check(32*KiB, 1024, 1024)
+	check(64*KiB, 2048, 2048)
+	check(256*KiB, 8192, 2048)
+	check(512*KiB, 8192, 4096)
+	check(0, 1, 1)
+}
+
+// TestBytesFillASmallLaneBesideFew has a small lane outlive the large ones. WriteByte must not go
+// beyond its end.
+func TestBytesFillASmallLaneBesideFew(t *testing.T) {
+	w, err := New(&memory{}, Buffered(256*KiB))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var large []*Lane
+	for range 8 {
+		large = append(large, w.Lane())
+	}
+	small := w.Lane()
+	for _, l := range large {
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 3 * len(small.buf) {
+		if err := small.WriteByte(byte(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.Written(); got != int64(3*len(small.buf)) {
+		t.Errorf("%d bytes are written, want %d", got, 3*len(small.buf))
+	}
 }
 
 // briefFile takes a microsecond for each write.

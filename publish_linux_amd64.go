@@ -3,7 +3,7 @@
 package holdfast
 
 // lanesWantBarrier says that a lane's owner publishes with a plain store, by
-// storeRelease and by writeByte, once the other side can do the fence. Both are
+// spin.StoreRelease and by writeByte, once the other side can do the fence. Both are
 // assembly, so the compiler neither sees nor moves the store. The order of stores, and
 // that of loads, is kept on amd64 (Intel SDM vol. 3, 9.2.2). But a load may pass an
 // earlier store, which the fence prevents.

@@ -31,8 +31,9 @@ type target struct {
 	datasync bool
 }
 
-func newTarget(f File, p Policy) (target, error) {
-	t := target{file: f}
+// newTarget looks at f, unless it is known to be a regular file that has a name.
+func newTarget(f File, p Policy, entry dirEntry) (target, error) {
+	t := target{file: f, entry: entry}
 	if named, ok := f.(interface{ Name() string }); ok {
 		t.path = named.Name()
 	}
@@ -44,14 +45,15 @@ func newTarget(f File, p Policy) (target, error) {
 	if err != nil {
 		return target{}, fmt.Errorf("holdfast: %w", err)
 	}
-	links, err := handle.Links()
-	if err != nil || p.Sync.Mode != SyncNever {
-		if err := syncable(osFile, p); err != nil {
-			return target{}, err
-		}
+	t.handle, t.datasync, t.linked = handle, true, entry.named
+	if t.linked {
+		return t, nil
 	}
-	t.handle, t.datasync = handle, true
+	links, err := handle.Links()
 	t.linked = err == nil && links > 0
+	if err != nil || p.Sync.Mode != SyncNever {
+		return t, syncable(osFile, p)
+	}
 	return t, nil
 }
 
@@ -164,11 +166,11 @@ func OpenFile(path string, flag int, perm fs.FileMode, p Policy) (*Writer, error
 	if err != nil {
 		return nil, fmt.Errorf("holdfast: %w", err)
 	}
-	w, err := New(f, p)
+	w, err := newWriter(f, p, entry)
 	if err != nil {
 		return nil, errors.Join(err, f.Close(), entry.close())
 	}
-	w.target.entry, w.nameless = entry, true
+	w.nameless = true
 	return w, nil
 }
 
@@ -176,6 +178,7 @@ func OpenFile(path string, flag int, perm fs.FileMode, p Policy) (*Writer, error
 // alone does not promise to make durable. The zero dirEntry asks for nothing.
 type dirEntry struct {
 	pending bool     // not durable yet
+	named   bool     // the file was regular and had a name when it was opened
 	since   int      // durable.KernelSyncs.now before it was made
 	path    string   // of the directory; absolute where dir is nil
 	unknown error    // why path could not be made absolute
@@ -202,7 +205,7 @@ func openEntry(path string, p Policy, flag int, perm fs.FileMode) (*os.File, dir
 	if !errors.Is(err, syscall.ELOOP) && !errors.Is(err, syscall.EMLINK) { // EMLINK: FreeBSD
 		return f, e, err
 	}
-	f, err = sys.OpenFile(path, flag&^os.O_CREATE, 0)
+	f, _, err = sys.OpenFile(path, flag&^os.O_CREATE, 0)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, dirEntry{}, err
 	}
@@ -232,16 +235,17 @@ func openName(path string, p Policy, flag int, perm fs.FileMode) (*os.File, dirE
 	if err != nil {
 		return nil, dirEntry{}, err
 	}
-	f, err := sys.OpenFile(path, flag, perm)
+	f, named, err := sys.OpenFile(path, flag, perm)
 	if err != nil {
 		return nil, dirEntry{}, errors.Join(err, e.close())
 	}
+	e.named = named
 	return f, e, nil
 }
 
 func (e *dirEntry) open() (err error) {
 	if err = e.unknown; err == nil {
-		e.dir, err = sys.OpenFile(e.path, os.O_RDONLY, 0)
+		e.dir, _, err = sys.OpenFile(e.path, os.O_RDONLY, 0)
 	}
 	if err != nil {
 		return fmt.Errorf("directory of the file: %w", err)

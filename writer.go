@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/deadline"
 	"github.com/holdfast-go/holdfast/internal/distinct"
 	"github.com/holdfast-go/holdfast/internal/notify"
+	"github.com/holdfast-go/holdfast/internal/spin"
 	"github.com/holdfast-go/holdfast/stats"
 )
 
@@ -49,7 +50,7 @@ type Writer struct {
 	pos, limit int
 	buf        []byte
 	writes     int64
-	mu         spinlock
+	mu         spin.Mutex
 
 	// Set by New and never changed.
 	policy Policy
@@ -118,10 +119,14 @@ func New(f File, p Policy) (*Writer, error) {
 	if osFile, ok := f.(*os.File); f == nil || ok && osFile == nil {
 		return nil, errors.New("holdfast: the file is nil; open one first, or use Create or Append")
 	}
+	return newWriter(f, p, dirEntry{})
+}
+
+func newWriter(f File, p Policy, entry dirEntry) (*Writer, error) {
 	// The kernel copies a Write of direct bytes from the caller's slice in less time than two
 	// copies take. No more than hot gathers for an os.File: so much the cache of a CPU holds.
 	const direct, hot = 64 * KiB, 256 * KiB
-	t, err := newTarget(f, p)
+	t, err := newTarget(f, p, entry)
 	if err != nil {
 		return nil, err
 	}
@@ -143,8 +148,10 @@ func New(f File, p Policy) (*Writer, error) {
 	w.commit.covered[0].L, w.commit.covered[1].L = &w.mu, &w.mu
 	w.flusher.run, w.syncer.run = (*Writer).runFlusher, (*Writer).runSyncer
 	// A byte that is due for a sync must not wait in memory for an earlier sync.
-	w.flushTimer.Init(deadline.Shortest(p.FlushEvery, p.Sync.Every), func() { w.due(&w.flusher) })
-	w.syncTimer.Init(p.Sync.Every, func() { w.due(&w.syncer) })
+	if every := deadline.Shortest(p.FlushEvery, p.Sync.Every); every > 0 {
+		w.flushTimer.Init(every, func() { w.due(&w.flusher) })
+		w.syncTimer.Init(p.Sync.Every, func() { w.due(&w.syncer) })
+	}
 	w.limit = -1 // the first byte starts the clocks
 	return w, nil
 }
@@ -311,12 +318,12 @@ func (w *Writer) refusalLocked() error {
 }
 
 // putLocked copies p into memory, which has room for it, and starts the clocks of
-// the policy's time bounds.
+// the policy's time bounds. The caller calls openLocked.
 func (w *Writer) putLocked(p []byte) {
 	if len(p) > 0 {
 		w.armLocked()
 		if w.writtenLocked() == 0 {
-			w.filled = time.Since(w.began)
+			w.filled = w.age.Oldest().Sub(w.began)
 		}
 	}
 	for len(p) > 0 {
@@ -325,7 +332,6 @@ func (w *Writer) putLocked(p []byte) {
 		p = p[n:]
 		w.wrapLocked()
 	}
-	w.openLocked()
 }
 
 func (w *Writer) armLocked() {
@@ -583,6 +589,7 @@ func (w *Writer) putCallersLocked(p []byte) {
 		panic(cause)
 	}()
 	w.putLocked(p)
+	w.openLocked()
 	copied = true
 }
 

@@ -315,11 +315,14 @@ func (l *Log) Close() error {
 
 // release closes all descriptors, and so ends the lock.
 func (l *Log) release() error {
-	var errs []error
+	var err error
 	if l.head != nil && l.head.fd >= 0 {
-		errs = append(errs, l.disk.Close(l.head.fd))
+		err = l.disk.Close(l.head.fd)
 	}
-	return errors.Join(append(errs, l.dir.close())...)
+	if err = errors.Join(err, l.dir.close()); err != nil {
+		return fmt.Errorf("wal: close %s: %w", l.dir.path, err)
+	}
+	return nil
 }
 
 // A directory is the log's, open and locked.

@@ -72,6 +72,18 @@ var writerMutants = []mutant{
 		new: "if c.done > mine {",
 	},
 	{
+		number: "08e", what: "OpenFile says that a file without a name has one",
+		file: "internal/sys/openfile_linux.go", tests: "OpenFile",
+		old: " && is.Links > 0",
+		new: "",
+	},
+	{
+		number: "08d", what: "WriteByte fills a lane of the small size up to the large one",
+		file: "lane.go", tests: laneTests,
+		old: "w.laneBuffer(math.MaxInt)",
+		new: "w.laneBuffer(min(len(w.lanes), math.MaxInt))",
+	},
+	{
 		number: "08b", what: "the end of a batch releases the next one too",
 		file: "commit.go", tests: commitTests,
 		old:  "if c.done > mine && w.durable < end && c.outcome[mine&1] != nil {",
@@ -277,7 +289,7 @@ var writerMutants = []mutant{
 	{
 		number: "116", what: "bytes wait in memory for the sync before, where only a sync by time is asked",
 		file: "writer.go", tests: "Time|Sync|Bound",
-		old: "w.flushTimer.Init(deadline.Shortest(p.FlushEvery, p.Sync.Every), func()",
+		old: "w.flushTimer.Init(every, func()",
 		new: "w.flushTimer.Init(p.FlushEvery, func()",
 	},
 	{
@@ -364,16 +376,16 @@ var writerMutants = []mutant{
 	// The lock, the lanes' fence, panics, and the leader.
 	{
 		number: "821", what: "the goroutine that has taken the lock keeps the right to try on",
-		file: "lock.go", tests: "Lock|Park",
-		old: "\tl.queue.Unlock()\n",
+		file: "internal/spin/mutex.go", tests: "Lock|Park",
+		old: "\tm.queue.Unlock()\n",
 		new: "",
 	},
 	{
 		number: "822", what: "all waiters for the lock spin",
-		file: "lock.go", tests: "Lock|Park",
-		old:        "\tl.queue.Unlock()\n",
+		file: "internal/spin/mutex.go", tests: "Lock|Park",
+		old:        "\tm.queue.Unlock()\n",
 		new:        "",
-		also:       []edit{{"lock.go", "\tl.queue.Lock()\n", ""}},
+		also:       []edit{{"internal/spin/mutex.go", "\tm.queue.Lock()\n", ""}},
 		equivalent: "it is only slower: the benchmark with more Ps than CPUs holds it",
 	},
 	{
@@ -437,7 +449,7 @@ var writerMutants = []mutant{
 	},
 	{
 		number: "833", what: "a goroutine that waits for the lock keeps its thread's processor",
-		file: "lock.go", tests: "Lock",
+		file: "internal/spin/mutex.go", tests: "Lock",
 		old: "\t\tsys.YieldThread()\n",
 		new: "\t\t_ = sys.YieldThread\n",
 	},
@@ -476,8 +488,8 @@ var writerMutants = []mutant{
 	{
 		number: "896", what: "a lane of a buffer of 64 KiB has 512 bytes",
 		file: "lane.go", tests: laneTests,
-		old: "return max(least, min(good, w.block/32), w.block/128)",
-		new: "return max(least, min(good, w.block/128), w.block/128)",
+		old: "return max(least, min(most, w.block/32), w.block/128)",
+		new: "return max(least, min(most, w.block/128), w.block/128)",
 	},
 	{
 		number: "897", what: "the ring of a large buffer goes on though flushes keep up",

@@ -19,7 +19,5 @@ func NewHandle(f *os.File) (*Handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Handle{raw: raw}
-	h.init()
-	return h, nil
+	return &Handle{raw: raw}, nil
 }

@@ -1,20 +1,11 @@
 package sys
 
 // handleState holds the calls as values made once, so that no second call allocates, and
-// their results. A file that is never synced has no datasync.
+// their results. A file that is never synced has none.
 type handleState struct {
 	datasync, look       func(fd uintptr)
 	datasyncErr, lookErr error
 	is                   Stat
-}
-
-func (h *Handle) init() {
-	h.look = func(fd uintptr) {
-		h.lookErr = Uninterrupted(func() (err error) {
-			h.is, err = Disk{}.StatFD(int(fd))
-			return err
-		})
-	}
 }
 
 // Datasync makes the file's bytes, and what is needed to read them back, reach
@@ -33,6 +24,14 @@ func (h *Handle) Datasync() error {
 
 // Links returns how many names the file has: see [Disk.StatFD].
 func (h *Handle) Links() (uint64, error) {
+	if h.look == nil {
+		h.look = func(fd uintptr) {
+			h.lookErr = Uninterrupted(func() (err error) {
+				h.is, err = Disk{}.StatFD(int(fd))
+				return err
+			})
+		}
+	}
 	if err := h.raw.Control(h.look); err != nil {
 		return 0, err
 	}

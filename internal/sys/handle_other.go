@@ -6,8 +6,6 @@ import "errors"
 
 type handleState struct{}
 
-func (h *Handle) init() { h.handleState = handleState{} }
-
 // Datasync is not to be had here; os.File.Sync is.
 func (h *Handle) Datasync() error { return errors.ErrUnsupported }
 

@@ -12,33 +12,38 @@ import (
 
 // OpenFile is os.OpenFile in fewer system calls for files and directories: it does not offer
 // to epoll(7) what epoll refuses. Pipes, terminals and other devices are as of package os.
-func OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
+// OpenFile looks at what it has opened: named is true for a regular file that has a name.
+func OpenFile(path string, flag int, perm fs.FileMode) (f *os.File, named bool, err error) {
 	if perm != perm.Perm() {
-		return os.OpenFile(path, flag, perm) // it knows the bits of special permissions
+		f, err = os.OpenFile(path, flag, perm) // it knows the bits of special permissions
+		return f, false, err
 	}
 	fd := -1
-	err := Uninterrupted(func() (err error) {
+	err = Uninterrupted(func() (err error) {
 		fd, err = syscall.Open(path, flag|syscall.O_CLOEXEC, uint32(perm))
 		return err
 	})
 	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+		return nil, false, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	var stat unix.Stat_t
-	err = Uninterrupted(func() error { return unix.Fstat(fd, &stat) })
-	kind := stat.Mode & unix.S_IFMT
+	var is Stat
+	err = Uninterrupted(func() (err error) {
+		is, err = Disk{}.StatFD(fd)
+		return err
+	})
+	kind := is.Mode & unix.S_IFMT
 	if err == nil && (kind == unix.S_IFREG || kind == unix.S_IFDIR) || flag&unix.O_NONBLOCK != 0 {
-		return os.NewFile(uintptr(fd), path), nil
+		return os.NewFile(uintptr(fd), path), err == nil && kind == unix.S_IFREG && is.Links > 0, nil
 	}
 	// A call that waits must hold no thread, and Close must end it: package os polls a
 	// descriptor that does not block. What can't be polled must block.
 	err = unix.SetNonblock(fd, true)
-	f := os.NewFile(uintptr(fd), path)
+	f = os.NewFile(uintptr(fd), path)
 	if err == nil && f.SetDeadline(time.Time{}) != nil {
 		err = unix.SetNonblock(fd, false)
 	}
 	if err != nil {
-		return nil, errors.Join(&fs.PathError{Op: "fcntl", Path: path, Err: err}, f.Close())
+		return nil, false, errors.Join(&fs.PathError{Op: "fcntl", Path: path, Err: err}, f.Close())
 	}
-	return f, nil
+	return f, false, nil
 }

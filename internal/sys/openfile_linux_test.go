@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -38,11 +39,25 @@ func TestOpenFileIsThatOfPackageOS(t *testing.T) {
 		_, at := f.WriteAt([]byte("x"), 0) // O_APPEND refuses it
 		return fmt.Sprintf("%s %v, flags %#x %#x, deadline %v, at %v", f.Name(), info.Mode(), status, inherited, f.SetDeadline(time.Time{}), at)
 	}
+	ours := func(path string, flag int, perm fs.FileMode) (*os.File, error) {
+		f, named, err := OpenFile(path, flag, perm)
+		if err == nil {
+			info, err := f.Stat()
+			if err != nil {
+				t.Fatal(err)
+			}
+			// With special permissions it is the call of package os, which does not look.
+			if want := info.Mode().IsRegular() && info.Sys().(*syscall.Stat_t).Nlink > 0 && perm == perm.Perm(); named != want {
+				t.Errorf("%s, flag %#x: named is %v, want %v", path, flag, named, want)
+			}
+		}
+		return f, err
+	}
 	check := func(path string, flag int, perm fs.FileMode, after func(string)) {
 		t.Helper()
 		want := outcome(os.OpenFile, path, flag, perm)
 		after(path)
-		if got := outcome(OpenFile, path, flag, perm); got != want {
+		if got := outcome(ours, path, flag, perm); got != want {
 			t.Errorf("%s, flag %#x: %s\nof package os: %s", path, flag, got, want)
 		}
 		after(path)
@@ -62,6 +77,7 @@ func TestOpenFileIsThatOfPackageOS(t *testing.T) {
 	check(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600, stays)
 	check(dir, os.O_RDONLY, 0, stays)
 	check(dir, os.O_WRONLY, 0, stays)
+	check(dir, os.O_WRONLY|unix.O_TMPFILE, 0o600, stays) // no name
 	if err := unix.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,8 @@ import (
 	"os"
 )
 
-// OpenFile is os.OpenFile.
-func OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
-	return os.OpenFile(path, flag, perm)
+// OpenFile is os.OpenFile, and does not look at what it has opened.
+func OpenFile(path string, flag int, perm fs.FileMode) (f *os.File, named bool, err error) {
+	f, err = os.OpenFile(path, flag, perm)
+	return f, false, err
 }

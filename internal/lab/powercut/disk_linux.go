@@ -53,7 +53,7 @@ func serveDisk(how string) (err error) {
 func counter(how string, fd int) (func() uint64, error) {
 	switch how {
 	case countsNotes:
-		notes, err := prove.ShareNotes(fmt.Sprint("/proc/self/fd/", fd)) // its path is one of the room's
+		notes, err := prove.NotesIn(os.NewFile(uintptr(fd), "notes"))
 		if err != nil {
 			return nil, err
 		}
@@ -133,12 +133,15 @@ func (r *room) serve(ctx context.Context, c *cell, image *os.File, how string) (
 	if err := os.WriteFile(d.point, nil, 0o600); err != nil {
 		return nil, err
 	}
-	if d.notes, err = prove.ShareNotes(c.in("notes")); err != nil {
+	if d.notes, err = prove.NewNotes(); err != nil {
 		return nil, err
 	}
-	counted := map[string]string{countsPrinted: c.in("printed")}[how]
-	if counted == "" {
-		counted = c.in("notes")
+	counted := d.notes.File()
+	if how == countsPrinted {
+		if counted, err = os.OpenFile(c.in("printed"), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+			return nil, errors.Join(err, d.notes.Close())
+		}
+		defer counted.Close()
 	}
 	number, err := fuselog.Mount(d.point, c.owner)
 	if err != nil {
@@ -146,15 +149,10 @@ func (r *room) serve(ctx context.Context, c *cell, image *os.File, how string) (
 	}
 	device := os.NewFile(uintptr(number), "/dev/fuse")
 	var said tail
-	notes, err := os.OpenFile(counted, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, errors.Join(err, device.Close(), unix.Unmount(d.point, unix.MNT_DETACH), d.notes.Close())
-	}
 	cmd := r.child(ctx, diskArgument, how)
 	cmd.Stderr = &said
-	cmd.ExtraFiles = []*os.File{device, image, log, notes}
+	cmd.ExtraFiles = []*os.File{device, image, log, counted}
 	err = outside(cmd.Start)
-	_ = notes.Close()
 	_ = device.Close() // from now on the connection ends with the process
 	if err != nil {
 		return nil, errors.Join(err, unix.Unmount(d.point, unix.MNT_DETACH), d.notes.Close())

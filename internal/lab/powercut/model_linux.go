@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/lab/fuselog"
 	"github.com/holdfast-go/holdfast/internal/lab/prove"
 )
@@ -47,14 +48,16 @@ func (r *room) serveTree(ctx context.Context, c *cell, how string) (d *disk, err
 		return nil, err
 	}
 	defer log.Close()
-	if d.notes, err = prove.ShareNotes(c.in("notes")); err != nil {
+	if d.notes, err = prove.NewNotes(); err != nil {
 		return nil, err
 	}
-	counted, err := os.OpenFile(c.in(how), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, errors.Join(err, d.notes.Close())
+	counted := d.notes.File()
+	if how == countsPrinted {
+		if counted, err = os.OpenFile(c.in("printed"), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+			return nil, errors.Join(err, d.notes.Close())
+		}
+		defer counted.Close()
 	}
-	defer counted.Close()
 	number, err := fuselog.Device()
 	if err != nil {
 		return nil, errors.Join(err, d.notes.Close())
@@ -112,7 +115,7 @@ func (r *room) recordTree(c *cell, long time.Duration, number int, seed uint64, 
 	if err := os.Mkdir(c.dir, 0o700); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(c.dir)) }()
+	defer func() { err = errors.Join(inTime(ctx, err), os.RemoveAll(c.dir)) }()
 	l = &prove.Log{Workload: c.Workload.Name, Policy: c.Policy.String(), Seed: seed, Sector: 512, FS: Model, Again: number > 0, Program: r.order.programOf(c)}
 	how := countsNotes
 	if l.Program != nil {
@@ -195,7 +198,7 @@ func (r *room) judgeModel(c *cell, end time.Time) (*prove.Verdict, error) {
 	began := time.Now()
 	v := c.verdict()
 	long := c.lasts(end)
-	e := prove.Exploration{States: r.order.States, Late: func() bool { return time.Now().After(end) }}
+	e := prove.Exploration{States: r.order.States, End: end}
 	e.Record = func(number int, seed uint64, there prove.Tree) (*prove.Log, error) {
 		lasts := long
 		if number > 0 {
@@ -205,10 +208,10 @@ func (r *room) judgeModel(c *cell, end time.Time) (*prove.Verdict, error) {
 		c.step("states")
 		return l, err
 	}
-	if p := r.order.programOf(c); p != nil {
+	if read := readerOf(r.top, r.order.programOf(c), c.Workload, c.Policy); read != nil {
 		e.Read = func(t prove.Tree) (*prove.Survivors, error) {
-			c.step("--read of a state")
-			return readTree(r.top, p, t)
+			c.step("reading a state")
+			return read(t)
 		}
 	}
 	if err := v.Explore(c.Workload, e); err != nil {
@@ -225,19 +228,30 @@ func (r *room) judgeModel(c *cell, end time.Time) (*prove.Verdict, error) {
 	return v, nil
 }
 
-// readTree lets a program's reader say what is in a tree, in a new directory.
-func readTree(in string, p *prove.Program, t prove.Tree) (s *prove.Survivors, err error) {
-	err = withTree(in, t, func(dir string) error {
-		ctx, cancel := context.WithTimeout(context.Background(), patience/2)
-		defer cancel()
-		var unread error
-		s, unread = p.Survey(ctx, dir)
-		return unread
-	})
-	if s == nil {
-		s = &prove.Survivors{N: make([]uint64, 1), Disorder: make([]bool, 1), Half: make([]bool, 1)}
+// readerOf returns what says what is in a tree: in a new directory the program's reader does, or the
+// workload. It is nil if the paths of the workload's targets say that.
+func readerOf(in string, p *prove.Program, w *prove.Workload, policy holdfast.Policy) func(prove.Tree) (*prove.Survivors, error) {
+	targets := w.Targets(policy)
+	read := func(dir string) (*prove.Survivors, error) { return w.Look(dir, targets) }
+	if p != nil {
+		read = func(dir string) (*prove.Survivors, error) {
+			ctx, cancel := context.WithTimeout(context.Background(), patience/2)
+			defer cancel()
+			return p.Survey(ctx, dir)
+		}
+	} else if w.Survey == nil {
+		return nil
 	}
-	return s, err
+	return func(t prove.Tree) (s *prove.Survivors, err error) {
+		err = withTree(in, t, func(dir string) (err error) {
+			s, err = read(dir)
+			return err
+		})
+		if n := len(targets); s == nil {
+			s = &prove.Survivors{N: make([]uint64, n), Disorder: make([]bool, n), Half: make([]bool, n)}
+		}
+		return s, err
+	}
 }
 
 // withTree calls fn with a directory that has a tree, and removes it.
@@ -264,11 +278,14 @@ func replayModel(ctx context.Context, in string, f *prove.Failure, look string) 
 			return nil, fmt.Errorf("%s: %w", look, err)
 		}
 	}
-	if p := f.Log.Program; p != nil {
-		w := p.Workload()
-		policy := prove.NamedPolicies()[0] // a program has none
+	w, p := prove.Find(f.Log.Workload), f.Log.Program
+	policy, err := holdfast.ParsePolicy(f.Log.Policy)
+	if p != nil {
+		w, policy, err = p.Workload(), prove.NamedPolicies()[0], nil // a program has none
 		f.Targets, f.Loss = w.Targets(policy), w.Loss(policy)
-		f.Read = func(t prove.Tree) (*prove.Survivors, error) { return readTree(in, p, t) }
+	}
+	if w != nil && err == nil { // else Replay says so
+		f.Read = readerOf(in, p, w, policy)
 	}
 	return f.Replay()
 }

@@ -50,7 +50,7 @@ func (r *room) record(c *cell, long time.Duration) (l *prove.Log, err error) {
 	if err := os.Mkdir(c.dir, 0o700); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(c.dir)) }()
+	defer func() { err = errors.Join(inTime(ctx, err), os.RemoveAll(c.dir)) }()
 	l = &prove.Log{Workload: c.Workload.Name, Policy: c.Policy.String(), Seed: c.seed, FS: c.kind.Name, Size: c.size(), Program: r.order.programOf(c)}
 	l.Sector, l.Whole = written(c.kind)
 	image, err := r.makeImage(ctx, c, l.Size)
@@ -97,6 +97,14 @@ func (r *room) record(c *cell, long time.Duration) (l *prove.Log, err error) {
 		addEntries(l, all, len(start), notes, upTo, c.liar == noFlush)
 		return nil
 	})
+}
+
+// inTime says of a failure that the time was over, which ends the processes.
+func inTime(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("the run was not over in its time: %w: %w", ctx.Err(), err)
+	}
+	return err
 }
 
 // written says how many bytes a disk never tears, and which are the superblock, if that is more. A file system
@@ -210,7 +218,8 @@ func addImage(l *prove.Log, image *os.File) error {
 
 // work runs the workload in a process of its own, until the log has enough of it.
 func (r *room) work(ctx context.Context, c *cell, dir string, d *disk, long time.Duration, seed uint64, number int) error {
-	cmd := r.child(ctx, c.Workload.Name, c.Policy.String(), dir, c.in("notes"), strconv.FormatUint(seed, 10), strconv.Itoa(number))
+	cmd := r.child(ctx, c.Workload.Name, c.Policy.String(), dir, strconv.FormatUint(seed, 10), strconv.Itoa(number))
+	d.notes.Give(cmd)
 	return r.until(c, cmd, d, long, func() (int64, bool) {
 		n := d.notes.Begun()
 		return int64(n), n >= leastNotes

@@ -126,25 +126,12 @@ func (r *room) run() error {
 		return err
 	}
 	r.end = time.Now().Add(time.Duration(r.order.Seconds * float64(time.Second)))
-	var next atomic.Int64
-	var group sync.WaitGroup
-	together := min(workers, len(cells))
-	errs := make([]error, together)
-	for i := range errs {
-		group.Go(func() {
-			for errs[i] == nil {
-				n := int(next.Add(1)) - 1
-				if n >= len(cells) {
-					return
-				}
-				c := cells[n]
-				share := time.Until(r.end) / time.Duration((len(cells)-n+together-1)/together)
-				errs[i] = r.say(r.answer(c, time.Now().Add(share)))
-			}
-		})
-	}
-	group.Wait()
-	return errors.Join(errs...)
+	said := make([]error, len(cells))
+	prove.Share(len(cells), workers, r.end, func(n int, long time.Duration) bool {
+		said[n] = r.say(r.answer(cells[n], time.Now().Add(long)))
+		return said[n] == nil
+	})
+	return errors.Join(said...)
 }
 
 // answer does what is to be done with a cell. What it can't do is this cell's error, or that of

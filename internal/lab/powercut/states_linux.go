@@ -135,7 +135,7 @@ func (m *mounter) judge(c *cursor, s *prove.State, again bool, t *prove.Tally) (
 			return m.judgeProgram(c, dir, now, again, t)
 		}
 		m.step("survey of a state")
-		found, err := prove.Survey(dir, m.targets)
+		found, err := m.workload.Look(dir, m.targets)
 		if err != nil {
 			return unreadable(err), nil
 		}
@@ -174,7 +174,7 @@ func (m *mounter) judgeProgram(c *cursor, dir string, now int64, again bool, t *
 		return nil, nil
 	}
 	m.step("second run on a state")
-	tally, v, err := m.program.RunAgain(ctx, dir, m.dir, found)
+	tally, v, err := m.program.RunAgain(ctx, dir, found)
 	t.Acknowledged += tally.Acknowledged
 	t.Lost += tally.Lost
 	if v != nil && v.Rule != "again" {
@@ -253,7 +253,7 @@ func (m *mounter) again(dir string, before *prove.Survivors, t *prove.Tally) *pr
 	for n := range notes {
 		c.Note(n)
 	}
-	found, err := prove.Survey(dir, m.targets)
+	found, err := m.workload.Look(dir, m.targets)
 	if err != nil {
 		return unreadable(err)
 	}
@@ -261,7 +261,7 @@ func (m *mounter) again(dir string, before *prove.Survivors, t *prove.Tally) *pr
 	t.TemporaryEnd = max(t.TemporaryEnd, found.Temporaries)
 	t.Acknowledged += c.Tally.Acknowledged
 	if v == nil {
-		v = m.workload.Leaves(found)
+		v = m.workload.Leaves(found, true)
 	}
 	if v != nil {
 		v = &prove.Violation{Rule: v.Rule, ID: v.ID, N: v.N, Words: "after the second run: " + v.Words}

@@ -2,7 +2,9 @@ package prove
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/files"
@@ -10,56 +12,51 @@ import (
 
 const appendPaths = 12
 
-// Workload append appends to more paths than it has descriptors for.
+// Workload append is goroutines that append to more paths than there are descriptors for, all to each. The first
+// path gets half of the records, so that they meet there.
 func init() {
+	const writers = 3
 	options := func(p holdfast.Policy) files.Options { return files.Options{Policy: p, Handles: 6} }
-	workloads = append(workloads, &Workload{Name: "append", About: "files.Append to 12 paths through 6 descriptors",
+	workloads = append(workloads, &Workload{Name: "append", About: "files.Append to 12 paths through 6 descriptors, in 3 goroutines",
 		Cleans: true, Targets: func(holdfast.Policy) (all []Target) {
-			for id := range appendPaths {
-				all = append(all, Target{ID: uint32(id), Path: fmt.Sprintf("a%d", id)})
+			for id := range writers * appendPaths {
+				all = append(all, Target{ID: uint32(id), Path: fmt.Sprintf("a%d", id%appendPaths)})
 			}
 			return all
 		},
 		Loss: func(p holdfast.Policy) holdfast.Loss { return options(p).Loss(appendPaths) },
-		Run: func(r *Run) (err error) {
+		Run: func(r *Run) error {
 			set, err := r.Set(options(r.Policy))
 			if err != nil {
 				return err
 			}
-			var streams []*stream
-			for id := range appendPaths {
-				path := fmt.Sprintf("a%d", id)
-				f, next, err := r.open(path, uint32(id))
+			streams := make([]*stream, writers*appendPaths)
+			for path := range uint32(appendPaths) {
+				f, next, err := r.open(fmt.Sprintf("a%d", path), path, path+appendPaths, path+2*appendPaths)
 				if err != nil {
 					return err
 				}
 				if err := f.Close(); err != nil {
 					return err
 				}
-				streams = append(streams, r.stream(uint32(id), next[0]))
-			}
-			ctx := context.Background()
-			pick := r.random(1 << 20)
-			for made := 0; err == nil && r.more(3*made/appendPaths); made++ {
-				s := streams[pick.IntN(len(streams))]
-				if err = set.Append(ctx, r.Path(fmt.Sprintf("a%d", s.id)), s.record()); err != nil {
-					break
-				}
-				s.accepted(r.Policy)
-				switch pick.IntN(400) {
-				case 0:
-					if err = set.Flush(ctx); err == nil {
-						noteAll(r, Flushed, streams)
-					}
-				case 1:
-					if r.Policy.Sync.Mode == holdfast.SyncNever {
-						continue // a file that was closed to make room can't be synced on every file system
-					}
-					if err = set.Sync(ctx); err == nil {
-						noteAll(r, Durable, streams)
-					}
+				for i, n := range next {
+					id := path + uint32(i*appendPaths)
+					streams[id] = r.stream(id, n)
 				}
 			}
+			errs := make([]error, writers)
+			var group sync.WaitGroup
+			for i := range errs {
+				group.Go(func() {
+					mine := streams[i*appendPaths:][:appendPaths]
+					pick := r.random(uint32(1<<20 + i))
+					for made := 0; errs[i] == nil && r.more(3*writers*made/appendPaths); made++ {
+						errs[i] = r.appends(set, mine, mine[pick.IntN(len(mine))*pick.IntN(2)], pick.IntN(400))
+					}
+				})
+			}
+			group.Wait()
+			err = errors.Join(errs...)
 			closed := set.Close()
 			if err == nil && closed == nil {
 				noteAll(r, Flushed, streams)
@@ -67,11 +64,30 @@ func init() {
 					noteAll(r, Durable, streams)
 				}
 			}
-			if err != nil {
-				return err
-			}
-			return closed
+			return errors.Join(err, closed)
 		}})
+}
+
+// appends appends a record, and now and then flushes or syncs all. That acknowledges what is of the same goroutine.
+func (r *Run) appends(set *files.Set, mine []*stream, s *stream, chance int) error {
+	ctx := context.Background()
+	if err := set.Append(ctx, r.Path(fmt.Sprintf("a%d", s.id%appendPaths)), s.record()); err != nil {
+		return err
+	}
+	s.accepted(r.Policy)
+	switch {
+	case chance == 0:
+		if err := set.Flush(ctx); err != nil {
+			return err
+		}
+		noteAll(r, Flushed, mine)
+	case chance == 1 && r.Policy.Sync.Mode != holdfast.SyncNever: // else a file that was closed to make room can't be synced on every file system
+		if err := set.Sync(ctx); err != nil {
+			return err
+		}
+		noteAll(r, Durable, mine)
+	}
+	return nil
 }
 
 func noteAll(r *Run, kind NoteKind, streams []*stream) {

@@ -16,7 +16,7 @@ import (
 // They copy new versions of files over old ones. They need real files.
 func init() {
 	copying := func(name, about string, count, size int, o filecopy.Options) *Workload {
-		return &Workload{Name: name, About: about, Files: true,
+		return &Workload{Name: name, About: about, Files: true, Tidy: !o.Resume,
 			Policies: []holdfast.Policy{holdfast.Unbuffered(), holdfast.Durable(), holdfast.EachDurable()},
 			Targets: func(holdfast.Policy) (all []Target) {
 				for id := range count {

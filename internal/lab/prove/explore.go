@@ -19,7 +19,7 @@ type Failure struct {
 	Log       *Log          // up to the state
 	Targets   []Target      `json:"-"` // of the log's workload
 	Loss      holdfast.Loss `json:"-"`
-	// Read says what is in a state of a program, see [Exploration].
+	// Read says what is in a state, see [Exploration].
 	Read func(Tree) (*Survivors, error) `json:"-"`
 	Kill int                            `json:",omitempty"` // level kill: which run of a directory was killed; there is no log
 }
@@ -28,8 +28,9 @@ type Failure struct {
 type explorer struct {
 	targets []Target
 	loss    holdfast.Loss
-	read    func(Tree) (*Survivors, error) // of a program
-	late    func() bool                    // of a program: each state takes a process to read it
+	read    func(Tree) (*Survivors, error) // where paths do not say what is there
+	late    func() bool                    // to read a state takes long
+	torn    []State                        // some power cuts that left a torn tail, of the log explored last
 }
 
 // failure is one of a log.
@@ -48,7 +49,10 @@ func (x *explorer) judgeState(c *Checker, d *disk, s *State, found *Survivors) *
 	if v == nil {
 		return nil
 	}
-	if v.Words = d.log.Program.Words(v, c); err != nil {
+	if p := d.log.Program; p != nil {
+		v.Words = p.Words(v, c)
+	}
+	if err != nil {
 		v.Words += fmt.Sprintf(" (%v)", err)
 	}
 	return v
@@ -79,9 +83,6 @@ func (x *explorer) step(c *Checker, d *disk) {
 	}
 }
 
-// statesRead is how many states of a program are read where its power is cut, at least.
-const statesRead = 6
-
 // explore judges about so many states of a log, evenly over its positions. It ends with the
 // first violation, if there is one.
 func (x *explorer) explore(l *Log, states int, seed uint64) (Tally, *Failure) {
@@ -89,14 +90,16 @@ func (x *explorer) explore(l *Log, states int, seed uint64) (Tally, *Failure) {
 	r := rand.New(rand.NewPCG(seed, l.Seed))
 	found := newSurvivors(len(x.targets))
 	positions := len(l.Entries) - l.Start + 1
+	const statesRead = 6 // where its power is cut, at least
 	most := max(3, (states+positions-1)/positions)
 	if x.read != nil {
 		most = max(statesRead, most)
 	}
 	var seen []State
 	var failure *Failure
+	x.torn = x.torn[:0]
 	for failure == nil {
-		// Of a program the end of the log is judged however late it is: all has been acknowledged there.
+		// What is read is judged at the end of the log however late it is: all has been acknowledged there.
 		chosen := x.read == nil || d.position == len(l.Entries) || r.IntN(positions*statesRead) < states && !x.late()
 		// Acknowledgements follow each other without anything happening to the disk: the last
 		// demands the most.
@@ -107,6 +110,11 @@ func (x *explorer) explore(l *Log, states int, seed uint64) (Tally, *Failure) {
 				}
 				if v := x.judgeState(c, d, s, found); v != nil {
 					failure = x.failure(l, *s, v)
+				}
+				if found.TornTails > 0 && s.Crash == Power && len(x.torn) < 16 {
+					x.torn = append(x.torn, *s)
+				} else if found.TornTails > 0 && s.Crash == Power {
+					x.torn[r.IntN(len(x.torn))] = *s
 				}
 			})
 		}
@@ -152,7 +160,8 @@ func (f *Failure) Tree() Tree {
 	return d.tree(&f.State)
 }
 
-// Replay judges the state of a failure that was kept again. That of a program takes Targets, Loss and Read.
+// Replay judges the state of a failure that was kept again. That of a program takes Targets and Loss, and Read
+// is needed where the exploration had it.
 func (f *Failure) Replay() (*Violation, error) {
 	if f.Log == nil {
 		return nil, errors.New("a kill keeps no log: what survived depends on the moment")
@@ -175,7 +184,10 @@ func (f *Failure) Replay() (*Violation, error) {
 // Shrink looks for the shortest prefix of the log and the fewest pending writes that still break
 // the same promise. It keeps these, and explains what is left.
 func (f *Failure) Shrink() {
-	if f.Log == nil || f.Violation.Rule == "again" || f.Violation.Rule == "temporaries" {
+	if f.Log == nil { // its words say which call failed, or what was attacked
+		return
+	}
+	if f.Violation.Rule == "again" || f.Violation.Rule == "temporaries" {
 		f.Words = f.Violation.Words
 		return
 	}
@@ -194,7 +206,7 @@ func (f *Failure) Shrink() {
 		return v != nil
 	}
 	whole := []State{{Crash: f.State.Crash}, f.State}
-	if x.read != nil { // to read each position would take a process each
+	if x.read != nil { // to read each position would take too long
 		f.shrinkRead(try)
 		whole = nil
 	}

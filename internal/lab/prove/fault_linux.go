@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -28,14 +29,16 @@ import (
 type injection struct {
 	kind   syscallfault.Kind
 	errno  syscall.Errno // 0: the write is short, or the call comes late
-	short  bool
+	short  bool          // with an errno the next write fails, as on a disk that becomes full
 	always bool
 	nth    int
 }
 
 func (in injection) String() string {
 	what := "comes 20ms late"
-	if in.short {
+	if in.short && in.errno != 0 {
+		what = "writes half of its bytes, and the next fails with " + unix.ErrnoName(in.errno)
+	} else if in.short {
 		what = "writes half of its bytes"
 	} else if in.errno != 0 {
 		what = "fails with " + unix.ErrnoName(in.errno)
@@ -48,12 +51,17 @@ func (in injection) String() string {
 
 // apply does it to a call, and reports whether the call fails.
 func (in injection) apply(c *syscallfault.Call) bool {
-	if c.Kind != in.kind || c.Number < in.nth || c.Number > in.nth && !in.always {
+	last := in.nth
+	if in.short && in.errno != 0 {
+		last++
+	}
+	if c.Kind != in.kind || c.Number < in.nth || c.Number > last && !in.always {
 		return false
 	}
 	switch {
-	case in.short:
+	case in.short && (in.errno == 0 || c.Number == in.nth):
 		c.Shorten()
+		return false
 	case in.errno != 0:
 		c.Fail(in.errno)
 	default:
@@ -74,6 +82,17 @@ var faultsOf = map[syscallfault.Kind][]syscall.Errno{
 	syscallfault.Allocate: {unix.EIO, unix.ENOSPC, unix.EDQUOT, unix.EOPNOTSUPP},
 }
 
+// fullDisk returns an error if a program says that the disk was full, or its quota used up, and the
+// injection did not do that. Nothing is judged then: the disk breaks no promise.
+func (in *injection) fullDisk(said string) error {
+	for _, full := range []syscall.Errno{unix.ENOSPC, unix.EDQUOT} {
+		if strings.Contains(said, full.Error()) && (in == nil || in.errno != full) {
+			return fmt.Errorf("%w: a program has said %q", full, strings.TrimSpace(said))
+		}
+	}
+	return nil
+}
+
 // injections are what may happen to a program that makes so many calls of each kind.
 func injections(counts map[syscallfault.Kind]int, r *rand.Rand) (all []injection) {
 	for _, kind := range syscallfault.Kinds {
@@ -89,7 +108,8 @@ func injections(counts map[syscallfault.Kind]int, r *rand.Rand) (all []injection
 			}
 			all = append(all, injection{kind: kind, nth: nth})
 			if kind == syscallfault.Write {
-				all = append(all, injection{kind: kind, nth: nth, short: true}, injection{kind: kind, nth: nth, short: true, always: true})
+				all = append(all, injection{kind: kind, nth: nth, short: true}, injection{kind: kind, nth: nth, short: true, always: true},
+					injection{kind: kind, nth: nth, short: true, errno: unix.ENOSPC}, injection{kind: kind, nth: nth, short: true, errno: unix.ENOSPC, always: true})
 			}
 			for _, e := range faultsOf[kind] {
 				all = append(all, injection{kind: kind, nth: nth, errno: e})
@@ -117,9 +137,9 @@ type faulted struct {
 	hung   bool
 }
 
-// underFault runs a program to its end with an injection. A sync that fails loses what it was to
+// underFault runs a program to its end, and at does what an injection is, if there is one. A sync that fails loses what it was to
 // make durable, as a disk's does: see lossy.
-func underFault(ctx context.Context, cmd *exec.Cmd, dir string, kinds []syscallfault.Kind, at func(*syscallfault.Call)) (f faulted, err error) {
+func underFault(ctx context.Context, cmd *exec.Cmd, dir string, kinds []syscallfault.Kind, in *injection, at func(*syscallfault.Call)) (f faulted, err error) {
 	var said bytes.Buffer
 	if cmd.Stdout == nil {
 		cmd.Stdout = &said
@@ -136,7 +156,11 @@ func underFault(ctx context.Context, cmd *exec.Cmd, dir string, kinds []syscallf
 	if err != nil {
 		return f, err
 	}
-	late := time.AfterFunc(faultPatience, func() { _ = cmd.Cancel() }) // it has ended meanwhile, or is killed
+	var waits atomic.Bool
+	late := time.AfterFunc(faultPatience, func() {
+		waits.Store(waitsInKernel(cmd.Process.Pid))
+		_ = cmd.Cancel() // it has ended meanwhile, or is killed
+	})
 	f.exit = cmd.Wait()
 	f.hung = !late.Stop()
 	f.counts, err = s.Stop()
@@ -144,7 +168,19 @@ func underFault(ctx context.Context, cmd *exec.Cmd, dir string, kinds []syscallf
 	if ctx.Err() != nil {
 		return f, context.Cause(ctx)
 	}
-	return f, err
+	if waits.Load() {
+		err = errors.Join(err, fmt.Errorf("the disk did not answer: a call of the program still waited after %v: %w", faultPatience, os.ErrDeadlineExceeded))
+	}
+	return f, errors.Join(err, in.fullDisk(f.said))
+}
+
+// waitsInKernel reports whether a thread of a process waits where no signal but a kill ends that, as for a disk.
+func waitsInKernel(process int) bool {
+	stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", process))
+	return slices.ContainsFunc(stats, func(name string) bool {
+		stat, _ := os.ReadFile(name) // the state is behind the name, which may have any bytes
+		return bytes.HasPrefix(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" D "))
+	})
 }
 
 // byFault makes the verdict of level fault. A run counts the calls. Then each of some injections
@@ -163,7 +199,13 @@ func (v *Verdict) byFault(ctx context.Context, c Cell, o Options, most time.Dura
 	if w.Failing {
 		least = math.MaxInt // a liar is caught by the first that meets it
 	}
-	return inject(ctx, v, injections(counted, r), least, end, func(in injection, seed uint64) error {
+	all := injections(counted, r)
+	if w.Targets(v.Policy)[0].Path == log0 && v.Policy.Buffer == 0 {
+		// A Writer without memory returns how much of a record the disk took. What other goroutines write
+		// behind that part is there, but a reader of records in a row does not find it.
+		all = slices.DeleteFunc(all, func(in injection) bool { return in.short && in.errno != 0 })
+	}
+	return inject(ctx, v, all, least, end, func(in injection, seed uint64) error {
 		_, err := v.faultChain(ctx, w, o, seed, &in)
 		return err
 	})
@@ -199,8 +241,7 @@ func (v *Verdict) faultChain(ctx context.Context, w *Workload, o Options, seed u
 	targets := w.Targets(v.Policy)
 	before := newSurvivors(len(targets))
 	for number := range 2 {
-		file := filepath.Join(filepath.Dir(dir), fmt.Sprint("notes", number))
-		cmd := o.Child(ctx, w.Name, v.Policy.String(), dir, file, strconv.FormatUint(seed, 10), strconv.Itoa(number))
+		cmd := o.Child(ctx, w.Name, v.Policy.String(), dir, strconv.FormatUint(seed, 10), strconv.Itoa(number))
 		kinds, now := []syscallfault.Kind(nil), in
 		switch {
 		case number > 0:
@@ -208,7 +249,7 @@ func (v *Verdict) faultChain(ctx context.Context, w *Workload, o Options, seed u
 		case in == nil:
 			kinds = syscallfault.Kinds
 		}
-		f, notes, crash, err := w.faultRun(ctx, cmd, dir, file, kinds, now)
+		f, notes, crash, err := w.faultRun(ctx, cmd, dir, kinds, now)
 		if err != nil {
 			return nil, err
 		}
@@ -217,7 +258,7 @@ func (v *Verdict) faultChain(ctx context.Context, w *Workload, o Options, seed u
 		for _, n := range notes {
 			c.Note(n)
 		}
-		if before, err = Survey(dir, targets); err != nil {
+		if before, err = w.Look(dir, targets); err != nil {
 			return nil, err
 		}
 		violation := c.Judge(crash, before, time.Now().UnixNano(), -1)
@@ -232,8 +273,8 @@ func (v *Verdict) faultChain(ctx context.Context, w *Workload, o Options, seed u
 			}
 			c.Tally.TemporaryEnd = before.Temporaries
 		}
-		if violation == nil && (now == nil || now.kind != syscallfault.Unlink) {
-			violation = w.Leaves(before)
+		if stays := in != nil && in.kind == syscallfault.Unlink; violation == nil && (number > 0 || !stays) {
+			violation = w.Leaves(before, stays)
 		}
 		v.Tally.Add(c.Tally)
 		if violation != nil {
@@ -249,11 +290,12 @@ func (v *Verdict) faultChain(ctx context.Context, w *Workload, o Options, seed u
 }
 
 // faultRun runs a workload once, with an injection if there is one. A sync that fails is followed by a power cut.
-func (w *Workload) faultRun(ctx context.Context, cmd *exec.Cmd, dir, file string, kinds []syscallfault.Kind, in *injection) (f faulted, notes []Note, crash Crash, err error) {
-	shared, err := ShareNotes(file)
+func (w *Workload) faultRun(ctx context.Context, cmd *exec.Cmd, dir string, kinds []syscallfault.Kind, in *injection) (f faulted, notes []Note, crash Crash, err error) {
+	shared, err := NewNotes()
 	if err != nil {
 		return f, nil, crash, err
 	}
+	shared.Give(cmd)
 	if w.Files {
 		shared.End(faultNotes / 5)
 	} else {
@@ -273,7 +315,7 @@ func (w *Workload) faultRun(ctx context.Context, cmd *exec.Cmd, dir, file string
 			}
 		}
 	}
-	f, err = underFault(ctx, cmd, dir, kinds, at)
+	f, err = underFault(ctx, cmd, dir, kinds, in, at)
 	notes = shared.All()
 	err = errors.Join(err, shared.Close())
 	if err == nil && lost != nil {
@@ -319,7 +361,7 @@ func (v *Verdict) underCommand(ctx context.Context, c *Command, o Options, want 
 	if err := lost.keep(); err != nil {
 		return nil, nil, err
 	}
-	f, err := underFault(ctx, cmd, dir, kinds, func(call *syscallfault.Call) {
+	f, err := underFault(ctx, cmd, dir, kinds, in, func(call *syscallfault.Call) {
 		if in != nil {
 			if fails := in.apply(call); call.Kind == syscallfault.Sync && in.errno != 0 {
 				lost.sync(call, fails)
@@ -431,8 +473,10 @@ func (p Program) underFault(ctx context.Context, v *Verdict, in *injection) (cou
 	if err := v.crashed(judge, dir, acks, when); err != nil || v.Failure != nil || !p.Again || in == nil {
 		return counted, err
 	}
-	acks, said, err = p.run(ctx, dir, filepath.Dir(dir), printed, 0, (*exec.Cmd).Start)
-	if errors.As(err, &exit) {
+	acks, said, err = p.run(ctx, dir, printed, 0, (*exec.Cmd).Start)
+	if full := (*injection)(nil).fullDisk(said); full != nil {
+		return counted, full
+	} else if errors.As(err, &exit) {
 		v.Verdict, v.Failure = Broken, &Failure{Violation: &Violation{Rule: "again"}, Words: fmt.Sprintf("%s, and the next run failed: %v: %s", when, err, said)}
 		return counted, nil
 	} else if err != nil {
@@ -444,7 +488,7 @@ func (p Program) underFault(ctx context.Context, v *Verdict, in *injection) (cou
 // supervised runs the program with its calls supervised.
 func (p Program) supervised(ctx context.Context, dir string, size int64, after time.Duration, kinds []syscallfault.Kind, at func(*syscallfault.Call)) (printed []byte, said string, counted map[syscallfault.Kind]int, err error) {
 	var s *syscallfault.Supervisor
-	printed, said, err = p.run(ctx, dir, filepath.Dir(dir), size, after, func(cmd *exec.Cmd) (err error) {
+	printed, said, err = p.run(ctx, dir, size, after, func(cmd *exec.Cmd) (err error) {
 		s, err = syscallfault.Start(cmd, dir, kinds, at)
 		return err
 	})

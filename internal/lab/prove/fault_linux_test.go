@@ -6,12 +6,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/isolate"
+	"github.com/holdfast-go/holdfast/internal/lab/group"
 	"github.com/holdfast-go/holdfast/internal/lab/syscallfault"
 	"github.com/holdfast-go/holdfast/internal/racetest"
 )
@@ -162,7 +167,7 @@ func TestLossyDiskKeepsWhatWasSynced(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
 		cmd.Dir = dir
 		d := newLossy(dir)
-		f, err := underFault(t.Context(), cmd, dir, []syscallfault.Kind{syscallfault.Sync}, func(c *syscallfault.Call) {
+		f, err := underFault(t.Context(), cmd, dir, []syscallfault.Kind{syscallfault.Sync}, nil, func(c *syscallfault.Call) {
 			d.sync(c, injection{kind: c.Kind, errno: syscall.EIO, nth: fails}.apply(c))
 		})
 		if err = errors.Join(err, d.end()); err != nil || f.hung {
@@ -182,4 +187,96 @@ func TestLossyDiskKeepsWhatWasSynced(t *testing.T) {
 	check(script, 6, map[string]string{"f": "one\ntwo\n"})
 	check("echo one >f; sync f; echo two >>f; sync f; sync f", 2, map[string]string{"f": "one\n\x00\x00\x00\x00"})
 	check("echo one >f; sync f; sync .; sync .", 2, map[string]string{"f": ""})
+}
+
+// TestSmallDiskIsEnoughForNotes kills a workload on a disk that is smaller than the notes of one run.
+func TestSmallDiskIsEnoughForNotes(t *testing.T) {
+	isolate.Mounts(t, func(t *testing.T) {
+		o := Options{Policies: []holdfast.Policy{holdfast.Durable()}, Workloads: []*Workload{Find("writer")}, Levels: []Level{Kill}, Dir: diskOf(t, "size=8m"), Child: child, Least: 5}
+		verdicts, err := Prove(t.Context(), o)
+		if err != nil || len(verdicts) == 0 {
+			t.Fatal(verdicts, err)
+		}
+		for _, v := range verdicts {
+			if v.Verdict != Held || v.Kills == 0 {
+				t.Errorf("%s is %s after %d kills: %+v", v.Workload, v.Verdict, v.Kills, v.Failure)
+			}
+		}
+	})
+}
+
+// TestFullDiskBreaksNoPromise has disks of which the workloads reach the end.
+func TestFullDiskBreaksNoPromise(t *testing.T) {
+	needSupervisor(t)
+	isolate.Mounts(t, func(t *testing.T) {
+		full := 0
+		for _, size := range []string{"size=24k", "size=64k", "size=200k"} {
+			dir := diskOf(t, size)
+			for _, level := range []Level{Kill, Fault, Hostile} {
+				for _, name := range []string{"writer", "whole-replace", "copy-atomic", "rotate"} {
+					o := Options{Policies: []holdfast.Policy{holdfast.Durable()}, Workloads: []*Workload{Find(name)}, Levels: []Level{level}, Dir: dir, Child: child}
+					verdicts, err := Prove(t.Context(), o)
+					if err != nil && !strings.Contains(err.Error(), unix.ENOSPC.Error()) {
+						t.Errorf("%s, level %s, workload %s: %v", size, level, name, err)
+					} else if err != nil {
+						full++
+					}
+					for _, v := range verdicts {
+						if v.Verdict == Broken {
+							t.Errorf("%s, level %s: %s is broken: %s", size, level, v.Workload, v.Failure.Words)
+						}
+					}
+				}
+			}
+		}
+		if full == 0 {
+			t.Error("no disk was full")
+		}
+	})
+}
+
+// diskOf returns a new tmpfs, which no other process sees.
+func diskOf(t *testing.T, size string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("none", dir, "tmpfs", 0, size); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+	return dir
+}
+
+// TestWaitInTheKernelIsNoHang has a parent that waits for its child in vfork(2), where it is as deaf as one that
+// waits for a disk.
+func TestWaitInTheKernelIsNoHang(t *testing.T) {
+	perl, err := exec.LookPath("perl")
+	if err != nil || runtime.GOARCH != "amd64" {
+		t.Skip("vfork by perl needs perl and amd64")
+	}
+	check := func(want bool, name string, args ...string) {
+		t.Helper()
+		g, err := group.New()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.End()
+		cmd := exec.CommandContext(t.Context(), name, args...)
+		g.Take(cmd)
+		out, err := cmd.StdoutPipe()
+		if err = errors.Join(err, cmd.Start()); err != nil {
+			t.Fatal(err)
+		}
+		_, err = out.Read(make([]byte, 1))
+		is := !want
+		for end := time.Now().Add(10 * time.Second); err == nil && is != want && time.Now().Before(end); time.Sleep(time.Millisecond) {
+			is = waitsInKernel(cmd.Process.Pid)
+		}
+		if err != nil || is != want {
+			t.Errorf("%v: it waits in the kernel: %v, %v", args, is, err)
+		}
+		_ = g.Kill()
+		_ = cmd.Wait()
+	}
+	check(true, perl, "-e", "$| = 1; print 1; if (syscall(58) == 0) { sleep 100 }")
+	check(false, "sh", "-c", "echo; read -r a <&2; sleep 100")
 }

@@ -343,13 +343,14 @@ func (v *Verdict) attacked(ctx context.Context, w *Workload, o Options, seed uin
 	} else if err != nil {
 		return 0, err
 	}
-	notes := filepath.Join(top, "notes")
-	shared, err := ShareNotes(notes)
+	shared, err := NewNotes()
 	if err != nil {
 		return 0, err
 	}
 	shared.End(faultNotes)
-	f, err := underFault(ctx, o.Child(ctx, w.Name, v.Policy.String(), dir, notes, strconv.FormatUint(seed, 10), "0"), top, syscallfault.Kinds, p.meet)
+	cmd := o.Child(ctx, w.Name, v.Policy.String(), dir, strconv.FormatUint(seed, 10), "0")
+	shared.Give(cmd)
+	f, err := underFault(ctx, cmd, top, syscallfault.Kinds, nil, p.meet)
 	c := NewChecker(targets, v.Loss)
 	if a.readers != nil && w.Survey == nil {
 		before := newSurvivors(len(targets))
@@ -374,7 +375,9 @@ func (v *Verdict) attacked(ctx context.Context, w *Workload, o Options, seed uin
 	case violation != nil:
 	case judged != nil:
 		violation = judged
-	case f.hung || a.at == 0 && f.exit != nil:
+	case f.hung:
+		violation = f.judge(nil, dir)
+	case a.at == 0 && f.exit != nil:
 		violation = &Violation{Rule: "again", Words: fmt.Sprintf("it failed: %v: %s", f.exit, f.said)}
 	case found.Temporaries > 0:
 		violation = &Violation{Rule: "temporaries", Words: fmt.Sprintf("%d temporary files are left; it said %q", found.Temporaries, f.said)}

@@ -78,7 +78,7 @@ func TestChildThatFailsIsNoVerdict(t *testing.T) {
 	t.Parallel()
 	o := Options{Policies: NamedPolicies()[:1], Levels: []Level{Kill}, Dir: t.TempDir(),
 		Child: func(ctx context.Context, args ...string) *exec.Cmd { return child(ctx, append(args, "too many")...) }}
-	if verdicts, err := Prove(t.Context(), o); err == nil || !strings.Contains(err.Error(), "7 arguments") {
+	if verdicts, err := Prove(t.Context(), o); err == nil || !strings.Contains(err.Error(), "6 arguments") {
 		t.Errorf("%v, %v", verdicts, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

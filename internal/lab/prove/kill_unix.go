@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -52,23 +53,22 @@ func (v *Verdict) chain(ctx context.Context, w *Workload, o Options, r *rand.Ran
 		c := NewChecker(targets, v.Loss)
 		c.Inherit(before)
 		kill := number < chainRuns-1
-		file := filepath.Join(filepath.Dir(dir), fmt.Sprint("notes", number))
-		cmd := o.Child(ctx, w.Name, v.Policy.String(), dir, file, strconv.FormatUint(r.Uint64(), 10), strconv.Itoa(number))
-		notes, killed, err := runAndKill(cmd, file, kill, time.Duration(r.Int64N(int64(12*time.Millisecond))))
+		cmd := o.Child(ctx, w.Name, v.Policy.String(), dir, strconv.FormatUint(r.Uint64(), 10), strconv.Itoa(number))
+		notes, killed, err := runAndKill(cmd, kill, time.Duration(r.Int64N(int64(12*time.Millisecond))))
 		if err != nil {
 			return err
 		}
 		for _, n := range notes {
 			c.Note(n)
 		}
-		if before, err = Survey(dir, targets); err != nil {
+		if before, err = w.Look(dir, targets); err != nil {
 			return err
 		}
 		violation := c.Judge(Process, before, time.Now().UnixNano(), -1)
 		if !kill {
 			c.Tally.TemporaryEnd = before.Temporaries
 			if violation == nil {
-				violation = w.Leaves(before)
+				violation = w.Leaves(before, true)
 			}
 		}
 		v.Tally.Add(c.Tally)
@@ -85,12 +85,13 @@ func (v *Verdict) chain(ctx context.Context, w *Workload, o Options, r *rand.Ran
 
 // runAndKill starts a child, and kills its process group some time after its first note, or lets
 // it end in order. It returns what it noted, and whether it was killed before it had ended.
-func runAndKill(cmd *exec.Cmd, file string, kill bool, after time.Duration) (notes []Note, killed bool, err error) {
-	shared, err := ShareNotes(file)
+func runAndKill(cmd *exec.Cmd, kill bool, after time.Duration) (notes []Note, killed bool, err error) {
+	shared, err := NewNotes()
 	if err != nil {
 		return nil, false, err
 	}
 	defer shared.Close()
+	shared.Give(cmd)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	g, err := group.New()
@@ -133,7 +134,15 @@ func runAndKill(cmd *exec.Cmd, file string, kill bool, after time.Duration) (not
 	return shared.All(), killed, err
 }
 
-// Survey says what is there below a directory.
+// Look says what is there below a directory in which the workload has run.
+func (w *Workload) Look(dir string, targets []Target) (*Survivors, error) {
+	if w.Survey == nil {
+		return Survey(dir, targets)
+	}
+	return w.Survey(filepath.Join(dir, path.Dir(targets[0].Path)))
+}
+
+// Survey says what is there below a directory, by the paths of targets.
 func Survey(dir string, targets []Target) (*Survivors, error) {
 	s := newSurvivors(len(targets))
 	paths, ids := byPath(targets)

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -149,50 +151,60 @@ func (o Options) judgeCells(ctx context.Context, level Level, end time.Time, jud
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(min(a, must), min(b, must)) }) // controls first
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	verdicts, next, shown := make([]*Verdict, len(cells)), 0, 0
-	var mu sync.Mutex
+	verdicts, shown := make([]*Verdict, len(cells)), 0
+	var mu sync.Mutex // of these
+	Share(len(cells), atOnce, end, func(n int, long time.Duration) bool {
+		i := order[n]
+		c := cells[i]
+		v := c.Verdict(level, o.Seed+uint64(i))
+		if o.Time > 0 && n >= must+atOnce && time.Now().After(end.Add(grace)) {
+			v.Verdict = NoTime
+		} else if err := v.make(ctx, c, o, long); err != nil {
+			stop(fmt.Errorf("level %s, workload %s under %v: %w", level, v.Workload, c.Policy, err))
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		verdicts[i] = v
+		for ; ctx.Err() == nil && shown < len(cells) && verdicts[shown] != nil; shown++ {
+			judged(verdicts[shown])
+		}
+		return ctx.Err() == nil
+	})
+	return context.Cause(ctx)
+}
+
+// Share calls do with each number below count, so many at a time, until one call returns false. It
+// shares out the time until end: a call is told how long it may take.
+func Share(count, together int, end time.Time, do func(n int, long time.Duration) bool) {
+	var next atomic.Int64
+	var stopped atomic.Bool
 	var group sync.WaitGroup
-	for range atOnce {
+	for range together {
 		group.Go(func() {
-			for {
-				mu.Lock()
-				n := next
-				next++
-				mu.Unlock()
-				if n >= len(cells) || ctx.Err() != nil {
+			for !stopped.Load() {
+				n := int(next.Add(1)) - 1
+				if n >= count {
 					return
 				}
-				i := order[n]
-				c := cells[i]
-				v := c.Verdict(level, o.Seed+uint64(i))
-				if o.Time > 0 && n >= must+atOnce && time.Now().After(end.Add(grace)) {
-					v.Verdict = NoTime
-				} else if err := v.make(ctx, c, o, o.share(time.Until(end), len(cells)-n, atOnce)); err != nil {
-					stop(fmt.Errorf("level %s, workload %s under %v: %w", level, v.Workload, c.Policy, err))
-					return
+				turns := (count - n + together - 1) / together
+				if !do(n, time.Until(end)/time.Duration(turns)) {
+					stopped.Store(true)
 				}
-				mu.Lock()
-				verdicts[i] = v
-				for ; shown < len(cells) && verdicts[shown] != nil; shown++ {
-					judged(verdicts[shown])
-				}
-				mu.Unlock()
 			}
 		})
 	}
 	group.Wait()
-	return context.Cause(ctx)
-}
-
-// share returns how long the next of so many cells may take, where so many are worked on at a time.
-func (Options) share(left time.Duration, cells, together int) time.Duration {
-	return left / time.Duration((cells+together-1)/together)
 }
 
 // make makes the verdict of a cell in about a time.
-func (v *Verdict) make(ctx context.Context, c Cell, o Options, share time.Duration) error {
+func (v *Verdict) make(ctx context.Context, c Cell, o Options, share time.Duration) (err error) {
 	began := time.Now()
-	defer func() { v.Elapsed = time.Since(began) }()
+	defer func() {
+		v.Elapsed = time.Since(began)
+		if errors.Is(err, os.ErrDeadlineExceeded) { // the others may be made
+			v.Unknown, err = err.Error(), nil
+		}
+	}()
 	switch v.Level {
 	case Memory:
 		return v.inMemory(c.Workload, o.States, share)
@@ -318,24 +330,24 @@ func (w *Workload) record(p holdfast.Policy, seed uint64, how recording) (*Log, 
 	if err != nil {
 		return nil, err
 	}
+	m.d.short = w.Control == "" && how.wrap == nil // a plain program leaves that to os.File, which writes the rest
 	if how.disk != nil {
 		how.disk(m)
+	} else if seed%2 == 1 { // then each file and directory is synced by itself; a second run has the other way
+		m.d.disk.SetDirty(-1)
 	}
 	r := &Run{System: m, Policy: p, Number: how.number, Seed: seed, Records: how.records, Until: how.until, Pause: how.pause, Wrap: how.wrap,
 		Tell: func(n Note) { l.Add(Entry{Op: Noted, Note: &n}) }}
 	return l, w.Run(r)
 }
 
-// Leaves judges what the next run left that ended in order.
-func (w *Workload) Leaves(s *Survivors) *Violation {
-	if !w.Cleans || s.Temporaries == 0 {
+// Leaves judges what a run left that was not killed. Another may have been before it.
+func (w *Workload) Leaves(s *Survivors, killed bool) *Violation {
+	if s.Temporaries == 0 || !w.Cleans && (killed || !w.Tidy) {
 		return nil
 	}
-	return &Violation{Rule: "temporaries", Words: fmt.Sprintf("%d temporary files are left after the next run has ended", s.Temporaries)}
+	return &Violation{Rule: "temporaries", Words: fmt.Sprintf("%d temporary files are left after the last run has ended", s.Temporaries)}
 }
-
-// secondRuns is how many crash states of a log the workload is run on again.
-const secondRuns = 6
 
 // inMemory makes the verdict of level memory: a first run, states of it, and second runs on some.
 func (v *Verdict) inMemory(w *Workload, states int, most time.Duration) error {
@@ -345,11 +357,11 @@ func (v *Verdict) inMemory(w *Workload, states int, most time.Duration) error {
 		finish := time.Now().Add(min(2*time.Second, v.Policy.Sync.Every*5/4))
 		how = recording{until: func() bool { return time.Now().After(finish) }, pause: func(*rand.Rand) { time.Sleep(200 * time.Microsecond) }}
 	}
-	return v.exploreRuns(w, states, how, func() bool { return time.Now().After(end) })
+	return v.exploreRuns(w, states, how, end)
 }
 
 // exploreRuns is Explore of runs in memory.
-func (v *Verdict) exploreRuns(w *Workload, states int, how recording, late func() bool) error {
+func (v *Verdict) exploreRuns(w *Workload, states int, how recording, end time.Time) error {
 	second := recording{records: 12, number: 1, fake: how.fake, wrap: how.wrap, disk: how.disk}
 	record := func(number int, seed uint64, there Tree) (*Log, error) {
 		run := how
@@ -363,7 +375,7 @@ func (v *Verdict) exploreRuns(w *Workload, states int, how recording, late func(
 		}
 		return l, err
 	}
-	return v.Explore(w, Exploration{States: states, Record: record, Late: late, fails: how.fails})
+	return v.Explore(w, Exploration{States: states, Record: record, End: end, fails: how.fails})
 }
 
 // An Exploration says how a verdict is made of runs that fill logs of files.
@@ -372,8 +384,8 @@ type Exploration struct {
 	// Record runs a workload or a program on what is there, and returns its log. Number 0 is the
 	// first run, on nothing. A run that fails by itself is a RunError.
 	Record func(number int, seed uint64, there Tree) (*Log, error)
-	Late   func() bool // the time is over
-	// Read says what is in a state of a program. Of a workload it is nil: its targets are known.
+	End    time.Time // by when it is to be over; zero: any time
+	// Read says what is in a state. It is nil where the paths of the targets do.
 	Read  func(Tree) (*Survivors, error)
 	fails bool // the disk fails on purpose: a run that reports it and ends is no error
 }
@@ -394,14 +406,17 @@ type Tree struct {
 
 // Explore records a run, explores its log, records runs on some of the states, and explores these logs.
 func (v *Verdict) Explore(w *Workload, e Exploration) error {
-	x := &explorer{targets: w.Targets(v.Policy), loss: v.Loss, read: e.Read, late: e.Late}
+	end := e.End.Add(-time.Until(e.End) / 3) // the rest is for the second runs
+	late := func() bool { return !e.End.IsZero() && time.Now().After(end) }
+	x := &explorer{targets: w.Targets(v.Policy), loss: v.Loss, read: e.Read, late: late}
 	first, err := e.Record(0, v.Seed, Tree{})
 	if err != nil && !e.fails {
 		return err
 	}
+	const secondRuns = 6 // on so many crash states
 	again := min(e.States, 40_000) / 4 / secondRuns
 	part := 1000 // of the states, doubled while there is time
-	for pass := uint64(0); v.Tally.States < int64(e.States)*3/4 && v.Failure == nil && (pass == 0 || !e.Late()); pass++ {
+	for pass := uint64(0); v.Tally.States < int64(e.States)*3/4 && v.Failure == nil && (pass == 0 || !late()); pass++ {
 		before := v.Tally.States
 		part = min(2*part, e.States*3/4-int(before))
 		t, failure := x.explore(first, part, v.Seed+pass)
@@ -414,21 +429,24 @@ func (v *Verdict) Explore(w *Workload, e Exploration) error {
 		}
 	}
 	r := rand.New(rand.NewPCG(v.Seed, 2))
-	for range secondRuns {
-		if v.Failure != nil || e.Late() {
+	end = e.End
+	torn := slices.Clone(x.torn)
+	for n := range secondRuns {
+		if v.Failure != nil || n > 0 && late() {
 			break
 		}
+		s, found := State{Position: first.Start + r.IntN(len(first.Entries)-first.Start+1)}, newSurvivors(len(x.targets))
+		if n%2 == 0 && len(torn) > 0 { // it is what a next run may stumble over
+			s = torn[r.IntN(len(torn))]
+		}
 		_, d := x.begin(first)
-		for to := first.Start + r.IntN(len(first.Entries)-first.Start+1); d.position < to; {
+		for d.position < s.Position {
 			d.advance()
 		}
-		var seen []State
-		d.states(r, 8, &seen, func(*State) {})
-		s, found := seen[r.IntN(len(seen))], newSurvivors(len(x.targets))
-		for _, torn := range seen { // a torn tail is what a next run may stumble over
-			if d.survivors(&torn, found); found.TornTails > 0 {
-				s = torn
-			}
+		if s.Crash == "" {
+			var seen []State
+			d.states(r, 8, &seen, func(*State) {})
+			s = seen[r.IntN(len(seen))]
 		}
 		l, err := e.Record(1, v.Seed+1, d.tree(&s))
 		if run := (*RunError)(nil); err != nil && !errors.As(err, &run) {
@@ -445,9 +463,12 @@ func (v *Verdict) Explore(w *Workload, e Exploration) error {
 		for last.position < len(l.Entries) {
 			last.advance()
 		}
-		last.survivors(&State{Crash: Process, Keep: len(last.pending)}, found)
+		end := State{Crash: Process, Keep: len(last.pending)}
+		if last.survivors(&end, found); x.read != nil {
+			found, _ = x.read(last.tree(&end)) // what can't be read was a violation before
+		}
 		v.Tally.TemporaryEnd = max(v.Tally.TemporaryEnd, found.Temporaries)
-		if left := w.Leaves(found); left != nil && v.Failure == nil {
+		if left := w.Leaves(found, true); left != nil && v.Failure == nil {
 			v.Failure = x.failure(first, s, left)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,7 +39,7 @@ func TestNoStateInMemoryBreaksAPromise(t *testing.T) {
 			if len(w.Targets(p)) < 10 && w.Targets(p)[0].Object == false {
 				number = 80_000 // all that is pending is at one file's end
 			}
-			if err := v.exploreRuns(w, number/fewer(), recording{records: 1200 / min(4, fewer())}, func() bool { return false }); err != nil {
+			if err := v.exploreRuns(w, number/fewer(), recording{records: 1200 / min(4, fewer())}, time.Time{}); err != nil {
 				t.Errorf("%s under %v, seed %d: %v", w.Name, p, seed, err)
 			}
 			states += v.Tally.States
@@ -95,7 +96,7 @@ func TestAnHourUnderEachPeriodicPolicy(t *testing.T) {
 				how := recording{fake: true, delay: 2 * time.Millisecond,
 					until: func() bool { return time.Since(began) > hour },
 					pause: func(r *rand.Rand) { time.Sleep(time.Duration(r.IntN(3000)) * time.Millisecond) }}
-				if err := v.exploreRuns(w, 8_000/fewer(), how, func() bool { return false }); err != nil {
+				if err := v.exploreRuns(w, 8_000/fewer(), how, time.Time{}); err != nil {
 					t.Error(err)
 				}
 				if v.Failure != nil {
@@ -203,17 +204,34 @@ func TestPiecesAreTheBytesOfAState(t *testing.T) {
 	}
 }
 
-// TestNoCellTakesMoreThanTheTime is about the last cells, which are fewer than can be worked on at a time.
-func TestNoCellTakesMoreThanTheTime(t *testing.T) {
-	check := func(cells int, want time.Duration) {
-		t.Helper()
-		if got := (Options{}).share(12*time.Second, cells, 4); got != want {
-			t.Errorf("%d cells: %v, want %v", cells, got, want)
-		}
+// TestCellsShareTheTime lets each of some cells take all that it may, in fake time. Together they take
+// what there is, and none gets less than the first. The last may be fewer than can be worked on at a time.
+func TestCellsShareTheTime(t *testing.T) {
+	for cells, first := range map[int]time.Duration{1: 12 * time.Second, 3: 12 * time.Second, 4: 12 * time.Second, 5: 6 * time.Second, 8: 6 * time.Second, 11: 4 * time.Second, 12: 4 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			const all, together = 12 * time.Second, 4
+			began := time.Now()
+			var mu sync.Mutex
+			begun, ended, most, least := 0, 0, 0, all
+			Share(cells, together, began.Add(all), func(_ int, long time.Duration) bool {
+				mu.Lock()
+				begun++
+				most, least = max(most, begun-ended), min(least, long)
+				mu.Unlock()
+				time.Sleep(long)
+				mu.Lock()
+				defer mu.Unlock()
+				ended++
+				return true
+			})
+			if took := time.Since(began); took != all || least != first || ended != cells || most != min(cells, together) {
+				t.Errorf("%d of %d cells in %v, %d at a time, the shortest %v", ended, cells, took, most, least)
+			}
+		})
 	}
-	check(1, 12*time.Second)
-	check(4, 12*time.Second)
-	check(5, 6*time.Second)
-	check(8, 6*time.Second)
-	check(12, 4*time.Second)
+	calls := 0
+	Share(9, 1, time.Now(), func(int, time.Duration) bool { calls++; return calls < 3 })
+	if calls != 3 {
+		t.Errorf("%d calls, and the third stopped them", calls)
+	}
 }

@@ -82,7 +82,7 @@ func TestExplorationKeepsErrorsOfTheMachineApart(t *testing.T) {
 	w := Find("plain")
 	judged := func(second error) (*Verdict, error) {
 		v := Cell{Workload: w, Policy: holdfast.EachDurable()}.Verdict(PowerCut, 1)
-		return v, v.Explore(w, Exploration{States: 1000, Late: func() bool { return false }, Record: func(number int, seed uint64, there Tree) (*Log, error) {
+		return v, v.Explore(w, Exploration{States: 1000, Record: func(number int, seed uint64, there Tree) (*Log, error) {
 			if number > 0 {
 				return nil, second
 			}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -19,6 +20,7 @@ import (
 
 // SharedNotes are notes in a mapped file: what a process has put there stays when it is killed.
 type SharedNotes struct {
+	file  *os.File
 	next  *atomic.Uint64 // how many were begun
 	end   *atomic.Uint64 // not 0: the process is to end in order when it has made as many notes, less one
 	slots []slot
@@ -33,19 +35,29 @@ type slot struct {
 
 const mostNotes = 1 << 19
 
-// ShareNotes maps a file of notes, which it makes if it must.
-func ShareNotes(path string) (*SharedNotes, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+// NewNotes returns notes that no process has yet. They are in memory: a full disk must not stop them.
+func NewNotes() (*SharedNotes, error) {
+	f, err := sys.MemoryFile("holdfast-notes")
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	size := int(unsafe.Sizeof(slot{})) * (mostNotes + 1)
-	if err := f.Truncate(int64(size)); err != nil {
-		return nil, err
+	err = f.Truncate(int64(unsafe.Sizeof([mostNotes + 1]slot{})))
+	if err == nil {
+		var s *SharedNotes
+		if s, err = NotesIn(f); err == nil {
+			return s, nil
+		}
 	}
-	if err := sys.Reserve(f, int64(size)); err != nil {
+	return nil, errors.Join(err, f.Close())
+}
+
+// NotesIn maps the file of notes that another process has made, and keeps it.
+func NotesIn(f *os.File) (*SharedNotes, error) {
+	const size = int(unsafe.Sizeof([mostNotes + 1]slot{}))
+	if info, err := f.Stat(); err != nil {
 		return nil, err
+	} else if info.Size() != int64(size) { // a store behind the end would end the process
+		return nil, fmt.Errorf("%s has %d bytes, and notes take %d", f.Name(), info.Size(), size)
 	}
 	data, err := unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
@@ -53,8 +65,14 @@ func ShareNotes(path string) (*SharedNotes, error) {
 	}
 	slots := unsafe.Slice((*slot)(unsafe.Pointer(unsafe.SliceData(data))), mostNotes+1)
 	head := (*[2]atomic.Uint64)(unsafe.Pointer(&slots[0]))
-	return &SharedNotes{&head[0], &head[1], slots[1:], data}, nil
+	return &SharedNotes{f, &head[0], &head[1], slots[1:], data}, nil
 }
+
+// Give makes a command that runs [Child] start with the notes.
+func (s *SharedNotes) Give(cmd *exec.Cmd) { cmd.ExtraFiles = []*os.File{s.file} }
+
+// File is where the notes are.
+func (s *SharedNotes) File() *os.File { return s.file }
 
 func (s *SharedNotes) tell(n Note) {
 	i := s.next.Add(1) - 1
@@ -92,25 +110,25 @@ func (s *SharedNotes) Begun() uint64 { return s.next.Load() }
 func (s *SharedNotes) End(made int) { s.end.Store(uint64(made) + 1) }
 
 // Close unmaps them.
-func (s *SharedNotes) Close() error { return unix.Munmap(s.data) }
+func (s *SharedNotes) Close() error { return errors.Join(unix.Munmap(s.data), s.file.Close()) }
 
 // Child is the process that is killed. It runs a workload in a directory, and keeps its notes in
-// memory that it shares with its parent.
+// memory that it shares with its parent: see [SharedNotes.Give].
 func Child(args []string) error {
-	if len(args) != 6 {
-		return fmt.Errorf("%d arguments, and a child takes 6", len(args))
+	if len(args) != 5 {
+		return fmt.Errorf("%d arguments, and a child takes 5", len(args))
 	}
 	w := Find(args[0])
 	p, err := holdfast.ParsePolicy(args[1])
-	seed, seedErr := strconv.ParseUint(args[4], 10, 64)
-	number, numberErr := strconv.Atoi(args[5])
+	seed, seedErr := strconv.ParseUint(args[3], 10, 64)
+	number, numberErr := strconv.Atoi(args[4])
 	if err := errors.Join(err, seedErr, numberErr); err != nil {
 		return err
 	}
 	if w == nil {
 		return fmt.Errorf("there is no workload %q", args[0])
 	}
-	notes, err := ShareNotes(args[3])
+	notes, err := NotesIn(os.NewFile(3, "notes"))
 	if err != nil {
 		return err
 	}

@@ -268,7 +268,7 @@ func TestPlantedBugsAreFound(t *testing.T) {
 				if b.fake {
 					how.pause = func(r *rand.Rand) { time.Sleep(time.Duration(r.IntN(100)) * time.Millisecond) }
 				}
-				err := v.exploreRuns(&w, 20_000, how, func() bool { return false })
+				err := v.exploreRuns(&w, 20_000, how, time.Time{})
 				if v.Failure == nil {
 					t.Fatalf("it was not found in %d states, seed %d: %v", v.Tally.States, v.Seed, err)
 				}

@@ -37,7 +37,7 @@ func TestProgramIsRunAgainOnWhatACrashLeft(t *testing.T) {
 		before := newSurvivors(1)
 		before.N[0] = had
 		p := Program{Command: command, Read: "touch log; cat log"}
-		tally, v, err := p.RunAgain(context.Background(), t.TempDir(), t.TempDir(), before)
+		tally, v, err := p.RunAgain(context.Background(), t.TempDir(), before)
 		if err != nil {
 			t.Fatal(err)
 		}

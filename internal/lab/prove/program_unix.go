@@ -8,6 +8,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -19,6 +21,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/lab/group"
 	"github.com/holdfast-go/holdfast/internal/own"
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // Prove crashes the program again and again, and judges what it has after each crash by what it
@@ -59,7 +62,7 @@ func (p Program) chain(ctx context.Context, v *Verdict, r *rand.Rand, dir string
 		if v.Level == PowerCut {
 			printed, said, err = p.runAndCut(ctx, dir, after)
 		} else {
-			printed, said, err = p.run(ctx, dir, filepath.Dir(dir), 1, after, (*exec.Cmd).Start)
+			printed, said, err = p.run(ctx, dir, 1, after, (*exec.Cmd).Start)
 		}
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, said)
@@ -142,13 +145,12 @@ func (p Program) Checker() *Checker {
 }
 
 // RunAgain runs the program on what a crash has left, kills it when it has acknowledged something,
-// and judges what it has then. The second result is the first broken promise. Its output is
-// kept in a file of another directory.
-func (p Program) RunAgain(ctx context.Context, dir, acks string, before *Survivors) (Tally, *Violation, error) {
+// and judges what it has then. The second result is the first broken promise.
+func (p Program) RunAgain(ctx context.Context, dir string, before *Survivors) (Tally, *Violation, error) {
 	c := NewChecker(programTarget, lossOfAck)
 	c.Inherit(before)
 	c.Note(anyBegun)
-	printed, said, err := p.run(ctx, dir, acks, 1, 5*time.Millisecond, (*exec.Cmd).Start)
+	printed, said, err := p.run(ctx, dir, 1, 5*time.Millisecond, (*exec.Cmd).Start)
 	if err != nil && ctx.Err() == nil {
 		return c.Tally, &Violation{Rule: "again", Words: strings.TrimSpace(fmt.Sprintf("the second run, on what a crash left, failed: %v: %s", err, said))}, nil
 	}
@@ -170,13 +172,13 @@ func (p Program) RunAgain(ctx context.Context, dir, acks string, before *Survivo
 }
 
 // run starts the program, waits until it has printed so many bytes, and kills its process group some time later.
-// What it prints is kept in a file of the directory acks.
-func (p Program) run(ctx context.Context, dir, acks string, size int64, after time.Duration, start func(*exec.Cmd) error) (printed []byte, said string, err error) {
-	out, err := os.CreateTemp(acks, "acks") // a file takes all that a pipe would make the program wait for
+// What it prints is kept in memory.
+func (p Program) run(ctx context.Context, dir string, size int64, after time.Duration, start func(*exec.Cmd) error) (printed []byte, said string, err error) {
+	out, err := sys.MemoryFile("holdfast-acks") // a file takes all that a pipe would make the program wait for
 	if err != nil {
 		return nil, "", err
 	}
-	defer func() { _ = errors.Join(out.Close(), os.Remove(out.Name())) }()
+	defer out.Close()
 	var stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, "sh", "-c", p.Command)
 	if cmd.Dir = dir; p.Start != nil {
@@ -214,7 +216,7 @@ func (p Program) run(ctx context.Context, dir, acks string, size int64, after ti
 	if ctx.Err() != nil {
 		return nil, "", context.Cause(ctx)
 	}
-	printed, readErr := os.ReadFile(out.Name())
+	printed, readErr := io.ReadAll(io.NewSectionReader(out, 0, math.MaxInt64))
 	return printed, strings.TrimSpace(stderr.String()), errors.Join(err, readErr)
 }
 

@@ -32,9 +32,6 @@ const HeaderSize = 32
 
 const magic = 0x486f6c64
 
-// castagnoli returns the table of CRC-32C, which is made at the first call.
-func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
-
 // Append appends the record to b.
 func (r Record) Append(b []byte) []byte {
 	size := max(r.Size, HeaderSize)
@@ -54,7 +51,8 @@ func (r Record) Append(b []byte) []byte {
 }
 
 func checksum(p []byte) uint32 {
-	return crc32.Update(crc32.Checksum(p[:12], castagnoli()), castagnoli(), p[16:])
+	table := crc32.MakeTable(crc32.Castagnoli) // it is made at the first call
+	return crc32.Update(crc32.Checksum(p[:12], table), table, p[16:])
 }
 
 // ReadRecord reads the record at the beginning of b. It is not ok if that is none, or not whole.

@@ -42,7 +42,7 @@ func (r *Run) onLog(writers int) (err error) {
 	}
 	there := newParse()
 	there.extend(data)
-	f, err := rotate.Open(r.Path(log.Path), rotate.Options{Policy: r.Policy, MaxSize: 300, Compress: true})
+	f, err := rotate.Open(r.Path(log.Path), rotate.Options{Policy: r.Policy, MaxSize: 700, Compress: true}) // more than a sector, or none is torn
 	if err != nil {
 		return err
 	}
@@ -111,18 +111,18 @@ func (t *Target) logged(dirs ...map[string][]byte) (all []byte) {
 	var lines []line
 	for _, files := range dirs {
 		for _, name := range slices.Sorted(maps.Keys(files)) { // app-… before app.log
-			for b := t.unpacked(files, name); len(b) > 0; {
-				r, ok := ReadRecord(b)
-				if !ok { // a torn one: what is behind it begins a new one
-					next := bytes.Index(b[1:], binary.LittleEndian.AppendUint32(nil, magic))
+			for b, at := t.unpacked(files, name), 0; at < len(b); {
+				r, ok := ReadRecord(b[at:])
+				if !ok || at > 0 && b[at-1] != '\n' { // torn, or glued to a torn one: a line behind it begins a new one
+					next := bytes.Index(b[at+1:], binary.LittleEndian.AppendUint32(nil, magic))
 					if next < 0 {
 						break
 					}
-					b = b[1+next:]
+					at += 1 + next
 					continue
 				}
-				lines = append(lines, line{r, b[:r.Size]})
-				b = b[r.Size:]
+				lines = append(lines, line{r, b[at : at+r.Size]})
+				at += r.Size
 			}
 		}
 	}

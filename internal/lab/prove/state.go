@@ -236,7 +236,11 @@ func (d *disk) survivors(s *State, to *Survivors) {
 	}
 	for _, p := range d.byPath {
 		if t := &d.targets[p.ids[0]]; t.Log {
-			to.Survey(d.targets, p.ids, t.logged(d.tree(s).Files))
+			files := d.tree(s).Files
+			to.Survey(d.targets, p.ids, t.logged(files))
+			if last := files[t.Path]; len(last) > 0 && last[len(last)-1] != '\n' {
+				to.TornTails++
+			}
 			continue
 		}
 		n := file(p)
@@ -431,9 +435,13 @@ func (l *Log) States(position int, pending []int, r *rand.Rand, most int, seen *
 			fn(&s)
 		}
 	}
-	try(State{Crash: Process, Keep: n})
-	try(State{Crash: Power})
-	try(State{Crash: Power, Keep: n})
+	plain := []State{{Crash: Process, Keep: n}, {Crash: Power}, {Crash: Power, Keep: n}}
+	r.Shuffle(len(plain), func(i, j int) { plain[i], plain[j] = plain[j], plain[i] })
+	for i, s := range plain {
+		if n == 0 || 2*i < most { // of three states one is chosen by chance
+			try(s)
+		}
+	}
 	if n == 0 {
 		return
 	}

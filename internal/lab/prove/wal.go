@@ -18,7 +18,7 @@ import (
 // read its files. The versions of each target are records of the one log.
 func init() {
 	const targets = 4
-	workloads = append(workloads, &Workload{Name: "wal", About: "wal.Log, which is opened anew after every 8 records", Files: true, Attacked: true,
+	workloads = append(workloads, &Workload{Name: "wal", About: "wal.Log, which is opened anew after every 8 records", Files: true,
 		Policies: []holdfast.Policy{holdfast.Durable(), holdfast.EachDurable()},
 		Targets: func(holdfast.Policy) (all []Target) {
 			for id := range uint32(targets) {
@@ -30,8 +30,10 @@ func init() {
 		Survey: func(dir string) (*Survivors, error) {
 			s := newSurvivors(targets)
 			entries, err := os.ReadDir(dir)
-			if err != nil {
-				return nil, err
+			if errors.Is(err, fs.ErrNotExist) {
+				return s, nil
+			} else if err != nil {
+				return s, err
 			}
 			for _, e := range entries {
 				if name := e.Name(); name != "lock" && name != "spare" && !strings.HasSuffix(name, ".wal") {
@@ -44,8 +46,10 @@ func init() {
 			_, err = wal.Scan(dir, func(r wal.Record, damage *wal.DamageError) bool {
 				record, ok := ReadRecord(r.Data)
 				switch {
-				case damage != nil || !ok || record.Size != len(r.Data) || record.ID >= targets:
+				case damage != nil || !ok || record.Size != len(r.Data) || record.ID > targets:
 					s.Half[0] = true
+				case record.ID == targets: // only a crash, or a call that fails, may leave it: see useLog
+					s.Temporaries++
 				case record.N <= s.N[record.ID]:
 					s.Disorder[record.ID] = true
 				default:
@@ -87,8 +91,8 @@ func (r *Run) useLog(made, targets int) (_ int, err error) {
 		r.Note(Accepted, id, n)
 		r.Note(Durable, id, n)
 	}
-	// What is removed at the end was never noted: the next Open must not find it.
-	last, err := l.Append([]byte("removed"))
+	// What no target has is removed again: the next Open must not find it.
+	last, err := l.Append(Record{ID: uint32(targets)}.Append(nil))
 	if err == nil {
 		err = l.TruncateAfter(last - 1)
 	}

@@ -27,6 +27,8 @@ type Workload struct {
 	Survey func(dir string) (*Survivors, error)
 	// Cleans says that no temporary is left when a run has ended in order.
 	Cleans bool
+	// Tidy says that none is left by a run that was not killed, though its calls failed.
+	Tidy bool
 	// Slow is how long a real run pauses between its steps, where it soon has no more to do.
 	Slow time.Duration
 	// Policies are those that it is run under; nil is every one.

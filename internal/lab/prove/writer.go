@@ -2,7 +2,10 @@ package prove
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 )
@@ -80,6 +83,56 @@ func init() {
 				}
 				return nil
 			})
+		}})
+}
+
+// Workload create makes new files, each with one record.
+func init() {
+	const paths = 40
+	workloads = append(workloads, &Workload{Name: "create", About: "holdfast.Create of 40 files", Files: true, Slow: 2 * time.Millisecond,
+		Targets: func(p holdfast.Policy) (all []Target) {
+			for id := range uint32(paths) {
+				all = append(all, Target{ID: id, Path: fmt.Sprint("n", id), Object: true, Synced: p.Sync.Mode != holdfast.SyncNever})
+			}
+			return all
+		},
+		Loss: func(holdfast.Policy) holdfast.Loss {
+			none := holdfast.Bound{Bytes: holdfast.Unlimited, Time: holdfast.Unlimited}
+			return holdfast.Loss{Process: none, Power: none} // but for what is acknowledged
+		},
+		Run: func(r *Run) error {
+			for id := range uint32(paths) {
+				data, err := r.ReadFile(fmt.Sprint("n", id))
+				if err != nil {
+					return err
+				}
+				if data != nil {
+					continue
+				}
+				if !r.more(0) {
+					return nil
+				}
+				w, err := holdfast.Create(r.Path(fmt.Sprint("n", id)), r.Policy)
+				if err != nil {
+					return err
+				}
+				n := uint64(r.Number+1) << 32
+				r.Note(Begun, id, n)
+				_, err = w.Write(Record{ID: id, N: n, At: time.Now().UnixNano(), Size: 600}.Append(nil))
+				if err == nil && r.Policy.Sync.Mode != holdfast.SyncNever {
+					if err = w.Sync(); err == nil {
+						r.Note(Durable, id, n)
+					}
+				}
+				if err := errors.Join(err, w.Close()); err != nil {
+					return err
+				}
+				r.Note(Flushed, id, n)
+				if r.Pause != nil {
+					r.Pause(nil)
+				}
+			}
+			return nil
 		}})
 }
 

@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -31,6 +33,7 @@ type Progress struct {
 	drawn    time.Time // its last state
 	wide     int       // columns of the line that stands on the terminal
 	failures int
+	causes   map[syscall.Errno]bool // that were shown
 }
 
 const (
@@ -168,11 +171,20 @@ func (p *Progress) clearLocked() {
 	}
 }
 
-// Failure reports one of the first failures.
-func (p *Progress) Failure(format string, args ...any) {
+// Failure reports one of the first failures, or one that the system gave a new cause. One lost sync fails
+// many files, and what failed first may be among the last.
+func (p *Progress) Failure(err error, format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.failures++; p.failures > MostFailures {
+	var cause syscall.Errno
+	isNew := errors.As(err, &cause) && !p.causes[cause]
+	if isNew && p.causes == nil {
+		p.causes = map[syscall.Errno]bool{}
+	}
+	if isNew {
+		p.causes[cause] = true
+	}
+	if p.failures++; p.failures > MostFailures && !isNew {
 		return
 	}
 	p.clearLocked()

@@ -2,7 +2,10 @@ package cli
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -15,10 +18,13 @@ func TestQuietProgressReportsFailuresAlone(t *testing.T) {
 	p.Steps("round 1", 1, 2)
 	p.Say("said")
 	for range MostFailures + 2 {
-		p.Failure("failed")
+		p.Failure(errors.New("failed"), "failed")
+	}
+	for range 2 {
+		p.Failure(fmt.Errorf("sync: %w", syscall.EROFS), "read-only") // what the others were lost with
 	}
 	p.End()
-	if got, want := stderr.String(), strings.Repeat("holdfast: failed\n", MostFailures)+"holdfast: further failures are counted\n"; got != want {
+	if got, want := stderr.String(), strings.Repeat("holdfast: failed\n", MostFailures)+"holdfast: further failures are counted\nholdfast: read-only\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

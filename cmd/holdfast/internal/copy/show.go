@@ -52,10 +52,10 @@ func (s *copyShow) each(r filecopy.Result) {
 		s.hasFailed, s.held = true, r.Err
 	default:
 		if s.held != nil {
-			s.line.Failure("%s", copyErrorText(s.held))
+			s.line.Failure(s.held, "%s", copyErrorText(s.held))
 			s.held = nil
 		}
-		s.line.Failure("%s", copyErrorText(r.Err))
+		s.line.Failure(r.Err, "%s", copyErrorText(r.Err))
 	}
 	switch {
 	case s.json:

@@ -27,3 +27,24 @@ func TestTooFewOpenFilesAreRefusedBefore(t *testing.T) {
 		}
 	})
 }
+
+// TestSmallDiskIsRefusedBefore holds that a disk without room for the files of the workloads is refused with the numbers.
+func TestSmallDiskIsRefusedBefore(t *testing.T) {
+	isolate.Mounts(t, func(t *testing.T) {
+		dir := t.TempDir()
+		if err := unix.Mount("none", dir, "tmpfs", 0, "size=1m"); err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Unmount(dir, unix.MNT_DETACH)
+		check := func(want string, args ...string) {
+			t.Helper()
+			_, told, code := command(t, append(args, "--level", "memory,kill", "--time", "1ms", "--dir", dir)...)
+			want = "prove writes up to " + want + ", and " + dir + " has 1.0 MiB free"
+			if code != cli.ExitCannot || !strings.Contains(told, want) || !strings.Contains(told, "\nhint: free some space") {
+				t.Errorf("exit code %d\n%s\nwant %s", code, told, want)
+			}
+		}
+		check("112 MiB")
+		check("16 MiB", "--workload", "writer")
+	})
+}

@@ -30,6 +30,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/place"
 	"github.com/holdfast-go/holdfast/internal/lab/powercut"
 	"github.com/holdfast-go/holdfast/internal/lab/prove"
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // A proof is what the arguments of prove say.
@@ -258,6 +259,24 @@ func (p *proof) hasRoom() error {
 	return nil
 }
 
+// writesFit refuses a disk that the workloads could fill. What a program of --cmd takes is not known.
+func (p *proof) writesFit() error {
+	need := int64(16 << 20) // twice of what was seen of all that are run at a time
+	if slices.Contains(p.Workloads, prove.Find("copy-resume")) {
+		need += 3 * 32 << 20 // under three policies a file of 8 MiB, four times
+	}
+	if p.command != "" || !slices.ContainsFunc(p.Levels, func(l prove.Level) bool { return l != prove.Memory && l != prove.PowerCut }) {
+		return nil
+	}
+	dir := cmp.Or(p.Dir, os.TempDir())
+	free, err := sys.FreeSpace(dir)
+	if err != nil || free >= need { // where it is not known, a full disk ends it
+		return nil
+	}
+	err = fmt.Errorf("prove writes up to %s, and %s has %s free", cli.BytesText(need), dir, cli.BytesText(free))
+	return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: "free some space, name a directory on another disk by --dir, or use --level memory"}
+}
+
 // canOpen returns nil if so many files can be opened.
 func canOpen(count int) error {
 	for range count {
@@ -296,6 +315,9 @@ func (p *proof) complete(ctx context.Context, stderr io.Writer) error {
 	}
 	if len(p.Workloads) == 0 {
 		p.Workloads, p.Commands = prove.Workloads(), commandLines()
+	}
+	if err := p.writesFit(); err != nil {
+		return err
 	}
 	p.Self = func(ctx context.Context, args ...string) *exec.Cmd { return place.ThisProgram(ctx, args...) }
 	p.Child = thisProgram

@@ -176,7 +176,7 @@ func (s *spread) take(text []byte, isTooLong bool) {
 		var why *lineError
 		if errors.As(err, &why) {
 			s.totals.Failures.add(why.kind, 1)
-			s.show.Failure("line %d: %v", s.line.number, err)
+			s.show.Failure(err, "line %d: %v", s.line.number, err)
 		}
 	}
 	if s.batch.full() {

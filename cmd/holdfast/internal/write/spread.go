@@ -232,7 +232,7 @@ func (s *spread) judge(p *pile) {
 			s.totals.FailedFiles++
 		}
 		s.first = cmp.Or(s.first, error(p.removed))
-		s.show.Failure("%s", cli.PlainText(p.removed))
+		s.show.Failure(p.removed, "%s", cli.PlainText(p.removed))
 	}
 	var file *files.Error
 	if errors.As(p.err, &file) && file.Outcome == holdfast.OutcomeUncertain {
@@ -285,7 +285,7 @@ func (s *spread) lose(p *pile, kind lineErrorKind, from int) {
 	}
 	s.totals.FailedFiles++
 	s.first = cmp.Or(s.first, p.err)
-	s.show.Failure("%s%s", cli.PlainText(p.err), p.fromLine(lost))
+	s.show.Failure(p.err, "%s%s", cli.PlainText(p.err), p.fromLine(lost))
 }
 
 // cut is how many bytes were taken of a line that was not taken whole.
@@ -330,7 +330,7 @@ func (s *spread) close() {
 		if !s.failed[path] {
 			s.totals.FailedFiles++
 		}
-		s.show.Failure("%s", cli.PlainText(last[path]))
+		s.show.Failure(last[path], "%s", cli.PlainText(last[path]))
 	}
 	s.totals.Stats = s.files.Stats()
 	s.totals.Durable = s.policy.Sync.Mode != holdfast.SyncNever && s.totals.FailedFiles == 0

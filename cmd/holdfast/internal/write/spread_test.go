@@ -87,7 +87,7 @@ func TestProgressIsReported(t *testing.T) {
 	stderr.Reset()
 	p.IsTerminal = true
 	p.Show(p.text())
-	p.Failure("oh")
+	p.Failure(nil, "oh")
 	if got := stderr.String(); !strings.HasPrefix(got, "\rholdfast: 12,345 lines") || !strings.HasSuffix(got, " \rholdfast: oh\n") {
 		t.Errorf("%q", got)
 	}

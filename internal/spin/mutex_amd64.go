@@ -1,6 +1,6 @@
 //go:build !race
 
-package holdfast
+package spin
 
 import "sync/atomic"
 
@@ -8,9 +8,9 @@ import "sync/atomic"
 // (Intel SDM vol. 3, 9.2.2). The store of sync/atomic is an XCHG, which waits until
 // all earlier stores have drained. The call is assembly, so the compiler moves nothing
 // past it.
-func (l *spinlock) Unlock() { storeRelease(&l.state, 0) }
+func (m *Mutex) Unlock() { StoreRelease(&m.state, 0) }
 
-// storeRelease stores v after all earlier stores.
+// StoreRelease stores v after all earlier stores.
 //
 //go:noescape
-func storeRelease(addr *atomic.Int32, v int32)
+func StoreRelease(addr *atomic.Int32, v int32)

@@ -1,4 +1,4 @@
-package holdfast
+package spin
 
 import (
 	"errors"
@@ -37,7 +37,7 @@ func TestWaitForTheLockYieldsTheThread(t *testing.T) {
 		return
 	}
 	runtime.GOMAXPROCS(1)
-	var mu spinlock
+	var mu Mutex
 	mu.Lock()
 	if err := probe.MarkSyscalls(true); err != nil {
 		t.Fatal(err)

@@ -1,10 +1,32 @@
-package holdfast
+package spin
 
 import (
 	"runtime"
 	"sync"
 	"testing"
 )
+
+// TestRightToTryOnIsGivenBack looks at the queue behind a goroutine that had to wait long.
+func TestRightToTryOnIsGivenBack(t *testing.T) {
+	var mu Mutex
+	mu.Lock()
+	var waiter sync.WaitGroup
+	taken := false
+	waiter.Go(func() {
+		mu.Lock()
+		taken = true
+		mu.Unlock()
+	})
+	for mu.queue.TryLock() {
+		mu.queue.Unlock()
+		runtime.Gosched()
+	}
+	mu.Unlock()
+	waiter.Wait()
+	if !taken || !mu.queue.TryLock() {
+		t.Error("a goroutine that has had the lock still keeps others from trying")
+	}
+}
 
 // TestLockKeepsOthersOutAndReleasesAll has many goroutines take the lock, with fewer
 // and with more Ps than CPUs. No addition is lost, and no goroutine waits for ever,
@@ -18,7 +40,7 @@ func TestLockKeepsOthersOutAndReleasesAll(t *testing.T) {
 			if testing.Short() || procs == 1 {
 				turns /= 10
 			}
-			var mu spinlock
+			var mu Mutex
 			ticked := sync.Cond{L: &mu}
 			n, ticks, left := 0, 0, goroutines
 			var group sync.WaitGroup

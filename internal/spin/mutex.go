@@ -1,4 +1,5 @@
-package holdfast
+// Package spin is the lock of a Writer, and the store that releases it.
+package spin
 
 import (
 	"runtime"
@@ -8,14 +9,14 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// spinlock guards a few dozen instructions and is never held over a write, a sync
+// A Mutex guards a few dozen instructions and is never held over a write, a sync
 // or a wait. It costs a Write of 40 bytes two thirds of what a sync.Mutex does
 // (docs/design/decisions.md has the figures).
 //
 // A goroutine that does not get it soon queues for the right to try on. So at most one
 // goroutine spins for long, however many wait, and the others are parked. The spinning
 // goroutine never parks, so no release can be missed, and a release stays a plain store.
-type spinlock struct {
+type Mutex struct {
 	state atomic.Int32
 	_     [12]byte   // puts queue on another cache line than what a Write touches
 	queue sync.Mutex // held by the goroutine that tries on
@@ -30,32 +31,32 @@ const (
 	maxPause = 4096
 )
 
-func (l *spinlock) Lock() {
-	if !l.state.CompareAndSwap(0, 1) {
-		l.lockSlow()
+func (m *Mutex) Lock() {
+	if !m.state.CompareAndSwap(0, 1) {
+		m.lockSlow()
 	}
 }
 
-func (l *spinlock) lockSlow() {
-	if l.try() {
+func (m *Mutex) lockSlow() {
+	if m.try() {
 		return
 	}
-	l.queue.Lock()
-	for !l.try() {
+	m.queue.Lock()
+	for !m.try() {
 		// The holder may have lost its processor to this very thread, or its thread to this
 		// goroutine. Without the first line it gets back at the kernel's next tick, after ms.
 		sys.YieldThread()
 		runtime.Gosched()
 	}
-	l.queue.Unlock()
+	m.queue.Unlock()
 }
 
 // try spins for some µs, and reports whether it has taken the lock.
-func (l *spinlock) try() bool {
+func (m *Mutex) try() bool {
 	for turns := minPause; turns <= maxPause; turns *= 2 {
 		for range turns { // some cycles each, without touching memory
 		}
-		if l.state.Load() == 0 && l.state.CompareAndSwap(0, 1) {
+		if m.state.Load() == 0 && m.state.CompareAndSwap(0, 1) {
 			return true
 		}
 	}

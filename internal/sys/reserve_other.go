@@ -1,8 +1,0 @@
-//go:build !linux
-
-package sys
-
-import "os"
-
-// Reserve does nothing here.
-func Reserve(*os.File, int64) error { return nil }
