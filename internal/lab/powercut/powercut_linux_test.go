@@ -606,3 +606,14 @@ func TestMissingLoopDeviceIsNoStateThatCannotBeMounted(t *testing.T) {
 		t.Errorf("a directory as a disk: %v", err)
 	}
 }
+
+// TestFullDiskIsNoBrokenPromise has the second run fail.
+func TestFullDiskIsNoBrokenPromise(t *testing.T) {
+	for errno, broken := range map[syscall.Errno]bool{syscall.ENOSPC: false, syscall.EDQUOT: false, syscall.EIO: true} {
+		m := &mounter{workload: &prove.Workload{Run: func(*prove.Run) error { return fmt.Errorf("write: %w", errno) }}}
+		v, err := m.again(t.TempDir(), &prove.Survivors{}, &prove.Tally{})
+		if (v != nil) != broken || broken == errors.Is(err, errno) {
+			t.Errorf("%v: %+v, %v", errno, v, err)
+		}
+	}
+}

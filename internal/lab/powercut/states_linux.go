@@ -144,7 +144,7 @@ func (m *mounter) judge(c *cursor, s *prove.State, again bool, t *prove.Tally) (
 			return v, nil
 		}
 		m.step("second run on a state")
-		return m.again(dir, found, t), nil
+		return m.again(dir, found, t)
 	})
 	if v != nil && (v.Rule == "unmountable" || v.Rule == "unreadable") {
 		c.checker.Tally.States++
@@ -235,8 +235,9 @@ func lastLine(out []byte) string {
 	return lines[len(lines)-1]
 }
 
-// again runs the workload on what the crash has left, and judges both.
-func (m *mounter) again(dir string, before *prove.Survivors, t *prove.Tally) *prove.Violation {
+// again runs the workload on what the crash has left, and judges both. A disk that is full then is no
+// broken promise, and no second run.
+func (m *mounter) again(dir string, before *prove.Survivors, t *prove.Tally) (*prove.Violation, error) {
 	c := prove.NewChecker(m.targets, m.loss)
 	c.Inherit(before)
 	notes := make(chan prove.Note, 1<<14)
@@ -247,15 +248,17 @@ func (m *mounter) again(dir string, before *prove.Survivors, t *prove.Tally) *pr
 			notes <- n
 		}})
 	close(notes)
-	if err != nil {
-		return &prove.Violation{Rule: "again", Words: fmt.Sprintf("the second run, on what a crash left, failed: %v", err)}
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+		return nil, fmt.Errorf("the second run, on what a crash left: %w", err)
+	} else if err != nil {
+		return &prove.Violation{Rule: "again", Words: fmt.Sprintf("the second run, on what a crash left, failed: %v", err)}, nil
 	}
 	for n := range notes {
 		c.Note(n)
 	}
 	found, err := m.workload.Look(dir, m.targets)
 	if err != nil {
-		return unreadable(err)
+		return unreadable(err), nil
 	}
 	v := c.Judge(prove.Process, found, time.Now().UnixNano(), -1)
 	t.TemporaryEnd = max(t.TemporaryEnd, found.Temporaries)
@@ -267,7 +270,7 @@ func (m *mounter) again(dir string, before *prove.Survivors, t *prove.Tally) *pr
 		v = &prove.Violation{Rule: v.Rule, ID: v.ID, N: v.N, Words: "after the second run: " + v.Words}
 		t.Lost += c.Tally.Lost
 	}
-	return v
+	return v, nil
 }
 
 // shrinkTries bounds the states that are mounted to make a failure small.
