@@ -82,17 +82,6 @@ var faultsOf = map[syscallfault.Kind][]syscall.Errno{
 	syscallfault.Allocate: {unix.EIO, unix.ENOSPC, unix.EDQUOT, unix.EOPNOTSUPP},
 }
 
-// fullDisk returns an error if a program says that the disk was full, or its quota used up, and the
-// injection did not do that. Nothing is judged then: the disk breaks no promise.
-func (in *injection) fullDisk(said string) error {
-	for _, full := range []syscall.Errno{unix.ENOSPC, unix.EDQUOT} {
-		if strings.Contains(said, full.Error()) && (in == nil || in.errno != full) {
-			return fmt.Errorf("%w: a program has said %q", full, strings.TrimSpace(said))
-		}
-	}
-	return nil
-}
-
 // injections are what may happen to a program that makes so many calls of each kind.
 func injections(counts map[syscallfault.Kind]int, r *rand.Rand) (all []injection) {
 	for _, kind := range syscallfault.Kinds {
@@ -171,7 +160,11 @@ func underFault(ctx context.Context, cmd *exec.Cmd, dir string, kinds []syscallf
 	if waits.Load() {
 		err = errors.Join(err, fmt.Errorf("the disk did not answer: a call of the program still waited after %v: %w", faultPatience, os.ErrDeadlineExceeded))
 	}
-	return f, errors.Join(err, in.fullDisk(f.said))
+	var injected syscall.Errno
+	if in != nil {
+		injected = in.errno
+	}
+	return f, errors.Join(err, fullDisk(f.said, injected))
 }
 
 // waitsInKernel reports whether a thread of a process waits where no signal but a kill ends that, as for a disk.
@@ -474,7 +467,7 @@ func (p Program) underFault(ctx context.Context, v *Verdict, in *injection) (cou
 		return counted, err
 	}
 	acks, said, err = p.run(ctx, dir, printed, 0, (*exec.Cmd).Start)
-	if full := (*injection)(nil).fullDisk(said); full != nil {
+	if full := fullDisk(said, 0); full != nil {
 		return counted, full
 	} else if errors.As(err, &exit) {
 		v.Verdict, v.Failure = Broken, &Failure{Violation: &Violation{Rule: "again"}, Words: fmt.Sprintf("%s, and the next run failed: %v: %s", when, err, said)}

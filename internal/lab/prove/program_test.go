@@ -55,6 +55,12 @@ func TestProgramIsRunAgainOnWhatACrashLeft(t *testing.T) {
 	if _, v := again("echo torn >&2; exit 3", 0); v == nil || v.Rule != "again" || !strings.Contains(v.Words, "exit status 3: torn") {
 		t.Errorf("%v", v)
 	}
+	for _, words := range []string{"write log: no space left on device", "sh: echo: No space left on device", "Disk quota exceeded"} {
+		p := Program{Command: "echo " + words + " >&2; exit 3", Read: "touch log; cat log"}
+		if _, v, err := p.RunAgain(context.Background(), t.TempDir(), newSurvivors(1)); v != nil || err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("%q: %+v, %v", words, v, err)
+		}
+	}
 }
 
 func TestControlThatCouldNotBeJudgedLeavesItsFileSystemNotKnown(t *testing.T) {

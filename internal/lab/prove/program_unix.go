@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -151,6 +152,9 @@ func (p Program) RunAgain(ctx context.Context, dir string, before *Survivors) (T
 	c.Inherit(before)
 	c.Note(anyBegun)
 	printed, said, err := p.run(ctx, dir, 1, 5*time.Millisecond, (*exec.Cmd).Start)
+	if full := fullDisk(said, 0); err != nil && full != nil {
+		return c.Tally, nil, full
+	}
 	if err != nil && ctx.Err() == nil {
 		return c.Tally, &Violation{Rule: "again", Words: strings.TrimSpace(fmt.Sprintf("the second run, on what a crash left, failed: %v: %s", err, said))}, nil
 	}
@@ -169,6 +173,17 @@ func (p Program) RunAgain(ctx context.Context, dir string, before *Survivors) (T
 		v.Words = p.Words(v, c)
 	}
 	return c.Tally, v, nil
+}
+
+// fullDisk returns an error if a program says that the disk was full or its quota used up, and that was not
+// injected. Words are those of Go or of C. Nothing is judged then: the disk breaks no promise.
+func fullDisk(said string, injected syscall.Errno) error {
+	for _, full := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT} {
+		if strings.Contains(strings.ToLower(said), full.Error()) && injected != full {
+			return fmt.Errorf("%w: a program has said %q", full, strings.TrimSpace(said))
+		}
+	}
+	return nil
 }
 
 // run starts the program, waits until it has printed so many bytes, and kills its process group some time later.
