@@ -175,8 +175,8 @@ func (p Program) RunAgain(ctx context.Context, dir string, before *Survivors) (T
 	return c.Tally, v, nil
 }
 
-// fullDisk returns an error if a program says that the disk was full or its quota used up, and that was not
-// injected. Words are those of Go or of C. Nothing is judged then: the disk breaks no promise.
+// fullDisk returns an error if a program says that the disk was full or its quota used up. It is none if
+// that was injected. The words are of Go or of C. Nothing is judged then: the disk breaks no promise.
 func fullDisk(said string, injected syscall.Errno) error {
 	for _, full := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT} {
 		if strings.Contains(strings.ToLower(said), full.Error()) && injected != full {
