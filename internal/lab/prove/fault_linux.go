@@ -70,20 +70,19 @@ func (in injection) apply(c *syscallfault.Call) bool {
 	return in.errno != 0
 }
 
-// faultsOf are the errors that calls of a kind may return.
-var faultsOf = map[syscallfault.Kind][]syscall.Errno{
-	syscallfault.Write:    {unix.EIO, unix.ENOSPC, unix.EDQUOT, unix.EINTR, unix.EAGAIN},
-	syscallfault.Sync:     {unix.EIO, unix.ENOSPC, unix.EDQUOT, unix.EROFS},
-	syscallfault.Open:     {unix.EIO, unix.ENOSPC, unix.EMFILE, unix.EROFS, unix.EINTR},
-	syscallfault.Rename:   {unix.EIO, unix.ENOSPC, unix.EDQUOT, unix.EROFS},
-	syscallfault.Link:     {unix.EIO, unix.ENOSPC, unix.EDQUOT, unix.EROFS},
-	syscallfault.Unlink:   {unix.EIO, unix.EROFS},
-	syscallfault.Close:    {unix.EIO, unix.ENOSPC, unix.EDQUOT, unix.EINTR},
-	syscallfault.Allocate: {unix.EIO, unix.ENOSPC, unix.EDQUOT, unix.EOPNOTSUPP},
-}
-
 // injections are what may happen to a program that makes so many calls of each kind.
 func injections(counts map[syscallfault.Kind]int, r *rand.Rand) (all []injection) {
+	// These are the errors that calls of a kind may return.
+	faultsOf := map[syscallfault.Kind][]syscall.Errno{
+		syscallfault.Write:    {unix.EIO, unix.ENOSPC, unix.EDQUOT, unix.EINTR, unix.EAGAIN},
+		syscallfault.Sync:     {unix.EIO, unix.ENOSPC, unix.EDQUOT, unix.EROFS},
+		syscallfault.Open:     {unix.EIO, unix.ENOSPC, unix.EMFILE, unix.EROFS, unix.EINTR},
+		syscallfault.Rename:   {unix.EIO, unix.ENOSPC, unix.EDQUOT, unix.EROFS},
+		syscallfault.Link:     {unix.EIO, unix.ENOSPC, unix.EDQUOT, unix.EROFS},
+		syscallfault.Unlink:   {unix.EIO, unix.EROFS},
+		syscallfault.Close:    {unix.EIO, unix.ENOSPC, unix.EDQUOT, unix.EINTR},
+		syscallfault.Allocate: {unix.EIO, unix.ENOSPC, unix.EDQUOT, unix.EOPNOTSUPP},
+	}
 	for _, kind := range syscallfault.Kinds {
 		n := counts[kind]
 		if n == 0 {
