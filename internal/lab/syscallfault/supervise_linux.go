@@ -23,7 +23,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Call is a system call that waits for its supervisor.
+// A Call is a system call that waits for its supervisor. It is valid until the function that Start was given returns.
 type Call struct {
 	Kind   Kind
 	Name   string // such as pwrite64
@@ -34,8 +34,8 @@ type Call struct {
 	Delay time.Duration
 
 	s      *Supervisor
-	task   *task
-	at     *operand
+	task   int // the thread
+	at     operand
 	args   [6]uint64
 	answer response
 }
@@ -95,14 +95,17 @@ func (c *Call) Shorten() bool {
 	data := make([]byte, total/2)
 	local := []unix.Iovec{{Base: &data[0]}}
 	local[0].SetLen(len(data))
-	if n, err := unix.ProcessVMReadv(c.task.process, local, remote, 0); err != nil || n != len(data) {
+	if n, err := unix.ProcessVMReadv(c.task, local, remote, 0); err != nil || n != len(data) {
 		return false
 	}
-	fd, err := unix.PidfdGetfd(c.task.pidfd, int(c.args[0]), 0)
-	if err != nil || !c.waits() {
+	fd, err := c.descriptor()
+	if err != nil {
 		return false
 	}
 	defer unix.Close(fd)
+	if !c.waits() {
+		return false
+	}
 	n := 0
 	switch {
 	case c.Name == "pwrite64" || c.Name == "pwritev":
@@ -124,7 +127,27 @@ func (c *Call) Shorten() bool {
 
 // File opens the file of a descriptor anew.
 func (c *Call) File(flags int) (*os.File, error) {
-	return os.OpenFile(fmt.Sprintf("/proc/%d/fd/%d", c.task.id, c.args[c.at.file]), flags, 0)
+	return os.OpenFile(fmt.Sprintf("/proc/%d/fd/%d", c.task, c.args[c.at.file]), flags, 0)
+}
+
+// descriptor returns the descriptor that the call writes to, as one of this process.
+func (c *Call) descriptor() (int, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.task))
+	if err != nil {
+		return 0, err
+	}
+	_, after, _ := bytes.Cut(status, []byte("\nTgid:\t"))
+	number, _, _ := bytes.Cut(after, []byte("\n"))
+	process, err := strconv.Atoi(string(number))
+	if err != nil {
+		return 0, err
+	}
+	pidfd, err := unix.PidfdOpen(process, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer unix.Close(pidfd)
+	return unix.PidfdGetfd(pidfd, int(c.args[0]), 0)
 }
 
 // waits reports whether the call still waits: the task may have been killed, and its number be another's.
@@ -135,26 +158,27 @@ func (c *Call) waits() bool {
 func (c *Call) read(p []byte, at uintptr) (int, error) {
 	local := []unix.Iovec{{Base: &p[0]}}
 	local[0].SetLen(len(p))
-	n, err := unix.ProcessVMReadv(c.task.process, local, []unix.RemoteIovec{{Base: at, Len: len(p)}}, 0)
+	n, err := unix.ProcessVMReadv(c.task, local, []unix.RemoteIovec{{Base: at, Len: len(p)}}, 0)
 	return max(n, 0), err // -1 of a program that was killed meanwhile
 }
 
-// A task is a thread of the program.
-type task struct {
-	id, process int
-	pidfd       int // of the process
-	proc        int // /proc/ID
-}
+// A link is /proc/TASK/fd/N; of AT_FDCWD it is /proc/TASK/cwd.
+type link struct{ task, fd int32 }
+
+// maxLinks bounds the descriptors that a Supervisor keeps.
+const maxLinks = 128
 
 // A Supervisor decides what becomes of the calls of a program and of all that it starts.
 type Supervisor struct {
 	dir      string
 	at       func(*Call)
 	listener int
-	thread   int // that serves
+	thread   atomic.Int32 // that serves
 	stopping atomic.Bool
-	notice   notice // that the kernel fills next; it refuses to if a byte is not zero
-	tasks    map[uint32]*task
+	notice   notice       // that the kernel fills next; it refuses to if a byte is not zero
+	call     Call         // made of notice
+	last     string       // path of a descriptor
+	links    map[link]int // open: they name at any time what the descriptor is then
 	counts   map[Kind]int
 	serial   int
 	err      error
@@ -244,7 +268,7 @@ func Start(cmd *exec.Cmd, dir string, kinds []Kind, at func(*Call)) (*Supervisor
 	if err != nil {
 		_ = cmd.Process.Kill() // it has not become the program
 	}
-	s := &Supervisor{dir: dir, at: at, tasks: map[uint32]*task{}, counts: map[Kind]int{}, done: make(chan struct{})}
+	s := &Supervisor{dir: dir, at: at, links: map[link]int{}, counts: map[Kind]int{}, done: make(chan struct{})}
 	if messages, e := unix.ParseSocketControlMessage(rights[:n]); err == nil && e == nil && len(messages) == 1 {
 		if fds, e := unix.ParseUnixRights(&messages[0]); e == nil && len(fds) == 1 {
 			s.listener = fds[0]
@@ -253,9 +277,7 @@ func Start(cmd *exec.Cmd, dir string, kinds []Kind, at func(*Call)) (*Supervisor
 	if s.listener == 0 {
 		return nil, fmt.Errorf("no supervisor for system calls (seccomp user notification): %w", errors.Join(err, cmd.Wait()))
 	}
-	serving := make(chan struct{})
-	go s.serve(serving)
-	<-serving
+	go s.serve()
 	return s, nil
 }
 
@@ -266,15 +288,14 @@ func (s *Supervisor) Stop() (map[Kind]int, error) {
 	// returns EINTR (older kernels), or starts the call anew, which is refused then.
 	s.stopping.Store(true)
 	atomic.StoreUint32(&s.notice.flags, 1)
-	_ = unix.Tgkill(os.Getpid(), s.thread, unix.SIGURG) // by which the runtime preempts; it may have ended
+	_ = unix.Tgkill(os.Getpid(), int(s.thread.Load()), unix.SIGURG) // by which the runtime preempts; it may have ended
 	<-s.done
 	s.delayed.Wait()
 	if s.listener >= 0 {
 		unix.Close(s.listener)
 	}
-	for _, t := range s.tasks {
-		unix.Close(t.proc)
-		unix.Close(t.pidfd)
+	for _, fd := range s.links {
+		unix.Close(fd)
 	}
 	return s.counts, s.err
 }
@@ -322,17 +343,25 @@ func (s *Supervisor) ioctl(request uintptr, p unsafe.Pointer) unix.Errno {
 	return e
 }
 
+// turn is the calls after which the runtime may schedule. Its monitor would take the place of what
+// runs for 10 ms, and then wake up each 20 µs: 0.5 µs a call.
+const turn = 1000
+
 // serve answers calls until Stop, or until all processes have ended. A poll(2) before each RECV would
 // be a third of the time of a call.
-func (s *Supervisor) serve(serving chan<- struct{}) {
+func (s *Supervisor) serve() {
 	defer close(s.done)
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	s.thread = unix.Gettid()
-	close(serving)
 	// The one that waits and the one that answers share a CPU: no wake-up goes to another one.
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(s.listener), unix.SECCOMP_IOCTL_NOTIF_SET_FLAGS, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
-	for n := &s.notice; ; {
+	defer runtime.UnlockOSThread()
+	n := &s.notice
+	for i := 0; ; i++ {
+		if i%turn == 0 {
+			runtime.UnlockOSThread() // a locked one would wake up another thread to be scheduled
+			runtime.Gosched()
+			runtime.LockOSThread()
+			s.thread.Store(int32(unix.Gettid()))
+		}
 		n.id, n.pid, n.data = 0, 0, call{}
 		atomic.StoreUint32(&n.flags, 0)
 		if s.stopping.Load() { // looked at last: Stop sets the flags after it
@@ -360,69 +389,82 @@ func (s *Supervisor) serve(serving chan<- struct{}) {
 // decide answers one call.
 func (s *Supervisor) decide(n *notice) {
 	at := calls[n.data.number]
-	c := &Call{Kind: at.kind, Name: at.name, s: s, at: &at, args: n.data.args, answer: response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}}
-	if c.task = s.task(n.pid); c.task != nil && c.locate() {
+	c := &s.call
+	*c = Call{Kind: at.kind, Name: at.name, s: s, task: int(n.pid), at: at, args: n.data.args, answer: response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}}
+	if c.locate() {
 		s.counts[c.Kind]++
 		s.serial++
 		c.Number, c.Serial = s.counts[c.Kind], s.serial
 		s.at(c)
 	}
 	if c.Delay == 0 {
-		s.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&c.answer)) // ENOENT: the task was killed
+		// It does not wait. ENOENT: the task was killed.
+		_, _, _ = unix.RawSyscall(unix.SYS_IOCTL, uintptr(s.listener), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&c.answer)))
 		return
 	}
+	answer, later := c.answer, time.After(c.Delay)
 	s.delayed.Go(func() {
 		select {
-		case <-time.After(c.Delay):
-			s.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&c.answer))
+		case <-later:
+			s.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&answer))
 		case <-s.done:
 		}
 	})
 }
 
-// task returns what is known of a thread; nil is one that has ended.
-func (s *Supervisor) task(id uint32) *task {
-	if t, ok := s.tasks[id]; ok {
-		return t
+// follow returns what a link names, until the next call of it. It asks an open link by an empty
+// name: the kernel then looks up no path.
+func (s *Supervisor) follow(l link) []byte {
+	for {
+		at, known := s.links[l]
+		if !known {
+			name := "cwd"
+			if l.fd != unix.AT_FDCWD {
+				name = "fd/" + strconv.Itoa(int(l.fd))
+			}
+			var err error
+			if at, err = unix.Open(fmt.Sprintf("/proc/%d/%s", l.task, name), unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err != nil {
+				return nil
+			}
+			for other := range s.links {
+				if len(s.links) < maxLinks {
+					break
+				}
+				s.close(other)
+			}
+			s.links[l] = at
+		}
+		var empty byte
+		n, _, e := unix.RawSyscall6(unix.SYS_READLINKAT, uintptr(at), uintptr(unsafe.Pointer(&empty)),
+			uintptr(unsafe.Pointer(&s.buf)), uintptr(len(s.buf)), 0, 0)
+		if e == 0 {
+			return s.buf[:n]
+		}
+		s.close(l)
+		if !known {
+			return nil
+		}
+		// The thread had ended, and its number is another's now. Or the descriptor was closed.
 	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", id))
-	if err != nil {
-		return nil
-	}
-	_, after, _ := bytes.Cut(status, []byte("\nTgid:\t"))
-	number, _, _ := bytes.Cut(after, []byte("\n"))
-	process, err := strconv.Atoi(string(number))
-	if err != nil {
-		return nil
-	}
-	t := &task{id: int(id), process: process}
-	if t.proc, err = unix.Open(fmt.Sprintf("/proc/%d", id), unix.O_PATH|unix.O_CLOEXEC, 0); err != nil {
-		return nil
-	}
-	if t.pidfd, err = unix.PidfdOpen(process, 0); err != nil {
-		unix.Close(t.proc)
-		return nil
-	}
-	s.tasks[id] = t
-	return t
+}
+
+func (s *Supervisor) close(l link) {
+	unix.Close(s.links[l])
+	delete(s.links, l)
 }
 
 // locate finds the path of a call's file, and reports whether it is below the directory.
 func (c *Call) locate() bool {
-	link := func(of string) string {
-		name := append(append(c.s.path[:0], of...), 0)
-		n, _, e := unix.Syscall6(unix.SYS_READLINKAT, uintptr(c.task.proc), uintptr(unsafe.Pointer(&name[0])),
-			uintptr(unsafe.Pointer(&c.s.buf)), uintptr(len(c.s.buf)), 0, 0)
-		if e != 0 {
-			return ""
-		}
-		return string(c.s.buf[:n])
-	}
 	if c.at.file != none {
-		c.Path = link("fd/" + strconv.Itoa(int(int32(c.args[c.at.file]))))
-		if size := len(c.Path) - len(" (deleted)"); size > 0 && c.Path[size:] == " (deleted)" {
-			c.Path = c.Path[:size]
+		fd := int32(c.args[c.at.file])
+		if fd < 0 {
+			return false
 		}
+		path := bytes.TrimSuffix(c.s.follow(link{int32(c.task), fd}), []byte(" (deleted)"))
+		if string(path) != c.s.last {
+			c.s.last = string(path)
+		}
+		c.Path = c.s.last
 	} else {
 		// A path ends anywhere, and the page behind it may be unmapped.
 		path := &c.s.path
@@ -439,11 +481,11 @@ func (c *Call) locate() bool {
 		}
 		c.Path = string(path[:end])
 		if !filepath.IsAbs(c.Path) {
-			from := "cwd"
-			if c.at.dir != none && int32(c.args[c.at.dir]) != unix.AT_FDCWD {
-				from = "fd/" + strconv.Itoa(int(int32(c.args[c.at.dir])))
+			from := link{int32(c.task), unix.AT_FDCWD}
+			if c.at.dir != none {
+				from.fd = int32(c.args[c.at.dir])
 			}
-			c.Path = filepath.Join(link(from), c.Path)
+			c.Path = filepath.Join(string(c.s.follow(from)), c.Path)
 		}
 	}
 	rest, below := strings.CutPrefix(c.Path, c.s.dir)

@@ -25,6 +25,10 @@ const asWriter = "HOLDFAST_TEST_SYSCALLFAULT"
 
 func TestMain(m *testing.M) {
 	Launch()
+	if os.Getenv(asChanger) != "" {
+		fmt.Print(change())
+		os.Exit(0)
+	}
 	if name := os.Getenv(asWriter); name != "" {
 		fmt.Print(write(name, os.Args[1]))
 		os.Exit(0)
@@ -99,6 +103,125 @@ func TestCallsBelowTheDirectoryAreCounted(t *testing.T) {
 	}
 }
 
+// asChanger makes the test binary be a program whose descriptors become those of other files. Its
+// value says how many descriptors it opens besides.
+const asChanger = "HOLDFAST_TEST_SYSCALLFAULT_CHANGER"
+
+// change writes to files by one number of a descriptor, as far as it can choose it.
+func change() error {
+	var failed error
+	must := func(fd int, err error) int {
+		failed = errors.Join(failed, err)
+		return fd
+	}
+	open := func(name string) int {
+		return must(unix.Open(name, unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o666))
+	}
+	fd := open("a")
+	if os.Args[1] == "executed" {
+		must(unix.Write(fd, []byte("x")))
+		return failed
+	}
+	same := func(other int) {
+		if other != fd {
+			must(0, fmt.Errorf("descriptor %d, want %d", other, fd))
+		}
+		must(unix.Write(fd, []byte("x")))
+	}
+	same(fd)
+	must(0, unix.Rename("a", "b"))
+	same(fd)
+	c := open("c")
+	must(0, unix.Dup3(c, fd, unix.O_CLOEXEC))
+	same(fd)
+	null := must(unix.Open("/dev/null", unix.O_WRONLY|unix.O_CLOEXEC, 0))
+	must(0, unix.Dup3(null, fd, unix.O_CLOEXEC))
+	same(fd)
+	must(0, unix.CloseRange(uint(fd), uint(fd), 0))
+	if _, err := unix.Write(fd, []byte("x")); err != unix.EBADF {
+		must(0, fmt.Errorf("a closed descriptor: %v", err))
+	}
+	same(open("d"))
+	must(0, unix.Unlink("d"))
+	same(fd)
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	must(0, err)
+	must(0, unix.Sendmsg(pair[0], []byte{0}, unix.UnixRights(c), nil, 0))
+	must(0, unix.Close(fd))
+	_, _, _, _, err = unix.Recvmsg(pair[1], make([]byte, 1), make([]byte, 64), unix.MSG_CMSG_CLOEXEC)
+	must(0, err)
+	same(fd)
+	for i := range 2 * maxLinks {
+		must(unix.Write(open(fmt.Sprint("many", i)), []byte("x")))
+	}
+	must(0, syscall.Exec("/proc/self/exe", []string{os.Args[0], "executed"}, os.Environ()))
+	return failed
+}
+
+// TestDescriptorsOfOtherFilesAreNotMixedUp has a program that gives one number to file after file, in
+// all ways that there are.
+func TestDescriptorsOfOtherFilesAreNotMixedUp(t *testing.T) {
+	check := func(kind Kind, wantMany int, want, name string, args ...string) {
+		t.Helper()
+		dir, err := filepath.EvalSymlinks(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), name, args...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), asChanger+"=1")
+		var out strings.Builder
+		cmd.Stdout, cmd.Stderr = &out, &out
+		got, many := "", 0
+		s, err := Start(cmd, dir, []Kind{kind}, func(c *Call) {
+			if name := strings.TrimPrefix(c.Path, dir); strings.HasPrefix(name, "/many") {
+				many++
+			} else {
+				got += name
+			}
+		})
+		if err != nil {
+			t.Skip(err)
+		}
+		err = cmd.Wait()
+		if _, e := s.Stop(); err != nil || e != nil || got != want {
+			t.Errorf("%s %v: %q, want %q: %v, %v, %s", name, args, got, want, err, e, out.String())
+		}
+		if many != wantMany || len(s.links) > maxLinks {
+			t.Errorf("%s %v: %d of %d files, and %d links are kept", name, args, many, wantMany, len(s.links))
+		}
+	}
+	check(Write, 2*maxLinks, "/a/b/c/d/d/c/a", os.Args[0], "first")
+	check(Write, 0, "/a/b/c/a", "sh", "-c", "exec >a; echo; (exec >b; echo); exec >c; echo; exec >/dev/null; echo; exec sh -c 'exec >a; echo'")
+	check(Open, 0, "/a/d/b/d/c/e", "sh", "-c", "echo >a; mkdir d; cd d; echo >b; (echo >c; cd /; : </dev/null); cd ..; mv d f; echo >e")
+}
+
+// TestNumberOfAnEndedThreadIsAnothers plants the link of a thread that has ended.
+func TestNumberOfAnEndedThreadIsAnothers(t *testing.T) {
+	ended := exec.Command("sh", "-c", "read x")
+	in, err := ended.StdinPipe()
+	if err == nil {
+		err = ended.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	stale, err := unix.Open(fmt.Sprintf("/proc/%d/fd/0", ended.Process.Pid), unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	_ = in.Close()
+	_ = ended.Wait() // read fails at the end
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, printed, counts := supervised(t, "exec >f; echo one; echo two; echo three", []Kind{Write}, func(c *Call) {
+		if l := (link{int32(c.task), 1}); c.Number == 1 {
+			c.s.close(l)
+			c.s.links[l] = stale
+		}
+	})
+	if counts[Write] != 3 || printed != "" {
+		t.Errorf("%v, %q", counts, printed)
+	}
+}
+
 func TestProgramsGetTheFaults(t *testing.T) {
 	check := func(script, wantPrinted, wantFile string, kind Kind, at func(*Call)) {
 		t.Helper()
@@ -144,7 +267,7 @@ func TestProgramsGetTheFaults(t *testing.T) {
 func TestKilledProgramEndsItsSupervision(t *testing.T) {
 	_, printed, counts := supervised(t, "echo $$ >f; echo again >f; echo never", []Kind{Write}, func(c *Call) {
 		if c.Number == 2 {
-			if err := syscall.Kill(c.task.process, syscall.SIGKILL); err != nil {
+			if err := syscall.Kill(c.task, syscall.SIGKILL); err != nil {
 				t.Error(err)
 			}
 			for c.waits() {
@@ -196,7 +319,7 @@ func TestMemoryOfAnEndedProgramHasNoPath(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := calls[unix.SYS_OPENAT]
-	c := &Call{s: &Supervisor{dir: "/"}, task: &task{process: cmd.Process.Pid, proc: -1}, at: &at}
+	c := &Call{s: &Supervisor{dir: "/"}, task: cmd.Process.Pid, at: at}
 	if c.locate() {
 		t.Errorf("it is at %q", c.Path)
 	}
