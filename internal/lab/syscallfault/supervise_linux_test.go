@@ -118,8 +118,16 @@ func change() error {
 		return must(unix.Open(name, unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o666))
 	}
 	fd := open("a")
-	if os.Args[1] == "executed" {
+	switch os.Args[1] {
+	case "executed":
 		must(unix.Write(fd, []byte("x")))
+		return failed
+	case "below":
+		must(0, unix.Mkdir("d", 0o777))
+		d := must(unix.Open("d", unix.O_PATH|unix.O_CLOEXEC, 0))
+		must(unix.Openat(d, "f", unix.O_CREAT|unix.O_WRONLY, 0o666))
+		must(0, unix.Rename("d", "e"))
+		must(unix.Openat(d, "g", unix.O_CREAT|unix.O_WRONLY, 0o666))
 		return failed
 	}
 	same := func(other int) {
@@ -192,6 +200,7 @@ func TestDescriptorsOfOtherFilesAreNotMixedUp(t *testing.T) {
 	}
 	check(Write, 2*maxLinks, "/a/b/c/d/d/c/a", os.Args[0], "first")
 	check(Write, 0, "/a/b/c/a", "sh", "-c", "exec >a; echo; (exec >b; echo); exec >c; echo; exec >/dev/null; echo; exec sh -c 'exec >a; echo'")
+	check(Open, 0, "/a/d/d/f/e/g", os.Args[0], "below")
 	check(Open, 0, "/a/d/b/d/c/e", "sh", "-c", "echo >a; mkdir d; cd d; echo >b; (echo >c; cd /; : </dev/null); cd ..; mv d f; echo >e")
 }
 
@@ -260,6 +269,18 @@ func TestProgramsGetTheFaults(t *testing.T) {
 	check("echo one >f && echo well", "well", "one\n", Write, func(c *Call) { c.Delay = 50 * time.Millisecond })
 	if elapsed := time.Since(began); elapsed < 50*time.Millisecond {
 		t.Errorf("a write was to come 50ms later, and all was over in %v", elapsed)
+	}
+}
+
+// TestOthersAreAnsweredBesideADelay has a call come while another one is late.
+func TestOthersAreAnsweredBesideADelay(t *testing.T) {
+	_, printed, counts := supervised(t, "echo one >a & sleep 0.05; echo two >b; wait; cat a b", []Kind{Write}, func(c *Call) {
+		if filepath.Base(c.Path) == "a" {
+			c.Delay = 200 * time.Millisecond
+		}
+	})
+	if printed != "one\ntwo\n" || counts[Write] != 2 {
+		t.Errorf("%q, %v", printed, counts)
 	}
 }
 
