@@ -22,14 +22,10 @@ type Mutex struct {
 	queue sync.Mutex // held by the goroutine that tries on
 }
 
-const (
-	// A goroutine that finds the lock taken pauses for minPause loop turns (some cycles
-	// each). Then it pauses twice as long, up to maxPause, about 1 µs. Without a pause it
-	// would take the lock's cache line from the holder, which does several Writes in the
-	// time until the line comes back.
-	minPause = 64
-	maxPause = 4096
-)
+// A goroutine that finds the lock taken looks away for pause loop turns (about a cycle
+// each), and looks so often before it queues. To look takes the lock's cache line from the
+// holder, which does dozens of Writes in that time.
+const pause, looks = 4096, 2
 
 func (m *Mutex) Lock() {
 	if !m.state.CompareAndSwap(0, 1) {
@@ -53,8 +49,8 @@ func (m *Mutex) lockSlow() {
 
 // try spins for some µs, and reports whether it has taken the lock.
 func (m *Mutex) try() bool {
-	for turns := minPause; turns <= maxPause; turns *= 2 {
-		for range turns { // some cycles each, without touching memory
+	for range looks {
+		for range pause { // without touching memory
 		}
 		if m.state.Load() == 0 && m.state.CompareAndSwap(0, 1) {
 			return true

@@ -222,7 +222,7 @@ func (o order) against(name, peer, ours, policy string) group {
 
 func appends(ours string, policies ...string) (gs []group) {
 	for _, policy := range policies {
-		for _, size := range []int{40, 200, 4096} {
+		for _, size := range []int{40, 200, 300, 4096} {
 			for _, n := range []int{1, 2, 8, 64, 512, 4096} {
 				if size > 40 && n > 64 {
 					continue
@@ -241,8 +241,16 @@ func appends(ours string, policies ...string) (gs []group) {
 			}
 		}
 	}
-	o := order{Goroutines: 64, Size: 40, Records: 4_000_000, Procs: 8}
-	return append(gs, o.against("append "+policies[0]+" size=40 g=64 procs=8", "bufio", ours, policies[0]))
+	for _, n := range []int{1, 8, 64, 512} {
+		g := group{name: fmt.Sprintf("procs %s size=40 g=%d", policies[0], n)}
+		for _, procs := range []int{2, 8, 32} {
+			o := order{Goroutines: n, Size: 40, Records: 4_000_000, Procs: procs, Arm: ours, Policy: policies[0]}
+			o.name = fmt.Sprintf("%s procs=%d", ours, procs)
+			g.arms = append(g.arms, o)
+		}
+		gs = append(gs, g)
+	}
+	return gs
 }
 
 func durables(sync time.Duration) (gs []group) {
