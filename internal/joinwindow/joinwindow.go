@@ -32,7 +32,8 @@ const (
 	stragglers = 8
 	// maxYields bounds the wait by yielding, whatever the clock does.
 	maxYields = 1000
-	// parkAbove is the shortest window for which a timer is precise enough.
+	// parkAbove is the shortest window for which the leader sleeps. On Linux an idle Go
+	// program waits in whole milliseconds. So a window that does not fill may end 1 ms late.
 	parkAbove = 200 * time.Microsecond
 )
 
