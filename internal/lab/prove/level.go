@@ -69,6 +69,7 @@ type Command struct {
 	Args   func(dir string) []string
 	Input  string
 	Before map[string]string // the files at the start, by their paths in the directory
+	After  map[string]string // what some of them must be at the end, where no call fails
 	Whole  bool              // each file is the old one or the new one, whatever fails
 	Acks   bool              // it prints how many lines of its input are durable
 }
