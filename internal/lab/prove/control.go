@@ -20,7 +20,7 @@ func init() {
 		control{"plain-private", "a temporary of mode 0600, and a rename in the directory that was opened", "correct"}.attacked(0o600, true),
 		control{"liar-open", "others may read its temporary", "readable"}.attacked(0o644, true),
 		control{"liar-path", "finds its temporary by the directory's path again", "temporaries"}.attacked(0o600, false),
-		control{"plain", "write, fsync, rename, fsync of the directory: no holdfast", "correct"}.replacing(1, replace),
+		control{"plain", "write, fsync, rename, fsync of the directory: no holdfast", "correct"}.replacing(1, (*Run).replace),
 		control{"plain-each", "the same in 3 goroutines, each its own files: no holdfast", "correct"}.inEach(),
 		control{"plain-append", "write and fsync, in files that grow: no holdfast", "correct"}.appending(8, func(f holdfast.File, b []byte) error {
 			if _, err := f.Write(b); err != nil {
@@ -60,7 +60,7 @@ func init() {
 }
 
 // replace is what a plain correct program does.
-func replace(r *Run, tmp, path string, data []byte) error {
+func (r *Run) replace(tmp, path string, data []byte) error {
 	if err := r.WriteFile(tmp, data, true); err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func replace(r *Run, tmp, path string, data []byte) error {
 
 // inEach is the control for file systems that keep what one process syncs, and not what several do.
 func (c control) inEach() *Workload {
-	w := c.replacing(3, replace)
+	w := c.replacing(3, (*Run).replace)
 	w.Files, w.Cut = true, true
 	return w
 }
