@@ -49,7 +49,7 @@ func TestModelIsCutWithoutRoot(t *testing.T) {
 				t.Errorf("%s: %+v", v.Workload, v.Tally)
 			}
 		}
-		if len(verdicts) != len(workloads)+8 { // controls: two are correct, and five programs and a disk are liars
+		if len(verdicts) != len(workloads)+9 { // controls: three are correct, and five programs and a disk are liars
 			t.Errorf("%d rows", len(verdicts))
 		}
 		t.Logf("%d states", states)
@@ -195,7 +195,7 @@ func TestModelTakesRootToo(t *testing.T) {
 	o := chosen()
 	o.States = 1000
 	verdicts, err := Run(t.Context(), o, []string{Model}, time.Second)
-	if err != nil || len(verdicts) != 8 {
+	if err != nil || len(verdicts) != 9 {
 		t.Fatalf("%d rows, %v", len(verdicts), err)
 	}
 	for _, v := range verdicts {

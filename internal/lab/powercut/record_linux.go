@@ -181,11 +181,11 @@ const (
 
 // size is how many bytes the disk of a cell has.
 func (c *cell) size() int64 {
-	size := max(c.kind.Least, leastSize)
-	if c.kind.Type == "btrfs" {
-		size = max(size, 512<<20) // it gives room away in large pieces, and keeps what no commit has freed
+	switch c.kind.Type {
+	case "btrfs", "f2fs", "nilfs2":
+		return 512 << 20 // they give room away in large pieces, and keep what no commit or cleaner has freed
 	}
-	return size
+	return max(c.kind.Least, leastSize)
 }
 
 // addImage adds what mkfs has made, as writes that are on the disk.

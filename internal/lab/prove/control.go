@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -19,33 +20,26 @@ func init() {
 		control{"plain-private", "a temporary of mode 0600, and a rename in the directory that was opened", "correct"}.attacked(0o600, true),
 		control{"liar-open", "others may read its temporary", "readable"}.attacked(0o644, true),
 		control{"liar-path", "finds its temporary by the directory's path again", "temporaries"}.attacked(0o600, false),
-		control{"plain", "write, fsync, rename, fsync of the directory: no holdfast", "correct"}.replacing(func(r *Run, tmp, path string, data []byte) error {
-			if err := r.WriteFile(tmp, data, true); err != nil {
-				return err
-			}
-			if err := r.Rename(tmp, path); err != nil {
-				return err
-			}
-			return r.SyncDir()
-		}),
+		control{"plain", "write, fsync, rename, fsync of the directory: no holdfast", "correct"}.replacing(1, (*Run).replace),
+		control{"plain-each", "the same in 3 goroutines, each its own files: no holdfast", "correct"}.inEach(),
 		control{"plain-append", "write and fsync, in files that grow: no holdfast", "correct"}.appending(8, func(f holdfast.File, b []byte) error {
 			if _, err := f.Write(b); err != nil {
 				return err
 			}
 			return f.Sync()
 		}),
-		control{"liar-no-sync", "acknowledges what it has not synced", "lost"}.replacing(func(r *Run, tmp, path string, data []byte) error {
+		control{"liar-no-sync", "acknowledges what it has not synced", "lost"}.replacing(1, func(r *Run, tmp, path string, data []byte) error {
 			return errors.Join(r.WriteFile(tmp, data, false), r.Rename(tmp, path), r.SyncDir())
 		}),
-		control{"liar-early", "acknowledges before it syncs", "lost"}.replacing(func(r *Run, tmp, path string, data []byte) error {
+		control{"liar-early", "acknowledges before it syncs", "lost"}.replacing(1, func(r *Run, tmp, path string, data []byte) error {
 			record, _ := ReadRecord(data)
 			r.Note(Durable, record.ID, record.N)
 			return errors.Join(r.WriteFile(tmp, data, true), r.Rename(tmp, path), r.SyncDir())
 		}),
-		control{"liar-no-directory", "does not sync the directory", "lost"}.replacing(func(r *Run, tmp, path string, data []byte) error {
+		control{"liar-no-directory", "does not sync the directory", "lost"}.replacing(1, func(r *Run, tmp, path string, data []byte) error {
 			return errors.Join(r.WriteFile(tmp, data, true), r.Rename(tmp, path))
 		}),
-		control{"liar-name-first", "makes the name durable before the bytes", "half"}.replacing(func(r *Run, tmp, path string, data []byte) error {
+		control{"liar-name-first", "makes the name durable before the bytes", "half"}.replacing(1, func(r *Run, tmp, path string, data []byte) error {
 			return errors.Join(r.WriteFile(tmp, data, false), r.Rename(tmp, path), r.SyncDir(), r.WriteFile(path, data, true))
 		}),
 		control{"liar-deaf", "acknowledges whatever its calls return", "lost"}.appending(1, func(f holdfast.File, b []byte) error {
@@ -65,9 +59,27 @@ func init() {
 		control{"liar-memory", "acknowledges what is in its memory", "lost"}.remembering())
 }
 
-// replacing is a control that replaces files: each step writes one.
-func (c control) replacing(step func(r *Run, tmp, path string, data []byte) error) *Workload {
-	const names = 24 // in turn
+// replace is what a plain correct program does.
+func (r *Run) replace(tmp, path string, data []byte) error {
+	if err := r.WriteFile(tmp, data, true); err != nil {
+		return err
+	}
+	if err := r.Rename(tmp, path); err != nil {
+		return err
+	}
+	return r.SyncDir()
+}
+
+// inEach is the control for file systems that keep what one process syncs, and not what several do.
+func (c control) inEach() *Workload {
+	w := c.replacing(3, (*Run).replace)
+	w.Files, w.Cut = true, true
+	return w
+}
+
+// replacing is a control that replaces files in some goroutines: each step writes one.
+func (c control) replacing(writers int, step func(r *Run, tmp, path string, data []byte) error) *Workload {
+	const names = 24 // in turn, each always of the same goroutine
 	targets := func(holdfast.Policy) (all []Target) {
 		for id := range names {
 			all = append(all, Target{ID: uint32(id), Path: fmt.Sprintf("c%d", id), Object: true, Whole: true, Synced: true})
@@ -77,22 +89,34 @@ func (c control) replacing(step func(r *Run, tmp, path string, data []byte) erro
 	return &Workload{Name: c.name, About: c.about, Control: c.finds, Cut: c.finds != "correct", Policies: []holdfast.Policy{holdfast.EachDurable()},
 		Targets: targets, Loss: c.loss,
 		Run: func(r *Run) error {
-			for made := 0; r.more(made); made++ {
-				id := uint32(made % names)
-				n := uint64(r.Number+1)<<32 | uint64(made+1)
-				data := Record{ID: id, N: n, At: time.Now().UnixNano(), Size: 700}.Append(nil)
-				r.Note(Begun, id, n)
-				if err := step(r, fmt.Sprintf("c%d.tmp", id), fmt.Sprintf("c%d", id), data); err != nil {
-					return err
-				}
-				r.Note(Accepted, id, n)
-				r.Note(Durable, id, n)
-				if r.Pause != nil {
-					r.Pause(r.random(id))
-				}
+			errs := make([]error, writers)
+			var group sync.WaitGroup
+			for first := range writers {
+				group.Go(func() {
+					for made := first; errs[first] == nil && r.more(made); made += writers {
+						errs[first] = r.replaced(uint32(made%names), made, step)
+					}
+				})
 			}
-			return nil
+			group.Wait()
+			return errors.Join(errs...)
 		}}
+}
+
+// replaced takes a step, and notes what it promises.
+func (r *Run) replaced(id uint32, made int, step func(r *Run, tmp, path string, data []byte) error) error {
+	n := uint64(r.Number+1)<<32 | uint64(made+1)
+	data := Record{ID: id, N: n, At: time.Now().UnixNano(), Size: 700}.Append(nil)
+	r.Note(Begun, id, n)
+	if err := step(r, fmt.Sprintf("c%d.tmp", id), fmt.Sprintf("c%d", id), data); err != nil {
+		return err
+	}
+	r.Note(Accepted, id, n)
+	r.Note(Durable, id, n)
+	if r.Pause != nil {
+		r.Pause(r.random(id))
+	}
+	return nil
 }
 
 // loss bounds no loss of what was not acknowledged.
@@ -102,7 +126,7 @@ func (control) loss(holdfast.Policy) holdfast.Loss {
 
 // attacked is a control of level hostile: each step opens the directory, or finds it by its path.
 func (c control) attacked(mode fs.FileMode, byRoot bool) *Workload {
-	w := c.replacing(func(r *Run, tmp, path string, data []byte) error {
+	w := c.replacing(1, func(r *Run, tmp, path string, data []byte) error {
 		dir, err := os.OpenRoot(r.Path("."))
 		if err != nil {
 			return err

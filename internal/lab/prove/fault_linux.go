@@ -382,12 +382,28 @@ func (v *Verdict) underCommand(ctx context.Context, c *Command, o Options, want 
 	if violation == nil && in != nil {
 		violation = c.judge(&f, in, out.String(), want, found)
 	}
+	when := "without a fault"
+	if in != nil {
+		when = in.String()
+	} else if name := c.differs(found); violation == nil && name != "" {
+		violation = &Violation{Rule: "lost", Words: fmt.Sprintf("%s has %d bytes of %d or others", name, len(found[name]), len(c.After[name]))}
+	}
 	v.Tally.States++
 	if violation != nil {
 		v.Tally.Violations++
-		v.Failure = &Failure{Violation: violation, Words: fmt.Sprintf("%v: %s", in, violation.Words)}
+		v.Failure = &Failure{Violation: violation, Words: fmt.Sprintf("%s: %s", when, violation.Words)}
 	}
 	return f.counts, found, nil
+}
+
+// differs returns the name of a file that is not what a clean run must leave, or "".
+func (c *Command) differs(found map[string]string) string {
+	for name, text := range c.After {
+		if found[name] != text {
+			return name
+		}
+	}
+	return ""
 }
 
 // judge compares the files that a command has left with what it said. want are those of a clean run.

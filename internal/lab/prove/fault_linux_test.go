@@ -1,6 +1,7 @@
 package prove
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -152,6 +153,20 @@ func TestProgramsUnderFaultsAreJudgedByWhatTheyAcknowledged(t *testing.T) {
 	}
 	check(Held, "echo $n >>log && echo ack $n || exit")
 	check(Broken, "echo $n >>log; echo ack $n")
+}
+
+// TestCommandIsJudgedWithoutAFaultToo runs one that does not do what it must, whether or not a call fails.
+func TestCommandIsJudgedWithoutAFaultToo(t *testing.T) {
+	needSupervisor(t)
+	for text, want := range map[string]bool{"right": false, "wrong": true} {
+		c := &Command{Name: "echo", After: map[string]string{"f": "right\n"},
+			Args: func(dir string) []string { return []string{"-c", "echo " + text + ">" + dir + "/f"} }}
+		v := &Verdict{Level: Fault}
+		o := Options{Dir: t.TempDir(), Self: func(ctx context.Context, args ...string) *exec.Cmd { return exec.CommandContext(ctx, "sh", args...) }}
+		if _, _, err := v.underCommand(t.Context(), c, o, nil, nil); err != nil || (v.Failure != nil) != want {
+			t.Errorf("%s: %v, %+v", text, err, v.Failure)
+		}
+	}
 }
 
 // TestLossyDiskKeepsWhatWasSynced fails the syncs of a script in all ways.

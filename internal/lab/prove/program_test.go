@@ -4,8 +4,11 @@ package prove
 
 import (
 	"context"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 )
 
 // TestReaderOfACrashStateMayFindATornLine holds what --read may print where a crash has torn the
@@ -88,10 +91,59 @@ func TestControlThatCouldNotBeJudgedLeavesItsFileSystemNotKnown(t *testing.T) {
 }
 
 func TestFileSystemThatLosesIsNotTheProductsFault(t *testing.T) {
-	for fs, want := range map[string]Known{"ext2": NotKnown, "uml-f2fs": NotKnown, "xfs": Broken} {
+	for fs, want := range map[string]Known{"ext2": NotKnown, "uml-f2fs": NotKnown, "uml-nilfs2": NotKnown, "ext4-writeback": Broken, "xfs": Broken} {
 		v := &Verdict{Level: PowerCut, FS: fs, Verdict: Held, Failure: &Failure{}}
 		if v.judge(map[string]bool{}); v.Verdict != want {
 			t.Errorf("a loss on %s, which the controls did not show, is %v", fs, v.Verdict)
 		}
 	}
+}
+
+// together is a System whose directory is synced only by three at once.
+type together struct {
+	System
+	syncs chan bool
+}
+
+func (together) WriteFile(string, []byte, bool) error { return nil }
+func (together) Rename(string, string) error          { return nil }
+func (s together) SyncDir() error {
+	s.syncs <- true
+	return nil
+}
+
+// TestAControlSyncsInSeveralGoroutinesAtOnce: a file system that keeps what one process syncs may lose what several do.
+// Only a power cut shows it.
+func TestAControlSyncsInSeveralGoroutinesAtOnce(t *testing.T) {
+	for _, level := range Levels {
+		got := slices.ContainsFunc(Options{}.Cells(level), func(c Cell) bool { return c.Workload.Name == "plain-each" })
+		if got != (level == PowerCut) {
+			t.Errorf("level %s has it: %v", level, got)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		on := together{syncs: make(chan bool)}
+		files, ended := map[uint32]bool{}, make(chan error)
+		var mu sync.Mutex
+		r := Run{System: on, Records: 24, Tell: func(n Note) {
+			mu.Lock()
+			defer mu.Unlock()
+			files[n.ID] = true
+		}}
+		go func() { ended <- Find("plain-each").Run(&r) }()
+		for range 24 / 3 {
+			synctest.Wait()
+			for range 3 {
+				select {
+				case <-on.syncs:
+				default:
+					t.Error("fewer than three goroutines sync at once")
+					<-on.syncs
+				}
+			}
+		}
+		if err := <-ended; err != nil || len(files) != 24 {
+			t.Errorf("%d files, %v", len(files), err)
+		}
+	})
 }

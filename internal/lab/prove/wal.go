@@ -19,7 +19,8 @@ import (
 func init() {
 	const targets = 4
 	workloads = append(workloads, &Workload{Name: "wal", About: "wal.Log, which is opened anew after every 8 records", Files: true,
-		Policies: []holdfast.Policy{holdfast.Durable(), holdfast.EachDurable()},
+		// Under the first one a record is written when it is appended, so that Wait calls fdatasync. The others write and sync in one call.
+		Policies: []holdfast.Policy{holdfast.Unbuffered(), holdfast.Durable(), holdfast.EachDurable()},
 		Targets: func(holdfast.Policy) (all []Target) {
 			for id := range uint32(targets) {
 				all = append(all, Target{ID: id, Path: fmt.Sprintf("log/%d", id), Object: true, Whole: true, Synced: true})
@@ -77,19 +78,24 @@ func (r *Run) useLog(made, targets int) (_ int, err error) {
 		return made, err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	for range 8 {
-		id, n := uint32(made%targets), uint64(r.Number+1)<<32|uint64(made+1)
-		made++
-		r.Note(Begun, id, n)
-		last, err := l.Append(Record{ID: id, N: n, At: time.Now().UnixNano(), Size: 1000}.Append(nil))
-		if err == nil {
-			err = l.Wait(context.Background(), last)
+	for range 4 { // twice as many records; the second may be in the next segment, and Wait is for both
+		begun, last := made, uint64(0)
+		number := func(i int) (id uint32, n uint64) { return uint32(i % targets), uint64(r.Number+1)<<32 | uint64(i+1) }
+		for ; made < begun+2; made++ {
+			id, n := number(made)
+			r.Note(Begun, id, n)
+			if last, err = l.Append(Record{ID: id, N: n, At: time.Now().UnixNano(), Size: 1000}.Append(nil)); err != nil {
+				return made, err
+			}
 		}
-		if err != nil {
+		if err := l.Wait(context.Background(), last); err != nil {
 			return made, err
 		}
-		r.Note(Accepted, id, n)
-		r.Note(Durable, id, n)
+		for i := begun; i < made; i++ {
+			id, n := number(i)
+			r.Note(Accepted, id, n)
+			r.Note(Durable, id, n)
+		}
 	}
 	// What no target has is removed again: the next Open must not find it.
 	last, err := l.Append(Record{ID: uint32(targets)}.Append(nil))

@@ -4,26 +4,37 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/files"
 )
 
-// WriteAll in each of its modes, a batch of files after the other.
+// WriteAll in each of its modes, a batch of files after the other. One workload makes a directory for
+// each batch too.
 func init() {
 	const batch = 4
-	for _, mode := range []files.Mode{files.Create, files.Truncate, files.Append, files.Replace} {
+	for _, name := range []string{"create", "create-dirs", "truncate", "append", "replace"} {
+		var mode files.Mode
+		if err := mode.UnmarshalText([]byte(strings.TrimSuffix(name, "-dirs"))); err != nil {
+			panic(err) // they are of this list
+		}
+		path := func(id uint32) string { return fmt.Sprintf("w%d", id) }
+		dirs := strings.HasSuffix(name, "-dirs")
+		if dirs {
+			path = func(id uint32) string { return fmt.Sprintf("m%d/w%d", id/batch, id) }
+		}
 		paths, slow := batch, time.Duration(0)
 		if mode == files.Create {
 			paths, slow = 10*batch, 2*time.Millisecond // each is made once
 		}
 		workloads = append(workloads, &Workload{
-			Name: "whole-" + mode.String(), About: fmt.Sprintf("files.WriteAll of %d files, mode %v", batch, mode),
-			Slow: slow, Cleans: true,
+			Name: "whole-" + name, About: fmt.Sprintf("files.WriteAll of %d files, mode %v", batch, mode),
+			Slow: slow, Cleans: true, Files: dirs, // the disk in memory has one directory
 			Targets: func(p holdfast.Policy) (targets []Target) {
 				for id := range paths {
-					targets = append(targets, Target{ID: uint32(id), Path: fmt.Sprintf("w%d", id), Object: mode != files.Append,
+					targets = append(targets, Target{ID: uint32(id), Path: path(uint32(id)), Object: mode != files.Append,
 						Whole: mode == files.Replace, Synced: p.Sync.Mode != holdfast.SyncNever})
 				}
 				return targets
@@ -33,13 +44,13 @@ func init() {
 			Loss: func(holdfast.Policy) holdfast.Loss {
 				return holdfast.Loss{Power: holdfast.Bound{Bytes: holdfast.Unlimited, Time: holdfast.Unlimited}}
 			},
-			Run: func(r *Run) error { return writeWhole(r, mode, paths, batch) },
+			Run: func(r *Run) error { return writeWhole(r, mode, paths, batch, path) },
 		})
 	}
 }
 
-func writeWhole(r *Run, mode files.Mode, paths, batch int) (err error) {
-	set, err := r.Set(files.Options{Policy: r.Policy, Handles: 8, Workers: 2})
+func writeWhole(r *Run, mode files.Mode, paths, batch int, path func(id uint32) string) (err error) {
+	set, err := r.Set(files.Options{Policy: r.Policy, Handles: 8, Workers: 2, MkdirAll: mode == files.Create})
 	if err != nil {
 		return err
 	}
@@ -47,9 +58,8 @@ func writeWhole(r *Run, mode files.Mode, paths, batch int) (err error) {
 	streams := make([]*stream, paths)
 	var absent []uint32 // which Create makes
 	for id := range paths {
-		path := fmt.Sprintf("w%d", id)
 		streams[id] = r.stream(uint32(id), 0)
-		data, err := r.ReadFile(path)
+		data, err := r.ReadFile(path(uint32(id)))
 		if err != nil {
 			return err
 		}
@@ -61,7 +71,7 @@ func writeWhole(r *Run, mode files.Mode, paths, batch int) (err error) {
 			if p.end == int64(len(data)) {
 				continue
 			}
-			f, err := r.System.Append(path, p.end)
+			f, err := r.System.Append(path(uint32(id)), p.end)
 			if err != nil {
 				return err
 			}
@@ -95,7 +105,7 @@ func writeWhole(r *Run, mode files.Mode, paths, batch int) (err error) {
 				}
 				r.Note(Begun, id, n)
 				s.next = n
-				if !yield(files.Write{Path: r.Path(fmt.Sprintf("w%d", id)), Data: record.Append(nil), Mode: mode}) {
+				if !yield(files.Write{Path: r.Path(path(id)), Data: record.Append(nil), Mode: mode}) {
 					return
 				}
 			}

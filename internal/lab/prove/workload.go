@@ -19,7 +19,7 @@ type Workload struct {
 	About   string
 	Control string // what it must show: correct, or the bug of a liar; "" is no control
 	Files   bool   // it needs real files
-	Cut     bool   // of a liar: only a power cut shows it
+	Cut     bool   // of a control: only a power cut shows it
 	Failing bool   // of a liar: only a call that fails shows it
 	// Attacked says that it is for level hostile, and for no other.
 	Attacked bool

@@ -98,7 +98,9 @@ func (k Kernel) boot(ctx context.Context, g Guest, boot string) error {
 	if g.Silence > 0 {
 		printed.heard = watchSilence(limited, g.Silence, stop)
 	}
-	runErr := k.process(limited, g, boot, memory, printed)
+	ran := make(chan error)
+	go func() { ran <- k.process(limited, g, boot, memory, printed) }()
+	runErr := <-ran
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -158,13 +160,19 @@ func watchSilence(ctx context.Context, silence time.Duration, stop func()) (hear
 }
 
 // process runs the kernel and all its helpers as one group of processes. None of them
-// is left when it returns, nor when this program is killed.
+// is left when it returns, nor when this program is killed. It wants a goroutine of its own.
 func (k Kernel) process(ctx context.Context, g Guest, boot, memory string, printed io.Writer) error {
 	// When the thread ends that has started a kernel, the kernel is killed (prctl(2),
-	// PR_SET_PDEATHSIG). So this thread must stay.
+	// PR_SET_PDEATHSIG). So this thread must stay. It ends with this goroutine.
 	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	cmd := exec.CommandContext(ctx, k.Program, g.arguments()...)
+	arguments := g.arguments()
+	if wide {
+		if err := oldRegisters(); err != nil {
+			return err
+		}
+		arguments = append(arguments, narrow...)
+	}
+	cmd := exec.CommandContext(ctx, k.Program, arguments...)
 	cmd.Dir = boot
 	cmd.Env = []string{"HOME=" + boot, "TMPDIR=" + memory, "PATH=" + os.Getenv("PATH")}
 	cmd.Stdout, cmd.Stderr = printed, printed // one and the same: one goroutine writes

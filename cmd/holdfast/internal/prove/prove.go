@@ -481,22 +481,24 @@ func (p *proof) show(cmd *cobra.Command) error {
 // commandLines are this program's own, which level fault gives failing calls.
 func commandLines() []*prove.Command {
 	var lines, old strings.Builder
-	splits := map[string]string{}
+	splits, splitted := map[string]string{}, map[string]string{}
 	for i := range 40 {
-		fmt.Fprintf(&lines, `{"k":%d,"text":%q}`+"\n", i, strings.Repeat("x", i))
+		line := fmt.Sprintf(`{"k":%d,"text":%q}`+"\n", i, strings.Repeat("x", i))
+		lines.WriteString(line)
+		splitted[fmt.Sprint(i)] = line
 		fmt.Fprintf(&old, "old line %d\n", i)
 		if i%2 == 0 {
 			splits[fmt.Sprint(i)] = old.String()
 		}
 	}
 	return []*prove.Command{
-		{Name: "cli-write", Input: lines.String(), Acks: true, Args: func(dir string) []string {
+		{Name: "cli-write", Input: strings.TrimSuffix(lines.String(), "\n"), After: map[string]string{"log": lines.String()}, Acks: true, Args: func(dir string) []string {
 			return []string{"write", "--out", filepath.Join(dir, "log"), "--policy", "sync=group", "--ack", "--quiet"}
 		}},
-		{Name: "cli-split", Input: lines.String(), Before: splits, Whole: true, Args: func(dir string) []string {
+		{Name: "cli-split", Input: lines.String(), Before: splits, After: splitted, Whole: true, Args: func(dir string) []string {
 			return []string{"write", "--out", filepath.Join(dir, "{k}"), "--split", "--mode", "replace", "--policy", "sync=group", "--quiet"}
 		}},
-		{Name: "cli-copy", Before: map[string]string{"from": lines.String(), "to": old.String()}, Whole: true, Args: func(dir string) []string {
+		{Name: "cli-copy", Before: map[string]string{"from": lines.String(), "to": old.String()}, After: map[string]string{"to": lines.String()}, Whole: true, Args: func(dir string) []string {
 			return []string{"copy", filepath.Join(dir, "from"), filepath.Join(dir, "to"), "--policy", "atomic", "--quiet"}
 		}},
 		{Name: "cli-gen", Before: map[string]string{"old": old.String()}, Whole: true, Args: func(dir string) []string {
