@@ -1,11 +1,8 @@
 package result
 
 import (
-	"bytes"
-	"compress/zlib"
 	"encoding/base64"
 	"encoding/binary"
-	"io"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
@@ -14,8 +11,7 @@ import (
 // all others it is not ok; hdrhistogram.Decode knows them. It is for one goroutine.
 type unpacker struct {
 	base64, counts []byte
-	source         bytes.Reader
-	inflate        io.ReadCloser
+	inflater
 }
 
 // A bin is how often the times of one place of NewHistogram's counts were seen.
@@ -38,26 +34,11 @@ func (u *unpacker) unpack(text []byte, to []bin) (bins []bin, ok bool) {
 		int(binary.BigEndian.Uint32(u.base64[4:])) != len(u.base64)-8 {
 		return to, false
 	}
-	u.source.Reset(u.base64[8:])
-	if u.inflate == nil {
-		if u.inflate, err = zlib.NewReader(&u.source); err != nil {
-			return to, false
-		}
-		u.counts = make([]byte, mostBytes)
-	} else {
-		err = u.inflate.(zlib.Resetter).Reset(&u.source, nil)
-	}
-	n := 0
-	for err == nil && n < mostBytes {
-		var more int
-		more, err = u.inflate.Read(u.counts[n:])
-		n += more
-	}
-	if err != io.EOF || n < headerLength { // EOF: the checksum is right
+	if u.counts, ok = u.inflate(u.base64[8:], u.counts, mostBytes); !ok || len(u.counts) < headerLength {
 		return to, false
 	}
 	header := u.counts[:headerLength]
-	counts := u.counts[headerLength:n]
+	counts := u.counts[headerLength:]
 	if !isV2(header, hdrhistogram.V2EncodingCookieBase) || int(binary.BigEndian.Uint32(header[4:])) != len(counts) ||
 		binary.BigEndian.Uint32(header[12:]) != digits || binary.BigEndian.Uint64(header[16:]) != 1 || binary.BigEndian.Uint64(header[24:]) != uint64(longestNs) {
 		return to, false
