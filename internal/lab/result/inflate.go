@@ -213,9 +213,10 @@ func (c *prefixCode) make(lengths []uint8) bool {
 	clear(c.short[:])
 	clear(c.counts[:])
 	for _, n := range lengths {
-		c.counts[n]++
+		if n > 0 { // of most symbols it is 0
+			c.counts[n]++
+		}
 	}
-	c.counts[0] = 0
 	var next, at [16]uint16 // the next code, and its place in symbols
 	left := 1
 	for n := 1; n < 16; n++ {
