@@ -2,7 +2,6 @@ package report
 
 import (
 	"encoding"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"maps"
@@ -92,13 +91,18 @@ func (c csvColumn) append(to []byte, v reflect.Value) []byte {
 	return appendCSV(to, fmt.Sprint(v.Interface()))
 }
 
-// appendCSV appends texts as fields, with a comma in between.
+// appendCSV appends texts as fields (RFC 4180), with a comma in between.
 func appendCSV(to []byte, texts ...string) []byte {
-	var b strings.Builder
-	out := csv.NewWriter(&b)
-	_ = out.Write(texts) // to memory
-	out.Flush()
-	return append(to, strings.TrimSuffix(b.String(), "\n")...)
+	for i, text := range texts {
+		if i > 0 {
+			to = append(to, ',')
+		}
+		if strings.ContainsAny(text, ",\"\r\n") || strings.HasPrefix(text, " ") || text == `\.` { // as encoding/csv has it
+			text = `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
+		}
+		to = append(to, text...)
+	}
+	return to
 }
 
 // runColumns are the run's own, and whether the trial is of a whole round. Only

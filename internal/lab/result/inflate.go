@@ -43,10 +43,12 @@ func (f *inflater) blocks(in, to []byte, most int) (text []byte, ok bool) {
 			if f.take(16) != size^0xffff || len(to)+size > most {
 				return nil, false
 			}
-			for range size {
+			for ; size > 0 && f.n > 0; size-- {
 				to = append(to, byte(f.take(8)))
 			}
-			ok = f.n >= 0
+			if ok = f.n >= 0 && size <= len(f.in); ok && size > 0 {
+				to, f.in, f.bits = append(to, f.in[:size]...), f.in[size:], 0
+			}
 		case 1:
 			to, ok = f.block(to, most, fixedCodes())
 		case 2:

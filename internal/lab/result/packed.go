@@ -3,6 +3,8 @@ package result
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"hash/adler32"
+	"math"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
@@ -50,6 +52,47 @@ func isV2(text []byte, base int32) bool {
 	return int32(binary.BigEndian.Uint32(text))&^0xf0 == base
 }
 
+// pack encodes a NewHistogram in V2's compressed form, but with a stored block of zlib's (RFC 1951, 3.2.4). To
+// compress some hundred bytes saves a quarter of them, and takes as long to read again as all else of a trial.
+func pack(h *hdrhistogram.Histogram) (text []byte, ok bool) {
+	counts := make([]byte, headerLength, 512)
+	zeros := int64(0)
+	for _, n := range h.Export().Counts {
+		if n > mostCount {
+			return nil, false
+		}
+		if n == 0 {
+			zeros++
+			continue
+		}
+		switch { // zeros at the end are left out
+		case zeros == 1:
+			counts = append(counts, 0)
+		case zeros > 1:
+			counts = binary.AppendVarint(counts, -zeros)
+		}
+		counts, zeros = binary.AppendVarint(counts, n), 0
+	}
+	binary.BigEndian.PutUint32(counts, uint32(hdrhistogram.V2EncodingCookieBase|0x10))
+	binary.BigEndian.PutUint32(counts[4:], uint32(len(counts)-headerLength))
+	binary.BigEndian.PutUint32(counts[12:], digits)
+	binary.BigEndian.PutUint64(counts[16:], 1)
+	binary.BigEndian.PutUint64(counts[24:], uint64(longestNs))
+	binary.BigEndian.PutUint64(counts[32:], math.Float64bits(1)) // a value is in its own unit
+	size := uint16(len(counts))
+	stream := binary.BigEndian.AppendUint32(nil, uint32(hdrhistogram.V2CompressedEncodingCookieBase|0x10))
+	stream = binary.BigEndian.AppendUint32(stream, uint32(2+5+len(counts)+4))
+	stream = append(stream, 0x78, 0x01, 0x01) // deflate with the fastest level; the last block, stored
+	stream = binary.LittleEndian.AppendUint16(stream, size)
+	stream = binary.LittleEndian.AppendUint16(stream, ^size)
+	stream = append(stream, counts...)
+	stream = binary.BigEndian.AppendUint32(stream, adler32.Checksum(counts))
+	return base64.StdEncoding.AppendEncode(nil, stream), true
+}
+
+// mostCount is the most that can be added up, and that a varint has as V2 does.
+const mostCount = 1 << 40
+
 // binsOf appends the bins of counts as V2 has them.
 func binsOf(counts []byte, to []bin) (bins []bin, ok bool) {
 	for i := 0; len(counts) > 0; {
@@ -61,7 +104,7 @@ func binsOf(counts []byte, to []bin) (bins []bin, ok bool) {
 		}
 		counts = counts[n:]
 		switch count := int64(u>>1) ^ -int64(u&1); { // zigzag
-		case count > 1<<40 || count > 0 && i >= countsLength: // up to 2^40 can be added up
+		case count > mostCount || count > 0 && i >= countsLength:
 			return to, false
 		case count > 0:
 			to = append(to, bin{i, count})
