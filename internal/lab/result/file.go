@@ -221,7 +221,7 @@ var (
 )
 
 // A report holds all trials in memory: MostTrials are read by [ReadMerged] for figures, MostWhole by [Read].
-// A million take less than 1 GiB: see docs/performance.md.
+// A report of a million has less than 1 GiB.
 const (
 	MostTrials = 1_000_000
 	MostWhole  = 200_000
