@@ -108,7 +108,7 @@ func ReadResults(name string, stdin io.Reader) (result.Run, error) {
 // through it is a fifth of the work. Near the bound it keeps memory from growing to twice what they take.
 func boundMemory() {
 	debug.SetGCPercent(400)
-	debug.SetMemoryLimit(900 << 20)
+	debug.SetMemoryLimit(980 << 20)
 }
 
 // ReadResultsTo is ReadResults that hands each byte on as it is read.
