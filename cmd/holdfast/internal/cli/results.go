@@ -104,8 +104,8 @@ func ReadResults(name string, stdin io.Reader) (result.Run, error) {
 	return readResults(name, stdin, result.ReadMerged)
 }
 
-// boundMemory lets the collector wait until there is little room: what the trials of a long run take stays, and to look
-// through it is a fifth of the work. Near the bound it keeps memory from growing to twice what they take.
+// boundMemory lets the collector wait until there is little room. What the trials of a long run take stays, and to
+// look through it is a fifth of the work. Near the bound it keeps memory from growing to twice that.
 func boundMemory() {
 	debug.SetGCPercent(400)
 	debug.SetMemoryLimit(980 << 20)
