@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -79,10 +80,13 @@ func known(of func(machine.Activity) *time.Duration) func(*result.Trial) (time.D
 
 // warnOfActivity reports what else the machine did, and in which rounds.
 func (f Figures) warnOfActivity() []Warning {
-	var found []Warning
-	for _, c := range causes {
-		found = append(found, c.warn(f.cellsOf(c))...)
+	of := make([][]Warning, len(causes))
+	var all sync.WaitGroup // each looks at every trial
+	for i, c := range causes {
+		all.Go(func() { of[i] = c.warn(f.cellsOf(c)) })
 	}
+	all.Wait()
+	found := slices.Concat(of...)
 	var hot []int
 	for t := range f.cellsOf(cause{}) {
 		if t.Activity != nil && t.Activity.ThermalThrottles != nil && *t.Activity.ThermalThrottles > 0 {

@@ -3,6 +3,7 @@ package figure
 import (
 	"encoding/json"
 	"math"
+	"slices"
 
 	"github.com/holdfast-go/holdfast/internal/lab/stat"
 )
@@ -30,7 +31,11 @@ type Summary struct {
 }
 
 func summarize(samples []float64) Summary {
-	return Summary{stat.Summarize(samples), stat.Quantile(samples, 0), stat.Quantile(samples, 1)}
+	s := stat.Summarize(samples)
+	if math.IsNaN(s.Median) {
+		return Summary{s, stat.Quantile(samples, 0), stat.Quantile(samples, 1)}
+	}
+	return Summary{s, slices.Min(samples), slices.Max(samples)}
 }
 
 // Lower returns the lower end of the interval, or the least round where there are

@@ -188,7 +188,7 @@ func medianValues(trials []*result.Trial) map[string]Number {
 	}
 	values := map[string]Number{}
 	for name, list := range samples {
-		values[name] = Number(stat.Quantile(list, 0.5))
+		values[name] = Number(stat.Median(list))
 	}
 	return values
 }
@@ -267,7 +267,7 @@ func each(trials []*result.Trial, of func(*result.Trial) float64) []float64 {
 }
 
 func median(trials []*result.Trial, of func(*result.Trial) float64) Number {
-	return Number(stat.Quantile(each(trials, of), 0.5))
+	return Number(stat.Median(each(trials, of)))
 }
 
 func cpu(t *result.Trial) float64 { return float64(t.CPU()) }

@@ -2,14 +2,15 @@ package report
 
 import (
 	"encoding"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"maps"
 	"reflect"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/lab/result"
@@ -62,12 +63,12 @@ func columnsOf(t reflect.Type, prefix string) []csvColumn {
 
 var textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
 
-// text returns the column's value in v; what the results leave out is empty.
-func (c csvColumn) text(v reflect.Value) string {
+// append appends the column's value in v; what the results leave out is empty.
+func (c csvColumn) append(to []byte, v reflect.Value) []byte {
 	for _, i := range c.fields {
 		if v.Kind() == reflect.Pointer {
 			if v.IsNil() {
-				return ""
+				return to
 			}
 			v = v.Elem()
 		}
@@ -75,23 +76,33 @@ func (c csvColumn) text(v reflect.Value) string {
 	}
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
-			return ""
+			return to
 		}
 		v = v.Elem()
 	} else if c.omitEmpty && v.IsZero() {
-		return ""
+		return to
 	}
-	return fieldText(v)
-}
-
-func fieldText(v reflect.Value) string {
 	switch {
 	case v.CanInt():
-		return strconv.FormatInt(v.Int(), 10)
+		return strconv.AppendInt(to, v.Int(), 10)
 	case v.CanFloat():
-		return strconv.FormatFloat(v.Float(), 'g', -1, 64)
+		return strconv.AppendFloat(to, v.Float(), 'g', -1, 64)
 	}
-	return fmt.Sprint(v.Interface())
+	return appendCSV(to, fmt.Sprint(v.Interface()))
+}
+
+// appendCSV appends texts as fields (RFC 4180), with a comma in between.
+func appendCSV(to []byte, texts ...string) []byte {
+	for i, text := range texts {
+		if i > 0 {
+			to = append(to, ',')
+		}
+		if strings.ContainsAny(text, ",\"\r\n") || strings.HasPrefix(text, " ") || text == `\.` { // as encoding/csv has it
+			text = `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
+		}
+		to = append(to, text...)
+	}
+	return to
 }
 
 // runColumns are the run's own, and whether the trial is of a whole round. Only
@@ -133,7 +144,7 @@ func writeCSV(w io.Writer, run result.Run) error {
 	for i := range trials {
 		trials[i] = &run.Trials[i]
 	}
-	table, out := tidyTable{trial: columnsOf(reflect.TypeFor[result.Trial](), ""), values: valueNames(trials...)}, csv.NewWriter(w)
+	table := tidyTable{trial: columnsOf(reflect.TypeFor[result.Trial](), ""), values: valueNames(trials...)}
 	for _, c := range columnsOf(reflect.TypeFor[result.Cell](), "") {
 		if name, ok := cellNames[c.name]; ok {
 			c.name = name
@@ -142,45 +153,60 @@ func writeCSV(w io.Writer, run result.Run) error {
 			table.cell = append(table.cell, c)
 		}
 	}
-	if err := out.Write(table.head()); err != nil {
+	if _, err := w.Write(append(appendCSV(nil, table.head()...), '\n')); err != nil {
 		return err
 	}
-	begins, whole := map[string][]string{}, map[int]bool{} // the row of a cell, but for the trial's
+	begins, whole := map[string][]byte{}, map[int]bool{} // the row of a cell, but for the trial's
 	x, h := run.Indexed(), run.Header
+	first := appendCSV(nil, h.StartedAt.Format(time.RFC3339), h.Study, fmt.Sprint(h.Seed))
 	for _, c := range h.Cells {
-		row := []string{h.StartedAt.Format(time.RFC3339), h.Study, fmt.Sprint(h.Seed), ""}
+		var row []byte
 		for _, column := range table.cell {
-			row = append(row, column.text(reflect.ValueOf(c)))
+			row = column.append(append(row, ','), reflect.ValueOf(c))
 		}
 		begins[c.Name] = row
 		for _, t := range x.Rounded(c.Name) {
 			whole[t.Round] = true
 		}
 	}
-	var row []string
-	for _, t := range trials {
-		row = append(row[:0], begins[t.Cell]...)
-		row[len(runColumns)-1] = fmt.Sprint(whole[t.Round])
-		if err := out.Write(table.rest(row, t)); err != nil {
-			return err
+	// All CPUs write rows, some for each.
+	const rows = 512
+	parts := make([][]byte, runtime.GOMAXPROCS(0))
+	for len(trials) > 0 {
+		var all sync.WaitGroup
+		for i := range parts {
+			some := trials[:min(rows, len(trials))]
+			trials = trials[len(some):]
+			all.Go(func() {
+				b := parts[i][:0]
+				for _, t := range some {
+					b = strconv.AppendBool(append(append(b, first...), ','), whole[t.Round])
+					b = append(table.rest(append(b, begins[t.Cell]...), t), '\n')
+				}
+				parts[i] = b
+			})
+		}
+		all.Wait()
+		for _, b := range parts {
+			if _, err := w.Write(b); err != nil {
+				return err
+			}
 		}
 	}
-	out.Flush()
-	return out.Error()
+	return nil
 }
 
 // rest appends what is the trial's to a row.
-func (t tidyTable) rest(row []string, trial *result.Trial) []string {
+func (t tidyTable) rest(row []byte, trial *result.Trial) []byte {
 	v := reflect.ValueOf(trial).Elem()
 	for _, column := range t.trial {
-		row = append(row, column.text(v))
+		row = column.append(append(row, ','), v)
 	}
 	for _, name := range t.values {
-		text := ""
+		row = append(row, ',')
 		if v, ok := trial.Values[name]; ok {
-			text = fieldText(reflect.ValueOf(v))
+			row = strconv.AppendFloat(row, v, 'g', -1, 64)
 		}
-		row = append(row, text)
 	}
 	return row
 }

@@ -200,12 +200,18 @@ func (s sheet) overRounds() []page.Section {
 		Title: "the rounds, one after the other", X: chart.Axis{Name: "round"}, Y: chart.Axis{Name: "times the median of all rounds"},
 		Regions: []chart.Region{{OnY: true, From: 1, To: 1}},
 	}
+	const mostMarks = 1000 // of a line; of more rounds, some have one mark together
+	last := s.Run.LastRound()
+	together := 1 + last/mostMarks
 	line := func(name string, of map[int][]float64) {
 		series := chart.Series{Name: name, As: chart.Points | chart.Line, Look: len(p.Series), Size: 0.8}
-		for round := range s.Run.LastRound() + 1 {
+		for round := 0; round <= last; round += together {
 			if ratios := of[round]; len(ratios) > 0 {
-				middle := stat.Quantile(ratios, 0.5)
-				series.Marks = append(series.Marks, chart.Mark{X: float64(round), Y: middle, Title: fmt.Sprintf("round %d: %.2f times the median", round, middle)})
+				middle, rounds := stat.Median(ratios), fmt.Sprint("round ", round)
+				if together > 1 {
+					rounds = fmt.Sprintf("rounds %d to %d", max(1, round), min(round+together-1, last))
+				}
+				series.Marks = append(series.Marks, chart.Mark{X: float64(round), Y: middle, Title: fmt.Sprintf("%s: %.2f times the median", rounds, middle)})
 			}
 		}
 		if len(series.Marks) > 2 {
@@ -214,11 +220,12 @@ func (s sheet) overRounds() []page.Section {
 	}
 	ratios := func(cell result.Cell, against string, into map[int][]float64) {
 		costs := figure.LoadOf(cell).Costs
-		middle := stat.Quantile(costs(s.Rounded(against)), 0.5)
+		middle := stat.Median(costs(s.Rounded(against)))
 		trials := s.Rounded(cell.Name)
 		for i, cost := range costs(trials) {
 			if cost > 0 && middle > 0 {
-				into[trials[i].Round] = append(into[trials[i].Round], cost/middle)
+				round := trials[i].Round / together * together
+				into[round] = append(into[round], cost/middle)
 			}
 		}
 	}

@@ -45,3 +45,16 @@ func TestHarnessIsShown(t *testing.T) {
 		t.Errorf("%q is not in\n%s", want, got)
 	}
 }
+
+// TestManyRoundsShareMarks: the page of a long run stays small.
+func TestManyRoundsShareMarks(t *testing.T) {
+	site := page(t, planted(t, 2100))
+	for _, want := range []string{"rounds 1 to 2: ", "rounds 3 to 5: ", "rounds 2100 to 2100: "} {
+		if !strings.Contains(site, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	if n := strings.Count(site, " times the median"); n > 3*701 {
+		t.Errorf("%d marks of rounds", n)
+	}
+}

@@ -156,14 +156,24 @@ func TestUnpackedIsDecoded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		bins, ok := u.unpack(text, nil)
-		if !ok {
-			t.Fatalf("%s is not unpacked", text)
+		stored, packed := pack(h)
+		right, err := hdrhistogram.Decode(text)
+		if again, err2 := hdrhistogram.Decode(stored); errors.Join(err, err2) != nil || !packed || !reflect.DeepEqual(again, right) {
+			t.Fatalf("%s is not what was packed: %v", stored, err)
 		}
-		all, s := NewHistogram(), sum{}
-		s.add(bins)
-		if s.addTo(all); !reflect.DeepEqual(all.Export(), h.Export()) || meanOf(bins) != h.Mean() {
-			t.Fatalf("%s: mean %v, want %v", text, meanOf(bins), h.Mean())
+		for _, text := range [][]byte{text, stored} {
+			bins, ok := u.unpack(text, nil)
+			if !ok {
+				t.Fatalf("%s is not unpacked", text)
+			}
+			all, s := NewHistogram(), sum{}
+			s.add(bins)
+			if s.addTo(all); !reflect.DeepEqual(all.Export(), h.Export()) || meanOf(bins) != h.Mean() {
+				t.Fatalf("%s: mean %v, want %v", text, meanOf(bins), h.Mean())
+			}
+		}
+		if n%2 > 0 {
+			text = stored
 		}
 		for range 20 {
 			broken := bytes.Clone(text)
@@ -173,6 +183,25 @@ func TestUnpackedIsDecoded(t *testing.T) {
 					t.Fatalf("%s is taken, and the library says %v", broken, err)
 				}
 			}
+		}
+	}
+}
+
+func TestHugeCountsArePackedByTheLibrary(t *testing.T) {
+	for n, want := range map[int64]bool{mostCount: true, mostCount + 1: false} {
+		h := NewHistogram()
+		if err := h.RecordValues(5, n); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := pack(h); ok != want {
+			t.Errorf("a count of %d is packed: %v", n, ok)
+		}
+		l, err := NewLatency(h, func(int64, float64) bool { return true })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := l.histogram(); err != nil || again.TotalCount() != n {
+			t.Errorf("%d: %v", n, err)
 		}
 	}
 }

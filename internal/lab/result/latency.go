@@ -43,16 +43,19 @@ func Record(h *hdrhistogram.Histogram, d time.Duration) {
 	_ = h.RecordValue(min(max(int64(d), 1), longestNs))
 }
 
-// NewLatency describes h; supports says whether n samples are enough for the
+// NewLatency describes h, which is a [NewHistogram]; supports says whether n samples are enough for the
 // p-quantile.
 func NewLatency(h *hdrhistogram.Histogram, supports func(n int64, p float64) bool) (Latency, error) {
 	l := Percentiles(h, supports)
 	if l.Count == 0 {
 		return l, nil
 	}
-	text, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
-	if err != nil {
-		return l, fmt.Errorf("encode latencies: %w", err)
+	text, ok := pack(h)
+	if !ok {
+		var err error
+		if text, err = h.Encode(hdrhistogram.V2CompressedEncodingCookieBase); err != nil {
+			return l, fmt.Errorf("encode latencies: %w", err)
+		}
 	}
 	l.Histogram = string(text)
 	return l, nil

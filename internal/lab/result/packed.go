@@ -1,11 +1,10 @@
 package result
 
 import (
-	"bytes"
-	"compress/zlib"
 	"encoding/base64"
 	"encoding/binary"
-	"io"
+	"hash/adler32"
+	"math"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
@@ -14,8 +13,7 @@ import (
 // all others it is not ok; hdrhistogram.Decode knows them. It is for one goroutine.
 type unpacker struct {
 	base64, counts []byte
-	source         bytes.Reader
-	inflate        io.ReadCloser
+	inflater
 }
 
 // A bin is how often the times of one place of NewHistogram's counts were seen.
@@ -38,26 +36,11 @@ func (u *unpacker) unpack(text []byte, to []bin) (bins []bin, ok bool) {
 		int(binary.BigEndian.Uint32(u.base64[4:])) != len(u.base64)-8 {
 		return to, false
 	}
-	u.source.Reset(u.base64[8:])
-	if u.inflate == nil {
-		if u.inflate, err = zlib.NewReader(&u.source); err != nil {
-			return to, false
-		}
-		u.counts = make([]byte, mostBytes)
-	} else {
-		err = u.inflate.(zlib.Resetter).Reset(&u.source, nil)
-	}
-	n := 0
-	for err == nil && n < mostBytes {
-		var more int
-		more, err = u.inflate.Read(u.counts[n:])
-		n += more
-	}
-	if err != io.EOF || n < headerLength { // EOF: the checksum is right
+	if u.counts, ok = u.inflate(u.base64[8:], u.counts, mostBytes); !ok || len(u.counts) < headerLength {
 		return to, false
 	}
 	header := u.counts[:headerLength]
-	counts := u.counts[headerLength:n]
+	counts := u.counts[headerLength:]
 	if !isV2(header, hdrhistogram.V2EncodingCookieBase) || int(binary.BigEndian.Uint32(header[4:])) != len(counts) ||
 		binary.BigEndian.Uint32(header[12:]) != digits || binary.BigEndian.Uint64(header[16:]) != 1 || binary.BigEndian.Uint64(header[24:]) != uint64(longestNs) {
 		return to, false
@@ -68,6 +51,47 @@ func (u *unpacker) unpack(text []byte, to []bin) (bins []bin, ok bool) {
 func isV2(text []byte, base int32) bool {
 	return int32(binary.BigEndian.Uint32(text))&^0xf0 == base
 }
+
+// pack encodes a NewHistogram in V2's compressed form, but with a stored block of zlib's (RFC 1951, 3.2.4). To
+// compress some hundred bytes saves a quarter of them, and takes as long to read again as all else of a trial.
+func pack(h *hdrhistogram.Histogram) (text []byte, ok bool) {
+	counts := make([]byte, headerLength, 512)
+	zeros := int64(0)
+	for _, n := range h.Export().Counts {
+		if n > mostCount {
+			return nil, false
+		}
+		if n == 0 {
+			zeros++
+			continue
+		}
+		switch { // zeros at the end are left out
+		case zeros == 1:
+			counts = append(counts, 0)
+		case zeros > 1:
+			counts = binary.AppendVarint(counts, -zeros)
+		}
+		counts, zeros = binary.AppendVarint(counts, n), 0
+	}
+	binary.BigEndian.PutUint32(counts, uint32(hdrhistogram.V2EncodingCookieBase|0x10))
+	binary.BigEndian.PutUint32(counts[4:], uint32(len(counts)-headerLength))
+	binary.BigEndian.PutUint32(counts[12:], digits)
+	binary.BigEndian.PutUint64(counts[16:], 1)
+	binary.BigEndian.PutUint64(counts[24:], uint64(longestNs))
+	binary.BigEndian.PutUint64(counts[32:], math.Float64bits(1)) // a value is in its own unit
+	size := uint16(len(counts))
+	stream := binary.BigEndian.AppendUint32(nil, uint32(hdrhistogram.V2CompressedEncodingCookieBase|0x10))
+	stream = binary.BigEndian.AppendUint32(stream, uint32(2+5+len(counts)+4))
+	stream = append(stream, 0x78, 0x01, 0x01) // deflate with the fastest level; the last block, stored
+	stream = binary.LittleEndian.AppendUint16(stream, size)
+	stream = binary.LittleEndian.AppendUint16(stream, ^size)
+	stream = append(stream, counts...)
+	stream = binary.BigEndian.AppendUint32(stream, adler32.Checksum(counts))
+	return base64.StdEncoding.AppendEncode(nil, stream), true
+}
+
+// mostCount is the most that can be added up, and that a varint has as V2 does.
+const mostCount = 1 << 40
 
 // binsOf appends the bins of counts as V2 has them.
 func binsOf(counts []byte, to []bin) (bins []bin, ok bool) {
@@ -80,7 +104,7 @@ func binsOf(counts []byte, to []bin) (bins []bin, ok bool) {
 		}
 		counts = counts[n:]
 		switch count := int64(u>>1) ^ -int64(u&1); { // zigzag
-		case count > 1<<40 || count > 0 && i >= countsLength: // up to 2^40 can be added up
+		case count > mostCount || count > 0 && i >= countsLength:
 			return to, false
 		case count > 0:
 			to = append(to, bin{i, count})

@@ -161,6 +161,7 @@ func logRatios(a, b []float64) (ratios []float64, ok bool) {
 // logs returns the logarithms of costs, or false where one is not positive and
 // finite.
 func logs(costs []float64) (l []float64, ok bool) {
+	l = make([]float64, 0, len(costs))
 	for _, x := range costs {
 		if !(x > 0) || math.IsInf(x, 0) {
 			return nil, false

@@ -1,6 +1,9 @@
 package stat
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // A Summary is what the samples of one cell say.
 type Summary struct {
@@ -32,10 +35,11 @@ func Summarize(samples []float64) Summary {
 	if hasNaN(samples) {
 		return s
 	}
-	ordered := sorted(samples)
+	ordered := order(slices.Clone(samples), 0.25, 0.5, 0.75)
 	s.Median = quantile(ordered, 0.5)
 	s.Outliers = countOutliers(ordered)
 	if k, coverage := medianRank(len(ordered)); k > 0 {
+		arrange(ordered, k-1, len(ordered)-k)
 		s.Low, s.High, s.Confidence = ordered[k-1], ordered[len(ordered)-k], coverage
 	}
 	return s
@@ -73,8 +77,9 @@ func countOutliers(ordered []float64) int {
 // The median lies below the k-th smallest sample when fewer than k of n fall
 // below the median, each with probability ½: Binomial(n, ½) at most k-1.
 func medianRank(n int) (k int, coverage float64) {
+	// Below 40 standard deviations from the middle every probability is less than the least float.
 	tail := 0.0
-	for below := 0; below < n/2; below++ {
+	for below := max(0, n/2-20*int(math.Sqrt(float64(n))+1)); below < n/2; below++ {
 		tail += math.Exp(logChoose(n, below) - float64(n)*math.Ln2)
 		if 2*tail > 1-confidence {
 			break

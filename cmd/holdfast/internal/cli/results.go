@@ -100,16 +100,20 @@ const HintResults = "results are made by holdfast bench -o results.jsonl"
 // ReadResults reads the results that a user has named, for figures; - is stdin. Its errors are
 // refusals.
 func ReadResults(name string, stdin io.Reader) (result.Run, error) {
-	debug.SetMemoryLimit(readMemory)
+	boundMemory()
 	return readResults(name, stdin, result.ReadMerged)
 }
 
-// readMemory keeps the collector from letting memory grow to twice what the trials take.
-const readMemory = 900 << 20
+// boundMemory lets the collector wait until there is little room. What the trials of a long run take stays, and to
+// look through it is a fifth of the work. Near the bound it keeps memory from growing to twice that.
+func boundMemory() {
+	debug.SetGCPercent(400)
+	debug.SetMemoryLimit(980 << 20)
+}
 
 // ReadResultsTo is ReadResults that hands each byte on as it is read.
 func ReadResultsTo(w io.Writer, name string, stdin io.Reader) (result.Run, error) {
-	debug.SetMemoryLimit(readMemory)
+	boundMemory()
 	return readResults(name, stdin, func(r io.Reader) (result.Run, error) { return result.ReadMerged(io.TeeReader(r, w)) })
 }
 

@@ -51,16 +51,25 @@ func NotText(path string) []byte {
 }
 
 // folded breaks lines at spaces, so that none is wider than the columns if its words are not; 0
-// breaks nothing. What continues a line stands below the line's last column of text.
+// breaks nothing. What continues a line stands below the line's last column of text. If too few columns are left
+// there, the last cell of a table's row has lines of its own.
 func folded(text string, columns int) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		rest := []rune(strings.TrimSuffix(line, "\n"))
-		hang, from := 2, 0
-		for i := 2; i < min(len(rest), columns*2/3); i++ {
-			if rest[i] != ' ' && rest[i-1] == ' ' && rest[i-2] == ' ' {
+		hang, from, cells, last := 2, 0, 0, 0
+		for i := 2; i < len(rest); i++ {
+			if rest[i] == ' ' || rest[i-1] != ' ' || rest[i-2] != ' ' {
+				continue
+			}
+			if cells, last = cells+1, i; i < columns*2/3 {
 				hang = i
 			}
+		}
+		if columns > 0 && len(rest) > columns && cells > 2 && last >= columns*2/3 && last <= columns+2 {
+			b.WriteString(strings.TrimRight(string(rest[:last]), " ") + "\n")
+			hang, from = 6, 6
+			rest = []rune(strings.Repeat(" ", hang) + string(rest[last:]))
 		}
 		for columns > 0 && len(rest) > columns {
 			at := -1
