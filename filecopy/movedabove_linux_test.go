@@ -5,12 +5,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
 // TestADirectoryThatIsMovedLeadsNoCopyElsewhere moves a directory while it is copied. Its ".." is
@@ -80,5 +82,35 @@ func TestNothingElsewhereIsCountedAhead(t *testing.T) {
 	a := &copyAhead{t: &copyTree{ctx: t.Context(), disk: d}, buf: make([]byte, namesBuffer)}
 	if whole := a.tree(dir + "/from"); whole || a.files.Load() != 1 || d.move != nil {
 		t.Errorf("%d files, whole: %v", a.files.Load(), whole)
+	}
+}
+
+// An uncountedDisk lets nothing be counted ahead: it reports no file that was not opened, and
+// no way back.
+type uncountedDisk struct{ sys.Disk }
+
+func (d uncountedDisk) Stat(dir int, name sys.Name) (sys.Stat, error) {
+	is, err := d.Disk.Stat(dir, name)
+	if err == nil && is.Mode&vfs.KindMask == vfs.KindRegular {
+		err = syscall.ENOENT
+	}
+	return is, err
+}
+
+func (d uncountedDisk) OpenDirIn(dir int, name sys.Name) (int, error) {
+	if name == dirAboveName {
+		return -1, syscall.EACCES
+	}
+	return d.Disk.OpenDirIn(dir, name)
+}
+
+// TestTotalsAreNeverLessThanWhatIsDone: the files may grow in number and size after they were counted.
+func TestTotalsAreNeverLessThanWhatIsDone(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.MkdirAll(dir+"/from/sub", 0o755), os.WriteFile(dir+"/from/sub/one", []byte("text"), 0o644), os.WriteFile(dir+"/from/two", []byte("text"), 0o644))
+	var last Progress
+	_, err := copyTrees(t.Context(), uncountedDisk{}, onePair(dir+"/to", dir+"/from"), Options{Progress: func(p Progress) { last = p }})
+	if err != nil || last.Files != 2 || last.FilesTotal != 2 || last.Bytes != 8 || last.BytesTotal != 8 || !last.Listed {
+		t.Errorf("%+v, %v", last, err)
 	}
 }
