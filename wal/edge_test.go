@@ -773,3 +773,31 @@ func TestTruncateBeforeBesideTruncateAfter(t *testing.T) {
 		})
 	}
 }
+
+// TestADurableWriteThatIsCutShortGoesOnWhereItEnded, as often as that takes.
+func TestADurableWriteThatIsCutShortGoesOnWhereItEnded(t *testing.T) {
+	d := newDisk(t, nil)
+	l, _, err := open(d, "/log", small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []byte("a record that takes more than two writes")
+	for range 2 {
+		d.Add(fault.DiskFault{Op: fault.DiskWrite, Path: segmentName(1), Times: 2, Take: 5})
+		if _, err := l.Append(want); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after, found, err := open(newDisk(t, d.PowerCut(rand.New(rand.NewPCG(1, 1)))), "/log", small)
+	if err != nil || found.Records != 2 {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	for i := range found.Last {
+		if got, err := after.Read(i + 1); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	if err := errors.Join(l.Close(), after.Close()); err != nil {
+		t.Error(err)
+	}
+}
