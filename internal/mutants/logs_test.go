@@ -800,4 +800,34 @@ var logMutants = []mutant{
 		old: "fd == dir.fd && (errors.Is(err, syscall.EBADF) || errors.Is(err, syscall.EINVAL))",
 		new: "fd == dir.fd && errors.Is(err, syscall.EINVAL)",
 	},
+	{
+		number: "V08", what: "a reader goes on with new records of a log that was emptied",
+		file: "wal/read.go", tests: "AReaderLearns",
+		old: "i >= 0 && c.epoch > 0 && l",
+		new: "i > 0 && c.epoch > 0 && l",
+	},
+	{
+		number: "V09", what: "TruncateBefore does not wait for a TruncateAfter: its mark damages the log",
+		file: "wal/truncate.go", tests: "TruncateBeforeBeside",
+		old: "for l.exclusive {\n\t\tl.room.Wait()\n\t}\n\tif index =",
+		new: "if index =",
+	},
+	{
+		number: "V10", what: "TruncateBefore goes beyond where a TruncateAfter has cut",
+		file: "wal/truncate.go", tests: "TruncateBeforeBeside",
+		old: "if index = min(index, l.last+1); index > l.first {",
+		new: "if index > l.first {",
+	},
+	{
+		number: "V11", what: "a durable write that was cut short goes on at the wrong offset",
+		file: "wal/commit.go", tests: "IsCutShort",
+		old: "frames, at = frames[n:], at+int64(n)\n\t}\n\tif err := l.named",
+		new: "frames, at = frames[n:], at+int64(len(frames))\n\t}\n\tif err := l.named",
+	},
+	{
+		number: "V14", what: "an entry of raft whose extensions are a byte short panics",
+		file: "adapters/raft/raft.go", tests: "LeaveAGap",
+		old: "size > uint64(len(p)-n)",
+		new: "size > uint64(len(p))",
+	},
 }

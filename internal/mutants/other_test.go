@@ -702,4 +702,58 @@ var otherMutants = []mutant{
 		old: "if err != nil || !info.Mode().IsRegular() {",
 		new: "if !info.Mode().IsRegular() {",
 	},
+	{
+		number: "V01", what: "a directory that was moved while it was copied leads the copy to what is beside it now",
+		file: "filecopy/node.go", tests: "MovedLeads",
+		old: "err != nil || idOf(is) != above.sides[at].is {",
+		new: "err != nil || is.Links > 1<<40 {",
+	},
+	{
+		number: "V02", what: "the count ahead goes on in another directory",
+		file: "filecopy/progress.go", tests: "CountedAhead",
+		old: "; err != nil || idOf(is) != levels[len(levels)-1].id {",
+		new: "; err != nil || is.Links > 1<<40 {",
+	},
+	{
+		number: "V03", what: "a copy that differs because its source was written to is blamed on the disk",
+		file: "filecopy/verify.go", tests: "SourceChanged",
+		old: "case at >= 0 && j.r.Changed:",
+		new: "case at >= 0 && j.r.Changed && j.done < 0:",
+	},
+	{
+		number: "V04", what: "a source is refused because another pair copies to it, though nothing is mounted",
+		file: "filecopy/mounts.go", tests: "CrossingsForget",
+		old: "mounted && c.under[other][id] > 0",
+		new: "c.under[other][id] > 0",
+	},
+	{
+		number: "V05", what: "more files are copied than there are in all",
+		file: "filecopy/progress.go", tests: "TotalsAreNever",
+		old: "max(int(ahead.files.Load()), p.Files)",
+		new: "int(ahead.files.Load())",
+	},
+	{
+		number: "V06", what: "more bytes are copied than there are in all",
+		file: "filecopy/progress.go", tests: "TotalsAreNever",
+		old: "max(ahead.bytes.Load(), p.Bytes)",
+		new: "ahead.bytes.Load()",
+	},
+	{
+		number: "V07", what: "the last report does not say that all is known",
+		file: "filecopy/progress.go", tests: "TotalsAreNever",
+		old: "whole || ahead.listed.Load()",
+		new: "ahead.listed.Load()",
+	},
+	{
+		number: "V12", what: "a torn line gets a second line feed where the first has waited in memory",
+		file: "cmd/holdfast/internal/write/tail.go", tests: "LineFeedThatWaits",
+		old: "p.err = s.files.Release(ctx, p.path) // an",
+		new: "p.err = nil // an",
+	},
+	{
+		number: "V13", what: "write acknowledges lines when the run has failed",
+		file: "cmd/holdfast/internal/write/spread.go", tests: "OnceTheRunStops",
+		old: "if s.ack == nil || s.stop != nil {",
+		new: "if s.ack == nil {",
+	},
 }
