@@ -724,8 +724,8 @@ func TestACallForWhatACutHasRemovedEnds(t *testing.T) {
 	}
 }
 
-// TestTruncateBeforeBesideTruncateAfter, in the middle of which it begins: the log has what both
-// have left, and goes on behind that, also when it is opened again.
+// TestTruncateBeforeBesideTruncateAfter, in the middle of which it begins. The log has what both have
+// left, and goes on behind that, also when it is opened again.
 func TestTruncateBeforeBesideTruncateAfter(t *testing.T) {
 	for _, c := range []struct{ after, before, first, last uint64 }{{7, 5, 5, 7}, {3, 9, 4, 3}, {3, 4, 4, 3}, {7, 20, 20, 19}} {
 		t.Run(fmt.Sprint(c.after, c.before), func(t *testing.T) {

@@ -756,4 +756,10 @@ var otherMutants = []mutant{
 		old: "if s.ack == nil || s.stop != nil {",
 		new: "if s.ack == nil {",
 	},
+	{
+		number: "V15", what: "a Read asks the source for more than the buffer, where a long line has made the memory larger",
+		file: "readahead/refill.go", tests: "NoReadAsks",
+		old: "min(cap(r.view), end+r.block)",
+		new: "cap(r.view)",
+	},
 }
