@@ -351,3 +351,38 @@ func TestTheTimeIsBeforeTheLastDot(t *testing.T) {
 		}
 	}
 }
+
+// TestABackupTakesNoNameOfACompressedOne that another process has made since: it would replace that
+// when it is compressed itself.
+func TestABackupTakesNoNameOfACompressedOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newMemory(t)
+		if err := d.WriteFile("/log/app.log", []byte("x"), 0o600); err != nil { // one byte is a torn line too
+			t.Fatal(err)
+		}
+		f := opened(t, d, Options{Policy: holdfast.Durable()})
+		for i := range 2 {
+			if _, err := f.Write([]byte("record\n")); err != nil {
+				t.Fatal(err)
+			}
+			if text, err := d.ReadFile("/log/app.log"); i == 0 && string(text) != "x\nrecord\n" || err != nil {
+				t.Errorf("the log holds %q, %v", text, err)
+			}
+			next := f.last.Add(time.Millisecond)
+			if i == 1 {
+				if err := d.WriteFile("/log/app-"+next.Format(stamp)+".log.gz", []byte("other"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := f.Rotate(); err != nil {
+				t.Fatal(err)
+			}
+			if i == 1 && !f.last.After(next) {
+				t.Errorf("a backup is named as that of %v", next)
+			}
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}

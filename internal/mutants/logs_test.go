@@ -830,4 +830,28 @@ var logMutants = []mutant{
 		old: "size > uint64(len(p)-n)",
 		new: "size > uint64(len(p))",
 	},
+	{
+		number: "V16", what: "a failed sync of the directory does not end a rotation",
+		file: "rotate/exchange.go", tests: "NotDurableIsTakenBack",
+		old: "\tif err == nil {\n\t\tl, err = openFile(f.disk, f.names, f.path, 0, &old.like)\n\t}\n\tif err != nil {\n\t\t// If",
+		new: "\tl, err = openFile(f.disk, f.names, f.path, 0, &old.like)\n\tif err != nil {\n\t\t// If",
+	},
+	{
+		number: "V17", what: "the time in a backup's name stands before the first dot",
+		file: "rotate/exchange.go", tests: "BeforeTheLastDot",
+		old: "dot := strings.LastIndexByte(name, '.')",
+		new: "dot := strings.IndexByte(name, '.')",
+	},
+	{
+		number: "V18", what: "a backup takes the name of a compressed one, which it replaces later",
+		file: "rotate/exchange.go", tests: "NoNameOfACompressed",
+		old: "for _, name := range []string{free, free + packed} {",
+		new: "for _, name := range []string{free} {",
+	},
+	{
+		number: "V19", what: "a torn line of one byte is not ended",
+		file: "rotate/logfile.go", tests: "NoNameOfACompressed",
+		old: "if l.at > 0 && l.isTorn()",
+		new: "if l.at > 1 && l.isTorn()",
+	},
 }
