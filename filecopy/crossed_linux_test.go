@@ -168,6 +168,10 @@ func TestCrossingsForgetWhatIsDone(t *testing.T) {
 	if err := c.enter(made, atDestination, true); !errors.Is(err, errIntoItself) {
 		t.Errorf("while one of two copies it: %v", err)
 	}
+	if err := c.enter(made, atDestination, false); err != nil {
+		t.Errorf("where nothing is mounted: %v", err) // the destination of one pair is the source of another
+	}
+	c.leave(made)
 	if c.leave(other); len(c.under[atSource]) != 0 {
 		t.Errorf("%v are being copied", c.under)
 	}

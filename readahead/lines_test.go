@@ -166,3 +166,25 @@ func TestLinesMayBeLongerThanTheMemoryOfABlock(t *testing.T) {
 		}
 	}
 }
+
+// TestNoReadAsksForMoreThanTheBuffer, also where a long line has made the memory larger.
+func TestNoReadAsksForMoreThanTheBuffer(t *testing.T) {
+	const buffer = 4 << 10
+	asked := 0
+	source := strings.NewReader(strings.Repeat("x", 40*buffer) + "\n")
+	r := readahead.NewReader(readerFunc(func(p []byte) (int, error) {
+		asked = max(asked, len(p))
+		return source.Read(p)
+	}), readahead.Options{Buffer: buffer, ReadAhead: readahead.Never})
+	defer r.Close()
+	if line, err := r.ReadLine(); err != nil || len(line) != 40*buffer {
+		t.Fatalf("%d bytes, %v", len(line), err)
+	}
+	if asked != buffer {
+		t.Errorf("a Read asks for %d bytes, want %d", asked, buffer)
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

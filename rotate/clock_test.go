@@ -207,3 +207,12 @@ func TestATimeThatTheDayLeavesOutIsLater(t *testing.T) {
 	check("Africa/Cairo", "00:00", "2026-04-23 12:00:00", "2026-04-24 01:00:00 +03", "2026-04-25 00:00:00 +03")
 	check("Pacific/Apia", "12:00", "2011-12-29 12:00:00", "2011-12-31 12:00:00 +14", "2012-01-01 12:00:00 +14")
 }
+
+// TestAnOldListOfBackupsTakesNoNameBack: the background has made it before the last rotation.
+func TestAnOldListOfBackupsTakesNoNameBack(t *testing.T) {
+	last := time.Now()
+	f := &File{last: last}
+	if f.passLocked([]*backup{{at: last.Add(-time.Hour)}}); !f.last.Equal(last) {
+		t.Errorf("the next backup may be of %v, behind one of %v", f.last, last)
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // TestBackupsNamesGoOn: another process has made a compressed backup in this millisecond, or a backup by a clock that was
@@ -320,4 +321,68 @@ func TestAFailedSyncOfANewFileCountsAgainstItsNeighbour(t *testing.T) {
 	if err := logs[1].Sync(); err == nil {
 		t.Error("a file is durable whose name may be lost")
 	}
+}
+
+// TestABackupWhoseNameIsNotDurableIsTakenBack: the sync of the directory fails, and the log goes on
+// in the same file.
+func TestABackupWhoseNameIsNotDurableIsTakenBack(t *testing.T) {
+	d := newMemory(t)
+	f := opened(t, d, Options{Policy: holdfast.Durable()})
+	if _, err := f.Write([]byte("record\n")); err != nil {
+		t.Fatal(err)
+	}
+	d.Add(fault.DiskFault{Op: fault.DiskSync, Path: "/log", Err: syscall.EIO, Times: 1})
+	if err := f.Rotate(); !errors.Is(err, syscall.EIO) {
+		t.Error(err)
+	}
+	if text, err := d.ReadFile("/log/app.log"); string(text) != "record\n" || err != nil {
+		t.Errorf("the log holds %q, %v", text, err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTheTimeIsBeforeTheLastDot of a backup's name, as in those of lumberjack.
+func TestTheTimeIsBeforeTheLastDot(t *testing.T) {
+	for _, c := range []struct{ name, before, behind string }{{"app.v1.log", "app.v1-", ".log"}, {"app", "app-", ""}, {".log", "-", ".log"}} {
+		if before, behind := parts(sys.Name(c.name + "\x00")); before != c.before || behind != c.behind {
+			t.Errorf("%s: %q and %q", c.name, before, behind)
+		}
+	}
+}
+
+// TestABackupTakesNoNameOfACompressedOne that another process has made since: it would replace that
+// when it is compressed itself.
+func TestABackupTakesNoNameOfACompressedOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newMemory(t)
+		if err := d.WriteFile("/log/app.log", []byte("x"), 0o600); err != nil { // one byte is a torn line too
+			t.Fatal(err)
+		}
+		f := opened(t, d, Options{Policy: holdfast.Durable()})
+		for i := range 2 {
+			if _, err := f.Write([]byte("record\n")); err != nil {
+				t.Fatal(err)
+			}
+			if text, err := d.ReadFile("/log/app.log"); i == 0 && string(text) != "x\nrecord\n" || err != nil {
+				t.Errorf("the log holds %q, %v", text, err)
+			}
+			next := f.last.Add(time.Millisecond)
+			if i == 1 {
+				if err := d.WriteFile("/log/app-"+next.Format(stamp)+".log.gz", []byte("other"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := f.Rotate(); err != nil {
+				t.Fatal(err)
+			}
+			if i == 1 && !f.last.After(next) {
+				t.Errorf("a backup is named as that of %v", next)
+			}
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }

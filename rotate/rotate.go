@@ -254,8 +254,9 @@ func (f *File) Rotate() error {
 
 // Reopen opens the log's path anew if it leads to another file by now, or to none. It is for a
 // SIGHUP of a program such as logrotate that has moved the file. A file that was truncated in
-// its place (copytruncate) needs no Reopen. If it fails the log goes on in the file that is
-// open, and tries again by itself.
+// its place (copytruncate) needs no Reopen. Records that were accepted before are written to the
+// old file, which must not be compressed until then: use logrotate's delaycompress. If it fails
+// the log goes on in the file that is open, and tries again by itself.
 func (f *File) Reopen() error {
 	return f.asked(func() {})
 }

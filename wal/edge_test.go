@@ -723,3 +723,81 @@ func TestACallForWhatACutHasRemovedEnds(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestTruncateBeforeBesideTruncateAfter, in the middle of which it begins. The log has what both have
+// left, and goes on behind that, also when it is opened again.
+func TestTruncateBeforeBesideTruncateAfter(t *testing.T) {
+	for _, c := range []struct{ after, before, first, last uint64 }{{7, 5, 5, 7}, {3, 9, 4, 3}, {3, 4, 4, 3}, {7, 20, 20, 19}} {
+		t.Run(fmt.Sprint(c.after, c.before), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDisk(t, nil)
+				l, _, err := open(d, "/log", small)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for range 10 {
+					if _, err := l.Append([]byte("record")); err != nil {
+						t.Fatal(err)
+					}
+				}
+				before := make(chan error, 1)
+				l.background.Wait() // the next segment is prepared: nothing waits for a mutex below
+				d.Watch(func(fault.DiskCall) {
+					d.Watch(nil)
+					go func() { before <- l.TruncateBefore(c.before) }()
+					synctest.Wait()
+				})
+				if err := errors.Join(l.TruncateAfter(c.after), <-before); err != nil {
+					t.Error(err)
+				}
+				check := func(first, last uint64) {
+					t.Helper()
+					if first != c.first || last != c.last {
+						t.Errorf("it has the records %d to %d, want %d to %d", first, last, c.first, c.last)
+					}
+				}
+				check(l.First(), l.Last())
+				if next, err := l.Append([]byte("next")); err != nil || next != c.last+1 {
+					t.Errorf("the next record is %d, %v", next, err)
+				}
+				if err := l.Close(); err != nil {
+					t.Error(err)
+				}
+				l, found, err := open(d, "/log", small)
+				if err != nil {
+					t.Fatal(err)
+				}
+				check(found.First, found.Last-1) // without the next one
+				l.Close()
+			})
+		})
+	}
+}
+
+// TestADurableWriteThatIsCutShortGoesOnWhereItEnded, as often as that takes.
+func TestADurableWriteThatIsCutShortGoesOnWhereItEnded(t *testing.T) {
+	d := newDisk(t, nil)
+	l, _, err := open(d, "/log", small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []byte("a record that takes more than two writes")
+	for range 2 {
+		d.Add(fault.DiskFault{Op: fault.DiskWrite, Path: segmentName(1), Times: 2, Take: 5})
+		if _, err := l.Append(want); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after, found, err := open(newDisk(t, d.PowerCut(rand.New(rand.NewPCG(1, 1)))), "/log", small)
+	if err != nil || found.Records != 2 {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	for i := range found.Last {
+		if got, err := after.Read(i + 1); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	if err := errors.Join(l.Close(), after.Close()); err != nil {
+		t.Error(err)
+	}
+}

@@ -637,35 +637,38 @@ func TestReadersSeeNothingThatACrashCanTakeBack(t *testing.T) {
 	})
 }
 
-// TestAReaderLearnsThatItsRecordsWereCut: the log has records with the next indices again, and they do not follow what it has read.
+// TestAReaderLearnsThatItsRecordsWereCut: the log has records with the next indices again, and they do not follow what it has
+// read, also where it was emptied.
 func TestAReaderLearnsThatItsRecordsWereCut(t *testing.T) {
-	l, _ := mustOpen(t, t.TempDir(), small)
-	add := func(text string, records int) {
-		t.Helper()
-		for range records {
-			if _, err := l.Append([]byte(text)); err != nil {
-				t.Fatal(err)
+	for _, left := range []uint64{1, 0} {
+		l, _ := mustOpen(t, t.TempDir(), small)
+		add := func(text string, records int) {
+			t.Helper()
+			for range records {
+				if _, err := l.Append([]byte(text)); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
-	}
-	add("old", 6)
-	var ended error
-	for r, err := range l.Follow(t.Context(), 1) {
-		if ended = err; err != nil {
-			break
-		}
-		if r.Index > 6 {
-			t.Fatalf("behind six old records came record %d, %q", r.Index, r.Data)
-		}
-		if r.Index == 6 {
-			if err := l.TruncateAfter(1); err != nil {
-				t.Fatal(err)
+		add("old", 6)
+		var ended error
+		for r, err := range l.Follow(t.Context(), 1) {
+			if ended = err; err != nil {
+				break
 			}
-			add("new", 8)
+			if r.Index > 6 {
+				t.Fatalf("behind six old records came record %d, %q", r.Index, r.Data)
+			}
+			if r.Index == 6 {
+				if err := l.TruncateAfter(left); err != nil {
+					t.Fatal(err)
+				}
+				add("new", 8)
+			}
 		}
-	}
-	if !errors.Is(ended, ErrNotFound) {
-		t.Error(ended)
+		if !errors.Is(ended, ErrNotFound) {
+			t.Error(ended)
+		}
 	}
 }
 

@@ -214,20 +214,20 @@ func TestWhatWouldLeaveAGapIsRefused(t *testing.T) {
 	if err := s.DeleteRange(8, 9); err != nil || s.Last() != 5 || !s.IsMonotonic() {
 		t.Errorf("after refusals the last is %d, %v", s.Last(), err)
 	}
-	// By another program: nothing, and extensions that are longer than the record.
-	if _, err := s.Append([]byte{}, []byte{0, 1, 0, 5}); err != nil {
+	// By another program: nothing, and extensions that are longer than the record, also by a byte.
+	if _, err := s.Append([]byte{}, []byte{0, 1, 0, 5}, []byte{0, 1, 0, 5, 1, 2, 3, 4}); err != nil {
 		t.Fatal(err)
 	}
-	for index := range uint64(2) {
+	for index := range uint64(3) {
 		if err := s.GetLog(6+index, new(hashicorp.Log)); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("record %d is no entry", 6+index)) {
 			t.Error(err)
 		}
 	}
-	if err := s.StoreLog(&hashicorp.Log{Index: 8}); err != nil {
+	if err := s.StoreLog(&hashicorp.Log{Index: 9}); err != nil {
 		t.Fatal(err)
 	}
 	var bare hashicorp.Log
-	if err := s.GetLog(8, &bare); err != nil || bare.Extensions != nil || bare.Data != nil {
+	if err := s.GetLog(9, &bare); err != nil || bare.Extensions != nil || bare.Data != nil {
 		t.Errorf("%+v, %v; an entry without extensions and data has nil", bare, err)
 	}
 }

@@ -800,4 +800,58 @@ var logMutants = []mutant{
 		old: "fd == dir.fd && (errors.Is(err, syscall.EBADF) || errors.Is(err, syscall.EINVAL))",
 		new: "fd == dir.fd && errors.Is(err, syscall.EINVAL)",
 	},
+	{
+		number: "V08", what: "a reader goes on with new records of a log that was emptied",
+		file: "wal/read.go", tests: "AReaderLearns",
+		old: "i >= 0 && c.epoch > 0 && l",
+		new: "i > 0 && c.epoch > 0 && l",
+	},
+	{
+		number: "V09", what: "TruncateBefore does not wait for a TruncateAfter: its mark damages the log",
+		file: "wal/truncate.go", tests: "TruncateBeforeBeside",
+		old: "for l.exclusive {\n\t\tl.room.Wait()\n\t}\n\tif index =",
+		new: "if index =",
+	},
+	{
+		number: "V10", what: "TruncateBefore goes beyond where a TruncateAfter has cut",
+		file: "wal/truncate.go", tests: "TruncateBeforeBeside",
+		old: "if index = min(index, l.last+1); index > l.first {",
+		new: "if index > l.first {",
+	},
+	{
+		number: "V11", what: "a durable write that was cut short goes on at the wrong offset",
+		file: "wal/commit.go", tests: "IsCutShort",
+		old: "frames, at = frames[n:], at+int64(n)\n\t}\n\tif err := l.named",
+		new: "frames, at = frames[n:], at+int64(len(frames))\n\t}\n\tif err := l.named",
+	},
+	{
+		number: "V14", what: "an entry of raft whose extensions are a byte short panics",
+		file: "adapters/raft/raft.go", tests: "LeaveAGap",
+		old: "size > uint64(len(p)-n)",
+		new: "size > uint64(len(p))",
+	},
+	{
+		number: "V16", what: "a failed sync of the directory does not end a rotation",
+		file: "rotate/exchange.go", tests: "NotDurableIsTakenBack",
+		old: "\tif err == nil {\n\t\tl, err = openFile(f.disk, f.names, f.path, 0, &old.like)\n\t}\n\tif err != nil {\n\t\t// If",
+		new: "\tl, err = openFile(f.disk, f.names, f.path, 0, &old.like)\n\tif err != nil {\n\t\t// If",
+	},
+	{
+		number: "V17", what: "the time in a backup's name stands before the first dot",
+		file: "rotate/exchange.go", tests: "BeforeTheLastDot",
+		old: "dot := strings.LastIndexByte(name, '.')",
+		new: "dot := strings.IndexByte(name, '.')",
+	},
+	{
+		number: "V18", what: "a backup takes the name of a compressed one, which it replaces later",
+		file: "rotate/exchange.go", tests: "NoNameOfACompressed",
+		old: "for _, name := range []string{free, free + packed} {",
+		new: "for _, name := range []string{free} {",
+	},
+	{
+		number: "V19", what: "a torn line of one byte is not ended",
+		file: "rotate/logfile.go", tests: "NoNameOfACompressed",
+		old: "if l.at > 0 && l.isTorn()",
+		new: "if l.at > 1 && l.isTorn()",
+	},
 }
