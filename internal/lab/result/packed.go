@@ -1,9 +1,12 @@
 package result
 
 import (
+	"bytes"
+	"compress/zlib"
 	"encoding/base64"
 	"encoding/binary"
 	"hash/adler32"
+	"io"
 	"math"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -13,7 +16,8 @@ import (
 // all others it is not ok; hdrhistogram.Decode knows them. It is for one goroutine.
 type unpacker struct {
 	base64, counts []byte
-	inflater
+	source         bytes.Reader
+	inflate        io.ReadCloser
 }
 
 // A bin is how often the times of one place of NewHistogram's counts were seen.
@@ -36,16 +40,51 @@ func (u *unpacker) unpack(text []byte, to []bin) (bins []bin, ok bool) {
 		int(binary.BigEndian.Uint32(u.base64[4:])) != len(u.base64)-8 {
 		return to, false
 	}
-	if u.counts, ok = u.inflate(u.base64[8:], u.counts, mostBytes); !ok || len(u.counts) < headerLength {
+	counts, ok := stored(u.base64[8:])
+	if !ok {
+		counts, ok = u.inflated(u.base64[8:])
+	}
+	if !ok || len(counts) < headerLength {
 		return to, false
 	}
-	header := u.counts[:headerLength]
-	counts := u.counts[headerLength:]
+	header, counts := counts[:headerLength], counts[headerLength:]
 	if !isV2(header, hdrhistogram.V2EncodingCookieBase) || int(binary.BigEndian.Uint32(header[4:])) != len(counts) ||
 		binary.BigEndian.Uint32(header[12:]) != digits || binary.BigEndian.Uint64(header[16:]) != 1 || binary.BigEndian.Uint64(header[24:]) != uint64(longestNs) {
 		return to, false
 	}
 	return binsOf(counts, to)
+}
+
+// stored returns what is in a stream of zlib's that [pack] has made.
+func stored(stream []byte) (text []byte, ok bool) {
+	size := len(stream) - len(storedBegin) - 8
+	if size < 0 || !bytes.HasPrefix(stream, storedBegin) {
+		return nil, false
+	}
+	sizes, rest := stream[len(storedBegin):], stream[len(storedBegin)+4:]
+	return rest[:size], int(binary.LittleEndian.Uint16(sizes)) == size && binary.LittleEndian.Uint16(sizes[2:]) == ^uint16(size) &&
+		binary.BigEndian.Uint32(rest[size:]) == adler32.Checksum(rest[:size])
+}
+
+// inflated decompresses a stream of zlib's.
+func (u *unpacker) inflated(stream []byte) (text []byte, ok bool) {
+	u.source.Reset(stream)
+	var err error
+	if u.inflate == nil {
+		if u.inflate, err = zlib.NewReader(&u.source); err != nil {
+			return nil, false
+		}
+		u.counts = make([]byte, mostBytes)
+	} else {
+		err = u.inflate.(zlib.Resetter).Reset(&u.source, nil)
+	}
+	n := 0
+	for err == nil && n < mostBytes {
+		var more int
+		more, err = u.inflate.Read(u.counts[n:])
+		n += more
+	}
+	return u.counts[:n], err == io.EOF // then the checksum is right
 }
 
 func isV2(text []byte, base int32) bool {
@@ -81,14 +120,17 @@ func pack(h *hdrhistogram.Histogram) (text []byte, ok bool) {
 	binary.BigEndian.PutUint64(counts[32:], math.Float64bits(1)) // a value is in its own unit
 	size := uint16(len(counts))
 	stream := binary.BigEndian.AppendUint32(nil, uint32(hdrhistogram.V2CompressedEncodingCookieBase|0x10))
-	stream = binary.BigEndian.AppendUint32(stream, uint32(2+5+len(counts)+4))
-	stream = append(stream, 0x78, 0x01, 0x01) // deflate with the fastest level; the last block, stored
+	stream = binary.BigEndian.AppendUint32(stream, uint32(len(storedBegin)+4+len(counts)+4))
+	stream = append(stream, storedBegin...)
 	stream = binary.LittleEndian.AppendUint16(stream, size)
 	stream = binary.LittleEndian.AppendUint16(stream, ^size)
 	stream = append(stream, counts...)
 	stream = binary.BigEndian.AppendUint32(stream, adler32.Checksum(counts))
 	return base64.StdEncoding.AppendEncode(nil, stream), true
 }
+
+// storedBegin says deflate with the fastest level, then a last block that is stored.
+var storedBegin = []byte{0x78, 0x01, 0x01}
 
 // mostCount is the most that can be added up, and that a varint has as V2 does.
 const mostCount = 1 << 40
