@@ -3,6 +3,9 @@
 package main
 
 import (
+	"context"
+	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -36,4 +39,22 @@ func TestEarlierResultsAreFiles(t *testing.T) {
 	check("/dev/zero: it is a device", "bench", "--from", "/dev/zero")
 	check("/dev/zero: it is a device", "report", "/dev/zero")
 	check("--resume -: the results go on in a file", "bench", "--resume", "-")
+}
+
+// TestReadersOfAPipeEndWhenInterrupted: nobody opens the other end.
+func TestReadersOfAPipeEndWhenInterrupted(t *testing.T) {
+	quiet := pipe(t, filepath.Join(t.TempDir(), "pipe"))
+	for _, args := range [][]string{{"report", quiet}, {"compare", quiet, quiet}, {"advise", "--need", "loss<=1s", quiet}, {"fleet", quiet}} {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		var stderr strings.Builder
+		code := cli.Report(&stderr, runCommand(ctx, args, nil, io.Discard, io.Discard))
+		if want := "holdfast: interrupted while " + quiet + " was read\n"; code != cli.ExitInterrupted || stderr.String() != want {
+			t.Errorf("%q: exit code %d, stderr:\n%s", args, code, stderr.String())
+		}
+		// What waits in the system gets its other end, and reads nothing.
+		if end, err := os.OpenFile(quiet, os.O_RDWR, 0); err == nil {
+			end.Close()
+		}
+	}
 }

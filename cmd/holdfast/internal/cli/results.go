@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -98,10 +99,10 @@ func WriteCurves(w io.Writer, run result.Run) error {
 const HintResults = "results are made by holdfast bench -o results.jsonl"
 
 // ReadResults reads the results that a user has named, for figures; - is stdin. Its errors are
-// refusals.
-func ReadResults(name string, stdin io.Reader) (result.Run, error) {
+// refusals. The end of ctx ends it too where a pipe or a terminal gives nothing.
+func ReadResults(ctx context.Context, name string, stdin io.Reader) (result.Run, error) {
 	boundMemory()
-	return readResults(name, stdin, result.ReadMerged)
+	return readResults(ctx, name, stdin, result.ReadMerged)
 }
 
 // boundMemory lets the collector wait until there is little room. What the trials of a long run take stays, and to
@@ -112,16 +113,21 @@ func boundMemory() {
 }
 
 // ReadResultsTo is ReadResults that hands each byte on as it is read.
-func ReadResultsTo(w io.Writer, name string, stdin io.Reader) (result.Run, error) {
+func ReadResultsTo(ctx context.Context, w io.Writer, name string, stdin io.Reader) (result.Run, error) {
 	boundMemory()
-	return readResults(name, stdin, func(r io.Reader) (result.Run, error) { return result.ReadMerged(io.TeeReader(r, w)) })
+	return readResults(ctx, name, stdin, func(r io.Reader) (result.Run, error) { return result.ReadMerged(io.TeeReader(r, w)) })
 }
 
-func readResults(name string, stdin io.Reader, read func(io.Reader) (result.Run, error)) (result.Run, error) {
-	run, err := readRun(name, stdin, read)
+func readResults(ctx context.Context, name string, stdin io.Reader, read func(io.Reader) (result.Run, error)) (result.Run, error) {
+	run, err := untilEnd(ctx, name, func() (result.Run, error) {
+		if name == "-" {
+			return readPlain(stdin, read)
+		}
+		return readFile(name, read)
+	})
 	switch {
-	case err == nil:
-		return run, nil
+	case err == nil, ctx.Err() != nil:
+		return run, err
 	case name == "":
 		return run, Misuse(HintResults, "the name of the results is empty")
 	case errors.Is(err, fs.ErrNotExist):
@@ -152,20 +158,34 @@ func hintWhole(name string, err error) string {
 	return fmt.Sprintf("the lines before it are whole: head -n %d %s > saved.jsonl keeps them, and --resume saved.jsonl goes on", format.Line-1, name)
 }
 
-// ReadRun is ReadResults with the errors as they are.
-func ReadRun(name string, stdin io.Reader) (result.Run, error) {
-	return readRun(name, stdin, result.Read)
+// ReadFile is ReadResults for a file, with the errors as they are, and with a reader such as [result.Read].
+func ReadFile(ctx context.Context, name string, read func(io.Reader) (result.Run, error)) (result.Run, error) {
+	return untilEnd(ctx, name, func() (result.Run, error) { return readFile(name, read) })
 }
 
-func readRun(name string, stdin io.Reader, read func(io.Reader) (result.Run, error)) (result.Run, error) {
-	if name == "-" {
-		return readPlain(stdin, read)
+// untilEnd is read, or the end of ctx: to open a pipe waits for its other end.
+func untilEnd(ctx context.Context, name string, read func() (result.Run, error)) (result.Run, error) {
+	type outcome struct {
+		run result.Run
+		err error
 	}
-	return ReadFile(name, read)
+	done := make(chan outcome, 1)
+	go func() {
+		run, err := read()
+		done <- outcome{run, err}
+	}()
+	select {
+	case o := <-done:
+		return o.run, o.err
+	case <-ctx.Done():
+		if name == "-" {
+			name = "standard input"
+		}
+		return result.Run{}, &Refusal{Code: ExitInterrupted, Err: fmt.Errorf("interrupted while %s was read", name)}
+	}
 }
 
-// ReadFile is ReadRun for a file, with another reader such as [result.ReadTimes].
-func ReadFile(name string, read func(io.Reader) (result.Run, error)) (result.Run, error) {
+func readFile(name string, read func(io.Reader) (result.Run, error)) (result.Run, error) {
 	if info, err := os.Stat(name); err == nil && info.Mode()&os.ModeDevice != 0 {
 		return result.Run{}, errors.New("it is a device, not a file of results")
 	}

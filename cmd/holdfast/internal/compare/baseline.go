@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -153,7 +154,7 @@ func loadBaseline(dir, name string) (result.Run, error) {
 	if err != nil {
 		return result.Run{}, err
 	}
-	run, err := cli.ReadRun(filepath.Join(dir, name+baselineExt), nil)
+	run, err := cli.ReadFile(context.Background(), filepath.Join(dir, name+baselineExt), result.Read)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		hint := "keep one with holdfast bench --save-baseline NAME"

@@ -76,11 +76,11 @@ func twoResults(_ *cobra.Command, args []string) error {
 }
 
 func (c *comparison) run(cmd *cobra.Command, nameA, nameB string) error {
-	a, err := readSide(nameA, c.dir, cmd.InOrStdin())
+	a, err := readSide(cmd, nameA, c.dir)
 	if err != nil {
 		return err
 	}
-	b, err := readSide(nameB, c.dir, cmd.InOrStdin())
+	b, err := readSide(cmd, nameB, c.dir)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func Show(w io.Writer, c figure.Contrast, format report.Format) error {
 }
 
 // readSide reads results that a user named.
-func readSide(name, dir string, stdin io.Reader) (figure.Side, error) {
+func readSide(cmd *cobra.Command, name, dir string) (figure.Side, error) {
 	if baseline, ok := strings.CutPrefix(name, "baseline:"); ok {
 		run, err := loadBaseline(dir, baseline)
 		if err != nil {
@@ -112,7 +112,7 @@ func readSide(name, dir string, stdin io.Reader) (figure.Side, error) {
 		}
 		return newSide(name, run)
 	}
-	run, err := cli.ReadResults(name, stdin)
+	run, err := cli.ReadResults(cmd.Context(), name, cmd.InOrStdin())
 	if err != nil {
 		return figure.Side{}, err
 	}

@@ -4,6 +4,7 @@ package fleet
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -81,7 +82,10 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	hosts, silent := readAll(files)
+	hosts, silent, err := readAll(cmd.Context(), files)
+	if err != nil {
+		return err
+	}
 	f := fleet.New(hosts, silent, expected, c.threshold)
 	write := func(w io.Writer) error {
 		switch {
@@ -199,7 +203,7 @@ func resultsFiles(args []string) (files []string, err error) {
 
 // readAll reads the files, a few at a time: of each only its figures stay in memory. A file
 // that is of no use makes its host silent.
-func readAll(files []string) (hosts []fleet.Host, silent []fleet.Silent) {
+func readAll(ctx context.Context, files []string) (hosts []fleet.Host, silent []fleet.Silent, err error) {
 	type answer struct {
 		host fleet.Host
 		why  error
@@ -210,7 +214,7 @@ func readAll(files []string) (hosts []fleet.Host, silent []fleet.Silent) {
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for i := range next {
-				answers[i].host, answers[i].why = read(files[i])
+				answers[i].host, answers[i].why = read(ctx, files[i])
 			}
 		})
 	}
@@ -220,19 +224,25 @@ func readAll(files []string) (hosts []fleet.Host, silent []fleet.Silent) {
 	close(next)
 	workers.Wait()
 	for i, a := range answers {
-		if a.why != nil {
+		switch {
+		case a.why != nil && ctx.Err() != nil:
+			return nil, nil, a.why
+		case a.why != nil:
 			silent = append(silent, fleet.Silent{Host: a.host.Name, File: cli.OneLine(files[i]), Why: cli.OneLine(a.why.Error())})
-			continue
+		default:
+			hosts = append(hosts, a.host)
 		}
-		hosts = append(hosts, a.host)
 	}
-	return hosts, silent
+	return hosts, silent, nil
 }
 
 // read returns the figures of a file. With an error the host has a name alone.
-func read(file string) (fleet.Host, error) {
+func read(ctx context.Context, file string) (fleet.Host, error) {
 	name := cli.OneLine(file)
-	run, err := cli.ReadFile(file, result.ReadTimes)
+	run, err := cli.ReadFile(ctx, file, result.ReadTimes)
+	if err != nil && ctx.Err() != nil {
+		return fleet.Host{}, err
+	}
 	if err != nil {
 		if info, statErr := os.Stat(file); statErr == nil && info.Size() == 0 {
 			err = errors.New("is empty, so bench did not begin or could not write")

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -28,10 +29,10 @@ func isCSV(name string) bool { return strings.EqualFold(filepath.Ext(name), csvE
 // drawFigures draws a run of policies, if that is the input, or the panels for which the inputs have
 // rows, into a directory. Panels have a page of them all. It makes all files or none. It names the
 // panels without rows on stderr.
-func drawFigures(stdin io.Reader, stdout, stderr io.Writer, dir string, inputs []string) error {
+func drawFigures(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, dir string, inputs []string) error {
 	var only *result.Run
 	if len(inputs) == 1 && !isCSV(inputs[0]) && !isPublished(inputs[0]) {
-		run, err := cli.ReadResults(inputs[0], stdin)
+		run, err := cli.ReadResults(ctx, inputs[0], stdin)
 		if err != nil {
 			return err
 		}
@@ -39,7 +40,7 @@ func drawFigures(stdin io.Reader, stdout, stderr io.Writer, dir string, inputs [
 			return drawCostLoss(stdout, dir, inputs[0], run)
 		}
 	}
-	rows, err := readTimings(stdin, inputs, only)
+	rows, err := readTimings(ctx, stdin, inputs, only)
 	if err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ const published = "published"
 
 // readTimings reads the rows of all inputs, and refuses two rows of the same point. An only input may
 // have been read before.
-func readTimings(stdin io.Reader, inputs []string, only *result.Run) (rows []timing.Row, err error) {
+func readTimings(ctx context.Context, stdin io.Reader, inputs []string, only *result.Run) (rows []timing.Row, err error) {
 	type place struct {
 		fileSystem string
 		size       int64
@@ -111,7 +112,7 @@ func readTimings(stdin io.Reader, inputs []string, only *result.Run) (rows []tim
 				return slices.Concat(timing.PublishedCopies(), timing.PublishedSynced(), timing.PublishedSizes(), timing.PublishedWrites()), nil
 			}
 		} else if !isCSV(name) {
-			read = func(name string) ([]timing.Row, error) { return readCopies(name, stdin, only) }
+			read = func(name string) ([]timing.Row, error) { return readCopies(ctx, name, stdin, only) }
 		}
 		of, err := read(name)
 		if err != nil {
@@ -134,11 +135,11 @@ func readTimings(stdin io.Reader, inputs []string, only *result.Run) (rows []tim
 }
 
 // readCopies reads the rows of a run of the study copy.
-func readCopies(name string, stdin io.Reader, only *result.Run) ([]timing.Row, error) {
+func readCopies(ctx context.Context, name string, stdin io.Reader, only *result.Run) ([]timing.Row, error) {
 	var run result.Run
 	if only != nil {
 		run = *only
-	} else if read, err := cli.ReadResults(name, stdin); err != nil {
+	} else if read, err := cli.ReadResults(ctx, name, stdin); err != nil {
 		return nil, err
 	} else {
 		run = read

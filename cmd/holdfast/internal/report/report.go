@@ -121,7 +121,7 @@ func (r *reporting) draw(cmd *cobra.Command, args []string) error {
 	if r.output != "" || r.format != "" || r.fio != "" || r.timings != "" {
 		return cli.Misuse("draw by a command of its own", "--figures draws into a directory, and -o, --export, --csv and --emit-fio write something else")
 	}
-	return drawFigures(cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr(), r.figures, args)
+	return drawFigures(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr(), r.figures, args)
 }
 
 func (r *reporting) run(cmd *cobra.Command, name string) error {
@@ -149,9 +149,9 @@ func (r *reporting) run(cmd *cobra.Command, name string) error {
 	var run result.Run
 	var err error
 	if page := r.output != "" && r.format == ""; page {
-		run, err = cli.ReadResultsTo(pack, name, cmd.InOrStdin())
+		run, err = cli.ReadResultsTo(cmd.Context(), pack, name, cmd.InOrStdin())
 	} else {
-		run, err = cli.ReadResults(name, cmd.InOrStdin())
+		run, err = cli.ReadResults(cmd.Context(), name, cmd.InOrStdin())
 	}
 	if err != nil {
 		return err
@@ -191,7 +191,7 @@ func (r *reporting) beside(cmd *cobra.Command, names []string) error {
 	var inside []page.Results
 	for i, name := range names {
 		pack := page.NewPack()
-		run, err := cli.ReadResultsTo(pack, name, cmd.InOrStdin())
+		run, err := cli.ReadResultsTo(cmd.Context(), pack, name, cmd.InOrStdin())
 		if err != nil {
 			return err
 		}

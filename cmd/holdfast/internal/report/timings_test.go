@@ -51,7 +51,7 @@ func TestPublishedFormsHavePredictionsApart(t *testing.T) {
 // TestThePublishedFiguresNeedNoFile, and a file of their name is read instead.
 func TestThePublishedFiguresNeedNoFile(t *testing.T) {
 	t.Chdir(t.TempDir())
-	rows, err := readTimings(nil, []string{published}, nil)
+	rows, err := readTimings(t.Context(), nil, []string{published}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestThePublishedFiguresNeedNoFile(t *testing.T) {
 	if err := os.WriteFile(published, []byte("no results"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if rows, err := readTimings(nil, []string{published}, nil); err == nil {
+	if rows, err := readTimings(t.Context(), nil, []string{published}, nil); err == nil {
 		t.Errorf("%d rows of a file that has none", len(rows))
 	}
 }

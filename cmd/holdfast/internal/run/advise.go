@@ -217,7 +217,7 @@ func (c *consultation) load() advise.Load {
 // results reads the results, or measures them.
 func (c *consultation) results(cmd *cobra.Command, args []string) (run result.Run, err error) {
 	if len(args) > 0 {
-		return cli.ReadResults(args[0], cmd.InOrStdin())
+		return cli.ReadResults(cmd.Context(), args[0], cmd.InOrStdin())
 	}
 	choice, err := c.choice()
 	if err != nil {

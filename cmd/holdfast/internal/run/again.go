@@ -45,7 +45,7 @@ func (b *benchmark) earlier(cmd *cobra.Command) (result.Run, error) {
 		return result.Run{}, cli.Misuse("an earlier run is repeated as it was; leave them out, or plan a new run",
 			"--%s decides what is measured, and %s can't be given with it", flag, strings.Join(other, ", "))
 	}
-	run, err := cli.ReadResults(file, cmd.InOrStdin())
+	run, err := cli.ReadResults(cmd.Context(), file, cmd.InOrStdin())
 	if err != nil {
 		return run, err
 	}

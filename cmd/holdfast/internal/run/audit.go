@@ -322,7 +322,7 @@ func (a *audit) again(cmd *cobra.Command) error {
 	var names []string
 	for _, s := range a.studies() {
 		names = append(names, s.Name)
-		run, err := cli.ReadRun(filepath.Join(a.from, s.Name+resultsExt), nil)
+		run, err := cli.ReadFile(cmd.Context(), filepath.Join(a.from, s.Name+resultsExt), result.Read)
 		if errors.Is(err, fs.ErrNotExist) {
 			run.Header.Machine = facts
 		} else if err == nil && run.Header.Study != s.Name {

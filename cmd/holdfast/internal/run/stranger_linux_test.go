@@ -23,7 +23,7 @@ func shortRun(t *testing.T) result.Run {
 	if err := cli.Run(t.Context(), NewBench(), args, nil, io.Discard, io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	run, err := cli.ReadResults(file, nil)
+	run, err := cli.ReadResults(t.Context(), file, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestARunGoesOnInTheFileThatWasRead(t *testing.T) {
 		if err := os.WriteFile(victim, []byte(roots), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		earlier, err := cli.ReadResults(l.File, nil)
+		earlier, err := cli.ReadResults(t.Context(), l.File, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
