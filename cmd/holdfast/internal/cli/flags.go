@@ -187,10 +187,12 @@ func NewFile(text string) (string, error) {
 	return Given(text)
 }
 
-// NewResults is NewFile for results. They are lines of JSON, which a browser would show as such.
-func NewResults(text string) (string, error) {
-	if strings.HasSuffix(text, ".html") {
-		return "", fmt.Errorf("results are JSON Lines, not a page; -o results.jsonl keeps them, then holdfast report results.jsonl -o %s makes the page", Visible(OneLine(text)))
+// NewLines is NewFile for lines of JSON, which a browser would show as such. Report makes a page of them.
+func NewLines(report string) func(text string) (string, error) {
+	return func(text string) (string, error) {
+		if strings.HasSuffix(text, ".html") {
+			return "", fmt.Errorf("lines of JSON are written, not a page; keep them as .jsonl, then holdfast report %s -o %s makes the page", report, Visible(OneLine(text)))
+		}
+		return NewFile(text)
 	}
-	return NewFile(text)
 }
