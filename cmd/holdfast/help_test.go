@@ -136,6 +136,7 @@ func TestALongFlagWithOneDashIsNamed(t *testing.T) {
 	check("did you mean --policy?", "bench", "-policy", "durable")
 	check("did you mean --policy?", "bench", "-polcy=durable")
 	check("did you mean --quick?", "bench", "--quikc")
+	check("did you mean --time?", "prove", "--tiem", "1s")
 	check("did you mean --listen?", "serve", "--lisen", "127.0.0.1:1")
 	check("holdfast bench --help shows the flags", "bench", "-x")
 	check("holdfast copy --help shows the flags", "copy", "-r", "a", "b")

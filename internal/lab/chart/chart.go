@@ -62,12 +62,19 @@ const (
 	width    = 640
 	margin   = 24
 	rowTall  = 40
-	bandTop  = 34 // what the heading of a band takes
-	limitTop = 26 // what the line of a limit takes
-	labelUp  = 10 // from a line up to the foot of its label
-	top      = 56 // legend, and the labels of limits
-	bottom   = 28 // scale
+	bandTop  = 34  // what the heading of a band takes
+	limitTop = 26  // what the line of a limit takes
+	labelUp  = 10  // from a line up to the foot of its label
+	legend   = 22  // what a series takes in the legend
+	top      = 34  // what the labels of limits take below it
+	bottom   = 28  // scale
+	radius   = 5   // of a dot
+	advance  = 8.5 // of a character
 )
+
+// top returns where the scale begins, below the legend. Each series has a line there: on a telephone
+// the text is larger.
+func (d Dots) top() int { return top + legend*max(1, len(d.Series)) }
 
 // SVG returns the picture, or nothing if it has no point to show.
 func (d Dots) SVG() string {
@@ -92,7 +99,7 @@ func (d Dots) SVG() string {
 
 // lines returns where the line of each row is, and how tall the picture is.
 func (d Dots) lines() (lines []float64, tall int) {
-	tall = top
+	tall = d.top()
 	for _, r := range d.Rows {
 		if r.Limit != "" {
 			tall += limitTop
@@ -136,7 +143,7 @@ func (d Dots) limits(b *strings.Builder, s scale, tall int) {
 			anchor, aside = "end", -6
 		}
 		fmt.Fprintf(b, `<line class="limit" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/><text class="limit" x="%.1f" y="%d" text-anchor="%s">%s</text>`+"\n",
-			x, x, top-8, tall-bottom, x+aside, top-10, anchor, text(l.Label))
+			x, x, d.top()-8, tall-bottom, x+aside, d.top()-10, anchor, text(l.Label))
 	}
 }
 
@@ -179,18 +186,20 @@ func (s scale) x(value float64) float64 {
 }
 
 func (d Dots) legend(b *strings.Builder) {
-	x := float64(margin)
 	for i, name := range d.Series {
-		fmt.Fprintf(b, `<circle class="s%d" cx="%.1f" cy="16" r="5"/><text x="%.1f" y="21">%s</text>`+"\n", i, x+5, x+16, text(name))
-		x += 40 + 8*float64(len(name))
+		fmt.Fprintf(b, `<circle class="s%d" cx="%d" cy="%d" r="5"/><text x="%d" y="%d">%s</text>`+"\n", i, margin+5, 16+legend*i, margin+16, 21+legend*i, text(name))
 	}
 }
 
 func (d Dots) grid(b *strings.Builder, s scale, tall int) {
 	for value := s.low; value <= s.high*1.001; value *= 10 {
 		x := s.x(value)
-		fmt.Fprintf(b, `<line class="grid" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/>`, x, x, top-8, tall-bottom)
-		fmt.Fprintf(b, `<text class="tick" x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n", x, tall-8, text(d.Scale(value)))
+		fmt.Fprintf(b, `<line class="grid" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/>`, x, x, d.top()-8, tall-bottom)
+		at, anchor, label := x, "middle", d.Scale(value)
+		if x+advance*float64(len(label))/2 > width { // 10,000x at the right edge
+			at, anchor = width, "end"
+		}
+		fmt.Fprintf(b, `<text class="tick" x="%.1f" y="%d" text-anchor="%s">%s</text>`+"\n", at, tall-8, anchor, text(label))
 	}
 }
 
@@ -211,15 +220,19 @@ func (r Row) draw(b *strings.Builder, s scale, y float64, number func(float64) s
 	fmt.Fprintf(b, `<text%s x="%d" y="%.1f">%s</text>`+"\n", class, margin, y-labelUp, text(r.Label))
 	fmt.Fprintf(b, `<line class="grid" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>`+"\n", margin, width-margin, y, y)
 	for _, p := range r.Points {
+		from, to := s.x(p.Low), s.x(p.High)
+		if !p.hasDot() && p.hasBar() && to-from < 2*radius { // a range that would hardly be seen
+			p.Value = math.Sqrt(p.Low * p.High)
+		}
 		if p.hasBar() {
-			fmt.Fprintf(b, `<line class="s%d" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, p.Series, s.x(p.Low), s.x(p.High), y, y)
+			fmt.Fprintf(b, `<line class="s%d" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, p.Series, from, to, y, y)
 		}
 		if p.hasDot() {
 			key := ""
 			if p.Key != "" {
 				key = fmt.Sprintf(` data-key="%s" data-label="%s"`, text(p.Key), text(r.Label))
 			}
-			fmt.Fprintf(b, `<circle class="s%d"%s cx="%.1f" cy="%.1f" r="5"><title>%s</title></circle>`+"\n", p.Series, key, s.x(p.Value), y, text(p.words(number)))
+			fmt.Fprintf(b, `<circle class="s%d"%s cx="%.1f" cy="%.1f" r="%d"><title>%s</title></circle>`+"\n", p.Series, key, s.x(p.Value), y, radius, text(p.words(number)))
 		}
 	}
 }

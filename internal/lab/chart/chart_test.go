@@ -3,6 +3,7 @@ package chart_test
 import (
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"strconv"
@@ -72,6 +73,48 @@ func TestWhatCannotBeDrawnIsLeftOut(t *testing.T) {
 		svg := string(plot(chart.Point{Value: v, Low: v, High: v}, chart.Point{Value: 5, Low: 0, High: inf}).SVG())
 		if x := circles(t, svg); len(x) != 1 || strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
 			t.Errorf("%v beside 5: %v in %s", v, x, svg)
+		}
+	}
+}
+
+// TestLastNumberOfTheScaleIsWhole: the numbers at the margins stand in the middle of their lines only if there is room.
+func TestLastNumberOfTheScaleIsWhole(t *testing.T) {
+	d := plot(chart.Point{Value: 1, Low: 1, High: 1}, chart.Point{Value: 9999, Low: 1, High: 9999})
+	for scale, want := range map[string]string{
+		"%gx":        `x="640.0" y="%d" text-anchor="end">10000x<`,
+		"%g seconds": `text-anchor="end">10000 seconds<`,
+		"%.0e":       `x="616.0" y="%d" text-anchor="middle">1e+04<`,
+	} {
+		d.Scale = func(x float64) string { return fmt.Sprintf(scale, x) }
+		if svg := d.SVG(); !strings.Contains(svg, strings.ReplaceAll(want, "%d", "116")) {
+			t.Errorf("%q: no %q in %s", scale, want, svg)
+		}
+	}
+}
+
+// TestNarrowRangeIsSeen: a bar without a dot that is smaller than one gets one.
+func TestNarrowRangeIsSeen(t *testing.T) {
+	nan := math.NaN()
+	d := plot(chart.Point{Value: nan, Low: 100, High: 101}, chart.Point{Value: nan, Low: 100, High: 900})
+	if x := circles(t, d.SVG()); len(x) != 1 || x[0] < 24 || x[0] > 30 {
+		t.Errorf("dots at %v", x)
+	}
+}
+
+// TestEachSeriesHasItsLineInTheLegend: so that their names fit at any size of the text, with the scale below.
+func TestEachSeriesHasItsLineInTheLegend(t *testing.T) {
+	d := plot(chart.Point{Value: 5, Low: 5, High: 5})
+	one := d.SVG()
+	d.Series = []string{"times the cheapest, at full speed", "paced, times no sync", "a third"}
+	three := d.SVG()
+	for i, name := range d.Series {
+		if want := fmt.Sprintf(`<text x="40" y="%d">%s</text>`, 21+22*i, name); !strings.Contains(three, want) {
+			t.Errorf("no %s in %s", want, three)
+		}
+	}
+	for svg, want := range map[string]string{one: `y1="48"`, three: `y1="92"`} {
+		if !strings.Contains(svg, want) {
+			t.Errorf("the scale does not begin at %s: %s", want, svg)
 		}
 	}
 }

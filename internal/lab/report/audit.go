@@ -64,7 +64,7 @@ func (a Audit) text(w io.Writer, columns int) error {
 	}
 	var b strings.Builder
 	width := lineColumns(columns)
-	b.WriteString(wrap("audit: do the published claims hold in "+strings.ReplaceAll(a.Dir, "\n", `\n`)+"?", width, indent))
+	b.WriteString(wrap("audit: do the published claims hold here, in "+strings.ReplaceAll(a.Dir, "\n", `\n`)+"?", width, indent))
 	if facts := machineLine(a.Machine); facts != "" {
 		b.WriteString(wrap(facts, width, indent))
 	}
@@ -90,7 +90,7 @@ func (a Audit) HTML(w io.Writer) error {
 	}
 	notes := a.notes()[1:]
 	return page.Write(w, page.Page{
-		Title: "holdfast: audit", Question: "do the published claims hold in " + a.Dir + "?", Answer: []string{notes[0] + "."},
+		Title: "holdfast: audit", Question: "do the published claims hold here, in " + a.Dir + "?", Answer: []string{notes[0] + "."},
 		Sections: []page.Section{{Title: "The claims", Tables: []page.Table{t}}, {Title: howToRead, Notes: notes[1:2]}, {Title: "The machine", Tables: []page.Table{sheet{}.machineTable(a.Machine, "value")}}},
 	})
 }

@@ -48,6 +48,7 @@ func contrastPage(c figure.Contrast, number string) page.Section {
 		}
 		byWord := map[stat.Verdict]int{}
 		table := changesTable(c, load, plainText)
+		table.Head[len(table.Head)-1] = "verdict" // a head that sorts needs a name
 		rows := page.Plain(table.Rows)
 		for _, change := range c.Cells {
 			if change.Load != load {

@@ -34,7 +34,7 @@ func (s sheet) costAgainstLoss(need needs) []page.Section {
 			if loses := p.Cell.Policy.Loss().Power.String(); loses != band {
 				row.Band, band = "a power cut takes "+loses, loses
 			}
-			row.Limit = need.beyond(i, policies)
+			row.Limit = need.limit(i, policies)
 			point := chart.Point{Value: p.Cost.Ratio, Low: p.Cost.Low, High: p.Cost.High, Key: p.Cell.Name}
 			if p.Paced {
 				point.Series = 1

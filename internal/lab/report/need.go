@@ -63,12 +63,18 @@ func (all needs) costs(g figure.Group) (lines []chart.Limit) {
 	return lines
 }
 
-// beyond returns what is written above a row if it is the first that loses more than is needed.
-func (all needs) beyond(i int, policies []figure.Priced) string {
+// limit returns what is written above a row where the policies begin, or cease, to promise the needed
+// loss. They may do so several times: a size stands above a time, and only the time may be within the need.
+func (all needs) limit(i int, policies []figure.Priced) string {
 	for _, one := range all {
 		term, ok := one.Need.Term(advise.Loss)
-		if ok && !one.Need.Covers(policies[i].Cell.Policy) && (i == 0 || one.Need.Covers(policies[i-1].Cell.Policy)) {
-			return "need: " + term.String()
+		promised := one.Need.Covers(policies[i].Cell.Policy)
+		switch before := i == 0 || one.Need.Covers(policies[i-1].Cell.Policy); {
+		case !ok || promised == before:
+		case promised:
+			return "need: " + term.String() + ", promised below"
+		default:
+			return "need: " + term.String() + ", not promised below"
 		}
 	}
 	return ""

@@ -153,8 +153,15 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return Misuse(hint, "%w", err)
 }
 
-// nearFlags returns the flags that cobra would suggest, if they were commands.
+// nearFlags returns the flag that two letters in each other's place make, else those that cobra would
+// suggest, if they were commands. To cobra a swap is two letters that differ: too many for a short name.
 func nearFlags(cmd *cobra.Command, name string) []string {
+	for i := range max(1, len(name)) - 1 {
+		swapped := name[:i] + name[i+1:i+2] + name[i:i+1] + name[i+2:]
+		if f := cmd.Flags().Lookup(swapped); f != nil && !f.Hidden {
+			return []string{swapped}
+		}
+	}
 	flags := &cobra.Command{SuggestionsMinimumDistance: min(2, (len(name)+1)/3)} // letters that differ
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {
@@ -178,4 +185,14 @@ func NewFile(text string) (string, error) {
 		return "", errors.New("- is no file; leave the flag out for standard output, or name a file (./- for one of that name)")
 	}
 	return Given(text)
+}
+
+// NewLines is NewFile for lines of JSON, which a browser would show as such. Report makes a page of them.
+func NewLines(report string) func(text string) (string, error) {
+	return func(text string) (string, error) {
+		if strings.HasSuffix(text, ".html") {
+			return "", fmt.Errorf("lines of JSON are written, not a page; keep them as .jsonl, then holdfast report %s -o %s makes the page", report, Visible(OneLine(text)))
+		}
+		return NewFile(text)
+	}
 }

@@ -135,7 +135,7 @@ func readResults(ctx context.Context, name string, stdin io.Reader, read func(io
 	case errors.Is(err, fs.ErrPermission):
 		return run, Misuse("choose a file that you may read", "%s: %w", name, Cause(err))
 	case errors.Is(err, syscall.EISDIR):
-		return run, Misuse(HintResults, "%s is a directory, not a file of results", name)
+		return run, Misuse(fmt.Sprintf("name a file in it; holdfast serve %[1]s shows all of them, and holdfast audit --from %[1]s those of an audit", name), "%s is a directory, not a file of results", name)
 	case errors.Is(err, result.ErrNewer):
 		return run, Misuse("use the holdfast that made it, or a newer one", "%s: %w", name, err)
 	case errors.Is(err, result.ErrTooMany):

@@ -87,7 +87,7 @@ With --cmd it crashes your own program: see docs/prove.md. The workloads are
 	f.Var(cli.Many("name", &p.Workloads, parseWorkload), "workload", "what writes; may be given again (default: all that are above)")
 	f.Var(cli.List("list", &p.Levels, parseLevel), "level", "memory, kill, fault, hostile, power or all (default: all; of --cmd: kill)")
 	f.Var(cli.Once("duration", &p.Time, cli.ParseTime(time.Millisecond)), "time", "about how long it may take in all (default 45s)")
-	f.VarP(cli.Once("file", &p.output, cli.NewFile), "output", "o", "write each verdict to a new file, as a line of JSON")
+	f.VarP(cli.Once("file", &p.output, cli.NewLines("results.jsonl --proof proof.jsonl")), "output", "o", "write each verdict to a new file, as a line of JSON")
 	f.Var(cli.Once("file:line", &p.replay, cli.Given), "replay", "judge the failing state of a line of such a file again, and nothing else")
 	f.Var(cli.Once("command", &p.look, cli.Given), "look", "with --replay, at level power: run this where the state is")
 	f.Var(cli.List("list", &p.kinds, parseKind), "fs", "the file systems of level power\n(default: ext4, xfs, btrfs; without root: posix, a model)")

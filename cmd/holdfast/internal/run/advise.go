@@ -81,7 +81,7 @@ A need is terms joined by commas, such as loss<=1s,rate>=50k/s,p99<10ms:
 	f.Var(cli.Once("dir", &c.where.dir, cli.Given), "dir", "measure the disk that holds this directory (default: the current one)")
 	f.BoolVar(&c.goLine, "go", false, "print the line of Go to paste, and nothing else")
 	f.Var(cli.Once("format", &c.export, parseAdviceFormat), "export", "print json instead of words")
-	f.VarP(cli.Once("file", &c.file, cli.NewFile), "output", "o", "keep what is measured in this new file (JSON Lines)")
+	f.VarP(cli.Once("file", &c.file, cli.NewLines("results.jsonl")), "output", "o", "keep what is measured in this new file (JSON Lines)")
 	f.Var(cli.Once("duration", &c.budget, cli.ParseTime(time.Second)), "time", "fit the measuring into this time (default: 50s)")
 	f.Var(cli.Once("number", &c.seed, cli.ParseSeed), "seed", "repeat the order of an earlier run (default: a new one)")
 	f.BoolVar(&c.where.allowTmpfs, "allow-tmpfs", false, "measure a file system in memory too, where nothing is ever durable")

@@ -57,8 +57,8 @@ it holds here: the claim, the figure that was published, the one measured here
 with its interval, a verdict, and why. A claim that can't be checked here names
 what is missing and the command that would settle it.
 
-It takes about two minutes, writes only in a new directory of its own, and removes that
-directory at the end.`,
+It takes about two minutes, writes only in a new directory of its own, and removes
+that directory at the end.`,
 		Example: `  holdfast audit
   holdfast audit --list`,
 		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "bytes were wrong: no verdict of a claim is an error"}),

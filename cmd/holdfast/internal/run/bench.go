@@ -147,7 +147,7 @@ func (b *benchmark) addFlags(cmd *cobra.Command) {
 	f.Var(cli.Once("duration", &b.budget, cli.ParseTime(time.Second)), "time", "fit the run into this time, calibration included (default: 50s;\nwith --steady 1m for each policy)")
 	f.BoolVar(&b.list, "list", false, "list the studies: what each asks, how long it takes, what it writes")
 	f.BoolVar(&b.dryRun, "dry-run", false, "show what would be measured, and write nothing")
-	f.VarP(cli.Once("file", &b.file, cli.NewFile), "output", "o", "keep all results in this new file (JSON Lines), for holdfast report")
+	f.VarP(cli.Once("file", &b.file, cli.NewLines("results.jsonl")), "output", "o", "keep all results in this new file (JSON Lines), for holdfast report")
 	b.addLoadFlags(cmd)
 	f.Var(cli.Once("percent", &b.width, cli.ParseShare("width")), "width", "end when every ratio is known to ± this, or the time is up\n(default: 5%)")
 	f.Var(cli.Once("number", &b.rounds, parseNumber("rounds", maxRounds)), "rounds", "run every policy just this many times, however well it is known")

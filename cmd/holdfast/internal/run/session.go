@@ -35,7 +35,8 @@ type session struct {
 	counts
 	results
 	show  *cli.Progress
-	shown int // the last round that was shown
+	shown int  // the last round that was shown
+	told  bool // the first figures
 	live  *following
 	clock clock
 }
@@ -440,6 +441,12 @@ func (s *session) kept(hint string) string {
 // showStep shows the next trial: on a terminal each, else the first one of each round. It
 // writes between trials, off the clock.
 func (s *session) showStep(step trial.Step) {
+	if step.Round == 1 && !s.told {
+		s.told = true
+		if text := firstFigures(s.run); text != "" {
+			s.say("%s", text)
+		}
+	}
 	if s.show.IsTerminal {
 		s.show.Steps(stepText(step), step.Trial-1, max(step.Trials, step.Trial))
 		return
