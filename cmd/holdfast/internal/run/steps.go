@@ -20,8 +20,8 @@ func stepText(s trial.Step) string {
 	return fmt.Sprintf("round %d/%d, %s left, %s", s.Round, max(s.Round, s.Rounds), left, cellText(s.Cell))
 }
 
-// firstFigures says what a record took in the warm-up, at the least and at the most: the first figures of a
-// run, long before its table. It is empty where there are not two policies of a load.
+// firstFigures says what a record took in the warm-up, at the least and at the most. They come
+// long before the table of a run. It is empty where there are not two policies of a load.
 func firstFigures(run result.Run) string {
 	var load figure.Load
 	var least, most float64
