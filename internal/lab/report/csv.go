@@ -2,15 +2,14 @@ package report
 
 import (
 	"encoding"
+	"encoding/csv"
 	"fmt"
 	"io"
 	"maps"
 	"reflect"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/lab/result"
@@ -63,12 +62,12 @@ func columnsOf(t reflect.Type, prefix string) []csvColumn {
 
 var textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
 
-// append appends the column's value in v; what the results leave out is empty.
-func (c csvColumn) append(to []byte, v reflect.Value) []byte {
+// text returns the column's value in v; what the results leave out is empty.
+func (c csvColumn) text(v reflect.Value) string {
 	for _, i := range c.fields {
 		if v.Kind() == reflect.Pointer {
 			if v.IsNil() {
-				return to
+				return ""
 			}
 			v = v.Elem()
 		}
@@ -76,33 +75,23 @@ func (c csvColumn) append(to []byte, v reflect.Value) []byte {
 	}
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
-			return to
+			return ""
 		}
 		v = v.Elem()
 	} else if c.omitEmpty && v.IsZero() {
-		return to
+		return ""
 	}
-	switch {
-	case v.CanInt():
-		return strconv.AppendInt(to, v.Int(), 10)
-	case v.CanFloat():
-		return strconv.AppendFloat(to, v.Float(), 'g', -1, 64)
-	}
-	return appendCSV(to, fmt.Sprint(v.Interface()))
+	return fieldText(v)
 }
 
-// appendCSV appends texts as fields (RFC 4180), with a comma in between.
-func appendCSV(to []byte, texts ...string) []byte {
-	for i, text := range texts {
-		if i > 0 {
-			to = append(to, ',')
-		}
-		if strings.ContainsAny(text, ",\"\r\n") || strings.HasPrefix(text, " ") || text == `\.` { // as encoding/csv has it
-			text = `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
-		}
-		to = append(to, text...)
+func fieldText(v reflect.Value) string {
+	switch {
+	case v.CanInt():
+		return strconv.FormatInt(v.Int(), 10)
+	case v.CanFloat():
+		return strconv.FormatFloat(v.Float(), 'g', -1, 64)
 	}
-	return to
+	return fmt.Sprint(v.Interface())
 }
 
 // runColumns are the run's own, and whether the trial is of a whole round. Only
@@ -144,7 +133,7 @@ func writeCSV(w io.Writer, run result.Run) error {
 	for i := range trials {
 		trials[i] = &run.Trials[i]
 	}
-	table := tidyTable{trial: columnsOf(reflect.TypeFor[result.Trial](), ""), values: valueNames(trials...)}
+	table, out := tidyTable{trial: columnsOf(reflect.TypeFor[result.Trial](), ""), values: valueNames(trials...)}, csv.NewWriter(w)
 	for _, c := range columnsOf(reflect.TypeFor[result.Cell](), "") {
 		if name, ok := cellNames[c.name]; ok {
 			c.name = name
@@ -153,60 +142,45 @@ func writeCSV(w io.Writer, run result.Run) error {
 			table.cell = append(table.cell, c)
 		}
 	}
-	if _, err := w.Write(append(appendCSV(nil, table.head()...), '\n')); err != nil {
+	if err := out.Write(table.head()); err != nil {
 		return err
 	}
-	begins, whole := map[string][]byte{}, map[int]bool{} // the row of a cell, but for the trial's
+	begins, whole := map[string][]string{}, map[int]bool{} // the row of a cell, but for the trial's
 	x, h := run.Indexed(), run.Header
-	first := appendCSV(nil, h.StartedAt.Format(time.RFC3339), h.Study, fmt.Sprint(h.Seed))
 	for _, c := range h.Cells {
-		var row []byte
+		row := []string{h.StartedAt.Format(time.RFC3339), h.Study, fmt.Sprint(h.Seed), ""}
 		for _, column := range table.cell {
-			row = column.append(append(row, ','), reflect.ValueOf(c))
+			row = append(row, column.text(reflect.ValueOf(c)))
 		}
 		begins[c.Name] = row
 		for _, t := range x.Rounded(c.Name) {
 			whole[t.Round] = true
 		}
 	}
-	// All CPUs write rows, some for each.
-	const rows = 512
-	parts := make([][]byte, runtime.GOMAXPROCS(0))
-	for len(trials) > 0 {
-		var all sync.WaitGroup
-		for i := range parts {
-			some := trials[:min(rows, len(trials))]
-			trials = trials[len(some):]
-			all.Go(func() {
-				b := parts[i][:0]
-				for _, t := range some {
-					b = strconv.AppendBool(append(append(b, first...), ','), whole[t.Round])
-					b = append(table.rest(append(b, begins[t.Cell]...), t), '\n')
-				}
-				parts[i] = b
-			})
-		}
-		all.Wait()
-		for _, b := range parts {
-			if _, err := w.Write(b); err != nil {
-				return err
-			}
+	var row []string
+	for _, t := range trials {
+		row = append(row[:0], begins[t.Cell]...)
+		row[len(runColumns)-1] = fmt.Sprint(whole[t.Round])
+		if err := out.Write(table.rest(row, t)); err != nil {
+			return err
 		}
 	}
-	return nil
+	out.Flush()
+	return out.Error()
 }
 
 // rest appends what is the trial's to a row.
-func (t tidyTable) rest(row []byte, trial *result.Trial) []byte {
+func (t tidyTable) rest(row []string, trial *result.Trial) []string {
 	v := reflect.ValueOf(trial).Elem()
 	for _, column := range t.trial {
-		row = column.append(append(row, ','), v)
+		row = append(row, column.text(v))
 	}
 	for _, name := range t.values {
-		row = append(row, ',')
+		text := ""
 		if v, ok := trial.Values[name]; ok {
-			row = strconv.AppendFloat(row, v, 'g', -1, 64)
+			text = fieldText(reflect.ValueOf(v))
 		}
+		row = append(row, text)
 	}
 	return row
 }
