@@ -38,6 +38,9 @@ func WriteOut(stdout io.Writer, path string, write func(io.Writer) error) error 
 // left.
 func writeNew(flag, path string, write func(io.Writer) error) error {
 	dir, name := filepath.Split(path)
+	if name == "" { // a directory's, as the slash says
+		return IsFree(flag, path)
+	}
 	directory, err := os.OpenRoot(cmp.Or(dir, "."))
 	if err != nil {
 		return cannotWriteNew(flag, path, err)

@@ -134,6 +134,9 @@ func (g *generation) run(cmd *cobra.Command, file, sizeText string) (err error) 
 		if units, _, ok := strings.Cut(sizeText, "."); ok && units != "" && strings.Trim(units, "0123456789") == "" {
 			return cli.Misuse("take a smaller unit: 1500kB and not 1.5MB", "size %q is a fraction", sizeText)
 		}
+		if _, turned := holdfast.ParseSize(file); turned == nil {
+			return cli.Misuse("the file comes first: holdfast gen source "+file, "%q is no size, and %q is one", sizeText, file)
+		}
 		sentence, hint, _ := strings.Cut(cli.PlainText(err), "; ")
 		return cli.Misuse(cmp.Or(hint, "no file can be as large as that"), "%s", sentence)
 	}

@@ -111,10 +111,9 @@ func (a *audit) run(cmd *cobra.Command) error {
 	case a.from != "" && (changed("dir") || changed("fs") || a.full || a.dir != "" || changed("time") || a.dryRun || changed("seed")):
 		return cli.Misuse("it goes with --claim and --export", "--from judges what is measured already, which the other flags contradict")
 	}
-	if a.dir != "" {
-		if err := errors.Join(cli.IsFree("-o", a.dir), cli.IsFree("--page", a.page)); err != nil {
-			return err
-		}
+	// Before anything is measured.
+	if err := errors.Join(cli.IsFree("-o", a.dir), cli.IsFree("--page", a.page)); err != nil {
+		return err
 	}
 	switch {
 	case a.list:
