@@ -1,11 +1,17 @@
 package report_test
 
 import (
+	"compress/gzip"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/lab/advise"
+	"github.com/holdfast-go/holdfast/internal/lab/report"
+	"github.com/holdfast-go/holdfast/internal/lab/result"
 )
 
 // TestCostStandsAgainstLoss reads the first picture of the page. It has bands in the order of loss,
@@ -57,4 +63,42 @@ func TestCostStandsAgainstLoss(t *testing.T) {
 	if len(dots) < 4 || len(onPath) < 2 {
 		t.Errorf("%d dots, %d on the frontier", len(dots), len(onPath))
 	}
+}
+
+// TestNeededLossSaysWhichSideKeepsIt: the policies of a size stand between those that lose nothing and those of a time.
+func TestNeededLossSaysWhichSideKeepsIt(t *testing.T) {
+	f, err := os.Open("../../../docs/measured/policy.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := result.Read(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(text string, want ...string) {
+		t.Helper()
+		need, err := advise.ParseNeed(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var page strings.Builder
+		if err := report.HTML(&page, run, report.More{Need: need}); err != nil {
+			t.Fatal(err)
+		}
+		var said []string
+		for _, m := range regexp.MustCompile(`>need: loss&lt;=[0-9s]*, ([a-z ]*)<`).FindAllStringSubmatch(page.String(), -1) {
+			said = append(said, m[1])
+		}
+		if !slices.Equal(said, want) {
+			t.Errorf("%s: %q, want %q", text, said, want)
+		}
+	}
+	check("loss<=2s", "not promised below", "promised below", "not promised below")
+	check("loss<=0", "not promised below")
+	check("rate>=50k/s")
 }
