@@ -105,3 +105,29 @@ func TestAStrangerLearnsWhichDirectoryItMayNotUse(t *testing.T) {
 		})
 	}
 }
+
+// TestClosedLogIsUnlockedForAllDescriptors: a process that is forked meanwhile has them too, until it runs its program.
+func TestClosedLogIsUnlockedForAllDescriptors(t *testing.T) {
+	dir := t.TempDir()
+	l, _, err := Open(dir, small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fd := range []int{l.dir.fd, l.dir.lock} {
+		forked, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(forked)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l, _, err = Open(dir, small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

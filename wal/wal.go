@@ -431,6 +431,8 @@ func (d *directory) close() error {
 	var errs []error
 	for _, fd := range []int{d.lock, d.fd} {
 		if d.disk != nil && fd >= 0 {
+			// A process that is being forked has the descriptor too, until it runs its program.
+			_ = d.disk.Unlock(fd) // one that is not locked, or that no call unlocks, is closed alike
 			errs = append(errs, d.disk.Close(fd))
 		}
 	}
