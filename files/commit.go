@@ -40,10 +40,15 @@ func newStreamBatch() *streamBatch { return &streamBatch{done: make(chan struct{
 func (t *streams) commitLocked(ctx context.Context, s *stream, n int64) error {
 	mine := span{s.accepted - n, s.accepted}
 	var ended error
-	if t.policy.Sync.Mode == holdfast.SyncEach {
-		t.makeDurableLocked(ctx, []goal{{s, mine.to}})
-	} else {
+	for again := true; again; {
+		if t.policy.Sync.Mode == holdfast.SyncEach {
+			t.makeDurableLocked(ctx, []goal{{s, mine.to}})
+			break
+		}
 		ended = t.joinLocked(ctx, s)
+		// A step may have failed, and another call has written meanwhile what it could not.
+		isOver := ended == nil && s.failed == nil && s.final == nil && s.unnamed == nil
+		again = isOver && s.safe < mine.to && mine.within(s.lost) == 0 && !t.closing
 	}
 	switch {
 	case mine.within(s.lost) > 0:
