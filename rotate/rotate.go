@@ -274,7 +274,7 @@ func (f *File) asked(what func()) error {
 
 // Sync makes all that was accepted before the call durable, with the names of its files. Only
 // under sync=never it covers the current file alone. It returns a failed sync of an earlier
-// file too, once and to one caller: others must hear of it from that one, or from OnError.
+// file too, once and to one caller. Others must hear of it from that one, or from OnError.
 func (f *File) Sync() error {
 	f.mu.RLock()
 	c := f.current.Load()
