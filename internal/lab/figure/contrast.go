@@ -222,9 +222,11 @@ func firstTurns(run result.Run, n int) result.Run {
 		return run
 	}
 	run.Trials = slices.Clone(run.Trials)
-	for i := range run.Trials {
-		if t := &run.Trials[i]; len(t.Turns) > n {
-			t.Records, t.Turns = t.Records/int64(len(t.Turns))*int64(n), t.Turns[:n]
+	for i, t := range run.Trials {
+		if len(t.Turns) > n {
+			fewer := *t
+			fewer.Records, fewer.Turns = t.Records/int64(len(t.Turns))*int64(n), t.Turns[:n]
+			run.Trials[i] = &fewer
 		}
 	}
 	return run
@@ -232,12 +234,12 @@ func firstTurns(run result.Run, n int) result.Run {
 
 // leastLoop returns the empty loop of the trial in turns that had the fastest CPU, or 0 if one does not know its own.
 func leastLoop(run result.Run) (least time.Duration) {
-	for i, t := range run.Trials {
+	for _, t := range run.Trials {
 		switch {
 		case len(t.Turns) > 0 && t.EmptyLoop <= 0:
 			return 0
 		case len(t.Turns) > 0 && (least == 0 || t.EmptyLoop < least):
-			least = run.Trials[i].EmptyLoop
+			least = t.EmptyLoop
 		}
 	}
 	return least
@@ -250,12 +252,16 @@ func atOneSpeed(run result.Run, loop time.Duration) result.Run {
 		return max(1, time.Duration(float64(d)*float64(loop)/float64(own)))
 	}
 	run.Trials, run.Controls = slices.Clone(run.Trials), slices.Clone(run.Controls)
-	for i := range run.Trials {
-		t := &run.Trials[i]
-		t.Turns = slices.Clone(t.Turns)
-		for n := range t.Turns {
-			t.Turns[n] = scaled(t.Turns[n], t.EmptyLoop)
+	for i, t := range run.Trials {
+		if len(t.Turns) == 0 {
+			continue
 		}
+		other := *t
+		other.Turns = slices.Clone(t.Turns)
+		for n, d := range t.Turns {
+			other.Turns[n] = scaled(d, t.EmptyLoop)
+		}
+		run.Trials[i] = &other
 	}
 	for i := range run.Controls {
 		if c := &run.Controls[i]; c.Loop > 0 {

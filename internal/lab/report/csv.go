@@ -129,11 +129,7 @@ func valueNames(trials ...*result.Trial) []string {
 
 // writeCSV writes a row for each trial, in the order in which they were run.
 func writeCSV(w io.Writer, run result.Run) error {
-	trials := make([]*result.Trial, len(run.Trials))
-	for i := range trials {
-		trials[i] = &run.Trials[i]
-	}
-	table, out := tidyTable{trial: columnsOf(reflect.TypeFor[result.Trial](), ""), values: valueNames(trials...)}, csv.NewWriter(w)
+	table, out := tidyTable{trial: columnsOf(reflect.TypeFor[result.Trial](), ""), values: valueNames(run.Trials...)}, csv.NewWriter(w)
 	for _, c := range columnsOf(reflect.TypeFor[result.Cell](), "") {
 		if name, ok := cellNames[c.name]; ok {
 			c.name = name
@@ -158,7 +154,7 @@ func writeCSV(w io.Writer, run result.Run) error {
 		}
 	}
 	var row []string
-	for _, t := range trials {
+	for _, t := range run.Trials {
 		row = append(row[:0], begins[t.Cell]...)
 		row[len(runColumns)-1] = fmt.Sprint(whole[t.Round])
 		if err := out.Write(table.rest(row, t)); err != nil {

@@ -165,7 +165,7 @@ func (f *File) line(v any) error {
 // Write writes a run as [Read] reads it. A torn line is not written again. It refuses trials that
 // [ReadMerged] has merged.
 func Write(w io.Writer, run Run) error {
-	if slices.ContainsFunc(run.Trials, func(t Trial) bool { return t.Latency.mean > 0 }) {
+	if slices.ContainsFunc(run.Trials, func(t *Trial) bool { return t.Latency.mean > 0 }) {
 		return errors.New("the distributions of single trials are merged, and can't be written")
 	}
 	e := json.NewEncoder(w)
@@ -186,7 +186,7 @@ func Write(w io.Writer, run Run) error {
 				return err
 			}
 		}
-		if err := e.Encode(trial{kindTrial, t}); err != nil {
+		if err := e.Encode(trial{kindTrial, *t}); err != nil {
 			return err
 		}
 	}
@@ -363,8 +363,8 @@ const batchLines = 1024
 
 // read takes the next lines with their ends, and begins to decode them; an empty file has one empty line.
 func (b *batch) read(from *bufio.Reader, before int, r reader) {
-	if b.before, b.err = before, nil; b.trials == nil {
-		b.trials, b.bins = make([]Trial, batchLines), make([][]bin, batchLines)
+	if b.before, b.err = before, nil; b.bins == nil {
+		b.bins = make([][]bin, batchLines)
 		for range runtime.GOMAXPROCS(0) {
 			b.workers = append(b.workers, &decoder{texts: map[string]string{}})
 		}
@@ -387,7 +387,7 @@ func (b *batch) read(from *bufio.Reader, before int, r reader) {
 		b.lines = append(b.lines, b.room[begin:end])
 		begin = end
 	}
-	clear(b.trials)
+	b.trials = make([]Trial, len(b.lines))
 	var taken atomic.Int64
 	for _, d := range b.workers {
 		d.merges, d.bins = before >= r.apart, d.bins[:0]
@@ -594,15 +594,10 @@ func (r *reader) append(t *Trial) error {
 	if !known {
 		return fmt.Errorf("the cell %q is not in the header", t.Cell)
 	}
-	n := len(r.run.Trials)
-	if n == r.most {
+	if len(r.run.Trials) == r.most {
 		return fmt.Errorf("%w: the file has more than %d", ErrTooMany, r.most)
 	}
-	if n == cap(r.run.Trials) && n >= 50_000 {
-		// Memory that is not used yet costs nothing; a copy of hundreds of megabytes does.
-		r.run.Trials = slices.Grow(r.run.Trials, r.most-n)
-	}
-	r.run.Trials = append(r.run.Trials, *t)
-	r.run.Trials[n].Cell = name // one text in memory
+	t.Cell = name // one text in memory
+	r.run.Trials = append(r.run.Trials, t)
 	return nil
 }

@@ -87,8 +87,9 @@ func (r Run) On(fileSystem string) Run {
 	}
 	for _, t := range r.Trials {
 		if name, ok := strings.CutPrefix(t.Cell, prefix); ok && (t.Round == 0 || whole[t.Round]) {
-			t.Cell = name
-			part.Trials = append(part.Trials, t)
+			named := *t
+			named.Cell = name
+			part.Trials = append(part.Trials, &named)
 		}
 	}
 	return part

@@ -14,8 +14,7 @@ type Indexed struct {
 func (r Run) Indexed() Indexed {
 	x := Indexed{Run: r, rounded: make(map[string][]*Trial, len(r.Header.Cells)), counted: map[string]int{}}
 	whole := r.wholeRounds()
-	for i := range r.Trials {
-		t := &r.Trials[i]
+	for i, t := range r.Trials {
 		if _, known := x.counted[t.Cell]; t.SystemCalls != nil && !known {
 			x.counted[t.Cell] = i
 		}
@@ -38,5 +37,5 @@ func (x Indexed) Counted(cell string) (Trial, bool) {
 	if !ok {
 		return Trial{}, false
 	}
-	return x.Trials[at], true
+	return *x.Trials[at], true
 }

@@ -215,9 +215,8 @@ type sumOf struct {
 
 // merge adds the bins of a round's trials to the sums, and reports whether there were any.
 // Held has those of all their latencies, one after the other. The bins of a round that is not whole are in no figure.
-func merge(sums map[sumOf]*sum, trials []Trial, held []bin, whole bool) (any bool) {
-	for i := range trials {
-		t := &trials[i]
+func merge(sums map[sumOf]*sum, trials []*Trial, held []bin, whole bool) (any bool) {
+	for _, t := range trials {
 		for kind, l := range t.latencies() {
 			if l == nil || l.bins == 0 || !whole {
 				continue

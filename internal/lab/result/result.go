@@ -32,7 +32,7 @@ const SchemaVersion = 3
 type Run struct {
 	Header  Header
 	Resumed []Resumption // each time that the run was taken up again
-	Trials  []Trial      // in the order in which they were run
+	Trials  []*Trial     // in the order in which they were run
 	// Controls are of the rounds that were run in processes of their own, in their order.
 	Controls []Control
 	End      *End // nil: the file has no end line, because the program was killed
@@ -434,8 +434,8 @@ func (r Run) RoundedOf(is func(Cell) bool) iter.Seq[*Trial] {
 		wanted[c.Name] = is(c)
 	}
 	return func(yield func(*Trial) bool) {
-		for i := range r.Trials {
-			if t := &r.Trials[i]; t.Round > 0 && whole[t.Round] && wanted[t.Cell] && !yield(t) {
+		for _, t := range r.Trials {
+			if t.Round > 0 && whole[t.Round] && wanted[t.Cell] && !yield(t) {
 				return
 			}
 		}

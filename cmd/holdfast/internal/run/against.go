@@ -202,12 +202,12 @@ func (a *alternation) pair(ctx context.Context, number int) (err error) {
 		if c.Estimate > longTurn {
 			turns = 1
 		}
-		var trials [2][]result.Trial
+		var trials [2][]*result.Trial
 		for turn := range 2 * turns {
 			i := order[(turn+1)/2%2]
 			if err := side(i, func() error {
 				m, err := processes[i].Run(c.Cell)
-				trials[i] = append(trials[i], result.Trial{Cell: c.Name, Round: number, Position: position + 1, Measurement: m})
+				trials[i] = append(trials[i], &result.Trial{Cell: c.Name, Round: number, Position: position + 1, Measurement: m})
 				return err
 			}); err != nil {
 				return err
@@ -215,8 +215,8 @@ func (a *alternation) pair(ctx context.Context, number int) (err error) {
 		}
 		cost := figure.LoadOf(c.Cell).Costs
 		for i, run := range []*result.Run{&a.a, &a.b} {
-			run.Trials = append(run.Trials, slices.MinFunc(trials[i], func(a, b result.Trial) int {
-				return cmp.Compare(cost([]*result.Trial{&a})[0], cost([]*result.Trial{&b})[0])
+			run.Trials = append(run.Trials, slices.MinFunc(trials[i], func(a, b *result.Trial) int {
+				return cmp.Compare(cost([]*result.Trial{a})[0], cost([]*result.Trial{b})[0])
 			}))
 		}
 	}

@@ -330,7 +330,7 @@ func (s *session) Done(t result.Trial) error {
 	if t.Round == 0 && t.SystemCalls == nil {
 		t.SystemCalls = s.traced[t.Cell]
 	}
-	s.run.Trials = append(s.run.Trials, t)
+	s.run.Trials = append(s.run.Trials, &t)
 	if s.live != nil {
 		s.live.done(s.run.Header, t)
 	}

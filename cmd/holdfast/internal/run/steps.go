@@ -35,7 +35,7 @@ func firstFigures(run result.Run) string {
 			if t.Cell != c.Name || t.Round != 0 {
 				continue
 			}
-			cost := of.Costs([]*result.Trial{&t})[0]
+			cost := of.Costs([]*result.Trial{t})[0]
 			if least == 0 || cost < least {
 				least, cheapest = cost, c
 			}

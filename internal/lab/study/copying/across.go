@@ -207,8 +207,9 @@ func readTogether(all []study.Evidence) (run result.Run) {
 			run.Header.Cells = append(run.Header.Cells, c)
 		}
 		for _, t := range e.Run.Trials {
-			t.Cell = result.Named(e.FileSystem, t.Cell)
-			run.Trials = append(run.Trials, t)
+			named := *t
+			named.Cell = result.Named(e.FileSystem, t.Cell)
+			run.Trials = append(run.Trials, &named)
 		}
 	}
 	return run

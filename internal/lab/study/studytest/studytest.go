@@ -51,7 +51,7 @@ type runWatcher result.Run
 
 func (w *runWatcher) Begin(trial.Step) {}
 func (w *runWatcher) Done(t result.Trial) error {
-	w.Trials = append(w.Trials, t)
+	w.Trials = append(w.Trials, &t)
 	return nil
 }
 
@@ -64,7 +64,7 @@ func Planted(rounds int, plant func(arm string, round int, m *result.Measurement
 		for round := 1; round <= rounds; round++ {
 			m := result.Measurement{Records: 1}
 			plant(arm, round, &m)
-			run.Trials = append(run.Trials, result.Trial{Cell: arm, Round: round, Measurement: m})
+			run.Trials = append(run.Trials, &result.Trial{Cell: arm, Round: round, Measurement: m})
 		}
 	}
 	return study.EvidenceOf(run)
