@@ -98,7 +98,7 @@ func (f *fixture) write(rounds int) string {
 			one := f.trial(c, round)
 			one.Position, one.StartNs = i+1, start
 			start += one.Elapsed
-			f.run.Trials = append(f.run.Trials, one)
+			f.run.Trials = append(f.run.Trials, &one)
 		}
 	}
 	f.run.End = &result.End{State: result.Complete, Rounds: rounds, Elapsed: start}

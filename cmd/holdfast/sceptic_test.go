@@ -88,7 +88,7 @@ type asked struct {
 func (a *asked) Begin(trial.Step) {}
 
 func (a *asked) Done(t result.Trial) error {
-	a.run.Trials = append(a.run.Trials, t)
+	a.run.Trials = append(a.run.Trials, &t)
 	if t.Position == len(a.run.Header.Cells) {
 		a.between(t.Round)
 	}

@@ -41,7 +41,7 @@ func planted(rounds int) result.Run {
 		run.Header.Cells = append(run.Header.Cells, result.Cell{Name: name, Policy: p, RecordBytes: 128, Writers: 64, Records: 1000})
 		for round := 1; round <= rounds; round++ {
 			elapsed := time.Duration(float64(i+1) * 1e9 * (1 + r.Float64()))
-			run.Trials = append(run.Trials, result.Trial{Cell: name, Round: round, Measurement: result.Measurement{
+			run.Trials = append(run.Trials, &result.Trial{Cell: name, Round: round, Measurement: result.Measurement{
 				Records: 1000, Size: 128000, Elapsed: elapsed, Usage: result.Usage{User: elapsed / 3},
 			}})
 		}

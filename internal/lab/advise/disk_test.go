@@ -41,7 +41,7 @@ func simulated(t *testing.T, all ...waiting) figure.Figures {
 			}
 			m := result.Measurement{Records: 1500, Size: 150_000, Elapsed: ms * 500, Write: ms * 500, Latency: l, Service: &l, Replayed: &l, Behind: w.behind}
 			m.User, m.Writer.Syncs, m.Writer.LongestSync = ms*50, 1500, 20*ms
-			run.Trials = append(run.Trials, result.Trial{Cell: c.Name, Round: round, Measurement: m})
+			run.Trials = append(run.Trials, &result.Trial{Cell: c.Name, Round: round, Measurement: m})
 		}
 	}
 	f, err := figure.Of(run)

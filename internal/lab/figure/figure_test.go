@@ -50,7 +50,7 @@ func planted(plants ...plant) result.Run {
 				m.User = time.Duration(p.cpuMs[i]) * time.Millisecond
 			}
 			m.Writer.SystemCalls = 500
-			run.Trials = append(run.Trials, result.Trial{Cell: p.cell.Name, Round: i + 1, Measurement: m})
+			run.Trials = append(run.Trials, &result.Trial{Cell: p.cell.Name, Round: i + 1, Measurement: m})
 		}
 	}
 	run.End = &result.End{State: result.Complete, Rounds: len(plants[0].ms)}
@@ -79,7 +79,7 @@ func TestFiguresByHand(t *testing.T) {
 		m.BlocksIn, m.BlocksOut, m.Allocations, m.Allocated = 6000, 7000, 8000, 9000
 		m.Open, m.Write, m.Flush, m.Sync, m.Close = 1, m.Elapsed/2, 3, 4, 5
 	}
-	run.Trials = append(run.Trials, result.Trial{Cell: "a", Measurement: result.Measurement{
+	run.Trials = append(run.Trials, &result.Trial{Cell: "a", Measurement: result.Measurement{
 		Records: 1000, Elapsed: 1, SystemCalls: &result.SystemCalls{Total: 50, Writes: 30, Syncs: 10, Source: "ptrace", Records: 100},
 	}})
 	r := of(t, run).Groups[0].Rows[0]

@@ -83,7 +83,7 @@ func TestHarnessIsSubtracted(t *testing.T) {
 		run.Trials[i].Write = run.Trials[i].Elapsed
 	}
 	for name, calls := range map[string]int64{"a": 510, "slow": 1010, "empty": 10} {
-		run.Trials = append(run.Trials, result.Trial{Cell: name, Measurement: result.Measurement{Records: 1000, Elapsed: 1, SystemCalls: &result.SystemCalls{Total: calls}}})
+		run.Trials = append(run.Trials, &result.Trial{Cell: name, Measurement: result.Measurement{Records: 1000, Elapsed: 1, SystemCalls: &result.SystemCalls{Total: calls}}})
 	}
 	f := of(t, run)
 	rows := f.Groups[0].Rows
@@ -248,7 +248,7 @@ func TestShortTrialsAreLeftOut(t *testing.T) {
 		p.Every, p.Rate, control.Every, control.Rate = 1, 1000, 1, 1000
 		run := planted(plant{cell: p, ms: steps(3500, 12), cpuMs: steps(100, 12)}, plant{cell: control, ms: steps(3500, 12), cpuMs: steps(100, 12)})
 		for i := range run.Trials {
-			trial := &run.Trials[i]
+			trial := run.Trials[i]
 			if trial.Write, trial.SyncsWriting = trial.Elapsed, 3; trial.Cell == "p" && trial.Round <= short {
 				trial.SyncsWriting, trial.User = 2, 10*trial.User
 			}

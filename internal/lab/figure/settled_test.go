@@ -37,7 +37,7 @@ func TestSettledLooksAtWhatIsShown(t *testing.T) {
 	paced.Every = 2
 	for rounds, want := range map[int]bool{figure.PacedRounds - 1: false, figure.PacedRounds: true} {
 		run := with(plant{cell: paced, ms: wild})
-		run.Trials = slices.DeleteFunc(run.Trials, func(t result.Trial) bool { return t.Cell == "paced" && (t.Round%2 == 0 || t.Round/2 >= rounds) })
+		run.Trials = slices.DeleteFunc(run.Trials, func(t *result.Trial) bool { return t.Cell == "paced" && (t.Round%2 == 0 || t.Round/2 >= rounds) })
 		check(fmt.Sprintf("%d paced trials", rounds), run, want)
 	}
 

@@ -20,7 +20,7 @@ func TestTimesAreThoseOfTheFigures(t *testing.T) {
 		plant{cell: under(t, "each", "sync=each"), ms: steps(800, 12)}, plant{cell: twinOf("never"), ms: steps(1000, 12)}, plant{cell: empty, ms: steps(3, 12)},
 		plant{cell: open, ms: steps(700, 12)}, plant{cell: arm, ms: steps(600, 12)}, plant{cell: under(t, "turns", "sync=each"), ms: steps(500, 12)})
 	for i := range run.Trials {
-		trial := &run.Trials[i]
+		trial := run.Trials[i]
 		trial.Write, trial.Sync, trial.Flush, trial.Close = trial.Elapsed*6/10, trial.Elapsed*2/10, trial.Elapsed/10, trial.Elapsed/10
 		h := result.NewHistogram()
 		for n := range 100 {

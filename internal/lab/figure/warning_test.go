@@ -59,7 +59,7 @@ func checkWarning(t *testing.T, code string, change func(*result.Run)) figure.Wa
 func eachTrial(r *result.Run, name string, change func(*result.Trial)) {
 	for i := range r.Trials {
 		if r.Trials[i].Cell == name {
-			change(&r.Trials[i])
+			change(r.Trials[i])
 		}
 	}
 }
@@ -188,7 +188,7 @@ func TestWarnsOfSyncsThatAreTooFast(t *testing.T) {
 // 100 to 102 ms and half of that of a CPU.
 func active(r *result.Run, rounds []int, change func(*result.Trial, *machine.Activity)) {
 	for i := range r.Trials {
-		t := &r.Trials[i]
+		t := r.Trials[i]
 		t.Elapsed, t.User = 100*time.Millisecond, 50*time.Millisecond
 		if slices.Contains(rounds, t.Round) {
 			t.Activity = &machine.Activity{}

@@ -45,7 +45,7 @@ func curved(t *testing.T) sheet {
 			}
 			m.User, m.System = time.Duration(i+1)*25*time.Millisecond, time.Duration(i+1)*75*time.Millisecond
 			m.Elapsed = m.Open + m.Write + m.Flush + m.Sync + m.Close
-			run.Trials = append(run.Trials, result.Trial{Cell: c.Name, Round: round, Measurement: m})
+			run.Trials = append(run.Trials, &result.Trial{Cell: c.Name, Round: round, Measurement: m})
 		}
 	}
 	s, err := newSheet(run)

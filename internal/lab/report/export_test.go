@@ -206,7 +206,7 @@ func TestBenchmarkHasThePercentilesOfTheTable(t *testing.T) {
 		return l
 	}
 	for i := range run.Trials {
-		tr := &run.Trials[i]
+		tr := run.Trials[i]
 		if tr.Cell == of { // slow in three of the ten rounds: in none is there a p99
 			tr.Latency = of200(time.Millisecond)
 			if tr.Round <= 3 {
@@ -255,7 +255,7 @@ func TestBenchmarkHasThePercentilesOfTheTable(t *testing.T) {
 		t.Errorf("%d lines with CPU time, want %d", got, want)
 	}
 	// The sum is exact however short a trial is; a cell with a trial that has none has none.
-	one := &run.Trials[slices.IndexFunc(run.Trials, func(tr result.Trial) bool { return tr.Cell == of && tr.Round > 0 })]
+	one := run.Trials[slices.IndexFunc(run.Trials, func(tr *result.Trial) bool { return tr.Cell == of && tr.Round > 0 })]
 	one.User, one.System = 0, 0
 	if got, want := strings.Count(export(t, run, report.Benchmark), " cpu-sec/op"), 7*10; got != want {
 		t.Errorf("%d lines with CPU time, want %d", got, want)

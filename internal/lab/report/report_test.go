@@ -65,7 +65,7 @@ func planted(t *testing.T, rounds int) result.Run {
 
 var plantedTimes = []int{140, 10, 11, 300, 180, 12, 13, 25, 10} // ms a trial
 
-func plantedTrial(t testing.TB, c result.Cell, i, round int) result.Trial {
+func plantedTrial(t testing.TB, c result.Cell, i, round int) *result.Trial {
 	t.Helper()
 	elapsed := time.Duration(plantedTimes[i])*time.Millisecond + time.Duration((round*7+i*3)%5)*20*time.Microsecond
 	m := result.Measurement{
@@ -75,7 +75,7 @@ func plantedTrial(t testing.TB, c result.Cell, i, round int) result.Trial {
 	if round == 0 {
 		m.SystemCalls = &result.SystemCalls{Total: 23, Writes: 20}
 	}
-	return result.Trial{Cell: c.Name, Round: round, Measurement: m}
+	return &result.Trial{Cell: c.Name, Round: round, Measurement: m}
 }
 
 // plantedLatencies are those of plantedTimes, computed once: they take longer than all the
@@ -220,7 +220,7 @@ func paced(t *testing.T, rounds int) result.Run {
 			if round == 0 {
 				m.SystemCalls = &result.SystemCalls{Total: 13}
 			}
-			run.Trials = append(run.Trials, result.Trial{Cell: c.Name, Round: round, Measurement: m})
+			run.Trials = append(run.Trials, &result.Trial{Cell: c.Name, Round: round, Measurement: m})
 		}
 	}
 	group := run.Header.Cells[3]
@@ -343,7 +343,7 @@ func TestAtMostFiveDoubts(t *testing.T) {
 func TestWordsAgreeWithIntervals(t *testing.T) {
 	run := planted(t, 10)
 	for i := range run.Trials {
-		if trial := &run.Trials[i]; trial.Cell == run.Header.Cells[0].Name { // now it is as fast as the fastest, up and down
+		if trial := run.Trials[i]; trial.Cell == run.Header.Cells[0].Name { // now it is as fast as the fastest, up and down
 			trial.Write = 10*time.Millisecond + time.Duration(trial.Round%5-2)*500*time.Microsecond
 		}
 	}
@@ -372,7 +372,7 @@ func TestFileMakesTheSameBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, trial := range run.Trials {
-		err = errors.Join(err, f.Trial(trial))
+		err = errors.Join(err, f.Trial(*trial))
 	}
 	if err := errors.Join(err, f.Close(*run.End)); err != nil {
 		t.Fatal(err)
@@ -488,7 +488,7 @@ func TestSteadyRunsShowHowTheyCameToRest(t *testing.T) {
 		run.Header.Cells[i].Steady = true
 	}
 	for i := range run.Trials {
-		trial := &run.Trials[i]
+		trial := run.Trials[i]
 		trial.Steady = true
 		for n, mib := range []int64{4, 2, 1, 1, 1, 1, 1} {
 			trial.Samples = append(trial.Samples, result.Sample{

@@ -37,7 +37,7 @@ func plantedStudy(t *testing.T, rounds int) result.Run {
 		for round := range rounds + 1 {
 			m := result.Measurement{Records: 100_000, Size: 4_000_000, Elapsed: c.took * time.Duration(100+(round*7+i*3)%5) / 100, IO: &result.IO{Writes: c.calls}}
 			m.User, m.System = m.Elapsed/4, m.Elapsed/2
-			run.Trials = append(run.Trials, result.Trial{Cell: c.name, Round: round, Measurement: m})
+			run.Trials = append(run.Trials, &result.Trial{Cell: c.name, Round: round, Measurement: m})
 		}
 	}
 	run.Header.Missing = []result.Missing{
@@ -202,7 +202,7 @@ func studied(s study.Study, missing map[string]string) result.Run {
 			m := result.Measurement{Records: c.Records, Size: c.Records, Elapsed: time.Duration(c.Records)*time.Microsecond + time.Duration(i*1_234_567+round*11_111_111)}
 			m.User, m.System = m.Elapsed*3/10, m.Elapsed*6/10
 			m.IO = &result.IO{Reads: 104_857_600, Writes: 104_857_600}
-			run.Trials = append(run.Trials, result.Trial{Cell: c.Name, Round: round, Position: i + 1, Measurement: m})
+			run.Trials = append(run.Trials, &result.Trial{Cell: c.Name, Round: round, Position: i + 1, Measurement: m})
 		}
 	}
 	return run

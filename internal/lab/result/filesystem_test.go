@@ -24,7 +24,7 @@ func alone(rounds int, seconds time.Duration) result.Run {
 	}
 	for round := range rounds + 1 {
 		for i, c := range run.Header.Cells {
-			run.Trials = append(run.Trials, result.Trial{Cell: c.Name, Round: round, Position: i + 1,
+			run.Trials = append(run.Trials, &result.Trial{Cell: c.Name, Round: round, Position: i + 1,
 				Measurement: result.Measurement{Records: 1, Elapsed: seconds * time.Second}})
 		}
 	}
@@ -47,8 +47,9 @@ func placed(r result.Run, made result.FileSystem) result.Run {
 		r.Header.Missing = append(r.Header.Missing, m.Placed(made.Name))
 	}
 	for _, t := range trials {
-		t.Cell = result.Named(made.Name, t.Cell)
-		r.Trials = append(r.Trials, t)
+		named := *t
+		named.Cell = result.Named(made.Name, t.Cell)
+		r.Trials = append(r.Trials, &named)
 	}
 	r.Header.FileSystems = []result.FileSystem{made}
 	return r
@@ -60,8 +61,9 @@ func joined(runs ...result.Run) result.Run {
 	h := &one.Header
 	for _, r := range runs[1:] {
 		for _, t := range r.Trials {
-			t.Position += len(h.Cells)
-			one.Trials = append(one.Trials, t)
+			after := *t
+			after.Position += len(h.Cells)
+			one.Trials = append(one.Trials, &after)
 		}
 		h.Cells = append(h.Cells, r.Header.Cells...)
 		h.Missing = append(h.Missing, r.Header.Missing...)
@@ -72,7 +74,7 @@ func joined(runs ...result.Run) result.Run {
 		h.Plan.Room += r.Header.Plan.Room
 		h.Plan.Files += r.Header.Plan.Files
 	}
-	slices.SortStableFunc(one.Trials, func(a, b result.Trial) int { return a.Round - b.Round })
+	slices.SortStableFunc(one.Trials, func(a, b *result.Trial) int { return a.Round - b.Round })
 	if one.End != nil {
 		end := *one.End
 		end.Rounds, end.Elapsed = one.Rounds(), end.Elapsed*time.Duration(len(runs))

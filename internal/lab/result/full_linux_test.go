@@ -37,7 +37,7 @@ func TestTrialThatDoesNotFitLeavesWholeLines(t *testing.T) {
 				t.Fatal(err)
 			}
 			limit(uint64(before.Size()) + fits)
-			failed := f.Trial(run.Trials[0])
+			failed := f.Trial(*run.Trials[0])
 			after, statErr := os.Stat(path)
 			limit(unix.RLIM_INFINITY)
 			if !errors.Is(failed, unix.EFBIG) || statErr != nil {
@@ -46,7 +46,7 @@ func TestTrialThatDoesNotFitLeavesWholeLines(t *testing.T) {
 			if after.Size() != before.Size() {
 				t.Errorf("%d bytes of a line that failed are left", after.Size()-before.Size())
 			}
-			if err := errors.Join(f.Trial(run.Trials[1]), f.Close(*run.End)); err != nil {
+			if err := errors.Join(f.Trial(*run.Trials[1]), f.Close(*run.End)); err != nil {
 				t.Fatal(err)
 			}
 			r, err := os.Open(path)

@@ -43,7 +43,7 @@ func planted(t *testing.T) result.Run {
 	return run
 }
 
-func plantedTrial(t *testing.T, cell string, round, position int) result.Trial {
+func plantedTrial(t *testing.T, cell string, round, position int) *result.Trial {
 	t.Helper()
 	h := result.NewHistogram()
 	for i := range 1000 {
@@ -54,7 +54,7 @@ func plantedTrial(t *testing.T, cell string, round, position int) result.Trial {
 		t.Fatal(err)
 	}
 	busy := time.Second
-	return result.Trial{Cell: cell, Round: round, Position: position, StartNs: 7, Measurement: result.Measurement{
+	return &result.Trial{Cell: cell, Round: round, Position: position, StartNs: 7, Measurement: result.Measurement{
 		Records: 10, Size: 1280, Elapsed: 15, Open: 1, Write: 2, Flush: 3, Sync: 4, Close: 5,
 		Usage:       result.Usage{User: 6, System: 7, VoluntarySwitches: 8, ForcedSwitches: 9, MinorFaults: 10, MajorFaults: 11, BlocksIn: 12, BlocksOut: 13},
 		SystemCalls: &result.SystemCalls{Total: 3, Writes: 2, Syncs: 1, Source: "tracepoints", Records: 5},
@@ -80,7 +80,7 @@ func write(t *testing.T, run result.Run) string {
 		}
 	}
 	for _, trial := range run.Trials {
-		if err := f.Trial(trial); err != nil {
+		if err := f.Trial(*trial); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -188,7 +188,7 @@ func TestResumeGoesOnAfterEveryCut(t *testing.T) {
 		if err != nil {
 			t.Fatalf("cut at byte %d: %v", cut, err)
 		}
-		if err := errors.Join(file.Trial(run.Trials[0]), file.Close(*run.End)); err != nil {
+		if err := errors.Join(file.Trial(*run.Trials[0]), file.Close(*run.End)); err != nil {
 			t.Fatal(err)
 		}
 		f, err := os.Open(path)
@@ -343,7 +343,7 @@ func TestPacedCellsAreNotInEveryRound(t *testing.T) {
 	run := result.Run{Header: result.Header{Cells: []result.Cell{{Name: "a"}, {Name: "p", Every: 2}}}}
 	for round, cells := range []string{"ap", "ap", "a", "pa", "a", "a"} {
 		for _, c := range cells {
-			run.Trials = append(run.Trials, result.Trial{Cell: string(c), Round: round})
+			run.Trials = append(run.Trials, &result.Trial{Cell: string(c), Round: round})
 		}
 	}
 	if run.Rounds() != 4 || len(run.Rounded("a")) != 4 || len(run.Rounded("p")) != 2 { // the fifth lacks its p
@@ -408,13 +408,13 @@ func ofWrite(t *result.Trial) *result.Latency { return &t.Latency }
 
 func TestMergedLatencySupportsMore(t *testing.T) {
 	run := planted(t)
-	one, err := result.MergeLatency(run.Trials[:1], ofWrite, enough)
+	one, err := result.MergeLatency([]result.Trial{*run.Trials[0]}, ofWrite, enough)
 	if err != nil || one.Count != 1000 || one.P99 == 0 || one.P999 != 0 {
 		t.Errorf("one trial: %+v, %v", one, err)
 	}
 	ten := make([]result.Trial, 0, 10)
 	for range 10 {
-		ten = append(ten, run.Trials[0])
+		ten = append(ten, *run.Trials[0])
 	}
 	all, err := result.MergeLatency(ten, ofWrite, enough)
 	if err != nil || all.Count != 10000 || all.P999 == 0 {
@@ -428,7 +428,7 @@ func TestMergedLatencySupportsMore(t *testing.T) {
 func TestWriteIsWhatReadReads(t *testing.T) {
 	run := planted(t)
 	run.Controls = controls
-	again := result.Trial{Cell: run.Trials[0].Cell, Round: 0, Position: 1, Measurement: run.Trials[0].Measurement}
+	again := &result.Trial{Cell: run.Trials[0].Cell, Round: 0, Position: 1, Measurement: run.Trials[0].Measurement}
 	run.Trials = append(run.Trials, again, run.Trials[1])
 	run.Resumed = []result.Resumption{{Program: "second"}, {Program: "third, which did nothing"}}
 	for _, e := range []*result.End{nil, {State: result.Complete, Rounds: 1}} {

@@ -13,7 +13,7 @@ import (
 // that the victim has.
 func TestABaselineIsKeptInOneDirectory(t *testing.T) {
 	run := result.Run{Header: result.Header{SchemaVersion: result.SchemaVersion, Cells: []result.Cell{{Name: "a"}}, Plan: result.Plan{Rounds: 1}},
-		Trials: []result.Trial{{Cell: "a", Round: 1, Position: 1}}, End: &result.End{State: result.Complete, Rounds: 1}}
+		Trials: []*result.Trial{{Cell: "a", Round: 1, Position: 1}}, End: &result.End{State: result.Complete, Rounds: 1}}
 	kept := 0
 	isolate.Lured(t, "", func(l isolate.Lure, wait func()) {
 		if err := os.Rename(filepath.Join(l.Victim, "file"), filepath.Join(l.Victim, "file"+baselineExt)); err != nil {

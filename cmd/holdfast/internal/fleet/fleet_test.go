@@ -61,7 +61,7 @@ func (m *maker) run(name string, slower float64) result.Run {
 			if err != nil {
 				m.t.Fatal(err)
 			}
-			run.Trials = append(run.Trials, result.Trial{Cell: c.Name, Round: round + 1, Position: i + 1, Measurement: result.Measurement{
+			run.Trials = append(run.Trials, &result.Trial{Cell: c.Name, Round: round + 1, Position: i + 1, Measurement: result.Measurement{
 				Records: 1000, Size: 128000, Write: 1000 * each, Close: 1000, Elapsed: 1000*each + 1000, Latency: latency,
 			}})
 		}

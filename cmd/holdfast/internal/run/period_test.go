@@ -23,7 +23,7 @@ type keeper struct{ run *result.Run }
 func (k keeper) Begin(trial.Step) {}
 
 func (k keeper) Done(t result.Trial) error {
-	k.run.Trials = append(k.run.Trials, t)
+	k.run.Trials = append(k.run.Trials, &t)
 	return nil
 }
 

@@ -34,7 +34,7 @@ func TestFirstFiguresAreTheWarmUps(t *testing.T) {
 		{Name: "many", Policy: holdfast.Unbuffered(), Writers: 64},
 	}}}
 	add := func(cell string, round int, ns time.Duration) {
-		run.Trials = append(run.Trials, result.Trial{Cell: cell, Round: round, Measurement: result.Measurement{Records: 10, Write: 10 * ns}})
+		run.Trials = append(run.Trials, &result.Trial{Cell: cell, Round: round, Measurement: result.Measurement{Records: 10, Write: 10 * ns}})
 	}
 	add("many", 0, 1)
 	add("paced", 0, 2)

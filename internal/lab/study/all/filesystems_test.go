@@ -30,10 +30,10 @@ func sites(t *testing.T, names ...string) (all []study.Site) {
 }
 
 // record gathers the trials of a run.
-type record struct{ trials []result.Trial }
+type record struct{ trials []*result.Trial }
 
 func (*record) Begin(trial.Step)            {}
-func (r *record) Done(t result.Trial) error { r.trials = append(r.trials, t); return nil }
+func (r *record) Done(t result.Trial) error { r.trials = append(r.trials, &t); return nil }
 
 // cheap is a choice whose run takes no time.
 func cheap() study.Choice {

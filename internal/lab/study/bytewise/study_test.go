@@ -22,7 +22,7 @@ import (
 // plantedBytes is a run of an audit in which each arm had its figures.
 type plantedBytes struct {
 	cells  []result.Cell
-	trials []result.Trial
+	trials []*result.Trial
 }
 
 // add plants an arm with a little noise from round to round, the same for all arms.
@@ -33,7 +33,7 @@ func (p *plantedBytes) add(arm string, perByte time.Duration, goReads, goWrites 
 			Records: bytesCount, Size: bytesCount, Elapsed: bytesCount * perByte * time.Duration(100+round%3) / 100,
 			IO: &result.IO{Reads: goReads, Writes: goWrites}, Values: values,
 		}
-		p.trials = append(p.trials, result.Trial{Cell: arm, Round: round, Measurement: m})
+		p.trials = append(p.trials, &result.Trial{Cell: arm, Round: round, Measurement: m})
 	}
 	return p
 }

@@ -223,7 +223,7 @@ func TestFilesShowsWhatIsMissing(t *testing.T) {
 // were written meanwhile.
 func TestFilesCountsCallsOfOneFile(t *testing.T) {
 	e := plantedFiles(study.Choice{Preset: study.Quick()}, func(string) float64 { return 20e3 })
-	warm := result.Trial{Cell: filesGroup, Measurement: result.Measurement{Records: 200, SystemCalls: &result.SystemCalls{Total: 800, Syncs: 20}}}
+	warm := &result.Trial{Cell: filesGroup, Measurement: result.Measurement{Records: 200, SystemCalls: &result.SystemCalls{Total: 800, Syncs: 20}}}
 	e.Run.Trials = append(e.Run.Trials, warm)
 	e.Run = e.Run.Run.Indexed()
 	if row := rowOf(t, filesDurable(e), filesGroup); row[4] != "4" || row[5] != "0.1" {
