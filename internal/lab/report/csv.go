@@ -62,12 +62,12 @@ func columnsOf(t reflect.Type, prefix string) []csvColumn {
 
 var textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
 
-// text returns the column's value in v; what the results leave out is empty.
-func (c csvColumn) text(v reflect.Value) string {
+// appendText appends the column's value in v; what the results leave out is empty.
+func (c csvColumn) appendText(to []byte, v reflect.Value) []byte {
 	for _, i := range c.fields {
 		if v.Kind() == reflect.Pointer {
 			if v.IsNil() {
-				return ""
+				return to
 			}
 			v = v.Elem()
 		}
@@ -75,23 +75,19 @@ func (c csvColumn) text(v reflect.Value) string {
 	}
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
-			return ""
+			return to
 		}
 		v = v.Elem()
 	} else if c.omitEmpty && v.IsZero() {
-		return ""
+		return to
 	}
-	return fieldText(v)
-}
-
-func fieldText(v reflect.Value) string {
 	switch {
 	case v.CanInt():
-		return strconv.FormatInt(v.Int(), 10)
+		return strconv.AppendInt(to, v.Int(), 10)
 	case v.CanFloat():
-		return strconv.FormatFloat(v.Float(), 'g', -1, 64)
+		return strconv.AppendFloat(to, v.Float(), 'g', -1, 64)
 	}
-	return fmt.Sprint(v.Interface())
+	return fmt.Append(to, v.Interface())
 }
 
 // runColumns are the run's own, and whether the trial is of a whole round. Only
@@ -146,7 +142,7 @@ func writeCSV(w io.Writer, run result.Run) error {
 	for _, c := range h.Cells {
 		row := []string{h.StartedAt.Format(time.RFC3339), h.Study, fmt.Sprint(h.Seed), ""}
 		for _, column := range table.cell {
-			row = append(row, column.text(reflect.ValueOf(c)))
+			row = append(row, string(column.appendText(nil, reflect.ValueOf(c))))
 		}
 		begins[c.Name] = row
 		for _, t := range x.Rounded(c.Name) {
@@ -154,10 +150,12 @@ func writeCSV(w io.Writer, run result.Run) error {
 		}
 	}
 	var row []string
+	var texts []byte
 	for _, t := range run.Trials {
 		row = append(row[:0], begins[t.Cell]...)
 		row[len(runColumns)-1] = fmt.Sprint(whole[t.Round])
-		if err := out.Write(table.rest(row, t)); err != nil {
+		row, texts = table.rest(row, texts[:0], t)
+		if err := out.Write(row); err != nil {
 			return err
 		}
 	}
@@ -165,18 +163,25 @@ func writeCSV(w io.Writer, run result.Run) error {
 	return out.Error()
 }
 
-// rest appends what is the trial's to a row.
-func (t tidyTable) rest(row []string, trial *result.Trial) []string {
+// rest appends what is the trial's to a row. It returns the room of the texts too, for the next row: a text of
+// its own for each field of a million trials would keep the collector busy for as long as all else takes.
+func (t tidyTable) rest(row []string, texts []byte, trial *result.Trial) (all []string, room []byte) {
 	v := reflect.ValueOf(trial).Elem()
+	ends := make([]int, 0, 128)
 	for _, column := range t.trial {
-		row = append(row, column.text(v))
+		texts = column.appendText(texts, v)
+		ends = append(ends, len(texts))
 	}
 	for _, name := range t.values {
-		text := ""
 		if v, ok := trial.Values[name]; ok {
-			text = fieldText(reflect.ValueOf(v))
+			texts = strconv.AppendFloat(texts, v, 'g', -1, 64)
 		}
-		row = append(row, text)
+		ends = append(ends, len(texts))
 	}
-	return row
+	text, begin := string(texts), 0
+	for _, end := range ends {
+		row = append(row, text[begin:end])
+		begin = end
+	}
+	return row, texts
 }

@@ -23,20 +23,35 @@ type output struct {
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	text := append(o.part, p...)
-	whole := wholeCharacters(text)
-	o.part = append([]byte(nil), text[whole:]...)
-	if err := o.writeLocked(Visible(string(text[:whole]))); err != nil {
+	visible := p
+	if len(o.part) > 0 || !isPlain(p) {
+		text := append(o.part, p...)
+		whole := wholeCharacters(text)
+		o.part = append([]byte(nil), text[whole:]...)
+		visible = []byte(Visible(string(text[:whole])))
+	}
+	if err := o.writeLocked(visible); err != nil {
 		return 0, err
 	}
 	return len(p), nil
 }
 
-func (o *output) writeLocked(text string) error {
-	if text == "" {
+// isPlain reports whether a text is of ASCII's printed characters, line feeds and tabs. So are hundreds of
+// megabytes of an export, which need no copies.
+func isPlain(text []byte) bool {
+	for _, c := range text {
+		if (c < ' ' || c > '~') && c != '\n' && c != '\t' {
+			return false
+		}
+	}
+	return true
+}
+
+func (o *output) writeLocked(text []byte) error {
+	if len(text) == 0 {
 		return nil
 	}
-	_, err := io.WriteString(o.Writer, text)
+	_, err := o.Writer.Write(text)
 	if err != nil && o.failed == nil {
 		o.failed = &OutputFailure{Cause(err)}
 	}
@@ -47,7 +62,7 @@ func (o *output) writeLocked(text string) error {
 func (o *output) End() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	_ = o.writeLocked(Visible(string(o.part))) // it remembers
+	_ = o.writeLocked([]byte(Visible(string(o.part)))) // it remembers
 	o.part = nil
 	if o.failed == nil {
 		return nil
