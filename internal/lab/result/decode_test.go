@@ -244,7 +244,7 @@ func BenchmarkReadMerged(b *testing.B) {
 	text := longRun(b, 4*trialsApart)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		if _, err := ReadMerged(strings.NewReader(text)); err != nil {
+		if _, err := ReadMerged(strings.NewReader(text), MostTrials); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -254,7 +254,7 @@ func TestMergedIsTheSame(t *testing.T) {
 	text := longRun(t, trialsApart)
 	text = text[:strings.LastIndex(text[:len(text)-1], "\n")+1] // the last round is not whole
 	whole, err := Read(strings.NewReader(text))
-	merged, err2 := ReadMerged(strings.NewReader(text))
+	merged, err2 := ReadMerged(strings.NewReader(text), MostTrials)
 	if err := errors.Join(err, err2); err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +298,7 @@ func TestMergedRoundCannotComeAgain(t *testing.T) {
 	lines := strings.SplitAfter(text, "\n")
 	again := lines[len(lines)-10]
 	text += again + lines[len(lines)-2]
-	_, err := ReadMerged(strings.NewReader(text))
+	_, err := ReadMerged(strings.NewReader(text), MostTrials)
 	var format *FormatError
 	if !errors.As(err, &format) || format.Line != len(lines)+1 || !strings.Contains(err.Error(), "again") {
 		t.Errorf("%v, want line %d", err, len(lines)+1)
@@ -315,7 +315,7 @@ func TestTrialTakesLittle(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	run, err := ReadMerged(strings.NewReader(text))
+	run, err := ReadMerged(strings.NewReader(text), MostTrials)
 	if err != nil || len(run.Trials) != n {
 		t.Fatalf("%d trials, %v", len(run.Trials), err)
 	}

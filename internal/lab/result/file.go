@@ -220,10 +220,12 @@ var (
 	ErrTooMany    = errors.New("too many trials for one report")
 )
 
-// A report holds all trials in memory: MostTrials are read by [ReadMerged] for figures, MostWhole by [Read].
-// A report of a million has less than 1 GiB.
+// A report holds all trials in memory: of one file MostTrials are read by [ReadMerged] for figures, MostWhole by
+// [Read]. Of files that are compared it is MostBeside, for most trials are compared as copies at one speed of the
+// CPU. All take less than 1 GiB.
 const (
 	MostTrials = 1_000_000
+	MostBeside = 600_000
 	MostWhole  = 200_000
 )
 
@@ -239,9 +241,9 @@ func Read(r io.Reader) (Run, error) {
 
 // ReadMerged is Read for figures, which need less memory. Of the first trials it keeps the distribution
 // of each. Those of the others are merged by cell, so [Pool] can't have them of single
-// rounds, nor [Write] write them.
-func ReadMerged(r io.Reader) (Run, error) {
-	return reader{decode: (*decoder).trial, most: MostTrials, apart: trialsApart}.read(r)
+// rounds, nor [Write] write them. It refuses more than so many trials.
+func ReadMerged(r io.Reader, most int) (Run, error) {
+	return reader{decode: (*decoder).trial, most: most, apart: trialsApart}.read(r)
 }
 
 // trialsApart is how many trials [ReadMerged] keeps as they are: those of most runs.

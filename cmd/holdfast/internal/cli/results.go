@@ -101,8 +101,7 @@ const HintResults = "results are made by holdfast bench -o results.jsonl"
 // ReadResults reads the results that a user has named, for figures; - is stdin. Its errors are
 // refusals. The end of ctx ends it too where a pipe or a terminal gives nothing.
 func ReadResults(ctx context.Context, name string, stdin io.Reader) (result.Run, error) {
-	boundMemory()
-	return readResults(ctx, name, stdin, result.ReadMerged)
+	return ReadResultsTo(ctx, io.Discard, name, stdin)
 }
 
 // boundMemory lets the collector wait until there is little room. What the trials of a long run take stays, and to
@@ -114,8 +113,23 @@ func boundMemory() {
 
 // ReadResultsTo is ReadResults that hands each byte on as it is read.
 func ReadResultsTo(ctx context.Context, w io.Writer, name string, stdin io.Reader) (result.Run, error) {
+	return readMerged(ctx, w, name, stdin, result.MostTrials)
+}
+
+// ReadBeside is ReadResultsTo for results that are compared with others. The caller holds so many trials
+// already.
+func ReadBeside(ctx context.Context, w io.Writer, name string, stdin io.Reader, held int) (result.Run, error) {
+	run, err := readMerged(ctx, w, name, stdin, result.MostBeside-held)
+	if errors.Is(err, result.ErrTooMany) {
+		err = Misuse("cut each file before the same round, and compare the parts below the same first lines",
+			"%s: results that are compared may have %d trials together, and there are more", name, result.MostBeside)
+	}
+	return run, err
+}
+
+func readMerged(ctx context.Context, w io.Writer, name string, stdin io.Reader, most int) (result.Run, error) {
 	boundMemory()
-	return readResults(ctx, name, stdin, func(r io.Reader) (result.Run, error) { return result.ReadMerged(io.TeeReader(r, w)) })
+	return readResults(ctx, name, stdin, func(r io.Reader) (result.Run, error) { return result.ReadMerged(io.TeeReader(r, w), most) })
 }
 
 func readResults(ctx context.Context, name string, stdin io.Reader, read func(io.Reader) (result.Run, error)) (result.Run, error) {

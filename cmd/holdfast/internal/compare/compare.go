@@ -76,11 +76,11 @@ func twoResults(_ *cobra.Command, args []string) error {
 }
 
 func (c *comparison) run(cmd *cobra.Command, nameA, nameB string) error {
-	a, err := readSide(cmd, nameA, c.dir)
+	a, err := readSide(cmd, nameA, c.dir, 0)
 	if err != nil {
 		return err
 	}
-	b, err := readSide(cmd, nameB, c.dir)
+	b, err := readSide(cmd, nameB, c.dir, len(a.Results().Trials))
 	if err != nil {
 		return err
 	}
@@ -103,8 +103,8 @@ func Show(w io.Writer, c figure.Contrast, format report.Format) error {
 	return cli.WriteLocal(w, func(text io.Writer) error { return report.Contrast(text, c, "", cli.Columns(w)) })
 }
 
-// readSide reads results that a user named.
-func readSide(cmd *cobra.Command, name, dir string) (figure.Side, error) {
+// readSide reads results that a user named, beside so many trials.
+func readSide(cmd *cobra.Command, name, dir string, held int) (figure.Side, error) {
 	if baseline, ok := strings.CutPrefix(name, "baseline:"); ok {
 		run, err := loadBaseline(dir, baseline)
 		if err != nil {
@@ -112,7 +112,7 @@ func readSide(cmd *cobra.Command, name, dir string) (figure.Side, error) {
 		}
 		return newSide(name, run)
 	}
-	run, err := cli.ReadResults(cmd.Context(), name, cmd.InOrStdin())
+	run, err := cli.ReadBeside(cmd.Context(), io.Discard, name, cmd.InOrStdin(), held)
 	if err != nil {
 		return figure.Side{}, err
 	}

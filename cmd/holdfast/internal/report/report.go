@@ -189,9 +189,10 @@ func (r *reporting) beside(cmd *cobra.Command, names []string) error {
 	var first figure.Side
 	var contrasts []figure.Contrast
 	var inside []page.Results
+	held := 0 // trials; each comparison holds the first's once more
 	for i, name := range names {
 		pack := page.NewPack()
-		run, err := cli.ReadResultsTo(cmd.Context(), pack, name, cmd.InOrStdin())
+		run, err := cli.ReadBeside(cmd.Context(), pack, name, cmd.InOrStdin(), held)
 		if err != nil {
 			return err
 		}
@@ -201,9 +202,10 @@ func (r *reporting) beside(cmd *cobra.Command, names []string) error {
 		}
 		inside = append(inside, pack.Results(side.Name))
 		if i == 0 {
-			first = side
+			first, held = side, len(run.Trials)
 			continue
 		}
+		held += len(run.Trials) + len(first.Results().Trials)
 		c, err := figure.Compare(first, side, false, stat.Band)
 		if errors.Is(err, figure.ErrNothingInCommon) {
 			return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("%s and %s: %w", names[0], name, err),
