@@ -163,8 +163,8 @@ func writeCSV(w io.Writer, run result.Run) error {
 	return out.Error()
 }
 
-// rest appends what is the trial's to a row. It returns the room of the texts too, for the next row: a text of
-// its own for each field of a million trials would keep the collector busy for as long as all else takes.
+// rest appends what is the trial's to a row. It returns the room of the texts too, for the next row. If each
+// field had a text of its own, the collector would take 40 % of the CPU time of a million trials.
 func (t tidyTable) rest(row []string, texts []byte, trial *result.Trial) (all []string, room []byte) {
 	v := reflect.ValueOf(trial).Elem()
 	ends := make([]int, 0, 128)

@@ -41,7 +41,9 @@ func TestComparedResultsHaveALimitTogether(t *testing.T) {
 		}
 	}
 	large := write("large.jsonl", result.MostBeside-10, "")
-	if _, err := readSide(New(), write("ten.jsonl", 10, ""), "", result.MostBeside-10); err != nil { // to compare so many takes long
+	beside := New()
+	beside.SetContext(t.Context())
+	if _, err := readSide(beside, write("ten.jsonl", 10, ""), "", result.MostBeside-10); err != nil { // to compare so many takes long
 		t.Error(err)
 	}
 	check(large, write("eleven.jsonl", 11, "damaged\n"), "eleven.jsonl: results that are compared may have 600000 trials together, and there are more")
