@@ -222,7 +222,7 @@ var (
 
 // A report holds all trials in memory: of one file MostTrials are read by [ReadMerged] for figures, MostWhole by
 // [Read]. Of files that are compared it is MostBeside, for most trials are compared as copies at one speed of the
-// CPU. All take less than 1 GiB.
+// CPU. A report of a million has less than 1 GiB.
 const (
 	MostTrials = 1_000_000
 	MostBeside = 600_000
