@@ -325,7 +325,8 @@ func (c *Contrast) movements(before, after [][]float64) (moved []stat.Movement) 
 	}
 	a, b := c.A.run, c.B.run
 	c.Controls = controlMoves(c.A, c.B)
-	of := func(kind Change) stat.Movement {
+	of := func(i int) stat.Movement {
+		kind := c.Cells[i]
 		controls := emptyMoves(a, b)
 		if len(c.Controls) > 0 {
 			controls = nil
@@ -335,16 +336,19 @@ func (c *Contrast) movements(before, after [][]float64) (moved []stat.Movement) 
 				}
 			}
 		}
+		seen := append(twins(a, kind), twins(b, kind)...)
 		var x, y [][]float64
 		if kind.Cell.Turns == 0 || !c.oneSpeed {
 			x, y = c.alike(kind, before, after)
+		} else {
+			seen = append(seen, halves(before[i]), halves(after[i]))
 		}
-		return stat.Moved(x, y, c.Unpaired == "", append(twins(a, kind), twins(b, kind)...), controls)
+		return stat.Moved(x, y, c.Unpaired == "", seen, controls)
 	}
 	var all stat.Movement
 	for i := range c.Cells {
 		c.Cells[i].Moved = c.farthest(c.Cells[i])
-		moved = append(moved, of(c.Cells[i]))
+		moved = append(moved, of(i))
 		if moved[i].Allowance(stat.Confidence) > all.Allowance(stat.Confidence) {
 			all = moved[i]
 		}
@@ -396,6 +400,12 @@ func twins(run indexed, kind Change) (found []stat.Comparison) {
 		}
 	}
 	return found
+}
+
+// halves compares the later rounds of a cell with the earlier ones. What a run does to itself, another may do to it.
+func halves(costs []float64) stat.Comparison {
+	middle := len(costs) / 2
+	return stat.Unpaired(costs[:middle], costs[middle:])
 }
 
 // emptyMoves compares the cells that write nothing, b with a: no code of a Writer is in

@@ -490,6 +490,24 @@ func TestBurstsAreNotJudgedByTheDisk(t *testing.T) {
 	check("a burst with syncs on a disk that moves", 2, 1, stat.NotProven)
 }
 
+// TestWhatMovesWithinARunMayMoveBetweenRuns: in the middle of the first run a cell in turns begins to take longer by a half.
+func TestWhatMovesWithinARunMayMoveBetweenRuns(t *testing.T) {
+	run := func(first, then int) result.Run {
+		run := controlled(planted(plant{cell: cell("a"), ms: slices.Concat(steps(first, 6), steps(then, 6))}), 100, 200, 300)
+		run.Header.Cells[0].Turns = 1
+		eachTrial(&run, "a", func(trial *result.Trial) {
+			trial.Write, trial.EmptyLoop, trial.Turns = trial.Elapsed, time.Millisecond, []time.Duration{trial.Elapsed}
+		})
+		return run
+	}
+	if c := compared(t, run(1000, 1000), run(1300, 1300)); c.Cells[0].Cost.Verdict != stat.Slower {
+		t.Errorf("it does not move: %+v", c.Cells[0].Cost)
+	}
+	if c := compared(t, run(1000, 1500), run(1700, 1700)); c.Cells[0].Cost.Verdict != stat.NotProven {
+		t.Errorf("it moves: %+v", c.Cells[0].Cost)
+	}
+}
+
 // TestPacedCellsAreCompared, by the time of a Write, without the trials in which the period did not fall due.
 func TestPacedCellsAreCompared(t *testing.T) {
 	run := func(us int) result.Run {
