@@ -196,8 +196,8 @@ func (c *Contrast) pair() (before, after [][]float64) {
 	return before, after
 }
 
-// harnessErrors returns the standard errors of the logarithm of b/a that come from the harnesses, which were subtracted:
-// towards a smaller ratio and a larger one. The two harnesses were measured independently, so their squares add up.
+// harnessErrors returns the standard errors of the logarithm of b/a that come from the harnesses: towards a smaller
+// ratio, and towards a larger one. The two harnesses were measured independently, so their squares add up.
 func harnessErrors(a, b float64, harnessA, harnessB Summary) (down, up float64) {
 	move := func(net, by float64, harness Summary) float64 {
 		z := 1.0 // too few rounds for an interval: their range is one standard error
@@ -259,8 +259,8 @@ func leastLoop(run result.Run) (least time.Duration) {
 // atOneSpeed returns the run as it had been if the CPU had always run the empty loop in that time. A CPU that shares
 // its core with another is slower by a half, for seconds or minutes, and then all that it does is.
 //
-// So the speed of a trial is the middle one of its own and those of its neighbours in time: others may hold the CPU during
-// each loop of a trial and not during its least turn.
+// Others may hold the CPU during each loop of a trial and not during its least turn. So the speed of a trial is the middle
+// one of three: its own, and those of its neighbours in time.
 func atOneSpeed(run result.Run, loop time.Duration) result.Run {
 	scaled := func(d, own time.Duration) time.Duration {
 		return max(1, time.Duration(float64(d)*float64(loop)/float64(own)))
@@ -288,9 +288,9 @@ func atOneSpeed(run result.Run, loop time.Duration) result.Run {
 	return run
 }
 
-// doubts returns what the intervals of the cells have in them beside their rounds, and then that of all together: how far
-// the machine may have moved, and the errors of the harnesses. Those of one load have one harness. So the mean of the
-// errors counts for all. Nil: nothing lies between the two, and their harness is one too.
+// doubts returns what the intervals of the cells have in them beside their rounds: how far the machine may have moved, and
+// the errors of the harnesses. The last is that of all together. The cells of a load have one harness, so the mean of their
+// errors counts for it. Nil: nothing lies between the two, and their harness is one too.
 func (c *Contrast) doubts(before, after [][]float64) []stat.Movement {
 	if c.Between == OneRun {
 		return nil

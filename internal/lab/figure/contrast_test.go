@@ -430,8 +430,8 @@ func TestHarnessErrorsAddUpAsSquares(t *testing.T) {
 	}
 }
 
-// TestHarnessErrorIsInTheInterval: of two runs of the same code few have a false word, though a third of each cost is a
-// harness that is badly known.
+// TestHarnessErrorIsInTheInterval: a third of each cost is a harness that is badly known. Few comparisons of the same code
+// have a false word.
 func TestHarnessErrorIsInTheInterval(t *testing.T) {
 	const runs, rounds = 400, 12
 	r := rand.New(rand.NewPCG(15, 15))

@@ -16,8 +16,8 @@ type Movement struct {
 	down, up float64 // the standard errors of what was subtracted, on the way to a smaller and a larger B/A
 }
 
-// Less adds the errors of what was subtracted from the costs, as standard errors of the logarithm of B/A:
-// towards a smaller one and a larger one.
+// Less adds the errors of what was subtracted from the costs. They are standard errors of the logarithm of
+// B/A, towards a smaller one and a larger one.
 func (m Movement) Less(down, up float64) Movement {
 	m.down, m.up = down, up
 	return m
