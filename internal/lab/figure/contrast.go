@@ -288,8 +288,8 @@ func atOneSpeed(run result.Run, loop time.Duration) result.Run {
 	return run
 }
 
-// doubts returns what the intervals of the cells have in them beside their rounds: how far the machine may have moved, and
-// the errors of the harnesses. The last is that of all together. The cells of a load have one harness, so the mean of their
+// doubts returns what the intervals have in them beside the rounds. That is how far the machine may have moved, and the
+// errors of the harnesses. The last is that of all together. The cells of a load have one harness, so the mean of their
 // errors counts for it. Nil: nothing lies between the two, and their harness is one too.
 func (c *Contrast) doubts(before, after [][]float64) []stat.Movement {
 	if c.Between == OneRun {
