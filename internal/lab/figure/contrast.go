@@ -107,6 +107,9 @@ type Change struct {
 	Cost      Comparison `json:"cost"`          // B/A
 	Moved     Number     `json:"machine_moved"` // the farthest of the controls that say something of the cell; absent: there are none
 	Regressed bool       `json:"regressed"`
+
+	waits    bool    // its Writes may have waited for the disk
+	down, up float64 // the standard errors of the ratio's logarithm that come from what was subtracted
 }
 
 // Compare compares b with a, cell by cell, or returns ErrNothingInCommon. A cell has
@@ -138,24 +141,11 @@ func Compare(a, b Side, alternately bool, threshold float64) (Contrast, error) {
 	if len(c.Cells) == 0 {
 		return c, ErrNothingInCommon
 	}
-	moved := c.movements(before[0], after[0])
-	for i := range before {
-		if i > 0 && c.Between == OneRun {
-			break // its harness is one too
-		}
-		costs, overall := stat.CompareRuns(before[i], after[i], c.Unpaired == "", moved, threshold)
-		if i == 0 {
-			c.Overall = Comparison{overall}
-		}
-		c.Overall = c.Overall.with(overall)
-		for n, cost := range costs {
-			if i == 0 {
-				c.Cells[n].Cost = Comparison{cost}
-			}
-			c.Cells[n].Cost = c.Cells[n].Cost.with(cost)
-		}
-	}
+	moved := c.doubts(before, after)
+	costs, overall := stat.CompareRuns(before, after, c.Unpaired == "", moved, threshold)
+	c.Overall = Comparison{overall}
 	for i := range c.Cells {
+		c.Cells[i].Cost = Comparison{costs[i]}
 		if n, m := c.Cells[i].Records, c.Cells[i].Cell.Records; n > 2*m || n > 0 && m > 2*n {
 			c.Cells[i].Cost.Verdict = stat.NotProven
 		}
@@ -173,9 +163,8 @@ func Compare(a, b Side, alternately bool, threshold float64) (Contrast, error) {
 	return c, nil
 }
 
-// pair finds the cells that both runs have. It returns their costs three times: with the harness that was
-// measured, and with the ends of both harnesses that are worst.
-func (c *Contrast) pair() (before, after [3][][]float64) {
+// pair finds the cells that both runs have, and returns their costs less the harness.
+func (c *Contrast) pair() (before, after [][]float64) {
 	for _, cell := range compared(c.B.raw) {
 		earlier, ok := find(c.A.run, cell)
 		if !ok {
@@ -190,10 +179,10 @@ func (c *Contrast) pair() (before, after [3][][]float64) {
 		if emptyA && emptyB {
 			harnessA, harnessB = harnessOf(c.A.run, load, load.Costs), harnessOf(c.B.run, load, load.Costs)
 		}
-		for i, ends := range [3][2]float64{{harnessA.Median, harnessB.Median}, {harnessA.Lower(), harnessB.Upper()}, {harnessA.Upper(), harnessB.Lower()}} {
-			before[i], after[i] = append(before[i], less(costsA, ends[0])), append(after[i], less(costsB, ends[1]))
-		}
+		before, after = append(before, less(costsA, harnessA.Median)), append(after, less(costsB, harnessB.Median))
 		change := Change{Cell: cell, Load: load, A: netOf(costsA, harnessA), B: netOf(costsB, harnessB), Net: emptyA && emptyB, Moved: absent}
+		change.down, change.up = harnessErrors(change.A.Median, change.B.Median, harnessA, harnessB)
+		change.waits = mayWait(c.A.run, earlier) || mayWait(c.B.run, cell)
 		if earlier.Records != cell.Records {
 			change.Records = earlier.Records
 		}
@@ -205,6 +194,30 @@ func (c *Contrast) pair() (before, after [3][][]float64) {
 		}
 	}
 	return before, after
+}
+
+// harnessErrors returns the standard errors of the logarithm of b/a that come from the harnesses: towards a smaller
+// ratio, and towards a larger one. The two harnesses were measured independently, so their squares add up.
+func harnessErrors(a, b float64, harnessA, harnessB Summary) (down, up float64) {
+	move := func(net, by float64, harness Summary) float64 {
+		z := 1.0 // too few rounds for an interval: their range is one standard error
+		if harness.HasInterval() {
+			z = math.Sqrt2 * math.Erfinv(harness.Confidence)
+		}
+		if !(by < net) {
+			return math.Inf(1)
+		}
+		return math.Abs(math.Log1p(-by/net)) / z
+	}
+	down = math.Hypot(move(a, harnessA.Lower()-harnessA.Median, harnessA), move(b, harnessB.Upper()-harnessB.Median, harnessB))
+	up = math.Hypot(move(a, harnessA.Upper()-harnessA.Median, harnessA), move(b, harnessB.Lower()-harnessB.Median, harnessB))
+	return down, up
+}
+
+// mayWait reports whether the Writes of a cell may have waited for the disk. Those of a trial in turns are over before the
+// first sync, unless one was seen meanwhile.
+func mayWait(run indexed, c result.Cell) bool {
+	return waitsForDisk(c) && slices.ContainsFunc(run.Rounded(c.Name), func(t *result.Trial) bool { return len(t.Turns) == 0 || t.SyncsWriting > 0 })
 }
 
 // turnsOf returns how many turns the trials of a run have. A trial without turns is one.
@@ -247,21 +260,29 @@ func leastLoop(run result.Run) (least time.Duration) {
 
 // atOneSpeed returns the run as it had been if the CPU had always run the empty loop in that time. A CPU that shares
 // its core with another is slower by a half, for seconds or minutes, and then all that it does is.
+//
+// Others may hold the CPU during each loop of a trial and not during its least turn. So the speed of a trial is the middle
+// one of three: its own, and those of its neighbours in time.
 func atOneSpeed(run result.Run, loop time.Duration) result.Run {
 	scaled := func(d, own time.Duration) time.Duration {
 		return max(1, time.Duration(float64(d)*float64(loop)/float64(own)))
 	}
 	run.Trials, run.Controls = slices.Clone(run.Trials), slices.Clone(run.Controls)
-	for i, t := range run.Trials {
-		if len(t.Turns) == 0 {
-			continue
+	var inTurns []*result.Trial
+	for i, t := range run.Trials { // in the order in which they ran
+		if len(t.Turns) > 0 {
+			other := *t
+			run.Trials[i] = &other
+			inTurns = append(inTurns, &other)
 		}
-		other := *t
-		other.Turns = slices.Clone(t.Turns)
-		for n, d := range t.Turns {
-			other.Turns[n] = scaled(d, t.EmptyLoop)
+	}
+	for i, t := range inTurns {
+		near := []time.Duration{t.EmptyLoop, inTurns[max(0, i-1)].EmptyLoop, inTurns[min(i+1, len(inTurns)-1)].EmptyLoop}
+		slices.Sort(near)
+		t.Turns = slices.Clone(t.Turns)
+		for n := range t.Turns {
+			t.Turns[n] = scaled(t.Turns[n], near[1])
 		}
-		run.Trials[i] = &other
 	}
 	for i := range run.Controls {
 		if c := &run.Controls[i]; c.Loop > 0 {
@@ -269,6 +290,31 @@ func atOneSpeed(run result.Run, loop time.Duration) result.Run {
 		}
 	}
 	return run
+}
+
+// doubts returns what the intervals have in them beside the rounds. That is how far the machine may have moved, and the
+// errors of the harnesses. The last is that of all together. The cells of a load have one harness, so the mean of their
+// errors counts for it. Nil: nothing lies between the two, and their harness is one too.
+func (c *Contrast) doubts(before, after [][]float64) []stat.Movement {
+	if c.Between == OneRun {
+		return nil
+	}
+	doubts := c.movements(before, after)
+	if doubts == nil {
+		doubts = make([]stat.Movement, len(c.Cells)+1)
+	}
+	most, down, up, n := 0, 0.0, 0.0, 0.0
+	for i, change := range c.Cells {
+		doubts[i] = doubts[i].Less(change.down, change.up)
+		if len(before[i]) > most {
+			most, down, up, n = len(before[i]), 0, 0, 0
+		}
+		if len(before[i]) == most {
+			down, up, n = down+change.down, up+change.up, n+1
+		}
+	}
+	doubts[len(c.Cells)] = doubts[len(c.Cells)].Less(down/n, up/n)
+	return doubts
 }
 
 // movements returns how far the machine may have moved for each cell, and then for all together, which is the farthest.
@@ -283,26 +329,30 @@ func (c *Contrast) movements(before, after [][]float64) (moved []stat.Movement) 
 	}
 	a, b := c.A.run, c.B.run
 	c.Controls = controlMoves(c.A, c.B)
-	of := func(kind Change) stat.Movement {
+	of := func(i int) stat.Movement {
+		kind := c.Cells[i]
 		controls := emptyMoves(a, b)
 		if len(c.Controls) > 0 {
 			controls = nil
 			for _, m := range c.Controls {
-				if waitsForDisk(kind.Cell) || !m.waits {
+				if kind.waits || !m.waits {
 					controls = append(controls, m.moved)
 				}
 			}
 		}
+		seen := append(twins(a, kind), twins(b, kind)...)
 		var x, y [][]float64
 		if kind.Cell.Turns == 0 || !c.oneSpeed {
 			x, y = c.alike(kind, before, after)
+		} else {
+			seen = append(seen, halves(before[i]), halves(after[i]))
 		}
-		return stat.Moved(x, y, c.Unpaired == "", append(twins(a, kind.Cell), twins(b, kind.Cell)...), controls)
+		return stat.Moved(x, y, c.Unpaired == "", seen, controls)
 	}
 	var all stat.Movement
 	for i := range c.Cells {
-		c.Cells[i].Moved = c.farthest(c.Cells[i].Cell)
-		moved = append(moved, of(c.Cells[i]))
+		c.Cells[i].Moved = c.farthest(c.Cells[i])
+		moved = append(moved, of(i))
 		if moved[i].Allowance(stat.Confidence) > all.Allowance(stat.Confidence) {
 			all = moved[i]
 		}
@@ -340,10 +390,10 @@ func sameKind(a, b result.Cell) bool {
 }
 
 // twins compares the cells of a run with their twins: of the kind of the cell, or else all.
-func twins(run indexed, kind result.Cell) (found []stat.Comparison) {
+func twins(run indexed, kind Change) (found []stat.Comparison) {
 	for _, same := range []bool{true, false} {
 		for _, c := range run.Header.Cells {
-			if c.Twin == "" || same && !sameKind(c, kind) {
+			if c.Twin == "" || same && (mayWait(run, c) != kind.waits || c.Every > 0 != (kind.Cell.Every > 0)) {
 				continue
 			}
 			load := LoadOf(c)
@@ -354,6 +404,12 @@ func twins(run indexed, kind result.Cell) (found []stat.Comparison) {
 		}
 	}
 	return found
+}
+
+// halves compares the later rounds of a cell with the earlier ones. What a run does to itself, another may do to it.
+func halves(costs []float64) stat.Comparison {
+	middle := len(costs) / 2
+	return stat.Unpaired(costs[:middle], costs[middle:])
 }
 
 // emptyMoves compares the cells that write nothing, b with a: no code of a Writer is in
@@ -451,10 +507,10 @@ func (c Contrast) costs(earlier, cell result.Cell) (a, b []float64) {
 
 // farthest returns by how much the control moved most that says something of a cell: as a
 // factor's distance from 1, or absent.
-func (c Contrast) farthest(cell result.Cell) Number {
+func (c Contrast) farthest(cell Change) Number {
 	most := absent
 	for _, m := range c.Controls {
-		if by := Number(math.Expm1(math.Abs(math.Log(m.moved.Ratio)))); (waitsForDisk(cell) || !m.waits) && !(most >= by) {
+		if by := Number(math.Expm1(math.Abs(math.Log(m.moved.Ratio)))); (cell.waits || !m.waits) && !(most >= by) {
 			most = by
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -192,6 +194,11 @@ func TestTurnsAreComparedAtOneSpeed(t *testing.T) {
 	check("most rounds", run(0, true), run(11, true), 1)
 	check("all rounds", run(0, true), run(12, true), 1)
 	check("all rounds, and nobody saw it", run(0, true), run(12, false), 1.5)
+	held := run(0, true) // others held the CPU during the loops of one trial, and not during its turns
+	held.Trials[15].EmptyLoop *= 3
+	if c := compared(t, run(0, true), held); float64(c.Cells[0].B.Least) < 0.99*float64(c.Cells[0].A.Least) {
+		t.Errorf("a disturbed loop is taken for a slow CPU: %+v", c.Cells[0].B)
+	}
 	c := contrast(t, run(0, true), run(12, true), true)
 	if math.Abs(c.Cells[0].Cost.Ratio-1.5) > 0.01 {
 		t.Errorf("alternate rounds are scaled: %+v", c.Cells[0].Cost)
@@ -398,6 +405,106 @@ func TestHarnessIsNoDifference(t *testing.T) {
 	gross := planted(plant{cell: cell("a"), ms: steps(3500, 12)})
 	if change := contrast(t, run(3000, 1000), gross, true).Cells[0]; change.Net || math.Abs(change.Cost.Ratio-3.5/3) > 0.001 {
 		t.Errorf("one run has no empty cell: %+v", change)
+	}
+}
+
+// TestHarnessErrorsAddUpAsSquares: the rounds of the cell hardly vary, and those of both harnesses do.
+func TestHarnessErrorsAddUpAsSquares(t *testing.T) {
+	run := func(cost int, harness ...int) result.Run {
+		empty := cell("empty")
+		empty.Empty = true
+		return planted(plant{cell: cell("a"), ms: steps(cost, 12)}, plant{cell: empty, ms: slices.Repeat(harness, 4)})
+	}
+	c := contrast(t, run(30000, 8000, 10000, 12000), run(30000, 8000, 10000, 12000), true)
+	z := func(confidence float64) float64 { return math.Sqrt2 * math.Erfinv(confidence) }
+	third := 1 - 2*79.0/4096 // the third and the tenth of 12 rounds enclose the median
+	want := math.Hypot(math.Log(1.1), math.Log(0.9)) * z(c.Cells[0].Cost.Confidence) / z(third)
+	for _, cost := range []figure.Comparison{c.Cells[0].Cost, c.Overall} {
+		if up, down := math.Log(cost.High), -math.Log(cost.Low); math.Abs(up-want) > 0.002 || math.Abs(down-want) > 0.002 {
+			t.Errorf("the interval is %v to %v, want ±%v", -down, up, want)
+		}
+	}
+	// The harness may be all there is.
+	if c := contrast(t, run(11000, 8000, 10000, 12000), run(30000, 8000, 10000, 12000), true); c.Cells[0].Cost.HasInterval() || c.Cells[0].Cost.Verdict != stat.NotProven {
+		t.Errorf("%+v", c.Cells[0].Cost)
+	}
+}
+
+// TestHarnessErrorIsInTheInterval: a third of each cost is a harness that is badly known. Few comparisons of the same code
+// have a false word.
+func TestHarnessErrorIsInTheInterval(t *testing.T) {
+	const runs, rounds = 400, 12
+	r := rand.New(rand.NewPCG(15, 15))
+	run := func() result.Run {
+		empty := cell("empty")
+		empty.Empty = true
+		run := planted(plant{cell: cell("a"), ms: steps(1, rounds)}, plant{cell: empty, ms: steps(1, rounds)})
+		draw := func(name string, middle, noise float64) {
+			eachTrial(&run, name, func(trial *result.Trial) {
+				trial.Elapsed = time.Duration(middle * math.Exp(noise*r.NormFloat64()))
+			})
+		}
+		draw("a", 3e9, 0.03)
+		draw("empty", 1e9, 0.2)
+		return run
+	}
+	wrong := 0
+	for range runs {
+		c := contrast(t, run(), run(), true)
+		if word := c.Cells[0].Cost.Verdict; word == stat.Slower || word == stat.Faster {
+			wrong++
+		}
+	}
+	if wrong > runs*7/100 { // 5 % and two standard errors
+		t.Errorf("%d of %d comparisons of the same code have a false word", wrong, runs)
+	}
+}
+
+// TestBurstsAreNotJudgedByTheDisk: a burst in turns is over before its first sync. So neither a twin that waits for the
+// disk nor fdatasync(2) says how far the machine moved for it, unless a sync was seen.
+func TestBurstsAreNotJudgedByTheDisk(t *testing.T) {
+	run := func(slower int, disk time.Duration, syncs int64) result.Run {
+		burst, durable, twin, other, again := cell("burst"), cell("durable"), cell("twin"), cell("other"), cell("again")
+		burst.Policy = holdfast.Policy{Buffer: 64 * holdfast.KiB, Sync: holdfast.SyncEvery(time.Second)}
+		durable.Policy, twin.Policy, twin.Twin, again.Twin = holdfast.Durable(), holdfast.Durable(), "durable", "other"
+		burst.Turns, other.Turns, again.Turns = 1, 1, 1
+		run := controlled(planted(plant{cell: burst, ms: steps(1000+slower, 12)}, plant{cell: durable, ms: steps(9000, 12)},
+			plant{cell: twin, ms: steps(13000, 12)}, plant{cell: other, ms: steps(1000, 12)}, plant{cell: again, ms: steps(1000, 12)}), 100, 200, 300*int(disk))
+		for i := range run.Trials {
+			m := &run.Trials[i].Measurement
+			if m.Write = m.Elapsed; run.Trials[i].Cell != "durable" && run.Trials[i].Cell != "twin" {
+				m.EmptyLoop, m.Turns, m.SyncsWriting = time.Millisecond, []time.Duration{m.Write}, syncs
+			}
+		}
+		return run
+	}
+	check := func(what string, disk time.Duration, syncs int64, want stat.Verdict) {
+		t.Helper()
+		if c := compared(t, run(0, 1, syncs), run(250, disk, syncs)); c.Cells[0].Cost.Verdict != want {
+			t.Errorf("%s: %+v", what, c.Cells[0])
+		}
+	}
+	check("a disk that is only noisy", 1, 0, stat.Slower)
+	check("and moves", 2, 0, stat.Slower)
+	check("a burst with syncs on a noisy disk", 1, 1, stat.NotProven)
+	check("a burst with syncs on a disk that moves", 2, 1, stat.NotProven)
+}
+
+// TestWhatMovesWithinARunMayMoveBetweenRuns: in the middle of the first run a cell in turns begins to take longer by a half.
+func TestWhatMovesWithinARunMayMoveBetweenRuns(t *testing.T) {
+	run := func(first, then int) result.Run {
+		run := controlled(planted(plant{cell: cell("a"), ms: slices.Concat(steps(first, 6), steps(then, 6))}), 100, 200, 300)
+		run.Header.Cells[0].Turns = 1
+		eachTrial(&run, "a", func(trial *result.Trial) {
+			trial.Write, trial.EmptyLoop, trial.Turns = trial.Elapsed, time.Millisecond, []time.Duration{trial.Elapsed}
+		})
+		return run
+	}
+	if c := compared(t, run(1000, 1000), run(1300, 1300)); c.Cells[0].Cost.Verdict != stat.Slower {
+		t.Errorf("it does not move: %+v", c.Cells[0].Cost)
+	}
+	if c := compared(t, run(1000, 1500), run(1700, 1700)); c.Cells[0].Cost.Verdict != stat.NotProven {
+		t.Errorf("it moves: %+v", c.Cells[0].Cost)
 	}
 }
 

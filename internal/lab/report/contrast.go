@@ -192,8 +192,19 @@ func contrastNotes(c figure.Contrast) []string {
 		}
 		from = "what has no code of ours in it (" + strings.Join(moves, ", ") + ")"
 	}
+	smaller := "Here no ratio has an interval: give both runs more rounds, or use"
+	var known []float64
+	for _, change := range c.Cells {
+		if change.Cost.HasInterval() {
+			known = append(known, change.Cost.Width())
+		}
+	}
+	if len(known) > 0 {
+		smaller = fmt.Sprintf("Here half of the ratios are known to ±%.0f %% or better, the best to ±%.0f %%: a smaller change takes",
+			math.Ceil(100*stat.Quantile(known, 0.5)), math.Ceil(100*slices.Min(known)))
+	}
 	between := fmt.Sprintf("between two runs the machine moves too, and no rounds show that: every interval allows for it, for ±%.0f %% at most, "+
-		"estimated from how far the cells lie apart, from the twins and from %s. Smaller changes take holdfast bench --against PROGRAM, which runs two builds alternately", math.Ceil(100*float64(c.Moved)), from)
+		"estimated from how far the cells lie apart, from the twins and from %s. %s holdfast bench --against PROGRAM, which runs two builds alternately", math.Ceil(100*float64(c.Moved)), from, smaller)
 	together := "all words of this page, the overall one too, hold together with 95 %, as far as that estimate does"
 	switch c.Between {
 	case figure.Alternately:

@@ -12,6 +12,15 @@ const leastMovement = 0.035
 type Movement struct {
 	each   float64 // the standard deviation of a cell's logarithm of B/A, each cell for itself
 	common float64 // by how much all cells may have moved together
+
+	down, up float64 // the standard errors of what was subtracted, on the way to a smaller and a larger B/A
+}
+
+// Less adds the errors of what was subtracted from the costs. They are standard errors of the logarithm of
+// B/A, towards a smaller one and a larger one.
+func (m Movement) Less(down, up float64) Movement {
+	m.down, m.up = down, up
+	return m
 }
 
 // Moved estimates the movement between two runs of some cells of one kind, from what does not
@@ -119,15 +128,21 @@ func CompareRuns(a, b [][]float64, paired bool, moved []Movement, band float64) 
 }
 
 // widen takes the movement into an interval, and finds the word anew. What varies within the
-// runs and what moves between them are independent, so their squares add up.
+// runs, what moves between them and the error of what was subtracted are independent, so their squares add up.
 func (m Movement) widen(c Comparison, band float64) Comparison {
 	if !c.HasInterval() || m == (Movement{}) {
 		return c
 	}
 	z := math.Sqrt2 * math.Erfinv(c.Confidence)
 	centre := math.Log(c.Ratio)
-	reach := func(end float64) float64 { return math.Hypot(math.Log(end)-centre, z*m.each) + m.common }
-	low, high := centre-reach(c.Low), centre+reach(c.High)
+	reach := func(end, less float64) float64 {
+		return math.Hypot(math.Hypot(math.Log(end)-centre, z*m.each), z*less) + m.common
+	}
+	low, high := centre-reach(c.Low, m.down), centre+reach(c.High, m.up)
+	if math.IsInf(high-low, 1) { // what was subtracted may be all there is
+		c.Low, c.High, c.Confidence, c.Verdict = math.NaN(), math.NaN(), 0, NotProven
+		return c
+	}
 	c.Low, c.High = math.Exp(low), math.Exp(high)
 	c.Verdict = verdict(c.N, low, high, 0, math.Log1p(band))
 	return c
