@@ -76,7 +76,7 @@ func proofHTML(w io.Writer, file string, verdicts []prove.Verdict) error {
 
 // levelTable sums up the verdicts of each level, and of each file system at level power. Those of controls are counted apart.
 func levelTable(verdicts []prove.Verdict) page.Table {
-	t := page.Table{Name: "levels", Head: []string{"level", "verdicts", "held", "states", "acknowledged", "of these lost", "correct programs that lost nothing", "liars that were caught"}}
+	t := page.Table{Name: "levels", Head: []string{"level", "verdicts", "held", "states", "acknowledged", "of these lost", "controls that hold", "liars caught"}}
 	var levels []string
 	for _, v := range verdicts {
 		if level := levelOf(v); !slices.Contains(levels, level) {
@@ -113,21 +113,25 @@ func levelOf(v prove.Verdict) string { return strings.TrimSpace(string(v.Level) 
 // proofPage shows verdicts: the story of what failed, and what each promise allows beside what was lost.
 func proofPage(file string, verdicts []prove.Verdict) page.Section {
 	t := page.Table{
-		Name: "verdicts", Filter: 10,
-		Head: []string{"workload", "level", "policy", "states", "acknowledged", "acknowledged and lost", "lost at most: records", "bytes", "age", "allowed", "verdict",
+		Name: "verdicts", Filter: 3,
+		Head: []string{"workload", "level", "policy", "verdict", "states", "acknowledged", "of these lost", "lost at most: records", "bytes", "age", "allowed",
 			"lost in the mean", "torn", "order", "temporaries", "unmountable", "seed"},
 	}
 	s := page.Section{Title: "What was proven", Text: "Each promise beside what was lost in all crashes that were tried. A verdict is of these crashes, and of no others."}
-	var states, acknowledged int64
+	var all prove.Tally
 	count := map[prove.Known]int{}
 	for i, v := range verdicts {
 		verdict := string(v.Verdict)
-		if v.Control != "" {
-			verdict += ", a control: " + v.Control
-		} else {
+		switch {
+		case v.Control == "":
 			count[v.Verdict]++
-			states += v.Tally.States
-			acknowledged += v.Tally.Acknowledged
+			all.Add(v.Tally)
+		case v.Verdict != prove.Held:
+			verdict = "control: " + verdict
+		case v.Control == "correct":
+			verdict = "control: loses nothing"
+		default:
+			verdict = "control: caught"
 		}
 		promise := v.Policy.String()
 		if v.Workload == "program" || strings.HasPrefix(v.Workload, "cli-") {
@@ -135,8 +139,8 @@ func proofPage(file string, verdicts []prove.Verdict) page.Section {
 		}
 		level, number, mean := levelOf(v), humanize.Comma, max(1, v.Tally.States)
 		t.Rows = append(t.Rows, page.Row{Marked: v.Verdict == prove.Broken, Cells: oneLines(
-			v.Workload, level, promise, number(v.Tally.States), number(v.Tally.Acknowledged), number(v.Tally.Lost),
-			number(v.Tally.Most.Records), number(v.Tally.Most.Bytes), v.Tally.Most.Age.Round(time.Microsecond).String(), v.Allowed, verdict,
+			v.Workload, level, promise, verdict, number(v.Tally.States), number(v.Tally.Acknowledged), number(v.Tally.Lost),
+			number(v.Tally.Most.Records), number(v.Tally.Most.Bytes), v.Tally.Most.Age.Round(time.Microsecond).String(), v.Allowed,
 			fmt.Sprintf("%d records, %d B, %v", v.Tally.Sum.Records/mean, v.Tally.Sum.Bytes/mean, (v.Tally.Sum.Age/time.Duration(mean)).Round(time.Microsecond)),
 			number(v.Tally.TornTails), number(v.Tally.Disorder), fmt.Sprintf("%d, then %d", v.Tally.Temporaries, v.Tally.TemporaryEnd),
 			number(v.Tally.Unmountable), fmt.Sprint(v.Seed),
@@ -147,18 +151,24 @@ func proofPage(file string, verdicts []prove.Verdict) page.Section {
 		case v.Failure != nil:
 			story := fmt.Sprintf("%s, %s under %s broke its promise: %s", level, v.Workload, promise, v.Failure.Words)
 			if v.Failure.Log != nil {
-				story += fmt.Sprintf(" To see it again: holdfast prove --replay %s:%d", file, i+1)
+				story += fmt.Sprintf(". To see it again: holdfast prove --replay %s:%d", file, i+1)
+				if v.Failure.Log.Program != nil {
+					story += " --cmd … --read …"
+				}
 			}
 			s.Answer = append(s.Answer, cli.OneLine(story))
 		}
 	}
 	said := fmt.Sprintf("%s held", cli.CountText(int64(count[prove.Held]), "promise"))
-	for _, known := range []prove.Known{prove.Broken, prove.NotKnown, prove.NoTime} {
-		if count[known] > 0 {
-			said += fmt.Sprintf(", %d %v", count[known], known)
+	for _, of := range []struct {
+		known prove.Known
+		text  string
+	}{{prove.Broken, "%s, %d broken"}, {prove.NotKnown, "%s, %d not known"}, {prove.NoTime, "%s, and for %d there was no time"}} {
+		if n := count[of.known]; n > 0 {
+			said = fmt.Sprintf(of.text, said, n)
 		}
 	}
-	said += fmt.Sprintf(", in %s with %s acknowledged.", cli.CountText(states, "crash state"), cli.CountText(acknowledged, "record"))
+	said += fmt.Sprintf(". In %s, %s of %s lost.", cli.CountText(all.States, "crash state"), humanize.Comma(all.Lost), cli.CountText(all.Acknowledged, "acknowledged record"))
 	s.Answer = append([]string{said}, s.Answer...)
 	s.Tables = []page.Table{t}
 	return s
