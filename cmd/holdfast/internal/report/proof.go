@@ -19,8 +19,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/prove"
 )
 
-// mostVerdicts bounds the lines of a file of verdicts: a full proof has some hundreds. mostVerdict bounds what is
-// read to see that it is one: a verdict may have a whole log.
+// mostVerdicts bounds the lines of a file of verdicts: a full proof has some hundreds. mostVerdict bounds
+// what is read of a file to see that it is one. A verdict may have a whole log.
 const (
 	mostVerdicts = 100_000
 	mostVerdict  = 64 << 20
