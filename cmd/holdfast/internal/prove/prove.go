@@ -70,7 +70,7 @@ exchanges the directory for a link while files are replaced, and looks who may r
 Level power cuts the power of real file systems, which replay their journals; that takes
 root. For others it cuts that of posix, a model of the least that POSIX promises.
 With --kernel uml it does so inside User-Mode Linux, for any user: a guest kernel, which
-has its own file systems (f2fs, jfs, nilfs2) and takes its programs from here.
+has its own file systems (f2fs, jfs, nilfs2, reiserfs) and its programs from here.
 But for hostile, each is run a second time on what a crash left. At each level a plain correct
 program must lose nothing and liars must be caught, or all verdicts are "not known".
 

@@ -19,11 +19,10 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/prove"
 )
 
-// mostVerdicts bounds the lines of a file of verdicts: a full proof has some hundreds. mostVerdict bounds
-// what is read of a file to see that it is one. A verdict may have a whole log.
+// A full proof has some hundreds of verdicts, and each may have a whole log.
 const (
-	mostVerdicts = 100_000
-	mostVerdict  = 64 << 20
+	mostVerdicts = 100_000  // in a file
+	mostVerdict  = 64 << 20 // bytes that are read to see whether a file has verdicts
 )
 
 // readProof reads the verdicts that prove -o has kept.
