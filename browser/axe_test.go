@@ -101,7 +101,7 @@ func everyPage(t *testing.T) map[string]string {
 	made("audit", "--page", "audit.html", "--claim", "lines-page-4096", "--claim", "costs-switch")
 	sites["audit"] = filepath.Join(dir, "audit.html")
 	made("prove", "--level", "memory", "-o", "proof.jsonl")
-	sites["prove"] = report(t, few(t).write(12), "--proof", filepath.Join(dir, "proof.jsonl"))
+	sites["prove"] = report(t, filepath.Join(dir, "proof.jsonl"))
 
 	shown := t.TempDir()
 	for i, host := range []string{"a", "b", "c", "d", "slow"} {

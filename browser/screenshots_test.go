@@ -40,18 +40,6 @@ func TestScreenshots(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// top scrolls to a heading.
-	top := func(title string) func(*tab) {
-		return func(b *tab) {
-			ask[chromedp.Void](b, `(async () => {
-				const h = Array.from(document.querySelectorAll("h2")).find((e) => e.textContent === "`+title+`");
-				for (let i = 0; i < 5; i++) { // what comes into view is laid out only then
-					h.scrollIntoView();
-					await new Promise(requestAnimationFrame);
-				}
-			})(), 0`)
-		}
-	}
 	pinned := func(b *tab) {
 		b.click(mark, 1)
 		b.click(mark, 8)
@@ -82,7 +70,7 @@ func TestScreenshots(t *testing.T) {
 		"--claim", "lines-page-4096", "--claim", "costs-switch", "--claim", "costs-seek", "--claim", "files-64-cores")
 	keep("audit", filepath.Join(dir, "audit.html"), 1200, 760, nil, nil)
 	made("prove", "--level", "memory", "-o", "proof.jsonl")
-	keep("prove", report(t, few(t).write(12), "--proof", filepath.Join(dir, "proof.jsonl")), 1440, 620, nil, top("What was proven"))
+	keep("prove", report(t, filepath.Join(dir, "proof.jsonl")), 1440, 900, nil, nil)
 	keep("live", terminal(t, dir, "round 9/12", "bench", "--live", "--dir", ".", "--time", "8s", "--rounds", "12", "--writers", "1",
 		"--policy", "buffer=4KiB", "--policy", "buffer=64KiB", "--policy", "buffer=64KiB,flush=100ms,sync=1s", "--policy", "sync=group"), 880, 310, nil, nil)
 }

@@ -83,7 +83,7 @@ type Sync struct {
 }
 
 // Kinds are the file systems that can be chosen, in the order of the page.
-var Kinds = []string{"ext4", "xfs", "btrfs", "ext3", "ext2", "ext4-journal", "ext4-writeback", "ext4-nojournal", "f2fs", "jfs", "nilfs2", Model}
+var Kinds = []string{"ext4", "xfs", "btrfs", "ext3", "ext2", "ext4-journal", "ext4-writeback", "ext4-nojournal", "f2fs", "jfs", "nilfs2", "reiserfs", Model}
 
 // Model is the one among them that is no file system: a model of the least that POSIX promises. It
 // takes no root.

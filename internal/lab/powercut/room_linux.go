@@ -243,7 +243,7 @@ var harmlessThere = []string{"liar-no-sync", "liar-name-first"}
 // f2fs keeps the bytes of such small files in their inodes, which a checkpoint writes. On nilfs2
 // each sync writes all that is dirty.
 func journalsData(k volume.Kind) bool {
-	return k.Type == "ext3" || k.Name == "ext4-journal" || k.Type == "f2fs" || k.Type == "nilfs2"
+	return k.Type == "ext3" || k.Name == "ext4-journal" || k.Type == "f2fs" || k.Type == "nilfs2" || k.Type == "reiserfs"
 }
 
 // cells are those of the order, the controls of all file systems first.

@@ -54,18 +54,9 @@ func Run(ctx context.Context, o prove.Options, kinds []string, most time.Duratio
 	}
 	var all []*prove.Verdict
 	err := enter(ctx, o, what, nil, func(a *answer) {
-		v := a.Verdict
-		if v == nil {
-			return
+		if a.Verdict != nil {
+			all = append(all, a.Verdict)
 		}
-		w := prove.Find(v.Workload)
-		if w == nil && o.Program != nil && v.Control == "" {
-			w = o.Program.Workload()
-		}
-		if w != nil {
-			v.Loss = prove.Cell{Workload: w, Policy: v.Policy}.Verdict(v.Level, 0).Loss
-		}
-		all = append(all, v)
 	})
 	// They came as they were ready.
 	slices.SortStableFunc(all, func(a, b *prove.Verdict) int {

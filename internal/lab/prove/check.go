@@ -187,7 +187,7 @@ func (c *Checker) Judge(crash Crash, s *Survivors, now int64, slack time.Duratio
 		if n > k[Begun] {
 			fail(&Violation{"invented", uint32(id), n, fmt.Sprintf("%s: %s there, and only %d were begun", t.Path, t.found(n, false), k[Begun])})
 		}
-		if n < k[Accepted] {
+		if n < k[Accepted] && !(t.Object && !t.Whole && s.Half[id] && k[Begun] > k[Accepted]) { // else the next version's writer has cut it
 			c.lose(&lost, id, n, now)
 		}
 	}

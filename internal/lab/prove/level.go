@@ -92,6 +92,7 @@ type Verdict struct {
 	Workload string
 	Policy   holdfast.Policy
 	Loss     holdfast.Loss `json:"-"`
+	Allowed  string        // of it, in words, what this level's crashes may take
 	Seed     uint64
 	Tally    Tally
 	Kills    int `json:",omitempty"`
@@ -275,7 +276,17 @@ func (w *Workload) replaces() bool {
 // Verdict returns that of a cell before anything was judged.
 func (c Cell) Verdict(level Level, seed uint64) *Verdict {
 	w := c.Workload
-	return &Verdict{Level: level, Workload: w.Name, Policy: c.Policy, Loss: w.lossOf(c.Policy), Seed: seed, Control: w.Control, Verdict: Held}
+	v := &Verdict{Level: level, Workload: w.Name, Policy: c.Policy, Loss: w.lossOf(c.Policy), Seed: seed, Control: w.Control, Verdict: Held}
+	v.Allowed = level.bound(v.Loss).String()
+	return v
+}
+
+// bound is what the crashes of a level may take.
+func (l Level) bound(loss holdfast.Loss) holdfast.Bound {
+	if l == Memory || l == PowerCut {
+		return loss.Power
+	}
+	return loss.Process
 }
 
 // judge says what the failure means, or that there is none. In doubted are the file systems of this

@@ -96,3 +96,22 @@ func TestExplorationKeepsErrorsOfTheMachineApart(t *testing.T) {
 		t.Errorf("%+v, %v", v, err)
 	}
 }
+
+// TestVersionThatItsWriterCutIsNotLost: a file that is truncated and written anew has no version meanwhile.
+func TestVersionThatItsWriterCutIsNotLost(t *testing.T) {
+	check := func(half, whole bool, begun uint64, lost int64) {
+		t.Helper()
+		c := NewChecker([]Target{{Path: "w0", Object: true, Whole: whole}}, holdfast.Loss{Power: holdfast.Bound{Bytes: holdfast.Unlimited, Time: holdfast.Unlimited}})
+		c.Note(Note{Kind: Accepted, N: 3})
+		c.Note(Note{Kind: Begun, N: begun})
+		s := newSurvivors(1)
+		s.Half[0] = half
+		if c.Judge(Power, s, 0, -1); c.Tally.Most.Records != lost {
+			t.Errorf("half %v, whole %v, begun %d: %d are lost, want %d", half, whole, begun, c.Tally.Most.Records, lost)
+		}
+	}
+	check(true, false, 4, 0)  // the writer of 4 has cut 3
+	check(true, false, 3, 1)  // nobody has
+	check(false, false, 4, 1) // no file is there
+	check(true, true, 4, 1)   // it should never be cut
+}

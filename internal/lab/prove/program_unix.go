@@ -28,7 +28,7 @@ import (
 // Prove crashes the program again and again, and judges what it has after each crash by what it
 // acknowledged. At level power the disk is no real one: with the program all goes that was not synced.
 func (p Program) Prove(ctx context.Context) (v *Verdict, err error) {
-	v = &Verdict{Level: cmp.Or(p.Level, Kill), Workload: "program", Loss: lossOfAck, Seed: p.Seed, Verdict: Held}
+	v = Cell{Workload: p.Workload()}.Verdict(cmp.Or(p.Level, Kill), p.Seed)
 	began := time.Now()
 	defer func() { v.Elapsed = time.Since(began) }()
 	r := rand.New(rand.NewPCG(p.Seed, 3))

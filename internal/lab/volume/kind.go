@@ -7,7 +7,8 @@ import (
 )
 
 // A Kind is a file system with its options, by its name. Names are ext2, ext3, ext4 (data ordered),
-// ext4-writeback, ext4-journal, ext4-nojournal, xfs, btrfs, f2fs, jfs, nilfs2, bfs, minix and tmpfs.
+// ext4-writeback, ext4-journal, ext4-nojournal, xfs, btrfs, f2fs, jfs, nilfs2, reiserfs, bfs, minix
+// and tmpfs.
 type Kind struct {
 	Name string
 	Type string // as mount(8) calls it, such as ext4
@@ -61,6 +62,9 @@ func Kinds() []Kind {
 		{Name: "nilfs2", Type: "nilfs2", Program: "mkfs.nilfs2", Debian: "nilfs-tools",
 			Make:  []string{"-q", "-f"},
 			Least: 129 * mebibyte}, // it says that it needs 134,221,824 bytes
+		{Name: "reiserfs", Type: "reiserfs", Program: "mkfs.reiserfs", Debian: "reiserfsprogs",
+			Make: []string{"-q", "-f"}, Check: []string{"fsck.reiserfs", "--check", "--yes", "--quiet"},
+			Least: 34 * mebibyte}, // its journal has 32 MiB
 		{Name: "bfs", Type: "bfs", Program: "mkfs.bfs", Debian: "util-linux",
 			Least: mebibyte},
 		{Name: "minix", Type: "minix", Program: "mkfs.minix", Debian: "util-linux",

@@ -44,6 +44,7 @@ type proof struct {
 	command     string
 	read        string
 	eio, trace  bool
+	all         bool
 	started     place.Starter
 	kernel      string // the name of started, if it is to be started
 }
@@ -69,7 +70,7 @@ exchanges the directory for a link while files are replaced, and looks who may r
 Level power cuts the power of real file systems, which replay their journals; that takes
 root. For others it cuts that of posix, a model of the least that POSIX promises.
 With --kernel uml it does so inside User-Mode Linux, for any user: a guest kernel, which
-has its own file systems (f2fs, jfs, nilfs2) and takes its programs from here.
+has its own file systems (f2fs, jfs, nilfs2, reiserfs) and its programs from here.
 But for hostile, each is run a second time on what a crash left. At each level a plain correct
 program must lose nothing and liars must be caught, or all verdicts are "not known".
 
@@ -88,6 +89,7 @@ With --cmd it crashes your own program: see docs/prove.md. The workloads are
 	f.Var(cli.List("list", &p.Levels, parseLevel), "level", "memory, kill, fault, hostile, power or all (default: all; of --cmd: kill)")
 	f.Var(cli.Once("duration", &p.Time, cli.ParseTime(time.Millisecond)), "time", "about how long it may take in all (default 45s)")
 	f.VarP(cli.Once("file", &p.output, cli.NewLines("results.jsonl --proof proof.jsonl")), "output", "o", "write each verdict to a new file, as a line of JSON")
+	f.BoolVar(&p.all, "all", false, "print a row for each verdict, also where these take more than 60 lines")
 	f.Var(cli.Once("file:line", &p.replay, cli.Given), "replay", "judge the failing state of a line of such a file again, and nothing else")
 	f.Var(cli.Once("command", &p.look, cli.Given), "look", "with --replay, at level power: run this where the state is")
 	f.Var(cli.List("list", &p.kinds, parseKind), "fs", "the file systems of level power\n(default: ext4, xfs, btrfs; without root: posix, a model)")
@@ -554,8 +556,12 @@ func (p *proof) report(stdout io.Writer, verdicts []*prove.Verdict) error {
 		// a failed write is reported at the end
 		_ = cli.WriteLocal(stdout, func(w io.Writer) error { _, err := fmt.Fprintf(w, format, args...); return err })
 	}
-	say("%s", page(verdicts, cli.Columns(stdout)))
-	say("seed %d\n", p.Seed)
+	text := page(verdicts, cli.Columns(stdout))
+	summed := !p.all && strings.Count(text, "\n") > mostLines
+	if summed {
+		text = summary(verdicts, cli.Columns(stdout)) + "\n"
+	}
+	say("%sseed %d\n", text, p.Seed)
 	for i, v := range verdicts {
 		if v.Unknown != "" {
 			say("\n%s, %s under %v is not known: %s\n", strings.TrimSpace(string(v.Level)+" "+v.FS), v.Workload, policyText(v), cli.OneLine(v.Unknown))
@@ -611,17 +617,7 @@ func page(verdicts []*prove.Verdict, columns int) string {
 		prove.Hostile:  "Real processes that replace files, while others exchange their directory or try to read:",
 		prove.Kill:     "Real processes, killed. This shows the loss of their memory, and nothing of power cuts:",
 	}
-	type part struct {
-		level prove.Level
-		kind  string
-	}
-	var parts []part
-	for _, v := range verdicts {
-		if p := (part{v.Level, v.FS}); !slices.Contains(parts, p) {
-			parts = append(parts, p)
-		}
-	}
-	for _, part := range parts {
+	for _, part := range partsOf(verdicts) {
 		var all prove.Tally
 		var kills, faults int
 		var elapsed time.Duration
@@ -720,10 +716,6 @@ func row(v *prove.Verdict) []string {
 	case v.Control != "" && v.Verdict == prove.Held:
 		verdict = "control: caught"
 	}
-	bound := v.Loss.Power
-	if v.Level != prove.Memory && v.Level != prove.PowerCut {
-		bound = v.Loss.Process
-	}
 	states := max(1, t.States)
 	temporaries := fmt.Sprint(t.Temporaries)
 	if t.Temporaries > 0 {
@@ -733,7 +725,7 @@ func row(v *prove.Verdict) []string {
 		v.Workload, policyText(v),
 		humanize.Comma(t.States), humanize.Comma(t.Acknowledged), humanize.Comma(t.Lost), extent(t.Most),
 		extent(prove.Extent{Records: t.Sum.Records / states, Bytes: t.Sum.Bytes / states, Age: t.Sum.Age / time.Duration(states)}),
-		bound.String(), humanize.Comma(t.TornTails), humanize.Comma(t.Disorder), temporaries, verdict,
+		v.Allowed, humanize.Comma(t.TornTails), humanize.Comma(t.Disorder), temporaries, verdict,
 	}
 }
 

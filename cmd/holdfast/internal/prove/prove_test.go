@@ -100,7 +100,7 @@ func TestPageShowsWhatHeldAndItsControls(t *testing.T) {
 // allowed.
 func TestPageFitsTheTerminal(t *testing.T) {
 	v := &prove.Verdict{Level: prove.Memory, Workload: "liar-no-directory", Control: "liar", Policy: holdfast.Periodic(time.Second), Verdict: prove.Held}
-	v.Loss = v.Policy.Loss()
+	v.Allowed = v.Policy.Loss().Power.String()
 	v.Tally = prove.Tally{States: 123_456, Acknowledged: 54_321, Lost: 17, Most: prove.Extent{Records: 2, Bytes: 3 << 10, Age: 4 * time.Millisecond}}
 	for _, columns := range []int{60, 100, 200} {
 		text := page([]*prove.Verdict{v}, columns)
@@ -113,6 +113,54 @@ func TestPageFitsTheTerminal(t *testing.T) {
 			if !strings.Contains(text, want) {
 				t.Errorf("%d columns lack %q:\n%s", columns, want, text)
 			}
+		}
+	}
+}
+
+// TestManyVerdictsAreOnePage: all workloads under all named policies at all levels. A broken promise stands in its
+// place, and what was lost beside what was allowed to be.
+func TestManyVerdictsAreOnePage(t *testing.T) {
+	var verdicts []*prove.Verdict
+	for _, level := range prove.Levels {
+		for i, c := range (prove.Options{Workloads: prove.Workloads(), Policies: prove.NamedPolicies()}).Cells(level) {
+			v := c.Verdict(level, 1)
+			v.Tally = prove.Tally{States: 2_000, Acknowledged: 300}
+			if v.Allowed != "nothing" {
+				v.Tally.Most = prove.Extent{Records: 7, Bytes: 5 << 10, Age: 40 * time.Millisecond}
+			}
+			if v.Control == "" && i%9 == 0 {
+				v.Verdict = prove.NoTime
+			}
+			verdicts = append(verdicts, v)
+		}
+	}
+	broken := verdicts[slices.IndexFunc(verdicts, func(v *prove.Verdict) bool { return v.Level == prove.Kill && v.Workload == "lanes" })]
+	broken.Verdict, broken.Failure = prove.Broken, &prove.Failure{Words: "record 7 is gone"}
+	shown := func(p *proof) (string, int) {
+		var out, told bytes.Buffer
+		code := cli.Report(&told, p.report(&out, verdicts))
+		return out.String(), code
+	}
+	text, code := shown(&proof{})
+	if n := strings.Count(text, "\n"); code != cli.ExitNotMet || n > mostLines {
+		t.Errorf("exit code %d, %d lines:\n%s", code, n, text)
+	}
+	for _, want := range []string{
+		`(?m)^kill +[0-9,]+ +[0-9,]+ +0 +2/2 held, 1/1 caught +processes, by SIGKILL$`,
+		`(?m)^lanes +10k\*? +BROKEN `, `(?m)^writer +[0-9,k]+\*? +[0-9,k]+\*? `, `(?m)^copy-tree +- +[0-9]`,
+		`(?m)^buffer=64KiB,sync=1s +7 +5.0 KiB +40ms +the last 1s \+ one flush, up to 1536KiB$`,
+		`(?m)^kill, lanes under .*: record 7 is gone$`,
+	} {
+		if !regexp.MustCompile(want).MatchString(text) {
+			t.Errorf("%s is not in\n%s", want, text)
+		}
+	}
+	if text, _ = shown(&proof{all: true}); strings.Count(text, "\n") < len(verdicts) {
+		t.Errorf("--all shows less than %d verdicts:\n%s", len(verdicts), text)
+	}
+	for line := range strings.Lines(summary(verdicts, 60)) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 60 {
+			t.Errorf("%d columns of 60: %s", n, line)
 		}
 	}
 }

@@ -73,6 +73,9 @@ func New() *cobra.Command {
 			if len(args) > 1 {
 				return r.beside(cmd, args)
 			}
+			if isProof(args[0]) {
+				return r.verdicts(cmd.OutOrStdout(), args[0])
+			}
 			return r.run(cmd, args[0])
 		},
 	}
@@ -89,6 +92,18 @@ func New() *cobra.Command {
 	cmd.Flags().Var(cli.Once("dir", &r.figures, cli.Given), "figures", "draw cost against loss, or the pictures of the study copy, in this directory")
 	cli.InGroup(cmd.Flags(), "The page", "need", "proof", "extract")
 	return cmd
+}
+
+// verdicts writes the page of a file of verdicts.
+func (r *reporting) verdicts(stdout io.Writer, name string) error {
+	if r.output == "" || r.format != "" || r.fio != "" || r.timings != "" || r.need != nil || r.proof != "" || r.plot {
+		return cli.Misuse("add -o proof.html, and no flag for results", "%s has the verdicts of prove, which stand on a page", name)
+	}
+	all, err := readProof(name)
+	if err != nil {
+		return err
+	}
+	return cli.WriteOut(stdout, r.output, func(w io.Writer) error { return proofHTML(w, resultsName(name), all) })
 }
 
 // args wants one results file, or with --figures any number of files.
