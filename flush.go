@@ -3,6 +3,8 @@ package holdfast
 import (
 	"sync"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/spin"
 )
 
 // flushToLocked flushes up to end at least, or waits for the goroutine that does. It
@@ -30,6 +32,9 @@ func (w *Writer) flushAllLocked() error {
 // makeRoomLocked does one step towards room for n bytes.
 func (w *Writer) makeRoomLocked(n int) error {
 	if !w.exclusive {
+		if w.lookForRoomLocked() {
+			return nil
+		}
 		return w.flushStepLocked(w.roomForLocked(n))
 	}
 	w.heldUp++
@@ -39,6 +44,25 @@ func (w *Writer) makeRoomLocked(n int) error {
 		w.idle.Broadcast()
 	}
 	return nil
+}
+
+// lookForRoomLocked looks for a while whether the flush in flight has ended, and reports whether it
+// has or a call must return an error. To park instead takes as long as most of a flush, and to be
+// woken takes some 15 µs of the goroutine that flushes. One goroutine looks; the others park.
+func (w *Writer) lookForRoomLocked() bool {
+	const looks = 40 // some dozens of µs: what a strip takes
+	if !w.flushing || w.slow || w.looking || w.trouble {
+		return false
+	}
+	w.looking = true
+	at := w.flushed
+	for i := 0; i < looks && w.flushing && w.flushed == at && !w.trouble; i++ {
+		w.mu.Unlock()
+		spin.Pause()
+		w.mu.Lock()
+	}
+	w.looking = false
+	return !w.flushing || w.flushed != at || w.trouble
 }
 
 // flushStepLocked waits for the flush in flight. If there is none, it hands one stretch
@@ -66,6 +90,9 @@ func (w *Writer) flushStepLocked(end int64) error {
 	w.idle.Broadcast()
 	if err != nil {
 		return w.writeErrorLocked(err, again && n == 0)
+	}
+	if w.fullLocked() > w.flushed {
+		w.startLocked(&w.flusher) // filled meanwhile
 	}
 	return nil
 }
@@ -118,13 +145,12 @@ func (w *Writer) flushFullLocked() {
 	if full <= w.flushed {
 		return
 	}
-	if full == w.full {
-		w.startLocked(&w.flusher) // another look at the same strip
-		return
+	if full != w.full { // else it is another look at the same strip
+		last := w.filled
+		w.full, w.filled = full, time.Since(w.began)
+		w.wasSlow, w.slow = w.slow, w.filled-last > fastFill
 	}
-	last, before := w.filled, w.slow
-	w.full, w.filled = full, time.Since(w.began)
-	w.slow = w.filled-last > fastFill
+	before := w.wasSlow
 	if w.flushing || w.slow && before {
 		w.startLocked(&w.flusher)
 		return
@@ -150,7 +176,10 @@ func (w *Writer) runFlusher() {
 func (w *Writer) flushDueLocked() error {
 	for !w.isClosing {
 		var err error
-		if w.flushing && (!w.flusher.due || len(w.lanes) == 0) {
+		if w.flushing && !w.flusher.due {
+			return nil // who flushes now looks for full strips at the end
+		}
+		if w.flushing && len(w.lanes) == 0 {
 			w.idle.Wait() // what is due then is more than what is due now
 			continue
 		}

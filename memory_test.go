@@ -469,6 +469,34 @@ func TestOneSlowBlockStartsNoFlusher(t *testing.T) {
 	})
 }
 
+// TestStripThatFillsDuringAFlushIsFlushedWithoutACall fills a strip while the one before it is
+// written. No call comes after that.
+func TestStripThatFillsDuringAFlushIsFlushedWithoutACall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, err := New(&slowFile{slow: true}, Policy{Buffer: 16 * KiB, FlushBytes: 4 * KiB})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fill := func() {
+			for range 4 {
+				if _, err := w.Write(make([]byte, 1*KiB)); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		go fill()
+		synctest.Wait() // it writes
+		fill()
+		time.Sleep(time.Minute)
+		if flushed := w.Flushed(); flushed != 8<<10 {
+			t.Errorf("%d bytes are flushed, want both strips", flushed)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 // TestLittleThatHasWrappedStaysInTheRing has a flush leave a few bytes, some at the end of
 // the ring and some at its beginning.
 func TestLittleThatHasWrappedStaysInTheRing(t *testing.T) {

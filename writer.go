@@ -84,8 +84,9 @@ type Writer struct {
 	heldUp              int           // how many calls wait for exclusive to end
 	merging             int           // how many calls merge all lanes; no other call takes room meanwhile
 	firstFlush, filled  time.Duration // how long the first flush took; when the last strip was full, or the first byte came
-	slow                bool          // the last strip took longer than fastFill
-	full                int64         // the end of that strip
+	slow, wasSlow       bool          // the last strip, and the one before it, took longer than fastFill
+	full                int64         // the end of the last
+	looking             bool          // a goroutine that needs room does not park: see lookForRoomLocked
 
 	stuck      bool  // the last flush failed, and memory still holds its bytes
 	unreported error // what failed in the background and no call has returned

@@ -58,3 +58,11 @@ func (m *Mutex) try() bool {
 	}
 	return false
 }
+
+// Pause spins for about a µs. Then it lets other threads and goroutines have the processor.
+func Pause() {
+	for range pause {
+	}
+	sys.YieldThread()
+	runtime.Gosched()
+}
