@@ -13,11 +13,17 @@ import (
 const appendPaths = 12
 
 // Workload append is goroutines that append to more paths than there are descriptors for, all to each. The first
-// path gets half of the records, so that they meet there.
+// path gets half of the records, so that they meet there. Workload append-mounted has enough descriptors, so that a whole
+// file system is synced, which some of the files are not on.
 func init() {
+	appending("append", "files.Append to 12 paths through 6 descriptors, in 3 goroutines", 6)
+	appending("append-mounted", "files.Append to 12 paths, two of another file system, in 3 goroutines", 2*appendPaths, "a0", "a5")
+}
+
+func appending(name, about string, descriptors int, mounted ...string) {
 	const writers = 3
-	options := func(p holdfast.Policy) files.Options { return files.Options{Policy: p, Handles: 6} }
-	workloads = append(workloads, &Workload{Name: "append", About: "files.Append to 12 paths through 6 descriptors, in 3 goroutines",
+	options := func(p holdfast.Policy) files.Options { return files.Options{Policy: p, Handles: descriptors} }
+	workloads = append(workloads, &Workload{Name: name, About: about, InMemory: len(mounted) > 0, Mounted: mounted,
 		Cleans: true, Targets: func(holdfast.Policy) (all []Target) {
 			for id := range writers * appendPaths {
 				all = append(all, Target{ID: uint32(id), Path: fmt.Sprintf("a%d", id%appendPaths)})
@@ -70,9 +76,15 @@ func init() {
 
 // appends appends a record, and now and then flushes or syncs all. That acknowledges what is of the same goroutine.
 func (r *Run) appends(set *files.Set, mine []*stream, s *stream, chance int) error {
-	ctx := context.Background()
-	if err := set.Append(ctx, r.Path(fmt.Sprintf("a%d", s.id%appendPaths)), s.record()); err != nil {
-		return err
+	ctx, data := context.Background(), s.record()
+	for tries := 0; ; tries++ { // where nothing was accepted it may be given again
+		err, failed := set.Append(ctx, r.Path(fmt.Sprintf("a%d", s.id%appendPaths)), data), (*files.Error)(nil)
+		if err == nil {
+			break
+		}
+		if tries == 3 || !errors.As(err, &failed) || failed.Outcome != holdfast.OutcomeUntouched || failed.Offset > 0 {
+			return err
+		}
 	}
 	s.accepted(r.Policy)
 	switch {

@@ -81,7 +81,7 @@ func (r *Run) onLog(writers int) (err error) {
 	group.Wait()
 	errs[writers] = f.Close()
 	if err := errors.Join(errs...); err != nil {
-		return err
+		return errors.Join(err, f.Err()) // the background may have met the cause
 	}
 	noteAll(r, synced, streams)
 	return nil
