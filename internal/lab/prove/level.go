@@ -398,9 +398,7 @@ func (v *Verdict) failingRuns(w *Workload, states int, how recording, end time.T
 		run.disk = func(m memory) {
 			m.d.disk.Add(fault.DiskFault{Op: ops[n%len(ops)], First: 1 + r.IntN(1<<(1+n%8)), Times: 1, Err: syscall.EIO})
 		}
-		if run.records > 0 {
-			run.records = 60
-		}
+		run.records, run.until, run.pause = 60, nil, nil
 		l, err := w.record(v.Policy, v.Seed+uint64(n), run)
 		if run := (*RunError)(nil); l == nil || err != nil && errors.As(err, &run) {
 			return err
