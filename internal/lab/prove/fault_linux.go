@@ -110,8 +110,8 @@ func injections(counts map[syscallfault.Kind]int, r *rand.Rand) (all []injection
 		}
 	}
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	// There may be time for few. So one of each sort comes before the second of any, failures that are over come first, and
-	// syncs that fail come more often: what they lose shows only where more is written in time.
+	// There may be time for few. So one of each sort comes before the second of any, and failures that are over come first.
+	// Syncs that fail come more often: what they lose shows only where more is written in time.
 	turns, sorts := map[injection]int{}, map[injection]int{}
 	for _, in := range all {
 		sort := injection{kind: in.kind, short: in.short, always: in.always}

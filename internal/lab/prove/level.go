@@ -396,9 +396,10 @@ func (v *Verdict) failingRuns(w *Workload, states int, how recording, end time.T
 	for n := 0; n < 8*len(ops) && v.Failure == nil && (n == 0 || time.Now().Before(end)); n++ {
 		run := how
 		run.disk = func(m memory) {
+			m.d.short = false // a part before the failure is returned, and others may write behind it
 			m.d.disk.Add(fault.DiskFault{Op: ops[n%len(ops)], First: 1 + r.IntN(1<<(1+n%8)), Times: 1, Err: syscall.EIO})
 		}
-		run.records, run.until, run.pause = 60, nil, nil
+		run.records, run.until, run.pause = 240, nil, nil
 		l, err := w.record(v.Policy, v.Seed+uint64(n), run)
 		if run := (*RunError)(nil); l == nil || err != nil && errors.As(err, &run) {
 			return err
