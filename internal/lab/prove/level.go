@@ -381,23 +381,30 @@ func (v *Verdict) exploreRuns(w *Workload, states int, how recording, end time.T
 		}
 		return l, err
 	}
-	if err := v.Explore(w, Exploration{States: states, Record: record, End: end, fails: how.fails}); err != nil || how.fails || w.Control != "" {
+	if err := v.Explore(w, Exploration{States: states, Record: record, End: end, fails: how.fails}); err != nil || how.fails || how.fake || w.Control != "" {
 		return err
 	}
 	return v.failingRuns(w, states, how, end)
 }
 
-// failingRuns explores runs in each of which one call of the disk fails, once. What the run has heard of it is not judged:
-// what it acknowledges all the same must be there.
+// failingRuns explores runs in each of which one call of the disk fails, once. What is acknowledged all the same must be
+// there. What else may be lost is not judged: what a full disk refuses waits in memory. Behind a failed sync only power is
+// cut, as Flush promises nothing of what the system has dropped.
 func (v *Verdict) failingRuns(w *Workload, states int, how recording, end time.Time) error {
 	ops := []fault.DiskOp{fault.DiskWrite, fault.DiskDatasync, fault.DiskSyncAll, fault.DiskSync, fault.DiskRename}
-	x := &explorer{targets: w.Targets(v.Policy), loss: v.Loss}
 	r := rand.New(rand.NewPCG(v.Seed, 6))
+	loss := v.Loss
+	for _, b := range []*holdfast.Bound{&loss.Process, &loss.Power} {
+		if !b.None() {
+			b.Bytes, b.Time = holdfast.Unlimited, holdfast.Unlimited
+		}
+	}
 	for n := 0; n < 8*len(ops) && v.Failure == nil && (n == 0 || time.Now().Before(end)); n++ {
-		run := how
+		run, op := how, ops[n%len(ops)]
+		x := &explorer{targets: w.Targets(v.Policy), loss: loss, powerOnly: op != fault.DiskWrite && op != fault.DiskRename}
 		run.disk = func(m memory) {
 			m.d.short = false // a part before the failure is returned, and others may write behind it
-			m.d.disk.Add(fault.DiskFault{Op: ops[n%len(ops)], First: 1 + r.IntN(1<<(1+n%8)), Times: 1, Err: syscall.EIO})
+			m.d.disk.Add(fault.DiskFault{Op: op, First: 1 + r.IntN(1<<(1+n%8)), Times: 1, Err: syscall.EIO})
 		}
 		run.records, run.until, run.pause = 240, nil, nil
 		l, err := w.record(v.Policy, v.Seed+uint64(n), run)

@@ -5,17 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/files"
 )
 
-// WriteAll in each of its modes, in two goroutines, a batch of files after the other. One workload makes a directory for
+// WriteAll in each of its modes, a batch of files after the other. One workload makes a directory for
 // each batch too.
 func init() {
-	const batch, writers = 4, 2
+	const batch = 4
 	for _, name := range []string{"create", "create-dirs", "truncate", "append", "replace"} {
 		var mode files.Mode
 		if err := mode.UnmarshalText([]byte(strings.TrimSuffix(name, "-dirs"))); err != nil {
@@ -26,7 +25,7 @@ func init() {
 		if dirs {
 			path = func(id uint32) string { return fmt.Sprintf("m%d/w%d", id/batch, id) }
 		}
-		paths, slow := writers*batch, time.Duration(0)
+		paths, slow := batch, time.Duration(0)
 		if mode == files.Create {
 			paths, slow = 10*batch, 2*time.Millisecond // each is made once
 		}
@@ -35,7 +34,7 @@ func init() {
 			mounted = []string{path(1)}
 		}
 		workloads = append(workloads, &Workload{
-			Name: "whole-" + name, About: fmt.Sprintf("files.WriteAll of %d files, mode %v, in %d goroutines", batch, mode, writers), Mounted: mounted,
+			Name: "whole-" + name, About: fmt.Sprintf("files.WriteAll of %d files, mode %v", batch, mode), Mounted: mounted,
 			Slow: slow, Cleans: true, Files: dirs, // the disk in memory has one directory
 			Targets: func(p holdfast.Policy) (targets []Target) {
 				for id := range paths {
@@ -49,28 +48,20 @@ func init() {
 			Loss: func(holdfast.Policy) holdfast.Loss {
 				return holdfast.Loss{Power: holdfast.Bound{Bytes: holdfast.Unlimited, Time: holdfast.Unlimited}}
 			},
-			Run: func(r *Run) error {
-				set, err := r.Set(files.Options{Policy: r.Policy, Handles: 16, Workers: 2, MkdirAll: mode == files.Create})
-				if err != nil {
-					return err
-				}
-				errs := make([]error, writers)
-				var group sync.WaitGroup
-				for n := range writers {
-					group.Go(func() { errs[n] = writeWhole(r, set, mode, n*paths/writers, (n+1)*paths/writers, batch, path) })
-				}
-				group.Wait()
-				return errors.Join(errors.Join(errs...), set.Close())
-			},
+			Run: func(r *Run) error { return writeWhole(r, mode, paths, batch, path) },
 		})
 	}
 }
 
-// writeWhole writes the files of a range, so many at a time.
-func writeWhole(r *Run, set *files.Set, mode files.Mode, first, end, batch int, path func(id uint32) string) error {
-	streams := make([]*stream, end)
+func writeWhole(r *Run, mode files.Mode, paths, batch int, path func(id uint32) string) (err error) {
+	set, err := r.Set(files.Options{Policy: r.Policy, Handles: 8, Workers: 2, MkdirAll: mode == files.Create})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, set.Close()) }()
+	streams := make([]*stream, paths)
 	var absent []uint32 // which Create makes
-	for id := first; id < end; id++ {
+	for id := range paths {
 		streams[id] = r.stream(uint32(id), 0)
 		data, err := r.ReadFile(path(uint32(id)))
 		if err != nil {
@@ -98,7 +89,7 @@ func writeWhole(r *Run, set *files.Set, mode files.Mode, first, end, batch int, 
 	for made := 0; r.more(30 * made); made++ {
 		var ids []uint32
 		for id := range batch {
-			ids = append(ids, uint32(first+id))
+			ids = append(ids, uint32(id))
 		}
 		if mode == files.Create {
 			ids = absent[:min(batch, len(absent))]
@@ -135,7 +126,7 @@ func writeWhole(r *Run, set *files.Set, mode files.Mode, first, end, batch int, 
 			return err
 		}
 		if r.Pause != nil {
-			r.Pause(streams[first].rand)
+			r.Pause(streams[0].rand)
 		}
 	}
 	return nil
