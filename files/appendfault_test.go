@@ -753,3 +753,32 @@ func TestFilesOnOtherFileSystemsAreSyncedByThemselves(t *testing.T) {
 		}
 	}
 }
+
+// TestAnAppendWhoseStepHasFailedWaitsForTheNext: another call writes what the step could not, while the step still syncs
+// another file. So no failure is left to report, and the bytes are not durable yet.
+func TestAnAppendWhoseStepHasFailedWaitsForTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskDatasync, Delay: time.Second},
+			fault.DiskFault{Op: fault.DiskWrite, Path: "a", Times: 1, Err: syscall.EIO})
+		f := onDisk(t, disk, Options{Policy: holdfast.Durable()})
+		var all sync.WaitGroup
+		appends := func(path, data string) {
+			all.Go(func() {
+				if err := f.Append(noContext, path, []byte(data)); err != nil {
+					t.Errorf("Append of %q to %s: %v", data, path, err)
+				}
+				if data == "one\n" && disk.Count(fault.DiskDatasync) < 3 {
+					t.Error("it returned before its own sync")
+				}
+			})
+			time.Sleep(100 * time.Millisecond)
+		}
+		appends("/first", "x\n")
+		appends("/a", "one\n") // these two are in one step, which begins after a second
+		appends("/other", "x\n")
+		time.Sleep(time.Second)
+		appends("/a", "two\n")
+		all.Wait()
+		wantOnDisk(t, disk, "/a", "one\ntwo\n")
+	})
+}

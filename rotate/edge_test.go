@@ -2,6 +2,7 @@ package rotate
 
 import (
 	"errors"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -70,8 +71,7 @@ func TestAFileWhoseSyncFailedIsNeverAcknowledged(t *testing.T) {
 		d.Mend()
 		time.Sleep(time.Minute)
 		l.put(t, f, 1)
-		_ = f.Sync() // which says once more what failed
-		l.closed(t, d, f)
+		l.closedWith(t, d, f, syscall.EIO)
 	})
 }
 
@@ -232,6 +232,68 @@ func TestWhatCameWhileTheWriterClosedIsKept(t *testing.T) {
 			t.Errorf("%v: %q", err, files)
 		}
 		l.closed(t, d, f)
+	})
+}
+
+// TestWhatTheDiskRefusedIsSyncedWhenItIsWritten: it refuses a record some times, from where the Writer flushes before it is
+// exchanged. Nothing is lost, so Sync and Close succeed, and then a power cut takes nothing.
+func TestWhatTheDiskRefusedIsSyncedWhenItIsWritten(t *testing.T) {
+	for times := range 7 {
+		for _, p := range []holdfast.Policy{policies[2], policies[3]} {
+			for i, end := range []func(*File) error{(*File).Sync, (*File).Close} {
+				synctest.Test(t, func(t *testing.T) {
+					d, l := newMemory(t), ledger{}
+					f := opened(t, d, Options{Policy: p})
+					l.put(t, f, 1)
+					came := false
+					d.Watch(func(c fault.DiskCall) {
+						if c.Op == fault.DiskWrite && !c.End.IsZero() && !came {
+							came = true
+							l.put(t, f, 1)
+							d.Add(fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC, Times: times + 1})
+						}
+					})
+					refused := f.Rotate()
+					d.Mend()
+					if err := end(f); err != nil {
+						t.Errorf("%d times, %v, way %d: %v, after a Rotate that returned %v", times+1, p, i, err, refused)
+					}
+					for seed := range uint64(8) {
+						if err := l.holds(logs(d.PowerCut(rand.New(rand.NewPCG(seed, 0))))); err != nil {
+							t.Errorf("%d times, %v, way %d: %v", times+1, p, i, err)
+						}
+					}
+					l.closed(t, d, f)
+				})
+			}
+		}
+	}
+}
+
+// TestAFailedSyncOfWhatWasRefusedIsFinal: the file is synced when it is left, and that fails.
+func TestAFailedSyncOfWhatWasRefusedIsFinal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, l := newMemory(t), ledger{}
+		f := opened(t, d, Options{Policy: policies[3]})
+		l.put(t, f, 1)
+		came := false
+		d.Watch(func(c fault.DiskCall) {
+			if c.Op == fault.DiskWrite && !c.End.IsZero() && !came {
+				came = true
+				l.put(t, f, 1)
+				d.Add(fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC, Times: 3})
+				d.Add(fault.DiskFault{Op: fault.DiskDatasync, Err: syscall.EIO, Times: 1})
+			}
+		})
+		if err := f.Rotate(); err != nil || d.Count(fault.DiskDatasync) != 1 {
+			t.Errorf("Rotate = %v, after %d syncs", err, d.Count(fault.DiskDatasync))
+		}
+		for range 2 {
+			if err := f.Sync(); !errors.Is(err, syscall.EIO) {
+				t.Error("Sync:", err)
+			}
+		}
+		l.closedWith(t, d, f, syscall.EIO)
 	})
 }
 

@@ -58,10 +58,7 @@ func (f *File) exchangeLocked(next func(*logFile) (*logFile, error)) error {
 	}
 	l.setKeep(false)
 
-	to, err := l, error(nil)
-	if l.fd >= 0 {
-		err = l.drain()
-	}
+	to, err := l, f.settleLocked(c)
 	if err == nil {
 		to, err = next(l)
 	}

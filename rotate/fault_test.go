@@ -2,6 +2,7 @@ package rotate
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path"
@@ -39,12 +40,18 @@ type scene struct {
 	// a power cut must leave.
 	flushed, acknowledged atomic.Int64
 	reported              atomic.Int64
+	unsynced              atomic.Bool // a sync was made, and failed
 }
 
 func newScene(t *testing.T, p holdfast.Policy) *scene {
 	t.Helper()
 	s := &scene{disk: newMemory(t), accepted: ledger{}}
-	s.options = Options{MaxSize: 400, Compress: true, Policy: p, OnError: func(*Error) { s.reported.Add(1) }}
+	s.options = Options{MaxSize: 400, Compress: true, Policy: p, OnError: func(e *Error) {
+		s.reported.Add(1)
+		if x := (*fault.DiskError)(nil); e.Op == "sync" && errors.As(e.Err, &x) && (x.Op == fault.DiskSync || x.Op == fault.DiskDatasync) {
+			s.unsynced.Store(true)
+		}
+	}}
 	// A backup, half compressed when its process was killed, and the end of a record.
 	for name, data := range map[string][]byte{
 		"app-2000-01-01T00-00-00.000.log":         slices.Concat(record(0, 0), record(0, 1)),
@@ -121,12 +128,13 @@ func (s *scene) run(t *testing.T) {
 	s.disk.Mend()
 	time.Sleep(5 * time.Minute) // it tries again
 	s.write(t, f, 3)
-	_ = f.Sync() // which returns what failed before
-	if err := f.Sync(); err != nil {
-		t.Error("Sync of a disk that was mended:", err)
+	_ = f.Sync() // a failed write is over with it
+	synctest.Wait()
+	if err := f.Sync(); (err != nil) != s.unsynced.Load() {
+		t.Errorf("Sync of a disk that was mended: %v, and a sync has failed: %v", err, s.unsynced.Load())
 	}
-	if err := f.Close(); err != nil {
-		t.Error("Close of a disk that was mended:", err)
+	if err := f.Close(); (err != nil) != s.unsynced.Load() {
+		t.Errorf("Close of a disk that was mended: %v, and a sync has failed: %v", err, s.unsynced.Load())
 	}
 	if n := s.disk.Open(); n != 0 {
 		t.Errorf("%d descriptors are left open", n)

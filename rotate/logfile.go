@@ -81,7 +81,7 @@ func (p *place) syncDir(since int) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("directory of the file: %w", err)
+		return notSynced{fmt.Errorf("directory of the file: %w", err)}
 	}
 	err = p.names.Directory(p.key, func() error { return p.disk.Sync(fd) })
 	p.disk.Close(fd) // nothing was written to it
@@ -282,6 +282,12 @@ func (l *logFile) drain() error {
 	return l.drainLocked()
 }
 
+// A notSynced is why a sync was not made: the disk refuses what the file keeps, or the directory
+// can't be opened. Nothing is lost by that, and a later sync may succeed.
+type notSynced struct{ error }
+
+func (e notSynced) Unwrap() error { return e.error }
+
 // Sync makes durable what was written, the file's name too.
 func (l *logFile) Sync() error {
 	l.syncing.Lock()
@@ -290,10 +296,10 @@ func (l *logFile) Sync() error {
 		return l.spoilt
 	}
 	if err := l.drain(); err != nil {
-		return err
+		return notSynced{err}
 	}
 	if l.fd < 0 {
-		return errNotOpen
+		return notSynced{errNotOpen}
 	}
 	if err := l.disk.Datasync(l.fd); err != nil {
 		if l.nameless { // without a journal the name may be lost with it
@@ -303,8 +309,11 @@ func (l *logFile) Sync() error {
 		return err
 	}
 	if l.nameless {
-		if l.spoilt = l.syncDir(l.since); l.spoilt != nil {
-			return l.spoilt
+		if err := l.syncDir(l.since); err != nil {
+			if !errors.As(err, new(notSynced)) {
+				l.spoilt = err
+			}
+			return err
 		}
 		l.nameless = false
 	}

@@ -78,7 +78,7 @@ type File struct {
 	// notes guards what is below. It is taken last, and held for no call of the disk.
 	notes    sync.Mutex
 	stats    Stats             // Counts: of the Writers that are closed
-	unsynced error             // a failed sync that no Sync or Close has returned
+	unsynced error             // the first failed sync: what it was to keep may be lost
 	troubles map[string]*Error // the last failure of each Op that is not over
 	failures notify.Queue[*Error]
 }
@@ -231,19 +231,47 @@ func isFinal(err error) bool {
 	return err != nil && (!errors.As(err, new(*holdfast.WriteError)) || errors.As(err, new(*holdfast.SyncError)))
 }
 
-// endedLocked notes the final error of a Writer, and reports it once a file.
+// endedLocked notes the final error of a Writer.
 func (f *File) endedLocked(c *current, err error) {
 	if c.final {
 		return
 	}
 	c.final = true
+	f.unsyncedLocked(c, err)
+}
+
+// unsyncedLocked notes a failed sync, and reports it once a file.
+func (f *File) unsyncedLocked(c *current, err error) {
 	if !c.file.told {
 		c.file.told = true
 		f.note(&Error{Op: "sync", Path: f.path, AtRisk: c.Written() - c.Durable(), Err: err})
 	}
+	if errors.As(err, new(notSynced)) {
+		return // nothing is lost
+	}
 	f.notes.Lock()
-	f.unsynced = err
-	f.notes.Unlock()
+	defer f.notes.Unlock()
+	if f.unsynced == nil || errors.Is(f.unsynced, holdfast.ErrUnlinked) {
+		f.unsynced = err
+	}
+}
+
+// settleLocked writes what a file has kept, and syncs it where the policy syncs. It returns why
+// that must be tried again.
+func (f *File) settleLocked(c *current) error {
+	l := c.file
+	switch {
+	case l.fd < 0 || !l.refused.Load():
+		return nil
+	case f.options.Policy.Sync.Mode == holdfast.SyncNever:
+		return l.drain()
+	}
+	err := l.Sync()
+	if err == nil || errors.As(err, new(notSynced)) {
+		return err
+	}
+	f.unsyncedLocked(c, err)
+	return nil
 }
 
 // Rotate begins a new file, unless this one is empty. If it fails the log goes on in the same
@@ -273,8 +301,13 @@ func (f *File) asked(what func()) error {
 }
 
 // Sync makes all that was accepted before the call durable, with the names of its files. Only
-// under sync=never it covers the current file alone. It returns a failed sync of an earlier
-// file too, once and to one caller. Others must hear of it from that one, or from OnError.
+// under sync=never it covers the current file alone.
+//
+// A failed sync is final, as that of a Writer is: every later Sync returns it, and Close does. The
+// log does not know whose records were lost, and no later sync brings them back. Writes go on, in a
+// new file. A Write that waits for its own sync still says whether its record is durable. To have a
+// Sync of later records alone, close the log and open it again. That another program has removed
+// the file is no such failure, and is returned once.
 func (f *File) Sync() error {
 	f.mu.RLock()
 	c := f.current.Load()
@@ -292,30 +325,39 @@ func (f *File) Sync() error {
 		}
 	}
 	f.mu.RUnlock()
-	if failed != nil {
+	switch {
+	case failed != nil:
 		err = failed
 		f.failed(c, err, false)
+	case err != nil:
+		f.mu.Lock()
+		f.unsyncedLocked(c, err)
+		f.mu.Unlock()
 	}
 	return f.withUnsynced(err)
 }
 
-// withUnsynced adds a failed sync that no call has returned to what a call of Sync or Close returns.
+// withUnsynced adds a failed sync to what a call of Sync or Close returns.
 func (f *File) withUnsynced(err error) error {
 	f.notes.Lock()
 	defer f.notes.Unlock()
+	failed := f.unsynced
+	if errors.Is(failed, holdfast.ErrUnlinked) {
+		f.unsynced = nil
+	}
 	switch {
 	case err == nil:
-		err = f.unsynced
-		delete(f.troubles, "sync")
-	case f.unsynced != nil && !errors.Is(err, f.unsynced):
-		err = errors.Join(err, f.unsynced)
+		if err = failed; f.unsynced == nil {
+			delete(f.troubles, "sync")
+		}
+	case failed != nil && !errors.Is(err, failed):
+		err = errors.Join(err, failed)
 	}
-	f.unsynced = nil
 	return err
 }
 
-// Err returns what still fails, or nil: failures that the log tries again, and a failed sync
-// that no Sync has returned. It waits for nothing.
+// Err returns what still fails, or nil: failures that the log tries again, and a failed sync, which
+// is final. It waits for nothing.
 func (f *File) Err() error {
 	f.notes.Lock()
 	defer f.notes.Unlock()
@@ -336,16 +378,17 @@ func (f *File) over(ops ...string) {
 }
 
 // Close flushes what was accepted, syncs it unless the policy is sync=never, and closes the
-// log. It returns every failure of that, and a failed sync of an earlier file that no Sync has
-// returned. It waits for the background, and leaves a compression that is under way to the next
-// Open. A second Close waits for the first and returns the same.
+// log. It returns every failure of that, and a failed sync of an earlier file. It waits for the
+// background, and leaves a compression that is under way to the next Open. A second Close waits for
+// the first and returns the same.
 func (f *File) Close() error {
 	f.closeOnce.Do(func() {
 		f.mu.Lock()
 		f.closed = true
 		close(f.stop)
 		f.disarmLocked()
-		f.closeErr = f.withUnsynced(f.current.Load().Close())
+		c := f.current.Load()
+		f.closeErr = f.withUnsynced(errors.Join(f.settleLocked(c), c.Close()))
 		f.mu.Unlock()
 		f.background.Wait()
 	})

@@ -345,13 +345,13 @@ var logMutants = []mutant{
 	{
 		number: "950", what: "a new log's name is not made durable",
 		file: "rotate/logfile.go",
-		old:  "if l.spoilt = l.syncDir(l.since); l.spoilt != nil {",
-		new:  "if l.spoilt != nil {",
+		old:  "if err := l.syncDir(l.since); err != nil {",
+		new:  "if err := l.spoilt; err != nil {",
 	},
 	{
 		number: "951", what: "Sync leaves what an earlier Writer could not write",
 		file: "rotate/logfile.go",
-		old:  "\tif err := l.drain(); err != nil {\n\t\treturn err\n\t}\n\tif l.fd < 0 {",
+		old:  "\tif err := l.drain(); err != nil {\n\t\treturn notSynced{err}\n\t}\n\tif l.fd < 0 {",
 		new:  "\tif l.fd < 0 {",
 	},
 	{
@@ -387,8 +387,8 @@ var logMutants = []mutant{
 	{
 		number: "957", what: "Sync says nothing of a failed sync of the file before",
 		file: "rotate/rotate.go",
-		old:  "\t\terr = f.unsynced\n",
-		new:  "\t\terr = nil\n",
+		old:  "\t\tif err = failed; f.unsynced == nil {",
+		new:  "\t\tif f.unsynced == nil {",
 	},
 	{
 		number: "958", what: "Close leaves goroutines behind",
@@ -611,14 +611,14 @@ var logMutants = []mutant{
 	{
 		number: "S20", what: "a Sync that fails otherwise forgets the failed sync of an earlier file",
 		file: "rotate/rotate.go", tests: "EarlierFile",
-		old: "\tcase f.unsynced != nil && !errors.Is(err, f.unsynced):\n\t\terr = errors.Join(err, f.unsynced)\n",
+		old: "\tcase failed != nil && !errors.Is(err, failed):\n\t\terr = errors.Join(err, failed)\n",
 		new: "\tcase f.unsynced == nil:\n",
 	},
 	{
 		number: "S21", what: "Close says nothing of a failed sync of the file before",
 		file: "rotate/rotate.go", tests: "EarlierFile",
-		old: "f.closeErr = f.withUnsynced(f.current.Load().Close())",
-		new: "f.closeErr = f.current.Load().Close()",
+		old: "f.closeErr = f.withUnsynced(errors.Join(f.settleLocked(c), c.Close()))",
+		new: "f.closeErr = errors.Join(f.settleLocked(c), c.Close())",
 	},
 	{
 		number: "969h", what: "a log that lost a record in the middle is judged whole",

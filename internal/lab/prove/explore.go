@@ -31,6 +31,8 @@ type explorer struct {
 	read    func(Tree) (*Survivors, error) // where paths do not say what is there
 	late    func() bool                    // to read a state takes long
 	torn    []State                        // some power cuts that left a torn tail, of the log explored last
+	// powerOnly says that no process ends.
+	powerOnly bool
 }
 
 // failure is one of a log.
@@ -105,7 +107,7 @@ func (x *explorer) explore(l *Log, states int, seed uint64) (Tally, *Failure) {
 		// demands the most.
 		if chosen && (d.position == len(l.Entries) || l.Entries[d.position].Op != Noted || l.Entries[d.position].Note.Kind == Accepted) {
 			d.states(r, most, &seen, func(s *State) {
-				if failure != nil {
+				if failure != nil || x.powerOnly && s.Crash == Process {
 					return
 				}
 				if v := x.judgeState(c, d, s, found); v != nil {

@@ -2,6 +2,7 @@ package prove
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/lab/group"
 	"github.com/holdfast-go/holdfast/internal/lab/syscallfault"
 )
@@ -108,6 +110,23 @@ func injections(counts map[syscallfault.Kind]int, r *rand.Rand) (all []injection
 		}
 	}
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	// There may be time for few. So one of each sort comes before the second of any, and failures that are over come first.
+	// Syncs that fail come more often: what they lose shows only where more is written in time.
+	turns, sorts := map[injection]int{}, map[injection]int{}
+	for _, in := range all {
+		sort := injection{kind: in.kind, short: in.short, always: in.always}
+		if in.errno != 0 {
+			sort.errno = unix.EIO
+		}
+		turns[in] = 3 * sorts[sort]
+		if in.errno == 0 || in.always {
+			turns[in]++
+		} else if in.kind == syscallfault.Sync {
+			turns[in] = sorts[sort]
+		}
+		sorts[sort]++
+	}
+	slices.SortStableFunc(all, func(a, b injection) int { return cmp.Compare(turns[a], turns[b]) })
 	return all
 }
 
@@ -288,7 +307,7 @@ func (w *Workload) faultRun(ctx context.Context, cmd *exec.Cmd, dir string, kind
 		return f, nil, crash, err
 	}
 	shared.Give(cmd)
-	if w.Files {
+	if w.Files && w.Targets(holdfast.Durable())[0].Object {
 		shared.End(faultNotes / 5)
 	} else {
 		shared.End(faultNotes)

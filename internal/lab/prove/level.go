@@ -13,9 +13,11 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/fault"
 )
 
 // A Level is a way to crash a workload. Memory fills a log, and explores its states.
@@ -254,6 +256,9 @@ func (o Options) Cells(level Level) (cells []Cell) {
 
 // shows reports whether a level can show what a control must show.
 func (w *Workload) shows(level Level) bool {
+	if w.InMemory {
+		return level == Memory
+	}
 	if level == Hostile || w.Attacked {
 		return level == Hostile && (w.Attacked || w.Control == "" && w.replaces())
 	}
@@ -338,7 +343,7 @@ func (w *Workload) record(p holdfast.Policy, seed uint64, how recording) (*Log, 
 	l := &Log{Workload: w.Name, Policy: p.String(), Seed: seed, Sector: 512, Fake: how.fake, Again: how.number > 0}
 	paths, _ := byPath(w.Targets(p))
 	l.Slack = 4 * how.delay * time.Duration(len(paths)) // they are written and synced one after the other
-	m, err := newMemory(l, how.delay, how.there)
+	m, err := newMemory(l, how.delay, how.there, w.Mounted...)
 	if err != nil {
 		return nil, err
 	}
@@ -387,7 +392,41 @@ func (v *Verdict) exploreRuns(w *Workload, states int, how recording, end time.T
 		}
 		return l, err
 	}
-	return v.Explore(w, Exploration{States: states, Record: record, End: end, fails: how.fails})
+	if err := v.Explore(w, Exploration{States: states, Record: record, End: end, fails: how.fails}); err != nil || how.fails || how.fake || w.Control != "" {
+		return err
+	}
+	return v.failingRuns(w, states, how, end)
+}
+
+// failingRuns explores runs in each of which one call of the disk fails, once. What is acknowledged all the same must be
+// there. What else may be lost is not judged: what a full disk refuses waits in memory. Behind a failed sync only power is
+// cut, as Flush promises nothing of what the system has dropped.
+func (v *Verdict) failingRuns(w *Workload, states int, how recording, end time.Time) error {
+	ops := []fault.DiskOp{fault.DiskWrite, fault.DiskDatasync, fault.DiskSyncAll, fault.DiskSync, fault.DiskRename}
+	r := rand.New(rand.NewPCG(v.Seed, 6))
+	loss := v.Loss
+	for _, b := range []*holdfast.Bound{&loss.Process, &loss.Power} {
+		if !b.None() {
+			b.Bytes, b.Time = holdfast.Unlimited, holdfast.Unlimited
+		}
+	}
+	for n := 0; n < 8*len(ops) && v.Failure == nil && (n == 0 || time.Now().Before(end)); n++ {
+		run, op := how, ops[n%len(ops)]
+		x := &explorer{targets: w.Targets(v.Policy), loss: loss, powerOnly: op != fault.DiskWrite && op != fault.DiskRename}
+		run.disk = func(m memory) {
+			m.d.short = false // a part before the failure is returned, and others may write behind it
+			m.d.disk.Add(fault.DiskFault{Op: op, First: 1 + r.IntN(1<<(1+n%8)), Times: 1, Err: syscall.EIO})
+		}
+		run.records, run.until, run.pause = 240, nil, nil
+		l, err := w.record(v.Policy, v.Seed+uint64(n), run)
+		if run := (*RunError)(nil); l == nil || err != nil && errors.As(err, &run) {
+			return err
+		}
+		var t Tally
+		t, v.Failure = x.explore(l, max(1, min(states, 4000)/8), v.Seed)
+		v.Tally.Add(t)
+	}
+	return nil
 }
 
 // An Exploration says how a verdict is made of runs that fill logs of files.

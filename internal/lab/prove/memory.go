@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,7 +29,8 @@ type recorder struct {
 
 	mu     sync.Mutex // held while a call has its effect and is logged, so that both are in one order
 	open   map[int]*opened
-	short  bool // some writes take half of their bytes
+	apart  map[uint64]bool // files of another file system
+	short  bool            // some writes take half of their bytes
 	writes int
 }
 
@@ -50,20 +53,35 @@ type memory struct{ d *recorder }
 
 const memoryDir = "/d"
 
-// newMemory returns a system that has these files, and adds them to the log.
-func newMemory(l *Log, delay time.Duration, there map[string][]byte) (memory, error) {
+// newMemory returns a system that has these files, and adds them to the log. Those that are mounted are of another file
+// system.
+func newMemory(l *Log, delay time.Duration, there map[string][]byte, mounted ...string) (memory, error) {
 	disk := fault.NewDisk()
 	disk.SetOwner(uint32(os.Geteuid())) // only its owner, or root, removes what a crash has left
-	d := &recorder{calls: disk, disk: disk, log: l, delay: delay, open: map[int]*opened{}}
+	d := &recorder{calls: disk, disk: disk, log: l, delay: delay, open: map[int]*opened{}, apart: map[uint64]bool{}}
 	m := memory{d}
-	err := disk.MkdirAll(memoryDir)
-	for name, data := range there {
-		p := m.Path(name)
-		err = errors.Join(err, disk.WriteFile(p, data, 0o644))
+	err := errors.Join(disk.MkdirAll(memoryDir), disk.Mount("/other"))
+	put := func(name string, apart bool) {
+		p, data := m.Path(name), there[name]
+		if apart {
+			at := "/other/" + name
+			err = errors.Join(err, disk.WriteFile(at, data, 0o644), disk.Bind(at, p))
+		} else {
+			err = errors.Join(err, disk.WriteFile(p, data, 0o644))
+		}
 		s, statErr := d.StatPath(nameOf(p))
 		err = errors.Join(err, statErr)
+		d.apart[s.Inode] = apart
 		l.Add(Entry{Op: Write, File: s.Inode, Data: data})
 		l.Add(Entry{Op: Name, Edits: []Edit{{Root, name, s.Inode}}})
+	}
+	for name := range there {
+		if !slices.Contains(mounted, name) {
+			put(name, false)
+		}
+	}
+	for _, name := range mounted {
+		put(name, true)
 	}
 	l.Start = l.Add(Entry{Op: Flush, UpTo: l.Len()})
 	return m, err
@@ -265,7 +283,8 @@ func (d *recorder) SyncAll(fd int) error  { return d.sync(fd, true, d.calls.Sync
 func (d *recorder) sync(fd int, all bool, call func(int) error) error {
 	d.mu.Lock()
 	e := Entry{Op: Flush, UpTo: d.log.Len()}
-	if o := d.open[fd]; o != nil && !all {
+	o := d.open[fd]
+	if o != nil && !all {
 		e.File = o.file
 	}
 	d.mu.Unlock()
@@ -274,7 +293,21 @@ func (d *recorder) sync(fd int, all bool, call func(int) error) error {
 	if err != nil {
 		e.Op = Lose
 	}
-	d.add(e)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !all || o == nil || !slices.Contains(slices.Collect(maps.Values(d.apart)), true) {
+		d.add(e)
+		return err
+	}
+	covered := map[uint64]bool{} // the files of one of two file systems, each by itself
+	for _, x := range d.open {
+		covered[x.file] = d.apart[x.file] == d.apart[o.file]
+	}
+	for _, e.File = range slices.Sorted(maps.Keys(covered)) {
+		if covered[e.File] {
+			d.add(e)
+		}
+	}
 	return err
 }
 

@@ -51,7 +51,13 @@ func (r *Run) onLog(writers int) (err error) {
 	if never {
 		synced = Flushed // in files before the last one
 	}
-	streams, errs := make([]*stream, writers), make([]error, writers+2)
+	streams, errs := make([]*stream, writers), make([]error, writers+1)
+	durable := func(s *stream) (err error) {
+		if err = f.Sync(); err == nil {
+			r.Note(synced, s.id, s.next)
+		}
+		return err
+	}
 	var group sync.WaitGroup
 	for id := range writers {
 		s := r.stream(uint32(id), uint64(len(there.ends[uint32(id)])))
@@ -60,24 +66,22 @@ func (r *Run) onLog(writers int) (err error) {
 			for errs[id] == nil && r.more(s.made) {
 				s.buf = append(s.record(), '\n') // Open ends a torn record with it
 				if _, errs[id] = f.Write(s.buf); errs[id] != nil {
-					return
+					break
 				}
 				s.accepted(r.Policy)
-				if s.rand.IntN(128) == 0 {
-					if errs[id] = f.Sync(); errs[id] == nil {
-						r.Note(synced, s.id, s.next)
-					}
+				if s.rand.IntN(16) == 0 { // a run under a fault has few records
+					errs[id] = durable(s)
 				}
+			}
+			if !never { // a sync that no call waited for may have failed, or that of another goroutine
+				errs[id] = errors.Join(errs[id], durable(s))
 			}
 		})
 	}
 	group.Wait()
-	if !never {
-		errs[writers] = f.Sync() // a sync by time may have failed
-	}
-	errs[writers+1] = f.Close()
+	errs[writers] = f.Close()
 	if err := errors.Join(errs...); err != nil {
-		return err
+		return errors.Join(err, f.Err()) // the background may have met the cause
 	}
 	noteAll(r, synced, streams)
 	return nil

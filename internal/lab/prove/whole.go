@@ -29,8 +29,12 @@ func init() {
 		if mode == files.Create {
 			paths, slow = 10*batch, 2*time.Millisecond // each is made once
 		}
+		var mounted []string
+		if mode == files.Truncate || mode == files.Append { // the others give names
+			mounted = []string{path(1)}
+		}
 		workloads = append(workloads, &Workload{
-			Name: "whole-" + name, About: fmt.Sprintf("files.WriteAll of %d files, mode %v", batch, mode),
+			Name: "whole-" + name, About: fmt.Sprintf("files.WriteAll of %d files, mode %v", batch, mode), Mounted: mounted,
 			Slow: slow, Cleans: true, Files: dirs, // the disk in memory has one directory
 			Targets: func(p holdfast.Policy) (targets []Target) {
 				for id := range paths {

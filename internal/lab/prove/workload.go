@@ -21,8 +21,10 @@ type Workload struct {
 	Files   bool   // it needs real files
 	Cut     bool   // of a control: only a power cut shows it
 	Failing bool   // of a liar: only a call that fails shows it
-	// Attacked says that it is for level hostile, and for no other.
-	Attacked bool
+	// Attacked says that it is for level hostile, and for no other. InMemory says that of level memory.
+	Attacked, InMemory bool
+	// Mounted are paths at which files of another file system are mounted, at level memory. They are there from the start.
+	Mounted []string
 	// Survey says what is in the directory of the targets, where their files are no targets' records.
 	Survey func(dir string) (*Survivors, error)
 	// Cleans says that no temporary is left when a run has ended in order.
