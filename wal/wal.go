@@ -161,10 +161,13 @@ type Log struct {
 
 	epoch uint64 // of the current segment
 
+	filled atomic.Int64 // up to where that is written: see awaitFilled
+
 	// spare serialises what is done to the spare file, and guards given: the permissions that
 	// the system gave to the last new one.
-	spare sync.Mutex
-	given uint32
+	spare  sync.Mutex
+	given  uint32
+	wanted atomic.Int32 // calls that wait for spare
 }
 
 // Open opens the log in a directory, or makes a new one; the directory above must exist. It

@@ -26,8 +26,13 @@ type Window struct {
 const (
 	// windowShare makes the window a quarter of a sync: half batches cost a half.
 	windowShare = 4
-	// comebackShare closes the window for goroutines that take longer than half a sync.
+	// comebackShare closes the window for goroutines that take longer than half a sync, if that is fast.
 	comebackShare = 2
+	// slowSync is from when on a window is worth more than a quarter. It is twice as long then as a
+	// batch took to be back, so that few miss it. With a whole sync at most, a batch takes no longer than
+	// two half ones. For faster syncs this gained nothing (docs/design/decisions.md).
+	slowSync      = parkAbove * windowShare
+	comebackTwice = 2
 	// stragglers is the part of a batch that comeback does not count.
 	stragglers = 8
 	// maxYields bounds the wait by yielding, whatever the clock does.
@@ -81,6 +86,9 @@ func (j *Window) wake() {
 }
 
 func (j *Window) length() time.Duration {
+	if j.sync >= slowSync && j.comeback <= j.sync {
+		return min(j.sync, max(j.sync/windowShare, comebackTwice*j.comeback))
+	}
 	if j.comeback > j.sync/comebackShare {
 		return 0
 	}
