@@ -109,7 +109,6 @@ const groundChunk = 64 << 10
 const (
 	groundStep  = 1 << 20
 	groundPause = 20 * time.Millisecond
-	groundLook  = time.Millisecond
 )
 
 // prepare makes the spare file: of its full size, synced, and full of zeros. So writing to it
@@ -197,14 +196,25 @@ func (l *Log) writeZeros(fd int, size int64) error {
 // due: they begin at its half, and are there when it is full to seven eighths. It does not wait while
 // a call needs the spare file.
 func (l *Log) awaitFilled(at, size int64) {
-	look := time.NewTicker(groundLook)
-	defer look.Stop()
-	for start := time.Now(); l.wanted.Load() == 0 && l.filled.Load() < size/2+at*3/8 && time.Since(start) < groundPause; {
+	l.nextZeros.Store(size/2 + at*3/8)
+	pause := time.NewTimer(groundPause)
+	defer pause.Stop()
+	for l.wanted.Load() == 0 && l.filled.Load() < l.nextZeros.Load() {
 		select {
 		case <-l.closing:
 			return
-		case <-look.C:
+		case <-pause.C:
+			return
+		case <-l.hurry:
 		}
+	}
+}
+
+// hurryZeros wakes what waits in awaitFilled, so that it looks again.
+func (l *Log) hurryZeros() {
+	select {
+	case l.hurry <- struct{}{}:
+	default: // it is told already
 	}
 }
 
@@ -246,6 +256,7 @@ func (l *Log) openSpare() (fd int, err error) {
 func (l *Log) begin(first, low uint64) (s *segment, err error) {
 	l.wanted.Add(1)
 	defer l.wanted.Add(-1)
+	l.hurryZeros()
 	l.spare.Lock()
 	defer l.spare.Unlock()
 	fd, err := l.openSpare()
@@ -292,6 +303,7 @@ func (l *Log) drop(segments []*segment) error {
 	}
 	l.wanted.Add(1)
 	defer l.wanted.Add(-1)
+	l.hurryZeros()
 	l.spare.Lock()
 	defer l.spare.Unlock()
 	var errs []error
