@@ -9,8 +9,8 @@ import (
 
 // A Window decides how long the leader of a group commit lets others join. Without it group
 // commit falls into half batches: the first goroutine to wake starts a tiny sync, and the
-// rest waits for that. So a leader waits for as many as are likely to come, but at most for
-// a fraction of a sync. The zero Window does not wait. The lock of the group commit guards
+// rest waits for that. So a leader waits for as many as are likely to come, but no longer than
+// a sync takes, and mostly for a part of that. The zero Window does not wait. The lock of the group commit guards
 // it.
 type Window struct {
 	sync     time.Duration // how long the last sync took
