@@ -193,7 +193,7 @@ func (l *Log) writeZeros(fd int, size int64) error {
 }
 
 // awaitFilled waits for a pause, or until the current segment is so full that the zeros from at on are
-// due: they begin at its half, and are there when it is full to seven eighths. It does not wait while
+// due. They begin at its half, and are there when it is full to seven eighths. It does not wait while
 // a call needs the spare file.
 func (l *Log) awaitFilled(at, size int64) {
 	l.nextZeros.Store(size/2 + at*3/8)

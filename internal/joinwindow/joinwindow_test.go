@@ -23,6 +23,7 @@ func TestWindowFollowsHowLongABatchTakesToComeBack(t *testing.T) {
 			for i := range come {
 				j.Arrived(i + 1)
 			}
+			j.first = time.Time{} // its leader has begun
 			time.Sleep(2*sync - after)
 			if d := j.length(); d != want {
 				t.Errorf("%s: %v, want %v", what, d, want)
@@ -39,7 +40,14 @@ func TestWindowFollowsHowLongABatchTakesToComeBack(t *testing.T) {
 		check("fast, at once", fast, 0, 16, fast/windowShare)
 		check("fast, all late", fast, fast/comebackShare+1, 16, 0)
 		check("fast, in time again", fast, fast/comebackShare, 16, fast/windowShare)
-		j.Took(slow)
+		check("late once more", slow, slow*3/5, 16, slow)
+		for _, waits := range []struct{ since, want time.Duration }{{0, slow}, {slow / 2, slow * 3 / 4}, {slow * 3 / 4, slow / 2}, {slow, slow / 4}, {2 * slow, slow / 4}} {
+			j.first = time.Now().Add(-waits.since)
+			if d := j.length(); d != waits.want {
+				t.Errorf("one has waited for %v: %v, want %v", waits.since, d, waits.want)
+			}
+		}
+		j.first = time.Time{}
 		j.Finished(16, 0)
 		time.Sleep(slow + 1)
 		j.Arrived(1)
