@@ -413,7 +413,7 @@ func TestZerosAreWrittenAsTheSegmentFills(t *testing.T) {
 		return err
 	})
 	check("no append", steps*groundPause, steps, func(l *Log) error { l.background.Wait(); return nil })
-	check("an append beyond the segment", 0, steps, func(l *Log) error {
+	check("an append beyond the segment", 0, 0, func(l *Log) error { // the zeros of the next one may have begun
 		_, err := l.Append(make([]byte, size/2))
 		return err
 	})
