@@ -70,6 +70,66 @@ func holdfastLogs() []arm {
 		{name: baseline, note: "package wal, " + o.Policy.String() + ", Append", open: openLog(o), read: logRecords},
 		{name: again, note: "the same arm once more: its ratio is the noise floor", open: openLog(o), read: logRecords},
 		{name: "holdfast-prepared", note: "segments of 256 MiB: all ground is made before the clock starts, as that of pebble-recycled", open: openLog(large), read: logRecords},
+		{name: "holdfast-recycled", note: "over the segments of an older log, as pebble-recycled: TruncateBefore keeps the size as it is", open: openRecycled(o), read: newRecords},
+	}
+}
+
+// oldRecords is how many an older log has: a segment more than w's, and a little, as that of pebble-recycled.
+func oldRecords(w work) int {
+	return int(16*holdfast.MiB)/w.size + w.records() + w.records()/4 + 1000
+}
+
+// openRecycled appends to a log that is full of older records. A program that keeps a size looks
+// now and then which of them go.
+func openRecycled(o wal.Options) func(string, work) (*sink, error) {
+	return func(dir string, w work) (*sink, error) {
+		l, _, err := wal.Open(logDir(dir), o)
+		if err != nil {
+			return nil, err
+		}
+		for range oldRecords(w) {
+			if _, err := l.Enqueue(newRecord(w.size, 0)); err != nil {
+				return nil, errors.Join(err, l.Close())
+			}
+		}
+		if err := l.Close(); err != nil { // so that nothing is prepared within the clock
+			return nil, err
+		}
+		l, found, err := wal.Open(logDir(dir), o)
+		if err != nil {
+			return nil, err
+		}
+		const segment, look = 16 * holdfast.MiB, 1000
+		keep := max(1, holdfast.Size(found.Segments)-1) * segment
+		retain := func() error { return l.TruncateBefore(min(l.FirstWithin(keep, 0), uint64(oldRecords(w))+1)) }
+		if err := retain(); err != nil { // one segment is recycled from now on
+			return nil, errors.Join(err, l.Close())
+		}
+		return each(func(p []byte) error {
+			last, err := l.Append(p)
+			if err == nil && last%look == 0 {
+				err = retain()
+			}
+			return err
+		}, l.Close), nil
+	}
+}
+
+// newRecords is logRecords without those of the older log.
+func newRecords(dir string, w work) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		_, err := wal.Scan(logDir(dir), func(r wal.Record, damage *wal.DamageError) bool {
+			switch {
+			case damage != nil:
+				return yield(nil, damage)
+			case r.Index <= uint64(oldRecords(w)):
+				return true
+			}
+			return yield(r.Data, nil)
+		})
+		if err != nil {
+			yield(nil, err)
+		}
 	}
 }
 

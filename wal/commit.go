@@ -237,6 +237,9 @@ func (l *Log) write(s *segment, frames []byte, durably bool) (err error) {
 	l.lowWritten = max(l.lowWritten, low)
 	l.written += len(frames)
 	s.end += int64(len(frames))
+	if l.filled.Store(s.end); s.end >= l.nextZeros.Load() {
+		l.hurryZeros()
+	}
 	s.next, s.marked = next, marked
 	l.flushed = next - 1
 	l.unsynced += int64(len(frames))

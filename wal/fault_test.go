@@ -359,6 +359,68 @@ func TestZerosAreLeftOutWhereTheyTakeLonger(t *testing.T) {
 	check("a full disk", time.Second, syscall.ENOSPC, false)
 }
 
+// TestZerosAreWrittenAsTheSegmentFills: in steps, each synced, so that no append waits for the sync of all.
+// They don't wait for ever, nor where a call needs them, nor for Close.
+func TestZerosAreWrittenAsTheSegmentFills(t *testing.T) {
+	const size, steps = 4 * groundStep, 4
+	check := func(what string, most time.Duration, want int, then func(l *Log) error) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			d := newDisk(t, nil)
+			l, _, err := open(d, "/log", Options{Policy: holdfast.Durable(), SegmentSize: size})
+			if err != nil {
+				t.Fatal(err)
+			}
+			synced := func() (n int) {
+				for _, c := range d.Calls() {
+					if c.Op == fault.DiskDatasync && path.Base(c.Path) == spareMaking {
+						n++
+					}
+				}
+				return n - steps // without the first segment's
+			}
+			if n := synced(); n != 0 {
+				t.Errorf("the first segment's zeros were synced %d times", n+steps)
+			}
+			for l.filled.Load() <= size/2 {
+				if _, err := l.Append(make([]byte, groundStep/4)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			synctest.Wait()
+			if n := synced(); n != 1 {
+				t.Errorf("just beyond the half %d steps of zeros were synced, want 1", n)
+			}
+			start := time.Now()
+			if err := then(l); err != nil {
+				t.Error(what, err)
+			}
+			if took := time.Since(start); took > most {
+				t.Errorf("%s took %v, want at most %v", what, took, most)
+			}
+			if n := synced(); n != want && want > 0 {
+				t.Errorf("%s: %d steps were synced, want %d", what, n, want)
+			}
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	check("an append", 0, 1, func(l *Log) error { _, err := l.Append(nil); return err })
+	check("appends of a step's share", 0, 2, func(l *Log) error {
+		_, err := l.Append(make([]byte, groundStep*3/8))
+		synctest.Wait()
+		return err
+	})
+	check("no append", steps*groundPause, steps, func(l *Log) error { l.background.Wait(); return nil })
+	check("an append beyond the segment", 0, 0, func(l *Log) error { // the zeros of the next one may have begun
+		_, err := l.Append(make([]byte, size/2))
+		return err
+	})
+	check("TruncateAfter", 0, steps, func(l *Log) error { return l.TruncateAfter(1) })
+	check("Close", 0, 0, (*Log).Close)
+}
+
 // TestASpareFileWhoseSyncFailedIsRemoved: another sync of it could succeed though the kernel has dropped its pages.
 func TestASpareFileWhoseSyncFailedIsRemoved(t *testing.T) {
 	d := newDisk(t, nil)

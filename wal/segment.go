@@ -104,6 +104,13 @@ const tableEntries = 64
 // the page cache, and then each append costs 3 to 6 % more (Linux 6.18, ext4: 1 MiB beside 64 KiB).
 const groundChunk = 64 << 10
 
+// Zeros are written in steps, each synced: the syncs of appends wait behind all of them otherwise. A step
+// waits until the current segment has filled as far, but no longer than a pause.
+const (
+	groundStep  = 1 << 20
+	groundPause = 20 * time.Millisecond
+)
+
 // prepare makes the spare file: of its full size, synced, and full of zeros. So writing to it
 // changes no metadata, which makes its syncs cheap, and it can't find the disk full. With room
 // alone it gets the room without the zeros, where the system can: see roomAloneLocked.
@@ -129,37 +136,18 @@ func (l *Log) prepare(roomAlone bool) (err error) {
 			l.disk.Close(fd)
 		}
 	}()
-	size, at, start := int64(l.opts.SegmentSize), int64(0), time.Now()
+	size, at := int64(l.opts.SegmentSize), int64(0)
 	// Zeros find out whatever error this has.
 	if d, ok := l.disk.(vfs.Allocator); roomAlone && ok && d.Allocate(fd, 0, size, true) == nil {
 		at = size
 	}
-	hasZeros := at == 0
-	zeros := make([]byte, min(size, groundChunk))
-	for ; at < size; at += int64(len(zeros)) {
-		if err := l.writeAt(fd, zeros[:min(int64(len(zeros)), size-at)], at); err != nil {
-			return err
-		}
-		select {
-		case <-l.closing:
-			l.mu.Lock()
-			sealed := l.sealed // nothing waits for a spare file any more
-			l.mu.Unlock()
-			if sealed {
-				return ErrClosed
-			}
-		default:
-		}
+	if at == 0 {
+		err = l.writeZeros(fd, size)
+	} else {
+		err = l.syncFile(fd)
 	}
-	if err := l.syncFile(fd); err != nil {
+	if err != nil {
 		return err
-	}
-	if took := time.Since(start); hasZeros {
-		l.mu.Lock()
-		if l.zeros == 0 || took < l.zeros {
-			l.zeros = took
-		}
-		l.mu.Unlock()
 	}
 	closing := fd
 	fd = -1
@@ -167,6 +155,67 @@ func (l *Log) prepare(roomAlone bool) (err error) {
 		return err
 	}
 	return l.disk.Rename(l.dir.fd, plainName(spareMaking), plainName(spareFile))
+}
+
+// writeZeros fills a new file, makes that durable, and notes how long it took without the pauses.
+func (l *Log) writeZeros(fd int, size int64) error {
+	zeros := make([]byte, min(size, groundChunk))
+	took := time.Duration(0)
+	for at := int64(0); at < size; {
+		l.awaitFilled(at, size)
+		start := time.Now()
+		for end := min(at+groundStep, size); at < end; at += int64(len(zeros)) {
+			if err := l.writeAt(fd, zeros[:min(int64(len(zeros)), size-at)], at); err != nil {
+				return err
+			}
+			select {
+			case <-l.closing:
+				l.mu.Lock()
+				sealed := l.sealed // nothing waits for a spare file any more
+				l.mu.Unlock()
+				if sealed {
+					return ErrClosed
+				}
+			default:
+			}
+		}
+		if err := l.syncFile(fd); err != nil {
+			return err
+		}
+		took += time.Since(start)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.zeros == 0 || took < l.zeros {
+		l.zeros = took
+	}
+	return nil
+}
+
+// awaitFilled waits for a pause, or until the current segment is so full that the zeros from at on are
+// due. They begin at its half, and are there when it is full to seven eighths. It does not wait while
+// a call needs the spare file.
+func (l *Log) awaitFilled(at, size int64) {
+	l.nextZeros.Store(size/2 + at*3/8)
+	pause := time.NewTimer(groundPause)
+	defer pause.Stop()
+	for l.wanted.Load() == 0 && l.filled.Load() < l.nextZeros.Load() {
+		select {
+		case <-l.closing:
+			return
+		case <-pause.C:
+			return
+		case <-l.hurry:
+		}
+	}
+}
+
+// hurryZeros wakes what waits in awaitFilled, so that it looks again.
+func (l *Log) hurryZeros() {
+	select {
+	case l.hurry <- struct{}{}:
+	default: // it is told already
+	}
 }
 
 // roomAloneLocked reports whether the next segment gets its room without zeros. A sync in such room
@@ -205,6 +254,9 @@ func (l *Log) openSpare() (fd int, err error) {
 // that is durable. What came before must be: the new segment says so. Only the leader calls
 // it.
 func (l *Log) begin(first, low uint64) (s *segment, err error) {
+	l.wanted.Add(1)
+	defer l.wanted.Add(-1)
+	l.hurryZeros()
 	l.spare.Lock()
 	defer l.spare.Unlock()
 	fd, err := l.openSpare()
@@ -249,6 +301,9 @@ func (l *Log) drop(segments []*segment) error {
 	if len(segments) == 0 {
 		return nil
 	}
+	l.wanted.Add(1)
+	defer l.wanted.Add(-1)
+	l.hurryZeros()
 	l.spare.Lock()
 	defer l.spare.Unlock()
 	var errs []error

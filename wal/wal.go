@@ -161,10 +161,15 @@ type Log struct {
 
 	epoch uint64 // of the current segment
 
+	filled    atomic.Int64  // up to where that is written: see awaitFilled
+	nextZeros atomic.Int64  // and from where on zeros are due
+	hurry     chan struct{} // tells that they are, or that a call needs the spare file
+
 	// spare serialises what is done to the spare file, and guards given: the permissions that
 	// the system gave to the last new one.
-	spare sync.Mutex
-	given uint32
+	spare  sync.Mutex
+	given  uint32
+	wanted atomic.Int32 // calls that wait for spare
 }
 
 // Open opens the log in a directory, or makes a new one; the directory above must exist. It
@@ -192,7 +197,7 @@ func open(d disk, dir string, o Options) (*Log, Recovery, error) {
 	case o.Perm&0o600 != 0o600:
 		return nil, Recovery{}, fmt.Errorf("wal: with Perm %#o the owner can't read and write the log; use a value like 0o640", uint32(o.Perm))
 	}
-	l := &Log{disk: d, opts: o, closing: make(chan struct{}), closed: make(chan struct{})}
+	l := &Log{disk: d, opts: o, closing: make(chan struct{}), closed: make(chan struct{}), hurry: make(chan struct{}, 1)}
 	l.room.L = &l.mu
 	l.commit.covered[0].L, l.commit.covered[1].L = unlocked{&l.mu}, unlocked{&l.mu}
 	l.limit = int(o.Policy.Buffer)

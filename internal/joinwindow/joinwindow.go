@@ -10,14 +10,15 @@ import (
 // A Window decides how long the leader of a group commit lets others join. Without it group
 // commit falls into half batches: the first goroutine to wake starts a tiny sync, and the
 // rest waits for that. So a leader waits for as many as are likely to come, but at most for
-// a fraction of a sync. The zero Window does not wait. The lock of the group commit guards
-// it.
+// a sync. Nobody waits for more than two syncs and a quarter. The zero Window does not wait. The
+// lock of the group commit guards it.
 type Window struct {
 	sync     time.Duration // how long the last sync took
 	expected int           // how many may come: the last batch, and those that waited meanwhile
 	released time.Time     // when the last batch was
 	away     int           // how many of it are not back
 	comeback time.Duration // how long a batch took to be back, all but an eighth of it
+	first    time.Time     // when the first of those came that wait for the next batch
 	enough   bool          // nobody else can join this batch
 	parked   bool          // a leader sleeps until expected have come
 	arrivals chan struct{}
@@ -26,8 +27,13 @@ type Window struct {
 const (
 	// windowShare makes the window a quarter of a sync: half batches cost a half.
 	windowShare = 4
-	// comebackShare closes the window for goroutines that take longer than half a sync.
+	// comebackShare closes the window for goroutines that take longer than half a sync, if that is fast.
 	comebackShare = 2
+	// slowSync is from when on a window may be more than a quarter. It is twice as long then as a
+	// batch took to be back, so that few miss it. Two half batches take as long as a whole one that
+	// is away for a sync. For faster syncs this gained nothing (docs/design/decisions.md).
+	slowSync      = parkAbove * windowShare
+	comebackTwice = 2
 	// stragglers is the part of a batch that comeback does not count.
 	stragglers = 8
 	// maxYields bounds the wait by yielding, whatever the clock does.
@@ -60,6 +66,9 @@ func (j *Window) back() {
 
 // Arrived records how many have joined so far, the leader included.
 func (j *Window) Arrived(joined int) {
+	if j.first.IsZero() {
+		j.first = time.Now()
+	}
 	j.back()
 	if joined >= j.expected {
 		j.wake()
@@ -81,6 +90,14 @@ func (j *Window) wake() {
 }
 
 func (j *Window) length() time.Duration {
+	if j.sync >= slowSync && j.comeback <= j.sync {
+		quarter := j.sync / windowShare
+		most := j.sync // of which those have waited that came during the last sync
+		if !j.first.IsZero() {
+			most = min(most, j.sync+quarter-time.Since(j.first))
+		}
+		return max(quarter, min(most, comebackTwice*j.comeback))
+	}
 	if j.comeback > j.sync/comebackShare {
 		return 0
 	}
@@ -91,7 +108,7 @@ func (j *Window) length() time.Duration {
 // under mu, how many have joined, the leader included. The end of stop ends the wait.
 func (j *Window) Await(mu sync.Locker, joined func() int, stop <-chan struct{}) {
 	j.back() // the leader
-	defer func() { j.enough = false }()
+	defer func() { j.enough, j.first = false, time.Time{} }()
 	window := j.length()
 	if j.enough || joined() >= j.expected || window == 0 {
 		return

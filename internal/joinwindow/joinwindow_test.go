@@ -15,26 +15,41 @@ func TestWindowFollowsHowLongABatchTakesToComeBack(t *testing.T) {
 		if d := j.length(); d != 0 {
 			t.Errorf("before the first sync: %v", d)
 		}
-		j.Took(time.Second)
-		check := func(what string, size int, after time.Duration, come int, want time.Duration) {
+		check := func(what string, sync, after time.Duration, come int, want time.Duration) {
 			t.Helper()
-			j.Finished(size, 0)
+			j.Took(sync)
+			j.Finished(16, 0)
 			time.Sleep(after)
 			for i := range come {
 				j.Arrived(i + 1)
 			}
-			time.Sleep(2*time.Second - after)
+			j.first = time.Time{} // its leader has begun
+			time.Sleep(2*sync - after)
 			if d := j.length(); d != want {
 				t.Errorf("%s: %v, want %v", what, d, want)
 			}
 		}
-		const open, late = time.Second / windowShare, time.Second/comebackShare + 1
-		check("at once", 16, 0, 16, open)
-		check("an eighth late", 16, 0, 14, open)
-		check("all late", 16, late, 16, 0)
-		check("in time again", 16, late-1, 16, open)
+		const slow, fast = time.Second, slowSync - 1
+		check("at once", slow, 0, 16, slow/windowShare)
+		check("an eighth late", slow, 0, 14, slow/windowShare)
+		check("soon", slow, slow/5, 16, 2*slow/5)
+		check("late", slow, slow*3/5, 16, slow)
+		check("just in time", slow, slow, 16, slow)
+		check("all too late", slow, slow+1, 16, 0)
+		check("in time again", slow, slow/2, 16, slow)
+		check("fast, at once", fast, 0, 16, fast/windowShare)
+		check("fast, all late", fast, fast/comebackShare+1, 16, 0)
+		check("fast, in time again", fast, fast/comebackShare, 16, fast/windowShare)
+		check("late once more", slow, slow*3/5, 16, slow)
+		for _, waits := range []struct{ since, want time.Duration }{{0, slow}, {slow / 2, slow * 3 / 4}, {slow * 3 / 4, slow / 2}, {slow, slow / 4}, {2 * slow, slow / 4}} {
+			j.first = time.Now().Add(-waits.since)
+			if d := j.length(); d != waits.want {
+				t.Errorf("one has waited for %v: %v, want %v", waits.since, d, waits.want)
+			}
+		}
+		j.first = time.Time{}
 		j.Finished(16, 0)
-		time.Sleep(time.Second)
+		time.Sleep(slow + 1)
 		j.Arrived(1)
 		j.Finished(16, 1)
 		if d := j.length(); d != 0 {
