@@ -157,7 +157,7 @@ func TestTornLineThatCantBeEnded(t *testing.T) {
 }
 
 // TestLinesAfterACrashStandAlone cuts the power at each call of a run, and appends to what is
-// left: each line that a call has made durable is whole, and so are the new ones.
+// left. Each line that a call has made durable is whole, and so are the new ones.
 func TestLinesAfterACrashStandAlone(t *testing.T) {
 	for _, p := range []holdfast.Policy{holdfast.EachDurable(), holdfast.Durable(), holdfast.Periodic(1e6), holdfast.Unbuffered()} {
 		t.Run(p.String(), func(t *testing.T) {

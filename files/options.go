@@ -48,7 +48,7 @@ type Options struct {
 	Perm fs.FileMode
 
 	// Lines says that what Append gets is whole lines. If a file does not end with a line feed,
-	// Append ends its torn line with one before it adds anything; Stats counts these as
+	// Append ends its torn line with one before it adds anything. Stats counts these as
 	// Healed. Append looks each time it opens a file, and after a write past the buffer that
 	// failed in part: then give the whole line again. The files must be readable too. A line
 	// that another program is in the middle of counts as torn.
