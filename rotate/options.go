@@ -41,7 +41,8 @@ type Options struct {
 	Compress bool
 
 	// Compressor compresses them in another form, such as that of adapters/zstd. The zero
-	// Compressor is gzip's. Backups that were compressed with gzip count too.
+	// Compressor is gzip's. Backups that gzip has compressed count too, those of any third form
+	// do not.
 	Compressor Compressor
 
 	// Perm is what the first file may be used for, before umask; 0 is 0666. A new file gets the
