@@ -39,7 +39,7 @@ func entry(r *rand.Rand, index uint64) *hashicorp.Log {
 	}
 	if r.IntN(2) == 0 {
 		log.Extensions = []byte("extension")
-		log.AppendedAt = time.Unix(0, r.Int64N(1<<60)+1)
+		log.AppendedAt = time.Unix(0, r.Int64N(1<<61)-1<<60|1) // some before 1970
 	}
 	return log
 }
