@@ -245,14 +245,8 @@ func (m *model) step(l *Log, r *rand.Rand, n *int) error {
 		return err
 	case 5:
 		index := m.first - 1 + uint64(r.IntN(len(m.records)+1))
-		if len(m.records) == 0 && index > 0 { // to go on with a smaller one
-			index = r.Uint64N(index)
-			m.inFlight(0, nil, index+1)
-			err := l.TruncateAfter(index)
-			if err == nil {
-				m.cutTo(index+1, index)
-			}
-			return err
+		if len(m.records) == 0 && index > 0 {
+			return m.beginAgain(l, r.Uint64N(index))
 		}
 		m.inFlight(0, &index, 0)
 		err := l.TruncateAfter(index)
@@ -269,6 +263,9 @@ func (m *model) step(l *Log, r *rand.Rand, n *int) error {
 		err := l.TruncateBefore(index)
 		if err == nil {
 			m.cutTo(index, index-1)
+			if r.IntN(2) == 0 {
+				return m.beginAgain(l, r.Uint64N(index-1))
+			}
 		}
 		return err
 	default:
@@ -286,6 +283,16 @@ func (m *model) step(l *Log, r *rand.Rand, n *int) error {
 		}
 		return nil
 	}
+}
+
+// beginAgain has an empty log go on behind a smaller index.
+func (m *model) beginAgain(l *Log, index uint64) error {
+	m.inFlight(0, nil, index+1)
+	err := l.TruncateAfter(index)
+	if err == nil {
+		m.cutTo(index+1, index)
+	}
+	return err
 }
 
 var testPolicies = []holdfast.Policy{
