@@ -181,8 +181,12 @@ func TestIndicesAtBothEnds(t *testing.T) {
 	truncate(l.TruncateBefore, 6)
 	truncate(l.TruncateAfter, 0)
 	holds(1, 0)
-	add(1)
-	holds(1, 1)
+	add(5)
+	truncate(l.TruncateBefore, 6)
+	truncate(l.TruncateAfter, 2)
+	add(3)
+	truncate(l.TruncateBefore, 4) // is durable, though a larger first index was before
+	holds(4, 5)
 	l.Close()
 }
 

@@ -212,4 +212,10 @@ var figureMutants = []mutant{
 		old: "max(c.High, 1/c.Low) - 1",
 		new: "c.High - 1",
 	},
+	{
+		number: "N13", what: "how far a policy misses a need is what it misses the last term by",
+		file: "internal/lab/advise/judge.go", tests: "Shortfall",
+		old: "\t\tdefault:\n\t\t\tworst = max(worst, value/limit)",
+		new: "\t\tdefault:\n\t\t\tworst = value / limit",
+	},
 }

@@ -878,4 +878,10 @@ var logMutants = []mutant{
 		old: "if first != next && first > 0 && s.First() == next {",
 		new: "if first > next && s.First() == next {",
 	},
+	{
+		number: "N12", what: "raft: an entry before 1970 has no time",
+		file: "adapters/raft/raft.go", tests: "AsRaftsOwn",
+		old: "if at != 0 {",
+		new: "if at > 0 {",
+	},
 }
