@@ -119,8 +119,8 @@ func TestTornLineOfOurOwn(t *testing.T) {
 	t.Run("past the buffer", func(t *testing.T) {
 		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskWrite, Times: 1, Take: 3}, fault.DiskFault{Op: fault.DiskWrite, First: 2, Times: 1, Err: syscall.EIO})
 		f := onDisk(t, disk, Options{Lines: true, Retry: once})
-		if failed := failureOf(t, f.Append(noContext, "/log", []byte("first\n")), "/log", syscall.EIO); failed.Offset != 3 {
-			t.Error("offset", failed.Offset)
+		if failed := failureOf(t, f.Append(noContext, "/log", []byte("first\n")), "/log", syscall.EIO); failed.Offset != 3 || failed.Outcome != holdfast.OutcomePartial {
+			t.Errorf("%+v", failed)
 		}
 		mustAppend(t, f, "/log", "second\n")
 		wantOnDisk(t, disk, "/log", "fir\nsecond\n")

@@ -726,4 +726,10 @@ var filesMutants = []mutant{
 		old: "\t\tt.healed++\n",
 		new: "",
 	},
+	{
+		number: "N14", what: "an append of which a part is in the file says that nothing is",
+		file: "files/append.go", tests: "OfOurOwn",
+		old: "\t\tif n > 0 {\n\t\t\tfail.Outcome = holdfast.OutcomePartial\n\t\t}\n",
+		new: "",
+	},
 }
