@@ -884,4 +884,10 @@ var logMutants = []mutant{
 		old: "if at != 0 {",
 		new: "if at > 0 {",
 	},
+	{
+		number: "N15", what: "a final failure is not heard after one that is tried again",
+		file: "wal/segment.go", tests: "FinalFailure",
+		old: "if (l.failing == nil || final && !l.failing.Final) &&",
+		new: "if l.failing == nil &&",
+	},
 }
