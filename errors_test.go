@@ -227,6 +227,33 @@ func TestWriteOfNothingIsAnError(t *testing.T) {
 	}, fault.Fault{Op: fault.Write})
 }
 
+// A fullFile takes so many bytes more.
+type fullFile struct{ left int }
+
+func (f *fullFile) Write(p []byte) (n int, err error) {
+	n = min(len(p), f.left)
+	if f.left -= n; n < len(p) {
+		err = syscall.ENOSPC
+	}
+	return n, err
+}
+
+func (*fullFile) Sync() error  { return nil }
+func (*fullFile) Close() error { return nil }
+
+func TestReadFromCountsWhatAFullFileTook(t *testing.T) {
+	w, err := holdfast.New(&fullFile{left: 100_000}, holdfast.Unbuffered())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := w.ReadFrom(strings.NewReader(strings.Repeat("x", 150_000)))
+	if n != 100_000 || w.Written() != n {
+		t.Errorf("ReadFrom = %d, %v; %d are written", n, err, w.Written())
+	}
+	asWriteError(t, err, syscall.ENOSPC, n, 0)
+	w.Close() // it has nothing to write
+}
+
 // TestFailedSyncIsFinal has a sync fail, and asks every method, many times.
 func TestFailedSyncIsFinal(t *testing.T) {
 	inMemory(t, func(s *stage) {

@@ -29,8 +29,8 @@ import (
 // that lost its own data with it returns Offset 0. Bytes of earlier calls that were not yet
 // durable are counted in Lost, once, by the next call. After that the path is opened anew.
 //
-// Append does not look at what the file ends with. After a crash that may be a part of
-// a record, which the caller must handle.
+// Without [Options].Lines, Append does not look at what the file ends with. After a crash
+// that may be a part of a record, which the caller must handle.
 //
 // A relative path is that of the working directory at the time of the call. It takes a system
 // call more.

@@ -41,13 +41,13 @@ func unknown(values map[string]any, of reflect.Type) map[string]any {
 }
 
 var fullOptions = Options{
-	Policy: holdfast.Policy{Buffer: 64 * holdfast.KiB, Sync: holdfast.SyncEvery(time.Second)}, Workers: 3, Handles: 200, Memory: 16 * holdfast.MiB, MkdirAll: true, Perm: 0o640,
+	Policy: holdfast.Policy{Buffer: 64 * holdfast.KiB, Sync: holdfast.SyncEvery(time.Second)}, Workers: 3, Handles: 200, Memory: 16 * holdfast.MiB, MkdirAll: true, Perm: 0o640, Lines: true,
 	Retry: Retry{Attempts: 7, Base: 50 * time.Millisecond, Cap: 2 * time.Second}, Batch: 100,
 }
 
 func fullMap() map[string]any {
 	return map[string]any{
-		"policy": "buffer=64KiB,sync=1s", "workers": 3, "handles": uint64(200), "memory": "16MiB", "mkdir_all": true, "perm": "0640", "batch": 100,
+		"policy": "buffer=64KiB,sync=1s", "workers": 3, "handles": uint64(200), "memory": "16MiB", "mkdir_all": true, "perm": "0640", "lines": true, "batch": 100,
 		"retry": map[string]any{"attempts": 7, "base": "50ms", "cap": "2s"},
 	}
 }
@@ -166,7 +166,7 @@ func TestMarshalledOptionsLeaveTheDefaultsOut(t *testing.T) {
 		}
 	}
 	check(Options{}, `{"policy":"buffer=0,sync=never"}`)
-	check(fullOptions, `{"policy":"buffer=64KiB,sync=1s","workers":3,"handles":200,"memory":"16MiB","mkdir_all":true,"perm":"0640",`+
+	check(fullOptions, `{"policy":"buffer=64KiB,sync=1s","workers":3,"handles":200,"memory":"16MiB","mkdir_all":true,"perm":"0640","lines":true,`+
 		`"retry":{"attempts":7,"base":"50ms","cap":"2s"},"batch":100}`)
 	check(Options{Perm: 0o1 | fs.ModeSetuid, Retry: Retry{Cap: time.Hour}}, `{"policy":"buffer=0,sync=never","perm":"4001","retry":{"cap":"1h0m0s"}}`)
 	if text, err := json.Marshal(Options{Workers: -1}); err == nil {

@@ -185,12 +185,16 @@ func (t *streams) writeOnce(ctx context.Context, s *stream, p []byte, tries *ret
 	if t.files.handles.IsGone(&x.Handle) {
 		return 0, retry.OpOpen, errGone
 	}
+	if op, err := t.endLine(ctx, x, tries); err != nil {
+		return 0, op, err
+	}
 	n, op, err = t.writeAll(ctx, x.Fd, p, tries)
 	// All of it is known before the turn ends, for others write to the file then, and
 	// before the descriptor may be evicted.
 	var torn *Error
 	if err != nil && n > 0 {
 		torn = flushError(s, op, *tries, err)
+		x.ended = !s.exclusive // the rest of what was accepted follows, with its line feed
 	}
 	t.credit(s, n, torn)
 	return n, op, err
@@ -214,6 +218,52 @@ func (t *streams) writeAll(ctx context.Context, fd int, p []byte, tries *retry.T
 		}
 	}
 	return n, "", nil
+}
+
+// endLine ends a torn line of a file of lines with a line feed, before the first write to
+// the descriptor. What was there is not ours, but for a piece that was begun.
+func (t *streams) endLine(ctx context.Context, x *streamFile, tries *retry.Tries) (retry.Op, error) {
+	if !t.files.options.Lines || x.ended {
+		return "", nil
+	}
+	s := x.stream
+	if s.exclusive || s.begun == 0 {
+		torn, op, err := t.isTorn(x.Fd)
+		if err != nil || !torn {
+			x.ended = err == nil
+			return op, err
+		}
+		if _, op, err := t.writeAll(ctx, x.Fd, lineFeed, tries); err != nil {
+			return op, err
+		}
+		t.mu.Lock()
+		t.healed++
+		t.mu.Unlock()
+		if log := t.files.options.Logger; log != nil {
+			log.Warn("heal", "path", s.given)
+		}
+	}
+	x.ended = true
+	return "", nil
+}
+
+var lineFeed = []byte{'\n'}
+
+// isTorn reports whether a file ends without a line feed.
+func (t *streams) isTorn(fd int) (bool, retry.Op, error) {
+	is, err := t.files.disk.StatFD(fd)
+	if err != nil || is.Size == 0 {
+		return false, retry.OpStat, err
+	}
+	reader, ok := t.files.disk.(interface {
+		ReadAt(fd int, p []byte, at int64) (n int, err error)
+	})
+	if !ok {
+		return false, retry.OpRead, errors.ErrUnsupported
+	}
+	var last [1]byte
+	n, err := reader.ReadAt(fd, last[:], is.Size-1)
+	return n == 1 && last[0] != '\n', retry.OpRead, err
 }
 
 // credit counts n bytes as the kernel's. torn is why the rest did not follow, or nil.

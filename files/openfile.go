@@ -31,6 +31,7 @@ type streamFile struct {
 	replaced bool
 	removed  bool          // a sync found it without a name: nothing in it will be found; guarded as replaced
 	dropped  chan struct{} // closed when it is closed
+	ended    bool          // it is known to end with a line; belongs to the call with the file's turn
 }
 
 // useFile returns the stream's open file, in use until rest. The caller has a turn
@@ -157,18 +158,21 @@ func (t *streams) lostIn(path string, now nameSite) error {
 // openFound opens a file to append to it, which is made if it is not there. It reports whether
 // the file was there, if that is asked: an empty one may be either.
 func (t *streams) openFound(d *handles.Dir, base sys.Name, ask bool) (fd int, found bool, err error) {
-	perm := unixPerm(t.files.options.Perm)
+	perm, flags := unixPerm(t.files.options.Perm), openFlags
+	if t.files.options.Lines {
+		flags = flags&^os.O_WRONLY | os.O_RDWR
+	}
 	for ask {
-		fd, err = t.files.disk.OpenFile(d.Fd, base, openFlags&^os.O_CREATE, 0)
+		fd, err = t.files.disk.OpenFile(d.Fd, base, flags&^os.O_CREATE, 0)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return fd, true, err
 		}
-		fd, err = t.files.disk.OpenFile(d.Fd, base, freshFlags, perm)
+		fd, err = t.files.disk.OpenFile(d.Fd, base, flags|os.O_EXCL, perm)
 		if !errors.Is(err, fs.ErrExist) { // another program has made it just now
 			return fd, false, err
 		}
 	}
-	fd, err = t.files.disk.OpenFile(d.Fd, base, openFlags, perm)
+	fd, err = t.files.disk.OpenFile(d.Fd, base, flags, perm)
 	return fd, false, err
 }
 

@@ -47,6 +47,13 @@ type Options struct {
 	// each write does.
 	Perm fs.FileMode
 
+	// Lines says that what Append gets is whole lines. If a file does not end with a line feed,
+	// Append ends its torn line with one before it adds anything. Stats counts these as
+	// Healed. Append looks each time it opens a file, and after a write past the buffer that
+	// failed in part: then give the whole line again. The files must be readable too. A line
+	// that another program is in the middle of counts as torn.
+	Lines bool
+
 	// Retry says how often what may pass is tried again.
 	Retry Retry
 
@@ -57,7 +64,7 @@ type Options struct {
 	// Logger gets what else only the counts of Stats show. At level Debug it gets each
 	// descriptor that is opened to be kept ("open") or closed to make room ("evict"). It
 	// also gets each durable step of a WriteAll ("batch"). At level Warn it gets each
-	// pause before a retry ("retry"). Nil logs nothing. It must not write through the same
+	// pause before a retry ("retry") and each torn line that was ended ("heal"). Nil logs nothing. It must not write through the same
 	// Set, and is no key of JSON or YAML.
 	Logger *slog.Logger
 }

@@ -14,6 +14,7 @@ type Stats struct {
 	// of the paths in Streams.
 	stats.Counts
 
+	Healed    int64 `json:"healed"`     // torn lines that a line feed has ended: see Options.Lines
 	Files     int64 `json:"files"`      // whole files that were begun
 	Stripped  int64 `json:"stripped"`   // replaced files that could not keep all that the old ones had: see Result
 	NoJournal int64 `json:"no_journal"` // syncs of directories that keep names in doubt, those of streams too: see Result
@@ -51,6 +52,7 @@ func (f *Set) Stats() Stats {
 	if !oldest.IsZero() && !t.closing {
 		s.Oldest = time.Since(oldest)
 	}
+	s.Healed = t.healed
 	s.Streams, s.Memory = len(t.paths), t.memory.used
 	return s
 }

@@ -63,6 +63,7 @@ type streams struct {
 	left      map[uint64]leftover // by device, under sync=never
 
 	counts  stats.Counts
+	healed  int64
 	stales  atomic.Int64      // how often stale was called
 	renames map[keyed.Key]int // in flight, by the file that each replaces
 

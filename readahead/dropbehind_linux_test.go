@@ -48,6 +48,33 @@ func TestDropBehindLeavesThePageCacheEmpty(t *testing.T) {
 	}
 }
 
+// TestDropBehindDropsASmallFile at its end, where less waits than is dropped at once.
+func TestDropBehindDropsASmallFile(t *testing.T) {
+	f := fileOf(t, make([]byte, 600<<10))
+	if err := f.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	if err := sys.Evict(f); err != nil {
+		t.Skip(err)
+	}
+	if r, err := sys.PageCache(f); err != nil || r.Resident > 0 {
+		t.Skipf("no page of a file leaves the page cache here: %d stayed, %v", r.Resident, err)
+	}
+	r, err := readahead.Open(f.Name(), readahead.Options{DropBehind: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, r); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if cached, err := sys.PageCache(f); err != nil || cached.Resident > cached.Pages/2 {
+		t.Errorf("%d of %d pages are cached, %v", cached.Resident, cached.Pages, err)
+	}
+}
+
 // TestDropBehindBeginsWhereTheReaderDid reads the second half of a file.
 func TestDropBehindBeginsWhereTheReaderDid(t *testing.T) {
 	const size = 40 << 20

@@ -1,7 +1,9 @@
 package readahead_test
 
 import (
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/holdfast-go/holdfast/internal/fault"
@@ -47,5 +49,37 @@ func TestReadOfNoBytesReadsNothing(t *testing.T) {
 		if err := r.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// countedReads gives zeros, and counts how often.
+type countedReads struct{ n atomic.Int64 }
+
+func (c *countedReads) Read(p []byte) (int, error) {
+	c.n.Add(1)
+	return len(p), nil
+}
+
+// TestNoReadBeginsAfterClose gives a block back just before it, while no other goroutine can run.
+func TestNoReadBeginsAfterClose(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	const tries = 20
+	late := 0
+	for range tries { // one of them may be interrupted
+		source := &countedReads{}
+		r := readahead.NewReader(source, readahead.Options{Buffer: 4096, ReadAhead: readahead.Always})
+		if _, err := r.Discard(3*4096 + 1); err != nil {
+			t.Fatal(err)
+		}
+		before := source.n.Load()
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if source.n.Load() > before {
+			late++
+		}
+	}
+	if late == tries {
+		t.Error("each Close was followed by another Read")
 	}
 }

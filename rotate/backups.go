@@ -181,7 +181,9 @@ func (f *File) list(p place) ([]*backup, error) {
 			kind, ok := strings.CutPrefix(text[len(stamp):], behind)
 			text = text[:len(stamp)]
 			at, bad := time.Parse(stamp, text)
-			if !ok || bad != nil || at.Format(stamp) != text || at.Add(time.Millisecond).Year() > lastYear || kind != "" && kind != packed && kind != packed+partly {
+			made, isPart := strings.CutSuffix(kind, partly)
+			known := kind == "" || made == packed || made == f.packed()
+			if !ok || bad != nil || at.Format(stamp) != text || at.Add(time.Millisecond).Year() > lastYear || !known {
 				continue
 			}
 			is, err := f.disk.Stat(p.dir, e.Name)
@@ -195,7 +197,7 @@ func (f *File) list(p place) ([]*backup, error) {
 				all = append(all, b)
 			}
 			b.files = append(b.files, e.Name)
-			if kind == packed+partly {
+			if isPart {
 				b.part = e.Name
 				continue
 			}
@@ -234,7 +236,7 @@ func (f *File) agesLocked(all []*backup) {
 // The backup goes when the other's bytes and then its name are durable, under every policy:
 // it may have been on the disk for long.
 func (f *File) compress(p place, b *backup) (err error) {
-	name := strings.TrimSuffix(string(b.plain), "\x00") + packed
+	name := strings.TrimSuffix(string(b.plain), "\x00") + f.packed()
 	whole, part := sys.Name(name+"\x00"), sys.Name(name+partly+"\x00")
 	from, err := f.disk.OpenSource(p.dir, b.plain)
 	if err != nil {
@@ -287,8 +289,16 @@ const packChunk = 64 << 10
 //
 // Note: a thread of a low priority (nice) is worse. When it does not get to run, each stop of the
 // world and each goroutine that needs a lock which it holds wait for it.
-func (f *File) pack(to *logFile, from int) error {
-	z := gzip.NewWriter(io.Writer(to))
+func (f *File) pack(to *logFile, from int) (err error) {
+	z := io.WriteCloser(gzip.NewWriter(to))
+	if other := f.options.Compressor.New; other != nil {
+		if z, err = other(to); err != nil {
+			return err
+		}
+	}
+	defer func() {
+		err = cmp.Or(err, z.Close())
+	}()
 	buf := make([]byte, packChunk)
 	for at := int64(0); ; {
 		select {
@@ -302,7 +312,7 @@ func (f *File) pack(to *logFile, from int) error {
 			return err
 		}
 		if n == 0 {
-			break
+			return nil
 		}
 		at += int64(n)
 		if _, err := z.Write(buf[:n]); err != nil {
@@ -311,5 +321,7 @@ func (f *File) pack(to *logFile, from int) error {
 		f.count(func(s *Stats) { s.CompressedBytes = at })
 		time.Sleep(time.Since(start))
 	}
-	return z.Close()
 }
+
+// packed is behind the names of backups that the log compresses.
+func (f *File) packed() string { return cmp.Or(f.options.Compressor.Suffix, packed) }

@@ -140,6 +140,8 @@ const (
 	// count too. The names sort as they came.
 	stamp  = "2006-01-02T15-04-05.000"
 	packed = ".gz"
+	// longestPacked is how long the suffix of another Compressor may be.
+	longestPacked = len(".zst")
 	// partly is behind the name of a file that is being compressed.
 	partly = ".part"
 
@@ -149,7 +151,7 @@ const (
 	lastYear = 2262
 
 	longestName   = 255 // bytes, of most file systems
-	longestSuffix = len("-") + len(stamp) + len(packed) + len(partly)
+	longestSuffix = len("-") + len(stamp) + longestPacked + len(partly)
 )
 
 // parts returns what is before and behind the time in the names of a log's backups.
@@ -178,7 +180,7 @@ func (f *File) backupName(l *logFile) (name sys.Name, at time.Time, err error) {
 		}
 		free := before + at.Format(stamp) + behind
 		taken := false
-		for _, name := range []string{free, free + packed} {
+		for _, name := range []string{free, free + packed, free + f.packed()} {
 			switch _, err := f.disk.Stat(l.dir, sys.Name(name+"\x00")); {
 			case err == nil:
 				taken = true

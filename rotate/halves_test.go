@@ -3,11 +3,14 @@ package rotate
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,6 +29,63 @@ func on(t *testing.T, files map[string][]byte) *memory {
 		}
 	}
 	return d
+}
+
+// A shouter compresses nothing: it writes capitals, and how it was closed.
+type shouter struct {
+	to     io.Writer
+	closed *int
+}
+
+func (s shouter) Write(p []byte) (int, error) { return s.to.Write(bytes.ToUpper(p)) }
+
+func (s shouter) Close() error {
+	*s.closed++
+	_, err := s.to.Write([]byte("END"))
+	return err
+}
+
+func TestBackupsAreCompressedByAnother(t *testing.T) {
+	for _, fails := range []string{"", "New", "Write", "Close"} {
+		t.Run(fails, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const one, two, three = "app-1999-12-31T00-00-00.000.log", "app-1999-12-30T00-00-00.000.log", "app-1999-12-29T00-00-00.000.log"
+				d := on(t, map[string][]byte{one: []byte("one\n"), one + ".x.part": []byte("ON"), two + ".x": []byte("TWOEND"), three + ".gz": nil})
+				made, closed, heard := 0, 0, 0
+				o := Options{Compress: true, MaxBackups: 2, OnError: func(*Error) { heard++ }}
+				o.Compressor = Compressor{".x", func(w io.Writer) (io.WriteCloser, error) {
+					if fails == "New" {
+						return nil, errors.New("it has no form")
+					}
+					made++
+					return shouter{w, &closed}, nil
+				}}
+				switch fails {
+				case "Write":
+					d.Add(fault.DiskFault{Op: fault.DiskWrite, Path: "*.part", Times: 1, Err: syscall.EIO})
+				case "Close":
+					d.Add(fault.DiskFault{Op: fault.DiskWrite, Path: "*.part", First: 2, Times: 1, Err: syscall.EIO})
+				}
+				f := opened(t, d, o)
+				synctest.Wait()
+				if err := f.Close(); err != nil {
+					t.Error(err)
+				}
+				want := map[string][]byte{one + ".x": []byte("ONE\nEND"), two + ".x": []byte("TWOEND")}
+				if fails != "" {
+					want = map[string][]byte{one: []byte("one\n"), two + ".x": []byte("TWOEND")}
+					if fails == "New" {
+						made++
+						closed++
+					}
+				}
+				got := backupsOf(d)
+				if !maps.EqualFunc(got, want, bytes.Equal) || made != 1 || closed != 1 || (heard == 1) != (fails != "") {
+					t.Errorf("%q; made %d, closed %d, heard %d", got, made, closed, heard)
+				}
+			})
+		})
+	}
 }
 
 // TestWhatAKilledCompressionLeavesIsFinishedAtOnce by the next Open, whatever its options are, and no time passes.

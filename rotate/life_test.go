@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -628,9 +629,15 @@ func TestOpenRefusesWhatItCannotKeep(t *testing.T) {
 	check(path, Options{RotateAt: []string{"00:00", "24:00"}}, `RotateAt "24:00" is no time of the day; write it like`)
 	check(path, Options{Perm: os.ModeDir | 0o600}, "holds more than permissions; use")
 	check(path, Options{Policy: holdfast.Policy{Buffer: -1}}, "buffer")
+	none := func(io.Writer) (io.WriteCloser, error) { return nil, errors.New("never asked") }
+	check(path, Options{Compress: true, Compressor: Compressor{Suffix: ".zst"}}, `Compressor of ".zst" has no New`)
+	check(path, Options{Compressor: Compressor{Suffix: ".zst", New: none}}, "Compress is not")
+	for _, suffix := range []string{"", ".", "zst", ".zstd", ".gz", ".p/", "..z", ".\x00"} {
+		check(path, Options{Compress: true, Compressor: Compressor{Suffix: suffix, New: none}}, "use a dot and one to three letters or digits, such as .zst")
+	}
 	check(filepath.Join(dir, "none", "app.log"), Options{}, "no such file or directory; make it first")
 	check(dir, Options{}, "")
-	check(filepath.Join(dir, strings.Repeat("x", 230)), Options{}, "too long for those of its backups; use one of at most 223 bytes")
+	check(filepath.Join(dir, strings.Repeat("x", 230)), Options{}, "too long for those of its backups; use one of at most 222 bytes")
 }
 
 func FuzzTimeOfDay(f *testing.F) {

@@ -1,7 +1,9 @@
 package rotate
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"strconv"
 	"strings"
@@ -34,9 +36,14 @@ type Options struct {
 	MaxAge     time.Duration
 	MaxTotal   holdfast.Size
 
-	// Compress has backups compressed with gzip, in the background, one at a time, with
+	// Compress has backups compressed, with gzip, in the background, one at a time, with
 	// half of one CPU at most.
 	Compress bool
+
+	// Compressor compresses them in another form, such as that of adapters/zstd. The zero
+	// Compressor is gzip's. Backups that gzip has compressed count too, those of any third form
+	// do not.
+	Compressor Compressor
 
 	// Perm is what the first file may be used for, before umask; 0 is 0666. A new file gets the
 	// permissions and the access control list of the one before it, and its owner and group
@@ -50,6 +57,31 @@ type Options struct {
 	// without a lock. So it may log, to this log too, and call Close, which does not wait for it.
 	// A failure of the writes is one until a record is accepted again.
 	OnError func(*Error)
+}
+
+// A Compressor says how backups are compressed. New returns what compresses to w, and is closed
+// in the end, also after a failure. It must not panic, and leave no goroutine. Suffix is behind the
+// names of compressed backups: a dot and one to three letters or digits, such as ".zst".
+type Compressor struct {
+	Suffix string
+	New    func(w io.Writer) (io.WriteCloser, error)
+}
+
+// validate returns an error that names what can't be kept.
+func (c Compressor) validate(compress bool) error {
+	rest, dotted := strings.CutPrefix(c.Suffix, ".")
+	letters := strings.Trim(rest, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+	switch {
+	case c.Suffix == "" && c.New == nil:
+		return nil
+	case c.New == nil:
+		return fmt.Errorf("option Compressor of %q has no New", c.Suffix)
+	case !compress:
+		return errors.New("option Compressor is set and Compress is not")
+	case !dotted || rest == "" || !letters || len(c.Suffix) > longestPacked || c.Suffix == packed:
+		return fmt.Errorf("option Compressor has the suffix %q; use a dot and one to three letters or digits, such as .zst", c.Suffix)
+	}
+	return nil
 }
 
 // validate returns an error that names the field and the value which can't be kept.
@@ -79,6 +111,9 @@ func (o Options) validate() error {
 	}
 	if o.Perm&^fs.ModePerm != 0 {
 		return fmt.Errorf("option Perm %v holds more than permissions; use a value like 0o640", o.Perm)
+	}
+	if err := o.Compressor.validate(o.Compress); err != nil {
+		return err
 	}
 	return o.Policy.Validate()
 }

@@ -75,7 +75,7 @@ type model struct {
 	durable uint64          // acknowledged up to here
 	before  uint64          // a TruncateBefore to this index is under way
 	after   *uint64         // a TruncateAfter to this index is under way
-	reset   uint64          // a TruncateBefore beyond the end is under way
+	reset   uint64          // a truncation is under way that leaves the log empty, to go on with this index
 	ordered map[string]bool // what the judges have seen, to count that they differ
 	batches int
 }
@@ -188,7 +188,7 @@ func (m *model) cutTo(first, last uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.before, m.after, m.reset = 0, nil, 0
-	if first > m.last() {
+	if first > m.last() || first < m.first {
 		m.records, m.batch = nil, nil
 	} else {
 		m.records, m.batch = m.records[first-m.first:], m.batch[first-m.first:]
@@ -245,6 +245,9 @@ func (m *model) step(l *Log, r *rand.Rand, n *int) error {
 		return err
 	case 5:
 		index := m.first - 1 + uint64(r.IntN(len(m.records)+1))
+		if len(m.records) == 0 && index > 0 {
+			return m.beginAgain(l, r.Uint64N(index))
+		}
 		m.inFlight(0, &index, 0)
 		err := l.TruncateAfter(index)
 		if err == nil {
@@ -260,6 +263,9 @@ func (m *model) step(l *Log, r *rand.Rand, n *int) error {
 		err := l.TruncateBefore(index)
 		if err == nil {
 			m.cutTo(index, index-1)
+			if r.IntN(2) == 0 {
+				return m.beginAgain(l, r.Uint64N(index-1))
+			}
 		}
 		return err
 	default:
@@ -277,6 +283,16 @@ func (m *model) step(l *Log, r *rand.Rand, n *int) error {
 		}
 		return nil
 	}
+}
+
+// beginAgain has an empty log go on behind a smaller index.
+func (m *model) beginAgain(l *Log, index uint64) error {
+	m.inFlight(0, nil, index+1)
+	err := l.TruncateAfter(index)
+	if err == nil {
+		m.cutTo(index+1, index)
+	}
+	return err
 }
 
 var testPolicies = []holdfast.Policy{

@@ -2,6 +2,7 @@ package wal
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -152,4 +153,34 @@ func TestStatsOfTheLog(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAFinalFailureIsHeardAfterOneThatIsTriedAgain, without a write that works between them.
+func TestAFinalFailureIsHeardAfterOneThatIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var heard []bool
+		d := newDisk(t, nil)
+		l, _, err := open(d, "/log", Options{SegmentSize: leastSegment, Policy: holdfast.Durable(), OnError: func(e *Error) { heard = append(heard, e.Final) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		full := make([]byte, leastSegment-headerSize-36)
+		if _, err := l.Append(full); err != nil {
+			t.Fatal(err)
+		}
+		l.background.Wait() // the next segment is prepared
+		d.Add(fault.DiskFault{Op: fault.DiskRename, Times: 1, Err: syscall.EIO})
+		if _, err := l.Append(full); !errors.Is(err, syscall.EIO) {
+			t.Error(err)
+		}
+		d.Add(fault.DiskFault{Op: fault.DiskSync, Times: 1, Err: syscall.EIO})
+		if err := l.Wait(t.Context(), l.Last()); !errors.Is(err, syscall.EIO) {
+			t.Error(err)
+		}
+		l.Close() // it has failed
+		synctest.Wait()
+		if !slices.Equal(heard, []bool{false, true}) {
+			t.Errorf("final ones among those that were heard: %v", heard)
+		}
+	})
 }

@@ -38,7 +38,7 @@ func (l *Log) TruncateBefore(index uint64) error {
 		l.pending = appendFrame(l.pending, l.last+1, nil, index)
 	}
 	// The mark must be durable first: a crash may bring back any of the files.
-	for l.lowDurable < index {
+	for l.lowDurable < min(index, l.first) { // TruncateAfter may have begun the log again
 		switch {
 		case l.final != nil:
 			return l.final
@@ -93,8 +93,8 @@ func (l *Log) FirstWithin(size holdfast.Size, age time.Duration) uint64 {
 }
 
 // TruncateAfter removes the records after an index, which becomes the last: First-1 empties
-// the log. That is durable when it returns, under every policy; what was accepted before is
-// written first. The indices are given again. On an error Last says whether they were removed:
+// the log. An empty log takes any smaller index too, and goes on behind that. It is durable when
+// it returns, under every policy; what was accepted before is written first. The indices are given again. On an error Last says whether they were removed:
 // they are gone too where only the old files can't be removed. After a Final one, Open says it.
 func (l *Log) TruncateAfter(index uint64) error {
 	l.mu.Lock()
@@ -105,6 +105,9 @@ func (l *Log) TruncateAfter(index uint64) error {
 	defer l.othersLocked()
 	if index == l.last { // nothing is removed, and the last is as durable as behind a cut
 		return l.advanceLocked(background, index, true)
+	}
+	if l.first > l.last && index < l.last { // it is empty
+		return l.cutLocked(index+1, index+1)
 	}
 	if index > l.last || index+1 < l.first {
 		return fmt.Errorf("%w: truncate after %d, of %d to %d", ErrNotFound, index, l.first, l.last)
@@ -154,6 +157,7 @@ func (l *Log) cutLocked(next, low uint64) error {
 	l.last, l.flushed = next-1, next-1
 	l.durable.Store(next - 1)
 	l.enterLocked(s)
+	l.lowWritten, l.lowDurable = s.low, s.low // it may be smaller
 	gone := l.forgetLocked(next)
 	l.growLocked()
 	l.commit.wakeAll()

@@ -165,10 +165,14 @@ func TestRefusals(t *testing.T) {
 	}
 	check("wait for 2, and the last is 1", l.Wait(context.Background(), 2))
 	check("truncate after 2", l.TruncateAfter(2))
-	if err := l.TruncateBefore(2); err != nil {
+	_, err = l.Append([]byte("second"))
+	if err := errors.Join(err, l.TruncateBefore(2)); err != nil {
 		t.Error(err)
 	}
 	check("truncate after 0", l.TruncateAfter(0))
+	if err := l.TruncateAfter(1); err != nil {
+		t.Error(err)
+	}
 	_, err = l.Read(1)
 	check("does not have this index: 1", err)
 	_, err = l.Read(2)

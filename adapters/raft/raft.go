@@ -82,8 +82,12 @@ func (s *LogStore) StoreLogs(logs []*raft.Log) error {
 		return nil
 	}
 	next, first := s.Last()+1, logs[0].Index
-	if first > next && s.First() == next { // the log is empty, and may go on anywhere behind
-		if err := s.TruncateBefore(first); err != nil {
+	if first != next && first > 0 && s.First() == next { // the log is empty, and may go on anywhere
+		begin := s.TruncateBefore
+		if first < next {
+			begin = func(index uint64) error { return s.TruncateAfter(index - 1) }
+		}
+		if err := begin(first); err != nil {
 			return err
 		}
 		next = first

@@ -39,7 +39,7 @@ func entry(r *rand.Rand, index uint64) *hashicorp.Log {
 	}
 	if r.IntN(2) == 0 {
 		log.Extensions = []byte("extension")
-		log.AppendedAt = time.Unix(0, r.Int64N(1<<60)+1)
+		log.AppendedAt = time.Unix(0, r.Int64N(1<<61)-1<<60|1) // some before 1970
 	}
 	return log
 }
@@ -126,7 +126,7 @@ func TestLogIsAsRaftsOwn(t *testing.T) {
 		default:
 			next := last + 1
 			if last == 0 { // as after a snapshot of others
-				next = ours.Last() + 1 + r.Uint64N(3)
+				next = max(3, ours.Last()+r.Uint64N(5)) - 2
 			}
 			var logs []*hashicorp.Log
 			for i := range uint64(1 + r.IntN(4)) {
@@ -183,6 +183,10 @@ func TestRangesReachBeyondTheLog(t *testing.T) {
 	check(3, math.MaxUint64, 0, 0)
 	store(20, 21)
 	check(0, 0, 20, 21)
+	check(20, 21, 0, 0)
+	store(3, 4) // as raft's own and raft-wal, which begin anywhere when they are empty
+	check(0, 2, 3, 4)
+	check(0, 3, 4, 4)
 	if err := s.StoreLog(entry(r, math.MaxUint64)); err == nil {
 		t.Error("an entry behind a gap was stored")
 	}

@@ -200,4 +200,22 @@ var figureMutants = []mutant{
 		old:  "if bytes >= c.end {",
 		new:  "if bytes > 0 {",
 	},
+	{
+		number: "N08", what: "an interval of unpaired samples has no ends and a confidence",
+		file: "internal/lab/stat/ranksum.go", tests: "RankSum",
+		old: "k < 1 {\n\t\treturn 0, 0",
+		new: "k < 0 {\n\t\treturn 0, 0",
+	},
+	{
+		number: "N09", what: "a difference that would not be seen is that on the slower side alone",
+		file: "internal/lab/stat/compare.go", tests: "Unseen",
+		old: "max(c.High, 1/c.Low) - 1",
+		new: "c.High - 1",
+	},
+	{
+		number: "N13", what: "how far a policy misses a need is what it misses the last term by",
+		file: "internal/lab/advise/judge.go", tests: "Shortfall",
+		old: "\t\tdefault:\n\t\t\tworst = max(worst, value/limit)",
+		new: "\t\tdefault:\n\t\t\tworst = value / limit",
+	},
 }

@@ -73,8 +73,8 @@ var filesMutants = []mutant{
 	{
 		number: "24", what: "a file that is appended to is opened without O_APPEND",
 		file: "files/openfile.go", tests: streamTests,
-		old: "d.Fd, base, openFlags, perm",
-		new: "d.Fd, base, openFlags&^syscall.O_APPEND, perm",
+		old: "d.Fd, base, flags, perm",
+		new: "d.Fd, base, flags&^syscall.O_APPEND, perm",
 	},
 	{
 		number: "26", what: "the directory above one that was made is not synced",
@@ -707,5 +707,29 @@ var filesMutants = []mutant{
 		file: "filecopy/batch.go", tests: "ReadAgainIsNot",
 		old: "\tif err := j.openSource(); err != nil {\n\t\treturn err\n\t}\n\tdefer j.disk.Close(j.in) // it was only read\n\terr := sys",
 		new: "\tif err := j.openSource(); err != nil {\n\t\treturn nil\n\t}\n\tdefer j.disk.Close(j.in) // it was only read\n\terr := sys",
+	},
+	{
+		number: "N01", what: "a torn line is looked for once, also after an append that failed in its middle",
+		file: "files/flush.go", tests: "OfOurOwn",
+		old: "\t\tx.ended = !s.exclusive //",
+		new: "\t\t//",
+	},
+	{
+		number: "N02", what: "a line feed ends the line whose rest is to follow",
+		file: "files/flush.go", tests: "OfOurOwn",
+		old: "if s.exclusive || s.begun == 0 {",
+		new: "if true {",
+	},
+	{
+		number: "N03", what: "a torn line that was ended is not counted",
+		file: "files/flush.go", tests: "TornLine",
+		old: "\t\tt.healed++\n",
+		new: "",
+	},
+	{
+		number: "N14", what: "an append of which a part is in the file says that nothing is",
+		file: "files/append.go", tests: "OfOurOwn",
+		old: "\t\tif n > 0 {\n\t\t\tfail.Outcome = holdfast.OutcomePartial\n\t\t}\n",
+		new: "",
 	},
 }

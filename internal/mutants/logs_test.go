@@ -55,8 +55,8 @@ var logMutants = []mutant{
 	{
 		number: "917", what: "segments are removed before the mark that they are gone is durable",
 		file: "wal/truncate.go",
-		old:  "\tfor l.lowDurable < index {\n",
-		new:  "\tfor l.lowWritten < index {\n",
+		old:  "\tfor l.lowDurable < min(",
+		new:  "\tfor l.lowWritten < min(",
 	},
 	{
 		number: "918", what: "a spare file that may have a segment's name on the disk is used",
@@ -279,8 +279,8 @@ var logMutants = []mutant{
 	{
 		number: "939n", what: "raft: entries behind a gap remove those before it",
 		file: "adapters/raft/raft.go",
-		old:  "if first > next && s.First() == next {",
-		new:  "if first > next {",
+		old:  "if first != next && first > 0 && s.First() == next {",
+		new:  "if first != next && first > 0 {",
 	},
 	{
 		number: "940", what: "a backup's name is not durable before there is a new file",
@@ -297,7 +297,7 @@ var logMutants = []mutant{
 	{
 		number: "942", what: "a backup gets the name of one that is compressed",
 		file: "rotate/exchange.go",
-		old:  "[]string{free, free + packed}",
+		old:  "[]string{free, free + packed, free + f.packed()}",
 		new:  "[]string{free}",
 	},
 	{
@@ -845,13 +845,49 @@ var logMutants = []mutant{
 	{
 		number: "V18", what: "a backup takes the name of a compressed one, which it replaces later",
 		file: "rotate/exchange.go", tests: "NoNameOfACompressed",
-		old: "for _, name := range []string{free, free + packed} {",
-		new: "for _, name := range []string{free} {",
+		old: "[]string{free, free + packed, free + f.packed()} {",
+		new: "[]string{free} {",
 	},
 	{
 		number: "V19", what: "a torn line of one byte is not ended",
 		file: "rotate/logfile.go", tests: "NoNameOfACompressed",
 		old: "if l.at > 0 && l.isTorn()",
 		new: "if l.at > 1 && l.isTorn()",
+	},
+	{
+		number: "N04", what: "backups of another form than gzip do not count",
+		file: "rotate/backups.go", tests: "ByAnother",
+		old: "made == packed || made == f.packed()",
+		new: "made == packed",
+	},
+	{
+		number: "N05", what: "what compresses is left open after a failure",
+		file: "rotate/backups.go", tests: "ByAnother",
+		old: "\t\terr = cmp.Or(err, z.Close())\n",
+		new: "\t\tif err == nil {\n\t\t\terr = z.Close()\n\t\t}\n",
+	},
+	{
+		number: "N06", what: "the mark of a first index is taken for one of the log that began again before it",
+		file: "wal/truncate.go", tests: "BothEnds|WhatACrashLeaves",
+		old: "\tl.lowWritten, l.lowDurable = s.low, s.low // it may be smaller\n",
+		new: "",
+	},
+	{
+		number: "N07", what: "raft: an empty log takes no smaller index",
+		file: "adapters/raft/raft.go", tests: "Beyond|AsRaftsOwn",
+		old: "if first != next && first > 0 && s.First() == next {",
+		new: "if first > next && s.First() == next {",
+	},
+	{
+		number: "N12", what: "raft: an entry before 1970 has no time",
+		file: "adapters/raft/raft.go", tests: "AsRaftsOwn",
+		old: "if at != 0 {",
+		new: "if at > 0 {",
+	},
+	{
+		number: "N15", what: "a final failure is not heard after one that is tried again",
+		file: "wal/segment.go", tests: "FinalFailure",
+		old: "if (l.failing == nil || final && !l.failing.Final) &&",
+		new: "if l.failing == nil &&",
 	},
 }

@@ -762,4 +762,16 @@ var otherMutants = []mutant{
 		old: "min(cap(r.view), end+r.block)",
 		new: "cap(r.view)",
 	},
+	{
+		number: "N10", what: "a goroutine that reads ahead begins another Read after Close",
+		file: "readahead/refill.go", tests: "AfterClose",
+		old: "\t\tif a.stopped.Load() {\n\t\t\treturn\n\t\t}\n",
+		new: "",
+	},
+	{
+		number: "N11", what: "the last part of a file stays in the page cache",
+		file: "readahead/source.go", tests: "SmallFile",
+		old: "read-b.done < dropStep && !last",
+		new: "read-b.done < dropStep",
+	},
 }

@@ -18,6 +18,7 @@ type Op string
 
 const (
 	OpOpen     Op = "open"
+	OpRead     Op = "read"
 	OpWrite    Op = "write"
 	OpTruncate Op = "truncate"
 	OpSync     Op = "sync"

@@ -163,6 +163,14 @@ func TestFloorIsTheGap(t *testing.T) {
 	check([]float64{1}, []float64{0}, math.NaN())
 }
 
+func TestUnseenIsTheFarEndOnEitherSide(t *testing.T) {
+	for _, c := range []Comparison{{Low: 0.5, High: 1.1}, {Low: 0.9, High: 2}} {
+		if got := c.Unseen(); !near(got, 1) {
+			t.Errorf("%+v: %v, want 1", c, got)
+		}
+	}
+}
+
 func TestNoiseIsTheFarEndOfTheGap(t *testing.T) {
 	check := func(a, b []float64, want float64) {
 		t.Helper()

@@ -69,6 +69,11 @@ func TestRankSumCriticalValues(t *testing.T) {
 	if k, coverage := rankSum(1, exactDifferences+1, confidence); k != 0 || coverage != 0 {
 		t.Errorf("rankSum of one sample and many = %d, %v; want no interval", k, coverage)
 	}
+	for confidence := 0.98; confidence < 0.99; confidence += 1e-5 { // somewhere there the rank becomes 0
+		if k, coverage := rankSumNormal(2, exactDifferences, confidence); (k > 0) != (coverage > 0) {
+			t.Fatalf("rankSumNormal of confidence %v = %d, %v; rank 0 is no interval", confidence, k, coverage)
+		}
+	}
 }
 
 // All ten orders of 3 and 2 samples by hand. U is 0, 1, 5 and 6 in one each, and 2, 3 and 4 in two
