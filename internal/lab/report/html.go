@@ -98,14 +98,14 @@ func (s sheet) answer() []string {
 	}
 	sentences := []string{fmt.Sprintf("%suse %v: it %s.", s.guess(), a.Policy, a.Costs), loses + "."}
 	for i, text := range sentences {
-		text = policiesAsCode(text)
+		text = s.policiesAsCode(text)
 		sentences[i] = strings.ToUpper(text[:1]) + text[1:]
 	}
 	return sentences
 }
 
 // policiesAsCode puts backticks around each policy of a sentence.
-func policiesAsCode(sentence string) string {
+func (sheet) policiesAsCode(sentence string) string {
 	words := strings.Split(sentence, " ")
 	for i, word := range words {
 		policy := strings.TrimRight(word, ",;:.")
