@@ -56,7 +56,7 @@ func TestAxeFindsNothing(t *testing.T) {
 						t.Fatal(err)
 					}
 					for _, one := range found {
-						t.Error(one)
+						t.Errorf("%s: %s", ask[string](b, "document.URL"), one)
 					}
 				})
 			}

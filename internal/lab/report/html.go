@@ -96,11 +96,24 @@ func (s sheet) answer() []string {
 	if a.Nothing != "" {
 		loses += "; " + a.Nothing
 	}
-	sentences := []string{fmt.Sprintf("%suse `%v`: it %s.", s.guess(), a.Policy, a.Costs), loses + "."}
+	sentences := []string{fmt.Sprintf("%suse %v: it %s.", s.guess(), a.Policy, a.Costs), loses + "."}
 	for i, text := range sentences {
+		text = s.policiesAsCode(text)
 		sentences[i] = strings.ToUpper(text[:1]) + text[1:]
 	}
 	return sentences
+}
+
+// policiesAsCode puts backticks around each policy of a sentence.
+func (sheet) policiesAsCode(sentence string) string {
+	words := strings.Split(sentence, " ")
+	for i, word := range words {
+		policy := strings.TrimRight(word, ",;:.")
+		if _, err := holdfast.ParsePolicy(policy); err == nil && strings.Contains(policy, "=") {
+			words[i] = "`" + policy + "`" + word[len(policy):]
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // said is a sentence that begins a section, if there is one.

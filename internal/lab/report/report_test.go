@@ -24,6 +24,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/report"
 	"github.com/holdfast-go/holdfast/internal/lab/result"
 	"github.com/holdfast-go/holdfast/internal/lab/stat"
+	"github.com/holdfast-go/holdfast/internal/lab/study/all"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -200,6 +201,15 @@ func TestTextInASCII(t *testing.T) {
 	}
 	if got := report.ASCII("/data/bücher"); got != "/data/bücher" {
 		t.Error(got)
+	}
+	for _, s := range all.Audited() {
+		for _, c := range s.Claims {
+			for _, r := range report.ASCII(c.Source + c.Says + c.Published) {
+				if r >= 0x80 {
+					t.Errorf("the claim %s keeps %q", c.Name, r)
+				}
+			}
+		}
 	}
 }
 

@@ -182,6 +182,10 @@ func ASCII(text string) string {
 			return '~'
 		case r == '×':
 			return 'x'
+		case r == '→':
+			return '>'
+		case r == '≤':
+			return '<'
 		case r == '’' || r == '‘':
 			return '\''
 		case r == '“' || r == '”':

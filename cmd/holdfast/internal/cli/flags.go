@@ -68,11 +68,11 @@ func Once[T any](kind string, value *T, parse func(string) (T, error)) FlagValue
 func ParseBetween(least, most int, cannot string) func(string) (int, error) {
 	return func(text string) (int, error) {
 		n, err := strconv.Atoi(text)
-		if err != nil {
+		if err != nil && !errors.Is(err, strconv.ErrRange) {
 			return 0, fmt.Errorf("%q is not a whole number", text)
 		}
-		if n < least || n > most {
-			return 0, fmt.Errorf("%d %s; use %d to %d", n, cannot, least, most)
+		if err != nil || n < least || n > most {
+			return 0, fmt.Errorf("%s %s; use %d to %d", text, cannot, least, most)
 		}
 		return n, nil
 	}

@@ -231,9 +231,11 @@ func (g *generation) print(w io.Writer, elapsed time.Duration) error {
 	if !g.durable() {
 		durable = "not synced: the kernel writes it within about half a minute"
 	}
-	_, err := fmt.Fprintf(w, "File '%s' with size %s generated: %s.\n%s, in %v%s; %s\n", cli.OneLine(g.file), size, bytes,
-		content, elapsed.Round(time.Microsecond*10), rate, durable)
-	return err
+	return cli.WriteLocal(w, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "File '%s' with size %s generated: %s.\n%s, in %v%s; %s\n", cli.OneLine(g.file), size, bytes,
+			content, elapsed.Round(time.Microsecond*10), rate, durable)
+		return err
+	})
 }
 
 // bare reports whether the size was given without a unit.

@@ -85,7 +85,7 @@ With --cmd it crashes your own program: see docs/prove.md. The workloads are
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.Var(cli.Many("policy", &p.Policies, holdfast.ParsePolicy), "policy", "a policy to prove; may be given again (default: all that have a name)")
-	f.Var(cli.Many("name", &p.Workloads, parseWorkload), "workload", "what writes; may be given again (default: all that are above)")
+	f.Var(cli.List("names", &p.Workloads, parseWorkload), "workload", "what writes, such as writer,wal (default: all that are above)")
 	f.Var(cli.List("list", &p.Levels, parseLevel), "level", "memory, kill, fault, hostile, power or all (default: all; of --cmd: kill)")
 	f.Var(cli.Once("duration", &p.Time, cli.ParseTime(time.Millisecond)), "time", "about how long it may take in all (default 45s)")
 	f.VarP(cli.Once("file", &p.output, cli.NewLines("results.jsonl --proof proof.jsonl")), "output", "o", "write each verdict to a new file, as a line of JSON")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -106,6 +107,16 @@ func (r *reporting) verdicts(stdout io.Writer, name string) error {
 	return cli.WriteOut(stdout, r.output, func(w io.Writer) error { return proofHTML(w, resultsName(name), all) })
 }
 
+// notPages are the endings of files that browsers do not open as a page, with what to do instead.
+var notPages = map[string]string{
+	".csv":  "add --export csv, or name it .html",
+	".json": "add --export json, or name it .html",
+	".md":   "add --export markdown, or name it .html",
+	".pdf":  "name it .html; a browser prints the page as PDF",
+	".png":  "name it .html; --figures DIRECTORY draws SVG",
+	".svg":  "name it .html; --figures DIRECTORY draws SVG",
+}
+
 // args wants one results file, or with --figures any number of files.
 func (r *reporting) args(_ *cobra.Command, args []string) error {
 	if r.figures != "" && len(args) > 0 {
@@ -119,6 +130,9 @@ func (r *reporting) args(_ *cobra.Command, args []string) error {
 			return cli.Misuse("extract first, and give the results to a command of their own", "--extract gives results back as they are, and takes no other flag than -o")
 		}
 		return nil
+	}
+	if instead, ok := notPages[filepath.Ext(r.output)]; ok && r.format == "" {
+		return cli.Misuse(instead, "-o %s: it would be a page of HTML", r.output)
 	}
 	if i := slices.IndexFunc(args, isCSV); i >= 0 {
 		return cli.Misuse("add --figures DIRECTORY to draw it", "report prints results of holdfast, and %s is a table of times", args[i])

@@ -68,7 +68,7 @@ that directory at the end.`,
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.Var(cli.Once("dir", &a.where.dir, cli.Given), "dir", "measure the disk that holds this directory (default: the current one)")
-	f.Var(cli.Many("name", &a.claims, parseClaim), "claim", "test this claim alone; give it again for each further one")
+	f.Var(cli.List("names", &a.claims, parseClaim), "claim", "test these claims alone")
 	f.BoolVar(&a.list, "list", false, "list the claims, and measure nothing")
 	f.BoolVar(&a.full, "full", false, "more rounds and larger arms, in up to an hour")
 	f.Var(cli.Once("duration", &a.budget, cli.ParseTime(time.Second)), "time", "fit all studies into this time (default: about two minutes)")

@@ -141,7 +141,7 @@ func (b *benchmark) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.Var(cli.Once("dir", &b.dir, cli.Given), "dir", "measure the disk that holds this directory (default: the current one)")
-	f.Var(cli.Many("policy", &b.policies, holdfast.ParsePolicy), "policy", "measure this policy; give it again for each further one\n(default: eight usual policies)")
+	f.Var(cli.Many("policy", &b.policies, holdfast.ParsePolicy), "policy", "measure this policy; give it again for each further one\n(default: nine usual policies)")
 	f.BoolVar(&b.quick, "quick", false, "take about 10 seconds: enough to prove a factor of two")
 	f.BoolVar(&b.full, "full", false, "take about 5 minutes, with more record sizes, writers and rounds")
 	f.Var(cli.Once("duration", &b.budget, cli.ParseTime(time.Second)), "time", "fit the run into this time, calibration included (default: 50s;\nwith --steady 1m for each policy)")
@@ -155,7 +155,7 @@ func (b *benchmark) addFlags(cmd *cobra.Command) {
 	f.Var(cli.Once("file", &b.from, cli.Given), "from", "repeat the run of these results: the same policies, records and order")
 	f.Var(cli.Once("file", &b.resume, cli.Given), "resume", "go on with the run of these results, which was interrupted or killed")
 	f.Var(cli.Once("number", &b.count, parseCount), "count", "records of a study's arms, or bytes where it counts those, such as\n100k (default: the published number)")
-	f.Var(cli.Many("size", &b.buffers, parseBuffer), "buffer", "a buffer of a study's arms; may be given again")
+	f.Var(cli.List("sizes", &b.buffers, parseBuffer), "buffer", "buffers of a study's arms, such as 4KiB,64KiB")
 	f.Var(cli.List("parts", &b.parts, func(text string) (study.Part, error) { return study.Part(text), nil }), "part", "run these parts of a study alone, such as A,C")
 	f.Var(cli.Once("file", &b.diy, cli.Given), "diy", "of the study bytes: check the functions in this C file, then time them\nbeside read(2), libc's and ours (see drill/README.md)")
 	f.Var(cli.Once("file", &b.source, cli.Given), "source", "of the study copy: copy this file, not random bytes of the\npublished sizes")
@@ -179,8 +179,8 @@ func (b *benchmark) addFlags(cmd *cobra.Command) {
 
 func (b *benchmark) addLoadFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.Var(cli.Many("size", &b.records, parseRecord), "record", "size of a record; may be given again (default: 128B)")
-	f.Var(cli.Many("number", &b.writers, parseNumber("writers", maxWriters)), "writers", "goroutines that write to one file; may be given again\n(default: 1 and 64)")
+	f.Var(cli.List("sizes", &b.records, parseRecord), "record", "sizes of a record, such as 128B,4KiB (default: 128B)")
+	f.Var(cli.List("numbers", &b.writers, parseNumber("writers", maxWriters)), "writers", "goroutines that write to one file (default: 1,64)")
 	f.Var(cli.Once("number", &b.rate, parseRate), "rate", "records a second that are due, such as 50k: an open loop, where the\nlatency counts from when a record was due (default: as fast as can be)")
 	f.Var(cli.Once("state", &b.cache, parseCache), "cache", "append to a file that the page cache holds whole (warm), not at all\n(cold), not at all if that can be had (try-cold), or with all files\ndropped (drop, and remount for the whole file system: root)\n(default: a new file)")
 	f.BoolVar(&b.steady, "steady", false, "let each policy write until its throughput is steady, and show how the\nkernel slows writers down when too much waits to be written")

@@ -294,6 +294,7 @@ func (s *session) host() place.Host {
 }
 
 func (s *session) say(format string, args ...any) {
+	s.show.Clear() // the bar may stand there
 	cli.Say(s.stderr, format, args...)
 }
 
