@@ -23,7 +23,7 @@ func TestMessagesBeginALine(t *testing.T) {
 	}
 	s.showStep(trial.Step{Trial: 2, Trials: 8, Cell: s.run.Header.Cells[1]})
 	for i, cell := range []string{"each", "none"} {
-		s.run.Trials = append(s.run.Trials, result.Trial{Cell: cell, Measurement: result.Measurement{Records: 1, Write: time.Duration(i+1) * time.Microsecond}})
+		s.run.Trials = append(s.run.Trials, &result.Trial{Cell: cell, Measurement: result.Measurement{Records: 1, Write: time.Duration(i+1) * time.Microsecond}})
 	}
 	s.showStep(trial.Step{Round: 1, Trial: 3, Trials: 8, Cell: s.run.Header.Cells[0]})
 	s.say("the end")
