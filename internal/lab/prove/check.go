@@ -36,6 +36,7 @@ type Survivors struct {
 	Disorder  []bool   // a record is not where it belongs
 	Half      []bool   // the object is neither old nor new
 	TornTails int      // files with bytes behind their last whole record
+	TornBytes int64    // those bytes, as far as they are known
 	// Temporaries is how many files are there that are no target's.
 	Temporaries int
 }
@@ -191,6 +192,7 @@ func (c *Checker) Judge(crash Crash, s *Survivors, now int64, slack time.Duratio
 			c.lose(&lost, id, n, now)
 		}
 	}
+	lost.Bytes = max(0, lost.Bytes-s.TornBytes) // a torn record is lost, but not the part of it that is there
 	limited := !none && !bound.InFlight
 	if limited && bound.Bytes != holdfast.Unlimited && lost.Bytes > int64(bound.Bytes) {
 		fail(&Violation{Rule: "bytes", Words: fmt.Sprintf("%d accepted bytes are lost, the policy allows %v", lost.Bytes, bound)})
@@ -323,6 +325,7 @@ func (s *Survivors) Survey(targets []Target, ids []uint32, data []byte) {
 	p.extend(data)
 	if p.end < int64(len(data)) {
 		s.TornTails++
+		s.TornBytes += int64(len(data)) - p.end
 	}
 	s.take(ids, p, int64(len(data)))
 }

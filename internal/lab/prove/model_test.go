@@ -115,3 +115,22 @@ func TestVersionThatItsWriterCutIsNotLost(t *testing.T) {
 	check(false, false, 4, 1) // no file is there
 	check(true, true, 4, 1)   // it should never be cut
 }
+
+// TestPartOfATornRecordIsNotLost: a bound of bytes counts those that are not there.
+func TestPartOfATornRecordIsNotLost(t *testing.T) {
+	const there = 30
+	data := Record{Size: 100}.Append(nil)
+	data = Record{N: 1, Size: 100}.Append(data)[:100+there]
+	for bytes, ok := range map[holdfast.Size]bool{100 - there: true, 100 - there - 1: false} {
+		targets := []Target{{Path: "log"}}
+		c := NewChecker(targets, holdfast.Loss{Process: holdfast.Bound{Bytes: bytes, Time: holdfast.Unlimited}})
+		for n := range uint64(2) {
+			c.Note(Note{Kind: Accepted, N: n + 1, Bytes: 100})
+		}
+		s := newSurvivors(1)
+		s.Survey(targets, []uint32{0}, data)
+		if v := c.Judge(Process, s, 0, -1); (v == nil) != ok {
+			t.Errorf("allowed are %v: %v", bytes, v)
+		}
+	}
+}

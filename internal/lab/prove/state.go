@@ -226,7 +226,7 @@ func (d *disk) survivors(s *State, to *Survivors) {
 	clear(to.N)
 	clear(to.Disorder)
 	clear(to.Half)
-	to.TornTails = 0
+	to.TornTails, to.TornBytes = 0, 0
 	file := func(p *named) uint64 { return p.file }
 	to.Temporaries = d.strange
 	if d.naming > 0 {
@@ -252,9 +252,13 @@ func (d *disk) survivors(s *State, to *Survivors) {
 		switch {
 		case exact && !d.targets[p.ids[0]].Object:
 			to.take(p.ids, f.parse, upTo)
-			whole := f.parse.records[:below(f.parse.records, upTo)]
-			if behind || len(whole) == 0 && upTo > 0 || len(whole) > 0 && whole[len(whole)-1] < upTo {
+			torn := upTo
+			if n := below(f.parse.records, upTo); n > 0 {
+				torn -= f.parse.records[n-1]
+			}
+			if behind || torn > 0 {
 				to.TornTails++
+				to.TornBytes += torn
 			}
 		case exact && upTo == int64(len(f.kernel)):
 			to.Survey(d.targets, p.ids, slices.Clip(f.kernel)[:upTo:upTo])
