@@ -43,7 +43,7 @@ import (
 
 // An order is one trial.
 type order struct {
-	Arm        string // holdfast, lane, bufio, os, pebble, zap, or none: a mutex and no file
+	Arm        string // holdfast, lane, bufio, os, dd, pebble, zap, or none: a mutex and no file
 	Policy     string
 	Goroutines int
 	Size       int // of a record
@@ -276,6 +276,10 @@ func large(fsync bool, total int) (gs []group) {
 				b := g.arms[1]
 				b.Arm, b.name = "bufio", "bufio"
 				g.arms = append(g.arms, b)
+				if fsync {
+					b.Arm, b.name = "dd", "dd conv=fdatasync"
+					g.arms = append(g.arms, b)
+				}
 				gs = append(gs, g)
 			}
 		}
@@ -302,6 +306,9 @@ func (o order) run() (s command.Sample, err error) {
 		return o.live(dir, policy)
 	}
 	path := filepath.Join(dir, "log")
+	if o.Arm == "dd" {
+		return o.dd(path)
+	}
 	writer, end, err := o.open(path, policy)
 	if err != nil {
 		return s, err
@@ -452,6 +459,24 @@ func (o order) open(path string, policy holdfast.Policy) (writer func() io.Write
 		to = &locked{w: b}
 	}
 	return func() io.Writer { return to }, func() error { return errors.Join(b.Flush(), bare()) }, nil
+}
+
+// dd lets that program write as many bytes, in blocks of a record, until they are durable. Its start is in the clock.
+func (o order) dd(path string) (s command.Sample, err error) {
+	c := exec.Command("dd", "if=/dev/zero", "of="+path, fmt.Sprint("bs=", o.Size), fmt.Sprint("count=", o.Records), "conv=fdatasync", "status=none")
+	c.Stderr = os.Stderr
+	start := time.Now()
+	err = c.Run()
+	s.Elapsed, s.Units = time.Since(start), o.Records
+	if err != nil {
+		return s, err
+	}
+	s.CPU = c.ProcessState.UserTime() + c.ProcessState.SystemTime()
+	info, err := os.Stat(path)
+	if err == nil && info.Size() != int64(o.Size)*int64(o.Records) {
+		err = fmt.Errorf("dd wrote %d bytes", info.Size())
+	}
+	return s, err
 }
 
 // live makes a file for each record.

@@ -48,6 +48,7 @@ func groups() (all []*group) {
 		{"bytes", "a sum over each byte, one at a time", byteArms},
 		{"lines", "each line of some 80 bytes", lineArms},
 		{"blocks", "a checksum (CRC-32) over all", blockArms},
+		{"read", "a checksum (CRC-32) over all, by Reads of 1 KiB", readArms},
 	} {
 		for _, cold := range []bool{false, true} {
 			state := map[bool]string{false: "warm", true: "cold"}[cold]
@@ -112,6 +113,16 @@ func blockArms() []*arm {
 		list = append(list, &arm{name: fmt.Sprintf("read(2) %v", size), note: "os.File.Read in a loop", read: withFile(readBlocks(int(size)))})
 	}
 	return list
+}
+
+func readArms() []*arm {
+	return []*arm{
+		{name: "holdfast", note: "Reader.Read", read: withReader(readahead.Options{}, byRead)},
+		{name: "holdfast (twin)", note: command.Twin, read: withReader(readahead.Options{}, byRead)},
+		{name: "bufio 4KiB", note: "bufio.Reader.Read", read: withFile(readBuffered(4 << 10))},
+		{name: "bufio 64KiB", note: "the same with a larger buffer", read: withFile(readBuffered(64 << 10))},
+		{name: "bufio 256KiB", note: "the same with one as large as ours", read: withFile(readBuffered(256 << 10))},
+	}
 }
 
 func withReader(o readahead.Options, read func(*readahead.Reader) (result, error)) func(string, int) (result, error) {
@@ -275,14 +286,25 @@ func peekBlocks(size int) func(f *os.File) (result, error) {
 }
 
 func readBlocks(size int) func(f *os.File) (result, error) {
-	return func(f *os.File) (result, error) {
-		var crc uint32
-		for p := make([]byte, size); ; {
-			n, err := f.Read(p)
-			crc = crc32.Update(crc, crc32.IEEETable, p[:n])
-			if err != nil {
-				return result{a: uint64(crc)}, err
-			}
+	return func(f *os.File) (result, error) { return readAll(f, size) }
+}
+
+func readBuffered(buffer int) func(f *os.File) (result, error) {
+	return func(f *os.File) (result, error) { return readAll(bufio.NewReaderSize(f, buffer), 1<<10) }
+}
+
+func byRead(r *readahead.Reader) (result, error) {
+	found, err := readAll(r, 1<<10)
+	return found, notEOF(err)
+}
+
+func readAll(r io.Reader, size int) (result, error) {
+	var crc uint32
+	for p := make([]byte, size); ; {
+		n, err := r.Read(p)
+		crc = crc32.Update(crc, crc32.IEEETable, p[:n])
+		if err != nil {
+			return result{a: uint64(crc)}, err
 		}
 	}
 }
