@@ -462,8 +462,8 @@ var writerMutants = []mutant{
 	{
 		number: "892", what: "a sync by bytes does not count what bypasses the buffer",
 		file: "flush.go", tests: "ByBytes|Fault",
-		old: "\tw.restartLocked()\n\tw.syncBytesLocked()\n",
-		new: "\tw.restartLocked()\n",
+		old: "\t\terr = w.writeErrorLocked(err, false)\n\t}\n\tw.syncBytesLocked()\n",
+		new: "\t\terr = w.writeErrorLocked(err, false)\n\t}\n",
 	},
 
 	// What speed asks of memory: no result shows it, but what memory holds and how it is flushed.
