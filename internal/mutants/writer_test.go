@@ -62,8 +62,8 @@ var writerMutants = []mutant{
 	{
 		number: "07c", what: "a failed flush wakes nobody",
 		file: "flush.go", tests: flushTests,
-		old: "\tw.idle.Broadcast()\n\tif err != nil {\n\t\treturn w.writeErrorLocked(err, again && n == 0)",
-		new: "\tif err == nil {\n\t\tw.idle.Broadcast()\n\t}\n\tif err != nil {\n\t\treturn w.writeErrorLocked(err, again && n == 0)",
+		old: "\tw.idle.Broadcast()\n\tif err != nil {\n\t\terr = w.writeErrorLocked(err, again && n == 0)",
+		new: "\tif err == nil {\n\t\tw.idle.Broadcast()\n\t}\n\tif err != nil {\n\t\terr = w.writeErrorLocked(err, again && n == 0)",
 	},
 	{
 		number: "08", what: "a waiter trusts that the batch it joined has covered it",
