@@ -80,7 +80,6 @@ func (w *Writer) flushStepLocked(end int64) error {
 	stretch := w.buf[from : from+min(int(end-w.flushed), len(w.buf)-from)]
 	n, err := w.writeFileLocked(stretch)
 	w.flushed += int64(n)
-	w.syncBytesLocked()
 	w.restartLocked()
 	w.stuck = err != nil && w.flushed < w.writtenLocked()
 	if w.flushed == w.writtenLocked() && len(w.lanes) == 0 {
@@ -89,12 +88,13 @@ func (w *Writer) flushStepLocked(end int64) error {
 	w.openLocked()
 	w.idle.Broadcast()
 	if err != nil {
-		return w.writeErrorLocked(err, again && n == 0)
+		err = w.writeErrorLocked(err, again && n == 0)
 	}
-	if w.fullLocked() > w.flushed {
+	w.syncBytesLocked()
+	if err == nil && w.fullLocked() > w.flushed {
 		w.startLocked(&w.flusher) // filled meanwhile
 	}
-	return nil
+	return err
 }
 
 func (w *Writer) writeErrorLocked(err error, again bool) error {
@@ -226,6 +226,7 @@ func (w *Writer) writeAloneLocked(p []byte) (n int, err error) {
 	if err != nil {
 		err = w.writeErrorLocked(err, false)
 	}
+	w.syncBytesLocked()
 	return n, err
 }
 
@@ -267,7 +268,6 @@ func (w *Writer) skipLocked(n int) {
 	w.lap += int64(n)
 	w.flushed = w.writtenLocked()
 	w.restartLocked()
-	w.syncBytesLocked()
 }
 
 // A handoff admits one goroutine at a time. Like sync.Mutex it is fast, because a

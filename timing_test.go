@@ -3,6 +3,8 @@ package holdfast_test
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -263,6 +265,52 @@ func TestFlushByTimeWaitsForNoSync(t *testing.T) {
 			time.Sleep(time.Minute)
 		}, fault.Fault{Op: fault.Sync, Delay: time.Second})
 	}
+}
+
+// stacks keeps the stack of the goroutine that makes each call.
+type stacks struct {
+	of map[string]string
+}
+
+func (f *stacks) Write(p []byte) (int, error) {
+	f.of["Write"] = string(debug.Stack())
+	return len(p), nil
+}
+
+func (f *stacks) Sync() error {
+	f.of["Sync"] = string(debug.Stack())
+	return nil
+}
+
+func (f *stacks) Close() error { return nil }
+
+// TestWhatIsDueRunsInTheTimersGoroutine: to start another takes some µs, and Writes may wait for
+// the lock meanwhile.
+func TestWhatIsDueRunsInTheTimersGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, err := holdfast.ParsePolicy("buffer=4KiB,flush=10ms,sync=20ms")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := &stacks{map[string]string{}}
+		w, err := holdfast.New(f, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.WriteString("record"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		for _, call := range []string{"Write", "Sync"} {
+			if !strings.Contains(f.of[call], "created by time.goFunc") {
+				t.Errorf("%s was not called by the timer's goroutine, but by\n%s", call, f.of[call])
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestLateSyncFlushesNothingFirst has a period pass during a sync. What the flusher has

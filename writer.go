@@ -427,12 +427,16 @@ func (w *Writer) noteLocked(err error) {
 	}
 }
 
-// due starts a worker because its deadline has passed.
+// due runs a worker because its deadline has passed: in the timer's goroutine, which has nothing
+// else to do.
 func (w *Writer) due(k *worker) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	k.due, k.late = true, k.running
-	w.startLocked(k)
+	starts := w.startsLocked(k)
+	w.mu.Unlock()
+	if starts {
+		k.run(w)
+	}
 }
 
 // A worker is a goroutine that runs while there is work and ends when there is
@@ -444,13 +448,24 @@ type worker struct {
 	late    bool // it passed while the worker was at work
 }
 
+// startLocked starts a worker, unless it runs. It releases the lock meanwhile: a go statement may
+// wake a thread, which takes some µs and now and then some ms.
 func (w *Writer) startLocked(k *worker) {
+	if w.startsLocked(k) {
+		w.mu.Unlock()
+		go k.run(w)
+		w.mu.Lock()
+	}
+}
+
+// startsLocked reports whether the caller must run the worker now.
+func (w *Writer) startsLocked(k *worker) bool {
 	if k.running || w.isClosing {
-		return
+		return false
 	}
 	k.running = true
 	w.background.Add(1)
-	go k.run(w)
+	return true
 }
 
 // Close flushes all bytes that were accepted, those of Lanes included. It syncs unless

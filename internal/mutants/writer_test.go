@@ -62,8 +62,8 @@ var writerMutants = []mutant{
 	{
 		number: "07c", what: "a failed flush wakes nobody",
 		file: "flush.go", tests: flushTests,
-		old: "\tw.idle.Broadcast()\n\tif err != nil {\n\t\treturn w.writeErrorLocked(err, again && n == 0)",
-		new: "\tif err == nil {\n\t\tw.idle.Broadcast()\n\t}\n\tif err != nil {\n\t\treturn w.writeErrorLocked(err, again && n == 0)",
+		old: "\tw.idle.Broadcast()\n\tif err != nil {\n\t\terr = w.writeErrorLocked(err, again && n == 0)",
+		new: "\tif err == nil {\n\t\tw.idle.Broadcast()\n\t}\n\tif err != nil {\n\t\terr = w.writeErrorLocked(err, again && n == 0)",
 	},
 	{
 		number: "08", what: "a waiter trusts that the batch it joined has covered it",
@@ -462,8 +462,8 @@ var writerMutants = []mutant{
 	{
 		number: "892", what: "a sync by bytes does not count what bypasses the buffer",
 		file: "flush.go", tests: "ByBytes|Fault",
-		old: "\tw.restartLocked()\n\tw.syncBytesLocked()\n",
-		new: "\tw.restartLocked()\n",
+		old: "\t\terr = w.writeErrorLocked(err, false)\n\t}\n\tw.syncBytesLocked()\n",
+		new: "\t\terr = w.writeErrorLocked(err, false)\n\t}\n",
 	},
 
 	// What speed asks of memory: no result shows it, but what memory holds and how it is flushed.
