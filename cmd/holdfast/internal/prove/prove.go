@@ -54,8 +54,10 @@ const childCommand = "proven-process"
 
 // New is the command. Level power can start a kernel.
 func New(started place.Starter) *cobra.Command {
-	names := WorkloadNames()
-	half := len(names) / 2
+	var names []string
+	for six := range slices.Chunk(WorkloadNames(), 6) { // a line of six
+		names = append(names, strings.Join(six, ", "))
+	}
 	p := &proof{Options: prove.Options{States: 100_000, Time: 45 * time.Second}, started: started}
 	cmd := &cobra.Command{
 		Use: "prove [flags]",
@@ -75,7 +77,7 @@ But for hostile, each is run a second time on what a crash left. At each level a
 program must lose nothing and liars must be caught, or all verdicts are "not known".
 
 With --cmd it crashes your own program: see docs/prove.md. The workloads are
-` + strings.Join(names[:half], ", ") + ",\n" + strings.Join(names[half:], ", ") + ".",
+` + strings.Join(names, ",\n") + ".",
 		Example: `  holdfast prove --time 20s
   holdfast prove --policy durable --workload writer --level memory --states 20000`,
 		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "a promise is broken", cli.ExitNotKnown: "no promise is seen to be broken, and some are not known"}),

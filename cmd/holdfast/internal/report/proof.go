@@ -51,8 +51,11 @@ func readProof(name string) (verdicts []prove.Verdict, err error) {
 	}
 }
 
-// isProof reports whether a file begins with a verdict.
+// isProof reports whether a file begins with a verdict. A pipe is read once, and nobody may be at its other end.
 func isProof(name string) bool {
+	if i, err := os.Stat(name); err != nil || !i.Mode().IsRegular() {
+		return false
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		return false
