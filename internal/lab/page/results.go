@@ -21,7 +21,7 @@ type Results struct {
 	Bytes []byte // of Extract alone
 
 	Size   int    // of the bytes
-	Sum    string // SHA-256 of the bytes
+	Sum    string // SHA-256 of the bytes that are inside
 	Inside string // the bytes, compressed, in base64; empty: too large
 	Why    string // why they are not inside; given by Write
 }
@@ -46,9 +46,9 @@ func NewPack() *Pack {
 // Write takes all.
 func (p *Pack) Write(b []byte) (int, error) {
 	p.size += len(b)
-	_, _ = p.sum.Write(b)
 	if p.text.Len() <= mostInside {
-		_, _ = p.z.Write(b) // a buffer takes all
+		_, _ = p.sum.Write(b) // these two take all
+		_, _ = p.z.Write(b)
 	}
 	return len(b), nil
 }

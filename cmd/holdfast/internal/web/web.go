@@ -119,6 +119,9 @@ func serve(ctx context.Context, conn net.Conn, answer Handler, failed func(any))
 	if status == BadRequest && limited.N == 0 {
 		status = TooLarge
 	}
+	if status != OK && limited.N == mostRequest {
+		return // A browser opens connections ahead. An answer to nothing would be taken for that to its next request.
+	}
 	if status != OK {
 		w.Text(status, "this is no request that is answered here")
 		if ctx.Err() == nil { // to close with bytes unread would take the answer away

@@ -108,6 +108,22 @@ func TestWhatIsNoRequestIsRefused(t *testing.T) {
 	check(TooLarge, "GET / HTTP/1.1\r\n"+strings.Repeat("a: b\r\n", mostRequest/6))
 }
 
+// TestNothingIsAnsweredToNothing: a browser opens connections ahead, and may use one later.
+func TestNothingIsAnsweredToNothing(t *testing.T) {
+	address, _ := start(t, func(context.Context, *Response, *Request) { t.Error("nobody has asked") }, nil)
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(conn); err != nil || len(text) > 0 {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
 func TestHeadersAreOneLine(t *testing.T) {
 	address, _ := start(t, func(_ context.Context, w *Response, _ *Request) {
 		w.Set("X", "a\r\nY: b\x00")
