@@ -64,8 +64,8 @@ type Options struct {
 	// Logger gets what else only the counts of Stats show. At level Debug it gets each
 	// descriptor that is opened to be kept ("open") or closed to make room ("evict"). It
 	// also gets each durable step of a WriteAll ("batch"). At level Warn it gets each
-	// pause before a retry ("retry") and each torn line that was ended ("heal"). Nil logs nothing. It must not write through the same
-	// Set, and is no key of JSON or YAML.
+	// pause before a retry ("retry") and each torn line that was ended ("heal"). Nil logs
+	// nothing. It must not write through the same Set, and is no key of JSON or YAML.
 	Logger *slog.Logger
 }
 

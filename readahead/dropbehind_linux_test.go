@@ -2,6 +2,7 @@ package readahead_test
 
 import (
 	"io"
+	"os"
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
@@ -9,9 +10,9 @@ import (
 	"github.com/holdfast-go/holdfast/readahead"
 )
 
-func TestDropBehindLeavesThePageCacheEmpty(t *testing.T) {
-	const size = 20<<20 + 123
-	f := fileOf(t, make([]byte, size))
+// evict takes a file out of the page cache, or skips the test where none leaves it.
+func evict(t *testing.T, f *os.File) {
+	t.Helper()
 	if err := f.Sync(); err != nil {
 		t.Fatal(err)
 	}
@@ -21,6 +22,12 @@ func TestDropBehindLeavesThePageCacheEmpty(t *testing.T) {
 	if r, err := sys.PageCache(f); err != nil || r.Resident > 0 {
 		t.Skipf("no page of a file leaves the page cache here: %d stayed, %v", r.Resident, err)
 	}
+}
+
+func TestDropBehindLeavesThePageCacheEmpty(t *testing.T) {
+	const size = 20<<20 + 123
+	f := fileOf(t, make([]byte, size))
+	evict(t, f)
 	for _, o := range []readahead.Options{
 		{},
 		{DropBehind: true},
@@ -51,15 +58,7 @@ func TestDropBehindLeavesThePageCacheEmpty(t *testing.T) {
 // TestDropBehindDropsASmallFile at its end, where less waits than is dropped at once.
 func TestDropBehindDropsASmallFile(t *testing.T) {
 	f := fileOf(t, make([]byte, 600<<10))
-	if err := f.Sync(); err != nil {
-		t.Fatal(err)
-	}
-	if err := sys.Evict(f); err != nil {
-		t.Skip(err)
-	}
-	if r, err := sys.PageCache(f); err != nil || r.Resident > 0 {
-		t.Skipf("no page of a file leaves the page cache here: %d stayed, %v", r.Resident, err)
-	}
+	evict(t, f)
 	r, err := readahead.Open(f.Name(), readahead.Options{DropBehind: true})
 	if err != nil {
 		t.Fatal(err)
@@ -79,15 +78,7 @@ func TestDropBehindDropsASmallFile(t *testing.T) {
 func TestDropBehindBeginsWhereTheReaderDid(t *testing.T) {
 	const size = 40 << 20
 	f := fileOf(t, make([]byte, size))
-	if err := f.Sync(); err != nil {
-		t.Fatal(err)
-	}
-	if err := sys.Evict(f); err != nil {
-		t.Skip(err)
-	}
-	if r, err := sys.PageCache(f); err != nil || r.Resident > 0 {
-		t.Skipf("no page of a file leaves the page cache here: %d stayed, %v", r.Resident, err)
-	}
+	evict(t, f)
 	if _, err := f.Seek(size/2, io.SeekStart); err != nil {
 		t.Fatal(err)
 	}

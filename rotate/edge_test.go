@@ -209,6 +209,21 @@ func TestErrorsNameTheLog(t *testing.T) {
 	}
 }
 
+// putBehindAFlush has a record come when the next write of a flush ends, and calls fail from then on.
+func (l ledger) putBehindAFlush(t *testing.T, d *memory, f *File, faults ...fault.DiskFault) {
+	came := false
+	d.Watch(func(c fault.DiskCall) {
+		if c.Op != fault.DiskWrite || c.End.IsZero() || came {
+			return
+		}
+		came = true
+		l.put(t, f, 1)
+		for _, x := range faults {
+			d.Add(x)
+		}
+	})
+}
+
 // TestWhatCameWhileTheWriterClosedIsKept, and goes to the old file: the disk refuses a record that came between the last flush and
 // the Writer's Close.
 func TestWhatCameWhileTheWriterClosedIsKept(t *testing.T) {
@@ -216,14 +231,7 @@ func TestWhatCameWhileTheWriterClosedIsKept(t *testing.T) {
 		d, l := newMemory(t), ledger{}
 		f := opened(t, d, Options{Policy: holdfast.Buffered(256)})
 		l.put(t, f, 1)
-		came := false
-		d.Watch(func(c fault.DiskCall) {
-			if c.Op == fault.DiskWrite && !c.End.IsZero() && !came {
-				came = true
-				l.put(t, f, 1)
-				d.Add(fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC, Times: 1})
-			}
-		})
+		l.putBehindAFlush(t, d, f, fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC, Times: 1})
 		if err := f.Rotate(); err != nil {
 			t.Error(err)
 		}
@@ -245,14 +253,7 @@ func TestWhatTheDiskRefusedIsSyncedWhenItIsWritten(t *testing.T) {
 					d, l := newMemory(t), ledger{}
 					f := opened(t, d, Options{Policy: p})
 					l.put(t, f, 1)
-					came := false
-					d.Watch(func(c fault.DiskCall) {
-						if c.Op == fault.DiskWrite && !c.End.IsZero() && !came {
-							came = true
-							l.put(t, f, 1)
-							d.Add(fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC, Times: times + 1})
-						}
-					})
+					l.putBehindAFlush(t, d, f, fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC, Times: times + 1})
 					refused := f.Rotate()
 					d.Mend()
 					if err := end(f); err != nil {
@@ -276,15 +277,7 @@ func TestAFailedSyncOfWhatWasRefusedIsFinal(t *testing.T) {
 		d, l := newMemory(t), ledger{}
 		f := opened(t, d, Options{Policy: policies[3]})
 		l.put(t, f, 1)
-		came := false
-		d.Watch(func(c fault.DiskCall) {
-			if c.Op == fault.DiskWrite && !c.End.IsZero() && !came {
-				came = true
-				l.put(t, f, 1)
-				d.Add(fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC, Times: 3})
-				d.Add(fault.DiskFault{Op: fault.DiskDatasync, Err: syscall.EIO, Times: 1})
-			}
-		})
+		l.putBehindAFlush(t, d, f, fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC, Times: 3}, fault.DiskFault{Op: fault.DiskDatasync, Err: syscall.EIO, Times: 1})
 		if err := f.Rotate(); err != nil || d.Count(fault.DiskDatasync) != 1 {
 			t.Errorf("Rotate = %v, after %d syncs", err, d.Count(fault.DiskDatasync))
 		}

@@ -94,8 +94,9 @@ func (l *Log) FirstWithin(size holdfast.Size, age time.Duration) uint64 {
 
 // TruncateAfter removes the records after an index, which becomes the last: First-1 empties
 // the log. An empty log takes any smaller index too, and goes on behind that. It is durable when
-// it returns, under every policy; what was accepted before is written first. The indices are given again. On an error Last says whether they were removed:
-// they are gone too where only the old files can't be removed. After a Final one, Open says it.
+// it returns, under every policy; what was accepted before is written first. The indices are
+// given again. On an error Last says whether they were removed: they are gone too where only the
+// old files can't be removed. After a Final one, Open says it.
 func (l *Log) TruncateAfter(index uint64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
