@@ -1,5 +1,5 @@
-// Package records compares what it costs to write records to a file or a log: until they are in
-// the page cache, or until each of them is durable.
+// Package records compares what it costs to write records to a file or a log. They are written
+// until all are in the page cache, or until each of them is durable.
 //
 // A time counts only if the file holds the right bytes: every trial is read back and verified
 // after its clock has stopped. Every trial is a process of its own.

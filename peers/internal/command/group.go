@@ -197,9 +197,9 @@ func (t Trials[Job, Do]) trial(ctx context.Context, r Rounds, n int, g *Group[Jo
 	return nil
 }
 
-// Measure runs the trials under the flags, and prints what came of them: the tables, with more
-// columns, of what was measured in a place with these versions. Errors that are excused stand
-// in the tables only, as [errors.ErrUnsupported] does.
+// Measure runs the trials under the flags, and prints what came of them in tables with more
+// columns. Place and versions say what was measured. Errors that are excused stand in the
+// tables only, as [errors.ErrUnsupported] does.
 func Measure[Job, Do any](ctx context.Context, f *Flags, t Trials[Job, Do], stdout io.Writer, place string, versions []string, more ...Column) error {
 	if f.Bench {
 		t.Did = func(g *Group[Job, Do], a *Arm[Do], s Sample) { benchmark(stdout, f.Kind, g.Name, a.Name, s) }
