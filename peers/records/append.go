@@ -51,6 +51,8 @@ func appends(lanes bool) (all []*group) {
 				g := newGroup(fmt.Sprintf("%s/buffer=%v/size=%v/goroutines=%d", name, buffer, holdfast.Size(size), n),
 					fmt.Sprintf("records of %v until all are in the page cache, gathered in %v", holdfast.Size(size), buffer), w, appenders(w, lanes, buffer))
 				g.Notes = []string{appendNote}
+				usual := size == 40 || size != 300 && buffer == 256*kib && (n == 1 || n == 8 || n == 64)
+				g.Job = extra(!usual || buffer == 64*kib && n > 64)
 				all = append(all, g)
 			}
 		}
@@ -125,13 +127,14 @@ func large() (all []*group) {
 			}
 			name := "large"
 			if sync == "never" {
-				arms = append(arms, limits(w)[:2]...)
+				arms = append(arms, limits(w)...)
 			} else {
 				name = "close/sync=" + sync
 				arms[1].Note, arms[2].Note = "the same Writes, then fdatasync", "a bufio.Writer, then fdatasync"
 				arms = append(arms, &arm{Name: "dd", Note: "dd conv=fdatasync with blocks of a record; its start is in the clock", Do: how{whole: dd}})
 			}
 			g := newGroup(fmt.Sprintf("%s/size=%v/buffer=%v", name, holdfast.Size(size), buffer), fmt.Sprintf("Writes of %v by one goroutine, %s", holdfast.Size(size), w.policy), w, arms)
+			g.Job = extra(size == 40 || size == 16*kib || size == 32*kib || buffer == 16*mib)
 			all = append(all, g)
 		}
 	}

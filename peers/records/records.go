@@ -14,6 +14,7 @@ import (
 	"os"
 	"regexp"
 	"runtime"
+	"slices"
 
 	"github.com/holdfast-go/holdfast/internal/lab/trial"
 	"github.com/holdfast-go/holdfast/internal/sys"
@@ -38,8 +39,9 @@ var (
 
 // A group writes the same records by each of its arms.
 type (
-	group = command.Group[struct{}, how]
+	group = command.Group[extra, how]
 	arm   = command.Arm[how]
+	extra bool // it runs with -full only
 )
 
 func appendGroups() []*group {
@@ -83,10 +85,14 @@ func runner(kind, example string, groups func() []*group) func(context.Context, 
 	return func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		f := command.NewFlags(kind, example)
 		old := f.String("old", "", "another `build` of this command, whose arms of holdfast take part too")
+		full := f.Bool("full", false, "every size of records with every number of goroutines, which takes hours")
 		if err := f.Read(args, stderr); err != nil {
 			return err
 		}
 		all := groups()
+		if !*full {
+			all = slices.DeleteFunc(all, func(g *group) bool { return bool(g.Job) })
+		}
 		if *old != "" {
 			if _, err := os.Stat(*old); err != nil {
 				return command.Misuse("-old: %w", err)
@@ -94,7 +100,7 @@ func runner(kind, example string, groups func() []*group) func(context.Context, 
 			withOld(all)
 		}
 		if all = command.Picked(all, f.Pick); len(all) == 0 {
-			return command.Misuse("-run=%v matches no arm; names look like %s", f.Pick, example)
+			return command.Misuse("-run=%v matches no arm; names look like %s, and -full has more", f.Pick, example)
 		}
 		return measure(ctx, f, *old, all, stdout, stderr)
 	}
@@ -125,7 +131,7 @@ func measure(ctx context.Context, f *command.Flags, old string, all []*group, st
 	if err := plan(f, root, all, stderr); err != nil {
 		return err
 	}
-	t := command.Trials[struct{}, how]{
+	t := command.Trials[extra, how]{
 		Groups: all,
 		Ready: func(_ context.Context, _ *group, a *arm) error {
 			err := trial.PrepareMemory(root, a.Do.work.quick(f.Quick).bytes())

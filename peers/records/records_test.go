@@ -174,6 +174,7 @@ func TestCommandRefuses(t *testing.T) {
 		}
 	}
 	check(t.Context(), command.ExitUsage, "matches no arm", "-run=nosuch")
+	check(t.Context(), command.ExitUsage, "-full has more", "-run=^append/buffer=64KiB/size=1MiB/goroutines=1/")
 	check(t.Context(), command.ExitUsage, "-old", "-old=nosuch")
 	check(t.Context(), command.ExitUnmeasured, "no such file or directory", "-dir=nosuch")
 	check(stopped, command.ExitInterrupted, "canceled", "-run=limit", "-dir", t.TempDir())
