@@ -136,7 +136,7 @@ func TestCommandPrintsTables(t *testing.T) {
 	if err := Append.Run(t.Context(), args, &out, &talk); err != nil {
 		t.Fatal(err, &talk)
 	}
-	for _, want := range []string{"-seed 7", "| holdfast |", "| os.File |", "time ÷ holdfast", "CPU a file"} {
+	for _, want := range []string{"-seed 7", "| holdfast |", "| os.File |", "time ÷ holdfast", "CPU per file"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in:\n%s", want, &out)
 		}

@@ -98,7 +98,7 @@ func TestSeedGivesTheOrder(t *testing.T) {
 }
 
 func TestRoundThatIsCutOffIsForgotten(t *testing.T) {
-	check := func(warm bool, breaks, want int) {
+	check := func(warm bool, breaks, trial, want int) {
 		t.Helper()
 		all := groups()
 		ctx, stop := context.WithCancel(t.Context())
@@ -106,7 +106,7 @@ func TestRoundThatIsCutOffIsForgotten(t *testing.T) {
 		trials := 0
 		complete, _, err := run(ctx, all, Rounds{Count: 5, Warm: warm}, func(_ string, round int) error {
 			if round == breaks {
-				if trials++; trials == 4 {
+				if trials++; trials == trial {
 					stop()
 					return errors.New("the arm was interrupted too")
 				}
@@ -127,8 +127,9 @@ func TestRoundThatIsCutOffIsForgotten(t *testing.T) {
 			t.Errorf("not marked: %s", text)
 		}
 	}
-	check(false, 3, 2)
-	check(true, 0, 0)
+	check(false, 3, 4, 2)
+	check(false, 5, 6, 4) // the last trial of all
+	check(true, 0, 4, 0)
 }
 
 func TestMachinesErrorEndsTheRun(t *testing.T) {
@@ -206,9 +207,13 @@ func TestTableComparesWithOurs(t *testing.T) {
 			}
 		}
 	}
-	check("## a: work a", "| arm | time a record | 95 % | time ÷ ours | 95 % | than ours | CPU a record | CPU ÷ ours | 95 % | units |",
+	check("## a: work a", "| arm | time per record | 95 % | time ÷ ours | 95 % | than ours | CPU per record | CPU ÷ ours | 95 % | units |",
 		"| ours | 10 µs | 10 µs–10 µs |  |  |  | 1 µs |  |  | 10 |", "| twin | 10 µs | 10 µs–10 µs | 1.00 | 1.00–1.00 | same |",
 		"| other | 20 µs | 20 µs–20 µs | 2.00 | 2.00–2.00 | slower | 2 µs | 2.00 | 2.00–2.00 | 10 |", "run twice: 0.0 %", "- `other`: what other is.")
+	for i := range g.Arms[1].Samples {
+		g.Arms[1].Samples[i].Elapsed = 110_000
+	}
+	check("run twice: 10.0 %")
 	g.Arms[0].Err = errors.New("broke")
 	check("| ours | does not count: broke |", "| other | 20 µs | 20 µs–20 µs |  |  |  | 2 µs |", "run twice: not known")
 }

@@ -41,7 +41,7 @@ func Tables[Job, Do any](out io.Writer, all []*Group[Job, Do], more ...Column) {
 
 // write writes the group's table, and the notes of its arms that were not written before.
 func (g *Group[Job, Do]) write(out io.Writer, noted map[string]bool, more []Column) {
-	fmt.Fprintf(out, "\n## %[1]s: %[2]s\n\n| arm | time a %[3]s | 95 %% | time ÷ %[4]s | 95 %% | than %[4]s | CPU a %[3]s | CPU ÷ %[4]s | 95 %% |", g.Name, g.Title, g.Unit, g.Arms[0].Name)
+	fmt.Fprintf(out, "\n## %[1]s: %[2]s\n\n| arm | time per %[3]s | 95 %% | time ÷ %[4]s | 95 %% | than %[4]s | CPU per %[3]s | CPU ÷ %[4]s | 95 %% |", g.Name, g.Title, g.Unit, g.Arms[0].Name)
 	for _, c := range more {
 		fmt.Fprintf(out, " %s |", c.Title)
 	}
