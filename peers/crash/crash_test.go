@@ -1,4 +1,4 @@
-package main
+package crash
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) {
 	syscallfault.Launch()
-	command.Serve(serve)
+	command.Serve(Kind)
 	os.Exit(isolate.Tests{M: m}.Run())
 }
 

@@ -1,4 +1,4 @@
-package main
+package files
 
 import (
 	"fmt"
@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/lab/trial"
 	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
@@ -34,25 +33,25 @@ func (t trialOrder) carryOut(out io.Writer) (any, error) {
 // timed runs the arm in as many fresh directories as make a sample, after one that
 // does not count.
 func (t trialOrder) timed() (s command.Sample) {
-	g, a := find(groups(t.Sizes), t.Group, t.Arm)
+	g, a := command.Find(groups(t.Sizes), t.Group, t.Arm)
 	if a == nil {
 		return command.Broken(fmt.Errorf("%s/%s: there is no such arm", t.Group, t.Arm))
 	}
-	if err := t.repeat(g.job.of(a), a, &s); err != nil {
+	if err := t.repeat(g.Job.of(a), a.Do, &s); err != nil {
 		return command.Broken(err)
 	}
 	return s
 }
 
-func (t trialOrder) repeat(j job, a *arm, s *command.Sample) error {
+func (t trialOrder) repeat(j job, h how, s *command.Sample) error {
 	if err := os.Mkdir(t.Dir, 0o777); err != nil {
 		return err
 	}
-	if err := a.clock(filepath.Join(t.Dir, "warm"), j.small(), &command.Sample{}); err != nil {
+	if err := h.clock(filepath.Join(t.Dir, "warm"), j.small(), &command.Sample{}); err != nil {
 		return err
 	}
 	for i := range j.dirs() {
-		if err := a.clock(filepath.Join(t.Dir, fmt.Sprintf("%03d", i)), j, s); err != nil {
+		if err := h.clock(filepath.Join(t.Dir, fmt.Sprintf("%03d", i)), j, s); err != nil {
 			return err
 		}
 	}
@@ -67,12 +66,12 @@ func (j job) small() job {
 }
 
 // clock runs the arm once in a fresh directory and adds up what it took.
-func (a *arm) clock(dir string, j job, sum *command.Sample) error {
+func (h how) clock(dir string, j job, sum *command.Sample) error {
 	s, err := newSite(dir, j)
 	if err != nil {
 		return err
 	}
-	write, err := a.ready(s)
+	write, err := h.ready(s)
 	if err != nil {
 		return err
 	}
@@ -93,27 +92,8 @@ func (a *arm) clock(dir string, j job, sum *command.Sample) error {
 	return s.verify()
 }
 
-func find(all []*group, name, of string) (*group, *arm) {
-	for _, g := range all {
-		for _, a := range g.arms {
-			if g.name == name && a.name == of {
-				return g, a
-			}
-		}
-	}
-	return nil, nil
-}
-
-// prepare brings the machine into the same state before every trial. What the last trial left is on
-// the disk, and the page cache finds the memory that the trial will fill.
-func prepare(dir string, j job) error {
-	err := trial.PrepareMemory(dir, j.room())
-	command.SettleAll()
-	return err
-}
-
 // trialDir names the directory of a trial; it is not made.
 func trialDir(dir string, g *group, a *arm, round int) string {
-	word := strings.NewReplacer("/", "-", " ", "-").Replace(g.name + "-" + a.name)
+	word := strings.NewReplacer("/", "-", " ", "-").Replace(g.Name + "-" + a.Name)
 	return filepath.Join(dir, fmt.Sprintf("%s-%d", word, round))
 }

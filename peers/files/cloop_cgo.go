@@ -1,6 +1,6 @@
 //go:build cgo && unix
 
-package main
+package files
 
 /*
 #include <errno.h>

@@ -1,4 +1,4 @@
-package main
+package files
 
 import (
 	"bufio"
@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -27,11 +28,11 @@ type standing struct {
 	fate string // why it did not end by itself, or nothing
 }
 
-// faults lets every peer meet every fault once.
-func (o options) faults(ctx context.Context, root string, stdout, stderr io.Writer) error {
-	for _, f := range pickedFaults(o.pick) {
+// meetFaults lets every peer meet every fault once.
+func meetFaults(ctx context.Context, pick *regexp.Regexp, root string, stdout, stderr io.Writer) error {
+	for _, f := range pickedFaults(pick) {
 		var all []standing
-		for i, p := range f.peers(o.pick) {
+		for i, p := range f.peers(pick) {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
@@ -86,7 +87,7 @@ func (f *fault) watch(ctx context.Context, dir string, p *peer, lift func() erro
 	s.peer = p
 	limited, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
-	cmd, err := command.Child(limited, trialOrder{Fault: f.name, Peer: p.name, Dir: dir})
+	cmd, err := command.Child(limited, "files", trialOrder{Fault: f.name, Peer: p.name, Dir: dir})
 	if err != nil {
 		return s, err
 	}

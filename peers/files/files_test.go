@@ -1,4 +1,4 @@
-package main
+package files
 
 import (
 	"bytes"
@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -18,7 +17,7 @@ import (
 
 // TestMain lets the test binary be the process that a trial is.
 func TestMain(m *testing.M) {
-	command.Serve(trialOrder.carryOut)
+	command.Serve(Kind)
 	os.Exit(isolate.Tests{M: m}.Run())
 }
 
@@ -26,13 +25,13 @@ func TestMain(m *testing.M) {
 func TestEveryArmWritesWhatItIsTo(t *testing.T) {
 	t.Parallel()
 	for _, g := range groups(sizes{Quick: true}) {
-		for _, a := range g.arms {
-			t.Run(g.name+"/"+a.name, func(t *testing.T) {
-				j := g.job.small()
+		for _, a := range g.Arms {
+			t.Run(g.Name+"/"+a.Name, func(t *testing.T) {
+				j := g.Job.small()
 				j.Files = min(j.Files, 20)
 				j.Lines = min(j.Lines, 50) // the last round is not whole
 				var s command.Sample
-				err := a.clock(filepath.Join(t.TempDir(), "new"), j, &s)
+				err := a.Do.clock(filepath.Join(t.TempDir(), "new"), j, &s)
 				if errors.Is(err, errors.ErrUnsupported) {
 					t.Skip(err)
 				}
@@ -52,8 +51,8 @@ func TestWrongFilesDoNotCount(t *testing.T) {
 		if j.Lines > 0 {
 			right = openAppendClose
 		}
-		a := &arm{name: name, ready: now(func(s *site) error { return errors.Join(right(s), spoil(s)) })}
-		err := a.clock(filepath.Join(t.TempDir(), "new"), j, &command.Sample{})
+		h := how{ready: now(func(s *site) error { return errors.Join(right(s), spoil(s)) })}
+		err := h.clock(filepath.Join(t.TempDir(), "new"), j, &command.Sample{})
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
@@ -81,7 +80,7 @@ func runQuick(t *testing.T, args ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	var out, talk bytes.Buffer
-	if err := runCommand(context.Background(), append([]string{"-dir", dir, "-quick", "-rounds", "1"}, args...), &out, &talk); err != nil {
+	if err := run(context.Background(), append([]string{"-dir", dir, "-quick", "-rounds", "1"}, args...), &out, &talk); err != nil {
 		t.Fatalf("%v\n%s%s", err, &out, &talk)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
@@ -127,15 +126,12 @@ func TestPeerThatDiesIsReported(t *testing.T) {
 func TestCommandRefuses(t *testing.T) {
 	check := func(want string, args ...string) {
 		t.Helper()
-		err := runCommand(context.Background(), args, &bytes.Buffer{}, &bytes.Buffer{})
+		err := run(context.Background(), args, &bytes.Buffer{}, &bytes.Buffer{})
 		if err == nil || !strings.Contains(err.Error(), want) || command.ExitCode(err) != command.ExitUsage {
 			t.Errorf("%q: %v (exit %d), want %q", args, err, command.ExitCode(err), want)
 		}
 	}
 	check("matches no arm", "-run", "nobody")
-	check("give at least 1", "-rounds", "-1")
-	check("is not a flag", "file")
-	check("-run:", "-run", "(")
 	check("is no file system that can be made; there are ext2", "-fs", "ext4,ntfs")
 }
 
@@ -144,30 +140,8 @@ func TestRunThatWouldFillTheDiskIsRefused(t *testing.T) {
 	if _, err := sys.FreeSpace(dir); err != nil {
 		t.Skipf("the free room is not known here: %v", err)
 	}
-	err := runCommand(context.Background(), []string{"-dir", dir, "-run", "create/5000", "-rounds", "100000000"}, &bytes.Buffer{}, &bytes.Buffer{})
+	err := run(context.Background(), []string{"-dir", dir, "-run", "create/5000", "-rounds", "100000000"}, &bytes.Buffer{}, &bytes.Buffer{})
 	if err == nil || !strings.Contains(err.Error(), "fewer -rounds") || command.ExitCode(err) != command.ExitUnmeasured {
 		t.Errorf("%v (exit %d)", err, command.ExitCode(err))
-	}
-}
-
-func TestPickedKeepsWhatItIsComparedWith(t *testing.T) {
-	kept := picked(groups(sizes{Full: true}), regexp.MustCompile("create/50000/C loop"))
-	if len(kept) != 1 || len(kept[0].arms) != 3 || kept[0].arms[2].name != "C loop" {
-		t.Errorf("kept %+v", kept)
-	}
-}
-
-// planted returns an arm with so many samples.
-func planted(samples int) *arm {
-	return &arm{Runs: command.Runs[command.Sample]{Samples: make([]command.Sample, samples)}}
-}
-
-func TestInterruptedRunKeepsWholeRounds(t *testing.T) {
-	g := &group{arms: []*arm{planted(3), planted(2)}}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	rounds, err := options{}.run(ctx, command.Rounds{Count: 5, Talk: &bytes.Buffer{}}, directory{t.TempDir()}, []*group{g})
-	if rounds != 0 || !errors.Is(err, context.Canceled) || len(g.arms[0].Samples) != 0 {
-		t.Errorf("run = %d, %v with %d samples; want 0, canceled, none", rounds, err, len(g.arms[0].Samples))
 	}
 }

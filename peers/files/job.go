@@ -1,4 +1,4 @@
-package main
+package files
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ type job struct {
 
 // of is the part of the job that an arm does.
 func (j job) of(a *arm) job {
-	j.Lines /= max(1, a.part)
+	j.Lines /= max(1, a.Do.part)
 	return j
 }
 

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package main
+package files
 
 func raiseDescriptors(uint64) error { return nil } // there is no such limit
 

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package files
 
 import "github.com/google/renameio/v2"
 

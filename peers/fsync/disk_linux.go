@@ -1,4 +1,4 @@
-package main
+package fsync
 
 import "golang.org/x/sys/unix"
 

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package main
+package fsync
 
 // The groups that need these are left out.
 const (

@@ -1,4 +1,4 @@
-package main
+package fsync
 
 import (
 	"context"
@@ -18,8 +18,6 @@ type engine struct {
 	records int64                                   // of a trial; 0 until the first
 }
 
-type tryFunc = func(context.Context, *site) (sample, error)
-
 // probe is the number of records that show how many fit into a trial.
 const probe = 100
 
@@ -29,7 +27,7 @@ func (e *engine) try(ctx context.Context, s *site) (sample, error) {
 		if err != nil {
 			return sample{}, err
 		}
-		e.records = max(probe, int64(float64(s.length)/probed.perOperation()))
+		e.records = max(probe, int64(float64(s.length)/probed.Time()))
 	}
 	return e.run(ctx, s, e.records)
 }
@@ -43,7 +41,7 @@ func (e *engine) run(ctx context.Context, s *site, records int64) (sample, error
 	if err != nil {
 		return sample{}, err
 	}
-	return sample{operations: m.Records, elapsed: m.Write}, nil
+	return sample{Units: int(m.Records), Elapsed: m.Write}, nil
 }
 
 // A bare is a file that is written and synced by system calls alone.

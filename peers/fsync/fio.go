@@ -1,4 +1,4 @@
-package main
+package fsync
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ func fioArm(tools []tool, options []string) *arm {
 	try := func(ctx context.Context, s *site) (sample, error) {
 		return s.inDir(func(dir string) (sample, error) { return runFio(ctx, s, path, dir, options) })
 	}
-	return &arm{name: "fio", note: "`" + strings.Join(options, " ") + "`", try: try}
+	return &arm{Name: "fio", Note: "`" + strings.Join(options, " ") + "`", Do: try}
 }
 
 // fioGrowing writes a new file from its begin; the size is a limit that no disk
@@ -93,9 +93,9 @@ func parseFio(out []byte) (sample, error) {
 		return sample{}, fmt.Errorf("fio reports %d writes in %d ms", j.Write.Operations, j.Write.Runtime)
 	}
 	return sample{
-		operations: j.Write.Operations,
-		elapsed:    time.Duration(j.Write.Runtime) * time.Millisecond,
-		write:      time.Duration(j.Write.Latency.Mean),
-		sync:       time.Duration(j.Sync.Latency.Mean),
+		Units:   int(j.Write.Operations),
+		Elapsed: time.Duration(j.Write.Runtime) * time.Millisecond,
+		Write:   time.Duration(j.Write.Latency.Mean),
+		Sync:    time.Duration(j.Sync.Latency.Mean),
 	}, nil
 }

@@ -1,10 +1,8 @@
-package main
+package fsync
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -53,10 +51,10 @@ func TestParseFio(t *testing.T) {
 		}
 	}
 	fdatasync := captured(t, "fio_fdatasync.json")
-	want := sample{operations: 259, elapsed: 51 * time.Millisecond, write: 5365, sync: 187471}
+	want := sample{Units: 259, Elapsed: 51 * time.Millisecond, Write: 5365, Sync: 187471}
 	check(fdatasync, want)
 	check("fio: this_platform does not support a thing\n"+fdatasync, want)
-	check(captured(t, "fio_dsync.json"), sample{operations: 250, elapsed: 51 * time.Millisecond, write: 199700})
+	check(captured(t, "fio_dsync.json"), sample{Units: 250, Elapsed: 51 * time.Millisecond, Write: 199700})
 
 	refuse := func(out, want string) {
 		t.Helper()
@@ -76,7 +74,7 @@ func TestParsePg(t *testing.T) {
 	check := func(method string, want time.Duration) {
 		t.Helper()
 		got, err := parsePg(strings.NewReader(out), method)
-		if one := time.Duration(got.perOperation()); err != nil || one != want {
+		if one := time.Duration(got.Time()); err != nil || one != want {
 			t.Errorf("%s takes %v, %v; want %v", method, one, err, want)
 		}
 	}
@@ -112,107 +110,22 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// logged returns groups whose arms only tell of their trials.
-func logged(log *[]string) []*group {
-	var all []*group
-	for _, g := range []string{"a", "b", "c"} {
-		made := &group{name: g, title: g}
-		for _, name := range []string{"ours", "again", "theirs"} {
-			try := func(context.Context, *site) (sample, error) {
-				*log = append(*log, g+"/"+name)
-				return sample{operations: 1, elapsed: time.Microsecond}, nil
-			}
-			made.arms = append(made.arms, &arm{name: name, try: try})
+// TestPartsOfAnOperationAreShown has them from fio, and not from a loop that reports none.
+func TestPartsOfAnOperationAreShown(t *testing.T) {
+	all := groups([]tool{{"fio", "fio", "fio"}})[:1]
+	for _, a := range all[0].Arms {
+		s := sample{Units: 1000, Elapsed: time.Millisecond}
+		if a.Name == "fio" {
+			s.Write, s.Sync = 100, 700
 		}
-		all = append(all, made)
+		a.Samples = []sample{s}
 	}
-	return all
-}
-
-func rounds(n int, seed uint64, talk io.Writer) command.Rounds {
-	return command.Rounds{Name: "fsync", Count: n, Seed: seed, Warm: true, Talk: talk}
-}
-
-func TestEachRoundRunsEachArmOnceAndGroupsTogether(t *testing.T) {
-	orders := map[uint64]string{}
-	for _, seed := range []uint64{1, 1, 2} {
-		var log []string
-		all := logged(&log)
-		complete, err := run(t.Context(), newSite(t), all, rounds(4, seed, io.Discard))
-		if complete != 4 || err != nil || len(log) != 5*9 {
-			t.Fatalf("%d rounds, %v, %d trials; want 4 and a warm-up of 9 trials each", complete, err, len(log))
+	var out bytes.Buffer
+	command.Tables(&out, all, columns...)
+	for _, want := range []string{"| ops/s | write µs | sync µs | rest µs |", "| fio | 1 µs |  | 1.00 |  | not proven |  |  |  | 1000000 | 0.1 | 0.7 | 0.2 |", "| holdfast | 1 µs |  |  |  |  |  |  |  | 1000000 |  |  |  |"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in:\n%s", want, &out)
 		}
-		for round := range slices.Chunk(log, 9) {
-			for together := range slices.Chunk(round, 3) {
-				if together[0][0] != together[1][0] || together[1][0] != together[2][0] {
-					t.Errorf("the arms of a group lie apart: %v", round)
-				}
-			}
-			slices.Sort(round)
-			if len(slices.Compact(round)) != 9 {
-				t.Errorf("a round does not run every arm: %v", round)
-			}
-		}
-		for _, a := range all[0].arms {
-			if len(a.Samples) != 4 {
-				t.Errorf("%s has %d samples, want 4 without the warm-up", a.name, len(a.Samples))
-			}
-		}
-		var again []string
-		if _, err := run(t.Context(), newSite(t), logged(&again), rounds(4, seed, io.Discard)); err != nil {
-			t.Fatal(err)
-		}
-		orders[seed] = fmt.Sprint(again)
-	}
-	if orders[1] == orders[2] {
-		t.Error("another seed gave the same order")
-	}
-}
-
-func TestInterruptedRunKeepsItsWholeRounds(t *testing.T) {
-	var log []string
-	all := logged(&log)
-	ctx, stop := context.WithCancel(t.Context())
-	try := all[1].arms[1].try
-	calls := 0
-	all[1].arms[1].try = func(ctx context.Context, s *site) (sample, error) {
-		if calls++; calls == 4 { // in round 3
-			stop()
-			return sample{}, context.Canceled
-		}
-		return try(ctx, s)
-	}
-	complete, err := run(ctx, newSite(t), all, rounds(9, 1, io.Discard))
-	if complete != 2 || !errors.Is(err, context.Canceled) || command.Failed(all) != nil {
-		t.Fatalf("%d rounds, %v, %v; want 2 and the interruption", complete, err, command.Failed(all))
-	}
-	for _, g := range all {
-		for _, a := range g.arms {
-			if len(a.Samples) != 2 {
-				t.Errorf("%s/%s has %d samples, want 2", g.name, a.name, len(a.Samples))
-			}
-		}
-	}
-}
-
-func TestFailedArmIsRunNoMoreAndShown(t *testing.T) {
-	var log []string
-	all := logged(&log)
-	calls := 0
-	all[0].arms[2].try = func(context.Context, *site) (sample, error) {
-		calls++
-		return sample{}, errors.New("broke | down")
-	}
-	var talk, out bytes.Buffer
-	if _, err := run(t.Context(), newSite(t), all, rounds(10, 1, &talk)); err != nil || calls != 1 {
-		t.Fatalf("%v, %d calls, want 1", err, calls)
-	}
-	writeTables(&out, all)
-	if !strings.Contains(out.String(), "| theirs | does not count: broke / down |") || command.Failed(all) != command.ErrFailed {
-		t.Errorf("not told: %v\n%s", command.Failed(all), &out)
-	}
-	if !strings.Contains(out.String(), "| theirs | 1000000 | 1000000–1000000 | 1.000 | 1.000–1.000 | same |") {
-		t.Errorf("the others are not compared:\n%s", &out)
 	}
 }
 
@@ -225,17 +138,17 @@ func TestOurArmsWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, g := range groups(nil) {
-		for _, a := range g.arms {
-			if strings.HasSuffix(a.name, "-again") || g.name == "grow-2300" || g.name == "grow-8192" {
+		for _, a := range g.Arms {
+			if a.Note == command.Twin || g.Name == "grow-2300" || g.Name == "grow-8192" {
 				continue // the same code, as the next line sees
 			}
-			taken, err := a.try(t.Context(), s)
-			if strings.Contains(g.name, "direct") && err != nil && s.ground.FileSystem == "tmpfs" {
-				t.Logf("%s: tmpfs has no O_DIRECT here: %v", g.name, err)
+			taken, err := a.Do(t.Context(), s)
+			if strings.Contains(g.Name, "direct") && err != nil && s.ground.FileSystem == "tmpfs" {
+				t.Logf("%s: tmpfs has no O_DIRECT here: %v", g.Name, err)
 				continue
 			}
-			if err != nil || taken.operations < 1 || taken.elapsed <= 0 {
-				t.Errorf("%s, %s: %+v, %v", g.name, a.name, taken, err)
+			if err != nil || taken.Units < 1 || taken.Elapsed <= 0 {
+				t.Errorf("%s, %s: %+v, %v", g.Name, a.Name, taken, err)
 			}
 		}
 	}
@@ -264,12 +177,12 @@ func TestMissingToolsAreLeftOut(t *testing.T) {
 		t.Fatalf("found %s in an empty directory", path)
 	}
 	for _, g := range groups([]tool{{"fio", "fio", ""}, {"pg_test_fsync", "postgresql", ""}}) {
-		for i, a := range g.arms {
-			if a.name == "fio" || a.name == "pg_test_fsync" {
-				t.Errorf("%s has %s", g.name, a.name)
+		for i, a := range g.Arms {
+			if a.Name == "fio" || a.Name == "pg_test_fsync" {
+				t.Errorf("%s has %s", g.Name, a.Name)
 			}
-			if i == 1 && a.name != g.arms[0].name+"-again" {
-				t.Errorf("%s: the second arm is %s, not our twin", g.name, a.name)
+			if i == 1 && a.Note != command.Twin {
+				t.Errorf("%s: the second arm is %s, not our twin", g.Name, a.Name)
 			}
 		}
 	}
@@ -297,13 +210,13 @@ func TestToolsWork(t *testing.T) {
 			}
 			s := newSite(t)
 			for _, g := range groups(tools) {
-				i := slices.IndexFunc(g.arms, func(a *arm) bool { return a.name == tool.name })
-				if i < 0 || g.name == "grow-2300" || g.name == "grow-8192" || tool.name == "pg_test_fsync" && g.name == "overwrite" {
+				i := slices.IndexFunc(g.Arms, func(a *arm) bool { return a.Name == tool.name })
+				if i < 0 || g.Name == "grow-2300" || g.Name == "grow-8192" || tool.name == "pg_test_fsync" && g.Name == "overwrite" {
 					continue // like the others, and each takes a while
 				}
-				taken, err := g.arms[i].try(t.Context(), s)
-				if err != nil || taken.operations < 1 || taken.elapsed <= 0 {
-					t.Errorf("%s: %+v, %v", g.name, taken, err)
+				taken, err := g.Arms[i].Do(t.Context(), s)
+				if err != nil || taken.Units < 1 || taken.Elapsed <= 0 {
+					t.Errorf("%s: %+v, %v", g.Name, taken, err)
 				}
 			}
 			if tool.version() == "" || strings.Contains(tool.version(), "unknown") {
@@ -316,22 +229,12 @@ func TestToolsWork(t *testing.T) {
 func TestCommandRefuses(t *testing.T) {
 	check := func(code int, want string, args ...string) {
 		t.Helper()
-		err := runCommand(t.Context(), args, io.Discard, io.Discard)
+		err := run(t.Context(), args, io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), want) || command.ExitCode(err) != code {
 			t.Errorf("%q: got %v (exit %d), want %q (exit %d)", args, err, command.ExitCode(err), want, code)
 		}
 	}
-	check(command.ExitUsage, "-rounds=0: give at least 1", "-rounds=0")
 	check(command.ExitUsage, "-trial=99ms: give at least 100ms", "-trial=99ms")
-	check(command.ExitUsage, "-run: error parsing regexp", "-run=(")
-	check(command.ExitUsage, "-run=nosuch matches no group; the groups are grow-8192, grow-2300, grow-128, overwrite", "-run=nosuch")
-	check(command.ExitUsage, `"more" is not a flag`, "more")
-	check(command.ExitUsage, "not defined", "-nosuch")
+	check(command.ExitUsage, "-run=nosuch matches no arm; the groups are grow-8192, grow-2300, grow-128, overwrite", "-run=nosuch")
 	check(command.ExitUnmeasured, "-dir: stat nosuch", "-dir=nosuch")
-	if err := runCommand(t.Context(), []string{"-help"}, io.Discard, io.Discard); command.ExitCode(err) != 0 {
-		t.Errorf("-help: %v", err)
-	}
-	if command.ExitCode(command.ErrFailed) != command.ExitFailed || command.ExitCode(context.Canceled) != command.ExitInterrupted {
-		t.Error("exit codes")
-	}
 }

@@ -1,47 +1,24 @@
-package main
+package fsync
 
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/lab/trial"
 	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
 
-// A group is one piece of work with its arms.
-type group struct {
-	name  string
-	title string
-	arms  []*arm // the first is ours, which the others are compared with; the second is its twin
-}
-
-// An arm is a program or library that does a group's work.
-type arm struct {
-	name string
-	note string // what it is, or how the tool was asked
-	// try does about a site's length of work on a file of its own and leaves none.
-	try func(context.Context, *site) (sample, error)
-	command.Runs[sample]
-}
-
-// Entrants returns the arms.
-func (g *group) Entrants() []*arm { return g.arms }
-
-// A sample is what one trial took.
-type sample struct {
-	operations int64
-	elapsed    time.Duration // of the operations alone: no opening, preparing or closing
-	write      time.Duration // of one write on average, where it is reported
-	sync       time.Duration // of one sync on average, where it is reported
-}
-
-// perOperation returns nanoseconds.
-func (s sample) perOperation() float64 { return float64(s.elapsed) / float64(s.operations) }
+type (
+	// tryFunc does about a site's length of work on a file of its own and leaves none.
+	tryFunc = func(context.Context, *site) (sample, error)
+	group   = command.Group[struct{}, tryFunc]
+	arm     = command.Arm[tryFunc]
+	// A sample's time is that of the operations alone: no opening, preparing or closing.
+	sample = command.Sample
+)
 
 // A site is where trials take place.
 type site struct {
@@ -83,38 +60,21 @@ func groups(tools []tool) []*group {
 		all = append(all, growingDsync(tools), overwritingDsync(tools), overwritingDirect(tools))
 	}
 	for _, g := range all {
-		g.dropMissing()
+		g.Unit, g.Notes = "operation", differences
+		g.Arms = slices.DeleteFunc(g.Arms, func(a *arm) bool { return a == nil }) // of tools that are not there
 	}
 	return all
-}
-
-// picked returns the groups with matching names.
-func picked(all []*group, pick *regexp.Regexp) []*group {
-	return slices.DeleteFunc(all, func(g *group) bool { return !pick.MatchString(g.name) })
-}
-
-func names(all []*group) string {
-	var list []string
-	for _, g := range all {
-		list = append(list, g.name)
-	}
-	return strings.Join(list, ", ")
-}
-
-// dropMissing leaves out the arms of tools that are not there.
-func (g *group) dropMissing() {
-	g.arms = slices.DeleteFunc(g.arms, func(a *arm) bool { return a == nil })
 }
 
 func growing(size int, tools []tool) *group {
 	ours := func() tryFunc { return (&engine{size: size}).try }
 	return &group{
-		name:  fmt.Sprintf("grow-%d", size),
-		title: fmt.Sprintf("write and fdatasync of %d bytes, the file grows: its size is made durable each time", size),
-		arms: []*arm{
-			{name: "holdfast", note: engineNote, try: ours()},
-			{name: "holdfast-again", note: command.Twin, try: ours()},
-			{name: "bare", note: bareNote, try: (&engine{size: size, open: openBare(0, true)}).try},
+		Name:  fmt.Sprintf("grow-%d", size),
+		Title: fmt.Sprintf("write and fdatasync of %d bytes, the file grows: its size is made durable each time", size),
+		Arms: []*arm{
+			{Name: "holdfast", Note: engineNote, Do: ours()},
+			{Name: "holdfast (twin)", Note: command.Twin, Do: ours()},
+			{Name: "bare", Note: bareNote, Do: (&engine{size: size, open: openBare(0, true)}).try},
 			fioArm(tools, fioGrowing(size, "--fdatasync=1")),
 		},
 	}
@@ -123,11 +83,11 @@ func growing(size int, tools []tool) *group {
 func overwriting(tools []tool) *group {
 	l := loop{sync: true}
 	return &group{
-		name:  "overwrite",
-		title: "write and fdatasync of 8192 bytes at the same place of a 16 MiB file that is allocated and synced before: no size changes",
-		arms: []*arm{
-			{name: "loop", note: loopNote, try: l.try},
-			{name: "loop-again", note: command.Twin, try: l.try},
+		Name:  "overwrite",
+		Title: "write and fdatasync of 8192 bytes at the same place of a 16 MiB file that is allocated and synced before: no size changes",
+		Arms: []*arm{
+			{Name: "loop", Note: loopNote, Do: l.try},
+			{Name: "loop (twin)", Note: command.Twin, Do: l.try},
 			fioArm(tools, fioOverwriting("--fdatasync=1")),
 			pgArm(tools, "fdatasync"),
 		},
@@ -137,11 +97,11 @@ func overwriting(tools []tool) *group {
 func growingDsync(tools []tool) *group {
 	ours := func() tryFunc { return (&engine{size: blockBytes, open: openBare(oDsync, false)}).try }
 	return &group{
-		name:  "dsync-grow",
-		title: "write of 8192 bytes with O_DSYNC, the file grows",
-		arms: []*arm{
-			{name: "bare", note: dsyncNote, try: ours()},
-			{name: "bare-again", note: command.Twin, try: ours()},
+		Name:  "dsync-grow",
+		Title: "write of 8192 bytes with O_DSYNC, the file grows",
+		Arms: []*arm{
+			{Name: "bare", Note: dsyncNote, Do: ours()},
+			{Name: "bare (twin)", Note: command.Twin, Do: ours()},
 			fioArm(tools, fioGrowing(blockBytes, "--sync=dsync")),
 		},
 	}
@@ -150,11 +110,11 @@ func growingDsync(tools []tool) *group {
 func overwritingDsync(tools []tool) *group {
 	l := loop{flags: oDsync}
 	return &group{
-		name:  "dsync-overwrite",
-		title: "write of 8192 bytes with O_DSYNC at the same place of a 16 MiB file",
-		arms: []*arm{
-			{name: "loop", note: loopNote, try: l.try},
-			{name: "loop-again", note: command.Twin, try: l.try},
+		Name:  "dsync-overwrite",
+		Title: "write of 8192 bytes with O_DSYNC at the same place of a 16 MiB file",
+		Arms: []*arm{
+			{Name: "loop", Note: loopNote, Do: l.try},
+			{Name: "loop (twin)", Note: command.Twin, Do: l.try},
 			fioArm(tools, fioOverwriting("--sync=dsync")),
 		},
 	}
@@ -163,11 +123,11 @@ func overwritingDsync(tools []tool) *group {
 func overwritingDirect(tools []tool) *group {
 	l := loop{flags: oDsync | oDirect}
 	return &group{
-		name:  "dsync-direct-overwrite",
-		title: "write of 8192 bytes with O_DSYNC and O_DIRECT at the same place of a 16 MiB file, as pg_test_fsync's open_datasync does",
-		arms: []*arm{
-			{name: "loop", note: loopNote, try: l.try},
-			{name: "loop-again", note: command.Twin, try: l.try},
+		Name:  "dsync-direct-overwrite",
+		Title: "write of 8192 bytes with O_DSYNC and O_DIRECT at the same place of a 16 MiB file, as pg_test_fsync's open_datasync does",
+		Arms: []*arm{
+			{Name: "loop", Note: loopNote, Do: l.try},
+			{Name: "loop (twin)", Note: command.Twin, Do: l.try},
 			fioArm(tools, fioOverwriting("--sync=dsync", "--direct=1")),
 			pgArm(tools, "open_datasync"),
 		},

@@ -1,4 +1,4 @@
-package main
+package fsync
 
 import (
 	"bytes"
@@ -96,9 +96,9 @@ func (l loop) overwrite(ctx context.Context, f *os.File, block []byte, length ti
 		}
 		now = time.Now()
 	}
-	taken := sample{operations: n, elapsed: now.Sub(begun), write: mean(writing, n)}
+	taken := sample{Units: int(n), Elapsed: now.Sub(begun), Write: mean(writing, n)}
 	if l.sync {
-		taken.sync = mean(taken.elapsed-writing, n)
+		taken.Sync = mean(taken.Elapsed-writing, n)
 	}
 	return taken, ctx.Err()
 }

@@ -1,4 +1,4 @@
-package main
+package fsync
 
 import (
 	"bufio"
@@ -24,7 +24,7 @@ func pgArm(tools []tool, method string) *arm {
 	try := func(ctx context.Context, s *site) (sample, error) {
 		return s.inDir(func(dir string) (sample, error) { return runPg(ctx, s, path, dir, method) })
 	}
-	return &arm{name: "pg_test_fsync", note: method + ", one 8 kB write", try: try}
+	return &arm{Name: "pg_test_fsync", Note: method + ", one 8 kB write", Do: try}
 }
 
 // runPg starts pg_test_fsync and ends it as soon as it has reported the method: nothing needs
@@ -85,5 +85,5 @@ func parsePgLine(words []string) (sample, error) {
 	}
 	// It reports the rate alone, with more digits than the time of one.
 	const operations = 1000
-	return sample{operations: operations, elapsed: time.Duration(operations / rate * float64(time.Second))}, nil
+	return sample{Units: operations, Elapsed: time.Duration(operations / rate * float64(time.Second))}, nil
 }

@@ -1,4 +1,4 @@
-package main
+package read
 
 import (
 	"bufio"
@@ -8,8 +8,6 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
-	"regexp"
-	"time"
 
 	klauspost "github.com/klauspost/readahead"
 
@@ -19,25 +17,17 @@ import (
 	"github.com/holdfast-go/holdfast/readahead"
 )
 
-// A group is one kind of work on a warm or a cold file, with its arms.
-type group struct {
-	name  string
-	title string
-	work  string // what the results are found by
-	cold  bool
-	arms  []*arm // the first is ours, which the others are compared with; the second is its twin
+// A job is one kind of work on a warm or a cold file.
+type job struct {
+	work string // what the results are found by
+	cold bool
 }
 
-// An arm is a library or program that does a group's work.
-type arm struct {
-	name string
-	note string
-	read func(path string, size int) (result, error)
-	command.Runs[time.Duration]
-}
-
-// Entrants returns the arms.
-func (g *group) Entrants() []*arm { return g.arms }
+type (
+	readFile = func(path string, size int) (result, error)
+	group    = command.Group[job, readFile]
+	arm      = command.Arm[readFile]
+)
 
 // groups is all that is compared.
 func groups() (all []*group) {
@@ -52,76 +42,65 @@ func groups() (all []*group) {
 	} {
 		for _, cold := range []bool{false, true} {
 			state := map[bool]string{false: "warm", true: "cold"}[cold]
-			all = append(all, &group{work.name + "/" + state, work.title + ", " + state, work.name, cold, work.arms()})
+			all = append(all, &group{Name: work.name + "/" + state, Title: work.title + ", " + state, Unit: "byte", Job: job{work.name, cold}, Arms: work.arms()})
 		}
 	}
 	return all
 }
 
-// picked keeps the arms with matching names, and the arms that they are compared with.
-func picked(all []*group, pick *regexp.Regexp) (kept []*group) {
-	for _, g := range all {
-		some, any := command.Picked(g.arms, func(a *arm) bool { return pick.MatchString(g.name + "/" + a.name) })
-		if g.arms = some; any {
-			kept = append(kept, g)
-		}
-	}
-	return kept
-}
-
 func byteArms() []*arm {
 	list := []*arm{
-		{name: "holdfast ReadByte", note: "Reader.ReadByte", read: withReader(readahead.Options{}, byReadByte)},
-		{name: "holdfast ReadByte (twin)", note: command.Twin, read: withReader(readahead.Options{}, byReadByte)},
-		{name: "holdfast Bytes", note: "range over Reader.Bytes", read: withReader(readahead.Options{}, byBytes)},
-		{name: "bufio 4KiB", note: "bufio.Reader.ReadByte", read: withFile(byteReader(4 << 10))},
-		{name: "bufio 64KiB", note: "the same with a larger buffer", read: withFile(byteReader(64 << 10))},
-		{name: "bufio 256KiB", note: "the same with one as large as ours", read: withFile(byteReader(256 << 10))},
-		{name: "mmap", note: "a loop over the mapped file", read: withMapped(sumOf)},
+		{Name: "holdfast ReadByte", Note: "Reader.ReadByte", Do: withReader(readahead.Options{}, byReadByte)},
+		{Name: "holdfast ReadByte (twin)", Note: command.Twin, Do: withReader(readahead.Options{}, byReadByte)},
+		{Name: "holdfast Bytes", Note: "range over Reader.Bytes", Do: withReader(readahead.Options{}, byBytes)},
+		{Name: "bufio 4KiB", Note: "bufio.Reader.ReadByte", Do: withFile(byteReader(4 << 10))},
+		{Name: "bufio 64KiB", Note: "the same with a larger buffer", Do: withFile(byteReader(64 << 10))},
+		{Name: "bufio 256KiB", Note: "the same with one as large as ours", Do: withFile(byteReader(256 << 10))},
+		{Name: "mmap", Note: "a loop over the mapped file", Do: withMapped(sumOf)},
 	}
 	for _, m := range []cstdio.Method{cstdio.Getc, cstdio.GetcUnlocked, cstdio.DFgetc} {
-		list = append(list, &arm{name: m.Reads(), note: "in C, the loop too; a call each byte", read: inC(m)})
+		list = append(list, &arm{Name: m.Reads(), Note: "in C, the loop too; a call each byte", Do: inC(m)})
 	}
 	return list
 }
 
 func lineArms() []*arm {
 	return []*arm{
-		{name: "holdfast Lines", note: "range over Reader.Lines", read: withReader(readahead.Options{}, byLines)},
-		{name: "holdfast Lines (twin)", note: command.Twin, read: withReader(readahead.Options{}, byLines)},
-		{name: "holdfast ReadLine", note: "Reader.ReadLine", read: withReader(readahead.Options{}, byReadLine)},
-		{name: "bufio.Scanner", note: "as bufio.NewScanner makes it", read: withFile(scanLines(0))},
-		{name: "bufio.Scanner 256KiB", note: "with a buffer as large as ours", read: withFile(scanLines(256 << 10))},
-		{name: "bufio.Reader 64KiB", note: "ReadSlice", read: withFile(sliceLines)},
-		{name: "mmap", note: "bytes.IndexByte over the mapped file", read: withMapped(linesOfMapped)},
+		{Name: "holdfast Lines", Note: "range over Reader.Lines", Do: withReader(readahead.Options{}, byLines)},
+		{Name: "holdfast Lines (twin)", Note: command.Twin, Do: withReader(readahead.Options{}, byLines)},
+		{Name: "holdfast ReadLine", Note: "Reader.ReadLine", Do: withReader(readahead.Options{}, byReadLine)},
+		{Name: "bufio.Scanner", Note: "as bufio.NewScanner makes it", Do: withFile(scanLines(0))},
+		{Name: "bufio.Scanner 256KiB", Note: "with a buffer as large as ours", Do: withFile(scanLines(256 << 10))},
+		{Name: "bufio.Reader 64KiB", Note: "ReadSlice", Do: withFile(sliceLines)},
+		{Name: "mmap", Note: "bytes.IndexByte over the mapped file", Do: withMapped(linesOfMapped)},
 	}
 }
 
 func blockArms() []*arm {
 	list := []*arm{
-		{name: "holdfast", note: "range over Reader.Blocks", read: withReader(readahead.Options{}, byBlocks)},
-		{name: "holdfast (twin)", note: command.Twin, read: withReader(readahead.Options{}, byBlocks)},
-		{name: "holdfast never ahead", note: "ReadAheadNever", read: withReader(readahead.Options{ReadAhead: readahead.Never}, byBlocks)},
-		{name: "holdfast always ahead", note: "ReadAheadAlways", read: withReader(readahead.Options{ReadAhead: readahead.Always}, byBlocks)},
-		{name: "holdfast drop-behind", note: "DropBehind; the warm file is cold behind it", read: withReader(readahead.Options{DropBehind: true}, byBlocks)},
-		{name: "bufio 4KiB", note: "bufio.Reader, its buffer by Peek and Discard", read: withFile(peekBlocks(4 << 10))},
-		{name: "bufio 64KiB", note: "the same with a larger buffer", read: withFile(peekBlocks(64 << 10))},
-		{name: "readahead", note: "github.com/klauspost/readahead as it comes, WriteTo", read: withFile(byReadahead)},
-		{name: "mmap", note: "the mapped file at once", read: withMapped(crcOf)},
+		{Name: "holdfast", Note: "range over Reader.Blocks", Do: withReader(readahead.Options{}, byBlocks)},
+		{Name: "holdfast (twin)", Note: command.Twin, Do: withReader(readahead.Options{}, byBlocks)},
+		{Name: "holdfast never ahead", Note: "ReadAheadNever", Do: withReader(readahead.Options{ReadAhead: readahead.Never}, byBlocks)},
+		{Name: "holdfast always ahead", Note: "ReadAheadAlways", Do: withReader(readahead.Options{ReadAhead: readahead.Always}, byBlocks)},
+		{Name: "holdfast drop-behind", Note: "DropBehind; the warm file is cold behind it", Do: withReader(readahead.Options{DropBehind: true}, byBlocks)},
+		{Name: "bufio 4KiB", Note: "bufio.Reader, its buffer by Peek and Discard", Do: withFile(peekBlocks(4 << 10))},
+		{Name: "bufio 64KiB", Note: "the same with a larger buffer", Do: withFile(peekBlocks(64 << 10))},
+		{Name: "readahead", Note: "github.com/klauspost/readahead as it comes, WriteTo", Do: withFile(byReadahead)},
+		{Name: "mmap", Note: "the mapped file at once", Do: withMapped(crcOf)},
 	}
 	for _, size := range []holdfast.Size{4 * holdfast.KiB, 16 * holdfast.KiB, 64 * holdfast.KiB, 128 * holdfast.KiB, 256 * holdfast.KiB, holdfast.MiB, 4 * holdfast.MiB} {
-		list = append(list, &arm{name: fmt.Sprintf("read(2) %v", size), note: "os.File.Read in a loop", read: withFile(readBlocks(int(size)))})
+		list = append(list, &arm{Name: fmt.Sprintf("read(2) %v", size), Note: "os.File.Read in a loop", Do: withFile(readBlocks(int(size)))})
 	}
 	return list
 }
 
 func readArms() []*arm {
 	return []*arm{
-		{name: "holdfast", note: "Reader.Read", read: withReader(readahead.Options{}, byRead)},
-		{name: "holdfast (twin)", note: command.Twin, read: withReader(readahead.Options{}, byRead)},
-		{name: "bufio 4KiB", note: "bufio.Reader.Read", read: withFile(readBuffered(4 << 10))},
-		{name: "bufio 64KiB", note: "the same with a larger buffer", read: withFile(readBuffered(64 << 10))},
-		{name: "bufio 256KiB", note: "the same with one as large as ours", read: withFile(readBuffered(256 << 10))},
+		{Name: "holdfast", Note: "Reader.Read", Do: withReader(readahead.Options{}, byRead)},
+		{Name: "holdfast (twin)", Note: command.Twin, Do: withReader(readahead.Options{}, byRead)},
+		{Name: "bufio 4KiB", Note: "bufio.Reader.Read", Do: withFile(readBuffered(4 << 10))},
+		{Name: "bufio 64KiB", Note: "the same with a larger buffer", Do: withFile(readBuffered(64 << 10))},
+		{Name: "bufio 256KiB", Note: "the same with one as large as ours", Do: withFile(readBuffered(256 << 10))},
 	}
 }
 

@@ -6,22 +6,23 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/holdfast-go/holdfast/internal/lab/probe"
 	"io"
 	"os"
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/lab/probe"
 )
 
-// A Sample is what one trial in a process of its own took. It counts only if Err is
-// empty.
+// A Sample is what one trial took. It counts only if Err is empty.
 type Sample struct {
 	Elapsed     time.Duration
 	CPU         time.Duration // user and system, of the process and the programs that it ran
-	Units       int           // files, or lines
+	Units       int           // records, files, lines, bytes or operations
 	Bytes       uint64        // allocated by Go
 	Allocs      uint64
+	Write, Sync time.Duration // of one write and one sync on average, where they are reported
 	Err         string
 	Unsupported bool // the arm can't do its work here
 }
@@ -31,36 +32,42 @@ func Broken(err error) Sample {
 	return Sample{Err: err.Error(), Unsupported: errors.Is(err, errors.ErrUnsupported)}
 }
 
-// Micros is the time of a unit in microseconds.
-func (s Sample) Micros() float64 { return float64(s.Elapsed) / 1e3 / float64(s.Units) }
+// Time is that of a unit in nanoseconds.
+func (s Sample) Time() float64 { return float64(s.Elapsed) / float64(s.Units) }
 
-// CPUMicros is the CPU time of a unit in microseconds.
-func (s Sample) CPUMicros() float64 { return float64(s.CPU) / 1e3 / float64(s.Units) }
+// CPUTime is that of a unit in nanoseconds.
+func (s Sample) CPUTime() float64 { return float64(s.CPU) / float64(s.Units) }
 
-// UnitBytes is what was allocated for a unit.
-func (s Sample) UnitBytes() float64 { return float64(s.Bytes) / float64(s.Units) }
-
-// UnitAllocs is how many allocations a unit took.
-func (s Sample) UnitAllocs() float64 { return float64(s.Allocs) / float64(s.Units) }
-
-// childWord is the first argument of a child.
+// childWord is the first argument of a child, which its kind and its order follow.
 const childWord = "trial-of-its-own"
 
-// Serve does what the order of this process says, if it is a child. Then it prints what do
-// returned, unless that is nil, and ends the process. A command calls it first.
-func Serve[Order any](do func(o Order, out io.Writer) (any, error)) {
-	if len(os.Args) == 3 && os.Args[1] == childWord {
-		os.Exit(serve(os.Args[2], os.Stdout, do))
+// Order makes the Carry of a [Kind] of what a child does with an order. The child prints what
+// do returned, unless that is nil.
+func Order[O any](do func(o O, out io.Writer) (any, error)) func([]byte, io.Writer) (any, error) {
+	return func(order []byte, out io.Writer) (any, error) {
+		var o O
+		if err := json.Unmarshal(order, &o); err != nil {
+			return nil, err
+		}
+		return do(o, out)
 	}
 }
 
-func serve[Order any](order string, out io.Writer, do func(Order, io.Writer) (any, error)) int {
-	var o Order
-	var result any
-	err := json.Unmarshal([]byte(order), &o)
-	if err == nil {
-		result, err = do(o, out)
+// Serve carries out the order of this process and ends it, if it is a child. [Main] calls it
+// first, and so does the TestMain of a kind.
+func Serve(kinds ...Kind) {
+	if len(os.Args) != 4 || os.Args[1] != childWord {
+		return
 	}
+	for _, k := range kinds {
+		if k.Name == os.Args[2] && k.Carry != nil {
+			os.Exit(k.serve([]byte(os.Args[3]), os.Stdout))
+		}
+	}
+}
+
+func (k Kind) serve(order []byte, out io.Writer) int {
+	result, err := k.Carry(order, out)
 	if err == nil && result != nil {
 		err = json.NewEncoder(out).Encode(result)
 	}
@@ -71,28 +78,37 @@ func serve[Order any](order string, out io.Writer, do func(Order, io.Writer) (an
 	return 0
 }
 
-// Child returns this program as a process that carries out an order.
-func Child(ctx context.Context, order any) (*exec.Cmd, error) {
+// Child returns this program as a process that carries out an order to a kind.
+func Child(ctx context.Context, kind string, order any) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
+	return childOf(ctx, self, kind, order)
+}
+
+func childOf(ctx context.Context, program, kind string, order any) (*exec.Cmd, error) {
 	text, err := json.Marshal(order)
 	if err != nil {
 		return nil, err
 	}
-	return exec.CommandContext(ctx, self, childWord, string(text)), nil
+	return exec.CommandContext(ctx, program, childWord, kind, string(text)), nil
 }
 
 // patience is after how long an arm is taken to hang.
 const patience = 10 * time.Minute
 
-// Trial has a child carry out an order, and returns the sample that it printed, or the
-// error of it.
-func Trial(ctx context.Context, order any) (s Sample, err error) {
+// Trial has a child carry out an order to a kind, and returns the sample that it printed, or
+// the error of it. The child is of another build if that is not empty.
+func Trial(ctx context.Context, build, kind string, order any) (s Sample, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	cmd, err := Child(ctx, order)
+	if build == "" {
+		if build, err = os.Executable(); err != nil {
+			return s, err
+		}
+	}
+	cmd, err := childOf(ctx, build, kind, order)
 	if err != nil {
 		return s, err
 	}

@@ -24,6 +24,20 @@ type Opened struct {
 	Done  func() error                // ends it
 }
 
+// A Directory is a place that all rounds share.
+type Directory string
+
+// String names the file system.
+func (d Directory) String() string { return FileSystem(string(d)) }
+
+// Can returns nil.
+func (d Directory) Can() error { return nil }
+
+// Open returns the directory.
+func (d Directory) Open(context.Context) (Opened, error) {
+	return Opened{Dir: string(d), Done: func() error { return nil }}, nil
+}
+
 // FileSystem names the one of a directory.
 func FileSystem(dir string) string {
 	kind, err := sys.FileSystem(dir)

@@ -2,6 +2,8 @@ package command
 
 import (
 	"fmt"
+	"io"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -10,41 +12,128 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/stat"
 )
 
-// Floor is what ours and its twin differ by, or NaN.
-func Floor[S any](ours, twin *Runs[S], cost func(S) float64) float64 {
+// A Column is one more column of a table.
+type Column struct {
+	Title string
+	Of    func([]Sample) string
+}
+
+// Median is a column of the median of a value, printed with a verb.
+func Median(title, verb string, of func(Sample) float64) Column {
+	return Column{title, func(samples []Sample) string {
+		values := make([]float64, len(samples))
+		for i, s := range samples {
+			values[i] = of(s)
+		}
+		return fmt.Sprintf(verb, stat.Summarize(values).Median)
+	}}
+}
+
+// Tables writes a table for each group, and what the words in them mean.
+func Tables[Job, Do any](out io.Writer, all []*Group[Job, Do], more ...Column) {
+	noted := map[string]bool{}
+	for _, g := range all {
+		g.write(out, noted, more)
+	}
+	fmt.Fprintf(out, "\nIntervals are of 95 %%. *Slower*, *faster* and *same* (within %.0f %%) are proven over at least %d rounds, beyond the noise floor of the group; *not proven* with a wide interval asks for more rounds or a quieter machine. CPU is that of all threads and processes of a trial.\n",
+		stat.Band*100, stat.VerdictRounds)
+}
+
+// write writes the group's table, and the notes of its arms that were not written before.
+func (g *Group[Job, Do]) write(out io.Writer, noted map[string]bool, more []Column) {
+	fmt.Fprintf(out, "\n## %[1]s: %[2]s\n\n| arm | time per %[3]s | 95 %% | time ÷ %[4]s | 95 %% | than %[4]s | CPU per %[3]s | CPU ÷ %[4]s | 95 %% |", g.Name, g.Title, g.Unit, g.Arms[0].Name)
+	for _, c := range more {
+		fmt.Fprintf(out, " %s |", c.Title)
+	}
+	fmt.Fprintf(out, "\n|---|--:|--:|--:|--:|---|--:|--:|--:|%s\n", strings.Repeat("--:|", len(more)))
+	for _, a := range g.Arms {
+		fmt.Fprintf(out, "| %s | %s |\n", a.Name, strings.Join(g.columns(a, more), " | "))
+	}
+	fmt.Fprintf(out, "\nNoise floor, from the same code run twice: %s.\n\n", Percent(g.floor()))
+	for _, a := range g.Arms {
+		if line := fmt.Sprintf("- `%s`: %s.\n", a.Name, a.Note); !noted[line] {
+			noted[line] = true
+			fmt.Fprint(out, line)
+		}
+	}
+	for _, note := range g.Notes {
+		if !noted[note] {
+			noted[note] = true
+			fmt.Fprintf(out, "\n%s\n", note)
+		}
+	}
+}
+
+// columns are those of an arm's row.
+func (g *Group[Job, Do]) columns(a *Arm[Do], more []Column) []string {
+	if a.Err != nil {
+		row := make([]string, 8+len(more))
+		row[0] = "does not count: " + InCell(a.Err.Error())
+		return row
+	}
+	cost := stat.Summarize(a.Each(Sample.Time))
+	row := []string{figure(cost.Median), interval(cost.HasInterval(), cost.Low, cost.High, figure)}
+	ratio, between, verdict := g.compared(a, Sample.Time)
+	row = append(row, ratio, between, verdict)
+	if cpu := stat.Summarize(a.Each(Sample.CPUTime)).Median; cpu > 0 {
+		ratio, between, _ = g.compared(a, Sample.CPUTime)
+		row = append(row, figure(cpu), ratio, between)
+	} else {
+		row = append(row, "", "", "") // it is not measured
+	}
+	for _, c := range more {
+		row = append(row, c.Of(a.Samples))
+	}
+	return row
+}
+
+// compared sets an arm against ours: the ratio of their costs, its interval and the verdict,
+// all empty for ours itself.
+func (g *Group[Job, Do]) compared(a *Arm[Do], cost func(Sample) float64) (ratio, between, verdict string) {
+	ours := g.Arms[0]
+	if a == ours || ours.Err != nil {
+		return "", "", ""
+	}
+	c := stat.Compare(ours.Each(cost), a.Each(cost), g.floor(), stat.Band)
+	two := func(x float64) string { return fmt.Sprintf("%.2f", x) }
+	return two(c.Ratio), interval(c.HasInterval(), c.Low, c.High, two), string(c.Verdict)
+}
+
+// floor is what ours and its twin differ by, or NaN.
+func (g *Group[Job, Do]) floor() float64 {
+	ours, twin := g.Arms[0], g.Arms[1]
 	if ours.Err != nil || twin.Err != nil {
 		return stat.Floor(nil, nil)
 	}
-	return stat.Floor(ours.Each(cost), twin.Each(cost))
+	return stat.Floor(ours.Each(Sample.Time), twin.Each(Sample.Time))
 }
 
-// Compared sets an arm against ours: the columns are the ratio of their costs with so many
-// decimals, its interval and the verdict. They are empty for ours itself.
-func Compared[S any](ours, arm *Runs[S], cost func(S) float64, floor float64, decimals int) []string {
-	if arm == ours || ours.Err != nil {
-		return []string{"", "", ""}
-	}
-	c := stat.Compare(ours.Each(cost), arm.Each(cost), floor, stat.Band)
-	ratio, interval := fmt.Sprintf("%.*f", decimals, c.Ratio), ""
-	if c.HasInterval() {
-		interval = fmt.Sprintf("%.*f–%.*f", decimals, c.Low, decimals, c.High)
-	}
-	return []string{ratio, interval, string(c.Verdict)}
-}
-
-// Spread prints the interval of a summary, if it has one, with the verb for its ends.
-func Spread(s stat.Summary, verb string) string {
-	if !s.HasInterval() {
+func interval(has bool, low, high float64, text func(float64) string) string {
+	if !has {
 		return ""
 	}
-	return fmt.Sprintf(verb+"–"+verb, s.Low, s.High)
+	return text(low) + "–" + text(high)
 }
 
-// NotCounted is the row of an arm that failed, of so many columns after its name.
-func NotCounted(err error, columns int) []string {
-	row := make([]string, columns)
-	row[0] = "does not count: " + InCell(err.Error())
-	return row
+// figure prints nanoseconds with three digits: more would be noise.
+func figure(ns float64) string {
+	unit := "ns"
+	for _, next := range []string{"µs", "ms", "s"} {
+		if ns < 999.5 {
+			break
+		}
+		ns, unit = ns/1000, next
+	}
+	if ns < 100 {
+		return fmt.Sprintf("%.3g %s", ns, unit)
+	}
+	return fmt.Sprintf("%.0f %s", ns, unit)
+}
+
+// benchmark prints a trial as a line that benchstat reads.
+func benchmark(out io.Writer, kind, group, arm string, s Sample) {
+	name := strings.ReplaceAll(kind+"/"+group+"/"+arm, " ", "_")
+	fmt.Fprintf(out, "Benchmark%s%s-%d\t%d\t%.2f ns/op\t%.2f cpu-ns/op\n", strings.ToUpper(name[:1]), name[1:], runtime.GOMAXPROCS(0), s.Units, s.Time(), s.CPUTime())
 }
 
 // longestCell is how many bytes of a text stand in a cell.
@@ -55,14 +144,6 @@ func InCell(text string) string {
 	return strings.NewReplacer("|", "/", "\n", " ").Replace(text[:min(len(text), longestCell)])
 }
 
-// Verdicts says what the words of the verdicts mean, and the race's noise floor.
-func Verdicts(race string) string {
-	return fmt.Sprintf("*slower*, *faster* and *same* (within %.0f %%) are proven over at least %d rounds, beyond the noise floor of the %s", stat.Band*100, stat.VerdictRounds, race)
-}
-
-// MoreRounds goes on after [Verdicts].
-const MoreRounds = "; *not proven* with a wide interval asks for more rounds or a quieter machine."
-
 // Percent prints a share, which may be NaN.
 func Percent(x float64) string {
 	if x != x {
@@ -71,23 +152,19 @@ func Percent(x float64) string {
 	return fmt.Sprintf("%.1f %%", x*100)
 }
 
-// Rounded says how many rounds there were, of all that were asked for.
-func (r Rounds) Rounded(complete int) string {
-	text := fmt.Sprintf("%d rounds in random order (`-seed %d`)", complete, r.Seed)
-	return text + r.Interrupted(complete)
-}
-
-// Interrupted says how many rounds are missing, or nothing.
-func (r Rounds) Interrupted(complete int) string {
+// conditions says what the figures were taken under: how many rounds of those that were asked
+// for, in which place, with which versions.
+func (r Rounds) conditions(complete int, place string, versions []string) string {
+	missing := ""
 	if complete < r.Count {
-		return fmt.Sprintf(", interrupted before %d more", r.Count-complete)
+		missing = fmt.Sprintf(", interrupted before %d more", r.Count-complete)
 	}
-	return ""
-}
-
-// Platform names the system, Go's version and how many processors it uses.
-func Platform() string {
-	return fmt.Sprintf("%s/%s, %s, GOMAXPROCS %d", runtime.GOOS, runtime.GOARCH, runtime.Version(), runtime.GOMAXPROCS(0))
+	load := "unknown"
+	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
+		load, _, _ = strings.Cut(string(text), " ")
+	}
+	return fmt.Sprintf("%d rounds in random order (`-seed %d`)%s, on %s; %s/%s, %s, GOMAXPROCS %d, load %s.\nVersions: %s; holdfast is the one of this directory.",
+		complete, r.Seed, missing, place, runtime.GOOS, runtime.GOARCH, runtime.Version(), runtime.GOMAXPROCS(0), load, strings.Join(versions, ", "))
 }
 
 // Versions names the modules among these that this program is built with.

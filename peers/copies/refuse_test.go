@@ -1,0 +1,9 @@
+package copies
+
+import (
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/isolate"
+)
+
+func TestUnknownCommandIsRefused(t *testing.T) { isolate.RefusesUnknownCommand(t) }

@@ -1,7 +1,0 @@
-//go:build !unix
-
-package main
-
-import "io/fs"
-
-func allocated(fs.FileInfo) (bytes int64, ok bool) { return 0, false }

@@ -1,0 +1,383 @@
+package records
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/VictoriaMetrics/VictoriaMetrics/lib/filestream"
+	"go.uber.org/zap/zapcore"
+	"gopkg.in/natefinch/lumberjack.v2"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/peers/internal/command"
+)
+
+const (
+	kib, mib = 1 << 10, 1 << 20
+	block    = 256 * kib // of the limits
+)
+
+const (
+	lockedNote = ", with a sync.Mutex around it when goroutines share it"
+	appendNote = "In the clock: from the first record until the sink is flushed and closed. Not in it: opening. Nothing is synced. Limits are of one goroutine that makes as many records. Left out: etcd's wal and pebble's LogWriter give each record a header and a checksum; theirs is other work and another file."
+)
+
+// appends are small and large records by one and many goroutines, to a Writer or to Lanes.
+func appends(lanes bool) (all []*group) {
+	name := "append"
+	if lanes {
+		name = "lanes"
+	}
+	for _, buffer := range []holdfast.Size{256 * kib, 128 * kib, 64 * kib} {
+		for _, size := range []int{40, 200, 300, 4 * kib, mib} {
+			for _, n := range []int{1, 2, 8, 64, 512, 4096} {
+				switch {
+				case n*size > 1<<30: // each goroutine has a record of its own
+					continue
+				case buffer == 128*kib && (lanes || n > 8):
+					continue // it is there for the sake of filestream
+				}
+				total := min(4_000_000, 200_000_000/size)
+				w := work{goroutines: n, each: max(1, total/n), size: size, policy: fmt.Sprintf("buffer=%v,sync=never", buffer), closeTimed: true}
+				g := newGroup(fmt.Sprintf("%s/buffer=%v/size=%v/goroutines=%d", name, buffer, holdfast.Size(size), n),
+					fmt.Sprintf("records of %v until all are in the page cache, gathered in %v", holdfast.Size(size), buffer), w, appenders(w, lanes, buffer))
+				g.Notes = []string{appendNote}
+				usual := size == 40 || size != 300 && buffer == 256*kib && (n == 1 || n == 8 || n == 64)
+				g.Job = extra(!usual || buffer == 64*kib && n > 64)
+				all = append(all, g)
+			}
+		}
+	}
+	return all
+}
+
+func appenders(w work, lanes bool, buffer holdfast.Size) []*arm {
+	writer := &arm{Name: "holdfast", Note: "a Writer", Do: how{open: openHoldfast}}
+	arms := []*arm{writer}
+	if lanes {
+		arms = []*arm{{Name: "lane", Note: "a Lane for each goroutine", Do: how{open: openLanes}}, writer}
+	}
+	arms = append(arms,
+		&arm{Name: "bufio", Note: "a bufio.Writer" + lockedNote, Do: how{open: openBufio}},
+		&arm{Name: "zap", Note: "zapcore.BufferedWriteSyncer, which flushes every 30 s; it syncs in Stop, which is made to do nothing here since no arm syncs", Do: how{open: openZap}})
+	part := w
+	part.each = max(1, w.each/8)
+	switch buffer {
+	case 128 * kib:
+		arms = append(arms, &arm{Name: "filestream", Note: "VictoriaMetrics' Writer, whose memory of 128 KiB is fixed" + lockedNote, Do: how{open: openFilestream}})
+	case 256 * kib:
+		arms = append(arms,
+			&arm{Name: "os.File", Note: "one write(2) a record; an eighth of the records", Do: how{work: part, open: openFile}},
+			&arm{Name: "lumberjack", Note: "a rotating log that never has to rotate: its MaxSize is out of reach; an eighth of the records", Do: how{work: part, open: openLumberjack}})
+	}
+	return append(arms, limits(w)...)
+}
+
+// limits are what no sink can pass, by one goroutine that makes as many records.
+func limits(w work) []*arm {
+	alone := w
+	alone.goroutines, alone.each = 1, w.records()
+	return []*arm{
+		{Name: "limit write256", Note: "no sink at all: the records are made where they lie and passed on with write(2) in blocks of 256 KiB", Do: how{work: alone, open: openInPlace}},
+		{Name: "limit memcpy", Note: "the records are copied into 256 KiB of memory; no file", Do: how{work: alone, whole: copyOnly}},
+		{Name: "limit C loop", Note: "a loop in C that makes the records, copies them into 256 KiB of memory and writes these with write(2)", Do: how{work: alone, open: openC}},
+	}
+}
+
+// processors are more Ps than processors, beside the usual number.
+func processors() (all []*group) {
+	for _, n := range []int{1, 8, 64, 512} {
+		for _, lanes := range []bool{false, true} {
+			name, open := "holdfast", openHoldfast
+			if lanes {
+				name, open = "lane", openLanes
+			}
+			w := work{goroutines: n, each: 4_000_000 / n, size: 40, policy: "buffer=256KiB,sync=never", closeTimed: true, procs: 2}
+			arms := []*arm{{Name: name, Note: "with GOMAXPROCS 2", Do: how{open: open}}}
+			for _, procs := range []int{8, 32} {
+				more := w
+				more.procs = procs
+				arms = append(arms, &arm{Name: fmt.Sprintf("%s GOMAXPROCS=%d", name, procs), Note: "the same with so many Ps", Do: how{work: more, open: open}})
+			}
+			all = append(all, newGroup(fmt.Sprintf("procs/%s/goroutines=%d", name, n), "records of 40B with more Ps than there are processors", w, arms))
+		}
+	}
+	return all
+}
+
+// large are Writes of any size through any buffer, by one goroutine: never synced, or until
+// they are durable.
+func large() (all []*group) {
+	add := func(sync string, size int, total int) {
+		for _, buffer := range []holdfast.Size{4 * kib, 64 * kib, 256 * kib, mib, 4 * mib, 16 * mib, 64 * mib} {
+			w := work{goroutines: 1, each: min(300_000, total/size), size: size, policy: fmt.Sprintf("buffer=%v,sync=%s", buffer, sync), closeTimed: true}
+			arms := []*arm{
+				{Name: "holdfast", Note: "a Writer", Do: how{open: openHoldfast}},
+				{Name: "os.File", Note: "the same Writes", Do: how{open: openFile}},
+				{Name: "bufio", Note: "a bufio.Writer", Do: how{open: openBufio}},
+			}
+			name := "large"
+			if sync == "never" {
+				arms = append(arms, limits(w)...)
+			} else {
+				name = "close/sync=" + sync
+				arms[1].Note, arms[2].Note = "the same Writes, then fdatasync", "a bufio.Writer, then fdatasync"
+				arms = append(arms, &arm{Name: "dd", Note: "dd conv=fdatasync with blocks of a record; its start is in the clock", Do: how{whole: dd}})
+			}
+			g := newGroup(fmt.Sprintf("%s/size=%v/buffer=%v", name, holdfast.Size(size), buffer), fmt.Sprintf("Writes of %v by one goroutine, %s", holdfast.Size(size), w.policy), w, arms)
+			g.Job = extra(size == 40 || size == 16*kib || size == 32*kib || buffer == 16*mib)
+			all = append(all, g)
+		}
+	}
+	for _, size := range []int{40, 200, 4 * kib, 16 * kib, 32 * kib, 64 * kib, 128 * kib, mib} {
+		add("never", size, 128*mib)
+	}
+	for _, sync := range []string{"close", "1s"} {
+		for _, size := range []int{64 * kib, mib} {
+			add(sync, size, 512*mib)
+		}
+	}
+	return all
+}
+
+// lives are files of one record.
+func lives() (all []*group) {
+	for _, buffer := range []string{"0", "4KiB", "64KiB", "256KiB", "64MiB"} {
+		w := work{goroutines: 1, each: 5000, size: 40, policy: "buffer=" + buffer + ",sync=never"}
+		g := newGroup("lives/buffer="+buffer, "files of one record of 40B, one after the other, "+w.policy, w, []*arm{
+			{Name: "holdfast", Note: "holdfast.Create, Write, Close", Do: how{whole: live(func(path string, w work) (io.WriteCloser, error) {
+				return holdfast.Create(path, w.parsed())
+			})}},
+			{Name: "os.File", Note: "os.Create, Write, Close", Do: how{whole: live(func(path string, _ work) (io.WriteCloser, error) {
+				return os.Create(path)
+			})}},
+		})
+		g.Unit = "file"
+		all = append(all, g)
+	}
+	return all
+}
+
+// latency is how long a Write takes at a rate, beside syncs.
+func latency() []*group {
+	w := work{goroutines: 8, each: 50_000, size: 40, policy: "buffer=64KiB,sync=20ms", rate: 200_000}
+	g := newGroup("latency/rate=200000", "the slowest of 10,000 Writes of 40B (p99.99), by 8 goroutines at 200,000 a second, synced every 20 ms", w, []*arm{
+		{Name: "holdfast", Note: "a Writer", Do: how{open: openHoldfast}},
+		{Name: "lane", Note: "a Lane for each goroutine", Do: how{open: openLanes}},
+		{Name: "zap", Note: "zapcore.BufferedWriteSyncer, which syncs when it flushes, under the lock of its writers", Do: how{open: openZap}},
+		{Name: "limit mutex", Note: "a sync.Mutex and no file", Do: how{open: openNothing, read: nothing}},
+	})
+	g.Unit = "Write at p99.99"
+	return []*group{g}
+}
+
+// create opens the file that an arm appends to, for every arm that does not
+// insist on doing so itself.
+func create(dir string) (*os.File, error) {
+	return os.OpenFile(logPath(dir), os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o666)
+}
+
+// closer closes the file, and syncs it before where ours does.
+func closer(f *os.File, w work) func() error {
+	if w.parsed().Sync.Mode == holdfast.SyncNever {
+		return f.Close
+	}
+	return func() error { return errors.Join(fdatasync(f), f.Close()) }
+}
+
+func openFile(dir string, w work) (*sink, error) {
+	f, err := create(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &sink{writer: shared(f), close: closer(f, w)}, nil
+}
+
+func openBufio(dir string, w work) (*sink, error) {
+	f, err := create(dir)
+	if err != nil {
+		return nil, err
+	}
+	b, end := bufio.NewWriterSize(f, w.buffer()), closer(f, w)
+	return &sink{writer: shared(lock(b, w)), close: func() error { return errors.Join(b.Flush(), end()) }}, nil
+}
+
+// lock puts a mutex around what goroutines share.
+func lock(to io.Writer, w work) io.Writer {
+	if w.goroutines == 1 {
+		return to
+	}
+	return &locked{w: to}
+}
+
+// locked is the mutex that people put around a bufio.Writer.
+type locked struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *locked) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	n, err := l.w.Write(p)
+	l.mu.Unlock() // not deferred: the cheapest that the mutex can be
+	return n, err
+}
+
+func openZap(dir string, w work) (*sink, error) {
+	f, err := create(dir)
+	if err != nil {
+		return nil, err
+	}
+	z := &zapcore.BufferedWriteSyncer{WS: f, Size: w.buffer(), FlushInterval: w.parsed().Sync.Every}
+	if w.parsed().Sync.Mode == holdfast.SyncNever {
+		// AddSync hides the file's Sync, so that Stop flushes without an fsync.
+		z.WS = zapcore.AddSync(struct{ io.Writer }{f})
+	}
+	return &sink{writer: shared(z), close: func() error { return errors.Join(z.Stop(), f.Close()) }}, nil
+}
+
+func openLumberjack(dir string, _ work) (*sink, error) {
+	l := &lumberjack.Logger{Filename: logPath(dir), MaxSize: 1 << 20} // megabytes
+	// Rotate opens the file now: without it the first Write would, in the clock.
+	if err := l.Rotate(); err != nil {
+		return nil, err
+	}
+	return &sink{writer: shared(l), close: l.Close}, nil
+}
+
+func openFilestream(dir string, w work) (*sink, error) {
+	if err := flag.CommandLine.Parse(nil); err != nil { // it refuses to work before
+		return nil, err
+	}
+	f := filestream.MustCreate(logPath(dir), false)
+	// MustClose syncs, which no arm does: it is left out.
+	return &sink{writer: shared(lock(f, w)), close: func() error { f.MustFlush(false); return nil }}, nil
+}
+
+func openNothing(_ string, _ work) (*sink, error) {
+	return &sink{writer: shared(&locked{w: io.Discard}), close: func() error { return nil }}, nil
+}
+
+func openInPlace(dir string, w work) (*sink, error) {
+	f, err := create(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &sink{writer: shared(&inPlace{File: f, block: make([]byte, max(1, block/w.size)*w.size)}), close: f.Close}, nil
+}
+
+// inPlace makes records in its block and writes the block when it is full.
+type inPlace struct {
+	*os.File
+	block []byte
+}
+
+func (p *inPlace) produce(w work, goroutine int) error {
+	for rest := p.block; len(rest) > 0; rest = rest[w.size:] {
+		copy(rest, newRecord(w.size, goroutine))
+	}
+	used := 0
+	for seq := range w.each {
+		record(p.block[used : used+w.size]).number(seq)
+		if used += w.size; used == len(p.block) {
+			if err := inBlocks(p, p.block); err != nil {
+				return err
+			}
+			used = 0
+		}
+	}
+	return inBlocks(p, p.block[:used])
+}
+
+// inBlocks writes p in pieces of no more than a block.
+func inBlocks(w io.Writer, p []byte) error {
+	for len(p) > 0 {
+		n, err := w.Write(p[:min(len(p), block)])
+		if err != nil {
+			return err
+		}
+		p = p[n:]
+	}
+	return nil
+}
+
+// copyOnly makes the records and copies them.
+func copyOnly(_ string, w work) (s command.Sample, err error) {
+	rec, memory := newRecord(w.size, 0), make([]byte, max(block, w.size))
+	start, cpu := time.Now(), command.CPUTime()
+	used := 0
+	for seq := range w.each {
+		rec.number(seq)
+		if used+w.size > len(memory) {
+			used = 0
+		}
+		used += copy(memory[used:], rec)
+	}
+	s = command.Sample{Elapsed: time.Since(start), CPU: command.CPUTime() - cpu, Units: w.records()}
+	if last := memory[used-w.size : used]; !bytes.Equal(last, rec) {
+		err = errors.New("the last record was not copied")
+	}
+	return s, err
+}
+
+// dd lets that program write as many bytes until they are durable.
+func dd(dir string, w work) (s command.Sample, err error) {
+	c := exec.Command("dd", "if=/dev/zero", "of="+logPath(dir), fmt.Sprint("bs=", w.size), fmt.Sprint("count=", w.each), "conv=fdatasync", "status=none")
+	c.Stderr = os.Stderr
+	start := time.Now()
+	err = c.Run()
+	s.Elapsed, s.Units = time.Since(start), w.each
+	if errors.Is(err, exec.ErrNotFound) {
+		return s, fmt.Errorf("dd is not installed (%w)", errUnsupported)
+	}
+	if err != nil {
+		return s, err
+	}
+	s.CPU = c.ProcessState.UserTime() + c.ProcessState.SystemTime()
+	info, err := os.Stat(logPath(dir))
+	if err == nil && info.Size() != w.bytes() {
+		err = fmt.Errorf("dd wrote %d bytes", info.Size())
+	}
+	return s, err
+}
+
+// live makes a file for each record.
+func live(create func(path string, w work) (io.WriteCloser, error)) func(string, work) (command.Sample, error) {
+	return func(dir string, w work) (s command.Sample, err error) {
+		rec, names := newRecord(w.size, 0), make([]string, w.each)
+		for i := range names {
+			names[i] = filepath.Join(dir, fmt.Sprint(i))
+		}
+		start, cpu := time.Now(), command.CPUTime()
+		for i, name := range names {
+			rec.number(i)
+			f, err := create(name, w)
+			if err != nil {
+				return s, err
+			}
+			if _, err := f.Write(rec); err != nil {
+				return s, err
+			}
+			if err := f.Close(); err != nil {
+				return s, err
+			}
+		}
+		s = command.Sample{Elapsed: time.Since(start), CPU: command.CPUTime() - cpu, Units: len(names)}
+		for i, name := range names {
+			rec.number(i)
+			if got, err := os.ReadFile(name); err != nil || !bytes.Equal(got, rec) {
+				return s, fmt.Errorf("%s has %q: %w", name, got, err)
+			}
+		}
+		return s, nil
+	}
+}

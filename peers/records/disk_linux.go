@@ -1,0 +1,31 @@
+package records
+
+import (
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// fdatasync is what a program that cares for its speed calls instead of fsync.
+func fdatasync(f *os.File) error {
+	for {
+		if err := unix.Fdatasync(int(f.Fd())); err != unix.EINTR {
+			return os.NewSyscallError("fdatasync", err)
+		}
+	}
+}
+
+// sleep blocks the thread in a system call, as a sync does.
+func sleep(d time.Duration) error {
+	// Without this the kernel adds some 50 µs, so that it wakes less often. It is of the thread.
+	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	t := unix.NsecToTimespec(int64(d))
+	for {
+		if err := unix.Nanosleep(&t, &t); err != unix.EINTR { // of the runtime, which preempts goroutines
+			return err
+		}
+	}
+}

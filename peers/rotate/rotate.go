@@ -1,0 +1,325 @@
+// Package rotate counts what logs that rotate lose: holdfast's rotate beside lumberjack and
+// timberjack.
+//
+// Goroutines write numbered records to one log. Meanwhile it rotates by size, or another program takes
+// it away. That moves it (and may ask for a new file, as by SIGHUP), removes it, or copies and
+// truncates it. Then all files of the log are read. The records that are lost, occur
+// twice, or are no whole line are counted.
+//
+// Start with troubles for what happens to a log.
+package rotate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"text/tabwriter"
+	"time"
+
+	"github.com/DeRuina/timberjack"
+	"gopkg.in/natefinch/lumberjack.v2"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/peers/internal/command"
+	"github.com/holdfast-go/holdfast/rotate"
+)
+
+// Kind compares what logs lose.
+var Kind = command.Kind{Name: "rotate", Does: "what logs that rotate lose when they are rotated, moved, removed and truncated, beside lumberjack and timberjack", Run: run}
+
+const goroutines = 8
+
+// A sink is a log that rotates.
+type sink interface {
+	io.WriteCloser
+	Rotate() error // what it offers to a program that gets a SIGHUP
+}
+
+// An arm opens a log that rotates at so many bytes; 0 is never.
+type arm struct {
+	name string
+	open func(path string, size holdfast.Size) (sink, error)
+}
+
+// reopening is a log whose answer to a SIGHUP is Reopen.
+type reopening struct{ *rotate.File }
+
+func (f reopening) Rotate() error { return f.Reopen() }
+
+func openRotate(p holdfast.Policy) func(string, holdfast.Size) (sink, error) {
+	return func(path string, size holdfast.Size) (sink, error) {
+		f, err := rotate.Open(path, rotate.Options{Policy: p, MaxSize: size})
+		return reopening{f}, err
+	}
+}
+
+var arms = []arm{
+	{"`rotate`, `Unbuffered()`", openRotate(holdfast.Unbuffered())},
+	{"`rotate`, `Periodic(time.Second)`", openRotate(holdfast.Periodic(time.Second))},
+	{"lumberjack", func(path string, size holdfast.Size) (sink, error) {
+		return &lumberjack.Logger{Filename: path, MaxSize: int(size / holdfast.MiB)}, nil
+	}},
+	{"timberjack", func(path string, size holdfast.Size) (sink, error) {
+		return &timberjack.Logger{Filename: path, MaxSize: int(size / holdfast.MiB)}, nil
+	}},
+}
+
+// A trouble is what happens to a log while it is written to.
+type trouble struct {
+	name  string
+	size  holdfast.Size // at which it rotates
+	times int           // how often it happens
+	paced bool          // the records come at a rate: what is noticed within a second needs seconds
+	do    func(*trial) error
+}
+
+var troubles = []trouble{
+	{name: "rotated by size, at 1 MiB", size: holdfast.MiB},
+	{name: "moved, then a SIGHUP", times: 9, do: func(t *trial) error { return errors.Join(t.move(), t.log.Rotate()) }},
+	{name: "moved", times: 3, paced: true, do: (*trial).move},
+	{name: "removed", times: 3, paced: true, do: (*trial).remove},
+	{name: "copied and truncated", times: 3, paced: true, do: (*trial).truncate},
+}
+
+// A trial is one log under one trouble.
+type trial struct {
+	dir, path string
+	log       sink
+	writing   sync.RWMutex // held alone while nothing may be written
+	moves     int
+	held      []held // files that another program has moved or removed
+}
+
+// A held file is open since it was moved or removed, when it had a size.
+type held struct {
+	*os.File
+	size    int64
+	removed bool
+}
+
+// take opens the file and then has it moved or removed.
+func (t *trial) take(removed bool, away func() error) error {
+	f, err := os.Open(t.path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // it has not come back
+	}
+	if err != nil {
+		return err
+	}
+	err = away()
+	info, statErr := f.Stat()
+	if err = errors.Join(err, statErr); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	t.held = append(t.held, held{f, info.Size(), removed})
+	return nil
+}
+
+func (t *trial) move() error {
+	t.moves++
+	return t.take(false, func() error { return os.Rename(t.path, fmt.Sprintf("%s.%d", t.path, t.moves)) })
+}
+
+func (t *trial) remove() error { return t.take(true, func() error { return os.Remove(t.path) }) }
+
+// truncate does what logrotate's copytruncate does, but nothing is written in between: what that loses is
+// no log's fault.
+func (t *trial) truncate() error {
+	t.writing.Lock()
+	defer t.writing.Unlock()
+	data, err := os.ReadFile(t.path)
+	if err != nil {
+		return err
+	}
+	t.moves++
+	return errors.Join(os.WriteFile(fmt.Sprintf("%s.%d", t.path, t.moves), data, 0o666), os.Truncate(t.path, 0))
+}
+
+// record is what goroutine g writes as its nth.
+func record(g, n int) []byte {
+	return fmt.Appendf(nil, "%d %d %s.\n", g, n, strings.Repeat("x", 60+n*7%60))
+}
+
+// A count is what became of the records.
+type count struct {
+	records int // that were accepted
+	refused int
+	late    int // written to a file after it had been moved or removed
+	lost    int
+	twice   int
+	split   int   // lines that are no record: pieces of one
+	zeros   int64 // bytes that nobody wrote
+	files   int
+}
+
+// measure writes so many records, with a trouble in between, and counts them.
+func measure(root string, a arm, x trouble, records, rate int) (c count, err error) {
+	dir, err := os.MkdirTemp(root, "log-")
+	if err != nil {
+		return c, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	t := &trial{dir: dir, path: filepath.Join(dir, "app.log")}
+	defer func() {
+		for _, f := range t.held {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	if t.log, err = a.open(t.path, x.size); err != nil {
+		return c, err
+	}
+	accepted, refused, troubled := t.write(x, records, rate)
+	err = t.log.Close()
+	if errors.Is(err, holdfast.ErrUnlinked) {
+		err = nil // what it says is counted
+	}
+	if err = errors.Join(troubled, err); err != nil {
+		return c, err
+	}
+	c.refused = refused
+	return c, t.count(&c, accepted)
+}
+
+// write has the goroutines write the records, and returns which of each were accepted.
+func (t *trial) write(x trouble, records, rate int) (accepted [goroutines][]bool, refused int, err error) {
+	var written, refusals atomic.Int64
+	var one sync.Mutex
+	var group sync.WaitGroup
+	each := records / goroutines
+	start := time.Now()
+	for g := range goroutines {
+		accepted[g] = make([]bool, each)
+		group.Go(func() {
+			for n := range each {
+				if x.paced {
+					time.Sleep(time.Until(start.Add(time.Duration(n) * time.Second * goroutines / time.Duration(rate))))
+				}
+				t.writing.RLock()
+				_, failed := t.log.Write(record(g, n))
+				t.writing.RUnlock()
+				if accepted[g][n] = failed == nil; failed != nil {
+					refusals.Add(1)
+				}
+				at, every := int(written.Add(1)), records/(x.times+1)
+				if x.do != nil && at%every == 0 && at/every <= x.times {
+					one.Lock()
+					err = errors.Join(err, x.do(t))
+					one.Unlock()
+				}
+			}
+		})
+	}
+	group.Wait()
+	return accepted, int(refusals.Load()), err
+}
+
+// count reads all files of the log. What was in a file when it was removed counts as there.
+func (t *trial) count(c *count, accepted [goroutines][]bool) error {
+	var texts [][]byte
+	entries, err := os.ReadDir(t.dir)
+	if err != nil {
+		return err
+	}
+	c.files = len(entries)
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(t.dir, e.Name()))
+		if err != nil {
+			return err
+		}
+		texts = append(texts, data)
+	}
+	for _, f := range t.held {
+		data, err := io.ReadAll(f)
+		if err != nil {
+			return err
+		}
+		c.late += bytes.Count(data[min(f.size, int64(len(data))):], []byte{'\n'})
+		if f.removed {
+			texts = append(texts, data[:min(f.size, int64(len(data)))])
+		}
+	}
+	var there [goroutines]map[int]int
+	for g := range there {
+		there[g] = map[int]int{}
+	}
+	for _, text := range texts {
+		for line := range bytes.Lines(text) {
+			whole := bytes.TrimLeft(line, "\x00")
+			c.zeros += int64(len(line) - len(whole))
+			var g, n int
+			if _, err := fmt.Sscanf(string(whole), "%d %d ", &g, &n); err != nil || g < 0 || g >= goroutines || !bytes.Equal(whole, record(g, n)) {
+				c.split++
+				continue
+			}
+			there[g][n]++
+		}
+	}
+	for g := range accepted {
+		for n, ok := range accepted[g] {
+			if ok {
+				c.records++
+			}
+			if ok && there[g][n] == 0 {
+				c.lost++
+			}
+			c.twice += max(0, there[g][n]-1)
+		}
+	}
+	return nil
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	f := flag.NewFlagSet("rotate", flag.ContinueOnError)
+	records := f.Int("records", 80_000, "how many records a log gets")
+	rate := f.Int("rate", 8000, "records a second where another program moves, removes or truncates the log")
+	dir := f.String("dir", "", "where they write (default: that of temporary files)")
+	if err := command.Parse(f, args, stderr); err != nil {
+		return err
+	}
+	if *records < 100*goroutines || *rate < goroutines {
+		return command.Misuse("-records=%d -rate=%d: give at least %d and %d", *records, *rate, 100*goroutines, goroutines)
+	}
+	table := tabwriter.NewWriter(stdout, 0, 0, 1, ' ', 0)
+	fmt.Fprint(table, "| the log is |")
+	for _, a := range arms {
+		fmt.Fprintf(table, "\t%s |", a.name)
+	}
+	fmt.Fprintf(table, "\n|---|%s\n", strings.Repeat("\t---|", len(arms)))
+	for _, x := range troubles {
+		fmt.Fprintf(table, "| %s |", x.name)
+		for _, a := range arms {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			c, err := measure(*dir, a, x, *records, *rate)
+			if err != nil {
+				return fmt.Errorf("%s, %s: %w", x.name, a.name, err)
+			}
+			fmt.Fprintf(table, "\t%v |", c)
+		}
+		fmt.Fprintln(table)
+	}
+	return table.Flush()
+}
+
+// String says how many records were lost, and what else was not as it should be.
+func (c count) String() string {
+	text := fmt.Sprintf("%d lost", c.lost)
+	for _, x := range []struct {
+		n    int64
+		what string
+	}{{int64(c.refused), "refused"}, {int64(c.twice), "twice"}, {int64(c.split), "pieces"}, {c.zeros, "bytes of zeros"}, {int64(c.late), "late"}} {
+		if x.n > 0 {
+			text += fmt.Sprintf(", %d %s", x.n, x.what)
+		}
+	}
+	return text
+}
