@@ -12,6 +12,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -818,5 +819,93 @@ func TestADurableWriteThatIsCutShortGoesOnWhereItEnded(t *testing.T) {
 	}
 	if err := errors.Join(l.Close(), after.Close()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestADiskThatTakesNothingIsAnError, and no endless loop.
+func TestADiskThatTakesNothingIsAnError(t *testing.T) {
+	for name, under := range map[string]func(*fault.Disk) disk{
+		"durable": func(d *fault.Disk) disk { return d },
+		"plain":   func(d *fault.Disk) disk { return noDsync{d} },
+	} {
+		d := newDisk(t, nil)
+		l, _, err := open(under(d), "/log", small)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Add(fault.DiskFault{Op: fault.DiskWrite, Path: segmentName(1), Times: 1000})
+		if last, err := l.Append([]byte("record")); err == nil || l.Durable() != 0 {
+			t.Errorf("%s: Append = %d, %v; durable to %d", name, last, err, l.Durable())
+		}
+		d.Mend()
+		l.Close()
+	}
+}
+
+// TestTruncateAfterBesideTruncateAfter, in the middle of which it begins: it finds what that has left.
+func TestTruncateAfterBesideTruncateAfter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDisk(t, nil)
+		l, _, err := open(d, "/log", small)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 10 {
+			if _, err := l.Append([]byte("record")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		second := make(chan error, 1)
+		l.background.Wait() // the next segment is prepared: nothing waits for a mutex below
+		d.Watch(func(fault.DiskCall) {
+			d.Watch(nil)
+			go func() { second <- l.TruncateAfter(7) }()
+			synctest.Wait()
+		})
+		if err := l.TruncateAfter(5); err != nil {
+			t.Error(err)
+		}
+		if err := <-second; !errors.Is(err, ErrNotFound) || l.Last() != 5 {
+			t.Errorf("TruncateAfter of what is gone: %v; the last record is %d", err, l.Last())
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestASpareFileThatIsThereIsTaken: none is made beside one that was a segment.
+func TestASpareFileThatIsThereIsTaken(t *testing.T) {
+	d := newDisk(t, nil)
+	l, _, err := open(d, "/log", Options{Policy: holdfast.Durable(), SegmentSize: 2 * leastSegment})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	made := func() (n int) {
+		l.background.Wait()
+		for _, c := range d.Calls() {
+			if c.Op == fault.DiskRename && path.Base(c.Path) == spareMaking {
+				n++
+			}
+		}
+		return n
+	}
+	until := func(enough func() bool) (last uint64) {
+		for !enough() {
+			if last, err = l.Append(make([]byte, 700)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return last
+	}
+	last := until(func() bool { return l.head.epoch == 3 })
+	before := made()
+	if err := l.TruncateBefore(last); err != nil { // the next file is not prepared yet
+		t.Fatal(err)
+	}
+	until(func() bool { return l.head.end > 3*int64(l.head.size)/4 })
+	if after := made(); l.head.epoch != 3 || after != before {
+		t.Errorf("%d files were made, and then %d; segment %d", before, after, l.head.epoch)
 	}
 }

@@ -376,8 +376,8 @@ func TestASyncByBytesIsNotTheLast(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer l.Close()
-		for n := range 30 {
-			if _, err := l.Append(make([]byte, 512)); err != nil {
+		for n := range 30 { // eight of them are just as many bytes
+			if _, err := l.Append(make([]byte, 512-frameHeader-4)); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
