@@ -244,16 +244,21 @@ func TestWhatCameWhileTheWriterClosedIsKept(t *testing.T) {
 }
 
 // TestWhatTheDiskRefusedIsSyncedWhenItIsWritten: it refuses a record some times, from where the Writer flushes before it is
-// exchanged. Nothing is lost, so Sync and Close succeed, and then a power cut takes nothing.
+// exchanged. Nothing is lost or written twice, so Sync and Close succeed, and then a power cut takes nothing.
 func TestWhatTheDiskRefusedIsSyncedWhenItIsWritten(t *testing.T) {
 	for times := range 7 {
-		for _, p := range []holdfast.Policy{policies[2], policies[3]} {
+		for n, p := range []holdfast.Policy{policies[2], policies[3], policies[2], policies[3]} {
 			for i, end := range []func(*File) error{(*File).Sync, (*File).Close} {
 				synctest.Test(t, func(t *testing.T) {
 					d, l := newMemory(t), ledger{}
 					f := opened(t, d, Options{Policy: p})
 					l.put(t, f, 1)
-					l.putBehindAFlush(t, d, f, fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC, Times: times + 1})
+					refuses := fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC, Times: times + 1}
+					if n > 1 { // it takes a part each time, and does not give that back
+						refuses.Take = 1
+						d.Add(fault.DiskFault{Op: fault.DiskTruncate, Err: syscall.EIO})
+					}
+					l.putBehindAFlush(t, d, f, refuses)
 					refused := f.Rotate()
 					d.Mend()
 					if err := end(f); err != nil {
