@@ -513,6 +513,10 @@ func TestHeadersThatThisLogCantHaveAreNamed(t *testing.T) {
 	}
 	check("it was written by another version of this package", func(h []byte) { h[8]++ })
 	check("its header is that of "+segmentName(7), func(h []byte) { h[32] = 7 })
+	check("impossible values", func(h []byte) { clear(h[40:48]) })                              // no record has index 0
+	check("impossible values", func(h []byte) { binary.LittleEndian.PutUint64(h[48:], 2) })     // the log begins behind it
+	check("impossible values", func(h []byte) { binary.LittleEndian.PutUint32(h[12:], 1<<30) }) // larger than any segment
+	check("impossible values", func(h []byte) { binary.LittleEndian.PutUint32(h[12:], 4<<10) }) // and without room for a record
 }
 
 // TestSegmentsWithoutATimeAreOfNoAge: the version before wrote none.
@@ -579,6 +583,13 @@ func TestWhatEndsAFollow(t *testing.T) {
 		end  func(t *testing.T, l *Log, d *fault.Disk)
 		want error
 	}{
+		{"a durable write fails", func(t *testing.T, l *Log, d *fault.Disk) {
+			l.disk, l.noDsync = d, false
+			d.Add(fault.DiskFault{Op: fault.DiskWrite, Err: syscall.EIO})
+			if _, err := l.Append([]byte("lost")); !errors.Is(err, syscall.EIO) {
+				t.Error(err)
+			}
+		}, syscall.EIO},
 		{"its records are cut", func(t *testing.T, l *Log, _ *fault.Disk) {
 			if err := l.TruncateAfter(1); err != nil {
 				t.Error(err)
@@ -622,6 +633,58 @@ func TestWhatEndsAFollow(t *testing.T) {
 				l.Close()
 			})
 		})
+	}
+}
+
+// TestADamagedRecordIsNotRead from a log that is open. Those around it are.
+func TestADamagedRecordIsNotRead(t *testing.T) {
+	d := newDisk(t, nil)
+	l, _, err := open(d, "/log", small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for i := range 3 {
+		if _, err := l.Append(bytes.Repeat([]byte{'a' + byte(i)}, 100)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := headerSize + frameSize(104)
+	if _, err := d.WriteAt(l.head.fd, []byte{'x'}, at+frameHeader+50); err != nil {
+		t.Fatal(err)
+	}
+	got, err := recordsOf(l, 1)
+	var damage *DamageError
+	if len(got) != 1 || !errors.As(err, &damage) || damage.Path != "/log/"+segmentName(1) || damage.Offset != at || damage.Index != 2 {
+		t.Errorf("%d records, and then %v", len(got), err)
+	}
+	if got, err := l.Read(1); err != nil || len(got) != 100 {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := l.Read(2); !errors.As(err, new(*DamageError)) {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestAFollowTakesNothingFromMemory: records come to it when they are written.
+func TestAFollowTakesNothingFromMemory(t *testing.T) {
+	l, _, err := open(newDisk(t, nil), "/log", Options{Policy: holdfast.Buffered(holdfast.KiB), SegmentSize: leastSegment})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if _, err := l.Append([]byte("record")); err != nil {
+		t.Fatal(err)
+	}
+	c := &cursor{log: l, next: 1}
+	if end, err := c.await(background, false); end != 1 || err != nil {
+		t.Errorf("in memory it ends before record %d, %v", end, err)
+	}
+	if err := l.Wait(background, 1); err != nil {
+		t.Fatal(err)
+	}
+	if end, err := c.await(background, true); end != 2 || err != nil {
+		t.Errorf("when it is written it ends before record %d, %v", end, err)
 	}
 }
 

@@ -717,6 +717,11 @@ func TestASegmentThatIsReadIsNotRecycled(t *testing.T) {
 	if read < 100 {
 		t.Errorf("%d records were read", read)
 	}
+	for _, s := range l.segments {
+		if s.pins != 0 { // else it would never be recycled
+			t.Errorf("%s is still being read", s.name)
+		}
+	}
 }
 
 // TestAReaderGoesOnBehindACut: it waits right where TruncateAfter cuts, in a segment that had more records when it looked. What
