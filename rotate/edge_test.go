@@ -509,6 +509,28 @@ func TestAFailedSyncIsHeardOnceAFile(t *testing.T) {
 	})
 }
 
+// TestASyncNoticesThatTheLogIsMoved: the record behind it is the last one of the old file, without a second passing.
+func TestASyncNoticesThatTheLogIsMoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, l := newMemory(t), ledger{}
+		f := opened(t, d, Options{})
+		l.put(t, f, 1)
+		if err := d.Rename(logDirectory(t, d), sysName("app.log"), sysName("app.1")); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Sync(); err != nil {
+			t.Error(err)
+		}
+		l.put(t, f, 2)
+		if got, err := d.ReadFile("/log/app.log"); string(got) != string(record(0, 2)) {
+			t.Errorf("the new file holds %q, %v", got, err)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestTheTimeIsBeforeTheLastDot of a backup's name, as in those of lumberjack.
 func TestTheTimeIsBeforeTheLastDot(t *testing.T) {
 	for _, c := range []struct{ name, before, behind string }{{"app.v1.log", "app.v1-", ".log"}, {"app", "app-", ""}, {".log", "-", ".log"}} {
