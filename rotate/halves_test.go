@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -127,14 +128,21 @@ func TestABackupStaysWhereTheNameOfTheCompressedOneMayBeLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const name = "app-1999-12-31T00-00-00.000.log"
 		d, heard := on(t, map[string][]byte{name: []byte("record\n")}), 0
-		var f *File
+		var log atomic.Pointer[File]
 		d.Watch(func(c fault.DiskCall) {
-			if c.Op == fault.DiskRename && !c.End.IsZero() {
-				d.Watch(nil)
-				f.names.Fail(f.current.Load().file.key)
+			if c.Op != fault.DiskRename || c.End.IsZero() {
+				return
 			}
+			d.Watch(nil)
+			for log.Load() == nil {
+				time.Sleep(time.Millisecond)
+			}
+			f := log.Load()
+			f.names.Fail(f.current.Load().file.key)
 		})
-		f = opened(t, d, Options{Compress: true, OnError: func(e *Error) { heard++ }})
+		f := opened(t, d, Options{Compress: true, OnError: func(e *Error) { heard++ }})
+		log.Store(f)
+		time.Sleep(time.Second)
 		synctest.Wait()
 		if files := backupsOf(d); string(files[name]) != "record\n" || heard != 1 {
 			t.Errorf("%q; heard of %d failures", names(files), heard)
