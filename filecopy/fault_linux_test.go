@@ -424,6 +424,11 @@ func TestResumeGoesOnWhereItIsProven(t *testing.T) {
 		}
 		os.Remove(partial)
 	}
+	must(t, os.WriteFile(partial, append(bytes.Clone(c.content), "of a source that was longer"...), 0o600))
+	if _, r, err := c.run(t, t.Context(), func(int, string) error { return nil }); err != nil || r.Resumed != r.Size {
+		t.Errorf("%+v", r)
+	}
+	sameFile(t, c.in("dst"), c.in("src"))
 }
 
 func TestAtomicCopySyncsRenamesAndSyncs(t *testing.T) {

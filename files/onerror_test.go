@@ -3,6 +3,8 @@ package files
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -193,4 +195,46 @@ func TestTheEndOfAWaitForATurnIsNotHeard(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestAFailedCloseIsToldByTheNextAppend for the path, which accepts nothing, and by OnError. The file was closed to make
+// room for others, with bytes that wait for it in memory and without.
+func TestAFailedCloseIsToldByTheNextAppend(t *testing.T) {
+	for _, waits := range []string{"", "two\n"} {
+		for _, text := range []string{"buffer=4KiB,flush=1h,sync=never", "buffer=4KiB,flush=1h,sync=1h"} {
+			synctest.Test(t, func(t *testing.T) {
+				p, err := holdfast.ParsePolicy(text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskClose, Path: "log", Err: syscall.EIO})
+				f := onDisk(t, disk, Options{Policy: p, Handles: 4, Retry: once})
+				var heard []*Error
+				f.OnError(func(e *Error) { heard = append(heard, e) })
+				mustAppend(t, f, "/log", "one\n")
+				if err := f.Flush(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if waits != "" {
+					mustAppend(t, f, "/log", waits)
+				}
+				for i := range 8 { // past the buffer
+					mustAppend(t, f, fmt.Sprint("/", i), strings.Repeat("x", 5000))
+				}
+				synctest.Wait()
+				if len(heard) != 1 || !errors.Is(heard[0], syscall.EIO) || heard[0].Path != "/log" {
+					t.Errorf("%s: heard %v", text, heard)
+				}
+				if failed := failureOf(t, f.Append(t.Context(), "/log", []byte("refused\n")), "/log", syscall.EIO); failed.Offset != 0 || failed.Outcome != holdfast.OutcomeUntouched {
+					t.Errorf("%s: %+v", text, failed)
+				}
+				mustAppend(t, f, "/log", "three\n")
+				disk.Mend()
+				if err := f.Close(); err != nil {
+					t.Error(err)
+				}
+				wantOnDisk(t, disk, "/log", "one\n"+waits+"three\n")
+			})
+		}
+	}
 }

@@ -26,13 +26,13 @@ func TestAccessIsNarrowedWhereItCannotBeKept(t *testing.T) {
 		mode  uint32
 		group uint32
 	}{
-		{name: "nothing fails", mode: 0o664, group: 88},
+		{name: "nothing fails", mode: 0o6664, group: 88},
 		{name: "nothing fails, with a list", list: true, mode: 0o660, group: 88},
-		{name: "the owner can't be kept", fails: []fault.DiskFault{{Op: fault.DiskChown, Err: syscall.EPERM, Times: 1}}, mode: 0o664, group: 88},
+		{name: "the owner can't be kept", fails: []fault.DiskFault{{Op: fault.DiskChown, Err: syscall.EPERM, Times: 1}}, mode: 0o2664, group: 88},
 		{name: "neither owner nor group", fails: []fault.DiskFault{{Op: fault.DiskChown, Err: syscall.EPERM}}, mode: 0o644, group: 1000},
 		{name: "the list can't be read", list: true, fails: []fault.DiskFault{{Op: fault.DiskAttribute, Err: syscall.EIO, Times: 1}}, mode: 0o600, group: 88},
 		{name: "the list can't be set", list: true, fails: []fault.DiskFault{{Op: fault.DiskAttribute, First: 2, Err: syscall.EIO, Times: 1}}, mode: 0o600, group: 88},
-		{name: "what list the new file has can't be read", fails: []fault.DiskFault{{Op: fault.DiskAttribute, First: 2, Err: syscall.EIO, Times: 1}}, mode: 0o604, group: 88},
+		{name: "what list the new file has can't be read", fails: []fault.DiskFault{{Op: fault.DiskAttribute, First: 2, Err: syscall.EIO, Times: 1}}, mode: 0o6604, group: 88},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestAccessIsNarrowedWhereItCannotBeKept(t *testing.T) {
 				synctest.Wait()
 				dir := logDirectory(t, d)
 				fd, err := d.OpenFile(dir, "app.log\x00", os.O_WRONLY, 0)
-				err = errors.Join(err, d.Chown(fd, 77, 88), d.Chmod(fd, 0o664))
+				err = errors.Join(err, d.Chown(fd, 77, 88), d.Chmod(fd, 0o6664)) // setuid and setgid
 				if c.list {
 					err = errors.Join(err, d.Chmod(fd, 0o660), d.SetAttribute(fd, permission.AccessList, aList))
 				}

@@ -240,20 +240,28 @@ func TestWhatCameWhileTheWriterClosedIsKept(t *testing.T) {
 			t.Errorf("%v: %q", err, files)
 		}
 		l.closed(t, d, f)
+		if n := d.Count(fault.DiskDatasync); n != 0 {
+			t.Errorf("%d syncs under sync=never", n)
+		}
 	})
 }
 
 // TestWhatTheDiskRefusedIsSyncedWhenItIsWritten: it refuses a record some times, from where the Writer flushes before it is
-// exchanged. Nothing is lost, so Sync and Close succeed, and then a power cut takes nothing.
+// exchanged. Nothing is lost or written twice, so Sync and Close succeed, and then a power cut takes nothing.
 func TestWhatTheDiskRefusedIsSyncedWhenItIsWritten(t *testing.T) {
 	for times := range 7 {
-		for _, p := range []holdfast.Policy{policies[2], policies[3]} {
+		for n, p := range []holdfast.Policy{policies[2], policies[3], policies[2], policies[3]} {
 			for i, end := range []func(*File) error{(*File).Sync, (*File).Close} {
 				synctest.Test(t, func(t *testing.T) {
 					d, l := newMemory(t), ledger{}
 					f := opened(t, d, Options{Policy: p})
 					l.put(t, f, 1)
-					l.putBehindAFlush(t, d, f, fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC, Times: times + 1})
+					refuses := fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC, Times: times + 1}
+					if n > 1 { // it takes a part each time, and does not give that back
+						refuses.Take = 1
+						d.Add(fault.DiskFault{Op: fault.DiskTruncate, Err: syscall.EIO})
+					}
+					l.putBehindAFlush(t, d, f, refuses)
 					refused := f.Rotate()
 					d.Mend()
 					if err := end(f); err != nil {
@@ -396,6 +404,131 @@ func TestABackupWhoseNameIsNotDurableIsTakenBack(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestARotationThatFailsReplacesNothing: another program has made a file with the log's name since the rename, and then the
+// directory can't be synced. The log goes on in its own file, and then in that one.
+func TestARotationThatFailsReplacesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newMemory(t)
+		f := opened(t, d, Options{Policy: holdfast.Durable()})
+		write := func(text string) {
+			t.Helper()
+			if _, err := f.Write([]byte(text)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write("one\n")
+		d.Add(fault.DiskFault{Op: fault.DiskSync, Path: "/log", Err: syscall.EIO, Times: 1})
+		d.Watch(func(c fault.DiskCall) {
+			if c.Op == fault.DiskRename && !c.End.IsZero() {
+				d.Watch(nil)
+				if err := d.WriteFile("/log/app.log", []byte("another's\n"), 0o640); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		if err := f.Rotate(); !errors.Is(err, syscall.EIO) {
+			t.Error(err)
+		}
+		time.Sleep(2 * time.Second)
+		write("two\n")
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+		files := logs(d.ProcessCrash())
+		if string(files["app.log"]) != "another's\ntwo\n" || len(files) != 2 {
+			t.Errorf("%q", files)
+		}
+	})
+}
+
+// TestANameThatCannotBeLookedForIsNotTaken for a backup: it may be one, which the rename would replace.
+func TestANameThatCannotBeLookedForIsNotTaken(t *testing.T) {
+	d, l := newMemory(t), ledger{}
+	f := opened(t, d, Options{})
+	l.put(t, f, 1)
+	d.Add(fault.DiskFault{Op: fault.DiskStat, Path: "app-*", Err: syscall.EACCES})
+	if err := f.Rotate(); !errors.Is(err, syscall.EACCES) || d.Count(fault.DiskRename) != 0 {
+		t.Errorf("Rotate = %v, after %d renames", err, d.Count(fault.DiskRename))
+	}
+	d.Mend()
+	l.closed(t, d, f)
+}
+
+// TestAFullDiskLeavesMemoryBounded, however often a rotation is tried.
+func TestAFullDiskLeavesMemoryBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, l := newMemory(t), ledger{}
+		f := opened(t, d, Options{Policy: holdfast.Buffered(holdfast.KiB)})
+		d.Add(fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC})
+		accepted := 0
+		for range 20 {
+			for {
+				next := record(0, l[0])
+				if n, _ := f.Write(next); n == 0 {
+					break
+				}
+				l[0]++
+				accepted += len(next)
+			}
+			if err := f.Rotate(); !errors.Is(err, syscall.ENOSPC) {
+				t.Fatal(err)
+			}
+		}
+		if accepted > 2<<10 {
+			t.Errorf("%d bytes wait in memory, and the buffer has 1 KiB", accepted)
+		}
+		d.Mend()
+		l.closed(t, d, f)
+	})
+}
+
+// TestAFailedSyncIsHeardOnceAFile, though the log must go on in it with another Writer.
+func TestAFailedSyncIsHeardOnceAFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, heard := newMemory(t), 0
+		f := opened(t, d, Options{Policy: holdfast.Durable(), OnError: func(e *Error) {
+			if e.Op == "sync" {
+				heard++
+			}
+		}})
+		d.Add(fault.DiskFault{Op: fault.DiskDatasync, Err: syscall.EIO, Times: 1})
+		d.Deny("app-*", syscall.EACCES)
+		for range 5 {
+			if _, err := f.Write([]byte("record\n")); !errors.Is(err, syscall.EIO) {
+				t.Errorf("Write = %v", err)
+			}
+		}
+		synctest.Wait()
+		if heard != 1 {
+			t.Errorf("heard of it %d times", heard)
+		}
+		d.Mend()
+		f.Close()
+	})
+}
+
+// TestASyncNoticesThatTheLogIsMoved: the record behind it is the last one of the old file, without a second passing.
+func TestASyncNoticesThatTheLogIsMoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, l := newMemory(t), ledger{}
+		f := opened(t, d, Options{})
+		l.put(t, f, 1)
+		if err := d.Rename(logDirectory(t, d), sysName("app.log"), sysName("app.1")); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Sync(); err != nil {
+			t.Error(err)
+		}
+		l.put(t, f, 2)
+		if got, err := d.ReadFile("/log/app.log"); string(got) != string(record(0, 2)) {
+			t.Errorf("the new file holds %q, %v", got, err)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestTheTimeIsBeforeTheLastDot of a backup's name, as in those of lumberjack.

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -86,6 +87,100 @@ func TestBackupsAreCompressedByAnother(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A slow compressor takes a second for each piece that it is given.
+type slow struct{ io.Writer }
+
+func (s slow) Write(p []byte) (int, error) {
+	time.Sleep(time.Second)
+	return s.Writer.Write(p)
+}
+
+func (slow) Close() error { return nil }
+
+// TestACompressionRestsForAsLongAsItWorks, so that it takes half of a CPU. What it has done is told meanwhile.
+func TestACompressionRestsForAsLongAsItWorks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const name = "app-1999-12-31T00-00-00.000.log"
+		d := on(t, map[string][]byte{name: make([]byte, 10*packChunk)})
+		f := opened(t, d, Options{Compress: true, Compressor: Compressor{".x", func(w io.Writer) (io.WriteCloser, error) { return slow{w}, nil }}})
+		began := time.Now()
+		for seconds := range 20 {
+			time.Sleep(time.Until(began.Add(time.Duration(seconds)*time.Second + 500*time.Millisecond)))
+			s := f.Stats()
+			if done := int64((seconds + 1) / 2 * packChunk); s.Compressing != name || s.CompressedBytes != done || s.CompressingSize != 10*packChunk || s.Compressed != 0 {
+				t.Fatalf("after %d seconds: %d bytes of %q, %d; want %d", seconds, s.CompressedBytes, s.Compressing, s.CompressingSize, done)
+			}
+		}
+		time.Sleep(time.Second)
+		if s := f.Stats(); s.Compressing != "" || s.Compressed != 1 {
+			t.Errorf("in the end: %q, %d", s.Compressing, s.Compressed)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestABackupStaysWhereTheNameOfTheCompressedOneMayBeLost: a sync of the directory fails elsewhere, just when it has its name.
+func TestABackupStaysWhereTheNameOfTheCompressedOneMayBeLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const name = "app-1999-12-31T00-00-00.000.log"
+		d, heard := on(t, map[string][]byte{name: []byte("record\n")}), 0
+		var log atomic.Pointer[File]
+		d.Watch(func(c fault.DiskCall) {
+			if c.Op != fault.DiskRename || c.End.IsZero() {
+				return
+			}
+			d.Watch(nil)
+			for log.Load() == nil {
+				time.Sleep(time.Millisecond)
+			}
+			f := log.Load()
+			f.names.Fail(f.current.Load().file.key)
+		})
+		f := opened(t, d, Options{Compress: true, OnError: func(e *Error) { heard++ }})
+		log.Store(f)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if files := backupsOf(d); string(files[name]) != "record\n" || heard != 1 {
+			t.Errorf("%q; heard of %d failures", names(files), heard)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestNoLinkIsFollowedToCompress: it came just before the file that is written to.
+func TestNoLinkIsFollowedToCompress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const name = "app-1999-12-31T00-00-00.000.log"
+		d := on(t, map[string][]byte{name: []byte("record\n")})
+		if err := d.WriteFile("/victim", []byte("its own"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		planted := 0
+		d.Watch(func(c fault.DiskCall) {
+			if c.Op != fault.DiskRemove || !strings.HasSuffix(c.Path, partly) || c.End.IsZero() {
+				return
+			}
+			if planted++; planted == 1 {
+				if err := d.Symlink("/victim", c.Path); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		f := opened(t, d, Options{Compress: true})
+		synctest.Wait()
+		if got, _ := d.ReadFile("/victim"); planted == 0 || string(got) != "its own" {
+			t.Errorf("%d removals, and where the link leads stands %q", planted, got)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestWhatAKilledCompressionLeavesIsFinishedAtOnce by the next Open, whatever its options are, and no time passes.

@@ -8,9 +8,11 @@ import (
 	"io"
 	"log"
 	"log/slog"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -222,4 +224,18 @@ func TestAFailureHeardLateIsNoSecondOne(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestStatsHaveTheirKeys in JSON, which say the units. Who reads them looks for no others.
+func TestStatsHaveTheirKeys(t *testing.T) {
+	text, err := json.Marshal(Stats{Compressing: "app.log"})
+	var got map[string]json.RawMessage
+	if err := errors.Join(err, json.Unmarshal(text, &got)); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"compressed", "compressed_bytes", "compressing", "compressing_bytes", "errors", "flush_latency", "flushes", "healed", "longest_sync_ns",
+		"not_durable_bytes", "not_flushed_bytes", "oldest_not_durable_ns", "removed", "reopens", "rotations", "sync_latency", "syncs", "system_calls", "waits", "writes"}
+	if keys := slices.Sorted(maps.Keys(got)); !slices.Equal(keys, want) {
+		t.Errorf("%q, want %q", keys, want)
+	}
 }

@@ -97,6 +97,10 @@ func TestMergeForgetsNoField(t *testing.T) {
 	if sum != one {
 		t.Errorf("%+v merged into nothing is %+v", one, sum)
 	}
+	sum.Oldest, sum.LongestSync = time.Hour, time.Minute
+	if sum.Merge(&one); sum.Oldest != time.Hour || sum.LongestSync != time.Minute || sum.Writes != 2 {
+		t.Errorf("merged into what is older: %+v", sum)
+	}
 }
 
 func TestNothingIsAllocated(t *testing.T) {
@@ -117,7 +121,7 @@ func TestJSONSaysItsUnits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"writes":3`, `"not_durable_bytes":40`, `"oldest_not_durable_ns":1000000000`, `"longest_sync_ns":10800000000000`,
+	for _, want := range []string{`"writes":3`, `"not_flushed_bytes":0`, `"not_durable_bytes":40`, `"oldest_not_durable_ns":1000000000`, `"longest_sync_ns":10800000000000`,
 		`"flush_latency":{"count":0,"sum_ns":0,"max_ns":0,"p50_ns":0,"p99_ns":0,"p999_ns":0,"buckets":[]}`,
 		`"sync_latency":{"count":2,"sum_ns":10800001000000,"max_ns":10800000000000,"p50_ns":1048576,"p99_ns":10800000000000`,
 		`"buckets":[{"below_ns":1048576,"n":1},{"below_ns":9223372036854775807,"n":1}]`} {

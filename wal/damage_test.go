@@ -280,9 +280,8 @@ func TestMissingSegmentsAreDamage(t *testing.T) {
 	for _, epoch := range []uint64{1, 2, 3} {
 		some := maps.Clone(files)
 		delete(some, "/log/"+segmentName(epoch))
-		var damage *DamageError
-		if _, _, err := reopen(t, some); !errors.As(err, &damage) {
-			t.Errorf("without segment %d: %v", epoch, err)
+		if _, found, err := open(newDisk(t, &fault.Image{Files: some}), "/log", small); !errors.As(err, new(*DamageError)) {
+			t.Errorf("without segment %d: %+v, %v", epoch, found, err)
 		}
 	}
 	other, _ := aLog(t, true)

@@ -12,6 +12,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -512,6 +513,10 @@ func TestHeadersThatThisLogCantHaveAreNamed(t *testing.T) {
 	}
 	check("it was written by another version of this package", func(h []byte) { h[8]++ })
 	check("its header is that of "+segmentName(7), func(h []byte) { h[32] = 7 })
+	check("impossible values", func(h []byte) { clear(h[40:48]) })                              // no record has index 0
+	check("impossible values", func(h []byte) { binary.LittleEndian.PutUint64(h[48:], 2) })     // the log begins behind it
+	check("impossible values", func(h []byte) { binary.LittleEndian.PutUint32(h[12:], 1<<30) }) // larger than any segment
+	check("impossible values", func(h []byte) { binary.LittleEndian.PutUint32(h[12:], 4<<10) }) // and without room for a record
 }
 
 // TestSegmentsWithoutATimeAreOfNoAge: the version before wrote none.
@@ -578,6 +583,13 @@ func TestWhatEndsAFollow(t *testing.T) {
 		end  func(t *testing.T, l *Log, d *fault.Disk)
 		want error
 	}{
+		{"a durable write fails", func(t *testing.T, l *Log, d *fault.Disk) {
+			l.disk, l.noDsync = d, false
+			d.Add(fault.DiskFault{Op: fault.DiskWrite, Err: syscall.EIO})
+			if _, err := l.Append([]byte("lost")); !errors.Is(err, syscall.EIO) {
+				t.Error(err)
+			}
+		}, syscall.EIO},
 		{"its records are cut", func(t *testing.T, l *Log, _ *fault.Disk) {
 			if err := l.TruncateAfter(1); err != nil {
 				t.Error(err)
@@ -621,6 +633,58 @@ func TestWhatEndsAFollow(t *testing.T) {
 				l.Close()
 			})
 		})
+	}
+}
+
+// TestADamagedRecordIsNotRead from a log that is open. Those around it are.
+func TestADamagedRecordIsNotRead(t *testing.T) {
+	d := newDisk(t, nil)
+	l, _, err := open(d, "/log", small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for i := range 3 {
+		if _, err := l.Append(bytes.Repeat([]byte{'a' + byte(i)}, 100)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := headerSize + frameSize(104)
+	if _, err := d.WriteAt(l.head.fd, []byte{'x'}, at+frameHeader+50); err != nil {
+		t.Fatal(err)
+	}
+	got, err := recordsOf(l, 1)
+	var damage *DamageError
+	if len(got) != 1 || !errors.As(err, &damage) || damage.Path != "/log/"+segmentName(1) || damage.Offset != at || damage.Index != 2 {
+		t.Errorf("%d records, and then %v", len(got), err)
+	}
+	if got, err := l.Read(1); err != nil || len(got) != 100 {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := l.Read(2); !errors.As(err, new(*DamageError)) {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestAFollowTakesNothingFromMemory: records come to it when they are written.
+func TestAFollowTakesNothingFromMemory(t *testing.T) {
+	l, _, err := open(newDisk(t, nil), "/log", Options{Policy: holdfast.Buffered(holdfast.KiB), SegmentSize: leastSegment})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if _, err := l.Append([]byte("record")); err != nil {
+		t.Fatal(err)
+	}
+	c := &cursor{log: l, next: 1}
+	if end, err := c.await(background, false); end != 1 || err != nil {
+		t.Errorf("in memory it ends before record %d, %v", end, err)
+	}
+	if err := l.Wait(background, 1); err != nil {
+		t.Fatal(err)
+	}
+	if end, err := c.await(background, true); end != 2 || err != nil {
+		t.Errorf("when it is written it ends before record %d, %v", end, err)
 	}
 }
 
@@ -818,5 +882,93 @@ func TestADurableWriteThatIsCutShortGoesOnWhereItEnded(t *testing.T) {
 	}
 	if err := errors.Join(l.Close(), after.Close()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestADiskThatTakesNothingIsAnError, and no endless loop.
+func TestADiskThatTakesNothingIsAnError(t *testing.T) {
+	for name, under := range map[string]func(*fault.Disk) disk{
+		"durable": func(d *fault.Disk) disk { return d },
+		"plain":   func(d *fault.Disk) disk { return noDsync{d} },
+	} {
+		d := newDisk(t, nil)
+		l, _, err := open(under(d), "/log", small)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Add(fault.DiskFault{Op: fault.DiskWrite, Path: segmentName(1), Times: 1000})
+		if last, err := l.Append([]byte("record")); err == nil || l.Durable() != 0 {
+			t.Errorf("%s: Append = %d, %v; durable to %d", name, last, err, l.Durable())
+		}
+		d.Mend()
+		l.Close()
+	}
+}
+
+// TestTruncateAfterBesideTruncateAfter, in the middle of which it begins: it finds what that has left.
+func TestTruncateAfterBesideTruncateAfter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDisk(t, nil)
+		l, _, err := open(d, "/log", small)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 10 {
+			if _, err := l.Append([]byte("record")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		second := make(chan error, 1)
+		l.background.Wait() // the next segment is prepared: nothing waits for a mutex below
+		d.Watch(func(fault.DiskCall) {
+			d.Watch(nil)
+			go func() { second <- l.TruncateAfter(7) }()
+			synctest.Wait()
+		})
+		if err := l.TruncateAfter(5); err != nil {
+			t.Error(err)
+		}
+		if err := <-second; !errors.Is(err, ErrNotFound) || l.Last() != 5 {
+			t.Errorf("TruncateAfter of what is gone: %v; the last record is %d", err, l.Last())
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestASpareFileThatIsThereIsTaken: none is made beside one that was a segment.
+func TestASpareFileThatIsThereIsTaken(t *testing.T) {
+	d := newDisk(t, nil)
+	l, _, err := open(d, "/log", Options{Policy: holdfast.Durable(), SegmentSize: 2 * leastSegment})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	made := func() (n int) {
+		l.background.Wait()
+		for _, c := range d.Calls() {
+			if c.Op == fault.DiskRename && path.Base(c.Path) == spareMaking {
+				n++
+			}
+		}
+		return n
+	}
+	until := func(enough func() bool) (last uint64) {
+		for !enough() {
+			if last, err = l.Append(make([]byte, 700)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return last
+	}
+	last := until(func() bool { return l.head.epoch == 3 })
+	before := made()
+	if err := l.TruncateBefore(last); err != nil { // the next file is not prepared yet
+		t.Fatal(err)
+	}
+	until(func() bool { return l.head.end > 3*int64(l.head.size)/4 })
+	if after := made(); l.head.epoch != 3 || after != before {
+		t.Errorf("%d files were made, and then %d; segment %d", before, after, l.head.epoch)
 	}
 }

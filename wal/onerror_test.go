@@ -151,6 +151,10 @@ func TestStatsOfTheLog(t *testing.T) {
 			if err := l.Close(); err != nil {
 				t.Error(err)
 			}
+			time.Sleep(time.Hour)
+			if s := l.Stats(); s.NotFlushed != 0 || s.NotDurable == 0 || s.Oldest != 0 || s.Syncs != 1 {
+				t.Errorf("closed under sync=never: %+v", s)
+			}
 		})
 	}
 }

@@ -376,8 +376,8 @@ func TestASyncByBytesIsNotTheLast(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer l.Close()
-		for n := range 30 {
-			if _, err := l.Append(make([]byte, 512)); err != nil {
+		for n := range 30 { // eight of them are just as many bytes
+			if _, err := l.Append(make([]byte, 512-frameHeader-4)); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
@@ -716,6 +716,11 @@ func TestASegmentThatIsReadIsNotRecycled(t *testing.T) {
 	}
 	if read < 100 {
 		t.Errorf("%d records were read", read)
+	}
+	for _, s := range l.segments {
+		if s.pins != 0 { // else it would never be recycled
+			t.Errorf("%s is still being read", s.name)
+		}
 	}
 }
 

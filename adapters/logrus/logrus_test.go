@@ -1,6 +1,7 @@
 package logrus_test
 
 import (
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -59,6 +60,9 @@ func TestFatalLosesNoRecord(t *testing.T) {
 		code = n
 		if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), "the end") {
 			t.Errorf("at the exit the log holds %q, %v", text, err)
+		}
+		if _, err := out.Write([]byte("late\n")); !errors.Is(err, holdfast.ErrClosed) {
+			t.Errorf("at the exit the log is open: %v", err)
 		}
 	}
 	logrus.Use(logger, out)

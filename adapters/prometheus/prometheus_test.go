@@ -85,6 +85,9 @@ func TestEachCountHasItsMetric(t *testing.T) {
 				}
 			}
 			got[f.GetName()] = fmt.Sprint(m.Histogram.GetSampleCount(), " ", strings.Join(below, " "))
+			if sum := time.Duration(m.Histogram.GetSampleSum() * 1e9).Round(time.Second); sum != 0 && sum != time.Hour+time.Minute {
+				t.Errorf("%s: %v in all", f.GetName(), sum)
+			}
 		case m.Gauge != nil:
 			got[f.GetName()] = fmt.Sprint(m.Gauge.GetValue())
 		default:

@@ -1,10 +1,12 @@
 package zerolog_test
 
 import (
+	"errors"
 	"fmt"
 	"log"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -60,5 +62,24 @@ func TestPanicIsDurableAndInfoNot(t *testing.T) {
 	}()
 	if s := out.Stats(); s.Syncs != 1 || s.NotDurable != 0 {
 		t.Errorf("after Panic: %+v", s)
+	}
+}
+
+// TestARecordThatIsNotDurableIsAnError of the level Fatal: the log was removed.
+func TestARecordThatIsNotDurableIsAnError(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows does not remove an open file")
+	}
+	path := filepath.Join(t.TempDir(), "app.log")
+	out, err := rotate.Open(path, rotate.Options{Policy: holdfast.Buffered(64 * holdfast.KiB)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := (zerolog.Writer{File: out}).WriteLevel(rs.FatalLevel, []byte("the end\n")); n != 8 || !errors.Is(err, holdfast.ErrUnlinked) {
+		t.Errorf("WriteLevel = %d, %v", n, err)
 	}
 }

@@ -96,3 +96,28 @@ func TestBackupsAreTheSameBytes(t *testing.T) {
 		d.Close()
 	}
 }
+
+// TestACompressionStartsNoGoroutine: it is to take no more than the log gives it.
+func TestACompressionStartsNoGoroutine(t *testing.T) {
+	before, most := runtime.NumGoroutine(), 0
+	look := writer(func(p []byte) (int, error) {
+		most = max(most, runtime.NumGoroutine())
+		return len(p), nil
+	})
+	w, err := zstd.Compressor().New(look)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 64 {
+		if _, err := w.Write(bytes.Repeat([]byte("a record of the log\n"), 10_000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil || most != before {
+		t.Errorf("%v; %d goroutines, and %d before", err, most, before)
+	}
+}
+
+type writer func(p []byte) (int, error)
+
+func (w writer) Write(p []byte) (int, error) { return w(p) }

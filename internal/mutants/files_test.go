@@ -732,4 +732,28 @@ var filesMutants = []mutant{
 		old: "\t\tif n > 0 {\n\t\t\tfail.Outcome = holdfast.OutcomePartial\n\t\t}\n",
 		new: "",
 	},
+	{
+		number: "P36", what: "a failed close of a file is not reported",
+		file: "files/openfile.go", tests: "FailedCloseIsTold",
+		old: "\t\tt.reportLocked(failed, 0)\n\t\tif s.unreported == nil {",
+		new: "\t\tif s.unreported == nil {",
+	},
+	{
+		number: "P37", what: "bytes are accepted while a failure waits to be returned",
+		file: "files/append.go", tests: "FailedCloseIsTold",
+		old: "s.failed == nil && s.unreported == nil && s.final == nil && !t.closing",
+		new: "s.failed == nil && s.final == nil && !t.closing",
+	},
+	{
+		number: "P38", what: "a path with a failure to report is forgotten",
+		file: "files/streams.go", tests: "FailedCloseIsTold",
+		old: "s.failed != nil || s.unreported != nil || s.final != nil || s.gone > 0",
+		new: "s.failed != nil || s.final != nil || s.gone > 0",
+	},
+	{
+		number: "P39", what: "a step that failed for another call ends the wait",
+		file: "files/commit.go", tests: "WhoseStepHasFailed",
+		old: "\t\tagain = isOver && s.safe < mine.to && mine.within(s.lost) == 0 && !t.closing\n",
+		new: "\t\tagain = false && isOver\n",
+	},
 }
