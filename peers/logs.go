@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"os"
@@ -54,8 +55,8 @@ func logs(full bool) comparison {
 func largeLogs(full bool) comparison {
 	c := logs(full)
 	c.name, c.title, c.size = "log4k", "Logs: records of 4 KiB, each waited for until it is on stable storage", 4096
-	for i := range c.loads {
-		c.loads[i].records /= 2
+	for i := range c.loads { // more bytes a trial slow the disk down for those that follow
+		c.loads[i].records = min(c.loads[i].records/2, 8_000)
 	}
 	c.arms = slices.DeleteFunc(c.arms, func(a arm) bool {
 		return !a.alone && !strings.HasPrefix(a.name, baseline) && !strings.HasPrefix(a.name, "pebble")
@@ -65,18 +66,27 @@ func largeLogs(full bool) comparison {
 
 func holdfastLogs() []arm {
 	o := wal.Options{Policy: holdfast.Durable()}
-	large := wal.Options{Policy: o.Policy, SegmentSize: 256 * holdfast.MiB}
+	large := wal.Options{Policy: o.Policy, SegmentSize: 64 * holdfast.MiB}
 	return []arm{
 		{name: baseline, note: "package wal, " + o.Policy.String() + ", Append", open: openLog(o), read: logRecords},
 		{name: again, note: "the same arm once more: its ratio is the noise floor", open: openLog(o), read: logRecords},
-		{name: "holdfast-prepared", note: "segments of 256 MiB: all ground is made before the clock starts, as that of pebble-recycled", open: openLog(large), read: logRecords},
+		{name: "holdfast-prepared", note: "segments of 64 MiB: all ground is made before the clock starts, as that of pebble-recycled", open: openLog(large), read: logRecords},
 		{name: "holdfast-recycled", note: "over the segments of an older log, as pebble-recycled: TruncateBefore keeps the size as it is", open: openRecycled(o), read: newRecords},
 	}
 }
 
-// oldRecords is how many an older log has: a segment more than w's, and a little, as that of pebble-recycled.
-func oldRecords(w work) int {
-	return int(16*holdfast.MiB)/w.size + w.records() + w.records()/4 + 1000
+// recycledSegment is the default size of a segment.
+const recycledSegment = 16 * holdfast.MiB
+
+// oldRecords is how many an older log has, and in how many segments: full but for one record, and so many
+// that one is recycled for each that w fills. So w's first record begins a recycled segment. The rest of the
+// older log's last one would not do: it has room without zeros, since large batches filled the log, and
+// syncs in such room take longer (docs/wal.md).
+func oldRecords(w work) (n, segments int) {
+	const header, frame, align = 4096, 32 + 4, 8 // docs/wal.md, "Format"
+	each := (int(recycledSegment) - header) / ((frame + w.size + align - 1) &^ (align - 1))
+	segments = 2 + w.records()/each
+	return segments*each - 1, segments
 }
 
 // openRecycled appends to a log that is full of older records. A program that keeps a size looks
@@ -87,7 +97,8 @@ func openRecycled(o wal.Options) func(string, work) (*sink, error) {
 		if err != nil {
 			return nil, err
 		}
-		for range oldRecords(w) {
+		old, segments := oldRecords(w)
+		for range old {
 			if _, err := l.Enqueue(newRecord(w.size, 0)); err != nil {
 				return nil, errors.Join(err, l.Close())
 			}
@@ -99,9 +110,12 @@ func openRecycled(o wal.Options) func(string, work) (*sink, error) {
 		if err != nil {
 			return nil, err
 		}
-		const segment, look = 16 * holdfast.MiB, 1000
-		keep := max(1, holdfast.Size(found.Segments)-1) * segment
-		retain := func() error { return l.TruncateBefore(min(l.FirstWithin(keep, 0), uint64(oldRecords(w))+1)) }
+		if found.Segments != segments {
+			return nil, errors.Join(fmt.Errorf("an older log of %d records has %d segments, want %d", old, found.Segments, segments), l.Close())
+		}
+		const look = 1000
+		keep := holdfast.Size(segments-1) * recycledSegment
+		retain := func() error { return l.TruncateBefore(min(l.FirstWithin(keep, 0), uint64(old)+1)) }
 		if err := retain(); err != nil { // one segment is recycled from now on
 			return nil, errors.Join(err, l.Close())
 		}
@@ -118,11 +132,12 @@ func openRecycled(o wal.Options) func(string, work) (*sink, error) {
 // newRecords is logRecords without those of the older log.
 func newRecords(dir string, w work) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
+		old, _ := oldRecords(w)
 		_, err := wal.Scan(logDir(dir), func(r wal.Record, damage *wal.DamageError) bool {
 			switch {
 			case damage != nil:
 				return yield(nil, damage)
-			case r.Index <= uint64(oldRecords(w)):
+			case r.Index <= uint64(old):
 				return true
 			}
 			return yield(r.Data, nil)
