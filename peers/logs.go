@@ -78,9 +78,9 @@ func holdfastLogs() []arm {
 // recycledSegment is the default size of a segment.
 const recycledSegment = 16 * holdfast.MiB
 
-// oldRecords is how many an older log has, and in how many segments: full but for one record, and so many
-// that one is recycled for each that w fills. So w's first record begins a recycled segment. The rest of the
-// older log's last one would not do: it has room without zeros, since large batches filled the log, and
+// oldRecords is how many an older log has, and in how many segments. They are full but for one record, so w's
+// first record begins a recycled one. There are so many that one is recycled for each that w fills. The rest of
+// the older log's last one would not do. Large batches filled the log, so that has room without zeros, and
 // syncs in such room take longer (docs/wal.md).
 func oldRecords(w work) (n, segments int) {
 	const header, frame, align = 4096, 32 + 4, 8 // docs/wal.md, "Format"
