@@ -27,8 +27,10 @@ type Window struct {
 const (
 	// windowShare makes the window a quarter of a sync: half batches cost a half.
 	windowShare = 4
-	// comebackShare closes the window for goroutines that take longer than half a sync, if that is fast.
-	comebackShare = 2
+	// comebackShare closes the window for goroutines that take longer than a third of a sync, if that is
+	// fast. In a quarter too few of them come to pay for it. A batch of a few that is soon back would open
+	// it in between (docs/design/decisions.md).
+	comebackShare = 3
 	// slowSync is from when on a window may be more than a quarter. It is twice as long then as a
 	// batch took to be back, so that few miss it. Two half batches take as long as a whole one that
 	// is away for a sync. For faster syncs this gained nothing (docs/design/decisions.md).

@@ -39,6 +39,7 @@ func TestWindowFollowsHowLongABatchTakesToComeBack(t *testing.T) {
 		check("in time again", slow, slow/2, 16, slow)
 		check("fast, at once", fast, 0, 16, fast/windowShare)
 		check("fast, all late", fast, fast/comebackShare+1, 16, 0)
+		check("fast, two fifths late", fast, fast*2/5, 16, 0)
 		check("fast, in time again", fast, fast/comebackShare, 16, fast/windowShare)
 		check("late once more", slow, slow*3/5, 16, slow)
 		for _, waits := range []struct{ since, want time.Duration }{{0, slow}, {slow / 2, slow * 3 / 4}, {slow * 3 / 4, slow / 2}, {slow, slow / 4}, {2 * slow, slow / 4}} {

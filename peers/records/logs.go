@@ -49,7 +49,8 @@ func logs() (all []*group) {
 // largeLogs is logs with records of a page, and without those that do not share syncs.
 func largeLogs() (all []*group) {
 	for _, n := range []int{1, 8, 64, 512} {
-		w := work{goroutines: n, each: logEach[n] / 2, size: 4 * kib}
+		// More bytes a trial slow the disk down for those that follow.
+		w := work{goroutines: n, each: min(logEach[n]/2, 8_000/n), size: 4 * kib}
 		arms := append(holdfastLogs(),
 			&arm{Name: "pebble", Note: pebbleNote, Do: how{open: openPebble(1, false), read: pebbleRecords}},
 			&arm{Name: "pebble-recycled", Note: recycledNote, Do: how{open: openPebble(1, true), read: pebbleRecords}})
@@ -60,17 +61,26 @@ func largeLogs() (all []*group) {
 
 func holdfastLogs() []*arm {
 	o := wal.Options{Policy: holdfast.Durable()}
-	large := wal.Options{Policy: o.Policy, SegmentSize: 256 * holdfast.MiB}
+	large := wal.Options{Policy: o.Policy, SegmentSize: 64 * holdfast.MiB}
 	return []*arm{
 		{Name: "holdfast", Note: "package wal, " + o.Policy.String() + ", Append", Do: how{open: openLog(o), read: logRecords}},
-		{Name: "holdfast-prepared", Note: "segments of 256 MiB: all ground is made before the clock starts, as that of pebble-recycled", Do: how{open: openLog(large), read: logRecords}},
+		{Name: "holdfast-prepared", Note: "segments of 64 MiB: all ground is made before the clock starts, as that of pebble-recycled", Do: how{open: openLog(large), read: logRecords}},
 		{Name: "holdfast-recycled", Note: "over the segments of an older log, as pebble-recycled: TruncateBefore keeps the size as it is", Do: how{open: openRecycled(o), read: newRecords}},
 	}
 }
 
-// oldRecords is how many an older log has: a segment more than w's, and a little, as that of pebble-recycled.
-func oldRecords(w work) int {
-	return int(16*holdfast.MiB)/w.size + w.records() + w.records()/4 + 1000
+// recycledSegment is the default size of a segment.
+const recycledSegment = 16 * holdfast.MiB
+
+// oldRecords is how many an older log has, and in how many segments. They are full but for one record, so w's
+// first record begins a recycled one. There are so many that one is recycled for each that w fills. The rest of
+// the older log's last one would not do. Large batches filled the log, so that has room without zeros, and
+// syncs in such room take longer (docs/wal.md).
+func oldRecords(w work) (n, segments int) {
+	const header, frame, align = 4096, 32 + 4, 8 // docs/wal.md, "Format"
+	each := (int(recycledSegment) - header) / ((frame + w.size + align - 1) &^ (align - 1))
+	segments = 2 + w.records()/each
+	return segments*each - 1, segments
 }
 
 // openRecycled appends to a log that is full of older records. A program that keeps a size looks
@@ -81,7 +91,8 @@ func openRecycled(o wal.Options) func(string, work) (*sink, error) {
 		if err != nil {
 			return nil, err
 		}
-		for range oldRecords(w) {
+		old, segments := oldRecords(w)
+		for range old {
 			if _, err := l.Enqueue(newRecord(w.size, 0)); err != nil {
 				return nil, errors.Join(err, l.Close())
 			}
@@ -93,9 +104,12 @@ func openRecycled(o wal.Options) func(string, work) (*sink, error) {
 		if err != nil {
 			return nil, err
 		}
-		const segment, look = 16 * holdfast.MiB, 1000
-		keep := max(1, holdfast.Size(found.Segments)-1) * segment
-		retain := func() error { return l.TruncateBefore(min(l.FirstWithin(keep, 0), uint64(oldRecords(w))+1)) }
+		if found.Segments != segments {
+			return nil, errors.Join(fmt.Errorf("an older log of %d records has %d segments, want %d", old, found.Segments, segments), l.Close())
+		}
+		const look = 1000
+		keep := holdfast.Size(segments-1) * recycledSegment
+		retain := func() error { return l.TruncateBefore(min(l.FirstWithin(keep, 0), uint64(old)+1)) }
 		if err := retain(); err != nil { // one segment is recycled from now on
 			return nil, errors.Join(err, l.Close())
 		}
@@ -112,11 +126,12 @@ func openRecycled(o wal.Options) func(string, work) (*sink, error) {
 // newRecords is logRecords without those of the older log.
 func newRecords(dir string, w work) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
+		old, _ := oldRecords(w)
 		_, err := wal.Scan(logDir(dir), func(r wal.Record, damage *wal.DamageError) bool {
 			switch {
 			case damage != nil:
 				return yield(nil, damage)
-			case r.Index <= uint64(oldRecords(w)):
+			case r.Index <= uint64(old):
 				return true
 			}
 			return yield(r.Data, nil)
