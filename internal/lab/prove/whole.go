@@ -13,7 +13,7 @@ import (
 
 // WriteAll in each of its modes, a batch of files after the other. One workload makes a directory for
 // each batch too.
-func init() {
+func (all *catalogue) whole() {
 	const batch = 4
 	for _, name := range []string{"create", "create-dirs", "truncate", "append", "replace"} {
 		var mode files.Mode
@@ -33,7 +33,7 @@ func init() {
 		if mode == files.Truncate || mode == files.Append { // the others give names
 			mounted = []string{path(1)}
 		}
-		workloads = append(workloads, &Workload{
+		*all = append(*all, &Workload{
 			Name: "whole-" + name, About: fmt.Sprintf("files.WriteAll of %d files, mode %v", batch, mode), Mounted: mounted,
 			Slow: slow, Cleans: true, Files: dirs, // the disk in memory has one directory
 			Targets: func(p holdfast.Policy) (targets []Target) {

@@ -239,4 +239,6 @@ func receiveInto(memory []byte, from io.ReadWriter) (r receipt, err error) {
 }
 
 // Roles are the work of the study's second process.
-var Roles = map[string]study.Role{receiveRole: receive}
+func Roles() map[string]study.Role {
+	return map[string]study.Role{receiveRole: receive}
+}
