@@ -420,15 +420,14 @@ func (j *copyJob) buffer() []byte {
 
 // Buffers that are not in use, of any calls: to make and clear one takes longer than to
 // copy a small file through it.
-var smallBuffers, largeBuffers = buffersFor(smallCopy), buffersFor(copyBuffer)
-
-func buffersFor(size int) *sync.Pool {
-	return &sync.Pool{New: func() any { b := make([]byte, size); return &b }}
-}
+var (
+	smallBuffers = sync.Pool{New: func() any { b := make([]byte, smallCopy); return &b }}
+	largeBuffers = sync.Pool{New: func() any { b := make([]byte, copyBuffer); return &b }}
+)
 
 func buffersOf(size int) *sync.Pool {
 	if size <= smallCopy {
-		return smallBuffers
+		return &smallBuffers
 	}
-	return largeBuffers
+	return &largeBuffers
 }

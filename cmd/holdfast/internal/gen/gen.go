@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -47,13 +45,15 @@ const (
 )
 
 // Kinds are the kinds of bytes.
-var Kinds = slices.Sorted(maps.Keys(fillers))
+var Kinds = []genKind{genRandom, genSparse, genText, genZero}
 
 // fillers are the bytes of each kind.
-var fillers = map[genKind]datagen.Kind{genRandom: datagen.Random, genText: datagen.Text, genZero: datagen.Zero, genSparse: datagen.Zero}
+func fillers() map[genKind]datagen.Kind {
+	return map[genKind]datagen.Kind{genRandom: datagen.Random, genText: datagen.Text, genZero: datagen.Zero, genSparse: datagen.Zero}
+}
 
 func parseGenKind(text string) (genKind, error) {
-	if _, ok := fillers[genKind(text)]; !ok {
+	if _, ok := fillers()[genKind(text)]; !ok {
 		return "", fmt.Errorf("%q is no kind of bytes; use random, text, zero or sparse", text)
 	}
 	return genKind(text), nil

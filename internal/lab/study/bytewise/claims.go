@@ -88,14 +88,16 @@ func savingClaim(name string, d direction, says, published string, least float64
 	return study.Claim{
 		Name: name, Source: study.BufferingDrill, Says: says, Published: published, Arms: []string{base, arm},
 		Judge: func(e study.Evidence) study.Finding {
-			costs := fmt.Sprintf("a %s call of one byte takes %s here, and %s of libc %s", d, study.Duration(e.Median(base, study.PerRecord)), byteCalls[d], study.Duration(e.Median(arm, study.PerRecord)))
+			costs := fmt.Sprintf("a %s call of one byte takes %s here, and %s of libc %s", d, study.Duration(e.Median(base, study.PerRecord)), byteCalls()[d], study.Duration(e.Median(arm, study.PerRecord)))
 			return saved(e, arm, base).Judge(study.AtLeast(least), study.NotHere, costs, costs)
 		},
 	}
 }
 
 // byteCalls are libc's calls for one byte.
-var byteCalls = map[direction]string{toRead: "an fread", toWrite: "an fwrite"}
+func byteCalls() map[direction]string {
+	return map[direction]string{toRead: "an fread", toWrite: "an fwrite"}
+}
 
 // bothWays is a claim about the time of a pair of one's own against another's, to
 // read and to write.
