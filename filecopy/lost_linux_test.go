@@ -109,6 +109,11 @@ type treeDisk struct{ stepDisk }
 
 func (d *treeDisk) SharesFaster(int, uint64) bool { return true }
 
+func (d *treeDisk) IsCold(int) bool {
+	d.calls = append(d.calls, "IsCold")
+	return false
+}
+
 func (d *treeDisk) Clone(to, _ int) error {
 	_, err := d.Disk.WriteAt(to, []byte("text"), 0)
 	return err
