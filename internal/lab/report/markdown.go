@@ -20,9 +20,9 @@ func (s sheet) doubtLines() []string {
 
 // markdownText escapes the characters that would mark text, make a link or be HTML.
 // Policies stay code: they stand between backticks.
-func markdownText(line string) string {
-	return strings.NewReplacer("*", `\*`, "[", `\[`, "<", "&lt;").Replace(line)
-}
+func markdownText(line string) string { return markdownMarks.Replace(line) }
+
+var markdownMarks = strings.NewReplacer("*", `\*`, "[", `\[`, "<", "&lt;")
 
 // markdownFact is markdownText for text from the machine or a results file.
 func markdownFact(text string) string { return strings.ReplaceAll(markdownText(text), "`", "\\`") }
