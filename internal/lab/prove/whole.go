@@ -48,12 +48,12 @@ func (all *catalogue) whole() {
 			Loss: func(holdfast.Policy) holdfast.Loss {
 				return holdfast.Loss{Power: holdfast.Bound{Bytes: holdfast.Unlimited, Time: holdfast.Unlimited}}
 			},
-			Run: func(r *Run) error { return writeWhole(r, mode, paths, batch, path) },
+			Run: func(r *Run) error { return r.writeWhole(mode, paths, batch, path) },
 		})
 	}
 }
 
-func writeWhole(r *Run, mode files.Mode, paths, batch int, path func(id uint32) string) (err error) {
+func (r *Run) writeWhole(mode files.Mode, paths, batch int, path func(id uint32) string) (err error) {
 	set, err := r.Set(files.Options{Policy: r.Policy, Handles: 8, Workers: 2, MkdirAll: mode == files.Create})
 	if err != nil {
 		return err
