@@ -298,7 +298,7 @@ func byteWays() []byteWay {
 		inC("libc_unlocked", study.StdioBuffer, cstdio.Setup{Method: cstdio.GetcUnlocked}),
 		inC("diy_dfgetc", study.StdioBuffer, cstdio.Setup{Method: cstdio.DFgetc}),
 	}
-	return append(c, goWays()...)
+	return append(c, goWays...)
 }
 
 // inC is a way whose loop is wholly in C.

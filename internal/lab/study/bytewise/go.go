@@ -15,58 +15,56 @@ import (
 const goFile = "go_file"
 
 // goWays are the ways to read and write a byte a call in Go.
-func goWays() []byteWay {
-	return []byteWay{
-		{
-			name: goFile, block: 1,
-			calls: map[direction]string{toRead: "os.File.Read", toWrite: "os.File.Write"},
-			open:  openWith(fileReads),
-			over: overWith(func(f *os.File) (goWrites, error) {
-				all := func(n int64) (int64, error) {
-					one := make([]byte, 1)
-					for i := range n {
-						if _, err := f.Write(one); err != nil {
-							return i, err
-						}
-						one[0] = cstdio.After(one[0])
+var goWays = []byteWay{
+	{
+		name: goFile, block: 1,
+		calls: map[direction]string{toRead: "os.File.Read", toWrite: "os.File.Write"},
+		open:  openWith(fileReads),
+		over: overWith(func(f *os.File) (goWrites, error) {
+			all := func(n int64) (int64, error) {
+				one := make([]byte, 1)
+				for i := range n {
+					if _, err := f.Write(one); err != nil {
+						return i, err
 					}
-					return n, nil
+					one[0] = cstdio.After(one[0])
 				}
-				return goWrites{all, func() error { return nil }, f.Close}, nil
-			}),
-		},
-		{
-			name: "bufio", block: study.StdioBuffer,
-			calls: map[direction]string{toRead: "bufio.ReadByte", toWrite: "bufio.WriteByte"},
-			open:  openWith(bufioReads),
-			over:  overWith(func(f *os.File) (goWrites, error) { return bufioWrites(f), nil }),
-		},
-		{
-			name: "holdfast_reader", block: study.StdioBuffer,
-			calls: map[direction]string{toRead: "Reader.ReadByte"},
-			open:  openWith(holdfastReads),
-		},
-		{
-			name: "holdfast_range", block: study.StdioBuffer, toEnd: true,
-			calls: map[direction]string{toRead: "range Reader.Bytes()"},
-			open:  openWith(holdfastRanges(study.StdioBuffer)),
-		},
-		{
-			name: "holdfast_default", block: 256 << 10, toEnd: true,
-			calls: map[direction]string{toRead: "range Reader.Bytes(), its own buffer"},
-			open:  openWith(holdfastRanges(0)),
-		},
-		{
-			name: "holdfast_writer", block: study.StdioBuffer,
-			calls: map[direction]string{toWrite: "Writer.Write"},
-			over:  overWith(holdfastWrites),
-		},
-		{
-			name: "holdfast_lane", block: study.StdioBuffer,
-			calls: map[direction]string{toWrite: "Lane.WriteByte"},
-			over:  overWith(laneWrites),
-		},
-	}
+				return n, nil
+			}
+			return goWrites{all, func() error { return nil }, f.Close}, nil
+		}),
+	},
+	{
+		name: "bufio", block: study.StdioBuffer,
+		calls: map[direction]string{toRead: "bufio.ReadByte", toWrite: "bufio.WriteByte"},
+		open:  openWith(bufioReads),
+		over:  overWith(func(f *os.File) (goWrites, error) { return bufioWrites(f), nil }),
+	},
+	{
+		name: "holdfast_reader", block: study.StdioBuffer,
+		calls: map[direction]string{toRead: "Reader.ReadByte"},
+		open:  openWith(holdfastReads),
+	},
+	{
+		name: "holdfast_range", block: study.StdioBuffer, toEnd: true,
+		calls: map[direction]string{toRead: "range Reader.Bytes()"},
+		open:  openWith(holdfastRanges(study.StdioBuffer)),
+	},
+	{
+		name: "holdfast_default", block: 256 << 10, toEnd: true,
+		calls: map[direction]string{toRead: "range Reader.Bytes(), its own buffer"},
+		open:  openWith(holdfastRanges(0)),
+	},
+	{
+		name: "holdfast_writer", block: study.StdioBuffer,
+		calls: map[direction]string{toWrite: "Writer.Write"},
+		over:  overWith(holdfastWrites),
+	},
+	{
+		name: "holdfast_lane", block: study.StdioBuffer,
+		calls: map[direction]string{toWrite: "Lane.WriteByte"},
+		over:  overWith(laneWrites),
+	},
 }
 
 // goReads are how a file is read: its first n bytes, and what they sum up to.

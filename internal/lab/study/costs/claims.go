@@ -8,33 +8,31 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/study"
 )
 
-func costsClaims() []study.Claim {
-	return []study.Claim{
-		rangeClaim("costs-memory", "a memory operation takes 1 to 10 ns", memoryLevel, loadRung, memoryRung),
-		rangeClaim("costs-call", "a function call takes 1 to 5 ns", callLevel, callRung),
-		rangeClaim("costs-empty", "an empty system call takes 50 to 100 ns", emptyLevel, emptyRung),
-		rangeClaim("costs-io", "an I/O system call takes 1 to 5 µs", ioLevel, readByteRung, readPageRung, writeRung),
-		{
-			Name: "costs-seek", Source: study.FileIOExperiment, Says: "the disk takes 5 to 10 ms to find a place", Published: seekLevel.printed,
-			Arms: []string{coldRung}, Judge: judgeSeek,
-		},
-		{
-			Name: "costs-switch", Source: study.FileIOExperiment, Says: "the way into the kernel and back takes 1 to 3 µs", Published: switchLevel.printed,
-			Arms: []string{emptyRung, threadRung}, Judge: judgeSwitch,
-		},
-		{
-			Name: "costs-call-switches", Source: study.FileIOExperiment, Says: "a system call is a context switch", Published: switchLevel.name,
-			Arms: []string{emptyRung, writeRung, threadRung}, Judge: judgeCallSwitches,
-		},
-		{
-			Name: "costs-middle-layer", Source: study.FileIOExperiment, Says: "buffering targets the middle layer: it makes system calls fewer",
-			Arms: []string{writeRung, bufferedRung}, Judge: judgeMiddleLayer,
-		},
-		{
-			Name: "costs-not-the-disk", Source: study.FileIOExperiment, Says: "the most expensive operation is not the disk, it is the system call",
-			Arms: []string{writeRung, syncRung, coldRung}, Judge: judgeNotTheDisk,
-		},
-	}
+var costsClaims = []study.Claim{
+	rangeClaim("costs-memory", "a memory operation takes 1 to 10 ns", memoryLevel, loadRung, memoryRung),
+	rangeClaim("costs-call", "a function call takes 1 to 5 ns", callLevel, callRung),
+	rangeClaim("costs-empty", "an empty system call takes 50 to 100 ns", emptyLevel, emptyRung),
+	rangeClaim("costs-io", "an I/O system call takes 1 to 5 µs", ioLevel, readByteRung, readPageRung, writeRung),
+	{
+		Name: "costs-seek", Source: study.FileIOExperiment, Says: "the disk takes 5 to 10 ms to find a place", Published: seekLevel.printed,
+		Arms: []string{coldRung}, Judge: judgeSeek,
+	},
+	{
+		Name: "costs-switch", Source: study.FileIOExperiment, Says: "the way into the kernel and back takes 1 to 3 µs", Published: switchLevel.printed,
+		Arms: []string{emptyRung, threadRung}, Judge: judgeSwitch,
+	},
+	{
+		Name: "costs-call-switches", Source: study.FileIOExperiment, Says: "a system call is a context switch", Published: switchLevel.name,
+		Arms: []string{emptyRung, writeRung, threadRung}, Judge: judgeCallSwitches,
+	},
+	{
+		Name: "costs-middle-layer", Source: study.FileIOExperiment, Says: "buffering targets the middle layer: it makes system calls fewer",
+		Arms: []string{writeRung, bufferedRung}, Judge: judgeMiddleLayer,
+	},
+	{
+		Name: "costs-not-the-disk", Source: study.FileIOExperiment, Says: "the most expensive operation is not the disk, it is the system call",
+		Arms: []string{writeRung, syncRung, coldRung}, Judge: judgeNotTheDisk,
+	},
 }
 
 // rangeClaim is that some operations are all within a published range.

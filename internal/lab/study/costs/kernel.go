@@ -209,18 +209,14 @@ func ringAndWait(ring, wait *probe.Bell) error {
 	return wait.Wait()
 }
 
-func notLinux() string {
-	return onlyLinux("measured by Linux's own calls")
-}
+var notLinux = onlyLinux("measured by Linux's own calls")
 
-func kernelRungs() []rung {
-	return append([]rung{
-		{name: emptyRung, level: &emptyLevel, method: "getppid, " + bareLoop, does: "calls getppid(2) by RawSyscall", count: 200_000, each: 100, missing: notLinux(), task: emptyTask},
-		{name: goEmptyRung, level: &emptyLevel, method: "by Syscall, " + bareLoop, does: "calls getppid(2) by Syscall, which tells the scheduler", count: 200_000, each: 130, missing: notLinux(), task: goEmptyTask},
-		{name: faultRung, method: "first touch, less the second", does: "touches fresh memory, a page at a time", count: 8_000, each: 1500, missing: notLinux(), task: faultTask},
-		{name: threadRung, level: &switchLevel, method: "pipes on one CPU, less the calls alone", does: "two threads on one CPU wake each other", count: 10_000, each: 8000, missing: notLinux(), task: threadTask},
-	}, goroutineRungs()...)
-}
+var kernelRungs = append([]rung{
+	{name: emptyRung, level: &emptyLevel, method: "getppid, " + bareLoop, does: "calls getppid(2) by RawSyscall", count: 200_000, each: 100, missing: notLinux, task: emptyTask},
+	{name: goEmptyRung, level: &emptyLevel, method: "by Syscall, " + bareLoop, does: "calls getppid(2) by Syscall, which tells the scheduler", count: 200_000, each: 130, missing: notLinux, task: goEmptyTask},
+	{name: faultRung, method: "first touch, less the second", does: "touches fresh memory, a page at a time", count: 8_000, each: 1500, missing: notLinux, task: faultTask},
+	{name: threadRung, level: &switchLevel, method: "pipes on one CPU, less the calls alone", does: "two threads on one CPU wake each other", count: 10_000, each: 8000, missing: notLinux, task: threadTask},
+}, goroutineRungs()...)
 
 // goroutineRungs are Go's own switches. Where there are more CPUs, its scheduler may
 // leave two goroutines that wait for each other on one of them, and mostly does.

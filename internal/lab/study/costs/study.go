@@ -64,7 +64,7 @@ func Study() study.Study {
 		},
 		Twin:   writeRung,
 		Show:   showCosts,
-		Claims: costsClaims(),
+		Claims: costsClaims,
 	}
 }
 
@@ -129,7 +129,7 @@ const (
 
 // ladder returns the rungs, about from the cheapest to the dearest.
 func ladder() []rung {
-	return slices.Concat(processorRungs(), kernelRungs(), fileRungs())
+	return slices.Concat(processorRungs(), kernelRungs, fileRungs)
 }
 
 const bareLoop = "less the bare loop"

@@ -423,7 +423,7 @@ func TestSecondProcessesLeaveNothing(t *testing.T) {
 func TestRolesRefuseWhatTheyCantDo(t *testing.T) {
 	check := func(args ...string) {
 		t.Helper()
-		if err := study.RunRole(t.Context(), Roles(), args, strings.NewReader(""), io.Discard); err == nil {
+		if err := study.RunRole(t.Context(), Roles, args, strings.NewReader(""), io.Discard); err == nil {
 			t.Errorf("%q was done", args)
 		}
 	}

@@ -37,9 +37,7 @@ const (
 )
 
 // Roles are the work that second processes do for sweeps.
-func Roles() map[string]study.Role {
-	return map[string]study.Role{blockRole: runBlock}
-}
+var Roles = map[string]study.Role{blockRole: runBlock}
 
 // A request is what a run asks of a block's process: the cell to run, or what it takes to do
 // nothing of ours.

@@ -22,7 +22,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	roles := maps.Clone(Roles())
+	roles := maps.Clone(Roles)
 	answers := func(a reply) study.Role {
 		return func(_ context.Context, _ []string, _ io.Reader, stdout io.Writer) error {
 			return json.NewEncoder(stdout).Encode(a)

@@ -14,59 +14,53 @@ import (
 // be interrupted. The kernel itself stops below 2 GiB (sendfile(2)).
 const mostMoved = 16 << 20
 
-func zeroFileWays() []zeroWay {
-	return append(copyingWays(),
-		zeroWay{name: bySendfile, does: "sendfile(2)", move: sendfile},
-		zeroWay{name: bySplice, does: "splice(2) into a pipe and out of it", move: splice},
-		zeroWay{name: byCopyRange, does: "copy_file_range(2)", move: func(ctx context.Context, to, from int, size int64) (int64, error) {
-			return moving(ctx, size, func(left int64) (int, error) {
-				return unix.CopyFileRange(from, nil, to, nil, int(min(left, mostMoved)), 0)
-			})
-		}},
-		zeroWay{name: byReflink, does: "FICLONE: both files share the bytes on the disk", move: func(_ context.Context, to, from int, _ int64) (int64, error) {
-			return 1, study.Reflinks(from, to)
-		}},
-	)
-}
+var zeroFileWays = append(copyingWays,
+	zeroWay{name: bySendfile, does: "sendfile(2)", move: sendfile},
+	zeroWay{name: bySplice, does: "splice(2) into a pipe and out of it", move: splice},
+	zeroWay{name: byCopyRange, does: "copy_file_range(2)", move: func(ctx context.Context, to, from int, size int64) (int64, error) {
+		return moving(ctx, size, func(left int64) (int, error) {
+			return unix.CopyFileRange(from, nil, to, nil, int(min(left, mostMoved)), 0)
+		})
+	}},
+	zeroWay{name: byReflink, does: "FICLONE: both files share the bytes on the disk", move: func(_ context.Context, to, from int, _ int64) (int64, error) {
+		return 1, study.Reflinks(from, to)
+	}},
+)
 
-func zeroSocketWays() []zeroWay {
-	return append(copyingWays(),
-		zeroWay{name: wholeFile, does: "read(2) of the whole file into new memory, and then write(2)",
-			// The memory comes from the kernel, as from malloc(3) for this size.
-			move: func(ctx context.Context, to, from int, size int64) (calls int64, err error) {
-				memory, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
-				if err != nil {
-					return 1, err
-				}
-				calls, err = moving(ctx, size, func(left int64) (int, error) { return unix.Read(from, memory[size-left:]) })
-				if err == nil {
-					writes := int64(0)
-					writes, err = writeWhole(ctx, to, memory)
-					calls += writes
-				}
-				return calls + 2, errors.Join(err, unix.Munmap(memory))
-			}},
-		zeroWay{name: bySendfile, does: "sendfile(2)", move: sendfile},
-		zeroWay{name: bySplice, does: "splice(2) into a pipe and out of it", move: splice},
-	)
-}
-
-// copyingWays take every byte through memory of this process.
-func copyingWays() []zeroWay {
-	return []zeroWay{
-		{name: pieces64, does: "read(2) and write(2) of 64 KiB", move: readWrite(64 << 10)},
-		{name: piecesMiB, does: "read(2) and write(2) of 1 MiB", move: readWrite(1 << 20)},
-		{name: mmapWrite, does: "mmap(2) of the file, and write(2) of 1 MiB", move: func(ctx context.Context, to, from int, size int64) (calls int64, err error) {
-			memory, err := unix.Mmap(from, 0, int(size), unix.PROT_READ, unix.MAP_SHARED)
+var zeroSocketWays = append(copyingWays,
+	zeroWay{name: wholeFile, does: "read(2) of the whole file into new memory, and then write(2)",
+		// The memory comes from the kernel, as from malloc(3) for this size.
+		move: func(ctx context.Context, to, from int, size int64) (calls int64, err error) {
+			memory, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 			if err != nil {
 				return 1, err
 			}
-			calls, err = moving(ctx, size, func(left int64) (int, error) {
-				return unix.Write(to, memory[size-left:][:min(left, 1<<20)])
-			})
+			calls, err = moving(ctx, size, func(left int64) (int, error) { return unix.Read(from, memory[size-left:]) })
+			if err == nil {
+				writes := int64(0)
+				writes, err = writeWhole(ctx, to, memory)
+				calls += writes
+			}
 			return calls + 2, errors.Join(err, unix.Munmap(memory))
 		}},
-	}
+	zeroWay{name: bySendfile, does: "sendfile(2)", move: sendfile},
+	zeroWay{name: bySplice, does: "splice(2) into a pipe and out of it", move: splice},
+)
+
+// copyingWays take every byte through memory of this process.
+var copyingWays = []zeroWay{
+	{name: pieces64, does: "read(2) and write(2) of 64 KiB", move: readWrite(64 << 10)},
+	{name: piecesMiB, does: "read(2) and write(2) of 1 MiB", move: readWrite(1 << 20)},
+	{name: mmapWrite, does: "mmap(2) of the file, and write(2) of 1 MiB", move: func(ctx context.Context, to, from int, size int64) (calls int64, err error) {
+		memory, err := unix.Mmap(from, 0, int(size), unix.PROT_READ, unix.MAP_SHARED)
+		if err != nil {
+			return 1, err
+		}
+		calls, err = moving(ctx, size, func(left int64) (int, error) {
+			return unix.Write(to, memory[size-left:][:min(left, 1<<20)])
+		})
+		return calls + 2, errors.Join(err, unix.Munmap(memory))
+	}},
 }
 
 // moving repeats step until size bytes were moved; step says how many it has moved.

@@ -43,7 +43,7 @@ func TestEveryWayMovesTheWholeFile(t *testing.T) {
 func TestACopyThatIsWrongIsNoTrial(t *testing.T) {
 	g := studytest.WorkDir(t)
 	source := newZeroSource(1)
-	for _, w := range zeroFileWays() {
+	for _, w := range zeroFileWays {
 		if w.name == byReflink {
 			continue // it spoils its source too, if it can be had
 		}

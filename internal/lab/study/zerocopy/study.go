@@ -51,7 +51,7 @@ func Study() study.Study {
 		Arms:   zeroArms,
 		Twin:   zeroFile(pieces64),
 		Show:   showZero,
-		Claims: zeroClaims(),
+		Claims: zeroClaims,
 	}
 }
 
@@ -97,7 +97,7 @@ func zeroArms(c study.Choice) []study.Arm {
 		a.Task = task
 		arms = append(arms, a)
 	}
-	ways := zeroFileWays()
+	ways := zeroFileWays
 	for _, w := range ways {
 		if w.name == byReflink {
 			w.missing = cmp.Or(w.missing, c.NeverReflink)
@@ -115,7 +115,7 @@ func zeroArms(c study.Choice) []study.Arm {
 				return err
 			})
 		})
-	for _, w := range zeroSocketWays() {
+	for _, w := range zeroSocketWays {
 		w.missing = cmp.Or(w.missing, study.NoSocket())
 		a := w.arm(zeroSocket(w.name), groupToSocket, size)
 		a.Room = size
