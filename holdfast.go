@@ -26,9 +26,9 @@ package holdfast
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"os"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // A File is what a [Writer] writes to. *[os.File] is one.
@@ -48,7 +48,7 @@ var (
 	// ErrClosed is the error of every call after Close, and of calls that Close
 	// released while they waited for memory. The bytes of such a call are not in the
 	// file. errors.Is(ErrClosed, os.ErrClosed) is true.
-	ErrClosed = fmt.Errorf("holdfast: writer is closed: %w", os.ErrClosed)
+	ErrClosed error = sys.Closed("holdfast: writer is closed")
 
 	// ErrUnlinked is the cause of a [SyncError], [files.Error] or [wal.Error] when the file has
 	// lost its last name. Its bytes were synced, but cannot be found after a crash. It is final

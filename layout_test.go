@@ -74,6 +74,7 @@ var rooms = map[string]room{
 	"internal/stoptest":     {"internal/isolate " + lab("volume"), "golang.org/x/sys"},
 
 	"internal/lab/stat":     {"", ""},
+	"internal/lab/amount":   {"", ""},
 	"internal/lab/chart":    {"", "…"},
 	"internal/lab/curve":    {". " + lab("chart figure result study"), "…"},
 	"internal/lab/datagen":  {"", ""},
@@ -90,8 +91,8 @@ var rooms = map[string]room{
 	"internal/lab/powercut": {". " + lab("fuselog") + " " + lab("prove") + " " + lab("volume"), "golang.org/x/sys"},
 	"internal/lab/prove":    {". filecopy files internal/fault internal/own internal/sys internal/vfs rotate " + lab("group syscallfault") + " wal", "golang.org/x/sys"},
 	"internal/lab/result":   {". internal/own " + lab("machine"), "…"},
-	"internal/lab/trial":    {". internal/own internal/sys internal/vfs " + lab("machine probe result stat") + " stats", "…"},
-	"internal/lab/study":    {". " + lab("chart machine probe result stat trial"), "…"},
+	"internal/lab/trial":    {". internal/own internal/sys internal/vfs " + lab("amount machine probe result stat") + " stats", "…"},
+	"internal/lab/study":    {". " + lab("amount chart machine probe result stat trial"), "…"},
 	"internal/lab/figure":   {". " + lab("machine result stat"), ""},
 	"internal/lab/advise":   {". " + lab("figure result stat"), "…"},
 	"internal/lab/costloss": {". " + lab("advise chart figure machine result"), ""},
@@ -99,7 +100,7 @@ var rooms = map[string]room{
 	"internal/lab/page":     {lab("chart"), ""},
 
 	"internal/lab/fleet":        {". " + lab("figure machine result stat"), ""},
-	"internal/lab/fleet/show":   {". " + lab("figure fleet machine page report stat study"), "…"},
+	"internal/lab/fleet/show":   {". " + lab("amount figure fleet machine page report stat study"), "…"},
 	"internal/lab/syscallfault": {"", "golang.org/x/sys"},
 
 	// What studies share and the sweeps, which are no studies.
@@ -110,8 +111,8 @@ var rooms = map[string]room{
 	"internal/lab/study/studytest": {"internal/isolate " + lab("result study trial"), ""},
 	"internal/lab/study/bytewise":  {". readahead " + lab("cstdio diy probe result stat study trial"), "…"},
 	"internal/lab/study/copying":   {". internal/sys " + lab("chart cstdio machine result stat study study/copysource timing trial"), "…"},
-	"internal/lab/study/costs":     {"internal/sys " + lab("chart machine probe result stat study trial"), "…"},
-	"internal/lab/study/latency":   {". " + lab("chart probe result stat study trial"), "…"},
+	"internal/lab/study/costs":     {"internal/sys " + lab("amount chart machine probe result stat study trial"), "…"},
+	"internal/lab/study/latency":   {". " + lab("amount chart probe result stat study trial"), "…"},
 	"internal/lab/study/lines":     {". internal/sys " + lab("chart probe result stat study trial"), "…"},
 	"internal/lab/study/locks":     {lab("chart machine result study trial"), "…"},
 	"internal/lab/study/manyfiles": {". files internal/sys internal/vfs " + lab("chart result study trial"), "…"},
@@ -124,10 +125,10 @@ var rooms = map[string]room{
 	// run's trials are is place's to know; of User-Mode Linux only usermode and the root command know.
 	"cmd/holdfast": {cmd("cli compare copy fleet gen place prove report run serve usermode volumes wal write") + " . files " +
 		lab("advise figure machine powercut probe report result study study/all study/sweep syscallfault uml volume"), "…"},
-	"cmd/holdfast/internal/cli":      {"internal/own " + lab("curve figure report result study/all"), "…"},
+	"cmd/holdfast/internal/cli":      {"internal/own " + lab("amount curve figure report result study/all"), "…"},
 	"cmd/holdfast/internal/write":    {cmd("cli") + " . files readahead internal/sys", "…"},
 	"cmd/holdfast/internal/copy":     {cmd("cli") + " . filecopy internal/sys", "…"},
-	"cmd/holdfast/internal/gen":      {cmd("cli") + " . internal/own internal/sys " + lab("datagen probe"), "…"},
+	"cmd/holdfast/internal/gen":      {cmd("cli") + " . internal/own internal/sys " + lab("amount datagen probe"), "…"},
 	"cmd/holdfast/internal/report":   {cmd("cli") + " " + lab("advise costloss figure page plot prove report result stat study/all study/copying timing"), "…"},
 	"cmd/holdfast/internal/wal":      {cmd("cli") + " . internal/permission internal/sys wal", "…"},
 	"cmd/holdfast/internal/volumes":  {cmd("cli") + " internal/own " + lab("trial volume"), "…"},

@@ -20,12 +20,14 @@ const (
 )
 
 // sizeUnits are the suffixes of a size. The short forms are binary, as for dd(1) and fio.
-var sizeUnits = map[string]Size{
-	"": 1, "B": 1,
-	"k": KiB, "K": KiB, "KiB": KiB, "kB": 1e3,
-	"M": MiB, "MiB": MiB, "MB": 1e6,
-	"G": GiB, "GiB": GiB, "GB": 1e9,
-	"T": tib, "TiB": tib, "TB": 1e12,
+func sizeUnits() map[string]Size {
+	return map[string]Size{
+		"": 1, "B": 1,
+		"k": KiB, "K": KiB, "KiB": KiB, "kB": 1e3,
+		"M": MiB, "MiB": MiB, "MB": 1e6,
+		"G": GiB, "GiB": GiB, "GB": 1e9,
+		"T": tib, "TiB": tib, "TB": 1e12,
+	}
 }
 
 // ParseSize reads a whole number of bytes with an optional unit: 4096, 64KiB, 64k or 10MB.
@@ -35,7 +37,7 @@ func ParseSize(s string) (Size, error) {
 	if number == "" {
 		return 0, fmt.Errorf("size %q does not start with a whole number of bytes; write it like 4096, 64KiB or 10MB", s)
 	}
-	factor, ok := sizeUnits[unit]
+	factor, ok := sizeUnits()[unit]
 	if unit == "KB" {
 		return 0, fmt.Errorf("size %q is not clear, because KB is used for 1000 and for 1024 bytes; write %skB or %sKiB", s, number, number)
 	}

@@ -92,9 +92,14 @@ func (j *copyJob) worthCloning() bool {
 	case j.was.Size == 0: // it may hold something nevertheless
 		return false
 	}
-	if cache, ok := j.disk.(vfs.PageCache); ok && cache.IsCold(j.in) {
+	if j.sharesFaster() {
 		return true
 	}
+	cache, ok := j.disk.(vfs.PageCache)
+	return ok && cache.IsCold(j.in)
+}
+
+func (j *copyJob) sharesFaster() bool {
 	disk, clones := j.disk.(vfs.Cloner)
 	return clones && j.copier.sharing.of(j.was.Device, func() bool { return disk.SharesFaster(j.in, j.was.Device) })
 }
@@ -180,8 +185,11 @@ func (j *copyJob) clone() (cloned bool, err error) {
 	}
 	j.progress(min(j.has.Size, j.was.Size))
 	// The copy gets the room that the source has and never wrote. On xfs only written bytes
-	// are shared, so a copy without holes lacks none. (btrfs shares both; there it changes
-	// nothing.) To look for holes takes a tenth to a quarter of FIEMAP.
+	// are shared, so a copy without holes lacks none. btrfs shares both, and a small file is not
+	// searched there. To look for holes takes a tenth to a quarter of FIEMAP.
+	if j.was.Size <= smallCopy && j.sharesFaster() {
+		return true, nil
+	}
 	if hole, err := j.seek(vfs.Holes.SeekHole, j.out, 0); err == nil && hole >= j.done {
 		return true, nil
 	}
@@ -420,15 +428,14 @@ func (j *copyJob) buffer() []byte {
 
 // Buffers that are not in use, of any calls: to make and clear one takes longer than to
 // copy a small file through it.
-var smallBuffers, largeBuffers = buffersFor(smallCopy), buffersFor(copyBuffer)
-
-func buffersFor(size int) *sync.Pool {
-	return &sync.Pool{New: func() any { b := make([]byte, size); return &b }}
-}
+var (
+	smallBuffers = sync.Pool{New: func() any { b := make([]byte, smallCopy); return &b }}
+	largeBuffers = sync.Pool{New: func() any { b := make([]byte, copyBuffer); return &b }}
+)
 
 func buffersOf(size int) *sync.Pool {
 	if size <= smallCopy {
-		return smallBuffers
+		return &smallBuffers
 	}
-	return largeBuffers
+	return &largeBuffers
 }

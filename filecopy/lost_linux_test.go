@@ -104,6 +104,34 @@ type sharingDisk struct{ sys.Disk }
 func (sharingDisk) IsCold(int) bool      { return true }
 func (sharingDisk) Clone(int, int) error { return nil }
 
+// A treeDisk is of a file system that shares small files faster, as btrfs does.
+type treeDisk struct{ stepDisk }
+
+func (d *treeDisk) SharesFaster(int, uint64) bool { return true }
+
+func (d *treeDisk) IsCold(int) bool {
+	d.calls = append(d.calls, "IsCold")
+	return false
+}
+
+func (d *treeDisk) Clone(to, _ int) error {
+	_, err := d.Disk.WriteAt(to, []byte("text"), 0)
+	return err
+}
+
+// TestASmallFileIsSharedWithoutAQuestion: whether it is in memory, and where it has holes, changes
+// nothing where it is shared anyway.
+func TestASmallFileIsSharedWithoutAQuestion(t *testing.T) {
+	dir := t.TempDir()
+	src, dst := filepath.Join(dir, "src"), filepath.Join(dir, "dst")
+	must(t, os.WriteFile(src, []byte("text"), 0o644))
+	d := &treeDisk{stepDisk{before: everyCall}}
+	r, err := copyOne(t.Context(), d, dst, src, Options{})
+	if got, _ := os.ReadFile(dst); err != nil || string(got) != "text" || r.Method != Reflink || slices.Contains(d.calls, "IsCold") || slices.Contains(d.calls, "SeekHole") {
+		t.Errorf("%q, %v, %v; %+v", got, err, d.calls, r)
+	}
+}
+
 func TestWhatSaysThatItIsEmptyIsNotShared(t *testing.T) {
 	dst := filepath.Join(t.TempDir(), "dst")
 	r, err := copyOne(t.Context(), sharingDisk{}, dst, "/proc/version", Options{})

@@ -114,9 +114,11 @@ func (j *copyJob) openLeased() error {
 
 const kindDir = 0o040000
 
-var kindNames = map[uint32]string{
-	0o010000: "a named pipe", 0o020000: "a character device", 0o060000: "a block device", 0o140000: "a socket",
-	vfs.KindLink: "a symbolic link", kindDir: "a directory",
+func kindNames() map[uint32]string {
+	return map[uint32]string{
+		0o010000: "a named pipe", 0o020000: "a character device", 0o060000: "a block device", 0o140000: "a socket",
+		vfs.KindLink: "a symbolic link", kindDir: "a directory",
+	}
 }
 
 func (j *copyJob) refuseSource(is sys.Stat) error {
@@ -126,7 +128,7 @@ func (j *copyJob) refuseSource(is sys.Stat) error {
 	case kindDir:
 		return j.refused("%s is a directory; copy it with filecopy.All", j.from.path)
 	default:
-		return j.refused("%s is %s, which has no bytes of its own; copy regular files", j.from.path, kindNames[kind])
+		return j.refused("%s is %s, which has no bytes of its own; copy regular files", j.from.path, kindNames()[kind])
 	}
 }
 
@@ -221,7 +223,7 @@ func (j *copyJob) lookUp() error {
 	case kind == kindDir:
 		return j.refused("%s is a directory; name a file in it, such as %s", j.to.path, filepath.Join(j.to.path, filepath.Base(j.from.path)))
 	case kind != vfs.KindRegular:
-		return j.refused("%s is %s; name a regular file or a new name", j.to.path, kindNames[kind])
+		return j.refused("%s is %s; name a regular file or a new name", j.to.path, kindNames()[kind])
 	}
 	if j.o.Archive || old.Mode&0o077 == 0 {
 		return nil

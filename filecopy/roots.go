@@ -74,7 +74,7 @@ func (p *copyPairs) look(pairs iter.Seq2[string, string]) error {
 // lastDir takes a path apart into a directory and a name in it. Where the path ends in
 // no name of its own it is all directory.
 func lastDir(path string) (dir, name string) {
-	trimmed := strings.TrimRight(path, separators)
+	trimmed := strings.TrimRight(path, separators())
 	if trimmed == "" {
 		return path, "."
 	}
@@ -86,12 +86,12 @@ func lastDir(path string) (dir, name string) {
 }
 
 // separators is what ends a directory's path.
-var separators = func() string {
+func separators() string {
 	if os.PathSeparator == '/' {
 		return "/"
 	}
 	return "/" + string(os.PathSeparator)
-}()
+}
 
 // root looks at one pair.
 func (p *copyPairs) root(dst, src string) (*copyRoot, error) {

@@ -6,7 +6,6 @@ package files
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -61,7 +60,7 @@ type Set struct {
 }
 
 // errFilesClosed is what every call gets after Close.
-var errFilesClosed = fmt.Errorf("holdfast: the set of files was closed: %w", os.ErrClosed)
+const errFilesClosed = sys.Closed("holdfast: the set of files was closed")
 
 // New returns a Set, or an error that names the option which can't be kept.
 // It opens nothing.

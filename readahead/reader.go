@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // Options say how a [Reader] reads. The zero value is safe, and fast for
@@ -347,6 +348,6 @@ func (r *Reader) end() error {
 	return err
 }
 
-var errReaderClosed = fmt.Errorf("holdfast: reader is closed: %w", os.ErrClosed)
+const errReaderClosed = sys.Closed("holdfast: reader is closed")
 
 func (r *Reader) buffered() int { return len(r.view) - r.pos }

@@ -18,13 +18,15 @@ type Error struct {
 }
 
 // goesOn says what happens next, by what failed.
-var goesOn = map[string]string{
-	"write":    "what was accepted waits in memory, and each call tries again",
-	"sync":     "a new file is begun",
-	"rotate":   "the log goes on in the same file and tries again",
-	"reopen":   "the log goes on in the file that is open and tries again",
-	"compress": "the backup stays as it is, and it is tried again",
-	"remove":   "it is tried again",
+func goesOn() map[string]string {
+	return map[string]string{
+		"write":    "what was accepted waits in memory, and each call tries again",
+		"sync":     "a new file is begun",
+		"rotate":   "the log goes on in the same file and tries again",
+		"reopen":   "the log goes on in the file that is open and tries again",
+		"compress": "the backup stays as it is, and it is tried again",
+		"remove":   "it is tried again",
+	}
 }
 
 func (e *Error) Error() string {
@@ -32,7 +34,7 @@ func (e *Error) Error() string {
 	if e.AtRisk > 0 {
 		risk = fmt.Sprintf(" (%d bytes at risk)", e.AtRisk)
 	}
-	return fmt.Sprintf("holdfast: %s %s%s: %v; %s", e.Op, e.Path, risk, e.Err, goesOn[e.Op])
+	return fmt.Sprintf("holdfast: %s %s%s: %v; %s", e.Op, e.Path, risk, e.Err, goesOn()[e.Op])
 }
 
 // Unwrap returns what the system said.

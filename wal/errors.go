@@ -3,13 +3,14 @@ package wal
 import (
 	"errors"
 	"fmt"
-	"os"
+
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 var (
 	// ErrClosed is the error of calls after Close that need the files. It is that of calls that
 	// Close released while they waited, too. errors.Is(ErrClosed, os.ErrClosed) is true.
-	ErrClosed = fmt.Errorf("wal: log is closed: %w", os.ErrClosed)
+	ErrClosed error = sys.Closed("wal: log is closed")
 
 	// ErrLocked is the error of an Open or Scan of a log that is open, here or in another
 	// process. Systems without flock(2) don't notice it.

@@ -6,9 +6,6 @@ import (
 	"reflect"
 )
 
-// joined is the type of joined errors. An error of another type may have a text of its own.
-var joined = reflect.TypeOf(errors.Join(errors.ErrUnsupported))
-
 // Join joins the errors, and those that were joined in them, and drops repetitions: what
 // failed in the background mostly fails again in Close.
 func Join(errs ...error) error {
@@ -21,8 +18,9 @@ func Join(errs ...error) error {
 		}
 	}
 	for _, err := range errs {
-		if reflect.TypeOf(err) == joined {
-			for _, one := range err.(interface{ Unwrap() []error }).Unwrap() {
+		// An error of another type than joined ones may have a text of its own.
+		if many, ok := err.(interface{ Unwrap() []error }); ok && reflect.TypeOf(err) == reflect.TypeOf(errors.Join(errors.ErrUnsupported)) {
+			for _, one := range many.Unwrap() {
 				add(one)
 			}
 		} else {

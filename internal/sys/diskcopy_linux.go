@@ -58,8 +58,8 @@ func (Disk) AllocatesFaster(fd int) bool {
 func (Disk) Clone(to, from int) error { return unix.IoctlFileClone(to, from) }
 
 // SharesFaster reports whether it was measured that a file system shares the bytes of a
-// small file faster than it writes them. That is btrfs, where what is written is put
-// into its trees later, while the next files wait for these. A device that is not
+// small file faster than it writes them. They share room that was never written, too. That is btrfs, where what
+// is written is put into its trees later, while the next files wait for these. A device that is not
 // anonymous, of major number 0, is none of btrfs, and fd is not asked.
 func (Disk) SharesFaster(fd int, device uint64) bool {
 	if unix.Major(device) != 0 {

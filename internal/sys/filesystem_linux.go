@@ -2,14 +2,13 @@ package sys
 
 import (
 	"fmt"
-	"sync"
 
 	"golang.org/x/sys/unix"
 )
 
-// fileSystems names the file systems by the magic number that statfs gives. A program that
-// never asks does not make it at its start.
-var fileSystems = sync.OnceValue(func() map[int64]string {
+// fileSystems names the file systems by the magic number that statfs gives. It is
+// made for each question: a program asks a few times, and most ask none.
+func fileSystems() map[int64]string {
 	return map[int64]string{
 		unix.AFS_FS_MAGIC:          "afs",
 		unix.BCACHEFS_SUPER_MAGIC:  "bcachefs",
@@ -43,7 +42,7 @@ var fileSystems = sync.OnceValue(func() map[int64]string {
 		0x5346544e:                 "ntfs",
 		0x7366746e:                 "ntfs3",
 	}
-})
+}
 
 // FileSystem returns the name of the file system that holds dir, or its magic
 // number in hexadecimal (0x…) where the number has no known name.

@@ -2,7 +2,6 @@ package sys
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,7 +10,24 @@ import (
 
 // ErrNoProc says that attributes can't be looked at because proc is not mounted and the
 // kernel is older than Linux 6.13. It is [errors.ErrUnsupported] too.
-var ErrNoProc = fmt.Errorf("its attributes can't be looked at: proc is not mounted: %w", errors.ErrUnsupported)
+var ErrNoProc error = noProc{}
+
+type noProc struct{}
+
+func (noProc) Error() string {
+	return "its attributes can't be looked at: proc is not mounted: " + errors.ErrUnsupported.Error()
+}
+
+func (noProc) Unwrap() error { return errors.ErrUnsupported }
+
+// A Closed is the text of an error that is [os.ErrClosed] too. fmt.Errorf would make it before
+// main, in each program that imports the package.
+type Closed string
+
+func (e Closed) Error() string { return string(e) + ": " + os.ErrClosed.Error() }
+
+// Unwrap returns [os.ErrClosed].
+func (Closed) Unwrap() error { return os.ErrClosed }
 
 // A Name is a path as the kernel takes it, with a zero byte behind it, so that a
 // call needs no copy. The zero Name is none.

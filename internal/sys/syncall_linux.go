@@ -5,7 +5,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -60,10 +59,10 @@ func (Disk) SyncsAll(fd int) bool {
 	return false
 }
 
-var syncfsReports = sync.OnceValue(func() bool {
+func syncfsReports() bool {
 	var u unix.Utsname
 	return unix.Uname(&u) == nil && releaseAtLeast(unix.ByteSliceToString(u.Release[:]), 5, 17)
-})
+}
 
 // releaseAtLeast reads a kernel's release, such as 6.1.0-18-amd64.
 func releaseAtLeast(release string, major, minor int) bool {

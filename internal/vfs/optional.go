@@ -97,7 +97,8 @@ type Cloner interface {
 	// Clone makes a file share all bytes of another: FICLONE.
 	Clone(to, from int) error
 	// SharesFaster reports whether Clone of a small file is faster than a write, on the
-	// file system of a device that has the file fd.
+	// file system of a device that has the file fd. There Clone shares room that was never
+	// written, too.
 	SharesFaster(fd int, device uint64) bool
 }
 

@@ -33,7 +33,9 @@ func (n Need) MarshalText() ([]byte, error) { return []byte(n.String()), nil }
 func (t Term) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // keys name the value of a finding with its unit.
-var keys = map[Unit]string{Time: "value_ns", Bytes: "value_bytes", Records: "value_per_s", Stream: "value_bytes_per_s", Share: "value_cpu_percent"}
+func keys() map[Unit]string {
+	return map[Unit]string{Time: "value_ns", Bytes: "value_bytes", Records: "value_per_s", Stream: "value_bytes_per_s", Share: "value_cpu_percent"}
+}
 
 // MarshalJSON writes the value under a key that carries its unit.
 func (f Finding) MarshalJSON() ([]byte, error) {
@@ -43,7 +45,7 @@ func (f Finding) MarshalJSON() ([]byte, error) {
 		if f.Unit == Share {
 			scale = 100
 		}
-		out[keys[f.Unit]], out["best_"+keys[f.Unit]] = float64(f.Value)/scale, float64(f.Best)/scale
+		out[keys()[f.Unit]], out["best_"+keys()[f.Unit]] = float64(f.Value)/scale, float64(f.Best)/scale
 	}
 	if m := f.Margin(); !math.IsNaN(m) {
 		out["margin"] = figure.Number(m)

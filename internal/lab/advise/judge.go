@@ -233,7 +233,7 @@ func findRate(t Term, r figure.Row) Finding {
 
 // findTime takes a percentile only where there are samples for it.
 func findTime(t Term, r figure.Row) Finding {
-	q, ok := r.Quantile(cmp.Or(percentiles[t.Of], 1))
+	q, ok := r.Quantile(cmp.Or(percentiles()[t.Of], 1))
 	switch {
 	case t.Of == Max && r.Cell.Rate == 0 && r.Cell.LatencyStride > 1:
 		return without(NotKnown, fmt.Sprintf("only one in %d Writes was timed", r.Cell.LatencyStride))
@@ -271,7 +271,7 @@ func (f *Finding) doubt(t Term, r figure.Row, all figure.Figures, load []figure.
 		}
 	}
 	part, most, err := all.Longer(like, time.Duration(t.Limit))
-	if allowed := 1 - cmp.Or(percentiles[t.Of], 1); err == nil && most > allowed {
+	if allowed := 1 - cmp.Or(percentiles()[t.Of], 1); err == nil && most > allowed {
 		f.Verdict = NotKnown
 		f.How += fmt.Sprintf("; with like policies %.2g %% of the Writes took longer than %s, and up to %.2g %% may", part*100, t.Unit.text(t.Limit), most*100)
 	}

@@ -344,10 +344,12 @@ func (n Need) Records(recordBytes int64) float64 {
 func (n Need) Rarest() float64 {
 	rarest := 0.0
 	for _, t := range n {
-		rarest = max(rarest, percentiles[t.Of])
+		rarest = max(rarest, percentiles()[t.Of])
 	}
 	return rarest
 }
 
 // percentiles are the times of Writes that a need can limit, but for the longest.
-var percentiles = map[Quantity]float64{P50: 0.5, P90: 0.9, P99: 0.99, P999: 0.999}
+func percentiles() map[Quantity]float64 {
+	return map[Quantity]float64{P50: 0.5, P90: 0.9, P99: 0.99, P999: 0.999}
+}

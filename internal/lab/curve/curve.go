@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/lab/chart"
 	"github.com/holdfast-go/holdfast/internal/lab/figure"
@@ -60,7 +58,7 @@ func sweeps(f figure.Figures) (pictures []chart.Dots) {
 		}
 	}
 	for _, size := range sizes {
-		d := chart.Dots{Title: fmt.Sprintf("records of %v a second, by policy", holdfast.Size(size)), Scale: thousands}
+		d := chart.Dots{Title: fmt.Sprintf("records of %v a second, by policy", holdfast.Size(size)), Scale: chart.Count}
 		at := map[holdfast.Policy]int{}
 		for _, g := range f.Groups {
 			if g.Group != "" || g.Paced || g.RecordBytes != size {
@@ -81,9 +79,6 @@ func sweeps(f figure.Figures) (pictures []chart.Dots) {
 	}
 	return pictures
 }
-
-// thousands writes a power of ten: 1, 10, 100, 1k.
-func thousands(x float64) string { return strings.ReplaceAll(humanize.SIWithDigits(x, 0, ""), " ", "") }
 
 // series names what the loads of one picture differ in.
 func series(l figure.Load) string {

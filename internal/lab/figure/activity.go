@@ -34,26 +34,28 @@ type cause struct {
 	enough float64 // the part of the elapsed time that is too much
 }
 
-var causes = []cause{
-	{
-		code: "busy", what: "other programs took %.2f CPUs while nothing was synced", cure: "stop other programs, then run it again",
-		spent: others, least: othersLeast, enough: othersDoubtful,
-		// In the background the kernel does little for these. So CPU time that is not ours is
-		// other programs'.
-		of: func(c result.Cell) bool { return c.Empty || c.Policy.Sync.Mode == holdfast.SyncNever },
-	},
-	{
-		code: "stolen", what: "the host took %.2f CPUs away", cure: "measure on a host that is less busy, or with CPUs of your own",
-		spent: known(func(a machine.Activity) *time.Duration { return a.CPUSteal }), least: othersLeast, enough: othersDoubtful,
-	},
-	{
-		code: "throttled", what: "the control group's quota made CPUs stand still (%.2f of the time)", cure: "raise the CPU limit (cpu.max), or write with fewer goroutines",
-		spent: known(func(a machine.Activity) *time.Duration { return a.Throttled }),
-	},
-	{
-		code: "memory-short", what: "tasks waited for memory (%.2f of the time)", cure: "free memory, or raise the memory limit",
-		spent: known(func(a machine.Activity) *time.Duration { return a.MemoryPressure }), enough: memoryDoubtful,
-	},
+func causes() []cause {
+	return []cause{
+		{
+			code: "busy", what: "other programs took %.2f CPUs while nothing was synced", cure: "stop other programs, then run it again",
+			spent: others, least: othersLeast, enough: othersDoubtful,
+			// In the background the kernel does little for these. So CPU time that is not ours is
+			// other programs'.
+			of: func(c result.Cell) bool { return c.Empty || c.Policy.Sync.Mode == holdfast.SyncNever },
+		},
+		{
+			code: "stolen", what: "the host took %.2f CPUs away", cure: "measure on a host that is less busy, or with CPUs of your own",
+			spent: known(func(a machine.Activity) *time.Duration { return a.CPUSteal }), least: othersLeast, enough: othersDoubtful,
+		},
+		{
+			code: "throttled", what: "the control group's quota made CPUs stand still (%.2f of the time)", cure: "raise the CPU limit (cpu.max), or write with fewer goroutines",
+			spent: known(func(a machine.Activity) *time.Duration { return a.Throttled }),
+		},
+		{
+			code: "memory-short", what: "tasks waited for memory (%.2f of the time)", cure: "free memory, or raise the memory limit",
+			spent: known(func(a machine.Activity) *time.Duration { return a.MemoryPressure }), enough: memoryDoubtful,
+		},
+	}
 }
 
 // others returns the CPU time that was not ours during a trial.
@@ -80,9 +82,9 @@ func known(of func(machine.Activity) *time.Duration) func(*result.Trial) (time.D
 
 // warnOfActivity reports what else the machine did, and in which rounds.
 func (f Figures) warnOfActivity() []Warning {
-	of := make([][]Warning, len(causes))
+	of := make([][]Warning, len(causes()))
 	var all sync.WaitGroup // each looks at every trial
-	for i, c := range causes {
+	for i, c := range causes() {
 		all.Go(func() { of[i] = c.warn(f.cellsOf(c)) })
 	}
 	all.Wait()

@@ -101,26 +101,30 @@ func (m mounted) shared() bool {
 
 // mountFlags are the options of a mount and of a file system that mount(2) takes
 // as flags: Linux's fs/proc_namespace.c shows them so.
-var mountFlags = map[string]uintptr{
-	"rw":          0,
-	"ro":          unix.MS_RDONLY,
-	"nosuid":      unix.MS_NOSUID,
-	"nodev":       unix.MS_NODEV,
-	"noexec":      unix.MS_NOEXEC,
-	"noatime":     unix.MS_NOATIME,
-	"nodiratime":  unix.MS_NODIRATIME,
-	"relatime":    unix.MS_RELATIME,
-	"nosymfollow": unix.MS_NOSYMFOLLOW,
+func mountFlags() map[string]uintptr {
+	return map[string]uintptr{
+		"rw":          0,
+		"ro":          unix.MS_RDONLY,
+		"nosuid":      unix.MS_NOSUID,
+		"nodev":       unix.MS_NODEV,
+		"noexec":      unix.MS_NOEXEC,
+		"noatime":     unix.MS_NOATIME,
+		"nodiratime":  unix.MS_NODIRATIME,
+		"relatime":    unix.MS_RELATIME,
+		"nosymfollow": unix.MS_NOSYMFOLLOW,
+	}
 }
 
-var superFlags = map[string]uintptr{
-	"rw":       0,
-	"ro":       unix.MS_RDONLY,
-	"sync":     unix.MS_SYNCHRONOUS,
-	"dirsync":  unix.MS_DIRSYNC,
-	"mand":     unix.MS_MANDLOCK,
-	"lazytime": unix.MS_LAZYTIME,
-	"seclabel": 0, // SELinux shows it and sets it by itself
+func superFlags() map[string]uintptr {
+	return map[string]uintptr{
+		"rw":       0,
+		"ro":       unix.MS_RDONLY,
+		"sync":     unix.MS_SYNCHRONOUS,
+		"dirsync":  unix.MS_DIRSYNC,
+		"mand":     unix.MS_MANDLOCK,
+		"lazytime": unix.MS_LAZYTIME,
+		"seclabel": 0, // SELinux shows it and sets it by itself
+	}
 }
 
 // A mountCall is what brings a mount back: the arguments of mount(2).
@@ -146,7 +150,7 @@ func mountAgain(m mounted) (mountCall, error) {
 		return how, errors.New("its mount is read-only and the file system is not, or the other way about (after an error on the disk, perhaps: see dmesg), which mount(2) can't repeat")
 	}
 	for _, option := range m.Options {
-		flag, ok := mountFlags[option]
+		flag, ok := mountFlags()[option]
 		if !ok {
 			return how, fmt.Errorf("its mount option %s can't be repeated by mount(2)", option)
 		}
@@ -173,7 +177,7 @@ func mountAgain(m mounted) (mountCall, error) {
 // others are data, with a comma between two of them.
 func (m mounted) dataAndFlags() (data []string, flags uintptr, err error) {
 	for _, option := range m.Super {
-		flag, ok := superFlags[option]
+		flag, ok := superFlags()[option]
 		switch {
 		case ok:
 			flags |= flag

@@ -15,11 +15,11 @@ const appendPaths = 12
 // Workload append is goroutines that append to more paths than there are descriptors for, all to each. The first
 // path gets half of the records, so that they meet there. Workload append-mounted has enough descriptors, so that a whole
 // file system is synced, which some of the files are not on.
-func init() {
+func (all *catalogue) append() {
 	const writers = 3
 	appending := func(name, about string, descriptors int, mounted ...string) {
 		options := func(p holdfast.Policy) files.Options { return files.Options{Policy: p, Handles: descriptors} }
-		workloads = append(workloads, &Workload{Name: name, About: about, InMemory: len(mounted) > 0, Mounted: mounted,
+		*all = append(*all, &Workload{Name: name, About: about, InMemory: len(mounted) > 0, Mounted: mounted,
 			Cleans: true, Targets: func(holdfast.Policy) (all []Target) {
 				for id := range writers * appendPaths {
 					all = append(all, Target{ID: uint32(id), Path: fmt.Sprintf("a%d", id%appendPaths)})

@@ -15,8 +15,8 @@ import (
 // loses nothing and each of the others is caught.
 type control struct{ name, about, finds string }
 
-func init() {
-	workloads = append(workloads,
+func (all *catalogue) controls() {
+	*all = append(*all,
 		control{"plain-private", "a temporary of mode 0600, and a rename in the directory that was opened", "correct"}.attacked(0o600, true),
 		control{"liar-open", "others may read its temporary", "readable"}.attacked(0o644, true),
 		control{"liar-path", "finds its temporary by the directory's path again", "temporaries"}.attacked(0o600, false),

@@ -15,7 +15,7 @@ import (
 )
 
 // They copy new versions of files over old ones. They need real files.
-func init() {
+func (all *catalogue) copy() {
 	copying := func(name, about string, count, size int, o filecopy.Options) *Workload {
 		return &Workload{Name: name, About: about, Files: true, Tidy: !o.Resume,
 			Policies: []holdfast.Policy{holdfast.Unbuffered(), holdfast.Durable(), holdfast.EachDurable()},
@@ -35,7 +35,7 @@ func init() {
 				return r.copies(count, size, o)
 			}}
 	}
-	workloads = append(workloads,
+	*all = append(*all,
 		copying("copy-atomic", "filecopy.File, atomic", 1, 300<<10, filecopy.Options{Atomic: true}),
 		copying("copy-tree", "filecopy.All of 6 files", 6, 60<<10, filecopy.Options{}),
 		copying("copy-resume", "filecopy.File of 8 MiB, which goes on after a kill", 1, 8<<20, filecopy.Options{Resume: true, Method: filecopy.ReadWrite}))

@@ -21,9 +21,9 @@ import (
 
 // Workload rotate is several goroutines that write to one log. It rotates after a few records, and
 // compresses its backups.
-func init() {
+func (all *catalogue) rotate() {
 	const writers = 3
-	workloads = append(workloads, &Workload{Name: "rotate", About: "three goroutines, one rotate.File: small files, compressed backups", Files: true,
+	*all = append(*all, &Workload{Name: "rotate", About: "three goroutines, one rotate.File: small files, compressed backups", Files: true,
 		Targets: func(p holdfast.Policy) []Target {
 			all := streamTargets("app.log", writers)(p)
 			for i := range all {

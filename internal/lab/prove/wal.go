@@ -16,9 +16,9 @@ import (
 
 // Workload wal opens a log again and again, fills segments, and truncates both ends. Nobody else may
 // read its files. The versions of each target are records of the one log.
-func init() {
+func (all *catalogue) wal() {
 	const targets = 4
-	workloads = append(workloads, &Workload{Name: "wal", About: "wal.Log, which is opened anew after every 8 records", Files: true,
+	*all = append(*all, &Workload{Name: "wal", About: "wal.Log, which is opened anew after every 8 records", Files: true,
 		// Under the first one a record is written when it is appended, so that Wait calls fdatasync. The others write and sync in one call.
 		Policies: []holdfast.Policy{holdfast.Unbuffered(), holdfast.Durable(), holdfast.EachDurable()},
 		Targets: func(holdfast.Policy) (all []Target) {

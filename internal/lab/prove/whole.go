@@ -13,7 +13,7 @@ import (
 
 // WriteAll in each of its modes, a batch of files after the other. One workload makes a directory for
 // each batch too.
-func init() {
+func (all *catalogue) whole() {
 	const batch = 4
 	for _, name := range []string{"create", "create-dirs", "truncate", "append", "replace"} {
 		var mode files.Mode
@@ -33,7 +33,7 @@ func init() {
 		if mode == files.Truncate || mode == files.Append { // the others give names
 			mounted = []string{path(1)}
 		}
-		workloads = append(workloads, &Workload{
+		*all = append(*all, &Workload{
 			Name: "whole-" + name, About: fmt.Sprintf("files.WriteAll of %d files, mode %v", batch, mode), Mounted: mounted,
 			Slow: slow, Cleans: true, Files: dirs, // the disk in memory has one directory
 			Targets: func(p holdfast.Policy) (targets []Target) {
@@ -48,12 +48,12 @@ func init() {
 			Loss: func(holdfast.Policy) holdfast.Loss {
 				return holdfast.Loss{Power: holdfast.Bound{Bytes: holdfast.Unlimited, Time: holdfast.Unlimited}}
 			},
-			Run: func(r *Run) error { return writeWhole(r, mode, paths, batch, path) },
+			Run: func(r *Run) error { return r.writeWhole(mode, paths, batch, path) },
 		})
 	}
 }
 
-func writeWhole(r *Run, mode files.Mode, paths, batch int, path func(id uint32) string) (err error) {
+func (r *Run) writeWhole(mode files.Mode, paths, batch int, path func(id uint32) string) (err error) {
 	set, err := r.Set(files.Options{Policy: r.Policy, Handles: 8, Workers: 2, MkdirAll: mode == files.Create})
 	if err != nil {
 		return err

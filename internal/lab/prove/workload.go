@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -11,7 +12,7 @@ import (
 )
 
 // A Workload is a program that writes and says what it knows of it. To add one, write it in a
-// file of its own that adds it to those of [Workloads].
+// file of its own, as a method of catalogue.
 //
 // Run is run again on what a crash has left: it reads that with its System, and goes on.
 type Workload struct {
@@ -158,16 +159,31 @@ func (s *stream) accepted(p holdfast.Policy) {
 	}
 }
 
-// workloads is what the files of workloads have added.
-var workloads []*Workload
+// A catalogue is made when it is asked for first: most commands crash nothing.
+type catalogue []*Workload
+
+var workloads = sync.OnceValue(func() (all catalogue) {
+	all.append()
+	all.controls()
+	all.copy()
+	all.each()
+	all.rotate()
+	all.wal()
+	all.whole()
+	all.writer()
+	all.lanes()
+	all.enqueue()
+	all.create()
+	return all
+})
 
 // Workloads are all, controls included.
-func Workloads() []*Workload { return workloads }
+func Workloads() []*Workload { return workloads() }
 
 // Find returns the workload of a name, or nil.
 func Find(name string) *Workload {
-	if i := slices.IndexFunc(workloads, func(w *Workload) bool { return w.Name == name }); i >= 0 {
-		return workloads[i]
+	if i := slices.IndexFunc(workloads(), func(w *Workload) bool { return w.Name == name }); i >= 0 {
+		return workloads()[i]
 	}
 	return nil
 }

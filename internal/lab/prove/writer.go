@@ -14,9 +14,9 @@ const log0 = "log"
 
 // Workload writer is several goroutines that write to one Writer. Now and then one of them calls
 // Flush or Sync.
-func init() {
+func (all *catalogue) writer() {
 	const writers = 3
-	workloads = append(workloads, &Workload{Name: "writer", About: "three goroutines, one Writer: Write, Flush, Sync",
+	*all = append(*all, &Workload{Name: "writer", About: "three goroutines, one Writer: Write, Flush, Sync",
 		Cleans: true, Targets: streamTargets(log0, writers),
 		Run: func(r *Run) error {
 			return r.onWriter(writers, func(w *holdfast.Writer, s *stream) error {
@@ -30,9 +30,9 @@ func init() {
 }
 
 // Workload lanes is a Lane for each goroutine.
-func init() {
+func (all *catalogue) lanes() {
 	const writers = 4
-	workloads = append(workloads, &Workload{Name: "lanes", About: "four Lanes of one Writer",
+	*all = append(*all, &Workload{Name: "lanes", About: "four Lanes of one Writer",
 		Cleans: true, Targets: streamTargets(log0, writers),
 		Run: func(r *Run) error {
 			if r.Policy.Buffer > 0 && r.Seed%2 == 0 {
@@ -54,9 +54,9 @@ func init() {
 }
 
 // Workload enqueue gives records without waiting, and waits for some, or looks at Durable.
-func init() {
+func (all *catalogue) enqueue() {
 	const writers = 2
-	workloads = append(workloads, &Workload{Name: "enqueue", About: "Enqueue, then WaitDurable or a look at Durable",
+	*all = append(*all, &Workload{Name: "enqueue", About: "Enqueue, then WaitDurable or a look at Durable",
 		Cleans: true, Targets: streamTargets(log0, writers),
 		Run: func(r *Run) error {
 			waiting := make([][]int64, writers) // ends of the records that are not durable yet
@@ -90,9 +90,9 @@ func init() {
 }
 
 // Workload create makes new files, each with one record.
-func init() {
+func (all *catalogue) create() {
 	const paths = 40
-	workloads = append(workloads, &Workload{Name: "create", About: "holdfast.Create of 40 files", Files: true, Slow: 2 * time.Millisecond,
+	*all = append(*all, &Workload{Name: "create", About: "holdfast.Create of 40 files", Files: true, Slow: 2 * time.Millisecond,
 		Targets: func(p holdfast.Policy) (all []Target) {
 			for id := range uint32(paths) {
 				all = append(all, Target{ID: id, Path: fmt.Sprint("n", id), Object: true, Synced: p.Sync.Mode != holdfast.SyncNever})

@@ -37,7 +37,9 @@ type column struct {
 	raw    string // the column of the CSV export that it is made from; empty: made from several, or from none
 }
 
-var policyColumn = column{head: "policy", isWord: true, isCode: true, raw: "policy", cell: func(r figure.Row) string { return r.Cell.Policy.String() }}
+var policyColumn = column{head: "policy", isWord: true, isCode: true, raw: "policy", cell: policyText}
+
+func policyText(r figure.Row) string { return r.Cell.Policy.String() }
 
 // groupColumns are those of the table of a group. The notes say which of them are of a trial
 // and which of a record.
@@ -108,23 +110,25 @@ func interval(s figure.Summary) string {
 }
 
 // usageColumns are where the time of a trial goes, and what else the process used.
-var usageColumns = []column{
-	policyColumn,
-	stage("open", func(s figure.Stages) figure.Number { return s.Open }),
-	stage("write", func(s figure.Stages) figure.Number { return s.Write }),
-	stage("flush", func(s figure.Stages) figure.Number { return s.Flush }),
-	stage("sync", func(s figure.Stages) figure.Number { return s.Sync }),
-	stage("close", func(s figure.Stages) figure.Number { return s.Close }),
-	{head: "user CPU a record", raw: "user_cpu_ns", cell: func(r figure.Row) string { return nanoseconds(float64(r.PerRecord.User)) }},
-	{head: "system CPU a record", raw: "system_cpu_ns", cell: func(r figure.Row) string { return nanoseconds(float64(r.PerRecord.System)) }},
-	{head: "buffers in memory", cell: func(r figure.Row) string { return r.Memory.String() }},
-	{head: "voluntary switches a record", cell: func(r figure.Row) string { return calls(r.PerRecord.VoluntarySwitches) }},
-	{head: "involuntary switches", cell: func(r figure.Row) string { return calls(r.PerRecord.ForcedSwitches) }},
-	{head: "minor faults", cell: func(r figure.Row) string { return calls(r.PerRecord.MinorFaults) }},
-	{head: "major faults", cell: func(r figure.Row) string { return calls(r.PerRecord.MajorFaults) }},
-	{head: "blocks read", cell: func(r figure.Row) string { return calls(r.PerRecord.BlocksIn) }},
-	{head: "blocks written", cell: func(r figure.Row) string { return calls(r.PerRecord.BlocksOut) }},
-	{head: "allocated bytes a record", cell: func(r figure.Row) string { return calls(r.PerRecord.Allocated) }},
+func usageColumns() []column {
+	return []column{
+		policyColumn,
+		stage("open", func(s figure.Stages) figure.Number { return s.Open }),
+		stage("write", func(s figure.Stages) figure.Number { return s.Write }),
+		stage("flush", func(s figure.Stages) figure.Number { return s.Flush }),
+		stage("sync", func(s figure.Stages) figure.Number { return s.Sync }),
+		stage("close", func(s figure.Stages) figure.Number { return s.Close }),
+		{head: "user CPU a record", raw: "user_cpu_ns", cell: func(r figure.Row) string { return nanoseconds(float64(r.PerRecord.User)) }},
+		{head: "system CPU a record", raw: "system_cpu_ns", cell: func(r figure.Row) string { return nanoseconds(float64(r.PerRecord.System)) }},
+		{head: "buffers in memory", cell: func(r figure.Row) string { return r.Memory.String() }},
+		{head: "voluntary switches a record", cell: func(r figure.Row) string { return calls(r.PerRecord.VoluntarySwitches) }},
+		{head: "involuntary switches", cell: func(r figure.Row) string { return calls(r.PerRecord.ForcedSwitches) }},
+		{head: "minor faults", cell: func(r figure.Row) string { return calls(r.PerRecord.MinorFaults) }},
+		{head: "major faults", cell: func(r figure.Row) string { return calls(r.PerRecord.MajorFaults) }},
+		{head: "blocks read", cell: func(r figure.Row) string { return calls(r.PerRecord.BlocksIn) }},
+		{head: "blocks written", cell: func(r figure.Row) string { return calls(r.PerRecord.BlocksOut) }},
+		{head: "allocated bytes a record", cell: func(r figure.Row) string { return calls(r.PerRecord.Allocated) }},
+	}
 }
 
 func stage(head string, of func(figure.Stages) figure.Number) column {

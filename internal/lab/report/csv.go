@@ -28,7 +28,9 @@ const notTidy = " samples hdr_histogram values turns_ns "
 
 // cellNames are the keys of a cell that a trial has too. In a row they have another name,
 // or are left out.
-var cellNames = map[string]string{"name": "", "records": "records_planned", "steady": "steady_asked"}
+func cellNames() map[string]string {
+	return map[string]string{"name": "", "records": "records_planned", "steady": "steady_asked"}
+}
 
 // columnsOf returns the columns of a struct of the results, with those of the
 // structs in it.
@@ -44,7 +46,7 @@ func columnsOf(t reflect.Type, prefix string) []csvColumn {
 		switch {
 		case !field.IsExported():
 		case strings.Contains(notTidy, " "+key+" ") && key != "" || key == "-":
-		case inner.Kind() == reflect.Struct && !inner.Implements(textMarshaler): // else it is one text
+		case inner.Kind() == reflect.Struct && !inner.Implements(reflect.TypeFor[encoding.TextMarshaler]()): // else it is one text
 			below := prefix
 			if !field.Anonymous {
 				below += key + "_"
@@ -59,8 +61,6 @@ func columnsOf(t reflect.Type, prefix string) []csvColumn {
 	}
 	return columns
 }
-
-var textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
 
 // appendText appends the column's value in v; what the results leave out is empty.
 func (c csvColumn) appendText(to []byte, v reflect.Value) []byte {
@@ -127,7 +127,7 @@ func valueNames(trials ...*result.Trial) []string {
 func writeCSV(w io.Writer, run result.Run) error {
 	table, out := tidyTable{trial: columnsOf(reflect.TypeFor[result.Trial](), ""), values: valueNames(run.Trials...)}, csv.NewWriter(w)
 	for _, c := range columnsOf(reflect.TypeFor[result.Cell](), "") {
-		if name, ok := cellNames[c.name]; ok {
+		if name, ok := cellNames()[c.name]; ok {
 			c.name = name
 		}
 		if c.name != "" {

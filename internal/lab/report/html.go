@@ -206,11 +206,11 @@ func (s sheet) groupPage(g figure.Group) page.Section {
 	}
 	p := page.Section{Title: title(g.Load), Tables: []page.Table{table(inPage.of(groupColumns, g.Load), g.Rows)}}
 	if g.Steady {
-		steady := table(inPage.of(steadyColumns, g.Load), steadied(g))
+		steady := table(inPage.of(steadyColumns(), g.Load), steadied(g))
 		steady.Name, steady.Text = p.Title+", steady", "How the throughput of the long trials came to rest."
 		p.Tables = append(p.Tables, steady)
 	}
-	usage := table(inPage.of(usageColumns, g.Load), g.Rows)
+	usage := table(inPage.of(usageColumns(), g.Load), g.Rows)
 	usage.Name, usage.Text = p.Title+", usage", "Where a trial's time goes, and what else the process used; medians of the trials, blocks of 512 bytes."
 	p.Tables = append(p.Tables, usage)
 	return p

@@ -10,18 +10,20 @@ import (
 
 // steadyColumns show how the throughput of a group's long trials became steady. Their rows have
 // a steadiness.
-var steadyColumns = []column{
-	policyColumn,
-	{head: "first second", cell: func(r figure.Row) string { return perSecond(r.Steadiness.First) }},
-	{head: "when steady", cell: func(r figure.Row) string { return perSecond(r.Steadiness.Throughput) }},
-	{head: "of first", long: "of the first", rank: 2, cell: func(r figure.Row) string { return share(r.Steadiness.Throughput, r.Steadiness.First) }},
-	{head: "after", long: "steady after", rank: 1, cell: func(r figure.Row) string { return nanoseconds(float64(r.Steadiness.After)) }},
-	{head: "in memory", long: "waited in memory", rank: 4, cell: func(r figure.Row) string {
-		return "up to " + mebibytes(figure.Number(r.Steadiness.Unwritten)) + " MiB"
-	}},
-	{head: "slowed", long: "samples in which writers were slowed", rank: 3, cell: func(r figure.Row) string {
-		return fmt.Sprintf("%d of %d", r.Steadiness.Throttled, r.Steadiness.Samples)
-	}},
+func steadyColumns() []column {
+	return []column{
+		policyColumn,
+		{head: "first second", cell: func(r figure.Row) string { return perSecond(r.Steadiness.First) }},
+		{head: "when steady", cell: func(r figure.Row) string { return perSecond(r.Steadiness.Throughput) }},
+		{head: "of first", long: "of the first", rank: 2, cell: func(r figure.Row) string { return share(r.Steadiness.Throughput, r.Steadiness.First) }},
+		{head: "after", long: "steady after", rank: 1, cell: func(r figure.Row) string { return nanoseconds(float64(r.Steadiness.After)) }},
+		{head: "in memory", long: "waited in memory", rank: 4, cell: func(r figure.Row) string {
+			return "up to " + mebibytes(figure.Number(r.Steadiness.Unwritten)) + " MiB"
+		}},
+		{head: "slowed", long: "samples in which writers were slowed", rank: 3, cell: func(r figure.Row) string {
+			return fmt.Sprintf("%d of %d", r.Steadiness.Throttled, r.Steadiness.Samples)
+		}},
+	}
 }
 
 // steadied are the rows that have a steadiness.

@@ -92,7 +92,7 @@ func (s sheet) textGroups(b *strings.Builder) {
 		if !g.Steady {
 			continue
 		}
-		fmt.Fprintf(b, "\n%s\n", groupText(inText.of(steadyColumns, g.Load), steadied(g), s.columns))
+		fmt.Fprintf(b, "\n%s\n", groupText(inText.of(steadyColumns(), g.Load), steadied(g), s.columns))
 	}
 }
 

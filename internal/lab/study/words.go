@@ -7,8 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
+	"github.com/holdfast-go/holdfast/internal/lab/amount"
 	"github.com/holdfast-go/holdfast/internal/lab/stat"
 )
 
@@ -53,7 +52,7 @@ func Digits(x float64) string {
 	case math.IsNaN(x):
 		return Dash
 	case math.Abs(x) >= 999.5:
-		return humanize.Comma(int64(math.Round(x)))
+		return amount.Grouped(int64(math.Round(x)))
 	}
 	text := strconv.FormatFloat(x, 'g', 3, 64)
 	if strings.Contains(text, "e-") {
@@ -71,7 +70,7 @@ func Whole(x float64) string {
 	if math.IsNaN(x) {
 		return Dash
 	}
-	return humanize.Comma(int64(math.Round(x)))
+	return amount.Grouped(int64(math.Round(x)))
 }
 
 // Percent prints a share: 99.8 %.

@@ -2,7 +2,11 @@
 
 package syscallfault
 
-import "golang.org/x/sys/unix"
+import (
+	"maps"
+
+	"golang.org/x/sys/unix"
+)
 
 // An operand says where a call names its file: a descriptor, or a path below a directory.
 type operand struct {
@@ -15,29 +19,33 @@ type operand struct {
 
 const none = -1
 
-// calls are those of all kinds, by their numbers.
-var calls = map[int32]operand{
-	unix.SYS_WRITE:           {Write, "write", none, none, 0},
-	unix.SYS_PWRITE64:        {Write, "pwrite64", none, none, 0},
-	unix.SYS_WRITEV:          {Write, "writev", none, none, 0},
-	unix.SYS_PWRITEV:         {Write, "pwritev", none, none, 0},
-	unix.SYS_PWRITEV2:        {Write, "pwritev2", none, none, 0},
-	unix.SYS_SENDFILE:        {Write, "sendfile", none, none, 0},
-	unix.SYS_SPLICE:          {Write, "splice", none, none, 2},
-	unix.SYS_COPY_FILE_RANGE: {Write, "copy_file_range", none, none, 2},
-	unix.SYS_FSYNC:           {Sync, "fsync", none, none, 0},
-	unix.SYS_FDATASYNC:       {Sync, "fdatasync", none, none, 0},
-	unix.SYS_SYNCFS:          {Sync, "syncfs", none, none, 0},
-	unix.SYS_SYNC_FILE_RANGE: {Sync, "sync_file_range", none, none, 0},
-	unix.SYS_OPENAT:          {Open, "openat", 0, 1, none},
-	unix.SYS_OPENAT2:         {Open, "openat2", 0, 1, none},
-	unix.SYS_RENAMEAT:        {Rename, "renameat", 2, 3, none},
-	unix.SYS_RENAMEAT2:       {Rename, "renameat2", 2, 3, none},
-	unix.SYS_LINKAT:          {Link, "linkat", 2, 3, none},
-	unix.SYS_SYMLINKAT:       {Link, "symlinkat", 1, 2, none},
-	unix.SYS_UNLINKAT:        {Unlink, "unlinkat", 0, 1, none},
-	unix.SYS_CLOSE:           {Close, "close", none, none, 0},
-	unix.SYS_FALLOCATE:       {Allocate, "fallocate", none, none, 0},
-	unix.SYS_FTRUNCATE:       {Allocate, "ftruncate", none, none, 0},
-	unix.SYS_TRUNCATE:        {Allocate, "truncate", none, 0, none},
+// callsByNumber are those of all kinds.
+func callsByNumber() map[int32]operand {
+	all := map[int32]operand{
+		unix.SYS_WRITE:           {Write, "write", none, none, 0},
+		unix.SYS_PWRITE64:        {Write, "pwrite64", none, none, 0},
+		unix.SYS_WRITEV:          {Write, "writev", none, none, 0},
+		unix.SYS_PWRITEV:         {Write, "pwritev", none, none, 0},
+		unix.SYS_PWRITEV2:        {Write, "pwritev2", none, none, 0},
+		unix.SYS_SENDFILE:        {Write, "sendfile", none, none, 0},
+		unix.SYS_SPLICE:          {Write, "splice", none, none, 2},
+		unix.SYS_COPY_FILE_RANGE: {Write, "copy_file_range", none, none, 2},
+		unix.SYS_FSYNC:           {Sync, "fsync", none, none, 0},
+		unix.SYS_FDATASYNC:       {Sync, "fdatasync", none, none, 0},
+		unix.SYS_SYNCFS:          {Sync, "syncfs", none, none, 0},
+		unix.SYS_SYNC_FILE_RANGE: {Sync, "sync_file_range", none, none, 0},
+		unix.SYS_OPENAT:          {Open, "openat", 0, 1, none},
+		unix.SYS_OPENAT2:         {Open, "openat2", 0, 1, none},
+		unix.SYS_RENAMEAT:        {Rename, "renameat", 2, 3, none},
+		unix.SYS_RENAMEAT2:       {Rename, "renameat2", 2, 3, none},
+		unix.SYS_LINKAT:          {Link, "linkat", 2, 3, none},
+		unix.SYS_SYMLINKAT:       {Link, "symlinkat", 1, 2, none},
+		unix.SYS_UNLINKAT:        {Unlink, "unlinkat", 0, 1, none},
+		unix.SYS_CLOSE:           {Close, "close", none, none, 0},
+		unix.SYS_FALLOCATE:       {Allocate, "fallocate", none, none, 0},
+		unix.SYS_FTRUNCATE:       {Allocate, "ftruncate", none, none, 0},
+		unix.SYS_TRUNCATE:        {Allocate, "truncate", none, 0, none},
+	}
+	maps.Copy(all, olderCalls())
+	return all
 }

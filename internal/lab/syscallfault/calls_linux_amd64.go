@@ -1,14 +1,10 @@
 package syscallfault
 
-import (
-	"maps"
+import "golang.org/x/sys/unix"
 
-	"golang.org/x/sys/unix"
-)
-
-// The calls that newer architectures don't have.
-func init() {
-	maps.Copy(calls, map[int32]operand{
+// olderCalls are those that newer architectures don't have.
+func olderCalls() map[int32]operand {
+	return map[int32]operand{
 		unix.SYS_OPEN:    {Open, "open", none, 0, none},
 		unix.SYS_CREAT:   {Open, "creat", none, 0, none},
 		unix.SYS_RENAME:  {Rename, "rename", none, 1, none},
@@ -16,5 +12,5 @@ func init() {
 		unix.SYS_SYMLINK: {Link, "symlink", none, 1, none},
 		unix.SYS_UNLINK:  {Unlink, "unlink", none, 0, none},
 		unix.SYS_RMDIR:   {Unlink, "rmdir", none, 0, none},
-	})
+	}
 }

@@ -172,6 +172,7 @@ const maxLinks = 128
 type Supervisor struct {
 	dir      string
 	at       func(*Call)
+	calls    map[int32]operand
 	listener int
 	thread   atomic.Int32 // that serves
 	stopping atomic.Bool
@@ -268,7 +269,7 @@ func Start(cmd *exec.Cmd, dir string, kinds []Kind, at func(*Call)) (*Supervisor
 	if err != nil {
 		_ = cmd.Process.Kill() // it has not become the program
 	}
-	s := &Supervisor{dir: dir, at: at, links: map[link]int{}, counts: map[Kind]int{}, done: make(chan struct{})}
+	s := &Supervisor{dir: dir, at: at, calls: callsByNumber(), links: map[link]int{}, counts: map[Kind]int{}, done: make(chan struct{})}
 	if messages, e := unix.ParseSocketControlMessage(rights[:n]); err == nil && e == nil && len(messages) == 1 {
 		if fds, e := unix.ParseUnixRights(&messages[0]); e == nil && len(fds) == 1 {
 			s.listener = fds[0]
@@ -302,6 +303,7 @@ func (s *Supervisor) Stop() (map[Kind]int, error) {
 
 // install makes a filter for this thread, and returns its listener.
 func install(kinds []Kind) (listener int, err error) {
+	calls := callsByNumber()
 	numbers := slices.DeleteFunc(slices.Sorted(maps.Keys(calls)), func(n int32) bool { return !slices.Contains(kinds, calls[n].kind) })
 	arch := uint32(unix.AUDIT_ARCH_X86_64)
 	if runtime.GOARCH == "arm64" {
@@ -388,7 +390,7 @@ func (s *Supervisor) serve() {
 
 // decide answers one call.
 func (s *Supervisor) decide(n *notice) {
-	at := calls[n.data.number]
+	at := s.calls[n.data.number]
 	c := &s.call
 	*c = Call{Kind: at.kind, Name: at.name, s: s, task: int(n.pid), at: at, args: n.data.args, answer: response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}}
 	if c.locate() {

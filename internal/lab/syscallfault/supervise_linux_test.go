@@ -339,7 +339,7 @@ func TestMemoryOfAnEndedProgramHasNoPath(t *testing.T) {
 	if err := cmd.Run(); err != nil {
 		t.Fatal(err)
 	}
-	at := calls[unix.SYS_OPENAT]
+	at := callsByNumber()[unix.SYS_OPENAT]
 	c := &Call{s: &Supervisor{dir: "/"}, task: cmd.Process.Pid, at: at}
 	if c.locate() {
 		t.Errorf("it is at %q", c.Path)

@@ -125,7 +125,13 @@ const (
 )
 
 // errEnding reports that the run was killed, and that a second process of it has not ended yet.
-var errEnding = fmt.Errorf("a second process of it has not ended: %w", ErrAlive)
+var errEnding error = ending{}
+
+type ending struct{}
+
+func (ending) Error() string { return "a second process of it has not ended: " + ErrAlive.Error() }
+
+func (ending) Unwrap() error { return ErrAlive }
 
 func removeLeftover(parent, name string) (removed bool, err error) {
 	held, err := own.Open(parent, name)

@@ -11,8 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/dustin/go-humanize"
-
+	"github.com/holdfast-go/holdfast/internal/lab/amount"
 	"github.com/holdfast-go/holdfast/internal/lab/machine"
 	"github.com/holdfast-go/holdfast/internal/own"
 	"github.com/holdfast-go/holdfast/internal/sys"
@@ -65,13 +64,10 @@ type RoomError struct {
 
 func (e *RoomError) Error() string {
 	if e.Files {
-		return fmt.Sprintf("%s has room for %s more files, and the plan makes %s", e.Dir, humanize.Comma(e.Free), humanize.Comma(e.Need))
+		return fmt.Sprintf("%s has room for %s more files, and the plan makes %s", e.Dir, amount.Grouped(e.Free), amount.Grouped(e.Need))
 	}
-	return fmt.Sprintf("%s has %s free, and the plan needs %s at once", e.Dir, humanize.IBytes(uint64(e.Free)), humanize.IBytes(uint64(e.Need)))
+	return fmt.Sprintf("%s has %s free, and the plan needs %s at once", e.Dir, amount.Bytes(e.Free), amount.Bytes(e.Need))
 }
-
-// memoryOnly lists the file systems that live in memory.
-var memoryOnly = map[string]bool{"tmpfs": true, "ramfs": true}
 
 // OpenWorkDir makes a fresh directory inside parent. If parent is in memory, it returns
 // ErrMemoryOnly unless allowMemory is set. Close removes the directory.
@@ -87,7 +83,7 @@ func OpenWorkDir(parent string, allowMemory bool) (*WorkDir, error) {
 	if err != nil || kind == "" {
 		kind = "unknown"
 	}
-	if memoryOnly[kind] && !allowMemory {
+	if inMemory := kind == "tmpfs" || kind == "ramfs"; inMemory && !allowMemory {
 		return nil, fmt.Errorf("%s is on %s, which %w", parent, kind, ErrMemoryOnly)
 	}
 	g := &WorkDir{FileSystem: kind}

@@ -2,16 +2,24 @@ package uml
 
 import (
 	"fmt"
+	"os"
+	"slices"
+	"strings"
 	"unsafe"
 
-	"golang.org/x/sys/cpu"
 	"golang.org/x/sys/unix"
 )
 
 // wide reports whether the registers of this processor are more than the kernel can keep. It gives
 // the state of a process back by ptrace(2), which takes all or nothing: 2,696 bytes in Linux 6.1,
 // and the tiles of AMX alone have 8 KiB. Its first process ends by SIGSEGV then.
-var wide = cpu.X86.HasAMXTile
+//
+// Note: golang.org/x/sys/cpu knows it too. But it asks the processor some 20 times before main, and
+// a virtual machine answers each by its host: 0.05 ms of each command's start.
+func wide() bool {
+	text, _ := os.ReadFile("/proc/cpuinfo")
+	return slices.Contains(strings.Fields(string(text)), "amx_tile")
+}
 
 // narrow are arguments of a kernel that keeps 512 bytes, in which AVX has no place. Threads of one
 // process would spoil each other's, so programs in Go and the C library's copies do without.

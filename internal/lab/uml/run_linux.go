@@ -166,7 +166,7 @@ func (k Kernel) process(ctx context.Context, g Guest, boot, memory string, print
 	// PR_SET_PDEATHSIG). So this thread must stay. It ends with this goroutine.
 	runtime.LockOSThread()
 	arguments := g.arguments()
-	if wide {
+	if wide() {
 		if err := oldRegisters(); err != nil {
 			return err
 		}

@@ -5,11 +5,14 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/dustin/go-humanize"
+	"github.com/holdfast-go/holdfast/internal/lab/amount"
 )
 
 // BytesText writes a number of bytes with a binary unit.
-func BytesText(n int64) string { return humanize.IBytes(uint64(n)) }
+func BytesText(n int64) string { return amount.Bytes(n) }
+
+// Grouped writes a number with a comma between its thousands.
+func Grouped(n int64) string { return amount.Grouped(n) }
 
 // FirstOf names the first of any number of directories.
 func FirstOf(dirs []string) string {
@@ -27,7 +30,7 @@ func CountText(n int64, noun string) string {
 	} else if n != 1 {
 		noun += "s"
 	}
-	return humanize.Comma(n) + " " + noun
+	return Grouped(n) + " " + noun
 }
 
 // NoJournalText is the doubt about what is durable: see [files.Result].

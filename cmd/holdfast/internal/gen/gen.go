@@ -7,19 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/internal/lab/amount"
 	"github.com/holdfast-go/holdfast/internal/lab/datagen"
 )
 
@@ -47,13 +45,15 @@ const (
 )
 
 // Kinds are the kinds of bytes.
-var Kinds = slices.Sorted(maps.Keys(fillers))
+var Kinds = []genKind{genRandom, genSparse, genText, genZero}
 
 // fillers are the bytes of each kind.
-var fillers = map[genKind]datagen.Kind{genRandom: datagen.Random, genText: datagen.Text, genZero: datagen.Zero, genSparse: datagen.Zero}
+func fillers() map[genKind]datagen.Kind {
+	return map[genKind]datagen.Kind{genRandom: datagen.Random, genText: datagen.Text, genZero: datagen.Zero, genSparse: datagen.Zero}
+}
 
 func parseGenKind(text string) (genKind, error) {
-	if _, ok := fillers[genKind(text)]; !ok {
+	if _, ok := fillers()[genKind(text)]; !ok {
 		return "", fmt.Errorf("%q is no kind of bytes; use random, text, zero or sparse", text)
 	}
 	return genKind(text), nil
@@ -206,14 +206,14 @@ func (g *generation) print(w io.Writer, elapsed time.Duration) error {
 	case g.bare():
 		size = g.size.String()
 	}
-	bytes := humanize.Comma(int64(g.size)) + " bytes"
+	bytes := cli.Grouped(int64(g.size)) + " bytes"
 	if g.size >= 1000 {
-		bytes += fmt.Sprintf(" (%s, %s)", humanize.Bytes(uint64(g.size)), humanize.IBytes(uint64(g.size))) // as dd prints it
+		bytes += fmt.Sprintf(" (%s, %s)", amount.DecimalBytes(int64(g.size)), cli.BytesText(int64(g.size))) // as dd prints it
 	}
 	// Where the unit was decimal, the binary one of the same letter is another size.
 	if number, decimal := strings.CutSuffix(size, "B"); decimal && number != "" && strings.ContainsAny(number[len(number)-1:], "kMGT") {
 		if other, err := holdfast.ParseSize(strings.ToUpper(number) + "iB"); err == nil {
-			bytes += fmt.Sprintf("; %siB are %s", strings.ToUpper(number), humanize.Comma(int64(other)))
+			bytes += fmt.Sprintf("; %siB are %s", strings.ToUpper(number), cli.Grouped(int64(other)))
 		}
 	}
 	content := fmt.Sprintf("%s of seed %d", g.kind, g.seed)

@@ -21,7 +21,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -648,7 +647,7 @@ func page(verdicts []*prove.Verdict, columns int) string {
 			fmt.Fprintf(w, "%s, ", cli.CountText(int64(faults), "attack"))
 		case prove.PowerCut:
 			if part.kind != powercut.Model {
-				fmt.Fprintf(w, "%s unmountable, ", humanize.Comma(all.Unmountable))
+				fmt.Fprintf(w, "%s unmountable, ", cli.Grouped(all.Unmountable))
 			}
 		}
 		fmt.Fprintf(w, "%s acknowledged\nthe rows took %v together, some at once\n\n", cli.CountText(all.Acknowledged, "record"), elapsed.Round(time.Second/10))
@@ -725,9 +724,9 @@ func row(v *prove.Verdict) []string {
 	}
 	return []string{
 		v.Workload, policyText(v),
-		humanize.Comma(t.States), humanize.Comma(t.Acknowledged), humanize.Comma(t.Lost), extent(t.Most),
+		cli.Grouped(t.States), cli.Grouped(t.Acknowledged), cli.Grouped(t.Lost), extent(t.Most),
 		extent(prove.Extent{Records: t.Sum.Records / states, Bytes: t.Sum.Bytes / states, Age: t.Sum.Age / time.Duration(states)}),
-		v.Allowed, humanize.Comma(t.TornTails), humanize.Comma(t.Disorder), temporaries, verdict,
+		v.Allowed, cli.Grouped(t.TornTails), cli.Grouped(t.Disorder), temporaries, verdict,
 	}
 }
 

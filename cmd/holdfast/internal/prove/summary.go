@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-go/holdfast/internal/lab/powercut"
 	"github.com/holdfast-go/holdfast/internal/lab/prove"
@@ -83,7 +81,7 @@ func summary(verdicts []*prove.Verdict, columns int) string {
 		}
 		correct := p.of(verdicts, func(v *prove.Verdict) bool { return v.Control == "correct" })
 		liars := p.of(verdicts, func(v *prove.Verdict) bool { return v.Control != "" && v.Control != "correct" })
-		levels = append(levels, []string{p.name(), humanize.Comma(all.States), humanize.Comma(all.Acknowledged), humanize.Comma(all.Lost),
+		levels = append(levels, []string{p.name(), cli.Grouped(all.States), cli.Grouped(all.Acknowledged), cli.Grouped(all.Lost),
 			held(correct) + " held, " + held(liars) + " caught", p.crashes()})
 	}
 	for _, name := range names {
@@ -140,9 +138,9 @@ func judged(verdicts []*prove.Verdict) string {
 	case count[prove.NoTime] == len(verdicts):
 		return "no time"
 	}
-	text := humanize.Comma(states)
+	text := cli.Grouped(states)
 	if states >= 10_000 {
-		text = humanize.Comma(states/1000) + "k"
+		text = cli.Grouped(states/1000) + "k"
 	}
 	if count[prove.NoTime] > 0 {
 		text += "*"
@@ -177,7 +175,7 @@ func losses(verdicts []*prove.Verdict, power bool, columns int) string {
 	rows := [][]string{{head, "records", "bytes", "age", "allowed"}}
 	for _, k := range kinds {
 		x := lost[k]
-		rows = append(rows, []string{k.policy, humanize.Comma(x.Records), cli.BytesText(x.Bytes), x.Age.Round(time.Millisecond).String(), k.allowed})
+		rows = append(rows, []string{k.policy, cli.Grouped(x.Records), cli.BytesText(x.Bytes), x.Age.Round(time.Millisecond).String(), k.allowed})
 	}
 	lines := aligned(rows)
 	if widest(lines) > columns {

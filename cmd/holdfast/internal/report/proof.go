@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-go/holdfast/internal/lab/page"
 	"github.com/holdfast-go/holdfast/internal/lab/prove"
@@ -104,8 +102,8 @@ func levelTable(verdicts []prove.Verdict) page.Table {
 			}
 		}
 		of := func(kind string) string { return fmt.Sprintf("%d of %d", held[kind], count[kind]) }
-		t.Rows = append(t.Rows, page.Row{Cells: oneLines(level, fmt.Sprint(count[""]), fmt.Sprint(held[""]), humanize.Comma(all.States),
-			humanize.Comma(all.Acknowledged), humanize.Comma(all.Lost), of("correct"), of("liar"))})
+		t.Rows = append(t.Rows, page.Row{Cells: oneLines(level, fmt.Sprint(count[""]), fmt.Sprint(held[""]), cli.Grouped(all.States),
+			cli.Grouped(all.Acknowledged), cli.Grouped(all.Lost), of("correct"), of("liar"))})
 	}
 	return t
 }
@@ -139,7 +137,7 @@ func proofPage(file string, verdicts []prove.Verdict) page.Section {
 		if v.Workload == "program" || strings.HasPrefix(v.Workload, "cli-") {
 			promise = "its own promise"
 		}
-		level, number, mean := levelOf(v), humanize.Comma, max(1, v.Tally.States)
+		level, number, mean := levelOf(v), cli.Grouped, max(1, v.Tally.States)
 		t.Rows = append(t.Rows, page.Row{Marked: v.Verdict == prove.Broken, Cells: oneLines(
 			v.Workload, level, promise, verdict, number(v.Tally.States), number(v.Tally.Acknowledged), number(v.Tally.Lost),
 			number(v.Tally.Most.Records), number(v.Tally.Most.Bytes), v.Tally.Most.Age.Round(time.Microsecond).String(), v.Allowed,
@@ -170,7 +168,7 @@ func proofPage(file string, verdicts []prove.Verdict) page.Section {
 			said = fmt.Sprintf(of.text, said, n)
 		}
 	}
-	said += fmt.Sprintf(". In %s, %s of %s lost.", cli.CountText(all.States, "crash state"), humanize.Comma(all.Lost), cli.CountText(all.Acknowledged, "acknowledged record"))
+	said += fmt.Sprintf(". In %s, %s of %s lost.", cli.CountText(all.States, "crash state"), cli.Grouped(all.Lost), cli.CountText(all.Acknowledged, "acknowledged record"))
 	s.Answer = append([]string{said}, s.Answer...)
 	s.Tables = []page.Table{t}
 	return s

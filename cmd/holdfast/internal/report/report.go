@@ -108,13 +108,15 @@ func (r *reporting) verdicts(stdout io.Writer, name string) error {
 }
 
 // notPages are the endings of files that browsers do not open as a page, with what to do instead.
-var notPages = map[string]string{
-	".csv":  "add --export csv, or name it .html",
-	".json": "add --export json, or name it .html",
-	".md":   "add --export markdown, or name it .html",
-	".pdf":  "name it .html; a browser prints the page as PDF",
-	".png":  "name it .html; --figures DIRECTORY draws SVG",
-	".svg":  "name it .html; --figures DIRECTORY draws SVG",
+func notPages() map[string]string {
+	return map[string]string{
+		".csv":  "add --export csv, or name it .html",
+		".json": "add --export json, or name it .html",
+		".md":   "add --export markdown, or name it .html",
+		".pdf":  "name it .html; a browser prints the page as PDF",
+		".png":  "name it .html; --figures DIRECTORY draws SVG",
+		".svg":  "name it .html; --figures DIRECTORY draws SVG",
+	}
 }
 
 // args wants one results file, or with --figures any number of files.
@@ -131,7 +133,7 @@ func (r *reporting) args(_ *cobra.Command, args []string) error {
 		}
 		return nil
 	}
-	if instead, ok := notPages[filepath.Ext(r.output)]; ok && r.format == "" {
+	if instead, ok := notPages()[filepath.Ext(r.output)]; ok && r.format == "" {
 		return cli.Misuse(instead, "-o %s: it would be a page of HTML", r.output)
 	}
 	if i := slices.IndexFunc(args, isCSV); i >= 0 {

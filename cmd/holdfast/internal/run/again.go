@@ -19,9 +19,11 @@ import (
 
 // withEarlier are the flags that may be given together with --from and --resume:
 // all others are decided by the earlier run.
-var withEarlier = map[string][]string{
-	"from":   {"from", "dir", "output", "allow-tmpfs", "dry-run", "export", "emit-fio", "baseline", "save-baseline", "baseline-dir", "threshold"},
-	"resume": {"resume", "allow-tmpfs", "dry-run", "export", "emit-fio", "baseline", "save-baseline", "baseline-dir", "threshold"},
+func withEarlier() map[string][]string {
+	return map[string][]string{
+		"from":   {"from", "dir", "output", "allow-tmpfs", "dry-run", "export", "emit-fio", "baseline", "save-baseline", "baseline-dir", "threshold"},
+		"resume": {"resume", "allow-tmpfs", "dry-run", "export", "emit-fio", "baseline", "save-baseline", "baseline-dir", "threshold"},
+	}
 }
 
 // earlier reads the run that --from or --resume names, and takes over its directory,
@@ -68,7 +70,7 @@ func (b *benchmark) earlier(cmd *cobra.Command) (result.Run, error) {
 // contradicting lists the flags given that the earlier run decides.
 func contradicting(cmd *cobra.Command, flag string) (names []string) {
 	for _, name := range given(cmd) {
-		if !slices.Contains(withEarlier[flag], name) {
+		if !slices.Contains(withEarlier()[flag], name) {
 			names = append(names, "--"+name)
 		}
 	}

@@ -7,8 +7,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/place"
@@ -130,7 +128,7 @@ func planText(cells int, plan result.Plan, seed uint64) string {
 	}
 	files := ""
 	if plan.Files > 0 {
-		files = fmt.Sprintf(", in %s files", humanize.Comma(plan.Files))
+		files = fmt.Sprintf(", in %s files", cli.Grouped(plan.Files))
 	}
 	most := ""
 	if plan.Width > 0 {

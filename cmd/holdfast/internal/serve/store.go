@@ -62,9 +62,6 @@ const (
 	stillGrowing = 5 * time.Minute     // longer than the trials of most runs
 )
 
-// errTooLarge reports a file that is not read.
-var errTooLarge = fmt.Errorf("is larger than %s; holdfast report reads it", cli.BytesText(mostResults))
-
 // readNames returns the names in the directory that may be of files.
 func readNames(root *os.Root) ([]fs.DirEntry, error) {
 	dir, err := root.Open(".")
@@ -244,7 +241,7 @@ func (s *store) open(name string) (*os.File, error) {
 		err = errNotFile
 	}
 	if err == nil && info.Size() > mostResults {
-		err = errTooLarge
+		err = fmt.Errorf("is larger than %s; holdfast report reads it", cli.BytesText(mostResults))
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())

@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-go/holdfast"
@@ -101,7 +100,7 @@ func say(w io.Writer, found wal.Recovery) {
 		fmt.Fprintf(w, "no record; the next is %d\n", found.Last+1)
 	default:
 		fmt.Fprintf(w, "%d records from %d to %d are whole: %s of data in %d segments\n",
-			found.Records, found.First, found.Last, humanize.IBytes(uint64(found.Bytes)), found.Segments)
+			found.Records, found.First, found.Last, cli.BytesText(int64(found.Bytes)), found.Segments)
 	}
 	if found.Torn > 0 {
 		fmt.Fprintf(w, "torn end: at least %d bytes of appends that were not durable; the next Open cuts them\n", found.Torn)

@@ -35,10 +35,12 @@ const (
 	OtherVersion     = 505
 )
 
-var phrases = map[int]string{
-	OK: "OK", BadRequest: "Bad Request", Forbidden: "Forbidden", NotFound: "Not Found", MethodNotAllowed: "Method Not Allowed",
-	Misdirected: "Misdirected Request", NotShown: "Unprocessable Content", TooLarge: "Request Header Fields Too Large",
-	Failed: "Internal Server Error", Busy: "Service Unavailable", OtherVersion: "HTTP Version Not Supported",
+func phrases() map[int]string {
+	return map[int]string{
+		OK: "OK", BadRequest: "Bad Request", Forbidden: "Forbidden", NotFound: "Not Found", MethodNotAllowed: "Method Not Allowed",
+		Misdirected: "Misdirected Request", NotShown: "Unprocessable Content", TooLarge: "Request Header Fields Too Large",
+		Failed: "Internal Server Error", Busy: "Service Unavailable", OtherVersion: "HTTP Version Not Supported",
+	}
 }
 
 // What a browser may take of this process.
@@ -239,7 +241,7 @@ func (w *Response) begin(status int, kind string) error {
 	w.begun = true
 	// The form is that of RFC 9110, 5.6.7.
 	_, err := fmt.Fprintf(w, "HTTP/1.1 %d %s\r\nDate: %s\r\nConnection: close\r\nContent-Type: %s\r\n%s\r\n",
-		status, phrases[status], time.Now().UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT"), kind, w.header.String())
+		status, phrases()[status], time.Now().UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT"), kind, w.header.String())
 	return err
 }
 

@@ -90,7 +90,7 @@ func TestWhatIsNoRequestIsRefused(t *testing.T) {
 	address, _ := start(t, func(context.Context, *Response, *Request) { t.Error("it was answered") }, nil)
 	check := func(status int, request string) {
 		t.Helper()
-		if got := raw(t, address, request); !strings.HasPrefix(got, fmt.Sprintf("HTTP/1.1 %d %s\r\n", status, phrases[status])) {
+		if got := raw(t, address, request); !strings.HasPrefix(got, fmt.Sprintf("HTTP/1.1 %d %s\r\n", status, phrases()[status])) {
 			t.Errorf("%.60q is answered by\n%s", request, got)
 		}
 	}

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-go/holdfast/files"
@@ -81,7 +79,7 @@ func (f *lineFailures) String() string {
 	var whys []string
 	for kind, n := range f {
 		if n > 0 {
-			whys = append(whys, humanize.Comma(n)+" "+failureNames[kind].words)
+			whys = append(whys, cli.Grouped(n)+" "+failureNames[kind].words)
 		}
 	}
 	return strings.Join(whys, ", ")
@@ -142,7 +140,7 @@ func (t *totals) print(w io.Writer) error {
 	if t.Written > 0 && t.losses != nil {
 		fmt.Fprintf(&b, "policy: %v; while it ran, the end of the process would have taken: %s; a power cut: %s\n", t.Policy, t.Process, t.Power)
 	}
-	fmt.Fprintf(&b, "calls that were made again: %s; idle files and directories that were closed: %s\n", humanize.Comma(t.Stats.Retries), humanize.Comma(t.Stats.Evictions))
+	fmt.Fprintf(&b, "calls that were made again: %s; idle files and directories that were closed: %s\n", cli.Grouped(t.Stats.Retries), cli.Grouped(t.Stats.Evictions))
 	_, err := io.WriteString(w, b.String())
 	return err
 }

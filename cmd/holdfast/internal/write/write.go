@@ -15,7 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -320,7 +319,7 @@ func (s *spread) refusal(input io.Reader) error {
 		if lost == 1 {
 			were = "was"
 		}
-		return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("%s of %s %s not written", humanize.Comma(lost), cli.CountText(t.Lines, "line"), were), Hint: s.failedHint()}
+		return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("%s of %s %s not written", cli.Grouped(lost), cli.CountText(t.Lines, "line"), were), Hint: s.failedHint()}
 	case t.FailedFiles > 0:
 		return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("%s could not be ended as the policy says", cli.CountText(int64(t.FailedFiles), "file")), Hint: "the report of each above says what may be missing"}
 	case t.End == cli.EndInterrupted:

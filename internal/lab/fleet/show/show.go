@@ -13,9 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/lab/amount"
 	"github.com/holdfast-go/holdfast/internal/lab/figure"
 	"github.com/holdfast-go/holdfast/internal/lab/fleet"
 	"github.com/holdfast-go/holdfast/internal/lab/stat"
@@ -58,7 +57,7 @@ func count(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
 	}
-	return humanize.Comma(int64(n)) + " " + noun
+	return amount.Grouped(int64(n)) + " " + noun
 }
 
 // classText says what the hosts of a group have in common.
@@ -109,7 +108,7 @@ func groupsTable(f fleet.Fleet, most int) study.Table {
 			}
 			outliers = fmt.Sprint(n)
 		}
-		t.Rows = append(t.Rows, []string{g.Name, humanize.Comma(int64(g.Hosts)), outliers, classText(g.Class)})
+		t.Rows = append(t.Rows, []string{g.Name, amount.Grouped(int64(g.Hosts)), outliers, classText(g.Class)})
 	}
 	return t
 }
@@ -125,7 +124,7 @@ func cellsTable(f fleet.Fleet, g fleet.Group) study.Table {
 		t := study.Table{Head: []string{"policy, record × writers", "part", "hosts", "median", "nine hosts in ten"}}
 		for _, c := range g.Cells {
 			t.Rows = append(t.Rows, []string{
-				label(c.Key), string(c.Part), humanize.Comma(int64(c.Hosts)), study.Duration(float64(c.Median)),
+				label(c.Key), string(c.Part), amount.Grouped(int64(c.Hosts)), study.Duration(float64(c.Median)),
 				study.Duration(float64(c.Low)) + "…" + study.Duration(float64(c.High)),
 			})
 		}
@@ -264,7 +263,7 @@ func names(all []string, most int) string {
 	if len(all) <= most {
 		return strings.Join(all, ", ")
 	}
-	return fmt.Sprintf("%s and %s more (--all)", strings.Join(all[:most], ", "), humanize.Comma(int64(len(all)-most)))
+	return fmt.Sprintf("%s and %s more (--all)", strings.Join(all[:most], ", "), amount.Grouped(int64(len(all)-most)))
 }
 
 // notes say what is missing and what is doubtful; each lists at most so many names.

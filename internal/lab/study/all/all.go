@@ -121,7 +121,7 @@ func AgainOn(h result.Header, counting trial.Counting, sites []study.Site) (tria
 // roles are the work of all studies for a second process.
 func roles() map[string]study.Role {
 	all := map[string]study.Role{}
-	for _, of := range []map[string]study.Role{lines.Roles, latency.Roles, zerocopy.Roles, sweep.Roles} {
+	for _, of := range []map[string]study.Role{lines.Roles(), latency.Roles, zerocopy.Roles, sweep.Roles} {
 		maps.Copy(all, of)
 	}
 	return all

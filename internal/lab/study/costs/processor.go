@@ -7,8 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
+	"github.com/holdfast-go/holdfast/internal/lab/amount"
 	"github.com/holdfast-go/holdfast/internal/lab/machine"
 	"github.com/holdfast-go/holdfast/internal/lab/study"
 	"github.com/holdfast-go/holdfast/internal/lab/trial"
@@ -125,7 +124,7 @@ func noMemory(limit int64, limited bool) string {
 	if !limited || limit > ringMemory {
 		return ""
 	}
-	return fmt.Sprintf("it takes up to %s of memory, and the control group of this process may have %s", humanize.IBytes(ringMemory), humanize.IBytes(uint64(limit)))
+	return fmt.Sprintf("it takes up to %s of memory, and the control group of this process may have %s", amount.Bytes(ringMemory), amount.Bytes(int64(limit)))
 }
 
 func mutexTask(n int64) trial.Task {

@@ -9,9 +9,8 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/lab/amount"
 	"github.com/holdfast-go/holdfast/internal/lab/result"
 	"github.com/holdfast-go/holdfast/internal/lab/study"
 	"github.com/holdfast-go/holdfast/internal/lab/trial"
@@ -67,7 +66,7 @@ func (p latencyPlan) memoryArms() (arms []study.Arm) {
 				Policy: b.policy, RecordBytes: 1, Writers: writers, Records: int64(writers), LatencyStride: 1,
 			}
 			if held := b.each * int64(writers); held > heldMost {
-				a.Missing = fmt.Sprintf("it would hold %s of memory", humanize.IBytes(uint64(held)))
+				a.Missing = fmt.Sprintf("it would hold %s of memory", amount.Bytes(int64(held)))
 			}
 			a.Task = func() trial.Task { return b.held(writers) }
 			arms = append(arms, a)

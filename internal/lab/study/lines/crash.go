@@ -228,25 +228,27 @@ func (r forgotten) over(f *os.File) (study.Sink, func() error, error) {
 }
 
 // Roles are the work of the study's second process.
-var Roles = map[string]study.Role{
-	killedWriter: writeUntilKilled,
-	// Keeps a processor busy until its input ends. It writes a byte when it begins.
-	spinner: func(ctx context.Context, _ []string, stdin io.Reader, stdout io.Writer) error {
-		ended := make(chan error, 1)
-		go func() {
-			_, err := io.Copy(io.Discard, stdin)
-			ended <- err
-		}()
-		if _, err := stdout.Write([]byte{'+'}); err != nil {
-			return err
-		}
-		for ctx.Err() == nil {
-			select {
-			case err := <-ended:
+func Roles() map[string]study.Role {
+	return map[string]study.Role{
+		killedWriter: writeUntilKilled,
+		// Keeps a processor busy until its input ends. It writes a byte when it begins.
+		spinner: func(ctx context.Context, _ []string, stdin io.Reader, stdout io.Writer) error {
+			ended := make(chan error, 1)
+			go func() {
+				_, err := io.Copy(io.Discard, stdin)
+				ended <- err
+			}()
+			if _, err := stdout.Write([]byte{'+'}); err != nil {
 				return err
-			default:
 			}
-		}
-		return ctx.Err()
-	},
+			for ctx.Err() == nil {
+				select {
+				case err := <-ended:
+					return err
+				default:
+				}
+			}
+			return ctx.Err()
+		},
+	}
 }

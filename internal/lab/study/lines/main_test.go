@@ -7,6 +7,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lab/study/studytest"
 )
 
-func TestMain(m *testing.M) { studytest.Main(m, Roles) }
+func TestMain(m *testing.M) { studytest.Main(m, Roles()) }
 
 func TestUnknownCommandIsRefused(t *testing.T) { isolate.RefusesUnknownCommand(t) }

@@ -156,25 +156,27 @@ func writeCalls(t result.Trial) float64 {
 }
 
 // lineDoes says of each group what its arms do.
-var lineDoes = map[string]string{
-	groupPublished: "as published: the clock ends before the close",
-	groupEqual:     "the same lines in all arms, from open to close",
-	groupMillion:   "more lines",
-	groupValues:    "the published benchmark, two writes a record",
-	groupConstant:  `"line\n", the published loop`,
-	groupPipe:      "into a pipe, until the other end has read all",
-	groupSocket:    "into a TCP connection on the loopback, until the other end has read all",
-	groupBursty:    "bufio flushed after each burst of so many lines, as if to be seen then",
-	groupLoaded:    "beside two busy processes for each processor",
-	groupHTTP:      "responses of 25 short writes into a TCP connection, each flushed at its end",
-	groupExtents:   "4 MB, synced at the end",
+func lineDoes() map[string]string {
+	return map[string]string{
+		groupPublished: "as published: the clock ends before the close",
+		groupEqual:     "the same lines in all arms, from open to close",
+		groupMillion:   "more lines",
+		groupValues:    "the published benchmark, two writes a record",
+		groupConstant:  `"line\n", the published loop`,
+		groupPipe:      "into a pipe, until the other end has read all",
+		groupSocket:    "into a TCP connection on the loopback, until the other end has read all",
+		groupBursty:    "bufio flushed after each burst of so many lines, as if to be seen then",
+		groupLoaded:    "beside two busy processes for each processor",
+		groupHTTP:      "responses of 25 short writes into a TCP connection, each flushed at its end",
+		groupExtents:   "4 MB, synced at the end",
+	}
 }
 
 // lineTimes shows how long a group's arms took, and how each stands to the first.
 func lineTimes(e study.Evidence, group string) study.Table {
 	name, _, _ := strings.Cut(group, " ")
 	t := study.Table{
-		Title: group + ": " + lineDoes[name],
+		Title: group + ": " + lineDoes()[name],
 		Head:  []string{"Arm", "Records", "Wall", "A record", "Without formatting", "MiB/s", "Times as fast", "Verdict"},
 		Apart: 6,
 		Notes: lineCostNotes(e, group),

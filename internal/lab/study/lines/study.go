@@ -42,7 +42,7 @@ func Study() study.Study {
 		Arms:      lineArms,
 		Twin:      equalBufio4,
 		Show:      showLines,
-		Claims:    lineClaims,
+		Claims:    lineClaims(),
 	}
 }
 

@@ -155,7 +155,7 @@ func TestLinesRun(t *testing.T) {
 		checkCalls(t, e, arm.Name)
 	}
 	studytest.LooksRight(t, showLines(e))
-	for _, c := range lineClaims {
+	for _, c := range lineClaims() {
 		if f := c.Find(e); f.Verdict == "" || f.Why == "" {
 			t.Errorf("%s: %+v", c.Name, f)
 		}

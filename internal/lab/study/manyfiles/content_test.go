@@ -15,7 +15,7 @@ func TestWrongBytesAreNoTrialOfFiles(t *testing.T) {
 		studytest.WrongBytesAreNoTrial(t, g, name, task)
 	}
 	check("CreateTemp", studytest.ArmTask(t, Study(), createTemp))
-	for _, w := range []fileWay{loopWay, poolWay(sixtyFour), filesWay, workersWay(oneWorker), retriesOffWay, batchesWay} {
+	for _, w := range []fileWay{loopWay, poolWay(sixtyFour), filesWay(), workersWay(oneWorker), retriesOffWay(), batchesWay()} {
 		check(w.name, w.task(3, 2))
 	}
 	for _, w := range append(fewerCPUs(), byFileWay, byBufioWay, appendWay) {

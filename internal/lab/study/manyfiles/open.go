@@ -52,8 +52,8 @@ type openBatch interface {
 }
 
 var (
-	byFileWay  = openWay{name: openByFile, does: "os.File.Write to open files by a pool", open: openFiles(false)}
-	byBufioWay = openWay{name: openByBufio, does: "a new bufio.Writer of 4 KiB on an open file for each write, by a pool", open: openFiles(true)}
+	byFileWay  = openWay{name: openByFile, does: "os.File.Write to open files by a pool", open: func(b batch) (openBatch, error) { return openFiles(b, false) }}
+	byBufioWay = openWay{name: openByBufio, does: "a new bufio.Writer of 4 KiB on an open file for each write, by a pool", open: func(b batch) (openBatch, error) { return openFiles(b, true) }}
 	appendWay  = openWay{name: openByFiles, does: "Files.Append to files whose handles are open, by a pool", open: func(b batch) (openBatch, error) {
 		f, err := files.New(files.Options{Handles: len(b.paths) + besides})
 		if err != nil {
@@ -67,21 +67,19 @@ var (
 	}}
 )
 
-func openFiles(buffered bool) func(b batch) (openBatch, error) {
-	return func(b batch) (openBatch, error) {
-		all := osFiles{data: []byte(message), buffered: buffered}
-		for i, path := range b.paths {
-			f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-			if err != nil {
-				return all, err
-			}
-			all.files = append(all.files, f)
-			if err := all.write(i); err != nil {
-				return all, err
-			}
+func openFiles(b batch, buffered bool) (openBatch, error) {
+	all := osFiles{data: []byte(message), buffered: buffered}
+	for i, path := range b.paths {
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if err != nil {
+			return all, err
 		}
-		return all, nil
+		all.files = append(all.files, f)
+		if err := all.write(i); err != nil {
+			return all, err
+		}
 	}
+	return all, nil
 }
 
 type osFiles struct {

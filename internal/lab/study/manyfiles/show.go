@@ -25,7 +25,9 @@ func showFiles(e study.Evidence) study.Shown {
 
 // sizeWays are the ways that are shown at each size, the one that the others are
 // held against first.
-var sizeWays = []string{byPool(perCPU), byFiles}
+func sizeWays() []string {
+	return []string{byPool(perCPU), byFiles}
+}
 
 // sizesMade are the numbers of files of the run's groups, in order.
 func sizesMade(e study.Evidence) []int {
@@ -73,7 +75,7 @@ func filesBySize(e study.Evidence) study.Table {
 		if at > 0 {
 			t.Rows = append(t.Rows, publishedRow(publishedRuns[at]))
 		}
-		for _, way := range slices.Concat([]string{openByFile, openByBufio, openByFiles}, sizeWays) {
+		for _, way := range slices.Concat([]string{openByFile, openByBufio, openByFiles}, sizeWays()) {
 			if row := filesRow(e, n, way); row != nil {
 				t.Rows = append(t.Rows, row)
 			}
@@ -87,10 +89,10 @@ func heldAgainst(way string) string {
 	switch way {
 	case openByFiles, openByBufio:
 		return openByFile
-	case openByFile, sizeWays[0]:
+	case openByFile, sizeWays()[0]:
 		return ""
 	}
-	return sizeWays[0]
+	return sizeWays()[0]
 }
 
 func publishedRow(p publishedRun) []string {
@@ -150,7 +152,7 @@ func filesTotals(e study.Evidence) study.Table {
 		return t
 	}
 	t.Rows = append(t.Rows, totalRow("published", sizes, func(p publishedRun) (float64, float64) { return p.ns, p.bytes }))
-	for _, way := range sizeWays {
+	for _, way := range sizeWays() {
 		t.Rows = append(t.Rows, totalRow(way, sizes, func(p publishedRun) (float64, float64) {
 			arm := filesArm(p.files, way)
 			return e.Median(arm, study.PerRecord) * float64(p.files), e.Median(arm, study.Each(study.Allocated)) * float64(p.files)
@@ -416,13 +418,13 @@ func filesHandles(e study.Evidence) study.Table {
 
 // filesPicture has a row for each number of files, and a dot for each way.
 func filesPicture(e study.Evidence) *chart.Dots {
-	d := &chart.Dots{Title: "Time of a file, by how many there are", Scale: study.Duration, Series: append([]string{"published: " + study.WriterBenchmarks}, sizeWays...)}
+	d := &chart.Dots{Title: "Time of a file, by how many there are", Scale: study.Duration, Series: append([]string{"published: " + study.WriterBenchmarks}, sizeWays()...)}
 	for _, n := range sizesMade(e) {
 		row := chart.Row{Label: fmt.Sprintf("%d files", n)}
 		if ns := publishedPerFile(n); !math.IsNaN(ns) {
 			row.Points = append(row.Points, chart.Point{Value: ns, Low: ns, High: ns})
 		}
-		for i, way := range sizeWays {
+		for i, way := range sizeWays() {
 			s := e.Summary(filesArm(n, way), study.PerRecord)
 			row.Points = append(row.Points, chart.Point{Series: i + 1, Value: s.Median, Low: s.Low, High: s.High})
 		}

@@ -40,7 +40,7 @@ func Study() study.Study {
 		Arms:      filesArms,
 		Twin:      retriesOn,
 		Show:      showFiles,
-		Claims:    filesClaims,
+		Claims:    filesClaims(),
 	}
 }
 
@@ -57,6 +57,10 @@ func filesArm(n int, way string) string { return fmt.Sprintf("%d files, %s", n, 
 const (
 	retriesOn  = "1000 files, " + byFiles
 	retriesOff = "1000 files, " + withoutRetries
+
+	// To open files, without retries and with them.
+	openPlain   = "1000 files, " + openByFile
+	openRetried = "1000 files, " + openByFiles
 )
 
 // A filesPlan says how many files the arms of a preset make.
@@ -111,10 +115,10 @@ func filesArms(c study.Choice) []study.Arm {
 		}
 	}
 	for _, n := range p.sizes {
-		add(n, poolWay(perCPU), filesWay)
+		add(n, poolWay(perCPU), filesWay())
 	}
 	for _, n := range p.retries {
-		add(n, retriesOffWay)
+		add(n, retriesOffWay())
 	}
 	for _, n := range p.open {
 		arms = append(arms, byFileWay.arm(n, p.passes(n)), appendWay.arm(n, p.passes(n)))
@@ -124,7 +128,7 @@ func filesArms(c study.Choice) []study.Arm {
 	}
 	add(p.workers, loopWay, poolWay(sixtyFour), poolWay(perFile), workersWay(oneWorker), workersWay(sixtyFour), workersWay(perFile))
 	for _, n := range p.batched {
-		add(n, filesWay, batchesWay)
+		add(n, filesWay(), batchesWay())
 	}
 	arms = append(arms, apartArms(p.apart)...)
 	for _, n := range p.grown {

@@ -118,16 +118,22 @@ func inPool(ctx context.Context, n, workers int, work func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-var filesWay = fileWay{byFiles, "Files.WriteAll with paths", writeAll{}.make}
+func filesWay() fileWay {
+	return fileWay{byFiles, "Files.WriteAll with paths", writeAll{}.make}
+}
 
 func workersWay(w workerRule) fileWay {
 	return fileWay{"Files, " + w.text, "Files.WriteAll: " + w.text, writeAll{workers: w.of}.make}
 }
 
 // retriesOffWay differs from [filesWay] in nothing else.
-var retriesOffWay = fileWay{withoutRetries, "Files.WriteAll with paths, Attempts 1", writeAll{options: files.Options{Retry: files.Retry{Attempts: 1}}}.make}
+func retriesOffWay() fileWay {
+	return fileWay{withoutRetries, "Files.WriteAll with paths, Attempts 1", writeAll{options: files.Options{Retry: files.Retry{Attempts: 1}}}.make}
+}
 
-var batchesWay = fileWay{inBatches, fmt.Sprintf("one Files, a WriteAll for each %d paths", batchFiles), writeAll{each: batchFiles}.make}
+func batchesWay() fileWay {
+	return fileWay{inBatches, fmt.Sprintf("one Files, a WriteAll for each %d paths", batchFiles), writeAll{each: batchFiles}.make}
+}
 
 // A writeAll is a way that a files.Set goes about a batch.
 type writeAll struct {
