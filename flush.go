@@ -163,7 +163,9 @@ func (w *Writer) flushFullLocked() {
 	// The next call returns what fails here: these bytes are accepted.
 	written := w.writtenLocked()
 	w.noteLocked(w.flushStepLocked(full))
-	w.relay.Kept(time.Since(w.began), written == w.writtenLocked())
+	if w.relay.Kept(time.Since(w.began), written == w.writtenLocked()) {
+		w.startLocked(&w.flusher)
+	}
 }
 
 // runFlusher flushes full strips, and everything when the deadline has passed,
