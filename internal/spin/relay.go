@@ -7,7 +7,7 @@ import (
 )
 
 // A Relay decides who flushes a full strip of memory: the goroutine that filled it, or another one while
-// the first goes on. A strip is handed over only to one that runs and waits for it: to start or wake
+// the first goes on. A strip is handed over only to one that waits for it. To start or wake
 // one takes as long as to fill a strip. The lock of the memory guards a Relay.
 type Relay struct {
 	left         int           // how many more strips may be handed over; below 0, how many to keep
