@@ -156,9 +156,12 @@ func (w *Writer) flushFullLocked() {
 		hand = w.strip == w.block && w.relay.Hand(last, w.filled)
 	}
 	before := w.wasSlow
-	if w.flushing || w.slow && before || hand {
+	if w.flushing || w.slow && before {
 		w.startLocked(&w.flusher)
 		return
+	}
+	if hand {
+		return // the flusher waits for it
 	}
 	// The next call returns what fails here: these bytes are accepted.
 	written := w.writtenLocked()
