@@ -35,6 +35,9 @@ func (w *Writer) makeRoomLocked(n int) error {
 		if w.lookForRoomLocked() {
 			return nil
 		}
+		if !w.flushing {
+			w.relay.Late()
+		}
 		return w.flushStepLocked(w.roomForLocked(n))
 	}
 	w.heldUp++
@@ -133,9 +136,9 @@ func (w *Writer) writeFileLocked(p []byte) (n int, err error) {
 	return n, err
 }
 
-// fastFill separates writers that the kernel limits from the others. When strips fill
-// faster than this, another goroutine hides nothing, and costs a wake and the transfer of the
-// strip between two caches. One slow strip behind a fast one only shows a lost CPU.
+// fastFill separates writers that the kernel limits from the others. When strips fill faster than
+// this, the Write that filled one flushes it, unless that hides nothing (see spin.Relay). One slow
+// strip behind a fast one only shows a lost CPU.
 const fastFill = time.Millisecond
 
 // flushFullLocked has full strips flushed: in the background, so that no Write waits
@@ -145,18 +148,27 @@ func (w *Writer) flushFullLocked() {
 	if full <= w.flushed {
 		return
 	}
-	if full != w.full { // else it is another look at the same strip
+	hand := w.relay.Pending() // if it is another look at the same strip
+	if full != w.full {
 		last := w.filled
 		w.full, w.filled = full, time.Since(w.began)
 		w.wasSlow, w.slow = w.slow, w.filled-last > fastFill
+		hand = w.strip == w.block && w.relay.Hand(last, w.filled)
 	}
 	before := w.wasSlow
 	if w.flushing || w.slow && before {
 		w.startLocked(&w.flusher)
 		return
 	}
+	if hand {
+		return // the flusher waits for it
+	}
 	// The next call returns what fails here: these bytes are accepted.
+	written := w.writtenLocked()
 	w.noteLocked(w.flushStepLocked(full))
+	if w.relay.Kept(time.Since(w.began), written == w.writtenLocked()) {
+		w.startLocked(&w.flusher)
+	}
 }
 
 // runFlusher flushes full strips, and everything when the deadline has passed,
@@ -190,7 +202,7 @@ func (w *Writer) flushDueLocked() error {
 			err = w.flushAllLocked()
 		} else if full := w.fullLocked(); full > w.flushed {
 			err = w.flushStepLocked(full)
-		} else {
+		} else if !w.relay.Wait(&w.mu) {
 			return nil
 		}
 		if err != nil {

@@ -86,6 +86,7 @@ type Writer struct {
 	firstFlush, filled  time.Duration // how long the first flush took; when the last strip was full, or the first byte came
 	slow, wasSlow       bool          // the last strip, and the one before it, took longer than fastFill
 	full                int64         // the end of the last
+	relay               spin.Relay    // decides who flushes it
 	looking             bool          // a goroutine that needs room does not park: see lookForRoomLocked
 
 	stuck      bool  // the last flush failed, and memory still holds its bytes
@@ -432,6 +433,7 @@ func (w *Writer) noteLocked(err error) {
 func (w *Writer) due(k *worker) {
 	w.mu.Lock()
 	k.due, k.late = true, k.running
+	w.relay.Stop()
 	starts := w.startsLocked(k)
 	w.mu.Unlock()
 	if starts {
@@ -490,6 +492,7 @@ func (w *Writer) Close() (err error) {
 	w.failing = nil // what fails now is lost: a failure of its own
 	close(w.closing)
 	w.openLocked()
+	w.relay.Stop()
 	w.idle.Broadcast()
 	w.bypass.free.Broadcast()
 
