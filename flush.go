@@ -30,12 +30,25 @@ func (w *Writer) flushAllLocked() error {
 }
 
 // makeRoomLocked does one step towards room for n bytes.
+//
+// The end of a flush wakes one call that waits for room, and each wakes the next while room is
+// left. If all were woken, with thousands most would find none and wait again. So while a call
+// waits for space, a flush is in flight or another call has been woken and has not run yet.
+// Who ends a flush otherwise, or stops calls from accepting bytes, wakes all.
 func (w *Writer) makeRoomLocked(n int) error {
-	if !w.exclusive {
-		if w.lookForRoomLocked() {
-			return nil
-		}
+	switch {
+	case w.exclusive:
+		// below
+	case w.lookForRoomLocked():
+		return nil
+	case !w.flushing:
 		return w.flushStepLocked(w.roomForLocked(n))
+	default:
+		w.space.Wait()
+		if !w.flushing || w.readyLocked(n) {
+			w.space.Signal()
+		}
+		return nil
 	}
 	w.heldUp++
 	w.idle.Wait()
@@ -87,7 +100,9 @@ func (w *Writer) flushStepLocked(end int64) error {
 	}
 	w.openLocked()
 	w.idle.Broadcast()
+	w.space.Signal()
 	if err != nil {
+		w.space.Broadcast() // each call tries to go on, and returns its own error
 		err = w.writeErrorLocked(err, again && n == 0)
 	}
 	w.syncBytesLocked()
@@ -245,6 +260,7 @@ func (w *Writer) clearWayLocked() error {
 		return err
 	}
 	w.exclusive = true
+	w.space.Broadcast() // all of them are held up now
 	w.openLocked()
 	for err == nil && (w.flushed < w.writtenLocked() || w.flushing) {
 		if err = w.flushStepLocked(w.writtenLocked()); err == nil {
