@@ -31,10 +31,9 @@ func (w *Writer) flushAllLocked() error {
 
 // makeRoomLocked does one step towards room for n bytes.
 //
-// The end of a flush wakes one call that waits for room, and each wakes the next while room is
-// left. If all were woken, with thousands most would find none and wait again. So while a call
-// waits for space, a flush is in flight or another call has been woken and has not run yet.
-// Who ends a flush otherwise, or stops calls from accepting bytes, wakes all.
+// The end of a flush wakes one call that waits for room. Each call that is woken wakes the next, unless
+// it waits again for the next flush. So while calls wait, a flush is in flight or one of them is woken. If all
+// were woken, most of thousands would find no room. What ends the waiting otherwise wakes all.
 func (w *Writer) makeRoomLocked(n int) error {
 	switch {
 	case w.exclusive:
@@ -102,7 +101,6 @@ func (w *Writer) flushStepLocked(end int64) error {
 	w.idle.Broadcast()
 	w.space.Signal()
 	if err != nil {
-		w.space.Broadcast() // each call tries to go on, and returns its own error
 		err = w.writeErrorLocked(err, again && n == 0)
 	}
 	w.syncBytesLocked()
