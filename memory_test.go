@@ -554,3 +554,27 @@ func TestFirstFlushIsCounted(t *testing.T) {
 		}
 	})
 }
+
+// TestBypassHoldsUpThoseThatWaitForRoom looks who is counted as held up by a large Write: those go
+// first when it ends, and wait for no second one.
+func TestBypassHoldsUpThoseThatWaitForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, err := New(&slowFile{slow: true}, Policy{Buffer: 4 * KiB})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var calls sync.WaitGroup
+		for _, size := range []int{4096, 4000, 100, 100, 100, 5000} {
+			calls.Go(func() { w.Write(make([]byte, size)) })
+			synctest.Wait()
+		}
+		w.mu.Lock()
+		heldUp := w.heldUp
+		w.mu.Unlock()
+		if heldUp != 3 {
+			t.Errorf("%d calls are held up by a large Write, want the 3 that waited for room", heldUp)
+		}
+		calls.Wait()
+		w.Close()
+	})
+}
