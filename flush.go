@@ -35,14 +35,13 @@ func (w *Writer) flushAllLocked() error {
 // it waits again for the next flush. So while calls wait, a flush is in flight or one of them is woken. If all
 // were woken, most of thousands would find no room. What ends the waiting otherwise wakes all.
 func (w *Writer) makeRoomLocked(n int) error {
-	switch {
-	case w.exclusive:
-		// below
-	case w.lookForRoomLocked():
-		return nil
-	case !w.flushing:
-		return w.flushStepLocked(w.roomForLocked(n))
-	default:
+	if !w.exclusive {
+		if w.lookForRoomLocked() {
+			return nil
+		}
+		if !w.flushing {
+			return w.flushStepLocked(w.roomForLocked(n))
+		}
 		w.space.Wait()
 		if !w.flushing || w.readyLocked(n) {
 			w.space.Signal()
@@ -98,8 +97,8 @@ func (w *Writer) flushStepLocked(end int64) error {
 		w.flushTimer.Disarm()
 	}
 	w.openLocked()
-	w.idle.Broadcast()
 	w.space.Signal()
+	w.idle.Broadcast()
 	if err != nil {
 		err = w.writeErrorLocked(err, again && n == 0)
 	}

@@ -2,9 +2,11 @@ package holdfast
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -575,6 +577,42 @@ func TestBypassHoldsUpThoseThatWaitForRoom(t *testing.T) {
 			t.Errorf("%d calls are held up by a large Write, want the 3 that waited for room", heldUp)
 		}
 		calls.Wait()
+		w.Close()
+	})
+}
+
+type failingSync struct{ slowFile }
+
+func (f *failingSync) Sync() error {
+	f.slow = true
+	time.Sleep(time.Millisecond)
+	return errBoom
+}
+
+// TestFailedSyncReleasesThoseThatWaitForRoom has a sync fail while a write takes a second.
+func TestFailedSyncReleasesThoseThatWaitForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, err := New(&failingSync{}, Policy{Buffer: 4 * KiB})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Write([]byte("synced"))
+		go w.Sync()
+		synctest.Wait()
+		var failed atomic.Int32
+		for _, size := range []int{4096, 4000, 100, 100, 100} {
+			go func() {
+				if _, err := w.Write(make([]byte, size)); errors.Is(err, errBoom) {
+					failed.Add(1)
+				}
+			}()
+			synctest.Wait()
+		}
+		time.Sleep(2 * time.Millisecond)
+		synctest.Wait()
+		if got := failed.Load(); got != 3 {
+			t.Errorf("%d calls that wait for room return the failed sync at once, want 3", got)
+		}
 		w.Close()
 	})
 }
