@@ -238,6 +238,7 @@ func (w *Writer) leadLocked(end int64) (err error) {
 		w.mu.Lock()
 		if w.final != nil {
 			c.wakeAll()
+			w.space.Broadcast()
 		}
 		w.syncBytesLocked()
 		w.idle.Broadcast()

@@ -30,6 +30,10 @@ func (w *Writer) flushAllLocked() error {
 }
 
 // makeRoomLocked does one step towards room for n bytes.
+//
+// The end of a flush wakes one call that waits for room. Each call that is woken wakes the next, unless
+// it waits again for the next flush. So while calls wait, a flush is in flight or one of them is woken. If all
+// were woken, most of thousands would find no room. What ends the waiting otherwise wakes all.
 func (w *Writer) makeRoomLocked(n int) error {
 	if !w.exclusive {
 		if w.lookForRoomLocked() {
@@ -37,8 +41,13 @@ func (w *Writer) makeRoomLocked(n int) error {
 		}
 		if !w.flushing {
 			w.relay.Late()
+			return w.flushStepLocked(w.roomForLocked(n))
 		}
-		return w.flushStepLocked(w.roomForLocked(n))
+		w.space.Wait()
+		if !w.flushing || w.readyLocked(n) {
+			w.space.Signal()
+		}
+		return nil
 	}
 	w.heldUp++
 	w.idle.Wait()
@@ -89,6 +98,7 @@ func (w *Writer) flushStepLocked(end int64) error {
 		w.flushTimer.Disarm()
 	}
 	w.openLocked()
+	w.space.Signal()
 	w.idle.Broadcast()
 	if err != nil {
 		err = w.writeErrorLocked(err, again && n == 0)
@@ -257,6 +267,7 @@ func (w *Writer) clearWayLocked() error {
 		return err
 	}
 	w.exclusive = true
+	w.space.Broadcast() // all of them are held up now
 	w.openLocked()
 	for err == nil && (w.flushed < w.writtenLocked() || w.flushing) {
 		if err = w.flushStepLocked(w.writtenLocked()); err == nil {

@@ -2,9 +2,11 @@ package holdfast
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -552,5 +554,65 @@ func TestFirstFlushIsCounted(t *testing.T) {
 		if s := w.Stats(); s.Flushes != timed+1 || s.SystemCalls != timed+1 || s.Flush.Count() != 2 || s.Flush.Max() != time.Second || s.Flush.Sum() != time.Second {
 			t.Errorf("%d flushes, %d calls, times %v; want %d, %d and two, of a second and of nothing", s.Flushes, s.SystemCalls, s.Flush, timed+1, timed+1)
 		}
+	})
+}
+
+// TestBypassHoldsUpThoseThatWaitForRoom looks who is counted as held up by a large Write: those go
+// first when it ends, and wait for no second one.
+func TestBypassHoldsUpThoseThatWaitForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, err := New(&slowFile{slow: true}, Policy{Buffer: 4 * KiB})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var calls sync.WaitGroup
+		for _, size := range []int{4096, 4000, 100, 100, 100, 5000} {
+			calls.Go(func() { w.Write(make([]byte, size)) })
+			synctest.Wait()
+		}
+		w.mu.Lock()
+		heldUp := w.heldUp
+		w.mu.Unlock()
+		if heldUp != 3 {
+			t.Errorf("%d calls are held up by a large Write, want the 3 that waited for room", heldUp)
+		}
+		calls.Wait()
+		w.Close()
+	})
+}
+
+type failingSync struct{ slowFile }
+
+func (f *failingSync) Sync() error {
+	f.slow = true
+	time.Sleep(time.Millisecond)
+	return errBoom
+}
+
+// TestFailedSyncReleasesThoseThatWaitForRoom has a sync fail while a write takes a second.
+func TestFailedSyncReleasesThoseThatWaitForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, err := New(&failingSync{}, Policy{Buffer: 4 * KiB})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Write([]byte("synced"))
+		go w.Sync()
+		synctest.Wait()
+		var failed atomic.Int32
+		for _, size := range []int{4096, 4000, 100, 100, 100} {
+			go func() {
+				if _, err := w.Write(make([]byte, size)); errors.Is(err, errBoom) {
+					failed.Add(1)
+				}
+			}()
+			synctest.Wait()
+		}
+		time.Sleep(2 * time.Millisecond)
+		synctest.Wait()
+		if got := failed.Load(); got != 3 {
+			t.Errorf("%d calls that wait for room return the failed sync at once, want 3", got)
+		}
+		w.Close()
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -265,4 +266,34 @@ func TestCloseClosesTheDirectoryThatNoSyncReached(t *testing.T) {
 	if err := dir.Close(); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("the directory was open after Close (%v)", err)
 	}
+}
+
+// TestPanicReleasesAllThatWaitForRoom has a write panic for which several calls wait.
+func TestPanicReleasesAllThatWaitForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, err := New(&panicking{method: "Write", delay: time.Second}, Policy{Buffer: 4 * KiB})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var calls sync.WaitGroup
+		var failed atomic.Int32
+		for i, size := range []int{4096, 4000, 100, 100, 100} {
+			calls.Go(func() {
+				defer func() {
+					if cause := recover(); cause != nil && i > 0 {
+						t.Errorf("call %d panicked: %v", i, cause)
+					}
+				}()
+				if _, err := w.Write(make([]byte, size)); errors.Is(err, errBoom) {
+					failed.Add(1)
+				}
+			})
+			synctest.Wait()
+		}
+		calls.Wait()
+		if got := failed.Load(); got != 3 {
+			t.Errorf("%d calls that wait for room return the panic, want 3", got)
+		}
+		w.Close()
+	})
 }

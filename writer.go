@@ -77,9 +77,9 @@ type Writer struct {
 
 	// flushing is set while one goroutine writes to the file. While a Write bypasses
 	// memory, exclusive is set and no call accepts bytes. When either ends, idle wakes
-	// the waiters.
+	// the waiters. Calls that need room wait for space: see makeRoomLocked.
 	flushing, exclusive bool
-	idle                sync.Cond
+	idle, space         sync.Cond
 	bypass              handoff
 	heldUp              int           // how many calls wait for exclusive to end
 	merging             int           // how many calls merge all lanes; no other call takes room meanwhile
@@ -146,7 +146,7 @@ func newWriter(f File, p Policy, entry dirEntry) (*Writer, error) {
 	if t.handle != nil {
 		w.strip = min(w.strip, int(hot))
 	}
-	w.idle.L, w.bypass.free.L = &w.mu, &w.mu
+	w.idle.L, w.space.L, w.bypass.free.L = &w.mu, &w.mu, &w.mu
 	w.commit.covered[0].L, w.commit.covered[1].L = &w.mu, &w.mu
 	w.flusher.run, w.syncer.run = (*Writer).runFlusher, (*Writer).runSyncer
 	// A byte that is due for a sync must not wait in memory for an earlier sync.
@@ -494,6 +494,7 @@ func (w *Writer) Close() (err error) {
 	w.openLocked()
 	w.relay.Stop()
 	w.idle.Broadcast()
+	w.space.Broadcast()
 	w.bypass.free.Broadcast()
 
 	var flushErr, syncErr, closeErr error
@@ -629,5 +630,6 @@ func (w *Writer) poisonLocked(where string, cause any) {
 	}
 	w.openLocked()
 	w.idle.Broadcast()
+	w.space.Broadcast()
 	w.commit.wakeAll()
 }

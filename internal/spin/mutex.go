@@ -16,10 +16,14 @@ import (
 // A goroutine that does not get it soon queues for the right to try on. So at most one
 // goroutine spins for long, however many wait, and the others are parked. The spinning
 // goroutine never parks, so no release can be missed, and a release stays a plain store.
+//
+// A goroutine that got the lock by that right gives the right back when it releases the lock. To give
+// it back may wake a thread, or hand this goroutine's P to another one. Both take µs.
 type Mutex struct {
-	state atomic.Int32
-	_     [12]byte   // puts queue on another cache line than what a Write touches
-	queue sync.Mutex // held by the goroutine that tries on
+	state  atomic.Int32
+	queued bool       // the holder has the right; guarded by the lock
+	_      [11]byte   // puts queue on another cache line than what a Write touches
+	queue  sync.Mutex // held by the goroutine that has the right
 }
 
 // A goroutine that finds the lock taken looks away for pause loop turns (about a cycle
@@ -44,6 +48,13 @@ func (m *Mutex) lockSlow() {
 		sys.YieldThread()
 		runtime.Gosched()
 	}
+	m.queued = true
+}
+
+// unlockSlow is Unlock of a holder that has the right to try on.
+func (m *Mutex) unlockSlow() {
+	m.queued = false
+	StoreRelease(&m.state, 0)
 	m.queue.Unlock()
 }
 

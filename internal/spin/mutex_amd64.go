@@ -8,7 +8,15 @@ import "sync/atomic"
 // (Intel SDM vol. 3, 9.2.2). The store of sync/atomic is an XCHG, which waits until
 // all earlier stores have drained. The call is assembly, so the compiler moves nothing
 // past it.
-func (m *Mutex) Unlock() { StoreRelease(&m.state, 0) }
+func (m *Mutex) Unlock() { unlock(m) }
+
+// unlock jumps to unlockLater if m.queued is set.
+//
+//go:noescape
+func unlock(m *Mutex)
+
+//lint:ignore U1000 only assembly goes there
+func unlockLater(m *Mutex) { m.unlockSlow() }
 
 // StoreRelease stores v after all earlier stores.
 //

@@ -28,6 +28,36 @@ func TestRightToTryOnIsGivenBack(t *testing.T) {
 	}
 }
 
+// TestRightToTryOnIsKeptWithTheLock looks at the queue while a goroutine has the lock that had to wait
+// long for it. To give the right back takes µs, for which no other goroutine would get the lock.
+func TestRightToTryOnIsKeptWithTheLock(t *testing.T) {
+	var mu Mutex
+	mu.Lock()
+	taken, looked := make(chan bool), make(chan bool)
+	var waiter sync.WaitGroup
+	waiter.Go(func() {
+		mu.Lock()
+		taken <- true
+		<-looked
+		mu.Unlock()
+	})
+	for mu.queue.TryLock() {
+		mu.queue.Unlock()
+		runtime.Gosched()
+	}
+	mu.Unlock()
+	<-taken
+	if mu.queue.TryLock() {
+		t.Error("the right to try on was given back with the lock held")
+		mu.queue.Unlock()
+	}
+	close(looked)
+	waiter.Wait()
+	if !mu.queue.TryLock() {
+		t.Error("the right to try on was not given back")
+	}
+}
+
 // TestLockKeepsOthersOutAndReleasesAll has many goroutines take the lock, with fewer
 // and with more Ps than CPUs. No addition is lost, and no goroutine waits for ever,
 // not even for a condition.
