@@ -1,7 +1,6 @@
 package holdfast
 
 import (
-	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/spin"
@@ -276,7 +275,7 @@ func (w *Writer) skipLocked(n int) {
 // the waiters. The Writer's lock guards it.
 type handoff struct {
 	taken   bool
-	free    sync.Cond
+	free    spin.Cond
 	waiting int  // how many goroutines wait for free
 	woken   bool // one of them was woken and does not run yet
 	given   bool // the next of them to wake has it

@@ -24,7 +24,7 @@ import (
 type target struct {
 	file   File
 	path   string
-	handle *sys.Handle // of an *os.File, else nil
+	handle *sys.Handle // of an *os.File; see look
 	linked bool        // the file had a name in newTarget
 	entry  dirEntry    // what must be durable for the file to be found
 	// datasync is cleared when the system reports that it has none.
@@ -41,15 +41,11 @@ func newTarget(f File, p Policy, entry dirEntry) (target, error) {
 	if !ok {
 		return t, nil
 	}
-	handle, err := sys.NewHandle(osFile)
-	if err != nil {
-		return target{}, fmt.Errorf("holdfast: %w", err)
-	}
-	t.handle, t.datasync, t.linked = handle, true, entry.named
+	t.datasync, t.linked = true, entry.named
 	if t.linked {
 		return t, nil
 	}
-	links, err := handle.Links()
+	links, err := t.links()
 	t.linked = err == nil && links > 0
 	if err != nil || p.Sync.Mode != SyncNever {
 		return t, syncable(osFile, p)
@@ -109,7 +105,7 @@ func (t *target) sync() (calls int, err error) {
 	}
 	if t.linked {
 		calls++
-		links, err := t.handle.Links()
+		links, err := t.links()
 		if err != nil {
 			return calls, err
 		}
@@ -120,9 +116,30 @@ func (t *target) sync() (calls int, err error) {
 	return calls, nil
 }
 
+// look returns the handle of an *os.File. It is made at the first use: a file of one record
+// that is not synced needs none.
+func (t *target) look() (h *sys.Handle, err error) {
+	if t.handle == nil {
+		t.handle, err = sys.NewHandle(t.file.(*os.File))
+	}
+	return t.handle, err
+}
+
+// links returns how many names an *os.File has.
+func (t *target) links() (uint64, error) {
+	h, err := t.look()
+	if err != nil {
+		return 0, err
+	}
+	return h.Links()
+}
+
 func (t *target) syncData() error {
 	if t.datasync {
-		err := t.handle.Datasync()
+		h, err := t.look()
+		if err == nil {
+			err = h.Datasync()
+		}
 		if !errors.Is(err, errors.ErrUnsupported) {
 			return err
 		}

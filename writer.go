@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/deadline"
 	"github.com/holdfast-go/holdfast/internal/distinct"
 	"github.com/holdfast-go/holdfast/internal/notify"
+	"github.com/holdfast-go/holdfast/internal/reuse"
 	"github.com/holdfast-go/holdfast/internal/spin"
-	"github.com/holdfast-go/holdfast/stats"
 )
 
 // A Writer writes to a [File] under a [Policy]. Any number of goroutines may use
@@ -58,9 +58,7 @@ type Writer struct {
 	strip  int // the number of waiting bytes that starts a flush: policy.FlushBytes, or the block, or less (see New)
 	large  int // a Write of more than this bypasses memory
 	target target
-	began  time.Time // filled counts from it
-	// closing is closed when Close begins.
-	closing chan struct{}
+	began  time.Time // when the first byte came into memory; filled counts from it
 
 	// laneLimit bounds a Lane's lock-free fast path; 0 disables it. The same for
 	// owners that rely on the other side's fence is fencedLimit, which stays 0 without
@@ -70,29 +68,31 @@ type Writer struct {
 
 	lap              int64 // the offset of buf[0]: the next byte's is lap+pos; in a ring what is flushed may lie before it
 	flushed, durable int64 // offsets; flushed ≤ lap+pos, durable ≤ flushed
-	growing          bool  // a goroutine makes the ring
-	nameless         bool  // the file's directory entry is not durable yet
-	room             int   // how many bytes memory may hold, less the lanes' share
+	memory           reuse.Memory
+	room             int // how many bytes memory may hold, less the lanes' share
 	lanes            []*Lane
 
 	// flushing is set while one goroutine writes to the file. While a Write bypasses
 	// memory, exclusive is set and no call accepts bytes. When either ends, idle wakes
 	// the waiters.
 	flushing, exclusive bool
-	idle                sync.Cond
+	stuck               bool // the last flush failed, and memory still holds its bytes
+	growing             bool // a goroutine takes memory
+	nameless            bool // the file's directory entry is not durable yet
+	leading             bool // a goroutine leads group commit
+	idle                spin.Cond
 	bypass              handoff
 	heldUp              int           // how many calls wait for exclusive to end
 	merging             int           // how many calls merge all lanes; no other call takes room meanwhile
-	firstFlush, filled  time.Duration // how long the first flush took; when the last strip was full, or the first byte came
+	firstFlush, filled  time.Duration // how long the first flush took; when the last strip was full
 	slow, wasSlow       bool          // the last strip, and the one before it, took longer than fastFill
 	full                int64         // the end of the last
 	looking             bool          // a goroutine that needs room does not park: see lookForRoomLocked
 
-	stuck      bool  // the last flush failed, and memory still holds its bytes
-	unreported error // what failed in the background and no call has returned
-	failing    error // the last write's, until one works
-	final      error // a failed sync
-	failures   notify.Queue[error]
+	unreported error                // what failed in the background and no call has returned
+	failing    error                // the last write's, until one works
+	final      error                // a failed sync
+	failures   *notify.Queue[error] // see OnError
 
 	// Close has begun, lets nothing touch the file any more, and is done.
 	isClosing, sealed, closed bool
@@ -104,9 +104,9 @@ type Writer struct {
 	registered            bool        // RegisterBarrier was called
 	barrier               atomic.Bool // lanes may rely on membarrier; set without the lock
 
-	commit               commit
+	commit               *commit // see commitsLocked
 	age                  age.Clock
-	counts               *stats.Counts // see countsLocked; these two and firstFlush are counted without it
+	counts               *counts // see countsLocked; these two and firstFlush are counted without it
 	flushes, systemCalls int64
 }
 
@@ -132,21 +132,18 @@ func newWriter(f File, p Policy, entry dirEntry) (*Writer, error) {
 		return nil, err
 	}
 	w := &Writer{
-		policy:  p,
-		target:  t,
-		block:   int(p.Buffer),
-		strip:   int(cmp.Or(p.FlushBytes, p.Buffer)),
-		large:   int(min(p.Buffer, direct-1)),
-		room:    int(2 * p.Buffer),
-		began:   time.Now(),
-		slow:    true,
-		closing: make(chan struct{}),
+		policy: p,
+		target: t,
+		block:  int(p.Buffer),
+		strip:  int(cmp.Or(p.FlushBytes, p.Buffer)),
+		large:  int(min(p.Buffer, direct-1)),
+		room:   int(2 * p.Buffer),
+		slow:   true,
 	}
-	if t.handle != nil {
+	if t.datasync { // an *os.File
 		w.strip = min(w.strip, int(hot))
 	}
 	w.idle.L, w.bypass.free.L = &w.mu, &w.mu
-	w.commit.covered[0].L, w.commit.covered[1].L = &w.mu, &w.mu
 	w.flusher.run, w.syncer.run = (*Writer).runFlusher, (*Writer).runSyncer
 	// A byte that is due for a sync must not wait in memory for an earlier sync.
 	if every := deadline.Shortest(p.FlushEvery, p.Sync.Every); every > 0 {
@@ -323,8 +320,8 @@ func (w *Writer) refusalLocked() error {
 func (w *Writer) putLocked(p []byte) {
 	if len(p) > 0 {
 		w.armLocked()
-		if w.writtenLocked() == 0 {
-			w.filled = w.age.Oldest().Sub(w.began)
+		if w.began.IsZero() {
+			w.began = w.age.Oldest()
 		}
 	}
 	for len(p) > 0 {
@@ -488,7 +485,9 @@ func (w *Writer) Close() (err error) {
 	}
 	w.isClosing = true
 	w.failing = nil // what fails now is lost: a failure of its own
-	close(w.closing)
+	if w.commit != nil {
+		w.commit.join.Enough()
+	}
 	w.openLocked()
 	w.idle.Broadcast()
 	w.bypass.free.Broadcast()
@@ -549,20 +548,20 @@ func (w *Writer) lastSyncLocked() error {
 	if w.flushed == w.writtenLocked() {
 		return w.syncToLocked(w.writtenLocked())
 	}
-	for w.commit.leading {
+	for w.leading {
 		w.idle.Wait()
 	}
 	if w.final != nil || w.durable == w.flushed && !w.nameless {
 		return nil
 	}
-	w.commit.leading = true
-	defer func() { w.commit.leading = false }()
+	w.leading = true
+	defer func() { w.leading = false }()
 	return w.syncLocked()
 }
 
 // sealLocked waits until the calls of the file have ended, and lets no other begin.
 func (w *Writer) sealLocked() {
-	for w.commit.leading || w.flushing {
+	for w.leading || w.flushing {
 		w.idle.Wait()
 	}
 	w.sealed = true
