@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -553,4 +555,74 @@ func TestFirstFlushIsCounted(t *testing.T) {
 			t.Errorf("%d flushes, %d calls, times %v; want %d, %d and two, of a second and of nothing", s.Flushes, s.SystemCalls, s.Flush, timed+1, timed+1)
 		}
 	})
+}
+
+// TestIdleWriterTakesTwoKiB fills strips, syncs and writes one record more. What a Writer keeps
+// beside its file is small then, once garbage was collected: memory that is empty is let go.
+func TestIdleWriterTakesTwoKiB(t *testing.T) {
+	const writers, most = 40, 2048
+	check := func(policy string) {
+		p, err := ParsePolicy(policy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		files, all := make([]*os.File, writers), make([]*Writer, writers)
+		for i := range files {
+			if files[i], err = os.Create(filepath.Join(dir, strconv.Itoa(i))); err != nil {
+				t.Fatal(err)
+			}
+			defer files[i].Close()
+		}
+		record := make([]byte, 60*1024)
+		before := heapInUse()
+		for i, f := range files {
+			w, err := New(f, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[i] = w
+			for range 3 {
+				if _, err := w.Enqueue(record); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := w.Sync(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.Write(record[:40]); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			if p.Sync.Every > 0 { // else the sync comes by time
+				if err := w.Sync(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.background.Wait()
+		}
+		if each := (heapInUse() - before) / writers; each > most {
+			t.Errorf("%s: an idle Writer takes %d bytes, want %d at most", policy, each, most)
+		}
+		for _, w := range all {
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, policy := range []string{"buffer=0,sync=never", "buffer=64KiB,sync=never", "buffer=256KiB,flush=10ms,sync=1s", "buffer=64KiB,sync=20ms",
+		"buffer=64KiB,sync=64MiB", "buffer=64KiB,sync=close", "buffer=64KiB,sync=group", "buffer=64KiB,sync=each"} {
+		check(policy)
+	}
+}
+
+// heapInUse returns the bytes of the heap that are reached. Two collections empty the pools.
+func heapInUse() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/age"
 	"github.com/holdfast-go/holdfast/internal/deadline"
 	"github.com/holdfast-go/holdfast/internal/distinct"
+	"github.com/holdfast-go/holdfast/internal/entry"
 	"github.com/holdfast-go/holdfast/internal/notify"
 	"github.com/holdfast-go/holdfast/internal/reuse"
 	"github.com/holdfast-go/holdfast/internal/spin"
@@ -120,14 +121,14 @@ func New(f File, p Policy) (*Writer, error) {
 	if osFile, ok := f.(*os.File); f == nil || ok && osFile == nil {
 		return nil, errors.New("holdfast: the file is nil; open one first, or use Create or Append")
 	}
-	return newWriter(f, p, dirEntry{})
+	return newWriter(f, p, entry.Entry{})
 }
 
-func newWriter(f File, p Policy, entry dirEntry) (*Writer, error) {
+func newWriter(f File, p Policy, name entry.Entry) (*Writer, error) {
 	// The kernel copies a Write of direct bytes from the caller's slice in less time than two
 	// copies take. No more than hot gathers for an os.File: so much the cache of a CPU holds.
 	const direct, hot = 64 * KiB, 256 * KiB
-	t, err := newTarget(f, p, entry)
+	t, err := newTarget(f, p, name)
 	if err != nil {
 		return nil, err
 	}

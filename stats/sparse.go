@@ -6,7 +6,8 @@ import "time"
 // shortest duration to that of the longest. The zero Sparse is empty. Its user guards it.
 type Sparse struct {
 	from   int // the bucket of counts[0]
-	counts []int64
+	counts []uint32
+	more   *Histogram // of those that a uint32 could not hold
 	sum    time.Duration
 	most   time.Duration
 }
@@ -21,18 +22,29 @@ func (s *Sparse) Add(d time.Duration) {
 	if i < s.from || i >= s.from+len(s.counts) {
 		from := min(s.from, i) &^ (perOctave - 1)
 		end := min((max(s.from+len(s.counts)-1, i)|(perOctave-1))+1, buckets)
-		counts := make([]int64, end-from)
+		counts := make([]uint32, end-from)
 		copy(counts[s.from-from:], s.counts)
 		s.from, s.counts = from, counts
 	}
-	s.counts[i-s.from]++
+	if s.counts[i-s.from]++; s.counts[i-s.from] == 0 {
+		if s.more == nil {
+			s.more = new(Histogram)
+		}
+		s.more.counts[i] += 1 << 32
+	}
 	s.sum += d
 	s.most = max(s.most, d)
 }
 
 // Histogram returns what was counted.
 func (s *Sparse) Histogram() Histogram {
-	h := Histogram{sum: s.sum, most: s.most}
-	copy(h.counts[s.from:], s.counts)
+	var h Histogram
+	if s.more != nil {
+		h = *s.more
+	}
+	h.sum, h.most = s.sum, s.most
+	for i, n := range s.counts {
+		h.counts[s.from+i] += int64(n)
+	}
 	return h
 }
