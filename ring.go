@@ -31,7 +31,9 @@ func (w *Writer) growLocked(need int) {
 	const growth = 4
 	size := 2 * w.block
 	if most := w.strip + w.strip/spillShare; need <= most {
-		size = min(most, max(need, reuse.First, growth*len(w.buf)))
+		for size = reuse.First; size < need; size *= growth {
+		}
+		size = min(most, size)
 	}
 	w.growing = true
 	w.mu.Unlock()
