@@ -280,6 +280,7 @@ func (w *Writer) syncLocked() error {
 		return w.final
 	}
 	w.durable, w.nameless = covers, false
+	w.idle.Broadcast() // see awaitSyncLocked
 	w.age.Durable(covers)
 	return nil
 }
@@ -288,6 +289,15 @@ func (w *Writer) syncLocked() error {
 func (w *Writer) bytesDueLocked() bool {
 	limit := int64(w.policy.Sync.Bytes)
 	return limit > 0 && w.flushed-w.durable >= limit
+}
+
+// awaitSyncLocked waits with a flush while the kernel has twice as many bytes as a sync by bytes
+// is due for: the disk is slower than the callers. Who closes syncs after the last flush.
+func (w *Writer) awaitSyncLocked() {
+	limit := int64(w.policy.Sync.Bytes)
+	for limit > 0 && w.flushed-w.durable >= 2*limit && w.final == nil && !w.isClosing {
+		w.idle.Wait()
+	}
 }
 
 // syncBytesLocked starts the syncer if a sync by bytes is due. It is called when more

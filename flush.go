@@ -111,6 +111,7 @@ func (w *Writer) writeFileLocked(p []byte) (n int, err error) {
 	calls := 0
 	w.flushing = true
 	defer func() { w.flushing = false }()
+	w.awaitSyncLocked()
 	// To read the clock twice takes a tenth of a short write: of those one of 16 is timed.
 	const short, each = 4 << 10, 16
 	timed, start := len(p) >= short || w.flushes%each == 0, time.Time{}

@@ -30,6 +30,10 @@ import (
 // the callers, Write waits. Otherwise no Write waits for another's flush or sync.
 // Two exceptions: the policy waits (group, each), or a large Write is under way. A Write
 // is large if it is larger than the buffer, or has 64 KiB or more: it bypasses memory.
+// A policy that syncs by bytes lets the kernel have twice as many, and then flushes wait.
+//
+// An idle Writer takes up to 2 KiB beside its file: when all is flushed, the garbage collector
+// may take its memory. That of Lanes stays until the last is closed.
 //
 // Errors: a [WriteError] is not final: every call tries to go on at the exact byte,
 // and returns an error while it can't. A [SyncError] is final. The next call returns
