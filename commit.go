@@ -291,8 +291,8 @@ func (w *Writer) bytesDueLocked() bool {
 	return limit > 0 && w.flushed-w.durable >= limit
 }
 
-// awaitSyncLocked waits with a flush while the kernel has twice as many bytes as a sync by bytes
-// is due for: the disk is slower than the callers. Who closes syncs after the last flush.
+// awaitSyncLocked has a flush wait while the kernel has twice the bytes of a sync by bytes. The disk
+// is slower than the callers then. In Close the sync comes after the last flush.
 func (w *Writer) awaitSyncLocked() {
 	limit := int64(w.policy.Sync.Bytes)
 	for limit > 0 && w.flushed-w.durable >= 2*limit && w.final == nil && !w.isClosing {

@@ -21,7 +21,7 @@ func (w *Writer) releaseLocked() {
 	w.buf, w.pos, w.lap = nil, 0, w.flushed
 }
 
-// growLocked makes more memory, without the lock, or waits for the goroutine that does.
+// growLocked takes more memory. It makes it without the lock, or waits for the goroutine that does.
 // It makes the ring if need bytes fit into no less.
 func (w *Writer) growLocked(need int) {
 	if w.growing {
@@ -35,11 +35,14 @@ func (w *Writer) growLocked(need int) {
 		}
 		size = min(most, size)
 	}
-	w.growing = true
-	w.mu.Unlock()
-	memory := w.memory.Take(size)
-	w.mu.Lock()
-	w.growing = false
+	memory := w.memory.Again(size)
+	if memory == nil {
+		w.growing = true
+		w.mu.Unlock()
+		memory = w.memory.Make(size)
+		w.mu.Lock()
+		w.growing = false
+	}
 	// A flush in flight reads the bytes from the old memory.
 	held := w.buf[:w.pos]
 	w.buf = memory

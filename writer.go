@@ -197,8 +197,8 @@ func (w *Writer) WriteString(s string) (n int, err error) {
 	return w.Write(unsafe.Slice(unsafe.StringData(s), len(s)))
 }
 
-// Enqueue accepts p and waits for no sync, whatever the policy. It returns end, the
-// offset behind p, for [Writer.WaitDurable]. On an error p is not accepted; only if p
+// Enqueue accepts p and waits for no sync, whatever the policy, but for the bound of one that syncs
+// by bytes (see [Writer]). It returns end, the offset behind p, for [Writer.WaitDurable]. On an error p is not accepted; only if p
 // is large (see [Writer]), a first part may be in the file, up to end.
 func (w *Writer) Enqueue(p []byte) (end int64, err error) {
 	faults := debug.SetPanicOnFault(false)

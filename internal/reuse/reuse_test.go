@@ -11,38 +11,45 @@ import (
 // TestMemoryIsTheSameUntilItIsCollected takes memory again after it was left.
 func TestMemoryIsTheSameUntilItIsCollected(t *testing.T) {
 	var m Memory
-	taken := m.Take(2 * First)
-	taken[0] = 'x'
-	at := uintptr(unsafe.Pointer(&taken[0])) // keeps nothing
-	again := m.Take(First)                   // while it is in use, so nothing has collected it
-	if uintptr(unsafe.Pointer(&again[0])) != at || len(again) != 2*First || again[0] != 'x' {
+	if m.Again(2*First) != nil {
+		t.Error("there is memory that was not made")
+	}
+	made := m.Make(2 * First)
+	made[0] = 'x'
+	again := m.Again(First) // while it is in use, so nothing has collected it
+	if len(again) != 2*First || unsafe.SliceData(again) != unsafe.SliceData(made) {
 		t.Errorf("%d bytes, and not those of before", len(again))
 	}
-	if more := m.Take(3 * First); len(more) != 3*First || more[0] != 0 {
-		t.Errorf("%d bytes, want more than before", len(more))
+	if m.Again(2*First+1) != nil {
+		t.Error("there is more than was made")
 	}
-	m.Leave(taken)
+	m.Leave(made)
+	runtime.KeepAlive(made)
+	made, again = nil, nil
 	runtime.GC()
-	if fresh := m.Take(2 * First); len(fresh) != 2*First || fresh[0] != 0 {
-		t.Errorf("%d bytes, of what was collected", len(fresh))
+	if m.Again(2*First) != nil {
+		t.Error("it was not collected")
 	}
-	runtime.KeepAlive(again)
 }
 
 // TestFirstMemoryIsForAll: one that is left is for whoever comes next.
 func TestFirstMemoryIsForAll(t *testing.T) {
+	if racetest.Enabled {
+		t.Skip("under the race detector a sync.Pool drops some of what it is given")
+	}
 	var a, b Memory
+	a.Leave(a.Make(First))
 	if allocated := racetest.Least(0, func() float64 {
 		return testing.AllocsPerRun(1000, func() {
 			for _, m := range []*Memory{&a, &b} {
-				taken := m.Take(First)
-				if len(taken) != First {
-					t.Fatalf("%d bytes", len(taken))
+				memory := m.Again(First)
+				if memory == nil {
+					memory = m.Make(First)
 				}
-				m.Leave(taken)
+				m.Leave(memory)
 			}
 		})
-	}); allocated != 0 && !racetest.Enabled {
+	}); allocated != 0 {
 		t.Errorf("%v allocations, want none", allocated)
 	}
 }
