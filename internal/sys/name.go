@@ -58,12 +58,12 @@ func nameable(path string) error {
 	return nil
 }
 
-// String returns the path without the zero byte.
+// String returns a copy of the path, without the zero byte: see NameOver.
 func (n Name) String() string {
 	if n == "" {
 		return ""
 	}
-	return string(n[:len(n)-1])
+	return strings.Clone(string(n[:len(n)-1]))
 }
 
 // Absolute makes a path independent of the working directory. It cleans nothing: only the
