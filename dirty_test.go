@@ -43,6 +43,12 @@ func (d *slowDisk) Sync() error {
 
 func (d *slowDisk) Close() error { return nil }
 
+func (d *slowDisk) has() (written, durable int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.written, d.durable
+}
+
 // TestSyncByBytesBoundsWhatIsNotDurable writes faster than the disk syncs. Whatever the size of the
 // Writes, the kernel never has more than twice the policy's bytes that are not durable, and a block.
 func TestSyncByBytesBoundsWhatIsNotDurable(t *testing.T) {
@@ -100,15 +106,17 @@ func TestWaitForASyncByBytesEnds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var failed error
+			failed := make(chan error, 1)
 			go func() {
-				for n := 0; n < 4<<20 && failed == nil; n += 1 << 10 {
-					_, failed = w.Write(make([]byte, 1<<10))
+				var err error
+				for n := 0; n < 4<<20 && err == nil; n += 1 << 10 {
+					_, err = w.Write(make([]byte, 1<<10))
 				}
+				failed <- err
 			}()
 			synctest.Wait()
-			if disk.written < 2<<20 || disk.written > 2<<20+64<<10 {
-				t.Errorf("%d bytes are written while the first sync runs", disk.written)
+			if written, _ := disk.has(); written < 2<<20 || written > 2<<20+64<<10 {
+				t.Errorf("%d bytes are written while the first sync runs", written)
 			}
 			if fails {
 				time.Sleep(2 * time.Second)
@@ -120,9 +128,9 @@ func TestWaitForASyncByBytesEnds(t *testing.T) {
 			if took := time.Since(start); took > 3*time.Second {
 				t.Errorf("Close took %v", took)
 			}
-			synctest.Wait()
-			if failed == nil || !fails && !errors.Is(failed, ErrClosed) || !fails && int64(disk.durable) != w.Written() {
-				t.Errorf("the last Write returned %v; %d of %d bytes are durable", failed, disk.durable, w.Written())
+			last := <-failed
+			if _, durable := disk.has(); last == nil || !fails && (!errors.Is(last, ErrClosed) || int64(durable) != w.Written()) {
+				t.Errorf("the last Write returned %v; %d of %d bytes are durable", last, durable, w.Written())
 			}
 		})
 	}
