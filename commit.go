@@ -12,9 +12,8 @@ import (
 // commit is the state of group commit. One goroutine at a time leads. It lets
 // others join, flushes what has been accepted by then, syncs, and wakes the
 // goroutines that its sync covered. A goroutine that comes meanwhile waits for the
-// next batch. The Writer's lock guards all fields.
+// next batch. It is made for the first sync. The Writer's lock guards all fields.
 type commit struct {
-	leading bool
 	// batch numbers the sync that will cover a byte accepted now. It grows when
 	// a leader has fixed what its sync covers. done counts finished batches.
 	batch, done int64
@@ -30,8 +29,19 @@ type commit struct {
 	join joinwindow.Window
 }
 
+func (w *Writer) commitsLocked() *commit {
+	if w.commit == nil {
+		w.commit = new(commit)
+		w.commit.covered[0].L, w.commit.covered[1].L = &w.mu, &w.mu
+	}
+	return w.commit
+}
+
 // wakeAll wakes the waiters of every batch.
 func (c *commit) wakeAll() {
+	if c == nil {
+		return
+	}
 	c.covered[0].Broadcast()
 	c.covered[1].Broadcast()
 }
@@ -124,7 +134,7 @@ func (w *Writer) commitLocked(ctx context.Context, end int64) (err error) {
 		err    error
 		left   bool // this call has returned: the next one reports err
 	}
-	c := &w.commit
+	c := w.commitsLocked()
 	joined := int64(-1) // the batch that counts us
 	var led *ledBatch   // the last one made in the background for us
 	defer func() {
@@ -138,7 +148,7 @@ func (w *Writer) commitLocked(ctx context.Context, end int64) (err error) {
 			c.joined--
 		}
 		// A goroutine that was woken to lead, and need not, wakes the next one.
-		if !c.leading {
+		if !w.leading {
 			c.covered[c.batch&1].Signal()
 		}
 	}()
@@ -148,7 +158,7 @@ func (w *Writer) commitLocked(ctx context.Context, end int64) (err error) {
 			return w.sealedErrLocked()
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case !c.leading:
+		case !w.leading:
 			if joined == c.batch {
 				c.joined--
 				joined = -1
@@ -165,7 +175,7 @@ func (w *Writer) commitLocked(ctx context.Context, end int64) (err error) {
 			}
 			made := &ledBatch{number: c.batch}
 			led = made
-			c.leading = true
+			w.leading = true
 			w.background.Go(func() {
 				w.mu.Lock()
 				defer w.mu.Unlock()
@@ -201,7 +211,7 @@ func (w *Writer) commitLocked(ctx context.Context, end int64) (err error) {
 // of newer ones. It mostly covers the others too, since a flush takes along all that
 // is written. A call that it does not cover joins or leads again.
 func (w *Writer) needLocked(end int64) {
-	c := &w.commit
+	c := w.commit
 	switch {
 	case c.joined == 0:
 		c.needed = end
@@ -214,8 +224,8 @@ func (w *Writer) needLocked(end int64) {
 
 // leadLocked makes one batch durable.
 func (w *Writer) leadLocked(end int64) (err error) {
-	c := &w.commit
-	c.leading = true
+	c := w.commit
+	w.leading = true
 	w.awaitJoinersLocked()
 	mine := c.batch
 	c.batch++
@@ -228,7 +238,7 @@ func (w *Writer) leadLocked(end int64) (err error) {
 	w.age.Turn(w.writtenLocked())
 	w.openLocked()
 	defer func() { // also if the file has panicked: then w.final says so
-		c.leading = false
+		w.leading = false
 		c.done++
 		c.outcome[mine&1] = err
 		c.join.Finished(size, c.joined)
@@ -261,8 +271,8 @@ func (w *Writer) syncLocked() error {
 	calls, err := 0, error(nil)
 	w.callFileLocked("Sync", func() { calls, err = w.target.sync() })
 	took := time.Since(start)
-	w.commit.join.Took(took)
-	w.countsLocked().Synced(took)
+	w.commitsLocked().join.Took(took)
+	w.countsLocked().Sync.Add(took)
 	w.systemCalls += int64(calls)
 	if err != nil {
 		w.final = &SyncError{Path: w.target.path, Durable: w.durable, AtRisk: w.writtenLocked() - w.durable, Err: err}
@@ -271,6 +281,7 @@ func (w *Writer) syncLocked() error {
 		return w.final
 	}
 	w.durable, w.nameless = covers, false
+	w.idle.Broadcast() // see awaitSyncLocked
 	w.age.Durable(covers)
 	return nil
 }
@@ -281,10 +292,19 @@ func (w *Writer) bytesDueLocked() bool {
 	return limit > 0 && w.flushed-w.durable >= limit
 }
 
+// awaitSyncLocked has a flush wait while the kernel has twice the bytes of a sync by bytes. The disk
+// is slower than the callers then. In Close the sync comes after the last flush.
+func (w *Writer) awaitSyncLocked() {
+	limit := int64(w.policy.Sync.Bytes)
+	for limit > 0 && w.flushed-w.durable >= 2*limit && w.final == nil && !w.isClosing {
+		w.idle.Wait()
+	}
+}
+
 // syncBytesLocked starts the syncer if a sync by bytes is due. It is called when more
 // bytes are flushed and when a sync has ended, so that none is missed. A leader looks itself.
 func (w *Writer) syncBytesLocked() {
-	if w.bytesDueLocked() && !w.commit.leading && w.final == nil {
+	if w.bytesDueLocked() && !w.leading && w.final == nil {
 		w.startLocked(&w.syncer)
 	}
 }
@@ -296,7 +316,7 @@ func (w *Writer) runSyncer() {
 	defer w.mu.Unlock()
 	for !w.isClosing && w.final == nil {
 		if !w.syncer.due {
-			if !w.bytesDueLocked() || w.commit.leading {
+			if !w.bytesDueLocked() || w.leading {
 				break
 			}
 			w.noteLocked(w.syncToLocked(w.flushed)) // what is flushed is enough
@@ -332,9 +352,12 @@ func (w *Writer) syncDueLocked(late bool) error {
 // awaitJoinersLocked lets the calls that the last sync released join this one. A policy
 // that syncs by time does not wait for them: it has promised when it syncs.
 func (w *Writer) awaitJoinersLocked() {
-	c := &w.commit
+	c := w.commit
 	if w.policy.Sync.Mode == SyncPeriodic {
 		return
 	}
-	c.join.Await(&w.mu, func() int { return c.joined + 1 }, w.closing)
+	if w.isClosing {
+		c.join.Enough()
+	}
+	c.join.Await(&w.mu, func() int { return c.joined + 1 }, nil)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/notify"
 	"github.com/holdfast-go/holdfast/stats"
 )
 
@@ -13,7 +14,14 @@ import (
 //
 // The calls are made in a goroutine of their own, one at a time, without a lock. So report may
 // call the Writer, Close too. Close does not wait for it. Call OnError before the first Write.
-func (w *Writer) OnError(report func(error)) { w.failures.To(report) }
+func (w *Writer) OnError(report func(error)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.failures == nil {
+		w.failures = new(notify.Queue[error])
+	}
+	w.failures.To(report)
+}
 
 // Err returns why the Writer accepts nothing at present, or nil. That is a failed write, which
 // each call tries again, or a failed sync or a panic, which are final. After Close it is what
@@ -31,15 +39,21 @@ func (w *Writer) Err() error {
 func (w *Writer) reportLocked(err error) {
 	if err != nil {
 		w.countsLocked().Errors++
-		w.failures.Add(err)
+		if w.failures != nil {
+			w.failures.Add(err)
+		}
 	}
 }
 
-// countsLocked makes the counts. Their histograms are larger than the rest of an idle Writer,
-// and a file of one flush has no other use of them.
-func (w *Writer) countsLocked() *stats.Counts {
+// counts are those that a file of one flush has no use of.
+type counts struct {
+	Waits, Errors int64
+	Flush, Sync   stats.Sparse
+}
+
+func (w *Writer) countsLocked() *counts {
 	if w.counts == nil {
-		w.counts = new(stats.Counts)
+		w.counts = new(counts)
 		if w.flushes > 0 {
 			w.counts.Flush.Add(w.firstFlush)
 		}
@@ -61,8 +75,10 @@ func (w *Writer) Stats() stats.Counts {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := *w.countsLocked()
-	s.Writes, s.Flushes, s.SystemCalls = w.writes, w.flushes, w.systemCalls
+	c := w.countsLocked()
+	s := stats.Counts{Writes: w.writes, Flushes: w.flushes, SystemCalls: w.systemCalls, Waits: c.Waits, Errors: c.Errors}
+	s.Flush, s.Sync = c.Flush.Histogram(), c.Sync.Histogram()
+	s.Syncs, s.LongestSync = s.Sync.Count(), s.Sync.Max()
 	s.NotFlushed = held + w.writtenLocked() - w.flushed
 	s.NotDurable = held + w.writtenLocked() - w.durable
 	if s.NotDurable > 0 && !w.closed {

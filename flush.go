@@ -1,7 +1,6 @@
 package holdfast
 
 import (
-	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/spin"
@@ -125,6 +124,7 @@ func (w *Writer) writeFileLocked(p []byte) (n int, err error) {
 	calls := 0
 	w.flushing = true
 	defer func() { w.flushing = false }()
+	w.awaitSyncLocked()
 	// To read the clock twice takes a tenth of a short write: of those one of 16 is timed.
 	const short, each = 4 << 10, 16
 	timed, start := len(p) >= short || w.flushes%each == 0, time.Time{}
@@ -299,7 +299,7 @@ func (w *Writer) skipLocked(n int) {
 // the waiters. The Writer's lock guards it.
 type handoff struct {
 	taken   bool
-	free    sync.Cond
+	free    spin.Cond
 	waiting int  // how many goroutines wait for free
 	woken   bool // one of them was woken and does not run yet
 	given   bool // the next of them to wake has it

@@ -32,7 +32,7 @@ type room struct {
 // in it is a mistake, or a decision to be made here first. "." is the root. An
 // others of "…" leaves the choice of libraries to the room.
 var rooms = map[string]room{
-	".":         {"internal/age internal/deadline internal/distinct internal/durable internal/joinwindow internal/keyed internal/notify internal/spin internal/sys internal/vfs stats", "golang.org/x/sys"},
+	".":         {"internal/age internal/deadline internal/distinct internal/entry internal/joinwindow internal/notify internal/reuse internal/spin internal/sys stats", "golang.org/x/sys"},
 	"files":     {". internal/age internal/deadline internal/distinct internal/joinwindow internal/notify " + shared + " internal/retry stats", "golang.org/x/sys"},
 	"filecopy":  {". " + shared + " internal/retry", "golang.org/x/sys"},
 	"readahead": {". internal/sys", ""},
@@ -50,6 +50,8 @@ var rooms = map[string]room{
 	"internal/handles":    {"internal/keyed internal/sys internal/vfs", ""},
 	"internal/retry":      {"internal/handles", "golang.org/x/sys"},
 	"internal/durable":    {"internal/keyed internal/sys internal/vfs", ""},
+	"internal/entry":      {"internal/durable internal/keyed internal/sys internal/vfs", ""},
+	"internal/reuse":      {"", ""},
 	"internal/temporary":  {"internal/handles internal/keyed internal/sys internal/vfs", ""},
 	"internal/permission": {"", ""},
 	"internal/age":        {"", ""},

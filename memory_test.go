@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -52,15 +54,16 @@ func TestWriterAloneNeedsOneBlock(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			at := 0
+			at, most := 0, 0
 			for at < 20*int(block) {
 				if _, err := w.Write(numberedBytes(at, record)); err != nil {
 					t.Fatal(err)
 				}
 				at += record
+				most = max(most, len(w.buf))
 			}
-			if w.isRingLocked() != ring {
-				t.Errorf("buffer=%v, records of %d bytes: memory of %d bytes", block, record, len(w.buf))
+			if (most == 2*int(block)) != ring {
+				t.Errorf("buffer=%v, records of %d bytes: memory of %d bytes", block, record, most)
 			}
 			if err := w.Close(); err != nil {
 				t.Fatal(err)
@@ -74,7 +77,7 @@ func TestWriterAloneNeedsOneBlock(t *testing.T) {
 	check(4*KiB, 40, false)
 	check(64*KiB, 3000, false)
 	check(4*KiB, 3000, true) // does not always fit behind a block
-	check(4*KiB, 4096, true)
+	check(4*KiB, 4096, false)
 	check(7, 1, true) // no spill
 	check(7, 3, true)
 }
@@ -161,8 +164,8 @@ func TestManyGrowOnce(t *testing.T) {
 	})
 }
 
-// TestMemoryGrowsWithWhatItHolds has memory grow with the bytes that wait. For a file of
-// the system it stays at a strip and its spill, however large the buffer is.
+// TestMemoryGrowsWithWhatItHolds has memory grow with the bytes that wait, and let go when none
+// does. For a file of the system it stays at a strip and its spill, however large the buffer is.
 func TestMemoryGrowsWithWhatItHolds(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "file"))
 	if err != nil {
@@ -197,7 +200,7 @@ func TestMemoryGrowsWithWhatItHolds(t *testing.T) {
 	if err := w.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	check(4096)
+	check(0)
 	put(5000)
 	check(16384)
 	for range 300 { // each filled strip ends in a Flush, so that none is left to the background
@@ -615,4 +618,74 @@ func TestFailedSyncReleasesThoseThatWaitForRoom(t *testing.T) {
 		}
 		w.Close()
 	})
+}
+
+// TestIdleWriterTakesTwoKiB fills strips, syncs and writes one record more. What a Writer keeps
+// beside its file is small then, once garbage was collected: memory that is empty is let go.
+func TestIdleWriterTakesTwoKiB(t *testing.T) {
+	const writers, most = 40, 2048
+	check := func(policy string) {
+		p, err := ParsePolicy(policy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		files, all := make([]*os.File, writers), make([]*Writer, writers)
+		for i := range files {
+			if files[i], err = os.Create(filepath.Join(dir, strconv.Itoa(i))); err != nil {
+				t.Fatal(err)
+			}
+			defer files[i].Close()
+		}
+		record := make([]byte, 60*1024)
+		before := heapInUse()
+		for i, f := range files {
+			w, err := New(f, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[i] = w
+			for range 3 {
+				if _, err := w.Enqueue(record); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := w.Sync(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.Write(record[:40]); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			if p.Sync.Every > 0 { // else the sync comes by time
+				if err := w.Sync(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.background.Wait()
+		}
+		if each := (heapInUse() - before) / writers; each > most {
+			t.Errorf("%s: an idle Writer takes %d bytes, want %d at most", policy, each, most)
+		}
+		for _, w := range all {
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, policy := range []string{"buffer=0,sync=never", "buffer=64KiB,sync=never", "buffer=256KiB,flush=10ms,sync=1s", "buffer=64KiB,sync=20ms",
+		"buffer=64KiB,sync=64MiB", "buffer=64KiB,sync=close", "buffer=64KiB,sync=group", "buffer=64KiB,sync=each"} {
+		check(policy)
+	}
+}
+
+// heapInUse returns the bytes of the heap that are reached. Two collections empty the pools.
+func heapInUse() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }

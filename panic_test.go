@@ -258,7 +258,7 @@ func TestCloseClosesTheDirectoryThatNoSyncReached(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := w.target.entry.dir
+	dir := w.target.entry.Dir
 	w.target.file.Close()
 	if err := w.Close(); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("Close = %v", err)

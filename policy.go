@@ -366,7 +366,8 @@ type Bound struct {
 	// InFlight says that Bytes is what may be lost when a sync starts. What is accepted
 	// while that sync runs, and a large Write (see [Writer]), come on top. Under a
 	// policy that syncs by bytes, the bound of a power cut is of this kind. Its Bytes
-	// are those of the policy's Sync and what memory holds.
+	// are those of the policy's Sync and what memory holds. While a Writer's sync runs,
+	// no more than as many bytes again come on top, and a block or a large Write.
 	InFlight bool
 }
 

@@ -1,5 +1,7 @@
 package holdfast
 
+import "github.com/holdfast-go/holdfast/internal/reuse"
+
 // spillShare is the part of a strip that a Writer has behind its first strip, for the
 // rest of the record that fills the strip.
 const spillShare = 8
@@ -9,23 +11,38 @@ const spillShare = 8
 // flushes them needs no more.
 func (w *Writer) isRingLocked() bool { return w.block > 0 && len(w.buf) == 2*w.block }
 
-// growLocked makes more memory, without the lock, or waits for the goroutine that does.
+// releaseLocked lets go of memory that is empty. The next byte takes it again, unless the garbage
+// collector has come before: so it is freed if the Writer is idle.
+func (w *Writer) releaseLocked() {
+	if len(w.lanes) > 0 || len(w.buf) < reuse.First { // a Lane is merged into memory that is there
+		return
+	}
+	w.memory.Leave(w.buf)
+	w.buf, w.pos, w.lap = nil, 0, w.flushed
+}
+
+// growLocked takes more memory. It makes it without the lock, or waits for the goroutine that does.
 // It makes the ring if need bytes fit into no less.
 func (w *Writer) growLocked(need int) {
 	if w.growing {
 		w.idle.Wait()
 		return
 	}
-	const first, growth = 1024, 4 // a file of one record needs no more than the first
+	const growth = 4
 	size := 2 * w.block
 	if most := w.strip + w.strip/spillShare; need <= most {
-		size = min(most, max(need, first, growth*len(w.buf)))
+		for size = reuse.First; size < need; size *= growth {
+		}
+		size = min(most, size)
 	}
-	w.growing = true
-	w.mu.Unlock()
-	memory := make([]byte, size)
-	w.mu.Lock()
-	w.growing = false
+	memory := w.memory.Again(size)
+	if memory == nil {
+		w.growing = true
+		w.mu.Unlock()
+		memory = w.memory.Make(size)
+		w.mu.Lock()
+		w.growing = false
+	}
 	// A flush in flight reads the bytes from the old memory.
 	held := w.buf[:w.pos]
 	w.buf = memory
@@ -35,9 +52,9 @@ func (w *Writer) growLocked(need int) {
 	}
 	copy(memory, held[copy(memory[at:], held):])
 	w.lap -= int64(at)
-	if w.pos += at; w.pos > size {
-		w.pos -= size
-		w.lap += int64(size)
+	if w.pos += at; w.pos > len(memory) {
+		w.pos -= len(memory)
+		w.lap += int64(len(memory))
 	}
 	w.openLocked()
 	w.idle.Broadcast()
@@ -67,6 +84,9 @@ func (w *Writer) placeLocked(offset int64) int {
 // the same memory as the last, which the caches hold. No flush may be in flight.
 func (w *Writer) restartLocked() {
 	held, to := int(w.writtenLocked()-w.flushed), 0
+	if held == 0 {
+		w.releaseLocked()
+	}
 	if w.isRingLocked() {
 		to = w.inStripLocked(w.flushed)
 		most := w.strip / spillShare

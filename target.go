@@ -8,10 +8,8 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/holdfast-go/holdfast/internal/durable"
-	"github.com/holdfast-go/holdfast/internal/keyed"
+	"github.com/holdfast-go/holdfast/internal/entry"
 	"github.com/holdfast-go/holdfast/internal/sys"
-	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
 // target is the File under a Writer, with what newTarget has found out about it. That
@@ -24,16 +22,16 @@ import (
 type target struct {
 	file   File
 	path   string
-	handle *sys.Handle // of an *os.File, else nil
+	handle *sys.Handle // of an *os.File; see look
 	linked bool        // the file had a name in newTarget
-	entry  dirEntry    // what must be durable for the file to be found
+	entry  entry.Entry // what must be durable for the file to be found
 	// datasync is cleared when the system reports that it has none.
 	datasync bool
 }
 
 // newTarget looks at f, unless it is known to be a regular file that has a name.
-func newTarget(f File, p Policy, entry dirEntry) (target, error) {
-	t := target{file: f, entry: entry}
+func newTarget(f File, p Policy, name entry.Entry) (target, error) {
+	t := target{file: f, entry: name}
 	if named, ok := f.(interface{ Name() string }); ok {
 		t.path = named.Name()
 	}
@@ -41,15 +39,11 @@ func newTarget(f File, p Policy, entry dirEntry) (target, error) {
 	if !ok {
 		return t, nil
 	}
-	handle, err := sys.NewHandle(osFile)
-	if err != nil {
-		return target{}, fmt.Errorf("holdfast: %w", err)
-	}
-	t.handle, t.datasync, t.linked = handle, true, entry.named
+	t.datasync, t.linked = true, name.Named
 	if t.linked {
 		return t, nil
 	}
-	links, err := handle.Links()
+	links, err := t.links()
 	t.linked = err == nil && links > 0
 	if err != nil || p.Sync.Mode != SyncNever {
 		return t, syncable(osFile, p)
@@ -97,19 +91,19 @@ func (t *target) write(p []byte) (n, calls int, err error) {
 // entry too. It returns how many calls it made.
 func (t *target) sync() (calls int, err error) {
 	if err := t.syncData(); err != nil {
-		t.entry.lose()
+		t.entry.Lose()
 		return 1, err
 	}
 	calls = 1
-	if t.entry.pending {
+	if t.entry.Pending {
 		calls++
-		if err := t.entry.sync(); err != nil {
+		if err := t.entry.Sync(); err != nil {
 			return calls, err
 		}
 	}
 	if t.linked {
 		calls++
-		links, err := t.handle.Links()
+		links, err := t.links()
 		if err != nil {
 			return calls, err
 		}
@@ -120,9 +114,30 @@ func (t *target) sync() (calls int, err error) {
 	return calls, nil
 }
 
+// look returns the handle of an *os.File. It is made at the first use: a file of one record
+// that is not synced needs none.
+func (t *target) look() (h *sys.Handle, err error) {
+	if t.handle == nil {
+		t.handle, err = sys.NewHandle(t.file.(*os.File))
+	}
+	return t.handle, err
+}
+
+// links returns how many names an *os.File has.
+func (t *target) links() (uint64, error) {
+	h, err := t.look()
+	if err != nil {
+		return 0, err
+	}
+	return h.Links()
+}
+
 func (t *target) syncData() error {
 	if t.datasync {
-		err := t.handle.Datasync()
+		h, err := t.look()
+		if err == nil {
+			err = h.Datasync()
+		}
 		if !errors.Is(err, errors.ErrUnsupported) {
 			return err
 		}
@@ -133,7 +148,7 @@ func (t *target) syncData() error {
 
 // close closes the file and what was opened beside it.
 func (t *target) close() error {
-	return errors.Join(t.entry.close(), t.file.Close())
+	return errors.Join(t.entry.Close(), t.file.Close())
 }
 
 // Create creates or truncates the file path, with mode 0666 before umask, and
@@ -162,142 +177,14 @@ func OpenFile(path string, flag int, perm fs.FileMode, p Policy) (*Writer, error
 	if flag&(os.O_WRONLY|os.O_RDWR) == 0 {
 		return nil, fmt.Errorf("holdfast: flag %#x opens %s for reading alone; add os.O_WRONLY", flag, path)
 	}
-	f, entry, err := openEntry(path, p, flag, perm)
+	f, name, err := entry.Open(path, p.Sync.Mode != SyncNever, flag, perm)
 	if err != nil {
 		return nil, fmt.Errorf("holdfast: %w", err)
 	}
-	w, err := newWriter(f, p, entry)
+	w, err := newWriter(f, p, name)
 	if err != nil {
-		return nil, errors.Join(err, f.Close(), entry.close())
+		return nil, errors.Join(err, f.Close(), name.Close())
 	}
 	w.nameless = true
 	return w, nil
-}
-
-// A dirEntry is the name of a new file in its directory, which fsync(2) of the file
-// alone does not promise to make durable. The zero dirEntry asks for nothing.
-type dirEntry struct {
-	pending bool     // not durable yet
-	named   bool     // the file was regular and had a name when it was opened
-	since   int      // durable.KernelSyncs.now before it was made
-	path    string   // of the directory; absolute where dir is nil
-	unknown error    // why path could not be made absolute
-	dir     *os.File // the directory, held open where the policy will sync
-}
-
-// newEntry opens the directory now if the policy syncs: it may be renamed before
-// the first sync. A policy that never syncs takes no second descriptor, and needs the
-// directory only if Sync is called, when the working directory may be another.
-func newEntry(file string, p Policy) (e dirEntry, err error) {
-	e = dirEntry{pending: true, since: durable.KernelSyncs.Now()}
-	e.path, _ = vfs.SplitPath(file)
-	if p.Sync.Mode != SyncNever {
-		return e, e.open()
-	}
-	e.path, e.unknown = sys.Absolute(e.path)
-	return e, nil
-}
-
-// openEntry opens or makes a file, and opens the directory of its name. It follows a
-// symbolic link.
-func openEntry(path string, p Policy, flag int, perm fs.FileMode) (*os.File, dirEntry, error) {
-	f, e, err := openName(path, p, flag|sys.NoFollow, perm)
-	if !errors.Is(err, syscall.ELOOP) && !errors.Is(err, syscall.EMLINK) { // EMLINK: FreeBSD
-		return f, e, err
-	}
-	f, _, err = sys.OpenFile(path, flag&^os.O_CREATE, 0)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, dirEntry{}, err
-	}
-	target, failed := sys.Disk{}.Resolve(path)
-	switch {
-	case err != nil && failed != nil:
-		return nil, dirEntry{}, err
-	case err != nil:
-		return openName(target, p, flag|sys.NoFollow, perm)
-	case failed != nil:
-		return f, dirEntry{}, nil
-	}
-	is, err := f.Stat()
-	named, failed := os.Lstat(target)
-	if err != nil || failed != nil || !os.SameFile(is, named) {
-		return f, dirEntry{}, nil // the file behind /dev/stdout may have no name
-	}
-	if e, err = newEntry(target, p); err != nil {
-		return nil, dirEntry{}, errors.Join(err, f.Close())
-	}
-	return f, e, nil
-}
-
-// openName opens or makes the file of a name that is no symbolic link.
-func openName(path string, p Policy, flag int, perm fs.FileMode) (*os.File, dirEntry, error) {
-	e, err := newEntry(path, p)
-	if err != nil {
-		return nil, dirEntry{}, err
-	}
-	f, named, err := sys.OpenFile(path, flag, perm)
-	if err != nil {
-		return nil, dirEntry{}, errors.Join(err, e.close())
-	}
-	e.named = named
-	return f, e, nil
-}
-
-func (e *dirEntry) open() (err error) {
-	if err = e.unknown; err == nil {
-		e.dir, _, err = sys.OpenFile(e.path, os.O_RDONLY, 0)
-	}
-	if err != nil {
-		return fmt.Errorf("directory of the file: %w", err)
-	}
-	return nil
-}
-
-// sync makes the name durable. It is called until it succeeds once.
-func (e *dirEntry) sync() error {
-	if e.dir == nil {
-		if err := e.open(); err != nil {
-			return err
-		}
-	}
-	is := e.key()
-	err := durable.KernelSyncs.Directory(is, func() error {
-		err := sys.SyncDir(e.dir)
-		if errors.Is(err, errors.ErrUnsupported) {
-			return nil
-		}
-		return err
-	})
-	if err == nil && durable.KernelSyncs.Losses(is) > e.since {
-		err = durable.ErrDirLost
-	}
-	if err != nil {
-		return fmt.Errorf("directory of the file: %w", err)
-	}
-	e.pending = false
-	return e.close()
-}
-
-// lose reports a failed sync of the file to durable.KernelSyncs: the kernel may have lost
-// the directory entry too. It looks at no file system: a needless doubt costs less than a
-// lost name.
-func (e *dirEntry) lose() {
-	if e.pending && e.dir != nil {
-		durable.KernelSyncs.Fail(e.key())
-	}
-}
-
-// key identifies the directory.
-func (e *dirEntry) key() keyed.Key {
-	device, inode := sys.Identity(e.dir)
-	return keyed.Key{Device: device, Inode: inode}
-}
-
-func (e *dirEntry) close() error {
-	if e.dir == nil {
-		return nil
-	}
-	dir := e.dir
-	e.dir = nil
-	return dir.Close()
 }

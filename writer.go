@@ -16,9 +16,10 @@ import (
 	"github.com/holdfast-go/holdfast/internal/age"
 	"github.com/holdfast-go/holdfast/internal/deadline"
 	"github.com/holdfast-go/holdfast/internal/distinct"
+	"github.com/holdfast-go/holdfast/internal/entry"
 	"github.com/holdfast-go/holdfast/internal/notify"
+	"github.com/holdfast-go/holdfast/internal/reuse"
 	"github.com/holdfast-go/holdfast/internal/spin"
-	"github.com/holdfast-go/holdfast/stats"
 )
 
 // A Writer writes to a [File] under a [Policy]. Any number of goroutines may use
@@ -29,6 +30,10 @@ import (
 // the callers, Write waits. Otherwise no Write waits for another's flush or sync.
 // Two exceptions: the policy waits (group, each), or a large Write is under way. A Write
 // is large if it is larger than the buffer, or has 64 KiB or more: it bypasses memory.
+// A policy that syncs by bytes lets the kernel have twice as many, and then flushes wait.
+//
+// An idle Writer takes up to 2 KiB beside its file: when all is flushed, the garbage collector
+// may take its memory. That of Lanes stays until the last is closed.
 //
 // Errors: a [WriteError] is not final: every call tries to go on at the exact byte,
 // and returns an error while it can't. A [SyncError] is final. The next call returns
@@ -58,9 +63,7 @@ type Writer struct {
 	strip  int // the number of waiting bytes that starts a flush: policy.FlushBytes, or the block, or less (see New)
 	large  int // a Write of more than this bypasses memory
 	target target
-	began  time.Time // filled counts from it
-	// closing is closed when Close begins.
-	closing chan struct{}
+	began  time.Time // when the first byte came into memory; filled counts from it
 
 	// laneLimit bounds a Lane's lock-free fast path; 0 disables it. The same for
 	// owners that rely on the other side's fence is fencedLimit, which stays 0 without
@@ -70,30 +73,32 @@ type Writer struct {
 
 	lap              int64 // the offset of buf[0]: the next byte's is lap+pos; in a ring what is flushed may lie before it
 	flushed, durable int64 // offsets; flushed ≤ lap+pos, durable ≤ flushed
-	growing          bool  // a goroutine makes the ring
-	nameless         bool  // the file's directory entry is not durable yet
-	room             int   // how many bytes memory may hold, less the lanes' share
+	memory           reuse.Memory
+	room             int // how many bytes memory may hold, less the lanes' share
 	lanes            []*Lane
 
 	// flushing is set while one goroutine writes to the file. While a Write bypasses
 	// memory, exclusive is set and no call accepts bytes. When either ends, idle wakes
 	// the waiters. Calls that need room wait for space: see makeRoomLocked.
 	flushing, exclusive bool
-	idle, space         sync.Cond
+	stuck               bool // the last flush failed, and memory still holds its bytes
+	growing             bool // a goroutine takes memory
+	nameless            bool // the file's directory entry is not durable yet
+	leading             bool // a goroutine leads group commit
+	idle, space         spin.Cond
 	bypass              handoff
 	heldUp              int           // how many calls wait for exclusive to end
 	merging             int           // how many calls merge all lanes; no other call takes room meanwhile
-	firstFlush, filled  time.Duration // how long the first flush took; when the last strip was full, or the first byte came
+	firstFlush, filled  time.Duration // how long the first flush took; when the last strip was full
 	slow, wasSlow       bool          // the last strip, and the one before it, took longer than fastFill
 	full                int64         // the end of the last
 	relay               spin.Relay    // decides who flushes it
 	looking             bool          // a goroutine that needs room does not park: see lookForRoomLocked
 
-	stuck      bool  // the last flush failed, and memory still holds its bytes
-	unreported error // what failed in the background and no call has returned
-	failing    error // the last write's, until one works
-	final      error // a failed sync
-	failures   notify.Queue[error]
+	unreported error                // what failed in the background and no call has returned
+	failing    error                // the last write's, until one works
+	final      error                // a failed sync
+	failures   *notify.Queue[error] // see OnError
 
 	// Close has begun, lets nothing touch the file any more, and is done.
 	isClosing, sealed, closed bool
@@ -105,9 +110,9 @@ type Writer struct {
 	registered            bool        // RegisterBarrier was called
 	barrier               atomic.Bool // lanes may rely on membarrier; set without the lock
 
-	commit               commit
+	commit               *commit // see commitsLocked
 	age                  age.Clock
-	counts               *stats.Counts // see countsLocked; these two and firstFlush are counted without it
+	counts               *counts // see countsLocked; these two and firstFlush are counted without it
 	flushes, systemCalls int64
 }
 
@@ -121,33 +126,30 @@ func New(f File, p Policy) (*Writer, error) {
 	if osFile, ok := f.(*os.File); f == nil || ok && osFile == nil {
 		return nil, errors.New("holdfast: the file is nil; open one first, or use Create or Append")
 	}
-	return newWriter(f, p, dirEntry{})
+	return newWriter(f, p, entry.Entry{})
 }
 
-func newWriter(f File, p Policy, entry dirEntry) (*Writer, error) {
+func newWriter(f File, p Policy, name entry.Entry) (*Writer, error) {
 	// The kernel copies a Write of direct bytes from the caller's slice in less time than two
 	// copies take. No more than hot gathers for an os.File: so much the cache of a CPU holds.
 	const direct, hot = 64 * KiB, 256 * KiB
-	t, err := newTarget(f, p, entry)
+	t, err := newTarget(f, p, name)
 	if err != nil {
 		return nil, err
 	}
 	w := &Writer{
-		policy:  p,
-		target:  t,
-		block:   int(p.Buffer),
-		strip:   int(cmp.Or(p.FlushBytes, p.Buffer)),
-		large:   int(min(p.Buffer, direct-1)),
-		room:    int(2 * p.Buffer),
-		began:   time.Now(),
-		slow:    true,
-		closing: make(chan struct{}),
+		policy: p,
+		target: t,
+		block:  int(p.Buffer),
+		strip:  int(cmp.Or(p.FlushBytes, p.Buffer)),
+		large:  int(min(p.Buffer, direct-1)),
+		room:   int(2 * p.Buffer),
+		slow:   true,
 	}
-	if t.handle != nil {
+	if t.datasync { // an *os.File
 		w.strip = min(w.strip, int(hot))
 	}
 	w.idle.L, w.space.L, w.bypass.free.L = &w.mu, &w.mu, &w.mu
-	w.commit.covered[0].L, w.commit.covered[1].L = &w.mu, &w.mu
 	w.flusher.run, w.syncer.run = (*Writer).runFlusher, (*Writer).runSyncer
 	// A byte that is due for a sync must not wait in memory for an earlier sync.
 	if every := deadline.Shortest(p.FlushEvery, p.Sync.Every); every > 0 {
@@ -196,8 +198,8 @@ func (w *Writer) WriteString(s string) (n int, err error) {
 	return w.Write(unsafe.Slice(unsafe.StringData(s), len(s)))
 }
 
-// Enqueue accepts p and waits for no sync, whatever the policy. It returns end, the
-// offset behind p, for [Writer.WaitDurable]. On an error p is not accepted; only if p
+// Enqueue accepts p and waits for no sync, whatever the policy, but for the bound of one that syncs
+// by bytes (see [Writer]). It returns end, the offset behind p, for [Writer.WaitDurable]. On an error p is not accepted; only if p
 // is large (see [Writer]), a first part may be in the file, up to end.
 func (w *Writer) Enqueue(p []byte) (end int64, err error) {
 	faults := debug.SetPanicOnFault(false)
@@ -324,8 +326,8 @@ func (w *Writer) refusalLocked() error {
 func (w *Writer) putLocked(p []byte) {
 	if len(p) > 0 {
 		w.armLocked()
-		if w.writtenLocked() == 0 {
-			w.filled = w.age.Oldest().Sub(w.began)
+		if w.began.IsZero() {
+			w.began = w.age.Oldest()
 		}
 	}
 	for len(p) > 0 {
@@ -490,7 +492,9 @@ func (w *Writer) Close() (err error) {
 	}
 	w.isClosing = true
 	w.failing = nil // what fails now is lost: a failure of its own
-	close(w.closing)
+	if w.commit != nil {
+		w.commit.join.Enough()
+	}
 	w.openLocked()
 	w.relay.Stop()
 	w.idle.Broadcast()
@@ -553,20 +557,20 @@ func (w *Writer) lastSyncLocked() error {
 	if w.flushed == w.writtenLocked() {
 		return w.syncToLocked(w.writtenLocked())
 	}
-	for w.commit.leading {
+	for w.leading {
 		w.idle.Wait()
 	}
 	if w.final != nil || w.durable == w.flushed && !w.nameless {
 		return nil
 	}
-	w.commit.leading = true
-	defer func() { w.commit.leading = false }()
+	w.leading = true
+	defer func() { w.leading = false }()
 	return w.syncLocked()
 }
 
 // sealLocked waits until the calls of the file have ended, and lets no other begin.
 func (w *Writer) sealLocked() {
-	for w.commit.leading || w.flushing {
+	for w.leading || w.flushing {
 		w.idle.Wait()
 	}
 	w.sealed = true

@@ -292,7 +292,7 @@ func (b *batch) putBack(w *job) {
 }
 
 func (b *batch) putBackLocked(w *job) {
-	*w = job{next: b.free}
+	*w = job{next: b.free, memory: w.memory}
 	b.free = w
 }
 

@@ -121,8 +121,20 @@ func newName(path string) (fileName, error) {
 func newNameIn(block *strings.Builder, path string, size int) (fileName, error) {
 	dir, base := vfs.SplitPath(path)
 	name, err := sys.NameIn(block, base, size)
+	return nameOf(path, dir, name, err)
+}
+
+// newNameOver takes the memory of the name as [sys.NameOver] does.
+func newNameOver(memory []byte, path string) (fileName, []byte, error) {
+	dir, base := vfs.SplitPath(path)
+	name, memory, err := sys.NameOver(memory, base)
+	full, err := nameOf(path, dir, name, err)
+	return full, memory, err
+}
+
+func nameOf(path, dir string, base sys.Name, err error) (fileName, error) {
 	if err != nil {
 		return fileName{}, fmt.Errorf("path %q: %w", path, err)
 	}
-	return fileName{path: path, dir: dir, base: name}, nil
+	return fileName{path: path, dir: dir, base: base}, nil
 }

@@ -2,9 +2,11 @@ package files_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"testing"
 
 	"github.com/holdfast-go/holdfast/files"
@@ -54,10 +56,47 @@ func TestFilesAllocateLittle(t *testing.T) {
 			t.Errorf("%s: %.2f allocations and %.0f bytes a file", what, a, b)
 		}
 	}
-	check("many", n, files.Truncate, 1, 80)
+	check("many", n, files.Truncate, 0.1, 56)
 	check("a hundred", 100, files.Truncate, 1, 80)
 	check("some", 25, files.Truncate, 3, 256)
 	check("replaced", 500, files.Replace, 3.1, 256) // three a file, and on 32-bit systems a few for all of them
+}
+
+// TestOneFileMoreTakesItsResultAlone counts the bytes that a Set and its WriteAll allocate, for some
+// files and for many. The difference is the results: 48 bytes a file, and what the allocator adds.
+func TestOneFileMoreTakesItsResultAlone(t *testing.T) {
+	if racetest.Enabled || strconv.IntSize < 64 {
+		t.Skip("the race detector allocates, and results are shorter on 32-bit systems")
+	}
+	dir, data := t.TempDir(), []byte("Hello World\n")
+	write := func(n int) float64 {
+		var before, after runtime.MemStats
+		paths := make([]string, n)
+		for i := range paths {
+			paths[i] = filepath.Join(dir, fmt.Sprintf("file%05d", i))
+		}
+		runtime.ReadMemStats(&before)
+		f, err := files.New(files.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = f.WriteAll(context.Background(), func(yield func(files.Write) bool) {
+			for _, path := range paths {
+				if !yield(files.Write{Path: path, Data: data, Mode: files.Truncate}) {
+					return
+				}
+			}
+		})
+		if err := errors.Join(err, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		return float64(after.TotalAlloc - before.TotalAlloc)
+	}
+	const few, many, most = 1113, 3353, 50 // these fill whole chunks
+	if each := racetest.Least(most, func() float64 { return (write(many) - write(few)) / (many - few) }); each > most {
+		t.Errorf("one file more takes %.1f bytes, want %d at most", each, most)
+	}
 }
 
 func TestWriteAllocatesLittle(t *testing.T) {
@@ -75,7 +114,7 @@ func TestWriteAllocatesLittle(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if allocs := racetest.Least(3, func() float64 { return testing.AllocsPerRun(100, write) }); allocs > 3 {
+	if allocs := racetest.Least(2, func() float64 { return testing.AllocsPerRun(100, write) }); allocs > 2 {
 		t.Errorf("%v allocations", allocs)
 	}
 }

@@ -28,7 +28,8 @@ type job struct {
 	ticket keyed.Ticket
 	later  *replacement // what it leaves for its batch to do, if it leaves a rename
 	result *record
-	next   *job // in its batch
+	next   *job   // in its batch
+	memory []byte // of the name, and of the next file's
 }
 
 // turn returns the file's place in the queue of its path.
@@ -94,8 +95,10 @@ func (w *job) prepare(given Write, block *strings.Builder, size int) bool {
 		if w.mode, err = Append, nil; given.Mode == Truncate || given.Mode == Replace {
 			err = fmt.Errorf("mode %v is of a path, and %s is an open file; seek in it or truncate it before", given.Mode, w.result.path)
 		}
-	default:
+	case given.Mode == Replace: // the rename may need the name when another file has the slot
 		w.name, err = newNameIn(block, given.Path, size)
+	default:
+		w.name, w.memory, err = newNameOver(w.memory, given.Path)
 	}
 	if err != nil {
 		w.result.fail(retry.OpOpen, err, holdfast.OutcomeUntouched)
@@ -138,7 +141,7 @@ const (
 
 // giveFileWriter leaves a fileWriter's memory to the next.
 func giveFileWriter(s *fileWriter) {
-	*s = fileWriter{}
+	*s = fileWriter{own: job{memory: s.own.memory}}
 	fileWriters.Put(s)
 }
 

@@ -21,12 +21,13 @@ type Results struct {
 	len    int
 }
 
-// The chunks hold 7, 14, 28 … 896 records, and then 1024 each. Powers of two would
-// take more memory: the allocator's own few bytes would not fit in behind them.
+// The chunks hold 7, 14, 28 … 224 records, and then as many each. Powers of two would
+// take more memory: the allocator's own few bytes would not fit in behind them. Longer ones
+// leave more of the last one empty.
 const (
 	firstResults  = 7
-	growingChunks = 8
-	mostResults   = 1024
+	growingChunks = 6
+	mostResults   = 224
 )
 
 // add returns room for one more result, which stays where it is.

@@ -136,3 +136,57 @@ func TestJSONSaysItsUnits(t *testing.T) {
 		}
 	}
 }
+
+// TestSparseCountsAsAHistogram counts the same durations in both, from the longest octave to the
+// shortest and in any order.
+func TestSparseCountsAsAHistogram(t *testing.T) {
+	check := func(durations ...time.Duration) {
+		t.Helper()
+		var h Histogram
+		var s Sparse
+		for _, d := range durations {
+			h.Add(d)
+			s.Add(d)
+		}
+		if got := s.Histogram(); got != h {
+			t.Errorf("of %v: %v, want %v", durations, got, h)
+		}
+	}
+	check()
+	var all []time.Duration
+	for i := range buckets - 1 {
+		all = append(all, bound(i)-1, bound(i))
+		check(bound(i))
+		check(bound(i), 0, math.MaxInt64)
+	}
+	check(all...)
+	slices.Reverse(all)
+	check(all...)
+	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	check(all...)
+	check(-time.Second, 0, -1)
+}
+
+// TestSparseTakesAnOctave: durations that are much alike take little memory.
+func TestSparseTakesAnOctave(t *testing.T) {
+	var s Sparse
+	for d := 600 * time.Microsecond; d < time.Millisecond; d += time.Microsecond {
+		s.Add(d)
+	}
+	if len(s.counts) > 2*perOctave {
+		t.Errorf("%d buckets for less than an octave", len(s.counts))
+	}
+}
+
+// TestSparseCountsBeyondFourBillion begins near the end of a uint32.
+func TestSparseCountsBeyondFourBillion(t *testing.T) {
+	var s Sparse
+	s.Add(time.Second)
+	s.counts[bucket(time.Second)-s.from] = math.MaxUint32
+	s.Add(time.Second)
+	s.Add(time.Minute)
+	s.Add(time.Second)
+	if h := s.Histogram(); h.Count() != 1<<32+2 || h.counts[bucket(time.Second)] != 1<<32+1 {
+		t.Errorf("%d are counted, want %d", h.Count(), int64(1<<32+2))
+	}
+}

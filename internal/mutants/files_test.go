@@ -364,15 +364,15 @@ var filesMutants = []mutant{
 	// Which directory, which file system, which failure.
 	{
 		number: "801", what: "of a file that is made through a link the link's directory is synced",
-		file: "target.go", tests: "Link|Name|Entry",
-		old: "\t\treturn openName(target, p, flag|sys.NoFollow, perm)\n",
-		new: "\t\treturn openName(path, p, flag, perm)\n",
+		file: "internal/entry/entry.go", pkg: ".", tests: "Link|Name|Entry",
+		old: "\t\treturn openName(target, syncs, flag|sys.NoFollow, perm)\n",
+		new: "\t\treturn openName(path, syncs, flag, perm)\n",
 	},
 	{
 		number: "802", what: "of an existing file, opened through a link, the link's directory is synced",
-		file: "target.go", tests: "Link|Name|Entry",
-		old: "\tif e, err = newEntry(target, p); err != nil {",
-		new: "\tif e, err = newEntry(path, p); err != nil {",
+		file: "internal/entry/entry.go", pkg: ".", tests: "Link|Name|Entry",
+		old: "\tif e, err = newEntry(target, syncs); err != nil {",
+		new: "\tif e, err = newEntry(path, syncs); err != nil {",
 	},
 	{
 		number: "803", what: "Files has the kernel follow links, and syncs the link's directory",
@@ -400,7 +400,7 @@ var filesMutants = []mutant{
 	},
 	{
 		number: "808", what: "a Writer does not hear of a failed sync of its directory by another",
-		file: "target.go", tests: "Loss|Lost|Second|Another",
+		file: "internal/entry/entry.go", pkg: ".", tests: "Loss|Lost|Second|Another",
 		old: "if err == nil && durable.KernelSyncs.Losses(is) > e.since {",
 		new: "if err == nil && durable.KernelSyncs.Losses(is) < 0 {",
 	},

@@ -20,14 +20,14 @@ var writerMutants = []mutant{
 	{
 		number: "02", what: "a failed sync of the Writer is made again",
 		file: "target.go", tests: commitTests,
-		old: "\tif err := t.syncData(); err != nil {\n\t\tt.entry.lose()\n\t\treturn 1, err",
-		new: "\terr = t.syncData()\n\tif err != nil {\n\t\terr = t.syncData()\n\t}\n\tif err != nil {\n\t\tt.entry.lose()\n\t\treturn 1, err",
+		old: "\tif err := t.syncData(); err != nil {\n\t\tt.entry.Lose()\n\t\treturn 1, err",
+		new: "\terr = t.syncData()\n\tif err != nil {\n\t\terr = t.syncData()\n\t}\n\tif err != nil {\n\t\tt.entry.Lose()\n\t\treturn 1, err",
 	},
 	{
 		number: "03b", what: "Create never syncs the directory, and counts the call",
 		file: "target.go", tests: "Name|Create|Directory",
-		old: "\t\tif err := t.entry.sync(); err != nil {\n\t\t\treturn calls, err\n\t\t}",
-		new: "\t\tt.entry.pending = false",
+		old: "\t\tif err := t.entry.Sync(); err != nil {\n\t\t\treturn calls, err\n\t\t}",
+		new: "\t\tt.entry.Pending = false",
 	},
 	{
 		number: "05", what: "a short write without an error counts as a whole one",
@@ -56,7 +56,7 @@ var writerMutants = []mutant{
 	{
 		number: "07b", what: "a goroutine woken to lead that has no need to does not wake the next",
 		file: "commit.go", tests: commitTests,
-		old: "\t\tif !c.leading {\n\t\t\tc.covered[c.batch&1].Signal()\n\t\t}\n",
+		old: "\t\tif !w.leading {\n\t\t\tc.covered[c.batch&1].Signal()\n\t\t}\n",
 		new: "",
 	},
 	{
@@ -295,8 +295,8 @@ var writerMutants = []mutant{
 	{
 		number: "117", what: "a sync of a real file is counted and not made",
 		file: "target.go", tests: "Reach|Sync",
-		old: "\tif t.datasync {\n\t\terr := t.handle.Datasync()",
-		new: "\tif t.datasync {\n\t\treturn nil\n\t}\n\tif t.datasync {\n\t\terr := t.handle.Datasync()",
+		old: "\tif t.datasync {\n\t\th, err := t.look()",
+		new: "\tif t.datasync {\n\t\treturn nil\n\t}\n\tif t.datasync {\n\t\th, err := t.look()",
 	},
 	{
 		number: "118", what: "a file that got no byte is closed without the sync of its name",
@@ -482,8 +482,8 @@ var writerMutants = []mutant{
 	{
 		number: "895", what: "memory begins with a whole strip",
 		file: "ring.go", tests: "Memory",
-		old: "size = min(most, max(need, first, growth*len(w.buf)))",
-		new: "size = max(most, min(need, first, growth*len(w.buf)))",
+		old: "\t\tsize = min(most, size)\n",
+		new: "\t\tsize = most\n",
 	},
 	{
 		number: "896", what: "a lane of a buffer of 64 KiB has 512 bytes",
@@ -518,7 +518,7 @@ var writerMutants = []mutant{
 	{
 		number: "902", what: "the Write that fills the first block flushes it, however slowly that came",
 		file: "writer.go", tests: "Slow",
-		old: "\t\tslow:    true,\n",
+		old: "\t\tslow:   true,\n",
 		new: "",
 	},
 	{
@@ -536,7 +536,7 @@ var writerMutants = []mutant{
 	{
 		number: "X2", what: "Close on a full disk syncs beside the sync in flight",
 		file: "writer.go", tests: "CloseOnAFullDisk",
-		old: "\tfor w.commit.leading {\n\t\tw.idle.Wait()\n\t}\n\tif w.final",
+		old: "\tfor w.leading {\n\t\tw.idle.Wait()\n\t}\n\tif w.final",
 		new: "\tif w.final",
 	},
 	{
@@ -560,7 +560,7 @@ var writerMutants = []mutant{
 	{
 		number: "X6", what: "Close leaves the directory open that no sync reached",
 		file: "target.go", tests: "ClosesTheDirectory",
-		old: "errors.Join(t.entry.close(), t.file.Close())",
+		old: "errors.Join(t.entry.Close(), t.file.Close())",
 		new: "t.file.Close()",
 	},
 	{

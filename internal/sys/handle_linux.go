@@ -5,7 +5,7 @@ package sys
 type handleState struct {
 	datasync, look       func(fd uintptr)
 	datasyncErr, lookErr error
-	is                   Stat
+	links                uint64
 }
 
 // Datasync makes the file's bytes, and what is needed to read them back, reach
@@ -26,8 +26,9 @@ func (h *Handle) Datasync() error {
 func (h *Handle) Links() (uint64, error) {
 	if h.look == nil {
 		h.look = func(fd uintptr) {
-			h.lookErr = Uninterrupted(func() (err error) {
-				h.is, err = Disk{}.StatFD(int(fd))
+			h.lookErr = Uninterrupted(func() error {
+				is, err := Disk{}.StatFD(int(fd))
+				h.links = is.Links
 				return err
 			})
 		}
@@ -35,5 +36,5 @@ func (h *Handle) Links() (uint64, error) {
 	if err := h.raw.Control(h.look); err != nil {
 		return 0, err
 	}
-	return h.is.Links, h.lookErr
+	return h.links, h.lookErr
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"unsafe"
 )
 
 // ErrNoProc says that attributes can't be looked at because proc is not mounted and the
@@ -41,11 +42,8 @@ func NewName(path string) (Name, error) {
 
 // NameIn is NewName for many names: they share blocks of memory of this size, where they fit.
 func NameIn(block *strings.Builder, path string, size int) (Name, error) {
-	if path == "" {
-		return "", errors.New("a file has no name")
-	}
-	if i := strings.IndexByte(path, 0); i >= 0 {
-		return "", errors.New("a file's name holds a zero byte")
+	if err := nameable(path); err != nil {
+		return "", err
 	}
 	if block.Cap()-block.Len() <= len(path) {
 		block.Reset()
@@ -57,12 +55,31 @@ func NameIn(block *strings.Builder, path string, size int) (Name, error) {
 	return Name(block.String()[at:]), nil
 }
 
-// String returns the path without the zero byte.
+// NameOver is NewName in memory that it returns for the next name. The Name is good until then.
+func NameOver(memory []byte, path string) (Name, []byte, error) {
+	if err := nameable(path); err != nil {
+		return "", memory, err
+	}
+	memory = append(append(memory[:0], path...), 0)
+	return Name(unsafe.String(&memory[0], len(memory))), memory, nil
+}
+
+func nameable(path string) error {
+	if path == "" {
+		return errors.New("a file has no name")
+	}
+	if strings.IndexByte(path, 0) >= 0 {
+		return errors.New("a file's name holds a zero byte")
+	}
+	return nil
+}
+
+// String returns a copy of the path, without the zero byte: see NameOver.
 func (n Name) String() string {
 	if n == "" {
 		return ""
 	}
-	return string(n[:len(n)-1])
+	return strings.Clone(string(n[:len(n)-1]))
 }
 
 // Absolute makes a path independent of the working directory. It cleans nothing: only the
