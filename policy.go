@@ -367,8 +367,8 @@ type Bound struct {
 	// while that sync runs, and a large Write (see [Writer]), come on top. Under a
 	// policy that syncs by bytes, the bound of a power cut is of this kind. Its Bytes
 	// are those of the policy's Sync and what memory holds. While a Writer's sync runs,
-	// no more than as many bytes again come on top, and a block or a large Write, unless
-	// the policy has a FlushEvery, which is kept.
+	// no more than as many bytes again come on top, and a block or a large Write. A FlushEvery is
+	// kept, and there is no such bound then.
 	InFlight bool
 }
 
