@@ -87,7 +87,7 @@ func limits(w work) []*arm {
 	alone := w
 	alone.goroutines, alone.each = 1, w.records()
 	return []*arm{
-		{Name: "limit write256", Note: "no sink at all: the records are made where they lie and passed on with write(2) in blocks of 256 KiB", Do: how{work: alone, open: openInPlace}},
+		{Name: "limit write256", Note: "write(2) alone: as many bytes from one block of 256 KiB, and no records", Do: how{work: alone, whole: writeOnly}},
 		{Name: "limit memcpy", Note: "the records are copied into 256 KiB of memory; no file", Do: how{work: alone, whole: copyOnly}},
 		{Name: "limit C loop", Note: "a loop in C that makes the records, copies them into 256 KiB of memory and writes these with write(2)", Do: how{work: alone, open: openC}},
 	}
@@ -267,37 +267,6 @@ func openNothing(_ string, _ work) (*sink, error) {
 	return &sink{writer: shared(&locked{w: io.Discard}), close: func() error { return nil }}, nil
 }
 
-func openInPlace(dir string, w work) (*sink, error) {
-	f, err := create(dir)
-	if err != nil {
-		return nil, err
-	}
-	return &sink{writer: shared(&inPlace{File: f, block: make([]byte, max(1, block/w.size)*w.size)}), close: f.Close}, nil
-}
-
-// inPlace makes records in its block and writes the block when it is full.
-type inPlace struct {
-	*os.File
-	block []byte
-}
-
-func (p *inPlace) produce(w work, goroutine int) error {
-	for rest := p.block; len(rest) > 0; rest = rest[w.size:] {
-		copy(rest, newRecord(w.size, goroutine))
-	}
-	used := 0
-	for seq := range w.each {
-		record(p.block[used : used+w.size]).number(seq)
-		if used += w.size; used == len(p.block) {
-			if err := inBlocks(p, p.block); err != nil {
-				return err
-			}
-			used = 0
-		}
-	}
-	return inBlocks(p, p.block[:used])
-}
-
 // inBlocks writes p in pieces of no more than a block.
 func inBlocks(w io.Writer, p []byte) error {
 	for len(p) > 0 {
@@ -308,6 +277,29 @@ func inBlocks(w io.Writer, p []byte) error {
 		p = p[n:]
 	}
 	return nil
+}
+
+// writeOnly writes as many bytes from one block of memory, and makes no records.
+func writeOnly(dir string, w work) (s command.Sample, err error) {
+	f, err := create(dir)
+	if err != nil {
+		return s, err
+	}
+	defer f.Close()
+	memory := bytes.Repeat([]byte{'a'}, block)
+	start, cpu := time.Now(), command.CPUTime()
+	for left := w.bytes(); left > 0 && err == nil; left -= block {
+		_, err = f.Write(memory[:min(left, block)])
+	}
+	s = command.Sample{Elapsed: time.Since(start), CPU: command.CPUTime() - cpu, Units: w.records()}
+	if err != nil {
+		return s, err
+	}
+	info, err := f.Stat()
+	if err == nil && info.Size() != w.bytes() {
+		err = fmt.Errorf("the file has %d bytes, not %d", info.Size(), w.bytes())
+	}
+	return s, err
 }
 
 // copyOnly makes the records and copies them.

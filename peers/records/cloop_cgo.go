@@ -19,21 +19,24 @@ static int drain(int fd, const char *p, long left) {
 	return 0;
 }
 
-// append_all numbers the record n times, as Go does, and gathers it in memory of that room.
+// append_all numbers the record n times, as Go does, and gathers it in memory of that room. It writes
+// when that is full, and a record's rest begins the next: so each write begins at a page's beginning.
 static int append_all(int fd, char *record, long size, long n, char *memory, long room) {
 	long used = 0;
 	for (uint64_t i = 0; i < (uint64_t)n; ++i) {
 		uint64_t inverted = ~i;
 		memcpy(record, &i, 8);
 		memcpy(record + size - 8, &inverted, 8);
-		if (used + size > room) {
+		long fits = size < room - used ? size : room - used;
+		memcpy(memory + used, record, fits);
+		used += fits;
+		if (used == room) {
 			int failed = drain(fd, memory, used);
 			if (failed)
 				return failed;
-			used = 0;
+			used = size - fits;
+			memcpy(memory, record + fits, used);
 		}
-		memcpy(memory + used, record, size);
-		used += size;
 	}
 	return drain(fd, memory, used);
 }
