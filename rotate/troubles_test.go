@@ -166,7 +166,7 @@ func (t *troubled) fill(second int) error {
 	return nil
 }
 
-// mayBeGone reports whether a record that was written then may have gone with a removed file: the log
+// mayBeGone reports whether a record that was written then may have gone with a removed file. The log
 // notices that a second later, and what a buffer has by then goes to the old file too.
 func (t *troubled) mayBeGone(written time.Time) bool {
 	for _, at := range t.gone {
@@ -234,8 +234,8 @@ func (t *troubled) tally(accepted [8][]time.Time) (lost, gone, twice, split int,
 	return lost, gone, twice, split, err
 }
 
-// TestNoTroubleLosesRecords has all that may happen to a log while 8 goroutines write to it. What is in a file that is removed
-// goes with it, and what comes within a second after: no other record is lost, and none comes twice or split.
+// TestNoTroubleLosesRecords has all that may happen to a log while 8 goroutines write to it. No record is lost, and none comes
+// twice or split. A file that is removed takes with it what comes within a second after.
 func TestNoTroubleLosesRecords(t *testing.T) {
 	for _, x := range troubles {
 		for _, p := range []holdfast.Policy{

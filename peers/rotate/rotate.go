@@ -2,9 +2,9 @@
 // timberjack.
 //
 // Goroutines write numbered records to one log. Meanwhile it rotates by size or by time, or another
-// program disturbs it. That moves the log (and may ask for a new file, as by SIGHUP), removes it, copies
-// and truncates it, forbids changes of its directory, or fills its disk. Then all files of the log are
-// read. The records that are lost, occur twice, or are no whole line are counted.
+// program disturbs it. That moves the log (and may ask for a new file, as by SIGHUP), removes it, or copies
+// and truncates it. Or it takes the permission to change the directory, or fills the disk. Then all files of
+// the log are read. The records that are lost, occur twice, or are no whole line are counted.
 //
 // Start with troubles for what happens to a log.
 package rotate
