@@ -257,9 +257,9 @@ func measure(in string, a arm, x trouble, records, rate int) (c count, err error
 		return c, err
 	}
 	if x.prepare != nil {
-		undo, err := x.prepare(t, records)
-		if err != nil {
-			return c, err
+		undo, failed := x.prepare(t, records)
+		if failed != nil {
+			return c, failed
 		}
 		defer func() { err = errors.Join(err, undo()) }()
 	}
