@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -26,16 +27,19 @@ const stuckReplacer = "HOLDFAST_TEST_STUCK_REPLACER"
 
 const stuckFiles = 30
 
-// replaceUntilStuck writes some temporaries, says so and waits until it is killed.
+// replaceUntilStuck writes some temporaries, says so and waits until it is killed. Other goroutines write
+// them, so it waits for these: for a minute, as another process may remove the files by a bug.
 func replaceUntilStuck(dir string) {
-	before := len(filetest.LeftIn(dir))
+	before, end := len(filetest.LeftIn(dir)), time.Now().Add(time.Minute)
 	f, err := files.New(files.Options{Policy: holdfast.Durable(), Workers: 1})
 	if err != nil {
 		panic(err)
 	}
 	f.WriteAll(context.Background(), func(yield func(files.Write) bool) {
-		for i := 0; i < 10_000 && len(filetest.LeftIn(dir)) < before+stuckFiles; i++ { // by then another has removed them
-			if i < 2*stuckFiles && !yield(files.Write{Path: filepath.Join(dir, strconv.Itoa(i)), Data: []byte("new"), Mode: files.Replace}) {
+		for i := 0; len(filetest.LeftIn(dir)) < before+stuckFiles && time.Now().Before(end); i++ {
+			if i >= 2*stuckFiles {
+				time.Sleep(time.Millisecond)
+			} else if !yield(files.Write{Path: filepath.Join(dir, strconv.Itoa(i)), Data: []byte("new"), Mode: files.Replace}) {
 				return
 			}
 		}
@@ -63,6 +67,9 @@ func startStuck(t *testing.T, dir string) (kill func()) {
 	t.Cleanup(kill)
 	if _, err := out.Read(make([]byte, 1)); err != nil {
 		t.Fatal("it wrote nothing: ", err)
+	}
+	if n := len(filetest.LeftIn(dir)); n < stuckFiles {
+		t.Fatalf("it left %d temporaries, want %d", n, stuckFiles)
 	}
 	return kill
 }

@@ -24,6 +24,7 @@ func many(t *testing.T, syncs bool) int {
 	return n
 }
 
+// TestRecordsAreNotLostNorTwiceNorSplit also on real files, in the order of each goroutine, beside a compression.
 func TestRecordsAreNotLostNorTwiceNorSplit(t *testing.T) {
 	for _, p := range []holdfast.Policy{
 		holdfast.Unbuffered(),

@@ -1,10 +1,10 @@
 // Package rotate counts what logs that rotate lose: holdfast's rotate beside lumberjack and
 // timberjack.
 //
-// Goroutines write numbered records to one log. Meanwhile it rotates by size, or another program takes
-// it away. That moves it (and may ask for a new file, as by SIGHUP), removes it, or copies and
-// truncates it. Then all files of the log are read. The records that are lost, occur
-// twice, or are no whole line are counted.
+// Goroutines write numbered records to one log. Meanwhile it rotates by size or by time, or another
+// program disturbs it. That moves the log (and may ask for a new file, as by SIGHUP), removes it, or copies
+// and truncates it. Or it takes the permission to change the directory, or fills the disk. Then all files of
+// the log are read. The records that are lost, occur twice, or are no whole line are counted.
 //
 // Start with troubles for what happens to a log.
 package rotate
@@ -21,6 +21,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -33,7 +34,7 @@ import (
 )
 
 // Kind compares what logs lose.
-var Kind = command.Kind{Name: "rotate", Does: "what logs that rotate lose when they are rotated, moved, removed and truncated, beside lumberjack and timberjack", Run: run}
+var Kind = command.Kind{Name: "rotate", Does: "what logs that rotate lose when they are rotated, moved, removed, truncated, denied and out of room, beside lumberjack and timberjack", Run: run}
 
 const goroutines = 8
 
@@ -43,10 +44,16 @@ type sink interface {
 	Rotate() error // what it offers to a program that gets a SIGHUP
 }
 
-// An arm opens a log that rotates at so many bytes; 0 is never.
+// Limits say when a log rotates by itself; zero is never.
+type limits struct {
+	size  holdfast.Size
+	every time.Duration
+}
+
+// An arm opens a log that rotates.
 type arm struct {
 	name string
-	open func(path string, size holdfast.Size) (sink, error)
+	open func(path string, at limits) (sink, error)
 }
 
 // reopening is a log whose answer to a SIGHUP is Reopen.
@@ -54,48 +61,83 @@ type reopening struct{ *rotate.File }
 
 func (f reopening) Rotate() error { return f.Reopen() }
 
-func openRotate(p holdfast.Policy) func(string, holdfast.Size) (sink, error) {
-	return func(path string, size holdfast.Size) (sink, error) {
-		f, err := rotate.Open(path, rotate.Options{Policy: p, MaxSize: size})
+func openRotate(p holdfast.Policy) func(string, limits) (sink, error) {
+	return func(path string, at limits) (sink, error) {
+		f, err := rotate.Open(path, rotate.Options{Policy: p, MaxSize: at.size, RotationInterval: at.every})
 		return reopening{f}, err
 	}
+}
+
+// A timed lumberjack is rotated by its program: it has no rotation by time.
+type timed struct {
+	*lumberjack.Logger
+	stop, stopped chan struct{}
+}
+
+func openLumberjack(path string, at limits) (sink, error) {
+	l := &lumberjack.Logger{Filename: path, MaxSize: int(at.size / holdfast.MiB)}
+	if at.every == 0 {
+		return l, nil
+	}
+	t := timed{l, make(chan struct{}), make(chan struct{})}
+	go func() {
+		defer close(t.stopped)
+		for tick := time.Tick(at.every); ; {
+			select {
+			case <-t.stop:
+				return
+			case <-tick:
+				l.Rotate() // what it cannot do it tries again
+			}
+		}
+	}()
+	return t, nil
+}
+
+func (t timed) Close() error {
+	close(t.stop)
+	<-t.stopped
+	return t.Logger.Close()
 }
 
 var arms = []arm{
 	{"`rotate`, `Unbuffered()`", openRotate(holdfast.Unbuffered())},
 	{"`rotate`, `Periodic(time.Second)`", openRotate(holdfast.Periodic(time.Second))},
-	{"lumberjack", func(path string, size holdfast.Size) (sink, error) {
-		return &lumberjack.Logger{Filename: path, MaxSize: int(size / holdfast.MiB)}, nil
-	}},
-	{"timberjack", func(path string, size holdfast.Size) (sink, error) {
-		return &timberjack.Logger{Filename: path, MaxSize: int(size / holdfast.MiB)}, nil
+	{"lumberjack", openLumberjack},
+	{"timberjack", func(path string, at limits) (sink, error) {
+		return &timberjack.Logger{Filename: path, MaxSize: int(at.size / holdfast.MiB), RotationInterval: at.every}, nil
 	}},
 }
 
 // A trouble is what happens to a log while it is written to.
 type trouble struct {
-	name  string
-	size  holdfast.Size // at which it rotates
-	times int           // how often it happens
-	paced bool          // the records come at a rate: what is noticed within a second needs seconds
-	do    func(*trial) error
+	name    string
+	at      limits
+	times   int                                     // how often do is called
+	paced   bool                                    // the records come at a rate: what is noticed within a second needs seconds
+	prepare func(*trial, int) (func() error, error) // for so many records; returns what undoes it
+	do      func(*trial) error
 }
 
 var troubles = []trouble{
-	{name: "rotated by size, at 1 MiB", size: holdfast.MiB},
+	{name: "rotated by size, at 1 MiB", at: limits{size: holdfast.MiB}},
+	{name: "rotated by time, each second", at: limits{every: time.Second}, paced: true},
 	{name: "moved, then a SIGHUP", times: 9, do: func(t *trial) error { return errors.Join(t.move(), t.log.Rotate()) }},
 	{name: "moved", times: 3, paced: true, do: (*trial).move},
 	{name: "removed", times: 3, paced: true, do: (*trial).remove},
 	{name: "copied and truncated", times: 3, paced: true, do: (*trial).truncate},
+	{name: "in a directory without write permission, a third of the time", at: limits{size: holdfast.MiB}, times: 2, paced: true, prepare: (*trial).mayForbid, do: (*trial).forbid},
+	{name: "on a full disk, a third of the time", at: limits{size: holdfast.MiB}, times: 2, paced: true, prepare: (*trial).mount, do: (*trial).fill},
 }
 
 // A trial is one log under one trouble.
 type trial struct {
-	dir, path string
-	log       sink
-	writing   sync.RWMutex // held alone while nothing may be written
-	moves     int
-	held      []held // files that another program has moved or removed
+	root, dir, path string // dir is in root, and has nothing but the log
+	log             sink
+	writing         sync.RWMutex // held alone while nothing may be written
+	moves           int
+	held            []held // files that another program has moved or removed
+	disturbed       bool   // the directory is denied, or the disk full
 }
 
 // A held file is open since it was moved or removed, when it had a size.
@@ -143,6 +185,48 @@ func (t *trial) truncate() error {
 	return errors.Join(os.WriteFile(fmt.Sprintf("%s.%d", t.path, t.moves), data, 0o666), os.Truncate(t.path, 0))
 }
 
+func (t *trial) mayForbid(int) (func() error, error) {
+	allow := func() error { return forbidChanges(t.dir, false) }
+	return allow, errors.Join(forbidChanges(t.dir, true), allow())
+}
+
+// forbid has no file made, renamed or removed in the directory, and then permits it again.
+func (t *trial) forbid() error {
+	t.disturbed = !t.disturbed
+	return forbidChanges(t.dir, t.disturbed)
+}
+
+// mount has the log on a disk of its own, with room for the records.
+func (t *trial) mount(records int) (func() error, error) {
+	unmount, err := mountSmall(t.root, int64(8*holdfast.MiB)+int64(records)*200)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(t.dir, 0o700); err != nil {
+		return nil, errors.Join(err, unmount())
+	}
+	return unmount, nil
+}
+
+// fill leaves the disk no room, and then makes room again.
+func (t *trial) fill() error {
+	ballast := filepath.Join(t.root, "ballast")
+	if t.disturbed = !t.disturbed; !t.disturbed {
+		return os.Remove(ballast)
+	}
+	f, err := os.Create(ballast)
+	if err != nil {
+		return err
+	}
+	for chunk := make([]byte, 64<<10); err == nil; {
+		_, err = f.Write(chunk)
+	}
+	if errors.Is(err, syscall.ENOSPC) {
+		err = nil
+	}
+	return errors.Join(err, f.Close())
+}
+
 // record is what goroutine g writes as its nth.
 func record(g, n int) []byte {
 	return fmt.Appendf(nil, "%d %d %s.\n", g, n, strings.Repeat("x", 60+n*7%60))
@@ -161,19 +245,30 @@ type count struct {
 }
 
 // measure writes so many records, with a trouble in between, and counts them.
-func measure(root string, a arm, x trouble, records, rate int) (c count, err error) {
-	dir, err := os.MkdirTemp(root, "log-")
+func measure(in string, a arm, x trouble, records, rate int) (c count, err error) {
+	root, err := os.MkdirTemp(in, "log-")
 	if err != nil {
 		return c, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	t := &trial{dir: dir, path: filepath.Join(dir, "app.log")}
+	defer func() { err = errors.Join(err, os.RemoveAll(root)) }()
+	dir := filepath.Join(root, "log")
+	t := &trial{root: root, dir: dir, path: filepath.Join(dir, "app.log")}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return c, err
+	}
+	if x.prepare != nil {
+		undo, failed := x.prepare(t, records)
+		if failed != nil {
+			return c, failed
+		}
+		defer func() { err = errors.Join(err, undo()) }()
+	}
 	defer func() {
 		for _, f := range t.held {
 			err = errors.Join(err, f.Close())
 		}
 	}()
-	if t.log, err = a.open(t.path, x.size); err != nil {
+	if t.log, err = a.open(t.path, x.at); err != nil {
 		return c, err
 	}
 	accepted, refused, troubled := t.write(x, records, rate)
@@ -287,6 +382,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if *records < 100*goroutines || *rate < goroutines {
 		return command.Misuse("-records=%d -rate=%d: give at least %d and %d", *records, *rate, 100*goroutines, goroutines)
 	}
+	var why []string // some are not measured
 	table := tabwriter.NewWriter(stdout, 0, 0, 1, ' ', 0)
 	fmt.Fprint(table, "| the log is |")
 	for _, a := range arms {
@@ -300,6 +396,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 				return ctx.Err()
 			}
 			c, err := measure(*dir, a, x, *records, *rate)
+			if errors.Is(err, errors.ErrUnsupported) {
+				why = append(why, fmt.Sprintf("%s, %s: %v", x.name, a.name, err))
+				fmt.Fprint(table, "\tnot measured |")
+				continue
+			}
 			if err != nil {
 				return fmt.Errorf("%s, %s: %w", x.name, a.name, err)
 			}
@@ -307,7 +408,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 		fmt.Fprintln(table)
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, text := range why {
+		fmt.Fprintln(stdout, text)
+	}
+	return nil
 }
 
 // String says how many records were lost, and what else was not as it should be.
