@@ -14,6 +14,7 @@ func (w *Writer) flushToLocked(end int64) error {
 			return err
 		}
 	}
+	w.releaseLocked()
 	return nil
 }
 
@@ -91,6 +92,9 @@ func (w *Writer) flushStepLocked(end int64) error {
 	stretch := w.buf[from : from+min(int(end-w.flushed), len(w.buf)-from)]
 	n, err := w.writeFileLocked(stretch)
 	w.flushed += int64(n)
+	if n < w.strip { // else the next strip is about to come
+		w.releaseLocked()
+	}
 	w.restartLocked()
 	w.stuck = err != nil && w.flushed < w.writtenLocked()
 	if w.flushed == w.writtenLocked() && len(w.lanes) == 0 {

@@ -11,10 +11,10 @@ const spillShare = 8
 // flushes them needs no more.
 func (w *Writer) isRingLocked() bool { return w.block > 0 && len(w.buf) == 2*w.block }
 
-// releaseLocked lets go of memory that is empty. The next byte takes it again, unless the garbage
+// releaseLocked lets go of memory if it is empty. The next byte takes it again, unless the garbage
 // collector has come before: so it is freed if the Writer is idle.
 func (w *Writer) releaseLocked() {
-	if len(w.lanes) > 0 || len(w.buf) < reuse.First { // a Lane is merged into memory that is there
+	if w.flushed < w.writtenLocked() || len(w.buf) < reuse.First || len(w.lanes) > 0 { // a Lane is merged into memory that is there
 		return
 	}
 	w.memory.Leave(w.buf)
@@ -84,9 +84,6 @@ func (w *Writer) placeLocked(offset int64) int {
 // the same memory as the last, which the caches hold. No flush may be in flight.
 func (w *Writer) restartLocked() {
 	held, to := int(w.writtenLocked()-w.flushed), 0
-	if held == 0 {
-		w.releaseLocked()
-	}
 	if w.isRingLocked() {
 		to = w.inStripLocked(w.flushed)
 		most := w.strip / spillShare

@@ -154,10 +154,10 @@ func lives() (all []*group) {
 	for _, buffer := range []string{"0", "4KiB", "64KiB", "256KiB", "64MiB"} {
 		w := work{goroutines: 1, each: 5000, size: 40, policy: "buffer=" + buffer + ",sync=never"}
 		g := newGroup("lives/buffer="+buffer, "files of one record of 40B, one after the other, "+w.policy, w, []*arm{
-			{Name: "holdfast", Note: "holdfast.Create, Write, Close", Do: how{whole: live(func(path string, w work) (io.WriteCloser, error) {
-				return holdfast.Create(path, w.parsed())
+			{Name: "holdfast", Note: "holdfast.Create, Write, Close", Do: how{whole: live(func(path string, p holdfast.Policy) (io.WriteCloser, error) {
+				return holdfast.Create(path, p)
 			})}},
-			{Name: "os.File", Note: "os.Create, Write, Close", Do: how{whole: live(func(path string, _ work) (io.WriteCloser, error) {
+			{Name: "os.File", Note: "os.Create, Write, Close", Do: how{whole: live(func(path string, _ holdfast.Policy) (io.WriteCloser, error) {
 				return os.Create(path)
 			})}},
 		})
@@ -343,16 +343,16 @@ func dd(dir string, w work) (s command.Sample, err error) {
 }
 
 // live makes a file for each record.
-func live(create func(path string, w work) (io.WriteCloser, error)) func(string, work) (command.Sample, error) {
+func live(create func(string, holdfast.Policy) (io.WriteCloser, error)) func(string, work) (command.Sample, error) {
 	return func(dir string, w work) (s command.Sample, err error) {
-		rec, names := newRecord(w.size, 0), make([]string, w.each)
+		rec, names, policy := newRecord(w.size, 0), make([]string, w.each), w.parsed()
 		for i := range names {
 			names[i] = filepath.Join(dir, fmt.Sprint(i))
 		}
 		start, cpu := time.Now(), command.CPUTime()
 		for i, name := range names {
 			rec.number(i)
-			f, err := create(name, w)
+			f, err := create(name, policy)
 			if err != nil {
 				return s, err
 			}

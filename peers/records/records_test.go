@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/peers/internal/command"
 )
@@ -100,7 +101,7 @@ func TestWrongBytesDoNotCount(t *testing.T) {
 		t.Errorf("a lost record: %v", err)
 	}
 	never := work{goroutines: 1, each: 10, size: 40, policy: "sync=never"}
-	swapped := live(func(path string, _ work) (io.WriteCloser, error) {
+	swapped := live(func(path string, _ holdfast.Policy) (io.WriteCloser, error) {
 		if filepath.Base(path) == "7" {
 			path = os.DevNull
 		}
