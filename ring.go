@@ -19,6 +19,7 @@ func (w *Writer) releaseLocked() {
 	}
 	w.memory.Leave(w.buf)
 	w.buf, w.pos, w.lap = nil, 0, w.flushed
+	w.openLocked()
 }
 
 // growLocked takes more memory. It makes it without the lock, or waits for the goroutine that does.
