@@ -77,7 +77,7 @@ func TestWriterAloneNeedsOneBlock(t *testing.T) {
 	check(4*KiB, 40, false)
 	check(64*KiB, 3000, false)
 	check(4*KiB, 3000, true) // does not always fit behind a block
-	check(4*KiB, 4096, false)
+	check(4*KiB, 4096, true)
 	check(7, 1, true) // no spill
 	check(7, 3, true)
 }
