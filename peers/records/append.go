@@ -267,18 +267,6 @@ func openNothing(_ string, _ work) (*sink, error) {
 	return &sink{writer: shared(&locked{w: io.Discard}), close: func() error { return nil }}, nil
 }
 
-// inBlocks writes p in pieces of no more than a block.
-func inBlocks(w io.Writer, p []byte) error {
-	for len(p) > 0 {
-		n, err := w.Write(p[:min(len(p), block)])
-		if err != nil {
-			return err
-		}
-		p = p[n:]
-	}
-	return nil
-}
-
 // writeOnly writes as many bytes from one block of memory, and makes no records.
 func writeOnly(dir string, w work) (s command.Sample, err error) {
 	f, err := create(dir)
