@@ -292,16 +292,6 @@ func (w *Writer) bytesDueLocked() bool {
 	return limit > 0 && w.flushed-w.durable >= limit
 }
 
-// awaitSyncLocked has a flush wait while the kernel has twice the bytes of a sync by bytes. The disk
-// is slower than the callers then. A policy that says when bytes are flushed keeps that. In Close the
-// sync comes after the last flush.
-func (w *Writer) awaitSyncLocked() {
-	limit := int64(w.policy.Sync.Bytes)
-	for limit > 0 && w.policy.FlushEvery == 0 && w.flushed-w.durable >= 2*limit && w.final == nil && !w.isClosing {
-		w.idle.Wait()
-	}
-}
-
 // syncBytesLocked starts the syncer if a sync by bytes is due. It is called when more
 // bytes are flushed and when a sync has ended, so that none is missed. A leader looks itself.
 func (w *Writer) syncBytesLocked() {

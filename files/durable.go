@@ -136,14 +136,6 @@ func (at *place) file(m syncMode) (f durable.File) {
 	return f
 }
 
-// renameLater takes a temporary file that is written and closed.
-func (b *batch) renameLater(r *replacement, d *handles.Dir, m syncMode) {
-	b.part.mu.Lock()
-	defer b.part.mu.Unlock()
-	r.place = b.placeLocked(d)
-	r.File, r.Renames = r.place.file(m), true
-}
-
 // makeDurable makes all files durable that were given so far.
 func (b *batch) makeDurable() {
 	b.drain()

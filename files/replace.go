@@ -406,3 +406,11 @@ func (f *Set) tries(path string) retry.Tries {
 	}
 	return t
 }
+
+// renameLater takes a temporary file that is written and closed.
+func (b *batch) renameLater(r *replacement, d *handles.Dir, m syncMode) {
+	b.part.mu.Lock()
+	defer b.part.mu.Unlock()
+	r.place = b.placeLocked(d)
+	r.File, r.Renames = r.place.file(m), true
+}

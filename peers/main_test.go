@@ -32,8 +32,8 @@ func TestEveryKindIsListedAndHasHelp(t *testing.T) {
 	}
 }
 
-// TestPeersThatWereAskedForAreListed looks for those of the claims.
-func TestPeersThatWereAskedForAreListed(t *testing.T) {
+// TestPeersOfTheClaimsAreListed looks for them in the help.
+func TestPeersOfTheClaimsAreListed(t *testing.T) {
 	var list bytes.Buffer
 	if err := command.Run(t.Context(), kinds, nil, &list, io.Discard); err != nil {
 		t.Fatal(err)

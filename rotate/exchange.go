@@ -193,3 +193,18 @@ func (f *File) backupName(l *logFile) (name sys.Name, at time.Time, err error) {
 		}
 	}
 }
+
+// heard is the OnError of a Writer: it hears what fails in the background also if no record
+// comes any more.
+func (f *File) heard(c *current, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !isFinal(err) {
+		f.failingLocked(c, err)
+		return
+	}
+	f.endedLocked(c, err)
+	if f.current.Load() == c && !f.closed {
+		f.attendLocked()
+	}
+}

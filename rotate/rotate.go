@@ -211,21 +211,6 @@ func (f *File) failingLocked(c *current, err error) {
 	f.current.Load().file.turn.Store(-1) // the next record that is accepted ends it
 }
 
-// heard is the OnError of a Writer: it hears what fails in the background also if no record
-// comes any more.
-func (f *File) heard(c *current, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !isFinal(err) {
-		f.failingLocked(c, err)
-		return
-	}
-	f.endedLocked(c, err)
-	if f.current.Load() == c && !f.closed {
-		f.attendLocked()
-	}
-}
-
 // isFinal reports whether a Writer accepts nothing more after an error.
 func isFinal(err error) bool {
 	return err != nil && (!errors.As(err, new(*holdfast.WriteError)) || errors.As(err, new(*holdfast.SyncError)))

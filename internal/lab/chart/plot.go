@@ -623,3 +623,70 @@ func (a axis) closest(apart float64) float64 {
 	}
 	return least
 }
+
+func (f frame) bars(s *sheet, of placedSeries) {
+	for _, m := range of.marks {
+		if !f.shows(m) {
+			continue
+		}
+		end, b := f.mark(s, m), f.bar(m)
+		class := "bar"
+		if m.Hollow {
+			class += " hollow"
+		}
+		s.add(`<rect class="%s" x="%v" y="%v" width="%v" height="%v"/>`, class, num(b.x1), num(b.y1), num(b.x2-b.x1), num(b.y2-b.y1))
+		switch {
+		case f.Stacked: // its interval is not the stack's
+		case f.rows():
+			f.whiskers(s, m, f.atX(m.X), (b.y1+b.y2)/2)
+		default:
+			f.whiskers(s, m, (b.x1+b.x2)/2, f.atY(m.Y))
+		}
+		s.add("%s", end)
+	}
+}
+
+func (f frame) points(s *sheet, of placedSeries) {
+	for _, m := range of.marks {
+		if !f.shows(m) {
+			continue
+		}
+		end := f.mark(s, m)
+		if of.As&Band == 0 {
+			f.whiskers(s, m, f.atX(m.X), f.atY(m.Y))
+		}
+		of.point(s, f.atX(m.X), f.atY(m.Y), m.Hollow)
+		s.add("%s", end)
+	}
+}
+
+func (f frame) line(s *sheet, of placedSeries) {
+	for _, run := range f.runs(of.marks, f.shows) {
+		if len(run) < 2 {
+			continue
+		}
+		var d strings.Builder
+		for i, m := range run {
+			x, y := num(f.atX(m.X)), num(f.atY(m.Y))
+			switch {
+			case i > 0 && of.As&Steps != 0:
+				fmt.Fprintf(&d, "H%vV%v", x, y)
+			default:
+				fmt.Fprintf(&d, "%c%v %v", "ML"[min(i, 1)], x, y)
+			}
+		}
+		s.add(`<path class="line" fill="none"%s d="%s"/>`+"\n", of.dash(), d.String())
+	}
+}
+
+func (f frame) band(s *sheet, of placedSeries) {
+	for _, run := range f.runs(of.marks, f.hasInterval) {
+		var there, back strings.Builder
+		for i, m := range run {
+			fmt.Fprintf(&there, "%c%v %v", "ML"[min(i, 1)], num(f.atX(m.X)), num(f.atY(m.High)))
+			m = run[len(run)-1-i]
+			fmt.Fprintf(&back, "L%v %v", num(f.atX(m.X)), num(f.atY(m.Low)))
+		}
+		s.add(`<path class="band" d="%s%sZ"/>`+"\n", there.String(), back.String())
+	}
+}

@@ -516,3 +516,15 @@ func (c Contrast) farthest(cell Change) Number {
 	}
 	return most
 }
+
+// controlMoves returns the controls in both runs, if they have any.
+func controlMoves(a, b Side) (moves []ControlMove) {
+	if len(a.raw.Controls) == 0 || len(b.raw.Controls) == 0 {
+		return nil
+	}
+	for _, c := range controls {
+		seen, moved := stat.Unpaired(c.times(a.raw), c.times(b.raw)), stat.Unpaired(c.times(a.run.Run), c.times(b.run.Run))
+		moves = append(moves, ControlMove{c.name, Number(seen.Ratio), moved, c.waits})
+	}
+	return moves
+}

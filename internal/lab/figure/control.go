@@ -1,7 +1,6 @@
 package figure
 
 import (
-	"math"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/lab/result"
@@ -14,24 +13,6 @@ type Control struct {
 	Name   string `json:"name"`
 	Time   Number `json:"ns"`     // the median of the rounds
 	Spread Number `json:"spread"` // nine rounds of ten are so near to it, as a factor's distance from 1
-}
-
-// controlsOf returns the controls of a run; there are none where its rounds had no processes of their own.
-func controlsOf(run result.Run) []Control {
-	if len(run.Controls) == 0 {
-		return nil
-	}
-	var found []Control
-	for _, c := range controls {
-		var distances []float64
-		times := c.times(run)
-		middle := stat.Quantile(times, 0.5)
-		for _, t := range times {
-			distances = append(distances, math.Abs(math.Log(t/middle)))
-		}
-		found = append(found, Control{c.name, Number(middle), Number(math.Expm1(stat.Quantile(distances, 0.9)))})
-	}
-	return found
 }
 
 // A control is one of those of a round.
@@ -61,16 +42,4 @@ type ControlMove struct {
 	Ratio Number          `json:"ratio"` // B/A
 	moved stat.Comparison // what of that is not taken out of the costs
 	waits bool
-}
-
-// controlMoves returns the controls in both runs, if they have any.
-func controlMoves(a, b Side) (moves []ControlMove) {
-	if len(a.raw.Controls) == 0 || len(b.raw.Controls) == 0 {
-		return nil
-	}
-	for _, c := range controls {
-		seen, moved := stat.Unpaired(c.times(a.raw), c.times(b.raw)), stat.Unpaired(c.times(a.run.Run), c.times(b.run.Run))
-		moves = append(moves, ControlMove{c.name, Number(seen.Ratio), moved, c.waits})
-	}
-	return moves
 }

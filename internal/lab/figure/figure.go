@@ -412,3 +412,21 @@ func (f Figures) Policies() []holdfast.Policy {
 	}
 	return list
 }
+
+// controlsOf returns the controls of a run; there are none where its rounds had no processes of their own.
+func controlsOf(run result.Run) []Control {
+	if len(run.Controls) == 0 {
+		return nil
+	}
+	var found []Control
+	for _, c := range controls {
+		var distances []float64
+		times := c.times(run)
+		middle := stat.Quantile(times, 0.5)
+		for _, t := range times {
+			distances = append(distances, math.Abs(math.Log(t/middle)))
+		}
+		found = append(found, Control{c.name, Number(middle), Number(math.Expm1(stat.Quantile(distances, 0.9)))})
+	}
+	return found
+}

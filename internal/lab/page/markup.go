@@ -166,21 +166,3 @@ func (t Table) words() []Raw {
 	}
 	return words
 }
-
-// results says which results are inside.
-func (m *Markup) results(all []Results) {
-	if len(all) == 0 {
-		return
-	}
-	m.Add(Raw("<section id=\"inside\" aria-labelledby=\"inside-h\">\n<h2 id=\"inside-h\">The results inside</h2>\n<ul>"))
-	for _, r := range all {
-		m.Add(Raw("\n<li>"), r.Name, Raw(", "), r.Size, Raw(" bytes: "))
-		if r.Inside != "" {
-			m.Add(Raw("<code>holdfast report --extract</code> and the name of this page give them back"))
-		} else {
-			m.Add(Raw("not inside, "), r.Why)
-		}
-		m.Add(Raw("</li>"))
-	}
-	m.Add(Raw("\n</ul>\n</section>\n"))
-}

@@ -370,3 +370,15 @@ func (d *decoder) list(to *[]time.Duration) bool {
 	*to = d.times[begin:len(d.times):len(d.times)]
 	return d.char(']')
 }
+
+// meanOf is the mean of a histogram.
+func meanOf(bins []bin) (mean float64) {
+	total := int64(0)
+	for _, b := range bins {
+		total += b.n
+	}
+	for _, b := range bins {
+		mean += float64(b.n) * float64(valueAt(b.at)) / float64(total)
+	}
+	return mean
+}

@@ -603,3 +603,23 @@ func (r *reader) append(t *Trial) error {
 	r.run.Trials = append(r.run.Trials, t)
 	return nil
 }
+
+// merge adds the bins of a round's trials to the sums, and reports whether there were any.
+// Held has those of all their latencies, one after the other. The bins of a round that is not whole are in no figure.
+func merge(sums map[sumOf]*sum, trials []*Trial, held []bin, whole bool) (any bool) {
+	for _, t := range trials {
+		for kind, l := range t.latencies() {
+			if l == nil || l.bins == 0 || !whole {
+				continue
+			}
+			of := sumOf{t.Cell, kind}
+			if sums[of] == nil {
+				sums[of] = &sum{}
+			}
+			l.sum = sums[of]
+			l.sum.add(held[:l.bins])
+			held, any = held[l.bins:], true
+		}
+	}
+	return any
+}

@@ -172,18 +172,6 @@ func valueAt(i int) int64 {
 	return int64(i%half+half)<<shift + int64(1)<<shift>>1
 }
 
-// meanOf is the mean of a histogram.
-func meanOf(bins []bin) (mean float64) {
-	total := int64(0)
-	for _, b := range bins {
-		total += b.n
-	}
-	for _, b := range bins {
-		mean += float64(b.n) * float64(valueAt(b.at)) / float64(total)
-	}
-	return mean
-}
-
 // A sum is the distribution of the times of several trials together.
 type sum struct {
 	counts [countsLength]int64
@@ -211,24 +199,4 @@ func (s *sum) addTo(all *hdrhistogram.Histogram) {
 type sumOf struct {
 	cell string
 	kind int
-}
-
-// merge adds the bins of a round's trials to the sums, and reports whether there were any.
-// Held has those of all their latencies, one after the other. The bins of a round that is not whole are in no figure.
-func merge(sums map[sumOf]*sum, trials []*Trial, held []bin, whole bool) (any bool) {
-	for _, t := range trials {
-		for kind, l := range t.latencies() {
-			if l == nil || l.bins == 0 || !whole {
-				continue
-			}
-			of := sumOf{t.Cell, kind}
-			if sums[of] == nil {
-				sums[of] = &sum{}
-			}
-			l.sum = sums[of]
-			l.sum.add(held[:l.bins])
-			held, any = held[l.bins:], true
-		}
-	}
-	return any
 }

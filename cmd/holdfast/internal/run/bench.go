@@ -581,3 +581,32 @@ func parseCache(text string) (result.Cache, error) {
 	}
 	return "", fmt.Errorf("%q is no state of the page cache; use new, warm, cold, try-cold, drop or remount", text)
 }
+
+// repeat runs the plan of an earlier run again: the same cells with the same
+// records, in the same order.
+func (s *session) repeat(ctx context.Context, h result.Header) error {
+	matrix, err := s.again(ctx, h, true)
+	if err != nil {
+		return err
+	}
+	if err := s.place.Need(h.Plan); err != nil {
+		return err
+	}
+	s.say("repeating a run in %s on %s", s.ground.Dir(), s.place.Names())
+	again := s.header(matrix, h.Plan)
+	again.Settings, again.Missing = h.Settings, h.Missing
+	return s.begin(ctx, again, matrix)
+}
+
+// checkStudy refuses a choice that leaves nothing to run: by its own flags, or because
+// this build or system has no arm at all.
+func (a *arms) checkStudy(cmd *cobra.Command, c study.Choice) error {
+	if a.study.Name == "" {
+		return nil
+	}
+	err := a.study.Check(c)
+	if err != nil && slices.ContainsFunc(a.study.Takes, cmd.Flags().Changed) {
+		return cli.Misuse("the study's own flags decide what its arms do; leave them out for the published numbers", "%w", err)
+	}
+	return err
+}

@@ -150,22 +150,6 @@ func (s *session) sayMissing(missing []result.Missing) {
 	}
 }
 
-// repeat runs the plan of an earlier run again: the same cells with the same
-// records, in the same order.
-func (s *session) repeat(ctx context.Context, h result.Header) error {
-	matrix, err := s.again(ctx, h, true)
-	if err != nil {
-		return err
-	}
-	if err := s.place.Need(h.Plan); err != nil {
-		return err
-	}
-	s.say("repeating a run in %s on %s", s.ground.Dir(), s.place.Names())
-	again := s.header(matrix, h.Plan)
-	again.Settings, again.Missing = h.Settings, h.Missing
-	return s.begin(ctx, again, matrix)
-}
-
 // again makes the matrix of an earlier run, and counts its system calls where that needs
 // a run of its own. A study needs none: the kernel counts its reads and writes in every
 // trial.
@@ -464,4 +448,36 @@ func (s *session) showStep(step trial.Step) {
 		round = "warm-up"
 	}
 	s.show.Show(fmt.Sprintf("%s, %s left", round, left))
+}
+
+// firstFigures says what a record took in the warm-up, at the least and at the most. They come
+// long before the table of a run. It is empty where there are not two policies of a load.
+func firstFigures(run result.Run) string {
+	var load figure.Load
+	var least, most float64
+	var cheapest, dearest result.Cell
+	for _, c := range run.Header.Cells {
+		of := figure.LoadOf(c)
+		if c.Empty || c.Twin != "" || of.Group != "" || of.Open() || least > 0 && of != load {
+			continue
+		}
+		for _, t := range run.Trials {
+			if t.Cell != c.Name || t.Round != 0 {
+				continue
+			}
+			cost := of.Costs([]*result.Trial{t})[0]
+			if least == 0 || cost < least {
+				least, cheapest = cost, c
+			}
+			if cost > most {
+				most, dearest = cost, c
+			}
+			load = of
+		}
+	}
+	if cheapest.Name == dearest.Name {
+		return ""
+	}
+	return fmt.Sprintf("first figures, of one short trial each: a record takes from %s (%v) to %s (%v), %s",
+		study.Duration(least), cheapest.Policy, study.Duration(most), dearest.Policy, cli.CountText(int64(load.Writers), "writer"))
 }

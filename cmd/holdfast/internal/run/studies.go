@@ -71,19 +71,6 @@ func (b *benchmark) notOfStudy(cmd *cobra.Command) error {
 	return cli.Misuse(hint, "the study %s does not take %s", b.study.Name, strings.Join(wrong, ", "))
 }
 
-// checkStudy refuses a choice that leaves nothing to run: by its own flags, or because
-// this build or system has no arm at all.
-func (a *arms) checkStudy(cmd *cobra.Command, c study.Choice) error {
-	if a.study.Name == "" {
-		return nil
-	}
-	err := a.study.Check(c)
-	if err != nil && slices.ContainsFunc(a.study.Takes, cmd.Flags().Changed) {
-		return cli.Misuse("the study's own flags decide what its arms do; leave them out for the published numbers", "%w", err)
-	}
-	return err
-}
-
 // listStudies shows what can be run by name.
 func listStudies(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

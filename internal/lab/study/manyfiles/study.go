@@ -177,3 +177,7 @@ func madeTime(n int, each time.Duration) time.Duration {
 func filesCell(name, group, does string, n int) result.Cell {
 	return result.Cell{Name: name, Group: group, Does: does, Records: int64(n), RecordBytes: int64(len(message))}
 }
+
+func batchesWay() fileWay {
+	return fileWay{inBatches, fmt.Sprintf("one Files, a WriteAll for each %d paths", batchFiles), writeAll{each: batchFiles}.make}
+}

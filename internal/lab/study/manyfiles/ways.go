@@ -131,10 +131,6 @@ func retriesOffWay() fileWay {
 	return fileWay{withoutRetries, "Files.WriteAll with paths, Attempts 1", writeAll{options: files.Options{Retry: files.Retry{Attempts: 1}}}.make}
 }
 
-func batchesWay() fileWay {
-	return fileWay{inBatches, fmt.Sprintf("one Files, a WriteAll for each %d paths", batchFiles), writeAll{each: batchFiles}.make}
-}
-
 // A writeAll is a way that a files.Set goes about a batch.
 type writeAll struct {
 	options files.Options

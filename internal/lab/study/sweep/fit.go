@@ -327,3 +327,27 @@ func (f fitting) alone(i int, t time.Duration) int64 {
 	n = max(n, w.least(least))
 	return max(1, n/int64(w.Writers)) * int64(w.Writers)
 }
+
+// beside fits the bursts into the time that n trials of each paced workload leave, and
+// returns in one of how many rounds these run. The bursts get the rounds for a verdict
+// before there are more than leastPaced trials.
+func (f fitting) beside(long []Workload, n int, budget time.Duration) (fit fitting, every int) {
+	n = min(n, mostPaced)
+	one := time.Duration(0)
+	for _, w := range long {
+		one += w.Length + pacedFixed
+	}
+	for {
+		fit = f.into(max(0, budget-time.Duration(n)*one))
+		if len(long) == 0 || n <= leastPaced || fit.fixed || fit.rounds >= fit.verdictRounds() {
+			break
+		}
+		n--
+	}
+	least := fit.rounds
+	if !fit.fixed && len(long) > 0 {
+		least = min(least, fit.verdictRounds())
+	}
+	fit.rounds, every = spread(fit.rounds, least, n)
+	return fit, every
+}

@@ -83,30 +83,6 @@ func pacedTrials(c study.Choice, all []Workload) int {
 // mostPaced trials are enough for a verdict. More time is better spent on the bursts.
 const mostPaced = 2 * stat.VerdictRounds
 
-// beside fits the bursts into the time that n trials of each paced workload leave, and
-// returns in one of how many rounds these run. The bursts get the rounds for a verdict
-// before there are more than leastPaced trials.
-func (f fitting) beside(long []Workload, n int, budget time.Duration) (fit fitting, every int) {
-	n = min(n, mostPaced)
-	one := time.Duration(0)
-	for _, w := range long {
-		one += w.Length + pacedFixed
-	}
-	for {
-		fit = f.into(max(0, budget-time.Duration(n)*one))
-		if len(long) == 0 || n <= leastPaced || fit.fixed || fit.rounds >= fit.verdictRounds() {
-			break
-		}
-		n--
-	}
-	least := fit.rounds
-	if !fit.fixed && len(long) > 0 {
-		least = min(least, fit.verdictRounds())
-	}
-	fit.rounds, every = spread(fit.rounds, least, n)
-	return fit, every
-}
-
 // spread returns in one of how many rounds paced cells run, so that they have n trials. It
 // leaves out rounds that would give them one more, down to the least; and if these are not
 // enough they have fewer trials.
