@@ -689,3 +689,32 @@ func heapInUse() int64 {
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
+
+// TestWriteAfterMemoryIsLetGo fills a strip exactly, so that Flush finds memory empty and lets go of it. The
+// fast path of the next Write must not use the room that was there.
+func TestWriteAfterMemoryIsLetGo(t *testing.T) {
+	file := &memory{}
+	w, err := New(file, Buffered(4*KiB))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := 0
+	for _, n := range []int{4096, 5, 4091, 40} {
+		if _, err := w.Write(numberedBytes(at, n)); err != nil {
+			t.Fatal(err)
+		}
+		at += n
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if w.buf != nil {
+			t.Errorf("after a record of %d bytes and Flush the Writer holds %d bytes of empty memory", n, len(w.buf))
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(file.Bytes(), numberedBytes(0, at)) {
+		t.Error("the file has other bytes")
+	}
+}
