@@ -137,3 +137,40 @@ func TestWaitForASyncByBytesEnds(t *testing.T) {
 	check(false)
 	check(true)
 }
+
+type slowSync struct{ memory }
+
+func (f *slowSync) Sync() error {
+	time.Sleep(time.Second)
+	return nil
+}
+
+// TestFlushByTimeDoesNotWaitForASyncByBytes has a sync take a second, while more than twice its bytes come.
+func TestFlushByTimeDoesNotWaitForASyncByBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, err := ParsePolicy("buffer=4KiB,flush=3ms,sync=1KiB")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := New(&slowSync{}, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for written := 100; written <= 6000; written += 100 {
+			if _, err := w.Write(make([]byte, 100)); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(4 * time.Millisecond)
+			synctest.Wait()
+			w.mu.Lock()
+			flushed := w.flushed
+			w.mu.Unlock()
+			if flushed != int64(written) {
+				t.Fatalf("4 ms after a Write the kernel has %d bytes, want %d", flushed, written)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
