@@ -117,7 +117,7 @@ func (t *streams) takeLocked(ctx context.Context, s *stream, data []byte) error 
 				t.waiting.addLocked(s)
 				t.due.armLocked()
 			}
-			t.syncTimer.Arm()
+			t.syncTimer.Set(true)
 			t.counts.Writes++
 			return nil
 		default:
@@ -222,7 +222,7 @@ func (t *streams) appendDirectLocked(ctx context.Context, s *stream, data []byte
 	s.changed.wakeLocked()
 	if n > 0 {
 		t.counts.Writes++
-		t.syncTimer.Arm()
+		t.syncTimer.Set(true)
 	}
 	if fail != nil {
 		fail.Offset, fail.Outcome = int64(n), holdfast.OutcomeUntouched

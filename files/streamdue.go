@@ -111,9 +111,9 @@ func (t *streams) runSyncs() {
 		if t.syncDue {
 			goals = t.goalsLocked
 			t.syncDue = false
-			t.syncTimer.Disarm()
+			t.syncTimer.Set(false)
 		} else if t.flights == 0 && t.waiting.oldest == nil && t.stuck.oldest == nil {
-			t.syncTimer.Disarm() // it covers all that is accepted
+			t.syncTimer.Set(false) // it covers all that is accepted
 		}
 		t.syncBehindLocked(goals())
 	}
@@ -171,7 +171,7 @@ func (t *streams) syncBehindLocked(goals []goal) {
 		s := g.stream
 		s.noteLocked(s.failed, failed[s])
 		if s.failed != nil {
-			t.syncTimer.Arm() // try again in a while
+			t.syncTimer.Set(true) // try again in a while
 		}
 	}
 	t.restGoalsLocked(goals)

@@ -153,8 +153,8 @@ func (l *Log) paceLocked() error {
 
 // armLocked starts the policy's clocks for what waits.
 func (l *Log) armLocked() {
-	l.flushTimer.Arm()
-	l.syncTimer.Arm()
+	l.flushTimer.Set(true)
+	l.syncTimer.Set(true)
 }
 
 // due is called by the policy's clocks.
@@ -165,7 +165,7 @@ func (l *Log) due(sync bool) {
 	if sync {
 		timer = &l.syncTimer
 	}
-	timer.Disarm()
+	timer.Set(false)
 	if l.isClosing || l.final != nil {
 		return
 	}
@@ -174,7 +174,7 @@ func (l *Log) due(sync bool) {
 	if err := l.advanceLocked(background, l.last, sync); err != nil {
 		l.noteLocked(err)
 		if !l.isClosing {
-			timer.Arm() // try again in a while
+			timer.Set(true) // try again in a while
 		}
 	}
 }

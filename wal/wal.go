@@ -204,8 +204,8 @@ func open(d disk, dir string, o Options) (*Log, Recovery, error) {
 	if o.Policy.Sync.Waits() {
 		l.limit = max(l.limit, groupBuffer)
 	}
-	l.flushTimer.Init(o.Policy.FlushEvery, func() { l.due(false) })
-	l.syncTimer.Init(o.Policy.Sync.Every, func() { l.due(true) })
+	l.flushTimer.Init(o.Policy.FlushEvery, nil, func() { l.due(false) })
+	l.syncTimer.Init(o.Policy.Sync.Every, nil, func() { l.due(true) })
 	found, err := l.recover(dir)
 	if err != nil {
 		l.release()
@@ -279,8 +279,8 @@ func (l *Log) Close() error {
 	}
 	l.isClosing = true
 	close(l.closing)
-	l.flushTimer.Disarm()
-	l.syncTimer.Disarm()
+	l.flushTimer.Set(false)
+	l.syncTimer.Set(false)
 	l.room.Broadcast()
 	for l.exclusive {
 		l.room.Wait()

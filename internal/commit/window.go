@@ -1,5 +1,4 @@
-// Package joinwindow lets the leader of a group commit wait for others.
-package joinwindow
+package commit
 
 import (
 	"runtime"
@@ -7,13 +6,12 @@ import (
 	"time"
 )
 
-// A Window decides how long the leader of a group commit lets others join. Without it group
-// commit falls into half batches: the first goroutine to wake starts a tiny sync, and the
-// rest waits for that. So a leader waits for as many as are likely to come, but at most for
-// a sync. Nobody waits for more than two syncs and a quarter. The zero Window does not wait. The
-// lock of the group commit guards it.
-type Window struct {
-	sync     time.Duration // how long the last sync took
+// A window decides how long the leader of a batch lets others join. Without it group commit falls into half
+// batches: the first goroutine to wake starts a tiny sync, and the rest waits for that. So a leader waits for
+// as many as are likely to come, but at most for a sync. Nobody waits for more than two syncs and a
+// quarter. The zero window does not wait.
+type window struct {
+	work     time.Duration // how long the work of the last batch took
 	expected int           // how many may come: the last batch, and those that waited meanwhile
 	released time.Time     // when the last batch was
 	away     int           // how many of it are not back
@@ -45,11 +43,8 @@ const (
 	parkAbove = 200 * time.Microsecond
 )
 
-// Took records how long a sync took.
-func (j *Window) Took(d time.Duration) { j.sync = d }
-
-// Finished records the size of a batch, and how many waited meanwhile.
-func (j *Window) Finished(size, waiting int) {
+// finished records the size of a batch, and how many waited meanwhile.
+func (j *window) finished(size, waiting int) {
 	now := time.Now()
 	if j.away > 0 {
 		j.comeback = now.Sub(j.released) // or longer
@@ -60,71 +55,68 @@ func (j *Window) Finished(size, waiting int) {
 // back counts one that has come, and records when those of the last batch are back. This is
 // known whether a leader waits for them or not. So the window opens again after it was
 // too short, and does not open for goroutines that stay away.
-func (j *Window) back() {
+func (j *window) back() {
 	if j.away--; j.away == 0 {
 		j.comeback = time.Since(j.released)
 	}
 }
 
-// Arrived records how many have joined so far, the leader included.
-func (j *Window) Arrived(joined int) {
+// joined records how many have joined so far, the leader included.
+func (j *window) joined(calls int) {
 	if j.first.IsZero() {
 		j.first = time.Now()
 	}
 	j.back()
-	if joined >= j.expected {
+	if calls >= j.expected {
 		j.wake()
 	}
 }
 
-// Enough says that nobody else can join, because memory is full. It ends the leader's wait,
-// or the next one's.
-func (j *Window) Enough() {
+// hurry says that nobody else can join. It ends the leader's wait, or the next one's.
+func (j *window) hurry() {
 	j.enough = true
 	j.wake()
 }
 
-func (j *Window) wake() {
+func (j *window) wake() {
 	if j.parked {
 		j.parked = false
 		close(j.arrivals)
 	}
 }
 
-func (j *Window) length() time.Duration {
-	if j.sync >= slowSync && j.comeback <= j.sync {
-		quarter := j.sync / windowShare
-		most := j.sync // of which those have waited that came during the last sync
+func (j *window) length() time.Duration {
+	if j.work >= slowSync && j.comeback <= j.work {
+		quarter := j.work / windowShare
+		most := j.work // of which those have waited that came during the last sync
 		if !j.first.IsZero() {
-			most = min(most, j.sync+quarter-time.Since(j.first))
+			most = min(most, j.work+quarter-time.Since(j.first))
 		}
 		return max(quarter, min(most, comebackTwice*j.comeback))
 	}
-	if j.comeback > j.sync/comebackShare {
+	if j.comeback > j.work/comebackShare {
 		return 0
 	}
-	return j.sync / windowShare
+	return j.work / windowShare
 }
 
-// Await lets others join a leader that has mu, and releases mu meanwhile. joined returns,
-// under mu, how many have joined, the leader included. The end of stop ends the wait.
-func (j *Window) Await(mu sync.Locker, joined func() int, stop <-chan struct{}) {
-	j.back() // the leader
-	defer func() { j.enough, j.first = false, time.Time{} }()
+// await lets others join a leader that has mu, and releases mu meanwhile. Calls counts those that have
+// joined, the leader included.
+func (j *window) await(mu sync.Locker, calls *int) {
 	window := j.length()
-	if j.enough || joined() >= j.expected || window == 0 {
-		return
+	if !j.enough && *calls < j.expected && window > 0 {
+		if window < parkAbove {
+			j.yield(mu, calls, window)
+		} else {
+			j.park(mu, window)
+		}
 	}
-	if window < parkAbove {
-		j.yield(mu, joined, window)
-	} else {
-		j.park(mu, window, stop)
-	}
+	j.enough, j.first = false, time.Time{}
 }
 
-func (j *Window) yield(mu sync.Locker, joined func() int, window time.Duration) {
+func (j *window) yield(mu sync.Locker, calls *int, window time.Duration) {
 	start := time.Now()
-	for i := 0; i < maxYields && !j.enough && joined() < j.expected; i++ {
+	for i := 0; i < maxYields && !j.enough && *calls < j.expected; i++ {
 		mu.Unlock()
 		runtime.Gosched()
 		late := time.Since(start) > window
@@ -135,14 +127,13 @@ func (j *Window) yield(mu sync.Locker, joined func() int, window time.Duration) 
 	}
 }
 
-func (j *Window) park(mu sync.Locker, window time.Duration, stop <-chan struct{}) {
+func (j *window) park(mu sync.Locker, window time.Duration) {
 	j.parked, j.arrivals = true, make(chan struct{})
 	timer := time.NewTimer(window)
 	mu.Unlock()
 	select {
 	case <-j.arrivals:
 	case <-timer.C:
-	case <-stop:
 	}
 	timer.Stop()
 	mu.Lock()
