@@ -75,7 +75,7 @@ func (w *Writer) makeRoomLocked(n int) error {
 		return w.flushStepLocked()
 	}
 	w.flush.space.Wait()
-	if !w.flush.flushing || w.fill.pos+n <= int(w.policy.Buffer) {
+	if !w.flush.flushing || !w.flush.stuck && w.fill.pos+n <= int(w.policy.Buffer) {
 		w.flush.space.Signal()
 	}
 	return nil

@@ -1,6 +1,7 @@
 package holdfast
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -167,7 +168,8 @@ func (w *Writer) writeEach(p []byte) (n int, err error) {
 }
 
 // lead makes the bytes up to end durable, for a batch. It waits for no goroutine but one that writes to the file. A sync that is due by
-// bytes comes before the flush of newer ones.
+// bytes comes before the flush of newer ones. If a flush fails, what was flushed is synced all the same: other calls of the batch may
+// need no more.
 func (w *Writer) lead(end *int64) (err error) {
 	w.sync.leading = true
 	w.sync.age.Turn(w.writtenLocked())
@@ -190,7 +192,9 @@ func (w *Writer) lead(end *int64) (err error) {
 		case w.flush.flushed >= *end || w.due.SyncNow(w.flush.flushed-w.sync.durable):
 			err = w.syncFileLocked()
 		default:
-			err = w.flushStepLocked()
+			if err = w.flushStepLocked(); err != nil && !w.sealed && !w.sync.covers(w.flush.flushed) {
+				err = cmp.Or(w.syncFileLocked(), err)
+			}
 		}
 	}
 	return err
