@@ -341,7 +341,7 @@ func (p *Policy) UnmarshalText(text []byte) error {
 // nil for) under a Policy. It is a promise about bytes, not a forecast: most
 // crashes take less.
 //
-// Bytes in a Lane count like bytes in its Writer. Bytes given to Enqueue are accepted
+// Bytes given to Enqueue are accepted
 // when WaitDurable returns nil. The bounds of a [Policy] are those of one file;
 // [files.Options.Loss] has those of many together.
 type Loss struct {
