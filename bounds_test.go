@@ -95,7 +95,7 @@ func TestSyncByTimeWaitsForNoOneToJoin(t *testing.T) {
 // syncs what the kernel has, before it flushes what came later.
 func TestSyncByBytesWaitsForNoNewerBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, f := newWriter(t, "buffer=32B,sync=64B", fault.Fault{Op: fault.Write, Take: fault.All, Delay: 10 * ms})
+		w, f := newWriter(t, "buffer=40B,sync=64B", fault.Fault{Op: fault.Write, Take: fault.All, Delay: 10 * ms})
 		for range 2 {
 			put(t, w, 20)
 			if err := w.Flush(); err != nil {

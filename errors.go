@@ -11,8 +11,8 @@ type WriteError struct {
 	AtRisk  int64  // how many accepted bytes only memory holds: they go with the process
 	Err     error  // the file's error
 
-	again bool // the write before failed too, at the same byte
-	lost  bool // it failed in Close
+	told bool // a call has returned it, or the one before at the same byte
+	lost bool // it failed in Close
 }
 
 func (e *WriteError) Error() string {

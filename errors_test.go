@@ -114,17 +114,23 @@ func TestFullDiskRefusesEveryCallLosesNothingAndGoesOn(t *testing.T) {
 			if _, err := w.Enqueue([]byte("abcdef")); err != nil {
 				t.Fatal(err)
 			}
+			asWriteError(t, w.Flush(), syscall.ENOSPC, 3, 0)
+			if err := w.Sync(); !errors.Is(err, syscall.ENOSPC) { // and what was flushed is synced
+				t.Errorf("Sync on a full disk = %v", err)
+			}
 			for range 3 {
-				asWriteError(t, w.Flush(), syscall.ENOSPC, 3, 0)
-				asWriteError(t, w.Sync(), syscall.ENOSPC, 3, 0)
+				asWriteError(t, w.Sync(), syscall.ENOSPC, 3, 3)
 				n, err := w.Write([]byte("x"))
-				asWriteError(t, err, syscall.ENOSPC, 3, 0)
+				asWriteError(t, err, syscall.ENOSPC, 3, 3)
 				if n != 0 {
 					t.Errorf("Write on a full disk took %d", n)
 				}
-				_, err = w.Enqueue([]byte("x"))
-				asWriteError(t, err, syscall.ENOSPC, 3, 0)
-				asWriteError(t, w.WaitDurable(context.Background(), 6), syscall.ENOSPC, 3, 0)
+				end, err := w.Enqueue([]byte("x"))
+				asWriteError(t, err, syscall.ENOSPC, 3, 3)
+				if end != 0 {
+					t.Errorf("Enqueue on a full disk returned %d", end)
+				}
+				asWriteError(t, w.WaitDurable(context.Background(), 6), syscall.ENOSPC, 3, 3)
 			}
 			f.SetRoom(fault.Unlimited)
 			put(t, w, 1)
@@ -149,13 +155,13 @@ func TestWriteThatStartsAFailingFlushIsAccepted(t *testing.T) {
 		inBubble(t, policy, func(t *testing.T, w *holdfast.Writer, f *fault.File) {
 			p, _ := holdfast.ParsePolicy(policy)
 			put(t, w, int(p.Buffer)-1)
-			put(t, w, 2)
+			put(t, w, 1)
 			synctest.Wait()
 			if n, err := w.Write([]byte("x")); n != 0 || !errors.Is(err, syscall.EIO) {
 				t.Errorf("the next Write = %d, %v", n, err)
 			}
 			put(t, w, 1)
-			if err := w.Close(); err != nil || f.Size() != int64(p.Buffer)+2 {
+			if err := w.Close(); err != nil || f.Size() != int64(p.Buffer)+1 {
 				t.Errorf("Close = %v, the file holds %d", err, f.Size())
 			}
 		}, fault.Fault{Op: fault.Write, First: 1, Times: 1, Err: syscall.EIO})

@@ -2,6 +2,7 @@ package holdfast
 
 import (
 	"cmp"
+	"errors"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/notify"
@@ -65,6 +66,9 @@ func (w *Writer) refusalLocked() error {
 	case err != nil:
 		r.unreported = nil
 		w.openLocked()
+		if r.final != nil {
+			err = errors.Join(err, r.final)
+		}
 		return err
 	}
 	return r.final
@@ -79,15 +83,29 @@ func (w *Writer) endedLocked() error {
 // the one before, a call has returned it, or it is kept already. Every call returns a
 // failed sync.
 func (w *Writer) noteLocked(err error) {
-	if failed, ok := err.(*WriteError); ok && !failed.again && w.reports.unreported == nil {
+	if failed, ok := err.(*WriteError); ok && !failed.told && w.reports.unreported == nil {
 		w.reports.unreported = err
 		w.openLocked()
 	}
 }
 
+// returned is called with what a call returns of a batch that it shares with others: the next call need not return it too.
+func (w *Writer) returned(err error) error {
+	if failed, ok := err.(*WriteError); ok {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		failed.told = true
+		if w.reports.unreported == err {
+			w.reports.unreported = nil
+			w.openLocked()
+		}
+	}
+	return err
+}
+
 func (w *Writer) writeErrorLocked(err error, again bool) error {
 	e := &WriteError{Path: w.target.path, Flushed: w.flush.flushed, Durable: w.sync.durable, AtRisk: w.writtenLocked() - w.flush.flushed,
-		Err: err, again: again, lost: w.isClosing}
+		Err: err, told: again, lost: w.isClosing}
 	if w.reports.failing == nil {
 		w.reportLocked(e)
 	}

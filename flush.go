@@ -64,14 +64,14 @@ const slowFill = time.Millisecond
 // flush is in flight or one of them is woken. If all were woken, most of thousands would find no
 // room. What ends the waiting otherwise wakes all.
 func (w *Writer) makeRoomLocked(n int) error {
-	if !w.flush.flushing {
-		if !w.flush.stuck && time.Since(w.fill.began) > slowFill && !w.dirtyLocked() {
-			w.flushInBackgroundLocked()
-			return nil
-		}
-		if err := w.paceLocked(); err != nil {
-			return err
-		}
+	switch {
+	case w.flush.flushing:
+	case w.dirtyLocked():
+		return w.syncToLocked(w.flush.flushed)
+	case !w.flush.stuck && time.Since(w.fill.began) > slowFill:
+		w.flushInBackgroundLocked()
+		return nil
+	default:
 		return w.flushStepLocked()
 	}
 	w.flush.space.Wait()
@@ -121,10 +121,11 @@ func (w *Writer) flushStripLocked() {
 // takes along newer bytes: they may be due too.
 func (w *Writer) flushToLocked(end int64) error {
 	for w.flush.flushed < end {
-		if err := w.paceLocked(); err != nil {
-			return err
+		step := w.flushStepLocked
+		if w.dirtyLocked() {
+			step = func() error { return w.syncToLocked(w.flush.flushed) }
 		}
-		if err := w.flushStepLocked(); err != nil {
+		if err := step(); err != nil {
 			return err
 		}
 	}
@@ -237,25 +238,27 @@ func (w *Writer) flushDue() {
 
 // bypassLocked hands p to the kernel from the caller's memory, behind all
 // that was accepted before it. It is for large Writes.
-func (w *Writer) bypassLocked(p []byte) (n int, err error) {
+func (w *Writer) bypassLocked(p []byte) (n int, end int64, err error) {
 	if err := w.enterLocked(); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer w.leaveLocked()
 	return w.writeAloneLocked(p)
 }
 
 // writeAloneLocked is bypassLocked between enterLocked and leaveLocked. It waits for a sync, if it must, before it stops
-// the other calls.
-func (w *Writer) writeAloneLocked(p []byte) (n int, err error) {
-	if err := w.paceLocked(); err != nil {
-		return 0, err
+// the other calls. End is the offset behind p.
+func (w *Writer) writeAloneLocked(p []byte) (n int, end int64, err error) {
+	for w.dirtyLocked() {
+		if err := w.syncToLocked(w.flush.flushed); err != nil {
+			return 0, 0, err
+		}
 	}
 	for w.flush.heldUp > 0 && !w.isClosing { // so in a stream of bypasses no other call waits for more than two
 		w.flush.idle.Wait()
 	}
 	if err := w.refusalLocked(); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	w.flush.exclusive = true
 	w.openLocked()
@@ -266,10 +269,10 @@ func (w *Writer) writeAloneLocked(p []byte) (n int, err error) {
 	}()
 	for w.flush.flushed < w.writtenLocked() || w.flush.flushing {
 		if err := w.flushStepLocked(); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		if err := w.refusalLocked(); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 	}
 	w.flush.flushing = true
@@ -287,7 +290,7 @@ func (w *Writer) writeAloneLocked(p []byte) (n int, err error) {
 	if err != nil {
 		err = w.writeErrorLocked(err, false)
 	}
-	return n, err
+	return n, w.fill.base, err
 }
 
 // awaitBypass waits until no large Write stops the others.

@@ -78,9 +78,9 @@ func TestWritesGoOnBesideAFlush(t *testing.T) {
 			})
 			synctest.Wait()
 			start := time.Now()
-			put(70, 5)
+			put(60, 5)
 			if d := time.Since(start); d != 0 {
-				t.Errorf("after %d bytes, 70 bytes during a flush took %v", before, d)
+				t.Errorf("after %d bytes, 60 bytes during a flush took %v", before, d)
 			}
 			put(300, 17)
 			group.Wait()

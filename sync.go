@@ -1,7 +1,6 @@
 package holdfast
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -48,7 +47,7 @@ func (w *Writer) Sync() error {
 		w.mu.Unlock()
 		return err
 	}
-	return w.syncTo(context.Background(), w.writtenLocked())
+	return w.returned(w.syncTo(context.Background(), w.writtenLocked()))
 }
 
 // WaitDurable waits until Durable ≥ end, under every policy; calls made at the same
@@ -57,18 +56,20 @@ func (w *Writer) Sync() error {
 // after Close has begun waits for the sync of that; of what is durable it returns nil.
 func (w *Writer) WaitDurable(ctx context.Context, end int64) error {
 	w.mu.Lock()
+	if w.sync.durable >= end {
+		w.mu.Unlock()
+		return nil
+	}
 	if err := w.waitRefusalLocked(end); err != nil {
 		w.mu.Unlock()
 		return err
 	}
-	return w.syncTo(ctx, end)
+	return w.returned(w.syncTo(ctx, end))
 }
 
 // waitRefusalLocked returns why no call can wait for end.
 func (w *Writer) waitRefusalLocked(end int64) error {
 	switch {
-	case w.sync.covers(end):
-		return nil
 	case end > w.writtenLocked() && w.isClosing:
 		return ErrClosed
 	case end > w.writtenLocked():
@@ -117,6 +118,7 @@ func (w *Writer) join(ctx context.Context, end int64) error {
 	defer w.mu.Unlock()
 	switch {
 	case w.sync.covers(end):
+		w.noteLocked(err)
 		return nil
 	case w.reports.final != nil:
 		return w.reports.final
@@ -140,14 +142,14 @@ func (w *Writer) writeDurable(p []byte) (n int, err error) {
 		n = copy(w.fill.buf[at:], p)
 		w.fill.pos = at + n
 		w.fill.writes++
-		return n, w.syncTo(context.Background(), w.writtenLocked())
+		return n, w.returned(w.syncTo(context.Background(), w.writtenLocked()))
 	}
 	n, end, err := w.accept(p)
 	if err != nil || n == 0 {
 		return n, err
 	}
 	w.mu.Lock()
-	return n, w.syncTo(context.Background(), end)
+	return n, w.returned(w.syncTo(context.Background(), end))
 }
 
 // writeEach lets no other Write in from its write to the end of its sync.
@@ -161,10 +163,11 @@ func (w *Writer) writeEach(p []byte) (n int, err error) {
 		return 0, err
 	}
 	defer w.leaveLocked()
-	if n, err = w.writeAloneLocked(p); err != nil {
+	n, end, err := w.writeAloneLocked(p)
+	if err != nil {
 		return n, err
 	}
-	return n, w.syncToLocked(w.writtenLocked())
+	return n, w.syncToLocked(end)
 }
 
 // lead makes the bytes up to end durable, for a batch. It waits for no goroutine but one that writes to the file. A sync that is due by
@@ -192,12 +195,25 @@ func (w *Writer) lead(end *int64) (err error) {
 		case w.flush.flushed >= *end || w.due.SyncNow(w.flush.flushed-w.sync.durable):
 			err = w.syncFileLocked()
 		default:
-			if err = w.flushStepLocked(); err != nil && !w.sealed && !w.sync.covers(w.flush.flushed) {
-				err = cmp.Or(w.syncFileLocked(), err)
-			}
+			err = w.syncBehindLocked(w.flushStepLocked(), *end)
 		}
 	}
 	return err
+}
+
+// syncBehindLocked syncs what was flushed though a flush failed. If that is enough, the next call returns the failure.
+func (w *Writer) syncBehindLocked(failed error, end int64) error {
+	if failed == nil || w.sealed || w.sync.covers(w.flush.flushed) {
+		return failed
+	}
+	if err := w.syncFileLocked(); err != nil {
+		return err
+	}
+	if w.sync.covers(end) {
+		w.noteLocked(failed)
+		return nil
+	}
+	return failed
 }
 
 // syncFileLocked syncs the file, and releases the lock meanwhile. After it, all that was
@@ -221,18 +237,11 @@ func (w *Writer) syncFileLocked() error {
 	return nil
 }
 
-// dirtyLocked reports whether the kernel has so many bytes that are not durable that flushes wait for a sync.
+// dirtyLocked reports whether the kernel has so many bytes that are not durable that a flush must wait for a sync. Who needs the flush
+// then makes that sync, or waits for it, before it begins: it may hold the turn of large Writes, and
+// nothing else that the sync could wait for.
 func (w *Writer) dirtyLocked() bool {
 	return w.due.Dirty > 0 && w.flush.flushed-w.sync.durable >= int64(w.due.Dirty) && !w.isClosing
-}
-
-// paceLocked makes a sync, or waits for it, if the kernel has so many bytes that are not durable. The caller may hold the
-// turn of large Writes alone, as in syncTo: in particular, it has begun no flush that this sync could wait for.
-func (w *Writer) paceLocked() error {
-	if !w.dirtyLocked() {
-		return nil
-	}
-	return w.syncToLocked(w.flush.flushed)
 }
 
 // syncDue is called by the clock of syncs. What is accepted while it waits for a sync in flight is due later, so that this

@@ -192,16 +192,17 @@ func (w *Writer) ReadFrom(r io.Reader) (n int64, err error) {
 func (w *Writer) accept(p []byte) (n int, end int64, err error) {
 	defer w.mu.Unlock()
 	if len(p) > w.large {
-		n, err = w.bypassLocked(p)
-	} else if err = w.takeLocked(p); err == nil {
-		n = len(p)
+		if n, end, err = w.bypassLocked(p); err != nil {
+			return n, 0, err
+		}
+		return n, end, nil
 	}
-	if err != nil {
-		return n, 0, err
+	if err := w.takeLocked(p); err != nil {
+		return 0, 0, err
 	}
 	end = w.writtenLocked()
 	w.flushStripLocked()
-	return n, end, nil
+	return len(p), end, nil
 }
 
 // takeLocked waits until memory has room for p, and copies it whole.
@@ -258,11 +259,7 @@ func (w *Writer) openLocked() {
 	if w.isClosing || w.flush.stuck || w.flush.exclusive || w.reports.unreported != nil || w.reports.final != nil || w.fill.pos == 0 || !w.sync.age.Running() {
 		return
 	}
-	strip := w.strip
-	if strip < int(w.policy.Buffer) {
-		strip-- // the Write that fills the strip starts its flush; a full buffer waits for the next
-	}
-	w.fill.limit = min(w.fill.pos+w.large, strip, len(w.fill.buf))
+	w.fill.limit = min(w.fill.pos+w.large, w.strip-1, len(w.fill.buf)) // who fills the strip starts its flush
 }
 
 // startLocked starts, in the background, what is due by bytes: the flush of a strip that was filled during another one, and a
@@ -390,18 +387,29 @@ func (w *Writer) Close() (err error) {
 		w.flush.idle.Wait()
 	}
 	flushErr = w.flushToLocked(w.writtenLocked())
-	if w.policy.Sync.Mode != SyncNever {
-		syncErr = w.syncToLocked(w.flush.flushed)
-	}
+	syncErr = w.lastSyncLocked()
 	return nil
 }
 
-// sealLocked waits until the calls of the file have ended, and lets no other begin.
+// lastSyncLocked makes what was flushed durable if the policy syncs. What failed to be flushed, another goroutine may be trying
+// to flush again just now.
+func (w *Writer) lastSyncLocked() (err error) {
+	for w.policy.Sync.Mode != SyncNever && w.reports.final == nil && (w.flush.flushing || !w.sync.covers(w.flush.flushed)) {
+		if w.flush.flushing {
+			w.flush.idle.Wait()
+		} else {
+			err = w.syncToLocked(w.flush.flushed)
+		}
+	}
+	return err
+}
+
+// sealLocked lets no other call of the file begin, and waits until those under way have ended.
 func (w *Writer) sealLocked() {
+	w.sealed = true
 	for w.sync.leading || w.flush.flushing {
 		w.flush.idle.Wait()
 	}
-	w.sealed = true
 }
 
 // wakeLocked wakes all calls that wait for memory or for a flush: something has ended for good. Those that
