@@ -426,7 +426,7 @@ func (v *verdict) judgeLossAt(m mark, what string, kept int64, bound holdfast.Bo
 			lost += place.to - max(place.from, kept)
 		}
 		age := m.at - c.until
-		if bound.Time != holdfast.Unlimited && !bound.None() && age > bound.Time+v.stall() && !v.failedBefore(m.tick) {
+		if bound.Time != holdfast.Unlimited && !bound.None() && age > bound.Time && age > bound.Time+v.stall() && !v.failedBefore(m.tick) {
 			v.wrong("%s at tick %d, %v: takes what is %v old, more than %v: %v", what, m.tick, m.at, age, bound, c)
 		}
 	}

@@ -58,7 +58,7 @@ var troubles = []trouble{
 		f.SetRoom(f.Size() + r.Int64N(16))
 	}},
 	{name: "short writes", begin: func(f *fault.File, r *rand.Rand) {
-		f.Add(fault.Fault{Op: fault.Write, Take: 1 + r.IntN(8)})
+		f.Add(fault.Fault{Op: fault.Write, First: f.Count(fault.Write) + 1, Times: 60, Take: 1 + r.IntN(8)})
 	}},
 	{name: "interrupted writes", begin: func(f *fault.File, r *rand.Rand) {
 		f.Add(fault.Fault{Op: fault.Write, First: f.Count(fault.Write) + 1, Times: 3, Err: syscall.EINTR, Take: r.IntN(4)})
@@ -182,9 +182,13 @@ func (x *liveness) run() (problems []string) {
 	var calls sync.WaitGroup
 	over := make(chan struct{})
 	early := x.r.IntN(4) == 0
-	bare := x.r.IntN(2) == 0
-	for i := range 2 + x.r.IntN(3) {
-		c := &liver{l: x.l, shape: x.Shape, stream: byte(1 + i), r: rand.New(rand.NewPCG(x.seed, uint64(i))), bare: bare, endless: x.panics != ""}
+	bare, goroutines := x.r.IntN(2) == 0, 2+x.r.IntN(3)
+	flood := x.r.IntN(5) == 0 // nothing but the file slows the calls down
+	if flood {
+		bare, goroutines = true, 6
+	}
+	for i := range goroutines {
+		c := &liver{l: x.l, shape: x.Shape, stream: byte(1 + i), r: rand.New(rand.NewPCG(x.seed, uint64(i))), bare: bare, flood: flood, endless: x.panics != ""}
 		calls.Go(c.run)
 	}
 	if early {
@@ -465,13 +469,18 @@ type liver struct {
 	// stream is whose records these are.
 	stream  byte
 	bare    bool // makes no call that flushes or syncs, so that the policy alone moves bytes
+	flood   bool // makes many calls and never pauses
 	endless bool // gives no context that can end: below it a panic of the file ends the program
 	ends    int64
 }
 
 func (c *liver) run() {
 	pause := []time.Duration{0, 0, 100 * time.Microsecond, 3 * ms}[c.r.IntN(4)]
-	for range 4 + c.r.IntN(20) {
+	calls := 4 + c.r.IntN(20)
+	if c.flood {
+		pause, calls = 0, 30
+	}
+	for range calls {
 		if pause > 0 && c.r.IntN(3) == 0 {
 			time.Sleep(upTo(c.r, pause))
 		}
