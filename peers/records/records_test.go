@@ -18,26 +18,25 @@ import (
 
 // TestMain lets the test binary be the process that a trial is.
 func TestMain(m *testing.M) {
-	command.Serve(Append, Log)
+	command.Serve(Append, Durable, Latency, Log)
 	os.Exit(isolate.Tests{M: m}.Run())
 }
 
 func TestUnknownCommandIsRefused(t *testing.T) { isolate.RefusesUnknownCommand(t) }
+
+func allGroups() []*group { return concat(appendGroups(), durableGroups(), latencies(), logGroups()) }
 
 // TestEveryArmWritesWhatItIsGiven runs each arm of one group of each family with a few records, a
 // number that fills no window and no buffer exactly.
 func TestEveryArmWritesWhatItIsGiven(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{
-		"append/buffer=256KiB/size=40B/goroutines=2", "append/buffer=128KiB/size=200B/goroutines=1", "append/buffer=64KiB/size=1MiB/goroutines=2",
-		"lanes/buffer=256KiB/size=200B/goroutines=8", "procs/holdfast/goroutines=8", "large/size=32KiB/buffer=4KiB", "close/sync=close/size=64KiB/buffer=1MiB",
-		"lives/buffer=4KiB", "durable/goroutines=8", "slow/sync=60µs/goroutines=8", "window/goroutines=8", "latency/rate=200000",
+		"append/size=40B/goroutines=2", "append/size=1MiB/goroutines=8", "unbuffered/size=200B/goroutines=8", "format=1µs/goroutines=2",
+		"procs/goroutines=8", "large/size=32KiB/buffer=4KiB", "close/sync=close/size=64KiB/buffer=1MiB", "lives/buffer=4KiB",
+		"sync=disk/size=128B/goroutines=1", "sync=60µs/size=4KiB/goroutines=8", "window/goroutines=8", "rate=200000/sync=1s",
 		"log/goroutines=1", "log/goroutines=8", "log4k/goroutines=8", "rotate/goroutines=8",
 	} {
-		g, _ := command.Find(append(appendGroups(), logGroups()...), name, "holdfast")
-		if g == nil {
-			g, _ = command.Find(appendGroups(), name, "lane")
-		}
+		g, _ := command.Find(allGroups(), name, "holdfast")
 		for _, a := range g.Arms {
 			t.Run(name+"/"+a.Name, func(t *testing.T) {
 				w := a.Do.work
@@ -61,14 +60,12 @@ func TestEveryArmWritesWhatItIsGiven(t *testing.T) {
 
 // TestAppendersCrossTheirBuffers writes more than every buffer holds.
 func TestAppendersCrossTheirBuffers(t *testing.T) {
-	for _, name := range []string{"append/buffer=256KiB/size=40B/goroutines=1", "append/buffer=128KiB/size=40B/goroutines=1"} {
-		g, _ := command.Find(appendGroups(), name, "holdfast")
-		for _, a := range g.Arms {
-			w := a.Do.work
-			w.each = 20_000
-			if _, err := try(t.TempDir(), a.Do, w); err != nil && !errors.Is(err, errUnsupported) {
-				t.Errorf("%s: %v", a.Name, err)
-			}
+	g, _ := command.Find(appendGroups(), "append/size=40B/goroutines=1", "holdfast")
+	for _, a := range g.Arms {
+		w := a.Do.work
+		w.each = 20_000
+		if _, err := try(t.TempDir(), a.Do, w); err != nil && !errors.Is(err, errUnsupported) {
+			t.Errorf("%s: %v", a.Name, err)
 		}
 	}
 }
@@ -116,7 +113,7 @@ func TestWrongBytesDoNotCount(t *testing.T) {
 // without our twin.
 func TestNamesAreTheirOwn(t *testing.T) {
 	seen := map[string]bool{}
-	for _, g := range append(appendGroups(), logGroups()...) {
+	for _, g := range allGroups() {
 		if g.Arms[1].Note != command.Twin {
 			t.Errorf("%s: the second arm is %s", g.Name, g.Arms[1].Name)
 		}
@@ -175,7 +172,7 @@ func TestCommandRefuses(t *testing.T) {
 		}
 	}
 	check(t.Context(), command.ExitUsage, "matches no arm", "-run=nosuch")
-	check(t.Context(), command.ExitUsage, "-full has more", "-run=^append/buffer=64KiB/size=1MiB/goroutines=1/")
+	check(t.Context(), command.ExitUsage, "-full has more", "-run=^append/size=1MiB/goroutines=2/")
 	check(t.Context(), command.ExitUsage, "-old", "-old=nosuch")
 	check(t.Context(), command.ExitUnmeasured, "no such file or directory", "-dir=nosuch")
 	check(stopped, command.ExitInterrupted, "canceled", "-run=limit", "-dir", t.TempDir())

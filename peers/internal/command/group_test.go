@@ -220,7 +220,7 @@ func TestTableComparesWithOurs(t *testing.T) {
 
 func TestFiguresHaveThreeDigits(t *testing.T) {
 	for ns, want := range map[float64]string{0.2123: "0.212 ns", 13.66: "13.7 ns", 999.4: "999 ns", 999.6: "1 µs", 1234567: "1.23 ms", 2e10: "20 s"} {
-		if got := figure(ns); got != want {
+		if got := Duration(ns); got != want {
 			t.Errorf("%v: %s, want %s", ns, got, want)
 		}
 	}
