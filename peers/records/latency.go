@@ -80,6 +80,7 @@ func format(text []byte, rounds int) []byte {
 	for i := range rounds {
 		text = time.Unix(1_700_000_000, int64(i)*1001).UTC().AppendFormat(text[:0], time.RFC3339Nano)
 		text = strconv.AppendFloat(append(text, ' '), 1.5*float64(i)+0.1234, 'g', -1, 64)
+		text = strconv.AppendFloat(append(text, ' '), 3.25*float64(i)+0.777, 'g', -1, 64)
 		text = strconv.AppendInt(append(text, ' '), int64(i)+1_234_567_890, 10)
 	}
 	return text

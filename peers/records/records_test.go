@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/isolate"
@@ -18,13 +19,15 @@ import (
 
 // TestMain lets the test binary be the process that a trial is.
 func TestMain(m *testing.M) {
-	command.Serve(Append, Durable, Latency, Log)
+	command.Serve(Append, Durable, Latency, Idle, Log)
 	os.Exit(isolate.Tests{M: m}.Run())
 }
 
 func TestUnknownCommandIsRefused(t *testing.T) { isolate.RefusesUnknownCommand(t) }
 
-func allGroups() []*group { return concat(appendGroups(), durableGroups(), latencies(), logGroups()) }
+func allGroups() []*group {
+	return concat(appendGroups(), durableGroups(), latencies(), idles(), logGroups())
+}
 
 // TestEveryArmWritesWhatItIsGiven runs each arm of one group of each family with a few records, a
 // number that fills no window and no buffer exactly.
@@ -55,6 +58,20 @@ func TestEveryArmWritesWhatItIsGiven(t *testing.T) {
 	left, err := os.ReadDir(root)
 	if err != nil || len(left) > 0 {
 		t.Errorf("trials left %v, %v", left, err)
+	}
+}
+
+// TestIdleWritersHaveTheirRecords has a clock that does not wait.
+func TestIdleWritersHaveTheirRecords(t *testing.T) {
+	for _, a := range idles()[0].Arms {
+		synctest.Test(t, func(t *testing.T) {
+			w := a.Do.work
+			w.each = 20
+			s, err := try(t.TempDir(), a.Do, w)
+			if err != nil || s.Units != 20*idleRecords || len(s.Values) != len(idleColumns) || s.Values[3] < 1 {
+				t.Errorf("%s: %+v, %v", a.Name, s, err)
+			}
+		})
 	}
 }
 

@@ -107,7 +107,7 @@ func (w work) put(to io.Writer, goroutine int, start time.Time) (took []call, er
 	if w.timed || w.rate > 0 {
 		took = make([]call, 0, w.each)
 	}
-	rec, text := newRecord(w.size, goroutine), []byte(nil)
+	rec, text := newRecord(w.size, goroutine), make([]byte, 0, ownLines)
 	for seq := range w.each {
 		rec.number(seq)
 		text = format(text, w.format)
