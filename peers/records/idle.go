@@ -87,33 +87,35 @@ func idle(create func(string, holdfast.Policy) (io.WriteCloser, error)) func(str
 		cpu := command.CPUTime()
 		time.Sleep(idleFor)
 		idled := command.CPUTime() - cpu
-		s.Values = []float64{float64(runtime.NumGoroutine() - goroutines), heap, percent(idled)}
+		s.Values = []float64{float64(runtime.NumGoroutine() - goroutines), heap, 100 * idled.Seconds() / idleFor.Seconds()}
 
 		most, stop := watchGoroutines()
-		cpu = command.CPUTime()
+		start, cpu := time.Now(), command.CPUTime()
 		for seq := range idleRecords {
 			if err := round(1 + seq); err != nil {
 				return s, err
 			}
-			time.Sleep(idleFor / idleRecords)
+			time.Sleep(time.Until(start.Add(time.Duration(1+seq) * idleFor / idleRecords)))
 		}
 		s.CPU = command.CPUTime() - cpu
+		s.Values = append(s.Values, float64(most.Load()), 100*s.CPU.Seconds()/time.Since(start).Seconds())
 		stop()
 		s.Elapsed, s.Units = s.CPU, w.each*idleRecords
-		s.Values = append(s.Values, float64(most.Load()), percent(s.CPU))
 		for i, to := range all {
 			if err := to.Close(); err != nil {
 				return s, err
 			}
-			if info, err := os.Stat(path(i)); err != nil || info.Size() != int64(w.size*(1+idleRecords)) {
-				return s, fmt.Errorf("%s has not its %d records: %w", path(i), 1+idleRecords, err)
+			info, err := os.Stat(path(i))
+			if err == nil && info.Size() != int64(w.size*(1+idleRecords)) {
+				err = fmt.Errorf("%s has %d bytes, want %d records of %d", path(i), info.Size(), 1+idleRecords, w.size)
+			}
+			if err != nil {
+				return s, err
 			}
 		}
 		return s, nil
 	}
 }
-
-func percent(of time.Duration) float64 { return 100 * of.Seconds() / idleFor.Seconds() }
 
 // liveHeap is what is in use after garbage is gone, stacks of goroutines included.
 func liveHeap() float64 {
