@@ -8,9 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/isolate"
@@ -72,6 +74,21 @@ func TestIdleWritersHaveTheirRecords(t *testing.T) {
 				t.Errorf("%s: %+v, %v", a.Name, s, err)
 			}
 		})
+	}
+}
+
+func TestDistributionOfCalls(t *testing.T) {
+	var calls []call
+	for i := range 10_001 {
+		calls = append(calls, call{took: time.Duration(10_000 - i), late: time.Duration(i) * 2})
+	}
+	s := command.Sample{Elapsed: time.Second, CPU: time.Second, Units: 1000}
+	if got := (work{}).distribution(s, calls); got.Elapsed != s.Elapsed || !slices.Equal(got.Values, []float64{5000, 9900, 10_000, 2}) {
+		t.Errorf("timed: %+v", got)
+	}
+	got := work{rate: 1}.distribution(s, calls)
+	if got.Elapsed != 9999 || got.CPU != time.Millisecond || got.Units != 1 || !slices.Equal(got.Values[4:], []float64{10_000, 19_980, 19_998, 20_000}) {
+		t.Errorf("at a rate: %+v", got)
 	}
 }
 

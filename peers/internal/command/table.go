@@ -63,7 +63,7 @@ func (g *Group[Job, Do]) write(out io.Writer, noted map[string]bool, more []Colu
 	for _, a := range g.Arms {
 		fmt.Fprintf(out, "| %s | %s |\n", a.Name, strings.Join(g.columns(a, more), " | "))
 	}
-	if best := g.fastest(); best != nil {
+	if best := g.fastest(); best != nil && g.Arms[0].Err == nil {
 		ratio, between, verdict := g.compared(best, Sample.Time)
 		cpu, _, _ := g.compared(best, Sample.CPUTime)
 		fmt.Fprintf(out, "\nThe fastest %s is `%s`: time ÷ %s %s [%s], %s; CPU ÷ %s.\n", g.Best, best.Name, g.Arms[0].Name, ratio, between, verdict, cpu)
