@@ -16,7 +16,7 @@ import (
 // path keep their order. Where the policy waits for no sync, nil means that the data is
 // accepted and kept until it is written. Under sync=group and sync=each, nil means that
 // it is durable, with the file's name. Data larger than the policy's Buffer bypasses the
-// buffer.
+// buffer. So does that of a sync=group call that has to open the file: if it can't, nothing is accepted.
 //
 // An error is a [*Error]. Its Offset says how much of data was accepted or is in
 // the file; the rest is not, and may be given again. With holdfast.OutcomeUncertain all was
@@ -76,17 +76,19 @@ func (t *streams) roomLocked(s *stream, n int) bool {
 
 // appendLocked accepts data when that needs more than a copy.
 func (t *streams) appendLocked(ctx context.Context, s *stream, data []byte) error {
-	direct := int64(len(data)) > t.memory.largest || t.policy.Sync.Mode == holdfast.SyncEach
 	if len(data) == 0 {
 		return t.refusalLocked(s)
 	}
-	if direct {
+	sync := t.policy.Sync.Mode
+	// A call of a group that has to open the file does so before its bytes are accepted: where that fails,
+	// they are not in memory, and its caller may give them again.
+	if int64(len(data)) > t.memory.largest || sync == holdfast.SyncEach || sync == holdfast.SyncGroup && !t.isOpen(s) {
 		return t.appendDirectLocked(ctx, s, data)
 	}
 	if err := t.takeLocked(ctx, s, data); err != nil {
 		return err
 	}
-	if t.policy.Sync.Mode == holdfast.SyncGroup {
+	if sync == holdfast.SyncGroup {
 		return t.commitLocked(ctx, s, int64(len(data)))
 	}
 	if t.overLocked(s) {

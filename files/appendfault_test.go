@@ -759,15 +759,16 @@ func TestFilesOnOtherFileSystemsAreSyncedByThemselves(t *testing.T) {
 func TestAnAppendWhoseStepHasFailedWaitsForTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskDatasync, Delay: time.Second},
-			fault.DiskFault{Op: fault.DiskWrite, Path: "a", Times: 1, Err: syscall.EIO})
+			fault.DiskFault{Op: fault.DiskWrite, Path: "a", First: 2, Times: 1, Err: syscall.EIO})
 		f := onDisk(t, disk, Options{Policy: holdfast.Durable()})
+		mustAppend(t, f, "/a", "zero\n") // so that the file is open
 		var all sync.WaitGroup
 		appends := func(path, data string) {
 			all.Go(func() {
 				if err := f.Append(noContext, path, []byte(data)); err != nil {
 					t.Errorf("Append of %q to %s: %v", data, path, err)
 				}
-				if data == "one\n" && disk.Count(fault.DiskDatasync) < 3 {
+				if data == "one\n" && disk.Count(fault.DiskDatasync) < 4 {
 					t.Error("it returned before its own sync")
 				}
 			})
@@ -779,6 +780,6 @@ func TestAnAppendWhoseStepHasFailedWaitsForTheNext(t *testing.T) {
 		time.Sleep(time.Second)
 		appends("/a", "two\n")
 		all.Wait()
-		wantOnDisk(t, disk, "/a", "one\ntwo\n")
+		wantOnDisk(t, disk, "/a", "zero\none\ntwo\n")
 	})
 }

@@ -211,6 +211,14 @@ func (t *streams) openFile(s *stream) *streamFile {
 	return s.file
 }
 
+// isOpen reports whether the stream's next write needs no open, unless the file is closed before that.
+func (t *streams) isOpen(s *stream) bool {
+	h := &t.files.handles
+	h.Mu.Lock()
+	defer h.Mu.Unlock()
+	return s.file != nil && !s.file.Gone
+}
+
 // A signal wakes all its waiters at once, and then serves again. The zero
 // signal is ready. It is guarded by streams.mu.
 type signal struct{ c chan struct{} }
