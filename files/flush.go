@@ -12,11 +12,12 @@ import (
 	"github.com/holdfast-go/holdfast/internal/retry"
 )
 
-// opWait and opAppend are what an Error has for calls that never came to a
+// opWait, opAppend and opDiscard are what an Error has for calls that never came to a
 // system call.
 const (
-	opWait   retry.Op = "wait"
-	opAppend retry.Op = "append"
+	opWait    retry.Op = "wait"
+	opAppend  retry.Op = "append"
+	opDiscard retry.Op = "discard"
 )
 
 // flushLocked hands what the stream holds below end to the kernel, or waits for the call

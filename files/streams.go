@@ -196,6 +196,11 @@ func (t *streams) tidyLocked(s *stream) {
 	if t.openFile(s) != nil || t.paths[s.name.path] != s {
 		return
 	}
+	t.forgetLocked(s)
+}
+
+// forgetLocked lets the next call for the path begin a new stream.
+func (t *streams) forgetLocked(s *stream) {
 	if s.nameless && t.policy.Sync.Mode != holdfast.SyncNever && s.named != (nameSite{}) {
 		t.forgetNameLocked(s.dir, s.named)
 	}
