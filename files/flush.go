@@ -152,7 +152,8 @@ func (t *streams) write(ctx context.Context, s *stream, p []byte, once bool) (n 
 		if err == errGone {
 			continue
 		}
-		if n > 0 || !tries.Again(ctx, op, &err) {
+		// Those that make directories and resolve links have tried again themselves.
+		if n > 0 || op == retry.OpMkdir || op == retry.OpResolve || !tries.Again(ctx, op, &err) {
 			return n, flushError(s, op, tries, err)
 		}
 	}
