@@ -2,7 +2,6 @@ package files
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -16,7 +15,7 @@ import (
 // path keep their order. Where the policy waits for no sync, nil means that the data is
 // accepted and kept until it is written. Under sync=group and sync=each, nil means that
 // it is durable, with the file's name. Data larger than the policy's Buffer bypasses the
-// buffer.
+// buffer. So does that of a sync=group call that has to open the file: if it can't, nothing is accepted.
 //
 // An error is a [*Error]. Its Offset says how much of data was accepted or is in
 // the file; the rest is not, and may be given again. With holdfast.OutcomeUncertain all was
@@ -36,7 +35,8 @@ import (
 // call more.
 //
 // Append waits while the memory of all files is used up, and for writes and syncs
-// as the policy says. The end of ctx ends the wait. It does not keep data. Any
+// as the policy says. Paths that can't be written stop no other: while they hold the memory, it
+// writes data at once, past the buffer. [Set.Discard] gives such a path up. The end of ctx ends the wait. It does not keep data. Any
 // number of goroutines may call it.
 func (f *Set) Append(ctx context.Context, path string, data []byte) error {
 	if ctx.Err() != nil {
@@ -76,17 +76,21 @@ func (t *streams) roomLocked(s *stream, n int) bool {
 
 // appendLocked accepts data when that needs more than a copy.
 func (t *streams) appendLocked(ctx context.Context, s *stream, data []byte) error {
-	direct := int64(len(data)) > t.memory.largest || t.policy.Sync.Mode == holdfast.SyncEach
 	if len(data) == 0 {
 		return t.refusalLocked(s)
 	}
-	if direct {
+	sync := t.policy.Sync.Mode
+	// A call of a group that has to open the file does so before its bytes are accepted: where that fails,
+	// they are not in memory, and its caller may give them again.
+	if int64(len(data)) > t.memory.largest || sync == holdfast.SyncEach || sync == holdfast.SyncGroup && !t.isOpen(s) {
 		return t.appendDirectLocked(ctx, s, data)
 	}
-	if err := t.takeLocked(ctx, s, data); err != nil {
+	if taken, err := t.takeLocked(ctx, s, data); err != nil {
 		return err
+	} else if !taken {
+		return t.appendDirectLocked(ctx, s, data)
 	}
-	if t.policy.Sync.Mode == holdfast.SyncGroup {
+	if sync == holdfast.SyncGroup {
 		return t.commitLocked(ctx, s, int64(len(data)))
 	}
 	if t.overLocked(s) {
@@ -95,11 +99,12 @@ func (t *streams) appendLocked(ctx context.Context, s *stream, data []byte) erro
 	return nil
 }
 
-// takeLocked waits until memory has room for data, copies it whole, and starts its clocks.
-func (t *streams) takeLocked(ctx context.Context, s *stream, data []byte) error {
-	for {
+// takeLocked waits until memory has room for data, copies it whole, and starts its clocks. It
+// reports false if memory is held by streams that can't be flushed.
+func (t *streams) takeLocked(ctx context.Context, s *stream, data []byte) (taken bool, err error) {
+	for room := true; room; {
 		if err := t.readyLocked(ctx, s); err != nil {
-			return err
+			return false, err
 		}
 		var err error
 		switch {
@@ -109,7 +114,7 @@ func (t *streams) takeLocked(ctx context.Context, s *stream, data []byte) error 
 			if s.busy {
 				err = t.awaitLocked(ctx, &s.changed)
 			} else if err := t.flushStepLocked(ctx, s); err != nil {
-				return refused(err)
+				return false, refused(err)
 			}
 		case t.putLocked(s, data):
 			if s.queue == nil && s.wait != nil { // its clock does not run yet
@@ -119,37 +124,42 @@ func (t *streams) takeLocked(ctx context.Context, s *stream, data []byte) error 
 			}
 			t.syncTimer.Set(true)
 			t.counts.Writes++
-			return nil
+			return true, nil
 		default:
-			err = t.makeRoomLocked(ctx)
+			room, err = t.makeRoomLocked(ctx)
 		}
 		if err != nil {
-			return appendError(s.given, opWait, err)
+			return false, appendError(s.given, opWait, err)
 		}
 	}
+	return false, nil
 }
 
 // makeRoomLocked does one step towards free memory: it flushes the stream with the
-// oldest bytes, or waits for a flush under way. It returns an error if all memory is held
-// by streams that can't be flushed. It does so even while other calls retry them: one of
-// these retries is always under way.
-func (t *streams) makeRoomLocked(ctx context.Context) error {
+// oldest bytes, or waits for a flush under way. It reports false if that failed, or if all
+// memory is held by streams that can't be flushed. It waits for none of these: one at a time is
+// tried again beside the call.
+func (t *streams) makeRoomLocked(ctx context.Context) (bool, error) {
 	t.counts.Waits++
 	if s := t.waiting.idleLocked(); s != nil {
-		t.flushBehindLocked(ctx, s) // a failure is the stream's to report, and moves it from waiting to stuck
-		return context.Cause(ctx)
+		err := t.flushBehindLocked(ctx, s) // a failure is the stream's to report, and moves it from waiting to stuck
+		return err == nil, context.Cause(ctx)
 	}
-	s := t.stuck.idleLocked()
-	if t.hopes > 0 || t.flights > 0 && s == nil {
-		return t.awaitLocked(ctx, &t.ended)
+	if t.hopes > 0 {
+		return true, t.awaitLocked(ctx, &t.ended)
 	}
-	if s == nil {
-		return nil
+	if s := t.stuck.idleLocked(); s != nil && t.flights == 0 {
+		s.users++
+		t.background.Go(func() {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			if t.flights == 0 && !s.busy && s.failed != nil {
+				t.flushBehindLocked(context.Background(), s)
+			}
+			t.restLocked(s)
+		})
 	}
-	if err := t.flushBehindLocked(ctx, s); err != nil {
-		return fmt.Errorf("the memory of %v is full, and what waits can't be written; see the first: %w", holdfast.Size(t.memory.limit), err)
-	}
-	return nil
+	return false, nil
 }
 
 // readyLocked returns why the stream accepts nothing now. If its last flush failed

@@ -399,48 +399,6 @@ func TestCloseReportsEveryFailure(t *testing.T) {
 	wantOnDisk(t, disk, "/good", "accepted")
 }
 
-func TestMemoryOfStuckPathsIsAnErrorThatNamesOne(t *testing.T) {
-	disk := fault.NewDisk()
-	f := onDisk(t, disk, Options{Policy: holdfast.Buffered(holdfast.KiB), Memory: 2 * holdfast.KiB, Retry: once})
-	disk.Deny("stuck*", syscall.EROFS)
-	for i := range 4 {
-		mustAppend(t, f, fmt.Sprint("/stuck", i), "kept")
-	}
-	err := f.Append(noContext, "/other", []byte("x"))
-	failureOf(t, err, "/other", syscall.EROFS)
-	if !strings.Contains(err.Error(), "/stuck") {
-		t.Error(err)
-	}
-	disk.Mend()
-	mustAppend(t, f, "/other", "x")
-	f.Append(noContext, "/stuck0", nil)
-	f.Flush(noContext)
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	for i := range 4 {
-		wantOnDisk(t, disk, fmt.Sprint("/stuck", i), "kept")
-	}
-}
-
-// While the streams that fill the memory are tried again independently, one is under
-// way at any time. A caller that waits for the end of all would wait for ever.
-func TestMemoryOfStuckPathsIsAnErrorWhileTheyAreTriedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskWrite, Path: "stuck?", Err: syscall.EROFS, Delay: 2 * time.Second})
-		policy := holdfast.Policy{Buffer: holdfast.KiB, FlushEvery: time.Second}
-		f := onDisk(t, disk, Options{Policy: policy, Memory: 2 * holdfast.KiB, Workers: 2, Retry: once})
-		for i := range 4 {
-			mustAppend(t, f, fmt.Sprint("/stuck", i), "kept")
-		}
-		time.Sleep(10 * time.Second)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		failureOf(t, f.Append(ctx, "/other", []byte("x")), "/other", syscall.EROFS)
-		f.Close()
-	})
-}
-
 func TestEvictedFilesAreSyncedFirst(t *testing.T) {
 	disk := fault.NewDisk()
 	f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: 64, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, Handles: 8})
@@ -759,15 +717,16 @@ func TestFilesOnOtherFileSystemsAreSyncedByThemselves(t *testing.T) {
 func TestAnAppendWhoseStepHasFailedWaitsForTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskDatasync, Delay: time.Second},
-			fault.DiskFault{Op: fault.DiskWrite, Path: "a", Times: 1, Err: syscall.EIO})
+			fault.DiskFault{Op: fault.DiskWrite, Path: "a", First: 2, Times: 1, Err: syscall.EIO})
 		f := onDisk(t, disk, Options{Policy: holdfast.Durable()})
+		mustAppend(t, f, "/a", "zero\n") // so that the file is open
 		var all sync.WaitGroup
 		appends := func(path, data string) {
 			all.Go(func() {
 				if err := f.Append(noContext, path, []byte(data)); err != nil {
 					t.Errorf("Append of %q to %s: %v", data, path, err)
 				}
-				if data == "one\n" && disk.Count(fault.DiskDatasync) < 3 {
+				if data == "one\n" && disk.Count(fault.DiskDatasync) < 4 {
 					t.Error("it returned before its own sync")
 				}
 			})
@@ -779,6 +738,6 @@ func TestAnAppendWhoseStepHasFailedWaitsForTheNext(t *testing.T) {
 		time.Sleep(time.Second)
 		appends("/a", "two\n")
 		all.Wait()
-		wantOnDisk(t, disk, "/a", "one\ntwo\n")
+		wantOnDisk(t, disk, "/a", "zero\none\ntwo\n")
 	})
 }

@@ -58,7 +58,9 @@ type Write struct {
 // Files are finished in any order, but those of one path in the order in which they
 // were given. Under sync=close, sync=group and a period all files are made durable
 // together: at the end, and whenever [Options].Batch files or 256 MiB have come together. That
-// is many times faster than one by one. Replace renames its files then. An only
+// is many times faster than one by one. Replace renames its files then. Until
+// then other calls write to the file that has the name, and the rename replaces that too. So the
+// iterator, or a goroutine that it waits for, may write a path that it has given. An only
 // file is synced by itself, which is cheaper for one. So the first file waits until
 // there is a second, or the iterator has ended. If the sync of a file system
 // fails all files of that part on it are uncertain. Replace then keeps the old files.
@@ -189,7 +191,7 @@ func (b *batch) end() {
 	p.reset()
 	p.step.Disk, p.step.Names = nil, nil
 	if max(cap(p.written), cap(p.renames)) > mostKept {
-		p.written, p.renames, p.places = nil, nil, nil
+		p.written, p.renames, p.places, p.replaced = nil, nil, nil, nil
 	}
 	batches.Put(b)
 }
@@ -241,18 +243,19 @@ func (b *batch) writeOnly(w *job) {
 
 // queueUp takes the file's place in the queue of its path.
 //
-// A file that has to wait for others may wait for another batch's renames, and that
-// one for ours. So ours are done first. A batch waits only for what was queued
-// before all that it has not finished, and no two wait for each other.
+// A replacement takes none before its rename. The batch renames in a step, and between two steps it
+// waits for its iterator, which may wait for another call for the path. A file of another mode
+// comes after the replacements of its path, so these are renamed first.
 func (b *batch) queueUp(w *job) {
 	if w.mode == Replace && b.part.inSteps {
 		w.later = &replacement{pending: pending{result: w.result}}
 		b.part.renames = append(b.part.renames, w.later)
+		return
 	}
-	b.files.turns.Join(keyed.Key{Path: w.name.path}, w.turn())
-	if w.later == nil && w.ticket.First != nil && len(b.part.renames) > 0 {
+	if b.part.replaces(w.name.path) {
 		b.makeDurable()
 	}
+	b.files.turns.Join(keyed.Key{Path: w.name.path}, &w.ticket)
 }
 
 // slot returns room for a file of so many bytes.

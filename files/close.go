@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/holdfast-go/holdfast"
@@ -110,6 +111,92 @@ func (f *Set) Release(ctx context.Context, path string) error {
 	return distinct.Join(earlier, err, t.unreportedLocked(goals), t.lostNameLocked(ctx, s))
 }
 
+// Discard gives up what [Set.Append] has accepted for a path and could not write, such as the log of
+// a tenant whose directory is gone. It returns how many bytes it dropped from memory: they are in no
+// file. It closes the file, after a sync where the policy syncs, and forgets the path with its
+// failures, a failed sync too. The next Append opens the path anew.
+//
+// The error is the failures of the path that no call has returned yet; the path is given up all the
+// same. If ctx ended first, which is an [Error] with Op wait, or the Set is closed, nothing is dropped.
+// OnError is told of the lost bytes too. Other calls that wait for the path return an error.
+//
+// Note: Release does not drop what it fails to write, because a rotation calls it on a full disk too.
+// The bytes are written when there is room again.
+func (f *Set) Discard(ctx context.Context, path string) (lost int64, err error) {
+	absolute, err := pathOf(path)
+	if err != nil {
+		return 0, err
+	}
+	t := &f.streams
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closing {
+		return 0, appendError(path, opDiscard, errFilesClosed)
+	}
+	s := t.paths[absolute]
+	if s == nil {
+		return 0, nil
+	}
+	t.calls++
+	defer t.doneLocked()
+	s.users++
+	defer t.restLocked(s)
+	return t.discardLocked(ctx, s)
+}
+
+func (t *streams) discardLocked(ctx context.Context, s *stream) (lost int64, err error) {
+	for s.busy {
+		if err := t.awaitStreamLocked(ctx, s); err != nil {
+			return 0, err
+		}
+	}
+	if x := t.openFile(s); x != nil {
+		s.busy = true // no other call opens the file meanwhile
+		err := t.shutLocked(ctx, x)
+		s.busy = false
+		s.changed.wakeLocked()
+		if err != nil {
+			t.due.armLocked()
+			return 0, err
+		}
+	}
+	if t.paths[s.name.path] != s { // another call was faster
+		return 0, nil
+	}
+	err = t.unreportedLocked([]goal{{stream: s}})
+	lost = s.waitsLocked()
+	why := errDiscarded
+	if lost > 0 {
+		if failed, ok := s.failed.(*Error); ok {
+			why = fmt.Errorf("%w: %w", errDiscarded, failed.Err)
+		}
+		t.reportLocked(&Error{Path: s.given, Op: string(opDiscard), Outcome: holdfast.OutcomePartial, Lost: lost,
+			Err: fmt.Errorf("the last %d bytes accepted are lost: %w", lost, why)}, 0)
+	}
+	t.forgetLocked(s)
+	t.dropLocked(s, why)
+	return lost, err
+}
+
+var errDiscarded = errors.New("the path was discarded")
+
+// dropLocked ends a stream that is forgotten. What waits is dropped, and the calls that still use the
+// stream return why.
+func (t *streams) dropLocked(s *stream, why error) {
+	s.leaveLocked()
+	for _, b := range []*block{s.flight, s.wait} {
+		if b != nil {
+			t.memory.giveLocked(b)
+		}
+	}
+	s.flight, s.wait, s.begun = nil, nil, 0
+	s.lost = append(s.lost, span{s.flushed, s.accepted})
+	s.flushed = s.accepted
+	s.failed, s.unreported, s.gone = nil, nil, 0
+	s.final = &Error{Path: s.given, Op: string(opDiscard), Err: why}
+	t.ended.wakeLocked()
+}
+
 // lostNameLocked returns why a stream's name may be lost: a forgotten file may have had it.
 // If the stream was forgotten and names were lost, it looks up where the path leads now.
 func (t *streams) lostNameLocked(ctx context.Context, s *stream) error {
@@ -182,7 +269,11 @@ func (t *streams) torn(path string) error {
 func (t *streams) shutLocked(ctx context.Context, x *streamFile) error {
 	t.mu.Unlock()
 	defer t.mu.Lock()
-	t.letGo(x)
+	if ctx.Done() == nil {
+		t.letGo(x)
+	} else {
+		t.background.Go(func() { t.letGo(x) })
+	}
 	if err := x.awaitDrop(ctx); err != nil {
 		return appendError(x.stream.given, opWait, err)
 	}

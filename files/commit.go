@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -50,8 +51,13 @@ func (t *streams) commitLocked(ctx context.Context, s *stream, n int64) error {
 		isOver := ended == nil && s.failed == nil && s.final == nil && s.unnamed == nil
 		again = isOver && s.safe < mine.to && mine.within(s.lost) == 0 && !t.closing
 	}
-	switch {
-	case mine.within(s.lost) > 0:
+	switch gone := mine.within(s.lost); {
+	case gone > 0 && errors.Is(s.final, errDiscarded):
+		if gone == n {
+			return s.final
+		}
+		return notDurable(s.final, n-gone)
+	case gone > 0:
 		return &Error{Path: s.given, Op: string(retry.OpSync), Attempts: 1, Outcome: holdfast.OutcomeUntouched,
 			Err: fmt.Errorf("the %d bytes are in no file; append them again: %w", n, holdfast.ErrUnlinked)}
 	case s.safe >= mine.to:

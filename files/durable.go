@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/handles"
+	"github.com/holdfast-go/holdfast/internal/keyed"
 	"github.com/holdfast-go/holdfast/internal/retry"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
@@ -21,8 +22,11 @@ type part struct {
 	files   int
 	bytes   int64
 	renames []*replacement // in the order in which they were given
-	waits   atomic.Bool    // a file was synced by itself
-	step    durable.Step
+	// replaced is the paths of the first looked renames. Only files of other modes ask for it.
+	replaced map[string]bool
+	looked   int
+	waits    atomic.Bool // a file was synced by itself
+	step     durable.Step
 
 	mu      sync.Mutex
 	written []pending
@@ -47,6 +51,17 @@ func (p *part) init(s holdfast.Sync) {
 	if p.inSteps && p.places == nil {
 		p.places = map[string]*place{}
 	}
+}
+
+// replaces reports whether a file of this path waits to be renamed.
+func (p *part) replaces(path string) bool {
+	if p.looked < len(p.renames) && p.replaced == nil {
+		p.replaced = map[string]bool{}
+	}
+	for ; p.looked < len(p.renames); p.looked++ {
+		p.replaced[p.renames[p.looked].result.path] = true
+	}
+	return p.replaced[path]
 }
 
 // syncModeIn returns how a file of this directory is made durable; b is nil for a Write. It is
@@ -188,6 +203,7 @@ func (b *batch) syncAll(errseq int) error {
 
 // rename gives a temporary file its name, if its bytes are durable, or removes it.
 func (b *batch) rename(r *replacement) {
+	b.files.turns.Join(keyed.Key{Path: r.result.path}, &r.ticket)
 	defer b.files.turns.Leave(&r.ticket)
 	defer b.files.marks.GiveBack(r.mark)
 	op, err := retry.OpSync, r.Err
@@ -263,7 +279,6 @@ func (b *batch) abandon(cause error) {
 		if r.temporary != "" {
 			b.takeBack(r, retry.OpRename, cause)
 			b.files.marks.GiveBack(r.mark)
-			b.files.turns.Leave(&r.ticket)
 		}
 	}
 	for _, x := range p.written {
@@ -279,6 +294,8 @@ func (p *part) reset() {
 	clear(p.renames)
 	clear(p.written)
 	clear(p.places)
+	clear(p.replaced)
+	p.looked = 0
 	p.renames, p.written = p.renames[:0], p.written[:0]
 	p.waits.Store(false)
 }

@@ -12,11 +12,12 @@ import (
 	"github.com/holdfast-go/holdfast/internal/retry"
 )
 
-// opWait and opAppend are what an Error has for calls that never came to a
+// opWait, opAppend and opDiscard are what an Error has for calls that never came to a
 // system call.
 const (
-	opWait   retry.Op = "wait"
-	opAppend retry.Op = "append"
+	opWait    retry.Op = "wait"
+	opAppend  retry.Op = "append"
+	opDiscard retry.Op = "discard"
 )
 
 // flushLocked hands what the stream holds below end to the kernel, or waits for the call
@@ -151,7 +152,8 @@ func (t *streams) write(ctx context.Context, s *stream, p []byte, once bool) (n 
 		if err == errGone {
 			continue
 		}
-		if n > 0 || !tries.Again(ctx, op, &err) {
+		// Those that make directories and resolve links have tried again themselves.
+		if n > 0 || op == retry.OpMkdir || op == retry.OpResolve || !tries.Again(ctx, op, &err) {
 			return n, flushError(s, op, tries, err)
 		}
 	}

@@ -32,14 +32,6 @@ type job struct {
 	memory []byte // of the name, and of the next file's
 }
 
-// turn returns the file's place in the queue of its path.
-func (w *job) turn() *keyed.Ticket {
-	if w.later != nil {
-		return &w.later.ticket
-	}
-	return &w.ticket
-}
-
 // jobCounts counts what Write and WriteAll have done.
 type jobCounts struct{ files, syncs, stripped, noJournal atomic.Int64 }
 
@@ -145,8 +137,7 @@ func giveFileWriter(s *fileWriter) {
 	fileWriters.Put(s)
 }
 
-// write writes the file, fills in its result and leaves its queue, unless it is left
-// to the batch to rename it.
+// write writes the file, fills in its result and leaves its queue. It leaves a rename to the batch.
 func (s *fileWriter) write(w *job) {
 	began := time.Now()
 	s.files.jobs.files.Add(1)
@@ -154,8 +145,8 @@ func (s *fileWriter) write(w *job) {
 	s.tries = s.files.tries(w.result.path)
 	s.try()
 	w.result.elapsed = time.Since(began)
-	if w.later == nil || w.later.temporary == "" {
-		s.files.turns.Leave(w.turn())
+	if w.later == nil {
+		s.files.turns.Leave(&w.ticket)
 	}
 	s.job = nil
 }
@@ -164,7 +155,7 @@ func (s *fileWriter) write(w *job) {
 // written beside them, and renamed in its turn.
 func (s *fileWriter) try() {
 	if s.later == nil {
-		if err := s.files.turns.Await(s.ctx, s.turn()); err != nil {
+		if err := s.files.turns.Await(s.ctx, &s.ticket); err != nil {
 			s.refuse(retry.OpOpen, err)
 			return
 		}

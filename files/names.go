@@ -28,7 +28,8 @@ type nameSite struct {
 // were durable.
 type forgottenNames struct {
 	nameSite
-	upTo int // the number of the last of them
+	upTo     int  // the number of the last of them
+	unopened bool // the directory could not be opened when they were to be synced
 }
 
 // A naming is a name that is to be made durable, for the stream's file of this number.
@@ -39,14 +40,15 @@ type naming struct {
 
 // forgetNameLocked notes a name that may not be durable and belongs to no stream any more.
 func (t *streams) forgetNameLocked(dir string, site nameSite) {
-	if old, ok := t.names[dir]; ok {
+	old, ok := t.names[dir]
+	if ok {
 		if old.dir != site.dir { // only one of the two is at this path
 			t.loseNamesLocked(dir, keyed.Key{}, errDirMoved)
 		}
 		site = old.nameSite // what was lost since then may be any of them
 	}
 	t.forgotten++
-	t.names[dir] = forgottenNames{site, t.forgotten}
+	t.names[dir] = forgottenNames{site, t.forgotten, old.unopened}
 }
 
 // syncNamesLocked makes the names of the streams' files durable, and those that were
@@ -80,12 +82,24 @@ func (t *streams) syncNamesLocked(ctx context.Context, goals []goal) error {
 			return appendError(path, opWait, end.error)
 		}
 		if later := (unopened{}); errors.As(err, &later) {
-			err = &Error{Path: path, Op: string(retry.OpOpen), Attempts: t.files.options.Retry.Attempts, Outcome: holdfast.OutcomeUncertain, Err: later.error}
+			err := &Error{Path: path, Op: string(retry.OpOpen), Attempts: t.files.options.Retry.Attempts, Outcome: holdfast.OutcomeUncertain, Err: later.error}
+			again := !some || forgotten.unopened
 			for _, n := range all {
+				again = again && n.stream.unnamed != nil
 				n.stream.unnamed = err
 			}
+			if now, ok := t.names[path]; ok {
+				now.unopened = true
+				t.names[path] = now
+			}
+			if !again {
+				t.reportLocked(err, 0)
+			}
+			if !t.closing {
+				t.syncTimer.Arm()
+			}
 			errs = append(errs, err)
-			continue // the next call tries again
+			continue // the next call tries again, or the next sync by time
 		}
 		if t.names[path] == forgotten {
 			delete(t.names, path)

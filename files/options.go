@@ -37,6 +37,8 @@ type Options struct {
 
 	// Memory is the most bytes that wait in memory, over all files. So it is the most
 	// that the end of the process loses; 0 is 64 MiB, or the policy's Buffer if that is more.
+	// What can't be written stays there, and its path takes no more. If such paths hold all of it,
+	// other paths have no buffer, and each Append writes its data. Set.Discard gives their memory back.
 	Memory holdfast.Size
 
 	// MkdirAll lets missing directories be made, with permissions 0777 before umask.

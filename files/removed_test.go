@@ -320,3 +320,33 @@ func mustRead(t *testing.T, path string) []byte {
 	}
 	return data
 }
+
+// TestBytesOfARemovedFileAreLostOnce removes the file twice, and the path has bytes in memory each time.
+func TestBytesOfARemovedFileAreLostOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskDatasync, Delay: time.Second})
+		f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: 64, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}})
+		var lost int64
+		f.OnError(func(e *Error) { lost += e.Lost })
+		mustAppend(t, f, "/a", "gone")
+		for _, next := range []string{"again", "new"} {
+			if err := f.Flush(noContext); err != nil {
+				t.Fatal(err)
+			}
+			disk.RemoveAll("/a")
+			time.AfterFunc(time.Millisecond, func() { mustAppend(t, f, "/a", next) })
+			if next == "again" {
+				removedFile(t, f.Sync(noContext), "/a", 4)
+			} else {
+				removedFile(t, f.Sync(noContext), "/a", 5)
+			}
+		}
+		if err := f.Sync(noContext); err != nil {
+			t.Fatal(err)
+		}
+		wantKept(t, disk, "/a", "new")
+		if synctest.Wait(); lost != 9 {
+			t.Errorf("OnError heard of %d lost bytes", lost)
+		}
+	})
+}

@@ -21,8 +21,7 @@ import (
 )
 
 // A replacement is what a replaced file leaves for its batch to do. The temporary
-// file is renamed when it is durable, and when those before it in the queue of
-// its path have left.
+// file is renamed when it is durable, in its turn in the queue of its path.
 type replacement struct {
 	pending
 	ticket    keyed.Ticket

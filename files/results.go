@@ -284,7 +284,7 @@ type Error struct {
 	Outcome  holdfast.Outcome // what became of the file, or of this call's data
 	Err      error            // what the system said
 	AtRisk   int64            // for OnError: how many accepted bytes wait in memory, or after a failed sync may be dropped
-	Lost     int64            // how many bytes of earlier calls that Append accepted are in no file, and never will be. Reported by Close, or for a removed file by the next call
+	Lost     int64            // how many bytes of earlier calls that Append accepted are in no file, and never will be. Reported by Close, for a removed file by the next call, and for Discard to OnError
 }
 
 func (e *Error) Error() string {

@@ -17,6 +17,7 @@ type dueFlushes struct {
 	period  time.Duration // 0: no bound by time
 	timer   *time.Timer
 	armed   bool
+	at      time.Time // when it fires, if it is armed
 	workers int
 }
 
@@ -43,18 +44,22 @@ func (d *dueFlushes) now() time.Time {
 	return time.Now()
 }
 
-// armLocked sets the timer for what is due next.
+// armLocked sets the timer for what is due next. That may come before what it is set for: a stream with
+// a call busy is left out, and takes its place again after that.
 func (d *dueFlushes) armLocked() {
-	if d.period == 0 || d.armed || d.streams.closing || d.workers == d.streams.files.options.Workers {
+	if d.period == 0 || d.streams.closing || d.workers == d.streams.files.options.Workers {
 		return
 	}
 	s := d.streams.waiting.idleLocked()
 	if x := d.streams.stuck.idleLocked(); s == nil || x != nil && x.since.Before(s.since) {
 		s = x
 	}
-	if s != nil {
-		d.armed = true
-		d.timer.Reset(time.Until(s.since.Add(d.period)))
+	if s == nil {
+		return
+	}
+	if at := s.since.Add(d.period); !d.armed || at.Before(d.at) {
+		d.armed, d.at = true, at
+		d.timer.Reset(time.Until(at))
 	}
 }
 
@@ -148,11 +153,11 @@ func (t *streams) overLocked(s *stream) bool {
 	return s.wait != nil && len(s.wait.bytes) >= t.flushAt && !s.busy && s.failed == nil && !t.closing
 }
 
-// unsyncedGoalsLocked returns that what is flushed is durable, of the streams that have
-// such bytes. They are in use, as with goalsLocked.
+// unsyncedGoalsLocked returns that what is flushed is durable with its name, of the streams
+// where it is not. They are in use, as with goalsLocked.
 func (t *streams) unsyncedGoalsLocked() (goals []goal) {
 	for _, s := range t.paths {
-		if s.final == nil && s.durable < s.flushed {
+		if s.final == nil && s.safe < s.flushed {
 			s.users++
 			goals = append(goals, goal{s, s.flushed})
 		}
@@ -162,14 +167,17 @@ func (t *streams) unsyncedGoalsLocked() (goals []goal) {
 
 // syncBehindLocked is a durable step in the background: later calls return its failures.
 func (t *streams) syncBehindLocked(goals []goal) {
-	failed := map[*stream]bool{}
+	failed, unnamed := map[*stream]bool{}, map[*stream]bool{}
 	for _, g := range goals {
-		failed[g.stream] = g.stream.failed != nil
+		failed[g.stream], unnamed[g.stream] = g.stream.failed != nil, g.stream.unnamed != nil
 	}
 	t.makeDurableLocked(context.Background(), goals)
 	for _, g := range goals {
 		s := g.stream
 		s.noteLocked(s.failed, failed[s])
+		if s.unnamed != nil && !unnamed[s] && s.unreported == nil {
+			s.unreported = s.unnamed
+		}
 		if s.failed != nil {
 			t.syncTimer.Set(true) // try again in a while
 		}

@@ -230,3 +230,192 @@ func TestFailureOfOneStreamOfAStepIsOfThatAlone(t *testing.T) {
 		})
 	}
 }
+
+// TestEachClockRunsAgainAfterAFailure has a step of the background fail once, and makes no call after
+// that: what was accepted is durable in time all the same.
+func TestEachClockRunsAgainAfterAFailure(t *testing.T) {
+	check := func(name string, failing func(t *testing.T, disk *fault.Disk, f *Set)) {
+		for _, policy := range []string{"buffer=64,sync=1s", "buffer=64,flush=100ms,sync=1s", "buffer=0,sync=1s", "buffer=64,sync=1s/8B", "buffer=64,flush=4B,sync=1s/8B"} {
+			t.Run(name+"/"+policy, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					p, err := holdfast.ParsePolicy(policy)
+					if err != nil {
+						t.Fatal(err)
+					}
+					disk := fault.NewDisk()
+					disk.MkdirAll("/d")
+					f := onDisk(t, disk, Options{Policy: p, Retry: once})
+					heard := 0
+					f.OnError(func(e *Error) { heard++ })
+					failing(t, disk, f)
+					if synctest.Wait(); heard != 1 {
+						t.Errorf("OnError was called %d times", heard)
+					}
+					disk.Mend()
+					time.Sleep(2500 * time.Millisecond)
+					wantKept(t, disk, "/d/a", "first")
+					if f.Stats().NotDurable != 0 {
+						t.Errorf("%d bytes are not durable", f.Stats().NotDurable)
+					}
+				})
+			})
+		}
+	}
+	check("write", func(t *testing.T, disk *fault.Disk, f *Set) {
+		disk.Add(fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC})
+		if err := f.Append(noContext, "/d/a", []byte("first")); err != nil { // it has no buffer
+			disk.Mend()
+			mustAppend(t, f, "/d/a", "first")
+		}
+		time.Sleep(5 * time.Second)
+		f.Sync(noContext)
+	})
+	check("directory of the name", func(t *testing.T, disk *fault.Disk, f *Set) {
+		mustAppend(t, f, "/d/a", "first")
+		if err := f.Flush(noContext); err != nil {
+			t.Fatal(err)
+		}
+		disk.Add(fault.DiskFault{Op: fault.DiskStatPath, Err: syscall.ENOMEM})
+		disk.Add(fault.DiskFault{Op: fault.DiskOpenDir, Err: syscall.ENOMEM})
+		time.Sleep(5 * time.Second)
+	})
+	check("directory of the name, in a call", func(t *testing.T, disk *fault.Disk, f *Set) {
+		mustAppend(t, f, "/d/a", "first")
+		if err := f.Flush(noContext); err != nil {
+			t.Fatal(err)
+		}
+		disk.Add(fault.DiskFault{Op: fault.DiskStatPath, Err: syscall.ENOMEM})
+		disk.Add(fault.DiskFault{Op: fault.DiskOpenDir, Err: syscall.ENOMEM})
+		time.Sleep(5 * time.Second)
+		failureOf(t, f.Sync(noContext), "/d", syscall.ENOMEM)
+	})
+}
+
+// TestSyncByBytesStopsNoClockOfNames has files synced to make room, and their names not. Then a sync by
+// bytes of another file covers all bytes that there are.
+func TestSyncByBytesStopsNoClockOfNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := fault.NewDisk()
+		f := onDisk(t, disk, Options{Policy: holdfast.Policy{Sync: byBytes(time.Second, 100)}, Handles: 16})
+		disk.SetSyncsAll("/", false) // that would make their names durable too
+		var paths []string
+		for i := range 12 {
+			disk.MkdirAll(fmt.Sprint("/", i))
+			paths = append(paths, fmt.Sprintf("/%d/a", i))
+		}
+		for _, path := range paths {
+			mustAppend(t, f, path, "x")
+		}
+		if n := f.Stats().NotDurable; n == 12 {
+			t.Fatal("no file was synced to make room")
+		}
+		mustAppend(t, f, "/by bytes", strings.Repeat("x", 100))
+		time.Sleep(1500 * time.Millisecond)
+		for _, path := range paths {
+			wantKept(t, disk, path, "x")
+		}
+	})
+}
+
+// TestNameThatCantBeSyncedIsReported by the next call for its path, once, where the background tried.
+func TestNameThatCantBeSyncedIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := fault.NewDisk()
+		disk.MkdirAll("/d")
+		f := onDisk(t, disk, Options{Policy: holdfast.Periodic(time.Second), Retry: once})
+		mustAppend(t, f, "/d/a", "first")
+		if err := f.Flush(noContext); err != nil {
+			t.Fatal(err)
+		}
+		disk.Add(fault.DiskFault{Op: fault.DiskStatPath, Err: syscall.ENOMEM})
+		disk.Add(fault.DiskFault{Op: fault.DiskOpenDir, Err: syscall.ENOMEM})
+		time.Sleep(5 * time.Second)
+		failureOf(t, f.Append(noContext, "/d/a", []byte("refused")), "/d", syscall.ENOMEM)
+		mustAppend(t, f, "/d/a", " and on")
+		disk.Mend()
+		time.Sleep(5 * time.Second)
+		wantKept(t, disk, "/d/a", "first and on")
+	})
+}
+
+// TestBytesOfACallThatGaveUpAreFlushedInTime has their flush fall due while the call waits for a
+// descriptor, and the clock run for the bytes of another path then.
+func TestBytesOfACallThatGaveUpAreFlushedInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskWrite, Path: "whole", Take: fault.All, Delay: 3 * time.Second})
+		f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: 64, FlushEvery: 10 * time.Second}, Handles: handles.LeastHandles}) // one turn
+		start := time.Now()
+		mustAppend(t, f, "/a", "x")
+		time.Sleep(8 * time.Second)
+		go f.WriteFile(noContext, "/whole", []byte("x"), Create)
+		time.Sleep(time.Second)
+		mustAppend(t, f, "/b", "x")
+		time.Sleep(500 * time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		failureOf(t, f.Release(ctx, "/a"), "/a", context.DeadlineExceeded)
+		time.Sleep(time.Minute)
+		var at []string
+		for _, c := range disk.Calls() {
+			if c.Op == fault.DiskWrite {
+				at = append(at, fmt.Sprint(c.Path, " ", c.Start.Sub(start)))
+			}
+		}
+		if want := []string{"/whole 8s", "/a 11s", "/b 19s"}; !slices.Equal(at, want) {
+			t.Errorf("writes of %q, want %q", at, want)
+		}
+	})
+}
+
+// TestBytesThatComeDuringAFlushAreFlushedInTime: the clock runs for those of another path meanwhile.
+func TestBytesThatComeDuringAFlushAreFlushedInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskWrite, Path: "a", Times: 1, Take: fault.All, Delay: 10500 * time.Millisecond})
+		f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: 64, FlushEvery: 10 * time.Second}})
+		start := time.Now()
+		mustAppend(t, f, "/a", "x")
+		go f.Flush(noContext)
+		time.Sleep(time.Second)
+		mustAppend(t, f, "/a", "x")
+		time.Sleep(time.Second)
+		mustAppend(t, f, "/b", "x")
+		time.Sleep(time.Minute)
+		var at []string
+		for _, c := range disk.Calls() {
+			if c.Op == fault.DiskWrite {
+				at = append(at, fmt.Sprint(c.Path, " ", c.Start.Sub(start)))
+			}
+		}
+		if want := []string{"/a 0s", "/a 11s", "/b 12s"}; !slices.Equal(at, want) {
+			t.Errorf("writes of %q, want %q", at, want)
+		}
+	})
+}
+
+// TestSyncByBytesStopsNoClockOfOtherBytes: bytes of one path wait, are being flushed, or could not be, when a
+// sync by bytes of another path begins. No byte comes after that.
+func TestSyncByBytesStopsNoClockOfOtherBytes(t *testing.T) {
+	check := func(name string, policy holdfast.Policy, x fault.DiskFault, other func(f *Set)) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				disk := fault.NewDisk(x)
+				f := onDisk(t, disk, Options{Policy: policy, Retry: once})
+				mustAppend(t, f, "/other", "x")
+				go other(f)
+				synctest.Wait()
+				mustAppend(t, f, "/by bytes", "far more than eight bytes, and than the buffer, which is of sixty-four bytes")
+				synctest.Wait()
+				if disk.Count(fault.DiskDatasync) != 1 {
+					t.Error("no sync by bytes has begun")
+				}
+				time.Sleep(30 * time.Second)
+				wantKept(t, disk, "/other", "x")
+			})
+		})
+	}
+	policy := holdfast.Policy{Buffer: 64, Sync: byBytes(10*time.Second, 8)}
+	flush := func(f *Set) { f.Flush(noContext) }
+	check("waits", policy, fault.DiskFault{Op: fault.DiskRead}, func(f *Set) {})
+	check("flight", policy, fault.DiskFault{Op: fault.DiskWrite, Path: "other", Take: fault.All, Delay: 5 * time.Second}, flush)
+	check("stuck", policy, fault.DiskFault{Op: fault.DiskWrite, Path: "other", Times: 1, Err: syscall.ENOSPC}, flush)
+}

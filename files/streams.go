@@ -196,6 +196,11 @@ func (t *streams) tidyLocked(s *stream) {
 	if t.openFile(s) != nil || t.paths[s.name.path] != s {
 		return
 	}
+	t.forgetLocked(s)
+}
+
+// forgetLocked lets the next call for the path begin a new stream.
+func (t *streams) forgetLocked(s *stream) {
 	if s.nameless && t.policy.Sync.Mode != holdfast.SyncNever && s.named != (nameSite{}) {
 		t.forgetNameLocked(s.dir, s.named)
 	}
@@ -209,6 +214,14 @@ func (t *streams) openFile(s *stream) *streamFile {
 	h.Mu.Lock()
 	defer h.Mu.Unlock()
 	return s.file
+}
+
+// isOpen reports whether the stream's next write needs no open, unless the file is closed before that.
+func (t *streams) isOpen(s *stream) bool {
+	h := &t.files.handles
+	h.Mu.Lock()
+	defer h.Mu.Unlock()
+	return s.file != nil && !s.file.Gone
 }
 
 // A signal wakes all its waiters at once, and then serves again. The zero

@@ -273,7 +273,7 @@ var filesMutants = []mutant{
 	{
 		number: "218", what: "the name of a path that was forgotten is never synced",
 		file: "files/names.go", tests: streamTests + "|Name|Forg",
-		old: "\tt.names[dir] = forgottenNames{site, t.forgotten}\n",
+		old: "\tt.names[dir] = forgottenNames{site, t.forgotten, old.unopened}\n",
 		new: "\t_ = site\n",
 	},
 	{
