@@ -1,0 +1,142 @@
+package crashsuite
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/fault"
+)
+
+var (
+	seed = flag.Uint64("crash.seed", 1, "`seed` of the lives in which each call of the disk fails")
+	only = flag.String("crash.case", "", "run just this `case` of those lives, as a failure prints it")
+	most = flag.Int("crash.each", 0, "at how many `calls` of a kind each fault comes; 0 takes the default")
+)
+
+// A harm is what goes wrong at the nth call of a kind.
+type harm struct {
+	name  string
+	torn  bool // a Write may be taken in part
+	fault fault.DiskFault
+}
+
+var harms = []harm{
+	{"fails once", false, fault.DiskFault{Times: 1, Err: syscall.EIO}},
+	{"fails", false, fault.DiskFault{Err: syscall.EIO}},
+	{"is torn", true, fault.DiskFault{Times: 2, Err: syscall.ENOSPC, Take: 13}},
+	{"is short", true, fault.DiskFault{Times: 3, Take: 5}},
+	{"is interrupted", false, fault.DiskFault{Times: 2, Err: syscall.EINTR}},
+	{"is slow, and fails", false, fault.DiskFault{Times: 1, Err: syscall.EIO, Delay: 3 * time.Millisecond}},
+}
+
+// leaves lets each call that a life makes of the disk fail in each way.
+func leaves(t *testing.T, o Opener, p holdfast.Policy) (problems []string) {
+	each := *most
+	switch {
+	case each > 0:
+	case testing.Short():
+		each = 1
+	default:
+		each = 3
+	}
+	plain := OnDisk(dir, nil)
+	problems = live(t, o, p, plain, "", true)
+	for _, op := range fault.DiskOps() {
+		calls := plain.Count(op)
+		for i, h := range harms {
+			if h.torn && op != fault.DiskWrite || calls == 0 {
+				continue
+			}
+			for k := range each {
+				n := 1 + (calls*k/each+i*(1+calls/7))%calls
+				x := h.fault
+				x.Op, x.First = op, n
+				what := fmt.Sprintf("%v %d %s", op, n, h.name)
+				if *only != "" && *only != what {
+					continue
+				}
+				disk := OnDisk(dir, nil)
+				disk.Add(x)
+				for _, problem := range live(t, o, p, disk, what, k%2 == 0 || h.torn) {
+					problems = append(problems, fmt.Sprintf("%s: %s\n\tgo test -run '^%s$' -crash.seed=%d -crash.case='%s'", what, problem, strings.ReplaceAll(t.Name(), "/", "$/^"), *seed, what))
+				}
+				if len(problems) > 10 {
+					return problems
+				}
+			}
+		}
+	}
+	return problems
+}
+
+// live is a short life, of one goroutine or of several, and Close, of a disk that works again or does
+// not. Nothing is lost that no call tells of.
+func live(t *testing.T, o Opener, p holdfast.Policy, disk *fault.Disk, what string, mended bool) []string {
+	rnd := rand.New(rand.NewPCG(*seed, uint64(len(what))))
+	var dice sync.Mutex
+	return bubble(t, o, p, disk, func(r *run) {
+		disk.Watch(func(c fault.DiskCall) {
+			if c.Err != nil {
+				r.fail()
+			}
+			dice.Lock()
+			defer dice.Unlock()
+			if !c.End.IsZero() && (c.Op == fault.DiskWrite || slices.Contains(syncs, c.Op)) && rnd.IntN(6) == 0 {
+				r.crash(fmt.Sprintf("after %v %d", c.Op, c.N), rnd)
+			}
+		})
+		if s, err := o.Open(&r.g); err == nil {
+			r.Subject = s
+		} else {
+			disk.Mend()
+			if !r.open() {
+				return
+			}
+		}
+		var all sync.WaitGroup
+		if !strings.Contains(what, "torn") && !strings.Contains(what, "short") {
+			for stream := range 3 {
+				all.Go(func() {
+					for i := range 5 {
+						time.Sleep(time.Duration(1+(stream+i)%3) * time.Millisecond)
+						r.give(1+stream, 20+30*i)
+					}
+				})
+			}
+		}
+		all.Wait()
+		for i := range 12 {
+			r.put(sizes[i%len(sizes)])
+			switch i {
+			case 3:
+				r.flush()
+			case 7:
+				r.sync()
+			}
+			time.Sleep(3 * time.Millisecond)
+		}
+		time.Sleep(time.Minute)
+		if mended {
+			disk.Mend()
+		}
+		for range 3 {
+			r.put(50)
+		}
+		r.sync()
+		err := r.Close()
+		if final := o.FailedSync == Final && r.failedCalls(syncs...) > 0; err == nil || mended && !final {
+			r.holdsAll(fmt.Sprintf("Close = %v", err))
+		}
+		disk.Mend()
+		r.crash("after Close", rnd)
+		r.afterClose(err)
+	})
+}
