@@ -61,6 +61,10 @@ type Opener struct {
 	Size func(record int) int
 
 	FailedSync FailedSync
+	// WriteSyncs says that a write may be a sync too: if it fails, that is a failed sync.
+	WriteSyncs bool
+	// SyncsClosed says that Sync after Close is nil for what is durable.
+	SyncsClosed bool
 	// Resumes says that Open goes on with what a crash has left, torn or not.
 	Resumes bool
 	// Clean says that Read returns whole records alone, whatever has crashed.

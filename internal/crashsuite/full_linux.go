@@ -16,7 +16,7 @@ import (
 func onFull(t *testing.T, test func(t *testing.T, dir string, fill, empty func() error)) {
 	isolate.Mounts(t, func(t *testing.T) {
 		dir := t.TempDir()
-		if err := unix.Mount("holdfast-test", dir, "tmpfs", 0, "size=1m"); err != nil {
+		if err := unix.Mount("holdfast-test", dir, "tmpfs", 0, "size=8m"); err != nil {
 			t.Skip("no file system of its own: ", err)
 		}
 		defer unix.Unmount(dir, unix.MNT_DETACH)

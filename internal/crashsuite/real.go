@@ -26,6 +26,15 @@ func onKernel(t *testing.T, o Opener, p holdfast.Policy, dir string) *run {
 	return r
 }
 
+// inMemory makes a directory in one that isolate has locked, since subjects lock theirs.
+func inMemory(t *testing.T) string {
+	dir := filepath.Join(isolate.DirInMemory(t), "log")
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // read returns the files below a directory.
 func read(dir string) (map[string][]byte, error) {
 	files := map[string][]byte{}
@@ -68,9 +77,10 @@ func killed(t *testing.T, o Opener, p holdfast.Policy) []string {
 		writeUntilKilled(t, o, p, dir, first)
 		return nil
 	}
-	dir := isolate.DirInMemory(t)
+	dir := inMemory(t)
 	r := newRun(t, o, p, nil)
 	r.g.Dir = dir
+	r.fail() // when a record was acknowledged is not known to the ms
 	for round := range 2 {
 		if round > 0 && !o.Resumes {
 			break
@@ -79,6 +89,7 @@ func killed(t *testing.T, o Opener, p holdfast.Policy) []string {
 			break
 		}
 		r.holds(fmt.Sprintf("after kill %d", round+1), r.files(), r.now(), false)
+		r.forget()
 	}
 	return r.problems
 }
@@ -104,7 +115,7 @@ func (r *run) acknowledgedUntilKilled(dir string, round int) error {
 	}
 	said := 0
 	lines := bufio.NewScanner(out)
-	var last string
+	var rest []string
 	for ; lines.Scan(); said++ {
 		if said == 60 {
 			if err := cmd.Process.Kill(); err != nil {
@@ -113,7 +124,7 @@ func (r *run) acknowledgedUntilKilled(dir string, round int) error {
 		}
 		var stream, size int
 		if _, err := fmt.Sscanf(lines.Text(), "+%d %d", &stream, &size); err != nil {
-			last = lines.Text()
+			rest = append(rest, lines.Text())
 			continue
 		}
 		x := r.begin(stream, size)
@@ -125,7 +136,7 @@ func (r *run) acknowledgedUntilKilled(dir string, round int) error {
 		r.begin(stream, killedSize(r.next[stream]))
 	}
 	if err := cmd.Wait(); err == nil || said < 60 {
-		return fmt.Errorf("it ended by itself after %d records: %v: %s", said, err, last)
+		return fmt.Errorf("it ended by itself after %d records: %v: %s", said, err, strings.Join(rest, "\n"))
 	}
 	return nil
 }
@@ -170,7 +181,7 @@ func fullReal(t *testing.T, o Opener, p holdfast.Policy) (problems []string) {
 		var failed error
 		refused := 0
 		for try := 0; refused < 3 && try < 100_000; try++ {
-			n, err := r.put(sizes[try%len(sizes)])
+			n, err := r.put(fillSize(try))
 			if n == 0 {
 				refused++
 			}
@@ -230,7 +241,7 @@ func (r *run) putNow(records int) {
 // leavesReal has goroutines write, closes, and calls after Close.
 func leavesReal(t *testing.T, o Opener, p holdfast.Policy) []string {
 	before := goroutines()
-	r := onKernel(t, o, p, isolate.DirInMemory(t))
+	r := onKernel(t, o, p, inMemory(t))
 	if r.Subject == nil {
 		return r.problems
 	}

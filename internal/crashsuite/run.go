@@ -16,6 +16,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/fault"
 )
 
+// while is longer than what is due by time takes, and pauses before another try.
+const while = 3 * time.Second
+
 // dir is where a subject is opened on a fault.Disk.
 const dir = "/log"
 
@@ -173,7 +176,7 @@ func (r *run) putOn(records int) {
 				r.wrong("Write fails %d times though nothing does: %v", try, err)
 				return
 			}
-			time.Sleep(time.Minute)
+			time.Sleep(while)
 		}
 	}
 }
@@ -246,6 +249,17 @@ func (r *run) missingNow() int {
 func (r *run) holdsAll(what string) {
 	if n := r.missingNow(); n > 0 {
 		r.wrong("%s: %d of %d accepted records are lost", what, n, len(r.accepted()))
+	}
+}
+
+// forget ends the account of what a crash has taken: all that is left must be there from now on.
+func (r *run) forget() {
+	pieces, err := r.o.Read(r.t, r.files())
+	r.ok("read", err)
+	found, _ := r.find(pieces, false)
+	r.acked, r.ledger.kept[0] = nil, nil
+	for k := range found {
+		r.ledger.kept[0] = append(r.ledger.kept[0], r.records[k])
 	}
 }
 
