@@ -350,6 +350,7 @@ func openDirectory(d disk, path string, shared bool, perm fs.FileMode) (dir dire
 	defer func() {
 		if err != nil {
 			dir.close()
+			dir.fd, dir.lock = -1, -1
 		}
 	}()
 	name, err := sys.NewName(path)
