@@ -305,6 +305,9 @@ func (l *Log) Close() error {
 	if l.unreported != nil {
 		errs = append(errs, l.unreported)
 	}
+	if l.final != nil && !errors.Is(errors.Join(errs...), l.final) { // every later call returns it, and this one too
+		errs = append(errs, l.final)
+	}
 	l.sealed = true
 	l.commit.wakeAll()
 	l.growLocked()
