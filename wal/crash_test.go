@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crashsuite"
 	"github.com/holdfast-go/holdfast/internal/fault"
 	"github.com/holdfast-go/holdfast/internal/sys"
@@ -38,7 +39,7 @@ func TestLogKeepsThePromises(t *testing.T) {
 				WriteSyncs:  name == "dsync",
 				SyncsClosed: true,
 				Resumes:     true,
-				Clean:       true,
+				Clean:       func(holdfast.Policy) bool { return true },
 				Lacks:       lacks,
 			})
 		})

@@ -67,8 +67,8 @@ type Opener struct {
 	SyncsClosed bool
 	// Resumes says that Open goes on with what a crash has left, torn or not.
 	Resumes bool
-	// Clean says that Read returns whole records alone, whatever has crashed.
-	Clean bool
+	// Clean tells under which policies Read returns whole records alone, also after a power cut; nil: none.
+	Clean func(p holdfast.Policy) bool
 	// Heals says that a part of a record may stay, as a line of its own.
 	Heals bool
 

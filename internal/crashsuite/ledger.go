@@ -176,10 +176,11 @@ func (l *ledger) find(pieces [][]byte, power bool) (found map[key]bool, problem 
 	defer l.mu.Unlock()
 	found = map[key]bool{}
 	last := map[int]int{}
+	anything := power && (l.o.Clean == nil || !l.o.Clean(l.policy))
 	for i, piece := range pieces {
 		r := l.parseLocked(piece)
 		switch {
-		case r == nil && (power && !l.o.Clean || l.tornLocked(piece, i == len(pieces)-1)):
+		case r == nil && (anything || l.tornLocked(piece, i == len(pieces)-1)):
 		case r == nil:
 			return found, fmt.Sprintf("piece %d of %d is no record: %.80q, %d bytes", i, len(pieces), piece, len(piece))
 		case r.state == refused:
@@ -267,9 +268,13 @@ func (l *ledger) judge(pieces [][]byte, at moment, power bool) string {
 	return ""
 }
 
-// missing returns how many records that were accepted whole are not among these.
+// missing returns how many records that were accepted whole are not among these. Where each call
+// stands for itself, its error says that its record may be missing.
 func (l *ledger) missing(found map[key]bool) (n int) {
 	for _, r := range l.accepted() {
+		if l.o.FailedSync == OfCall && r.state != acked {
+			continue
+		}
 		if !found[key{r.stream, r.seq}] {
 			n++
 		}

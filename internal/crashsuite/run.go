@@ -20,7 +20,7 @@ import (
 const while = 3 * time.Second
 
 // dir is where a subject is opened on a fault.Disk.
-const dir = "/log"
+const dir = "/subject"
 
 // A run is one subject under one policy.
 type run struct {
