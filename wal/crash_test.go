@@ -33,6 +33,7 @@ func TestLogKeepsThePromises(t *testing.T) {
 					l, _, err := open(d, g.Dir, Options{Policy: g.Policy, SegmentSize: leastSegment, OnError: func(e *Error) { g.OnError(e) }})
 					return appender{l}, err
 				},
+				Policies:    func(p holdfast.Policy) bool { return name != "dsync" || p.Sync.Waits() }, // others make no such calls
 				Read:        readLog,
 				Data:        "*.wal",
 				Size:        func(record int) int { return (record + 36 + 7) &^ 7 },

@@ -100,6 +100,9 @@ func Run(t *testing.T, o Opener) {
 					continue
 				}
 				t.Run(name(policy.String()), func(t *testing.T) {
+					if p.disk { // of what the process has, the others count
+						t.Parallel()
+					}
 					for _, problem := range p.check(t, o, policy) {
 						t.Error(problem)
 					}

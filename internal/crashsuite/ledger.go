@@ -3,6 +3,7 @@ package crashsuite
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -10,7 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// A record is a line that holds its stream, its number and its size.
+// A record is a line that holds its stream, of one digit, its number, of four, and its size.
 type record struct {
 	stream, seq int
 	text        []byte
@@ -199,11 +200,12 @@ func (l *ledger) find(pieces [][]byte, power bool) (found map[key]bool, problem 
 
 // parseLocked returns the record that a piece is, or nil.
 func (l *ledger) parseLocked(piece []byte) *record {
-	var k key
-	if _, err := fmt.Sscanf(string(piece[:min(len(piece), shortest)]), "%d %d", &k.stream, &k.seq); err != nil {
+	if len(piece) < shortest {
 		return nil
 	}
-	if r := l.records[k]; r != nil && bytes.Equal(r.text, piece) {
+	stream, _ := strconv.Atoi(string(piece[:1]))
+	seq, _ := strconv.Atoi(string(piece[2:6]))
+	if r := l.records[key{stream, seq}]; r != nil && bytes.Equal(r.text, piece) {
 		return r
 	}
 	return nil
