@@ -177,6 +177,7 @@ func (l *ledger) find(pieces [][]byte, power bool) (found map[key]bool, problem 
 	defer l.mu.Unlock()
 	found = map[key]bool{}
 	last := map[int]int{}
+	unbound := power && !l.loss.Power.Limited() // then names may be lost too, and those that they replaced be there
 	anything := power && (l.o.Clean == nil || !l.o.Clean(l.policy))
 	for i, piece := range pieces {
 		r := l.parseLocked(piece)
@@ -186,6 +187,8 @@ func (l *ledger) find(pieces [][]byte, power bool) (found map[key]bool, problem 
 			return found, fmt.Sprintf("piece %d of %d is no record: %.80q, %d bytes", i, len(pieces), piece, len(piece))
 		case r.state == refused:
 			return found, fmt.Sprintf("record %d of stream %d was refused, and is there", r.seq, r.stream)
+		case unbound:
+			found[key{r.stream, r.seq}] = true
 		case found[key{r.stream, r.seq}]:
 			return found, fmt.Sprintf("record %d of stream %d is there twice", r.seq, r.stream)
 		case r.seq < last[r.stream]:
