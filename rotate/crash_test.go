@@ -26,7 +26,7 @@ func TestLogKeepsThePromises(t *testing.T) {
 					if g.Disk != nil {
 						d, first = readable(g), windows
 					}
-					o := Options{Policy: g.Policy, MaxSize: 1500, Compress: !windows, OnError: func(e *Error) {
+					o := Options{Policy: g.Policy, MaxSize: 1500, Compress: !windows && g.Policy.Buffer >= holdfast.KiB, OnError: func(e *Error) {
 						if e.Op == "write" || e.Op == "sync" { // else it is of no record
 							g.OnError(e)
 						}
