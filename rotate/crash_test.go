@@ -46,7 +46,10 @@ func TestLogKeepsThePromises(t *testing.T) {
 				FailedSync: crashsuite.Later,
 				Resumes:    true,
 				Heals:      true,
-				Lacks:      map[string]string{crashsuite.Panics: "it has no file of the caller's"},
+				Lacks: map[string]string{
+					crashsuite.Panics:   "it has no file of the caller's",
+					crashsuite.ToldOver: "a Write after it succeeds, and OnError has heard of it",
+				},
 			})
 		})
 	}

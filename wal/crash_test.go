@@ -18,7 +18,7 @@ func TestLogKeepsThePromises(t *testing.T) {
 	} {
 		lacks := map[string]string{crashsuite.Panics: "it has no file of the caller's"}
 		if name == "dsync" {
-			for _, promise := range []string{crashsuite.Told, crashsuite.FinalSync, crashsuite.Heard, crashsuite.Within} {
+			for _, promise := range []string{crashsuite.Told, crashsuite.ToldOver, crashsuite.FinalSync, crashsuite.Heard, crashsuite.Within} {
 				lacks[promise] = "a write that fails is a failed sync there: see fdatasync"
 			}
 		}
@@ -33,15 +33,15 @@ func TestLogKeepsThePromises(t *testing.T) {
 					l, _, err := open(d, g.Dir, Options{Policy: g.Policy, SegmentSize: leastSegment, OnError: func(e *Error) { g.OnError(e) }})
 					return appender{l}, err
 				},
-				Policies:    func(p holdfast.Policy) bool { return name != "dsync" || p.Sync.Waits() }, // others make no such calls
-				Read:        readLog,
-				Data:        "*.wal",
-				Size:        func(record int) int { return (record + 36 + 7) &^ 7 },
-				WriteSyncs:  name == "dsync",
-				SyncsClosed: true,
-				Resumes:     true,
-				Clean:       func(holdfast.Policy) bool { return true },
-				Lacks:       lacks,
+				Policies:   func(p holdfast.Policy) bool { return name != "dsync" || p.Sync.Waits() }, // others make no such calls
+				Read:       readLog,
+				Data:       "*.wal",
+				Size:       func(record int) int { return (record + 36 + 7) &^ 7 },
+				WriteSyncs: name == "dsync",
+				SyncWaits:  true,
+				Resumes:    true,
+				Clean:      func(holdfast.Policy) bool { return true },
+				Lacks:      lacks,
 			})
 		})
 	}

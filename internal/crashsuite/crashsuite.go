@@ -63,8 +63,9 @@ type Opener struct {
 	FailedSync FailedSync
 	// WriteSyncs says that a write may be a sync too: if it fails, that is a failed sync.
 	WriteSyncs bool
-	// SyncsClosed says that Sync after Close is nil for what is durable.
-	SyncsClosed bool
+	// SyncWaits says that Sync waits for what is accepted, and does nothing else. So it is nil where
+	// all is durable, also after Close, and leaves it to other calls to tell what failed and is over.
+	SyncWaits bool
 	// Resumes says that Open goes on with what a crash has left, torn or not.
 	Resumes bool
 	// Clean tells under which policies Read returns whole records alone, also after a power cut; nil: none.
@@ -139,6 +140,7 @@ const (
 	Killed       = "what is acknowledged outlives kill -9"
 	Whole        = "records are whole, in order and not twice"
 	Told         = "errors are told by the next call"
+	ToldOver     = "errors that are over are told by the next call"
 	FinalSync    = "a failed sync is told by every later call"
 	Heard        = "OnError hears each failure once"
 	Within       = "OnError may call Close"
@@ -155,6 +157,7 @@ var promises = []promise{
 	{Killed, false, killed},
 	{Whole, true, inBubble(whole)},
 	{Told, true, inBubbles(told)},
+	{ToldOver, true, inBubbles(toldOver)},
 	{FinalSync, true, inBubble(finalSync)},
 	{Heard, true, inBubble(heard)},
 	{Within, true, inBubble(within)},
@@ -182,6 +185,12 @@ func (p promise) policies() []holdfast.Policy {
 	}
 	if !p.disk {
 		texts = []string{"buffer=0,sync=never", "buffer=1KiB,sync=never", "buffer=64KiB,sync=10ms", "buffer=64KiB,sync=group", "buffer=0,sync=each"}
+	}
+	if testing.Short() {
+		texts = texts[len(texts)-2:]
+		if p.disk {
+			texts = append(texts, "buffer=1KiB,sync=20ms")
+		}
 	}
 	all := make([]holdfast.Policy, len(texts))
 	for i, text := range texts {

@@ -265,7 +265,7 @@ func (l *ledger) judge(pieces [][]byte, at moment, power bool) string {
 	}
 	most := int(bound.Bytes)
 	if bound.InFlight { // what came during a sync: see holdfast.Bound
-		most += int(l.policy.Sync.Bytes) + l.largest
+		most += int(l.policy.Sync.Bytes) + 4*l.largest // of as many goroutines
 	}
 	if bound.Bytes != holdfast.Unlimited && lost > most {
 		return fmt.Sprintf("%d acknowledged bytes are lost; the policy allows %v", lost, bound)

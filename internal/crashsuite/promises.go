@@ -1,8 +1,10 @@
 package crashsuite
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -129,6 +131,23 @@ type call struct {
 
 var calls = []call{
 	{"Write", func(r *run) (bool, error) { _, err := r.put(40); return true, err }},
+	{"WriteString", func(r *run) (has bool, err error) {
+		w, has := r.Subject.(io.StringWriter)
+		if has {
+			_, err = r.putBy(40, func(p []byte) (int, error) { return w.WriteString(string(p)) })
+		}
+		return has, err
+	}},
+	{"ReadFrom", func(r *run) (has bool, err error) {
+		w, has := r.Subject.(io.ReaderFrom)
+		if has {
+			_, err = r.putBy(40, func(p []byte) (int, error) {
+				n, err := w.ReadFrom(bytes.NewReader(p))
+				return int(n), err
+			})
+		}
+		return has, err
+	}},
 	{"Flush", (*run).flush},
 	{"Sync", (*run).sync},
 	{"Close", func(r *run) (bool, error) { return true, r.Close() }},
@@ -138,44 +157,65 @@ var calls = []call{
 // that met it, or from the next one, in another goroutine.
 func told(in func(string, func(*run)), l *ledger) {
 	for _, c := range calls {
-		in(c.name, func(r *run) {
-			r.failWrites()
-			_, first := r.put(40)
-			time.Sleep(while)
-			met := r.failedCalls(fault.DiskWrite) > 0
-			has, err := true, error(nil)
-			another(func() error { has, err = c.do(r); return nil })
-			if heard := errors.Is(first, syscall.ENOSPC) || errors.Is(err, syscall.ENOSPC); has && met && !heard {
-				r.wrong("a write has failed; Write = %v, and then %s = %v", first, c.name, err)
-			}
-			r.disk.Mend()
-			if c.name == "Close" {
-				return
-			}
-			r.putOn(2)
-			if has, err := r.sync(); has && err != nil {
-				_, err = r.sync() // the first one may tell what failed before
-				r.ok("Sync of a disk that works again", err)
-			}
-			r.ok("Close of a disk that works again", r.Close())
-			r.holdsAll("after Close")
-		})
+		in(c.name, func(r *run) { r.toldBy(c, 0) })
 	}
-	in("Close tells all", func(r *run) {
-		_, err := r.put(40)
-		r.ok("Write", err)
-		before := len(r.disk.Calls())
-		for op, errno := range map[fault.DiskOp]syscall.Errno{fault.DiskDatasync: syscall.EIO, fault.DiskClose: syscall.EDQUOT} {
-			r.disk.Add(fault.DiskFault{Op: op, Path: r.o.Data, Err: errno})
+	for _, ops := range [][]fault.DiskOp{{fault.DiskDatasync, fault.DiskClose}, {fault.DiskWrite, fault.DiskClose}} {
+		in(fmt.Sprintf("Close tells of %v", ops), func(r *run) { r.closeTells(ops) })
+	}
+}
+
+// toldOver is told of a failure that was over before the call.
+func toldOver(in func(string, func(*run)), l *ledger) {
+	for _, c := range calls {
+		if c.name != "Sync" || !l.o.SyncWaits {
+			in(c.name, func(r *run) { r.toldBy(c, 1) })
 		}
-		err = r.Close()
-		for _, c := range r.disk.Calls()[before:] {
-			planned := errors.Is(c.Err, syscall.EIO) || errors.Is(c.Err, syscall.EDQUOT)
-			if planned && c.Path != dir && !errors.Is(err, c.Err) {
-				r.wrong("Close = %v; it does not tell of %v", err, c.Err)
-			}
+	}
+}
+
+// toldBy has so many writes fail, or all.
+func (r *run) toldBy(c call, times int) {
+	r.disk.Add(fault.DiskFault{Op: fault.DiskWrite, Path: r.o.Data, Err: syscall.ENOSPC, Times: times})
+	_, first := r.put(40)
+	time.Sleep(while)
+	met := r.failedCalls(fault.DiskWrite) > 0
+	has, err := true, error(nil)
+	another(func() error { has, err = c.do(r); return nil })
+	if heard := errors.Is(first, syscall.ENOSPC) || errors.Is(err, syscall.ENOSPC); has && met && !heard {
+		r.wrong("a write has failed; Write = %v, and then %s = %v", first, c.name, err)
+	}
+	r.disk.Mend()
+	if c.name == "Close" {
+		return
+	}
+	r.putOn(2)
+	if has, err := r.sync(); has && err != nil {
+		_, err = r.sync() // the first one may tell what failed before
+		r.ok("Sync of a disk that works again", err)
+	}
+	r.ok("Close of a disk that works again", r.Close())
+	r.holdsAll("after Close")
+}
+
+// closeTells has several calls fail in Close.
+func (r *run) closeTells(ops []fault.DiskOp) {
+	_, err := r.put(40)
+	r.ok("Write", err)
+	before := len(r.disk.Calls())
+	for i, op := range ops {
+		r.disk.Add(fault.DiskFault{Op: op, Path: r.o.Data, Err: []error{syscall.EIO, syscall.EDQUOT}[i]})
+	}
+	err = r.Close()
+	for _, c := range r.disk.Calls()[before:] {
+		planned := errors.Is(c.Err, syscall.EIO) || errors.Is(c.Err, syscall.EDQUOT)
+		if planned && c.Path != dir && !errors.Is(err, c.Err) {
+			r.wrong("Close = %v; it does not tell of %v", err, c.Err)
 		}
-	})
+	}
+	r.disk.Mend()
+	if again := r.Close(); !errors.Is(again, os.ErrClosed) && fmt.Sprint(again) != fmt.Sprint(err) {
+		r.wrong("Close = %v, and then %v", err, again)
+	}
 }
 
 // failedCalls counts the calls of a kind that have failed.
@@ -278,11 +318,18 @@ func heard(r *run) {
 			want++
 		}
 		is("while writes fail,")
+		now, has := r.Subject.(interface{ Err() error })
+		if has && r.missingNow() > 0 && !errors.Is(now.Err(), syscall.ENOSPC) {
+			r.wrong("while writes fail, Err = %v", now.Err())
+		}
 		r.disk.Mend()
 		time.Sleep(while)
 		r.putOn(1)
 		r.sync() // it may tell what failed before
 		r.sync()
+		if has && now.Err() != nil {
+			r.wrong("with a disk that works again, Err = %v", now.Err())
+		}
 	}
 	is("with a disk that works again,")
 	r.failSyncs()
@@ -404,7 +451,7 @@ func (r *run) afterClose(first error) {
 	for _, c := range calls {
 		has, err := c.do(r)
 		switch {
-		case !has, c.name == "Sync" && r.o.SyncsClosed, c.name == "Close" && err == nil:
+		case !has, c.name == "Sync" && r.o.SyncWaits, c.name == "Close" && err == nil:
 		case err != nil && first != nil:
 		default:
 			r.isClosed(c.name, err)

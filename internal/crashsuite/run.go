@@ -30,7 +30,8 @@ type run struct {
 	g    Ground
 	disk *fault.Disk
 	Subject
-	rest *record // was accepted in part, and goes on first
+	rest   *record  // was accepted in part, and goes on first
+	marked [3]int64 // see holdsMarks
 
 	told     sync.Mutex
 	problems []string
@@ -137,13 +138,12 @@ func (r *run) open() bool {
 
 // give gives a stream's next record, of memory that is scribbled over as soon as the call returns.
 func (r *run) give(stream, size int) (n int, err error) {
-	x := r.begin(stream, size)
-	return r.write(x)
+	return r.write(r.begin(stream, size), r.Write)
 }
 
-func (r *run) write(x *record) (n int, err error) {
+func (r *run) write(x *record, by func(p []byte) (int, error)) (n int, err error) {
 	mine := bytes.Clone(x.text[x.given:])
-	n, err = r.Write(mine)
+	n, err = by(mine)
 	for i := range mine {
 		mine[i] = 0xff
 	}
@@ -152,12 +152,14 @@ func (r *run) write(x *record) (n int, err error) {
 }
 
 // put is give of the only goroutine: a record that was accepted in part goes on first.
-func (r *run) put(size int) (n int, err error) {
+func (r *run) put(size int) (n int, err error) { return r.putBy(size, r.Write) }
+
+func (r *run) putBy(size int, by func(p []byte) (int, error)) (n int, err error) {
 	x := r.rest
 	if x == nil {
 		x = r.begin(0, size)
 	}
-	n, err = r.write(x)
+	n, err = r.write(x, by)
 	if r.rest = nil; x.given > 0 && x.given < len(x.text) {
 		r.rest = x
 	}
@@ -263,8 +265,38 @@ func (r *run) forget() {
 	}
 }
 
+// marks are the offsets of a subject that writes one file, and says how far it has come.
+type marks interface {
+	Written() int64
+	Flushed() int64
+	Durable() int64
+}
+
+// holdsMarks judges that the marks only grow, and say no more than there is.
+func (r *run) holdsMarks(rnd *rand.Rand) {
+	m, ok := r.Subject.(marks)
+	if !ok {
+		return
+	}
+	durable := m.Durable() // the least first: they may grow meanwhile
+	flushed, written := m.Flushed(), m.Written()
+	for name, kernel := range r.files() {
+		cut := filesOf(r.disk.PowerCut(rnd))[name]
+		switch last := r.marked; {
+		case durable > flushed || flushed > written, durable < last[0] || flushed < last[1] || written < last[2]:
+			r.wrong("marks are %d ≤ %d ≤ %d, and were %v", durable, flushed, written, last)
+		case flushed > int64(len(kernel)):
+			r.wrong("%d bytes are flushed, and the kernel has %d", flushed, len(kernel))
+		case durable > int64(len(cut)) || !bytes.Equal(cut[:durable], kernel[:durable]):
+			r.wrong("%d bytes are durable, and a power cut leaves others", durable)
+		}
+	}
+	r.marked = [3]int64{durable, flushed, written}
+}
+
 // crash judges what a crash of the disk leaves now.
 func (r *run) crash(what string, rnd *rand.Rand) {
+	r.holdsMarks(rnd)
 	at := r.now() // before the image: others may write meanwhile
 	r.holds(what+", killed", r.files(), at, false)
 	r.holds(what+", power cut", filesOf(r.disk.PowerCut(rnd)), at, true)
