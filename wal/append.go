@@ -138,7 +138,7 @@ func (l *Log) acceptLocked(records [][]byte) (last uint64, err error) {
 func (l *Log) paceLocked() error {
 	p := l.opts.Policy
 	l.armLocked()
-	if p.Buffer == 0 {
+	if len(l.pending) > int(p.Buffer) { // a larger record must not wait in memory: Policy.Loss counts two buffers
 		return l.advanceLocked(background, l.last, false)
 	}
 	enough := p.Buffer

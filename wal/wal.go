@@ -305,6 +305,9 @@ func (l *Log) Close() error {
 	if l.unreported != nil {
 		errs = append(errs, l.unreported)
 	}
+	if l.final != nil && !errors.Is(errors.Join(errs...), l.final) { // every later call returns it, and this one too
+		errs = append(errs, l.final)
+	}
 	l.sealed = true
 	l.commit.wakeAll()
 	l.growLocked()
@@ -350,6 +353,7 @@ func openDirectory(d disk, path string, shared bool, perm fs.FileMode) (dir dire
 	defer func() {
 		if err != nil {
 			dir.close()
+			dir.fd, dir.lock = -1, -1
 		}
 	}()
 	name, err := sys.NewName(path)
