@@ -27,9 +27,6 @@ type window struct {
 const (
 	// A window is from a quarter of a sync on, and twice as long as a batch took to be back, so that few miss it.
 	windowShare, comebackTwice = 4, 2
-	// A batch is away for the work at least, or for wake for each of its calls: so long a goroutine takes to be woken and to come
-	// back where there are more of them than the sync is worth. To wait for them all saves syncs then.
-	wake = 2 * time.Microsecond
 	// stragglers is the part of a batch that comeback does not count.
 	stragglers = 8
 	// maxYields bounds the wait by yielding, whatever the clock does.
@@ -84,11 +81,10 @@ func (j *window) wake() {
 // length is how long the leader waits at most. Two half batches take as long as a whole one that is away for a sync: then
 // the window is closed.
 func (j *window) length() time.Duration {
-	most := max(j.work, time.Duration(j.expected)*wake)
-	if j.comeback > most {
+	if j.comeback > j.work {
 		return 0
 	}
-	quarter := j.work / windowShare
+	quarter, most := j.work/windowShare, j.work
 	if !j.first.IsZero() { // those have waited that came during the last sync
 		most = min(most, most+quarter-time.Since(j.first))
 	}
