@@ -46,7 +46,7 @@ type streams struct {
 	syncTimer  deadline.Timer
 	syncing    bool  // the goroutine of the syncs by time and by bytes runs
 	syncDue    bool  // the time of a sync has come
-	unsynced   int64 // the flushed bytes of all streams that are not durable; counted under a sync by bytes
+	unsynced   int64 // the flushed bytes that are not durable with their names; counted under a sync by bytes
 	flushAt    int   // how many waiting bytes start the flush of a stream
 	background sync.WaitGroup
 
@@ -202,9 +202,10 @@ func (t *streams) tidyLocked(s *stream) {
 // forgetLocked lets the next call for the path begin a new stream.
 func (t *streams) forgetLocked(s *stream) {
 	if s.nameless && t.policy.Sync.Mode != holdfast.SyncNever && s.named != (nameSite{}) {
-		t.forgetNameLocked(s.dir, s.named)
+		t.forgetNameLocked(s.dir, s.named, s.counted)
+	} else {
+		t.unsynced -= s.counted
 	}
-	t.unsynced -= s.counted
 	delete(t.paths, s.name.path)
 }
 
