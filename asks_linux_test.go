@@ -101,3 +101,35 @@ func TestWhereThereIsNoFdatasyncFsyncIsAsked(t *testing.T) {
 		}
 	})
 }
+
+// TestCloseClosesTheDirectoryThatNoSyncReached has the file's own sync fail first.
+func TestCloseClosesTheDirectoryThatNoSyncReached(t *testing.T) {
+	isolate.Process(t, func(t *testing.T) {
+		if err := isolate.Forbid(unix.SYS_FDATASYNC, unix.EIO, unix.SECCOMP_FILTER_FLAG_TSYNC); err != nil {
+			t.Skipf("no filter: %v", err)
+		}
+		descriptors := func() int {
+			open, err := os.ReadDir("/proc/self/fd")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(open)
+		}
+		life := func() {
+			w, err := holdfast.Create(filepath.Join(t.TempDir(), "file"), holdfast.Durable())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.Write([]byte("a record\n")); !errors.Is(err, unix.EIO) {
+				t.Errorf("Write = %v, want what fdatasync answered", err)
+			}
+			w.Close()
+		}
+		life() // opens what the runtime keeps
+		before := descriptors()
+		life()
+		if after := descriptors(); after != before {
+			t.Errorf("%d descriptors are open after Close, %d before", after, before)
+		}
+	})
+}

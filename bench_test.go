@@ -29,7 +29,6 @@ func BenchmarkWrite(b *testing.B) {
 			run(fmt.Sprintf("policy=%v", holdfast.Buffered(size)), openHoldfast(holdfast.Buffered(size)))
 			run(fmt.Sprintf("bufio=%v", size), openBufio(size, goroutines > 1))
 		}
-		run("lane/policy=buffer=256KiB,sync=never", openLanes(holdfast.Buffered(256*holdfast.KiB)))
 		run("policy=buffer=256KiB,flush=100ms,sync=1s", openHoldfast(holdfast.Policy{Buffer: 256 * holdfast.KiB, FlushEvery: 1e8, Sync: holdfast.SyncEvery(1e9)}))
 		run("policy=buffer=0,sync=never", openHoldfast(holdfast.Unbuffered()))
 		run("osfile", func(path string) (sink, error) { return os.Create(path) })
@@ -93,9 +92,6 @@ type sink interface {
 	io.Closer
 }
 
-// forGoroutine is a sink that gives each goroutine a way in of its own.
-type forGoroutine interface{ writer() io.Writer }
-
 func benchmarkSink(b *testing.B, record []byte, goroutines int, open func(path string) (sink, error)) {
 	path := filepath.Join(b.TempDir(), "file")
 	s, err := open(path)
@@ -116,12 +112,8 @@ func benchmarkSink(b *testing.B, record []byte, goroutines int, open func(path s
 			n++
 		}
 		wg.Go(func() {
-			w := io.Writer(s)
-			if own, ok := s.(forGoroutine); ok {
-				w = own.writer()
-			}
 			for range n {
-				if _, err := w.Write(record); err != nil {
+				if _, err := s.Write(record); err != nil {
 					b.Error(err)
 					return
 				}
@@ -147,17 +139,6 @@ func benchmarkSink(b *testing.B, record []byte, goroutines int, open func(path s
 
 func openHoldfast(p holdfast.Policy) func(string) (sink, error) {
 	return func(path string) (sink, error) { return holdfast.Create(path, p) }
-}
-
-type lanes struct{ *holdfast.Writer }
-
-func (l lanes) writer() io.Writer { return l.Lane() }
-
-func openLanes(p holdfast.Policy) func(string) (sink, error) {
-	return func(path string) (sink, error) {
-		w, err := holdfast.Create(path, p)
-		return lanes{w}, err
-	}
 }
 
 // bufioSink is bufio on a file, behind a mutex if there is more than one writer.
@@ -227,83 +208,8 @@ func openFdatasync(path string) (sink, error) {
 	return &syncedFile{f: f, handle: h}, err
 }
 
-// BenchmarkWriteByte times a byte on its way to a file that discards it, as a
-// caller's loop has it. The byte goes by a Lane, by bufio, and by an append that
-// never leaves memory, the least that it can take. Each loop calls its writer
-// directly: by way of io.ByteWriter nothing is inlined.
-func BenchmarkWriteByte(b *testing.B) {
-	for _, policy := range []holdfast.Policy{
-		holdfast.Buffered(4 * holdfast.KiB), holdfast.Buffered(64 * holdfast.KiB), holdfast.Buffered(256 * holdfast.KiB),
-		{Buffer: 256 * holdfast.KiB, FlushEvery: 1e8, Sync: holdfast.SyncEvery(1e9)},
-	} {
-		b.Run(fmt.Sprintf("lane/policy=%v", policy), func(b *testing.B) {
-			lane := openDiscard(b, policy).Lane()
-			for i := range b.N {
-				if err := lane.WriteByte(byte(i)); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-	b.Run("lane.Write", func(b *testing.B) {
-		lane, record := openDiscard(b, holdfast.Buffered(256*holdfast.KiB)).Lane(), []byte{'x'}
-		for range b.N {
-			if _, err := lane.Write(record); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	for _, size := range []int{4096, 64 << 10} {
-		b.Run(fmt.Sprintf("bufio=%d", size), func(b *testing.B) {
-			w := bufio.NewWriterSize(io.Discard, size)
-			for i := range b.N {
-				if err := w.WriteByte(byte(i)); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-	b.Run("append", func(b *testing.B) {
-		w := &appender{buf: make([]byte, 0, 4096)}
-		for i := range b.N {
-			if err := w.WriteByte(byte(i)); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-}
-
 // discard is a File that keeps nothing.
 type discard struct{ io.Writer }
 
 func (discard) Sync() error  { return nil }
 func (discard) Close() error { return nil }
-
-func openDiscard(b *testing.B, p holdfast.Policy) *holdfast.Writer {
-	w, err := holdfast.New(discard{io.Discard}, p)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		if err := w.Close(); err != nil {
-			b.Error(err)
-		}
-	})
-	return w
-}
-
-// appender starts anew when it is full.
-type appender struct{ buf []byte }
-
-func (a *appender) WriteByte(c byte) error {
-	if len(a.buf) < cap(a.buf) {
-		a.buf = append(a.buf, c)
-		return nil
-	}
-	return a.full(c)
-}
-
-func (a *appender) full(c byte) error {
-	a.buf = append(a.buf[:0], c)
-	return nil
-}

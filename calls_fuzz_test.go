@@ -21,10 +21,8 @@ import (
 func FuzzCalls(f *testing.F) {
 	for i := range faultPolicies {
 		p := byte(i)
-		f.Add([]byte{p, 0, 10, 0, 20, 8, 9, 31})                         // write, flush, sync, close
-		f.Add([]byte{p, 11, 10, 0, 20, 11, 30, 13, 50, 12, 8, 31, 0, 1}) // lanes, and a write after close
-		f.Add([]byte{p, 18, 18, 11, 10, 18, 8, 18, 13, 50, 18, 9, 18, 12, 18, 31, 18})
-		f.Add([]byte{p, 18, 14, 5, 13, 50, 18, 18, 13, 50, 18, 14, 1, 13, 50, 18, 31})
+		f.Add([]byte{p, 0, 10, 0, 20, 8, 9, 31})                             // write, flush, sync, close
+		f.Add([]byte{p, 0, 10, 13, 50, 0, 20, 31, 0, 1})                     // flushed by time, and a write after close
 		f.Add([]byte{p, 14, 1, 0, 200, 1, 255, 0, 3, 13, 20, 8, 0, 9, 15})   // a failing write that is over
 		f.Add([]byte{p, 14, 8, 0, 200, 0, 3, 8, 0, 9, 13, 9, 15, 8, 9})      // a full disk that has room again
 		f.Add([]byte{p, 14, 5, 0, 200, 9, 0, 3, 8, 13, 30, 31, 31})          // a failing sync
@@ -67,10 +65,7 @@ type machine struct {
 	program  []byte
 	l        *ledger
 	f        *fault.File
-	lane     *holdfast.Lane
-	lanes    byte // how many there were
 	model    []byte
-	inLanes  bool // whether bytes went by way of lanes, so that the model does not know the order
 	end      int64
 	closed   bool
 	problems []string
@@ -98,7 +93,6 @@ func (m *machine) boot(t *testing.T) {
 	if m.l, err = newLedger(p, m.f, uint64(len(m.program))); err != nil {
 		t.Fatal(err)
 	}
-	m.lane = m.l.w.Lane()
 }
 
 func (m *machine) step() {
@@ -114,16 +108,6 @@ func (m *machine) step() {
 		m.agrees(m.l.Sync())
 	case 10:
 		m.wait()
-	case 11, 16, 17:
-		m.inLanes = true
-		m.l.LaneWrite(m.lane, 1+m.lanes%6, m.size())
-	case 18, 19, 20:
-		m.inLanes = true
-		m.laneWriteByte()
-	case 12:
-		m.l.LaneClose(m.lane)
-		m.lanes++
-		m.lane = m.l.w.Lane()
 	case 13:
 		time.Sleep(time.Duration(m.next()) * 500 * time.Microsecond)
 	case 14:
@@ -187,21 +171,9 @@ func (m *machine) enqueue() {
 	if c.err == nil {
 		m.end = c.offset
 	} else if c.n == unknown {
-		c.n = int(m.l.w.Written() - before) // no one else writes, but lanes may be merged
-		if m.inLanes {
-			c.n = unknown
-		}
+		c.n = int(m.l.w.Written() - before) // no one else writes
 	}
 	m.took(c)
-}
-
-// laneWriteByte finds out what an error left open: no one else writes, and where
-// it is open no lane holds anything.
-func (m *machine) laneWriteByte() {
-	before := m.l.w.Written()
-	if c := m.l.LaneWriteByte(m.lane, 1+m.lanes%6); c.n == unknown {
-		c.n = int(m.l.w.Written() - before)
-	}
 }
 
 func (m *machine) wait() {
@@ -223,9 +195,6 @@ func (m *machine) took(c *call) {
 
 // agrees compares the model with the Writer and its file.
 func (m *machine) agrees(c *call) {
-	if m.inLanes {
-		return
-	}
 	if got := m.f.ProcessCrash(); !bytes.HasPrefix(m.model, got) {
 		m.wrong("the file holds what the model does not, from byte %d on: %v", firstDifference(got, m.model), c)
 	}
@@ -246,7 +215,7 @@ func (m *machine) close() {
 	var failed *holdfast.WriteError
 	if !m.closed {
 		m.agrees(c)
-		if !errors.As(c.err, &failed) && !m.inLanes && m.f.Size() != int64(len(m.model)) {
+		if !errors.As(c.err, &failed) && m.f.Size() != int64(len(m.model)) {
 			m.wrong("the file holds %d of %d bytes: %v", m.f.Size(), len(m.model), c)
 		}
 	}

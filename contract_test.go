@@ -21,7 +21,6 @@ import (
 func TestRecordsStandWholeAndInTheirOrder(t *testing.T) {
 	onEveryPolicy(t, func(s *stage) {
 		const records = 60
-		lanes := []*holdfast.Lane{s.w.Lane(), s.w.Lane()}
 		var group sync.WaitGroup
 		for stream := range byte(5) {
 			group.Go(func() {
@@ -29,10 +28,6 @@ func TestRecordsStandWholeAndInTheirOrder(t *testing.T) {
 					p := pattern(stream, i, 1+(i*i*7)%97)
 					var err error
 					switch {
-					case stream < 2 && len(p) == 1:
-						err = lanes[stream].WriteByte(p[0])
-					case stream < 2:
-						_, err = lanes[stream].Write(p)
 					case i%3 == 0:
 						_, err = s.w.Enqueue(p)
 					case i%3 == 1:
@@ -77,11 +72,10 @@ func TestRecordsAroundTheBufferSize(t *testing.T) {
 
 func TestEmptyRecordsDoNothing(t *testing.T) {
 	onEveryPolicy(t, func(s *stage) {
-		lane := s.w.Lane()
 		for range 3 {
 			s.takes(0)(s.w.Write(nil))
 			s.takes(0)(s.w.WriteString(""))
-			s.takes(0)(lane.Write([]byte{}))
+			s.takes(0)(s.w.Write([]byte{}))
 			end, err := s.w.Enqueue([]byte{})
 			s.takes(0)(int(end), err)
 			s.ok(s.w.WaitDurable(context.Background(), end))
@@ -135,101 +129,8 @@ func TestWatermarksFollowWhatThePolicyPromises(t *testing.T) {
 	})
 }
 
-func TestFlushAndSyncCoverLanes(t *testing.T) {
-	onEveryPolicy(t, func(s *stage) {
-		one, two := s.w.Lane(), s.w.Lane()
-		s.takes(10)(one.Write(pattern(0, 0, 10)))
-		s.takes(20)(two.WriteString(string(pattern(1, 0, 20))))
-		s.ok(s.w.Flush())
-		if len(s.content()) != 30 || s.w.Flushed() != 30 {
-			s.Errorf("after Flush: %s, the file holds %d", s.marks(), len(s.content()))
-		}
-		s.takes(10)(one.Write(pattern(0, 1, 10)))
-		s.ok(s.w.Sync())
-		if s.w.Durable() != 40 {
-			s.Errorf("after Sync: %s", s.marks())
-		}
-		s.takes(10)(one.Write(pattern(0, 2, 10)))
-		s.takes(20)(two.Write(pattern(1, 1, 20)))
-		s.ok(two.Close())
-		s.ok(two.Close())
-		s.refuses(holdfast.ErrClosed)(two.Write([]byte("x")))
-		s.refuses(holdfast.ErrClosed)(two.WriteString("x"))
-		s.refuses(holdfast.ErrClosed)(byteWriter{two}.Write([]byte("x")))
-		s.ok(s.w.Close())
-		s.inOrder(s.content(), 3, 2)
-		s.refuses(holdfast.ErrClosed)(one.Write([]byte("x")))
-		s.refuses(holdfast.ErrClosed)(s.w.Lane().Write([]byte("x")))
-		s.ok(one.Close())
-	})
-}
-
-func TestLaneKeepsItsOrderForRecordsOfAllSizes(t *testing.T) {
-	onEveryPolicy(t, func(s *stage) {
-		lane, buffer := s.w.Lane(), int(s.policy.Buffer)
-		sizes := []int{1, 100, buffer / 100, buffer / 10, 1, buffer, buffer + 1, 3, 511, 512, 513, 2047, 2048, 2049, 3*buffer + 1, 5}
-		for i, size := range sizes {
-			size = max(1, size)
-			s.takes(size)(lane.Write(pattern(3, i, size)))
-		}
-		s.ok(s.w.Close())
-		s.inOrder(s.content(), 0, 0, 0, len(sizes))
-	})
-}
-
-// TestLaneKeepsItsOrderForBytesAndRecords has one goroutine mix all ways into its
-// lane, and others flush and sync beside it.
-func TestLaneKeepsItsOrderForBytesAndRecords(t *testing.T) {
-	onEveryPolicy(t, func(s *stage) {
-		rounds := 300
-		if s.policy.Loss().Power.None() {
-			rounds = 5
-		}
-		lane := s.w.Lane()
-		done := make(chan struct{})
-		var group sync.WaitGroup
-		group.Go(func() {
-			for {
-				select {
-				case <-done:
-					return
-				default:
-					if err := errors.Join(s.w.Flush(), s.w.Sync()); err != nil {
-						s.Error(err)
-					}
-					time.Sleep(ms)
-				}
-			}
-		})
-		var want []byte
-		for i := range rounds {
-			p := pattern(2, i, 1+i%23)
-			var err error
-			switch i % 3 {
-			case 0:
-				_, err = byteWriter{lane}.Write(p)
-			case 1:
-				_, err = lane.Write(p)
-			default:
-				_, err = lane.WriteString(string(p))
-			}
-			s.ok(err)
-			want = append(want, p...)
-			if i%50 == 0 {
-				time.Sleep(ms)
-			}
-		}
-		close(done)
-		group.Wait()
-		s.ok(lane.Close())
-		s.ok(s.w.Close())
-		s.holds(want)
-	})
-}
-
 func TestCallersSliceIsNotKept(t *testing.T) {
 	onEveryPolicy(t, func(s *stage) {
-		lane := s.w.Lane()
 		var want []byte
 		for i, size := range []int{5, 500, int(s.policy.Buffer) + 1} {
 			p := pattern(0, 2*i, size)
@@ -240,10 +141,6 @@ func TestCallersSliceIsNotKept(t *testing.T) {
 			want = append(want, p...)
 			end, err := s.w.Enqueue(p)
 			s.takes(len(want))(int(end), err)
-			clear(p)
-			p = pattern(1, i, size)
-			want = append(want, p...)
-			s.takes(size)(lane.Write(p))
 			clear(p)
 			s.ok(s.w.Flush())
 		}
@@ -291,7 +188,6 @@ func TestClosesAtTheSameTimeCloseOnce(t *testing.T) {
 
 func TestEveryMethodAfterCloseSaysSo(t *testing.T) {
 	onEveryPolicy(t, func(s *stage) {
-		lane := s.w.Lane()
 		s.takes(3)(s.w.Write([]byte("abc")))
 		s.ok(s.w.Close())
 		before := s.w.Stats()
@@ -299,10 +195,6 @@ func TestEveryMethodAfterCloseSaysSo(t *testing.T) {
 			p := make([]byte, size)
 			s.refuses(holdfast.ErrClosed)(s.w.Write(p))
 			s.refuses(os.ErrClosed)(s.w.WriteString(string(p)))
-			s.refuses(holdfast.ErrClosed)(lane.Write(p))
-			s.refuses(holdfast.ErrClosed)(s.w.Lane().WriteString(string(p)))
-			s.refuses(holdfast.ErrClosed)(byteWriter{lane}.Write(p))
-			s.refuses(holdfast.ErrClosed)(byteWriter{s.w.Lane()}.Write(p))
 			if _, err := s.w.Enqueue(p); !errors.Is(err, holdfast.ErrClosed) {
 				s.Errorf("Enqueue = %v", err)
 			}
@@ -323,7 +215,6 @@ func TestEveryMethodAfterCloseSaysSo(t *testing.T) {
 		if err := s.w.WaitDurable(context.Background(), 4); !errors.Is(err, holdfast.ErrClosed) {
 			s.Errorf("WaitDurable of what was never written = %v", err)
 		}
-		s.ok(lane.Close())
 		s.holds([]byte("abc"))
 		if after := s.w.Stats(); after != before {
 			s.Errorf("Stats went from %+v to %+v", before, after)

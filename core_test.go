@@ -177,22 +177,6 @@ func TestRecordsOfSomeKiBSpillWhole(t *testing.T) {
 	}
 }
 
-// TestStreamOfLargeWritesKeepsNoLaneWaiting has large Writes follow each other without
-// a pause while a Lane holds a byte. The byte is in the kernel before the second
-// Write.
-func TestStreamOfLargeWritesKeepsNoLaneWaiting(t *testing.T) {
-	inBubble(t, "buffer=64KiB,flush=10ms,sync=never", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
-		lane := w.Lane()
-		put(t, lane, 1)
-		for i := range 3 {
-			put(t, w, 100<<10)
-			if got, want := f.Size(), int64((i+1)*100<<10+1); got != want {
-				t.Errorf("after %d large Writes %d bytes are in the kernel, want %d with the Lane's", i+1, got, want)
-			}
-		}
-	}, fault.Fault{Op: fault.Write, Take: fault.All, Delay: time.Second})
-}
-
 // TestLeaderWokenInVainWakesTheNext has two wait for the next batch. The sync
 // before it covers the first of them too, because its leader had to wait for another
 // flush. So the first is woken to lead, has no need to, and must wake the second.

@@ -1,4 +1,4 @@
-package holdfast
+package holdfast_test
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/holdfast-go/holdfast"
 )
 
 // slowDisk takes a second for each sync, and none for a write. It counts what it has and no sync
@@ -56,12 +58,12 @@ func TestSyncByBytesBoundsWhatIsNotDurable(t *testing.T) {
 	check := func(policy string, size, goroutines, most int) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
-			p, err := ParsePolicy(policy)
+			p, err := holdfast.ParsePolicy(policy)
 			if err != nil {
 				t.Fatal(err)
 			}
 			disk := &slowDisk{}
-			w, err := New(disk, p)
+			w, err := holdfast.New(disk, p)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,7 +104,7 @@ func TestWaitForASyncByBytesEnds(t *testing.T) {
 	check := func(fails bool) {
 		synctest.Test(t, func(t *testing.T) {
 			disk := &slowDisk{fails: fails}
-			w, err := New(disk, Policy{Buffer: 64 * KiB, Sync: Sync{Mode: SyncPeriodic, Bytes: 1 * MiB}})
+			w, err := holdfast.New(disk, holdfast.Policy{Buffer: 64 * holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncPeriodic, Bytes: 1 * holdfast.MiB}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -129,7 +131,7 @@ func TestWaitForASyncByBytesEnds(t *testing.T) {
 				t.Errorf("Close took %v", took)
 			}
 			last := <-failed
-			if _, durable := disk.has(); last == nil || !fails && (!errors.Is(last, ErrClosed) || int64(durable) != w.Written()) {
+			if _, durable := disk.has(); last == nil || !fails && (!errors.Is(last, holdfast.ErrClosed) || int64(durable) != w.Written()) {
 				t.Errorf("the last Write returned %v; %d of %d bytes are durable", last, durable, w.Written())
 			}
 		})
@@ -148,11 +150,11 @@ func (f *slowSync) Sync() error {
 // TestFlushByTimeDoesNotWaitForASyncByBytes has a sync take a second, while more than twice its bytes come.
 func TestFlushByTimeDoesNotWaitForASyncByBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, err := ParsePolicy("buffer=4KiB,flush=3ms,sync=1KiB")
+		p, err := holdfast.ParsePolicy("buffer=4KiB,flush=3ms,sync=1KiB")
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, err := New(&slowSync{}, p)
+		w, err := holdfast.New(&slowSync{}, p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,10 +164,7 @@ func TestFlushByTimeDoesNotWaitForASyncByBytes(t *testing.T) {
 			}
 			time.Sleep(4 * time.Millisecond)
 			synctest.Wait()
-			w.mu.Lock()
-			flushed := w.flushed
-			w.mu.Unlock()
-			if flushed != int64(written) {
+			if flushed := w.Flushed(); flushed != int64(written) {
 				t.Fatalf("4 ms after a Write the kernel has %d bytes, want %d", flushed, written)
 			}
 		}

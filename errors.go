@@ -11,12 +11,16 @@ type WriteError struct {
 	AtRisk  int64  // how many accepted bytes only memory holds: they go with the process
 	Err     error  // the file's error
 
-	again bool // the write before failed too, at the same byte
+	told bool // a call has returned it, or the one before at the same byte
+	lost bool // it failed in Close
 }
 
 func (e *WriteError) Error() string {
 	var wait string
-	if e.AtRisk > 0 {
+	switch {
+	case e.AtRisk > 0 && e.lost:
+		wait = fmt.Sprintf("; %d accepted bytes are lost with the Writer", e.AtRisk)
+	case e.AtRisk > 0:
 		wait = fmt.Sprintf("; %d accepted bytes wait in memory, and each call tries again", e.AtRisk)
 	}
 	return fmt.Sprintf("holdfast: write %sat byte %d (durable up to %d): %v%s", inPath(e.Path), e.Flushed, e.Durable, e.Err, wait)
@@ -42,6 +46,25 @@ func (e *SyncError) Error() string {
 
 // Unwrap returns the file's error.
 func (e *SyncError) Unwrap() error { return e.Err }
+
+// A panicError is why a Writer whose File has panicked accepts nothing more.
+type panicError struct {
+	method, path string
+	durable      int64
+	cause        any
+}
+
+func (e *panicError) Error() string {
+	return fmt.Sprintf("holdfast: %s %spanicked, and this Writer accepts nothing more (%d bytes are durable): %v", e.method, inPath(e.path), e.durable, e.cause)
+}
+
+// Unwrap returns ErrPanicked, and what the File has panicked with if that is an error.
+func (e *panicError) Unwrap() []error {
+	if cause, ok := e.cause.(error); ok {
+		return []error{ErrPanicked, cause}
+	}
+	return []error{ErrPanicked}
+}
 
 func inPath(path string) string {
 	if path == "" {

@@ -28,20 +28,18 @@ func asWriteError(t *testing.T, err error, cause error, flushed, durable int64) 
 
 // TestFailureInTheBackgroundIsReportedByTheNextCallOnce lets a flush by time fail once.
 func TestFailureInTheBackgroundIsReportedByTheNextCallOnce(t *testing.T) {
-	calls := map[string]func(w *holdfast.Writer, lane *holdfast.Lane) error{
-		"Write":       func(w *holdfast.Writer, _ *holdfast.Lane) error { _, err := w.Write([]byte("x")); return err },
-		"WriteString": func(w *holdfast.Writer, _ *holdfast.Lane) error { _, err := w.WriteString("x"); return err },
-		"Enqueue":     func(w *holdfast.Writer, _ *holdfast.Lane) error { _, err := w.Enqueue([]byte("x")); return err },
-		"ReadFrom": func(w *holdfast.Writer, _ *holdfast.Lane) error {
+	calls := map[string]func(w *holdfast.Writer) error{
+		"Write":       func(w *holdfast.Writer) error { _, err := w.Write([]byte("x")); return err },
+		"WriteString": func(w *holdfast.Writer) error { _, err := w.WriteString("x"); return err },
+		"Enqueue":     func(w *holdfast.Writer) error { _, err := w.Enqueue([]byte("x")); return err },
+		"ReadFrom": func(w *holdfast.Writer) error {
 			_, err := w.ReadFrom(strings.NewReader("x"))
 			return err
 		},
-		"Flush":       func(w *holdfast.Writer, _ *holdfast.Lane) error { return w.Flush() },
-		"Sync":        func(w *holdfast.Writer, _ *holdfast.Lane) error { return w.Sync() },
-		"WaitDurable": func(w *holdfast.Writer, _ *holdfast.Lane) error { return w.WaitDurable(context.Background(), 5) },
-		"Lane.Write":  func(_ *holdfast.Writer, lane *holdfast.Lane) error { _, err := lane.Write([]byte("x")); return err },
-		"WriteByte":   func(_ *holdfast.Writer, lane *holdfast.Lane) error { return lane.WriteByte('x') },
-		"Close":       func(w *holdfast.Writer, _ *holdfast.Lane) error { return w.Close() },
+		"Flush":       func(w *holdfast.Writer) error { return w.Flush() },
+		"Sync":        func(w *holdfast.Writer) error { return w.Sync() },
+		"WaitDurable": func(w *holdfast.Writer) error { return w.WaitDurable(context.Background(), 5) },
+		"Close":       func(w *holdfast.Writer) error { return w.Close() },
 	}
 	for _, policy := range []string{"buffer=4KiB,flush=10ms,sync=never", "buffer=64KiB,sync=10ms", "buffer=64KiB,flush=10ms,sync=20ms"} {
 		for name, call := range calls {
@@ -51,11 +49,9 @@ func TestFailureInTheBackgroundIsReportedByTheNextCallOnce(t *testing.T) {
 			t.Run(policy+"/"+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					w, f := newWriter(t, policy, fault.Fault{Op: fault.Write, First: 1, Times: 1, Take: 2, Err: syscall.EIO})
-					lane := w.Lane()
-					put(t, lane, 1)
-					put(t, w, 4)
+					put(t, w, 5)
 					time.Sleep(10*ms + 1) // it has failed, and was not tried again
-					asWriteError(t, call(w, lane), syscall.EIO, 2, 0)
+					asWriteError(t, call(w), syscall.EIO, 2, 0)
 					if name != "Close" {
 						if err := w.Flush(); err != nil {
 							t.Errorf("the call after that = %v", err)
@@ -115,31 +111,30 @@ func TestFullDiskRefusesEveryCallLosesNothingAndGoesOn(t *testing.T) {
 	for _, policy := range []string{"buffer=16B,sync=never", "buffer=4KiB,sync=never", "buffer=64KiB,sync=close", "buffer=64KiB,sync=group"} {
 		inBubble(t, policy, func(t *testing.T, w *holdfast.Writer, f *fault.File) {
 			f.SetRoom(3)
-			lane := w.Lane()
 			if _, err := w.Enqueue([]byte("abcdef")); err != nil {
 				t.Fatal(err)
 			}
+			asWriteError(t, w.Flush(), syscall.ENOSPC, 3, 0)
+			if err := w.Sync(); !errors.Is(err, syscall.ENOSPC) { // and what was flushed is synced
+				t.Errorf("Sync on a full disk = %v", err)
+			}
 			for range 3 {
-				asWriteError(t, w.Flush(), syscall.ENOSPC, 3, 0)
-				asWriteError(t, w.Sync(), syscall.ENOSPC, 3, 0)
+				asWriteError(t, w.Sync(), syscall.ENOSPC, 3, 3)
 				n, err := w.Write([]byte("x"))
-				asWriteError(t, err, syscall.ENOSPC, 3, 0)
+				asWriteError(t, err, syscall.ENOSPC, 3, 3)
 				if n != 0 {
 					t.Errorf("Write on a full disk took %d", n)
 				}
-				n, err = lane.Write([]byte("x"))
-				asWriteError(t, err, syscall.ENOSPC, 3, 0)
-				if n != 0 {
-					t.Errorf("Lane.Write on a full disk took %d", n)
+				end, err := w.Enqueue([]byte("x"))
+				asWriteError(t, err, syscall.ENOSPC, 3, 3)
+				if end != 0 {
+					t.Errorf("Enqueue on a full disk returned %d", end)
 				}
-				asWriteError(t, lane.WriteByte('x'), syscall.ENOSPC, 3, 0)
-				_, err = w.Enqueue([]byte("x"))
-				asWriteError(t, err, syscall.ENOSPC, 3, 0)
-				asWriteError(t, w.WaitDurable(context.Background(), 6), syscall.ENOSPC, 3, 0)
+				asWriteError(t, w.WaitDurable(context.Background(), 6), syscall.ENOSPC, 3, 3)
 			}
 			f.SetRoom(fault.Unlimited)
 			put(t, w, 1)
-			put(t, lane, 1)
+			put(t, w, 1)
 			if err := w.Flush(); err != nil {
 				t.Errorf("Flush with room again = %v", err)
 			}
@@ -160,13 +155,13 @@ func TestWriteThatStartsAFailingFlushIsAccepted(t *testing.T) {
 		inBubble(t, policy, func(t *testing.T, w *holdfast.Writer, f *fault.File) {
 			p, _ := holdfast.ParsePolicy(policy)
 			put(t, w, int(p.Buffer)-1)
-			put(t, w, 2)
+			put(t, w, 1)
 			synctest.Wait()
 			if n, err := w.Write([]byte("x")); n != 0 || !errors.Is(err, syscall.EIO) {
 				t.Errorf("the next Write = %d, %v", n, err)
 			}
 			put(t, w, 1)
-			if err := w.Close(); err != nil || f.Size() != int64(p.Buffer)+2 {
+			if err := w.Close(); err != nil || f.Size() != int64(p.Buffer)+1 {
 				t.Errorf("Close = %v, the file holds %d", err, f.Size())
 			}
 		}, fault.Fault{Op: fault.Write, First: 1, Times: 1, Err: syscall.EIO})
@@ -257,7 +252,6 @@ func TestReadFromCountsWhatAFullFileTook(t *testing.T) {
 // TestFailedSyncIsFinal has a sync fail, and asks every method, many times.
 func TestFailedSyncIsFinal(t *testing.T) {
 	inMemory(t, func(s *stage) {
-		lane := s.w.Lane()
 		if _, err := s.w.Enqueue([]byte("abc")); err != nil {
 			s.Fatal(err)
 		}
@@ -273,9 +267,6 @@ func TestFailedSyncIsFinal(t *testing.T) {
 			for _, size := range []int{1, int(s.policy.Buffer) + 1} {
 				n, err := s.w.Write(make([]byte, size))
 				is("Write", n, err)
-				n, err = lane.Write(make([]byte, size))
-				is("Lane.Write", n, err)
-				is("Lane.WriteByte", 0, lane.WriteByte('x'))
 				_, err = s.w.Enqueue(make([]byte, size))
 				is("Enqueue", 0, err)
 			}
@@ -299,13 +290,11 @@ func TestFailedSyncIsFinal(t *testing.T) {
 // sync fails.
 func TestCloseFlushesWhatWasAcceptedBeforeASyncFailed(t *testing.T) {
 	inBubble(t, "buffer=4KiB,sync=never", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
-		lane := w.Lane()
 		put(t, w, 3)
 		done := make(chan error)
 		go func() { done <- w.Sync() }()
 		synctest.Wait()
-		put(t, w, 2)
-		put(t, lane, 2)
+		put(t, w, 4)
 		if err := <-done; err == nil {
 			t.Error("Sync = nil")
 		}

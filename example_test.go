@@ -137,39 +137,6 @@ room: 10MiB
 	// Output: 50ms close 10MiB
 }
 
-// A Lane gives one goroutine a buffer of its own, under the same promises.
-func ExampleWriter_Lane() {
-	dir := Dir()
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "events.log")
-	w, err := holdfast.Create(path, holdfast.Buffered(64*holdfast.KiB))
-	if err != nil {
-		log.Fatal(err)
-	}
-	lane := w.Lane()
-	for i := range 2 {
-		if _, err := lane.WriteString(fmt.Sprintf("event %d", i)); err != nil {
-			log.Fatal(err)
-		}
-		if err := lane.WriteByte('\n'); err != nil {
-			log.Fatal(err)
-		}
-	}
-	if err := lane.Close(); err != nil {
-		log.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		log.Fatal(err)
-	}
-	text, err := os.ReadFile(path)
-	fmt.Print(string(text))
-	fmt.Println(err)
-	// Output:
-	// event 0
-	// event 1
-	// <nil>
-}
-
 // Enqueue accepts many records without waiting; one WaitDurable then waits for
 // all of them with a single sync.
 func ExampleWriter_Enqueue() {

@@ -46,7 +46,6 @@ func TestMain(m *testing.M) {
 
 // faultPolicies are small, so that a short workload meets every way through a Writer:
 //   - records smaller than the buffer, as large, and larger
-//   - a lane that has a buffer of its own (from 1 KiB)
 //   - a buffer large enough to be flushed by another goroutine
 var faultPolicies = []string{
 	"buffer=0,sync=never",
@@ -300,10 +299,10 @@ func (c faultRun) workload(l *ledger) {
 	if lift := time.Duration(r.IntN(3e7)); r.IntN(2) == 0 {
 		group.Go(func() { time.Sleep(lift); l.file.SetRoom(fault.Unlimited) })
 	}
-	lanes, timed := r.IntN(3), r.IntN(4) > 0
+	timed := r.IntN(4) > 0
 	for i := range 1 + r.IntN(4) {
 		a := newActor(l, byte(1+i), r, timed)
-		group.Go(func() { a.run(i < lanes) })
+		group.Go(func() { a.run() })
 	}
 	if r.IntN(4) == 0 {
 		after := time.Duration(r.IntN(2e7))
@@ -365,37 +364,12 @@ func newActor(l *ledger, stream byte, r *rand.Rand, timed bool) *actor {
 	return &actor{l: l, stream: stream, r: rand.New(rand.NewPCG(r.Uint64(), r.Uint64())), timed: timed, large: r.IntN(4) == 0}
 }
 
-func (a *actor) run(inLane bool) {
-	act := a.act
-	if inLane {
-		lane := a.l.w.Lane()
-		act = func() { a.actInLane(lane) }
-		defer func() {
-			if a.r.IntN(2) == 0 {
-				a.l.LaneClose(lane)
-			}
-		}()
-	}
+func (a *actor) run() {
 	for range 2 + a.r.IntN(9) {
 		if a.timed {
 			time.Sleep(time.Duration(a.r.IntN(4000))*time.Microsecond + time.Duration(a.stream))
 		}
-		act()
-	}
-}
-
-func (a *actor) actInLane(lane *holdfast.Lane) {
-	switch a.r.IntN(16) {
-	case 12, 13, 14, 15:
-		a.l.LaneWriteByte(lane, a.stream)
-	case 0:
-		a.l.LaneWriteString(lane, a.stream, a.size())
-	case 1:
-		a.l.Flush()
-	case 2:
-		a.l.Sync()
-	default:
-		a.l.LaneWrite(lane, a.stream, a.size())
+		a.act()
 	}
 }
 

@@ -3,298 +3,305 @@ package holdfast
 import (
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/deadline"
+	"github.com/holdfast-go/holdfast/internal/reuse"
 	"github.com/holdfast-go/holdfast/internal/spin"
 )
+
+// A fill is the block that Writes fill: the accepted bytes that no flush has begun with. It
+// grows with what it holds, up to the policy's Buffer. The Writer's lock guards it.
+type fill struct {
+	// The next byte goes to buf[pos]. Write may copy up to limit without a look at
+	// anything else; -1 makes every Write look.
+	pos, limit int
+	buf        []byte
+	writes     int64 // how many were accepted
+
+	base  int64     // the offset of buf[0]
+	began time.Time // when that came
+}
+
+// put copies p, for which there is room.
+func (f *fill) put(p []byte) {
+	if f.pos == 0 && len(p) > 0 {
+		f.began = time.Now()
+	}
+	f.pos += copy(f.buf[f.pos:], p)
+	f.writes++
+}
+
+// A flusher is what a flush hands to the file, and who waits for it. At most one flush is in flight, and whoever needs
+// one makes it: a Write without room, Flush, the leader of a sync, or the clock. While flushing is
+// set, out is that goroutine's alone; the Writer's lock guards the rest.
+type flusher struct {
+	flushing bool
+	stuck    bool   // the last flush failed, and out holds what it left
+	out      []byte // follows what is flushed, and stands before fill; block is all the memory of it
+	block    []byte
+	flushed  int64 // an offset; fill.base is out's length more
+
+	// While a large Write bypasses memory, exclusive is set and no call accepts bytes. The
+	// calls with large Writes take turns. heldUp counts the other calls that wait for exclusive to end.
+	exclusive bool
+	turn      handoff
+	heldUp    int
+
+	idle  spin.Cond // a flush, a sync, a bypass or Close has ended
+	space spin.Cond // there may be room in memory: see makeRoomLocked
+
+	timer deadline.Timer
+}
+
+// slowFill is how long it takes to fill a strip where the kernel is not the limit. Then a flush is made in the background, and
+// no Write waits for it. If strips fill faster, the Write that filled one flushes it: another goroutine would have to be
+// woken for each, and memory would be full soon all the same.
+const slowFill = time.Millisecond
+
+// makeRoomLocked does one step towards room for n bytes.
+//
+// A flush wakes one call that waits for room when it has begun, because memory is empty then, and one when it has ended.
+// Each call that is woken wakes the next, unless it waits again for the next flush. So while calls wait, a
+// flush is in flight or one of them is woken. If all were woken, most of thousands would find no
+// room. What ends the waiting otherwise wakes all.
+func (w *Writer) makeRoomLocked(n int) error {
+	switch {
+	case w.flush.flushing:
+	case w.dirtyLocked():
+		return w.syncToLocked(w.flush.flushed)
+	case !w.flush.stuck && time.Since(w.fill.began) > slowFill:
+		w.flushInBackgroundLocked()
+		return nil
+	default:
+		return w.flushStepLocked()
+	}
+	w.flush.space.Wait()
+	if !w.flush.flushing || !w.flush.stuck && w.fill.pos+n <= int(w.policy.Buffer) {
+		w.flush.space.Signal()
+	}
+	return nil
+}
+
+// growLocked takes more memory. It makes it without the lock.
+func (w *Writer) growLocked(need int) {
+	size := min(reuse.Size(max(need, 4*len(w.fill.buf), len(w.flush.block))), int(w.policy.Buffer))
+	block := reuse.Get(size)
+	if block == nil {
+		w.mu.Unlock()
+		block = make([]byte, size)
+		w.mu.Lock()
+	}
+	if len(w.fill.buf) >= size { // another call was faster
+		reuse.Put(block)
+		return
+	}
+	copy(block, w.fill.buf[:w.fill.pos])
+	reuse.Put(w.fill.buf)
+	w.fill.buf = block
+}
+
+// stripLocked reports whether there is a full strip that nobody flushes.
+func (w *Writer) stripLocked() bool {
+	return w.fill.pos >= w.strip && w.fill.pos > 0 && !w.flush.flushing && !w.flush.stuck
+}
+
+// flushStripLocked has a full strip flushed behind a Write that was accepted: here if strips fill fast. The
+// next call returns what fails then.
+func (w *Writer) flushStripLocked() {
+	if !w.stripLocked() || w.dirtyLocked() { // the end of the sync that is due starts it then
+		return
+	}
+	if time.Since(w.fill.began) > slowFill {
+		w.flushInBackgroundLocked()
+		return
+	}
+	w.noteLocked(w.flushStepLocked())
+}
 
 // flushToLocked flushes up to end at least, or waits for the goroutine that does. It
 // takes along newer bytes: they may be due too.
 func (w *Writer) flushToLocked(end int64) error {
-	for w.flushed < end {
-		if err := w.flushStepLocked(w.writtenLocked()); err != nil {
+	for w.flush.flushed < end {
+		step := w.flushStepLocked
+		if w.dirtyLocked() {
+			step = func() error { return w.syncToLocked(w.flush.flushed) }
+		}
+		if err := step(); err != nil {
 			return err
 		}
-	}
-	w.releaseLocked()
-	return nil
-}
-
-// flushAllLocked flushes all that is written, lanes included. It merges lanes first, so
-// that their bytes wait for the write in flight and for no later one.
-func (w *Writer) flushAllLocked() error {
-	if !w.mergeReadyLanesLocked() {
-		if err := w.mergeLanesLocked(); err != nil {
-			return err
-		}
-	}
-	return w.flushToLocked(w.writtenLocked())
-}
-
-// makeRoomLocked does one step towards room for n bytes.
-//
-// The end of a flush wakes one call that waits for room. Each call that is woken wakes the next, unless
-// it waits again for the next flush. So while calls wait, a flush is in flight or one of them is woken. If all
-// were woken, most of thousands would find no room. What ends the waiting otherwise wakes all.
-func (w *Writer) makeRoomLocked(n int) error {
-	if !w.exclusive {
-		if w.lookForRoomLocked() {
-			return nil
-		}
-		if !w.flushing {
-			w.relay.Late()
-			return w.flushStepLocked(w.roomForLocked(n))
-		}
-		w.space.Wait()
-		if !w.flushing || w.readyLocked(n) {
-			w.space.Signal()
-		}
-		return nil
-	}
-	w.heldUp++
-	w.idle.Wait()
-	w.heldUp--
-	if w.heldUp == 0 {
-		w.idle.Broadcast()
 	}
 	return nil
 }
 
-// lookForRoomLocked looks for a while whether the flush in flight has ended, and reports whether it
-// has or a call must return an error. To park instead takes as long as most of a flush, and to be
-// woken takes some 15 µs of the goroutine that flushes. One goroutine looks; the others park.
-func (w *Writer) lookForRoomLocked() bool {
-	const looks = 40 // some dozens of µs: what a strip takes
-	if !w.flushing || w.slow || w.looking || w.trouble {
-		return false
-	}
-	w.looking = true
-	at := w.flushed
-	for i := 0; i < looks && w.flushing && w.flushed == at && !w.trouble; i++ {
-		w.mu.Unlock()
-		spin.Pause()
-		w.mu.Lock()
-	}
-	w.looking = false
-	return !w.flushing || w.flushed != at || w.trouble
-}
-
-// flushStepLocked waits for the flush in flight. If there is none, it hands one stretch
-// of the ring below end to the kernel, and releases the lock meanwhile.
-func (w *Writer) flushStepLocked(end int64) error {
-	if w.flushing {
-		w.idle.Wait()
+// flushStepLocked waits for the flush in flight. If there is none, it makes one of all that was accepted.
+func (w *Writer) flushStepLocked() error {
+	if w.flush.flushing {
+		w.flush.idle.Wait()
 		return nil
 	}
 	if w.sealed {
-		return w.sealedErrLocked()
+		return w.endedLocked()
 	}
-	again := w.stuck
-	from := w.placeLocked(w.flushed)
-	stretch := w.buf[from : from+min(int(end-w.flushed), len(w.buf)-from)]
-	n, err := w.writeFileLocked(stretch)
-	w.flushed += int64(n)
-	if n < w.strip { // else the next strip is about to come
-		w.releaseLocked()
+	again := w.flush.stuck
+	w.beginFlushLocked()
+	return w.writeOutLocked(again)
+}
+
+// flushInBackgroundLocked begins a flush, and leaves the rest to another goroutine.
+func (w *Writer) flushInBackgroundLocked() {
+	w.beginFlushLocked()
+	w.goLocked(func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.noteLocked(w.writeOutLocked(false))
+	})
+}
+
+// beginFlushLocked takes what the flush hands to the file. What a failed one left goes first, alone.
+func (w *Writer) beginFlushLocked() {
+	f := &w.flush
+	f.flushing = true
+	if len(f.out) == 0 {
+		f.out, f.block = w.fill.buf[:w.fill.pos], w.fill.buf
+		w.fill.base += int64(w.fill.pos)
+		w.fill.buf, w.fill.pos = nil, 0
 	}
-	w.restartLocked()
-	w.stuck = err != nil && w.flushed < w.writtenLocked()
-	if w.flushed == w.writtenLocked() && len(w.lanes) == 0 {
-		w.flushTimer.Disarm()
-	}
+	f.timer.Set(w.fill.pos > 0)
 	w.openLocked()
-	w.space.Signal()
-	w.idle.Broadcast()
-	if err != nil {
-		err = w.writeErrorLocked(err, again && n == 0)
-	}
-	w.syncBytesLocked()
-	if err == nil && w.fullLocked() > w.flushed {
-		w.startLocked(&w.flusher) // filled meanwhile
-	}
+	f.space.Signal()
+}
+
+// writeOutLocked ends a flush that has begun. It releases the lock while it writes.
+func (w *Writer) writeOutLocked(again bool) (err error) {
+	f, n := &w.flush, 0
+	defer func() { // also if the file panics
+		f.flushing = false
+		f.flushed += int64(n)
+		if f.out = f.out[n:]; len(f.out) == 0 {
+			w.letGoLocked()
+		}
+		if f.stuck = err != nil && len(f.out) > 0; err != nil {
+			err = w.writeErrorLocked(err, again && n == 0)
+		}
+		f.space.Signal()
+		f.idle.Broadcast()
+		w.settleLocked()
+	}()
+	n, err = w.writeFileLocked(f.out)
 	return err
 }
 
-func (w *Writer) writeErrorLocked(err error, again bool) error {
-	e := &WriteError{Path: w.target.path, Flushed: w.flushed, Durable: w.durable, AtRisk: w.writtenLocked() - w.flushed, Err: err, again: again}
-	if w.failing == nil {
-		w.reportLocked(e)
+// letGoLocked ends the use of a block that was flushed. If it was a full strip and nothing came meanwhile, the next
+// strip takes the same memory, which the caches hold. Else who needs it next takes it, or the garbage collector.
+func (w *Writer) letGoLocked() {
+	f := &w.flush
+	if w.fill.buf == nil && int(w.fill.base-f.flushed) >= w.strip/2 {
+		w.fill.buf = f.block
+	} else {
+		reuse.Put(f.block)
 	}
-	w.failing = e
-	return e
+	f.out, f.block = nil, nil
 }
 
-// writeFileLocked hands p to the file, and releases the lock meanwhile. No other flush
-// may be in flight.
+// writeFileLocked hands p to the file, and releases the lock meanwhile. Flushing is set.
 func (w *Writer) writeFileLocked(p []byte) (n int, err error) {
-	calls := 0
-	w.flushing = true
-	defer func() { w.flushing = false }()
-	w.awaitSyncLocked()
 	// To read the clock twice takes a tenth of a short write: of those one of 16 is timed.
 	const short, each = 4 << 10, 16
-	timed, start := len(p) >= short || w.flushes%each == 0, time.Time{}
+	timed, start, calls := len(p) >= short || w.reports.flushes%each == 0, time.Time{}, 0
 	if timed {
 		start = time.Now()
 	}
 	w.callFileLocked("Write", func() { n, calls, err = w.target.write(p) })
-	switch {
-	case timed && w.flushes == 0 && w.counts == nil:
-		w.firstFlush = time.Since(start)
-	case timed:
-		w.countsLocked().Flush.Add(time.Since(start))
+	if timed {
+		w.reports.flushTimes.Add(time.Since(start))
 	}
-	w.flushes += int64(calls)
-	w.systemCalls += int64(calls)
+	w.reports.flushes += int64(calls)
+	w.reports.systemCalls += int64(calls)
 	if err == nil {
-		w.failing = nil
+		w.reports.failing = nil
 	}
 	return n, err
 }
 
-// fastFill separates writers that the kernel limits from the others. When strips fill faster than
-// this, the Write that filled one flushes it, unless that hides nothing (see spin.Relay). One slow
-// strip behind a fast one only shows a lost CPU.
-const fastFill = time.Millisecond
-
-// flushFullLocked has full strips flushed: in the background, so that no Write waits
-// for the kernel, or right here if they fill fast.
-func (w *Writer) flushFullLocked() {
-	full := w.fullLocked()
-	if full <= w.flushed {
-		return
-	}
-	hand := w.relay.Pending() // if it is another look at the same strip
-	if full != w.full {
-		last := w.filled
-		w.full, w.filled = full, time.Since(w.began)
-		w.wasSlow, w.slow = w.slow, w.filled-last > fastFill
-		hand = w.strip == w.block && w.relay.Hand(last, w.filled)
-	}
-	before := w.wasSlow
-	if w.flushing || w.slow && before {
-		w.startLocked(&w.flusher)
-		return
-	}
-	if hand {
-		return // the flusher waits for it
-	}
-	// The next call returns what fails here: these bytes are accepted.
-	written := w.writtenLocked()
-	w.noteLocked(w.flushStepLocked(full))
-	if w.relay.Kept(time.Since(w.began), written == w.writtenLocked()) {
-		w.startLocked(&w.flusher)
-	}
-}
-
-// runFlusher flushes full strips, and everything when the deadline has passed,
-// until nothing is left to do.
-func (w *Writer) runFlusher() {
-	defer w.background.Done()
+// flushDue is called by the clock of flushes.
+func (w *Writer) flushDue() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	err := w.flushDueLocked()
-	if err != nil && !w.sealed {
-		w.flushTimer.Arm() // try again in a while
+	w.flush.timer.Set(false)
+	if w.isClosing {
+		return
 	}
-	w.noteLocked(err)
-	w.flusher.running = false
-}
-
-func (w *Writer) flushDueLocked() error {
-	for !w.isClosing {
-		var err error
-		if w.flushing && !w.flusher.due {
-			return nil // who flushes now looks for full strips at the end
-		}
-		if w.flushing && len(w.lanes) == 0 {
-			w.idle.Wait() // what is due then is more than what is due now
-			continue
-		}
-		if w.flusher.due {
-			w.flusher.due = false
-			w.flushTimer.Disarm()
-			w.openLocked()
-			err = w.flushAllLocked()
-		} else if full := w.fullLocked(); full > w.flushed {
-			err = w.flushStepLocked(full)
-		} else if !w.relay.Wait(&w.mu) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	w.background.Add(1)
+	defer w.background.Done()
+	w.noteLocked(w.flushToLocked(w.writtenLocked()))
+	w.settleLocked() // what is left is due again after a while
 }
 
 // bypassLocked hands p to the kernel from the caller's memory, behind all
 // that was accepted before it. It is for large Writes.
-func (w *Writer) bypassLocked(p []byte) (n int, err error) {
+func (w *Writer) bypassLocked(p []byte) (n int, end int64, err error) {
 	if err := w.enterLocked(); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer w.leaveLocked()
 	return w.writeAloneLocked(p)
 }
 
-// writeAloneLocked is bypassLocked between enterLocked and leaveLocked.
-func (w *Writer) writeAloneLocked(p []byte) (n int, err error) {
-	defer w.giveWayLocked()
-	if err := w.clearWayLocked(); err != nil {
-		return 0, err
+// writeAloneLocked is bypassLocked between enterLocked and leaveLocked. It waits for a sync, if it must, before it stops
+// the other calls. End is the offset behind p.
+func (w *Writer) writeAloneLocked(p []byte) (n int, end int64, err error) {
+	for w.dirtyLocked() {
+		if err := w.syncToLocked(w.flush.flushed); err != nil {
+			return 0, 0, err
+		}
 	}
+	for w.flush.heldUp > 0 && !w.isClosing { // so in a stream of bypasses no other call waits for more than two
+		w.flush.idle.Wait()
+	}
+	if err := w.refusalLocked(); err != nil {
+		return 0, 0, err
+	}
+	w.flush.exclusive = true
+	w.openLocked()
+	defer func() {
+		w.flush.exclusive = false
+		w.settleLocked()
+		w.flush.space.Broadcast()
+	}()
+	for w.flush.flushed < w.writtenLocked() || w.flush.flushing {
+		if err := w.flushStepLocked(); err != nil {
+			return 0, 0, err
+		}
+		if err := w.refusalLocked(); err != nil {
+			return 0, 0, err
+		}
+	}
+	w.flush.flushing = true
+	defer func() {
+		w.flush.flushing = false
+		w.flush.idle.Broadcast()
+	}()
 	n, err = w.writeFileLocked(p)
-	w.skipLocked(n)
+	w.fill.base += int64(n)
+	w.flush.flushed = w.fill.base
 	if n > 0 {
-		w.writes++
-		w.age.Begin()
-		w.syncTimer.Arm()
+		w.fill.writes++
+		w.sync.age.Begin()
 	}
 	if err != nil {
 		err = w.writeErrorLocked(err, false)
 	}
-	w.syncBytesLocked()
-	return n, err
+	return n, w.fill.base, err
 }
 
-// clearWayLocked stops other calls from accepting bytes and flushes what they accepted.
-// First it lets the calls go on that the last bypass held up, and merges the lanes. So in
-// a stream of bypasses no other call waits for more than one.
-func (w *Writer) clearWayLocked() error {
-	for w.heldUp > 0 && !w.isClosing {
-		w.idle.Wait()
+// awaitBypass waits until no large Write stops the others.
+func (f *flusher) awaitBypass() {
+	f.heldUp++
+	for f.exclusive {
+		f.space.Wait()
 	}
-	err := w.refusalLocked()
-	if err != nil || w.block == 0 {
-		return err
+	if f.heldUp--; f.heldUp == 0 {
+		f.idle.Broadcast()
 	}
-	if err := w.mergeLanesLocked(); err != nil {
-		return err
-	}
-	w.exclusive = true
-	w.space.Broadcast() // all of them are held up now
-	w.openLocked()
-	for err == nil && (w.flushed < w.writtenLocked() || w.flushing) {
-		if err = w.flushStepLocked(w.writtenLocked()); err == nil {
-			err = w.refusalLocked()
-		}
-	}
-	return err
-}
-
-func (w *Writer) giveWayLocked() {
-	if w.exclusive {
-		w.exclusive = false
-		w.openLocked()
-		w.idle.Broadcast()
-	}
-}
-
-// skipLocked counts n bytes as written and flushed that went past the memory,
-// which is empty.
-func (w *Writer) skipLocked(n int) {
-	w.lap += int64(n)
-	w.flushed = w.writtenLocked()
-	w.restartLocked()
 }
 
 // A handoff admits one goroutine at a time. Like sync.Mutex it is fast, because a
@@ -314,7 +321,7 @@ type handoff struct {
 const maxPassed = 128
 
 func (w *Writer) enterLocked() error {
-	t := &w.bypass
+	t := &w.flush.turn
 	for t.taken {
 		if w.isClosing {
 			return ErrClosed
@@ -333,7 +340,7 @@ func (w *Writer) enterLocked() error {
 }
 
 func (w *Writer) leaveLocked() {
-	t := &w.bypass
+	t := &w.flush.turn
 	t.passed++
 	t.given = t.waiting > 0 && (t.passed >= maxPassed || w.policy.Sync.Mode == SyncEach)
 	t.taken = t.given
@@ -344,34 +351,5 @@ func (w *Writer) leaveLocked() {
 		t.woken = true
 		t.free.Signal()
 	}
-	w.idle.Broadcast()
-}
-
-// roomForLocked returns up to where the ring must be flushed before n more bytes fit.
-// It prefers whole strips: their writes are aligned to the page cache.
-func (w *Writer) roomForLocked(n int) int64 {
-	written := w.writtenLocked()
-	full := w.fullLocked()
-	if full > w.flushed && full+int64(w.room) >= written+int64(n) {
-		return full
-	}
-	return written
-}
-
-// sealedErrLocked returns why nothing may touch the file any more.
-func (w *Writer) sealedErrLocked() error {
-	if w.final != nil {
-		return w.final
-	}
-	return ErrClosed
-}
-
-// awaitSyncLocked has a flush wait while the kernel has twice the bytes of a sync by bytes. The disk
-// is slower than the callers then. A policy that says when bytes are flushed keeps that. In Close the
-// sync comes after the last flush.
-func (w *Writer) awaitSyncLocked() {
-	limit := int64(w.policy.Sync.Bytes)
-	for limit > 0 && w.policy.FlushEvery == 0 && w.flushed-w.durable >= 2*limit && w.final == nil && !w.isClosing {
-		w.idle.Wait()
-	}
+	w.flush.idle.Broadcast()
 }

@@ -50,6 +50,11 @@ var (
 	// file. errors.Is(ErrClosed, os.ErrClosed) is true.
 	ErrClosed error = sys.Closed("holdfast: writer is closed")
 
+	// ErrPanicked is what every call returns after the File of a Writer has panicked, wrapped with what it panicked with.
+	ErrPanicked = errors.New("file panicked")
+
+	errNotMade = errors.New("holdfast: this Writer has no file; make one with New, Create, Append or OpenFile")
+
 	// ErrUnlinked is the cause of a [SyncError], [files.Error] or [wal.Error] when the file has
 	// lost its last name. Its bytes were synced, but cannot be found after a crash. It is final
 	// for a Writer, which has one file, and for a [wal.Log]; make a new one. A [files.Set]

@@ -65,6 +65,7 @@ var rooms = map[string]room{
 	"internal/fault":      {"internal/sys", ""},
 	"internal/isolate":    {"internal/mountinfo", "golang.org/x/sys"},
 	"internal/own":        {"internal/sys", ""},
+	"internal/policies":   {".", ""},
 	"internal/mutants":    {"", ""},
 
 	"internal/filetest":     {"internal/durable internal/keyed internal/sys", ""},

@@ -38,7 +38,7 @@ type ledger struct {
 	cuts   []cut
 }
 
-// A call is one call of a Writer's or a Lane's method.
+// A call is one call of a Writer's method.
 type call struct {
 	method     string
 	stream     byte   // whose records keep their order among themselves
@@ -156,31 +156,8 @@ func (l *ledger) WriteString(stream byte, size int) *call {
 	return l.give("WriteString", stream, size, func(p []byte) (int, error) { return l.w.WriteString(string(p)) })
 }
 
-func (l *ledger) LaneWrite(lane *holdfast.Lane, stream byte, size int) *call {
-	return l.give("Lane.Write", stream, size, lane.Write)
-}
-
-func (l *ledger) LaneWriteString(lane *holdfast.Lane, stream byte, size int) *call {
-	return l.give("Lane.WriteString", stream, size, func(p []byte) (int, error) { return lane.WriteString(string(p)) })
-}
-
-// LaneWriteByte gives one record of a byte.
-func (l *ledger) LaneWriteByte(lane *holdfast.Lane, stream byte) *call {
-	return l.give("Lane.WriteByte", stream, 1, func(p []byte) (int, error) {
-		err := lane.WriteByte(p[0])
-		switch {
-		case err == nil:
-			return 1, nil
-		case l.policy.Buffer == 0 || l.policy.Loss().Power.None():
-			return unknown, err
-		}
-		return 0, err
-	})
-}
-
 // unknown is the n of an Enqueue that failed. It does not say how much of a record
-// larger than the buffer got into the file. A WriteByte without a buffer is alike,
-// and one that waited for a sync.
+// larger than the buffer got into the file.
 const unknown = -1
 
 func (l *ledger) Enqueue(stream byte, size int) *call {
@@ -207,8 +184,6 @@ func (l *ledger) WaitDurable(ctx context.Context, end int64) *call {
 func (l *ledger) Flush() *call { return l.plain("Flush", 0, l.w.Flush) }
 func (l *ledger) Sync() *call  { return l.plain("Sync", 0, l.w.Sync) }
 func (l *ledger) Close() *call { return l.plain("Close", 0, l.w.Close) }
-
-func (l *ledger) LaneClose(lane *holdfast.Lane) *call { return l.plain("Lane.Close", 0, lane.Close) }
 
 func (l *ledger) plain(method string, offset int64, do func() error) *call {
 	c := l.begin(method, 0, nil)
@@ -451,7 +426,7 @@ func (v *verdict) judgeLossAt(m mark, what string, kept int64, bound holdfast.Bo
 			lost += place.to - max(place.from, kept)
 		}
 		age := m.at - c.until
-		if bound.Time != holdfast.Unlimited && !bound.None() && age > bound.Time+v.stall() && !v.failedBefore(m.tick) {
+		if bound.Time != holdfast.Unlimited && !bound.None() && age > bound.Time && age > bound.Time+v.stall() && !v.failedBefore(m.tick) {
 			v.wrong("%s at tick %d, %v: takes what is %v old, more than %v: %v", what, m.tick, m.at, age, bound, c)
 		}
 	}
@@ -463,7 +438,7 @@ func (v *verdict) judgeLossAt(m mark, what string, kept int64, bound holdfast.Bo
 
 // stall returns how long the flushes and the syncs in flight may hold up others.
 // These are the flush in flight, a bypass that came first, and the two writes of
-// a flush across the end of the ring. A sync beside each comes on top.
+// a flush across the end of memory. A sync beside each comes on top.
 func (v *verdict) stall() time.Duration {
 	var longest [3]time.Duration
 	for _, e := range v.work() {

@@ -39,7 +39,7 @@ func (r *reports) taken() []error {
 
 // TestBackgroundFailuresAreHeardWithoutACall writes once, and makes no call after it.
 func TestBackgroundFailuresAreHeardWithoutACall(t *testing.T) {
-	check := func(policy string, x fault.Fault, lane bool, is func(err error) bool) {
+	check := func(policy string, x fault.Fault, is func(err error) bool) {
 		t.Run(policy, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p, err := holdfast.ParsePolicy(policy)
@@ -52,13 +52,7 @@ func TestBackgroundFailuresAreHeardWithoutACall(t *testing.T) {
 				}
 				var heard reports
 				w.OnError(heard.add)
-				if lane {
-					l := w.Lane()
-					_, err = l.Write([]byte("record"))
-				} else {
-					_, err = w.Write([]byte("record"))
-				}
-				if err != nil {
+				if _, err = w.Write([]byte("record")); err != nil {
 					t.Fatal(err)
 				}
 				if got := heard.taken(); len(got) != 0 || w.Err() != nil {
@@ -87,13 +81,11 @@ func TestBackgroundFailuresAreHeardWithoutACall(t *testing.T) {
 		var e *holdfast.SyncError
 		return errors.As(err, &e) && e.AtRisk == 6 && e.Durable == 0
 	}
-	for _, lane := range []bool{false, true} {
-		check("buffer=4KiB,flush=10ms,sync=never", fault.Fault{Op: fault.Write, Err: syscall.ENOSPC}, lane, write)
-		check("buffer=4KiB,sync=10ms", fault.Fault{Op: fault.Write, Err: syscall.ENOSPC}, lane, write)
-		check("buffer=4KiB,flush=10ms,sync=20ms", fault.Fault{Op: fault.Sync, Err: syscall.EIO}, lane, sync)
-	}
-	check("buffer=0,sync=10ms", fault.Fault{Op: fault.Sync, Err: syscall.EIO}, false, sync)
-	check("buffer=4KiB,flush=10ms,sync=1B", fault.Fault{Op: fault.Sync, Err: syscall.EIO}, false, sync)
+	check("buffer=4KiB,flush=10ms,sync=never", fault.Fault{Op: fault.Write, Err: syscall.ENOSPC}, write)
+	check("buffer=4KiB,sync=10ms", fault.Fault{Op: fault.Write, Err: syscall.ENOSPC}, write)
+	check("buffer=4KiB,flush=10ms,sync=20ms", fault.Fault{Op: fault.Sync, Err: syscall.EIO}, sync)
+	check("buffer=0,sync=10ms", fault.Fault{Op: fault.Sync, Err: syscall.EIO}, sync)
+	check("buffer=4KiB,flush=10ms,sync=1B", fault.Fault{Op: fault.Sync, Err: syscall.EIO}, sync)
 }
 
 // TestFailedWritesAreOneFailureUntilOneWorks has the disk full twice.
@@ -144,7 +136,6 @@ func TestOnErrorMayCallTheWriter(t *testing.T) {
 					s.Error("OnError is called within OnError")
 				}
 				s.w.Write([]byte("from within"))
-				s.w.Lane().Write([]byte("from a lane"))
 				s.w.Flush()
 				s.w.Sync()
 				s.w.Stats()
@@ -256,11 +247,6 @@ func TestBytesAtRiskAndTheirAge(t *testing.T) {
 		put(1)
 		time.Sleep(time.Second)
 		check("after a pause", 1, 1, time.Second)
-		l := w.Lane()
-		if _, err := l.Write(make([]byte, 7)); err != nil {
-			t.Fatal(err)
-		}
-		check("in a lane", 8, 8, time.Second)
 		if err := w.Sync(); err != nil {
 			t.Fatal(err)
 		}

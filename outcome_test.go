@@ -1,17 +1,21 @@
-package holdfast
+package holdfast_test
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/holdfast-go/holdfast"
 )
 
 func TestOutcomeIsText(t *testing.T) {
-	for o, name := range outcomeNames {
-		if text, err := Outcome(o).MarshalText(); err != nil || string(text) != name || Outcome(o).String() != name {
-			t.Errorf("%d: %s, %v", o, text, err)
+	names := []string{"untouched", "partial", "written", "durable", "uncertain"}
+	for i, name := range names {
+		o := holdfast.Outcome(i)
+		if text, err := o.MarshalText(); err != nil || string(text) != name || o.String() != name {
+			t.Errorf("%d: %s, %v", i, text, err)
 		}
 	}
-	for _, o := range []Outcome{-1, Outcome(len(outcomeNames))} {
+	for _, o := range []holdfast.Outcome{-1, holdfast.Outcome(len(names))} {
 		if text, err := o.MarshalText(); err == nil || !strings.HasPrefix(o.String(), "Outcome(") {
 			t.Errorf("%d: %s, %s", o, o, text)
 		}

@@ -1,10 +1,8 @@
-package holdfast
+package holdfast_test
 
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -13,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/panictest"
 	"github.com/holdfast-go/holdfast/internal/racetest"
 )
@@ -56,7 +55,7 @@ func (f *panicking) Close() error {
 }
 
 // callsOf returns every call that accepts bytes or moves them.
-func callsOf(w *Writer, l *Lane) map[string]func() error {
+func callsOf(w *holdfast.Writer) map[string]func() error {
 	short, long := []byte("0123456789"), make([]byte, 5000)
 	return map[string]func() error{
 		"Write":       func() error { _, err := w.Write(short); return err },
@@ -73,22 +72,19 @@ func callsOf(w *Writer, l *Lane) map[string]func() error {
 			}
 			return w.WaitDurable(context.Background(), end)
 		},
-		"Lane.Write":     func() error { _, err := l.Write(short); return err },
-		"Lane.WriteByte": func() error { return l.WriteByte('x') },
-		"Lane.Close":     func() error { l.Write(short); return l.Close() },
-		"Close":          func() error { w.Write(short); return w.Close() },
+		"Close": func() error { w.Write(short); return w.Close() },
 	}
 }
 
 // checkPoisoned wants every call of the Writer to return an error that names what
 // happened, and Close too.
-func checkPoisoned(t *testing.T, w *Writer, l *Lane, cause string) {
+func checkPoisoned(t *testing.T, w *holdfast.Writer, cause string) {
 	t.Helper()
-	for name, call := range callsOf(w, l) {
-		if name == "Close" || name == "Lane.Close" {
+	for name, call := range callsOf(w) {
+		if name == "Close" {
 			continue
 		}
-		if again, _, err := panictest.Caught(call); again != nil || err == nil || !strings.Contains(err.Error(), cause) && !errors.Is(err, ErrClosed) {
+		if again, _, err := panictest.Caught(call); again != nil || err == nil || !strings.Contains(err.Error(), cause) && !errors.Is(err, holdfast.ErrClosed) {
 			t.Errorf("later, %s: %v, panic %v; want an error that names %q", name, err, again, cause)
 		}
 	}
@@ -111,28 +107,27 @@ func TestPanicOfTheFilePoisonsTheWriter(t *testing.T) {
 				if racetest.Enabled && exits != ((i+j)%2 == 0) { // goroutines meet in the same places either way
 					continue
 				}
-				for name := range callsOf(nil, nil) {
+				for name := range callsOf(nil) {
 					synctest.Test(t, func(t *testing.T) {
-						p, err := ParsePolicy(policy)
+						p, err := holdfast.ParsePolicy(policy)
 						if err != nil {
 							t.Fatal(err)
 						}
 						file := &panicking{method: method, exits: exits}
-						w, err := New(file, p)
+						w, err := holdfast.New(file, p)
 						if err != nil {
 							t.Fatal(err)
 						}
-						l := w.Lane()
-						call := callsOf(w, l)[name]
+						call := callsOf(w)[name]
 						for range 2000 { // fills memory
 							cause, exited, err := panictest.Caught(call)
 							switch {
 							case cause != nil && cause != errBoom:
 								t.Fatalf("%s, %s of the file panics: %s panics with %v", policy, method, name, cause)
 							case cause != nil, exited:
-								checkPoisoned(t, w, l, map[bool]string{false: "boom", true: "Goexit"}[exits])
-								if !exits && w.final != nil && !errors.Is(w.final, errBoom) {
-									t.Errorf("%v does not wrap what the file panicked with", w.final)
+								checkPoisoned(t, w, map[bool]string{false: "boom", true: "Goexit"}[exits])
+								if !exits && !errors.Is(w.Err(), errBoom) {
+									t.Errorf("%v does not wrap what the file panicked with", w.Err())
 								}
 								if file.closed != 1 {
 									t.Errorf("the file was closed %d times", file.closed)
@@ -161,7 +156,7 @@ func TestPanicInACommitIsAnErrorForThoseThatJoined(t *testing.T) {
 	for _, method := range []string{"Write", "Sync"} {
 		synctest.Test(t, func(t *testing.T) {
 			file := &panicking{}
-			w, err := New(file, Durable())
+			w, err := holdfast.New(file, holdfast.Durable())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -189,7 +184,7 @@ func TestPanicInACommitIsAnErrorForThoseThatJoined(t *testing.T) {
 			if panics != 1 || errs != writers-1 {
 				t.Errorf("%s panics once: %d Writes panicked and %d returned the error, want 1 and %d", method, panics, errs, writers-1)
 			}
-			checkPoisoned(t, w, w.Lane(), "boom")
+			checkPoisoned(t, w, "boom")
 		})
 	}
 }
@@ -199,7 +194,7 @@ func TestPanicInACommitIsAnErrorForThoseThatJoined(t *testing.T) {
 func TestPanicInASyncLeavesWhatWasAccepted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := &panicking{method: "Sync"}
-		w, err := New(file, Buffered(4*KiB))
+		w, err := holdfast.New(file, holdfast.Buffered(4*holdfast.KiB))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -229,10 +224,10 @@ func (r *panickingReader) Read(p []byte) (int, error) {
 
 // TestPanicOfAReaderIsNotTheWriters goes on after ReadFrom's source has panicked.
 func TestPanicOfAReaderIsNotTheWriters(t *testing.T) {
-	for _, p := range []Policy{Unbuffered(), Buffered(4 * KiB), Durable(), EachDurable()} {
+	for _, p := range []holdfast.Policy{holdfast.Unbuffered(), holdfast.Buffered(4 * holdfast.KiB), holdfast.Durable(), holdfast.EachDurable()} {
 		synctest.Test(t, func(t *testing.T) {
 			file := &memory{}
-			w, err := New(file, p)
+			w, err := holdfast.New(file, p)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -252,26 +247,10 @@ func TestPanicOfAReaderIsNotTheWriters(t *testing.T) {
 	}
 }
 
-// TestCloseClosesTheDirectoryThatNoSyncReached: the file's own sync fails first.
-func TestCloseClosesTheDirectoryThatNoSyncReached(t *testing.T) {
-	w, err := Create(filepath.Join(t.TempDir(), "file"), Durable())
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := w.target.entry.Dir
-	w.target.file.Close()
-	if err := w.Close(); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("Close = %v", err)
-	}
-	if err := dir.Close(); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("the directory was open after Close (%v)", err)
-	}
-}
-
 // TestPanicReleasesAllThatWaitForRoom has a write panic for which several calls wait.
 func TestPanicReleasesAllThatWaitForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, err := New(&panicking{method: "Write", delay: time.Second}, Policy{Buffer: 4 * KiB})
+		w, err := holdfast.New(&panicking{method: "Write", delay: time.Second}, holdfast.Policy{Buffer: 4 * holdfast.KiB})
 		if err != nil {
 			t.Fatal(err)
 		}

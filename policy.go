@@ -337,12 +337,41 @@ func (p *Policy) UnmarshalText(text []byte) error {
 	return err
 }
 
+// Due is when bytes must move under a Policy: by how long they have waited, and by how many there are. All that writes under a
+// Policy goes by it.
+type Due struct {
+	Flush      time.Duration // the longest that a byte waits in memory before its flush starts; 0: any time
+	FlushBytes Size          // so many bytes in memory start a flush
+	Sync       time.Duration // the longest that a byte waits before its sync starts; 0: any time
+	SyncBytes  Size          // so many bytes in the kernel that are not durable start a sync; 0: any number
+	// Dirty is how many bytes in the kernel that are not durable make the next flush wait for a sync: the disk is slower
+	// than the callers then. 0 is any number. A policy that says when bytes are flushed keeps that.
+	Dirty Size
+}
+
+// SyncNow reports whether so many bytes in the kernel that are not durable make a sync due.
+func (d Due) SyncNow(bytes int64) bool { return d.SyncBytes > 0 && bytes >= int64(d.SyncBytes) }
+
+// Due returns when bytes must move under p.
+func (p Policy) Due() Due {
+	d := Due{
+		// A byte that is due for a sync must not wait in memory for an earlier sync.
+		Flush:      deadline.Shortest(p.FlushEvery, p.Sync.Every),
+		FlushBytes: cmp.Or(p.FlushBytes, p.Buffer),
+		Sync:       p.Sync.Every,
+		SyncBytes:  p.Sync.Bytes,
+	}
+	if p.FlushEvery == 0 {
+		d.Dirty = 2 * p.Sync.Bytes
+	}
+	return d
+}
+
 // Loss is the most that a crash may take of what Write has accepted (returned
 // nil for) under a Policy. It is a promise about bytes, not a forecast: most
 // crashes take less.
 //
-// Bytes in a Lane count like bytes in its Writer. Bytes given to Enqueue are accepted
-// when WaitDurable returns nil. The bounds of a [Policy] are those of one file;
+// Bytes given to Enqueue are accepted when WaitDurable returns nil. The bounds of a [Policy] are those of one file;
 // [files.Options.Loss] has those of many together.
 type Loss struct {
 	Process Bound // the process dies (panic, kill -9), the machine goes on
@@ -389,7 +418,7 @@ func (p Policy) processLoss() Bound {
 	if p.Buffer == 0 || p.Sync.Waits() {
 		return Bound{}
 	}
-	return Bound{Bytes: 2 * p.Buffer, Time: cmp.Or(deadline.Shortest(p.FlushEvery, p.Sync.Every), Unlimited)}
+	return Bound{Bytes: 2 * p.Buffer, Time: cmp.Or(p.Due().Flush, Unlimited)}
 }
 
 func (p Policy) powerLoss() Bound {

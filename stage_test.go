@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -121,8 +120,8 @@ func (s *stage) noGoroutines() {
 	}
 }
 
-// goroutinesLeft returns the stacks of goroutines that package holdfast started,
-// once those that are about to end have had their chance.
+// goroutinesLeft returns the stacks of goroutines that run code of package holdfast, once
+// those that are about to end have had their chance. No call may be on its way.
 func goroutinesLeft(inBubble bool) (left string) {
 	for range 1000 {
 		if inBubble {
@@ -132,7 +131,7 @@ func goroutinesLeft(inBubble bool) (left string) {
 		stacks = stacks[:runtime.Stack(stacks, true)]
 		left = ""
 		for stack := range strings.SplitSeq(string(stacks), "\n\n") {
-			if strings.Contains(stack, "created by github.com/holdfast-go/holdfast.(") {
+			if strings.Contains(stack, "github.com/holdfast-go/holdfast.") {
 				left += stack + "\n\n"
 			}
 		}
@@ -205,18 +204,6 @@ func (s *stage) ok(err error) {
 	if err != nil {
 		s.Fatal(err)
 	}
-}
-
-// A byteWriter writes byte by byte.
-type byteWriter struct{ io.ByteWriter }
-
-func (w byteWriter) Write(p []byte) (n int, err error) {
-	for n < len(p) && err == nil {
-		if err = w.WriteByte(p[n]); err == nil {
-			n++
-		}
-	}
-	return n, err
 }
 
 // pattern returns a record that holds its stream (0 to 7), its number and its

@@ -67,9 +67,13 @@ func syncable(f *os.File, p Policy) error {
 // write hands p to the file until the file has taken all of it or an error stops it. It
 // returns how much was taken, and in how many calls.
 func (t *target) write(p []byte) (n, calls int, err error) {
-	for n < len(p) {
+	const mostInterrupts = 1000 // in a row, as internal/retry allows
+	for interrupts := 0; n < len(p); interrupts++ {
 		k, err := t.file.Write(p[n:])
 		calls++
+		if k > 0 {
+			interrupts = 0
+		}
 		if k < 0 || k > len(p)-n {
 			return n, calls, fmt.Errorf("file says that it wrote %d of %d bytes", k, len(p)-n)
 		}
@@ -80,11 +84,21 @@ func (t *target) write(p []byte) (n, calls int, err error) {
 		if err == nil {
 			err = io.ErrShortWrite
 		}
-		if interrupted := errors.Is(err, syscall.EINTR) || errors.Is(err, io.ErrShortWrite) && k > 0; !interrupted {
+		if interrupted := errors.Is(err, syscall.EINTR) || errors.Is(err, io.ErrShortWrite) && k > 0; !interrupted || interrupts == mostInterrupts {
 			return n, calls, err
 		}
 	}
 	return n, calls, nil
+}
+
+// device is the file system that the file is on, or 0 where that is not known.
+func (t *target) device() uint64 {
+	f, ok := t.file.(*os.File)
+	if !ok {
+		return 0
+	}
+	device, _ := sys.Identity(f)
+	return device
 }
 
 // sync makes all that the file has taken durable, and the first time its directory
@@ -185,6 +199,6 @@ func OpenFile(path string, flag int, perm fs.FileMode, p Policy) (*Writer, error
 	if err != nil {
 		return nil, errors.Join(err, f.Close(), name.Close())
 	}
-	w.nameless = true
+	w.sync.unnamed = true
 	return w, nil
 }

@@ -1,30 +1,22 @@
 package holdfast
 
 import (
-	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
-	"runtime/debug"
 	"sync"
-	"sync/atomic"
-	"time"
 	"unsafe"
 
-	"github.com/holdfast-go/holdfast/internal/age"
-	"github.com/holdfast-go/holdfast/internal/deadline"
 	"github.com/holdfast-go/holdfast/internal/distinct"
 	"github.com/holdfast-go/holdfast/internal/entry"
-	"github.com/holdfast-go/holdfast/internal/notify"
-	"github.com/holdfast-go/holdfast/internal/reuse"
 	"github.com/holdfast-go/holdfast/internal/spin"
 )
 
 // A Writer writes to a [File] under a [Policy]. Any number of goroutines may use
 // it at once. The bytes of one Write stand together in the file, and the Writes
-// of one goroutine keep their order.
+// of one goroutine keep their order. A flush ends at the end of a Write, unless the Write is large.
 //
 // Memory is bounded by twice the policy's Buffer; when the file is slower than
 // the callers, Write waits. Otherwise no Write waits for another's flush or sync.
@@ -32,88 +24,42 @@ import (
 // is large if it is larger than the buffer, or has 64 KiB or more: it bypasses memory.
 // A policy that syncs by bytes lets the kernel have twice as many, and then flushes wait.
 //
-// An idle Writer takes up to 2 KiB beside its file: when all is flushed, the garbage collector
-// may take its memory. That of Lanes stays until the last is closed.
+// Flushes and syncs by time of many Writers that come due together take turns: at most 64 on
+// one file system are under way at once.
 //
 // Errors: a [WriteError] is not final: every call tries to go on at the exact byte,
 // and returns an error while it can't. A [SyncError] is final. The next call returns
 // what failed in the background, whichever call it is, in any goroutine.
 //
 // A panic of the File passes through the call that met it and ends the Writer: every
-// later call returns an error that names it. In a flush or sync by time, or below a
-// WaitDurable whose context can end, it ends the program, as in any goroutine.
+// later call returns an error that names it and is [ErrPanicked]. In a flush or sync by time, or below a
+// WaitDurable whose context can end, it ends the program, as in any goroutine. The memory that Write is
+// given must be there: who turns a fault into a panic ([debug.SetPanicOnFault]) must not recover and use the Writer.
 //
-// A Writer must be closed. It starts goroutines and timers only while bytes
-// wait, and none is left after Close.
+// [New], [Create], [Append] and [OpenFile] make a Writer; the zero Writer refuses every call. A Writer must be
+// closed. It starts goroutines and timers only while bytes wait, and none is left after Close. An idle one
+// takes up to 2 KiB beside its file: when all is flushed, it lets go of its memory.
 type Writer struct {
-	// These and mu are one cache line, and all that a Write of a few bytes touches.
-	// The lock mu guards them, and everything below except what New sets.
-	//
-	// The next byte goes to buf[pos]. Write may copy up to limit without a look at
-	// anything else; -1 makes every Write look. At need buf grows up to a strip and
-	// its spill. When that is not enough it becomes a ring of two blocks (ring.go).
-	pos, limit int
-	buf        []byte
-	writes     int64
-	mu         spin.Mutex
+	// The lock guards all that follows it and fill. It is held for a few dozen instructions, and never over a call of
+	// the file or a wait. docs/design/writer.md shows the states of a Writer, and who waits for whom.
+	fill fill // with the lock one cache line, which is all that a Write of a few bytes touches
+	mu   spin.Mutex
 
 	// Set by New and never changed.
 	policy Policy
-	block  int // policy.Buffer
-	strip  int // the number of waiting bytes that starts a flush: policy.FlushBytes, or the block, or less (see New)
+	due    Due
+	strip  int // so many bytes in memory start a flush
 	large  int // a Write of more than this bypasses memory
 	target target
-	began  time.Time // when the first byte came into memory; filled counts from it
 
-	// laneLimit bounds a Lane's lock-free fast path; 0 disables it. The same for
-	// owners that rely on the other side's fence is fencedLimit, which stays 0 without
-	// one. Both are read without mu.
-	laneLimit, fencedLimit atomic.Int32
-	trouble                bool // a call must return an error before it may accept bytes
-
-	lap              int64 // the offset of buf[0]: the next byte's is lap+pos; in a ring what is flushed may lie before it
-	flushed, durable int64 // offsets; flushed ≤ lap+pos, durable ≤ flushed
-	memory           reuse.Memory
-	room             int // how many bytes memory may hold, less the lanes' share
-	lanes            []*Lane
-
-	// flushing is set while one goroutine writes to the file. While a Write bypasses
-	// memory, exclusive is set and no call accepts bytes. When either ends, idle wakes
-	// the waiters. Calls that need room wait for space: see makeRoomLocked.
-	flushing, exclusive bool
-	stuck               bool // the last flush failed, and memory still holds its bytes
-	growing             bool // a goroutine takes memory
-	nameless            bool // the file's directory entry is not durable yet
-	leading             bool // a goroutine leads group commit
-	idle, space         spin.Cond
-	bypass              handoff
-	heldUp              int           // how many calls wait for exclusive to end
-	merging             int           // how many calls merge all lanes; no other call takes room meanwhile
-	firstFlush, filled  time.Duration // how long the first flush took; when the last strip was full
-	slow, wasSlow       bool          // the last strip, and the one before it, took longer than fastFill
-	full                int64         // the end of the last
-	relay               spin.Relay    // decides who flushes it
-	looking             bool          // a goroutine that needs room does not park: see lookForRoomLocked
-
-	unreported error                // what failed in the background and no call has returned
-	failing    error                // the last write's, until one works
-	final      error                // a failed sync
-	failures   *notify.Queue[error] // see OnError
+	flush   flusher
+	sync    syncer
+	reports reports
 
 	// Close has begun, lets nothing touch the file any more, and is done.
 	isClosing, sealed, closed bool
 	closeErr                  error
-
-	flushTimer, syncTimer deadline.Timer
-	flusher, syncer       worker
-	background            sync.WaitGroup
-	registered            bool        // RegisterBarrier was called
-	barrier               atomic.Bool // lanes may rely on membarrier; set without the lock
-
-	commit               *commit // see commitsLocked
-	age                  age.Clock
-	counts               *counts // see countsLocked; these two and firstFlush are counted without it
-	flushes, systemCalls int64
+	background                sync.WaitGroup // flushes and syncs that no call makes
 }
 
 // New returns a Writer that writes to f under p, from the file's current position on. The
@@ -139,24 +85,21 @@ func newWriter(f File, p Policy, name entry.Entry) (*Writer, error) {
 	}
 	w := &Writer{
 		policy: p,
+		due:    p.Due(),
 		target: t,
-		block:  int(p.Buffer),
-		strip:  int(cmp.Or(p.FlushBytes, p.Buffer)),
 		large:  int(min(p.Buffer, direct-1)),
-		room:   int(2 * p.Buffer),
-		slow:   true,
 	}
+	w.strip = int(w.due.FlushBytes)
 	if t.datasync { // an *os.File
 		w.strip = min(w.strip, int(hot))
 	}
-	w.idle.L, w.space.L, w.bypass.free.L = &w.mu, &w.mu, &w.mu
-	w.flusher.run, w.syncer.run = (*Writer).runFlusher, (*Writer).runSyncer
-	// A byte that is due for a sync must not wait in memory for an earlier sync.
-	if every := deadline.Shortest(p.FlushEvery, p.Sync.Every); every > 0 {
-		w.flushTimer.Init(every, func() { w.due(&w.flusher) })
-		w.syncTimer.Init(p.Sync.Every, func() { w.due(&w.syncer) })
+	w.flush.idle.L, w.flush.space.L, w.flush.turn.free.L = &w.mu, &w.mu, &w.mu
+	if w.due.Flush > 0 {
+		device := sync.OnceValue(w.target.device)
+		w.flush.timer.Init(w.due.Flush, device, w.flushDue)
+		w.sync.timer.Init(w.due.Sync, device, w.syncDue)
 	}
-	w.limit = -1 // the first byte starts the clocks
+	w.fill.limit = -1 // the first byte starts the clocks
 	return w, nil
 }
 
@@ -175,21 +118,15 @@ func (w *Writer) Write(p []byte) (n int, err error) {
 	if w.policy.Sync.Waits() {
 		return w.writeDurable(p)
 	}
-	if debug.SetPanicOnFault(false) {
-		// A copy from p may panic, which must not happen here, with the lock: a defer
-		// would cost every Write some ns.
-		debug.SetPanicOnFault(true)
-		return w.accept(p)
-	}
 	w.mu.Lock()
-	if at := w.pos; len(p) <= w.limit-at {
-		copy(w.buf[at:], p)
-		w.pos = at + len(p)
-		w.writes++
+	if at := w.fill.pos; len(p) <= w.fill.limit-at {
+		copy(w.fill.buf[at:], p)
+		w.fill.pos = at + len(p)
+		w.fill.writes++
 		w.mu.Unlock()
 		return len(p), nil
 	}
-	n, _, err = w.enqueueLocked(p)
+	n, _, err = w.accept(p)
 	return n, err
 }
 
@@ -199,23 +136,19 @@ func (w *Writer) WriteString(s string) (n int, err error) {
 }
 
 // Enqueue accepts p and waits for no sync, whatever the policy, but for the bound of one that syncs
-// by bytes (see [Writer]). It returns end, the offset behind p, for [Writer.WaitDurable]. On an error p is not accepted; only if p
-// is large (see [Writer]), a first part may be in the file, up to end.
+// by bytes (see [Writer]). It returns end, the offset behind p, for [Writer.WaitDurable]. On an error end is 0, and p is
+// not accepted; only of a large p (see [Writer]) a first part may be in the file, as the Flushed of a [WriteError] says.
 func (w *Writer) Enqueue(p []byte) (end int64, err error) {
-	faults := debug.SetPanicOnFault(false)
-	if faults {
-		debug.SetPanicOnFault(true) // see Write
-	}
 	w.mu.Lock()
-	if at := w.pos; len(p) <= w.limit-at && !faults {
-		copy(w.buf[at:], p)
-		w.pos = at + len(p)
+	if at := w.fill.pos; len(p) <= w.fill.limit-at {
+		copy(w.fill.buf[at:], p)
+		w.fill.pos = at + len(p)
 		end = w.writtenLocked()
-		w.writes++
+		w.fill.writes++
 		w.mu.Unlock()
 		return end, nil
 	}
-	_, end, err = w.enqueueLocked(p)
+	_, end, err = w.accept(p)
 	return end, err
 }
 
@@ -228,7 +161,7 @@ const readChunk, mostEmpty = 32 * KiB, 100
 // once, at the end. It reads nothing if a call must return an error, and returns
 // [io.ErrNoProgress] if r returns nothing again and again.
 func (w *Writer) ReadFrom(r io.Reader) (n int64, err error) {
-	if _, err := w.writeEach(nil); err != nil { // it only returns what a call must return
+	if err := w.refusal(); err != nil {
 		return 0, err
 	}
 	chunk := make([]byte, max(readChunk, min(w.policy.Buffer, 8*readChunk)))
@@ -236,7 +169,8 @@ func (w *Writer) ReadFrom(r io.Reader) (n int64, err error) {
 		k, readErr := r.Read(chunk)
 		if k > 0 {
 			empty = 0
-			accepted, err := w.accept(chunk[:k])
+			w.mu.Lock()
+			accepted, _, err := w.accept(chunk[:k])
 			if n += int64(accepted); err != nil {
 				return n, err
 			}
@@ -254,141 +188,120 @@ func (w *Writer) ReadFrom(r io.Reader) (n int64, err error) {
 	}
 }
 
-// accept is Enqueue, but returns how much of p was accepted.
-func (w *Writer) accept(p []byte) (n int, err error) {
-	w.mu.Lock()
-	n, _, err = w.enqueueLocked(p)
-	return n, err
-}
-
-// enqueueLocked accepts p when that needs more than a copy, and unlocks.
-func (w *Writer) enqueueLocked(p []byte) (n int, end int64, err error) {
+// accept accepts p when that may take more than a copy. It is called with the lock and returns without it.
+func (w *Writer) accept(p []byte) (n int, end int64, err error) {
 	defer w.mu.Unlock()
 	if len(p) > w.large {
-		n, err = w.bypassLocked(p)
-		return n, w.writtenLocked(), err
+		if n, end, err = w.bypassLocked(p); err != nil {
+			return n, 0, err
+		}
+		return n, end, nil
 	}
-	err = w.takeLocked(p)
+	if err := w.takeLocked(p); err != nil {
+		return 0, 0, err
+	}
 	end = w.writtenLocked()
-	if err == nil {
-		n = len(p)
-		w.flushFullLocked()
-	}
-	return n, end, err
+	w.flushStripLocked()
+	return len(p), end, nil
 }
 
 // takeLocked waits until memory has room for p, and copies it whole.
 func (w *Writer) takeLocked(p []byte) error {
-	for waits := int64(1); ; waits = 0 {
+	for waits := int64(1); ; {
 		if err := w.refusalLocked(); err != nil {
 			return err
 		}
-		if w.merging > 0 {
-			w.idle.Wait()
-			continue
-		}
-		if w.readyLocked(len(p)) {
-			if w.isRingLocked() || len(p) <= len(w.buf)-w.pos {
-				break
+		need := w.fill.pos + len(p)
+		switch {
+		case w.flush.exclusive:
+			w.flush.awaitBypass()
+		case w.flush.stuck || need > int(w.policy.Buffer):
+			w.reports.waits += waits
+			waits = 0
+			if err := w.makeRoomLocked(len(p)); err != nil {
+				return err
 			}
-			w.growLocked(w.pos + len(p))
-			continue
+		case need > len(w.fill.buf):
+			w.growLocked(need)
+		default:
+			w.fill.put(p)
+			w.sync.age.Begin()
+			w.clocksLocked()
+			w.openLocked()
+			return nil
 		}
-		w.countsLocked().Waits += waits
-		if err := w.makeRoomLocked(len(p)); err != nil {
-			return err
-		}
-	}
-	w.putCallersLocked(p)
-	w.writes++
-	return nil
-}
-
-// refusalLocked returns why no call may go on, and reports a failure of the
-// background for the first and only time.
-func (w *Writer) refusalLocked() error {
-	if w.isClosing {
-		return ErrClosed
-	}
-	if err := w.unreported; err != nil {
-		w.unreported = nil
-		w.openLocked()
-		if w.final != nil {
-			err = errors.Join(err, w.final)
-		}
-		return err
-	}
-	return w.final
-}
-
-// putLocked copies p into memory, which has room for it, and starts the clocks of
-// the policy's time bounds. The caller calls openLocked.
-func (w *Writer) putLocked(p []byte) {
-	if len(p) > 0 {
-		w.armLocked()
-		if w.began.IsZero() {
-			w.began = w.age.Oldest()
-		}
-	}
-	for len(p) > 0 {
-		n := copy(w.buf[w.pos:], p)
-		w.pos += n
-		p = p[n:]
-		w.wrapLocked()
 	}
 }
 
-func (w *Writer) armLocked() {
-	w.age.Begin()
-	w.flushTimer.Arm()
-	w.syncTimer.Arm()
+// settleLocked is called at each end of a flush, a bypass or a sync, however it ended. It keeps the Writer's promises of time
+// and of bytes: the clocks run if bytes wait, and what is due by bytes is started. It may release the lock meanwhile.
+func (w *Writer) settleLocked() {
+	w.clocksLocked()
+	w.openLocked()
+	w.startLocked()
 }
 
-// openLocked computes how far Write may copy without a look at anything else. That is to
-// the end of the strip or of the room, and never so far that a large Write fits. While a call
-// must return an error or start a clock, it may not copy at all.
+// clocksLocked has each clock run while bytes wait for it, and stand still else.
+func (w *Writer) clocksLocked() {
+	w.flush.timer.Set(w.fill.pos > 0 || w.flush.stuck)
+	switch {
+	case w.sync.durable == w.writtenLocked():
+		w.sync.timer.Set(false)
+	case !w.sync.leading || w.sync.age.Running(): // what came since the sync in flight began has a clock of its own
+		w.sync.timer.Set(true)
+	}
+}
+
+// openLocked computes how far Write may copy without a look at anything else. That is to the end of the strip, and never so
+// far that a large Write fits. While a call must return an error or start a clock, it may not copy at all.
 func (w *Writer) openLocked() {
-	trouble := w.isClosing || w.stuck || w.unreported != nil || w.final != nil
-	open := !trouble && !w.exclusive && w.block > 0 && w.flushTimer.Running() && w.syncTimer.Running() && w.age.Running()
-	w.openLanesLocked(open && len(w.lanes) > 0, trouble)
-	if !open || w.merging > 0 {
-		w.limit = -1
+	w.fill.limit = -1
+	if w.isClosing || w.flush.stuck || w.flush.exclusive || w.reports.unreported != nil || w.reports.final != nil || w.fill.pos == 0 || !w.sync.age.Running() {
 		return
 	}
-	w.wrapLocked()
-	rest := w.strip - int(w.writtenLocked()%int64(w.strip))
-	if w.strip < w.block {
-		rest-- // the Write that fills the strip starts its flush; a full buffer waits for the next
+	w.fill.limit = min(w.fill.pos+w.large, w.strip-1, len(w.fill.buf)) // who fills the strip starts its flush
+}
+
+// startLocked starts, in the background, what is due by bytes: the flush of a strip that was filled during another one, and a
+// sync. It releases the lock meanwhile: a go statement may wake a thread, which takes some µs and now and then some ms.
+func (w *Writer) startLocked() {
+	if w.isClosing || w.reports.final != nil {
+		return
 	}
-	w.limit = w.pos + min(max(0, w.freeLocked()), rest, len(w.buf)-w.pos, w.large)
+	if w.stripLocked() && !w.flush.exclusive && !w.dirtyLocked() {
+		w.flushInBackgroundLocked()
+	}
+	if w.due.SyncNow(w.flush.flushed-w.sync.durable) && !w.sync.leading && !w.sync.byBytes {
+		w.sync.byBytes = true
+		w.goLocked(w.syncBytes)
+	}
 }
 
-// freeLocked returns how many more bytes memory may hold. It is negative when a
-// new Lane has taken its share from a full ring.
-func (w *Writer) freeLocked() int {
-	return w.room - int(w.writtenLocked()-w.flushed)
+// goLocked runs f in a goroutine that Close waits for.
+func (w *Writer) goLocked(f func()) {
+	w.background.Add(1)
+	w.mu.Unlock()
+	go func() {
+		defer w.background.Done()
+		f()
+	}()
+	w.mu.Lock()
 }
 
-// readyLocked reports whether n bytes may be put now.
-func (w *Writer) readyLocked(n int) bool {
-	return !w.stuck && !w.exclusive && n <= w.freeLocked()
-}
+func (w *Writer) writtenLocked() int64 { return w.fill.base + int64(w.fill.pos) }
 
-func (w *Writer) writtenLocked() int64 { return w.lap + int64(w.pos) }
-
-// Flush hands all bytes to the kernel that were accepted before the call, those of Lanes
-// included, and waits for it. On nil, Flushed is at least what Written was then.
+// Flush hands all bytes to the kernel that were accepted before the call, and waits for it. On nil,
+// Flushed is at least what Written was then.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.refusalLocked(); err != nil {
 		return err
 	}
-	return w.flushAllLocked()
+	return w.flushToLocked(w.writtenLocked())
 }
 
-// Written returns how many bytes were accepted. A Lane's bytes count when they
-// are merged. It may be called at any time and waits for nothing.
+// Written returns how many bytes were accepted. It may be called at any time and waits for nothing.
 func (w *Writer) Written() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -400,7 +313,7 @@ func (w *Writer) Written() int64 {
 func (w *Writer) Flushed() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.flushed
+	return w.flush.flushed
 }
 
 // Durable returns how many bytes a sync that succeeded has covered: they survive
@@ -408,71 +321,23 @@ func (w *Writer) Flushed() int64 {
 func (w *Writer) Durable() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.durable
+	return w.sync.durable
 }
 
-// fullLocked returns the offset of the end of the last full strip.
-func (w *Writer) fullLocked() int64 {
-	if w.block == 0 {
-		return math.MinInt64
-	}
-	written := w.writtenLocked()
-	return written - written%int64(w.strip)
-}
-
-// noteLocked keeps what failed in the background for the next call. If a failure repeats
-// the one before, a call has returned it, or it is kept already. Every call returns a
-// failed sync.
-func (w *Writer) noteLocked(err error) {
-	if failed, ok := err.(*WriteError); ok && !failed.again && w.unreported == nil {
-		w.unreported = err
-		w.openLocked()
+// CloseContext is Close that returns when ctx ends, with the cause of that. The Writer goes on closing, and
+// accepts nothing more. What is durable then, Durable says; a Close waits for the rest.
+func (w *Writer) CloseContext(ctx context.Context) error {
+	closed := make(chan error, 1)
+	go func() { closed <- w.Close() }()
+	select {
+	case err := <-closed:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("holdfast: close %sgoes on in the background: %w", inPath(w.target.path), context.Cause(ctx))
 	}
 }
 
-// due runs a worker because its deadline has passed: in the timer's goroutine, which has nothing
-// else to do.
-func (w *Writer) due(k *worker) {
-	w.mu.Lock()
-	k.due, k.late = true, k.running
-	w.relay.Stop()
-	starts := w.startsLocked(k)
-	w.mu.Unlock()
-	if starts {
-		k.run(w)
-	}
-}
-
-// A worker is a goroutine that runs while there is work and ends when there is
-// none, so that an idle Writer has no goroutine.
-type worker struct {
-	run     func(*Writer)
-	running bool
-	due     bool // a deadline has passed
-	late    bool // it passed while the worker was at work
-}
-
-// startLocked starts a worker, unless it runs. It releases the lock meanwhile: a go statement may
-// wake a thread, which takes some µs and now and then some ms.
-func (w *Writer) startLocked(k *worker) {
-	if w.startsLocked(k) {
-		w.mu.Unlock()
-		go k.run(w)
-		w.mu.Lock()
-	}
-}
-
-// startsLocked reports whether the caller must run the worker now.
-func (w *Writer) startsLocked(k *worker) bool {
-	if k.running || w.isClosing {
-		return false
-	}
-	k.running = true
-	w.background.Add(1)
-	return true
-}
-
-// Close flushes all bytes that were accepted, those of Lanes included. It syncs unless
+// Close flushes all bytes that were accepted. It syncs unless
 // the policy is sync=never, and closes the file. It tries each step even if an earlier
 // one failed. It returns all their errors, and those of the background that no call has
 // returned yet. What could not be flushed is lost with the Writer; the [WriteError] has
@@ -480,101 +345,79 @@ func (w *Writer) startsLocked(k *worker) bool {
 //
 // Calls that wait for memory return ErrClosed, and so does every later call. A second
 // Close waits for the first and returns the same. Close waits for calls that the kernel
-// has not finished, however long that takes.
+// has not finished, however long that takes: [Writer.CloseContext] does not.
 func (w *Writer) Close() (err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.target.file == nil {
+		return errNotMade
+	}
 	if w.isClosing {
 		for !w.closed {
-			w.idle.Wait()
+			w.flush.idle.Wait()
 		}
 		return w.closeErr
 	}
 	w.isClosing = true
-	w.failing = nil // what fails now is lost: a failure of its own
-	if w.commit != nil {
-		w.commit.join.Enough()
-	}
-	w.openLocked()
-	w.relay.Stop()
-	w.idle.Broadcast()
-	w.space.Broadcast()
-	w.bypass.free.Broadcast()
+	w.reports.failing = nil // what fails now is lost: a failure of its own
+	w.sync.hurry()
+	w.settleLocked()
+	w.wakeLocked()
 
 	var flushErr, syncErr, closeErr error
 	defer func() { // also if the file panics
-		w.closeErr = distinct.Join(w.unreported, flushErr, syncErr, w.final, closeErr)
+		w.closeErr = distinct.Join(w.reports.unreported, flushErr, syncErr, w.reports.final, closeErr)
 		w.reportLocked(closeErr)
 		w.closed = true
-		w.flushTimer.Disarm()
-		w.syncTimer.Disarm()
-		w.idle.Broadcast()
+		w.flush.timer.Set(false)
+		w.sync.timer.Set(false)
+		w.flush.idle.Broadcast()
 		err = w.closeErr
 	}()
 	defer func() {
 		w.sealLocked()
-		w.systemCalls++
+		w.reports.systemCalls++
 		w.callFileLocked("Close", func() {
 			w.background.Wait()
+			w.sync.await()
 			closeErr = w.target.close()
 		})
 	}()
-	flushErr = w.drainLocked()
+	for w.flush.turn.taken {
+		w.flush.idle.Wait()
+	}
+	flushErr = w.flushToLocked(w.writtenLocked())
 	syncErr = w.lastSyncLocked()
 	return nil
 }
 
-// drainLocked flushes what the ring holds. Then it has room for what lanes hold, and
-// flushes that.
-func (w *Writer) drainLocked() error {
-	for w.bypass.taken {
-		w.idle.Wait()
-	}
-	err := w.flushToLocked(w.writtenLocked())
-	w.closeLanesLocked()
-	return distinct.Join(err, w.flushToLocked(w.writtenLocked()))
-}
-
-// closeLanesLocked takes what lanes hold, unless the file is stuck.
-func (w *Writer) closeLanesLocked() {
-	for _, l := range w.lanes {
-		w.mu.Unlock()
-		l.mu.Lock()
-		w.mu.Lock()
-		if held := l.heldLocked(); len(held) > 0 && w.readyLocked(len(held)) {
-			w.putLaneLocked(l)
+// lastSyncLocked makes what was flushed durable if the policy syncs. What failed to be flushed, another goroutine may be trying
+// to flush again just now.
+func (w *Writer) lastSyncLocked() (err error) {
+	for w.policy.Sync.Mode != SyncNever && w.reports.final == nil && (w.flush.flushing || !w.sync.covers(w.flush.flushed)) {
+		if w.flush.flushing {
+			w.flush.idle.Wait()
+		} else {
+			err = w.syncToLocked(w.flush.flushed)
 		}
-		l.closed = true
-		l.mu.Unlock()
 	}
+	return err
 }
 
-// lastSyncLocked makes what was flushed durable if the policy syncs.
-func (w *Writer) lastSyncLocked() error {
-	if w.policy.Sync.Mode == SyncNever {
-		return nil
-	}
-	if w.flushed == w.writtenLocked() {
-		return w.syncToLocked(w.writtenLocked())
-	}
-	for w.leading {
-		w.idle.Wait()
-	}
-	if w.final != nil || w.durable == w.flushed && !w.nameless {
-		return nil
-	}
-	w.leading = true
-	defer func() { w.leading = false }()
-	return w.syncLocked()
-}
-
-// sealLocked waits until the calls of the file have ended, and lets no other begin.
+// sealLocked lets no other call of the file begin, and waits until those under way have ended.
 func (w *Writer) sealLocked() {
-	for w.leading || w.flushing {
-		w.idle.Wait()
-	}
 	w.sealed = true
-	w.commit.wakeAll()
+	for w.sync.leading || w.flush.flushing {
+		w.flush.idle.Wait()
+	}
+}
+
+// wakeLocked wakes all calls that wait for memory or for a flush: something has ended for good. Those that
+// wait for a sync are woken by the leader of their batch.
+func (w *Writer) wakeLocked() {
+	w.flush.idle.Broadcast()
+	w.flush.space.Broadcast()
+	w.flush.turn.free.Broadcast()
 }
 
 // callFileLocked releases the lock while call uses the file. If call panics, or ends its
@@ -599,41 +442,13 @@ func (w *Writer) callFileLocked(method string, call func()) {
 	returned = true
 }
 
-// putCallersLocked is putLocked for the caller's memory. That may be a mapped file that
-// was truncated, where the copy panics: see debug.SetPanicOnFault.
-func (w *Writer) putCallersLocked(p []byte) {
-	lap, pos, copied := w.lap, w.pos, false
-	defer func() {
-		if copied {
-			return
-		}
-		cause := recover()
-		w.lap, w.pos = lap, pos
-		w.poisonLocked("copy", cause)
-		panic(cause)
-	}()
-	w.putLocked(p)
-	w.openLocked()
-	copied = true
-}
-
 // poisonLocked makes every later call return an error that names the panic. Close
 // still flushes what was accepted, unless a Write has panicked, and closes the file.
-func (w *Writer) poisonLocked(where string, cause any) {
-	name := ""
-	if w.target.path != "" {
-		name = " " + w.target.path
-	}
-	format := "holdfast: %s%s panicked, and this Writer accepts nothing more (%d bytes are durable): %v"
-	if _, ok := cause.(error); ok {
-		format = format[:len(format)-1] + "w"
-	}
-	if w.final == nil {
-		w.final = fmt.Errorf(format, where, name, w.durable, cause)
-		w.reportLocked(w.final)
+func (w *Writer) poisonLocked(method string, cause any) {
+	if w.reports.final == nil {
+		w.reports.final = &panicError{method, w.target.path, w.sync.durable, cause}
+		w.reportLocked(w.reports.final)
 	}
 	w.openLocked()
-	w.idle.Broadcast()
-	w.space.Broadcast()
-	w.commit.wakeAll()
+	w.wakeLocked()
 }

@@ -122,7 +122,7 @@ func (t *streams) takeLocked(ctx context.Context, s *stream, data []byte) (taken
 				t.waiting.addLocked(s)
 				t.due.armLocked()
 			}
-			t.syncTimer.Arm()
+			t.syncTimer.Set(true)
 			t.counts.Writes++
 			return true, nil
 		default:
@@ -232,7 +232,7 @@ func (t *streams) appendDirectLocked(ctx context.Context, s *stream, data []byte
 	s.changed.wakeLocked()
 	if n > 0 {
 		t.counts.Writes++
-		t.syncTimer.Arm()
+		t.syncTimer.Set(true)
 	}
 	if fail != nil {
 		fail.Offset, fail.Outcome = int64(n), holdfast.OutcomeUntouched

@@ -343,7 +343,7 @@ func (t *streams) stopLocked() {
 	if t.due.timer != nil {
 		t.due.timer.Stop()
 	}
-	t.syncTimer.Disarm()
+	t.syncTimer.Set(false)
 	for _, s := range t.paths {
 		s.changed.wakeLocked()
 	}

@@ -116,9 +116,9 @@ func (t *streams) runSyncs() {
 		if t.syncDue {
 			goals = t.goalsLocked
 			t.syncDue = false
-			t.syncTimer.Disarm()
+			t.syncTimer.Set(false)
 		} else if t.flights == 0 && t.waiting.oldest == nil && t.stuck.oldest == nil {
-			t.syncTimer.Disarm() // it covers all that is accepted
+			t.syncTimer.Set(false) // it covers all that is accepted
 		}
 		if left := t.syncBehindLocked(goals()); left && !t.syncDue {
 			break // the next flush that is counted tries again, or the clock
@@ -183,7 +183,7 @@ func (t *streams) syncBehindLocked(goals []goal) (left bool) {
 		}
 		left = left || s.unnamed != nil
 		if s.failed != nil {
-			t.syncTimer.Arm() // try again in a while
+			t.syncTimer.Set(true) // try again in a while
 		}
 	}
 	t.restGoalsLocked(goals)

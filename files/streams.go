@@ -80,7 +80,7 @@ func (t *streams) init(f *Set) {
 	t.left = map[uint64]leftover{}
 	t.memory.init(int64(t.policy.Buffer), int64(f.options.Memory))
 	t.due.init(t)
-	t.syncTimer.Init(t.policy.Sync.Every, func() {
+	t.syncTimer.Init(t.policy.Sync.Every, nil, func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.syncDue = true

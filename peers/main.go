@@ -21,7 +21,7 @@ import (
 )
 
 // kinds are all that is compared.
-var kinds = []command.Kind{records.Append, records.Log, files.Kind, read.Kind, copies.Kind, fsync.Kind, rotate.Kind, crash.Kind}
+var kinds = []command.Kind{records.Append, records.Durable, records.Latency, records.Idle, records.Log, files.Kind, read.Kind, copies.Kind, fsync.Kind, rotate.Kind, crash.Kind}
 
 func main() {
 	syscallfault.Launch() // the process of a program that is crashed

@@ -22,6 +22,7 @@ import (
 // A memory is a disk that fails, and what reads it: the calls of a fault.Disk write only.
 type memory struct {
 	*fault.Disk
+	dir      string    // of the log
 	modified time.Time // of every file; zero: not known
 
 	mu      sync.Mutex
@@ -31,7 +32,7 @@ type memory struct {
 
 func newMemory(t *testing.T) *memory {
 	t.Helper()
-	d := &memory{Disk: fault.NewDisk(), sources: map[int]string{}}
+	d := &memory{Disk: fault.NewDisk(), dir: "/log", sources: map[int]string{}}
 	if err := d.MkdirAll("/log"); err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,7 @@ func (d *memory) OpenSource(dir int, name sys.Name) (int, error) {
 	fd, err := d.OpenFile(dir, name, os.O_RDONLY|sys.NoFollow, 0)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.sources[fd] = "/log/" + name.String()
+	d.sources[fd] = path.Join(d.dir, name.String())
 	return fd, err
 }
 

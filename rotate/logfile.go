@@ -310,7 +310,9 @@ func (l *logFile) Sync() error {
 	}
 	if l.nameless {
 		if err := l.syncDir(l.since); err != nil {
-			if !errors.As(err, new(notSynced)) {
+			if errors.As(err, new(notSynced)) {
+				l.refused.Store(true) // the next Sync must try again, also if its Writer has nothing new
+			} else {
 				l.spoilt = err
 			}
 			return err

@@ -8,7 +8,7 @@ import "time"
 // Counts is what was done and what is at risk. All but NotFlushed, NotDurable and Oldest
 // only grow.
 type Counts struct {
-	Writes      int64 `json:"writes"`       // that were accepted; a Lane's merge counts once
+	Writes      int64 `json:"writes"`       // that were accepted
 	Flushes     int64 `json:"flushes"`      // writes to files
 	Syncs       int64 `json:"syncs"`        // of files, and of many together
 	SystemCalls int64 `json:"system_calls"` // of a Writer: flushes, syncs, Close, and the calls for the file's name

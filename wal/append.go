@@ -138,7 +138,7 @@ func (l *Log) acceptLocked(records [][]byte) (last uint64, err error) {
 func (l *Log) paceLocked() error {
 	p := l.opts.Policy
 	l.armLocked()
-	if p.Buffer == 0 {
+	if len(l.pending) > int(p.Buffer) { // a larger record must not wait in memory: Policy.Loss counts two buffers
 		return l.advanceLocked(background, l.last, false)
 	}
 	enough := p.Buffer
@@ -153,8 +153,8 @@ func (l *Log) paceLocked() error {
 
 // armLocked starts the policy's clocks for what waits.
 func (l *Log) armLocked() {
-	l.flushTimer.Arm()
-	l.syncTimer.Arm()
+	l.flushTimer.Set(true)
+	l.syncTimer.Set(true)
 }
 
 // due is called by the policy's clocks.
@@ -165,7 +165,7 @@ func (l *Log) due(sync bool) {
 	if sync {
 		timer = &l.syncTimer
 	}
-	timer.Disarm()
+	timer.Set(false)
 	if l.isClosing || l.final != nil {
 		return
 	}
@@ -174,7 +174,7 @@ func (l *Log) due(sync bool) {
 	if err := l.advanceLocked(background, l.last, sync); err != nil {
 		l.noteLocked(err)
 		if !l.isClosing {
-			timer.Arm() // try again in a while
+			timer.Set(true) // try again in a while
 		}
 	}
 }

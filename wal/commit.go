@@ -130,9 +130,9 @@ func (l *Log) leadLocked(sync bool) (err error) {
 	c.joined = 0
 	if l.written == len(l.out) { // else the rest of a failed write goes first
 		l.out, l.pending, l.written = l.pending, l.out[:0], 0
-		l.flushTimer.Disarm()
+		l.flushTimer.Set(false)
 		if sync {
-			l.syncTimer.Disarm()
+			l.syncTimer.Set(false)
 			l.age.Turn(int64(l.last))
 		}
 		l.room.Broadcast()

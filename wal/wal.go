@@ -204,8 +204,8 @@ func open(d disk, dir string, o Options) (*Log, Recovery, error) {
 	if o.Policy.Sync.Waits() {
 		l.limit = max(l.limit, groupBuffer)
 	}
-	l.flushTimer.Init(o.Policy.FlushEvery, func() { l.due(false) })
-	l.syncTimer.Init(o.Policy.Sync.Every, func() { l.due(true) })
+	l.flushTimer.Init(o.Policy.FlushEvery, nil, func() { l.due(false) })
+	l.syncTimer.Init(o.Policy.Sync.Every, nil, func() { l.due(true) })
 	found, err := l.recover(dir)
 	if err != nil {
 		l.release()
@@ -279,8 +279,8 @@ func (l *Log) Close() error {
 	}
 	l.isClosing = true
 	close(l.closing)
-	l.flushTimer.Disarm()
-	l.syncTimer.Disarm()
+	l.flushTimer.Set(false)
+	l.syncTimer.Set(false)
 	l.room.Broadcast()
 	for l.exclusive {
 		l.room.Wait()
@@ -304,6 +304,9 @@ func (l *Log) Close() error {
 	}
 	if l.unreported != nil {
 		errs = append(errs, l.unreported)
+	}
+	if l.final != nil && !errors.Is(errors.Join(errs...), l.final) { // every later call returns it, and this one too
+		errs = append(errs, l.final)
 	}
 	l.sealed = true
 	l.commit.wakeAll()
@@ -350,6 +353,7 @@ func openDirectory(d disk, path string, shared bool, perm fs.FileMode) (dir dire
 	defer func() {
 		if err != nil {
 			dir.close()
+			dir.fd, dir.lock = -1, -1
 		}
 	}()
 	name, err := sys.NewName(path)

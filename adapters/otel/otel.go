@@ -26,7 +26,7 @@ func Register(meter metric.Meter, read func() stats.Counts, attributes ...attrib
 		errs = append(errs, err)
 		return g
 	}
-	writes := counter("writes", "{record}", "Records that were accepted; a Lane's merge counts once.")
+	writes := counter("writes", "{record}", "Records that were accepted.")
 	flushes := counter("flushes", "{call}", "Writes to files.")
 	syncs := counter("syncs", "{call}", "Syncs of files.")
 	waits := counter("waits", "{record}", "Writes that waited because memory was full.")

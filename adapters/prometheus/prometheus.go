@@ -34,7 +34,7 @@ func NewCollector(labels prometheus.Labels, read func() stats.Counts) prometheus
 	add := func(kind prometheus.ValueType, name, help string, value func(*stats.Counts) float64) {
 		c.metrics = append(c.metrics, metric{desc(name, help), kind, value})
 	}
-	add(prometheus.CounterValue, "writes_total", "Records that were accepted; a Lane's merge counts once.", func(s *stats.Counts) float64 { return float64(s.Writes) })
+	add(prometheus.CounterValue, "writes_total", "Records that were accepted.", func(s *stats.Counts) float64 { return float64(s.Writes) })
 	add(prometheus.CounterValue, "errors_total", "Failures, each as OnError has it.", func(s *stats.Counts) float64 { return float64(s.Errors) })
 	add(prometheus.CounterValue, "waits_total", "Writes that waited because memory was full.", func(s *stats.Counts) float64 { return float64(s.Waits) })
 	add(prometheus.CounterValue, "flushes_total", "Writes to files.", func(s *stats.Counts) float64 { return float64(s.Flushes) })

@@ -51,7 +51,7 @@ func TestCompletionOffersWhatIsTaken(t *testing.T) {
 	check([]string{"ext4", "xfs"}, "bench", "--fs", "")
 	check([]string{"replace"}, "write", "--mode", "")
 	check([]string{"sparse"}, "gen", "--kind", "")
-	check([]string{"lanes"}, "prove", "--workload", "")
+	check([]string{"enqueue"}, "prove", "--workload", "")
 	check([]string{"memory", "hostile", "fault", "all"}, "prove", "--level", "")
 	check([]string{"durable", "eachdurable"}, "bench", "--policy", "")
 	baselines := t.TempDir()

@@ -1,50 +1,36 @@
-// Package reuse keeps memory for its next use, but not from the garbage collector.
+// Package reuse keeps blocks of memory for their next use, by whomever, but not from the garbage
+// collector.
 package reuse
 
 import (
+	"math/bits"
 	"sync"
 	"unsafe"
-	"weak"
 )
 
-// First is the size of the memory that all Memories share: it comes back to the next that asks.
-const First = 1024
+// Least is the size of the smallest block.
+const Least = 1024
 
-var first sync.Pool // of *[First]byte
+// blocks holds the blocks of each power of two bytes, by their first byte.
+var blocks [bits.UintSize]sync.Pool
 
-// A Memory gives the memory again that it has made last, unless that was collected. Its user
-// guards it. The zero Memory has made none.
-type Memory struct {
-	last weak.Pointer[byte]
-	size int
-}
+// Size returns the size of the smallest block of at least n bytes: a power of two.
+func Size(n int) int { return 1 << bits.Len(uint(max(n, Least)-1)) }
 
-// Again returns memory of size bytes that was left, or the last that Make has made, if that has as
-// many. It may hold any bytes. It is nil if there is none: Again allocates nothing.
-func (m *Memory) Again(size int) []byte {
-	if p := m.last.Value(); p != nil && m.size >= size {
-		return unsafe.Slice(p, m.size)
+// Get returns a block of size bytes that was left, or nil: it allocates nothing. It may hold any bytes.
+func Get(size int) []byte {
+	if size&(size-1) != 0 {
+		return nil
 	}
-	if size == First {
-		if p, _ := first.Get().(*[First]byte); p != nil {
-			return p[:]
-		}
+	if p, _ := blocks[bits.Len(uint(size))].Get().(*byte); p != nil {
+		return unsafe.Slice(p, size)
 	}
 	return nil
 }
 
-// Make makes memory of size bytes.
-func (m *Memory) Make(size int) []byte {
-	made := make([]byte, size)
-	if size != First {
-		m.last, m.size = weak.Make(&made[0]), size
-	}
-	return made
-}
-
-// Leave ends the use of what these have returned.
-func (m *Memory) Leave(memory []byte) {
-	if len(memory) == First {
-		first.Put((*[First]byte)(memory))
+// Put leaves a block that nobody uses any more. One whose size is no power of two goes to the garbage collector.
+func Put(block []byte) {
+	if n := len(block); n >= Least && n&(n-1) == 0 {
+		blocks[bits.Len(uint(n))].Put(unsafe.SliceData(block))
 	}
 }

@@ -31,55 +31,76 @@ const (
 	appendNote = "In the clock: from the first record until the sink is flushed and closed. Not in it: opening. Nothing is synced. Limits are of one goroutine that makes as many records. Left out: etcd's wal and pebble's LogWriter give each record a header and a checksum; theirs is other work and another file."
 )
 
-// appends are small and large records by one and many goroutines, to a Writer or to Lanes.
-func appends(lanes bool) (all []*group) {
-	name := "append"
-	if lanes {
-		name = "lanes"
-	}
-	for _, buffer := range []holdfast.Size{256 * kib, 128 * kib, 64 * kib} {
-		for _, size := range []int{40, 200, 300, 4 * kib, mib} {
-			for _, n := range []int{1, 2, 8, 64, 512, 4096} {
-				switch {
-				case n*size > 1<<30: // each goroutine has a record of its own
-					continue
-				case buffer == 128*kib && (lanes || n > 8):
-					continue // it is there for the sake of filestream
-				}
-				total := min(4_000_000, 200_000_000/size)
-				w := work{goroutines: n, each: max(1, total/n), size: size, policy: fmt.Sprintf("buffer=%v,sync=never", buffer), closeTimed: true}
-				g := newGroup(fmt.Sprintf("%s/buffer=%v/size=%v/goroutines=%d", name, buffer, holdfast.Size(size), n),
-					fmt.Sprintf("records of %v until all are in the page cache, gathered in %v", holdfast.Size(size), buffer), w, appenders(w, lanes, buffer))
-				g.Notes = []string{appendNote}
-				usual := size == 40 || size != 300 && buffer == 256*kib && (n == 1 || n == 8 || n == 64)
-				g.Job = extra(!usual || buffer == 64*kib && n > 64)
-				all = append(all, g)
+// appends are small and large records by one and many goroutines.
+func appends() (all []*group) {
+	for _, size := range []int{40, 200, 4 * kib, mib} {
+		for _, n := range []int{1, 2, 8, 64, 512, 4096} {
+			if n*size > 1<<30 { // each goroutine has a record of its own
+				continue
 			}
+			w := work{goroutines: n, each: max(1, min(4_000_000, 200_000_000/size)/n), size: size, policy: "buffer=256KiB,sync=never", closeTimed: true}
+			part := w
+			part.each = max(1, w.each/8)
+			arms := append(bufios(w),
+				&arm{Name: "zap", Note: "zapcore.BufferedWriteSyncer of 256 KiB, which flushes every 30 s; it syncs in Stop, which is made to do nothing here since no arm syncs", Do: how{open: openZap}},
+				&arm{Name: "filestream", Note: "VictoriaMetrics' Writer, whose memory of 128 KiB is fixed" + lockedNote, Do: how{open: openFilestream}},
+				&arm{Name: "os.File", Note: "one write(2) a record; an eighth of the records", Do: how{work: part, open: openFile}},
+				&arm{Name: "lumberjack", Note: "a rotating log that never has to rotate: its MaxSize is out of reach; an eighth of the records", Do: how{work: part, open: openLumberjack}})
+			g := newGroup(fmt.Sprintf("append/size=%v/goroutines=%d", holdfast.Size(size), n), fmt.Sprintf("records of %v until all are in the page cache", holdfast.Size(size)), w, append(arms, limits(w)...))
+			g.Best, g.Notes = "bufio", []string{appendNote}
+			g.Job = extra(size > 40 && n == 4096 || size > 200 && n != 1 && n != 8 && n != 64)
+			all = append(all, g)
 		}
 	}
 	return all
 }
 
-func appenders(w work, lanes bool, buffer holdfast.Size) []*arm {
-	writer := &arm{Name: "holdfast", Note: "a Writer", Do: how{open: openHoldfast}}
-	arms := []*arm{writer}
-	if lanes {
-		arms = []*arm{{Name: "lane", Note: "a Lane for each goroutine", Do: how{open: openLanes}}, writer}
+// bufios are a Writer, and what people use in its place with buffers of each size. A large one is
+// not always better: behind a mutex that many want, 64 KiB that stay in a CPU's cache are.
+func bufios(w work) []*arm {
+	with := func(buffer string) work {
+		other := w
+		other.policy = "buffer=" + buffer + ",sync=never"
+		return other
 	}
-	arms = append(arms,
-		&arm{Name: "bufio", Note: "a bufio.Writer" + lockedNote, Do: how{open: openBufio}},
-		&arm{Name: "zap", Note: "zapcore.BufferedWriteSyncer, which flushes every 30 s; it syncs in Stop, which is made to do nothing here since no arm syncs", Do: how{open: openZap}})
-	part := w
-	part.each = max(1, w.each/8)
-	switch buffer {
-	case 128 * kib:
-		arms = append(arms, &arm{Name: "filestream", Note: "VictoriaMetrics' Writer, whose memory of 128 KiB is fixed" + lockedNote, Do: how{open: openFilestream}})
-	case 256 * kib:
-		arms = append(arms,
-			&arm{Name: "os.File", Note: "one write(2) a record; an eighth of the records", Do: how{work: part, open: openFile}},
-			&arm{Name: "lumberjack", Note: "a rotating log that never has to rotate: its MaxSize is out of reach; an eighth of the records", Do: how{work: part, open: openLumberjack}})
+	arms := []*arm{
+		{Name: "holdfast", Note: "a Writer, " + w.policy, Do: how{open: openHoldfast}},
+		{Name: "holdfast 64KiB", Note: "a Writer, " + with("64KiB").policy, Do: how{work: with("64KiB"), open: openHoldfast}},
 	}
-	return append(arms, limits(w)...)
+	for _, buffer := range []string{"4KiB", "64KiB", "256KiB"} {
+		arms = append(arms, &arm{Name: "bufio " + buffer, Note: "a bufio.Writer of " + buffer + lockedNote, Do: how{work: with(buffer), open: openBufio}})
+	}
+	return arms
+}
+
+// unbuffered are records that each go to the kernel at once.
+func unbuffered() (all []*group) {
+	for _, size := range []int{40, 200, 4 * kib} {
+		for _, n := range []int{1, 8} {
+			w := work{goroutines: n, each: min(500_000, 200_000_000/size) / n, size: size, policy: "buffer=0,sync=never", closeTimed: true}
+			all = append(all, newGroup(fmt.Sprintf("unbuffered/size=%v/goroutines=%d", holdfast.Size(size), n), fmt.Sprintf("records of %v, one write(2) each", holdfast.Size(size)), w, []*arm{
+				{Name: "holdfast", Note: "a Writer, " + w.policy, Do: how{open: openHoldfast}},
+				{Name: "os.File", Note: "the same Writes", Do: how{open: openFile}},
+			}))
+		}
+	}
+	return all
+}
+
+// formatted are records that take a program some time to make: what a sink costs there is what
+// its users see.
+func formatted() (all []*group) {
+	for _, rounds := range []int{1, 5} {
+		for _, n := range []int{1, 2, 8, 64} {
+			w := work{goroutines: n, each: 2_000_000 / rounds / n, size: 40, policy: "buffer=256KiB,sync=never", closeTimed: true, format: rounds}
+			took := time.Duration(rounds) * 200
+			g := newGroup(fmt.Sprintf("format=%v/goroutines=%d", took, n), fmt.Sprintf("records of 40B, each after some %v of formatting", took), w, append(bufios(w),
+				&arm{Name: "limit no sink", Note: "the formatting alone, by as many goroutines", Do: how{open: openNothing, read: nothing}}))
+			g.Best = "bufio"
+			all = append(all, g)
+		}
+	}
+	return all
 }
 
 // limits are what no sink can pass, by one goroutine that makes as many records.
@@ -96,20 +117,14 @@ func limits(w work) []*arm {
 // processors are more Ps than processors, beside the usual number.
 func processors() (all []*group) {
 	for _, n := range []int{1, 8, 64, 512} {
-		for _, lanes := range []bool{false, true} {
-			name, open := "holdfast", openHoldfast
-			if lanes {
-				name, open = "lane", openLanes
-			}
-			w := work{goroutines: n, each: 4_000_000 / n, size: 40, policy: "buffer=256KiB,sync=never", closeTimed: true, procs: 2}
-			arms := []*arm{{Name: name, Note: "with GOMAXPROCS 2", Do: how{open: open}}}
-			for _, procs := range []int{8, 32} {
-				more := w
-				more.procs = procs
-				arms = append(arms, &arm{Name: fmt.Sprintf("%s GOMAXPROCS=%d", name, procs), Note: "the same with so many Ps", Do: how{work: more, open: open}})
-			}
-			all = append(all, newGroup(fmt.Sprintf("procs/%s/goroutines=%d", name, n), "records of 40B with more Ps than there are processors", w, arms))
+		w := work{goroutines: n, each: 4_000_000 / n, size: 40, policy: "buffer=256KiB,sync=never", closeTimed: true, procs: 2}
+		arms := []*arm{{Name: "holdfast", Note: "with GOMAXPROCS 2", Do: how{open: openHoldfast}}}
+		for _, procs := range []int{8, 32} {
+			more := w
+			more.procs = procs
+			arms = append(arms, &arm{Name: fmt.Sprintf("holdfast GOMAXPROCS=%d", procs), Note: "the same with so many Ps", Do: how{work: more, open: openHoldfast}})
 		}
+		all = append(all, newGroup(fmt.Sprintf("procs/goroutines=%d", n), "records of 40B with more Ps than there are processors", w, arms))
 	}
 	return all
 }
@@ -165,19 +180,6 @@ func lives() (all []*group) {
 		all = append(all, g)
 	}
 	return all
-}
-
-// latency is how long a Write takes at a rate, beside syncs.
-func latency() []*group {
-	w := work{goroutines: 8, each: 50_000, size: 40, policy: "buffer=64KiB,sync=20ms", rate: 200_000}
-	g := newGroup("latency/rate=200000", "the slowest of 10,000 Writes of 40B (p99.99), by 8 goroutines at 200,000 a second, synced every 20 ms", w, []*arm{
-		{Name: "holdfast", Note: "a Writer", Do: how{open: openHoldfast}},
-		{Name: "lane", Note: "a Lane for each goroutine", Do: how{open: openLanes}},
-		{Name: "zap", Note: "zapcore.BufferedWriteSyncer, which syncs when it flushes, under the lock of its writers", Do: how{open: openZap}},
-		{Name: "limit mutex", Note: "a sync.Mutex and no file", Do: how{open: openNothing, read: nothing}},
-	})
-	g.Unit = "Write at p99.99"
-	return []*group{g}
 }
 
 // create opens the file that an arm appends to, for every arm that does not
@@ -263,8 +265,8 @@ func openFilestream(dir string, w work) (*sink, error) {
 	return &sink{writer: shared(lock(f, w)), close: func() error { f.MustFlush(false); return nil }}, nil
 }
 
-func openNothing(_ string, _ work) (*sink, error) {
-	return &sink{writer: shared(&locked{w: io.Discard}), close: func() error { return nil }}, nil
+func openNothing(string, work) (*sink, error) {
+	return &sink{writer: shared(io.Discard), close: func() error { return nil }}, nil
 }
 
 // writeOnly writes as many bytes from one block of memory, and makes no records.

@@ -10,56 +10,45 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// The disks that durables stand for by a sleep in place of each sync.
-const (
-	fast = 60 * time.Microsecond
-	slow = time.Millisecond
-)
-
 const (
 	durableSize  = 128
-	durableClock = "In the clock: from the first record until the last one is known to be durable. Not in it: opening (with the sync of the directory) and closing. Left out: os.File, bufio and lumberjack have no way to wait for stable storage (lumberjack never syncs); zap's BufferedWriteSyncer syncs only by hand, under the lock that its writers take, which is the arm mutex."
+	durableClock = "In the clock: from the first record until the last one is known to be durable. Not in it: opening (with the sync of the directory) and closing. Left out: os.File, bufio and lumberjack have no way to wait for stable storage (lumberjack never syncs); zap's BufferedWriteSyncer syncs only by hand, under the lock that its writers take."
 	pebbleNote   = "record.LogWriter on vfs.Default as pebble's own WAL manager sets it up (preallocation of 110 % of a 4 MiB memtable, sync offsets), SyncRecord under a mutex as its contract asks, then a wait"
 	recycledNote = "the same over the blocks of an older log, as a database that runs for a while does: the file does not grow"
 	serialNote   = "; at most 2000 records, as it does not share syncs between callers"
 )
 
-// durables are records that are each waited for until they are on stable storage: the disk's, or
+// durables are records that each are waited for until they are on stable storage: the disk's, or
 // one that takes a time for each sync.
-func durables(sync time.Duration) (all []*group) {
-	name, disk := "durable", ""
-	if sync > 0 {
-		name, disk = fmt.Sprintf("slow/sync=%v", sync), fmt.Sprintf("; in place of each sync a sleep of %v", sync)
-	}
-	for _, n := range []int{1, 8, 64, 512, 1024} {
-		w := work{goroutines: n, each: 300, size: durableSize, policy: "buffer=64KiB,sync=group", sync: sync}
-		if n == 1 {
-			w.each = 1000
+func durables() (all []*group) {
+	for _, sync := range []time.Duration{0, 60 * time.Microsecond, 200 * time.Microsecond, time.Millisecond} {
+		disk, title := "disk", ""
+		if sync > 0 {
+			disk, title = sync.String(), fmt.Sprintf("; the file is in memory, and each sync is a nanosleep(2) of %v, which takes 4 to 20 µs more", sync)
 		}
-		all = append(all, durableGroup(fmt.Sprintf("%s/goroutines=%d", name, n), disk, w))
-		if n == 512 {
-			w.procs = 8
-			all = append(all, durableGroup(fmt.Sprintf("%s/goroutines=%d/GOMAXPROCS=8", name, n), disk, w))
+		for _, size := range []int{durableSize, 4 * kib} {
+			for _, n := range []int{1, 8, 64, 512, 1024} {
+				w := work{goroutines: n, each: min(300, 128*mib/size/n), size: size, policy: "buffer=64KiB,sync=group", sync: sync, timed: true}
+				if n == 1 || n <= 64 && sync < time.Millisecond {
+					w.each = min(1000, 128*mib/size/n)
+				}
+				arms := []*arm{
+					{Name: "holdfast", Note: "a Writer, " + w.policy, Do: how{open: openHoldfast}},
+					{Name: "pebble", Note: pebbleNote, Do: how{open: openPebble(1, false), read: pebbleRecords}},
+				}
+				if sync == 0 {
+					arms = append(arms, &arm{Name: "pebble-recycled", Note: recycledNote, Do: how{open: openPebble(1, true), read: pebbleRecords}})
+				}
+				if n == 1 {
+					arms = append(arms, syncLimits(w)...)
+				}
+				g := newGroup(fmt.Sprintf("sync=%s/size=%v/goroutines=%d", disk, holdfast.Size(size), n), fmt.Sprintf("records of %v, each waited for until it is on stable storage%s", holdfast.Size(size), title), w, arms)
+				g.Notes = []string{durableClock}
+				all = append(all, g)
+			}
 		}
 	}
 	return all
-}
-
-func durableGroup(name, disk string, w work) *group {
-	serial := w.serial()
-	arms := []*arm{
-		{Name: "holdfast", Note: "a Writer, " + w.policy, Do: how{open: openHoldfast}},
-		{Name: "pebble", Note: pebbleNote, Do: how{open: openPebble(1, false), read: pebbleRecords}},
-		{Name: "mutex", Note: "a sync.Mutex around write(2) and fdatasync(2)" + serialNote, Do: how{work: serial, open: openSynced}},
-	}
-	if w.sync == 0 {
-		arms = append(arms,
-			&arm{Name: "pebble-recycled", Note: recycledNote, Do: how{open: openPebble(1, true), read: pebbleRecords}},
-			&arm{Name: "etcd-wal", Note: "one Save of one entry a record (etcd gathers proposals above it)" + serialNote, Do: how{work: serial, open: openEtcd(1), read: etcdRecords}})
-	}
-	g := newGroup(name, fmt.Sprintf("records of %d bytes, each waited for until it is on stable storage%s", w.size, disk), w, append(arms, syncLimits(w)...))
-	g.Notes = []string{durableClock}
-	return g
 }
 
 // serial is the work of an arm whose callers do not share syncs.

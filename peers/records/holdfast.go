@@ -27,20 +27,6 @@ func openHoldfast(dir string, w work) (*sink, error) {
 	return &sink{writer: shared(to), close: to.Close}, nil
 }
 
-func openLanes(dir string, w work) (*sink, error) {
-	to, err := openWriter(dir, w)
-	if err != nil {
-		return nil, err
-	}
-	return &sink{
-		writer: func() (io.Writer, func() error) {
-			l := to.Lane()
-			return l, l.Close
-		},
-		close: to.Close,
-	}, nil
-}
-
 func openEnqueue(dir string, w work) (*sink, error) {
 	to, err := openWriter(dir, w)
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/holdfast-go/holdfast/internal/lab/trial"
 	"github.com/holdfast-go/holdfast/internal/sys"
@@ -23,19 +23,16 @@ import (
 
 // The kinds of this package.
 var (
-	Append = command.Kind{
-		Name:  "append",
-		Does:  "records to one file (append, lanes, procs, large, close, lives, durable, slow, window, latency), beside bufio, zap, filestream, pebble, etcd, dd and the limits",
-		Run:   runner("append", "append/buffer=256KiB/size=40B/goroutines=8/bufio", appendGroups),
-		Carry: command.Order(order.carryOut),
-	}
-	Log = command.Kind{
-		Name:  "log",
-		Does:  "logs that find each record again, beside pebble, etcd, raft-wal, tidwall, bbolt, badger and SQLite; logs that rotate",
-		Run:   runner("log", "log/goroutines=8/pebble", logGroups),
-		Carry: command.Order(order.carryOut),
-	}
+	Append  = kind("append", "records to one file (append, unbuffered, format, procs, large, close, lives), beside bufio, zap, filestream, dd and the limits", "append/size=40B/goroutines=8/bufio 64KiB", appendGroups)
+	Durable = kind("durable", "records that are waited for, on the disk and under syncs of 60 µs to 1 ms, beside pebble, etcd and the limits", "sync=1ms/size=128B/goroutines=64/pebble", durableGroups, callColumns...)
+	Latency = kind("latency", "how long one record of 200,000 a second takes, beside zap", "rate=200000/sync=20ms/zap", latencies, append(callColumns[:3:3], dueColumns...)...)
+	Idle    = kind("idle", "thousands of writers with little to do, beside zap", "writers=5000/zap", idles, idleColumns...)
+	Log     = kind("log", "logs that find each record again, beside pebble, etcd, raft-wal, tidwall, bbolt, badger and SQLite; logs that rotate", "log/goroutines=8/pebble", logGroups)
 )
+
+func kind(name, does, example string, groups func() []*group, more ...command.Column) command.Kind {
+	return command.Kind{Name: name, Does: does, Run: runner(name, example, groups, more), Carry: command.Order(func(o order, _ io.Writer) (any, error) { return o.carryOut(groups()) })}
+}
 
 // A group writes the same records by each of its arms.
 type (
@@ -45,8 +42,10 @@ type (
 )
 
 func appendGroups() []*group {
-	return concat(appends(false), appends(true), processors(), large(), lives(), durables(0), durables(fast), durables(slow), windows(), latency())
+	return concat(appends(), unbuffered(), formatted(), processors(), large(), lives())
 }
+
+func durableGroups() []*group { return concat(durables(), windows()) }
 
 func logGroups() []*group { return concat(logs(), largeLogs(), rotating()) }
 
@@ -65,23 +64,22 @@ type order struct {
 }
 
 // carryOut is what a child does.
-func (o order) carryOut(io.Writer) (any, error) {
-	for _, all := range []func() []*group{appendGroups, logGroups} {
-		if g, a := command.Find(all(), o.Group, o.Arm); g != nil {
-			if a.Do.work.procs > 0 {
-				runtime.GOMAXPROCS(a.Do.work.procs)
-			}
-			s, err := try(o.Dir, a.Do, a.Do.work.quick(o.Quick))
-			if err != nil {
-				s = command.Broken(err)
-			}
-			return s, nil
-		}
+func (o order) carryOut(all []*group) (any, error) {
+	g, a := command.Find(all, o.Group, o.Arm)
+	if g == nil {
+		return nil, fmt.Errorf("%s/%s: there is no such arm", o.Group, o.Arm)
 	}
-	return nil, fmt.Errorf("%s/%s: there is no such arm", o.Group, o.Arm)
+	if a.Do.work.procs > 0 {
+		runtime.GOMAXPROCS(a.Do.work.procs)
+	}
+	s, err := try(o.Dir, a.Do, a.Do.work.quick(o.Quick))
+	if err != nil {
+		s = command.Broken(err)
+	}
+	return s, nil
 }
 
-func runner(kind, example string, groups func() []*group) func(context.Context, []string, io.Writer, io.Writer) error {
+func runner(kind, example string, groups func() []*group, more []command.Column) func(context.Context, []string, io.Writer, io.Writer) error {
 	return func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		f := command.NewFlags(kind, example)
 		old := f.String("old", "", "another `build` of this command, whose arms of holdfast take part too")
@@ -102,18 +100,15 @@ func runner(kind, example string, groups func() []*group) func(context.Context, 
 		if all = command.Picked(all, f.Pick); len(all) == 0 {
 			return command.Misuse("-run=%v matches no arm; names look like %s, and -full has more", f.Pick, example)
 		}
-		return measure(ctx, f, *old, all, stdout, stderr)
+		return measure(ctx, f, *old, all, stdout, stderr, more)
 	}
 }
-
-// oursIs matches the arms of holdfast that another build has too.
-var oursIs = regexp.MustCompile(`^(holdfast|lane)`)
 
 // withOld adds the arms of another build. They are named by the one that they repeat.
 func withOld(all []*group) {
 	for _, g := range all {
 		for _, a := range g.Arms {
-			if oursIs.MatchString(a.Name) && a.Note != command.Twin {
+			if strings.HasPrefix(a.Name, "holdfast") && a.Note != command.Twin {
 				twin := *a
 				twin.Name, twin.Note, twin.Do.same = a.Name+" OLD", "the same by the build of -old", a.Name
 				g.Arms = append(g.Arms, &twin)
@@ -122,12 +117,17 @@ func withOld(all []*group) {
 	}
 }
 
-func measure(ctx context.Context, f *command.Flags, old string, all []*group, stdout, stderr io.Writer) (err error) {
+func measure(ctx context.Context, f *command.Flags, old string, all []*group, stdout, stderr io.Writer, more []command.Column) (err error) {
 	root, err := os.MkdirTemp(f.Dir, "peers-")
 	if err != nil {
 		return fmt.Errorf("-dir: %w", err)
 	}
 	defer os.RemoveAll(root)
+	memory, err := os.MkdirTemp("/dev/shm", "peers-")
+	if err != nil {
+		memory = root // there is no file system in memory
+	}
+	defer os.RemoveAll(memory)
 	if err := plan(f, root, all, stderr); err != nil {
 		return err
 	}
@@ -140,13 +140,16 @@ func measure(ctx context.Context, f *command.Flags, old string, all []*group, st
 		},
 		Try: func(ctx context.Context, g *group, a *arm, _ int) (command.Sample, error) {
 			o, build := order{Group: g.Name, Arm: a.Name, Quick: f.Quick, Dir: root}, ""
+			if a.Do.work.sync > 0 {
+				o.Dir = memory // only the sync is to take its time
+			}
 			if a.Do.same != "" {
 				o.Arm, build = a.Do.same, old
 			}
 			return command.Trial(ctx, build, f.Kind, o)
 		},
 	}
-	return command.Measure(ctx, f, t, stdout, command.FileSystem(root), versions())
+	return command.Measure(ctx, f, t, stdout, command.FileSystem(root), versions(), more...)
 }
 
 // plan prints what is about to be done and refuses what the disk has no room for.

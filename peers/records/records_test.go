@@ -8,8 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/isolate"
@@ -18,26 +21,27 @@ import (
 
 // TestMain lets the test binary be the process that a trial is.
 func TestMain(m *testing.M) {
-	command.Serve(Append, Log)
+	command.Serve(Append, Durable, Latency, Idle, Log)
 	os.Exit(isolate.Tests{M: m}.Run())
 }
 
 func TestUnknownCommandIsRefused(t *testing.T) { isolate.RefusesUnknownCommand(t) }
+
+func allGroups() []*group {
+	return concat(appendGroups(), durableGroups(), latencies(), idles(), logGroups())
+}
 
 // TestEveryArmWritesWhatItIsGiven runs each arm of one group of each family with a few records, a
 // number that fills no window and no buffer exactly.
 func TestEveryArmWritesWhatItIsGiven(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{
-		"append/buffer=256KiB/size=40B/goroutines=2", "append/buffer=128KiB/size=200B/goroutines=1", "append/buffer=64KiB/size=1MiB/goroutines=2",
-		"lanes/buffer=256KiB/size=200B/goroutines=8", "procs/holdfast/goroutines=8", "large/size=32KiB/buffer=4KiB", "close/sync=close/size=64KiB/buffer=1MiB",
-		"lives/buffer=4KiB", "durable/goroutines=8", "slow/sync=60µs/goroutines=8", "window/goroutines=8", "latency/rate=200000",
+		"append/size=40B/goroutines=2", "append/size=1MiB/goroutines=8", "unbuffered/size=200B/goroutines=8", "format=1µs/goroutines=2",
+		"procs/goroutines=8", "large/size=32KiB/buffer=4KiB", "close/sync=close/size=64KiB/buffer=1MiB", "lives/buffer=4KiB",
+		"sync=disk/size=128B/goroutines=1", "sync=60µs/size=4KiB/goroutines=8", "window/goroutines=8", "rate=200000/sync=1s",
 		"log/goroutines=1", "log/goroutines=8", "log4k/goroutines=8", "rotate/goroutines=8",
 	} {
-		g, _ := command.Find(append(appendGroups(), logGroups()...), name, "holdfast")
-		if g == nil {
-			g, _ = command.Find(appendGroups(), name, "lane")
-		}
+		g, _ := command.Find(allGroups(), name, "holdfast")
 		for _, a := range g.Arms {
 			t.Run(name+"/"+a.Name, func(t *testing.T) {
 				w := a.Do.work
@@ -59,16 +63,43 @@ func TestEveryArmWritesWhatItIsGiven(t *testing.T) {
 	}
 }
 
+// TestIdleWritersHaveTheirRecords has a clock that does not wait.
+func TestIdleWritersHaveTheirRecords(t *testing.T) {
+	for _, a := range idles()[0].Arms {
+		synctest.Test(t, func(t *testing.T) {
+			w := a.Do.work
+			w.each = 20
+			s, err := try(t.TempDir(), a.Do, w)
+			if err != nil || s.Units != 20*idleRecords || len(s.Values) != len(idleColumns) || s.Values[3] < 1 {
+				t.Errorf("%s: %+v, %v", a.Name, s, err)
+			}
+		})
+	}
+}
+
+func TestDistributionOfCalls(t *testing.T) {
+	var calls []call
+	for i := range 10_001 {
+		calls = append(calls, call{took: time.Duration(10_000 - i), late: time.Duration(i) * 2})
+	}
+	s := command.Sample{Elapsed: time.Second, CPU: time.Second, Units: 1000}
+	if got := (work{}).distribution(s, calls); got.Elapsed != s.Elapsed || !slices.Equal(got.Values, []float64{5000, 9900, 10_000, 2}) {
+		t.Errorf("timed: %+v", got)
+	}
+	got := work{rate: 1}.distribution(s, calls)
+	if got.Elapsed != 9999 || got.CPU != time.Millisecond || got.Units != 1 || !slices.Equal(got.Values[4:], []float64{10_000, 19_980, 19_998, 20_000}) {
+		t.Errorf("at a rate: %+v", got)
+	}
+}
+
 // TestAppendersCrossTheirBuffers writes more than every buffer holds.
 func TestAppendersCrossTheirBuffers(t *testing.T) {
-	for _, name := range []string{"append/buffer=256KiB/size=40B/goroutines=1", "append/buffer=128KiB/size=40B/goroutines=1"} {
-		g, _ := command.Find(appendGroups(), name, "holdfast")
-		for _, a := range g.Arms {
-			w := a.Do.work
-			w.each = 20_000
-			if _, err := try(t.TempDir(), a.Do, w); err != nil && !errors.Is(err, errUnsupported) {
-				t.Errorf("%s: %v", a.Name, err)
-			}
+	g, _ := command.Find(appendGroups(), "append/size=40B/goroutines=1", "holdfast")
+	for _, a := range g.Arms {
+		w := a.Do.work
+		w.each = 20_000
+		if _, err := try(t.TempDir(), a.Do, w); err != nil && !errors.Is(err, errUnsupported) {
+			t.Errorf("%s: %v", a.Name, err)
 		}
 	}
 }
@@ -116,7 +147,7 @@ func TestWrongBytesDoNotCount(t *testing.T) {
 // without our twin.
 func TestNamesAreTheirOwn(t *testing.T) {
 	seen := map[string]bool{}
-	for _, g := range append(appendGroups(), logGroups()...) {
+	for _, g := range allGroups() {
 		if g.Arms[1].Note != command.Twin {
 			t.Errorf("%s: the second arm is %s", g.Name, g.Arms[1].Name)
 		}
@@ -175,7 +206,7 @@ func TestCommandRefuses(t *testing.T) {
 		}
 	}
 	check(t.Context(), command.ExitUsage, "matches no arm", "-run=nosuch")
-	check(t.Context(), command.ExitUsage, "-full has more", "-run=^append/buffer=64KiB/size=1MiB/goroutines=1/")
+	check(t.Context(), command.ExitUsage, "-full has more", "-run=^append/size=1MiB/goroutines=2/")
 	check(t.Context(), command.ExitUsage, "-old", "-old=nosuch")
 	check(t.Context(), command.ExitUnmeasured, "no such file or directory", "-dir=nosuch")
 	check(stopped, command.ExitInterrupted, "canceled", "-run=limit", "-dir", t.TempDir())

@@ -26,6 +26,8 @@ type work struct {
 	closeTimed             bool          // a record counts as written only after a flush: the close is in the clock
 	sync                   time.Duration // of each sync, or 0 for the disk's own
 	procs                  int           // GOMAXPROCS, or 0
+	format                 int           // rounds of formatting before each record
+	timed                  bool          // each Write is timed, for the columns of durable
 	rate                   int           // records a second, and the result is p99.99; or 0
 }
 
@@ -96,30 +98,30 @@ type producer interface {
 	produce(w work, goroutine int) error
 }
 
-// put writes one goroutine's records, at its part of the rate if there is one. Then it
-// returns how long each took.
-func (w work) put(to io.Writer, goroutine int, start time.Time) (took []time.Duration, err error) {
+// put writes one goroutine's records, at its part of the rate if there is one. It returns how
+// long each took, where this is asked for.
+func (w work) put(to io.Writer, goroutine int, start time.Time) (took []call, err error) {
 	if p, ok := to.(producer); ok {
 		return nil, p.produce(w, goroutine)
 	}
-	rec := newRecord(w.size, goroutine)
+	if w.timed || w.rate > 0 {
+		took = make([]call, 0, w.each)
+	}
+	rec, text := newRecord(w.size, goroutine), make([]byte, 0, ownLines)
 	for seq := range w.each {
 		rec.number(seq)
+		text = format(text, w.format)
+		due := w.await(start, seq*w.goroutines+goroutine)
 		var begin time.Time
-		if w.rate > 0 {
-			due := time.Duration(seq*w.goroutines+goroutine) * time.Second / time.Duration(w.rate)
-			// Not nanosleep(2): a goroutine that makes only such calls keeps its P for 10 ms.
-			// A goroutine that a lock has parked waits for that.
-			for time.Since(start) < due {
-				time.Sleep(due - time.Since(start))
-			}
+		if took != nil {
 			begin = time.Now()
 		}
 		if n, err := to.Write(rec); err != nil || n != len(rec) {
 			return nil, fmt.Errorf("record %d of goroutine %d: wrote %d of %d bytes: %w", seq, goroutine, n, len(rec), err)
 		}
-		if w.rate > 0 {
-			took = append(took, time.Since(begin))
+		if took != nil {
+			end := time.Now()
+			took = append(took, call{end.Sub(begin), end.Sub(start) - due})
 		}
 	}
 	return took, nil
@@ -164,9 +166,8 @@ func clock(dir string, h how, w work) (s command.Sample, err error) {
 	if w.closeTimed {
 		s.Elapsed, s.CPU = time.Since(start), command.CPUTime()-cpu
 	}
-	if w.rate > 0 && len(took) > 0 {
-		slices.Sort(took)
-		s = command.Sample{Elapsed: took[len(took)*9999/10000], CPU: s.CPU / time.Duration(s.Units), Units: 1}
+	if len(took) > 0 {
+		s = w.distribution(s, took)
 	}
 	if err == nil && closeErr != nil {
 		err = fmt.Errorf("close: %w", closeErr)
@@ -177,9 +178,9 @@ func clock(dir string, h how, w work) (s command.Sample, err error) {
 // muster starts the goroutines. They write when the function that it returns is called. That
 // returns how long each record took, where this is asked for, and the first goroutine's error
 // when all are done.
-func (k *sink) muster(w work) func(start time.Time) ([]time.Duration, error) {
+func (k *sink) muster(w work) func(start time.Time) ([]call, error) {
 	var ready, finished sync.WaitGroup
-	errs, took := make([]error, w.goroutines), make([][]time.Duration, w.goroutines)
+	errs, took := make([]error, w.goroutines), make([][]call, w.goroutines)
 	gate, start := make(chan struct{}), time.Time{}
 	ready.Add(w.goroutines)
 	for g := range w.goroutines {
@@ -193,7 +194,7 @@ func (k *sink) muster(w work) func(start time.Time) ([]time.Duration, error) {
 		})
 	}
 	ready.Wait()
-	return func(now time.Time) ([]time.Duration, error) {
+	return func(now time.Time) ([]call, error) {
 		start = now
 		close(gate)
 		finished.Wait()

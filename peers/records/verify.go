@@ -16,10 +16,14 @@ import (
 // piece of one fits another.
 type record []byte
 
+const ownLines = 256 // a size that the allocator aligns to lines, and to pairs of them
+
 const minRecord = 8 + 4 + 8 // sequence, goroutine, sequence inverted
 
+// newRecord has cache lines of its own: two goroutines that number theirs in one line would wait
+// for each other.
 func newRecord(size, goroutine int) record {
-	r := make(record, size)
+	r := make(record, size, max(size, ownLines))
 	for i := range r {
 		r[i] = byte('a' + (goroutine+i)%26)
 	}

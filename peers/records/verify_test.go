@@ -89,7 +89,7 @@ func TestVerifyCatchesPlantedFaults(t *testing.T) {
 // TestPeersReadersCatchDamage plants a fault in the logs that are read back with
 // the peers' own readers.
 func TestPeersReadersCatchDamage(t *testing.T) {
-	g, _ := command.Find(appendGroups(), "durable/goroutines=8", "holdfast")
+	g, _ := command.Find(windows(), "window/goroutines=8", "holdfast")
 	for _, a := range g.Arms {
 		if a.Do.read == nil {
 			continue

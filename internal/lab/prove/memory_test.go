@@ -89,7 +89,7 @@ func TestAnHourUnderEachPeriodicPolicy(t *testing.T) {
 		{Buffer: 4 * holdfast.KiB, FlushBytes: holdfast.KiB, Sync: holdfast.SyncEvery(10 * time.Second)},
 		{Buffer: 4 * holdfast.KiB, FlushEvery: 50 * time.Millisecond},
 	} {
-		for _, w := range []*Workload{Find("writer"), Find("lanes"), Find("append")} {
+		for _, w := range []*Workload{Find("writer"), Find("append")} {
 			synctest.Test(t, func(t *testing.T) {
 				v := &Verdict{Policy: p, Loss: w.lossOf(p), Seed: rand.Uint64()}
 				began := time.Now()

@@ -88,7 +88,7 @@ func plants() []plant {
 			wrap: func(f holdfast.File) holdfast.File {
 				return wrapped{File: f, sync: func() error { go f.Sync(); return nil }}
 			}},
-		{name: "no sync at all", workload: "lanes", policy: each, rules: "lost",
+		{name: "no sync at all", workload: "writer", policy: each, rules: "lost",
 			wrap: func(f holdfast.File) holdfast.File { return wrapped{File: f, sync: func() error { return nil }} }},
 		{name: "sync tried again after EIO", workload: "writer", policy: each, rules: "lost", disk: failOnce,
 			wrap: func(f holdfast.File) holdfast.File {
@@ -156,7 +156,7 @@ func plants() []plant {
 					return len(p), nil
 				}}
 			}},
-		{name: "record written twice", workload: "lanes", policy: each, rules: "order",
+		{name: "record written twice", workload: "writer", policy: each, rules: "order",
 			wrap: func(f holdfast.File) holdfast.File {
 				n := 0
 				return wrapped{File: f, write: func(p []byte) (int, error) {

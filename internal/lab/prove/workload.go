@@ -171,7 +171,6 @@ var workloads = sync.OnceValue(func() (all catalogue) {
 	all.wal()
 	all.whole()
 	all.writer()
-	all.lanes()
 	all.enqueue()
 	all.create()
 	return all

@@ -29,30 +29,6 @@ func (all *catalogue) writer() {
 		}})
 }
 
-// Workload lanes is a Lane for each goroutine.
-func (all *catalogue) lanes() {
-	const writers = 4
-	*all = append(*all, &Workload{Name: "lanes", About: "four Lanes of one Writer",
-		Cleans: true, Targets: streamTargets(log0, writers),
-		Run: func(r *Run) error {
-			if r.Policy.Buffer > 0 && r.Seed%2 == 0 {
-				r.Policy.Buffer = 2 * holdfast.KiB // so that lanes find memory full; what may be lost is less
-			}
-			var lanes sync.Map
-			return r.onWriter(writers, func(w *holdfast.Writer, s *stream) error {
-				lane, ok := lanes.Load(s.id)
-				if !ok {
-					lane, _ = lanes.LoadOrStore(s.id, w.Lane())
-				}
-				if _, err := lane.(*holdfast.Lane).Write(s.record()); err != nil {
-					return err
-				}
-				s.accepted(r.Policy)
-				return s.asks(w)
-			})
-		}})
-}
-
 // Workload enqueue gives records without waiting, and waits for some, or looks at Durable.
 func (all *catalogue) enqueue() {
 	const writers = 2

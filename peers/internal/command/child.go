@@ -23,6 +23,7 @@ type Sample struct {
 	Bytes       uint64        // allocated by Go
 	Allocs      uint64
 	Write, Sync time.Duration // of one write and one sync on average, where they are reported
+	Values      []float64     // what else was measured, in the order of the kind's columns, or nil
 	Err         string
 	Unsupported bool // the arm can't do its work here
 }

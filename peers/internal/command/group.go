@@ -21,6 +21,7 @@ type Group[Job, Do any] struct {
 	Job         Job
 	Arms        []*Arm[Do]
 	Notes       []string
+	Best        string // the table compares ours with the fastest of the arms whose names begin so; or nothing
 }
 
 // An Arm is a program or library that does a group's work.

@@ -218,9 +218,32 @@ func TestTableComparesWithOurs(t *testing.T) {
 	check("| ours | does not count: broke |", "| other | 20 µs | 20 µs–20 µs |  |  |  | 2 µs |", "run twice: not known")
 }
 
+func TestFastestOfThePeersIsNamed(t *testing.T) {
+	g := groups()[0]
+	g.Best = "peer"
+	g.Arms = append(g.Arms, &testArm{Name: "peer small"}, &testArm{Name: "peer large"}, &testArm{Name: "peer that broke", Err: errors.New("broke")})
+	for range 12 {
+		for i, took := range []time.Duration{20_000, 20_000, 10_000, 40_000, 30_000} {
+			g.Arms[i].Samples = append(g.Arms[i].Samples, Sample{Elapsed: took, CPU: 2 * took, Units: 1, Values: []float64{float64(took)}})
+		}
+	}
+	check := func(want string) {
+		t.Helper()
+		var out bytes.Buffer
+		Tables(&out, []*testGroup{g}, Value("slowest", 0, Duration), Value("more", 1, Duration))
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in:\n%s", want, &out)
+		}
+	}
+	check("The fastest peer is `peer large`: time ÷ ours 1.50 [1.50–1.50], slower; CPU ÷ 1.50.\n")
+	check("| 30 µs |  |\n") // the second value was not measured
+	g.Arms[4].Err = errors.New("broke")
+	check("The fastest peer is `peer small`: time ÷ ours 2.00")
+}
+
 func TestFiguresHaveThreeDigits(t *testing.T) {
 	for ns, want := range map[float64]string{0.2123: "0.212 ns", 13.66: "13.7 ns", 999.4: "999 ns", 999.6: "1 µs", 1234567: "1.23 ms", 2e10: "20 s"} {
-		if got := figure(ns); got != want {
+		if got := Duration(ns); got != want {
 			t.Errorf("%v: %s, want %s", ns, got, want)
 		}
 	}

@@ -29,6 +29,20 @@ func Median(title, verb string, of func(Sample) float64) Column {
 	}}
 }
 
+// Value is a column of the median of one of the samples' Values.
+func Value(title string, i int, text func(float64) string) Column {
+	return Column{title, func(samples []Sample) string {
+		values := make([]float64, len(samples))
+		for j, s := range samples {
+			if i >= len(s.Values) {
+				return ""
+			}
+			values[j] = s.Values[i]
+		}
+		return text(stat.Summarize(values).Median)
+	}}
+}
+
 // Tables writes a table for each group, and what the words in them mean.
 func Tables[Job, Do any](out io.Writer, all []*Group[Job, Do], more ...Column) {
 	noted := map[string]bool{}
@@ -49,6 +63,11 @@ func (g *Group[Job, Do]) write(out io.Writer, noted map[string]bool, more []Colu
 	for _, a := range g.Arms {
 		fmt.Fprintf(out, "| %s | %s |\n", a.Name, strings.Join(g.columns(a, more), " | "))
 	}
+	if best := g.fastest(); best != nil && g.Arms[0].Err == nil {
+		ratio, between, verdict := g.compared(best, Sample.Time)
+		cpu, _, _ := g.compared(best, Sample.CPUTime)
+		fmt.Fprintf(out, "\nThe fastest %s is `%s`: time ÷ %s %s [%s], %s; CPU ÷ %s.\n", g.Best, best.Name, g.Arms[0].Name, ratio, between, verdict, cpu)
+	}
 	fmt.Fprintf(out, "\nNoise floor, from the same code run twice: %s.\n\n", Percent(g.floor()))
 	for _, a := range g.Arms {
 		if line := fmt.Sprintf("- `%s`: %s.\n", a.Name, a.Note); !noted[line] {
@@ -64,6 +83,17 @@ func (g *Group[Job, Do]) write(out io.Writer, noted map[string]bool, more []Colu
 	}
 }
 
+// fastest is the arm with the lowest median of those whose names begin with Best.
+func (g *Group[Job, Do]) fastest() (best *Arm[Do]) {
+	median := func(a *Arm[Do]) float64 { return stat.Summarize(a.Each(Sample.Time)).Median }
+	for _, a := range g.Arms {
+		if g.Best != "" && strings.HasPrefix(a.Name, g.Best) && a.Err == nil && (best == nil || median(a) < median(best)) {
+			best = a
+		}
+	}
+	return best
+}
+
 // columns are those of an arm's row.
 func (g *Group[Job, Do]) columns(a *Arm[Do], more []Column) []string {
 	if a.Err != nil {
@@ -72,12 +102,12 @@ func (g *Group[Job, Do]) columns(a *Arm[Do], more []Column) []string {
 		return row
 	}
 	cost := stat.Summarize(a.Each(Sample.Time))
-	row := []string{figure(cost.Median), interval(cost.HasInterval(), cost.Low, cost.High, figure)}
+	row := []string{Duration(cost.Median), interval(cost.HasInterval(), cost.Low, cost.High, Duration)}
 	ratio, between, verdict := g.compared(a, Sample.Time)
 	row = append(row, ratio, between, verdict)
 	if cpu := stat.Summarize(a.Each(Sample.CPUTime)).Median; cpu > 0 {
 		ratio, between, _ = g.compared(a, Sample.CPUTime)
-		row = append(row, figure(cpu), ratio, between)
+		row = append(row, Duration(cpu), ratio, between)
 	} else {
 		row = append(row, "", "", "") // it is not measured
 	}
@@ -115,8 +145,8 @@ func interval(has bool, low, high float64, text func(float64) string) string {
 	return text(low) + "–" + text(high)
 }
 
-// figure prints nanoseconds with three digits: more would be noise.
-func figure(ns float64) string {
+// Duration prints nanoseconds with three digits: more would be noise.
+func Duration(ns float64) string {
 	unit := "ns"
 	for _, next := range []string{"µs", "ms", "s"} {
 		if ns < 999.5 {

@@ -77,14 +77,14 @@ func TestWrongInputIsRefused(t *testing.T) {
 // TestPageShowsWhatHeldAndItsControls runs one workload in memory.
 func TestPageShowsWhatHeldAndItsControls(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "proof.jsonl")
-	out, told, code := command(t, "--level", "memory", "--policy", "durable", "--workload", "lanes", "--states", "2000", "--time", "1ms", "--seed", "7", "-o", file)
+	out, told, code := command(t, "--level", "memory", "--policy", "durable", "--workload", "enqueue", "--states", "2000", "--time", "1ms", "--seed", "7", "-o", file)
 	if code != cli.ExitOK || told != "" {
 		t.Fatalf("exit code %d\n%s", code, told)
 	}
 	for _, want := range []string{
 		`(?m)^plain +buffer=0,sync=each .* control: loses nothing$`,
 		`(?m)^liar-no-directory .* control: caught$`,
-		`(?m)^lanes +buffer=64KiB,sync=group +[0-9,]+ +[0-9,]+ +0 +held$`,
+		`(?m)^enqueue +buffer=64KiB,sync=group +[0-9,]+ +[0-9,]+ +0 +held$`,
 		`(?m)^seed 7$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(out) {
@@ -134,7 +134,7 @@ func TestManyVerdictsAreOnePage(t *testing.T) {
 			verdicts = append(verdicts, v)
 		}
 	}
-	broken := verdicts[slices.IndexFunc(verdicts, func(v *prove.Verdict) bool { return v.Level == prove.Kill && v.Workload == "lanes" })]
+	broken := verdicts[slices.IndexFunc(verdicts, func(v *prove.Verdict) bool { return v.Level == prove.Kill && v.Workload == "enqueue" })]
 	broken.Verdict, broken.Failure = prove.Broken, &prove.Failure{Words: "record 7 is gone"}
 	shown := func(p *proof) (string, int) {
 		var out, told bytes.Buffer
@@ -147,9 +147,9 @@ func TestManyVerdictsAreOnePage(t *testing.T) {
 	}
 	for _, want := range []string{
 		`(?m)^kill +[0-9,]+ +[0-9,]+ +0 +2/2 held, 1/1 caught +processes, by SIGKILL$`,
-		`(?m)^lanes +10k\*? +BROKEN `, `(?m)^writer +[0-9,k]+\*? +[0-9,k]+\*? `, `(?m)^copy-tree +- +[0-9]`,
+		`(?m)^enqueue +10k\*? +BROKEN `, `(?m)^writer +[0-9,k]+\*? +[0-9,k]+\*? `, `(?m)^copy-tree +- +[0-9]`,
 		`(?m)^buffer=64KiB,sync=1s +7 +5.0 KiB +40ms +the last 1s \+ one flush, up to 1536KiB$`,
-		`(?m)^kill, lanes under .*: record 7 is gone$`,
+		`(?m)^kill, enqueue under .*: record 7 is gone$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(text) {
 			t.Errorf("%s is not in\n%s", want, text)

@@ -61,9 +61,9 @@ var goWays = []byteWay{
 		over:  overWith(holdfastWrites),
 	},
 	{
-		name: "holdfast_lane", block: study.StdioBuffer,
-		calls: map[direction]string{toWrite: "Lane.WriteByte"},
-		over:  overWith(laneWrites),
+		name: "holdfast_bufio", block: study.StdioBuffer,
+		calls: map[direction]string{toWrite: "bufio.WriteByte over a Writer"},
+		over:  overWith(holdfastBufioWrites),
 	},
 }
 
@@ -193,21 +193,6 @@ func overWith(of func(*os.File) (goWrites, error)) func(string) (byteWriter, err
 	}
 }
 
-func bufioWrites(f *os.File) goWrites {
-	w := bufio.NewWriterSize(f, study.StdioBuffer)
-	all := func(n int64) (int64, error) {
-		b := byte(0)
-		for i := range n {
-			if err := w.WriteByte(b); err != nil {
-				return i, err
-			}
-			b = cstdio.After(b)
-		}
-		return n, nil
-	}
-	return goWrites{all, w.Flush, f.Close}
-}
-
 func holdfastWrites(f *os.File) (goWrites, error) {
 	w, err := holdfast.New(f, holdfast.Buffered(study.StdioBuffer))
 	if err != nil {
@@ -226,21 +211,30 @@ func holdfastWrites(f *os.File) (goWrites, error) {
 	return goWrites{all, w.Flush, w.Close}, nil
 }
 
-func laneWrites(f *os.File) (goWrites, error) {
+func bufioWrites(f *os.File) goWrites {
+	w := bufio.NewWriterSize(f, study.StdioBuffer)
+	return goWrites{func(n int64) (int64, error) { return writeBufio(w, n) }, w.Flush, f.Close}
+}
+
+// holdfastBufioWrites gather bytes in a bufio.Writer, as one goroutine may. A full one is as long
+// as the Writer's buffer, and so it is one write of the file.
+func holdfastBufioWrites(f *os.File) (goWrites, error) {
 	w, err := holdfast.New(f, holdfast.Buffered(study.StdioBuffer))
 	if err != nil {
 		return goWrites{}, err
 	}
-	l := w.Lane()
-	all := func(n int64) (int64, error) {
-		b := byte(0)
-		for i := range n {
-			if err := l.WriteByte(b); err != nil {
-				return i, err
-			}
-			b = cstdio.After(b)
+	b := bufio.NewWriterSize(w, study.StdioBuffer)
+	flush := func() error { return errors.Join(b.Flush(), w.Flush()) }
+	return goWrites{func(n int64) (int64, error) { return writeBufio(b, n) }, flush, w.Close}, nil
+}
+
+func writeBufio(w *bufio.Writer, n int64) (int64, error) {
+	b := byte(0)
+	for i := range n {
+		if err := w.WriteByte(b); err != nil {
+			return i, err
 		}
-		return n, nil
+		b = cstdio.After(b)
 	}
-	return goWrites{all, w.Flush, w.Close}, nil
+	return n, nil
 }

@@ -1,0 +1,173 @@
+package crashsuite
+
+import (
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/fault"
+)
+
+var (
+	seed = flag.Uint64("crash.seed", 1, "`seed` of the lives in which each call of the disk fails")
+	only = flag.String("crash.case", "", "run just this `case` of those lives, as a failure prints it")
+	most = flag.Int("crash.each", 0, "at how many `calls` of a kind each fault comes; 0 takes the default")
+)
+
+// A harm is what goes wrong at the nth call of a kind.
+type harm struct {
+	name  string
+	torn  bool // a Write may be taken in part
+	fault fault.DiskFault
+}
+
+var harms = []harm{
+	{"fails once", false, fault.DiskFault{Times: 1, Err: syscall.EIO}},
+	{"fails", false, fault.DiskFault{Err: syscall.EIO}},
+	{"is torn", true, fault.DiskFault{Times: 2, Err: syscall.ENOSPC, Take: 13}},
+	{"is short", true, fault.DiskFault{Times: 3, Take: 5}},
+	{"is interrupted", false, fault.DiskFault{Times: 2, Err: syscall.EINTR}},
+	{"is slow, and fails", false, fault.DiskFault{Times: 1, Err: syscall.EIO}},
+}
+
+// leaves lets each call that a life makes of the disk fail in each way.
+func leaves(t *testing.T, o Opener, p holdfast.Policy) (problems []string) {
+	each := *most
+	switch {
+	case each > 0:
+	case testing.Short():
+		each = 1
+	default:
+		each = 2
+	}
+	plain := OnDisk(dir, nil)
+	problems = live(t, o, p, plain, "", true)
+	for _, op := range fault.DiskOps() {
+		calls := plain.Count(op)
+		for i, h := range harms {
+			if h.torn && op != fault.DiskWrite || calls == 0 || h.fault.Err == syscall.EINTR && slices.Contains(syncs, op) {
+				continue
+			}
+			for k := range each {
+				n := 1 + (calls*k/each+i*(1+calls/7))%calls
+				x := h.fault
+				x.Op, x.First = op, n
+				what := fmt.Sprintf("%v %d %s", op, n, h.name)
+				if *only != "" && *only != what {
+					continue
+				}
+				disk := OnDisk(dir, nil)
+				disk.Add(x)
+				for _, problem := range live(t, o, p, disk, what, k%2 == 0 || h.torn) {
+					problems = append(problems, fmt.Sprintf("%s: %s\n\tgo test -run '^%s$' -crash.seed=%d -crash.case='%s'", what, problem, strings.ReplaceAll(t.Name(), "/", "$/^"), *seed, what))
+				}
+				if len(problems) > 10 {
+					return problems
+				}
+			}
+		}
+	}
+	return problems
+}
+
+// A life is what one goroutine decides by the seed.
+type life struct{ *rand.Rand }
+
+func newLife(purpose string) life {
+	h := fnv.New64a()
+	h.Write([]byte(purpose))
+	return life{rand.New(rand.NewPCG(*seed, h.Sum64()))}
+}
+
+func (l life) size() int { return sizes[l.IntN(len(sizes))] }
+
+func (l life) pause() time.Duration { return time.Duration(l.IntN(5)) * time.Millisecond }
+
+// live is a short life, of one goroutine or of several, and Close, of a disk that works again or does
+// not. Nothing is lost that no call tells of.
+func live(t *testing.T, o Opener, p holdfast.Policy, disk *fault.Disk, what string, mended bool) []string {
+	rnd := newLife("images of " + what)
+	var dice sync.Mutex
+	return bubble(t, o, p, disk, func(r *run) {
+		disk.Watch(func(c fault.DiskCall) {
+			if strings.Contains(what, "slow") {
+				yield()
+			}
+			if c.Err != nil {
+				r.fail()
+			}
+			dice.Lock()
+			defer dice.Unlock()
+			if !c.End.IsZero() && (c.Op == fault.DiskWrite || slices.Contains(syncs, c.Op)) && rnd.IntN(12) == 0 {
+				r.crash(fmt.Sprintf("after %v %d", c.Op, c.N), rnd.Rand)
+			}
+		})
+		if s, err := o.Open(&r.g); err == nil {
+			r.Subject = s
+		} else {
+			disk.Mend()
+			if !r.open() {
+				return
+			}
+		}
+		torn := strings.Contains(what, "torn") || strings.Contains(what, "short")
+		// A caller goes on after these, and tells nobody.
+		harmless := !o.WriteSyncs && strings.HasPrefix(what, "write") && (strings.Contains(what, "short") || strings.Contains(what, "interrupted"))
+		live := newLife(what)
+		var all sync.WaitGroup
+		for stream := range 3 {
+			if torn { // a part of a record would stand among others
+				break
+			}
+			own := newLife(fmt.Sprint(what, stream))
+			all.Go(func() {
+				for range 5 {
+					time.Sleep(own.pause())
+					_, err := r.give(1+stream, own.size())
+					if harmless {
+						r.ok("Write", err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		for range 12 {
+			if _, err := r.put(live.size()); harmless {
+				r.ok("Write", err)
+			}
+			switch live.IntN(6) {
+			case 0:
+				r.flush()
+			case 1:
+				r.sync()
+			}
+			time.Sleep(live.pause())
+		}
+		time.Sleep(while)
+		if mended {
+			disk.Mend()
+			time.Sleep(2 * time.Minute) // the longest pause before another try
+		}
+		for range 3 {
+			r.put(50)
+		}
+		r.sync()
+		err := r.Close()
+		// A failed write is not final. What else has failed may be, and then Close says so.
+		writes := !o.WriteSyncs && r.failedCalls(fault.DiskOps()...) == r.failedCalls(fault.DiskWrite)
+		if err == nil || mended && (writes || o.FailedSync != Final) {
+			r.holdsAll(fmt.Sprintf("Close = %v", err))
+		}
+		disk.Mend()
+		r.crash("after Close", rnd.Rand)
+		r.afterClose(err)
+	})
+}

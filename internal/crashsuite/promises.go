@@ -1,0 +1,517 @@
+package crashsuite
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/fault"
+)
+
+// sizes of the records of a short life: smaller than buffers and limits, as large, and larger.
+var sizes = []int{30, 70, 20, 255, 120, 300, 40, 64, 1100, 33}
+
+// fillSize is that of the nth record which fills memory: large ones soon, since some subjects have MiB.
+func fillSize(n int) int {
+	if n < 40 {
+		return sizes[n%len(sizes)]
+	}
+	return 3000
+}
+
+// acknowledged crashes the disk after each of its calls that changes something, while goroutines
+// write, flush and sync.
+func acknowledged(r *run) {
+	rnd := rand.New(rand.NewPCG(1, 1))
+	type image struct {
+		what  string
+		files map[string][]byte
+		power bool
+		at    moment
+	}
+	var mu sync.Mutex
+	var later []image
+	n := 0
+	r.disk.Watch(func(c fault.DiskCall) {
+		switch c.Op {
+		case fault.DiskStat, fault.DiskStatFD, fault.DiskStatPath, fault.DiskResolve, fault.DiskClose, fault.DiskOpenDir, fault.DiskLock, fault.DiskRead, fault.DiskReadNames:
+			return
+		}
+		if c.End.IsZero() {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		what := fmt.Sprintf("after %v %d of %s", c.Op, c.N, c.Path)
+		at := r.now()
+		kill, cut := r.files(), filesOf(r.disk.PowerCut(rnd))
+		r.holds(what+", killed", kill, at, false)
+		r.holds(what+", power cut", cut, at, true)
+		if n++; n%8 == 0 {
+			later = append(later, image{what + ", killed", kill, false, at}, image{what + ", power cut", cut, true, at})
+		}
+	})
+	var all sync.WaitGroup
+	for stream := range 3 {
+		all.Go(func() {
+			for i := range 12 {
+				time.Sleep(time.Duration(1+(stream+i)%4) * time.Millisecond)
+				_, err := r.give(stream, sizes[(i+stream)%len(sizes)])
+				r.ok("Write", err)
+				if i == 7+stream {
+					_, err := r.flush()
+					r.ok("Flush", err)
+				}
+				if i == 9 && stream == 1 {
+					_, err := r.sync()
+					r.ok("Sync", err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	for range 100 { // the bounds by time hold without a call, too
+		time.Sleep(time.Millisecond)
+		r.crash("while nothing is written", rnd)
+		if len(r.problems) > 0 {
+			break
+		}
+	}
+	r.ok("Close", r.Close())
+	r.crash("after Close", rnd)
+	r.holdsAll("after Close")
+	r.disk.Watch(nil)
+	if r.o.Resumes {
+		for _, x := range later {
+			r.resume(x.what, x.files, x.at, x.power)
+		}
+	}
+}
+
+// whole has many goroutines write to a disk that is slow: in turns of the scheduler, since fake time
+// stands still while a goroutine waits for a mutex.
+func whole(r *run) {
+	r.disk.Watch(func(fault.DiskCall) { yield() })
+	var all sync.WaitGroup
+	for stream := range 6 {
+		all.Go(func() {
+			for i := range 20 {
+				_, err := r.give(stream, sizes[(3*i+stream)%len(sizes)])
+				r.ok("Write", err)
+			}
+		})
+	}
+	all.Wait()
+	r.ok("Close", r.Close())
+	r.holdsAll("after Close")
+}
+
+// yield lets others run for a while.
+func yield() {
+	for range 10 {
+		runtime.Gosched()
+	}
+}
+
+// A call is one that must tell what failed before.
+type call struct {
+	name string
+	do   func(r *run) (has bool, err error)
+}
+
+var calls = []call{
+	{"Write", func(r *run) (bool, error) { _, err := r.put(40); return true, err }},
+	{"WriteString", func(r *run) (has bool, err error) {
+		w, has := r.Subject.(io.StringWriter)
+		if has {
+			_, err = r.putBy(40, func(p []byte) (int, error) { return w.WriteString(string(p)) })
+		}
+		return has, err
+	}},
+	{"ReadFrom", func(r *run) (has bool, err error) {
+		w, has := r.Subject.(io.ReaderFrom)
+		if has {
+			_, err = r.putBy(40, func(p []byte) (int, error) {
+				n, err := w.ReadFrom(bytes.NewReader(p))
+				return int(n), err
+			})
+		}
+		return has, err
+	}},
+	{"Flush", (*run).flush},
+	{"Sync", (*run).sync},
+	{"Close", func(r *run) (bool, error) { return true, r.Close() }},
+}
+
+// told has the writes of a disk fail after a record was accepted, and wants to hear of it from the call
+// that met it, or from the next one, in another goroutine.
+func told(in func(string, func(*run)), l *ledger) {
+	for _, c := range calls {
+		in(c.name, func(r *run) { r.toldBy(c, 0) })
+	}
+	for _, ops := range [][]fault.DiskOp{{fault.DiskDatasync, fault.DiskClose}, {fault.DiskWrite, fault.DiskClose}} {
+		in(fmt.Sprintf("Close tells of %v", ops), func(r *run) { r.closeTells(ops) })
+	}
+}
+
+// toldOver is told of a failure that was over before the call.
+func toldOver(in func(string, func(*run)), l *ledger) {
+	for _, c := range calls {
+		if c.name != "Sync" || !l.o.SyncWaits {
+			in(c.name, func(r *run) { r.toldBy(c, 1) })
+		}
+	}
+}
+
+// toldBy has so many writes fail, or all.
+func (r *run) toldBy(c call, times int) {
+	r.disk.Add(fault.DiskFault{Op: fault.DiskWrite, Path: r.o.Data, Err: syscall.ENOSPC, Times: times})
+	_, first := r.put(40)
+	time.Sleep(while)
+	met := r.failedCalls(fault.DiskWrite) > 0
+	has, err := true, error(nil)
+	another(func() error { has, err = c.do(r); return nil })
+	if heard := errors.Is(first, syscall.ENOSPC) || errors.Is(err, syscall.ENOSPC); has && met && !heard {
+		r.wrong("a write has failed; Write = %v, and then %s = %v", first, c.name, err)
+	}
+	r.disk.Mend()
+	if c.name == "Close" {
+		return
+	}
+	r.putOn(2)
+	if has, err := r.sync(); has && err != nil {
+		_, err = r.sync() // the first one may tell what failed before
+		r.ok("Sync of a disk that works again", err)
+	}
+	r.ok("Close of a disk that works again", r.Close())
+	r.holdsAll("after Close")
+}
+
+// closeTells has several calls fail in Close.
+func (r *run) closeTells(ops []fault.DiskOp) {
+	_, err := r.put(40)
+	r.ok("Write", err)
+	before := len(r.disk.Calls())
+	for i, op := range ops {
+		r.disk.Add(fault.DiskFault{Op: op, Path: r.o.Data, Err: []error{syscall.EIO, syscall.EDQUOT}[i]})
+	}
+	err = r.Close()
+	for _, c := range r.disk.Calls()[before:] {
+		planned := errors.Is(c.Err, syscall.EIO) || errors.Is(c.Err, syscall.EDQUOT)
+		if planned && c.Path != dir && !errors.Is(err, c.Err) {
+			r.wrong("Close = %v; it does not tell of %v", err, c.Err)
+		}
+	}
+	r.disk.Mend()
+	if again := r.Close(); !errors.Is(again, os.ErrClosed) && fmt.Sprint(again) != fmt.Sprint(err) {
+		r.wrong("Close = %v, and then %v", err, again)
+	}
+}
+
+// failedCalls counts the calls of a kind that have failed.
+func (r *run) failedCalls(ops ...fault.DiskOp) (n int) {
+	for _, c := range r.disk.Calls() {
+		if c.Err != nil && slices.Contains(ops, c.Op) {
+			n++
+		}
+	}
+	return n
+}
+
+// syncs are the calls that make data durable.
+var syncs = []fault.DiskOp{fault.DiskDatasync, fault.DiskSync, fault.DiskSyncAll}
+
+// failSyncs lets the next sync of the data fail, whichever call makes it.
+func (r *run) failSyncs() {
+	for _, op := range syncs {
+		r.disk.Add(fault.DiskFault{Op: op, Path: r.o.Data, Times: 1, Err: syscall.EIO})
+	}
+}
+
+// failWrites lets writes of the data fail.
+func (r *run) failWrites() {
+	r.disk.Add(fault.DiskFault{Op: fault.DiskWrite, Path: r.o.Data, Err: syscall.ENOSPC})
+}
+
+// finalSync has one sync fail, and all later ones work.
+func finalSync(r *run) {
+	_, err := r.put(40)
+	r.ok("Write", err)
+	r.failSyncs()
+	_, first := r.put(40)
+	time.Sleep(while)
+	told := errors.Is(first, syscall.EIO)
+	if r.failedCalls(syncs...) == 0 { // no policy has asked for it
+		has, err := r.sync()
+		if told = errors.Is(err, syscall.EIO); has && !told {
+			r.wrong("a sync has failed, and Sync = %v", err)
+		}
+		if !has {
+			err := r.Close()
+			if r.failedCalls(syncs...) > 0 && !errors.Is(err, syscall.EIO) {
+				r.wrong("a sync has failed, and Close = %v", err)
+			}
+			return
+		}
+	}
+	r.disk.Mend()
+	for round := range 3 {
+		for _, c := range calls {
+			if c.name == "Close" && round < 2 {
+				continue
+			}
+			has, err := c.do(r)
+			switch {
+			case !has, r.o.FailedSync == OfCall, r.o.FailedSync == Later && c.name != "Sync" && c.name != "Close":
+			case err == nil:
+				r.wrong("round %d: a sync has failed, and %s = nil", round, c.name)
+			}
+			told = told || errors.Is(err, syscall.EIO)
+		}
+		time.Sleep(while)
+	}
+	if !told {
+		r.wrong("no call has told that a sync failed")
+	}
+	if r.o.FailedSync != Final {
+		r.holdsAll("after Close")
+	}
+}
+
+// heard counts what OnError was given, when writes fail, twice, and a sync.
+func heard(r *run) {
+	want := 0
+	is := func(when string) {
+		synctest.Wait()
+		r.told.Lock()
+		defer r.told.Unlock()
+		if len(r.heard) != want {
+			r.problems = append(r.problems, fmt.Sprintf("%s OnError was called %d times, want %d: %v", when, len(r.heard), want, r.heard))
+			want = len(r.heard)
+		}
+		for _, err := range r.heard {
+			if !errors.Is(err, syscall.EIO) && !errors.Is(err, syscall.ENOSPC) {
+				r.problems = append(r.problems, fmt.Sprintf("OnError was given %v", err))
+			}
+		}
+	}
+	for range 2 {
+		r.putOn(1)
+		is("before a failure,")
+		r.failWrites()
+		for range 3 {
+			r.put(40)
+			r.flush()
+			time.Sleep(while)
+		}
+		if has, _ := r.sync(); has || r.failedCalls(fault.DiskWrite) > 0 {
+			want++
+		}
+		is("while writes fail,")
+		now, has := r.Subject.(interface{ Err() error })
+		if has && r.missingNow() > 0 && !errors.Is(now.Err(), syscall.ENOSPC) {
+			r.wrong("while writes fail, Err = %v", now.Err())
+		}
+		r.disk.Mend()
+		time.Sleep(while)
+		r.putOn(1)
+		r.sync() // it may tell what failed before
+		r.sync()
+		if has && now.Err() != nil {
+			r.wrong("with a disk that works again, Err = %v", now.Err())
+		}
+	}
+	is("with a disk that works again,")
+	r.failSyncs()
+	r.put(40)
+	r.sync()
+	time.Sleep(while)
+	if r.failedCalls(syncs...) > 0 {
+		want++
+	}
+	is("after a failed sync,")
+}
+
+// within closes the subject from within OnError. Where a lock is held, all goroutines of the bubble
+// wait for another.
+func within(r *run) {
+	closed := make(chan struct{})
+	var once sync.Once
+	r.Close() // to open another, which is heard by this
+	r.ledger = newLedger(r.o, r.policy)
+	r.g.Disk, r.disk = OnDisk(dir, nil), nil
+	r.disk = r.g.Disk
+	r.g.OnError = func(error) {
+		once.Do(func() {
+			r.Write([]byte("from within\n"))
+			r.flush()
+			r.sync()
+			r.Close()
+			close(closed)
+		})
+	}
+	if !r.open() {
+		return
+	}
+	r.put(40)
+	r.failWrites()
+	r.put(40)
+	r.flush()
+	r.sync()
+	select {
+	case <-closed:
+	case <-time.After(time.Hour):
+		if r.failedCalls(fault.DiskWrite) > 0 {
+			r.wrong("writes fail, and OnError was not called")
+		}
+		return
+	}
+	_, err := r.Write([]byte("late\n"))
+	r.isClosed("Write", err)
+}
+
+// full fills the disk, and makes room again, at several bytes of a record.
+func full(r *run) {
+	r.fail() // bounds by time are those of a disk that works
+	for _, room := range []int64{0, 1, 100, 3000} {
+		r.disk.SetRoom(r.disk.Used() + room)
+		refused := 0
+		for try := 0; refused < 3 && try < 5000; try++ {
+			n, err := r.put(fillSize(try))
+			if n == 0 {
+				refused++
+			}
+			if err != nil && !errors.Is(err, syscall.ENOSPC) {
+				r.wrong("Write to a full disk = %d, %v", n, err)
+			}
+		}
+		if refused < 3 {
+			r.wrong("a full disk with room for %d bytes takes everything", room)
+		}
+		if has, err := r.sync(); has && err == nil && r.missingNow() > 0 {
+			r.wrong("Sync of a full disk = nil")
+		}
+		time.Sleep(while)
+		r.holds("while the disk is full", r.files(), r.now(), false)
+		r.disk.SetRoom(fault.Unlimited)
+		r.putOn(2)
+		if _, err := r.sync(); err != nil {
+			_, err = r.sync() // the first one may tell what failed before
+			r.ok("Sync with room again", err)
+		}
+	}
+	r.ok("Close", r.Close())
+	r.holdsAll("after Close")
+}
+
+// closed closes the subject while others write, and calls it afterwards.
+func closed(r *run) {
+	var all sync.WaitGroup
+	for stream := range 3 {
+		all.Go(func() {
+			for i := range 100 {
+				n, err := r.give(stream, 40+i)
+				if n == 0 {
+					r.isClosed("Write", err)
+					return
+				}
+				time.Sleep(time.Millisecond)
+			}
+			r.wrong("Write goes on after Close")
+		})
+	}
+	time.Sleep(20 * time.Millisecond)
+	var first [3]error
+	for i := range first {
+		all.Go(func() { first[i] = r.Close() })
+	}
+	all.Wait()
+	for _, err := range first {
+		if err != nil && !errors.Is(err, os.ErrClosed) {
+			r.wrong("Close = %v", err)
+		}
+	}
+	time.Sleep(while)
+	r.holdsAll("after Close")
+	r.afterClose(nil)
+}
+
+// afterClose makes each call once more. If the first Close has failed, each may say that.
+func (r *run) afterClose(first error) {
+	for _, c := range calls {
+		has, err := c.do(r)
+		switch {
+		case !has, c.name == "Sync" && r.o.SyncWaits, c.name == "Close" && err == nil:
+		case err != nil && first != nil:
+		default:
+			r.isClosed(c.name, err)
+		}
+	}
+}
+
+// panics has each call of a file panic, below each call of the subject.
+func panics(in func(string, func(*run)), l *ledger) {
+	for _, op := range []fault.DiskOp{fault.DiskWrite, fault.DiskSync, fault.DiskClose} {
+		for _, c := range calls {
+			in(fmt.Sprintf("%v panics below %s", op, c.name), func(r *run) {
+				if p := r.policy; p.FlushEvery > 0 || p.Sync.Every > 0 || p.Sync.Bytes > 0 {
+					return // a panic in the background ends the program
+				}
+				var now fault.DiskOp = fault.AnyDiskOp
+				r.Close()
+				r.g.panics = &now
+				if !r.open() {
+					return
+				}
+				_, err := r.put(40)
+				r.ok("Write", err)
+				now = op
+				var cause any
+				for range 500 { // fills memory
+					if cause = caught(func() { c.do(r) }); cause != nil {
+						break
+					}
+				}
+				if cause == nil {
+					caught(func() { r.Close() }) // this call does not reach the file
+					return
+				}
+				if cause != any(errPlanned) {
+					r.wrong("it panics with %v", cause)
+				}
+				if r.rest = nil; op == fault.DiskClose {
+					return // and is closed
+				}
+				for _, later := range calls {
+					var has bool
+					again := caught(func() { has, err = later.do(r) })
+					if again != nil || has && (err == nil || !strings.Contains(err.Error(), errPlanned.Error())) && !errors.Is(err, os.ErrClosed) {
+						r.wrong("later, %s = %v, panic %v", later.name, err, again)
+					}
+				}
+			})
+		}
+	}
+}
+
+// caught calls f in a goroutine of its own, and returns what it panics with.
+func caught(f func()) (cause any) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() { cause = recover() }()
+		f()
+	}()
+	<-done
+	return cause
+}
