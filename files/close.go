@@ -343,7 +343,6 @@ func (t *streams) stopLocked() {
 	if t.due.timer != nil {
 		t.due.timer.Stop()
 	}
-	t.syncTimer.Set(false)
 	for _, s := range t.paths {
 		s.changed.wakeLocked()
 	}
@@ -353,7 +352,9 @@ func (t *streams) stopLocked() {
 	}
 	t.mu.Unlock()
 	t.background.Wait()
+	t.commit.Wait()
 	t.mu.Lock()
+	t.syncTimer.Set(false) // a call under way may have set it
 }
 
 // lostLocked says which bytes could not be written.

@@ -98,7 +98,7 @@ func (t *streams) syncNamesLocked(ctx context.Context, goals []goal) error {
 				t.reportLocked(err, 0)
 			}
 			if !t.closing {
-				t.syncTimer.Arm()
+				t.syncTimer.Set(true)
 			}
 			errs = append(errs, err)
 			continue // the next call tries again, or the next sync by time
