@@ -205,6 +205,7 @@ func (t *streams) forgetLocked(s *stream) {
 	} else {
 		t.unsynced -= s.counted
 	}
+	s.counted = 0
 	delete(t.paths, s.name.path)
 }
 
