@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/deadline"
 )
 
 // Append appends records, one or an atomic batch: a crash leaves all of them or none. It
@@ -48,7 +49,7 @@ func (l *Log) Enqueue(records ...[]byte) (last uint64, err error) {
 		return 0, err
 	}
 	if l.opts.Policy.Sync.Waits() {
-		l.armLocked()
+		l.clocksLocked()
 		return last, nil
 	}
 	return last, l.paceLocked()
@@ -59,14 +60,6 @@ func (l *Log) Enqueue(records ...[]byte) (last uint64, err error) {
 // durable or not. If TruncateAfter removes the record meanwhile, it is ErrNotFound. After
 // Close it is nil for what is durable, and ErrClosed for all else.
 func (l *Log) Wait(ctx context.Context, index uint64) error {
-	if ctx.Done() != nil {
-		stop := context.AfterFunc(ctx, func() {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			l.commit.wakeAll()
-		})
-		defer stop()
-	}
 	if l.durable.Load() >= index {
 		return nil
 	}
@@ -111,7 +104,7 @@ func (l *Log) acceptLocked(records [][]byte) (last uint64, err error) {
 		}
 		full := len(l.pending) > 0 && int64(len(l.pending))+size > int64(l.limit)
 		if full {
-			l.commit.join.Enough()
+			l.group.Hurry()
 		}
 		switch {
 		case uint64(len(records)) > mostIndex-l.last:
@@ -122,12 +115,12 @@ func (l *Log) acceptLocked(records [][]byte) (last uint64, err error) {
 			l.counts.Writes++
 			l.age.Begin()
 			return l.last, nil
-		case l.exclusive || l.commit.leading:
+		case l.exclusive || l.group.Leading():
 			l.counts.Waits += waits
 			waits = 0
 			l.room.Wait()
 		default:
-			if err := l.leadLocked(l.opts.Policy.Sync.Waits()); err != nil {
+			if err := l.moveLocked(batch{sync: l.opts.Policy.Sync.Waits()}); err != nil {
 				return 0, err
 			}
 		}
@@ -136,72 +129,80 @@ func (l *Log) acceptLocked(records [][]byte) (last uint64, err error) {
 
 // paceLocked moves what the policy wants in the kernel by now.
 func (l *Log) paceLocked() error {
-	p := l.opts.Policy
-	l.armLocked()
-	if len(l.pending) > int(p.Buffer) { // a larger record must not wait in memory: Policy.Loss counts two buffers
+	l.clocksLocked()
+	// A larger record must not wait in memory: Policy.Loss counts two buffers.
+	if len(l.pending) > int(l.opts.Policy.Buffer) || len(l.pending) >= int(l.due.FlushBytes) && !l.group.Leading() {
 		return l.advanceLocked(background, l.last, false)
-	}
-	enough := p.Buffer
-	if p.FlushBytes > 0 {
-		enough = p.FlushBytes
-	}
-	if len(l.pending) >= int(enough) && !l.commit.leading {
-		return l.leadLocked(false)
 	}
 	return nil
 }
 
-// armLocked starts the policy's clocks for what waits.
-func (l *Log) armLocked() {
-	l.flushTimer.Set(true)
-	l.syncTimer.Set(true)
+// settleLocked is called at each end of a batch, however it ended. It keeps the policy's promises: the clocks run if
+// bytes wait, and what is due by bytes is started.
+func (l *Log) settleLocked() {
+	l.room.Broadcast()
+	l.clocksLocked()
+	if _, due := l.dueLocked(); due && !l.starting {
+		l.starting = true
+		l.background.Go(l.start)
+	}
 }
 
-// due is called by the policy's clocks.
-func (l *Log) due(sync bool) {
+// clocksLocked has each clock run while bytes wait for it, and stand still else.
+func (l *Log) clocksLocked() {
+	runs := !l.isClosing && l.final == nil
+	l.flushTimer.Set(runs && l.waitsLocked() > 0)
+	l.syncTimer.Set(runs && l.waitsLocked()+l.unsynced > 0)
+}
+
+// dueLocked reports whether a batch is due by bytes that no call makes, and whether it syncs. A flush that has failed waits for a
+// clock or a call.
+func (l *Log) dueLocked() (sync, due bool) {
+	if l.isClosing || l.final != nil || l.opts.Policy.Sync.Waits() {
+		return false, false
+	}
+	sync = l.due.SyncNow(l.unsynced)
+	return sync, sync || l.failing == nil && len(l.pending) > 0 && len(l.pending) >= int(l.due.FlushBytes)
+}
+
+// start makes what is due by bytes. It leaves a flush to the calls that make one now.
+func (l *Log) start() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	timer := &l.flushTimer
-	if sync {
-		timer = &l.syncTimer
+	for sync, due := l.dueLocked(); due && (sync || !l.group.Leading()); sync, due = l.dueLocked() {
+		l.moveInBackgroundLocked(sync)
 	}
+	l.starting = false
+}
+
+// fired is called by the policy's clocks. What is left then is due again after a while.
+func (l *Log) fired(timer *deadline.Timer, sync bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	timer.Set(false)
 	if l.isClosing || l.final != nil {
 		return
 	}
 	l.background.Add(1)
 	defer l.background.Done()
-	if err := l.advanceLocked(background, l.last, sync); err != nil {
-		l.noteLocked(err)
-		if !l.isClosing {
-			timer.Set(true) // try again in a while
-		}
-	}
+	l.moveInBackgroundLocked(sync)
 }
 
-// noteLocked keeps an error that no call returns for the next one. A final one every call
+// noteLocked keeps a failure that no call returns for the next one. A final one every call
 // returns anyway.
 func (l *Log) noteLocked(err error) {
-	if err != nil && l.final == nil && l.unreported == nil && !errors.Is(err, ErrNotFound) {
+	if e, ok := err.(*Error); ok && !e.told && l.final == nil && l.unreported == nil {
 		l.unreported = err
 	}
 }
 
-// syncBytesLocked starts a sync by bytes if it is due.
-func (l *Log) syncBytesLocked() {
-	limit := int64(l.opts.Policy.Sync.Bytes)
-	if limit == 0 || l.unsynced < limit || l.syncing || l.isClosing || l.final != nil {
-		return
-	}
-	l.syncing = true
-	l.background.Go(func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		err := l.advanceLocked(background, l.flushed, true)
-		l.syncing = false
-		l.noteLocked(err)
-		if err == nil {
-			l.syncBytesLocked()
+// returnedLocked is called with what a call returns of a batch that it shares with others: the next call need not return it too.
+func (l *Log) returnedLocked(err error) error {
+	if e, ok := err.(*Error); ok {
+		e.told = true
+		if l.unreported == err {
+			l.unreported = nil
 		}
-	})
+	}
+	return err
 }

@@ -1,170 +1,143 @@
 package wal
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
 	"os"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/joinwindow"
 )
 
-// commit is the state of group commit, as that of a [holdfast.Writer]. One goroutine at a
-// time leads: it writes what has been accepted by then, syncs, and wakes the goroutines that
-// this covered. Whoever comes meanwhile waits for the next batch. The Log's mu guards it.
-type commit struct {
-	leading bool
-	// batch numbers the one that will cover what is accepted now. The finished ones are
-	// counted in done, which is also read without mu. The calls that wait for batch,
-	// besides its leader, are counted in joined.
-	batch  int64
-	done   atomic.Int64
-	joined int
-	// covered[b&1] wakes the waiters of batch b, and outcome[b&1] is its error: batch b+2
-	// starts after b is done. Wait returns without mu: see unlocked.
-	covered [2]sync.Cond
-	outcome [2]error
-	join    joinwindow.Window
+// A batch is what calls want that share one: see [commit.Group]. It moves all that was accepted before, and
+// goes on where a write has failed.
+type batch struct {
+	sync  bool   // make it durable
+	cut   func() // what TruncateAfter does behind that, with the lock
+	index uint64 // up to this record it moves them; 0: its leader does not know yet
 }
-
-// unlocked is a lock for a Cond whose Wait gives it up and does not take it again. The waiters of a
-// batch are mostly done when they wake: hundreds of them would queue for a lock that they do not need.
-type unlocked struct{ *sync.Mutex }
-
-func (unlocked) Lock() {}
 
 // background is the context of calls without one: they wait to the end.
 var background = context.Background()
 
-func (c *commit) wakeAll() {
-	c.covered[0].Broadcast()
-	c.covered[1].Broadcast()
+// advance returns when the records up to an index are durable, or with no sync when the kernel has
+// them. It is called with the lock and returns without it. The caller may hold each or exclusive, which no leader waits for.
+func (l *Log) advance(ctx context.Context, index uint64, sync bool) (err error) {
+	reached := func() bool { return l.durable.Load() >= index || !sync && l.flushed >= index }
+	for err == nil && !reached() {
+		switch {
+		case l.endedLocked() != nil:
+			err = l.endedLocked()
+		case index > l.last: // TruncateAfter has removed it
+			err = ErrNotFound
+		case ctx.Err() != nil:
+			err = context.Cause(ctx)
+		default:
+			if err = l.join(ctx, batch{sync: sync, index: index}); err == nil && l.durable.Load() >= index {
+				return nil // without the lock, for which hundreds of calls would queue
+			}
+			l.mu.Lock()
+		}
+	}
+	defer l.mu.Unlock()
+	switch {
+	case reached():
+		l.noteLocked(err)
+		return nil
+	case l.final != nil:
+		return l.final
+	}
+	return l.returnedLocked(err)
 }
 
-// advanceLocked returns when the records up to an index are durable, or with no sync when
-// the kernel has them. The call leads or joins a batch.
+// advanceLocked is advance that returns with the lock.
 func (l *Log) advanceLocked(ctx context.Context, index uint64, sync bool) error {
 	defer l.mu.Lock()
 	return l.advance(ctx, index, sync)
 }
 
-// advance is advanceLocked that returns without mu.
-func (l *Log) advance(ctx context.Context, index uint64, sync bool) error {
-	c := &l.commit
-	joined := int64(-1) // the batch that counts us
-	locked := true
-	defer func() {
-		if !locked {
-			return
-		}
-		if joined == c.batch {
-			c.joined--
-		}
-		if !c.leading { // a goroutine that was woken to lead, and need not
-			c.covered[c.batch&1].Signal()
-		}
-		l.mu.Unlock()
-	}()
-	reached := func() bool { return l.durable.Load() >= index || !sync && l.flushed >= index }
-	for !reached() {
-		switch {
-		case l.final != nil:
-			return l.final
-		case l.sealed:
-			return ErrClosed
-		case index > l.last: // TruncateAfter has removed it
-			return ErrNotFound
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case c.leading:
-		case ctx.Done() == nil:
-			if joined == c.batch {
-				c.joined--
-				joined = -1
-			}
-			if err := l.leadLocked(sync); err != nil {
-				return err
-			}
-			continue
-		default:
-			// The end of ctx ends this wait, and not the sync: others wait for it too.
-			c.leading = true
-			l.background.Go(func() {
-				l.mu.Lock()
-				defer l.mu.Unlock()
-				l.leadLocked(sync) // its batch reports the error
-			})
-		}
-		mine := c.batch
-		if joined != mine {
-			joined = mine
-			c.joined++
-			c.join.Arrived(c.joined + 1)
-		}
-		c.covered[mine&1].Wait()
-		if locked = c.done.Load() <= mine || l.durable.Load() < index; !locked {
-			return nil // the leader of the batch has woken one to lead the next
-		}
-		l.mu.Lock()
-		if c.done.Load() > mine && !reached() && c.outcome[mine&1] != nil {
-			return c.outcome[mine&1]
-		}
+// join has a batch made, or waits for the one at work if that has the record which is wanted. It is called with the lock and
+// returns without it.
+func (l *Log) join(ctx context.Context, want batch) error {
+	has := func(at *batch) bool { return want.index > 0 && at.index >= want.index && (at.sync || !want.sync) }
+	if b := l.group.JoinCurrent(has); b != nil {
+		return l.group.Do(ctx, b)
 	}
-	return nil
+	b := l.group.Join()
+	b.Work.sync = b.Work.sync || want.sync
+	if want.cut != nil {
+		b.Work.cut = want.cut
+	}
+	if !want.sync || l.opts.Policy.Sync.Mode != holdfast.SyncGroup || l.isClosing {
+		l.group.Hurry()
+	}
+	return l.group.Do(ctx, b)
 }
 
-// leadLocked moves one batch.
-func (l *Log) leadLocked(sync bool) (err error) {
-	c := &l.commit
-	c.leading = true
-	if sync && l.opts.Policy.Sync.Mode == holdfast.SyncGroup && !l.isClosing {
-		c.join.Await(&l.mu, func() int { return c.joined + 1 }, l.closing)
-	}
-	mine, size := c.batch, c.joined+1
-	c.batch++
-	c.joined = 0
-	if l.written == len(l.out) { // else the rest of a failed write goes first
-		l.out, l.pending, l.written = l.pending, l.out[:0], 0
-		l.flushTimer.Set(false)
-		if sync {
-			l.syncTimer.Set(false)
-			l.age.Turn(int64(l.last))
-		}
-		l.room.Broadcast()
-	}
-	defer func() {
-		c.leading = false
-		c.outcome[mine&1] = err
-		c.done.Add(1)
-		c.join.Finished(size, c.joined)
-		next := &c.covered[c.batch&1]
-		// Without the lock: the first to wake may need it while others are woken.
-		l.mu.Unlock()
-		c.covered[mine&1].Broadcast()
-		next.Signal() // to lead: this goroutine may go away
-		l.mu.Lock()
-		if l.final != nil {
-			c.wakeAll()
-		}
-		l.room.Broadcast()
-		l.syncBytesLocked()
-	}()
-	if l.final != nil {
-		return l.final
-	}
-	low := l.first
-	l.mu.Unlock()
-	defer l.mu.Lock()
-	return l.move(sync, low)
+// moveLocked has a batch made for a call that returns its error.
+func (l *Log) moveLocked(want batch) error {
+	err := l.join(background, want)
+	l.mu.Lock()
+	return l.returnedLocked(err)
 }
 
-// move writes what is in out, and syncs. Only the leader calls it.
-func (l *Log) move(sync bool, low uint64) error {
+// moveInBackgroundLocked has a batch made that no call waits for.
+func (l *Log) moveInBackgroundLocked(sync bool) {
+	err := l.join(background, batch{sync: sync})
+	l.mu.Lock()
+	l.noteLocked(err)
+}
+
+// endedLocked returns why nothing is written any more, or nil.
+func (l *Log) endedLocked() error {
+	if l.final == nil && l.sealed {
+		return ErrClosed
+	}
+	return l.final
+}
+
+// lead makes a batch. It releases the lock, and waits for nothing but the disk and the spare file. What the kernel has is
+// synced also if a write has failed: other calls of the batch may need no more, and it may be due.
+func (l *Log) lead(b *batch) error {
+	defer l.settleLocked()
+	err := l.endedLocked()
+	for rest := true; rest && err == nil; {
+		if rest = l.written < len(l.out); !rest { // else the rest of a failed write goes first
+			l.takeLocked(b)
+		}
+		low := l.first
+		l.mu.Unlock()
+		err = l.writeOut(b.sync && !rest, low)
+		l.mu.Lock()
+	}
+	if s := l.head; b.sync && s.synced < s.end && l.endedLocked() == nil {
+		l.mu.Unlock()
+		err = cmp.Or(l.syncSegment(s), err)
+		l.mu.Lock()
+	}
+	if err == nil && b.cut != nil {
+		b.cut()
+	}
+	return err
+}
+
+// takeLocked takes what waits in memory, for a leader to write.
+func (l *Log) takeLocked(b *batch) {
+	b.index = l.last
+	l.out, l.pending, l.written = l.pending, l.out[:0], 0
+	l.flushTimer.Set(false) // the next record starts it
+	if b.sync {
+		l.syncTimer.Set(false)
+		l.age.Turn(int64(l.last))
+	}
+	l.room.Broadcast()
+}
+
+// writeOut writes what is in out. Only the leader calls it.
+func (l *Log) writeOut(durably bool, low uint64) error {
 	for l.written < len(l.out) {
 		s := l.head
 		rest := l.out[l.written:]
@@ -176,12 +149,9 @@ func (l *Log) move(sync bool, low uint64) error {
 			continue
 		}
 		// What follows in a next segment must find this one durable: see begin.
-		if err := l.write(s, rest[:n], sync || n < len(rest)); err != nil {
+		if err := l.write(s, rest[:n], durably || n < len(rest)); err != nil {
 			return err
 		}
-	}
-	if s := l.head; sync && s.synced < s.end {
-		return l.syncSegment(s)
 	}
 	return nil
 }
@@ -300,7 +270,7 @@ func (l *Log) named(s *segment) error {
 func (l *Log) took(d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.commit.join.Took(d)
+	l.group.Took(d)
 	l.counts.Synced(d)
 	l.head.took += d
 }

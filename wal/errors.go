@@ -31,6 +31,8 @@ type Error struct {
 	AtRisk  int64  // how many bytes of records were accepted and are not durable
 	Final   bool   // else the records wait in memory, and the next call tries again
 	Err     error  // the system's
+
+	told bool // a call has returned it
 }
 
 func (e *Error) Error() string {

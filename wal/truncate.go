@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -44,12 +45,12 @@ func (l *Log) TruncateBefore(index uint64) error {
 			return l.final
 		case l.sealed:
 			return ErrClosed
-		case l.commit.leading || l.exclusive:
+		case l.exclusive:
 			l.room.Wait()
 		case l.written == len(l.out) && len(l.pending) == 0 && l.lowWritten < index:
 			l.pending = appendFrame(l.pending, l.last+1, nil, l.first)
 		default:
-			if err := l.leadLocked(true); err != nil {
+			if err := l.moveLocked(batch{sync: true}); err != nil {
 				return err
 			}
 		}
@@ -137,31 +138,27 @@ func (l *Log) othersLocked() {
 // cutLocked lets the log go on with an index, and have no record before low. A new segment
 // says so: the segments behind it end where its own records begin.
 func (l *Log) cutLocked(next, low uint64) error {
-	for l.commit.leading || len(l.pending) > 0 || l.written < len(l.out) || l.durable.Load() < l.last {
-		if l.commit.leading {
-			l.room.Wait()
-		} else if err := l.leadLocked(true); err != nil {
-			return err
+	var gone []*segment
+	var failed error // the cut alone: other calls of the batch have what they want
+	err := l.moveLocked(batch{sync: true, cut: func() {
+		l.mu.Unlock()
+		s, err := l.begin(next, low)
+		l.mu.Lock()
+		if failed = err; err != nil {
+			return
 		}
-	}
-	l.commit.leading = true
-	l.mu.Unlock()
-	s, err := l.begin(next, low)
-	l.mu.Lock()
-	l.commit.leading = false
-	if err != nil {
-		l.commit.wakeAll()
+		l.first = s.low
+		l.cuts.Add(1)
+		l.last, l.flushed = next-1, next-1
+		l.durable.Store(next - 1)
+		l.enterLocked(s)
+		l.lowWritten, l.lowDurable = s.low, s.low // it may be smaller
+		gone = l.forgetLocked(next)
+		l.growLocked()
+	}})
+	if err = cmp.Or(err, failed); err != nil {
 		return err
 	}
-	l.first = s.low
-	l.cuts.Add(1)
-	l.last, l.flushed = next-1, next-1
-	l.durable.Store(next - 1)
-	l.enterLocked(s)
-	l.lowWritten, l.lowDurable = s.low, s.low // it may be smaller
-	gone := l.forgetLocked(next)
-	l.growLocked()
-	l.commit.wakeAll()
 	l.mu.Unlock()
 	defer l.mu.Lock()
 	return l.drop(gone)

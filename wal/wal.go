@@ -26,6 +26,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/age"
+	"github.com/holdfast-go/holdfast/internal/commit"
 	"github.com/holdfast-go/holdfast/internal/deadline"
 	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/keyed"
@@ -117,9 +118,10 @@ type Log struct {
 	id    [16]byte
 	seed  uint32
 	limit int // of pending
+	due   holdfast.Due
 
 	mu   sync.Mutex
-	room sync.Cond // memory, or the leader's role, has become free
+	room sync.Cond // memory has become free, or a batch or TruncateAfter has ended
 	// Indices: first ≤ last+1, and last ≥ flushed ≥ durable.
 	first, last, flushed uint64
 	durable              atomic.Uint64 // is also read without mu
@@ -127,12 +129,12 @@ type Log struct {
 	pending    []byte     // whole frames that were accepted, in order
 	segments   []*segment // all that have live records, and head at the end
 	head       *segment   // is written to: only the leader changes it
-	commit     commit
+	group      commit.Group[batch]
 	exclusive  bool         // TruncateAfter is under way: nothing is accepted
 	cuts       atomic.Int64 // how often TruncateAfter has removed records: readers look again
 	flushTimer deadline.Timer
 	syncTimer  deadline.Timer
-	syncing    bool          // a sync by bytes is under way
+	starting   bool          // a goroutine makes what is due by bytes
 	lowWritten uint64        // the largest first index that a mark or header has
 	lowDurable uint64        // and that is durable
 	unsynced   int64         // bytes in the kernel that are not durable
@@ -197,15 +199,18 @@ func open(d disk, dir string, o Options) (*Log, Recovery, error) {
 	case o.Perm&0o600 != 0o600:
 		return nil, Recovery{}, fmt.Errorf("wal: with Perm %#o the owner can't read and write the log; use a value like 0o640", uint32(o.Perm))
 	}
-	l := &Log{disk: d, opts: o, closing: make(chan struct{}), closed: make(chan struct{}), hurry: make(chan struct{}, 1)}
+	l := &Log{disk: d, opts: o, due: o.Policy.Due(), closing: make(chan struct{}), closed: make(chan struct{}), hurry: make(chan struct{}, 1)}
 	l.room.L = &l.mu
-	l.commit.covered[0].L, l.commit.covered[1].L = unlocked{&l.mu}, unlocked{&l.mu}
+	l.group.Init(&l.mu, l.lead, l.noteLocked)
 	l.limit = int(o.Policy.Buffer)
 	if o.Policy.Sync.Waits() {
 		l.limit = max(l.limit, groupBuffer)
 	}
-	l.flushTimer.Init(o.Policy.FlushEvery, nil, func() { l.due(false) })
-	l.syncTimer.Init(o.Policy.Sync.Every, nil, func() { l.due(true) })
+	device := func() uint64 { return l.dir.key.Device }
+	if l.due.Flush != l.due.Sync { // else a sync is due no later, and moves all
+		l.flushTimer.Init(l.due.Flush, device, func() { l.fired(&l.flushTimer, false) })
+	}
+	l.syncTimer.Init(l.due.Sync, device, func() { l.fired(&l.syncTimer, true) })
 	found, err := l.recover(dir)
 	if err != nil {
 		l.release()
@@ -279,8 +284,8 @@ func (l *Log) Close() error {
 	}
 	l.isClosing = true
 	close(l.closing)
-	l.flushTimer.Set(false)
-	l.syncTimer.Set(false)
+	l.group.Hurry()
+	l.clocksLocked()
 	l.room.Broadcast()
 	for l.exclusive {
 		l.room.Wait()
@@ -290,15 +295,20 @@ func (l *Log) Close() error {
 	if err := l.advanceLocked(background, l.last, sync); err != nil {
 		errs = append(errs, err)
 	}
-	for l.commit.leading {
-		l.room.Wait()
+	// What failed now, another goroutine may write just now.
+	for l.group.Leading() || sync && l.final == nil && l.unsynced > 0 {
+		if l.group.Leading() {
+			l.room.Wait()
+		} else if err := l.moveLocked(batch{sync: true}); err != nil {
+			errs = append(errs, err)
+		}
 	}
 	s := l.head
 	if sync && len(errs) == 0 && s.end > headerSize && !s.marked {
 		// Nothing depends on the mark: it lets the next Open tell damage in the last
 		// batch from a torn end.
 		l.pending = appendFrame(l.pending, l.last+1, nil, l.first)
-		if err := l.leadLocked(false); err != nil {
+		if err := l.moveLocked(batch{}); err != nil {
 			errs = append(errs, err)
 		}
 	}
@@ -309,13 +319,13 @@ func (l *Log) Close() error {
 		errs = append(errs, l.final)
 	}
 	l.sealed = true
-	l.commit.wakeAll()
 	l.growLocked()
-	for l.commit.leading {
+	for l.group.Leading() {
 		l.room.Wait()
 	}
 	l.mu.Unlock()
 	l.background.Wait()
+	l.group.Wait()
 	l.closeErr = errors.Join(append(errs, l.release())...)
 	close(l.closed)
 	return l.closeErr

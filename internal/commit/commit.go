@@ -24,6 +24,7 @@ type Group[W any] struct {
 	unheard func(error)
 
 	next    *Batch[W]     // calls join it
+	current *Batch[W]     // is at work
 	leading bool          // a batch is at work, or its leader lets others join
 	turn    chan struct{} // tells the leader of next that the batch before is over
 	spare   *Batch[W]     // of a leader that nobody joined, for the next: so that a lone goroutine allocates nothing
@@ -68,6 +69,17 @@ func (g *Group[W]) Join() *Batch[W] {
 	b.calls++
 	b.heard++
 	g.window.joined(b.calls)
+	return b
+}
+
+// JoinCurrent returns the batch at work, with the caller in it, if that makes what the caller wants, and nil else.
+// It is as Join, but that the caller adds nothing to Work: the owner's lead says there, with the lock, what the batch makes.
+func (g *Group[W]) JoinCurrent(makes func(*W) bool) *Batch[W] {
+	b := g.current
+	if b == nil || !makes(&b.Work) {
+		return nil
+	}
+	b.heard++
 	return b
 }
 
@@ -121,7 +133,7 @@ func (g *Group[W]) run(b *Batch[W]) (err error) {
 	}
 	g.leading = true
 	g.window.await(g.mu, &b.calls)
-	g.next = nil
+	g.next, g.current = nil, b
 	err = errPanicked
 	defer func() { g.end(b, err) }()
 	err = g.lead(&b.Work)
@@ -132,6 +144,7 @@ func (g *Group[W]) run(b *Batch[W]) (err error) {
 // calls of this batch have none. It wakes all without the lock, because they need it soon.
 func (g *Group[W]) end(b *Batch[W], err error) {
 	b.ended, b.err = true, err
+	g.current = nil
 	g.window.finished(b.calls, g.waiting())
 	next := g.next != nil
 	if g.leading = next; next {
@@ -169,7 +182,7 @@ func (g *Group[W]) waiting() int {
 }
 
 // Leading reports whether a batch is at work or about to be.
-func (g *Group[W]) Leading() bool { return g.leading }
+func (g *Group[W]) Leading() bool { return g.leading || g.next != nil }
 
 // Hurry ends the wait of a leader for others, or the next one's: nobody else can join, because memory is
 // full, or nobody shall wait any more.
