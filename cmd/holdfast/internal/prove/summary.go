@@ -194,6 +194,11 @@ func losses(verdicts []*prove.Verdict, power bool, columns int) string {
 		for _, row := range rows {
 			short = append(short, row[:4])
 		}
+		if widest(aligned(short)) > columns {
+			for i, row := range short {
+				short[i] = slices.Concat(row[:1], row[2:])
+			}
+		}
 		lines = nil
 		for i, line := range aligned(short) {
 			if lines = append(lines, line); i > 0 {
