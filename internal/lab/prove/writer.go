@@ -194,7 +194,9 @@ func (r *Run) awaitDue(w *holdfast.Writer, streams []*stream) {
 		if w.Flushed() >= flushed && w.Durable() >= durable || idle == patience {
 			for _, s := range streams {
 				first := s.next - uint64(len(s.ends))
-				r.Note(Flushed, s.id, first+uint64(below(s.ends, flushed)))
+				if !r.Policy.Sync.Waits() { // else what was accepted is durable, and what was enqueued is not accepted
+					r.Note(Flushed, s.id, first+uint64(below(s.ends, flushed)))
+				}
 				r.Note(Durable, s.id, first+uint64(below(s.ends, durable)))
 			}
 			return
