@@ -288,6 +288,9 @@ func (v *Verdict) faultChain(ctx context.Context, w *Workload, o Options, seed u
 		if stays := in != nil && in.kind == syscallfault.Unlink; violation == nil && (number > 0 || !stays) {
 			violation = w.Leaves(before, stays)
 		}
+		if crash == Power { // what it took is not what the end of a process may take
+			c.Tally.Most, c.Tally.Sum = Extent{}, Extent{}
+		}
 		v.Tally.Add(c.Tally)
 		if violation != nil {
 			words := violation.Words

@@ -268,7 +268,7 @@ func (o Options) Cells(level Level) (cells []Cell) {
 
 // generatedOf returns how many generated policies each of some workloads meets in one run, about.
 func (o Options) generatedOf(workloads int) int {
-	const least, each = 4, 750 * time.Millisecond
+	const least, each = 4, time.Second
 	if o.All {
 		return math.MaxInt32
 	}
