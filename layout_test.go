@@ -92,7 +92,7 @@ var rooms = map[string]room{
 	"internal/lab/uml":      {"internal/own internal/sys " + lab("volume"), "…"},
 	"internal/lab/fuselog":  {"", "golang.org/x/sys"},
 	"internal/lab/powercut": {". " + lab("fuselog") + " " + lab("prove") + " " + lab("volume"), "golang.org/x/sys"},
-	"internal/lab/prove":    {". filecopy files internal/fault internal/own internal/sys internal/vfs rotate " + lab("group syscallfault") + " wal", "golang.org/x/sys"},
+	"internal/lab/prove":    {". filecopy files internal/fault internal/own internal/sys internal/vfs rotate " + lab("group syscallfault") + " internal/policies wal", "golang.org/x/sys"},
 	"internal/lab/result":   {". internal/own " + lab("machine"), "…"},
 	"internal/lab/trial":    {". internal/own internal/sys internal/vfs " + lab("amount machine probe result stat") + " stats", "…"},
 	"internal/lab/study":    {". " + lab("amount chart machine probe result stat trial"), "…"},
