@@ -99,7 +99,6 @@ func newWriter(f File, p Policy, name entry.Entry) (*Writer, error) {
 		w.flush.timer.Init(w.due.Flush, device, w.flushDue)
 		w.sync.timer.Init(w.due.Sync, device, w.syncDue)
 	}
-	w.fill.limit = -1 // the first byte starts the clocks
 	return w, nil
 }
 
@@ -119,7 +118,7 @@ func (w *Writer) Write(p []byte) (n int, err error) {
 		return w.writeDurable(p)
 	}
 	w.mu.Lock()
-	if at := w.fill.pos; len(p) <= w.fill.limit-at {
+	if at := w.fill.pos; len(p) < w.fill.limit-at {
 		copy(w.fill.buf[at:], p)
 		w.fill.pos = at + len(p)
 		w.fill.writes++
@@ -140,7 +139,7 @@ func (w *Writer) WriteString(s string) (n int, err error) {
 // not accepted; only of a large p (see [Writer]) a first part may be in the file, as the Flushed of a [WriteError] says.
 func (w *Writer) Enqueue(p []byte) (end int64, err error) {
 	w.mu.Lock()
-	if at := w.fill.pos; len(p) <= w.fill.limit-at {
+	if at := w.fill.pos; len(p) < w.fill.limit-at {
 		copy(w.fill.buf[at:], p)
 		w.fill.pos = at + len(p)
 		end = w.writtenLocked()
@@ -255,11 +254,11 @@ func (w *Writer) clocksLocked() {
 // openLocked computes how far Write may copy without a look at anything else. That is to the end of the strip, and never so
 // far that a large Write fits. While a call must return an error or start a clock, it may not copy at all.
 func (w *Writer) openLocked() {
-	w.fill.limit = -1
+	w.fill.limit = 0
 	if w.isClosing || w.flush.stuck || w.flush.exclusive || w.reports.unreported != nil || w.reports.final != nil || w.fill.pos == 0 || !w.sync.age.Running() {
 		return
 	}
-	w.fill.limit = min(w.fill.pos+w.large, w.strip-1, len(w.fill.buf)) // who fills the strip starts its flush
+	w.fill.limit = 1 + min(w.fill.pos+w.large, w.strip-1, len(w.fill.buf)) // who fills the strip starts its flush
 }
 
 // startLocked starts, in the background, what is due by bytes: the flush of a strip that was filled during another one, and a
