@@ -224,7 +224,9 @@ func (w *Writer) takeLocked(p []byte) error {
 			w.growLocked(need)
 		default:
 			w.fill.put(p)
-			w.sync.age.Begin()
+			if len(p) > 0 {
+				w.sync.age.Begin()
+			}
 			w.clocksLocked()
 			w.openLocked()
 			return nil
