@@ -241,7 +241,7 @@ func (w *Writer) syncFileLocked() error {
 // then makes that sync, or waits for it, before it begins: it may hold the turn of large Writes, and
 // nothing else that the sync could wait for.
 func (w *Writer) dirtyLocked() bool {
-	return w.due.Dirty > 0 && w.flush.flushed-w.sync.durable >= int64(w.due.Dirty) && !w.isClosing
+	return w.due.Dirty > 0 && w.flush.flushed-w.sync.durable >= int64(w.due.Dirty) && !w.isClosing && w.reports.final == nil
 }
 
 // syncDue is called by the clock of syncs. What is accepted while it waits for a sync in flight is due later, so that this

@@ -242,11 +242,11 @@ func (w *Writer) settleLocked() {
 	w.startLocked()
 }
 
-// clocksLocked has each clock run while bytes wait for it, and stand still else.
+// clocksLocked has each clock run while bytes wait for it that it can still help, and stand still else.
 func (w *Writer) clocksLocked() {
-	w.flush.timer.Set(w.fill.pos > 0 || w.flush.stuck)
+	w.flush.timer.Set((w.fill.pos > 0 || w.flush.stuck) && !w.sealed)
 	switch {
-	case w.sync.durable == w.writtenLocked():
+	case w.sync.durable == w.writtenLocked() || w.reports.final != nil:
 		w.sync.timer.Set(false)
 	case !w.sync.leading || w.sync.age.Running(): // what came since the sync in flight began has a clock of its own
 		w.sync.timer.Set(true)
