@@ -326,12 +326,22 @@ func (w *Writer) Durable() int64 {
 }
 
 // CloseContext is Close that returns when ctx ends, with the cause of that. The Writer goes on closing, and
-// accepts nothing more. What is durable then, Durable says; a Close waits for the rest.
+// accepts nothing more. What is durable then, Durable says; a Close waits for the rest. A panic of the File
+// below a CloseContext whose context can end is one of a goroutine of the Writer's own.
 func (w *Writer) CloseContext(ctx context.Context) error {
+	if ctx.Done() == nil {
+		return w.Close()
+	}
 	closed := make(chan error, 1)
-	go func() { closed <- w.Close() }()
+	go func() {
+		defer close(closed) // also if the file ends the goroutine
+		closed <- w.Close()
+	}()
 	select {
-	case err := <-closed:
+	case err, ok := <-closed:
+		if !ok {
+			return w.Err()
+		}
 		return err
 	case <-ctx.Done():
 		return fmt.Errorf("holdfast: close %sgoes on in the background: %w", inPath(w.target.path), context.Cause(ctx))
