@@ -11,8 +11,8 @@ import (
 // A fill is the block that Writes fill: the accepted bytes that no flush has begun with. It
 // grows with what it holds, up to the policy's Buffer. The Writer's lock guards it.
 type fill struct {
-	// The next byte goes to buf[pos]. Write may copy up to limit without a look at
-	// anything else; -1 makes every Write look.
+	// The next byte goes to buf[pos]. Write may copy without a look at anything else while pos stays
+	// below limit; 0 makes every Write look.
 	pos, limit int
 	buf        []byte
 	writes     int64 // how many were accepted
