@@ -113,6 +113,9 @@ func live(t *testing.T, o Opener, p holdfast.Policy, disk *fault.Disk, what stri
 				r.crash(fmt.Sprintf("after %v %d", c.Op, c.N), rnd.Rand)
 			}
 		})
+		if o.Slow {
+			r.stall = 4 * slowSync
+		}
 		if s, err := o.Open(&r.g); err == nil {
 			r.Subject = s
 		} else {
@@ -157,7 +160,7 @@ func live(t *testing.T, o Opener, p holdfast.Policy, disk *fault.Disk, what stri
 		time.Sleep(while)
 		if mended {
 			disk.Mend()
-			time.Sleep(2 * time.Minute) // the longest pause before another try
+			time.Sleep(longestPause)
 		}
 		for range 3 {
 			r.put(50)

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/fault"
 )
 
@@ -428,6 +429,12 @@ func full(r *run) {
 		time.Sleep(while)
 		r.holds("while the disk is full", r.files(), r.now(), false)
 		r.disk.SetRoom(fault.Unlimited)
+		if p := r.loss.Process; !p.None() && p.Time != holdfast.Unlimited { // then it goes on without a call
+			time.Sleep(longestPause)
+			if n := r.missingNow(); n > 0 {
+				r.wrong("there is room again, and %d records wait for a call", n)
+			}
+		}
 		r.putOn(2)
 		if _, err := r.sync(); err != nil {
 			_, err = r.sync() // the first one may tell what failed before
