@@ -14,6 +14,7 @@ func TestWriterKeepsThePromises(t *testing.T) {
 	o := crashsuite.Opener{
 		Name: "Writer",
 		Open: func(g *crashsuite.Ground) (crashsuite.Subject, error) { return openWriter(g) },
+		Slow: true,
 		Read: func(_ *testing.T, files map[string][]byte) ([][]byte, error) {
 			return crashsuite.Lines(files["log"]), nil
 		},

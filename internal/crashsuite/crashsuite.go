@@ -61,6 +61,8 @@ type Opener struct {
 	Size func(record int) int
 
 	FailedSync FailedSync
+	// Tries is how often the subject makes a call that fails; 0: once.
+	Tries int
 	// WriteSyncs says that a write may be a sync too: if it fails, that is a failed sync.
 	WriteSyncs bool
 	// SyncWaits says that Sync waits for what is accepted, and does nothing else. So it is nil where
@@ -68,6 +70,10 @@ type Opener struct {
 	SyncWaits bool
 	// Resumes says that Open goes on with what a crash has left, torn or not.
 	Resumes bool
+	// OpenSyncs says that what Open finds is durable with the next record that is.
+	OpenSyncs bool
+	// Slow says that no mutex is held during a write or a sync, which then may take fake time.
+	Slow bool
 	// Clean tells under which policies Read returns whole records alone, also after a power cut; nil: none.
 	Clean func(p holdfast.Policy) bool
 	// Heals says that a part of a record may stay, as a line of its own.
@@ -153,7 +159,7 @@ const (
 )
 
 var promises = []promise{
-	{Acknowledged, true, inBubble(acknowledged)},
+	{Acknowledged, true, inBubbles(acknowledged)},
 	{Killed, false, killed},
 	{Whole, true, inBubble(whole)},
 	{Told, true, inBubbles(told)},

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/fault"
 )
 
@@ -29,9 +30,33 @@ func fillSize(n int) int {
 	return 3000
 }
 
-// acknowledged crashes the disk after each of its calls that changes something, while goroutines
-// write, flush and sync.
-func acknowledged(r *run) {
+// acknowledged crashes a disk, and one whose calls take a while.
+func acknowledged(in func(string, func(*run)), l *ledger) {
+	in("a fast disk", crashes)
+	if l.o.Slow {
+		in("a slow disk", func(r *run) {
+			r.slow(slowWrite, slowSync)
+			crashes(r)
+		})
+	}
+}
+
+// How long the calls of a slow disk take. A few of them may come on top of a bound by time.
+const (
+	slowWrite = 2 * time.Millisecond
+	slowSync  = 7 * time.Millisecond
+)
+
+// slow has writes and syncs take so long.
+func (r *run) slow(write, sync time.Duration) {
+	r.disk.Add(fault.DiskFault{Op: fault.DiskWrite, Take: fault.All, Delay: write})
+	r.disk.Add(fault.DiskFault{Op: fault.DiskDatasync, Delay: sync})
+	r.stall = 4 * (write + sync)
+}
+
+// crashes crashes the disk after each of its calls that changes something, while goroutines write,
+// flush and sync.
+func crashes(r *run) {
 	rnd := rand.New(rand.NewPCG(1, 1))
 	type image struct {
 		what  string
@@ -168,7 +193,7 @@ func told(in func(string, func(*run)), l *ledger) {
 func toldOver(in func(string, func(*run)), l *ledger) {
 	for _, c := range calls {
 		if c.name != "Sync" || !l.o.SyncWaits {
-			in(c.name, func(r *run) { r.toldBy(c, 1) })
+			in(c.name, func(r *run) { r.toldBy(c, max(1, r.o.Tries)) })
 		}
 	}
 }
@@ -404,6 +429,12 @@ func full(r *run) {
 		time.Sleep(while)
 		r.holds("while the disk is full", r.files(), r.now(), false)
 		r.disk.SetRoom(fault.Unlimited)
+		if p := r.loss.Process; !p.None() && p.Time != holdfast.Unlimited { // then it goes on without a call
+			time.Sleep(longestPause)
+			if n := r.missingNow(); n > 0 {
+				r.wrong("there is room again, and %d records wait for a call", n)
+			}
+		}
 		r.putOn(2)
 		if _, err := r.sync(); err != nil {
 			_, err = r.sync() // the first one may tell what failed before
