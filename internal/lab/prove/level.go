@@ -419,7 +419,7 @@ func (v *Verdict) exploreRuns(w *Workload, states int, how recording, end time.T
 	return v.failingRuns(w, states, how, end)
 }
 
-// failingRuns explores runs in each of which one call of the disk fails, once. What is acknowledged all the same must be
+// failingRuns explores runs in each of which one call of the disk fails, once, or the disk is full for a while. What is acknowledged all the same must be
 // there. What else may be lost is not judged: what a full disk refuses waits in memory. Behind a failed sync only power is
 // cut, as Flush promises nothing of what the system has dropped.
 func (v *Verdict) failingRuns(w *Workload, states int, how recording, end time.Time) error {
@@ -433,17 +433,20 @@ func (v *Verdict) failingRuns(w *Workload, states int, how recording, end time.T
 	}
 	for n := 0; n < 8*len(ops) && v.Failure == nil && (n == 0 || time.Now().Before(end)); n++ {
 		run, op := how, ops[n%len(ops)]
-		first := 1 + r.IntN(1<<(1+n%8))
-		run.records = 240
-		if n%2 == 1 { // few: the failure may be the last that happens before the clocks are due
-			run.records, first = 1+r.IntN(16), 1+r.IntN(1<<r.IntN(6))
+		failing := fault.DiskFault{Op: op, First: 1 + r.IntN(1<<(1+n%8)), Times: 1, Err: syscall.EIO}
+		full := n%(2*len(ops)) == 0
+		if full {
+			failing.Times, failing.Err = 0, syscall.ENOSPC
 		}
 		x := &explorer{targets: w.Targets(v.Policy), loss: loss, powerOnly: op != fault.DiskWrite && op != fault.DiskRename}
 		run.disk = func(m memory) {
 			m.d.short = false // a part before the failure is returned, and others may write behind it
-			m.d.disk.Add(fault.DiskFault{Op: op, First: first, Times: 1, Err: syscall.EIO})
+			m.d.disk.Add(failing)
+			if full { // for a while: then what memory holds must get there by itself
+				time.AfterFunc(10*time.Millisecond, m.d.disk.Mend)
+			}
 		}
-		run.until, run.pause = nil, nil
+		run.records, run.until, run.pause = 240, nil, nil
 		l, err := w.record(v.Policy, v.Seed+uint64(n), run)
 		if run := (*RunError)(nil); l == nil || err != nil && errors.As(err, &run) {
 			return err
