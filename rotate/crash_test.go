@@ -44,6 +44,7 @@ func TestLogKeepsThePromises(t *testing.T) {
 				Read:       readBackups,
 				Data:       "app.log",
 				FailedSync: crashsuite.Later,
+				AtRisk:     func(err error) int64 { return err.(*Error).AtRisk },
 				Resumes:    true,
 				Heals:      true,
 				Lacks: map[string]string{
