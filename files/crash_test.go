@@ -37,6 +37,7 @@ func TestSetKeepsThePromises(t *testing.T) {
 				},
 				Data:    "log",
 				Tries:   tries,
+				AtRisk:  func(err error) int64 { return err.(*Error).AtRisk },
 				Slow:    true,
 				Loss:    func(p holdfast.Policy) holdfast.Loss { return Options{Policy: p}.Loss(1) },
 				Resumes: lines,
