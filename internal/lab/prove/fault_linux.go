@@ -212,7 +212,8 @@ func (v *Verdict) byFault(ctx context.Context, c Cell, o Options, most time.Dura
 		least = math.MaxInt // a liar is caught by the first that meets it
 	}
 	all := injections(counted, r)
-	if w.Targets(v.Policy)[0].Path == log0 && (v.Policy.Buffer == 0 || w.Shape == policies.Large || w.Shape == policies.Mixed) {
+	bypasses := v.Policy.Buffer == 0 || v.Policy.Sync.Mode == holdfast.SyncEach || w.Shape == policies.Large || w.Shape == policies.Mixed
+	if w.Targets(v.Policy)[0].Path == log0 && bypasses {
 		// A Write that bypasses memory returns how much of a record the disk took. What other goroutines write
 		// behind that part is there, but a reader of records in a row does not find it.
 		all = slices.DeleteFunc(all, func(in injection) bool { return in.short && in.errno != 0 })

@@ -150,7 +150,7 @@ func judged(verdicts []*prove.Verdict) string {
 }
 
 // mostLosses is how many policies of a kind of crash the summary shows: those that lost most, one for each bound.
-const mostLosses = 5
+const mostLosses = 4
 
 // losses shows what crashes of one kind took of what had been accepted, where they took something, beside what is allowed.
 func losses(verdicts []*prove.Verdict, power bool, columns int) string {
