@@ -295,13 +295,8 @@ func (l *Log) Close() error {
 	if err := l.advanceLocked(background, l.last, sync); err != nil {
 		errs = append(errs, err)
 	}
-	// What failed now, another goroutine may write just now.
-	for l.group.Leading() || sync && l.final == nil && l.unsynced > 0 {
-		if l.group.Leading() {
-			l.room.Wait()
-		} else if err := l.moveLocked(batch{sync: true}); err != nil {
-			errs = append(errs, err)
-		}
+	for l.group.Leading() { // a Wait may try again what failed; it syncs too
+		l.room.Wait()
 	}
 	s := l.head
 	if sync && len(errs) == 0 && s.end > headerSize && !s.marked {

@@ -74,6 +74,9 @@ func TestCallsThatComeMeanwhileShareTheNextBatch(t *testing.T) {
 		o.Lock()
 		b := o.Join()
 		b.Work++
+		if !o.Leading() {
+			t.Error("no batch is about to be though a call has joined it")
+		}
 		calls.Go(func() { _ = o.Do(context.Background(), b) })
 		synctest.Wait()
 		want(10, 2*time.Second)
@@ -130,6 +133,49 @@ func TestACallThatLeavesEndsNoBatch(t *testing.T) {
 			t.Errorf("a call whose context had ended = %v", err)
 		}
 		o.Wait()
+	})
+}
+
+// TestACallJoinsTheBatchAtWork if that makes what it wants: it then waits for no other. It hears what the batch's leader does.
+func TestACallJoinsTheBatchAtWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, failed := newOwner(), errors.New("failed")
+		o.fails = func(int) error { return failed }
+		joins := func(ctx context.Context, wants int) (joined bool, err error) {
+			o.Lock()
+			b := o.JoinCurrent(func(work *int) bool { return *work >= wants })
+			if b == nil {
+				o.Unlock()
+				return false, nil
+			}
+			return true, o.Do(ctx, b)
+		}
+		check := func(ctx context.Context, wants int, want bool, wantErr error) {
+			t.Helper()
+			if joined, err := joins(ctx, wants); joined != want || err != wantErr {
+				t.Errorf("a call that wants %d: joined %v, %v; want %v, %v", wants, joined, err, want, wantErr)
+			}
+		}
+		check(t.Context(), 0, false, nil) // none is at work
+		ctx, cancel := context.WithCancel(context.Background())
+		go o.call(ctx)
+		synctest.Wait()
+		check(t.Context(), 2, false, nil)
+		start := time.Now()
+		check(t.Context(), 1, true, failed)
+		if time.Since(start) != time.Second {
+			t.Errorf("it waited for %v", time.Since(start))
+		}
+		check(t.Context(), 1, false, nil) // it is over
+		go o.call(ctx)
+		synctest.Wait()
+		go check(ctx, 1, true, context.Canceled)
+		synctest.Wait()
+		cancel()
+		o.Wait()
+		if len(o.batches) != 2 || len(o.unheards) != 1 {
+			t.Errorf("batches of %v, unheard %v", o.batches, o.unheards)
+		}
 	})
 }
 
