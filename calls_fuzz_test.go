@@ -15,8 +15,39 @@ import (
 	"github.com/holdfast-go/holdfast/internal/fault"
 )
 
+// faultPolicies are small, so that a short workload meets every way through a Writer:
+//   - records smaller than the buffer, as large, and larger
+//   - a lane that has a buffer of its own (from 1 KiB)
+//   - a buffer large enough to be flushed by another goroutine
+var faultPolicies = []string{
+	"buffer=0,sync=never",
+	"buffer=16B,sync=never",
+	"buffer=100B,sync=never",
+	"buffer=1KiB,sync=never",
+	"buffer=64KiB,sync=never",
+	"buffer=32B,flush=10ms,sync=never",
+	"buffer=4KiB,flush=5ms,sync=never",
+	"buffer=0,sync=10ms",
+	"buffer=32B,sync=10ms",
+	"buffer=32B,flush=3ms,sync=10ms",
+	"buffer=1KiB,flush=10ms,sync=3ms",
+	"buffer=32KiB,flush=2ms,sync=5ms",
+	"buffer=0,sync=close",
+	"buffer=1KiB,sync=close",
+	"buffer=0,sync=group",
+	"buffer=64B,sync=group",
+	"buffer=64B,flush=5ms,sync=group",
+	"buffer=32KiB,sync=group",
+	"buffer=0,sync=each",
+	"buffer=64B,sync=each",
+	"buffer=0,sync=40B",
+	"buffer=32B,sync=64B",
+	"buffer=1KiB,flush=3ms/100B,sync=10ms/200B",
+	"buffer=64B,flush=16B,sync=close",
+}
+
 // FuzzCalls reads its input as a program of calls, made one after the other, and
-// of faults. The ledger judges it as it judges the fault matrix. Beside it runs a
+// of faults. The ledger judges it. Beside it runs a
 // model that is too simple to be wrong: the accepted bytes, in their order.
 func FuzzCalls(f *testing.F) {
 	for i := range faultPolicies {

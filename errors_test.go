@@ -26,73 +26,6 @@ func asWriteError(t *testing.T, err error, cause error, flushed, durable int64) 
 	}
 }
 
-// TestFailureInTheBackgroundIsReportedByTheNextCallOnce lets a flush by time fail once.
-func TestFailureInTheBackgroundIsReportedByTheNextCallOnce(t *testing.T) {
-	calls := map[string]func(w *holdfast.Writer, lane *holdfast.Lane) error{
-		"Write":       func(w *holdfast.Writer, _ *holdfast.Lane) error { _, err := w.Write([]byte("x")); return err },
-		"WriteString": func(w *holdfast.Writer, _ *holdfast.Lane) error { _, err := w.WriteString("x"); return err },
-		"Enqueue":     func(w *holdfast.Writer, _ *holdfast.Lane) error { _, err := w.Enqueue([]byte("x")); return err },
-		"ReadFrom": func(w *holdfast.Writer, _ *holdfast.Lane) error {
-			_, err := w.ReadFrom(strings.NewReader("x"))
-			return err
-		},
-		"Flush":       func(w *holdfast.Writer, _ *holdfast.Lane) error { return w.Flush() },
-		"Sync":        func(w *holdfast.Writer, _ *holdfast.Lane) error { return w.Sync() },
-		"WaitDurable": func(w *holdfast.Writer, _ *holdfast.Lane) error { return w.WaitDurable(context.Background(), 5) },
-		"Lane.Write":  func(_ *holdfast.Writer, lane *holdfast.Lane) error { _, err := lane.Write([]byte("x")); return err },
-		"WriteByte":   func(_ *holdfast.Writer, lane *holdfast.Lane) error { return lane.WriteByte('x') },
-		"Close":       func(w *holdfast.Writer, _ *holdfast.Lane) error { return w.Close() },
-	}
-	for _, policy := range []string{"buffer=4KiB,flush=10ms,sync=never", "buffer=64KiB,sync=10ms", "buffer=64KiB,flush=10ms,sync=20ms"} {
-		for name, call := range calls {
-			if name == "WaitDurable" && policy != "buffer=4KiB,flush=10ms,sync=never" {
-				continue // the sync by time tries again at once, and what is durable is no failure
-			}
-			t.Run(policy+"/"+name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					w, f := newWriter(t, policy, fault.Fault{Op: fault.Write, First: 1, Times: 1, Take: 2, Err: syscall.EIO})
-					lane := w.Lane()
-					put(t, lane, 1)
-					put(t, w, 4)
-					time.Sleep(10*ms + 1) // it has failed, and was not tried again
-					asWriteError(t, call(w, lane), syscall.EIO, 2, 0)
-					if name != "Close" {
-						if err := w.Flush(); err != nil {
-							t.Errorf("the call after that = %v", err)
-						}
-						if err := w.Close(); err != nil {
-							t.Errorf("Close = %v", err)
-						}
-					}
-					if f.Size() < 5 || f.Size() != w.Written() {
-						t.Errorf("the file holds %d bytes, Written is %d", f.Size(), w.Written())
-					}
-				})
-			})
-		}
-	}
-}
-
-// TestFailureThatHealedByItselfIsReported lets the flush by time try again with success
-// before anyone calls.
-func TestFailureThatHealedByItselfIsReported(t *testing.T) {
-	inBubble(t, "buffer=4KiB,flush=10ms,sync=never", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
-		put(t, w, 4)
-		time.Sleep(time.Hour)
-		if got := f.Size(); got != 4 {
-			t.Errorf("the file holds %d bytes after an hour of flushes by time, want 4", got)
-		}
-		n, err := w.Write([]byte("x"))
-		if n != 0 || !errors.Is(err, syscall.EIO) {
-			t.Errorf("Write = %d, %v", n, err)
-		}
-		put(t, w, 1)
-		if err := w.Close(); err != nil || f.Size() != 5 {
-			t.Errorf("Close = %v, the file holds %d", err, f.Size())
-		}
-	}, fault.Fault{Op: fault.Write, First: 1, Times: 2, Err: syscall.EIO})
-}
-
 // TestFlushByTimeTriesAgainEachPeriod counts the attempts on a file that is dead.
 func TestFlushByTimeTriesAgainEachPeriod(t *testing.T) {
 	inBubble(t, "buffer=4KiB,flush=10ms,sync=never", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
@@ -107,50 +40,6 @@ func TestFlushByTimeTriesAgainEachPeriod(t *testing.T) {
 			t.Errorf("Close = %v", err)
 		}
 	}, fault.Fault{Op: fault.Write, Err: syscall.EIO})
-}
-
-// TestFullDiskRefusesEveryCallLosesNothingAndGoesOn fills the disk, asks every
-// method, makes room, and asks again.
-func TestFullDiskRefusesEveryCallLosesNothingAndGoesOn(t *testing.T) {
-	for _, policy := range []string{"buffer=16B,sync=never", "buffer=4KiB,sync=never", "buffer=64KiB,sync=close", "buffer=64KiB,sync=group"} {
-		inBubble(t, policy, func(t *testing.T, w *holdfast.Writer, f *fault.File) {
-			f.SetRoom(3)
-			lane := w.Lane()
-			if _, err := w.Enqueue([]byte("abcdef")); err != nil {
-				t.Fatal(err)
-			}
-			for range 3 {
-				asWriteError(t, w.Flush(), syscall.ENOSPC, 3, 0)
-				asWriteError(t, w.Sync(), syscall.ENOSPC, 3, 0)
-				n, err := w.Write([]byte("x"))
-				asWriteError(t, err, syscall.ENOSPC, 3, 0)
-				if n != 0 {
-					t.Errorf("Write on a full disk took %d", n)
-				}
-				n, err = lane.Write([]byte("x"))
-				asWriteError(t, err, syscall.ENOSPC, 3, 0)
-				if n != 0 {
-					t.Errorf("Lane.Write on a full disk took %d", n)
-				}
-				asWriteError(t, lane.WriteByte('x'), syscall.ENOSPC, 3, 0)
-				_, err = w.Enqueue([]byte("x"))
-				asWriteError(t, err, syscall.ENOSPC, 3, 0)
-				asWriteError(t, w.WaitDurable(context.Background(), 6), syscall.ENOSPC, 3, 0)
-			}
-			f.SetRoom(fault.Unlimited)
-			put(t, w, 1)
-			put(t, lane, 1)
-			if err := w.Flush(); err != nil {
-				t.Errorf("Flush with room again = %v", err)
-			}
-			if err := w.Close(); err != nil {
-				t.Errorf("Close = %v", err)
-			}
-			if got := string(f.ProcessCrash()); got != "abcdef\x00\x00" {
-				t.Errorf("the file holds %q", got)
-			}
-		})
-	}
 }
 
 // TestWriteThatStartsAFailingFlushIsAccepted fills the buffer: the record that
@@ -170,48 +59,6 @@ func TestWriteThatStartsAFailingFlushIsAccepted(t *testing.T) {
 				t.Errorf("Close = %v, the file holds %d", err, f.Size())
 			}
 		}, fault.Fault{Op: fault.Write, First: 1, Times: 1, Err: syscall.EIO})
-	}
-}
-
-// TestWritePastMemoryReportsHowMuchTheFileHas has a record larger than the buffer
-// torn, and goes on with the rest as the caller sees fit.
-func TestWritePastMemoryReportsHowMuchTheFileHas(t *testing.T) {
-	for _, policy := range []string{"buffer=0,sync=never", "buffer=4B,sync=never", "buffer=0,sync=close", "buffer=0,sync=10ms"} {
-		inBubble(t, policy, func(t *testing.T, w *holdfast.Writer, f *fault.File) {
-			n, err := w.Write([]byte("abcdef"))
-			if n != 2 {
-				t.Errorf("Write = %d, %v; want 2", n, err)
-			}
-			asWriteError(t, err, syscall.EIO, 2, 0)
-			if w.Written() != 2 || w.Flushed() != 2 {
-				t.Errorf("Written is %d, Flushed %d, want 2", w.Written(), w.Flushed())
-			}
-			if n, err := w.Write([]byte("cdef!")); n != 5 || err != nil {
-				t.Errorf("Write of the rest = %d, %v", n, err)
-			}
-			if err := w.Close(); err != nil || string(f.ProcessCrash()) != "abcdef!" {
-				t.Errorf("Close = %v, the file holds %q", err, f.ProcessCrash())
-			}
-		}, fault.Fault{Op: fault.Write, First: 1, Times: 1, Take: 2, Err: syscall.EIO})
-	}
-}
-
-// TestShortWritesAndInterruptsAreNoErrors has every write of the file take one
-// byte, or be interrupted.
-func TestShortWritesAndInterruptsAreNoErrors(t *testing.T) {
-	for _, x := range []fault.Fault{
-		{Op: fault.Write, Take: 1},
-		{Op: fault.Write, First: 1, Times: 3, Err: syscall.EINTR},
-		{Op: fault.Write, First: 1, Times: 3, Err: syscall.EINTR, Take: 1},
-	} {
-		inMemory(t, func(s *stage) {
-			want := pattern(0, 0, 40)
-			for i := range 4 {
-				s.takes(10)(s.w.Write(want[10*i : 10*i+10]))
-			}
-			s.ok(s.w.Close())
-			s.holds(want)
-		}, x)
 	}
 }
 
@@ -252,47 +99,6 @@ func TestReadFromCountsWhatAFullFileTook(t *testing.T) {
 	}
 	asWriteError(t, err, syscall.ENOSPC, n, 0)
 	w.Close() // it has nothing to write
-}
-
-// TestFailedSyncIsFinal has a sync fail, and asks every method, many times.
-func TestFailedSyncIsFinal(t *testing.T) {
-	inMemory(t, func(s *stage) {
-		lane := s.w.Lane()
-		if _, err := s.w.Enqueue([]byte("abc")); err != nil {
-			s.Fatal(err)
-		}
-		is := func(what string, n int, err error) {
-			s.Helper()
-			var failed *holdfast.SyncError
-			if n != 0 || !errors.As(err, &failed) || !errors.Is(err, syscall.EIO) || failed.Durable != 0 {
-				s.Errorf("%s = %d, %v; want a SyncError", what, n, err)
-			}
-		}
-		is("Sync", 0, s.w.Sync())
-		for range 3 {
-			for _, size := range []int{1, int(s.policy.Buffer) + 1} {
-				n, err := s.w.Write(make([]byte, size))
-				is("Write", n, err)
-				n, err = lane.Write(make([]byte, size))
-				is("Lane.Write", n, err)
-				is("Lane.WriteByte", 0, lane.WriteByte('x'))
-				_, err = s.w.Enqueue(make([]byte, size))
-				is("Enqueue", 0, err)
-			}
-			n, err := s.w.ReadFrom(strings.NewReader("x"))
-			is("ReadFrom", int(n), err)
-			is("Flush", 0, s.w.Flush())
-			is("Sync", 0, s.w.Sync())
-			is("WaitDurable", 0, s.w.WaitDurable(context.Background(), 3))
-			time.Sleep(time.Minute)
-		}
-		is("Close", 0, s.w.Close())
-		is("Close", 0, s.w.Close())
-		s.holds([]byte("abc"))
-		if n := s.f.Count(fault.Sync); n != 1 {
-			s.Errorf("the file was synced %d times", n)
-		}
-	}, fault.Fault{Op: fault.Sync, First: 1, Times: 1, Err: syscall.EIO})
 }
 
 // TestCloseFlushesWhatWasAcceptedBeforeASyncFailed leaves bytes in memory when the
@@ -338,42 +144,6 @@ func TestSyncErrorNamesWhatIsDurable(t *testing.T) {
 	}, fault.Fault{Op: fault.Sync, First: 2, Times: 1, Err: syscall.EIO})
 }
 
-// TestCloseReportsEveryFailure has write, sync and close fail, at Close and before.
-func TestCloseReportsEveryFailure(t *testing.T) {
-	check := func(policy string, want []string, faults ...fault.Fault) {
-		t.Helper()
-		inBubble(t, policy, func(t *testing.T, w *holdfast.Writer, f *fault.File) {
-			w.Enqueue([]byte("abc"))
-			time.Sleep(11 * ms)
-			err := w.Close()
-			if err == nil {
-				t.Fatal("Close = nil")
-			}
-			for _, part := range want {
-				if !strings.Contains(err.Error(), part) {
-					t.Errorf("Close = %v, which does not tell of %s", err, part)
-				}
-			}
-			if again := w.Close(); again == nil || again.Error() != err.Error() {
-				t.Errorf("Close again = %v, want %v", again, err)
-			}
-			if f.Count(fault.Close) != 1 {
-				t.Errorf("the file was closed %d times", f.Count(fault.Close))
-			}
-		}, faults...)
-	}
-	write := fault.Fault{Op: fault.Write, Err: syscall.EIO}
-	writeOnce := fault.Fault{Op: fault.Write, First: 1, Times: 1, Err: syscall.EIO}
-	sync := fault.Fault{Op: fault.Sync, Err: syscall.EIO}
-	closing := fault.Fault{Op: fault.Close, Err: syscall.EIO}
-	check("buffer=4KiB,sync=never", []string{"write 1", "close 1"}, write, closing)
-	check("buffer=4KiB,sync=close", []string{"sync 1", "close 1"}, sync, closing)
-	check("buffer=4KiB,flush=10ms,sync=never", []string{"write 1"}, writeOnce)
-	check("buffer=4KiB,flush=10ms,sync=close", []string{"write 1", "sync 1", "close 1"}, writeOnce, sync, closing)
-	check("buffer=4KiB,sync=10ms", []string{"sync 1", "close 1"}, sync, closing)
-	check("buffer=4KiB,sync=group", []string{"write 1", "close 1"}, write, closing)
-}
-
 // TestCloseOfABrokenFileDoesNotCallItDurable has the flush in Close fail: nothing
 // is synced as if it were whole, and Written says what is missing.
 func TestCloseOfABrokenFileDoesNotCallItDurable(t *testing.T) {
@@ -388,28 +158,4 @@ func TestCloseOfABrokenFileDoesNotCallItDurable(t *testing.T) {
 			t.Errorf("Durable is %d, stable are %d", w.Durable(), f.Stable())
 		}
 	}, fault.Fault{Op: fault.Write, Take: 4, First: 1, Times: 1, Full: true})
-}
-
-// TestGroupReportsAllWhomAFailedSyncCovered has the sync of a batch fail.
-func TestGroupReportsAllWhomAFailedSyncCovered(t *testing.T) {
-	for _, policy := range []string{"buffer=0,sync=group", "buffer=64KiB,sync=group", "buffer=0,sync=each"} {
-		inBubble(t, policy, func(t *testing.T, w *holdfast.Writer, f *fault.File) {
-			results := make(chan error, 20)
-			for range 20 {
-				go func() {
-					n, err := w.Write([]byte("x"))
-					if n != 0 && n != 1 {
-						t.Errorf("Write = %d, %v", n, err)
-					}
-					results <- err
-				}()
-			}
-			for range 20 {
-				var failed *holdfast.SyncError
-				if err := <-results; !errors.As(err, &failed) {
-					t.Errorf("Write = %v, want a SyncError", err)
-				}
-			}
-		}, fault.Fault{Op: fault.Sync, Delay: ms, Err: syscall.EIO})
-	}
 }

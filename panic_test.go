@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/panictest"
-	"github.com/holdfast-go/holdfast/internal/racetest"
 )
 
 // panicking is a file that panics, or ends the goroutine, in one of its methods.
@@ -98,61 +97,6 @@ func checkPoisoned(t *testing.T, w *Writer, l *Lane, cause string) {
 		}
 	}
 	w.Stats()
-}
-
-// TestPanicOfTheFilePoisonsTheWriter has the file panic below every call.
-func TestPanicOfTheFilePoisonsTheWriter(t *testing.T) {
-	for i, policy := range []string{
-		"buffer=0,sync=never", "buffer=64B,sync=never", "buffer=4KiB,sync=never", "buffer=4KiB,sync=close",
-		"buffer=4KiB,sync=group", "buffer=0,sync=group", "buffer=4KiB,sync=each", "buffer=4KiB,flush=24h,sync=48h",
-	} {
-		for j, method := range []string{"Write", "Sync", "Close"} {
-			for _, exits := range []bool{false, true} {
-				if racetest.Enabled && exits != ((i+j)%2 == 0) { // goroutines meet in the same places either way
-					continue
-				}
-				for name := range callsOf(nil, nil) {
-					synctest.Test(t, func(t *testing.T) {
-						p, err := ParsePolicy(policy)
-						if err != nil {
-							t.Fatal(err)
-						}
-						file := &panicking{method: method, exits: exits}
-						w, err := New(file, p)
-						if err != nil {
-							t.Fatal(err)
-						}
-						l := w.Lane()
-						call := callsOf(w, l)[name]
-						for range 2000 { // fills memory
-							cause, exited, err := panictest.Caught(call)
-							switch {
-							case cause != nil && cause != errBoom:
-								t.Fatalf("%s, %s of the file panics: %s panics with %v", policy, method, name, cause)
-							case cause != nil, exited:
-								checkPoisoned(t, w, l, map[bool]string{false: "boom", true: "Goexit"}[exits])
-								if !exits && w.final != nil && !errors.Is(w.final, errBoom) {
-									t.Errorf("%v does not wrap what the file panicked with", w.final)
-								}
-								if file.closed != 1 {
-									t.Errorf("the file was closed %d times", file.closed)
-								}
-								return
-							}
-							if err != nil {
-								break
-							}
-						}
-						// This call does not reach that method.
-						panictest.Caught(w.Close)
-						if file.closed != 1 {
-							t.Errorf("%s, %s: the file was closed %d times", policy, name, file.closed)
-						}
-					})
-				}
-			}
-		}
-	}
 }
 
 // TestPanicInACommitIsAnErrorForThoseThatJoined has the sync of a batch panic: in the

@@ -12,6 +12,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
+func TestMain(m *testing.M) { os.Exit(isolate.Tests{M: m}.Run()) }
+
 func TestUnknownCommandIsRefused(t *testing.T) { isolate.RefusesUnknownCommand(t) }
 
 // startsItself finds what starts the program that runs, which in a test is the test.
