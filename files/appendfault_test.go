@@ -147,51 +147,6 @@ func appendByFourNames(t *testing.T) {
 	}
 }
 
-func TestFullDiskLosesNothingAndLetsGoOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		disk := fault.NewDisk()
-		f := onDisk(t, disk, Options{Policy: holdfast.Buffered(64)})
-		want := map[string]string{}
-		accept := func(path, data string) error {
-			err := f.Append(noContext, path, []byte(data))
-			if err == nil {
-				want[path] += data
-			}
-			return err
-		}
-		disk.SetRoom(100)
-		refused := 0
-		for i := range 40 {
-			path := fmt.Sprint("/", i%4)
-			if err := accept(path, fmt.Sprintf("%02d %016d\n", i, i)); err != nil {
-				refused++
-				failed := failureOf(t, err, path, syscall.ENOSPC)
-				if failed.Outcome != holdfast.OutcomeUntouched || failed.Offset != 0 || !errors.Is(err, ErrTemporary) {
-					t.Errorf("%+v", failed)
-				}
-			}
-		}
-		if refused == 0 {
-			t.Error("no Append was refused")
-		}
-		if err := f.Flush(noContext); !errors.Is(err, syscall.ENOSPC) {
-			t.Errorf("Flush on a full disk: %v", err)
-		}
-		disk.SetRoom(fault.Unlimited)
-		for path := range want {
-			if err := accept(path, "and on\n"); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
-		for path, data := range want {
-			wantOnDisk(t, disk, path, data)
-		}
-	})
-}
-
 func TestFailedWriteOfOnePathLeavesOthersAlone(t *testing.T) {
 	disk := fault.NewDisk()
 	f := onDisk(t, disk, Options{Policy: holdfast.Buffered(64), Retry: once})
@@ -276,34 +231,6 @@ func TestFailedSyncIsFinalForItsPath(t *testing.T) {
 		mustAppend(t, f, "/good", "y")
 		failureOf(t, f.Close(), "/bad", syscall.EIO)
 		wantOnDisk(t, disk, "/good", "xy")
-	}
-}
-
-func TestBackgroundFailureIsReportedOnceByTheNextCall(t *testing.T) {
-	calls := map[string]func(f *Set) error{
-		"Append": func(f *Set) error { return f.Append(noContext, "/a", []byte("x")) },
-		"Flush":  func(f *Set) error { return f.Flush(noContext) },
-		"Sync":   func(f *Set) error { return f.Sync(noContext) },
-		"Close":  func(f *Set) error { return f.Close() },
-	}
-	for name, call := range calls {
-		synctest.Test(t, func(t *testing.T) {
-			disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskWrite, Err: syscall.EIO, Times: 1})
-			f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: 64, FlushEvery: time.Second}})
-			mustAppend(t, f, "/a", "kept")
-			time.Sleep(1500 * time.Millisecond)
-			failureOf(t, call(f), "/a", syscall.EIO)
-			if name != "Close" {
-				mustAppend(t, f, "/a", ".")
-			}
-			if err := f.Close(); (err != nil) != (name == "Close") {
-				t.Errorf("%s: %v", name, err)
-			}
-			got, _ := disk.ReadFile("/a")
-			if !strings.HasPrefix(string(got), "kept") {
-				t.Errorf("%s: the file holds %q", name, got)
-			}
-		})
 	}
 }
 
@@ -606,20 +533,6 @@ func TestSyncBesideARenameTellsWhoTookTheName(t *testing.T) {
 	})
 }
 
-func TestNothingIsLeftAfterClose(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // which fails if a goroutine is left
-		for _, p := range append(appendPolicies(), holdfast.Policy{Buffer: holdfast.KiB, FlushEvery: time.Millisecond}) {
-			f := onDisk(t, fault.NewDisk(), Options{Policy: p})
-			for i := range 100 {
-				mustAppend(t, f, fmt.Sprint("/", i), "x")
-			}
-			if err := f.Close(); err != nil {
-				t.Fatal(err)
-			}
-		}
-	})
-}
-
 func TestDirectoryWhoseNameMayBeLostTakesNothing(t *testing.T) {
 	disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskSync, Path: "/", Times: 1, Err: syscall.EIO})
 	f := onDisk(t, disk, Options{Policy: holdfast.EachDurable(), MkdirAll: true})
@@ -627,30 +540,6 @@ func TestDirectoryWhoseNameMayBeLostTakesNothing(t *testing.T) {
 		failureOf(t, f.Append(noContext, path, []byte("x")), path, syscall.EIO)
 	}
 	mustAppend(t, f, "/z/log", "durable")
-}
-
-func TestCrashOfTheProcessLosesNoMoreThanThePolicySays(t *testing.T) {
-	for _, p := range appendPolicies() {
-		disk := fault.NewDisk()
-		f := onDisk(t, disk, Options{Policy: p, Memory: 8 * holdfast.KiB, Handles: 8})
-		accepted := map[string]int{}
-		for i := range 500 {
-			path := fmt.Sprint("/", i%7)
-			data := make([]byte, i*i%900)
-			mustAppend(t, f, path, string(data))
-			accepted[path] += len(data)
-			if i%10 != 0 {
-				continue
-			}
-			image := disk.ProcessCrash()
-			for path, n := range accepted {
-				got, _ := image.File(path)
-				if lost := n - len(got); lost > int(p.Loss().Process.Bytes) {
-					t.Fatalf("%v: of %s %d bytes are lost", p, path, lost)
-				}
-			}
-		}
-	}
 }
 
 func TestErrseqDescriptorOfAFailureIsNotAskedAgain(t *testing.T) {

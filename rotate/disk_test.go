@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/fault"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
@@ -68,6 +69,16 @@ func (d *memory) StatFile(fd int) (s sys.FileStat, err error) {
 }
 
 func (d *memory) StatDir(fd int) (sys.DirStat, error) { return sys.DirStat{}, errors.ErrUnsupported }
+
+// policies are one of each kind.
+var policies = []holdfast.Policy{
+	holdfast.Unbuffered(),
+	{Buffer: 256, FlushEvery: 100 * time.Millisecond},
+	{Buffer: 256, Sync: holdfast.SyncEvery(200 * time.Millisecond)},
+	{Buffer: 256, Sync: holdfast.Sync{Mode: holdfast.SyncClose}},
+	holdfast.Durable(),
+	holdfast.EachDurable(),
+}
 
 // logs returns the files of the log in a crash image, by their names.
 func logs(m *fault.Image) map[string][]byte {

@@ -216,39 +216,6 @@ func logDirectory(t *testing.T, d *memory) int {
 	return fd
 }
 
-func TestFullDiskLosesNothingAndGoesOn(t *testing.T) {
-	for _, p := range policies {
-		t.Run(p.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				d, l := newMemory(t), ledger{}
-				failures := 0
-				f := opened(t, d, Options{MaxSize: 300, Policy: p, OnError: func(*Error) { failures++ }})
-				d.SetRoom(1000)
-				refused := 0
-				for range 500 { // and nobody gives a refused record again
-					n, err := f.Write(record(0, l[0]))
-					if n > 0 {
-						l[0]++
-					}
-					if err != nil {
-						refused++
-					}
-					if refused == 50 {
-						d.SetRoom(fault.Unlimited)
-					}
-					time.Sleep(10 * time.Millisecond)
-				}
-				synctest.Wait()
-				if refused < 50 || failures == 0 || failures > 20 {
-					t.Errorf("%d Writes were refused, OnError has %d failures", refused, failures)
-				}
-				_ = f.Sync() // which returns what failed
-				l.closed(t, d, f)
-			})
-		})
-	}
-}
-
 // TestWriteAfterAFailureThatIsOverSucceeds, and so does a Sync: log/slog gives no record twice.
 func TestWriteAfterAFailureThatIsOverSucceeds(t *testing.T) {
 	for _, sync := range []bool{false, true} {
@@ -807,4 +774,23 @@ func TestABackupThatCannotBeRemovedIsTriedAgain(t *testing.T) {
 			t.Errorf("there are %q", names(files))
 		}
 	})
+}
+
+// finishes opens a log and holds that everything that was begun is finished then.
+func finishes(t *testing.T, d *memory, o Options) {
+	t.Helper()
+	o.MaxSize, o.OnError = 0, func(e *Error) { t.Errorf("opened again: %v", e) }
+	f, err := open(d, "/log/app.log", o, false)
+	if err != nil {
+		t.Fatal("opened again:", err)
+	}
+	synctest.Wait()
+	if err := f.Close(); err != nil {
+		t.Error("opened again:", err)
+	}
+	for name := range logs(d.ProcessCrash()) {
+		if strings.HasPrefix(name, "app-") && filepath.Ext(name) != packed {
+			t.Errorf("opened again, %s is left", name)
+		}
+	}
 }

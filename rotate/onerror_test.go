@@ -17,82 +17,10 @@ import (
 	"syscall"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/fault"
 )
-
-// TestBackgroundFailuresAreHeardWithoutARecord logs one record, and makes no call after it.
-func TestBackgroundFailuresAreHeardWithoutARecord(t *testing.T) {
-	check := func(policy holdfast.Policy, x fault.DiskFault, op string, files int) {
-		t.Helper()
-		synctest.Test(t, func(t *testing.T) {
-			d := newMemory(t)
-			var heard []*Error
-			f := opened(t, d, Options{Policy: policy, OnError: func(e *Error) { heard = append(heard, e) }})
-			d.Add(x)
-			if _, err := f.Write([]byte("record\n")); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(10 * time.Second) // it tries again, and that is the same failure
-			synctest.Wait()
-			if len(heard) != 1 || heard[0].Op != op || heard[0].AtRisk != 7 || !strings.Contains(heard[0].Error(), "(7 bytes at risk)") || !errors.Is(heard[0], x.Err) {
-				t.Fatalf("heard %v", heard)
-			}
-			if err := f.Err(); !errors.Is(err, x.Err) || f.Stats().Errors != 1 {
-				t.Errorf("Err = %v; %+v", err, f.Stats())
-			}
-			d.Mend()
-			f.Sync() // a failed write is over with it
-			if _, err := f.Write([]byte("record\n")); err != nil {
-				t.Fatal(err)
-			}
-			var final error // a failed sync is
-			if op == "sync" {
-				final = x.Err
-			}
-			if err := f.Sync(); !errors.Is(err, final) || !errors.Is(f.Err(), final) {
-				t.Errorf("mended: %v, %v", err, f.Err())
-			}
-			if err := f.Close(); !errors.Is(err, final) {
-				t.Error(err)
-			}
-			synctest.Wait()
-			if len(heard) != 1 || len(logs(d.ProcessCrash())) != files {
-				t.Errorf("at last: heard %v; %v", heard, names(logs(d.ProcessCrash())))
-			}
-		})
-	}
-	check(holdfast.Periodic(time.Second), fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC}, "write", 1)
-	check(holdfast.Periodic(time.Second), fault.DiskFault{Op: fault.DiskDatasync, Err: syscall.EIO, Times: 1}, "sync", 2)
-}
-
-func TestOnErrorMayCloseTheLog(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newMemory(t)
-		var f *File
-		done := make(chan struct{})
-		f = opened(t, d, Options{Policy: holdfast.Periodic(time.Second), OnError: func(e *Error) {
-			f.Write([]byte("from within\n"))
-			f.Stats()
-			f.Close()
-			select {
-			case <-done:
-			default:
-				close(done)
-			}
-		}})
-		if _, err := f.Write([]byte("record\n")); err != nil {
-			t.Fatal(err)
-		}
-		d.Add(fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC})
-		<-done
-		if _, err := f.Write([]byte("record\n")); !errors.Is(err, holdfast.ErrClosed) {
-			t.Error(err)
-		}
-	})
-}
 
 // The counts as a variable of the program, which package expvar serves at /debug/vars.
 func ExampleFile_Stats() {

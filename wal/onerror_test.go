@@ -3,7 +3,6 @@ package wal
 import (
 	"errors"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -12,83 +11,6 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/fault"
 )
-
-// TestFailuresAreHeardOnceAndWithoutACall appends once, and makes no call after it.
-func TestFailuresAreHeardOnceAndWithoutACall(t *testing.T) {
-	check := func(policy string, x fault.DiskFault, final bool) {
-		t.Helper()
-		synctest.Test(t, func(t *testing.T) {
-			p, err := holdfast.ParsePolicy(policy)
-			if err != nil {
-				t.Fatal(err)
-			}
-			d := newDisk(t, nil)
-			var heard []*Error
-			l, _, err := open(noDsync{d}, "/log", Options{Policy: p, SegmentSize: leastSegment, OnError: func(e *Error) { heard = append(heard, e) }})
-			if err != nil {
-				t.Fatal(err)
-			}
-			d.Add(x)
-			l.Append([]byte("record"))
-			time.Sleep(time.Minute) // it tries again, and that is the same failure
-			synctest.Wait()
-			if len(heard) != 1 || !errors.Is(heard[0], x.Err) || heard[0].AtRisk == 0 || heard[0].Final != final || heard[0].Durable != 0 {
-				t.Fatalf("%s: heard %v", policy, heard)
-			}
-			if err := l.Err(); !errors.Is(err, x.Err) || l.Stats().Errors != 1 {
-				t.Errorf("%s: Err = %v; %+v", policy, err, l.Stats())
-			}
-			d.Mend()
-			err = l.Close() // which returns what failed in the background, and no call has returned
-			synctest.Wait()
-			if len(heard) != 1 || !errors.Is(err, x.Err) && !p.Sync.Waits() || (l.Err() == nil) == final {
-				t.Errorf("%s: Close = %v, Err = %v, heard %v", policy, err, l.Err(), heard)
-			}
-		})
-	}
-	check("buffer=4KiB,flush=10ms,sync=never", fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC}, false)
-	check("buffer=4KiB,sync=10ms", fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC}, false)
-	check("buffer=4KiB,sync=10ms", fault.DiskFault{Op: fault.DiskDatasync, Err: syscall.EIO}, true)
-	check("buffer=0,sync=1B", fault.DiskFault{Op: fault.DiskDatasync, Err: syscall.EIO}, true)
-	check("buffer=64KiB,sync=group", fault.DiskFault{Op: fault.DiskDatasync, Err: syscall.EIO}, true)
-	check("buffer=64KiB,sync=group", fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC}, false)
-}
-
-// TestOnErrorMayCallTheLog calls it from within: a lock that is held would be a deadlock, which
-// the bubble of fake time reports.
-func TestOnErrorMayCallTheLog(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDisk(t, nil)
-		var l *Log
-		calls := 0
-		done := make(chan struct{})
-		l, _, err := open(noDsync{d}, "/log", Options{Policy: holdfast.Periodic(time.Second), SegmentSize: leastSegment, OnError: func(e *Error) {
-			calls++
-			if !strings.Contains(e.Error(), "bytes at risk, the next call tries again") {
-				t.Error(e)
-			}
-			l.Append([]byte("from within"))
-			l.Wait(t.Context(), l.Last())
-			l.Stats()
-			if l.Err() == nil || l.Close() == nil {
-				t.Error("nothing fails")
-			}
-			close(done)
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		d.Add(fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC})
-		if _, err := l.Append([]byte("record")); err != nil {
-			t.Fatal(err)
-		}
-		<-done
-		synctest.Wait()
-		if calls != 1 {
-			t.Errorf("%d calls", calls)
-		}
-	})
-}
 
 func TestADurableWriteLeavesNothingAtRisk(t *testing.T) {
 	l, _, err := open(newDisk(t, nil), "/log", small)

@@ -1,9 +1,9 @@
 // Package crashsuite holds everything of ours that writes to the same promises. It is for tests only.
 //
 // [Run] runs each promise for one subject, under several policies. An [Opener] says how the subject is
-// opened, and how what it has written is read. Faults come from outside of the subject: from a
-// [fault.Disk] in a bubble of fake time where the subject can be opened on one, and else from what a
-// kernel does: a killed process and a full file system.
+// opened, and how what it has written is read. Faults come from outside of the subject. Where it can be
+// opened on a [fault.Disk], they come from that, in a bubble of fake time. Each subject also writes to
+// the kernel's disk, where its process is killed and the file system is full.
 //
 // The suite knows the contract of io.Writer, [holdfast.Policy.Loss] and what calls have returned. It
 // does not know how a subject works. What only one subject promises is for its own tests.
@@ -25,9 +25,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-// A Subject takes records. Its Write has the contract of a [holdfast.Writer]: n is how many bytes are
-// accepted, and must not be given again; (len(p), nil) acknowledges the record as the policy says. A
-// subject may also have the methods Flush and Sync, without arguments, with the words' meaning.
+// A Subject takes records. Its Write has the contract of a [holdfast.Writer]: n bytes are accepted, and
+// must not be given again. All of them and nil acknowledge the record as the policy says. A subject may also
+// have Flush, Sync, WriteString, ReadFrom, Err, and a Writer's offsets: all of these are held too.
 type Subject interface {
 	io.Writer
 	io.Closer

@@ -215,8 +215,8 @@ func (l *ledger) parseLocked(piece []byte) *record {
 	return nil
 }
 
-// tornLocked reports whether a piece may be what is left of a record: of one that was not accepted
-// whole, or at the end of all, or where the subject ends such lines. A line feed alone ends one.
+// tornLocked reports whether a piece may be what is left of a record. That is at the end of all, or where
+// the subject ends such lines. A line feed alone ends one.
 func (l *ledger) tornLocked(piece []byte, last bool) bool {
 	part := string(piece)
 	if l.o.Heals {

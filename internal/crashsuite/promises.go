@@ -123,7 +123,7 @@ func crashes(r *run) {
 	}
 }
 
-// whole has many goroutines write to a disk that is slow: in turns of the scheduler, since fake time
+// whole has many goroutines write to a disk that is slow. That is in turns of the scheduler: fake time
 // stands still while a goroutine waits for a mutex.
 func whole(r *run) {
 	r.disk.Watch(func(fault.DiskCall) { yield() })
@@ -178,8 +178,8 @@ var calls = []call{
 	{"Close", func(r *run) (bool, error) { return true, r.Close() }},
 }
 
-// told has the writes of a disk fail after a record was accepted, and wants to hear of it from the call
-// that met it, or from the next one, in another goroutine.
+// told has the writes of a disk fail after a record was accepted. The call that met it says so, or the
+// next one, in another goroutine.
 func told(in func(string, func(*run)), l *ledger) {
 	for _, c := range calls {
 		in(c.name, func(r *run) { r.toldBy(c, 0) })
@@ -561,7 +561,7 @@ func (r *run) panicsBelow(c call, planned flaw) {
 	}
 	says := errPlanned.Error()
 	if planned.exits {
-		says = "Goexit"
+		says = "" // nobody has given it a name
 	}
 	for _, later := range calls {
 		var has bool
