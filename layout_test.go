@@ -37,7 +37,7 @@ var rooms = map[string]room{
 	"filecopy":  {". " + shared + " internal/retry", "golang.org/x/sys"},
 	"readahead": {". internal/sys", ""},
 	"stats":     {"", ""},
-	"wal":       {". internal/age internal/deadline internal/durable internal/joinwindow internal/keyed internal/notify internal/sys internal/vfs stats", ""},
+	"wal":       {". internal/age internal/commit internal/deadline internal/durable internal/keyed internal/notify internal/sys internal/vfs stats", ""},
 
 	"drill":          {"", ""},
 	"drill/check":    {lab("diy"), ""},
